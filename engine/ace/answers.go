@@ -1,0 +1,110 @@
+package ace
+
+import "time"
+
+// PhaseAnswer is the answer of [QueryPhase].
+type PhaseAnswer struct {
+	Phase           Phase       `json:"phase"`
+	ExitStatus      ExitStatus  `json:"exit_status"`
+	CancelRequested bool        `json:"cancel_requested,omitempty"`
+	Steps           []StepState `json:"steps"`
+	Answer          string      `json:"answer,omitempty"`
+	Correct         *bool       `json:"correct,omitempty"`
+	Usage           Usage       `json:"usage"`
+	Failure         *Failure    `json:"failure,omitempty"`
+}
+
+// SkillUsage sums up the calls of one skill. Calls = OK + Failed + Denied + Pending;
+// the percentiles are over finished calls, in milliseconds.
+type SkillUsage struct {
+	Name      string    `json:"name"`
+	Calls     int       `json:"calls"`
+	OK        int       `json:"ok"`
+	Failed    int       `json:"failed"`
+	Denied    int       `json:"denied"`
+	Pending   int       `json:"pending"`
+	P50MS     float64   `json:"p50_ms"`
+	P95MS     float64   `json:"p95_ms"`
+	LastAt    time.Time `json:"last_at,omitzero"`
+	LastError string    `json:"last_error,omitempty"`
+}
+
+func (u *SkillUsage) count(c call) {
+	u.Calls++
+	switch {
+	case !c.Accepted:
+		u.Denied++
+	case c.pending:
+		u.Pending++
+	case c.OK:
+		u.OK++
+	default:
+		u.Failed++
+	}
+	if c.Error != "" {
+		u.LastError = c.Error
+	}
+	if c.At.After(u.LastAt) {
+		u.LastAt = c.At
+	}
+}
+
+// SkillAnswer is the answer of [QuerySkills]. Recent holds the newest [RecentCalls]
+// calls with payloads cut to [PreviewBytes]; whole payloads are in the history.
+type SkillAnswer struct {
+	Skills     []SkillUsage      `json:"skills"`
+	Total      int               `json:"total"`
+	Recent     []Invocation      `json:"recent"`
+	Other      map[EventKind]int `json:"other,omitempty"`
+	Dropped    int               `json:"dropped,omitempty"`
+	Unreadable int               `json:"unreadable,omitempty"`
+}
+
+// DeltaAnswer is the answer of [QueryDelta].
+type DeltaAnswer struct {
+	PlaybookBefore  string      `json:"playbook_before"`
+	PlaybookAfter   string      `json:"playbook_after,omitempty"`
+	Operations      []Operation `json:"operations"`
+	BulletTags      []BulletTag `json:"bullet_tags,omitempty"`
+	Insights        string      `json:"insights,omitempty"`
+	Rationale       string      `json:"rationale,omitempty"`
+	FollowUpActions []string    `json:"follow_up_actions,omitempty"`
+	Bullets         int         `json:"bullets,omitempty"`
+}
+
+// CurrentPhase answers [QueryPhase].
+func (s *State) CurrentPhase() PhaseAnswer {
+	return PhaseAnswer{Phase: s.Phase, ExitStatus: s.Exit, CancelRequested: s.CancelRequested,
+		Steps: append([]StepState{}, s.Steps...), Answer: s.Answer, Correct: s.Correct, Usage: s.Usage, Failure: s.Failure}
+}
+
+// SkillUsage answers [QuerySkills].
+func (s *State) SkillUsage() SkillAnswer {
+	calls := s.calls.joined()
+	a := SkillAnswer{Skills: s.calls.usage(), Total: len(calls), Recent: []Invocation{},
+		Other: s.calls.other, Dropped: s.calls.dropped, Unreadable: s.calls.bad}
+	for _, c := range calls[max(0, len(calls)-RecentCalls):] {
+		a.Recent = append(a.Recent, c.Invocation)
+	}
+	return a
+}
+
+// PlaybookDelta answers [QueryDelta].
+func (s *State) PlaybookDelta() DeltaAnswer {
+	return DeltaAnswer{PlaybookBefore: s.PlaybookBefore, PlaybookAfter: s.PlaybookAfter,
+		Operations: append([]Operation{}, s.Operations...), BulletTags: s.BulletTags, Insights: s.Insights,
+		Rationale: s.Rationale, FollowUpActions: s.FollowUps, Bullets: s.Bullets}
+}
+
+// Invocations lists every tool call that is kept, oldest first; pending tells which
+// have no result yet.
+func (s *State) Invocations() (calls []Invocation, pending map[string]bool) {
+	pending = map[string]bool{}
+	for _, c := range s.calls.joined() {
+		calls = append(calls, c.Invocation)
+		if c.pending {
+			pending[c.ID] = true
+		}
+	}
+	return calls, pending
+}

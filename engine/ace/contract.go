@@ -1,0 +1,289 @@
+package ace
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// InlineBytes is the size above which a payload is stored as an artifact and only
+// its [Ref] travels through a history.
+const InlineBytes = 32 << 10
+
+// Ref names an artifact by the SHA-256 of its content, in lower-case hexadecimal.
+type Ref struct {
+	SHA256    string `json:"sha256"`
+	Size      int64  `json:"size"`
+	MediaType string `json:"media_type,omitempty"`
+}
+
+// Usage is what a step cost. Tokens are counted by the provider; CostUSD is in
+// United States dollars.
+type Usage struct {
+	InputTokens     int64   `json:"input_tokens"`
+	OutputTokens    int64   `json:"output_tokens"`
+	CacheReadTokens int64   `json:"cache_read_tokens,omitempty"`
+	CostUSD         float64 `json:"cost_usd"`
+}
+
+// Add is the sum of two usages.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		InputTokens:     u.InputTokens + v.InputTokens,
+		OutputTokens:    u.OutputTokens + v.OutputTokens,
+		CacheReadTokens: u.CacheReadTokens + v.CacheReadTokens,
+		CostUSD:         u.CostUSD + v.CostUSD,
+	}
+}
+
+// SkillsConfig says which tools a skills session may call. An empty AllowedTools
+// allows every tool. PermissionMode is recorded as given.
+type SkillsConfig struct {
+	AllowedTools   []string `json:"allowed_tools,omitempty"`
+	PermissionMode string   `json:"permission_mode,omitempty"`
+}
+
+// Allows tells whether the tool may be called.
+func (c SkillsConfig) Allows(tool string) bool {
+	for _, t := range c.AllowedTools {
+		if t == tool {
+			return true
+		}
+	}
+	return len(c.AllowedTools) == 0
+}
+
+// TaskInput is the input of [TaskWorkflow].
+type TaskInput struct {
+	TaskID       string       `json:"task_id"`
+	Prompt       string       `json:"prompt"`
+	PromptRef    *Ref         `json:"prompt_ref,omitempty"` // instead of Prompt when that is above InlineBytes
+	Adapter      Adapter      `json:"adapter"`
+	PlaybookHash string       `json:"playbook_hash"`
+	SkillsConfig SkillsConfig `json:"skills_config"`
+	ExperimentID string       `json:"experiment_id"`
+	DatasetID    string       `json:"dataset_id"`
+	Provider     string       `json:"provider,omitempty"`
+	Model        string       `json:"model"`
+	// Label is the expected answer; nil where there is none. Only the reflector sees it.
+	Label *string `json:"label,omitempty"`
+	// Steps names who serves a step ("generator": "builtin"); Provider serves the others.
+	Steps map[string]string `json:"steps,omitempty"`
+	// Branch names the line of playbook versions that the delta is merged into; ""
+	// means that it is only recorded.
+	Branch string `json:"branch,omitempty"`
+	Epoch  int    `json:"epoch,omitempty"`
+	Index  int    `json:"index,omitempty"`
+	// PaceMS holds every phase for at least so many milliseconds, for the eye.
+	PaceMS int64 `json:"pace_ms,omitempty"`
+}
+
+// ProviderOf is who serves a step.
+func (in TaskInput) ProviderOf(step Phase) string {
+	if p := in.Steps[string(step)]; p != "" {
+		return p
+	}
+	return in.Provider
+}
+
+// StepTime is when a step ran, as its activity measured it. Zero where the worker
+// does not report it.
+type StepTime struct {
+	StartedAt  time.Time `json:"started_at,omitzero"`
+	DurationMS float64   `json:"duration_ms,omitempty"`
+	Attempt    int32     `json:"attempt,omitempty"`
+	Worker     string    `json:"worker,omitempty"`
+}
+
+// GeneratorInput is the input of [ActivityGenerator].
+type GeneratorInput struct {
+	Task      TaskContext `json:"task"`
+	Prompt    string      `json:"prompt"`
+	PromptRef *Ref        `json:"prompt_ref,omitempty"`
+}
+
+// TaskContext is what every step is told of its task. It never holds the label.
+type TaskContext struct {
+	TaskID       string       `json:"task_id"`
+	WorkflowID   string       `json:"workflow_id"`
+	RunID        string       `json:"run_id"`
+	ExperimentID string       `json:"experiment_id,omitempty"`
+	PlaybookHash string       `json:"playbook_hash"`
+	Provider     string       `json:"provider"`
+	Model        string       `json:"model"`
+	SkillsConfig SkillsConfig `json:"skills_config"`
+	PaceMS       int64        `json:"pace_ms,omitempty"`
+}
+
+// GeneratorResult is what [ActivityGenerator] returns.
+type GeneratorResult struct {
+	PromptTokens     int64           `json:"prompt_tokens"`
+	CompletionTokens int64           `json:"completion_tokens"`
+	Plan             string          `json:"plan"`
+	Program          json.RawMessage `json:"program,omitempty"` // the plan as the provider's own data, handed on to its skills session
+	TrajectoryID     string          `json:"trajectory_id"`
+	BulletIDs        []string        `json:"bullet_ids,omitempty"`
+	Answer           string          `json:"answer,omitempty"`
+	Usage            *Usage          `json:"usage,omitempty"`
+	Time             *StepTime       `json:"time,omitempty"`
+}
+
+// SkillsInput is the input of [ActivitySkills].
+type SkillsInput struct {
+	Task      TaskContext     `json:"task"`
+	Prompt    string          `json:"prompt"`
+	PromptRef *Ref            `json:"prompt_ref,omitempty"`
+	Plan      string          `json:"plan"`
+	Program   json.RawMessage `json:"program,omitempty"`
+	BulletIDs []string        `json:"bullet_ids,omitempty"`
+	Answer    string          `json:"answer,omitempty"`
+}
+
+// Invocation is one tool call. Accepted is false when a permission rule refused it;
+// OK is false when it ran and failed. Args and Result are JSON.
+type Invocation struct {
+	ID         string          `json:"id"`
+	Name       string          `json:"name"`
+	Args       json.RawMessage `json:"args,omitempty"`
+	Result     json.RawMessage `json:"result,omitempty"`
+	Accepted   bool            `json:"accepted"`
+	OK         bool            `json:"ok"`
+	At         time.Time       `json:"at,omitzero"`
+	DurationMS float64         `json:"duration_ms"`
+	Error      string          `json:"error,omitempty"`
+}
+
+// SkillSessionResult is what [ActivitySkills] returns. Answer, where it is set, is
+// the run's answer in place of the generator's. Invocations above InlineBytes in all
+// are the artifact named by Log instead, one JSON object a line.
+type SkillSessionResult struct {
+	Invocations []Invocation `json:"invocations"`
+	Log         *Ref         `json:"log,omitempty"`
+	Answer      string       `json:"answer,omitempty"`
+	Usage       *Usage       `json:"usage,omitempty"`
+	Time        *StepTime    `json:"time,omitempty"`
+}
+
+// ReflectorInput is the input of [ActivityReflector].
+type ReflectorInput struct {
+	Task      TaskContext     `json:"task"`
+	Prompt    string          `json:"prompt"`
+	PromptRef *Ref            `json:"prompt_ref,omitempty"`
+	Plan      string          `json:"plan"`
+	Program   json.RawMessage `json:"program,omitempty"`
+	BulletIDs []string        `json:"bullet_ids,omitempty"`
+	Answer    string          `json:"answer"`
+	Label     *string         `json:"label,omitempty"`
+}
+
+// BulletTag is the reflector's verdict on one bullet: helpful, harmful or neutral.
+type BulletTag struct {
+	ID  string `json:"id"`
+	Tag string `json:"tag"`
+}
+
+// ReflectorResult is what [ActivityReflector] returns. Correct is nil where there was
+// no label. Findings is the provider's own data for its curator.
+type ReflectorResult struct {
+	Insights   string          `json:"insights"`
+	BulletTags []BulletTag     `json:"bullet_tags,omitempty"`
+	Correct    *bool           `json:"correct,omitempty"`
+	Findings   json.RawMessage `json:"findings,omitempty"`
+	Usage      *Usage          `json:"usage,omitempty"`
+	Time       *StepTime       `json:"time,omitempty"`
+}
+
+// CuratorInput is the input of [ActivityCurator].
+type CuratorInput struct {
+	Task       TaskContext     `json:"task"`
+	Insights   string          `json:"insights"`
+	BulletTags []BulletTag     `json:"bullet_tags,omitempty"`
+	Findings   json.RawMessage `json:"findings,omitempty"`
+	Correct    *bool           `json:"correct,omitempty"`
+}
+
+// OperationType is the kind of a playbook operation.
+type OperationType string
+
+// Operation types. MERGE is read from foreign delta logs and never applied.
+const (
+	OpAdd    OperationType = "ADD"
+	OpUpdate OperationType = "UPDATE"
+	OpTag    OperationType = "TAG"
+	OpRemove OperationType = "REMOVE"
+	OpMerge  OperationType = "MERGE"
+)
+
+// Fate is what became of an operation.
+type Fate string
+
+// Fates. Ignored operations were valid but had nothing to do.
+const (
+	FateAccepted   Fate = "accepted"
+	FateRejected   Fate = "rejected"
+	FateIgnored    Fate = "ignored"
+	FateUnparsable Fate = "unparsable"
+)
+
+// Operation is one change that a curator proposes to a playbook, and its fate. For
+// TAG, Metadata holds how much to add to the counters "helpful", "harmful" and
+// "neutral".
+type Operation struct {
+	Type     OperationType  `json:"type"`
+	Section  string         `json:"section,omitempty"`
+	Content  string         `json:"content,omitempty"`
+	BulletID string         `json:"bullet_id,omitempty"`
+	Metadata map[string]int `json:"metadata,omitempty"`
+	Fate     Fate           `json:"fate,omitempty"`
+	Reason   string         `json:"reason,omitempty"`
+}
+
+// CuratorResult is what [ActivityCurator] returns.
+type CuratorResult struct {
+	Accepted        []Operation `json:"accepted"`
+	Rejected        []Operation `json:"rejected"`
+	Rationale       string      `json:"rationale"`
+	FollowUpActions []string    `json:"follow_up_actions,omitempty"`
+	Usage           *Usage      `json:"usage,omitempty"`
+	Time            *StepTime   `json:"time,omitempty"`
+}
+
+// PersistInput is the input of [ActivityPersist].
+type PersistInput struct {
+	Task       TaskContext `json:"task"`
+	Branch     string      `json:"branch,omitempty"`
+	Operations []Operation `json:"operations"`
+	Rationale  string      `json:"rationale,omitempty"`
+}
+
+// PersistResult is what [ActivityPersist] returns. PlaybookBefore is the version the
+// delta was merged onto, which another task may have moved since this one started.
+// Operations holds the fate of each operation that the curator had accepted.
+type PersistResult struct {
+	PlaybookBefore string      `json:"playbook_before"`
+	PlaybookAfter  string      `json:"playbook_after"`
+	Operations     []Operation `json:"operations"`
+	Bullets        int         `json:"bullets"`
+	Time           *StepTime   `json:"time,omitempty"`
+}
+
+// TaskResult is the result of [TaskWorkflow].
+type TaskResult struct {
+	TaskID       string     `json:"task_id"`
+	ExitStatus   ExitStatus `json:"exit_status"`
+	Answer       string     `json:"answer"`
+	Correct      *bool      `json:"correct,omitempty"`
+	PlaybookHash string     `json:"playbook_hash"`
+	Summary      Summary    `json:"summary"`
+}
+
+// Summary is what a list of runs shows of one, kept in the memo [MemoSummary].
+type Summary struct {
+	Skills   int   `json:"skills"`
+	SkillsOK int   `json:"skills_ok"`
+	Added    int   `json:"added"`
+	Updated  int   `json:"updated"`
+	Removed  int   `json:"removed"`
+	Tagged   int   `json:"tagged"`
+	Rejected int   `json:"rejected"`
+	Usage    Usage `json:"usage"`
+}

@@ -1,0 +1,120 @@
+package ace
+
+// ExperimentInput is the input of [ExperimentWorkflow]. Dataset and Eval are
+// artifacts of JSON lines {context, target}; Window is how many tasks an online
+// experiment measures before it learns from them.
+type ExperimentInput struct {
+	ExperimentID string            `json:"experiment_id"`
+	DatasetID    string            `json:"dataset_id"`
+	Dataset      Ref               `json:"dataset"`
+	Tasks        int               `json:"tasks"`
+	EvalID       string            `json:"eval_id,omitempty"`
+	Eval         *Ref              `json:"eval,omitempty"`
+	EvalTasks    int               `json:"eval_tasks,omitempty"`
+	Adapter      Adapter           `json:"adapter"`
+	Provider     string            `json:"provider"`
+	Model        string            `json:"model"`
+	Steps        map[string]string `json:"steps,omitempty"`
+	SkillsConfig SkillsConfig      `json:"skills_config"`
+	PlaybookHash string            `json:"playbook_hash"`
+	Epochs       int               `json:"epochs"`
+	Parallel     int               `json:"parallel"`
+	Window       int               `json:"window,omitempty"`
+	PaceMS       int64             `json:"pace_ms,omitempty"`
+	// Progress is set when the workflow continues as new.
+	Progress *ExperimentProgress `json:"progress,omitempty"`
+}
+
+// EpochResult counts the tasks of one epoch as they were answered, before the
+// playbook learnt from them.
+type EpochResult struct {
+	Epoch     int     `json:"epoch"`
+	Tasks     int     `json:"tasks"`
+	Correct   int     `json:"correct"`
+	Wrong     int     `json:"wrong"`
+	Failed    int     `json:"failed"`
+	Accuracy  float64 `json:"accuracy"`
+	Unlabeled int     `json:"unlabeled,omitempty"`
+}
+
+// Count adds one task's outcome.
+func (e *EpochResult) Count(exit ExitStatus, correct *bool) {
+	e.Tasks++
+	switch {
+	case exit != Success && exit != Wrong:
+		e.Failed++
+	case correct == nil:
+		e.Unlabeled++
+	case *correct:
+		e.Correct++
+	default:
+		e.Wrong++
+	}
+	if judged := e.Tasks - e.Unlabeled; judged > 0 {
+		e.Accuracy = float64(e.Correct) / float64(judged)
+	}
+}
+
+// EvalResult is the accuracy on the second data set; Epoch 0 is before the first.
+type EvalResult struct {
+	Epoch    int     `json:"epoch"`
+	Tasks    int     `json:"tasks"`
+	Correct  int     `json:"correct"`
+	Accuracy float64 `json:"accuracy"`
+	Playbook string  `json:"playbook"`
+	Details  *Ref    `json:"details,omitempty"`
+	Usage    Usage   `json:"usage"`
+}
+
+// ExperimentProgress is how far an experiment has come; the answer of
+// [QueryExperiment] and the workflow's result.
+type ExperimentProgress struct {
+	ExperimentID string        `json:"experiment_id"`
+	Epoch        int           `json:"epoch"` // 1-based; the epoch that Next belongs to
+	Next         int           `json:"next"`  // 0-based index of the next task to start in the epoch
+	Epochs       []EpochResult `json:"epochs"`
+	Eval         []EvalResult  `json:"eval"`
+	Before       string        `json:"playbook_before"`
+	After        string        `json:"playbook_after"`
+	Bullets      int           `json:"bullets"`
+	Usage        Usage         `json:"usage"`
+	Accepted     int           `json:"operations_accepted"`
+	Rejected     int           `json:"operations_rejected"`
+	ExitStatus   ExitStatus    `json:"exit_status"`
+	Runs         int           `json:"runs"` // how many Temporal runs the experiment has taken, by continue-as-new
+}
+
+// LoadTasksInput is the input of [ActivityLoadTasks]: Count tasks from From, 0-based.
+type LoadTasksInput struct {
+	Dataset Ref `json:"dataset"`
+	From    int `json:"from"`
+	Count   int `json:"count"`
+}
+
+// Task is one problem of a data set.
+type Task struct {
+	Index     int     `json:"index"`
+	Prompt    string  `json:"prompt,omitempty"`
+	PromptRef *Ref    `json:"prompt_ref,omitempty"`
+	Label     *string `json:"label,omitempty"`
+}
+
+// EvaluateInput is the input of [ActivityEvaluate].
+type EvaluateInput struct {
+	Task    TaskContext `json:"task"`
+	Dataset Ref         `json:"dataset"`
+	Epoch   int         `json:"epoch"`
+}
+
+// HeadInput is the input of [ActivityHead], which names the newest version of a
+// branch; a branch that does not exist is made to start at Initial.
+type HeadInput struct {
+	Branch  string `json:"branch"`
+	Initial string `json:"initial"`
+}
+
+// HeadResult is what [ActivityHead] returns.
+type HeadResult struct {
+	PlaybookHash string `json:"playbook_hash"`
+	Bullets      int    `json:"bullets"`
+}

@@ -1,0 +1,266 @@
+package ace
+
+import "encoding/json"
+
+// Bounds of a [State].
+const (
+	MaxInvocations = 20_000
+	PreviewBytes   = 256
+	RecentCalls    = 50
+)
+
+// StepState is where one step stands.
+type StepState struct {
+	Phase  Phase     `json:"phase"`
+	Status string    `json:"status"` // pending, running, done, failed, cancelled
+	Usage  *Usage    `json:"usage,omitempty"`
+	Time   *StepTime `json:"time,omitempty"`
+}
+
+// Step statuses.
+const (
+	StatusPending   = "pending"
+	StatusRunning   = "running"
+	StatusDone      = "done"
+	StatusFailed    = "failed"
+	StatusCancelled = "cancelled"
+)
+
+// State is what is known of a run: the value of the fold. The zero State knows
+// nothing. It is not safe for concurrent use; [State.Clone] gives a copy to hand out.
+type State struct {
+	Input           TaskInput
+	Phase           Phase
+	Steps           []StepState
+	Plan            string
+	TrajectoryID    string
+	BulletIDs       []string
+	Answer          string
+	Insights        string
+	BulletTags      []BulletTag
+	Correct         *bool
+	Rationale       string
+	FollowUps       []string
+	Operations      []Operation // what the curator proposed, with the newest known fate
+	PlaybookBefore  string
+	PlaybookAfter   string
+	Bullets         int
+	Usage           Usage
+	Failure         *Failure
+	CancelRequested bool
+	Exit            ExitStatus // as the run itself knows it
+	ClosedAs        ExitStatus // as the server closed it, "" while it is open
+
+	calls ledger
+}
+
+// Apply folds one fact into the state.
+func (s *State) Apply(f Fact) {
+	switch f.Kind {
+	case FactStarted:
+		s.start(*f.Input)
+	case FactStepCompleted:
+		s.complete(f.Step, f.Result)
+	case FactStepFailed:
+		s.fail(f.Step, *f.Failure)
+	case FactToolEvents:
+		s.calls.bad += f.Bad
+		for _, e := range f.Events {
+			s.calls.event(e)
+		}
+	case FactCancelRequested:
+		s.CancelRequested = true
+	case FactClosed:
+		s.close(f)
+	}
+}
+
+func (s *State) start(in TaskInput) {
+	s.Input = in
+	s.Exit = Running
+	s.PlaybookBefore = in.PlaybookHash
+	s.Steps = make([]StepState, 0, len(Steps()))
+	for _, p := range Steps() {
+		s.Steps = append(s.Steps, StepState{Phase: p, Status: StatusPending})
+	}
+	s.enter(PhaseGenerator)
+}
+
+func (s *State) enter(p Phase) {
+	s.Phase = p
+	if st := s.step(p); st != nil {
+		st.Status = StatusRunning
+	}
+}
+
+func (s *State) step(p Phase) *StepState {
+	for i := range s.Steps {
+		if s.Steps[i].Phase == p {
+			return &s.Steps[i]
+		}
+	}
+	return nil
+}
+
+func (s *State) complete(p Phase, result any) {
+	var usage *Usage
+	var time *StepTime
+	switch r := result.(type) {
+	case *GeneratorResult:
+		s.Plan, s.TrajectoryID, s.BulletIDs, s.Answer = r.Plan, r.TrajectoryID, r.BulletIDs, r.Answer
+		usage, time = r.usage(), r.Time
+	case *SkillSessionResult:
+		if r.Answer != "" {
+			s.Answer = r.Answer
+		}
+		for _, inv := range r.Invocations {
+			s.calls.settle(inv)
+		}
+		usage, time = r.Usage, r.Time
+	case *ReflectorResult:
+		s.Insights, s.BulletTags, s.Correct = r.Insights, r.BulletTags, r.Correct
+		usage, time = r.Usage, r.Time
+	case *CuratorResult:
+		s.Rationale, s.FollowUps = r.Rationale, r.FollowUpActions
+		s.Operations = proposed(r)
+		usage, time = r.Usage, r.Time
+	case *PersistResult:
+		s.PlaybookBefore, s.PlaybookAfter, s.Bullets = r.PlaybookBefore, r.PlaybookAfter, r.Bullets
+		s.Operations = settled(s.Operations, r.Operations)
+		time = r.Time
+	}
+	if usage != nil {
+		s.Usage = s.Usage.Add(*usage)
+	}
+	if st := s.step(p); st != nil {
+		st.Status, st.Usage, st.Time = StatusDone, usage, time
+	}
+	s.enter(p.next())
+	if s.Phase == PhaseDone {
+		s.Exit = Success
+		if s.Correct != nil && !*s.Correct {
+			s.Exit = Wrong
+		}
+	}
+}
+
+// usage falls back on the token counts that workers without a usage object report.
+func (r *GeneratorResult) usage() *Usage {
+	if r.Usage == nil && r.PromptTokens+r.CompletionTokens > 0 {
+		return &Usage{InputTokens: r.PromptTokens, OutputTokens: r.CompletionTokens}
+	}
+	return r.Usage
+}
+
+func (s *State) fail(p Phase, f Failure) {
+	s.Failure, s.Exit = &f, f.Kind
+	st := s.step(p)
+	if st == nil {
+		return
+	}
+	st.Status = StatusFailed
+	if f.Kind == Cancelled {
+		st.Status = StatusCancelled
+	}
+}
+
+func (s *State) close(f Fact) {
+	s.ClosedAs = f.Exit
+	if s.Failure == nil {
+		s.Failure = f.Failure
+	}
+}
+
+// ExitStatus is the outcome: the run's own word, or the server's where the run was
+// closed without being asked.
+func (s *State) ExitStatus() ExitStatus {
+	if s.ClosedAs != "" && (s.Exit == Running || s.Exit == "") {
+		return s.ClosedAs
+	}
+	return s.Exit
+}
+
+// proposed lists a curator's operations, the accepted first, each with its fate set.
+func proposed(r *CuratorResult) []Operation {
+	all := make([]Operation, 0, len(r.Accepted)+len(r.Rejected))
+	for _, op := range r.Accepted {
+		op.Fate = FateAccepted
+		all = append(all, op)
+	}
+	for _, op := range r.Rejected {
+		if op.Fate == "" || op.Fate == FateAccepted {
+			op.Fate = FateRejected
+		}
+		all = append(all, op)
+	}
+	return all
+}
+
+// settled replaces the accepted operations of a proposal by what became of them when
+// the delta was merged; refused ones stay.
+func settled(proposal, merged []Operation) []Operation {
+	if merged == nil {
+		return proposal
+	}
+	all := append(make([]Operation, 0, len(proposal)), merged...)
+	for _, op := range proposal {
+		if op.Fate != FateAccepted {
+			all = append(all, op)
+		}
+	}
+	return all
+}
+
+// Clone is a deep enough copy: nothing that a later Apply changes is shared.
+func (s *State) Clone() *State {
+	c := *s
+	c.Steps = append([]StepState(nil), s.Steps...)
+	c.calls = s.calls.clone()
+	return &c
+}
+
+// Summary is the run in a line.
+func (s *State) Summary() Summary {
+	sum := Summary{Usage: s.Usage}
+	for _, u := range s.calls.usage() {
+		sum.Skills += u.Calls
+		sum.SkillsOK += u.OK
+	}
+	for _, op := range s.Operations {
+		if op.Fate != FateAccepted {
+			if op.Fate == FateRejected || op.Fate == FateUnparsable {
+				sum.Rejected++
+			}
+			continue
+		}
+		switch op.Type {
+		case OpAdd:
+			sum.Added++
+		case OpUpdate:
+			sum.Updated++
+		case OpRemove:
+			sum.Removed++
+		case OpTag:
+			sum.Tagged++
+		}
+	}
+	return sum
+}
+
+// Result is the run's result.
+func (s *State) Result() TaskResult {
+	return TaskResult{TaskID: s.Input.TaskID, ExitStatus: s.Exit, Answer: s.Answer, Correct: s.Correct,
+		PlaybookHash: s.PlaybookAfter, Summary: s.Summary()}
+}
+
+func preview(raw json.RawMessage) json.RawMessage {
+	if len(raw) <= PreviewBytes {
+		return raw
+	}
+	cut := string(raw[:PreviewBytes])
+	short, err := json.Marshal(cut + "…")
+	if err != nil {
+		return nil
+	}
+	return short
+}

@@ -1,0 +1,155 @@
+package sources
+
+import (
+	"time"
+
+	"acescope/engine/ace"
+)
+
+// Snapshot is all that a screen may show, at one moment. It is immutable: whoever
+// receives it may keep it and must not change it.
+type Snapshot struct {
+	Seq        uint64
+	At         time.Time // when it was taken
+	Connection Connection
+	Runs       RunList
+	Detail     *Detail // of the selected run, nil where none is
+	Health     []Health
+	Problems   []Problem // newest last, at most MaxProblems
+}
+
+// MaxProblems bounds the log of past errors in a snapshot.
+const MaxProblems = 100
+
+// Connection says whom the console talks to.
+type Connection struct {
+	State     ConnState
+	Mode      string // embedded (this process hosts), attached (another one does), remote
+	Address   string
+	Namespace string
+	Since     time.Time
+	Err       string // why the state is ConnLost, for the status line
+}
+
+// ConnState is the state of the connection to the server.
+type ConnState string
+
+// Connection states.
+const (
+	ConnStarting ConnState = "starting"
+	ConnReady    ConnState = "ready"
+	ConnLost     ConnState = "lost"
+)
+
+// RunList is the runs that match the query, newest first, as far as they are loaded.
+type RunList struct {
+	Query    string // the visibility query in force, "" for all
+	Rows     []Run
+	Total    int64 // as the server counts them; -1 while unknown
+	Counts   map[ace.ExitStatus]int64
+	More     bool      // older rows exist that are not loaded
+	Loaded   time.Time // when the list was last read, zero before the first time
+	Interval time.Duration
+	Paused   bool
+	Loading  bool
+	Err      string // why the last reading failed, "" if it did not
+	ErrAt    int    // byte offset in Query of a syntax error, -1 where unknown
+}
+
+// Run is one run in a list.
+type Run struct {
+	WorkflowID string
+	RunID      string
+	Type       string // workflow type
+	TaskID     string
+	Experiment string
+	Dataset    string
+	Model      string
+	Adapter    string
+	Phase      ace.Phase
+	Exit       ace.ExitStatus
+	Start      time.Time
+	Close      time.Time    // zero while it runs
+	Events     int64        // history length, as visibility knows it
+	Summary    *ace.Summary // nil where the run left none yet
+	Attempt    int32        // of a pending activity that is being retried, else 0
+	LastError  string       // of that activity
+}
+
+// Open tells whether the run has not closed.
+func (r Run) Open() bool { return r.Close.IsZero() }
+
+// Age is how long the run took, or has taken at now.
+func (r Run) Age(now time.Time) time.Duration {
+	if r.Open() {
+		return now.Sub(r.Start)
+	}
+	return r.Close.Sub(r.Start)
+}
+
+// Detail is what is known of the selected run.
+type Detail struct {
+	WorkflowID string
+	RunID      string
+	Type       string
+	Phase      ace.PhaseAnswer
+	Skills     ace.SkillAnswer
+	Delta      ace.DeltaAnswer
+	Input      ace.TaskInput
+	Missing    []string                // contract queries that a foreign workflow does not answer
+	Experiment *ace.ExperimentProgress // for an experiment workflow, else nil
+	Pending    []PendingActivity
+	Log        []LogLine // oldest first, at most MaxLog
+	LogDropped int
+	Events     int64 // history events read so far
+	Start      time.Time
+	Close      time.Time
+	From       Origin
+	Updated    time.Time
+	Err        string
+}
+
+// MaxLog bounds the lines of a detail's log.
+const MaxLog = 2000
+
+// Origin says where a detail's knowledge comes from.
+type Origin string
+
+// Origins: FromQuery means that the run's worker answered, FromHistory that the
+// history was folded here, because the run is closed or no worker answers.
+const (
+	FromQuery   Origin = "live query"
+	FromHistory Origin = "folded from history"
+)
+
+// PendingActivity is an activity that is scheduled or running now.
+type PendingActivity struct {
+	Type      string
+	State     string // scheduled, started, cancel requested
+	Attempt   int32
+	LastError string
+	Since     time.Time
+}
+
+// LogLine is one thing that happened in a run. Text is untrusted and is made safe
+// where it is drawn.
+type LogLine struct {
+	Event int64 // history event id
+	At    time.Time
+	Kind  string // phase, skill, delta, status, error
+	Text  string
+}
+
+// Health is the state of one source, which lasts until it changes.
+type Health struct {
+	Name  string
+	OK    bool
+	Text  string
+	Since time.Time
+}
+
+// Problem is an error that was shown.
+type Problem struct {
+	At   time.Time
+	Text string
+}
