@@ -153,8 +153,9 @@ type Invocation struct {
 }
 
 // SkillSessionResult is what [ActivitySkills] returns. Answer, where it is set, is
-// the run's answer in place of the generator's. Invocations above InlineBytes in all
-// are the artifact named by Log instead, one JSON object a line.
+// the run's answer in place of the generator's. Where the invocations exceed InlineBytes
+// in all, their payloads are cut by [Preview] and Log names the artifact that holds them
+// whole, one JSON object a line.
 type SkillSessionResult struct {
 	Invocations []Invocation `json:"invocations"`
 	Log         *Ref         `json:"log,omitempty"`

@@ -55,6 +55,9 @@ func (e *EpochResult) Count(exit ExitStatus, correct *bool) {
 	}
 }
 
+// MaxWrong bounds [EvalResult.Wrong].
+const MaxWrong = 1000
+
 // EvalResult is the accuracy on the second data set; Epoch 0 is before the first.
 type EvalResult struct {
 	Epoch    int     `json:"epoch"`
@@ -62,7 +65,7 @@ type EvalResult struct {
 	Correct  int     `json:"correct"`
 	Accuracy float64 `json:"accuracy"`
 	Playbook string  `json:"playbook"`
-	Details  *Ref    `json:"details,omitempty"`
+	Wrong    []int   `json:"wrong,omitempty"` // 0-based indexes of wrongly answered tasks, at most MaxWrong
 	Usage    Usage   `json:"usage"`
 }
 
@@ -81,10 +84,19 @@ type ExperimentProgress struct {
 	Accepted     int           `json:"operations_accepted"`
 	Rejected     int           `json:"operations_rejected"`
 	ExitStatus   ExitStatus    `json:"exit_status"`
-	Runs         int           `json:"runs"` // how many Temporal runs the experiment has taken, by continue-as-new
+	Stage        string        `json:"stage"` // learning, evaluating or done
+	Runs         int           `json:"runs"`  // how many Temporal runs the experiment has taken, by continue-as-new
 }
 
-// LoadTasksInput is the input of [ActivityLoadTasks]: Count tasks from From, 0-based.
+// Stages of an experiment.
+const (
+	StageLearning   = "learning"
+	StageEvaluating = "evaluating"
+	StageDone       = "done"
+)
+
+// LoadTasksInput is the input of [ActivityLoadTasks]: at most Count tasks from From,
+// 0-based; fewer where they would not fit into a payload, but at least one.
 type LoadTasksInput struct {
 	Dataset Ref `json:"dataset"`
 	From    int `json:"from"`
@@ -99,11 +111,22 @@ type Task struct {
 	Label     *string `json:"label,omitempty"`
 }
 
-// EvaluateInput is the input of [ActivityEvaluate].
+// EvaluateInput is the input of [ActivityEvaluate]: answer Count tasks from From and
+// compare, without learning.
 type EvaluateInput struct {
 	Task    TaskContext `json:"task"`
 	Dataset Ref         `json:"dataset"`
-	Epoch   int         `json:"epoch"`
+	From    int         `json:"from"`
+	Count   int         `json:"count"`
+}
+
+// EvaluateResult is what [ActivityEvaluate] returns. Wrong lists the 0-based indexes of
+// the tasks that were answered wrongly.
+type EvaluateResult struct {
+	Tasks   int   `json:"tasks"`
+	Correct int   `json:"correct"`
+	Wrong   []int `json:"wrong,omitempty"`
+	Usage   Usage `json:"usage"`
 }
 
 // HeadInput is the input of [ActivityHead], which names the newest version of a

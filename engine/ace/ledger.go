@@ -61,10 +61,10 @@ func (l *ledger) tell(e ToolEvent) {
 	parts := l.partial[id]
 	switch e.Kind {
 	case KindToolUse:
-		inv.Args, inv.At = preview(e.Args), e.At
+		inv.Args, inv.At = Preview(e.Args), e.At
 		parts.use = true
 	case KindToolResult:
-		inv.Result, inv.DurationMS = preview(e.Result), e.DurationMS
+		inv.Result, inv.DurationMS = Preview(e.Result), e.DurationMS
 		inv.OK = inv.Accepted && (e.OK == nil || *e.OK)
 		if inv.At.IsZero() {
 			inv.At = e.At
@@ -84,7 +84,7 @@ func (l *ledger) settle(inv Invocation) {
 		l.dropped++
 		return
 	}
-	inv.Args, inv.Result = preview(inv.Args), preview(inv.Result)
+	inv.Args, inv.Result = Preview(inv.Args), Preview(inv.Result)
 	l.known[inv.ID] = inv
 }
 

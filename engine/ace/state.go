@@ -253,7 +253,9 @@ func (s *State) Result() TaskResult {
 		PlaybookHash: s.PlaybookAfter, Summary: s.Summary()}
 }
 
-func preview(raw json.RawMessage) json.RawMessage {
+// Preview cuts a JSON payload to [PreviewBytes]; a payload that was cut becomes a JSON
+// string that ends in an ellipsis.
+func Preview(raw json.RawMessage) json.RawMessage {
 	if len(raw) <= PreviewBytes {
 		return raw
 	}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"acescope/sources"
+)
+
+func (a *app) cancelCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel TASK",
+		Short: "Ask a run or an experiment to end; what it has learnt stays",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			e, done, err := a.look(ctx)
+			if err != nil {
+				return err
+			}
+			defer done()
+			run, err := sources.Resolve(ctx, e.Client, args[0])
+			if err != nil {
+				return err
+			}
+			info := run.GetWorkflowExecutionInfo()
+			id, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
+			if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+				return fmt.Errorf("%s is closed already (%s)", id, info.GetStatus())
+			}
+			if err := e.Cancel(ctx, id, runID); err != nil {
+				return err
+			}
+			if a.json {
+				return newLines(a.out).write(map[string]string{"type": "cancel", "workflow_id": id, "run_id": runID})
+			}
+			_, err = fmt.Fprintf(a.out, "cancellation of %s requested\n", id)
+			return err
+		},
+	}
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"acescope/engine"
+	"acescope/sources"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/views"
+)
+
+func (a *app) console(cmd *cobra.Command, _ []string) error {
+	return a.openConsole(cmd.Context(), nil)
+}
+
+// openConsole paints first and connects behind the screen. begin, where it is set, runs
+// once the engine is ready.
+func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engine.Engine) error) error {
+	if a.json {
+		return usage("the console has no --json; use acescope list, show or tail")
+	}
+	if !term.IsTerminal(os.Stdin.Fd()) || !term.IsTerminal(os.Stdout.Fd()) {
+		return usage("the console needs a terminal on standard input and output; use acescope list, show or tail in scripts")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	store := sources.NewStore()
+	link := &link{app: a, store: store}
+	model, err := newModel(ctx, store, link)
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	wg.Add(1)
+	go func() { defer wg.Done(); link.run(ctx, begin) }()
+	_, err = tea.NewProgram(model, tea.WithContext(ctx)).Run()
+	cancel()
+	wg.Wait()
+	if link.err != nil {
+		return link.err
+	}
+	return err
+}
+
+func newModel(ctx context.Context, store *sources.Store, link *link) (*tui.Model, error) {
+	noColor := theme.WantsNoColor(os.Getenv)
+	list, global := views.Console(views.Options{Context: ctx, Controls: store, Actions: link})
+	return tui.New(tui.Options{
+		Context: ctx, Store: store, Views: list, Global: global,
+		Styles:  theme.New(true, noColor),
+		Restyle: func(dark bool) theme.Styles { return theme.New(dark, noColor) },
+	})
+}
+
+// link ties the store to the engine, which comes up while the console is drawn.
+type link struct {
+	app   *app
+	store *sources.Store
+	err   error // why the engine did not start; read after run
+
+	mu     sync.Mutex
+	engine *engine.Engine
+}
+
+func (l *link) run(ctx context.Context, begin func(context.Context, *engine.Engine) error) {
+	e, done, err := l.app.open(ctx, true, true)
+	if err != nil {
+		if ctx.Err() == nil {
+			l.failed(err)
+		}
+		<-ctx.Done()
+		return
+	}
+	defer done()
+	l.mu.Lock()
+	l.engine = e
+	l.mu.Unlock()
+	l.connected(e)
+	if begin != nil {
+		if err := begin(ctx, e); err != nil {
+			l.store.Report(oneLine(err))
+		}
+		l.store.Refresh()
+	}
+	go l.watchRole(ctx, e)
+	l.store.Run(ctx, e.Client)
+}
+
+func (l *link) failed(err error) {
+	l.err = err
+	l.store.SetConnection(sources.Connection{State: sources.ConnLost, Since: time.Now(), Err: oneLine(err)})
+	l.store.Report(oneLine(err))
+}
+
+func (l *link) connected(e *engine.Engine) {
+	l.store.SetConnection(sources.Connection{State: sources.ConnReady, Mode: string(e.Mode()), Address: e.Address(),
+		Namespace: e.Namespace(), Since: time.Now()})
+	l.store.SetHealth("engine", true, fmt.Sprintf("%s, %s", e.Mode(), e.Address()))
+	for _, p := range e.Providers {
+		l.store.SetHealth("provider "+p.Name(), true, p.About())
+	}
+}
+
+// watchRole shows when this process takes the server over.
+func (l *link) watchRole(ctx context.Context, e *engine.Engine) {
+	if e.Node() == nil {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.Node().Changes():
+			l.connected(e)
+		}
+	}
+}
+
+// Cancel implements [views.Actions].
+func (l *link) Cancel(ctx context.Context, workflowID, runID string) error {
+	l.mu.Lock()
+	e := l.engine
+	l.mu.Unlock()
+	if e == nil {
+		return fmt.Errorf("not connected yet")
+	}
+	return e.Cancel(ctx, workflowID, runID)
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// idleAfter is how long the background process of --detach waits for more work.
+const idleAfter = "30s"
+
+// detach starts a run and leaves it to a process in the background, which hosts or
+// joins the server and ends when nothing is left to do.
+func (a *app) detach(ctx context.Context, prompt string, f runFlags) error {
+	if a.cluster() == nil {
+		if err := a.spawn(); err != nil {
+			return err
+		}
+	}
+	e, done, err := a.look(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return a.runOn(ctx, e, prompt, f)
+}
+
+func (a *app) spawn() error {
+	dir, err := a.dir()
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o700); err != nil {
+		return fmt.Errorf("data directory %s: %w", dir, err)
+	}
+	out, err := os.OpenFile(filepath.Join(dir, "logs", "detached.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("data directory %s: %w", dir, err)
+	}
+	defer out.Close()
+	cmd := exec.Command(self, "serve", "--until-idle", idleAfter, "--data-dir", dir)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = ownSession()
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start a process in the background: %w", err)
+	}
+	return cmd.Process.Release()
+}

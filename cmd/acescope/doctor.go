@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/sources"
+	"acescope/theme"
+)
+
+// checkLine is one finding of the doctor.
+type checkLine struct {
+	Type string `json:"type"` // check
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	Text string `json:"text"`
+}
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what is installed, where data lies, who hosts, and what is wrong",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+	}
+}
+
+const doctorTimeout = 30 * time.Second
+
+func (a *app) doctor(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
+	defer cancel()
+	out := newLines(a.out)
+	wrong := 0
+	report := func(name string, ok bool, format string, args ...any) {
+		c := checkLine{"check", name, ok, fmt.Sprintf(format, args...)}
+		if !ok {
+			wrong++
+		}
+		if a.json {
+			_ = out.write(c)
+			return
+		}
+		mark := "ok   "
+		if !ok {
+			mark = "WRONG"
+		}
+		fmt.Fprintf(a.out, "%s  %-12s %s\n", mark, c.Name, safe(c.Text))
+	}
+	v := versions()
+	report("version", true, "acescope %s, Temporal server %s, SDK %s, %s", v.Version, v.Server, v.SDK, v.Go)
+	a.checkTerminal(report)
+	checkPrograms(report)
+	a.checkEngine(ctx, report)
+	if wrong > 0 {
+		return fmt.Errorf("%d of the checks found something wrong", wrong)
+	}
+	return nil
+}
+
+type reporter func(name string, ok bool, format string, args ...any)
+
+func (a *app) checkTerminal(report reporter) {
+	if !term.IsTerminal(os.Stdout.Fd()) {
+		report("terminal", true, "standard output is no terminal: the console cannot open here, the other commands can")
+		return
+	}
+	w, h, err := term.GetSize(os.Stdout.Fd())
+	if err != nil {
+		report("terminal", false, "its size cannot be read: %v", err)
+		return
+	}
+	report("terminal", w >= 40 && h >= 10, "%d×%d (%s), UTF-8 %t, NO_COLOR %t", w, h, os.Getenv("TERM"),
+		theme.HasUTF8(os.Getenv), theme.WantsNoColor(os.Getenv))
+}
+
+// checkPrograms looks for what acescope can work with but does not need.
+func checkPrograms(report reporter) {
+	for _, name := range []string{"temporal", "claude", "codex", "gemini", "opencode"} {
+		if path, err := exec.LookPath(name); err == nil {
+			report(name, true, "%s", path)
+		} else {
+			report(name, true, "not installed (optional)")
+		}
+	}
+}
+
+func (a *app) checkEngine(ctx context.Context, report reporter) {
+	dir, err := a.dir()
+	if err != nil {
+		report("data", false, "%v", err)
+		return
+	}
+	e, done, err := a.look(ctx)
+	if err != nil {
+		report("data", false, "%s: %s", dir, oneLine(err))
+		return
+	}
+	defer done()
+	report("data", true, "%s", dir)
+	a.checkHost(e, report)
+	missing, err := sources.MissingAttributes(ctx, e.Client, e.Namespace())
+	switch {
+	case err != nil:
+		report("attributes", false, "%s", oneLine(err))
+	case len(missing) > 0:
+		report("attributes", false, "namespace %s lacks the search attributes %v; add each with: temporal operator search-attribute create --namespace %s --name NAME --type Keyword",
+			e.Namespace(), missing, e.Namespace())
+	default:
+		report("attributes", true, "all %d search attributes are there", len(ace.SearchAttributes()))
+	}
+	a.checkRuns(ctx, e, report)
+	for _, p := range e.Providers {
+		report("provider", true, "%s: %s", p.Name(), p.About())
+	}
+}
+
+func (a *app) checkHost(e *engine.Engine, report reporter) {
+	if e.Node() == nil {
+		report("server", true, "remote cluster %s, namespace %s", e.Address(), e.Namespace())
+		return
+	}
+	if e.Mode() == engine.Embedded {
+		report("server", true, "no other process hosts; this one started the server and it answers")
+		return
+	}
+	ep := e.Node().Endpoint()
+	report("server", true, "hosted by process %d (acescope %s) at %s since %s", ep.PID, ep.Version, ep.Address, ep.Started.Local().Format(time.DateTime))
+}
+
+func (a *app) checkRuns(ctx context.Context, e *engine.Engine, report reporter) {
+	total, err := sources.Count(ctx, e.Client, "")
+	if err != nil {
+		report("runs", false, "%s", oneLine(err))
+		return
+	}
+	open, err := sources.Count(ctx, e.Client, `ExecutionStatus = "Running"`)
+	report("runs", err == nil, "%d recorded, %d open", total, open)
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/dataset"
+	"acescope/engine/playbook"
+)
+
+// runFlags are the flags of acescope run.
+type runFlags struct {
+	dataset, eval, experiment, provider, model string
+	playbook, adapter                          string
+	epochs, limit, parallel, window            int
+	tools                                      []string
+	detach                                     bool
+	pace                                       time.Duration
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [PROMPT]",
+		Short: "Run one task, or an experiment over a data set",
+		Long: "Run one task, or with --dataset an experiment: the tasks of the data set one after the other, the playbook\n" +
+			"learning from each. A data set is a file of JSON lines {\"context\": …, \"target\": …}. An interrupted run is kept:\n" +
+			"it goes on when acescope runs on the same data directory again; acescope cancel ends it.",
+		Example: "acescope run --dataset train.jsonl --eval held-out.jsonl --experiment finance-1\n" +
+			"acescope run \"Use formula Current Ratio …\" --playbook best.txt --json",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			prompt := ""
+			if len(args) == 1 {
+				prompt = args[0]
+			}
+			return a.run(cmd.Context(), prompt, f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.dataset, "dataset", "", "data set to learn from")
+	fs.StringVar(&f.eval, "eval", "", "second data set, measured before the first epoch and after each, without learning from it")
+	fs.StringVar(&f.experiment, "experiment", "", "id of the experiment (default: data set and time)")
+	fs.StringVar(&f.provider, "provider", "builtin", "who serves the steps")
+	fs.StringVar(&f.model, "model", "", "model (default: the provider's)")
+	fs.IntVar(&f.epochs, "epochs", 1, "how often to go through the data set")
+	fs.IntVar(&f.limit, "limit", 0, "use only the first N tasks of the data set (default all)")
+	fs.IntVar(&f.parallel, "parallel", 1, "how many tasks may run at a time")
+	fs.IntVar(&f.window, "window", 0, "tasks that --adapter online measures before it learns from them (default 20)")
+	fs.StringVar(&f.playbook, "playbook", "", "playbook to start from: a file, or the hash of a version (default: empty)")
+	fs.StringVar(&f.adapter, "adapter", "offline", "offline: learn task by task over epochs; online: measure a window, then learn from it")
+	fs.StringSliceVar(&f.tools, "allow-tool", nil, "tools that the skills session may call (default all)")
+	fs.BoolVar(&f.detach, "detach", false, "start it and return at once; a process in the background carries it on")
+	fs.DurationVar(&f.pace, "pace", 0, "hold every phase for at least so long, for the eye")
+	return cmd
+}
+
+func (f runFlags) check(prompt string) error {
+	switch {
+	case prompt == "" && f.dataset == "":
+		return usage("nothing to run: give a PROMPT or --dataset FILE")
+	case prompt != "" && f.dataset != "":
+		return usage("give a PROMPT or --dataset FILE, not both")
+	case f.eval != "" && f.dataset == "":
+		return usage("--eval needs --dataset")
+	case f.epochs < 1 || f.epochs > 1000:
+		return usage("--epochs %d: give a number from 1 to 1000", f.epochs)
+	case f.limit < 0:
+		return usage("--limit %d: give a number above 0", f.limit)
+	case f.parallel < 1 || f.parallel > engine.MaxActivities:
+		return usage("--parallel %d: give a number from 1 to %d", f.parallel, engine.MaxActivities)
+	case f.window < 0:
+		return usage("--window %d: give a number above 0", f.window)
+	case f.pace < 0:
+		return usage("--pace %s: give a duration above 0, such as 400ms", f.pace)
+	case f.adapter != string(ace.Offline) && f.adapter != string(ace.Online):
+		return usage("--adapter %q: give offline or online", f.adapter)
+	case strings.TrimSpace(prompt) == "" && prompt != "":
+		return usage("the PROMPT is empty")
+	}
+	return f.checkProvider()
+}
+
+func (f runFlags) checkProvider() error {
+	var names []string
+	for _, p := range engine.Providers() {
+		if p.Name() == f.provider {
+			return nil
+		}
+		names = append(names, p.Name())
+	}
+	return usage("--provider %q is unknown; known: %s", f.provider, strings.Join(names, ", "))
+}
+
+func (f runFlags) modelName() string {
+	if f.model != "" {
+		return f.model
+	}
+	for _, p := range engine.Providers() {
+		if p.Name() == f.provider {
+			return p.DefaultModel()
+		}
+	}
+	return ""
+}
+
+func (a *app) run(ctx context.Context, prompt string, f runFlags) error {
+	if err := f.check(prompt); err != nil {
+		return err
+	}
+	if f.detach {
+		return a.detach(ctx, prompt, f)
+	}
+	e, done, err := a.open(ctx, true, true)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return a.runOn(ctx, e, prompt, f)
+}
+
+func (a *app) runOn(ctx context.Context, e *engine.Engine, prompt string, f runFlags) error {
+	if prompt != "" {
+		in, err := taskInput(e, prompt, f)
+		if err != nil {
+			return err
+		}
+		return a.runTask(ctx, e, in, f)
+	}
+	in, partial, err := experimentInput(ctx, e, f)
+	if err != nil {
+		return err
+	}
+	if partial != nil {
+		fmt.Fprintf(a.err, "acescope: %s; going on with the %d good lines before it\n", oneLine(partial), in.Tasks)
+	}
+	if err := a.runExperiment(ctx, e, in, f); err != nil {
+		return err
+	}
+	return partialError(partial)
+}
+
+// partialError makes a data set that could only be read in part fail the command, once
+// what could be read has run.
+func partialError(partial error) error {
+	if partial == nil {
+		return nil
+	}
+	return fmt.Errorf("the data set was read only in part: %w", partial)
+}
+
+// startBook is the hash of the playbook to start from; "" is the empty one.
+func startBook(e *engine.Engine, name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		hash, hashErr := e.Books.Resolve(name)
+		if errors.Is(hashErr, playbook.ErrNotFound) {
+			return "", &coded{exitNotFound, fmt.Errorf("--playbook %s: no such file, and no version of that hash", name)}
+		}
+		return hash, hashErr
+	}
+	defer file.Close()
+	book, _, err := playbook.Parse(file)
+	if err != nil {
+		return "", usage("--playbook %s: %w", name, err)
+	}
+	return e.Books.Put(book)
+}
+
+// experimentInput stores the data sets and describes the experiment. partial is the
+// first bad line of a data set of which some could be read.
+func experimentInput(ctx context.Context, e *engine.Engine, f runFlags) (in ace.ExperimentInput, partial, err error) {
+	train, err := dataset.Ingest(ctx, f.dataset, e.Artifacts, f.limit)
+	if partial, err = split(err, train.Tasks); err != nil {
+		return in, nil, dataError(err)
+	}
+	in = ace.ExperimentInput{ExperimentID: f.experiment, DatasetID: train.ID, Dataset: train.Ref, Tasks: train.Tasks,
+		Adapter: ace.Adapter(f.adapter), Provider: f.provider, Model: f.modelName(), Epochs: f.epochs,
+		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: "default"},
+		Parallel:     f.parallel, Window: f.window, PaceMS: f.pace.Milliseconds()}
+	if in.ExperimentID == "" {
+		in.ExperimentID = train.ID + "-" + time.Now().Format("20060102-150405")
+	}
+	if err := checkID("--experiment", in.ExperimentID); err != nil {
+		return in, nil, err
+	}
+	if f.eval != "" {
+		eval, err := dataset.Ingest(ctx, f.eval, e.Artifacts, 0)
+		if err != nil {
+			return in, nil, dataError(err)
+		}
+		in.EvalID, in.Eval, in.EvalTasks = eval.ID, &eval.Ref, eval.Tasks
+	}
+	in.PlaybookHash, err = startBook(e, f.playbook)
+	return in, partial, err
+}
+
+// split tells a bad line after good ones from a data set that cannot be used at all.
+func split(err error, tasks int) (partial, fatal error) {
+	var line *dataset.LineError
+	if errors.As(err, &line) && tasks > 0 {
+		return err, nil
+	}
+	return nil, err
+}
+
+func dataError(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return &coded{exitNotFound, err}
+	}
+	var line *dataset.LineError
+	if errors.As(err, &line) || errors.Is(err, dataset.ErrEmpty) {
+		return &coded{exitUsage, err}
+	}
+	return err
+}
+
+// maxID leaves room in Temporal's limit for prefixes and suffixes.
+const maxID = 200
+
+func checkID(flag, id string) error {
+	if len(id) > maxID {
+		return usage("%s: longer than %d bytes", flag, maxID)
+	}
+	if id != safe(id) || strings.ContainsAny(id, " \t/\"'\\") {
+		return usage("%s %q: use letters, digits, dots, dashes and underscores", flag, id)
+	}
+	return nil
+}
+
+// adhoc is the line of playbooks that tasks without an experiment learn on.
+const adhoc = "adhoc"
+
+func taskInput(e *engine.Engine, prompt string, f runFlags) (ace.TaskInput, error) {
+	if f.experiment == "" {
+		f.experiment = adhoc
+	}
+	if err := checkID("--experiment", f.experiment); err != nil {
+		return ace.TaskInput{}, err
+	}
+	book, err := startBook(e, f.playbook)
+	if err != nil {
+		return ace.TaskInput{}, err
+	}
+	if f.playbook == "" {
+		if head, ok, headErr := e.Books.Head(f.experiment); headErr != nil {
+			return ace.TaskInput{}, headErr
+		} else if ok {
+			book = head
+		}
+	}
+	in := ace.TaskInput{TaskID: f.experiment + "-" + time.Now().Format("20060102-150405.000"), Prompt: prompt,
+		Adapter: ace.Adapter(f.adapter), PlaybookHash: book, ExperimentID: f.experiment, DatasetID: "none",
+		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: "default"},
+		Provider:     f.provider, Model: f.modelName(), Branch: f.experiment, PaceMS: f.pace.Milliseconds()}
+	if len(prompt) > ace.InlineBytes {
+		ref, err := e.Artifacts.PutBytes(context.Background(), []byte(prompt), "text/plain; charset=utf-8")
+		if err != nil {
+			return in, err
+		}
+		in.Prompt, in.PromptRef = "", &ref
+	}
+	return in, nil
+}

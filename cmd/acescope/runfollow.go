@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"charm.land/bubbles/v2/progress"
+	"github.com/charmbracelet/x/term"
+
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/sources"
+)
+
+// summaryLine ends the output of acescope run.
+type summaryLine struct {
+	Type           string            `json:"type"` // summary
+	ExperimentID   string            `json:"experiment_id"`
+	WorkflowID     string            `json:"workflow_id"`
+	RunID          string            `json:"run_id"`
+	Provider       string            `json:"provider"`
+	Model          string            `json:"model"`
+	ExitStatus     ace.ExitStatus    `json:"exit_status"`
+	Tasks          int               `json:"tasks"`
+	Correct        int               `json:"correct"`
+	Epochs         []ace.EpochResult `json:"epochs"`
+	Eval           []ace.EvalResult  `json:"eval"`
+	InputTokens    int64             `json:"input_tokens"`
+	OutputTokens   int64             `json:"output_tokens"`
+	CostUSD        float64           `json:"cost_usd"`
+	DurationMS     float64           `json:"duration_ms"`
+	PlaybookBefore string            `json:"playbook_before"`
+	PlaybookAfter  string            `json:"playbook_after"`
+	Bullets        int               `json:"bullets"`
+	Accepted       int               `json:"operations_accepted"`
+	Rejected       int               `json:"operations_rejected"`
+	Failure        *ace.Failure      `json:"failure,omitempty"`
+}
+
+// runExperiment starts an experiment and follows it to its end.
+func (a *app) runExperiment(ctx context.Context, e *engine.Engine, in ace.ExperimentInput, f runFlags) error {
+	runID, err := e.StartExperiment(ctx, in)
+	if err != nil {
+		return err
+	}
+	id := ace.ExperimentWorkflowID(in.ExperimentID)
+	a.say(e, f, in.ExperimentID)
+	if f.detach {
+		return a.started(id, runID, in.ExperimentID)
+	}
+	begun := time.Now()
+	p, failure, err := a.follow(ctx, e, in, id, runID)
+	if err != nil {
+		a.interrupted(ctx, in.ExperimentID)
+		return err
+	}
+	sum := summaryOf(in, p, failure)
+	sum.WorkflowID, sum.RunID, sum.DurationMS = id, runID, millis(time.Since(begun))
+	if err := a.printSummary(sum); err != nil {
+		return err
+	}
+	if failure != nil {
+		return fmt.Errorf("experiment %s: %s: %s", in.ExperimentID, failure.Kind, failure.Message)
+	}
+	return nil
+}
+
+// say tells on standard error what answers, and what slows it.
+func (a *app) say(e *engine.Engine, f runFlags, id string) {
+	for _, p := range e.Providers {
+		if p.Name() == f.provider {
+			fmt.Fprintf(a.err, "acescope: experiment %s: %s\n", id, p.About())
+		}
+	}
+	if f.pace > 0 {
+		fmt.Fprintf(a.err, "acescope: every phase is held for %s (--pace)\n", f.pace)
+	}
+}
+
+func (a *app) started(workflowID, runID, id string) error {
+	if a.json {
+		return newLines(a.out).write(map[string]string{"type": "started", "id": id, "workflow_id": workflowID, "run_id": runID})
+	}
+	_, err := fmt.Fprintf(a.out, "started %s\n", id)
+	return err
+}
+
+func (a *app) interrupted(ctx context.Context, id string) {
+	if ctx.Err() != nil {
+		fmt.Fprintf(a.err, "acescope: %s is kept and goes on when acescope runs again; acescope cancel %s ends it\n", id, id)
+	}
+}
+
+// follow reports each task as it ends: as a line of JSON, or on a progress bar.
+func (a *app) follow(ctx context.Context, e *engine.Engine, in ace.ExperimentInput, id, runID string) (ace.ExperimentProgress, *ace.Failure, error) {
+	out := newLines(a.out)
+	bar := a.newBar(in.Tasks * in.Epochs)
+	defer bar.clear()
+	var writeErr error
+	p, failure, err := sources.FollowExperiment(ctx, e.Client, id, runID, sources.ExperimentEvents{
+		Away: a.away,
+		Task: func(f sources.Finished) {
+			bar.add(f.Result.Correct)
+			if a.json && writeErr == nil {
+				writeErr = out.write(finishedLine(f, in))
+			}
+		},
+	})
+	if err == nil {
+		err = writeErr
+	}
+	return p, failure, err
+}
+
+func summaryOf(in ace.ExperimentInput, p ace.ExperimentProgress, failure *ace.Failure) summaryLine {
+	s := summaryLine{Type: "summary", ExperimentID: in.ExperimentID, Provider: in.Provider, Model: in.Model,
+		ExitStatus: p.ExitStatus, Epochs: p.Epochs, Eval: p.Eval, InputTokens: p.Usage.InputTokens,
+		OutputTokens: p.Usage.OutputTokens, CostUSD: p.Usage.CostUSD, PlaybookBefore: p.Before, PlaybookAfter: p.After,
+		Bullets: p.Bullets, Accepted: p.Accepted, Rejected: p.Rejected, Failure: failure}
+	if failure != nil {
+		s.ExitStatus = failure.Kind
+	}
+	for _, e := range p.Epochs {
+		s.Tasks += e.Tasks
+		s.Correct += e.Correct
+	}
+	return s
+}
+
+func (a *app) printSummary(s summaryLine) error {
+	if a.json {
+		return newLines(a.out).write(s)
+	}
+	fmt.Fprintf(a.out, "experiment %s: %s, %d tasks, %d correct, %.1f s, $%.4f\n", s.ExperimentID, s.ExitStatus, s.Tasks, s.Correct, s.DurationMS/1000, s.CostUSD)
+	return printExperiment(a.out, ace.ExperimentProgress{Epochs: s.Epochs, Eval: s.Eval, Before: s.PlaybookBefore, After: s.PlaybookAfter,
+		Bullets: s.Bullets, Accepted: s.Accepted, Rejected: s.Rejected})
+}
+
+// bar is a progress bar on standard error, if that is a terminal.
+type bar struct {
+	model   progress.Model
+	w       *os.File
+	total   int
+	done    int
+	correct int
+	judged  int
+}
+
+func (a *app) newBar(total int) *bar {
+	b := &bar{total: total}
+	if f, ok := a.err.(*os.File); ok && term.IsTerminal(f.Fd()) && !a.json {
+		b.w = f
+		b.model = progress.New(progress.WithWidth(40))
+	}
+	return b
+}
+
+func (b *bar) add(correct *bool) {
+	b.done++
+	if correct != nil {
+		b.judged++
+		if *correct {
+			b.correct++
+		}
+	}
+	if b.w == nil {
+		return
+	}
+	fmt.Fprintf(b.w, "\r%s %d/%d tasks, %d of %d correct ", b.model.ViewAs(float64(b.done)/float64(max(b.total, 1))), b.done, b.total, b.correct, b.judged)
+}
+
+func (b *bar) clear() {
+	if b.w != nil {
+		fmt.Fprint(b.w, "\r"+strings.Repeat(" ", 79)+"\r")
+	}
+}
+
+// runTask starts one task and follows it to its end.
+func (a *app) runTask(ctx context.Context, e *engine.Engine, in ace.TaskInput, f runFlags) error {
+	runID, err := e.StartTask(ctx, in)
+	if err != nil {
+		return err
+	}
+	id := ace.WorkflowID(in.TaskID)
+	a.say(e, f, in.ExperimentID)
+	if f.detach {
+		return a.started(id, runID, in.TaskID)
+	}
+	var result ace.TaskResult
+	if err := e.Client.GetWorkflow(ctx, id, runID).Get(ctx, &result); err != nil {
+		a.interrupted(ctx, in.TaskID)
+		return fmt.Errorf("task %s: %w", in.TaskID, err)
+	}
+	d, err := sources.Show(ctx, e.Client, id, runID)
+	if err != nil {
+		return err
+	}
+	if !a.json {
+		return printShow(a.out, d, lineOf(d))
+	}
+	return a.taskLines(in, d, result)
+}
+
+func (a *app) taskLines(in ace.TaskInput, d *sources.Detail, r ace.TaskResult) error {
+	out := newLines(a.out)
+	line := runLine{Type: "run", TaskID: in.TaskID, WorkflowID: d.WorkflowID, RunID: d.RunID, ExperimentID: in.ExperimentID,
+		DatasetID: in.DatasetID, Model: in.Model, Adapter: string(in.Adapter), ExitStatus: r.ExitStatus, Start: &d.Start,
+		Close: &d.Close, DurationMS: millis(d.Close.Sub(d.Start)), Summary: &r.Summary, Answer: r.Answer, Correct: r.Correct,
+		Playbook: r.PlaybookHash}
+	if err := out.write(line); err != nil {
+		return err
+	}
+	sum := summaryLine{Type: "summary", ExperimentID: in.ExperimentID, WorkflowID: d.WorkflowID, RunID: d.RunID,
+		Provider: in.Provider, Model: in.Model, ExitStatus: r.ExitStatus, Tasks: 1, Epochs: []ace.EpochResult{}, Eval: []ace.EvalResult{},
+		InputTokens: r.Summary.Usage.InputTokens, OutputTokens: r.Summary.Usage.OutputTokens, CostUSD: r.Summary.Usage.CostUSD,
+		DurationMS: line.DurationMS, PlaybookBefore: d.Delta.PlaybookBefore, PlaybookAfter: r.PlaybookHash, Bullets: d.Delta.Bullets,
+		Accepted: r.Summary.Added + r.Summary.Updated + r.Summary.Removed + r.Summary.Tagged, Rejected: r.Summary.Rejected}
+	if r.Correct != nil && *r.Correct {
+		sum.Correct = 1
+	}
+	return out.write(sum)
+}

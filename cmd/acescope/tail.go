@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/sources"
+)
+
+func (a *app) tailCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "tail TASK",
+		Short:   "Follow a run: every phase, skill, delta and status change, until it closes",
+		Example: "acescope tail finance-e1-0042 --json | jq -c 'select(.type == \"skill\")'",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.tail(cmd.Context(), args[0]) },
+	}
+}
+
+// observeCommand holds the names that the design documents use.
+func (a *app) observeCommand() *cobra.Command {
+	observe := &cobra.Command{Use: "observe", Short: "Observe runs by the names of the design documents"}
+	temporal := &cobra.Command{Use: "temporal", Short: "Observe runs that Temporal holds"}
+	var task string
+	tail := &cobra.Command{
+		Use:   "tail --task-id TASK",
+		Short: "The same as acescope tail TASK",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.tail(cmd.Context(), task) },
+	}
+	tail.Flags().StringVar(&task, "task-id", "", "task to follow")
+	_ = tail.MarkFlagRequired("task-id")
+	temporal.AddCommand(tail)
+	observe.AddCommand(temporal)
+	return observe
+}
+
+func (a *app) tail(ctx context.Context, id string) error {
+	// A tail may be the last process alive: it must be able to carry the run to its end.
+	e, done, err := a.open(ctx, true, true)
+	if err != nil {
+		return err
+	}
+	defer done()
+	run, err := sources.Resolve(ctx, e.Client, id)
+	if err != nil {
+		return err
+	}
+	info := run.GetWorkflowExecutionInfo()
+	workflowID, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
+	if info.GetType().GetName() == ace.ExperimentWorkflow {
+		return a.tailExperiment(ctx, e, workflowID, runID)
+	}
+	return a.tailTask(ctx, e, workflowID, runID)
+}
+
+func (a *app) tailTask(ctx context.Context, e *engine.Engine, workflowID, runID string) error {
+	out := newLines(a.out)
+	folder := sources.NewFolder(workflowID, runID)
+	return sources.Follow(ctx, e.Client, workflowID, runID, a.away, func(ev *historypb.HistoryEvent) error {
+		for _, c := range folder.Apply(ev) {
+			if err := a.putChange(out, c); err != nil {
+				return err
+			}
+		}
+		return out.flush()
+	})
+}
+
+func (a *app) putChange(out *lines, c sources.Change) error {
+	if a.json {
+		return out.put(c)
+	}
+	_, err := fmt.Fprintf(out.buf, "%s  %-6s  %s\n", c.At.Local().Format("15:04:05.000"), c.Type, safe(c.Text()))
+	return err
+}
+
+func (a *app) tailExperiment(ctx context.Context, e *engine.Engine, workflowID, runID string) error {
+	out := newLines(a.out)
+	in := ace.ExperimentInput{ExperimentID: workflowID[len(ace.ExperimentIDPrefix):]}
+	var writeErr error
+	_, _, err := sources.FollowExperiment(ctx, e.Client, workflowID, runID, sources.ExperimentEvents{
+		Away: a.away,
+		Task: func(f sources.Finished) {
+			if a.json {
+				writeErr = out.write(finishedLine(f, in))
+				return
+			}
+			_, writeErr = fmt.Fprintf(a.out, "%s  %-24s  %-9s  answer %s\n", f.At.Local().Format("15:04:05.000"),
+				safe(f.Result.TaskID), f.Result.ExitStatus, safe(f.Result.Answer))
+		},
+	})
+	if err == nil {
+		err = writeErr
+	}
+	return err
+}
+
+// away tells on standard error when the server goes and comes back.
+func (a *app) away(err error) {
+	if err == nil {
+		fmt.Fprintln(a.err, "acescope: the server is back")
+		return
+	}
+	fmt.Fprintln(a.err, "acescope: the server is away, trying again: "+oneLine(err))
+}

@@ -1,0 +1,52 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+
+	"acescope/engine/ace"
+	"acescope/engine/flow"
+)
+
+// ErrExists means that an experiment or task with the id was started before.
+var ErrExists = errors.New("exists")
+
+// StartTask starts one task run and gives its run id. A task whose id was used before
+// is ErrExists.
+func (e *Engine) StartTask(ctx context.Context, in ace.TaskInput) (runID string, err error) {
+	return e.start(ctx, in.TaskID, client.StartWorkflowOptions{ID: ace.WorkflowID(in.TaskID),
+		TypedSearchAttributes: flow.TaskAttributes(in)}, ace.TaskWorkflow, in)
+}
+
+// StartExperiment starts an experiment and gives its run id. An experiment whose id was
+// used before is ErrExists.
+func (e *Engine) StartExperiment(ctx context.Context, in ace.ExperimentInput) (runID string, err error) {
+	return e.start(ctx, in.ExperimentID, client.StartWorkflowOptions{ID: ace.ExperimentWorkflowID(in.ExperimentID),
+		TypedSearchAttributes: flow.ExperimentAttributes(in)}, ace.ExperimentWorkflow, in)
+}
+
+func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOptions, kind string, in any) (string, error) {
+	o.TaskQueue = ace.TaskQueue
+	o.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
+	o.WorkflowExecutionErrorWhenAlreadyStarted = true
+	run, err := e.Client.ExecuteWorkflow(ctx, o, kind, in)
+	var started *serviceerror.WorkflowExecutionAlreadyStarted
+	if errors.As(err, &started) {
+		return "", fmt.Errorf("%s %w already; choose another id", id, ErrExists)
+	}
+	if err != nil {
+		return "", fmt.Errorf("start %s: %w", id, err)
+	}
+	return run.GetRunID(), nil
+}
+
+// Cancel asks a run to end. The run decides how; a step under way is told at its next
+// heartbeat.
+func (e *Engine) Cancel(ctx context.Context, workflowID, runID string) error {
+	return e.Client.CancelWorkflow(ctx, workflowID, runID)
+}

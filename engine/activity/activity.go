@@ -1,0 +1,176 @@
+// Package activity serves the activities of the contract on this machine: it loads the
+// playbook, lets the step's provider answer, records tool calls, and merges the delta.
+// It may import engine/ace, engine/flow (for its time-outs), engine/model,
+// engine/playbook, engine/artifact, engine/dataset and Temporal's SDK.
+//
+// Order: tool events are signalled in the order in which they happened. Bounds: events
+// are signalled in batches, one at a time, and at most [maxBatch] of them. Loss: an
+// event that could not be signalled is still in the session's result, and in the error
+// path it is flushed before the activity returns.
+package activity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"acescope/engine/ace"
+	"acescope/engine/artifact"
+	"acescope/engine/dataset"
+	"acescope/engine/flow"
+	"acescope/engine/model"
+	"acescope/engine/playbook"
+)
+
+// Signaller is the part of a Temporal client that activities need.
+type Signaller interface {
+	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
+}
+
+// Activities serves the activity types of the contract. All fields are required.
+type Activities struct {
+	Books     *playbook.Store
+	Artifacts *artifact.Store
+	Providers []model.Provider
+	Signals   Signaller
+
+	data *dataset.Loader
+}
+
+// Register makes the activities known under the names of the contract.
+func (a *Activities) Register(r worker.ActivityRegistry) {
+	a.data = dataset.NewLoader(a.Artifacts)
+	for name, fn := range map[string]any{
+		ace.ActivityGenerator: a.generator,
+		ace.ActivitySkills:    a.skills,
+		ace.ActivityReflector: a.reflector,
+		ace.ActivityCurator:   a.curator,
+		ace.ActivityPersist:   a.persist,
+		ace.ActivityLoadTasks: a.loadTasks,
+		ace.ActivityEvaluate:  a.evaluate,
+		ace.ActivityHead:      a.head,
+	} {
+		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
+	}
+}
+
+// beatEvery is how often a running step tells the server that it lives. It also bounds
+// how late a cancellation is noticed.
+const beatEvery = time.Second
+
+// beat heartbeats until the returned function is called.
+func beat(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		tick := time.NewTicker(beatEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				activity.RecordHeartbeat(ctx)
+			}
+		}
+	}()
+	return cancel
+}
+
+// maxPrompt bounds a prompt that comes as an artifact, in bytes.
+const maxPrompt = 16 << 20
+
+// step is what every step needs before it can be served.
+type step struct {
+	provider model.Provider
+	book     *playbook.Playbook
+	prompt   string
+}
+
+func (a *Activities) prepare(t ace.TaskContext, prompt string, ref *ace.Ref) (step, error) {
+	p, err := a.provider(t.Provider)
+	if err != nil {
+		return step{}, err
+	}
+	book, err := a.book(t.PlaybookHash)
+	if err != nil {
+		return step{}, err
+	}
+	if ref != nil {
+		data, err := a.Artifacts.Get(*ref, maxPrompt)
+		if err != nil {
+			return step{}, permanent(fmt.Errorf("prompt: %w", err))
+		}
+		prompt = string(data)
+	}
+	return step{p, book, prompt}, nil
+}
+
+func (a *Activities) provider(name string) (model.Provider, error) {
+	for _, p := range a.Providers {
+		if p.Name() == name {
+			return p, nil
+		}
+	}
+	return nil, permanent(fmt.Errorf("this worker has no provider %q", name))
+}
+
+func (a *Activities) book(hash string) (*playbook.Playbook, error) {
+	if hash == "" {
+		return &playbook.Playbook{}, nil
+	}
+	book, err := a.Books.Get(hash)
+	if errors.Is(err, playbook.ErrNotFound) {
+		return nil, permanent(err)
+	}
+	return book, err
+}
+
+// permanent marks an error that the retry policy gives up on.
+func permanent(err error) error {
+	return temporal.NewNonRetryableApplicationError(err.Error(), flow.ErrTypePermanent, nil)
+}
+
+// settle makes a provider's error one that Temporal understands.
+func settle(err error) error {
+	if err != nil && errors.Is(err, model.ErrPermanent) {
+		return permanent(err)
+	}
+	return err
+}
+
+// clock measures one attempt of a step.
+type clock struct {
+	started time.Time
+	attempt int32
+}
+
+func start(ctx context.Context) clock {
+	return clock{time.Now(), activity.GetInfo(ctx).Attempt}
+}
+
+// stop holds the step until the pace is over and says how long it really took.
+func (c clock) stop(ctx context.Context, paceMS int64) *ace.StepTime {
+	took := time.Since(c.started)
+	hold(ctx, time.Duration(paceMS)*time.Millisecond-took)
+	return &ace.StepTime{StartedAt: c.started.UTC(), DurationMS: millis(took), Attempt: c.attempt}
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// hold waits for d, or until the context ends.
+func hold(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

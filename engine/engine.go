@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	sdklog "go.temporal.io/sdk/log"
+
+	"acescope/engine/ace"
+	"acescope/engine/artifact"
+	"acescope/engine/model"
+	"acescope/engine/model/builtin"
+	"acescope/engine/playbook"
+	"acescope/engine/server"
+)
+
+// ErrUnreachable means that a remote cluster did not answer.
+var ErrUnreachable = errors.New("cluster unreachable")
+
+// Options say which server to use and what to do there.
+type Options struct {
+	DataDir string
+	Version string
+	Port    int // of the embedded server, 0: a free one
+	// Remote uses a cluster instead of the embedded server.
+	Remote *Remote
+	// Providers can serve steps here; nil for all that acescope has.
+	Providers []model.Provider
+	// Worker serves workflows and activities from this process.
+	Worker bool
+	// Takeover makes this process host when the hosting one dies.
+	Takeover bool
+	Logger   *slog.Logger
+}
+
+// Remote names a cluster. Empty fields come from the environment and then from the
+// temporal command's profile file.
+type Remote struct {
+	Address   string
+	Namespace string
+	Profile   string
+	APIKey    string
+}
+
+// Mode says whom an engine is connected to, in words for the screen.
+type Mode string
+
+// Modes.
+const (
+	Embedded Mode = "embedded"
+	Attached Mode = "attached"
+	Cluster  Mode = "remote"
+)
+
+// Engine is a connection with what this process does there.
+type Engine struct {
+	Client    client.Client
+	Books     *playbook.Store
+	Artifacts *artifact.Store
+	Providers []model.Provider
+
+	node      *server.Node
+	worker    *workerSet
+	address   string
+	namespace string
+	log       *slog.Logger
+}
+
+// Open connects, starting the embedded server where nobody hosts it.
+func Open(ctx context.Context, o Options) (*Engine, error) {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	e := &Engine{log: o.Logger, Providers: o.Providers}
+	if e.Providers == nil {
+		e.Providers = Providers()
+	}
+	if err := e.openStores(o.DataDir); err != nil {
+		return nil, err
+	}
+	if err := e.connect(ctx, o); err != nil {
+		e.closeQuietly()
+		return nil, err
+	}
+	if o.Worker {
+		if err := e.serve(); err != nil {
+			e.closeQuietly()
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// Providers lists who can serve steps on this machine.
+func Providers() []model.Provider { return []model.Provider{builtin.New()} }
+
+func (e *Engine) openStores(dir string) error {
+	var err error
+	if e.Artifacts, err = artifact.Open(filepath.Join(dir, "artifacts")); err != nil {
+		return fmt.Errorf("%w: %w", server.ErrDataDir, err)
+	}
+	if e.Books, err = playbook.OpenStore(filepath.Join(dir, "playbooks")); err != nil {
+		return fmt.Errorf("%w: %w", server.ErrDataDir, err)
+	}
+	return nil
+}
+
+func (e *Engine) connect(ctx context.Context, o Options) error {
+	if o.Remote != nil {
+		return e.dialRemote(ctx, *o.Remote)
+	}
+	node, err := server.Join(ctx, server.Options{Dir: o.DataDir, Port: o.Port, Version: o.Version,
+		NoTakeover: !o.Takeover, Logger: o.Logger})
+	if err != nil {
+		return err
+	}
+	e.node, e.namespace = node, ace.DefaultNamespace
+	opts := node.ClientOptions()
+	opts.Logger = sdklog.NewStructuredLogger(e.log)
+	e.Client, err = client.DialContext(ctx, opts)
+	return err
+}
+
+func (e *Engine) dialRemote(ctx context.Context, r Remote) error {
+	opts, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: r.Profile})
+	if err != nil {
+		return fmt.Errorf("read the temporal command's profile: %w", err)
+	}
+	if r.Address != "" {
+		opts.HostPort = r.Address
+	}
+	if r.Namespace != "" {
+		opts.Namespace = r.Namespace
+	}
+	if opts.Namespace == "" {
+		opts.Namespace = ace.DefaultNamespace
+	}
+	if r.APIKey != "" {
+		opts.Credentials = client.NewAPIKeyStaticCredentials(r.APIKey)
+	}
+	opts.Logger = sdklog.NewStructuredLogger(e.log)
+	e.address, e.namespace = opts.HostPort, opts.Namespace
+	if e.Client, err = client.DialContext(ctx, opts); err != nil {
+		return fmt.Errorf("%w: %s: %w; check --address and that the cluster runs", ErrUnreachable, opts.HostPort, err)
+	}
+	return nil
+}
+
+// Mode says whom the engine is connected to. It can change from Attached to Embedded.
+func (e *Engine) Mode() Mode {
+	switch {
+	case e.node == nil:
+		return Cluster
+	case e.node.Role() == server.Hosting:
+		return Embedded
+	}
+	return Attached
+}
+
+// Address is the server's host and port.
+func (e *Engine) Address() string {
+	if e.node != nil {
+		return e.node.Endpoint().Address
+	}
+	return e.address
+}
+
+// Namespace is the Temporal namespace in use.
+func (e *Engine) Namespace() string { return e.namespace }
+
+// Node is this process's part in the embedded server, nil for a cluster.
+func (e *Engine) Node() *server.Node { return e.node }
+
+// Close stops serving, leaves or stops the server, and waits for both within ctx. Steps
+// that are under way are given up and go on at the next worker.
+func (e *Engine) Close(ctx context.Context) error {
+	if e.worker != nil {
+		e.worker.stop()
+	}
+	if e.Client != nil {
+		e.Client.Close()
+	}
+	if e.node != nil {
+		return e.node.Close(ctx)
+	}
+	return nil
+}
+
+func (e *Engine) closeQuietly() {
+	if err := e.Close(context.Background()); err != nil {
+		e.log.Warn("close after a failed start", "error", err)
+	}
+}

@@ -1,0 +1,332 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/model"
+	"acescope/engine/playbook"
+	"acescope/sources"
+)
+
+// scripted is a provider whose behaviour the prompt asks for.
+type scripted struct {
+	mu      sync.Mutex
+	failed  map[string]int
+	reached chan string   // tells which slow task is waiting in its skills session
+	release chan struct{} // lets it go on
+}
+
+func newScripted() *scripted {
+	return &scripted{failed: map[string]int{}, reached: make(chan string, 16), release: make(chan struct{})}
+}
+
+func (*scripted) Name() string         { return "scripted" }
+func (*scripted) About() string        { return "a provider for tests" }
+func (*scripted) DefaultModel() string { return "script" }
+
+func (s *scripted) Generate(_ context.Context, in ace.GeneratorInput, book *playbook.Playbook) (ace.GeneratorResult, error) {
+	if strings.Contains(in.Prompt, "fail-once") {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.failed[in.Task.TaskID]++; s.failed[in.Task.TaskID] == 1 {
+			return ace.GeneratorResult{}, errors.New("the first attempt fails")
+		}
+	}
+	if strings.Contains(in.Prompt, "fail-for-good") {
+		return ace.GeneratorResult{}, fmt.Errorf("%w: this prompt cannot be answered", model.ErrPermanent)
+	}
+	return ace.GeneratorResult{Plan: "say it", TrajectoryID: in.Task.TaskID, Usage: &ace.Usage{InputTokens: 10, OutputTokens: 3, CostUSD: 0.001}}, nil
+}
+
+func (s *scripted) Skills(ctx context.Context, in ace.SkillsInput, _ *playbook.Playbook, tools model.Toolbox) (ace.SkillSessionResult, error) {
+	for i := range 3 {
+		_, _ = tools.Call(ctx, "look_up", map[string]int{"n": i}, func(context.Context) (any, error) {
+			if i == 1 {
+				return nil, errors.New("nothing found")
+			}
+			return map[string]int{"found": i}, nil
+		})
+	}
+	_, _ = tools.Call(ctx, "delete_all", nil, func(context.Context) (any, error) { return nil, errors.New("must not run") })
+	if strings.Contains(in.Prompt, "slow") {
+		s.reached <- in.Task.TaskID
+		select {
+		case <-s.release:
+		case <-ctx.Done():
+			return ace.SkillSessionResult{}, ctx.Err()
+		}
+	}
+	return ace.SkillSessionResult{Answer: "42"}, nil
+}
+
+func (*scripted) Reflect(_ context.Context, in ace.ReflectorInput, _ *playbook.Playbook) (ace.ReflectorResult, error) {
+	if in.Label == nil {
+		return ace.ReflectorResult{Insights: "no label"}, nil
+	}
+	correct := model.SameAnswer(in.Answer, *in.Label)
+	return ace.ReflectorResult{Insights: "compared", Correct: &correct}, nil
+}
+
+func (*scripted) Curate(_ context.Context, in ace.CuratorInput, _ *playbook.Playbook) (ace.CuratorResult, error) {
+	return ace.CuratorResult{Rationale: "it is what it is",
+		Accepted: []ace.Operation{{Type: ace.OpAdd, Section: "OTHERS", Content: "the answer is 42, says " + in.Task.TaskID}},
+		Rejected: []ace.Operation{{Type: ace.OpAdd, Section: "OTHERS", Content: "", Reason: "empty"}}}, nil
+}
+
+func open(t *testing.T, dir string, p ...model.Provider) *engine.Engine {
+	t.Helper()
+	e, err := engine.Open(t.Context(), engine.Options{DataDir: dir, Version: "test", Worker: true, Takeover: true, Providers: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := e.Close(ctx); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return e
+}
+
+func task(id, prompt string, label string) ace.TaskInput {
+	return ace.TaskInput{TaskID: id, Prompt: prompt, Label: &label, Adapter: ace.Offline, Provider: "scripted", Model: "script",
+		ExperimentID: "e2e", DatasetID: "none", Branch: "e2e", SkillsConfig: ace.SkillsConfig{AllowedTools: []string{"look_up"}}}
+}
+
+func result(t *testing.T, e *engine.Engine, in ace.TaskInput) (ace.TaskResult, error) {
+	t.Helper()
+	runID, err := e.StartTask(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r ace.TaskResult
+	err = e.Client.GetWorkflow(t.Context(), ace.WorkflowID(in.TaskID), runID).Get(t.Context(), &r)
+	record(t, e.Client, in.TaskID)
+	return r, err
+}
+
+func eventsOf(t *testing.T, c client.Client, workflowID string) *historypb.History {
+	t.Helper()
+	h := &historypb.History{}
+	iter := c.GetWorkflowHistory(t.Context(), workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for iter.HasNext() {
+		ev, err := iter.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Events = append(h.Events, ev)
+	}
+	return h
+}
+
+// record keeps a history for the replay tests when ACESCOPE_RECORD names a directory.
+func record(t *testing.T, c client.Client, taskID string) {
+	t.Helper()
+	dir := os.Getenv("ACESCOPE_RECORD")
+	if dir == "" {
+		return
+	}
+	data, err := protojson.Marshal(eventsOf(t, c, ace.WorkflowID(taskID)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, taskID+".json"), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answers asks the three queries of the contract.
+func answers(t *testing.T, c client.Client, workflowID string) (p ace.PhaseAnswer, s ace.SkillAnswer, d ace.DeltaAnswer) {
+	t.Helper()
+	for query, answer := range map[string]any{ace.QueryPhase: &p, ace.QuerySkills: &s, ace.QueryDelta: &d} {
+		v, err := c.QueryWorkflow(t.Context(), workflowID, "", query)
+		if err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+		if err := v.Get(answer); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+	}
+	return p, s, d
+}
+
+func same(t *testing.T, what string, a, b any) {
+	t.Helper()
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	if !reflect.DeepEqual(x, y) {
+		t.Errorf("%s: the query says\n%s\nthe fold says\n%s", what, x, y)
+	}
+}
+
+func checkFold(t *testing.T, e *engine.Engine, taskID string) {
+	t.Helper()
+	id := ace.WorkflowID(taskID)
+	p, s, d := answers(t, e.Client, id)
+	f := sources.NewFolder(id, "")
+	for _, ev := range eventsOf(t, e.Client, id).Events {
+		f.Apply(ev)
+	}
+	same(t, "phase", p, f.State.CurrentPhase())
+	same(t, "skills", s, f.State.SkillUsage())
+	same(t, "delta", d, f.State.PlaybookDelta())
+}
+
+func TestTasks(t *testing.T) {
+	s := newScripted()
+	e := open(t, t.TempDir(), s)
+	t.Run("right", func(t *testing.T) {
+		r, err := result(t, e, task("right", "hello", "42"))
+		if err != nil || r.ExitStatus != ace.Success || r.Summary.Skills != 4 || r.Summary.SkillsOK != 2 || r.Summary.Added != 1 || r.Summary.Rejected != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		book, err := e.Books.Get(r.PlaybookHash)
+		if err != nil || len(book.Bullets) != 1 {
+			t.Fatalf("playbook %+v, %v", book, err)
+		}
+		checkFold(t, e, "right")
+	})
+	t.Run("wrong", func(t *testing.T) {
+		r, err := result(t, e, task("wrong", "hello", "43"))
+		if err != nil || r.ExitStatus != ace.Wrong {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	})
+	t.Run("retried", func(t *testing.T) {
+		r, err := result(t, e, task("retried", "fail-once", "42"))
+		if err != nil || r.ExitStatus != ace.Success {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		checkFold(t, e, "retried")
+	})
+	t.Run("failed", func(t *testing.T) {
+		_, err := result(t, e, task("failed", "fail-for-good", "42"))
+		if err == nil || !strings.Contains(err.Error(), "cannot be answered") {
+			t.Fatalf("error %v", err)
+		}
+		checkFold(t, e, "failed")
+	})
+	t.Run("live", func(t *testing.T) { live(t, e, s) })
+	t.Run("cancelled", func(t *testing.T) { cancelled(t, e, s) })
+	t.Run("duplicate", func(t *testing.T) {
+		if _, err := e.StartTask(t.Context(), task("right", "again", "42")); !errors.Is(err, engine.ErrExists) {
+			t.Fatalf("error %v", err)
+		}
+	})
+	t.Run("listed", func(t *testing.T) { listed(t, e) })
+}
+
+// live looks at a run that is in the middle of its skills session.
+func live(t *testing.T, e *engine.Engine, s *scripted) {
+	in := task("live", "slow", "42")
+	if _, err := e.StartTask(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	<-s.reached
+	// The batch with the tool events is signalled while the session waits.
+	var changes []sources.Change
+	folder := sources.NewFolder(ace.WorkflowID("live"), "")
+	enough := errors.New("enough")
+	released := false
+	err := sources.Follow(t.Context(), e.Client, ace.WorkflowID("live"), "", nil, func(ev *historypb.HistoryEvent) error {
+		changes = append(changes, folder.Apply(ev)...)
+		if ev.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED && !released {
+			released = true
+			p, skills, _ := answers(t, e.Client, ace.WorkflowID("live"))
+			if p.Phase != ace.PhaseSkills || skills.Total != 4 {
+				t.Errorf("live answers: phase %s, %d calls", p.Phase, skills.Total)
+			}
+			s.release <- struct{}{}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, enough) {
+		t.Fatal(err)
+	}
+	kinds := map[sources.ChangeType]int{}
+	for _, c := range changes {
+		kinds[c.Type]++
+	}
+	if kinds[sources.ChangeSkill] < 4 || kinds[sources.ChangePhase] != 6 || kinds[sources.ChangeDelta] != 1 || kinds[sources.ChangeStatus] != 2 {
+		t.Errorf("changes %v", kinds)
+	}
+	record(t, e.Client, "live")
+	checkFold(t, e, "live")
+}
+
+func cancelled(t *testing.T, e *engine.Engine, s *scripted) {
+	runID, err := e.StartTask(t.Context(), task("cancelled", "slow", "42"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-s.reached
+	if err := e.Cancel(t.Context(), ace.WorkflowID("cancelled"), runID); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID("cancelled"), runID).Get(t.Context(), nil); err == nil {
+		t.Fatal("a cancelled run completed")
+	}
+	record(t, e.Client, "cancelled")
+	checkFold(t, e, "cancelled")
+	d, err := sources.Show(t.Context(), e.Client, ace.WorkflowID("cancelled"), runID)
+	if err != nil || d.Phase.ExitStatus != ace.Cancelled || d.From != sources.FromHistory {
+		t.Fatalf("%+v, %v", d, err)
+	}
+}
+
+func listed(t *testing.T, e *engine.Engine) {
+	want := map[string]ace.ExitStatus{"right": ace.Success, "wrong": ace.Wrong, "retried": ace.Success, "failed": ace.Failed,
+		"live": ace.Success, "cancelled": ace.Cancelled}
+	eventually(t, func() error {
+		got := map[string]ace.ExitStatus{}
+		err := sources.List(t.Context(), e.Client, `ExperimentId = "e2e"`, 0, func(r sources.Run) error {
+			got[r.TaskID] = r.Exit
+			if r.TaskID == "right" && (r.Summary == nil || r.Summary.Skills != 4) {
+				return fmt.Errorf("summary of right: %+v", r.Summary)
+			}
+			return nil
+		})
+		if err == nil && !reflect.DeepEqual(got, want) {
+			err = fmt.Errorf("listed %v, want %v", got, want)
+		}
+		return err
+	})
+}
+
+// eventually waits for what visibility only promises for later.
+func eventually(t *testing.T, ok func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		err := ok()
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}

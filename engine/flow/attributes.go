@@ -1,0 +1,35 @@
+package flow
+
+import (
+	"go.temporal.io/sdk/temporal"
+
+	"acescope/engine/ace"
+)
+
+func keyword(name, value string) temporal.SearchAttributeUpdate {
+	return temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value)
+}
+
+// TaskAttributes are the search attributes that a task run starts with.
+func TaskAttributes(in ace.TaskInput) temporal.SearchAttributes {
+	return temporal.NewSearchAttributes(
+		keyword(ace.AttrExperiment, in.ExperimentID),
+		keyword(ace.AttrDataset, in.DatasetID),
+		keyword(ace.AttrModel, in.Model),
+		keyword(ace.AttrAdapter, string(in.Adapter)),
+		keyword(ace.AttrExit, string(ace.Running)),
+		keyword(ace.AttrTask, in.TaskID),
+		keyword(ace.AttrPhase, string(ace.PhaseGenerator)),
+	)
+}
+
+// ExperimentAttributes are the search attributes that an experiment starts with.
+func ExperimentAttributes(in ace.ExperimentInput) temporal.SearchAttributes {
+	return temporal.NewSearchAttributes(
+		keyword(ace.AttrExperiment, in.ExperimentID),
+		keyword(ace.AttrDataset, in.DatasetID),
+		keyword(ace.AttrModel, in.Model),
+		keyword(ace.AttrAdapter, string(in.Adapter)),
+		keyword(ace.AttrExit, string(ace.Running)),
+	)
+}

@@ -1,0 +1,304 @@
+package flow_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"acescope/engine/ace"
+	"acescope/engine/flow"
+	"acescope/engine/history"
+)
+
+func recorded(t *testing.T) map[string]*historypb.History {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded histories: %v", err)
+	}
+	all := map[string]*historypb.History{}
+	for _, path := range files {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
+		f.Close()
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		all[filepath.Base(path)] = h
+	}
+	return all
+}
+
+// replayer replays with the real workflow code and hands out its query handlers.
+func replayer(t *testing.T, i interceptor.WorkerInterceptor) worker.WorkflowReplayer {
+	t.Helper()
+	o := worker.WorkflowReplayerOptions{}
+	if i != nil {
+		o.Interceptors = []interceptor.WorkerInterceptor{i}
+	}
+	r, err := worker.NewWorkflowReplayerWithOptions(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow.Register(registry{r})
+	return r
+}
+
+type registry struct{ worker.WorkflowReplayer }
+
+func (registry) RegisterDynamicWorkflow(any, workflow.DynamicRegisterOptions) {}
+
+var quiet = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
+
+// TestReplay is the determinism check of every recorded history.
+func TestReplay(t *testing.T) {
+	for name, h := range recorded(t) {
+		t.Run(name, func(t *testing.T) {
+			if err := replayer(t, nil).ReplayWorkflowHistory(quiet, h); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestOneFold is promise 1: at every event of every recorded task, folding the history
+// up to there gives what the workflow itself would answer there.
+func TestOneFold(t *testing.T) {
+	tasks := 0
+	for name, h := range recorded(t) {
+		if h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName() != ace.TaskWorkflow {
+			continue
+		}
+		tasks++
+		t.Run(name, func(t *testing.T) {
+			for n := 1; n <= len(h.Events); n++ {
+				want := answersOfWorkflow(t, h, n)
+				got := answersOfFold(t, h, n)
+				for query, w := range want {
+					if !reflect.DeepEqual(got[query], w) {
+						t.Fatalf("event %d of %d (%s), %s:\nfold     %v\nworkflow %v", n, len(h.Events),
+							h.Events[n-1].GetEventType(), query, got[query], w)
+					}
+				}
+			}
+		})
+	}
+	if tasks == 0 {
+		t.Fatal("no task among the recorded histories")
+	}
+}
+
+func answersOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
+	t.Helper()
+	var d history.Decoder
+	var s ace.State
+	for _, e := range h.Events[:n] {
+		fact, ok, err := d.Fact(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			s.Apply(fact)
+		}
+	}
+	return map[string]any{
+		ace.QueryPhase:  plain(t, s.CurrentPhase()),
+		ace.QuerySkills: plain(t, s.SkillUsage()),
+		ace.QueryDelta:  plain(t, s.PlaybookDelta()),
+	}
+}
+
+// plain is a value as its JSON has it, which is what a query's client sees.
+func plain(t *testing.T, v any) (out any) {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func answersOfWorkflow(t *testing.T, h *historypb.History, n int) map[string]any {
+	t.Helper()
+	capture := &capture{handlers: map[string]any{}}
+	prefix := asQueried(h, n)
+	if err := replayer(t, capture).ReplayWorkflowHistory(quiet, prefix); err != nil {
+		t.Fatalf("replay to event %d: %v", n, err)
+	}
+	answers := map[string]any{}
+	for query, handler := range capture.handlers {
+		out := reflect.ValueOf(handler).Call(nil)
+		answers[query] = plain(t, out[0].Interface())
+	}
+	if len(answers) != 3 {
+		t.Fatalf("event %d: %d query handlers", n, len(answers))
+	}
+	return answers
+}
+
+// asQueried is the history up to event n as a worker is given it for a query there: the
+// server lets it work through all events first, as a workflow task does.
+func asQueried(h *historypb.History, n int) *historypb.History {
+	events := append([]*historypb.HistoryEvent{}, h.Events[:n]...)
+	last := events[n-1]
+	switch last.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED:
+		return &historypb.History{Events: append(events, started(int64(n), int64(n)+1))}
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
+		return &historypb.History{Events: events}
+	}
+	if closes(last) || n == len(h.Events) {
+		return h
+	}
+	// Command events belong to the task that was completed before them; the worker has
+	// them all or none.
+	for commands(h, n) {
+		events = append(events, h.Events[n])
+		n++
+	}
+	if n == len(h.Events) {
+		return h
+	}
+	if next := h.Events[n].GetEventType(); next == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+		return &historypb.History{Events: events}
+	}
+	events = append(events, &historypb.HistoryEvent{EventId: int64(n) + 1, EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED,
+		EventTime: last.GetEventTime(), Attributes: &historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes{
+			WorkflowTaskScheduledEventAttributes: &historypb.WorkflowTaskScheduledEventAttributes{Attempt: 1}}})
+	return &historypb.History{Events: append(events, started(int64(n)+1, int64(n)+2))}
+}
+
+func commands(h *historypb.History, n int) bool {
+	if n >= len(h.Events) {
+		return false
+	}
+	switch h.Events[n].GetEventType() {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES,
+		enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED:
+		return true
+	}
+	return closes(h.Events[n])
+}
+
+func closes(e *historypb.HistoryEvent) bool {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+		return true
+	}
+	return false
+}
+
+func started(scheduled, id int64) *historypb.HistoryEvent {
+	return &historypb.HistoryEvent{EventId: id, EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED, EventTime: timestamppb.Now(),
+		Attributes: &historypb.HistoryEvent_WorkflowTaskStartedEventAttributes{
+			WorkflowTaskStartedEventAttributes: &historypb.WorkflowTaskStartedEventAttributes{ScheduledEventId: scheduled}}}
+}
+
+// TestFoldDoesNotMindOrder swaps tool events with the results next to them, as a worker
+// that reads both in one workflow task may.
+func TestFoldDoesNotMindOrder(t *testing.T) {
+	swapped := 0
+	for name, h := range recorded(t) {
+		if h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName() != ace.TaskWorkflow {
+			continue
+		}
+		facts := factsOf(t, h)
+		want := fmt.Sprint(foldOf(facts))
+		for i := 1; i+1 < len(facts); i++ {
+			if facts[i].Kind != ace.FactToolEvents && facts[i+1].Kind != ace.FactToolEvents {
+				continue
+			}
+			swapped++
+			other := append([]ace.Fact{}, facts...)
+			other[i], other[i+1] = other[i+1], other[i]
+			if got := fmt.Sprint(foldOf(other)); got != want {
+				t.Fatalf("%s: facts %d and %d swapped:\n%s\n%s", name, i, i+1, got, want)
+			}
+		}
+	}
+	if swapped == 0 {
+		t.Fatal("no recorded history has tool events")
+	}
+}
+
+func factsOf(t *testing.T, h *historypb.History) (facts []ace.Fact) {
+	t.Helper()
+	var d history.Decoder
+	for _, e := range h.Events {
+		fact, ok, err := d.Fact(proto.Clone(e).(*historypb.HistoryEvent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			facts = append(facts, fact)
+		}
+	}
+	return facts
+}
+
+func foldOf(facts []ace.Fact) []string {
+	var s ace.State
+	for _, f := range facts {
+		s.Apply(f)
+	}
+	var all []string
+	for _, v := range []any{s.CurrentPhase(), s.SkillUsage(), s.PlaybookDelta()} {
+		data, err := json.Marshal(v)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, string(data))
+	}
+	return all
+}
+
+// capture keeps the query handlers that a workflow sets.
+type capture struct {
+	interceptor.WorkerInterceptorBase
+	handlers map[string]any
+}
+
+func (c *capture) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &inbound{interceptor.WorkflowInboundInterceptorBase{Next: next}, c}
+}
+
+type inbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+	c *capture
+}
+
+func (i *inbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	return i.Next.Init(&outbound{interceptor.WorkflowOutboundInterceptorBase{Next: next}, i.c})
+}
+
+type outbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	c *capture
+}
+
+func (o *outbound) SetQueryHandler(ctx workflow.Context, query string, handler any) error {
+	o.c.handlers[query] = handler
+	return o.Next.SetQueryHandler(ctx, query, handler)
+}

@@ -1,0 +1,61 @@
+package flow
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/ace"
+)
+
+// ErrTypePermanent is the type of application errors that no retry mends; activities
+// return it for bad input and for answers that will not change.
+const ErrTypePermanent = "Permanent"
+
+// HeartbeatTimeout is how soon a step is given to another worker after its own died.
+// Activities beat at a third of it. It is short also because every open time-out is an
+// entry in the server's timer queue.
+const HeartbeatTimeout = 10 * time.Second
+
+// policy is what an activity is allowed: how long one attempt may take, and how often
+// and how fast it is tried again.
+type policy struct {
+	attempt  time.Duration
+	attempts int32
+	first    time.Duration
+	longest  time.Duration
+}
+
+// Steps that may call a model get long attempts and slow retries; those that only
+// touch the disk get short attempts and quick ones.
+var (
+	modelStep = policy{attempt: 10 * time.Minute, attempts: 5, first: time.Second, longest: 30 * time.Second}
+	diskStep  = policy{attempt: time.Minute, attempts: 10, first: 200 * time.Millisecond, longest: 5 * time.Second}
+)
+
+func policyOf(activity string) policy {
+	switch activity {
+	case ace.ActivityPersist, ace.ActivityLoadTasks, ace.ActivityHead:
+		return diskStep
+	}
+	return modelStep
+}
+
+// withOptions sets the options of one activity type. Cancellation waits for the
+// activity, so that what it did is known before the run closes.
+func withOptions(ctx workflow.Context, activity string) workflow.Context {
+	p := policyOf(activity)
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: p.attempt,
+		HeartbeatTimeout:    HeartbeatTimeout,
+		WaitForCancellation: true,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:        p.first,
+			BackoffCoefficient:     2,
+			MaximumInterval:        p.longest,
+			MaximumAttempts:        p.attempts,
+			NonRetryableErrorTypes: []string{ErrTypePermanent},
+		},
+	})
+}

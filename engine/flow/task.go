@@ -1,0 +1,183 @@
+package flow
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/ace"
+	"acescope/engine/history"
+)
+
+// task is one run in progress. All that it knows is in state, and state changes only
+// through apply, so that folding the history anywhere gives the same.
+type task struct {
+	state  ace.State
+	phase  ace.Phase // as the search attribute has it
+	signal workflow.ReceiveChannel
+
+	generated ace.GeneratorResult
+	reflected ace.ReflectorResult
+	curated   ace.CuratorResult
+}
+
+// Task is the workflow of one ACE task run: generator, skills, reflector, curator,
+// persist. A run whose answer is wrong completes; one whose step fails after its last
+// retry fails with that step's error.
+func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
+	t := &task{phase: ace.PhaseGenerator, signal: workflow.GetSignalChannel(ctx, ace.SignalToolEvent)}
+	t.apply(ace.Started(in))
+	if err := t.answerQueries(ctx); err != nil {
+		return ace.TaskResult{}, err
+	}
+	workflow.Go(ctx, t.listen)
+	workflow.Go(ctx, t.watchCancel)
+
+	err := t.steps(ctx, in)
+	t.drain()
+	if ctx.Err() != nil {
+		t.apply(ace.CancelRequested())
+		err = ctx.Err()
+	}
+	if finishErr := t.finish(ctx); err == nil {
+		err = finishErr
+	}
+	return t.state.Result(), err
+}
+
+func (t *task) apply(f ace.Fact) { t.state.Apply(f) }
+
+func (t *task) answerQueries(ctx workflow.Context) error {
+	if err := workflow.SetQueryHandler(ctx, ace.QueryPhase, func() (ace.PhaseAnswer, error) {
+		return t.state.CurrentPhase(), nil
+	}); err != nil {
+		return err
+	}
+	if err := workflow.SetQueryHandler(ctx, ace.QuerySkills, func() (ace.SkillAnswer, error) {
+		return t.state.SkillUsage(), nil
+	}); err != nil {
+		return err
+	}
+	return workflow.SetQueryHandler(ctx, ace.QueryDelta, func() (ace.DeltaAnswer, error) {
+		return t.state.PlaybookDelta(), nil
+	})
+}
+
+// listen applies tool events as they are signalled.
+func (t *task) listen(ctx workflow.Context) {
+	for {
+		var raw converter.RawValue
+		if !t.signal.Receive(ctx, &raw) {
+			return
+		}
+		t.apply(ace.ToolEventsFrom(history.JSONOf(nil, raw.Payload())))
+	}
+}
+
+// drain applies the events that arrived together with the last step's result, which
+// would be lost when the workflow returns before its listener runs.
+func (t *task) drain() {
+	var raw converter.RawValue
+	for t.signal.ReceiveAsync(&raw) {
+		t.apply(ace.ToolEventsFrom(history.JSONOf(nil, raw.Payload())))
+	}
+}
+
+func (t *task) watchCancel(ctx workflow.Context) {
+	ctx.Done().Receive(ctx, nil)
+	t.apply(ace.CancelRequested())
+}
+
+func (t *task) steps(ctx workflow.Context, in ace.TaskInput) error {
+	for t.state.Phase != ace.PhaseDone {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := t.step(ctx, in, t.state.Phase); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *task) step(ctx workflow.Context, in ace.TaskInput, step ace.Phase) error {
+	if err := t.show(ctx, step); err != nil {
+		return err
+	}
+	var raw converter.RawValue
+	err := workflow.ExecuteActivity(withOptions(ctx, step.Activity()), step.Activity(), t.input(ctx, in, step)).Get(ctx, &raw)
+	if err != nil {
+		t.apply(ace.StepFailed(step, history.FailureFrom(err)))
+		return err
+	}
+	fact := ace.StepCompleted(step, history.JSONOf(nil, raw.Payload()))
+	t.apply(fact)
+	if fact.Kind == ace.FactStepFailed {
+		return temporal.NewNonRetryableApplicationError(fact.Failure.Message, fact.Failure.Type, nil)
+	}
+	t.keep(fact.Result)
+	return nil
+}
+
+// show puts the phase where lists can see it. The last two are not announced: they
+// take no longer than the announcement.
+func (t *task) show(ctx workflow.Context, phase ace.Phase) error {
+	if phase == t.phase || phase == ace.PhasePersist {
+		return nil
+	}
+	t.phase = phase
+	return workflow.UpsertTypedSearchAttributes(ctx, keyword(ace.AttrPhase, string(phase)))
+}
+
+// finish leaves the outcome for lists: the attributes to search by and the memo to show.
+func (t *task) finish(ctx workflow.Context) error {
+	exit := t.state.ExitStatus()
+	if exit == ace.Running {
+		exit = ace.Cancelled
+	}
+	if err := workflow.UpsertMemo(ctx, map[string]any{ace.MemoSummary: t.state.Summary()}); err != nil {
+		return fmt.Errorf("leave the summary: %w", err)
+	}
+	return workflow.UpsertTypedSearchAttributes(ctx,
+		keyword(ace.AttrPhase, string(t.state.Phase)), keyword(ace.AttrExit, string(exit)))
+}
+
+// keep holds the parts of a result that later steps are given.
+func (t *task) keep(result any) {
+	switch r := result.(type) {
+	case *ace.GeneratorResult:
+		t.generated = *r
+	case *ace.ReflectorResult:
+		t.reflected = *r
+	case *ace.CuratorResult:
+		t.curated = *r
+	}
+}
+
+// input builds a step's input. Only the reflector is given the label.
+func (t *task) input(ctx workflow.Context, in ace.TaskInput, step ace.Phase) any {
+	about := t.about(ctx, in, step)
+	switch step {
+	case ace.PhaseGenerator:
+		return ace.GeneratorInput{Task: about, Prompt: in.Prompt, PromptRef: in.PromptRef}
+	case ace.PhaseSkills:
+		return ace.SkillsInput{Task: about, Prompt: in.Prompt, PromptRef: in.PromptRef, Plan: t.generated.Plan,
+			Program: t.generated.Program, BulletIDs: t.generated.BulletIDs, Answer: t.generated.Answer}
+	case ace.PhaseReflector:
+		return ace.ReflectorInput{Task: about, Prompt: in.Prompt, PromptRef: in.PromptRef, Plan: t.generated.Plan,
+			Program: t.generated.Program, BulletIDs: t.generated.BulletIDs, Answer: t.state.Answer, Label: in.Label}
+	case ace.PhaseCurator:
+		return ace.CuratorInput{Task: about, Insights: t.reflected.Insights, BulletTags: t.reflected.BulletTags,
+			Findings: t.reflected.Findings, Correct: t.reflected.Correct}
+	default:
+		return ace.PersistInput{Task: about, Branch: in.Branch, Operations: t.curated.Accepted, Rationale: t.curated.Rationale}
+	}
+}
+
+func (t *task) about(ctx workflow.Context, in ace.TaskInput, step ace.Phase) ace.TaskContext {
+	run := workflow.GetInfo(ctx).WorkflowExecution
+	return ace.TaskContext{TaskID: in.TaskID, WorkflowID: run.ID, RunID: run.RunID, ExperimentID: in.ExperimentID,
+		PlaybookHash: in.PlaybookHash, Provider: in.ProviderOf(step), Model: in.Model, SkillsConfig: in.SkillsConfig, PaceMS: in.PaceMS}
+}

@@ -1,0 +1,139 @@
+// Package history reads Temporal's history events and errors as facts of the
+// contract. The workflow and whoever reads its history use the same few functions, so
+// that both fold the same facts. It may import engine/ace and Temporal's API and SDK
+// types; it holds no connection and does no I/O.
+//
+// Order: facts come in the order of the events. Loss: events that say nothing of a run
+// give no fact; a payload that cannot be read gives a fact that says so.
+package history
+
+import (
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
+
+	"acescope/engine/ace"
+)
+
+// Decoder turns the events of one run, given in order from the first, into facts.
+// The zero value is ready.
+type Decoder struct {
+	// Data decodes payloads; nil is Temporal's default converter. Give the one with
+	// the cluster's codec where payloads are encoded.
+	Data converter.DataConverter
+
+	steps map[int64]ace.Phase // by scheduled event id, while the activity is open
+}
+
+// Fact is what the event says of the run; false where it says nothing. The error tells
+// of an input that does not fit the contract: the run is none that can be folded.
+func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+		fact, err := ace.StartedFrom(d.JSON(e.GetWorkflowExecutionStartedEventAttributes().GetInput()))
+		return fact, err == nil, err
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+		a := e.GetWorkflowExecutionSignaledEventAttributes()
+		if a.GetSignalName() != ace.SignalToolEvent {
+			return ace.Fact{}, false, nil
+		}
+		return ace.ToolEventsFrom(d.JSON(a.GetInput())), true, nil
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+		return ace.CancelRequested(), true, nil
+	}
+	if fact, ok := d.step(e); ok {
+		return fact, true, nil
+	}
+	fact, ok := d.closed(e)
+	return fact, ok, nil
+}
+
+func (d *Decoder) step(e *historypb.HistoryEvent) (ace.Fact, bool) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		d.schedule(e)
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		a := e.GetActivityTaskCompletedEventAttributes()
+		if step, ok := d.finish(a.GetScheduledEventId()); ok {
+			return ace.StepCompleted(step, d.JSON(a.GetResult())), true
+		}
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
+		a := e.GetActivityTaskFailedEventAttributes()
+		if step, ok := d.finish(a.GetScheduledEventId()); ok {
+			return ace.StepFailed(step, FailureOf(a.GetFailure())), true
+		}
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+		a := e.GetActivityTaskTimedOutEventAttributes()
+		if step, ok := d.finish(a.GetScheduledEventId()); ok {
+			return ace.StepFailed(step, FailureOf(a.GetFailure())), true
+		}
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+		a := e.GetActivityTaskCanceledEventAttributes()
+		if step, ok := d.finish(a.GetScheduledEventId()); ok {
+			return ace.StepFailed(step, cancelled()), true
+		}
+	}
+	return ace.Fact{}, false
+}
+
+func (d *Decoder) schedule(e *historypb.HistoryEvent) {
+	step, ok := ace.StepOf(e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName())
+	if !ok {
+		return
+	}
+	if d.steps == nil {
+		d.steps = map[int64]ace.Phase{}
+	}
+	d.steps[e.GetEventId()] = step
+}
+
+func (d *Decoder) finish(scheduled int64) (ace.Phase, bool) {
+	step, ok := d.steps[scheduled]
+	delete(d.steps, scheduled)
+	return step, ok
+}
+
+func (d *Decoder) closed(e *historypb.HistoryEvent) (ace.Fact, bool) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return ace.Closed(ace.Success, nil), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		f := FailureOf(e.GetWorkflowExecutionFailedEventAttributes().GetFailure())
+		return ace.Closed(ace.Failed, &f), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+		return ace.Closed(ace.Timeout, &ace.Failure{Kind: ace.Timeout, Message: "the workflow timed out"}), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+		return ace.Closed(ace.Cancelled, nil), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+		a := e.GetWorkflowExecutionTerminatedEventAttributes()
+		return ace.Closed(ace.Failed, &ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: a.GetReason()}), true
+	}
+	return ace.Fact{}, false
+}
+
+// JSON is the JSON of the first payload, nil where there is none or where it is not
+// JSON (encoded or of another kind).
+func (d *Decoder) JSON(p *commonpb.Payloads) []byte {
+	if len(p.GetPayloads()) == 0 {
+		return nil
+	}
+	return JSONOf(d.Data, p.GetPayloads()[0])
+}
+
+// JSONOf is the JSON of one payload, decoded by dc (nil: Temporal's default); nil where
+// it is not JSON.
+func JSONOf(dc converter.DataConverter, p *commonpb.Payload) []byte {
+	if dc != nil {
+		var raw converter.RawValue
+		if err := dc.FromPayload(p, &raw); err != nil {
+			return nil
+		}
+		p = raw.Payload()
+	}
+	switch string(p.GetMetadata()[converter.MetadataEncoding]) {
+	case converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON:
+		return p.GetData()
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"acescope/engine/ace"
+	"acescope/engine/playbook"
+)
+
+// Tags of a bullet.
+const (
+	helpful = "helpful"
+	harmful = "harmful"
+	neutral = "neutral"
+)
+
+// Reflect implements [model.Provider]. Without a label nothing is judged.
+func (learner) Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error) {
+	if err := check(ctx, in.Prompt); err != nil {
+		return ace.ReflectorResult{}, err
+	}
+	p := parseProblem(in.Prompt)
+	r := reflection{p: p, in: in}
+	switch {
+	case in.Label == nil:
+		r.say("There is no label to compare the answer %q with: nothing was judged.", clip(in.Answer))
+		r.tagUsed(neutral)
+	default:
+		r.judge(book)
+	}
+	raw, err := json.Marshal(r.out)
+	if err != nil {
+		return ace.ReflectorResult{}, fmt.Errorf("reflect: encoding the findings: %w", err)
+	}
+	return ace.ReflectorResult{Insights: r.text, BulletTags: r.tags, Correct: r.correct, Findings: raw,
+		Usage: countWords(in.Prompt+" "+in.Answer, r.text)}, nil
+}
+
+// reflection gathers the result of one Reflect.
+type reflection struct {
+	p       problem
+	in      ace.ReflectorInput
+	out     findings
+	tags    []ace.BulletTag
+	correct *bool
+	text    string
+}
+
+func (r *reflection) say(format string, args ...any) {
+	if r.text != "" {
+		r.text += " "
+	}
+	r.text += fmt.Sprintf(format, args...)
+}
+
+func (r *reflection) tag(id, tag string) {
+	for _, t := range r.tags {
+		if t.ID == id {
+			return
+		}
+	}
+	r.tags = append(r.tags, ace.BulletTag{ID: id, Tag: tag})
+}
+
+func (r *reflection) tagUsed(tag string) {
+	for _, id := range r.in.BulletIDs {
+		r.tag(id, tag)
+	}
+}
+
+func (r *reflection) used(id string) bool {
+	return hasWord(r.in.BulletIDs, id)
+}
+
+// judge compares the answer with the label and looks for what explains it.
+func (r *reflection) judge(book *playbook.Playbook) {
+	label := *r.in.Label
+	right := Equal(r.in.Answer, label)
+	r.correct = &right
+	r.out.Formula = r.p.Formula
+	value, numeric := parseNumber(label)
+	if right {
+		r.say("The answer %s is right.", clip(r.in.Answer))
+	} else {
+		r.say("The answer %s is wrong: the label is %s.", clip(r.in.Answer), clip(label))
+	}
+	if r.p.Formula == "" || !numeric {
+		r.tagUsed(map[bool]string{true: helpful, false: harmful}[right])
+		r.say("No formula is named or the label is no number, so there is no recipe to learn.")
+		return
+	}
+	qs := quantities(r.p.Question)
+	r.out.Question = len(qs)
+	opts := options(recipesFor(book, r.p.Formula), qs)
+	r.weigh(opts, value)
+	explained := r.refine(opts, qs, value, right)
+	if right && len(r.in.BulletIDs) > 0 || explained {
+		return
+	}
+	r.explain(qs, value)
+}
+
+// weigh tags the recipes of the formula: those used by the outcome, the others by what
+// they would have answered. A recipe that leaves quantities out is not blamed for a
+// question that it was not chosen for.
+func (r *reflection) weigh(opts []option, label float64) {
+	for _, o := range opts {
+		good := Equal(format(o.value), format(label))
+		switch {
+		case good:
+			r.tag(o.bullet.ID, helpful)
+		case r.used(o.bullet.ID) || o.covers:
+			r.tag(o.bullet.ID, harmful)
+		}
+	}
+	r.tagUsed(neutral) // used, but not to be judged on this question
+}
+
+// minAffinity is the affinity below which a slot is said to have found its quantity by
+// luck.
+const minAffinity = 0.3
+
+// refine looks among the known recipes for one that explains the label with these
+// operands, and words it so that it will find them. It tells whether one did.
+func (r *reflection) refine(opts []option, qs []quantity, label float64, right bool) bool {
+	for _, o := range opts {
+		if reproduces(o.value, label) {
+			if right && r.used(o.bullet.ID) {
+				r.reword(o, qs, o.binding, "found its operands by luck: words near them added")
+			}
+			return true
+		}
+	}
+	for _, o := range opts {
+		if b, ok := bindTo(o.recipe, qs, label); ok {
+			r.reword(o, qs, b, "right calculation, wrong operands: words near the right ones added")
+			r.say("[%s] has the right calculation but took the wrong operands.", o.bullet.ID)
+			return true
+		}
+	}
+	return false
+}
+
+// reword adds to the slots of a recipe the words by which it would have found b.
+func (r *reflection) reword(o option, qs []quantity, b binding, why string) {
+	better := o.recipe.clone()
+	ranks := ranksOf(qs)
+	for i, j := range b.at {
+		s := &better.slots[i]
+		wrong := o.binding.at[i]
+		if wrong == j && (affinity(*s, qs[j]) >= minAffinity || len(qs) == 1) {
+			continue
+		}
+		if wrong != j {
+			if s.Ordinal != ranks[j] {
+				s.Ordinal = 0
+			}
+			s.Cues = without(s.Cues, qs, wrong, j)
+			s.Cues = unshared(s.Cues, qs, b.at, j)
+		}
+		added := 0
+		for _, w := range telling(qs, j, b.at) {
+			if longer := addCue(s.Cues, w); len(longer) > len(s.Cues) && added < learntCues {
+				s.Cues = longer
+				added++
+			}
+		}
+	}
+	if after := better.String(); after != o.bullet.Content {
+		r.out.Refine = append(r.out.Refine, refined{o.bullet.ID, o.bullet.Content, after, why})
+	}
+}
+
+// without drops the cues that stand by the wrong quantity and not by the right one.
+func without(cues []string, qs []quantity, wrong, right int) []string {
+	var kept []string
+	for _, c := range cues {
+		if !contains(qs[wrong].Near, c) || contains(qs[right].Near, c) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+// unshared drops the cues that stand nearer to another operand than to quantity j.
+func unshared(cues []string, qs []quantity, at []int, j int) []string {
+	var kept []string
+	for _, c := range cues {
+		own, found := distance(qs[j], c)
+		if !found || !elsewhere(qs, j, at, near{c, own}) {
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}
+
+func distance(q quantity, word string) (float64, bool) {
+	for _, n := range q.Near {
+		if n.Word == word {
+			return n.Distance, true
+		}
+	}
+	return 0, false
+}
+
+// explain searches for new recipes.
+func (r *reflection) explain(qs []quantity, label float64) {
+	found, trials := searchRecipes(r.p, qs, label)
+	r.out.Trials, r.out.Capped = trials, trials >= maxTrials
+	for _, h := range found {
+		r.out.Candidates = append(r.out.Candidates, finding{Recipe: h.recipe.String(), Value: h.value,
+			Score: h.score, Unused: h.unused, Source: h.source})
+	}
+	switch {
+	case len(found) == 0:
+		r.say("None of %d calculations tried with the question's %d quantities gives the label.", trials, len(qs))
+	default:
+		r.say("%d of %d calculations tried give the label; the most plausible is %s, from %s.",
+			len(found), trials, found[0].recipe.expr, found[0].source)
+	}
+}
+
+// clip shortens foreign text for a sentence.
+func clip(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprintf("%q…", s[:most])
+}

@@ -1,0 +1,108 @@
+package playbook
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// BenchmarkMerge300 merges an ADD and a TAG into a book of 300 bullets; fsync is the
+// cost of one append to a file with nothing else around it, to subtract.
+func BenchmarkMerge300(b *testing.B) {
+	b.Run("merge", func(b *testing.B) {
+		s := openStore(b, b.TempDir())
+		start(b, s, "main", bigBook(300))
+		for i := 0; b.Loop(); i++ {
+			req := request("main", i)
+			req.Operations = delta(i % 100) // after which an ADD is a duplicate, and the book stays at 400
+			merge(b, s, req)
+		}
+	})
+	b.Run("fsync", func(b *testing.B) {
+		line := make([]byte, 600)
+		f, err := os.Create(b.TempDir() + "/log")
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer f.Close()
+		for b.Loop() {
+			if _, err := f.Write(line); err != nil {
+				b.Fatal(err)
+			}
+			if err := f.Sync(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkBranch5000 reads a branch of 5,000 versions: its head in a fresh store, any
+// version that is not in memory, and a look for the newest.
+func BenchmarkBranch5000(b *testing.B) {
+	dir := b.TempDir()
+	s := openStore(b, dir)
+	start(b, s, "main", bigBook(300))
+	for i := range 5000 {
+		req := request("main", i)
+		req.Operations = delta(i % 100)
+		merge(b, s, req)
+	}
+	log, err := s.Log("main", 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("open", func(b *testing.B) {
+		for b.Loop() {
+			s := openStore(b, dir)
+			if _, err := s.Get(head(b, s, "main")); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("get", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			if _, err := s.Get(log[i*137%len(log)].Hash); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("head", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := s.Get(head(b, s, "main")); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("log20", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := s.Log("main", 20); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	size := int64(0)
+	for _, root := range []string{booksDir, branchesDir} {
+		size += treeSize(b, fmt.Sprint(dir, "/", root))
+	}
+	b.Logf("5000 versions of a book of %d bytes take %d bytes", len(bigBook(400).Canonical()), size)
+}
+
+func treeSize(b *testing.B, dir string) (size int64) {
+	b.Helper()
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			size += info.Size()
+		}
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return size
+}

@@ -1,0 +1,133 @@
+package sources
+
+import (
+	"context"
+	"encoding/json"
+
+	commonpb "go.temporal.io/api/common/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"acescope/engine/ace"
+	"acescope/engine/history"
+)
+
+// PageSize is how many runs are asked of the server at a time: its largest page.
+const PageSize = 1000
+
+// List calls fn for every run that matches the query, in the server's order, until fn
+// returns an error or limit runs were given (0: all). The next page is read while fn
+// works on one; no more than two pages are held.
+func List(ctx context.Context, c client.Client, query string, limit int, fn func(Run) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	pages := make(chan page)
+	go readPages(ctx, c, query, limit, pages)
+	given := 0
+	for p := range pages {
+		if p.err != nil {
+			return p.err
+		}
+		for _, info := range p.runs {
+			if err := fn(runOf(info)); err != nil {
+				return err
+			}
+			if given++; limit > 0 && given >= limit {
+				return nil
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+type page struct {
+	runs []*workflowpb.WorkflowExecutionInfo
+	err  error
+}
+
+// firstPage is small, so that the first line is out while the server reads the rest.
+const firstPage = 50
+
+func readPages(ctx context.Context, c client.Client, query string, limit int, out chan<- page) {
+	defer close(out)
+	size := firstPage
+	var token []byte
+	for {
+		if limit > 0 {
+			size = min(size, limit)
+		}
+		r, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Query: query, PageSize: int32(size), NextPageToken: token})
+		select {
+		case out <- page{r.GetExecutions(), err}:
+		case <-ctx.Done():
+			return
+		}
+		token = r.GetNextPageToken()
+		if err != nil || len(token) == 0 {
+			return
+		}
+		size = PageSize
+	}
+}
+
+// Count is how many runs match the query.
+func Count(ctx context.Context, c client.Client, query string) (int64, error) {
+	r, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+	return r.GetCount(), err
+}
+
+// runOf reads what visibility knows of a run.
+func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
+	attrs := info.GetSearchAttributes().GetIndexedFields()
+	r := Run{
+		WorkflowID: info.GetExecution().GetWorkflowId(),
+		RunID:      info.GetExecution().GetRunId(),
+		Type:       info.GetType().GetName(),
+		TaskID:     keyword(attrs, ace.AttrTask),
+		Experiment: keyword(attrs, ace.AttrExperiment),
+		Dataset:    keyword(attrs, ace.AttrDataset),
+		Model:      keyword(attrs, ace.AttrModel),
+		Adapter:    keyword(attrs, ace.AttrAdapter),
+		Phase:      ace.Phase(keyword(attrs, ace.AttrPhase)),
+		Exit:       exitOf(info, keyword(attrs, ace.AttrExit)),
+		Start:      info.GetStartTime().AsTime(),
+		Events:     info.GetHistoryLength(),
+	}
+	if info.GetCloseTime() != nil {
+		r.Close = info.GetCloseTime().AsTime()
+	}
+	if r.TaskID == "" {
+		r.TaskID = ace.TaskIDOf(r.WorkflowID)
+	}
+	if data := history.JSONOf(nil, info.GetMemo().GetFields()[ace.MemoSummary]); data != nil {
+		var sum ace.Summary
+		if json.Unmarshal(data, &sum) == nil {
+			r.Summary = &sum
+		}
+	}
+	return r
+}
+
+func keyword(attrs map[string]*commonpb.Payload, name string) string {
+	data := history.JSONOf(nil, attrs[name])
+	if data == nil {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// exitOf trusts the server over the attribute: a run that was terminated, timed out or
+// never had the attribute did not set it.
+func exitOf(info *workflowpb.WorkflowExecutionInfo, attr string) ace.ExitStatus {
+	said := ace.ExitStatus(attr)
+	if said != "" && said != ace.Running {
+		return said
+	}
+	return exitOfStatus(info.GetStatus())
+}

@@ -1,0 +1,89 @@
+package sources
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"acescope/engine/ace"
+)
+
+// MissingError says that no run has the id, and names those that come near.
+type MissingError struct {
+	ID   string
+	Near []string
+}
+
+func (e *MissingError) Error() string {
+	text := fmt.Sprintf("no run has the id %q", e.ID)
+	if len(e.Near) > 0 {
+		return text + "; near: " + strings.Join(e.Near, ", ")
+	}
+	return text + "; acescope list shows them"
+}
+
+// Resolve finds the newest run that a task id, an experiment id or a workflow id names.
+func Resolve(ctx context.Context, c client.Client, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	for _, workflowID := range []string{ace.WorkflowID(ace.TaskIDOf(id)), ace.ExperimentWorkflowID(id), id} {
+		if workflowID == "" {
+			continue
+		}
+		r, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
+		if err == nil {
+			return r, nil
+		}
+		if !NotFound(err) {
+			return nil, err
+		}
+	}
+	return nil, &MissingError{ID: id, Near: near(ctx, c, id)}
+}
+
+// near lists up to three task ids that are like the given one, among the newest runs.
+func near(ctx context.Context, c client.Client, id string) []string {
+	type hit struct {
+		id    string
+		score int
+	}
+	var hits []hit
+	seen := map[string]bool{}
+	_ = List(ctx, c, "", PageSize, func(r Run) error {
+		if d := distance(id, r.TaskID); !seen[r.TaskID] && d <= max(2, len(id)/3) {
+			hits = append(hits, hit{r.TaskID, d})
+		}
+		seen[r.TaskID] = true
+		return nil
+	})
+	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(a.score-b.score, cmp.Compare(a.id, b.id)) })
+	var names []string
+	for _, h := range hits[:min(3, len(hits))] {
+		names = append(names, h.id)
+	}
+	return names
+}
+
+// distance is how many letters must be inserted, deleted or replaced (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

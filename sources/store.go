@@ -1,0 +1,181 @@
+package sources
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/client"
+)
+
+// DefaultInterval is how often the list of runs is read.
+const DefaultInterval = 2 * time.Second
+
+// Store holds what the console knows and hands it out as snapshots. Its methods never
+// block on a server: they note a wish and wake whoever fulfils it.
+type Store struct {
+	mu       sync.Mutex
+	snap     Snapshot
+	changed  chan struct{}
+	wake     chan struct{} // to the list reader
+	selectCh chan struct{} // to the detail watcher
+	query    string
+	pages    int
+	selected selection
+	listing  listing
+	now      func() time.Time
+}
+
+type selection struct{ workflowID, runID string }
+
+// NewStore makes a store that is not connected yet.
+func NewStore() *Store {
+	s := &Store{
+		changed:  make(chan struct{}, 1),
+		wake:     make(chan struct{}, 1),
+		selectCh: make(chan struct{}, 1),
+		pages:    1,
+		now:      time.Now,
+	}
+	s.snap.Connection = Connection{State: ConnStarting, Since: s.now()}
+	s.snap.Runs = RunList{Total: -1, Interval: DefaultInterval, ErrAt: -1}
+	return s
+}
+
+// Changed holds one token while there is a snapshot that nobody has taken.
+func (s *Store) Changed() <-chan struct{} { return s.changed }
+
+// Snapshot is what is known now.
+func (s *Store) Snapshot() *Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.snap
+	c.At = s.now()
+	return &c
+}
+
+// update changes the snapshot under the lock and announces it. fn must replace slices
+// and maps, never write into them: older snapshots share them.
+func (s *Store) update(fn func(*Snapshot)) {
+	s.mu.Lock()
+	fn(&s.snap)
+	s.snap.Seq++
+	s.mu.Unlock()
+	signal(s.changed)
+}
+
+func signal(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// Run reads the list and watches the selected run until ctx ends.
+func (s *Store) Run(ctx context.Context, c client.Client) {
+	var wg sync.WaitGroup
+	wg.Add(2)
+	go func() { defer wg.Done(); s.watchRuns(ctx, c) }()
+	go func() { defer wg.Done(); s.watchDetail(ctx, c) }()
+	wg.Wait()
+}
+
+// SetConnection says whom the store is connected to.
+func (s *Store) SetConnection(c Connection) {
+	s.update(func(snap *Snapshot) { snap.Connection = c })
+}
+
+// SetHealth sets the lasting state of one source.
+func (s *Store) SetHealth(name string, ok bool, text string) {
+	s.update(func(snap *Snapshot) {
+		rows := make([]Health, 0, len(snap.Health)+1)
+		row := Health{Name: name, OK: ok, Text: text, Since: s.now()}
+		for _, h := range snap.Health {
+			if h.Name != name {
+				rows = append(rows, h)
+			} else if h.OK == ok {
+				row.Since = h.Since
+			}
+		}
+		snap.Health = append(rows, row)
+	})
+}
+
+// Report adds an error to the log of problems.
+func (s *Store) Report(text string) {
+	s.update(func(snap *Snapshot) {
+		rows := append(append([]Problem{}, snap.Problems...), Problem{At: s.now(), Text: text})
+		snap.Problems = rows[max(0, len(rows)-MaxProblems):]
+	})
+}
+
+// SetQuery lists other runs.
+func (s *Store) SetQuery(query string) {
+	s.mu.Lock()
+	s.query, s.pages = query, 1
+	s.listing = listing{}
+	s.mu.Unlock()
+	s.update(func(snap *Snapshot) {
+		snap.Runs = RunList{Query: query, Total: -1, Interval: snap.Runs.Interval, Paused: snap.Runs.Paused, Loading: true, ErrAt: -1}
+	})
+	signal(s.wake)
+}
+
+// Refresh reads the list now.
+func (s *Store) Refresh() { signal(s.wake) }
+
+// SetPaused stops reading the list by itself, or starts it again.
+func (s *Store) SetPaused(paused bool) {
+	s.update(func(snap *Snapshot) { snap.Runs.Paused = paused })
+	signal(s.wake)
+}
+
+// LoadMore loads the next page of older runs.
+func (s *Store) LoadMore() {
+	s.mu.Lock()
+	s.pages++
+	s.mu.Unlock()
+	signal(s.wake)
+}
+
+// Select watches a run; an empty workflow id watches none.
+func (s *Store) Select(workflowID, runID string) {
+	next := selection{workflowID, runID}
+	s.mu.Lock()
+	same := s.selected == next
+	s.selected = next
+	s.mu.Unlock()
+	if same {
+		return
+	}
+	signal(s.selectCh)
+}
+
+// failed notes that the server cannot be reached, reached that it can again.
+func (s *Store) failed(err error) {
+	s.mu.Lock()
+	known := s.snap.Connection.State == ConnLost && s.snap.Connection.Err == plainError(err)
+	s.mu.Unlock()
+	if known {
+		return
+	}
+	s.update(func(snap *Snapshot) {
+		if snap.Connection.State != ConnLost {
+			snap.Connection.State, snap.Connection.Since = ConnLost, s.now()
+		}
+		snap.Connection.Err = plainError(err)
+	})
+	signal(s.wake)
+}
+
+func (s *Store) reached() {
+	s.mu.Lock()
+	known := s.snap.Connection.State == ConnReady
+	s.mu.Unlock()
+	if known {
+		return
+	}
+	s.update(func(snap *Snapshot) {
+		snap.Connection.State, snap.Connection.Err, snap.Connection.Since = ConnReady, "", s.now()
+	})
+}
