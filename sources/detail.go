@@ -21,6 +21,7 @@ const (
 	publishEvery  = 30 * time.Millisecond
 	describeEvery = time.Second
 	queryTimeout  = 2 * time.Second
+	cursorRest    = 50 * time.Millisecond
 )
 
 // watchDetail follows the selected run until another is selected.
@@ -45,6 +46,23 @@ func (s *Store) watchDetail(ctx context.Context, c client.Client) {
 		case <-s.selectCh:
 			cancel()
 			<-done
+			s.settle(ctx)
+		}
+	}
+}
+
+// settle waits until the cursor rests: whoever scrolls passes runs that need no watching.
+func (s *Store) settle(ctx context.Context) {
+	for {
+		rest := time.NewTimer(cursorRest)
+		select {
+		case <-s.selectCh:
+			rest.Stop()
+		case <-ctx.Done():
+			rest.Stop()
+			return
+		case <-rest.C:
+			return
 		}
 	}
 }
@@ -55,14 +73,15 @@ type watcher struct {
 	c     client.Client
 	sel   selection
 
-	mu      sync.Mutex
-	folder  *Folder
-	detail  Detail
-	dirty   bool
-	fresh   bool // events came since the last queries
-	outcome *ace.ExperimentProgress
-	tasks   *experimentFolder
-	at      int64 // the event that tasks is told of
+	mu         sync.Mutex
+	folder     *Folder
+	detail     Detail
+	dirty      bool
+	fresh      bool // events came since the last queries
+	outcome    *ace.ExperimentProgress
+	experiment bool
+	tasks      *experimentFolder
+	at         int64 // the event that tasks is told of
 }
 
 func newWatcher(s *Store, c client.Client, sel selection) *watcher {
@@ -98,10 +117,6 @@ func (w *watcher) follow(ctx context.Context) {
 func (w *watcher) take(e *historypb.HistoryEvent) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range w.folder.Apply(e) {
-		w.log(c)
-	}
-	w.experimentLog(e)
 	d := &w.detail
 	d.Events = e.GetEventId()
 	at := e.GetEventTime().AsTime()
@@ -109,8 +124,9 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		d.Start = at
 		d.Type = e.GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
+		w.experiment = d.Type == ace.ExperimentWorkflow
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		if d.Type == ace.ExperimentWorkflow {
+		if w.experiment {
 			var p ace.ExperimentProgress
 			raw := history.JSONOf(nil, first(e.GetWorkflowExecutionCompletedEventAttributes().GetResult().GetPayloads()))
 			if json.Unmarshal(raw, &p) == nil {
@@ -121,8 +137,20 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	if closing(e.GetEventType()) {
 		d.Close = at
 	}
+	w.fold(e)
 	w.dirty, w.fresh = true, true
 	return nil
+}
+
+// fold applies the event to what it is an event of.
+func (w *watcher) fold(e *historypb.HistoryEvent) {
+	if w.experiment {
+		w.experimentLog(e)
+		return
+	}
+	for _, c := range w.folder.Apply(e) {
+		w.log(c)
+	}
 }
 
 func first[T any](list []*T) *T {
@@ -252,8 +280,9 @@ var activityStates = map[enumspb.PendingActivityState]string{
 func (w *watcher) ask(ctx context.Context) {
 	w.mu.Lock()
 	kind, open := w.detail.Type, w.detail.Close.IsZero()
+	experiment := w.experiment
 	w.mu.Unlock()
-	if kind == ace.ExperimentWorkflow {
+	if experiment {
 		w.askExperiment(ctx, open)
 		return
 	}

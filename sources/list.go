@@ -98,7 +98,7 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 	if info.GetCloseTime() != nil {
 		r.Close = info.GetCloseTime().AsTime()
 	}
-	if r.TaskID == "" {
+	if r.TaskID == "" && r.Type != ace.ExperimentWorkflow {
 		r.TaskID = ace.TaskIDOf(r.WorkflowID)
 	}
 	if data := history.JSONOf(nil, info.GetMemo().GetFields()[ace.MemoSummary]); data != nil {

@@ -76,9 +76,6 @@ func or(text, other string) string {
 
 // experimentLog adds a line for each task of an experiment that ends.
 func (w *watcher) experimentLog(e *historypb.HistoryEvent) {
-	if w.detail.Type != ace.ExperimentWorkflow {
-		return
-	}
 	if w.tasks == nil {
 		w.tasks = &experimentFolder{open: map[int64]child{}, on: ExperimentEvents{Task: func(f Finished) {
 			kind := "status"

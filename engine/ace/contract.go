@@ -274,6 +274,7 @@ type TaskResult struct {
 	Answer       string     `json:"answer"`
 	Correct      *bool      `json:"correct,omitempty"`
 	PlaybookHash string     `json:"playbook_hash"`
+	Bullets      int        `json:"bullets"` // in that playbook
 	Summary      Summary    `json:"summary"`
 }
 

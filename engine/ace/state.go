@@ -250,7 +250,7 @@ func (s *State) Summary() Summary {
 // Result is the run's result.
 func (s *State) Result() TaskResult {
 	return TaskResult{TaskID: s.Input.TaskID, ExitStatus: s.Exit, Answer: s.Answer, Correct: s.Correct,
-		PlaybookHash: s.PlaybookAfter, Summary: s.Summary()}
+		PlaybookHash: s.PlaybookAfter, Bullets: s.Bullets, Summary: s.Summary()}
 }
 
 // Preview cuts a JSON payload to [PreviewBytes]; a payload that was cut becomes a JSON

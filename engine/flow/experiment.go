@@ -120,7 +120,6 @@ func (x *experiment) epoch(ctx workflow.Context) error {
 		if err := x.readHead(ctx); err != nil {
 			return err
 		}
-		x.p.Next += len(tasks)
 	}
 	return nil
 }
@@ -184,6 +183,7 @@ func (x *experiment) start(ctx workflow.Context, selector workflow.Selector, t a
 		TypedSearchAttributes: TaskAttributes(in),
 	})
 	x.open++
+	x.p.Next = t.Index + 1
 	selector.AddFuture(workflow.ExecuteChildWorkflow(ctx, ace.TaskWorkflow, in), func(f workflow.Future) {
 		x.open--
 		var result ace.TaskResult
@@ -219,6 +219,6 @@ func (x *experiment) count(r *ace.TaskResult, err error) {
 	x.p.Accepted += r.Summary.Added + r.Summary.Updated + r.Summary.Removed + r.Summary.Tagged
 	x.p.Rejected += r.Summary.Rejected
 	if r.PlaybookHash != "" {
-		x.p.After = r.PlaybookHash
+		x.p.After, x.p.Bullets = r.PlaybookHash, r.Bullets
 	}
 }

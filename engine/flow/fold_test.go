@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -142,7 +143,9 @@ func answersOfWorkflow(t *testing.T, h *historypb.History, n int) map[string]any
 	t.Helper()
 	capture := &capture{handlers: map[string]any{}}
 	prefix := asQueried(h, n)
-	if err := replayer(t, capture).ReplayWorkflowHistory(quiet, prefix); err != nil {
+	// What the last, made-up workflow task would command is not in the history, so a
+	// mismatch there is expected; TestReplay holds the history itself.
+	if err := replayer(t, capture).ReplayWorkflowHistory(quiet, prefix); err != nil && !strings.Contains(err.Error(), "TMPRL1100") {
 		t.Fatalf("replay to event %d: %v", n, err)
 	}
 	answers := map[string]any{}
@@ -157,35 +160,51 @@ func answersOfWorkflow(t *testing.T, h *historypb.History, n int) map[string]any
 }
 
 // asQueried is the history up to event n as a worker is given it for a query there: the
-// server lets it work through all events first, as a workflow task does.
+// server lets it work through all events first, as a workflow task does. The replayer
+// leaves the last task of a history alone, so one more is made up behind it.
 func asQueried(h *historypb.History, n int) *historypb.History {
 	events := append([]*historypb.HistoryEvent{}, h.Events[:n]...)
-	last := events[n-1]
-	switch last.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED:
-		return &historypb.History{Events: append(events, started(int64(n), int64(n)+1))}
-	case enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
-		return &historypb.History{Events: events}
-	}
-	if closes(last) || n == len(h.Events) {
+	if closes(h.Events[n-1]) {
 		return h
 	}
 	// Command events belong to the task that was completed before them; the worker has
 	// them all or none.
-	for commands(h, n) {
-		events = append(events, h.Events[n])
-		n++
+	if h.Events[n-1].GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED || commands(h, n-1) {
+		for ; commands(h, n); n++ {
+			events = append(events, h.Events[n])
+		}
+		if n == len(h.Events) {
+			return h
+		}
 	}
-	if n == len(h.Events) {
-		return h
+	switch events[n-1].GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED:
+		events = append(events, event(n+1, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED))
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
+	default:
+		events = append(events, event(n+1, enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED), event(n+2, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED))
 	}
-	if next := h.Events[n].GetEventType(); next == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
-		return &historypb.History{Events: events}
+	n = len(events)
+	return &historypb.History{Events: append(events, event(n+1, enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED),
+		event(n+2, enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED), event(n+3, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED))}
+}
+
+// event makes up a workflow task event that follows the one before it.
+func event(id int, kind enumspb.EventType) *historypb.HistoryEvent {
+	e := &historypb.HistoryEvent{EventId: int64(id), EventType: kind, EventTime: timestamppb.Now()}
+	switch kind {
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED:
+		e.Attributes = &historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes{
+			WorkflowTaskScheduledEventAttributes: &historypb.WorkflowTaskScheduledEventAttributes{Attempt: 1}}
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
+		e.Attributes = &historypb.HistoryEvent_WorkflowTaskStartedEventAttributes{
+			WorkflowTaskStartedEventAttributes: &historypb.WorkflowTaskStartedEventAttributes{ScheduledEventId: int64(id) - 1}}
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+		e.Attributes = &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{
+			WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{
+				ScheduledEventId: int64(id) - 2, StartedEventId: int64(id) - 1}}
 	}
-	events = append(events, &historypb.HistoryEvent{EventId: int64(n) + 1, EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED,
-		EventTime: last.GetEventTime(), Attributes: &historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes{
-			WorkflowTaskScheduledEventAttributes: &historypb.WorkflowTaskScheduledEventAttributes{Attempt: 1}}})
-	return &historypb.History{Events: append(events, started(int64(n)+1, int64(n)+2))}
+	return e
 }
 
 func commands(h *historypb.History, n int) bool {
@@ -208,12 +227,6 @@ func closes(e *historypb.HistoryEvent) bool {
 		return true
 	}
 	return false
-}
-
-func started(scheduled, id int64) *historypb.HistoryEvent {
-	return &historypb.HistoryEvent{EventId: id, EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED, EventTime: timestamppb.Now(),
-		Attributes: &historypb.HistoryEvent_WorkflowTaskStartedEventAttributes{
-			WorkflowTaskStartedEventAttributes: &historypb.WorkflowTaskStartedEventAttributes{ScheduledEventId: scheduled}}}
 }
 
 // TestFoldDoesNotMindOrder swaps tool events with the results next to them, as a worker

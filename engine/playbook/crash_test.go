@@ -280,3 +280,21 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("%v, %v", left, err)
 	}
 }
+
+// TestLongTornLine leaves more behind than the next merge overwrites.
+func TestLongTornLine(t *testing.T) {
+	dir := t.TempDir()
+	start(t, openStore(t, dir), "main", bigBook(16))
+	f, err := os.OpenFile(logPath(dir, "main"), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString(strings.Repeat("\x00", 100) + strings.Repeat("x", 10_000) + "\n")
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	m := merge(t, openStore(t, dir), request("main", 1))
+	if log := whole(t, dir, "main"); len(log) != 1 || log[0].Hash != m.After {
+		t.Fatalf("%+v", log)
+	}
+}

@@ -43,6 +43,7 @@ func call(t *testing.T, address, method string, creds credentials.TransportCrede
 }
 
 func TestToken(t *testing.T) {
+	t.Parallel()
 	n := join(t, Options{Dir: t.TempDir()})
 	address := n.Endpoint().Address
 	tests := []struct {

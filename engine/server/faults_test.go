@@ -34,6 +34,7 @@ func refused(t *testing.T, opts Options, kind error, words ...string) {
 }
 
 func TestPortTaken(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 )
 
 func TestHost(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a dir?with%20odd#name")
 	n := join(t, Options{Dir: dir, Version: "1.2.3"})
 	if n.Role() != Hosting {

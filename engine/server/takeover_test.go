@@ -12,6 +12,7 @@ import (
 )
 
 func TestTakeoverAfterClose(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := join(t, Options{Dir: dir})
 	second := join(t, Options{Dir: dir})
@@ -36,6 +37,7 @@ func TestTakeoverAfterClose(t *testing.T) {
 }
 
 func TestTakeoverAfterKill(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	host := startChild(t, dir)
 	if got := host.line(t); got != "hosting" {
@@ -61,6 +63,7 @@ func TestTakeoverAfterKill(t *testing.T) {
 }
 
 func TestNoTakeover(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	host := join(t, Options{Dir: dir})
 	brief := join(t, Options{Dir: dir, NoTakeover: true})
@@ -74,6 +77,7 @@ func TestNoTakeover(t *testing.T) {
 }
 
 func TestJoinAtOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	nodes := make([]*Node, 4)
 	errs := make([]error, len(nodes))

@@ -1,0 +1,48 @@
+# acescope: build, try, test and measure. Needs Go and make, nothing else.
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+BIN     := bin/acescope
+DEMO    := .cache/demo
+
+.PHONY: help build demo test race fuzz bench lint golden dev clean
+
+help: ## Say what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## Build bin/acescope (the first time takes minutes: it holds a Temporal server)
+	@mkdir -p bin
+	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/acescope
+
+demo: build ## Open the console on an experiment that learns, on an embedded server
+	$(BIN) demo --data-dir $(DEMO)
+
+test: ## Run all tests: units, goldens, replays, scripts of every command, the end-to-end run
+	go vet ./...
+	go test ./...
+	$(MAKE) race
+
+race: ## Run the tests of the packages where goroutines meet, with the race detector
+	go test -race ./engine/ace ./engine/playbook ./engine/artifact ./engine/activity ./engine/dataset ./sources ./tui/... ./views
+
+fuzz: ## Fuzz every parser of outside input, FUZZTIME (30s) each
+	@bash docs/dev/fuzz.sh $(or $(FUZZTIME),30s)
+
+bench: build ## Measure against the temporal command and a bare worker; prints ratios
+	@bash docs/dev/bench.sh
+
+lint: ## Check format, vet and the determinism of workflow code
+	@test -z "$$(gofmt -l cmd engine sources theme tui views)" || { gofmt -l cmd engine sources theme tui views; exit 1; }
+	go vet ./...
+	go run go.temporal.io/sdk/contrib/tools/workflowcheck@v0.3.0 ./engine/flow
+
+golden: ## Draw the screens anew into the golden files; look at the difference before you commit
+	go test ./views -update
+
+dev: ## Build without stripping and open the console on the development data directory
+	@mkdir -p bin
+	go build -o $(BIN) ./cmd/acescope
+	$(BIN) --data-dir .cache/dev
+
+clean: ## Remove what was built; data directories stay
+	rm -rf bin

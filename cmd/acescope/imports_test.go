@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// arrows says, for each room of the house, which rooms it may import. A room is the
+// longest entry that begins the package's path.
+var arrows = map[string][]string{
+	"cmd":     {"cmd", "tui", "views", "sources", "engine", "theme"},
+	"views":   {"views", "tui", "sources", "engine/ace", "theme"},
+	"tui":     {"tui", "sources", "theme"},
+	"theme":   {},
+	"sources": {"engine/ace", "engine/history", "engine/playbook"},
+
+	"engine/ace":           {},
+	"engine/history":       {"engine/ace"},
+	"engine/artifact":      {"engine/ace"},
+	"engine/playbook":      {"engine/ace"},
+	"engine/dataset":       {"engine/ace", "engine/artifact"},
+	"engine/problems":      {},
+	"engine/model":         {"engine/ace", "engine/playbook"},
+	"engine/model/builtin": {"engine/ace", "engine/playbook", "engine/model", "engine/model/builtin"},
+	"engine/flow":          {"engine/ace", "engine/history"},
+	"engine/activity":      {"engine/ace", "engine/flow", "engine/model", "engine/playbook", "engine/artifact", "engine/dataset"},
+	"engine/server":        {"engine/ace"},
+	"engine":               {"engine", "engine/*"},
+}
+
+// TestArrows holds the arrows between the rooms one way.
+func TestArrows(t *testing.T) {
+	checked := 0
+	for _, p := range packages(t) {
+		room := roomOf(p.rel())
+		allowed, ok := arrows[room]
+		if !ok {
+			t.Errorf("%s stands in no room of the house", p.ImportPath)
+			continue
+		}
+		checked++
+		for _, to := range p.Imports {
+			rel, ours := strings.CutPrefix(to, "acescope/")
+			if ours && roomOf(rel) != "" && !mayImport(allowed, rel) {
+				t.Errorf("%s must not import %s", p.ImportPath, to)
+			}
+		}
+	}
+	if checked < len(arrows)-2 {
+		t.Errorf("only %d packages were looked at", checked)
+	}
+}
+
+// TestAceNeedsNothing holds that the contract is plain Go.
+func TestAceNeedsNothing(t *testing.T) {
+	for _, p := range packages(t) {
+		if p.rel() != "engine/ace" {
+			continue
+		}
+		for _, to := range p.Imports {
+			if first, _, _ := strings.Cut(to, "/"); strings.Contains(first, ".") {
+				t.Errorf("engine/ace imports %s", to)
+			}
+		}
+		return
+	}
+	t.Fatal("engine/ace was not found")
+}
+
+func mayImport(allowed []string, rel string) bool {
+	return slices.ContainsFunc(allowed, func(a string) bool {
+		if base, all := strings.CutSuffix(a, "/*"); all {
+			return strings.HasPrefix(rel, base+"/")
+		}
+		return roomOf(rel) == a
+	})
+}
+
+func roomOf(rel string) string {
+	best := ""
+	for room := range arrows {
+		if (rel == room || strings.HasPrefix(rel, room+"/")) && len(room) > len(best) {
+			best = room
+		}
+	}
+	return best
+}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+}
+
+func (p pkg) rel() string { return strings.TrimPrefix(p.ImportPath, "acescope/") }
+
+func packages(t *testing.T) (all []pkg) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "acescope/...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p pkg
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}

@@ -1,0 +1,152 @@
+package tui
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+// draw makes the whole frame. Before the terminal has told its size there is none.
+func (m *Model) draw() (string, *tea.Cursor) {
+	if m.width <= 0 || m.height <= 0 {
+		return "", nil
+	}
+	if m.tiny() {
+		return text.Cut("too small: 40x10 at least", m.width, ""), nil
+	}
+	now := m.now()
+	lines := []string{m.header(now)}
+	if b := m.banner(); b != "" {
+		lines = append(lines, m.drawBanner(b))
+	}
+	lines = append(lines, m.body(now)...)
+	var cursor *tea.Cursor
+	if m.prompt != nil {
+		if cursor = m.prompt.input.Cursor(); cursor != nil {
+			cursor.Position.Y = len(lines)
+		}
+		lines = append(lines, m.prompt.draw(m.styles, m.width)...)
+	}
+	lines = append(lines, m.status(now))
+	switch {
+	case m.help != nil:
+		overlay(lines, m.drawHelp(), m.width)
+	case m.question != nil:
+		overlay(lines, m.drawQuestion(), m.width)
+	}
+	return strings.Join(lines, "\n"), cursor
+}
+
+// body draws the panes side by side.
+func (m *Model) body(now time.Time) []string {
+	widths := m.widths()
+	var lines []string
+	for n, i := range m.shown() {
+		pane := m.pane(i, widths[n], now)
+		if lines == nil {
+			lines = pane
+			continue
+		}
+		for j := range lines {
+			lines[j] += pane[j]
+		}
+	}
+	return lines
+}
+
+// pane draws a view in its frame.
+func (m *Model) pane(i, width int, now time.Time) []string {
+	v, s := m.views[i], m.styles
+	focused := i == m.focus
+	frame, ink := s.Glyphs.Plain, s.Border
+	if focused {
+		frame, ink = s.Glyphs.Heavy, s.Focus
+	}
+	content := v.Draw(now, focused)
+	lines := make([]string, 0, len(content)+2)
+	lines = append(lines, m.paneTop(i, width, frame, ink))
+	side := ink.Paint(frame.Side)
+	for _, c := range content {
+		lines = append(lines, side+c+side)
+	}
+	foot := text.Cut(v.Footer(), width-6, s.Glyphs.Ellipsis)
+	if foot != "" {
+		foot = " " + foot + " "
+	}
+	rule := strings.Repeat(frame.Bottom, max(width-3-text.Width(foot), 0))
+	return append(lines, ink.Paint(frame.BottomLeft+rule)+s.Muted.Paint(foot)+ink.Paint(frame.Bottom+frame.BottomRight))
+}
+
+// paneTop is a pane's upper edge: its title, and on a narrow screen the tabs of the
+// panes that are hidden.
+func (m *Model) paneTop(i, width int, frame theme.Frame, ink theme.Ink) string {
+	s := m.styles
+	l := text.Line{Max: width - 2, Tail: s.Glyphs.Ellipsis}
+	l.Add(ink, frame.Top)
+	for j, v := range m.views {
+		switch {
+		case j == i:
+			title := v.Title()
+			if m.stale() {
+				title += " (stale)"
+			}
+			l.Add(s.Title, " "+title+" ")
+		case !m.wide():
+			l.Add(s.Muted, " ["+v.Name()+"] ")
+		}
+	}
+	l.Add(ink, strings.Repeat(frame.Top, max(l.Room(), 0)))
+	return ink.Paint(frame.TopLeft) + l.String(ink) + ink.Paint(frame.TopRight)
+}
+
+// box frames lines of plain width for an overlay.
+func (m *Model) box(title string, lines []string) []string {
+	f, ink := m.styles.Glyphs.Heavy, m.styles.Focus
+	w := text.Width(title) + 2
+	for _, l := range lines {
+		w = max(w, text.Width(l))
+	}
+	w = min(w, m.width-4)
+	head := text.Line{Max: w + 2}
+	head.Add(ink, f.Top).Add(m.styles.Title, " "+title+" ").Add(ink, strings.Repeat(f.Top, max(head.Room(), 0)))
+	out := []string{ink.Paint(f.TopLeft) + head.String(ink) + ink.Paint(f.TopRight)}
+	for _, l := range lines {
+		out = append(out, ink.Paint(f.Side)+" "+text.Fit(l, w, m.styles.Glyphs.Ellipsis)+" "+ink.Paint(f.Side))
+	}
+	return append(out, ink.Paint(f.BottomLeft+strings.Repeat(f.Bottom, w+2)+f.BottomRight))
+}
+
+// overlay puts a box over the middle of a frame.
+func overlay(lines, box []string, width int) {
+	if len(box) == 0 {
+		return
+	}
+	w := text.Width(box[0])
+	x, y := max((width-w)/2, 0), max((len(lines)-len(box))/2, 0)
+	for i, b := range box {
+		if y+i >= len(lines) {
+			return
+		}
+		under := lines[y+i]
+		left := text.Fit(under, x, "")
+		right := text.Last(under, width-x-w)
+		gap := text.Spaces(width - x - w - text.Width(right))
+		lines[y+i] = left + ansi.ResetStyle + b + gap + right
+	}
+}
+
+func (m *Model) drawQuestion() []string {
+	q, s := m.question, m.styles
+	lines := []string{""}
+	for _, l := range q.Lines {
+		lines = append(lines, s.Text.Paint(l))
+	}
+	yes := s.Key.Paint("y") + s.Hint.Paint(" "+q.Yes)
+	no := s.Key.Paint("n") + s.Hint.Paint(" leave it")
+	return m.box(q.Title, append(lines, "", yes+"   "+no, ""))
+}

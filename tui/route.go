@@ -1,0 +1,131 @@
+package tui
+
+import (
+	"fmt"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// quitKey works everywhere, dialogs included, and cannot be mapped to anything else.
+const quitKey = "ctrl+c"
+
+func (m *Model) shellBindings() []Binding {
+	b := []Binding{
+		{"shell.help", []string{"?"}, "show or hide this help", "help",
+			func(Shell) tea.Cmd { m.help = &help{}; return nil }},
+		{"shell.back", []string{"esc"}, "back to the list; never quits", "",
+			func(Shell) tea.Cmd { m.focus = 0; return nil }},
+		{"shell.quit", []string{"q"}, "quit; " + quitKey + " does so from everywhere", "quit",
+			func(Shell) tea.Cmd { return tea.Quit }},
+	}
+	if len(m.views) < 2 {
+		return b
+	}
+	return append([]Binding{
+		{"shell.open", []string{"enter"}, "open the selected one", "open",
+			func(Shell) tea.Cmd { m.focus = min(m.focus+1, len(m.views)-1); return nil }},
+		{"shell.next", []string{"tab"}, "go to the next pane", "pane",
+			func(Shell) tea.Cmd { m.focus = (m.focus + 1) % len(m.views); return nil }},
+	}, b...)
+}
+
+// key sends a key to whatever has it: the open dialog, the focused view, the shell.
+func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
+	switch {
+	case k.String() == quitKey:
+		return tea.Quit
+	case m.prompt != nil:
+		return m.promptKey(k)
+	case m.question != nil:
+		return m.questionKey(k)
+	case m.help != nil:
+		m.helpKey(k)
+		return nil
+	}
+	for _, b := range m.active() {
+		if slices.Contains(m.keysOf(b), k.String()) {
+			return b.Do(m)
+		}
+	}
+	return nil
+}
+
+// active lists the bindings that dispatch now, in order of precedence.
+func (m *Model) active() []Binding {
+	return append(slices.Clone(m.views[m.focus].Bindings()), m.global...)
+}
+
+func (m *Model) keysOf(b Binding) []string {
+	if keys, ok := m.keys[b.Action]; ok {
+		return keys
+	}
+	return b.Keys
+}
+
+func (m *Model) promptKey(k tea.KeyPressMsg) tea.Cmd {
+	switch k.String() {
+	case "esc":
+		m.prompt = nil
+		return nil
+	case "enter":
+		p := m.prompt
+		m.prompt = nil
+		return p.spec.Done(p.input.Value())
+	}
+	return m.prompt.update(k)
+}
+
+func (m *Model) questionKey(k tea.KeyPressMsg) tea.Cmd {
+	switch k.String() {
+	case "y", "Y":
+		q := m.question
+		m.question = nil
+		return q.Do()
+	case "n", "N", "esc", "q":
+		m.question = nil
+	}
+	return nil
+}
+
+// Actions lists every action, with the keys that lead to it, by the name of the view
+// it belongs to; "" for those that work everywhere.
+func (m *Model) Actions() map[string][]Binding {
+	all := map[string][]Binding{"": m.withKeys(m.global)}
+	for _, v := range m.views {
+		all[v.Name()] = m.withKeys(v.Bindings())
+	}
+	return all
+}
+
+func (m *Model) withKeys(list []Binding) []Binding {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i].Keys = m.keysOf(out[i])
+	}
+	return out
+}
+
+// checkKeys reports a key map that names an action which does not exist, and keys
+// that would lead to two actions in one view.
+func (m *Model) checkKeys() error {
+	known := map[string]bool{}
+	for _, v := range m.views {
+		taken := map[string]string{quitKey: "shell.quit"}
+		for _, b := range append(slices.Clone(v.Bindings()), m.global...) {
+			known[b.Action] = true
+			for _, k := range m.keysOf(b) {
+				if other, dup := taken[k]; dup {
+					return fmt.Errorf("keys: %q is bound to both %s and %s", k, other, b.Action)
+				}
+				taken[k] = b.Action
+			}
+		}
+	}
+	for action := range m.keys {
+		if !known[action] {
+			return fmt.Errorf("keys: there is no action %q", action)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package tui
+
+import (
+	"strings"
+	"time"
+
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+// noticeFor is how long a notice or a problem stays in the status line.
+const noticeFor = 15 * time.Second
+
+// status is the last line: hints for the keys that work now, and on the right what
+// went wrong lately or lastingly.
+func (m *Model) status(now time.Time) string {
+	s := m.styles
+	right, ink := m.trouble(now)
+	right = text.Cut(right, m.width*2/3, s.Glyphs.Ellipsis)
+	l := text.Line{Max: m.width - text.Width(right) - 2}
+	l.Add(s.Text, " ")
+	for _, h := range m.hints() {
+		if text.Width(h.key)+text.Width(h.what)+3 > l.Room() {
+			continue
+		}
+		l.Add(s.Key, h.key).Add(s.Hint, " "+h.what+"  ")
+	}
+	return l.String(s.Text) + " " + ink.Paint(right) + " "
+}
+
+type hint struct{ key, what string }
+
+func (m *Model) hints() []hint {
+	switch {
+	case m.prompt != nil:
+		return []hint{{m.keyName("enter"), "apply"}, {"esc", "leave"}}
+	case m.question != nil:
+		return []hint{{"y", m.question.Yes}, {"n", "leave it"}}
+	case m.help != nil:
+		return []hint{{"esc", "close"}, {"j/k", "scroll"}}
+	}
+	var out []hint
+	for _, b := range m.active() {
+		if keys := m.keysOf(b); b.Short != "" && len(keys) > 0 {
+			out = append(out, hint{m.keyName(keys[0]), b.Short})
+		}
+	}
+	return out
+}
+
+// keyName is how a key is written for a person.
+func (m *Model) keyName(k string) string {
+	switch k {
+	case "enter":
+		return m.styles.Glyphs.Enter
+	case "pgdown":
+		return "pgdn"
+	}
+	return strings.Replace(k, "ctrl+", "^", 1)
+}
+
+// trouble is the newest thing worth telling: a notice, a recent problem, or a source
+// that is not well.
+func (m *Model) trouble(now time.Time) (string, theme.Ink) {
+	s := m.styles
+	fresh := func(at time.Time) bool { return now.Sub(at) < noticeFor }
+	if n := m.notice; n.text != "" && fresh(n.at) {
+		if n.bad {
+			return s.Glyphs.Failed + " " + text.Safe(n.text, " "), s.Error
+		}
+		return text.Safe(n.text, " "), s.Accent
+	}
+	if m.snap == nil {
+		return "", s.Text
+	}
+	if p := m.snap.Problems; len(p) > 0 && fresh(p[len(p)-1].At) {
+		return s.Glyphs.Failed + " " + text.Safe(p[len(p)-1].Text, " "), s.Error
+	}
+	for _, h := range m.snap.Health {
+		if !h.OK {
+			return s.Glyphs.Failed + " " + text.Safe(h.Name+": "+h.Text, " "), s.Warning
+		}
+	}
+	return "", s.Text
+}

@@ -1,0 +1,55 @@
+package text
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 400 * time.Millisecond: "0s", 59 * time.Second: "59s", 61 * time.Second: "1m",
+		125 * time.Minute: "2h05m", 30 * time.Hour: "30h", 49 * time.Hour: "2d",
+	} {
+		if got := Span(d); got != want {
+			t.Errorf("Span(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestTook(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0ms", 800 * time.Microsecond: "0.8ms", 12 * time.Millisecond: "12ms", 1200 * time.Millisecond: "1.2s",
+		185 * time.Second: "3m05s", 125 * time.Minute: "2h05m",
+	} {
+		if got := Took(d); got != want {
+			t.Errorf("Took(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestCount(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 10214: "10,214", 1234567: "1,234,567", -1000: "-1,000", -100: "-100"} {
+		if got := Count(n); got != want {
+			t.Errorf("Count(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+type brackets struct{}
+
+func (brackets) Paint(s string) string { return s }
+
+func TestLineIsExact(t *testing.T) {
+	for _, parts := range [][]string{nil, {"ab"}, {"ab", "財務", "cdef"}, {"📈📈📈📈📈"}, {strings.Repeat("x", 40), "y"}} {
+		for w := range 15 {
+			l := Line{Max: w, Tail: "…"}
+			for _, p := range parts {
+				l.Add(brackets{}, p)
+			}
+			if got := l.String(brackets{}); Width(got) != w {
+				t.Errorf("line of %q at %d is %q, %d wide", parts, w, got, Width(got))
+			}
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package text
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+func TestSafe(t *testing.T) {
+	for name, c := range map[string]struct{ in, want string }{
+		"plain":           {"q-0182", "q-0182"},
+		"colour":          {"\x1b[31mred\x1b[0m", "red"},
+		"title":           {"a\x1b]0;owned\x07b", "ab"},
+		"clipboard":       {"a\x1b]52;c;aGk=\x1b\\b", "ab"},
+		"device control":  {"a\x1bP+q544e\x1b\\b", "ab"},
+		"8-bit csi":       {"a\u009b31mb", "a31mb"},
+		"bell, backspace": {"a\a\bb", "ab"},
+		"override":        {"user\u202egnp.exe", "usergnp.exe"},
+		"isolate":         {"\u2066a\u2069", "a"},
+		"zero width":      {"pa\u200bss\ufeff", "pass"},
+		"tab":             {"a\tb", "a    b"},
+		"lines":           {"a\r\nb\nc\rd\u2028e", "a⏎b⏎c⏎d⏎e"},
+		"tags":            {"x\U000e0041\U000e0042", "x"},
+		"bad utf-8":       {"a\xffb", "a\uFFFDb"},
+		"hebrew":          {"שלום", "שלום"},
+		"wide":            {"財務 📈", "財務 📈"},
+		"family":          {"👩\u200d👧", "👩👧"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Safe(c.in, "⏎"); got != c.want {
+				t.Errorf("Safe(%q) = %q, want %q", c.in, got, c.want)
+			}
+		})
+	}
+}
+
+func TestFitIsExact(t *testing.T) {
+	for _, s := range []string{"", "a", "財務財務", "📈📈📈", "שלום עולם", "\x1b[1mbold\x1b[m and more"} {
+		for w := range 12 {
+			if got := Width(Fit(s, w, "…")); got != w {
+				t.Errorf("Fit(%q, %d) is %d wide", s, w, got)
+			}
+			if got := Width(FitLeft(s, w, "…")); got != w {
+				t.Errorf("FitLeft(%q, %d) is %d wide", s, w, got)
+			}
+		}
+	}
+}
+
+func TestWrapKeepsTheText(t *testing.T) {
+	in := "one two three\nfour\tfive\x1b[31m six"
+	for _, l := range Wrap(in, 7) {
+		if Width(l) > 7 {
+			t.Errorf("%q is wider than 7", l)
+		}
+	}
+	joined := strings.Join(strings.Fields(strings.Join(Wrap(in, 7), " ")), " ")
+	if joined != "one two three four five six" {
+		t.Errorf("wrapped text reads %q", joined)
+	}
+}
+
+func FuzzSafe(f *testing.F) {
+	for _, s := range []string{"", "a\x1b[31mb", "\x1b]0;x\x07", "\x90q\x9c", "\u202e", "é財📈", "\x1b", "\x1b\x1b[", "a\r\nb", "\xc2\x1b[m", "\xe2\x80\xae"} {
+		f.Add(s, 10)
+	}
+	f.Fuzz(func(t *testing.T, s string, width int) {
+		width = min(max(width, 0), 300)
+		got := Safe(s, "⏎")
+		if !utf8.ValidString(got) {
+			t.Fatalf("%q is not UTF-8", got)
+		}
+		for _, r := range got {
+			if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || unicode.Is(unicode.Cf, r) {
+				t.Fatalf("Safe(%q) = %q holds %U", s, got, r)
+			}
+		}
+		if again := Safe(got, "⏎"); again != got {
+			t.Fatalf("Safe is not stable: %q, then %q", got, again)
+		}
+		if w := Width(Fit(got, width, "…")); w != width {
+			t.Fatalf("Fit(%q, %d) is %d wide", got, width, w)
+		}
+		for _, l := range Wrap(s, width) {
+			if strings.ContainsAny(l, "\x1b\n\r") {
+				t.Fatalf("Wrap(%q) holds %q", s, l)
+			}
+		}
+	})
+}

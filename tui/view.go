@@ -1,0 +1,87 @@
+package tui
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/sources"
+	"acescope/theme"
+)
+
+// SnapshotSource is where the console's data comes from. Both methods return at once;
+// Changed has one slot and fires after a newer snapshot is there to be had.
+type SnapshotSource interface {
+	Snapshot() *sources.Snapshot
+	Changed() <-chan struct{}
+}
+
+// View is one pane. Its methods are called from one goroutine and do no IO.
+type View interface {
+	// Name is the view's short name, for its tab and its part of the help.
+	Name() string
+	// Title and Footer stand in the pane's frame, as plain, safe text.
+	Title() string
+	Footer() string
+	// Bindings are the keys that work while the view has the focus.
+	Bindings() []Binding
+	// Update takes messages that the shell does not know: those of the view's own
+	// commands. Every view gets all of them.
+	Update(msg tea.Msg) tea.Cmd
+	SetStyles(s theme.Styles)
+	// SetSize gives the room inside the frame, in cells.
+	SetSize(width, height int)
+	// SetSnapshot gives the newest data; never nil.
+	SetSnapshot(s *sources.Snapshot)
+	// Draw returns exactly the lines of SetSize, each exactly that wide.
+	Draw(now time.Time, focused bool) []string
+}
+
+// Binding is a key, what it does and how that is called, in one value.
+type Binding struct {
+	Action string   // stable name for key maps: "runs.cancel"
+	Keys   []string // as Bubble Tea writes them: "j", "ctrl+d", "pgdown", "space"
+	Help   string   // a line in the help
+	Short  string   // a word or two for the status line, "" to leave it out
+	Do     func(Shell) tea.Cmd
+}
+
+// Shell is what a binding's handler may ask of the root.
+type Shell interface {
+	// Ask opens a line to type in.
+	Ask(Prompt)
+	// Confirm opens a question that must be answered with yes before anything is done.
+	Confirm(Question)
+	// Note shows a line of good news for a while.
+	Note(text string)
+}
+
+// Prompt is a line to type in. Preview, where it is set, says what the text means and
+// is shown while typing; Done gets the text when it is sent.
+type Prompt struct {
+	Label   string
+	Value   string
+	Hint    string // while the line is empty
+	Preview func(string) string
+	Done    func(string) tea.Cmd
+}
+
+// Question is a dialog. Its handler must use only what it captured when it was made,
+// so that fresh data cannot redirect it.
+type Question struct {
+	Title string
+	Lines []string // plain, safe text
+	Yes   string   // what yes does, as a verb
+	Do    func() tea.Cmd
+}
+
+type noticeMsg struct {
+	text string
+	bad  bool
+}
+
+// Noted is the message by which a command reports good news.
+func Noted(text string) tea.Msg { return noticeMsg{text: text} }
+
+// Failed is the message by which a command reports an error.
+func Failed(err error) tea.Msg { return noticeMsg{text: err.Error(), bad: true} }

@@ -1,0 +1,140 @@
+package views
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/sources"
+	"acescope/tui"
+	"acescope/tui/text"
+)
+
+// Controls steers what is observed. Every method returns at once; what it leads to
+// comes with a later snapshot. Select is called for each row the cursor passes.
+type Controls interface {
+	SetQuery(query string)
+	Select(workflowID, runID string)
+	Refresh()
+	SetPaused(paused bool)
+	LoadMore()
+}
+
+// Actions are what a person may do to a run. They do IO and are called inside
+// commands.
+type Actions interface {
+	// Cancel asks the run to cancel itself; nil means that it was asked.
+	Cancel(ctx context.Context, workflowID, runID string) error
+}
+
+// Options says what the views work on.
+type Options struct {
+	Context  context.Context // of actions; nil for the background
+	Controls Controls
+	Actions  Actions        // nil for a console that only reads
+	Location *time.Location // of times of day; nil for local
+}
+
+// actionTimeout bounds one action.
+const actionTimeout = 10 * time.Second
+
+// selection is the run that the list's cursor is on; the detail shows it.
+type selection struct {
+	run sources.Run
+	ok  bool
+}
+
+func (s *selection) is(workflowID, runID string) bool {
+	return s.ok && s.run.WorkflowID == workflowID && (s.run.RunID == runID || s.run.RunID == "" || runID == "")
+}
+
+// console is what the views share.
+type console struct {
+	Options
+	selected selection
+	runs     sources.RunList // newest
+}
+
+// Console makes the views, the list first, and the keys that work in all of them.
+func Console(o Options) ([]tui.View, []tui.Binding) {
+	if o.Context == nil {
+		o.Context = context.Background()
+	}
+	if o.Location == nil {
+		o.Location = time.Local
+	}
+	c := &console{Options: o}
+	return []tui.View{newRuns(c), newRun(c)}, c.bindings()
+}
+
+func (c *console) bindings() []tui.Binding {
+	b := []tui.Binding{
+		{Action: "runs.query", Keys: []string{"/"}, Help: "choose which runs are listed", Short: "filter", Do: c.ask},
+		{Action: "runs.refresh", Keys: []string{"ctrl+r"}, Help: "read the list again now",
+			Do: func(s tui.Shell) tea.Cmd { c.Controls.Refresh(); s.Note("refreshing"); return nil }},
+		{Action: "runs.pause", Keys: []string{"p"}, Help: "pause or resume refreshing", Short: "pause", Do: c.pause},
+	}
+	if c.Actions != nil {
+		b = append(b, tui.Binding{Action: "run.cancel", Keys: []string{"x"}, Help: "cancel the selected run (asks first)",
+			Short: "cancel", Do: c.cancel})
+	}
+	return b
+}
+
+func (c *console) ask(s tui.Shell) tea.Cmd {
+	s.Ask(tui.Prompt{
+		Label: "/", Value: c.runs.Query,
+		Hint:    `wrong   exp=finance-7   phase:skills   or a query: ExitStatus="failed" AND ModelName="m"`,
+		Preview: Filter,
+		Done: func(typed string) tea.Cmd {
+			c.Controls.SetQuery(Filter(typed))
+			return nil
+		},
+	})
+	return nil
+}
+
+func (c *console) pause(s tui.Shell) tea.Cmd {
+	paused := !c.runs.Paused
+	c.Controls.SetPaused(paused)
+	if paused {
+		s.Note("paused: what is shown does not change")
+	} else {
+		s.Note("resumed")
+	}
+	return nil
+}
+
+// cancel asks before it acts. The run is the one that was selected when it asked,
+// whatever the list does meanwhile.
+func (c *console) cancel(s tui.Shell) tea.Cmd {
+	r := c.selected.run
+	switch {
+	case !c.selected.ok:
+		s.Note("no run is selected")
+		return nil
+	case !r.Open():
+		s.Note(nameOf(r) + " has already closed")
+		return nil
+	}
+	s.Confirm(tui.Question{
+		Title: "Cancel this run?",
+		Lines: []string{"workflow  " + text.Safe(r.WorkflowID, " "), "run       " + text.Safe(r.RunID, " ")},
+		Yes:   "cancel the run",
+		Do:    func() tea.Cmd { return c.doCancel(r.WorkflowID, r.RunID) },
+	})
+	return nil
+}
+
+func (c *console) doCancel(workflowID, runID string) tea.Cmd {
+	return func() tea.Msg {
+		ctx, stop := context.WithTimeout(c.Context, actionTimeout)
+		defer stop()
+		if err := c.Actions.Cancel(ctx, workflowID, runID); err != nil {
+			return tui.Failed(fmt.Errorf("cancel %s: %w", workflowID, err))
+		}
+		return tui.Noted("asked " + workflowID + " to cancel")
+	}
+}

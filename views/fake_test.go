@@ -1,0 +1,254 @@
+package views
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+)
+
+// noon is what the clock says in tests.
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// store is a source that a test sets; it records what it is told.
+type store struct {
+	mu      sync.Mutex
+	snap    *sources.Snapshot
+	changed chan struct{}
+	told    []string
+}
+
+func newStore(s *sources.Snapshot) *store { return &store{snap: s, changed: make(chan struct{}, 1)} }
+
+func (s *store) Snapshot() *sources.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.snap
+}
+
+func (s *store) Changed() <-chan struct{} { return s.changed }
+
+func (s *store) set(snap *sources.Snapshot) {
+	s.mu.Lock()
+	s.snap = snap
+	s.mu.Unlock()
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (s *store) tell(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = append(s.told, fmt.Sprintf(format, args...))
+}
+
+func (s *store) heard() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string{}, s.told...)
+}
+
+func (s *store) SetQuery(q string)     { s.tell("query %s", q) }
+func (s *store) Select(w, r string)    { s.tell("select %s %s", w, r) }
+func (s *store) Refresh()              { s.tell("refresh") }
+func (s *store) SetPaused(paused bool) { s.tell("paused %v", paused) }
+func (s *store) LoadMore()             { s.tell("more") }
+func (s *store) Cancel(_ context.Context, w, r string) error {
+	s.tell("cancel %s %s", w, r)
+	return nil
+}
+
+// screen is a console under test.
+type screen struct {
+	t             testing.TB
+	store         *store
+	model         *tui.Model
+	width, height int
+}
+
+func newScreen(t testing.TB, snap *sources.Snapshot, s theme.Styles, width, height int) *screen {
+	t.Helper()
+	st := newStore(snap)
+	views, global := Console(Options{Controls: st, Actions: st, Location: time.UTC})
+	m, err := tui.New(tui.Options{Store: st, Views: views, Global: global, Styles: s, Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc := &screen{t: t, store: st, model: m}
+	sc.resize(width, height)
+	return sc
+}
+
+func (s *screen) resize(width, height int) {
+	s.width, s.height = width, height
+	s.model.Update(tea.WindowSizeMsg{Width: width, Height: height})
+}
+
+// show hands over a snapshot by the way a running program would: the one command that
+// waits for a change.
+func (s *screen) show(snap *sources.Snapshot) {
+	s.t.Helper()
+	s.store.set(snap)
+	s.model.Update(s.waited())
+}
+
+// waited is what the waiting command returns. Init batches it with the clock, which
+// fires a second later, so the snapshot is the first to come.
+func (s *screen) waited() tea.Msg {
+	s.t.Helper()
+	batch, ok := s.model.Init()().(tea.BatchMsg)
+	if !ok {
+		s.t.Fatal("Init starts no batch")
+	}
+	return batch[0]()
+}
+
+// press types keys by their names and returns the last one's command.
+func (s *screen) press(names ...string) tea.Cmd {
+	var cmd tea.Cmd
+	for _, n := range names {
+		_, cmd = s.model.Update(keyPress(n))
+	}
+	return cmd
+}
+
+func keyPress(name string) tea.KeyPressMsg {
+	special := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown,
+		"home": tea.KeyHome, "end": tea.KeyEnd, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown, "backspace": tea.KeyBackspace}
+	if code, ok := special[name]; ok {
+		return tea.KeyPressMsg{Code: code}
+	}
+	if len(name) > 5 && name[:5] == "ctrl+" {
+		return tea.KeyPressMsg{Code: rune(name[5]), Mod: tea.ModCtrl}
+	}
+	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
+}
+
+// drawn is the screen, which must be exactly as large as the terminal.
+func (s *screen) drawn() string {
+	s.t.Helper()
+	out := s.model.View().Content
+	lines := splitLines(out)
+	if len(lines) != s.height {
+		s.t.Errorf("frame has %d lines, not %d", len(lines), s.height)
+	}
+	for i, l := range lines {
+		if w := text.Width(l); w != s.width {
+			s.t.Errorf("line %d is %d wide, not %d: %q", i, w, s.width, ansi.Strip(l))
+		}
+	}
+	return out
+}
+
+func (s *screen) plain() string { return ansi.Strip(s.drawn()) }
+
+func splitLines(s string) []string {
+	var lines []string
+	for start, i := 0, 0; i <= len(s); i++ {
+		if i == len(s) || s[i] == '\n' {
+			lines = append(lines, s[start:i])
+			start = i + 1
+		}
+	}
+	return lines
+}
+
+// ready is a snapshot of a connected console with these runs.
+func ready(rows ...sources.Run) *sources.Snapshot {
+	return &sources.Snapshot{
+		At:         noon,
+		Connection: sources.Connection{State: sources.ConnReady, Mode: "embedded", Namespace: "ace-dev", Since: noon.Add(-time.Minute)},
+		Runs: sources.RunList{Rows: rows, Total: int64(len(rows)), Loaded: noon.Add(-time.Second), Interval: 2 * time.Second, ErrAt: -1,
+			Counts: map[ace.ExitStatus]int64{}},
+	}
+}
+
+// many is n runs of every kind, newest first.
+func many(n int) []sources.Run {
+	exits := []ace.ExitStatus{ace.Success, ace.Success, ace.Wrong, ace.Success, ace.Failed, ace.Cancelled, ace.Timeout}
+	rows := make([]sources.Run, n)
+	for i := range rows {
+		id := fmt.Sprintf("q-%05d", n-i)
+		r := sources.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, Type: ace.TaskWorkflow, TaskID: id, Experiment: "finance-7",
+			Dataset: "finance", Model: "builtin", Adapter: "offline", Exit: exits[i%len(exits)], Phase: ace.PhaseDone,
+			Start: noon.Add(-time.Duration(4*i+4) * time.Second)}
+		if i < 3 {
+			r.Exit, r.Phase = ace.Running, ace.Steps()[(i+1)%5]
+		} else {
+			r.Close = r.Start.Add(time.Duration(800+37*(i%40)) * time.Millisecond)
+			r.Summary = &ace.Summary{Skills: 5 + i%4, SkillsOK: 5 + i%3, Added: i % 3, Updated: i % 2, Tagged: 2,
+				Usage: ace.Usage{InputTokens: 900, OutputTokens: 120, CostUSD: 0.009 + float64(i%7)/1000}}
+		}
+		if i == 2 {
+			r.Attempt, r.LastError = 4, "connection refused"
+		}
+		rows[i] = r
+	}
+	return rows
+}
+
+// full is a console with runs and the detail of the first.
+func full(n int) *sources.Snapshot {
+	s := ready(many(n)...)
+	s.Runs.Total = 10_214
+	s.Runs.More = true
+	s.Runs.Query = `ExperimentId="finance-7"`
+	s.Runs.Counts = map[ace.ExitStatus]int64{ace.Running: 3, ace.Success: 9_804, ace.Wrong: 398, ace.Failed: 9}
+	s.Detail = detailOf(s.Runs.Rows[0])
+	return s
+}
+
+func detailOf(r sources.Run) *sources.Detail {
+	yes, label := true, "0.172"
+	start := r.Start
+	d := &sources.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: start, Events: 42, From: sources.FromQuery, Updated: noon}
+	d.Phase = ace.PhaseAnswer{Phase: ace.PhaseReflector, ExitStatus: ace.Running, Answer: "0.172", Correct: &yes,
+		Usage: ace.Usage{InputTokens: 1804, OutputTokens: 211, CostUSD: 0.0123},
+		Steps: []ace.StepState{
+			{Phase: ace.PhaseGenerator, Status: ace.StatusDone, Time: &ace.StepTime{DurationMS: 812, Attempt: 1}},
+			{Phase: ace.PhaseSkills, Status: ace.StatusDone, Time: &ace.StepTime{DurationMS: 1430, Attempt: 2}},
+			{Phase: ace.PhaseReflector, Status: ace.StatusRunning},
+			{Phase: ace.PhaseCurator, Status: ace.StatusPending},
+			{Phase: ace.PhasePersist, Status: ace.StatusPending},
+		}}
+	d.Skills = ace.SkillAnswer{Total: 7, Skills: []ace.SkillUsage{
+		{Name: "calculate", Calls: 2, OK: 1, Denied: 1, P50MS: 12, P95MS: 80, LastAt: noon.Add(-time.Second)},
+		{Name: "lookup", Calls: 5, OK: 4, Failed: 1, P50MS: 2.4, P95MS: 4, LastAt: noon.Add(-2 * time.Second), LastError: "no such formula: retrun on equity"},
+	}, Recent: []ace.Invocation{
+		{ID: "1", Name: "lookup", Args: json.RawMessage(`{"name":"retrun on equity"}`), Accepted: true, At: start.Add(time.Second), DurationMS: 4, Error: "no such formula: retrun on equity"},
+		{ID: "2", Name: "lookup", Args: json.RawMessage(`{"name":"return on equity"}`), Result: json.RawMessage(`"net income / equity"`), Accepted: true, OK: true, At: start.Add(2 * time.Second), DurationMS: 2.4},
+		{ID: "3", Name: "calculate", Args: json.RawMessage(`{"expr":"rm -rf"}`), At: start.Add(2 * time.Second)},
+		{ID: "4", Name: "calculate", Args: json.RawMessage(`{"expr":"17.2/100"}`), Result: json.RawMessage(`0.172`), Accepted: true, OK: true, At: start.Add(3 * time.Second), DurationMS: 12},
+	}}
+	d.Delta = ace.DeltaAnswer{PlaybookBefore: "6fe1c0ffee00112233", PlaybookAfter: "a41bc0ffee00112233", Bullets: 42,
+		Operations: []ace.Operation{
+			{Type: ace.OpAdd, BulletID: "calc-00412", Content: "Return on equity: net income divided by shareholders' equity, as a fraction.", Fate: ace.FateAccepted},
+			{Type: ace.OpUpdate, BulletID: "calc-00007", Content: "Round to three places only at the end.", Fate: ace.FateAccepted},
+			{Type: ace.OpRemove, BulletID: "calc-00031", Fate: ace.FateAccepted},
+			{Type: ace.OpTag, BulletID: "calc-00002", Metadata: map[string]int{"helpful": 1}, Fate: ace.FateAccepted},
+			{Type: ace.OpAdd, Content: "Return on equity is income by equity.", Fate: ace.FateRejected, Reason: "says the same as calc-00412"},
+		}, Insights: "The formula was looked up under a misspelt name first.", Rationale: "One recipe was missing.",
+		BulletTags: []ace.BulletTag{{ID: "calc-00002", Tag: "helpful"}}}
+	d.Input = ace.TaskInput{TaskID: r.TaskID, Prompt: "Compute the return on equity for net income 17.2 and equity 100.", Label: &label, Model: "builtin",
+		Provider: "builtin", Adapter: ace.Offline, ExperimentID: "finance-7", DatasetID: "finance", PlaybookHash: "6fe1c0ffee00112233"}
+	d.Pending = []sources.PendingActivity{{Type: ace.ActivityReflector, State: "scheduled", Attempt: 3, LastError: "model: 529 overloaded", Since: noon.Add(-7 * time.Second)}}
+	for i := range 30 {
+		kind := []string{"phase", "skill", "skill", "delta", "status", "error"}[i%6]
+		d.Log = append(d.Log, sources.LogLine{Event: int64(i), At: start.Add(time.Duration(i) * 100 * time.Millisecond), Kind: kind, Text: fmt.Sprintf("%s line %d", kind, i)})
+	}
+	d.LogDropped = 12
+	return d
+}

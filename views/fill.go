@@ -1,0 +1,28 @@
+package views
+
+import (
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+// fill makes lines exactly height many, adding blank ones of the width.
+func fill(lines []string, width, height int) []string {
+	for len(lines) < height {
+		lines = append(lines, text.Spaces(width))
+	}
+	return lines[:max(height, 0)]
+}
+
+// centre puts a few plain lines into the middle of a room.
+func centre(say []string, width, height int, s theme.Styles) []string {
+	var lines []string
+	for range max((height-len(say))/2, 0) {
+		lines = append(lines, text.Spaces(width))
+	}
+	for _, t := range say {
+		t = text.Cut(t, width, s.Glyphs.Ellipsis)
+		left := max((width-text.Width(t))/2, 0)
+		lines = append(lines, text.Fit(text.Spaces(left)+s.Muted.Paint(t), width, ""))
+	}
+	return fill(lines, width, height)
+}

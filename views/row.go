@@ -1,0 +1,113 @@
+package views
+
+import (
+	"strings"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+	"acescope/theme"
+)
+
+// rowCache keeps drawn rows by run. What it keeps for a run is used again only if
+// the run, its times on screen and the way it is marked are all the same.
+type rowCache struct {
+	rows map[rowKey]drawnRow
+}
+
+type rowKey struct{ workflowID, runID string }
+
+type drawnRow struct {
+	run     sources.Run // with no summary; that is beside it, by value
+	summed  bool
+	summary ace.Summary
+	second  int64 // of the clock, for ages; 0 where no age changes soon
+	mark    rowMark
+	text    string
+}
+
+type rowMark uint8
+
+const (
+	rowPlain rowMark = iota
+	rowCursor
+	rowSelected
+)
+
+// rowCacheSize bounds the cache; when it is full it starts anew.
+const rowCacheSize = 1024
+
+func (c *rowCache) clear() { c.rows = nil }
+
+func (c *rowCache) put(k rowKey, d drawnRow) {
+	if c.rows == nil || len(c.rows) >= rowCacheSize {
+		c.rows = make(map[rowKey]drawnRow, rowCacheSize)
+	}
+	c.rows[k] = d
+}
+
+// ageStep is how long the text of an age stays the same: a second in the first
+// minute, then a minute, in whole seconds.
+func ageStep(age time.Duration) int64 {
+	if age < time.Minute {
+		return 1
+	}
+	return 60
+}
+
+func (v *runs) row(r sources.Run, cursor, focused bool, now time.Time) string {
+	want := drawnRow{run: r, mark: rowPlain}
+	if r.Summary != nil {
+		want.summary, want.summed, want.run.Summary = *r.Summary, true, nil
+	}
+	age := now.Sub(r.Start)
+	want.second = int64(age/time.Second) / ageStep(age)
+	switch {
+	case cursor && focused:
+		want.mark = rowSelected
+	case cursor:
+		want.mark = rowCursor
+	}
+	key := rowKey{r.WorkflowID, r.RunID}
+	if have, ok := v.cache.rows[key]; ok {
+		if want.text = have.text; have == want {
+			return have.text
+		}
+	}
+	want.text = v.drawRow(r, want.mark, now)
+	v.cache.put(key, want)
+	return want.text
+}
+
+// drawRow paints cell by cell, but the selected row in one piece, so that its
+// background has no gaps.
+func (v *runs) drawRow(r sources.Run, mark rowMark, now time.Time) string {
+	s := v.styles
+	var b strings.Builder
+	if mark == rowPlain {
+		b.WriteString("  ")
+	} else {
+		b.WriteString(s.Glyphs.Pointer + " ")
+	}
+	for i, c := range v.cols {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		cell := c.fit(c.cell(r, now, s), s.Glyphs.Ellipsis)
+		if mark == rowPlain {
+			cell = c.ink(r, s).Paint(cell)
+		}
+		b.WriteString(cell)
+	}
+	return rowInk(mark, s).Paint(b.String())
+}
+
+func rowInk(mark rowMark, s theme.Styles) theme.Ink {
+	switch mark {
+	case rowSelected:
+		return s.Selected
+	case rowCursor:
+		return s.Cursor
+	}
+	return theme.Ink{}
+}

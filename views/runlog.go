@@ -1,0 +1,99 @@
+package views
+
+import (
+	"time"
+
+	"acescope/sources"
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+// logPanel is a window on a run's log. It follows the end until somebody scrolls up;
+// then it stays on its lines, even when older ones fall out of the buffer.
+type logPanel struct {
+	away   bool // scrolled up
+	top    int  // number of the first visible line since the log began
+	height int
+}
+
+func (p *logPanel) scroll(by int, d *sources.Detail) {
+	if d == nil {
+		return
+	}
+	first, end := p.window(d)
+	oldest, last := d.LogDropped, d.LogDropped+len(d.Log)
+	p.top = clamp(first+by, oldest, max(last-p.height, oldest))
+	p.away = p.top+(end-first) < last
+}
+
+// window is the numbers of the first visible line and of the one after the last.
+func (p *logPanel) window(d *sources.Detail) (int, int) {
+	oldest, last := d.LogDropped, d.LogDropped+len(d.Log)
+	top := max(last-p.height, oldest)
+	if p.away {
+		top = clamp(p.top, oldest, top)
+	}
+	return top, min(top+p.height, last)
+}
+
+// state is whether the log follows, and what was lost.
+func (p *logPanel) state(d *sources.Detail) string {
+	said := "following"
+	if !d.Close.IsZero() {
+		said = "complete"
+	}
+	if p.away {
+		_, end := p.window(d)
+		said = text.Count(int64(d.LogDropped+len(d.Log)-end)) + " below, G follows"
+	}
+	return said + ", " + text.Count(int64(d.LogDropped)) + " dropped"
+}
+
+func (p *logPanel) draw(d *sources.Detail, width int, s theme.Styles, loc *time.Location) []string {
+	from, to := p.window(d)
+	lines := make([]string, 0, p.height)
+	for _, l := range d.Log[from-d.LogDropped : to-d.LogDropped] {
+		lines = append(lines, logLine(l, width, s, loc))
+	}
+	return fill(lines, width, p.height)
+}
+
+func logLine(l sources.LogLine, width int, s theme.Styles, loc *time.Location) string {
+	out := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
+	at := "        "
+	if !l.At.IsZero() {
+		at = l.At.In(loc).Format("15:04:05")
+	}
+	out.Add(s.Muted, at+" ").Add(kindInk(l.Kind, s), text.Fit(text.Safe(l.Kind, " "), 7, ""))
+	ink := s.Text
+	if l.Kind == "error" {
+		ink = s.Error
+	}
+	out.Add(ink, text.Safe(bounded(l.Text, width), " "+s.Glyphs.Newline+" "))
+	return out.String(s.Text)
+}
+
+// bounded is the beginning of a text that may be long: more than a screen line can hold
+// whatever it is made of, so that making it safe stays cheap.
+func bounded(t string, width int) string {
+	if limit := 16*width + 4096; len(t) > limit {
+		return t[:limit]
+	}
+	return t
+}
+
+func kindInk(kind string, s theme.Styles) theme.Ink {
+	switch kind {
+	case "phase":
+		return s.Accent
+	case "skill":
+		return s.Tagged
+	case "delta":
+		return s.Added
+	case "error":
+		return s.Error
+	case "status":
+		return s.Strong
+	}
+	return s.Muted
+}
