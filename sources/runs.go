@@ -3,9 +3,7 @@ package sources
 import (
 	"cmp"
 	"context"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -259,32 +257,6 @@ func And(query, more string) string {
 		return more
 	}
 	return "(" + query + ") AND " + more
-}
-
-var (
-	atPosition = regexp.MustCompile(`at position (\d+)(?: near '([^']*)')?`)
-	namedThing = regexp.MustCompile(`(?:search attribute|column name|attribute|filter on|operator)[^'"]*['"]([^'"]+)['"]`)
-)
-
-// QueryErrorAt is the byte offset in a visibility query that its server's error points
-// to, -1 where it points nowhere. The server puts the query into a statement of its own,
-// so a position is only trusted where the text near it is in the query.
-func QueryErrorAt(query string, err error) int {
-	text := err.Error()
-	if m := atPosition.FindStringSubmatch(text); m != nil {
-		if near := strings.TrimSpace(m[2]); near != "" {
-			if at := strings.LastIndex(query, near); at >= 0 {
-				return at
-			}
-		}
-		if n, convErr := strconv.Atoi(m[1]); convErr == nil {
-			return min(max(n-len(`select * from dummy where `)-1, 0), len(query))
-		}
-	}
-	if m := namedThing.FindStringSubmatch(text); m != nil {
-		return strings.Index(query, m[1])
-	}
-	return -1
 }
 
 // plainError is an error's text in one line, without the wrapping that gRPC adds.

@@ -13,7 +13,7 @@ import (
 func (m *Model) header(now time.Time) string {
 	s := m.styles
 	right, rightInk := m.freshness(now)
-	l := text.Line{Max: m.width - text.Width(right) - 1, Tail: s.Glyphs.Ellipsis}
+	l := text.Line{Max: m.width - text.Width(right) - 3, Tail: s.Glyphs.Ellipsis}
 	l.Add(s.BarStrong, " acescope ").Add(s.Bar, m.where()+" ")
 	if m.snap != nil {
 		m.counts(&l)
@@ -21,7 +21,7 @@ func (m *Model) header(now time.Time) string {
 			l.Add(s.BarMuted, " / ").Add(s.Bar, text.Safe(q, " "))
 		}
 	}
-	return l.String(s.Bar) + rightInk.Paint(right) + s.Bar.Paint(" ")
+	return l.String(s.Bar) + s.Bar.Paint("  ") + rightInk.Paint(right) + s.Bar.Paint(" ")
 }
 
 func (m *Model) where() string {

@@ -36,7 +36,7 @@ func columns(g theme.Glyphs) []column {
 		{"COST", 7, true, 6, costOf, mutedInk},
 		{"TOOK", 6, true, 9, func(r sources.Run, now time.Time, s theme.Styles) string { return tookOf(r, now) }, mutedInk},
 		{"AGE", 5, true, 3, func(r sources.Run, now time.Time, _ theme.Styles) string { return text.Span(now.Sub(r.Start)) }, mutedInk},
-		{"STATUS", 11, false, 1, statusOf, func(r sources.Run, s theme.Styles) theme.Ink { return markOf(r, s).Ink }},
+		{"STATUS", 12, false, 1, statusOf, func(r sources.Run, s theme.Styles) theme.Ink { return markOf(r, s).Ink }},
 	}
 }
 
@@ -47,11 +47,10 @@ func costOf(r sources.Run, _ time.Time, s theme.Styles) string {
 	return costCell(r.Summary.Usage, s.Glyphs)
 }
 
-// tookOf is in whole seconds while a run is open, so that its row is not drawn anew
-// for every frame.
+// tookOf is how long a run took; in whole seconds while it is open.
 func tookOf(r sources.Run, now time.Time) string {
-	if r.Open() {
-		return text.Span(r.Age(now))
+	if age := r.Age(now); r.Open() && age < time.Minute {
+		return text.Span(age)
 	}
 	return text.Took(r.Age(now))
 }

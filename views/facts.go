@@ -64,8 +64,12 @@ func (w *writer) skills(a ace.SkillAnswer) {
 		remark += ", " + text.Count(int64(a.Unreadable)) + " unreadable"
 	}
 	w.section("Skills", remark)
-	name := clamp(w.width-48, 8, 24)
-	w.say(w.s.Muted, "   "+text.Fit("SKILL", name, "")+" CALLS   OK  FAIL DENIED    P50    P95  LAST")
+	name := clamp(w.width-47, 8, 24)
+	heading := "   " + text.Fit("SKILL", name, "") + " CALLS  OK FAIL DENIED    P50    P95"
+	if w.lastFits() {
+		heading += "  LAST"
+	}
+	w.say(w.s.Muted, heading)
 	for _, u := range a.Skills {
 		w.skill(u, name)
 	}
@@ -74,19 +78,26 @@ func (w *writer) skills(a ace.SkillAnswer) {
 func (w *writer) skill(u ace.SkillUsage, name int) {
 	number := func(n, width int) string { return text.FitLeft(text.Count(int64(n)), width, "") }
 	l := w.line().Add(w.s.Text, "   "+text.Fit(text.Safe(u.Name, " "), name, w.s.Glyphs.Ellipsis))
-	l.Add(w.s.Text, number(u.Calls, 6)+number(u.OK, 5))
-	l.Add(unless(u.Failed == 0, w.s.Muted, w.s.Failed), number(u.Failed, 6))
+	l.Add(w.s.Text, number(u.Calls, 6)+number(u.OK, 4))
+	l.Add(unless(u.Failed == 0, w.s.Muted, w.s.Failed), number(u.Failed, 5))
 	l.Add(unless(u.Denied == 0, w.s.Muted, w.s.Warning), number(u.Denied, 7))
 	l.Add(w.s.Muted, text.FitLeft(millis(u.P50MS), 7, "")+text.FitLeft(millis(u.P95MS), 7, ""))
-	last := w.ago(u.LastAt)
-	if u.Pending > 0 {
-		last = "now"
+	last := ""
+	switch {
+	case !w.lastFits():
+	case u.Pending > 0:
+		last = "  now"
+	default:
+		last = "  " + w.ago(u.LastAt)
 	}
-	w.end(l.Add(w.s.Muted, "  "+last))
+	w.end(l.Add(w.s.Muted, last))
 	if u.LastError != "" {
 		w.prose("     last error: ", w.s.Error, u.LastError)
 	}
 }
+
+// lastFits tells whether the skill table has room for when a skill was last called.
+func (w *writer) lastFits() bool { return w.width >= 58 }
 
 func unless(quiet bool, a, b theme.Ink) theme.Ink {
 	if quiet {
@@ -136,7 +147,7 @@ func (w *writer) operation(op ace.Operation) {
 		what = tagText(op.Metadata)
 	}
 	if what == "" {
-		what = string(op.Type)
+		what = strings.ToLower(string(op.Type))
 	}
 	if text.Width(label) > w.width/2 {
 		w.end(w.line().Add(ink, label))

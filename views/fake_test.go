@@ -121,6 +121,7 @@ func (s *screen) press(names ...string) tea.Cmd {
 	var cmd tea.Cmd
 	for _, n := range names {
 		_, cmd = s.model.Update(keyPress(n))
+		s.model.View() // as a program does after every message
 	}
 	return cmd
 }
@@ -189,7 +190,7 @@ func many(n int) []sources.Run {
 			r.Exit, r.Phase = ace.Running, ace.Steps()[(i+1)%5]
 		} else {
 			r.Close = r.Start.Add(time.Duration(800+37*(i%40)) * time.Millisecond)
-			r.Summary = &ace.Summary{Skills: 5 + i%4, SkillsOK: 5 + i%3, Added: i % 3, Updated: i % 2, Tagged: 2,
+			r.Summary = &ace.Summary{Skills: 7 + i%4, SkillsOK: 5 + i%3, Added: i % 3, Updated: i % 2, Tagged: 2,
 				Usage: ace.Usage{InputTokens: 900, OutputTokens: 120, CostUSD: 0.009 + float64(i%7)/1000}}
 		}
 		if i == 2 {

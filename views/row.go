@@ -21,7 +21,7 @@ type drawnRow struct {
 	run     sources.Run // with no summary; that is beside it, by value
 	summed  bool
 	summary ace.Summary
-	second  int64 // of the clock, for ages; 0 where no age changes soon
+	second  int64 // of its age, or minute once that is closed and in minutes
 	mark    rowMark
 	text    string
 }
@@ -46,22 +46,16 @@ func (c *rowCache) put(k rowKey, d drawnRow) {
 	c.rows[k] = d
 }
 
-// ageStep is how long the text of an age stays the same: a second in the first
-// minute, then a minute, in whole seconds.
-func ageStep(age time.Duration) int64 {
-	if age < time.Minute {
-		return 1
-	}
-	return 60
-}
-
 func (v *runs) row(r sources.Run, cursor, focused bool, now time.Time) string {
 	want := drawnRow{run: r, mark: rowPlain}
 	if r.Summary != nil {
 		want.summary, want.summed, want.run.Summary = *r.Summary, true, nil
 	}
 	age := now.Sub(r.Start)
-	want.second = int64(age/time.Second) / ageStep(age)
+	want.second = int64(age / time.Second)
+	if !r.Open() && age >= time.Minute {
+		want.second /= 60
+	}
 	switch {
 	case cursor && focused:
 		want.mark = rowSelected

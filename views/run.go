@@ -1,6 +1,7 @@
 package views
 
 import (
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -146,7 +147,7 @@ func (p *panel) position() string {
 	if p.lines <= p.height {
 		return ""
 	}
-	return text.Count(int64(p.top+1)) + "–" + text.Count(int64(min(p.top+p.height, p.lines))) + " of " + text.Count(int64(p.lines))
+	return text.Count(int64(p.top+1)) + "-" + text.Count(int64(min(p.top+p.height, p.lines))) + " of " + text.Count(int64(p.lines))
 }
 
 // rule is the heading of a panel.
@@ -161,9 +162,7 @@ func (v *run) rule(title, state string, active bool) string {
 	if state != "" {
 		l.Add(s.Muted, s.Glyphs.Dot+" "+state+" ")
 	}
-	for l.Room() > 0 {
-		l.Add(s.Border, s.Glyphs.Plain.Top)
-	}
+	l.Add(s.Border, strings.Repeat(s.Glyphs.Plain.Top, max(l.Room(), 0)))
 	return l.String(s.Border)
 }
 
@@ -178,11 +177,7 @@ func (v *run) summary(d *sources.Detail, now time.Time) string {
 	}
 	sep := "  " + g.Dot + "  "
 	if !d.Start.IsZero() {
-		end := d.Close
-		if end.IsZero() {
-			end = now.Truncate(time.Second)
-		}
-		l.Add(s.Muted, sep+text.Took(end.Sub(d.Start)))
+		l.Add(s.Muted, sep+tookOf(sources.Run{Start: d.Start, Close: d.Close}, now))
 	}
 	u := d.Phase.Usage
 	if d.Experiment != nil {

@@ -50,6 +50,9 @@ func (p *logPanel) state(d *sources.Detail) string {
 }
 
 func (p *logPanel) draw(d *sources.Detail, width int, s theme.Styles, loc *time.Location) []string {
+	if len(d.Log) == 0 {
+		return fill([]string{s.Muted.Paint(text.Fit(" nothing yet", width, ""))}, width, p.height)
+	}
 	from, to := p.window(d)
 	lines := make([]string, 0, p.height)
 	for _, l := range d.Log[from-d.LogDropped : to-d.LogDropped] {

@@ -165,7 +165,7 @@ func (w *writer) experiment(p *ace.ExperimentProgress) {
 
 func (w *writer) bar(label string, share float64, said string, ink theme.Ink) {
 	g := w.s.Glyphs
-	size := clamp(w.width-48, 8, 30)
+	size := clamp(w.width-54, 8, 30)
 	full := clamp(int(share*float64(size)+0.5), 0, size)
 	w.end(w.line().Add(w.s.Muted, "   "+text.Fit(label, 14, "")).
 		Add(ink, strings.Repeat(g.Full, full)).Add(w.s.Border, strings.Repeat(g.Empty, size-full)).

@@ -15,7 +15,11 @@ func (v *run) strip(d *sources.Detail) string {
 	s := v.styles
 	if len(d.Phase.Steps) == 0 {
 		l := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
-		l.Add(s.Muted, " "+orDash(string(d.Phase.Phase), s.Glyphs))
+		where := orDash(string(d.Phase.Phase), s.Glyphs)
+		if p := d.Experiment; p != nil {
+			where = "epoch " + text.Count(int64(p.Epoch)) + " " + s.Glyphs.Dot + " next task " + text.Count(int64(p.Next+1))
+		}
+		l.Add(s.Strong, " "+where)
 		return l.String(s.Text)
 	}
 	for _, detail := range []stripDetail{stripTimes, stripNames, stripCurrent} {

@@ -9,6 +9,13 @@ import (
 	"acescope/sources"
 )
 
+// cancelLine says that a cancellation was asked for.
+type cancelLine struct {
+	Type       string `json:"type"` // cancel
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id"`
+}
+
 func (a *app) cancelCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel TASK",
@@ -34,7 +41,7 @@ func (a *app) cancelCommand() *cobra.Command {
 				return err
 			}
 			if a.json {
-				return newLines(a.out).write(map[string]string{"type": "cancel", "workflow_id": id, "run_id": runID})
+				return newLines(a.out).write(cancelLine{"cancel", id, runID})
 			}
 			_, err = fmt.Fprintf(a.out, "cancellation of %s requested\n", id)
 			return err

@@ -50,5 +50,6 @@ func (a *app) spawn() error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start a process in the background: %w", err)
 	}
+	a.background = cmd.Process.Pid
 	return cmd.Process.Release()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"go.temporal.io/api/serviceerror"
 
+	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/sources"
 )
 
@@ -54,24 +57,28 @@ func (a *app) list(cmd *cobra.Command, query string, limit int) error {
 		}
 		return queryError(query, err)
 	}
-	return queryError(query, a.listTable(cmd, query, limit, func(fn func(sources.Run) error) error {
-		return sources.List(ctx, e.Client, query, limit, fn)
-	}))
+	return queryError(query, a.listTable(ctx, e, query, limit))
 }
 
-func (a *app) listTable(_ *cobra.Command, _ string, _ int, each func(func(sources.Run) error) error) error {
+func (a *app) listTable(ctx context.Context, e *engine.Engine, query string, limit int) error {
 	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
-	fmt.Fprintln(w, "TASK\tPHASE\tSKILLS\tΔ\tCOST\tAGE\tSTATUS\tEXPERIMENT")
 	now := time.Now()
 	rows := 0
-	err := each(func(r sources.Run) error {
+	err := sources.List(ctx, e.Client, query, limit, func(r sources.Run) error {
+		if rows == 0 {
+			fmt.Fprintln(w, "TASK\tPHASE\tSKILLS\tΔ\tCOST\tAGE\tSTATUS\tEXPERIMENT")
+		}
 		skills, delta, cost := "", "", ""
 		if s := r.Summary; s != nil {
 			skills = fmt.Sprintf("%d/%d", s.SkillsOK, s.Skills)
 			delta = fmt.Sprintf("+%d ~%d -%d", s.Added, s.Updated, s.Removed)
 			cost = fmt.Sprintf("%.4f", s.Usage.CostUSD)
 		}
-		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", safe(r.TaskID), safe(string(r.Phase)), skills, delta, cost,
+		name := r.TaskID
+		if r.Type == ace.ExperimentWorkflow {
+			name = r.WorkflowID
+		}
+		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", safe(name), safe(string(r.Phase)), skills, delta, cost,
 			r.Age(now).Round(10*time.Millisecond), r.Exit, safe(r.Experiment))
 		if rows++; err == nil && rows%100 == 0 {
 			err = w.Flush()

@@ -19,6 +19,8 @@ type app struct {
 	remote   engine.Remote
 	json     bool
 	port     int
+
+	background int // process that --detach started
 }
 
 func (a *app) root() *cobra.Command {

@@ -80,11 +80,21 @@ func (a *app) say(e *engine.Engine, f runFlags, id string) {
 	}
 }
 
+// startedLine says that a run goes on without this process. PID is the process in the
+// background that carries it on, 0 on a cluster.
+type startedLine struct {
+	Type       string `json:"type"` // started
+	ID         string `json:"id"`
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id"`
+	PID        int    `json:"pid,omitempty"`
+}
+
 func (a *app) started(workflowID, runID, id string) error {
 	if a.json {
-		return newLines(a.out).write(map[string]string{"type": "started", "id": id, "workflow_id": workflowID, "run_id": runID})
+		return newLines(a.out).write(startedLine{"started", id, workflowID, runID, a.background})
 	}
-	_, err := fmt.Fprintf(a.out, "started %s\n", id)
+	_, err := fmt.Fprintf(a.out, "started %s; acescope tail %s follows it\n", id, id)
 	return err
 }
 

@@ -114,8 +114,8 @@ func Scan(r io.Reader, path string, fn func(t ace.Task, raw []byte) (bool, error
 		}
 		task, err := ParseLine(raw)
 		if err != nil {
-			if last {
-				err = fmt.Errorf("%w (the last line has no line feed: half-written?)", err)
+			if last || strings.Contains(err.Error(), "unexpected end") {
+				err = fmt.Errorf("%w (half-written?)", err)
 			}
 			return &LineError{path, n, err}
 		}

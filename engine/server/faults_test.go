@@ -54,6 +54,29 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
+// A port that is lost between the choice and the start must end neither the process
+// nor the goroutine, which is what the server does by itself.
+func TestPortLost(t *testing.T) {
+	dir := t.TempDir()
+	if err := createDatabase(dir, sqlConfig(dir)); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p, err := choosePorts(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.history = l.Addr().(*net.TCPAddr).Port
+	_, err = startOn(testContext(t), dir, "token", sqlConfig(dir), p, Options{}.withDefaults())
+	if !errors.Is(err, errPortLost) || !errors.Is(err, ErrStart) {
+		t.Errorf("error is %v", err)
+	}
+}
+
 func TestDirIsFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

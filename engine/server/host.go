@@ -80,9 +80,9 @@ func startOn(
 	}
 	h := &host{dir: dir, log: openLog(dir), endpoint: newEndpoint(p.frontend, opts.Version)}
 	door := newGate(token)
-	h.server, err = temporal.NewServer(
+	err = h.start(
 		temporal.WithConfig(serverConfig(sql, p)),
-		temporal.ForServices(services()),
+		temporal.ForServices(append([]string{"internal-frontend"}, temporal.DefaultServices...)),
 		temporal.WithStaticHosts(staticHosts(p)),
 		temporal.WithLogger(h.log),
 		temporal.WithAuthorizer(door),
@@ -91,37 +91,37 @@ func startOn(
 		temporal.WithDynamicConfigClient(dynamicConfig()),
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
 	)
+	if err == nil {
+		err = awaitAnswer(ctx, h.endpoint.Address, token)
+	}
 	if err != nil {
-		h.log.close()
-		return nil, h.startError(err)
-	}
-	if err := h.start(); err != nil {
-		h.stop()
-		return nil, err
-	}
-	if err := awaitAnswer(ctx, h.endpoint.Address, token); err != nil {
 		h.stop()
 		return nil, h.startError(err)
 	}
 	return h, nil
 }
 
-func services() []string {
-	return append([]string{"internal-frontend"}, temporal.DefaultServices...)
-}
-
-// start runs in a goroutine of its own because a fatal log line ends the goroutine.
-func (h *host) start() error {
+// start builds the server and starts it, in a goroutine of its own: a fatal log line
+// ends that, or comes out as a panic where the server's code does not expect an end.
+func (h *host) start(options ...temporal.ServerOption) error {
 	done := make(chan error, 1)
 	go func() {
-		err := errors.New(h.log.path() + " has the reason")
-		defer func() { done <- err }()
-		err = h.server.Start()
+		result := errors.New("it gave up")
+		defer func() {
+			if r := recover(); r != nil {
+				result = fmt.Errorf("it panicked: %v", r)
+			}
+			done <- result
+		}()
+		server, err := temporal.NewServer(options...)
+		if err != nil {
+			result = err
+			return
+		}
+		h.server = server
+		result = server.Start()
 	}()
-	if err := <-done; err != nil {
-		return h.startError(err)
-	}
-	return nil
+	return <-done
 }
 
 func (h *host) startError(err error) error {
@@ -139,6 +139,10 @@ func (h *host) startError(err error) error {
 func (h *host) stop() {
 	h.log.quiet()
 	h.endpoint.remove(h.dir)
+	if h.server == nil {
+		h.log.close()
+		return
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -5,8 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -82,6 +84,27 @@ func TestHost(t *testing.T) {
 		if _, err := other.CountWorkflow(testContext(t), &workflowservice.CountWorkflowExecutionsRequest{}); err != nil {
 			t.Error(err)
 		}
+	})
+
+	// The SDK's own build id costs a checksum of the whole program at every start.
+	t.Run("build id", func(t *testing.T) {
+		work(t, c)
+		start(t, c, "built")
+		finish(t, c, "built")
+		events := c.GetWorkflowHistory(testContext(t), "built", "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for events.HasNext() {
+			e, err := events.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if done := e.GetWorkflowTaskCompletedEventAttributes(); done != nil {
+				if id := done.GetWorkerVersion().GetBuildId(); !strings.HasPrefix(id, "acescope-1.2.3") {
+					t.Errorf("build id is %q", id)
+				}
+				return
+			}
+		}
+		t.Error("no workflow task was completed")
 	})
 
 	t.Run("modes", func(t *testing.T) {

@@ -63,6 +63,7 @@ func Join(ctx context.Context, opts Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	nameBuild(opts.Version)
 	n := &Node{
 		dir: dir, token: token, opts: opts, lock: newHostLock(dir),
 		changes: make(chan struct{}, 1),

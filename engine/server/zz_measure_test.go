@@ -5,8 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"os"
-	"runtime"
-"runtime/pprof"
+	"runtime/pprof"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -16,10 +15,7 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
-"go.temporal.io/server/common/authorization"
-"go.temporal.io/server/common/config"
-"go.temporal.io/server/common/metrics"
-"go.temporal.io/server/temporal"
+
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -220,27 +216,3 @@ func TestZLoad(t *testing.T) {
 	_ = workflowservice.DescribeNamespaceRequest{}
 }
 
-func TestZSteps(t *testing.T) {
-	dir := os.Getenv("ZDIR")
-	c0 := cpu(); t0 := time.Now()
-	mark := func(s string) { fmt.Printf("%s %v (cpu %v)\n", s, time.Since(t0).Round(time.Millisecond), (cpu()-c0).Round(time.Millisecond)); t0 = time.Now(); c0 = cpu() }
-	dir, err := openDir(dir); if err != nil { t.Fatal(err) }
-	tok, _ := loadToken(dir); stamp(dir, "x"); mark("dir")
-	sql := sqlConfig(dir)
-	createTables(sql); mark("tables")
-	createNamespace(sql); mark("ns")
-	p, _ := choosePorts(0, 0); internode, _ := internodeTLS(); mark("ports, tls")
-	h := &host{dir: dir, log: openLog(dir)}
-	door := newGate(tok)
-	h.server, err = temporal.NewServer(
-		temporal.WithConfig(serverConfig(sql, p)), temporal.ForServices(services()), temporal.WithStaticHosts(staticHosts(p)),
-		temporal.WithLogger(h.log), temporal.WithAuthorizer(door),
-		temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return door }),
-		temporal.WithTLSConfigFactory(internode), temporal.WithDynamicConfigClient(dynamicConfig()),
-		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler))
-	mark("new")
-	pf, _ := os.Create(os.Getenv("ZPROF")); runtime.SetCPUProfileRate(500); pprof.StartCPUProfile(pf)
-	h.start(); pprof.StopCPUProfile(); mark("start")
-	awaitAnswer(context.Background(), loopback(p.frontend), tok); mark("answer")
-	h.stop(); mark("stop")
-}

@@ -32,7 +32,7 @@ func Took(d time.Duration) string {
 		return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 1, 64) + "ms"
 	case d < time.Second:
 		return strconv.FormatInt(int64(d/time.Millisecond), 10) + "ms"
-	case d < 100*time.Second:
+	case d < time.Minute:
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + "s"
 	case d < time.Hour:
 		return fmt.Sprintf("%dm%02ds", int64(d/time.Minute), int64(d/time.Second)%60)

@@ -113,12 +113,16 @@ func Cut(s string, width int, tail string) string {
 	return ansi.Truncate(s, width, tail)
 }
 
-// Last is the end of s in at most width cells.
+// Last is the end of s in at most width cells. A wide character that would be cut in
+// two is left out.
 func Last(s string, width int) string {
-	for over := Width(s) - max(width, 0); over > 0; over = Width(s) - max(width, 0) {
-		s = ansi.TruncateLeft(s, over, "")
+	w, width := Width(s), max(width, 0)
+	for skip := w - width; skip <= w; skip++ {
+		if end := ansi.TruncateLeft(s, skip, ""); Width(end) <= width {
+			return end
+		}
 	}
-	return s
+	return ""
 }
 
 // Fit is s in exactly width cells, cut or padded on the right.

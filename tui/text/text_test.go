@@ -41,6 +41,9 @@ func TestFitIsExact(t *testing.T) {
 			if got := Width(Fit(s, w, "…")); got != w {
 				t.Errorf("Fit(%q, %d) is %d wide", s, w, got)
 			}
+			if got := Width(Last(s, w)); got > w || got < min(w, Width(s))-1 {
+				t.Errorf("Last(%q, %d) is %d wide", s, w, got)
+			}
 			if got := Width(FitLeft(s, w, "…")); got != w {
 				t.Errorf("FitLeft(%q, %d) is %d wide", s, w, got)
 			}

@@ -1,10 +1,12 @@
 package builtin
 
+import "acescope/engine/model"
+
 // Weights of a binding: what speaks for giving a quantity to a slot.
 const (
 	weightOrdinal = 0.25
 	weightSide    = -0.6
-	weightSecond  = 0.35 // of the second-best cue, the third counts the square of it …
+	weightSecond  = 0.35 // by how much each further cue counts less than the one before
 	cueDecay      = 0.35 // by how much a word counts less per word of distance
 	impossible    = -1e9
 )
@@ -73,7 +75,6 @@ func affinity(s slot, q quantity) float64 {
 type binding struct {
 	at      []int // quantity of each slot
 	values  []float64
-	score   float64
 	quality float64 // mean affinity of the slots, each counted up to 1
 }
 
@@ -179,7 +180,7 @@ func (m *matrix) search(i int, sum float64) {
 }
 
 func (m *matrix) binding(at []int) binding {
-	b := binding{at: at, score: m.most}
+	b := binding{at: at}
 	for i, j := range at {
 		v, _, _ := read(m.qs[j], m.slots[i].Measure)
 		b.values = append(b.values, v)
@@ -201,7 +202,7 @@ func bindTo(r recipe, qs []quantity, label float64) (binding, bool) {
 			values[i], _, _ = read(qs[j], r.slots[i].Measure)
 		}
 		v, err := r.expr.Eval(values)
-		return err == nil && reproduces(v, label)
+		return err == nil && model.SameNumber(v, label)
 	}
 	m.search(0, 0)
 	if !m.found {

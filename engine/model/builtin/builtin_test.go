@@ -241,6 +241,22 @@ func TestAnUpdateKeepsWhatOthersWroteMeanwhile(t *testing.T) {
 	}
 }
 
+func TestTwinsOfParallelTasksAreMerged(t *testing.T) {
+	twin := strings.NewReplacer(`"equity"`, `"equity", "owner"`, "a / b", "x / y", "a =", "x =", "b =", "y =").Replace(roeRecipe)
+	book := bookOf(roeRecipe, twin)
+	book.Bullets[1].Helpful, book.Bullets[1].Harmful = 4, 1
+	c := curate(t, book, findings{Formula: "Return on Equity (ROE)"})
+	next, fates := playbook.Apply(book, c.Accepted)
+	for _, f := range fates {
+		if f.Fate != ace.FateAccepted {
+			t.Errorf("%+v", f)
+		}
+	}
+	if len(next.Bullets) != 1 || next.Bullets[0].Helpful != 4 || next.Bullets[0].Harmful != 1 || !strings.Contains(next.Bullets[0].Content, `"owner"`) {
+		t.Errorf("%+v", next.Bullets)
+	}
+}
+
 func TestForeignFindingsAreIgnored(t *testing.T) {
 	for _, raw := range []string{"", "null", "[1]", `{"formula": 5}`, "{"} {
 		c, err := New().Curate(context.Background(), ace.CuratorInput{Findings: json.RawMessage(raw)}, bookOf(roeRecipe))
@@ -257,8 +273,10 @@ func TestTheSearchIsBounded(t *testing.T) {
 	}
 	p := parseProblem("Use formula Y to answer. Question: " + question)
 	qs := quantities(p.Question)
-	if _, trials := searchRecipes(p, qs, 0.123456); trials > maxTrials || len(qs) > maxQuantities {
-		t.Errorf("%d trials on %d quantities", trials, len(qs))
+	for _, label := range []float64{0, 1, 0.123456} {
+		if res := searchRecipes(p, qs, label); !res.capped || res.trials > maxTrials || len(res.found) > maxHypotheses || len(qs) > maxQuantities {
+			t.Errorf("%v: %d trials on %d quantities, %d found, capped %v", label, res.trials, len(qs), len(res.found), res.capped)
+		}
 	}
 }
 

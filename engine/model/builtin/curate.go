@@ -27,11 +27,13 @@ func (learner) Curate(ctx context.Context, in ace.CuratorInput, book *playbook.P
 	if book == nil {
 		book = &playbook.Playbook{}
 	}
-	c := curation{book: book, f: readFindings(in.Findings), removed: map[string]bool{}, added: map[string]bool{}}
+	c := curation{book: book, f: readFindings(in.Findings),
+		removed: map[string]bool{}, updated: map[string]bool{}, added: map[string]bool{}}
 	c.entries = recipesFor(book, c.f.Formula)
 	c.tags(in.BulletTags)
 	c.updates()
 	c.removals(in.BulletTags)
+	c.twins()
 	c.additions()
 	c.out.Rationale = c.rationale()
 	c.out.Usage = countWords(in.Insights, c.out.Rationale)
@@ -44,6 +46,7 @@ type curation struct {
 	f       findings
 	entries []entry
 	removed map[string]bool // bullet ids
+	updated map[string]bool // bullet ids
 	added   map[string]bool // recipe keys
 	out     ace.CuratorResult
 }
@@ -99,30 +102,8 @@ func (c *curation) updates() {
 			continue
 		}
 		c.accept(op)
+		c.updated[op.BulletID] = true
 	}
-}
-
-// merged is the refined wording, joined with what another task wrote into the bullet
-// since; "" where the bullet computes something else by now.
-func merged(now string, r refined) string {
-	if now == r.Before {
-		return r.After
-	}
-	current, err1 := parseRecipe(now)
-	wanted, err2 := parseRecipe(r.After)
-	if err1 != nil || err2 != nil || current.key() != wanted.key() {
-		return ""
-	}
-	joined := current.clone()
-	for i := range joined.slots {
-		for _, w := range wanted.slots[i].Cues {
-			joined.slots[i].Cues = addCue(joined.slots[i].Cues, w)
-		}
-		if joined.slots[i].Ordinal != wanted.slots[i].Ordinal {
-			joined.slots[i].Ordinal = 0
-		}
-	}
-	return joined.String()
 }
 
 // removals drops the recipes that do harm, with the tags of this task counted.
@@ -254,7 +235,7 @@ func (c *curation) rationale() string {
 		text += " for " + c.f.Formula
 	}
 	if n := len(c.out.Rejected); n > 0 {
-		text += fmt.Sprintf("; %d proposals turned down, the first because: %s", n, c.out.Rejected[0].Reason)
+		text += fmt.Sprintf("; turned down: %d, the first because: %s", n, c.out.Rejected[0].Reason)
 	}
 	return text + "."
 }

@@ -13,11 +13,10 @@ type shape struct {
 	expr     *calc.Expr
 	operands []operand // one for each of expr.Names
 	source   string
-	prior    float64
 }
 
 // operand is what is known of a shape's operand before any example: the classes it may
-// take (nil for all but frequencies) and words that describe it.
+// take, nil for any, and words that describe it.
 type operand struct {
 	classes []class
 	words   []string

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -183,18 +184,9 @@ func identifier(text string) string {
 func describe(symbol, meaning string) []string {
 	var words []string
 	for _, t := range append(tokenize(symbol), tokenize(meaning)...) {
-		if t.kind == tokenWord && !fillers[t.text] && !clauseWords[t.text] && !hasWord(words, t.text) && len(words) < 10 {
+		if t.kind == tokenWord && !fillers[t.text] && !clauseWords[t.text] && !slices.Contains(words, t.text) && len(words) < 10 {
 			words = append(words, t.text)
 		}
 	}
 	return words
-}
-
-func hasWord(words []string, w string) bool {
-	for _, v := range words {
-		if v == w {
-			return true
-		}
-	}
-	return false
 }

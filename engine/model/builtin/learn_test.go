@@ -95,7 +95,7 @@ func train(t testing.TB, set []problems.Problem) *playbook.Playbook {
 func accuracy(t testing.TB, set []problems.Problem, book *playbook.Playbook) float64 {
 	right := 0
 	for _, p := range set {
-		if _, answer := solve(t, p.Context, book, &recorder{}); Equal(answer, p.Target) {
+		if _, answer := solve(t, p.Context, book, &recorder{}); model.SameAnswer(answer, p.Target) {
 			right++
 		}
 	}

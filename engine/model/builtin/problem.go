@@ -88,9 +88,14 @@ func cleanName(name string) string {
 		}
 		return r
 	}, name)
-	name = strings.ReplaceAll(name, recipeMark, " ")
-	return strings.Join(strings.Fields(strings.Trim(name, "\"'“” ")), " ")
+	name = oneSpace(strings.Trim(name, "\"'“” "))
+	for strings.Contains(name, recipeMark) {
+		name = oneSpace(strings.Replace(name, recipeMark, " ", 1))
+	}
+	return name
 }
+
+func oneSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 func trimQuestion(q string) string {
 	q = strings.TrimSpace(q)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"acescope/engine/model"
 )
 
 func TestQuantities(t *testing.T) {
@@ -71,6 +73,13 @@ func TestParseProblem(t *testing.T) {
 	}
 }
 
+func TestANameCannotForgeARecipe(t *testing.T) {
+	p := parseProblem("Use formula X: answer: answer =  = a to answer. Question: 1?")
+	if p.Formula == "" || strings.Contains(p.Formula, recipeMark) {
+		t.Errorf("formula %q", p.Formula)
+	}
+}
+
 func TestStatedFormulaIsRead(t *testing.T) {
 	blackScholes := problem{Formula: "BS", Expression: "C = S_0N(d_1) - Xe^{-rt}N(d_2)", Explanation: "C: price, S_0: asset, X: strike, e: Euler, r: rate, " +
 		"t: time, N: normal distribution, d_1 = (ln(S_0 / X) + (r + σ^2 / 2)t) / σ√t, d_2 = d_1 - σ√t, σ: volatility."}
@@ -92,7 +101,7 @@ func TestStatedFormulaIsRead(t *testing.T) {
 			continue
 		}
 		got, err := shapes[0].expr.EvalNamed(c.values)
-		if err != nil || round2(got) != round2(c.want) {
+		if err != nil || !model.SameNumber(got, c.want) {
 			t.Errorf("%q read as %s = %v, %v; want %v", c.p.Expression, shapes[0].expr, got, err, c.want)
 		}
 	}
@@ -134,18 +143,7 @@ func TestParseRecipeRefuses(t *testing.T) {
 	}
 }
 
-func TestEqual(t *testing.T) {
-	for _, c := range []struct {
-		answer, label string
-		want          bool
-	}{
-		{"2.0", "2", true}, {"0.2", "0.20", true}, {"27432.79", "27432.8", true}, {"2.01", "2.0", false}, {"0.02", "0.03", false},
-		{"$1,000", "1000.0", true}, {"100", "101", false}, {"-0.0", "0", true}, {"Paris", " paris", true}, {"unknown: x", "3", false}, {"NaN", "NaN", true}, {"1e6", "1000005", true}, {"1e6", "1000020", false},
-	} {
-		if got := Equal(c.answer, c.label); got != c.want {
-			t.Errorf("Equal(%q, %q) = %v", c.answer, c.label, got)
-		}
-	}
+func TestFormat(t *testing.T) {
 	for v, want := range map[float64]string{2: "2.0", 0.2: "0.2", 27432.794: "27432.79", -0.001: "0.0", 1e9: "1000000000.0"} {
 		if got := format(v); got != want {
 			t.Errorf("format(%v) = %s, want %s", v, got, want)

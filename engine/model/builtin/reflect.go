@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"acescope/engine/ace"
+	"acescope/engine/model"
 	"acescope/engine/playbook"
 )
 
@@ -71,16 +73,16 @@ func (r *reflection) tagUsed(tag string) {
 }
 
 func (r *reflection) used(id string) bool {
-	return hasWord(r.in.BulletIDs, id)
+	return slices.Contains(r.in.BulletIDs, id)
 }
 
 // judge compares the answer with the label and looks for what explains it.
 func (r *reflection) judge(book *playbook.Playbook) {
 	label := *r.in.Label
-	right := Equal(r.in.Answer, label)
+	right := model.SameAnswer(r.in.Answer, label)
 	r.correct = &right
 	r.out.Formula = r.p.Formula
-	value, numeric := parseNumber(label)
+	value, numeric := model.ParseNumber(label)
 	if right {
 		r.say("The answer %s is right.", clip(r.in.Answer))
 	} else {
@@ -107,7 +109,7 @@ func (r *reflection) judge(book *playbook.Playbook) {
 // question that it was not chosen for.
 func (r *reflection) weigh(opts []option, label float64) {
 	for _, o := range opts {
-		good := Equal(format(o.value), format(label))
+		good := model.SameAnswer(format(o.value), format(label))
 		switch {
 		case good:
 			r.tag(o.bullet.ID, helpful)
@@ -126,9 +128,12 @@ const minAffinity = 0.3
 // operands, and words it so that it will find them. It tells whether one did.
 func (r *reflection) refine(opts []option, qs []quantity, label float64, right bool) bool {
 	for _, o := range opts {
-		if reproduces(o.value, label) {
-			if right && r.used(o.bullet.ID) {
+		if model.SameNumber(o.value, label) {
+			switch {
+			case right && r.used(o.bullet.ID):
 				r.reword(o, qs, o.binding, "found its operands by luck: words near them added")
+			case !right:
+				r.say("[%s] would have given it.", o.bullet.ID)
 			}
 			return true
 		}
@@ -207,18 +212,18 @@ func distance(q quantity, word string) (float64, bool) {
 
 // explain searches for new recipes.
 func (r *reflection) explain(qs []quantity, label float64) {
-	found, trials := searchRecipes(r.p, qs, label)
-	r.out.Trials, r.out.Capped = trials, trials >= maxTrials
-	for _, h := range found {
+	res := searchRecipes(r.p, qs, label)
+	r.out.Trials, r.out.Capped = res.trials, res.capped
+	for _, h := range res.found {
 		r.out.Candidates = append(r.out.Candidates, finding{Recipe: h.recipe.String(), Value: h.value,
 			Score: h.score, Unused: h.unused, Source: h.source})
 	}
 	switch {
-	case len(found) == 0:
-		r.say("None of %d calculations tried with the question's %d quantities gives the label.", trials, len(qs))
+	case len(res.found) == 0:
+		r.say("None of %d calculations tried with the question's %d quantities gives the label.", res.trials, len(qs))
 	default:
-		r.say("%d of %d calculations tried give the label; the most plausible is %s, from %s.",
-			len(found), trials, found[0].recipe.expr, found[0].source)
+		r.say("Of %d calculations tried the most plausible that gives the label is %s, from %s.",
+			res.trials, res.found[0].recipe.expr, res.found[0].source)
 	}
 }
 

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"slices"
 
+	"acescope/engine/model"
 	"acescope/engine/model/builtin/calc"
 )
 
 // Bounds of a search for recipes that reproduce a label.
 const (
 	maxTrials     = 40_000 // expressions evaluated, some 100 ns each
-	maxHypotheses = 8
+	maxHits       = 1000   // a label that more calculations give tells nothing
+	maxHypotheses = 5
 )
 
 // Plausibility of a hypothesis, in points.
@@ -80,6 +82,8 @@ type searcher struct {
 	reads   [][]reading
 	label   float64
 	trials  int
+	hits    int
+	capped  bool           // trials or hits ran out
 	found   map[string]int // twin key to its place in best
 	best    []hypothesis
 
@@ -93,7 +97,7 @@ type searcher struct {
 // searchRecipes finds the recipes that reproduce the label, most plausible first. The
 // stated formula is tried before the common shapes, which are tried only where it
 // explains nothing.
-func searchRecipes(p problem, qs []quantity, label float64) (found []hypothesis, trials int) {
+func searchRecipes(p problem, qs []quantity, label float64) result {
 	s := &searcher{formula: p.Formula, qs: qs, label: label, found: map[string]int{}}
 	for _, q := range qs {
 		s.reads = append(s.reads, readings(q))
@@ -111,7 +115,14 @@ func searchRecipes(p problem, qs []quantity, label float64) (found []hypothesis,
 		}
 		return 0
 	})
-	return s.best[:min(len(s.best), maxHypotheses)], s.trials
+	return result{s.best[:min(len(s.best), maxHypotheses)], s.trials, s.capped}
+}
+
+// result is what a search found, and how much it tried.
+type result struct {
+	found  []hypothesis
+	trials int
+	capped bool
 }
 
 func (s *searcher) try(shapes []shape) {
@@ -126,7 +137,7 @@ func (s *searcher) try(shapes []shape) {
 }
 
 func (s *searcher) assign(i int) {
-	if s.trials >= maxTrials {
+	if s.capped = s.capped || s.trials >= maxTrials || s.hits >= maxHits; s.capped {
 		return
 	}
 	if i == len(s.at) {
@@ -160,11 +171,11 @@ func (s *searcher) evaluate() {
 		return
 	}
 	switch {
-	case reproduces(v, s.label):
+	case model.SameNumber(v, s.label):
 		s.keep(s.shape.expr, v, 0)
-	case reproduces(v*100, s.label) && s.label != 0:
+	case model.SameNumber(v*100, s.label) && s.label != 0:
 		s.keepScaled(100, v*100)
-	case reproduces(v/100, s.label) && s.label != 0:
+	case model.SameNumber(v/100, s.label) && s.label != 0:
 		s.keepScaled(0.01, v/100)
 	}
 }
@@ -177,6 +188,7 @@ func (s *searcher) keepScaled(factor, v float64) {
 
 // keep notes a hypothesis, the best of its twins only.
 func (s *searcher) keep(e *calc.Expr, v, cost float64) {
+	s.hits++
 	h := hypothesis{value: v, source: s.shape.source, at: slices.Clone(s.at), unused: unused(s.qs, s.at)}
 	h.recipe = recipe{formula: s.formula, expr: e}
 	for i, name := range e.Names() {
@@ -253,7 +265,7 @@ func statedCues(operands []operand, i int) []string {
 	for _, w := range operands[i].words {
 		shared := false
 		for k, o := range operands {
-			shared = shared || k != i && hasWord(o.words, w)
+			shared = shared || k != i && slices.Contains(o.words, w)
 		}
 		if !shared && len(cues) < namedCues {
 			cues = addCue(cues, w)
@@ -289,7 +301,7 @@ func elsewhere(qs []quantity, j int, at []int, n near) bool {
 }
 
 func addCue(cues []string, w string) []string {
-	if w == "" || fold(w) != w || hasWord(cues, w) || len(cues) >= maxCues {
+	if w == "" || fold(w) != w || slices.Contains(cues, w) || len(cues) >= maxCues {
 		return cues
 	}
 	return append(cues, w)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"acescope/engine/ace"
 	"acescope/engine/model"
@@ -119,7 +120,7 @@ func (s *session) lookUp() ([]entry, error) {
 	_, err := s.tools.Call(s.ctx, toolLookUp, args, func(context.Context) (any, error) {
 		all := recipesFor(s.book, s.p.Formula)
 		for _, e := range all {
-			if len(s.prog.BulletIDs) == 0 || hasWord(s.prog.BulletIDs, e.bullet.ID) {
+			if len(s.prog.BulletIDs) == 0 || slices.Contains(s.prog.BulletIDs, e.bullet.ID) {
 				entries = append(entries, e)
 			}
 		}

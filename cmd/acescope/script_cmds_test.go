@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// exits runs a command and demands its exit code and exactly one line on standard error:
+// exits CODE acescope …
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND …")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d; standard error: %s", got, want, ts.ReadFile("stderr"))
+	}
+	if text := strings.TrimSuffix(ts.ReadFile("stderr"), "\n"); want != 0 && (text == "" || strings.Contains(text, "\n")) {
+		ts.Fatalf("standard error is not one line: %q", text)
+	}
+}
+
+// save runs a command and writes its standard output to a file, out of the log: save
+// FILE COMMAND …
+func save(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: save FILE COMMAND …")
+	}
+	cmd := exec.Command(args[1], args[2:]...)
+	cmd.Dir = ts.Getenv("WORK")
+	out, err := cmd.Output()
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), out, 0o600))
+}
+
+// endPID ends, with the script, the background process that a started line names.
+func endPID(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: endpid FILE")
+	}
+	var started startedLine
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &started))
+	ts.Defer(func() {
+		if p, err := os.FindProcess(started.PID); err == nil {
+			_ = p.Kill()
+		}
+	})
+}
+
+// lineCount demands how many lines a file holds: lines N FILE
+func lineCount(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lines N FILE")
+	}
+	if got := strconv.Itoa(strings.Count(ts.ReadFile(args[1]), "\n")); got != args[0] {
+		ts.Fatalf("%s has %s lines, want %s", args[1], got, args[0])
+	}
+}
+
+// up waits until a host answers in the script's data directory.
+func up(ts *testscript.TestScript, neg bool, args []string) {
+	deadline := time.Now().Add(time.Minute)
+	path := ts.Getenv("XDG_DATA_HOME") + "/acescope/endpoint.json"
+	for time.Now().Before(deadline) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	ts.Fatalf("no host came up: %s", path)
+}

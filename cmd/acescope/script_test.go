@@ -1,0 +1,27 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"acescope": func() { os.Exit(execute()) }})
+}
+
+// TestScripts runs every command as its user would. Each script has a data directory of
+// its own; most start a host in the background, so that the commands attach to it.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("XDG_DATA_HOME", e.WorkDir+"/data")
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("TERM", "dumb")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "lines": lineCount, "up": up, "save": save, "endpid": endPID},
+	})
+}

@@ -1,0 +1,306 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/hinshun/vt10x"
+
+	"acescope/sources"
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+// pane is a view that tells what it was given.
+type pane struct {
+	name          string
+	width, height int
+	seq           uint64
+	bindings      []Binding
+	msgs          []tea.Msg
+	styles        theme.Styles
+}
+
+func (p *pane) Name() string                    { return p.name }
+func (p *pane) Title() string                   { return p.name }
+func (p *pane) Footer() string                  { return "" }
+func (p *pane) Bindings() []Binding             { return p.bindings }
+func (p *pane) Update(msg tea.Msg) tea.Cmd      { p.msgs = append(p.msgs, msg); return nil }
+func (p *pane) SetStyles(s theme.Styles)        { p.styles = s }
+func (p *pane) SetSize(w, h int)                { p.width, p.height = w, h }
+func (p *pane) SetSnapshot(s *sources.Snapshot) { p.seq = s.Seq }
+func (p *pane) Draw(_ time.Time, focused bool) []string {
+	lines := make([]string, p.height)
+	for i := range lines {
+		lines[i] = text.Fit(fmt.Sprintf("%s seq=%d focused=%v", p.name, p.seq, focused), p.width, "")
+	}
+	return lines
+}
+
+type source struct {
+	mu      sync.Mutex
+	seq     uint64
+	changed chan struct{}
+	taken   int
+}
+
+func newSource() *source { return &source{changed: make(chan struct{}, 1)} }
+
+func (s *source) Snapshot() *sources.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken++
+	return &sources.Snapshot{Seq: s.seq, Connection: sources.Connection{State: sources.ConnReady}}
+}
+
+func (s *source) Changed() <-chan struct{} { return s.changed }
+
+func (s *source) bump() {
+	s.mu.Lock()
+	s.seq++
+	s.mu.Unlock()
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+func model(t *testing.T, o Options) *Model {
+	t.Helper()
+	if o.Styles.Theme == "" {
+		o.Styles = theme.New(true, true)
+	}
+	m, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func press(m *Model, k tea.KeyPressMsg) tea.Cmd {
+	_, cmd := m.Update(k)
+	return cmd
+}
+
+func rune1(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r, Text: string(r)} }
+
+// A thousand changes that nobody took in between are one snapshot, the newest, and
+// the command is armed again after it.
+func TestMailboxIsOneSlotAndArmedAgain(t *testing.T) {
+	src, left := newSource(), &pane{name: "left"}
+	m := model(t, Options{Store: src, Views: []View{left}, Frame: time.Nanosecond})
+	wait := m.mail.wait()
+	for round := range uint64(3) {
+		for range 1000 {
+			src.bump()
+		}
+		msg, ok := wait().(snapshotMsg)
+		if !ok || msg.snapshot.Seq != 1000*(round+1) {
+			t.Fatalf("round %d: got %#v", round, msg)
+		}
+		if _, wait = m.Update(msg); wait == nil {
+			t.Fatal("the command was not armed again")
+		}
+		if left.seq != 1000*(round+1) {
+			t.Fatalf("the view has %d", left.seq)
+		}
+		if len(src.changed) != 0 {
+			t.Fatal("a change is left over")
+		}
+	}
+}
+
+// Within one frame at most one snapshot is taken, however often the source changes.
+func TestMailboxKeepsTheFrame(t *testing.T) {
+	src := newSource()
+	const frame = 20 * time.Millisecond
+	m := model(t, Options{Store: src, Views: []View{&pane{name: "left"}}, Frame: frame})
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				src.bump()
+			}
+		}
+	}()
+	wait := m.mail.wait()
+	wait()
+	begin := time.Now()
+	const n = 5
+	for range n {
+		_, wait = m.Update(m.mail.wait()())
+	}
+	if took := time.Since(begin); took < (n-1)*frame {
+		t.Errorf("%d snapshots came in %v, frames of %v", n, took, frame)
+	}
+	close(stop)
+	<-done
+}
+
+func TestWaitingEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	m := model(t, Options{Context: ctx, Store: newSource(), Views: []View{&pane{name: "left"}}})
+	cancel()
+	if msg := m.mail.wait()(); msg != nil {
+		t.Errorf("got %#v", msg)
+	}
+}
+
+func TestFocusAndLayout(t *testing.T) {
+	left, right := &pane{name: "left"}, &pane{name: "right"}
+	m := model(t, Options{Store: newSource(), Views: []View{left, right}})
+	tab := tea.KeyPressMsg{Code: tea.KeyTab}
+	for _, c := range []struct {
+		width int
+		keys  []tea.KeyPressMsg
+		want  []string
+		not   []string
+	}{
+		{80, nil, []string{"left seq=0 focused=true"}, []string{"right seq"}},
+		{80, []tea.KeyPressMsg{tab}, []string{"right seq=0 focused=true", "[left]"}, []string{"left seq"}},
+		{120, nil, []string{"left seq=0 focused=false", "right seq=0 focused=true"}, nil},
+		{120, []tea.KeyPressMsg{tab}, []string{"left seq=0 focused=true", "right seq=0 focused=false"}, nil},
+		{120, []tea.KeyPressMsg{{Code: tea.KeyEnter}}, []string{"right seq=0 focused=true"}, nil},
+		{120, []tea.KeyPressMsg{{Code: tea.KeyEscape}}, []string{"left seq=0 focused=true"}, nil},
+		{30, nil, []string{"too small"}, []string{"left"}},
+	} {
+		m.Update(tea.WindowSizeMsg{Width: c.width, Height: 20})
+		for _, k := range c.keys {
+			press(m, k)
+		}
+		out := ansi.Strip(m.View().Content)
+		for _, w := range c.want {
+			if !strings.Contains(out, w) {
+				t.Errorf("%d wide, %v: no %q in\n%s", c.width, c.keys, w, out)
+			}
+		}
+		for _, w := range c.not {
+			if strings.Contains(out, w) {
+				t.Errorf("%d wide, %v: %q in\n%s", c.width, c.keys, w, out)
+			}
+		}
+	}
+}
+
+func TestKeysCanBeMapped(t *testing.T) {
+	var did []string
+	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"a"}, Help: "go there", Short: "go",
+		Do: func(Shell) tea.Cmd { did = append(did, "go"); return nil }}}}
+	m := model(t, Options{Store: newSource(), Views: []View{v}, Keys: map[string][]string{"left.go": {"b"}, "shell.quit": {"Q"}}})
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 20})
+	press(m, rune1('a'))
+	press(m, rune1('b'))
+	if len(did) != 1 {
+		t.Errorf("dispatched %v", did)
+	}
+	if press(m, rune1('q')) != nil || press(m, rune1('Q')) == nil {
+		t.Error("quit is not where it was mapped to")
+	}
+	press(m, rune1('?'))
+	if out := ansi.Strip(m.View().Content); !strings.Contains(out, "b  go there") {
+		t.Errorf("the help does not show the mapped key:\n%s", out)
+	}
+}
+
+func TestBadKeyMaps(t *testing.T) {
+	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"a"}, Do: func(Shell) tea.Cmd { return nil }}}}
+	for keys, want := range map[string]string{"left.gone=b": `no action "left.gone"`, "left.go=q": `"q" is bound to both`, "left.go=ctrl+c": "ctrl+c"} {
+		action, key, _ := strings.Cut(keys, "=")
+		_, err := New(Options{Store: newSource(), Views: []View{v}, Keys: map[string][]string{action: {key}}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error is %v, want one with %q", keys, err, want)
+		}
+	}
+}
+
+// Everything that the help lists must dispatch, and the other way round.
+func TestHelpIsWhatDispatches(t *testing.T) {
+	m := model(t, Options{Store: newSource(), Views: []View{&pane{name: "left"}, &pane{name: "right"}}})
+	m.Update(tea.WindowSizeMsg{Width: 100, Height: 40})
+	listed := strings.Join(m.drawHelpFor(t), "\n")
+	for _, b := range m.active() {
+		if !strings.Contains(listed, b.Help) {
+			t.Errorf("%s is not in the help", b.Action)
+		}
+	}
+}
+
+func (m *Model) drawHelpFor(t *testing.T) []string {
+	t.Helper()
+	m.help = &help{}
+	defer func() { m.help = nil }()
+	var out []string
+	for _, l := range m.drawHelp() {
+		out = append(out, ansi.Strip(l))
+	}
+	return out
+}
+
+func TestUnknownMessagesGoToEveryView(t *testing.T) {
+	type own struct{}
+	left, right := &pane{name: "left"}, &pane{name: "right"}
+	m := model(t, Options{Store: newSource(), Views: []View{left, right}})
+	m.Update(own{})
+	if len(left.msgs) != 1 || len(right.msgs) != 1 {
+		t.Errorf("left got %v, right got %v", left.msgs, right.msgs)
+	}
+}
+
+func TestBackgroundRestyles(t *testing.T) {
+	v := &pane{name: "left"}
+	m := model(t, Options{Store: newSource(), Views: []View{v}, Restyle: func(dark bool) theme.Styles { return theme.New(dark, false) }})
+	m.setDark(false)
+	if v.styles.Theme != "light" {
+		t.Errorf("the view's theme is %q", v.styles.Theme)
+	}
+}
+
+// The whole program, on an emulated terminal: it paints without data, shows what
+// comes, takes keys and leaves.
+func TestProgramOnATerminal(t *testing.T) {
+	src := newSource()
+	m := model(t, Options{Context: t.Context(), Store: src, Views: []View{&pane{name: "left"}, &pane{name: "right"}}})
+	vt := vt10x.New(vt10x.WithSize(80, 24))
+	in, keys := io.Pipe()
+	p := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(vt), tea.WithWindowSize(80, 24), tea.WithContext(t.Context()),
+		tea.WithEnvironment([]string{"TERM=xterm-256color"}), tea.WithoutSignalHandler())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := p.Run()
+		ended <- err
+	}()
+	await := func(want string) {
+		t.Helper()
+		deadline := time.After(20 * time.Second)
+		for !strings.Contains(vt.String(), want) {
+			select {
+			case <-deadline:
+				t.Fatalf("the terminal does not show %q:\n%s", want, vt.String())
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+	await("left seq=0 focused=true")
+	src.bump()
+	await("left seq=1")
+	keys.Write([]byte("\t"))
+	await("right seq=1 focused=true")
+	keys.Write([]byte("?"))
+	await("Everywhere")
+	keys.Write([]byte("?q"))
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

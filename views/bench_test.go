@@ -1,0 +1,129 @@
+package views
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"charm.land/bubbles/v2/table"
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/sources"
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+// moving is snapshots of 10,000 runs as they follow one another: in each, new runs
+// have come in above and the selected run has gone on.
+func moving(n int) []*sources.Snapshot {
+	rows := many(10_000 + n)
+	var out []*sources.Snapshot
+	for i := range n {
+		s := ready(rows[n-i:]...)
+		s.Runs.Total = int64(len(s.Runs.Rows))
+		s.Detail = detailOf(rows[n])
+		s.Detail.Events += int64(i)
+		s.Detail.Log = append(s.Detail.Log, sources.LogLine{At: noon, Kind: "skill", Text: fmt.Sprintf("call %d", i)})
+		out = append(out, s)
+	}
+	return out
+}
+
+// BenchmarkFrame200x50 is the work from a changed snapshot of 10,000 runs to the
+// finished frame.
+func BenchmarkFrame200x50(b *testing.B) {
+	snaps := moving(64)
+	sc := newScreen(b, snaps[0], theme.New(true, false), 200, 50)
+	wait := sc.model.Init()().(tea.BatchMsg)[0]
+	msgs := make([]tea.Msg, len(snaps))
+	for i, s := range snaps {
+		sc.store.set(s)
+		msgs[i] = wait()
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		sc.model.Update(msgs[i%len(msgs)])
+		sc.model.View()
+		i++
+	}
+}
+
+// BenchmarkKey200x50 is the work from a keystroke to the finished frame.
+func BenchmarkKey200x50(b *testing.B) {
+	sc := newScreen(b, moving(1)[0], theme.New(true, false), 200, 50)
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		key := "j"
+		if i/200%2 == 1 {
+			key = "k"
+		}
+		sc.model.Update(keyPress(key))
+		sc.model.View()
+		i++
+	}
+}
+
+// BenchmarkUnchanged200x50 is View after a message that changed nothing.
+func BenchmarkUnchanged200x50(b *testing.B) {
+	sc := newScreen(b, moving(1)[0], theme.New(true, false), 200, 50)
+	for b.Loop() {
+		sc.model.View()
+	}
+}
+
+// BenchmarkBubblesTable200x50 is what the same 10,000 runs cost in the table of
+// Bubbles alone: no detail, no header, no frame.
+func BenchmarkBubblesTable200x50(b *testing.B) {
+	snaps := moving(8)
+	s := theme.New(true, false)
+	cols := fitting(columns(s.Glyphs), 114)
+	var heads []table.Column
+	for _, c := range cols {
+		heads = append(heads, table.Column{Title: c.title, Width: c.width})
+	}
+	t := table.New(table.WithColumns(heads), table.WithHeight(46), table.WithWidth(114), table.WithFocused(true))
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		t.SetRows(tableRows(snaps[i%len(snaps)].Runs.Rows, cols, noon, s))
+		_ = t.View()
+		i++
+	}
+}
+
+// BenchmarkBubblesTableKey200x50 is a keystroke in the table of Bubbles alone.
+func BenchmarkBubblesTableKey200x50(b *testing.B) {
+	s := theme.New(true, false)
+	cols := fitting(columns(s.Glyphs), 114)
+	var heads []table.Column
+	for _, c := range cols {
+		heads = append(heads, table.Column{Title: c.title, Width: c.width})
+	}
+	t := table.New(table.WithColumns(heads), table.WithHeight(46), table.WithWidth(114), table.WithFocused(true),
+		table.WithRows(tableRows(moving(1)[0].Runs.Rows, cols, noon, s)))
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		key := "j"
+		if i/200%2 == 1 {
+			key = "k"
+		}
+		t, _ = t.Update(keyPress(key))
+		_ = t.View()
+		i++
+	}
+}
+
+func tableRows(runs []sources.Run, cols []column, now time.Time, s theme.Styles) []table.Row {
+	rows := make([]table.Row, len(runs))
+	for i, r := range runs {
+		row := make(table.Row, len(cols))
+		for j, c := range cols {
+			row[j] = text.Safe(c.cell(r, now, s), " ")
+		}
+		rows[i] = row
+	}
+	return rows
+}

@@ -1,0 +1,318 @@
+package views
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+	"acescope/theme"
+)
+
+var plainLook = theme.New(true, true)
+
+// selected is the row that the pointer is on.
+func (s *screen) selected() string {
+	for _, l := range splitLines(s.plain()) {
+		if i := strings.Index(l, "▸ q-"); i >= 0 {
+			return strings.Fields(l[i:])[1]
+		}
+	}
+	return ""
+}
+
+func (s *screen) has(want string) {
+	s.t.Helper()
+	if out := s.plain(); !strings.Contains(out, want) {
+		s.t.Errorf("screen does not say %q:\n%s", want, out)
+	}
+}
+
+func (s *screen) lacks(unwanted string) {
+	s.t.Helper()
+	if out := s.plain(); strings.Contains(out, unwanted) {
+		s.t.Errorf("screen says %q:\n%s", unwanted, out)
+	}
+}
+
+func TestMoving(t *testing.T) {
+	rows := many(200)
+	sc := newScreen(t, ready(rows...), plainLook, 80, 24)
+	page := 19
+	for _, step := range []struct {
+		keys []string
+		want int
+	}{
+		{nil, 0}, {[]string{"j", "down"}, 2}, {[]string{"k"}, 1}, {[]string{"k", "k", "up"}, 0},
+		{[]string{"G"}, 199}, {[]string{"j"}, 199}, {[]string{"g"}, 0}, {[]string{"ctrl+d"}, page / 2}, {[]string{"ctrl+u"}, 0},
+		{[]string{"pgdown"}, page - 1}, {[]string{"pgup"}, 0}, {[]string{"end"}, 199}, {[]string{"home"}, 0},
+	} {
+		sc.press(step.keys...)
+		if got, want := sc.selected(), rows[step.want].TaskID; got != want {
+			t.Errorf("after %v the selection is %s, want %s", step.keys, got, want)
+		}
+	}
+}
+
+func TestSelectionStaysOnItsRun(t *testing.T) {
+	all := many(300)
+	sc := newScreen(t, ready(all[100:]...), plainLook, 80, 24)
+	sc.press("j", "j", "j")
+	want := all[103].TaskID
+	for _, from := range []int{99, 90, 50, 0} {
+		sc.show(ready(all[from:]...))
+		if got := sc.selected(); got != want {
+			t.Fatalf("with %d runs above, the selection is %s, want %s", 100-from, got, want)
+		}
+	}
+	for _, l := range sc.store.heard()[5:] {
+		if strings.HasPrefix(l, "select") {
+			t.Errorf("the store was told %q though nobody moved", l)
+		}
+	}
+}
+
+// Rows on screen must not jump while somebody reads further down.
+func TestReadingIsNotDisturbed(t *testing.T) {
+	all := many(300)
+	sc := newScreen(t, ready(all[100:]...), plainLook, 80, 24)
+	sc.press("pgdown", "pgdown", "pgdown")
+	before := splitLines(sc.plain())[2:22]
+	sc.show(ready(all[80:]...))
+	if after := splitLines(sc.plain())[2:22]; !slices.Equal(before, after) {
+		t.Errorf("rows moved from\n%s\nto\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+	}
+}
+
+func TestNewRunsComeIntoSightAtTheTop(t *testing.T) {
+	all := many(20)
+	sc := newScreen(t, ready(all[1:]...), plainLook, 80, 24)
+	sc.show(ready(all...))
+	sc.has(all[0].TaskID)
+}
+
+func TestSelectedRunThatLeavesTheList(t *testing.T) {
+	all := many(10)
+	sc := newScreen(t, ready(all...), plainLook, 80, 24)
+	sc.press("G")
+	sc.show(ready(all[:4]...))
+	if got := sc.selected(); got != all[3].TaskID {
+		t.Errorf("selection is %s, want the last row %s", got, all[3].TaskID)
+	}
+	sc.show(ready())
+	sc.has("no runs yet")
+}
+
+func TestARunStartedAgainIsAnotherRun(t *testing.T) {
+	a, b := many(1)[0], many(1)[0]
+	b.RunID = "run-2"
+	sc := newScreen(t, ready(a), plainLook, 80, 24)
+	sc.show(ready(b, a))
+	sc.press("x")
+	sc.has("run-q-00001 ")
+}
+
+func TestEscNeverQuits(t *testing.T) {
+	sc := newScreen(t, full(5), plainLook, 80, 24)
+	sc.press("enter")
+	sc.has("Facts")
+	for range 3 {
+		if cmd := sc.press("esc"); cmd != nil {
+			t.Fatal("esc returned a command")
+		}
+	}
+	sc.has("TASK")
+}
+
+func TestQuitting(t *testing.T) {
+	for _, keys := range [][]string{{"q"}, {"ctrl+c"}, {"/", "ctrl+c"}, {"?", "ctrl+c"}, {"x", "ctrl+c"}, {"enter", "q"}} {
+		sc := newScreen(t, full(5), plainLook, 80, 24)
+		cmd := sc.press(keys...)
+		if cmd == nil || fmt.Sprintf("%T", cmd()) != "tea.QuitMsg" {
+			t.Errorf("%v does not quit", keys)
+		}
+	}
+	sc := newScreen(t, full(5), plainLook, 80, 24)
+	if cmd := sc.press("/", "q"); cmd != nil && fmt.Sprintf("%T", cmd()) == "tea.QuitMsg" {
+		t.Error("q in the query bar quits")
+	}
+}
+
+func TestQueryBar(t *testing.T) {
+	sc := newScreen(t, full(5), plainLook, 80, 24)
+	sc.press("/")
+	sc.has(`/ ExperimentId="finance-7"`)
+	sc.press("ctrl+u")
+	sc.press(letters("wrong exp=a")...)
+	sc.has(`→ ExitStatus="wrong" AND ExperimentId="a"`)
+	sc.press("enter")
+	if !slices.Contains(sc.store.heard(), `query ExitStatus="wrong" AND ExperimentId="a"`) {
+		t.Errorf("the store heard %q", sc.store.heard())
+	}
+	sc.press("/", "z", "esc")
+	if n := len(sc.store.heard()); n != 2 {
+		t.Errorf("a query that was left was sent: %q", sc.store.heard())
+	}
+}
+
+func TestCancelIsFrozen(t *testing.T) {
+	all := many(20)
+	sc := newScreen(t, ready(all[1:]...), plainLook, 80, 24)
+	sc.press("x")
+	sc.has("run-" + all[1].TaskID)
+	sc.show(ready(append([]sources.Run{all[0]}, all[5:]...)...))
+	cmd := sc.press("y")
+	if cmd == nil {
+		t.Fatal("yes did nothing")
+	}
+	sc.model.Update(cmd())
+	want := "cancel " + all[1].WorkflowID + " " + all[1].RunID
+	if !slices.Contains(sc.store.heard(), want) {
+		t.Errorf("the engine heard %q, want %q", sc.store.heard(), want)
+	}
+	sc.has("asked " + all[1].WorkflowID)
+}
+
+func TestCancelNeedsYes(t *testing.T) {
+	for _, no := range []string{"n", "esc", "q"} {
+		sc := newScreen(t, full(5), plainLook, 80, 24)
+		if cmd := sc.press("x", no); cmd != nil {
+			t.Errorf("%s returned a command", no)
+		}
+		sc.lacks("Cancel this run?")
+	}
+	sc := newScreen(t, full(5), plainLook, 80, 24)
+	if cmd := sc.press("G", "x", "y"); cmd != nil {
+		t.Error("a closed run could be cancelled")
+	}
+	sc.has("already closed")
+}
+
+func TestRefreshAndPause(t *testing.T) {
+	sc := newScreen(t, full(5), plainLook, 80, 24)
+	sc.press("ctrl+r", "p")
+	sc.show(paused(full(5)))
+	sc.has("‖ paused")
+	sc.press("p")
+	if got, want := sc.store.heard()[1:], []string{"refresh", "paused true", "paused false"}; !slices.Equal(got, want) {
+		t.Errorf("the store heard %q, want %q", got, want)
+	}
+}
+
+func TestMoreIsAskedForOnce(t *testing.T) {
+	s := ready(many(200)...)
+	s.Runs.More = true
+	sc := newScreen(t, s, plainLook, 80, 24)
+	asked := func() (n int) {
+		for _, l := range sc.store.heard() {
+			if l == "more" {
+				n++
+			}
+		}
+		return n
+	}
+	sc.press("j")
+	if asked() != 0 {
+		t.Error("more was asked for at the top")
+	}
+	sc.press("G", "k", "k", "j")
+	if asked() != 1 {
+		t.Errorf("more was asked for %d times", asked())
+	}
+	s2 := ready(many(400)...)
+	s2.Runs.More = true
+	sc.show(s2)
+	sc.press("G")
+	if asked() != 2 {
+		t.Errorf("after more came, more was asked for %d times", asked())
+	}
+}
+
+func TestDetailOfAnotherRunIsNotShown(t *testing.T) {
+	sc := newScreen(t, full(5), plainLook, 200, 50)
+	sc.has("Playbook Δ")
+	sc.press("j")
+	sc.lacks("Playbook Δ")
+	sc.has("reading q-00004")
+	s := full(5)
+	s.Detail = detailOf(s.Runs.Rows[1])
+	sc.show(s)
+	sc.has("Playbook Δ")
+}
+
+func TestLogFollowsUntilScrolledUp(t *testing.T) {
+	line := func(n int) sources.LogLine { return sources.LogLine{At: noon, Kind: "skill", Text: fmt.Sprintf("entry %d.", n)} }
+	snap := func(from, to int) *sources.Snapshot {
+		s := full(5)
+		s.Detail.Log, s.Detail.LogDropped = nil, from
+		for i := from; i < to; i++ {
+			s.Detail.Log = append(s.Detail.Log, line(i))
+		}
+		return s
+	}
+	sc := newScreen(t, snap(0, 50), plainLook, 80, 24)
+	sc.press("enter", "l")
+	sc.has("entry 49.")
+	sc.show(snap(0, 60))
+	sc.has("entry 59.")
+	sc.press("k", "k")
+	sc.has("2 below")
+	sc.show(snap(10, 100))
+	sc.has("entry 57.")
+	sc.lacks("entry 58.")
+	sc.has("10 dropped")
+	sc.press("G")
+	sc.has("entry 99.")
+	sc.show(snap(10, 101))
+	sc.has("entry 100.")
+}
+
+func TestLostConnectionKeepsTheDataAndRecovers(t *testing.T) {
+	sc := newScreen(t, full(5), plainLook, 80, 24)
+	sc.show(lost(full(5)))
+	sc.has("server away since 4s – retrying: dial tcp")
+	sc.has("(stale)")
+	sc.has("q-00005")
+	sc.show(full(5))
+	sc.lacks("away")
+	sc.lacks("stale")
+}
+
+func TestSettledRunsShowTheirRetry(t *testing.T) {
+	r := many(3)[2]
+	sc := newScreen(t, ready(r), plainLook, 80, 24)
+	sc.has("↻ retry #4")
+	r.Close, r.Exit, r.Phase = noon, ace.Success, ace.PhaseDone
+	sc.show(ready(r))
+	sc.lacks("retry")
+	sc.has("✓ success")
+}
+
+// A row that is drawn from the cache must be the row that would be drawn.
+func TestCachedRowsAreFresh(t *testing.T) {
+	s := full(30)
+	sc := newScreen(t, s, plainLook, 80, 24)
+	sc.drawn()
+	next := full(30)
+	next.Runs.Rows[4].Summary = &ace.Summary{Skills: 77, SkillsOK: 76}
+	next.Runs.Rows[5].Summary = nil
+	sc.show(next)
+	if got, want := sc.plain(), newScreen(t, next, plainLook, 80, 24).plain(); got != want {
+		t.Errorf("with a warm cache:\n%s\nwithout:\n%s", got, want)
+	}
+}
+
+func TestActionErrorIsShown(t *testing.T) {
+	sc := newScreen(t, full(5), plainLook, 80, 24)
+	cmd := func() *console { return &console{Options: Options{Context: t.Context(), Actions: failing{}}} }().doCancel("ace/q", "r")
+	sc.model.Update(cmd())
+	sc.has("cancel ace/q: permission")
+}
+
+type failing struct{}
+
+func (failing) Cancel(context.Context, string, string) error { return errors.New("permission denied") }
