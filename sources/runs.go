@@ -17,7 +17,7 @@ import (
 // Bounds and rhythm of the list reader.
 const (
 	listPage      = 200
-	callTimeout   = 5 * time.Second
+	callTimeout   = 3 * time.Second
 	countEvery    = 10 * time.Second
 	lostRetry     = 300 * time.Millisecond
 	runningInList = 500

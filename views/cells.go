@@ -19,7 +19,7 @@ func nameOf(r sources.Run) string {
 	case r.Type == ace.ExperimentWorkflow:
 		return "experiment " + text.Safe(strings.TrimPrefix(r.WorkflowID, ace.ExperimentIDPrefix), " ")
 	}
-	return text.Safe(ace.TaskIDOf(r.WorkflowID), " ")
+	return text.Safe(r.WorkflowID, " ")
 }
 
 // markOf is a run's status; a run that is being retried stands out.

@@ -55,6 +55,9 @@ type console struct {
 	Options
 	selected selection
 	runs     sources.RunList // newest
+	// following is true until somebody moves or opens a run, and again after going to
+	// the first row: the cursor then stays in sight of the newest runs, on an open one.
+	following bool
 }
 
 // Console makes the views, the list first, and the keys that work in all of them.
@@ -65,7 +68,7 @@ func Console(o Options) ([]tui.View, []tui.Binding) {
 	if o.Location == nil {
 		o.Location = time.Local
 	}
-	c := &console{Options: o}
+	c := &console{Options: o, following: true}
 	return []tui.View{newRuns(c), newRun(c)}, c.bindings()
 }
 

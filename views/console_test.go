@@ -69,7 +69,7 @@ func TestSelectionStaysOnItsRun(t *testing.T) {
 			t.Fatalf("with %d runs above, the selection is %s, want %s", 100-from, got, want)
 		}
 	}
-	for _, l := range sc.store.heard()[5:] {
+	for _, l := range sc.store.heard()[4:] {
 		if strings.HasPrefix(l, "select") {
 			t.Errorf("the store was told %q though nobody moved", l)
 		}
@@ -93,6 +93,44 @@ func TestNewRunsComeIntoSightAtTheTop(t *testing.T) {
 	sc := newScreen(t, ready(all[1:]...), plainLook, 80, 24)
 	sc.show(ready(all...))
 	sc.has(all[0].TaskID)
+}
+
+func TestFollowingTheNewest(t *testing.T) {
+	all := many(60)
+	sc := newScreen(t, ready(all[3:]...), plainLook, 80, 24)
+	steps := []struct {
+		rows []sources.Run
+		keys []string
+		want string
+		on   bool
+	}{
+		{all[2:], nil, all[2].TaskID, true},               // the only open run
+		{all, nil, all[2].TaskID, true},                   // still open, newer ones are not taken
+		{closed(all, 2), nil, all[0].TaskID, true},        // it closed: the newest open one
+		{closed(all, 2), []string{"j"}, "q-00059", false}, // somebody moved
+		{closed(all, 0, 1, 2), nil, "q-00059", false},
+		{all, []string{"g"}, all[0].TaskID, true},
+		{all, []string{"enter", "esc"}, all[0].TaskID, false}, // somebody read it
+	}
+	for i, s := range steps {
+		sc.show(ready(s.rows...))
+		sc.press(s.keys...)
+		if got := sc.selected(); got != s.want {
+			t.Errorf("step %d: the selection is %s, want %s", i, got, s.want)
+		}
+		if on := strings.Contains(sc.plain(), "following the newest"); on != s.on {
+			t.Errorf("step %d: following is %v", i, on)
+		}
+	}
+}
+
+// closed is the runs with some of them closed.
+func closed(runs []sources.Run, which ...int) []sources.Run {
+	out := slices.Clone(runs)
+	for _, i := range which {
+		out[i].Close, out[i].Exit = noon, ace.Success
+	}
+	return out
 }
 
 func TestSelectedRunThatLeavesTheList(t *testing.T) {
@@ -245,7 +283,9 @@ func TestDetailOfAnotherRunIsNotShown(t *testing.T) {
 }
 
 func TestLogFollowsUntilScrolledUp(t *testing.T) {
-	line := func(n int) sources.LogLine { return sources.LogLine{At: noon, Kind: "skill", Text: fmt.Sprintf("entry %d.", n)} }
+	line := func(n int) sources.LogLine {
+		return sources.LogLine{At: noon, Kind: "skill", Text: fmt.Sprintf("entry %d.", n)}
+	}
 	snap := func(from, to int) *sources.Snapshot {
 		s := full(5)
 		s.Detail.Log, s.Detail.LogDropped = nil, from

@@ -8,5 +8,6 @@
 //
 // Bounds: the list caches the drawn text of at most a few screens of rows, the detail
 // the text of one run. Order: rows are shown as the snapshot has them; the selection
-// stays on its run, by workflow id and run id, wherever that moves to.
+// stays on its run, by workflow id and run id, wherever that moves to; until somebody
+// moves or opens a run it follows the newest open one.
 package views

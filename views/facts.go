@@ -64,7 +64,11 @@ func (w *writer) skills(a ace.SkillAnswer) {
 		remark += ", " + text.Count(int64(a.Unreadable)) + " unreadable"
 	}
 	w.section("Skills", remark)
-	name := clamp(w.width-47, 8, 24)
+	room := w.width - 39
+	if w.lastFits() {
+		room -= 9
+	}
+	name := clamp(room, 8, 24)
 	heading := "   " + text.Fit("SKILL", name, "") + " CALLS  OK FAIL DENIED    P50    P95"
 	if w.lastFits() {
 		heading += "  LAST"

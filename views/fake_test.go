@@ -83,7 +83,7 @@ func newScreen(t testing.TB, snap *sources.Snapshot, s theme.Styles, width, heig
 	t.Helper()
 	st := newStore(snap)
 	views, global := Console(Options{Controls: st, Actions: st, Location: time.UTC})
-	m, err := tui.New(tui.Options{Store: st, Views: views, Global: global, Styles: s, Now: func() time.Time { return noon }})
+	m, err := tui.New(tui.Options{Store: st, Views: views, Global: global, Styles: s, Frame: time.Nanosecond, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -107,6 +107,7 @@ func (v *run) scroll(by int) {
 }
 
 func (v *run) Draw(now time.Time, focused bool) []string {
+	v.following = v.following && !focused
 	d := v.current()
 	if d == nil {
 		return centre(v.nothing(), v.width, v.height, v.styles)

@@ -48,7 +48,11 @@ func (v *runs) Footer() string {
 			total += "+"
 		}
 	}
-	return text.Count(int64(v.cursor+1)) + "/" + total
+	where := text.Count(int64(v.cursor+1)) + "/" + total
+	if v.following {
+		return "following the newest " + v.styles.Glyphs.Dot + " " + where
+	}
+	return where
 }
 
 func (v *runs) Bindings() []tui.Binding { return motions("runs", v) }
@@ -85,6 +89,7 @@ func (v *runs) arrange() {
 
 // SetSnapshot keeps the selection on its run and, where new runs came in above, the
 // rows on screen where they are; only at the very top do new runs come into sight.
+// While it follows the newest, the selection moves on when its run has closed.
 func (v *runs) SetSnapshot(s *sources.Snapshot) {
 	queryChanged := v.loaded && s.Runs.Query != v.runs.Query
 	v.runs, v.state = s.Runs, s.Connection.State
@@ -101,8 +106,30 @@ func (v *runs) SetSnapshot(s *sources.Snapshot) {
 	} else if v.top > 0 {
 		v.top += v.cursor - before
 	}
+	if v.following {
+		v.follow(at)
+	}
 	v.reveal()
 	v.selectRow()
+}
+
+// follow keeps the cursor on its run, at row at, while that is open and in sight of
+// the newest; then it goes to the newest open one.
+func (v *runs) follow(at int) {
+	v.top = 0
+	page := min(v.page(), len(v.runs.Rows))
+	if at >= 0 && at < page && v.runs.Rows[at].Open() {
+		return
+	}
+	for i, r := range v.runs.Rows[:page] {
+		if r.Open() {
+			v.cursor = i
+			return
+		}
+	}
+	if at >= page {
+		v.cursor = 0
+	}
 }
 
 // find is where the selected run is now, -1 if it is gone. It looks near the cursor
@@ -149,7 +176,8 @@ func (v *runs) selectRow() {
 func (v *runs) page() int { return max(v.height-1-len(v.problem()), 1) }
 
 func (v *runs) scroll(lines int) {
-	v.cursor = clamp(v.cursor+lines, 0, len(v.runs.Rows)-1)
+	v.following = lines == -allLines
+	v.cursor = max(min(v.cursor+lines, len(v.runs.Rows)-1), 0)
 	v.reveal()
 	v.selectRow()
 	v.more()

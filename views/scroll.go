@@ -30,7 +30,7 @@ func motions(view string, s scroller) []tui.Binding {
 		b("half_up", "half a page up", func() int { return -max(s.page()/2, 1) }, "ctrl+u"),
 		b("page_down", "a page down", func() int { return max(s.page()-1, 1) }, "pgdown", "ctrl+f"),
 		b("page_up", "a page up", func() int { return -max(s.page()-1, 1) }, "pgup", "ctrl+b"),
-		b("first", "to the first", func() int { return -allLines }, "g", "home"),
+		b("first", "to the first; a list follows the newest", func() int { return -allLines }, "g", "home"),
 		b("last", "to the last", func() int { return allLines }, "G", "end"),
 	}
 }

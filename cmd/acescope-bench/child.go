@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime/pprof"
+	"syscall"
+	"time"
+)
+
+// Kinds of child processes.
+const (
+	kindLoad    = "load"    // run tasks and say how long they took
+	kindHost    = "host"    // host a data directory until told to end
+	kindFirst   = "first"   // start the server and the first task
+	kindSession = "session" // run one long session for a tail
+)
+
+// Variants of a child.
+const (
+	ours = "ours"
+	bare = "bare"
+)
+
+// spec is what a child is told to do, as JSON in its argument.
+type spec struct {
+	Kind     string `json:"kind"`
+	Variant  string `json:"variant,omitempty"`
+	Dir      string `json:"dir"`
+	Tasks    int    `json:"tasks,omitempty"`
+	Every    int    `json:"every,omitempty"` // tasks between two marks
+	Steps    int    `json:"steps,omitempty"` // activities of a bare task
+	LingerMS int    `json:"linger_ms,omitempty"`
+	Events   int    `json:"events,omitempty"` // of a session
+	Profile  string `json:"profile,omitempty"`
+	Name     string `json:"name,omitempty"` // of the profile's file
+}
+
+func (s spec) linger() time.Duration { return time.Duration(s.LingerMS) * time.Millisecond }
+
+// child does what the argument says; its answers are lines of JSON on standard output.
+func child(arg string) error {
+	var s spec
+	if err := json.Unmarshal([]byte(arg), &s); err != nil {
+		return fmt.Errorf("child: %w", err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch s.Kind {
+	case kindLoad:
+		return load(ctx, s)
+	case kindHost:
+		return host(ctx, s)
+	case kindFirst:
+		return first(ctx, s)
+	case kindSession:
+		return session(ctx, s)
+	}
+	return fmt.Errorf("child: no kind %q", s.Kind)
+}
+
+func tell(v any) error { return json.NewEncoder(os.Stdout).Encode(v) }
+
+func childCommand(ctx context.Context, s spec) *exec.Cmd {
+	arg, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // a struct of plain fields
+	}
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	cmd := exec.CommandContext(ctx, self, "child", string(arg))
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = stopPatience
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// ask runs a child to its end and gives each of its lines to fn.
+func ask[T any](ctx context.Context, s spec, fn func(T) error) error {
+	cmd := childCommand(ctx, s)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	scanner := bufio.NewScanner(out)
+	for scanner.Scan() {
+		var line T
+		if err = json.Unmarshal(scanner.Bytes(), &line); err == nil {
+			err = fn(line)
+		}
+		if err != nil {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			break
+		}
+	}
+	return errors.Join(err, scanner.Err(), cmd.Wait())
+}
+
+// profile writes a CPU profile until the returned function is called.
+func profile(s spec, name string) (stop func(), err error) {
+	if s.Profile == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(filepath.Join(s.Profile, name+".pprof"))
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { pprof.StopCPUProfile(); f.Close() }, nil
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// proc is an acescope process whose standard output is read line by line.
+type proc struct {
+	*exec.Cmd
+	out *bufio.Scanner
+}
+
+func startProc(t *testing.T, dir string, args ...string) *proc {
+	t.Helper()
+	cmd := exec.Command("acescope", append(args, "--data-dir", dir)...)
+	pipe, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return &proc{cmd, bufio.NewScanner(pipe)}
+}
+
+// line is what the tests read of the lines of run and tail.
+type line struct {
+	Type       string `json:"type"`
+	TaskID     string `json:"task_id"`
+	ExitStatus string `json:"exit_status"`
+	Tasks      int    `json:"tasks"`
+}
+
+// next reads lines until one is of the type, and counts the runs on the way.
+func (p *proc) next(t *testing.T, kind string, runs map[string]int) line {
+	t.Helper()
+	for p.out.Scan() {
+		var l line
+		if err := json.Unmarshal(p.out.Bytes(), &l); err != nil {
+			t.Fatalf("%q: %v", p.out.Text(), err)
+		}
+		if l.Type == "run" {
+			runs[l.TaskID]++
+			if l.ExitStatus != "success" && l.ExitStatus != "wrong" {
+				t.Errorf("%s ended as %s", l.TaskID, l.ExitStatus)
+			}
+		}
+		if l.Type == kind {
+			return l
+		}
+	}
+	t.Fatalf("no line of type %s: %v", kind, p.out.Err())
+	return line{}
+}
+
+func (p *proc) kill9(t *testing.T) {
+	t.Helper()
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for p.out.Scan() { // what it had written before
+	}
+	_ = p.Wait()
+}
+
+func problemSet(t *testing.T, n int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "train.jsonl")
+	if err := writeProblems(path, 7, n); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func checkRuns(t *testing.T, runs map[string]int, n int) {
+	t.Helper()
+	if len(runs) != n {
+		t.Errorf("%d tasks ended, want %d", len(runs), n)
+	}
+	for id, times := range runs {
+		if times != 1 {
+			t.Errorf("%s ended %d times", id, times)
+		}
+	}
+}
+
+// TestHostKilled kills the hosting process in the middle of an experiment: the attached
+// one takes over, and every task ends once.
+func TestHostKilled(t *testing.T) {
+	dir, n := t.TempDir(), 25
+	host := startProc(t, dir, "serve", "--json")
+	host.next(t, "serve", nil)
+	runs := map[string]int{}
+	run := startProc(t, dir, "run", "--dataset", problemSet(t, n), "--experiment", "k", "--json")
+	for len(runs) < 5 {
+		run.next(t, "run", runs)
+	}
+	host.kill9(t)
+	if sum := run.next(t, "summary", runs); sum.Tasks != n || sum.ExitStatus != "success" {
+		t.Errorf("summary %+v", sum)
+	}
+	checkRuns(t, runs, n)
+}
+
+// TestOnlyProcessKilled kills the only process: the next one that starts goes on where
+// it stopped.
+func TestOnlyProcessKilled(t *testing.T) {
+	dir, n := t.TempDir(), 25
+	runs := map[string]int{}
+	run := startProc(t, dir, "run", "--dataset", problemSet(t, n), "--experiment", "k", "--json")
+	for len(runs) < 5 {
+		run.next(t, "run", runs)
+	}
+	run.kill9(t)
+	told := map[string]int{}
+	tail := startProc(t, dir, "tail", "k", "--json")
+	for len(told) < n {
+		tail.next(t, "run", told)
+	}
+	checkRuns(t, told, n)
+	for id := range runs {
+		if told[id] == 0 {
+			t.Errorf("%s was finished before the kill and is lost", id)
+		}
+	}
+}
+
+// TestManyStartAtOnce starts several processes on a new data directory: one hosts, and
+// all of them work.
+func TestManyStartAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	hosting := 0
+	var procs []*proc
+	for range 4 {
+		procs = append(procs, startProc(t, dir, "serve", "--json"))
+	}
+	for _, p := range procs {
+		if !p.out.Scan() {
+			t.Fatalf("a process ended: %v", p.out.Err())
+		}
+		var l serveLine
+		if err := json.Unmarshal(p.out.Bytes(), &l); err != nil {
+			t.Fatal(err)
+		}
+		if l.Mode == "embedded" {
+			hosting++
+		}
+	}
+	if hosting != 1 {
+		t.Errorf("%d processes host", hosting)
+	}
+}

@@ -1,0 +1,121 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/sources"
+)
+
+// until reads snapshots until one satisfies ok.
+func until(t *testing.T, s *sources.Store, ok func(*sources.Snapshot) error) *sources.Snapshot {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		snap := s.Snapshot()
+		err := ok(snap)
+		if err == nil {
+			return snap
+		}
+		select {
+		case <-s.Changed():
+		case <-ctx.Done():
+			t.Fatalf("%v; connection %+v, list error %q", err, snap.Connection, snap.Runs.Err)
+		}
+	}
+}
+
+// watch runs a store on an engine, as the console does.
+func watch(t *testing.T, e *engine.Engine) *sources.Store {
+	t.Helper()
+	s := sources.NewStore()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); s.Run(ctx, e.Client) }()
+	t.Cleanup(func() { cancel(); <-done })
+	s.SetConnection(sources.Connection{State: sources.ConnReady, Mode: string(e.Mode())})
+	return s
+}
+
+func TestStoreStreamsARun(t *testing.T) {
+	script := newScripted()
+	e := open(t, t.TempDir(), script)
+	s := watch(t, e)
+	runID, err := e.StartTask(t.Context(), task("streamed", "slow", "42"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Select(ace.WorkflowID("streamed"), runID)
+	<-script.reached
+	until(t, s, func(snap *sources.Snapshot) error {
+		d := snap.Detail
+		if d == nil || d.Phase.Phase != ace.PhaseSkills || d.Skills.Total != 4 || d.From != sources.FromQuery || len(d.Pending) != 1 {
+			return fmt.Errorf("not in its skills session: %+v", d)
+		}
+		return nil
+	})
+	s.Refresh()
+	until(t, s, func(snap *sources.Snapshot) error {
+		if len(snap.Runs.Rows) != 1 || snap.Runs.Rows[0].Phase != ace.PhaseSkills || snap.Runs.Counts[ace.Running] != 1 {
+			return fmt.Errorf("list %+v", snap.Runs)
+		}
+		return nil
+	})
+	script.release <- struct{}{}
+	snap := until(t, s, func(snap *sources.Snapshot) error {
+		if d := snap.Detail; d.Close.IsZero() || d.Phase.Phase != ace.PhaseDone || d.From != sources.FromHistory {
+			return fmt.Errorf("not closed: %+v", d)
+		}
+		return nil
+	})
+	if d := snap.Detail; len(d.Delta.Operations) != 2 || len(d.Log) < 8 || d.Phase.Answer != "42" {
+		t.Errorf("detail %+v", d)
+	}
+	s.SetQuery(`ExitStatus = = "x"`)
+	until(t, s, func(snap *sources.Snapshot) error {
+		if snap.Runs.Err == "" || snap.Runs.ErrAt != 13 {
+			return fmt.Errorf("query error at %d: %q", snap.Runs.ErrAt, snap.Runs.Err)
+		}
+		return nil
+	})
+}
+
+// TestStoreSeesTheServerGoAndComeBack closes the host under a console that may not take
+// over, and starts another.
+func TestStoreSeesTheServerGoAndComeBack(t *testing.T) {
+	dir := t.TempDir()
+	host := open(t, dir, newScripted())
+	if _, err := result(t, host, task("before", "hello", "42")); err != nil {
+		t.Fatal(err)
+	}
+	console, err := engine.Open(t.Context(), engine.Options{DataDir: dir, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = console.Close(context.Background()) })
+	if console.Mode() != engine.Attached {
+		t.Fatalf("mode %s", console.Mode())
+	}
+	s := watch(t, console)
+	connection := func(want sources.ConnState) {
+		until(t, s, func(snap *sources.Snapshot) error {
+			if snap.Connection.State != want || len(snap.Runs.Rows) != 1 {
+				return fmt.Errorf("want %s, have %+v with %d rows", want, snap.Connection, len(snap.Runs.Rows))
+			}
+			return nil
+		})
+	}
+	connection(sources.ConnReady)
+	if err := host.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Refresh()
+	connection(sources.ConnLost)
+	open(t, dir, newScripted())
+	connection(sources.ConnReady)
+}
