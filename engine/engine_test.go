@@ -140,15 +140,20 @@ func eventsOf(t *testing.T, c client.Client, workflowID string) *historypb.Histo
 // record keeps a history for the replay tests when ACESCOPE_RECORD names a directory.
 func record(t *testing.T, c client.Client, taskID string) {
 	t.Helper()
+	recordAs(t, c, ace.WorkflowID(taskID), taskID)
+}
+
+func recordAs(t *testing.T, c client.Client, workflowID, name string) {
+	t.Helper()
 	dir := os.Getenv("ACESCOPE_RECORD")
 	if dir == "" {
 		return
 	}
-	data, err := protojson.Marshal(eventsOf(t, c, ace.WorkflowID(taskID)))
+	data, err := protojson.Marshal(eventsOf(t, c, workflowID))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, taskID+".json"), data, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name+".json"), data, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -21,6 +21,8 @@ const (
 	countEvery    = 10 * time.Second
 	lostRetry     = 300 * time.Millisecond
 	runningInList = 500
+	askAtMost     = 10
+	askTimeout    = time.Second
 )
 
 // listing is what the list reader holds between readings. Pages beyond the first are
@@ -85,6 +87,60 @@ func (s *Store) readRuns(ctx context.Context, c client.Client) {
 		return
 	}
 	s.count(ctx, c, query, state)
+	s.askOpen(ctx, c, query, state.first)
+}
+
+// askOpen asks the newest open tasks for their skills so far, since only a run that has
+// ended leaves a summary. The first that does not answer ends the round.
+func (s *Store) askOpen(ctx context.Context, c client.Client, query string, rows []Run) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	sums := map[string]*ace.Summary{}
+	for _, r := range rows {
+		if len(sums) >= askAtMost {
+			break
+		}
+		if !r.Open() || r.Type != ace.TaskWorkflow {
+			continue
+		}
+		sum, err := liveSummary(ctx, c, r)
+		if err != nil {
+			break
+		}
+		sums[r.RunID] = sum
+	}
+	if len(sums) == 0 {
+		return
+	}
+	s.update(func(snap *Snapshot) {
+		if s.query != query {
+			return
+		}
+		list := slices.Clone(snap.Runs.Rows)
+		for i := range list {
+			if sum := sums[list[i].RunID]; sum != nil && list[i].Summary == nil {
+				list[i].Summary = sum
+			}
+		}
+		snap.Runs.Rows = list
+	})
+}
+
+func liveSummary(ctx context.Context, c client.Client, r Run) (*ace.Summary, error) {
+	v, err := c.QueryWorkflow(ctx, r.WorkflowID, r.RunID, ace.QuerySkills)
+	if err != nil {
+		return nil, err
+	}
+	var a ace.SkillAnswer
+	if err := v.Get(&a); err != nil {
+		return nil, err
+	}
+	sum := &ace.Summary{}
+	for _, u := range a.Skills {
+		sum.Skills += u.Calls
+		sum.SkillsOK += u.OK
+	}
+	return sum, nil
 }
 
 // keep publishes a reading unless another query was asked for meanwhile.

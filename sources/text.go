@@ -22,7 +22,7 @@ func (c Change) kind() string {
 func (c Change) Text() string {
 	switch c.Type {
 	case ChangePhase:
-		return "phase " + string(c.Phase)
+		return string(c.Phase)
 	case ChangeSkill:
 		return skillText(c)
 	case ChangeDelta:
@@ -49,12 +49,12 @@ func deltaText(d *ace.DeltaAnswer) string {
 	for _, op := range d.Operations {
 		fates[op.Fate]++
 	}
-	return fmt.Sprintf("playbook %.8s → %.8s: %d accepted, %d rejected", or(d.PlaybookBefore, "empty"), d.PlaybookAfter,
+	return fmt.Sprintf("%.8s → %.8s: %d accepted, %d rejected", or(d.PlaybookBefore, "empty"), d.PlaybookAfter,
 		fates[ace.FateAccepted], fates[ace.FateRejected])
 }
 
 func statusText(c Change) string {
-	text := "status " + string(c.ExitStatus)
+	text := string(c.ExitStatus)
 	if c.Cancel && c.ExitStatus == ace.Running {
 		text = "cancel requested"
 	}

@@ -34,6 +34,7 @@ func moving(n int) []*sources.Snapshot {
 func BenchmarkFrame200x50(b *testing.B) {
 	snaps := moving(64)
 	sc := newScreen(b, snaps[0], theme.New(true, false), 200, 50)
+	sc.press("j", "k") // stay on the run whose detail there is
 	wait := sc.model.Init()().(tea.BatchMsg)[0]
 	msgs := make([]tea.Msg, len(snaps))
 	for i, s := range snaps {

@@ -227,7 +227,7 @@ func (a *app) taskLines(in ace.TaskInput, d *sources.Detail, r ace.TaskResult) e
 		Provider: in.Provider, Model: in.Model, ExitStatus: r.ExitStatus, Tasks: 1, Epochs: []ace.EpochResult{}, Eval: []ace.EvalResult{},
 		InputTokens: r.Summary.Usage.InputTokens, OutputTokens: r.Summary.Usage.OutputTokens, CostUSD: r.Summary.Usage.CostUSD,
 		DurationMS: line.DurationMS, PlaybookBefore: d.Delta.PlaybookBefore, PlaybookAfter: r.PlaybookHash, Bullets: d.Delta.Bullets,
-		Accepted: r.Summary.Added + r.Summary.Updated + r.Summary.Removed + r.Summary.Tagged, Rejected: r.Summary.Rejected}
+		Accepted: r.Summary.Accepted(), Rejected: r.Summary.Rejected}
 	if r.Correct != nil && *r.Correct {
 		sum.Correct = 1
 	}

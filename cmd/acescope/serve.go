@@ -53,6 +53,9 @@ func (a *app) serve(ctx context.Context, printEnv bool, idle time.Duration) erro
 		return err
 	}
 	defer done()
+	if err := a.checkPort(e); err != nil {
+		return err
+	}
 	if err := a.announce(e, printEnv); err != nil {
 		return err
 	}
@@ -64,6 +67,16 @@ func (a *app) serve(ctx context.Context, printEnv bool, idle time.Duration) erro
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// checkPort refuses a port that was asked for and that this process cannot give, since
+// another one hosts.
+func (a *app) checkPort(e *engine.Engine) error {
+	if a.port == 0 || e.Mode() != engine.Attached || e.Node().Endpoint().Port() == a.port {
+		return nil
+	}
+	ep := e.Node().Endpoint()
+	return fmt.Errorf("--port %d: process %d hosts this data directory already, at %s; end it first, or leave --port out", a.port, ep.PID, ep.Address)
 }
 
 func (a *app) announce(e *engine.Engine, printEnv bool) error {

@@ -289,3 +289,16 @@ type Summary struct {
 	Rejected int   `json:"rejected"`
 	Usage    Usage `json:"usage"`
 }
+
+// Add is the sum of two summaries.
+func (s Summary) Add(t Summary) Summary {
+	return Summary{
+		Skills: s.Skills + t.Skills, SkillsOK: s.SkillsOK + t.SkillsOK,
+		Added: s.Added + t.Added, Updated: s.Updated + t.Updated, Removed: s.Removed + t.Removed,
+		Tagged: s.Tagged + t.Tagged, Rejected: s.Rejected + t.Rejected,
+		Usage: s.Usage.Add(t.Usage),
+	}
+}
+
+// Accepted is how many operations were accepted, of every type.
+func (s Summary) Accepted() int { return s.Added + s.Updated + s.Removed + s.Tagged }

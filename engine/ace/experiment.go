@@ -83,6 +83,7 @@ type ExperimentProgress struct {
 	Usage        Usage         `json:"usage"`
 	Accepted     int           `json:"operations_accepted"`
 	Rejected     int           `json:"operations_rejected"`
+	Summary      Summary       `json:"summary"` // of all its tasks together
 	ExitStatus   ExitStatus    `json:"exit_status"`
 	Stage        string        `json:"stage"` // learning, evaluating or done
 	Runs         int           `json:"runs"`  // how many Temporal runs the experiment has taken, by continue-as-new

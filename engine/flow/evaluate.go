@@ -15,7 +15,9 @@ func (x *experiment) evaluate(ctx workflow.Context, epoch int) error {
 	if x.in.Eval == nil {
 		return nil
 	}
-	x.p.Stage = ace.StageEvaluating
+	if err := x.enter(ctx, ace.StageEvaluating); err != nil {
+		return err
+	}
 	total := ace.EvalResult{Epoch: epoch, Playbook: x.p.After}
 	for from := 0; from < x.in.EvalTasks; {
 		var futures []workflow.Future
@@ -30,6 +32,7 @@ func (x *experiment) evaluate(ctx workflow.Context, epoch int) error {
 	}
 	x.p.Eval = append(x.p.Eval, total)
 	x.p.Usage = x.p.Usage.Add(total.Usage)
+	x.p.Summary.Usage = x.p.Summary.Usage.Add(total.Usage)
 	return nil
 }
 

@@ -45,10 +45,28 @@ func Experiment(ctx workflow.Context, in ace.ExperimentInput) (*ace.ExperimentPr
 		return nil, err
 	}
 	x.p.ExitStatus = x.exit(ctx, err)
-	if attrErr := workflow.UpsertTypedSearchAttributes(ctx, keyword(ace.AttrExit, string(x.p.ExitStatus))); err == nil {
-		err = attrErr
+	if finishErr := x.finish(ctx); err == nil {
+		err = finishErr
 	}
 	return &x.p, err
+}
+
+// finish leaves the outcome for lists, as a task does.
+func (x *experiment) finish(ctx workflow.Context) error {
+	if err := workflow.UpsertMemo(ctx, map[string]any{ace.MemoSummary: x.p.Summary}); err != nil {
+		return fmt.Errorf("leave the summary: %w", err)
+	}
+	return workflow.UpsertTypedSearchAttributes(ctx,
+		keyword(ace.AttrPhase, x.p.Stage), keyword(ace.AttrExit, string(x.p.ExitStatus)))
+}
+
+// enter puts the stage where lists can see it.
+func (x *experiment) enter(ctx workflow.Context, stage string) error {
+	if x.p.Stage == stage {
+		return nil
+	}
+	x.p.Stage = stage
+	return workflow.UpsertTypedSearchAttributes(ctx, keyword(ace.AttrPhase, stage))
 }
 
 func newExperiment(in ace.ExperimentInput) *experiment {
@@ -102,7 +120,9 @@ func (x *experiment) run(ctx workflow.Context) error {
 
 // epoch runs what is left of the current epoch, batch by batch.
 func (x *experiment) epoch(ctx workflow.Context) error {
-	x.p.Stage = ace.StageLearning
+	if err := x.enter(ctx, ace.StageLearning); err != nil {
+		return err
+	}
 	if len(x.p.Epochs) < x.p.Epoch {
 		x.p.Epochs = append(x.p.Epochs, ace.EpochResult{Epoch: x.p.Epoch})
 	}
@@ -216,7 +236,8 @@ func (x *experiment) count(r *ace.TaskResult, err error) {
 	x.failures = 0
 	epoch.Count(r.ExitStatus, r.Correct)
 	x.p.Usage = x.p.Usage.Add(r.Summary.Usage)
-	x.p.Accepted += r.Summary.Added + r.Summary.Updated + r.Summary.Removed + r.Summary.Tagged
+	x.p.Summary = x.p.Summary.Add(r.Summary)
+	x.p.Accepted += r.Summary.Accepted()
 	x.p.Rejected += r.Summary.Rejected
 	if r.PlaybookHash != "" {
 		x.p.After, x.p.Bullets = r.PlaybookHash, r.Bullets
