@@ -46,13 +46,13 @@ const (
 	SkillDenied  = "denied"
 )
 
-func skillState(inv ace.Invocation, pending bool) string {
+func skillState(c ace.Call) string {
 	switch {
-	case !inv.Accepted:
+	case !c.Accepted:
 		return SkillDenied
-	case pending:
+	case c.Pending:
 		return SkillStarted
-	case inv.OK:
+	case c.OK:
 		return SkillOK
 	}
 	return SkillFailed

@@ -62,9 +62,8 @@ func (f *Folder) status(e *historypb.HistoryEvent) Change {
 }
 
 func (f *Folder) skills(e *historypb.HistoryEvent, changes []Change) []Change {
-	calls, pending := f.State.Invocations()
-	for _, inv := range calls {
-		state := skillState(inv, pending[inv.ID])
+	for _, c := range f.State.Calls() {
+		inv, state := c.Invocation, skillState(c)
 		if f.told[inv.ID] == state {
 			continue
 		}

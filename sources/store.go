@@ -116,7 +116,8 @@ func (s *Store) SetQuery(query string) {
 	s.listing = listing{}
 	s.mu.Unlock()
 	s.update(func(snap *Snapshot) {
-		snap.Runs = RunList{Query: query, Total: -1, Interval: snap.Runs.Interval, Paused: snap.Runs.Paused, Loading: true, ErrAt: -1}
+		// The rows stay until others are read: after a slip in the query they are still there.
+		snap.Runs = RunList{Query: query, Rows: snap.Runs.Rows, Total: -1, Interval: snap.Runs.Interval, Paused: snap.Runs.Paused, Loading: true, ErrAt: -1}
 	})
 	signal(s.wake)
 }

@@ -31,6 +31,7 @@ type Glyphs struct {
 	Dot      string
 	Full     string // a bar's filled and empty part
 	Empty    string
+	Levels   string // of a curve, lowest first
 	Link     string // between two steps of a strip, done and not yet
 	LinkTodo string
 
@@ -52,7 +53,7 @@ func Unicode() Glyphs {
 		Retry: "↻", Unknown: "?", Pending: "○",
 		Added: "+", Updated: "~", Removed: "−", Tagged: "#", Refused: "✗",
 		Delta: "Δ", Dash: "–", Ellipsis: "…", Newline: "⏎", Arrow: "→", Pointer: "▸",
-		Refresh: "⟳", Paused: "‖", Enter: "↵", Dot: "·", Full: "█", Empty: "░",
+		Refresh: "⟳", Paused: "‖", Enter: "↵", Dot: "·", Full: "█", Empty: "░", Levels: "▁▂▃▄▅▆▇█",
 		Link: "━", LinkTodo: "─",
 		Plain: Frame{"┌", "─", "┐", "│", "└", "─", "┘"},
 		Heavy: Frame{"┏", "━", "┓", "┃", "┗", "━", "┛"},
@@ -66,7 +67,7 @@ func ASCII() Glyphs {
 		Retry: "@", Unknown: "?", Pending: "o",
 		Added: "+", Updated: "~", Removed: "-", Tagged: "#", Refused: "x",
 		Delta: "D", Dash: "-", Ellipsis: "~", Newline: " ", Arrow: "->", Pointer: ">",
-		Refresh: "@", Paused: "=", Enter: "enter", Dot: "|", Full: "#", Empty: ".",
+		Refresh: "@", Paused: "=", Enter: "enter", Dot: "|", Full: "#", Empty: ".", Levels: "_.-=*#",
 		Link: "=", LinkTodo: "-",
 		Plain: Frame{"+", "-", "+", "|", "+", "-", "+"},
 		Heavy: Frame{"#", "=", "#", "#", "#", "=", "#"},

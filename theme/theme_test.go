@@ -58,6 +58,9 @@ func TestGlyphs(t *testing.T) {
 			if ascii && (len(s) != utf8.RuneCountInString(s)) {
 				t.Errorf("%s is %q, which is not ASCII", name, s)
 			}
+			if n := utf8.RuneCountInString(s); name == "unicode.Levels" && ansi.StringWidth(s) == n && ansi.StringWidthWc(s) == n {
+				continue // a row of glyphs, each one cell wide
+			}
 			if !ascii && (ansi.StringWidth(s) != 1 || ansi.StringWidthWc(s) != 1) {
 				t.Errorf("%s is %q, %d or %d cells wide", name, s, ansi.StringWidth(s), ansi.StringWidthWc(s))
 			}

@@ -228,11 +228,11 @@ func detailOf(r sources.Run) *sources.Detail {
 	d.Skills = ace.SkillAnswer{Total: 7, Skills: []ace.SkillUsage{
 		{Name: "calculate", Calls: 2, OK: 1, Denied: 1, P50MS: 12, P95MS: 80, LastAt: noon.Add(-time.Second)},
 		{Name: "lookup", Calls: 5, OK: 4, Failed: 1, P50MS: 2.4, P95MS: 4, LastAt: noon.Add(-2 * time.Second), LastError: "no such formula: retrun on equity"},
-	}, Recent: []ace.Invocation{
-		{ID: "1", Name: "lookup", Args: json.RawMessage(`{"name":"retrun on equity"}`), Accepted: true, At: start.Add(time.Second), DurationMS: 4, Error: "no such formula: retrun on equity"},
-		{ID: "2", Name: "lookup", Args: json.RawMessage(`{"name":"return on equity"}`), Result: json.RawMessage(`"net income / equity"`), Accepted: true, OK: true, At: start.Add(2 * time.Second), DurationMS: 2.4},
-		{ID: "3", Name: "calculate", Args: json.RawMessage(`{"expr":"rm -rf"}`), At: start.Add(2 * time.Second)},
-		{ID: "4", Name: "calculate", Args: json.RawMessage(`{"expr":"17.2/100"}`), Result: json.RawMessage(`0.172`), Accepted: true, OK: true, At: start.Add(3 * time.Second), DurationMS: 12},
+	}, Recent: []ace.Call{
+		{Invocation: ace.Invocation{ID: "1", Name: "lookup", Args: json.RawMessage(`{"name":"retrun on equity"}`), Accepted: true, At: start.Add(time.Second), DurationMS: 4, Error: "no such formula: retrun on equity"}},
+		{Invocation: ace.Invocation{ID: "2", Name: "lookup", Args: json.RawMessage(`{"name":"return on equity"}`), Result: json.RawMessage(`"net income / equity"`), Accepted: true, OK: true, At: start.Add(2 * time.Second), DurationMS: 2.4}},
+		{Invocation: ace.Invocation{ID: "3", Name: "calculate", Args: json.RawMessage(`{"expr":"rm -rf"}`), At: start.Add(2 * time.Second)}},
+		{Invocation: ace.Invocation{ID: "4", Name: "calculate", Args: json.RawMessage(`{"expr":"17.2/100"}`), Result: json.RawMessage(`0.172`), Accepted: true, OK: true, At: start.Add(3 * time.Second), DurationMS: 12}},
 	}}
 	d.Delta = ace.DeltaAnswer{PlaybookBefore: "6fe1c0ffee00112233", PlaybookAfter: "a41bc0ffee00112233", Bullets: 42,
 		Operations: []ace.Operation{

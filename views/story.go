@@ -76,7 +76,7 @@ func (w *writer) calls(a ace.SkillAnswer) {
 	}
 }
 
-func (w *writer) call(c ace.Invocation) {
+func (w *writer) call(c ace.Call) {
 	m := callMark(c, w.s)
 	at := "        "
 	if !c.At.IsZero() {
@@ -99,9 +99,8 @@ func (w *writer) call(c ace.Invocation) {
 	}
 }
 
-// callMark is how a call went; its word is "" where the result says it all. A call
-// without result, error and duration has not finished, as far as is known.
-func callMark(c ace.Invocation, s theme.Styles) theme.Mark {
+// callMark is how a call went; its word is "" where the result says it all.
+func callMark(c ace.Call, s theme.Styles) theme.Mark {
 	switch {
 	case !c.Accepted:
 		m := s.Status(string(ace.Cancelled))
@@ -110,7 +109,7 @@ func callMark(c ace.Invocation, s theme.Styles) theme.Mark {
 		return m
 	case c.OK:
 		return theme.Mark{Glyph: s.Glyphs.Success, Ink: s.Success}
-	case c.Error == "" && len(c.Result) == 0 && c.DurationMS == 0:
+	case c.Pending:
 		m := s.Status(string(ace.Running))
 		m.Word = "no result yet"
 		return m
@@ -140,17 +139,18 @@ func (w *writer) experiment(p *ace.ExperimentProgress) {
 		return
 	}
 	g := w.s.Glyphs
-	remark := "epoch " + strconv.Itoa(p.Epoch) + ", next task " + text.Count(int64(p.Next+1))
+	remark := howFar(p)
 	if p.ExitStatus != ace.Running && p.ExitStatus != "" {
 		remark = string(p.ExitStatus)
 	}
-	w.section("Learning", text.Safe(remark, " "))
+	w.section("Progress", text.Safe(remark, " "))
 	for _, e := range p.Epochs {
 		said := text.Count(int64(e.Correct)) + " of " + text.Count(int64(e.Tasks-e.Unlabeled)) + " right"
 		if e.Failed > 0 {
 			said += ", " + text.Count(int64(e.Failed)) + " failed"
 		}
 		w.bar("epoch "+strconv.Itoa(e.Epoch), e.Accuracy, said, w.s.Running)
+		w.curve(e)
 	}
 	for _, e := range p.Eval {
 		when := "eval after " + strconv.Itoa(e.Epoch)
@@ -161,6 +161,37 @@ func (w *writer) experiment(p *ace.ExperimentProgress) {
 	}
 	w.say(w.s.Muted, "   playbook      "+text.Count(int64(p.Bullets))+" bullets, "+short(p.Before, g)+" "+g.Arrow+" "+short(p.After, g))
 	w.say(w.s.Muted, "   operations    "+text.Count(int64(p.Accepted))+" accepted, "+text.Count(int64(p.Rejected))+" rejected")
+}
+
+// howFar says which task of how many an experiment is at.
+func howFar(p *ace.ExperimentProgress) string {
+	done := 0
+	if n := len(p.Epochs); n > 0 {
+		done = p.Epochs[n-1].Tasks
+	}
+	said := text.Safe(p.Stage, " ") + ", " + text.Count(int64(done)) + " of " + text.Count(int64(p.TotalTasks)) + " tasks"
+	if p.TotalEpochs > 1 {
+		said += " of epoch " + strconv.Itoa(p.Epoch) + " of " + strconv.Itoa(p.TotalEpochs)
+	}
+	return said
+}
+
+// curve is the accuracy of each bucket of tasks, one character each, in order.
+func (w *writer) curve(e ace.EpochResult) {
+	if len(e.Curve) < 2 || e.Bucket < 1 {
+		return
+	}
+	levels := []rune(w.s.Glyphs.Levels)
+	var b strings.Builder
+	for i, right := range e.Curve {
+		size := e.Bucket
+		if i == len(e.Curve)-1 {
+			size = e.Tasks - i*e.Bucket
+		}
+		level := clamp(right*(len(levels)-1)/max(size, 1), 0, len(levels)-1)
+		b.WriteRune(levels[level])
+	}
+	w.end(w.line().Add(w.s.Muted, "   by "+text.Fit(text.Count(int64(e.Bucket))+" tasks", 11, "")).Add(w.s.Running, b.String()))
 }
 
 func (w *writer) bar(label string, share float64, said string, ink theme.Ink) {

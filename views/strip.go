@@ -17,7 +17,7 @@ func (v *run) strip(d *sources.Detail) string {
 		l := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
 		where := orDash(string(d.Phase.Phase), s.Glyphs)
 		if p := d.Experiment; p != nil {
-			where = "epoch " + text.Count(int64(p.Epoch)) + " " + s.Glyphs.Dot + " next task " + text.Count(int64(p.Next+1))
+			where = howFar(p)
 		}
 		l.Add(s.Strong, " "+where)
 		return l.String(s.Text)

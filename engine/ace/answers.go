@@ -29,12 +29,12 @@ type SkillUsage struct {
 	LastError string    `json:"last_error,omitempty"`
 }
 
-func (u *SkillUsage) count(c call) {
+func (u *SkillUsage) count(c Call) {
 	u.Calls++
 	switch {
 	case !c.Accepted:
 		u.Denied++
-	case c.pending:
+	case c.Pending:
 		u.Pending++
 	case c.OK:
 		u.OK++
@@ -54,7 +54,7 @@ func (u *SkillUsage) count(c call) {
 type SkillAnswer struct {
 	Skills     []SkillUsage      `json:"skills"`
 	Total      int               `json:"total"`
-	Recent     []Invocation      `json:"recent"`
+	Recent     []Call            `json:"recent"`
 	Other      map[EventKind]int `json:"other,omitempty"`
 	Dropped    int               `json:"dropped,omitempty"`
 	Unreadable int               `json:"unreadable,omitempty"`
@@ -72,6 +72,12 @@ type DeltaAnswer struct {
 	Bullets         int         `json:"bullets,omitempty"`
 }
 
+// Call is a tool call as it stands now: pending while it has no result.
+type Call struct {
+	Invocation
+	Pending bool `json:"pending,omitempty"`
+}
+
 // CurrentPhase answers [QueryPhase].
 func (s *State) CurrentPhase() PhaseAnswer {
 	return PhaseAnswer{Phase: s.Phase, ExitStatus: s.Exit, CancelRequested: s.CancelRequested,
@@ -81,10 +87,10 @@ func (s *State) CurrentPhase() PhaseAnswer {
 // SkillUsage answers [QuerySkills].
 func (s *State) SkillUsage() SkillAnswer {
 	calls := s.calls.joined()
-	a := SkillAnswer{Skills: s.calls.usage(), Total: len(calls), Recent: []Invocation{},
+	a := SkillAnswer{Skills: s.calls.usage(), Total: len(calls), Recent: []Call{},
 		Other: s.calls.other, Dropped: s.calls.dropped, Unreadable: s.calls.bad}
 	for _, c := range calls[max(0, len(calls)-RecentCalls):] {
-		a.Recent = append(a.Recent, c.Invocation)
+		a.Recent = append(a.Recent, c)
 	}
 	return a
 }
@@ -96,15 +102,5 @@ func (s *State) PlaybookDelta() DeltaAnswer {
 		Rationale: s.Rationale, FollowUpActions: s.FollowUps, Bullets: s.Bullets}
 }
 
-// Invocations lists every tool call that is kept, oldest first; pending tells which
-// have no result yet.
-func (s *State) Invocations() (calls []Invocation, pending map[string]bool) {
-	pending = map[string]bool{}
-	for _, c := range s.calls.joined() {
-		calls = append(calls, c.Invocation)
-		if c.pending {
-			pending[c.ID] = true
-		}
-	}
-	return calls, pending
-}
+// Calls lists every tool call that is kept, oldest first.
+func (s *State) Calls() []Call { return s.calls.joined() }

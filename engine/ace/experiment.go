@@ -35,10 +35,30 @@ type EpochResult struct {
 	Failed    int     `json:"failed"`
 	Accuracy  float64 `json:"accuracy"`
 	Unlabeled int     `json:"unlabeled,omitempty"`
+	// Curve holds how many of each Bucket tasks, in the order in which they ended, were
+	// answered correctly; the last bucket may not be full.
+	Bucket int   `json:"bucket,omitempty"`
+	Curve  []int `json:"curve,omitempty"`
+}
+
+// curvePoints is how many points a learning curve has at the most.
+const curvePoints = 60
+
+// NewEpoch begins the count of an epoch of so many tasks.
+func NewEpoch(epoch, tasks int) EpochResult {
+	return EpochResult{Epoch: epoch, Bucket: max(10, (tasks+curvePoints-1)/curvePoints)}
 }
 
 // Count adds one task's outcome.
 func (e *EpochResult) Count(exit ExitStatus, correct *bool) {
+	if e.Bucket > 0 {
+		if e.Tasks%e.Bucket == 0 {
+			e.Curve = append(e.Curve, 0)
+		}
+		if correct != nil && *correct {
+			e.Curve[len(e.Curve)-1]++
+		}
+	}
 	e.Tasks++
 	switch {
 	case exit != Success && exit != Wrong:
@@ -73,8 +93,10 @@ type EvalResult struct {
 // [QueryExperiment] and the workflow's result.
 type ExperimentProgress struct {
 	ExperimentID string        `json:"experiment_id"`
-	Epoch        int           `json:"epoch"` // 1-based; the epoch that Next belongs to
-	Next         int           `json:"next"`  // 0-based index of the next task to start in the epoch
+	TotalEpochs  int           `json:"total_epochs"`
+	TotalTasks   int           `json:"total_tasks"` // of one epoch
+	Epoch        int           `json:"epoch"`       // 1-based; the epoch that Next belongs to
+	Next         int           `json:"next"`        // 0-based index of the next task to start in the epoch
 	Epochs       []EpochResult `json:"epochs"`
 	Eval         []EvalResult  `json:"eval"`
 	Before       string        `json:"playbook_before"`

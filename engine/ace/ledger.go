@@ -93,24 +93,18 @@ func (l *ledger) clone() ledger {
 		maps.Clone(l.other), l.dropped, l.bad}
 }
 
-// call is one joined tool call; pending while no result is known.
-type call struct {
-	Invocation
-	pending bool
-}
-
 // joined lists the calls by time, then id.
-func (l *ledger) joined() []call {
-	calls := make([]call, 0, len(l.told)+len(l.known))
+func (l *ledger) joined() []Call {
+	calls := make([]Call, 0, len(l.told)+len(l.known))
 	for id, inv := range l.told {
 		if _, ok := l.known[id]; !ok {
-			calls = append(calls, call{inv, !l.partial[id].result})
+			calls = append(calls, Call{inv, !l.partial[id].result})
 		}
 	}
 	for _, inv := range l.known {
-		calls = append(calls, call{Invocation: inv})
+		calls = append(calls, Call{Invocation: inv})
 	}
-	slices.SortFunc(calls, func(a, b call) int {
+	slices.SortFunc(calls, func(a, b Call) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
 	})
 	return calls
@@ -126,7 +120,7 @@ func (l *ledger) usage() []SkillUsage {
 			byName[c.Name] = u
 		}
 		u.count(c)
-		if !c.pending && c.Accepted {
+		if !c.Pending && c.Accepted {
 			durations[c.Name] = append(durations[c.Name], c.DurationMS)
 		}
 	}

@@ -74,7 +74,7 @@ func newExperiment(in ace.ExperimentInput) *experiment {
 	if in.Progress != nil {
 		x.p = *in.Progress
 	} else {
-		x.p = ace.ExperimentProgress{ExperimentID: in.ExperimentID, Epoch: 1, Epochs: []ace.EpochResult{},
+		x.p = ace.ExperimentProgress{ExperimentID: in.ExperimentID, TotalEpochs: in.Epochs, TotalTasks: in.Tasks, Epoch: 1, Epochs: []ace.EpochResult{},
 			Eval: []ace.EvalResult{}, Before: in.PlaybookHash, After: in.PlaybookHash, ExitStatus: ace.Running}
 	}
 	x.p.Runs++
@@ -124,7 +124,7 @@ func (x *experiment) epoch(ctx workflow.Context) error {
 		return err
 	}
 	if len(x.p.Epochs) < x.p.Epoch {
-		x.p.Epochs = append(x.p.Epochs, ace.EpochResult{Epoch: x.p.Epoch})
+		x.p.Epochs = append(x.p.Epochs, ace.NewEpoch(x.p.Epoch, x.in.Tasks))
 	}
 	for x.p.Next < x.in.Tasks {
 		if err := x.continueAsNew(ctx); err != nil {

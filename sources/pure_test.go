@@ -1,0 +1,136 @@
+package sources
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"acescope/engine/ace"
+)
+
+func TestQueryErrorAt(t *testing.T) {
+	for _, c := range []struct {
+		query, message string
+		want           int
+	}{
+		{`ExitStatus = = "wrong"`, `invalid query: malformed SQL query: syntax error at position 42`, 13},
+		{`ExitStatus = "wrong" AND AND x`, `syntax error at position 55 near 'AND'`, 25},
+		{`a = 1 AND Colour = "red"`, `invalid query: invalid search attribute: Colour`, 10},
+		{`Colour = "red"`, `invalid query: column name 'Colour' is not defined`, 0},
+		{`x`, `something else`, -1},
+		{``, `syntax error at position 9999`, 0},
+		{`ab`, `syntax error at position 99999999999999999999`, -1},
+	} {
+		if got := QueryErrorAt(c.query, errors.New(c.message)); got != c.want {
+			t.Errorf("%q, %q: %d, want %d", c.query, c.message, got, c.want)
+		}
+	}
+}
+
+func FuzzQueryErrorAt(f *testing.F) {
+	f.Add("a = b", "syntax error at position 30 near 'b'")
+	f.Fuzz(func(t *testing.T, query, message string) {
+		if at := QueryErrorAt(query, errors.New(message)); at < -1 || at > len(query) {
+			t.Fatalf("%q, %q: %d", query, message, at)
+		}
+	})
+}
+
+func TestDistance(t *testing.T) {
+	for pair, want := range map[string]int{"abc abc": 0, "abc ab": 1, "kitten sitting": 3, "a-e1-001 a-e1-0001": 1, "x yyy": 3} {
+		a, b, _ := strings.Cut(pair, " ")
+		if got := distance(a, b); got != want {
+			t.Errorf("%s: %d, want %d", pair, got, want)
+		}
+	}
+}
+
+func TestRowsAreInTheServersOrderAndOnce(t *testing.T) {
+	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
+	open := func(id string, s int) Run { return Run{RunID: id, Start: at(s)} }
+	closed := func(id string, s, e int) Run { return Run{RunID: id, Start: at(s), Close: at(e)} }
+	l := listing{
+		first: []Run{open("o2", 9), open("o1", 5), closed("c3", 1, 8), closed("moved", 2, 7)},
+		older: []Run{open("moved", 2), closed("c1", 1, 2)},
+	}
+	got := ""
+	for _, r := range l.rows() {
+		got += r.RunID + " "
+	}
+	if got != "o2 o1 c3 moved c1 " {
+		t.Error(got)
+	}
+}
+
+func TestProblemsAreBounded(t *testing.T) {
+	s := NewStore()
+	for i := range 3 * MaxProblems {
+		s.Report(fmt.Sprint(i))
+	}
+	p := s.Snapshot().Problems
+	if len(p) != MaxProblems || p[len(p)-1].Text != fmt.Sprint(3*MaxProblems-1) {
+		t.Errorf("%d problems, the last is %+v", len(p), p[len(p)-1])
+	}
+}
+
+// TestSnapshotsDoNotChange holds a snapshot while the store goes on.
+func TestSnapshotsDoNotChange(t *testing.T) {
+	s := NewStore()
+	s.SetHealth("a", true, "fine")
+	before := s.Snapshot()
+	s.SetHealth("a", false, "broken")
+	s.SetHealth("b", true, "fine")
+	s.Report("x")
+	if len(before.Health) != 1 || !before.Health[0].OK || len(before.Problems) != 0 {
+		t.Errorf("the snapshot changed: %+v", before)
+	}
+	if now := s.Snapshot(); len(now.Health) != 2 || now.Seq <= before.Seq {
+		t.Errorf("%+v", now)
+	}
+}
+
+func TestChangedHoldsOneToken(t *testing.T) {
+	s := NewStore()
+	for range 5 {
+		s.Report("x")
+	}
+	<-s.Changed()
+	select {
+	case <-s.Changed():
+		t.Error("two tokens")
+	default:
+	}
+}
+
+func TestLogIsBounded(t *testing.T) {
+	w := newWatcher(NewStore(), nil, selection{"ace/t", ""})
+	for i := range MaxLog + 10 {
+		w.line(LogLine{Event: int64(i)})
+	}
+	if d := w.detail; len(d.Log) != MaxLog || d.LogDropped != 10 || d.Log[0].Event != 10 {
+		t.Errorf("%d lines, %d dropped", len(d.Log), d.LogDropped)
+	}
+}
+
+func TestAnd(t *testing.T) {
+	if got := And(" ", "b"); got != "b" {
+		t.Error(got)
+	}
+	if got := And("a OR c", "b"); got != "(a OR c) AND b" {
+		t.Error(got)
+	}
+}
+
+func TestSkillState(t *testing.T) {
+	for want, inv := range map[string]ace.Invocation{
+		SkillOK: {Accepted: true, OK: true}, SkillFailed: {Accepted: true}, SkillDenied: {OK: true}} {
+		if got := skillState(ace.Call{Invocation: inv}); got != want {
+			t.Errorf("%+v: %s", inv, got)
+		}
+	}
+	if got := skillState(ace.Call{Invocation: ace.Invocation{Accepted: true}, Pending: true}); got != SkillStarted {
+		t.Error(got)
+	}
+}
