@@ -125,6 +125,10 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 		d.Start = at
 		d.Type = e.GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
 		w.experiment = d.Type == ace.ExperimentWorkflow
+		if w.experiment {
+			// Its input has the same names for what both have.
+			_ = json.Unmarshal(history.JSONOf(nil, first(e.GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads())), &d.Input)
+		}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		if w.experiment {
 			var p ace.ExperimentProgress
