@@ -34,7 +34,7 @@ bench: build ## Measure against the temporal command and a bare worker; prints r
 lint: ## Check format, vet and the determinism of workflow code
 	@test -z "$$(gofmt -l cmd engine sources theme tui views)" || { gofmt -l cmd engine sources theme tui views; exit 1; }
 	go vet ./...
-	go run go.temporal.io/sdk/contrib/tools/workflowcheck@v0.3.0 ./engine/flow
+	go tool workflowcheck -config engine/flow/workflowcheck.yaml ./engine/flow
 
 golden: ## Draw the screens anew into the golden files; look at the difference before you commit
 	go test ./views -update

@@ -69,6 +69,7 @@ type Engine struct {
 	worker    *workerSet
 	address   string
 	namespace string
+	dir       string
 	log       *slog.Logger
 }
 
@@ -77,11 +78,14 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	e := &Engine{log: o.Logger, Providers: o.Providers}
+	e := &Engine{log: o.Logger, Providers: o.Providers, dir: o.DataDir}
 	if e.Providers == nil {
 		e.Providers = Providers()
 	}
 	if err := e.openStores(o.DataDir); err != nil {
+		return nil, err
+	}
+	if err := checkSpace(o.DataDir); err != nil {
 		return nil, err
 	}
 	if err := e.connect(ctx, o); err != nil {

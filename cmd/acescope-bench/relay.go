@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// answerBytes is more than the server says before its first page of runs: handshake and
-// capabilities are some hundreds of bytes, a page of 50 runs some tens of thousands.
-const answerBytes = 8 << 10
+// answerBytes is more than the server says before its first page of runs: settings and
+// capabilities are some hundreds of bytes, a page of 50 runs, compressed, some thousands.
+const answerBytes = 2 << 10
 
 // relay passes bytes between a client and the server on loopback and notes when the
 // server's first big answer came.
@@ -64,7 +64,7 @@ func (r *relay) pass(client net.Conn) {
 		_, _ = io.Copy(server, client)
 		server.Close()
 	})
-	_, _ = io.Copy(io.MultiWriter(client, &counter{relay: r}), server)
+	_, _ = io.Copy(io.MultiWriter(&counter{relay: r}, client), server)
 }
 
 // counter notes when the bytes that passed were enough for an answer.

@@ -92,6 +92,7 @@ func (l *link) run(ctx context.Context, begin func(context.Context, *engine.Engi
 		l.store.Refresh()
 	}
 	go l.watchRole(ctx, e)
+	go e.WatchSpace(ctx, l.space)
 	l.store.Run(ctx, e.Client)
 }
 
@@ -123,6 +124,16 @@ func (l *link) watchRole(ctx context.Context, e *engine.Engine) {
 			l.connected(e)
 		}
 	}
+}
+
+// space shows that the disk is nearly full, for as long as it is.
+func (l *link) space(err error) {
+	if err == nil {
+		l.store.SetHealth("disk", true, "has room again")
+		return
+	}
+	l.store.SetHealth("disk", false, oneLine(err))
+	l.store.Report(oneLine(err))
 }
 
 // Cancel implements [views.Actions].

@@ -124,7 +124,20 @@ func (a *app) run(ctx context.Context, prompt string, f runFlags) error {
 		return err
 	}
 	defer done()
-	return a.runOn(ctx, e, prompt, f)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go e.WatchSpace(ctx, func(err error) {
+		if err != nil {
+			stop(err)
+		}
+	})
+	if err := a.runOn(ctx, e, prompt, f); err != nil {
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+			return cause
+		}
+		return err
+	}
+	return nil
 }
 
 func (a *app) runOn(ctx context.Context, e *engine.Engine, prompt string, f runFlags) error {

@@ -93,7 +93,8 @@ func (l *ledger) clone() ledger {
 		maps.Clone(l.other), l.dropped, l.bad}
 }
 
-// joined lists the calls by time, then id.
+// joined lists the calls by time, then id. The order in which the maps are read does
+// not matter, since the list is sorted.
 func (l *ledger) joined() []Call {
 	calls := make([]Call, 0, len(l.told)+len(l.known))
 	for id, inv := range l.told {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"io"
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
@@ -28,8 +29,9 @@ func openLog(dir string) *serverLog {
 		},
 	}
 	encoder := zapcore.NewJSONEncoder(log.DefaultZapEncoderConfig)
+	// A log that cannot be written, as on a full disk, must not end up on the terminal.
 	core := zapcore.NewCore(encoder, zapcore.AddSync(l.file), l.level)
-	l.Logger = log.NewZapLogger(zap.New(core, zap.WithFatalHook(l)))
+	l.Logger = log.NewZapLogger(zap.New(core, zap.WithFatalHook(l), zap.ErrorOutput(zapcore.AddSync(io.Discard))))
 	return l
 }
 
