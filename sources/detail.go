@@ -139,7 +139,7 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 		}
 	}
 	if closing(e.GetEventType()) {
-		d.Close = at
+		d.Close, d.Pending = at, nil
 	}
 	w.fold(e)
 	w.dirty, w.fresh = true, true
@@ -254,8 +254,10 @@ func (w *watcher) describe(ctx context.Context) {
 		pending = append(pending, pendingOf(a))
 	}
 	w.mu.Lock()
-	w.detail.Pending, w.dirty = pending, true
-	w.mu.Unlock()
+	defer w.mu.Unlock()
+	if w.detail.Close.IsZero() {
+		w.detail.Pending, w.dirty = pending, true
+	}
 }
 
 func pendingOf(a *workflowpb.PendingActivityInfo) PendingActivity {

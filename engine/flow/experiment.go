@@ -225,12 +225,13 @@ func (x *experiment) taskInput(t ace.Task, book string) ace.TaskInput {
 
 func (x *experiment) count(r *ace.TaskResult, err error) {
 	epoch := &x.p.Epochs[len(x.p.Epochs)-1]
+	var canceled *temporal.CanceledError
+	if errors.As(err, &canceled) {
+		return // it was not answered, so it counts neither way
+	}
 	if err != nil {
 		epoch.Count(ace.Failed, nil)
-		var canceled *temporal.CanceledError
-		if !errors.As(err, &canceled) {
-			x.failures++
-		}
+		x.failures++
 		return
 	}
 	x.failures = 0
