@@ -8,9 +8,12 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	sdklog "go.temporal.io/sdk/log"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"acescope/engine/ace"
 	"acescope/engine/artifact"
@@ -20,8 +23,14 @@ import (
 	"acescope/engine/server"
 )
 
-// ErrUnreachable means that a remote cluster did not answer.
-var ErrUnreachable = errors.New("cluster unreachable")
+// What can be wrong with a remote cluster.
+var (
+	// ErrUnreachable means that it did not answer, or did not let this user in.
+	ErrUnreachable = errors.New("cluster unreachable")
+	// ErrProfile means that the temporal command's configuration has no such profile, or
+	// cannot be read.
+	ErrProfile = errors.New("no usable profile")
+)
 
 // Options say which server to use and what to do there.
 type Options struct {
@@ -134,7 +143,7 @@ func (e *Engine) connect(ctx context.Context, o Options) error {
 func (e *Engine) dialRemote(ctx context.Context, r Remote) error {
 	opts, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: r.Profile})
 	if err != nil {
-		return fmt.Errorf("read the temporal command's profile: %w", err)
+		return fmt.Errorf("%w %q in the temporal command's configuration: %w", ErrProfile, r.Profile, err)
 	}
 	if r.Address != "" {
 		opts.HostPort = r.Address
@@ -151,9 +160,17 @@ func (e *Engine) dialRemote(ctx context.Context, r Remote) error {
 	opts.Logger = sdklog.NewStructuredLogger(e.log)
 	e.address, e.namespace = opts.HostPort, opts.Namespace
 	if e.Client, err = client.DialContext(ctx, opts); err != nil {
-		return fmt.Errorf("%w: %s: %w; check --address and that the cluster runs", ErrUnreachable, opts.HostPort, err)
+		return fmt.Errorf("%w: %s: %w; %s", ErrUnreachable, opts.HostPort, err, adviceFor(err))
 	}
 	return nil
+}
+
+func adviceFor(err error) string {
+	var denied *serviceerror.PermissionDenied
+	if errors.As(err, &denied) || status.Code(err) == codes.Unauthenticated {
+		return "give its API key or token: --api-key, TEMPORAL_API_KEY or TEMPORAL_GRPC_META_AUTHORIZATION"
+	}
+	return "check --address and that the cluster runs"
 }
 
 // Mode says whom the engine is connected to. It can change from Attached to Embedded.

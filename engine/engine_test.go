@@ -119,6 +119,12 @@ func result(t *testing.T, e *engine.Engine, in ace.TaskInput) (ace.TaskResult, e
 	}
 	var r ace.TaskResult
 	err = e.Client.GetWorkflow(t.Context(), ace.WorkflowID(in.TaskID), runID).Get(t.Context(), &r)
+	return r, err
+}
+
+func recorded(t *testing.T, e *engine.Engine, in ace.TaskInput) (ace.TaskResult, error) {
+	t.Helper()
+	r, err := result(t, e, in)
 	record(t, e.Client, in.TaskID)
 	return r, err
 }
@@ -199,7 +205,7 @@ func TestTasks(t *testing.T) {
 	s := newScripted()
 	e := open(t, t.TempDir(), s)
 	t.Run("right", func(t *testing.T) {
-		r, err := result(t, e, task("right", "hello", "42"))
+		r, err := recorded(t, e, task("right", "hello", "42"))
 		if err != nil || r.ExitStatus != ace.Success || r.Summary.Skills != 4 || r.Summary.SkillsOK != 2 || r.Summary.Added != 1 || r.Summary.Rejected != 1 {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -210,20 +216,20 @@ func TestTasks(t *testing.T) {
 		checkFold(t, e, "right")
 	})
 	t.Run("wrong", func(t *testing.T) {
-		r, err := result(t, e, task("wrong", "hello", "43"))
+		r, err := recorded(t, e, task("wrong", "hello", "43"))
 		if err != nil || r.ExitStatus != ace.Wrong {
 			t.Fatalf("%+v, %v", r, err)
 		}
 	})
 	t.Run("retried", func(t *testing.T) {
-		r, err := result(t, e, task("retried", "fail-once", "42"))
+		r, err := recorded(t, e, task("retried", "fail-once", "42"))
 		if err != nil || r.ExitStatus != ace.Success {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		checkFold(t, e, "retried")
 	})
 	t.Run("failed", func(t *testing.T) {
-		_, err := result(t, e, task("failed", "fail-for-good", "42"))
+		_, err := recorded(t, e, task("failed", "fail-for-good", "42"))
 		if err == nil || !strings.Contains(err.Error(), "cannot be answered") {
 			t.Fatalf("error %v", err)
 		}

@@ -31,16 +31,17 @@ func TestExperiment(t *testing.T) {
 	}
 	ended := map[string]ace.ExitStatus{}
 	books := map[string]bool{}
-	p, failure, err := sources.FollowExperiment(t.Context(), e.Client, ace.ExperimentWorkflowID("exp"), runID, sources.ExperimentEvents{
-		Task: func(f sources.Finished) {
+	state, err := sources.FollowExperiment(t.Context(), e.Client, ace.ExperimentWorkflowID("exp"), runID, nil,
+		func(_ ace.ExperimentInput, f sources.Finished) {
 			ended[f.Result.TaskID] = f.Result.ExitStatus
 			if f.Result.PlaybookHash != "" {
 				books[f.Result.PlaybookHash] = true
 			}
-		}})
-	if err != nil || failure != nil {
-		t.Fatal(err, failure)
+		})
+	if err != nil || state.ExitStatus() != ace.Success {
+		t.Fatal(err, state)
 	}
+	p := state.Progress
 	recordAs(t, e.Client, ace.ExperimentWorkflowID("exp"), "experiment")
 	if got := p.Epochs[0]; got.Tasks != 7 || got.Failed != 1 || got.Correct+got.Wrong != 6 || len(ended) != 7 || ended["exp-e1-0004"] != ace.Failed {
 		t.Errorf("epoch %+v, ended %v", got, ended)

@@ -73,15 +73,13 @@ type watcher struct {
 	c     client.Client
 	sel   selection
 
-	mu         sync.Mutex
-	folder     *Folder
-	detail     Detail
-	dirty      bool
-	fresh      bool // events came since the last queries
-	outcome    *ace.ExperimentProgress
-	experiment bool
-	tasks      *experimentFolder
-	at         int64 // the event that tasks is told of
+	mu      sync.Mutex
+	folder  *Folder
+	detail  Detail
+	dirty   bool
+	fresh   bool // events came since the last queries
+	outcome *ace.ExperimentProgress
+	tasks   *experimentFolder // in place of folder for an experiment, else nil
 }
 
 func newWatcher(s *Store, c client.Client, sel selection) *watcher {
@@ -124,18 +122,10 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		d.Start = at
 		d.Type = e.GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
-		w.experiment = d.Type == ace.ExperimentWorkflow
-		if w.experiment {
-			// Its input has the same names for what both have.
+		if d.Type == ace.ExperimentWorkflow {
+			w.tasks = newExperimentFolder(func(_ ace.ExperimentInput, f Finished) { w.line(taskLine(f)) })
+			// Its input has the same names for what a task's has too.
 			_ = json.Unmarshal(history.JSONOf(nil, first(e.GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads())), &d.Input)
-		}
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		if w.experiment {
-			var p ace.ExperimentProgress
-			raw := history.JSONOf(nil, first(e.GetWorkflowExecutionCompletedEventAttributes().GetResult().GetPayloads()))
-			if json.Unmarshal(raw, &p) == nil {
-				w.outcome = &p
-			}
 		}
 	}
 	if closing(e.GetEventType()) {
@@ -148,8 +138,8 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 
 // fold applies the event to what it is an event of.
 func (w *watcher) fold(e *historypb.HistoryEvent) {
-	if w.experiment {
-		w.experimentLog(e)
+	if w.tasks != nil {
+		w.tasks.apply(e)
 		return
 	}
 	for _, c := range w.folder.Apply(e) {
@@ -286,9 +276,9 @@ var activityStates = map[enumspb.PendingActivityState]string{
 func (w *watcher) ask(ctx context.Context) {
 	w.mu.Lock()
 	kind, open := w.detail.Type, w.detail.Close.IsZero()
-	experiment := w.experiment
+	tasks := w.tasks
 	w.mu.Unlock()
-	if experiment {
+	if tasks != nil {
 		w.askExperiment(ctx, open)
 		return
 	}
@@ -352,24 +342,25 @@ func (w *watcher) query(ctx context.Context, name string, answer any) error {
 	return v.Get(answer)
 }
 
+// askExperiment shows how far an experiment has come: as its worker says while it is
+// open, as its history says where it is closed or nobody answers.
 func (w *watcher) askExperiment(ctx context.Context, open bool) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	w.mu.Lock()
-	known := w.outcome
-	w.mu.Unlock()
-	from := FromHistory
-	if known == nil {
-		var p ace.ExperimentProgress
-		if err := w.query(ctx, ace.QueryExperiment, &p); err != nil {
-			return
-		}
-		known, from = &p, FromQuery
-	}
+	var live ace.ExperimentProgress
+	answered := open && w.query(ctx, ace.QueryExperiment, &live) == nil
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.detail.Experiment, w.detail.From, w.dirty = known, from, true
-	if !open && known.ExitStatus != ace.Running {
-		w.detail.Phase.ExitStatus = known.ExitStatus
+	d := &w.detail
+	state := &w.tasks.state
+	if w.tasks.foreign != nil {
+		d.Err = fmt.Sprintf("an experiment whose input is not the contract's: %v", w.tasks.foreign)
 	}
+	p, from := state.Progress, FromHistory
+	if answered {
+		p, from = live, FromQuery
+	}
+	p.ExitStatus = state.ExitStatus()
+	d.Experiment, d.From, w.dirty = &p, from, true
+	d.Phase.ExitStatus, d.Phase.Failure = p.ExitStatus, state.Failure
 }

@@ -2,7 +2,6 @@ package sources
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -13,39 +12,32 @@ import (
 	"acescope/engine/history"
 )
 
-// Finished is one task of an experiment that ended. Err is set for a task that failed,
-// whose Result is empty.
+// Finished is one task of an experiment that ended. Failure is set for a task that did
+// not complete, of which Result holds no more than its id and status.
 type Finished struct {
-	Seq        int
 	WorkflowID string
 	RunID      string
+	Event      int64
 	At         time.Time
 	Took       time.Duration
 	Result     ace.TaskResult
 	Failure    *ace.Failure
 }
 
-// ExperimentEvents receives what happens to an experiment. Nil functions are not called.
-type ExperimentEvents struct {
-	Task func(Finished)
-	Eval func(scheduled int64, r ace.EvaluateResult)
-	Away func(error)
-}
-
 // FollowExperiment reports on an experiment until it closes, through all the runs that
-// it continues as, and gives its final progress.
-func FollowExperiment(ctx context.Context, c client.Client, workflowID, runID string, on ExperimentEvents) (ace.ExperimentProgress, *ace.Failure, error) {
-	f := experimentFolder{on: on}
+// it continues as: task, where it is not nil, is called for each task that ends. It gives
+// what is known at the end; away is as in [Follow].
+func FollowExperiment(ctx context.Context, c client.Client, workflowID, runID string, away func(error), task func(ace.ExperimentInput, Finished)) (*ace.ExperimentState, error) {
 	for {
-		f.open = map[int64]child{}
 		next := ""
-		err := Follow(ctx, c, workflowID, runID, on.Away, func(e *historypb.HistoryEvent) error {
+		f := newExperimentFolder(task)
+		err := Follow(ctx, c, workflowID, runID, away, func(e *historypb.HistoryEvent) error {
 			f.apply(e)
 			next = NextRun(e)
-			return nil
+			return f.foreign
 		})
 		if err != nil || next == "" {
-			return f.result, f.failure, err
+			return &f.state, err
 		}
 		runID = next
 	}
@@ -57,78 +49,69 @@ type child struct {
 	started time.Time
 }
 
+// experimentFolder folds the history of one run of an experiment.
 type experimentFolder struct {
-	on      ExperimentEvents
-	decoder history.Decoder
+	state   ace.ExperimentState
+	foreign error // why the input is none of ours
+
+	task    func(ace.ExperimentInput, Finished)
+	decoder history.ExperimentDecoder
 	open    map[int64]child // by initiated event id
-	seq     int
-	result  ace.ExperimentProgress
-	failure *ace.Failure
+}
+
+func newExperimentFolder(task func(ace.ExperimentInput, Finished)) *experimentFolder {
+	return &experimentFolder{task: task, open: map[int64]child{}}
 }
 
 func (f *experimentFolder) apply(e *historypb.HistoryEvent) {
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
+	fact, ok, err := f.decoder.Fact(e)
+	if err != nil {
+		f.foreign = err
+	}
+	if ok {
+		f.state.Apply(fact)
+	}
+	if e.GetEventType() == enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED {
 		a := e.GetChildWorkflowExecutionStartedEventAttributes()
 		f.open[a.GetInitiatedEventId()] = child{a.GetWorkflowExecution().GetWorkflowId(),
 			a.GetWorkflowExecution().GetRunId(), e.GetEventTime().AsTime()}
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
-		a := e.GetChildWorkflowExecutionCompletedEventAttributes()
-		var r ace.TaskResult
-		_ = json.Unmarshal(f.decoder.JSON(a.GetResult()), &r)
-		f.finish(e, a.GetInitiatedEventId(), r, nil)
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
-		a := e.GetChildWorkflowExecutionFailedEventAttributes()
-		fail := history.FailureOf(a.GetFailure())
-		f.finish(e, a.GetInitiatedEventId(), ace.TaskResult{ExitStatus: fail.Kind}, &fail)
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
-		a := e.GetChildWorkflowExecutionCanceledEventAttributes()
-		f.finish(e, a.GetInitiatedEventId(), ace.TaskResult{ExitStatus: ace.Cancelled}, nil)
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
-		a := e.GetChildWorkflowExecutionTerminatedEventAttributes()
-		f.finish(e, a.GetInitiatedEventId(), ace.TaskResult{ExitStatus: ace.Failed},
-			&ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: "terminated"})
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		f.activity(e)
-	default:
-		f.closed(e)
+	}
+	if fact.Ended != nil || fact.Failed != nil {
+		f.finish(e, fact)
 	}
 }
 
-func (f *experimentFolder) finish(e *historypb.HistoryEvent, initiated int64, r ace.TaskResult, fail *ace.Failure) {
-	c := f.open[initiated]
-	delete(f.open, initiated)
-	f.seq++
-	if r.TaskID == "" {
-		r.TaskID = ace.TaskIDOf(c.id)
+func (f *experimentFolder) finish(e *historypb.HistoryEvent, fact ace.ExperimentFact) {
+	c := f.open[initiated(e)]
+	delete(f.open, initiated(e))
+	at := e.GetEventTime().AsTime()
+	done := Finished{WorkflowID: c.id, RunID: c.run, Event: e.GetEventId(), At: at, Failure: fact.Failed}
+	if !c.started.IsZero() {
+		done.Took = at.Sub(c.started)
 	}
-	if f.on.Task != nil {
-		at := e.GetEventTime().AsTime()
-		f.on.Task(Finished{Seq: f.seq, WorkflowID: c.id, RunID: c.run, At: at, Took: at.Sub(c.started), Result: r, Failure: fail})
+	if fact.Ended != nil {
+		done.Result = *fact.Ended
+	} else {
+		done.Result = ace.TaskResult{TaskID: ace.TaskIDOf(c.id), ExitStatus: fact.Failed.Kind}
 	}
-}
-
-// activity reports on evaluations: of the experiment's activities only theirs counts tasks.
-func (f *experimentFolder) activity(e *historypb.HistoryEvent) {
-	a := e.GetActivityTaskCompletedEventAttributes()
-	var r ace.EvaluateResult
-	if json.Unmarshal(f.decoder.JSON(a.GetResult()), &r) == nil && r.Tasks > 0 && f.on.Eval != nil {
-		f.on.Eval(a.GetScheduledEventId(), r)
+	if f.task != nil {
+		f.task(f.state.Input, done)
 	}
 }
 
-func (f *experimentFolder) closed(e *historypb.HistoryEvent) {
+// initiated is the event that started the child whose end the event tells.
+func initiated(e *historypb.HistoryEvent) int64 {
 	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		_ = json.Unmarshal(f.decoder.JSON(e.GetWorkflowExecutionCompletedEventAttributes().GetResult()), &f.result)
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-		fail := history.FailureOf(e.GetWorkflowExecutionFailedEventAttributes().GetFailure())
-		f.failure = &fail
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-		f.failure = &ace.Failure{Kind: ace.Cancelled, Message: "cancelled"}
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
-		f.failure = &ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: "terminated"}
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
-		f.failure = &ace.Failure{Kind: ace.Timeout, Message: "the experiment timed out"}
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+		return e.GetChildWorkflowExecutionCompletedEventAttributes().GetInitiatedEventId()
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
+		return e.GetChildWorkflowExecutionFailedEventAttributes().GetInitiatedEventId()
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
+		return e.GetChildWorkflowExecutionCanceledEventAttributes().GetInitiatedEventId()
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
+		return e.GetChildWorkflowExecutionTimedOutEventAttributes().GetInitiatedEventId()
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+		return e.GetChildWorkflowExecutionTerminatedEventAttributes().GetInitiatedEventId()
 	}
+	return 0
 }

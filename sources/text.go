@@ -4,10 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	historypb "go.temporal.io/api/history/v1"
-
 	"acescope/engine/ace"
-	"acescope/engine/history"
 )
 
 // kind is the kind of the log line that tells a change.
@@ -74,21 +71,15 @@ func or(text, other string) string {
 	return text
 }
 
-// experimentLog adds a line for each task of an experiment that ends.
-func (w *watcher) experimentLog(e *historypb.HistoryEvent) {
-	if w.tasks == nil {
-		w.tasks = &experimentFolder{open: map[int64]child{}, on: ExperimentEvents{Task: func(f Finished) {
-			kind := "status"
-			if f.Result.ExitStatus != ace.Success {
-				kind = "error"
-			}
-			text := fmt.Sprintf("%s %s, answer %s", f.Result.TaskID, f.Result.ExitStatus, or(f.Result.Answer, "none"))
-			if f.Failure != nil {
-				text += ": " + f.Failure.Message
-			}
-			w.line(LogLine{Event: w.at, At: f.At, Kind: kind, Text: text})
-		}}, decoder: history.Decoder{}}
+// taskLine tells the end of one task of an experiment.
+func taskLine(f Finished) LogLine {
+	kind := "status"
+	if f.Failure != nil {
+		kind = "error"
 	}
-	w.at = e.GetEventId()
-	w.tasks.apply(e)
+	text := fmt.Sprintf("%s %s, answer %s", f.Result.TaskID, f.Result.ExitStatus, or(f.Result.Answer, "none"))
+	if f.Failure != nil {
+		text += ": " + f.Failure.Message
+	}
+	return LogLine{Event: f.Event, At: f.At, Kind: kind, Text: text}
 }

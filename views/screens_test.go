@@ -179,9 +179,9 @@ func experiment() *sources.Snapshot {
 	s := ready(r)
 	s.Detail = &sources.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: r.Start, From: sources.FromQuery, Events: 310,
 		Phase: ace.PhaseAnswer{ExitStatus: ace.Running},
-		Experiment: &ace.ExperimentProgress{ExperimentID: "finance-7", TotalEpochs: 2, TotalTasks: 500, Stage: ace.StageLearning, Epoch: 2, Next: 119, Bullets: 48, Before: "6fe1c0ffee00112233", After: "a41bc0ffee00112233",
+		Experiment: &ace.ExperimentProgress{ExperimentID: "finance-7", TotalEpochs: 2, TotalTasks: 500, Stage: ace.StageLearning, Epoch: 2, Bullets: 48, Before: "6fe1c0ffee00112233", After: "a41bc0ffee00112233",
 			Accepted: 52, Rejected: 9, ExitStatus: ace.Running, Usage: ace.Usage{InputTokens: 120_400, OutputTokens: 20_100},
-			Epochs: []ace.EpochResult{{Epoch: 1, Tasks: 500, Correct: 305, Wrong: 190, Failed: 5, Accuracy: 0.61}, {Epoch: 2, Tasks: 119, Correct: 88, Wrong: 31, Accuracy: 0.739, Bucket: 20, Curve: []int{11, 13, 14, 16, 17, 17}}},
+			Epochs: []ace.EpochResult{{Epoch: 1, Tasks: 500, Correct: 305, Wrong: 190, Failed: 5, Accuracy: 0.61}, {Epoch: 2, Tasks: 119, Correct: 88, Wrong: 31, Accuracy: 0.739, Bucket: 20, Curve: []ace.CurvePoint{{Tasks: 20, Correct: 11}, {Tasks: 20, Correct: 13}, {Tasks: 20, Correct: 14}, {Tasks: 20, Correct: 16}, {Tasks: 20, Correct: 17}, {Tasks: 19, Correct: 17}}}},
 			Eval:   []ace.EvalResult{{Epoch: 0, Tasks: 300, Correct: 60, Accuracy: 0.2}, {Epoch: 1, Tasks: 300, Correct: 195, Accuracy: 0.65}}}}
 	return s
 }

@@ -165,11 +165,7 @@ func (w *writer) experiment(p *ace.ExperimentProgress) {
 
 // howFar says which task of how many an experiment is at.
 func howFar(p *ace.ExperimentProgress) string {
-	done := 0
-	if n := len(p.Epochs); n > 0 {
-		done = p.Epochs[n-1].Tasks
-	}
-	said := text.Safe(p.Stage, " ") + ", " + text.Count(int64(done)) + " of " + text.Count(int64(p.TotalTasks)) + " tasks"
+	said := text.Safe(p.Stage, " ") + ", " + text.Count(int64(p.Done())) + " of " + text.Count(int64(p.TotalTasks)) + " tasks"
 	if p.TotalEpochs > 1 {
 		said += " of epoch " + strconv.Itoa(p.Epoch) + " of " + strconv.Itoa(p.TotalEpochs)
 	}
@@ -178,17 +174,13 @@ func howFar(p *ace.ExperimentProgress) string {
 
 // curve is the accuracy of each bucket of tasks, one character each, in order.
 func (w *writer) curve(e ace.EpochResult) {
-	if len(e.Curve) < 2 || e.Bucket < 1 {
+	if len(e.Curve) < 2 {
 		return
 	}
 	levels := []rune(w.s.Glyphs.Levels)
 	var b strings.Builder
-	for i, right := range e.Curve {
-		size := e.Bucket
-		if i == len(e.Curve)-1 {
-			size = e.Tasks - i*e.Bucket
-		}
-		level := clamp(right*(len(levels)-1)/max(size, 1), 0, len(levels)-1)
+	for _, p := range e.Curve {
+		level := clamp(p.Correct*(len(levels)-1)/max(p.Tasks, 1), 0, len(levels)-1)
 		b.WriteRune(levels[level])
 	}
 	w.end(w.line().Add(w.s.Muted, "   by "+text.Fit(text.Count(int64(e.Bucket))+" tasks", 11, "")).Add(w.s.Running, b.String()))

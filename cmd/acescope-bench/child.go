@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"runtime/pprof"
 	"syscall"
 	"time"
@@ -35,7 +36,9 @@ type spec struct {
 	Variant  string `json:"variant,omitempty"`
 	Dir      string `json:"dir"`
 	Tasks    int    `json:"tasks,omitempty"`
-	Every    int    `json:"every,omitempty"` // tasks between two marks
+	Every    int    `json:"every,omitempty"` // tasks of a stretch
+	Turns    bool   `json:"turns,omitempty"` // begin a stretch when told
+	Alone    int    `json:"alone,omitempty"` // but not those of the first so many tasks
 	Steps    int    `json:"steps,omitempty"` // activities of a bare task
 	LingerMS int    `json:"linger_ms,omitempty"`
 	Events   int    `json:"events,omitempty"` // of a session
@@ -106,6 +109,19 @@ func ask[T any](ctx context.Context, s spec, fn func(T) error) error {
 		}
 	}
 	return errors.Join(err, scanner.Err(), cmd.Wait())
+}
+
+// heapProfile writes what the heap holds after a collection.
+func heapProfile(s spec, name string) error {
+	if s.Profile == "" {
+		return nil
+	}
+	f, err := os.Create(filepath.Join(s.Profile, name+"-heap.pprof"))
+	if err != nil {
+		return err
+	}
+	runtime.GC()
+	return errors.Join(pprof.WriteHeapProfile(f), f.Close())
 }
 
 // profile writes a CPU profile until the returned function is called.

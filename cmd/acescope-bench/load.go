@@ -1,12 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -33,6 +34,11 @@ type mark struct {
 	PeakMB  float64 `json:"peak_mb"`
 }
 
+// add joins two stretches of one child.
+func (m mark) add(next mark) mark {
+	return mark{Done: next.Done, Tasks: m.Tasks + next.Tasks, Seconds: m.Seconds + next.Seconds, CPU: m.CPU + next.CPU, PeakMB: next.PeakMB}
+}
+
 func (m mark) perSecond() float64 { return float64(m.Tasks) / m.Seconds }
 func (m mark) cpuMS() float64     { return m.CPU * 1000 / float64(m.Tasks) }
 
@@ -42,7 +48,7 @@ func load(ctx context.Context, s spec) error {
 	if err != nil {
 		return err
 	}
-	err = many(ctx, r, warmupFrom, warmup, func(int) error { return nil })
+	err = many(ctx, r, warmupFrom, warmup)
 	if err == nil {
 		err = loadMarked(ctx, s, r)
 	}
@@ -56,55 +62,54 @@ func openRunner(ctx context.Context, s spec) (runner, error) {
 	return openOurs(ctx, s.Dir, &noop{calls: calls, linger: s.linger()})
 }
 
-// loadMarked writes a profile of the first stretch and one of the last.
+// loadMarked runs the tasks in stretches. A child that takes turns begins each when it
+// reads a line. Profiles are of the first stretch and the last, and of the heap at the end.
 func loadMarked(ctx context.Context, s spec, r runner) error {
-	stop, err := profile(s, s.Name+"-first")
-	if err != nil {
-		return err
-	}
-	at, cpu := time.Now(), ownCPU()
-	err = many(ctx, r, 0, s.Tasks, func(done int) error {
-		if done%s.Every != 0 {
-			return nil
-		}
-		stop()
-		m := mark{Done: done, Tasks: s.Every, Seconds: time.Since(at).Seconds(), CPU: (ownCPU() - cpu).Seconds()}
-		var u syscall.Rusage
-		if syscall.Getrusage(syscall.RUSAGE_SELF, &u) == nil {
-			m.PeakMB = peakMB(&u)
-		}
-		stop = func() {}
-		if done == s.Tasks-s.Every {
-			if stop, err = profile(s, s.Name+"-last"); err != nil {
+	turns := bufio.NewReader(os.Stdin)
+	for from := 0; from < s.Tasks; from += s.Every {
+		if s.Turns && from >= s.Alone {
+			if _, err := turns.ReadString('\n'); err != nil {
 				return err
 			}
 		}
-		at, cpu = time.Now(), ownCPU()
-		return tell(m)
-	})
-	stop()
-	return err
+		stop, err := profileStretch(s, from)
+		if err != nil {
+			return err
+		}
+		at, cpu := time.Now(), ownCPU()
+		err = many(ctx, r, from, s.Every)
+		m := mark{Done: from + s.Every, Tasks: s.Every, Seconds: time.Since(at).Seconds(), CPU: (ownCPU() - cpu).Seconds(), PeakMB: ownPeakMB()}
+		stop()
+		if err == nil {
+			err = tell(m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return heapProfile(s, s.Name)
 }
 
-// many runs count tasks, numbered from the first, and calls fn as each ends, one call
-// at a time, with how many have ended.
-func many(ctx context.Context, r runner, from, count int, fn func(done int) error) error {
+func profileStretch(s spec, from int) (stop func(), err error) {
+	switch from {
+	case 0:
+		return profile(s, s.Name+"-first")
+	case s.Tasks - s.Every:
+		return profile(s, s.Name+"-last")
+	}
+	return func() {}, nil
+}
+
+// many runs count tasks, numbered from the first, so many at a time.
+func many(ctx context.Context, r runner, from, count int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64
-	var mu sync.Mutex
 	var wg sync.WaitGroup
-	done := 0
 	for range concurrency {
 		wg.Go(func() {
 			for n := int(next.Add(1)) - 1; n < count && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
-				err := r.one(ctx, from+n)
-				mu.Lock()
-				if done++; err == nil {
-					err = fn(done)
-				}
-				mu.Unlock()
-				if err != nil {
+				if err := r.one(ctx, from+n); err != nil {
 					cancel(fmt.Errorf("task %d: %w", from+n, err))
 				}
 			}

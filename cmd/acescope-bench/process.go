@@ -80,6 +80,15 @@ func ownCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// ownPeakMB is the largest resident size that this process had.
+func ownPeakMB() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return peakMB(&u)
+}
+
 // server is a running "acescope serve", or a child that hosts the same with a profiler.
 type server struct {
 	cmd *exec.Cmd

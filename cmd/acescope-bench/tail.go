@@ -13,8 +13,8 @@ import (
 	"acescope/sources"
 )
 
-// Rhythm of the tailed session's calls: each is two events, apart by longer than the
-// recorder waits for company every other time.
+// Rhythm of the tailed session's calls. A call is two events, so one comes every 25 ms
+// or so: more often than the recorder's batches are sent.
 const (
 	callTakes = 15 * time.Millisecond
 	callPause = 35 * time.Millisecond

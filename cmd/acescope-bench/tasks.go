@@ -36,11 +36,8 @@ func (b *bench) compareTasks(ctx context.Context, what string, lingerMS int, t *
 	rate := row{section: "tasks", what: what, unit: "tasks/s", target: t}
 	cpu := row{section: "tasks", what: what, unit: "ms CPU a task", faster: true}
 	for n := range b.size.runs {
-		m, err := b.loadOnce(ctx, spec{Variant: ours, LingerMS: lingerMS, Name: fmt.Sprintf("tasks-ours-%d", lingerMS)})
-		if err != nil {
-			return err
-		}
-		p, err := b.loadOnce(ctx, spec{Variant: bare, LingerMS: lingerMS, Steps: bareSteps, Name: fmt.Sprintf("tasks-bare-%d", lingerMS)})
+		m, p, err := b.duel(ctx, spec{Variant: ours, LingerMS: lingerMS, Name: fmt.Sprintf("tasks-ours-%d", lingerMS)},
+			spec{Variant: bare, LingerMS: lingerMS, Steps: bareSteps, Name: fmt.Sprintf("tasks-bare-%d", lingerMS)})
 		if err != nil {
 			return err
 		}
@@ -53,70 +50,92 @@ func (b *bench) compareTasks(ctx context.Context, what string, lingerMS int, t *
 	return nil
 }
 
-// loadOnce runs the tasks of one attempt in a data directory of their own.
-func (b *bench) loadOnce(ctx context.Context, s spec) (m mark, err error) {
-	dir, remove, err := b.fresh("tasks")
-	if err != nil {
-		return m, err
+// duel runs the tasks of one attempt of two kinds in turns, on data directories of
+// their own.
+func (b *bench) duel(ctx context.Context, one, other spec) (m, p mark, err error) {
+	var players [2]*player
+	for i, s := range []spec{one, other} {
+		dir, remove, err := b.fresh("tasks")
+		if err != nil {
+			return m, p, err
+		}
+		defer remove()
+		s.Dir, s.Profile, s.Tasks, s.Every = dir, b.profile, b.size.tasks, turn
+		if players[i], err = play(ctx, s); err != nil {
+			return m, p, err
+		}
 	}
-	defer remove()
-	s.Kind, s.Dir, s.Profile = kindLoad, dir, b.profile
-	if s.Tasks == 0 {
-		s.Tasks = b.size.tasks
-	}
-	s.Every = s.Tasks
-	err = ask(ctx, s, func(got mark) error { m = got; return nil })
-	return m, err
+	err = alternate(players[0], players[1], b.size.tasks/turn)
+	return players[0].sum, players[1].sum, err
 }
 
-// growth runs many tasks on one data directory, which list and idle use afterwards.
+// growth runs many tasks on one data directory, which list and idle use afterwards. The
+// last thousand take turns with the first thousand of an empty directory, so that what
+// else the machine does is no part of the answer.
 func (b *bench) growth(ctx context.Context) error {
-	marks, err := b.fill(ctx, b.size.growth)
+	marks, last, fresh, err := b.fill(ctx, b.size.growth)
 	if err != nil {
 		return err
 	}
-	first, last := marks[0], marks[len(marks)-1]
-	// The machine may be busier at the end of the long run than at its start. What an
-	// empty directory does at the end tells one from the other.
-	fresh, err := b.loadOnce(ctx, spec{Variant: ours, Tasks: last.Tasks, Name: "growth-fresh"})
-	if err != nil {
-		return err
-	}
+	first, what := marks[0], fmt.Sprintf("last %d of %d tasks against an empty directory, in turns", last.Tasks, last.Done)
 	b.report.add(
-		row{section: "growth", what: fmt.Sprintf("last %d of %d tasks against the first", last.Tasks, last.Done), unit: "tasks/s",
-			ours: series{last.perSecond()}, peer: series{first.perSecond()}, target: atLeast(0.8)},
-		row{section: "growth", what: "the same", unit: "ms CPU a task", ours: series{last.cpuMS()}, peer: series{first.cpuMS()}},
-		row{section: "growth", what: "last tasks against an empty directory right after", unit: "tasks/s",
-			ours: series{last.perSecond()}, peer: series{fresh.perSecond()}},
-		row{section: "growth", what: "the same", unit: "ms CPU a task", ours: series{last.cpuMS()}, peer: series{fresh.cpuMS()}},
-		row{section: "growth", what: "peak resident", unit: "MB", ours: series{last.PeakMB}, peer: series{first.PeakMB}})
+		row{section: "growth", what: what, unit: "tasks/s", ours: series{last.perSecond()}, peer: series{fresh.perSecond()}, target: atLeast(0.8)},
+		row{section: "growth", what: "the same", unit: "ms CPU a task", ours: series{last.cpuMS()}, peer: series{fresh.cpuMS()}, faster: true},
+		row{section: "growth", what: "the last against the first, minutes apart", unit: "tasks/s", ours: series{last.perSecond()}, peer: series{first.perSecond()}},
+		row{section: "growth", what: "the same", unit: "ms CPU a task", ours: series{last.cpuMS()}, peer: series{first.cpuMS()}, faster: true},
+		row{section: "growth", what: "peak resident, at the end against a tenth", unit: "MB", ours: series{last.PeakMB}, peer: series{first.PeakMB}})
 	return nil
 }
 
-// fill makes a data directory with so many closed runs and keeps it.
-func (b *bench) fill(ctx context.Context, count int) (marks []mark, err error) {
-	dir := b.filled(count)
+// fill makes a data directory with so many closed runs and keeps it. Marks are of each
+// tenth but the last, which takes turns with an empty directory.
+func (b *bench) fill(ctx context.Context, count int) (marks []mark, last, fresh mark, err error) {
+	dir, tenth := b.filled(count), count/10
 	if err := os.RemoveAll(dir); err != nil {
-		return nil, err
+		return nil, last, fresh, err
 	}
 	tmp, remove, err := b.fresh("filling")
 	if err != nil {
-		return nil, err
+		return nil, last, fresh, err
 	}
 	defer remove()
-	s := spec{Kind: kindLoad, Variant: ours, Dir: tmp, Tasks: count, Every: max(count/10, 1), Profile: b.profile, Name: "growth"}
-	err = ask(ctx, s, func(m mark) error {
-		marks = append(marks, m)
-		b.progress("  %6d tasks: %5.1f tasks/s, %5.1f ms CPU a task, peak %4.0f MB", m.Done, m.perSecond(), m.cpuMS(), m.PeakMB)
-		return nil
-	})
-	if err == nil && len(marks) == 0 {
-		err = fmt.Errorf("no task was run")
-	}
+	empty, removeEmpty, err := b.fresh("empty")
 	if err != nil {
-		return nil, err
+		return nil, last, fresh, err
 	}
-	return marks, os.Rename(tmp, dir)
+	defer removeEmpty()
+	full, err := play(ctx, spec{Variant: ours, Dir: tmp, Tasks: count, Every: turn, Alone: count - tenth, Profile: b.profile, Name: "growth"})
+	if err != nil {
+		return nil, last, fresh, err
+	}
+	if marks, err = b.alone(full, count-tenth, tenth); err != nil {
+		return nil, last, fresh, full.end(err)
+	}
+	other, err := play(ctx, spec{Variant: ours, Dir: empty, Tasks: tenth, Every: turn, Profile: b.profile, Name: "growth-empty"})
+	if err != nil {
+		return nil, last, fresh, full.end(err)
+	}
+	if err := alternate(full, other, tenth/turn); err != nil {
+		return nil, last, fresh, err
+	}
+	return marks, full.sum, other.sum, os.Rename(tmp, dir)
+}
+
+// alone reads the marks of a child that takes no turns yet, and joins them to tenths.
+func (b *bench) alone(p *player, count, tenth int) (marks []mark, err error) {
+	var sum mark
+	for sum.Done < count {
+		m, err := p.next()
+		if err != nil {
+			return nil, err
+		}
+		if sum = sum.add(m); sum.Done%tenth == 0 {
+			b.progress("  %6d tasks: %5.1f tasks/s, %5.1f ms CPU a task, peak %4.0f MB", sum.Done, sum.perSecond(), sum.cpuMS(), sum.PeakMB)
+			marks = append(marks, sum)
+			sum = mark{Done: sum.Done}
+		}
+	}
+	return marks, nil
 }
 
 func (b *bench) filled(count int) string { return filepath.Join(b.dir, fmt.Sprintf("runs-%d", count)) }
@@ -129,6 +148,6 @@ func (b *bench) ensureFilled(ctx context.Context, count int) (string, error) {
 		return dir, nil
 	}
 	b.progress("  making %d closed runs in %s, once", count, dir)
-	_, err := b.fill(ctx, count)
+	_, _, _, err := b.fill(ctx, count)
 	return dir, err
 }

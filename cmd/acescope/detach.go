@@ -6,10 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
+
+	"acescope/engine/server"
 )
 
 // idleAfter is how long the background process of --detach waits for more work.
 const idleAfter = "30s"
+
+const hostWithin = 20 * time.Second
 
 // detach starts a run and leaves it to a process in the background, which hosts or
 // joins the server and ends when nothing is left to do.
@@ -51,5 +56,19 @@ func (a *app) spawn() error {
 		return fmt.Errorf("start a process in the background: %w", err)
 	}
 	a.background = cmd.Process.Pid
-	return cmd.Process.Release()
+	if err := cmd.Process.Release(); err != nil {
+		return err
+	}
+	return waitForHost(dir)
+}
+
+// waitForHost waits until somebody hosts, so that this process does not come first and
+// hand over at once.
+func waitForHost(dir string) error {
+	for end := time.Now().Add(hostWithin); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if _, ok := server.Lookup(dir); ok {
+			return nil
+		}
+	}
+	return fmt.Errorf("the process in the background does not host; see %s", filepath.Join(dir, "logs", "detached.log"))
 }

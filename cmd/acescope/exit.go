@@ -53,7 +53,7 @@ func exitCode(err error) int {
 	case errors.Is(err, engine.ErrUnreachable), errors.Is(err, server.ErrNoAnswer), sources.Away(err),
 		errors.Is(err, context.DeadlineExceeded):
 		return exitUnreachable
-	case isCobraUsage(err):
+	case isCobraUsage(err), errors.Is(err, engine.ErrProfile):
 		return exitUsage
 	}
 	return exitFailed

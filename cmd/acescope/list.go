@@ -23,7 +23,7 @@ func (a *app) listCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List runs, newest first",
 		Example: "acescope list -q 'ExitStatus = \"wrong\"' --limit 20\n" +
-			"acescope list --json | jq -r 'select(.correct == false) | .task_id'",
+			"acescope list --json | jq -r 'select(.exit_status == \"wrong\") | .task_id'",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd, query, limit) },
 	}

@@ -61,6 +61,14 @@ func (a *app) dir() (string, error) {
 	return filepath.Join(home, ".local", "share", "acescope"), nil
 }
 
+// checkRemote refuses flags of a cluster that name none.
+func (a *app) checkRemote() error {
+	if a.cluster() == nil && (a.remote.Namespace != "" || a.remote.APIKey != "") {
+		return usage("--namespace and --api-key are for a cluster: give --address or --profile too")
+	}
+	return nil
+}
+
 // cluster is the remote cluster that flags or the environment ask for, nil for the
 // embedded server. A profile file alone does not switch: it must be named.
 func (a *app) cluster() *engine.Remote {
@@ -79,6 +87,9 @@ const closeTimeout = 5 * time.Second
 // open connects. worker serves runs from this process, takeover hosts when the host
 // dies; commands that only look do neither.
 func (a *app) open(ctx context.Context, worker, takeover bool) (*engine.Engine, func(), error) {
+	if err := a.checkRemote(); err != nil {
+		return nil, nil, err
+	}
 	dir, err := a.dir()
 	if err != nil {
 		return nil, nil, err

@@ -153,7 +153,7 @@ func (a *app) runOn(ctx context.Context, e *engine.Engine, prompt string, f runF
 		return err
 	}
 	if partial != nil {
-		fmt.Fprintf(a.err, "acescope: %s; going on with the %d good lines before it\n", oneLine(partial), in.Tasks)
+		fmt.Fprintf(a.err, "acescope: %s; going on with what is good before it: tasks 1 to %d\n", oneLine(partial), in.Tasks)
 	}
 	if err := a.runExperiment(ctx, e, in, f); err != nil {
 		return err

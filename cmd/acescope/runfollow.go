@@ -31,7 +31,7 @@ type summaryLine struct {
 	InputTokens    int64             `json:"input_tokens"`
 	OutputTokens   int64             `json:"output_tokens"`
 	CostUSD        float64           `json:"cost_usd"`
-	DurationMS     float64           `json:"duration_ms"`
+	DurationMS     float64           `json:"duration_ms,omitempty"` // from start to end; not in a tail
 	PlaybookBefore string            `json:"playbook_before"`
 	PlaybookAfter  string            `json:"playbook_after"`
 	Bullets        int               `json:"bullets"`
@@ -47,32 +47,39 @@ func (a *app) runExperiment(ctx context.Context, e *engine.Engine, in ace.Experi
 		return err
 	}
 	id := ace.ExperimentWorkflowID(in.ExperimentID)
-	a.say(e, f, in.ExperimentID)
+	a.say(e, f, "experiment "+in.ExperimentID)
 	if f.detach {
 		return a.started(id, runID, in.ExperimentID)
 	}
 	begun := time.Now()
-	p, failure, err := a.follow(ctx, e, in, id, runID)
+	state, err := a.follow(ctx, e, in, id, runID)
 	if err != nil {
 		a.interrupted(ctx, in.ExperimentID)
 		return err
 	}
-	sum := summaryOf(in, p, failure)
+	sum := summaryOf(state)
 	sum.WorkflowID, sum.RunID, sum.DurationMS = id, runID, millis(time.Since(begun))
 	if err := a.printSummary(sum); err != nil {
 		return err
 	}
-	if failure != nil {
-		return fmt.Errorf("experiment %s: %s: %s", in.ExperimentID, failure.Kind, failure.Message)
+	if sum.ExitStatus != ace.Success {
+		return fmt.Errorf("experiment %s: %s%s", in.ExperimentID, sum.ExitStatus, because(state.Failure))
 	}
 	return nil
 }
 
+func because(f *ace.Failure) string {
+	if f == nil {
+		return ""
+	}
+	return ": " + f.Message
+}
+
 // say tells on standard error what answers, and what slows it.
-func (a *app) say(e *engine.Engine, f runFlags, id string) {
+func (a *app) say(e *engine.Engine, f runFlags, what string) {
 	for _, p := range e.Providers {
 		if p.Name() == f.provider {
-			fmt.Fprintf(a.err, "acescope: experiment %s: %s\n", id, p.About())
+			fmt.Fprintf(a.err, "acescope: %s: %s\n", what, p.About())
 		}
 	}
 	if f.pace > 0 {
@@ -105,34 +112,29 @@ func (a *app) interrupted(ctx context.Context, id string) {
 }
 
 // follow reports each task as it ends: as a line of JSON, or on a progress bar.
-func (a *app) follow(ctx context.Context, e *engine.Engine, in ace.ExperimentInput, id, runID string) (ace.ExperimentProgress, *ace.Failure, error) {
+func (a *app) follow(ctx context.Context, e *engine.Engine, in ace.ExperimentInput, id, runID string) (*ace.ExperimentState, error) {
 	out := newLines(a.out)
 	bar := a.newBar(in.Tasks * in.Epochs)
 	defer bar.clear()
 	var writeErr error
-	p, failure, err := sources.FollowExperiment(ctx, e.Client, id, runID, sources.ExperimentEvents{
-		Away: a.away,
-		Task: func(f sources.Finished) {
-			bar.add(f.Result.Correct)
-			if a.json && writeErr == nil {
-				writeErr = out.write(finishedLine(f, in))
-			}
-		},
+	state, err := sources.FollowExperiment(ctx, e.Client, id, runID, a.away, func(_ ace.ExperimentInput, f sources.Finished) {
+		bar.add(f.Result.Correct)
+		if a.json && writeErr == nil {
+			writeErr = out.write(finishedLine(f, in))
+		}
 	})
 	if err == nil {
 		err = writeErr
 	}
-	return p, failure, err
+	return state, err
 }
 
-func summaryOf(in ace.ExperimentInput, p ace.ExperimentProgress, failure *ace.Failure) summaryLine {
+func summaryOf(state *ace.ExperimentState) summaryLine {
+	in, p := state.Input, state.Progress
 	s := summaryLine{Type: "summary", ExperimentID: in.ExperimentID, Provider: in.Provider, Model: in.Model,
-		ExitStatus: p.ExitStatus, Epochs: p.Epochs, Eval: p.Eval, InputTokens: p.Usage.InputTokens,
+		ExitStatus: state.ExitStatus(), Epochs: p.Epochs, Eval: p.Eval, InputTokens: p.Usage.InputTokens,
 		OutputTokens: p.Usage.OutputTokens, CostUSD: p.Usage.CostUSD, PlaybookBefore: p.Before, PlaybookAfter: p.After,
-		Bullets: p.Bullets, Accepted: p.Accepted, Rejected: p.Rejected, Failure: failure}
-	if failure != nil {
-		s.ExitStatus = failure.Kind
-	}
+		Bullets: p.Bullets, Accepted: p.Accepted, Rejected: p.Rejected, Failure: state.Failure}
 	for _, e := range p.Epochs {
 		s.Tasks += e.Tasks
 		s.Correct += e.Correct
@@ -144,7 +146,11 @@ func (a *app) printSummary(s summaryLine) error {
 	if a.json {
 		return newLines(a.out).write(s)
 	}
-	fmt.Fprintf(a.out, "experiment %s: %s, %d tasks, %d correct, %.1f s, $%.4f\n", s.ExperimentID, s.ExitStatus, s.Tasks, s.Correct, s.DurationMS/1000, s.CostUSD)
+	took := ""
+	if s.DurationMS > 0 {
+		took = fmt.Sprintf(", %.1f s", s.DurationMS/1000)
+	}
+	fmt.Fprintf(a.out, "experiment %s: %s, %d tasks, %d correct%s, $%.4f\n", s.ExperimentID, s.ExitStatus, s.Tasks, s.Correct, took, s.CostUSD)
 	return printExperiment(a.out, ace.ExperimentProgress{Epochs: s.Epochs, Eval: s.Eval, Before: s.PlaybookBefore, After: s.PlaybookAfter,
 		Bullets: s.Bullets, Accepted: s.Accepted, Rejected: s.Rejected})
 }
@@ -195,7 +201,7 @@ func (a *app) runTask(ctx context.Context, e *engine.Engine, in ace.TaskInput, f
 		return err
 	}
 	id := ace.WorkflowID(in.TaskID)
-	a.say(e, f, in.ExperimentID)
+	a.say(e, f, "task "+in.TaskID)
 	if f.detach {
 		return a.started(id, runID, in.TaskID)
 	}

@@ -62,6 +62,9 @@ func (a *app) serve(ctx context.Context, printEnv bool, idle time.Duration) erro
 	if printEnv && e.Mode() == engine.Attached {
 		return nil
 	}
+	if printEnv {
+		fmt.Fprintln(a.err, "acescope: no other process hosts, so this one goes on serving until it is interrupted")
+	}
 	if idle > 0 {
 		return a.untilIdle(ctx, e, idle)
 	}

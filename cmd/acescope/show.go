@@ -15,10 +15,11 @@ import (
 
 func (a *app) showCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "show TASK",
-		Short: "Show one run: phase, skills, playbook delta, answer",
-		Args:  cobra.ExactArgs(1),
-		RunE:  func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), args[0]) },
+		Use:     "show TASK",
+		Short:   "Show one run: phase, skills, playbook delta, answer; or how far an experiment has come",
+		Example: "acescope show finance-1-e1-0042\nacescope show finance-1 --json | jq .experiment.eval",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), args[0]) },
 	}
 }
 
@@ -125,10 +126,14 @@ func printShow(w io.Writer, d *sources.Detail, l showLine) error {
 
 func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
 	for _, e := range p.Eval {
-		fmt.Fprintf(w, "eval     after epoch %d: %d of %d correct, %.3f\n", e.Epoch, e.Correct, e.Tasks, e.Accuracy)
+		when := fmt.Sprintf("after epoch %d", e.Epoch)
+		if e.Epoch == 0 {
+			when = "before"
+		}
+		fmt.Fprintf(w, "eval     %s: %d of %d correct, %.3f\n", when, e.Correct, e.Tasks, e.Accuracy)
 	}
 	for _, e := range p.Epochs {
-		fmt.Fprintf(w, "epoch    %d: %d tasks, %d correct, %d wrong, %d failed, accuracy %.3f\n", e.Epoch, e.Tasks, e.Correct, e.Wrong, e.Failed, e.Accuracy)
+		fmt.Fprintf(w, "epoch    %d: %d tasks, %d correct, %d wrong, %d failed, %d without label, accuracy %.3f\n", e.Epoch, e.Tasks, e.Correct, e.Wrong, e.Failed, e.Unlabeled, e.Accuracy)
 	}
 	_, err := fmt.Fprintf(w, "playbook %.12s → %.12s, %d bullets, %d operations accepted, %d rejected\n", p.Before, p.After, p.Bullets, p.Accepted, p.Rejected)
 	return err

@@ -80,25 +80,27 @@ func (a *app) putChange(out *lines, c sources.Change) error {
 	return err
 }
 
+// tailExperiment tells each task that ends, and at last the experiment's outcome.
 func (a *app) tailExperiment(ctx context.Context, e *engine.Engine, workflowID, runID string) error {
 	out := newLines(a.out)
-	in := ace.ExperimentInput{ExperimentID: workflowID[len(ace.ExperimentIDPrefix):]}
 	var writeErr error
-	_, _, err := sources.FollowExperiment(ctx, e.Client, workflowID, runID, sources.ExperimentEvents{
-		Away: a.away,
-		Task: func(f sources.Finished) {
-			if a.json {
-				writeErr = out.write(finishedLine(f, in))
-				return
-			}
-			_, writeErr = fmt.Fprintf(a.out, "%s  %-24s  %-9s  answer %s\n", f.At.Local().Format("15:04:05.000"),
-				safe(f.Result.TaskID), f.Result.ExitStatus, safe(f.Result.Answer))
-		},
+	state, err := sources.FollowExperiment(ctx, e.Client, workflowID, runID, a.away, func(in ace.ExperimentInput, f sources.Finished) {
+		if a.json {
+			writeErr = out.write(finishedLine(f, in))
+			return
+		}
+		_, writeErr = fmt.Fprintf(a.out, "%s  %-24s  %-9s  answer %s\n", f.At.Local().Format("15:04:05.000"),
+			safe(f.Result.TaskID), f.Result.ExitStatus, safe(f.Result.Answer))
 	})
 	if err == nil {
 		err = writeErr
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	sum := summaryOf(state)
+	sum.WorkflowID, sum.RunID = workflowID, runID
+	return a.printSummary(sum)
 }
 
 // away tells on standard error when the server goes and comes back.

@@ -264,7 +264,9 @@ type PersistResult struct {
 	PlaybookAfter  string      `json:"playbook_after"`
 	Operations     []Operation `json:"operations"`
 	Bullets        int         `json:"bullets"`
-	Time           *StepTime   `json:"time,omitempty"`
+	// Seq counts the versions of the branch up to PlaybookAfter; 0 where there is no branch.
+	Seq  int       `json:"seq,omitempty"`
+	Time *StepTime `json:"time,omitempty"`
 }
 
 // TaskResult is the result of [TaskWorkflow].
@@ -274,7 +276,9 @@ type TaskResult struct {
 	Answer       string     `json:"answer"`
 	Correct      *bool      `json:"correct,omitempty"`
 	PlaybookHash string     `json:"playbook_hash"`
-	Bullets      int        `json:"bullets"` // in that playbook
+	Bullets      int        `json:"bullets"`         // in that playbook
+	Seq          int        `json:"seq,omitempty"`   // of that playbook in its branch
+	Index        int        `json:"index,omitempty"` // of the task in its data set
 	Summary      Summary    `json:"summary"`
 }
 

@@ -26,53 +26,24 @@ type ExperimentInput struct {
 }
 
 // EpochResult counts the tasks of one epoch as they were answered, before the
-// playbook learnt from them.
+// playbook learnt from them. Curve holds the same for each Bucket tasks of the data set,
+// in its order.
 type EpochResult struct {
-	Epoch     int     `json:"epoch"`
-	Tasks     int     `json:"tasks"`
-	Correct   int     `json:"correct"`
-	Wrong     int     `json:"wrong"`
-	Failed    int     `json:"failed"`
-	Accuracy  float64 `json:"accuracy"`
-	Unlabeled int     `json:"unlabeled,omitempty"`
-	// Curve holds how many of each Bucket tasks, in the order in which they ended, were
-	// answered correctly; the last bucket may not be full.
-	Bucket int   `json:"bucket,omitempty"`
-	Curve  []int `json:"curve,omitempty"`
+	Epoch     int          `json:"epoch"`
+	Tasks     int          `json:"tasks"`
+	Correct   int          `json:"correct"`
+	Wrong     int          `json:"wrong"`
+	Failed    int          `json:"failed"`
+	Accuracy  float64      `json:"accuracy"`
+	Unlabeled int          `json:"unlabeled,omitempty"`
+	Bucket    int          `json:"bucket,omitempty"`
+	Curve     []CurvePoint `json:"curve,omitempty"`
 }
 
-// curvePoints is how many points a learning curve has at the most.
-const curvePoints = 60
-
-// NewEpoch begins the count of an epoch of so many tasks.
-func NewEpoch(epoch, tasks int) EpochResult {
-	return EpochResult{Epoch: epoch, Bucket: max(10, (tasks+curvePoints-1)/curvePoints)}
-}
-
-// Count adds one task's outcome.
-func (e *EpochResult) Count(exit ExitStatus, correct *bool) {
-	if e.Bucket > 0 {
-		if e.Tasks%e.Bucket == 0 {
-			e.Curve = append(e.Curve, 0)
-		}
-		if correct != nil && *correct {
-			e.Curve[len(e.Curve)-1]++
-		}
-	}
-	e.Tasks++
-	switch {
-	case exit != Success && exit != Wrong:
-		e.Failed++
-	case correct == nil:
-		e.Unlabeled++
-	case *correct:
-		e.Correct++
-	default:
-		e.Wrong++
-	}
-	if judged := e.Tasks - e.Unlabeled; judged > 0 {
-		e.Accuracy = float64(e.Correct) / float64(judged)
-	}
+// CurvePoint is how a bucket of tasks was answered.
+type CurvePoint struct {
+	Tasks   int `json:"tasks"`
+	Correct int `json:"correct"`
 }
 
 // MaxWrong bounds [EvalResult.Wrong].
@@ -95,8 +66,7 @@ type ExperimentProgress struct {
 	ExperimentID string        `json:"experiment_id"`
 	TotalEpochs  int           `json:"total_epochs"`
 	TotalTasks   int           `json:"total_tasks"` // of one epoch
-	Epoch        int           `json:"epoch"`       // 1-based; the epoch that Next belongs to
-	Next         int           `json:"next"`        // 0-based index of the next task to start in the epoch
+	Epoch        int           `json:"epoch"`       // the one under way, or the last; 1-based
 	Epochs       []EpochResult `json:"epochs"`
 	Eval         []EvalResult  `json:"eval"`
 	Before       string        `json:"playbook_before"`

@@ -45,6 +45,7 @@ type State struct {
 	PlaybookBefore  string
 	PlaybookAfter   string
 	Bullets         int
+	PlaybookSeq     int
 	Usage           Usage
 	Failure         *Failure
 	CancelRequested bool
@@ -125,7 +126,7 @@ func (s *State) complete(p Phase, result any) {
 		s.Operations = proposed(r)
 		usage, time = r.Usage, r.Time
 	case *PersistResult:
-		s.PlaybookBefore, s.PlaybookAfter, s.Bullets = r.PlaybookBefore, r.PlaybookAfter, r.Bullets
+		s.PlaybookBefore, s.PlaybookAfter, s.Bullets, s.PlaybookSeq = r.PlaybookBefore, r.PlaybookAfter, r.Bullets, r.Seq
 		s.Operations = settled(s.Operations, r.Operations)
 		time = r.Time
 	}
@@ -250,7 +251,8 @@ func (s *State) Summary() Summary {
 // Result is the run's result.
 func (s *State) Result() TaskResult {
 	return TaskResult{TaskID: s.Input.TaskID, ExitStatus: s.Exit, Answer: s.Answer, Correct: s.Correct,
-		PlaybookHash: s.PlaybookAfter, Bullets: s.Bullets, Summary: s.Summary()}
+		PlaybookHash: s.PlaybookAfter, Bullets: s.Bullets, Seq: s.PlaybookSeq,
+		Index: s.Input.Index, Summary: s.Summary()}
 }
 
 // Preview cuts a JSON payload to [PreviewBytes]; a payload that was cut becomes a JSON

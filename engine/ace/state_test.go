@@ -175,3 +175,47 @@ func FuzzStepResult(f *testing.F) {
 		}
 	})
 }
+
+// TestExperimentMindsNoOrder ends tasks in many orders, as parallel tasks do.
+func TestExperimentMindsNoOrder(t *testing.T) {
+	in := ace.ExperimentInput{ExperimentID: "x", Epochs: 1, Tasks: 40, EvalTasks: 50, Eval: &ace.Ref{}}
+	var facts []ace.ExperimentFact
+	for i := range 38 {
+		right := i%3 > 0
+		facts = append(facts, ace.ExperimentFact{Ended: &ace.TaskResult{Index: i, ExitStatus: map[bool]ace.ExitStatus{true: ace.Success, false: ace.Wrong}[right],
+			Correct: &right, Seq: i + 1, PlaybookHash: fmt.Sprint("v", i+1), Bullets: i, Summary: ace.Summary{Skills: 3, Usage: ace.Usage{CostUSD: 0.1 * float64(i+1)}}}})
+	}
+	facts = append(facts, ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.Timeout}}, ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.Failed}})
+	want := ""
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		var s ace.ExperimentState
+		s.Apply(ace.ExperimentFact{Input: &in})
+		if s.Progress.Stage != ace.StageEvaluating {
+			t.Fatalf("before the first epoch: %s", s.Progress.Stage)
+		}
+		s.Apply(ace.ExperimentFact{Evaluated: &ace.EvaluateResult{Tasks: 50, Correct: 10}})
+		r.Shuffle(len(facts), func(i, j int) { facts[i], facts[j] = facts[j], facts[i] })
+		for _, f := range facts {
+			if s.Progress.Stage != ace.StageLearning {
+				t.Fatalf("after %d tasks: %s", s.Progress.Done(), s.Progress.Stage)
+			}
+			s.Apply(f)
+		}
+		s.Apply(ace.ExperimentFact{Evaluated: &ace.EvaluateResult{Tasks: 25, Correct: 20, Wrong: []int{3}}})
+		s.Apply(ace.ExperimentFact{Evaluated: &ace.EvaluateResult{Tasks: 25, Correct: 25}})
+		data, err := json.Marshal(s.Progress)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == "" {
+			want = string(data)
+		}
+		if string(data) != want {
+			t.Fatalf("another order gives\n%s\nnot\n%s", data, want)
+		}
+		if p := s.Progress; p.After != "v38" || p.Epochs[0].Failed != 2 || p.Epochs[0].Correct != 25 || p.Eval[1].Accuracy != 0.9 || p.ExitStatus != ace.Success {
+			t.Fatalf("%+v", p)
+		}
+	}
+}

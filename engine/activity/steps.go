@@ -114,7 +114,7 @@ func (a *Activities) persist(ctx context.Context, in ace.PersistInput) (ace.Pers
 		return ace.PersistResult{}, err
 	}
 	return ace.PersistResult{PlaybookBefore: m.Before, PlaybookAfter: m.After, Operations: m.Operations,
-		Bullets: m.Bullets, Time: c.stop(ctx, in.Task.PaceMS)}, nil
+		Bullets: m.Bullets, Seq: m.Seq, Time: c.stop(ctx, in.Task.PaceMS)}, nil
 }
 
 // recordOnly keeps the delta of a run that belongs to no branch in its history alone.

@@ -157,6 +157,9 @@ func Ingest(ctx context.Context, path string, store *artifact.Store, limit int) 
 		return Set{}, fmt.Errorf("data set %s: %w", path, plain(err))
 	}
 	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return Set{}, fmt.Errorf("data set %s: is a directory; give a file of JSON lines", path)
+	}
 	set := Set{ID: ID(path)}
 	pr, pw := io.Pipe()
 	stopped := make(chan error, 1)

@@ -11,14 +11,7 @@ import (
 const evalChunk = 25
 
 // evaluate measures the playbook on the second data set without learning from it.
-func (x *experiment) evaluate(ctx workflow.Context, epoch int) error {
-	if x.in.Eval == nil {
-		return nil
-	}
-	if err := x.enter(ctx, ace.StageEvaluating); err != nil {
-		return err
-	}
-	total := ace.EvalResult{Epoch: epoch, Playbook: x.p.After}
+func (x *experiment) evaluate(ctx workflow.Context) error {
 	for from := 0; from < x.in.EvalTasks; {
 		var futures []workflow.Future
 		futures, from = x.startEval(ctx, from)
@@ -27,12 +20,9 @@ func (x *experiment) evaluate(ctx workflow.Context, epoch int) error {
 			if err := f.Get(ctx, &r); err != nil {
 				return err
 			}
-			addEval(&total, r)
+			x.apply(ace.ExperimentFact{Evaluated: &r})
 		}
 	}
-	x.p.Eval = append(x.p.Eval, total)
-	x.p.Usage = x.p.Usage.Add(total.Usage)
-	x.p.Summary.Usage = x.p.Summary.Usage.Add(total.Usage)
 	return nil
 }
 
@@ -46,21 +36,10 @@ func (x *experiment) startEval(ctx workflow.Context, from int) (futures []workfl
 	return futures, from
 }
 
-func addEval(total *ace.EvalResult, r ace.EvaluateResult) {
-	total.Tasks += r.Tasks
-	total.Correct += r.Correct
-	total.Usage = total.Usage.Add(r.Usage)
-	if total.Tasks > 0 {
-		total.Accuracy = float64(total.Correct) / float64(total.Tasks)
-	}
-	room := ace.MaxWrong - len(total.Wrong)
-	total.Wrong = append(total.Wrong, r.Wrong[:min(room, len(r.Wrong))]...)
-}
-
 func (x *experiment) about(ctx workflow.Context) ace.TaskContext {
 	run := workflow.GetInfo(ctx).WorkflowExecution
 	return ace.TaskContext{TaskID: x.in.ExperimentID, WorkflowID: run.ID, RunID: run.RunID, ExperimentID: x.in.ExperimentID,
-		PlaybookHash: x.p.After, Provider: x.in.Provider, Model: x.in.Model, SkillsConfig: x.in.SkillsConfig}
+		PlaybookHash: x.state.Progress.After, Provider: x.in.Provider, Model: x.in.Model, SkillsConfig: x.in.SkillsConfig}
 }
 
 func (x *experiment) load(ctx workflow.Context, set ace.Ref, from, count int) (tasks []ace.Task, err error) {
@@ -69,15 +48,14 @@ func (x *experiment) load(ctx workflow.Context, set ace.Ref, from, count int) (t
 	return tasks, err
 }
 
-// readHead asks for the newest version of the experiment's line: of tasks that ran in
-// parallel, the last to finish need not have written it.
+// readHead asks for the newest version of the experiment's line, and starts that line
+// where there is none.
 func (x *experiment) readHead(ctx workflow.Context) error {
 	var head ace.HeadResult
 	err := workflow.ExecuteActivity(withOptions(ctx, ace.ActivityHead), ace.ActivityHead,
 		ace.HeadInput{Branch: x.in.ExperimentID, Initial: x.in.PlaybookHash}).Get(ctx, &head)
-	if err != nil {
-		return err
+	if err == nil {
+		x.apply(ace.ExperimentFact{Head: &head})
 	}
-	x.p.After, x.p.Bullets = head.PlaybookHash, head.Bullets
-	return nil
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/ace"
+	"acescope/engine/history"
 )
 
 // Bounds of an experiment.
@@ -22,10 +23,12 @@ const (
 	maxHistory = 3500
 )
 
-// experiment is one experiment in progress.
+// experiment is one experiment in progress. As with a task, what it knows is in state,
+// which says what comes next.
 type experiment struct {
 	in       ace.ExperimentInput
-	p        ace.ExperimentProgress
+	state    ace.ExperimentState
+	stage    string // as the search attribute has it
 	open     int
 	failures int // in a row
 }
@@ -36,7 +39,7 @@ type experiment struct {
 func Experiment(ctx workflow.Context, in ace.ExperimentInput) (*ace.ExperimentProgress, error) {
 	x := newExperiment(in)
 	if err := workflow.SetQueryHandler(ctx, ace.QueryExperiment, func() (ace.ExperimentProgress, error) {
-		return x.p, nil
+		return x.state.Progress, nil
 	}); err != nil {
 		return nil, err
 	}
@@ -44,40 +47,15 @@ func Experiment(ctx workflow.Context, in ace.ExperimentInput) (*ace.ExperimentPr
 	if workflow.IsContinueAsNewError(err) {
 		return nil, err
 	}
-	x.p.ExitStatus = x.exit(ctx, err)
-	if finishErr := x.finish(ctx); err == nil {
+	if finishErr := x.finish(ctx, exitOf(ctx, err)); err == nil {
 		err = finishErr
 	}
-	return &x.p, err
-}
-
-// finish leaves the outcome for lists, as a task does.
-func (x *experiment) finish(ctx workflow.Context) error {
-	if err := workflow.UpsertMemo(ctx, map[string]any{ace.MemoSummary: x.p.Summary}); err != nil {
-		return fmt.Errorf("leave the summary: %w", err)
-	}
-	return workflow.UpsertTypedSearchAttributes(ctx,
-		keyword(ace.AttrPhase, x.p.Stage), keyword(ace.AttrExit, string(x.p.ExitStatus)))
-}
-
-// enter puts the stage where lists can see it.
-func (x *experiment) enter(ctx workflow.Context, stage string) error {
-	if x.p.Stage == stage {
-		return nil
-	}
-	x.p.Stage = stage
-	return workflow.UpsertTypedSearchAttributes(ctx, keyword(ace.AttrPhase, stage))
+	return &x.state.Progress, err
 }
 
 func newExperiment(in ace.ExperimentInput) *experiment {
 	x := &experiment{in: in}
-	if in.Progress != nil {
-		x.p = *in.Progress
-	} else {
-		x.p = ace.ExperimentProgress{ExperimentID: in.ExperimentID, TotalEpochs: in.Epochs, TotalTasks: in.Tasks, Epoch: 1, Epochs: []ace.EpochResult{},
-			Eval: []ace.EvalResult{}, Before: in.PlaybookHash, After: in.PlaybookHash, ExitStatus: ace.Running}
-	}
-	x.p.Runs++
+	x.apply(ace.ExperimentFact{Input: &in})
 	x.in.Parallel = max(in.Parallel, 1)
 	if in.Window < 1 {
 		x.in.Window = DefaultWindow
@@ -85,7 +63,9 @@ func newExperiment(in ace.ExperimentInput) *experiment {
 	return x
 }
 
-func (x *experiment) exit(ctx workflow.Context, err error) ace.ExitStatus {
+func (x *experiment) apply(f ace.ExperimentFact) { x.state.Apply(f) }
+
+func exitOf(ctx workflow.Context, err error) ace.ExitStatus {
 	switch {
 	case ctx.Err() != nil:
 		return ace.Cancelled
@@ -95,53 +75,64 @@ func (x *experiment) exit(ctx workflow.Context, err error) ace.ExitStatus {
 	return ace.Success
 }
 
+// finish leaves the outcome for lists, as a task does.
+func (x *experiment) finish(ctx workflow.Context, exit ace.ExitStatus) error {
+	if err := workflow.UpsertMemo(ctx, map[string]any{ace.MemoSummary: x.state.Progress.Summary}); err != nil {
+		return fmt.Errorf("leave the summary: %w", err)
+	}
+	return workflow.UpsertTypedSearchAttributes(ctx,
+		keyword(ace.AttrPhase, x.state.Progress.Stage), keyword(ace.AttrExit, string(exit)))
+}
+
 func (x *experiment) run(ctx workflow.Context) error {
 	if x.in.Progress == nil {
 		if err := x.readHead(ctx); err != nil {
 			return err
 		}
-		x.p.Before = x.p.After
-		if err := x.evaluate(ctx, 0); err != nil {
+	}
+	for {
+		if err := x.show(ctx); err != nil {
 			return err
 		}
-	}
-	for x.p.Epoch <= x.in.Epochs {
-		if err := x.epoch(ctx); err != nil {
-			return err
+		var err error
+		switch x.state.Progress.Stage {
+		case ace.StageEvaluating:
+			err = x.evaluate(ctx)
+		case ace.StageLearning:
+			err = x.learn(ctx)
+		default:
+			return nil
 		}
-		if err := x.evaluate(ctx, x.p.Epoch); err != nil {
-			return err
-		}
-		x.p.Epoch, x.p.Next = x.p.Epoch+1, 0
-	}
-	x.p.Epoch, x.p.Stage = x.in.Epochs, ace.StageDone
-	return nil
-}
-
-// epoch runs what is left of the current epoch, batch by batch.
-func (x *experiment) epoch(ctx workflow.Context) error {
-	if err := x.enter(ctx, ace.StageLearning); err != nil {
-		return err
-	}
-	if len(x.p.Epochs) < x.p.Epoch {
-		x.p.Epochs = append(x.p.Epochs, ace.NewEpoch(x.p.Epoch, x.in.Tasks))
-	}
-	for x.p.Next < x.in.Tasks {
-		if err := x.continueAsNew(ctx); err != nil {
-			return err
-		}
-		tasks, err := x.load(ctx, x.in.Dataset, x.p.Next, min(x.batch(), x.in.Tasks-x.p.Next))
 		if err != nil {
 			return err
 		}
-		if err := x.runAll(ctx, tasks); err != nil {
-			return err
-		}
-		if err := x.readHead(ctx); err != nil {
-			return err
-		}
 	}
-	return nil
+}
+
+// show puts the stage where lists can see it.
+func (x *experiment) show(ctx workflow.Context) error {
+	stage := x.state.Progress.Stage
+	if stage == x.stage || stage == ace.StageDone {
+		return nil
+	}
+	x.stage = stage
+	return workflow.UpsertTypedSearchAttributes(ctx, keyword(ace.AttrPhase, stage))
+}
+
+// learn runs the next batch of the epoch.
+func (x *experiment) learn(ctx workflow.Context) error {
+	if err := x.continueAsNew(ctx); err != nil {
+		return err
+	}
+	next := x.state.Progress.Done()
+	tasks, err := x.load(ctx, x.in.Dataset, next, min(x.batch(), x.in.Tasks-next))
+	if err != nil {
+		return err
+	}
+	if err := x.runAll(ctx, x.state.Progress.Epoch, tasks); err != nil {
+		return err
+	}
+	return x.readHead(ctx)
 }
 
 func (x *experiment) batch() int {
@@ -157,14 +148,14 @@ func (x *experiment) continueAsNew(ctx workflow.Context) error {
 		return nil
 	}
 	next := x.in
-	next.Progress = &x.p
+	next.Progress = &x.state.Progress
 	return workflow.NewContinueAsNewError(ctx, ace.ExperimentWorkflow, next)
 }
 
 // runAll runs the tasks, at most Parallel at a time, and returns when none is open.
-func (x *experiment) runAll(ctx workflow.Context, tasks []ace.Task) error {
+func (x *experiment) runAll(ctx workflow.Context, epoch int, tasks []ace.Task) error {
 	selector := workflow.NewSelector(ctx)
-	frozen := x.p.After
+	frozen := x.state.Progress.After
 	for _, t := range tasks {
 		for x.open >= x.in.Parallel {
 			selector.Select(ctx)
@@ -172,11 +163,11 @@ func (x *experiment) runAll(ctx workflow.Context, tasks []ace.Task) error {
 		if x.stop(ctx) != nil {
 			break
 		}
-		book := x.p.After
+		book := x.state.Progress.After
 		if x.in.Adapter == ace.Online {
 			book = frozen
 		}
-		x.start(ctx, selector, t, book)
+		x.start(ctx, selector, x.taskInput(epoch, t, book))
 	}
 	for x.open > 0 {
 		selector.Select(ctx)
@@ -195,15 +186,13 @@ func (x *experiment) stop(ctx workflow.Context) error {
 	return nil
 }
 
-func (x *experiment) start(ctx workflow.Context, selector workflow.Selector, t ace.Task, book string) {
-	in := x.taskInput(t, book)
+func (x *experiment) start(ctx workflow.Context, selector workflow.Selector, in ace.TaskInput) {
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID:            ace.WorkflowID(in.TaskID),
 		WaitForCancellation:   true,
 		TypedSearchAttributes: TaskAttributes(in),
 	})
 	x.open++
-	x.p.Next = t.Index + 1
 	selector.AddFuture(workflow.ExecuteChildWorkflow(ctx, ace.TaskWorkflow, in), func(f workflow.Future) {
 		x.open--
 		var result ace.TaskResult
@@ -216,31 +205,23 @@ func TaskID(experiment string, epoch, index int) string {
 	return fmt.Sprintf("%s-e%d-%04d", experiment, epoch, index+1)
 }
 
-func (x *experiment) taskInput(t ace.Task, book string) ace.TaskInput {
-	return ace.TaskInput{TaskID: TaskID(x.in.ExperimentID, x.p.Epoch, t.Index), Prompt: t.Prompt, PromptRef: t.PromptRef,
+func (x *experiment) taskInput(epoch int, t ace.Task, book string) ace.TaskInput {
+	return ace.TaskInput{TaskID: TaskID(x.in.ExperimentID, epoch, t.Index), Prompt: t.Prompt, PromptRef: t.PromptRef,
 		Label: t.Label, Adapter: x.in.Adapter, PlaybookHash: book, SkillsConfig: x.in.SkillsConfig,
 		ExperimentID: x.in.ExperimentID, DatasetID: x.in.DatasetID, Provider: x.in.Provider, Model: x.in.Model,
-		Steps: x.in.Steps, Branch: x.in.ExperimentID, Epoch: x.p.Epoch, Index: t.Index, PaceMS: x.in.PaceMS}
+		Steps: x.in.Steps, Branch: x.in.ExperimentID, Epoch: epoch, Index: t.Index, PaceMS: x.in.PaceMS}
 }
 
 func (x *experiment) count(r *ace.TaskResult, err error) {
-	epoch := &x.p.Epochs[len(x.p.Epochs)-1]
-	var canceled *temporal.CanceledError
-	if errors.As(err, &canceled) {
-		return // it was not answered, so it counts neither way
-	}
-	if err != nil {
-		epoch.Count(ace.Failed, nil)
-		x.failures++
+	if err == nil {
+		x.failures = 0
+		x.apply(ace.ExperimentFact{Ended: r})
 		return
 	}
-	x.failures = 0
-	epoch.Count(r.ExitStatus, r.Correct)
-	x.p.Usage = x.p.Usage.Add(r.Summary.Usage)
-	x.p.Summary = x.p.Summary.Add(r.Summary)
-	x.p.Accepted += r.Summary.Accepted()
-	x.p.Rejected += r.Summary.Rejected
-	if r.PlaybookHash != "" {
-		x.p.After, x.p.Bullets = r.PlaybookHash, r.Bullets
+	var canceled *temporal.CanceledError
+	if !errors.As(err, &canceled) {
+		x.failures++
 	}
+	failure := history.FailureFrom(err)
+	x.apply(ace.ExperimentFact{Failed: &failure})
 }

@@ -79,15 +79,20 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestOneFold is promise 1: at every event of every recorded task, folding the history
+func isTask(h *historypb.History) bool {
+	return h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName() == ace.TaskWorkflow
+}
+
+// TestOneFold is promise 1: at every event of every recorded history, folding the history
 // up to there gives what the workflow itself would answer there.
 func TestOneFold(t *testing.T) {
-	tasks := 0
+	tasks, experiments := 0, 0
 	for name, h := range recorded(t) {
-		if h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName() != ace.TaskWorkflow {
-			continue
+		if !isTask(h) {
+			experiments++
+		} else {
+			tasks++
 		}
-		tasks++
 		t.Run(name, func(t *testing.T) {
 			for n := 1; n <= len(h.Events); n++ {
 				want := answersOfWorkflow(t, h, n)
@@ -101,13 +106,16 @@ func TestOneFold(t *testing.T) {
 			}
 		})
 	}
-	if tasks == 0 {
-		t.Fatal("no task among the recorded histories")
+	if tasks == 0 || experiments == 0 {
+		t.Fatalf("%d tasks and %d experiments are recorded", tasks, experiments)
 	}
 }
 
 func answersOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
 	t.Helper()
+	if !isTask(h) {
+		return experimentOfFold(t, h, n)
+	}
 	var d history.Decoder
 	var s ace.State
 	for _, e := range h.Events[:n] {
@@ -124,6 +132,22 @@ func answersOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
 		ace.QuerySkills: plain(t, s.SkillUsage()),
 		ace.QueryDelta:  plain(t, s.PlaybookDelta()),
 	}
+}
+
+func experimentOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
+	t.Helper()
+	var d history.ExperimentDecoder
+	var s ace.ExperimentState
+	for _, e := range h.Events[:n] {
+		fact, ok, err := d.Fact(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			s.Apply(fact)
+		}
+	}
+	return map[string]any{ace.QueryExperiment: plain(t, s.Progress)}
 }
 
 // plain is a value as its JSON has it, which is what a query's client sees.
@@ -153,7 +177,7 @@ func answersOfWorkflow(t *testing.T, h *historypb.History, n int) map[string]any
 		out := reflect.ValueOf(handler).Call(nil)
 		answers[query] = plain(t, out[0].Interface())
 	}
-	if len(answers) != 3 {
+	if want := map[bool]int{true: 3, false: 1}[isTask(h)]; len(answers) != want {
 		t.Fatalf("event %d: %d query handlers", n, len(answers))
 	}
 	return answers
@@ -213,7 +237,8 @@ func commands(h *historypb.History, n int) bool {
 	}
 	switch h.Events[n].GetEventType() {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES,
-		enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED:
+		enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED,
+		enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
 		return true
 	}
 	return closes(h.Events[n])
@@ -234,7 +259,7 @@ func closes(e *historypb.HistoryEvent) bool {
 func TestFoldDoesNotMindOrder(t *testing.T) {
 	swapped := 0
 	for name, h := range recorded(t) {
-		if h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName() != ace.TaskWorkflow {
+		if !isTask(h) {
 			continue
 		}
 		facts := factsOf(t, h)

@@ -14,7 +14,7 @@ import (
 const ErrTypePermanent = "Permanent"
 
 // HeartbeatTimeout is how soon a step is given to another worker after its own died.
-// Activities beat at a third of it. It is short also because every open time-out is an
+// Activities beat every second. It is short also because every open time-out is an
 // entry in the server's timer queue.
 const HeartbeatTimeout = 10 * time.Second
 

@@ -144,14 +144,16 @@ func (b *branch) find(hash string) (entry, bool) {
 	return b.log.entries[i], true
 }
 
-func (b *branch) delta(id string) (entry, bool) {
+// delta is the entry that a delta made, and its place in the log, 1-based; 0 where the
+// delta was not merged.
+func (b *branch) delta(id string) (entry, int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i, ok := b.log.deltas[id]
 	if !ok {
-		return entry{}, false
+		return entry{}, 0
 	}
-	return b.log.entries[i], true
+	return b.log.entries[i], i + 1
 }
 
 // span is the entries from the first to before the last, within what there is.

@@ -88,9 +88,9 @@ func (s *Store) Merge(ctx context.Context, req MergeRequest) (Merged, error) {
 	if err := b.refresh(); err != nil {
 		return Merged{}, err
 	}
-	if e, ok := b.delta(req.DeltaID); ok {
+	if e, seq := b.delta(req.DeltaID); seq > 0 {
 		v, err := b.version(e)
-		return v.merged(), err
+		return v.merged(seq), err
 	}
 	return s.merge(b, req)
 }
@@ -103,7 +103,7 @@ func (s *Store) merge(b *branch, req MergeRequest) (Merged, error) {
 		return Merged{}, err
 	}
 	if len(req.Operations) == 0 {
-		return Merged{Before: before, After: before, Bullets: len(book.Bullets)}, nil
+		return Merged{Before: before, After: before, Bullets: len(book.Bullets), Seq: n}, nil
 	}
 	after, done := Apply(book, req.Operations)
 	content := after.Canonical()
@@ -129,7 +129,7 @@ func (s *Store) merge(b *branch, req MergeRequest) (Merged, error) {
 		// The merge is done. Without this file the book is made from an earlier one.
 		_ = s.keep(v.Hash, content, false)
 	}
-	return v.merged(), b.refresh()
+	return v.merged(n + 1), b.refresh()
 }
 
 // head is the book at the head of a branch.

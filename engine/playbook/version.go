@@ -49,8 +49,8 @@ func (v *Version) count() {
 	}
 }
 
-func (v *Version) merged() Merged {
-	return Merged{Before: v.Parent, After: v.Hash, Operations: v.Operations, Bullets: v.Bullets}
+func (v *Version) merged(seq int) Merged {
+	return Merged{Before: v.Parent, After: v.Hash, Operations: v.Operations, Bullets: v.Bullets, Seq: seq}
 }
 
 // MergeRequest is a delta to merge into a branch. DeltaID names it for ever: merging it
@@ -73,6 +73,7 @@ type Merged struct {
 	After      string
 	Operations []ace.Operation
 	Bullets    int
+	Seq        int // merges of the branch up to After
 }
 
 // Branch is a line of versions. Versions counts the merges since Start; At is the time

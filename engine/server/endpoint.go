@@ -22,6 +22,10 @@ type Endpoint struct {
 	Format    int       `json:"format"`  // format version of the data directory
 }
 
+// Lookup is the endpoint of the process that hosts a data directory; false where none
+// does.
+func Lookup(dir string) (Endpoint, bool) { return readEndpoint(dir) }
+
 // Port is the port of Address, 0 if there is none.
 func (e Endpoint) Port() int {
 	_, port, err := net.SplitHostPort(e.Address)
