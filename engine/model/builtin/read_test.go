@@ -134,12 +134,19 @@ func TestRecipeRoundTrip(t *testing.T) {
 
 func TestParseRecipeRefuses(t *testing.T) {
 	for _, text := range []string{"", "Always check the units.", "X: answer = 5", "X: answer = a / b where a = amount", "X: answer = a where b = amount",
-		"X: answer = a where a = salt", "X: answer = a where a = amount near income", `X: answer = a where a = amount near "Income"`,
+		"X: answer = a where a = salt", "X: answer = a where a = amount near income",
 		"X: answer = a where a = amount (often 1th)", "X: answer = a where a = amount (often 99th)", "X: answer = a $ where a = amount", ": answer = a where a = amount",
 		"X: answer = a where a = amount " + strings.Repeat(" ", maxRecipe)} {
 		if r, err := parseRecipe(text); err == nil {
 			t.Errorf("%q was read as %s", text, r)
 		}
+	}
+}
+
+func TestHandWrittenCuesAreFolded(t *testing.T) {
+	r, err := parseRecipe(`X: answer = a where a = amount near "Assets", "income"`)
+	if err != nil || r.String() != `X: answer = a where a = amount near "asset", "income"` {
+		t.Errorf("%s, %v", r, err)
 	}
 }
 

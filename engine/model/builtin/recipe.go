@@ -182,8 +182,10 @@ func parseCues(text string) ([]string, error) {
 	}
 	var cues []string
 	for quoted := range strings.SplitSeq(list, ", ") {
-		cue := strings.Trim(quoted, `"`)
-		if quoted != `"`+cue+`"` || fold(cue) != cue || cue == "" || len(cues) == maxCues {
+		word := strings.Trim(quoted, `"`)
+		// A person writes "assets" where the reader of questions keeps "asset".
+		cue := fold(word)
+		if quoted != `"`+word+`"` || fold(cue) != cue || cue == "" || len(cues) == maxCues {
 			return nil, fmt.Errorf("%s is no cue", quoted)
 		}
 		cues = append(cues, cue)
