@@ -114,6 +114,19 @@ func TestLogIsBounded(t *testing.T) {
 	}
 }
 
+// TestLoadMoreAsksOnce holds that whoever leans on a key loads one page, not fifty.
+func TestLoadMoreAsksOnce(t *testing.T) {
+	s := NewStore()
+	s.LoadMore()
+	s.listing = listing{loaded: 1, token: []byte("next")}
+	for range 50 {
+		s.LoadMore()
+	}
+	if s.pages != 2 {
+		t.Errorf("%d pages are wanted", s.pages)
+	}
+}
+
 func TestAnd(t *testing.T) {
 	if got := And(" ", "b"); got != "b" {
 		t.Error(got)

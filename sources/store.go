@@ -131,12 +131,17 @@ func (s *Store) SetPaused(paused bool) {
 	signal(s.wake)
 }
 
-// LoadMore loads the next page of older runs.
+// LoadMore loads the next page of older runs, if there is one and it is not on its way.
 func (s *Store) LoadMore() {
 	s.mu.Lock()
-	s.pages++
+	more := s.listing.loaded >= s.pages && len(s.listing.token) > 0
+	if more {
+		s.pages++
+	}
 	s.mu.Unlock()
-	signal(s.wake)
+	if more {
+		signal(s.wake)
+	}
 }
 
 // Select watches a run; an empty workflow id watches none.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"time"
 
@@ -76,6 +77,7 @@ func (b *bench) tailOnce(ctx context.Context, dir string) (got series, err error
 
 func (b *bench) follow(ctx context.Context, dir, task string, seen *latencies) error {
 	cmd := exec.CommandContext(ctx, b.acescope, "tail", task, "--json", "--data-dir", dir)
+	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err

@@ -62,6 +62,9 @@ func (b *bench) duel(ctx context.Context, one, other spec) (m, p mark, err error
 		defer remove()
 		s.Dir, s.Profile, s.Tasks, s.Every = dir, b.profile, b.size.tasks, turn
 		if players[i], err = play(ctx, s); err != nil {
+			if i > 0 {
+				err = players[0].end(err)
+			}
 			return m, p, err
 		}
 	}
