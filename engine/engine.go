@@ -134,6 +134,7 @@ func (e *Engine) connect(ctx context.Context, o Options) error {
 		return err
 	}
 	e.node, e.namespace = node, ace.DefaultNamespace
+	tuneGC()
 	opts := node.ClientOptions()
 	opts.Logger = sdklog.NewStructuredLogger(e.log)
 	e.Client, err = client.DialContext(ctx, opts)

@@ -32,14 +32,7 @@ func buildVersion() string {
 
 func main() { os.Exit(execute()) }
 
-// gcPercent trades memory for processor time: the server keeps some 50 MB alive and
-// allocates much, so that Go's default of 100 spends a tenth of the load on collecting.
-const gcPercent = 300
-
 func execute() int {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	a := &app{out: os.Stdout, err: os.Stderr}

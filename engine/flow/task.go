@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -11,11 +12,14 @@ import (
 	"acescope/engine/history"
 )
 
+// announceAfter is how long a run must have left the phase that lists show.
+const announceAfter = 300 * time.Millisecond
+
 // task is one run in progress. All that it knows is in state, and state changes only
 // through apply, so that folding the history anywhere gives the same.
 type task struct {
 	state  ace.State
-	phase  ace.Phase // as the search attribute has it
+	shown  ace.Phase // as the search attribute has it
 	signal workflow.ReceiveChannel
 
 	generated ace.GeneratorResult
@@ -27,13 +31,14 @@ type task struct {
 // persist. A run whose answer is wrong completes; one whose step fails after its last
 // retry fails with that step's error.
 func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
-	t := &task{phase: ace.PhaseGenerator, signal: workflow.GetSignalChannel(ctx, ace.SignalToolEvent)}
+	t := &task{shown: ace.PhaseGenerator, signal: workflow.GetSignalChannel(ctx, ace.SignalToolEvent)}
 	t.apply(ace.Started(in))
 	if err := t.answerQueries(ctx); err != nil {
 		return ace.TaskResult{}, err
 	}
 	workflow.Go(ctx, t.listen)
 	workflow.Go(ctx, t.watchCancel)
+	workflow.Go(ctx, t.announce)
 
 	err := t.steps(ctx, in)
 	t.drain()
@@ -103,9 +108,6 @@ func (t *task) steps(ctx workflow.Context, in ace.TaskInput) error {
 }
 
 func (t *task) step(ctx workflow.Context, in ace.TaskInput, step ace.Phase) error {
-	if err := t.show(ctx, step); err != nil {
-		return err
-	}
 	var raw converter.RawValue
 	err := workflow.ExecuteActivity(withOptions(ctx, step.Activity()), step.Activity(), t.input(ctx, in, step)).Get(ctx, &raw)
 	if err != nil {
@@ -121,13 +123,28 @@ func (t *task) step(ctx workflow.Context, in ace.TaskInput, step ace.Phase) erro
 	return nil
 }
 
-// show puts the phase where lists can see it. The last two are not announced: they
-// take no longer than the announcement.
+// announce puts the phase where lists can see it, if the run stays in it: every change
+// of the attribute costs the server as much as a step, and a list is read every second or
+// two. The phase in the run's own answers is always the newest.
+func (t *task) announce(ctx workflow.Context) {
+	for {
+		if err := workflow.Await(ctx, func() bool { return t.state.Phase != t.shown }); err != nil {
+			return
+		}
+		if err := workflow.Sleep(ctx, announceAfter); err != nil {
+			return
+		}
+		if err := t.show(ctx, t.state.Phase); err != nil {
+			workflow.GetLogger(ctx).Error("the phase could not be announced", "error", err)
+		}
+	}
+}
+
 func (t *task) show(ctx workflow.Context, phase ace.Phase) error {
-	if phase == t.phase || phase == ace.PhasePersist {
+	if phase == t.shown {
 		return nil
 	}
-	t.phase = phase
+	t.shown = phase
 	return workflow.UpsertTypedSearchAttributes(ctx, keyword(ace.AttrPhase, string(phase)))
 }
 

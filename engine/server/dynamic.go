@@ -35,6 +35,10 @@ func dynamicConfig() dc.StaticClient {
 
 		// The default of 20 reads a second adds up to 50 ms to every step under load.
 		dc.TransferProcessorMaxPollRPS.Key(): 200,
+		// Every read walks the tasks that are done until a checkpoint forgets them. With
+		// the default of 30 s that walk grows to a seventh of the load.
+		dc.TransferProcessorUpdateAckInterval.Key():   time.Second,
+		dc.VisibilityProcessorUpdateAckInterval.Key(): time.Second,
 
 		// The timer queue. SQLite answers its read by walking all rows before the end
 		// of the window, those of fired timers too, until a checkpoint deletes them:

@@ -74,6 +74,9 @@ func createTables(cfg *config.SQL) error {
 	if err := sqliteschema.SetupSchemaOnDB(tables{tx: tx}); err != nil {
 		return err
 	}
+	if err := dropUnusedIndexes(tx); err != nil {
+		return err
+	}
 	return tx.Commit()
 }
 
