@@ -12,7 +12,7 @@ help: ## Say what can be made
 
 build: ## Build bin/acescope (the first time takes minutes: it holds a Temporal server)
 	@mkdir -p bin
-	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/acescope
+	go build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/acescope
 
 demo: build ## Open the console on an experiment that learns, on an embedded server
 	$(BIN) demo --data-dir $(DEMO)

@@ -9,8 +9,8 @@ import (
 // default it spends a tenth of the load on collecting. More room is given, up to a limit
 // at which collecting comes first again.
 const (
-	gcPercent = 300
-	gcLimit   = 768 << 20
+	gcPercent = 200
+	gcLimit   = 512 << 20
 )
 
 // tuneGC leaves the settings of the environment alone.

@@ -13,7 +13,10 @@ import (
 
 const (
 	concurrency = 8
-	warmup      = 16 // tasks before the clock starts
+	// waiting is the concurrency of tasks that mostly wait: with 8 the wait itself would
+	// bound the throughput.
+	waiting = 24
+	warmup  = 16 // tasks before the clock starts
 	// warmupFrom numbers them apart from those that count.
 	warmupFrom = 900_000
 )
@@ -48,7 +51,7 @@ func load(ctx context.Context, s spec) error {
 	if err != nil {
 		return err
 	}
-	err = many(ctx, r, warmupFrom, warmup)
+	err = many(ctx, r, s.atOnce(), warmupFrom, warmup)
 	if err == nil {
 		err = loadMarked(ctx, s, r)
 	}
@@ -77,7 +80,7 @@ func loadMarked(ctx context.Context, s spec, r runner) error {
 			return err
 		}
 		at, cpu := time.Now(), ownCPU()
-		err = many(ctx, r, from, s.Every)
+		err = many(ctx, r, s.atOnce(), from, s.Every)
 		m := mark{Done: from + s.Every, Tasks: s.Every, Seconds: time.Since(at).Seconds(), CPU: (ownCPU() - cpu).Seconds(), PeakMB: ownPeakMB()}
 		stop()
 		if err == nil {
@@ -100,13 +103,20 @@ func profileStretch(s spec, from int) (stop func(), err error) {
 	return func() {}, nil
 }
 
+func (s spec) atOnce() int {
+	if s.LingerMS > 0 {
+		return waiting
+	}
+	return concurrency
+}
+
 // many runs count tasks, numbered from the first, so many at a time.
-func many(ctx context.Context, r runner, from, count int) error {
+func many(ctx context.Context, r runner, atOnce, from, count int) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64
 	var wg sync.WaitGroup
-	for range concurrency {
+	for range atOnce {
 		wg.Go(func() {
 			for n := int(next.Add(1)) - 1; n < count && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
 				if err := r.one(ctx, from+n); err != nil {

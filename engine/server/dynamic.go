@@ -59,7 +59,7 @@ func dynamicConfig() dc.StaticClient {
 		// Closed runs stay in this cache until their last time-out has fired, a minute
 		// or two. The default, 128,000 runs for an hour, is memory and garbage
 		// collection without use.
-		dc.HistoryCacheHostLevelMaxSize.Key(): 4000,
+		dc.HistoryCacheHostLevelMaxSize.Key(): 1000,
 		dc.EventsCacheMaxSizeBytes.Key():      16 << 20,
 	}
 }
