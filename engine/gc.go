@@ -10,7 +10,7 @@ import (
 // at which collecting comes first again.
 const (
 	gcPercent = 200
-	gcLimit   = 512 << 20
+	gcLimit   = 1 << 30
 )
 
 // tuneGC leaves the settings of the environment alone.
