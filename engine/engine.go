@@ -134,7 +134,9 @@ func (e *Engine) connect(ctx context.Context, o Options) error {
 		return err
 	}
 	e.node, e.namespace = node, ace.DefaultNamespace
-	tuneGC()
+	if o.Takeover || node.Role() == server.Hosting {
+		tuneGC() // a command that only looks stays small
+	}
 	opts := node.ClientOptions()
 	opts.Logger = sdklog.NewStructuredLogger(e.log)
 	e.Client, err = client.DialContext(ctx, opts)

@@ -8,14 +8,26 @@ import (
 	"acescope/engine/ace"
 )
 
-// Each signal costs the server some milliseconds of work, so events wait for company:
-// the first of a batch for at most batchDelay, which is also what a person at the
-// console may notice.
+// Bounds of a batch, in events and in bytes of payload, well under Temporal's 2 MB.
 const (
-	batchDelay   = 40 * time.Millisecond
 	maxBatch     = 200
+	maxBytes     = 512 << 10
 	flushTimeout = 5 * time.Second
 )
+
+// batchDelay is how long the first event of a batch waits for company, after so many
+// batches. Each signal costs the server some milliseconds and a run may take 10,000, with
+// four events of history each; so a session that goes on and on is told in larger parts.
+// The first delay is what a person at the console may notice.
+func batchDelay(sent int) time.Duration {
+	switch {
+	case sent < 100:
+		return 40 * time.Millisecond
+	case sent < 500:
+		return 250 * time.Millisecond
+	}
+	return 2 * time.Second
+}
 
 // recorder signals tool events to the run they belong to, in batches. A session that
 // ends before its first batch is due sends nothing: its result says it all.
@@ -27,6 +39,7 @@ type recorder struct {
 	sending sync.Mutex // one signal at a time, so that order is kept
 	timer   *time.Timer
 	closed  bool
+	sent    int // batches
 }
 
 func newRecorder(task ace.TaskContext, to Signaller) *recorder {
@@ -40,37 +53,57 @@ func (r *recorder) add(events ...ace.ToolEvent) {
 		return
 	}
 	r.waiting = append(r.waiting, events...)
-	if r.timer == nil {
-		r.timer = time.AfterFunc(batchDelay, r.flush)
+	r.arm()
+}
+
+// arm is called with the lock held.
+func (r *recorder) arm() {
+	if r.timer == nil && len(r.waiting) > 0 && !r.closed {
+		r.timer = time.AfterFunc(batchDelay(r.sent), r.due)
 	}
 }
 
-// flush sends what waits, batch by batch. A batch that cannot be sent is given up: the
-// session's result holds it too.
-func (r *recorder) flush() {
+// due sends what waits and lets the rest wait for its own time.
+func (r *recorder) due() {
 	r.sending.Lock()
 	defer r.sending.Unlock()
-	for {
-		batch := r.take()
-		if len(batch) == 0 {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-		_ = r.to.SignalWorkflow(ctx, r.task.WorkflowID, r.task.RunID, ace.SignalToolEvent, batch)
-		cancel()
-	}
-}
-
-func (r *recorder) take() []ace.ToolEvent {
+	r.send()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := min(len(r.waiting), maxBatch)
+	r.timer = nil
+	r.arm()
+}
+
+// send signals one batch, if there is one, and tells whether there was. A batch that
+// cannot be sent is given up: the session's result holds it too.
+func (r *recorder) send() bool {
+	r.mu.Lock()
+	n := fitting(r.waiting)
 	batch := r.waiting[:n:n]
 	r.waiting = r.waiting[n:]
-	if n == 0 {
-		r.timer = nil
+	if n > 0 {
+		r.sent++
 	}
-	return batch
+	r.mu.Unlock()
+	if n == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
+	defer cancel()
+	_ = r.to.SignalWorkflow(ctx, r.task.WorkflowID, r.task.RunID, ace.SignalToolEvent, batch)
+	return true
+}
+
+// fitting is how many of the events make a batch: at least one, if there is one.
+func fitting(events []ace.ToolEvent) int {
+	size := 0
+	for n, e := range events {
+		size += len(e.Args) + len(e.Result)
+		if n == maxBatch || size > maxBytes && n > 0 {
+			return n
+		}
+	}
+	return len(events)
 }
 
 // close ends the recording. Where the session failed there will be no result, so what
@@ -85,5 +118,8 @@ func (r *recorder) close(failed bool) {
 		r.waiting = nil
 	}
 	r.mu.Unlock()
-	r.flush()
+	r.sending.Lock()
+	defer r.sending.Unlock()
+	for r.send() {
+	}
 }

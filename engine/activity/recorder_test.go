@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"acescope/engine/ace"
 	"acescope/engine/model"
@@ -64,6 +65,28 @@ func TestRecorderBatchesInOrder(t *testing.T) {
 	}
 	if len(w.batches) > 10 {
 		t.Errorf("%d signals for %d events", len(w.batches), len(want))
+	}
+}
+
+// TestRecorderSparesTheHistory holds that hours of steady events stay well within what a
+// run may be signalled.
+func TestRecorderSparesTheHistory(t *testing.T) {
+	sent, spent := 0, time.Duration(0)
+	for ; spent < 2*time.Hour; sent++ {
+		spent += batchDelay(sent)
+	}
+	if sent > 5000 {
+		t.Errorf("%d signals in two hours", sent)
+	}
+}
+
+func TestBatchesFit(t *testing.T) {
+	big := ace.ToolEvent{Args: make([]byte, 200<<10)}
+	for want, events := range map[int][]ace.ToolEvent{0: nil, 1: {{Args: make([]byte, 3<<20)}, big}, 2: {big, big, big},
+		maxBatch: make([]ace.ToolEvent, maxBatch+1)} {
+		if got := fitting(events); got != want {
+			t.Errorf("%d events: a batch of %d, want %d", len(events), got, want)
+		}
 	}
 }
 
