@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/problems"
+	"acescope/sources"
 )
 
 // Seeds of the demonstration: what is learnt from, and what is measured on.
@@ -45,6 +47,10 @@ func (a *app) demoCommand() *cobra.Command {
 
 // startDemo starts the demonstration unless one is under way in this data directory.
 func (a *app) startDemo(ctx context.Context, e *engine.Engine, tasks int, pace time.Duration) error {
+	open, err := sources.Count(ctx, e.Client, `ExecutionStatus = "Running" AND WorkflowType = "`+ace.ExperimentWorkflow+`"`)
+	if err != nil || open > 0 {
+		return err
+	}
 	tmp, err := os.MkdirTemp("", "acescope-demo-")
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
