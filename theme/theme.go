@@ -76,15 +76,25 @@ func NoColor() Theme { return Theme{Name: "no-color"} }
 
 // New is the built-in theme for a dark or light background, or the one without
 // colours, as styles with Unicode glyphs.
-func New(dark, noColor bool) Styles {
-	t := Light()
+func New(dark, noColor bool) Styles { return builtIn(dark, noColor).Styles(Unicode()) }
+
+// FromEnv is [New] with what the environment says of colours and characters.
+func FromEnv(dark bool, getenv func(string) string) Styles {
+	g := ASCII()
+	if HasUTF8(getenv) {
+		g = Unicode()
+	}
+	return builtIn(dark, WantsNoColor(getenv)).Styles(g)
+}
+
+func builtIn(dark, noColor bool) Theme {
 	switch {
 	case noColor:
-		t = NoColor()
+		return NoColor()
 	case dark:
-		t = Dark()
+		return Dark()
 	}
-	return t.Styles(Unicode())
+	return Light()
 }
 
 // WantsNoColor tells whether the environment asks for no colours: NO_COLOR set to

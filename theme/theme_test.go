@@ -112,3 +112,12 @@ func TestInk(t *testing.T) {
 		t.Errorf("plain over red paints %q", got)
 	}
 }
+
+func TestFromEnvChoosesTheCharacters(t *testing.T) {
+	for locale, want := range map[string]string{"C": ASCII().Success, "en_GB.UTF-8": Unicode().Success} {
+		s := FromEnv(true, func(name string) string { return map[string]string{"LC_ALL": locale, "TERM": "xterm"}[name] })
+		if s.Glyphs.Success != want {
+			t.Errorf("%s: %q, want %q", locale, s.Glyphs.Success, want)
+		}
+	}
+}

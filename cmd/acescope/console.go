@@ -52,12 +52,11 @@ func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engi
 }
 
 func newModel(ctx context.Context, store *sources.Store, link *link) (*tui.Model, error) {
-	noColor := theme.WantsNoColor(os.Getenv)
 	list, global := views.Console(views.Options{Context: ctx, Controls: store, Actions: link})
 	return tui.New(tui.Options{
 		Context: ctx, Store: store, Views: list, Global: global,
-		Styles:  theme.New(true, noColor),
-		Restyle: func(dark bool) theme.Styles { return theme.New(dark, noColor) },
+		Styles:  theme.FromEnv(true, os.Getenv),
+		Restyle: func(dark bool) theme.Styles { return theme.FromEnv(dark, os.Getenv) },
 	})
 }
 
