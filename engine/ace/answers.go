@@ -1,6 +1,9 @@
 package ace
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // PhaseAnswer is the answer of [QueryPhase].
 type PhaseAnswer struct {
@@ -88,7 +91,7 @@ func (s *State) CurrentPhase() PhaseAnswer {
 func (s *State) SkillUsage() SkillAnswer {
 	calls := s.calls.joined()
 	a := SkillAnswer{Skills: s.calls.usage(), Total: len(calls), Recent: []Call{},
-		Other: s.calls.other, Dropped: s.calls.dropped, Unreadable: s.calls.bad}
+		Other: maps.Clone(s.calls.other), Dropped: s.calls.dropped, Unreadable: s.calls.bad}
 	for _, c := range calls[max(0, len(calls)-RecentCalls):] {
 		a.Recent = append(a.Recent, c)
 	}
