@@ -15,6 +15,7 @@ import (
 // refused joins in vain and checks the kind and the text of the one-line reason.
 func refused(t *testing.T, opts Options, kind error, words ...string) {
 	t.Helper()
+	opts.Version = testVersion
 	n, err := Join(testContext(t), opts)
 	if err == nil {
 		leave(t, n)
@@ -163,7 +164,7 @@ func TestHostDoesNotAnswer(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Join(ctx, Options{Dir: dir}); !errors.Is(err, context.Canceled) {
+	if _, err := Join(ctx, Options{Dir: dir, Version: testVersion}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -46,8 +46,12 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
+// testVersion is every test's: the build id is the process's, and tests run side by side.
+const testVersion = "1.2.3"
+
 func join(t *testing.T, opts Options) *Node {
 	t.Helper()
+	opts.Version = testVersion
 	n, err := Join(testContext(t), opts)
 	if err != nil {
 		t.Fatal(err)

@@ -83,7 +83,7 @@ func TestJoinAtOnce(t *testing.T) {
 	errs := make([]error, len(nodes))
 	var wg sync.WaitGroup
 	for i := range nodes {
-		wg.Go(func() { nodes[i], errs[i] = Join(testContext(t), Options{Dir: dir}) })
+		wg.Go(func() { nodes[i], errs[i] = Join(testContext(t), Options{Dir: dir, Version: testVersion}) })
 	}
 	wg.Wait()
 	hosts := 0
