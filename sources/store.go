@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"time"
-
-	"go.temporal.io/sdk/client"
 )
 
 // DefaultInterval is how often the list of runs is read.
@@ -23,6 +21,7 @@ type Store struct {
 	pages    int
 	selected selection
 	listing  listing
+	parts    parts
 	now      func() time.Time
 }
 
@@ -71,12 +70,16 @@ func signal(ch chan struct{}) {
 	}
 }
 
-// Run reads the list and watches the selected run until ctx ends.
-func (s *Store) Run(ctx context.Context, c client.Client) {
+// Run reads the list, watches the selected run, and reads each part that is looked at,
+// until ctx ends.
+func (s *Store) Run(ctx context.Context, d Deps) {
 	var wg sync.WaitGroup
-	wg.Add(2)
-	go func() { defer wg.Done(); s.watchRuns(ctx, c) }()
-	go func() { defer wg.Done(); s.watchDetail(ctx, c) }()
+	for _, watch := range []func(){
+		func() { s.watchRuns(ctx, d.Client) },
+		func() { s.watchDetail(ctx, d.Client) },
+	} {
+		wg.Go(watch)
+	}
 	wg.Wait()
 }
 

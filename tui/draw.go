@@ -61,8 +61,8 @@ func (m *Model) body(now time.Time) []string {
 
 // pane draws a view in its frame.
 func (m *Model) pane(i, width int, now time.Time) []string {
-	v, s := m.views[i], m.styles
-	focused := i == m.focus
+	v, s := m.views()[i], m.styles
+	focused := i == m.at.focus
 	frame, ink := s.Glyphs.Plain, s.Border
 	if focused {
 		frame, ink = s.Glyphs.Heavy, s.Focus
@@ -88,7 +88,7 @@ func (m *Model) paneTop(i, width int, frame theme.Frame, ink theme.Ink) string {
 	s := m.styles
 	l := text.Line{Max: width - 2, Tail: s.Glyphs.Ellipsis}
 	l.Add(ink, frame.Top)
-	for j, v := range m.views {
+	for j, v := range m.views() {
 		switch {
 		case j == i:
 			title := v.Title()

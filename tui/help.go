@@ -26,7 +26,7 @@ func (m *Model) helpKey(k tea.KeyPressMsg) {
 // drawHelp lists the focused view's keys and those that work everywhere, from the
 // bindings that dispatch: side by side where there is room.
 func (m *Model) drawHelp() []string {
-	v := m.views[m.focus]
+	v := m.focused()
 	left := m.helpLines(v.Name(), v.Bindings())
 	right := m.helpLines("Everywhere", m.global)
 	lines := append(append(left, ""), right...)

@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -15,7 +16,7 @@ import (
 type Options struct {
 	Context context.Context // ends the waiting command; nil for the background
 	Store   SnapshotSource
-	Views   []View    // the list first, then its detail; shown side by side where there is room
+	Screens []Screen  // the first is shown first
 	Global  []Binding // keys that work in every view, besides the shell's own
 	Styles  theme.Styles
 	// Restyle, where it is set, gives other styles once the terminal has told whether
@@ -29,7 +30,7 @@ type Options struct {
 
 // Model is the root model. It implements [tea.Model].
 type Model struct {
-	views   []View
+	screens []Screen
 	global  []Binding
 	keys    map[string][]string
 	styles  theme.Styles
@@ -39,7 +40,9 @@ type Model struct {
 
 	snap          *sources.Snapshot
 	width, height int
-	focus         int
+	at            place
+	seen          []int   // by screen: the pane that had the focus last
+	trail         []place // where esc leads, newest last
 	prompt        *prompt
 	question      *Question
 	help          *help
@@ -60,8 +63,8 @@ type tickMsg struct{}
 // New makes the root model. It fails if the views or the key map make no sense: no
 // store, no view, an action that does not exist or a key with two meanings.
 func New(o Options) (*Model, error) {
-	if o.Store == nil || len(o.Views) == 0 {
-		return nil, errors.New("console: a store and at least one view are needed")
+	if o.Store == nil || !whole(o.Screens) {
+		return nil, errors.New("console: a store and at least one screen with a view are needed")
 	}
 	if o.Context == nil {
 		o.Context = context.Background()
@@ -72,17 +75,22 @@ func New(o Options) (*Model, error) {
 	if o.Frame == 0 {
 		o.Frame = DefaultFrame
 	}
-	m := &Model{views: o.Views, keys: o.Keys, styles: o.Styles, restyle: o.Restyle, now: o.Now,
+	m := &Model{screens: o.Screens, seen: make([]int, len(o.Screens)), keys: o.Keys, styles: o.Styles, restyle: o.Restyle, now: o.Now,
 		mail: &mailbox{ctx: o.Context, store: o.Store, frame: o.Frame}, dirty: true}
-	m.global = append(m.shellBindings(), o.Global...)
+	m.global = slices.Concat(m.shellBindings(), m.screenBindings(), o.Global)
 	if err := m.checkKeys(); err != nil {
 		return nil, err
 	}
-	for _, v := range m.views {
-		v.SetStyles(m.styles)
-	}
+	m.everyView(func(v View) { v.SetStyles(m.styles) })
 	m.apply(o.Store.Snapshot())
+	for _, v := range m.views() {
+		v.SetShown(true)
+	}
 	return m, nil
+}
+
+func whole(screens []Screen) bool {
+	return len(screens) > 0 && !slices.ContainsFunc(screens, func(s Screen) bool { return len(s.Views) == 0 })
 }
 
 // Init starts the one waiting command and the clock for ages.
@@ -133,9 +141,7 @@ func (m *Model) apply(s *sources.Snapshot) {
 		return
 	}
 	m.snap = s
-	for _, v := range m.views {
-		v.SetSnapshot(s)
-	}
+	m.everyView(func(v View) { v.SetSnapshot(s) })
 	m.layout() // a banner may have come or gone
 }
 
@@ -144,18 +150,16 @@ func (m *Model) setDark(dark bool) {
 		return
 	}
 	m.styles = m.restyle(dark)
-	for _, v := range m.views {
-		v.SetStyles(m.styles)
-	}
+	m.everyView(func(v View) { v.SetStyles(m.styles) })
 }
 
 func (m *Model) toViews(msg tea.Msg) tea.Cmd {
 	var cmds []tea.Cmd
-	for _, v := range m.views {
+	m.everyView(func(v View) {
 		if cmd := v.Update(msg); cmd != nil {
 			cmds = append(cmds, cmd)
 		}
-	}
+	})
 	return tea.Batch(cmds...)
 }
 

@@ -14,19 +14,16 @@ func (m *Model) shellBindings() []Binding {
 	b := []Binding{
 		{"shell.help", []string{"?"}, "show or hide this help", "help",
 			func(Shell) tea.Cmd { m.help = &help{}; return nil }},
-		{"shell.back", []string{"esc"}, "back to the list; never quits", "",
-			func(Shell) tea.Cmd { m.focus = 0; return nil }},
+		{"shell.back", []string{"esc"}, "back to where you came from; never quits", "",
+			func(Shell) tea.Cmd { m.back(); return nil }},
 		{"shell.quit", []string{"q"}, "quit; " + quitKey + " does so from everywhere", "quit",
 			func(Shell) tea.Cmd { return tea.Quit }},
 	}
-	if len(m.views) < 2 {
-		return b
-	}
 	return append([]Binding{
 		{"shell.open", []string{"enter"}, "open the selected one", "open",
-			func(Shell) tea.Cmd { m.focus = min(m.focus+1, len(m.views)-1); return nil }},
+			func(Shell) tea.Cmd { m.goTo(place{m.at.screen, min(m.at.focus+1, len(m.views())-1)}, true); return nil }},
 		{"shell.next", []string{"tab"}, "go to the next pane", "pane",
-			func(Shell) tea.Cmd { m.focus = (m.focus + 1) % len(m.views); return nil }},
+			func(Shell) tea.Cmd { m.goTo(place{m.at.screen, (m.at.focus + 1) % len(m.views())}, false); return nil }},
 	}, b...)
 }
 
@@ -53,7 +50,7 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 
 // active lists the bindings that dispatch now, in order of precedence.
 func (m *Model) active() []Binding {
-	return append(slices.Clone(m.views[m.focus].Bindings()), m.global...)
+	return append(slices.Clone(m.focused().Bindings()), m.global...)
 }
 
 func (m *Model) keysOf(b Binding) []string {
@@ -92,9 +89,7 @@ func (m *Model) questionKey(k tea.KeyPressMsg) tea.Cmd {
 // it belongs to; "" for those that work everywhere.
 func (m *Model) Actions() map[string][]Binding {
 	all := map[string][]Binding{"": m.withKeys(m.global)}
-	for _, v := range m.views {
-		all[v.Name()] = m.withKeys(v.Bindings())
-	}
+	m.everyView(func(v View) { all[v.Name()] = m.withKeys(v.Bindings()) })
 	return all
 }
 
@@ -110,17 +105,21 @@ func (m *Model) withKeys(list []Binding) []Binding {
 // that would lead to two actions in one view.
 func (m *Model) checkKeys() error {
 	known := map[string]bool{}
-	for _, v := range m.views {
+	var err error
+	m.everyView(func(v View) {
 		taken := map[string]string{quitKey: "shell.quit"}
 		for _, b := range append(slices.Clone(v.Bindings()), m.global...) {
 			known[b.Action] = true
 			for _, k := range m.keysOf(b) {
-				if other, dup := taken[k]; dup {
-					return fmt.Errorf("keys: %q is bound to both %s and %s", k, other, b.Action)
+				if other, dup := taken[k]; dup && other != b.Action && err == nil {
+					err = fmt.Errorf("keys: %q is bound to both %s and %s", k, other, b.Action)
 				}
 				taken[k] = b.Action
 			}
 		}
+	})
+	if err != nil {
+		return err
 	}
 	for action := range m.keys {
 		if !known[action] {

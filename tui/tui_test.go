@@ -35,6 +35,7 @@ func (p *pane) Bindings() []Binding             { return p.bindings }
 func (p *pane) Update(msg tea.Msg) tea.Cmd      { p.msgs = append(p.msgs, msg); return nil }
 func (p *pane) SetStyles(s theme.Styles)        { p.styles = s }
 func (p *pane) SetSize(w, h int)                { p.width, p.height = w, h }
+func (p *pane) SetShown(bool)                   {}
 func (p *pane) SetSnapshot(s *sources.Snapshot) { p.seq = s.Seq }
 func (p *pane) Draw(_ time.Time, focused bool) []string {
 	lines := make([]string, p.height)
@@ -95,7 +96,7 @@ func rune1(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r, Text: strin
 // the command is armed again after it.
 func TestMailboxIsOneSlotAndArmedAgain(t *testing.T) {
 	src, left := newSource(), &pane{name: "left"}
-	m := model(t, Options{Store: src, Views: []View{left}, Frame: time.Nanosecond})
+	m := model(t, Options{Store: src, Screens: []Screen{{Name: "one", Views: []View{left}}}, Frame: time.Nanosecond})
 	wait := m.mail.wait()
 	for round := range uint64(3) {
 		for range 1000 {
@@ -121,7 +122,7 @@ func TestMailboxIsOneSlotAndArmedAgain(t *testing.T) {
 func TestMailboxKeepsTheFrame(t *testing.T) {
 	src := newSource()
 	const frame = 20 * time.Millisecond
-	m := model(t, Options{Store: src, Views: []View{&pane{name: "left"}}, Frame: frame})
+	m := model(t, Options{Store: src, Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}, Frame: frame})
 	stop := make(chan struct{})
 	done := make(chan struct{})
 	go func() {
@@ -151,7 +152,7 @@ func TestMailboxKeepsTheFrame(t *testing.T) {
 
 func TestWaitingEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	m := model(t, Options{Context: ctx, Store: newSource(), Views: []View{&pane{name: "left"}}})
+	m := model(t, Options{Context: ctx, Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}})
 	cancel()
 	if msg := m.mail.wait()(); msg != nil {
 		t.Errorf("got %#v", msg)
@@ -160,7 +161,7 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 
 func TestFocusAndLayout(t *testing.T) {
 	left, right := &pane{name: "left"}, &pane{name: "right"}
-	m := model(t, Options{Store: newSource(), Views: []View{left, right}})
+	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{left, right}}}})
 	tab := tea.KeyPressMsg{Code: tea.KeyTab}
 	for _, c := range []struct {
 		width int
@@ -198,7 +199,7 @@ func TestKeysCanBeMapped(t *testing.T) {
 	var did []string
 	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"a"}, Help: "go there", Short: "go",
 		Do: func(Shell) tea.Cmd { did = append(did, "go"); return nil }}}}
-	m := model(t, Options{Store: newSource(), Views: []View{v}, Keys: map[string][]string{"left.go": {"b"}, "shell.quit": {"Q"}}})
+	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}, Keys: map[string][]string{"left.go": {"b"}, "shell.quit": {"Q"}}})
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 20})
 	press(m, rune1('a'))
 	press(m, rune1('b'))
@@ -218,7 +219,7 @@ func TestBadKeyMaps(t *testing.T) {
 	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"a"}, Do: func(Shell) tea.Cmd { return nil }}}}
 	for keys, want := range map[string]string{"left.gone=b": `no action "left.gone"`, "left.go=q": `"q" is bound to both`, "left.go=ctrl+c": "ctrl+c"} {
 		action, key, _ := strings.Cut(keys, "=")
-		_, err := New(Options{Store: newSource(), Views: []View{v}, Keys: map[string][]string{action: {key}}})
+		_, err := New(Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}, Keys: map[string][]string{action: {key}}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error is %v, want one with %q", keys, err, want)
 		}
@@ -227,7 +228,7 @@ func TestBadKeyMaps(t *testing.T) {
 
 // Everything that the help lists must dispatch, and the other way round.
 func TestHelpIsWhatDispatches(t *testing.T) {
-	m := model(t, Options{Store: newSource(), Views: []View{&pane{name: "left"}, &pane{name: "right"}}})
+	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}, &pane{name: "right"}}}}})
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 40})
 	listed := strings.Join(m.drawHelpFor(t), "\n")
 	for _, b := range m.active() {
@@ -251,7 +252,7 @@ func (m *Model) drawHelpFor(t *testing.T) []string {
 func TestUnknownMessagesGoToEveryView(t *testing.T) {
 	type own struct{}
 	left, right := &pane{name: "left"}, &pane{name: "right"}
-	m := model(t, Options{Store: newSource(), Views: []View{left, right}})
+	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{left, right}}}})
 	m.Update(own{})
 	if len(left.msgs) != 1 || len(right.msgs) != 1 {
 		t.Errorf("left got %v, right got %v", left.msgs, right.msgs)
@@ -260,7 +261,7 @@ func TestUnknownMessagesGoToEveryView(t *testing.T) {
 
 func TestBackgroundRestyles(t *testing.T) {
 	v := &pane{name: "left"}
-	m := model(t, Options{Store: newSource(), Views: []View{v}, Restyle: func(dark bool) theme.Styles { return theme.New(dark, false) }})
+	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}, Restyle: func(dark bool) theme.Styles { return theme.New(dark, false) }})
 	m.setDark(false)
 	if v.styles.Theme != "light" {
 		t.Errorf("the view's theme is %q", v.styles.Theme)
@@ -271,7 +272,7 @@ func TestBackgroundRestyles(t *testing.T) {
 // comes, takes keys and leaves.
 func TestProgramOnATerminal(t *testing.T) {
 	src := newSource()
-	m := model(t, Options{Context: t.Context(), Store: src, Views: []View{&pane{name: "left"}, &pane{name: "right"}}})
+	m := model(t, Options{Context: t.Context(), Store: src, Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}, &pane{name: "right"}}}}})
 	vt := vt10x.New(vt10x.WithSize(80, 24))
 	in, keys := io.Pipe()
 	p := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(vt), tea.WithWindowSize(80, 24), tea.WithContext(t.Context()),

@@ -31,7 +31,11 @@ type View interface {
 	SetStyles(s theme.Styles)
 	// SetSize gives the room inside the frame, in cells.
 	SetSize(width, height int)
-	// SetSnapshot gives the newest data; never nil.
+	// SetShown tells that the view came onto the screen or went off it. It is where a
+	// view asks for data that is read only while somebody looks.
+	SetShown(shown bool)
+	// SetSnapshot gives the newest data; never nil. It comes for views that are not
+	// shown too, so it is quick: the work is Draw's.
 	SetSnapshot(s *sources.Snapshot)
 	// Draw returns exactly the lines of SetSize, each exactly that wide.
 	Draw(now time.Time, focused bool) []string
@@ -52,6 +56,8 @@ type Shell interface {
 	Ask(Prompt)
 	// Confirm opens a question that must be answered with yes before anything is done.
 	Confirm(Question)
+	// Open shows another screen by name; esc leads back.
+	Open(screen string)
 	// Note shows a line of good news for a while.
 	Note(text string)
 }

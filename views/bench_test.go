@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"charm.land/bubbles/v2/table"
+	bubbles "charm.land/bubbles/v2/table"
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/sources"
@@ -80,11 +80,11 @@ func BenchmarkBubblesTable200x50(b *testing.B) {
 	snaps := moving(8)
 	s := theme.New(true, false)
 	cols := fitting(columns(s.Glyphs), 114)
-	var heads []table.Column
+	var heads []bubbles.Column
 	for _, c := range cols {
-		heads = append(heads, table.Column{Title: c.title, Width: c.width})
+		heads = append(heads, bubbles.Column{Title: c.title, Width: c.width})
 	}
-	t := table.New(table.WithColumns(heads), table.WithHeight(46), table.WithWidth(114), table.WithFocused(true))
+	t := bubbles.New(bubbles.WithColumns(heads), bubbles.WithHeight(46), bubbles.WithWidth(114), bubbles.WithFocused(true))
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
@@ -98,12 +98,12 @@ func BenchmarkBubblesTable200x50(b *testing.B) {
 func BenchmarkBubblesTableKey200x50(b *testing.B) {
 	s := theme.New(true, false)
 	cols := fitting(columns(s.Glyphs), 114)
-	var heads []table.Column
+	var heads []bubbles.Column
 	for _, c := range cols {
-		heads = append(heads, table.Column{Title: c.title, Width: c.width})
+		heads = append(heads, bubbles.Column{Title: c.title, Width: c.width})
 	}
-	t := table.New(table.WithColumns(heads), table.WithHeight(46), table.WithWidth(114), table.WithFocused(true),
-		table.WithRows(tableRows(moving(1)[0].Runs.Rows, cols, noon, s)))
+	t := bubbles.New(bubbles.WithColumns(heads), bubbles.WithHeight(46), bubbles.WithWidth(114), bubbles.WithFocused(true),
+		bubbles.WithRows(tableRows(moving(1)[0].Runs.Rows, cols, noon, s)))
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
@@ -117,10 +117,10 @@ func BenchmarkBubblesTableKey200x50(b *testing.B) {
 	}
 }
 
-func tableRows(runs []sources.Run, cols []column, now time.Time, s theme.Styles) []table.Row {
-	rows := make([]table.Row, len(runs))
+func tableRows(runs []sources.Run, cols []column, now time.Time, s theme.Styles) []bubbles.Row {
+	rows := make([]bubbles.Row, len(runs))
 	for i, r := range runs {
-		row := make(table.Row, len(cols))
+		row := make(bubbles.Row, len(cols))
 		for j, c := range cols {
 			row[j] = text.Safe(c.cell(r, now, s), " ")
 		}

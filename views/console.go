@@ -20,6 +20,8 @@ type Controls interface {
 	Refresh()
 	SetPaused(paused bool)
 	LoadMore()
+	// Look starts or stops reading a part of the snapshot.
+	Look(part sources.Part, on bool)
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside
@@ -60,8 +62,9 @@ type console struct {
 	following bool
 }
 
-// Console makes the views, the list first, and the keys that work in all of them.
-func Console(o Options) ([]tui.View, []tui.Binding) {
+// Console makes the screens, the list of runs first, and the keys that work in all of
+// them.
+func Console(o Options) ([]tui.Screen, []tui.Binding) {
 	if o.Context == nil {
 		o.Context = context.Background()
 	}
@@ -69,7 +72,9 @@ func Console(o Options) ([]tui.View, []tui.Binding) {
 		o.Location = time.Local
 	}
 	c := &console{Options: o, following: true}
-	return []tui.View{newRuns(c), newRun(c)}, c.bindings()
+	return []tui.Screen{
+		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), newRun(c)}},
+	}, c.bindings()
 }
 
 func (c *console) bindings() []tui.Binding {

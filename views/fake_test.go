@@ -61,11 +61,12 @@ func (s *store) heard() []string {
 	return append([]string{}, s.told...)
 }
 
-func (s *store) SetQuery(q string)     { s.tell("query %s", q) }
-func (s *store) Select(w, r string)    { s.tell("select %s %s", w, r) }
-func (s *store) Refresh()              { s.tell("refresh") }
-func (s *store) SetPaused(paused bool) { s.tell("paused %v", paused) }
-func (s *store) LoadMore()             { s.tell("more") }
+func (s *store) SetQuery(q string)            { s.tell("query %s", q) }
+func (s *store) Select(w, r string)           { s.tell("select %s %s", w, r) }
+func (s *store) Refresh()                     { s.tell("refresh") }
+func (s *store) SetPaused(paused bool)        { s.tell("paused %v", paused) }
+func (s *store) Look(p sources.Part, on bool) { s.tell("look %s %v", p, on) }
+func (s *store) LoadMore()                    { s.tell("more") }
 func (s *store) Cancel(_ context.Context, w, r string) error {
 	s.tell("cancel %s %s", w, r)
 	return nil
@@ -82,8 +83,8 @@ type screen struct {
 func newScreen(t testing.TB, snap *sources.Snapshot, s theme.Styles, width, height int) *screen {
 	t.Helper()
 	st := newStore(snap)
-	views, global := Console(Options{Controls: st, Actions: st, Location: time.UTC})
-	m, err := tui.New(tui.Options{Store: st, Views: views, Global: global, Styles: s, Frame: time.Nanosecond, Now: func() time.Time { return noon }})
+	screens, global := Console(Options{Controls: st, Actions: st, Location: time.UTC})
+	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: s, Frame: time.Nanosecond, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}

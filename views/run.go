@@ -60,6 +60,8 @@ func (v *run) Bindings() []tui.Binding {
 
 func (v *run) Update(tea.Msg) tea.Cmd { return nil }
 
+func (v *run) SetShown(bool) {}
+
 func (v *run) SetStyles(s theme.Styles) {
 	v.styles = s
 	v.doc.clear()

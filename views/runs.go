@@ -59,6 +59,8 @@ func (v *runs) Bindings() []tui.Binding { return motions("runs", v) }
 
 func (v *runs) Update(tea.Msg) tea.Cmd { return nil }
 
+func (v *runs) SetShown(bool) {}
+
 func (v *runs) SetStyles(s theme.Styles) {
 	v.styles = s
 	v.arrange()

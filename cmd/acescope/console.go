@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/sources"
 	"acescope/theme"
 	"acescope/tui"
@@ -34,7 +35,11 @@ func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engi
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	store := sources.NewStore()
-	link := &link{app: a, store: store}
+	dir, err := a.dir()
+	if err != nil {
+		return err
+	}
+	link := &link{app: a, store: store, dir: dir}
 	model, err := newModel(ctx, store, link)
 	if err != nil {
 		return err
@@ -52,9 +57,9 @@ func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engi
 }
 
 func newModel(ctx context.Context, store *sources.Store, link *link) (*tui.Model, error) {
-	list, global := views.Console(views.Options{Context: ctx, Controls: store, Actions: link})
+	screens, global := views.Console(views.Options{Context: ctx, Controls: store, Actions: link})
 	return tui.New(tui.Options{
-		Context: ctx, Store: store, Views: list, Global: global,
+		Context: ctx, Store: store, Screens: screens, Global: global,
 		Styles:  theme.FromEnv(true, os.Getenv),
 		Restyle: func(dark bool) theme.Styles { return theme.FromEnv(dark, os.Getenv) },
 	})
@@ -64,6 +69,7 @@ func newModel(ctx context.Context, store *sources.Store, link *link) (*tui.Model
 type link struct {
 	app   *app
 	store *sources.Store
+	dir   string
 	err   error // why the engine did not start; read after run
 
 	mu     sync.Mutex
@@ -92,7 +98,14 @@ func (l *link) run(ctx context.Context, begin func(context.Context, *engine.Engi
 	}
 	go l.watchRole(ctx, e)
 	go e.WatchSpace(ctx, l.space)
-	l.store.Run(ctx, e.Client)
+	l.store.Run(ctx, l.deps(e))
+}
+
+func (l *link) deps(e *engine.Engine) sources.Deps {
+	return sources.Deps{
+		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: l.dir,
+		Artifact: e.Artifacts.Get,
+	}
 }
 
 func (l *link) failed(err error) {

@@ -41,8 +41,19 @@ func (a *app) root() *cobra.Command {
 	f.StringVar(&a.remote.Profile, "profile", "", "profile of the temporal command's configuration to connect with")
 	f.StringVar(&a.remote.APIKey, "api-key", "", "API key for that cluster (better: $TEMPORAL_API_KEY)")
 	f.BoolVar(&a.json, "json", false, "write JSON: one object, or one object a line")
-	cmd.AddCommand(a.runCommand(), a.listCommand(), a.showCommand(), a.tailCommand(), a.cancelCommand(),
-		a.observeCommand(), a.serveCommand(), a.demoCommand(), a.problemsCommand(), a.doctorCommand(), a.versionCommand())
+	cmd.AddCommand(
+		a.runCommand(),
+		a.listCommand(),
+		a.showCommand(),
+		a.tailCommand(),
+		a.cancelCommand(),
+		a.observeCommand(),
+		a.serveCommand(),
+		a.demoCommand(),
+		a.problemsCommand(),
+		a.doctorCommand(),
+		a.versionCommand(),
+	)
 	return cmd
 }
 
