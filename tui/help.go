@@ -27,8 +27,9 @@ func (m *Model) helpKey(k tea.KeyPressMsg) {
 // bindings that dispatch: side by side where there is room.
 func (m *Model) drawHelp() []string {
 	v := m.focused()
-	left := m.helpLines(v.Name(), v.Bindings())
-	right := m.helpLines("Everywhere", m.global)
+	own := m.withKeys(v.Bindings())
+	left := m.helpLines(v.Name(), own)
+	right := m.helpLines("Everywhere", m.everywhere(own))
 	lines := append(append(left, ""), right...)
 	if w := widest(left); w+3+widest(right) <= m.width-4 {
 		lines = beside(left, right, w+3)
@@ -47,7 +48,7 @@ func (m *Model) helpLines(title string, list []Binding) []string {
 	names := make([]string, len(list))
 	w := 0
 	for i, b := range list {
-		keys := slices.Clone(m.keysOf(b))
+		keys := slices.Clone(b.Keys)
 		for j := range keys {
 			keys[j] = m.keyName(keys[j])
 		}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -41,7 +42,7 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		return nil
 	}
 	for _, b := range m.active() {
-		if slices.Contains(m.keysOf(b), k.String()) {
+		if slices.Contains(b.Keys, k.String()) {
 			return b.Do(m)
 		}
 	}
@@ -50,7 +51,28 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 
 // active lists the bindings that dispatch now, in order of precedence.
 func (m *Model) active() []Binding {
-	return append(slices.Clone(m.focused().Bindings()), m.global...)
+	own := m.focused().Bindings()
+	return append(m.withKeys(own), m.everywhere(own)...)
+}
+
+// everywhere lists the global bindings with the keys that a view's own leave to them;
+// one that has none left is not listed.
+func (m *Model) everywhere(own []Binding) []Binding {
+	taken := map[string]bool{}
+	for _, b := range own {
+		for _, k := range m.keysOf(b) {
+			taken[k] = true
+		}
+	}
+	var out []Binding
+	for _, b := range m.withKeys(m.global) {
+		had := len(b.Keys)
+		b.Keys = slices.DeleteFunc(slices.Clone(b.Keys), func(k string) bool { return taken[k] })
+		if len(b.Keys) > 0 || had == 0 {
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 func (m *Model) keysOf(b Binding) []string {
@@ -101,29 +123,30 @@ func (m *Model) withKeys(list []Binding) []Binding {
 	return out
 }
 
-// checkKeys reports a key map that names an action which does not exist, and keys
-// that would lead to two actions in one view.
+// checkKeys reports a key map that names an action which does not exist, and keys that
+// would lead to two actions: of one view, or of those that work everywhere. A view's key
+// may take the place of one that works everywhere.
 func (m *Model) checkKeys() error {
 	known := map[string]bool{}
-	var err error
-	m.everyView(func(v View) {
-		taken := map[string]string{quitKey: "shell.quit"}
-		for _, b := range append(slices.Clone(v.Bindings()), m.global...) {
-			known[b.Action] = true
-			for _, k := range m.keysOf(b) {
-				if other, dup := taken[k]; dup && other != b.Action && err == nil {
-					err = fmt.Errorf("keys: %q is bound to both %s and %s", k, other, b.Action)
-				}
-				taken[k] = b.Action
-			}
-		}
-	})
-	if err != nil {
-		return err
-	}
+	err := m.checkUnique(m.global, known)
+	m.everyView(func(v View) { err = errors.Join(err, m.checkUnique(v.Bindings(), known)) })
 	for action := range m.keys {
 		if !known[action] {
-			return fmt.Errorf("keys: there is no action %q", action)
+			err = errors.Join(err, fmt.Errorf("keys: there is no action %q", action))
+		}
+	}
+	return err
+}
+
+func (m *Model) checkUnique(list []Binding, known map[string]bool) error {
+	taken := map[string]string{quitKey: "shell.quit"}
+	for _, b := range list {
+		known[b.Action] = true
+		for _, k := range m.keysOf(b) {
+			if other, dup := taken[k]; dup && other != b.Action {
+				return fmt.Errorf("keys: %q is bound to both %s and %s", k, other, b.Action)
+			}
+			taken[k] = b.Action
 		}
 	}
 	return nil

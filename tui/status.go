@@ -41,8 +41,8 @@ func (m *Model) hints() []hint {
 	}
 	var out []hint
 	for _, b := range m.active() {
-		if keys := m.keysOf(b); b.Short != "" && len(keys) > 0 {
-			out = append(out, hint{m.keyName(keys[0]), b.Short})
+		if b.Short != "" && len(b.Keys) > 0 {
+			out = append(out, hint{m.keyName(b.Keys[0]), b.Short})
 		}
 	}
 	return out

@@ -217,7 +217,7 @@ func TestKeysCanBeMapped(t *testing.T) {
 
 func TestBadKeyMaps(t *testing.T) {
 	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"a"}, Do: func(Shell) tea.Cmd { return nil }}}}
-	for keys, want := range map[string]string{"left.gone=b": `no action "left.gone"`, "left.go=q": `"q" is bound to both`, "left.go=ctrl+c": "ctrl+c"} {
+	for keys, want := range map[string]string{"left.gone=b": `no action "left.gone"`, "shell.help=q": `"q" is bound to both`, "left.go=ctrl+c": "ctrl+c"} {
 		action, key, _ := strings.Cut(keys, "=")
 		_, err := New(Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}, Keys: map[string][]string{action: {key}}})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -303,5 +303,20 @@ func TestProgramOnATerminal(t *testing.T) {
 	keys.Write([]byte("?q"))
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// A view's key takes the place of one that works everywhere, and the help says so.
+func TestViewKeyWins(t *testing.T) {
+	went := false
+	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"q"}, Help: "go there", Do: func(Shell) tea.Cmd { went = true; return nil }}}}
+	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}})
+	m.Update(tea.WindowSizeMsg{Width: 100, Height: 40})
+	if cmd := press(m, rune1('q')); cmd != nil || !went {
+		t.Error("the global key won")
+	}
+	press(m, rune1('?'))
+	if out := ansi.Strip(m.View().Content); !strings.Contains(out, "q  go there") || strings.Contains(out, "quit;") {
+		t.Errorf("the help shows a key that does not work:\n%s", out)
 	}
 }
