@@ -60,6 +60,18 @@ type console struct {
 	// following is true until somebody moves or opens a run, and again after going to
 	// the first row: the cursor then stays in sight of the newest runs, on an open one.
 	following bool
+	// elsewhere is true while the selected run was chosen on another screen and is not in
+	// the list: the list's cursor then stays where it is until it is moved.
+	elsewhere bool
+	// jump is the history event that the timeline goes to when it is shown next, 0 for none.
+	jump int64
+}
+
+// show selects a run that may not be in the list. Open the run or the timeline after it.
+func (c *console) show(r sources.Run) {
+	c.selected = selection{r, true}
+	c.elsewhere, c.following = true, false
+	c.Controls.Select(r.WorkflowID, r.RunID)
 }
 
 // Console makes the screens, the list of runs first, and the keys that work in all of

@@ -356,3 +356,24 @@ func TestActionErrorIsShown(t *testing.T) {
 type failing struct{}
 
 func (failing) Cancel(context.Context, string, string) error { return errors.New("permission denied") }
+
+// A run that was chosen on another screen stays selected, though the list does not have
+// it, until the list's cursor is moved.
+func TestChosenElsewhere(t *testing.T) {
+	sc := newScreen(t, full(60), plainLook, 200, 50)
+	var c *console
+	for _, v := range sc.screens[0].Views {
+		if list, ok := v.(*runs); ok {
+			c = list.console
+		}
+	}
+	c.show(sources.Run{WorkflowID: "ace/old-1", RunID: "r-old", TaskID: "old-1"})
+	sc.show(full(60))
+	if c.selected.run.TaskID != "old-1" || !slices.Contains(sc.store.heard(), "select ace/old-1 r-old") {
+		t.Errorf("selected is %+v", c.selected)
+	}
+	sc.press("j")
+	if c.selected.run.TaskID != "q-00059" {
+		t.Errorf("after moving, selected is %s", c.selected.run.TaskID)
+	}
+}

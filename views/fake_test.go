@@ -77,6 +77,7 @@ type screen struct {
 	t             testing.TB
 	store         *store
 	model         *tui.Model
+	screens       []tui.Screen
 	width, height int
 }
 
@@ -88,7 +89,7 @@ func newScreen(t testing.TB, snap *sources.Snapshot, s theme.Styles, width, heig
 	if err != nil {
 		t.Fatal(err)
 	}
-	sc := &screen{t: t, store: st, model: m}
+	sc := &screen{t: t, store: st, model: m, screens: screens}
 	sc.resize(width, height)
 	return sc
 }

@@ -97,6 +97,9 @@ func (v *runs) SetSnapshot(s *sources.Snapshot) {
 	v.runs, v.state = s.Runs, s.Connection.State
 	v.loaded = v.loaded || !s.Runs.Loaded.IsZero() || len(s.Runs.Rows) > 0
 	before, at := v.cursor, v.find()
+	if at >= 0 {
+		v.elsewhere = false
+	}
 	switch {
 	case at >= 0:
 		v.cursor = at
@@ -112,7 +115,9 @@ func (v *runs) SetSnapshot(s *sources.Snapshot) {
 		v.follow(at)
 	}
 	v.reveal()
-	v.selectRow()
+	if !v.elsewhere {
+		v.selectRow()
+	}
 }
 
 // follow keeps the cursor on its run, at row at, while that is open and in sight of
@@ -178,7 +183,7 @@ func (v *runs) selectRow() {
 func (v *runs) page() int { return max(v.height-1-len(v.problem()), 1) }
 
 func (v *runs) scroll(lines int) {
-	v.following = lines == -allLines
+	v.following, v.elsewhere = lines == -allLines, false
 	v.cursor = max(min(v.cursor+lines, len(v.runs.Rows)-1), 0)
 	v.reveal()
 	v.selectRow()
