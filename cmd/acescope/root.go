@@ -52,6 +52,7 @@ func (a *app) root() *cobra.Command {
 		a.demoCommand(),
 		a.problemsCommand(),
 		a.doctorCommand(),
+		a.schemaCommand(),
 		a.versionCommand(),
 	)
 	return cmd
