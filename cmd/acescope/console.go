@@ -47,7 +47,7 @@ func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engi
 	var wg sync.WaitGroup
 	wg.Add(1)
 	go func() { defer wg.Done(); link.run(ctx, begin) }()
-	_, err = tea.NewProgram(model, tea.WithContext(ctx)).Run()
+	_, err = tea.NewProgram(model, tea.WithContext(ctx), tea.WithFPS(tui.FPS)).Run()
 	cancel()
 	wg.Wait()
 	if link.err != nil {
