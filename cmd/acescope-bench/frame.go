@@ -21,7 +21,7 @@ type frameTimes struct {
 	KeyP99  float64 `json:"key_p99_ms"`
 	DataP50 float64 `json:"data_p50_ms"` // of a snapshot
 	DataP99 float64 `json:"data_p99_ms"`
-	Sent    int     `json:"sent"`  // keystrokes
+	Sent    int     `json:"sent"`    // keystrokes
 	Handled int     `json:"handled"` // of them
 	Events  int     `json:"events"`
 	Seconds float64 `json:"seconds"`
