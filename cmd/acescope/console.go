@@ -61,7 +61,7 @@ func newModel(ctx context.Context, store *sources.Store, link *link) (*tui.Model
 	return tui.New(tui.Options{
 		Context: ctx, Store: store, Screens: screens, Global: global,
 		Styles:  theme.FromEnv(true, os.Getenv),
-		Restyle: func(dark bool) theme.Styles { return theme.FromEnv(dark, os.Getenv) },
+		Theme: func(_ string, dark bool) (theme.Styles, error) { return theme.FromEnv(dark, os.Getenv), nil },
 	})
 }
 
