@@ -106,9 +106,11 @@ func (m *Model) resize(by int) {
 		m.Note("there is one pane on screen")
 		return
 	}
-	before, was := m.widths()[0], m.share()
-	m.shares[m.at.screen] = min(max(was+by, minShare), maxShare)
-	if m.widths()[0] == before {
+	left := m.widths()[0]
+	shown := (left*100 + m.width - 1) / m.width // it may be less or more than what was asked for
+	was := m.shares[m.at.screen]
+	m.shares[m.at.screen] = min(max(shown+by, minShare), maxShare)
+	if m.widths()[0] == left {
 		m.shares[m.at.screen] = was
 	}
 }
