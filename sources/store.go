@@ -22,6 +22,7 @@ type Store struct {
 	selected selection
 	listing  listing
 	parts    parts
+	works    works
 	now      func() time.Time
 }
 

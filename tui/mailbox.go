@@ -12,10 +12,6 @@ import (
 // DefaultFrame is the shortest time between two snapshots that reach the screen.
 const DefaultFrame = time.Second / 30
 
-// FPS is how often a second the terminal is written to at the most. Twice as often would
-// cost an idle console twice as much, for changes that come no more often than this.
-const FPS = 30
-
 type snapshotMsg struct{ snapshot *sources.Snapshot }
 
 // mailbox paces snapshots. Only one wait may be under way at a time: the one that

@@ -37,6 +37,7 @@ type Options struct {
 	Controls Controls
 	Actions  Actions        // nil for a console that only reads
 	Location *time.Location // of times of day; nil for local
+	Filters  []SavedFilter  // of the user's configuration
 }
 
 // actionTimeout bounds one action.
@@ -98,7 +99,7 @@ func (c *console) bindings() []tui.Binding {
 	}
 	if c.Actions != nil {
 		b = append(b, tui.Binding{Action: "run.cancel", Keys: []string{"x"}, Help: "cancel the selected run (asks first)",
-			Short: "cancel", Do: c.cancel})
+			Short: "cancel", Mutates: true, Do: c.cancel})
 	}
 	return b
 }

@@ -25,7 +25,7 @@ func frames(ctx context.Context, s spec) error {
 	keys, typed := io.Pipe()
 	out := &byteCount{}
 	p := tea.NewProgram(timed, tea.WithContext(ctx), tea.WithInput(keys), tea.WithOutput(out), tea.WithWindowSize(frameWidth, frameHeight),
-		tea.WithoutSignals(), tea.WithFPS(tui.FPS), tea.WithEnvironment([]string{"TERM=xterm-256color", "COLORTERM=truecolor"}))
+		tea.WithoutSignals(), tea.WithFPS(int(time.Second/tui.DefaultFrame)), tea.WithEnvironment([]string{"TERM=xterm-256color", "COLORTERM=truecolor"}))
 	ended := make(chan error, 1)
 	go func() { _, err := p.Run(); ended <- err }()
 	stop, err := profile(s, "frame-"+s.Variant)
