@@ -39,11 +39,12 @@ type sizes struct {
 	growth   int // tasks of the growth run
 	events   int // tool events that are tailed
 	idleSecs int
+	logMB    int // megabytes of a log that is followed
 }
 
 var (
-	fullSize  = sizes{runs: 3, list: 10_000, tasks: 1000, growth: 10_000, events: 300, idleSecs: 20}
-	quickSize = sizes{runs: 2, list: 1000, tasks: 200, growth: 1000, events: 60, idleSecs: 5}
+	fullSize  = sizes{runs: 3, list: 10_000, tasks: 1000, growth: 10_000, events: 300, idleSecs: 20, logMB: 1024}
+	quickSize = sizes{runs: 2, list: 1000, tasks: 200, growth: 1000, events: 60, idleSecs: 5, logMB: 64}
 )
 
 // section is a part of the benchmark that can be asked for by name.
@@ -61,6 +62,7 @@ var sections = []section{
 	{"growth", (*bench).growth},
 	{"list", (*bench).list},
 	{"idle", (*bench).idle},
+	{"logs", (*bench).logs},
 }
 
 func main() {

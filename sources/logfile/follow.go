@@ -91,7 +91,7 @@ func newFollower(ctx context.Context, o Options, h Handler) (*follower, error) {
 		o.MaxLine = DefaultMaxLine
 	}
 	fo := &follower{ctx: ctx, o: o, h: h, now: time.Now, watched: map[string]watchedDir{}, byPath: map[string]*file{}, buf: make([]byte, bufSize)}
-	for _, m := range o.Match {
+	for _, m := range slices.Concat(o.Match, o.Skip) {
 		if _, err := filepath.Match(m, ""); err != nil {
 			return nil, fmt.Errorf("%q is no pattern of file names: %w", m, err)
 		}
@@ -272,7 +272,7 @@ func (fo *follower) oldDirty() {
 
 // concerns tells whether a new name may be one to follow, or lead to one.
 func (fo *follower) concerns(name string) bool {
-	if fo.matches(filepath.Base(name)) || isDir(name) {
+	if matches(fo.o.Match, filepath.Base(name)) || isDir(name) {
 		return true
 	}
 	for _, root := range fo.roots {
@@ -284,8 +284,8 @@ func (fo *follower) concerns(name string) bool {
 	return false
 }
 
-func (fo *follower) matches(name string) bool {
-	return slices.ContainsFunc(fo.o.Match, func(pattern string) bool { ok, _ := filepath.Match(pattern, name); return ok })
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { ok, _ := filepath.Match(pattern, name); return ok })
 }
 
 func (fo *follower) event(kind Kind, path, text string) error {

@@ -3,7 +3,7 @@ package logfile
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
+	"unicode/utf8"
 )
 
 // Record is what a line tells by its form. Texts are untrusted.
@@ -130,8 +130,8 @@ func unquote(v []byte) string {
 	if v[0] != '"' {
 		return string(v)
 	}
-	if bytes.IndexByte(v, '\\') < 0 {
-		return strings.ToValidUTF8(string(v[1:len(v)-1]), "\uFFFD")
+	if bytes.IndexByte(v, '\\') < 0 && utf8.Valid(v) {
+		return string(v[1 : len(v)-1])
 	}
 	var s string
 	if json.Unmarshal(v, &s) != nil {

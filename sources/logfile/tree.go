@@ -104,12 +104,12 @@ func (fo *follower) scanDir(sc *scan, dir string, depth int) error {
 		path := filepath.Join(dir, e.Name())
 		switch {
 		case e.IsDir():
-			if depth > 1 && !strings.HasPrefix(e.Name(), ".") {
+			if depth > 1 && !strings.HasPrefix(e.Name(), ".") && !matches(fo.o.Skip, e.Name()) {
 				if err := fo.scanDir(sc, path, depth-1); err != nil {
 					return err
 				}
 			}
-		case fo.matches(e.Name()):
+		case matches(fo.o.Match, e.Name()):
 			if err := fo.meet(sc, path, e); err != nil {
 				return err
 			}

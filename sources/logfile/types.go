@@ -27,6 +27,7 @@ func DefaultMatch() []string { return []string{"*.log", "*.jsonl", "*.ndjson"} }
 type Options struct {
 	Paths []string // files and directories, there or not
 	Match []string // patterns of file names in directories, nil for DefaultMatch
+	Skip  []string // patterns of names of directories that are not looked into
 	Depth int      // 0 for DefaultDepth; 1 is the directory itself
 	// FromStart reads files that are there at the beginning from their start, else
 	// only their last Tail lines are read. Files that come later are read from their start.
