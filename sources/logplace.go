@@ -32,7 +32,7 @@ func RunLogsDir(dataDir, workflowID, runID string) string {
 }
 
 // escapeName is an id as a name of a directory. What is no letter, digit, '-', '_', '.' or
-// '~' becomes %XX; of a long one the end becomes a hash.
+// '~' becomes %XX; of a long one the end becomes "+" and a hash.
 func escapeName(id string) string {
 	e := strings.NewReplacer("+", "%20").Replace(url.QueryEscape(id))
 	if strings.Trim(e, ".") == "" { // "", ".", ".."
@@ -40,7 +40,7 @@ func escapeName(id string) string {
 	}
 	if len(e) > maxEscaped {
 		sum := sha256.Sum256([]byte(id))
-		e = e[:maxEscaped-33] + "~" + hex.EncodeToString(sum[:16])
+		e = e[:maxEscaped-33] + "+" + hex.EncodeToString(sum[:16])
 	}
 	return e
 }

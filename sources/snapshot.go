@@ -16,6 +16,7 @@ type Snapshot struct {
 	Detail     *Detail // of the selected run, nil where none is
 	Health     []Health
 	Problems   []Problem // newest last, at most MaxProblems
+	Logs       *Logs     // nil until PartLogs was looked at
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.

@@ -22,6 +22,7 @@ type Store struct {
 	selected selection
 	listing  listing
 	parts    parts
+	logs     logWish
 	now      func() time.Time
 }
 
@@ -77,6 +78,7 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 	for _, watch := range []func(){
 		func() { s.watchRuns(ctx, d.Client) },
 		func() { s.watchDetail(ctx, d.Client) },
+		func() { s.watchPart(ctx, PartLogs, func(ctx context.Context) { s.readLogs(ctx, d) }) },
 	} {
 		wg.Go(watch)
 	}
