@@ -21,7 +21,7 @@ func TestLogsFollow(t *testing.T) {
 	a := &app{out: out, err: io.Discard, json: true}
 	done := make(chan error, 1)
 	go func() {
-		err := a.logs(ctx, &logsFlags{follow: true}, []string{path})
+		err := a.logs(ctx, &logsFlags{follow: true, fromStart: true}, []string{path})
 		out.Close()
 		done <- err
 	}()
