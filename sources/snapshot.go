@@ -17,6 +17,7 @@ type Snapshot struct {
 	Health     []Health
 	Problems   []Problem // newest last, at most MaxProblems
 	Work       []Work    // long work under way, newest last
+	Logs       *Logs     // nil until PartLogs was looked at
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.

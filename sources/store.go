@@ -23,6 +23,7 @@ type Store struct {
 	listing  listing
 	parts    parts
 	works    works
+	logs     logWish
 	now      func() time.Time
 }
 
@@ -78,6 +79,7 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 	for _, watch := range []func(){
 		func() { s.watchRuns(ctx, d.Client) },
 		func() { s.watchDetail(ctx, d.Client) },
+		func() { s.watchPart(ctx, PartLogs, func(ctx context.Context) { s.readLogs(ctx, d) }) },
 	} {
 		wg.Go(watch)
 	}

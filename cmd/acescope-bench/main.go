@@ -40,11 +40,12 @@ type sizes struct {
 	events    int // tool events that are tailed
 	idleSecs  int
 	frameSecs int // of typing
+	logMB     int // megabytes of a log that is followed
 }
 
 var (
-	fullSize  = sizes{runs: 3, list: 10_000, tasks: 1000, growth: 10_000, events: 300, idleSecs: 20, frameSecs: 20}
-	quickSize = sizes{runs: 2, list: 1000, tasks: 200, growth: 1000, events: 60, idleSecs: 5, frameSecs: 5}
+	fullSize  = sizes{runs: 3, list: 10_000, tasks: 1000, growth: 10_000, events: 300, idleSecs: 20, frameSecs: 20, logMB: 1024}
+	quickSize = sizes{runs: 2, list: 1000, tasks: 200, growth: 1000, events: 60, idleSecs: 5, frameSecs: 5, logMB: 64}
 )
 
 // section is a part of the benchmark that can be asked for by name.
@@ -63,6 +64,7 @@ var sections = []section{
 	{"list", (*bench).list},
 	{"idle", (*bench).idle},
 	{"frame", (*bench).frame},
+	{"logs", (*bench).logs},
 }
 
 func main() {

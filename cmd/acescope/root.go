@@ -52,6 +52,7 @@ func (a *app) root() *cobra.Command {
 		a.listCommand(),
 		a.showCommand(),
 		a.tailCommand(),
+		a.logsCommand(),
 		a.cancelCommand(),
 		a.observeCommand(),
 		a.serveCommand(),
