@@ -16,6 +16,8 @@ type Snapshot struct {
 	Detail     *Detail // of the selected run, nil where none is
 	Health     []Health
 	Problems   []Problem // newest last, at most MaxProblems
+
+	Experiments *Experiments // read while it is looked at, nil before
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.

@@ -22,6 +22,7 @@ type Store struct {
 	selected selection
 	listing  listing
 	parts    parts
+	wishes   *wishes // of the experiments' reader
 	now      func() time.Time
 }
 
@@ -77,6 +78,9 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 	for _, watch := range []func(){
 		func() { s.watchRuns(ctx, d.Client) },
 		func() { s.watchDetail(ctx, d.Client) },
+		func() {
+			s.watchPart(ctx, PartExperiments, func(ctx context.Context) { s.readExperiments(ctx, d) })
+		},
 	} {
 		wg.Go(watch)
 	}

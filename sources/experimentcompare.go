@@ -1,0 +1,164 @@
+package sources
+
+import (
+	"cmp"
+	"slices"
+
+	"acescope/engine/ace"
+)
+
+// Flip is how the answers of two experiments to the same task relate.
+type Flip string
+
+// Flips, from the first experiment to the second.
+const (
+	FlipFixed     Flip = "fixed"  // wrong, then right
+	FlipBroken    Flip = "broken" // right, then wrong
+	FlipBothWrong Flip = "both_wrong"
+	FlipBothRight Flip = "both_right"
+	FlipUnjudged  Flip = "not_judged" // one of them has no verdict
+)
+
+// Flips lists every flip in the order in which screens show them.
+func Flips() []Flip { return []Flip{FlipFixed, FlipBroken, FlipBothWrong, FlipBothRight, FlipUnjudged} }
+
+// Ways to align two experiments.
+const (
+	AlignedByIndex  = "index"  // the data set is the same file: epoch and index
+	AlignedByPrompt = "prompt" // data sets differ: epoch and equal prompts
+)
+
+// Pair is a task that both experiments have answered.
+type Pair struct {
+	Epoch  int
+	IndexA int
+	IndexB int
+	Flip   Flip
+	A, B   int // rows in the series
+}
+
+// Comparison is two experiments, task by task. OnlyA and OnlyB count tasks that the
+// other has not, or has not reached.
+type Comparison struct {
+	A, B        *Series
+	SameData    bool
+	AlignedBy   string
+	Pairs       []Pair // by epoch and index of the first
+	Counts      map[Flip]int
+	OnlyA       int
+	OnlyB       int
+	TotalsA     Totals
+	TotalsB     Totals
+	Evaluations *EvalComparison // nil where not both were measured on the same set
+}
+
+// EvalComparison compares the last measurements of two experiments on the same second
+// data set. Fixed and Broken are 0-based indexes of tasks in it; Partial means that one
+// result lists only part of its wrong answers, so that they may be incomplete.
+type EvalComparison struct {
+	Dataset       string
+	A, B          ace.EvalResult
+	Fixed, Broken []int
+	BothWrong     int
+	Partial       bool
+}
+
+// Compare aligns two experiments and says what became of each task from the first to
+// the second.
+func Compare(a, b *Series) *Comparison {
+	c := &Comparison{A: a, B: b, SameData: a.Input.Dataset.SHA256 != "" && a.Input.Dataset.SHA256 == b.Input.Dataset.SHA256,
+		Counts: map[Flip]int{}, TotalsA: a.Totals(), TotalsB: b.Totals()}
+	key := byPrompt
+	if c.AlignedBy = AlignedByPrompt; c.SameData {
+		key, c.AlignedBy = byIndex, AlignedByIndex
+	}
+	theirs := rowsByKey(&b.Tasks, key)
+	for k, i := range rowsByKey(&a.Tasks, key) {
+		j, ok := theirs[k]
+		if !ok {
+			continue
+		}
+		p := Pair{Epoch: int(a.Tasks.Epoch[i]), IndexA: int(a.Tasks.Index[i]), IndexB: int(b.Tasks.Index[j]), A: i, B: j,
+			Flip: flipOf(a.Tasks.Verdict[i], b.Tasks.Verdict[j])}
+		c.Pairs = append(c.Pairs, p)
+		c.Counts[p.Flip]++
+	}
+	slices.SortFunc(c.Pairs, func(p, q Pair) int { return cmp.Or(p.Epoch-q.Epoch, p.IndexA-q.IndexA, p.A-q.A) })
+	c.OnlyA, c.OnlyB = a.Tasks.Len()-len(c.Pairs), b.Tasks.Len()-len(c.Pairs)
+	c.Evaluations = compareEval(a, b)
+	return c
+}
+
+// taskKey names a task across experiments; nth tells equal prompts apart.
+type taskKey struct {
+	epoch int32
+	id    uint64
+	nth   int
+}
+
+// byIndex and byPrompt are what identifies a task; false where that is not known.
+func byIndex(t *TaskColumns, i int) (uint64, bool)  { return uint64(t.Index[i]), t.Index[i] >= 0 }
+func byPrompt(t *TaskColumns, i int) (uint64, bool) { return t.Prompt[i], t.Prompt[i] != 0 }
+
+// rowsByKey finds rows by what identifies their task. Of equal prompts the one that
+// stands first in the data set is the first, whichever ended first.
+func rowsByKey(t *TaskColumns, id func(*TaskColumns, int) (uint64, bool)) map[taskKey]int {
+	order := make([]int, t.Len())
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		return cmp.Or(cmp.Compare(t.Epoch[i], t.Epoch[j]), cmp.Compare(t.Index[i], t.Index[j]))
+	})
+	rows := make(map[taskKey]int, t.Len())
+	times := map[taskKey]int{}
+	for _, i := range order {
+		if n, ok := id(t, i); ok {
+			k := taskKey{epoch: t.Epoch[i], id: n}
+			k.nth = times[k]
+			times[taskKey{epoch: t.Epoch[i], id: n}]++
+			rows[k] = i
+		}
+	}
+	return rows
+}
+
+func flipOf(a, b Verdict) Flip {
+	switch {
+	case a == NotJudged || b == NotJudged:
+		return FlipUnjudged
+	case a == b && a == AnsweredRight:
+		return FlipBothRight
+	case a == b:
+		return FlipBothWrong
+	case b == AnsweredRight:
+		return FlipFixed
+	}
+	return FlipBroken
+}
+
+func compareEval(a, b *Series) *EvalComparison {
+	if a.Input.Eval == nil || b.Input.Eval == nil || a.Input.Eval.SHA256 != b.Input.Eval.SHA256 ||
+		len(a.Progress.Eval) == 0 || len(b.Progress.Eval) == 0 {
+		return nil
+	}
+	c := &EvalComparison{Dataset: a.Input.EvalID, A: a.Progress.Eval[len(a.Progress.Eval)-1], B: b.Progress.Eval[len(b.Progress.Eval)-1]}
+	wrong := map[int]bool{}
+	for _, i := range c.A.Wrong {
+		wrong[i] = true
+	}
+	for _, i := range c.B.Wrong {
+		if wrong[i] {
+			c.BothWrong++
+			delete(wrong, i)
+		} else {
+			c.Broken = append(c.Broken, i)
+		}
+	}
+	for i := range wrong {
+		c.Fixed = append(c.Fixed, i)
+	}
+	slices.Sort(c.Fixed)
+	c.Partial = len(c.A.Wrong) < c.A.Tasks-c.A.Correct || len(c.B.Wrong) < c.B.Tasks-c.B.Correct
+	return c
+}
