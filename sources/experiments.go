@@ -258,3 +258,37 @@ func resultOf(ctx context.Context, c client.Client, r Run, p *ace.ExperimentProg
 	}
 	return false
 }
+
+// ResolveExperiment finds the workflow id of the experiment that an experiment id or its
+// workflow id names.
+func ResolveExperiment(ctx context.Context, c client.Client, id string) (string, error) {
+	name := strings.TrimPrefix(id, ace.ExperimentIDPrefix)
+	if name != "" {
+		workflowID := ace.ExperimentWorkflowID(name)
+		_, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
+		if err == nil || !NotFound(err) {
+			return workflowID, err
+		}
+	}
+	missing := &MissingError{ID: id}
+	if rows, _, err := ListExperiments(ctx, c); err == nil {
+		names := make([]string, len(rows))
+		for i, r := range rows {
+			names[i] = r.Name()
+		}
+		missing.Near = nearest(name, names)
+	}
+	return "", missing
+}
+
+// nearest lists up to three names that are like the given one.
+func nearest(name string, names []string) []string {
+	var near []string
+	for _, n := range names {
+		if distance(name, n) <= max(2, len(name)/3) {
+			near = append(near, n)
+		}
+	}
+	slices.SortStableFunc(near, func(a, b string) int { return distance(name, a) - distance(name, b) })
+	return near[:min(len(near), 3)]
+}

@@ -28,7 +28,10 @@ func experimentPlot(list []*sources.Series, o plotOptions, s theme.Styles) plot 
 	if o.metric == sources.MetricCost && sources.Free(list...) {
 		o.metric = sources.MetricTokens
 	}
-	p := plot{title: o.title(s.Glyphs), x: axis{format: countTick, whole: true, zero: true}, y: yAxis(o.metric), empty: "no task has ended yet"}
+	p := plot{title: o.title(s.Glyphs), x: axis{format: countTick, whole: true, zero: true, unit: "tasks"}, y: yAxis(o.metric), empty: "no task has ended yet"}
+	if rightOnly(o.metric) {
+		p.empty = "no task was answered right yet"
+	}
 	if o.byTime {
 		p.x = axis{format: timeTick, time: true, zero: true}
 	}
@@ -45,29 +48,28 @@ func experimentPlot(list []*sources.Series, o plotOptions, s theme.Styles) plot 
 	return p
 }
 
+// rightOnly tells whether a metric has values only where an answer was right.
+func rightOnly(m sources.Metric) bool { return m == sources.MetricCost || m == sources.MetricTokens }
+
 func (o plotOptions) title(g theme.Glyphs) string {
-	over, x := "all tasks so far", "tasks ended"
+	over := "all so far"
 	if o.window > 0 {
-		over = "last " + text.Count(int64(o.window)) + " tasks"
-	}
-	if o.byTime {
-		x = "time since the start"
+		over = "last " + text.Count(int64(o.window))
 	}
 	sep := " " + g.Dot + " "
-	what := map[sources.Metric]string{
+	return map[sources.Metric]string{
 		sources.MetricAccuracy:   "Accuracy" + sep + over,
 		sources.MetricPlaybook:   "Playbook" + sep + "bullets",
-		sources.MetricOperations: "Operations so far" + sep + "accepted, rejected (dashed)",
+		sources.MetricOperations: "Operations so far" + sep + "rejected dashed",
 		sources.MetricCost:       "US$ per right answer" + sep + over,
-		sources.MetricTokens:     "Tokens per right answer" + sep + over + " (no cost is reported)",
+		sources.MetricTokens:     "Tokens per right answer" + sep + over + ", no cost known",
 	}[o.metric]
-	return what + sep + "x: " + x
 }
 
 func yAxis(m sources.Metric) axis {
 	switch m {
 	case sources.MetricAccuracy:
-		return axis{format: percentTick, most: 1}
+		return axis{format: percentTick, most: 1, room: 0.1}
 	case sources.MetricCost:
 		return axis{format: dollarTick, zero: true}
 	case sources.MetricOperations:

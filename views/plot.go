@@ -275,16 +275,21 @@ func (a *plotArea) xAxis(of axis, labelWidth, lines int) []string {
 		line[i] = rule
 	}
 	below := text.Spaces(labelWidth + 1)
+	unit := of.unit
 	for _, v := range a.x.ticks() {
 		col := a.dotX(v) / a.wide
 		label := of.format(v, a.x.step)
-		start := max(labelWidth+1+col-text.Width(label)/2, 0)
-		used := text.Width(below)
-		if col > 0 && start <= used-1 || start+text.Width(label) > labelWidth+1+a.cols {
-			continue
+		if unit != "" {
+			label, unit = label+" "+unit, ""
 		}
-		if start < used {
+		used := text.Width(below)
+		start := labelWidth + 1 + col - text.Width(label)/2
+		start = min(start, labelWidth+1+a.cols-text.Width(label))
+		if col == 0 {
 			start = used
+		}
+		if start < used || used > labelWidth+1 && start == used {
+			continue
 		}
 		below += text.Spaces(start-used) + label
 		line[col] = tick

@@ -15,7 +15,9 @@ type axis struct {
 	whole  bool    // values are counts: no tick between two of them
 	time   bool    // values are seconds
 	zero   bool    // it begins at 0
-	most   float64 // no tick above it, 0 for no such bound
+	most   float64 // no tick above it or below 0; 0 for no such bounds
+	room   float64 // least span
+	unit   string  // said at the first tick
 }
 
 // span is a range of values.
@@ -45,9 +47,12 @@ func (a axis) scale(s span, ticks int) scale {
 	if s.low == s.high && a.whole {
 		s.high++
 	}
+	if missing := a.room - (s.high - s.low); missing > 0 {
+		s.low, s.high = s.low-missing/2, s.high+missing/2
+	}
 	s = s.wider()
 	if a.most > 0 {
-		s.high = min(s.high, a.most)
+		s.low, s.high = max(s.low, 0), min(s.high, a.most)
 	}
 	step := a.step(s, ticks)
 	out := scale{math.Floor(s.low/step+1e-9) * step, math.Ceil(s.high/step-1e-9) * step, step}
@@ -79,8 +84,8 @@ func (a axis) step(s span, ticks int) float64 {
 // ticks are the multiples of the step within the scale.
 func (s scale) ticks() []float64 {
 	var out []float64
-	for k := math.Ceil(s.low/s.step - 1e-9); k*s.step <= s.high+s.step*1e-9; k++ {
-		out = append(out, k*s.step)
+	for k := int64(math.Ceil(s.low/s.step - 1e-9)); float64(k)*s.step <= s.high+s.step*1e-9; k++ {
+		out = append(out, float64(k)*s.step)
 	}
 	return out
 }

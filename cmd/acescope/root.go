@@ -47,6 +47,7 @@ func (a *app) root() *cobra.Command {
 		a.showCommand(),
 		a.tailCommand(),
 		a.cancelCommand(),
+		a.experimentCommand(),
 		a.observeCommand(),
 		a.serveCommand(),
 		a.demoCommand(),
