@@ -15,11 +15,13 @@ func (w *writer) comparison(c *sources.Comparison) {
 	s, g := w.s, w.s.Glyphs
 	head := w.line().Add(s.Muted, " A ").Add(s.Strong, text.Safe(c.A.Name(), " ")).Add(s.Muted, "  "+g.Arrow+"  B ").Add(s.Strong, text.Safe(c.B.Name(), " "))
 	w.end(head)
-	how := " same data set " + orDash(c.A.Input.DatasetID, g) + ": tasks aligned by epoch and index"
-	ink := s.Muted
-	if !c.SameData {
-		how = " data sets differ (" + orDash(c.A.Input.DatasetID, g) + ", " + orDash(c.B.Input.DatasetID, g) + "): only tasks with equal prompts are aligned"
-		ink = s.Warning
+	from, to := orDash(c.A.Input.DatasetID, g), orDash(c.B.Input.DatasetID, g)
+	how, ink := " same data set "+from+": aligned by epoch and index", s.Muted
+	switch {
+	case !c.SameData && from == to:
+		how, ink = " data sets differ: aligned by equal prompts (both named "+from+")", s.Warning
+	case !c.SameData:
+		how, ink = " data sets differ: aligned by equal prompts ("+from+", "+to+")", s.Warning
 	}
 	w.end(w.line().Add(ink, how))
 	w.end(w.line().Add(s.Text, " "+text.Count(int64(len(c.Pairs)))+" aligned").

@@ -42,8 +42,8 @@ var compareFilters = []struct {
 	{"broken", []sources.Flip{sources.FlipBroken}},
 	{"both wrong", []sources.Flip{sources.FlipBothWrong}},
 	{"both right", []sources.Flip{sources.FlipBothRight}},
-	{"not judged", []sources.Flip{sources.FlipUnjudged}},
-	{"evaluation", nil},
+	{"unjudged", []sources.Flip{sources.FlipUnjudged}},
+	{"eval", nil},
 }
 
 func newExperimentCompare(x *experiments) *experimentCompare {
@@ -83,7 +83,7 @@ func (v *experimentCompare) Bindings() []tui.Binding {
 		b("other", "open the task's run on the other side", "other side", func(s tui.Shell) { v.open(s, !v.second) }, "o"),
 		b("left", "choose the first side", "", func(tui.Shell) { v.second = false }, "h", "left"),
 		b("right", "choose the second side", "side", func(tui.Shell) { v.second = true }, "l", "right"),
-		b("filter", "which tasks: flipped, fixed, broken, both wrong, both right, not judged, evaluation", "filter", func(tui.Shell) { v.filter(1) }, "f"),
+		b("filter", "which tasks: flipped, fixed, broken, both wrong, both right, unjudged, eval", "filter", func(tui.Shell) { v.filter(1) }, "f"),
 		b("filter_back", "the same, backwards", "", func(tui.Shell) { v.filter(-1) }, "F"),
 		b("swap", "swap the two", "swap", func(tui.Shell) { v.swap() }, "r"),
 		b("next_error", "next broken task", "", func(s tui.Shell) { v.toBroken(s, 1) }, "e"),
@@ -256,9 +256,9 @@ func (v *experimentCompare) nothing() []string {
 
 func (v *experimentCompare) noRows() string {
 	switch name := compareFilters[v.only].name; {
-	case name == "evaluation" && v.of.Evaluations == nil:
+	case name == "eval" && v.of.Evaluations == nil:
 		return "they were not both measured on the same second data set"
-	case name == "evaluation":
+	case name == "eval":
 		return "no task of the evaluation was answered differently"
 	default:
 		return "no task is " + name
@@ -277,6 +277,9 @@ func (v *experimentCompare) filterLine() string {
 		}
 		if e := v.of.Evaluations; f.flips == nil && e != nil {
 			n = len(e.Fixed) + len(e.Broken)
+		}
+		if n == 0 && i != v.only && f.name == "unjudged" {
+			continue
 		}
 		what := f.name + " " + text.Count(int64(n))
 		if i == v.only {
@@ -319,5 +322,5 @@ func flipLabel(f sources.Flip, s theme.Styles) (string, theme.Ink) {
 	case sources.FlipBothRight:
 		return g.Success + " both right", s.Text
 	}
-	return g.Unknown + " not judged", s.Muted
+	return g.Unknown + " unjudged", s.Muted
 }
