@@ -40,16 +40,19 @@ type Pair struct {
 // Comparison is two experiments, task by task. OnlyA and OnlyB count tasks that the
 // other has not, or has not reached.
 type Comparison struct {
-	A, B        *Series
-	SameData    bool
-	AlignedBy   string
-	Pairs       []Pair // by epoch and index of the first
-	Counts      map[Flip]int
-	OnlyA       int
-	OnlyB       int
-	TotalsA     Totals
-	TotalsB     Totals
-	Evaluations *EvalComparison // nil where not both were measured on the same set
+	A, B      *Series
+	SameData  bool
+	AlignedBy string
+	Pairs     []Pair // by epoch and index of the first
+	Counts    map[Flip]int
+	OnlyA     int
+	OnlyB     int
+	TotalsA   Totals
+	TotalsB   Totals
+	// AlignedA and AlignedB are the accuracies over the aligned tasks that both have a
+	// verdict of, NaN where there is none.
+	AlignedA, AlignedB float64
+	Evaluations        *EvalComparison // nil where not both were measured on the same set
 }
 
 // EvalComparison compares the last measurements of two experiments on the same second
@@ -85,6 +88,10 @@ func Compare(a, b *Series) *Comparison {
 	}
 	slices.SortFunc(c.Pairs, func(p, q Pair) int { return cmp.Or(p.Epoch-q.Epoch, p.IndexA-q.IndexA, p.A-q.A) })
 	c.OnlyA, c.OnlyB = a.Tasks.Len()-len(c.Pairs), b.Tasks.Len()-len(c.Pairs)
+	right := c.Counts[FlipBothRight]
+	judged := len(c.Pairs) - c.Counts[FlipUnjudged]
+	c.AlignedA = divide(float64(right+c.Counts[FlipBroken]), judged)
+	c.AlignedB = divide(float64(right+c.Counts[FlipFixed]), judged)
 	c.Evaluations = compareEval(a, b)
 	return c
 }

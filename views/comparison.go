@@ -57,6 +57,9 @@ func compared(c *sources.Comparison, w *writer, g theme.Glyphs) []comparedNumber
 		return comparedNumber{name, took(a, g), took(b, g), signed(b-a, millis)}
 	}
 	rows := []comparedNumber{rate("accuracy", a.Accuracy, b.Accuracy)}
+	if c.OnlyA+c.OnlyB > 0 {
+		rows = append(rows, rate("  of aligned tasks", c.AlignedA, c.AlignedB))
+	}
 	if e := c.Evaluations; e != nil {
 		rows = append(rows, rate("last evaluation", e.A.Accuracy, e.B.Accuracy))
 	}

@@ -48,12 +48,12 @@ var compareFilters = []struct {
 
 func newExperimentCompare(x *experiments) *experimentCompare {
 	return &experimentCompare{experiments: x, table: newTable(
-		heading{title: "WHAT", width: 16},
+		heading{title: "WHAT", width: 13},
 		heading{title: "EPOCH", width: 5, right: true, drop: 2},
 		heading{title: "#", width: 5, right: true, drop: 1},
-		heading{title: "A", minimum: 10},
+		heading{title: "A", minimum: 15},
 		heading{title: "ANSWER A", minimum: 8},
-		heading{title: "B", minimum: 10},
+		heading{title: "B", minimum: 15},
 		heading{title: "ANSWER B", minimum: 8},
 	)}
 }

@@ -2,6 +2,7 @@ package views
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"acescope/theme"
@@ -36,6 +37,7 @@ type plotArea struct {
 	wide, high int
 	x, y       scale
 	cells      []plotCell
+	tops       [][]int // by curve and column of cells: the row of its line, -1 for none
 }
 
 type plotCell struct {
@@ -86,10 +88,11 @@ func (p plot) body(width, height int, s theme.Styles) []string {
 	a.x = scale{low: xs.low, high: xs.high, step: p.x.step(xs, max(a.cols/12, 2))}
 	a.cells = make([]plotCell, a.cols*a.rows)
 	for i, c := range p.curves {
+		a.tops = append(a.tops, slices.Repeat([]int{-1}, a.cols))
 		a.curve(i, c)
 	}
-	for i, c := range p.curves {
-		a.marks(i, len(p.curves), c)
+	for i := range p.curves {
+		a.marks(i)
 	}
 	lines := make([]string, 0, height)
 	for row := range a.rows {
@@ -143,6 +146,7 @@ func (a *plotArea) curve(i int, c plotCurve) {
 			return
 		}
 		y := a.dotY(sum / float64(n))
+		a.tops[i][col/a.wide] = a.rowOf(y)
 		if joined {
 			a.segment(i, c.dashed, lastX, lastY, col, y)
 		} else {
@@ -204,23 +208,23 @@ func (a *plotArea) dot(i int, dashed bool, x, y int) {
 	}
 }
 
-// marks puts the curve's mark on its last point and here and there on the line, at other
-// columns than the other curves.
-func (a *plotArea) marks(i, of int, c plotCurve) {
+// marks puts the curve's mark on the end of its line and here and there on it, at other
+// columns than those of the other curves.
+func (a *plotArea) marks(i int) {
 	every := max(a.cols/4, 10)
-	next, last := every*(i+1)/(of+1), -1
-	for k, v := range c.y {
-		if math.IsNaN(v) {
+	next, last := every*(i+1)/(len(a.tops)+1), -1
+	for col, row := range a.tops[i] {
+		if row < 0 {
 			continue
 		}
-		last = k
-		if at := a.dotX(c.x[k]) / a.wide; at >= next && !a.ascii {
-			a.mark(i, at, a.rowOf(a.dotY(v)))
-			next = at + every
+		last = col
+		if col >= next && !a.ascii {
+			a.mark(i, col, row)
+			next = col + every
 		}
 	}
 	if last >= 0 {
-		a.mark(i, a.dotX(c.x[last])/a.wide, a.rowOf(a.dotY(c.y[last])))
+		a.mark(i, last, a.tops[i][last])
 	}
 }
 

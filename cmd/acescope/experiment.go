@@ -25,7 +25,9 @@ func (a *app) experimentCommand() *cobra.Command {
 		Use:   "experiment",
 		Short: "Experiments: list them, show what one learnt, compare two task by task",
 		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return usage("say what: acescope experiment list, show or compare") },
+		RunE: func(*cobra.Command, []string) error {
+			return usage("say what: acescope experiment list, show or compare")
+		},
 	}
 	cmd.AddCommand(a.experimentListCommand(), a.experimentShowCommand(), a.experimentCompareCommand())
 	return cmd

@@ -183,6 +183,8 @@ type comparisonLine struct {
 	SameData  bool                 `json:"same_dataset"`
 	AlignedBy string               `json:"aligned_by"`
 	Aligned   int                  `json:"aligned"`
+	AlignedA  *float64             `json:"aligned_accuracy_a,omitempty"`
+	AlignedB  *float64             `json:"aligned_accuracy_b,omitempty"`
 	OnlyA     int                  `json:"only_a"`
 	OnlyB     int                  `json:"only_b"`
 	Flips     map[sources.Flip]int `json:"flips"`
@@ -257,7 +259,7 @@ func flipLinesOf(c *sources.Comparison, all bool) iter.Seq[flipLine] {
 
 func (a *app) comparisonLines(c *sources.Comparison, all bool) error {
 	l := comparisonLine{Type: "comparison", A: comparedSide(c.A, c.TotalsA), B: comparedSide(c.B, c.TotalsB), SameData: c.SameData,
-		AlignedBy: c.AlignedBy, Aligned: len(c.Pairs), OnlyA: c.OnlyA, OnlyB: c.OnlyB, Flips: map[sources.Flip]int{}}
+		AlignedBy: c.AlignedBy, Aligned: len(c.Pairs), AlignedA: number(c.AlignedA), AlignedB: number(c.AlignedB), OnlyA: c.OnlyA, OnlyB: c.OnlyB, Flips: map[sources.Flip]int{}}
 	for _, f := range sources.Flips() {
 		l.Flips[f] = c.Counts[f]
 	}
