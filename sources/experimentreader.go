@@ -199,12 +199,12 @@ func (s *Store) keptSeries(workflowID, runID string) *Series {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.wishesLocked()
-	at := slices.IndexFunc(w.closed, func(k *Series) bool { return k.WorkflowID == workflowID && k.RunID == runID })
+	at := slices.IndexFunc(w.kept, func(k *Series) bool { return k.WorkflowID == workflowID && k.RunID == runID })
 	if at < 0 {
 		return nil
 	}
-	kept := w.closed[at]
-	w.closed = append(slices.Delete(w.closed, at, at+1), kept)
+	kept := w.kept[at]
+	w.kept = append(slices.Delete(w.kept, at, at+1), kept)
 	return kept
 }
 
@@ -213,8 +213,8 @@ func (s *Store) keepSeries(done *Series) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.wishesLocked()
-	w.closed = append(w.closed, done)
-	if over := len(w.closed) - keptSeries; over > 0 {
-		w.closed = slices.Delete(w.closed, 0, over)
+	w.kept = append(w.kept, done)
+	if over := len(w.kept) - keptSeries; over > 0 {
+		w.kept = slices.Delete(w.kept, 0, over)
 	}
 }

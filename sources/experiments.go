@@ -43,7 +43,7 @@ type Experiments struct {
 // Experiment is one experiment in the list. Progress is nil until it is read, and stays
 // so where nothing tells it.
 type Experiment struct {
-	Run
+	Run      // the newest of its runs; Start is that of the first, once that is known
 	Progress *ace.ExperimentProgress
 }
 
@@ -55,10 +55,10 @@ func (e Experiment) Name() string {
 // wishes is what is wanted of the experiments' reader, and what it keeps between
 // readings. Its lock is the store's.
 type wishes struct {
-	series   []string // workflow ids
-	wake     chan struct{}
-	progress map[string]*ace.ExperimentProgress // of closed runs, by run id
-	closed   []*Series                          // the last used is the last
+	series []string // workflow ids
+	wake   chan struct{}
+	closed map[string]Experiment // with their progress, by run id
+	kept   []*Series             // of closed ones; the last used is the last
 }
 
 // ShowExperiments asks for the series of these experiments, by workflow id, at most
@@ -76,7 +76,7 @@ func (s *Store) ShowExperiments(workflowIDs []string) {
 
 func (s *Store) wishesLocked() *wishes {
 	if s.wishes == nil {
-		s.wishes = &wishes{wake: make(chan struct{}, 1), progress: map[string]*ace.ExperimentProgress{}}
+		s.wishes = &wishes{wake: make(chan struct{}, 1)}
 	}
 	return s.wishes
 }
@@ -125,55 +125,58 @@ func (s *Store) listExperimentsOnce(ctx context.Context, c client.Client) {
 		s.updateExperiments(func(e *Experiments) { e.Err, e.Reading = plainError(err), false })
 		return
 	}
-	unread := s.fillProgress(rows)
+	settled := s.fillProgress(rows)
 	s.updateExperiments(func(e *Experiments) {
-		e.Rows, e.More, e.Loaded, e.Err, e.Reading = slices.Clone(rows), more, s.now(), "", unread
+		e.Rows, e.More, e.Loaded, e.Err, e.Reading = slices.Clone(rows), more, s.now(), "", len(settled) < len(rows)
 	})
 	for i := range rows {
 		if ctx.Err() != nil {
 			return
 		}
-		if rows[i].Progress == nil || rows[i].Open() {
-			if p := progressOf(ctx, c, rows[i].Run); p != nil {
-				rows[i].Progress = p
-			}
+		if !settled[rows[i].RunID] {
+			rows[i].read(ctx, c)
 		}
 	}
 	s.keepProgress(rows)
 	s.updateExperiments(func(e *Experiments) { e.Rows, e.Reading = rows, false })
 }
 
-// fillProgress gives the rows what is known of them: of closed ones for good, of open
-// ones from the last reading. It tells whether of some nothing is known.
-func (s *Store) fillProgress(rows []Experiment) (unread bool) {
+// fillProgress gives the rows what is known of them from earlier readings, and says of
+// which runs, which have closed, there is nothing more to know.
+func (s *Store) fillProgress(rows []Experiment) (settled map[string]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	closed, open := s.wishesLocked().progress, map[string]*ace.ExperimentProgress{}
+	settled, before := map[string]bool{}, map[string]Experiment{}
 	if e := s.snap.Experiments; e != nil {
 		for _, r := range e.Rows {
-			open[r.RunID] = r.Progress
+			before[r.RunID] = r
 		}
 	}
 	for i, r := range rows {
-		if rows[i].Progress = closed[r.RunID]; r.Open() {
-			rows[i].Progress = open[r.RunID]
+		known, ok := s.wishesLocked().closed[r.RunID]
+		if ok {
+			settled[r.RunID] = true
+		} else {
+			known = before[r.RunID]
 		}
-		unread = unread || rows[i].Progress == nil
+		if known.Progress != nil {
+			rows[i].Progress, rows[i].Start = known.Progress, known.Start
+		}
 	}
-	return unread
+	return settled
 }
 
 // keepProgress keeps what closed experiments on the list have come to, and no more.
 func (s *Store) keepProgress(rows []Experiment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	keep := map[string]*ace.ExperimentProgress{}
+	keep := map[string]Experiment{}
 	for _, r := range rows {
 		if !r.Open() && r.Progress != nil {
-			keep[r.RunID] = r.Progress
+			keep[r.RunID] = r
 		}
 	}
-	s.wishesLocked().progress = keep
+	s.wishesLocked().closed = keep
 }
 
 // ListExperiments reads the newest experiments, without their progress, and how many
@@ -208,11 +211,33 @@ func ListExperiments(ctx context.Context, c client.Client) ([]Experiment, int64,
 // ReadProgress fills in how far each experiment has come, as far as that can be known.
 func ReadProgress(ctx context.Context, c client.Client, rows []Experiment) error {
 	for i := range rows {
-		if rows[i].Progress = progressOf(ctx, c, rows[i].Run); ctx.Err() != nil {
+		if rows[i].read(ctx, c); ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
+	slices.SortStableFunc(rows, func(a, b Experiment) int { return b.Start.Compare(a.Start) })
 	return nil
+}
+
+// read brings up to date how far the experiment has come. One that continued as new
+// began with its first run, which is looked up once.
+func (e *Experiment) read(ctx context.Context, c client.Client) {
+	known := e.Progress != nil
+	if p := progressOf(ctx, c, e.Run); p != nil {
+		e.Progress = p
+	}
+	if known || e.Progress == nil || e.Progress.Runs < 2 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	first, _, err := chain(ctx, c, e.WorkflowID)
+	if err != nil {
+		return
+	}
+	if r, err := c.DescribeWorkflowExecution(ctx, e.WorkflowID, first); err == nil {
+		e.Start = r.GetWorkflowExecutionInfo().GetStartTime().AsTime()
+	}
 }
 
 // progressOf is how far an experiment has come: as its worker or its result says, else
