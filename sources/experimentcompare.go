@@ -75,9 +75,9 @@ func Compare(a, b *Series) *Comparison {
 	if c.AlignedBy = AlignedByPrompt; c.SameData {
 		key, c.AlignedBy = byIndex, AlignedByIndex
 	}
-	theirs := rowsByKey(&b.Tasks, key)
-	for k, i := range rowsByKey(&a.Tasks, key) {
-		j, ok := theirs[k]
+	theirs := newRowFinder(&b.Tasks, key)
+	for _, i := range inOrder(&a.Tasks) {
+		j, ok := theirs.take(&a.Tasks, i)
 		if !ok {
 			continue
 		}
@@ -86,7 +86,6 @@ func Compare(a, b *Series) *Comparison {
 		c.Pairs = append(c.Pairs, p)
 		c.Counts[p.Flip]++
 	}
-	slices.SortFunc(c.Pairs, func(p, q Pair) int { return cmp.Or(p.Epoch-q.Epoch, p.IndexA-q.IndexA, p.A-q.A) })
 	c.OnlyA, c.OnlyB = a.Tasks.Len()-len(c.Pairs), b.Tasks.Len()-len(c.Pairs)
 	right := c.Counts[FlipBothRight]
 	judged := len(c.Pairs) - c.Counts[FlipUnjudged]
@@ -96,38 +95,67 @@ func Compare(a, b *Series) *Comparison {
 	return c
 }
 
-// taskKey names a task across experiments; nth tells equal prompts apart.
-type taskKey struct {
-	epoch int32
-	id    uint64
-	nth   int
-}
-
 // byIndex and byPrompt are what identifies a task; false where that is not known.
 func byIndex(t *TaskColumns, i int) (uint64, bool)  { return uint64(t.Index[i]), t.Index[i] >= 0 }
 func byPrompt(t *TaskColumns, i int) (uint64, bool) { return t.Prompt[i], t.Prompt[i] != 0 }
 
-// rowsByKey finds rows by what identifies their task. Of equal prompts the one that
-// stands first in the data set is the first, whichever ended first.
-func rowsByKey(t *TaskColumns, id func(*TaskColumns, int) (uint64, bool)) map[taskKey]int {
+// inOrder lists rows as their tasks stand in the data set, epoch by epoch, whichever
+// ended first.
+func inOrder(t *TaskColumns) []int {
 	order := make([]int, t.Len())
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
+	compare := func(i, j int) int {
 		return cmp.Or(cmp.Compare(t.Epoch[i], t.Epoch[j]), cmp.Compare(t.Index[i], t.Index[j]))
-	})
-	rows := make(map[taskKey]int, t.Len())
-	times := map[taskKey]int{}
-	for _, i := range order {
+	}
+	if !slices.IsSortedFunc(order, compare) {
+		slices.SortStableFunc(order, compare)
+	}
+	return order
+}
+
+// rowFinder finds rows by what identifies their task, each once. Of equal prompts the one
+// that stands first in the data set is the first.
+type rowFinder struct {
+	id   func(*TaskColumns, int) (uint64, bool)
+	head map[taskKey]int
+	next []int // row with the same key, -1 for none
+}
+
+type taskKey struct {
+	epoch int32
+	id    uint64
+}
+
+func newRowFinder(t *TaskColumns, id func(*TaskColumns, int) (uint64, bool)) *rowFinder {
+	f := &rowFinder{id: id, head: make(map[taskKey]int, t.Len()), next: make([]int, t.Len())}
+	for _, i := range slices.Backward(inOrder(t)) {
 		if n, ok := id(t, i); ok {
-			k := taskKey{epoch: t.Epoch[i], id: n}
-			k.nth = times[k]
-			times[taskKey{epoch: t.Epoch[i], id: n}]++
-			rows[k] = i
+			k := taskKey{t.Epoch[i], n}
+			f.next[i] = -1
+			if j, dup := f.head[k]; dup {
+				f.next[i] = j
+			}
+			f.head[k] = i
 		}
 	}
-	return rows
+	return f
+}
+
+// take is the first row, not yet taken, of the task in row i of other columns.
+func (f *rowFinder) take(t *TaskColumns, i int) (int, bool) {
+	n, ok := f.id(t, i)
+	if !ok {
+		return 0, false
+	}
+	k := taskKey{t.Epoch[i], n}
+	j, ok := f.head[k]
+	if !ok || j < 0 {
+		return 0, false
+	}
+	f.head[k] = f.next[j]
+	return j, true
 }
 
 func flipOf(a, b Verdict) Flip {

@@ -34,17 +34,18 @@ type follower struct {
 
 func (r *seriesReader) run(ctx context.Context) {
 	defer r.stopAll()
-	tick := time.NewTicker(seriesEvery)
-	defer tick.Stop()
 	for {
 		wanted, wake := r.wanted()
 		r.follow(ctx, wanted)
-		r.publish(wanted)
+		tasks := r.publish(wanted)
+		rest := time.NewTimer(seriesEvery + time.Duration(tasks)*seriesRest)
 		select {
 		case <-ctx.Done():
+			rest.Stop()
 			return
-		case <-tick.C:
+		case <-rest.C:
 		case <-wake:
+			rest.Stop()
 		}
 	}
 }
@@ -83,20 +84,22 @@ func (r *seriesReader) stopAll() {
 }
 
 // publish puts what is new into the snapshot, but nothing while the screen is paused,
-// unless other experiments are wanted.
-func (r *seriesReader) publish(wanted []string) {
+// unless other experiments are wanted. It gives how many tasks it published.
+func (r *seriesReader) publish(wanted []string) (tasks int) {
 	fresh := !slices.Equal(wanted, r.published)
 	if !fresh && (r.store.Snapshot().Runs.Paused || !r.changed()) {
-		return
+		return 0
 	}
 	r.published = slices.Clone(wanted)
 	series := make([]*Series, 0, len(wanted))
 	for _, id := range wanted {
 		if s := r.followed[id].value(id); s != nil {
 			series = append(series, s)
+			tasks += s.Tasks.Len()
 		}
 	}
 	r.store.updateExperiments(func(e *Experiments) { e.Series = series })
+	return tasks
 }
 
 func (r *seriesReader) changed() bool {

@@ -24,6 +24,9 @@ const (
 	MaxSeries      = 8
 	keptSeries     = 8
 	seriesEvery    = 100 * time.Millisecond
+	// seriesRest is added for each task that was published: drawing takes longer, the more
+	// there are.
+	seriesRest = 10 * time.Microsecond
 )
 
 // experimentQuery finds experiments; a run that was continued as another one is not an
