@@ -142,37 +142,38 @@ func (f *follower) value(workflowID string) *Series {
 
 // read folds the experiment until it closes, or takes what was kept of it.
 func (f *follower) read(ctx context.Context, s *Store, c client.Client, workflowID string) {
-	first, newest, err := f.chain(ctx, s, c, workflowID)
+	runs, err := f.chain(ctx, s, c, workflowID)
 	if err != nil {
 		f.end(nil, err)
 		return
 	}
-	if kept := s.keptSeries(workflowID, newest); kept != nil {
+	if kept := s.keptSeries(workflowID, runs.newest); kept != nil {
 		f.end(kept, nil)
 		return
 	}
-	folder := newSeriesFolder(workflowID, newest)
+	folder := newSeriesFolder(workflowID, runs.newest)
+	folder.series.Reading = !runs.open
 	f.mu.Lock()
 	f.folder = folder
 	f.mu.Unlock()
-	err = folder.read(ctx, first, func(runID string, take func(*historypb.HistoryEvent) error) error {
+	err = folder.read(ctx, runs.first, func(runID string, take func(*historypb.HistoryEvent) error) error {
 		return Follow(ctx, c, workflowID, runID, s.away, take)
 	})
 	if err != nil || ctx.Err() != nil {
 		f.end(nil, errors.Join(err, ctx.Err()))
 		return
 	}
-	done := folder.value()
+	done := folder.whole()
 	s.keepSeries(done)
 	f.end(done, nil)
 }
 
 // chain asks until the server answers.
-func (f *follower) chain(ctx context.Context, s *Store, c client.Client, workflowID string) (first, newest string, err error) {
+func (f *follower) chain(ctx context.Context, s *Store, c client.Client, workflowID string) (runChain, error) {
 	for {
-		first, newest, err = chain(ctx, c, workflowID)
+		runs, err := chain(ctx, c, workflowID)
 		if err == nil || ctx.Err() != nil || !Away(err) {
-			return first, newest, err
+			return runs, err
 		}
 		s.away(err)
 		select {

@@ -234,11 +234,11 @@ func (e *Experiment) read(ctx context.Context, c client.Client) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	first, _, err := chain(ctx, c, e.WorkflowID)
+	runs, err := chain(ctx, c, e.WorkflowID)
 	if err != nil {
 		return
 	}
-	if r, err := c.DescribeWorkflowExecution(ctx, e.WorkflowID, first); err == nil {
+	if r, err := c.DescribeWorkflowExecution(ctx, e.WorkflowID, runs.first); err == nil {
 		e.Start = r.GetWorkflowExecutionInfo().GetStartTime().AsTime()
 	}
 }

@@ -36,6 +36,7 @@ type Series struct {
 	Start      time.Time
 	Close      time.Time // zero while it runs
 	Tasks      TaskColumns
+	Reading    bool   // it has closed, and this is not yet all of it
 	Dropped    int    // tasks that ended after MaxSeriesTasks
 	Err        string // why not all of it could be read, "" if it was
 }
@@ -133,12 +134,12 @@ func (s *Series) Name() string { return strings.TrimPrefix(s.WorkflowID, ace.Exp
 
 // ReadSeries reads the series of an experiment as far as it has come.
 func ReadSeries(ctx context.Context, c client.Client, workflowID string) (*Series, error) {
-	first, newest, err := chain(ctx, c, workflowID)
+	runs, err := chain(ctx, c, workflowID)
 	if err != nil {
 		return nil, err
 	}
-	f := newSeriesFolder(workflowID, newest)
-	err = f.read(ctx, first, func(runID string, take func(*historypb.HistoryEvent) error) error {
+	f := newSeriesFolder(workflowID, runs.newest)
+	err = f.read(ctx, runs.first, func(runID string, take func(*historypb.HistoryEvent) error) error {
 		var last int64
 		return drain(c.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT), &last, take)
 	})
@@ -148,20 +149,25 @@ func ReadSeries(ctx context.Context, c client.Client, workflowID string) (*Serie
 	return f.value(), nil
 }
 
-// chain gives the first and the newest run of an experiment.
-func chain(ctx context.Context, c client.Client, workflowID string) (first, newest string, err error) {
+// runChain is the first and the newest run of an experiment.
+type runChain struct {
+	first, newest string
+	open          bool
+}
+
+func chain(ctx context.Context, c client.Client, workflowID string) (runChain, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	r, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
 	if err != nil {
-		return "", "", err
+		return runChain{}, err
 	}
 	info := r.GetWorkflowExecutionInfo()
-	newest = info.GetExecution().GetRunId()
-	if first = info.GetFirstRunId(); first == "" {
-		first = newest
+	runs := runChain{info.GetFirstRunId(), info.GetExecution().GetRunId(), info.GetCloseTime() == nil}
+	if runs.first == "" {
+		runs.first = runs.newest
 	}
-	return first, newest, nil
+	return runs, nil
 }
 
 // seriesFolder folds an experiment's histories, one run after the other, into a series.
@@ -344,6 +350,14 @@ func (f *seriesFolder) value() *Series {
 	s.Exit = state.ExitStatus()
 	s.Progress.ExitStatus = s.Exit
 	return &s
+}
+
+// whole is the series when all of it was read.
+func (f *seriesFolder) whole() *Series {
+	f.mu.Lock()
+	f.series.Reading = false
+	f.mu.Unlock()
+	return f.value()
 }
 
 // changed tells whether there is anything since value was called last.

@@ -91,7 +91,7 @@ func Console(o Options) ([]tui.Screen, []tui.Binding) {
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), newRun(c)}},
 		{Name: "experiments", Keys: []string{"5"}, Help: "experiments and their learning curves", Share: 42,
 			Views: []tui.View{list, newExperimentPlots(x, list)}},
-		{Name: "compare", Help: "two experiments, task by task", Views: []tui.View{newExperimentCompare(x)}},
+		{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task", Views: []tui.View{newExperimentCompare(x)}},
 	}, c.bindings()
 }
 

@@ -181,7 +181,7 @@ func (v *experimentCompare) compareAgain() {
 	}
 	a, b := v.series(v.pair[0]), v.series(v.pair[1])
 	switch {
-	case a == nil || b == nil:
+	case a == nil || b == nil || a.Reading || b.Reading:
 		v.of = nil
 	case v.of == nil || v.of.A != a || v.of.B != b:
 		before, had := v.current()

@@ -154,14 +154,17 @@ func (w *writer) experimentFacts(x *sources.Series) {
 	dot := "  " + g.Dot + "  "
 	p, t := &x.Progress, x.Totals()
 	m := s.Status(string(x.Exit))
+	if x.Reading {
+		m = theme.Mark{Glyph: g.Refresh, Word: "reading its history" + g.Ellipsis, Ink: s.Warning}
+	}
 	l := w.line().Add(m.Ink, " "+m.Glyph+" "+orDash(m.Word, g))
-	if x.Exit == ace.Running && p.Stage != "" {
+	if x.Exit == ace.Running && !x.Reading && p.Stage != "" {
 		l.Add(s.Text, " "+text.Safe(p.Stage, " "))
 	}
 	if p.TotalEpochs > 1 {
 		l.Add(s.Text, ", epoch "+text.Count(int64(p.Epoch))+" of "+text.Count(int64(p.TotalEpochs)))
 	}
-	w.end(l.Add(s.Text, dot+tasksCell(p, g)+" tasks").Add(s.Muted, dot+text.Took(x.Took(w.now))+dot+"a task "+took(t.MeanTookMS, g)))
+	w.end(l.Add(s.Text, dot+tasksCell(p, g)+" tasks").Add(s.Muted, dot+tookSeries(x, w)+dot+"a task "+took(t.MeanTookMS, g)))
 	w.end(w.line().Add(s.Muted, " accuracy ").Add(s.Strong, rateCell(t.Accuracy, g)).Add(s.Text, ", "+lastCount(x)+" "+rateCell(lastRate(x), g)).
 		Add(s.Muted, dot+"eval ").Add(s.Strong, evalCell(p.Eval, g)))
 	w.end(w.line().Add(s.Muted, " playbook ").Add(s.Text, text.Count(int64(p.Bullets))+" bullets").
@@ -206,6 +209,14 @@ func lastCount(x *sources.Series) string {
 	return "last " + text.Count(int64(min(sources.DefaultWindow, max(x.Tasks.Len(), 1))))
 }
 
+// tookSeries is how long the experiment took; what is being read does not tell it yet.
+func tookSeries(x *sources.Series, w *writer) string {
+	if x.Reading {
+		return "reading"
+	}
+	return text.Took(x.Took(w.now))
+}
+
 func took(ms float64, g theme.Glyphs) string {
 	if ms != ms {
 		return g.Dash
@@ -240,7 +251,7 @@ func (w *writer) experimentRows(list []*sources.Series) {
 		return []cell{{seriesMark(i, g) + " " + text.Safe(x.Name(), " "), ink}, {tasksCell(p, g), s.Text}, {rateCell(sum.Accuracy, g), s.Text},
 			{evalCell(p.Eval, g), s.Text}, {text.Count(int64(p.Bullets)), s.Text},
 			{text.Count(int64(p.Accepted)) + "/" + text.Count(int64(p.Rejected)), s.Text}, {costCell(p.Usage, g), s.Muted},
-			{perRight(sum, g), s.Muted}, {text.Took(x.Took(w.now)), s.Muted}}
+			{perRight(sum, g), s.Muted}, {tookSeries(x, w), s.Muted}}
 	})
 	w.lines = append(w.lines, lines...)
 	for _, x := range list {

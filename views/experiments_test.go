@@ -80,6 +80,13 @@ func brokenExperiments() *sources.Snapshot {
 	return s
 }
 
+// unread is an experiment that has closed and is being read.
+func unread() *sources.Snapshot {
+	s := learnt("cold", "d", 40, 3, 0)
+	s.Reading, s.Exit, s.Close = true, ace.Running, time.Time{}
+	return listed(s)
+}
+
 func noExperiments() *sources.Snapshot {
 	s := full(3)
 	s.Experiments = &sources.Experiments{Loaded: noon}
@@ -119,6 +126,7 @@ func TestPlainExperimentScreens(t *testing.T) {
 		"reading":    {full(3), 80, 24, []string{"5"}},
 		"error":      {brokenExperiments(), 80, 24, []string{"5"}},
 		"hostile":    {hostileExperiments(), 120, 30, []string{"5", "space", "j", "space"}},
+		"history":    {unread(), 80, 24, []string{"5", "tab"}},
 		"no-pair":    {three(), 80, 24, []string{"5", "d"}},
 	} {
 		t.Run(name, func(t *testing.T) {
