@@ -21,23 +21,23 @@ type logReader struct {
 	ring    logRing
 	open    map[string]LogEntry // by file: the line under way
 	files   []LogFile
-	rates   map[string]rate
+	rates   map[string]lineRate
 	trouble string
 	err     string
 }
 
-// rate is lines of a file counted at some moment, and how fast they came before it.
-type rate struct {
+// lineRate is lines of a file counted at some moment, and how fast they came before it.
+type lineRate struct {
 	at        time.Time
 	lines     int64
 	perSecond float64
 }
 
-// rateOver is how long lines are counted for a rate.
+// rateOver is how long lines are counted for a lineRate.
 const rateOver = 2 * time.Second
 
 func newLogReader(c LogChoice, base Logs, now func() time.Time) *logReader {
-	return &logReader{choice: c, base: base, now: now, changed: make(chan struct{}, 1), open: map[string]LogEntry{}, rates: map[string]rate{},
+	return &logReader{choice: c, base: base, now: now, changed: make(chan struct{}, 1), open: map[string]LogEntry{}, rates: map[string]lineRate{},
 		ring: logRing{maxLines: MaxLogLines, maxBytes: MaxLogBytes}}
 }
 
@@ -93,11 +93,11 @@ func (r *logReader) state(files []logfile.File) error {
 func (r *logReader) rated(f logfile.File) LogFile {
 	now, old := r.now(), r.rates[f.Path]
 	if old.at.IsZero() {
-		r.rates[f.Path] = rate{at: now, lines: f.Lines}
+		r.rates[f.Path] = lineRate{at: now, lines: f.Lines}
 		return LogFile{File: f}
 	}
 	if took := now.Sub(old.at); took >= rateOver {
-		old = rate{at: now, lines: f.Lines, perSecond: float64(f.Lines-old.lines) / took.Seconds()}
+		old = lineRate{at: now, lines: f.Lines, perSecond: float64(f.Lines-old.lines) / took.Seconds()}
 		r.rates[f.Path] = old
 	}
 	return LogFile{File: f, PerSecond: old.perSecond, RatedAt: old.at}

@@ -24,6 +24,7 @@ type Store struct {
 	parts    parts
 	works    works
 	logs     logWish
+	wishes   *wishes // of the experiments' reader
 	now      func() time.Time
 }
 
@@ -80,6 +81,9 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() { s.watchRuns(ctx, d.Client) },
 		func() { s.watchDetail(ctx, d.Client) },
 		func() { s.watchPart(ctx, PartLogs, func(ctx context.Context) { s.readLogs(ctx, d) }) },
+		func() {
+			s.watchPart(ctx, PartExperiments, func(ctx context.Context) { s.readExperiments(ctx, d) })
+		},
 	} {
 		wg.Go(watch)
 	}

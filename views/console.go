@@ -23,6 +23,7 @@ type Controls interface {
 	// Look starts or stops reading a part of the snapshot.
 	Look(part sources.Part, on bool)
 	logControls
+	ExperimentControls
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside
@@ -86,9 +87,14 @@ func Console(o Options) ([]tui.Screen, []tui.Binding) {
 		o.Location = time.Local
 	}
 	c := &console{Options: o, following: true}
+	x := &experiments{console: c, metric: allMetrics}
+	list := newExperimentList(x)
 	return []tui.Screen{
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), newRun(c)}},
 		logScreen(c),
+		{Name: "experiments", Keys: []string{"5"}, Help: "experiments and their learning curves", Share: 42,
+			Views: []tui.View{list, newExperimentPlots(x, list)}},
+		{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task", Views: []tui.View{newExperimentCompare(x)}},
 	}, c.bindings()
 }
 

@@ -54,6 +54,7 @@ func (a *app) root() *cobra.Command {
 		a.tailCommand(),
 		a.logsCommand(),
 		a.cancelCommand(),
+		a.experimentCommand(),
 		a.observeCommand(),
 		a.serveCommand(),
 		consoleFlags(a.demoCommand()),
