@@ -16,6 +16,8 @@ type Snapshot struct {
 	Detail     *Detail // of the selected run, nil where none is
 	Health     []Health
 	Problems   []Problem // newest last, at most MaxProblems
+	Triage     *Triage   // while it is looked at, and after; nil before the first time
+	System     *System   // the same
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.

@@ -22,6 +22,7 @@ type Store struct {
 	selected selection
 	listing  listing
 	parts    parts
+	triage   triageWish
 	now      func() time.Time
 }
 
@@ -77,6 +78,8 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 	for _, watch := range []func(){
 		func() { s.watchRuns(ctx, d.Client) },
 		func() { s.watchDetail(ctx, d.Client) },
+		func() { s.watchPart(ctx, PartTriage, func(ctx context.Context) { s.readTriage(ctx, d) }) },
+		func() { s.watchPart(ctx, PartSystem, func(ctx context.Context) { s.readSystem(ctx, d) }) },
 	} {
 		wg.Go(watch)
 	}
@@ -123,10 +126,15 @@ func (s *Store) SetQuery(query string) {
 		snap.Runs = RunList{Query: query, Rows: snap.Runs.Rows, Total: -1, Interval: snap.Runs.Interval, Paused: snap.Runs.Paused, Loading: true, ErrAt: -1}
 	})
 	signal(s.wake)
+	s.again(PartTriage)
 }
 
-// Refresh reads the list now.
-func (s *Store) Refresh() { signal(s.wake) }
+// Refresh reads the list now, and what is looked at beside it.
+func (s *Store) Refresh() {
+	signal(s.wake)
+	s.again(PartTriage)
+	s.again(PartSystem)
+}
 
 // SetPaused stops reading the list by itself, or starts it again.
 func (s *Store) SetPaused(paused bool) {

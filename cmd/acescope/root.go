@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/engine"
+	"acescope/sources"
 )
 
 // app is what the commands share.
@@ -20,7 +21,8 @@ type app struct {
 	json     bool
 	port     int
 
-	background int // process that --detach started
+	background int            // process that --detach started
+	meter      *sources.Meter // of the calls to the server, once connected
 }
 
 func (a *app) root() *cobra.Command {
@@ -52,6 +54,8 @@ func (a *app) root() *cobra.Command {
 		a.demoCommand(),
 		a.problemsCommand(),
 		a.doctorCommand(),
+		a.triageCommand(),
+		a.healthCommand(),
 		a.versionCommand(),
 	)
 	return cmd
@@ -109,8 +113,9 @@ func (a *app) open(ctx context.Context, worker, takeover bool) (*engine.Engine, 
 	if err != nil {
 		return nil, nil, err
 	}
+	a.meter = sources.NewMeter()
 	e, err := engine.Open(ctx, engine.Options{DataDir: dir, Version: buildVersion(), Port: a.port, Remote: a.cluster(),
-		Worker: worker, Takeover: takeover, Logger: log})
+		Worker: worker, Takeover: takeover, Intercept: a.meter.Intercept, Logger: log})
 	if err != nil {
 		closeLog()
 		return nil, nil, err

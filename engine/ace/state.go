@@ -223,6 +223,11 @@ func (s *State) Clone() *State {
 // Summary is the run in a line.
 func (s *State) Summary() Summary {
 	sum := Summary{Usage: s.Usage}
+	for _, st := range s.Steps {
+		if at := sum.PhaseMS.at(st.Phase); at != nil && st.Time != nil {
+			*at = st.Time.DurationMS
+		}
+	}
 	for _, u := range s.calls.usage() {
 		sum.Skills += u.Calls
 		sum.SkillsOK += u.OK
