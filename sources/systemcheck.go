@@ -178,6 +178,8 @@ func (s *System) queueCheck(q Queue, now time.Time) Check {
 	}
 	c.Text = fmt.Sprintf("%d %s, %s", len(q.Pollers), plural(len(q.Pollers), "poller"), backlog)
 	switch {
+	case len(q.Pollers) == 0 && !q.Ours && q.Kind == "activity" && q.Backlog == 0:
+		c.Text = "no worker polls and nothing waits"
 	case len(q.Pollers) == 0:
 		c.State, c.Text, c.Advice = CheckWrong, "no worker polls: nothing runs; "+backlog, s.startWorker(q)
 	case now.Sub(q.Pollers[0].Last) > oldPoller:

@@ -2,7 +2,9 @@ package sources
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"acescope/engine/ace"
@@ -319,7 +321,7 @@ func (f *facts) phases(t *Triage, tasks []Run) {
 			for _, s := range read {
 				add(r, s.step, s.ms)
 			}
-		default:
+		case !bad(r) || r.Exit == ace.Wrong: // one that failed may not have come to the end of a step
 			t.PhaseUnknown++
 		}
 	}
@@ -354,4 +356,40 @@ func rank(sorted []float64, p int) float64 {
 		return 0
 	}
 	return sorted[max((len(sorted)*p+99)/100, 1)-1]
+}
+
+// exactRuns is how many runs a query names one by one.
+const exactRuns = 20
+
+// Query is a visibility query for the runs of the group: exactly them where they are few,
+// else all that ended in the same way in the same time.
+func (g FailureGroup) Query() string {
+	if g.Count <= exactRuns && g.Count == len(g.Runs) {
+		ids := make([]string, 0, len(g.Runs))
+		for _, r := range g.Runs {
+			ids = append(ids, "'"+r.RunID+"'")
+		}
+		return "RunId IN (" + strings.Join(ids, ", ") + ")"
+	}
+	parts := []string{g.statusQuery(), fmt.Sprintf("CloseTime BETWEEN '%s' AND '%s'",
+		g.First.At.UTC().Format(time.RFC3339Nano), g.Last.At.UTC().Format(time.RFC3339Nano))}
+	if g.Dataset != "" && !strings.ContainsAny(g.Dataset, `'\`) {
+		parts = append(parts, ace.AttrDataset+" = '"+g.Dataset+"'")
+	}
+	return strings.Join(parts, " AND ")
+}
+
+// Exact tells whether Query finds the runs of the group and no others.
+func (g FailureGroup) Exact() bool { return g.Count <= exactRuns && g.Count == len(g.Runs) }
+
+func (g FailureGroup) statusQuery() string {
+	switch g.Kind {
+	case ace.Wrong:
+		return ace.AttrExit + " = 'wrong'"
+	case ace.Timeout:
+		return "(ExecutionStatus = 'TimedOut' OR " + ace.AttrExit + " = 'timeout')"
+	case ace.Cancelled:
+		return "ExecutionStatus = 'Canceled'"
+	}
+	return "ExecutionStatus IN ('Failed', 'Terminated')"
 }

@@ -353,7 +353,7 @@ func (s *scanner) readSteps(ctx context.Context) error {
 	var want []Run
 	sample := 0
 	for _, r := range s.facts.closed {
-		if r.Type == ace.ExperimentWorkflow || r.Summary != nil && r.Summary.PhaseMS != (ace.PhaseMS{}) {
+		if r.Type == ace.ExperimentWorkflow || bad(r) && r.Exit != ace.Wrong || r.Summary != nil && r.Summary.PhaseMS != (ace.PhaseMS{}) {
 			continue
 		}
 		if sample++; sample > maxPhaseSample {

@@ -22,6 +22,7 @@ type Controls interface {
 	LoadMore()
 	// Look starts or stops reading a part of the snapshot.
 	Look(part sources.Part, on bool)
+	TriageControls
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside
@@ -84,8 +85,12 @@ func Console(o Options) ([]tui.Screen, []tui.Binding) {
 		o.Location = time.Local
 	}
 	c := &console{Options: o, following: true}
+	found := newTriage(c)
+	machine := newHealth(c)
 	return []tui.Screen{
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), newRun(c)}},
+		{Name: "triage", Keys: []string{"7"}, Help: "what fails, is stuck, is slow or dear", Views: []tui.View{found, newTriageDetail(c, found)}},
+		{Name: "health", Keys: []string{"8"}, Help: "the server, the workers, the sources", Views: []tui.View{machine, newHealthDetail(c, machine)}},
 	}, c.bindings()
 }
 

@@ -46,7 +46,9 @@ func (a *app) triage(ctx context.Context, o sources.TriageOptions) error {
 	}
 	defer done()
 	o.Namespace = e.Namespace()
-	t, err := sources.ReadTriage(ctx, e.Client, o, a.triageProgress())
+	progress, clear := a.triageProgress()
+	t, err := sources.ReadTriage(ctx, e.Client, o, progress)
+	clear()
 	if err != nil {
 		return queryError(o.Query, err)
 	}
@@ -56,19 +58,20 @@ func (a *app) triage(ctx context.Context, o sources.TriageOptions) error {
 	return printTriage(a.out, t)
 }
 
-// triageProgress shows on a terminal how far the scan has come.
-func (a *app) triageProgress() func(sources.Scan) {
+// triageProgress shows on a terminal how far the scan has come, and clears it away.
+func (a *app) triageProgress() (show func(sources.Scan), clear func()) {
 	f, ok := a.err.(term.File)
 	if !ok || !term.IsTerminal(f.Fd()) {
-		return nil
+		return nil, func() {}
 	}
 	var told time.Time
-	return func(s sources.Scan) {
+	show = func(s sources.Scan) {
 		if now := time.Now(); now.Sub(told) > 200*time.Millisecond {
 			told = now
-			fmt.Fprintf(a.err, "\r\x1b[K%s: %d of %d\r", s.Stage, s.Done, s.Total)
+			fmt.Fprintf(a.err, "\r\x1b[K%s: %d of %d", s.Stage, s.Done, s.Total)
 		}
 	}
+	return show, func() { fmt.Fprint(a.err, "\r\x1b[K") }
 }
 
 // triageLine is what goes wrong, is stuck, is slow or dear.
