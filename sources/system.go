@@ -78,6 +78,7 @@ type SourceAge struct {
 	Name  string
 	OK    bool
 	Text  string
+	Minor bool      // what is wrong with it is no fault of the machinery
 	Since time.Time // when it was read, or when it came into this state
 	// Dropped counts what did not fit into a bound.
 	Dropped int64

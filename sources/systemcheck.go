@@ -221,7 +221,10 @@ func (src SourceAge) check() Check {
 	if src.Dropped > 0 {
 		c.Text = strings.TrimPrefix(fmt.Sprintf("%s, %d dropped", c.Text, src.Dropped), ", ")
 	}
-	if !src.OK {
+	switch {
+	case !src.OK && src.Minor:
+		c.State = CheckOdd
+	case !src.OK:
 		c.State = CheckWrong
 	}
 	return c

@@ -231,7 +231,7 @@ func sourcesOf(s *Snapshot) []SourceAge {
 	if d := s.Detail; d != nil {
 		row := SourceAge{Name: "selected run", OK: d.Err == "", Text: string(d.From), Since: d.Updated, Dropped: int64(d.LogDropped)}
 		if d.Err != "" {
-			row.Text = d.Err
+			row.Text, row.Minor = d.Err, true
 		}
 		list = append(list, row)
 	}
