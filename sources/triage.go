@@ -127,6 +127,7 @@ type facts struct {
 type ending struct {
 	failure  ace.Failure
 	activity string
+	shape    string // of its message, "" where it is not worked out yet
 }
 
 // timed is how long one step took.
@@ -279,7 +280,10 @@ func verdict(s *ace.Summary) string {
 }
 
 func (f *facts) keyOf(r Run, e ending) groupKey {
-	k := groupKey{kind: r.Exit, what: e.failure.Type, activity: e.activity, shape: Normalise(e.failure.Message)}
+	k := groupKey{kind: r.Exit, what: e.failure.Type, activity: e.activity, shape: e.shape}
+	if k.shape == "" {
+		k.shape = Normalise(e.failure.Message)
+	}
 	if k.shape == "" {
 		k.shape = "(no message)"
 	}

@@ -259,6 +259,7 @@ func (s *scanner) readEnds(ctx context.Context) error {
 		if err == nil {
 			end = endingOf(e, r)
 		}
+		end.shape = Normalise(end.failure.Message)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.facts.ends[r.RunID] = end

@@ -48,6 +48,8 @@ type triage struct {
 	order         string
 	ordered       string // that groups is in
 	window        int    // that was asked for, 0 for the usual
+	before        string // the query that was in force when a group was listed
+	narrowed      string // the query of that group
 	list          sectionList
 }
 
@@ -74,6 +76,7 @@ func (v *triage) Bindings() []tui.Binding {
 	all := append(motions("triage", v),
 		b("open", "open the run, of a group its newest", "open", v.open, "enter"),
 		b("runs", "list the runs of the group", "list its runs", v.filter, "f"),
+		b("back", "look at all runs again after listing a group", "", v.widen, "F"),
 		b("next_part", "to the next part", "", quiet(func() { v.list.jump(1) }), "]"),
 		b("previous_part", "to the part before", "", quiet(func() { v.list.jump(-1) }), "["),
 		b("whole", "show a part whole, or its beginning", "", quiet(v.list.toggle), "o"),
@@ -334,13 +337,28 @@ func (v *triage) filter(s tui.Shell) tea.Cmd {
 		s.Note("only a group of failures can be listed: choose one with ]")
 		return nil
 	}
-	v.Controls.SetQuery(g.Query())
+	if q := v.data.Query; q != v.narrowed || v.narrowed == "" {
+		v.before = q
+	}
+	v.narrowed = g.Query()
+	v.Controls.SetQuery(v.narrowed)
 	if g.Exact() {
-		s.Note("listing the " + howMany(g.Count, "run") + " of the group; / and an empty line lists all again")
+		s.Note("listing the " + howMany(g.Count, "run") + " of the group; F in triage leads back")
 	} else {
-		s.Note("listing all that ended so in that time: the group is too large to be named run by run")
+		s.Note("listing all that ended so in that time; F in triage leads back")
 	}
 	s.Open("runs")
+	return nil
+}
+
+// widen puts the query back that was in force before a group was listed.
+func (v *triage) widen(s tui.Shell) tea.Cmd {
+	if v.narrowed == "" || v.data == nil || v.data.Query != v.narrowed {
+		s.Note("no group is listed")
+		return nil
+	}
+	v.Controls.SetQuery(v.before)
+	v.narrowed = ""
 	return nil
 }
 
