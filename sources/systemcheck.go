@@ -260,6 +260,9 @@ func shortly(d time.Duration) string { return d.Round(100 * time.Microsecond).St
 
 func (s *System) processChecks() []Check {
 	p := s.Process
+	if p.PID == 0 {
+		return nil
+	}
 	memory := fmt.Sprintf("heap %s of %s held", Bytes(p.Heap), Bytes(p.HeapSys))
 	if p.RSS > 0 {
 		memory = Bytes(p.RSS) + " resident, " + memory

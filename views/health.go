@@ -20,8 +20,8 @@ type health struct {
 	data          *sources.System
 	conn          sources.Connection
 	arranged      *sources.System
-	lostSince     time.Time // that checks were made for
-	checks        []sources.Check
+	lostSince     time.Time       // that checks were made for
+	checks        []sources.Check // nil before the first time
 	bySection     [][]sources.Check
 	list          sectionList
 }
@@ -109,7 +109,7 @@ func (v *health) arrange(now time.Time) {
 	if v.conn.State == sources.ConnLost {
 		lost = v.conn.Since
 	}
-	if v.data == v.arranged && lost == v.lostSince {
+	if v.checks != nil && v.data == v.arranged && lost == v.lostSince {
 		return
 	}
 	v.arranged, v.lostSince = v.data, lost
@@ -170,9 +170,9 @@ func partRemark(s sources.Section, rows []sources.Check) string {
 
 func (v *health) Draw(now time.Time, focused bool) []string {
 	v.arrange(now)
-	head := v.head(now)
-	v.list.setSize(v.width, max(v.height-1, 0))
-	return fill(append([]string{head}, v.list.draw(v.styles, focused, func(at sectionRow, width int, plain bool) string {
+	head := append([]string{v.head(now)}, v.advice()...)
+	v.list.setSize(v.width, max(v.height-len(head), 0))
+	return fill(append(head, v.list.draw(v.styles, focused, func(at sectionRow, width int, plain bool) string {
 		return v.row(v.at(at), width, plain, now)
 	})...), v.width, v.height)
 }
@@ -201,6 +201,24 @@ func (v *health) head(now time.Time) string {
 		l.Add(s.Muted, " "+s.Glyphs.Dot+" read "+text.Span(now.Sub(v.arranged.At))+" ago")
 	}
 	return l.String(s.Text)
+}
+
+// advice is what to do about the row under the cursor, or else about the first that is
+// wrong.
+func (v *health) advice() []string {
+	c, _ := v.selected()
+	for _, other := range v.checks {
+		if c.Advice == "" && other.State == sources.CheckWrong {
+			c = other
+		}
+	}
+	if c.Advice == "" {
+		return nil
+	}
+	s := v.styles
+	l := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+	l.Add(s.Muted, "   "+text.Safe(c.Name, " ")+" "+s.Glyphs.Arrow+" ").Add(s.Accent, text.Safe(c.Advice, " "))
+	return []string{l.String(s.Text)}
 }
 
 // checkMark is how a row is, as a glyph with a word.

@@ -172,10 +172,11 @@ func (w *findingWriter) clock(at time.Time) string {
 func (w *findingWriter) example(title string, e sources.Example) {
 	w.section(title, w.clock(e.At)+", "+w.ago(e.At))
 	w.link(e.Run, text.Safe(e.Run.Experiment, " "))
-	w.prose("   ", w.s.Error, e.Message)
 	if e.Note != "" {
 		w.prose("   ", w.s.Text, e.Note)
+		return
 	}
+	w.prose("   ", w.s.Error, e.Message)
 }
 
 func (w *findingWriter) retry(r sources.Retrying) {

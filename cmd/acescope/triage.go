@@ -113,6 +113,8 @@ type groupLine struct {
 	First    exampleLine    `json:"first"`
 	Last     exampleLine    `json:"last"`
 	Trend    []float64      `json:"trend"`
+	Query    string         `json:"query"`
+	Exact    bool           `json:"exact"`
 	Runs     []string       `json:"run_ids"`
 }
 
@@ -163,7 +165,7 @@ func triageOf(t *sources.Triage) triageLine {
 			ids = append(ids, r.RunID)
 		}
 		l.Groups = append(l.Groups, groupLine{g.Kind, g.Type, g.Phase, g.Activity, g.Dataset, g.Pattern, g.Count, g.Share,
-			exampleOf(g.First), exampleOf(g.Last), g.Trend, ids})
+			exampleOf(g.First), exampleOf(g.Last), g.Trend, g.Query(), g.Exact(), ids})
 	}
 	for _, r := range t.Retrying {
 		x := retryLine{TaskID: r.Run.TaskID, WorkflowID: r.Run.WorkflowID, RunID: r.Run.RunID, Activity: r.Activity, Phase: r.Phase,
