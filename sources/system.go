@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"os"
 	"runtime"
 	"time"
 )
@@ -100,9 +101,10 @@ type Process struct {
 // processStarted is when the program began, as near as it can know.
 var processStarted = time.Now()
 
-func readProcess(pid int) Process {
+// ThisProcess reads how this program is.
+func ThisProcess() Process {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return Process{PID: pid, Goroutines: runtime.NumGoroutine(), Heap: m.HeapAlloc, HeapSys: m.HeapSys - m.HeapReleased,
+	return Process{PID: os.Getpid(), Goroutines: runtime.NumGoroutine(), Heap: m.HeapAlloc, HeapSys: m.HeapSys - m.HeapReleased,
 		RSS: residentBytes(), GCs: m.NumGC, GCPause: time.Duration(m.PauseTotalNs), Started: processStarted}
 }

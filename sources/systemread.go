@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -33,7 +32,7 @@ func (s *Store) readSystem(ctx context.Context, d Deps) {
 		snap := s.Snapshot()
 		if snap.System == nil {
 			first := &System{At: s.now(), Loading: true, Mode: snap.Connection.Mode, Address: snap.Connection.Address, Space: d.Namespace,
-				Sources: sourcesOf(snap), Process: readProcess(os.Getpid())}
+				Sources: sourcesOf(snap), Process: ThisProcess()}
 			s.update(func(snap *Snapshot) { snap.System = first })
 		}
 		now := readSystem(ctx, d, snap.Connection, &size)
@@ -71,7 +70,7 @@ func readSystem(ctx context.Context, d Deps, c Connection, size *dirSize) *Syste
 	if d.Meter != nil {
 		s.Calls = d.Meter.Stats()
 	}
-	s.Process = readProcess(os.Getpid())
+	s.Process = ThisProcess()
 	s.At, s.Took = time.Now(), time.Since(began)
 	return s
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"text/tabwriter"
 	"time"
 
@@ -64,7 +63,7 @@ func (a *app) unreachable(err error) error {
 	} else if dir, dirErr := a.dir(); dirErr == nil {
 		s.Host.DataDir = dir
 	}
-	s.Process.PID = os.Getpid()
+	s.Process = sources.ThisProcess()
 	if writeErr := a.writeHealth(s); writeErr != nil {
 		return writeErr
 	}
