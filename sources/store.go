@@ -25,6 +25,7 @@ type Store struct {
 	works    works
 	logs     logWish
 	wishes   *wishes // of the experiments' reader
+	triage   triageWish
 	now      func() time.Time
 }
 
@@ -84,6 +85,8 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() {
 			s.watchPart(ctx, PartExperiments, func(ctx context.Context) { s.readExperiments(ctx, d) })
 		},
+		func() { s.watchPart(ctx, PartTriage, func(ctx context.Context) { s.readTriage(ctx, d) }) },
+		func() { s.watchPart(ctx, PartSystem, func(ctx context.Context) { s.readSystem(ctx, d) }) },
 	} {
 		wg.Go(watch)
 	}
@@ -130,10 +133,15 @@ func (s *Store) SetQuery(query string) {
 		snap.Runs = RunList{Query: query, Rows: snap.Runs.Rows, Total: -1, Interval: snap.Runs.Interval, Paused: snap.Runs.Paused, Loading: true, ErrAt: -1}
 	})
 	signal(s.wake)
+	s.again(PartTriage)
 }
 
-// Refresh reads the list now.
-func (s *Store) Refresh() { signal(s.wake) }
+// Refresh reads the list now, and what is looked at beside it.
+func (s *Store) Refresh() {
+	signal(s.wake)
+	s.again(PartTriage)
+	s.again(PartSystem)
+}
 
 // SetPaused stops reading the list by itself, or starts it again.
 func (s *Store) SetPaused(paused bool) {
