@@ -62,7 +62,7 @@ func (f *Folder) status(e *historypb.HistoryEvent) Change {
 }
 
 func (f *Folder) skills(e *historypb.HistoryEvent, changes []Change) []Change {
-	for _, c := range f.State.Calls() {
+	for _, c := range f.State.Touched() {
 		inv, state := c.Invocation, skillState(c)
 		if f.told[inv.ID] == state {
 			continue
