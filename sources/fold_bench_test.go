@@ -73,23 +73,23 @@ func BenchmarkFold50k(b *testing.B) {
 	events := longHistory(20_000, 50_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		w := newWatcher(NewStore(), nil, selection{"ace/long", "r"})
+		w := newWatcher(NewStore(), Deps{}, selection{"ace/long", "r"})
 		for i, e := range events {
 			if err := w.take(e); err != nil {
 				b.Fatal(err)
 			}
 			if i%(len(events)/30) == 0 {
-				publishBench(w)
+				w.takeDirty()
 			}
 		}
-		publishBench(w)
+		w.takeDirty()
 	}
 }
 
 // BenchmarkPublish is one snapshot of a run of 20,000 calls to which one call was added.
 func BenchmarkPublish(b *testing.B) {
 	events := longHistory(20_000, 50_000)
-	w := newWatcher(NewStore(), nil, selection{"ace/long", "r"})
+	w := newWatcher(NewStore(), Deps{}, selection{"ace/long", "r"})
 	for _, e := range events[:len(events)-12_000] {
 		if err := w.take(e); err != nil {
 			b.Fatal(err)
@@ -103,6 +103,6 @@ func BenchmarkPublish(b *testing.B) {
 			b.Fatal(err)
 		}
 		at++
-		publishBench(w)
+		w.takeDirty()
 	}
 }

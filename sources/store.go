@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"acescope/engine/ace"
 )
 
 // DefaultInterval is how often the list of runs is read.
@@ -22,7 +24,9 @@ type Store struct {
 	selected selection
 	listing  listing
 	parts    parts
-	now      func() time.Time
+	// artifacts are those that are to be opened, the oldest wish first, at most MaxArtifacts.
+	artifacts []ace.Ref
+	now       func() time.Time
 }
 
 type selection struct{ workflowID, runID string }
@@ -76,7 +80,8 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 	var wg sync.WaitGroup
 	for _, watch := range []func(){
 		func() { s.watchRuns(ctx, d.Client) },
-		func() { s.watchDetail(ctx, d.Client) },
+		func() { s.watchDetail(ctx, d) },
+		func() { s.watchPart(ctx, PartArtifacts, func(ctx context.Context) { s.readArtifacts(ctx, d) }) },
 	} {
 		wg.Go(watch)
 	}

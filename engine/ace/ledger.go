@@ -60,9 +60,9 @@ func (l *ledger) event(e ToolEvent) {
 }
 
 func (l *ledger) tell(e ToolEvent) {
-	c := l.calls[e.call()]
+	c := l.calls[e.Call()]
 	if c == nil {
-		c = &entry{told: Invocation{ID: e.call(), Accepted: true}}
+		c = &entry{told: Invocation{ID: e.Call(), Accepted: true}}
 	}
 	inv := &c.told
 	if inv.Name == "" {
