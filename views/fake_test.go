@@ -66,6 +66,7 @@ func (s *store) Select(w, r string)           { s.tell("select %s %s", w, r) }
 func (s *store) Refresh()                     { s.tell("refresh") }
 func (s *store) SetPaused(paused bool)        { s.tell("paused %v", paused) }
 func (s *store) Look(p sources.Part, on bool) { s.tell("look %s %v", p, on) }
+func (s *store) OpenArtifact(r ace.Ref)       { s.tell("artifact %s", r.SHA256) }
 func (s *store) LoadMore()                    { s.tell("more") }
 func (s *store) Cancel(_ context.Context, w, r string) error {
 	s.tell("cancel %s %s", w, r)
