@@ -15,18 +15,18 @@ const MaxCallBytes = 64 << 20
 // callChunk is how many calls of a [CallList] are replaced together.
 const callChunk = 256
 
-// ToolCall is one tool call with its payloads as the history has them. Use, Result and
-// Session are the events that told of the call, of its end, and of both at the end of the
+// ToolCall is one tool call with its payloads as the history has them. UseEvent,
+// ResultEvent and SessionEvent are the events that told of the call, of its end, and of both at the end of the
 // session; 0 where none did. A ToolCall is never changed, only replaced.
 type ToolCall struct {
 	ace.Call
-	Use, Result, Session int64
-	Cut                  bool // the history has more of its payloads than is kept here
+	UseEvent, ResultEvent, SessionEvent int64
+	Cut                                 bool // the history has more of its payloads than is kept here
 }
 
 // Event is the history event to show for the call: that of its end where there is one.
 func (c *ToolCall) Event() int64 {
-	for _, id := range []int64{c.Result, c.Session, c.Use} {
+	for _, id := range []int64{c.ResultEvent, c.SessionEvent, c.UseEvent} {
 		if id != 0 {
 			return id
 		}
@@ -139,22 +139,22 @@ func (f *callFolder) put(event int64, now ace.Call, p *payloads, logged bool) {
 	var before ToolCall
 	if known {
 		before = *f.list.At(at)
-		next.Use, next.Result, next.Session = before.Use, before.Result, before.Session
+		next.UseEvent, next.ResultEvent, next.SessionEvent = before.UseEvent, before.ResultEvent, before.SessionEvent
 	}
-	if p.use && next.Use == 0 {
-		next.Use = event
+	if p.use && next.UseEvent == 0 {
+		next.UseEvent = event
 	}
-	if p.end && !now.Pending && next.Result == 0 {
-		next.Result = event
+	if p.end && !now.Pending && next.ResultEvent == 0 {
+		next.ResultEvent = event
 	}
-	if p.settle && next.Session == 0 {
-		next.Session = event
+	if p.settle && next.SessionEvent == 0 {
+		next.SessionEvent = event
 	}
 	f.bytes -= before.size()
 	next.Args = f.whole(now.Args, append(p.args, before.Args), before.Args, logged)
-	next.Call.Result = f.whole(now.Result, append(p.result, before.Call.Result), before.Call.Result, logged)
+	next.Result = f.whole(now.Result, append(p.result, before.Result), before.Result, logged)
 	if f.bytes+next.size() > MaxCallBytes {
-		next.Args, next.Call.Result, next.Cut = now.Args, now.Result, true
+		next.Args, next.Result, next.Cut = now.Args, now.Result, true
 	}
 	f.bytes += next.size()
 	switch {
@@ -166,7 +166,7 @@ func (f *callFolder) put(event int64, now ace.Call, p *payloads, logged bool) {
 	f.store(at, known, next)
 }
 
-func (c *ToolCall) size() int64 { return int64(len(c.Args) + len(c.Call.Result)) }
+func (c *ToolCall) size() int64 { return int64(len(c.Args) + len(c.Result)) }
 
 // whole is the payload that the fold's preview is of. Where the session's result holds
 // previews itself, what signals told before stays if it is longer.

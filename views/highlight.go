@@ -1,8 +1,6 @@
 package views
 
 import (
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -145,7 +143,5 @@ func (line tokens) wrap(width int) []tokens {
 	}
 	return out
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func oneDigit(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) }

@@ -175,27 +175,54 @@ func (w *inspection) callWhole(c *sources.ToolCall) {
 	w.end(w.line().Add(m.Ink, " "+m.Glyph+" "+word).Add(w.s.Strong, "  "+text.Safe(c.Name, " ")).Add(w.s.Muted, "  "+tookMS(c.DurationMS, w.s.Glyphs)))
 	w.field("id", c.ID)
 	w.when("at", c.At)
-	w.number("told by", c.Use)
-	w.number("ended by", c.Result)
-	w.number("session", c.Session)
+	var told []string
+	for _, e := range []struct {
+		id  int64
+		how string
+	}{{c.UseEvent, "begun"}, {c.ResultEvent, "ended"}, {c.SessionEvent, "in the session's result"}} {
+		if e.id != 0 {
+			told = append(told, text.Count(e.id)+" "+e.how)
+		}
+	}
+	w.field("events", strings.Join(told, ", "))
 	if c.Error != "" {
 		w.prose(" error       ", w.s.Error, c.Error)
 	}
 	if c.Cut {
 		w.prose(" ", w.s.Warning, "Only the beginning of its payloads is kept here; the event has them whole.")
 	}
-	w.payload("Arguments", c.Args)
-	w.payload("Result", c.Call.Result)
-	w.refs(append(refsIn(c.Args), refsIn(c.Call.Result)...))
+	w.payload("Arguments", c.Args, "--call "+plainID(c.ID, "ID")+" --args")
+	w.payload("Result", c.Result, "--call "+plainID(c.ID, "ID"))
+	w.refs(append(sources.RefsIn(c.Args), sources.RefsIn(c.Result)...))
+}
+
+// showCommand is the command that prints what there is no room for here.
+func (w *inspection) showCommand(flags string) string {
+	id := w.d.Input.TaskID
+	if id == "" {
+		id = w.d.WorkflowID
+	}
+	return "acescope show " + plainID(id, "TASK") + " " + flags
+}
+
+// plainID is an id that can be typed into a shell as it is, else the word for it.
+func plainID(id, word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._:/-", r)
+	}
+	if id == "" || len(id) > 120 || strings.IndexFunc(id, func(r rune) bool { return !plain(r) }) >= 0 {
+		return word
+	}
+	return id
 }
 
 // payload is a value, laid out and coloured, as far as it is shown.
-func (w *inspection) payload(title string, raw json.RawMessage) {
+func (w *inspection) payload(title string, raw json.RawMessage, flags string) {
 	if len(raw) == 0 {
 		w.section(title, "none")
 		return
 	}
-	w.shown(title, w.payloads.of(raw), "acescope show TASK --call ID prints all of it")
+	w.shown(title, w.payloads.of(raw), w.showCommand(flags)+" prints all of it")
 }
 
 func (w *inspection) shown(title string, p *shown, whole string) {
@@ -220,17 +247,17 @@ func (w *inspection) refs(refs []ace.Ref) {
 		have := w.artifacts.Find(r.SHA256)
 		switch {
 		case have == nil && w.asked[r.SHA256]:
-			w.section("Artifact", refText(r))
+			w.section("Artifact", strings.TrimPrefix(refText(r), "artifact "))
 			w.say(w.s.Muted, " reading"+w.s.Glyphs.Ellipsis)
 		case have == nil:
-			w.section("Artifact", refText(r))
+			w.section("Artifact", strings.TrimPrefix(refText(r), "artifact "))
 			w.hint("o", "opens it")
 		case have.Err != "":
-			w.section("Artifact", refText(r))
+			w.section("Artifact", strings.TrimPrefix(refText(r), "artifact "))
 			w.prose(" "+w.s.Glyphs.Failed+" ", w.s.Error, have.Err)
-			w.prose(" ", w.s.Muted, "acescope show TASK --artifact "+r.SHA256)
+			w.prose(" ", w.s.Muted, w.showCommand("--artifact "+r.SHA256))
 		default:
-			w.shown("Artifact "+short(r.SHA256, w.s.Glyphs), w.payloads.of(have.Data), "acescope show TASK --artifact "+r.SHA256+" prints all of it")
+			w.shown("Artifact "+short(r.SHA256, w.s.Glyphs), w.payloads.of(have.Data), w.showCommand("--artifact "+r.SHA256)+" prints all of it")
 		}
 	}
 }
@@ -424,7 +451,7 @@ func (w *inspection) phaseWhole(st ace.StepState) {
 func (w *inspection) activityWhole(a sources.Activity) {
 	w.field("activity", a.Name)
 	w.when("scheduled", a.Scheduled)
-	w.when("last attempt", a.Started)
+	w.when("last start", a.Started)
 	w.when("ended", a.Closed)
 	if a.Attempt > 1 {
 		w.field("attempts", strconv.Itoa(int(a.Attempt))+", "+took(a.Waited(), w.s.Glyphs)+" of failing and waiting before the last")

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"acescope/engine/ace"
 	"acescope/tui/text"
 )
 
@@ -206,49 +205,6 @@ func next(raw []byte, i int) int {
 		i++
 	}
 	return i
-}
-
-// refsIn lists the artifacts that a JSON value refers to, at most eight, at most four
-// levels down.
-func refsIn(raw []byte) []ace.Ref {
-	if len(raw) > maxPayload || !bytes.Contains(raw, []byte(`"sha256"`)) {
-		return nil
-	}
-	var refs []ace.Ref
-	var walk func(raw json.RawMessage, depth int)
-	walk = func(raw json.RawMessage, depth int) {
-		if depth > 4 || len(refs) == 8 {
-			return
-		}
-		var r ace.Ref
-		if json.Unmarshal(raw, &r) == nil && isHash(r.SHA256) {
-			refs = append(refs, r)
-			return
-		}
-		var list []json.RawMessage
-		if json.Unmarshal(raw, &list) == nil {
-			for _, one := range list {
-				walk(one, depth+1)
-			}
-			return
-		}
-		var object map[string]json.RawMessage
-		if json.Unmarshal(raw, &object) == nil {
-			for _, name := range sortedKeys(object) {
-				walk(object[name], depth+1)
-			}
-		}
-	}
-	walk(raw, 0)
-	return refs
-}
-
-func isHash(s string) bool {
-	if len(s) != 64 {
-		return false
-	}
-	_, err := hex.DecodeString(s)
-	return err == nil
 }
 
 // sizeText is a number of bytes for people: "812 bytes", "64.0 KB", "2.1 MB".

@@ -1,6 +1,7 @@
 package views
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -60,8 +61,11 @@ type rowDrawer struct {
 func (r *rowDrawer) row(row runRow) pieces {
 	var p pieces
 	if row.sub {
-		p.add(r.s.Text, "     "+row.more)
+		p.add(r.s.Text, "      "+row.more)
 		return p
+	}
+	if row.kind != itemSection {
+		p.add(r.s.Text, " ")
 	}
 	switch row.kind {
 	case itemSection:
@@ -507,9 +511,23 @@ func (r *rowDrawer) call(p *pieces, c *sources.ToolCall) {
 	switch {
 	case c.Error != "":
 		p.add(s.Error, " "+oneLineOf(c.Error))
-	case len(c.Call.Result) > 0:
-		p.add(s.Muted, " "+s.Glyphs.Arrow+" ").add(s.Text, payload(cutBytes(c.Call.Result)))
+	case len(c.Result) > 0:
+		p.add(s.Muted, " "+s.Glyphs.Arrow+" ").add(s.Text, resultText(c.Result))
 	}
+}
+
+// resultText is a result in a row: what it is where it cannot be read.
+func resultText(raw []byte) string {
+	if kind, size := sealedIn(raw); kind != "" {
+		return kind + ", " + sizeText(int64(size))
+	}
+	if raw[0] == '"' {
+		var s string
+		if json.Unmarshal(raw[:min(len(raw), maxPayload)], &s) == nil && binary([]byte(s)) {
+			return "binary, " + sizeText(int64(len(s)))
+		}
+	}
+	return payload(cutBytes(raw))
 }
 
 // cutBytes is the beginning of a payload: as much as a row can show.

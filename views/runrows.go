@@ -372,7 +372,7 @@ func refsOf(d *sources.Detail, it item) []ace.Ref {
 		}
 	case itemCall:
 		c := d.Calls.At(int(it.n))
-		return append(refsIn(c.Args), refsIn(c.Call.Result)...)
+		return append(sources.RefsIn(c.Args), sources.RefsIn(c.Result)...)
 	}
 	return nil
 }

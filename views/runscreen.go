@@ -332,6 +332,17 @@ func (v *story) unfold() {
 	}
 	v.stale = true
 	v.list()
+	v.revealWhole()
+}
+
+// revealWhole brings the lines below the cursor's row that belong to it into sight, as far
+// as there is room.
+func (v *story) revealWhole() {
+	it, end := v.last, v.cursor+1
+	for end < len(v.rows) && (v.rows[end].item == it || it.kind == itemSection && v.rows[end].part == it.part) {
+		end++
+	}
+	v.top = min(max(v.top, end-v.page()), v.cursor)
 }
 
 func (v *story) ask(s tui.Shell) tea.Cmd {

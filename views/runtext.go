@@ -86,7 +86,7 @@ func inspected(d *sources.Detail, it item) (what, t string) {
 		return textOf(d, it)
 	}
 	c := d.Calls.At(int(it.n))
-	what, raw := "result", c.Call.Result
+	what, raw := "result", c.Result
 	if len(raw) == 0 {
 		what, raw = "arguments", c.Args
 	}
@@ -113,7 +113,7 @@ func contains(d *sources.Detail, it item, lower string) bool {
 		return false
 	case itemCall:
 		c := d.Calls.At(int(it.n))
-		return has(c.Name) || has(c.ID) || has(string(c.Args)) || has(string(c.Call.Result)) || has(c.Error)
+		return has(c.Name) || has(c.ID) || has(string(c.Args)) || has(string(c.Result)) || has(c.Error)
 	case itemOperation:
 		op := d.Delta.Operations[it.n]
 		return has(op.Content) || has(op.BulletID) || has(string(op.Type)) || has(op.Reason) || has(string(op.Fate))
