@@ -111,6 +111,15 @@ func (k tokenKind) ink(s theme.Styles) theme.Ink {
 	return s.Text
 }
 
+// plain is the line without its kinds.
+func (line tokens) plain() string {
+	var b strings.Builder
+	for _, t := range line {
+		b.WriteString(t.text)
+	}
+	return b.String()
+}
+
 // wrap breaks a line into lines of at most width cells: a text between its words,
 // anything else where it is full.
 func (line tokens) wrap(width int) []tokens {

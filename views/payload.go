@@ -13,8 +13,9 @@ import (
 
 // Bounds of what is shown of one payload, and of how many are kept ready.
 const (
-	maxPayload  = 64 << 10
-	maxPayloads = 32
+	maxPayload   = 64 << 10
+	maxValidated = 256 << 10
+	maxPayloads  = 32
 )
 
 // shown is a payload ready to be drawn: what it is, its size in bytes, and its lines, of
@@ -62,7 +63,8 @@ func show(raw []byte) *shown {
 			return showString(s)
 		}
 	}
-	if json.Valid(raw) {
+	// Of a very large one the beginning decides: reading all of it would be felt.
+	if len(raw) > maxValidated && (raw[0] == '{' || raw[0] == '[') || json.Valid(raw) {
 		return showJSON("JSON", raw)
 	}
 	if binary(raw) {

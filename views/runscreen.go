@@ -136,6 +136,7 @@ type story struct {
 	top    int
 	folded map[part]bool
 	open   map[item]bool // texts that are unfolded
+	doc    document      // keeps texts wrapped
 	run    string        // of the rows
 	last   item          // that the cursor is on
 }
@@ -250,20 +251,43 @@ func (v *story) keep() {
 	}
 }
 
+// Bounds of a text that is unfolded in the list; the inspector shows more.
+const (
+	maxUnfolded      = 16 << 10 // bytes
+	maxUnfoldedLines = 400
+)
+
 // extra is the further lines of a text that is unfolded.
 func (v *story) extra(it item) []string {
 	if len(v.open) == 0 || !v.open[it] {
 		return nil
 	}
-	_, t := inspected(v.of, it)
-	shown := t
-	if len(shown) > maxText {
-		shown = shown[:maxText]
+	width := v.width - pointerWidth - 6
+	var lines []string
+	size, rest := 0, false
+	if it.kind == itemCall {
+		c := v.of.Calls.At(int(it.n))
+		raw := c.Result
+		if len(raw) == 0 {
+			raw = c.Args
+		}
+		p := v.payloads.of(raw)
+		size, rest = p.size, p.rest > 0
+		for _, l := range p.lines {
+			if len(lines) > maxUnfoldedLines {
+				break
+			}
+			for _, part := range l.wrap(width) {
+				lines = append(lines, part.plain())
+			}
+		}
+	} else {
+		_, t := textOf(v.of, it)
+		size, rest = len(t), len(t) > maxUnfolded
+		lines = v.doc.wrap(t[:min(len(t), maxUnfolded)], width)
 	}
-	lines := text.Wrap(shown, v.width-pointerWidth-6)
-	const most = 400
-	if len(lines) > most || len(shown) < len(t) {
-		lines = append(lines[:min(len(lines), most)], "("+sizeText(int64(len(t)))+" in all; enter shows more)")
+	if len(lines) > maxUnfoldedLines || rest {
+		lines = append(lines[:min(len(lines), maxUnfoldedLines):min(len(lines), maxUnfoldedLines)], "("+sizeText(int64(size))+" in all; enter shows more)")
 	}
 	return lines
 }

@@ -153,3 +153,229 @@ func TestRunScreenRows(t *testing.T) {
 		})
 	}
 }
+
+// Every size must be drawn exactly, on every row, in both panes; drawn checks it.
+func TestRunScreenEverySize(t *testing.T) {
+	for _, snap := range []*sources.Snapshot{rich(), hostile(), full(3), foreign(), experiment(), failedExperiment(), ready()} {
+		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
+		sc.press("2")
+		sc.drawn()
+		v := storyOf(t, sc)
+		for i := 0; i < max(len(v.rows), 1); i++ {
+			v.scroll(1)
+			sc.resize(40+i*13%180, 10+i*7%40)
+			sc.drawn()
+			sc.press("l", "tab")
+			sc.drawn()
+			sc.press("G", "tab")
+			sc.drawn()
+			if t.Failed() {
+				t.Fatalf("row %d, %+v", v.cursor, v.last)
+			}
+		}
+	}
+}
+
+func failedExperiment() *sources.Snapshot {
+	s := experiment()
+	s.Detail.FailedTasks = []sources.Finished{{WorkflowID: "ace/finance-7-e1-0004", RunID: "r-4", Event: 77, At: noon, Took: time.Second,
+		Result: ace.TaskResult{TaskID: "finance-7-e1-0004", ExitStatus: ace.Failed}, Failure: &ace.Failure{Kind: ace.Failed, Type: "Overloaded", Message: "model: 529 overloaded"}}}
+	s.Detail.Activities = []sources.Activity{{Name: ace.ActivityEvaluate, Scheduled: noon.Add(-90 * time.Second), Started: noon.Add(-89 * time.Second), Closed: noon.Add(-80 * time.Second), ScheduledEvent: 5, Attempt: 1}}
+	return s
+}
+
+func TestRunScreenKeys(t *testing.T) {
+	sc := newScreen(t, rich(), theme.New(true, true), 120, 40)
+	sc.press("2")
+	v := storyOf(t, sc)
+	sc.plain()
+	sc.press("]")
+	if v.last.kind != itemSection || v.last.part != partPhases {
+		t.Errorf("] leads to %+v", v.last)
+	}
+	sc.press("[", "[")
+	if v.last.part != partAbout {
+		t.Errorf("[ leads to %+v", v.last)
+	}
+	sc.press("g", "e")
+	if v.last.kind != itemFailure {
+		t.Errorf("e leads to %+v", v.last)
+	}
+	sc.press("E")
+	if v.last != (item{itemCall, partCalls, 2}) {
+		t.Errorf("E leads to %+v", v.last)
+	}
+	sc.press(append(append([]string{"/"}, letters("17.2/100")...), "enter")...)
+	if v.last != (item{itemCall, partCalls, 3}) {
+		t.Errorf("the match is %+v", v.last)
+	}
+	sc.press("n")
+	if v.last != (item{itemCall, partCalls, 3}) {
+		t.Errorf("the next match of one is %+v", v.last)
+	}
+	if what, text := v.Copy(); what != "call id" || text != "call-4" {
+		t.Errorf("copied %s %q", what, text)
+	}
+	ins := sc.screens[1].Views[1].(*inspector)
+	if what, text := ins.Copy(); what != "result" || text != "0.172" {
+		t.Errorf("copied %s %q", what, text)
+	}
+	sc.press("J")
+	if v.jump != 20 {
+		t.Errorf("J leads to event %d", v.jump)
+	}
+	sc.press("h")
+	if v.last.kind != itemSection || !v.folded[partCalls] {
+		t.Errorf("folded: %+v", v.last)
+	}
+	sc.press("l")
+	if v.folded[partCalls] {
+		t.Error("l does not unfold")
+	}
+	on(t, sc, itemCall, 7)
+	sc.press("o")
+	if !contained(sc.store.heard(), "artifact "+strings.Repeat("ab", 32)) {
+		t.Errorf("o opens nothing: %v", sc.store.heard())
+	}
+	snap := rich()
+	snap.Artifacts = &sources.Artifacts{List: []sources.Artifact{{Ref: ace.Ref{SHA256: strings.Repeat("ab", 32)}, Data: []byte(`{"found":"it"}`)}}}
+	sc.show(snap)
+	if out := sc.plain(); !strings.Contains(out, `"found": "it"`) || v.last != (item{itemCall, partCalls, 7}) {
+		t.Errorf("the artifact is not shown on %+v:\n%s", v.last, out)
+	}
+	snap = rich()
+	snap.Artifacts = &sources.Artifacts{List: []sources.Artifact{{Ref: ace.Ref{SHA256: strings.Repeat("ab", 32)}, Err: "artifact not found"}}}
+	sc.show(snap)
+	if out := sc.plain(); !strings.Contains(out, "artifact not found") {
+		t.Errorf("a missing artifact is not told:\n%s", out)
+	}
+}
+
+func contained(list []string, want string) bool {
+	for _, l := range list {
+		if l == want {
+			return true
+		}
+	}
+	return false
+}
+
+func TestRunScreenFollowsTheChain(t *testing.T) {
+	sc := newScreen(t, rich(), theme.New(true, true), 80, 24)
+	sc.press("2")
+	on(t, sc, itemLink, 0)
+	sc.press("o")
+	if !contained(sc.store.heard(), "select ace/q-00003 run-q-00003-before") {
+		t.Errorf("o goes nowhere: %v", sc.store.heard())
+	}
+	sc.press("backspace")
+	if heard := sc.store.heard(); heard[len(heard)-1] != "select ace/q-00003 run-q-00003" {
+		t.Errorf("backspace goes elsewhere: %v", heard)
+	}
+}
+
+// TestRunScreenKeepsItsRow adds rows above the cursor while it stands on a call.
+func TestRunScreenKeepsItsRow(t *testing.T) {
+	sc := newScreen(t, rich(), theme.New(true, true), 80, 24)
+	sc.press("2")
+	on(t, sc, itemCall, 3)
+	v := storyOf(t, sc)
+	snap := rich()
+	snap.Detail.Pending = []sources.PendingActivity{{Type: ace.ActivityCurator, State: "scheduled", Attempt: 4, MaxAttempts: 9, LastError: "x", Next: noon.Add(3 * time.Second)}}
+	sc.show(snap)
+	out := sc.plain()
+	if v.last != (item{itemCall, partCalls, 3}) || !strings.Contains(out, "▸  11:59:49 ✓ calculate(\"expr\":\"17.2/100\")") {
+		t.Errorf("the cursor is on %+v:\n%s", v.last, out)
+	}
+}
+
+func TestRunScreenPlain(t *testing.T) {
+	retrying := rich()
+	d := retrying.Detail
+	d.Close, d.CloseEvent, d.Phase.Failure, d.Causes, d.Phase.ExitStatus = time.Time{}, 0, nil, nil, ace.Running
+	d.Phase.Steps[2].Status = ace.StatusRunning
+	d.Activities = d.Activities[:2]
+	d.Pending = []sources.PendingActivity{{Type: ace.ActivityReflector, State: "scheduled", Attempt: 3, MaxAttempts: 5, LastError: "model: 529 overloaded", Next: noon.Add(3 * time.Second)}}
+	for name, c := range map[string]struct {
+		snap *sources.Snapshot
+		keys []string
+	}{
+		"retrying":   {retrying, nil},
+		"foreign":    {foreign(), nil},
+		"experiment": {failedExperiment(), nil},
+		"empty":      {ready(), nil},
+		"hostile":    {hostile(), nil},
+		"help":       {rich(), []string{"?"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sc := newScreen(t, c.snap, theme.New(true, true), 80, 24)
+			sc.press("2")
+			sc.press(c.keys...)
+			golden.RequireEqual(t, sc.plain())
+		})
+	}
+}
+
+func TestRunScreenASCII(t *testing.T) {
+	snap := rich()
+	snap.Detail.Calls = sources.Calls(snap.Detail.Calls.At(1), snap.Detail.Calls.At(4))
+	sc := newScreen(t, snap, theme.NoColor().Styles(theme.ASCII()), 120, 60)
+	sc.press("2")
+	for range len(storyOf(t, sc).rows) {
+		sc.press("j")
+		for _, r := range sc.plain() {
+			if r > 0x7e {
+				t.Fatalf("%q is on a screen that must be ASCII:\n%s", r, sc.plain())
+			}
+		}
+	}
+}
+
+// BenchmarkRunScreen20k is a snapshot of a run of 20,000 calls that is new, drawn.
+func BenchmarkRunScreen20k(b *testing.B) {
+	snap := rich()
+	all := make([]*sources.ToolCall, 20_000)
+	for i := range all {
+		c := *snap.Detail.Calls.At(1)
+		c.ID = fmt.Sprint("call-", i)
+		all[i] = &c
+	}
+	snap.Detail.Calls = sources.Calls(all...)
+	sc := newScreen(b, snap, theme.New(true, false), 200, 50)
+	sc.press("2", "G")
+	b.ReportAllocs()
+	for b.Loop() {
+		d := *snap.Detail
+		next := *snap
+		next.Detail = &d
+		sc.show(&next)
+		sc.model.View()
+	}
+}
+
+// BenchmarkRunSearch20k looks a text up that no call has.
+func BenchmarkRunSearch20k(b *testing.B) {
+	snap := rich()
+	all := make([]*sources.ToolCall, 20_000)
+	for i := range all {
+		all[i] = snap.Detail.Calls.At(1)
+	}
+	d := snap.Detail
+	d.Calls = sources.Calls(all...)
+	for b.Loop() {
+		for i := range all {
+			if contains(d, item{itemCall, partCalls, int32(i)}, "nowhere to be found") {
+				b.Fatal("found")
+			}
+		}
+	}
+}
+
+// BenchmarkBigPayload makes 2 MB ready to be drawn.
+func BenchmarkBigPayload(b *testing.B) {
+	raw := rich().Detail.Calls.At(4).Result
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		show(raw)
+	}
+}
