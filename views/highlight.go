@@ -127,10 +127,15 @@ func (line tokens) wrap(width int) []tokens {
 	if len(line) == 1 && line[0].kind == tokenText {
 		var out []tokens
 		for _, l := range text.Wrap(line[0].text, width) {
-			out = append(out, tokens{{tokenText, l}})
+			out = append(out, tokens{{tokenText, l}}.cut(width)...)
 		}
 		return out
 	}
+	return line.cut(width)
+}
+
+// cut breaks a line into lines of at most width cells where they are full.
+func (line tokens) cut(width int) []tokens {
 	out, room := []tokens{{}}, width
 	for _, t := range line {
 		for rest := t.text; rest != ""; {

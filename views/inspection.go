@@ -37,6 +37,8 @@ func titleOf(d *sources.Detail, it item) string {
 		return "task " + text.Safe(d.FailedTasks[it.n].Result.TaskID, " ")
 	case itemProgress, itemSpent:
 		return partTitles[it.part]
+	case itemLink:
+		return linksOf(d)[it.n].what
 	}
 	what, _ := textOf(d, it)
 	return text.Safe(what, " ")
@@ -87,7 +89,6 @@ func (w *inspection) write(it item) {
 		w.field("tag", w.d.Delta.BulletTags[it.n].Tag)
 	case itemLink:
 		l := linksOf(w.d)[it.n]
-		w.field(l.what, "")
 		w.field("workflow", l.run.WorkflowID)
 		w.field("run", l.run.RunID)
 		w.hint("o", "goes there; backspace leads back")

@@ -420,7 +420,11 @@ func (r *rowDrawer) skill(p *pieces, u ace.SkillUsage) {
 		p.add(ink, text.FitLeft(text.Count(int64(n)), width, "")+word)
 	}
 	p.add(s.Text, text.Fit(text.Safe(u.Name, " "), clamp(r.width-66, 10, 24), g.Ellipsis))
-	number(u.Calls, 6, " calls", s.Text)
+	calls := " calls"
+	if u.Calls == 1 {
+		calls = " call "
+	}
+	number(u.Calls, 6, calls, s.Text)
 	number(u.OK, 6, " ok", s.Text)
 	number(u.Failed, 4, " failed", s.Failed)
 	number(u.Denied, 4, " denied", s.Warning)

@@ -28,7 +28,8 @@ const (
 func diffWords(old, new string) []edit {
 	a, b := splitWords(old), splitWords(new)
 	n, m := min(len(a), maxDiffWords), min(len(b), maxDiffWords)
-	// common[i][j] is how many words the ends from i and j have in common, in order.
+	// common[i][j] is how much the ends from i and j have in common, in order: a word counts
+	// more than the white space beside it.
 	common := make([][]int16, n+1)
 	for i := range common {
 		common[i] = make([]int16, m+1)
@@ -36,7 +37,7 @@ func diffWords(old, new string) []edit {
 	for i := n - 1; i >= 0; i-- {
 		for j := m - 1; j >= 0; j-- {
 			if a[i] == b[j] {
-				common[i][j] = common[i+1][j+1] + 1
+				common[i][j] = common[i+1][j+1] + weight(a[i])
 			} else {
 				common[i][j] = max(common[i+1][j], common[i][j+1])
 			}
@@ -71,6 +72,13 @@ func diffWords(old, new string) []edit {
 		add(editNew, w)
 	}
 	return joinNear(edits)
+}
+
+func weight(word string) int16 {
+	if strings.TrimSpace(word) == "" {
+		return 1
+	}
+	return 3
 }
 
 // joinNear takes white space between two changes into both, so that a changed phrase reads
