@@ -399,6 +399,29 @@ func (v *story) Copy() (string, string) {
 	return textOf(v.of, v.last)
 }
 
+// Keep gives the sections that are folded, by title, to be remembered.
+func (v *story) Keep() map[string]string {
+	var folded []string
+	for p, title := range partTitles {
+		if v.folded[part(p)] {
+			folded = append(folded, title)
+		}
+	}
+	return map[string]string{"folded": strings.Join(folded, ",")}
+}
+
+// Restore folds the sections that were folded; titles that it does not know are left out.
+func (v *story) Restore(kept map[string]string) {
+	v.folded, v.stale = map[part]bool{}, true
+	for _, name := range strings.Split(kept["folded"], ",") {
+		for p, title := range partTitles {
+			if title == name {
+				v.folded[part(p)] = true
+			}
+		}
+	}
+}
+
 func (v *story) Draw(now time.Time, focused bool) []string {
 	v.following = v.following && !focused
 	v.list()

@@ -251,6 +251,19 @@ func TestRunScreenKeys(t *testing.T) {
 	}
 }
 
+func TestFoldedSectionsAreKept(t *testing.T) {
+	sc := newScreen(t, rich(), theme.New(true, true), 80, 24)
+	v := storyOf(t, sc)
+	v.Restore(map[string]string{"folded": "Skills,Tool calls,no such part"})
+	sc.press("2")
+	if out := sc.plain(); !strings.Contains(out, "Skills  7 calls  (folded: l unfolds)") {
+		t.Error(out)
+	}
+	if kept := v.Keep()["folded"]; kept != "Skills,Tool calls" {
+		t.Error(kept)
+	}
+}
+
 func contained(list []string, want string) bool {
 	for _, l := range list {
 		if l == want {
