@@ -3,7 +3,6 @@ package sources
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
@@ -21,11 +20,15 @@ const (
 	publishEvery  = 30 * time.Millisecond
 	describeEvery = time.Second
 	queryTimeout  = 2 * time.Second
+	queryPatience = 150 * time.Millisecond // with a worker that answered the last time
 	cursorRest    = 50 * time.Millisecond
 )
 
+// MaxFailedTasks bounds the failed tasks of an experiment that are listed.
+const MaxFailedTasks = 200
+
 // watchDetail follows the selected run until another is selected.
-func (s *Store) watchDetail(ctx context.Context, c client.Client) {
+func (s *Store) watchDetail(ctx context.Context, deps Deps) {
 	for {
 		s.mu.Lock()
 		sel := s.selected
@@ -36,7 +39,7 @@ func (s *Store) watchDetail(ctx context.Context, c client.Client) {
 			close(done)
 			s.update(func(snap *Snapshot) { snap.Detail = nil })
 		} else {
-			go func() { defer close(done); s.watchRun(watch, c, sel) }()
+			go func() { defer close(done); s.watchRun(watch, deps, sel) }()
 		}
 		select {
 		case <-ctx.Done():
@@ -67,32 +70,42 @@ func (s *Store) settle(ctx context.Context) {
 	}
 }
 
-// watcher knows one run while it is selected.
+// watcher knows one run while it is selected. Events are folded as they come; what the
+// fold says is published at once, and the run's worker is asked beside that, so that one
+// which never answers holds nothing up.
 type watcher struct {
 	store *Store
+	deps  Deps
 	c     client.Client
 	sel   selection
 
 	mu      sync.Mutex
 	folder  *Folder
+	trace   trace
 	detail  Detail
 	dirty   bool
-	fresh   bool // events came since the last queries
-	outcome *ace.ExperimentProgress
+	changed bool              // events came since the fold's answers were taken over
+	fresh   bool              // events came since the last queries
+	live    bool              // the worker answered the last time it was asked
+	asked   bool              // it was asked at least once, or need not be
+	asking  time.Time         // when the queries under way were begun, zero where none are
+	oldOf   string            // the delta that detail.Old belongs to
 	tasks   *experimentFolder // in place of folder for an experiment, else nil
 }
 
-func newWatcher(s *Store, c client.Client, sel selection) *watcher {
-	return &watcher{store: s, c: c, sel: sel, folder: NewFolder(sel.workflowID, sel.runID),
+func newWatcher(s *Store, deps Deps, sel selection) *watcher {
+	w := &watcher{store: s, deps: deps, c: deps.Client, sel: sel, folder: NewFolder(sel.workflowID, sel.runID),
 		detail: Detail{WorkflowID: sel.workflowID, RunID: sel.runID, From: FromHistory}}
+	w.folder.each = w.trace.fact
+	return w
 }
 
-func (s *Store) watchRun(ctx context.Context, c client.Client, sel selection) {
-	w := newWatcher(s, c, sel)
+func (s *Store) watchRun(ctx context.Context, deps Deps, sel selection) {
+	w := newWatcher(s, deps, sel)
 	var wg sync.WaitGroup
-	wg.Add(2)
-	go func() { defer wg.Done(); w.follow(ctx) }()
-	go func() { defer wg.Done(); w.refresh(ctx) }()
+	for _, part := range []func(context.Context){w.follow, w.refresh, w.question, w.look} {
+		wg.Go(func() { part(ctx) })
+	}
 	wg.Wait()
 }
 
@@ -123,16 +136,17 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 		d.Start = at
 		d.Type = e.GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
 		if d.Type == ace.ExperimentWorkflow {
-			w.tasks = newExperimentFolder(func(_ ace.ExperimentInput, f Finished) { w.line(taskLine(f)) })
+			w.tasks = newExperimentFolder(func(_ ace.ExperimentInput, f Finished) { w.ended(f) })
 			// Its input has the same names for what a task's has too.
 			_ = json.Unmarshal(history.JSONOf(nil, first(e.GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads())), &d.Input)
 		}
 	}
 	if closing(e.GetEventType()) {
-		d.Close, d.Pending = at, nil
+		d.Close, d.CloseEvent, d.Pending = at, e.GetEventId(), nil
 	}
+	w.trace.event(e)
 	w.fold(e)
-	w.dirty, w.fresh = true, true
+	w.dirty, w.changed, w.fresh = true, true, true
 	return nil
 }
 
@@ -145,6 +159,20 @@ func (w *watcher) fold(e *historypb.HistoryEvent) {
 	for _, c := range w.folder.Apply(e) {
 		w.log(c)
 	}
+}
+
+// ended takes over the end of one task of an experiment.
+func (w *watcher) ended(f Finished) {
+	w.line(taskLine(f))
+	if f.Failure == nil {
+		return
+	}
+	d := &w.detail
+	if len(d.FailedTasks) == MaxFailedTasks {
+		d.FailedTasks = d.FailedTasks[1:]
+		d.FailedDropped++
+	}
+	d.FailedTasks = append(d.FailedTasks, f)
 }
 
 func first[T any](list []*T) *T {
@@ -168,8 +196,8 @@ func (w *watcher) log(c Change) {
 	w.line(LogLine{Event: c.Event, At: c.At, Kind: c.kind(), Text: c.Text()})
 }
 
-// line adds to the bounded log. The slice is replaced when it is published, so it may be
-// written to here.
+// line adds to the bounded log. What was published of it ends before the line, so it is
+// never written to.
 func (w *watcher) line(l LogLine) {
 	d := &w.detail
 	d.Log = append(d.Log, l)
@@ -179,26 +207,33 @@ func (w *watcher) line(l LogLine) {
 	}
 }
 
-// refresh publishes what is new, asks a live run's worker, and looks at its activities.
+// refresh publishes what is new.
 func (w *watcher) refresh(ctx context.Context) {
 	tick := time.NewTicker(publishEvery)
 	defer tick.Stop()
-	var described time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if open := w.open(); open && time.Since(described) >= describeEvery {
-			described = time.Now()
-			w.describe(ctx)
-		}
-		if w.takeFresh() {
-			w.ask(ctx)
-		}
+		w.settleOld()
 		if d := w.takeDirty(); d != nil && ctx.Err() == nil {
 			w.store.update(func(snap *Snapshot) { snap.Detail = d })
+		}
+	}
+}
+
+// look reads the pending activities of an open run again and again.
+func (w *watcher) look(ctx context.Context) {
+	tick := time.NewTicker(describeEvery)
+	defer tick.Stop()
+	for w.open() {
+		w.describe(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
 	}
 }
@@ -209,24 +244,20 @@ func (w *watcher) open() bool {
 	return w.detail.Close.IsZero()
 }
 
-func (w *watcher) takeFresh() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	fresh := w.fresh
-	w.fresh = false
-	return fresh
-}
-
-// takeDirty is a copy of the detail if it has changed.
+// takeDirty is a copy of the detail if it has changed. It shares what is only ever added
+// to.
 func (w *watcher) takeDirty() *Detail {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.takeFold()
 	if !w.dirty {
 		return nil
 	}
 	w.dirty = false
 	d := w.detail
-	d.Log = append([]LogLine(nil), d.Log...)
+	d.Log = d.Log[:len(d.Log):len(d.Log)]
+	d.FailedTasks = d.FailedTasks[:len(d.FailedTasks):len(d.FailedTasks)]
+	w.trace.publish(&d)
 	d.Updated = time.Now()
 	return &d
 }
@@ -253,7 +284,11 @@ func (w *watcher) describe(ctx context.Context) {
 func pendingOf(a *workflowpb.PendingActivityInfo) PendingActivity {
 	p := PendingActivity{Type: a.GetActivityType().GetName(), Attempt: a.GetAttempt(), State: activityStates[a.GetState()]}
 	if f := a.GetLastFailure(); f != nil {
-		p.LastError = history.FailureOf(f).Message
+		p.LastError, p.Causes = history.FailureOf(f).Message, CausesOf(f)
+	}
+	p.MaxAttempts, p.Worker = a.GetMaximumAttempts(), a.GetLastWorkerIdentity()
+	if next := a.GetNextAttemptScheduleTime(); next != nil && a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
+		p.Next = next.AsTime()
 	}
 	switch {
 	case a.GetLastStartedTime() != nil:
@@ -269,98 +304,4 @@ var activityStates = map[enumspb.PendingActivityState]string{
 	enumspb.PENDING_ACTIVITY_STATE_STARTED:          "started",
 	enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED: "cancel requested",
 	enumspb.PENDING_ACTIVITY_STATE_PAUSED:           "paused",
-}
-
-// ask brings the answers up to date: from the run's worker while the run is open, from
-// the fold where it is closed or nobody answers in time.
-func (w *watcher) ask(ctx context.Context) {
-	w.mu.Lock()
-	kind, open := w.detail.Type, w.detail.Close.IsZero()
-	tasks := w.tasks
-	w.mu.Unlock()
-	if tasks != nil {
-		w.askExperiment(ctx, open)
-		return
-	}
-	if open && w.askTask(ctx) {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.folder.Foreign() != nil {
-		w.detail.Err = fmt.Sprintf("a %s whose input is not the contract's: %v", kind, w.folder.Foreign())
-	}
-	s := &w.folder.State
-	w.detail.Phase, w.detail.Skills, w.detail.Delta = s.CurrentPhase(), s.SkillUsage(), s.PlaybookDelta()
-	w.detail.Phase.ExitStatus = s.ExitStatus()
-	w.detail.Input, w.detail.From, w.dirty = s.Input, FromHistory, true
-}
-
-// askTask queries a live run; false where none of the contract's queries was answered.
-func (w *watcher) askTask(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	var phase ace.PhaseAnswer
-	var skills ace.SkillAnswer
-	var delta ace.DeltaAnswer
-	missing := []string{}
-	for _, q := range []struct {
-		name   string
-		answer any
-	}{{ace.QueryPhase, &phase}, {ace.QuerySkills, &skills}, {ace.QueryDelta, &delta}} {
-		if err := w.query(ctx, q.name, q.answer); err != nil {
-			if Away(err) || ctx.Err() != nil {
-				return false
-			}
-			missing = append(missing, q.name)
-		}
-	}
-	if len(missing) == 3 {
-		return false
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.detail.Phase, w.detail.Skills, w.detail.Delta = phase, skills, delta
-	w.detail.Missing, w.detail.From, w.dirty = missing, FromQuery, true
-	w.detail.Input = w.folder.State.Input
-	return true
-}
-
-// query asks one question. A phase may come as a bare string.
-func (w *watcher) query(ctx context.Context, name string, answer any) error {
-	v, err := w.c.QueryWorkflow(ctx, w.sel.workflowID, w.sel.runID, name)
-	if err != nil {
-		return err
-	}
-	if p, ok := answer.(*ace.PhaseAnswer); ok {
-		var bare string
-		if v.Get(&bare) == nil {
-			*p = ace.PhaseAnswer{Phase: ace.Phase(bare)}
-			return nil
-		}
-	}
-	return v.Get(answer)
-}
-
-// askExperiment shows how far an experiment has come: as its worker says while it is
-// open, as its history says where it is closed or nobody answers.
-func (w *watcher) askExperiment(ctx context.Context, open bool) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	var live ace.ExperimentProgress
-	answered := open && w.query(ctx, ace.QueryExperiment, &live) == nil
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	d := &w.detail
-	state := &w.tasks.state
-	if w.tasks.foreign != nil {
-		d.Err = fmt.Sprintf("an experiment whose input is not the contract's: %v", w.tasks.foreign)
-	}
-	p, from := state.Progress, FromHistory
-	if answered {
-		p, from = live, FromQuery
-	}
-	p.ExitStatus = state.ExitStatus()
-	d.Experiment, d.From, w.dirty = &p, from, true
-	d.Phase.ExitStatus, d.Phase.Failure = p.ExitStatus, state.Failure
 }

@@ -172,7 +172,7 @@ func TestSeriesValueStays(t *testing.T) {
 }
 
 func TestCurves(t *testing.T) {
-	s := made("a", "data", "RWRR-")
+	s := madeSeries("a", "data", "RWRR-")
 	for _, c := range []struct {
 		window int
 		want   []float64
@@ -184,7 +184,7 @@ func TestCurves(t *testing.T) {
 	if got := s.Curves(MetricCost, 0, false)[0].Y; !same(got, []float64{1, 2, 1.5, 4. / 3, 5. / 3}) {
 		t.Errorf("cost per right answer is %v", got)
 	}
-	if got := made("b", "data", "WWR").Curves(MetricTokens, 0, true); !same(got[0].Y, []float64{math.NaN(), math.NaN(), 45}) || !same(got[0].X, []float64{1, 2, 3}) {
+	if got := madeSeries("b", "data", "WWR").Curves(MetricTokens, 0, true); !same(got[0].Y, []float64{math.NaN(), math.NaN(), 45}) || !same(got[0].X, []float64{1, 2, 3}) {
 		t.Errorf("tokens per right answer are %v", got)
 	}
 	ops := s.Curves(MetricOperations, 0, false)
@@ -202,7 +202,7 @@ func same(a, b []float64) bool {
 
 // made is a series whose tasks were right (R), wrong (W) or not judged (-), in the order
 // of the data set.
-func made(name, data, verdicts string) *Series {
+func madeSeries(name, data, verdicts string) *Series {
 	s := &Series{WorkflowID: ace.ExperimentWorkflowID(name), Start: testStart, Input: ace.ExperimentInput{DatasetID: data, Dataset: ace.Ref{SHA256: data}}}
 	for i, r := range verdicts {
 		v := map[rune]Verdict{'R': AnsweredRight, 'W': AnsweredWrong, '-': NotJudged}[r]
@@ -213,7 +213,7 @@ func made(name, data, verdicts string) *Series {
 }
 
 func TestCompareTheSameData(t *testing.T) {
-	c := Compare(made("a", "data", "RWWR-R"), made("b", "data", "RRWWR"))
+	c := Compare(madeSeries("a", "data", "RWWR-R"), madeSeries("b", "data", "RRWWR"))
 	if !c.SameData || c.AlignedBy != AlignedByIndex || len(c.Pairs) != 5 || c.OnlyA != 1 || c.OnlyB != 0 {
 		t.Fatalf("%+v", c)
 	}
@@ -230,7 +230,7 @@ func TestCompareTheSameData(t *testing.T) {
 // Other data sets are aligned by prompts, wherever these stand, and equal prompts in
 // their order.
 func TestCompareOtherData(t *testing.T) {
-	a, b := made("a", "data", "RWWR"), made("b", "other", "WRRR")
+	a, b := madeSeries("a", "data", "RWWR"), madeSeries("b", "other", "WRRR")
 	a.Tasks.Prompt = []uint64{7, 7, 8, 0}
 	b.Tasks.Prompt = []uint64{8, 7, 7, 9}
 	c := Compare(a, b)
@@ -245,7 +245,7 @@ func TestCompareOtherData(t *testing.T) {
 }
 
 func TestCompareEvaluations(t *testing.T) {
-	a, b := made("a", "data", "R"), made("b", "data", "R")
+	a, b := madeSeries("a", "data", "R"), madeSeries("b", "data", "R")
 	if Compare(a, b).Evaluations != nil {
 		t.Error("without an evaluation there is nothing to compare")
 	}

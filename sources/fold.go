@@ -14,8 +14,9 @@ type Folder struct {
 	State      ace.State
 
 	decoder history.Decoder
-	told    map[string]string // skill states that were reported, by call id
-	foreign error             // why the input is none of ours
+	told    map[string]string                                   // skill states that were reported, by call id
+	foreign error                                               // why the input is none of ours
+	each    func(*historypb.HistoryEvent, ace.Fact, *ace.State) // after each fact, where it is set
 }
 
 // NewFolder starts at nothing known.
@@ -38,6 +39,9 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	phase, exit, after := f.State.Phase, f.State.ExitStatus(), f.State.PlaybookAfter
 	cancel := f.State.CancelRequested
 	f.State.Apply(fact)
+	if f.each != nil {
+		f.each(e, fact, &f.State)
+	}
 	var changes []Change
 	if fact.Kind == ace.FactToolEvents || fact.Kind == ace.FactStepCompleted && fact.Step == ace.PhaseSkills {
 		changes = f.skills(e, changes)
@@ -62,7 +66,7 @@ func (f *Folder) status(e *historypb.HistoryEvent) Change {
 }
 
 func (f *Folder) skills(e *historypb.HistoryEvent, changes []Change) []Change {
-	for _, c := range f.State.Calls() {
+	for _, c := range f.State.Touched() {
 		inv, state := c.Invocation, skillState(c)
 		if f.told[inv.ID] == state {
 			continue

@@ -105,7 +105,7 @@ func TestChangedHoldsOneToken(t *testing.T) {
 }
 
 func TestLogIsBounded(t *testing.T) {
-	w := newWatcher(NewStore(), nil, selection{"ace/t", ""})
+	w := newWatcher(NewStore(), Deps{}, selection{"ace/t", ""})
 	for i := range MaxLog + 10 {
 		w.line(LogLine{Event: int64(i)})
 	}

@@ -9,8 +9,13 @@ import (
 
 // Show reads what is known of a run now, without waiting for more to happen.
 func Show(ctx context.Context, c client.Client, workflowID, runID string) (*Detail, error) {
-	w := newWatcher(NewStore(), c, selection{workflowID, runID})
-	iter := c.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	return ShowAll(ctx, Deps{Client: c}, workflowID, runID)
+}
+
+// ShowAll is [Show] with what lies beside the run: the playbook version that it changed.
+func ShowAll(ctx context.Context, d Deps, workflowID, runID string) (*Detail, error) {
+	w := newWatcher(NewStore(), d, selection{workflowID, runID})
+	iter := d.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	var last int64
 	if err := drain(iter, &last, w.take); err != nil {
 		return nil, err
@@ -19,7 +24,9 @@ func Show(ctx context.Context, c client.Client, workflowID, runID string) (*Deta
 		w.describe(ctx)
 	}
 	w.ask(ctx)
-	d := w.detail
-	d.Updated = w.store.now()
-	return &d, nil
+	w.mu.Lock()
+	w.takeFold()
+	w.mu.Unlock()
+	w.settleOld()
+	return w.takeDirty(), nil
 }

@@ -13,7 +13,8 @@ type Snapshot struct {
 	At         time.Time // when it was taken
 	Connection Connection
 	Runs       RunList
-	Detail     *Detail // of the selected run, nil where none is
+	Detail     *Detail    // of the selected run, nil where none is
+	Artifacts  *Artifacts // that were opened, nil where none was
 	Health     []Health
 	Problems   []Problem // newest last, at most MaxProblems
 	Work       []Work    // long work under way, newest last
@@ -104,15 +105,33 @@ type Detail struct {
 	Input      ace.TaskInput
 	Missing    []string                // contract queries that a foreign workflow does not answer
 	Experiment *ace.ExperimentProgress // for an experiment workflow, else nil
-	Pending    []PendingActivity
-	Log        []LogLine // oldest first, at most MaxLog
-	LogDropped int
-	Events     int64 // history events read so far
-	Start      time.Time
-	Close      time.Time
-	From       Origin
-	Updated    time.Time
-	Err        string
+	// Old are the bullets that the operations changed, as they were before, by id; nil
+	// where that version is not here.
+	Old          map[string]OldBullet
+	Calls        CallList // all that the history tells of, in its order
+	CallLog      *ace.Ref // the artifact that holds them whole, nil where the history does
+	Plan         string
+	TrajectoryID string
+	BulletIDs    []string   // that the generator used
+	Activities   []Activity // in order of scheduling, the newest MaxActivities
+	// ActivitiesDropped counts the older ones.
+	ActivitiesDropped int
+	Causes            []Cause // of the failure that closed the run, outermost first
+	Lineage           Lineage
+	Sealed            []Sealed // payloads that cannot be read here, at most MaxSealed
+	SealedDropped     int
+	FailedTasks       []Finished // of an experiment, oldest first, the newest MaxFailedTasks
+	FailedDropped     int
+	CloseEvent        int64 // the event that closed the run, 0 while it is open
+	Pending           []PendingActivity
+	Log               []LogLine // oldest first, at most MaxLog
+	LogDropped        int
+	Events            int64 // history events read so far
+	Start             time.Time
+	Close             time.Time
+	From              Origin
+	Updated           time.Time
+	Err               string
 }
 
 // MaxLog bounds the lines of a detail's log.
@@ -135,6 +154,12 @@ type PendingActivity struct {
 	Attempt   int32
 	LastError string
 	Since     time.Time
+	// MaxAttempts is 0 where there is no limit; Next is when the next attempt begins,
+	// zero where one runs.
+	MaxAttempts int32
+	Next        time.Time
+	Worker      string
+	Causes      []Cause // of LastError, outermost first
 }
 
 // LogLine is one thing that happened in a run. Text is untrusted and is made safe

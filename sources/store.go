@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"acescope/engine/ace"
 )
 
 // DefaultInterval is how often the list of runs is read.
@@ -26,7 +28,9 @@ type Store struct {
 	logs     logWish
 	wishes   *wishes // of the experiments' reader
 	triage   triageWish
-	now      func() time.Time
+	// artifacts are those that are to be opened, the oldest wish first, at most MaxArtifacts.
+	artifacts []ace.Ref
+	now       func() time.Time
 }
 
 type selection struct{ workflowID, runID string }
@@ -80,13 +84,14 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 	var wg sync.WaitGroup
 	for _, watch := range []func(){
 		func() { s.watchRuns(ctx, d.Client) },
-		func() { s.watchDetail(ctx, d.Client) },
+		func() { s.watchDetail(ctx, d) },
 		func() { s.watchPart(ctx, PartLogs, func(ctx context.Context) { s.readLogs(ctx, d) }) },
 		func() {
 			s.watchPart(ctx, PartExperiments, func(ctx context.Context) { s.readExperiments(ctx, d) })
 		},
 		func() { s.watchPart(ctx, PartTriage, func(ctx context.Context) { s.readTriage(ctx, d) }) },
 		func() { s.watchPart(ctx, PartSystem, func(ctx context.Context) { s.readSystem(ctx, d) }) },
+		func() { s.watchPart(ctx, PartArtifacts, func(ctx context.Context) { s.readArtifacts(ctx, d) }) },
 	} {
 		wg.Go(watch)
 	}

@@ -34,11 +34,19 @@ func skillText(c Change) string {
 	if c.State == SkillStarted {
 		return strings.TrimSpace(text + " " + string(c.Skill.Args))
 	}
-	text += fmt.Sprintf(" %.1fms", c.Skill.DurationMS)
+	text += " " + tookText(c.Skill.DurationMS)
 	if c.Skill.Error != "" {
 		return text + " " + c.Skill.Error
 	}
 	return strings.TrimSpace(text + " " + string(c.Skill.Result))
+}
+
+// tookText is a number of milliseconds; of less than one, in microseconds.
+func tookText(ms float64) string {
+	if ms > 0 && ms < 1 {
+		return fmt.Sprintf("%.0fµs", max(ms*1000, 1))
+	}
+	return fmt.Sprintf("%.1fms", ms)
 }
 
 func deltaText(d *ace.DeltaAnswer) string {

@@ -32,6 +32,7 @@ type Glyphs struct {
 	Full     string // a bar's filled and empty part
 	Empty    string
 	Levels   string // of a curve, lowest first
+	Micro    string // of a microsecond
 	Link     string // between two steps of a strip, done and not yet
 	LinkTodo string
 
@@ -53,7 +54,7 @@ func Unicode() Glyphs {
 		Retry: "↻", Unknown: "?", Pending: "○",
 		Added: "+", Updated: "~", Removed: "−", Tagged: "#", Refused: "✗",
 		Delta: "Δ", Dash: "–", Ellipsis: "…", Newline: "⏎", Arrow: "→", Pointer: "▸",
-		Refresh: "⟳", Paused: "‖", Enter: "↵", Dot: "·", Full: "█", Empty: "░", Levels: "▁▂▃▄▅▆▇█",
+		Refresh: "⟳", Paused: "‖", Enter: "↵", Dot: "·", Full: "█", Empty: "░", Levels: "▁▂▃▄▅▆▇█", Micro: "µ",
 		Link: "━", LinkTodo: "─",
 		Plain: Frame{"┌", "─", "┐", "│", "└", "─", "┘"},
 		Heavy: Frame{"┏", "━", "┓", "┃", "┗", "━", "┛"},
@@ -67,7 +68,7 @@ func ASCII() Glyphs {
 		Retry: "@", Unknown: "?", Pending: "o",
 		Added: "+", Updated: "~", Removed: "-", Tagged: "#", Refused: "x",
 		Delta: "D", Dash: "-", Ellipsis: "~", Newline: " ", Arrow: "->", Pointer: ">",
-		Refresh: "@", Paused: "=", Enter: "enter", Dot: "|", Full: "#", Empty: ".", Levels: "_.-=*#",
+		Refresh: "@", Paused: "=", Enter: "enter", Dot: "|", Full: "#", Empty: ".", Levels: "_.-=*#", Micro: "u",
 		Link: "=", LinkTodo: "-",
 		Plain: Frame{"+", "-", "+", "|", "+", "-", "+"},
 		Heavy: Frame{"#", "=", "#", "#", "#", "=", "#"},

@@ -3,7 +3,6 @@ package views
 import (
 	"strconv"
 	"strings"
-	"time"
 
 	"acescope/engine/ace"
 	"acescope/sources"
@@ -93,8 +92,6 @@ func orDash(s string, g theme.Glyphs) string {
 	}
 	return text.Safe(s, " ")
 }
-
-func millis(ms float64) string { return text.Took(time.Duration(ms * float64(time.Millisecond))) }
 
 func percent(f float64) string { return strconv.FormatFloat(f*100, 'f', 1, 64) + "%" }
 

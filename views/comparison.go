@@ -54,7 +54,7 @@ func compared(c *sources.Comparison, w *writer, g theme.Glyphs) []comparedNumber
 		return comparedNumber{name, rateCell(a, g), rateCell(b, g), signed(b-a, points)}
 	}
 	span := func(name string, a, b float64) comparedNumber {
-		return comparedNumber{name, took(a, g), took(b, g), signed(b-a, millis)}
+		return comparedNumber{name, tookOrDash(a, g), tookOrDash(b, g), signed(b-a, func(ms float64) string { return tookMS(ms, g) })}
 	}
 	rows := []comparedNumber{rate("accuracy", a.Accuracy, b.Accuracy)}
 	if c.OnlyA+c.OnlyB > 0 {

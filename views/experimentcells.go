@@ -48,7 +48,7 @@ func lastEval(r sources.Experiment) float64 {
 	return r.Progress.Eval[len(r.Progress.Eval)-1].Accuracy
 }
 
-func spentOn(r sources.Experiment) float64 {
+func costSoFar(r sources.Experiment) float64 {
 	if r.Progress == nil {
 		return -1
 	}

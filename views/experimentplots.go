@@ -164,7 +164,7 @@ func (w *writer) experimentFacts(x *sources.Series) {
 	if p.TotalEpochs > 1 {
 		l.Add(s.Text, ", epoch "+text.Count(int64(p.Epoch))+" of "+text.Count(int64(p.TotalEpochs)))
 	}
-	w.end(l.Add(s.Text, dot+tasksCell(p, g)+" tasks").Add(s.Muted, dot+tookSeries(x, w)+dot+"a task "+took(t.MeanTookMS, g)))
+	w.end(l.Add(s.Text, dot+tasksCell(p, g)+" tasks").Add(s.Muted, dot+tookSeries(x, w)+dot+"a task "+tookOrDash(t.MeanTookMS, g)))
 	w.end(w.line().Add(s.Muted, " accuracy ").Add(s.Strong, rateCell(t.Accuracy, g)).Add(s.Text, ", "+lastCount(x)+" "+rateCell(lastRate(x), g)).
 		Add(s.Muted, dot+"eval ").Add(s.Strong, evalCell(p.Eval, g)))
 	w.end(w.line().Add(s.Muted, " playbook ").Add(s.Text, text.Count(int64(p.Bullets))+" bullets").
@@ -217,11 +217,11 @@ func tookSeries(x *sources.Series, w *writer) string {
 	return text.Took(x.Took(w.now))
 }
 
-func took(ms float64, g theme.Glyphs) string {
+func tookOrDash(ms float64, g theme.Glyphs) string {
 	if ms != ms {
 		return g.Dash
 	}
-	return millis(ms)
+	return tookMS(ms, g)
 }
 
 // perRight is what a right answer took: money where there is any, else tokens.

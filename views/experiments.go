@@ -169,7 +169,7 @@ var experimentOrders = []struct {
 	{"newest", func(a, b sources.Experiment) int { return b.Start.Compare(a.Start) }},
 	{"accuracy", func(a, b sources.Experiment) int { return cmp.Compare(accuracyOf(b), accuracyOf(a)) }},
 	{"eval", func(a, b sources.Experiment) int { return cmp.Compare(lastEval(b), lastEval(a)) }},
-	{"cost", func(a, b sources.Experiment) int { return cmp.Compare(spentOn(b), spentOn(a)) }},
+	{"cost", func(a, b sources.Experiment) int { return cmp.Compare(costSoFar(b), costSoFar(a)) }},
 	{"name", func(a, b sources.Experiment) int { return cmp.Compare(a.Name(), b.Name()) }},
 }
 

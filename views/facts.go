@@ -85,7 +85,7 @@ func (w *writer) skill(u ace.SkillUsage, name int) {
 	l.Add(w.s.Text, number(u.Calls, 6)+number(u.OK, 4))
 	l.Add(unless(u.Failed == 0, w.s.Muted, w.s.Failed), number(u.Failed, 5))
 	l.Add(unless(u.Denied == 0, w.s.Muted, w.s.Warning), number(u.Denied, 7))
-	l.Add(w.s.Muted, text.FitLeft(millis(u.P50MS), 7, "")+text.FitLeft(millis(u.P95MS), 7, ""))
+	l.Add(w.s.Muted, text.FitLeft(tookMS(u.P50MS, w.s.Glyphs), 7, "")+text.FitLeft(tookMS(u.P95MS, w.s.Glyphs), 7, ""))
 	last := ""
 	switch {
 	case !w.lastFits():
@@ -116,17 +116,7 @@ func (w *writer) delta(d ace.DeltaAnswer) {
 		return
 	}
 	g := w.s.Glyphs
-	remark := short(d.PlaybookBefore, g)
-	if d.PlaybookAfter != "" {
-		remark += " " + g.Arrow + " " + short(d.PlaybookAfter, g)
-	}
-	if d.PlaybookAfter == d.PlaybookBefore {
-		remark += " (unchanged)"
-	}
-	if d.Bullets > 0 {
-		remark += ", " + text.Count(int64(d.Bullets)) + " bullets"
-	}
-	w.section("Playbook "+g.Delta, remark)
+	w.section("Playbook "+g.Delta, deltaRemark(d, g))
 	for _, op := range d.Operations {
 		w.operation(op)
 	}

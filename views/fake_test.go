@@ -71,6 +71,7 @@ func (s *store) ShowExperiments(ids []string) { s.tell("experiments %v", ids) }
 func (s *store) SetTriageWindow(n int)        { s.tell("window %d", n) }
 func (s *store) ScanTriage()                  { s.tell("scan") }
 func (s *store) StopTriage()                  { s.tell("stop") }
+func (s *store) OpenArtifact(r ace.Ref)       { s.tell("artifact %s", r.SHA256) }
 func (s *store) LoadMore()                    { s.tell("more") }
 func (s *store) Cancel(_ context.Context, w, r string) error {
 	s.tell("cancel %s %s", w, r)

@@ -112,9 +112,9 @@ func (v *run) Draw(now time.Time, focused bool) []string {
 	v.following = v.following && !focused
 	d := v.current()
 	if d == nil {
-		return centre(v.nothing(), v.width, v.height, v.styles)
+		return centre(nothing(v.console, v.styles.Glyphs), v.width, v.height, v.styles)
 	}
-	lines := append(make([]string, 0, v.height), v.strip(d), v.summary(d, now))
+	lines := append(make([]string, 0, v.height), stripLine(d, v.width, now, v.styles), summaryLine(d, v.width, now, v.styles))
 	facts := v.doc.build(d, v.width, now, v.styles, v.Location)
 	rest := max(v.height-len(lines)-2, 0)
 	v.split(rest, len(facts), len(d.Log))
@@ -123,13 +123,6 @@ func (v *run) Draw(now time.Time, focused bool) []string {
 	lines = append(lines, v.rule("Log", v.log.state(d), focused && v.onLog))
 	lines = append(lines, v.log.draw(d, v.width, v.styles, v.Location)...)
 	return fill(lines, v.width, v.height)
-}
-
-func (v *run) nothing() []string {
-	if !v.selected.ok {
-		return []string{"no run is selected"}
-	}
-	return []string{"reading " + nameOf(v.selected.run) + v.styles.Glyphs.Ellipsis}
 }
 
 // split shares the room: the panel that has the keys gets more, and none more than it
@@ -169,11 +162,11 @@ func (v *run) rule(title, state string, active bool) string {
 	return l.String(s.Border)
 }
 
-// summary is the run in a line: status, time, tokens, cost, and the verdict.
-func (v *run) summary(d *sources.Detail, now time.Time) string {
-	s, g := v.styles, v.styles.Glyphs
+// summaryLine is the run in a line: status, time, tokens, cost and the model.
+func summaryLine(d *sources.Detail, width int, now time.Time, s theme.Styles) string {
+	g := s.Glyphs
 	m := s.Status(string(d.Phase.ExitStatus))
-	l := text.Line{Max: v.width, Tail: g.Ellipsis}
+	l := text.Line{Max: width, Tail: g.Ellipsis}
 	l.Add(m.Ink, " "+m.Glyph+" "+orDash(m.Word, g))
 	if d.Phase.CancelRequested && d.Close.IsZero() {
 		l.Add(s.Warning, ", asked to cancel")

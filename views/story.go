@@ -91,7 +91,7 @@ func (w *writer) call(c ace.Call) {
 		l.Add(w.s.Muted, " "+w.s.Glyphs.Arrow+" ").Add(w.s.Text, payload(c.Result))
 	}
 	if c.DurationMS > 0 {
-		l.Add(w.s.Muted, "  "+millis(c.DurationMS))
+		l.Add(w.s.Muted, "  "+tookMS(c.DurationMS, w.s.Glyphs))
 	}
 	w.end(l)
 	if c.Error != "" {

@@ -9,12 +9,11 @@ import (
 	"acescope/tui/text"
 )
 
-// strip is the phases of a run in a line, each with its state and, where there is
-// room, how long it took.
-func (v *run) strip(d *sources.Detail) string {
-	s := v.styles
+// stripLine is the phases of a run in a line, each with its state, its attempts and,
+// where there is room, how long it took.
+func stripLine(d *sources.Detail, width int, now time.Time, s theme.Styles) string {
 	if len(d.Phase.Steps) == 0 {
-		l := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+		l := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
 		where := orDash(string(d.Phase.Phase), s.Glyphs)
 		if p := d.Experiment; p != nil {
 			where = howFar(p)
@@ -23,9 +22,9 @@ func (v *run) strip(d *sources.Detail) string {
 		return l.String(s.Text)
 	}
 	for _, detail := range []stripDetail{stripTimes, stripNames, stripCurrent} {
-		l := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+		l := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
 		l.Add(s.Text, " ")
-		full := addSteps(&l, d.Phase.Steps, detail, s)
+		full := addSteps(&l, d, detail, now, s)
 		if full || detail == stripCurrent {
 			return l.String(s.Text)
 		}
@@ -42,16 +41,24 @@ const (
 )
 
 // addSteps tells whether all of it fitted.
-func addSteps(l *text.Line, steps []ace.StepState, detail stripDetail, s theme.Styles) bool {
+func addSteps(l *text.Line, d *sources.Detail, detail stripDetail, now time.Time, s theme.Styles) bool {
+	steps := d.Phase.Steps
 	last := lastReached(steps)
 	for i, st := range steps {
 		m := stepMark(st.Status, s)
+		retry := stepRetry(d, st, now, s.Glyphs)
+		if retry != "" && st.Status == ace.StatusRunning {
+			m.Ink = s.Retrying
+		}
 		label := m.Glyph
 		if detail != stripCurrent || i == last {
 			label += " " + text.Safe(string(st.Phase), " ")
 		}
 		if detail == stripTimes {
 			label += stepTime(st, s.Glyphs)
+		}
+		if detail != stripCurrent || i == last {
+			label += retry
 		}
 		link := ""
 		if i+1 < len(steps) {
@@ -96,9 +103,28 @@ func stepTime(st ace.StepState, g theme.Glyphs) string {
 	if st.Time == nil {
 		return ""
 	}
-	t := " " + text.Took(time.Duration(st.Time.DurationMS*float64(time.Millisecond)))
-	if st.Time.Attempt > 1 {
-		t += " " + g.Retry + text.Count(int64(st.Time.Attempt))
+	return " " + tookMS(st.Time.DurationMS, g)
+}
+
+// stepRetry is a step's attempts where there was more than one, and until when it waits for
+// the next.
+func stepRetry(d *sources.Detail, st ace.StepState, now time.Time, g theme.Glyphs) string {
+	n := int32(0)
+	if st.Time != nil {
+		n = st.Time.Attempt
 	}
-	return t
+	if a := activityOf(d, st.Phase); a != nil {
+		n = max(n, a.Attempt)
+	}
+	wait := ""
+	if p := pendingOf(d, st.Phase); p != nil {
+		n = max(n, p.Attempt)
+		if p.Next.After(now) {
+			wait = " in " + text.Span(p.Next.Sub(now)+time.Second)
+		}
+	}
+	if n < 2 {
+		return ""
+	}
+	return " " + g.Retry + text.Count(int64(n)) + wait
 }

@@ -264,7 +264,7 @@ func (w *findingWriter) bar(name string, ms, total float64) {
 			bar += w.s.Glyphs.Empty
 		}
 	}
-	w.end(w.line().Add(w.s.Muted, "   "+text.Fit(name, 10, "")+" "+text.FitLeft(millis(ms), 8, "")+" ").Add(w.s.Accent, bar))
+	w.end(w.line().Add(w.s.Muted, "   "+text.Fit(name, 10, "")+" "+text.FitLeft(tookMS(ms, w.s.Glyphs), 8, "")+" ").Add(w.s.Accent, bar))
 }
 
 func (w *findingWriter) phase(p sources.PhaseStat, t *sources.Triage) {

@@ -105,8 +105,8 @@ func (v *triage) phaseRow(p sources.PhaseStat, width int, plain bool) string {
 	s := v.styles
 	return sizedCells(width, plain, s.Glyphs.Ellipsis,
 		sizedCell{text.Safe(p.Phase, " "), 0, s.Text},
-		sizedCell{"p50 " + millis(p.P50), -11, s.Text},
-		sizedCell{"p95 " + millis(p.P95), -11, s.Text},
-		sizedCell{"max " + millis(p.Max), -11, s.Muted},
+		sizedCell{"p50 " + tookMS(p.P50, s.Glyphs), -11, s.Text},
+		sizedCell{"p95 " + tookMS(p.P95, s.Glyphs), -11, s.Text},
+		sizedCell{"max " + tookMS(p.Max, s.Glyphs), -11, s.Muted},
 		sizedCell{howMany(p.Runs, "run"), -11, s.Muted})
 }

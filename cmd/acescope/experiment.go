@@ -99,8 +99,8 @@ func fixed(f *float64) string {
 	return fmt.Sprintf("%.3f", *f)
 }
 
-// showFlags are the flags of experiment show.
-type showFlags struct {
+// seriesFlags are the flags of experiment show.
+type seriesFlags struct {
 	tasks  bool
 	metric string
 	window int
@@ -108,7 +108,7 @@ type showFlags struct {
 }
 
 func (a *app) experimentShowCommand() *cobra.Command {
-	var f showFlags
+	var f seriesFlags
 	cmd := &cobra.Command{
 		Use:   "show EXPERIMENT",
 		Short: "Show an experiment and its learning curve; with --tasks each task as it ended",
@@ -128,7 +128,7 @@ func metricNames() []string {
 	return []string{string(sources.MetricAccuracy), string(sources.MetricPlaybook), string(sources.MetricOperations), string(sources.MetricCost), string(sources.MetricTokens)}
 }
 
-func (a *app) experimentShow(ctx context.Context, id string, f showFlags) error {
+func (a *app) experimentShow(ctx context.Context, id string, f seriesFlags) error {
 	if !slices.Contains(metricNames(), f.metric) {
 		return usage("--metric %q: give one of %s", f.metric, strings.Join(metricNames(), ", "))
 	}

@@ -160,7 +160,7 @@ func taskLinesOf(s *sources.Series, window int) iter.Seq[taskLine] {
 	}
 }
 
-func (a *app) seriesLines(s *sources.Series, f showFlags) error {
+func (a *app) seriesLines(s *sources.Series, f seriesFlags) error {
 	out := newLines(a.out)
 	if err := out.put(seriesLine(s)); err != nil {
 		return err

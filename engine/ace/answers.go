@@ -32,26 +32,6 @@ type SkillUsage struct {
 	LastError string    `json:"last_error,omitempty"`
 }
 
-func (u *SkillUsage) count(c Call) {
-	u.Calls++
-	switch {
-	case !c.Accepted:
-		u.Denied++
-	case c.Pending:
-		u.Pending++
-	case c.OK:
-		u.OK++
-	default:
-		u.Failed++
-	}
-	if c.Error != "" {
-		u.LastError = c.Error
-	}
-	if c.At.After(u.LastAt) {
-		u.LastAt = c.At
-	}
-}
-
 // SkillAnswer is the answer of [QuerySkills]. Recent holds the newest [RecentCalls]
 // calls with payloads cut to [PreviewBytes]; whole payloads are in the history.
 type SkillAnswer struct {
@@ -89,13 +69,8 @@ func (s *State) CurrentPhase() PhaseAnswer {
 
 // SkillUsage answers [QuerySkills].
 func (s *State) SkillUsage() SkillAnswer {
-	calls := s.calls.joined()
-	a := SkillAnswer{Skills: s.calls.usage(), Total: len(calls), Recent: []Call{},
+	return SkillAnswer{Skills: s.calls.usage(), Total: len(s.calls.order), Recent: s.calls.newest(RecentCalls),
 		Other: maps.Clone(s.calls.other), Dropped: s.calls.dropped, Unreadable: s.calls.bad}
-	for _, c := range calls[max(0, len(calls)-RecentCalls):] {
-		a.Recent = append(a.Recent, c)
-	}
-	return a
 }
 
 // PlaybookDelta answers [QueryDelta].
@@ -107,3 +82,6 @@ func (s *State) PlaybookDelta() DeltaAnswer {
 
 // Calls lists every tool call that is kept, oldest first.
 func (s *State) Calls() []Call { return s.calls.joined() }
+
+// Touched lists the tool calls that the newest fact told of, oldest first.
+func (s *State) Touched() []Call { return s.calls.recent() }

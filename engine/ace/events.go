@@ -39,7 +39,8 @@ type ToolEvent struct {
 	Error      string          `json:"error,omitempty"`
 }
 
-func (e ToolEvent) call() string {
+// Call is the id of the tool call that the event belongs to.
+func (e ToolEvent) Call() string {
 	if e.CallID != "" {
 		return e.CallID
 	}

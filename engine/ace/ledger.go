@@ -7,25 +7,41 @@ import (
 )
 
 // ledger keeps the tool calls of a run. What signals tell of a call and what the
-// session's result tells of it are kept apart and joined when read, the result
-// winning; so the order in which the two arrive does not matter.
+// session's result tells of it are kept apart, the result winning where both are known;
+// so the order in which the two arrive does not matter. What the answers need is kept up
+// to date call by call, so that neither telling nor asking walks all calls.
 type ledger struct {
 	seen    map[string]struct{} // event ids
-	told    map[string]Invocation
-	known   map[string]Invocation
-	partial map[string]callParts
+	calls   map[string]*entry   // by call id
+	order   []*entry            // by time, then id, unless unsorted
+	skills  map[string]*tally   // by name
+	known   int                 // calls that the session's result told
+	touched map[string]struct{} // calls that the newest fact told of
 	other   map[EventKind]int
 	dropped int
 	bad     int
+
+	unsorted bool
 }
 
-type callParts struct{ use, result bool }
+// entry is one call: what was told of it, and how it stands.
+type entry struct {
+	told  Invocation // by signals
+	ended bool       // signals told a result, or a refusal
+	known bool       // now is what the session's result said
+	now   Call
+}
+
+func compare(a, b *entry) int {
+	return cmp.Or(a.now.At.Compare(b.now.At), cmp.Compare(a.now.ID, b.now.ID))
+}
+
+// begin starts a new fact: what it touches is listed by recent.
+func (l *ledger) begin() { clear(l.touched) }
 
 func (l *ledger) event(e ToolEvent) {
 	if l.seen == nil {
 		l.seen = map[string]struct{}{}
-		l.told = map[string]Invocation{}
-		l.partial = map[string]callParts{}
 		l.other = map[EventKind]int{}
 	}
 	if _, dup := l.seen[e.EventID]; dup {
@@ -44,11 +60,11 @@ func (l *ledger) event(e ToolEvent) {
 }
 
 func (l *ledger) tell(e ToolEvent) {
-	id := e.call()
-	inv, ok := l.told[id]
-	if !ok {
-		inv = Invocation{ID: id, Accepted: true}
+	c := l.calls[e.Call()]
+	if c == nil {
+		c = &entry{told: Invocation{ID: e.Call(), Accepted: true}}
 	}
+	inv := &c.told
 	if inv.Name == "" {
 		inv.Name = e.Name
 	}
@@ -58,89 +74,142 @@ func (l *ledger) tell(e ToolEvent) {
 	if e.Error != "" {
 		inv.Error = e.Error
 	}
-	parts := l.partial[id]
 	switch e.Kind {
 	case KindToolUse:
 		inv.Args, inv.At = Preview(e.Args), e.At
-		parts.use = true
 	case KindToolResult:
 		inv.Result, inv.DurationMS = Preview(e.Result), e.DurationMS
 		inv.OK = inv.Accepted && (e.OK == nil || *e.OK)
 		if inv.At.IsZero() {
 			inv.At = e.At
 		}
-		parts.result = true
+		c.ended = true
 	case KindPermission:
-		parts.result = parts.result || !inv.Accepted
+		c.ended = c.ended || !inv.Accepted
 	}
-	l.told[id], l.partial[id] = inv, parts
+	if !c.known {
+		l.put(c, Call{*inv, !c.ended})
+	}
 }
 
 func (l *ledger) settle(inv Invocation) {
-	if l.known == nil {
-		l.known = map[string]Invocation{}
-	}
-	if len(l.known) >= MaxInvocations {
+	if l.known >= MaxInvocations {
 		l.dropped++
 		return
 	}
+	c := l.calls[inv.ID]
+	if c == nil {
+		c = &entry{told: Invocation{ID: inv.ID, Accepted: true}}
+	}
+	if !c.known {
+		c.known = true
+		l.known++
+	}
 	inv.Args, inv.Result = Preview(inv.Args), Preview(inv.Result)
-	l.known[inv.ID] = inv
+	l.put(c, Call{Invocation: inv})
 }
 
+// put makes a call stand as given.
+func (l *ledger) put(c *entry, now Call) {
+	if l.calls == nil {
+		l.calls, l.skills, l.touched = map[string]*entry{}, map[string]*tally{}, map[string]struct{}{}
+	}
+	l.touched[now.ID] = struct{}{}
+	if l.calls[now.ID] == nil {
+		l.calls[now.ID] = c
+		c.now = now
+		l.unsorted = l.unsorted || len(l.order) > 0 && compare(l.order[len(l.order)-1], c) > 0
+		l.order = append(l.order, c)
+	} else {
+		l.tally(c.now.Name).remove(c, now)
+		l.unsorted = l.unsorted || !c.now.At.Equal(now.At)
+		c.now = now
+	}
+	l.tally(now.Name).add(c)
+}
+
+func (l *ledger) tally(name string) *tally {
+	t := l.skills[name]
+	if t == nil {
+		t = &tally{}
+		l.skills[name] = t
+	}
+	return t
+}
+
+// clone is a copy that shares nothing which changes.
 func (l *ledger) clone() ledger {
-	return ledger{maps.Clone(l.seen), maps.Clone(l.told), maps.Clone(l.known), maps.Clone(l.partial),
-		maps.Clone(l.other), l.dropped, l.bad}
+	c := ledger{seen: maps.Clone(l.seen), known: l.known, other: maps.Clone(l.other), dropped: l.dropped, bad: l.bad}
+	for _, e := range l.sorted() {
+		if c.calls == nil {
+			c.calls, c.skills, c.touched = map[string]*entry{}, map[string]*tally{}, map[string]struct{}{}
+		}
+		own := *e
+		c.calls[own.now.ID] = &own
+		c.order = append(c.order, &own)
+		c.tally(own.now.Name).add(&own)
+	}
+	return c
 }
 
-// joined lists the calls by time, then id. The order in which the maps are read does
-// not matter, since the list is sorted.
-func (l *ledger) joined() []Call {
-	calls := make([]Call, 0, len(l.told)+len(l.known))
-	for id, inv := range l.told {
-		if _, ok := l.known[id]; !ok {
-			calls = append(calls, Call{inv, !l.partial[id].result})
-		}
+// sorted is the calls by time, then id.
+func (l *ledger) sorted() []*entry {
+	if l.unsorted {
+		slices.SortFunc(l.order, compare)
+		l.unsorted = false
 	}
-	for _, inv := range l.known {
-		calls = append(calls, Call{Invocation: inv})
+	return l.order
+}
+
+// joined lists all calls; newest lists the last n of them.
+func (l *ledger) joined() []Call { return l.newest(len(l.order)) }
+
+func (l *ledger) newest(n int) []Call {
+	order := l.sorted()
+	order = order[max(0, len(order)-n):]
+	calls := make([]Call, len(order))
+	for i, c := range order {
+		calls[i] = c.now
 	}
-	slices.SortFunc(calls, func(a, b Call) int {
-		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
-	})
 	return calls
 }
 
-func (l *ledger) usage() []SkillUsage {
-	byName := map[string]*SkillUsage{}
-	durations := map[string][]float64{}
-	for _, c := range l.joined() {
-		u := byName[c.Name]
-		if u == nil {
-			u = &SkillUsage{Name: c.Name}
-			byName[c.Name] = u
-		}
-		u.count(c)
-		if !c.Pending && c.Accepted {
-			durations[c.Name] = append(durations[c.Name], c.DurationMS)
-		}
+// recent lists the calls that the newest fact told of, by time, then id.
+func (l *ledger) recent() []Call {
+	list := make([]*entry, 0, len(l.touched))
+	for id := range l.touched {
+		list = append(list, l.calls[id])
 	}
-	list := make([]SkillUsage, 0, len(byName))
-	for name, u := range byName {
-		d := durations[name]
-		slices.Sort(d)
-		u.P50MS, u.P95MS = percentile(d, 50), percentile(d, 95)
-		list = append(list, *u)
+	slices.SortFunc(list, compare)
+	calls := make([]Call, len(list))
+	for i, c := range list {
+		calls[i] = c.now
+	}
+	return calls
+}
+
+// usage sums up the calls of each skill, by name.
+func (l *ledger) usage() []SkillUsage {
+	list := make([]SkillUsage, 0, len(l.skills))
+	for name, t := range l.skills {
+		if t.calls == 0 {
+			continue
+		}
+		if t.stale {
+			l.recount(name, t)
+		}
+		list = append(list, t.usage(name))
 	}
 	slices.SortFunc(list, func(a, b SkillUsage) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
-// percentile is the nearest-rank percentile of sorted values, 0 where there are none.
-func percentile(sorted []float64, p int) float64 {
-	if len(sorted) == 0 {
-		return 0
+// recount finds again what a tally lost when a call was taken out of it.
+func (l *ledger) recount(name string, t *tally) {
+	t.newest, t.error, t.stale = nil, nil, false
+	for _, c := range l.order {
+		if c.now.Name == name {
+			t.see(c)
+		}
 	}
-	rank := (len(sorted)*p + 99) / 100
-	return sorted[max(rank, 1)-1]
 }

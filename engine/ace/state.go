@@ -61,6 +61,7 @@ type State struct {
 
 // Apply folds one fact into the state.
 func (s *State) Apply(f Fact) {
+	s.calls.begin()
 	switch f.Kind {
 	case FactStarted:
 		s.start(*f.Input)

@@ -23,11 +23,13 @@ func Span(d time.Duration) string {
 	return strconv.FormatInt(s/86400, 10) + "d"
 }
 
-// Took is a duration as a measurement: "0.8ms", "12ms", "1.2s", "3m05s", "2h05m".
+// Took is a duration as a measurement: "40µs", "1.8ms", "12ms", "1.2s", "3m05s", "2h05m".
 func Took(d time.Duration) string {
 	switch {
 	case d <= 0:
 		return "0ms"
+	case d < time.Millisecond:
+		return strconv.FormatInt(max(int64(d/time.Microsecond), 1), 10) + "µs"
 	case d < 10*time.Millisecond:
 		return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', 1, 64) + "ms"
 	case d < time.Second:

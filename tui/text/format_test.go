@@ -19,7 +19,7 @@ func TestSpan(t *testing.T) {
 
 func TestTook(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "0ms", 800 * time.Microsecond: "0.8ms", 12 * time.Millisecond: "12ms", 1200 * time.Millisecond: "1.2s",
+		0: "0ms", 800 * time.Microsecond: "800µs", 1800 * time.Microsecond: "1.8ms", 500: "1µs", 12 * time.Millisecond: "12ms", 1200 * time.Millisecond: "1.2s",
 		185 * time.Second: "3m05s", 90 * time.Second: "1m30s", 125 * time.Minute: "2h05m",
 	} {
 		if got := Took(d); got != want {

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+	"acescope/tui/text"
+)
+
+// shownCalls is how many calls the text of a run lists: the last; --calls lists all.
+const shownCalls = 20
+
+// printShow lays a run out for people, in the order of the console's run screen.
+func printShow(w io.Writer, d *sources.Detail, l showLine) error {
+	out := &sheet{Writer: bufio.NewWriter(w)}
+	out.say("%s  %s  %s (%s, %d events)", safe(l.WorkflowID), l.Status, l.Start.Local().Format(time.DateTime), l.From, l.Events)
+	out.trouble(d)
+	if d.Experiment != nil {
+		out.experiment(d)
+		return out.Flush()
+	}
+	out.phases(d)
+	out.skills(d)
+	out.delta(d)
+	out.task(d)
+	out.calls(d)
+	return out.Flush()
+}
+
+// sheet is a text with headings.
+type sheet struct{ *bufio.Writer }
+
+func (s *sheet) say(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
+
+func (s *sheet) head(title string) { s.say("\n%s", title) }
+
+// text writes a value below its name, further lines indented.
+func (s *sheet) text(name, value string) {
+	if value == "" {
+		return
+	}
+	for i, line := range text.Lines(value) {
+		if i > 0 {
+			name = ""
+		}
+		s.say("  %-10s %s", name, line)
+	}
+}
+
+func (s *sheet) trouble(d *sources.Detail) {
+	if f := d.Phase.Failure; f != nil {
+		kind := string(f.Kind)
+		if f.Type != "" {
+			kind += ", " + f.Type
+		}
+		s.text("failure", kind+": "+f.Message)
+	}
+	for _, c := range d.Causes {
+		parts := []string{c.Kind}
+		for _, p := range []string{c.Activity, c.Type, c.Retry} {
+			if p != "" {
+				parts = append(parts, p)
+			}
+		}
+		s.text("because", strings.Join(parts, ", ")+": "+c.Message)
+	}
+	s.text("reading", d.Err)
+	s.text("missing", strings.Join(d.Missing, ", "))
+	for _, x := range d.Sealed {
+		s.say("  %-10s %s at event %d: %s, %d bytes, not readable here", "payload", safe(x.What), x.Event, safe(x.Encoding), x.Size)
+	}
+	for _, p := range d.Pending {
+		s.say("  %-10s %s %s, attempt %d %s", "pending", safe(p.Type), p.State, p.Attempt, safe(p.LastError))
+	}
+	if l := d.Lineage; l.Prev != "" {
+		s.say("  %-10s run %s (%s)", "before", safe(l.Prev), l.How)
+	}
+	if l := d.Lineage; l.Next != "" {
+		s.say("  %-10s run %s", "goes on as", safe(l.Next))
+	}
+}
+
+func (s *sheet) phases(d *sources.Detail) {
+	if len(d.Phase.Steps) == 0 {
+		return
+	}
+	s.head("Phases")
+	for _, st := range d.Phase.Steps {
+		line := fmt.Sprintf("  %-10s %-9s %9s", safe(string(st.Phase)), st.Status, stepText(st))
+		for _, a := range d.Activities {
+			if a.Phase != st.Phase || a.Attempt < 2 && a.Failure == nil {
+				continue
+			}
+			line += fmt.Sprintf("  %d attempts, %s before the last", a.Attempt, text.Took(a.Waited()))
+			switch {
+			case a.Failure != nil:
+				line += "; " + safe(a.Failure.Message) + " (" + a.Retry + ")"
+			case a.LastError != nil:
+				line += "; " + safe(a.LastError.Message)
+			}
+		}
+		s.say("%s", strings.TrimRight(line, " "))
+	}
+}
+
+func stepText(st ace.StepState) string {
+	if st.Time == nil {
+		return ""
+	}
+	return tookText(st.Time.DurationMS)
+}
+
+func tookText(ms float64) string { return text.Took(time.Duration(ms * float64(time.Millisecond))) }
+
+func (s *sheet) skills(d *sources.Detail) {
+	if len(d.Skills.Skills) == 0 {
+		return
+	}
+	s.head("Skills")
+	s.say("  %-16s %6s %6s %6s %6s %7s %8s %8s  %s", "", "calls", "ok", "failed", "denied", "pending", "p50", "p95", "last error")
+	for _, u := range d.Skills.Skills {
+		line := fmt.Sprintf("  %s %6d %6d %6d %6d %7d %8s %8s  %s", text.Fit(safe(u.Name), 16, "~"), u.Calls, u.OK, u.Failed, u.Denied, u.Pending,
+			tookText(u.P50MS), tookText(u.P95MS), safe(u.LastError))
+		s.say("%s", strings.TrimRight(line, " "))
+	}
+}
+
+func (s *sheet) delta(d *sources.Detail) {
+	if d.Delta.PlaybookAfter == "" && len(d.Delta.Operations) == 0 {
+		return
+	}
+	s.head(fmt.Sprintf("Playbook  %s → %s", hashText(d.Delta.PlaybookBefore), hashText(d.Delta.PlaybookAfter)))
+	for _, op := range d.Delta.Operations {
+		line := fmt.Sprintf("  %-8s %-6s %s", op.Fate, op.Type, safe(op.BulletID))
+		what := op.Content
+		if op.Type == ace.OpTag {
+			what = fmt.Sprint(op.Metadata)
+		}
+		line += " " + safe(what)
+		if op.Reason != "" {
+			line += " (" + safe(op.Reason) + ")"
+		}
+		s.say("%s", strings.TrimRight(line, " "))
+		if old, ok := d.Old[op.BulletID]; ok && op.Type == ace.OpUpdate && op.Content != "" {
+			s.say("  %-8s %-6s %s", "", "before", safe(old.Content))
+		}
+	}
+}
+
+func hashText(h string) string {
+	if h == "" {
+		return "none"
+	}
+	return fmt.Sprintf("%.12s", h)
+}
+
+func (s *sheet) task(d *sources.Detail) {
+	s.head("Task")
+	s.text("prompt", d.Input.Prompt)
+	if r := d.Input.PromptRef; r != nil {
+		s.text("prompt", "artifact "+r.SHA256)
+	}
+	answer := d.Phase.Answer
+	if c := d.Phase.Correct; c != nil {
+		answer += map[bool]string{true: "  (correct)", false: "  (wrong)"}[*c]
+	}
+	s.text("answer", answer)
+	if d.Input.Label != nil {
+		s.text("expected", *d.Input.Label)
+	}
+	s.text("plan", d.Plan)
+	s.text("insights", d.Delta.Insights)
+	s.text("rationale", d.Delta.Rationale)
+}
+
+func (s *sheet) calls(d *sources.Detail) {
+	n := d.Calls.Len()
+	if n == 0 {
+		return
+	}
+	first := max(0, n-shownCalls)
+	title := fmt.Sprintf("Tool calls  %d", n)
+	if first > 0 {
+		title += fmt.Sprintf(", the last %d", shownCalls)
+	}
+	s.head(title)
+	for i := first; i < n; i++ {
+		s.say("  %s", callText(d.Calls.At(i)))
+	}
+}
+
+// callText is a call in a line.
+func callText(c *sources.ToolCall) string {
+	state := "failed"
+	switch {
+	case !c.Accepted:
+		state = "denied"
+	case c.Pending:
+		state = "pending"
+	case c.OK:
+		state = "ok"
+	}
+	at := "            "
+	if !c.At.IsZero() {
+		at = c.At.Local().Format("15:04:05.000")
+	}
+	line := fmt.Sprintf("%s  %-7s %8s  %s %s", at, state, tookText(c.DurationMS), safe(c.Name), safe(cut(c.Args, 120)))
+	switch {
+	case c.Error != "":
+		line += "  " + safe(c.Error)
+	case len(c.Result) > 0:
+		line += " → " + safe(cut(c.Result, 120))
+	}
+	return line + "  [" + safe(c.ID) + "]"
+}
+
+// cut is the beginning of a payload.
+func cut(raw []byte, n int) string {
+	if len(raw) <= n {
+		return string(raw)
+	}
+	return strings.ToValidUTF8(string(raw[:n]), "") + "…"
+}
+
+func (s *sheet) experiment(d *sources.Detail) {
+	// What is written to a buffer fails at its flush.
+	_ = printExperiment(s, *d.Experiment)
+	if len(d.FailedTasks) == 0 {
+		return
+	}
+	s.head(fmt.Sprintf("Failed tasks  %d", len(d.FailedTasks)+d.FailedDropped))
+	for _, f := range d.FailedTasks {
+		s.say("  %-28s %s", safe(f.Result.TaskID), safe(f.Failure.Message))
+	}
+}
+
+func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
+	for _, e := range p.Eval {
+		when := fmt.Sprintf("after epoch %d", e.Epoch)
+		if e.Epoch == 0 {
+			when = "before"
+		}
+		fmt.Fprintf(w, "eval     %s: %d of %d correct, %.3f\n", when, e.Correct, e.Tasks, e.Accuracy)
+	}
+	for _, e := range p.Epochs {
+		fmt.Fprintf(w, "epoch    %d: %d tasks, %d correct, %d wrong, %d failed, %d without label, accuracy %.3f\n", e.Epoch, e.Tasks, e.Correct, e.Wrong, e.Failed, e.Unlabeled, e.Accuracy)
+	}
+	_, err := fmt.Fprintf(w, "playbook %.12s → %.12s, %d bullets, %d operations accepted, %d rejected\n", p.Before, p.After, p.Bullets, p.Accepted, p.Rejected)
+	return err
+}

@@ -1,0 +1,266 @@
+package ace_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"acescope/engine/ace"
+)
+
+// plainLedger is the ledger as it would be written were there no hurry: it keeps what it
+// was told in maps, and sorts and sums up everything whenever it is asked.
+type plainLedger struct {
+	seen    map[string]struct{} // event ids
+	told    map[string]ace.Invocation
+	known   map[string]ace.Invocation
+	partial map[string]callParts
+	other   map[ace.EventKind]int
+	dropped int
+	bad     int
+}
+
+type callParts struct{ use, result bool }
+
+func (l *plainLedger) event(e ace.ToolEvent) {
+	if l.seen == nil {
+		l.seen = map[string]struct{}{}
+		l.told = map[string]ace.Invocation{}
+		l.partial = map[string]callParts{}
+		l.other = map[ace.EventKind]int{}
+	}
+	if _, dup := l.seen[e.EventID]; dup {
+		return
+	}
+	if len(l.seen) >= 2*ace.MaxInvocations {
+		l.dropped++
+		return
+	}
+	l.seen[e.EventID] = struct{}{}
+	if e.Kind != ace.KindToolUse && e.Kind != ace.KindToolResult && e.Kind != ace.KindPermission {
+		l.other[e.Kind]++
+		return
+	}
+	l.tell(e)
+}
+
+func (l *plainLedger) tell(e ace.ToolEvent) {
+	id := callID(e)
+	inv, ok := l.told[id]
+	if !ok {
+		inv = ace.Invocation{ID: id, Accepted: true}
+	}
+	if inv.Name == "" {
+		inv.Name = e.Name
+	}
+	if e.Accepted != nil {
+		inv.Accepted = inv.Accepted && *e.Accepted
+	}
+	if e.Error != "" {
+		inv.Error = e.Error
+	}
+	parts := l.partial[id]
+	switch e.Kind {
+	case ace.KindToolUse:
+		inv.Args, inv.At = ace.Preview(e.Args), e.At
+		parts.use = true
+	case ace.KindToolResult:
+		inv.Result, inv.DurationMS = ace.Preview(e.Result), e.DurationMS
+		inv.OK = inv.Accepted && (e.OK == nil || *e.OK)
+		if inv.At.IsZero() {
+			inv.At = e.At
+		}
+		parts.result = true
+	case ace.KindPermission:
+		parts.result = parts.result || !inv.Accepted
+	}
+	l.told[id], l.partial[id] = inv, parts
+}
+
+func (l *plainLedger) settle(inv ace.Invocation) {
+	if l.known == nil {
+		l.known = map[string]ace.Invocation{}
+	}
+	if len(l.known) >= ace.MaxInvocations {
+		l.dropped++
+		return
+	}
+	inv.Args, inv.Result = ace.Preview(inv.Args), ace.Preview(inv.Result)
+	l.known[inv.ID] = inv
+}
+
+// joined lists the calls by time, then id. The order in which the maps are read does
+// not matter, since the list is sorted.
+func (l *plainLedger) joined() []ace.Call {
+	calls := make([]ace.Call, 0, len(l.told)+len(l.known))
+	for id, inv := range l.told {
+		if _, ok := l.known[id]; !ok {
+			calls = append(calls, ace.Call{Invocation: inv, Pending: !l.partial[id].result})
+		}
+	}
+	for _, inv := range l.known {
+		calls = append(calls, ace.Call{Invocation: inv})
+	}
+	slices.SortFunc(calls, func(a, b ace.Call) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
+	})
+	return calls
+}
+
+func (l *plainLedger) usage() []ace.SkillUsage {
+	byName := map[string]*ace.SkillUsage{}
+	durations := map[string][]float64{}
+	for _, c := range l.joined() {
+		u := byName[c.Name]
+		if u == nil {
+			u = &ace.SkillUsage{Name: c.Name}
+			byName[c.Name] = u
+		}
+		count(u, c)
+		if !c.Pending && c.Accepted {
+			durations[c.Name] = append(durations[c.Name], c.DurationMS)
+		}
+	}
+	list := make([]ace.SkillUsage, 0, len(byName))
+	for name, u := range byName {
+		d := durations[name]
+		slices.Sort(d)
+		u.P50MS, u.P95MS = percentile(d, 50), percentile(d, 95)
+		list = append(list, *u)
+	}
+	slices.SortFunc(list, func(a, b ace.SkillUsage) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// percentile is the nearest-rank percentile of sorted values, 0 where there are none.
+func percentile(sorted []float64, p int) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := (len(sorted)*p + 99) / 100
+	return sorted[max(rank, 1)-1]
+}
+
+func callID(e ace.ToolEvent) string { return cmp.Or(e.CallID, e.EventID) }
+
+func count(u *ace.SkillUsage, c ace.Call) {
+	u.Calls++
+	switch {
+	case !c.Accepted:
+		u.Denied++
+	case c.Pending:
+		u.Pending++
+	case c.OK:
+		u.OK++
+	default:
+		u.Failed++
+	}
+	if c.Error != "" {
+		u.LastError = c.Error
+	}
+	if c.At.After(u.LastAt) {
+		u.LastAt = c.At
+	}
+}
+
+// TestLedgerAgainstThePlainOne tells both the same, in many ways, and asks now and then.
+func TestLedgerAgainstThePlainOne(t *testing.T) {
+	for seed := range uint64(80) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		var s ace.State
+		plain := &plainLedger{}
+		for step := range 120 {
+			f := randomFact(r)
+			s.Apply(f)
+			for _, e := range f.Events {
+				plain.event(e)
+			}
+			if res, ok := f.Result.(*ace.SkillSessionResult); ok {
+				for _, inv := range res.Invocations {
+					plain.settle(inv)
+				}
+			}
+			touched(t, &s, f)
+			if r.IntN(3) > 0 {
+				continue
+			}
+			if r.IntN(9) == 0 {
+				s = *s.Clone()
+			}
+			want := asJSON(t, plain.joined(), plain.usage(), plain.dropped)
+			a := s.SkillUsage()
+			if got := asJSON(t, s.Calls(), a.Skills, a.Dropped); got != want {
+				t.Fatalf("seed %d, step %d:\n%s\nwant\n%s", seed, step, got, want)
+			}
+			if n := len(s.Calls()); a.Total != n || len(a.Recent) != min(n, ace.RecentCalls) {
+				t.Fatalf("%d of %d, %d recent", a.Total, n, len(a.Recent))
+			}
+		}
+	}
+}
+
+// touched holds that what a fact touched is known by its id, and as it stands.
+func touched(t *testing.T, s *ace.State, f ace.Fact) {
+	t.Helper()
+	stands := map[string]string{}
+	for _, c := range s.Calls() {
+		stands[c.ID] = asJSON(t, c)
+	}
+	told := map[string]bool{}
+	for _, e := range f.Events {
+		told[callID(e)] = true
+	}
+	for _, c := range s.Touched() {
+		if stands[c.ID] != asJSON(t, c) || len(f.Events) > 0 && !told[c.ID] {
+			t.Fatalf("%+v was not touched by %+v", c, f)
+		}
+	}
+}
+
+func asJSON(t *testing.T, v ...any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func randomFact(r *rand.Rand) ace.Fact {
+	name := func() string { return []string{"", "look", "calc", "find"}[r.IntN(4)] }
+	id := func() string { return fmt.Sprint("c", r.IntN(25)) }
+	moment := func() time.Time {
+		if r.IntN(5) == 0 {
+			return time.Time{}
+		}
+		return at.Add(time.Duration(r.IntN(40)) * time.Second)
+	}
+	wrong := func() string { return []string{"", "", "torn", "lost"}[r.IntN(4)] }
+	if r.IntN(8) == 0 {
+		res := &ace.SkillSessionResult{}
+		for range r.IntN(6) {
+			res.Invocations = append(res.Invocations, ace.Invocation{ID: id(), Name: name(), Accepted: r.IntN(4) > 0, OK: r.IntN(2) > 0,
+				At: moment(), DurationMS: float64(r.IntN(9)), Error: wrong()})
+		}
+		return ace.Fact{Kind: ace.FactStepCompleted, Step: ace.PhaseSkills, Result: res}
+	}
+	var events []ace.ToolEvent
+	for range 1 + r.IntN(3) {
+		e := ace.ToolEvent{EventID: fmt.Sprint("e", r.IntN(400)), Name: name(), At: moment(), DurationMS: float64(r.IntN(9)), Error: wrong(),
+			Kind: []ace.EventKind{ace.KindToolUse, ace.KindToolResult, ace.KindPermission, ace.KindMessage}[r.IntN(4)]}
+		if r.IntN(6) > 0 {
+			e.CallID = id()
+		}
+		for _, to := range []**bool{&e.OK, &e.Accepted} {
+			if yes := r.IntN(2) > 0; r.IntN(3) == 0 {
+				*to = &yes
+			}
+		}
+		events = append(events, e)
+	}
+	return ace.ToolEvents(events)
+}

@@ -1,0 +1,186 @@
+package sources
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"acescope/engine/ace"
+)
+
+// fakeClient has one history, which stays open, and answers queries as it is told.
+type fakeClient struct {
+	client.Client
+	events []*historypb.HistoryEvent
+	query  func(ctx context.Context, name string) (any, error)
+}
+
+func (c *fakeClient) GetWorkflowHistory(ctx context.Context, _, _ string, wait bool, _ enumspb.HistoryEventFilterType) client.HistoryEventIterator {
+	return &fakeHistory{ctx, c.events, wait}
+}
+
+func (c *fakeClient) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return nil, errors.New("not here")
+}
+
+func (c *fakeClient) QueryWorkflow(ctx context.Context, _, _ string, name string, _ ...any) (converter.EncodedValue, error) {
+	v, err := c.query(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return answerOf{v}, nil
+}
+
+type answerOf struct{ v any }
+
+func (a answerOf) HasValue() bool { return true }
+func (a answerOf) Get(to any) error {
+	data, err := json.Marshal(a.v)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, to)
+}
+
+// fakeHistory gives its events and then, where it is to wait, waits for the end.
+type fakeHistory struct {
+	ctx    context.Context
+	events []*historypb.HistoryEvent
+	wait   bool
+}
+
+func (h *fakeHistory) HasNext() bool { return len(h.events) > 0 || h.wait }
+
+func (h *fakeHistory) Next() (*historypb.HistoryEvent, error) {
+	if len(h.events) == 0 {
+		<-h.ctx.Done()
+		return nil, h.ctx.Err()
+	}
+	e := h.events[0]
+	h.events = h.events[1:]
+	return e, nil
+}
+
+// watch watches the run until a detail is as wanted.
+func watch(t *testing.T, c client.Client, wanted func(*Detail) bool) *Detail {
+	t.Helper()
+	s := NewStore()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); s.watchRun(ctx, Deps{Client: c}, selection{"ace/t", "r"}) }()
+	defer func() { cancel(); <-done }()
+	for {
+		select {
+		case <-s.Changed():
+			if d := s.Snapshot().Detail; d != nil && wanted(d) {
+				return d
+			}
+		case <-t.Context().Done():
+			t.Fatal("the detail never became as wanted")
+		}
+	}
+}
+
+func openRun() []*historypb.HistoryEvent { return longHistory(3, 0) }
+
+// TestAWorkerThatNeverAnswersHoldsNothingUp shows the fold while a query hangs, longer
+// than any timeout: it is let go only when the fold was seen.
+func TestAWorkerThatNeverAnswersHoldsNothingUp(t *testing.T) {
+	release, asked := make(chan struct{}), make(chan struct{}, 1)
+	c := &fakeClient{events: openRun(), query: func(context.Context, string) (any, error) {
+		signal(asked)
+		<-release
+		return nil, context.DeadlineExceeded
+	}}
+	d := watch(t, c, func(d *Detail) bool {
+		if d.Skills.Total != 3 || d.Calls.Len() != 3 {
+			return false
+		}
+		<-asked
+		close(release)
+		return true
+	})
+	if d.Phase.Phase != ace.PhaseGenerator || d.From != FromHistory {
+		t.Errorf("%+v", d)
+	}
+}
+
+// TestAnsweredThenSilent holds what is shown when a worker goes away between two events.
+func TestAnsweredThenSilent(t *testing.T) {
+	silent := false
+	c := &fakeClient{events: openRun(), query: func(_ context.Context, name string) (any, error) {
+		if silent {
+			return nil, context.DeadlineExceeded
+		}
+		if name == ace.QueryPhase {
+			return ace.PhaseAnswer{Phase: ace.PhaseSkills, ExitStatus: ace.Running}, nil
+		}
+		return struct{}{}, nil
+	}}
+	w := newWatcher(NewStore(), Deps{Client: c}, selection{"ace/t", "r"})
+	for _, e := range c.events[:3] {
+		_ = w.take(e)
+	}
+	w.ask(t.Context())
+	if d := w.takeDirty(); d.From != FromQuery || d.Phase.Phase != ace.PhaseSkills {
+		t.Fatalf("%s, %+v", d.From, d.Phase)
+	}
+	_ = w.take(c.events[3])
+	if d := w.takeDirty(); d == nil || d.From != FromQuery || d.Calls.Len() != 2 {
+		t.Errorf("before it is asked again: %+v", d)
+	}
+	silent = true
+	w.ask(t.Context())
+	if d := w.takeDirty(); d.From != FromHistory || d.Phase.Phase != ace.PhaseGenerator || d.Skills.Total != 2 {
+		t.Errorf("after it fell silent: %s, %+v", d.From, d.Phase)
+	}
+}
+
+// TestAnswersOfAClosedRunAreLate drops an answer that comes when the run has closed.
+func TestAnswersOfAClosedRunAreLate(t *testing.T) {
+	m := &made{}
+	m.start(ace.TaskInput{TaskID: "t"})
+	var w *watcher
+	c := &fakeClient{query: func(_ context.Context, name string) (any, error) {
+		if name == ace.QueryDelta { // the last question: meanwhile the run closes
+			_ = w.take(m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED}))
+		}
+		return ace.PhaseAnswer{Phase: ace.PhaseSkills, ExitStatus: ace.Running}, nil
+	}}
+	w = newWatcher(NewStore(), Deps{Client: c}, selection{"ace/t", "r"})
+	_ = w.take(m.events[0])
+	w.ask(t.Context())
+	if d := w.takeDirty(); d.From != FromHistory || d.Phase.ExitStatus != ace.Failed {
+		t.Errorf("%s, %+v", d.From, d.Phase)
+	}
+}
+
+// TestForeignWorkflows answer with a bare string, and only some of the queries.
+func TestForeignWorkflows(t *testing.T) {
+	m := &made{}
+	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: jsonPayloads("order 17")}}})
+	c := &fakeClient{events: m.events, query: func(_ context.Context, name string) (any, error) {
+		if name == ace.QueryPhase {
+			return "packing", nil
+		}
+		return nil, serviceerror.NewQueryFailed("unknown query " + name)
+	}}
+	d := watch(t, c, func(d *Detail) bool { return d.From == FromQuery })
+	if d.Phase.Phase != "packing" || len(d.Missing) != 2 || d.Err != "" {
+		t.Errorf("%+v", d)
+	}
+	c.query = func(context.Context, string) (any, error) { return nil, serviceerror.NewQueryFailed("none") }
+	if d := watch(t, c, func(d *Detail) bool { return d.Err != "" }); d.From != FromHistory {
+		t.Errorf("%+v", d)
+	}
+}

@@ -1,0 +1,53 @@
+package sources
+
+import (
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/ace"
+)
+
+// trace is what a history tells of a run beyond the contract's answers: each call whole,
+// activities with their attempts, the chain of failures, and what comes before and after.
+type trace struct {
+	calls      callFolder
+	activities activityFolder
+	sealed     sealedFolder
+	lineage    Lineage
+	causes     []Cause
+}
+
+// fact is called for each fact after the state has applied it.
+func (t *trace) fact(e *historypb.HistoryEvent, f ace.Fact, s *ace.State) {
+	t.calls.apply(e.GetEventId(), f, s.Touched())
+}
+
+// event is called for each event.
+func (t *trace) event(e *historypb.HistoryEvent) {
+	t.activities.apply(e)
+	t.sealed.apply(e)
+	t.lineage.apply(e)
+	if f := failureOf(e); f != nil {
+		t.causes = CausesOf(f)
+	}
+}
+
+// failureOf is why an event closed the run.
+func failureOf(e *historypb.HistoryEvent) *failurepb.Failure {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		return e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetFailure()
+	}
+	return nil
+}
+
+// publish puts what is known into a detail that is handed out.
+func (t *trace) publish(d *Detail) {
+	d.Calls, d.CallLog = t.calls.publish(), t.calls.log
+	d.Activities, d.ActivitiesDropped = t.activities.publish(), t.activities.dropped
+	d.Sealed, d.SealedDropped = t.sealed.list[:len(t.sealed.list):len(t.sealed.list)], t.sealed.dropped
+	d.Lineage, d.Causes = t.lineage, t.causes
+}

@@ -1,0 +1,391 @@
+package views
+
+import (
+	"strings"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+)
+
+// part is a section of a run's screen.
+type part uint8
+
+const (
+	partTrouble part = iota
+	partPending
+	partProgress
+	partFailedTasks
+	partPhases
+	partSkills
+	partDelta
+	partTask
+	partReflection
+	partCalls
+	partAbout
+	parts
+)
+
+// itemKind is what a row is about.
+type itemKind uint8
+
+const (
+	itemNone itemKind = iota
+	itemSection
+	itemFailure
+	itemCause
+	itemReading
+	itemMissing
+	itemSealed
+	itemPending
+	itemProgress
+	itemFailedTask
+	itemPhase
+	itemActivity
+	itemSkill
+	itemSpent
+	itemOperation
+	itemTag
+	itemPrompt
+	itemAnswer
+	itemExpected
+	itemPlan
+	itemTrajectory
+	itemBullets
+	itemInsights
+	itemRationale
+	itemFollowUp
+	itemCallLog
+	itemCall
+	itemField
+	itemLink
+)
+
+// item is what a row is about: the n-th of its kind. Lists only grow while a run is
+// watched, so that an item stays the same from snapshot to snapshot.
+type item struct {
+	kind itemKind
+	part part
+	n    int32
+}
+
+// runRow is one line of the list: an item, or a further line of one that is unfolded.
+type runRow struct {
+	item
+	more string // the further line
+	sub  bool   // it is one
+}
+
+// rowsOf lists the rows of a run. A folded section has its heading only; extra gives the
+// further lines of an item that is unfolded.
+func rowsOf(d *sources.Detail, into []runRow, folded map[part]bool, extra func(item) []string) []runRow {
+	b := rowBuilder{rows: into[:0], folded: folded, extra: extra}
+	b.section(partTrouble, func() {
+		b.one(itemFailure, d.Phase.Failure != nil)
+		b.many(itemCause, len(causes(d)))
+		b.one(itemReading, d.Err != "")
+		b.one(itemMissing, len(d.Missing) > 0)
+		b.many(itemSealed, len(d.Sealed))
+	})
+	b.section(partPending, func() { b.many(itemPending, len(d.Pending)) })
+	if d.Experiment != nil {
+		b.section(partProgress, func() { b.many(itemProgress, len(d.Experiment.Epochs)+len(d.Experiment.Eval)+1) })
+		b.section(partFailedTasks, func() { b.many(itemFailedTask, len(d.FailedTasks)) })
+	}
+	b.section(partPhases, func() {
+		b.many(itemPhase, len(d.Phase.Steps))
+		for i, a := range d.Activities {
+			if a.Phase == "" || len(d.Phase.Steps) == 0 {
+				b.add(item{itemActivity, partPhases, int32(i)})
+			}
+		}
+	})
+	b.section(partSkills, func() {
+		b.many(itemSkill, len(d.Skills.Skills))
+		b.one(itemSpent, len(d.Skills.Skills) > 0 && spentOn(d, ace.PhaseSkills) != nil)
+	})
+	b.section(partDelta, func() { b.many(itemOperation, len(d.Delta.Operations)) })
+	b.section(partTask, func() {
+		b.one(itemPrompt, d.Input.Prompt != "" || d.Input.PromptRef != nil)
+		b.one(itemAnswer, d.Phase.Answer != "")
+		b.one(itemExpected, d.Input.Label != nil)
+		b.one(itemPlan, d.Plan != "")
+		b.one(itemTrajectory, d.TrajectoryID != "")
+		b.one(itemBullets, len(d.BulletIDs) > 0)
+	})
+	b.section(partReflection, func() {
+		b.one(itemInsights, d.Delta.Insights != "")
+		b.many(itemTag, len(d.Delta.BulletTags))
+		b.one(itemRationale, d.Delta.Rationale != "")
+		b.many(itemFollowUp, len(d.Delta.FollowUpActions))
+	})
+	b.section(partCalls, func() {
+		b.one(itemCallLog, d.CallLog != nil)
+		b.many(itemCall, d.Calls.Len())
+	})
+	b.section(partAbout, func() {
+		b.many(itemLink, len(linksOf(d)))
+		b.many(itemField, len(fieldsOf(d)))
+	})
+	return b.rows
+}
+
+type rowBuilder struct {
+	rows   []runRow
+	folded map[part]bool
+	extra  func(item) []string
+	at     part
+}
+
+// section adds a heading and what fill adds below it; none where that is nothing.
+func (b *rowBuilder) section(p part, fill func()) {
+	start := len(b.rows)
+	b.at = p
+	b.rows = append(b.rows, runRow{item: item{itemSection, p, 0}})
+	fill()
+	switch {
+	case len(b.rows) == start+1:
+		b.rows = b.rows[:start]
+	case b.folded[p]:
+		b.rows = b.rows[:start+1]
+	}
+}
+
+func (b *rowBuilder) one(kind itemKind, there bool) {
+	if there {
+		b.add(item{kind, b.at, 0})
+	}
+}
+
+func (b *rowBuilder) many(kind itemKind, n int) {
+	for i := range n {
+		b.add(item{kind, b.at, int32(i)})
+	}
+}
+
+func (b *rowBuilder) add(it item) {
+	b.rows = append(b.rows, runRow{item: it})
+	if b.extra == nil {
+		return
+	}
+	for _, l := range b.extra(it) {
+		b.rows = append(b.rows, runRow{item: it, more: l, sub: true})
+	}
+}
+
+// causes is the chain behind the failure, without its first link where that says no more
+// than the failure itself.
+func causes(d *sources.Detail) []sources.Cause {
+	chain := d.Causes
+	if a := failedActivity(d); len(chain) == 0 && a != nil {
+		chain = a.Causes
+	}
+	f := d.Phase.Failure
+	if len(chain) == 1 && f != nil && chain[0].Message == f.Message && chain[0].Retry == "" {
+		return nil
+	}
+	return chain
+}
+
+// failedActivity is the last activity that failed, nil where none did.
+func failedActivity(d *sources.Detail) *sources.Activity {
+	for i := len(d.Activities) - 1; i >= 0; i-- {
+		if d.Activities[i].Failure != nil {
+			return &d.Activities[i]
+		}
+	}
+	return nil
+}
+
+// activityOf is the newest activity of a phase, nil where there is none yet.
+func activityOf(d *sources.Detail, p ace.Phase) *sources.Activity {
+	for i := len(d.Activities) - 1; i >= 0; i-- {
+		if d.Activities[i].Phase == p {
+			return &d.Activities[i]
+		}
+	}
+	return nil
+}
+
+// pendingOf is the pending activity of a phase, nil where none is known.
+func pendingOf(d *sources.Detail, p ace.Phase) *sources.PendingActivity {
+	for i := range d.Pending {
+		if step, ok := ace.StepOf(d.Pending[i].Type); ok && step == p {
+			return &d.Pending[i]
+		}
+	}
+	return nil
+}
+
+// spentOn is what a step cost, nil where it does not say.
+func spentOn(d *sources.Detail, p ace.Phase) *ace.Usage {
+	for _, st := range d.Phase.Steps {
+		if st.Phase == p {
+			return st.Usage
+		}
+	}
+	return nil
+}
+
+// link is another run that one can go to.
+type link struct {
+	what string
+	run  sources.Run
+}
+
+// linksOf lists the runs before and after, and the parent.
+func linksOf(d *sources.Detail) []link {
+	var links []link
+	add := func(what, workflowID, runID string) {
+		if runID != "" {
+			links = append(links, link{what, sources.Run{WorkflowID: workflowID, RunID: runID, TaskID: ace.TaskIDOf(workflowID)}})
+		}
+	}
+	l := d.Lineage
+	how := l.How
+	if how == "" {
+		how = "continued"
+	}
+	add("before, "+how, d.WorkflowID, l.Prev)
+	if l.First != l.Prev && l.First != d.RunID {
+		add("first of its chain", d.WorkflowID, l.First)
+	}
+	add("goes on as", d.WorkflowID, l.Next)
+	add("parent", l.Parent, l.ParentRun)
+	return links
+}
+
+// fieldsOf lists what the run is, name and value.
+func fieldsOf(d *sources.Detail) [][2]string {
+	in := d.Input
+	var fields [][2]string
+	for _, f := range [][2]string{
+		{"workflow", d.WorkflowID}, {"run", d.RunID}, {"type", d.Type}, {"experiment", in.ExperimentID},
+		{"dataset", in.DatasetID}, {"provider", in.Provider}, {"model", in.Model}, {"adapter", string(in.Adapter)},
+		{"playbook", in.PlaybookHash}, {"branch", in.Branch}, {"allowed", strings.Join(in.SkillsConfig.AllowedTools, ", ")},
+		{"permission", in.SkillsConfig.PermissionMode},
+	} {
+		if f[1] != "" {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+// eventOf is the history event that a row comes from, 0 where there is none.
+func eventOf(d *sources.Detail, it item) int64 {
+	step := func(p ace.Phase) int64 {
+		if a := activityOf(d, p); a != nil {
+			return a.Event()
+		}
+		return 0
+	}
+	switch it.kind {
+	case itemPrompt, itemExpected, itemField, itemLink:
+		return 1
+	case itemFailure, itemCause:
+		if d.CloseEvent != 0 {
+			return d.CloseEvent
+		}
+		if a := failedActivity(d); a != nil {
+			return a.Event()
+		}
+	case itemSealed:
+		return d.Sealed[it.n].Event
+	case itemPhase:
+		return step(d.Phase.Steps[it.n].Phase)
+	case itemActivity:
+		return d.Activities[it.n].Event()
+	case itemPending:
+		for _, a := range d.Activities {
+			if a.Name == d.Pending[it.n].Type && a.Closed.IsZero() {
+				return a.Event()
+			}
+		}
+	case itemFailedTask:
+		return d.FailedTasks[it.n].Event
+	case itemSkill:
+		return lastCallOf(d, d.Skills.Skills[it.n].Name)
+	case itemSpent, itemCallLog:
+		return step(ace.PhaseSkills)
+	case itemOperation:
+		if e := step(ace.PhasePersist); e != 0 && d.Delta.PlaybookAfter != "" {
+			return e
+		}
+		return step(ace.PhaseCurator)
+	case itemRationale, itemFollowUp:
+		return step(ace.PhaseCurator)
+	case itemInsights, itemTag:
+		return step(ace.PhaseReflector)
+	case itemPlan, itemTrajectory, itemBullets:
+		return step(ace.PhaseGenerator)
+	case itemAnswer:
+		if e := step(ace.PhaseSkills); e != 0 {
+			return e
+		}
+		return step(ace.PhaseGenerator)
+	case itemCall:
+		return d.Calls.At(int(it.n)).Event()
+	}
+	return 0
+}
+
+// lastCallOf is the event of a skill's last call.
+func lastCallOf(d *sources.Detail, name string) int64 {
+	for i := d.Calls.Len() - 1; i >= 0; i-- {
+		if c := d.Calls.At(i); c.Name == name {
+			return c.Event()
+		}
+	}
+	return 0
+}
+
+// isError tells whether a row is about something that went wrong.
+func isError(d *sources.Detail, it item) bool {
+	switch it.kind {
+	case itemFailure, itemReading, itemFailedTask:
+		return true
+	case itemPending:
+		return d.Pending[it.n].LastError != ""
+	case itemPhase:
+		st := d.Phase.Steps[it.n]
+		a := activityOf(d, st.Phase)
+		return st.Status == ace.StatusFailed || a != nil && (a.LastError != nil || a.Failure != nil)
+	case itemActivity:
+		return d.Activities[it.n].Failure != nil || d.Activities[it.n].LastError != nil
+	case itemCall:
+		c := d.Calls.At(int(it.n))
+		return !c.Accepted || !c.OK && !c.Pending
+	}
+	return false
+}
+
+// refsOf lists the artifacts that a row leads to.
+func refsOf(d *sources.Detail, it item) []ace.Ref {
+	switch it.kind {
+	case itemPrompt:
+		if r := d.Input.PromptRef; r != nil {
+			return []ace.Ref{*r}
+		}
+	case itemCallLog:
+		if d.CallLog != nil {
+			return []ace.Ref{*d.CallLog}
+		}
+	case itemCall:
+		c := d.Calls.At(int(it.n))
+		return append(sources.RefsIn(c.Args), sources.RefsIn(c.Result)...)
+	}
+	return nil
+}
+
+// goesTo is the run that a row leads to.
+func goesTo(d *sources.Detail, it item) (sources.Run, bool) {
+	switch it.kind {
+	case itemLink:
+		return linksOf(d)[it.n].run, true
+	case itemFailedTask:
+		if t := d.FailedTasks[it.n]; t.WorkflowID != "" {
+			return sources.Run{WorkflowID: t.WorkflowID, RunID: t.RunID, TaskID: t.Result.TaskID}, true
+		}
+	}
+	return sources.Run{}, false
+}

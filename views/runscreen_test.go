@@ -1,0 +1,394 @@
+package views
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+	"acescope/theme"
+)
+
+// rich is a run with a bit of everything that a run screen must cope with.
+func rich() *sources.Snapshot {
+	s := full(3)
+	s.Runs.Rows[0].Exit, s.Runs.Rows[0].Close = ace.Failed, noon
+	d := s.Detail
+	no, label := false, "0.172"
+	d.Close, d.CloseEvent, d.From, d.Events = noon, 61, sources.FromHistory, 61
+	d.Start = noon.Add(-12 * time.Second)
+	at := func(ms int) time.Time { return d.Start.Add(time.Duration(ms) * time.Millisecond) }
+	d.Phase.ExitStatus, d.Phase.Correct, d.Phase.Answer = ace.Failed, &no, "17.2"
+	d.Phase.Failure = &ace.Failure{Kind: ace.Failed, Type: "Overloaded", Message: "model: 529 overloaded"}
+	d.Phase.Steps[1].Usage = &ace.Usage{InputTokens: 1204, OutputTokens: 90, CostUSD: 0.0081}
+	d.Phase.Steps[2].Status = ace.StatusFailed
+	d.Causes = []sources.Cause{
+		{Kind: "activity", Activity: ace.ActivityReflector, Retry: "out of attempts", Message: "activity error"},
+		{Kind: "application", Type: "Overloaded", Message: "model: 529 overloaded", Final: true},
+	}
+	d.Activities = []sources.Activity{
+		{Name: ace.ActivityGenerator, Phase: ace.PhaseGenerator, Scheduled: at(10), Started: at(30), Closed: at(842), ScheduledEvent: 5, StartedEvent: 6, ClosedEvent: 7, Attempt: 1, Worker: "w-1"},
+		{Name: ace.ActivitySkills, Phase: ace.PhaseSkills, Scheduled: at(850), Started: at(4000), Closed: at(5430), ScheduledEvent: 11, StartedEvent: 40, ClosedEvent: 41, Attempt: 2,
+			LastError: &ace.Failure{Kind: ace.Timeout, Type: "heartbeat", Message: "activity Heartbeat timeout"}},
+		{Name: ace.ActivityReflector, Phase: ace.PhaseReflector, Scheduled: at(5500), Started: at(11000), Closed: at(11900), ScheduledEvent: 45, StartedEvent: 58, ClosedEvent: 59, Attempt: 5,
+			LastError: d.Phase.Failure, Failure: d.Phase.Failure, Retry: "out of attempts", Causes: d.Causes},
+	}
+	d.Pending = nil
+	d.Sealed = []sources.Sealed{{Event: 23, What: "signal record_tool_event", Encoding: "binary/encrypted", Size: 1234}}
+	d.Input.Label = &label
+	d.Plan, d.TrajectoryID, d.BulletIDs = "1. look the formula up\n2. put the numbers in", "traj-0182", []string{"calc-00002", "calc-00007"}
+	d.Old = map[string]sources.OldBullet{
+		"calc-00007": {Section: "rounding", Content: "Round to two places at each step, only at the end of the sum."},
+		"calc-00031": {Section: "rounding", Content: "Never round."},
+		"calc-00002": {Section: "formulae", Content: "Look formulae up before calculating.", Helpful: 4},
+	}
+	big := `{"rows":["` + strings.Repeat(`income 17.2 \"net\"","`, 100_000) + `end"]}`
+	ref := `{"sha256":"` + strings.Repeat("ab", 32) + `","size":123456,"media_type":"application/jsonl"}`
+	calls := []struct {
+		name, args, result, err string
+		accepted, ok, pending   bool
+		ms                      float64
+	}{
+		{"lookup", `{"name":"retrun on equity"}`, ``, "no such formula: retrun on equity", true, false, false, 4},
+		{"lookup", `{"name":"return on equity","exact":true,"limit":3,"units":null}`, `"net income / equity"`, "", true, true, false, 0.0042},
+		{"calculate", `{"expr":"rm -rf"}`, ``, "", false, false, false, 0},
+		{"calculate", `{"expr":"17.2/100"}`, `0.172`, "", true, true, false, 12},
+		{"read_table", `{"path":"income.csv"}`, big, "", true, true, false, 310},
+		{"read_secret", `{"name":"key"}`, `{"metadata":{"encoding":"YmluYXJ5L2VuY3J5cHRlZA=="},"data":"AAECAwQFBgcICQ=="}`, "", true, true, false, 1.5},
+		{"shell", `{"cmd":"cat e\u001b[2Jvil"}`, `"\u001b[31mred\u001b]0;owned\u0007 財務 \u202eexe.gnp"`, "", true, true, false, 9},
+		{"fetch", `{"url":"https://example.org"}`, ref, "", true, true, false, 88},
+		{"plot", `{"format":"png"}`, `"\u0000\u0001\u0002PNG\u0000\u0003"`, "", true, true, false, 40},
+		{"nested", `{"a":{"b":[1,2.5,-3e4,true,null,{}]}}`, `"{\"inner\":[]}"`, "", true, true, false, 2},
+		{"search", `{"q":"equity"}`, ``, "", true, false, true, 0},
+	}
+	var all []*sources.ToolCall
+	for i, c := range calls {
+		call := &sources.ToolCall{Call: ace.Call{Pending: c.pending, Invocation: ace.Invocation{ID: fmt.Sprint("call-", i+1), Name: c.name, Args: json.RawMessage(c.args),
+			Result: json.RawMessage(c.result), Error: c.err, Accepted: c.accepted, OK: c.ok, At: at(1000 + 300*i), DurationMS: c.ms}}, UseEvent: int64(13 + 2*i)}
+		if !c.pending {
+			call.ResultEvent = int64(14 + 2*i)
+		}
+		all = append(all, call)
+	}
+	d.Calls = sources.Calls(all...)
+	d.Lineage = sources.Lineage{Prev: "run-q-00003-before", How: "reset", Parent: "ace-experiment/finance-7", ParentRun: "run-exp"}
+	return s
+}
+
+// on presses 2 and then moves to the first row of that kind, the n-th.
+func on(t *testing.T, sc *screen, kind itemKind, n int32) {
+	t.Helper()
+	v := storyOf(t, sc)
+	sc.plain()
+	for i, r := range v.rows {
+		if r.kind == kind && r.n == n && !r.sub {
+			v.move(i)
+			sc.resize(sc.width, sc.height)
+			return
+		}
+	}
+	t.Fatalf("no row of kind %d, %d", kind, n)
+}
+
+func storyOf(t *testing.T, sc *screen) *story {
+	t.Helper()
+	for _, s := range sc.screens {
+		if s.Name == "run" {
+			return s.Views[0].(*story)
+		}
+	}
+	t.Fatal("no run screen")
+	return nil
+}
+
+func TestRunScreen(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {200, 50}} {
+		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+			t.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], look), func(t *testing.T) {
+				sc := newScreen(t, rich(), styles, size[0], size[1])
+				sc.press("2")
+				golden.RequireEqual(t, sc.drawn())
+			})
+		}
+	}
+}
+
+func TestRunScreenRows(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind          itemKind
+		n             int32
+		width, height int
+		keys          []string
+	}{
+		"failure":      {itemFailure, 0, 80, 24, []string{"tab"}},
+		"phase":        {itemPhase, 2, 80, 24, []string{"tab"}},
+		"update":       {itemOperation, 1, 80, 24, []string{"tab"}},
+		"rejected":     {itemOperation, 4, 200, 50, nil},
+		"tag":          {itemOperation, 3, 80, 24, []string{"tab"}},
+		"call":         {itemCall, 1, 200, 50, nil},
+		"call-big":     {itemCall, 4, 80, 24, []string{"tab", "G"}},
+		"call-sealed":  {itemCall, 5, 80, 24, []string{"tab"}},
+		"call-hostile": {itemCall, 6, 80, 24, []string{"tab"}},
+		"call-ref":     {itemCall, 7, 80, 24, []string{"tab", "o"}},
+		"call-binary":  {itemCall, 8, 80, 24, []string{"tab"}},
+		"call-nested":  {itemCall, 9, 80, 40, []string{"tab"}},
+		"calls":        {itemCall, 0, 80, 24, nil},
+		"answer":       {itemAnswer, 0, 80, 24, []string{"tab"}},
+		"plan-open":    {itemPlan, 0, 80, 24, []string{"l"}},
+		"folded":       {itemCall, 0, 80, 24, []string{"h", "h"}},
+		"sealed":       {itemSealed, 0, 80, 24, []string{"tab"}},
+		"skill":        {itemSkill, 1, 80, 24, []string{"tab"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sc := newScreen(t, rich(), theme.New(true, true), c.width, c.height)
+			sc.press("2")
+			on(t, sc, c.kind, c.n)
+			sc.press(c.keys...)
+			golden.RequireEqual(t, sc.plain())
+		})
+	}
+}
+
+// Every size must be drawn exactly, on every row, in both panes; drawn checks it.
+func TestRunScreenEverySize(t *testing.T) {
+	for _, snap := range []*sources.Snapshot{rich(), hostile(), full(3), foreign(), experiment(), failedExperiment(), ready()} {
+		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
+		sc.press("2")
+		sc.drawn()
+		v := storyOf(t, sc)
+		for i := 0; i < max(len(v.rows), 1); i++ {
+			v.scroll(1)
+			sc.resize(40+i*13%180, 10+i*7%40)
+			sc.drawn()
+			sc.press("l", "tab")
+			sc.drawn()
+			sc.press("G", "tab")
+			sc.drawn()
+			if t.Failed() {
+				t.Fatalf("row %d, %+v", v.cursor, v.last)
+			}
+		}
+	}
+}
+
+func failedExperiment() *sources.Snapshot {
+	s := experiment()
+	s.Detail.FailedTasks = []sources.Finished{{WorkflowID: "ace/finance-7-e1-0004", RunID: "r-4", Event: 77, At: noon, Took: time.Second,
+		Result: ace.TaskResult{TaskID: "finance-7-e1-0004", ExitStatus: ace.Failed}, Failure: &ace.Failure{Kind: ace.Failed, Type: "Overloaded", Message: "model: 529 overloaded"}}}
+	s.Detail.Activities = []sources.Activity{{Name: ace.ActivityEvaluate, Scheduled: noon.Add(-90 * time.Second), Started: noon.Add(-89 * time.Second), Closed: noon.Add(-80 * time.Second), ScheduledEvent: 5, Attempt: 1}}
+	return s
+}
+
+func TestRunScreenKeys(t *testing.T) {
+	sc := newScreen(t, rich(), theme.New(true, true), 120, 40)
+	sc.press("2")
+	v := storyOf(t, sc)
+	sc.plain()
+	sc.press("]")
+	if v.last.kind != itemSection || v.last.part != partPhases {
+		t.Errorf("] leads to %+v", v.last)
+	}
+	sc.press("[", "[")
+	if v.last.part != partAbout {
+		t.Errorf("[ leads to %+v", v.last)
+	}
+	sc.press("g", "e")
+	if v.last.kind != itemFailure {
+		t.Errorf("e leads to %+v", v.last)
+	}
+	sc.press("E")
+	if v.last != (item{itemCall, partCalls, 2}) {
+		t.Errorf("E leads to %+v", v.last)
+	}
+	sc.press(append(append([]string{"/"}, letters("17.2/100")...), "enter")...)
+	if v.last != (item{itemCall, partCalls, 3}) {
+		t.Errorf("the match is %+v", v.last)
+	}
+	sc.press("n")
+	if v.last != (item{itemCall, partCalls, 3}) {
+		t.Errorf("the next match of one is %+v", v.last)
+	}
+	if what, text := v.Copy(); what != "call id" || text != "call-4" {
+		t.Errorf("copied %s %q", what, text)
+	}
+	ins := sc.screens[1].Views[1].(*inspector)
+	if what, text := ins.Copy(); what != "result" || text != "0.172" {
+		t.Errorf("copied %s %q", what, text)
+	}
+	sc.press("J")
+	if v.jump != 20 {
+		t.Errorf("J leads to event %d", v.jump)
+	}
+	sc.press("h")
+	if v.last.kind != itemSection || !v.folded[partCalls] {
+		t.Errorf("folded: %+v", v.last)
+	}
+	sc.press("l")
+	if v.folded[partCalls] {
+		t.Error("l does not unfold")
+	}
+	on(t, sc, itemCall, 7)
+	sc.press("o")
+	if !contained(sc.store.heard(), "artifact "+strings.Repeat("ab", 32)) {
+		t.Errorf("o opens nothing: %v", sc.store.heard())
+	}
+	snap := rich()
+	snap.Artifacts = &sources.Artifacts{List: []sources.Artifact{{Ref: ace.Ref{SHA256: strings.Repeat("ab", 32)}, Data: []byte(`{"found":"it"}`)}}}
+	sc.show(snap)
+	if out := sc.plain(); !strings.Contains(out, `"found": "it"`) || v.last != (item{itemCall, partCalls, 7}) {
+		t.Errorf("the artifact is not shown on %+v:\n%s", v.last, out)
+	}
+	snap = rich()
+	snap.Artifacts = &sources.Artifacts{List: []sources.Artifact{{Ref: ace.Ref{SHA256: strings.Repeat("ab", 32)}, Err: "artifact not found"}}}
+	sc.show(snap)
+	if out := sc.plain(); !strings.Contains(out, "artifact not found") {
+		t.Errorf("a missing artifact is not told:\n%s", out)
+	}
+}
+
+func TestFoldedSectionsAreKept(t *testing.T) {
+	sc := newScreen(t, rich(), theme.New(true, true), 80, 24)
+	v := storyOf(t, sc)
+	v.Restore(map[string]string{"folded": "Skills,Tool calls,no such part"})
+	sc.press("2")
+	if out := sc.plain(); !strings.Contains(out, "Skills  7 calls  (folded: l unfolds)") {
+		t.Error(out)
+	}
+	if kept := v.Keep()["folded"]; kept != "Skills,Tool calls" {
+		t.Error(kept)
+	}
+}
+
+func contained(list []string, want string) bool {
+	for _, l := range list {
+		if l == want {
+			return true
+		}
+	}
+	return false
+}
+
+func TestRunScreenFollowsTheChain(t *testing.T) {
+	sc := newScreen(t, rich(), theme.New(true, true), 80, 24)
+	sc.press("2")
+	on(t, sc, itemLink, 0)
+	sc.press("o")
+	if !contained(sc.store.heard(), "select ace/q-00003 run-q-00003-before") {
+		t.Errorf("o goes nowhere: %v", sc.store.heard())
+	}
+	sc.press("backspace")
+	if heard := sc.store.heard(); heard[len(heard)-1] != "select ace/q-00003 run-q-00003" {
+		t.Errorf("backspace goes elsewhere: %v", heard)
+	}
+}
+
+// TestRunScreenKeepsItsRow adds rows above the cursor while it stands on a call.
+func TestRunScreenKeepsItsRow(t *testing.T) {
+	sc := newScreen(t, rich(), theme.New(true, true), 80, 24)
+	sc.press("2")
+	on(t, sc, itemCall, 3)
+	v := storyOf(t, sc)
+	snap := rich()
+	snap.Detail.Pending = []sources.PendingActivity{{Type: ace.ActivityCurator, State: "scheduled", Attempt: 4, MaxAttempts: 9, LastError: "x", Next: noon.Add(3 * time.Second)}}
+	sc.show(snap)
+	out := sc.plain()
+	if v.last != (item{itemCall, partCalls, 3}) || !strings.Contains(out, "▸  11:59:49 ✓ calculate(\"expr\":\"17.2/100\")") {
+		t.Errorf("the cursor is on %+v:\n%s", v.last, out)
+	}
+}
+
+func TestRunScreenPlain(t *testing.T) {
+	retrying := rich()
+	d := retrying.Detail
+	d.Close, d.CloseEvent, d.Phase.Failure, d.Causes, d.Phase.ExitStatus = time.Time{}, 0, nil, nil, ace.Running
+	d.Phase.Steps[2].Status = ace.StatusRunning
+	d.Activities = d.Activities[:2]
+	d.Pending = []sources.PendingActivity{{Type: ace.ActivityReflector, State: "scheduled", Attempt: 3, MaxAttempts: 5, LastError: "model: 529 overloaded", Next: noon.Add(3 * time.Second)}}
+	for name, c := range map[string]struct {
+		snap *sources.Snapshot
+		keys []string
+	}{
+		"retrying":   {retrying, nil},
+		"foreign":    {foreign(), nil},
+		"experiment": {failedExperiment(), nil},
+		"empty":      {ready(), nil},
+		"hostile":    {hostile(), nil},
+		"help":       {rich(), []string{"?"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sc := newScreen(t, c.snap, theme.New(true, true), 80, 24)
+			sc.press("2")
+			sc.press(c.keys...)
+			golden.RequireEqual(t, sc.plain())
+		})
+	}
+}
+
+func TestRunScreenASCII(t *testing.T) {
+	snap := rich()
+	snap.Detail.Calls = sources.Calls(snap.Detail.Calls.At(1), snap.Detail.Calls.At(4))
+	sc := newScreen(t, snap, theme.NoColor().Styles(theme.ASCII()), 120, 60)
+	sc.press("2")
+	for range len(storyOf(t, sc).rows) {
+		sc.press("j")
+		for _, r := range sc.plain() {
+			if r > 0x7e {
+				t.Fatalf("%q is on a screen that must be ASCII:\n%s", r, sc.plain())
+			}
+		}
+	}
+}
+
+// BenchmarkRunScreen20k is a snapshot of a run of 20,000 calls that is new, drawn.
+func BenchmarkRunScreen20k(b *testing.B) {
+	snap := rich()
+	all := make([]*sources.ToolCall, 20_000)
+	for i := range all {
+		c := *snap.Detail.Calls.At(1)
+		c.ID = fmt.Sprint("call-", i)
+		all[i] = &c
+	}
+	snap.Detail.Calls = sources.Calls(all...)
+	sc := newScreen(b, snap, theme.New(true, false), 200, 50)
+	sc.press("2", "G")
+	b.ReportAllocs()
+	for b.Loop() {
+		d := *snap.Detail
+		next := *snap
+		next.Detail = &d
+		sc.show(&next)
+		sc.model.View()
+	}
+}
+
+// BenchmarkRunSearch20k looks a text up that no call has.
+func BenchmarkRunSearch20k(b *testing.B) {
+	snap := rich()
+	all := make([]*sources.ToolCall, 20_000)
+	for i := range all {
+		all[i] = snap.Detail.Calls.At(1)
+	}
+	d := snap.Detail
+	d.Calls = sources.Calls(all...)
+	for b.Loop() {
+		for i := range all {
+			if contains(d, item{itemCall, partCalls, int32(i)}, "nowhere to be found") {
+				b.Fatal("found")
+			}
+		}
+	}
+}
+
+// BenchmarkBigPayload makes 2 MB ready to be drawn.
+func BenchmarkBigPayload(b *testing.B) {
+	raw := rich().Detail.Calls.At(4).Result
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		show(raw)
+	}
+}

@@ -1,0 +1,156 @@
+package views
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+)
+
+// textOf is what a row is about as plain, unsafe text, for searching and copying: a name
+// for it, and the text.
+func textOf(d *sources.Detail, it item) (what, t string) {
+	switch it.kind {
+	case itemFailure:
+		return "failure", d.Phase.Failure.Message
+	case itemCause:
+		c := causes(d)[it.n]
+		return "cause", strings.TrimSpace(c.Message + "\n" + c.StackTrace)
+	case itemReading:
+		return "error", d.Err
+	case itemMissing:
+		return "missing queries", strings.Join(d.Missing, "\n")
+	case itemSealed:
+		s := d.Sealed[it.n]
+		return "payload", s.What + " " + s.Encoding
+	case itemPending:
+		p := d.Pending[it.n]
+		return "pending activity", strings.TrimSpace(p.Type + " " + p.LastError)
+	case itemFailedTask:
+		return "task", d.FailedTasks[it.n].WorkflowID
+	case itemPhase:
+		return "phase", string(d.Phase.Steps[it.n].Phase)
+	case itemActivity:
+		return "activity", d.Activities[it.n].Name
+	case itemSkill:
+		u := d.Skills.Skills[it.n]
+		return "skill", strings.TrimSpace(u.Name + " " + u.LastError)
+	case itemOperation:
+		op := d.Delta.Operations[it.n]
+		if op.Content != "" {
+			return "operation", op.Content
+		}
+		return "bullet id", op.BulletID
+	case itemTag:
+		return "bullet id", d.Delta.BulletTags[it.n].ID
+	case itemPrompt:
+		if d.Input.PromptRef != nil {
+			return "artifact", d.Input.PromptRef.SHA256
+		}
+		return "prompt", d.Input.Prompt
+	case itemAnswer:
+		return "answer", d.Phase.Answer
+	case itemExpected:
+		return "expected answer", *d.Input.Label
+	case itemPlan:
+		return "plan", d.Plan
+	case itemTrajectory:
+		return "trajectory id", d.TrajectoryID
+	case itemBullets:
+		return "bullet ids", strings.Join(d.BulletIDs, "\n")
+	case itemInsights:
+		return "insights", d.Delta.Insights
+	case itemRationale:
+		return "rationale", d.Delta.Rationale
+	case itemFollowUp:
+		return "follow up", d.Delta.FollowUpActions[it.n]
+	case itemCallLog:
+		return "artifact", d.CallLog.SHA256
+	case itemCall:
+		return "call id", d.Calls.At(int(it.n)).ID
+	case itemField:
+		f := fieldsOf(d)[it.n]
+		return f[0], f[1]
+	case itemLink:
+		return "run id", linksOf(d)[it.n].run.RunID
+	}
+	return "", ""
+}
+
+// inspected is what the inspector shows of a row, as text to copy: of a call its result,
+// or its arguments while there is none.
+func inspected(d *sources.Detail, it item) (what, t string) {
+	if it.kind != itemCall {
+		return textOf(d, it)
+	}
+	c := d.Calls.At(int(it.n))
+	what, raw := "result", c.Result
+	if len(raw) == 0 {
+		what, raw = "arguments", c.Args
+	}
+	if len(raw) == 0 {
+		return textOf(d, it)
+	}
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return what, s
+	}
+	return what, string(raw)
+}
+
+// maxSearched bounds the bytes of one payload that a search looks at.
+const maxSearched = 1 << 20
+
+// contains tells whether a row holds what is looked for, which is in lower case.
+func contains(d *sources.Detail, it item, lower string) bool {
+	has := func(s string) bool {
+		return strings.Contains(strings.ToLower(s[:min(len(s), maxSearched)]), lower)
+	}
+	switch it.kind {
+	case itemNone, itemSection, itemProgress, itemSpent:
+		return false
+	case itemCall:
+		c := d.Calls.At(int(it.n))
+		return has(c.Name) || has(c.ID) || has(string(c.Args)) || has(string(c.Result)) || has(c.Error)
+	case itemOperation:
+		op := d.Delta.Operations[it.n]
+		return has(op.Content) || has(op.BulletID) || has(string(op.Type)) || has(op.Reason) || has(string(op.Fate))
+	case itemPhase:
+		a := activityOf(d, d.Phase.Steps[it.n].Phase)
+		if a != nil && (a.Failure != nil && has(a.Failure.Message) || a.LastError != nil && has(a.LastError.Message)) {
+			return true
+		}
+	case itemFailedTask:
+		t := d.FailedTasks[it.n]
+		return has(t.Result.TaskID) || t.Failure != nil && has(t.Failure.Message)
+	}
+	_, t := textOf(d, it)
+	return has(t)
+}
+
+// verdict is whether the answer was right, in words; "" where nobody said.
+func verdict(d *sources.Detail) (ace.ExitStatus, string) {
+	c := d.Phase.Correct
+	switch {
+	case c == nil:
+		return "", ""
+	case *c:
+		return ace.Success, "correct"
+	}
+	said := "wrong"
+	if d.Input.Label != nil {
+		said += ": answered " + strconv.Quote(brief(d.Phase.Answer)) + ", expected " + strconv.Quote(brief(*d.Input.Label))
+	}
+	return ace.Wrong, said
+}
+
+// brief is the beginning of a text, for a heading.
+func brief(s string) string {
+	s = strings.Join(strings.Fields(s[:min(len(s), 400)]), " ")
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:40]) + "..."
+	}
+	return s
+}

@@ -1,0 +1,135 @@
+package views
+
+import (
+	"strings"
+	"unicode"
+)
+
+// maxDiffWords bounds the words of each text that are compared; beyond, the rest of both
+// counts as changed.
+const maxDiffWords = 600
+
+// edit is a run of words that is in both texts, only in the old or only in the new one.
+type edit struct {
+	kind editKind
+	text string
+}
+
+type editKind uint8
+
+const (
+	editSame editKind = iota
+	editGone
+	editNew
+)
+
+// diffWords tells how a text became another, word by word, what is gone before what is
+// new.
+func diffWords(old, new string) []edit {
+	a, b := splitWords(old), splitWords(new)
+	n, m := min(len(a), maxDiffWords), min(len(b), maxDiffWords)
+	// common[i][j] is how much the ends from i and j have in common, in order: a word counts
+	// more than the white space beside it.
+	common := make([][]int16, n+1)
+	for i := range common {
+		common[i] = make([]int16, m+1)
+	}
+	for i := n - 1; i >= 0; i-- {
+		for j := m - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				common[i][j] = common[i+1][j+1] + weight(a[i])
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	var edits []edit
+	add := func(kind editKind, word string) {
+		if k := len(edits) - 1; k >= 0 && edits[k].kind == kind {
+			edits[k].text += word
+		} else {
+			edits = append(edits, edit{kind, word})
+		}
+	}
+	i, j := 0, 0
+	for i < n || j < m {
+		switch {
+		case i < n && j < m && a[i] == b[j]:
+			add(editSame, a[i])
+			i, j = i+1, j+1
+		case i < n && (j == m || common[i+1][j] >= common[i][j+1]):
+			add(editGone, a[i])
+			i++
+		default:
+			add(editNew, b[j])
+			j++
+		}
+	}
+	for _, w := range a[n:] {
+		add(editGone, w)
+	}
+	for _, w := range b[m:] {
+		add(editNew, w)
+	}
+	return joinNear(edits)
+}
+
+func weight(word string) int16 {
+	if strings.TrimSpace(word) == "" {
+		return 1
+	}
+	return 3
+}
+
+// joinNear takes white space between two changes into both, so that a changed phrase reads
+// as one.
+func joinNear(edits []edit) []edit {
+	var out []edit
+	for i := 0; i < len(edits); {
+		if edits[i].kind == editSame {
+			out = append(out, edits[i])
+			i++
+			continue
+		}
+		gone, added := "", ""
+		for ; i < len(edits); i++ {
+			e := edits[i]
+			space := e.kind == editSame && strings.TrimSpace(e.text) == "" && i+1 < len(edits)
+			if e.kind == editSame && !space {
+				break
+			}
+			if e.kind != editNew {
+				gone += e.text
+			}
+			if e.kind != editGone {
+				added += e.text
+			}
+		}
+		if gone != "" {
+			out = append(out, edit{editGone, gone})
+		}
+		if added != "" {
+			out = append(out, edit{editNew, added})
+		}
+	}
+	return out
+}
+
+// splitWords splits into words and the white space between them.
+func splitWords(s string) []string {
+	var words []string
+	start, space := 0, false
+	for i, r := range s {
+		if now := unicode.IsSpace(r); i > start && now != space {
+			words = append(words, s[start:i])
+			start = i
+			space = now
+		} else if i == start {
+			space = now
+		}
+	}
+	if start < len(s) {
+		words = append(words, s[start:])
+	}
+	return words
+}
