@@ -16,6 +16,7 @@ type Snapshot struct {
 	Detail     *Detail // of the selected run, nil where none is
 	Health     []Health
 	Problems   []Problem // newest last, at most MaxProblems
+	Books      *Books    // nil until somebody looked
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.

@@ -22,6 +22,7 @@ type Store struct {
 	selected selection
 	listing  listing
 	parts    parts
+	books    books
 	now      func() time.Time
 }
 
@@ -34,6 +35,7 @@ func NewStore() *Store {
 		wake:     make(chan struct{}, 1),
 		selectCh: make(chan struct{}, 1),
 		pages:    1,
+		books:    books{wish: BookWish{Seq: -1, Around: -1}},
 		now:      time.Now,
 	}
 	s.snap.Connection = Connection{State: ConnStarting, Since: s.now()}
@@ -77,6 +79,7 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 	for _, watch := range []func(){
 		func() { s.watchRuns(ctx, d.Client) },
 		func() { s.watchDetail(ctx, d.Client) },
+		func() { s.watchPart(ctx, PartBooks, func(ctx context.Context) { s.readBooks(ctx, d) }) },
 	} {
 		wg.Go(watch)
 	}
