@@ -37,6 +37,9 @@ const (
 	FindingRemark = playbook.Remark
 )
 
+// WordHunks is what differs between two texts.
+func WordHunks(before, after string) []WordHunk { return playbook.Words(before, after) }
+
 // VersionWindow is how many versions of a branch a snapshot lists at most.
 const VersionWindow = 600
 

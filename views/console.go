@@ -22,6 +22,7 @@ type Controls interface {
 	LoadMore()
 	// Look starts or stops reading a part of the snapshot.
 	Look(part sources.Part, on bool)
+	bookControls
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside
@@ -84,8 +85,10 @@ func Console(o Options) ([]tui.Screen, []tui.Binding) {
 		o.Location = time.Local
 	}
 	c := &console{Options: o, following: true}
+	books, blame := newPlaybook(c)
 	return []tui.Screen{
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), newRun(c)}},
+		{Name: "playbook", Keys: []string{"4"}, Help: "playbooks: bullets and who wrote them, versions, differences, health", Views: []tui.View{books, blame}},
 	}, c.bindings()
 }
 

@@ -67,6 +67,8 @@ func (s *store) Refresh()                     { s.tell("refresh") }
 func (s *store) SetPaused(paused bool)        { s.tell("paused %v", paused) }
 func (s *store) Look(p sources.Part, on bool) { s.tell("look %s %v", p, on) }
 func (s *store) LoadMore()                    { s.tell("more") }
+func (s *store) WantBooks(w sources.BookWish) { s.tell("books %+v", w) }
+func (s *store) ReadBooks()                   { s.tell("read books") }
 func (s *store) Cancel(_ context.Context, w, r string) error {
 	s.tell("cancel %s %s", w, r)
 	return nil
