@@ -343,17 +343,16 @@ func (k *books) check(ctx context.Context, d Deps, b *Books) bool {
 	}
 	var list []playbook.Outcome
 	if k.outcomes.branch == at.Branch {
-		list = upTo(k.outcomes.list, at.Record.At, at.Seq == b.Branch.Versions)
+		if list = k.outcomes.list; at.Seq < b.Branch.Versions {
+			list = UpTo(list, at.Record.At)
+		}
 	}
 	k.health = &HealthOf{BookMark: at.BookMark, BookHealth: playbook.Check(book, h, list), Judged: len(list)}
 	return true
 }
 
-// upTo is the outcomes known when a version was made; all of them of the newest.
-func upTo(list []playbook.Outcome, at time.Time, newest bool) []playbook.Outcome {
-	if newest {
-		return list
-	}
+// UpTo is the outcomes that were known at a time.
+func UpTo(list []playbook.Outcome, at time.Time) []playbook.Outcome {
 	return slices.DeleteFunc(slices.Clone(list), func(o playbook.Outcome) bool { return o.At.After(at) })
 }
 

@@ -48,6 +48,7 @@ func (a *app) root() *cobra.Command {
 		a.tailCommand(),
 		a.cancelCommand(),
 		a.observeCommand(),
+		a.playbookCommand(),
 		a.serveCommand(),
 		a.demoCommand(),
 		a.problemsCommand(),

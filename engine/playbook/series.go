@@ -16,7 +16,11 @@ const (
 )
 
 // Count is the counters of a bullet from one merge on.
-type Count struct{ Seq, Helpful, Harmful int }
+type Count struct {
+	Seq     int `json:"seq"`
+	Helpful int `json:"helpful"`
+	Harmful int `json:"harmful"`
+}
 
 // Counts is the counters of a bullet over the merges of a branch, oldest first. It holds
 // the changes, at most maxCounts of them: older ones are thinned out. What was handed out
