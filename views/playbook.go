@@ -54,10 +54,9 @@ type shelf struct {
 	order  bulletOrder
 	query  string // what is searched for, in lower case
 
-	rows   shelfRows
-	at     [4]int // the chosen row by mode, but for bullets and versions where it is found by name
-	rowRun sources.RunKey
-	onRow  bool // the detail's cursor names a run, which is rowRun
+	rows  shelfRows
+	at    [4]int              // the chosen row by mode, but for bullets and versions where it is found by name
+	rowBy *sources.BookSource // the merge that the detail's line names, nil where its cursor was not moved
 }
 
 // chosen is the version that is shown, nil while it is being read.
@@ -109,10 +108,7 @@ func (s *shelf) want() {
 // run is the run whose steps are wanted: that of the detail's row, else the one that wrote
 // what is chosen in the list.
 func (s *shelf) run() sources.RunKey {
-	if s.onRow {
-		return s.rowRun
-	}
-	if l := s.link(); l != nil {
+	if l := s.target(); l != nil {
 		return sources.RunKey{WorkflowID: l.WorkflowID, RunID: l.RunID}
 	}
 	return sources.RunKey{}
@@ -127,7 +123,7 @@ func (s *shelf) link() *sources.BookSource {
 			return l.Added
 		}
 	case versionMode:
-		if at != nil && at.Seq > 0 {
+		if at != nil && at.Seq > 0 && at.Seq == s.seqNow() && at.Branch == s.books.Branch.Name {
 			r := at.Record
 			return &sources.BookSource{Branch: at.Branch, Seq: at.Seq, Version: at.Hash, At: r.At, TaskID: r.TaskID,
 				WorkflowID: r.WorkflowID, RunID: r.RunID}
@@ -173,7 +169,7 @@ func (s *shelf) finding() *sources.BookFinding {
 func (s *shelf) choose(branch string) {
 	s.branch, s.seq, s.bullet = branch, -1, ""
 	s.at = [4]int{}
-	s.onRow = false
+	s.rowBy = nil
 	if s.mode == diffMode {
 		s.mode = versionMode
 	}

@@ -253,7 +253,7 @@ func TestLaterChangesLeadToTheirRuns(t *testing.T) {
 	sh.has("net income / {+shareholders' +}equity")
 	sh.keys("enter")
 	for range 40 {
-		if sh.list().rowRun.WorkflowID == "ace/q-0002" {
+		if by := sh.list().rowBy; by != nil && by.WorkflowID == "ace/q-0002" {
 			break
 		}
 		sh.keys("j")
@@ -452,4 +452,13 @@ func BenchmarkPlaybookKey(b *testing.B) {
 		sc.press([]string{"j", "k"}[i/500%2])
 		i++
 	}
+}
+
+// A mode is a list: its key leads back to it from the detail.
+func TestModeKeysLeadToTheList(t *testing.T) {
+	sh := newShelved(t, plainLook, 80, 24)
+	sh.keys("enter")
+	sh.has("Who wrote it")
+	sh.keys("v")
+	sh.has("▸Versions")
 }

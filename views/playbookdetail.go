@@ -91,11 +91,7 @@ func (v *bookDetail) page() int { return max(v.height, 1) }
 func (v *bookDetail) scroll(by int) {
 	v.cursor = clamp(v.cursor+by, 0, max(len(v.lines)-1, 0))
 	v.reveal()
-	l := v.link()
-	v.onRow = l.by != nil
-	if v.onRow {
-		v.rowRun = sources.RunKey{WorkflowID: l.by.WorkflowID, RunID: l.by.RunID}
-	}
+	v.rowBy = v.link().by
 	v.want()
 }
 
@@ -122,7 +118,7 @@ func (v *bookDetail) open(shell tui.Shell) {
 		v.openRun(shell, l.by, "run")
 		return
 	}
-	v.mode, v.bullet, v.onRow = bulletMode, l.bullet, false
+	v.mode, v.bullet, v.rowBy = bulletMode, l.bullet, nil
 	v.want()
 }
 

@@ -49,7 +49,13 @@ func (v *bookList) Footer() string {
 }
 
 func (v *bookList) Bindings() []tui.Binding {
-	return append(motions("playbook", v), v.shelf.bindings(v.find)...)
+	find := func(by int) func(tui.Shell) tea.Cmd {
+		return func(shell tui.Shell) tea.Cmd { v.find(shell, by, by, v.wrong); return nil }
+	}
+	list := append(motions("playbook", v),
+		tui.Binding{Action: "playbook.next_error", Keys: []string{"e"}, Help: "the next harmful bullet, removal or bad finding", Do: find(1)},
+		tui.Binding{Action: "playbook.prev_error", Keys: []string{"E"}, Help: "the one before", Do: find(-1)})
+	return append(list, v.shelf.bindings(v.find)...)
 }
 
 // bindings are the keys that work in both panes.
@@ -72,8 +78,6 @@ func (s *shelf) bindings(find func(shell tui.Shell, from, by int, match func(i i
 		tui.Binding{Action: "playbook.search", Keys: []string{"/"}, Help: "search in the list", Do: func(shell tui.Shell) tea.Cmd { s.search(shell, find); return nil }},
 		tui.Binding{Action: "playbook.next_match", Keys: []string{"n"}, Help: "the next that matches", Do: do(func(shell tui.Shell) { find(shell, 1, 1, s.matches) })},
 		tui.Binding{Action: "playbook.prev_match", Keys: []string{"N"}, Help: "the one before that matches", Do: do(func(shell tui.Shell) { find(shell, -1, -1, s.matches) })},
-		tui.Binding{Action: "playbook.next_error", Keys: []string{"e"}, Help: "the next harmful bullet or bad finding", Do: do(func(shell tui.Shell) { find(shell, 1, 1, s.wrong) })},
-		tui.Binding{Action: "playbook.prev_error", Keys: []string{"E"}, Help: "the one before", Do: do(func(shell tui.Shell) { find(shell, -1, -1, s.wrong) })},
 		tui.Binding{Action: "playbook.prev_branch", Keys: []string{"["}, Help: "the branch before, by name", Do: do(func(tui.Shell) { s.choose(s.neighbour(-1)) })},
 		tui.Binding{Action: "playbook.next_branch", Keys: []string{"]"}, Help: "the next branch", Do: do(func(tui.Shell) { s.choose(s.neighbour(1)) })},
 		tui.Binding{Action: "playbook.branch", Keys: []string{"B"}, Help: "choose a branch by name", Do: func(shell tui.Shell) tea.Cmd { s.askBranch(shell); return nil }},
@@ -88,13 +92,14 @@ func (s *shelf) enter(shell tui.Shell, mode bookMode) {
 		shell.Note("nothing to compare: this is where the branch begins; mark another version with space")
 		return
 	}
-	s.mode, s.onRow = mode, false
+	s.mode, s.rowBy = mode, nil
+	shell.Focus(0)
 }
 
 // target is the merge of the detail's row, else of what is chosen in the list.
 func (s *shelf) target() *sources.BookSource {
-	if s.onRow {
-		return &sources.BookSource{WorkflowID: s.rowRun.WorkflowID, RunID: s.rowRun.RunID}
+	if s.rowBy != nil {
+		return s.rowBy
 	}
 	return s.link()
 }
@@ -220,7 +225,6 @@ func (v *bookList) SetSize(width, height int) { v.width, v.height = width, heigh
 
 func (v *bookList) SetSnapshot(s *sources.Snapshot) {
 	v.books, v.remote = s.Books, s.Connection.Mode == "remote"
-	v.want()
 }
 
 // sync brings the table of the mode up to what there is, its cursor on what is chosen.
@@ -286,7 +290,7 @@ func (v *bookList) scroll(by int) {
 	t := v.tables[v.mode]
 	t.scroll(by)
 	v.at[v.mode] = t.cursor
-	v.onRow = false
+	v.rowBy = nil
 	switch {
 	case t.rows == 0:
 	case v.mode == bulletMode:

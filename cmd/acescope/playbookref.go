@@ -47,27 +47,29 @@ func notFound(format string, args ...any) error {
 	return &coded{exitNotFound, fmt.Errorf(format, args...)}
 }
 
-// ref finds the playbook that an argument names; "" is the branch that changed last.
+// ref finds the playbook that an argument names; "" is the branch that changed last. A
+// branch or version comes before a file of the same name, which ./ tells from it.
 func (a *app) ref(name string) (*bookRef, *playbook.Store, error) {
-	if name == "-" || strings.ContainsAny(name, `/\`) {
+	if name == "-" || strings.ContainsAny(name, `/\`) && isFile(name) {
 		r, err := fileRef(name)
 		return r, nil, err
 	}
 	store, err := a.bookStore()
-	if err != nil {
-		if r, fileErr := fileRef(name); name != "" && !errors.Is(fileErr, fs.ErrNotExist) {
-			return r, nil, fileErr
-		}
-		return nil, nil, err
+	var r *bookRef
+	if err == nil {
+		r, err = storedRef(store, name)
 	}
-	r, err := storedRef(store, name)
-	if err == nil || exitCode(err) != exitNotFound {
+	if err == nil || exitCode(err) != exitNotFound || !isFile(name) {
 		return r, store, err
 	}
-	if r, fileErr := fileRef(name); !errors.Is(fileErr, fs.ErrNotExist) {
-		return r, store, fileErr
-	}
-	return nil, store, err
+	r, err = fileRef(name)
+	return r, store, err
+}
+
+// isFile tells whether there is something to read under a name.
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.IsDir()
 }
 
 // fileRef reads a playbook file; what it says about it goes to standard error.
@@ -75,9 +77,6 @@ func fileRef(name string) (*bookRef, error) {
 	in := os.Stdin
 	if name != "-" {
 		f, err := os.Open(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, &coded{exitNotFound, fmt.Errorf("no such file: %w", err)}
-		}
 		if err != nil {
 			return nil, err
 		}

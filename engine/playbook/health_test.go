@@ -260,3 +260,28 @@ func BenchmarkHealth10000(b *testing.B) {
 		})
 	}
 }
+
+// Whatever a file holds, it can be looked over and compared with itself.
+func FuzzCheck(f *testing.F) {
+	f.Add("## A\n[a-00001] helpful=1 harmful=2 :: x / y\n[a-00002] helpful=0 harmful=0 :: x / y\n", "## A\n[a-00001] z\n")
+	f.Add("[a-00001] 財務 !", `{"skills": {"a": {"id": "a", "content": "..."}}}`)
+	f.Fuzz(func(t *testing.T, one, other string) {
+		a, _, err := Parse(strings.NewReader(one))
+		if err != nil {
+			t.Skip()
+		}
+		Check(a, nil, nil)
+		if d := Diff(a, a); !d.Empty() || d.Same != len(a.Bullets) {
+			t.Fatalf("%+v", d)
+		}
+		b, _, err := Parse(strings.NewReader(other))
+		if err != nil {
+			t.Skip()
+		}
+		there, back := Diff(a, b), Diff(b, a)
+		if len(there.Added) != len(back.Removed) || len(there.Removed) != len(back.Added) || len(there.Changed) != len(back.Changed) ||
+			there.Same+len(there.Changed)+len(there.Added) != len(b.Bullets) {
+			t.Fatalf("there %+v, back %+v", there, back)
+		}
+	})
+}
