@@ -45,7 +45,7 @@ func (a *app) playbookBranches() *cobra.Command {
 			if a.json {
 				out := newLines(a.out)
 				for _, d := range list {
-					_ = out.put(branchLine{"branch", d}) // flush tells
+					_ = out.put(branchLine{"playbook_branch", d}) // flush tells
 				}
 				if flushErr := out.flush(); err == nil {
 					err = flushErr
@@ -68,12 +68,12 @@ func (a *app) playbookBranches() *cobra.Command {
 }
 
 type branchLine struct {
-	Type string `json:"type"` // branch
+	Type string `json:"type"` // playbook_branch
 	playbook.Branch
 }
 
 type bookVersionLine struct {
-	Type string `json:"type"` // version
+	Type string `json:"type"` // playbook_version
 	Seq  int    `json:"seq"`
 	playbook.Version
 }
@@ -120,7 +120,7 @@ func (a *app) bookLog(name string, limit int) error {
 		for i := len(page) - 1; i >= 0 && (limit == 0 || given < limit); i-- {
 			seq := to - (len(page) - 1 - i)
 			if given++; a.json {
-				_ = out.put(bookVersionLine{"version", seq, page[i]}) // flush tells
+				_ = out.put(bookVersionLine{"playbook_version", seq, page[i]}) // flush tells
 				continue
 			}
 			if given == 1 {

@@ -50,7 +50,7 @@ type changedLine struct {
 
 // diffEnd counts what differs.
 type diffEnd struct {
-	Type    string `json:"type"` // diff
+	Type    string `json:"type"` // playbook_diff
 	A       string `json:"a"`
 	B       string `json:"b"`
 	HashA   string `json:"hash_a"`
@@ -95,7 +95,7 @@ func (a *app) diffJSON(d *playbook.Difference, from, to *bookRef) error {
 	for _, b := range d.Added {
 		_ = out.put(diffLine{"added", b})
 	}
-	return out.write(diffEnd{"diff", from.name, to.name, from.hash, to.hash, len(d.Added), len(d.Removed), len(d.Changed), d.Same})
+	return out.write(diffEnd{"playbook_diff", from.name, to.name, from.hash, to.hash, len(d.Added), len(d.Removed), len(d.Changed), d.Same})
 }
 
 func diffText(w io.Writer, d *playbook.Difference) error {
