@@ -279,6 +279,10 @@ func TestVersionsFollowTheNewest(t *testing.T) {
 	if w := sh.wished(); w.Seq != 30 || w.Bullets {
 		t.Errorf("%+v", w)
 	}
+	sh.keys("g", "enter")
+	teach(t, sh.library.store, "finance-7", 34, "", addBullet("A", "the last one"))
+	sh.answerNow()
+	sh.has("v33 of finance-7") // somebody reads it
 }
 
 func (s *shelved) answerNow() {

@@ -123,6 +123,9 @@ func (v *bookDetail) open(shell tui.Shell) {
 }
 
 func (v *bookDetail) Draw(now time.Time, focused bool) []string {
+	if focused {
+		v.hold()
+	}
 	w := &bookWriter{writer: writer{doc: &v.doc, s: v.styles, width: max(v.width-pointerWidth, 1), now: now, loc: v.Location}, shelf: v.shelf}
 	of := w.write()
 	v.lines, v.links = w.lines, w.links
@@ -142,6 +145,14 @@ func (v *bookDetail) Draw(now time.Time, focused bool) []string {
 		out = append(out, text.Fit(gutter+v.lines[i], v.width, ""))
 	}
 	return fill(out, v.width, v.height)
+}
+
+// hold keeps the version that somebody reads: the list no longer follows the newest.
+func (v *bookDetail) hold() {
+	if at := v.chosen(); v.mode == versionMode && v.seq < 0 && at != nil && at.Branch == v.books.Branch.Name {
+		v.seq = at.Seq
+		v.want()
+	}
 }
 
 // bookWriter writes the detail of what is chosen.

@@ -178,8 +178,13 @@ func (s *shelf) versionCells(seq int, now time.Time, st theme.Styles) []cell {
 		return []cell{mark, number, {}, {"reading" + g.Ellipsis, st.Muted}, {}, {}, {}}
 	}
 	v := s.books.Versions[i]
-	return []cell{mark, number, {text.Span(now.Sub(v.At)), st.Muted}, {orDash(v.TaskID, g), st.Text}, {versionDelta(v, g), unless(v.Hash == v.Parent, st.Muted, st.Text)},
+	return []cell{mark, number, {text.Span(now.Sub(v.At)), st.Muted}, {orDash(taskIn(v), g), st.Text}, {versionDelta(v, g), unless(v.Hash == v.Parent, st.Muted, st.Text)},
 		{text.Count(int64(v.Bullets)), st.Text}, {oneLine(v.Rationale), st.Muted}}
+}
+
+// taskIn is a version's task without the name of its branch, which all of them begin with.
+func taskIn(v sources.BookVersion) string {
+	return strings.TrimPrefix(v.TaskID, v.Branch+"-")
 }
 
 // versionDelta is what a version changed: "+2 ~1 −1", tags where it only counted.
