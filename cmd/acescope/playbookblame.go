@@ -103,7 +103,7 @@ func (a *app) bookBlame(ctx context.Context, name, bullet string, events bool) e
 		defer f.close()
 	}
 	if !a.json && bullet == "" {
-		return blameTable(a.out, lives)
+		return f.table(ctx, a.out, lives)
 	}
 	out := newLines(a.out)
 	for i := range lives {
@@ -196,20 +196,29 @@ func (f *eventFinder) line(ctx context.Context, ref *bookRef, l *playbook.Life) 
 	return line, nil
 }
 
-func blameTable(out io.Writer, lives []playbook.Life) error {
+// table is a line for each bullet, with the event that told of its making where that was
+// asked for.
+func (f *eventFinder) table(ctx context.Context, out io.Writer, lives []playbook.Life) error {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	for i, l := range lives {
 		if i == 0 {
-			fmt.Fprintln(w, "BULLET\tTASK\tVERSION\tHELPFUL\tHARMFUL\tEDITS\tLAST\tSAYS")
+			fmt.Fprintln(w, "BULLET\tTASK\tVERSION\tEVENT\tHELPFUL\tHARMFUL\tEDITS\tLAST\tSAYS")
 		}
-		task, version, last := "-", "start", "-"
+		task, version, event, last := "-", "start", "-", "-"
 		if l.Added != nil {
 			task, version = safe(l.Added.TaskID), fmt.Sprint(l.Added.Seq)
+			events, err := f.of(ctx, l.Added)
+			if err != nil {
+				return err
+			}
+			if events != nil {
+				event = fmt.Sprint(events.Persist)
+			}
 		}
 		if t := l.Last(); t != nil && t.Type != ace.OpAdd {
 			last = safe(t.TaskID)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", safe(l.Bullet.ID), task, version, l.Bullet.Helpful, l.Bullet.Harmful, l.Edits, last, brief(l.Bullet.Content, 60))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", safe(l.Bullet.ID), task, version, event, l.Bullet.Helpful, l.Bullet.Harmful, l.Edits, last, brief(l.Bullet.Content, 60))
 	}
 	return w.Flush()
 }
