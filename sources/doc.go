@@ -3,7 +3,8 @@
 //
 // Order: a snapshot is never older than the one before it. Bounds: the mailbox
 // [Store.Changed] has one slot; a list holds what was scrolled through, a detail's
-// log at most [MaxLog] lines, problems at most [MaxProblems]. Loss: log lines that
+// log at most [MaxLog] lines, problems at most [MaxProblems], playbooks list
+// [VersionWindow] versions. Loss: log lines that
 // fall out are counted in [Detail.LogDropped]; a slow reader misses snapshots in
 // between, never the newest.
 package sources
