@@ -458,6 +458,19 @@ func BenchmarkPlaybookKey(b *testing.B) {
 	}
 }
 
+// The detail goes on to be of its bullet while the list is out of sight.
+func TestDetailOutlivesANewVersion(t *testing.T) {
+	sh := newShelved(t, plainLook, 80, 24)
+	sh.keys("j", "enter")
+	sh.has("calc-00002")
+	for n := 32; n < 34; n++ {
+		teach(t, sh.library.store, "finance-7", n, "", tagBullet("calc-00002", 1, 0))
+		sh.answerNow()
+		sh.has("calc-00002")
+		sh.has(fmt.Sprintf("Counted by  %d, newest first", n-3))
+	}
+}
+
 // A mode is a list: its key leads back to it from the detail.
 func TestModeKeysLeadToTheList(t *testing.T) {
 	sh := newShelved(t, plainLook, 80, 24)

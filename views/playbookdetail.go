@@ -19,6 +19,7 @@ import (
 // chosen in the list. Its cursor is a line; some lines lead to a run or to a bullet.
 type bookDetail struct {
 	*shelf
+	list          *bookList // may be out of sight, and is brought up to date all the same
 	styles        theme.Styles
 	width, height int
 	cursor, top   int
@@ -123,9 +124,11 @@ func (v *bookDetail) open(shell tui.Shell) {
 }
 
 func (v *bookDetail) Draw(now time.Time, focused bool) []string {
+	v.list.sync()
 	if focused {
 		v.hold()
 	}
+	v.want()
 	w := &bookWriter{writer: writer{doc: &v.doc, s: v.styles, width: max(v.width-pointerWidth, 1), now: now, loc: v.Location}, shelf: v.shelf}
 	of := w.write()
 	v.lines, v.links = w.lines, w.links

@@ -27,7 +27,8 @@ type bookList struct {
 // newPlaybook makes the two panes of the playbook screen.
 func newPlaybook(c *console) (*bookList, *bookDetail) {
 	s := &shelf{console: c, seq: -1}
-	return &bookList{shelf: s, tables: bookTables(theme.Unicode())}, &bookDetail{shelf: s}
+	list := &bookList{shelf: s, tables: bookTables(theme.Unicode())}
+	return list, &bookDetail{shelf: s, list: list}
 }
 
 func (v *bookList) Name() string { return "Playbook" }
