@@ -46,25 +46,34 @@ func Resolve(ctx context.Context, c client.Client, id string) (*workflowservice.
 
 // near lists up to three task ids that are like the given one, among the newest runs.
 func near(ctx context.Context, c client.Client, id string) []string {
+	var ids []string
+	_ = List(ctx, c, "", PageSize, func(r Run) error {
+		ids = append(ids, r.TaskID)
+		return nil
+	})
+	return Near(id, ids)
+}
+
+// Near lists up to three of the names that are like the given one, the most like first.
+func Near(id string, names []string) []string {
 	type hit struct {
 		id    string
 		score int
 	}
 	var hits []hit
 	seen := map[string]bool{}
-	_ = List(ctx, c, "", PageSize, func(r Run) error {
-		if d := distance(id, r.TaskID); !seen[r.TaskID] && d <= max(2, len(id)/3) {
-			hits = append(hits, hit{r.TaskID, d})
+	for _, name := range names {
+		if d := distance(id, name); !seen[name] && d <= max(2, len(id)/3) {
+			hits = append(hits, hit{name, d})
 		}
-		seen[r.TaskID] = true
-		return nil
-	})
-	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(a.score-b.score, cmp.Compare(a.id, b.id)) })
-	var names []string
-	for _, h := range hits[:min(3, len(hits))] {
-		names = append(names, h.id)
+		seen[name] = true
 	}
-	return names
+	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(a.score-b.score, cmp.Compare(a.id, b.id)) })
+	var like []string
+	for _, h := range hits[:min(3, len(hits))] {
+		like = append(like, h.id)
+	}
+	return like
 }
 
 // distance is how many letters must be inserted, deleted or replaced (Levenshtein).

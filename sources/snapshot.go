@@ -23,6 +23,7 @@ type Snapshot struct {
 	Experiments *Experiments // read while it is looked at, nil before
 	Triage      *Triage      // while it is looked at, and after; nil before the first time
 	System      *System      // the same
+	Books       *Books       // nil until somebody looked
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.

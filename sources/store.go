@@ -30,6 +30,7 @@ type Store struct {
 	triage   triageWish
 	// artifacts are those that are to be opened, the oldest wish first, at most MaxArtifacts.
 	artifacts []ace.Ref
+	books     books
 	now       func() time.Time
 }
 
@@ -42,6 +43,7 @@ func NewStore() *Store {
 		wake:     make(chan struct{}, 1),
 		selectCh: make(chan struct{}, 1),
 		pages:    1,
+		books:    books{wish: BookWish{Seq: -1, Around: -1}},
 		now:      time.Now,
 	}
 	s.snap.Connection = Connection{State: ConnStarting, Since: s.now()}
@@ -92,6 +94,7 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() { s.watchPart(ctx, PartTriage, func(ctx context.Context) { s.readTriage(ctx, d) }) },
 		func() { s.watchPart(ctx, PartSystem, func(ctx context.Context) { s.readSystem(ctx, d) }) },
 		func() { s.watchPart(ctx, PartArtifacts, func(ctx context.Context) { s.readArtifacts(ctx, d) }) },
+		func() { s.watchPart(ctx, PartBooks, func(ctx context.Context) { s.readBooks(ctx, d) }) },
 	} {
 		wg.Go(watch)
 	}

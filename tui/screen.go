@@ -55,6 +55,11 @@ func (m *Model) screenNamed(name string) int {
 	return -1
 }
 
+// Focus implements [Shell]. The last pane is meant where there are not so many.
+func (m *Model) Focus(pane int) {
+	m.goTo(place{m.at.screen, min(max(pane, 0), len(m.views())-1)}, false)
+}
+
 // goTo shows another place; trail notes the one that is left, for esc.
 func (m *Model) goTo(to place, trail bool) {
 	if to == m.at {

@@ -98,6 +98,8 @@ type Shell interface {
 	Confirm(Question)
 	// Open shows another screen by name; esc leads back.
 	Open(screen string)
+	// Focus goes to a pane of the screen by number, from 0.
+	Focus(pane int)
 	// Note shows a line of good news for a while.
 	Note(text string)
 }

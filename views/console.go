@@ -26,6 +26,7 @@ type Controls interface {
 	ExperimentControls
 	TriageControls
 	ArtifactControls
+	bookControls
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside

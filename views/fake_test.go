@@ -73,6 +73,8 @@ func (s *store) ScanTriage()                  { s.tell("scan") }
 func (s *store) StopTriage()                  { s.tell("stop") }
 func (s *store) OpenArtifact(r ace.Ref)       { s.tell("artifact %s", r.SHA256) }
 func (s *store) LoadMore()                    { s.tell("more") }
+func (s *store) WantBooks(w sources.BookWish) { s.tell("books %+v", w) }
+func (s *store) ReadBooks()                   { s.tell("read books") }
 func (s *store) Cancel(_ context.Context, w, r string) error {
 	s.tell("cancel %s %s", w, r)
 	return nil

@@ -57,6 +57,7 @@ func (a *app) root() *cobra.Command {
 		a.cancelCommand(),
 		a.experimentCommand(),
 		a.observeCommand(),
+		a.playbookCommand(),
 		a.serveCommand(),
 		consoleFlags(a.demoCommand()),
 		a.problemsCommand(),
