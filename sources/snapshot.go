@@ -13,7 +13,8 @@ type Snapshot struct {
 	At         time.Time // when it was taken
 	Connection Connection
 	Runs       RunList
-	Detail     *Detail // of the selected run, nil where none is
+	Detail     *Detail   // of the selected run, nil where none is
+	Events     *EventLog // of the selected run while it is looked at, nil where none is
 	Health     []Health
 	Problems   []Problem // newest last, at most MaxProblems
 }

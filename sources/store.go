@@ -22,7 +22,10 @@ type Store struct {
 	selected selection
 	listing  listing
 	parts    parts
-	now      func() time.Time
+	events   eventWishes
+	// namespace is where the runs are; set before anything is read.
+	namespace string
+	now       func() time.Time
 }
 
 type selection struct{ workflowID, runID string }
@@ -73,10 +76,12 @@ func signal(ch chan struct{}) {
 // Run reads the list, watches the selected run, and reads each part that is looked at,
 // until ctx ends.
 func (s *Store) Run(ctx context.Context, d Deps) {
+	s.namespace = d.Namespace
 	var wg sync.WaitGroup
 	for _, watch := range []func(){
 		func() { s.watchRuns(ctx, d.Client) },
 		func() { s.watchDetail(ctx, d.Client) },
+		func() { s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, d) }) },
 	} {
 		wg.Go(watch)
 	}
@@ -158,6 +163,7 @@ func (s *Store) Select(workflowID, runID string) {
 		return
 	}
 	signal(s.selectCh)
+	s.again(PartEvents)
 }
 
 // failed notes that the server cannot be reached, reached that it can again.
