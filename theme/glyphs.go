@@ -31,6 +31,8 @@ type Glyphs struct {
 	Dot      string
 	Full     string // a bar's filled and empty part
 	Empty    string
+	Shade    string // of a bar, neither full nor empty
+	Point    string // something without length
 	Levels   string // of a curve, lowest first
 	Link     string // between two steps of a strip, done and not yet
 	LinkTodo string
@@ -53,7 +55,7 @@ func Unicode() Glyphs {
 		Retry: "↻", Unknown: "?", Pending: "○",
 		Added: "+", Updated: "~", Removed: "−", Tagged: "#", Refused: "✗",
 		Delta: "Δ", Dash: "–", Ellipsis: "…", Newline: "⏎", Arrow: "→", Pointer: "▸",
-		Refresh: "⟳", Paused: "‖", Enter: "↵", Dot: "·", Full: "█", Empty: "░", Levels: "▁▂▃▄▅▆▇█",
+		Refresh: "⟳", Paused: "‖", Enter: "↵", Dot: "·", Full: "█", Empty: "░", Shade: "▒", Point: "◆", Levels: "▁▂▃▄▅▆▇█",
 		Link: "━", LinkTodo: "─",
 		Plain: Frame{"┌", "─", "┐", "│", "└", "─", "┘"},
 		Heavy: Frame{"┏", "━", "┓", "┃", "┗", "━", "┛"},
@@ -67,7 +69,7 @@ func ASCII() Glyphs {
 		Retry: "@", Unknown: "?", Pending: "o",
 		Added: "+", Updated: "~", Removed: "-", Tagged: "#", Refused: "x",
 		Delta: "D", Dash: "-", Ellipsis: "~", Newline: " ", Arrow: "->", Pointer: ">",
-		Refresh: "@", Paused: "=", Enter: "enter", Dot: "|", Full: "#", Empty: ".", Levels: "_.-=*#",
+		Refresh: "@", Paused: "=", Enter: "enter", Dot: "|", Full: "#", Empty: ".", Shade: "%", Point: "^", Levels: "_.-=*#",
 		Link: "=", LinkTodo: "-",
 		Plain: Frame{"+", "-", "+", "|", "+", "-", "+"},
 		Heavy: Frame{"#", "=", "#", "#", "#", "=", "#"},

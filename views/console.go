@@ -22,6 +22,7 @@ type Controls interface {
 	LoadMore()
 	// Look starts or stops reading a part of the snapshot.
 	Look(part sources.Part, on bool)
+	EventControls
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside
@@ -86,6 +87,7 @@ func Console(o Options) ([]tui.Screen, []tui.Binding) {
 	c := &console{Options: o, following: true}
 	return []tui.Screen{
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), newRun(c)}},
+		timelineScreen(c),
 	}, c.bindings()
 }
 
