@@ -82,7 +82,7 @@ func (s *Store) readEvents(ctx context.Context, d Deps) {
 		r = &eventReader{store: s, c: d.Client, sel: sel, index: newEventIndex(sel.workflowID, sel.runID)}
 	}
 	r.changed = make(chan struct{}, 1)
-	r.published = -1
+	r.published, r.reading, r.err = -1, true, "" // nothing of it runs now
 	s.events.kept, s.events.wake = r, r.changed
 	s.mu.Unlock()
 	if sel.workflowID == "" {
@@ -103,7 +103,6 @@ func (s *Store) readEvents(ctx context.Context, d Deps) {
 
 // read fills the index and follows the run.
 func (r *eventReader) read(ctx context.Context) {
-	r.set(func() { r.reading, r.err = true, "" })
 	p := pages{r.c, r.store.namespace, r.sel.workflowID, r.sel.runID}
 	if p.runID == "" {
 		p.runID = r.newestRun(ctx)
@@ -236,6 +235,9 @@ func (r *eventReader) fill(ctx context.Context, p pages) {
 		r.mu.Lock()
 		from, full := r.index.token, r.index.len() >= MaxEvents
 		r.mu.Unlock()
+		if ctx.Err() != nil {
+			return
+		}
 		if len(from) == 0 || full {
 			break
 		}

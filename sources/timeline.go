@@ -2,6 +2,7 @@ package sources
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -146,7 +147,7 @@ type spanBuilder struct {
 	groups map[SpanKind]int32
 	phase  int32 // the newest, -1 for none
 	skills int32 // the newest skills session, -1 for none
-	calls  map[string]int32
+	calls  map[callKey]int32
 	tries  map[int32]int32 // the last attempt of an activity that was tried again
 }
 
@@ -154,7 +155,7 @@ const noSpan = int32(-1)
 
 func newSpanBuilder(l *EventLog) *spanBuilder {
 	b := &spanBuilder{log: l, open: map[int64]int32{}, groups: map[SpanKind]int32{}, phase: noSpan,
-		skills: noSpan, calls: map[string]int32{}, tries: map[int32]int32{}}
+		skills: noSpan, calls: map[callKey]int32{}, tries: map[int32]int32{}}
 	e := l.Row(0)
 	b.add(Span{Kind: SpanRun, State: SpanRunning, Start: e.Nanos, Run: e.Nanos, Event: e.ID, Cut: e.ID != 1, Parent: noSpan, Name: e.Title})
 	return b
@@ -335,8 +336,9 @@ func (b *spanBuilder) attempts(at int32, e *Event) {
 	if s.Attempt = e.Attempt; e.Attempt < 2 {
 		return
 	}
+	_, said, _ := strings.Cut(e.Message, "; before: ")
 	before := Span{Kind: SpanAttempt, State: SpanFailed, Parent: at, Start: s.Start, Run: s.Start, End: e.Nanos, Attempt: e.Attempt - 1,
-		Name: attemptsName(e.Attempt - 1), Error: e.Message, Event: e.ID}
+		Name: attemptsName(e.Attempt - 1), Error: said, Event: e.ID}
 	b.add(before)
 	b.tries[at] = b.add(Span{Kind: SpanAttempt, State: SpanRunning, Parent: at, Start: e.Nanos, Run: e.Nanos, Attempt: e.Attempt,
 		Name: fmt.Sprintf("attempt %d", e.Attempt), Event: e.ID})

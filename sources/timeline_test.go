@@ -31,7 +31,7 @@ func TestTimelineOfATask(t *testing.T) {
 		`run "AceTaskWorkflow" done`,
 		`  phase "generator" done`,
 		`    activity "run_generator" done wait=1.2s ran=800ms attempt=3`,
-		`      attempt "attempts 1-2" failed wait=0s ran=1.2s attempt=2 error="attempt 3; before: ModelError: model: 529 overloaded"`,
+		`      attempt "attempts 1-2" failed wait=0s ran=1.2s attempt=2 error="ModelError: model: 529 overloaded"`,
 		`      attempt "attempt 3" done wait=0s ran=800ms`,
 		`      tool call "look_up" failed wait=0s ran=40ms attempt=0 error="no such formula: retrun on equity"`,
 		`      tool call "calculate" done wait=0s ran=900ms`,

@@ -46,9 +46,15 @@ func (b *spanBuilder) settle(session int32, e *Event) {
 	}
 }
 
+// callKey is a call by its id within its session.
+type callKey struct {
+	session int32
+	id      string
+}
+
 // call is the span of a call, as it is known so far.
 func (b *spanBuilder) call(parent int32, m *toolMark, e *Event) (int32, Span) {
-	key := fmt.Sprint(parent, " ", m.id)
+	key := callKey{parent, m.id}
 	at, ok := b.calls[key]
 	if !ok {
 		start := cmp.Or(m.at, e.Nanos)

@@ -46,6 +46,7 @@ func (a *app) root() *cobra.Command {
 		a.listCommand(),
 		a.showCommand(),
 		a.tailCommand(),
+		a.timelineCommand(),
 		a.cancelCommand(),
 		a.observeCommand(),
 		a.serveCommand(),
