@@ -12,7 +12,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	updatepb "go.temporal.io/api/update/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -51,10 +50,12 @@ type (
 		GetOperation() string
 	}
 
-	hasAttempt interface{ GetAttempt() int32 }
-	hasFailure interface{ GetFailure() *failurepb.Failure }
-	hasLast    interface{ GetLastFailure() *failurepb.Failure }
-	hasQueue   interface{ GetTaskQueue() *taskqueuepb.TaskQueue }
+	hasAttempt   interface{ GetAttempt() int32 }
+	hasFailure   interface{ GetFailure() *failurepb.Failure }
+	hasLast      interface{ GetLastFailure() *failurepb.Failure }
+	hasExecution interface {
+		GetWorkflowExecution() *commonpb.WorkflowExecution
+	}
 )
 
 func (d *eventDecoder) row(e *historypb.HistoryEvent) Event {
@@ -211,8 +212,6 @@ func messageOf(e *historypb.HistoryEvent, a any) string {
 		return t.GetWorkflowId()
 	case *historypb.StartChildWorkflowExecutionFailedEventAttributes:
 		return join(t.GetWorkflowId(), t.GetCause().String())
-	case *historypb.ChildWorkflowExecutionStartedEventAttributes:
-		return t.GetWorkflowExecution().GetWorkflowId()
 	case *historypb.UpsertWorkflowSearchAttributesEventAttributes:
 		return fieldsText(t.GetSearchAttributes().GetIndexedFields())
 	case *historypb.WorkflowPropertiesModifiedEventAttributes:
@@ -226,6 +225,9 @@ func messageOf(e *historypb.HistoryEvent, a any) string {
 	if t, ok := a.(hasLast); ok && t.GetLastFailure() != nil {
 		n, _ := a.(hasAttempt)
 		return fmt.Sprintf("attempt %d; before: %s", n.GetAttempt(), failureText(t.GetLastFailure()))
+	}
+	if t, ok := a.(hasExecution); ok {
+		return t.GetWorkflowExecution().GetWorkflowId()
 	}
 	return ""
 }

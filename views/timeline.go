@@ -243,7 +243,9 @@ func (v *timeline) toggle() {
 }
 
 // goTo puts the cursor on an event, in the list or on the span that it tells of.
+// One that the filter keeps out is shown with all the others.
 func (v *timeline) goTo(l *sources.EventLog, id int64) {
+	v.everything = v.everything || !l.Matched(id)
 	if v.onList {
 		v.list.goTo(v, l, id)
 	} else {

@@ -140,6 +140,9 @@ func TestTimelineJump(t *testing.T) {
 	if !slices.Contains(sc.store.heard(), "open 7") || !slices.Contains(sc.store.heard(), "look events true") {
 		t.Errorf("the store heard %q", sc.store.heard())
 	}
+	filtered(v.log, sources.EventFilter{Include: "completed"})
+	sc.press("b") // to one that the filter keeps out
+	sc.has("Event 6 ActivityTaskStarted")
 	sc.press("1")
 	if !slices.Contains(sc.store.heard(), "look events false") {
 		t.Error("events are read though nobody looks")
