@@ -109,10 +109,10 @@ func (v *timeline) Bindings() []tui.Binding {
 		tui.Binding{Action: "timeline.exclude", Keys: []string{`\`}, Help: "leave out what matches a regular expression", Do: v.askExclude},
 		tui.Binding{Action: "timeline.full", Keys: []string{"f"}, Help: "match in payloads too, or not", Do: do(v.toggleFull)},
 		tui.Binding{Action: "timeline.everything", Keys: []string{"o"}, Help: "show the rest between the matches too, or not", Do: do(func() { v.everything = !v.everything })},
-		tui.Binding{Action: "timeline.next_match", Keys: []string{"n"}, Help: "next match", Do: jump(1, (*sources.EventLog).NextMatch, "no match after this")},
-		tui.Binding{Action: "timeline.previous_match", Keys: []string{"N"}, Help: "match before", Do: jump(-1, (*sources.EventLog).NextMatch, "no match before this")},
-		tui.Binding{Action: "timeline.next_error", Keys: []string{"e"}, Help: "next error", Short: "error", Do: jump(1, (*sources.EventLog).NextError, "no error after this")},
-		tui.Binding{Action: "timeline.previous_error", Keys: []string{"E"}, Help: "error before", Do: jump(-1, (*sources.EventLog).NextError, "no error before this")},
+		tui.Binding{Action: "timeline.next_match", Keys: []string{"n"}, Help: "next match", Do: v.stepOr(v.matches, 1, (*sources.EventLog).NextMatch, "no match after this")},
+		tui.Binding{Action: "timeline.previous_match", Keys: []string{"N"}, Help: "match before", Do: v.stepOr(v.matches, -1, (*sources.EventLog).NextMatch, "no match before this")},
+		tui.Binding{Action: "timeline.next_error", Keys: []string{"e"}, Help: "next error", Short: "error", Do: v.stepOr(wrong, 1, (*sources.EventLog).NextError, "no error after this")},
+		tui.Binding{Action: "timeline.previous_error", Keys: []string{"E"}, Help: "error before", Do: v.stepOr(wrong, -1, (*sources.EventLog).NextError, "no error before this")},
 		tui.Binding{Action: "timeline.related", Keys: []string{"B"}, Help: "to the event that follows from this one: started, completed", Do: jump(1, (*sources.EventLog).Related, "nothing follows from this event")},
 		tui.Binding{Action: "timeline.cause", Keys: []string{"b"}, Help: "to the event that this one follows from: started, scheduled", Do: jump(-1, (*sources.EventLog).Related, "this event follows from no other")},
 		tui.Binding{Action: "timeline.run", Keys: []string{"J"}, Help: "to the run", Do: func(s tui.Shell) tea.Cmd { s.Open("run"); return nil }},
@@ -252,6 +252,25 @@ func (v *timeline) goTo(l *sources.EventLog, id int64) {
 		v.bars.goTo(v, l, id)
 	}
 	v.look()
+}
+
+func wrong() func(*sources.Span) bool {
+	return func(s *sources.Span) bool { return s.State.Bad() }
+}
+
+// stepOr goes from span to span among the bars, from event to event in the list.
+func (v *timeline) stepOr(which func() func(*sources.Span) bool, by int, find func(*sources.EventLog, int64, int) int64, none string) func(tui.Shell) tea.Cmd {
+	return func(s tui.Shell) tea.Cmd {
+		l := v.current()
+		switch {
+		case l == nil:
+		case v.onList:
+			v.jumpBy(s, by, find, none)
+		case !v.step(l, by, which()):
+			s.Note(none)
+		}
+		return nil
+	}
 }
 
 func (v *timeline) jumpBy(s tui.Shell, by int, find func(*sources.EventLog, int64, int) int64, none string) {

@@ -210,6 +210,24 @@ func TestTimelineZoom(t *testing.T) {
 	}
 }
 
+func TestTimelineErrors(t *testing.T) {
+	sc := newScreen(t, timed(historytest.Task(true).Events, nil), plainLook, 200, 50)
+	sc.press("3")
+	v := sc.screens[1].Views[0].(*timeline)
+	for _, want := range []string{"attempts 1-2", "look_up", "shell", "curator", "run_curator"} {
+		sc.press("e")
+		if got := v.span().Name; got != want {
+			t.Errorf("the next error is %s, want %s", got, want)
+		}
+	}
+	sc.press("E", "E")
+	if got := v.span().Name; got != "shell" {
+		t.Errorf("the error before is %s", got)
+	}
+	sc.press("t", "g", "e", "e", "e")
+	sc.has("no error after this")
+}
+
 func TestTimelineCopy(t *testing.T) {
 	sc := newScreen(t, timed(historytest.Task(true).Events, openAt(7)), plainLook, 200, 50)
 	v := sc.screens[1].Views[0].(*timeline)

@@ -142,9 +142,13 @@ func (p *barPane) goTo(v *timeline, l *sources.EventLog, id int64) {
 			best = i
 		}
 	}
-	if best < 0 {
-		return
+	if best >= 0 {
+		p.show(v, l, best)
 	}
+}
+
+// show puts the cursor on a span, unfolding what it stands in.
+func (p *barPane) show(v *timeline, l *sources.EventLog, best int) {
 	for at := l.Spans[best].Parent; at >= 0; at = l.Spans[at].Parent {
 		if s := &l.Spans[at]; p.shut(s) {
 			p.folded[keyOf(s)] = !p.folded[keyOf(s)]
@@ -158,6 +162,34 @@ func (p *barPane) goTo(v *timeline, l *sources.EventLog, id int64) {
 		}
 	}
 	p.scroll(0)
+}
+
+// step goes to the next span, or the one before, of which ok holds; false where there is
+// none.
+func (v *timeline) step(l *sources.EventLog, by int, ok func(*sources.Span) bool) bool {
+	p := &v.bars
+	v.arrange(l)
+	if p.cursor >= len(p.lanes) {
+		return false
+	}
+	keep := v.passing(l)
+	for i := int(p.lanes[p.cursor]) + by; i >= 0 && i < len(p.spans); i += by {
+		if s := &p.spans[i]; s.Kind != sources.SpanGroup && (keep == nil || keep[i]) && ok(s) {
+			p.show(v, l, i)
+			v.look()
+			return true
+		}
+	}
+	return false
+}
+
+// matches is the filter over spans; without one there is nothing to step to.
+func (v *timeline) matches() func(*sources.Span) bool {
+	m, err := v.filter.Compile()
+	if err != nil || v.filter.Empty() {
+		return func(*sources.Span) bool { return false }
+	}
+	return m.Span
 }
 
 func (v *timeline) fold() {
