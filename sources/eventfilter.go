@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -48,8 +49,8 @@ type EventMatcher struct {
 	errors, full     bool
 }
 
-// textPattern matches text regardless of case. A pattern without capitals is matched
-// against text in small letters, which is several times as fast as folding case.
+// textPattern matches text regardless of case. Where it can, it matches a pattern in small
+// letters against text in small letters, which is several times as fast as folding case.
 type textPattern struct {
 	literal []byte
 	lower   *regexp.Regexp
@@ -60,14 +61,29 @@ func compileText(p string) (*textPattern, error) {
 	if _, err := regexp.Compile(p); err != nil {
 		return nil, fmt.Errorf("pattern %q: %s", p, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
-	small := strings.ToLower(p)
-	switch {
-	case regexp.QuoteMeta(p) == p:
-		return &textPattern{literal: []byte(small)}, nil
-	case small == p:
-		return &textPattern{lower: regexp.MustCompile(p)}, nil
+	if regexp.QuoteMeta(p) == p {
+		return &textPattern{literal: []byte(strings.ToLower(p))}, nil
+	}
+	if re, err := regexp.Compile(lowerPattern(p)); err == nil && !strings.Contains(p, "(?") && !strings.Contains(p, "[:upper:]") && !strings.ContainsAny(p, "{") {
+		return &textPattern{lower: re}, nil
 	}
 	return &textPattern{folding: regexp.MustCompile("(?i)" + p)}, nil
+}
+
+// lowerPattern is a pattern with its letters small, but for those that a backslash gives
+// a meaning.
+func lowerPattern(p string) string {
+	var b strings.Builder
+	escaped := false
+	for _, r := range p {
+		if !escaped {
+			b.WriteRune(unicode.ToLower(r))
+		} else {
+			b.WriteRune(r)
+		}
+		escaped = r == '\\' && !escaped
+	}
+	return b.String()
 }
 
 // match takes text in small letters.

@@ -383,6 +383,8 @@ func TestFilters(t *testing.T) {
 		{EventFilter{Include: "RUN_Generator"}, "ActivityTaskScheduled", 3},
 		{EventFilter{Include: `^\d+ activity.*(curator|reflector)`}, "ActivityTaskFailed", 6},
 		{EventFilter{Include: `[A-Z]urator`}, "ActivityTaskFailed", 3},
+		{EventFilter{Include: `RUN_\S+ator\b`}, "ActivityTaskFailed", 6},
+		{EventFilter{Include: `(?-i:RUN)_generator`}, "", 0},
 		{EventFilter{Include: "activity", Exclude: "started|scheduled"}, "ActivityTaskCompleted", 4},
 		{EventFilter{Errors: true}, "ActivityTaskFailed", 2},
 		{EventFilter{Include: "misspelt"}, "", 0},
