@@ -263,7 +263,7 @@ func live(t *testing.T, e *engine.Engine, s *scripted) {
 	folder := sources.NewFolder(ace.WorkflowID("live"), "")
 	enough := errors.New("enough")
 	released := false
-	err := sources.Follow(t.Context(), e.Client, ace.WorkflowID("live"), "", nil, func(ev *historypb.HistoryEvent) error {
+	err := sources.Follow(t.Context(), e.Client, e.Namespace(), ace.WorkflowID("live"), "", nil, func(ev *historypb.HistoryEvent) error {
 		changes = append(changes, folder.Apply(ev)...)
 		if ev.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED && !released {
 			released = true

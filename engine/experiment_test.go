@@ -31,7 +31,7 @@ func TestExperiment(t *testing.T) {
 	}
 	ended := map[string]ace.ExitStatus{}
 	books := map[string]bool{}
-	state, err := sources.FollowExperiment(t.Context(), e.Client, ace.ExperimentWorkflowID("exp"), runID, nil,
+	state, err := sources.FollowExperiment(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("exp"), runID, nil,
 		func(_ ace.ExperimentInput, f sources.Finished) {
 			ended[f.Result.TaskID] = f.Result.ExitStatus
 			if f.Result.PlaybookHash != "" {

@@ -15,6 +15,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"acescope/engine/ace"
+	"acescope/sources/historytest"
 )
 
 // fakeClient has one history, which stays open, and answers queries as it is told.
@@ -26,6 +27,12 @@ type fakeClient struct {
 
 func (c *fakeClient) GetWorkflowHistory(ctx context.Context, _, _ string, wait bool, _ enumspb.HistoryEventFilterType) client.HistoryEventIterator {
 	return &fakeHistory{ctx, c.events, wait}
+}
+
+func (c *fakeClient) WorkflowService() workflowservice.WorkflowServiceClient {
+	h := historytest.NewClient()
+	h.Put("r", c.events...)
+	return h.WorkflowService()
 }
 
 func (c *fakeClient) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {

@@ -117,7 +117,7 @@ func (w *watcher) follow(ctx context.Context) {
 			w.store.failed(err)
 		}
 	}
-	err := Follow(ctx, w.c, w.sel.workflowID, w.sel.runID, away, w.take)
+	err := Follow(ctx, w.c, w.store.namespace, w.sel.workflowID, w.sel.runID, away, w.take)
 	if err != nil && ctx.Err() == nil {
 		w.mu.Lock()
 		w.detail.Err, w.dirty = plainError(err), true

@@ -27,11 +27,11 @@ type Finished struct {
 // FollowExperiment reports on an experiment until it closes, through all the runs that
 // it continues as: task, where it is not nil, is called for each task that ends. It gives
 // what is known at the end; away is as in [Follow].
-func FollowExperiment(ctx context.Context, c client.Client, workflowID, runID string, away func(error), task func(ace.ExperimentInput, Finished)) (*ace.ExperimentState, error) {
+func FollowExperiment(ctx context.Context, c client.Client, namespace, workflowID, runID string, away func(error), task func(ace.ExperimentInput, Finished)) (*ace.ExperimentState, error) {
 	for {
 		next := ""
 		f := newExperimentFolder(task)
-		err := Follow(ctx, c, workflowID, runID, away, func(e *historypb.HistoryEvent) error {
+		err := Follow(ctx, c, namespace, workflowID, runID, away, func(e *historypb.HistoryEvent) error {
 			f.apply(e)
 			next = NextRun(e)
 			return f.foreign

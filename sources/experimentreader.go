@@ -16,12 +16,12 @@ import (
 type seriesReader struct {
 	store     *Store
 	c         client.Client
-	followed  map[string]*follower
+	followed  map[string]*seriesFollower
 	published []string // workflow ids of the series in the snapshot
 }
 
-// follower reads one series in a goroutine of its own.
-type follower struct {
+// seriesFollower reads one series in a goroutine of its own.
+type seriesFollower struct {
 	stop context.CancelFunc
 	done chan struct{}
 
@@ -69,7 +69,7 @@ func (r *seriesReader) follow(ctx context.Context, wanted []string) {
 	for _, id := range wanted {
 		if r.followed[id] == nil {
 			following, stop := context.WithCancel(ctx)
-			f := &follower{stop: stop, done: make(chan struct{})}
+			f := &seriesFollower{stop: stop, done: make(chan struct{})}
 			r.followed[id] = f
 			go func() { defer close(f.done); f.read(following, r.store, r.c, id) }()
 		}
@@ -111,7 +111,7 @@ func (r *seriesReader) changed() bool {
 	return false
 }
 
-func (f *follower) changed() bool {
+func (f *seriesFollower) changed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed != nil || f.err != nil {
@@ -121,7 +121,7 @@ func (f *follower) changed() bool {
 }
 
 // value is the series as far as it is read, nil before anything of it is.
-func (f *follower) value(workflowID string) *Series {
+func (f *seriesFollower) value(workflowID string) *Series {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.told = f.closed != nil || f.err != nil
@@ -141,7 +141,7 @@ func (f *follower) value(workflowID string) *Series {
 }
 
 // read folds the experiment until it closes, or takes what was kept of it.
-func (f *follower) read(ctx context.Context, s *Store, c client.Client, workflowID string) {
+func (f *seriesFollower) read(ctx context.Context, s *Store, c client.Client, workflowID string) {
 	runs, err := f.chain(ctx, s, c, workflowID)
 	if err != nil {
 		f.end(nil, err)
@@ -157,7 +157,7 @@ func (f *follower) read(ctx context.Context, s *Store, c client.Client, workflow
 	f.folder = folder
 	f.mu.Unlock()
 	err = folder.read(ctx, runs.first, func(runID string, take func(*historypb.HistoryEvent) error) error {
-		return Follow(ctx, c, workflowID, runID, s.away, take)
+		return Follow(ctx, c, s.namespace, workflowID, runID, s.away, take)
 	})
 	if err != nil || ctx.Err() != nil {
 		f.end(nil, errors.Join(err, ctx.Err()))
@@ -169,7 +169,7 @@ func (f *follower) read(ctx context.Context, s *Store, c client.Client, workflow
 }
 
 // chain asks until the server answers.
-func (f *follower) chain(ctx context.Context, s *Store, c client.Client, workflowID string) (runChain, error) {
+func (f *seriesFollower) chain(ctx context.Context, s *Store, c client.Client, workflowID string) (runChain, error) {
 	for {
 		runs, err := chain(ctx, c, workflowID)
 		if err == nil || ctx.Err() != nil || !Away(err) {
@@ -183,7 +183,7 @@ func (f *follower) chain(ctx context.Context, s *Store, c client.Client, workflo
 	}
 }
 
-func (f *follower) end(s *Series, err error) {
+func (f *seriesFollower) end(s *Series, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed, f.err = s, err

@@ -100,7 +100,7 @@ func (s *Store) updateExperiments(fn func(*Experiments)) {
 func (s *Store) readExperiments(ctx context.Context, d Deps) {
 	var wg sync.WaitGroup
 	wg.Go(func() { s.listExperiments(ctx, d.Client) })
-	wg.Go(func() { (&seriesReader{store: s, c: d.Client, followed: map[string]*follower{}}).run(ctx) })
+	wg.Go(func() { (&seriesReader{store: s, c: d.Client, followed: map[string]*seriesFollower{}}).run(ctx) })
 	wg.Wait()
 }
 

@@ -16,32 +16,106 @@ const retryDelay = 200 * time.Millisecond
 
 // Follow calls fn for every event of a run, the recorded ones first and then each as it
 // happens, until the run closes. A server that goes away is asked again until it is
-// back or ctx ends; no event is given twice. away, where it is not nil, is told of each
-// failure and, with nil, of recovery.
-func Follow(ctx context.Context, c client.Client, workflowID, runID string, away func(error), fn func(*historypb.HistoryEvent) error) error {
-	var last int64
-	lost := false
-	for {
-		iter := c.GetWorkflowHistory(ctx, workflowID, runID, true, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		err := drain(iter, &last, func(e *historypb.HistoryEvent) error {
-			if lost && away != nil {
-				away(nil)
+// back or ctx ends, and the reading goes on where it stopped; no event is given twice,
+// and they come in order. away, where it is not nil, is told of each failure and, with
+// nil, of recovery.
+func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID string, away func(error), fn func(*historypb.HistoryEvent) error) error {
+	each := func(events []*historypb.HistoryEvent) error {
+		for _, e := range events {
+			if err := fn(e); err != nil {
+				return err
 			}
-			lost = false
-			return fn(e)
-		})
-		if err == nil || ctx.Err() != nil || !Away(err) {
+		}
+		return nil
+	}
+	f := follower{pages: pages{c, namespace, workflowID, runID}, away: away, fn: each}
+	for {
+		more, err := f.page(ctx)
+		if err != nil || !more {
 			return err
 		}
-		if lost = true; away != nil {
-			away(err)
+	}
+}
+
+// follower is where a [Follow] stands.
+type follower struct {
+	pages
+	away  func(error)
+	fn    func([]*historypb.HistoryEvent) error // takes a page
+	token []byte
+	last  int64 // event given last
+	lost  bool
+}
+
+// page reads a page and gives its events; false after the last one.
+func (f *follower) page(ctx context.Context) (bool, error) {
+	events, token, err := f.forward(ctx, f.token, true)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return false, err
+	case passing(err):
+		return true, f.wait(ctx, err)
+	case f.token != nil && f.runID != "" && refused(err):
+		f.token = nil // from the start again, without those that were given
+		return true, nil
+	default:
+		return false, err
+	}
+	f.back()
+	for len(events) > 0 && events[0].GetEventId() <= f.last {
+		events = events[1:]
+	}
+	if len(events) > 0 {
+		f.last = events[len(events)-1].GetEventId()
+		if err := f.fn(events); err != nil {
+			return false, err
+		}
+	}
+	f.token = token
+	return len(token) > 0, nil
+}
+
+// wait tells of a failure and returns when the server answers again. It asks for
+// something that is answered at once: a poll would tell only when the run goes on.
+func (f *follower) wait(ctx context.Context, err error) error {
+	for {
+		if f.lost = true; f.away != nil {
+			f.away(err)
 		}
 		select {
 		case <-time.After(retryDelay):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		asking, cancel := context.WithTimeout(ctx, callTimeout)
+		_, err = f.c.DescribeWorkflowExecution(asking, f.workflowID, f.runID)
+		cancel()
+		if err == nil || !passing(err) {
+			f.back()
+			return nil
+		}
 	}
+}
+
+func (f *follower) back() {
+	if f.lost && f.away != nil {
+		f.away(nil)
+	}
+	f.lost = false
+}
+
+// passing tells whether to ask again: the server is away or has too much to do.
+func passing(err error) bool {
+	var exhausted *serviceerror.ResourceExhausted
+	return Away(err) || errors.As(err, &exhausted)
+}
+
+// refused tells whether a server does not take a token, for instance since the history
+// has another branch now.
+func refused(err error) bool {
+	var invalid *serviceerror.InvalidArgument
+	return errors.As(err, &invalid)
 }
 
 func drain(iter client.HistoryEventIterator, last *int64, fn func(*historypb.HistoryEvent) error) error {

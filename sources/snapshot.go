@@ -15,6 +15,7 @@ type Snapshot struct {
 	Runs       RunList
 	Detail     *Detail    // of the selected run, nil where none is
 	Artifacts  *Artifacts // that were opened, nil where none was
+	Events     *EventLog  // of the selected run while it is looked at, nil where none is
 	Health     []Health
 	Problems   []Problem // newest last, at most MaxProblems
 	Work       []Work    // long work under way, newest last

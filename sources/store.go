@@ -31,6 +31,9 @@ type Store struct {
 	// artifacts are those that are to be opened, the oldest wish first, at most MaxArtifacts.
 	artifacts []ace.Ref
 	books     books
+	events    eventWishes
+	// namespace is where the runs are; set before anything is read.
+	namespace string
 	now       func() time.Time
 }
 
@@ -83,6 +86,7 @@ func signal(ch chan struct{}) {
 // Run reads the list, watches the selected run, and reads each part that is looked at,
 // until ctx ends.
 func (s *Store) Run(ctx context.Context, d Deps) {
+	s.namespace = d.Namespace
 	var wg sync.WaitGroup
 	for _, watch := range []func(){
 		func() { s.watchRuns(ctx, d.Client) },
@@ -95,6 +99,7 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() { s.watchPart(ctx, PartSystem, func(ctx context.Context) { s.readSystem(ctx, d) }) },
 		func() { s.watchPart(ctx, PartArtifacts, func(ctx context.Context) { s.readArtifacts(ctx, d) }) },
 		func() { s.watchPart(ctx, PartBooks, func(ctx context.Context) { s.readBooks(ctx, d) }) },
+		func() { s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, d) }) },
 	} {
 		wg.Go(watch)
 	}
@@ -181,6 +186,7 @@ func (s *Store) Select(workflowID, runID string) {
 		return
 	}
 	signal(s.selectCh)
+	s.again(PartEvents)
 }
 
 // failed notes that the server cannot be reached, reached that it can again.

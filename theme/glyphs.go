@@ -31,6 +31,8 @@ type Glyphs struct {
 	Dot      string
 	Full     string // a bar's filled and empty part
 	Empty    string
+	Shade    string // of a bar, neither full nor empty
+	Point    string // something without length
 	Levels   string // of a curve, lowest first
 	Micro    string // of a microsecond
 	Link     string // between two steps of a strip, done and not yet
@@ -54,7 +56,7 @@ func Unicode() Glyphs {
 		Retry: "↻", Unknown: "?", Pending: "○",
 		Added: "+", Updated: "~", Removed: "−", Tagged: "#", Refused: "✗",
 		Delta: "Δ", Dash: "–", Ellipsis: "…", Newline: "⏎", Arrow: "→", Pointer: "▸",
-		Refresh: "⟳", Paused: "‖", Enter: "↵", Dot: "·", Full: "█", Empty: "░", Levels: "▁▂▃▄▅▆▇█", Micro: "µ",
+		Refresh: "⟳", Paused: "‖", Enter: "↵", Dot: "·", Full: "█", Empty: "░", Shade: "▒", Point: "◆", Levels: "▁▂▃▄▅▆▇█", Micro: "µ",
 		Link: "━", LinkTodo: "─",
 		Plain: Frame{"┌", "─", "┐", "│", "└", "─", "┘"},
 		Heavy: Frame{"┏", "━", "┓", "┃", "┗", "━", "┛"},
@@ -68,7 +70,7 @@ func ASCII() Glyphs {
 		Retry: "@", Unknown: "?", Pending: "o",
 		Added: "+", Updated: "~", Removed: "-", Tagged: "#", Refused: "x",
 		Delta: "D", Dash: "-", Ellipsis: "~", Newline: " ", Arrow: "->", Pointer: ">",
-		Refresh: "@", Paused: "=", Enter: "enter", Dot: "|", Full: "#", Empty: ".", Levels: "_.-=*#", Micro: "u",
+		Refresh: "@", Paused: "=", Enter: "enter", Dot: "|", Full: "#", Empty: ".", Shade: "%", Point: "^", Levels: "_.-=*#", Micro: "u",
 		Link: "=", LinkTodo: "-",
 		Plain: Frame{"+", "-", "+", "|", "+", "-", "+"},
 		Heavy: Frame{"#", "=", "#", "#", "#", "=", "#"},

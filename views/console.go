@@ -27,6 +27,7 @@ type Controls interface {
 	TriageControls
 	ArtifactControls
 	bookControls
+	EventControls
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside

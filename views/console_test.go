@@ -363,7 +363,7 @@ func (failing) Cancel(context.Context, string, string) error { return errors.New
 func TestChosenElsewhere(t *testing.T) {
 	sc := newScreen(t, full(60), plainLook, 200, 50)
 	var c *console
-	for _, v := range sc.screens[0].Views {
+	for _, v := range sc.named("runs").Views {
 		if list, ok := v.(*runs); ok {
 			c = list.console
 		}

@@ -75,6 +75,10 @@ func (s *store) OpenArtifact(r ace.Ref)       { s.tell("artifact %s", r.SHA256) 
 func (s *store) LoadMore()                    { s.tell("more") }
 func (s *store) WantBooks(w sources.BookWish) { s.tell("books %+v", w) }
 func (s *store) ReadBooks()                   { s.tell("read books") }
+func (s *store) OpenEvent(id int64)           { s.tell("open %d", id) }
+func (s *store) FilterEvents(f sources.EventFilter) {
+	s.tell("events /%s/ !/%s/ full=%v", f.Include, f.Exclude, f.Full)
+}
 func (s *store) Cancel(_ context.Context, w, r string) error {
 	s.tell("cancel %s %s", w, r)
 	return nil

@@ -238,8 +238,9 @@ func TestWhoWroteABullet(t *testing.T) {
 	sh.has("ace/q-0001  curator: event 29, persist: event 35")
 	sh.has("because Both recipes explain the label")
 	sh.keys("J")
-	if l := sh.list(); l.jump != 35 || l.selected.run.TaskID != "q-0001" {
-		t.Errorf("jumps to event %d of %+v", l.jump, l.selected.run)
+	to := sh.screen.named("timeline").Views[0].(*timeline)
+	if to.want != 35 || to.selected.run.TaskID != "q-0001" {
+		t.Errorf("jumps to event %d of %+v", to.want, to.selected.run)
 	}
 	if !slices.Contains(sh.store().heard(), "select ace/q-0001 run-q-0001") {
 		t.Errorf("the store heard %q", sh.store().heard())

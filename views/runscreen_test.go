@@ -216,14 +216,15 @@ func TestRunScreenKeys(t *testing.T) {
 	if what, text := v.Copy(); what != "call id" || text != "call-4" {
 		t.Errorf("copied %s %q", what, text)
 	}
-	ins := sc.screens[1].Views[1].(*inspector)
+	ins := sc.named("run").Views[1].(*inspector)
 	if what, text := ins.Copy(); what != "result" || text != "0.172" {
 		t.Errorf("copied %s %q", what, text)
 	}
 	sc.press("J")
-	if v.jump != 20 {
-		t.Errorf("J leads to event %d", v.jump)
+	if to := sc.named("timeline").Views[0].(*timeline); to.want != 20 {
+		t.Errorf("J leads to event %d", to.want)
 	}
+	sc.press("esc")
 	sc.press("h")
 	if v.last.kind != itemSection || !v.folded[partCalls] {
 		t.Errorf("folded: %+v", v.last)

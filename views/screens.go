@@ -13,6 +13,7 @@ func screens(c *console) []tui.Screen {
 	return []tui.Screen{
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), newRun(c)}},
 		{Name: "run", Keys: []string{"2"}, Help: "the selected run, whole", Views: []tui.View{newStory(whole), newInspector(whole)}},
+		timelineScreen(c),
 		{Name: "playbook", Keys: []string{"4"}, Help: "playbooks: bullets and who wrote them, versions, differences, health", Views: []tui.View{books, blame}},
 		{Name: "experiments", Keys: []string{"5"}, Help: "experiments and their learning curves", Share: 42,
 			Views: []tui.View{list, newExperimentPlots(x, list)}},

@@ -54,6 +54,7 @@ func (a *app) root() *cobra.Command {
 		a.showCommand(),
 		a.tailCommand(),
 		a.logsCommand(),
+		a.timelineCommand(),
 		a.cancelCommand(),
 		a.experimentCommand(),
 		a.observeCommand(),

@@ -117,7 +117,7 @@ func (a *app) follow(ctx context.Context, e *engine.Engine, in ace.ExperimentInp
 	bar := a.newBar(in.Tasks * in.Epochs)
 	defer bar.clear()
 	var writeErr error
-	state, err := sources.FollowExperiment(ctx, e.Client, id, runID, a.away, func(_ ace.ExperimentInput, f sources.Finished) {
+	state, err := sources.FollowExperiment(ctx, e.Client, e.Namespace(), id, runID, a.away, func(_ ace.ExperimentInput, f sources.Finished) {
 		bar.add(f.Result.Correct)
 		if a.json && writeErr == nil {
 			writeErr = out.write(finishedLine(f, in))

@@ -62,7 +62,7 @@ func (a *app) tail(ctx context.Context, id string) error {
 func (a *app) tailTask(ctx context.Context, e *engine.Engine, workflowID, runID string) error {
 	out := newLines(a.out)
 	folder := sources.NewFolder(workflowID, runID)
-	return sources.Follow(ctx, e.Client, workflowID, runID, a.away, func(ev *historypb.HistoryEvent) error {
+	return sources.Follow(ctx, e.Client, e.Namespace(), workflowID, runID, a.away, func(ev *historypb.HistoryEvent) error {
 		for _, c := range folder.Apply(ev) {
 			if err := a.putChange(out, c); err != nil {
 				return err
@@ -84,7 +84,7 @@ func (a *app) putChange(out *lines, c sources.Change) error {
 func (a *app) tailExperiment(ctx context.Context, e *engine.Engine, workflowID, runID string) error {
 	out := newLines(a.out)
 	var writeErr error
-	state, err := sources.FollowExperiment(ctx, e.Client, workflowID, runID, a.away, func(in ace.ExperimentInput, f sources.Finished) {
+	state, err := sources.FollowExperiment(ctx, e.Client, e.Namespace(), workflowID, runID, a.away, func(in ace.ExperimentInput, f sources.Finished) {
 		if a.json {
 			writeErr = out.write(finishedLine(f, in))
 			return

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"acescope/sources"
+	"acescope/tui/text"
+)
+
+// timelineFlags are what is shown of a run's history.
+type timelineFlags struct {
+	events           bool
+	include, exclude string
+	errors           bool
+	last             int
+}
+
+func (a *app) timelineCommand() *cobra.Command {
+	var f timelineFlags
+	cmd := &cobra.Command{
+		Use:   "timeline TASK",
+		Short: "Show where a run's time went: phases, activities, attempts, tool calls; or its events one by one",
+		Example: "acescope timeline finance-1-e1-0042\n" +
+			"acescope timeline finance-1-e1-0042 --events --errors --json | jq .message",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.timeline(cmd.Context(), args[0], f) },
+	}
+	cmd.Flags().BoolVar(&f.events, "events", false, "the events one by one instead of spans")
+	cmd.Flags().StringVar(&f.include, "include", "", "only what matches this regular expression, regardless of case")
+	cmd.Flags().StringVar(&f.exclude, "exclude", "", "and not what matches this one")
+	cmd.Flags().BoolVar(&f.errors, "errors", false, "only errors")
+	cmd.Flags().IntVar(&f.last, "last", 0, "read only so many of the newest events")
+	return cmd
+}
+
+// spanLine is a stretch of a run's time.
+type spanLine struct {
+	Type       string    `json:"type"` // span
+	Index      int       `json:"index"`
+	Parent     int32     `json:"parent"`
+	Depth      int8      `json:"depth"`
+	Kind       string    `json:"kind"`
+	Name       string    `json:"name"`
+	State      string    `json:"state"`
+	Start      time.Time `json:"start"`
+	Run        time.Time `json:"run,omitzero"`
+	End        time.Time `json:"end,omitzero"`
+	WaitMS     float64   `json:"wait_ms"`
+	DurationMS float64   `json:"duration_ms"`
+	Attempt    int32     `json:"attempt,omitempty"`
+	Members    int32     `json:"members,omitempty"`
+	Cut        bool      `json:"cut,omitempty"`
+	Error      string    `json:"error,omitempty"`
+	EventID    int64     `json:"event_id"`
+	LastID     int64     `json:"last_event_id"`
+}
+
+// eventLine is an event in short.
+type eventLine struct {
+	Type      string    `json:"type"` // event
+	EventID   int64     `json:"event_id"`
+	At        time.Time `json:"at"`
+	EventType string    `json:"event_type"`
+	Kind      string    `json:"kind"`
+	Name      string    `json:"name,omitempty"`
+	Message   string    `json:"message,omitempty"`
+	Error     bool      `json:"error"`
+	RelatedID int64     `json:"related_id,omitempty"`
+	Attempt   int32     `json:"attempt,omitempty"`
+	Bytes     int32     `json:"bytes"`
+}
+
+func (a *app) timeline(ctx context.Context, id string, f timelineFlags) error {
+	if f.last < 0 {
+		return usage("--last %d: give a number above 0", f.last)
+	}
+	match, err := sources.EventFilter{Include: f.include, Exclude: f.exclude, Errors: f.errors}.Compile()
+	if err != nil {
+		return usage("%v", err)
+	}
+	e, done, err := a.look(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	run, err := sources.Resolve(ctx, e.Client, id)
+	if err != nil {
+		return err
+	}
+	exec := run.GetWorkflowExecutionInfo().GetExecution()
+	out := newLines(a.out)
+	var each func(*sources.EventLog, int) error
+	if f.events {
+		each = func(l *sources.EventLog, from int) error { return a.putEvents(out, l, from, match) }
+	}
+	l, err := sources.ReadEvents(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), exec.GetRunId(), f.last, each)
+	if err != nil || f.events {
+		return err
+	}
+	return a.putSpans(out, l, match)
+}
+
+func (a *app) putEvents(out *lines, l *sources.EventLog, from int, match *sources.EventMatcher) error {
+	start := l.Start()
+	for i := from; i < l.Len(); i++ {
+		e := l.Row(i)
+		if !match.Event(l, e) {
+			continue
+		}
+		line := eventLine{Type: "event", EventID: e.ID, At: e.At(), EventType: e.Name(), Kind: e.Kind.String(), Name: l.Title(e),
+			Message: e.Message, Error: e.Error, Attempt: e.Attempt, Bytes: e.Size}
+		if e.Root != e.ID {
+			line.RelatedID = e.Root
+		}
+		if err := a.putEvent(out, line, start); err != nil {
+			return err
+		}
+	}
+	return out.flush()
+}
+
+func (a *app) putEvent(out *lines, l eventLine, start time.Time) error {
+	if a.json {
+		return out.put(l)
+	}
+	mark, of := " ", ""
+	if l.Error {
+		mark = "!"
+	}
+	if l.RelatedID != 0 {
+		of = fmt.Sprintf("(of %d) ", l.RelatedID)
+	}
+	_, err := fmt.Fprintf(out.buf, "%7d  %10.3fs %s %-34s %s%s %s\n", l.EventID, l.At.Sub(start).Seconds(), mark, l.EventType, of, safe(l.Name), safe(l.Message))
+	return err
+}
+
+// barWidth is how many characters a bar of the text form has.
+const barWidth = 48
+
+func (a *app) putSpans(out *lines, l *sources.EventLog, match *sources.EventMatcher) error {
+	now := time.Now()
+	w := sources.Extent(l.Spans, now)
+	for i := range l.Spans {
+		s := &l.Spans[i]
+		if !match.Span(s) {
+			continue
+		}
+		if err := a.putSpan(out, i, s, w, now); err != nil {
+			return err
+		}
+	}
+	return out.flush()
+}
+
+func (a *app) putSpan(out *lines, i int, s *sources.Span, w sources.Window, now time.Time) error {
+	if a.json {
+		at := func(nanos int64) time.Time {
+			if nanos == 0 {
+				return time.Time{}
+			}
+			return time.Unix(0, nanos).UTC()
+		}
+		return out.put(spanLine{Type: "span", Index: i, Parent: s.Parent, Depth: s.Depth, Kind: s.Kind.String(), Name: s.Name,
+			State: s.State.String(), Start: at(s.Start), Run: at(s.Run), End: at(s.End), WaitMS: millis(s.Waited(now)),
+			DurationMS: millis(s.Ran(now)), Attempt: s.Attempt, Members: s.Members, Cut: s.Cut, Error: s.Error, EventID: s.Event, LastID: s.Last})
+	}
+	cells := make([]sources.Cell, barWidth)
+	w.Draw(cells, s, now)
+	var bar strings.Builder
+	for _, c := range cells {
+		bar.WriteByte(" .%##x*!"[c])
+	}
+	name := strings.Repeat("  ", int(s.Depth)) + safe(s.Name)
+	if s.Attempt > 1 && s.Kind == sources.SpanActivity {
+		name += fmt.Sprintf(" (%d attempts)", s.Attempt)
+	}
+	_, err := fmt.Fprintf(out.buf, "%s  %-10s %9s |%s| %s\n", text.Fit(name, 36, "~"), s.State, text.Took(s.Ran(now)), bar.String(), safe(s.Error))
+	return err
+}

@@ -1,0 +1,415 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// Rhythm of the reader of events: nothing is published sooner than publishEvery after the
+// last time, nor sooner than restFor times what the work for it took.
+const restFor = 8
+
+// eventWishes is what is wanted of the events, and what is kept of those read.
+type eventWishes struct {
+	filter EventFilter
+	open   int64
+	wake   chan struct{} // to the reader, made with it
+	kept   *eventReader  // of the run that was looked at last
+}
+
+// FilterEvents shows only the events that a filter lets through. It must compile; one
+// that does not lets all through.
+func (s *Store) FilterEvents(f EventFilter) {
+	s.mu.Lock()
+	s.events.filter = f
+	wake := s.events.wake
+	s.mu.Unlock()
+	wakeUp(wake)
+}
+
+// OpenEvent makes one event readable, whole; 0 none.
+func (s *Store) OpenEvent(id int64) {
+	s.mu.Lock()
+	s.events.open = id
+	wake := s.events.wake
+	s.mu.Unlock()
+	wakeUp(wake)
+}
+
+func wakeUp(wake chan struct{}) {
+	if wake != nil {
+		signal(wake)
+	}
+}
+
+// eventReader reads the history of one run: the newest page first, then those before it,
+// and what happens meanwhile. What it read stays when reading stops.
+type eventReader struct {
+	store *Store
+	c     client.Client
+	sel   selection
+
+	mu      sync.Mutex
+	index   *eventIndex
+	pending []PendingWork
+	reading bool
+	err     string
+	version int // of what is known
+	changed chan struct{}
+
+	opened    *OpenedEvent
+	spans     []Span  // as published
+	matched   []int64 // by filter, as published
+	filter    EventFilter
+	took      time.Duration
+	published int
+}
+
+// readEvents reads the selected run's history until ctx ends.
+func (s *Store) readEvents(ctx context.Context, d Deps) {
+	s.mu.Lock()
+	sel, r := s.selected, s.events.kept
+	if r == nil || r.sel != sel {
+		r = &eventReader{store: s, c: d.Client, sel: sel, index: newEventIndex(sel.workflowID, sel.runID)}
+	}
+	r.changed = make(chan struct{}, 1)
+	r.published, r.reading, r.err = -1, true, "" // nothing of it runs now
+	s.events.kept, s.events.wake = r, r.changed
+	s.mu.Unlock()
+	if sel.workflowID == "" {
+		s.update(func(snap *Snapshot) { snap.Events = nil })
+		<-ctx.Done()
+		return
+	}
+	s.update(func(snap *Snapshot) {
+		if l := snap.Events; l != nil && (l.WorkflowID != sel.workflowID || l.RunID != sel.runID) {
+			snap.Events = nil
+		}
+	})
+	var wg sync.WaitGroup
+	wg.Go(func() { r.read(ctx) })
+	wg.Go(func() { r.publishLoop(ctx) })
+	wg.Wait()
+}
+
+// read fills the index and follows the run.
+func (r *eventReader) read(ctx context.Context) {
+	p := pages{r.c, r.store.namespace, r.sel.workflowID, r.sel.runID}
+	if p.runID == "" {
+		p.runID = r.newestRun(ctx)
+	}
+	forward := false
+	if err := r.newest(ctx, p); err != nil {
+		var unknown *serviceerror.Unimplemented
+		if forward = errors.As(err, &unknown); !forward {
+			r.fail(ctx, err)
+			return
+		}
+	}
+	var wg sync.WaitGroup
+	if !r.hasClosed() || forward {
+		wg.Go(func() { r.follow(ctx, p) })
+		wg.Go(func() { r.describeLoop(ctx, p) })
+	}
+	if !forward {
+		wg.Go(func() { r.fill(ctx, p) })
+	}
+	wg.Wait()
+}
+
+// newestRun is the run that the workflow id stands for now, so that all that is read is
+// of one run; "" where that cannot be told.
+func (r *eventReader) newestRun(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	d, err := r.c.DescribeWorkflowExecution(ctx, r.sel.workflowID, "")
+	if err != nil {
+		return ""
+	}
+	return d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+}
+
+// set changes what is known under the lock and wakes the publisher.
+func (r *eventReader) set(fn func()) {
+	r.mu.Lock()
+	fn()
+	r.version++
+	r.mu.Unlock()
+	signal(r.changed)
+}
+
+func (r *eventReader) hasClosed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.index.closed
+}
+
+func (r *eventReader) fail(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		r.set(func() { r.err, r.reading = plainError(err), false })
+	}
+}
+
+// newest reads from the end back to what is known, or one page where nothing is.
+func (r *eventReader) newest(ctx context.Context, p pages) error {
+	r.mu.Lock()
+	known, whole := r.index.last(), r.index.closed
+	r.mu.Unlock()
+	if whole {
+		return nil
+	}
+	var back [][]*historypb.HistoryEvent
+	var token []byte
+	for {
+		events, next, err := r.page(ctx, func(ctx context.Context) ([]*historypb.HistoryEvent, []byte, error) {
+			return p.backward(ctx, newestBatches, token)
+		})
+		if err != nil {
+			return err
+		}
+		back = append(back, events)
+		if token = next; known == 0 || len(events) == 0 || events[0].GetEventId() <= known+1 || len(token) == 0 {
+			break
+		}
+	}
+	r.set(func() {
+		for _, events := range slices.Backward(back) {
+			if known == 0 {
+				r.index.prepend(events)
+				continue
+			}
+			r.index.append(events)
+		}
+		if known == 0 {
+			r.index.token = token
+		}
+	})
+	return nil
+}
+
+// page reads until the server answers, or refuses.
+func (r *eventReader) page(ctx context.Context, read func(context.Context) ([]*historypb.HistoryEvent, []byte, error)) ([]*historypb.HistoryEvent, []byte, error) {
+	for {
+		events, token, err := read(ctx)
+		if err == nil || ctx.Err() != nil || !passing(err) {
+			if err == nil {
+				r.back(nil)
+			}
+			return events, token, err
+		}
+		r.back(err)
+		select {
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		case <-time.After(retryDelay):
+		}
+	}
+}
+
+// back notes that the server is away, or with nil that it is not.
+func (r *eventReader) back(err error) {
+	said := ""
+	if err != nil {
+		said = plainError(err)
+	}
+	r.mu.Lock()
+	same := r.err == said
+	r.mu.Unlock()
+	if !same {
+		r.set(func() { r.err = said })
+	}
+}
+
+// fill reads what comes before the first event, page by page.
+func (r *eventReader) fill(ctx context.Context, p pages) {
+	for {
+		r.mu.Lock()
+		from, full := r.index.token, r.index.len() >= MaxEvents
+		r.mu.Unlock()
+		if ctx.Err() != nil {
+			return
+		}
+		if len(from) == 0 || full {
+			break
+		}
+		events, token, err := r.page(ctx, func(ctx context.Context) ([]*historypb.HistoryEvent, []byte, error) {
+			return p.backward(ctx, olderBatches, from)
+		})
+		if err != nil {
+			r.fail(ctx, err)
+			return
+		}
+		r.set(func() {
+			r.index.prepend(events)
+			r.index.token = token
+		})
+	}
+	r.set(func() { r.reading = false })
+}
+
+// follow appends what happens, until the run closes. The server gives no way to begin at
+// the end: the pages up to there are read once more and left out.
+func (r *eventReader) follow(ctx context.Context, p pages) {
+	f := follower{pages: p, away: r.back, fn: func(events []*historypb.HistoryEvent) error {
+		r.mu.Lock()
+		news := events[len(events)-1].GetEventId() > r.index.last()
+		r.mu.Unlock()
+		if news {
+			r.set(func() { r.index.append(events) })
+		}
+		return nil
+	}}
+	for {
+		more, err := f.page(ctx)
+		if err != nil {
+			r.fail(ctx, err)
+			return
+		}
+		if !more {
+			r.set(func() { r.pending, r.reading = nil, len(r.index.token) > 0 })
+			return
+		}
+	}
+}
+
+// describeLoop reads the activities that are under way, since no history tells of their
+// attempts.
+func (r *eventReader) describeLoop(ctx context.Context, p pages) {
+	tick := time.NewTicker(describeEvery)
+	defer tick.Stop()
+	for {
+		asking, cancel := context.WithTimeout(ctx, callTimeout)
+		d, err := r.c.DescribeWorkflowExecution(asking, p.workflowID, p.runID)
+		cancel()
+		if err == nil {
+			r.describe(d.GetPendingActivities(), d.GetWorkflowExecutionInfo().GetStatus())
+		}
+		if r.hasClosed() {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (r *eventReader) describe(list []*workflowpb.PendingActivityInfo, status enumspb.WorkflowExecutionStatus) {
+	pending := make([]PendingWork, 0, len(list))
+	if status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		for _, a := range list {
+			pending = append(pending, pendingWork(a))
+		}
+	}
+	r.mu.Lock()
+	same := slices.Equal(r.pending, pending)
+	r.mu.Unlock()
+	if !same {
+		r.set(func() { r.pending = pending })
+	}
+}
+
+func pendingWork(a *workflowpb.PendingActivityInfo) PendingWork {
+	w := PendingWork{ActivityID: a.GetActivityId(), Type: a.GetActivityType().GetName(), State: SpanScheduled, Attempt: a.GetAttempt()}
+	if t := a.GetScheduledTime(); t != nil {
+		w.Scheduled = t.AsTime()
+	}
+	if t := a.GetLastStartedTime(); t != nil {
+		w.Started = t.AsTime()
+	}
+	if t := a.GetLastAttemptCompleteTime(); t != nil {
+		w.Ended = t.AsTime()
+	}
+	if t := a.GetNextAttemptScheduleTime(); t != nil {
+		w.Next = t.AsTime()
+	}
+	w.Error = failureText(a.GetLastFailure())
+	switch {
+	case a.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED || a.GetState() == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED:
+		w.State = SpanRunning
+	case a.GetAttempt() > 1:
+		w.State = SpanRetrying
+	}
+	return w
+}
+
+// publishLoop publishes what is known when it has changed, or when something else of it
+// is wanted.
+func (r *eventReader) publishLoop(ctx context.Context) {
+	for {
+		began := time.Now()
+		r.publish(ctx)
+		rest := time.NewTimer(max(publishEvery, restFor*time.Since(began)))
+		select {
+		case <-ctx.Done():
+			rest.Stop()
+			return
+		case <-r.changed:
+		}
+		select {
+		case <-ctx.Done():
+			rest.Stop()
+			return
+		case <-rest.C:
+		}
+	}
+}
+
+// publish works out the log as it is wanted and hands it out, unless another run was
+// selected meanwhile.
+func (r *eventReader) publish(ctx context.Context) {
+	s := r.store
+	s.mu.Lock()
+	filter, open := s.events.filter, s.events.open
+	s.mu.Unlock()
+	r.mu.Lock()
+	l := r.index.log(s.now())
+	l.Reading, l.Err = r.reading, r.err
+	pending, version := r.pending, r.version
+	r.mu.Unlock()
+	if l.Len() == 0 && l.Reading && l.Err == "" {
+		return
+	}
+	if version != r.published {
+		r.spans = Timeline(l, pending)
+	}
+	l.Spans = r.spans
+	if version != r.published || filter != r.filter {
+		r.match(l, filter)
+	}
+	l.Filter, l.Matches, l.Took = r.filter, r.matched, r.took
+	if open != 0 && (r.opened == nil || r.opened.ID != open || r.opened.Err != "") {
+		r.opened = l.Open(open)
+	}
+	l.Opened = r.opened
+	r.published = version
+	s.update(func(snap *Snapshot) {
+		if s.selected == r.sel && ctx.Err() == nil {
+			snap.Events = l
+		}
+	})
+}
+
+func (r *eventReader) match(l *EventLog, f EventFilter) {
+	r.filter, r.matched, r.took = f, nil, 0
+	if f.Empty() {
+		return
+	}
+	m, err := f.Compile()
+	if err != nil {
+		return
+	}
+	began := time.Now()
+	r.matched = m.Events(l)
+	r.took = time.Since(began)
+}

@@ -1,0 +1,176 @@
+package historytest
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+	"sync"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
+)
+
+// Client serves the histories of runs by run id, page by page, forwards and backwards.
+// Only what reading them needs is there: any other method is called on nil.
+type Client struct {
+	client.Client
+	mu      sync.Mutex
+	runs    map[string]*run
+	fail    func(call string) error
+	Pending []*workflowpb.PendingActivityInfo
+	calls   map[string]int
+}
+
+type run struct {
+	events  []*historypb.HistoryEvent
+	changed chan struct{} // closed and made anew when there are more
+}
+
+// NewClient makes a client without runs.
+func NewClient() *Client { return &Client{runs: map[string]*run{}, calls: map[string]int{}} }
+
+// Put appends events to a run.
+func (c *Client) Put(runID string, events ...*historypb.HistoryEvent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.runs[runID]
+	if r == nil {
+		r = &run{changed: make(chan struct{})}
+		c.runs[runID] = r
+	}
+	r.events = append(slices.Clip(r.events), events...)
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// Fail makes calls fail as fn says: it is given "forward", "backward" or "describe" and
+// returns nil for a call that is to work. It must not block.
+func (c *Client) Fail(fn func(call string) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail = fn
+}
+
+// Calls is how often a call was made, those that failed too.
+func (c *Client) Calls(call string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[call]
+}
+
+func (c *Client) enter(call, runID string) (*run, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls[call]++
+	if c.fail != nil {
+		if err := c.fail(call); err != nil {
+			return nil, err
+		}
+	}
+	r := c.runs[runID]
+	if r == nil {
+		return nil, serviceerror.NewNotFound("no run " + runID)
+	}
+	return r, nil
+}
+
+func (c *Client) look(r *run) ([]*historypb.HistoryEvent, chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return r.events, r.changed
+}
+
+// DescribeWorkflowExecution implements [client.Client].
+func (c *Client) DescribeWorkflowExecution(_ context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	r, err := c.enter("describe", runID)
+	if err != nil {
+		return nil, err
+	}
+	events, _ := c.look(r)
+	status := enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	if Closed(events) {
+		status = enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	}
+	return &workflowservice.DescribeWorkflowExecutionResponse{PendingActivities: c.Pending,
+		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status, HistoryLength: int64(len(events)),
+			Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID}}}, nil
+}
+
+// Closed tells whether the last event closes a run.
+func Closed(events []*historypb.HistoryEvent) bool {
+	if len(events) == 0 {
+		return false
+	}
+	switch events[len(events)-1].GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return true
+	}
+	return false
+}
+
+// WorkflowService implements [client.Client].
+func (c *Client) WorkflowService() workflowservice.WorkflowServiceClient { return service{c: c} }
+
+type service struct {
+	workflowservice.WorkflowServiceClient
+	c *Client
+}
+
+// maxPage is how many events a page has at most, as with a server.
+const maxPage = 256
+
+func token(n int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
+
+func (s service) GetWorkflowExecutionHistory(ctx context.Context, q *workflowservice.GetWorkflowExecutionHistoryRequest, _ ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
+	r, err := s.c.enter("forward", q.GetExecution().GetRunId())
+	if err != nil {
+		return nil, err
+	}
+	from := 0
+	if len(q.NextPageToken) > 0 {
+		from = int(binary.BigEndian.Uint64(q.NextPageToken))
+	}
+	for {
+		events, changed := s.c.look(r)
+		if from < len(events) || Closed(events) || !q.WaitNewEvent {
+			to := min(from+maxPage, len(events))
+			answer := &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: slices.Clone(events[from:to])}}
+			if to < len(events) || q.WaitNewEvent && !Closed(events) {
+				answer.NextPageToken = token(to)
+			}
+			return answer, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+func (s service) GetWorkflowExecutionHistoryReverse(_ context.Context, q *workflowservice.GetWorkflowExecutionHistoryReverseRequest, _ ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
+	r, err := s.c.enter("backward", q.GetExecution().GetRunId())
+	if err != nil {
+		return nil, err
+	}
+	events, _ := s.c.look(r)
+	to := len(events)
+	if len(q.NextPageToken) > 0 {
+		to = int(binary.BigEndian.Uint64(q.NextPageToken))
+	}
+	from := max(to-min(int(q.MaximumPageSize), maxPage), 0)
+	page := slices.Clone(events[from:to])
+	slices.Reverse(page)
+	answer := &workflowservice.GetWorkflowExecutionHistoryReverseResponse{History: &historypb.History{Events: page}}
+	if from > 0 {
+		answer.NextPageToken = token(from)
+	}
+	return answer, nil
+}
