@@ -191,6 +191,9 @@ func (s *sim) CountWorkflow(_ context.Context, r *workflowservice.CountWorkflowE
 // matches tells whether a run has what the picks of a query ask for; other conditions it
 // takes to be met.
 func matches(r Run, query string) bool {
+	if _, ored := conditions(query); ored {
+		return true
+	}
 	p := SplitQuery(query)
 	for name, values := range p.Values {
 		if !slices.Contains(values, ValueOf(r, name)) {
