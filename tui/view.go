@@ -70,6 +70,9 @@ type Prompt struct {
 	Hint    string // while the line is empty
 	Preview func(string) string
 	Done    func(string) tea.Cmd
+	// Complete, where it is set, gives what the text from byte from up to the cursor, also
+	// a byte offset, may become.
+	Complete func(line string, cursor int) (from int, options []string)
 }
 
 // Question is a dialog. Its handler must use only what it captured when it was made,

@@ -67,6 +67,10 @@ func (s *store) Refresh()                     { s.tell("refresh") }
 func (s *store) SetPaused(paused bool)        { s.tell("paused %v", paused) }
 func (s *store) Look(p sources.Part, on bool) { s.tell("look %s %v", p, on) }
 func (s *store) LoadMore()                    { s.tell("more") }
+func (s *store) LoadNewer()                   { s.tell("newer") }
+func (s *store) LoadFirst()                   { s.tell("first") }
+func (s *store) LoadLast()                    { s.tell("last") }
+func (s *store) StopWalk()                    { s.tell("stop") }
 func (s *store) Cancel(_ context.Context, w, r string) error {
 	s.tell("cancel %s %s", w, r)
 	return nil
