@@ -12,15 +12,14 @@ const RecentRuns = 100
 
 // Recent sums up the tasks that ended last.
 type Recent struct {
-	Runs   int                    `json:"runs"`
-	Counts map[ace.ExitStatus]int `json:"counts"`
-	Sum    ace.Summary            `json:"summary"`
-	P50    time.Duration          `json:"-"`
-	P95    time.Duration          `json:"-"`
+	Runs     int
+	Counts   map[ace.ExitStatus]int
+	Sum      ace.Summary
+	P50, P95 time.Duration
 }
 
-// RecentOf sums up the at most n tasks among rows that ended last; nil where none did.
-func RecentOf(rows []Run, n int) *Recent {
+// LastEnded is the at most n tasks among rows that ended last, newest first.
+func LastEnded(rows []Run, n int) []Run {
 	var last []Run
 	for _, r := range rows {
 		if r.Type == ace.TaskWorkflow && !r.Open() {
@@ -28,7 +27,13 @@ func RecentOf(rows []Run, n int) *Recent {
 		}
 	}
 	slices.SortStableFunc(last, func(a, b Run) int { return b.Close.Compare(a.Close) })
-	if last = last[:min(len(last), n)]; len(last) == 0 {
+	return last[:min(len(last), n):min(len(last), n)]
+}
+
+// RecentOf sums up the at most n tasks among rows that ended last; nil where none did.
+func RecentOf(rows []Run, n int) *Recent {
+	last := LastEnded(rows, n)
+	if len(last) == 0 {
 		return nil
 	}
 	out := &Recent{Runs: len(last), Counts: map[ace.ExitStatus]int{}}

@@ -3,10 +3,12 @@ package sources
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 )
 
 // Bounds of looking for runs that are being retried.
@@ -100,3 +102,40 @@ func tryingOf(d *workflowservice.DescribeWorkflowExecutionResponse, at time.Time
 	}
 	return t
 }
+
+// describeAll bounds the open runs that [ListRetrying] looks at.
+const describeAll = 10_000
+
+// ListRetrying is [List] for the open runs that have an activity which is being tried
+// again. Each open run is a call, as visibility does not tell; at most 10,000 are looked
+// at.
+func ListRetrying(ctx context.Context, c client.Client, query string, limit int, fn func(Run) error) error {
+	given := 0
+	err := List(ctx, c, And(query, `ExecutionStatus = "Running"`), describeAll, func(r Run) error {
+		d, err := c.DescribeWorkflowExecution(ctx, r.WorkflowID, r.RunID)
+		if NotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		t := tryingOf(d, r.Start)
+		if t.attempt <= 1 {
+			return nil
+		}
+		r.Attempt, r.LastError = t.attempt, t.lastError
+		if err := fn(r); err != nil {
+			return err
+		}
+		if given++; limit > 0 && given >= limit {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
+var errEnough = errors.New("enough")

@@ -88,13 +88,20 @@ func (v *runs) drawRow(r sources.Run, mark rowMark, marked bool, now time.Time) 
 		star = "*"
 	}
 	b.WriteString(pointer + star)
-	for i, c := range v.cols {
+	tells := v.tellsWhy(&r)
+	for i := 0; i < len(v.cols); i++ {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
+		c := v.cols[i]
 		what, ink := c.cell(r, now, s), c.ink(r, s)
-		if i == 0 && r.LastError != "" && !v.showsError && retrying(&r) {
+		switch {
+		case tells && v.why.from == 0 && i == 0:
 			what, ink = what+"  "+text.Safe(r.LastError, " "), s.Retrying
+		case tells && v.why.from > 0 && i == v.why.from:
+			c.width, c.right = v.why.width, false
+			what, ink = text.Safe(r.LastError, " "), s.Retrying
+			i = v.why.to
 		}
 		cell := c.fit(what, s.Glyphs.Ellipsis)
 		if mark == rowPlain {
@@ -113,4 +120,34 @@ func rowInk(mark rowMark, s theme.Styles) theme.Ink {
 		return s.Cursor
 	}
 	return theme.Ink{}
+}
+
+// whyPlace is where a run that is being retried tells its last error, where that has no
+// column of its own: over the columns from to to, which it has nothing to say in yet, or
+// with 0 behind its name.
+type whyPlace struct{ from, to, width int }
+
+// whyOver are the columns that an error may stand over. They stand side by side.
+var whyOver = map[string]bool{"skills": true, "delta": true, "refused": true, "tokens": true, "cost": true}
+
+func placeForWhy(cols []column) whyPlace {
+	var p whyPlace
+	for i, c := range cols {
+		if !whyOver[c.id] {
+			continue
+		}
+		if p.from == 0 {
+			p.from, p.width = i, -1
+		}
+		p.to = i
+		p.width += c.width + 1
+	}
+	if p.width < nameWidth {
+		return whyPlace{}
+	}
+	return p
+}
+
+func (v *runs) tellsWhy(r *sources.Run) bool {
+	return r.LastError != "" && !v.showsError && retrying(r)
 }

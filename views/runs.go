@@ -30,7 +30,9 @@ type runs struct {
 	asked         asking // for what more runs were last asked
 	goal          goal
 	cols          []column
+	bindings      []tui.Binding
 	showsError    bool
+	why           whyPlace
 	heading       string
 	cache         rowCache
 	arranging     arranging
@@ -109,7 +111,21 @@ func (v *runs) total() string {
 	return text.Count(reached)
 }
 
+// Bindings are made once: they are asked for at each key and each frame.
 func (v *runs) Bindings() []tui.Binding {
+	if v.bindings == nil {
+		v.bindings = v.listBindings()
+	}
+	if v.panel.kind == noPanel {
+		return v.bindings[:len(v.bindings)-panelKeys]
+	}
+	return v.bindings
+}
+
+// panelKeys is how many bindings there are only while a panel is open.
+const panelKeys = 2
+
+func (v *runs) listBindings() []tui.Binding {
 	do := func(fn func()) func(tui.Shell) tea.Cmd { return func(tui.Shell) tea.Cmd { fn(); return nil } }
 	tell := func(fn func(tui.Shell)) func(tui.Shell) tea.Cmd {
 		return func(s tui.Shell) tea.Cmd { fn(s); return nil }
@@ -131,11 +147,8 @@ func (v *runs) Bindings() []tui.Binding {
 		{Action: "runs.next_error", Keys: []string{"e"}, Help: "to the next run that failed, timed out or is retrying", Do: tell(func(s tui.Shell) { v.nextError(s, 1) })},
 		{Action: "runs.previous_error", Keys: []string{"E"}, Help: "to the one before", Do: tell(func(s tui.Shell) { v.nextError(s, -1) })},
 	}...)
-	if v.panel.kind == noPanel {
-		return b
-	}
 	return append(b,
-		tui.Binding{Action: "runs.choose", Keys: []string{"enter"}, Help: "choose what the panel's cursor is on", Short: "choose", Do: v.panel.choose},
+		tui.Binding{Action: "runs.choose", Keys: []string{"enter"}, Help: "choose what the panel's cursor is on", Short: "choose", Do: func(s tui.Shell) tea.Cmd { return v.panel.choose(s) }},
 		tui.Binding{Action: "runs.close_panel", Keys: []string{"esc"}, Help: "close the panel", Short: "close", Do: do(func() { v.openPanel(noPanel) })})
 }
 

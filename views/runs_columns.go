@@ -35,6 +35,7 @@ func (v *runs) arrange() {
 		v.cols = fitting(slices.DeleteFunc(all, func(c column) bool { return !v.arranging.shows(c) }), width)
 	}
 	v.showsError = slices.ContainsFunc(v.cols, func(c column) bool { return c.id == columnError })
+	v.why = placeForWhy(v.cols)
 	l := text.Line{Max: width}
 	l.Add(v.styles.Muted, text.Spaces(pointerWidth))
 	for i, c := range v.cols {

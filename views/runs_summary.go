@@ -2,6 +2,7 @@ package views
 
 import (
 	"strconv"
+	"strings"
 
 	"acescope/engine/ace"
 	"acescope/sources"
@@ -49,4 +50,9 @@ func dollars(usd float64) string {
 		return "$" + strconv.FormatFloat(usd, 'g', 2, 64)
 	}
 	return "$" + strconv.FormatFloat(usd, 'f', 2, 64)
+}
+
+// RecentText is the same line without colours, as wide as it takes.
+func RecentText(r *sources.Recent) string {
+	return strings.TrimSpace(recentLine(r, 200, theme.NoColor().Styles(theme.Unicode())))
 }

@@ -57,7 +57,12 @@ func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engi
 }
 
 func newModel(ctx context.Context, store *sources.Store, link *link) (*tui.Model, error) {
-	screens, global := views.Console(views.Options{Context: ctx, Controls: store, Actions: link})
+	saved := filterFile{}
+	filters, err := saved.load()
+	if err != nil {
+		store.SetHealth("filters", false, oneLine(err))
+	}
+	screens, global := views.Console(views.Options{Context: ctx, Controls: store, Actions: link, Filters: filters, Saver: saved})
 	return tui.New(tui.Options{
 		Context: ctx, Store: store, Screens: screens, Global: global,
 		Styles:  theme.FromEnv(true, os.Getenv),
