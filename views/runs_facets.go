@@ -113,6 +113,7 @@ func (v *runs) apply(query string) func(tui.Shell) tea.Cmd {
 	return func(tui.Shell) tea.Cmd {
 		v.runs.Query = query
 		v.Controls.SetQuery(query)
+		v.openPanel(noPanel)
 		return nil
 	}
 }

@@ -75,16 +75,12 @@ func (v *runs) sortNext() {
 	v.resorted()
 }
 
-// resorted shows the top of the new order, with the cursor still on its run.
+// resorted shows the top of the new order: one sorts to see what comes first.
 func (v *runs) resorted() {
 	v.following = false
 	v.arrange()
 	v.reorder()
-	if at := v.find(); at >= 0 {
-		v.cursor = at
-	} else {
-		v.cursor = 0
-	}
+	v.cursor, v.top = 0, 0
 	v.reveal()
 	v.selectRow()
 }

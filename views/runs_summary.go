@@ -54,5 +54,7 @@ func dollars(usd float64) string {
 
 // RecentText is the same line without colours, as wide as it takes.
 func RecentText(r *sources.Recent) string {
-	return strings.TrimSpace(recentLine(r, 200, theme.NoColor().Styles(theme.Unicode())))
+	line := recentLine(r, 200, theme.NoColor().Styles(theme.Unicode()))
+	return strings.TrimSpace(text.Safe(line, " ")) // which takes bold and faint out
+
 }
