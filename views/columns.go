@@ -61,7 +61,7 @@ func allColumns(g theme.Glyphs) []column {
 		{id: "model", title: "MODEL", width: 12, drop: 8, cell: words(modelOf), ink: mutedInk, order: by(modelOf)},
 		{id: "adapter", title: "ADAPTER", width: 8, drop: 12, extra: true, cell: words(adapterOf), ink: mutedInk, order: by(adapterOf)},
 		{id: "phase", title: "PHASE", width: 9, drop: 2, cell: words(phaseOf), ink: plainInk, order: by(phaseOf)},
-		{id: "skills", title: "SKILLS", width: 6, right: true, drop: 5, cell: sum(skillsCell), ink: plainInk, order: most(skillsOf)},
+		{id: "skills", title: "SKILLS", width: 7, right: true, drop: 5, cell: sum(skillsCell), ink: plainInk, order: most(skillsOf)},
 		{id: "delta", title: g.Delta, width: 8, drop: 4, cell: sum(deltaCell), ink: plainInk, order: most(changesOf)},
 		{id: "refused", title: "REFUSED", width: 7, right: true, drop: 13, extra: true, cell: sum(refusedCell), ink: mutedInk, order: most(refusedOf)},
 		{id: "tokens", title: "TOKENS", width: 9, right: true, drop: 10, extra: true, cell: sum(tokensCell), ink: mutedInk, order: most(tokensOf)},

@@ -13,32 +13,53 @@ import (
 // summaryFrom is the height of a list that has room for a line about its last tasks.
 const summaryFrom = 14
 
-// recentLine tells at a glance what the last tasks cost and learnt.
+// recentLine tells at a glance what the last tasks cost and learnt: in words where there
+// is room, else in glyphs.
 func recentLine(r *sources.Recent, width int, s theme.Styles) string {
-	g, l := s.Glyphs, text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
+	inWords, inGlyphs := recentParts(r, s, true), recentParts(r, s, false)
+	parts := inWords
+	if w := 0; width < recentWidth {
+		for _, p := range inWords {
+			w += text.Width(p.text)
+		}
+		if w > width {
+			parts = inGlyphs
+		}
+	}
+	l := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
+	for _, p := range parts {
+		l.Add(p.ink, p.text)
+	}
+	return l.String(s.Text)
+}
+
+// recentWidth is wider than the line ever is.
+const recentWidth = 160
+
+func recentParts(r *sources.Recent, s theme.Styles, words bool) []cell {
+	g := s.Glyphs
 	sep := " " + g.Dot + " "
-	l.Add(s.Muted, " last "+text.Count(int64(r.Runs))+" ended: ")
-	first := true
+	parts := []cell{{" last " + text.Count(int64(r.Runs)) + " ended:", s.Muted}}
 	for _, exit := range []ace.ExitStatus{ace.Success, ace.Wrong, ace.Failed, ace.Timeout, ace.Cancelled} {
 		n := r.Counts[exit]
 		if n == 0 && exit != ace.Success {
 			continue
 		}
-		if !first {
-			l.Add(s.Muted, ", ")
+		m := s.Status(string(exit))
+		label := " " + m.Glyph + text.Count(int64(n))
+		if words {
+			if exit == ace.Success {
+				m.Word = "right"
+			}
+			if label = " " + text.Count(int64(n)) + " " + m.Word; len(parts) > 1 {
+				label = "," + label
+			}
 		}
-		first = false
-		word := string(exit)
-		if exit == ace.Success {
-			word = "right"
-		}
-		l.Add(s.Status(string(exit)).Ink, text.Count(int64(n))+" "+word)
+		parts = append(parts, cell{label, m.Ink})
 	}
-	l.Add(s.Muted, sep)
-	l.Add(s.Added, g.Added+strconv.Itoa(r.Sum.Added)).Add(s.Updated, " "+g.Updated+strconv.Itoa(r.Sum.Updated))
-	l.Add(s.Removed, " "+g.Removed+strconv.Itoa(r.Sum.Removed))
-	l.Add(s.Muted, sep+dollars(r.Sum.Usage.CostUSD)+sep+"p50 "+text.Took(r.P50)+"  p95 "+text.Took(r.P95))
-	return l.String(s.Text)
+	return append(parts, cell{sep, s.Muted}, cell{g.Added + strconv.Itoa(r.Sum.Added), s.Added},
+		cell{" " + g.Updated + strconv.Itoa(r.Sum.Updated), s.Updated}, cell{" " + g.Removed + strconv.Itoa(r.Sum.Removed), s.Removed},
+		cell{sep + dollars(r.Sum.Usage.CostUSD) + sep + "p50 " + text.Took(r.P50) + "  p95 " + text.Took(r.P95), s.Muted})
 }
 
 // dollars is a sum of money to the cent, and closer where it is less than one.
