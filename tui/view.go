@@ -69,10 +69,10 @@ type Prompt struct {
 	Value   string
 	Hint    string // while the line is empty
 	Preview func(string) string
-	Done    func(string) tea.Cmd
-	// Complete, where it is set, gives what the text from byte from up to the cursor, also
-	// a byte offset, may become.
+	// Complete, where it is set, lists what may stand in place of line[from:cursor], best
+	// first; offsets are in bytes. It is asked after each key, so it must be quick.
 	Complete func(line string, cursor int) (from int, options []string)
+	Done     func(string) tea.Cmd
 }
 
 // Question is a dialog. Its handler must use only what it captured when it was made,

@@ -74,13 +74,13 @@ func (f filterFile) read() (list tomlFilters, err error) {
 	}
 	dec := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
 	if err := dec.Decode(&list); err != nil {
-		return tomlFilters{}, fmt.Errorf("%s%s", path, mistake(err))
+		return tomlFilters{}, fmt.Errorf("%s%s", path, tomlMistake(err))
 	}
 	return list, nil
 }
 
-// mistake is where a file is wrong, and how.
-func mistake(err error) string {
+// tomlMistake is where a file is wrong, and how.
+func tomlMistake(err error) string {
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) && len(strict.Errors) > 0 {
 		row, _ := strict.Errors[0].Position()
@@ -120,11 +120,11 @@ func (f filterFile) SaveFilter(_ context.Context, name, query string) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(path, data)
+	return replaceFilters(path, data)
 }
 
-// replaceFile writes a file under another name, syncs and renames it.
-func replaceFile(path string, data []byte) error {
+// replaceFilters writes a file under another name, syncs and renames it.
+func replaceFilters(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("saved filters: %w", err)
 	}
@@ -149,8 +149,8 @@ func replaceFile(path string, data []byte) error {
 	return nil
 }
 
-// savedFilter is the query of a saved filter.
-func savedFilter(name string) (string, error) {
+// filterNamed is the query of a saved filter.
+func filterNamed(name string) (string, error) {
 	filters, err := filterFile{}.load()
 	if err != nil {
 		return "", usage("%v", err)

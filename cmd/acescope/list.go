@@ -67,7 +67,7 @@ func (o *listOptions) check(json bool) error {
 	if o.filter == "" {
 		return nil
 	}
-	saved, err := savedFilter(o.filter)
+	saved, err := filterNamed(o.filter)
 	if err != nil {
 		return err
 	}
