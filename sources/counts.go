@@ -57,12 +57,15 @@ func fingerprint(rows []Run) string {
 // which does not tell a wrong answer from a right one, and not by the attribute that
 // does. On a server without the attribute its own status is all there is.
 func CountOutcomes(ctx context.Context, c client.Client, query string) (int64, map[ace.ExitStatus]int64, error) {
-	total, counts, err := countByStatus(ctx, c, query)
-	if err != nil {
-		return 0, nil, err
-	}
 	is := func(exits ...ace.ExitStatus) (int64, error) {
 		return Count(ctx, c, And(query, ace.AttrExit+" IN ("+quoted(exits)+")"))
+	}
+	total, counts, err := countByStatus(ctx, c, query)
+	if err != nil && badQuery(err) {
+		return countEach(ctx, c, query, is) // an old server, or the query itself is wrong
+	}
+	if err != nil {
+		return 0, nil, err
 	}
 	wrong, err := is(ace.Wrong)
 	if err != nil {
@@ -81,6 +84,18 @@ func CountOutcomes(ctx context.Context, c client.Client, query string) (int64, m
 		return total, counts, nil
 	}
 	return total, counts, countBad(ctx, c, query, said, counts, is)
+}
+
+// countEach counts outcome by outcome, on a server that does not group.
+func countEach(ctx context.Context, c client.Client, query string, is func(...ace.ExitStatus) (int64, error)) (int64, map[ace.ExitStatus]int64, error) {
+	total, err := Count(ctx, c, query)
+	counts := map[ace.ExitStatus]int64{}
+	for _, exit := range ace.ExitStatuses() {
+		if err == nil {
+			counts[exit], err = is(exit)
+		}
+	}
+	return total, counts, err
 }
 
 // countBad tells apart how runs ended badly: as they said themselves, and where one said

@@ -109,7 +109,9 @@ func (r *runsReader) round(ctx context.Context) {
 	r.count(ctx)
 	r.describe(ctx)
 	r.askOpen(ctx)
-	r.publish()
+	if r.retries.open > 0 {
+		r.publish()
+	}
 	r.checkAttributes(ctx)
 }
 

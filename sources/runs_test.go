@@ -3,6 +3,7 @@ package sources
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -96,7 +97,18 @@ func TestScrollThrough100000(t *testing.T) {
 		w.LoadNewer()
 		w.holds(w.until("newer", func(l RunList) bool { return l.First < first }))
 	}
-	t.Logf("%d rows seen, %d held at most, heap at most %d MB, of it the simulated server's; %d listings", seen, most, peak>>20, w.sim.lists)
+	t.Logf("%d rows seen, %d held at most, heap at most %d MB, the simulated server's %d runs among it; %d listings; %s", seen, most, peak>>20, n, w.sim.lists, resident())
+}
+
+// resident is the most memory that the process ever had, where the system tells.
+func resident() string {
+	data, _ := os.ReadFile("/proc/self/status")
+	for _, l := range strings.Split(string(data), "\n") {
+		if strings.HasPrefix(l, "VmHWM") {
+			return strings.Join(strings.Fields(l), " ")
+		}
+	}
+	return ""
 }
 
 func heap() uint64 {
@@ -207,6 +219,30 @@ func TestCountsTakeFewCalls(t *testing.T) {
 	}
 	if len(s.counted) != 3 {
 		t.Errorf("%d calls: %q", len(s.counted), s.counted)
+	}
+}
+
+func TestCountsOfEveryKind(t *testing.T) {
+	runs := simRuns(8)
+	for i, exit := range []ace.ExitStatus{ace.Timeout, ace.Cancelled, ace.Failed} {
+		runs[i].Exit = exit
+	}
+	for _, groups := range []bool{true, false} {
+		s := newSim(append(slices.Clone(runs), simOpen(9))...)
+		s.groups = groups
+		total, counts, err := CountOutcomes(t.Context(), s, `ExperimentId != "x"`)
+		want := map[ace.ExitStatus]int64{}
+		for _, r := range s.runs {
+			want[r.Exit]++
+		}
+		for _, exit := range ace.ExitStatuses() {
+			if counts[exit] != want[exit] || total != 9 || err != nil {
+				t.Errorf("grouped %v, %s: %d, want %d (%d, %v)", groups, exit, counts[exit], want[exit], total, err)
+			}
+		}
+		if len(s.counted) > 8 {
+			t.Errorf("%d calls", len(s.counted))
+		}
 	}
 }
 

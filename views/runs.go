@@ -57,6 +57,7 @@ const (
 	nowhere goal = iota
 	toFirst
 	toLast
+	halted // on the way to the last: where that was stopped
 )
 
 func newRuns(c *console) *runs { return &runs{console: c} }
@@ -74,7 +75,7 @@ func (v *runs) Footer() string {
 			parts = append(parts, s)
 		}
 	}
-	if v.runs.Walking > 0 || v.goal == toLast {
+	if v.goal == toLast {
 		add("walking to the last: " + text.Count(v.runs.Walking) + " of " + v.total() + ", any move stops")
 	}
 	if v.following && v.count() > 0 {
@@ -256,8 +257,9 @@ func (v *runs) arrive() {
 	switch {
 	case v.goal == toFirst && v.runs.First == 0:
 		v.cursor, v.top = 0, 0
-	case v.goal == toLast && v.runs.Walking == 0 && !v.runs.More:
+	case v.goal == toLast && v.runs.Walking == 0 && !v.runs.More, v.goal == halted && v.runs.Walking == 0:
 		v.cursor = v.count() - 1
+	case v.goal == toLast && v.runs.Err != "": // the problem is shown
 	default:
 		return
 	}
@@ -342,9 +344,13 @@ func (v *runs) scroll(lines int) {
 		v.panel.move(clamp(lines, -len(v.panel.items), len(v.panel.items)))
 		return
 	}
-	if v.goal != nowhere {
-		v.goal = nowhere
+	switch v.goal {
+	case toLast:
+		v.goal = halted
 		v.Controls.StopWalk()
+		return
+	case toFirst:
+		v.goal = nowhere
 	}
 	switch {
 	case lines == -allLines && v.runs.First > 0:
