@@ -43,7 +43,7 @@ func (w *watched) until(what string, ok func(RunList) bool) RunList {
 		}
 		select {
 		case <-w.Changed():
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			l := w.Snapshot().Runs
 			l.Rows = l.Rows[:min(len(l.Rows), 3)]
 			w.t.Fatalf("never: %s: %+v", what, l)
@@ -159,10 +159,11 @@ func TestWalkIsStopped(t *testing.T) {
 // Runs that come in, close and vanish must neither double nor hide others, wherever one
 // looks.
 func TestListStaysWholeWhileRunsMove(t *testing.T) {
-	s := newSim(simRuns(3000)...)
-	for i := range 450 { // open ones fill more than two pages
-		s.put(simOpen(-1000 - i))
+	var open []Run
+	for i := range 450 { // they fill more than two pages
+		open = append(open, simOpen(-1000-i))
 	}
+	s := newSim(append(simRuns(3000), open...)...)
 	w := watch(t, s)
 	for range 6 {
 		n := len(w.Snapshot().Runs.Rows)
@@ -170,11 +171,13 @@ func TestListStaysWholeWhileRunsMove(t *testing.T) {
 		w.until("more", func(l RunList) bool { return len(l.Rows) > n })
 	}
 	for round := range 8 {
+		var moved []Run
 		for i := range 30 { // some close, new ones begin
 			r := simOpen(-1000 - round*30 - i)
 			r.Close, r.Exit = simStart.Add(time.Duration(2000+round*30+i)*time.Second), ace.Success
-			s.put(r, simOpen(-2000-round*30-i))
+			moved = append(moved, r, simOpen(-2000-round*30-i))
 		}
+		s.put(moved...)
 		for range 12 {
 			loaded := w.Snapshot().Runs.Loaded
 			w.Refresh()
@@ -193,9 +196,11 @@ func TestGapIsFilled(t *testing.T) {
 	w := watch(t, s)
 	w.LoadMore()
 	w.until("more", func(l RunList) bool { return len(l.Rows) == 400 })
+	var fresh []Run
 	for i := range headPages*listPage + 700 {
-		s.put(simRun(-1 - i))
+		fresh = append(fresh, simRun(-1-i))
 	}
+	s.put(fresh...)
 	w.Refresh()
 	l := w.until("the new ones", func(l RunList) bool { return l.Rows[0].RunID == s.runs[0].RunID })
 	w.holds(l)
@@ -247,10 +252,11 @@ func TestCountsOfEveryKind(t *testing.T) {
 }
 
 func TestRetriesAreFoundInTurn(t *testing.T) {
-	s := newSim()
+	var open []Run
 	for i := range 150 {
-		s.put(simOpen(i))
+		open = append(open, simOpen(i))
 	}
+	s := newSim(open...)
 	s.trying["run-000140"] = trying{attempt: 4, lastError: "connection refused"}
 	w := watch(t, s)
 	for i := 0; ; i++ {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -80,11 +81,13 @@ func simOpen(i int) Run {
 func (s *sim) put(runs ...Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	moved := map[string]bool{}
 	for _, r := range runs {
-		s.runs = slices.DeleteFunc(s.runs, func(o Run) bool { return o.RunID == r.RunID })
-		at, _ := slices.BinarySearchFunc(s.runs, r, func(a, b Run) int { return placeOf(a).compare(placeOf(b)) })
-		s.runs = slices.Insert(s.runs, at, r)
+		moved[r.RunID] = true
 	}
+	rest := slices.DeleteFunc(slices.Clone(s.runs), func(o Run) bool { return moved[o.RunID] })
+	s.runs = append(rest, runs...)
+	slices.SortFunc(s.runs, func(a, b Run) int { return placeOf(a).compare(placeOf(b)) })
 }
 
 func (s *sim) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
@@ -130,6 +133,8 @@ func (s *sim) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowE
 	return out, nil
 }
 
+var plainJSON = map[string][]byte{"encoding": []byte("json/plain")}
+
 func infoOf(r Run) *workflowpb.WorkflowExecutionInfo {
 	status := enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	if r.Open() {
@@ -142,7 +147,7 @@ func infoOf(r Run) *workflowpb.WorkflowExecutionInfo {
 			v = r.TaskID
 		}
 		if v != "" {
-			attrs[name], _ = converter.GetDefaultDataConverter().ToPayload(v)
+			attrs[name] = &commonpb.Payload{Metadata: plainJSON, Data: []byte(strconv.Quote(v))}
 		}
 	}
 	info := &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: r.WorkflowID, RunId: r.RunID},
@@ -152,8 +157,8 @@ func infoOf(r Run) *workflowpb.WorkflowExecutionInfo {
 		info.CloseTime = timestamppb.New(r.Close)
 	}
 	if r.Summary != nil {
-		p, _ := converter.GetDefaultDataConverter().ToPayload(r.Summary)
-		info.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: p}}
+		data, _ := json.Marshal(r.Summary)
+		info.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: {Metadata: plainJSON, Data: data}}}
 	}
 	return info
 }
