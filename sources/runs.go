@@ -20,14 +20,14 @@ const (
 	lostRetry   = 300 * time.Millisecond
 )
 
-// wishes are what the list reader is to do besides reading the newest runs again.
-type wishes struct {
+// listWishes are what the list reader is to do besides reading the newest runs again.
+type listWishes struct {
 	older, newer bool // one part more
 	first, last  bool // go there
 	stop         bool // the walk
 }
 
-func (w wishes) moves() bool { return w.older || w.newer || w.first || w.last }
+func (w listWishes) moves() bool { return w.older || w.newer || w.first || w.last }
 
 // runsReader is what the list reader holds between readings. It belongs to one goroutine.
 type runsReader struct {
@@ -116,15 +116,15 @@ func (r *runsReader) round(ctx context.Context) {
 }
 
 // takeWishes gives what is to be done, and notes how to end it when the query changes.
-func (s *Store) takeWishes(cancel func()) (string, wishes) {
+func (s *Store) takeWishes(cancel func()) (string, listWishes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	want := s.wishes
-	s.wishes, s.endRound = wishes{}, cancel
+	want := s.listWishes
+	s.listWishes, s.endRound = listWishes{}, cancel
 	return s.query, want
 }
 
-func (r *runsReader) move(ctx context.Context, want wishes) error {
+func (r *runsReader) move(ctx context.Context, want listWishes) error {
 	switch {
 	case want.last:
 		return r.walk(ctx)
@@ -167,17 +167,26 @@ func (r *runsReader) walking(n int64) {
 func (s *Store) stopped() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stop := s.wishes.stop
-	s.wishes.stop = false
+	stop := s.listWishes.stop
+	s.listWishes.stop = false
 	return stop
 }
 
 // page reads one page. A query that timed out before is given longer.
 func (r *runsReader) page(ctx context.Context, size int, token []byte) ([]Run, []byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.patience())
+	return listPageOf(ctx, r.c, r.query, size, token, r.patience())
+}
+
+// listOnce reads one page of the runs that match a query.
+func listOnce(ctx context.Context, c client.Client, query string, size int, token []byte) ([]Run, []byte, error) {
+	return listPageOf(ctx, c, query, size, token, callTimeout)
+}
+
+func listPageOf(ctx context.Context, c client.Client, query string, size int, token []byte, timeout time.Duration) ([]Run, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	answer, err := r.c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Query: r.query, PageSize: int32(size), NextPageToken: token})
+	answer, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Query: query, PageSize: int32(size), NextPageToken: token})
 	if err != nil {
 		return nil, nil, err
 	}

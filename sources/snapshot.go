@@ -17,6 +17,10 @@ type Snapshot struct {
 	Detail     *Detail // of the selected run, nil where none is
 	Health     []Health
 	Problems   []Problem // newest last, at most MaxProblems
+	Work       []Work    // long work under way, newest last
+	Logs       *Logs     // nil until PartLogs was looked at
+
+	Experiments *Experiments // read while it is looked at, nil before
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.

@@ -12,18 +12,21 @@ const DefaultInterval = 2 * time.Second
 // Store holds what the console knows and hands it out as snapshots. Its methods never
 // block on a server: they note a wish and wake whoever fulfils it.
 type Store struct {
-	mu       sync.Mutex
-	snap     Snapshot
-	changed  chan struct{}
-	wake     chan struct{} // to the list reader
-	selectCh chan struct{} // to the detail watcher
-	query    string
-	wishes   wishes // of the list reader
-	endRound func() // ends what the list reader does now; nil before it does anything
-	facets   facetWish
-	selected selection
-	parts    parts
-	now      func() time.Time
+	mu         sync.Mutex
+	snap       Snapshot
+	changed    chan struct{}
+	wake       chan struct{} // to the list reader
+	selectCh   chan struct{} // to the detail watcher
+	query      string
+	listWishes listWishes
+	endRound   func() // ends what the list reader does now; nil before it does anything
+	facets     facetWish
+	selected   selection
+	parts      parts
+	works      works
+	logs       logWish
+	wishes     *wishes // of the experiments' reader
+	now        func() time.Time
 }
 
 type selection struct{ workflowID, runID string }
@@ -78,6 +81,10 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() { s.watchRuns(ctx, d) },
 		func() { s.watchDetail(ctx, d.Client) },
 		func() { s.watchPart(ctx, PartFacets, func(ctx context.Context) { s.readFacets(ctx, d) }) },
+		func() { s.watchPart(ctx, PartLogs, func(ctx context.Context) { s.readLogs(ctx, d) }) },
+		func() {
+			s.watchPart(ctx, PartExperiments, func(ctx context.Context) { s.readExperiments(ctx, d) })
+		},
 	} {
 		wg.Go(watch)
 	}
@@ -116,7 +123,7 @@ func (s *Store) Report(text string) {
 // SetQuery lists other runs. What is read for the old query is given up.
 func (s *Store) SetQuery(query string) {
 	s.mu.Lock()
-	s.query, s.wishes = query, wishes{}
+	s.query, s.listWishes = query, listWishes{}
 	if s.endRound != nil {
 		s.endRound()
 	}

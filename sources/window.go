@@ -169,7 +169,7 @@ func (w *window) reread(ctx context.Context, list lister) error {
 	if err != nil {
 		return err
 	}
-	*last, w.next = made(last.token, rows), next
+	*last, w.next = segmentOf(last.token, rows), next
 	if len(w.segments)-1 < w.lo || w.hi < len(w.segments) {
 		last.rows = nil
 	}
@@ -221,7 +221,7 @@ func between(ctx context.Context, list lister, token []byte, end place) ([]segme
 			out[last].rows = append(out[last].rows, rows...)
 			out[last].count += n
 		} else if n > 0 {
-			out = append(out, made(token, rows))
+			out = append(out, segmentOf(token, rows))
 		}
 		if ended {
 			if len(out) > 0 {
@@ -237,7 +237,7 @@ func between(ctx context.Context, list lister, token []byte, end place) ([]segme
 	return append(out, segment{token: token, end: end}), nil
 }
 
-func made(token []byte, rows []Run) segment {
+func segmentOf(token []byte, rows []Run) segment {
 	s := segment{token: token, rows: rows, count: len(rows)}
 	if len(rows) > 0 {
 		s.end = placeOf(rows[len(rows)-1])
@@ -268,7 +268,7 @@ func (w *window) down(ctx context.Context, list lister, size int) error {
 	if err != nil {
 		return err
 	}
-	w.segments = append(w.segments[:w.hi:w.hi], made(token, rows))
+	w.segments = append(w.segments[:w.hi:w.hi], segmentOf(token, rows))
 	w.next = next
 	w.hi++
 	if len(rows) == 0 && w.hi > 1 { // the page before was full, and the last

@@ -45,17 +45,17 @@ type Styles struct {
 // Styles works a theme's colours out for drawing.
 func (t Theme) Styles(g Glyphs) Styles {
 	c := t.Colors
-	ink := func(fg string, a Attr) Ink { return NewInk(fg, "", a) }
+	ink := func(fg Color, a Attr) Ink { return NewInk(fg.code, "", a) }
 	muted := Attr(0)
-	if c.Muted == "" {
+	if c.Muted.code == "" {
 		muted = Faint
 	}
-	selected, cursor := NewInk(c.SelectFG, c.SelectBG, Bold), NewInk(c.Text, "", Bold|Underline)
-	if c.SelectBG == "" {
+	selected, cursor := NewInk(c.SelectFG.code, c.SelectBG.code, Bold), NewInk(c.Text.code, "", Bold|Underline)
+	if c.SelectBG.code == "" {
 		selected = NewInk("", "", Reverse)
 	}
-	bar := NewInk(c.BarFG, c.BarBG, 0)
-	alert := NewInk(c.Error, "", Bold|Reverse)
+	bar := NewInk(c.BarFG.code, c.BarBG.code, 0)
+	alert := NewInk(c.Error.code, "", Bold|Reverse)
 	return Styles{
 		Theme: t.Name, Glyphs: g,
 		Text: ink(c.Text, 0), Muted: ink(c.Muted, muted), Accent: ink(c.Accent, 0), Strong: ink(c.Text, Bold),

@@ -21,12 +21,18 @@ func (m *Model) draw() (string, *tea.Cursor) {
 	}
 	now := m.now()
 	lines := []string{m.header(now)}
+	if len(m.screens) > 1 {
+		lines = append(lines, m.drawTabs())
+	}
 	if b := m.banner(); b != "" {
 		lines = append(lines, m.drawBanner(b))
 	}
 	lines = append(lines, m.body(now)...)
 	var cursor *tea.Cursor
 	if m.prompt != nil {
+		if box := m.listBox(); box != nil {
+			putOver(lines, box, 0, len(lines)-len(box), m.width)
+		}
 		if cursor = m.prompt.input.Cursor(); cursor != nil {
 			cursor.Position.Y = len(lines)
 		}
@@ -34,8 +40,8 @@ func (m *Model) draw() (string, *tea.Cursor) {
 	}
 	lines = append(lines, m.status(now))
 	switch {
-	case m.help != nil:
-		overlay(lines, m.drawHelp(), m.width)
+	case m.sheet != nil:
+		overlay(lines, m.drawSheet(), m.width)
 	case m.question != nil:
 		overlay(lines, m.drawQuestion(), m.width)
 	}
@@ -82,12 +88,32 @@ func (m *Model) pane(i, width int, now time.Time) []string {
 	return append(lines, ink.Paint(frame.BottomLeft+rule)+s.Muted.Paint(foot)+ink.Paint(frame.Bottom+frame.BottomRight))
 }
 
-// paneTop is a pane's upper edge: its title, and on a narrow screen the tabs of the
-// panes that are hidden.
+// paneTop is a pane's upper edge: its title, and where they are hidden the names of the
+// other panes.
 func (m *Model) paneTop(i, width int, frame theme.Frame, ink theme.Ink) string {
 	s := m.styles
 	l := text.Line{Max: width - 2, Tail: s.Glyphs.Ellipsis}
 	l.Add(ink, frame.Top)
+	for _, p := range m.titles(i) {
+		part := s.Muted
+		if p.pane == i {
+			part = s.Title
+		}
+		l.Add(part, p.label)
+	}
+	l.Add(ink, strings.Repeat(frame.Top, max(l.Room(), 0)))
+	return ink.Paint(frame.TopLeft) + l.String(ink) + ink.Paint(frame.TopRight)
+}
+
+// paneTitle is what a pane's upper edge says of a pane.
+type paneTitle struct {
+	pane  int
+	label string
+}
+
+// titles is what stands in the upper edge of a pane, from the second cell on.
+func (m *Model) titles(i int) []paneTitle {
+	var out []paneTitle
 	for j, v := range m.views() {
 		switch {
 		case j == i:
@@ -95,13 +121,15 @@ func (m *Model) paneTop(i, width int, frame theme.Frame, ink theme.Ink) string {
 			if m.stale() {
 				title += " (stale)"
 			}
-			l.Add(s.Title, " "+title+" ")
+			if m.zoomed[m.at.screen] && m.width >= WideWidth {
+				title += " (zoomed)"
+			}
+			out = append(out, paneTitle{j, " " + title + " "})
 		case !m.wide():
-			l.Add(s.Muted, " ["+v.Name()+"] ")
+			out = append(out, paneTitle{j, " [" + v.Name() + "] "})
 		}
 	}
-	l.Add(ink, strings.Repeat(frame.Top, max(l.Room(), 0)))
-	return ink.Paint(frame.TopLeft) + l.String(ink) + ink.Paint(frame.TopRight)
+	return out
 }
 
 // box frames lines of plain width for an overlay.
@@ -123,12 +151,18 @@ func (m *Model) box(title string, lines []string) []string {
 
 // overlay puts a box over the middle of a frame.
 func overlay(lines, box []string, width int) {
-	if len(box) == 0 {
-		return
+	if len(box) > 0 {
+		putOver(lines, box, max((width-text.Width(box[0]))/2, 0), max((len(lines)-len(box))/2, 0), width)
 	}
+}
+
+// putOver puts a box over a frame, its upper left corner at a cell.
+func putOver(lines, box []string, x, y, width int) {
 	w := text.Width(box[0])
-	x, y := max((width-w)/2, 0), max((len(lines)-len(box))/2, 0)
 	for i, b := range box {
+		if y+i < 0 {
+			continue
+		}
 		if y+i >= len(lines) {
 			return
 		}

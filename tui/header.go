@@ -15,6 +15,9 @@ func (m *Model) header(now time.Time) string {
 	right, rightInk := m.freshness(now)
 	l := text.Line{Max: m.width - text.Width(right) - 3, Tail: s.Glyphs.Ellipsis}
 	l.Add(s.BarStrong, " acescope ").Add(s.Bar, m.where()+" ")
+	if m.opts.ReadOnly {
+		l.Add(s.Warning.Over(s.Bar), " read-only ")
+	}
 	if m.snap != nil {
 		m.counts(&l)
 		if q := m.snap.Runs.Query; q != "" {

@@ -4,43 +4,36 @@ import (
 	"slices"
 	"strings"
 
-	tea "charm.land/bubbletea/v2"
-
 	"acescope/tui/text"
 )
 
-// help is the open help; top is its first visible line.
-type help struct{ top int }
-
-func (m *Model) helpKey(k tea.KeyPressMsg) {
-	switch k.String() {
-	case "j", "down":
-		m.help.top++
-	case "k", "up":
-		m.help.top = max(m.help.top-1, 0)
-	case "?", "esc", "q", "enter":
-		m.help = nil
-	}
+func (m *Model) openHelp() {
+	m.sheet = &sheet{title: "Help", keys: m.keysFor("shell.help"), lines: m.helpFor}
 }
 
-// drawHelp lists the focused view's keys and those that work everywhere, from the
+func (m *Model) openKeys() {
+	m.sheet = &sheet{title: "Keys", lines: func(int) []string {
+		var lines []string
+		for i, g := range m.Keys() {
+			if i > 0 {
+				lines = append(lines, "")
+			}
+			lines = append(lines, m.helpLines(g.Name, g.Bindings)...)
+		}
+		return lines
+	}}
+}
+
+// helpFor lists the focused view's keys and those that work everywhere, from the
 // bindings that dispatch: side by side where there is room.
-func (m *Model) drawHelp() []string {
+func (m *Model) helpFor(width int) []string {
 	v := m.focused()
-	own := m.withKeys(v.Bindings())
-	left := m.helpLines(v.Name(), own)
-	right := m.helpLines("Everywhere", m.everywhere(own))
-	lines := append(append(left, ""), right...)
-	if w := widest(left); w+3+widest(right) <= m.width-4 {
-		lines = beside(left, right, w+3)
+	left := m.helpLines(v.Name(), m.allowed(m.withKeys(v.Bindings())))
+	right := m.helpLines("Everywhere", m.allowed(m.everywhere(v.Bindings())))
+	if w := widest(left); w+3+widest(right) <= width+2 {
+		return beside(left, right, w+3)
 	}
-	room := max(m.height-4, 1)
-	m.help.top = min(m.help.top, max(len(lines)-room, 0))
-	title := "Help"
-	if len(lines) > room {
-		title = "Help, j/k scroll"
-	}
-	return m.box(title, lines[m.help.top:min(m.help.top+room, len(lines))])
+	return append(append(left, ""), right...)
 }
 
 func (m *Model) helpLines(title string, list []Binding) []string {

@@ -19,34 +19,53 @@ type Options struct {
 	Screens []Screen  // the first is shown first
 	Global  []Binding // keys that work in every view, besides the shell's own
 	Styles  theme.Styles
-	// Restyle, where it is set, gives other styles once the terminal has told whether
-	// its background is dark.
-	Restyle func(dark bool) theme.Styles
-	// Keys replaces the keys of actions by name. See [Model.Actions].
-	Keys  map[string][]string
+	// Theme, where it is set, gives the styles of a theme by name; [theme.Auto] is the
+	// one that fits the terminal's background, which may become known later. It is called
+	// in Update, so it must have the themes at hand.
+	Theme     func(name string, dark bool) (theme.Styles, error)
+	ThemeName string   // the one that Styles came from; "" for [theme.Auto]
+	Themes    []string // that can be chosen
+	// Clipboard writes to the clipboard of the machine. It runs in a command; nil, or an
+	// error, leaves it to the terminal (OSC 52).
+	Clipboard  func(text string) error
+	CancelWork func(id int64) // nil where long work cannot be cancelled
+	ReadOnly   bool           // bindings and commands that change something are off
+	Mouse      bool           // take the mouse from the start
+	State      State          // what an earlier console left; see [Model.State]
+	// Save writes the state. It runs in a command, every few seconds at most and only
+	// after a change; nil where nothing is kept.
+	Save  func(State) error
 	Frame time.Duration    // 0 for DefaultFrame
 	Now   func() time.Time // nil for time.Now
 }
 
 // Model is the root model. It implements [tea.Model].
 type Model struct {
-	screens []Screen
-	global  []Binding
-	keys    map[string][]string
-	styles  theme.Styles
-	restyle func(bool) theme.Styles
-	now     func() time.Time
-	mail    *mailbox
+	opts      Options
+	screens   []Screen
+	global    []Binding
+	keys      map[string][]string // see SetKeys
+	styles    theme.Styles
+	themeName string
+	dark      bool // the terminal's background, as far as it is known
+	mouseOn   bool
+	now       func() time.Time
+	mail      *mailbox
 
 	snap          *sources.Snapshot
 	width, height int
 	at            place
 	seen          []int   // by screen: the pane that had the focus last
 	trail         []place // where esc leads, newest last
+	zoomed        []bool  // by screen
+	shares        []int   // by screen: the first pane's part in percent
 	prompt        *prompt
 	question      *Question
-	help          *help
+	sheet         *sheet
 	notice        notice
+	failures      []failure // newest last
+	history       map[string][]string
+	keeping       keeping
 
 	frame  string
 	cursor *tea.Cursor
@@ -60,8 +79,8 @@ type notice struct {
 
 type tickMsg struct{}
 
-// New makes the root model. It fails if the views or the key map make no sense: no
-// store, no view, an action that does not exist or a key with two meanings.
+// New makes the root model. It fails if it makes no sense: no store, no view, or a key
+// with two meanings.
 func New(o Options) (*Model, error) {
 	if o.Store == nil || !whole(o.Screens) {
 		return nil, errors.New("console: a store and at least one screen with a view are needed")
@@ -75,13 +94,16 @@ func New(o Options) (*Model, error) {
 	if o.Frame == 0 {
 		o.Frame = DefaultFrame
 	}
-	m := &Model{screens: o.Screens, seen: make([]int, len(o.Screens)), keys: o.Keys, styles: o.Styles, restyle: o.Restyle, now: o.Now,
+	n := len(o.Screens)
+	m := &Model{opts: o, screens: o.Screens, styles: o.Styles, themeName: o.ThemeName, dark: true, mouseOn: o.Mouse, now: o.Now,
+		seen: make([]int, n), zoomed: make([]bool, n), shares: make([]int, n), history: map[string][]string{},
 		mail: &mailbox{ctx: o.Context, store: o.Store, frame: o.Frame}, dirty: true}
 	m.global = slices.Concat(m.shellBindings(), m.screenBindings(), o.Global)
-	if err := m.checkKeys(); err != nil {
-		return nil, err
+	if clashes := m.clashes(); len(clashes) > 0 {
+		return nil, clashes[0]
 	}
 	m.everyView(func(v View) { v.SetStyles(m.styles) })
+	m.restore(o.State)
 	m.apply(o.Store.Snapshot())
 	for _, v := range m.views() {
 		v.SetShown(true)
@@ -96,7 +118,7 @@ func whole(screens []Screen) bool {
 // Init starts the one waiting command and the clock for ages.
 func (m *Model) Init() tea.Cmd {
 	cmds := []tea.Cmd{m.mail.wait(), tick()}
-	if m.restyle != nil {
+	if m.opts.Theme != nil {
 		cmds = append(cmds, tea.RequestBackgroundColor)
 	}
 	return tea.Batch(cmds...)
@@ -114,7 +136,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.apply(msg.snapshot)
 		return m, m.mail.wait()
 	case tickMsg:
-		return m, tick()
+		return m, tea.Batch(tick(), m.keep())
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.layout()
@@ -124,12 +146,18 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd := m.key(msg)
 		m.layout()
 		return m, cmd
+	case tea.MouseMsg:
+		cmd := m.mouse(msg)
+		m.layout()
+		return m, cmd
 	case tea.PasteMsg:
 		if m.prompt != nil {
 			return m, m.prompt.update(msg)
 		}
 	case noticeMsg:
-		m.notice = notice{msg, m.now()}
+		m.say(msg)
+	case copiedMsg:
+		return m, m.copied(msg)
 	default:
 		return m, m.toViews(msg)
 	}
@@ -146,11 +174,18 @@ func (m *Model) apply(s *sources.Snapshot) {
 }
 
 func (m *Model) setDark(dark bool) {
-	if m.restyle == nil {
+	m.dark = dark
+	if m.opts.Theme == nil {
 		return
 	}
-	m.styles = m.restyle(dark)
-	m.everyView(func(v View) { v.SetStyles(m.styles) })
+	if s, err := m.opts.Theme(m.themeName, dark); err == nil {
+		m.setStyles(s)
+	}
+}
+
+func (m *Model) setStyles(s theme.Styles) {
+	m.styles = s
+	m.everyView(func(v View) { v.SetStyles(s) })
 }
 
 func (m *Model) toViews(msg tea.Msg) tea.Cmd {
@@ -164,13 +199,13 @@ func (m *Model) toViews(msg tea.Msg) tea.Cmd {
 }
 
 // Ask implements [Shell].
-func (m *Model) Ask(p Prompt) { m.prompt = newPrompt(p, m.styles, m.width) }
+func (m *Model) Ask(p Prompt) { m.prompt = newPrompt(p, m.history[p.Label], m.styles, m.width) }
 
 // Confirm implements [Shell].
 func (m *Model) Confirm(q Question) { m.question = &q }
 
 // Note implements [Shell].
-func (m *Model) Note(text string) { m.notice = notice{noticeMsg{text: text}, m.now()} }
+func (m *Model) Note(text string) { m.say(noticeMsg{text: text}) }
 
 // View is the frame, drawn again only if something changed since the last time.
 func (m *Model) View() tea.View {
@@ -182,5 +217,8 @@ func (m *Model) View() tea.View {
 	v.AltScreen = true
 	v.WindowTitle = "acescope"
 	v.Cursor = m.cursor
+	if m.mouseOn {
+		v.MouseMode = tea.MouseModeCellMotion
+	}
 	return v
 }

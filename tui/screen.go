@@ -1,22 +1,16 @@
 package tui
 
-import (
-	tea "charm.land/bubbletea/v2"
-)
-
 // Screen is one or two views that are shown together: side by side where there is
 // room, else one at a time. A view may stand on several screens.
 type Screen struct {
-	Name  string   // of its tab and of the command that opens it: "runs"
-	Keys  []string // that open it from everywhere
-	Help  string   // a line in the help
-	Views []View
+	Name    string   // of its tab and of the command that opens it: "runs"
+	Aliases []string // other names of that command
+	Keys    []string // that open it from everywhere
+	Help    string   // a line in the help
+	Views   []View
 	// Share is the first view's part of a wide screen in percent; 0 for the usual.
 	Share int
 }
-
-// usualShare is the first view's part of a wide screen in percent.
-const usualShare = 58
 
 // place is where one is: a screen, and the pane on it that has the focus.
 type place struct{ screen, focus int }
@@ -43,13 +37,21 @@ func (m *Model) everyView(fn func(View)) {
 
 // Open implements [Shell]. An unknown name is a mistake in the program; it is noted.
 func (m *Model) Open(screen string) {
+	if i := m.screenNamed(screen); i >= 0 {
+		m.goTo(place{i, m.seen[i]}, true)
+		return
+	}
+	m.fail("there is no screen %s", screen)
+}
+
+// screenNamed is the number of a screen, -1 where there is none.
+func (m *Model) screenNamed(name string) int {
 	for i, s := range m.screens {
-		if s.Name == screen {
-			m.goTo(place{i, m.seen[i]}, true)
-			return
+		if s.Name == name {
+			return i
 		}
 	}
-	m.Note("there is no screen " + screen)
+	return -1
 }
 
 // goTo shows another place; trail notes the one that is left, for esc.
@@ -96,16 +98,4 @@ func (m *Model) back() {
 		to, m.trail = m.trail[n-1], m.trail[:n-1]
 	}
 	m.goTo(to, false)
-}
-
-func (m *Model) screenBindings() []Binding {
-	if len(m.screens) < 2 {
-		return nil
-	}
-	var out []Binding
-	for _, s := range m.screens {
-		out = append(out, Binding{Action: "screen." + s.Name, Keys: s.Keys, Help: s.Help,
-			Do: func(Shell) tea.Cmd { m.Open(s.Name); return nil }})
-	}
-	return out
 }

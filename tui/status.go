@@ -19,33 +19,58 @@ func (m *Model) status(now time.Time) string {
 	right = text.Cut(right, m.width*2/3, s.Glyphs.Ellipsis)
 	l := text.Line{Max: m.width - text.Width(right) - 2}
 	l.Add(s.Text, " ")
-	for _, h := range m.hints() {
-		if text.Width(h.key)+text.Width(h.what)+3 > l.Room() {
-			continue
+	m.addWork(&l, now)
+	list, last := m.hints()
+	reserved := 0
+	if last.key != "" {
+		reserved = last.width()
+	}
+	for _, h := range list {
+		if h.width()+reserved <= l.Room() {
+			l.Add(s.Key, h.key).Add(s.Hint, " "+h.what+"  ")
 		}
-		l.Add(s.Key, h.key).Add(s.Hint, " "+h.what+"  ")
+	}
+	if reserved > 0 && reserved <= l.Room() {
+		l.Add(s.Key, last.key).Add(s.Hint, " "+last.what+"  ")
 	}
 	return l.String(s.Text) + " " + ink.Paint(right) + " "
 }
 
 type hint struct{ key, what string }
 
-func (m *Model) hints() []hint {
+func (h hint) width() int { return text.Width(h.key) + text.Width(h.what) + 3 }
+
+// hints lists what the keys do now, the most particular first. The last one, the help,
+// stays where others must go for want of room.
+func (m *Model) hints() (list []hint, last hint) {
 	switch {
 	case m.prompt != nil:
-		return []hint{{m.keyName("enter"), "apply"}, {"esc", "leave"}}
+		list = []hint{{m.keyName("enter"), "apply"}, {"esc", "leave"}}
+		if m.prompt.spec.Complete != nil {
+			list = append(list, hint{"tab", "complete"})
+		}
+		return list, hint{}
 	case m.question != nil:
-		return []hint{{"y", m.question.Yes}, {"n", "leave it"}}
-	case m.help != nil:
-		return []hint{{"esc", "close"}, {"j/k", "scroll"}}
+		return []hint{{"y", m.question.Yes}, {"n", "leave it"}}, hint{}
+	case m.sheet != nil:
+		return []hint{{"esc", "close"}, {"j/k", "scroll"}}, hint{}
 	}
-	var out []hint
+	var shell []hint
 	for _, b := range m.active() {
-		if b.Short != "" && len(b.Keys) > 0 {
-			out = append(out, hint{m.keyName(b.Keys[0]), b.Short})
+		if b.Short == "" || len(b.Keys) == 0 {
+			continue
+		}
+		h := hint{m.keyName(b.Keys[0]), b.Short}
+		switch {
+		case b.Action == "shell.help":
+			last = h
+		case strings.HasPrefix(b.Action, "shell."):
+			shell = append(shell, h)
+		default:
+			list = append(list, h)
 		}
 	}
-	return out
+	return append(list, shell...), last
 }
 
 // keyName is how a key is written for a person.

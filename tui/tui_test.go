@@ -85,6 +85,16 @@ func model(t *testing.T, o Options) *Model {
 	return m
 }
 
+// mapped is a model with a key map that must be right.
+func mapped(t *testing.T, o Options, keys map[string][]string) *Model {
+	t.Helper()
+	m := model(t, o)
+	if wrong := m.SetKeys(keys); len(wrong) > 0 {
+		t.Fatal(wrong)
+	}
+	return m
+}
+
 func press(m *Model, k tea.KeyPressMsg) tea.Cmd {
 	_, cmd := m.Update(k)
 	return cmd
@@ -199,7 +209,7 @@ func TestKeysCanBeMapped(t *testing.T) {
 	var did []string
 	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"a"}, Help: "go there", Short: "go",
 		Do: func(Shell) tea.Cmd { did = append(did, "go"); return nil }}}}
-	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}, Keys: map[string][]string{"left.go": {"b"}, "shell.quit": {"Q"}}})
+	m := mapped(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}}, map[string][]string{"left.go": {"b"}, "shell.quit": {"Q"}})
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 20})
 	press(m, rune1('a'))
 	press(m, rune1('b'))
@@ -215,14 +225,31 @@ func TestKeysCanBeMapped(t *testing.T) {
 	}
 }
 
+// A line of a key map that makes no sense is named and left out; the others count.
 func TestBadKeyMaps(t *testing.T) {
-	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"a"}, Do: func(Shell) tea.Cmd { return nil }}}}
-	for keys, want := range map[string]string{"left.gone=b": `no action "left.gone"`, "shell.help=q": `"q" is bound to both`, "left.go=ctrl+c": "ctrl+c"} {
+	do := func(Shell) tea.Cmd { return nil }
+	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"a"}, Do: do}, {Action: "left.stay", Keys: []string{"s"}, Do: do}}}
+	for keys, want := range map[string]string{
+		"left.gone=b": "left.gone: there is no such action", "shell.help=q": `shell.help: "q" is bound to both shell.quit and shell.help`,
+		"left.go=ctrl+c": "left.go: ctrl+c always quits", "left.go=ctl+x": `"ctl+x" is no key`, "left.go=s": "left.stay and left.go", "left.go=q": "", "left.go=f5": "", "left.go=": `"" is no key`,
+	} {
 		action, key, _ := strings.Cut(keys, "=")
-		_, err := New(Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}, Keys: map[string][]string{action: {key}}})
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error is %v, want one with %q", keys, err, want)
+		m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}})
+		wrong := m.SetKeys(map[string][]string{action: {key}, "shell.zoom": {"Z"}})
+		if want == "" && len(wrong) > 0 || want != "" && (len(wrong) != 1 || !strings.Contains(wrong[0].Error(), want)) {
+			t.Errorf("%s: mistakes are %v, want one with %q", keys, wrong, want)
 		}
+		if got := m.keysFor("shell.zoom"); len(got) != 1 || got[0] != "Z" {
+			t.Errorf("%s: the line without a mistake gives %v", keys, got)
+		}
+	}
+}
+
+// Two keys can change places.
+func TestKeysCanBeSwapped(t *testing.T) {
+	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}})
+	if wrong := m.SetKeys(map[string][]string{"shell.help": {"q"}, "shell.quit": {"?"}}); len(wrong) > 0 {
+		t.Error(wrong)
 	}
 }
 
@@ -240,10 +267,10 @@ func TestHelpIsWhatDispatches(t *testing.T) {
 
 func (m *Model) drawHelpFor(t *testing.T) []string {
 	t.Helper()
-	m.help = &help{}
-	defer func() { m.help = nil }()
+	m.openHelp()
+	defer func() { m.sheet = nil }()
 	var out []string
-	for _, l := range m.drawHelp() {
+	for _, l := range m.drawSheet() {
 		out = append(out, ansi.Strip(l))
 	}
 	return out
@@ -261,7 +288,7 @@ func TestUnknownMessagesGoToEveryView(t *testing.T) {
 
 func TestBackgroundRestyles(t *testing.T) {
 	v := &pane{name: "left"}
-	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}, Restyle: func(dark bool) theme.Styles { return theme.New(dark, false) }})
+	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}, Theme: func(_ string, dark bool) (theme.Styles, error) { return theme.New(dark, false), nil }})
 	m.setDark(false)
 	if v.styles.Theme != "light" {
 		t.Errorf("the view's theme is %q", v.styles.Theme)

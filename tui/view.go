@@ -41,13 +41,53 @@ type View interface {
 	Draw(now time.Time, focused bool) []string
 }
 
+// Copier is a view from which something can be copied: what it is in a few words, and
+// its text. Both are "" where there is nothing.
+type Copier interface{ Copy() (what, text string) }
+
+// Commander is a view that offers commands of its own. They can be given on every
+// screen.
+type Commander interface{ Commands() []Command }
+
+// Wheeler is a view that scrolls by lines, down where positive. For others the wheel
+// does what the keys down and up do.
+type Wheeler interface{ Wheel(lines int) }
+
+// Clicker is a view that takes clicks at a cell inside its frame, the upper left one
+// being 0, 0.
+type Clicker interface{ Click(x, y int) tea.Cmd }
+
+// Keeper is a view with something that outlives the process: where one was, what was
+// filtered. Restore is called once, before the first snapshot, with what Keep gave, maybe
+// of an older version. [MaxKept] and [MaxKeptBytes] bound what is kept.
+type Keeper interface {
+	Keep() map[string]string
+	Restore(map[string]string)
+}
+
 // Binding is a key, what it does and how that is called, in one value.
 type Binding struct {
-	Action string   // stable name for key maps: "runs.cancel"
+	Action string   // stable name for key maps and commands: "runs.cancel"
 	Keys   []string // as Bubble Tea writes them: "j", "ctrl+d", "pgdown", "space"
 	Help   string   // a line in the help
 	Short  string   // a word or two for the status line, "" to leave it out
-	Do     func(Shell) tea.Cmd
+	// Mutates tells that it changes something outside the console. It is off in a
+	// console that only reads.
+	Mutates bool
+	Do      func(Shell) tea.Cmd
+}
+
+// Command is something that can be typed after ":".
+type Command struct {
+	Name    string
+	Aliases []string
+	Args    string // a hint: "NAME"; "" where it takes none
+	Help    string // one line
+	Mutates bool   // see [Binding]
+	// Complete lists what the arguments may be, given what is typed of them; nil for
+	// anything.
+	Complete func(prefix string) []string
+	Do       func(s Shell, args string) tea.Cmd
 }
 
 // Shell is what a binding's handler may ask of the root.
@@ -63,7 +103,8 @@ type Shell interface {
 }
 
 // Prompt is a line to type in. Preview, where it is set, says what the text means and
-// is shown while typing; Done gets the text when it is sent.
+// is shown while typing; Done gets the text when it is sent. What was sent is kept by
+// Label, and up and down bring it back into an empty line.
 type Prompt struct {
 	Label   string
 	Value   string
@@ -92,5 +133,6 @@ type noticeMsg struct {
 // Noted is the message by which a command reports good news.
 func Noted(text string) tea.Msg { return noticeMsg{text: text} }
 
-// Failed is the message by which a command reports an error.
+// Failed is the message by which a command reports an error. It stays in the log of past
+// errors.
 func Failed(err error) tea.Msg { return noticeMsg{text: err.Error(), bad: true} }

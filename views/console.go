@@ -22,6 +22,8 @@ type Controls interface {
 	listControls
 	// Look starts or stops reading a part of the snapshot.
 	Look(part sources.Part, on bool)
+	logControls
+	ExperimentControls
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside
@@ -89,8 +91,14 @@ func Console(o Options) ([]tui.Screen, []tui.Binding) {
 	}
 	c := &console{Options: o, following: true}
 	c.startFilter()
+	x := &experiments{console: c, metric: allMetrics}
+	list := newExperimentList(x)
 	return []tui.Screen{
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), newRun(c)}},
+		logScreen(c),
+		{Name: "experiments", Keys: []string{"5"}, Help: "experiments and their learning curves", Share: 42,
+			Views: []tui.View{list, newExperimentPlots(x, list)}},
+		{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task", Views: []tui.View{newExperimentCompare(x)}},
 	}, c.bindings()
 }
 
@@ -103,7 +111,7 @@ func (c *console) bindings() []tui.Binding {
 	}
 	if c.Actions != nil {
 		b = append(b, tui.Binding{Action: "run.cancel", Keys: []string{"x"}, Help: "cancel the marked runs, or the selected one (asks first)",
-			Short: "cancel", Do: c.cancel})
+			Short: "cancel", Mutates: true, Do: c.cancel})
 	}
 	return b
 }

@@ -224,10 +224,11 @@ func TestCancelNeedsYes(t *testing.T) {
 		sc.lacks("Cancel this run?")
 	}
 	sc := newScreen(t, full(5), plainLook, 80, 24)
-	if cmd := sc.press("G", "x", "y"); cmd != nil {
+	sc.press("G", "x")
+	sc.has("already closed")
+	if cmd := sc.press("y"); cmd != nil {
 		t.Error("a closed run could be cancelled")
 	}
-	sc.has("already closed")
 }
 
 func TestRefreshAndPause(t *testing.T) {

@@ -66,6 +66,8 @@ func (s *store) Select(w, r string)           { s.tell("select %s %s", w, r) }
 func (s *store) Refresh()                     { s.tell("refresh") }
 func (s *store) SetPaused(paused bool)        { s.tell("paused %v", paused) }
 func (s *store) Look(p sources.Part, on bool) { s.tell("look %s %v", p, on) }
+func (s *store) FollowLogs(paths []string)    { s.tell("follow %q", paths) }
+func (s *store) ShowExperiments(ids []string) { s.tell("experiments %v", ids) }
 func (s *store) LoadMore()                    { s.tell("more") }
 func (s *store) LoadNewer()                   { s.tell("newer") }
 func (s *store) LoadFirst()                   { s.tell("first") }

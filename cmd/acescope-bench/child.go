@@ -21,6 +21,7 @@ const (
 	kindLoad    = "load"    // run tasks and say how long they took
 	kindHost    = "host"    // host a data directory until told to end
 	kindFirst   = "first"   // start the server and the first task
+	kindFrame   = "frame"   // run a console and type
 	kindSession = "session" // run one long session for a tail
 )
 
@@ -42,6 +43,7 @@ type spec struct {
 	Steps    int    `json:"steps,omitempty"` // activities of a bare task
 	LingerMS int    `json:"linger_ms,omitempty"`
 	Events   int    `json:"events,omitempty"` // of a session
+	Seconds  int    `json:"seconds,omitempty"`
 	Profile  string `json:"profile,omitempty"`
 	Name     string `json:"name,omitempty"` // of the profile's file
 }
@@ -63,6 +65,8 @@ func child(arg string) error {
 		return host(ctx, s)
 	case kindFirst:
 		return first(ctx, s)
+	case kindFrame:
+		return frames(ctx, s)
 	case kindSession:
 		return session(ctx, s)
 	}

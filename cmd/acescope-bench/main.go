@@ -33,17 +33,19 @@ type bench struct {
 
 // sizes say how much is measured.
 type sizes struct {
-	runs     int // attempts of each kind
-	list     int // closed runs in the list
-	tasks    int // tasks of one attempt
-	growth   int // tasks of the growth run
-	events   int // tool events that are tailed
-	idleSecs int
+	runs      int // attempts of each kind
+	list      int // closed runs in the list
+	tasks     int // tasks of one attempt
+	growth    int // tasks of the growth run
+	events    int // tool events that are tailed
+	idleSecs  int
+	frameSecs int // of typing
+	logMB     int // megabytes of a log that is followed
 }
 
 var (
-	fullSize  = sizes{runs: 3, list: 10_000, tasks: 1000, growth: 10_000, events: 300, idleSecs: 20}
-	quickSize = sizes{runs: 2, list: 1000, tasks: 200, growth: 1000, events: 60, idleSecs: 5}
+	fullSize  = sizes{runs: 3, list: 10_000, tasks: 1000, growth: 10_000, events: 300, idleSecs: 20, frameSecs: 20, logMB: 1024}
+	quickSize = sizes{runs: 2, list: 1000, tasks: 200, growth: 1000, events: 60, idleSecs: 5, frameSecs: 5, logMB: 64}
 )
 
 // section is a part of the benchmark that can be asked for by name.
@@ -61,6 +63,8 @@ var sections = []section{
 	{"growth", (*bench).growth},
 	{"list", (*bench).list},
 	{"idle", (*bench).idle},
+	{"frame", (*bench).frame},
+	{"logs", (*bench).logs},
 }
 
 func main() {

@@ -14,9 +14,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/sources"
-	"acescope/theme"
 	"acescope/tui"
-	"acescope/views"
 )
 
 func (a *app) console(cmd *cobra.Command, _ []string) error {
@@ -35,19 +33,23 @@ func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engi
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	store := sources.NewStore()
+	store.SetInterval(a.set.Refresh)
 	dir, err := a.dir()
 	if err != nil {
 		return err
 	}
 	link := &link{app: a, store: store, dir: dir}
-	model, err := newModel(ctx, store, link)
+	kept, model, err := a.restored(ctx, store, link)
 	if err != nil {
 		return err
 	}
 	var wg sync.WaitGroup
 	wg.Add(1)
 	go func() { defer wg.Done(); link.run(ctx, begin) }()
-	_, err = tea.NewProgram(model, tea.WithContext(ctx)).Run()
+	_, err = tea.NewProgram(model, tea.WithContext(ctx), tea.WithFPS(a.set.FrameRate)).Run()
+	if saveErr := kept.end(model.State()); saveErr != nil {
+		fmt.Fprintln(a.err, "acescope: what you saw is not kept: "+oneLine(saveErr))
+	}
 	cancel()
 	wg.Wait()
 	if link.err != nil {
@@ -56,18 +58,19 @@ func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engi
 	return err
 }
 
-func newModel(ctx context.Context, store *sources.Store, link *link) (*tui.Model, error) {
-	saved := filterFile{}
-	filters, err := saved.load()
+// restored makes the console as an earlier one on the same source was left.
+func (a *app) restored(ctx context.Context, store *sources.Store, link *link) (*keeper, *tui.Model, error) {
+	path, err := statePath()
 	if err != nil {
-		store.SetHealth("filters", false, oneLine(err))
+		return nil, nil, err
 	}
-	screens, global := views.Console(views.Options{Context: ctx, Controls: store, Actions: link, Filters: filters, Saver: saved})
-	return tui.New(tui.Options{
-		Context: ctx, Store: store, Screens: screens, Global: global,
-		Styles:  theme.FromEnv(true, os.Getenv),
-		Restyle: func(dark bool) theme.Styles { return theme.FromEnv(dark, os.Getenv) },
-	})
+	kept := &keeper{path: path, source: a.source(link.dir)}
+	state, warning := kept.load()
+	if warning != "" {
+		a.set.warn("%s", warning)
+	}
+	model, err := a.newModel(ctx, store, link, func(o *tui.Options) { o.State, o.Save = state, kept.save })
+	return kept, model, err
 }
 
 // link ties the store to the engine, which comes up while the console is drawn.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -149,14 +150,34 @@ func replaceFilters(path string, data []byte) error {
 	return nil
 }
 
+// mergeFilters puts saved filters behind those of the configuration; one that has the name
+// of another takes its place.
+func mergeFilters(config, saved []views.SavedFilter) []views.SavedFilter {
+	out := append([]views.SavedFilter{}, config...)
+	for _, f := range saved {
+		at := slices.IndexFunc(out, func(o views.SavedFilter) bool { return o.Name == f.Name })
+		if at < 0 {
+			out = append(out, f)
+			continue
+		}
+		f.Default = f.Default || out[at].Default
+		out[at] = f
+	}
+	return out
+}
+
 // filterNamed is the query of a saved filter.
-func filterNamed(name string) (string, error) {
-	filters, err := filterFile{}.load()
+func (a *app) filterNamed(name string) (string, error) {
+	saved, err := filterFile{}.load()
 	if err != nil {
 		return "", usage("%v", err)
 	}
+	var config []views.SavedFilter
+	for _, f := range a.set.file.filters {
+		config = append(config, views.SavedFilter(f))
+	}
 	var known []string
-	for _, f := range filters {
+	for _, f := range mergeFilters(config, saved) {
 		if f.Name == name {
 			return views.Filter(f.Query), nil
 		}

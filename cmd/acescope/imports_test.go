@@ -13,11 +13,12 @@ import (
 // arrows says, for each room of the house, which rooms it may import. A room is the
 // longest entry that begins the package's path.
 var arrows = map[string][]string{
-	"cmd":     {"cmd", "tui", "views", "sources", "engine", "engine/*", "theme"},
-	"views":   {"views", "tui", "sources", "engine/ace", "theme"},
-	"tui":     {"tui", "sources", "theme"},
-	"theme":   {},
-	"sources": {"engine/ace", "engine/history", "engine/playbook"},
+	"cmd":             {"cmd", "tui", "views", "sources", "sources/*", "engine", "engine/*", "theme"},
+	"views":           {"views", "tui", "sources", "sources/logfile", "engine/ace", "theme"},
+	"tui":             {"tui", "sources", "theme"},
+	"theme":           {},
+	"sources":         {"engine/ace", "engine/history", "engine/playbook", "sources/logfile"},
+	"sources/logfile": {},
 
 	"engine/ace":           {},
 	"engine/history":       {"engine/ace"},

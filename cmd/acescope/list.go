@@ -52,7 +52,7 @@ func (a *app) listCommand() *cobra.Command {
 }
 
 // check refuses what makes no sense, and gives the whole query.
-func (o *listOptions) check(json bool) error {
+func (o *listOptions) check(a *app) error {
 	if o.limit < 0 {
 		return usage("--limit %d: give a number above 0", o.limit)
 	}
@@ -61,13 +61,13 @@ func (o *listOptions) check(json bool) error {
 			return usage("there is no column %q; there are %s", c, strings.Join(views.ColumnNames(), ", "))
 		}
 	}
-	if json && len(o.columns) > 0 {
+	if a.json && len(o.columns) > 0 {
 		return usage("--columns is for the table; --json always has all fields")
 	}
 	if o.filter == "" {
 		return nil
 	}
-	saved, err := filterNamed(o.filter)
+	saved, err := a.filterNamed(o.filter)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (o *listOptions) check(json bool) error {
 }
 
 func (a *app) list(cmd *cobra.Command, o listOptions) error {
-	if err := o.check(a.json); err != nil {
+	if err := o.check(a); err != nil {
 		return err
 	}
 	ctx := cmd.Context()

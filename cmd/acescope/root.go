@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,13 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/engine"
+	"acescope/sources"
+	"acescope/theme"
 )
 
 // app is what the commands share.
 type app struct {
 	out, err io.Writer
-	dataDir  string
-	remote   engine.Remote
+	set      settings
+	apiKey   string
 	json     bool
 	port     int
 
@@ -33,63 +36,97 @@ func (a *app) root() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          a.console,
+
+		PersistentPreRunE: a.load,
 	}
+	consoleFlags(cmd)
 	f := cmd.PersistentFlags()
-	f.StringVar(&a.dataDir, "data-dir", "", "where the embedded server, artifacts and playbooks lie (default $XDG_DATA_HOME/acescope)")
-	f.StringVar(&a.remote.Address, "address", "", "use the Temporal cluster at this host:port instead of the embedded server")
-	f.StringVar(&a.remote.Namespace, "namespace", "", "namespace on that cluster (default ace-dev)")
-	f.StringVar(&a.remote.Profile, "profile", "", "profile of the temporal command's configuration to connect with")
-	f.StringVar(&a.remote.APIKey, "api-key", "", "API key for that cluster (better: $TEMPORAL_API_KEY)")
+	f.String("data-dir", "", "where the embedded server, artifacts and playbooks lie (default $XDG_DATA_HOME/acescope)")
+	f.String("address", "", "use the Temporal cluster at this host:port instead of the embedded server")
+	f.String("namespace", "", "namespace on that cluster (default ace-dev)")
+	f.String("profile", "", "profile of the temporal command's configuration to connect with")
+	f.StringVar(&a.apiKey, "api-key", "", "API key for that cluster (better: $TEMPORAL_API_KEY)")
 	f.BoolVar(&a.json, "json", false, "write JSON: one object, or one object a line")
 	cmd.AddCommand(
 		a.runCommand(),
 		a.listCommand(),
 		a.showCommand(),
 		a.tailCommand(),
+		a.logsCommand(),
 		a.cancelCommand(),
+		a.experimentCommand(),
 		a.observeCommand(),
 		a.serveCommand(),
-		a.demoCommand(),
+		consoleFlags(a.demoCommand()),
 		a.problemsCommand(),
 		a.doctorCommand(),
+		a.schemaCommand(),
 		a.versionCommand(),
+		a.configCommand(),
 	)
 	return cmd
 }
 
-// dir is the data directory in force.
-func (a *app) dir() (string, error) {
-	if a.dataDir != "" {
-		return filepath.Abs(a.dataDir)
-	}
-	if base := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(base) {
-		return filepath.Join(base, "acescope"), nil
-	}
-	home, err := os.UserHomeDir()
+// load works out the settings that are in force, and says in a line what is wrong with the
+// configuration; the commands that show it whole do so themselves.
+func (a *app) load(cmd *cobra.Command, _ []string) error {
+	dir, err := configDir()
 	if err != nil {
-		return "", usage("no home directory: %v; give --data-dir", err)
+		return nil // there is no home, and so no file
 	}
-	return filepath.Join(home, ".local", "share", "acescope"), nil
+	file, wrong := readConfig(filepath.Join(dir, "config.toml"))
+	a.set, err = resolve(cmd.Flags(), os.Getenv, file, wrong)
+	if n := len(a.set.warnings); err == nil && n > 0 && cmd.Annotations[showsWarnings] == "" {
+		more := ""
+		if n > 1 {
+			more = fmt.Sprintf(" (and %d more: acescope config)", n-1)
+		}
+		fmt.Fprintln(a.err, "acescope: "+safe(a.set.warnings[0])+more)
+	}
+	return err
+}
+
+// showsWarnings marks commands that show warnings in their own way.
+const showsWarnings = "shows-warnings"
+
+// consoleFlags are for the commands that open the console, or show how it would be.
+func consoleFlags(cmd *cobra.Command) *cobra.Command {
+	f := cmd.Flags()
+	f.String("theme", theme.Auto, "colours of the console; acescope config themes lists them")
+	f.Bool("mouse", false, "the console takes the mouse")
+	f.Bool("read-only", false, "the console changes nothing")
+	f.Duration("refresh", sources.DefaultInterval, "how often the console reads the list of runs")
+	f.Int("frame-rate", usualFrameRate, "frames a second of the console, at most")
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[showsWarnings] = "yes"
+	return cmd
 }
 
 // checkRemote refuses flags of a cluster that name none.
 func (a *app) checkRemote() error {
-	if a.cluster() == nil && (a.remote.Namespace != "" || a.remote.APIKey != "") {
+	if a.cluster() == nil && (a.set.rank("namespace") == flagRank || a.apiKey != "") {
 		return usage("--namespace and --api-key are for a cluster: give --address or --profile too")
 	}
 	return nil
 }
 
-// cluster is the remote cluster that flags or the environment ask for, nil for the
-// embedded server. A profile file alone does not switch: it must be named.
+// cluster is the remote cluster that flags, the environment or the configuration ask
+// for, nil for the embedded server. A profile file alone does not switch: it must be
+// named. What the environment says is read by the library that connects.
 func (a *app) cluster() *engine.Remote {
-	named := a.remote.Address != "" || a.remote.Profile != ""
-	fromEnv := os.Getenv("TEMPORAL_ADDRESS") != "" || os.Getenv("TEMPORAL_PROFILE") != ""
-	if named || fromEnv && a.dataDir == "" {
-		r := a.remote
-		return &r
+	if !a.set.wantsCluster() {
+		return nil
 	}
-	return nil
+	said := func(name, value string) string {
+		if a.set.rank(name) == envRank {
+			return ""
+		}
+		return value
+	}
+	return &engine.Remote{Address: said("address", a.set.Address), Namespace: said("namespace", a.set.Namespace),
+		Profile: said("profile", a.set.Profile), APIKey: a.apiKey}
 }
 
 // closeTimeout bounds how long a command takes to leave.

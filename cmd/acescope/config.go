@@ -1,0 +1,271 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// Bounds of the configuration file: its bytes, and how many filters it may save.
+const (
+	maxConfig  = 1 << 20
+	maxFilters = 100
+)
+
+// fileConfig is what a configuration file says, each value with its line.
+type fileConfig struct {
+	path    string
+	values  map[string]fileValue // settings by name
+	keys    map[string][]string  // by action
+	keyLine map[string]int
+	filters []savedFilter
+}
+
+type fileValue struct {
+	value any
+	line  int
+}
+
+// savedFilter is a choice of runs with a name.
+type savedFilter struct {
+	Name    string `json:"name"`
+	Query   string `json:"query"`
+	Default bool   `json:"default"`
+}
+
+// readConfig reads a configuration file. One that does not exist says nothing. Mistakes
+// are returned with file and line, and what they are in is left out.
+func readConfig(path string) (fileConfig, []string) {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return fileConfig{path: path}, nil
+	}
+	if err == nil && info.Size() > maxConfig {
+		err = fmt.Errorf("larger than %d KB, so it is not read", maxConfig>>10)
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return fileConfig{path: path}, []string{path + ": " + oneLine(err)}
+	}
+	return parseConfig(path, data)
+}
+
+// parseConfig reads the text of a configuration file. A file that is no TOML says
+// nothing.
+func parseConfig(path string, data []byte) (fileConfig, []string) {
+	p := &configParser{fileConfig: fileConfig{path: path, values: map[string]fileValue{}, keys: map[string][]string{}, keyLine: map[string]int{}}}
+	tree := map[string]any{}
+	if err := toml.Unmarshal(data, &tree); err != nil {
+		p.syntax(err)
+		return fileConfig{path: path}, p.wrong
+	}
+	p.lines = locate(data)
+	names := make([]string, 0, len(tree))
+	for name := range tree {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return p.line(a) - p.line(b) })
+	for _, name := range names {
+		switch {
+		case name == "keys":
+			p.readKeys(tree[name])
+		case name == "filters":
+			p.readFilters(tree[name])
+		case settingNamed(name) != nil:
+			p.values[name] = fileValue{tree[name], p.line(name)}
+		default:
+			p.mistake(name, "there is no setting %q", name)
+		}
+	}
+	return p.fileConfig, p.wrong
+}
+
+type configParser struct {
+	fileConfig
+	lines map[string]int
+	wrong []string
+}
+
+func (p *configParser) line(key string) int { return p.lines[key] }
+
+func (p *configParser) mistake(key, format string, args ...any) {
+	where := p.path
+	if n := p.line(key); n > 0 {
+		where += ":" + strconv.Itoa(n)
+	}
+	p.wrong = append(p.wrong, where+": "+fmt.Sprintf(format, args...))
+}
+
+func (p *configParser) syntax(err error) {
+	where, text := p.path, strings.TrimPrefix(err.Error(), "toml: ")
+	var at *toml.DecodeError
+	if errors.As(err, &at) {
+		row, _ := at.Position()
+		where += ":" + strconv.Itoa(row)
+	}
+	p.wrong = append(p.wrong, where+": "+strings.Join(strings.Fields(safe(text)), " ")+"; nothing of the file counts until that is mended")
+}
+
+// readKeys takes the table [keys]: "runs.query" = ["/"], or = "/".
+func (p *configParser) readKeys(v any) {
+	table, ok := v.(map[string]any)
+	if !ok {
+		p.mistake("keys", `keys is a table: [keys] and below it "runs.query" = ["/"]`)
+		return
+	}
+	flat := map[string]any{}
+	flatten("", table, flat)
+	for _, action := range sorted(flat) {
+		list, ok := textList(flat[action])
+		if !ok {
+			p.mistake("keys."+action, `keys: %s is a list of keys: ["/", "ctrl+f"]`, action)
+			continue
+		}
+		p.keys[action] = list
+		p.keyLine[action] = p.line("keys." + action)
+	}
+}
+
+// flatten makes runs.query out of both "runs.query" and runs = {query = …}.
+func flatten(prefix string, from, into map[string]any) {
+	for k, v := range from {
+		if inner, ok := v.(map[string]any); ok {
+			flatten(prefix+k+".", inner, into)
+			continue
+		}
+		into[prefix+k] = v
+	}
+}
+
+func textList(v any) ([]string, bool) {
+	if one, ok := v.(string); ok {
+		return []string{one}, true
+	}
+	list, ok := v.([]any)
+	out := []string{}
+	for _, e := range list {
+		s, isText := e.(string)
+		ok = ok && isText
+		out = append(out, s)
+	}
+	return out, ok
+}
+
+// readFilters takes the tables [[filters]].
+func (p *configParser) readFilters(v any) {
+	list, ok := v.([]any)
+	if !ok {
+		p.mistake("filters", "filters are tables: [[filters]] and below it name and query")
+		return
+	}
+	seen, chosen := map[string]bool{}, ""
+	for i, e := range list {
+		at := "filters[" + strconv.Itoa(i) + "]"
+		f, why := p.filter(at, e)
+		switch {
+		case len(p.filters) == maxFilters:
+			why = fmt.Sprintf("more than %d filters", maxFilters)
+		case why == "" && seen[f.Name]:
+			why = fmt.Sprintf("a filter %q is there already", f.Name)
+		case why == "" && f.Default && chosen != "":
+			p.mistake(at, "filter %q: %q is the default already", f.Name, chosen)
+			f.Default = false
+		}
+		if why != "" {
+			p.mistake(at, "filter: %s", why)
+			continue
+		}
+		if seen[f.Name] = true; f.Default {
+			chosen = f.Name
+		}
+		p.filters = append(p.filters, f)
+	}
+}
+
+// filter reads one filter; why says what makes it unusable.
+func (p *configParser) filter(at string, e any) (f savedFilter, why string) {
+	table, _ := e.(map[string]any)
+	for _, k := range sorted(table) {
+		ok := true
+		switch k {
+		case "name":
+			f.Name, ok = table[k].(string)
+		case "query":
+			f.Query, ok = table[k].(string)
+		case "default":
+			f.Default, ok = table[k].(bool)
+		default:
+			p.mistake(at+"."+k, "a filter has no %q: it has name, query and default", k)
+		}
+		if !ok {
+			return f, k + " is of another type: name and query are texts, default is true or false"
+		}
+	}
+	if strings.TrimSpace(f.Name) == "" || strings.TrimSpace(f.Query) == "" {
+		return f, "it needs a name and a query"
+	}
+	return f, ""
+}
+
+// locate is the line of every key of a document, by its path: "keys.runs.query",
+// "filters[0].name".
+func locate(data []byte) map[string]int {
+	lines := map[string]int{}
+	var p unstable.Parser
+	p.Reset(data)
+	prefix, tables := "", map[string]int{}
+	for p.NextExpression() {
+		e := p.Expression()
+		path, line := keyPath(&p, e)
+		switch e.Kind {
+		case unstable.Table:
+			prefix = path + "."
+		case unstable.ArrayTable:
+			path += "[" + strconv.Itoa(tables[path]) + "]"
+			tables[strings.TrimRight(path, "[]0123456789")]++
+			prefix = path + "."
+		case unstable.KeyValue:
+			path = prefix + path
+		default:
+			continue
+		}
+		for ; path != ""; path = path[:max(strings.LastIndexAny(path, ".["), 0)] {
+			if lines[path] == 0 {
+				lines[path] = line
+			}
+		}
+	}
+	return lines
+}
+
+func keyPath(p *unstable.Parser, e *unstable.Node) (path string, line int) {
+	if e.Kind != unstable.Table && e.Kind != unstable.ArrayTable && e.Kind != unstable.KeyValue {
+		return "", 0
+	}
+	var parts []string
+	for it := e.Key(); it.Next(); {
+		if line == 0 {
+			line = p.Shape(it.Node().Raw).Start.Line
+		}
+		parts = append(parts, string(it.Node().Data))
+	}
+	return strings.Join(parts, "."), line
+}
+
+func sorted(m map[string]any) []string {
+	names := make([]string, 0, len(m))
+	for n := range m {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,43 @@
+//go:build unix
+
+package main
+
+import (
+	"testing"
+)
+
+// TestConsole walks through the console as a person would, on a real server that the
+// console itself hosts: an empty start, an experiment that another process starts, the
+// list, one run, a filter, other sizes, and out.
+func TestConsole(t *testing.T) {
+	dir := t.TempDir()
+	term := openTerminal(t, dir, 80, 24)
+	term.await("no runs yet", "embedded")
+
+	run := startProc(t, dir, "run", "--dataset", problemSet(t, 12), "--experiment", "walk", "--json")
+	runs := map[string]int{}
+	run.next(t, "summary", runs)
+	checkRuns(t, runs, 12)
+	term.await("walk-e1-0012", "experiment walk", "1/13")
+
+	term.press("/wrong exp=walk" + keyEnter)
+	term.await(`ExitStatus="wrong"`)
+	term.gone("experiment walk")
+	term.press("g" + keyEnter)
+	term.await("ace/walk-e1-", "Skills", "Playbook", "folded from history")
+	term.press(keyEsc)
+	term.await("TASK", "STATUS")
+
+	term.resize(200, 50)
+	term.await("Skills", "TASK", "Log")
+	term.resize(30, 8)
+	term.await("too small")
+	term.resize(80, 24)
+	term.await("TASK", "STATUS")
+	term.press("?")
+	term.await("Everywhere")
+	term.press(keyEsc) // a key right behind would make it alt and that key
+	term.gone("Everywhere")
+	term.press("q")
+	term.quits()
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"acescope/sources"
+	"acescope/sources/logfile"
+)
+
+// logsFlags are what acescope logs was asked for.
+type logsFlags struct {
+	follow, fromStart bool
+	tail              int
+	grep, level       string
+	match             []string
+	poll              bool
+}
+
+func (a *app) logsCommand() *cobra.Command {
+	f := &logsFlags{}
+	cmd := &cobra.Command{
+		Use:   "logs [TASK|FILE|DIR]...",
+		Short: "Print log files, or follow them: of a run, of directories, by name",
+		Long: "Prints the last lines of log files, or follows them: files, directories (*.log, *.jsonl, *.ndjson, hidden ones left out), or the\n" +
+			"logs of a run and the lines of others that mention it. Without an argument, the logs of the data directory.",
+		Example: "acescope logs -f\nacescope logs finance-1-e1-0042 --level warn\nacescope logs app.jsonl -f --json | jq -c 'select(.data.ms > 100)'",
+		Args:    cobra.ArbitraryArgs,
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.logs(cmd.Context(), f, args) },
+	}
+	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "go on with what is added, until interrupted")
+	cmd.Flags().BoolVar(&f.fromStart, "from-start", false, "begin at the start of each file")
+	cmd.Flags().IntVar(&f.tail, "tail", 100, "begin this many lines before the end of each file")
+	cmd.Flags().StringVar(&f.grep, "grep", "", "only lines that this regular expression matches")
+	cmd.Flags().StringVar(&f.level, "level", "", "only lines at least this bad: debug, info, warn, error")
+	cmd.Flags().StringSliceVar(&f.match, "match", nil, "patterns of the names of files in directories (default *.log,*.jsonl,*.ndjson)")
+	cmd.Flags().BoolVar(&f.poll, "poll", false, "look at files every second: for network drives, which notify nobody")
+	cmd.MarkFlagsMutuallyExclusive("from-start", "tail")
+	return cmd
+}
+
+func (a *app) logs(ctx context.Context, f *logsFlags, args []string) error {
+	keep, err := f.filter()
+	if err != nil {
+		return err
+	}
+	choice, err := a.chooseLogs(ctx, f, args)
+	if err != nil {
+		return err
+	}
+	o := choice.Options
+	o.FromStart, o.Tail, o.Once, o.Poll = f.fromStart, f.tail, !f.follow, f.poll
+	if len(f.match) > 0 {
+		o.Match = f.match
+	}
+	keep.choice = choice
+	out := &logWriter{out: a.out, err: a.err, json: a.json, once: o.Once, heads: !oneFile(o.Paths), keep: keep}
+	if err := logfile.Follow(ctx, o, out.handler()); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return errInterrupted
+	}
+	return out.end(choice)
+}
+
+// oneFile tells whether all lines are of one file, so that none needs its name.
+func oneFile(paths []string) bool {
+	if len(paths) != 1 {
+		return false
+	}
+	info, err := os.Stat(paths[0])
+	return err != nil || !info.IsDir()
+}
+
+// filter checks the flags that choose lines.
+func (f *logsFlags) filter() (*logFilter, error) {
+	k := &logFilter{levels: map[string]*logfile.Levels{}}
+	if f.tail < 0 {
+		return nil, usage("--tail must not be negative")
+	}
+	for _, m := range f.match {
+		if _, err := filepath.Match(m, ""); err != nil {
+			return nil, usage("--match %q: %v", m, err)
+		}
+	}
+	if f.grep != "" {
+		re, err := regexp.Compile(f.grep)
+		if err != nil {
+			return nil, usage("--grep: %v", err)
+		}
+		k.grep = re
+	}
+	if f.level != "" {
+		if k.level = logfile.SeverityOf(f.level); k.level == logfile.Unknown {
+			return nil, usage("--level %q: choose debug, info, warn or error", f.level)
+		}
+	}
+	return k, nil
+}
+
+// chooseLogs finds out what the arguments name. Only a task needs the server.
+func (a *app) chooseLogs(ctx context.Context, f *logsFlags, args []string) (sources.LogChoice, error) {
+	if len(args) == 0 {
+		dir, err := a.dir()
+		return sources.LogsOf(dir, "", ""), err
+	}
+	var paths []string
+	for _, arg := range args {
+		_, err := os.Stat(arg)
+		switch {
+		case err == nil || f.follow && isPath(arg):
+			paths = append(paths, arg)
+		case !isPath(arg) && len(args) == 1:
+			return a.logsOfTask(ctx, arg)
+		case errors.Is(err, fs.ErrNotExist) && !isPath(arg):
+			return sources.LogChoice{}, usage("%q is no file; a task must be the only argument", arg)
+		case errors.Is(err, fs.ErrNotExist):
+			return sources.LogChoice{}, &coded{exitNotFound, fmt.Errorf("%s: there is no such file; -f waits for it", arg)}
+		default:
+			return sources.LogChoice{}, err
+		}
+	}
+	return sources.ChosenLogs(paths), nil
+}
+
+// isPath tells whether a name that nothing has looks like a file's rather than a task's.
+func isPath(arg string) bool {
+	if ext := filepath.Ext(arg); ext == ".log" || ext == ".jsonl" || ext == ".ndjson" || ext == ".txt" || ext == ".out" {
+		return true
+	}
+	return strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) || strings.HasSuffix(arg, string(filepath.Separator))
+}
+
+func (a *app) logsOfTask(ctx context.Context, id string) (c sources.LogChoice, err error) {
+	e, done, err := a.look(ctx)
+	if err != nil {
+		return c, err
+	}
+	defer done()
+	run, err := sources.Resolve(ctx, e.Client, id)
+	if err != nil {
+		return c, err
+	}
+	dir, err := a.dir()
+	if err != nil {
+		return c, err
+	}
+	exec := run.GetWorkflowExecutionInfo().GetExecution()
+	c = sources.LogsOf(dir, exec.GetWorkflowId(), exec.GetRunId())
+	fmt.Fprintln(a.err, "acescope: "+c.Why)
+	return c, nil
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestLogsFollow follows a file that comes later, loses its last line's end and is emptied,
+// until it is interrupted.
+func TestLogsFollow(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "later.log")
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	in, out := io.Pipe()
+	a := &app{out: out, err: io.Discard, json: true}
+	done := make(chan error, 1)
+	go func() {
+		err := a.logs(ctx, &logsFlags{follow: true, fromStart: true}, []string{path})
+		out.Close()
+		done <- err
+	}()
+	if err := os.WriteFile(path, []byte("one\n{\"n\":2}\nha"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lines := scanLines(t, in)
+	lines.has(`"event":"opened"`, `"line":1,`, `"text":"one"`, `"line":2,`, `"data":{"n":2}`)
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	lines.has(`"partial":true,"text":"ha"`, `"event":"truncated"`)
+	stop()
+	go func() { _, _ = io.Copy(io.Discard, in) }()
+	if err := <-done; !errors.Is(err, errInterrupted) || exitCode(err) != exitInterrupted {
+		t.Errorf("logs -f ended with %v", err)
+	}
+}
+
+// scanned is text that comes by and by.
+type scanned struct {
+	t    *testing.T
+	from io.Reader
+	text strings.Builder
+}
+
+func scanLines(t *testing.T, r io.Reader) *scanned { return &scanned{t: t, from: r} }
+
+// has reads on until the parts have come, in their order.
+func (s *scanned) has(parts ...string) {
+	s.t.Helper()
+	buf := make([]byte, 4096)
+	for {
+		rest, missing := s.text.String(), ""
+		for _, p := range parts {
+			_, after, ok := strings.Cut(rest, p)
+			if !ok {
+				missing = p
+				break
+			}
+			rest = after
+		}
+		if missing == "" {
+			return
+		}
+		n, err := s.from.Read(buf)
+		s.text.Write(buf[:n])
+		if err != nil {
+			s.t.Fatal(fmt.Errorf("%q did not come in %s: %w", missing, s.text.String(), err))
+		}
+	}
+}

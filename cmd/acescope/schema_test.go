@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/spf13/cobra"
+)
+
+// compiled is a command's schema in the hands of a validator that did not make it.
+func compiled(command string, strict bool) (*jsonschema.Schema, error) {
+	for _, o := range outputs() {
+		if o.command != command {
+			continue
+		}
+		s, err := o.schema(strict)
+		if err != nil {
+			return nil, err
+		}
+		data, err := json.Marshal(s)
+		if err != nil {
+			return nil, err
+		}
+		doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+		if err != nil {
+			return nil, err
+		}
+		c := jsonschema.NewCompiler()
+		c.AssertFormat()
+		if err := c.AddResource("acescope.json", doc); err != nil {
+			return nil, err
+		}
+		return c.Compile("acescope.json")
+	}
+	return nil, fmt.Errorf("no schema for %q", command)
+}
+
+// conforms demands that each line of a file fits a command's schema and has no field that
+// the schema does not know: conforms FILE COMMAND …
+func conforms(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: conforms FILE COMMAND …")
+	}
+	s, err := compiled(strings.Join(args[1:], " "), true)
+	ts.Check(err)
+	data := strings.TrimSuffix(ts.ReadFile(args[0]), "\n")
+	if data == "" {
+		ts.Fatalf("%s is empty", args[0])
+	}
+	for i, l := range strings.Split(data, "\n") {
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(l))
+		if err == nil {
+			err = s.Validate(v)
+		}
+		if (err != nil) != neg {
+			ts.Fatalf("%s, line %d: %v\n%s", args[0], i+1, err, l)
+		}
+	}
+}
+
+// withoutJSON are the commands that write no JSON objects of their own.
+var withoutJSON = []string{"", "demo", "problems"}
+
+// Every command has a schema, or stands on the list of those that need none.
+func TestEveryCommandHasASchema(t *testing.T) {
+	known := append(outputNames(), withoutJSON...)
+	seen := map[string]bool{}
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		name := strings.TrimSpace(strings.TrimPrefix(c.CommandPath(), "acescope"))
+		if c.Runnable() && name != "help" && !strings.HasPrefix(name, "completion") {
+			seen[name] = true
+			if !slices.Contains(known, name) {
+				t.Errorf("acescope %s has no schema", name)
+			}
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk((&app{}).root())
+	for _, name := range known {
+		if !seen[name] {
+			t.Errorf("there is a schema for %q, which is no command", name)
+		}
+	}
+}
+
+func TestSchemasAreSchemas(t *testing.T) {
+	for _, o := range outputs() {
+		for _, strict := range []bool{true, false} {
+			if _, err := compiled(o.command, strict); err != nil {
+				t.Errorf("%s: %v", o.command, err)
+			}
+		}
+	}
+}
+
+// A published schema lets fields be added; the one of the tests does not, and neither
+// lets a field be missing or of another type.
+func TestSchemaRefuses(t *testing.T) {
+	for text, want := range map[string][2]bool{ // fits the published one, the strict one
+		`{"type":"cancel","workflow_id":"a","run_id":"b"}`:         {true, true},
+		`{"type":"cancel","workflow_id":"a","run_id":"b","new":1}`: {true, false},
+		`{"type":"cancel","workflow_id":"a"}`:                      {false, false},
+		`{"type":"cancel","workflow_id":1,"run_id":"b"}`:           {false, false},
+		`{"type":"cancelled","workflow_id":"a","run_id":"b"}`:      {false, false},
+	} {
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, strict := range []bool{false, true} {
+			s, err := compiled("cancel", strict)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := s.Validate(v) == nil; got != want[i] {
+				t.Errorf("%s, strict %v: fits %v", text, strict, got)
+			}
+		}
+	}
+}

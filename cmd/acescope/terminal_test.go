@@ -1,0 +1,126 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/hinshun/vt10x"
+)
+
+// terminal is the console in a terminal of its own, as a person has it: keys go in, and
+// what is read is the screen, never the bytes that drew it.
+type terminal struct {
+	t      *testing.T
+	screen vt10x.Terminal
+	file   *os.File
+	ended  chan error
+}
+
+func openTerminal(t *testing.T, dir string, width, height int, args ...string) *terminal {
+	t.Helper()
+	cmd := exec.Command("acescope", append(args, "--data-dir", dir)...)
+	home := t.TempDir()
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=", "HOME="+home,
+		"XDG_CONFIG_HOME="+home+"/config", "XDG_STATE_HOME="+home+"/state")
+	file, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := &terminal{t: t, file: file, ended: make(chan error, 1),
+		screen: vt10x.New(vt10x.WithSize(width, height), vt10x.WithWriter(file))}
+	drawn := make(chan struct{})
+	go func() {
+		defer close(drawn)
+		buf := make([]byte, 1<<16)
+		for {
+			n, err := file.Read(buf)
+			_, _ = term.screen.Write(buf[:n])
+			if err != nil {
+				return
+			}
+		}
+	}()
+	go func() { term.ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = file.Close()
+		<-drawn
+	})
+	return term
+}
+
+// await waits until the screen shows all of the texts at once.
+func (t *terminal) await(texts ...string) {
+	t.t.Helper()
+	t.until("shows "+strings.Join(texts, " and "), func(screen string) bool {
+		for _, want := range texts {
+			if !strings.Contains(screen, want) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// gone waits until the screen does not show the text any more.
+func (t *terminal) gone(text string) {
+	t.t.Helper()
+	t.until("no longer shows "+text, func(screen string) bool { return !strings.Contains(screen, text) })
+}
+
+func (t *terminal) until(what string, ok func(screen string) bool) {
+	t.t.Helper()
+	deadline := time.After(time.Minute)
+	for !ok(t.screen.String()) {
+		select {
+		case <-deadline:
+			t.t.Fatalf("the terminal never %s:\n%s", what, t.screen.String())
+		case err := <-t.ended:
+			t.ended <- err
+			t.t.Fatalf("the console ended (%v) before it %s:\n%s", err, what, t.screen.String())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// Keys that have no character of their own, as a terminal sends them.
+const (
+	keyEnter = "\r"
+	keyEsc   = "\x1b"
+	keyTab   = "\t"
+)
+
+func (t *terminal) press(keys string) {
+	t.t.Helper()
+	if _, err := t.file.WriteString(keys); err != nil {
+		t.t.Fatal(err)
+	}
+}
+
+func (t *terminal) resize(width, height int) {
+	t.t.Helper()
+	t.screen.Resize(width, height)
+	if err := pty.Setsize(t.file, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)}); err != nil {
+		t.t.Fatal(err)
+	}
+}
+
+// quits waits for the console to end without an error.
+func (t *terminal) quits() {
+	t.t.Helper()
+	select {
+	case err := <-t.ended:
+		t.ended <- err
+		if err != nil {
+			t.t.Errorf("the console ended with %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.t.Fatalf("the console did not quit:\n%s", t.screen.String())
+	}
+}

@@ -1,0 +1,75 @@
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+)
+
+// TestStoreFollowsExperiments reads the list and the series of an experiment while it
+// runs, to its end, and again from what was kept.
+func TestStoreFollowsExperiments(t *testing.T) {
+	script := newScripted()
+	e := open(t, t.TempDir(), script)
+	s := watch(t, e)
+	ref, err := e.Artifacts.PutBytes(t.Context(), []byte(`{"context":"hello 1","target":"42"}
+{"context":"slow","target":"42"}
+{"context":"fail-for-good","target":"1"}
+`), "application/jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := ace.ExperimentWorkflowID("seen")
+	if _, err := e.StartExperiment(t.Context(), ace.ExperimentInput{ExperimentID: "seen", DatasetID: "three", Dataset: ref, Tasks: 3,
+		Adapter: ace.Offline, Epochs: 1, Parallel: 1, Provider: "scripted", Model: "script"}); err != nil {
+		t.Fatal(err)
+	}
+	s.ShowExperiments([]string{id})
+	s.Look(sources.PartExperiments, true)
+	<-script.reached
+	until(t, s, func(snap *sources.Snapshot) error {
+		x := snap.Experiments
+		if x == nil || len(x.Rows) != 1 || x.Rows[0].Progress == nil || x.Rows[0].Exit != ace.Running || len(x.Series) != 1 || x.Series[0].Tasks.Len() != 1 {
+			return fmt.Errorf("one task has ended: %+v", x)
+		}
+		return nil
+	})
+	script.release <- struct{}{}
+	whole := func(snap *sources.Snapshot) error {
+		x := snap.Experiments
+		if len(x.Series) != 1 || x.Series[0].Tasks.Len() != 3 || x.Series[0].Close.IsZero() || x.Rows[0].Exit != ace.Success || x.Rows[0].Progress == nil || x.Rows[0].Progress.Done() != 3 {
+			return fmt.Errorf("not at its end: %+v", x)
+		}
+		return nil
+	}
+	first := until(t, s, whole).Experiments.Series[0]
+	if r := first.Tasks.Row(2); r.TaskID != "seen-e1-0003" || r.Index != 2 || r.Exit != ace.Failed || r.Verdict != sources.AnsweredWrong {
+		t.Errorf("the last task is %+v", r)
+	}
+	s.Look(sources.PartExperiments, false)
+	s.ShowExperiments(nil)
+	s.Look(sources.PartExperiments, true)
+	until(t, s, func(snap *sources.Snapshot) error {
+		if n := len(snap.Experiments.Series); n != 0 {
+			return fmt.Errorf("%d series though none is wanted", n)
+		}
+		return nil
+	})
+	s.ShowExperiments([]string{id})
+	if again := until(t, s, whole).Experiments.Series[0]; again != first {
+		t.Error("a closed series was read again")
+	}
+	read, err := sources.ReadSeries(t.Context(), e.Client, id)
+	if err != nil || read.Tasks.Len() != 3 || read.Progress.Epochs[0].Accuracy != first.Progress.Epochs[0].Accuracy {
+		t.Errorf("read %+v, %v", read, err)
+	}
+	s.ShowExperiments([]string{"ace-experiment/nothing"})
+	until(t, s, func(snap *sources.Snapshot) error {
+		if x := snap.Experiments.Series; len(x) != 1 || x[0].Err == "" {
+			return fmt.Errorf("an experiment that is not there has no error: %+v", x)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,291 @@
+package sources
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"acescope/engine/ace"
+)
+
+var testStart = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// tale writes the history of an experiment.
+type tale struct {
+	t      *testing.T
+	id     int64
+	at     time.Time
+	events []*historypb.HistoryEvent
+}
+
+func (h *tale) add(kind enumspb.EventType, set func(*historypb.HistoryEvent)) int64 {
+	h.id++
+	h.at = h.at.Add(time.Second)
+	e := &historypb.HistoryEvent{EventId: h.id, EventType: kind, EventTime: timestamppb.New(h.at)}
+	set(e)
+	h.events = append(h.events, e)
+	return h.id
+}
+
+func (h *tale) payload(v any) *commonpb.Payloads {
+	p, err := converter.GetDefaultDataConverter().ToPayloads(v)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return p
+}
+
+func (h *tale) started(in ace.ExperimentInput) {
+	h.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, func(e *historypb.HistoryEvent) {
+		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: h.payload(in)}}
+	})
+}
+
+// task starts a child and ends it with the result, or with a failure where that is nil.
+func (h *tale) task(in ace.TaskInput, r *ace.TaskResult) {
+	id := h.add(enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED, func(e *historypb.HistoryEvent) {
+		e.Attributes = &historypb.HistoryEvent_StartChildWorkflowExecutionInitiatedEventAttributes{StartChildWorkflowExecutionInitiatedEventAttributes: &historypb.StartChildWorkflowExecutionInitiatedEventAttributes{
+			WorkflowId: ace.WorkflowID(in.TaskID), Input: h.payload(in)}}
+	})
+	h.add(enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED, func(e *historypb.HistoryEvent) {
+		e.Attributes = &historypb.HistoryEvent_ChildWorkflowExecutionStartedEventAttributes{ChildWorkflowExecutionStartedEventAttributes: &historypb.ChildWorkflowExecutionStartedEventAttributes{
+			InitiatedEventId: id, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: ace.WorkflowID(in.TaskID), RunId: "r"}}}
+	})
+	if r == nil {
+		h.add(enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT, func(e *historypb.HistoryEvent) {
+			e.Attributes = &historypb.HistoryEvent_ChildWorkflowExecutionTimedOutEventAttributes{ChildWorkflowExecutionTimedOutEventAttributes: &historypb.ChildWorkflowExecutionTimedOutEventAttributes{InitiatedEventId: id}}
+		})
+		return
+	}
+	h.add(enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED, func(e *historypb.HistoryEvent) {
+		e.Attributes = &historypb.HistoryEvent_ChildWorkflowExecutionCompletedEventAttributes{ChildWorkflowExecutionCompletedEventAttributes: &historypb.ChildWorkflowExecutionCompletedEventAttributes{
+			InitiatedEventId: id, Result: h.payload(r)}}
+	})
+}
+
+func (h *tale) continued(runID string) {
+	h.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, func(e *historypb.HistoryEvent) {
+		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{NewExecutionRunId: runID}}
+	})
+}
+
+func answered(id string, right bool) *ace.TaskResult {
+	exit := ace.Wrong
+	if right {
+		exit = ace.Success
+	}
+	return &ace.TaskResult{TaskID: id, ExitStatus: exit, Answer: "1", Correct: &right, Bullets: 3,
+		Summary: ace.Summary{Added: 2, Rejected: 1, Usage: ace.Usage{InputTokens: 10, OutputTokens: 5, CostUSD: 0.5}}}
+}
+
+// twoRuns is an experiment of four tasks that continued as new after two.
+func twoRuns(t *testing.T) map[string][]*historypb.HistoryEvent {
+	in := ace.ExperimentInput{ExperimentID: "x", DatasetID: "d", Tasks: 4, Epochs: 1, Dataset: ace.Ref{SHA256: "s"}}
+	a := &tale{t: t, at: testStart}
+	a.started(in)
+	a.task(ace.TaskInput{TaskID: "x-e1-0002", Prompt: "two", Epoch: 1, Index: 1}, answered("x-e1-0002", true))
+	a.task(ace.TaskInput{TaskID: "x-e1-0001", Prompt: "one", Epoch: 1, Index: 0}, nil)
+	a.continued("second")
+	f := newExperimentFolder(nil)
+	for _, e := range a.events {
+		f.apply(e)
+	}
+	in.Progress = &f.state.Progress
+	b := &tale{t: t, at: a.at}
+	b.started(in)
+	b.task(ace.TaskInput{TaskID: "x-e1-0003", Prompt: "three", Epoch: 1, Index: 2}, answered("x-e1-0003", false))
+	b.task(ace.TaskInput{TaskID: "x-e1-0004", Prompt: "one", Epoch: 1, Index: 3}, answered("x-e1-0004", true))
+	b.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, func(e *historypb.HistoryEvent) {
+		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes{WorkflowExecutionCompletedEventAttributes: &historypb.WorkflowExecutionCompletedEventAttributes{}}
+	})
+	return map[string][]*historypb.HistoryEvent{"first": a.events, "second": b.events}
+}
+
+func folded(t *testing.T) *Series {
+	runs := twoRuns(t)
+	f := newSeriesFolder("ace-experiment/x", "first")
+	err := f.read(t.Context(), "first", func(runID string, take func(*historypb.HistoryEvent) error) error {
+		for _, e := range runs[runID] {
+			if err := take(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.value()
+}
+
+func TestSeriesGoesThroughTheChain(t *testing.T) {
+	s := folded(t)
+	if got, want := s.Tasks.TaskID, []string{"x-e1-0002", "x-e1-0001", "x-e1-0003", "x-e1-0004"}; !slices.Equal(got, want) {
+		t.Fatalf("tasks %v, want %v", got, want)
+	}
+	if s.RunID != "second" || s.Progress.Runs != 2 || s.Exit != ace.Success || s.Name() != "x" {
+		t.Errorf("run %s, %d runs, %s, %s", s.RunID, s.Progress.Runs, s.Exit, s.Name())
+	}
+	if s.Start != testStart.Add(time.Second) || s.Close.IsZero() {
+		t.Errorf("from %v to %v", s.Start, s.Close)
+	}
+	if got := s.Tasks.Row(1); got.Exit != ace.Timeout || got.Verdict != AnsweredWrong || got.Index != 0 || got.Epoch != 1 || got.Took != time.Second {
+		t.Errorf("the task that timed out is %+v", got)
+	}
+	if got := s.Tasks.Row(0); got.Accepted != 2 || got.Rejected != 1 || got.Usage.CostUSD != 0.5 || got.At != 3*time.Second {
+		t.Errorf("the first task is %+v", got)
+	}
+	if s.Tasks.Prompt[1] != s.Tasks.Prompt[3] || s.Tasks.Prompt[0] == s.Tasks.Prompt[1] {
+		t.Error("equal prompts must have equal keys, others not")
+	}
+	if got, want := s.Progress.Epochs[0].Accuracy, s.Totals().Accuracy; got != want {
+		t.Errorf("the fold says accuracy %v, the columns %v", got, want)
+	}
+}
+
+// What was given out must not change when more is folded.
+func TestSeriesValueStays(t *testing.T) {
+	f := newSeriesFolder("ace-experiment/x", "first")
+	events := twoRuns(t)["first"]
+	for _, e := range events[:4] {
+		if err := f.apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := f.value()
+	for _, e := range events[4:] {
+		if err := f.apply(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if before.Tasks.Len() != 1 || f.value().Tasks.Len() != 2 {
+		t.Errorf("%d tasks, then %d", before.Tasks.Len(), f.value().Tasks.Len())
+	}
+}
+
+func TestCurves(t *testing.T) {
+	s := made("a", "data", "RWRR-")
+	for _, c := range []struct {
+		window int
+		want   []float64
+	}{{0, []float64{1, 0.5, 2. / 3, 0.75, 0.75}}, {2, []float64{1, 0.5, 0.5, 1, 1}}, {1, []float64{1, 0, 1, 1, math.NaN()}}} {
+		if got := s.Accuracy(c.window); !same(got, c.want) {
+			t.Errorf("accuracy over %d is %v, want %v", c.window, got, c.want)
+		}
+	}
+	if got := s.Curves(MetricCost, 0, false)[0].Y; !same(got, []float64{1, 2, 1.5, 4. / 3, 5. / 3}) {
+		t.Errorf("cost per right answer is %v", got)
+	}
+	if got := made("b", "data", "WWR").Curves(MetricTokens, 0, true); !same(got[0].Y, []float64{math.NaN(), math.NaN(), 45}) || !same(got[0].X, []float64{1, 2, 3}) {
+		t.Errorf("tokens per right answer are %v", got)
+	}
+	ops := s.Curves(MetricOperations, 0, false)
+	if len(ops) != 2 || !same(ops[0].Y, []float64{2, 4, 6, 8, 10}) || !same(ops[1].Y, []float64{1, 2, 3, 4, 5}) {
+		t.Errorf("operations are %v", ops)
+	}
+	if got := s.Curves(MetricPlaybook, 0, false)[0].Y; !same(got, []float64{1, 2, 3, 4, 5}) {
+		t.Errorf("bullets are %v", got)
+	}
+}
+
+func same(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) < 1e-9 || math.IsNaN(x) && math.IsNaN(y) })
+}
+
+// made is a series whose tasks were right (R), wrong (W) or not judged (-), in the order
+// of the data set.
+func made(name, data, verdicts string) *Series {
+	s := &Series{WorkflowID: ace.ExperimentWorkflowID(name), Start: testStart, Input: ace.ExperimentInput{DatasetID: data, Dataset: ace.Ref{SHA256: data}}}
+	for i, r := range verdicts {
+		v := map[rune]Verdict{'R': AnsweredRight, 'W': AnsweredWrong, '-': NotJudged}[r]
+		s.Tasks.add(SeriesTask{TaskID: fmt.Sprintf("%s-e1-%04d", name, i+1), Epoch: 1, Index: i, Verdict: v, Bullets: i + 1, Accepted: 2, Rejected: 1,
+			Usage: ace.Usage{InputTokens: 10, OutputTokens: 5, CostUSD: 1}, At: time.Duration(i+1) * time.Second}, uint64(i+1))
+	}
+	return s
+}
+
+func TestCompareTheSameData(t *testing.T) {
+	c := Compare(made("a", "data", "RWWR-R"), made("b", "data", "RRWWR"))
+	if !c.SameData || c.AlignedBy != AlignedByIndex || len(c.Pairs) != 5 || c.OnlyA != 1 || c.OnlyB != 0 {
+		t.Fatalf("%+v", c)
+	}
+	if c.AlignedA != 0.5 || c.AlignedB != 0.5 {
+		t.Errorf("accuracy over aligned tasks %v and %v", c.AlignedA, c.AlignedB)
+	}
+	for i, want := range []Flip{FlipBothRight, FlipFixed, FlipBothWrong, FlipBroken, FlipUnjudged} {
+		if c.Pairs[i].Flip != want || c.Counts[want] != 1 {
+			t.Errorf("task %d is %s, want %s", i, c.Pairs[i].Flip, want)
+		}
+	}
+}
+
+// Other data sets are aligned by prompts, wherever these stand, and equal prompts in
+// their order.
+func TestCompareOtherData(t *testing.T) {
+	a, b := made("a", "data", "RWWR"), made("b", "other", "WRRR")
+	a.Tasks.Prompt = []uint64{7, 7, 8, 0}
+	b.Tasks.Prompt = []uint64{8, 7, 7, 9}
+	c := Compare(a, b)
+	if c.SameData || c.AlignedBy != AlignedByPrompt || c.OnlyA != 1 || c.OnlyB != 1 {
+		t.Fatalf("%+v", c)
+	}
+	for i, want := range []Pair{{1, 0, 1, FlipBothRight, 0, 1}, {1, 1, 2, FlipFixed, 1, 2}, {1, 2, 0, FlipBothWrong, 2, 0}} {
+		if c.Pairs[i] != want {
+			t.Errorf("pair %d is %+v, want %+v", i, c.Pairs[i], want)
+		}
+	}
+}
+
+func TestCompareEvaluations(t *testing.T) {
+	a, b := made("a", "data", "R"), made("b", "data", "R")
+	if Compare(a, b).Evaluations != nil {
+		t.Error("without an evaluation there is nothing to compare")
+	}
+	a.Input.Eval, b.Input.Eval = &ace.Ref{SHA256: "e"}, &ace.Ref{SHA256: "e"}
+	a.Progress.Eval = []ace.EvalResult{{Tasks: 5}, {Tasks: 5, Correct: 2, Wrong: []int{0, 2, 4}}}
+	b.Progress.Eval = []ace.EvalResult{{Tasks: 5, Correct: 3, Wrong: []int{1, 2}}}
+	e := Compare(a, b).Evaluations
+	if e == nil || !slices.Equal(e.Fixed, []int{0, 4}) || !slices.Equal(e.Broken, []int{1}) || e.BothWrong != 1 || e.Partial {
+		t.Errorf("%+v", e)
+	}
+	b.Input.Eval = &ace.Ref{SHA256: "another"}
+	if Compare(a, b).Evaluations != nil {
+		t.Error("other sets cannot be compared")
+	}
+}
+
+func TestSeriesIsBounded(t *testing.T) {
+	f := newSeriesFolder("ace-experiment/x", "r")
+	f.series.Tasks.TaskID = make([]string, MaxSeriesTasks)
+	f.event = &historypb.HistoryEvent{}
+	f.ended(ace.ExperimentInput{}, Finished{})
+	if f.series.Tasks.Len() != MaxSeriesTasks || f.series.Dropped != 1 {
+		t.Errorf("%d tasks, %d dropped", f.series.Tasks.Len(), f.series.Dropped)
+	}
+}
+
+func TestKeptSeriesAreBounded(t *testing.T) {
+	s := NewStore()
+	for i := range keptSeries + 3 {
+		s.keepSeries(&Series{WorkflowID: fmt.Sprint(i), RunID: "r"})
+	}
+	if s.keptSeries("0", "r") != nil || s.keptSeries("10", "other") != nil || s.keptSeries("10", "r") == nil {
+		t.Error("the newest must be kept, the oldest not")
+	}
+}
+
+func TestShowExperimentsIsBounded(t *testing.T) {
+	s := NewStore()
+	s.ShowExperiments(make([]string, MaxSeries+5))
+	if got := len(s.wishes.series); got != MaxSeries {
+		t.Errorf("%d series are wanted", got)
+	}
+}

@@ -1,0 +1,187 @@
+package sources
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"acescope/sources/logfile"
+)
+
+// reading runs a store's log reader and waits for what it publishes.
+type reading struct {
+	t     *testing.T
+	store *Store
+	last  *Logs
+}
+
+func readingLogs(t *testing.T, dataDir string) *reading {
+	t.Helper()
+	s := NewStore()
+	ctx, stop := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		s.watchPart(ctx, PartLogs, func(ctx context.Context) { s.readLogs(ctx, Deps{DataDir: dataDir}) })
+	})
+	t.Cleanup(func() { stop(); wg.Wait() })
+	return &reading{t: t, store: s}
+}
+
+func (r *reading) until(what string, ok func(*Logs) bool) *Logs {
+	r.t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		if l := r.store.Snapshot().Logs; l != nil {
+			if r.last = l; ok(l) {
+				return l
+			}
+		}
+		select {
+		case <-r.store.Changed():
+		case <-deadline:
+			r.t.Fatalf("%s never came; %+v", what, r.last)
+		}
+	}
+}
+
+func texts(l *Logs) string {
+	var all []string
+	for _, e := range l.Lines {
+		all = append(all, e.Text)
+	}
+	return strings.Join(all, "|")
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(content); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReadLogs(t *testing.T) {
+	dir, other := t.TempDir(), filepath.Join(t.TempDir(), "other.txt")
+	main := filepath.Join(dir, "logs", "acescope.log")
+	write(t, main, "one about run-1\ntwo\nthr")
+	r := readingLogs(t, dir)
+	r.store.Look(PartLogs, true)
+	l := r.until("the data directory's logs", func(l *Logs) bool {
+		return texts(l) == "one about run-1|two" && len(l.Open) == 1 && l.Open[0].Text == "thr" && len(l.Files) == 1
+	})
+	if l.Chosen || l.Why == "" || l.Base != filepath.Join(dir, "logs") || l.Files[0].State != logfile.Following {
+		t.Errorf("logs %+v", l)
+	}
+	write(t, main, "ee\n")
+	r.until("the rest of the line", func(l *Logs) bool { return texts(l) == "one about run-1|two|three" && len(l.Open) == 0 })
+
+	// A run with logs of its own: those, and what others say of it.
+	write(t, filepath.Join(RunLogsDir(dir, "ace/q", "run-1"), "agent.jsonl"), "{\"mine\":1}\n")
+	write(t, filepath.Join(RunLogsDir(dir, "ace/q", "run-2"), "agent.jsonl"), "{\"not mine\":1}\n")
+	r.store.Look(PartLogs, false)
+	r.store.Select("ace/q", "run-1")
+	r.store.Look(PartLogs, true)
+	r.until("the run's logs", func(l *Logs) bool { return texts(l) == "one about run-1|{\"mine\":1}" })
+
+	write(t, other, "elsewhere\n")
+	r.store.FollowLogs([]string{other})
+	r.until("another file", func(l *Logs) bool { return l.Chosen && texts(l) == "elsewhere" })
+	if err := os.Truncate(other, 0); err != nil {
+		t.Fatal(err)
+	}
+	r.until("a note", func(l *Logs) bool { return len(l.Lines) == 2 && l.Lines[1].Note == logfile.WasEmptied })
+	r.store.FollowLogs(nil)
+	r.until("the run's logs again", func(l *Logs) bool { return !l.Chosen && len(l.Lines) == 2 })
+}
+
+func TestReadLogsOfNothing(t *testing.T) {
+	r := readingLogs(t, "")
+	r.store.Look(PartLogs, true)
+	r.until("an error", func(l *Logs) bool { return l.Err != "" })
+	file := filepath.Join(t.TempDir(), "a.log")
+	if err := os.Mkdir(file+".d", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.store.FollowLogs([]string{file, "/dev/null"})
+	r.until("a file that is none", func(l *Logs) bool {
+		return len(l.Files) == 2 && l.Files[0].State == logfile.Unreadable && l.Files[1].State == logfile.Waiting
+	})
+	for _, h := range r.store.Snapshot().Health {
+		if h.Name == "logs" && !h.OK {
+			return
+		}
+	}
+	t.Error("no lasting row says that a file cannot be read")
+}
+
+func TestRunLogsDir(t *testing.T) {
+	long := strings.Repeat("ä", 300)
+	for _, c := range []struct{ workflow, run, want string }{
+		{"ace/q-1", "0-1", "/d/logs/runs/ace%2Fq-1/0-1"},
+		{"..", ".", "/d/logs/runs/%%2E%2E/%%2E"},
+		{"", "a b\x00", "/d/logs/runs/%/a%20b%00"},
+		{"../../etc", `c:\x`, "/d/logs/runs/..%2F..%2Fetc/c%3A%5Cx"},
+	} {
+		if got := RunLogsDir("/d", c.workflow, c.run); got != c.want {
+			t.Errorf("%q, %q: %s", c.workflow, c.run, got)
+		}
+	}
+	a, b := escapeName(long), escapeName(long+"x")
+	if len(a) > maxEscaped || a == b {
+		t.Errorf("%d bytes, the same: %v", len(a), a == b)
+	}
+}
+
+func FuzzEscapeName(f *testing.F) {
+	f.Add("ace/q", "..")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		ea, eb := escapeName(a), escapeName(b)
+		if ea == "" || ea == "." || ea == ".." || strings.ContainsAny(ea, "/\\\x00") || len(ea) > maxEscaped {
+			t.Errorf("%q becomes %q", a, ea)
+		}
+		if (a == b) != (ea == eb) {
+			t.Errorf("%q and %q become %q and %q", a, b, ea, eb)
+		}
+	})
+}
+
+func TestLogRing(t *testing.T) {
+	r := logRing{maxLines: 10, maxBytes: 100}
+	var shown []LogEntry
+	for i := range 1000 {
+		r.add(LogEntry{Text: fmt.Sprintf("%03d", i), Offset: int64(i)})
+		if i == 500 {
+			shown = r.lines()
+		}
+	}
+	if n := r.lines(); len(n) != 10 || n[9].Offset != 999 || r.dropped != 990 || r.bytes != 30 {
+		t.Errorf("%d lines, %d dropped, %d bytes", len(n), r.dropped, r.bytes)
+	}
+	for i, e := range shown {
+		if e.Offset != int64(491+i) {
+			t.Fatalf("what was handed out changed: %+v", e)
+		}
+	}
+	for range 50 {
+		r.add(LogEntry{Text: strings.Repeat("x", 60)})
+		if r.dead > 200 || r.bytes > 100 {
+			t.Fatalf("%d bytes kept, %d not freed", r.bytes, r.dead)
+		}
+	}
+	r.add(LogEntry{Text: strings.Repeat("x", 500)})
+	if len(r.lines()) != 1 {
+		t.Error("the newest line is kept, however long")
+	}
+}

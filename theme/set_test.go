@@ -1,0 +1,158 @@
+package theme
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// Text must be read by everybody: WCAG asks for 4.5 to 1, and 7 to 1 at its highest
+// level. Lines that only frame something need 1.5.
+func TestContrast(t *testing.T) {
+	for _, name := range Builtin().Names() {
+		th, _ := Builtin().Get(name)
+		if name == "no-color" {
+			continue
+		}
+		least := 4.5
+		if name == "high-contrast" {
+			least = 7
+		}
+		c := reflect.ValueOf(th.Colors)
+		for i := range c.NumField() {
+			field, fg := c.Type().Field(i).Name, c.Field(i).Interface().(Color)
+			on, want := map[string]Color{"SelectFG": th.Colors.SelectBG, "BarFG": th.Colors.BarBG}[field], least
+			switch {
+			case strings.HasSuffix(field, "BG") || fg.code == "":
+				continue
+			case field == "Border":
+				want = 1.5
+			}
+			if on.code == "" {
+				on = th.Background
+			}
+			if got := Contrast(fg, on); got < want {
+				t.Errorf("%s: %s %s on %s has a contrast of %.2f, want %.1f", name, field, fg, on, got, want)
+			}
+			if strings.Contains("Running Success Wrong Failed Cancelled Timeout Warning Muted Accent", field) {
+				if got := Contrast(fg, th.Colors.BarBG); got < least-1 {
+					t.Errorf("%s: %s %s in the header has a contrast of %.2f, want %.1f", name, field, fg, got, least-1)
+				}
+			}
+		}
+	}
+}
+
+func TestContrastIsWCAG(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want float64
+	}{{"#000000", "#ffffff", 21}, {"#ffffff", "#ffffff", 1}, {"16", "231", 21}, {"#777777", "#ffffff", 4.478}, {"", "#ffffff", 0}} {
+		if got := Contrast(Color{c.a}, Color{c.b}); got < c.want-0.01 || got > c.want+0.01 {
+			t.Errorf("%s on %s is %.3f, want %.3f", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+// The themes of the program name every colour, so that a user can copy one whole.
+func TestBuiltins(t *testing.T) {
+	names := Builtin().Names()
+	if len(names) < 6 {
+		t.Fatalf("only %v are built in", names)
+	}
+	for _, n := range names {
+		data, err := files.ReadFile("files/" + n + ".toml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := reflect.TypeFor[Colors]()
+		for i := range c.NumField() {
+			key := c.Field(i).Tag.Get("toml")
+			if n != "no-color" && !strings.Contains(string(data), "\n"+key+" = ") {
+				t.Errorf("%s lacks %s", n, key)
+			}
+		}
+	}
+	if th, err := Builtin().Pick(Auto, false); err != nil || th.Name != "light" {
+		t.Errorf("auto on a light background is %q, %v", th.Name, err)
+	}
+	if _, err := Builtin().Pick("neon", true); err == nil || !strings.Contains(err.Error(), "ember") {
+		t.Errorf("an unknown theme: %v", err)
+	}
+}
+
+func TestUserThemes(t *testing.T) {
+	set, errs := Load(fstest.MapFS{
+		"mine.toml":   {Data: []byte("base = \"dark\"\n[colors]\nsuccess = \"#00ff00\"\ntext = \"7\"\n")},
+		"child.toml":  {Data: []byte("name = \"kid\"\nbase = \"mine\"\n[colors]\nfailed = \"\"\n")},
+		"light.toml":  {Data: []byte("base = \"light\"\n[colors]\nerror = \"1\"\n")},
+		"notes.txt":   {Data: []byte("not a theme")},
+		"bad.toml":    {Data: []byte("[colors]\nsuccess = \"#00ff00\"\nfailed = \"rot\"\n")},
+		"typo.toml":   {Data: []byte("base = \"dark\"\n\n[colors]\nsucess = \"1\"\n")},
+		"broken.toml": {Data: []byte("[colors\n")},
+		"lost.toml":   {Data: []byte("base = \"nowhere\"\n")},
+		"ring.toml":   {Data: []byte("base = \"gnir\"\n")},
+		"gnir.toml":   {Data: []byte("base = \"ring\"\n")},
+		"auto.toml":   {Data: []byte("")},
+		"huge.toml":   {Data: make([]byte, maxFile+1)},
+	}, "/home/me/themes")
+	mine, _ := set.Get("mine")
+	if mine.Colors.Success.code != "#00ff00" || mine.Colors.Text.code != "7" || mine.Colors.Failed != Dark().Colors.Failed || mine.Base != "dark" {
+		t.Errorf("mine is %+v", mine)
+	}
+	kid, _ := set.Get("kid")
+	if kid.Colors.Success.code != "#00ff00" || kid.Colors.Failed.code != "" || kid.Name != "kid" {
+		t.Errorf("kid is %+v", kid)
+	}
+	light, _ := set.Get("light")
+	if light.Colors.Error.code != "1" || light.Colors.Accent != Light().Colors.Accent || Light().Colors.Error.code == "1" {
+		t.Errorf("light is %+v", light)
+	}
+	said := errors.Join(errs...).Error()
+	for _, want := range []string{`bad.toml:3:`, `"rot" is no colour`, `typo.toml:4: a theme has no "colors.sucess"`, `broken.toml:1:`, `lost.toml: there is no theme "nowhere"`,
+		`builds on itself`, `auto.toml: the name "auto"`, `huge.toml: larger than 64 KB`, "/home/me/themes/"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in\n%s", want, said)
+		}
+	}
+	for _, gone := range []string{"bad", "typo", "broken", "lost", "ring", "gnir", "huge", "auto"} {
+		if _, ok := set.Get(gone); ok {
+			t.Errorf("%s was taken", gone)
+		}
+	}
+	if _, errs := Load(fstest.MapFS{}, "x"); len(errs) > 0 {
+		t.Errorf("an empty folder: %v", errs)
+	}
+}
+
+// Whatever a file holds, a theme is either refused in plain words or can be drawn with.
+func FuzzParse(f *testing.F) {
+	for _, n := range Builtin().Names() {
+		data, _ := files.ReadFile("files/" + n + ".toml")
+		f.Add(data)
+	}
+	f.Add([]byte("base = 3\n[colors]\ntext = \"#12\""))
+	f.Add([]byte("[colors]\ntext = '300'\n[[colors.muted]]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		th, err := Parse("x.toml", data, Dark())
+		if err != nil {
+			for _, l := range strings.Split(err.Error(), "\n") {
+				if !strings.HasPrefix(l, "x.toml:") {
+					t.Errorf("an error does not name the file: %q", l)
+				}
+			}
+			return
+		}
+		c := reflect.ValueOf(th.Colors)
+		for i := range c.NumField() {
+			if col := c.Field(i).Interface().(Color); col.code != "" {
+				if _, ok := col.rgb(); !ok {
+					t.Errorf("%q was taken as a colour", col)
+				}
+			}
+		}
+		th.Styles(ASCII())
+	})
+}

@@ -1,0 +1,528 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/exp/golden"
+
+	"acescope/sources"
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// able is a view with everything that a view may have.
+type able struct {
+	pane
+	lines   int
+	clicked [2]int
+	copies  string
+	kept    map[string]string
+	given   string
+}
+
+func (a *able) Copy() (string, string)      { return "its line", a.copies }
+func (a *able) Wheel(lines int)             { a.lines += lines }
+func (a *able) Click(x, y int) tea.Cmd      { a.clicked = [2]int{x, y}; return nil }
+func (a *able) Keep() map[string]string     { return a.kept }
+func (a *able) Restore(m map[string]string) { a.kept = m }
+func (a *able) Commands() []Command {
+	return []Command{{Name: "grep", Aliases: []string{"find"}, Args: "REGEX", Help: "look for something",
+		Complete: func(prefix string) []string {
+			return slices.DeleteFunc([]string{"error", "errors?", "warning"}, func(s string) bool { return !strings.HasPrefix(s, prefix) })
+		},
+		Do: func(_ Shell, args string) tea.Cmd { a.given = args; return nil }}}
+}
+
+func names() []string {
+	return []string{"runs", "run", "timeline", "playbook", "experiments", "logs", "triage", "health"}
+}
+
+// eight is a console with as many screens as the real one has.
+func eight(change func(*Options)) (Options, *able, *[]string) {
+	first, did := &able{pane: pane{name: "Runs"}, copies: "q-1"}, &[]string{}
+	first.bindings = []Binding{
+		{Action: "runs.down", Keys: []string{"j", "down"}, Help: "down", Do: func(Shell) tea.Cmd { *did = append(*did, "down"); return nil }},
+		{Action: "runs.cancel", Keys: []string{"x"}, Help: "cancel the run", Short: "cancel", Mutates: true, Do: func(Shell) tea.Cmd { *did = append(*did, "cancel"); return nil }},
+	}
+	run := &pane{name: "Run", bindings: first.bindings[:1]}
+	o := Options{Store: newSource(), Now: func() time.Time { return noon }, Themes: theme.Builtin().Names(),
+		Theme: func(name string, dark bool) (theme.Styles, error) {
+			th, err := theme.Builtin().Pick(name, dark)
+			return th.Styles(theme.Unicode()), err
+		}}
+	for i, n := range names() {
+		s := Screen{Name: n, Keys: []string{fmt.Sprint(i + 1)}, Help: "the screen of " + n, Views: []View{&pane{name: n}}}
+		switch i {
+		case 0:
+			s.Views = []View{first, run}
+		case 1:
+			s.Views = []View{run}
+		}
+		o.Screens = append(o.Screens, s)
+	}
+	if change != nil {
+		change(&o)
+	}
+	return o, first, did
+}
+
+func sized(t *testing.T, o Options, w, h int) *Model {
+	t.Helper()
+	m := model(t, o)
+	m.Update(tea.WindowSizeMsg{Width: w, Height: h})
+	return m
+}
+
+func keyFor(name string) tea.KeyPressMsg {
+	codes := map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown, "space": tea.KeySpace}
+	switch {
+	case name == "shift+tab":
+		return tea.KeyPressMsg{Code: tea.KeyTab, Mod: tea.ModShift}
+	case strings.HasPrefix(name, "ctrl+"):
+		return tea.KeyPressMsg{Code: rune(name[5]), Mod: tea.ModCtrl}
+	case codes[name] != 0:
+		return tea.KeyPressMsg{Code: codes[name]}
+	}
+	return rune1([]rune(name)[0])
+}
+
+// give presses keys; text between spaces longer than a key's name is typed.
+func give(m *Model, keys ...string) (cmd tea.Cmd) {
+	for _, k := range keys {
+		if msg := keyFor(k); msg.Text == "" || len([]rune(k)) == 1 {
+			cmd = press(m, msg)
+			continue
+		}
+		for _, r := range k {
+			cmd = press(m, rune1(r))
+		}
+	}
+	return cmd
+}
+
+// exact is the screen without colours, which must have exactly the terminal's size.
+func exact(t *testing.T, m *Model) string {
+	t.Helper()
+	out := m.View().Content
+	lines := strings.Split(out, "\n")
+	if len(lines) != m.height {
+		t.Errorf("%d lines, not %d", len(lines), m.height)
+	}
+	for i, l := range lines {
+		if text.Width(l) != m.width {
+			t.Errorf("line %d is %d wide, not %d: %q", i, text.Width(l), m.width, ansi.Strip(l))
+		}
+	}
+	return ansi.Strip(out)
+}
+
+func wants(t *testing.T, m *Model, want ...string) {
+	t.Helper()
+	out := exact(t, m)
+	for _, w := range want {
+		if !strings.Contains(out, w) {
+			t.Errorf("no %q in\n%s", w, out)
+		}
+	}
+}
+
+func troubled(s *sources.Snapshot) *sources.Snapshot {
+	for i := range 40 {
+		s.Problems = append(s.Problems, sources.Problem{At: noon.Add(time.Duration(i-60) * time.Minute),
+			Text: fmt.Sprintf("reading run ace/q-%04d: the server did not answer within 3s, and this line is long enough to be broken at eighty cells \x1b[31m", i)})
+	}
+	return s
+}
+
+func TestShellScreens(t *testing.T) {
+	for name, c := range map[string]struct {
+		keys []string
+		snap func(*sources.Snapshot) *sources.Snapshot
+	}{
+		"palette":       {[]string{":"}, nil},
+		"palette-typed": {[]string{":", "e"}, nil},
+		"palette-args":  {[]string{":", "theme ", "tab", "tab"}, nil},
+		"errors":        {[]string{"!", "j"}, troubled},
+		"zoom":          {[]string{"tab", "z"}, nil},
+		"resize":        {[]string{">", ">", ">", "7"}, nil},
+		"keys":          {[]string{":", "keys", "enter"}, nil},
+		"work": {nil, func(s *sources.Snapshot) *sources.Snapshot {
+			s.Work = []sources.Work{{ID: 1, Label: "other", Since: noon}, {ID: 2, Label: "reading the history of ace/q-0182", Done: 21_000, Total: 50_000, Since: noon}}
+			return s
+		}},
+	} {
+		for _, size := range [][2]int{{80, 24}, {200, 50}} {
+			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
+				o, _, _ := eight(func(o *Options) { o.CancelWork = func(int64) {} })
+				m := sized(t, o, size[0], size[1])
+				snap := &sources.Snapshot{At: noon, Connection: sources.Connection{State: sources.ConnReady, Mode: "embedded", Namespace: "ace-dev"},
+					Runs: sources.RunList{Interval: 2 * time.Second, Loaded: noon.Add(-time.Second)}}
+				if c.snap != nil {
+					snap = c.snap(snap)
+				}
+				m.apply(snap)
+				give(m, c.keys...)
+				golden.RequireEqual(t, exact(t, m))
+			})
+		}
+	}
+}
+
+// Whatever is open, every size is drawn exactly.
+func TestShellAtEverySize(t *testing.T) {
+	for _, keys := range [][]string{nil, {":"}, {":", "t", "tab"}, {":", "theme ", "tab"}, {"!"}, {"?"}, {":", "keys", "enter"}, {"z"}, {">", "8"}} {
+		o, _, _ := eight(nil)
+		m := model(t, o)
+		m.apply(troubled(&sources.Snapshot{Work: []sources.Work{{Label: "wide 計算 \x1b[2J", Done: 5}}}))
+		m.Update(tea.WindowSizeMsg{Width: 200, Height: 50})
+		give(m, keys...)
+		for w := 40; w <= 220; w += 9 {
+			for _, h := range []int{10, 11, 17, 24, 50} {
+				m.Update(tea.WindowSizeMsg{Width: w, Height: h})
+				exact(t, m)
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("after %v", keys)
+		}
+	}
+}
+
+// One always sees which screen this is and how to reach the others.
+func TestTabs(t *testing.T) {
+	o, _, _ := eight(nil)
+	m := sized(t, o, 80, 24)
+	wants(t, m, "▸1 runs 2 run 3 timeline 4 playbook 5 experiments 6 logs 7 triage 8 health")
+	give(m, "4")
+	wants(t, m, " 1 runs 2 run 3 timeline▸4 playbook")
+	m.Update(tea.WindowSizeMsg{Width: 40, Height: 10})
+	wants(t, m, " 1 2 3▸4 playbook 5 6 7 8")
+}
+
+func TestZoomAndResize(t *testing.T) {
+	o, first, _ := eight(nil)
+	m := sized(t, o, 200, 50)
+	run := o.Screens[0].Views[1].(*pane)
+	if first.width != 200*usualShare/100-2 || run.width != 200-200*usualShare/100-2 {
+		t.Fatalf("panes are %d and %d wide", first.width, run.width)
+	}
+	give(m, "z")
+	if first.width != 198 {
+		t.Errorf("zoomed it is %d wide", first.width)
+	}
+	wants(t, m, "(zoomed)", "[Run]")
+	give(m, "tab")
+	wants(t, m, "Run (zoomed)", "[Runs]")
+	give(m, "z", "<")
+	if want := 200*(usualShare-shareStep)/100 - 2; first.width != want {
+		t.Errorf("narrower it is %d wide, want %d", first.width, want)
+	}
+	for range 40 {
+		give(m, "<")
+	}
+	give(m, ">")
+	if want := 200*(minShare+shareStep)/100 - 2; first.width != want {
+		t.Errorf("at the end it is %d wide, want %d", first.width, want)
+	}
+	m.Update(tea.WindowSizeMsg{Width: 120, Height: 30})
+	for range 40 {
+		give(m, ">")
+	}
+	if first.width != 120-minPane-2 || run.width != minPane-2 {
+		t.Errorf("panes are %d and %d wide", first.width, run.width)
+	}
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	give(m, "z")
+	wants(t, m, "has room for one pane")
+}
+
+func TestPalette(t *testing.T) {
+	o, first, did := eight(nil)
+	m := sized(t, o, 100, 30)
+	give(m, ":", "play", "enter")
+	if m.screens[m.at.screen].Name != "playbook" {
+		t.Errorf("a beginning that is clear opened %s", m.screens[m.at.screen].Name)
+	}
+	give(m, ":", "find  some thing ", "enter")
+	if first.given != "some thing" {
+		t.Errorf("the command of a view that is not shown got %q", first.given)
+	}
+	give(m, ":", "grep err", "tab", "tab", "enter")
+	if first.given != "errors?" {
+		t.Errorf("the completed argument is %q", first.given)
+	}
+	give(m, ":", "1", "esc", "1", ":", "runs.down", "enter")
+	if len(*did) != 1 {
+		t.Errorf("the action ran %d times", len(*did))
+	}
+	for line, want := range map[string]string{"r": "is not clear: runs, run", "nonsense": `no command "nonsense"`, "help me": "takes no argument", "theme neon": `no theme "neon"`, "theme": "needs a name"} {
+		give(m, ":", line, "enter")
+		wants(t, m, want)
+	}
+	give(m, ":", "theme ember", "enter")
+	if m.styles.Theme != "ember" || first.styles.Theme != "ember" {
+		t.Errorf("the theme is %q, the view's %q", m.styles.Theme, first.styles.Theme)
+	}
+	m.setDark(false)
+	if m.styles.Theme != "ember" {
+		t.Error("the background changed a theme that was chosen")
+	}
+	if cmd := give(m, ":", "q", "enter"); cmd == nil {
+		t.Error(":q does not quit")
+	}
+}
+
+// The list completes in both directions, and what was sent comes back into an empty line.
+func TestCompletionAndHistory(t *testing.T) {
+	o, _, _ := eight(nil)
+	m := sized(t, o, 100, 30)
+	line := func() string { return m.prompt.input.Value() }
+	give(m, ":", "theme e")
+	for _, c := range []struct{ key, want string }{{"tab", "theme ember"}} {
+		if give(m, c.key); line() != c.want {
+			t.Errorf("after %s: %q, want %q", c.key, line(), c.want)
+		}
+	}
+	give(m, "ctrl+u", "ru")
+	for _, c := range []struct{ key, want string }{{"tab", "runs"}, {"tab", "run"}, {"shift+tab", "runs"}, {"up", "runs.down"}, {"down", "runs"}} {
+		if give(m, c.key); c.key != "up" && c.key != "down" && line() != c.want {
+			t.Errorf("after %s: %q, want %q", c.key, line(), c.want)
+		}
+	}
+	give(m, "esc", ":", "logs", "enter", ":", "health", "enter", ":", "logs", "enter", ":")
+	for _, c := range []struct{ key, want string }{{"up", "logs"}, {"up", "health"}, {"up", "health"}, {"down", "logs"}, {"down", ""}} {
+		if give(m, c.key); line() != c.want {
+			t.Errorf("after %s: %q, want %q", c.key, line(), c.want)
+		}
+	}
+}
+
+// A prompt's own completion gets bytes, in a line that is not ASCII too.
+func TestPromptCompletes(t *testing.T) {
+	o, _, _ := eight(nil)
+	m := sized(t, o, 100, 30)
+	sent := ""
+	m.Ask(Prompt{Label: "/", Value: "größe=", Complete: func(line string, cursor int) (int, []string) {
+		if cursor != len(line) {
+			t.Errorf("cursor %d in %q of %d bytes", cursor, line, len(line))
+		}
+		return strings.LastIndex(line, "=") + 1, []string{"groß", "klein"}
+	}, Done: func(s string) tea.Cmd { sent = s; return nil }})
+	m.layout()
+	wants(t, m, "2 matches", "klein")
+	give(m, "tab", "tab", "enter")
+	if sent != "größe=klein" {
+		t.Errorf("sent %q", sent)
+	}
+}
+
+func TestCopy(t *testing.T) {
+	for name, c := range map[string]struct {
+		native func(string) error
+		text   string
+		want   string
+		cmd    bool
+	}{
+		"native":   {func(string) error { return nil }, "q-1", "copied its line to the clipboard", false},
+		"terminal": {nil, "q-1", "through the terminal (OSC 52)", true},
+		"failing":  {func(string) error { return errors.New("no display") }, "q-1", "through the terminal (OSC 52)", true},
+		"large":    {nil, strings.Repeat("x", maxTerminalCopy+1), "more than terminals take", false},
+		"nothing":  {nil, "", "nothing to copy here", false},
+	} {
+		o, first, _ := eight(func(o *Options) { o.Clipboard = c.native })
+		first.copies = c.text
+		m := sized(t, o, 120, 24)
+		if cmd := give(m, "y"); cmd != nil {
+			_, next := m.Update(cmd())
+			if (next != nil) != c.cmd {
+				t.Errorf("%s: the terminal is asked: %v", name, next != nil)
+			}
+		}
+		wants(t, m, c.want)
+	}
+}
+
+func TestErrorsAreKept(t *testing.T) {
+	o, _, _ := eight(nil)
+	m := sized(t, o, 120, 24)
+	m.Warn("config.toml:3: there is no theme \"neon\"", "config.toml:4: another")
+	wants(t, m, "and 1 more, :errors")
+	m.Update(Failed(errors.New("cancel ace/q-1: not connected\x1b[2J")))
+	m.Update(Noted("good news"))
+	give(m, "!")
+	wants(t, m, "12:00:00  cancel ace/q-1: not connected", "config.toml:3", "config.toml:4")
+	if out := exact(t, m); strings.Contains(out, "good news  ") && strings.Contains(out, "12:00:00  good") {
+		t.Error("good news are in the log of errors")
+	}
+	for i := range 3 * maxFailures {
+		m.Update(Failed(fmt.Errorf("error %d", i)))
+	}
+	give(m, "g")
+	if len(m.failures) != maxFailures {
+		t.Errorf("%d errors are kept", len(m.failures))
+	}
+	wants(t, m, "12:00:00  error")
+	give(m, "G")
+	wants(t, m, "older ones are dropped")
+	give(m, "esc")
+	if m.sheet != nil {
+		t.Error("esc does not close it")
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	o, _, did := eight(func(o *Options) { o.ReadOnly = true })
+	m := sized(t, o, 100, 30)
+	give(m, "x")
+	wants(t, m, "read-only: runs.cancel is off", " read-only ")
+	give(m, ":", "runs.cancel", "enter", "?")
+	if len(*did) != 0 {
+		t.Error("a run was cancelled")
+	}
+	if out := exact(t, m); strings.Contains(out, "cancel the run") {
+		t.Errorf("the help offers it:\n%s", out)
+	}
+}
+
+func TestMouse(t *testing.T) {
+	o, first, did := eight(nil)
+	m := sized(t, o, 200, 50)
+	if m.View().MouseMode != tea.MouseModeNone {
+		t.Error("the mouse is taken without being asked for")
+	}
+	give(m, "M")
+	if m.View().MouseMode == tea.MouseModeNone {
+		t.Error("the mouse is not taken")
+	}
+	left := func(x, y int) { m.Update(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft}) }
+	wheel := func(x, y int, b tea.MouseButton) { m.Update(tea.MouseWheelMsg{X: x, Y: y, Button: b}) }
+	left(150, 10)
+	if m.at.focus != 1 {
+		t.Error("a click does not focus")
+	}
+	wheel(10, 10, tea.MouseWheelDown)
+	wheel(10, 10, tea.MouseWheelUp)
+	wheel(10, 10, tea.MouseWheelDown)
+	if first.lines != wheelLines || m.at.focus != 1 {
+		t.Errorf("the wheel scrolled %d lines, focus %d", first.lines, m.at.focus)
+	}
+	wheel(150, 10, tea.MouseWheelDown)
+	if len(*did) != wheelLines {
+		t.Errorf("the wheel pressed down %d times", len(*did))
+	}
+	left(5, 7)
+	if m.at.focus != 0 || first.clicked != [2]int{4, 4} {
+		t.Errorf("focus %d, clicked %v", m.at.focus, first.clicked)
+	}
+	tabs := m.tabs()
+	left(tabs[5].from, 1)
+	if m.screens[m.at.screen].Name != "logs" {
+		t.Errorf("the tab opened %s", m.screens[m.at.screen].Name)
+	}
+	m.Open("runs")
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	left(2+len(" Runs ")+2, 2)
+	if m.at.focus != 1 {
+		t.Error("a click on a hidden pane's name does not show it")
+	}
+	for x := range 90 {
+		for y := range 30 {
+			left(x, y)
+		}
+	}
+}
+
+func TestLongWork(t *testing.T) {
+	stopped := int64(0)
+	o, _, _ := eight(func(o *Options) { o.CancelWork = func(id int64) { stopped = id } })
+	m := sized(t, o, 120, 24)
+	give(m, "ctrl+x")
+	wants(t, m, "no long work is under way")
+	m.Update(snapshotMsg{&sources.Snapshot{Work: []sources.Work{{ID: 7, Label: "searching", Done: 1, Total: 4}}}})
+	wants(t, m, "searching ██░░░░░░ 25% ^x stop")
+	give(m, "ctrl+x")
+	if stopped != 7 {
+		t.Errorf("stopped %d", stopped)
+	}
+	m.Update(snapshotMsg{&sources.Snapshot{}})
+	if out := exact(t, m); strings.Contains(out, "25%") {
+		t.Error("work that has ended is shown")
+	}
+}
+
+// What one console leaves the next takes up, and what makes no sense does no harm.
+func TestStateIsKept(t *testing.T) {
+	var saved []State
+	now := noon
+	set := func(o *Options) {
+		o.Save = func(s State) error { saved = append(saved, s); return nil }
+		o.Now = func() time.Time { return now }
+	}
+	o, first, _ := eight(set)
+	m := sized(t, o, 200, 50)
+	first.kept = map[string]string{"sort": "cost", "huge": strings.Repeat("x", MaxKeptBytes)}
+	give(m, "tab", "z", ":", "runs.down", "enter", ":", "theme ember", "enter", "3", "<")
+	give(m, "1", ">")
+	give(m, "3")
+	tick := func() {
+		t.Helper()
+		if cmd := m.keep(); cmd != nil {
+			if msg := cmd(); msg != nil {
+				t.Errorf("saving gave %v", msg)
+			}
+		}
+	}
+	tick()
+	tick()
+	now = now.Add(time.Minute)
+	tick()
+	if len(saved) != 1 {
+		t.Fatalf("saved %d times", len(saved))
+	}
+	o, first, _ = eight(func(o *Options) { set(o); o.State = saved[0] })
+	m = sized(t, o, 200, 50)
+	if m.screens[m.at.screen].Name != "timeline" || first.kept["sort"] != "cost" || first.kept["huge"] != "" {
+		t.Errorf("at %v, kept %v", m.at, first.kept)
+	}
+	give(m, "1")
+	wants(t, m, "Run (zoomed)")
+	give(m, ":", "up")
+	if got := m.prompt.input.Value(); got != "theme ember" {
+		t.Errorf("the last command is %q", got)
+	}
+	o.State = State{Screen: "gone", Panes: map[string]int{"runs": 99, "run": -3}, Zoomed: []string{"run", "x"}, Shares: map[string]int{"runs": 1000}}
+	exact(t, sized(t, o, 200, 50))
+}
+
+func TestFailedSavingIsSaid(t *testing.T) {
+	o, _, _ := eight(func(o *Options) { o.Save = func(State) error { return errors.New("disk full") } })
+	m := sized(t, o, 120, 24)
+	m.Update(m.keep()())
+	wants(t, m, "what you see is not kept: disk full")
+}
+
+// A resize that comes between any two keys leaves a whole frame.
+func TestResizeInBetween(t *testing.T) {
+	o, _, _ := eight(nil)
+	m := sized(t, o, 80, 24)
+	sizes := [][2]int{{200, 50}, {40, 10}, {1, 1}, {120, 12}, {39, 9}, {80, 24}}
+	for i, k := range []string{":", "t", "tab", "tab", "esc", "?", "j", "esc", "z", "tab", "2", "!", "esc", "M", ">", "y", ":", "up"} {
+		give(m, k)
+		s := sizes[i%len(sizes)]
+		m.Update(tea.WindowSizeMsg{Width: s[0], Height: s[1]})
+		if m.tiny() {
+			m.View()
+			continue
+		}
+		exact(t, m)
+	}
+}

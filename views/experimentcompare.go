@@ -1,0 +1,326 @@
+package views
+
+import (
+	"slices"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+)
+
+// experimentCompare is two experiments beside each other: their numbers, and what became
+// of each task from the first to the second.
+type experimentCompare struct {
+	*experiments
+	styles        theme.Styles
+	width, height int
+	of            *sources.Comparison // of the newest series, nil while one is not read
+	table         *table
+	rows          []compareRow
+	only          int  // of compareFilters
+	second        bool // enter opens the second's run
+}
+
+// compareRow is a task, or a task of the evaluation.
+type compareRow struct {
+	pair sources.Pair
+	eval bool
+}
+
+// compareFilters are which tasks are listed.
+var compareFilters = []struct {
+	name  string
+	flips []sources.Flip
+}{
+	{"flipped", []sources.Flip{sources.FlipFixed, sources.FlipBroken}},
+	{"fixed", []sources.Flip{sources.FlipFixed}},
+	{"broken", []sources.Flip{sources.FlipBroken}},
+	{"both wrong", []sources.Flip{sources.FlipBothWrong}},
+	{"both right", []sources.Flip{sources.FlipBothRight}},
+	{"unjudged", []sources.Flip{sources.FlipUnjudged}},
+	{"eval", nil},
+}
+
+func newExperimentCompare(x *experiments) *experimentCompare {
+	return &experimentCompare{experiments: x, table: newTable(
+		heading{title: "WHAT", width: 13},
+		heading{title: "EPOCH", width: 5, right: true, drop: 2},
+		heading{title: "#", width: 5, right: true, drop: 1},
+		heading{title: "A", minimum: 15},
+		heading{title: "ANSWER A", minimum: 8},
+		heading{title: "B", minimum: 15},
+		heading{title: "ANSWER B", minimum: 8},
+	)}
+}
+
+func (v *experimentCompare) Name() string  { return "Compare" }
+func (v *experimentCompare) Title() string { return "Compare" }
+
+func (v *experimentCompare) Footer() string {
+	side := "A"
+	if v.second {
+		side = "B"
+	}
+	out := "enter opens side " + side
+	if at := v.table.position(); at != "" {
+		out += " " + v.styles.Glyphs.Dot + " " + at
+	}
+	return out
+}
+
+func (v *experimentCompare) Bindings() []tui.Binding {
+	b := func(name, help, short string, do func(s tui.Shell), keys ...string) tui.Binding {
+		return tui.Binding{Action: "compare." + name, Keys: keys, Help: help, Short: short,
+			Do: func(s tui.Shell) tea.Cmd { do(s); return nil }}
+	}
+	return append(motions("compare", v),
+		b("open", "open the task's run on the side that is chosen", "open", func(s tui.Shell) { v.open(s, v.second) }, "enter"),
+		b("other", "open the task's run on the other side", "other side", func(s tui.Shell) { v.open(s, !v.second) }, "o"),
+		b("left", "choose the first side", "", func(tui.Shell) { v.second = false }, "h", "left"),
+		b("right", "choose the second side", "side", func(tui.Shell) { v.second = true }, "l", "right"),
+		b("filter", "which tasks: flipped, fixed, broken, both wrong, both right, unjudged, eval", "filter", func(tui.Shell) { v.filter(1) }, "f"),
+		b("filter_back", "the same, backwards", "", func(tui.Shell) { v.filter(-1) }, "F"),
+		b("swap", "swap the two", "swap", func(tui.Shell) { v.swap() }, "r"),
+		b("next_error", "next broken task", "", func(s tui.Shell) { v.toBroken(s, 1) }, "e"),
+		b("previous_error", "previous broken task", "", func(s tui.Shell) { v.toBroken(s, -1) }, "E"),
+	)
+}
+
+func (v *experimentCompare) filter(by int) {
+	v.only = (v.only + by + len(compareFilters)) % len(compareFilters)
+	v.table.cursor, v.table.top = 0, 0
+	v.fillRows()
+}
+
+func (v *experimentCompare) swap() {
+	if len(v.pair) == 2 {
+		v.pair = []string{v.pair[1], v.pair[0]}
+		v.ask()
+		v.compareAgain()
+	}
+}
+
+func (v *experimentCompare) toBroken(s tui.Shell, by int) {
+	for at := v.table.cursor + by; at >= 0 && at < len(v.rows); at += by {
+		if v.rows[at].pair.Flip == sources.FlipBroken {
+			v.table.scroll(at - v.table.cursor)
+			return
+		}
+	}
+	s.Note("no other broken task is listed")
+}
+
+// open shows the run of the task under the cursor in one of the experiments.
+func (v *experimentCompare) open(s tui.Shell, second bool) {
+	r, ok := v.current()
+	switch {
+	case !ok:
+		return
+	case r.eval:
+		s.Note("a task of an evaluation has no run of its own")
+		return
+	}
+	id := v.taskID(r, second)
+	v.show(sources.Run{WorkflowID: ace.WorkflowID(id), TaskID: id, Type: ace.TaskWorkflow})
+	s.Open("run")
+}
+
+func (v *experimentCompare) taskID(r compareRow, second bool) string {
+	if second {
+		return v.of.B.Tasks.TaskID[r.pair.B]
+	}
+	return v.of.A.Tasks.TaskID[r.pair.A]
+}
+
+func (v *experimentCompare) current() (compareRow, bool) {
+	if v.of == nil || v.table.cursor >= len(v.rows) {
+		return compareRow{}, false
+	}
+	return v.rows[v.table.cursor], true
+}
+
+// Copy gives the task's ids.
+func (v *experimentCompare) Copy() (what, content string) {
+	r, ok := v.current()
+	if !ok || r.eval {
+		return "", ""
+	}
+	return "task ids", v.taskID(r, false) + " " + v.taskID(r, true)
+}
+
+func (v *experimentCompare) Update(tea.Msg) tea.Cmd { return nil }
+
+func (v *experimentCompare) SetShown(shown bool) {
+	v.Controls.Look(sources.PartExperiments, shown)
+	if shown {
+		if v.pair == nil && len(v.marks) == 2 {
+			v.pair = v.marks
+		}
+		v.ask()
+		v.compareAgain()
+	}
+}
+
+func (v *experimentCompare) SetStyles(s theme.Styles) { v.styles = s }
+
+func (v *experimentCompare) SetSize(width, height int) { v.width, v.height = width, height }
+
+func (v *experimentCompare) SetSnapshot(*sources.Snapshot) {}
+
+// compareAgain compares anew where a series is another than before. What grows keeps the
+// cursor on its task.
+func (v *experimentCompare) compareAgain() {
+	if len(v.pair) != 2 {
+		v.of = nil
+		return
+	}
+	a, b := v.series(v.pair[0]), v.series(v.pair[1])
+	switch {
+	case a == nil || b == nil || a.Reading || b.Reading:
+		v.of = nil
+	case v.of == nil || v.of.A != a || v.of.B != b:
+		before, had := v.current()
+		v.of = sources.Compare(a, b)
+		v.fillRows()
+		if had {
+			v.find(before)
+		}
+	}
+}
+
+func (v *experimentCompare) find(r compareRow) {
+	at := slices.IndexFunc(v.rows, func(o compareRow) bool {
+		return o.eval == r.eval && o.pair.Epoch == r.pair.Epoch && o.pair.IndexA == r.pair.IndexA
+	})
+	if at >= 0 {
+		v.table.scroll(at - v.table.cursor)
+	}
+}
+
+func (v *experimentCompare) fillRows() {
+	v.rows = nil
+	if v.of == nil {
+		v.table.setRows(0)
+		return
+	}
+	only := compareFilters[v.only]
+	if e := v.of.Evaluations; only.flips == nil && e != nil {
+		for _, flip := range []struct {
+			of []int
+			as sources.Flip
+		}{{e.Fixed, sources.FlipFixed}, {e.Broken, sources.FlipBroken}} {
+			for _, i := range flip.of {
+				v.rows = append(v.rows, compareRow{sources.Pair{Flip: flip.as, IndexA: i, IndexB: i, Epoch: e.A.Epoch}, true})
+			}
+		}
+	}
+	for _, p := range v.of.Pairs {
+		if slices.Contains(only.flips, p.Flip) {
+			v.rows = append(v.rows, compareRow{pair: p})
+		}
+	}
+	v.table.setRows(len(v.rows))
+}
+
+func (v *experimentCompare) page() int     { return v.table.page() }
+func (v *experimentCompare) scroll(by int) { v.table.scroll(by) }
+
+func (v *experimentCompare) Draw(now time.Time, focused bool) []string {
+	v.compareAgain()
+	s := v.styles
+	if v.of == nil {
+		return centre(v.nothing(), v.width, v.height, s)
+	}
+	w := &writer{doc: &document{}, s: s, width: v.width, now: now, loc: v.Location}
+	w.comparison(v.of)
+	lines := w.lines[:min(len(w.lines), max(v.height-6, 0))]
+	lines = append(lines, v.filterLine())
+	v.table.setSize(v.width, v.height-len(lines))
+	if len(v.rows) == 0 {
+		return fill(append(lines, centre([]string{v.noRows()}, v.width, v.height-len(lines), s)...), v.width, v.height)
+	}
+	return append(lines, v.table.draw(s, focused, func(i int) []cell { return v.cells(v.rows[i]) })...)
+}
+
+func (v *experimentCompare) nothing() []string {
+	if len(v.pair) != 2 {
+		return []string{"no two experiments are chosen", "mark two with space in the list of experiments, then d"}
+	}
+	return []string{"reading the tasks of both" + v.styles.Glyphs.Ellipsis}
+}
+
+func (v *experimentCompare) noRows() string {
+	switch name := compareFilters[v.only].name; {
+	case name == "eval" && v.of.Evaluations == nil:
+		return "they were not both measured on the same second data set"
+	case name == "eval":
+		return "no task of the evaluation was answered differently"
+	default:
+		return "no task is " + name
+	}
+}
+
+// filterLine is how many tasks there are of each kind; the kind that is listed stands in
+// brackets.
+func (v *experimentCompare) filterLine() string {
+	s := v.styles
+	l := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+	for i, f := range compareFilters {
+		n := 0
+		for _, flip := range f.flips {
+			n += v.of.Counts[flip]
+		}
+		if e := v.of.Evaluations; f.flips == nil && e != nil {
+			n = len(e.Fixed) + len(e.Broken)
+		}
+		if n == 0 && i != v.only && f.name == "unjudged" {
+			continue
+		}
+		what := f.name + " " + text.Count(int64(n))
+		if i == v.only {
+			l.Add(s.Title, "["+what+"]")
+		} else {
+			l.Add(s.Muted, " "+what+" ")
+		}
+	}
+	return l.String(s.Text)
+}
+
+func (v *experimentCompare) cells(r compareRow) []cell {
+	s, g := v.styles, v.styles.Glyphs
+	p := r.pair
+	label, ink := flipLabel(p.Flip, s)
+	if r.eval {
+		return []cell{{label, ink}, {g.Dash, s.Muted}, {text.Count(int64(p.IndexA)), s.Muted},
+			{"evaluation " + text.Safe(v.of.Evaluations.Dataset, " "), s.Muted}, {g.Dash, s.Muted}, {"", s.Muted}, {g.Dash, s.Muted}}
+	}
+	a, b := v.of.A.Tasks, v.of.B.Tasks
+	left, right := s.Strong, s.Text
+	if v.second {
+		left, right = right, left
+	}
+	return []cell{{label, ink}, {text.Count(int64(p.Epoch)), s.Muted}, {text.Count(int64(p.IndexA)), s.Muted},
+		{text.Safe(a.TaskID[p.A], " "), left}, {orDash(a.Answer[p.A], g), left},
+		{text.Safe(b.TaskID[p.B], " "), right}, {orDash(b.Answer[p.B], g), right}}
+}
+
+// flipLabel says what became of a task, in glyphs and words.
+func flipLabel(f sources.Flip, s theme.Styles) (string, theme.Ink) {
+	g := s.Glyphs
+	switch f {
+	case sources.FlipFixed:
+		return g.Wrong + g.Arrow + g.Success + " fixed", s.Success
+	case sources.FlipBroken:
+		return g.Success + g.Arrow + g.Wrong + " broken", s.Wrong
+	case sources.FlipBothWrong:
+		return g.Wrong + " both wrong", s.Muted
+	case sources.FlipBothRight:
+		return g.Success + " both right", s.Text
+	}
+	return g.Unknown + " unjudged", s.Muted
+}

@@ -1,0 +1,247 @@
+package views
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+	"acescope/theme"
+)
+
+// learnt is a series of n tasks that are answered the better the more there were.
+func learnt(name, data string, n, hard int, cost float64) *sources.Series {
+	s := &sources.Series{WorkflowID: ace.ExperimentWorkflowID(name), RunID: "run-" + name, Exit: ace.Success, Start: noon.Add(-10 * time.Minute), Close: noon.Add(-5 * time.Minute),
+		Input: ace.ExperimentInput{ExperimentID: name, DatasetID: data, Dataset: ace.Ref{SHA256: data}, Model: "builtin", Adapter: ace.Offline, Parallel: 2,
+			EvalID: "held-out", Eval: &ace.Ref{SHA256: "e"}}}
+	p := &s.Progress
+	*p = ace.ExperimentProgress{ExperimentID: name, TotalEpochs: 1, TotalTasks: n, Epoch: 1, Epochs: []ace.EpochResult{{Epoch: 1}}, Stage: ace.StageDone, ExitStatus: ace.Success,
+		Eval: []ace.EvalResult{{Tasks: 20, Correct: 4, Accuracy: 0.2}, {Epoch: 1, Tasks: 20, Correct: 20 - hard, Accuracy: float64(20-hard) / 20}}}
+	for i := range hard {
+		p.Eval[1].Wrong = append(p.Eval[1].Wrong, 2*i+hard%2)
+	}
+	t := &s.Tasks
+	for i := range n {
+		right := (i*7+3)%n < i && i%(hard+3) > 0
+		v, exit := sources.AnsweredWrong, ace.Wrong
+		if right {
+			v, exit = sources.AnsweredRight, ace.Success
+			p.Epochs[0].Correct++
+		}
+		bullets := 4 + i/3 - i/40*5
+		t.TaskID, t.Answer = append(t.TaskID, fmt.Sprintf("%s-e1-%04d", name, i+1)), append(t.Answer, fmt.Sprint(i%9))
+		t.Prompt, t.Epoch, t.Index = append(t.Prompt, uint64(i+1)), append(t.Epoch, 1), append(t.Index, int32(i))
+		t.Exit, t.Verdict, t.Bullets = append(t.Exit, exit), append(t.Verdict, v), append(t.Bullets, int32(bullets))
+		t.Accepted, t.Rejected = append(t.Accepted, int32(2-i%2)), append(t.Rejected, int32(i%3/2))
+		t.Input, t.Output, t.Cost = append(t.Input, 500), append(t.Output, 100), append(t.Cost, cost)
+		t.At, t.Took = append(t.At, int64(i+1)*1200), append(t.Took, 800)
+		p.Bullets, p.Accepted, p.Rejected = bullets, p.Accepted+2-i%2, p.Rejected+i%3/2
+		p.Epochs[0].Tasks++
+		p.Usage = p.Usage.Add(ace.Usage{InputTokens: 500, OutputTokens: 100, CostUSD: cost})
+	}
+	return s
+}
+
+// listed is a console with experiments, of which the series of all are read.
+func listed(all ...*sources.Series) *sources.Snapshot {
+	snap := full(3)
+	e := &sources.Experiments{Loaded: noon, Series: all}
+	for i, s := range all {
+		r := sources.Run{WorkflowID: s.WorkflowID, RunID: s.RunID, Type: ace.ExperimentWorkflow, Experiment: s.Name(), Dataset: s.Input.DatasetID,
+			Model: s.Input.Model, Exit: s.Exit, Start: s.Start.Add(-time.Duration(i) * time.Hour), Close: s.Close}
+		e.Rows = append(e.Rows, sources.Experiment{Run: r, Progress: &s.Progress})
+	}
+	snap.Experiments = e
+	return snap
+}
+
+func three() *sources.Snapshot {
+	live := learnt("night-3", "finance", 40, 6, 0.002)
+	live.Exit, live.Close, live.Progress.TotalTasks, live.Progress.Stage, live.Progress.Eval = ace.Running, time.Time{}, 200, ace.StageLearning, live.Progress.Eval[:1]
+	return listed(live, learnt("tuned", "finance", 120, 3, 0.004), learnt("plain", "finance", 100, 5, 0.009))
+}
+
+func hostileExperiments() *sources.Snapshot {
+	a, b := learnt("財務\x1b[31m\u202eשלום📈📈📈📈📈📈📈📈📈📈📈📈📈📈", "d\x1b]0;x\a", 30, 2, 0), learnt("b\nb", "財務財務財務財務財務", 30, 3, 0)
+	a.Tasks.Answer[7], a.Err = "\x1b[2J財務財務財務財務財務財務", "bad\x1b[31m news"
+	b.Failure = &ace.Failure{Message: "\u202eevil\x1b[1m"}
+	a.Input.SkillsConfig.AllowedTools = []string{"x\x1b[31m"}
+	return listed(a, b)
+}
+
+func brokenExperiments() *sources.Snapshot {
+	s := full(3)
+	s.Experiments = &sources.Experiments{Loaded: noon, Err: "context deadline exceeded"}
+	return s
+}
+
+// unread is an experiment that has closed and is being read.
+func unread() *sources.Snapshot {
+	s := learnt("cold", "d", 40, 3, 0)
+	s.Reading, s.Exit, s.Close = true, ace.Running, time.Time{}
+	return listed(s)
+}
+
+func noExperiments() *sources.Snapshot {
+	s := full(3)
+	s.Experiments = &sources.Experiments{Loaded: noon}
+	return s
+}
+
+var comparing = []string{"5", "j", "space", "j", "space", "d"}
+
+func TestExperimentScreens(t *testing.T) {
+	for name, keys := range map[string][]string{"one": {"5", "j"}, "plots": {"5", "space", "j", "space", "j", "space", "tab"}, "compare": comparing} {
+		for _, size := range [][2]int{{80, 24}, {200, 50}} {
+			for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+				t.Run(fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], look), func(t *testing.T) {
+					sc := newScreen(t, three(), styles, size[0], size[1])
+					sc.press(keys...)
+					golden.RequireEqual(t, sc.drawn())
+				})
+			}
+		}
+	}
+}
+
+func TestPlainExperimentScreens(t *testing.T) {
+	for name, c := range map[string]struct {
+		snap   *sources.Snapshot
+		width  int
+		height int
+		keys   []string
+	}{
+		"operations": {three(), 80, 24, []string{"5", "j", "space", "tab", "m", "m", "m", "t"}},
+		"cost":       {three(), 80, 24, []string{"5", "j", "space", "tab", "M", "w", "w"}},
+		"free":       {listed(learnt("free", "d", 60, 2, 0)), 80, 24, []string{"5", "tab", "M"}},
+		"both-wrong": {three(), 80, 24, append(slices.Clone(comparing), "f", "f", "f")},
+		"eval":       {three(), 80, 24, append(slices.Clone(comparing), "F")},
+		"other-data": {listed(learnt("a", "x", 50, 2, 0), learnt("b", "y", 60, 3, 0)), 80, 24, []string{"5", "space", "j", "d"}},
+		"empty":      {noExperiments(), 80, 24, []string{"5"}},
+		"reading":    {full(3), 80, 24, []string{"5"}},
+		"error":      {brokenExperiments(), 80, 24, []string{"5"}},
+		"hostile":    {hostileExperiments(), 120, 30, []string{"5", "space", "j", "space"}},
+		"history":    {unread(), 80, 24, []string{"5", "tab"}},
+		"no-pair":    {three(), 80, 24, []string{"5", "d"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sc := newScreen(t, c.snap, plainLook, c.width, c.height)
+			sc.press(c.keys...)
+			golden.RequireEqual(t, sc.plain())
+		})
+	}
+}
+
+func TestASCIIExperiments(t *testing.T) {
+	for name, keys := range map[string][]string{"plots": {"5", "space", "j", "space"}, "compare": comparing} {
+		t.Run(name, func(t *testing.T) {
+			sc := newScreen(t, three(), theme.NoColor().Styles(theme.ASCII()), 200, 50)
+			sc.press(keys...)
+			out := sc.plain()
+			for _, r := range out {
+				if r > 0x7e {
+					t.Fatalf("%q is on a screen that must be ASCII", r)
+				}
+			}
+			golden.RequireEqual(t, out)
+		})
+	}
+}
+
+func TestExperimentsAtEverySize(t *testing.T) {
+	for _, snap := range []*sources.Snapshot{three(), hostileExperiments(), noExperiments(), brokenExperiments(), full(3)} {
+		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
+		for _, keys := range [][]string{{"5"}, {"tab"}, {"m"}, {"tab", "space", "j", "space", "d"}, {"F"}, {"f"}} {
+			sc.press(keys...)
+			for w := 40; w <= 220; w += 12 {
+				for _, h := range []int{10, 11, 17, 24, 50} {
+					sc.resize(w, h)
+					sc.drawn()
+				}
+			}
+			if t.Failed() {
+				t.Fatalf("after %v", keys)
+			}
+		}
+	}
+}
+
+func (s *screen) lastHeard(prefix string) string {
+	heard := s.store.heard()
+	for i := len(heard) - 1; i >= 0; i-- {
+		if strings.HasPrefix(heard[i], prefix) {
+			return heard[i]
+		}
+	}
+	return ""
+}
+
+func TestExperimentsAreAskedFor(t *testing.T) {
+	sc := newScreen(t, three(), plainLook, 80, 24)
+	for _, step := range []struct{ keys, want string }{
+		{"5", "experiments [ace-experiment/night-3]"}, {"j", "experiments [ace-experiment/tuned]"},
+		{"space", ""}, {"j", ""}, {"space", "experiments [ace-experiment/tuned ace-experiment/plain]"},
+		{"u", "experiments [ace-experiment/plain]"},
+	} {
+		sc.press(step.keys)
+		if got := sc.lastHeard("experiments"); step.want != "" && got != step.want {
+			t.Errorf("after %s the store heard %q, want %q", step.keys, got, step.want)
+		}
+	}
+	if got := sc.lastHeard("look"); got != "look experiments true" {
+		t.Errorf("the store heard %q", got)
+	}
+	sc.press("1")
+	if got := sc.lastHeard("look"); got != "look experiments false" {
+		t.Errorf("the store heard %q", got)
+	}
+}
+
+func TestFlippedTaskOpensItsRun(t *testing.T) {
+	sc := newScreen(t, three(), plainLook, 200, 50)
+	sc.press(comparing...)
+	if heard := sc.lastHeard("experiments"); heard != "experiments [ace-experiment/plain ace-experiment/tuned]" {
+		t.Fatalf("the store heard %q", heard)
+	}
+	sc.press("enter")
+	a := sc.lastHeard("select")
+	sc.press("5", "d", "o")
+	b := sc.lastHeard("select")
+	if !strings.HasPrefix(a, "select ace/plain-e1-") || b != strings.Replace(a, "plain", "tuned", 1) {
+		t.Errorf("the store heard %q and %q", a, b)
+	}
+}
+
+// The cursor of the comparison and of the list stay where they are when more is read.
+func TestExperimentsGrow(t *testing.T) {
+	snap := three()
+	sc := newScreen(t, snap, plainLook, 80, 24)
+	sc.press("5", "j")
+	sc.show(listed(append([]*sources.Series{learnt("new", "finance", 3, 1, 0)}, snap.Experiments.Series...)...))
+	sc.has("▸   tuned")
+	sc.press("s", "s", "s", "s")
+	sc.has("▸   tuned")
+	sc.press("/", "p", "l", "enter")
+	sc.has("▸   plain")
+	sc.lacks("night-3")
+}
+
+func TestExperimentsAreKept(t *testing.T) {
+	a := newExperimentList(&experiments{console: &console{Options: Options{Controls: newStore(nil)}}, metric: 2, window: 1, byTime: true,
+		marks: []string{"x", "y"}, cursor: "z"})
+	a.order, a.filter = 3, "f"
+	b := newExperimentList(&experiments{console: &console{Options: Options{Controls: newStore(nil)}}})
+	b.Restore(a.Keep())
+	if fmt.Sprint(a.Keep()) != fmt.Sprint(b.Keep()) {
+		t.Errorf("kept %v, restored %v", a.Keep(), b.Keep())
+	}
+	b.Restore(map[string]string{"order": "99", "metric": "-7", "window": "x"})
+	if b.order != 3 || b.metric != 2 || b.window != 1 || b.marks != nil {
+		t.Errorf("restored %v", b.Keep())
+	}
+}

@@ -1,0 +1,112 @@
+package views
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/exp/golden"
+
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+// wave is a curve of n points.
+func wave(name string, n int, of func(i int) float64) plotCurve {
+	c := plotCurve{name: name, mark: seriesMark(len(name), theme.Unicode())}
+	for i := range n {
+		c.x, c.y = append(c.x, float64(i+1)), append(c.y, of(i))
+	}
+	return c
+}
+
+func somePlots() map[string]plot {
+	counts := axis{format: countTick, whole: true, zero: true, unit: "tasks"}
+	learning := func(at float64) func(i int) float64 {
+		return func(i int) float64 { return at * (1 - math.Exp(-float64(i)/80)) }
+	}
+	gap := func(i int) float64 {
+		if i < 30 || i > 60 && i < 90 {
+			return math.NaN()
+		}
+		return float64(i)
+	}
+	return map[string]plot{
+		"two":   {title: "Accuracy", x: counts, y: yAxis("accuracy"), curves: []plotCurve{wave("a", 300, learning(0.8)), wave("bb", 200, learning(0.6))}, legend: true},
+		"gap":   {title: "Cost", x: counts, y: yAxis("cost"), curves: []plotCurve{wave("a", 120, gap)}, legend: true},
+		"flat":  {title: "Accuracy", x: counts, y: yAxis("accuracy"), curves: []plotCurve{wave("a", 50, func(int) float64 { return 0 })}},
+		"one":   {title: "Playbook", x: counts, y: yAxis("playbook"), curves: []plotCurve{wave("a", 1, func(int) float64 { return 12 })}},
+		"none":  {title: "Playbook", x: counts, y: yAxis("playbook"), curves: []plotCurve{wave("a", 0, nil)}, empty: "no task has ended yet"},
+		"large": {title: "Operations", x: counts, y: yAxis("operations"), curves: []plotCurve{wave("a", 40_000, func(i int) float64 { return float64(3 * i) })}},
+		"tiny":  {title: "Cost", x: axis{format: timeTick, time: true}, y: yAxis("cost"), curves: []plotCurve{wave("a", 900, func(i int) float64 { return 1e-4 * float64(i%7) })}},
+		"many":  {title: "Accuracy", x: counts, y: yAxis("accuracy"), curves: manyCurves(8, learning), legend: true},
+	}
+}
+
+func manyCurves(n int, of func(float64) func(int) float64) (out []plotCurve) {
+	for i := range n {
+		c := wave(fmt.Sprintf("experiment-%d", i), 200, of(float64(i+2)/10))
+		c.mark, c.dashed = seriesMark(i, theme.Unicode()), i%2 == 1
+		out = append(out, c)
+	}
+	return out
+}
+
+func TestPlots(t *testing.T) {
+	s := theme.New(true, true)
+	for name, p := range somePlots() {
+		for _, size := range [][2]int{{30, 6}, {76, 16}, {190, 40}} {
+			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
+				golden.RequireEqual(t, ansi.Strip(strings.Join(p.draw(size[0], size[1], s), "\n")+"\n"))
+			})
+		}
+	}
+}
+
+func TestPlotsFitEverySize(t *testing.T) {
+	for _, s := range []theme.Styles{theme.New(true, false), theme.NoColor().Styles(theme.ASCII())} {
+		for name, p := range somePlots() {
+			for w := 1; w <= 190; w += 3 {
+				for _, h := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 14, 40} {
+					lines := p.draw(w, h, s)
+					if len(lines) != h {
+						t.Fatalf("%s at %dx%d has %d lines", name, w, h, len(lines))
+					}
+					for _, l := range lines {
+						if text.Width(l) != w {
+							t.Fatalf("%s at %dx%d has a line of %d: %q", name, w, h, text.Width(l), ansi.Strip(l))
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		axis axis
+		span span
+		n    int
+		want string
+	}{
+		{yAxis("accuracy"), span{0.12, 0.97}, 4, "0% 50% 100%"},
+		{yAxis("accuracy"), span{0, 0}, 4, "0% 2% 4% 6%"},
+		{yAxis("playbook"), span{3, 3}, 4, "3 4"},
+		{yAxis("playbook"), span{0, 12_000}, 4, "0 5k 10k 15k"},
+		{yAxis("cost"), span{0.0011, 0.0024}, 4, "$0.000 $0.001 $0.002 $0.003"},
+		{axis{format: timeTick, time: true}, span{0, 100}, 4, "0s 30s 1m 1m30s 2m"},
+		{axis{format: timeTick, time: true}, span{0, 9000}, 4, "0s 1h 2h 3h"},
+	} {
+		sc := c.axis.scale(c.span, c.n)
+		var got []string
+		for _, v := range sc.ticks() {
+			got = append(got, c.axis.format(v, sc.step))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%v in %d ticks: %s, want %s", c.span, c.n, strings.Join(got, " "), c.want)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package views
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"acescope/tui/text"
+)
+
+// axis says how the values on one axis of a plot are scaled and written.
+type axis struct {
+	format func(v, step float64) string
+	whole  bool    // values are counts: no tick between two of them
+	time   bool    // values are seconds
+	zero   bool    // it begins at 0
+	most   float64 // no tick above it or below 0; 0 for no such bounds
+	room   float64 // least span
+	unit   string  // said at the first tick
+}
+
+// span is a range of values.
+type span struct{ low, high float64 }
+
+func newSpan() span { return span{math.Inf(1), math.Inf(-1)} }
+
+func (s *span) add(v float64) { s.low, s.high = min(s.low, v), max(s.high, v) }
+
+// wider is the span with some room, where it has none.
+func (s span) wider() span {
+	if s.high > s.low {
+		return s
+	}
+	by := max(math.Abs(s.low)/10, 1e-6)
+	return span{s.low - by, s.high + by}
+}
+
+// scale maps a range of values onto cells or dots.
+type scale struct{ low, high, step float64 }
+
+// scale is a scale with round ends that holds the span, with about so many ticks.
+func (a axis) scale(s span, ticks int) scale {
+	if a.zero {
+		s.add(0)
+	}
+	if s.low == s.high && a.whole {
+		s.high++
+	}
+	if missing := a.room - (s.high - s.low); missing > 0 {
+		s.low, s.high = s.low-missing/2, s.high+missing/2
+	}
+	s = s.wider()
+	if a.most > 0 {
+		s.low, s.high = max(s.low, 0), min(s.high, a.most)
+	}
+	step := a.step(s, ticks)
+	out := scale{math.Floor(s.low/step+1e-9) * step, math.Ceil(s.high/step-1e-9) * step, step}
+	if a.most > 0 {
+		out.high = min(out.high, a.most)
+	}
+	return out
+}
+
+// step is the least round distance of ticks that gives no more than so many.
+func (a axis) step(s span, ticks int) float64 {
+	raw := (s.high - s.low) / float64(ticks)
+	if a.time {
+		for _, step := range []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400} {
+			if step >= raw {
+				return step
+			}
+		}
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(raw)))
+	for _, times := range []float64{1, 2, 5, 10} {
+		if step := times * unit; step >= raw*(1-1e-9) && (!a.whole || step >= 1) {
+			return step
+		}
+	}
+	return max(10*unit, 1)
+}
+
+// ticks are the multiples of the step within the scale.
+func (s scale) ticks() []float64 {
+	var out []float64
+	for k := int64(math.Ceil(s.low/s.step - 1e-9)); float64(k)*s.step <= s.high+s.step*1e-9; k++ {
+		out = append(out, float64(k)*s.step)
+	}
+	return out
+}
+
+// at is which of n cells a value falls into; one outside is in the first or last.
+func (s scale) at(v float64, n int) int {
+	return clamp(int(math.Round((v-s.low)/(s.high-s.low)*float64(n-1))), 0, n-1)
+}
+
+// digits is how many decimals tell ticks of a step apart.
+func digits(step float64) int { return clamp(int(math.Ceil(-math.Log10(step)-1e-9)), 0, 9) }
+
+func percentTick(v, step float64) string {
+	return strconv.FormatFloat(v*100, 'f', digits(step*100), 64) + "%"
+}
+
+// countTick writes thousands short where the step allows it.
+func countTick(v, step float64) string {
+	if step >= 1000 && v != 0 {
+		return strconv.FormatFloat(v/1000, 'f', digits(step/1000), 64) + "k"
+	}
+	if step < 1 {
+		return strconv.FormatFloat(v, 'f', digits(step), 64)
+	}
+	return text.Count(int64(math.Round(v)))
+}
+
+func dollarTick(v, step float64) string {
+	return "$" + strconv.FormatFloat(v, 'f', max(digits(step), 2), 64)
+}
+
+func timeTick(v, step float64) string {
+	d := time.Duration(math.Round(v)) * time.Second
+	switch {
+	case d == 0 || d < time.Minute:
+		return strconv.Itoa(int(d/time.Second)) + "s"
+	case d < time.Hour && step < 60 && d%time.Minute != 0:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < time.Hour:
+		return strconv.Itoa(int(d/time.Minute)) + "m"
+	case step < 3600:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return strconv.Itoa(int(d/time.Hour)) + "h"
+}
