@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	sdklog "go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -45,7 +46,9 @@ type Options struct {
 	Worker bool
 	// Takeover makes this process host when the hosting one dies.
 	Takeover bool
-	Logger   *slog.Logger
+	// Intercept, where it is set, is called around every call to the server.
+	Intercept grpc.UnaryClientInterceptor
+	Logger    *slog.Logger
 }
 
 // Remote names a cluster. Empty fields come from the environment and then from the
@@ -126,7 +129,7 @@ func (e *Engine) openStores(dir string) error {
 
 func (e *Engine) connect(ctx context.Context, o Options) error {
 	if o.Remote != nil {
-		return e.dialRemote(ctx, *o.Remote)
+		return e.dialRemote(ctx, *o.Remote, o.Intercept)
 	}
 	node, err := server.Join(ctx, server.Options{Dir: o.DataDir, Port: o.Port, Version: o.Version,
 		NoTakeover: !o.Takeover, Logger: o.Logger})
@@ -139,11 +142,18 @@ func (e *Engine) connect(ctx context.Context, o Options) error {
 	}
 	opts := node.ClientOptions()
 	opts.Logger = sdklog.NewStructuredLogger(e.log)
+	intercept(&opts, o.Intercept)
 	e.Client, err = client.DialContext(ctx, opts)
 	return err
 }
 
-func (e *Engine) dialRemote(ctx context.Context, r Remote) error {
+func intercept(o *client.Options, by grpc.UnaryClientInterceptor) {
+	if by != nil {
+		o.ConnectionOptions.DialOptions = append(o.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(by))
+	}
+}
+
+func (e *Engine) dialRemote(ctx context.Context, r Remote, by grpc.UnaryClientInterceptor) error {
 	opts, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: r.Profile})
 	if err != nil {
 		return fmt.Errorf("%w %q in the temporal command's configuration: %w", ErrProfile, r.Profile, err)
@@ -161,6 +171,7 @@ func (e *Engine) dialRemote(ctx context.Context, r Remote) error {
 		opts.Credentials = client.NewAPIKeyStaticCredentials(r.APIKey)
 	}
 	opts.Logger = sdklog.NewStructuredLogger(e.log)
+	intercept(&opts, by)
 	e.address, e.namespace = opts.HostPort, opts.Namespace
 	if e.Client, err = client.DialContext(ctx, opts); err != nil {
 		return fmt.Errorf("%w: %s: %w; %s", ErrUnreachable, opts.HostPort, err, adviceFor(err))
@@ -197,6 +208,9 @@ func (e *Engine) Address() string {
 
 // Namespace is the Temporal namespace in use.
 func (e *Engine) Namespace() string { return e.namespace }
+
+// Serves tells whether this process works on runs.
+func (e *Engine) Serves() bool { return e.worker != nil }
 
 // Node is this process's part in the embedded server, nil for a cluster.
 func (e *Engine) Node() *server.Node { return e.node }

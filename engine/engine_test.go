@@ -92,7 +92,13 @@ func (*scripted) Curate(_ context.Context, in ace.CuratorInput, _ *playbook.Play
 
 func open(t *testing.T, dir string, p ...model.Provider) *engine.Engine {
 	t.Helper()
-	e, err := engine.Open(t.Context(), engine.Options{DataDir: dir, Version: "test", Worker: true, Takeover: true, Providers: p})
+	return openWith(t, engine.Options{DataDir: dir}, p...)
+}
+
+func openWith(t *testing.T, o engine.Options, p ...model.Provider) *engine.Engine {
+	t.Helper()
+	o.Version, o.Worker, o.Takeover, o.Providers = "test", true, true, p
+	e, err := engine.Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,3 +44,6 @@ func (e *Engine) WatchSpace(ctx context.Context, fn func(error)) {
 		}
 	}
 }
+
+// Free is how many bytes are left on the data directory's file system.
+func (e *Engine) Free() (uint64, error) { return freeBytes(e.dir) }

@@ -25,16 +25,6 @@ func MissingAttributes(ctx context.Context, c client.Client, namespace string) (
 	}), nil
 }
 
-// AddAttributes is the command that adds search attributes to a namespace.
-func AddAttributes(namespace string, missing []string) string {
-	var b strings.Builder
-	b.WriteString("temporal operator search-attribute create --namespace " + namespace)
-	for _, name := range missing {
-		b.WriteString(" --name " + name + " --type Keyword")
-	}
-	return b.String()
-}
-
 const (
 	attributesHealth = "search attributes"
 	checkEvery       = 5 * time.Minute

@@ -74,7 +74,7 @@ func CountOutcomes(ctx context.Context, c client.Client, query string) (int64, m
 		}
 		return total, counts, err
 	}
-	said, err := is(bad...)
+	said, err := is(endedBadly...)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -103,7 +103,7 @@ func countEach(ctx context.Context, c client.Client, query string, is func(...ac
 func countBad(ctx context.Context, c client.Client, query string, said int64, counts map[ace.ExitStatus]int64,
 	is func(...ace.ExitStatus) (int64, error)) error {
 	var ended int64
-	for _, exit := range bad {
+	for _, exit := range endedBadly {
 		ended += counts[exit]
 	}
 	silent := map[ace.ExitStatus]int64{}
@@ -115,9 +115,9 @@ func countBad(ctx context.Context, c client.Client, query string, said int64, co
 		}
 	}
 	rest := said
-	for i, exit := range bad {
+	for i, exit := range endedBadly {
 		n := rest
-		if i < len(bad)-1 {
+		if i < len(endedBadly)-1 {
 			var err error
 			if n, err = is(exit); err != nil {
 				return err
@@ -131,8 +131,8 @@ func countBad(ctx context.Context, c client.Client, query string, said int64, co
 	return nil
 }
 
-// bad are the outcomes besides success and wrong.
-var bad = []ace.ExitStatus{ace.Failed, ace.Cancelled, ace.Timeout}
+// endedBadly are the outcomes besides success and wrong.
+var endedBadly = []ace.ExitStatus{ace.Failed, ace.Cancelled, ace.Timeout}
 
 func quoted[S ~string](values []S) string {
 	var parts []string

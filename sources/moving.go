@@ -19,7 +19,7 @@ func (s *Store) StopWalk() { s.wish(func(w *listWishes) { *w = listWishes{stop: 
 
 func (s *Store) wish(change func(*listWishes)) {
 	s.mu.Lock()
-	change(&s.listWishes)
+	change(&s.wanted)
 	s.mu.Unlock()
 	signal(s.wake)
 }

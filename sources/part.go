@@ -22,6 +22,10 @@ type Deps struct {
 	Artifact func(ref ace.Ref, limit int64) ([]byte, error)
 	// DataDir is the local data directory: its logs can be followed.
 	DataDir string
+	// Meter counts the calls to the server, nil where nobody counts.
+	Meter *Meter
+	// Host says who hosts the server and how much room is left; nil where nobody knows.
+	Host func() Host
 }
 
 // Part is a piece of a snapshot that is read only while somebody looks at it.

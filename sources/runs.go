@@ -119,8 +119,8 @@ func (r *runsReader) round(ctx context.Context) {
 func (s *Store) takeWishes(cancel func()) (string, listWishes) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	want := s.listWishes
-	s.listWishes, s.endRound = listWishes{}, cancel
+	want := s.wanted
+	s.wanted, s.endRound = listWishes{}, cancel
 	return s.query, want
 }
 
@@ -167,8 +167,8 @@ func (r *runsReader) walking(n int64) {
 func (s *Store) stopped() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stop := s.listWishes.stop
-	s.listWishes.stop = false
+	stop := s.wanted.stop
+	s.wanted.stop = false
 	return stop
 }
 

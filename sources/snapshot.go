@@ -21,6 +21,8 @@ type Snapshot struct {
 	Logs       *Logs     // nil until PartLogs was looked at
 
 	Experiments *Experiments // read while it is looked at, nil before
+	Triage      *Triage      // while it is looked at, and after; nil before the first time
+	System      *System      // the same
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.

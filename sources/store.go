@@ -12,21 +12,22 @@ const DefaultInterval = 2 * time.Second
 // Store holds what the console knows and hands it out as snapshots. Its methods never
 // block on a server: they note a wish and wake whoever fulfils it.
 type Store struct {
-	mu         sync.Mutex
-	snap       Snapshot
-	changed    chan struct{}
-	wake       chan struct{} // to the list reader
-	selectCh   chan struct{} // to the detail watcher
-	query      string
-	listWishes listWishes
-	endRound   func() // ends what the list reader does now; nil before it does anything
-	facets     facetWish
-	selected   selection
-	parts      parts
-	works      works
-	logs       logWish
-	wishes     *wishes // of the experiments' reader
-	now        func() time.Time
+	mu       sync.Mutex
+	snap     Snapshot
+	changed  chan struct{}
+	wake     chan struct{} // to the list reader
+	selectCh chan struct{} // to the detail watcher
+	query    string
+	wanted   listWishes
+	endRound func() // ends what the list reader does now; nil before it does anything
+	facets   facetWish
+	selected selection
+	parts    parts
+	works    works
+	logs     logWish
+	wishes   *wishes // of the experiments' reader
+	triage   triageWish
+	now      func() time.Time
 }
 
 type selection struct{ workflowID, runID string }
@@ -85,6 +86,8 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() {
 			s.watchPart(ctx, PartExperiments, func(ctx context.Context) { s.readExperiments(ctx, d) })
 		},
+		func() { s.watchPart(ctx, PartTriage, func(ctx context.Context) { s.readTriage(ctx, d) }) },
+		func() { s.watchPart(ctx, PartSystem, func(ctx context.Context) { s.readSystem(ctx, d) }) },
 	} {
 		wg.Go(watch)
 	}
@@ -123,7 +126,7 @@ func (s *Store) Report(text string) {
 // SetQuery lists other runs. What is read for the old query is given up.
 func (s *Store) SetQuery(query string) {
 	s.mu.Lock()
-	s.query, s.listWishes = query, listWishes{}
+	s.query, s.wanted = query, listWishes{}
 	if s.endRound != nil {
 		s.endRound()
 	}
@@ -136,10 +139,15 @@ func (s *Store) SetQuery(query string) {
 	})
 	signal(s.wake)
 	s.again(PartFacets)
+	s.again(PartTriage)
 }
 
-// Refresh reads the list now.
-func (s *Store) Refresh() { signal(s.wake) }
+// Refresh reads the list now, and what is looked at beside it.
+func (s *Store) Refresh() {
+	signal(s.wake)
+	s.again(PartTriage)
+	s.again(PartSystem)
+}
 
 // SetPaused stops reading the list by itself, or starts it again.
 func (s *Store) SetPaused(paused bool) {

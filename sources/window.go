@@ -43,6 +43,23 @@ func (p place) compare(q place) int {
 	return strings.Compare(p.run, q.run)
 }
 
+// joined is parts of a list as one, each run once as the first part has it, in the server's
+// order.
+func joined(parts ...[]Run) []Run {
+	var rows []Run
+	seen := map[string]bool{}
+	for _, part := range parts {
+		for _, r := range part {
+			if !seen[r.RunID] {
+				seen[r.RunID] = true
+				rows = append(rows, r)
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b Run) int { return placeOf(a).compare(placeOf(b)) })
+	return rows
+}
+
 // segment is a part of the list: what lies behind the end of the one before it, up to
 // its own end. The token leads to its beginning, whether its rows are held or not; a
 // position stays valid when the run that stood there has moved.

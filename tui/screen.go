@@ -7,6 +7,7 @@ type Screen struct {
 	Aliases []string // other names of that command
 	Keys    []string // that open it from everywhere
 	Help    string   // a line in the help
+	Aside   bool     // it has a tab only while it is shown
 	Views   []View
 	// Share is the first view's part of a wide screen in percent; 0 for the usual.
 	Share int

@@ -18,6 +18,9 @@ func (m *Model) tabs() []tab {
 	for _, named := range []bool{true, false} {
 		out, x := []tab{}, 0
 		for i, s := range m.screens {
+			if s.Aside && i != m.at.screen {
+				continue
+			}
 			label := s.Name
 			if len(m.screenKeys(i)) > 0 {
 				label = m.keyName(m.screenKeys(i)[0])

@@ -74,7 +74,7 @@ func allColumns(g theme.Glyphs) []column {
 			order: most(func(r *sources.Run) float64 { return float64(r.Events) })},
 		{id: "status", title: "STATUS", width: 12, drop: 1, cell: statusOf, order: worst,
 			ink: func(r sources.Run, s theme.Styles) theme.Ink { return markOf(r, s).Ink }},
-		{id: columnError, title: "LAST ERROR", width: 30, drop: 15, extra: true, cell: words(lastErrorOf), order: by(lastErrorOf),
+		{id: columnError, title: "LAST ERROR", width: 30, drop: 15, extra: true, cell: words(retryErrorOf), order: by(retryErrorOf),
 			ink: func(_ sources.Run, s theme.Styles) theme.Ink { return s.Retrying }},
 		{id: "workflow", title: "WORKFLOW ID", width: 32, drop: 16, extra: true, cell: words(workflowOf), ink: mutedInk, order: by(workflowOf)},
 		{id: "run", title: "RUN ID", width: 36, drop: 17, extra: true, cell: words(runIDOf), ink: mutedInk, order: by(runIDOf)},
@@ -95,7 +95,7 @@ func phaseOf(r sources.Run) string      { return string(r.Phase) }
 func workflowOf(r sources.Run) string   { return r.WorkflowID }
 func runIDOf(r sources.Run) string      { return r.RunID }
 
-func lastErrorOf(r sources.Run) string {
+func retryErrorOf(r sources.Run) string {
 	if !retrying(&r) {
 		return ""
 	}

@@ -24,6 +24,7 @@ type Controls interface {
 	Look(part sources.Part, on bool)
 	logControls
 	ExperimentControls
+	TriageControls
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside
@@ -93,12 +94,16 @@ func Console(o Options) ([]tui.Screen, []tui.Binding) {
 	c.startFilter()
 	x := &experiments{console: c, metric: allMetrics}
 	list := newExperimentList(x)
+	found := newTriage(c)
+	machine := newHealth(c)
 	return []tui.Screen{
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), newRun(c)}},
-		logScreen(c),
 		{Name: "experiments", Keys: []string{"5"}, Help: "experiments and their learning curves", Share: 42,
 			Views: []tui.View{list, newExperimentPlots(x, list)}},
-		{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task", Views: []tui.View{newExperimentCompare(x)}},
+		logScreen(c),
+		{Name: "triage", Keys: []string{"7"}, Help: "what fails, is stuck, is slow or dear", Views: []tui.View{found, newTriageDetail(c, found)}},
+		{Name: "health", Keys: []string{"8"}, Help: "the server, the workers, the sources", Views: []tui.View{machine, newHealthDetail(c, machine)}},
+		{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task", Aside: true, Views: []tui.View{newExperimentCompare(x)}},
 	}, c.bindings()
 }
 

@@ -42,7 +42,7 @@ func (s *screen) lacks(unwanted string) {
 func TestMoving(t *testing.T) {
 	rows := many(200)
 	sc := newScreen(t, ready(rows...), plainLook, 80, 24)
-	page := 19
+	page := 18
 	for _, step := range []struct {
 		keys []string
 		want int

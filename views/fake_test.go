@@ -68,6 +68,9 @@ func (s *store) SetPaused(paused bool)        { s.tell("paused %v", paused) }
 func (s *store) Look(p sources.Part, on bool) { s.tell("look %s %v", p, on) }
 func (s *store) FollowLogs(paths []string)    { s.tell("follow %q", paths) }
 func (s *store) ShowExperiments(ids []string) { s.tell("experiments %v", ids) }
+func (s *store) SetTriageWindow(n int)        { s.tell("window %d", n) }
+func (s *store) ScanTriage()                  { s.tell("scan") }
+func (s *store) StopTriage()                  { s.tell("stop") }
 func (s *store) LoadMore()                    { s.tell("more") }
 func (s *store) LoadNewer()                   { s.tell("newer") }
 func (s *store) LoadFirst()                   { s.tell("first") }
@@ -98,6 +101,18 @@ func newScreen(t testing.TB, snap *sources.Snapshot, s theme.Styles, width, heig
 	sc := &screen{t: t, store: st, model: m, screens: screens}
 	sc.resize(width, height)
 	return sc
+}
+
+// named is a screen of the console by its name.
+func (s *screen) named(name string) tui.Screen {
+	s.t.Helper()
+	for _, sc := range s.screens {
+		if sc.Name == name {
+			return sc
+		}
+	}
+	s.t.Fatalf("there is no screen %s", name)
+	return tui.Screen{}
 }
 
 func (s *screen) resize(width, height int) {

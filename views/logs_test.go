@@ -149,7 +149,7 @@ func TestLogFollowsAndStays(t *testing.T) {
 	if !strings.Contains(sc.plain(), "fresh 2") {
 		t.Error("it does not follow the end")
 	}
-	v := sc.screens[1].Views[0].(*logLines)
+	v := sc.named("logs").Views[0].(*logLines)
 	sc.press("k", "k", "k", "k")
 	stays := v.cursor
 	sc.show(grown(s, 30, 25))
@@ -181,7 +181,7 @@ func TestLogHold(t *testing.T) {
 
 func TestLogCopyAndFilters(t *testing.T) {
 	sc := onLogs(t, logged(), theme.New(true, true), 120, 30)
-	v := sc.screens[1].Views[0].(*logLines)
+	v := sc.named("logs").Views[0].(*logLines)
 	sc.press("k", "k")
 	if what, got := v.Copy(); what != "line" || got != logged().Logs.Lines[57].Text {
 		t.Errorf("copied %s %q", what, got)
@@ -210,7 +210,7 @@ func BenchmarkLogSearch(b *testing.B) {
 	}
 	s.Logs = &l
 	sc := onLogs(b, s, theme.New(true, true), 200, 50)
-	v := sc.screens[1].Views[0].(*logLines)
+	v := sc.named("logs").Views[0].(*logLines)
 	sc.drawn()
 	for b.Loop() {
 		v.away = false

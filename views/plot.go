@@ -102,7 +102,7 @@ func (p plot) body(width, height int, s theme.Styles) []string {
 }
 
 // ranges are the least and greatest x and y of all points; false where there is none.
-func (p plot) ranges() (x, y span, ok bool) {
+func (p plot) ranges() (x, y interval, ok bool) {
 	x, y = newSpan(), newSpan()
 	for _, c := range p.curves {
 		for i := range c.y {

@@ -87,26 +87,26 @@ func TestPlotsFitEverySize(t *testing.T) {
 
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
-		axis axis
-		span span
-		n    int
-		want string
+		axis     axis
+		interval interval
+		n        int
+		want     string
 	}{
-		{yAxis("accuracy"), span{0.12, 0.97}, 4, "0% 50% 100%"},
-		{yAxis("accuracy"), span{0, 0}, 4, "0% 2% 4% 6%"},
-		{yAxis("playbook"), span{3, 3}, 4, "3 4"},
-		{yAxis("playbook"), span{0, 12_000}, 4, "0 5k 10k 15k"},
-		{yAxis("cost"), span{0.0011, 0.0024}, 4, "$0.000 $0.001 $0.002 $0.003"},
-		{axis{format: timeTick, time: true}, span{0, 100}, 4, "0s 30s 1m 1m30s 2m"},
-		{axis{format: timeTick, time: true}, span{0, 9000}, 4, "0s 1h 2h 3h"},
+		{yAxis("accuracy"), interval{0.12, 0.97}, 4, "0% 50% 100%"},
+		{yAxis("accuracy"), interval{0, 0}, 4, "0% 2% 4% 6%"},
+		{yAxis("playbook"), interval{3, 3}, 4, "3 4"},
+		{yAxis("playbook"), interval{0, 12_000}, 4, "0 5k 10k 15k"},
+		{yAxis("cost"), interval{0.0011, 0.0024}, 4, "$0.000 $0.001 $0.002 $0.003"},
+		{axis{format: timeTick, time: true}, interval{0, 100}, 4, "0s 30s 1m 1m30s 2m"},
+		{axis{format: timeTick, time: true}, interval{0, 9000}, 4, "0s 1h 2h 3h"},
 	} {
-		sc := c.axis.scale(c.span, c.n)
+		sc := c.axis.scale(c.interval, c.n)
 		var got []string
 		for _, v := range sc.ticks() {
 			got = append(got, c.axis.format(v, sc.step))
 		}
 		if strings.Join(got, " ") != c.want {
-			t.Errorf("%v in %d ticks: %s, want %s", c.span, c.n, strings.Join(got, " "), c.want)
+			t.Errorf("%v in %d ticks: %s, want %s", c.interval, c.n, strings.Join(got, " "), c.want)
 		}
 	}
 }

@@ -16,31 +16,31 @@ type axis struct {
 	time   bool    // values are seconds
 	zero   bool    // it begins at 0
 	most   float64 // no tick above it or below 0; 0 for no such bounds
-	room   float64 // least span
+	room   float64 // least interval
 	unit   string  // said at the first tick
 }
 
-// span is a range of values.
-type span struct{ low, high float64 }
+// interval is a range of values.
+type interval struct{ low, high float64 }
 
-func newSpan() span { return span{math.Inf(1), math.Inf(-1)} }
+func newSpan() interval { return interval{math.Inf(1), math.Inf(-1)} }
 
-func (s *span) add(v float64) { s.low, s.high = min(s.low, v), max(s.high, v) }
+func (s *interval) add(v float64) { s.low, s.high = min(s.low, v), max(s.high, v) }
 
-// wider is the span with some room, where it has none.
-func (s span) wider() span {
+// wider is the interval with some room, where it has none.
+func (s interval) wider() interval {
 	if s.high > s.low {
 		return s
 	}
 	by := max(math.Abs(s.low)/10, 1e-6)
-	return span{s.low - by, s.high + by}
+	return interval{s.low - by, s.high + by}
 }
 
 // scale maps a range of values onto cells or dots.
 type scale struct{ low, high, step float64 }
 
-// scale is a scale with round ends that holds the span, with about so many ticks.
-func (a axis) scale(s span, ticks int) scale {
+// scale is a scale with round ends that holds the interval, with about so many ticks.
+func (a axis) scale(s interval, ticks int) scale {
 	if a.zero {
 		s.add(0)
 	}
@@ -63,7 +63,7 @@ func (a axis) scale(s span, ticks int) scale {
 }
 
 // step is the least round distance of ticks that gives no more than so many.
-func (a axis) step(s span, ticks int) float64 {
+func (a axis) step(s interval, ticks int) float64 {
 	raw := (s.high - s.low) / float64(ticks)
 	if a.time {
 		for _, step := range []float64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400} {

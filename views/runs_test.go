@@ -16,8 +16,8 @@ import (
 	"acescope/tui"
 )
 
-// listed is a console with all that a list of runs can have.
-func listed() *sources.Snapshot {
+// listOfRuns is a console with all that a list of runs can have.
+func listOfRuns() *sources.Snapshot {
 	s := full(120)
 	s.Runs.Recent = sources.RecentOf(s.Runs.Rows, sources.RecentRuns)
 	s.Runs.Retries = sources.RetryState{Open: 3, LookedAt: 3, Retrying: 1}
@@ -70,7 +70,7 @@ func TestRunsScreens(t *testing.T) {
 		for _, size := range [][2]int{{80, 24}, {200, 50}} {
 			for look, styles := range looks {
 				t.Run(fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], look), func(t *testing.T) {
-					sc := newScreen(t, listed(), styles, size[0], size[1])
+					sc := newScreen(t, listOfRuns(), styles, size[0], size[1])
 					sc.list().Filters = []SavedFilter{{Name: "wrong ones", Query: "wrong"}, {Name: "finance", Query: "exp=finance-7", Default: true}}
 					sc.press(keys...)
 					if out := sc.drawn(); look == "dark" {
@@ -95,7 +95,7 @@ func TestRunsAtEverySize(t *testing.T) {
 	hostiles.Runs.Rows[0].Attempt, hostiles.Runs.Rows[0].LastError = 3, hostiles.Runs.Rows[3].TaskID
 	none := ready()
 	none.Runs.Missing = ace.SearchAttributes()
-	for _, snap := range []*sources.Snapshot{listed(), hostiles, none} {
+	for _, snap := range []*sources.Snapshot{listOfRuns(), hostiles, none} {
 		for name, keys := range runsKeys {
 			sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 			sc.press(keys...)
@@ -113,7 +113,7 @@ func TestRunsAtEverySize(t *testing.T) {
 }
 
 func TestFacetsNarrowTheQuery(t *testing.T) {
-	sc := newScreen(t, listed(), plainLook, 80, 24)
+	sc := newScreen(t, listOfRuns(), plainLook, 80, 24)
 	sc.press("f")
 	if sc.last("look ") != "facets true" {
 		t.Errorf("told %q", sc.store.heard())
@@ -183,7 +183,7 @@ func (s *saver) SaveFilter(_ context.Context, name, query string) error {
 }
 
 func TestSorting(t *testing.T) {
-	sc := newScreen(t, listed(), plainLook, 200, 50)
+	sc := newScreen(t, listOfRuns(), plainLook, 200, 50)
 	v := sc.list()
 	for _, c := range allColumns(v.styles.Glyphs) {
 		for _, reverse := range []bool{false, true} {
@@ -204,7 +204,7 @@ func TestSorting(t *testing.T) {
 	sc.press("s")
 	sc.has("sorted by task, over 120 loaded of 10,214")
 	sel := v.selected.run.RunID
-	next := listed()
+	next := listOfRuns()
 	next.Runs.Rows = next.Runs.Rows[5:]
 	sc.show(next)
 	if v.selected.run.RunID != sel || v.at(v.cursor).RunID != sel {
@@ -213,7 +213,7 @@ func TestSorting(t *testing.T) {
 }
 
 func TestOnlyRetrying(t *testing.T) {
-	sc := newScreen(t, listed(), plainLook, 80, 24)
+	sc := newScreen(t, listOfRuns(), plainLook, 80, 24)
 	sc.press("R")
 	sc.has("only retrying, over 120 loaded of 10,214")
 	sc.has("connection refused")
@@ -227,7 +227,7 @@ func TestOnlyRetrying(t *testing.T) {
 }
 
 func TestMarksAndCancel(t *testing.T) {
-	sc := newScreen(t, listed(), plainLook, 80, 24)
+	sc := newScreen(t, listOfRuns(), plainLook, 80, 24)
 	sc.press("space", "space", "space", "space")
 	sc.has("4 marked")
 	what, ids := sc.list().Copy()
@@ -237,7 +237,7 @@ func TestMarksAndCancel(t *testing.T) {
 	sc.press("x")
 	sc.has("Cancel 3 runs?")
 	sc.has("3 of the 4 marked runs are open:")
-	other := listed()
+	other := listOfRuns()
 	other.Runs.Rows = closed(other.Runs.Rows, 0, 1, 2)
 	sc.show(other) // the question stays what it was
 	sc.model.Update(sc.press("y")())
@@ -255,15 +255,15 @@ func TestMarksAndCancel(t *testing.T) {
 }
 
 func TestColumnsAreKept(t *testing.T) {
-	sc := newScreen(t, listed(), plainLook, 200, 50)
+	sc := newScreen(t, listOfRuns(), plainLook, 200, 50)
 	sc.press("c", "j", "j", "space", "esc", "s", "s", "S", "w")
 	kept := sc.list().Keep()
 	if !strings.Contains(kept["columns"], "dataset") || kept["sort"] != "experiment" || kept["reverse"] != "true" || kept["wide"] != "true" || kept["query"] == "" {
 		t.Errorf("kept %v", kept)
 	}
-	fresh := newScreen(t, listed(), plainLook, 200, 50)
+	fresh := newScreen(t, listOfRuns(), plainLook, 200, 50)
 	fresh.list().Restore(kept)
-	fresh.show(listed())
+	fresh.show(listOfRuns())
 	if a, b := sc.list(), fresh.list(); !slices.Equal(a.arranging.chosen, b.arranging.chosen) || a.sorting != b.sorting || fresh.last("query ") != kept["query"] {
 		t.Errorf("%+v, %+v", b.arranging, b.sorting)
 	}
@@ -273,16 +273,16 @@ func TestColumnsAreKept(t *testing.T) {
 
 // Both ends of a list that is held in part are reached by walking, which any move ends.
 func TestGoingToTheEnds(t *testing.T) {
-	sc := newScreen(t, listed(), plainLook, 80, 24)
+	sc := newScreen(t, listOfRuns(), plainLook, 80, 24)
 	sc.press("G")
 	if sc.last("last") != "" {
 		t.Errorf("told %q", sc.store.heard())
 	}
-	walking := listed()
+	walking := listOfRuns()
 	walking.Runs.Walking = 3400
 	sc.show(walking)
 	sc.has("walking to the last: 3,400 of 10,214")
-	end := listed()
+	end := listOfRuns()
 	end.Runs.First, end.Runs.More = 10_094, false
 	for i := range end.Runs.Rows {
 		end.Runs.Rows[i].RunID += "-old"
@@ -293,7 +293,7 @@ func TestGoingToTheEnds(t *testing.T) {
 	if sc.last("first") != "" {
 		t.Errorf("told %q", sc.store.heard())
 	}
-	sc.show(listed())
+	sc.show(listOfRuns())
 	sc.has("1/10,214")
 	sc.press("G", "k")
 	if sc.last("stop") != "" {
@@ -346,7 +346,7 @@ func TestSlowQueryKeepsOldRows(t *testing.T) {
 }
 
 func TestNextError(t *testing.T) {
-	sc := newScreen(t, listed(), plainLook, 80, 24)
+	sc := newScreen(t, listOfRuns(), plainLook, 80, 24)
 	for _, want := range []string{"q-00118", "q-00116", "q-00114"} {
 		if sc.press("e"); sc.selected() != want {
 			t.Errorf("at %s, want %s", sc.selected(), want)

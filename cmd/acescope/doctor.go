@@ -112,8 +112,8 @@ func (a *app) checkEngine(ctx context.Context, report reporter) {
 	case err != nil:
 		report("attributes", false, "%s", oneLine(err))
 	case len(missing) > 0:
-		report("attributes", false, "namespace %s lacks the search attributes %v; add each with: temporal operator search-attribute create --namespace %s --name NAME --type Keyword",
-			e.Namespace(), missing, e.Namespace())
+		report("attributes", false, "namespace %s lacks the search attributes %v; add them with: %s",
+			e.Namespace(), missing, sources.AddAttributes(e.Namespace(), missing))
 	default:
 		report("attributes", true, "all %d search attributes are there", len(ace.SearchAttributes()))
 	}

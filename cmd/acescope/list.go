@@ -93,7 +93,7 @@ func (a *app) list(cmd *cobra.Command, o listOptions) error {
 	}
 	var out runSink = &runTable{app: a, columns: o.columns}
 	if a.json {
-		out = &runLines{out: newLines(a.out)}
+		out = &runStream{out: newLines(a.out)}
 	}
 	if o.summary {
 		out = &summing{runSink: out, app: a}
@@ -111,13 +111,13 @@ type runSink interface {
 	close() error
 }
 
-// runLines writes runs as JSON lines, the first at once.
-type runLines struct {
+// runStream writes runs as JSON lines, the first at once.
+type runStream struct {
 	out   *lines
 	given int
 }
 
-func (l *runLines) put(r sources.Run) error {
+func (l *runStream) put(r sources.Run) error {
 	err := l.out.put(listLine(r))
 	if l.given++; err == nil && l.given%200 == 1 {
 		err = l.out.flush()
@@ -125,7 +125,7 @@ func (l *runLines) put(r sources.Run) error {
 	return err
 }
 
-func (l *runLines) close() error { return l.out.flush() }
+func (l *runStream) close() error { return l.out.flush() }
 
 // queryError shows where a query is wrong.
 func queryError(query string, err error) error {

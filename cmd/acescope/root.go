@@ -23,7 +23,8 @@ type app struct {
 	json     bool
 	port     int
 
-	background int // process that --detach started
+	background int            // process that --detach started
+	meter      *sources.Meter // of the calls to the server, once connected
 }
 
 func (a *app) root() *cobra.Command {
@@ -61,6 +62,8 @@ func (a *app) root() *cobra.Command {
 		a.problemsCommand(),
 		a.doctorCommand(),
 		a.schemaCommand(),
+		a.triageCommand(),
+		a.healthCommand(),
 		a.versionCommand(),
 		a.configCommand(),
 	)
@@ -146,8 +149,9 @@ func (a *app) open(ctx context.Context, worker, takeover bool) (*engine.Engine, 
 	if err != nil {
 		return nil, nil, err
 	}
+	a.meter = sources.NewMeter()
 	e, err := engine.Open(ctx, engine.Options{DataDir: dir, Version: buildVersion(), Port: a.port, Remote: a.cluster(),
-		Worker: worker, Takeover: takeover, Logger: log})
+		Worker: worker, Takeover: takeover, Intercept: a.meter.Intercept, Logger: log})
 	if err != nil {
 		closeLog()
 		return nil, nil, err

@@ -292,6 +292,47 @@ type Summary struct {
 	Tagged   int   `json:"tagged"`
 	Rejected int   `json:"rejected"`
 	Usage    Usage `json:"usage"`
+	// PhaseMS is how long each step took, as its activity measured it; left out where no
+	// worker reports it.
+	PhaseMS PhaseMS `json:"phase_ms,omitzero"`
+}
+
+// PhaseMS is milliseconds by step, 0 where a step did not end or was not measured.
+type PhaseMS struct {
+	Generator float64 `json:"generator,omitempty"`
+	Skills    float64 `json:"skills,omitempty"`
+	Reflector float64 `json:"reflector,omitempty"`
+	Curator   float64 `json:"curator,omitempty"`
+	Persist   float64 `json:"persist,omitempty"`
+}
+
+// Of is the milliseconds of one step, 0 for a phase that is none.
+func (p PhaseMS) Of(step Phase) float64 {
+	if at := p.at(step); at != nil {
+		return *at
+	}
+	return 0
+}
+
+func (p *PhaseMS) at(step Phase) *float64 {
+	switch step {
+	case PhaseGenerator:
+		return &p.Generator
+	case PhaseSkills:
+		return &p.Skills
+	case PhaseReflector:
+		return &p.Reflector
+	case PhaseCurator:
+		return &p.Curator
+	case PhasePersist:
+		return &p.Persist
+	}
+	return nil
+}
+
+// Add is the sum of two, step by step.
+func (p PhaseMS) Add(q PhaseMS) PhaseMS {
+	return PhaseMS{p.Generator + q.Generator, p.Skills + q.Skills, p.Reflector + q.Reflector, p.Curator + q.Curator, p.Persist + q.Persist}
 }
 
 // Add is the sum of two summaries.
@@ -300,7 +341,7 @@ func (s Summary) Add(t Summary) Summary {
 		Skills: s.Skills + t.Skills, SkillsOK: s.SkillsOK + t.SkillsOK,
 		Added: s.Added + t.Added, Updated: s.Updated + t.Updated, Removed: s.Removed + t.Removed,
 		Tagged: s.Tagged + t.Tagged, Rejected: s.Rejected + t.Rejected,
-		Usage: s.Usage.Add(t.Usage),
+		Usage: s.Usage.Add(t.Usage), PhaseMS: s.PhaseMS.Add(t.PhaseMS),
 	}
 }
 

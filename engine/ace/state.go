@@ -9,6 +9,10 @@ const (
 	RecentCalls    = 50
 )
 
+// leastMS is what a summary says of a step that took less than can be measured: 0 means
+// that it was not measured.
+const leastMS = 0.001
+
 // StepState is where one step stands.
 type StepState struct {
 	Phase  Phase     `json:"phase"`
@@ -223,6 +227,11 @@ func (s *State) Clone() *State {
 // Summary is the run in a line.
 func (s *State) Summary() Summary {
 	sum := Summary{Usage: s.Usage}
+	for _, st := range s.Steps {
+		if at := sum.PhaseMS.at(st.Phase); at != nil && st.Time != nil && (st.Time.DurationMS > 0 || !st.Time.StartedAt.IsZero()) {
+			*at = max(st.Time.DurationMS, leastMS)
+		}
+	}
 	for _, u := range s.calls.usage() {
 		sum.Skills += u.Calls
 		sum.SkillsOK += u.OK

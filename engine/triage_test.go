@@ -1,0 +1,192 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/playbook"
+	"acescope/sources"
+)
+
+// stuck fails at every attempt.
+type stuck struct{ *scripted }
+
+func (stuck) Name() string { return "stuck" }
+
+func (stuck) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (ace.GeneratorResult, error) {
+	return ace.GeneratorResult{}, errors.New("dial tcp 10.0.0.1:443: connect: connection refused")
+}
+
+// broken is a workflow whose own code fails.
+func broken(workflow.Context) error { panic("step 3 fell over") }
+
+// troubled is an engine with runs that failed, answered wrong, and are tried again.
+func troubled(t *testing.T) (*engine.Engine, *sources.Meter) {
+	t.Helper()
+	meter := sources.NewMeter()
+	s := newScripted()
+	e := openWith(t, engine.Options{DataDir: t.TempDir(), Intercept: meter.Intercept}, s, stuck{s})
+	for i := range 3 {
+		_, err := result(t, e, task(fmt.Sprintf("bad-%d", i), "fail-for-good", "42"))
+		if err == nil {
+			t.Fatal("the task did not fail")
+		}
+		if _, err := result(t, e, task(fmt.Sprintf("wrong-%d", i), "hello", "43")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := task("again", "hello", "42")
+	in.Provider = "stuck"
+	if _, err := e.StartTask(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	w := worker.New(e.Client, "orders", worker.Options{})
+	w.RegisterWorkflow(broken)
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+	for _, queue := range []string{"orders", "nobody"} {
+		if _, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: queue + "-1", TaskQueue: queue}, broken); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return e, meter
+}
+
+func TestTriageAndHealth(t *testing.T) {
+	e, meter := troubled(t)
+	s := sources.NewStore()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	deps := sources.Deps{Client: e.Client, Namespace: e.Namespace(), Meter: meter, Host: func() sources.Host { return sources.Host{PID: 1, DataDir: t.TempDir(), Free: 1 << 40} }}
+	go func() { defer close(done); s.Run(ctx, deps) }()
+	t.Cleanup(func() { cancel(); <-done })
+	s.Look(sources.PartTriage, true)
+	s.Look(sources.PartSystem, true)
+
+	snap := until(t, s, func(snap *sources.Snapshot) error {
+		return scanned(s, snap, func(got *sources.Triage) bool { return got.Ended >= 6 && len(got.Retrying) >= 2 })
+	})
+	checkTriage(t, snap.Triage)
+	t.Run("query", func(t *testing.T) {
+		for _, g := range snap.Triage.Groups {
+			n, err := sources.Count(t.Context(), e.Client, g.Query())
+			if err != nil || n != int64(g.Count) {
+				t.Errorf("%s finds %d runs of %d, %v", g.Query(), n, g.Count, err)
+			}
+			g.Runs = nil // as of a group too large to be named run by run
+			if _, err := sources.Count(t.Context(), e.Client, g.Query()); err != nil {
+				t.Errorf("%s: %v", g.Query(), err)
+			}
+		}
+	})
+	t.Run("once", func(t *testing.T) {
+		got, err := sources.ReadTriage(t.Context(), e.Client, sources.TriageOptions{Namespace: e.Namespace(), Window: 2}, nil)
+		if err != nil || got.Ended != 2 || !got.More {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if _, err = sources.ReadTriage(t.Context(), e.Client, sources.TriageOptions{Query: "a = = b"}, nil); err == nil {
+			t.Error("a bad query is no error")
+		}
+	})
+	t.Run("new runs only", func(t *testing.T) {
+		if _, err := result(t, e, task("late", "fail-for-good", "42")); err == nil {
+			t.Fatal("the task did not fail")
+		}
+		until(t, s, func(snap *sources.Snapshot) error {
+			return scanned(s, snap, func(got *sources.Triage) bool { return got.Ended >= 7 && got.Groups[0].Last.Run.TaskID == "late" })
+		})
+	})
+	t.Run("health", func(t *testing.T) { checkHealth(t, e, s) })
+}
+
+// scanned waits for a scan that finds it, and asks for another after one that did not.
+func scanned(s *sources.Store, snap *sources.Snapshot, found func(*sources.Triage) bool) error {
+	got := snap.Triage
+	switch {
+	case got == nil || got.Scan.Running:
+		return errors.New("scanning")
+	case !found(got):
+		s.ScanTriage()
+		return fmt.Errorf("%+v", got)
+	}
+	return nil
+}
+
+func checkTriage(t *testing.T, got *sources.Triage) {
+	t.Helper()
+	for _, want := range []struct {
+		kind    ace.ExitStatus
+		phase   ace.Phase
+		pattern string
+	}{{ace.Failed, ace.PhaseGenerator, "this prompt cannot be answered"}, {ace.Wrong, "", "wrong answer; some tool calls failed"}} {
+		found := false
+		for _, g := range got.Groups {
+			if g.Kind == want.kind && g.Phase == want.phase && g.Count == 3 && strings.Contains(g.Pattern, want.pattern) {
+				found = true
+				if g.Kind == ace.Wrong && !strings.Contains(g.Last.Note, "answered 42, expected 43") {
+					t.Errorf("the example says %q", g.Last.Note)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("no group %+v in %+v", want, got.Groups)
+		}
+	}
+	seen := map[string]string{}
+	for _, r := range got.Retrying {
+		seen[r.Activity] = r.LastError.Message
+		if r.Attempt < 2 || r.Since.IsZero() {
+			t.Errorf("%+v", r)
+		}
+	}
+	if seen[ace.ActivityGenerator] == "" || !strings.Contains(seen[sources.WorkflowTask], "step 3 fell over") {
+		t.Errorf("retrying: %v", seen)
+	}
+	if got.PhaseRuns != 3 || got.PhaseUnknown != 0 || len(got.Phases) != 5 || len(got.Slowest) != 6 {
+		t.Errorf("%d runs, %d unknown, phases %+v", got.PhaseRuns, got.PhaseUnknown, got.Phases)
+	}
+}
+
+func checkHealth(t *testing.T, e *engine.Engine, s *sources.Store) {
+	snap := until(t, s, func(snap *sources.Snapshot) error {
+		if got := snap.System; got == nil || got.Loading || len(got.Queues) != 6 || got.OpenRuns < 2 {
+			return fmt.Errorf("%+v", got)
+		}
+		return nil
+	})
+	sys := snap.System
+	states := map[string]sources.CheckState{}
+	for _, c := range sys.Checks(sys.At) {
+		states[c.Name] = c.State
+	}
+	for row, want := range map[string]sources.CheckState{"server": sources.CheckFine, "attributes": sources.CheckFine, "ace activity": sources.CheckFine,
+		"orders workflow": sources.CheckFine, "nobody workflow": sources.CheckWrong, "list of runs": sources.CheckFine} {
+		if states[row] != want {
+			t.Errorf("%s is %q, want %q", row, states[row], want)
+		}
+	}
+	if sys.Server.Version == "" || len(sys.Calls) == 0 || sys.Process.Goroutines == 0 {
+		t.Errorf("%+v", sys)
+	}
+	away := sources.ReadSystem(canceled(), sources.Deps{Client: e.Client, Namespace: "ace-dev"}, sources.Connection{})
+	if away.Err == "" || sources.Wrong(away.Checks(away.At)) != 1 {
+		t.Errorf("%+v", away)
+	}
+}
+
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}

@@ -1,0 +1,122 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+func call(m *Meter, method string, req any, err error) error {
+	return m.Intercept(context.Background(), "/temporal.api.workflowservice.v1.WorkflowService/"+method, req, nil, nil,
+		func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return err })
+}
+
+func TestMeter(t *testing.T) {
+	m := NewMeter()
+	now := base
+	m.now = func() time.Time { now = now.Add(time.Millisecond); return now }
+	for range 10 {
+		_ = call(m, "ListWorkflowExecutions", nil, nil)
+	}
+	down := status.Error(codes.Unavailable, "no host")
+	if err := call(m, "ListWorkflowExecutions", nil, down); !errors.Is(err, down) {
+		t.Errorf("the error did not come through: %v", err)
+	}
+	_ = call(m, "ListWorkflowExecutions", nil, status.Error(codes.Canceled, "given up"))
+	_ = call(m, "PollWorkflowTaskQueue", nil, status.Error(codes.DeadlineExceeded, "nothing came"))
+	_ = call(m, "GetWorkflowExecutionHistory", &workflowservice.GetWorkflowExecutionHistoryRequest{WaitNewEvent: true}, nil)
+	got := map[string]CallStat{}
+	for _, s := range m.Stats() {
+		got[s.Name] = s
+	}
+	if s := got["ListWorkflowExecutions"]; s.PerMinute != 12 || s.Failed != 1 || s.LastError != "no host" || s.P50 != time.Millisecond {
+		t.Errorf("%+v", s)
+	}
+	if s := got["PollWorkflowTaskQueue"]; !s.Waits || s.Failed != 0 {
+		t.Errorf("%+v", s)
+	}
+	if s := got["GetWorkflowExecutionHistory (waiting)"]; !s.Waits {
+		t.Errorf("%+v", s)
+	}
+	now = now.Add(time.Hour)
+	if s := m.Stats()[0]; s.PerMinute != 0 || s.Total != 12 || s.Failures != 1 {
+		t.Errorf("after an hour: %+v", s)
+	}
+}
+
+func TestMeterIsBounded(t *testing.T) {
+	m := NewMeter()
+	for i := range 3 * meterNames {
+		_ = call(m, fmt.Sprint("Call", i), nil, nil)
+	}
+	total := int64(0)
+	for _, s := range m.Stats() {
+		total += s.Total
+	}
+	if len(m.Stats()) != meterNames+1 || total != 3*meterNames {
+		t.Errorf("%d kinds, %d calls", len(m.Stats()), total)
+	}
+}
+
+// well is a system in which nothing is wrong.
+func well() *System {
+	poller := []Poller{{Identity: "1@host", Last: base}}
+	return &System{At: base, Mode: "embedded", Address: "127.0.0.1:7233", Space: "ace-dev", Server: ServerInfo{Version: "1.32.1"},
+		Host:   Host{PID: 7, DataDir: "/d", Free: 10 << 30},
+		Queues: []Queue{{Name: "ace", Kind: "workflow", Ours: true, Pollers: poller}, {Name: "ace", Kind: "activity", Ours: true, Pollers: poller}}}
+}
+
+func TestChecks(t *testing.T) {
+	if c := well().Checks(base); Wrong(c) != 0 {
+		t.Fatalf("%+v", c)
+	}
+	for name, c := range map[string]struct {
+		change       func(*System)
+		row          string
+		state        CheckState
+		text, advice string
+	}{
+		"away":    {func(s *System) { s.Err = "connection refused" }, "server", CheckWrong, "cannot be reached: connection refused", "acescope serve --data-dir /d"},
+		"cluster": {func(s *System) { s.Err, s.Host = "refused", Host{} }, "server", CheckWrong, "refused", "acescope doctor --address 127.0.0.1:7233"},
+		"worker":  {func(s *System) { s.Queues[1].Pollers = nil }, "ace activity", CheckWrong, "no worker polls", "acescope serve --data-dir /d"},
+		"foreign": {func(s *System) { s.Queues = append(s.Queues, Queue{Name: "orders", Kind: "workflow", Backlog: 3}) }, "orders workflow", CheckWrong, "3 waiting", "serves task queue orders"},
+		"unused":  {func(s *System) { s.Queues = append(s.Queues, Queue{Name: "orders", Kind: "activity"}) }, "orders activity", CheckFine, "no worker polls and nothing waits", ""},
+		"gone":    {func(s *System) { s.Queues[0].Pollers = []Poller{{"1@host", base.Add(-time.Hour), 0}} }, "ace workflow", CheckOdd, "1 poller", "seems to be gone"},
+		"slow":    {func(s *System) { s.Queues[0].Backlog, s.Queues[0].Oldest = 40, time.Minute }, "ace workflow", CheckOdd, "40 waiting", "do not keep up"},
+		"attributes": {func(s *System) { s.Attributes = []string{"Phase", "TaskId"} }, "attributes", CheckWrong, "lacks Phase, TaskId",
+			"temporal operator search-attribute create --namespace ace-dev --name Phase --type Keyword --name TaskId --type Keyword"},
+		"disk":   {func(s *System) { s.Host.Free = 1 << 20 }, "data", CheckWrong, "1.0 MiB free", "make room"},
+		"source": {func(s *System) { s.Sources = []SourceAge{{Name: "disk", Text: "is full", Dropped: 4}} }, "disk", CheckWrong, "is full, 4 dropped", ""},
+		"calls":  {func(s *System) { s.Calls = []CallStat{{Name: "X", PerMinute: 3, Failed: 1, LastError: "no"}} }, "X", CheckOdd, "1 failed: no", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := well()
+			c.change(s)
+			for _, got := range s.Checks(base) {
+				if got.Name == c.row {
+					if got.State != c.state || !strings.Contains(got.Text, c.text) || !strings.Contains(got.Advice, c.advice) || (c.advice == "") != (got.Advice == "") {
+						t.Errorf("%+v", got)
+					}
+					return
+				}
+			}
+			t.Errorf("there is no row %q", c.row)
+		})
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 64 << 20: "64.0 MiB", 1 << 63: "8.0 EiB"} {
+		if got := Bytes(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,399 @@
+package sources
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"acescope/engine/ace"
+)
+
+// Bounds of a triage. What falls out of a list is counted in the number beside it.
+const (
+	TriageWindow   = 2000   // ended runs that are looked at, where nothing else is asked for
+	MaxTriage      = 20_000 // at most
+	MaxTriageOpen  = 500    // open runs that are looked at
+	maxGroupRuns   = 100    // runs kept of a group, newest first
+	maxGroups      = 200
+	maxTop         = 20 // slowest, dearest, largest
+	trendBuckets   = 24
+	maxMessage     = 4096 // bytes kept of an error
+	maxPhaseSample = 50   // histories read for step times that no memo has
+)
+
+// Triage is what goes wrong, is stuck, is slow or dear among the runs of a query.
+type Triage struct {
+	Query  string
+	Window int           // ended runs at most, newest first
+	Since  time.Duration // only runs that ended so long ago at most, 0 for all
+	At     time.Time     // when it was worked out
+	Scan   Scan
+	Err    string // why the last scan did not get to its end, "" if it did
+
+	Ended, Open int       // runs that were looked at
+	More        bool      // there are older ended runs that were not
+	MoreOpen    bool      // there are open runs that were not
+	From, To    time.Time // when the first and the last of the ended runs ended
+
+	Troubled      int // ended runs that are in groups
+	Groups        []FailureGroup
+	GroupsDropped int
+	Retrying      []Retrying
+	Slowest       []Run // by how long they took
+	Dearest       []Run // by cost; empty where nobody counted any
+	Largest       []Run // by tokens
+	Phases        []PhaseStat
+	PhaseRuns     int // runs that the percentiles are over
+	PhaseSampled  int // of them: runs whose histories were read, since their memos have no times
+	PhaseUnknown  int // ended tasks whose times are not known
+}
+
+// Scan is how far the reading has come.
+type Scan struct {
+	Running bool
+	Stopped bool // by a person: nothing is read until asked again
+	Stage   string
+	Done    int
+	Total   int // of this stage, 0 while unknown
+	Took    time.Duration
+}
+
+// FailureGroup is runs that ended badly in the same way.
+type FailureGroup struct {
+	Kind     ace.ExitStatus // failed, timeout, cancelled, wrong
+	Type     string         // the application's or Temporal's error type
+	Dataset  string         // of a group of wrong answers
+	Phase    ace.Phase      // in which it happened, "" where unknown
+	Activity string         // whose failure it was, "" where it was the workflow's own
+	Pattern  string         // the message, normalised
+	Count    int
+	Share    float64 // of the ended runs, 0 to 1
+	First    Example
+	Last     Example
+	Runs     []Run // newest first, at most 100
+	Trend    []float64
+}
+
+// Example is one run of a group.
+type Example struct {
+	Run     Run
+	At      time.Time
+	Message string // in full, at most 4 KiB
+	Note    string // what a reader of the history learns beyond the error
+}
+
+// Retrying is an open run that tries something again.
+type Retrying struct {
+	Run         Run
+	Activity    string // "workflow task" where the workflow's own code fails
+	Phase       ace.Phase
+	State       string
+	Attempt     int32
+	MaxAttempts int32 // 0 for no limit
+	LastError   ace.Failure
+	Since       time.Time // when it was scheduled first
+	Next        time.Time // when it is tried again, zero while it runs
+	Worker      string    // who tried last
+}
+
+// PhaseStat is how long a step takes.
+type PhaseStat struct {
+	Phase string // or the activity's type where that is none of the contract's
+	Runs  int
+	P50   float64 // milliseconds
+	P95   float64
+	Max   float64
+	Worst Run // the run of Max
+}
+
+// facts are what a scan has read; analyse works the rest out of them.
+type facts struct {
+	query    string
+	window   int
+	since    time.Duration
+	closed   []Run // newest first
+	open     []Run
+	more     bool
+	moreOpen bool
+	ends     map[string]ending  // by run id: why it ended badly
+	notes    map[string]string  // by run id: what an example's history says
+	steps    map[string][]timed // by run id: step times that the memo does not have
+	retrying []Retrying
+}
+
+// ending is why a run ended.
+type ending struct {
+	failure  ace.Failure
+	activity string
+	shape    string // of its message, "" where it is not worked out yet
+}
+
+// timed is how long one step took.
+type timed struct {
+	step string
+	ms   float64
+}
+
+// analyse is a pure function of what was read.
+func (f *facts) analyse(now time.Time) *Triage {
+	t := &Triage{Query: f.query, Window: f.window, Since: f.since, At: now, Ended: len(f.closed), Open: len(f.open),
+		More: f.more, MoreOpen: f.moreOpen}
+	for _, r := range f.closed {
+		if t.From.IsZero() || r.Close.Before(t.From) {
+			t.From = r.Close
+		}
+		if r.Close.After(t.To) {
+			t.To = r.Close
+		}
+	}
+	f.group(t)
+	t.Retrying = slices.Clone(f.retrying)
+	slices.SortStableFunc(t.Retrying, func(a, b Retrying) int {
+		return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), a.Since.Compare(b.Since), cmp.Compare(a.Run.WorkflowID, b.Run.WorkflowID))
+	})
+	tasks := slices.DeleteFunc(slices.Clone(f.closed), func(r Run) bool { return r.Type == ace.ExperimentWorkflow })
+	t.Slowest = top(tasks, func(r Run) float64 { return float64(r.Close.Sub(r.Start)) })
+	t.Dearest = top(tasks, func(r Run) float64 { return usageOf(r).CostUSD })
+	t.Largest = top(tasks, func(r Run) float64 { return float64(Tokens(r)) })
+	f.phases(t, tasks)
+	return t
+}
+
+// Tokens is how many tokens a run took, as its summary says.
+func Tokens(r Run) int64 {
+	u := usageOf(r)
+	return u.InputTokens + u.OutputTokens
+}
+
+func usageOf(r Run) ace.Usage {
+	if r.Summary == nil {
+		return ace.Usage{}
+	}
+	return r.Summary.Usage
+}
+
+// top is the runs of which there is most, most first; those with nothing are left out.
+func top(runs []Run, of func(Run) float64) []Run {
+	var best []Run
+	for _, r := range runs {
+		v := of(r)
+		if v <= 0 || len(best) == maxTop && v <= of(best[maxTop-1]) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(best, v, func(b Run, v float64) int {
+			if of(b) >= v {
+				return -1
+			}
+			return 1
+		})
+		best = slices.Insert(best, at, r)
+		best = best[:min(len(best), maxTop)]
+	}
+	return best
+}
+
+func bad(r Run) bool { return !r.Open() && r.Exit != ace.Success && r.Exit != ace.Running }
+
+// groupKey is what makes two failures the same.
+type groupKey struct {
+	kind            ace.ExitStatus
+	what            string
+	phase           ace.Phase
+	activity, shape string
+	dataset         string
+}
+
+func (f *facts) group(t *Triage) {
+	groups := map[groupKey]*FailureGroup{}
+	var order []*FailureGroup
+	for _, r := range f.closed {
+		if !bad(r) {
+			continue
+		}
+		e, known := f.why(r)
+		if !known {
+			continue
+		}
+		t.Troubled++
+		k := f.keyOf(r, e)
+		g := groups[k]
+		ex := Example{Run: r, At: r.Close, Message: e.failure.Message, Note: f.notes[r.RunID]}
+		if g == nil {
+			g = &FailureGroup{Kind: k.kind, Type: k.what, Phase: k.phase, Activity: k.activity, Dataset: k.dataset, Pattern: k.shape,
+				Last: ex, Trend: make([]float64, trendBuckets)}
+			groups[k] = g
+			order = append(order, g)
+		}
+		g.Count++
+		g.First = ex
+		if len(g.Runs) < maxGroupRuns {
+			g.Runs = append(g.Runs, r)
+		}
+		g.Trend[bucketOf(r.Close, t.From, t.To)]++
+	}
+	slices.SortStableFunc(order, func(a, b *FailureGroup) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), b.Last.At.Compare(a.Last.At))
+	})
+	for i, g := range order {
+		if i == maxGroups {
+			t.GroupsDropped = len(order) - maxGroups
+			break
+		}
+		g.Share = float64(g.Count) / float64(len(f.closed))
+		t.Groups = append(t.Groups, *g)
+	}
+}
+
+func bucketOf(at, from, to time.Time) int {
+	span := to.Sub(from)
+	if span <= 0 {
+		return trendBuckets - 1
+	}
+	return min(int(float64(trendBuckets)*float64(at.Sub(from))/float64(span)), trendBuckets-1)
+}
+
+// why is why a run ended badly; false while that is not read.
+func (f *facts) why(r Run) (ending, bool) {
+	if r.Exit == ace.Wrong {
+		return ending{failure: ace.Failure{Kind: ace.Wrong, Message: verdict(r.Summary)}}, true
+	}
+	e, known := f.ends[r.RunID]
+	return e, known
+}
+
+// verdict tells what the summary says of a run whose answer was wrong. The reason itself
+// stands only in its history, which is read for the examples.
+func verdict(s *ace.Summary) string {
+	switch {
+	case s == nil:
+		return "wrong answer; the run left no summary"
+	case s.Skills == 0:
+		return "wrong answer without any tool call"
+	case s.SkillsOK == 0:
+		return "wrong answer; no tool call succeeded"
+	case s.SkillsOK < s.Skills:
+		return "wrong answer; some tool calls failed"
+	}
+	return "wrong answer though every tool call succeeded"
+}
+
+func (f *facts) keyOf(r Run, e ending) groupKey {
+	k := groupKey{kind: r.Exit, what: e.failure.Type, activity: e.activity, shape: e.shape}
+	if k.shape == "" {
+		k.shape = Normalise(e.failure.Message)
+	}
+	if k.shape == "" {
+		k.shape = "(no message)"
+	}
+	if r.Exit == ace.Wrong {
+		k.dataset = r.Dataset
+	}
+	if step, ok := ace.StepOf(e.activity); ok {
+		k.phase = step
+	} else if e.activity == "" && r.Exit != ace.Wrong {
+		k.phase = r.Phase
+	}
+	return k
+}
+
+// phases works out the percentiles, over what the memos have and what was read besides.
+func (f *facts) phases(t *Triage, tasks []Run) {
+	times := map[string][]float64{}
+	worst := map[string]Run{}
+	most := map[string]float64{}
+	add := func(r Run, step string, ms float64) {
+		times[step] = append(times[step], ms)
+		if ms > most[step] {
+			most[step], worst[step] = ms, r
+		}
+	}
+	for _, r := range tasks {
+		read := f.steps[r.RunID]
+		switch {
+		case r.Summary != nil && r.Summary.PhaseMS != (ace.PhaseMS{}):
+			t.PhaseRuns++
+			for _, step := range ace.Steps() {
+				if ms := r.Summary.PhaseMS.Of(step); ms > 0 {
+					add(r, string(step), ms)
+				}
+			}
+		case len(read) > 0:
+			t.PhaseRuns++
+			t.PhaseSampled++
+			for _, s := range read {
+				add(r, s.step, s.ms)
+			}
+		case !bad(r) || r.Exit == ace.Wrong: // one that failed may not have come to the end of a step
+			t.PhaseUnknown++
+		}
+	}
+	for _, step := range stepNames(times) {
+		ms := times[step]
+		slices.Sort(ms)
+		t.Phases = append(t.Phases, PhaseStat{Phase: step, Runs: len(ms), P50: rank(ms, 50), P95: rank(ms, 95),
+			Max: ms[len(ms)-1], Worst: worst[step]})
+	}
+}
+
+// stepNames lists the contract's steps in their order, then others by name.
+func stepNames(times map[string][]float64) []string {
+	var names, others []string
+	for _, step := range ace.Steps() {
+		if len(times[string(step)]) > 0 {
+			names = append(names, string(step))
+		}
+	}
+	for name := range times {
+		if !slices.Contains(names, name) {
+			others = append(others, name)
+		}
+	}
+	slices.Sort(others)
+	return append(names, others...)
+}
+
+// rank is the nearest-rank percentile of sorted values, 0 where there are none.
+func rank(sorted []float64, p int) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[max((len(sorted)*p+99)/100, 1)-1]
+}
+
+// exactRuns is how many runs a query names one by one.
+const exactRuns = 20
+
+// Query is a visibility query for the runs of the group: exactly them where they are few,
+// else all that ended in the same way in the same time.
+func (g FailureGroup) Query() string {
+	if g.Count <= exactRuns && g.Count == len(g.Runs) {
+		ids := make([]string, 0, len(g.Runs))
+		for _, r := range g.Runs {
+			ids = append(ids, "'"+r.RunID+"'")
+		}
+		return "RunId IN (" + strings.Join(ids, ", ") + ")"
+	}
+	parts := []string{g.statusQuery(), fmt.Sprintf("CloseTime BETWEEN '%s' AND '%s'",
+		g.First.At.UTC().Format(time.RFC3339Nano), g.Last.At.UTC().Format(time.RFC3339Nano))}
+	if g.Dataset != "" && !strings.ContainsAny(g.Dataset, `'\`) {
+		parts = append(parts, ace.AttrDataset+" = '"+g.Dataset+"'")
+	}
+	return strings.Join(parts, " AND ")
+}
+
+// Exact tells whether Query finds the runs of the group and no others.
+func (g FailureGroup) Exact() bool { return g.Count <= exactRuns && g.Count == len(g.Runs) }
+
+func (g FailureGroup) statusQuery() string {
+	switch g.Kind {
+	case ace.Wrong:
+		return ace.AttrExit + " = 'wrong'"
+	case ace.Timeout:
+		return "(ExecutionStatus = 'TimedOut' OR " + ace.AttrExit + " = 'timeout')"
+	case ace.Cancelled:
+		return "ExecutionStatus = 'Canceled'"
+	}
+	return "ExecutionStatus IN ('Failed', 'Terminated')"
+}

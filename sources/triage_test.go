@@ -1,0 +1,216 @@
+package sources
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"acescope/engine/ace"
+)
+
+var base = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+func ended(i int, exit ace.ExitStatus) Run {
+	id := fmt.Sprintf("q-%04d", i)
+	return Run{WorkflowID: "ace/" + id, RunID: "run-" + id, TaskID: id, Type: ace.TaskWorkflow, Exit: exit, Dataset: "finance",
+		Start: base.Add(-time.Duration(i)*time.Minute - time.Second), Close: base.Add(-time.Duration(i) * time.Minute)}
+}
+
+// some is n ended runs of which every third failed at one of two things and every fifth
+// answered wrong, newest first.
+func some(n int) *facts {
+	f := &facts{window: TriageWindow, ends: map[string]ending{}, notes: map[string]string{}, steps: map[string][]timed{}}
+	for i := range n {
+		exit := ace.Success
+		switch {
+		case i%3 == 0:
+			exit = ace.Failed
+		case i%5 == 0:
+			exit = ace.Wrong
+		}
+		r := ended(i, exit)
+		r.Summary = &ace.Summary{Skills: 3, SkillsOK: 3, Usage: ace.Usage{InputTokens: int64(100 + i), CostUSD: float64(i) / 100},
+			PhaseMS: ace.PhaseMS{Generator: float64(i + 1), Persist: 2}}
+		if exit == ace.Failed {
+			what := fmt.Sprintf("model: %d overloaded", 500+i)
+			if i%2 == 0 {
+				what = fmt.Sprintf("open /data/%d: no such file", i)
+			}
+			f.ends[r.RunID] = ending{ace.Failure{Kind: ace.Failed, Type: "E", Message: what}, ace.ActivityReflector, Normalise(what)}
+		}
+		f.closed = append(f.closed, r)
+	}
+	return f
+}
+
+func TestAnalyse(t *testing.T) {
+	f := some(60)
+	f.retrying = []Retrying{{Run: Run{RunID: "a"}, Attempt: 3, Since: base}, {Run: Run{RunID: "b"}, Attempt: 9, Since: base},
+		{Run: Run{RunID: "c"}, Attempt: 9, Since: base.Add(-time.Hour)}}
+	got := f.analyse(base)
+	if got.Ended != 60 || got.Troubled != 28 || len(got.Groups) != 3 || !got.To.Equal(base) || !got.From.Equal(base.Add(-59*time.Minute)) {
+		t.Fatalf("%d ended, %d troubled, %d groups, %s to %s", got.Ended, got.Troubled, len(got.Groups), got.From, got.To)
+	}
+	g := got.Groups[0]
+	if g.Count != 10 || g.Kind != ace.Failed || g.Phase != ace.PhaseReflector || g.Last.Run.TaskID != "q-0000" || g.First.Run.TaskID != "q-0054" ||
+		g.Pattern != "open <path>: no such file" || g.Share < 0.166 || g.Share > 0.167 || g.Last.Message != "open /data/0: no such file" {
+		t.Errorf("%+v", g)
+	}
+	sum := 0.0
+	for _, n := range g.Trend {
+		sum += n
+	}
+	if len(g.Trend) != trendBuckets || sum != 10 || g.Trend[trendBuckets-1] == 0 {
+		t.Errorf("trend %v", g.Trend)
+	}
+	if w := got.Groups[2]; w.Kind != ace.Wrong || w.Count != 8 || w.Dataset != "finance" || w.Pattern != "wrong answer though every tool call succeeded" {
+		t.Errorf("%+v", w)
+	}
+	order := ""
+	for _, r := range got.Retrying {
+		order += r.Run.RunID
+	}
+	if order != "cba" {
+		t.Errorf("retrying in the order %s", order)
+	}
+	if len(got.Dearest) != maxTop || got.Dearest[0].TaskID != "q-0059" || got.Largest[19].TaskID != "q-0040" {
+		t.Errorf("dearest %s, the twentieth largest %s", got.Dearest[0].TaskID, got.Largest[19].TaskID)
+	}
+	if p := got.Phases; len(p) != 2 || p[0].Phase != "generator" || p[0].P50 != 30 || p[0].P95 != 57 || p[0].Max != 60 || p[0].Worst.TaskID != "q-0059" || p[1].P95 != 2 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// What stands in no memo comes from a sample, and what is not known is counted.
+func TestPhasesSayWhatTheyAreOver(t *testing.T) {
+	f := some(10)
+	for i := range f.closed {
+		f.closed[i].Exit = ace.Success
+		f.closed[i].Summary = nil
+	}
+	f.steps["run-q-0003"] = []timed{{"pack", 7}, {"generator", 5}}
+	got := f.analyse(base)
+	if got.PhaseRuns != 1 || got.PhaseSampled != 1 || got.PhaseUnknown != 9 || len(got.Phases) != 2 || got.Phases[1].Phase != "pack" {
+		t.Errorf("%d runs, %d sampled, %d unknown: %+v", got.PhaseRuns, got.PhaseSampled, got.PhaseUnknown, got.Phases)
+	}
+}
+
+func TestTopIsThatOfSorting(t *testing.T) {
+	var runs []Run
+	for i := range 500 {
+		r := ended(i, ace.Success)
+		r.Summary = &ace.Summary{Usage: ace.Usage{CostUSD: float64(rand.IntN(1000))}}
+		runs = append(runs, r)
+	}
+	got := top(runs, func(r Run) float64 { return usageOf(r).CostUSD })
+	for i := 1; i < len(got); i++ {
+		if usageOf(got[i-1]).CostUSD < usageOf(got[i]).CostUSD {
+			t.Fatalf("%d is out of order", i)
+		}
+	}
+	dearer := 0
+	for _, r := range runs {
+		if usageOf(r).CostUSD > usageOf(got[maxTop-1]).CostUSD {
+			dearer++
+		}
+	}
+	if len(got) != maxTop || dearer >= maxTop {
+		t.Errorf("%d runs, %d are dearer than the last", len(got), dearer)
+	}
+}
+
+func TestGroupsAreBounded(t *testing.T) {
+	f := some(0)
+	for i := range 3 * maxGroups {
+		r := ended(i, ace.Failed)
+		f.closed = append(f.closed, r)
+		f.ends[r.RunID] = ending{failure: ace.Failure{Message: "kind " + strings.Repeat("a", i+1)}}
+	}
+	if got := f.analyse(base); len(got.Groups) != maxGroups || got.GroupsDropped != 2*maxGroups {
+		t.Errorf("%d groups, %d dropped", len(got.Groups), got.GroupsDropped)
+	}
+}
+
+func TestGroupQuery(t *testing.T) {
+	g := FailureGroup{Kind: ace.Failed, Count: 2, Runs: []Run{{RunID: "a"}, {RunID: "b"}}}
+	if got := g.Query(); got != "RunId IN ('a', 'b')" || !g.Exact() {
+		t.Error(got)
+	}
+	g = FailureGroup{Kind: ace.Wrong, Count: 99, Dataset: "d", First: Example{At: base}, Last: Example{At: base.Add(time.Hour)}}
+	want := "ExitStatus = 'wrong' AND CloseTime BETWEEN '2026-05-04T12:00:00Z' AND '2026-05-04T13:00:00Z' AND DatasetId = 'd'"
+	if got := g.Query(); got != want || g.Exact() {
+		t.Error(got)
+	}
+	g.Dataset = "it's"
+	if got := g.Query(); strings.Contains(got, "DatasetId") {
+		t.Error(got)
+	}
+}
+
+// What is published is not written to by the scans that follow.
+func TestTriageDoesNotChange(t *testing.T) {
+	f := some(12)
+	f.retrying = []Retrying{{Run: Run{RunID: "a"}, Attempt: 2}}
+	before := f.analyse(base)
+	count, slowest := before.Groups[0].Count, before.Slowest[0].RunID
+	f.retrying[0].Attempt = 9
+	f.closed = append([]Run{ended(99, ace.Failed)}, f.closed...)
+	f.analyse(base)
+	if before.Retrying[0].Attempt != 2 || before.Groups[0].Count != count || before.Slowest[0].RunID != slowest {
+		t.Error("the triage changed")
+	}
+}
+
+func TestEndingOf(t *testing.T) {
+	cause := &failurepb.Failure{Message: "boom", FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: "Boom"}}}
+	failed := &historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+		Attributes: &historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes{WorkflowExecutionFailedEventAttributes: &historypb.WorkflowExecutionFailedEventAttributes{
+			Failure: &failurepb.Failure{Message: "activity error", Cause: cause, FailureInfo: &failurepb.Failure_ActivityFailureInfo{
+				ActivityFailureInfo: &failurepb.ActivityFailureInfo{ActivityType: &commonpb.ActivityType{Name: "run_curator"}}}}}}}
+	if e := endingOf(failed, Run{}); e.activity != "run_curator" || e.failure.Type != "Boom" || e.failure.Message != "boom" {
+		t.Errorf("%+v", e)
+	}
+	for want, kind := range map[string]enumspb.EventType{"WorkflowTimeout": enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
+		"Terminated": enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, "": enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED} {
+		if e := endingOf(&historypb.HistoryEvent{EventType: kind}, Run{}); e.failure.Type != want || e.failure.Message == "" {
+			t.Errorf("%s: %+v", kind, e)
+		}
+	}
+	if e := endingOf(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED}, Run{Exit: ace.Failed}); !strings.Contains(e.failure.Message, "failed") {
+		t.Errorf("%+v", e)
+	}
+}
+
+func TestStepTimer(t *testing.T) {
+	at := func(id int64, ms int, kind enumspb.EventType) *historypb.HistoryEvent {
+		return &historypb.HistoryEvent{EventId: id, EventType: kind, EventTime: timestamppb.New(base.Add(time.Duration(ms) * time.Millisecond))}
+	}
+	schedule := at(5, 0, enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED)
+	schedule.Attributes = &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: ace.ActivityGenerator}}}
+	begin := at(6, 10, enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED)
+	begin.Attributes = &historypb.HistoryEvent_ActivityTaskStartedEventAttributes{ActivityTaskStartedEventAttributes: &historypb.ActivityTaskStartedEventAttributes{ScheduledEventId: 5}}
+	end := at(7, 35, enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED)
+	end.Attributes = &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: 5}}
+	var s stepTimer
+	for _, e := range []*historypb.HistoryEvent{end, schedule, begin, end} {
+		s.see(e)
+	}
+	if len(s.done) != 1 || s.done[0] != (timed{"generator", 25}) {
+		t.Errorf("%+v", s.done)
+	}
+}
+
+func BenchmarkAnalyse(b *testing.B) {
+	f := some(TriageWindow)
+	for b.Loop() {
+		f.analyse(base)
+	}
+}

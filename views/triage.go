@@ -1,0 +1,459 @@
+package views
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+)
+
+// TriageControls steers the triage. Its methods return at once.
+type TriageControls interface {
+	SetTriageWindow(ended int)
+	ScanTriage()
+	StopTriage()
+}
+
+// Parts of the triage, in order: what is stuck comes first, since it can still be helped.
+const (
+	triageRetrying = iota
+	triageGroups
+	triageSlowest
+	triageDearest
+	triageLargest
+	triagePhases
+)
+
+// triageWindows are the numbers of ended runs that + and - choose among.
+var triageWindows = []int{100, 200, 500, 1000, 2000, 5000, 10_000, 20_000}
+
+// triageOrders are the orders of the failure groups that s goes through.
+var triageOrders = []string{"count", "newest", "kind"}
+
+// triage lists what fails, what is stuck, what is slow and what is dear.
+type triage struct {
+	*console
+	styles        theme.Styles
+	width, height int
+	data          *sources.Triage
+	arranged      *sources.Triage // that the list was last arranged for
+	groups        []sources.FailureGroup
+	order         string
+	ordered       string // that groups is in
+	window        int    // that was asked for, 0 for the usual
+	before        string // the query that was in force when a group was listed
+	narrowed      string // the query of that group
+	list          sectionList
+}
+
+func newTriage(c *console) *triage { return &triage{console: c, order: triageOrders[0]} }
+
+func (v *triage) Name() string { return "Triage" }
+
+func (v *triage) Title() string { return "Triage" }
+
+func (v *triage) Footer() string {
+	if v.data == nil {
+		return ""
+	}
+	return v.list.position()
+}
+
+func (v *triage) Bindings() []tui.Binding {
+	b := func(name, help, short string, do func(tui.Shell) tea.Cmd, keys ...string) tui.Binding {
+		return tui.Binding{Action: "triage." + name, Keys: keys, Help: help, Short: short, Do: do}
+	}
+	quiet := func(do func()) func(tui.Shell) tea.Cmd {
+		return func(tui.Shell) tea.Cmd { do(); return nil }
+	}
+	all := append(motions("triage", v),
+		b("open", "open the run, of a group its newest", "open", v.open, "enter"),
+		b("runs", "list the runs of the group", "list its runs", v.filter, "f"),
+		b("back", "look at all runs again after listing a group", "", v.widen, "F"),
+		b("next_part", "to the next part", "", quiet(func() { v.list.jump(1) }), "]"),
+		b("previous_part", "to the part before", "", quiet(func() { v.list.jump(-1) }), "["),
+		b("whole", "show a part whole, or its beginning", "", quiet(v.list.toggle), "o"),
+		b("sort", "sort the failures by count, newest or kind", "sort", v.sort, "s"),
+		b("wider", "look at more ended runs", "", func(s tui.Shell) tea.Cmd { return v.resize(s, 1) }, "+", "="),
+		b("narrower", "look at fewer ended runs", "", func(s tui.Shell) tea.Cmd { return v.resize(s, -1) }, "-"),
+		b("scan", "stop the scan, or scan again", "stop/scan", v.scan, "c"),
+	)
+	if v.Actions != nil {
+		all = append(all, b("cancel", "cancel the run under the cursor (asks first)", "cancel", v.cancelRun, "x"))
+	}
+	return all
+}
+
+func (v *triage) Update(tea.Msg) tea.Cmd { return nil }
+
+func (v *triage) SetShown(shown bool) { v.Controls.Look(sources.PartTriage, shown) }
+
+func (v *triage) SetStyles(s theme.Styles) { v.styles = s }
+
+func (v *triage) SetSize(width, height int) { v.width, v.height = width, height }
+
+func (v *triage) SetSnapshot(s *sources.Snapshot) { v.data = s.Triage }
+
+func (v *triage) page() int { return v.list.page() }
+
+func (v *triage) scroll(by int) {
+	v.arrange()
+	v.list.scroll(by)
+}
+
+// Keep is what outlives the process.
+func (v *triage) Keep() map[string]string {
+	kept := map[string]string{"sort": v.order}
+	if v.window > 0 {
+		kept["window"] = strconv.Itoa(v.window)
+	}
+	return kept
+}
+
+// Restore takes what was kept.
+func (v *triage) Restore(kept map[string]string) {
+	if slices.Contains(triageOrders, kept["sort"]) {
+		v.order = kept["sort"]
+	}
+	if n, err := strconv.Atoi(kept["window"]); err == nil && n > 0 {
+		v.window = n
+		v.Controls.SetTriageWindow(n)
+	}
+}
+
+// Copy is the error under the cursor, or the run's workflow id.
+func (v *triage) Copy() (what, copied string) {
+	v.arrange()
+	if g, ok := v.group(); ok {
+		return "the error message", g.Last.Message
+	}
+	if r, ok := v.retry(); ok && r.LastError.Message != "" {
+		return "the error message", r.LastError.Message
+	}
+	if r, ok := v.run(); ok {
+		return "the workflow id", r.WorkflowID
+	}
+	return "", ""
+}
+
+// arrange puts the newest data into the list. The cursor stays on what it was on.
+func (v *triage) arrange() {
+	t := v.data
+	if t == nil || t == v.arranged && v.ordered == v.order {
+		return
+	}
+	was := v.key(v.list.cursor)
+	v.arranged, v.ordered = t, v.order
+	v.groups = sortGroups(t.Groups, v.order)
+	v.list.set(v.parts(t))
+	if was == "" {
+		return
+	}
+	for row := range v.list.parts[v.list.cursor.part].rows {
+		at := sectionRow{v.list.cursor.part, row}
+		if v.key(at) == was {
+			v.list.cursor = at
+			break
+		}
+	}
+	v.list.settle()
+}
+
+func sortGroups(groups []sources.FailureGroup, order string) []sources.FailureGroup {
+	sorted := slices.Clone(groups)
+	slices.SortStableFunc(sorted, func(a, b sources.FailureGroup) int {
+		switch order {
+		case "newest":
+			return b.Last.At.Compare(a.Last.At)
+		case "kind":
+			return slices.Index(badKinds, a.Kind) - slices.Index(badKinds, b.Kind)
+		}
+		return 0 // they come by count
+	})
+	return sorted
+}
+
+var badKinds = []ace.ExitStatus{ace.Failed, ace.Timeout, ace.Wrong, ace.Cancelled}
+
+func (v *triage) parts(t *sources.Triage) []sectionPart {
+	phases := "of no run known"
+	if t.PhaseRuns > 0 {
+		phases = "over " + howMany(t.PhaseRuns, "run")
+		if t.PhaseSampled > 0 {
+			phases += ", " + text.Count(int64(t.PhaseSampled)) + " of them sampled from histories"
+		}
+		if t.PhaseUnknown > 0 {
+			phases += ", " + text.Count(int64(t.PhaseUnknown)) + " without times"
+		}
+	}
+	failures := "none"
+	if t.Troubled > 0 {
+		failures = howMany(t.Troubled, "run") + ", by " + v.order
+		if t.GroupsDropped > 0 {
+			failures += ", " + text.Count(int64(t.GroupsDropped)) + " groups not shown"
+		}
+	}
+	retrying := "none"
+	if n := len(t.Retrying); n > 0 {
+		retrying = howMany(n, "run")
+	}
+	return []sectionPart{
+		{"Retrying", retrying, len(t.Retrying), 5},
+		{"Failures", failures, len(t.Groups), 12},
+		{"Slowest", "", len(t.Slowest), 5},
+		{"Dearest", noneIf(t.Dearest, "nobody counted a cost"), len(t.Dearest), 5},
+		{"Most tokens", noneIf(t.Largest, "nobody counted tokens"), len(t.Largest), 5},
+		{"Phases", phases, len(t.Phases), 0},
+	}
+}
+
+func noneIf(runs []sources.Run, why string) string {
+	if len(runs) == 0 {
+		return why
+	}
+	return ""
+}
+
+func howMany(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return text.Count(int64(n)) + " " + word + "s"
+}
+
+// key tells an item from its neighbours, "" where there is none.
+func (v *triage) key(at sectionRow) string {
+	t := v.arranged
+	if t == nil {
+		return ""
+	}
+	switch {
+	case at.part == triageRetrying && at.row < len(t.Retrying):
+		r := t.Retrying[at.row]
+		return r.Run.RunID + "/" + r.Activity
+	case at.part == triageGroups && at.row < len(v.groups):
+		g := v.groups[at.row]
+		return string(g.Kind) + "\x00" + g.Type + "\x00" + g.Activity + "\x00" + string(g.Phase) + "\x00" + g.Dataset + "\x00" + g.Pattern
+	case at.part == triagePhases && at.row < len(t.Phases):
+		return t.Phases[at.row].Phase
+	}
+	if list := v.runsOf(at.part); at.row < len(list) {
+		return list[at.row].RunID
+	}
+	return ""
+}
+
+func (v *triage) runsOf(part int) []sources.Run {
+	switch part {
+	case triageSlowest:
+		return v.arranged.Slowest
+	case triageDearest:
+		return v.arranged.Dearest
+	case triageLargest:
+		return v.arranged.Largest
+	}
+	return nil
+}
+
+// group is the failure group under the cursor, retry the run that retries.
+func (v *triage) group() (sources.FailureGroup, bool) {
+	at := v.list.cursor
+	if v.arranged == nil || at.part != triageGroups || at.row >= len(v.groups) {
+		return sources.FailureGroup{}, false
+	}
+	return v.groups[at.row], true
+}
+
+func (v *triage) retry() (sources.Retrying, bool) {
+	at := v.list.cursor
+	if v.arranged == nil || at.part != triageRetrying || at.row >= len(v.arranged.Retrying) {
+		return sources.Retrying{}, false
+	}
+	return v.arranged.Retrying[at.row], true
+}
+
+func (v *triage) phase() (sources.PhaseStat, bool) {
+	at := v.list.cursor
+	if v.arranged == nil || at.part != triagePhases || at.row >= len(v.arranged.Phases) {
+		return sources.PhaseStat{}, false
+	}
+	return v.arranged.Phases[at.row], true
+}
+
+// run is the run that the row under the cursor stands for.
+func (v *triage) run() (sources.Run, bool) {
+	v.arrange()
+	if v.arranged == nil {
+		return sources.Run{}, false
+	}
+	if g, ok := v.group(); ok {
+		return g.Last.Run, true
+	}
+	if r, ok := v.retry(); ok {
+		return r.Run, true
+	}
+	if p, ok := v.phase(); ok {
+		return p.Worst, true
+	}
+	if list := v.runsOf(v.list.cursor.part); v.list.cursor.row < len(list) {
+		return list[v.list.cursor.row], true
+	}
+	return sources.Run{}, false
+}
+
+func (v *triage) open(s tui.Shell) tea.Cmd {
+	r, ok := v.run()
+	if !ok {
+		s.Note("there is no run here")
+		return nil
+	}
+	v.show(r)
+	s.Open("run")
+	return nil
+}
+
+func (v *triage) cancelRun(s tui.Shell) tea.Cmd {
+	r, ok := v.run()
+	if !ok {
+		s.Note("there is no run here")
+		return nil
+	}
+	v.show(r)
+	return v.cancel(s)
+}
+
+// filter lists the runs of the group under the cursor.
+func (v *triage) filter(s tui.Shell) tea.Cmd {
+	v.arrange()
+	g, ok := v.group()
+	if !ok {
+		s.Note("only a group of failures can be listed: choose one with ]")
+		return nil
+	}
+	if q := v.data.Query; q != v.narrowed || v.narrowed == "" {
+		v.before = q
+	}
+	v.narrowed = g.Query()
+	v.Controls.SetQuery(v.narrowed)
+	if g.Exact() {
+		s.Note("listing the " + howMany(g.Count, "run") + " of the group; F in triage leads back")
+	} else {
+		s.Note("listing all that ended so in that time; F in triage leads back")
+	}
+	s.Open("runs")
+	return nil
+}
+
+// widen puts the query back that was in force before a group was listed.
+func (v *triage) widen(s tui.Shell) tea.Cmd {
+	if v.narrowed == "" || v.data == nil || v.data.Query != v.narrowed {
+		s.Note("no group is listed")
+		return nil
+	}
+	v.Controls.SetQuery(v.before)
+	v.narrowed = ""
+	return nil
+}
+
+func (v *triage) sort(s tui.Shell) tea.Cmd {
+	v.order = triageOrders[(slices.Index(triageOrders, v.order)+1)%len(triageOrders)]
+	s.Note("failures by " + v.order)
+	return nil
+}
+
+// resize looks at more or fewer ended runs.
+func (v *triage) resize(s tui.Shell, by int) tea.Cmd {
+	if v.window == 0 {
+		v.window = sources.TriageWindow
+	}
+	at, _ := slices.BinarySearch(triageWindows, v.window)
+	v.window = triageWindows[clamp(at+by, 0, len(triageWindows)-1)]
+	v.Controls.SetTriageWindow(v.window)
+	s.Note("looking at the newest " + text.Count(int64(v.window)) + " ended runs")
+	return nil
+}
+
+func (v *triage) scan(s tui.Shell) tea.Cmd {
+	if v.data != nil && v.data.Scan.Running {
+		v.Controls.StopTriage()
+		s.Note("the scan is stopped: c scans again")
+		return nil
+	}
+	v.Controls.ScanTriage()
+	s.Note("scanning")
+	return nil
+}
+
+func (v *triage) Draw(now time.Time, focused bool) []string {
+	if v.data == nil {
+		return centre([]string{"looking for failures" + v.styles.Glyphs.Ellipsis}, v.width, v.height, v.styles)
+	}
+	v.arrange()
+	head := v.head(now)
+	v.list.setSize(v.width, max(v.height-len(head), 0))
+	if v.list.empty() {
+		return fill(append(head, centre(v.nothing(), v.width, v.height-len(head), v.styles)...), v.width, v.height)
+	}
+	return fill(append(head, v.list.draw(v.styles, focused, func(at sectionRow, width int, plain bool) string {
+		return v.row(at, width, plain, now)
+	})...), v.width, v.height)
+}
+
+func (v *triage) nothing() []string {
+	switch {
+	case v.data.Err != "":
+		return nil
+	case v.data.Scan.Running:
+		return []string{"scanning" + v.styles.Glyphs.Ellipsis}
+	case v.data.Query != "":
+		return []string{"no run matches", text.Safe(v.data.Query, " ")}
+	}
+	return []string{"no runs yet: nothing to find fault with"}
+}
+
+// head says what was looked at, how far a scan has come, and why it failed.
+func (v *triage) head(now time.Time) []string {
+	s, t := v.styles, v.data
+	l := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+	ended := howMany(t.Ended, "ended run")
+	if t.More {
+		ended = "the newest " + ended
+	}
+	l.Add(s.Text, " "+ended+", "+text.Count(int64(t.Open))+" open")
+	if t.MoreOpen {
+		l.Add(s.Warning, " of more")
+	}
+	dot := " " + s.Glyphs.Dot + " "
+	switch {
+	case t.Scan.Running:
+		l.Add(s.Accent, dot+v.progress(t.Scan))
+	case t.Scan.Stopped:
+		l.Add(s.Warning, dot+"stopped: c scans again")
+	default:
+		l.Add(s.Muted, dot+"scanned "+text.Span(now.Sub(t.At))+" ago in "+text.Took(t.Scan.Took))
+	}
+	if t.More || t.Window != sources.TriageWindow {
+		l.Add(s.Muted, dot+"window "+text.Count(int64(t.Window))+" (+ -)")
+	}
+	lines := []string{l.String(s.Text)}
+	if t.Err != "" {
+		bad := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+		lines = append(lines, bad.Add(s.Error, " "+s.Glyphs.Failed+" "+text.Safe(t.Err, " ")).String(s.Text))
+	}
+	return lines
+}
+
+func (v *triage) progress(scan sources.Scan) string {
+	say := v.styles.Glyphs.Refresh + " " + scan.Stage
+	if scan.Total > 0 {
+		say += " " + text.Count(int64(scan.Done)) + "/" + text.Count(int64(scan.Total))
+	}
+	return say + " (c stops)"
+}
