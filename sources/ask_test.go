@@ -77,8 +77,8 @@ func (h *fakeHistory) Next() (*historypb.HistoryEvent, error) {
 	return e, nil
 }
 
-// watch watches the run until a detail is as wanted.
-func watch(t *testing.T, c client.Client, wanted func(*Detail) bool) *Detail {
+// watchDetailOf watches the run until a detail is as wanted.
+func watchDetailOf(t *testing.T, c client.Client, wanted func(*Detail) bool) *Detail {
 	t.Helper()
 	s := NewStore()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -108,7 +108,7 @@ func TestAWorkerThatNeverAnswersHoldsNothingUp(t *testing.T) {
 		<-release
 		return nil, context.DeadlineExceeded
 	}}
-	d := watch(t, c, func(d *Detail) bool {
+	d := watchDetailOf(t, c, func(d *Detail) bool {
 		if d.Skills.Total != 3 || d.Calls.Len() != 3 {
 			return false
 		}
@@ -182,12 +182,12 @@ func TestForeignWorkflows(t *testing.T) {
 		}
 		return nil, serviceerror.NewQueryFailed("unknown query " + name)
 	}}
-	d := watch(t, c, func(d *Detail) bool { return d.From == FromQuery })
+	d := watchDetailOf(t, c, func(d *Detail) bool { return d.From == FromQuery })
 	if d.Phase.Phase != "packing" || len(d.Missing) != 2 || d.Err != "" {
 		t.Errorf("%+v", d)
 	}
 	c.query = func(context.Context, string) (any, error) { return nil, serviceerror.NewQueryFailed("none") }
-	if d := watch(t, c, func(d *Detail) bool { return d.Err != "" }); d.From != FromHistory {
+	if d := watchDetailOf(t, c, func(d *Detail) bool { return d.Err != "" }); d.From != FromHistory {
 		t.Errorf("%+v", d)
 	}
 }

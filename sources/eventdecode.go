@@ -22,7 +22,7 @@ import (
 // maxTitle and maxRowMessage bound, in bytes, the texts of a row; the whole event has them
 // whole.
 const (
-	maxTitle   = 200
+	maxTitle      = 200
 	maxRowMessage = 400
 )
 

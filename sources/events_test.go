@@ -21,14 +21,14 @@ import (
 	"acescope/sources/historytest"
 )
 
-// watched is a store whose events are read from a client, and a way to wait for what it
+// watchedEvents is a store whose events are read from a client, and a way to wait for what it
 // publishes.
-type watched struct {
+type watchedEvents struct {
 	t     *testing.T
 	store *Store
 }
 
-func watchEvents(t *testing.T, c *historytest.Client, runID string) *watched {
+func watchEvents(t *testing.T, c *historytest.Client, runID string) *watchedEvents {
 	t.Helper()
 	s := NewStore()
 	s.namespace = "test"
@@ -41,11 +41,11 @@ func watchEvents(t *testing.T, c *historytest.Client, runID string) *watched {
 		s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, Deps{Client: c}) })
 	}()
 	t.Cleanup(func() { cancel(); <-done })
-	return &watched{t, s}
+	return &watchedEvents{t, s}
 }
 
 // until waits for a log of which a condition holds.
-func (w *watched) until(what string, ok func(*EventLog) bool) *EventLog {
+func (w *watchedEvents) until(what string, ok func(*EventLog) bool) *EventLog {
 	w.t.Helper()
 	limit := time.After(20 * time.Second)
 	for {

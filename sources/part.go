@@ -39,6 +39,7 @@ const (
 	PartLogs        Part = "logs"
 	PartTriage      Part = "triage"
 	PartSystem      Part = "health"
+	PartFacets      Part = "facets"
 )
 
 // parts keeps which part is looked at.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"acescope/engine/ace"
 )
@@ -44,23 +43,6 @@ func TestDistance(t *testing.T) {
 		if got := distance(a, b); got != want {
 			t.Errorf("%s: %d, want %d", pair, got, want)
 		}
-	}
-}
-
-func TestRowsAreInTheServersOrderAndOnce(t *testing.T) {
-	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
-	open := func(id string, s int) Run { return Run{RunID: id, Start: at(s)} }
-	closed := func(id string, s, e int) Run { return Run{RunID: id, Start: at(s), Close: at(e)} }
-	l := listing{
-		first: []Run{open("o2", 9), open("o1", 5), closed("c3", 1, 8), closed("moved", 2, 7)},
-		older: []Run{open("moved", 2), closed("c1", 1, 2)},
-	}
-	got := ""
-	for _, r := range l.rows() {
-		got += r.RunID + " "
-	}
-	if got != "o2 o1 c3 moved c1 " {
-		t.Error(got)
 	}
 }
 
@@ -111,19 +93,6 @@ func TestLogIsBounded(t *testing.T) {
 	}
 	if d := w.detail; len(d.Log) != MaxLog || d.LogDropped != 10 || d.Log[0].Event != 10 {
 		t.Errorf("%d lines, %d dropped", len(d.Log), d.LogDropped)
-	}
-}
-
-// TestLoadMoreAsksOnce holds that whoever leans on a key loads one page, not fifty.
-func TestLoadMoreAsksOnce(t *testing.T) {
-	s := NewStore()
-	s.LoadMore()
-	s.listing = listing{loaded: 1, token: []byte("next")}
-	for range 50 {
-		s.LoadMore()
-	}
-	if s.pages != 2 {
-		t.Errorf("%d pages are wanted", s.pages)
 	}
 }
 

@@ -1,46 +1,55 @@
 package sources
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
-	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-
-	"acescope/engine/ace"
 )
 
-// Bounds and rhythm of the list reader.
+// Rhythm of the list reader.
 const (
-	listPage      = 200
-	callTimeout   = 3 * time.Second
-	countEvery    = 10 * time.Second
-	lostRetry     = 300 * time.Millisecond
-	runningInList = 500
-	askAtMost     = 10
-	askTimeout    = time.Second
+	callTimeout = 3 * time.Second
+	maxTimeout  = 30 * time.Second // that a query which timed out is given in the end
+	countEvery  = 10 * time.Second
+	lostRetry   = 300 * time.Millisecond
 )
 
-// listing is what the list reader holds between readings. Pages beyond the first are
-// read once; what is open among them is read again each time.
-type listing struct {
-	first   []Run
-	older   []Run
-	token   []byte
-	loaded  int // pages
-	counted time.Time
-	newest  string
+// listWishes are what the list reader is to do besides reading the newest runs again.
+type listWishes struct {
+	older, newer bool // one part more
+	first, last  bool // go there
+	stop         bool // the walk
+}
+
+func (w listWishes) moves() bool { return w.older || w.newer || w.first || w.last }
+
+// runsReader is what the list reader holds between readings. It belongs to one goroutine.
+type runsReader struct {
+	s         *Store
+	c         client.Client
+	namespace string
+
+	query   string
+	list    window
+	live    map[string]asked // open runs by run id
+	retries retries
+	counts  counting
+	slow    int // readings in a row that timed out
+	checked time.Time
 }
 
 // watchRuns reads the list at the store's interval, at once when woken, and sooner
 // while the server is away.
-func (s *Store) watchRuns(ctx context.Context, c client.Client) {
+func (s *Store) watchRuns(ctx context.Context, d Deps) {
+	r := &runsReader{s: s, c: d.Client, namespace: d.Namespace}
 	for {
-		s.readRuns(ctx, c)
+		r.round(ctx)
 		if s.sleep(ctx) != nil {
 			return
 		}
@@ -70,241 +79,183 @@ func (s *Store) sleep(ctx context.Context) error {
 	}
 }
 
-func (s *Store) readRuns(ctx context.Context, c client.Client) {
-	s.mu.Lock()
-	query, pages, state := s.query, s.pages, s.listing
-	s.mu.Unlock()
-	err := state.read(ctx, c, query, pages)
+// round does what is wished, or reads the newest again and all that goes with it. A new
+// query ends it early.
+func (r *runsReader) round(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	query, want := r.s.takeWishes(cancel)
+	if query != r.query || r.live == nil {
+		r.query, r.list, r.live, r.counts, r.slow = query, window{}, map[string]asked{}, counting{}, 0
+	}
+	var err error
+	if want.moves() {
+		err = r.move(ctx, want)
+	} else {
+		err = r.list.refresh(ctx, r.page)
+	}
 	if ctx.Err() != nil {
 		return
 	}
 	if err != nil {
-		s.listFailed(query, err)
+		r.failed(ctx, err)
 		return
 	}
-	s.reached()
-	if !s.keep(query, state) {
+	r.slow = 0
+	r.s.reached()
+	if !r.publish() || want.moves() {
 		return
 	}
-	s.count(ctx, c, query, state)
-	s.askOpen(ctx, c, query, state.first)
+	r.count(ctx)
+	r.describe(ctx)
+	r.askOpen(ctx)
+	if r.retries.open > 0 {
+		r.publish()
+	}
+	r.checkAttributes(ctx)
 }
 
-// askOpen asks the newest open tasks for their skills so far, since only a run that has
-// ended leaves a summary. The first that does not answer ends the round.
-func (s *Store) askOpen(ctx context.Context, c client.Client, query string, rows []Run) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	sums := map[string]*ace.Summary{}
-	for _, r := range rows {
-		if len(sums) >= askAtMost {
-			break
-		}
-		if !r.Open() || r.Type != ace.TaskWorkflow {
-			continue
-		}
-		sum, err := liveSummary(ctx, c, r)
-		if err != nil {
-			break
-		}
-		sums[r.RunID] = sum
-	}
-	if len(sums) == 0 {
-		return
-	}
-	s.update(func(snap *Snapshot) {
-		if s.query != query {
-			return
-		}
-		list := slices.Clone(snap.Runs.Rows)
-		for i := range list {
-			if sum := sums[list[i].RunID]; sum != nil && list[i].Summary == nil {
-				list[i].Summary = sum
-			}
-		}
-		snap.Runs.Rows = list
-	})
+// takeWishes gives what is to be done, and notes how to end it when the query changes.
+func (s *Store) takeWishes(cancel func()) (string, listWishes) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	want := s.wanted
+	s.wanted, s.endRound = listWishes{}, cancel
+	return s.query, want
 }
 
-func liveSummary(ctx context.Context, c client.Client, r Run) (*ace.Summary, error) {
-	v, err := c.QueryWorkflow(ctx, r.WorkflowID, r.RunID, ace.QuerySkills)
-	if err != nil {
-		return nil, err
+func (r *runsReader) move(ctx context.Context, want listWishes) error {
+	switch {
+	case want.last:
+		return r.walk(ctx)
+	case want.first:
+		return r.list.top(ctx, r.page)
+	case want.newer:
+		return r.list.up(ctx, r.page)
 	}
-	var a ace.SkillAnswer
-	if err := v.Get(&a); err != nil {
-		return nil, err
-	}
-	sum := &ace.Summary{}
-	for _, u := range a.Skills {
-		sum.Skills += u.Calls
-		sum.SkillsOK += u.OK
-	}
-	return sum, nil
+	return r.list.down(ctx, r.page, listPage)
 }
 
-// keep publishes a reading unless another query was asked for meanwhile.
-func (s *Store) keep(query string, state listing) bool {
-	rows := state.rows()
-	current := true
-	s.update(func(snap *Snapshot) {
-		if s.query != query {
-			current = false
-			return
-		}
-		state.counted, state.newest = s.listing.counted, s.listing.newest
-		s.listing = state
-		snap.Runs.Rows, snap.Runs.More = rows, len(state.token) > 0
-		snap.Runs.Loaded, snap.Runs.Loading = s.now(), false
-		snap.Runs.Err, snap.Runs.ErrAt = "", -1
-	})
-	return current
-}
-
-func (l *listing) read(ctx context.Context, c client.Client, query string, pages int) error {
-	infos, token, err := listOnce(ctx, c, query, listPage, nil)
-	if err != nil {
-		return err
-	}
-	l.first = infos
-	if l.loaded == 0 {
-		l.loaded, l.token = 1, token
-	}
-	for l.loaded < pages && len(l.token) > 0 {
-		more, next, err := listOnce(ctx, c, query, listPage, l.token)
-		if err != nil {
+// walk goes to the oldest run, page by page, until it is stopped, and says how far it
+// has come.
+func (r *runsReader) walk(ctx context.Context) error {
+	r.list.bottom()
+	passed := func() { r.walking(r.list.first() + int64(r.list.held())) }
+	defer r.walking(0)
+	for passed(); len(r.list.next) > 0 && !r.s.stopped(); passed() {
+		if err := r.list.down(ctx, r.page, walkPage); err != nil {
 			return err
 		}
-		l.older = append(l.older[:len(l.older):len(l.older)], more...)
-		l.token = next
-		l.loaded++
 	}
-	return l.refreshOpen(ctx, c, query)
-}
-
-// refreshOpen reads again those older rows that were open when they were loaded.
-func (l *listing) refreshOpen(ctx context.Context, c client.Client, query string) error {
-	if !slices.ContainsFunc(l.older, Run.Open) {
-		return nil
-	}
-	open, _, err := listOnce(ctx, c, And(query, `ExecutionStatus = "Running"`), runningInList, nil)
-	if err != nil {
-		return err
-	}
-	still := map[string]Run{}
-	for _, r := range open {
-		still[r.RunID] = r
-	}
-	older := make([]Run, 0, len(l.older))
-	for _, r := range l.older {
-		if r.Open() {
-			now, ok := still[r.RunID]
-			if !ok { // it closed: the first page has it, or the next loading will
-				continue
-			}
-			r = now
+	for r.list.lo > 0 && r.list.held() < 2*listPage {
+		if err := r.list.up(ctx, r.page); err != nil {
+			return err
 		}
-		older = append(older, r)
 	}
-	l.older = older
+	r.list.upwards = false
 	return nil
 }
 
-// rows joins the pages, each run once, in the server's order: open runs by start,
-// then closed ones by close, newest first.
-func (l *listing) rows() []Run {
-	seen := make(map[string]bool, len(l.first)+len(l.older))
-	rows := make([]Run, 0, len(l.first)+len(l.older))
-	for _, part := range [][]Run{l.first, l.older} {
-		for _, r := range part {
-			if !seen[r.RunID] {
-				seen[r.RunID] = true
-				rows = append(rows, r)
-			}
+func (r *runsReader) walking(n int64) {
+	r.s.update(func(snap *Snapshot) {
+		if r.s.query == r.query {
+			snap.Runs.Walking = n
 		}
-	}
-	slices.SortStableFunc(rows, func(a, b Run) int {
-		if a.Open() != b.Open() {
-			if a.Open() {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(b.Close.Compare(a.Close), b.Start.Compare(a.Start))
 	})
-	return rows
 }
 
+func (s *Store) stopped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stop := s.wanted.stop
+	s.wanted.stop = false
+	return stop
+}
+
+// page reads one page. A query that timed out before is given longer.
+func (r *runsReader) page(ctx context.Context, size int, token []byte) ([]Run, []byte, error) {
+	return listPageOf(ctx, r.c, r.query, size, token, r.patience())
+}
+
+// listOnce reads one page of the runs that match a query.
 func listOnce(ctx context.Context, c client.Client, query string, size int, token []byte) ([]Run, []byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	return listPageOf(ctx, c, query, size, token, callTimeout)
+}
+
+func listPageOf(ctx context.Context, c client.Client, query string, size int, token []byte, timeout time.Duration) ([]Run, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	r, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+	answer, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		Query: query, PageSize: int32(size), NextPageToken: token})
 	if err != nil {
 		return nil, nil, err
 	}
-	return runsOf(r.GetExecutions()), r.GetNextPageToken(), nil
-}
-
-func runsOf(infos []*workflowpb.WorkflowExecutionInfo) []Run {
+	infos := answer.GetExecutions()
 	runs := make([]Run, 0, len(infos))
 	for _, info := range infos {
 		runs = append(runs, runOf(info))
 	}
-	return runs
+	return runs, answer.GetNextPageToken(), nil
 }
 
-// count asks how many runs there are by outcome, when the list has changed or the last
-// counts are old.
-func (s *Store) count(ctx context.Context, c client.Client, query string, state listing) {
-	newest := fingerprint(state.first)
-	s.mu.Lock()
-	fresh := s.listing.newest == newest && s.now().Sub(s.listing.counted) < countEvery
-	s.mu.Unlock()
-	if fresh {
+func (r *runsReader) patience() time.Duration {
+	return min(callTimeout<<min(r.slow, 8), maxTimeout)
+}
+
+// publish shows what is held, unless another query was asked for meanwhile.
+func (r *runsReader) publish() bool {
+	rows := r.list.rows()
+	r.fill(rows)
+	current := true
+	r.s.update(func(snap *Snapshot) {
+		if r.s.query != r.query {
+			current = false
+			return
+		}
+		l := &snap.Runs
+		l.Rows, l.First, l.More = rows, r.list.first(), r.list.more()
+		l.Loaded, l.Loading = r.s.now(), false
+		l.Err, l.ErrAt = "", -1
+		l.Retries = r.retries.state()
+		if l.First == 0 {
+			l.Recent = RecentOf(rows, RecentRuns)
+		}
+	})
+	return current
+}
+
+// failed shows why the list could not be read. A query that takes too long on a server
+// that answers is the query's trouble and not the connection's.
+func (r *runsReader) failed(ctx context.Context, err error) {
+	text, at := plainError(err), QueryErrorAt(r.query, err)
+	switch {
+	case tookTooLong(err) && r.answers(ctx):
+		text, at = fmt.Sprintf("the server did not answer the query within %s; asking again, with more time", r.patience()), -1
+		r.slow++
+	case Away(err):
+		r.s.failed(err)
 		return
 	}
+	r.s.reached()
+	r.s.update(func(snap *Snapshot) {
+		if r.s.query == r.query {
+			snap.Runs.Err, snap.Runs.Loading, snap.Runs.ErrAt = text, false, at
+		}
+	})
+	r.checkAttributes(ctx)
+}
+
+func tookTooLong(err error) bool {
+	var deadline *serviceerror.DeadlineExceeded
+	return errors.As(err, &deadline) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// answers tells whether the server is there at all.
+func (r *runsReader) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	total, err := Count(ctx, c, query)
-	counts := map[ace.ExitStatus]int64{}
-	for _, exit := range ace.ExitStatuses() {
-		if err != nil {
-			break
-		}
-		counts[exit], err = Count(ctx, c, And(query, ace.AttrExit+` = "`+string(exit)+`"`))
-	}
-	if err != nil {
-		return // the list itself was read: the counts keep their age
-	}
-	s.update(func(snap *Snapshot) {
-		if s.query == query {
-			snap.Runs.Total, snap.Runs.Counts = total, counts
-			s.listing.counted, s.listing.newest = s.now(), newest
-		}
-	})
-}
-
-func fingerprint(rows []Run) string {
-	var b strings.Builder
-	for _, r := range rows {
-		b.WriteString(r.RunID)
-		b.WriteString(string(r.Exit))
-	}
-	return b.String()
-}
-
-func (s *Store) listFailed(query string, err error) {
-	if Away(err) {
-		s.failed(err)
-		return
-	}
-	s.update(func(snap *Snapshot) {
-		if s.query == query {
-			snap.Runs.Err, snap.Runs.Loading = plainError(err), false
-			snap.Runs.ErrAt = QueryErrorAt(query, err)
-		}
-	})
+	_, err := r.c.CheckHealth(ctx, &client.CheckHealthRequest{})
+	return err == nil
 }
 
 // And narrows a visibility query.

@@ -16,6 +16,7 @@ type Snapshot struct {
 	Detail     *Detail    // of the selected run, nil where none is
 	Artifacts  *Artifacts // that were opened, nil where none was
 	Events     *EventLog  // of the selected run while it is looked at, nil where none is
+	Facets     *Facets    // nil until they were counted
 	Health     []Health
 	Problems   []Problem // newest last, at most MaxProblems
 	Work       []Work    // long work under way, newest last
@@ -50,19 +51,24 @@ const (
 	ConnLost     ConnState = "lost"
 )
 
-// RunList is the runs that match the query, newest first, as far as they are loaded.
+// RunList is the runs that match the query, newest first, as far as they are held.
 type RunList struct {
 	Query    string // the visibility query in force, "" for all
 	Rows     []Run
+	First    int64 // how many newer runs lie before Rows[0]
+	Walking  int64 // how far a walk to the last run has come, 0 while there is none
 	Total    int64 // as the server counts them; -1 while unknown
 	Counts   map[ace.ExitStatus]int64
-	More     bool      // older rows exist that are not loaded
+	More     bool      // older rows exist that are not held
 	Loaded   time.Time // when the list was last read, zero before the first time
 	Interval time.Duration
 	Paused   bool
 	Loading  bool
 	Err      string // why the last reading failed, "" if it did not
 	ErrAt    int    // byte offset in Query of a syntax error, -1 where unknown
+	Recent   *Recent
+	Retries  RetryState
+	Missing  []string // search attributes of the contract that the server lacks
 }
 
 // Run is one run in a list.

@@ -20,9 +20,10 @@ type Store struct {
 	wake     chan struct{} // to the list reader
 	selectCh chan struct{} // to the detail watcher
 	query    string
-	pages    int
+	wanted   listWishes
+	endRound func() // ends what the list reader does now; nil before it does anything
+	facets   facetWish
 	selected selection
-	listing  listing
 	parts    parts
 	works    works
 	logs     logWish
@@ -45,7 +46,6 @@ func NewStore() *Store {
 		changed:  make(chan struct{}, 1),
 		wake:     make(chan struct{}, 1),
 		selectCh: make(chan struct{}, 1),
-		pages:    1,
 		books:    books{wish: BookWish{Seq: -1, Around: -1}},
 		now:      time.Now,
 	}
@@ -89,8 +89,9 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 	s.namespace = d.Namespace
 	var wg sync.WaitGroup
 	for _, watch := range []func(){
-		func() { s.watchRuns(ctx, d.Client) },
+		func() { s.watchRuns(ctx, d) },
 		func() { s.watchDetail(ctx, d) },
+		func() { s.watchPart(ctx, PartFacets, func(ctx context.Context) { s.readFacets(ctx, d) }) },
 		func() { s.watchPart(ctx, PartLogs, func(ctx context.Context) { s.readLogs(ctx, d) }) },
 		func() {
 			s.watchPart(ctx, PartExperiments, func(ctx context.Context) { s.readExperiments(ctx, d) })
@@ -135,17 +136,22 @@ func (s *Store) Report(text string) {
 	})
 }
 
-// SetQuery lists other runs.
+// SetQuery lists other runs. What is read for the old query is given up.
 func (s *Store) SetQuery(query string) {
 	s.mu.Lock()
-	s.query, s.pages = query, 1
-	s.listing = listing{}
+	s.query, s.wanted = query, listWishes{}
+	if s.endRound != nil {
+		s.endRound()
+	}
 	s.mu.Unlock()
 	s.update(func(snap *Snapshot) {
 		// The rows stay until others are read: after a slip in the query they are still there.
-		snap.Runs = RunList{Query: query, Rows: snap.Runs.Rows, Total: -1, Interval: snap.Runs.Interval, Paused: snap.Runs.Paused, Loading: true, ErrAt: -1}
+		l := snap.Runs
+		snap.Runs = RunList{Query: query, Rows: l.Rows, First: l.First, Total: -1, Interval: l.Interval, Paused: l.Paused,
+			Missing: l.Missing, Loading: true, ErrAt: -1}
 	})
 	signal(s.wake)
+	s.again(PartFacets)
 	s.again(PartTriage)
 }
 
@@ -160,19 +166,6 @@ func (s *Store) Refresh() {
 func (s *Store) SetPaused(paused bool) {
 	s.update(func(snap *Snapshot) { snap.Runs.Paused = paused })
 	signal(s.wake)
-}
-
-// LoadMore loads the next page of older runs, if there is one and it is not on its way.
-func (s *Store) LoadMore() {
-	s.mu.Lock()
-	more := s.listing.loaded >= s.pages && len(s.listing.token) > 0
-	if more {
-		s.pages++
-	}
-	s.mu.Unlock()
-	if more {
-		signal(s.wake)
-	}
 }
 
 // Select watches a run; an empty workflow id watches none.

@@ -161,8 +161,7 @@ func (s *scanner) readClosed(ctx context.Context) error {
 	if err != nil && !caughtUp {
 		return err
 	}
-	l := listing{first: fresh, older: s.facts.closed}
-	all := l.rows()
+	all := joined(fresh, s.facts.closed)
 	if !oldest.IsZero() {
 		for len(all) > 0 && all[len(all)-1].Close.Before(oldest) {
 			all = all[:len(all)-1]

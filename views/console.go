@@ -19,7 +19,7 @@ type Controls interface {
 	Select(workflowID, runID string)
 	Refresh()
 	SetPaused(paused bool)
-	LoadMore()
+	listControls
 	// Look starts or stops reading a part of the snapshot.
 	Look(part sources.Part, on bool)
 	logControls
@@ -42,8 +42,9 @@ type Options struct {
 	Context  context.Context // of actions; nil for the background
 	Controls Controls
 	Actions  Actions        // nil for a console that only reads
+	Filters  []SavedFilter  // the default one applies at the start
+	Saver    FilterSaver    // nil where filters cannot be kept
 	Location *time.Location // of times of day; nil for local
-	Filters  []SavedFilter  // of the user's configuration
 }
 
 // actionTimeout bounds one action.
@@ -64,6 +65,8 @@ type console struct {
 	Options
 	selected selection
 	runs     sources.RunList // newest
+	counted  *sources.Facets // newest
+	marks    marks           // of the list; actions apply to them where there are any
 	// following is true until somebody moves or opens a run, and again after going to
 	// the first row: the cursor then stays in sight of the newest runs, on an open one.
 	following bool
@@ -91,6 +94,7 @@ func Console(o Options) ([]tui.Screen, []tui.Binding) {
 		o.Location = time.Local
 	}
 	c := &console{Options: o, following: true}
+	c.startFilter()
 	return screens(c), c.bindings()
 }
 
@@ -102,7 +106,7 @@ func (c *console) bindings() []tui.Binding {
 		{Action: "runs.pause", Keys: []string{"p"}, Help: "pause or resume refreshing", Short: "pause", Do: c.pause},
 	}
 	if c.Actions != nil {
-		b = append(b, tui.Binding{Action: "run.cancel", Keys: []string{"x"}, Help: "cancel the selected run (asks first)",
+		b = append(b, tui.Binding{Action: "run.cancel", Keys: []string{"x"}, Help: "cancel the marked runs, or the selected one (asks first)",
 			Short: "cancel", Mutates: true, Do: c.cancel})
 	}
 	return b
@@ -111,8 +115,9 @@ func (c *console) bindings() []tui.Binding {
 func (c *console) ask(s tui.Shell) tea.Cmd {
 	s.Ask(tui.Prompt{
 		Label: "/", Value: c.runs.Query,
-		Hint:    `wrong   exp=finance-7   phase:skills   or a query: ExitStatus="failed" AND ModelName="m"`,
-		Preview: Filter,
+		Hint:     `wrong   exp=finance-7   phase:skills   or a query: ExitStatus="failed" AND ModelName="m"`,
+		Preview:  Filter,
+		Complete: c.complete,
 		Done: func(typed string) tea.Cmd {
 			c.Controls.SetQuery(Filter(typed))
 			return nil
@@ -137,6 +142,9 @@ func (c *console) pause(s tui.Shell) tea.Cmd {
 func (c *console) cancel(s tui.Shell) tea.Cmd {
 	r := c.selected.run
 	switch {
+	case len(c.marks.runs) > 0:
+		c.cancelMarked(s)
+		return nil
 	case !c.selected.ok:
 		s.Note("no run is selected")
 		return nil

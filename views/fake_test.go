@@ -79,6 +79,10 @@ func (s *store) OpenEvent(id int64)           { s.tell("open %d", id) }
 func (s *store) FilterEvents(f sources.EventFilter) {
 	s.tell("events /%s/ !/%s/ full=%v", f.Include, f.Exclude, f.Full)
 }
+func (s *store) LoadNewer() { s.tell("newer") }
+func (s *store) LoadFirst() { s.tell("first") }
+func (s *store) LoadLast()  { s.tell("last") }
+func (s *store) StopWalk()  { s.tell("stop") }
 func (s *store) Cancel(_ context.Context, w, r string) error {
 	s.tell("cancel %s %s", w, r)
 	return nil

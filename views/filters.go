@@ -1,8 +1,87 @@
 package views
 
-// SavedFilter is a choice of runs with a name. Query is what one would type after "/".
+import (
+	"context"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/tui"
+	"acescope/tui/text"
+)
+
+// SavedFilter is a query that has a name. The default one applies at the start.
 type SavedFilter struct {
 	Name    string
-	Query   string
-	Default bool // in force when the console opens; at most one is
+	Query   string // as it is typed: short words or the query language
+	Default bool
+}
+
+// FilterSaver keeps filters beyond the process. It does IO and is called inside commands.
+type FilterSaver interface {
+	// SaveFilter keeps a query under a name, in place of one that had it before.
+	SaveFilter(ctx context.Context, name, query string) error
+}
+
+// startFilter applies the default filter.
+func (c *console) startFilter() {
+	for _, f := range c.Filters {
+		if f.Default {
+			c.Controls.SetQuery(Filter(f.Query))
+			return
+		}
+	}
+}
+
+// filterSaved is the message that a filter was kept.
+type filterSaved struct{ name, query string }
+
+// saveFilter asks for a name and keeps the query in force under it.
+func (c *console) saveFilter(s tui.Shell) tea.Cmd {
+	query := c.runs.Query
+	switch {
+	case c.Saver == nil:
+		s.Note("filters cannot be saved here")
+		return nil
+	case query == "":
+		s.Note("there is no query to save: / sets one")
+		return nil
+	}
+	s.Ask(tui.Prompt{Label: "save as", Hint: "a name for " + text.Safe(query, " "),
+		Preview: func(name string) string { return strings.TrimSpace(name) + ": " + query },
+		Done: func(name string) tea.Cmd {
+			if name = strings.TrimSpace(name); name == "" {
+				return nil
+			}
+			return c.doSaveFilter(name, query)
+		}})
+	return nil
+}
+
+func (c *console) doSaveFilter(name, query string) tea.Cmd {
+	return func() tea.Msg {
+		ctx, stop := context.WithTimeout(c.Context, actionTimeout)
+		defer stop()
+		if err := c.Saver.SaveFilter(ctx, name, query); err != nil {
+			return tui.Failed(err)
+		}
+		return filterSaved{name, query}
+	}
+}
+
+// filterWasSaved takes a new filter into the list.
+func (c *console) filterWasSaved(m filterSaved) tea.Cmd {
+	fresh := []SavedFilter{}
+	found := false
+	for _, f := range c.Filters {
+		if f.Name == m.name {
+			f.Query, found = m.query, true
+		}
+		fresh = append(fresh, f)
+	}
+	if !found {
+		fresh = append(fresh, SavedFilter{Name: m.name, Query: m.query})
+	}
+	c.Filters = fresh
+	return func() tea.Msg { return tui.Noted("saved as " + m.name + ": F lists the saved filters") }
 }

@@ -7,6 +7,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/sources"
 	"acescope/theme"
+	"acescope/tui/text"
 )
 
 // rowCache keeps drawn rows by run. What it keeps for a run is used again only if
@@ -23,6 +24,7 @@ type drawnRow struct {
 	summary ace.Summary
 	second  int64 // of its age, or minute once that is closed and in minutes
 	mark    rowMark
+	marked  bool
 	text    string
 }
 
@@ -47,7 +49,8 @@ func (c *rowCache) put(k rowKey, d drawnRow) {
 }
 
 func (v *runs) row(r sources.Run, cursor, focused bool, now time.Time) string {
-	want := drawnRow{run: r, mark: rowPlain}
+	key := rowKey{r.WorkflowID, r.RunID}
+	want := drawnRow{run: r, mark: rowPlain, marked: v.marks.of[key]}
 	if r.Summary != nil {
 		want.summary, want.summed, want.run.Summary = *r.Summary, true, nil
 	}
@@ -62,34 +65,47 @@ func (v *runs) row(r sources.Run, cursor, focused bool, now time.Time) string {
 	case cursor:
 		want.mark = rowCursor
 	}
-	key := rowKey{r.WorkflowID, r.RunID}
 	if have, ok := v.cache.rows[key]; ok {
 		if want.text = have.text; have == want {
 			return have.text
 		}
 	}
-	want.text = v.drawRow(r, want.mark, now)
+	want.text = v.drawRow(r, want.mark, want.marked, now)
 	v.cache.put(key, want)
 	return want.text
 }
 
 // drawRow paints cell by cell, but the selected row in one piece, so that its
 // background has no gaps.
-func (v *runs) drawRow(r sources.Run, mark rowMark, now time.Time) string {
+func (v *runs) drawRow(r sources.Run, mark rowMark, marked bool, now time.Time) string {
 	s := v.styles
 	var b strings.Builder
-	if mark == rowPlain {
-		b.WriteString("  ")
-	} else {
-		b.WriteString(s.Glyphs.Pointer + " ")
+	pointer, star := " ", " "
+	if mark != rowPlain {
+		pointer = s.Glyphs.Pointer
 	}
-	for i, c := range v.cols {
+	if marked {
+		star = "*"
+	}
+	b.WriteString(pointer + star)
+	tells := v.tellsWhy(&r)
+	for i := 0; i < len(v.cols); i++ {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		cell := c.fit(c.cell(r, now, s), s.Glyphs.Ellipsis)
+		c := v.cols[i]
+		what, ink := c.cell(r, now, s), c.ink(r, s)
+		switch {
+		case tells && v.why.from == 0 && i == 0:
+			what, ink = what+"  "+text.Safe(r.LastError, " "), s.Retrying
+		case tells && v.why.from > 0 && i == v.why.from:
+			c.width, c.right = v.why.width, false
+			what, ink = text.Safe(r.LastError, " "), s.Retrying
+			i = v.why.to
+		}
+		cell := c.fit(what, s.Glyphs.Ellipsis)
 		if mark == rowPlain {
-			cell = c.ink(r, s).Paint(cell)
+			cell = ink.Paint(cell)
 		}
 		b.WriteString(cell)
 	}
@@ -104,4 +120,34 @@ func rowInk(mark rowMark, s theme.Styles) theme.Ink {
 		return s.Cursor
 	}
 	return theme.Ink{}
+}
+
+// whyPlace is where a run that is being retried tells its last error, where that has no
+// column of its own: over the columns from to to, which it has nothing to say in yet, or
+// with 0 behind its name.
+type whyPlace struct{ from, to, width int }
+
+// whyOver are the columns that an error may stand over. They stand side by side.
+var whyOver = map[string]bool{"skills": true, "delta": true, "refused": true, "tokens": true, "cost": true}
+
+func placeForWhy(cols []column) whyPlace {
+	var p whyPlace
+	for i, c := range cols {
+		if !whyOver[c.id] {
+			continue
+		}
+		if p.from == 0 {
+			p.from, p.width = i, -1
+		}
+		p.to = i
+		p.width += c.width + 1
+	}
+	if p.width < nameWidth {
+		return whyPlace{}
+	}
+	return p
+}
+
+func (v *runs) tellsWhy(r *sources.Run) bool {
+	return r.LastError != "" && !v.showsError && retrying(r)
 }

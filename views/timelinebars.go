@@ -37,12 +37,12 @@ type laneKey struct {
 	everything bool
 }
 
-func keyOf(s *sources.Span) foldKey { return foldKey{s.Kind, s.Event, s.Name} }
+func foldOf(s *sources.Span) foldKey { return foldKey{s.Kind, s.Event, s.Name} }
 
 // shut tells whether what is within a span is hidden. Groups are shut at first: their
 // own lane shows all that is in them.
 func (p *barPane) shut(s *sources.Span) bool {
-	return (s.Kind == sources.SpanGroup) != p.folded[keyOf(s)]
+	return (s.Kind == sources.SpanGroup) != p.folded[foldOf(s)]
 }
 
 // arrange lists the lanes: what stands within no shut span and what the filter lets
@@ -60,7 +60,7 @@ func (v *timeline) arrange(l *sources.EventLog) {
 	}
 	var on foldKey
 	if p.cursor < len(p.lanes) {
-		on = keyOf(&p.spans[p.lanes[p.cursor]])
+		on = foldOf(&p.spans[p.lanes[p.cursor]])
 	}
 	p.spans, p.of, p.made, p.dirty = l.Spans, l, key, false
 	keep := v.passing(l)
@@ -75,7 +75,7 @@ func (v *timeline) arrange(l *sources.EventLog) {
 		if keep != nil && !keep[i] {
 			continue
 		}
-		if keyOf(s) == on {
+		if foldOf(s) == on {
 			p.cursor = len(p.lanes)
 		}
 		p.lanes = append(p.lanes, int32(i))
@@ -151,7 +151,7 @@ func (p *barPane) goTo(v *timeline, l *sources.EventLog, id int64) {
 func (p *barPane) show(v *timeline, l *sources.EventLog, best int) {
 	for at := l.Spans[best].Parent; at >= 0; at = l.Spans[at].Parent {
 		if s := &l.Spans[at]; p.shut(s) {
-			p.folded[keyOf(s)] = !p.folded[keyOf(s)]
+			p.folded[foldOf(s)] = !p.folded[foldOf(s)]
 			p.dirty = true
 		}
 	}
@@ -197,7 +197,7 @@ func (v *timeline) fold() {
 	if s == nil || v.onList {
 		return
 	}
-	v.bars.folded[keyOf(s)] = !v.bars.folded[keyOf(s)]
+	v.bars.folded[foldOf(s)] = !v.bars.folded[foldOf(s)]
 	v.bars.dirty = true
 }
 

@@ -56,12 +56,14 @@ type runLine struct {
 	Correct      *bool          `json:"correct,omitempty"`
 	Playbook     string         `json:"playbook,omitempty"`
 	Failure      *ace.Failure   `json:"failure,omitempty"`
+	Attempt      int32          `json:"attempt,omitempty"`
+	LastError    string         `json:"last_error,omitempty"`
 }
 
 func listLine(r sources.Run) runLine {
 	l := runLine{Type: "run", TaskID: r.TaskID, WorkflowID: r.WorkflowID, RunID: r.RunID, WorkflowType: r.Type,
 		ExperimentID: r.Experiment, DatasetID: r.Dataset, Model: r.Model, Adapter: r.Adapter, Phase: r.Phase,
-		ExitStatus: r.Exit, Start: &r.Start, Events: r.Events, Summary: r.Summary}
+		ExitStatus: r.Exit, Start: &r.Start, Events: r.Events, Summary: r.Summary, Attempt: r.Attempt, LastError: r.LastError}
 	if r.Type == ace.ExperimentWorkflow {
 		l.Type, l.TaskID = "experiment", ""
 	}

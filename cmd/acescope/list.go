@@ -1,40 +1,86 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	"go.temporal.io/api/serviceerror"
 
-	"acescope/engine"
-	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/views"
 )
 
+// listOptions are what list was asked for.
+type listOptions struct {
+	query    string
+	filter   string
+	limit    int
+	sort     string
+	reverse  bool
+	columns  []string
+	retrying bool
+	facets   bool
+	summary  bool
+}
+
 func (a *app) listCommand() *cobra.Command {
-	var query string
-	var limit int
+	var o listOptions
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List runs, newest first",
 		Example: "acescope list -q 'ExitStatus = \"wrong\"' --limit 20\n" +
+			"acescope list --sort cost --limit 10 --columns task,cost,model\n" +
+			"acescope list --facets\n" +
 			"acescope list --json | jq -r 'select(.exit_status == \"wrong\") | .task_id'",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd, query, limit) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd, o) },
 	}
-	cmd.Flags().StringVarP(&query, "query", "q", "", "Temporal visibility query over the search attributes")
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many runs (default all)")
+	f := cmd.Flags()
+	f.StringVarP(&o.query, "query", "q", "", "Temporal visibility query over the search attributes")
+	f.StringVar(&o.filter, "filter", "", "name of a saved filter; --query narrows it further")
+	f.IntVar(&o.limit, "limit", 0, "at most so many runs (default all)")
+	f.StringVar(&o.sort, "sort", "", "sort by a column; all runs are read first, at most "+strconv.Itoa(maxSorted))
+	f.BoolVar(&o.reverse, "reverse", false, "sort the other way round")
+	f.StringSliceVar(&o.columns, "columns", nil, "columns of the table: "+strings.Join(views.ColumnNames(), ", "))
+	f.BoolVar(&o.retrying, "retrying", false, "only open runs with an activity that is being retried; each open run is looked at")
+	f.BoolVar(&o.facets, "facets", false, "count the values of the search attributes instead")
+	f.BoolVar(&o.summary, "summary", false, "end with what the last "+strconv.Itoa(sources.RecentRuns)+" ended tasks of the list cost and learnt")
 	return cmd
 }
 
-func (a *app) list(cmd *cobra.Command, query string, limit int) error {
-	if limit < 0 {
-		return usage("--limit %d: give a number above 0", limit)
+// check refuses what makes no sense, and gives the whole query.
+func (o *listOptions) check(a *app) error {
+	if o.limit < 0 {
+		return usage("--limit %d: give a number above 0", o.limit)
+	}
+	for _, c := range append(o.columns, o.sort) {
+		if _, ok := views.Cell(c, sources.Run{}, time.Time{}); !ok && c != "" {
+			return usage("there is no column %q; there are %s", c, strings.Join(views.ColumnNames(), ", "))
+		}
+	}
+	if a.json && len(o.columns) > 0 {
+		return usage("--columns is for the table; --json always has all fields")
+	}
+	if o.filter == "" {
+		return nil
+	}
+	saved, err := a.filterNamed(o.filter)
+	if err != nil {
+		return err
+	}
+	if o.query != "" {
+		saved = sources.And(saved, "("+o.query+")")
+	}
+	o.query = saved
+	return nil
+}
+
+func (a *app) list(cmd *cobra.Command, o listOptions) error {
+	if err := o.check(a); err != nil {
+		return err
 	}
 	ctx := cmd.Context()
 	e, done, err := a.look(ctx)
@@ -42,54 +88,44 @@ func (a *app) list(cmd *cobra.Command, query string, limit int) error {
 		return err
 	}
 	defer done()
-	if a.json {
-		out := newLines(a.out)
-		given := 0
-		err = sources.List(ctx, e.Client, query, limit, func(r sources.Run) error {
-			err := out.put(listLine(r))
-			if given++; err == nil && given%200 == 1 {
-				err = out.flush()
-			}
-			return err
-		})
-		if flushErr := out.flush(); err == nil {
-			err = flushErr
-		}
-		return queryError(query, err)
+	if o.facets {
+		return queryError(o.query, a.listFacets(ctx, e.Client, o))
 	}
-	return queryError(query, a.listTable(ctx, e, query, limit))
+	var out runSink = &runTable{app: a, columns: o.columns}
+	if a.json {
+		out = &runStream{out: newLines(a.out)}
+	}
+	if o.summary {
+		out = &summing{runSink: out, app: a}
+	}
+	err = a.listInto(ctx, e.Client, o, out.put)
+	if closeErr := out.close(); err == nil {
+		err = closeErr
+	}
+	return queryError(o.query, err)
 }
 
-func (a *app) listTable(ctx context.Context, e *engine.Engine, query string, limit int) error {
-	w := tabwriter.NewWriter(a.out, 0, 4, 2, ' ', 0)
-	now := time.Now()
-	rows := 0
-	err := sources.List(ctx, e.Client, query, limit, func(r sources.Run) error {
-		if rows == 0 {
-			fmt.Fprintln(w, "TASK\tPHASE\tSKILLS\tΔ\tCOST\tAGE\tSTATUS\tEXPERIMENT")
-		}
-		skills, delta, cost := "", "", ""
-		if s := r.Summary; s != nil {
-			skills = fmt.Sprintf("%d/%d", s.SkillsOK, s.Skills)
-			delta = fmt.Sprintf("+%d ~%d -%d", s.Added, s.Updated, s.Removed)
-			cost = fmt.Sprintf("%.4f", s.Usage.CostUSD)
-		}
-		name := r.TaskID
-		if r.Type == ace.ExperimentWorkflow {
-			name = r.WorkflowID
-		}
-		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", safe(name), safe(string(r.Phase)), skills, delta, cost,
-			r.Age(now).Round(10*time.Millisecond), r.Exit, safe(r.Experiment))
-		if rows++; err == nil && rows%100 == 0 {
-			err = w.Flush()
-		}
-		return err
-	})
-	if flushErr := w.Flush(); err == nil {
-		err = flushErr
+// runSink takes the runs of a list, one by one.
+type runSink interface {
+	put(sources.Run) error
+	close() error
+}
+
+// runStream writes runs as JSON lines, the first at once.
+type runStream struct {
+	out   *lines
+	given int
+}
+
+func (l *runStream) put(r sources.Run) error {
+	err := l.out.put(listLine(r))
+	if l.given++; err == nil && l.given%200 == 1 {
+		err = l.out.flush()
 	}
 	return err
 }
+
+func (l *runStream) close() error { return l.out.flush() }
 
 // queryError shows where a query is wrong.
 func queryError(query string, err error) error {

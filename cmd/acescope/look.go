@@ -56,7 +56,13 @@ func (a *app) newModel(ctx context.Context, store *sources.Store, actions views.
 	for _, f := range a.set.file.filters {
 		filters = append(filters, views.SavedFilter(f))
 	}
-	screens, global := views.Console(views.Options{Context: ctx, Controls: store, Actions: actions, Filters: filters})
+	saved := filterFile{}
+	more, err := saved.load()
+	if err != nil {
+		store.SetHealth("filters", false, oneLine(err))
+	}
+	filters = mergeFilters(filters, more)
+	screens, global := views.Console(views.Options{Context: ctx, Controls: store, Actions: actions, Filters: filters, Saver: saved})
 	o := tui.Options{
 		Context: ctx, Store: store, Screens: screens, Global: global,
 		Styles: styles, Theme: pick, ThemeName: a.set.Theme, Themes: set.Names(),

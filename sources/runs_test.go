@@ -1,0 +1,374 @@
+package sources
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+
+	"acescope/engine/ace"
+)
+
+// watched is a store whose list is read from a simulated server.
+type watched struct {
+	*Store
+	t   *testing.T
+	sim *sim
+}
+
+func watch(t *testing.T, s *sim) *watched {
+	w := &watched{NewStore(), t, s}
+	w.SetConnection(Connection{State: ConnReady})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { w.watchRuns(ctx, Deps{Client: s, Namespace: "ace-dev"}) })
+	t.Cleanup(func() { cancel(); wg.Wait() })
+	w.until("the list is read", func(l RunList) bool { return !l.Loaded.IsZero() })
+	return w
+}
+
+// until waits for a list that is as wanted.
+func (w *watched) until(what string, ok func(RunList) bool) RunList {
+	w.t.Helper()
+	for {
+		if l := w.Snapshot().Runs; ok(l) {
+			return l
+		}
+		select {
+		case <-w.Changed():
+		case <-time.After(time.Minute):
+			l := w.Snapshot().Runs
+			l.Rows = l.Rows[:min(len(l.Rows), 3)]
+			w.t.Fatalf("never: %s: %+v", what, l)
+		}
+	}
+}
+
+// holds demands that the list is a stretch of the server's, in order.
+func (w *watched) holds(l RunList) {
+	w.t.Helper()
+	if len(l.Rows) > maxHeld+slack {
+		w.t.Fatalf("%d rows are held", len(l.Rows))
+	}
+	for i, r := range l.Rows {
+		if want := w.sim.runs[int(l.First)+i].RunID; r.RunID != want {
+			w.t.Fatalf("row %d is %s, want %s", int(l.First)+i, r.RunID, want)
+		}
+	}
+}
+
+// TestScrollThrough100000 holds that whoever scrolls down sees every run once, in order,
+// that no more than a few thousand are held, and that the way back up is the same.
+func TestScrollThrough100000(t *testing.T) {
+	const n = 100_000
+	w := watch(t, newSim(simRuns(n)...))
+	seen, most := 0, 0
+	var peak uint64
+	for step := 0; ; step++ {
+		l := w.Snapshot().Runs
+		w.holds(l)
+		most = max(most, len(l.Rows))
+		if int(l.First) > seen {
+			t.Fatalf("rows %d to %d were never seen", seen, l.First)
+		}
+		seen = max(seen, int(l.First)+len(l.Rows))
+		if step%50 == 0 {
+			peak = max(peak, heap())
+		}
+		if !l.More {
+			break
+		}
+		end := l.First + int64(len(l.Rows))
+		w.LoadMore()
+		w.until("more", func(l RunList) bool { return l.First+int64(len(l.Rows)) > end || !l.More })
+	}
+	if seen != n || most > maxHeld {
+		t.Fatalf("%d rows were seen, at most %d held", seen, most)
+	}
+	for l := w.Snapshot().Runs; l.First > 0; l = w.Snapshot().Runs {
+		first := l.First
+		w.LoadNewer()
+		w.holds(w.until("newer", func(l RunList) bool { return l.First < first }))
+	}
+	t.Logf("%d rows seen, %d held at most, heap at most %d MB, the simulated server's %d runs among it; %d listings; %s", seen, most, peak>>20, n, w.sim.lists, resident())
+}
+
+// resident is the most memory that the process ever had, where the system tells.
+func resident() string {
+	data, _ := os.ReadFile("/proc/self/status")
+	for _, l := range strings.Split(string(data), "\n") {
+		if strings.HasPrefix(l, "VmHWM") {
+			return strings.Join(strings.Fields(l), " ")
+		}
+	}
+	return ""
+}
+
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func TestWalkToTheLast(t *testing.T) {
+	w := watch(t, newSim(simRuns(23_456)...))
+	w.LoadLast()
+	w.until("the walk is told", func(l RunList) bool { return l.Walking > 0 || !l.More })
+	l := w.until("the end", func(l RunList) bool { return !l.More && l.Walking == 0 })
+	w.holds(l)
+	if int(l.First)+len(l.Rows) != 23_456 {
+		t.Errorf("ends at %d", int(l.First)+len(l.Rows))
+	}
+	w.LoadFirst()
+	w.holds(w.until("the top", func(l RunList) bool { return l.First == 0 }))
+	lists := w.sim.lists
+	w.LoadLast()
+	w.until("the end again", func(l RunList) bool { return !l.More && l.Walking == 0 })
+	if again := w.sim.lists - lists; again > 10 {
+		t.Errorf("the way was known and took %d listings", again)
+	}
+}
+
+func TestWalkIsStopped(t *testing.T) {
+	s := newSim(simRuns(30_000)...)
+	w := watch(t, s)
+	gate := make(chan struct{})
+	s.mu.Lock()
+	s.block = gate
+	s.mu.Unlock()
+	w.LoadLast()
+	gate <- struct{}{}
+	gate <- struct{}{}
+	w.StopWalk()
+	close(gate)
+	l := w.until("it stopped", func(l RunList) bool { return l.Walking == 0 && l.First+int64(len(l.Rows)) > 200 })
+	w.holds(l)
+	if !l.More {
+		t.Error("it went on to the end")
+	}
+}
+
+// Runs that come in, close and vanish must neither double nor hide others, wherever one
+// looks.
+func TestListStaysWholeWhileRunsMove(t *testing.T) {
+	var open []Run
+	for i := range 450 { // they fill more than two pages
+		open = append(open, simOpen(-1000-i))
+	}
+	s := newSim(append(simRuns(3000), open...)...)
+	w := watch(t, s)
+	for range 6 {
+		n := len(w.Snapshot().Runs.Rows)
+		w.LoadMore()
+		w.until("more", func(l RunList) bool { return len(l.Rows) > n })
+	}
+	for round := range 8 {
+		var moved []Run
+		for i := range 30 { // some close, new ones begin
+			r := simOpen(-1000 - round*30 - i)
+			r.Close, r.Exit = simStart.Add(time.Duration(2000+round*30+i)*time.Second), ace.Success
+			moved = append(moved, r, simOpen(-2000-round*30-i))
+		}
+		s.put(moved...)
+		for range 12 {
+			loaded := w.Snapshot().Runs.Loaded
+			w.Refresh()
+			w.until("it was read again", func(l RunList) bool { return l.Loaded.After(loaded) })
+		}
+		l := w.Snapshot().Runs
+		s.mu.Lock()
+		w.holds(l)
+		s.mu.Unlock()
+	}
+}
+
+// More new runs than are read at once leave a gap that is filled when one scrolls there.
+func TestGapIsFilled(t *testing.T) {
+	s := newSim(simRuns(1000)...)
+	w := watch(t, s)
+	w.LoadMore()
+	w.until("more", func(l RunList) bool { return len(l.Rows) == 400 })
+	var fresh []Run
+	for i := range headPages*listPage + 700 {
+		fresh = append(fresh, simRun(-1-i))
+	}
+	s.put(fresh...)
+	w.Refresh()
+	l := w.until("the new ones", func(l RunList) bool { return l.Rows[0].RunID == s.runs[0].RunID })
+	w.holds(l)
+	for l.More {
+		end := l.First + int64(len(l.Rows))
+		w.LoadMore()
+		l = w.until("more", func(l RunList) bool { return l.First+int64(len(l.Rows)) > end || !l.More })
+		w.holds(l)
+	}
+	if got := int(l.First) + len(l.Rows); got != len(s.runs) {
+		t.Errorf("%d of %d rows", got, len(s.runs))
+	}
+}
+
+func TestCountsTakeFewCalls(t *testing.T) {
+	right := []Run{simRun(0), simRun(1), simRun(2)} // success, wrong, success
+	s := newSim(append(right, simOpen(9))...)
+	total, counts, err := CountOutcomes(t.Context(), s, "")
+	if err != nil || total != 4 || counts[ace.Running] != 1 || counts[ace.Success] != 2 || counts[ace.Wrong] != 1 || counts[ace.Failed] != 0 {
+		t.Errorf("%d, %v, %v", total, counts, err)
+	}
+	if len(s.counted) != 3 {
+		t.Errorf("%d calls: %q", len(s.counted), s.counted)
+	}
+}
+
+func TestCountsOfEveryKind(t *testing.T) {
+	runs := simRuns(8)
+	for i, exit := range []ace.ExitStatus{ace.Timeout, ace.Cancelled, ace.Failed} {
+		runs[i].Exit = exit
+	}
+	for _, groups := range []bool{true, false} {
+		s := newSim(append(slices.Clone(runs), simOpen(9))...)
+		s.groups = groups
+		total, counts, err := CountOutcomes(t.Context(), s, `ExperimentId != "x"`)
+		want := map[ace.ExitStatus]int64{}
+		for _, r := range s.runs {
+			want[r.Exit]++
+		}
+		for _, exit := range ace.ExitStatuses() {
+			if counts[exit] != want[exit] || total != 9 || err != nil {
+				t.Errorf("grouped %v, %s: %d, want %d (%d, %v)", groups, exit, counts[exit], want[exit], total, err)
+			}
+		}
+		if len(s.counted) > 8 {
+			t.Errorf("%d calls", len(s.counted))
+		}
+	}
+}
+
+func TestRetriesAreFoundInTurn(t *testing.T) {
+	var open []Run
+	for i := range 150 {
+		open = append(open, simOpen(i))
+	}
+	s := newSim(open...)
+	s.trying["run-000140"] = trying{attempt: 4, lastError: "connection refused"}
+	w := watch(t, s)
+	for i := 0; ; i++ {
+		l := w.Snapshot().Runs
+		if l.Retries.LookedAt == 150 {
+			break
+		}
+		if i > 20 {
+			t.Fatalf("after %d readings %d of 150 were looked at", i, l.Retries.LookedAt)
+		}
+		w.Refresh()
+		w.until("more were looked at", func(n RunList) bool { return n.Retries.LookedAt > l.Retries.LookedAt })
+	}
+	l := w.Snapshot().Runs
+	at := slices.IndexFunc(l.Rows, func(r Run) bool { return r.RunID == "run-000140" })
+	if r := l.Rows[at]; r.Attempt != 4 || r.LastError != "connection refused" || l.Retries.Retrying != 1 {
+		t.Errorf("%+v, %+v", r, l.Retries)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, n := range s.described {
+		if n > 2 && id != "run-000140" {
+			t.Errorf("%s was described %d times", id, n)
+		}
+	}
+}
+
+func TestOpenExperimentsTellWhatTheyDid(t *testing.T) {
+	e := simOpen(0)
+	e.Type, e.Phase = ace.ExperimentWorkflow, ""
+	s := newSim(e, simOpen(1))
+	s.answers[e.RunID] = ace.ExperimentProgress{Stage: ace.StageLearning, Summary: ace.Summary{Skills: 9, SkillsOK: 8, Added: 7}, Usage: ace.Usage{CostUSD: 1.5}}
+	s.answers["run-000001"] = ace.SkillAnswer{Skills: []ace.SkillUsage{{Name: "a", Calls: 2, OK: 1}}}
+	w := watch(t, s)
+	l := w.until("they answered", func(l RunList) bool { return l.Rows[0].Summary != nil && l.Rows[1].Summary != nil })
+	if x := l.Rows[0]; x.Summary.Added != 7 || x.Summary.Usage.CostUSD != 1.5 || x.Phase != ace.StageLearning {
+		t.Errorf("%+v", x)
+	}
+	if x := l.Rows[1]; x.Summary.Skills != 2 || x.Summary.SkillsOK != 1 {
+		t.Errorf("%+v", x.Summary)
+	}
+}
+
+// A query that takes too long keeps what was read, says so, and is asked again.
+func TestSlowQuery(t *testing.T) {
+	s := newSim(simRuns(5)...)
+	w := watch(t, s)
+	s.mu.Lock()
+	s.pageErr = serviceerror.NewDeadlineExceeded("context deadline exceeded")
+	s.mu.Unlock()
+	w.Refresh()
+	l := w.until("it is said", func(l RunList) bool { return l.Err != "" })
+	if len(l.Rows) != 5 || !strings.Contains(l.Err, "did not answer the query within 3s") || w.Snapshot().Connection.State != ConnReady {
+		t.Errorf("%d rows, %q, %s", len(l.Rows), l.Err, w.Snapshot().Connection.State)
+	}
+	w.Refresh()
+	w.until("it gets more time", func(l RunList) bool { return strings.Contains(l.Err, "within 6s") })
+	s.mu.Lock()
+	s.pageErr = nil
+	s.mu.Unlock()
+	w.Refresh()
+	w.until("it is read again", func(l RunList) bool { return l.Err == "" })
+	s.mu.Lock()
+	s.pageErr, s.healthy = serviceerror.NewDeadlineExceeded("context deadline exceeded"), false
+	s.mu.Unlock()
+	w.Refresh()
+	w.until("the server is away", func(RunList) bool { return w.Snapshot().Connection.State == ConnLost })
+}
+
+// Another query does not wait for one that hangs.
+func TestNewQueryDoesNotWait(t *testing.T) {
+	s := newSim(simRuns(5)...)
+	w := watch(t, s)
+	gate := make(chan struct{})
+	s.mu.Lock()
+	s.block = gate
+	before := s.lists
+	s.mu.Unlock()
+	w.Refresh()
+	for asked := false; !asked; {
+		s.mu.Lock()
+		asked = s.lists > before
+		s.mu.Unlock()
+	}
+	s.mu.Lock()
+	s.block = nil
+	s.mu.Unlock()
+	w.SetQuery(`ExitStatus="wrong"`)
+	w.until("the new query", func(l RunList) bool { return l.Query != "" && !l.Loaded.IsZero() })
+}
+
+func TestMissingAttributesAreNamed(t *testing.T) {
+	s := newSim()
+	s.missing = []string{ace.AttrExit, ace.AttrPhase}
+	w := watch(t, s)
+	w.until("they are missed", func(l RunList) bool { return len(l.Missing) == 2 })
+	h := w.Snapshot().Health
+	want := "temporal operator search-attribute create --namespace ace-dev --name ExitStatus --type Keyword --name Phase --type Keyword"
+	if len(h) != 1 || h[0].OK || !strings.Contains(h[0].Text, want) {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestRecent(t *testing.T) {
+	runs := append([]Run{simOpen(-1)}, simRuns(200)...)
+	runs = append(runs, Run{Type: ace.ExperimentWorkflow, Close: simStart.Add(time.Hour)})
+	r := RecentOf(runs, 100)
+	if r.Runs != 100 || r.Counts[ace.Success] != 50 || r.Counts[ace.Wrong] != 25 || r.Counts[ace.Failed] != 25 || r.Sum.Added != 100 ||
+		fmt.Sprintf("%.2f", r.Sum.Usage.CostUSD) != "1.00" || r.P50 != 2*time.Second {
+		t.Errorf("%+v", r)
+	}
+	if RecentOf(nil, 100) != nil {
+		t.Error("something of nothing")
+	}
+}

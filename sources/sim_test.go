@@ -1,0 +1,265 @@
+package sources
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"acescope/engine/ace"
+)
+
+// sim is a server that holds runs in the server's order and hands them out page by page,
+// by tokens that are positions. What it is asked is counted.
+type sim struct {
+	client.Client
+
+	mu        sync.Mutex
+	runs      []Run // in order
+	pageErr   error // of the next listings
+	countErr  error
+	groups    bool // whether it groups by status
+	lists     int
+	counted   []string
+	described map[string]int
+	trying    map[string]trying
+	answers   map[string]any // by run id
+	healthy   bool
+	missing   []string
+	block     chan struct{} // closed to let listings go on; nil for at once
+}
+
+func newSim(runs ...Run) *sim {
+	s := &sim{runs: runs, groups: true, described: map[string]int{}, trying: map[string]trying{}, answers: map[string]any{}, healthy: true}
+	slices.SortFunc(s.runs, func(a, b Run) int { return placeOf(a).compare(placeOf(b)) })
+	return s
+}
+
+var simStart = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// simRuns is n closed tasks, the newest first.
+func simRuns(n int) []Run {
+	runs := make([]Run, n)
+	for i := range runs {
+		runs[i] = simRun(i)
+	}
+	return runs
+}
+
+// simRun is the i-th newest closed task; negative ones are newer still.
+func simRun(i int) Run {
+	at := simStart.Add(-time.Duration(i) * time.Second)
+	exit := []ace.ExitStatus{ace.Success, ace.Wrong, ace.Success, ace.Failed}[(i%4+4)%4]
+	return Run{WorkflowID: fmt.Sprintf("ace/t-%06d", i), RunID: fmt.Sprintf("run-%06d", i), Type: ace.TaskWorkflow, TaskID: fmt.Sprintf("t-%06d", i),
+		Experiment: "e" + fmt.Sprint((i%3+3)%3), Exit: exit, Phase: ace.PhaseDone, Start: at.Add(-2 * time.Second), Close: at,
+		Summary: &ace.Summary{Skills: 3, SkillsOK: 2, Added: 1, Usage: ace.Usage{CostUSD: 0.01}}}
+}
+
+func simOpen(i int) Run {
+	r := simRun(i)
+	r.Close, r.Exit, r.Phase, r.Summary = time.Time{}, ace.Running, ace.PhaseSkills, nil
+	return r
+}
+
+// put adds runs, or puts them where they belong now.
+func (s *sim) put(runs ...Run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	moved := map[string]bool{}
+	for _, r := range runs {
+		moved[r.RunID] = true
+	}
+	rest := slices.DeleteFunc(slices.Clone(s.runs), func(o Run) bool { return moved[o.RunID] })
+	s.runs = append(rest, runs...)
+	slices.SortFunc(s.runs, func(a, b Run) int { return placeOf(a).compare(placeOf(b)) })
+}
+
+func (s *sim) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	s.mu.Lock()
+	block := s.block
+	s.lists++
+	s.mu.Unlock()
+	if block != nil {
+		select {
+		case <-block:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pageErr != nil {
+		return nil, s.pageErr
+	}
+	at := 0
+	if len(r.GetNextPageToken()) > 0 {
+		var after Run
+		if err := json.Unmarshal(r.GetNextPageToken(), &after); err != nil {
+			return nil, err
+		}
+		i, found := slices.BinarySearchFunc(s.runs, after, func(a, b Run) int { return placeOf(a).compare(placeOf(b)) })
+		if at = i; found {
+			at++
+		}
+	}
+	page := s.runs[at:min(at+int(r.GetPageSize()), len(s.runs))]
+	if strings.Contains(r.GetQuery(), ace.ExperimentWorkflow) {
+		page = nil
+	}
+	out := &workflowservice.ListWorkflowExecutionsResponse{}
+	for _, run := range page {
+		out.Executions = append(out.Executions, infoOf(run))
+	}
+	if len(page) == int(r.GetPageSize()) {
+		last := page[len(page)-1]
+		out.NextPageToken, _ = json.Marshal(Run{RunID: last.RunID, Start: last.Start, Close: last.Close})
+	}
+	return out, nil
+}
+
+var simJSON = map[string][]byte{"encoding": []byte("json/plain")}
+
+func infoOf(r Run) *workflowpb.WorkflowExecutionInfo {
+	status := enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
+	if r.Open() {
+		status = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	}
+	attrs := map[string]*commonpb.Payload{}
+	for _, name := range append(FacetAttributes(), ace.AttrTask) {
+		v := ValueOf(r, name)
+		if name == ace.AttrTask {
+			v = r.TaskID
+		}
+		if v != "" {
+			attrs[name] = &commonpb.Payload{Metadata: simJSON, Data: []byte(strconv.Quote(v))}
+		}
+	}
+	info := &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: r.WorkflowID, RunId: r.RunID},
+		Type: &commonpb.WorkflowType{Name: r.Type}, StartTime: timestamppb.New(r.Start), Status: status,
+		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: attrs}}
+	if !r.Open() {
+		info.CloseTime = timestamppb.New(r.Close)
+	}
+	if r.Summary != nil {
+		data, _ := json.Marshal(r.Summary)
+		info.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: {Metadata: simJSON, Data: data}}}
+	}
+	return info
+}
+
+// CountWorkflow understands no more than the counts that the console asks for: by one
+// value of an attribute, and by status.
+func (s *sim) CountWorkflow(_ context.Context, r *workflowservice.CountWorkflowExecutionsRequest) (*workflowservice.CountWorkflowExecutionsResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counted = append(s.counted, r.GetQuery())
+	if s.countErr != nil {
+		return nil, s.countErr
+	}
+	out := &workflowservice.CountWorkflowExecutionsResponse{}
+	query, grouped := strings.CutSuffix(r.GetQuery(), "GROUP BY ExecutionStatus")
+	if grouped && !s.groups {
+		return nil, serviceerror.NewInvalidArgument("GROUP BY is not supported")
+	}
+	by := map[string]int64{}
+	for _, run := range s.runs {
+		if matches(run, query) {
+			out.Count++
+			by[infoOf(run).GetStatus().String()]++
+		}
+	}
+	for status, n := range by {
+		if grouped {
+			p, _ := converter.GetDefaultDataConverter().ToPayload(status)
+			out.Groups = append(out.Groups, &workflowservice.CountWorkflowExecutionsResponse_AggregationGroup{GroupValues: []*commonpb.Payload{p}, Count: n})
+		}
+	}
+	return out, nil
+}
+
+// matches tells whether a run has what the picks of a query ask for; other conditions it
+// takes to be met.
+func matches(r Run, query string) bool {
+	if _, ored := conditions(query); ored {
+		return true
+	}
+	p := SplitQuery(query)
+	for name, values := range p.Values {
+		if !slices.Contains(values, ValueOf(r, name)) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(p.Rest, func(part string) bool {
+		return strings.HasPrefix(part, "(") && !matches(r, inside(part))
+	})
+}
+
+func (s *sim) DescribeWorkflowExecution(_ context.Context, _, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.described[runID]++
+	out := &workflowservice.DescribeWorkflowExecutionResponse{}
+	if t, ok := s.trying[runID]; ok {
+		out.PendingActivities = []*workflowpb.PendingActivityInfo{{Attempt: t.attempt, ActivityType: &commonpb.ActivityType{Name: "run_generator"},
+			LastFailure: &failurepb.Failure{Message: t.lastError}}}
+	}
+	return out, nil
+}
+
+func (s *sim) QueryWorkflow(_ context.Context, _, runID, name string, _ ...any) (converter.EncodedValue, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a, ok := s.answers[runID]
+	if !ok {
+		return nil, serviceerror.NewDeadlineExceeded("no worker")
+	}
+	p, err := converter.GetDefaultDataConverter().ToPayloads(a)
+	if err != nil {
+		return nil, err
+	}
+	return client.NewValue(p), nil
+}
+
+func (s *sim) CheckHealth(context.Context, *client.CheckHealthRequest) (*client.CheckHealthResponse, error) {
+	if s.mu.Lock(); !s.healthy {
+		defer s.mu.Unlock()
+		return nil, serviceerror.NewUnavailable("gone")
+	}
+	s.mu.Unlock()
+	return &client.CheckHealthResponse{}, nil
+}
+
+func (s *sim) OperatorService() operatorservice.OperatorServiceClient { return simOperator{sim: s} }
+
+type simOperator struct {
+	operatorservice.OperatorServiceClient
+	sim *sim
+}
+
+func (o simOperator) ListSearchAttributes(context.Context, *operatorservice.ListSearchAttributesRequest, ...grpc.CallOption) (*operatorservice.ListSearchAttributesResponse, error) {
+	o.sim.mu.Lock()
+	defer o.sim.mu.Unlock()
+	has := map[string]enumspb.IndexedValueType{}
+	for _, name := range ace.SearchAttributes() {
+		if !slices.Contains(o.sim.missing, name) {
+			has[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+		}
+	}
+	return &operatorservice.ListSearchAttributesResponse{CustomAttributes: has}, nil
+}

@@ -1,0 +1,381 @@
+package sources
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bounds of what is held of a list.
+const (
+	listPage    = 200  // runs asked for at a time while somebody scrolls
+	walkPage    = 500  // while walking to the end
+	maxHeld     = 4000 // runs that are held; those far from the cursor are dropped
+	headPages   = 10   // pages that a part may have grown by before what is missing is left as a gap
+	slack       = 1000 // new runs that may come into what is held before something is dropped for them
+	liveAtATime = 4    // parts with open runs that are read again at a time, besides the first
+)
+
+// place is a position in the server's order: open runs first, then those that closed
+// last, among these those that started last, then by run id.
+type place struct {
+	open         bool
+	close, start time.Time
+	run          string
+}
+
+func placeOf(r Run) place { return place{r.Open(), r.Close, r.Start, r.RunID} }
+
+func (p place) compare(q place) int {
+	switch {
+	case p.open != q.open && p.open:
+		return -1
+	case p.open != q.open:
+		return 1
+	}
+	if c := q.close.Compare(p.close); c != 0 {
+		return c
+	}
+	if c := q.start.Compare(p.start); c != 0 {
+		return c
+	}
+	return strings.Compare(p.run, q.run)
+}
+
+// joined is parts of a list as one, each run once as the first part has it, in the server's
+// order.
+func joined(parts ...[]Run) []Run {
+	var rows []Run
+	seen := map[string]bool{}
+	for _, part := range parts {
+		for _, r := range part {
+			if !seen[r.RunID] {
+				seen[r.RunID] = true
+				rows = append(rows, r)
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b Run) int { return placeOf(a).compare(placeOf(b)) })
+	return rows
+}
+
+// segment is a part of the list: what lies behind the end of the one before it, up to
+// its own end. The token leads to its beginning, whether its rows are held or not; a
+// position stays valid when the run that stood there has moved.
+type segment struct {
+	token []byte
+	end   place
+	rows  []Run
+	count int // rows when it was last read; 0 for one that never was
+}
+
+// lister reads one page of a list.
+type lister func(ctx context.Context, size int, token []byte) ([]Run, []byte, error)
+
+// window is a list of any length of which a bounded stretch is held. Segments between
+// lo and hi have rows; all that was ever reached has a token.
+type window struct {
+	segments []segment
+	lo, hi   int
+	next     []byte // behind the last segment; nil where the list ends there
+	upwards  bool   // the last step was towards newer runs
+	turn     int    // which of the segments with open runs are next to be read again
+}
+
+// first is how many rows lie before those that are held.
+func (w *window) first() int64 {
+	n := 0
+	for _, s := range w.segments[:w.lo] {
+		n += s.count
+	}
+	return int64(n)
+}
+
+// more tells whether there are rows behind those that are held.
+func (w *window) more() bool { return w.hi < len(w.segments) || len(w.next) > 0 }
+
+func (w *window) held() int {
+	n := 0
+	for _, s := range w.segments[w.lo:w.hi] {
+		n += len(s.rows)
+	}
+	return n
+}
+
+// rows joins what is held, each run once: a run that closed between two readings may
+// stand in two segments, and then its closed row is the newer one.
+func (w *window) rows() []Run {
+	rows := make([]Run, 0, w.held())
+	at := make(map[string]int, cap(rows))
+	twice := false
+	for _, s := range w.segments[w.lo:w.hi] {
+		for _, r := range s.rows {
+			if i, ok := at[r.RunID]; ok {
+				if twice = true; r.Open() || !rows[i].Open() {
+					continue
+				}
+				rows[i].RunID = ""
+			}
+			at[r.RunID] = len(rows)
+			rows = append(rows, r)
+		}
+	}
+	if twice {
+		rows = slices.DeleteFunc(rows, func(r Run) bool { return r.RunID == "" })
+	}
+	return rows
+}
+
+// refresh reads the first segment anew, and some of those whose rows may have changed.
+func (w *window) refresh(ctx context.Context, list lister) error {
+	if len(w.segments) == 0 {
+		return w.down(ctx, list, listPage)
+	}
+	for _, at := range append(w.live(), 0) { // from the back, so that numbers stay right
+		if err := w.again(ctx, list, at); err != nil {
+			return err
+		}
+	}
+	if w.held() > maxHeld+slack {
+		w.trim(w.upwards)
+	}
+	return nil
+}
+
+// live lists held segments, last first, that hold open runs or the place where runs go
+// when they close: at most liveAtATime, in turn.
+func (w *window) live() []int {
+	var all []int
+	for i := max(w.lo, 1); i < w.hi; i++ {
+		if w.segments[i-1].end.open || slices.ContainsFunc(w.segments[i].rows, Run.Open) {
+			all = append(all, i)
+		}
+	}
+	if len(all) > liveAtATime {
+		from := w.turn % len(all)
+		w.turn += liveAtATime
+		all = append(all[from:], all[:from]...)[:liveAtATime]
+	}
+	slices.Sort(all)
+	slices.Reverse(all)
+	return all
+}
+
+// again reads one segment anew. It may have become several, or none.
+func (w *window) again(ctx context.Context, list lister, at int) error {
+	if at == len(w.segments)-1 {
+		return w.reread(ctx, list)
+	}
+	old := w.segments[at]
+	fresh, err := between(ctx, list, old.token, old.end)
+	if err != nil {
+		return err
+	}
+	if len(fresh) == 0 {
+		w.segments[at+1].token = old.token
+	}
+	w.replace(at, fresh)
+	return nil
+}
+
+// reread reads the last segment anew. It ends where a page ends.
+func (w *window) reread(ctx context.Context, list lister) error {
+	last := &w.segments[len(w.segments)-1]
+	rows, next, err := list(ctx, max(min(last.count, walkPage), listPage), last.token)
+	if err != nil {
+		return err
+	}
+	*last, w.next = segmentOf(last.token, rows), next
+	if len(w.segments)-1 < w.lo || w.hi < len(w.segments) {
+		last.rows = nil
+	}
+	return nil
+}
+
+// replace puts segments in the place of one. A gap among them ends what is held.
+func (w *window) replace(at int, fresh []segment) {
+	grown := len(fresh) - 1
+	switch {
+	case at < w.lo:
+		w.lo, w.hi = w.lo+grown, w.hi+grown
+		for i := range fresh {
+			fresh[i].rows = nil
+		}
+	case at < w.hi:
+		w.hi += grown
+	default:
+		for i := range fresh {
+			fresh[i].rows = nil
+		}
+	}
+	w.segments = slices.Concat(w.segments[:at], fresh, w.segments[at+1:])
+	if gap := at + grown; at >= w.lo && gap < w.hi && len(fresh) > 0 && fresh[grown].count == 0 {
+		for i := gap; i < w.hi; i++ {
+			w.segments[i].rows = nil
+		}
+		w.hi = gap
+	}
+}
+
+// between reads from a token to an end. Pages become segments, except that a short rest
+// goes with the page before it. Where there are more than headPages, the last segment
+// has no rows and stands for what was not read.
+func between(ctx context.Context, list lister, token []byte, end place) ([]segment, error) {
+	var out []segment
+	for range headPages {
+		rows, next, err := list(ctx, listPage, token)
+		if err != nil {
+			return nil, err
+		}
+		n := len(rows)
+		for n > 0 && placeOf(rows[n-1]).compare(end) > 0 {
+			n--
+		}
+		ended := n < len(rows) || len(next) == 0 || n > 0 && placeOf(rows[n-1]).compare(end) == 0
+		rows = rows[:n:n]
+		if last := len(out) - 1; last >= 0 && n < listPage/2 {
+			out[last].rows = append(out[last].rows, rows...)
+			out[last].count += n
+		} else if n > 0 {
+			out = append(out, segmentOf(token, rows))
+		}
+		if ended {
+			if len(out) > 0 {
+				out[len(out)-1].end = end
+			}
+			return out, nil
+		}
+		if n > 0 && len(out) > 0 {
+			out[len(out)-1].end = placeOf(rows[n-1])
+		}
+		token = next
+	}
+	return append(out, segment{token: token, end: end}), nil
+}
+
+func segmentOf(token []byte, rows []Run) segment {
+	s := segment{token: token, rows: rows, count: len(rows)}
+	if len(rows) > 0 {
+		s.end = placeOf(rows[len(rows)-1])
+	}
+	return s
+}
+
+// down holds the next segment towards older runs, and drops what is far above.
+func (w *window) down(ctx context.Context, list lister, size int) error {
+	if w.hi < len(w.segments)-1 {
+		old := w.segments[w.hi]
+		fresh, err := between(ctx, list, old.token, old.end)
+		if err != nil {
+			return err
+		}
+		w.open(w.hi, fresh)
+		w.hi += max(len(held(fresh)), 0)
+		w.trim(false)
+		return nil
+	}
+	token := w.next
+	if w.hi < len(w.segments) { // the last one
+		token = w.segments[w.hi].token
+	} else if len(w.segments) > 0 && len(token) == 0 {
+		return nil
+	}
+	rows, next, err := list(ctx, size, token)
+	if err != nil {
+		return err
+	}
+	w.segments = append(w.segments[:w.hi:w.hi], segmentOf(token, rows))
+	w.next = next
+	w.hi++
+	if len(rows) == 0 && w.hi > 1 { // the page before was full, and the last
+		w.segments, w.hi = w.segments[:w.hi-1], w.hi-1
+	}
+	w.trim(false)
+	return nil
+}
+
+// up holds the segment before the first that is held, and drops what is far below.
+func (w *window) up(ctx context.Context, list lister) error {
+	if w.lo == 0 {
+		return nil
+	}
+	if w.lo == len(w.segments) { // only a walk leaves it so
+		w.lo, w.hi = w.lo-1, w.lo-1
+		return w.down(ctx, list, walkPage)
+	}
+	at := w.lo - 1
+	old := w.segments[at]
+	fresh, err := between(ctx, list, old.token, old.end)
+	if err != nil {
+		return err
+	}
+	w.open(at, fresh)
+	if got := held(fresh); len(got) < len(fresh) { // a gap between: what was held goes
+		for i := range w.segments[at+len(fresh):] {
+			w.segments[at+len(fresh)+i].rows = nil
+		}
+		w.lo, w.hi = at, at+len(got)
+	} else {
+		w.lo, w.hi = at, w.hi+len(fresh)-1
+	}
+	w.trim(true)
+	return nil
+}
+
+// open puts segments that were read in the place of one that was not held.
+func (w *window) open(at int, fresh []segment) {
+	if len(fresh) == 0 {
+		w.segments[at+1].token = w.segments[at].token
+	}
+	w.segments = slices.Concat(w.segments[:at], fresh, w.segments[at+1:])
+}
+
+// held is the segments before a gap.
+func held(fresh []segment) []segment {
+	if n := len(fresh); n > 0 && fresh[n-1].count == 0 {
+		return fresh[:n-1]
+	}
+	return fresh
+}
+
+// top goes back to the newest runs.
+func (w *window) top(ctx context.Context, list lister) error {
+	if w.lo == 0 && w.hi > 0 {
+		return nil
+	}
+	w.drop()
+	w.lo, w.hi = 0, 0
+	return w.down(ctx, list, listPage)
+}
+
+// bottom goes behind the last segment that is known, to walk on from there.
+func (w *window) bottom() {
+	if w.hi < len(w.segments) {
+		w.drop()
+		w.lo, w.hi = len(w.segments), len(w.segments)
+	}
+}
+
+func (w *window) drop() {
+	for i := w.lo; i < w.hi; i++ {
+		w.segments[i].rows = nil
+	}
+}
+
+// trim drops rows until no more than maxHeld are held, but never the segment at the end
+// that is looked at.
+func (w *window) trim(fromBelow bool) {
+	w.upwards = fromBelow
+	for n := w.held(); n > maxHeld && w.hi-w.lo > 1; {
+		at := w.lo
+		if fromBelow {
+			w.hi--
+			at = w.hi
+		} else {
+			w.lo++
+		}
+		n -= len(w.segments[at].rows)
+		w.segments[at].rows = nil
+	}
+}

@@ -1,0 +1,131 @@
+package views
+
+import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+	"acescope/tui"
+	"acescope/tui/text"
+)
+
+// facetItems lists the values of each attribute with how many runs have them. Before
+// anything is counted it lists what is picked.
+func (v *runs) facetItems() []panelItem {
+	picks := sources.SplitQuery(v.runs.Query)
+	var items []panelItem
+	for _, name := range sources.FacetAttributes() {
+		f := v.facetOf(name)
+		items = append(items, panelItem{heading: true, label: name})
+		listed := []string{}
+		for _, value := range f.Values {
+			listed = append(listed, value.Value)
+			items = append(items, v.facetItem(name, value))
+		}
+		for _, value := range picks.Values[name] {
+			if !slices.Contains(listed, value) {
+				items = append(items, v.facetItem(name, sources.FacetValue{Value: value, Count: -1}))
+			}
+		}
+		items = append(items, v.otherItems(f)...)
+	}
+	return items
+}
+
+func (v *runs) facetOf(name string) sources.Facet {
+	if v.counted != nil {
+		for _, f := range v.counted.List {
+			if f.Attribute == name {
+				return f
+			}
+		}
+	}
+	return sources.Facet{Attribute: name}
+}
+
+func (v *runs) facetItem(name string, value sources.FacetValue) panelItem {
+	it := panelItem{on: sources.SplitQuery(v.runs.Query).Has(name, value.Value), label: text.Safe(value.Value, " "), right: " ?", ink: v.styles.Text}
+	if value.Count >= 0 {
+		it.right = " " + text.Count(value.Count)
+	}
+	if name == ace.AttrExit {
+		it.ink = v.styles.Status(value.Value).Ink
+	}
+	it.choose = func(tui.Shell) tea.Cmd {
+		v.setPicks(sources.SplitQuery(v.runs.Query).Toggle(name, value.Value))
+		return nil
+	}
+	return it
+}
+
+// otherItems say where a list of values is not complete.
+func (v *runs) otherItems(f sources.Facet) []panelItem {
+	var items []panelItem
+	if f.Others > 0 {
+		items = append(items, panelItem{heading: true, label: "    other values, or none", right: text.Count(f.Others)})
+	}
+	if f.Dropped > 0 {
+		items = append(items, panelItem{heading: true, label: "    values not counted", right: text.Count(int64(f.Dropped))})
+	}
+	return items
+}
+
+// setPicks lists the runs that the picks ask for. The query is taken over at once, so
+// that two quick choices do not undo each other.
+func (v *runs) setPicks(p sources.Picks) {
+	query := p.Query()
+	v.runs.Query = query
+	v.Controls.SetQuery(query)
+}
+
+// clearPicks takes the picks out of the query and leaves the rest.
+func (v *runs) clearPicks(s tui.Shell) {
+	p := sources.SplitQuery(v.runs.Query)
+	if len(p.Values) == 0 {
+		s.Note("no value is picked")
+		return
+	}
+	v.setPicks(p.Clear(""))
+}
+
+// filterItems lists the saved filters; the one in force has its box checked.
+func (v *runs) filterItems() []panelItem {
+	all := panelItem{label: "all runs", on: v.runs.Query == "", ink: v.styles.Text, choose: v.apply("")}
+	items := []panelItem{all}
+	for _, f := range v.Filters {
+		query := Filter(f.Query)
+		name := text.Safe(f.Name, " ")
+		if f.Default {
+			name += " (default)"
+		}
+		items = append(items, panelItem{label: name, on: query == v.runs.Query, ink: v.styles.Text, choose: v.apply(query)},
+			panelItem{heading: true, label: "     " + text.Safe(query, " ")})
+	}
+	if len(v.Filters) == 0 {
+		items = append(items, panelItem{heading: true, label: "none yet: ctrl+s saves the query"})
+	}
+	return items
+}
+
+func (v *runs) apply(query string) func(tui.Shell) tea.Cmd {
+	return func(tui.Shell) tea.Cmd {
+		v.runs.Query = query
+		v.Controls.SetQuery(query)
+		v.openPanel(noPanel)
+		return nil
+	}
+}
+
+// columnItems lists the columns; those that are shown have their boxes checked.
+func (v *runs) columnItems() []panelItem {
+	var items []panelItem
+	for _, c := range allColumns(v.styles.Glyphs) {
+		items = append(items, panelItem{label: c.name(), on: v.arranging.shows(c), ink: v.styles.Text, choose: func(tui.Shell) tea.Cmd {
+			v.toggleColumn(c.id)
+			return nil
+		}})
+	}
+	return items
+}

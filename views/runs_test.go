@@ -1,0 +1,413 @@
+package views
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+	"acescope/theme"
+	"acescope/tui"
+)
+
+// listOfRuns is a console with all that a list of runs can have.
+func listOfRuns() *sources.Snapshot {
+	s := full(120)
+	s.Runs.Recent = sources.RecentOf(s.Runs.Rows, sources.RecentRuns)
+	s.Runs.Retries = sources.RetryState{Open: 3, LookedAt: 3, Retrying: 1}
+	s.Facets = &sources.Facets{Query: s.Runs.Query, Counted: noon, List: []sources.Facet{
+		{Attribute: ace.AttrExit, Values: []sources.FacetValue{{Value: "success", Count: 9804}, {Value: "wrong", Count: 398}, {Value: "failed", Count: 9}, {Value: "running", Count: 3}}},
+		{Attribute: ace.AttrExperiment, Values: []sources.FacetValue{{Value: "finance-7", Count: 10_214, Picked: true}, {Value: "財務-自己資本利益率の計算問題-長い名前", Count: 77}}, Others: 12},
+		{Attribute: ace.AttrModel, Values: []sources.FacetValue{{Value: "builtin", Count: 10_214}}, Dropped: 3},
+		{Attribute: ace.AttrPhase, Values: []sources.FacetValue{{Value: "done", Count: 10_211}, {Value: "skills", Count: 1}}},
+	}}
+	return s
+}
+
+func (s *screen) list() *runs {
+	s.t.Helper()
+	for _, v := range s.screens[0].Views {
+		if list, ok := v.(*runs); ok {
+			return list
+		}
+	}
+	s.t.Fatal("there is no list of runs")
+	return nil
+}
+
+// last is the newest thing that the store was told and that begins so.
+func (s *screen) last(begins string) string {
+	heard := s.store.heard()
+	for i := len(heard) - 1; i >= 0; i-- {
+		if strings.HasPrefix(heard[i], begins) {
+			return strings.TrimPrefix(heard[i], begins)
+		}
+	}
+	return "nothing"
+}
+
+var runsKeys = map[string][]string{
+	"list":    nil,
+	"facets":  {"f"},
+	"filters": {"F"},
+	"columns": {"c", "j", "j", "space"},
+	"wide":    {"w", "right", "right"},
+	"sorted":  {"s", "s", "S"},
+	"marked":  {"j", "space", "space", "space"},
+	"retries": {"R"},
+	"marks-x": {"space", "space", "space", "x"},
+}
+
+func TestRunsScreens(t *testing.T) {
+	looks := map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)}
+	for name, keys := range runsKeys {
+		for _, size := range [][2]int{{80, 24}, {200, 50}} {
+			for look, styles := range looks {
+				t.Run(fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], look), func(t *testing.T) {
+					sc := newScreen(t, listOfRuns(), styles, size[0], size[1])
+					sc.list().Filters = []SavedFilter{{Name: "wrong ones", Query: "wrong"}, {Name: "finance", Query: "exp=finance-7", Default: true}}
+					sc.press(keys...)
+					if out := sc.drawn(); look == "dark" {
+						golden.RequireEqual(t, out)
+					} else {
+						golden.RequireEqual(t, sc.plain())
+					}
+				})
+			}
+		}
+	}
+}
+
+// Every size must be drawn exactly, whichever panel is open.
+func TestRunsAtEverySize(t *testing.T) {
+	hostiles := hostile()
+	hostiles.Facets = &sources.Facets{List: []sources.Facet{{Attribute: ace.AttrExperiment}}}
+	for _, r := range hostiles.Runs.Rows {
+		f := &hostiles.Facets.List[0]
+		f.Values = append(f.Values, sources.FacetValue{Value: r.TaskID, Count: 1})
+	}
+	hostiles.Runs.Rows[0].Attempt, hostiles.Runs.Rows[0].LastError = 3, hostiles.Runs.Rows[3].TaskID
+	none := ready()
+	none.Runs.Missing = ace.SearchAttributes()
+	for _, snap := range []*sources.Snapshot{listOfRuns(), hostiles, none} {
+		for name, keys := range runsKeys {
+			sc := newScreen(t, snap, theme.New(true, false), 80, 24)
+			sc.press(keys...)
+			for w := 40; w <= 220; w += 9 {
+				for _, h := range []int{10, 11, 17, 24, 50} {
+					sc.resize(w, h)
+					sc.drawn()
+				}
+			}
+			if t.Failed() {
+				t.Fatal(name)
+			}
+		}
+	}
+}
+
+func TestFacetsNarrowTheQuery(t *testing.T) {
+	sc := newScreen(t, listOfRuns(), plainLook, 80, 24)
+	sc.press("f")
+	if sc.last("look ") != "facets true" {
+		t.Errorf("told %q", sc.store.heard())
+	}
+	for _, step := range []struct{ key, query string }{
+		{"space", `ExperimentId="finance-7" AND ExitStatus="success"`},
+		{"space", `ExperimentId="finance-7"`},
+	} {
+		sc.press(step.key)
+		got, want := sources.SplitQuery(sc.last("query ")), sources.SplitQuery(step.query)
+		if got.Query() != want.Query() {
+			t.Errorf("query %q, want %q", got.Query(), want.Query())
+		}
+	}
+	sc.press("space", "j", "enter", "-")
+	if q := sc.last("query "); q != "" {
+		t.Errorf("after clearing: %q", q)
+	}
+	if got := sc.store.heard(); !slices.Contains(got, `query ExitStatus IN ("success", "wrong") AND ExperimentId="finance-7"`) {
+		t.Errorf("several values: %q", got)
+	}
+	sc.press("esc")
+	if sc.last("look ") != "facets false" {
+		t.Errorf("told %q", sc.store.heard())
+	}
+}
+
+func TestSavedFilters(t *testing.T) {
+	st := newStore(full(5))
+	filters := []SavedFilter{{Name: "a", Query: "wrong"}, {Name: "b", Query: "exp=x failed", Default: true}}
+	saved := &saver{}
+	screens, global := Console(Options{Controls: st, Actions: st, Location: time.UTC, Filters: filters, Saver: saved})
+	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: plainLook, Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc := &screen{t: t, store: st, model: m, screens: screens}
+	sc.resize(80, 24)
+	if sc.last("query ") != `ExitStatus="failed" AND ExperimentId="x"` {
+		t.Errorf("at the start: %q", st.heard())
+	}
+	sc.press("F", "j", "enter")
+	if sc.last("query ") != `ExitStatus="wrong"` {
+		t.Errorf("told %q", st.heard())
+	}
+	sc.show(full(5))
+	sc.press("ctrl+s")
+	sc.press(letters("mine")...)
+	cmd := sc.press("enter")
+	_, next := sc.model.Update(cmd())
+	if saved.name != "mine" || saved.query != `ExperimentId="finance-7"` {
+		t.Errorf("saved %+v", saved)
+	}
+	for _, msg := range []any{next()} {
+		sc.model.Update(msg)
+	}
+	sc.has("saved as mine")
+	sc.press("F")
+	sc.has("[x] mine")
+}
+
+type saver struct{ name, query string }
+
+func (s *saver) SaveFilter(_ context.Context, name, query string) error {
+	s.name, s.query = name, query
+	return nil
+}
+
+func TestSorting(t *testing.T) {
+	sc := newScreen(t, listOfRuns(), plainLook, 200, 50)
+	v := sc.list()
+	for _, c := range allColumns(v.styles.Glyphs) {
+		for _, reverse := range []bool{false, true} {
+			v.sorting = sorting{by: c.id, reverse: reverse}
+			v.resorted()
+			for i := 1; i < v.count(); i++ {
+				if directed(c.order(v.at(i-1), v.at(i)), reverse) > 0 {
+					t.Fatalf("by %s, reversed %v: rows %d and %d", c.id, reverse, i-1, i)
+				}
+			}
+		}
+	}
+	v.sorting = sorting{}
+	v.resorted()
+	if v.order != nil {
+		t.Error("unsorted, there is an order")
+	}
+	sc.press("s")
+	sc.has("sorted by task, over 120 loaded of 10,214")
+	sel := v.selected.run.RunID
+	next := listOfRuns()
+	next.Runs.Rows = next.Runs.Rows[5:]
+	sc.show(next)
+	if v.selected.run.RunID != sel || v.at(v.cursor).RunID != sel {
+		t.Errorf("the selection went from %s to %s", sel, v.selected.run.RunID)
+	}
+}
+
+func TestOnlyRetrying(t *testing.T) {
+	sc := newScreen(t, listOfRuns(), plainLook, 80, 24)
+	sc.press("R")
+	sc.has("only retrying, over 120 loaded of 10,214")
+	sc.has("connection refused")
+	if sc.list().count() != 1 {
+		t.Errorf("%d rows", sc.list().count())
+	}
+	sc.press("R")
+	if sc.list().count() != 120 {
+		t.Errorf("%d rows after", sc.list().count())
+	}
+}
+
+func TestMarksAndCancel(t *testing.T) {
+	sc := newScreen(t, listOfRuns(), plainLook, 80, 24)
+	sc.press("space", "space", "space", "space")
+	sc.has("4 marked")
+	what, ids := sc.list().Copy()
+	if what != "4 workflow ids" || ids != "ace/q-00120\nace/q-00119\nace/q-00118\nace/q-00117" {
+		t.Errorf("copied %q: %q", what, ids)
+	}
+	sc.press("x")
+	sc.has("Cancel 3 runs?")
+	sc.has("3 of the 4 marked runs are open:")
+	other := listOfRuns()
+	other.Runs.Rows = closed(other.Runs.Rows, 0, 1, 2)
+	sc.show(other) // the question stays what it was
+	sc.model.Update(sc.press("y")())
+	for _, id := range []string{"q-00120", "q-00119", "q-00118"} {
+		if !slices.Contains(sc.store.heard(), "cancel ace/"+id+" run-"+id) {
+			t.Errorf("%s was not cancelled: %q", id, sc.store.heard())
+		}
+	}
+	sc.has("asked 3 runs to cancel")
+	sc.press("u")
+	sc.lacks("marked")
+	if what, ids := sc.list().Copy(); what != "workflow id" || ids != "ace/q-00116" {
+		t.Errorf("copied %q: %q", what, ids)
+	}
+}
+
+func TestColumnsAreKept(t *testing.T) {
+	sc := newScreen(t, listOfRuns(), plainLook, 200, 50)
+	sc.press("c", "j", "j", "space", "esc", "s", "s", "S", "w")
+	kept := sc.list().Keep()
+	if !strings.Contains(kept["columns"], "dataset") || kept["sort"] != "experiment" || kept["reverse"] != "true" || kept["wide"] != "true" || kept["query"] == "" {
+		t.Errorf("kept %v", kept)
+	}
+	fresh := newScreen(t, listOfRuns(), plainLook, 200, 50)
+	fresh.list().Restore(kept)
+	fresh.show(listOfRuns())
+	if a, b := sc.list(), fresh.list(); !slices.Equal(a.arranging.chosen, b.arranging.chosen) || a.sorting != b.sorting || fresh.last("query ") != kept["query"] {
+		t.Errorf("%+v, %+v", b.arranging, b.sorting)
+	}
+	fresh.list().Restore(map[string]string{"columns": "no,such", "sort": "nothing"})
+	fresh.drawn()
+}
+
+// Both ends of a list that is held in part are reached by walking, which any move ends.
+func TestGoingToTheEnds(t *testing.T) {
+	sc := newScreen(t, listOfRuns(), plainLook, 80, 24)
+	sc.press("G")
+	if sc.last("last") != "" {
+		t.Errorf("told %q", sc.store.heard())
+	}
+	walking := listOfRuns()
+	walking.Runs.Walking = 3400
+	sc.show(walking)
+	sc.has("walking to the last: 3,400 of 10,214")
+	end := listOfRuns()
+	end.Runs.First, end.Runs.More = 10_094, false
+	for i := range end.Runs.Rows {
+		end.Runs.Rows[i].RunID += "-old"
+	}
+	sc.show(end)
+	sc.has("10,214/10,214")
+	sc.press("k", "g")
+	if sc.last("first") != "" {
+		t.Errorf("told %q", sc.store.heard())
+	}
+	sc.show(listOfRuns())
+	sc.has("1/10,214")
+	sc.press("G", "k")
+	if sc.last("stop") != "" {
+		t.Errorf("told %q", sc.store.heard())
+	}
+}
+
+// Scrolling back up asks for what was dropped, and what comes in above moves nothing.
+func TestScrollingBack(t *testing.T) {
+	all := many(400)
+	part := func(from, to int) *sources.Snapshot {
+		s := ready(all[from:to]...)
+		s.Runs.First, s.Runs.More, s.Runs.Total = int64(from), to < 400, 400
+		return s
+	}
+	sc := newScreen(t, part(200, 400), plainLook, 80, 24)
+	sc.press("pgdown", "pgdown", "pgdown", "pgdown", "pgup")
+	if sc.last("newer") != "" && sc.last("newer") != "nothing" {
+		t.Errorf("told %q", sc.store.heard())
+	}
+	sc.press("pgup")
+	if sc.last("newer") != "" {
+		t.Errorf("told %q", sc.store.heard())
+	}
+	before := splitLines(sc.plain())[2:22]
+	sc.show(part(0, 350))
+	if after := splitLines(sc.plain())[2:22]; !slices.Equal(before, after) {
+		t.Errorf("rows moved from\n%s\nto\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+	}
+}
+
+func TestMissingAttributesAreShown(t *testing.T) {
+	s := ready()
+	s.Runs.Missing = []string{ace.AttrExit, ace.AttrPhase}
+	sc := newScreen(t, s, plainLook, 80, 24)
+	sc.has("the server lacks the search attributes ExitStatus, Phase")
+	sc.has("temporal operator search-attribute create --namespace ace-dev --name")
+}
+
+func TestSlowQueryKeepsOldRows(t *testing.T) {
+	s := full(20)
+	s.Runs.Err = "the server did not answer the query within 3s; asking again, with more time"
+	sc := newScreen(t, s, plainLook, 80, 24)
+	sc.has("did not answer the query")
+	sc.has("q-00020")
+	s = full(20)
+	s.Runs.Err, s.Runs.Loaded, s.Runs.Query = "too slow", time.Time{}, "x"
+	sc.show(s)
+	sc.has("the rows below are of the query before")
+}
+
+func TestNextError(t *testing.T) {
+	sc := newScreen(t, listOfRuns(), plainLook, 80, 24)
+	for _, want := range []string{"q-00118", "q-00116", "q-00114"} {
+		if sc.press("e"); sc.selected() != want {
+			t.Errorf("at %s, want %s", sc.selected(), want)
+		}
+	}
+	if sc.press("E"); sc.selected() != "q-00116" {
+		t.Errorf("back at %s", sc.selected())
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	values := func(a string) []string {
+		switch a {
+		case ace.AttrExit:
+			return []string{"success", "wrong", "failed"}
+		case ace.AttrExperiment:
+			return []string{"finance-7", "two words"}
+		}
+		return nil
+	}
+	for _, c := range []struct {
+		line string
+		from int
+		want string // the first option
+		all  int    // how many, 0 for not asked
+	}{
+		{"wr", 0, "wrong", 1},
+		{"exp", 0, "exp=", 0},
+		{"exp=", 4, "finance-7", 2},
+		{"exp=t", 4, `"two words"`, 1},
+		{"status=wrong,f", 13, "failed", 1},
+		{"wrong Exper", 6, "experiment=", 0},
+		{"ExitStatus ", 11, "= ", len(operators)},
+		{"ExitStatus = ", 13, `"success"`, 3},
+		{`ExitStatus = "w`, 13, `"wrong"`, 1},
+		{`ExitStatus IN ("wrong", `, 24, `"success"`, 3},
+		{`ExitStatus NOT IN (`, 19, `"success"`, 3},
+		{`ExitStatus = "wrong" `, 21, "AND ", 0},
+		{`ExitStatus = "wrong" AND ExitS`, 25, "ExitStatus=", 1},
+		{`ExitStatus="wrong" a`, 19, "AND ", 0},
+		{"nothing-like-it", 0, "", 0},
+	} {
+		from, options := completion(c.line, len(c.line), values)
+		first := ""
+		if len(options) > 0 {
+			first = options[0]
+		}
+		if from != c.from || first != c.want || c.all > 0 && len(options) != c.all {
+			t.Errorf("%q: from %d %q", c.line, from, options)
+		}
+	}
+}
+
+func FuzzCompletion(f *testing.F) {
+	for _, s := range []string{"", "exp=a,b", `ExitStatus IN ("a", `, `"`, "a='", "=", "((", "NOT IN (", `\"`} {
+		f.Add(s, len(s))
+	}
+	f.Fuzz(func(t *testing.T, line string, cursor int) {
+		from, options := completion(line, cursor, func(string) []string { return []string{"a", `b"c`, "d e"} })
+		if from < 0 || from > len(line) || len(options) > maxOptions {
+			t.Fatalf("%q at %d: from %d, %d options", line, cursor, from, len(options))
+		}
+	})
+}
