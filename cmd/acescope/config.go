@@ -95,7 +95,15 @@ type configParser struct {
 	wrong []string
 }
 
-func (p *configParser) line(key string) int { return p.lines[key] }
+// line is that of a key, or of the nearest one around it that stands on a line of its own.
+func (p *configParser) line(key string) int {
+	for ; key != ""; key = key[:max(strings.LastIndexAny(key, ".["), 0)] {
+		if n := p.lines[key]; n > 0 {
+			return n
+		}
+	}
+	return 0
+}
 
 func (p *configParser) mistake(key, format string, args ...any) {
 	where := p.path
