@@ -36,7 +36,7 @@ type settings struct {
 const (
 	minRefresh, maxRefresh     = 500 * time.Millisecond, time.Hour
 	minFrameRate, maxFrameRate = 1, 120
-	usualFrameRate             = 30
+	usualFrameRate             = 20
 )
 
 // settingDef is one setting: where it may be said and what it may be.

@@ -20,7 +20,7 @@ func TestPrecedence(t *testing.T) {
 		"file":     {nil, nil, "theme", "ember", "c.toml:1"},
 		"default":  {nil, nil, "profile", "", "default"},
 		"bad env":  {nil, []string{"ACESCOPE_REFRESH=soon"}, "refresh", "7s", "c.toml:3"},
-		"bad file": {nil, nil, "frame_rate", "30", "default"},
+		"bad file": {nil, nil, "frame_rate", "20", "default"},
 		"bad type": {nil, nil, "read_only", "false", "default"},
 		"relative": {nil, nil, "data_dir", "", "default"},
 		"cluster":  {nil, []string{"TEMPORAL_ADDRESS=env:1"}, "address", "env:1", "env TEMPORAL_ADDRESS"},
