@@ -37,8 +37,8 @@ lint: ## Check format, vet and the determinism of workflow code
 	go vet ./...
 	go tool workflowcheck -config engine/flow/workflowcheck.yaml ./engine/flow
 
-golden: ## Draw the screens anew into the golden files; look at the difference before you commit
-	go test ./views -update
+golden: ## Draw the screens anew into the golden files, and docs/keys.md; look at the difference before you commit
+	go test ./tui ./views -update
 
 dev: ## Build without stripping and open the console on the development data directory
 	@mkdir -p bin

@@ -48,7 +48,7 @@ func (m *Model) Warn(warnings ...string) {
 	case 1:
 		m.notice = notice{noticeMsg{warnings[0], true}, m.now()}
 	default:
-		m.notice = notice{noticeMsg{fmt.Sprintf("%s  (and %d more, :errors)", warnings[0], len(warnings)-1), true}, m.now()}
+		m.notice = notice{noticeMsg{fmt.Sprintf("%d warnings (:errors): %s", len(warnings), warnings[0]), true}, m.now()}
 	}
 }
 

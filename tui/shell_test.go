@@ -355,7 +355,7 @@ func TestErrorsAreKept(t *testing.T) {
 	o, _, _ := eight(nil)
 	m := sized(t, o, 120, 24)
 	m.Warn("config.toml:3: there is no theme \"neon\"", "config.toml:4: another")
-	wants(t, m, "and 1 more, :errors")
+	wants(t, m, "2 warnings (:errors): config.toml:3")
 	m.Update(Failed(errors.New("cancel ace/q-1: not connected\x1b[2J")))
 	m.Update(Noted("good news"))
 	give(m, "!")
@@ -524,5 +524,20 @@ func TestResizeInBetween(t *testing.T) {
 			continue
 		}
 		exact(t, m)
+	}
+}
+
+// In a locale without UTF-8 nothing of the shell is beyond ASCII.
+func TestShellInASCII(t *testing.T) {
+	o, _, _ := eight(func(o *Options) { o.Styles = theme.NoColor().Styles(theme.ASCII()); o.ReadOnly = true })
+	m := sized(t, o, 120, 30)
+	m.Update(snapshotMsg{&sources.Snapshot{Work: []sources.Work{{Label: "searching", Done: 3, Total: 9}}}})
+	for _, keys := range [][]string{nil, {"z"}, {":", "r", "tab"}, {"esc", "?"}, {"esc", "!"}, {"esc", "y"}, {"7"}} {
+		give(m, keys...)
+		for _, r := range exact(t, m) {
+			if r > 0x7e {
+				t.Fatalf("after %v there is %q:\n%s", keys, r, exact(t, m))
+			}
+		}
 	}
 }

@@ -16,7 +16,11 @@ const noticeFor = 15 * time.Second
 func (m *Model) status(now time.Time) string {
 	s := m.styles
 	right, ink := m.trouble(now)
-	right = text.Cut(right, m.width*2/3, s.Glyphs.Ellipsis)
+	room := m.width * 2 / 3
+	if m.troubled(now) {
+		room = m.width - 12 // where a file is wrong stands at the end; the hint for help fits beside it
+	}
+	right = text.Cut(right, room, s.Glyphs.Ellipsis)
 	l := text.Line{Max: m.width - text.Width(right) - 2}
 	l.Add(s.Text, " ")
 	m.addWork(&l, now)
@@ -82,6 +86,12 @@ func (m *Model) keyName(k string) string {
 		return "pgdn"
 	}
 	return strings.Replace(k, "ctrl+", "^", 1)
+}
+
+// troubled tells whether a fresh error is what the status line says.
+func (m *Model) troubled(now time.Time) bool {
+	n := m.notice
+	return n.text != "" && n.bad && now.Sub(n.at) < noticeFor
 }
 
 // trouble is the newest thing worth telling: a notice, a recent problem, or a source

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"acescope/cmd/acescope/conffile"
 	"acescope/sources"
 	"acescope/theme"
 	"acescope/tui"
@@ -15,11 +16,11 @@ import (
 
 // configLine is the configuration in force.
 type configLine struct {
-	Type     string        `json:"type"` // config
-	Paths    paths         `json:"paths"`
-	Settings []settingLine `json:"settings"`
-	Filters  []savedFilter `json:"filters"`
-	Warnings []string      `json:"warnings"`
+	Type     string            `json:"type"` // config
+	Paths    paths             `json:"paths"`
+	Settings []settingLine     `json:"settings"`
+	Filters  []conffile.Filter `json:"filters"`
+	Warnings []string          `json:"warnings"`
 }
 
 // settingLine is a setting and who said it.
@@ -89,9 +90,9 @@ func (a *app) config() error {
 	if err != nil {
 		return err
 	}
-	c := configLine{Type: "config", Paths: where, Settings: a.settingLines(where), Filters: a.set.file.filters, Warnings: a.set.warnings}
+	c := configLine{Type: "config", Paths: where, Settings: a.settingLines(where), Filters: a.set.file.Filters, Warnings: a.set.warnings}
 	if c.Filters == nil {
-		c.Filters = []savedFilter{}
+		c.Filters = []conffile.Filter{}
 	}
 	if c.Warnings == nil {
 		c.Warnings = []string{}

@@ -173,7 +173,7 @@ func (a *app) filterNamed(name string) (string, error) {
 		return "", usage("%v", err)
 	}
 	var config []views.SavedFilter
-	for _, f := range a.set.file.filters {
+	for _, f := range a.set.file.Filters {
 		config = append(config, views.SavedFilter(f))
 	}
 	var known []string

@@ -53,7 +53,7 @@ func (a *app) newModel(ctx context.Context, store *sources.Store, actions views.
 		return nil, err
 	}
 	var filters []views.SavedFilter
-	for _, f := range a.set.file.filters {
+	for _, f := range a.set.file.Filters {
 		filters = append(filters, views.SavedFilter(f))
 	}
 	saved := filterFile{}
@@ -76,8 +76,8 @@ func (a *app) newModel(ctx context.Context, store *sources.Store, actions views.
 	if err != nil {
 		return nil, err
 	}
-	for _, wrong := range m.SetKeys(a.set.file.keys) {
-		a.set.warn("%s:%d: %v", a.set.file.path, a.set.file.keyLine[wrong.Action], wrong)
+	for _, wrong := range m.SetKeys(a.set.file.Keys) {
+		a.set.warn("%s:%d: %v", a.set.file.Path, a.set.file.KeyLine[wrong.Action], wrong)
 	}
 	m.Warn(a.set.warnings...)
 	return m, nil

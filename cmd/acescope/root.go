@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"acescope/cmd/acescope/conffile"
 	"acescope/engine"
 	"acescope/sources"
 	"acescope/theme"
@@ -79,7 +80,7 @@ func (a *app) load(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return nil // there is no home, and so no file
 	}
-	file, wrong := readConfig(filepath.Join(dir, "config.toml"))
+	file, wrong := conffile.Read(filepath.Join(dir, "config.toml"), isSetting)
 	a.set, err = resolve(cmd.Flags(), os.Getenv, file, wrong)
 	if n := len(a.set.warnings); err == nil && n > 0 && cmd.Annotations[showsWarnings] == "" {
 		more := ""

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"acescope/cmd/acescope/conffile"
 	"acescope/sources"
 	"acescope/theme"
 )
@@ -27,7 +28,7 @@ type settings struct {
 	Profile   string
 
 	origin   map[string]string // by name: "flag --theme", "env ACESCOPE_THEME", "FILE:LINE", "default"
-	file     fileConfig
+	file     conffile.File
 	warnings []string
 }
 
@@ -35,7 +36,7 @@ type settings struct {
 const (
 	minRefresh, maxRefresh     = 500 * time.Millisecond, time.Hour
 	minFrameRate, maxFrameRate = 1, 120
-	usualFrameRate             = 30
+	usualFrameRate             = 20
 )
 
 // settingDef is one setting: where it may be said and what it may be.
@@ -121,6 +122,8 @@ func setFrameRate(s *settings, v string) error {
 	return nil
 }
 
+func isSetting(name string) bool { return settingNamed(name) != nil }
+
 func settingNamed(name string) *settingDef {
 	defs := settingDefs()
 	if i := slices.IndexFunc(defs, func(d settingDef) bool { return d.name == name }); i >= 0 {
@@ -132,7 +135,7 @@ func settingNamed(name string) *settingDef {
 // resolve works out what is in force: flags come before the environment, that before the
 // file, and that before the defaults. Mistakes in flags are returned; others are warnings,
 // and the next in that order counts.
-func resolve(flags *pflag.FlagSet, getenv func(string) string, file fileConfig, warnings []string) (settings, error) {
+func resolve(flags *pflag.FlagSet, getenv func(string) string, file conffile.File, warnings []string) (settings, error) {
 	s := settings{Theme: theme.Auto, Refresh: sources.DefaultInterval, FrameRate: usualFrameRate, origin: map[string]string{}, file: file, warnings: warnings}
 	for _, d := range settingDefs() {
 		s.origin[d.name] = "default"
@@ -167,13 +170,13 @@ func (s *settings) warn(format string, args ...any) {
 }
 
 func (s *settings) fromFile(d settingDef) {
-	v, ok := s.file.values[d.name]
+	v, ok := s.file.Values[d.name]
 	if !ok {
 		return
 	}
-	where := s.file.path + ":" + strconv.Itoa(v.line)
+	where := s.file.Path + ":" + strconv.Itoa(v.Line)
 	text, kind := "", ""
-	switch value := v.value.(type) {
+	switch value := v.Value.(type) {
 	case string:
 		text, kind = value, "text"
 	case bool:

@@ -1,4 +1,7 @@
-package main
+// Package conffile reads the configuration file: what it says, on which line, and what is
+// wrong with it. It knows no setting; whoever asks says which there are. Mistakes are
+// returned, never fatal: what they are in is left out, and the rest counts.
+package conffile
 
 import (
 	"errors"
@@ -10,63 +13,66 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"acescope/tui/text"
 )
 
 // Bounds of the configuration file: its bytes, and how many filters it may save.
 const (
-	maxConfig  = 1 << 20
-	maxFilters = 100
+	MaxBytes   = 1 << 20
+	MaxFilters = 100
 )
 
-// fileConfig is what a configuration file says, each value with its line.
-type fileConfig struct {
-	path    string
-	values  map[string]fileValue // settings by name
-	keys    map[string][]string  // by action
-	keyLine map[string]int
-	filters []savedFilter
+// File is what a configuration file says, each value with its line.
+type File struct {
+	Path    string
+	Values  map[string]Value    // settings by name
+	Keys    map[string][]string // by action
+	KeyLine map[string]int
+	Filters []Filter
 }
 
-type fileValue struct {
-	value any
-	line  int
+// Value is what is said of a setting, and on which line.
+type Value struct {
+	Value any
+	Line  int
 }
 
-// savedFilter is a choice of runs with a name.
-type savedFilter struct {
+// Filter is a choice of runs with a name.
+type Filter struct {
 	Name    string `json:"name"`
 	Query   string `json:"query"`
 	Default bool   `json:"default"`
 }
 
-// readConfig reads a configuration file. One that does not exist says nothing. Mistakes
+// Read reads a configuration file; known tells which settings there are. A file that does not exist says nothing. Mistakes
 // are returned with file and line, and what they are in is left out.
-func readConfig(path string) (fileConfig, []string) {
+func Read(path string, known func(name string) bool) (File, []string) {
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return fileConfig{path: path}, nil
+		return File{Path: path}, nil
 	}
-	if err == nil && info.Size() > maxConfig {
-		err = fmt.Errorf("larger than %d KB, so it is not read", maxConfig>>10)
+	if err == nil && info.Size() > MaxBytes {
+		err = fmt.Errorf("larger than %d KB, so it is not read", MaxBytes>>10)
 	}
 	var data []byte
 	if err == nil {
 		data, err = os.ReadFile(path)
 	}
 	if err != nil {
-		return fileConfig{path: path}, []string{path + ": " + oneLine(err)}
+		return File{Path: path}, []string{path + ": " + strings.Join(strings.Fields(text.Safe(err.Error(), " ")), " ")}
 	}
-	return parseConfig(path, data)
+	return Parse(path, data, known)
 }
 
-// parseConfig reads the text of a configuration file. A file that is no TOML says
+// Parse reads the text of a configuration file. A file that is no TOML says
 // nothing.
-func parseConfig(path string, data []byte) (fileConfig, []string) {
-	p := &configParser{fileConfig: fileConfig{path: path, values: map[string]fileValue{}, keys: map[string][]string{}, keyLine: map[string]int{}}}
+func Parse(path string, data []byte, known func(name string) bool) (File, []string) {
+	p := &parser{File: File{Path: path, Values: map[string]Value{}, Keys: map[string][]string{}, KeyLine: map[string]int{}}}
 	tree := map[string]any{}
 	if err := toml.Unmarshal(data, &tree); err != nil {
 		p.syntax(err)
-		return fileConfig{path: path}, p.wrong
+		return File{Path: path}, p.wrong
 	}
 	p.lines = locate(data)
 	names := make([]string, 0, len(tree))
@@ -80,43 +86,51 @@ func parseConfig(path string, data []byte) (fileConfig, []string) {
 			p.readKeys(tree[name])
 		case name == "filters":
 			p.readFilters(tree[name])
-		case settingNamed(name) != nil:
-			p.values[name] = fileValue{tree[name], p.line(name)}
+		case known(name):
+			p.Values[name] = Value{tree[name], p.line(name)}
 		default:
 			p.mistake(name, "there is no setting %q", name)
 		}
 	}
-	return p.fileConfig, p.wrong
+	return p.File, p.wrong
 }
 
-type configParser struct {
-	fileConfig
+type parser struct {
+	File
 	lines map[string]int
 	wrong []string
 }
 
-func (p *configParser) line(key string) int { return p.lines[key] }
+// line is that of a key, or of the nearest one around it that stands on a line of its own.
+func (p *parser) line(key string) int {
+	for ; key != ""; key = key[:max(strings.LastIndexAny(key, ".["), 0)] {
+		if n := p.lines[key]; n > 0 {
+			return n
+		}
+	}
+	return 0
+}
 
-func (p *configParser) mistake(key, format string, args ...any) {
-	where := p.path
+func (p *parser) mistake(key, format string, args ...any) {
+	where := p.Path
 	if n := p.line(key); n > 0 {
 		where += ":" + strconv.Itoa(n)
 	}
 	p.wrong = append(p.wrong, where+": "+fmt.Sprintf(format, args...))
 }
 
-func (p *configParser) syntax(err error) {
-	where, text := p.path, strings.TrimPrefix(err.Error(), "toml: ")
+func (p *parser) syntax(err error) {
+	where, what := p.Path, strings.TrimPrefix(err.Error(), "toml: ")
 	var at *toml.DecodeError
 	if errors.As(err, &at) {
 		row, _ := at.Position()
 		where += ":" + strconv.Itoa(row)
 	}
-	p.wrong = append(p.wrong, where+": "+strings.Join(strings.Fields(safe(text)), " ")+"; nothing of the file counts until that is mended")
+	p.wrong = append(p.wrong, where+": "+strings.Join(strings.Fields(text.Safe(what, " ")), " ")+"; nothing of the file counts until that is mended")
 }
 
 // readKeys takes the table [keys]: "runs.query" = ["/"], or = "/".
-func (p *configParser) readKeys(v any) {
+func (p *parser) readKeys(v any) {
 	table, ok := v.(map[string]any)
 	if !ok {
 		p.mistake("keys", `keys is a table: [keys] and below it "runs.query" = ["/"]`)
@@ -130,8 +144,8 @@ func (p *configParser) readKeys(v any) {
 			p.mistake("keys."+action, `keys: %s is a list of keys: ["/", "ctrl+f"]`, action)
 			continue
 		}
-		p.keys[action] = list
-		p.keyLine[action] = p.line("keys." + action)
+		p.Keys[action] = list
+		p.KeyLine[action] = p.line("keys." + action)
 	}
 }
 
@@ -161,7 +175,7 @@ func textList(v any) ([]string, bool) {
 }
 
 // readFilters takes the tables [[filters]].
-func (p *configParser) readFilters(v any) {
+func (p *parser) readFilters(v any) {
 	list, ok := v.([]any)
 	if !ok {
 		p.mistake("filters", "filters are tables: [[filters]] and below it name and query")
@@ -172,8 +186,8 @@ func (p *configParser) readFilters(v any) {
 		at := "filters[" + strconv.Itoa(i) + "]"
 		f, why := p.filter(at, e)
 		switch {
-		case len(p.filters) == maxFilters:
-			why = fmt.Sprintf("more than %d filters", maxFilters)
+		case len(p.Filters) == MaxFilters:
+			why = fmt.Sprintf("more than %d filters", MaxFilters)
 		case why == "" && seen[f.Name]:
 			why = fmt.Sprintf("a filter %q is there already", f.Name)
 		case why == "" && f.Default && chosen != "":
@@ -187,12 +201,12 @@ func (p *configParser) readFilters(v any) {
 		if seen[f.Name] = true; f.Default {
 			chosen = f.Name
 		}
-		p.filters = append(p.filters, f)
+		p.Filters = append(p.Filters, f)
 	}
 }
 
 // filter reads one filter; why says what makes it unusable.
-func (p *configParser) filter(at string, e any) (f savedFilter, why string) {
+func (p *parser) filter(at string, e any) (f Filter, why string) {
 	table, _ := e.(map[string]any)
 	for _, k := range sorted(table) {
 		ok := true
