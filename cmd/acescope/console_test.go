@@ -35,9 +35,9 @@ func TestConsole(t *testing.T) {
 	term.resize(80, 24)
 	term.await("TASK", "STATUS")
 	term.press("?")
-	term.await("Everywhere")
+	term.await("Help")
 	term.press(keyEsc) // a key right behind would make it alt and that key
-	term.gone("Everywhere")
+	term.gone("Help,")
 	term.press("q")
 	term.quits()
 }

@@ -92,6 +92,20 @@ func (w *logWriter) plain(l logfile.Line) {
 	w.buf = append(w.buf, '\n')
 }
 
+// logLine is a line as object writes it: by hand, since a log can be read faster than a
+// value of this type can be encoded.
+type logLine struct {
+	Type    string          `json:"type"` // line
+	File    string          `json:"file"`
+	Offset  int64           `json:"offset"`
+	Line    int64           `json:"line,omitempty"`
+	At      time.Time       `json:"at"`
+	Cut     int64           `json:"cut,omitempty"`
+	Partial bool            `json:"partial,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	Text    string          `json:"text,omitempty"`
+}
+
 // object writes a line as JSON. A line that is an object or a list stands in it as it is.
 func (w *logWriter) object(l logfile.Line) {
 	b := append(w.buf, w.beginning(l.Path)...)

@@ -73,6 +73,20 @@ func lineCount(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// eventually runs a command until it succeeds, for a minute at the longest: eventually
+// COMMAND …
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: eventually COMMAND …")
+	}
+	deadline := time.Now().Add(time.Minute)
+	for ts.Exec(args[0], args[1:]...) != nil {
+		if time.Now().After(deadline) {
+			ts.Fatalf("%v never succeeded: %s", args, ts.ReadFile("stderr"))
+		}
+	}
+}
+
 // up waits until a host answers in the script's data directory.
 func up(ts *testscript.TestScript, neg bool, args []string) {
 	deadline := time.Now().Add(time.Minute)

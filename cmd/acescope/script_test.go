@@ -22,6 +22,6 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TERM", "dumb")
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "lines": lineCount, "up": up, "save": save, "endpid": endPID, "conforms": conforms},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "lines": lineCount, "up": up, "save": save, "endpid": endPID, "conforms": conforms, "eventually": eventually},
 	})
 }

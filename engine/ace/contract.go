@@ -2,6 +2,7 @@ package ace
 
 import (
 	"encoding/json"
+	"math"
 	"time"
 )
 
@@ -332,8 +333,11 @@ func (p *PhaseMS) at(step Phase) *float64 {
 
 // Add is the sum of two, step by step.
 func (p PhaseMS) Add(q PhaseMS) PhaseMS {
-	return PhaseMS{p.Generator + q.Generator, p.Skills + q.Skills, p.Reflector + q.Reflector, p.Curator + q.Curator, p.Persist + q.Persist}
+	return PhaseMS{addMS(p.Generator, q.Generator), addMS(p.Skills, q.Skills), addMS(p.Reflector, q.Reflector), addMS(p.Curator, q.Curator), addMS(p.Persist, q.Persist)}
 }
+
+// addMS adds in whole microseconds: sums of floats depend on their order.
+func addMS(a, b float64) float64 { return float64(math.Round(a*1000)+math.Round(b*1000)) / 1000 }
 
 // Add is the sum of two summaries.
 func (s Summary) Add(t Summary) Summary {
