@@ -21,6 +21,7 @@ var arrows = map[string][]string{
 
 	"engine/ace":           {},
 	"engine/history":       {"engine/ace"},
+	"engine/historyfile":   {},
 	"engine/artifact":      {"engine/ace"},
 	"engine/playbook":      {"engine/ace"},
 	"engine/dataset":       {"engine/ace", "engine/artifact"},
