@@ -14,6 +14,7 @@ import (
 type recorder struct {
 	interceptor.WorkerInterceptorBase
 	dc       converter.DataConverter
+	details  bool                // note inputs and results too, which costs as much again as replaying
 	commands map[int64][]Command // by the started event of the workflow task
 	versions []versionCall
 	at       int64 // started event of the last workflow task that ran code
@@ -25,11 +26,11 @@ type versionCall struct {
 	min, max workflow.Version
 }
 
-func newRecorder(dc converter.DataConverter) *recorder {
+func newRecorder(dc converter.DataConverter, details bool) *recorder {
 	if dc == nil {
 		dc = converter.GetDefaultDataConverter()
 	}
-	return &recorder{dc: dc, commands: map[int64][]Command{}}
+	return &recorder{dc: dc, details: details, commands: map[int64][]Command{}}
 }
 
 func (r *recorder) note(ctx workflow.Context, c Command) {
@@ -37,9 +38,12 @@ func (r *recorder) note(ctx workflow.Context, c Command) {
 	r.commands[r.at] = append(r.commands[r.at], c)
 }
 
-// encoded is the input that a call would record. A value that cannot be encoded fails the
-// workflow itself.
+// encoded is the input that a call would record, where details are wanted. A value that
+// cannot be encoded fails the workflow itself.
 func (r *recorder) encoded(ctx workflow.Context, args []any) string {
+	if !r.details {
+		return ""
+	}
 	dc := r.dc
 	if aware, ok := dc.(workflow.ContextAware); ok {
 		dc = aware.WithWorkflowContext(ctx)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
 	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -36,22 +37,47 @@ func (v *Verifier) Verify(events []*historypb.HistoryEvent) Verdict {
 	if out.Why = describe(&out, events); out.Why != "" {
 		return out
 	}
+	if missing := v.unregistered(out.WorkflowType); missing != "" {
+		out.Why = missing
+		return out
+	}
 	events = settled(events)
-	r := newRecorder(v.Data)
-	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
-		DataConverter: v.Data, Interceptors: []interceptor.WorkerInterceptor{r}, DisableDeadlockDetection: true})
+	r, said, err := v.replay(events, v.Strict)
 	if err != nil {
 		out.Why = err.Error()
 		return out
 	}
-	names := &registry{WorkflowReplayer: replayer}
-	v.Register(names)
-	if !names.has(out.WorkflowType) {
-		out.Why = fmt.Sprintf("no workflow of type %q is registered here; there are: %s", out.WorkflowType, strings.Join(names.types, ", "))
-		return out
+	verdict := v.judge(out, events, r, said)
+	if verdict.Outcome == Diverged && !v.Strict {
+		if r, said, err = v.replay(events, true); err == nil { // now that it will be shown, with what it was about
+			verdict = v.judge(out, events, r, said)
+		}
 	}
-	said := replayer.ReplayWorkflowHistory(quiet, &historypb.History{Events: events})
-	return v.judge(out, events, r, said)
+	return verdict
+}
+
+// replay replays a history and notes what the code decides.
+func (v *Verifier) replay(events []*historypb.HistoryEvent, details bool) (r *recorder, said, err error) {
+	r = newRecorder(v.Data, details)
+	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
+		DataConverter: v.Data, Interceptors: []interceptor.WorkerInterceptor{r}, DisableDeadlockDetection: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	v.Register(&registry{WorkflowReplayer: replayer})
+	started := events[0].GetWorkflowExecutionStartedEventAttributes()
+	return r, replayer.ReplayWorkflowHistoryWithOptions(quiet, &historypb.History{Events: events}, worker.ReplayWorkflowHistoryOptions{
+		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}}), nil
+}
+
+// unregistered says that a workflow type is not known, "" if it is.
+func (v *Verifier) unregistered(name string) string {
+	known := &registry{}
+	v.Register(known)
+	if slices.Contains(known.types, name) {
+		return ""
+	}
+	return fmt.Sprintf("no workflow of type %q is registered here; there are: %s", name, strings.Join(known.types, ", "))
 }
 
 // settled is a history without the last workflow task where the events that this led to
@@ -207,25 +233,21 @@ func oneLine(err error) string { return strings.Join(strings.Fields(err.Error())
 
 var quiet = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
 
-// registry notes what is registered.
+// registry registers with a replayer, where it has one, and notes what.
 type registry struct {
 	worker.WorkflowReplayer
-	types   []string
-	dynamic bool
+	types []string
 }
 
 func (r *registry) RegisterWorkflowWithOptions(w any, o workflow.RegisterOptions) {
 	r.types = append(r.types, o.Name)
-	r.WorkflowReplayer.RegisterWorkflowWithOptions(w, o)
-}
-
-func (r *registry) RegisterDynamicWorkflow(any, workflow.DynamicRegisterOptions) { r.dynamic = true }
-
-func (r *registry) has(name string) bool {
-	for _, t := range r.types {
-		if t == name {
-			return true
-		}
+	if r.WorkflowReplayer != nil {
+		r.WorkflowReplayer.RegisterWorkflowWithOptions(w, o)
 	}
-	return false
 }
+
+func (r *registry) RegisterWorkflow(w any) {
+	r.RegisterWorkflowWithOptions(w, workflow.RegisterOptions{})
+}
+
+func (r *registry) RegisterDynamicWorkflow(any, workflow.DynamicRegisterOptions) {}
