@@ -22,6 +22,9 @@ var arrows = map[string][]string{
 
 	"engine/ace":           {},
 	"engine/history":       {"engine/ace"},
+	"engine/historyfile":   {},
+	"engine/replay":        {"engine/ace", "engine/history"},
+	"engine/compare":       {"engine/ace", "engine/history"},
 	"engine/artifact":      {"engine/ace"},
 	"engine/playbook":      {"engine/ace"},
 	"engine/dataset":       {"engine/ace", "engine/artifact"},

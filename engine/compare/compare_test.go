@@ -1,0 +1,195 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+func real(tb testing.TB, name string) []*historypb.HistoryEvent {
+	tb.Helper()
+	f, err := os.Open("../flow/testdata/" + name + ".json")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	h, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return h.Events
+}
+
+func pairOf(d Diff, key string) *Pair {
+	for i := range d.Pairs {
+		p := &d.Pairs[i]
+		if p.A != nil && p.A.Key == key || p.B != nil && p.B.Key == key {
+			return p
+		}
+	}
+	return nil
+}
+
+// A run beside itself is the same, whatever run it is.
+func TestSameRun(t *testing.T) {
+	for _, name := range []string{"right", "wrong", "retried", "failed", "live", "cancelled", "experiment"} {
+		d := Runs(real(t, name), real(t, name))
+		if d.First != -1 || len(d.Pairs) < 3 {
+			t.Errorf("%s: first difference %d of %d", name, d.First, len(d.Pairs))
+		}
+		for _, m := range d.Metrics {
+			if m.A != m.B {
+				t.Errorf("%s: %+v", name, m)
+			}
+		}
+	}
+}
+
+// Two tasks of one kind are aligned step by step, and what differs in them has a path.
+func TestTwoTasks(t *testing.T) {
+	d := Runs(real(t, "right"), real(t, "wrong"))
+	for _, key := range []string{"start AceTaskWorkflow", "activity run_generator #1", "activity run_skills_session #1", "activity persist_results #1", "end run"} {
+		p := pairOf(d, key)
+		if p == nil || p.A == nil || p.B == nil {
+			t.Fatalf("%s is not in both: %+v", key, p)
+		}
+	}
+	start := pairOf(d, "start AceTaskWorkflow")
+	paths := map[string]bool{}
+	for _, c := range start.Input {
+		paths[c.Path] = true
+	}
+	if start.Status != Changed || !paths["/task_id"] || d.First != 0 {
+		t.Errorf("start: %s %v, first %d", start.Status, paths, d.First)
+	}
+}
+
+func TestFailedBesideRight(t *testing.T) {
+	d := Runs(real(t, "right"), real(t, "failed"))
+	if p := pairOf(d, "activity run_reflector #1"); p == nil || p.Status != OnlyA {
+		t.Errorf("reflector: %+v", p)
+	}
+	if p := pairOf(d, "end run"); p == nil || p.Status != Changed || p.B.Status != Failed || p.B.Error == "" {
+		t.Errorf("end: %+v", p)
+	}
+}
+
+// history writes a run of activities: each name is one, "name=result".
+func made(names ...string) []*historypb.HistoryEvent {
+	var out []*historypb.HistoryEvent
+	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	add := func(e *historypb.HistoryEvent) int64 {
+		e.EventId, e.EventTime = int64(len(out)+1), timestamppb.New(at.Add(time.Duration(len(out))*time.Second))
+		out = append(out, e)
+		return e.EventId
+	}
+	add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{WorkflowType: &commonpb.WorkflowType{Name: "W"}}}})
+	for _, n := range names {
+		name, result, _ := strings.Cut(n, "=")
+		id := add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
+			ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: name}}}})
+		add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, Attributes: &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{
+			ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: id, Result: &commonpb.Payloads{Payloads: []*commonpb.Payload{
+				{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(result)}}}}}})
+	}
+	return out
+}
+
+// Steps are aligned by what they are: one more at the front moves nothing, one in another
+// place is still the same step.
+func TestAlignment(t *testing.T) {
+	d := Runs(made("a=1", "b=2", "c=3"), made("x=0", "a=1", `b={"v":[1,2]}`, "c=3"))
+	var said []string
+	for _, p := range d.Pairs[1:] {
+		key := ""
+		if p.A != nil {
+			key = p.A.Name
+		} else {
+			key = p.B.Name
+		}
+		said = append(said, key+" "+p.Status)
+	}
+	if got := strings.Join(said, ", "); got != "x only_b, a same, b changed, c same" || d.First != 1 {
+		t.Errorf("%s, first %d", got, d.First)
+	}
+	moved := Runs(made("a=1", "b=2"), made("b=2", "a=1"))
+	for _, p := range moved.Pairs {
+		if p.A == nil || p.B == nil {
+			t.Errorf("%+v stands alone", p)
+		}
+	}
+}
+
+func TestChangesHavePaths(t *testing.T) {
+	d := Runs(made(`a={"list":[1,2,3],"same":true,"gone":1}`), made(`a={"list":[1,9,3],"same":true,"new":{"x":1}}`))
+	p := pairOf(d, "activity a #1")
+	got := map[string]string{}
+	for _, c := range p.Result {
+		got[c.Path] = string(c.A) + "→" + string(c.B)
+	}
+	want := map[string]string{"/list/1": "2→9", "/gone": "1→", "/new": `→{"x":1}`}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Payloads that are not JSON, or too long, are compared as wholes; a payload with many
+// changes lists some and counts the rest.
+func TestHardPayloads(t *testing.T) {
+	d := Runs(made("a=not json"), made("a=nor this"))
+	if p := pairOf(d, "activity a #1"); p.Status != Changed || len(p.Result) != 1 || p.Result[0].Path != "" {
+		t.Errorf("%+v", p)
+	}
+	list := func(add int) string {
+		var v []int
+		for i := range 1000 {
+			v = append(v, i+add)
+		}
+		data, _ := json.Marshal(v)
+		return string(data)
+	}
+	if p := pairOf(Runs(made("a="+list(0)), made("a="+list(5000))), "activity a #1"); len(p.Result) != MaxChanges || p.More != 1000-MaxChanges {
+		t.Errorf("%d changes, %d more", len(p.Result), p.More)
+	}
+}
+
+func FuzzRuns(f *testing.F) {
+	f.Add("a=1,b=2", "b=2,a=1")
+	f.Add(`a={"x":[1]}`, `a={"x":[1,2],"y":null}`)
+	f.Fuzz(func(t *testing.T, a, b string) {
+		d := Runs(made(strings.Split(a, ",")...), made(strings.Split(b, ",")...))
+		if a == b && d.First != -1 {
+			t.Errorf("%q differs from itself at %+v", a, d.Pairs[d.First])
+		}
+	})
+}
+
+// BenchmarkRuns compares two runs of 10,000 events of which every tenth result differs.
+func BenchmarkRuns(b *testing.B) {
+	names := func(salt int) (out []string) {
+		for i := range 5000 {
+			v := i
+			if i%10 == 0 {
+				v += salt
+			}
+			out = append(out, fmt.Sprintf(`step%d={"answer":%d,"notes":["a","b","c"],"usage":{"input_tokens":%d}}`, i%7, v, i))
+		}
+		return out
+	}
+	x, y := made(names(0)...), made(append([]string{"first=1"}, names(3)...)...)
+	for b.Loop() {
+		if d := Runs(x, y); len(d.Pairs) < 5000 {
+			b.Fatal(len(d.Pairs))
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package historyfile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/temporalproto"
+	"google.golang.org/protobuf/proto"
+)
+
+// recorded is a history as the server wrote it.
+func recorded(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile("../flow/testdata/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.TrimSpace(data)
+}
+
+// bare is what Temporal's own reader makes of it.
+func bare(t testing.TB, data []byte) *historypb.History {
+	t.Helper()
+	h := &historypb.History{}
+	if err := (temporalproto.CustomJSONUnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, h); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func same(t *testing.T, got History, want *historypb.History) {
+	t.Helper()
+	if len(got.Unread) > 0 {
+		t.Errorf("unread: %+v", got.Unread)
+	}
+	if !proto.Equal(&historypb.History{Events: got.Events}, want) {
+		t.Errorf("%d events are not the %d that Temporal's reader gives", len(got.Events), len(want.Events))
+	}
+}
+
+func packed(data []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	z.Write(data)
+	z.Close()
+	return b.Bytes()
+}
+
+// Whoever wrote the file, and however many histories it holds, they are read as
+// Temporal's own reader reads each.
+func TestShapes(t *testing.T) {
+	one, two := recorded(t, "right"), recorded(t, "retried")
+	list := func(data []byte) []byte {
+		return data[bytes.IndexByte(data, '[') : bytes.LastIndexByte(data, ']')+1]
+	}
+	loose := strings.TrimSuffix(strings.TrimPrefix(string(list(one)), "["), "]")
+	for name, c := range map[string]struct {
+		data []byte
+		want [][]byte
+	}{
+		"object":                  {one, [][]byte{one}},
+		"list of events":          {list(one), [][]byte{one}},
+		"gzip":                    {packed(one), [][]byte{one}},
+		"byte order mark":         {append([]byte("\xef\xbb\xbf"), one...), [][]byte{one}},
+		"response":                {[]byte(`{"nextPageToken":"","history":` + string(one) + `,"archived":false}`), [][]byte{one}},
+		"one after another":       {bytes.Join([][]byte{one, two}, []byte("\n")), [][]byte{one, two}},
+		"list of histories":       {[]byte("[" + string(one) + ",\n" + string(two) + "]"), [][]byte{one, two}},
+		"lists of events":         {[]byte("[" + string(list(one)) + "," + string(list(two)) + "]"), [][]byte{one, two}},
+		"one event after another": {[]byte(loose), [][]byte{one}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Read(bytes.NewReader(c.data))
+			if err != nil || len(got) != len(c.want) {
+				t.Fatalf("%d histories, error %v", len(got), err)
+			}
+			for i := range got {
+				same(t, got[i], bare(t, c.want[i]))
+			}
+		})
+	}
+}
+
+// Wherever a file breaks off, what came before is there and the place is named.
+func TestBreaksOff(t *testing.T) {
+	data := recorded(t, "right")
+	want := bare(t, data)
+	before := 0
+	for at := 1; at < len(data)-1; at += 37 {
+		got, err := Read(bytes.NewReader(data[:at]))
+		var where *Error
+		if !errors.As(err, &where) || where.Offset > int64(at) {
+			t.Fatalf("cut at %d: %v", at, err)
+		}
+		n := 0
+		if len(got) > 0 {
+			n = len(got[0].Events)
+		}
+		if n < before {
+			t.Fatalf("cut at %d: %d events, with less of the file there were %d", at, n, before)
+		}
+		if before = n; n > 0 && !proto.Equal(got[0].Events[n-1], want.Events[n-1]) {
+			t.Fatalf("cut at %d: event %d is another", at, n)
+		}
+	}
+	if before < len(want.Events)-1 {
+		t.Errorf("only %d of %d events were seen", before, len(want.Events))
+	}
+	cut := packed(data)
+	if _, err := Read(bytes.NewReader(cut[:len(cut)-20])); err == nil || !strings.Contains(err.Error(), "compressed file ends") {
+		t.Errorf("cut gzip: %v", err)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                               "there is no history",
+		"  \n":                           "there is no history",
+		"hello":                          "byte 0: a history begins with",
+		"42":                             "byte 0: a history begins with",
+		`{"a":1}`:                        `byte 0: an object without "events"`,
+		`{"events":3}`:                   `byte 10: "events" must be a list`,
+		`{"events":[{"eventId":"1"} x]}`: "byte 27, event 2 of history 1: a history begins with",
+		strings.Repeat("[", 40):          "lists lie too deep",
+		"\x1f\x8bnot gzip":               "gzip",
+	} {
+		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Events of newer servers, or with fields that do not fit, are kept as far as they go.
+func TestUnreadEvents(t *testing.T) {
+	text := `{"events":[
+		{"eventId":"1","eventTime":"2026-05-04T12:00:00Z","eventType":"EVENT_TYPE_WORKFLOW_EXECUTION_STARTED","workflowExecutionStartedEventAttributes":{"workflowType":{"name":"W"},"fromTheFuture":{"a":[1,2]}},"newField":7},
+		{"eventId":"2","eventTime":"2026-05-04T12:00:01.5Z","eventType":"EVENT_TYPE_FROM_THE_FUTURE","someAttributes":{}},
+		{"eventId":"3","eventTime":"yesterday","eventType":"EVENT_TYPE_TIMER_STARTED"}]}`
+	got, err := Read(strings.NewReader(text))
+	if err != nil || len(got) != 1 || len(got[0].Events) != 3 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	e := got[0].Events
+	if e[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName() != "W" {
+		t.Errorf("first: %v", e[0])
+	}
+	if e[1].EventId != 2 || e[1].GetEventTime().AsTime().Nanosecond() != 5e8 || e[2].EventId != 3 || e[2].EventType != enumspb.EVENT_TYPE_UNSPECIFIED {
+		t.Errorf("second: %v, third: %v", e[1], e[2])
+	}
+	u := got[0].Unread
+	if len(u) != 2 || u[0].Index != 1 || u[0].Type != "EVENT_TYPE_FROM_THE_FUTURE" || u[1].Type != "EVENT_TYPE_TIMER_STARTED" || u[1].Reason == "" {
+		t.Errorf("unread: %+v", u)
+	}
+}
+
+// What is written is read back, by this reader and by Temporal's.
+func TestWrite(t *testing.T) {
+	want := bare(t, recorded(t, "failed"))
+	var b bytes.Buffer
+	if err := Write(&b, want.Events); err != nil {
+		t.Fatal(err)
+	}
+	if got := bare(t, b.Bytes()); !proto.Equal(got, want) {
+		t.Error("Temporal's reader reads something else")
+	}
+	got, err := Read(&b)
+	if err != nil || len(got) != 1 {
+		t.Fatal(err)
+	}
+	same(t, got[0], want)
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(`{"events":[{"eventId":"1","eventType":"EVENT_TYPE_TIMER_STARTED"},{"eventId":2}]}`))
+	f.Add([]byte(`[{"event_id":1},[],{"history":{"events":[]}}]`))
+	f.Add([]byte(`{"events":[{"eventId":"\\\""`))
+	f.Add(packed([]byte(`{"events":[]}`)))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := Read(bytes.NewReader(data))
+		for _, h := range got {
+			for i, e := range h.Events {
+				if e == nil {
+					t.Fatalf("event %d of %d is nil (%v)", i, len(h.Events), err)
+				}
+			}
+		}
+	})
+}
+
+// long is a file of n events, as the server writes them.
+func long(tb testing.TB, n int) []byte {
+	events := bare(tb, recorded(tb, "live")).Events
+	h := &historypb.History{}
+	for i := range n {
+		e := proto.Clone(events[i%len(events)]).(*historypb.HistoryEvent)
+		e.EventId = int64(i + 1)
+		h.Events = append(h.Events, e)
+	}
+	var b bytes.Buffer
+	if err := Write(&b, h.Events); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, n := range []int{1000, 50_000} {
+		data := long(b, n)
+		b.Run(fmt.Sprintf("ours-%d", n), func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				if h, err := Read(bytes.NewReader(data)); err != nil || len(h[0].Events) != n {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("bare-%d", n), func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				bare(b, data)
+			}
+		})
+	}
+}

@@ -1,0 +1,198 @@
+package replay
+
+import (
+	"errors"
+	"time"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// recorder notes what replayed code decides, by the workflow task in which it does.
+type recorder struct {
+	interceptor.WorkerInterceptorBase
+	dc       converter.DataConverter
+	details  bool                // note inputs and results too, which costs as much again as replaying
+	commands map[int64][]Command // by the started event of the workflow task
+	versions []versionCall
+	at       int64 // started event of the last workflow task that ran code
+}
+
+type versionCall struct {
+	at       int64
+	change   string
+	min, max workflow.Version
+}
+
+func newRecorder(dc converter.DataConverter, details bool) *recorder {
+	if dc == nil {
+		dc = converter.GetDefaultDataConverter()
+	}
+	return &recorder{dc: dc, details: details, commands: map[int64][]Command{}}
+}
+
+func (r *recorder) note(ctx workflow.Context, c Command) {
+	r.at = int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
+	r.commands[r.at] = append(r.commands[r.at], c)
+}
+
+// encoded is the input that a call would record, where details are wanted. A value that
+// cannot be encoded fails the workflow itself.
+func (r *recorder) encoded(ctx workflow.Context, args []any) string {
+	if !r.details {
+		return ""
+	}
+	dc := r.dc
+	if aware, ok := dc.(workflow.ContextAware); ok {
+		dc = aware.WithWorkflowContext(ctx)
+	}
+	p, err := dc.ToPayloads(args...)
+	if err != nil {
+		return ""
+	}
+	return inputOf(p)
+}
+
+// InterceptWorkflow implements [interceptor.WorkerInterceptor].
+func (r *recorder) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &inbound{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next}, r: r}
+}
+
+type inbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+	r *recorder
+}
+
+func (i *inbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	return i.Next.Init(&outbound{WorkflowOutboundInterceptorBase: interceptor.WorkflowOutboundInterceptorBase{Next: next}, r: i.r})
+}
+
+func (i *inbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
+	defer func() {
+		if p := recover(); p != nil { // it goes on: only the place is noted
+			i.r.at = int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
+			panic(p)
+		}
+	}()
+	result, err := i.Next.ExecuteWorkflow(ctx, in)
+	end := ending(err)
+	if err == nil {
+		end.Detail = i.r.encoded(ctx, []any{result})
+	}
+	i.r.note(ctx, end)
+	return result, err
+}
+
+// ending is the command by which a workflow function ends.
+func ending(err error) Command {
+	var again *workflow.ContinueAsNewError
+	switch {
+	case err == nil:
+		return Command{Kind: kindComplete}
+	case errors.As(err, &again):
+		return Command{Kind: kindNew, Name: again.WorkflowType.Name}
+	case temporal.IsCanceledError(err):
+		return Command{Kind: kindCanceled}
+	}
+	return Command{Kind: kindFail, Detail: err.Error()}
+}
+
+type outbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	r *recorder
+}
+
+func (o *outbound) ExecuteActivity(ctx workflow.Context, kind string, args ...any) workflow.Future {
+	o.r.note(ctx, Command{Kind: kindActivity, Name: kind, ID: workflow.GetActivityOptions(ctx).ActivityID, Detail: o.r.encoded(ctx, args)})
+	return o.Next.ExecuteActivity(ctx, kind, args...)
+}
+
+// A local activity leaves its marker when it has ended; where that is, the caller learns.
+func (o *outbound) ExecuteLocalActivity(ctx workflow.Context, kind string, args ...any) workflow.Future {
+	f := o.Next.ExecuteLocalActivity(ctx, kind, args...)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		if workflow.Await(ctx, f.IsReady) == nil {
+			o.r.note(ctx, Command{Kind: kindMarker, Name: markerLocalActivity, Detail: kind})
+		}
+	})
+	return f
+}
+
+func (o *outbound) ExecuteChildWorkflow(ctx workflow.Context, kind string, args ...any) workflow.ChildWorkflowFuture {
+	o.r.note(ctx, Command{Kind: kindChild, Name: kind, ID: workflow.GetChildWorkflowOptions(ctx).WorkflowID, Detail: o.r.encoded(ctx, args)})
+	return o.Next.ExecuteChildWorkflow(ctx, kind, args...)
+}
+
+func (o *outbound) timer(ctx workflow.Context, d time.Duration) {
+	if d > 0 {
+		o.r.note(ctx, Command{Kind: kindTimer, Detail: lengthOf(d)})
+	}
+}
+
+func (o *outbound) NewTimer(ctx workflow.Context, d time.Duration) workflow.Future {
+	o.timer(ctx, d)
+	return o.Next.NewTimer(ctx, d)
+}
+
+// Sleeping is a timer made through NewTimerWithOptions.
+func (o *outbound) NewTimerWithOptions(ctx workflow.Context, d time.Duration, options workflow.TimerOptions) workflow.Future {
+	o.timer(ctx, d)
+	return o.Next.NewTimerWithOptions(ctx, d, options)
+}
+
+func (o *outbound) RequestCancelExternalWorkflow(ctx workflow.Context, id, runID string) workflow.Future {
+	o.r.note(ctx, Command{Kind: kindCancel, ID: id})
+	return o.Next.RequestCancelExternalWorkflow(ctx, id, runID)
+}
+
+func (o *outbound) SignalExternalWorkflow(ctx workflow.Context, id, runID, name string, arg any) workflow.Future {
+	o.r.note(ctx, Command{Kind: kindSignal, Name: name, ID: id, Detail: o.r.encoded(ctx, []any{arg})})
+	return o.Next.SignalExternalWorkflow(ctx, id, runID, name, arg)
+}
+
+func (o *outbound) SignalChildWorkflow(ctx workflow.Context, id, name string, arg any) workflow.Future {
+	o.r.note(ctx, Command{Kind: kindSignal, Name: name, ID: id, Detail: o.r.encoded(ctx, []any{arg})})
+	return o.Next.SignalChildWorkflow(ctx, id, name, arg)
+}
+
+func (o *outbound) UpsertSearchAttributes(ctx workflow.Context, attributes map[string]any) error {
+	o.r.note(ctx, Command{Kind: kindAttrs})
+	return o.Next.UpsertSearchAttributes(ctx, attributes)
+}
+
+func (o *outbound) UpsertTypedSearchAttributes(ctx workflow.Context, attributes ...temporal.SearchAttributeUpdate) error {
+	o.r.note(ctx, Command{Kind: kindAttrs})
+	return o.Next.UpsertTypedSearchAttributes(ctx, attributes...)
+}
+
+func (o *outbound) UpsertMemo(ctx workflow.Context, memo map[string]any) error {
+	o.r.note(ctx, Command{Kind: kindMemo})
+	return o.Next.UpsertMemo(ctx, memo)
+}
+
+func (o *outbound) SideEffect(ctx workflow.Context, f func(workflow.Context) any) converter.EncodedValue {
+	o.r.note(ctx, Command{Kind: kindMarker, Name: markerSideEffect})
+	return o.Next.SideEffect(ctx, f)
+}
+
+func (o *outbound) SideEffectWithOptions(ctx workflow.Context, options workflow.SideEffectOptions, f func(workflow.Context) any) converter.EncodedValue {
+	o.r.note(ctx, Command{Kind: kindMarker, Name: markerSideEffect})
+	return o.Next.SideEffectWithOptions(ctx, options, f)
+}
+
+func (o *outbound) GetVersion(ctx workflow.Context, change string, low, high workflow.Version) workflow.Version {
+	o.r.at = int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
+	o.r.versions = append(o.r.versions, versionCall{o.r.at, change, low, high})
+	return o.Next.GetVersion(ctx, change, low, high)
+}
+
+func (o *outbound) ExecuteNexusOperation(ctx workflow.Context, in interceptor.ExecuteNexusOperationInput) workflow.NexusOperationFuture {
+	name := ""
+	if s, ok := in.Operation.(string); ok {
+		name = in.Client.Service() + "." + s
+	}
+	o.r.note(ctx, Command{Kind: kindNexus, Name: name})
+	return o.Next.ExecuteNexusOperation(ctx, in)
+}

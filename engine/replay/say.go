@@ -1,0 +1,46 @@
+package replay
+
+import "fmt"
+
+// say puts a divergence into a plain sentence, and says what to do about it.
+func (d *Divergence) say() (sentence, advice string) {
+	where := fmt.Sprintf("at event %d (%s)", d.EventID, d.EventType)
+	guard := "guard the change with workflow.GetVersion (docs/versioning.md), or let runs that began before it end on the old code"
+	switch d.Kind {
+	case KindMissing:
+		return fmt.Sprintf("%s the history has %s, which the code no longer does", where, d.Expected), guard
+	case KindAdded:
+		return fmt.Sprintf("%s the code does %s, which the history does not have", where, d.Actual), guard
+	case KindChanged:
+		return fmt.Sprintf("%s the history has %s, the code does the same with another %s (%s)", where, d.Expected, d.what(), d.Actual.Detail),
+			"Temporal lets this pass: open runs go on, but decide otherwise than those that have closed"
+	case KindVersion:
+		return fmt.Sprintf("%s the history was written with version %s of the change %q, the code supports %s", where, d.Expected.detail(), d.Actual.Name, d.Actual.Detail),
+			"keep the branch of that version in the code until no run that began with it is open"
+	case KindPanic:
+		return fmt.Sprintf("%s the code ends in a panic", where), "the message of the replayer says where; a workflow must not panic on what it has accepted before"
+	case KindResult:
+		if d.Actual == nil {
+			return fmt.Sprintf("%s the run ended with another result than the code gives", where), guard
+		}
+		return fmt.Sprintf("%s the run ended with %s, the code ends with %s", where, d.Expected, d.Actual), guard
+	}
+	return fmt.Sprintf("%s the history has %s, the code does %s", where, d.Expected, d.Actual), guard
+}
+
+func (c *Command) detail() string {
+	if c == nil || c.Detail == "" || c.Detail == "-1" {
+		return "before the change"
+	}
+	return c.Detail
+}
+
+func (d *Divergence) what() string {
+	switch d.Expected.Kind {
+	case kindTimer:
+		return "length"
+	case kindComplete:
+		return "result"
+	}
+	return "input"
+}

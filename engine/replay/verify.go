@@ -1,0 +1,253 @@
+package replay
+
+import (
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+)
+
+// Verifier verifies histories against workflow code. It may be used by several
+// goroutines.
+type Verifier struct {
+	// Register makes the workflows known. Only what it registers can be verified.
+	Register func(worker.WorkflowRegistry)
+	// Build names the code that is verified.
+	Build string
+	// Data decodes payloads; nil is Temporal's default converter.
+	Data converter.DataConverter
+	// Strict reports decisions that Temporal lets pass too: [Drifted].
+	Strict bool
+}
+
+// Verify replays a history with Temporal's own replayer and says where the code decides
+// otherwise. The replayer judges; the comparison names the place, and finds what the
+// replayer does not look at: how a run ends, and the length of timers.
+func (v *Verifier) Verify(events []*historypb.HistoryEvent) Verdict {
+	out := Verdict{Outcome: Unverified, Events: len(events)}
+	if out.Why = describe(&out, events); out.Why != "" {
+		return out
+	}
+	if missing := v.unregistered(out.WorkflowType); missing != "" {
+		out.Why = missing
+		return out
+	}
+	events = settled(events)
+	r, said, err := v.replay(events, v.Strict)
+	if err != nil {
+		out.Why = err.Error()
+		return out
+	}
+	verdict := v.judge(out, events, r, said)
+	if verdict.Outcome == Diverged && !v.Strict {
+		if r, said, err = v.replay(events, true); err == nil { // now that it will be shown, with what it was about
+			verdict = v.judge(out, events, r, said)
+		}
+	}
+	return verdict
+}
+
+// replay replays a history and notes what the code decides.
+func (v *Verifier) replay(events []*historypb.HistoryEvent, details bool) (r *recorder, said, err error) {
+	r = newRecorder(v.Data, details)
+	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
+		DataConverter: v.Data, Interceptors: []interceptor.WorkerInterceptor{r}, DisableDeadlockDetection: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	v.Register(&registry{WorkflowReplayer: replayer})
+	started := events[0].GetWorkflowExecutionStartedEventAttributes()
+	return r, replayer.ReplayWorkflowHistoryWithOptions(quiet, &historypb.History{Events: events}, worker.ReplayWorkflowHistoryOptions{
+		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}}), nil
+}
+
+// unregistered says that a workflow type is not known, "" if it is.
+func (v *Verifier) unregistered(name string) string {
+	known := &registry{}
+	v.Register(known)
+	if slices.Contains(known.types, name) {
+		return ""
+	}
+	return fmt.Sprintf("no workflow of type %q is registered here; there are: %s", name, strings.Join(known.types, ", "))
+}
+
+// settled is a history without the last workflow task where the events that this led to
+// may be missing: a server writes them together, but a file can break off between them.
+func settled(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+	for n := len(events); n > 0; n-- {
+		e := events[n-1]
+		switch e.GetEventType() {
+		case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+			return events[:n-1]
+		case enumspb.EVENT_TYPE_MARKER_RECORDED:
+			continue
+		}
+		_, task, ok := commandOf(e)
+		if _, _, closed := closingOf(e); closed || !ok || task == 0 {
+			return events
+		}
+	}
+	return events
+}
+
+// describe fills in what the first event says, and says why a history cannot be replayed.
+func describe(out *Verdict, events []*historypb.HistoryEvent) string {
+	if len(events) == 0 {
+		return "the history has no events"
+	}
+	first := events[0]
+	started := first.GetWorkflowExecutionStartedEventAttributes()
+	if first.GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED || started == nil {
+		return fmt.Sprintf("the history begins with event %d (%s), not with the start: its first part is missing", first.GetEventId(), first.GetEventType())
+	}
+	out.WorkflowType, out.WorkflowID, out.RunID = started.GetWorkflowType().GetName(), started.GetWorkflowId(), started.GetOriginalExecutionRunId()
+	for i, e := range events {
+		if e.GetEventId() != int64(i+1) {
+			return fmt.Sprintf("event %d stands where event %d should: the history has a gap", e.GetEventId(), i+1)
+		}
+		if e.GetEventType() == enumspb.EVENT_TYPE_UNSPECIFIED {
+			return fmt.Sprintf("event %d is of a type that this program does not know; a newer acescope may", e.GetEventId())
+		}
+	}
+	if len(events) < 3 {
+		return "the run has not been worked on yet"
+	}
+	return ""
+}
+
+func (v *Verifier) judge(out Verdict, events []*historypb.HistoryEvent, r *recorder, said error) Verdict {
+	tasks := tasksOf(events)
+	upTo := r.at
+	if said == nil && len(tasks) > 0 {
+		upTo = tasks[len(tasks)-1].started
+	}
+	d := compare(tasks, r.commands, upTo)
+	if said == nil && d != nil && !atEnd(d, tasks) {
+		// Temporal's replayer is content: what looks different is a command that it took
+		// back, of a scope that was cancelled in the same task.
+		d = nil
+	}
+	if said != nil {
+		d = v.explain(d, tasks, r, said)
+	}
+	switch {
+	case d != nil:
+		out.Outcome = Diverged
+	default:
+		out.Outcome = Same
+		if d = drift(tasks, r.commands); d != nil && v.Strict {
+			out.Outcome = Drifted
+		} else {
+			d = nil
+		}
+	}
+	if d != nil {
+		d.Code = v.Build
+		d.Sentence, d.Advice = d.say()
+		out.Divergence = d
+	}
+	return out
+}
+
+// atEnd tells whether a divergence is in the last task, which the replayer leaves alone.
+func atEnd(d *Divergence, tasks []*task) bool {
+	return d.Task == tasks[len(tasks)-1].completed.GetEventId()
+}
+
+// versionRange is what the SDK's GetVersion panics with.
+var versionRange = regexp.MustCompile(`Workflow code removed support of version (-?\d+)\. for "([^"]*)" changeID\. The oldest supported version is (-?\d+)|Workflow code is too old to support version (-?\d+) for "([^"]*)" changeID\. The maximum supported version is (-?\d+)`)
+
+// explain makes a divergence of an error that the replayer gives, at the place that the
+// comparison found.
+func (v *Verifier) explain(d *Divergence, tasks []*task, r *recorder, said error) *Divergence {
+	text := oneLine(said)
+	var last *task
+	for _, t := range tasks {
+		if t.started <= r.at || last == nil {
+			last = t
+		}
+	}
+	switch {
+	case versionRange.MatchString(text):
+		d = v.version(last, r, text)
+	case d != nil && isPanic(said):
+		d.Kind = KindPanic
+	case d == nil && last != nil:
+		kind := KindOther
+		if isPanic(said) {
+			kind = KindPanic
+		}
+		event, expected := last.completed, (*Command)(nil)
+		if n := len(last.history); n > 0 {
+			event, expected = last.history[n-1].event, &last.history[n-1].Command
+		}
+		d = last.at(kind, event, expected, nil)
+	case d == nil:
+		d = &Divergence{Kind: KindPanic}
+	}
+	d.SDK = text
+	return d
+}
+
+// version is a divergence by a change whose recorded version the code does not support.
+func (v *Verifier) version(t *task, r *recorder, text string) *Divergence {
+	m := versionRange.FindStringSubmatch(text)
+	change, version := m[2], m[1]
+	if change == "" {
+		change, version = m[5], m[4]
+	}
+	actual := &Command{Kind: "version", Name: change}
+	for _, c := range r.versions {
+		if c.change == change {
+			actual.Detail = fmt.Sprintf("%d to %d", c.min, c.max)
+		}
+	}
+	if t == nil {
+		return &Divergence{Kind: KindVersion, Actual: actual}
+	}
+	event := t.completed
+	for _, c := range t.history {
+		event = c.event
+		break
+	}
+	d := t.at(KindVersion, event, &Command{Kind: "version", Name: change, Detail: version}, actual)
+	return d
+}
+
+// isPanic goes by names: the type is the SDK's own, and it panics itself on a history
+// that does not fit.
+func isPanic(err error) bool {
+	return strings.Contains(fmt.Sprintf("%T", err), "PanicError") && !strings.Contains(err.Error(), "TMPRL1100")
+}
+
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+var quiet = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
+
+// registry registers with a replayer, where it has one, and notes what.
+type registry struct {
+	worker.WorkflowReplayer
+	types []string
+}
+
+func (r *registry) RegisterWorkflowWithOptions(w any, o workflow.RegisterOptions) {
+	r.types = append(r.types, o.Name)
+	if r.WorkflowReplayer != nil {
+		r.WorkflowReplayer.RegisterWorkflowWithOptions(w, o)
+	}
+}
+
+func (r *registry) RegisterWorkflow(w any) {
+	r.RegisterWorkflowWithOptions(w, workflow.RegisterOptions{})
+}
+
+func (r *registry) RegisterDynamicWorkflow(any, workflow.DynamicRegisterOptions) {}
