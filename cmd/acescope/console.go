@@ -85,12 +85,8 @@ type link struct {
 }
 
 func (l *link) run(ctx context.Context, begin func(context.Context, *engine.Engine) error) {
-	e, done, err := l.app.open(ctx, true, true)
-	if err != nil {
-		if ctx.Err() == nil {
-			l.failed(err)
-		}
-		<-ctx.Done()
+	e, done := l.connect(ctx, begin != nil)
+	if e == nil {
 		return
 	}
 	defer done()
@@ -109,6 +105,33 @@ func (l *link) run(ctx context.Context, begin func(context.Context, *engine.Engi
 	l.store.Run(ctx, l.deps(e))
 }
 
+// connectEvery is how long the console waits before it tries again to connect.
+const connectEvery = 2 * time.Second
+
+// connect tries until it succeeds; nil where ctx ended first. serve is for a console that
+// starts runs itself.
+func (l *link) connect(ctx context.Context, serve bool) (*engine.Engine, func()) {
+	open := l.app.watch
+	if serve {
+		open = func(ctx context.Context) (*engine.Engine, func(), error) { return l.app.open(ctx, true, true) }
+	}
+	for {
+		e, done, err := open(ctx)
+		if err == nil {
+			l.err = nil
+			return e, done
+		}
+		if ctx.Err() == nil {
+			l.failed(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(connectEvery):
+		}
+	}
+}
+
 func (l *link) deps(e *engine.Engine) sources.Deps {
 	return sources.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: l.dir,
@@ -116,8 +139,12 @@ func (l *link) deps(e *engine.Engine) sources.Deps {
 	}
 }
 
+// failed shows why there is no connection, a reason once.
 func (l *link) failed(err error) {
-	l.err = err
+	known := l.err != nil && l.err.Error() == err.Error()
+	if l.err = err; known {
+		return
+	}
 	l.store.SetConnection(sources.Connection{State: sources.ConnLost, Since: time.Now(), Err: oneLine(err)})
 	l.store.Report(oneLine(err))
 }
