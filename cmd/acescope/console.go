@@ -38,7 +38,7 @@ func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engi
 	if err != nil {
 		return err
 	}
-	link := &link{app: a, store: store, dir: dir}
+	link := &link{app: a, store: store, dir: dir, frames: &tui.Frames{}}
 	kept, model, err := a.restored(ctx, store, link)
 	if err != nil {
 		return err
@@ -69,16 +69,19 @@ func (a *app) restored(ctx context.Context, store *sources.Store, link *link) (*
 	if warning != "" {
 		a.set.warn("%s", warning)
 	}
-	model, err := a.newModel(ctx, store, link, func(o *tui.Options) { o.State, o.Save = state, kept.save })
+	model, err := a.newModel(ctx, store, link, func(o *tui.Options) {
+		o.State, o.Save, o.Count = state, kept.save, link.frames
+	})
 	return kept, model, err
 }
 
 // link ties the store to the engine, which comes up while the console is drawn.
 type link struct {
-	app   *app
-	store *sources.Store
-	dir   string
-	err   error // why the engine did not start; read after run
+	app    *app
+	store  *sources.Store
+	dir    string
+	frames *tui.Frames
+	err    error // why the engine did not start; read after run
 
 	mu     sync.Mutex
 	engine *engine.Engine
@@ -136,6 +139,7 @@ func (l *link) deps(e *engine.Engine) sources.Deps {
 	return sources.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: l.dir,
 		Artifact: e.Artifacts.Get, Meter: l.app.meter, Host: l.app.host(e, l.dir),
+		Screen: l.frames.Screen,
 	}
 }
 
