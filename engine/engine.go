@@ -44,6 +44,9 @@ type Options struct {
 	Providers []model.Provider
 	// Worker serves workflows and activities from this process.
 	Worker bool
+	// LookOnly makes no directories for artifacts and playbooks on this machine; with
+	// Remote and without Worker.
+	LookOnly bool
 	// Takeover makes this process host when the hosting one dies.
 	Takeover bool
 	// Intercept, where it is set, is called around every call to the server.
@@ -94,7 +97,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if e.Providers == nil {
 		e.Providers = Providers()
 	}
-	if err := e.openStores(o.DataDir); err != nil {
+	if err := e.openStores(o); err != nil {
 		return nil, err
 	}
 	if err := checkSpace(o.DataDir); err != nil {
@@ -116,12 +119,17 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 // Providers lists who can serve steps on this machine.
 func Providers() []model.Provider { return []model.Provider{builtin.New()} }
 
-func (e *Engine) openStores(dir string) error {
+func (e *Engine) openStores(o Options) error {
+	artifacts, books := filepath.Join(o.DataDir, "artifacts"), filepath.Join(o.DataDir, "playbooks")
+	if o.LookOnly && o.Remote != nil && !o.Worker {
+		e.Artifacts, e.Books = artifact.Look(artifacts), playbook.LookStore(books)
+		return nil
+	}
 	var err error
-	if e.Artifacts, err = artifact.Open(filepath.Join(dir, "artifacts")); err != nil {
+	if e.Artifacts, err = artifact.Open(artifacts); err != nil {
 		return fmt.Errorf("%w: %w", server.ErrDataDir, err)
 	}
-	if e.Books, err = playbook.OpenStore(filepath.Join(dir, "playbooks")); err != nil {
+	if e.Books, err = playbook.OpenStore(books); err != nil {
 		return fmt.Errorf("%w: %w", server.ErrDataDir, err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
@@ -28,6 +29,26 @@ type Finished struct {
 // it continues as: task, where it is not nil, is called for each task that ends. It gives
 // what is known at the end; away is as in [Follow].
 func FollowExperiment(ctx context.Context, c client.Client, namespace, workflowID, runID string, away func(error), task func(ace.ExperimentInput, Finished)) (*ace.ExperimentState, error) {
+	state, _, err := followRuns(ctx, c, namespace, workflowID, runID, away, task)
+	return state, err
+}
+
+// FollowWhole is [FollowExperiment] from the first run of the chain that run, a run of
+// it, belongs to. Where the histories of the first runs were deleted it begins with run.
+// It also gives the id of the run that it ended with.
+func FollowWhole(ctx context.Context, c client.Client, namespace string, run *workflowpb.WorkflowExecutionInfo, away func(error), task func(ace.ExperimentInput, Finished)) (*ace.ExperimentState, string, error) {
+	workflowID, runID, first := run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), run.GetFirstRunId()
+	if first == "" || first == runID {
+		return followRuns(ctx, c, namespace, workflowID, runID, away, task)
+	}
+	state, last, err := followRuns(ctx, c, namespace, workflowID, first, away, task)
+	if NotFound(err) && last != runID {
+		return followRuns(ctx, c, namespace, workflowID, runID, away, task)
+	}
+	return state, last, err
+}
+
+func followRuns(ctx context.Context, c client.Client, namespace, workflowID, runID string, away func(error), task func(ace.ExperimentInput, Finished)) (*ace.ExperimentState, string, error) {
 	for {
 		next := ""
 		f := newExperimentFolder(task)
@@ -37,7 +58,7 @@ func FollowExperiment(ctx context.Context, c client.Client, namespace, workflowI
 			return f.foreign
 		})
 		if err != nil || next == "" {
-			return &f.state, err
+			return &f.state, runID, err
 		}
 		runID = next
 	}

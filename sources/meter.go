@@ -111,14 +111,28 @@ func (r *callRing) count(at time.Time, took time.Duration, err error) {
 	}
 	s.calls++
 	r.total++
-	code := status.Code(err)
-	if err != nil && code != codes.Canceled && !(r.waits && code == codes.DeadlineExceeded) {
+	if err != nil && !r.ordinary(err) {
 		s.bad++
 		r.failed++
 		r.lastErr, r.lastAt = plainError(err), at
 	}
 	r.times[r.next%meterTimes] = callTime{at, took}
 	r.next++
+}
+
+// unhandled is how a server says that something came in while a worker decided: it gets
+// the task anew with that in it, as always where signals come fast.
+const unhandled = "UnhandledCommand"
+
+// ordinary tells whether an error is part of a call's usual course.
+func (r *callRing) ordinary(err error) bool {
+	switch status.Code(err) {
+	case codes.Canceled:
+		return true
+	case codes.DeadlineExceeded:
+		return r.waits
+	}
+	return strings.Contains(err.Error(), unhandled)
 }
 
 // Stats lists the kinds of call, those made most often in the last minute first.

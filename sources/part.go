@@ -26,6 +26,8 @@ type Deps struct {
 	Meter *Meter
 	// Host says who hosts the server and how much room is left; nil where nobody knows.
 	Host func() Host
+	// Screen counts what is drawn, nil where nothing is.
+	Screen func() Screen
 }
 
 // Part is a piece of a snapshot that is read only while somebody looks at it.

@@ -96,6 +96,17 @@ type Process struct {
 	GCPause    time.Duration // in all
 	Snapshots  uint64        // of the console's data, made so far
 	Started    time.Time
+	Screen     Screen
+}
+
+// Screen is what the console drew since it began. PerSecond and Slowest are of the last
+// ten seconds.
+type Screen struct {
+	Frames    uint64
+	PerSecond float64
+	Slowest   time.Duration // to draw a frame
+	Shown     uint64        // snapshots
+	Skipped   uint64        // snapshots that a newer one replaced before they were shown
 }
 
 // processStarted is when the program began, as near as it can know.

@@ -31,6 +31,7 @@ func TestMeter(t *testing.T) {
 		t.Errorf("the error did not come through: %v", err)
 	}
 	_ = call(m, "ListWorkflowExecutions", nil, status.Error(codes.Canceled, "given up"))
+	_ = call(m, "RespondWorkflowTaskCompleted", nil, status.Error(codes.InvalidArgument, "UnhandledCommand"))
 	_ = call(m, "PollWorkflowTaskQueue", nil, status.Error(codes.DeadlineExceeded, "nothing came"))
 	_ = call(m, "GetWorkflowExecutionHistory", &workflowservice.GetWorkflowExecutionHistoryRequest{WaitNewEvent: true}, nil)
 	got := map[string]CallStat{}
@@ -39,6 +40,9 @@ func TestMeter(t *testing.T) {
 	}
 	if s := got["ListWorkflowExecutions"]; s.PerMinute != 12 || s.Failed != 1 || s.LastError != "no host" || s.P50 != time.Millisecond {
 		t.Errorf("%+v", s)
+	}
+	if s := got["RespondWorkflowTaskCompleted"]; s.PerMinute != 1 || s.Failed != 0 {
+		t.Errorf("a decision that came too late: %+v", s)
 	}
 	if s := got["PollWorkflowTaskQueue"]; !s.Waits || s.Failed != 0 {
 		t.Errorf("%+v", s)

@@ -277,6 +277,11 @@ func (s *System) processChecks() []Check {
 	if p.Snapshots > 0 {
 		out[2].Text += fmt.Sprintf(", %d snapshots made", p.Snapshots)
 	}
+	if c := p.Screen; c.Frames > 0 {
+		out = append(out, Check{Section: SectionProcess, Name: "screen", State: CheckFine,
+			Text: fmt.Sprintf("%.1f frames a second, the slowest drawn in %s; %d snapshots shown, %d skipped for newer ones",
+				c.PerSecond, shortly(c.Slowest), c.Shown, c.Skipped)})
+	}
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -42,6 +43,9 @@ func (s *Store) readSystem(ctx context.Context, d Deps) {
 		snap = s.Snapshot()
 		now.Sources = sourcesOf(snap)
 		now.Process.Snapshots = snap.Seq
+		if d.Screen != nil {
+			now.Process.Screen = d.Screen()
+		}
 		s.update(func(snap *Snapshot) { snap.System = now })
 		for s.rest(ctx, systemEvery) == nil && s.Snapshot().Runs.Paused {
 		}
@@ -236,10 +240,59 @@ func sourcesOf(s *Snapshot) []SourceAge {
 	}
 	if t := s.Triage; t != nil {
 		row := SourceAge{Name: "triage", OK: t.Err == "", Text: t.Err, Since: t.At, Dropped: int64(t.GroupsDropped)}
-		if t.Err == "" && t.Scan.Running {
+		switch {
+		case t.Err != "":
+		case t.Scan.Running:
 			row.Text = "scanning: " + t.Scan.Stage
+		default:
+			row.Text = fmt.Sprintf("%d ended runs scanned", t.Ended)
 		}
 		list = append(list, row)
+	}
+	return append(list, partsOf(s)...)
+}
+
+// partsOf is [sourcesOf] for what is read only while its screen is shown. A failure to
+// read one is told there, and is no fault of the machinery.
+func partsOf(s *Snapshot) []SourceAge {
+	var list []SourceAge
+	add := func(name, failed, text string, at time.Time, dropped int64) {
+		list = append(list, SourceAge{Name: name, OK: failed == "", Minor: true, Text: or(failed, text), Since: at, Dropped: dropped})
+	}
+	if e := s.Events; e != nil {
+		row := fmt.Sprintf("%d events held", e.Len())
+		unread := int64(0)
+		switch {
+		case e.Cut:
+			unread = e.Left
+		case e.Left > 0:
+			row += fmt.Sprintf(", %d not read yet", e.Left)
+		}
+		add("timeline", e.Err, row, e.Updated, unread)
+	}
+	if b := s.Books; b != nil {
+		row := fmt.Sprintf("%d %s", len(b.Branches), plural(len(b.Branches), "line"))
+		if b.Branch.Name != "" {
+			row += fmt.Sprintf(", %d versions of %s", b.Branch.Versions, b.Branch.Name)
+		}
+		add("playbooks", b.Err, or(b.Missing, row), b.Updated, 0)
+	}
+	if e := s.Experiments; e != nil {
+		dropped := e.More
+		for _, series := range e.Series {
+			dropped += int64(series.Dropped)
+		}
+		add("experiments", e.Err, fmt.Sprintf("%d listed, %d with curves", len(e.Rows), len(e.Series)), e.Loaded, dropped)
+	}
+	if l := s.Logs; l != nil {
+		row := fmt.Sprintf("%d lines of %d %s", len(l.Lines), len(l.Files), plural(len(l.Files), "file"))
+		if l.Trouble != "" {
+			row += ", " + l.Trouble
+		}
+		add("logs", l.Err, row, l.Updated, l.Dropped)
+	}
+	if f := s.Facets; f != nil {
+		add("facets", f.Err, fmt.Sprintf("%d attributes counted", len(f.List)), f.Counted, 0)
 	}
 	return list
 }

@@ -36,6 +36,7 @@ type Options struct {
 	// after a change; nil where nothing is kept.
 	Save  func(State) error
 	Frame time.Duration    // 0 for DefaultFrame
+	Count *Frames          // counts what is drawn; nil where nobody asks
 	Now   func() time.Time // nil for time.Now
 }
 
@@ -169,6 +170,7 @@ func (m *Model) apply(s *sources.Snapshot) {
 		return
 	}
 	m.snap = s
+	m.opts.Count.got(s)
 	m.everyView(func(v View) { v.SetSnapshot(s) })
 	m.layout() // a banner may have come or gone
 }
@@ -210,7 +212,9 @@ func (m *Model) Note(text string) { m.say(noticeMsg{text: text}) }
 // View is the frame, drawn again only if something changed since the last time.
 func (m *Model) View() tea.View {
 	if m.dirty {
+		began := time.Now()
 		m.frame, m.cursor = m.draw()
+		m.opts.Count.drew(time.Since(began))
 		m.dirty = false
 	}
 	v := tea.NewView(m.frame)

@@ -38,7 +38,7 @@ func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engi
 	if err != nil {
 		return err
 	}
-	link := &link{app: a, store: store, dir: dir}
+	link := &link{app: a, store: store, dir: dir, frames: &tui.Frames{}}
 	kept, model, err := a.restored(ctx, store, link)
 	if err != nil {
 		return err
@@ -69,28 +69,27 @@ func (a *app) restored(ctx context.Context, store *sources.Store, link *link) (*
 	if warning != "" {
 		a.set.warn("%s", warning)
 	}
-	model, err := a.newModel(ctx, store, link, func(o *tui.Options) { o.State, o.Save = state, kept.save })
+	model, err := a.newModel(ctx, store, link, func(o *tui.Options) {
+		o.State, o.Save, o.Count = state, kept.save, link.frames
+	})
 	return kept, model, err
 }
 
 // link ties the store to the engine, which comes up while the console is drawn.
 type link struct {
-	app   *app
-	store *sources.Store
-	dir   string
-	err   error // why the engine did not start; read after run
+	app    *app
+	store  *sources.Store
+	dir    string
+	frames *tui.Frames
+	err    error // why the engine did not start; read after run
 
 	mu     sync.Mutex
 	engine *engine.Engine
 }
 
 func (l *link) run(ctx context.Context, begin func(context.Context, *engine.Engine) error) {
-	e, done, err := l.app.open(ctx, true, true)
-	if err != nil {
-		if ctx.Err() == nil {
-			l.failed(err)
-		}
-		<-ctx.Done()
+	e, done := l.connect(ctx, begin != nil)
+	if e == nil {
 		return
 	}
 	defer done()
@@ -109,15 +108,47 @@ func (l *link) run(ctx context.Context, begin func(context.Context, *engine.Engi
 	l.store.Run(ctx, l.deps(e))
 }
 
+// connectEvery is how long the console waits before it tries again to connect.
+const connectEvery = 2 * time.Second
+
+// connect tries until it succeeds; nil where ctx ended first. serve is for a console that
+// starts runs itself.
+func (l *link) connect(ctx context.Context, serve bool) (*engine.Engine, func()) {
+	open := l.app.watch
+	if serve {
+		open = func(ctx context.Context) (*engine.Engine, func(), error) { return l.app.open(ctx, true, true) }
+	}
+	for {
+		e, done, err := open(ctx)
+		if err == nil {
+			l.err = nil
+			return e, done
+		}
+		if ctx.Err() == nil {
+			l.failed(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(connectEvery):
+		}
+	}
+}
+
 func (l *link) deps(e *engine.Engine) sources.Deps {
 	return sources.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: l.dir,
 		Artifact: e.Artifacts.Get, Meter: l.app.meter, Host: l.app.host(e, l.dir),
+		Screen: l.frames.Screen,
 	}
 }
 
+// failed shows why there is no connection, a reason once.
 func (l *link) failed(err error) {
-	l.err = err
+	known := l.err != nil && l.err.Error() == err.Error()
+	if l.err = err; known {
+		return
+	}
 	l.store.SetConnection(sources.Connection{State: sources.ConnLost, Since: time.Now(), Err: oneLine(err)})
 	l.store.Report(oneLine(err))
 }

@@ -23,13 +23,22 @@ func (a *app) detach(ctx context.Context, prompt string, f runFlags) error {
 		if err := a.spawn(); err != nil {
 			return err
 		}
+		defer a.endUnused()
 	}
-	e, done, err := a.look(ctx)
+	e, done, err := a.open(ctx, false, false)
 	if err != nil {
 		return err
 	}
 	defer done()
 	return a.runOn(ctx, e, prompt, f)
+}
+
+// endUnused ends the process in the background where no run was started for it. Whatever
+// else it may have taken up is kept, as it is whenever a process ends.
+func (a *app) endUnused() {
+	if !a.begun && a.spawned != nil {
+		_ = a.spawned.Signal(os.Interrupt)
+	}
 }
 
 func (a *app) spawn() error {
@@ -55,11 +64,12 @@ func (a *app) spawn() error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start a process in the background: %w", err)
 	}
-	a.background = cmd.Process.Pid
-	if err := cmd.Process.Release(); err != nil {
+	a.background, a.spawned = cmd.Process.Pid, cmd.Process
+	if err := waitForHost(dir); err != nil {
+		a.endUnused()
 		return err
 	}
-	return waitForHost(dir)
+	return nil
 }
 
 // waitForHost waits until somebody hosts, so that this process does not come first and

@@ -12,8 +12,11 @@ import (
 )
 
 // openLog opens acescope's own log, which rotates at 10 MB. Nothing of it reaches the
-// screen.
-func openLog(dir string) (*slog.Logger, func(), error) {
+// screen. A process that only looks at a cluster keeps none.
+func openLog(dir string, keep bool) (*slog.Logger, func(), error) {
+	if !keep {
+		return slog.New(slog.DiscardHandler), func() {}, nil
+	}
 	logs := filepath.Join(dir, "logs")
 	if err := os.MkdirAll(logs, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w; choose another with --data-dir", server.ErrDataDir, err)

@@ -25,6 +25,8 @@ type app struct {
 	port     int
 
 	background int            // process that --detach started
+	spawned    *os.Process    // the same
+	begun      bool           // a run was started for it
 	meter      *sources.Meter // of the calls to the server, once connected
 }
 
@@ -138,9 +140,26 @@ func (a *app) cluster() *engine.Remote {
 // closeTimeout bounds how long a command takes to leave.
 const closeTimeout = 5 * time.Second
 
-// open connects. worker serves runs from this process, takeover hosts when the host
-// dies; commands that only look do neither.
+// open connects for a command that changes something. worker serves runs from this
+// process, takeover hosts when the host dies.
 func (a *app) open(ctx context.Context, worker, takeover bool) (*engine.Engine, func(), error) {
+	return a.connect(ctx, engine.Options{Worker: worker, Takeover: takeover})
+}
+
+// look is open for a command that only reads.
+func (a *app) look(ctx context.Context) (*engine.Engine, func(), error) {
+	return a.connect(ctx, engine.Options{LookOnly: true})
+}
+
+// watch is look for a command that stays: where it may become the last process alive, it
+// must be able to carry the runs on its data directory to their end. It never serves the
+// runs of a cluster, whose artifacts and playbooks are not here: they would fail.
+func (a *app) watch(ctx context.Context) (*engine.Engine, func(), error) {
+	here := a.cluster() == nil
+	return a.connect(ctx, engine.Options{Worker: here, Takeover: here, LookOnly: true})
+}
+
+func (a *app) connect(ctx context.Context, o engine.Options) (*engine.Engine, func(), error) {
 	if err := a.checkRemote(); err != nil {
 		return nil, nil, err
 	}
@@ -148,13 +167,14 @@ func (a *app) open(ctx context.Context, worker, takeover bool) (*engine.Engine, 
 	if err != nil {
 		return nil, nil, err
 	}
-	log, closeLog, err := openLog(dir)
+	log, closeLog, err := openLog(dir, o.Worker || !o.LookOnly || a.cluster() == nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	a.meter = sources.NewMeter()
-	e, err := engine.Open(ctx, engine.Options{DataDir: dir, Version: buildVersion(), Port: a.port, Remote: a.cluster(),
-		Worker: worker, Takeover: takeover, Intercept: a.meter.Intercept, Logger: log})
+	o.DataDir, o.Version, o.Port, o.Remote = dir, buildVersion(), a.port, a.cluster()
+	o.Intercept, o.Logger = a.meter.Intercept, log
+	e, err := engine.Open(ctx, o)
 	if err != nil {
 		closeLog()
 		return nil, nil, err
@@ -167,9 +187,4 @@ func (a *app) open(ctx context.Context, worker, takeover bool) (*engine.Engine, 
 		}
 		closeLog()
 	}, nil
-}
-
-// look is open for a command that only reads.
-func (a *app) look(ctx context.Context) (*engine.Engine, func(), error) {
-	return a.open(ctx, false, false)
 }

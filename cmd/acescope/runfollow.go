@@ -98,6 +98,7 @@ type startedLine struct {
 }
 
 func (a *app) started(workflowID, runID, id string) error {
+	a.begun = true
 	if a.json {
 		return newLines(a.out).write(startedLine{"started", id, workflowID, runID, a.background})
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -41,8 +42,7 @@ func (a *app) observeCommand() *cobra.Command {
 }
 
 func (a *app) tail(ctx context.Context, id string) error {
-	// A tail may be the last process alive: it must be able to carry the run to its end.
-	e, done, err := a.open(ctx, true, true)
+	e, done, err := a.watch(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (a *app) tail(ctx context.Context, id string) error {
 	info := run.GetWorkflowExecutionInfo()
 	workflowID, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
 	if info.GetType().GetName() == ace.ExperimentWorkflow {
-		return a.tailExperiment(ctx, e, workflowID, runID)
+		return a.tailExperiment(ctx, e, info)
 	}
 	return a.tailTask(ctx, e, workflowID, runID)
 }
@@ -80,11 +80,12 @@ func (a *app) putChange(out *lines, c sources.Change) error {
 	return err
 }
 
-// tailExperiment tells each task that ends, and at last the experiment's outcome.
-func (a *app) tailExperiment(ctx context.Context, e *engine.Engine, workflowID, runID string) error {
+// tailExperiment tells each task that ends, from the first of the experiment's runs on, and
+// at last the outcome.
+func (a *app) tailExperiment(ctx context.Context, e *engine.Engine, run *workflowpb.WorkflowExecutionInfo) error {
 	out := newLines(a.out)
 	var writeErr error
-	state, err := sources.FollowExperiment(ctx, e.Client, e.Namespace(), workflowID, runID, a.away, func(in ace.ExperimentInput, f sources.Finished) {
+	state, runID, err := sources.FollowWhole(ctx, e.Client, e.Namespace(), run, a.away, func(in ace.ExperimentInput, f sources.Finished) {
 		if a.json {
 			writeErr = out.write(finishedLine(f, in))
 			return
@@ -99,7 +100,7 @@ func (a *app) tailExperiment(ctx context.Context, e *engine.Engine, workflowID, 
 		return err
 	}
 	sum := summaryOf(state)
-	sum.WorkflowID, sum.RunID = workflowID, runID
+	sum.WorkflowID, sum.RunID = run.GetExecution().GetWorkflowId(), runID
 	return a.printSummary(sum)
 }
 

@@ -44,6 +44,9 @@ func Open(dir string) (*Store, error) {
 	return s, nil
 }
 
+// Look is a store that is only read. It makes no directory.
+func Look(dir string) *Store { return &Store{dir: dir} }
+
 // sweep is housekeeping: what it cannot remove is tried again at the next Open.
 func (s *Store) sweep(before time.Time) {
 	d, err := os.Open(filepath.Join(s.dir, tmpDir))

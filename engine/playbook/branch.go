@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,9 @@ func (s *Store) branch(name string) (*branch, error) {
 // error for the others.
 func (s *Store) all() ([]*branch, error) {
 	logs, err := os.ReadDir(filepath.Join(s.dir, branchesDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("playbook branches: %w", err)
 	}

@@ -55,6 +55,12 @@ func OpenStore(dir string) (*Store, error) {
 	return &Store{dir: dir, books: newBookCache(), branches: map[string]*branch{}}, nil
 }
 
+// LookStore is a store that is only read. It makes no directory: one that is not there is
+// an empty store.
+func LookStore(dir string) *Store {
+	return &Store{dir: dir, books: newBookCache(), branches: map[string]*branch{}}
+}
+
 // Put keeps a playbook that is not the result of a merge and gives its hash.
 func (s *Store) Put(book *Playbook) (string, error) {
 	if err := book.check(); err != nil {
