@@ -59,7 +59,7 @@ type LogChoice struct {
 // none of its own, those of the data directory. An empty workflow id is no run.
 func LogsOf(dataDir, workflowID, runID string) LogChoice {
 	all := LogsDir(dataDir)
-	c := LogChoice{Options: logfile.Options{Paths: []string{all}}, Why: "the logs of the data directory"}
+	c := LogChoice{Options: logfile.Options{Paths: []string{all}}, Why: "of the data directory"}
 	if workflowID == "" {
 		return c
 	}
@@ -70,10 +70,10 @@ func LogsOf(dataDir, workflowID, runID string) LogChoice {
 	}
 	own := RunLogsDir(dataDir, workflowID, runID)
 	if info, err := os.Stat(own); err != nil || !info.IsDir() {
-		c.Why = "the run has no log of its own: the logs of the data directory"
+		c.Why = "of the data directory; the run has none of its own"
 		return c
 	}
-	c.Own, c.Why = own, "the run's logs, and what others say of it"
+	c.Own, c.Why = own, "of the run, and what others say of it"
 	c.Options.Paths, c.Options.Skip = []string{own, all}, []string{runLogsDir}
 	return c
 }

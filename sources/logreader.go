@@ -19,6 +19,7 @@ type logReader struct {
 	mu      sync.Mutex
 	base    Logs
 	ring    logRing
+	first   *logMerge           // of what is there at the beginning, nil after it
 	open    map[string]LogEntry // by file: the line under way
 	files   []LogFile
 	rates   map[string]lineRate
@@ -37,7 +38,7 @@ type lineRate struct {
 const rateOver = 2 * time.Second
 
 func newLogReader(c LogChoice, base Logs, now func() time.Time) *logReader {
-	return &logReader{choice: c, base: base, now: now, changed: make(chan struct{}, 1), open: map[string]LogEntry{}, rates: map[string]lineRate{},
+	return &logReader{choice: c, base: base, now: now, changed: make(chan struct{}, 1), open: map[string]LogEntry{}, first: &logMerge{}, rates: map[string]lineRate{},
 		ring: logRing{maxLines: MaxLogLines, maxBytes: MaxLogBytes}}
 }
 
@@ -58,10 +59,29 @@ func (r *logReader) lines(batch []logfile.Line) error {
 			continue
 		}
 		delete(r.open, l.Path)
-		r.ring.add(e)
+		r.add(e)
 	}
 	signal(r.changed)
 	return nil
+}
+
+// add keeps a line; at the beginning it waits for those that other files have.
+func (r *logReader) add(e LogEntry) {
+	if r.first == nil {
+		r.ring.add(e)
+		return
+	}
+	if r.first.add(e); r.first.full() {
+		r.ordered()
+	}
+}
+
+// ordered ends the beginning.
+func (r *logReader) ordered() {
+	if r.first != nil {
+		r.first.flush(r.ring.add)
+		r.first = nil
+	}
 }
 
 func (r *logReader) event(e logfile.Event) error {
@@ -72,7 +92,7 @@ func (r *logReader) event(e logfile.Event) error {
 	case logfile.Polling, logfile.LeftOut:
 		r.trouble = e.Text
 	default:
-		r.ring.add(LogEntry{File: e.Path, At: e.At, Text: e.Text, Note: e.Kind})
+		r.add(LogEntry{File: e.Path, At: e.At, Text: e.Text, Note: e.Kind})
 	}
 	signal(r.changed)
 	return nil
@@ -81,6 +101,7 @@ func (r *logReader) event(e logfile.Event) error {
 func (r *logReader) state(files []logfile.File) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.ordered() // it comes when what was there is read, or after a while
 	r.files = make([]LogFile, len(files))
 	for i, f := range files {
 		r.files[i] = r.rated(f)

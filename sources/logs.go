@@ -2,12 +2,14 @@ package sources
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/sources/logfile"
 )
 
@@ -64,7 +66,19 @@ type LogEntry struct {
 // logWish is what somebody wants to see. Only the store's lock guards it.
 type logWish struct {
 	paths   []string // nil for those of the selected run
+	calls   *ace.Ref // the artifact with the calls of a run, instead
 	session int64
+}
+
+// named tells whether somebody chose files, so that they stay when another run is selected.
+func (w *logWish) named() bool { return len(w.paths) > 0 || w.calls != nil }
+
+// FollowCalls shows the artifact that holds the tool calls of a run whole, a line for each.
+func (s *Store) FollowCalls(ref ace.Ref) {
+	s.mu.Lock()
+	s.logs.paths, s.logs.calls = nil, &ref
+	s.mu.Unlock()
+	s.again(PartLogs)
 }
 
 // FollowLogs follows files or directories by name, "~/" being the home directory; none go
@@ -79,7 +93,7 @@ func (s *Store) FollowLogs(paths []string) {
 		}
 	}
 	s.mu.Lock()
-	s.logs.paths = paths
+	s.logs.paths, s.logs.calls = paths, nil
 	s.mu.Unlock()
 	s.again(PartLogs)
 }
@@ -87,40 +101,54 @@ func (s *Store) FollowLogs(paths []string) {
 // readLogs follows logs until ctx ends.
 func (s *Store) readLogs(ctx context.Context, d Deps) {
 	s.mu.Lock()
-	paths, run := s.logs.paths, s.selected
+	wish, run := s.logs, s.selected
 	s.logs.session++
 	session := s.logs.session
 	s.mu.Unlock()
-	choice := chooseLogs(d.DataDir, paths, run)
-	base := Logs{Why: choice.Why, Paths: choice.Options.Paths, Chosen: len(paths) > 0, Mention: choice.Mention, Session: session}
-	if len(base.Paths) == 0 {
-		base.Err = "there is no data directory here: choose files to follow"
+	choice, err := chooseLogs(d, wish, run)
+	base := Logs{Why: choice.Why, Paths: choice.Options.Paths, Chosen: wish.named(), Mention: choice.Mention, Session: session}
+	if len(base.Paths) == 0 && err == nil {
+		err = errors.New("there is no data directory here: choose files to follow")
+	}
+	if err != nil {
+		base.Err = err.Error()
 		s.publishLogs(base)
 		return
 	}
-	if len(paths) == 0 {
+	if !base.Chosen {
 		base.Base = LogsDir(d.DataDir)
 	}
 	r := newLogReader(choice, base, s.now)
 	done := make(chan struct{})
 	go func() { defer close(done); s.publish(ctx, r) }()
 	choice.Options.Tail, choice.Options.Partial, choice.Options.MaxLine = logTail, true, maxLogLine
-	err := logfile.Follow(ctx, choice.Options, r.handler())
-	if err != nil {
+	if err := logfile.Follow(ctx, choice.Options, r.handler()); err != nil {
 		r.fail(err)
 		s.SetHealth("logs", false, err.Error())
 	}
 	<-done
 }
 
-func chooseLogs(dataDir string, paths []string, run selection) LogChoice {
+func chooseLogs(d Deps, wish logWish, run selection) (LogChoice, error) {
 	switch {
-	case len(paths) > 0:
-		return ChosenLogs(paths)
-	case dataDir == "":
-		return LogChoice{Why: "no logs"}
+	case wish.calls != nil:
+		return callLog(d, *wish.calls)
+	case len(wish.paths) > 0:
+		return ChosenLogs(wish.paths), nil
+	case d.DataDir == "":
+		return LogChoice{Why: "no logs"}, nil
 	}
-	return LogsOf(dataDir, run.workflowID, run.runID)
+	return LogsOf(d.DataDir, run.workflowID, run.runID), nil
+}
+
+func callLog(d Deps, ref ace.Ref) (LogChoice, error) {
+	choice := LogChoice{Why: "of the run's tool calls, whole, from their artifact"}
+	if d.ArtifactPath == nil {
+		return choice, errors.New("there are no artifacts here")
+	}
+	path, err := d.ArtifactPath(ref)
+	choice.Options.Paths = []string{path}
+	return choice, err
 }
 
 func (s *Store) publishLogs(l Logs) {

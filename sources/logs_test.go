@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/sources/logfile"
 )
 
@@ -90,9 +91,7 @@ func TestReadLogs(t *testing.T) {
 	// A run with logs of its own: those, and what others say of it.
 	write(t, filepath.Join(RunLogsDir(dir, "ace/q", "run-1"), "agent.jsonl"), "{\"mine\":1}\n")
 	write(t, filepath.Join(RunLogsDir(dir, "ace/q", "run-2"), "agent.jsonl"), "{\"not mine\":1}\n")
-	r.store.Look(PartLogs, false)
-	r.store.Select("ace/q", "run-1")
-	r.store.Look(PartLogs, true)
+	r.store.Select("ace/q", "run-1") // they follow the selection
 	r.until("the run's logs", func(l *Logs) bool { return texts(l) == "one about run-1|{\"mine\":1}" })
 
 	write(t, other, "elsewhere\n")
@@ -102,8 +101,55 @@ func TestReadLogs(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.until("a note", func(l *Logs) bool { return len(l.Lines) == 2 && l.Lines[1].Note == logfile.WasEmptied })
+	r.store.Select("ace/q", "run-2")
+	r.store.Select("ace/q", "run-1") // what was chosen stays
+	if l := r.store.Snapshot().Logs; !l.Chosen || len(l.Lines) != 2 {
+		t.Errorf("logs %+v", l)
+	}
 	r.store.FollowLogs(nil)
 	r.until("the run's logs again", func(l *Logs) bool { return !l.Chosen && len(l.Lines) == 2 })
+}
+
+func TestFirstLinesComeInTheOrderOfTheirTimes(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(LogsDir(dir), "a.log"), "{\"time\":\"2026-03-01T10:00:01Z\",\"msg\":\"1\"}\n{\"time\":\"2026-03-01T10:00:05Z\",\"msg\":\"5\"}\n")
+	write(t, filepath.Join(LogsDir(dir), "b.log"), "{\"ts\":1772359202.5,\"msg\":\"2\"}\n  of 2\n{\"time\":\"2026-03-01T10:00:04.000Z\",\"msg\":\"4\"}\n")
+	write(t, filepath.Join(LogsDir(dir), "c.log"), "no time\n")
+	r := readingLogs(t, dir)
+	r.store.Look(PartLogs, true)
+	l := r.until("all lines", func(l *Logs) bool { return len(l.Lines) == 6 })
+	var order []string
+	for _, e := range l.Lines {
+		order = append(order, filepath.Base(e.File)[:1])
+	}
+	if got := strings.Join(order, ""); got != "cabbba" {
+		t.Errorf("files in the order %s: %s", got, texts(l))
+	}
+	write(t, filepath.Join(LogsDir(dir), "a.log"), "{\"time\":\"2026-03-01T09:00:00Z\"}\n")
+	r.until("a late line at the end", func(l *Logs) bool { return len(l.Lines) == 7 && strings.Contains(l.Lines[6].Text, "09:00") })
+}
+
+func TestCallsOfARun(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sum")
+	write(t, file, "{\"call\":1}\n")
+	r := readingLogs(t, t.TempDir())
+	r.store.FollowCalls(ace.Ref{SHA256: "sum"})
+	r.store.Look(PartLogs, true)
+	r.until("that there are no artifacts", func(l *Logs) bool { return l.Err != "" && l.Chosen })
+
+	s := NewStore()
+	ctx, stop := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		s.watchPart(ctx, PartLogs, func(ctx context.Context) {
+			s.readLogs(ctx, Deps{ArtifactPath: func(ace.Ref) (string, error) { return file, nil }})
+		})
+	})
+	t.Cleanup(func() { stop(); wg.Wait() })
+	r = &reading{t: t, store: s}
+	s.FollowCalls(ace.Ref{SHA256: "sum"})
+	s.Look(PartLogs, true)
+	r.until("the calls", func(l *Logs) bool { return texts(l) == "{\"call\":1}" })
 }
 
 func TestReadLogsOfNothing(t *testing.T) {

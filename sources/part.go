@@ -20,6 +20,8 @@ type Deps struct {
 	// Artifact reads an artifact of at most limit bytes and checks it against the
 	// reference; nil where there are none here.
 	Artifact func(ref ace.Ref, limit int64) ([]byte, error)
+	// ArtifactPath is the file of an artifact that is here; nil where there are none.
+	ArtifactPath func(ref ace.Ref) (string, error)
 	// DataDir is the local data directory: its logs can be followed.
 	DataDir string
 	// Meter counts the calls to the server, nil where nobody counts.

@@ -174,12 +174,16 @@ func (s *Store) Select(workflowID, runID string) {
 	s.mu.Lock()
 	same := s.selected == next
 	s.selected = next
+	named := s.logs.named()
 	s.mu.Unlock()
 	if same {
 		return
 	}
 	signal(s.selectCh)
 	s.again(PartEvents)
+	if !named {
+		s.again(PartLogs)
+	}
 }
 
 // failed notes that the server cannot be reached, reached that it can again.

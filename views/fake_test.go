@@ -67,6 +67,7 @@ func (s *store) Refresh()                     { s.tell("refresh") }
 func (s *store) SetPaused(paused bool)        { s.tell("paused %v", paused) }
 func (s *store) Look(p sources.Part, on bool) { s.tell("look %s %v", p, on) }
 func (s *store) FollowLogs(paths []string)    { s.tell("follow %q", paths) }
+func (s *store) FollowCalls(ref ace.Ref)      { s.tell("calls %s", ref.SHA256) }
 func (s *store) ShowExperiments(ids []string) { s.tell("experiments %v", ids) }
 func (s *store) SetTriageWindow(n int)        { s.tell("window %d", n) }
 func (s *store) ScanTriage()                  { s.tell("scan") }

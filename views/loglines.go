@@ -41,14 +41,32 @@ func (v *logLines) SetStyles(s theme.Styles) { v.styles = s }
 func (v *logLines) SetSize(width, height int) { v.width, v.height = width, height }
 
 // SetShown reads log files only while the lines are looked at.
-func (v *logLines) SetShown(shown bool) { v.Controls.Look(sources.PartLogs, shown) }
+func (v *logLines) SetShown(shown bool) {
+	v.following = v.following && !shown
+	v.Controls.Look(sources.PartLogs, shown)
+}
 
-func (v *logLines) SetSnapshot(s *sources.Snapshot) { v.set(s.Logs) }
+// Keep gives what is followed and how lines are shown.
+func (v *logLines) Keep() map[string]string {
+	yes := map[bool]string{true: "yes"}
+	return map[string]string{"paths": strings.Join(v.paths, "\n"), "level": v.want.level.String(), "raw": yes[v.raw], "wrap": yes[v.wrap], "mention": yes[v.want.mention]}
+}
+
+// Restore takes up what Keep gave.
+func (v *logLines) Restore(kept map[string]string) {
+	v.raw, v.wrap = kept["raw"] == "yes", kept["wrap"] == "yes"
+	v.want.level, v.want.mention = logfile.SeverityOf(kept["level"]), kept["mention"] == "yes"
+	if kept["paths"] != "" {
+		v.choose(strings.Split(kept["paths"], "\n"))
+	}
+}
+
+func (v *logLines) SetSnapshot(s *sources.Snapshot) { v.set(s) }
 
 func (v *logLines) Title() string {
 	title := "Logs"
 	if s := v.shown(); s != nil && s.Why != "" {
-		title += ": " + text.Safe(s.Why, " ")
+		title += " " + text.Safe(s.Why, " ")
 	}
 	return title
 }

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/ace"
 	"acescope/sources"
 	"acescope/sources/logfile"
 	"acescope/theme"
@@ -18,6 +19,8 @@ import (
 type logControls interface {
 	// FollowLogs follows files or directories; none go back to those of the selected run.
 	FollowLogs(paths []string)
+	// FollowCalls shows the artifact with the tool calls of a run.
+	FollowCalls(ref ace.Ref)
 }
 
 // logs is what the two panes of the logs share: the files and which lines are wanted.
@@ -26,6 +29,8 @@ type logs struct {
 	now    *sources.Logs // newest, nil before the first
 	frozen *sources.Logs // what is shown while it is paused, else nil
 	want   logWant
+	paths  []string // chosen by name, nil for those of the selected run
+	calls  *ace.Ref // the artifact with the selected run's calls, nil where there is none
 }
 
 // logWant says which of the lines are shown.
@@ -52,7 +57,12 @@ func (l *logs) shown() *sources.Logs {
 	return l.now
 }
 
-func (l *logs) set(s *sources.Logs) {
+func (l *logs) set(snap *sources.Snapshot) {
+	l.calls = nil
+	if d := snap.Detail; d != nil && l.selected.is(d.WorkflowID, d.RunID) {
+		l.calls = d.CallLog
+	}
+	s := snap.Logs
 	if s != nil && s.Session != l.want.session {
 		l.want.session, l.want.from = s.Session, 0
 	}
@@ -84,6 +94,7 @@ func (l *logs) bindings(view string) []tui.Binding {
 		{Action: view + ".open", Keys: []string{"o"}, Help: "follow other files or directories", Short: "open", Do: l.ask},
 		{Action: view + ".run", Keys: []string{"O"}, Help: "back to the logs of the selected run",
 			Do: func(s tui.Shell) tea.Cmd { l.choose(nil); s.Note("the logs of the selected run"); return nil }},
+		{Action: view + ".calls", Keys: []string{"a"}, Help: "the tool calls of the selected run, whole, where an artifact holds them", Do: l.showCalls},
 		{Action: view + ".pause", Keys: []string{"P"}, Help: "hold the lines still, or go on; the reading goes on", Short: "hold", Do: l.hold},
 		{Action: view + ".clear", Keys: []string{"c"}, Help: "clear away the lines that are here",
 			Do: func(tui.Shell) tea.Cmd { l.clear(); return nil }},
@@ -107,8 +118,22 @@ func pathsOf(typed string) (paths []string) {
 	return paths
 }
 
+func (l *logs) showCalls(s tui.Shell) tea.Cmd {
+	switch {
+	case !l.selected.ok:
+		s.Note("no run is selected")
+	case l.calls == nil:
+		s.Note("the calls of " + nameOf(l.selected.run) + " lie in its history: 2 shows them")
+	default:
+		l.frozen, l.want.file, l.paths = nil, "", nil
+		l.Controls.FollowCalls(*l.calls)
+		s.Note("the tool calls of " + nameOf(l.selected.run) + "; O goes back to its logs")
+	}
+	return nil
+}
+
 func (l *logs) choose(paths []string) {
-	l.frozen, l.want.file = nil, ""
+	l.frozen, l.want.file, l.paths = nil, "", paths
 	l.Controls.FollowLogs(paths)
 }
 

@@ -2,6 +2,7 @@ package views
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/charmbracelet/x/exp/golden"
 
+	"acescope/engine/ace"
 	"acescope/sources"
 	"acescope/sources/logfile"
 	"acescope/theme"
@@ -17,7 +19,7 @@ import (
 // logged is a console with three log files, the second of which was rotated.
 func logged() *sources.Snapshot {
 	s := full(5)
-	l := &sources.Logs{Why: "the run's logs, and what others say of it", Base: "/data/logs", Session: 1, Mention: []string{"run-q-00005"}, Dropped: 120, First: 120}
+	l := &sources.Logs{Why: "of the run, and what others say of it", Base: "/data/logs", Session: 1, Mention: []string{"run-q-00005"}, Dropped: 120, First: 120}
 	file := func(name string, size int64, state logfile.State, rate float64) sources.LogFile {
 		return sources.LogFile{File: logfile.File{Path: "/data/logs/" + name, Size: size, State: state}, PerSecond: rate, RatedAt: noon.Add(-time.Second)}
 	}
@@ -68,7 +70,7 @@ func TestLogScreens(t *testing.T) {
 	polling := logged()
 	polling.Logs.Trouble = "looking at files every 1s: no watch can be had: too many open files"
 	empty := full(5)
-	empty.Logs = &sources.Logs{Why: "the logs of the data directory", Session: 1}
+	empty.Logs = &sources.Logs{Why: "of the data directory", Session: 1}
 	broken := full(5)
 	broken.Logs = &sources.Logs{Err: "there is no data directory here: choose files to follow", Session: 1}
 	for name, c := range map[string]struct {
@@ -127,6 +129,38 @@ func TestLogKeys(t *testing.T) {
 		if !slices.Contains(told, want) {
 			t.Errorf("%q was not told: %q", want, told)
 		}
+	}
+}
+
+func TestLogSettingsAndCalls(t *testing.T) {
+	snap := logged()
+	sc := onLogs(t, snap, theme.New(true, true), 80, 24)
+	v := sc.named("logs").Views[0].(*logLines)
+	sc.press("L", "r", "i", "o")
+	sc.press(letters("/b")...)
+	sc.press("enter")
+	kept := v.Keep()
+	other := onLogs(t, snap, theme.New(true, true), 80, 24)
+	w := other.named("logs").Views[0].(*logLines)
+	w.Restore(kept)
+	if got := w.Keep(); !maps.Equal(got, kept) || kept["level"] == "" || kept["paths"] != "/b" || kept["raw"] != "yes" || kept["mention"] != "yes" {
+		t.Errorf("%v became %v", kept, got)
+	}
+	w.Restore(map[string]string{"level": "loud"})
+	if told := other.store.heard(); !slices.Contains(told, `follow ["/b"]`) || w.want.level != logfile.Unknown {
+		t.Errorf("told %q, level %v", told, w.want.level)
+	}
+
+	sc.press("a")
+	sc.has("in its history")
+	d := *snap.Detail
+	d.CallLog = &ace.Ref{SHA256: "abc"}
+	with := *snap
+	with.Detail = &d
+	sc.show(&with)
+	sc.press("a")
+	if told := sc.store.heard(); !slices.Contains(told, "calls abc") {
+		t.Errorf("told %q", told)
 	}
 }
 

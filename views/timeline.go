@@ -124,6 +124,7 @@ func (v *timeline) Update(tea.Msg) tea.Cmd { return nil }
 // SetShown reads events while somebody looks, and goes to the one that another screen
 // asked for.
 func (v *timeline) SetShown(shown bool) {
+	v.following = v.following && !shown
 	v.Controls.Look(sources.PartEvents, shown)
 	if shown && v.jump > 0 {
 		v.want, v.jump, v.onList = v.jump, 0, true

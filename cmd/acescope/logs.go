@@ -156,6 +156,6 @@ func (a *app) logsOfTask(ctx context.Context, id string) (c sources.LogChoice, e
 	}
 	exec := run.GetWorkflowExecutionInfo().GetExecution()
 	c = sources.LogsOf(dir, exec.GetWorkflowId(), exec.GetRunId())
-	fmt.Fprintln(a.err, "acescope: "+c.Why)
+	fmt.Fprintln(a.err, "acescope: logs "+c.Why)
 	return c, nil
 }

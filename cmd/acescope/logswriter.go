@@ -186,7 +186,7 @@ func (w *logWriter) end(c sources.LogChoice) error {
 		return errors.New(strings.Join(w.bad, "; "))
 	}
 	if len(w.files) == 0 {
-		fmt.Fprintln(w.err, "acescope: no log files there: "+c.Why)
+		fmt.Fprintln(w.err, "acescope: no log files there: logs "+c.Why)
 	}
 	return nil
 }

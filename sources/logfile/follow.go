@@ -120,6 +120,7 @@ func (fo *follower) close() {
 
 // start looks at everything for the first time.
 func (fo *follower) start() error {
+	fo.told = fo.now()
 	if !fo.o.Once {
 		if fo.o.Poll {
 			if err := fo.poll("no watches are asked for"); err != nil {
