@@ -36,7 +36,7 @@ func watch(t *testing.T, e *engine.Engine) *sources.Store {
 	s := sources.NewStore()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	go func() { defer close(done); s.Run(ctx, sources.Deps{Client: e.Client}) }()
+	go func() { defer close(done); s.Run(ctx, sources.Deps{Client: e.Client, Namespace: e.Namespace()}) }()
 	t.Cleanup(func() { cancel(); <-done })
 	s.SetConnection(sources.Connection{State: sources.ConnReady, Mode: string(e.Mode())})
 	return s

@@ -356,13 +356,27 @@ func (r *eventReader) publishLoop(ctx context.Context) {
 			return
 		case <-r.changed:
 		}
-		select {
-		case <-ctx.Done():
-			rest.Stop()
-			return
-		case <-rest.C:
+		for resting := !r.otherFilter(); resting; {
+			select {
+			case <-ctx.Done():
+				rest.Stop()
+				return
+			case <-r.changed:
+				resting = !r.otherFilter()
+			case <-rest.C:
+				resting = false
+			}
 		}
+		rest.Stop()
 	}
+}
+
+// otherFilter tells whether another filter is wanted than is published: somebody waits
+// for it, so that it does not rest.
+func (r *eventReader) otherFilter() bool {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	return r.store.events.filter != r.filter
 }
 
 // publish works out the log as it is wanted and hands it out, unless another run was

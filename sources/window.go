@@ -2,6 +2,7 @@ package sources
 
 import (
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,8 @@ const (
 	headPages   = 10   // pages that a part may have grown by before what is missing is left as a gap
 	slack       = 1000 // new runs that may come into what is held before something is dropped for them
 	liveAtATime = 4    // parts with open runs that are read again at a time, besides the first
+	glance      = 20   // newest runs that are looked at first: where they are as before, so is the rest
+	maxGlances  = 15   // in a row; only a whole page shows that an older run was deleted
 )
 
 // place is a position in the server's order: open runs first, then those that closed
@@ -81,6 +84,7 @@ type window struct {
 	next     []byte // behind the last segment; nil where the list ends there
 	upwards  bool   // the last step was towards newer runs
 	turn     int    // which of the segments with open runs are next to be read again
+	glances  int    // in a row, at the newest runs only
 }
 
 // first is how many rows lie before those that are held.
@@ -132,6 +136,9 @@ func (w *window) refresh(ctx context.Context, list lister) error {
 	if len(w.segments) == 0 {
 		return w.down(ctx, list, listPage)
 	}
+	if same, err := w.unchanged(ctx, list); same || err != nil {
+		return err
+	}
 	for _, at := range append(w.live(), 0) { // from the back, so that numbers stay right
 		if err := w.again(ctx, list, at); err != nil {
 			return err
@@ -141,6 +148,33 @@ func (w *window) refresh(ctx context.Context, list lister) error {
 		w.trim(w.upwards)
 	}
 	return nil
+}
+
+// unchanged tells, by a short page, that the newest runs are as they are held and that all
+// others have closed: then nothing has come or changed.
+func (w *window) unchanged(ctx context.Context, list lister) (bool, error) {
+	if first := w.segments[0].rows; w.lo > 0 || len(first) <= glance || w.glances >= maxGlances || w.openAfter(glance) {
+		w.glances = 0
+		return false, nil
+	}
+	rows, _, err := list(ctx, glance, w.segments[0].token)
+	if err != nil || !reflect.DeepEqual(rows, w.segments[0].rows[:glance]) {
+		w.glances = 0
+		return false, err
+	}
+	w.glances++
+	return true, nil
+}
+
+// openAfter tells whether a run is open among those that are held, but for the first ones.
+func (w *window) openAfter(first int) bool {
+	for _, seg := range w.segments[w.lo:w.hi] {
+		if slices.ContainsFunc(seg.rows[min(first, len(seg.rows)):], Run.Open) {
+			return true
+		}
+		first = 0
+	}
+	return false
 }
 
 // live lists held segments, last first, that hold open runs or the place where runs go

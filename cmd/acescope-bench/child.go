@@ -23,6 +23,9 @@ const (
 	kindFirst   = "first"   // start the server and the first task
 	kindFrame   = "frame"   // run a console and type
 	kindSession = "session" // run one long session for a tail
+	kindScroll  = "scroll"  // run a console and go through a long list
+	kindHistory = "history" // run a console and open a long history
+	kindLong    = "long"    // run a workflow with a long history
 )
 
 // Variants of a child.
@@ -69,6 +72,12 @@ func child(arg string) error {
 		return frames(ctx, s)
 	case kindSession:
 		return session(ctx, s)
+	case kindScroll:
+		return scrolling(ctx, s)
+	case kindHistory:
+		return opening(ctx, s)
+	case kindLong:
+		return makeLong(ctx, s)
 	}
 	return fmt.Errorf("child: no kind %q", s.Kind)
 }

@@ -29,21 +29,12 @@ const paintLimit = 20 * time.Second
 func paint(ctx context.Context, name string, args ...string) (f frame, err error) {
 	ctx, cancel := context.WithTimeout(ctx, paintLimit)
 	defer cancel()
-	master, slave, err := openTerminal(120, 40)
+	at := time.Now()
+	cmd, master, err := inTerminal(ctx, 120, 40, name, args...)
 	if err != nil {
 		return f, err
 	}
 	defer master.Close()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(os.Environ(), "TERM=xterm-256color")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	at := time.Now()
-	err = cmd.Start()
-	slave.Close()
-	if err != nil {
-		return f, err
-	}
 	stop := context.AfterFunc(ctx, func() { master.Close() })
 	defer stop()
 	err = awaitFrame(master)
@@ -55,6 +46,44 @@ func paint(ctx context.Context, name string, args ...string) (f frame, err error
 		err = waitErr
 	}
 	return f, err
+}
+
+// inTerminal starts a program in a terminal of that size, whose other end it returns.
+func inTerminal(ctx context.Context, columns, lines uint16, name string, args ...string) (*exec.Cmd, *os.File, error) {
+	master, slave, err := openTerminal(columns, lines)
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	err = cmd.Start()
+	slave.Close()
+	if err != nil {
+		master.Close()
+	}
+	return cmd, master, err
+}
+
+// watchTerminal runs a program in a terminal and counts what it writes there.
+func watchTerminal(ctx context.Context, columns, lines uint16, name string, args ...string) (*watchedTerminal, error) {
+	cmd, master, err := inTerminal(ctx, columns, lines, name, args...)
+	if err != nil {
+		return nil, err
+	}
+	w := &watchedTerminal{cmd: cmd, file: master, cpu: func() time.Duration { return threadsCPU(cmd.Process.Pid) }}
+	go func() {
+		buf := make([]byte, 1<<14)
+		for {
+			n, err := master.Read(buf)
+			w.bytes.Add(int64(n))
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return w, nil
 }
 
 // awaitFrame reads until the title stands on the alternate screen.

@@ -3,9 +3,11 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,12 +22,21 @@ type terminal struct {
 	screen vt10x.Terminal
 	file   *os.File
 	ended  chan error
+
+	mu    sync.Mutex
+	bytes []byte // that drew it, for what no screen shows
 }
 
 func openTerminal(t *testing.T, dir string, width, height int, args ...string) *terminal {
 	t.Helper()
+	return openTerminalOf(t, t.TempDir(), dir, width, height, args...)
+}
+
+// openTerminalOf opens the console of somebody whose home is given: another console of
+// theirs finds there what this one kept.
+func openTerminalOf(t *testing.T, home, dir string, width, height int, args ...string) *terminal {
+	t.Helper()
 	cmd := exec.Command("acescope", append(args, "--data-dir", dir)...)
-	home := t.TempDir()
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=", "HOME="+home,
 		"XDG_CONFIG_HOME="+home+"/config", "XDG_STATE_HOME="+home+"/state")
 	file, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)})
@@ -41,6 +52,9 @@ func openTerminal(t *testing.T, dir string, width, height int, args ...string) *
 		for {
 			n, err := file.Read(buf)
 			_, _ = term.screen.Write(buf[:n])
+			term.mu.Lock()
+			term.bytes = append(term.bytes, buf[:n]...)
+			term.mu.Unlock()
 			if err != nil {
 				return
 			}
@@ -94,7 +108,26 @@ const (
 	keyEnter = "\r"
 	keyEsc   = "\x1b"
 	keyTab   = "\t"
+	keyEmpty = "\x15" // ctrl+u: empties the line that is typed
 )
+
+// back presses esc and waits until a text is there: with a key right behind, esc would be
+// alt and that key.
+func (t *terminal) back(texts ...string) {
+	t.t.Helper()
+	t.press(keyEsc)
+	t.await(texts...)
+}
+
+// wrote waits until bytes were written to the terminal.
+func (t *terminal) wrote(what, seq string) {
+	t.t.Helper()
+	t.until("wrote "+what, func(string) bool {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return bytes.Contains(t.bytes, []byte(seq))
+	})
+}
 
 func (t *terminal) press(keys string) {
 	t.t.Helper()
