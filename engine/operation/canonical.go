@@ -53,11 +53,7 @@ func holdsError(v any) bool {
 	case error:
 		return true
 	case map[string]any:
-		found := false
-		for _, one := range t { //workflowcheck:ignore
-			found = found || holdsError(one)
-		}
-		return found
+		return anyHoldsError(t)
 	case []any:
 		for _, one := range t {
 			if holdsError(one) {
@@ -66,6 +62,14 @@ func holdsError(v any) bool {
 		}
 	}
 	return false
+}
+
+// anyHoldsError asks all fields, so that their order does not matter.
+func anyHoldsError(fields map[string]any) (found bool) {
+	for _, one := range fields { //workflowcheck:ignore
+		found = found || holdsError(one)
+	}
+	return found
 }
 
 func digest(data []byte) string {

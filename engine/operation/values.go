@@ -112,7 +112,7 @@ func Random[T any](ctx workflow.Context, r *Runner, name string, draw func(*rand
 func (s *state) seedFor(id string) uint64 {
 	var b [8]byte
 	if s.seed == nil {
-		_, _ = crand.Read(b[:]) //workflowcheck:ignore it never fails
+		_, _ = crand.Read(b[:]) //workflowcheck:ignore
 		return binary.LittleEndian.Uint64(b[:])
 	}
 	binary.LittleEndian.PutUint64(b[:], *s.seed)
@@ -180,7 +180,7 @@ func (r *Runner) Variables() []string { return sortedNames(r.s.variables) }
 
 func sortedNames(m map[string]json.RawMessage) []string {
 	names := make([]string, 0, len(m))
-	for name := range m { //workflowcheck:ignore they are sorted
+	for name := range m { //workflowcheck:ignore
 		names = append(names, name)
 	}
 	slices.Sort(names)
