@@ -28,7 +28,9 @@ func (a *app) operationsCommand() *cobra.Command {
 		Example: "acescope operations finance-1-e1-0042\n" +
 			"temporal workflow show -w refund-17 -o json | acescope operations - --json | jq 'select(.type == \"operation_failed\")'",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.operations(cmd.Context(), cmd.InOrStdin(), args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.operations(cmd.Context(), cmd.InOrStdin(), args[0])
+		},
 	}
 }
 

@@ -66,7 +66,8 @@ func holdsError(v any) bool {
 
 // anyHoldsError asks all fields, so that their order does not matter.
 func anyHoldsError(fields map[string]any) (found bool) {
-	for _, one := range fields { //workflowcheck:ignore
+	//workflowcheck:ignore
+	for _, one := range fields {
 		found = found || holdsError(one)
 	}
 	return found

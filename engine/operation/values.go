@@ -180,7 +180,8 @@ func (r *Runner) Variables() []string { return sortedNames(r.s.variables) }
 
 func sortedNames(m map[string]json.RawMessage) []string {
 	names := make([]string, 0, len(m))
-	for name := range m { //workflowcheck:ignore
+	//workflowcheck:ignore
+	for name := range m {
 		names = append(names, name)
 	}
 	slices.Sort(names)
