@@ -36,6 +36,7 @@ lint: ## Check format, vet and the determinism of workflow code
 	@test -z "$$(gofmt -l cmd engine sources theme tui views)" || { gofmt -l cmd engine sources theme tui views; exit 1; }
 	go vet ./...
 	go tool workflowcheck -config engine/flow/workflowcheck.yaml ./engine/flow
+	go tool workflowcheck -config engine/operation/workflowcheck.yaml ./engine/operation/...
 
 golden: ## Draw the screens anew into the golden files, and docs/keys.md; look at the difference before you commit
 	go test ./tui ./views -update

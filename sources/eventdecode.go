@@ -106,6 +106,11 @@ func rootOf(a any) int64 {
 
 func titleOf(a any) string {
 	switch t := a.(type) {
+	case *historypb.ActivityTaskScheduledEventAttributes:
+		if label, ok := history.OperationLabel(t.GetActivityId()); ok {
+			return label
+		}
+		return t.GetActivityType().GetName()
 	case hasActivity:
 		return t.GetActivityType().GetName()
 	case hasSignal:

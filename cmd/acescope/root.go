@@ -58,6 +58,7 @@ func (a *app) root() *cobra.Command {
 		a.tailCommand(),
 		a.logsCommand(),
 		a.timelineCommand(),
+		a.operationsCommand(),
 		a.cancelCommand(),
 		a.experimentCommand(),
 		a.observeCommand(),

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/engine/ace"
+	"acescope/engine/operation"
 	"acescope/sources"
 )
 
@@ -45,6 +46,7 @@ func outputs() []output {
 		{"list", slices.Concat(typed[runLine]("run", "experiment"), typed[facetsLine]("facets"), typed[recentLine]("recent"))},
 		{"show", slices.Concat(typed[showLine]("task", "experiment"), typed[callLine]("call"))},
 		{"timeline", slices.Concat(typed[spanLine]("span"), typed[eventLine]("event"))},
+		{"operations", typed[operation.Event](operationNames()...)},
 		{"logs", slices.Concat(typed[logLine]("line"), typed[logNote]("note"))},
 		{"playbook branches", typed[branchLine]("playbook_branch")},
 		{"playbook log", typed[bookVersionLine]("playbook_version")},
@@ -68,6 +70,13 @@ func outputs() []output {
 		{"schema", typed[schemaName]("schema")},
 		{"version", typed[versionLine]("version")},
 	}
+}
+
+func operationNames() (names []string) {
+	for _, t := range operation.EventTypes() {
+		names = append(names, string(t))
+	}
+	return names
 }
 
 func (a *app) schemaCommand() *cobra.Command {

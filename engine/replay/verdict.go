@@ -1,5 +1,7 @@
 package replay
 
+import "acescope/engine/history"
+
 // Outcome is what verifying a history came to.
 type Outcome string
 
@@ -73,13 +75,26 @@ func (c *Command) String() string {
 	if c.Name != "" {
 		s += " " + c.Name
 	}
+	if c.isOperation() {
+		s += " " + c.ID
+	}
 	if c.Detail != "" {
 		s += " (" + c.Detail + ")"
 	}
 	return s
 }
 
+// isOperation tells whether it is an activity that engine/operation gave its id: there the
+// id says what it is, since all operations of a kind share one activity type.
+func (c *Command) isOperation() bool {
+	_, _, _, ok := history.OperationPlace(c.ID)
+	return ok && c.Kind == kindActivity
+}
+
 // matches tells whether two commands are the same decision, as Temporal compares them.
 func (c Command) matches(d Command) bool {
+	if c.isOperation() && d.isOperation() && c.ID != d.ID {
+		return false
+	}
 	return c.Kind == d.Kind && (c.Name == d.Name || c.Kind == kindMarker && c.Name == "" || c.Kind == kindMarker && d.Name == "")
 }

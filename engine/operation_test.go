@@ -1,0 +1,195 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine"
+	"acescope/engine/operation"
+	"acescope/engine/operation/example"
+)
+
+// pages is an outbox that publishes once for each key.
+type pages struct {
+	mu       sync.Mutex
+	receipts map[string]string
+	keys     []string // of all calls
+}
+
+func (p *pages) Publish(_ context.Context, key string, page example.Page) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.keys = append(p.keys, key)
+	if p.receipts == nil {
+		p.receipts = map[string]string{}
+	}
+	if p.receipts[key] == "" {
+		p.receipts[key] = fmt.Sprintf("receipt %d for %d characters", len(p.receipts)+1, len(page.Text))
+	}
+	return p.receipts[key], nil
+}
+
+func (p *pages) made() (effects, calls int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.receipts), len(p.keys)
+}
+
+// work runs a worker on a queue of its own until it is stopped.
+func work(t *testing.T, e *engine.Engine, queue string, h *operation.Handlers, register func(worker.Registry)) worker.Worker {
+	t.Helper()
+	w := worker.New(e.Client, queue, worker.Options{MaxHeartbeatThrottleInterval: 100 * time.Millisecond})
+	register(w)
+	h.Register(w)
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func begin(t *testing.T, e *engine.Engine, queue, id string, code any, in any) client.WorkflowRun {
+	t.Helper()
+	run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: queue}, code, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// TestOperations runs the examples of engine/operation on a real server, and records the
+// histories that its own tests replay.
+func TestOperations(t *testing.T) {
+	e := open(t, t.TempDir(), newScripted())
+	out := &pages{}
+	h, err := example.Handlers(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.Cache, err = operation.OpenFileCache(t.TempDir(), 100, 1<<20); err != nil {
+		t.Fatal(err)
+	}
+	w := work(t, e, "operations", h, func(r worker.Registry) { example.Register(r) })
+	defer w.Stop()
+	first := work(t, e, "refund-first", h, func(r worker.Registry) {
+		r.RegisterWorkflowWithOptions(example.RefundFirst, workflow.RegisterOptions{Name: example.RefundWorkflow})
+	})
+	defer first.Stop()
+
+	question := example.Question{Text: "Is it round?", Facts: []string{"it is round", "it is flat", "it turns"}, Rounds: 3}
+	cached := 0
+	for _, name := range []string{"review", "review-cached"} {
+		var a example.Answer
+		if err := begin(t, e, "operations", name, "Review", question).Get(t.Context(), &a); err != nil {
+			t.Fatal(err)
+		}
+		if a.Text != "Well. Is it round? Yes." || a.Rounds != 2 || len(a.Wrong) != 1 || a.Receipt == "" || a.At.IsZero() {
+			t.Errorf("%s: %+v", name, a)
+		}
+		for _, ev := range operation.Project(eventsOf(t, e.Client, name).Events, nil) {
+			if ev.Cached {
+				cached++
+			}
+		}
+		recordAs(t, e.Client, name, name)
+	}
+	if cached != 2 {
+		t.Errorf("%d results came from the cache", cached)
+	}
+	if effects, calls := out.made(); effects != 2 || calls != 2 {
+		t.Errorf("%d pages after %d calls", effects, calls)
+	}
+	err = begin(t, e, "operations", "review-failed", "Review", example.Question{Rounds: 1}).Get(t.Context(), nil)
+	if f := operation.FailureOf(err); err == nil || !f.Agent() || !f.Permanent {
+		t.Errorf("the agent's failure: %+v, %v", f, err)
+	}
+	recordAs(t, e.Client, "review-failed", "review-failed")
+	for queue, name := range map[string]string{"refund-first": "refund-first", "operations": "refund-guarded"} {
+		if err := begin(t, e, queue, name, example.RefundWorkflow, "order 17").Get(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		recordAs(t, e.Client, name, name)
+	}
+}
+
+// publishOnce has one operation, whose worker is missed after a second.
+func publishOnce(ctx workflow.Context, text string) (string, error) {
+	var receipt string
+	r := operation.New(ctx)
+	err := r.Do(ctx, operation.Operation{Type: operation.Action, Step: "publish", Parameters: example.Page{Text: text},
+		Options: operation.Options{Heartbeat: time.Second}}, &receipt)
+	return receipt, err
+}
+
+// hanging makes its effect and then never comes back, as a worker that was killed.
+type hanging struct {
+	*pages
+	reached, release chan struct{}
+}
+
+func (h *hanging) Publish(ctx context.Context, key string, p example.Page) (string, error) {
+	if _, err := h.pages.Publish(ctx, key, p); err != nil {
+		return "", err
+	}
+	close(h.reached)
+	<-h.release
+	return "", errors.New("nobody hears this")
+}
+
+// TestOperationCrash is S2.7, S2.8 and S2.16: the worker is gone between the effect of an
+// operation and its record. Another one finishes it, and the effect was made once.
+func TestOperationCrash(t *testing.T) {
+	e := open(t, t.TempDir(), newScripted())
+	out := &pages{}
+	dying := &hanging{out, make(chan struct{}), make(chan struct{})}
+	defer close(dying.release)
+	register := func(r worker.Registry) {
+		r.RegisterWorkflowWithOptions(publishOnce, workflow.RegisterOptions{Name: "PublishOnce"})
+	}
+	h, err := example.Handlers(dying)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := work(t, e, "crash", h, register)
+	run := begin(t, e, "crash", "crash", "PublishOnce", "news")
+	<-dying.reached
+	first.Stop()
+
+	if h, err = example.Handlers(out); err != nil {
+		t.Fatal(err)
+	}
+	second := work(t, e, "crash", h, register)
+	defer second.Stop()
+	var receipt string
+	if err := run.Get(t.Context(), &receipt); err != nil {
+		t.Fatal(err)
+	}
+	if effects, calls := out.made(); effects != 1 || calls != 2 || receipt != "receipt 1 for 4 characters" {
+		t.Errorf("%d effects in %d calls, receipt %q", effects, calls, receipt)
+	}
+	if key := "crash/" + run.GetRunID() + "/op.publish.-.1"; out.keys[0] != key || out.keys[1] != key {
+		t.Errorf("keys %q, want %q twice", out.keys, key)
+	}
+
+	history := eventsOf(t, e.Client, "crash").Events
+	scheduled := 0
+	for _, ev := range history {
+		if ev.GetEventType() == enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED {
+			scheduled++
+		}
+	}
+	events := operation.Project(history, nil)
+	if scheduled != 1 || len(events) != 2 || events[0].Type != operation.OperationStarted || events[1].Type != operation.OperationCompleted || events[1].Attempt != 2 {
+		data, _ := json.Marshal(events)
+		t.Errorf("%d times scheduled; %s", scheduled, data)
+	}
+}
