@@ -19,6 +19,9 @@ var arrows = map[string][]string{
 	"theme":           {},
 	"sources":         {"engine/ace", "engine/history", "engine/playbook", "sources/logfile"},
 	"sources/logfile": {},
+	// What tests and benchmarks run on: made-up histories and lists, and clients for them.
+	"sources/historytest": {"engine/ace"},
+	"sources/runstest":    {"engine/ace", "sources/historytest"},
 
 	"engine/ace":           {},
 	"engine/history":       {"engine/ace"},
