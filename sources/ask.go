@@ -82,14 +82,24 @@ func (w *watcher) takeFold() {
 	}
 	if err := w.folder.Foreign(); err != nil {
 		if w.asked {
-			d.Err = fmt.Sprintf("a %s whose input is not the contract's: %v", d.Type, err)
+			d.Err = fmt.Sprintf("the input of this %s is not the contract's: %v", d.Type, err)
 		}
+		w.takeStatus()
 		return
 	}
 	s := &w.folder.State
 	d.Phase, d.Skills, d.Delta = s.CurrentPhase(), s.SkillUsage(), s.PlaybookDelta()
 	d.Phase.ExitStatus = s.ExitStatus()
 	w.takeState()
+}
+
+// takeStatus takes over how a run stands whose steps cannot be told.
+func (w *watcher) takeStatus() {
+	exit := w.folder.State.ExitStatus()
+	if exit == "" && w.detail.Close.IsZero() {
+		exit = ace.Running
+	}
+	w.detail.Phase.ExitStatus = exit
 }
 
 // takeState takes over what no query tells.
@@ -157,7 +167,7 @@ func (w *watcher) askExperiment(ctx context.Context) func() {
 func (w *watcher) takeExperiment(p ace.ExperimentProgress) {
 	d, state := &w.detail, &w.tasks.state
 	if w.tasks.foreign != nil {
-		d.Err = fmt.Sprintf("an experiment whose input is not the contract's: %v", w.tasks.foreign)
+		d.Err = fmt.Sprintf("the input of this experiment is not the contract's: %v", w.tasks.foreign)
 	}
 	p.ExitStatus = state.ExitStatus()
 	d.Experiment = &p
