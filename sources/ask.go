@@ -95,11 +95,15 @@ func (w *watcher) takeFold() {
 
 // takeStatus takes over how a run stands whose steps cannot be told.
 func (w *watcher) takeStatus() {
-	exit := w.folder.State.ExitStatus()
-	if exit == "" && w.detail.Close.IsZero() {
-		exit = ace.Running
+	w.detail.Phase.ExitStatus = statusOf(w.folder.State.ExitStatus(), &w.detail)
+}
+
+// statusOf is how a run stands, whose input may not have said that it runs.
+func statusOf(exit ace.ExitStatus, d *Detail) ace.ExitStatus {
+	if exit == "" && d.Close.IsZero() {
+		return ace.Running
 	}
-	w.detail.Phase.ExitStatus = exit
+	return exit
 }
 
 // takeState takes over what no query tells.
@@ -169,7 +173,7 @@ func (w *watcher) takeExperiment(p ace.ExperimentProgress) {
 	if w.tasks.foreign != nil {
 		d.Err = fmt.Sprintf("the input of this experiment is not the contract's: %v", w.tasks.foreign)
 	}
-	p.ExitStatus = state.ExitStatus()
+	p.ExitStatus = statusOf(state.ExitStatus(), d)
 	d.Experiment = &p
 	d.Phase.ExitStatus, d.Phase.Failure = p.ExitStatus, state.Failure
 }
