@@ -82,14 +82,28 @@ func (w *watcher) takeFold() {
 	}
 	if err := w.folder.Foreign(); err != nil {
 		if w.asked {
-			d.Err = fmt.Sprintf("a %s whose input is not the contract's: %v", d.Type, err)
+			d.Err = fmt.Sprintf("the input of this %s is not the contract's: %v", d.Type, err)
 		}
+		w.takeStatus()
 		return
 	}
 	s := &w.folder.State
 	d.Phase, d.Skills, d.Delta = s.CurrentPhase(), s.SkillUsage(), s.PlaybookDelta()
 	d.Phase.ExitStatus = s.ExitStatus()
 	w.takeState()
+}
+
+// takeStatus takes over how a run stands whose steps cannot be told.
+func (w *watcher) takeStatus() {
+	w.detail.Phase.ExitStatus = statusOf(w.folder.State.ExitStatus(), &w.detail)
+}
+
+// statusOf is how a run stands, whose input may not have said that it runs.
+func statusOf(exit ace.ExitStatus, d *Detail) ace.ExitStatus {
+	if exit == "" && d.Close.IsZero() {
+		return ace.Running
+	}
+	return exit
 }
 
 // takeState takes over what no query tells.
@@ -157,9 +171,9 @@ func (w *watcher) askExperiment(ctx context.Context) func() {
 func (w *watcher) takeExperiment(p ace.ExperimentProgress) {
 	d, state := &w.detail, &w.tasks.state
 	if w.tasks.foreign != nil {
-		d.Err = fmt.Sprintf("an experiment whose input is not the contract's: %v", w.tasks.foreign)
+		d.Err = fmt.Sprintf("the input of this experiment is not the contract's: %v", w.tasks.foreign)
 	}
-	p.ExitStatus = state.ExitStatus()
+	p.ExitStatus = statusOf(state.ExitStatus(), d)
 	d.Experiment = &p
 	d.Phase.ExitStatus, d.Phase.Failure = p.ExitStatus, state.Failure
 }

@@ -272,5 +272,8 @@ func plainError(err error) string {
 	if _, after, ok := strings.Cut(text, "desc = "); ok {
 		text = after
 	}
+	if text == context.DeadlineExceeded.Error() {
+		return "no answer in time"
+	}
 	return text
 }

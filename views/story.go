@@ -165,7 +165,7 @@ func (w *writer) experiment(p *ace.ExperimentProgress) {
 
 // howFar says which task of how many an experiment is at.
 func howFar(p *ace.ExperimentProgress) string {
-	said := text.Safe(p.Stage, " ") + ", " + text.Count(int64(p.Done())) + " of " + text.Count(int64(p.TotalTasks)) + " tasks"
+	said := stageOf(p) + ", " + text.Count(int64(p.Done())) + " of " + text.Count(int64(p.TotalTasks)) + " tasks"
 	if p.TotalEpochs > 1 {
 		said += " of epoch " + strconv.Itoa(p.Epoch) + " of " + strconv.Itoa(p.TotalEpochs)
 	}
@@ -215,4 +215,12 @@ func (w *writer) identity(d *sources.Detail) {
 	if in.PaceMS > 0 {
 		w.say(w.s.Muted, "   paced      "+text.Count(in.PaceMS)+" ms a phase at least, to be watched")
 	}
+}
+
+// stageOf is what an experiment is doing; one that has told nothing yet has not begun.
+func stageOf(p *ace.ExperimentProgress) string {
+	if p.Stage == "" {
+		return "no stage known"
+	}
+	return text.Safe(p.Stage, " ")
 }

@@ -312,7 +312,13 @@ func axisTime(d time.Duration) string {
 	case d < time.Minute:
 		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(d.Round(time.Second).String(), "0s"), "0m")
+	whole := d.Round(time.Second).String()
+	for _, none := range []string{"m0s", "h0m"} { // the first letter stays: it is the unit before
+		if strings.HasSuffix(whole, none) {
+			whole = whole[:len(whole)-2]
+		}
+	}
+	return whole
 }
 
 // lane is a span: its name in the tree, how long it took, and its bar.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"charm.land/bubbles/v2/progress"
 	"github.com/charmbracelet/x/term"
+	"go.temporal.io/api/serviceerror"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -44,7 +46,7 @@ type summaryLine struct {
 func (a *app) runExperiment(ctx context.Context, e *engine.Engine, in ace.ExperimentInput, f runFlags) error {
 	runID, err := e.StartExperiment(ctx, in)
 	if err != nil {
-		return err
+		return lacking(ctx, e, err)
 	}
 	id := ace.ExperimentWorkflowID(in.ExperimentID)
 	a.say(e, f, "experiment "+in.ExperimentID)
@@ -85,6 +87,20 @@ func (a *app) say(e *engine.Engine, f runFlags, what string) {
 	if f.pace > 0 {
 		fmt.Fprintf(a.err, "acescope: every phase is held for %s (--pace)\n", f.pace)
 	}
+}
+
+// lacking adds to an error of a start what the namespace lacks and how to add it, where
+// that may be the reason.
+func lacking(ctx context.Context, e *engine.Engine, err error) error {
+	var refused *serviceerror.InvalidArgument
+	if !errors.As(err, &refused) {
+		return err
+	}
+	missing, listErr := sources.MissingAttributes(ctx, e.Client, e.Namespace())
+	if listErr != nil || len(missing) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; add what the namespace lacks: %s", err, sources.AddAttributes(e.Namespace(), missing))
 }
 
 // startedLine says that a run goes on without this process. PID is the process in the
@@ -199,7 +215,7 @@ func (b *bar) clear() {
 func (a *app) runTask(ctx context.Context, e *engine.Engine, in ace.TaskInput, f runFlags) error {
 	runID, err := e.StartTask(ctx, in)
 	if err != nil {
-		return err
+		return lacking(ctx, e, err)
 	}
 	id := ace.WorkflowID(in.TaskID)
 	a.say(e, f, "task "+in.TaskID)

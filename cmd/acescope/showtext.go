@@ -15,6 +15,9 @@ import (
 // shownCalls is how many calls the text of a run lists: the last; --calls lists all.
 const shownCalls = 20
 
+// shownText is how many bytes of a text it prints.
+const shownText = 16 << 10
+
 // printShow lays a run out for people, in the order of the console's run screen.
 func printShow(w io.Writer, d *sources.Detail, l showLine) error {
 	out := &sheet{Writer: bufio.NewWriter(w)}
@@ -43,6 +46,9 @@ func (s *sheet) head(title string) { s.say("\n%s", title) }
 func (s *sheet) text(name, value string) {
 	if value == "" {
 		return
+	}
+	if size := len(value); size > shownText {
+		value = fmt.Sprintf("%s…\n(%s in all; --json has it whole)", strings.ToValidUTF8(value[:shownText], ""), sources.Bytes(uint64(size)))
 	}
 	for i, line := range text.Lines(value) {
 		if i > 0 {
@@ -96,7 +102,7 @@ func (s *sheet) phases(d *sources.Detail) {
 			if a.Phase != st.Phase || a.Attempt < 2 && a.Failure == nil {
 				continue
 			}
-			line += fmt.Sprintf("  %d attempts, %s before the last", a.Attempt, text.Took(a.Waited()))
+			line += fmt.Sprintf("  %s, %s before the last", numbered(int64(a.Attempt), "attempt"), text.Took(a.Waited()))
 			switch {
 			case a.Failure != nil:
 				line += "; " + safe(a.Failure.Message) + " (" + a.Retry + ")"

@@ -198,7 +198,8 @@ const textRows = 10
 
 func printTriage(out io.Writer, t *sources.Triage) error {
 	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(w, "%d ended runs and %d open ones looked at; %d of them in %d groups\n", t.Ended, t.Open, t.Troubled, len(t.Groups)+t.GroupsDropped)
+	fmt.Fprintf(w, "%d ended runs and %d open ones looked at; %d of them in %s\n", t.Ended, t.Open, t.Troubled,
+		numbered(int64(len(t.Groups)+t.GroupsDropped), "group"))
 	fmt.Fprintf(w, "\nRETRYING (%d)\n", len(t.Retrying))
 	now := t.At
 	for _, r := range t.Retrying {

@@ -3,6 +3,7 @@ package ace
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -49,6 +50,9 @@ func Started(in TaskInput) Fact { return Fact{Kind: FactStarted, Input: &in} }
 // StartedFrom is [Started] from the JSON of the input.
 func StartedFrom(data []byte) (Fact, error) {
 	var in TaskInput
+	if len(data) == 0 {
+		return Fact{}, errors.New("it has none, or none that can be read here")
+	}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return Fact{}, fmt.Errorf("task input: %w", err)
 	}
