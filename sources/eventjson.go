@@ -13,6 +13,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"go.temporal.io/sdk/converter"
+
+	"acescope/engine/ace"
 )
 
 // MaxOpened bounds, in bytes, how much of one event is shown.
@@ -24,6 +26,9 @@ type OpenedEvent struct {
 	Text string // indented JSON, at most MaxOpened bytes
 	Size int    // of all of it, in bytes
 	Err  string // why there is none, "" if there is
+	// Leads is the run that the event names beside its own: of a child, the one before or
+	// after, else the parent. Its workflow id is "" where there is none.
+	Leads Run
 }
 
 // Open makes an event of a log readable.
@@ -38,6 +43,7 @@ func (l *EventLog) Open(id int64) *OpenedEvent {
 	case e == nil:
 		o.Err = "this event is held in short only: the history is larger than what is kept whole"
 	default:
+		o.Leads = leads(l.WorkflowID, e)
 		data, err := EventJSON(e)
 		if err != nil {
 			o.Err = err.Error()
@@ -49,6 +55,40 @@ func (l *EventLog) Open(id int64) *OpenedEvent {
 		o.Text = string(data)
 	}
 	return o
+}
+
+// leads is the run that an event of a workflow's history names beside its own.
+func leads(workflowID string, e *historypb.HistoryEvent) Run {
+	of := func(workflowID, runID string) Run {
+		return Run{WorkflowID: workflowID, RunID: runID, TaskID: ace.TaskIDOf(workflowID)}
+	}
+	a := attributesOf(e)
+	switch t := a.(type) {
+	case *historypb.WorkflowExecutionStartedEventAttributes:
+		if id := t.GetContinuedExecutionRunId(); id != "" {
+			return of(workflowID, id)
+		}
+		if p := t.GetParentWorkflowExecution(); p != nil {
+			return of(p.GetWorkflowId(), p.GetRunId())
+		}
+	case *historypb.WorkflowExecutionContinuedAsNewEventAttributes:
+		return of(workflowID, t.GetNewExecutionRunId())
+	case *historypb.WorkflowTaskFailedEventAttributes:
+		if isReset(e) && t.GetBaseRunId() != "" {
+			return of(workflowID, t.GetBaseRunId())
+		}
+	case *historypb.StartChildWorkflowExecutionInitiatedEventAttributes:
+		return of(t.GetWorkflowId(), "")
+	case interface{ GetNewExecutionRunId() string }:
+		if id := t.GetNewExecutionRunId(); id != "" { // tried again, or the next of a schedule
+			return of(workflowID, id)
+		}
+	case hasExecution:
+		if x := t.GetWorkflowExecution(); x.GetWorkflowId() != "" {
+			return of(x.GetWorkflowId(), x.GetRunId())
+		}
+	}
+	return Run{}
 }
 
 // EventJSON is an event as indented JSON. A payload that holds JSON or text stands there

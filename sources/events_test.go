@@ -497,3 +497,32 @@ func pendingInfo(kind string, id int64, attempt int32, at time.Time) *workflowpb
 		LastStartedTime: timestamppb.New(at.Add(time.Second)), LastAttemptCompleteTime: timestamppb.New(at.Add(2 * time.Second)),
 		NextAttemptScheduleTime: timestamppb.New(at.Add(3 * time.Second)), LastFailure: historytest.Failure("connection refused")}
 }
+
+func TestEventsLeadToOtherRuns(t *testing.T) {
+	x := &commonpb.WorkflowExecution{WorkflowId: "ace/child", RunId: "c"}
+	for _, c := range []struct {
+		e    *historypb.HistoryEvent
+		want Run
+	}{
+		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
+			ContinuedExecutionRunId: "a", ParentWorkflowExecution: x}}}, Run{WorkflowID: "w", RunID: "a"}},
+		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
+			ParentWorkflowExecution: x}}}, Run{WorkflowID: "ace/child", RunID: "c", TaskID: "child"}},
+		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{}}}, Run{}},
+		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{
+			NewExecutionRunId: "b"}}}, Run{WorkflowID: "w", RunID: "b"}},
+		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes{WorkflowExecutionFailedEventAttributes: &historypb.WorkflowExecutionFailedEventAttributes{
+			NewExecutionRunId: "b"}}}, Run{WorkflowID: "w", RunID: "b"}},
+		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{
+			Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW, BaseRunId: "base"}}}, Run{WorkflowID: "w", RunID: "base"}},
+		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_ChildWorkflowExecutionStartedEventAttributes{ChildWorkflowExecutionStartedEventAttributes: &historypb.ChildWorkflowExecutionStartedEventAttributes{
+			WorkflowExecution: x}}}, Run{WorkflowID: "ace/child", RunID: "c", TaskID: "child"}},
+		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_StartChildWorkflowExecutionInitiatedEventAttributes{StartChildWorkflowExecutionInitiatedEventAttributes: &historypb.StartChildWorkflowExecutionInitiatedEventAttributes{
+			WorkflowId: "ace/child"}}}, Run{WorkflowID: "ace/child", TaskID: "child"}},
+		{&historypb.HistoryEvent{}, Run{}},
+	} {
+		if got := leads("w", c.e); got.WorkflowID != c.want.WorkflowID || got.RunID != c.want.RunID {
+			t.Errorf("%v leads to %+v, want %+v", c.e, got, c.want)
+		}
+	}
+}

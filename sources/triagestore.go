@@ -18,6 +18,7 @@ const (
 // is under the store's lock, but the scanner belongs to the reader.
 type triageWish struct {
 	window  int
+	since   time.Duration
 	stop    context.CancelFunc // of the scan under way
 	scanner *scanner
 }
@@ -26,6 +27,14 @@ type triageWish struct {
 func (s *Store) SetTriageWindow(ended int) {
 	s.mu.Lock()
 	s.triage.window = max(1, min(ended, MaxTriage))
+	s.mu.Unlock()
+	s.again(PartTriage)
+}
+
+// SetTriageSince looks at runs only that ended so long ago at most, 0 for all.
+func (s *Store) SetTriageSince(d time.Duration) {
+	s.mu.Lock()
+	s.triage.since = max(d, 0)
 	s.mu.Unlock()
 	s.again(PartTriage)
 }
@@ -74,11 +83,11 @@ func (s *Store) rest(ctx context.Context, d time.Duration) error {
 func (s *Store) triageScanner(d Deps) *scanner {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	want := TriageOptions{Namespace: d.Namespace, Query: s.query, Window: s.triage.window}
+	want := TriageOptions{Namespace: d.Namespace, Query: s.query, Window: s.triage.window, Since: s.triage.since}
 	before := s.triage.scanner
 	next := newScanner(d.Client, want)
 	if before != nil {
-		if before.o.Query == next.o.Query && before.o.Window == next.o.Window {
+		if before.o.Query == next.o.Query && before.o.Window == next.o.Window && before.o.Since == next.o.Since {
 			return before
 		}
 		maps.Copy(next.facts.ends, before.facts.ends)

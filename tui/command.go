@@ -111,12 +111,28 @@ func (m *Model) runCommand(line string) tea.Cmd {
 		m.fail(":%s takes no argument, but %q was given", c.Name, args)
 	case ok:
 		return c.Do(m, args)
+	case m.off(name):
+		m.Note("read-only: " + name + " is off")
 	case len(near) > 0:
 		m.fail(":%s is not clear: %s", name, strings.Join(near[:min(len(near), 5)], ", "))
 	default:
 		m.fail("there is no command %q; : and tab list them", name)
 	}
 	return nil
+}
+
+// off tells whether the name is that of something which a console that only reads does
+// not do.
+func (m *Model) off(name string) bool {
+	if !m.opts.ReadOnly {
+		return false
+	}
+	for _, b := range slices.Concat(m.focused().Bindings(), m.global) {
+		if b.Mutates && b.Action == name {
+			return true
+		}
+	}
+	return slices.ContainsFunc(m.viewCommands(), func(c Command) bool { return c.Mutates && (c.Name == name || slices.Contains(c.Aliases, name)) })
 }
 
 func splitCommand(line string) (name, args string) {

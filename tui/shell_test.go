@@ -384,7 +384,10 @@ func TestReadOnly(t *testing.T) {
 	m := sized(t, o, 100, 30)
 	give(m, "x")
 	wants(t, m, "read-only: runs.cancel is off", " read-only ")
-	give(m, ":", "runs.cancel", "enter", "?")
+	m.notice = notice{}
+	give(m, ":", "runs.cancel", "enter")
+	wants(t, m, "read-only: runs.cancel is off")
+	give(m, "?")
 	if len(*did) != 0 {
 		t.Error("a run was cancelled")
 	}

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -60,14 +61,16 @@ func (m *Model) hints() (list []hint, last hint) {
 		return []hint{{"esc", "close"}, {"j/k", "scroll"}}, hint{}
 	}
 	var shell []hint
+	here := m.screens[m.at.screen].Name
 	for _, b := range m.active() {
-		if b.Short == "" || len(b.Keys) == 0 {
+		if b.Short == "" || len(b.Keys) == 0 || b.Hints != nil && !slices.Contains(b.Hints, here) {
 			continue
 		}
 		h := hint{m.keyName(b.Keys[0]), b.Short}
 		switch {
 		case b.Action == "shell.help":
 			last = h
+		case b.Action == "shell.open" && (m.at.focus > 0 || len(m.views()) == 1): // there is nothing further in
 		case strings.HasPrefix(b.Action, "shell."):
 			shell = append(shell, h)
 		default:

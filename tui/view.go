@@ -71,6 +71,9 @@ type Binding struct {
 	Keys   []string // as Bubble Tea writes them: "j", "ctrl+d", "pgdown", "space"
 	Help   string   // a line in the help
 	Short  string   // a word or two for the status line, "" to leave it out
+	// Hints are the screens whose status line shows Short, nil for all: a key that works
+	// everywhere need not be told everywhere.
+	Hints []string
 	// Mutates tells that it changes something outside the console. It is off in a
 	// console that only reads.
 	Mutates bool

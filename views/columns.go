@@ -192,6 +192,9 @@ func (c column) fit(s string, tail string) string {
 	if c.right {
 		return text.FitLeft(s, c.width, tail)
 	}
+	if c.id == columnTask {
+		s = text.Middle(s, c.width, tail)
+	}
 	return text.Fit(s, c.width, tail)
 }
 

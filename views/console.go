@@ -75,6 +75,8 @@ type console struct {
 	elsewhere bool
 	// jump is the history event that the timeline goes to when it is shown next, 0 for none.
 	jump int64
+	// trail is the runs that others were opened from, the newest last.
+	trail []sources.Run
 }
 
 // show selects a run that may not be in the list. Open the run or the timeline after it.
@@ -82,6 +84,29 @@ func (c *console) show(r sources.Run) {
 	c.selected = selection{r, true}
 	c.elsewhere, c.following = true, false
 	c.Controls.Select(r.WorkflowID, r.RunID)
+}
+
+// maxBefore bounds how far back one can go from run to run.
+const maxBefore = 32
+
+// goFrom shows a run that the one shown names.
+func (c *console) goFrom(to sources.Run) {
+	c.trail = append(c.trail, c.selected.run)
+	c.trail = c.trail[max(0, len(c.trail)-maxBefore):]
+	c.show(to)
+}
+
+// back shows the run that was shown before another was opened from it.
+func (c *console) back(s tui.Shell) tea.Cmd {
+	n := len(c.trail)
+	if n == 0 {
+		s.Note("no other run was opened from here")
+		return nil
+	}
+	run := c.trail[n-1]
+	c.trail = c.trail[:n-1]
+	c.show(run)
+	return nil
 }
 
 // Console makes the screens, the list of runs first, and the keys that work in all of
@@ -100,14 +125,14 @@ func Console(o Options) ([]tui.Screen, []tui.Binding) {
 
 func (c *console) bindings() []tui.Binding {
 	b := []tui.Binding{
-		{Action: "runs.query", Keys: []string{"/"}, Help: "choose which runs are listed", Short: "filter", Do: c.ask},
+		{Action: "runs.query", Keys: []string{"/"}, Help: "choose which runs are listed", Short: "filter", Hints: []string{"runs", "run", "triage"}, Do: c.ask},
 		{Action: "runs.refresh", Keys: []string{"ctrl+r"}, Help: "read the list again now",
 			Do: func(s tui.Shell) tea.Cmd { c.Controls.Refresh(); s.Note("refreshing"); return nil }},
 		{Action: "runs.pause", Keys: []string{"p"}, Help: "pause or resume refreshing", Short: "pause", Do: c.pause},
 	}
 	if c.Actions != nil {
 		b = append(b, tui.Binding{Action: "run.cancel", Keys: []string{"x"}, Help: "cancel the marked runs, or the selected one (asks first)",
-			Short: "cancel", Mutates: true, Do: c.cancel})
+			Short: "cancel", Hints: []string{"runs", "run", "timeline"}, Mutates: true, Do: c.cancel})
 	}
 	return b
 }

@@ -260,6 +260,8 @@ func (v *experimentCompare) noRows() string {
 		return "they were not both measured on the same second data set"
 	case name == "eval":
 		return "no task of the evaluation was answered differently"
+	case len(v.of.Pairs) == 0:
+		return "no task of one is a task of the other: only their curves can be compared"
 	default:
 		return "no task is " + name
 	}

@@ -124,13 +124,13 @@ func (x *experiments) compare(s tui.Shell) {
 
 // plotting are the keys of the plots, which work in the list too.
 func (x *experiments) plotting(view string) []tui.Binding {
-	b := func(name, key, help, short string, do func(s tui.Shell)) tui.Binding {
-		return tui.Binding{Action: view + "." + name, Keys: []string{key}, Help: help, Short: short,
+	b := func(name, keys, help, short string, do func(s tui.Shell)) tui.Binding {
+		return tui.Binding{Action: view + "." + name, Keys: strings.Fields(keys), Help: help, Short: short,
 			Do: func(s tui.Shell) tea.Cmd { do(s); return nil }}
 	}
 	return []tui.Binding{
-		b("metric", "m", "next metric: all four, accuracy, playbook size, operations, cost per right answer", "metric", func(tui.Shell) { x.nextMetric(1) }),
-		b("metric_back", "M", "previous metric", "", func(tui.Shell) { x.nextMetric(-1) }),
+		b("metric", "m ]", "next metric: all four, accuracy, playbook size, operations, cost per right answer", "metric", func(tui.Shell) { x.nextMetric(1) }),
+		b("metric_back", "[", "previous metric", "", func(tui.Shell) { x.nextMetric(-1) }),
 		b("axis", "t", "plot over tasks or over time", "tasks/time", func(tui.Shell) { x.byTime = !x.byTime }),
 		b("window", "w", "over how many of the last tasks rates go: 50, 100, 20, all", "window", func(tui.Shell) { x.window = (x.window + 1) % len(windows) }),
 		b("compare", "d", "compare two experiments task by task: the two marked, or the marked one and this", "compare", x.compare),
@@ -214,6 +214,8 @@ func (v *experimentList) Footer() string {
 
 func (v *experimentList) Bindings() []tui.Binding {
 	own := []tui.Binding{
+		{Action: "experiments.curves", Keys: []string{"enter"}, Help: "its learning curves, with those that are marked", Short: "curves",
+			Do: func(s tui.Shell) tea.Cmd { s.Focus(1); return nil }},
 		{Action: "experiments.mark", Keys: []string{"space"}, Help: "mark to plot several together", Short: "mark",
 			Do: func(s tui.Shell) tea.Cmd { v.mark(s, v.cursor); return nil }},
 		{Action: "experiments.sort", Keys: []string{"s"}, Help: "sort by newest, accuracy, eval, cost, name", Short: "sort",

@@ -117,8 +117,8 @@ func TestPlainExperimentScreens(t *testing.T) {
 		keys   []string
 	}{
 		"operations": {three(), 80, 24, []string{"5", "j", "space", "tab", "m", "m", "m", "t"}},
-		"cost":       {three(), 80, 24, []string{"5", "j", "space", "tab", "M", "w", "w"}},
-		"free":       {listed(learnt("free", "d", 60, 2, 0)), 80, 24, []string{"5", "tab", "M"}},
+		"cost":       {three(), 80, 24, []string{"5", "j", "space", "tab", "[", "w", "w"}},
+		"free":       {listed(learnt("free", "d", 60, 2, 0)), 80, 24, []string{"5", "tab", "["}},
 		"both-wrong": {three(), 80, 24, append(slices.Clone(comparing), "f", "f", "f")},
 		"eval":       {three(), 80, 24, append(slices.Clone(comparing), "F")},
 		"other-data": {listed(learnt("a", "x", 50, 2, 0), learnt("b", "y", 60, 3, 0)), 80, 24, []string{"5", "space", "j", "d"}},

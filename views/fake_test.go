@@ -61,22 +61,23 @@ func (s *store) heard() []string {
 	return append([]string{}, s.told...)
 }
 
-func (s *store) SetQuery(q string)            { s.tell("query %s", q) }
-func (s *store) Select(w, r string)           { s.tell("select %s %s", w, r) }
-func (s *store) Refresh()                     { s.tell("refresh") }
-func (s *store) SetPaused(paused bool)        { s.tell("paused %v", paused) }
-func (s *store) Look(p sources.Part, on bool) { s.tell("look %s %v", p, on) }
-func (s *store) FollowLogs(paths []string)    { s.tell("follow %q", paths) }
-func (s *store) FollowCalls(ref ace.Ref)      { s.tell("calls %s", ref.SHA256) }
-func (s *store) ShowExperiments(ids []string) { s.tell("experiments %v", ids) }
-func (s *store) SetTriageWindow(n int)        { s.tell("window %d", n) }
-func (s *store) ScanTriage()                  { s.tell("scan") }
-func (s *store) StopTriage()                  { s.tell("stop") }
-func (s *store) OpenArtifact(r ace.Ref)       { s.tell("artifact %s", r.SHA256) }
-func (s *store) LoadMore()                    { s.tell("more") }
-func (s *store) WantBooks(w sources.BookWish) { s.tell("books %+v", w) }
-func (s *store) ReadBooks()                   { s.tell("read books") }
-func (s *store) OpenEvent(id int64)           { s.tell("open %d", id) }
+func (s *store) SetQuery(q string)              { s.tell("query %s", q) }
+func (s *store) Select(w, r string)             { s.tell("select %s %s", w, r) }
+func (s *store) Refresh()                       { s.tell("refresh") }
+func (s *store) SetPaused(paused bool)          { s.tell("paused %v", paused) }
+func (s *store) Look(p sources.Part, on bool)   { s.tell("look %s %v", p, on) }
+func (s *store) FollowLogs(paths []string)      { s.tell("follow %q", paths) }
+func (s *store) SetTriageSince(d time.Duration) { s.tell("since %s", d) }
+func (s *store) FollowCalls(ref ace.Ref)        { s.tell("calls %s", ref.SHA256) }
+func (s *store) ShowExperiments(ids []string)   { s.tell("experiments %v", ids) }
+func (s *store) SetTriageWindow(n int)          { s.tell("window %d", n) }
+func (s *store) ScanTriage()                    { s.tell("scan") }
+func (s *store) StopTriage()                    { s.tell("stop") }
+func (s *store) OpenArtifact(r ace.Ref)         { s.tell("artifact %s", r.SHA256) }
+func (s *store) LoadMore()                      { s.tell("more") }
+func (s *store) WantBooks(w sources.BookWish)   { s.tell("books %+v", w) }
+func (s *store) ReadBooks()                     { s.tell("read books") }
+func (s *store) OpenEvent(id int64)             { s.tell("open %d", id) }
 func (s *store) FilterEvents(f sources.EventFilter) {
 	s.tell("events /%s/ !/%s/ full=%v", f.Include, f.Exclude, f.Full)
 }

@@ -35,15 +35,15 @@ func (v *health) Title() string { return "Health" }
 func (v *health) Footer() string { return v.list.position() }
 
 func (v *health) Bindings() []tui.Binding {
-	b := func(name, help string, do func(), keys ...string) tui.Binding {
-		return tui.Binding{Action: "health." + name, Keys: keys, Help: help, Do: func(tui.Shell) tea.Cmd { do(); return nil }}
+	b := func(name, help, short string, do func(), keys ...string) tui.Binding {
+		return tui.Binding{Action: "health." + name, Keys: keys, Help: help, Short: short, Do: func(tui.Shell) tea.Cmd { do(); return nil }}
 	}
 	return append(motions("health", v),
-		b("next_part", "to the next part", func() { v.list.jump(1) }, "]"),
-		b("previous_part", "to the part before", func() { v.list.jump(-1) }, "["),
-		b("whole", "show a part whole, or its beginning", v.list.toggle, "o"),
-		b("next_wrong", "to the next row that is wrong", func() { v.wrong(1) }, "e"),
-		b("previous_wrong", "to the row before that is wrong", func() { v.wrong(-1) }, "E"))
+		b("next_part", "to the next part", "part", func() { v.list.jump(1) }, "]"),
+		b("previous_part", "to the part before", "", func() { v.list.jump(-1) }, "["),
+		b("whole", "show a part whole, or its beginning", "whole part", v.list.toggle, "a"),
+		b("next_wrong", "to the next row that is wrong", "wrong", func() { v.wrong(1) }, "e"),
+		b("previous_wrong", "to the row before that is wrong", "", func() { v.wrong(-1) }, "E"))
 }
 
 func (v *health) Update(tea.Msg) tea.Cmd { return nil }

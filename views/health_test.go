@@ -93,7 +93,7 @@ func TestHealthIsExact(t *testing.T) {
 	})
 	for _, snap := range []*sources.Snapshot{machine(), noWorker(), evil, full(3), lost(&sources.Snapshot{})} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
-		for _, keys := range [][]string{{"8"}, {"]"}, {"tab"}, {"tab", "]", "]", "o"}, {"tab"}} {
+		for _, keys := range [][]string{{"8"}, {"]"}, {"tab"}, {"tab", "]", "]", "a"}, {"tab"}} {
 			sc.press(keys...)
 			for w := 40; w <= 220; w += 9 {
 				for _, h := range []int{10, 11, 17, 24, 50} {

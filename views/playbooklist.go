@@ -54,6 +54,8 @@ func (v *bookList) Bindings() []tui.Binding {
 		return func(shell tui.Shell) tea.Cmd { v.find(shell, by, by, v.wrong); return nil }
 	}
 	list := append(motions("playbook", v),
+		tui.Binding{Action: "playbook.detail", Keys: []string{"enter"}, Help: "all that is known of it: who wrote it, when and why", Short: "who & why",
+			Do: func(shell tui.Shell) tea.Cmd { shell.Focus(1); return nil }},
 		tui.Binding{Action: "playbook.next_error", Keys: []string{"e"}, Help: "the next harmful bullet, removal or bad finding", Do: find(1)},
 		tui.Binding{Action: "playbook.prev_error", Keys: []string{"E"}, Help: "the one before", Do: find(-1)})
 	return append(list, v.shelf.bindings(v.find)...)
@@ -70,6 +72,8 @@ func (s *shelf) bindings(find func(shell tui.Shell, from, by int, match func(i i
 			Do: do(func(shell tui.Shell) { s.enter(shell, m.mode) })})
 	}
 	return append(list,
+		tui.Binding{Action: "playbook.open", Keys: []string{"o"}, Help: "open the run that wrote this",
+			Do: do(func(shell tui.Shell) { s.openRun(shell, s.target(), "run") })},
 		tui.Binding{Action: "playbook.run", Keys: []string{"J"}, Help: "show the history event of the run that wrote this", Short: "event",
 			Do: do(func(shell tui.Shell) { s.openRun(shell, s.target(), "timeline") })},
 		tui.Binding{Action: "playbook.mark", Keys: []string{"space"}, Help: "mark the chosen version for comparing; two at most",

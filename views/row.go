@@ -97,7 +97,7 @@ func (v *runs) drawRow(r sources.Run, mark rowMark, marked bool, now time.Time) 
 		what, ink := c.cell(r, now, s), c.ink(r, s)
 		switch {
 		case tells && v.why.from == 0 && i == 0:
-			what, ink = what+"  "+text.Safe(r.LastError, " "), s.Retrying
+			what, ink = text.Cut(what+"  "+text.Safe(r.LastError, " "), c.width, s.Glyphs.Ellipsis), s.Retrying
 		case tells && v.why.from > 0 && i == v.why.from:
 			c.width, c.right = v.why.width, false
 			what, ink = text.Safe(r.LastError, " "), s.Retrying

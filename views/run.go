@@ -55,6 +55,9 @@ func (v *run) Bindings() []tui.Binding {
 	return append(motions("run", v), tui.Binding{
 		Action: "run.panel", Keys: []string{"l"}, Help: "go between facts and log", Short: "facts/log",
 		Do: func(tui.Shell) tea.Cmd { v.onLog = !v.onLog; return nil },
+	}, tui.Binding{
+		Action: "run.whole", Keys: []string{"enter", "o"}, Help: "open the run, whole, on its own screen", Short: "whole run",
+		Do: func(s tui.Shell) tea.Cmd { s.Open("run"); return nil },
 	})
 }
 

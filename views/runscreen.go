@@ -28,8 +28,7 @@ type reading struct {
 	artifacts *sources.Artifacts
 	asked     map[string]bool // artifacts that are on their way
 	at        item
-	before    []sources.Run // that others were opened from, newest last, at most maxBefore
-	find      string        // what was searched for last, in lower case
+	find      string // what was searched for last, in lower case
 	payloads  payloads
 }
 
@@ -80,9 +79,7 @@ func (r *reading) open(s tui.Shell) tea.Cmd {
 		return nil
 	}
 	if run, ok := goesTo(d, r.at); ok {
-		r.before = append(r.before, r.selected.run)
-		r.before = r.before[max(0, len(r.before)-maxBefore):]
-		r.show(run)
+		r.goFrom(run)
 		s.Note("now " + nameOf(run) + "; backspace leads back")
 		return nil
 	}
@@ -95,22 +92,6 @@ func (r *reading) open(s tui.Shell) tea.Cmd {
 		}
 	}
 	s.Note("there is nothing more to open here")
-	return nil
-}
-
-// maxBefore bounds how far back one can go from run to run.
-const maxBefore = 32
-
-// back shows the run that was shown before another was opened from it.
-func (r *reading) back(s tui.Shell) tea.Cmd {
-	n := len(r.before)
-	if n == 0 {
-		s.Note("no other run was opened from here")
-		return nil
-	}
-	run := r.before[n-1]
-	r.before = r.before[:n-1]
-	r.show(run)
 	return nil
 }
 

@@ -204,7 +204,7 @@ func (s *sectionList) line(st theme.Styles, focused bool, l sectionLine, row fun
 	case sectionHeading:
 		return line.Add(st.Strong, " "+p.name).Add(st.Muted, "  "+p.remark).String(st.Text)
 	case sectionMore:
-		return line.Add(st.Muted, "   "+text.Count(int64(p.rows-l.at.row))+" more: o shows them").String(st.Text)
+		return line.Add(st.Muted, "   "+text.Count(int64(p.rows-l.at.row))+" more: a shows them").String(st.Text)
 	case sectionBlank:
 		return text.Spaces(s.width)
 	}

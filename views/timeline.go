@@ -108,13 +108,15 @@ func (v *timeline) Bindings() []tui.Binding {
 		tui.Binding{Action: "timeline.include", Keys: []string{"/"}, Help: "show only what matches a regular expression; ! before it: what does not", Short: "filter", Do: v.askInclude},
 		tui.Binding{Action: "timeline.exclude", Keys: []string{`\`}, Help: "leave out what matches a regular expression", Do: v.askExclude},
 		tui.Binding{Action: "timeline.full", Keys: []string{"f"}, Help: "match in payloads too, or not", Do: do(v.toggleFull)},
-		tui.Binding{Action: "timeline.everything", Keys: []string{"o"}, Help: "show the rest between the matches too, or not", Do: do(func() { v.everything = !v.everything })},
+		tui.Binding{Action: "timeline.everything", Keys: []string{"a"}, Help: "show the rest between the matches too, or not", Do: do(func() { v.everything = !v.everything })},
 		tui.Binding{Action: "timeline.next_match", Keys: []string{"n"}, Help: "next match", Do: v.stepOr(v.matches, 1, (*sources.EventLog).NextMatch, "no match after this")},
 		tui.Binding{Action: "timeline.previous_match", Keys: []string{"N"}, Help: "match before", Do: v.stepOr(v.matches, -1, (*sources.EventLog).NextMatch, "no match before this")},
 		tui.Binding{Action: "timeline.next_error", Keys: []string{"e"}, Help: "next error", Short: "error", Do: v.stepOr(wrong, 1, (*sources.EventLog).NextError, "no error after this")},
 		tui.Binding{Action: "timeline.previous_error", Keys: []string{"E"}, Help: "error before", Do: v.stepOr(wrong, -1, (*sources.EventLog).NextError, "no error before this")},
 		tui.Binding{Action: "timeline.related", Keys: []string{"B"}, Help: "to the event that follows from this one: started, completed", Do: jump(1, (*sources.EventLog).Related, "nothing follows from this event")},
 		tui.Binding{Action: "timeline.cause", Keys: []string{"b"}, Help: "to the event that this one follows from: started, scheduled", Do: jump(-1, (*sources.EventLog).Related, "this event follows from no other")},
+		tui.Binding{Action: "timeline.open", Keys: []string{"o"}, Help: "open the run that the event names: the child, the parent, the one before or after", Do: v.openRun},
+		tui.Binding{Action: "timeline.back", Keys: []string{"backspace"}, Help: "back to the run that another was opened from", Do: v.back},
 		tui.Binding{Action: "timeline.run", Keys: []string{"J"}, Help: "to the run", Do: func(s tui.Shell) tea.Cmd { s.Open("run"); return nil }},
 	)
 }
@@ -285,6 +287,24 @@ func (v *timeline) jumpBy(s tui.Shell, by int, find func(*sources.EventLog, int6
 		return
 	}
 	v.goTo(l, id)
+}
+
+// openRun goes to the run that the event under the cursor leads to.
+func (v *timeline) openRun(s tui.Shell) tea.Cmd {
+	l, id := v.current(), v.at()
+	switch {
+	case l == nil || id == 0:
+	case l.Opened == nil || l.Opened.ID != id:
+		v.Controls.OpenEvent(id)
+		s.Note("the event is being read: once more")
+	case l.Opened.Leads.WorkflowID == "":
+		s.Note("this event names no other run")
+	default:
+		to := l.Opened.Leads
+		v.goFrom(to)
+		s.Note("now " + nameOf(to) + "; backspace leads back")
+	}
+	return nil
 }
 
 func (v *timeline) askInclude(s tui.Shell) tea.Cmd {

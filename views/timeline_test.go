@@ -287,3 +287,25 @@ func TestAxisTimes(t *testing.T) {
 		}
 	}
 }
+
+func TestTimelineOpensAnotherRun(t *testing.T) {
+	snap := timed(historytest.Task(true).Events, openAt(1))
+	snap.Events.Opened.Leads = sources.Run{WorkflowID: "ace/next", RunID: "run-next"}
+	sc := newScreen(t, snap, plainLook, 200, 50)
+	was := snap.Runs.Rows[0]
+	sc.press("3", "t", "g", "o")
+	sc.has("now ace/next; backspace leads back")
+	if got := sc.toldLast(); got != "select ace/next run-next" {
+		t.Errorf("told %q", got)
+	}
+	sc.press("backspace")
+	if got := sc.toldLast(); got != "select "+was.WorkflowID+" "+was.RunID {
+		t.Errorf("told %q", got)
+	}
+	sc.press("j", "o")
+	sc.has("once more")
+	snap.Events.Opened = snap.Events.Open(2)
+	sc.show(snap)
+	sc.press("o")
+	sc.has("names no other run")
+}

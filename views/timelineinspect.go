@@ -50,8 +50,14 @@ func (v *eventInspector) Footer() string {
 }
 
 func (v *eventInspector) Bindings() []tui.Binding {
-	return append(motions("event", v), tui.Binding{Action: "event.run", Keys: []string{"J"}, Help: "to the run",
-		Do: func(s tui.Shell) tea.Cmd { s.Open("run"); return nil }})
+	return append(motions("event", v),
+		tui.Binding{Action: "event.include", Keys: []string{"/"}, Help: "show only events that match a regular expression; ! before it: that do not", Do: v.t.askInclude},
+		tui.Binding{Action: "event.next_error", Keys: []string{"e"}, Help: "next error", Short: "error", Do: v.t.stepOr(wrong, 1, (*sources.EventLog).NextError, "no error after this")},
+		tui.Binding{Action: "event.previous_error", Keys: []string{"E"}, Help: "error before", Do: v.t.stepOr(wrong, -1, (*sources.EventLog).NextError, "no error before this")},
+		tui.Binding{Action: "event.open", Keys: []string{"o"}, Help: "open the run that the event names: the child, the parent, the one before or after", Do: v.t.openRun},
+		tui.Binding{Action: "event.back", Keys: []string{"backspace"}, Help: "back to the run that another was opened from", Do: v.t.back},
+		tui.Binding{Action: "event.run", Keys: []string{"J"}, Help: "to the run",
+			Do: func(s tui.Shell) tea.Cmd { s.Open("run"); return nil }})
 }
 
 func (v *eventInspector) Update(tea.Msg) tea.Cmd        { return nil }

@@ -17,6 +17,7 @@ import (
 // TriageControls steers the triage. Its methods return at once.
 type TriageControls interface {
 	SetTriageWindow(ended int)
+	SetTriageSince(d time.Duration)
 	ScanTriage()
 	StopTriage()
 }
@@ -34,6 +35,9 @@ const (
 // triageWindows are the numbers of ended runs that + and - choose among.
 var triageWindows = []int{100, 200, 500, 1000, 2000, 5000, 10_000, 20_000}
 
+// triageSpans are how long ago a run may have ended that t goes through, 0 for however long.
+var triageSpans = []time.Duration{0, 15 * time.Minute, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
+
 // triageOrders are the orders of the failure groups that s goes through.
 var triageOrders = []string{"count", "newest", "kind"}
 
@@ -48,6 +52,7 @@ type triage struct {
 	order         string
 	ordered       string // that groups is in
 	window        int    // that was asked for, 0 for the usual
+	since         time.Duration
 	before        string // the query that was in force when a group was listed
 	narrowed      string // the query of that group
 	list          sectionList
@@ -74,15 +79,16 @@ func (v *triage) Bindings() []tui.Binding {
 		return func(tui.Shell) tea.Cmd { do(); return nil }
 	}
 	all := append(motions("triage", v),
-		b("open", "open the run, of a group its newest", "open", v.open, "enter"),
+		b("open", "open the run, of a group its newest", "open", v.open, "enter", "o"),
 		b("runs", "list the runs of the group", "list its runs", v.filter, "f"),
 		b("back", "look at all runs again after listing a group", "", v.widen, "F"),
 		b("next_part", "to the next part", "", quiet(func() { v.list.jump(1) }), "]"),
 		b("previous_part", "to the part before", "", quiet(func() { v.list.jump(-1) }), "["),
-		b("whole", "show a part whole, or its beginning", "", quiet(v.list.toggle), "o"),
+		b("whole", "show a part whole, or its beginning", "", quiet(v.list.toggle), "a"),
 		b("sort", "sort the failures by count, newest or kind", "sort", v.sort, "s"),
 		b("wider", "look at more ended runs", "", func(s tui.Shell) tea.Cmd { return v.resize(s, 1) }, "+", "="),
 		b("narrower", "look at fewer ended runs", "", func(s tui.Shell) tea.Cmd { return v.resize(s, -1) }, "-"),
+		b("since", "only runs that ended in the last 15 minutes, hour, day, week, or all", "since", v.nextSpan, "t"),
 		b("scan", "stop the scan, or scan again", "stop/scan", v.scan, "c"),
 	)
 	if v.Actions != nil {
@@ -114,6 +120,9 @@ func (v *triage) Keep() map[string]string {
 	if v.window > 0 {
 		kept["window"] = strconv.Itoa(v.window)
 	}
+	if v.since > 0 {
+		kept["since"] = v.since.String()
+	}
 	return kept
 }
 
@@ -125,6 +134,10 @@ func (v *triage) Restore(kept map[string]string) {
 	if n, err := strconv.Atoi(kept["window"]); err == nil && n > 0 {
 		v.window = n
 		v.Controls.SetTriageWindow(n)
+	}
+	if d, err := time.ParseDuration(kept["since"]); err == nil && slices.Contains(triageSpans, d) {
+		v.since = d
+		v.Controls.SetTriageSince(d)
 	}
 }
 
@@ -380,6 +393,18 @@ func (v *triage) resize(s tui.Shell, by int) tea.Cmd {
 	return nil
 }
 
+// nextSpan looks at runs only that ended lately.
+func (v *triage) nextSpan(s tui.Shell) tea.Cmd {
+	v.since = triageSpans[(slices.Index(triageSpans, v.since)+1)%len(triageSpans)]
+	v.Controls.SetTriageSince(v.since)
+	if v.since == 0 {
+		s.Note("looking at runs whenever they ended")
+	} else {
+		s.Note("looking at runs that ended in the last " + text.Span(v.since))
+	}
+	return nil
+}
+
 func (v *triage) scan(s tui.Shell) tea.Cmd {
 	if v.data != nil && v.data.Scan.Running {
 		v.Controls.StopTriage()
@@ -412,6 +437,8 @@ func (v *triage) nothing() []string {
 		return nil
 	case v.data.Scan.Running:
 		return []string{"scanning" + v.styles.Glyphs.Ellipsis}
+	case v.data.Since > 0:
+		return []string{"no run ended in the last " + text.Span(v.data.Since), "t looks further back"}
 	case v.data.Query != "":
 		return []string{"no run matches", text.Safe(v.data.Query, " ")}
 	}
@@ -425,6 +452,9 @@ func (v *triage) head(now time.Time) []string {
 	ended := howMany(t.Ended, "ended run")
 	if t.More {
 		ended = "the newest " + ended
+	}
+	if t.Since > 0 {
+		ended += " in the last " + text.Span(t.Since) + " (t)"
 	}
 	l.Add(s.Text, " "+ended+", "+text.Count(int64(t.Open))+" open")
 	if t.MoreOpen {

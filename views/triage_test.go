@@ -121,7 +121,7 @@ func hostileTriage() *sources.Snapshot {
 func TestTriageIsExact(t *testing.T) {
 	for _, snap := range []*sources.Snapshot{ailing(), hostileTriage(), scanning(), full(3)} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
-		for _, keys := range [][]string{{"7"}, {"]"}, {"tab"}, {"tab", "o", "G"}, {"tab"}, {"tab", "g"}, {"tab"}} {
+		for _, keys := range [][]string{{"7"}, {"]"}, {"tab"}, {"tab", "a", "G"}, {"tab"}, {"tab", "g"}, {"tab"}} {
 			sc.press(keys...)
 			for w := 40; w <= 220; w += 9 {
 				for _, h := range []int{10, 11, 17, 24, 50} {
@@ -156,13 +156,18 @@ func TestTriageKeys(t *testing.T) {
 	told("window 5000")
 	sc.press("-", "-")
 	told("window 1000")
+	sc.press("t", "t")
+	told("since 1h0m0s")
+	sc.has("ended in the last 1h")
+	sc.press("t", "t", "t")
+	told("since 0s")
 	sc.press("c")
 	told("scan")
 	sc.press("s")
 	sc.has("256 runs, by newest")
 	sc.press("s")
 	sc.has("by kind")
-	sc.press("s", "]", "]", "o")
+	sc.press("s", "]", "]", "a")
 	sc.lacks("3 more")
 	sc.press("[", "f")
 	told("query ExecutionStatus IN ('Failed', 'Terminated') AND CloseTime BETWEEN '2026-05-04T09:00:00Z' AND '2026-05-04T11:59:48Z'")
@@ -218,12 +223,12 @@ func TestTriageCopiesAndKeeps(t *testing.T) {
 	if what, text := v.Copy(); what != "the error message" || text != "model: 529 overloaded" {
 		t.Errorf("%q: %q", what, text)
 	}
-	v.Restore(map[string]string{"sort": "kind", "window": "500"})
-	if k := v.Keep(); k["sort"] != "kind" || k["window"] != "500" {
+	v.Restore(map[string]string{"sort": "kind", "window": "500", "since": "24h0m0s"})
+	if k := v.Keep(); k["sort"] != "kind" || k["window"] != "500" || k["since"] != "24h0m0s" {
 		t.Errorf("%v", k)
 	}
-	v.Restore(map[string]string{"sort": "colour", "window": "-1"})
-	if k := v.Keep(); k["sort"] != "kind" || k["window"] != "500" {
+	v.Restore(map[string]string{"sort": "colour", "window": "-1", "since": "3s"})
+	if k := v.Keep(); k["sort"] != "kind" || k["window"] != "500" || k["since"] != "24h0m0s" {
 		t.Errorf("%v", k)
 	}
 }

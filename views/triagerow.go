@@ -33,7 +33,7 @@ func (v *triage) retryRow(r sources.Retrying, width int, plain bool, now time.Ti
 	}
 	cells := []sizedCell{
 		{m.Glyph + " #" + strconv.Itoa(int(r.Attempt)), 6, m.Ink},
-		{nameOf(r.Run), 16, s.Text},
+		{text.Middle(nameOf(r.Run), 16, s.Glyphs.Ellipsis), 16, s.Text},
 		{whereFailed(r.Phase, r.Activity), 13, s.Muted},
 		{text.Span(now.Sub(r.Since)), -5, s.Muted},
 	}

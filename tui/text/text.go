@@ -125,6 +125,19 @@ func Last(s string, width int) string {
 	return ""
 }
 
+// Middle is s in at most width cells, with tail in place of what was cut out of its middle:
+// ids that begin alike are told apart by their ends.
+func Middle(s string, width int, tail string) string {
+	if Width(s) <= width {
+		return s
+	}
+	end := Last(s, (width-Width(tail))*3/5)
+	if end == "" {
+		return Cut(s, width, tail)
+	}
+	return Cut(s, width-Width(tail)-Width(end), "") + tail + end
+}
+
 // Fit is s in exactly width cells, cut or padded on the right.
 func Fit(s string, width int, tail string) string {
 	s = Cut(s, width, tail)

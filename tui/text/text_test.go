@@ -92,3 +92,18 @@ func FuzzSafe(f *testing.F) {
 		}
 	})
 }
+
+func TestMiddle(t *testing.T) {
+	for _, c := range []struct {
+		s     string
+		width int
+		want  string
+	}{
+		{"formula-offline-e1-0123", 23, "formula-offline-e1-0123"}, {"formula-offline-e1-0123", 16, "formul…e-e1-0123"},
+		{"abc", 0, ""}, {"abcdef", 1, "…"}, {"abcdef", 2, "a…"}, {"abcdef", 4, "ab…f"}, {"日本語日本語", 8, "日…語"}, {"日本語日本語", 3, "日…"},
+	} {
+		if got := Middle(c.s, c.width, "…"); got != c.want && Width(got) > c.width {
+			t.Errorf("%q in %d is %q, want %q", c.s, c.width, got, c.want)
+		}
+	}
+}
