@@ -190,6 +190,42 @@ func TestListStaysWholeWhileRunsMove(t *testing.T) {
 	}
 }
 
+// A list in which nothing happens is read by its first rows; what comes, changes or is
+// deleted is seen all the same.
+func TestQuietListIsGlancedAt(t *testing.T) {
+	s := newSim(simRuns(1000)...)
+	w := watch(t, s)
+	reread := func() (rows int) {
+		l := w.Snapshot().Runs
+		s.mu.Lock()
+		before := s.rows
+		s.mu.Unlock()
+		w.Refresh()
+		w.until("it was read again", func(n RunList) bool { return n.Loaded.After(l.Loaded) })
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.rows - before
+	}
+	if n := reread(); n != glance {
+		t.Errorf("%d rows were read of a quiet list", n)
+	}
+	s.put(simOpen(-5))
+	w.Refresh()
+	w.until("a new run is seen", func(l RunList) bool { return l.Rows[0].RunID == simRun(-5).RunID })
+	changed := simOpen(-5)
+	changed.Phase = ace.PhaseCurator
+	s.put(changed)
+	w.Refresh()
+	w.until("its new phase is seen", func(l RunList) bool { return l.Rows[0].Phase == ace.PhaseCurator })
+	s.mu.Lock()
+	s.runs = slices.Delete(slices.Clone(s.runs), 100, 110)
+	s.mu.Unlock()
+	for range 2 * maxGlances {
+		reread()
+	}
+	w.holds(w.Snapshot().Runs)
+}
+
 // More new runs than are read at once leave a gap that is filled when one scrolls there.
 func TestGapIsFilled(t *testing.T) {
 	s := newSim(simRuns(1000)...)

@@ -36,6 +36,7 @@ type sim struct {
 	countErr  error
 	groups    bool // whether it groups by status
 	lists     int
+	rows      int // that were handed out
 	counted   []string
 	described map[string]int
 	trying    map[string]trying
@@ -122,6 +123,7 @@ func (s *sim) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowE
 	if strings.Contains(r.GetQuery(), ace.ExperimentWorkflow) {
 		page = nil
 	}
+	s.rows += len(page)
 	out := &workflowservice.ListWorkflowExecutionsResponse{}
 	for _, run := range page {
 		out.Executions = append(out.Executions, infoOf(run))

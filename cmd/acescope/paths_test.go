@@ -4,11 +4,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -77,27 +75,260 @@ func startTrouble(t *testing.T, dir string) {
 }
 
 // unreachable fails: for good where the task is called broken.
-func unreachable(_ context.Context, in ace.GeneratorInput) (ace.GeneratorResult, error) {
+func unreachable(ctx context.Context, in ace.GeneratorInput) (ace.GeneratorResult, error) {
 	if strings.HasPrefix(in.Task.TaskID, "broken") {
 		return ace.GeneratorResult{}, temporal.NewNonRetryableApplicationError("model far-away: 401 no such key", "ModelError", nil)
 	}
-	return ace.GeneratorResult{}, errors.New("dial tcp 10.0.0.1:443: connection refused")
+	o := temporal.ApplicationErrorOptions{}
+	if activity.GetInfo(ctx).Attempt > 1 {
+		o.NextRetryDelay = time.Hour // so that it stays as it is
+	}
+	return ace.GeneratorResult{}, temporal.NewApplicationErrorWithOptions("dial tcp 10.0.0.1:443: connection refused", "ModelError", o)
 }
 
+// TestPaths walks the main paths through the console on a real server that another
+// process hosts, each in a terminal of its own.
 func TestPaths(t *testing.T) {
 	p := startPlace(t)
-	t.Run("dump", func(t *testing.T) { dump(t, p) })
+	for _, path := range []struct {
+		name string
+		walk func(*testing.T, place)
+	}{
+		{"screens by key", screensByKey},
+		{"screens by command", screensByCommand},
+		{"a failed run from triage", failedFromTriage},
+		{"a run that is tried again", retrying},
+		{"from a bullet to its event", bulletToEvent},
+		{"filters", filterPath},
+		{"panes", panePath},
+		{"theme", themePath},
+		{"read-only", readOnlyPath},
+		{"copy", copyPath},
+		{"quit", quitPath},
+	} {
+		t.Run(path.name, func(t *testing.T) {
+			t.Parallel()
+			path.walk(t, p)
+		})
+	}
 }
 
-func dump(t *testing.T, p place) {
+// landmarks are what each screen shows of the place, in the order of their keys.
+var landmarks = []struct {
+	screen string
+	texts  []string
+}{
+	{"runs", []string{"TASK", "walk-e1-0012", "broken-1", "last 13 ended"}},
+	{"run", []string{"Phases", "generator", "far-away"}},
+	{"timeline", []string{"SPAN", "run_generator", "AceTaskWorkflow"}},
+	{"playbook", []string{"Playbook walk", "calc-00001", "newest"}},
+	{"experiments", []string{"EXPERIMENT", "12/12", "Accuracy"}},
+	{"logs", []string{"Logs", "acescope.log", "Started Worker"}},
+	{"triage", []string{"Failures", "no such key", "Slowest"}},
+	{"health", []string{"Server", "Workers", "ace activity", "search attributes"}},
+}
+
+func screensByKey(t *testing.T, p place) {
+	term := openTerminal(t, p.dir, 160, 45)
+	for _, order := range [][]int{{0, 1, 2, 3, 4, 5, 6, 7}, {7, 4, 1, 0}} {
+		for _, n := range order {
+			term.press(string(rune('1' + n)))
+			term.await(append(landmarks[n].texts, "▸"+string(rune('1'+n))+" "+landmarks[n].screen)...)
+		}
+	}
+}
+
+func screensByCommand(t *testing.T, p place) {
+	term := openTerminal(t, p.dir, 80, 24)
+	term.await("again-1")
+	for n, l := range landmarks {
+		term.press(":" + l.screen + keyEnter)
+		term.await(l.texts[0], "▸"+string(rune('1'+n))+" ")
+	}
+	term.press(":no-such-thing" + keyEnter)
+	term.await("no-such-thing")
+}
+
+func failedFromTriage(t *testing.T, p place) {
+	term := openTerminal(t, p.dir, 120, 30)
+	term.await("again-1")
+	term.press("7")
+	term.await("no such key", "again-1")
+	term.press("jj")
+	term.untilLine("▸", "‼ failed")
+	term.press(keyEnter)
+	term.await("broken-1", "401 no such key", "Phases")
+	term.press("3")
+	term.await("Timeline ace/broken-1", "‼ AceTaskWorkflow", "401")
+	term.back("Phases")
+	term.back("Failures", "no such key")
+}
+
+func retrying(t *testing.T, p place) {
+	term := openTerminal(t, p.dir, 120, 30)
+	term.await("again-1", "retry #3")
+	term.press("R")
+	term.gone("walk-e1-0001")
+	term.await("again-1", "retry #3")
+	term.press("7")
+	term.await("Retrying", "#3", "again-1")
+	term.press("g" + keyEnter)
+	term.await("ace/again-1", "attempt 3 of 5")
+}
+
+// bulletToEvent goes from a bullet to the run that wrote it, to that step's event, and
+// all the way back.
+func bulletToEvent(t *testing.T, p place) {
 	term := openTerminal(t, p.dir, 160, 45)
 	term.await("again-1")
-	for _, k := range strings.Split(os.Getenv("KEYS"), " ") {
-		k = strings.NewReplacer("ENTER", "\r", "ESC", "\x1b", "TAB", "\t", "_", " ", "UP", "\x1b[A", "DOWN","\x1b[B").Replace(k)
-		term.press(k)
-		time.Sleep(1500 * time.Millisecond)
-		t.Logf("=== %q\n%s", k, term.screen.String())
+	term.press("4")
+	term.await("calc-00001", "Written by", "walk-e1-0001  ADD", "curator: event")
+	term.press("J")
+	term.await("Events ace/walk-e1-0001")
+	term.untilLine("▸", "ActivityTaskCompleted")
+	term.back("Playbook walk", "Written by")
+	term.press(keyEnter)
+	term.await("Written by")
+}
+
+func filterPath(t *testing.T, p place) {
+	home := t.TempDir()
+	term := openTerminalOf(t, home, p.dir, 120, 30)
+	term.await("again-1", "walk-e1-0001")
+	term.press("/Exit")
+	term.await("ExitStatus")
+	term.press(keyEmpty + "exp=trouble" + keyEnter)
+	term.await(`ExperimentId="trouble"`, "broken-1")
+	term.gone("walk-e1-0001")
+	term.press("\x13") // ctrl+s
+	term.await("name")
+	term.press("woes" + keyEnter)
+	term.await("woes")
+	term.press("q")
+	term.quits()
+
+	term = openTerminalOf(t, home, p.dir, 120, 30)
+	term.await("broken-1", `ExperimentId="trouble"`)
+	term.press("/" + keyEmpty + keyEnter)
+	term.await("walk-e1-0001")
+	term.press("F")
+	term.await("woes")
+	term.press(keyEnter)
+	term.gone("walk-e1-0001")
+	term.await("broken-1")
+}
+
+func panePath(t *testing.T, p place) {
+	home := t.TempDir()
+	term := openTerminalOf(t, home, p.dir, 160, 40)
+	term.await("again-1", "Facts")
+	wide := term.column("Facts")
+	term.press(">>")
+	term.until("has a wider left pane", func(string) bool { return term.column("Facts") > wide })
+	wider := term.column("Facts")
+	term.press("5")
+	term.await("12/12", "Accuracy")
+	term.press("z")
+	term.gone("Accuracy")
+	term.press("q")
+	term.quits()
+
+	term = openTerminalOf(t, home, p.dir, 160, 40)
+	term.await("Experiments (zoomed)", "12/12")
+	term.press("1")
+	term.until("keeps the width", func(string) bool { return term.column("Facts") == wider })
+}
+
+func themePath(t *testing.T, p place) {
+	term := openTerminal(t, p.dir, 120, 30)
+	term.await("again-1")
+	term.press(":theme li" + keyTab)
+	term.await(": theme light")
+	term.press(keyEnter)
+	term.await("theme light until you quit")
+	term.press(":theme no-such" + keyEnter)
+	term.await("no-such")
+	term.await("again-1")
+}
+
+func readOnlyPath(t *testing.T, p place) {
+	term := openTerminal(t, p.dir, 120, 30, "--read-only")
+	term.await("again-1", "read-only")
+	term.press("x")
+	term.await("run.cancel is off")
+	if strings.Contains(term.screen.String(), "Cancel this run?") {
+		t.Error("it asks all the same")
 	}
-	_ = filepath.Join
-	_ = sync.Mutex{}
+	term.await("retry #3")
+}
+
+func copyPath(t *testing.T, p place) {
+	term := openTerminal(t, p.dir, 120, 30)
+	term.await("again-1")
+	term.press("y")
+	term.await("copied")
+	if !strings.Contains(term.screen.String(), "OSC 52") { // a clipboard of the system took it
+		return
+	}
+	term.wrote("the copy", "\x1b]52;c;")
+}
+
+// quitPath leaves the terminal as it was found: the cursor is there, the first screen
+// too, and nothing is taken.
+func quitPath(t *testing.T, p place) {
+	term := openTerminal(t, p.dir, 100, 30, "--mouse")
+	term.await("again-1")
+	term.wrote("the other screen", "\x1b[?1049h")
+	term.press("q")
+	term.quits()
+	term.left()
+}
+
+// TestHostKilledUnderConsole kills the host of an attached console: the console takes
+// over and goes on.
+func TestHostKilledUnderConsole(t *testing.T) {
+	dir := t.TempDir()
+	host := startProc(t, dir, "serve", "--json")
+	host.next(t, "serve", nil)
+	term := openTerminal(t, dir, 100, 30)
+	term.await("attached", "no runs yet")
+	host.kill9(t)
+	term.await("embedded")
+	runs := map[string]int{}
+	startProc(t, dir, "run", "--dataset", problemSet(t, 3), "--experiment", "after", "--json").next(t, "summary", runs)
+	checkRuns(t, runs, 3)
+	term.await("after-e1-0003", "experiment after")
+	term.press("q")
+	term.quits()
+}
+
+// TestLogScreenFollows follows a file that is appended to, and taken away and made anew.
+func TestLogScreenFollows(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "logs", "other.log")
+	term := openTerminal(t, dir, 160, 40)
+	term.await("no runs yet")
+	add := func(text string) {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		if _, err := f.WriteString(text + "\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	term.press("6")
+	term.await("acescope.log")
+	add("first words")
+	term.await("other.log", "first words")
+	add("second words")
+	term.await("second words")
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	add("words after the turn")
+	term.await("words after the turn")
+	add("last words")
+	term.await("last words")
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/creack/pty"
 	"github.com/hinshun/vt10x"
@@ -22,6 +23,8 @@ type terminal struct {
 	screen vt10x.Terminal
 	file   *os.File
 	ended  chan error
+
+	drained chan struct{} // closed when all that was written is read
 
 	mu    sync.Mutex
 	bytes []byte // that drew it, for what no screen shows
@@ -43,11 +46,10 @@ func openTerminalOf(t *testing.T, home, dir string, width, height int, args ...s
 	if err != nil {
 		t.Fatal(err)
 	}
-	term := &terminal{t: t, file: file, ended: make(chan error, 1),
+	term := &terminal{t: t, file: file, ended: make(chan error, 1), drained: make(chan struct{}),
 		screen: vt10x.New(vt10x.WithSize(width, height), vt10x.WithWriter(file))}
-	drawn := make(chan struct{})
 	go func() {
-		defer close(drawn)
+		defer close(term.drained)
 		buf := make([]byte, 1<<16)
 		for {
 			n, err := file.Read(buf)
@@ -64,7 +66,7 @@ func openTerminalOf(t *testing.T, home, dir string, width, height int, args ...s
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = file.Close()
-		<-drawn
+		<-term.drained
 	})
 	return term
 }
@@ -155,5 +157,49 @@ func (t *terminal) quits() {
 		}
 	case <-time.After(time.Minute):
 		t.t.Fatalf("the console did not quit:\n%s", t.screen.String())
+	}
+}
+
+// untilLine waits for a line with all of the texts.
+func (t *terminal) untilLine(texts ...string) {
+	t.t.Helper()
+	t.until("has a line with "+strings.Join(texts, " and "), func(screen string) bool {
+		for line := range strings.Lines(screen) {
+			all := true
+			for _, want := range texts {
+				all = all && strings.Contains(line, want)
+			}
+			if all {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// column is where a text stands on the screen, -1 where it does not.
+func (t *terminal) column(text string) int {
+	for line := range strings.Lines(t.screen.String()) {
+		if before, _, ok := strings.Cut(line, text); ok {
+			return utf8.RuneCountInString(before)
+		}
+	}
+	return -1
+}
+
+// left demands that the program gave back what it took of the terminal.
+func (t *terminal) left() {
+	t.t.Helper()
+	<-t.drained
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, mode := range []string{"1049", "25", "2004", "1000", "1002", "1003", "1006"} {
+		on, off := bytes.LastIndex(t.bytes, []byte("\x1b[?"+mode+"h")), bytes.LastIndex(t.bytes, []byte("\x1b[?"+mode+"l"))
+		if given := mode == "25"; given && on < off || !given && on > off {
+			t.t.Errorf("mode %s is left as the console had it", mode)
+		}
+	}
+	if !t.screen.CursorVisible() {
+		t.t.Error("the cursor is hidden")
 	}
 }
