@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 )
 
 // errIsError tells of an error where a value should be: JSON makes "{}" of one, which
@@ -32,8 +33,8 @@ func canonical(data []byte) (json.RawMessage, error) {
 	if err := dec.Decode(&plain); err != nil {
 		return nil, err
 	}
-	if dec.More() {
-		return nil, errors.New("more than one JSON value")
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("there is more than one JSON value")
 	}
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
