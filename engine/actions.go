@@ -2,11 +2,15 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
@@ -49,4 +53,30 @@ func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOpt
 // heartbeat.
 func (e *Engine) Cancel(ctx context.Context, workflowID, runID string) error {
 	return e.Client.CancelWorkflow(ctx, workflowID, runID)
+}
+
+// Terminate ends a run at once; it is not asked, and steps under way are not told.
+func (e *Engine) Terminate(ctx context.Context, workflowID, runID, reason string) error {
+	return e.Client.TerminateWorkflow(ctx, workflowID, runID, reason)
+}
+
+// Reset makes a new run under the same id that keeps the events before a workflow task's
+// end, and gives its run id. An open run is terminated. The input stays as it is.
+func (e *Engine) Reset(ctx context.Context, workflowID, runID string, event int64, reason string) (newRunID string, err error) {
+	r, err := e.Client.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace:                 e.namespace,
+		WorkflowExecution:         &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},
+		Reason:                    reason,
+		WorkflowTaskFinishEventId: event,
+		RequestId:                 rand.Text(),
+	})
+	return r.GetRunId(), err
+}
+
+// Signal sends a signal with an argument as JSON, none where that is empty.
+func (e *Engine) Signal(ctx context.Context, workflowID, runID, name string, arg json.RawMessage) error {
+	if len(arg) == 0 {
+		return e.Client.SignalWorkflow(ctx, workflowID, runID, name, nil)
+	}
+	return e.Client.SignalWorkflow(ctx, workflowID, runID, name, arg)
 }

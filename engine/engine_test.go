@@ -52,7 +52,11 @@ func (s *scripted) Generate(_ context.Context, in ace.GeneratorInput, book *play
 	if strings.Contains(in.Prompt, "fail-for-good") {
 		return ace.GeneratorResult{}, fmt.Errorf("%w: this prompt cannot be answered", model.ErrPermanent)
 	}
-	return ace.GeneratorResult{Plan: "say it", TrajectoryID: in.Task.TaskID, Usage: &ace.Usage{InputTokens: 10, OutputTokens: 3, CostUSD: 0.001}}, nil
+	plan := "say it"
+	if strings.Contains(in.Prompt, "large") {
+		plan = strings.Repeat("say it ", ace.InlineBytes/6)
+	}
+	return ace.GeneratorResult{Plan: plan, TrajectoryID: in.Task.TaskID, Usage: &ace.Usage{InputTokens: 10, OutputTokens: 3, CostUSD: 0.001}}, nil
 }
 
 func (s *scripted) Skills(ctx context.Context, in ace.SkillsInput, _ *playbook.Playbook, tools model.Toolbox) (ace.SkillSessionResult, error) {

@@ -43,7 +43,7 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 		f.each(e, fact, &f.State)
 	}
 	var changes []Change
-	if fact.Kind == ace.FactToolEvents || fact.Kind == ace.FactStepCompleted && fact.Step == ace.PhaseSkills {
+	if fact.Kind == ace.FactToolEvents || len(f.State.Touched()) > 0 {
 		changes = f.skills(e, changes)
 	}
 	if f.State.PlaybookAfter != after {

@@ -108,6 +108,12 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 			r.Summary = &sum
 		}
 	}
+	if data := history.JSONOf(nil, info.GetMemo().GetFields()[ace.MemoFork]); data != nil {
+		var from ace.Forked
+		if json.Unmarshal(data, &from) == nil && from.WorkflowID != "" {
+			r.Fork = &from
+		}
+	}
 	return r
 }
 

@@ -89,6 +89,7 @@ type Run struct {
 	Summary    *ace.Summary // nil where the run left none yet
 	Attempt    int32        // of a pending activity that is being retried, else 0
 	LastError  string       // of that activity
+	Fork       *ace.Forked  // where it was forked from, nil for a run that began by itself
 }
 
 // Open tells whether the run has not closed.

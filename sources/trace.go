@@ -20,7 +20,13 @@ type trace struct {
 
 // fact is called for each fact after the state has applied it.
 func (t *trace) fact(e *historypb.HistoryEvent, f ace.Fact, s *ace.State) {
-	t.calls.apply(e.GetEventId(), f, s.Touched())
+	touched := s.Touched()
+	if len(touched) > 0 && f.Kind != ace.FactToolEvents {
+		if taken := s.Input.Fork.Inline(ace.PhaseSkills); taken != nil {
+			f.Result = ace.StepCompleted(ace.PhaseSkills, taken).Result // of the run that this one was forked from
+		}
+	}
+	t.calls.apply(e.GetEventId(), f, touched)
 }
 
 // event is called for each event.

@@ -157,6 +157,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case noticeMsg:
 		m.say(msg)
+	case questionMsg:
+		m.Confirm(msg.q)
 	case copiedMsg:
 		return m, m.copied(msg)
 	default:

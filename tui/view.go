@@ -138,6 +138,11 @@ type noticeMsg struct {
 // Noted is the message by which a command reports good news.
 func Noted(text string) tea.Msg { return noticeMsg{text: text} }
 
+type questionMsg struct{ q Question }
+
+// Asked is the message by which a command, once it knows enough, opens a question.
+func Asked(q Question) tea.Msg { return questionMsg{q} }
+
 // Failed is the message by which a command reports an error. It stays in the log of past
 // errors.
 func Failed(err error) tea.Msg { return noticeMsg{text: err.Error(), bad: true} }

@@ -35,6 +35,7 @@ type Controls interface {
 type Actions interface {
 	// Cancel asks the run to cancel itself; nil means that it was asked.
 	Cancel(ctx context.Context, workflowID, runID string) error
+	Mutations
 }
 
 // Options says what the views work on.
@@ -133,6 +134,7 @@ func (c *console) bindings() []tui.Binding {
 	if c.Actions != nil {
 		b = append(b, tui.Binding{Action: "run.cancel", Keys: []string{"x"}, Help: "cancel the marked runs, or the selected one (asks first)",
 			Short: "cancel", Hints: []string{"runs", "run", "timeline"}, Mutates: true, Do: c.cancel})
+		b = append(b, c.mutationBindings()...)
 	}
 	return b
 }

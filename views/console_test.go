@@ -358,7 +358,7 @@ func TestActionErrorIsShown(t *testing.T) {
 	sc.has("cancel ace/q: permission")
 }
 
-type failing struct{}
+type failing struct{ Mutations }
 
 func (failing) Cancel(context.Context, string, string) error { return errors.New("permission denied") }
 

@@ -90,6 +90,34 @@ func (s *store) Cancel(_ context.Context, w, r string) error {
 	return nil
 }
 
+func prepared(s *store, what string) Prepared {
+	return Prepared{Title: what + "?", Lines: []string{"workflow    ace/q-7", "costs       nothing"}, Yes: "do it",
+		Do: func(context.Context) (string, sources.Run, error) {
+			s.tell("do %s", what)
+			return what + " done", sources.Run{WorkflowID: "ace/q-7~f1", RunID: "r9", TaskID: "q-7~f1"}, nil
+		}}
+}
+
+func (s *store) PrepareFork(_ context.Context, of Target, at Point, changes []Field) (Prepared, error) {
+	s.tell("fork %v %v %q", of, at, changes)
+	return prepared(s, "fork"), nil
+}
+
+func (s *store) PrepareReset(_ context.Context, of Target, at Point, reason string) (Prepared, error) {
+	s.tell("reset %v %v %q", of, at, reason)
+	return prepared(s, "reset"), nil
+}
+
+func (s *store) PrepareTerminate(of Target, reason string) (Prepared, error) {
+	s.tell("terminate %v %q", of, reason)
+	return prepared(s, "terminate"), nil
+}
+
+func (s *store) PrepareSignal(of Target, name, argument string) (Prepared, error) {
+	s.tell("signal %v %s %s", of, name, argument)
+	return prepared(s, "signal"), nil
+}
+
 // screen is a console under test.
 type screen struct {
 	t             testing.TB

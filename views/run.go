@@ -61,7 +61,17 @@ func (v *run) Bindings() []tui.Binding {
 	})
 }
 
-func (v *run) Update(tea.Msg) tea.Cmd { return nil }
+// Update goes to a run that was started from here.
+func (v *run) Update(msg tea.Msg) tea.Cmd {
+	if m, ok := msg.(anewMsg); ok {
+		v.show(m.run)
+		v.Controls.Refresh()
+	}
+	return nil
+}
+
+// Commands are those for what is done to the selected run.
+func (v *run) Commands() []tui.Command { return v.mutationCommands() }
 
 func (v *run) SetShown(bool) {}
 

@@ -1,6 +1,10 @@
 package views
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
 	"acescope/engine/ace"
@@ -251,6 +255,9 @@ func linksOf(d *sources.Detail) []link {
 	}
 	add("goes on as", d.WorkflowID, l.Next)
 	add("parent", l.Parent, l.ParentRun)
+	if f := l.Fork; f != nil {
+		add("forked at event "+strconv.FormatInt(f.Event, 10)+" from", f.WorkflowID, f.RunID)
+	}
 	return links
 }
 
@@ -268,7 +275,23 @@ func fieldsOf(d *sources.Detail) [][2]string {
 			fields = append(fields, f)
 		}
 	}
+	if f := d.Lineage.Fork; f != nil {
+		fields = append(fields, [2]string{"taken over", "what came before " + string(f.Phase)})
+		for _, c := range ForkChanges(f) {
+			fields = append(fields, [2]string{"changed", c})
+		}
+	}
 	return fields
+}
+
+// ForkChanges lists what was changed for a fork, a text for each field, by name.
+func ForkChanges(f *ace.Forked) []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(f.Changed)) {
+		c := f.Changed[name]
+		out = append(out, name+": "+cmp.Or(c.From, "none")+" → "+cmp.Or(c.To, "none"))
+	}
+	return out
 }
 
 // eventOf is the history event that a row comes from, 0 where there is none.

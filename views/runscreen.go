@@ -169,7 +169,23 @@ func (v *story) Bindings() []tui.Binding {
 		tui.Binding{Action: "story.next", Keys: []string{"n"}, Help: "the next match", Do: func(s tui.Shell) tea.Cmd { v.list(); v.match(s, 1); return nil }},
 		tui.Binding{Action: "story.previous", Keys: []string{"N"}, Help: "the match before", Do: func(s tui.Shell) tea.Cmd { v.list(); v.match(s, -1); return nil }},
 	)
+	b = append(b, v.forkAt("story", []string{"K", "f"}, v.forkPoint)...)
 	return append(b, v.shared("story")...)
+}
+
+// forkPoint is the phase of the row under the cursor, else the event that it comes from.
+func (v *story) forkPoint() string {
+	v.list()
+	if v.of == nil {
+		return ""
+	}
+	if v.last.kind == itemPhase {
+		return "phase=" + string(v.of.Phase.Steps[v.last.n].Phase)
+	}
+	if event := eventOf(v.of, v.last); event > 1 && v.last.kind != itemFailure && v.last.kind != itemCause {
+		return "at=" + strconv.FormatInt(event, 10)
+	}
+	return ""
 }
 
 func (v *story) Update(tea.Msg) tea.Cmd { return nil }

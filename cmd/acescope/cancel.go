@@ -6,7 +6,9 @@ import (
 	"github.com/spf13/cobra"
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/views"
 )
 
 // cancelLine says that a cancellation was asked for.
@@ -17,10 +19,13 @@ type cancelLine struct {
 }
 
 func (a *app) cancelCommand() *cobra.Command {
-	return &cobra.Command{
+	var yes bool
+	cmd := &cobra.Command{
 		Use:   "cancel TASK",
 		Short: "Ask a run or an experiment to end; what it has learnt stays",
-		Args:  cobra.ExactArgs(1),
+		Long: "Asks the run to end; a step under way is told within a second. On a terminal it asks whether this is meant; scripts need\n" +
+			"no --yes, since a run that was asked by mistake has lost no more than its time.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			e, done, err := a.look(ctx)
@@ -37,6 +42,9 @@ func (a *app) cancelCommand() *cobra.Command {
 			if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 				return fmt.Errorf("%s is closed already (%s)", id, info.GetStatus())
 			}
+			if err := a.sureOnTerminal(ctx, preparedCancel(id, runID), yes); err != nil {
+				return err
+			}
 			if err := e.Cancel(ctx, id, runID); err != nil {
 				return err
 			}
@@ -47,4 +55,11 @@ func (a *app) cancelCommand() *cobra.Command {
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+// preparedCancel is the question on a terminal.
+func preparedCancel(id, runID string) views.Prepared {
+	return views.Prepared{Title: "Cancel " + ace.TaskIDOf(id) + "?", Lines: []string{"workflow  " + id, "run       " + runID}, Yes: "cancel the run"}
 }

@@ -58,12 +58,13 @@ type runLine struct {
 	Failure      *ace.Failure   `json:"failure,omitempty"`
 	Attempt      int32          `json:"attempt,omitempty"`
 	LastError    string         `json:"last_error,omitempty"`
+	ForkedFrom   *ace.Forked    `json:"forked_from,omitempty"`
 }
 
 func listLine(r sources.Run) runLine {
 	l := runLine{Type: "run", TaskID: r.TaskID, WorkflowID: r.WorkflowID, RunID: r.RunID, WorkflowType: r.Type,
 		ExperimentID: r.Experiment, DatasetID: r.Dataset, Model: r.Model, Adapter: r.Adapter, Phase: r.Phase,
-		ExitStatus: r.Exit, Start: &r.Start, Events: r.Events, Summary: r.Summary, Attempt: r.Attempt, LastError: r.LastError}
+		ExitStatus: r.Exit, Start: &r.Start, Events: r.Events, Summary: r.Summary, Attempt: r.Attempt, LastError: r.LastError, ForkedFrom: r.Fork}
 	if r.Type == ace.ExperimentWorkflow {
 		l.Type, l.TaskID = "experiment", ""
 	}

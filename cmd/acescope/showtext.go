@@ -10,6 +10,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/sources"
 	"acescope/tui/text"
+	"acescope/views"
 )
 
 // shownCalls is how many calls the text of a run lists: the last; --calls lists all.
@@ -86,8 +87,20 @@ func (s *sheet) trouble(d *sources.Detail) {
 	if l := d.Lineage; l.Prev != "" {
 		s.say("  %-10s run %s (%s)", "before", safe(l.Prev), l.How)
 	}
+	s.forked(d.Lineage.Fork)
 	if l := d.Lineage; l.Next != "" {
 		s.say("  %-10s run %s", "goes on as", safe(l.Next))
+	}
+}
+
+// forked says where a fork comes from and what was changed.
+func (s *sheet) forked(f *ace.Forked) {
+	if f == nil {
+		return
+	}
+	s.say("  %-10s %s at event %d, before %s (run %s)", "forked", safe(f.WorkflowID), f.Event, safe(string(f.Phase)), safe(f.RunID))
+	for _, c := range views.ForkChanges(f) {
+		s.text("changed", c)
 	}
 }
 
@@ -98,6 +111,9 @@ func (s *sheet) phases(d *sources.Detail) {
 	s.head("Phases")
 	for _, st := range d.Phase.Steps {
 		line := fmt.Sprintf("  %-10s %-9s %9s", safe(string(st.Phase)), st.Status, stepText(st))
+		if st.Taken {
+			line += "  taken over"
+		}
 		for _, a := range d.Activities {
 			if a.Phase != st.Phase || a.Attempt < 2 && a.Failure == nil {
 				continue

@@ -76,6 +76,8 @@ type TaskInput struct {
 	Index  int    `json:"index,omitempty"`
 	// PaceMS holds every phase for at least so many milliseconds, for the eye.
 	PaceMS int64 `json:"pace_ms,omitempty"`
+	// Fork says what the run takes over from another; nil for a run that begins by itself.
+	Fork *Fork `json:"fork,omitempty"`
 }
 
 // ProviderOf is who serves a step.

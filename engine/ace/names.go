@@ -29,6 +29,9 @@ const (
 	ActivityLoadTasks = "load_tasks"
 	ActivityEvaluate  = "run_evaluation"
 	ActivityHead      = "playbook_head"
+
+	// ActivityLoadStep reads the result of a step that a fork takes over.
+	ActivityLoadStep = "load_step"
 )
 
 // Signal and query names.
@@ -61,6 +64,10 @@ func SearchAttributes() []string {
 // MemoSummary is the memo key under which a task run leaves its [Summary], so that
 // a list of runs needs no history.
 const MemoSummary = "ace_summary"
+
+// MemoFork is the memo key under which a fork is started with its [Forked], so that
+// lineages are read from lists.
+const MemoFork = "ace_fork"
 
 // Adapter says how an experiment learns.
 type Adapter string

@@ -19,6 +19,9 @@ type StepState struct {
 	Status string    `json:"status"` // pending, running, done, failed, cancelled
 	Usage  *Usage    `json:"usage,omitempty"`
 	Time   *StepTime `json:"time,omitempty"`
+	// Taken tells that the result is another run's, which this one was forked from. Its
+	// usage and time are that run's, and count in no sum of this one.
+	Taken bool `json:"taken_over,omitempty"`
 }
 
 // Step statuses.
@@ -67,6 +70,7 @@ func (s *State) Apply(f Fact) {
 		s.start(*f.Input)
 	case FactStepCompleted:
 		s.complete(f.Step, f.Result)
+		s.takeOver()
 	case FactStepFailed:
 		s.fail(f.Step, *f.Failure)
 	case FactToolEvents:
@@ -90,6 +94,24 @@ func (s *State) start(in TaskInput) {
 		s.Steps = append(s.Steps, StepState{Phase: p, Status: StatusPending})
 	}
 	s.enter(PhaseGenerator)
+	s.takeOver()
+}
+
+// takeOver completes the steps, from where the run stands, whose results the input brings
+// along. It is part of the fold, so that every reader of a fork's history sees the same.
+func (s *State) takeOver() {
+	for s.Failure == nil {
+		result := s.Input.Fork.Inline(s.Phase)
+		if result == nil {
+			return
+		}
+		f := StepCompleted(s.Phase, result)
+		if f.Kind == FactStepFailed {
+			s.fail(f.Step, *f.Failure)
+			return
+		}
+		s.complete(f.Step, f.Result)
+	}
 }
 
 func (s *State) enter(p Phase) {
@@ -135,11 +157,12 @@ func (s *State) complete(p Phase, result any) {
 		s.Operations = settled(s.Operations, r.Operations)
 		time = r.Time
 	}
-	if usage != nil {
+	taken := s.Input.Fork.Takes(p)
+	if usage != nil && !taken {
 		s.Usage = s.Usage.Add(*usage)
 	}
 	if st := s.step(p); st != nil {
-		st.Status, st.Usage, st.Time = StatusDone, usage, time
+		st.Status, st.Usage, st.Time, st.Taken = StatusDone, usage, time, taken
 	}
 	s.enter(p.next())
 	if s.Phase == PhaseDone {
@@ -229,7 +252,7 @@ func (s *State) Clone() *State {
 func (s *State) Summary() Summary {
 	sum := Summary{Usage: s.Usage}
 	for _, st := range s.Steps {
-		if at := sum.PhaseMS.at(st.Phase); at != nil && st.Time != nil && (st.Time.DurationMS > 0 || !st.Time.StartedAt.IsZero()) {
+		if at := sum.PhaseMS.at(st.Phase); at != nil && st.Time != nil && !st.Taken && (st.Time.DurationMS > 0 || !st.Time.StartedAt.IsZero()) {
 			*at = max(st.Time.DurationMS, leastMS)
 		}
 	}

@@ -54,6 +54,7 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 		ace.ActivityLoadTasks: a.loadTasks,
 		ace.ActivityEvaluate:  a.evaluate,
 		ace.ActivityHead:      a.head,
+		ace.ActivityLoadStep:  a.loadStep,
 	} {
 		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}

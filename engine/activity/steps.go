@@ -3,10 +3,12 @@ package activity
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/artifact"
 	"acescope/engine/playbook"
 )
 
@@ -130,4 +132,17 @@ func (a *Activities) recordOnly(ctx context.Context, in ace.PersistInput, c cloc
 	}
 	return ace.PersistResult{PlaybookBefore: in.Task.PlaybookHash, PlaybookAfter: in.Task.PlaybookHash,
 		Operations: ops, Bullets: len(book.Bullets), Time: c.stop(ctx, in.Task.PaceMS)}, nil
+}
+
+// maxResult bounds the result of a step that is taken over, in bytes: what the server
+// takes as one payload.
+const maxResult = 2 << 20
+
+// loadStep reads the result of a step that a fork takes over.
+func (a *Activities) loadStep(_ context.Context, in ace.LoadStepInput) (json.RawMessage, error) {
+	data, err := a.Artifacts.Get(in.Ref, maxResult)
+	if errors.Is(err, artifact.ErrNotFound) {
+		return nil, permanent(fmt.Errorf("the result of %s that this run takes over: %w", in.Phase, err))
+	}
+	return data, err
 }

@@ -19,7 +19,7 @@ func TaskAttributes(in ace.TaskInput) temporal.SearchAttributes {
 		keyword(ace.AttrAdapter, string(in.Adapter)),
 		keyword(ace.AttrExit, string(ace.Running)),
 		keyword(ace.AttrTask, in.TaskID),
-		keyword(ace.AttrPhase, string(ace.PhaseGenerator)),
+		keyword(ace.AttrPhase, string(in.FirstPhase())),
 	)
 }
 

@@ -36,7 +36,7 @@ var (
 
 func policyOf(activity string) policy {
 	switch activity {
-	case ace.ActivityPersist, ace.ActivityLoadTasks, ace.ActivityHead:
+	case ace.ActivityPersist, ace.ActivityLoadTasks, ace.ActivityHead, ace.ActivityLoadStep:
 		return diskStep
 	}
 	return modelStep

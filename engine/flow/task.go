@@ -28,11 +28,12 @@ type task struct {
 }
 
 // Task is the workflow of one ACE task run: generator, skills, reflector, curator,
-// persist. A run whose answer is wrong completes; one whose step fails after its last
+// persist. A fork begins after the steps whose results it takes over. A run whose answer is wrong completes; one whose step fails after its last
 // retry fails with that step's error.
 func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
-	t := &task{shown: ace.PhaseGenerator, signal: workflow.GetSignalChannel(ctx, ace.SignalToolEvent)}
+	t := &task{shown: in.FirstPhase(), signal: workflow.GetSignalChannel(ctx, ace.SignalToolEvent)}
 	t.apply(ace.Started(in))
+	t.takeOver(in.Fork)
 	if err := t.answerQueries(ctx); err != nil {
 		return ace.TaskResult{}, err
 	}
@@ -100,6 +101,9 @@ func (t *task) steps(ctx workflow.Context, in ace.TaskInput) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if f := t.state.Failure; f != nil { // a result that was taken over is no good
+			return temporal.NewNonRetryableApplicationError(f.Message, f.Type, nil)
+		}
 		if err := t.step(ctx, in, t.state.Phase); err != nil {
 			return err
 		}
@@ -108,8 +112,14 @@ func (t *task) steps(ctx workflow.Context, in ace.TaskInput) error {
 }
 
 func (t *task) step(ctx workflow.Context, in ace.TaskInput, step ace.Phase) error {
+	activity, input := step.Activity(), any(nil)
+	if ref := in.Fork.Stored(step); ref != nil {
+		activity, input = ace.ActivityLoadStep, ace.LoadStepInput{Phase: step, Ref: *ref}
+	} else {
+		input = t.input(ctx, in, step)
+	}
 	var raw converter.RawValue
-	err := workflow.ExecuteActivity(withOptions(ctx, step.Activity()), step.Activity(), t.input(ctx, in, step)).Get(ctx, &raw)
+	err := workflow.ExecuteActivity(withOptions(ctx, activity), activity, input).Get(ctx, &raw)
 	if err != nil {
 		t.apply(ace.StepFailed(step, history.FailureFrom(err)))
 		return err
@@ -170,6 +180,16 @@ func (t *task) keep(result any) {
 		t.reflected = *r
 	case *ace.CuratorResult:
 		t.curated = *r
+	}
+}
+
+// takeOver holds what later steps are given of the results that the input brings along;
+// the state has applied them.
+func (t *task) takeOver(f *ace.Fork) {
+	for _, step := range ace.Steps() {
+		if result := f.Inline(step); result != nil {
+			t.keep(ace.StepCompleted(step, result).Result)
+		}
 	}
 }
 

@@ -8,6 +8,8 @@
 package history
 
 import (
+	"encoding/json"
+
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -78,7 +80,13 @@ func (d *Decoder) step(e *historypb.HistoryEvent) (ace.Fact, bool) {
 }
 
 func (d *Decoder) schedule(e *historypb.HistoryEvent) {
-	step, ok := ace.StepOf(e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName())
+	a := e.GetActivityTaskScheduledEventAttributes()
+	step, ok := ace.StepOf(a.GetActivityType().GetName())
+	if a.GetActivityType().GetName() == ace.ActivityLoadStep {
+		var in ace.LoadStepInput
+		ok = json.Unmarshal(d.JSON(a.GetInput()), &in) == nil
+		step = in.Phase
+	}
 	if !ok {
 		return
 	}

@@ -1,0 +1,274 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/fork"
+	"acescope/engine/historyfile"
+	"acescope/sources"
+	"acescope/views"
+)
+
+// forkFlags are the flags of acescope fork.
+type forkFlags struct {
+	at               int64
+	phase            string
+	prompt, file     string
+	model, provider  string
+	playbook, branch string
+	set              []string
+	yes, follow      bool
+	changed          func(string) bool
+}
+
+func (a *app) forkCommand() *cobra.Command {
+	var f forkFlags
+	cmd := &cobra.Command{
+		Use:   "fork TASK|FILE",
+		Short: "Run a task again from a point, with something changed; the original stays as it is",
+		Long: "Starts a new run that takes over what the original had recorded before the point, and executes anew what comes\n" +
+			"after it. With --at everything up to that event counts; a phase that had begun there is executed anew from its\n" +
+			"begin. FILE is an exported history. The fork's playbook delta goes to a line of its own unless --branch names one.\n" +
+			"It says what will be executed, with which model and at what cost, and asks; --yes is for scripts.",
+		Example: "acescope fork finance-1-e1-0042 --phase reflector --model other\n" +
+			"acescope fork finance-1-e1-0042 --at 16 --prompt-file better.txt --yes --follow --json\n" +
+			"acescope fork bug-report.json --phase generator --playbook finance-1 --set label=12.50",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.changed = cmd.Flags().Changed
+			return a.fork(cmd.Context(), args[0], f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.Int64Var(&f.at, "at", 0, "the last event that counts")
+	fs.StringVar(&f.phase, "phase", "", "the first phase that is executed anew: generator, skills, reflector, curator, persist")
+	fs.StringVar(&f.model, "model", "", "another model")
+	fs.StringVar(&f.provider, "provider", "", "another provider, for every step")
+	fs.StringVar(&f.prompt, "prompt", "", "another prompt")
+	fs.StringVar(&f.file, "prompt-file", "", "another prompt, from a file; - is standard input")
+	fs.StringVar(&f.playbook, "playbook", "", "another playbook: a file, the hash of a version, or a line of playbooks for its newest; empty for none")
+	fs.StringVar(&f.branch, "branch", "", "merge the delta into this line of playbooks; empty: into none (default: a line of its own)")
+	fs.StringArrayVar(&f.set, "set", nil, "another field of the input, as key=value: "+strings.Join(fork.Keys(), ", "))
+	fs.BoolVar(&f.yes, "yes", false, "do not ask")
+	fs.BoolVar(&f.follow, "follow", false, "wait for the fork's end and show how it ended")
+	cmd.MarkFlagsMutuallyExclusive("at", "phase")
+	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-file")
+	return cmd
+}
+
+// fields lists what the flags change.
+func (f forkFlags) fields() ([]views.Field, error) {
+	var out []views.Field
+	for name, value := range map[string]string{"model": f.model, "provider": f.provider, "prompt": f.prompt, "playbook": f.playbook, "branch": f.branch} {
+		if f.changed(name) {
+			out = append(out, views.Field{Name: name, Value: value})
+		}
+	}
+	if f.changed("prompt-file") {
+		text, err := readFile(f.file, maxPromptFile)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, views.Field{Name: "prompt", Value: string(text)})
+	}
+	for _, s := range f.set {
+		setting, err := fork.ParseSetting(s)
+		if err != nil {
+			return nil, usage("--set %w", err)
+		}
+		out = append(out, views.Field{Name: setting.Key, Value: setting.Value})
+	}
+	return out, nil
+}
+
+// maxPromptFile is the largest prompt that steps read.
+const maxPromptFile = 16 << 20
+
+// readFile reads a file, or standard input for "-".
+func readFile(path string, limit int64) ([]byte, error) {
+	in := io.Reader(os.Stdin)
+	if path != "-" {
+		file, err := os.Open(path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, &coded{exitNotFound, err}
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = usage("%s: longer than %d bytes", path, limit)
+	}
+	return data, err
+}
+
+// forkLine is a fork that was started.
+type forkLine struct {
+	Type       string                    `json:"type"` // fork
+	TaskID     string                    `json:"task_id"`
+	WorkflowID string                    `json:"workflow_id"`
+	RunID      string                    `json:"run_id"`
+	Of         string                    `json:"of"`
+	OfRun      string                    `json:"of_run"`
+	Event      int64                     `json:"event"`
+	Phase      ace.Phase                 `json:"phase"`
+	Within     bool                      `json:"within_phase,omitempty"`
+	Changed    map[string]ace.ForkChange `json:"changed"`
+	Taken      []ace.Phase               `json:"taken_over"`
+	Anew       []forkStep                `json:"anew"`
+	Estimate   *ace.Usage                `json:"estimate,omitempty"` // where it may cost money
+	Branch     string                    `json:"branch"`
+}
+
+type forkStep struct {
+	Phase    ace.Phase `json:"phase"`
+	Provider string    `json:"provider,omitempty"`
+	Model    string    `json:"model,omitempty"`
+}
+
+func (a *app) fork(ctx context.Context, name string, f forkFlags) error {
+	if f.changed("at") == f.changed("phase") {
+		return usage("where? give --at EVENT or --phase PHASE")
+	}
+	fields, err := f.fields()
+	if err != nil {
+		return err
+	}
+	e, done, err := a.open(ctx, true, true)
+	if err != nil {
+		return err
+	}
+	defer done()
+	o, err := a.original(ctx, e, name)
+	if err != nil {
+		return err
+	}
+	p, err := planFork(ctx, e, o, fork.Point{Event: f.at, Phase: ace.Phase(f.phase)}, fields)
+	if err != nil {
+		return err
+	}
+	prepared := preparedFork(e, p)
+	if err := a.sure(ctx, prepared, f.yes); err != nil {
+		return err
+	}
+	started, err := e.StartFork(ctx, p)
+	if err != nil {
+		return err
+	}
+	if err := a.saidFork(p, started); err != nil {
+		return err
+	}
+	return a.afterFork(ctx, e, p, started, f.follow)
+}
+
+// original reads the history of a run, from the server or from a file.
+func (a *app) original(ctx context.Context, e *engine.Engine, name string) (*fork.Original, error) {
+	foreign := func(err error) error {
+		if errors.Is(err, fork.ErrForeign) {
+			return fmt.Errorf("%s %w", name, err)
+		}
+		return err
+	}
+	if info, err := os.Stat(name); name == "-" || err == nil && info.Mode().IsRegular() {
+		data, err := readFile(name, historyfile.MaxBytes)
+		if err != nil {
+			return nil, err
+		}
+		all, err := historyfile.Read(bytes.NewReader(data))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if len(all) != 1 {
+			return nil, usage("%s holds %d histories; a fork has one original", name, len(all))
+		}
+		o, err := fork.Read("", "", all[0].Events)
+		return o, foreign(err)
+	}
+	run, err := sources.Resolve(ctx, e.Client, name)
+	if err != nil {
+		return nil, err
+	}
+	exec := run.GetWorkflowExecutionInfo().GetExecution()
+	events, err := historyOf(ctx, e.Client, exec.GetWorkflowId(), exec.GetRunId())
+	if err != nil {
+		return nil, err
+	}
+	o, err := fork.Read(exec.GetWorkflowId(), exec.GetRunId(), events)
+	return o, foreign(err)
+}
+
+func (a *app) saidFork(p *fork.Plan, f engine.Forked) error {
+	if !a.json {
+		_, err := fmt.Fprintf(a.out, "%s is forked from %s at event %d; executes anew: %s; merges into %s\n", f.TaskID, p.Name(), p.Event,
+			phaseList(anewPhases(p)), orNone(f.Branch))
+		return err
+	}
+	line := forkLine{Type: "fork", TaskID: f.TaskID, WorkflowID: f.WorkflowID, RunID: f.RunID, Of: p.WorkflowID, OfRun: p.RunID, Event: p.Event,
+		Phase: p.Phase, Within: p.Within, Changed: p.Changed, Taken: p.Taken, Branch: f.Branch}
+	if line.Taken == nil {
+		line.Taken = []ace.Phase{}
+	}
+	for _, s := range p.Anew {
+		line.Anew = append(line.Anew, forkStep{s.Phase, s.Provider, s.Model})
+	}
+	if p.Costs() {
+		line.Estimate = &p.Estimate
+	}
+	return newLines(a.out).write(line)
+}
+
+func anewPhases(p *fork.Plan) (list []ace.Phase) {
+	for _, s := range p.Anew {
+		list = append(list, s.Phase)
+	}
+	return list
+}
+
+func orNone(branch string) string {
+	if branch == "" {
+		return "no line of playbooks"
+	}
+	return branch
+}
+
+// afterFork waits for the fork's end where that was asked for, or where nobody else would
+// carry it on: the process that hosts the server must stay.
+func (a *app) afterFork(ctx context.Context, e *engine.Engine, p *fork.Plan, f engine.Forked, follow bool) error {
+	if !follow && e.Mode() != engine.Embedded {
+		return nil
+	}
+	if !follow {
+		fmt.Fprintf(a.err, "acescope: no other acescope serves this data directory: staying until %s has ended\n", f.TaskID)
+	}
+	var result ace.TaskResult
+	if err := e.Client.GetWorkflow(ctx, f.WorkflowID, f.RunID).Get(ctx, &result); err != nil {
+		a.interrupted(ctx, f.TaskID)
+		return fmt.Errorf("task %s: %w", f.TaskID, err)
+	}
+	if !follow {
+		return nil
+	}
+	d, err := sources.Show(ctx, e.Client, f.WorkflowID, f.RunID)
+	if err != nil {
+		return err
+	}
+	if !a.json {
+		return printShow(a.out, d, lineOf(d))
+	}
+	in := p.Input
+	in.TaskID = f.TaskID
+	return a.taskLines(in, d, result)
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/fork"
+	"acescope/sources"
+	"acescope/views"
+)
+
+// doneLine says that something was done to a run.
+type doneLine struct {
+	Type       string `json:"type"` // terminate, signal or reset
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id"`
+	// Of a reset: the run that goes on, and the last event that it keeps.
+	NewRunID string `json:"new_run_id,omitempty"`
+	Kept     int64  `json:"kept_event,omitempty"`
+	Signal   string `json:"signal,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// frozen is the run that a command names, as it was when the command began.
+type frozen struct {
+	views.Target
+	status enumspb.WorkflowExecutionStatus
+}
+
+func (f frozen) mustBeOpen() error {
+	if f.status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return fmt.Errorf("%s is closed already (%s)", f.WorkflowID, f.status)
+	}
+	return nil
+}
+
+// mutate resolves the run, prepares what is to be done to it, asks, and does it.
+func (a *app) mutate(ctx context.Context, name string, yes bool, line *doneLine,
+	prepare func(*engine.Engine, frozen) (views.Prepared, error)) error {
+	e, done, err := a.look(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	run, err := sources.Resolve(ctx, e.Client, name)
+	if err != nil {
+		return err
+	}
+	info := run.GetWorkflowExecutionInfo()
+	f := frozen{views.Target{WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId()}, info.GetStatus()}
+	p, err := prepare(e, f)
+	if err != nil {
+		return err
+	}
+	if err := a.sure(ctx, p, yes); err != nil {
+		return err
+	}
+	said, anew, err := p.Do(ctx)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		line.WorkflowID, line.RunID, line.NewRunID = f.WorkflowID, f.RunID, anew.RunID
+		return newLines(a.out).write(line)
+	}
+	_, err = fmt.Fprintf(a.out, "%s (run %s)\n", said, f.RunID)
+	return err
+}
+
+func (a *app) terminateCommand() *cobra.Command {
+	var reason string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "terminate TASK --reason TEXT",
+		Short: "End a run at once, without asking it; cancel asks it to end",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.mutate(cmd.Context(), args[0], yes, &doneLine{Type: "terminate", Reason: reason},
+				func(e *engine.Engine, f frozen) (views.Prepared, error) {
+					return preparedTerminate(e, f.Target, reason), f.mustBeOpen()
+				})
+		},
+	}
+	reasonFlags(cmd, &reason, &yes)
+	return cmd
+}
+
+// reasonFlags are those of commands that must say why: the history keeps it.
+func reasonFlags(cmd *cobra.Command, reason *string, yes *bool) {
+	cmd.Flags().StringVar(reason, "reason", "", "why; the history keeps it")
+	cmd.Flags().BoolVar(yes, "yes", false, "do not ask")
+	_ = cmd.MarkFlagRequired("reason") // fails only for a flag that is not there
+}
+
+func (a *app) resetCommand() *cobra.Command {
+	var reason, phase string
+	var at int64
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "reset TASK --at N|--phase P --reason TEXT",
+		Short: "Let a run begin again at a point, under the same id and with the same input; fork changes the input",
+		Long: "Temporal resets a run at the end of a workflow task: the first one behind the event, or the one that began the\n" +
+			"phase. Everything before it stays; what was decided there is decided again. An open run is ended for it.",
+		Example: "acescope reset finance-1-e1-0042 --phase curator --reason 'the curator was mended'",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("at") == cmd.Flags().Changed("phase") {
+				return usage("where? give --at EVENT or --phase PHASE")
+			}
+			ctx, line := cmd.Context(), &doneLine{Type: "reset", Reason: reason}
+			return a.mutate(ctx, args[0], yes, line, func(e *engine.Engine, f frozen) (views.Prepared, error) {
+				events, err := historyOf(ctx, e.Client, f.WorkflowID, f.RunID)
+				if err != nil {
+					return views.Prepared{}, err
+				}
+				to, err := fork.ResetAt(events, fork.Point{Event: at, Phase: ace.Phase(phase)})
+				if err != nil {
+					return views.Prepared{}, usage("%s: %w", f.WorkflowID, err)
+				}
+				line.Kept = to.Kept
+				return preparedReset(e, f.Target, to, reason), nil
+			})
+		},
+	}
+	cmd.Flags().Int64Var(&at, "at", 0, "keep everything up to this event")
+	cmd.Flags().StringVar(&phase, "phase", "", "begin again with this phase")
+	reasonFlags(cmd, &reason, &yes)
+	return cmd
+}
+
+// maxSignal is the largest argument that the server takes, in bytes.
+const maxSignal = 2 << 20
+
+func (a *app) signalCommand() *cobra.Command {
+	var yes bool
+	cmd := &cobra.Command{
+		Use:     "signal TASK NAME [JSON|-]",
+		Short:   "Send a run a signal, with an argument as JSON; - reads it from standard input",
+		Example: "acescope signal demo-1 record_tool_event '[{\"event_id\":\"x1\",\"kind\":\"tool_use\",\"name\":\"my_tool\"}]' --yes",
+		Args:    cobra.RangeArgs(2, 3),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			arg, err := signalArgument(args[2:])
+			if err != nil {
+				return err
+			}
+			return a.mutate(cmd.Context(), args[0], yes, &doneLine{Type: "signal", Signal: args[1]},
+				func(e *engine.Engine, f frozen) (views.Prepared, error) {
+					return preparedSignal(e, f.Target, args[1], arg), f.mustBeOpen()
+				})
+		},
+	}
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+func signalArgument(args []string) ([]byte, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	data := []byte(args[0])
+	if args[0] == "-" {
+		var err error
+		if data, err = readFile("-", maxSignal); err != nil {
+			return nil, err
+		}
+	}
+	return data, checkJSON(data)
+}
