@@ -72,7 +72,11 @@ func (w *writer) diffSide(side, name string, a *sources.DiffAbout) {
 	if a.Runs > 1 {
 		facts = append(facts, strconv.Itoa(a.Runs)+" runs")
 	}
-	l := w.line().Add(w.s.Muted, " "+side+" ").Add(w.s.Strong, text.Safe(name, " "))
+	// Of a path the end tells most.
+	if name = text.Safe(name, " "); text.Width(name) > w.width/2 {
+		name = g.Ellipsis + text.Last(name, w.width/2-1)
+	}
+	l := w.line().Add(w.s.Muted, " "+side+" ").Add(w.s.Strong, name)
 	w.end(l.Add(diffOutcome(a.Status, w.s), "  "+text.Safe(a.Status, " ")).Add(w.s.Muted, "  "+strings.Join(facts, ", ")))
 }
 
@@ -95,9 +99,9 @@ func (w *writer) diffVerdict(d *sources.Diff) {
 		w.prose(" "+g.Success+" ", w.s.Success, "no difference"+diffBut(d))
 		return
 	}
-	w.prose(" first difference: ", w.s.Text, d.First.Text)
+	w.prose(" ", w.s.Text, "first difference: "+d.First.Text)
 	if r := d.FirstResult; r != nil && r.Text != d.First.Text {
-		w.prose(" first other result: ", w.s.Text, r.Text)
+		w.prose(" ", w.s.Text, "first other result: "+r.Text)
 	}
 }
 
@@ -237,7 +241,7 @@ func (w *writer) diffRest(p *sources.DiffPair, indent int) {
 	pad := text.Spaces(indent)
 	say := func(glyph string, ink theme.Ink, s *sources.DiffStep) {
 		if s != nil && s.Error != "" {
-			w.prose(pad+glyph+" ", ink, s.Error)
+			w.prose(pad+"  "+glyph+" ", ink, s.Error)
 		}
 	}
 	if a, b := p.A, p.B; (a == nil || b == nil || a.Error != b.Error) && (a != nil && a.Error != "" || b != nil && b.Error != "") {

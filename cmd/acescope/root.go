@@ -58,6 +58,7 @@ func (a *app) root() *cobra.Command {
 		a.timelineCommand(),
 		a.cancelCommand(),
 		a.experimentCommand(),
+		a.diffCommand(),
 		a.observeCommand(),
 		a.playbookCommand(),
 		a.serveCommand(),

@@ -328,8 +328,15 @@ func (d *Diff) notes(sa, sb *stepper) {
 		}
 	}
 	if n := d.Counts[Unreadable]; n > 0 {
-		say("%d steps have payloads that are encoded and not the same byte for byte; whether they differ cannot be told here.", n)
+		say("Payloads of %s are encoded and not the same byte for byte: whether they differ cannot be told here.", counted(n, "step"))
 	}
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func orNone(s string) string {

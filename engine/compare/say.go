@@ -45,11 +45,25 @@ func (d *Diff) first() {
 			v := d.name(i, false)
 			d.First = &v
 		}
-		if v := d.name(i, true); v.What != WhatInput {
+		if v := d.name(d.within(i), true); v.What != WhatInput {
 			d.FirstResult = &v
 			return
 		}
 	}
+}
+
+// within is the first tool call that differs of the session at i, since that is what the
+// session's result follows from; i where there is none.
+func (d *Diff) within(i int) int {
+	if p := &d.Pairs[i]; p.A == nil || p.B == nil || !p.A.calls && !p.B.calls {
+		return i
+	}
+	for j := i + 1; j < len(d.Pairs) && d.Pairs[j].Step().Kind == KindTool; j++ {
+		if Differs(d.Pairs[j].Status) && d.name(j, true).What != WhatInput {
+			return j
+		}
+	}
+	return i
 }
 
 // name names what differs in a pair; with out, what came out of it before what was given.

@@ -266,6 +266,9 @@ func (s *stepper) take(e *historypb.HistoryEvent) {
 		s.marker(e)
 	case enumspb.EVENT_TYPE_TIMER_STARTED:
 		a := e.GetTimerStartedEventAttributes()
+		if !s.all && s.busy() {
+			return
+		}
 		s.begin(e, KindTimer, a.GetStartToFireTimeout().AsDuration().String(), s.ownID(a.GetTimerId()), nil)
 	case enumspb.EVENT_TYPE_TIMER_FIRED:
 		s.end(e, e.GetTimerFiredEventAttributes().GetStartedEventId(), Done, nil, nil)
@@ -277,6 +280,17 @@ func (s *stepper) take(e *historypb.HistoryEvent) {
 		s.outside(e)
 		s.close(e)
 	}
+}
+
+// busy tells whether an activity or a child is under way. Whether a timer that is started
+// beside it fires, and is started again, depends on how long that takes.
+func (s *stepper) busy() bool {
+	for _, i := range s.open {
+		if k := s.steps[i].Kind; k == KindActivity || k == KindChild {
+			return true
+		}
+	}
+	return false
 }
 
 // ownID is an id that the workflow gave, "" for one that the SDK counted.
