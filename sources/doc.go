@@ -1,5 +1,5 @@
 // Package sources observes runs and folds what it sees into snapshots. It may import
-// engine/ace, engine/history and engine/playbook; it knows no terminal.
+// engine/ace, engine/history, engine/playbook and engine/compare; it knows no terminal.
 //
 // Order: a snapshot is never older than the one before it. Bounds: the mailbox
 // [Store.Changed] has one slot; a list holds what was scrolled through, a detail's

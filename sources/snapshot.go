@@ -26,6 +26,7 @@ type Snapshot struct {
 	Triage      *Triage      // while it is looked at, and after; nil before the first time
 	System      *System      // the same
 	Books       *Books       // nil until somebody looked
+	RunDiff     *RunDiff     // nil until two runs were compared
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.

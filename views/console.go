@@ -28,6 +28,7 @@ type Controls interface {
 	ArtifactControls
 	bookControls
 	EventControls
+	DiffControls
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside

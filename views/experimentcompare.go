@@ -85,6 +85,7 @@ func (v *experimentCompare) Bindings() []tui.Binding {
 		b("right", "choose the second side", "side", func(tui.Shell) { v.second = true }, "l", "right"),
 		b("filter", "which tasks: flipped, fixed, broken, both wrong, both right, unjudged, eval", "filter", func(tui.Shell) { v.filter(1) }, "f"),
 		b("filter_back", "the same, backwards", "", func(tui.Shell) { v.filter(-1) }, "F"),
+		b("diff", "compare the task's two runs step by step", "diff", v.diffTask, "d"),
 		b("swap", "swap the two", "swap", func(tui.Shell) { v.swap() }, "r"),
 		b("next_error", "next broken task", "", func(s tui.Shell) { v.toBroken(s, 1) }, "e"),
 		b("previous_error", "previous broken task", "", func(s tui.Shell) { v.toBroken(s, -1) }, "E"),
@@ -113,6 +114,23 @@ func (v *experimentCompare) toBroken(s tui.Shell, by int) {
 		}
 	}
 	s.Note("no other broken task is listed")
+}
+
+// diffTask compares the two runs of the task under the cursor.
+func (v *experimentCompare) diffTask(s tui.Shell) {
+	r, ok := v.current()
+	switch {
+	case !ok:
+		return
+	case r.eval:
+		s.Note("a task of an evaluation has no run of its own")
+		return
+	}
+	side := func(second bool) sources.Run {
+		id := v.taskID(r, second)
+		return sources.Run{WorkflowID: ace.WorkflowID(id), TaskID: id}
+	}
+	v.diffRuns(s, side(false), side(true))
 }
 
 // open shows the run of the task under the cursor in one of the experiments.

@@ -81,6 +81,9 @@ func (s *store) OpenEvent(id int64)             { s.tell("open %d", id) }
 func (s *store) FilterEvents(f sources.EventFilter) {
 	s.tell("events /%s/ !/%s/ full=%v", f.Include, f.Exclude, f.Full)
 }
+func (s *store) DiffRuns(a, b sources.DiffRef, all bool) {
+	s.tell("diff %s %s %v", a.WorkflowID, b.WorkflowID, all)
+}
 func (s *store) LoadNewer() { s.tell("newer") }
 func (s *store) LoadFirst() { s.tell("first") }
 func (s *store) LoadLast()  { s.tell("last") }

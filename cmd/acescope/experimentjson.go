@@ -257,7 +257,8 @@ func flipLinesOf(c *sources.Comparison, all bool) iter.Seq[flipLine] {
 	}
 }
 
-func (a *app) comparisonLines(c *sources.Comparison, all bool) error {
+// comparisonOf is what a comparison comes to.
+func comparisonOf(c *sources.Comparison) comparisonLine {
 	l := comparisonLine{Type: "comparison", A: comparedSide(c.A, c.TotalsA), B: comparedSide(c.B, c.TotalsB), SameData: c.SameData,
 		AlignedBy: c.AlignedBy, Aligned: len(c.Pairs), AlignedA: number(c.AlignedA), AlignedB: number(c.AlignedB), OnlyA: c.OnlyA, OnlyB: c.OnlyB, Flips: map[sources.Flip]int{}}
 	for _, f := range sources.Flips() {
@@ -266,8 +267,12 @@ func (a *app) comparisonLines(c *sources.Comparison, all bool) error {
 	if e := c.Evaluations; e != nil {
 		l.Eval = &evalLine{e.Dataset, e.A.Accuracy, e.B.Accuracy, append([]int{}, e.Fixed...), append([]int{}, e.Broken...), e.BothWrong, e.Partial}
 	}
+	return l
+}
+
+func (a *app) comparisonLines(c *sources.Comparison, all bool) error {
 	out := newLines(a.out)
-	if err := out.put(l); err != nil {
+	if err := out.put(comparisonOf(c)); err != nil {
 		return err
 	}
 	for f := range flipLinesOf(c, all) {

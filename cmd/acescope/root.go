@@ -66,6 +66,7 @@ func (a *app) root() *cobra.Command {
 		a.forkCommand(),
 		a.lineageCommand(),
 		a.experimentCommand(),
+		a.diffCommand(),
 		a.observeCommand(),
 		a.playbookCommand(),
 		a.serveCommand(),

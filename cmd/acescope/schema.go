@@ -57,6 +57,8 @@ func outputs() []output {
 		{"experiment list", typed[experimentRow]("experiment_row")},
 		{"experiment show", slices.Concat(typed[experimentSeries]("experiment_series"), typed[taskLine]("experiment_task"))},
 		{"experiment compare", slices.Concat(typed[comparisonLine]("comparison"), typed[flipLine]("flip"))},
+		{"diff", slices.Concat(typed[runDiffLine]("run_diff"), typed[pairLine]("pair"), typed[comparisonLine]("comparison"), typed[diffFlip]("flip"),
+			typed[diffLine]("added", "removed"), typed[changedLine]("changed"), typed[diffEnd]("playbook_diff"))},
 		{"triage", typed[triageLine]("triage")},
 		{"health", typed[healthLine]("health")},
 		{"tail", slices.Concat(changes, finished)},

@@ -1,137 +1,173 @@
 package compare
 
 import (
-	"bytes"
 	"encoding/json"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
 
-	"github.com/aymanbagabas/go-udiff/lcs"
-	"github.com/wI2L/jsondiff"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
 
 	"acescope/engine/ace"
 )
 
-// Bounds of what is compared and listed.
-const (
-	MaxPayload = 1 << 20 // bytes
-	MaxChanges = 200     // of one payload
-)
-
 // Ways in which a pair is.
 const (
-	Same    = "same"
-	Changed = "changed"
-	OnlyA   = "only_a"
-	OnlyB   = "only_b"
+	Same       = "same"
+	Changed    = "changed"
+	OnlyA      = "only_a"
+	OnlyB      = "only_b"
+	Moved      = "moved"       // the same, in another place
+	NotReached = "not_reached" // the other run has not come so far, or its history is not whole
+	Unreadable = "unreadable"  // what can be read is the same; the rest is encoded and may be or not
 )
+
+// Statuses lists all of them.
+func Statuses() []string {
+	return []string{Same, Changed, OnlyA, OnlyB, Moved, NotReached, Unreadable}
+}
+
+// Differs tells whether a status says that the runs differ.
+func Differs(status string) bool {
+	return status == Changed || status == OnlyA || status == OnlyB || status == Moved
+}
 
 // Pair is the same step in both runs, or a step that only one has.
 type Pair struct {
 	Status string   `json:"status"`
+	Moved  bool     `json:"moved,omitempty"` // it stands in another place
 	A      *Step    `json:"a,omitempty"`
 	B      *Step    `json:"b,omitempty"`
 	Input  []Change `json:"input,omitempty"`
 	Result []Change `json:"result,omitempty"`
 	More   int      `json:"more,omitempty"` // changes that are not listed
+	// Partial tells that a payload has more values than are looked at one by one.
+	Partial bool `json:"partial,omitempty"`
 }
 
-// Change is one difference of two payloads. Path is a JSON pointer (RFC 6901), "" for the
-// whole.
-type Change struct {
-	Path string          `json:"path"`
-	A    json.RawMessage `json:"a,omitempty"` // nil where it was added
-	B    json.RawMessage `json:"b,omitempty"` // nil where it was removed
+// Step is the step of the first run, or of the second where only that has it.
+func (p *Pair) Step() *Step {
+	if p.A != nil {
+		return p.A
+	}
+	return p.B
 }
 
-// Metric is a figure of both runs.
-type Metric struct {
-	Name string  `json:"name"`
-	Unit string  `json:"unit,omitempty"`
-	A    float64 `json:"a"`
-	B    float64 `json:"b"`
+// Side is one of the two: the history of a run, or the histories of a chain in order.
+type Side struct {
+	Name string // in sentences, "" for A or B
+	Runs [][]*historypb.HistoryEvent
+	// Partial says in a few words why there is not all of it, "" where there is.
+	Partial string
+	Data    converter.DataConverter // nil for Temporal's default
+	// Artifact reads an artifact; nil where there are none here.
+	Artifact func(ace.Ref) ([]byte, error)
 }
 
-// Diff is two runs side by side. First is the position in Pairs of the first that is not
-// the same, -1 where all are.
+// About is whose history it is and how far it goes.
+type About struct {
+	Type       string   `json:"workflow_type"`
+	WorkflowID string   `json:"workflow_id,omitempty"`
+	RunIDs     []string `json:"run_ids"`
+	Runs       int      `json:"runs"`
+	Events     int      `json:"events"`
+	Steps      int      `json:"steps"`
+	Open       bool     `json:"open,omitempty"`
+	Status     string   `json:"status"`
+	Partial    string   `json:"partial,omitempty"`
+
+	start, last time.Time
+}
+
+// RunID is the run that a step is of, "" where that is not known.
+func (a *About) RunID(s *Step) string {
+	if s == nil || s.Run >= len(a.RunIDs) {
+		return ""
+	}
+	return a.RunIDs[s.Run]
+}
+
+// Options are how two runs are compared.
+type Options struct {
+	// AllFields compares what is left out by default too, and counts another duration or
+	// number of attempts as a change.
+	AllFields bool
+}
+
+// Diff is two runs side by side.
 type Diff struct {
-	Pairs   []Pair   `json:"pairs"`
-	First   int      `json:"first"`
-	Metrics []Metric `json:"metrics"`
+	A, B    About
+	Pairs   []Pair
+	Counts  map[string]int // pairs by status
+	Metrics []Metric
+	// First is the first difference, FirstResult the first in what came out rather than in
+	// what was given; nil where there is none.
+	First       *Divergence
+	FirstResult *Divergence
+	Notes       []string // what one must know to read it, in sentences
+	All         bool     // with all fields
 }
 
-// Runs compares two histories.
-func Runs(a, b []*historypb.HistoryEvent) Diff {
-	as, stateA := Steps(a)
-	bs, stateB := Steps(b)
-	d := Diff{Pairs: align(as, bs), First: -1, Metrics: metrics(as, stateA, bs, stateB)}
-	for i := range d.Pairs {
-		d.Pairs[i].judge()
-		if d.First < 0 && d.Pairs[i].Status != Same {
-			d.First = i
+// Differs tells whether any pair does.
+func (d *Diff) Differs() bool { return d.First != nil }
+
+// Of compares two runs, or chains of runs.
+func Of(a, b Side, o Options) *Diff {
+	sa, sb := &stepper{side: a, all: o.AllFields}, &stepper{side: b, all: o.AllFields}
+	both([]*stepper{sa, sb}, (*stepper).chain)
+	steps := make([]*Step, 0, len(sa.steps)+len(sb.steps))
+	for _, s := range []*stepper{sa, sb} {
+		s.about.Steps, s.about.Partial = len(s.steps), s.side.Partial
+		if s.about.Status == "" {
+			s.about.Status = Open
+		}
+		for i := range s.steps {
+			steps = append(steps, &s.steps[i])
 		}
 	}
+	both(steps, func(s *Step) { s.given = fingerprint(s.Input, o.AllFields) })
+	d := &Diff{A: sa.about, B: sb.about, Pairs: align(sa.steps, sb.steps), All: o.AllFields, Counts: map[string]int{}}
+	pairs := make([]*Pair, len(d.Pairs))
+	for i := range d.Pairs {
+		pairs[i] = &d.Pairs[i]
+	}
+	both(pairs, func(p *Pair) { p.judge(o.AllFields) })
+	d.reach(sa, sb)
+	for i := range d.Pairs {
+		d.Counts[d.Pairs[i].Status]++
+	}
+	d.Metrics = metrics(sa, sb)
+	d.first()
+	d.notes(sa, sb)
 	return d
 }
 
-// align pairs the steps that are the same thing: those of the longest common sequence,
-// then those that only stand in another place.
-func align(as, bs []Step) []Pair {
-	var pairs []Pair
-	ia, ib := 0, 0
-	both := func(until int) {
-		for ; ia < until; ia, ib = ia+1, ib+1 {
-			pairs = append(pairs, Pair{A: &as[ia], B: &bs[ib]})
-		}
+// both does something to each of many things, on all processors.
+func both[T any](list []T, do func(T)) {
+	const stretch = 16
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(list)) {
+		wg.Go(func() {
+			for {
+				from := int(next.Add(stretch)) - stretch
+				for i := from; i < min(from+stretch, len(list)); i++ {
+					do(list[i])
+				}
+				if from >= len(list) {
+					return
+				}
+			}
+		})
 	}
-	for _, d := range lcs.DiffLines(keys(as), keys(bs)) {
-		both(d.Start)
-		for ; ia < d.End; ia++ {
-			pairs = append(pairs, Pair{A: &as[ia]})
-		}
-		for ; ib < d.ReplEnd; ib++ {
-			pairs = append(pairs, Pair{B: &bs[ib]})
-		}
-	}
-	both(len(as))
-	return rejoin(pairs)
+	wg.Wait()
 }
 
-// rejoin joins steps that both runs have in different places.
-func rejoin(pairs []Pair) []Pair {
-	alone := map[string]int{}
-	for i, p := range pairs {
-		if p.A == nil {
-			alone[p.B.Key] = i
-		}
-	}
-	taken := map[int]bool{}
-	for i := range pairs {
-		p := &pairs[i]
-		if p.B != nil || p.A == nil {
-			continue
-		}
-		if at, ok := alone[p.A.Key]; ok {
-			p.B, taken[at] = pairs[at].B, true
-		}
-	}
-	out := pairs[:0]
-	for i, p := range pairs {
-		if !taken[i] {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-func keys(steps []Step) []string {
-	out := make([]string, len(steps))
-	for i := range steps {
-		out[i] = steps[i].Key
-	}
-	return out
-}
-
-func (p *Pair) judge() {
+// judge says how a pair is.
+func (p *Pair) judge(all bool) {
 	switch {
 	case p.B == nil:
 		p.Status = OnlyA
@@ -140,106 +176,172 @@ func (p *Pair) judge() {
 		p.Status = OnlyB
 		return
 	}
-	p.Input = p.changes(p.A.Input, p.B.Input)
-	p.Result = p.changes(p.A.Result, p.B.Result)
+	a, b := p.A, p.B
+	var shut bool
+	p.Input = p.changes(a.Input, b.Input, a.sealed[0], b.sealed[0], all, &shut)
+	if !a.varies || !b.varies {
+		ra, rb := a.Result, b.Result
+		if a.calls && b.calls {
+			ra, rb = withoutCalls(ra), withoutCalls(rb)
+		}
+		p.Result = p.changes(ra, rb, a.sealed[1], b.sealed[1], all, &shut)
+	}
 	p.Status = Same
-	if len(p.Input)+len(p.Result) > 0 || p.A.Status != p.B.Status || p.A.Error != p.B.Error || p.A.Note != p.B.Note {
+	switch {
+	case len(p.Input)+len(p.Result)+p.More > 0 || a.Status != b.Status || p.errors(),
+		a.Name != b.Name, all && (a.Attempt != b.Attempt || a.DurationMS != b.DurationMS):
 		p.Status = Changed
+	case p.Moved && a.ordered():
+		p.Status = Moved
+	case shut:
+		p.Status = Unreadable
 	}
 }
 
-// changes lists what differs in two payloads.
-func (p *Pair) changes(a, b json.RawMessage) []Change {
-	if bytes.Equal(a, b) {
-		return nil
+// errors tells whether they failed for different reasons.
+func (p *Pair) errors() bool {
+	a, b := p.A.error, p.B.error
+	return a != b
+}
+
+// ordered tells whether it means something where a step stands: when signals come, and
+// children that run side by side are started, is chance.
+func (s *Step) ordered() bool {
+	switch s.Kind {
+	case KindActivity, KindTool, KindTimer:
+		return true
 	}
-	if len(a) == 0 || len(b) == 0 || len(a) > MaxPayload || len(b) > MaxPayload {
-		return []Change{{A: a, B: b}}
+	return false
+}
+
+// withoutCalls is a skills session's result without its calls, which are steps.
+func withoutCalls(raw json.RawMessage) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(raw, &all) != nil {
+		return raw
 	}
-	patch, err := jsondiff.CompareJSON(a, b)
+	delete(all, "invocations")
+	delete(all, "log")
+	out, err := marshal(all)
 	if err != nil {
-		return []Change{{A: a, B: b}}
-	}
-	var out []Change
-	for _, op := range patch {
-		if len(out) == MaxChanges {
-			p.More += len(patch) - MaxChanges
-			break
-		}
-		c := Change{Path: op.Path}
-		if op.Type != jsondiff.OperationAdd {
-			c.A = asJSON(op.OldValue)
-		}
-		if op.Type != jsondiff.OperationRemove {
-			c.B = asJSON(op.Value)
-		}
-		out = append(out, c)
+		return raw
 	}
 	return out
 }
 
-func asJSON(v any) json.RawMessage {
-	data, err := json.Marshal(v)
-	if err != nil {
+// changes lists what differs in two payloads. shut is set where that cannot be told.
+func (p *Pair) changes(a, b json.RawMessage, sa, sb sealed, all bool, shut *bool) []Change {
+	if string(a) == string(b) && sa == sb {
 		return nil
 	}
-	return data
+	if sa != sb && sa.encoding == sb.encoding && sa.hard() {
+		*shut = true
+		return nil
+	}
+	x, okA := tree(a)
+	y, okB := tree(b)
+	if !okA || !okB {
+		return []Change{whole(a, b, sa, sb)}
+	}
+	d := &differ{all: all, nodes: MaxNodes}
+	d.values("", x, y)
+	p.More += d.more
+	p.Partial = p.Partial || d.partial
+	return d.out
 }
 
-// metrics are the figures of both runs in a fixed order.
-func metrics(as []Step, a *ace.State, bs []Step, b *ace.State) []Metric {
-	var out []Metric
-	add := func(name, unit string, of func([]Step, *ace.State) float64) {
-		if m := (Metric{name, unit, of(as, a), of(bs, b)}); m.A != 0 || m.B != 0 {
-			out = append(out, m)
+// whole is a change of payloads that are not both JSON.
+func whole(a, b json.RawMessage, sa, sb sealed) Change {
+	say := func(raw json.RawMessage, s sealed) (json.RawMessage, bool) {
+		switch {
+		case s.encoding != "":
+			text, _ := marshal("(encoded as " + s.encoding + ", SHA-256 " + s.sum[:min(len(s.sum), 12)] + "…)")
+			return text, false
+		case len(raw) == 0:
+			return nil, false
+		case json.Valid(raw):
+			return cutValue(raw)
 		}
+		text, _ := marshal(string(raw))
+		return cutValue(text)
 	}
-	add("duration", "ms", func(s []Step, _ *ace.State) float64 { return span(s) })
-	add("input tokens", "", func(_ []Step, st *ace.State) float64 { return float64(st.Usage.InputTokens) })
-	add("output tokens", "", func(_ []Step, st *ace.State) float64 { return float64(st.Usage.OutputTokens) })
-	add("cost", "USD", func(_ []Step, st *ace.State) float64 { return st.Usage.CostUSD })
-	for _, kind := range []string{KindActivity, KindTool, KindChild, KindTimer, KindSignal} {
-		add(kind+"s", "", func(s []Step, _ *ace.State) float64 { return count(s, func(x Step) bool { return x.Kind == kind }) })
-	}
-	add("failed steps", "", func(s []Step, _ *ace.State) float64 {
-		return count(s, func(x Step) bool { return x.Status == Failed || x.Status == TimedOut })
-	})
-	add("retries", "", func(s []Step, _ *ace.State) float64 {
-		n := 0.0
-		for _, x := range s {
-			n += float64(max(x.Attempt-1, 0))
-		}
-		return n
-	})
-	for _, fate := range []ace.Fate{ace.FateAccepted, ace.FateRejected} {
-		add("operations "+string(fate), "", func(_ []Step, st *ace.State) float64 {
-			n := 0.0
-			for _, op := range st.Operations {
-				if op.Fate == fate {
-					n++
-				}
-			}
-			return n
-		})
-	}
-	add("bullets", "", func(_ []Step, st *ace.State) float64 { return float64(st.Bullets) })
-	return out
+	var c Change
+	var cut bool
+	c.A, c.Cut = say(a, sa)
+	c.B, cut = say(b, sb)
+	c.Cut = c.Cut || cut
+	return c
 }
 
-func count(steps []Step, is func(Step) bool) (n float64) {
-	for _, s := range steps {
-		if is(s) {
-			n++
+// reach takes back what only one has because the other has not come so far.
+func (d *Diff) reach(sa, sb *stepper) {
+	short := func(s *stepper) bool { return s.about.Open || s.side.Partial != "" }
+	a, b := short(sa), short(sb)
+	if !a && !b {
+		return
+	}
+	for i := range d.Pairs {
+		p := &d.Pairs[i]
+		if p.Status == Changed && len(p.Input) == 0 && (a && p.A.Status == Open || b && p.B.Status == Open) {
+			p.Status, p.Result = NotReached, nil
 		}
 	}
-	return n
+	// What comes after the last step of the run that is short.
+	for i := len(d.Pairs) - 1; i >= 0; i-- {
+		p := &d.Pairs[i]
+		switch {
+		case a && p.Status == OnlyB, b && p.Status == OnlyA:
+			p.Status = NotReached
+		case p.Status != NotReached:
+			return
+		}
+	}
 }
 
-// span is the time from the first step to the end of the last one in milliseconds.
-func span(steps []Step) float64 {
-	if len(steps) == 0 {
-		return 0
+// notes says what one must know to read the comparison.
+func (d *Diff) notes(sa, sb *stepper) {
+	say := func(format string, args ...any) { d.Notes = append(d.Notes, fmt.Sprintf(format, args...)) }
+	if n := len(d.A.RunIDs); n > 0 && n == len(d.B.RunIDs) && d.A.RunIDs[0] != "" && d.A.RunIDs[0] == d.B.RunIDs[0] && d.A.WorkflowID == d.B.WorkflowID {
+		say("A and B are the same run, %s.", d.A.RunIDs[0])
 	}
-	last := steps[len(steps)-1]
-	return float64(last.At.Sub(steps[0].At).Microseconds())/1000 + last.DurationMS
+	if d.A.Type != d.B.Type {
+		say("The workflow types differ, %s and %s: steps of the same kind and name are aligned as far as there are any.", orNone(d.A.Type), orNone(d.B.Type))
+	}
+	for _, x := range []struct {
+		name string
+		s    *stepper
+	}{{"A", sa}, {"B", sb}} {
+		a := x.s.about
+		switch {
+		case a.Events == 0:
+			say("%s has no events.", x.name)
+		case a.Partial != "":
+			say("The history of %s is not whole (%s): they are compared as far as it goes.", x.name, a.Partial)
+		case a.Open && a.Type != "":
+			say("%s is still running: they are compared as far as it has come.", x.name)
+		}
+		if a.Runs > 1 {
+			say("%s is a chain of %d runs, compared as one.", x.name, a.Runs)
+		}
+		for _, n := range x.s.notes {
+			say("%s: %s.", x.name, n)
+		}
+	}
+	if n := d.Counts[Unreadable]; n > 0 {
+		say("Payloads of %s are encoded and not the same byte for byte: whether they differ cannot be told here.", counted(n, "step"))
+	}
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "(not known)"
+	}
+	return s
 }

@@ -29,7 +29,12 @@ func real(tb testing.TB, name string) []*historypb.HistoryEvent {
 	return h.Events
 }
 
-func pairOf(d Diff, key string) *Pair {
+// runs compares two histories.
+func runs(a, b []*historypb.HistoryEvent) *Diff {
+	return Of(Side{Runs: [][]*historypb.HistoryEvent{a}}, Side{Runs: [][]*historypb.HistoryEvent{b}}, Options{})
+}
+
+func pairOf(d *Diff, key string) *Pair {
 	for i := range d.Pairs {
 		p := &d.Pairs[i]
 		if p.A != nil && p.A.Key == key || p.B != nil && p.B.Key == key {
@@ -42,9 +47,9 @@ func pairOf(d Diff, key string) *Pair {
 // A run beside itself is the same, whatever run it is.
 func TestSameRun(t *testing.T) {
 	for _, name := range []string{"right", "wrong", "retried", "failed", "live", "cancelled", "experiment"} {
-		d := Runs(real(t, name), real(t, name))
-		if d.First != -1 || len(d.Pairs) < 3 {
-			t.Errorf("%s: first difference %d of %d", name, d.First, len(d.Pairs))
+		d := runs(real(t, name), real(t, name))
+		if d.Differs() || len(d.Pairs) < 3 || d.Counts[Same] != len(d.Pairs) {
+			t.Errorf("%s: %+v of %d: %v", name, d.First, len(d.Pairs), d.Counts)
 		}
 		for _, m := range d.Metrics {
 			if m.A != m.B {
@@ -56,7 +61,7 @@ func TestSameRun(t *testing.T) {
 
 // Two tasks of one kind are aligned step by step, and what differs in them has a path.
 func TestTwoTasks(t *testing.T) {
-	d := Runs(real(t, "right"), real(t, "wrong"))
+	d := runs(real(t, "right"), real(t, "wrong"))
 	for _, key := range []string{"start AceTaskWorkflow", "activity run_generator #1", "activity run_skills_session #1", "activity persist_results #1", "end run"} {
 		p := pairOf(d, key)
 		if p == nil || p.A == nil || p.B == nil {
@@ -68,13 +73,13 @@ func TestTwoTasks(t *testing.T) {
 	for _, c := range start.Input {
 		paths[c.Path] = true
 	}
-	if start.Status != Changed || !paths["/task_id"] || d.First != 0 {
-		t.Errorf("start: %s %v, first %d", start.Status, paths, d.First)
+	if start.Status != Changed || paths["/task_id"] || !paths["/label"] || d.First.Pair != 1 || d.First.Path != "/label" {
+		t.Errorf("start: %s %v, first %+v", start.Status, paths, d.First)
 	}
 }
 
 func TestFailedBesideRight(t *testing.T) {
-	d := Runs(real(t, "right"), real(t, "failed"))
+	d := runs(real(t, "right"), real(t, "failed"))
 	if p := pairOf(d, "activity run_reflector #1"); p == nil || p.Status != OnlyA {
 		t.Errorf("reflector: %+v", p)
 	}
@@ -108,7 +113,7 @@ func made(names ...string) []*historypb.HistoryEvent {
 // Steps are aligned by what they are: one more at the front moves nothing, one in another
 // place is still the same step.
 func TestAlignment(t *testing.T) {
-	d := Runs(made("a=1", "b=2", "c=3"), made("x=0", "a=1", `b={"v":[1,2]}`, "c=3"))
+	d := runs(made("a=1", "b=2", "c=3"), made("x=0", "a=1", `b={"v":[1,2]}`, "c=3"))
 	var said []string
 	for _, p := range d.Pairs[1:] {
 		key := ""
@@ -119,10 +124,10 @@ func TestAlignment(t *testing.T) {
 		}
 		said = append(said, key+" "+p.Status)
 	}
-	if got := strings.Join(said, ", "); got != "x only_b, a same, b changed, c same" || d.First != 1 {
-		t.Errorf("%s, first %d", got, d.First)
+	if got := strings.Join(said, ", "); got != "x only_b, a same, b changed, c same" || d.First.Pair != 2 {
+		t.Errorf("%s, first %+v", got, d.First)
 	}
-	moved := Runs(made("a=1", "b=2"), made("b=2", "a=1"))
+	moved := runs(made("a=1", "b=2"), made("b=2", "a=1"))
 	for _, p := range moved.Pairs {
 		if p.A == nil || p.B == nil {
 			t.Errorf("%+v stands alone", p)
@@ -131,7 +136,7 @@ func TestAlignment(t *testing.T) {
 }
 
 func TestChangesHavePaths(t *testing.T) {
-	d := Runs(made(`a={"list":[1,2,3],"same":true,"gone":1}`), made(`a={"list":[1,9,3],"same":true,"new":{"x":1}}`))
+	d := runs(made(`a={"list":[1,2,3],"same":true,"gone":1}`), made(`a={"list":[1,9,3],"same":true,"new":{"x":1}}`))
 	p := pairOf(d, "activity a #1")
 	got := map[string]string{}
 	for _, c := range p.Result {
@@ -146,7 +151,7 @@ func TestChangesHavePaths(t *testing.T) {
 // Payloads that are not JSON, or too long, are compared as wholes; a payload with many
 // changes lists some and counts the rest.
 func TestHardPayloads(t *testing.T) {
-	d := Runs(made("a=not json"), made("a=nor this"))
+	d := runs(made("a=not json"), made("a=nor this"))
 	if p := pairOf(d, "activity a #1"); p.Status != Changed || len(p.Result) != 1 || p.Result[0].Path != "" {
 		t.Errorf("%+v", p)
 	}
@@ -158,7 +163,7 @@ func TestHardPayloads(t *testing.T) {
 		data, _ := json.Marshal(v)
 		return string(data)
 	}
-	if p := pairOf(Runs(made("a="+list(0)), made("a="+list(5000))), "activity a #1"); len(p.Result) != MaxChanges || p.More != 1000-MaxChanges {
+	if p := pairOf(runs(made("a="+list(0)), made("a="+list(5000))), "activity a #1"); len(p.Result) != MaxChanges || p.More != 1000-MaxChanges {
 		t.Errorf("%d changes, %d more", len(p.Result), p.More)
 	}
 }
@@ -167,9 +172,9 @@ func FuzzRuns(f *testing.F) {
 	f.Add("a=1,b=2", "b=2,a=1")
 	f.Add(`a={"x":[1]}`, `a={"x":[1,2],"y":null}`)
 	f.Fuzz(func(t *testing.T, a, b string) {
-		d := Runs(made(strings.Split(a, ",")...), made(strings.Split(b, ",")...))
-		if a == b && d.First != -1 {
-			t.Errorf("%q differs from itself at %+v", a, d.Pairs[d.First])
+		d := runs(made(strings.Split(a, ",")...), made(strings.Split(b, ",")...))
+		if a == b && d.Differs() {
+			t.Errorf("%q differs from itself at %+v", a, d.First)
 		}
 	})
 }
@@ -188,7 +193,7 @@ func BenchmarkRuns(b *testing.B) {
 	}
 	x, y := made(names(0)...), made(append([]string{"first=1"}, names(3)...)...)
 	for b.Loop() {
-		if d := Runs(x, y); len(d.Pairs) < 5000 {
+		if d := runs(x, y); len(d.Pairs) < 5000 {
 			b.Fatal(len(d.Pairs))
 		}
 	}

@@ -1,8 +1,15 @@
 package compare
 
 import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,6 +17,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
 
 	"acescope/engine/ace"
 	"acescope/engine/history"
@@ -24,6 +32,8 @@ const (
 	KindTimer    = "timer"
 	KindSignal   = "signal"
 	KindMarker   = "marker"
+	KindUpdate   = "update"
+	KindExternal = "external call"
 	KindEnd      = "end"
 )
 
@@ -33,15 +43,18 @@ const (
 	Failed    = "failed"
 	TimedOut  = "timed out"
 	Cancelled = "cancelled"
+	Denied    = "denied"
+	Continued = "continued as new"
 	Open      = "open"
 )
 
 // Step is one thing that a run did. Input and Result are JSON, nil where there is none
 // or where it is not JSON; then Note says what it is.
 type Step struct {
-	Key        string          `json:"key"` // what it is in both runs: kind, name, and which time
+	Key        string          `json:"key"` // what it is: kind, name, and which time
 	Kind       string          `json:"kind"`
 	Name       string          `json:"name"`
+	Run        int             `json:"run,omitempty"` // of the chain, 0-based
 	Event      int64           `json:"event_id"`
 	End        int64           `json:"end_event_id,omitempty"`
 	At         time.Time       `json:"at"`
@@ -49,53 +62,166 @@ type Step struct {
 	Attempt    int32           `json:"attempt,omitempty"`
 	Status     string          `json:"status"`
 	Error      string          `json:"error,omitempty"`
-	Input      json.RawMessage `json:"input,omitempty"`
-	Result     json.RawMessage `json:"result,omitempty"`
+	Input      json.RawMessage `json:"-"`
+	Result     json.RawMessage `json:"-"`
 	Note       string          `json:"note,omitempty"`
+
+	ident  string // what makes it the same step in both runs
+	own    bool   // ident names it alone, whenever it came
+	given  uint64 // fingerprint of Input, 0 where there is none
+	error  string // Error without the run's own ids
+	sealed [2]sealed
+	calls  bool // its result lists tool calls that are steps of their own
+	varies bool // its result is never that of another run
 }
 
-// stepper takes a history apart.
+// sealed is a payload that is not JSON.
+type sealed struct {
+	encoding string
+	sum      string // of its bytes
+}
+
+// hard tells whether its bytes say nothing of what is in it: the same may be written in
+// another way each time.
+func (s sealed) hard() bool {
+	return s.encoding != "" && !strings.HasPrefix(s.encoding, "binary/plain") && !strings.HasPrefix(s.encoding, "binary/protobuf")
+}
+
+// stepper takes the histories of a chain of runs apart.
 type stepper struct {
+	side   Side
+	all    bool
 	steps  []Step
-	open   map[int64]int // step by the event that began it
+	run    int
+	open   map[int64]int // step by the event that began it, of this run
 	times  map[string]int
-	prefix string // of this run's own ids, which name the same thing otherwise in another run
-	fold   ace.State
+	ids    []string // the run's own, longest first
+	prefix []string // of its children's ids
+	fold   *ace.State
 	dec    history.Decoder
+	about  About
+	told   int // tool calls that are steps already
+	usage  ace.Usage
+	notes  []string
 }
 
-// Steps takes a history apart, in order. Tool calls come behind the activity whose
-// session made them.
-func Steps(events []*historypb.HistoryEvent) ([]Step, *ace.State) {
-	s := &stepper{open: map[int64]int{}, times: map[string]int{}}
-	for _, e := range events {
-		s.take(e)
-		if fact, ok, _ := s.dec.Fact(e); ok {
-			s.fold.Apply(fact)
-			if fact.Kind == ace.FactStepCompleted && fact.Step == ace.PhaseSkills {
-				s.tools(e)
+// chain takes all of it apart.
+func (s *stepper) chain() {
+	s.times, s.fold = map[string]int{}, &ace.State{}
+	for i, events := range s.side.Runs {
+		s.run, s.open, s.dec = i, map[int64]int{}, history.Decoder{Data: s.side.Data}
+		if i > 0 {
+			s.tools(nil)
+			s.usage, s.told, s.fold = s.usage.Add(s.fold.Usage), 0, &ace.State{}
+		}
+		for at, e := range events {
+			if e == nil || s.joint(i, at, e) {
+				continue
 			}
+			s.take(e)
+			s.foldEvent(e)
+		}
+		s.about.Events += len(events)
+		if n := len(events); n > 0 {
+			s.about.last = events[n-1].GetEventTime().AsTime()
 		}
 	}
-	return s.steps, &s.fold
+	s.tools(nil)
+	s.about.Runs = len(s.side.Runs)
 }
 
-func (s *stepper) begin(e *historypb.HistoryEvent, kind, name, id string, input *commonpb.Payloads) {
+func (s *stepper) foldEvent(e *historypb.HistoryEvent) {
+	fact, ok, _ := s.dec.Fact(e)
+	if !ok {
+		return
+	}
+	s.fold.Apply(fact)
+	if fact.Kind == ace.FactStepCompleted && fact.Step == ace.PhaseSkills {
+		s.tools(e)
+	}
+}
+
+// joint tells whether an event only continues the run as a new one, in the middle of the
+// chain. Both sides of it are left out.
+func (s *stepper) joint(run, at int, e *historypb.HistoryEvent) bool {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return run+1 < len(s.side.Runs)
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+		before := 0
+		if run > 0 {
+			before = len(s.side.Runs[run-1])
+		}
+		if at > 0 || before == 0 || s.side.Runs[run-1][before-1].GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW {
+			return false
+		}
+		s.started(e)
+		s.foldEvent(e)
+		return true
+	}
+	return false
+}
+
+// started takes up whose history it is.
+func (s *stepper) started(e *historypb.HistoryEvent) {
+	a := e.GetWorkflowExecutionStartedEventAttributes()
+	id := a.GetWorkflowId()
+	if s.about.Type == "" {
+		s.about.Type, s.about.WorkflowID, s.about.start = a.GetWorkflowType().GetName(), id, e.GetEventTime().AsTime()
+	}
+	s.about.RunIDs = append(s.about.RunIDs, a.GetOriginalExecutionRunId())
+	s.about.Open = true
+	s.prefix = []string{ownPrefix(id)}
+	if id != "" {
+		s.prefix = append(s.prefix, id)
+	}
+	ids := map[string]bool{}
+	for _, own := range append(s.ids, id, a.GetOriginalExecutionRunId(), a.GetFirstExecutionRunId(), a.GetContinuedExecutionRunId(),
+		ace.TaskIDOf(id), strings.TrimPrefix(id, ace.ExperimentIDPrefix)) {
+		if len(own) > 3 { // a shorter one is in many words
+			ids[own] = true
+		}
+	}
+	s.ids = slices.SortedFunc(maps.Keys(ids), func(a, b string) int { return len(b) - len(a) })
+}
+
+// anonymous is a text without the run's own ids.
+func (s *stepper) anonymous(text string) string {
+	if s.all || text == "" {
+		return text
+	}
+	for _, id := range s.ids {
+		text = strings.ReplaceAll(text, id, "{id}")
+	}
+	return text
+}
+
+// begin begins a step. With an id it is the step of that id, whenever it comes.
+func (s *stepper) begin(e *historypb.HistoryEvent, kind, name, id string, input *commonpb.Payloads) *Step {
 	key := kind + " " + name
 	if id != "" {
 		key += " " + id
 	}
-	s.times[key]++
-	if n := s.times[key]; n > 1 || id == "" && kind != KindStart && kind != KindEnd {
-		key += fmt.Sprintf(" #%d", n)
+	st := Step{Kind: kind, Name: name, Run: s.run, Event: e.GetEventId(), At: e.GetEventTime().AsTime(), Status: Open, ident: key, own: id != ""}
+	if kind == KindStart || kind == KindEnd {
+		st.ident = kind // whatever the workflow is called
 	}
-	st := Step{Key: key, Kind: kind, Name: name, Event: e.GetEventId(), At: e.GetEventTime().AsTime(), Status: Open}
-	st.Input, st.Note = payload(input)
+	st.Key = s.nth(key, id != "" || kind == KindStart || kind == KindEnd)
+	st.Input, st.Note, st.sealed[0] = s.payload(input)
 	s.open[e.GetEventId()] = len(s.steps)
 	s.steps = append(s.steps, st)
+	return &s.steps[len(s.steps)-1]
 }
 
-// end ends the step that an event began.
+// nth adds which time it is, but to the first of what is there once.
+func (s *stepper) nth(key string, once bool) string {
+	s.times[key]++
+	if n := s.times[key]; n > 1 || !once {
+		return key + " #" + strconv.Itoa(n)
+	}
+	return key
+}
+
 func (s *stepper) end(e *historypb.HistoryEvent, began int64, status string, result *commonpb.Payloads, f *failurepb.Failure) {
 	i, ok := s.open[began]
 	if !ok {
@@ -106,32 +232,44 @@ func (s *stepper) end(e *historypb.HistoryEvent, began int64, status string, res
 	st.End, st.Status = e.GetEventId(), status
 	st.DurationMS = float64(e.GetEventTime().AsTime().Sub(st.At)) / float64(time.Millisecond)
 	var note string
-	if st.Result, note = payload(result); note != "" {
+	if st.Result, note, st.sealed[1] = s.payload(result); note != "" {
 		st.Note = note
 	}
 	if f != nil {
 		st.Error = history.FailureOf(f).Message
+		st.error = s.anonymous(st.Error)
 	}
 }
 
-func (s *stepper) once(e *historypb.HistoryEvent, kind, name string, input *commonpb.Payloads) {
-	s.begin(e, kind, name, "", input)
+// once is a step that begins and ends with one event.
+func (s *stepper) once(e *historypb.HistoryEvent, kind, name, id string, input *commonpb.Payloads) *Step {
+	st := s.begin(e, kind, name, id, input)
 	s.end(e, e.GetEventId(), Done, nil, nil)
+	return st
 }
 
 func (s *stepper) take(e *historypb.HistoryEvent) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		a := e.GetWorkflowExecutionStartedEventAttributes()
-		s.prefix = ownPrefix(a.GetWorkflowId())
-		s.once(e, KindStart, a.GetWorkflowType().GetName(), a.GetInput())
+		s.started(e)
+		s.once(e, KindStart, a.GetWorkflowType().GetName(), "", a.GetInput())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
 		a := e.GetWorkflowExecutionSignaledEventAttributes()
-		s.once(e, KindSignal, a.GetSignalName(), a.GetInput())
+		// How calls are bundled into signals is chance.
+		if s.all || a.GetSignalName() != ace.SignalToolEvent {
+			s.once(e, KindSignal, a.GetSignalName(), "", a.GetInput())
+		}
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+		s.once(e, KindSignal, "cancel request", "", nil)
 	case enumspb.EVENT_TYPE_MARKER_RECORDED:
-		s.once(e, KindMarker, e.GetMarkerRecordedEventAttributes().GetMarkerName(), nil)
+		s.marker(e)
 	case enumspb.EVENT_TYPE_TIMER_STARTED:
-		s.begin(e, KindTimer, e.GetTimerStartedEventAttributes().GetStartToFireTimeout().AsDuration().String(), "", nil)
+		a := e.GetTimerStartedEventAttributes()
+		if !s.all && s.busy() {
+			return
+		}
+		s.begin(e, KindTimer, a.GetStartToFireTimeout().AsDuration().String(), s.ownID(a.GetTimerId()), nil)
 	case enumspb.EVENT_TYPE_TIMER_FIRED:
 		s.end(e, e.GetTimerFiredEventAttributes().GetStartedEventId(), Done, nil, nil)
 	case enumspb.EVENT_TYPE_TIMER_CANCELED:
@@ -139,15 +277,127 @@ func (s *stepper) take(e *historypb.HistoryEvent) {
 	default:
 		s.activity(e)
 		s.child(e)
+		s.outside(e)
 		s.close(e)
 	}
+}
+
+// busy tells whether an activity or a child is under way. Whether a timer that is started
+// beside it fires, and is started again, depends on how long that takes.
+func (s *stepper) busy() bool {
+	for _, i := range s.open {
+		if k := s.steps[i].Kind; k == KindActivity || k == KindChild {
+			return true
+		}
+	}
+	return false
+}
+
+// ownID is an id that the workflow gave, "" for one that the SDK counted.
+func (s *stepper) ownID(id string) string {
+	if _, err := strconv.ParseUint(id, 10, 64); err == nil {
+		return ""
+	}
+	return s.anonymous(id)
+}
+
+// childID is what a child's id has beside its parent's, "" where they have nothing in
+// common: it may be chance.
+func (s *stepper) childID(id string) string {
+	for _, p := range s.prefix {
+		if rest, ok := strings.CutPrefix(ace.TaskIDOf(id), p); p != "" && ok && rest != "" {
+			return rest
+		}
+		if rest, ok := strings.CutPrefix(id, p); p != "" && ok && rest != "" {
+			return strings.TrimLeft(rest, "/-_.:")
+		}
+	}
+	return ""
+}
+
+// marker takes what the SDKs record beside activities.
+func (s *stepper) marker(e *historypb.HistoryEvent) {
+	a := e.GetMarkerRecordedEventAttributes()
+	d := a.GetDetails()
+	name, result := a.GetMarkerName(), d["data"]
+	varies := false
+	switch name {
+	case "Version":
+		id, _, _ := s.payload(d["change-id"])
+		name, result = "version "+plain(id), d["version"]
+	case "SideEffect", "MutableSideEffect":
+		name, varies = "side effect", !s.all
+	case "LocalActivity":
+		var about struct{ ActivityType string }
+		data, _, _ := s.payload(d["data"])
+		_ = json.Unmarshal(data, &about) // one without a name stays so
+		name, result = "local activity "+about.ActivityType, d["result"]
+	}
+	s.begin(e, KindMarker, name, "", nil).varies = varies
+	s.end(e, e.GetEventId(), Done, result, a.GetFailure())
+	if a.GetFailure() != nil {
+		s.steps[len(s.steps)-1].Status = Failed
+	}
+}
+
+// plain is a JSON string without its quotes, other JSON as it is.
+func plain(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+// outside takes updates, and what the run asked of others.
+func (s *stepper) outside(e *historypb.HistoryEvent) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
+		r := e.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest()
+		s.begin(e, KindUpdate, r.GetInput().GetName(), "", r.GetInput().GetArgs())
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
+		a := e.GetWorkflowExecutionUpdateCompletedEventAttributes()
+		if f := a.GetOutcome().GetFailure(); f != nil {
+			s.end(e, a.GetAcceptedEventId(), Failed, nil, f)
+		} else {
+			s.end(e, a.GetAcceptedEventId(), Done, a.GetOutcome().GetSuccess(), nil)
+		}
+	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+		a := e.GetSignalExternalWorkflowExecutionInitiatedEventAttributes()
+		s.begin(e, KindExternal, "signal "+a.GetSignalName(), "", a.GetInput())
+	case enumspb.EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
+		s.end(e, e.GetExternalWorkflowExecutionSignaledEventAttributes().GetInitiatedEventId(), Done, nil, nil)
+	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+		a := e.GetSignalExternalWorkflowExecutionFailedEventAttributes()
+		s.end(e, a.GetInitiatedEventId(), Failed, nil, &failurepb.Failure{Message: a.GetCause().String()})
+	case enumspb.EVENT_TYPE_NEXUS_OPERATION_SCHEDULED:
+		a := e.GetNexusOperationScheduledEventAttributes()
+		s.begin(e, KindExternal, a.GetService()+"/"+a.GetOperation(), "", one(a.GetInput()))
+	case enumspb.EVENT_TYPE_NEXUS_OPERATION_COMPLETED:
+		a := e.GetNexusOperationCompletedEventAttributes()
+		s.end(e, a.GetScheduledEventId(), Done, one(a.GetResult()), nil)
+	case enumspb.EVENT_TYPE_NEXUS_OPERATION_FAILED:
+		a := e.GetNexusOperationFailedEventAttributes()
+		s.end(e, a.GetScheduledEventId(), Failed, nil, a.GetFailure())
+	case enumspb.EVENT_TYPE_NEXUS_OPERATION_TIMED_OUT:
+		s.end(e, e.GetNexusOperationTimedOutEventAttributes().GetScheduledEventId(), TimedOut, nil, nil)
+	case enumspb.EVENT_TYPE_NEXUS_OPERATION_CANCELED:
+		s.end(e, e.GetNexusOperationCanceledEventAttributes().GetScheduledEventId(), Cancelled, nil, nil)
+	}
+}
+
+func one(p *commonpb.Payload) *commonpb.Payloads {
+	if p == nil {
+		return nil
+	}
+	return &commonpb.Payloads{Payloads: []*commonpb.Payload{p}}
 }
 
 func (s *stepper) activity(e *historypb.HistoryEvent) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		a := e.GetActivityTaskScheduledEventAttributes()
-		s.begin(e, KindActivity, a.GetActivityType().GetName(), "", a.GetInput())
+		s.begin(e, KindActivity, a.GetActivityType().GetName(), s.ownID(a.GetActivityId()), a.GetInput())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
 		a := e.GetActivityTaskStartedEventAttributes()
 		if i, ok := s.open[a.GetScheduledEventId()]; ok {
@@ -171,7 +421,7 @@ func (s *stepper) child(e *historypb.HistoryEvent) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
 		a := e.GetStartChildWorkflowExecutionInitiatedEventAttributes()
-		s.begin(e, KindChild, a.GetWorkflowType().GetName(), strings.TrimPrefix(ace.TaskIDOf(a.GetWorkflowId()), s.prefix), a.GetInput())
+		s.begin(e, KindChild, a.GetWorkflowType().GetName(), s.childID(a.GetWorkflowId()), a.GetInput())
 	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
 		a := e.GetStartChildWorkflowExecutionFailedEventAttributes()
 		s.end(e, a.GetInitiatedEventId(), Failed, nil, &failurepb.Failure{Message: a.GetCause().String()})
@@ -194,6 +444,7 @@ func (s *stepper) close(e *historypb.HistoryEvent) {
 	finish := func(status string, result *commonpb.Payloads, f *failurepb.Failure) {
 		s.begin(e, KindEnd, "run", "", nil)
 		s.end(e, e.GetEventId(), status, result, f)
+		s.about.Open, s.about.Status = false, status
 	}
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
@@ -207,29 +458,93 @@ func (s *stepper) close(e *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
 		finish(Failed, nil, &failurepb.Failure{Message: "terminated: " + e.GetWorkflowExecutionTerminatedEventAttributes().GetReason()})
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
-		finish(Done, e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetInput(), nil)
+		finish(Continued, e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetInput(), nil)
 	}
 }
 
-// tools adds the calls of the session that an event ended.
+// tools adds the calls that are known and are no steps yet: those of the session that an
+// event ended, or with nil those of one that did not end.
 func (s *stepper) tools(e *historypb.HistoryEvent) {
-	for _, c := range s.fold.Calls() {
-		s.times[c.Name]++
-		st := Step{Key: fmt.Sprintf("%s %s #%d", KindTool, c.Name, s.times[c.Name]), Kind: KindTool, Name: c.Name, Event: e.GetEventId(),
-			At: c.At, DurationMS: c.DurationMS, Status: Done, Error: c.Error, Input: c.Args, Result: c.Result}
+	calls := s.fold.Calls()
+	if s.told >= len(calls) {
+		return
+	}
+	var event int64
+	if e != nil {
+		event = e.GetEventId()
+	}
+	session := s.session(event)
+	whole := s.wholeCalls(session)
+	for _, c := range calls[s.told:] {
+		if w, ok := whole[c.ID]; ok {
+			c.Args, c.Result = w.Args, w.Result
+		}
+		ident := KindTool + " " + c.Name
+		st := Step{Key: s.nth(ident, false), Kind: KindTool, Name: c.Name, Run: s.run, Event: event,
+			At: c.At, DurationMS: c.DurationMS, Status: Done, Error: c.Error, error: s.anonymous(c.Error), Input: c.Args, Result: c.Result, ident: ident}
+		if session != nil {
+			st.Event, st.End = session.Event, session.End
+		}
 		switch {
-		case !c.Accepted:
-			st.Status = "denied"
 		case c.Pending:
 			st.Status = Open
+		case !c.Accepted:
+			st.Status = Denied
 		case !c.OK:
 			st.Status = Failed
 		}
 		s.steps = append(s.steps, st)
 	}
+	s.told = len(calls)
 }
 
-// ownPrefix is what a run's children have in their ids from its own.
+// session is the skills session that an event ended, or with 0 the newest; nil where
+// there is none. Its result is not compared where the calls in it are.
+func (s *stepper) session(ended int64) *Step {
+	for i := len(s.steps) - 1; i >= 0; i-- {
+		st := &s.steps[i]
+		if st.Kind == KindActivity && st.Name == ace.ActivitySkills && st.Run == s.run && (ended == 0 || st.End == ended) {
+			st.calls = !s.all
+			return st
+		}
+	}
+	return nil
+}
+
+// wholeCalls reads the artifact that holds the calls of a session whole, where the history
+// has only the beginnings of what they were given.
+func (s *stepper) wholeCalls(session *Step) map[string]ace.Invocation {
+	var r ace.SkillSessionResult
+	if session == nil || !bytes.Contains(session.Result, []byte(`"log"`)) || json.Unmarshal(session.Result, &r) != nil || r.Log == nil {
+		return nil
+	}
+	data, why := []byte(nil), "there is no artifact store here"
+	if s.side.Artifact != nil {
+		var err error
+		if data, err = s.side.Artifact(*r.Log); err == nil {
+			why = ""
+		} else {
+			why = err.Error()
+		}
+	}
+	if why != "" {
+		s.notes = append(s.notes, fmt.Sprintf("the artifact with the whole tool calls of event %d cannot be read (%s): of each only the first %d bytes are compared",
+			session.End, why, ace.PreviewBytes))
+		return nil
+	}
+	whole := map[string]ace.Invocation{}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, MaxPayload)
+	for lines.Scan() {
+		var c ace.Invocation
+		if json.Unmarshal(lines.Bytes(), &c) == nil && c.ID != "" {
+			whole[c.ID] = c
+		}
+	}
+	return whole
+}
+
+// ownPrefix is what an experiment's children have in their ids from its own.
 func ownPrefix(workflowID string) string {
 	if id, ok := strings.CutPrefix(workflowID, ace.ExperimentIDPrefix); ok {
 		return id + "-"
@@ -237,29 +552,46 @@ func ownPrefix(workflowID string) string {
 	return ""
 }
 
-// payload is JSON, or a note of what it is instead.
-func payload(p *commonpb.Payloads) (json.RawMessage, string) {
+// payload is JSON, or a note of what it is instead and what tells it from others.
+func (s *stepper) payload(p *commonpb.Payloads) (json.RawMessage, string, sealed) {
 	switch n := len(p.GetPayloads()); {
 	case n == 0:
-		return nil, ""
+		return nil, "", sealed{}
 	case n == 1:
-		data := history.JSONOf(nil, p.GetPayloads()[0])
-		if data == nil {
-			return nil, fmt.Sprintf("%d bytes, encoded as %s", len(p.GetPayloads()[0].GetData()), p.GetPayloads()[0].GetMetadata()["encoding"])
-		}
-		return data, ""
+		return s.single(p.GetPayloads()[0])
 	}
 	list := make([]json.RawMessage, 0, len(p.GetPayloads()))
+	var shut sealed
 	for _, one := range p.GetPayloads() {
-		data := history.JSONOf(nil, one)
-		if data == nil {
-			data, _ = json.Marshal(fmt.Sprintf("(%d bytes, encoded as %s)", len(one.GetData()), one.GetMetadata()["encoding"]))
+		data, note, is := s.single(one)
+		if data == nil || !json.Valid(data) {
+			data, _ = json.Marshal(note + is.sum)
+			if is.encoding != "" && (shut.encoding == "" || is.hard()) {
+				shut.encoding = is.encoding
+			}
+			shut.sum += is.sum
 		}
 		list = append(list, data)
 	}
 	data, err := json.Marshal(list)
 	if err != nil {
-		return nil, "the arguments are not JSON"
+		return nil, "the arguments are not JSON", shut
 	}
-	return data, ""
+	return data, "", shut
+}
+
+func (s *stepper) single(p *commonpb.Payload) (json.RawMessage, string, sealed) {
+	data := history.JSONOf(s.side.Data, p)
+	encoding := string(p.GetMetadata()[converter.MetadataEncoding])
+	switch {
+	case data != nil:
+		return data, "", sealed{}
+	case encoding == converter.MetadataEncodingNil:
+		return json.RawMessage("null"), "", sealed{}
+	}
+	sum := sha256.Sum256(p.GetData())
+	if encoding == "" {
+		encoding = "nothing that is said"
+	}
+	return nil, fmt.Sprintf("%d bytes, encoded as %s", len(p.GetData()), encoding), sealed{encoding, hex.EncodeToString(sum[:])}
 }
