@@ -8,6 +8,8 @@
 package history
 
 import (
+	"maps"
+
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -136,4 +138,9 @@ func JSONOf(dc converter.DataConverter, p *commonpb.Payload) []byte {
 		return p.GetData()
 	}
 	return nil
+}
+
+// Clone is a copy to go on with from here.
+func (d *Decoder) Clone() *Decoder {
+	return &Decoder{Data: d.Data, steps: maps.Clone(d.steps)}
 }
