@@ -69,6 +69,7 @@ func (a *app) root() *cobra.Command {
 		a.healthCommand(),
 		a.versionCommand(),
 		a.configCommand(),
+		a.replayCommand(),
 	)
 	return cmd
 }

@@ -228,3 +228,10 @@ func rawOf(v any) json.RawMessage {
 	}
 	return raw
 }
+
+// Values lists all that is known at a position, as changes from nothing.
+func (s *Stepper) Values(pos int) []Change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return changesOf(nil, s.seek(pos).values())
+}
