@@ -235,12 +235,11 @@ func (s *Stepper) about(end *mark) {
 	switch {
 	case end.experiment != nil:
 		a.TaskID = end.experiment.Input.ExperimentID
-	case a.WorkflowType != ace.TaskWorkflow && a.Foreign == "":
-		a.TaskID = end.task.Input.TaskID
+	case a.WorkflowType == "":
+		a.Foreign = "the history does not begin with the start of a run: what came before is not known"
+	case a.WorkflowType != ace.TaskWorkflow:
 		a.Foreign = fmt.Sprintf("a workflow of type %q, not one of the contract: what it has in common with it is shown", a.WorkflowType)
-		if a.WorkflowType == "" {
-			a.Foreign = "the history does not begin with the start of a run: what came before is not known"
-		}
+		a.TaskID = end.task.Input.TaskID
 	default:
 		a.TaskID = end.task.Input.TaskID
 	}
