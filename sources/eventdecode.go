@@ -59,7 +59,7 @@ type (
 )
 
 func (d *eventDecoder) row(e *historypb.HistoryEvent) Event {
-	r := Event{ID: e.GetEventId(), Root: e.GetEventId(), Type: e.GetEventType(), Kind: kindOfEvent(e.GetEventType()), Error: isError(e)}
+	r := Event{ID: e.GetEventId(), Root: e.GetEventId(), Type: e.GetEventType(), Kind: kindOfEvent(e.GetEventType()), Error: history.IsError(e)}
 	if t := e.GetEventTime(); t != nil {
 		r.Nanos = t.AsTime().UnixNano()
 	}
@@ -171,32 +171,6 @@ func kindOfEvent(t enumspb.EventType) EventKind {
 	return EventOther
 }
 
-// isError tells whether an event tells that something went wrong.
-func isError(e *historypb.HistoryEvent) bool {
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-		return !isReset(e)
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
-		enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED, enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT,
-		enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT,
-		enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED,
-		enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED,
-		enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED,
-		enumspb.EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_REJECTED,
-		enumspb.EVENT_TYPE_NEXUS_OPERATION_FAILED, enumspb.EVENT_TYPE_NEXUS_OPERATION_TIMED_OUT,
-		enumspb.EVENT_TYPE_NEXUS_OPERATION_CANCEL_REQUEST_FAILED:
-		return true
-	}
-	return false
-}
-
-// isReset tells whether a failed workflow task is only where a run was reset.
-func isReset(e *historypb.HistoryEvent) bool {
-	return e.GetWorkflowTaskFailedEventAttributes().GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW
-}
-
 // messageOf is what else is worth a line about an event.
 func messageOf(e *historypb.HistoryEvent, a any) string {
 	switch t := a.(type) {
@@ -207,7 +181,7 @@ func messageOf(e *historypb.HistoryEvent, a any) string {
 	case *historypb.WorkflowExecutionTerminatedEventAttributes:
 		return t.GetReason()
 	case *historypb.WorkflowTaskFailedEventAttributes:
-		if isReset(e) {
+		if history.IsReset(e) {
 			return "reset from run " + t.GetBaseRunId()
 		}
 		return join(t.GetCause().String(), failureText(t.GetFailure()))

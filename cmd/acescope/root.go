@@ -78,6 +78,7 @@ func (a *app) root() *cobra.Command {
 		a.healthCommand(),
 		a.versionCommand(),
 		a.configCommand(),
+		a.replayCommand(),
 	)
 	return cmd
 }

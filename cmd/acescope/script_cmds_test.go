@@ -10,6 +10,11 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/ace"
+	"acescope/engine/flow"
 )
 
 // exits runs a command and demands its exit code and exactly one line on standard error:
@@ -98,4 +103,15 @@ func up(ts *testscript.TestScript, neg bool, args []string) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	ts.Fatalf("no host came up: %s", path)
+}
+
+// barereplay demands that Temporal's own replayer takes a file as it is: barereplay FILE
+func barereplay(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: barereplay FILE")
+	}
+	r := worker.NewWorkflowReplayer()
+	r.RegisterWorkflowWithOptions(flow.Task, workflow.RegisterOptions{Name: ace.TaskWorkflow})
+	r.RegisterWorkflowWithOptions(flow.Experiment, workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
+	ts.Check(r.ReplayWorkflowHistoryFromJSONFile(nil, ts.MkAbs(args[0])))
 }

@@ -36,9 +36,21 @@ func (a *app) observeCommand() *cobra.Command {
 	}
 	tail.Flags().StringVar(&task, "task-id", "", "task to follow")
 	_ = tail.MarkFlagRequired("task-id")
-	temporal.AddCommand(tail)
+	temporal.AddCommand(tail, a.observeReplay())
 	observe.AddCommand(temporal)
 	return observe
+}
+
+// observeReplay is verify by the name that the design documents use.
+func (a *app) observeReplay() *cobra.Command {
+	cmd := a.verifyCommand("replay")
+	cmd.Use, cmd.Short, cmd.Args = "replay --task-id TASK", "The same as acescope replay verify TASK", cobra.NoArgs
+	var task string
+	cmd.Flags().StringVar(&task, "task-id", "", "task to verify")
+	_ = cmd.MarkFlagRequired("task-id")
+	verify := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return verify(cmd, []string{task}) }
+	return cmd
 }
 
 func (a *app) tail(ctx context.Context, id string) error {

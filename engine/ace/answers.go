@@ -73,6 +73,16 @@ func (s *State) SkillUsage() SkillAnswer {
 		Other: maps.Clone(s.calls.other), Dropped: s.calls.dropped, Unreadable: s.calls.bad}
 }
 
+// SkillCounts is the skills of [State.SkillUsage] with their counts alone, by name; it
+// costs no more, the more calls there are.
+func (s *State) SkillCounts() []SkillUsage { return s.calls.counts() }
+
+// CallTotals is how many calls are known, and how many events and payloads could not be
+// kept or read.
+func (s *State) CallTotals() (calls, dropped, unreadable int) {
+	return len(s.calls.order), s.calls.dropped, s.calls.bad
+}
+
 // PlaybookDelta answers [QueryDelta].
 func (s *State) PlaybookDelta() DeltaAnswer {
 	return DeltaAnswer{PlaybookBefore: s.PlaybookBefore, PlaybookAfter: s.PlaybookAfter,

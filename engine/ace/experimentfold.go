@@ -69,6 +69,13 @@ func (s *ExperimentState) Apply(f ExperimentFact) {
 	s.advance()
 }
 
+// Clone is a deep enough copy: nothing that a later Apply changes is shared.
+func (s *ExperimentState) Clone() *ExperimentState {
+	c := *s
+	c.partial.Wrong = slices.Clone(s.partial.Wrong)
+	return &c
+}
+
 // ExitStatus is the outcome, Running while it is open.
 func (s *ExperimentState) ExitStatus() ExitStatus {
 	if s.ClosedAs != "" && s.Progress.ExitStatus == Running {

@@ -43,10 +43,10 @@ func (t *tally) add(c *entry) {
 }
 
 func (t *tally) see(c *entry) {
-	if n := t.newest; n == nil || c.now.At.After(n.now.At) || c.now.At.Equal(n.now.At) && c.now.ID < n.now.ID {
+	if n := t.newest; n == nil || n.number == c.number || c.now.At.After(n.now.At) || c.now.At.Equal(n.now.At) && c.now.ID < n.now.ID {
 		t.newest = c
 	}
-	if c.now.Error != "" && (t.error == nil || compare(c, t.error) > 0) {
+	if c.now.Error != "" && (t.error == nil || t.error.number == c.number || compare(c, t.error) > 0) {
 		t.error = c
 	}
 }
@@ -59,7 +59,20 @@ func (t *tally) remove(c *entry, next Call) {
 		t.gone = append(t.gone, c.now.DurationMS)
 	}
 	moved := next.Name != c.now.Name || next.At.Before(c.now.At)
-	t.stale = t.stale || t.newest == c && moved || t.error == c && (moved || next.Error == "")
+	t.stale = t.stale || t.newest.is(c) && moved || t.error.is(c) && (moved || next.Error == "")
+}
+
+// is tells whether two entries are of the same call.
+func (c *entry) is(d *entry) bool { return c != nil && c.number == d.number }
+
+// clone is a copy. Sorted durations are never written to, so that both may have them.
+func (t *tally) clone() *tally {
+	if len(t.added)+len(t.gone) > len(t.durations)/8 {
+		t.settle()
+	}
+	c := *t
+	c.added, c.gone = slices.Clone(t.added), slices.Clone(t.gone)
+	return &c
 }
 
 func (t *tally) usage(name string) SkillUsage {

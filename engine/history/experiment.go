@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/json"
+	"maps"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -85,4 +86,9 @@ func TaskEnded(e *historypb.HistoryEvent) (ace.ExperimentFact, bool) {
 func firstJSON(p *commonpb.Payloads) []byte {
 	var d Decoder
 	return d.JSON(p)
+}
+
+// Clone is a copy to go on with from here.
+func (d *ExperimentDecoder) Clone() *ExperimentDecoder {
+	return &ExperimentDecoder{activities: maps.Clone(d.activities)}
 }

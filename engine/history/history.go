@@ -9,6 +9,7 @@ package history
 
 import (
 	"encoding/json"
+	"maps"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -144,4 +145,9 @@ func JSONOf(dc converter.DataConverter, p *commonpb.Payload) []byte {
 		return p.GetData()
 	}
 	return nil
+}
+
+// Clone is a copy to go on with from here.
+func (d *Decoder) Clone() *Decoder {
+	return &Decoder{Data: d.Data, steps: maps.Clone(d.steps)}
 }

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/historyfile"
+	"acescope/sources"
+)
+
+type exportFlags struct {
+	file  string
+	chain bool
+	run   string
+}
+
+func (a *app) exportCommand() *cobra.Command {
+	var f exportFlags
+	cmd := &cobra.Command{
+		Use:   "export TASK",
+		Short: "Write the history of a run as JSON that any Temporal replayer takes",
+		Example: "acescope replay export finance-1-e1-0042 -o q.json\nacescope replay export finance-1 --chain -o finance.json\n" +
+			"acescope replay export finance-1-e1-0042 | acescope replay verify -",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0], f) },
+	}
+	cmd.Flags().StringVarP(&f.file, "output", "o", "", "file to write; without it, standard output")
+	cmd.Flags().BoolVar(&f.chain, "chain", false, "the runs before and after it too (continue-as-new, retry), oldest first; with -o one file each: NAME.1.json, NAME.2.json, …")
+	cmd.Flags().StringVar(&f.run, "run", "", "of several runs of the workflow, the one with this run id")
+	return cmd
+}
+
+// exportLine is a file that was written.
+type exportLine struct {
+	Type       string `json:"type"` // export
+	File       string `json:"file"`
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id"`
+	Events     int    `json:"events"`
+	Bytes      int    `json:"bytes"`
+}
+
+func (a *app) export(ctx context.Context, id string, f exportFlags) error {
+	if a.json && f.file == "" {
+		return usage("standard output is the history itself: with --json give -o FILE")
+	}
+	e, done, err := a.look(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	run, err := sources.Resolve(ctx, e.Client, id)
+	if err != nil {
+		return err
+	}
+	exec := run.GetWorkflowExecutionInfo().GetExecution()
+	if f.run == "" {
+		f.run = exec.GetRunId()
+	}
+	var list [][]*historypb.HistoryEvent
+	if f.chain {
+		list, err = sources.ReadChain(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), f.run)
+	} else {
+		list = make([][]*historypb.HistoryEvent, 1)
+		list[0], err = sources.ReadHistory(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), f.run)
+	}
+	if err != nil {
+		return err
+	}
+	out := newLines(a.out)
+	for i, events := range list {
+		if err := a.exportOne(out, events, exportName(f.file, i, len(list)), exec.GetWorkflowId()); err != nil {
+			return err
+		}
+	}
+	return out.flush()
+}
+
+// exportName is the name of the file of history i of n, "" for standard output.
+func exportName(file string, i, n int) string {
+	if file == "" || n == 1 {
+		return file
+	}
+	ext := filepath.Ext(file)
+	return fmt.Sprintf("%s.%d%s", strings.TrimSuffix(file, ext), i+1, ext)
+}
+
+func (a *app) exportOne(out *lines, events []*historypb.HistoryEvent, file, workflowID string) error {
+	var data bytes.Buffer
+	if err := historyfile.Write(&data, events); err != nil {
+		return err
+	}
+	if file == "" {
+		_, err := a.out.Write(data.Bytes())
+		return err
+	}
+	// Under another name first: a reader never meets half a file.
+	if err := os.WriteFile(file+".part", data.Bytes(), 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(file+".part", file); err != nil {
+		return err
+	}
+	if a.json {
+		return out.put(exportLine{"export", file, workflowID, runIDOf(events), len(events), data.Len()})
+	}
+	_, err := fmt.Fprintf(out.buf, "%s  %d events, %d bytes\n", file, len(events), data.Len())
+	return err
+}

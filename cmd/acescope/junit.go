@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/xml"
+	"fmt"
+	"os"
+
+	"acescope/engine/replay"
+)
+
+// The parts of a JUnit report that CI systems agree on. Times are in seconds.
+type (
+	junitSuites struct {
+		XMLName xml.Name     `xml:"testsuites"`
+		Suites  []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name     string      `xml:"name,attr"`
+		Tests    int         `xml:"tests,attr"`
+		Failures int         `xml:"failures,attr"`
+		Errors   int         `xml:"errors,attr"`
+		Time     string      `xml:"time,attr"`
+		Cases    []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Class   string        `xml:"classname,attr"`
+		Name    string        `xml:"name,attr"`
+		Time    string        `xml:"time,attr"`
+		Failure *junitProblem `xml:"failure"`
+		Error   *junitProblem `xml:"error"`
+	}
+	junitProblem struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// writeJUnit writes a report: what diverges is a failure, what could not be verified an
+// error.
+func writeJUnit(path string, list []verdictLine, end verifyEnd) error {
+	s := junitSuite{Name: "acescope replay verify", Tests: end.Histories, Failures: end.Diverged + end.Drifted, Errors: end.Unverified, Time: seconds(end.TookMS)}
+	for _, l := range list {
+		c := junitCase{Class: l.WorkflowType, Name: l.WorkflowID, Time: seconds(l.TookMS)}
+		if c.Name == "" {
+			c.Name = l.Source
+		}
+		if l.RunID != "" {
+			c.Name += " " + l.RunID
+		}
+		switch d := l.Divergence; {
+		case d != nil:
+			c.Failure = &junitProblem{d.Sentence, string(d.Kind), d.Advice}
+		case l.Outcome == replay.Unverified:
+			c.Error = &junitProblem{l.Why, string(l.Outcome), l.Source}
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	data, err := xml.MarshalIndent(junitSuites{Suites: []junitSuite{s}}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append([]byte(xml.Header), append(data, '\n')...), 0o600)
+}
+
+func seconds(ms float64) string { return fmt.Sprintf("%.3f", ms/1000) }

@@ -1,0 +1,49 @@
+package replay
+
+import (
+	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
+
+	"acescope/engine/history"
+)
+
+// payloadsOf lists the payloads of an event that the fold reads.
+func payloadsOf(e *historypb.HistoryEvent) []*commonpb.Payload {
+	switch a := e.GetAttributes().(type) {
+	case *historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes:
+		return a.WorkflowExecutionStartedEventAttributes.GetInput().GetPayloads()
+	case *historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes:
+		return a.WorkflowExecutionSignaledEventAttributes.GetInput().GetPayloads()
+	case *historypb.HistoryEvent_ActivityTaskCompletedEventAttributes:
+		return a.ActivityTaskCompletedEventAttributes.GetResult().GetPayloads()
+	case *historypb.HistoryEvent_ChildWorkflowExecutionCompletedEventAttributes:
+		return a.ChildWorkflowExecutionCompletedEventAttributes.GetResult().GetPayloads()
+	case *historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes:
+		return a.WorkflowExecutionCompletedEventAttributes.GetResult().GetPayloads()
+	}
+	return nil
+}
+
+func payloadBytes(e *historypb.HistoryEvent) (n int) {
+	for _, p := range payloadsOf(e) {
+		n += len(p.GetData())
+	}
+	return n
+}
+
+// sealedIn lists how the payloads of an event are encoded that cannot be read.
+func sealedIn(dc converter.DataConverter, e *historypb.HistoryEvent) (encodings []string) {
+	for _, p := range payloadsOf(e) {
+		encoding := string(p.GetMetadata()[converter.MetadataEncoding])
+		if encoding == converter.MetadataEncodingNil || encoding == converter.MetadataEncodingJSON ||
+			encoding == converter.MetadataEncodingProtoJSON || history.JSONOf(dc, p) != nil {
+			continue
+		}
+		if encoding == "" {
+			encoding = "of unknown encoding"
+		}
+		encodings = append(encodings, encoding)
+	}
+	return encodings
+}
