@@ -74,7 +74,7 @@ func leads(workflowID string, e *historypb.HistoryEvent) Run {
 	case *historypb.WorkflowExecutionContinuedAsNewEventAttributes:
 		return of(workflowID, t.GetNewExecutionRunId())
 	case *historypb.WorkflowTaskFailedEventAttributes:
-		if isReset(e) && t.GetBaseRunId() != "" {
+		if history.IsReset(e) && t.GetBaseRunId() != "" {
 			return of(workflowID, t.GetBaseRunId())
 		}
 	case *historypb.StartChildWorkflowExecutionInitiatedEventAttributes:

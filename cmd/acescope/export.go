@@ -64,23 +64,20 @@ func (a *app) export(ctx context.Context, id string, f exportFlags) error {
 	if f.run == "" {
 		f.run = exec.GetRunId()
 	}
-	var list [][]*historypb.HistoryEvent
-	if f.chain {
-		list, err = sources.ReadChain(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), f.run)
-	} else {
-		list = make([][]*historypb.HistoryEvent, 1)
-		list[0], err = sources.ReadHistory(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), f.run)
-	}
+	chain, err := sources.ReadChain(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), f.run, !f.chain, nil)
 	if err != nil {
 		return err
 	}
 	out := newLines(a.out)
-	for i, events := range list {
-		if err := a.exportOne(out, events, exportName(f.file, i, len(list)), exec.GetWorkflowId()); err != nil {
+	for i, events := range chain.Runs {
+		if err := a.exportOne(out, events, exportName(f.file, i, len(chain.Runs)), exec.GetWorkflowId()); err != nil {
 			return err
 		}
 	}
-	return out.flush()
+	if err := out.flush(); err != nil || chain.Partial == "" {
+		return err
+	}
+	return &coded{exitFailed, fmt.Errorf("not all was there to export: %s", chain.Partial)}
 }
 
 // exportName is the name of the file of history i of n, "" for standard output.
