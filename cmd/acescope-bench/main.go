@@ -65,6 +65,7 @@ var sections = []section{
 	{"idle", (*bench).idle},
 	{"frame", (*bench).frame},
 	{"logs", (*bench).logs},
+	{"diff", (*bench).diff},
 }
 
 func main() {
