@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"acescope/engine/ace"
+	"acescope/engine/history"
 )
 
 // MaxOpened bounds, in bytes, how much of one event is shown.

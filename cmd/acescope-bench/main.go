@@ -70,6 +70,7 @@ var sections = []section{
 	{"scroll", (*bench).scroll},
 	{"history", (*bench).history},
 	{"logs", (*bench).logs},
+	{"diff", (*bench).diff},
 }
 
 func main() {
