@@ -25,6 +25,7 @@ var arrows = map[string][]string{
 	"engine/historyfile":   {},
 	"engine/replay":        {"engine/ace", "engine/history"},
 	"engine/compare":       {"engine/ace", "engine/history"},
+	"engine/fork":          {"engine/ace", "engine/history"},
 	"engine/artifact":      {"engine/ace"},
 	"engine/playbook":      {"engine/ace"},
 	"engine/dataset":       {"engine/ace", "engine/artifact"},
