@@ -305,6 +305,10 @@ func (r *rowDrawer) phase(p *pieces, st ace.StepState) {
 	}
 	p.add(m.Ink, m.Glyph+" "+text.Fit(text.Safe(string(st.Phase), " "), 10, g.Ellipsis))
 	p.add(r.s.Text, text.FitLeft(stepTook(st, a, r.now, g), 8, "")+" ")
+	if st.Taken {
+		p.add(r.s.Muted, "taken over from the run that this one was forked from")
+		return
+	}
 	if r.bars {
 		r.timeBar(p, a, m.Ink)
 	}

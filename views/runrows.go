@@ -276,7 +276,6 @@ func fieldsOf(d *sources.Detail) [][2]string {
 		}
 	}
 	if f := d.Lineage.Fork; f != nil {
-		fields = append(fields, [2]string{"taken over", "what came before " + string(f.Phase)})
 		for _, c := range ForkChanges(f) {
 			fields = append(fields, [2]string{"changed", c})
 		}

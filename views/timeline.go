@@ -97,7 +97,7 @@ func (v *timeline) Bindings() []tui.Binding {
 	jump := func(by int, find func(*sources.EventLog, int64, int) int64, none string) func(tui.Shell) tea.Cmd {
 		return func(s tui.Shell) tea.Cmd { v.jumpBy(s, by, find, none); return nil }
 	}
-	return append(append(motions("timeline", v), v.forkAt("timeline", []string{"K"}, v.forkPoint)...),
+	b := append(motions("timeline", v),
 		tui.Binding{Action: "timeline.mode", Keys: []string{"t"}, Help: "bars on a time axis, or a list of events", Short: "bars/list", Do: do(v.toggle)},
 		tui.Binding{Action: "timeline.in", Keys: []string{"+", "="}, Help: "zoom in around the selected span", Short: "zoom", Do: do(func() { v.zoom(0.5) })},
 		tui.Binding{Action: "timeline.out", Keys: []string{"-"}, Help: "zoom out", Do: do(func() { v.zoom(2) })},
@@ -120,6 +120,7 @@ func (v *timeline) Bindings() []tui.Binding {
 		tui.Binding{Action: "timeline.back", Keys: []string{"backspace"}, Help: "back to the run that another was opened from", Do: v.back},
 		tui.Binding{Action: "timeline.run", Keys: []string{"J"}, Help: "to the run", Do: func(s tui.Shell) tea.Cmd { s.Open("run"); return nil }},
 	)
+	return append(b, v.forkAt("timeline", []string{"K"}, v.forkPoint)...)
 }
 
 // forkPoint is the event under the cursor.

@@ -157,12 +157,12 @@ func (d *differ) find(ctx context.Context, name string) (*diffSide, error) {
 			s.number = n
 		}
 	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, usage("%s is a directory: name a file in it", path)
+	}
 	if isHistoryFile(path) {
 		s.file = path
 		return s, nil
-	}
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
-		return nil, usage("%s is a directory: name a file in it", name)
 	}
 	if err := d.connect(ctx); err != nil {
 		return nil, err
@@ -176,14 +176,6 @@ func (d *differ) find(ctx context.Context, name string) (*diffSide, error) {
 
 // runID is how Temporal's run ids look.
 var runID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-
-func isHistoryFile(path string) bool {
-	if path == "-" {
-		return true
-	}
-	info, err := os.Stat(path)
-	return err == nil && !info.IsDir()
-}
 
 // resolve finds a run on the server.
 func (d *differ) resolve(ctx context.Context, s *diffSide, id string) error {

@@ -84,7 +84,7 @@ func (f forkFlags) fields() ([]views.Field, error) {
 	for _, s := range f.set {
 		setting, err := fork.ParseSetting(s)
 		if err != nil {
-			return nil, usage("--set %w", err)
+			return nil, usage("--set: %w", err)
 		}
 		out = append(out, views.Field{Name: setting.Key, Value: setting.Value})
 	}
@@ -178,7 +178,7 @@ func (a *app) fork(ctx context.Context, name string, f forkFlags) error {
 func (a *app) original(ctx context.Context, e *engine.Engine, name string) (*fork.Original, error) {
 	foreign := func(err error) error {
 		if errors.Is(err, fork.ErrForeign) {
-			return fmt.Errorf("%s %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		return err
 	}

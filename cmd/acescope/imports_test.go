@@ -29,6 +29,7 @@ var arrows = map[string][]string{
 	"engine/replay":        {"engine/ace", "engine/history"},
 	"engine/compare":       {"engine/ace", "engine/history"},
 	"engine/operation":     {"engine/ace", "engine/history", "engine/operation"},
+	"engine/fork":          {"engine/ace", "engine/history"},
 	"engine/artifact":      {"engine/ace"},
 	"engine/playbook":      {"engine/ace"},
 	"engine/dataset":       {"engine/ace", "engine/artifact"},

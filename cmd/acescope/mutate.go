@@ -68,7 +68,11 @@ func (a *app) mutate(ctx context.Context, name string, yes bool, line *doneLine,
 		line.WorkflowID, line.RunID, line.NewRunID = f.WorkflowID, f.RunID, anew.RunID
 		return newLines(a.out).write(line)
 	}
-	_, err = fmt.Fprintf(a.out, "%s (run %s)\n", said, f.RunID)
+	was := "run"
+	if anew.RunID != "" {
+		was = "it was run"
+	}
+	_, err = fmt.Fprintf(a.out, "%s (%s %s)\n", said, was, f.RunID)
 	return err
 }
 

@@ -3,7 +3,6 @@ package fork
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	historypb "go.temporal.io/api/history/v1"
 
@@ -12,7 +11,7 @@ import (
 )
 
 // ErrForeign means that the run is none of a task, and so cannot be forked.
-var ErrForeign = errors.New("cannot be forked")
+var ErrForeign = errors.New("no run of a task")
 
 // ErrPoint means that there is no such point in the run, or none to fork from.
 var ErrPoint = errors.New("no point to fork from")
@@ -31,11 +30,11 @@ type Original struct {
 // the history where it has them.
 func Read(workflowID, runID string, events []*historypb.HistoryEvent) (*Original, error) {
 	if len(events) == 0 || events[0].GetWorkflowExecutionStartedEventAttributes() == nil {
-		return nil, fmt.Errorf("%w: the history does not begin with the start of a run", ErrForeign)
+		return nil, refused(ErrForeign, "the history does not begin with the start of a run")
 	}
 	start := events[0].GetWorkflowExecutionStartedEventAttributes()
 	if kind := start.GetWorkflowType().GetName(); kind != ace.TaskWorkflow {
-		return nil, fmt.Errorf("%w: the run is an %s; only an %s can be forked", ErrForeign, kind, ace.TaskWorkflow)
+		return nil, refused(ErrForeign, "the run is an %s; only an %s can be forked", kind, ace.TaskWorkflow)
 	}
 	o := &Original{WorkflowID: workflowID, RunID: runID, events: events}
 	if o.WorkflowID == "" {
@@ -45,7 +44,7 @@ func Read(workflowID, runID string, events []*historypb.HistoryEvent) (*Original
 		o.RunID = start.GetOriginalExecutionRunId()
 	}
 	if err := o.fold(func(*ace.State, *historypb.HistoryEvent) bool { return true }, &o.final, nil); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrForeign, err)
+		return nil, refused(ErrForeign, "the run cannot be read: %v", err)
 	}
 	o.Input = o.final.Input
 	if o.WorkflowID == "" {
@@ -113,7 +112,7 @@ func (o *Original) find(p Point) (place, error) {
 
 func (o *Original) atEvent(id int64) (place, error) {
 	if last := o.Last(); id < 1 || id > last {
-		return place{}, fmt.Errorf("%w: there is no event %d; the history has 1 to %d", ErrPoint, id, last)
+		return place{}, refused(ErrPoint, "there is no event %d; the history has 1 to %d", id, last)
 	}
 	at := place{event: id, results: map[ace.Phase]json.RawMessage{}}
 	var s ace.State
@@ -125,7 +124,7 @@ func (o *Original) atEvent(id int64) (place, error) {
 		return e.GetEventId() < id
 	}, &s, at.results)
 	if at.phase == ace.PhaseDone {
-		return place{}, fmt.Errorf("%w: at event %d every step is done, so that nothing would be executed anew", ErrPoint, id)
+		return place{}, refused(ErrPoint, "at event %d every step is done, so that nothing would be executed anew", id)
 	}
 	at.within = id > entered
 	return o.complete(at, s.Input.Fork), err
@@ -133,7 +132,7 @@ func (o *Original) atEvent(id int64) (place, error) {
 
 func (o *Original) atPhase(phase ace.Phase) (place, error) {
 	if phase.Activity() == "" {
-		return place{}, fmt.Errorf("%w: there is no phase %q; there are generator, skills, reflector, curator, persist", ErrPoint, phase)
+		return place{}, refused(ErrPoint, "there is no phase %q; there are generator, skills, reflector, curator, persist", phase)
 	}
 	at := place{event: 1, phase: phase, results: map[ace.Phase]json.RawMessage{}}
 	var s ace.State
@@ -142,7 +141,7 @@ func (o *Original) atPhase(phase ace.Phase) (place, error) {
 		return before(s.Phase, phase)
 	}, &s, at.results)
 	if err == nil && before(s.Phase, phase) {
-		return place{}, fmt.Errorf("%w: %s has no recorded result, so that %s cannot be begun with; the run stands in %s", ErrPoint, s.Phase, phase, s.Phase)
+		return place{}, refused(ErrPoint, "%s has no recorded result, so that %s cannot be begun with; the run stands in %s", s.Phase, phase, s.Phase)
 	}
 	return o.complete(at, s.Input.Fork), err
 }

@@ -14,7 +14,7 @@ import (
 const Free = "builtin"
 
 // ErrNoChange means that a change cannot be made.
-var ErrNoChange = errors.New("cannot be changed")
+var ErrNoChange = errors.New("no such change")
 
 // Plan is a fork that was worked out and not started.
 type Plan struct {

@@ -1,8 +1,6 @@
 package fork
 
 import (
-	"fmt"
-
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
@@ -21,14 +19,14 @@ type Reset struct {
 // and as little more as can be.
 func ResetAt(events []*historypb.HistoryEvent, at Point) (Reset, error) {
 	if len(events) == 0 {
-		return Reset{}, fmt.Errorf("%w: the history is empty", ErrPoint)
+		return Reset{}, refused(ErrPoint, "the history is empty")
 	}
 	last := events[len(events)-1].GetEventId()
 	if at.Phase != "" {
 		return resetPhase(events, at.Phase, last)
 	}
 	if at.Event < 1 || at.Event > last {
-		return Reset{}, fmt.Errorf("%w: there is no event %d; the history has 1 to %d", ErrPoint, at.Event, last)
+		return Reset{}, refused(ErrPoint, "there is no event %d; the history has 1 to %d", at.Event, last)
 	}
 	newest := int64(0)
 	for _, e := range events {
@@ -44,19 +42,19 @@ func ResetAt(events []*historypb.HistoryEvent, at Point) (Reset, error) {
 
 func resetPhase(events []*historypb.HistoryEvent, phase ace.Phase, last int64) (Reset, error) {
 	if phase.Activity() == "" {
-		return Reset{}, fmt.Errorf("%w: there is no phase %q; there are generator, skills, reflector, curator, persist", ErrPoint, phase)
+		return Reset{}, refused(ErrPoint, "there is no phase %q; there are generator, skills, reflector, curator, persist", phase)
 	}
 	for _, e := range events {
 		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == phase.Activity() {
 			return resetOf(a.GetWorkflowTaskCompletedEventId(), last)
 		}
 	}
-	return Reset{}, fmt.Errorf("%w: the run has not come to %s", ErrPoint, phase)
+	return Reset{}, refused(ErrPoint, "the run has not come to %s", phase)
 }
 
 func resetOf(event, last int64) (Reset, error) {
 	if event == 0 {
-		return Reset{}, fmt.Errorf("%w: no workflow task has ended yet, so that the run cannot be reset", ErrPoint)
+		return Reset{}, refused(ErrPoint, "no workflow task has ended yet, so that the run cannot be reset")
 	}
 	return Reset{Event: event, Kept: event - 1, Lost: last - event + 1}, nil
 }

@@ -41,9 +41,9 @@ func ParseSetting(text string) (Setting, error) {
 
 func unknown(key string) error {
 	if why := elsewhere[key]; why != "" {
-		return fmt.Errorf("%w: %q: %s", ErrNoChange, key, why)
+		return refused(ErrNoChange, "%q: %s", key, why)
 	}
-	return fmt.Errorf("%w: there is no field %q; there are %s", ErrNoChange, key, strings.Join(Keys(), ", "))
+	return refused(ErrNoChange, "there is no field %q; there are %s", key, strings.Join(Keys(), ", "))
 }
 
 // set gives one field its new value.
@@ -58,7 +58,7 @@ func (p *Plan) set(s Setting) error {
 		return p.label(s.Value)
 	case "adapter":
 		if s.Value != string(ace.Offline) && s.Value != string(ace.Online) {
-			return fmt.Errorf("%w: adapter %q: give offline or online", ErrNoChange, s.Value)
+			return refused(ErrNoChange, "adapter %q: give offline or online", s.Value)
 		}
 		p.note(s.Key, string(in.Adapter), s.Value)
 		in.Adapter = ace.Adapter(s.Value)
@@ -92,7 +92,7 @@ func (p *Plan) label(value string) error {
 	var read *string
 	if value == "null" || strings.HasPrefix(value, `"`) {
 		if err := json.Unmarshal([]byte(value), &read); err != nil {
-			return fmt.Errorf("%w: label %s: %w", ErrNoChange, value, err)
+			return refused(ErrNoChange, "label %s: %v", value, err)
 		}
 		to = read
 	}
@@ -110,7 +110,7 @@ func (p *Plan) tools(value string) error {
 	list := []string{}
 	if strings.HasPrefix(strings.TrimSpace(value), "[") {
 		if err := json.Unmarshal([]byte(value), &list); err != nil {
-			return fmt.Errorf("%w: skills_config.allowed_tools: give a list of names: %w", ErrNoChange, err)
+			return refused(ErrNoChange, "skills_config.allowed_tools: give a list of names: %v", err)
 		}
 	} else {
 		for _, name := range strings.Split(value, ",") {
@@ -141,7 +141,7 @@ func (p *Plan) serve(step, provider string) {
 func number[T int | int64](p *Plan, s Setting, field *T) error {
 	var n T
 	if err := json.Unmarshal([]byte(s.Value), &n); err != nil || n < 0 {
-		return fmt.Errorf("%w: %s %q: give a whole number from 0", ErrNoChange, s.Key, s.Value)
+		return refused(ErrNoChange, "%s %q: give a whole number from 0", s.Key, s.Value)
 	}
 	p.note(s.Key, fmt.Sprint(*field), fmt.Sprint(n))
 	*field = n

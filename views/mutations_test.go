@@ -1,0 +1,218 @@
+package views
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/exp/golden"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+	"acescope/theme"
+	"acescope/tui"
+)
+
+// run works through a command and all that follows from it.
+func (s *screen) run(cmd tea.Cmd) {
+	s.t.Helper()
+	if cmd == nil {
+		return
+	}
+	switch msg := cmd().(type) {
+	case nil:
+	case tea.BatchMsg:
+		for _, c := range msg {
+			s.run(c)
+		}
+	default:
+		_, next := s.model.Update(msg)
+		s.run(next)
+	}
+}
+
+// told are the last n things that the source heard.
+func (s *screen) told(n int) string {
+	all := s.store.heard()
+	return strings.Join(all[max(0, len(all)-n):], "; ")
+}
+
+func forkedRun() *sources.Snapshot {
+	s := full(6)
+	r := s.Runs.Rows[0]
+	s.Detail.Phase.Steps[0].Taken = true
+	s.Detail.Lineage.Fork = &ace.Forked{WorkflowID: "ace/q-1", RunID: "run-q-1", Event: 14, Phase: ace.PhaseSkills,
+		Changed: map[string]ace.ForkChange{"model": {From: "small", To: "large"}, "label": {From: "", To: "\x1b[31mred"}}}
+	s.Detail.WorkflowID, s.Detail.RunID = r.WorkflowID, r.RunID
+	return s
+}
+
+// The dialog: a line to describe the fork in, and the question.
+func TestForkScreens(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {200, 50}} {
+		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+			name := fmt.Sprintf("%dx%d-%s", size[0], size[1], look)
+			t.Run("line-"+name, func(t *testing.T) {
+				sc := newScreen(t, full(6), styles, size[0], size[1])
+				sc.press(append([]string{"K"}, letters("model=b")...)...)
+				golden.RequireEqual(t, sc.drawn())
+			})
+			t.Run("question-"+name, func(t *testing.T) {
+				sc := newScreen(t, full(6), styles, size[0], size[1])
+				sc.press(append([]string{"K"}, letters("model=other")...)...)
+				sc.run(sc.press("enter"))
+				golden.RequireEqual(t, sc.drawn())
+			})
+			t.Run("forked-"+name, func(t *testing.T) {
+				sc := newScreen(t, forkedRun(), styles, size[0], size[1])
+				sc.press("2", "G")
+				golden.RequireEqual(t, sc.drawn())
+			})
+		}
+	}
+}
+
+// What the dialog asks for is what is done, to the run that was selected, and only after
+// a yes.
+func TestForkDialog(t *testing.T) {
+	sc := newScreen(t, full(6), plainLook, 80, 24)
+	sc.press("K")
+	sc.run(sc.press(append(letters(`model=x prompt="say \"hi\""`), "enter")...))
+	if got := sc.told(1); got != `fork {ace/q-00006 run-q-00006} {0 generator} [{"model" "x"} {"prompt" "say \"hi\""}]` {
+		t.Errorf("told %s", got)
+	}
+	sc.run(sc.press("n"))
+	if got := sc.told(1); strings.HasPrefix(got, "do ") {
+		t.Errorf("done without a yes: %s", got)
+	}
+	sc.press("K")
+	sc.run(sc.press("enter"))
+	sc.run(sc.press("y"))
+	sc.has("fork done")
+	if got := sc.told(3); got != "do fork; select ace/q-7~f1 r9; refresh" {
+		t.Errorf("told %s", got)
+	}
+}
+
+// Screens that know an event or a phase begin with it.
+func TestForkPoint(t *testing.T) {
+	sc := newScreen(t, full(6), plainLook, 80, 24)
+	sc.press("2")
+	var begun []string
+	for range 12 {
+		sc.press("j", "f")
+		for _, line := range splitLines(sc.plain()) {
+			if at, ok := strings.CutPrefix(line, " fork "); ok {
+				begun = append(begun, strings.TrimSpace(at))
+			}
+		}
+		sc.press("esc")
+	}
+	all := strings.Join(begun, "; ")
+	for _, want := range []string{"phase=skills", "phase=reflector"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("the rows begin with %s; none with %s", all, want)
+		}
+	}
+}
+
+func TestMutationCommands(t *testing.T) {
+	for line, want := range map[string]string{
+		`terminate it hangs`:                  `terminate {ace/q-00006 run-q-00006} "it hangs"`,
+		`reset phase=curator it was mended`:   `reset {ace/q-00006 run-q-00006} {0 curator} "it was mended"`,
+		`reset at=9 x`:                        `reset {ace/q-00006 run-q-00006} {9 } "x"`,
+		`signal record_tool_event [{"a": 1}]`: `signal {ace/q-00006 run-q-00006} record_tool_event [{"a": 1}]`,
+		`fork at=7 label=3`:                   `fork {ace/q-00006 run-q-00006} {7 } [{"label" "3"}]`,
+		`lineage`:                             `query WorkflowId = "ace/q-00006" OR WorkflowId STARTS_WITH "ace/q-00006~f"`,
+	} {
+		sc := newScreen(t, full(6), plainLook, 80, 24)
+		sc.press(":")
+		sc.run(sc.press(append(letters(line), "enter")...))
+		if got := sc.told(1); got != want {
+			t.Errorf(":%s told %s", line, got)
+		}
+		if line == "lineage" {
+			continue
+		}
+		name, _, _ := strings.Cut(line, " ")
+		sc.run(sc.press("y"))
+		if !strings.Contains(sc.told(3), "do "+name) {
+			t.Errorf(":%s and y did %s", line, sc.told(3))
+		}
+	}
+	for line, want := range map[string]string{
+		`terminate`:               "give a reason",
+		`reset phase=curator`:     "give a reason",
+		`reset x=1 why`:           "first the point",
+		`signal `:                 "the signal's name",
+		`fork model=x`:            "where?",
+		`fork at=0`:               "number of an event",
+		`fork phase=x`:            "there is no phase",
+		`fork phase=skills at=4`:  "not both",
+		`fork phase=skills rest`:  "name=value",
+		`fork phase=skills p="is`: "no end",
+	} {
+		sc := newScreen(t, full(6), plainLook, 120, 24)
+		sc.press(":")
+		sc.run(sc.press(append(letters(line), "enter")...))
+		sc.has(want)
+	}
+}
+
+// A console that only reads offers nothing that changes something.
+func TestReadOnlyHasNoMutations(t *testing.T) {
+	st := newStore(full(6))
+	screens, global := Console(Options{Controls: st, Actions: st})
+	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: plainLook, ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc := &screen{t: t, store: st, model: m, screens: screens}
+	sc.resize(80, 24)
+	for _, keys := range [][]string{{"K"}, append(append([]string{":"}, letters("terminate x")...), "enter"),
+		append(append([]string{":"}, letters("fork phase=skills")...), "enter"), {"2", "K"}, {"3", "K"}} {
+		before := len(st.heard())
+		sc.run(sc.press(keys...))
+		for _, told := range st.heard()[before:] {
+			if strings.HasPrefix(told, "fork") || strings.HasPrefix(told, "terminate") {
+				t.Errorf("%v told %s", keys, told)
+			}
+		}
+		if strings.Contains(sc.plain(), "phase=") {
+			t.Errorf("%v asks for a fork", keys)
+		}
+		sc.press("esc")
+	}
+}
+
+func TestParseFork(t *testing.T) {
+	at, fields, err := parseFork(`  phase=persist  model=a prompt="b \"c\" d"  label= `)
+	if want := []Field{{"model", "a"}, {"prompt", `b "c" d`}, {"label", ""}}; err != nil || at != (Point{Phase: ace.PhasePersist}) || !reflect.DeepEqual(fields, want) {
+		t.Errorf("%v %v %v", at, fields, err)
+	}
+	if got := previewFork("phase=curator model=a"); got != "executes anew: curator, persist; changes model" {
+		t.Error(got)
+	}
+	c := &console{runs: sources.RunList{Rows: many(3)}}
+	for typed, want := range map[string]string{"phase=s": "[phase=skills]", "at=3 mod": "[model=]", "model=b": "[model=builtin]", "playbook=x": "[]"} {
+		if _, options := c.completeFork(typed, len(typed)); fmt.Sprint(options) != want {
+			t.Errorf("%q completes to %v", typed, options)
+		}
+	}
+}
+
+// What cannot be prepared is said, and nothing is asked.
+func TestPrepareFails(t *testing.T) {
+	c := &console{Options: Options{Context: t.Context()}}
+	msg := c.propose("fork", func(context.Context) (Prepared, error) { return Prepared{}, errors.New("the prompt is gone") })()
+	sc := newScreen(t, full(6), plainLook, 80, 24)
+	sc.model.Update(msg)
+	sc.has("fork: the prompt is gone")
+	msg = c.perform("fork", Prepared{Do: func(context.Context) (string, sources.Run, error) { return "", sources.Run{}, errors.New("no room") }})()
+	sc.model.Update(msg)
+	sc.has("fork: no room")
+}
