@@ -128,6 +128,7 @@ func TestBooksMissing(t *testing.T) {
 
 // A long branch is listed in windows.
 func TestBooksWindow(t *testing.T) {
+	t.Parallel()
 	k := &books{}
 	store, _ := bookStore(t)
 	for i := 1; i <= VersionWindow+50; i++ {

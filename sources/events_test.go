@@ -222,6 +222,7 @@ func TestFilterAndOpenWhileReading(t *testing.T) {
 }
 
 func TestFollowGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
 	c := historytest.NewClient()
 	events := historytest.Long(2_500).Events
 	c.Put("r", events...)

@@ -158,7 +158,7 @@ func literal(s string) (value, rest string, ok bool) {
 }
 
 // conditions splits a query at the ANDs of its top, and tells whether there is an OR (or
-// something else that must not be split) there.
+// something else that must not be split: a bracket or a quote without its other) there.
 func conditions(query string) (parts []string, whole bool) {
 	start, depth, between := 0, 0, false
 	for i := 0; i < len(query); i++ {
@@ -172,6 +172,8 @@ func conditions(query string) (parts []string, whole bool) {
 			i = len(query) - len(rest) - 1
 		case c == '(':
 			depth++
+		case c == ')' && depth == 0:
+			return nil, true
 		case c == ')':
 			depth--
 		case depth == 0 && wordStart(query, i):
@@ -190,6 +192,9 @@ func conditions(query string) (parts []string, whole bool) {
 			}
 			i += len(word) - 1
 		}
+	}
+	if depth != 0 {
+		return nil, true
 	}
 	parts = append(parts, query[start:])
 	for i := range parts {

@@ -67,6 +67,7 @@ func (w *watched) holds(l RunList) {
 // TestScrollThrough100000 holds that whoever scrolls down sees every run once, in order,
 // that no more than a few thousand are held, and that the way back up is the same.
 func TestScrollThrough100000(t *testing.T) {
+	t.Parallel()
 	const n = 100_000
 	w := watch(t, newSim(simRuns(n)...))
 	seen, most := 0, 0
@@ -119,6 +120,7 @@ func heap() uint64 {
 }
 
 func TestWalkToTheLast(t *testing.T) {
+	t.Parallel()
 	w := watch(t, newSim(simRuns(23_456)...))
 	w.LoadLast()
 	w.until("the walk is told", func(l RunList) bool { return l.Walking > 0 || !l.More })
@@ -159,6 +161,7 @@ func TestWalkIsStopped(t *testing.T) {
 // Runs that come in, close and vanish must neither double nor hide others, wherever one
 // looks.
 func TestListStaysWholeWhileRunsMove(t *testing.T) {
+	t.Parallel()
 	var open []Run
 	for i := range 450 { // they fill more than two pages
 		open = append(open, simOpen(-1000-i))

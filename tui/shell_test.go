@@ -179,6 +179,7 @@ func TestShellScreens(t *testing.T) {
 
 // Whatever is open, every size is drawn exactly.
 func TestShellAtEverySize(t *testing.T) {
+	t.Parallel()
 	for _, keys := range [][]string{nil, {":"}, {":", "t", "tab"}, {":", "theme ", "tab"}, {"!"}, {"?"}, {":", "keys", "enter"}, {"z"}, {">", "8"}} {
 		o, _, _ := eight(nil)
 		m := model(t, o)

@@ -154,6 +154,7 @@ func TestASCIIExperiments(t *testing.T) {
 }
 
 func TestExperimentsAtEverySize(t *testing.T) {
+	t.Parallel()
 	for _, snap := range []*sources.Snapshot{three(), hostileExperiments(), noExperiments(), brokenExperiments(), full(3)} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 		for _, keys := range [][]string{{"5"}, {"tab"}, {"m"}, {"tab", "space", "j", "space", "d"}, {"F"}, {"f"}} {

@@ -86,6 +86,7 @@ func TestHealthScreens(t *testing.T) {
 }
 
 func TestHealthIsExact(t *testing.T) {
+	t.Parallel()
 	evil := ill(func(s *sources.System) {
 		bad := "a\x1b[2J\x1b]0;owned\x07b財務\u202e"
 		s.Queues[0].Pollers[0].Identity, s.Calls[0].Name, s.Calls[0].LastError, s.Sources[0].Text, s.Host.DataDir = bad, bad, bad, bad, bad

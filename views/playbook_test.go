@@ -185,6 +185,7 @@ func (s *shelved) list() *bookList {
 }
 
 func TestPlaybookScreens(t *testing.T) {
+	t.Parallel()
 	for name, keys := range map[string][]string{
 		"bullets": {}, "bullets-detail": {"enter", "j", "j", "j"}, "versions": {"v", "j", "j"}, "versions-detail": {"v", "G", "k", "k", "enter"},
 		"diff": {"v", "G", "k", " ", "g", "d"}, "diff-detail": {"v", "G", "k", " ", "g", "d", "j", "enter"}, "health": {"h"}, "health-detail": {"h", "enter", "G"},
@@ -405,6 +406,7 @@ func TestPlaybookReadsWhileShown(t *testing.T) {
 }
 
 func TestPlaybookEverySize(t *testing.T) {
+	t.Parallel()
 	sh := newShelved(t, theme.New(true, false), 80, 24)
 	evil := "\x1b[2J財務\u202e 📈 e\u0301\n\ttab " + strings.Repeat("long ", 900)
 	teach(t, sh.library.store, "finance-7", 90, evil, addBullet(evil[:80], evil[:3000]), addBullet("A", "שלום "+evil[10:60]),

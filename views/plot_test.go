@@ -66,6 +66,7 @@ func TestPlots(t *testing.T) {
 }
 
 func TestPlotsFitEverySize(t *testing.T) {
+	t.Parallel()
 	for _, s := range []theme.Styles{theme.New(true, false), theme.NoColor().Styles(theme.ASCII())} {
 		for name, p := range somePlots() {
 			for w := 1; w <= 190; w += 3 {

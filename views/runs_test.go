@@ -86,6 +86,7 @@ func TestRunsScreens(t *testing.T) {
 
 // Every size must be drawn exactly, whichever panel is open.
 func TestRunsAtEverySize(t *testing.T) {
+	t.Parallel()
 	hostiles := hostile()
 	hostiles.Facets = &sources.Facets{List: []sources.Facet{{Attribute: ace.AttrExperiment}}}
 	for _, r := range hostiles.Runs.Rows {

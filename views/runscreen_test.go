@@ -156,6 +156,7 @@ func TestRunScreenRows(t *testing.T) {
 
 // Every size must be drawn exactly, on every row, in both panes; drawn checks it.
 func TestRunScreenEverySize(t *testing.T) {
+	t.Parallel()
 	for _, snap := range []*sources.Snapshot{rich(), hostile(), full(3), foreign(), experiment(), failedExperiment(), ready()} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 		sc.press("2")

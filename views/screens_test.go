@@ -87,6 +87,7 @@ func TestASCIIScreen(t *testing.T) {
 
 // Every size must be drawn exactly, whatever is on screen; drawn checks it.
 func TestEverySize(t *testing.T) {
+	t.Parallel()
 	plain := theme.New(true, false)
 	for _, snap := range []*sources.Snapshot{full(60), hostile(), starting(), lost(full(3)), queryError(), experiment(), foreign()} {
 		sc := newScreen(t, snap, plain, 80, 24)

@@ -85,6 +85,7 @@ func TestTimelineScreens(t *testing.T) {
 }
 
 func TestTimelineEverySize(t *testing.T) {
+	t.Parallel()
 	cases := timelineCases()
 	cases["hostile"] = struct {
 		snap *sources.Snapshot

@@ -119,6 +119,7 @@ func hostileTriage() *sources.Snapshot {
 }
 
 func TestTriageIsExact(t *testing.T) {
+	t.Parallel()
 	for _, snap := range []*sources.Snapshot{ailing(), hostileTriage(), scanning(), full(3)} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 		for _, keys := range [][]string{{"7"}, {"]"}, {"tab"}, {"tab", "a", "G"}, {"tab"}, {"tab", "g"}, {"tab"}} {

@@ -169,6 +169,7 @@ func count(u *ace.SkillUsage, c ace.Call) {
 
 // TestLedgerAgainstThePlainOne tells both the same, in many ways, and asks now and then.
 func TestLedgerAgainstThePlainOne(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		var s ace.State

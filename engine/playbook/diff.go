@@ -1,6 +1,9 @@
 package playbook
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Difference is what became of the bullets of one playbook in another. Added and Changed
 // are in the order of the newer, Removed in that of the older; Same counts the bullets
@@ -152,19 +155,21 @@ type hunks struct {
 }
 
 func (h *hunks) add(kind HunkKind, words ...string) {
-	for _, w := range words {
-		switch kind {
-		case HunkRemoved:
-			h.removed += w
-		case HunkAdded:
-			h.added += w
-		default:
-			h.flush()
-			if n := len(h.done); n > 0 && h.done[n-1].Kind == HunkSame {
-				h.done[n-1].Text += w
-			} else {
-				h.done = append(h.done, Hunk{HunkSame, w})
-			}
+	text := strings.Join(words, "")
+	switch kind {
+	case HunkRemoved:
+		h.removed += text
+	case HunkAdded:
+		h.added += text
+	default:
+		if text == "" {
+			return
+		}
+		h.flush()
+		if n := len(h.done); n > 0 && h.done[n-1].Kind == HunkSame {
+			h.done[n-1].Text += text
+		} else {
+			h.done = append(h.done, Hunk{HunkSame, text})
 		}
 	}
 }
