@@ -128,9 +128,12 @@ func (a *app) putOperation(out *lines, e operation.Event, first *historypb.Histo
 	if e.Type == operation.OperationFailed {
 		mark = "!"
 	}
-	_, err := fmt.Fprintf(out.buf, "%7d  %10.3fs %s %-20s %s\n", e.EventID, at.Seconds(), mark, e.Type, text.Fit(safe(operationText(e)), 120, "~"))
+	_, err := fmt.Fprintf(out.buf, "%7d  %10.3fs %s %-20s %s\n", e.EventID, at.Seconds(), mark, e.Type, strings.TrimRight(text.Fit(safe(operationText(e)), operationWidth, "~"), " "))
 	return err
 }
+
+// operationWidth bounds what is said of an operation event without --json, in cells.
+const operationWidth = 120
 
 // operationText is what there is to say of an operation event in a line.
 func operationText(e operation.Event) string {
