@@ -18,6 +18,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/operation"
 	"acescope/engine/operation/example"
+	"acescope/sources"
 )
 
 // pages is an outbox that publishes once for each key.
@@ -120,6 +121,7 @@ func TestOperations(t *testing.T) {
 		}
 		recordAs(t, e.Client, name, name)
 	}
+	named(t, e)
 	chain(t, e, out)
 	// How docs/versioning.md tells whether an old branch may go.
 	for _, query := range []string{"TemporalChangeVersion IS NULL", `TemporalChangeVersion = "fraud-check-1"`} {
@@ -130,6 +132,23 @@ func TestOperations(t *testing.T) {
 			}
 			return err
 		})
+	}
+}
+
+// named holds that the timeline names operations by their step.
+func named(t *testing.T, e *engine.Engine) {
+	l, err := sources.ReadEvents(t.Context(), e.Client, e.Namespace(), "review", "", 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, s := range l.Spans {
+		names[s.Name] = true
+	}
+	for _, want := range []string{"draft", "draft 2", "check [facts] 3", "publish"} {
+		if !names[want] {
+			t.Errorf("no span %q in %v", want, names)
+		}
 	}
 }
 
