@@ -10,6 +10,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -17,6 +18,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/operation"
 	"acescope/engine/operation/example"
+	"acescope/sources"
 )
 
 // pages is an outbox that publishes once for each key.
@@ -118,6 +120,54 @@ func TestOperations(t *testing.T) {
 			t.Fatal(err)
 		}
 		recordAs(t, e.Client, name, name)
+	}
+	named(t, e)
+	chain(t, e, out)
+	// How docs/versioning.md tells whether an old branch may go.
+	for _, query := range []string{"TemporalChangeVersion IS NULL", `TemporalChangeVersion = "fraud-check-1"`} {
+		eventually(t, func() error {
+			n, err := e.Client.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: `WorkflowType = "Refund" AND ` + query})
+			if err == nil && n.GetCount() != 1 {
+				err = fmt.Errorf("%s: %d runs", query, n.GetCount())
+			}
+			return err
+		})
+	}
+}
+
+// named holds that the timeline names operations by their step.
+func named(t *testing.T, e *engine.Engine) {
+	l, err := sources.ReadEvents(t.Context(), e.Client, e.Namespace(), "review", "", 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, s := range l.Spans {
+		names[s.Name] = true
+	}
+	for _, want := range []string{"draft", "draft 2", "check [facts] 3", "publish"} {
+		if !names[want] {
+			t.Errorf("no span %q in %v", want, names)
+		}
+	}
+}
+
+// chain is a workflow that continues as new: it keeps its variables, and the operation at
+// the same place in the next run is another one.
+func chain(t *testing.T, e *engine.Engine, out *pages) {
+	before, _ := out.made()
+	var looks int
+	run := begin(t, e, "operations", "watch", "Watch", example.Watching{Left: 2})
+	first := run.GetRunID()
+	if err := run.Get(t.Context(), &looks); err != nil || looks != 3 {
+		t.Fatalf("%d, %v", looks, err)
+	}
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	for i, suffix := range []string{"", "+1", "+2"} {
+		if want := "watch/" + first + suffix + "/op.publish.-.1"; out.keys[before+i] != want {
+			t.Errorf("key %q, want %q", out.keys[before+i], want)
+		}
 	}
 }
 

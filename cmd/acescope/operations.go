@@ -2,20 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
-	"acescope/engine/historyfile"
 	"acescope/engine/operation"
-	"acescope/sources"
 	"acescope/tui/text"
 )
 
@@ -23,89 +16,33 @@ func (a *app) operationsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "operations TASK|FILE",
 		Short: "Show what a run did at its boundary: operations, times, random values, variables, version decisions",
-		Long: "Reads a run's history, or the histories in a file (- for standard input), as operation events. An id goes before a\n" +
-			"file of the same name that is not given as a path (./NAME).",
+		Long:  "Reads a run's history, or the histories in a file (- for standard input), as operation events.",
 		Example: "acescope operations finance-1-e1-0042\n" +
 			"temporal workflow show -w refund-17 -o json | acescope operations - --json | jq 'select(.type == \"operation_failed\")'",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.operations(cmd.Context(), cmd.InOrStdin(), args[0])
+			return a.operations(cmd.Context(), args[0])
 		},
 	}
 }
 
-func (a *app) operations(ctx context.Context, in io.Reader, of string) error {
-	if isHistoryPath(of) {
-		return a.operationsOfFile(in, of)
-	}
-	events, err := a.historyOf(ctx, of)
-	if err != nil {
-		var missing *sources.MissingError
-		if info, statErr := os.Stat(of); errors.As(err, &missing) && statErr == nil && info.Mode().IsRegular() {
-			return a.operationsOfFile(in, of)
-		}
-		return err
-	}
-	return a.putOperations(events)
-}
-
-// isHistoryPath tells whether an argument can only be a file.
-func isHistoryPath(of string) bool {
-	if of == "-" || strings.HasPrefix(of, "./") || strings.HasPrefix(of, "../") || strings.HasPrefix(of, "/") {
-		return true
-	}
-	for _, end := range []string{".json", ".json.gz", ".jsonl", ".jsonl.gz"} {
-		if strings.HasSuffix(of, end) {
-			return true
-		}
-	}
-	return false
-}
-
-func (a *app) historyOf(ctx context.Context, id string) ([]*historypb.HistoryEvent, error) {
-	e, done, err := a.look(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	run, err := sources.Resolve(ctx, e.Client, id)
-	if err != nil {
-		return nil, err
-	}
-	exec := run.GetWorkflowExecutionInfo().GetExecution()
-	pages := e.Client.GetWorkflowHistory(ctx, exec.GetWorkflowId(), exec.GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	var events []*historypb.HistoryEvent
-	for pages.HasNext() {
-		event, err := pages.Next()
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, event)
-	}
-	return events, nil
-}
-
-// operationsOfFile shows what can be read of a file, and then what was wrong with it.
-func (a *app) operationsOfFile(in io.Reader, path string) error {
-	if path != "-" {
-		f, err := os.Open(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return &coded{exitNotFound, err}
-		}
+func (a *app) operations(ctx context.Context, of string) error {
+	if !isHistoryFile(of) {
+		h, err := a.historyOf(ctx, of, 0, "")
 		if err != nil {
 			return err
 		}
-		defer f.Close()
-		in = f
+		return a.putOperations(h.Events)
 	}
-	histories, wrong := historyfile.Read(in)
-	for _, h := range histories {
-		if err := a.putOperations(h.Events); err != nil {
-			return err
+	for _, h := range readHistoryFile(of) {
+		if len(h.Events) > 0 {
+			if err := a.putOperations(h.Events); err != nil {
+				return err
+			}
 		}
-	}
-	if wrong != nil {
-		return fmt.Errorf("%s: %w", path, wrong)
+		if h.err != nil { // what could be read was shown
+			return h.err
+		}
 	}
 	return nil
 }
@@ -128,9 +65,12 @@ func (a *app) putOperation(out *lines, e operation.Event, first *historypb.Histo
 	if e.Type == operation.OperationFailed {
 		mark = "!"
 	}
-	_, err := fmt.Fprintf(out.buf, "%7d  %10.3fs %s %-20s %s\n", e.EventID, at.Seconds(), mark, e.Type, text.Fit(safe(operationText(e)), 120, "~"))
+	_, err := fmt.Fprintf(out.buf, "%7d  %10.3fs %s %-20s %s\n", e.EventID, at.Seconds(), mark, e.Type, strings.TrimRight(text.Fit(safe(operationText(e)), operationWidth, "~"), " "))
 	return err
 }
+
+// operationWidth bounds what is said of an operation event without --json, in cells.
+const operationWidth = 120
 
 // operationText is what there is to say of an operation event in a line.
 func operationText(e operation.Event) string {

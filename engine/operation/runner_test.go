@@ -382,7 +382,7 @@ func TestOptions(t *testing.T) {
 		return errors.Join(
 			r.Do(ctx, Operation{Type: AgentResponse, Step: "ask"}, nil),
 			r.Do(ctx, act("do"), nil),
-			r.Do(ctx, Operation{Type: Action, Step: "do", Options: Options{Timeout: time.Second, Heartbeat: -1, Cache: No}}, nil))
+			r.Do(ctx, Operation{Type: Action, Step: "do", Options: Options{Timeout: time.Second, Heartbeat: -1, Cache: No, TaskQueue: "elsewhere"}}, nil))
 	})
 	if err := env.GetWorkflowError(); err != nil {
 		t.Fatal(err)
@@ -393,7 +393,7 @@ func TestOptions(t *testing.T) {
 	if i := infos["op.do.-.1"]; i.StartToCloseTimeout != 7*time.Second || i.HeartbeatTimeout != 10*time.Second {
 		t.Errorf("%+v", i)
 	}
-	if i := infos["op.do.-.2"]; i.StartToCloseTimeout != time.Second || i.HeartbeatTimeout != 0 {
+	if i := infos["op.do.-.2"]; i.StartToCloseTimeout != time.Second || i.HeartbeatTimeout != 0 || i.TaskQueue != "elsewhere" {
 		t.Errorf("%+v", i)
 	}
 	if c := m.Calls(); c[0].Cache || !c[1].Cache || c[2].Cache {

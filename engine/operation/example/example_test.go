@@ -298,3 +298,42 @@ func TestS2_15(t *testing.T) {
 		}
 	}
 }
+
+// TestDocs holds that the Go code in the documentation is code that is compiled and run
+// here.
+func TestDocs(t *testing.T) {
+	var code strings.Builder
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		code.WriteString(flat(t, path) + "\n")
+	}
+	blocks := 0
+	for _, path := range []string{"operations.md", "versioning.md"} {
+		for _, part := range strings.Split(flat(t, "../../../docs/"+path), "```go\n")[1:] {
+			block, _, _ := strings.Cut(part, "\n```")
+			if blocks++; !strings.Contains(code.String(), block) {
+				t.Errorf("%s: no file here has\n%s", path, block)
+			}
+		}
+	}
+	if blocks < 8 {
+		t.Errorf("%d blocks", blocks)
+	}
+}
+
+// flat is a file without indentation.
+func flat(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for line := range strings.Lines(string(data)) {
+		out = append(out, strings.TrimSpace(line))
+	}
+	return strings.Join(out, "\n")
+}

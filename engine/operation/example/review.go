@@ -20,6 +20,7 @@ import (
 // Register makes the workflows known.
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(Review, workflow.RegisterOptions{Name: "Review"})
+	r.RegisterWorkflowWithOptions(Watch, workflow.RegisterOptions{Name: "Watch"})
 	r.RegisterWorkflowWithOptions(RefundGuarded, workflow.RegisterOptions{Name: RefundWorkflow})
 }
 
