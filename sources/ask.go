@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -80,13 +81,20 @@ func (w *watcher) takeFold() {
 		w.takeExperiment(w.tasks.state.Progress)
 		return
 	}
+	s := &w.folder.State
 	if err := w.folder.Foreign(); err != nil {
-		if w.asked {
+		if d.Phase.ExitStatus = s.ExitStatus(); d.Phase.ExitStatus == "" && d.Close.IsZero() {
+			d.Phase.ExitStatus = ace.Running
+		}
+		switch {
+		case !w.asked:
+		case d.Type != "" && d.Type != ace.TaskWorkflow:
+			d.Err = fmt.Sprintf("%s is no workflow of ACE and tells no phases: its events are all that is known", d.Type)
+		default:
 			d.Err = fmt.Sprintf("a %s whose input is not the contract's: %v", d.Type, err)
 		}
 		return
 	}
-	s := &w.folder.State
 	d.Phase, d.Skills, d.Delta = s.CurrentPhase(), s.SkillUsage(), s.PlaybookDelta()
 	d.Phase.ExitStatus = s.ExitStatus()
 	w.takeState()
@@ -121,6 +129,7 @@ func (w *watcher) askTask(ctx context.Context) func() {
 	return func() {
 		d := &w.detail
 		d.Phase, d.Skills, d.Delta = phase, skills, delta
+		d.Phase.ExitStatus = cmp.Or(phase.ExitStatus, ace.Running) // a bare phase does not say it
 		d.Missing, d.From, d.Err = missing, FromQuery, ""
 		w.takeState()
 	}
