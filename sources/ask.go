@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -80,14 +81,18 @@ func (w *watcher) takeFold() {
 		w.takeExperiment(w.tasks.state.Progress)
 		return
 	}
+	s := &w.folder.State
 	if err := w.folder.Foreign(); err != nil {
-		if w.asked {
+		switch {
+		case !w.asked:
+		case d.Type != "" && d.Type != ace.TaskWorkflow:
+			d.Err = fmt.Sprintf("%s is no workflow of ACE and tells no phases: its events are all that is known", d.Type)
+		default:
 			d.Err = fmt.Sprintf("the input of this %s is not the contract's: %v", d.Type, err)
 		}
 		w.takeStatus()
 		return
 	}
-	s := &w.folder.State
 	d.Phase, d.Skills, d.Delta = s.CurrentPhase(), s.SkillUsage(), s.PlaybookDelta()
 	d.Phase.ExitStatus = s.ExitStatus()
 	w.takeState()
@@ -135,6 +140,7 @@ func (w *watcher) askTask(ctx context.Context) func() {
 	return func() {
 		d := &w.detail
 		d.Phase, d.Skills, d.Delta = phase, skills, delta
+		d.Phase.ExitStatus = cmp.Or(phase.ExitStatus, ace.Running) // a bare phase does not say it
 		d.Missing, d.From, d.Err = missing, FromQuery, ""
 		w.takeState()
 	}

@@ -45,6 +45,35 @@ func TestContrast(t *testing.T) {
 	}
 }
 
+// Curves side by side must be told apart by whoever sees colours.
+func TestSeriesDiffer(t *testing.T) {
+	for _, name := range Builtin().Names() {
+		th, _ := Builtin().Get(name)
+		if name == "no-color" {
+			continue
+		}
+		c := th.Colors
+		all := []Color{c.Series1, c.Series2, c.Series3, c.Series4, c.Series5, c.Series6}
+		for i, a := range all {
+			for j, b := range all[:i] {
+				x, _ := a.rgb()
+				y, _ := b.rgb()
+				dr, dg, db := int(x.r)-int(y.r), int(x.g)-int(y.g), int(x.b)-int(y.b)
+				if dr*dr+dg*dg+db*db < 50*50 {
+					t.Errorf("%s: series_%d %s and series_%d %s are too alike", name, j+1, b, i+1, a)
+				}
+			}
+		}
+		s := th.Styles(Unicode())
+		if s.Series(0) == s.Series(5) || s.Series(0) != s.Series(6) {
+			t.Errorf("%s: curves are painted %v, %v, %v", name, s.Series(0), s.Series(5), s.Series(6))
+		}
+	}
+	if ink := NoColor().Styles(ASCII()).Series(3); ink.Paint("x") != "x" {
+		t.Errorf("without colours a curve is painted %q", ink.Paint("x"))
+	}
+}
+
 func TestContrastIsWCAG(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

@@ -40,6 +40,8 @@ type Styles struct {
 	Warning Ink
 	Error   Ink
 	Alert   Ink // a whole line that must be seen
+
+	Curves [6]Ink // of a plot; see [Styles.Series]
 }
 
 // Styles works a theme's colours out for drawing.
@@ -67,6 +69,7 @@ func (t Theme) Styles(g Glyphs) Styles {
 		Cancelled: ink(c.Cancelled, 0), Timeout: ink(c.Timeout, 0), Retrying: ink(c.Retrying, Bold),
 		Added: ink(c.Added, 0), Updated: ink(c.Updated, 0), Removed: ink(c.Removed, 0), Tagged: ink(c.Tagged, 0),
 		Warning: ink(c.Warning, Bold), Error: ink(c.Error, Bold), Alert: alert,
+		Curves: [...]Ink{ink(c.Series1, 0), ink(c.Series2, 0), ink(c.Series3, 0), ink(c.Series4, 0), ink(c.Series5, 0), ink(c.Series6, 0)},
 	}
 }
 
@@ -97,6 +100,10 @@ func (s Styles) Status(word string) Mark {
 	}
 	return Mark{g.Unknown, word, s.Muted}
 }
+
+// Series is the ink of a plot's curve by its number from 0; after the sixth they come
+// again, so that a curve needs a mark of its own besides.
+func (s Styles) Series(i int) Ink { return s.Curves[i%len(s.Curves)] }
 
 // Retry is the mark of a run whose activity is being tried again.
 func (s Styles) Retry() Mark { return Mark{s.Glyphs.Retry, "retrying", s.Retrying} }

@@ -51,6 +51,14 @@ type Colors struct {
 
 	Warning Color `toml:"warning"`
 	Error   Color `toml:"error"`
+
+	// Series are of the curves of a plot, one beside the other.
+	Series1 Color `toml:"series_1"`
+	Series2 Color `toml:"series_2"`
+	Series3 Color `toml:"series_3"`
+	Series4 Color `toml:"series_4"`
+	Series5 Color `toml:"series_5"`
+	Series6 Color `toml:"series_6"`
 }
 
 // Dark is the theme for dark backgrounds.

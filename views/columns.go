@@ -192,8 +192,11 @@ func (c column) fit(s string, tail string) string {
 	if c.right {
 		return text.FitLeft(s, c.width, tail)
 	}
-	if c.id == columnTask {
+	switch {
+	case c.id == columnTask:
 		s = text.Middle(s, c.width, tail)
+	case c.id == "delta" && text.Width(s) > c.width: // all of its numbers rather than room between them
+		s = strings.ReplaceAll(s, " ", "")
 	}
 	return text.Fit(s, c.width, tail)
 }

@@ -41,7 +41,7 @@ func experimentPlot(list []*sources.Series, o plotOptions, s theme.Styles) plot 
 			if c.Name != "" {
 				name += " " + c.Name
 			}
-			p.curves = append(p.curves, plotCurve{name: name, x: c.X, y: c.Y, ink: seriesInk(i, s), mark: seriesMark(i, s.Glyphs), dashed: j > 0})
+			p.curves = append(p.curves, plotCurve{name: name, x: c.X, y: c.Y, ink: s.Series(i), mark: seriesMark(i, s.Glyphs), dashed: j > 0})
 		}
 	}
 	p.legend = o.legend && len(p.curves) > 1
@@ -85,10 +85,4 @@ func seriesMark(i int, g theme.Glyphs) string {
 		marks = []string{"*", "o", "+", "x", "#", "@", "%", "&"}
 	}
 	return marks[i%len(marks)]
-}
-
-// seriesInk is its colour besides.
-func seriesInk(i int, s theme.Styles) theme.Ink {
-	inks := []theme.Ink{s.Accent, s.Wrong, s.Added, s.Timeout, s.Updated, s.Removed, s.Strong, s.Muted}
-	return inks[i%len(inks)]
 }

@@ -247,7 +247,7 @@ func (w *writer) experimentRows(list []*sources.Series) {
 	t.cursor = -1
 	lines := t.draw(s, false, func(i int) []cell {
 		x := list[i]
-		p, sum, ink := &x.Progress, x.Totals(), seriesInk(i, s)
+		p, sum, ink := &x.Progress, x.Totals(), s.Series(i)
 		return []cell{{seriesMark(i, g) + " " + text.Safe(x.Name(), " "), ink}, {tasksCell(p, g), s.Text}, {rateCell(sum.Accuracy, g), s.Text},
 			{evalCell(p.Eval, g), s.Text}, {text.Count(int64(p.Bullets)), s.Text},
 			{text.Count(int64(p.Accepted)) + "/" + text.Count(int64(p.Rejected)), s.Text}, {costCell(p.Usage, g), s.Muted},

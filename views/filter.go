@@ -72,12 +72,12 @@ func term(word string) string {
 	}
 	at := strings.IndexAny(word, "=:!\"'")
 	if at <= 0 || word[at] == '"' || word[at] == '\'' {
-		return prefix(ace.AttrTask, word)
+		return named(word)
 	}
 	key, op, value := attribute(word[:at]), "=", word[at+1:]
 	if word[at] == '!' {
 		if !strings.HasPrefix(value, "=") {
-			return prefix(ace.AttrTask, word)
+			return named(word)
 		}
 		op, value = "!=", value[1:]
 	}
@@ -120,6 +120,12 @@ func equals(key, op string, values []string) string {
 		in = " NOT IN ("
 	}
 	return key + in + strings.Join(values, ", ") + ")"
+}
+
+// named finds runs by the beginning of their name: of a task, or of a workflow that is
+// none of ACE's and has no task id.
+func named(word string) string {
+	return "(" + prefix(ace.AttrTask, word) + " OR " + prefix("WorkflowId", word) + ")"
 }
 
 func prefix(key, value string) string { return key + " STARTS_WITH " + quote(value) }

@@ -445,7 +445,11 @@ func (v *story) Draw(now time.Time, focused bool) []string {
 
 // nothing is what is said where there is no run to show.
 func nothing(c *console, g theme.Glyphs) []string {
-	if !c.selected.ok {
+	switch {
+	case c.selected.ok:
+	case c.runs.Query != "" && len(c.runs.Rows) == 0:
+		return []string{"no run matches " + text.Safe(c.runs.Query, " "), "/ changes the filter"}
+	default:
 		return []string{"no run is selected"}
 	}
 	return []string{"reading " + nameOf(c.selected.run) + g.Ellipsis}

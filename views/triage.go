@@ -393,6 +393,19 @@ func (v *triage) resize(s tui.Shell, by int) tea.Cmd {
 	return nil
 }
 
+// spanWord is one of triageSpans, or what a command line asked for, in words.
+func spanWord(d time.Duration) string {
+	switch d {
+	case time.Hour:
+		return "hour"
+	case 24 * time.Hour:
+		return "day"
+	case 7 * 24 * time.Hour:
+		return "week"
+	}
+	return text.Span(d)
+}
+
 // nextSpan looks at runs only that ended lately.
 func (v *triage) nextSpan(s tui.Shell) tea.Cmd {
 	v.since = triageSpans[(slices.Index(triageSpans, v.since)+1)%len(triageSpans)]
@@ -400,7 +413,7 @@ func (v *triage) nextSpan(s tui.Shell) tea.Cmd {
 	if v.since == 0 {
 		s.Note("looking at runs whenever they ended")
 	} else {
-		s.Note("looking at runs that ended in the last " + text.Span(v.since))
+		s.Note("looking at runs that ended in the last " + spanWord(v.since))
 	}
 	return nil
 }
@@ -438,7 +451,7 @@ func (v *triage) nothing() []string {
 	case v.data.Scan.Running:
 		return []string{"scanning" + v.styles.Glyphs.Ellipsis}
 	case v.data.Since > 0:
-		return []string{"no run ended in the last " + text.Span(v.data.Since), "t looks further back"}
+		return []string{"no run ended in the last " + spanWord(v.data.Since), "t looks further back"}
 	case v.data.Query != "":
 		return []string{"no run matches", text.Safe(v.data.Query, " ")}
 	}
@@ -454,7 +467,7 @@ func (v *triage) head(now time.Time) []string {
 		ended = "the newest " + ended
 	}
 	if t.Since > 0 {
-		ended += " in the last " + text.Span(t.Since) + " (t)"
+		ended += " in the last " + spanWord(t.Since) + " (t)"
 	}
 	l.Add(s.Text, " "+ended+", "+text.Count(int64(t.Open))+" open")
 	if t.MoreOpen {

@@ -159,7 +159,7 @@ func TestTriageKeys(t *testing.T) {
 	told("window 1000")
 	sc.press("t", "t")
 	told("since 1h0m0s")
-	sc.has("ended in the last 1h")
+	sc.has("ended in the last hour")
 	sc.press("t", "t", "t")
 	told("since 0s")
 	sc.press("c")

@@ -301,7 +301,7 @@ func (c *checker) unused() {
 	if n == 1 {
 		f.Text = fmt.Sprintf("%s was never tagged in the %d merges since it was added.", f.BulletIDs[0], longest)
 	}
-	f.Advice = "They take room in every prompt. Remove them, or make them easier to apply."
+	f.Advice = "No run found them helpful or harmful; whether a plan cited one is not counted here. They take room in every prompt: remove them, or make them easier to apply."
 	c.found(FindingUnused, []Finding{f})
 }
 
