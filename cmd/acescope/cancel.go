@@ -18,9 +18,10 @@ type cancelLine struct {
 
 func (a *app) cancelCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "cancel TASK",
-		Short: "Ask a run or an experiment to end; what it has learnt stays",
-		Args:  cobra.ExactArgs(1),
+		Use:               "cancel TASK",
+		Short:             "Ask a run or an experiment to end; what it has learnt stays",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeIDs(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			e, done, err := a.look(ctx)

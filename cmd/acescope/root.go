@@ -72,6 +72,7 @@ func (a *app) root() *cobra.Command {
 		a.versionCommand(),
 		a.configCommand(),
 	)
+	explain(cmd)
 	return cmd
 }
 
