@@ -268,7 +268,7 @@ func (v *runs) arrive() {
 }
 
 // follow keeps the cursor on its run, at row at, while that is open and in sight of
-// the newest; then it goes to the newest open one.
+// the newest; then it goes to the newest open one, or to the newest where none is open.
 func (v *runs) follow(at int) {
 	v.top = 0
 	page := min(v.page(), v.count())
@@ -281,9 +281,7 @@ func (v *runs) follow(at int) {
 			return
 		}
 	}
-	if at >= page {
-		v.cursor = 0
-	}
+	v.cursor = 0
 }
 
 // find is where the selected run is now, -1 if it is gone. It looks near the cursor

@@ -13,6 +13,7 @@ type sectionList struct {
 	top           int        // the first visible line
 	width, height int
 	wide          map[string]bool // parts that are shown whole, by name
+	spare         int             // rows that each part may have above its limit, as there is room
 }
 
 // sectionPart is a heading and rows. Of more than limit rows the rest is counted, unless the
@@ -31,12 +32,28 @@ func (s *sectionList) shown(p sectionPart) int {
 	if p.limit == 0 || s.wide[p.name] {
 		return p.rows
 	}
-	return min(p.rows, p.limit)
+	return min(p.rows, p.limit+s.spare)
+}
+
+// share gives the room that is left to the parts that have more rows than their limit,
+// the same to each.
+func (s *sectionList) share() {
+	s.spare = 0
+	room, short := s.height-len(s.lines()), 0
+	for _, p := range s.parts {
+		if s.shown(p) < p.rows {
+			short++
+		}
+	}
+	if short > 0 {
+		s.spare = max(room/short, 0)
+	}
 }
 
 // set replaces the parts; the cursor goes to the nearest row that there is.
 func (s *sectionList) set(parts []sectionPart) {
 	s.parts = parts
+	s.share()
 	s.settle()
 }
 
@@ -77,6 +94,7 @@ func (s *sectionList) empty() bool {
 
 func (s *sectionList) setSize(width, height int) {
 	s.width, s.height = width, height
+	s.share()
 	s.reveal()
 }
 
@@ -134,6 +152,7 @@ func (s *sectionList) toggle() {
 	}
 	name := s.parts[s.cursor.part].name
 	s.wide[name] = !s.wide[name]
+	s.share()
 	s.settle()
 }
 

@@ -25,7 +25,8 @@ func (a *app) cancelCommand() *cobra.Command {
 		Short: "Ask a run or an experiment to end; what it has learnt stays",
 		Long: "Asks the run to end; a step under way is told within a second. On a terminal it asks whether this is meant; scripts need\n" +
 			"no --yes, since a run that was asked by mistake has lost no more than its time.",
-		Args: cobra.ExactArgs(1),
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeIDs(false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			e, done, err := a.look(ctx)

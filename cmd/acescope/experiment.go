@@ -114,8 +114,9 @@ func (a *app) experimentShowCommand() *cobra.Command {
 		Short: "Show an experiment and its learning curve; with --tasks each task as it ended",
 		Example: "acescope experiment show finance-1 --metric playbook\n" +
 			"acescope experiment show finance-1 --tasks --json | jq -r 'select(.type == \"experiment_task\") | [.n, .rolling_accuracy] | @tsv'",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.experimentShow(cmd.Context(), args[0], f) },
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeIDs(true),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.experimentShow(cmd.Context(), args[0], f) },
 	}
 	cmd.Flags().BoolVar(&f.tasks, "tasks", false, "write each task too, in the order in which they ended")
 	cmd.Flags().StringVar(&f.metric, "metric", string(sources.MetricAccuracy), "what is plotted: "+strings.Join(metricNames(), ", "))
@@ -212,7 +213,8 @@ func (a *app) experimentCompareCommand() *cobra.Command {
 		Short: "Compare two experiments: their numbers, and the tasks whose answers flipped between right and wrong",
 		Example: "acescope experiment compare plain tuned\n" +
 			"acescope experiment compare plain tuned --json | jq -r 'select(.flip == \"broken\") | .task_b'",
-		Args: cobra.ExactArgs(2),
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: a.completeIDs(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.experimentCompare(cmd.Context(), args[0], args[1], all)
 		},

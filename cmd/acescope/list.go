@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -91,7 +92,8 @@ func (a *app) list(cmd *cobra.Command, o listOptions) error {
 	if o.facets {
 		return queryError(o.query, a.listFacets(ctx, e.Client, o))
 	}
-	var out runSink = &runTable{app: a, columns: o.columns}
+	table := &runTable{app: a, columns: o.columns}
+	var out runSink = table
 	if a.json {
 		out = &runStream{out: newLines(a.out)}
 	}
@@ -101,6 +103,9 @@ func (a *app) list(cmd *cobra.Command, o listOptions) error {
 	err = a.listInto(ctx, e.Client, o, out.put)
 	if closeErr := out.close(); err == nil {
 		err = closeErr
+	}
+	if err == nil && !a.json && table.rows == 0 {
+		fmt.Fprintln(a.err, "acescope: no run to list; acescope run starts one")
 	}
 	return queryError(o.query, err)
 }
@@ -127,6 +132,9 @@ func (l *runStream) put(r sources.Run) error {
 
 func (l *runStream) close() error { return l.out.flush() }
 
+// shortened is the beginning of a text that goes into an error.
+func shortened(s string) string { return cut([]byte(s), 300) }
+
 // queryError shows where a query is wrong.
 func queryError(query string, err error) error {
 	var invalid *serviceerror.InvalidArgument
@@ -135,7 +143,7 @@ func queryError(query string, err error) error {
 	}
 	text := strings.Join(strings.Fields(invalid.Error()), " ")
 	if at := sources.QueryErrorAt(query, err); at >= 0 {
-		return usage("query, column %d, at %q: %s", at+1, query[at:], text)
+		return usage("query, column %d, at %q: %s", at+1, shortened(query[at:]), shortened(text))
 	}
-	return usage("query %q: %s", query, text)
+	return usage("query %q: %s", shortened(query), shortened(text))
 }

@@ -40,7 +40,7 @@ func (a *app) bookStore() (*playbook.Store, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, notFound("there are no playbooks in %s: an experiment makes some, --data-dir names another place", dir)
 	}
-	return playbook.OpenStore(path)
+	return playbook.LookStore(path), nil
 }
 
 func notFound(format string, args ...any) error {

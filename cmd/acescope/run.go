@@ -233,7 +233,7 @@ func dataError(err error) error {
 		return &coded{exitNotFound, err}
 	}
 	var line *dataset.LineError
-	if errors.As(err, &line) || errors.Is(err, dataset.ErrEmpty) {
+	if errors.As(err, &line) || errors.Is(err, dataset.ErrEmpty) || errors.Is(err, dataset.ErrDirectory) {
 		return &coded{exitUsage, err}
 	}
 	return err

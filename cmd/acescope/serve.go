@@ -48,6 +48,9 @@ func (a *app) serve(ctx context.Context, printEnv bool, idle time.Duration) erro
 	if a.port < 0 || a.port > 65535 {
 		return usage("--port %d: give a number from 1 to 65535", a.port)
 	}
+	if idle < 0 {
+		return usage("--until-idle %s: give a duration above 0, such as 30s", idle)
+	}
 	e, done, err := a.open(ctx, true, true)
 	if err != nil {
 		return err

@@ -23,8 +23,9 @@ func (a *app) showCommand() *cobra.Command {
 		Short: "Show one run: phase, skills, calls, playbook delta, answer; or how far an experiment has come",
 		Example: "acescope show finance-1-e1-0042\nacescope show finance-1 --json | jq .experiment.eval\n" +
 			"acescope show finance-1-e1-0042 --calls --json | jq -c 'select(.ok | not)'\nacescope show finance-1-e1-0042 --call c7 > result.json",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), args[0], f) },
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeIDs(false),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.show(cmd.Context(), args[0], f) },
 	}
 	cmd.Flags().BoolVar(&f.calls, "calls", false, "only the tool calls, one a line")
 	cmd.Flags().StringVar(&f.call, "call", "", "print the result of the call with this id, as it is")

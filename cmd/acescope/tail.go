@@ -20,6 +20,8 @@ func (a *app) tailCommand() *cobra.Command {
 		Example: "acescope tail finance-e1-0042 --json | jq -c 'select(.type == \"skill\")'",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.tail(cmd.Context(), args[0]) },
+
+		ValidArgsFunction: a.completeIDs(false),
 	}
 }
 

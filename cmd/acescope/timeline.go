@@ -27,8 +27,9 @@ func (a *app) timelineCommand() *cobra.Command {
 		Short: "Show where a run's time went: phases, activities, attempts, tool calls; or its events one by one",
 		Example: "acescope timeline finance-1-e1-0042\n" +
 			"acescope timeline finance-1-e1-0042 --events --errors --json | jq .message",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.timeline(cmd.Context(), args[0], f) },
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeIDs(false),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.timeline(cmd.Context(), args[0], f) },
 	}
 	cmd.Flags().BoolVar(&f.events, "events", false, "the events one by one instead of spans")
 	cmd.Flags().StringVar(&f.include, "include", "", "only what matches this regular expression, regardless of case")

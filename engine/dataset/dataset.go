@@ -30,8 +30,11 @@ const MaxLine = 16 << 20
 // MediaType is the media type of a stored data set.
 const MediaType = "application/jsonl"
 
-// ErrEmpty means that a data set holds no task.
-var ErrEmpty = errors.New("holds no task")
+// Errors that callers tell apart with [errors.Is].
+var (
+	ErrEmpty     = errors.New("holds no task")
+	ErrDirectory = errors.New("is a directory")
+)
 
 // LineError says which line of a data set could not be read, 1-based.
 type LineError struct {
@@ -158,7 +161,7 @@ func Ingest(ctx context.Context, path string, store *artifact.Store, limit int) 
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return Set{}, fmt.Errorf("data set %s: is a directory; give a file of JSON lines", path)
+		return Set{}, fmt.Errorf("data set %s %w; give a file of JSON lines", path, ErrDirectory)
 	}
 	set := Set{ID: ID(path)}
 	pr, pw := io.Pipe()
