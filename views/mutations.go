@@ -98,7 +98,7 @@ func (c *console) target(s tui.Shell) (Target, bool) {
 
 // mutationBindings are the keys for what is done to runs.
 func (c *console) mutationBindings() []tui.Binding {
-	return []tui.Binding{{Action: "run.fork", Keys: []string{"K", "f"}, Help: "fork the selected run: run it again from a point, with something changed (asks first)",
+	return []tui.Binding{{Action: "run.fork", Keys: []string{"K"}, Help: "fork the selected run: run it again from a point, with something changed (asks first)",
 		Mutates: true, Do: func(s tui.Shell) tea.Cmd { return c.askFork(s, "") }}}
 }
 
