@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
@@ -26,6 +27,8 @@ type Deps struct {
 	Meter *Meter
 	// Host says who hosts the server and how much room is left; nil where nobody knows.
 	Host func() Host
+	// Verify replays a history with today's workflow code; nil where there is none here.
+	Verify func(events []*historypb.HistoryEvent) Verdict
 }
 
 // Part is a piece of a snapshot that is read only while somebody looks at it.
@@ -40,6 +43,7 @@ const (
 	PartTriage      Part = "triage"
 	PartSystem      Part = "health"
 	PartFacets      Part = "facets"
+	PartReplay      Part = "replay"
 )
 
 // parts keeps which part is looked at.

@@ -26,6 +26,7 @@ type Snapshot struct {
 	Triage      *Triage      // while it is looked at, and after; nil before the first time
 	System      *System      // the same
 	Books       *Books       // nil until somebody looked
+	Replay      *Replay      // of the selected run while its time machine is looked at
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.

@@ -33,6 +33,7 @@ type Store struct {
 	artifacts []ace.Ref
 	books     books
 	events    eventWishes
+	replay    replayWishes
 	// namespace is where the runs are; set before anything is read.
 	namespace string
 	now       func() time.Time
@@ -100,6 +101,7 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() { s.watchPart(ctx, PartSystem, func(ctx context.Context) { s.readSystem(ctx, d) }) },
 		func() { s.watchPart(ctx, PartArtifacts, func(ctx context.Context) { s.readArtifacts(ctx, d) }) },
 		func() { s.watchPart(ctx, PartBooks, func(ctx context.Context) { s.readBooks(ctx, d) }) },
+		func() { s.watchPart(ctx, PartReplay, func(ctx context.Context) { s.readReplay(ctx, d) }) },
 		func() { s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, d) }) },
 	} {
 		wg.Go(watch)
@@ -180,6 +182,7 @@ func (s *Store) Select(workflowID, runID string) {
 	}
 	signal(s.selectCh)
 	s.again(PartEvents)
+	s.again(PartReplay)
 }
 
 // failed notes that the server cannot be reached, reached that it can again.

@@ -17,7 +17,7 @@ var arrows = map[string][]string{
 	"views":           {"views", "tui", "sources", "sources/logfile", "engine/ace", "theme"},
 	"tui":             {"tui", "sources", "theme"},
 	"theme":           {},
-	"sources":         {"engine/ace", "engine/history", "engine/playbook", "sources/logfile"},
+	"sources":         {"engine/ace", "engine/history", "engine/replay", "engine/playbook", "sources/logfile"},
 	"sources/logfile": {},
 
 	"engine/ace":           {},
