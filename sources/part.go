@@ -28,7 +28,7 @@ type Deps struct {
 	// Host says who hosts the server and how much room is left; nil where nobody knows.
 	Host func() Host
 	// Verify replays a history with today's workflow code; nil where there is none here.
-	Verify func(events []*historypb.HistoryEvent) Verdict
+	Verify func(events []*historypb.HistoryEvent) ReplayVerdict
 }
 
 // Part is a piece of a snapshot that is read only while somebody looks at it.

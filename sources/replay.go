@@ -12,11 +12,11 @@ import (
 
 // What the time machine shows is made by engine/replay; views know it by these names.
 type (
-	StepRun    = replay.Run
-	StepFrame  = replay.Frame
-	StepChange = replay.Change
-	StepBy     = replay.By
-	Verdict    = replay.Verdict
+	StepRun       = replay.Run
+	StepFrame     = replay.Frame
+	StepChange    = replay.Change
+	StepBy        = replay.By
+	ReplayVerdict = replay.Verdict
 )
 
 // What a step goes by.
@@ -48,7 +48,7 @@ type Replay struct {
 	Said    string // what became of the last wish that led nowhere
 
 	Verifying bool
-	Verdict   *Verdict // nil before anybody asked
+	Verdict   *ReplayVerdict // nil before anybody asked
 	Verified  time.Time
 }
 
@@ -291,7 +291,7 @@ func (r *stepReader) verify() {
 	r.wg.Go(func() {
 		defer end()
 		progress(0, int64(len(events)))
-		verdict := make(chan Verdict, 1)
+		verdict := make(chan ReplayVerdict, 1)
 		go func() { verdict <- r.deps.Verify(events) }() // Temporal's replayer cannot be stopped: its result is left out
 		select {
 		case <-working.Done():
