@@ -277,6 +277,14 @@ func (m *timeMachine) drawState(w *writer) {
 	if f.Phase != nil {
 		m.strip(w, f.Phase)
 	}
+	switch {
+	case d.Verifying:
+		w.say(w.s.Muted, " verify: replaying with today's code …")
+	case d.Verdict != nil && d.Verdict.Divergence != nil:
+		w.say(w.s.Error, " verify: "+string(d.Verdict.Outcome)+" at event "+text.Count(d.Verdict.Divergence.EventID)+", see the pane Event")
+	case d.Verdict != nil:
+		w.say(w.s.Muted, " verify: "+string(d.Verdict.Outcome))
+	}
 	changed := map[string]bool{}
 	for _, c := range f.Changes {
 		changed[c.Path] = true

@@ -70,6 +70,7 @@ func (a *app) root() *cobra.Command {
 		a.versionCommand(),
 		a.configCommand(),
 		a.replayCommand(),
+		a.openCommand(),
 	)
 	return cmd
 }
