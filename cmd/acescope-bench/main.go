@@ -65,6 +65,8 @@ var sections = []section{
 	{"idle", (*bench).idle},
 	{"frame", (*bench).frame},
 	{"logs", (*bench).logs},
+	{"step", (*bench).step},
+	{"verify", (*bench).verify},
 }
 
 func main() {
