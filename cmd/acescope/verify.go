@@ -12,6 +12,7 @@ import (
 
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/worker"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -112,6 +113,9 @@ type verifying struct {
 }
 
 func (v *verifying) run(ctx context.Context) error {
+	// Otherwise the SDK reads this whole program for its checksum before the first replay.
+	// No worker runs in this process whose events could carry it.
+	worker.SetBinaryChecksum(buildVersion())
 	if v.f.all || v.f.query != "" || v.named() {
 		e, done, err := v.app.look(ctx)
 		if err != nil {
