@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
@@ -30,6 +31,8 @@ type Deps struct {
 	Host func() Host
 	// Screen counts what is drawn, nil where nothing is.
 	Screen func() Screen
+	// Verify replays a history with today's workflow code; nil where there is none here.
+	Verify func(events []*historypb.HistoryEvent) ReplayVerdict
 }
 
 // Part is a piece of a snapshot that is read only while somebody looks at it.
@@ -44,6 +47,7 @@ const (
 	PartTriage      Part = "triage"
 	PartSystem      Part = "health"
 	PartFacets      Part = "facets"
+	PartReplay      Part = "replay"
 )
 
 // parts keeps which part is looked at.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -28,5 +29,24 @@ func ShowAll(ctx context.Context, d Deps, workflowID, runID string) (*Detail, er
 	w.takeFold()
 	w.mu.Unlock()
 	w.settleOld()
+	return w.takeDirty(), nil
+}
+
+// ShowHistory is [Show] of a history that was exported: what a file says of a run.
+func ShowHistory(events []*historypb.HistoryEvent) (*Detail, error) {
+	var id, run string
+	if len(events) > 0 {
+		began := events[0].GetWorkflowExecutionStartedEventAttributes()
+		id, run = began.GetWorkflowId(), began.GetOriginalExecutionRunId()
+	}
+	w := newWatcher(NewStore(), Deps{}, selection{id, run})
+	for _, e := range events {
+		if err := w.take(e); err != nil {
+			return nil, err
+		}
+	}
+	w.mu.Lock()
+	w.dirty = true
+	w.mu.Unlock()
 	return w.takeDirty(), nil
 }

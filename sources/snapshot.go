@@ -27,6 +27,7 @@ type Snapshot struct {
 	System      *System      // the same
 	Books       *Books       // nil until somebody looked
 	RunDiff     *RunDiff     // nil until two runs were compared
+	Replay      *Replay      // of the selected run while its time machine is looked at
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.

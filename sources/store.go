@@ -34,6 +34,7 @@ type Store struct {
 	books     books
 	events    eventWishes
 	diff      diffWish
+	replay    replayWishes
 	// namespace is where the runs are; set before anything is read.
 	namespace string
 	now       func() time.Time
@@ -102,6 +103,7 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() { s.watchPart(ctx, PartArtifacts, func(ctx context.Context) { s.readArtifacts(ctx, d) }) },
 		func() { s.watchPart(ctx, PartBooks, func(ctx context.Context) { s.readBooks(ctx, d) }) },
 		func() { s.watchPart(ctx, PartDiff, func(ctx context.Context) { s.readDiff(ctx, d) }) },
+		func() { s.watchPart(ctx, PartReplay, func(ctx context.Context) { s.readReplay(ctx, d) }) },
 		func() { s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, d) }) },
 	} {
 		wg.Go(watch)
@@ -186,6 +188,7 @@ func (s *Store) Select(workflowID, runID string) {
 	if !named {
 		s.again(PartLogs)
 	}
+	s.again(PartReplay)
 }
 
 // failed notes that the server cannot be reached, reached that it can again.

@@ -84,10 +84,18 @@ func (s *store) FilterEvents(f sources.EventFilter) {
 func (s *store) DiffRuns(a, b sources.DiffRef, all bool) {
 	s.tell("diff %s %s %v", a.WorkflowID, b.WorkflowID, all)
 }
-func (s *store) LoadNewer() { s.tell("newer") }
-func (s *store) LoadFirst() { s.tell("first") }
-func (s *store) LoadLast()  { s.tell("last") }
-func (s *store) StopWalk()  { s.tell("stop") }
+func (s *store) LoadNewer()             { s.tell("newer") }
+func (s *store) LoadFirst()             { s.tell("first") }
+func (s *store) LoadLast()              { s.tell("last") }
+func (s *store) StopWalk()              { s.tell("stop") }
+func (s *store) StepTo(event int64)     { s.tell("step to %d", event) }
+func (s *store) StepToPosition(pos int) { s.tell("step to position %d", pos) }
+func (s *store) StepMove(by sources.StepBy, forward bool) {
+	s.tell("step by %d %v", by, forward)
+}
+func (s *store) WatchValue(expr string)   { s.tell("watch %s", expr) }
+func (s *store) NextWatched(forward bool) { s.tell("next change %v", forward) }
+func (s *store) VerifyRun()               { s.tell("verify") }
 func (s *store) Cancel(_ context.Context, w, r string) error {
 	s.tell("cancel %s %s", w, r)
 	return nil

@@ -71,6 +71,8 @@ var sections = []section{
 	{"history", (*bench).history},
 	{"logs", (*bench).logs},
 	{"diff", (*bench).diff},
+	{"step", (*bench).step},
+	{"verify", (*bench).verify},
 }
 
 func main() {

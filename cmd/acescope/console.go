@@ -13,6 +13,8 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/flow"
+	"acescope/engine/replay"
 	"acescope/sources"
 	"acescope/tui"
 )
@@ -139,7 +141,7 @@ func (l *link) deps(e *engine.Engine) sources.Deps {
 	return sources.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: l.dir,
 		Artifact: e.Artifacts.Get, ArtifactPath: e.Artifacts.Path, Meter: l.app.meter, Host: l.app.host(e, l.dir),
-		Screen: l.frames.Screen,
+		Screen: l.frames.Screen, Verify: (&replay.Verifier{Register: flow.Register, Build: buildVersion(), Strict: true}).Verify,
 	}
 }
 

@@ -17,7 +17,7 @@ var arrows = map[string][]string{
 	"views":           {"views", "tui", "sources", "sources/logfile", "engine/ace", "theme"},
 	"tui":             {"tui", "sources", "theme"},
 	"theme":           {},
-	"sources":         {"engine/ace", "engine/history", "engine/playbook", "engine/compare", "sources/logfile"},
+	"sources":         {"engine/ace", "engine/history", "engine/playbook", "engine/compare", "engine/replay", "sources/logfile"},
 	"sources/logfile": {},
 	// What tests and benchmarks run on: made-up histories and lists, and clients for them.
 	"sources/historytest": {"engine/ace"},

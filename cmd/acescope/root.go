@@ -79,6 +79,7 @@ func (a *app) root() *cobra.Command {
 		a.versionCommand(),
 		a.configCommand(),
 		a.replayCommand(),
+		a.openCommand(),
 	)
 	explain(cmd)
 	return cmd

@@ -71,6 +71,7 @@ func outputs() []output {
 		{"lineage", typed[lineageLine]("lineage")},
 		{"serve", typed[serveLine]("serve")},
 		{"doctor", typed[checkLine]("check")},
+		{"open", typed[showLine]("task", "experiment")},
 		{"replay step", slices.Concat(typed[stepLine]("step"), typed[stepChange]("change"), typed[watchLine]("watch"))},
 		{"replay verify", slices.Concat(typed[verdictLine]("verdict"), typed[verifyEnd]("verify_summary"))},
 		{"replay export", typed[exportLine]("export")},

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/worker"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -82,6 +84,9 @@ type verifyJob struct {
 	read func(context.Context) []oneHistory
 }
 
+// verifyGC is how much the heap may grow between collections, in percent.
+const verifyGC = 400
+
 // maxAhead bounds the sources that are listed and not yet verified.
 const maxAhead = 256
 
@@ -112,6 +117,12 @@ type verifying struct {
 }
 
 func (v *verifying) run(ctx context.Context) error {
+	// Otherwise the SDK reads this whole program for its checksum before the first replay.
+	// No worker runs in this process whose events could carry it.
+	worker.SetBinaryChecksum(buildVersion())
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(verifyGC) // what a replay leaves behind is short-lived: fewer collections, more histories a second
+	}
 	if v.f.all || v.f.query != "" || v.named() {
 		e, done, err := v.app.look(ctx)
 		if err != nil {

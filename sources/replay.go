@@ -1,0 +1,303 @@
+package sources
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/replay"
+)
+
+// What the time machine shows is made by engine/replay; views know it by these names.
+type (
+	StepRun       = replay.Run
+	StepFrame     = replay.Frame
+	StepChange    = replay.Change
+	StepBy        = replay.By
+	ReplayVerdict = replay.Verdict
+)
+
+// What a step goes by.
+const (
+	StepEvent = replay.ByEvent
+	StepPhase = replay.ByPhase
+	StepTool  = replay.ByTool
+	StepError = replay.ByError
+)
+
+// Replay is the selected run as of one of its events. It is immutable.
+//
+// Bounds: a history of at most [MaxEvents] events is held while somebody looks.
+type Replay struct {
+	WorkflowID string
+	RunID      string
+	About      StepRun
+	Frame      *StepFrame   // nil until the history is read
+	Known      []StepChange // all that is known as of it, by path
+	Phases     []int        // positions, ascending, to which steps go
+	Tools      []int
+	Errors     []int
+	Reading    bool
+	Closed     bool
+	Err        string
+
+	Watched string // the expression, "" for none
+	Seen    string // its value as of the event
+	Said    string // what became of the last wish that led nowhere
+
+	Verifying bool
+	Verdict   *ReplayVerdict // nil before anybody asked
+	Verified  time.Time
+}
+
+// Rhythm of reading an open run again.
+const (
+	replayEvery = 2 * time.Second
+	replayRest  = 10 // times what the last reading took
+)
+
+// replayWishes is what is wanted of the time machine. Its lock is the store's.
+type replayWishes struct {
+	queue []func(*stepReader)
+	wake  chan struct{}
+}
+
+// wishReplay hands a wish to the reader; at most maxReplayWishes wait.
+func (s *Store) wishReplay(fn func(*stepReader)) {
+	s.mu.Lock()
+	if s.replay.wake == nil {
+		s.replay.wake = make(chan struct{}, 1)
+	}
+	if len(s.replay.queue) < maxReplayWishes {
+		s.replay.queue = append(s.replay.queue, fn)
+	}
+	wake := s.replay.wake
+	s.mu.Unlock()
+	signal(wake)
+}
+
+const maxReplayWishes = 1000
+
+// StepTo goes to the event with an id; 0 is the last.
+func (s *Store) StepTo(event int64) { s.wishReplay(func(r *stepReader) { r.to(event) }) }
+
+// StepToPosition goes to a position from 1; what lies outside is the nearest within.
+func (s *Store) StepToPosition(pos int) { s.wishReplay(func(r *stepReader) { r.place(pos) }) }
+
+// StepMove goes to the next event of a kind, or to the one before.
+func (s *Store) StepMove(by StepBy, forward bool) {
+	s.wishReplay(func(r *stepReader) { r.move(by, forward) })
+}
+
+// WatchValue watches a value; "" none.
+func (s *Store) WatchValue(expr string) { s.wishReplay(func(r *stepReader) { r.watchValue(expr) }) }
+
+// NextWatched goes to the next change of the value that is watched, or to the one before.
+func (s *Store) NextWatched(forward bool) {
+	s.wishReplay(func(r *stepReader) { r.nextWatched(forward) })
+}
+
+// VerifyRun verifies the run that the time machine shows; it is work that can be cancelled.
+func (s *Store) VerifyRun() { s.wishReplay(func(r *stepReader) { r.verify() }) }
+
+// stepReader is one looking at one run. Only its goroutine changes it.
+type stepReader struct {
+	store   *Store
+	deps    Deps
+	ctx     context.Context
+	sel     selection
+	events  []*historypb.HistoryEvent
+	stepper *replay.Stepper
+	pos     int
+	watch   *replay.Watch
+	said    string
+	out     Replay
+	wg      *sync.WaitGroup
+}
+
+// readReplay reads the selected run and serves wishes until ctx ends.
+func (s *Store) readReplay(ctx context.Context, d Deps) {
+	s.mu.Lock()
+	if s.replay.wake == nil {
+		s.replay.wake = make(chan struct{}, 1)
+	}
+	sel, wake := s.selected, s.replay.wake
+	s.mu.Unlock()
+	if sel.workflowID == "" {
+		s.update(func(snap *Snapshot) { snap.Replay = nil })
+		<-ctx.Done()
+		return
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	r := &stepReader{store: s, deps: d, ctx: ctx, sel: sel, wg: &wg, out: Replay{WorkflowID: sel.workflowID, RunID: sel.runID, Reading: true}}
+	if old := s.Snapshot().Replay; old != nil && old.WorkflowID == sel.workflowID && old.RunID == sel.runID {
+		if r.out.Verdict, r.out.Verified = old.Verdict, old.Verified; old.Frame != nil {
+			r.pos = old.Frame.Position
+		}
+	}
+	r.publish()
+	took := r.load()
+	for {
+		var again <-chan time.Time
+		if !r.out.Closed {
+			again = time.After(max(replayEvery, replayRest*took))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-again:
+			took = r.load()
+		case <-wake:
+			r.serve()
+		}
+	}
+}
+
+// load reads the history and folds it.
+func (r *stepReader) load() time.Duration {
+	begin := time.Now()
+	events, err := ReadHistory(r.ctx, r.deps.Client, r.store.namespace, r.sel.workflowID, r.sel.runID)
+	if r.ctx.Err() != nil {
+		return 0
+	}
+	if err != nil {
+		r.out.Err, r.out.Reading = plainError(err), false
+		r.publish()
+		return time.Since(begin)
+	}
+	if r.out.Err, r.out.Reading = "", false; r.stepper != nil && len(events) == len(r.events) {
+		r.publish()
+		return time.Since(begin)
+	}
+	atEnd := r.stepper == nil && r.pos == 0 || r.stepper != nil && r.pos == r.stepper.Len()
+	r.events, r.stepper = events, replay.NewStepper(events, replay.StepOptions{})
+	r.out.About = r.stepper.About
+	r.out.Phases, r.out.Tools, r.out.Errors = r.stepper.Marks(StepPhase), r.stepper.Marks(StepTool), r.stepper.Marks(StepError)
+	r.out.Closed = len(events) > 0 && closing(events[len(events)-1].GetEventType())
+	if r.watch != nil {
+		r.watch, _ = r.stepper.Watch(r.watch.Expr)
+	}
+	if atEnd {
+		r.pos = r.stepper.Len()
+	}
+	r.place(r.pos)
+	r.serve()
+	return time.Since(begin)
+}
+
+// serve fulfils the wishes that wait, and shows the last.
+func (r *stepReader) serve() {
+	if r.stepper == nil {
+		return
+	}
+	r.store.mu.Lock()
+	queue := r.store.replay.queue
+	r.store.replay.queue = nil
+	r.store.mu.Unlock()
+	for _, wish := range queue {
+		r.said = ""
+		wish(r)
+	}
+	r.show()
+}
+
+func (r *stepReader) show() {
+	o := &r.out
+	o.Frame, o.Known, o.Said, o.Watched, o.Seen = nil, nil, r.said, "", ""
+	if r.pos > 0 && r.pos <= r.stepper.Len() {
+		o.Frame, o.Known = r.stepper.Frame(r.pos), r.stepper.Values(r.pos)
+	}
+	if r.watch != nil {
+		o.Watched, o.Seen = r.watch.Expr, string(r.watch.At(r.pos))
+	}
+	r.publish()
+}
+
+func (r *stepReader) publish() {
+	next := r.out
+	r.store.update(func(snap *Snapshot) { snap.Replay = &next })
+}
+
+func (r *stepReader) place(pos int) { r.pos = max(min(pos, r.stepper.Len()), min(1, r.stepper.Len())) }
+
+func (r *stepReader) to(event int64) {
+	if event == 0 {
+		r.place(r.stepper.Len())
+		return
+	}
+	pos, err := r.stepper.Find(event)
+	if err != nil {
+		r.said = err.Error()
+		return
+	}
+	r.pos = pos
+}
+
+func (r *stepReader) move(by StepBy, forward bool) {
+	pos, ok := r.stepper.Move(r.pos, by, forward)
+	if !ok {
+		r.said = "there is none further on"
+		if !forward {
+			r.said = "there is none before"
+		}
+		return
+	}
+	r.place(pos)
+}
+
+func (r *stepReader) watchValue(expr string) {
+	r.watch = nil
+	if expr == "" {
+		return
+	}
+	w, err := r.stepper.Watch(expr)
+	if err != nil {
+		r.said = err.Error()
+		return
+	}
+	r.watch = w
+}
+
+func (r *stepReader) nextWatched(forward bool) {
+	if r.watch == nil {
+		r.said = "nothing is watched: w chooses a value"
+		return
+	}
+	seen, ok := r.watch.Next(r.pos, forward, r.ctx.Done())
+	if !ok {
+		r.said = r.watch.Expr + " does not change further on"
+		if !forward {
+			r.said = r.watch.Expr + " does not change before this"
+		}
+		return
+	}
+	r.place(seen.Position)
+}
+
+// verify replays the run with today's code, beside everything else.
+func (r *stepReader) verify() {
+	if r.out.Verifying || r.deps.Verify == nil {
+		if r.deps.Verify == nil {
+			r.said = "there is no workflow code here to verify with"
+		}
+		return
+	}
+	r.out.Verifying = true
+	working, progress, end := r.store.StartWork(r.ctx, "verifying "+r.sel.workflowID)
+	events := r.events
+	r.wg.Go(func() {
+		defer end()
+		progress(0, int64(len(events)))
+		verdict := make(chan ReplayVerdict, 1)
+		go func() { verdict <- r.deps.Verify(events) }() // Temporal's replayer cannot be stopped: its result is left out
+		select {
+		case <-working.Done():
+			r.store.wishReplay(func(r *stepReader) { r.out.Verifying, r.said = false, "verifying was cancelled" })
+		case v := <-verdict:
+			r.store.wishReplay(func(r *stepReader) { r.out.Verifying, r.out.Verdict, r.out.Verified = false, &v, time.Now() })
+		}
+	})
+}
