@@ -11,16 +11,21 @@ import (
 
 // question asks an open run's worker whenever there is something new.
 func (w *watcher) question(ctx context.Context) {
-	tick := time.NewTicker(publishEvery)
-	defer tick.Stop()
+	pause := time.NewTicker(publishEvery)
+	defer pause.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-w.asks:
 		}
 		if w.takeFresh() {
 			w.ask(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
 		}
 	}
 }
@@ -55,7 +60,8 @@ func (w *watcher) ask(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asking, w.asked = time.Time{}, true
-	w.changed, w.dirty = true, true
+	w.changed = true
+	w.touch()
 	// What a worker said before the run closed is older than its history.
 	w.live = take != nil && w.detail.Close.IsZero()
 	if w.live {
@@ -198,6 +204,7 @@ func (w *watcher) settleOld() {
 	}
 	old := OldBullets(w.deps, delta)
 	w.mu.Lock()
-	w.detail.Old, w.dirty = old, true
+	w.detail.Old = old
+	w.touch()
 	w.mu.Unlock()
 }

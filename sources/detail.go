@@ -83,6 +83,8 @@ type watcher struct {
 	folder  *Folder
 	trace   trace
 	detail  Detail
+	news    chan struct{} // one slot: something is dirty
+	asks    chan struct{} // one slot: something is fresh
 	dirty   bool
 	changed bool              // events came since the fold's answers were taken over
 	fresh   bool              // events came since the last queries
@@ -94,7 +96,7 @@ type watcher struct {
 }
 
 func newWatcher(s *Store, deps Deps, sel selection) *watcher {
-	w := &watcher{store: s, deps: deps, c: deps.Client, sel: sel, folder: NewFolder(sel.workflowID, sel.runID),
+	w := &watcher{store: s, deps: deps, c: deps.Client, sel: sel, news: make(chan struct{}, 1), asks: make(chan struct{}, 1), folder: NewFolder(sel.workflowID, sel.runID),
 		detail: Detail{WorkflowID: sel.workflowID, RunID: sel.runID, From: FromHistory}}
 	w.folder.each = w.trace.fact
 	return w
@@ -120,7 +122,8 @@ func (w *watcher) follow(ctx context.Context) {
 	err := Follow(ctx, w.c, w.store.namespace, w.sel.workflowID, w.sel.runID, away, w.take)
 	if err != nil && ctx.Err() == nil {
 		w.mu.Lock()
-		w.detail.Err, w.dirty = plainError(err), true
+		w.detail.Err = plainError(err)
+		w.touch()
 		w.mu.Unlock()
 	}
 }
@@ -146,7 +149,9 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	}
 	w.trace.event(e)
 	w.fold(e)
-	w.dirty, w.changed, w.fresh = true, true, true
+	w.changed, w.fresh = true, true
+	w.touch()
+	signal(w.asks)
 	return nil
 }
 
@@ -209,19 +214,40 @@ func (w *watcher) line(l LogLine) {
 
 // refresh publishes what is new.
 func (w *watcher) refresh(ctx context.Context) {
-	tick := time.NewTicker(publishEvery)
-	defer tick.Stop()
+	pause := time.NewTicker(publishEvery)
+	defer pause.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-w.news:
 		}
 		w.settleOld()
 		if d := w.takeDirty(); d != nil && ctx.Err() == nil {
 			w.store.update(func(snap *Snapshot) { snap.Detail = d })
 		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+		if w.waits() {
+			signal(w.news)
+		}
 	}
+}
+
+// touch notes that there is something to publish. The lock must be held.
+func (w *watcher) touch() {
+	w.dirty = true
+	signal(w.news)
+}
+
+// waits tells whether events are held back until the worker has answered, or had time to.
+func (w *watcher) waits() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.changed
 }
 
 // look reads the pending activities of an open run again and again.
@@ -277,7 +303,8 @@ func (w *watcher) describe(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.detail.Close.IsZero() {
-		w.detail.Pending, w.dirty = pending, true
+		w.detail.Pending = pending
+		w.touch()
 	}
 }
 

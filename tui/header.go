@@ -89,7 +89,12 @@ func (m *Model) freshness(now time.Time) (string, theme.Ink) {
 	if r.Loaded.IsZero() {
 		return state, ink
 	}
+	// While the list is as fresh as it is meant to be, its age stands still: counting it would
+	// draw an idle screen anew each second.
 	age := "age " + text.Span(now.Sub(r.Loaded))
+	if usual := r.Interval + time.Second; !r.Paused && r.Interval > 0 && now.Sub(r.Loaded) < usual {
+		age = "age <" + text.Span(usual)
+	}
 	if m.stale() {
 		age, ink = "stale "+text.Span(now.Sub(r.Loaded)), s.Warning.Over(s.Bar)
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"os"
 	"sync"
 	"time"
 )
@@ -44,8 +45,9 @@ type Node struct {
 	watched chan struct{} // closed when the watcher has ended
 
 	mu       sync.Mutex
-	host     *host    // nil while attached
-	endpoint Endpoint // last known
+	host     *host       // nil while attached
+	endpoint Endpoint    // last known
+	read     os.FileInfo // of the endpoint file that was read last, nil before
 	closed   bool
 	stopped  chan struct{} // closed when Close has done its work
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"net"
+	"os"
+	"path/filepath"
 	"time"
 )
 
@@ -50,9 +52,15 @@ func (n *Node) follow() {
 	if n.host != nil {
 		return
 	}
-	if e, ok := readEndpoint(n.dir); ok && e != n.endpoint {
-		n.endpoint = e
-		n.notify()
+	info, err := os.Stat(filepath.Join(n.dir, endpointFile))
+	if err != nil || n.read != nil && os.SameFile(info, n.read) && info.ModTime().Equal(n.read.ModTime()) {
+		return
+	}
+	if e, ok := readEndpoint(n.dir); ok {
+		if n.read = info; e != n.endpoint {
+			n.endpoint = e
+			n.notify()
+		}
 	}
 }
 
