@@ -27,14 +27,6 @@ type oneHistory struct {
 	err error
 }
 
-// about names the history for people.
-func (h oneHistory) about() string {
-	if h.number > 1 {
-		return fmt.Sprintf("%s#%d", h.source, h.number)
-	}
-	return h.source
-}
-
 // types names the events that could not be read, by position from 0.
 func (h oneHistory) types() map[int]string {
 	names := map[int]string{}
