@@ -40,7 +40,8 @@ type runsReader struct {
 	live    map[string]asked // open runs by run id
 	retries retries
 	counts  counting
-	slow    int // readings in a row that timed out
+	slow    int       // readings in a row that timed out
+	readAt  time.Time // when the list was last read
 	checked time.Time
 }
 
@@ -101,7 +102,7 @@ func (r *runsReader) round(ctx context.Context) {
 		r.failed(ctx, err)
 		return
 	}
-	r.slow = 0
+	r.slow, r.readAt = 0, r.s.now()
 	r.s.reached()
 	if !r.publish() || want.moves() {
 		return
@@ -214,7 +215,7 @@ func (r *runsReader) publish() bool {
 		}
 		l := &snap.Runs
 		l.Rows, l.First, l.More = rows, r.list.first(), r.list.more()
-		l.Loaded, l.Loading = r.s.now(), false
+		l.Loaded, l.Loading = r.readAt, false
 		l.Err, l.ErrAt = "", -1
 		l.Retries = r.retries.state()
 		if l.First == 0 {
