@@ -44,6 +44,7 @@ type Options struct {
 type Model struct {
 	opts      Options
 	screens   []Screen
+	every     []View // of all screens, each once
 	global    []Binding
 	keys      map[string][]string // see SetKeys
 	styles    theme.Styles
@@ -96,7 +97,7 @@ func New(o Options) (*Model, error) {
 		o.Frame = DefaultFrame
 	}
 	n := len(o.Screens)
-	m := &Model{opts: o, screens: o.Screens, styles: o.Styles, themeName: o.ThemeName, dark: true, mouseOn: o.Mouse, now: o.Now,
+	m := &Model{opts: o, screens: o.Screens, every: viewsOf(o.Screens), styles: o.Styles, themeName: o.ThemeName, dark: true, mouseOn: o.Mouse, now: o.Now,
 		seen: make([]int, n), zoomed: make([]bool, n), shares: make([]int, n), history: map[string][]string{},
 		mail: &mailbox{ctx: o.Context, store: o.Store, frame: o.Frame}, dirty: true}
 	m.global = slices.Concat(m.shellBindings(), m.screenBindings(), o.Global)

@@ -1,5 +1,7 @@
 package tui
 
+import "slices"
+
 // Screen is one or two views that are shown together: side by side where there is
 // room, else one at a time. A view may stand on several screens.
 type Screen struct {
@@ -25,15 +27,21 @@ func (m *Model) focused() View { return m.views()[m.at.focus] }
 
 // everyView calls fn once for each view of every screen.
 func (m *Model) everyView(fn func(View)) {
-	seen := map[View]bool{}
-	for _, s := range m.screens {
+	for _, v := range m.every {
+		fn(v)
+	}
+}
+
+// viewsOf lists each view of the screens once.
+func viewsOf(screens []Screen) (all []View) {
+	for _, s := range screens {
 		for _, v := range s.Views {
-			if !seen[v] {
-				seen[v] = true
-				fn(v)
+			if !slices.Contains(all, v) {
+				all = append(all, v)
 			}
 		}
 	}
+	return all
 }
 
 // Open implements [Shell]. An unknown name is a mistake in the program; it is noted.
