@@ -62,6 +62,14 @@ func (v *run) Bindings() []tui.Binding {
 }
 
 // Update goes to a run that was started from here.
+// Copy is the workflow id of the run.
+func (v *run) Copy() (what, text string) {
+	if !v.selected.ok {
+		return "", ""
+	}
+	return "workflow id", v.selected.run.WorkflowID
+}
+
 func (v *run) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(anewMsg); ok {
 		v.show(m.run)
