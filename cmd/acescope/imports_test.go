@@ -24,7 +24,8 @@ var arrows = map[string][]string{
 	"sources/runstest":    {"engine/ace", "sources/historytest"},
 
 	"engine/ace":           {},
-	"engine/history":       {"engine/ace"},
+	"engine/session":       {"engine/ace"},
+	"engine/history":       {"engine/ace", "engine/session"},
 	"engine/historyfile":   {},
 	"engine/replay":        {"engine/ace", "engine/history"},
 	"engine/compare":       {"engine/ace", "engine/history"},
@@ -36,7 +37,7 @@ var arrows = map[string][]string{
 	"engine/problems":      {},
 	"engine/model":         {"engine/ace", "engine/playbook"},
 	"engine/model/builtin": {"engine/ace", "engine/playbook", "engine/model", "engine/model/builtin"},
-	"engine/flow":          {"engine/ace", "engine/history"},
+	"engine/flow":          {"engine/ace", "engine/session", "engine/history"},
 	"engine/activity":      {"engine/ace", "engine/flow", "engine/model", "engine/playbook", "engine/artifact", "engine/dataset"},
 	"engine/server":        {"engine/ace"},
 	"engine":               {"engine", "engine/*"},

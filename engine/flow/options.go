@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/ace"
+	"acescope/engine/session"
 )
 
 // ErrTypePermanent is the type of application errors that no retry mends; activities
@@ -36,6 +37,8 @@ var (
 
 func policyOf(activity string) policy {
 	switch activity {
+	case session.ActivityClaim:
+		return diskStep
 	case ace.ActivityPersist, ace.ActivityLoadTasks, ace.ActivityHead, ace.ActivityLoadStep:
 		return diskStep
 	}
@@ -58,4 +61,35 @@ func withOptions(ctx workflow.Context, activity string) workflow.Context {
 			NonRetryableErrorTypes: []string{ErrTypePermanent},
 		},
 	})
+}
+
+// turnLimit is how long one turn of a session may take.
+const turnLimit = 24 * time.Hour
+
+// onHost sets the options of an activity on the machine that the session lives on. It
+// waits there for as long as the machine is away: the agent's files are nowhere else. A
+// tool call is made once, unless making it again changes nothing; a turn that is tried
+// again finds what its last attempt did.
+func (t *talk) onHost(ctx workflow.Context, activity string) workflow.Context {
+	o := workflow.ActivityOptions{
+		TaskQueue:           t.state.Host.Queue,
+		StartToCloseTimeout: turnLimit,
+		HeartbeatTimeout:    HeartbeatTimeout,
+		WaitForCancellation: true,
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 30 * time.Second,
+			MaximumAttempts: 10, NonRetryableErrorTypes: []string{ErrTypePermanent}},
+	}
+	switch activity {
+	case session.ActivityTool:
+		o.StartToCloseTimeout = time.Hour
+		o.RetryPolicy.MaximumAttempts = 1
+	case session.ActivityClose:
+		o.ScheduleToCloseTimeout = closeWithin
+	}
+	return workflow.WithActivityOptions(ctx, o)
+}
+
+// failed is the error of a workflow that ends with the failure.
+func failed(f ace.Failure) error {
+	return temporal.NewNonRetryableApplicationError(f.Message, f.Type, nil)
 }
