@@ -163,6 +163,8 @@ func (j *Judge) Outcome(exit Exit, stderr string) Outcome {
 	switch {
 	case exit.StartErr != nil:
 		o.Class, why = ClassMissing, exit.StartErr.Error()
+	case j.result != nil && j.result.Subtype == openCodeEnded && !j.result.IsError && exit.Code > 0 && !exit.ByUs:
+		o.Class, why = j.silent(exit, stderr) // the result is our own making, the exit code is not
 	case j.result != nil && !j.result.IsError:
 		o.Class = j.well()
 	case j.result != nil:
@@ -290,6 +292,7 @@ var said = []struct {
 	{ClassTooOld, regexp.MustCompile(`(?i)needs an update|(?:version|node).{0,40}(?:too old|no longer supported|is not supported)|please (?:update|upgrade) (?:to|your|claude|codex|gemini)|requires node|newer version.{0,30}required`)},
 	{ClassOverloaded, regexp.MustCompile(`(?i)overloaded|service unavailable|at capacity`)},
 	{ClassRateLimited, regexp.MustCompile(`(?i)rate.?limit|too many requests|resource_exhausted|quota|usage limit`)},
+	{ClassMaxTurns, regexp.MustCompile(`(?i)max(?:imum)? session turns|maximum number of turns`)},
 	{ClassInterrupted, regexp.MustCompile(`(?i)request was aborted|request interrupted|interrupted by user|operation was cancelled|turn (?:was )?interrupted`)},
 	{ClassMaxTokens, regexp.MustCompile(`(?i)prompt is too long|maximum context|context.{0,10}window|output token maximum|context_length_exceeded`)},
 	{ClassUsage, regexp.MustCompile(`(?im)^error: .{0,20}(?:unknown|unexpected|invalid|missing|required|option)|unknown option|unknown argument|unexpected argument|invalid (?:value|choice)|invalid values:|^usage: |requires --|cannot use both`)},

@@ -95,6 +95,9 @@ func (f *finder) find(b []byte, at int) (first hit, ok bool) {
 		for k := range f.buckets[n] {
 			a := &f.buckets[n][k]
 			start := i - a.pair
+			if ok && a.kind == pem && first.kind == pem {
+				continue // a block within a block: both end where the first does
+			}
 			if start < at || start+len(a.text) > len(b) || string(b[start:start+len(a.text)]) != a.text {
 				continue
 			}

@@ -9,6 +9,9 @@ import (
 // bytes. What is one goes as far as it goes.
 const lookAhead = 256
 
+// pem is the kind of private keys.
+const pem = "private_key"
+
 // class is a set of bytes.
 type class [256]bool
 
@@ -81,7 +84,7 @@ func shapes() []anchor {
 		key("groq", "gsk_", 40, alnum),
 		{text: "sk-", kind: "openai", match: openAI},
 		{text: "eyJ", kind: "jwt", match: jwt},
-		{text: "-----BEGIN ", kind: "private_key", match: privateKey},
+		{text: "-----BEGIN ", kind: pem, match: privateKey},
 		{text: "://", kind: "password", match: urlPassword},
 		{text: "earer ", kind: "bearer", match: bearerToken},
 		{text: "EARER ", kind: "bearer", match: bearerToken},
