@@ -5,24 +5,23 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
-	"github.com/tidwall/gjson"
 )
 
 // claudeLine is what lines of several types have in common, and where the rest stands.
 type claudeLine struct {
 	Event
 	kind, subtype string
-	message       gjson.Result
-	inner         gjson.Result // event, of a stream_event; request or response of the control protocol
-	fault         gjson.Result // error
-	meta          gjson.Result // tool_result_meta
+	message       value
+	inner         value // event, of a stream_event; request or response of the control protocol
+	fault         value // error
+	meta          value // tool_result_meta
 }
 
 // claude reads a line of Claude Code's stream.
-func (p *Parser) claude(v gjson.Result) {
+func (p *Parser) claude(v value) {
 	var l claudeLine
-	v.ForEach(func(key, value gjson.Result) bool {
-		p.claudeField(&l, key.Str, value)
+	v.each(func(key string, field value) bool {
+		p.claudeField(&l, key, field)
 		return true
 	})
 	l.Name = p.named(l.kind, l.subtype)
@@ -39,11 +38,11 @@ func (p *Parser) claude(v gjson.Result) {
 		p.claudeResult(&l, v)
 	case "control_request", "control_response", "control_cancel_request":
 		l.Kind = KindControl
-		l.Name = p.named(l.kind, l.inner.Get("subtype").String())
+		l.Name = p.named(l.kind, l.inner.get("subtype").view())
 		p.add(l.Event)
 	case "rate_limit_event":
 		l.Kind = KindStatus
-		l.Text = keep(v.Get("rate_limit_info.status"))
+		l.Text = keep(v.get("rate_limit_info.status"))
 		p.add(l.Event)
 	default:
 		l.Kind = KindOther
@@ -52,30 +51,30 @@ func (p *Parser) claude(v gjson.Result) {
 }
 
 // claudeField takes one field of a line. Strings that are only compared are not copied.
-func (p *Parser) claudeField(l *claudeLine, key string, value gjson.Result) {
+func (p *Parser) claudeField(l *claudeLine, key string, field value) {
 	switch key {
 	case "type":
-		l.kind = value.String()
+		l.kind = field.view()
 	case "subtype":
-		l.subtype = value.String()
+		l.subtype = field.view()
 	case "message":
-		l.message = value
+		l.message = field
 	case "event", "request", "response":
-		l.inner = value
+		l.inner = field
 	case "error":
-		l.fault = value
+		l.fault = field
 	case "tool_result_meta":
-		l.meta = value
+		l.meta = field
 	case "session_id":
-		l.SessionID = p.know(value)
+		l.SessionID = p.again(&p.session, field)
 	case "uuid":
-		l.UUID = keep(value)
+		l.UUID = keep(field)
 	case "parent_tool_use_id":
-		l.ParentID = p.know(value)
+		l.ParentID = p.know(field)
 	case "timestamp":
-		l.At = stamp(value)
+		l.At = stamp(field)
 	case "api_error_status":
-		l.Status = int(value.Int())
+		l.Status = int(field.int())
 	}
 }
 
@@ -95,27 +94,27 @@ func (p *Parser) named(kind, subtype string) string {
 // claudeAssistant gives an event for each block of a message of the model. What the CLI
 // says in its place, when the API failed, is an error.
 func (p *Parser) claudeAssistant(l *claudeLine) {
-	var content gjson.Result
-	l.message.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str {
+	var content value
+	l.message.each(func(key string, field value) bool {
+		switch key {
 		case "id":
-			l.MessageID = p.know(value)
+			l.MessageID = p.again(&p.message, field)
 		case "model":
-			l.Model = p.know(value)
+			l.Model = p.again(&p.model, field)
 		case "content":
-			content = value
+			content = field
 		case "usage":
-			l.Usage = claudeUsage(value)
+			l.Usage = claudeUsage(field)
 		}
 		return true
 	})
-	if content.Type == gjson.String {
+	if content.isText() {
 		l.Kind, l.Text = KindText, keep(content)
 		p.add(l.Event)
 		return
 	}
 	before := len(p.events)
-	content.ForEach(func(_, block gjson.Result) bool {
+	content.each(func(_ string, block value) bool {
 		p.claudeBlock(l, block)
 		l.Usage = nil // once a message
 		return true
@@ -127,22 +126,38 @@ func (p *Parser) claudeAssistant(l *claudeLine) {
 }
 
 // claudeBlock gives the event of a block of content.
-func (p *Parser) claudeBlock(l *claudeLine, block gjson.Result) {
+func (p *Parser) claudeBlock(l *claudeLine, block value) {
+	var kind, text, id, name, input value
+	block.each(func(key string, field value) bool {
+		switch key {
+		case "type":
+			kind = field
+		case "text", "thinking":
+			text = field
+		case "id":
+			id = field
+		case "name":
+			name = field
+		case "input":
+			input = field
+		}
+		return true
+	})
 	e := l.Event
-	switch kind := block.Get("type").String(); {
+	switch kind := kind.view(); {
 	case kind == "text" && l.kind == "user":
-		e.Kind, e.Text = KindUser, keep(block.Get("text"))
-	case kind == "text" && l.fault.Exists() && l.fault.Type != gjson.Null:
-		e.Kind, e.Name, e.Text = KindError, p.named(l.kind, l.fault.String()), keep(block.Get("text"))
+		e.Kind, e.Text = KindUser, keep(text)
+	case kind == "text" && l.fault.exists():
+		e.Kind, e.Name, e.Text = KindError, p.named(l.kind, l.fault.view()), keep(text)
 	case kind == "text":
-		e.Kind, e.Text = KindText, keep(block.Get("text"))
+		e.Kind, e.Text = KindText, keep(text)
 	case kind == "thinking":
-		e.Kind, e.Text = KindThinking, keep(block.Get("thinking"))
+		e.Kind, e.Text = KindThinking, keep(text)
 	case kind == "redacted_thinking":
 		e.Kind = KindThinking
 	case kind == "tool_use", kind == "server_tool_use", kind == "mcp_tool_use":
 		e.Kind = KindToolUse
-		e.Tool = &Tool{ID: keep(block.Get("id")), Name: p.know(block.Get("name")), Args: raw(block.Get("input"))}
+		e.Tool = &Tool{ID: keep(id), Name: p.know(name), Args: raw(input)}
 	case strings.HasSuffix(kind, "tool_result"):
 		e.Kind, e.Tool = KindToolResult, claudeToolResult(l, block)
 	default:
@@ -152,24 +167,24 @@ func (p *Parser) claudeBlock(l *claudeLine, block gjson.Result) {
 }
 
 // claudeToolResult is what came of a tool call.
-func claudeToolResult(l *claudeLine, block gjson.Result) *Tool {
+func claudeToolResult(l *claudeLine, block value) *Tool {
 	t := &Tool{}
 	failed := false
-	block.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str {
+	block.each(func(key string, field value) bool {
+		switch key {
 		case "tool_use_id":
-			t.ID = keep(value)
+			t.ID = keep(field)
 		case "content":
-			t.Result = raw(value)
+			t.Result = raw(field)
 		case "is_error":
-			failed = value.Bool()
+			failed = field.isTrue()
 		}
 		return true
 	})
 	t.OK = !failed
-	l.meta.ForEach(func(_, meta gjson.Result) bool {
-		decision := meta.Get("permission_decision.decision").String()
-		if decision != "" && decision != "accept" && decision != "allow" && meta.Get("id").String() == t.ID {
+	l.meta.each(func(_ string, meta value) bool {
+		decision := meta.get("permission_decision.decision").view()
+		if decision != "" && decision != "accept" && decision != "allow" && meta.get("id").view() == t.ID {
 			t.Denied, t.OK = true, false
 		}
 		return true
@@ -179,14 +194,14 @@ func claudeToolResult(l *claudeLine, block gjson.Result) *Tool {
 
 // claudeUser gives the events of a message to the model: tool results, and what was said.
 func (p *Parser) claudeUser(l *claudeLine) {
-	content := l.message.Get("content")
-	if content.Type == gjson.String {
+	content := l.message.get("content")
+	if content.isText() {
 		l.Kind, l.Text = KindUser, keep(content)
 		p.add(l.Event)
 		return
 	}
 	before := len(p.events)
-	content.ForEach(func(_, block gjson.Result) bool {
+	content.each(func(_ string, block value) bool {
 		p.claudeBlock(l, block)
 		return true
 	})
@@ -197,27 +212,27 @@ func (p *Parser) claudeUser(l *claudeLine) {
 }
 
 // claudeSystem gives the event of a line of the CLI's own.
-func (p *Parser) claudeSystem(l *claudeLine, v gjson.Result) {
+func (p *Parser) claudeSystem(l *claudeLine, v value) {
 	l.Kind = KindStatus
 	switch {
 	case l.subtype == "init":
 		l.Kind = KindInit
 		p.claudeInit(l, v)
 	case l.subtype == "api_retry":
-		l.Status = int(v.Get("error_status").Int())
-		l.Text = "attempt " + number(v.Get("attempt")) + " of " + number(v.Get("max_retries")) + " after " + keep(l.fault) +
-			", in " + number(v.Get("retry_delay_ms")) + " ms"
+		l.Status = int(v.get("error_status").int())
+		l.Text = "attempt " + number(v.get("attempt")) + " of " + number(v.get("max_retries")) + " after " + keep(l.fault) +
+			", in " + number(v.get("retry_delay_ms")) + " ms"
 	case l.subtype == "status":
-		l.Text = keep(v.Get("status"))
+		l.Text = keep(v.get("status"))
 	case l.subtype == "permission_denied":
-		l.Tool = &Tool{ID: keep(v.Get("tool_use_id")), Name: p.know(v.Get("tool_name")), Denied: true}
-		l.Text = keep(v.Get("message"))
+		l.Tool = &Tool{ID: keep(v.get("tool_use_id")), Name: p.know(v.get("tool_name")), Denied: true}
+		l.Text = keep(v.get("message"))
 	case l.subtype == "compact_boundary":
-		l.Text = keep(v.Get("compact_metadata.trigger"))
+		l.Text = keep(v.get("compact_metadata.trigger"))
 	case strings.HasPrefix(l.subtype, "hook_"):
-		l.Text = p.know(v.Get("hook_name"))
+		l.Text = p.know(v.get("hook_name"))
 	case strings.HasPrefix(l.subtype, "task_"):
-		l.ParentID = p.know(v.Get("tool_use_id"))
+		l.ParentID = p.know(v.get("tool_use_id"))
 		l.Text = firstText(v, "summary", "description", "patch.status", "status")
 	default:
 		l.Kind = KindOther
@@ -226,32 +241,32 @@ func (p *Parser) claudeSystem(l *claudeLine, v gjson.Result) {
 }
 
 // claudeInit reads what the CLI says of itself.
-func (p *Parser) claudeInit(l *claudeLine, v gjson.Result) {
+func (p *Parser) claudeInit(l *claudeLine, v value) {
 	l.Init = &Init{}
-	v.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str {
+	v.each(func(key string, field value) bool {
+		switch key {
 		case "model":
-			l.Model = p.know(value)
+			l.Model = p.know(field)
 		case "cwd":
-			l.Init.WorkingDir = p.know(value)
+			l.Init.WorkingDir = p.know(field)
 		case "claude_code_version":
-			l.Init.Version = p.know(value)
+			l.Init.Version = p.know(field)
 		case "permissionMode":
-			l.Init.PermissionMode = p.know(value)
+			l.Init.PermissionMode = p.know(field)
 		case "tools":
-			l.Init.Tools = strs(value)
+			l.Init.Tools = strs(field)
 		case "mcp_servers":
-			l.Init.MCPServers = p.servers(value)
+			l.Init.MCPServers = p.servers(field)
 		}
 		return true
 	})
 }
 
 // servers is the names of MCP servers, with the state of those that are not connected.
-func (p *Parser) servers(v gjson.Result) (list []string) {
-	v.ForEach(func(_, server gjson.Result) bool {
-		name := server.Get("name").String()
-		if status := server.Get("status").String(); status != "" && status != "connected" {
+func (p *Parser) servers(v value) (list []string) {
+	v.each(func(_ string, server value) bool {
+		name := server.get("name").view()
+		if status := server.get("status").view(); status != "" && status != "connected" {
 			name += " (" + status + ")"
 		}
 		list = append(list, p.intern(name))
@@ -262,66 +277,66 @@ func (p *Parser) servers(v gjson.Result) (list []string) {
 
 // claudeDelta gives the event of a part of a message that is being made.
 func (p *Parser) claudeDelta(l *claudeLine) {
-	kind := l.inner.Get("type").String()
+	kind := l.inner.get("type").view()
 	l.Kind, l.Name = KindOther, p.named(l.kind, kind)
 	switch kind {
 	case "content_block_delta":
-		delta := l.inner.Get("delta")
-		switch delta.Get("type").String() {
+		delta := l.inner.get("delta")
+		switch delta.get("type").view() {
 		case "text_delta":
-			l.Kind, l.Name, l.Text = KindDelta, "text_delta", keep(delta.Get("text"))
+			l.Kind, l.Name, l.Text = KindDelta, "text_delta", keep(delta.get("text"))
 		case "thinking_delta":
-			l.Kind, l.Name, l.Text = KindDelta, "thinking_delta", keep(delta.Get("thinking"))
+			l.Kind, l.Name, l.Text = KindDelta, "thinking_delta", keep(delta.get("thinking"))
 		}
 	case "message_start":
-		l.MessageID = p.know(l.inner.Get("message.id"))
-		l.Model = p.know(l.inner.Get("message.model"))
+		l.MessageID = p.know(l.inner.get("message.id"))
+		l.Model = p.know(l.inner.get("message.model"))
 	case "message_delta":
-		l.Usage = claudeUsage(l.inner.Get("usage"))
+		l.Usage = claudeUsage(l.inner.get("usage"))
 	}
 	p.add(l.Event)
 }
 
 // claudeResult gives the event of a turn's end. Its tokens are those of the turn, its cost
 // is summed up, over the process or the session.
-func (p *Parser) claudeResult(l *claudeLine, v gjson.Result) {
+func (p *Parser) claudeResult(l *claudeLine, v value) {
 	r := &Result{Subtype: p.intern(l.subtype), CostCumulative: true, Status: l.Status}
-	var cost gjson.Result
-	v.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str {
+	var cost value
+	v.each(func(key string, field value) bool {
+		switch key {
 		case "is_error":
-			r.IsError = value.Bool()
+			r.IsError = field.isTrue()
 		case "result":
-			r.Text = keep(value)
+			r.Text = keep(field)
 		case "errors":
-			r.Errors = claudeErrors(value)
+			r.Errors = claudeErrors(field)
 		case "num_turns":
-			r.Turns = int(value.Int())
+			r.Turns = int(field.int())
 		case "duration_ms":
-			r.Duration = length(value.Int())
+			r.Duration = length(field.int())
 		case "usage":
-			r.Usage = *claudeUsage(value)
+			r.Usage = *claudeUsage(field)
 		case "total_cost_usd":
-			cost = value
+			cost = field
 		case "permission_denials":
-			r.Denials = int(value.Get("#").Int())
+			r.Denials = int(field.count())
 		case "stop_reason":
-			r.StopReason = p.know(value)
+			r.StopReason = p.know(field)
 		case "terminal_reason":
-			r.TerminalReason = p.know(value)
+			r.TerminalReason = p.know(field)
 		}
 		return true
 	})
-	r.Usage.CostUSD = cost.Float()
+	r.Usage.CostUSD = cost.float()
 	l.Kind, l.Result = KindResult, r
 	p.add(l.Event)
 }
 
 // claudeErrors is the list of a result's errors.
-func claudeErrors(v gjson.Result) (list []string) {
-	v.ForEach(func(_, e gjson.Result) bool {
-		if e.IsObject() && e.Get("message").Exists() {
-			e = e.Get("message")
+func claudeErrors(v value) (list []string) {
+	v.each(func(_ string, e value) bool {
+		if e.isObject() && e.get("message").exists() {
+			e = e.get("message")
 		}
 		list = append(list, keep(e))
 		return true
@@ -330,28 +345,28 @@ func claudeErrors(v gjson.Result) (list []string) {
 }
 
 // claudeUsage reads the API's counts.
-func claudeUsage(v gjson.Result) *ace.Usage {
+func claudeUsage(v value) *ace.Usage {
 	u := &ace.Usage{}
-	v.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str {
+	v.each(func(key string, field value) bool {
+		switch key {
 		case "input_tokens", "cache_creation_input_tokens":
-			u.InputTokens += value.Int()
+			u.InputTokens += field.int()
 		case "output_tokens":
-			u.OutputTokens = value.Int()
+			u.OutputTokens = field.int()
 		case "cache_read_input_tokens":
-			u.CacheReadTokens = value.Int()
+			u.CacheReadTokens = field.int()
 		}
 		return true
 	})
 	return u
 }
 
-func number(v gjson.Result) string { return strconv.FormatInt(v.Int(), 10) }
+func number(v value) string { return strconv.FormatInt(v.int(), 10) }
 
 // firstText is the first of the fields that has text.
-func firstText(v gjson.Result, paths ...string) string {
+func firstText(v value, paths ...string) string {
 	for _, path := range paths {
-		if s := v.Get(path); s.Type == gjson.String && s.Str != "" {
+		if s := v.get(path); s.isText() && len(s) > 2 {
 			return keep(s)
 		}
 	}

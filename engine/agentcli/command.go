@@ -53,9 +53,9 @@ func (a claudeAdapter) Command(c Call) (Command, error) {
 	if c.Deltas {
 		argv = append(argv, "--include-partial-messages")
 	}
-	argv = flag(argv, "model", c.Model)
-	argv = flag(argv, "session-id", c.SessionID)
-	argv = flag(argv, "resume", c.Resume)
+	argv = option(argv, "model", c.Model)
+	argv = option(argv, "session-id", c.SessionID)
+	argv = option(argv, "resume", c.Resume)
 	if c.Fork {
 		argv = append(argv, "--fork-session")
 	}
@@ -63,12 +63,12 @@ func (a claudeAdapter) Command(c Call) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	argv = flag(argv, "permission-mode", mode)
+	argv = option(argv, "permission-mode", mode)
 	if c.AskPermission {
 		argv = append(argv, "--permission-prompt-tool=stdio")
 	}
-	argv = flag(argv, "allowedTools", strings.Join(c.AllowedTools, ","))
-	argv = flag(argv, "disallowedTools", strings.Join(c.DisallowedTools, ","))
+	argv = option(argv, "allowedTools", strings.Join(c.AllowedTools, ","))
+	argv = option(argv, "disallowedTools", strings.Join(c.DisallowedTools, ","))
 	servers, err := claudeServers(c)
 	if err != nil {
 		return Command{}, err
@@ -77,12 +77,12 @@ func (a claudeAdapter) Command(c Call) (Command, error) {
 		argv = append(argv, "--mcp-config="+servers, "--strict-mcp-config")
 	}
 	if c.MaxTurns > 0 {
-		argv = flag(argv, "max-turns", strconv.Itoa(c.MaxTurns))
+		argv = option(argv, "max-turns", strconv.Itoa(c.MaxTurns))
 	}
 	if c.MaxBudgetUSD > 0 {
-		argv = flag(argv, "max-budget-usd", strconv.FormatFloat(c.MaxBudgetUSD, 'f', -1, 64))
+		argv = option(argv, "max-budget-usd", strconv.FormatFloat(c.MaxBudgetUSD, 'f', -1, 64))
 	}
-	argv = flag(argv, "append-system-prompt", c.SystemPrompt)
+	argv = option(argv, "append-system-prompt", c.SystemPrompt)
 	cmd := Command{
 		Argv: argv, Dir: c.WorkingDir, Streaming: c.Streaming,
 		Env:   []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1"},
@@ -138,8 +138,8 @@ func claudeServers(c Call) (string, error) {
 	return string(text), err
 }
 
-// flag adds a flag with its value in one argument, unless the value is empty.
-func flag(argv []string, name, value string) []string {
+// option adds a flag with its value in one argument, unless the value is empty.
+func option(argv []string, name, value string) []string {
 	if value == "" {
 		return argv
 	}
@@ -170,7 +170,7 @@ func (a codexAdapter) Command(c Call) (Command, error) {
 		return Command{}, err
 	}
 	argv := []string{c.binary("codex"), "exec", "--json", "--skip-git-repo-check", "--color=never"}
-	argv = flag(argv, "model", c.Model)
+	argv = option(argv, "model", c.Model)
 	switch c.Permission {
 	case PermissionDefault:
 	case PermissionPlan:
@@ -216,7 +216,7 @@ func (a geminiAdapter) Command(c Call) (Command, error) {
 		return Command{}, err
 	}
 	argv := []string{c.binary("gemini"), "--output-format=stream-json"}
-	argv = flag(argv, "model", c.Model)
+	argv = option(argv, "model", c.Model)
 	switch c.Permission {
 	case PermissionDefault:
 	case PermissionPlan:
@@ -228,13 +228,13 @@ func (a geminiAdapter) Command(c Call) (Command, error) {
 	default:
 		return Command{}, noMode(Gemini, c.Permission)
 	}
-	argv = flag(argv, "allowed-tools", strings.Join(c.AllowedTools, ","))
-	argv = flag(argv, "resume", c.Resume)
+	argv = option(argv, "allowed-tools", strings.Join(c.AllowedTools, ","))
+	argv = option(argv, "resume", c.Resume)
 	cmd := Command{Argv: argv, Dir: c.WorkingDir}
 	if len(c.Instruction) > maxArg || strings.ContainsRune(c.Instruction, 0) {
 		cmd.Input = []byte(c.Instruction)
 	} else {
-		cmd.Argv = flag(argv, "prompt", c.Instruction)
+		cmd.Argv = option(argv, "prompt", c.Instruction)
 	}
 	return cmd, nil
 }
@@ -268,7 +268,7 @@ func (a openCodeAdapter) Command(c Call) (Command, error) {
 		return Command{}, err
 	}
 	argv := []string{c.binary("opencode"), "run", "--format=json"}
-	argv = flag(argv, "model", c.Model)
+	argv = option(argv, "model", c.Model)
 	switch c.Permission {
 	case PermissionDefault, PermissionAcceptEdits:
 		argv = append(argv, "--agent=build")
@@ -277,7 +277,7 @@ func (a openCodeAdapter) Command(c Call) (Command, error) {
 	default:
 		return Command{}, &CallError{OpenCode, fmt.Sprintf("it has no permission mode like %.40q; its own configuration says what it may do", string(c.Permission))}
 	}
-	argv = flag(argv, "session", c.Resume)
+	argv = option(argv, "session", c.Resume)
 	if c.Fork {
 		argv = append(argv, "--fork")
 	}

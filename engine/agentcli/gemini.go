@@ -1,34 +1,74 @@
 package agentcli
 
-import (
-	"acescope/engine/ace"
-	"github.com/tidwall/gjson"
-)
+// geminiLine is where the fields of a line stand.
+type geminiLine struct {
+	kind, role, content, delta, session, model value
+	id, name, parameters, status, output       value
+	message, fault, stats, at                  value
+}
+
+func (l *geminiLine) take(key string, field value) bool {
+	switch key {
+	case "type":
+		l.kind = field
+	case "timestamp":
+		l.at = field
+	case "role":
+		l.role = field
+	case "content":
+		l.content = field
+	case "delta":
+		l.delta = field
+	case "session_id":
+		l.session = field
+	case "model":
+		l.model = field
+	case "tool_id":
+		l.id = field
+	case "tool_name":
+		l.name = field
+	case "parameters":
+		l.parameters = field
+	case "status":
+		l.status = field
+	case "output":
+		l.output = field
+	case "message":
+		l.message = field
+	case "error":
+		l.fault = field
+	case "stats":
+		l.stats = field
+	}
+	return true
+}
 
 // gemini reads a line of Gemini's stream. It sends what the model says in parts only; the
 // whole comes when something else does.
-func (p *Parser) gemini(v gjson.Result) {
-	kind := v.Get("type").String()
-	e := Event{Name: p.intern(kind), At: stamp(v.Get("timestamp")), SessionID: p.session, Model: p.model}
-	if kind != "message" || v.Get("role").String() != "assistant" {
+func (p *Parser) gemini(v value) {
+	var l geminiLine
+	v.each(l.take)
+	kind := p.know(l.kind)
+	if kind != "message" || l.role.view() != "assistant" {
 		p.wholeText()
 	}
+	e := Event{Name: kind, At: stamp(l.at), SessionID: p.session, Model: p.model}
 	switch kind {
 	case "init":
-		p.session, p.model = p.know(v.Get("session_id")), p.know(v.Get("model"))
-		e.Kind, e.SessionID, e.Model, e.Init = KindInit, p.session, p.model, &Init{}
+		e.Kind, e.Init = KindInit, &Init{}
+		e.SessionID, e.Model = p.again(&p.session, l.session), p.again(&p.model, l.model)
 	case "message":
-		p.geminiMessage(e, v)
+		p.geminiMessage(e, &l)
 		return
 	case "tool_use":
 		e.Kind = KindToolUse
-		e.Tool = &Tool{ID: keep(v.Get("tool_id")), Name: p.know(v.Get("tool_name")), Args: raw(v.Get("parameters"))}
+		e.Tool = &Tool{ID: keep(l.id), Name: p.know(l.name), Args: raw(l.parameters)}
 	case "tool_result":
-		e.Kind, e.Tool = KindToolResult, geminiOutput(v)
+		e.Kind, e.Tool = KindToolResult, l.came()
 	case "error":
-		e.Kind, e.Text = KindError, keep(v.Get("message"))
+		e.Kind, e.Text = KindError, keep(l.message)
 	case "result":
-		e.Kind, e.Result = KindResult, p.geminiResult(v)
+		e.Kind, e.Result = KindResult, p.geminiResult(&l)
 	default:
 		e.Kind = KindOther
 	}
@@ -36,12 +76,12 @@ func (p *Parser) gemini(v gjson.Result) {
 }
 
 // geminiMessage gives the event of a message, or of a part of one.
-func (p *Parser) geminiMessage(e Event, v gjson.Result) {
-	e.Text = keep(v.Get("content"))
+func (p *Parser) geminiMessage(e Event, l *geminiLine) {
+	e.Text = keep(l.content)
 	switch {
-	case v.Get("role").String() != "assistant":
+	case l.role.view() != "assistant":
 		e.Kind = KindUser
-	case v.Get("delta").Bool():
+	case l.delta.isTrue():
 		if p.text.Len()+len(e.Text) > maxParts {
 			p.wholeText()
 		}
@@ -66,32 +106,35 @@ func (p *Parser) wholeText() {
 	p.add(Event{Kind: KindText, Name: "message", At: p.textAt, SessionID: p.session, Model: p.model, Text: p.last})
 }
 
-// geminiOutput is what came of a tool call.
-func geminiOutput(v gjson.Result) *Tool {
-	t := &Tool{ID: keep(v.Get("tool_id")), OK: v.Get("status").String() == "success", Result: raw(v.Get("output"))}
-	if fault := v.Get("error"); !t.OK && fault.Exists() {
-		t.Result = raw(fault)
-		t.Denied = fault.Get("type").String() == "permission_denied"
+// came is what came of a tool call.
+func (l *geminiLine) came() *Tool {
+	t := &Tool{ID: keep(l.id), OK: l.status.view() == "success", Result: raw(l.output)}
+	if !t.OK && l.fault.exists() {
+		t.Result = raw(l.fault)
+		t.Denied = l.fault.get("type").view() == "permission_denied"
 	}
 	return t
 }
 
 // geminiResult is the end of a call.
-func (p *Parser) geminiResult(v gjson.Result) *Result {
-	status := v.Get("status")
-	stats := v.Get("stats")
-	cached := stats.Get("cached").Int()
-	r := &Result{
-		Subtype: p.know(status), IsError: status.String() != "success", Text: p.last, Turns: 1,
-		Duration: length(stats.Get("duration_ms").Int()),
-		Usage: ace.Usage{
-			InputTokens:     max(0, stats.Get("input_tokens").Int()-cached),
-			OutputTokens:    stats.Get("output_tokens").Int(),
-			CacheReadTokens: cached,
-		},
-	}
-	if fault := v.Get("error.message"); fault.Exists() {
-		r.Errors = []string{keep(fault)}
+func (p *Parser) geminiResult(l *geminiLine) *Result {
+	r := &Result{Subtype: p.know(l.status), IsError: l.status.view() != "success", Text: p.last, Turns: 1}
+	l.stats.each(func(key string, field value) bool {
+		switch key {
+		case "input_tokens":
+			r.Usage.InputTokens = field.int()
+		case "output_tokens":
+			r.Usage.OutputTokens = field.int()
+		case "cached":
+			r.Usage.CacheReadTokens = field.int()
+		case "duration_ms":
+			r.Duration = length(field.int())
+		}
+		return true
+	})
+	r.Usage.InputTokens = max(0, r.Usage.InputTokens-r.Usage.CacheReadTokens)
+	if message := l.fault.get("message"); message.exists() {
+		r.Errors = []string{keep(message)}
 	}
 	p.last = ""
 	return r

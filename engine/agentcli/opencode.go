@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"acescope/engine/ace"
-	"github.com/tidwall/gjson"
 )
 
 // openCodeEnded is the subtype of the result that the end of OpenCode's stream makes.
@@ -20,39 +19,111 @@ type steps struct {
 	first, last time.Time
 }
 
+// openCodeLine is where the fields of a line, and of the part in it, stand.
+type openCodeLine struct {
+	kind, at, session, part, fault             value
+	id, message, text, reason, tokens, cost    value
+	tool, call, state                          value
+	status, input, output, failure, start, end value
+}
+
+// take takes a field of the line, takePart one of its part, takeState one of a tool's state.
+func (l *openCodeLine) take(key string, field value) bool {
+	switch key {
+	case "type":
+		l.kind = field
+	case "timestamp":
+		l.at = field
+	case "sessionID":
+		l.session = field
+	case "part":
+		field.each(l.takePart)
+	case "error":
+		l.fault = field
+	}
+	return true
+}
+
+func (l *openCodeLine) takePart(key string, field value) bool {
+	switch key {
+	case "id":
+		l.id = field
+	case "messageID":
+		l.message = field
+	case "text":
+		l.text = field
+	case "reason":
+		l.reason = field
+	case "tokens":
+		l.tokens = field
+	case "cost":
+		l.cost = field
+	case "tool":
+		l.tool = field
+	case "callID":
+		l.call = field
+	case "state":
+		field.each(l.takeState)
+	}
+	return true
+}
+
+func (l *openCodeLine) takeState(key string, field value) bool {
+	switch key {
+	case "status":
+		l.status = field
+	case "input":
+		l.input = field
+	case "output":
+		l.output = field
+	case "error":
+		l.failure = field
+	case "time":
+		field.each(func(key string, field value) bool {
+			switch key {
+			case "start":
+				l.start = field
+			case "end":
+				l.end = field
+			}
+			return true
+		})
+	}
+	return true
+}
+
 // openCode reads a line of OpenCode's stream.
-func (p *Parser) openCode(v gjson.Result) {
-	kind := v.Get("type").String()
-	part := v.Get("part")
+func (p *Parser) openCode(v value) {
+	var l openCodeLine
+	v.each(l.take)
 	begins := p.session == ""
-	if id := v.Get("sessionID"); id.Exists() {
-		p.session = p.know(id)
+	if l.session.exists() {
+		p.again(&p.session, l.session)
 	}
 	e := Event{
-		Name: p.intern(kind), At: stamp(v.Get("timestamp")), SessionID: p.session,
-		MessageID: p.know(part.Get("messageID")), UUID: keep(part.Get("id")),
+		Name: p.know(l.kind), At: stamp(l.at), SessionID: p.session, MessageID: p.again(&p.message, l.message), UUID: keep(l.id),
 	}
 	if begins && p.session != "" {
 		p.add(Event{Kind: KindInit, Name: e.Name, At: e.At, SessionID: p.session, Init: &Init{}})
 		p.sum.first = e.At
 	}
 	p.sum.last = e.At
-	switch kind {
+	switch e.Name {
 	case "step_start":
 		e.Kind = KindStatus
 		p.sum.reason = ""
 	case "text":
-		e.Kind, e.Text = KindText, keep(part.Get("text"))
+		e.Kind, e.Text = KindText, keep(l.text)
 		p.last = e.Text
 	case "reasoning":
-		e.Kind, e.Text = KindThinking, keep(part.Get("text"))
+		e.Kind, e.Text = KindThinking, keep(l.text)
 	case "tool_use":
-		p.openCodeTool(e, part)
+		p.openCodeTool(e, &l)
 		return
 	case "step_finish":
-		p.openCodeStep(&e, part)
+		p.openCodeStep(&e, &l)
 	case "error":
-		p.openCodeError(&e, v.Get("error"))
+		p.openCodeError(&e, l.fault)
 	default:
 		e.Kind = KindOther
 	}
@@ -60,43 +131,47 @@ func (p *Parser) openCode(v gjson.Result) {
 }
 
 // openCodeTool gives a tool's call and its result: OpenCode tells of both when all is over.
-func (p *Parser) openCodeTool(e Event, part gjson.Result) {
-	id := keep(part.Get("callID"))
-	state := part.Get("state")
+func (p *Parser) openCodeTool(e Event, l *openCodeLine) {
+	id, start := keep(l.call), l.start.int()
 	call := e
 	call.Kind = KindToolUse
-	call.Tool = &Tool{ID: id, Name: p.know(part.Get("tool")), Args: raw(state.Get("input"))}
-	if at := millis(state.Get("time.start").Int()); !at.IsZero() {
+	call.Tool = &Tool{ID: id, Name: p.know(l.tool), Args: raw(l.input)}
+	if at := millis(start); !at.IsZero() {
 		call.At = at
 	}
 	p.add(call)
 	e.Kind = KindToolResult
-	e.Tool = &Tool{ID: id, OK: state.Get("status").String() == "completed", Result: raw(state.Get("output"))}
+	e.Tool = &Tool{ID: id, OK: l.status.view() == "completed", Result: raw(l.output), Duration: length(l.end.int() - start)}
 	if !e.Tool.OK {
-		e.Tool.Result = raw(state.Get("error"))
+		e.Tool.Result = raw(l.failure)
 	}
-	e.Tool.Duration = length(state.Get("time.end").Int() - state.Get("time.start").Int())
 	p.add(e)
 }
 
 // openCodeStep adds a step to the sum.
-func (p *Parser) openCodeStep(e *Event, part gjson.Result) {
-	tokens := part.Get("tokens")
-	u := ace.Usage{
-		InputTokens:     tokens.Get("input").Int() + tokens.Get("cache.write").Int(),
-		OutputTokens:    tokens.Get("output").Int() + tokens.Get("reasoning").Int(),
-		CacheReadTokens: tokens.Get("cache.read").Int(),
-		CostUSD:         part.Get("cost").Float(),
-	}
-	e.Kind, e.Usage, e.Text = KindStatus, &u, p.know(part.Get("reason"))
-	p.sum.usage = p.sum.usage.Add(u)
+func (p *Parser) openCodeStep(e *Event, l *openCodeLine) {
+	u := &ace.Usage{CostUSD: l.cost.float()}
+	l.tokens.each(func(key string, field value) bool {
+		switch key {
+		case "input":
+			u.InputTokens += field.int()
+		case "output", "reasoning":
+			u.OutputTokens += field.int()
+		case "cache":
+			u.InputTokens += field.get("write").int()
+			u.CacheReadTokens = field.get("read").int()
+		}
+		return true
+	})
+	e.Kind, e.Usage, e.Text = KindStatus, u, p.know(l.reason)
+	p.sum.usage = p.sum.usage.Add(*u)
 	p.sum.count++
 	p.sum.reason = e.Text
 }
 
 // openCodeError takes an error, of which there may be several.
-func (p *Parser) openCodeError(e *Event, fault gjson.Result) {
-	e.Kind, e.Status = KindError, int(fault.Get("data.statusCode").Int())
+func (p *Parser) openCodeError(e *Event, fault value) {
+	e.Kind, e.Status = KindError, int(fault.get("data.statusCode").int())
 	e.Text = firstText(fault, "data.message", "message", "name")
 	p.sum.status = e.Status
 	if len(p.sum.errors) < 10 {

@@ -23,6 +23,7 @@ const (
 
 const (
 	maxKnown = 4096    // names, and open tool calls, that a parser remembers
+	maxName  = 256     // bytes of a name that is remembered
 	maxParts = 1 << 20 // bytes of a text that comes in parts, before it is given as whole
 	maxDepth = 10_000  // nesting of JSON that is read
 )
@@ -34,13 +35,13 @@ type Parser struct {
 	known  map[string]string // strings that come again and again, kept once
 	events []Event
 
+	session, message, model string // the last ones
+
 	// What the streams of Codex, Gemini and OpenCode leave to their reader.
 	started map[string]bool // tool calls that were told of
 	text    strings.Builder // a text that comes in parts
 	textAt  time.Time
 	last    string // the last whole text
-	session string
-	model   string
 	sum     steps
 }
 
@@ -66,20 +67,19 @@ func (p *Parser) Line(line []byte) []Event {
 		p.add(garbage(GarbageText, line, 0))
 		return p.events
 	}
-	p.value(gjson.Parse(unsafe.String(&line[0], len(line))))
+	p.value(value(unsafe.String(&line[0], len(line))))
 	return p.events
 }
 
-// value reads a JSON value, whose text is that of the line and is changed later: what is
-// kept of it must be copied, by keep, raw or know.
-func (p *Parser) value(v gjson.Result) {
+// value reads a JSON value, whose text is that of the line and is changed later.
+func (p *Parser) value(v value) {
 	switch {
-	case v.IsArray():
-		v.ForEach(func(_, element gjson.Result) bool {
+	case v.isArray():
+		v.each(func(_ string, element value) bool {
 			p.value(element)
 			return true
 		})
-	case !v.IsObject():
+	case !v.isObject():
 		p.add(Event{Kind: KindOther})
 	case p.cli == Claude:
 		p.claude(v)
@@ -90,7 +90,7 @@ func (p *Parser) value(v gjson.Result) {
 	case p.cli == OpenCode:
 		p.openCode(v)
 	default:
-		p.add(Event{Kind: KindOther, Name: p.know(v.Get("type"))})
+		p.add(Event{Kind: KindOther, Name: p.know(v.get("type"))})
 	}
 }
 
@@ -145,25 +145,33 @@ func tooDeep(line []byte) bool {
 	return false
 }
 
-// keep is a string of its own. (gjson's own is already one where something was escaped.)
-func keep(v gjson.Result) string {
-	s := v.String()
-	if v.Type == gjson.String && len(s)+2 < len(v.Raw) {
+// keep is the text of a value, as a string of its own.
+func keep(v value) string {
+	s, own := v.text()
+	if own {
 		return s
 	}
 	return strings.Clone(s)
 }
 
 // raw is a copy of the JSON of a value; nil of none, and of null.
-func raw(v gjson.Result) []byte {
-	if !v.Exists() || v.Type == gjson.Null {
+func raw(v value) []byte {
+	if !v.exists() {
 		return nil
 	}
-	return []byte(v.Raw)
+	return []byte(v)
 }
 
-// know is a string that comes again and again, such as a session's id or a tool's name.
-func (p *Parser) know(v gjson.Result) string { return p.intern(v.String()) }
+// know is a text that comes again and again, such as a session's id or a tool's name.
+func (p *Parser) know(v value) string { return p.intern(v.view()) }
+
+// again is a text that mostly is the same as the last time.
+func (p *Parser) again(last *string, v value) string {
+	if s := v.view(); s != *last {
+		*last = p.intern(s)
+	}
+	return *last
+}
 
 func (p *Parser) intern(s string) string {
 	if s == "" {
@@ -172,33 +180,36 @@ func (p *Parser) intern(s string) string {
 	if known, ok := p.known[s]; ok {
 		return known
 	}
+	s = strings.Clone(s)
+	if len(s) > maxName {
+		return s
+	}
 	if len(p.known) >= maxKnown {
 		clear(p.known)
 	}
-	s = strings.Clone(s)
 	p.known[s] = s
 	return s
 }
 
 // strs is the strings of an array, in one piece of memory.
-func strs(v gjson.Result) []string {
-	if !v.IsArray() {
+func strs(v value) []string {
+	if !v.isArray() {
 		return nil
 	}
 	var list []string
-	gjson.Parse(strings.Clone(v.Raw)).ForEach(func(_, s gjson.Result) bool {
-		list = append(list, s.String())
+	value(strings.Clone(string(v))).each(func(_ string, s value) bool {
+		list = append(list, s.view())
 		return true
 	})
 	return list
 }
 
 // stamp is a time as text, or in milliseconds since 1970; zero where it is neither.
-func stamp(v gjson.Result) time.Time {
-	if v.Type == gjson.Number {
-		return millis(v.Int())
+func stamp(v value) time.Time {
+	if !v.isText() {
+		return millis(v.int())
 	}
-	at, err := time.Parse(time.RFC3339Nano, v.String())
+	at, err := time.Parse(time.RFC3339Nano, v.view())
 	if err != nil {
 		return time.Time{}
 	}
