@@ -100,8 +100,8 @@ func (l *LineReader) next() (Line, error) {
 		if l.Follow && errors.Is(l.err, io.EOF) || l.from == l.to {
 			return Line{}, l.fault()
 		}
-		line := Line{Bytes: l.trim(l.buf[l.from:l.to]), Offset: l.offset, Torn: true}
-		line.Size = int64(len(line.Bytes))
+		line := l.line(l.to - l.from)
+		line.Torn = true
 		l.drop(l.to - l.from)
 		return line, nil
 	}
@@ -186,21 +186,23 @@ func (l *LineReader) end() (length, taken int) {
 
 // cut takes a line.
 func (l *LineReader) cut(length, taken int) Line {
-	line := Line{Bytes: l.trim(l.buf[l.from : l.from+length]), Offset: l.offset}
+	line := l.line(length)
 	l.drop(taken)
-	line.Size = int64(len(line.Bytes))
 	if line.Size > MaxLine {
 		line.Bytes = line.Bytes[:MaxText]
 	}
 	return line
 }
 
-// trim leaves out what stands between a line, or an object, and the one before.
-func (l *LineReader) trim(text []byte) []byte {
+// line is what stands in so many bytes, without what stands between it and its neighbours.
+func (l *LineReader) line(length int) Line {
+	text, offset := l.buf[l.from:l.from+length], l.offset
 	if l.values != nil {
 		text = bytes.TrimLeft(text, " \t\r\n,[]")
+		offset += int64(length - len(text))
 	}
-	return bytes.TrimSuffix(text, []byte{'\r'})
+	text = bytes.TrimSuffix(text, []byte{'\r'})
+	return Line{Bytes: text, Offset: offset, Size: int64(len(text))}
 }
 
 // drop leaves n bytes behind.
@@ -242,7 +244,11 @@ func (l *LineReader) room() {
 	if l.from > 0 && l.from >= len(l.buf)/2 {
 		copy(l.buf, l.buf[l.from:l.to])
 	} else {
-		grown := make([]byte, max(firstBuffer, min(2*len(l.buf), MaxLine+2*firstBuffer)))
+		size := max(firstBuffer, 2*len(l.buf))
+		if size >= MaxLine {
+			size = MaxLine + 2*firstBuffer
+		}
+		grown := make([]byte, size)
 		copy(grown, l.buf[l.from:l.to])
 		l.buf = grown
 	}
