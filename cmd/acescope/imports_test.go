@@ -40,7 +40,12 @@ var arrows = map[string][]string{
 	"engine/flow":          {"engine/ace", "engine/session", "engine/history"},
 	"engine/activity":      {"engine/ace", "engine/flow", "engine/model", "engine/playbook", "engine/artifact", "engine/dataset"},
 	"engine/server":        {"engine/ace"},
-	"engine":               {"engine", "engine/*"},
+	"engine/process":       {},
+	"engine/redact":        {},
+	"engine/agentcli":      {"engine/ace"},
+	// A stand-in for the agent CLIs, for tests.
+	"engine/agentcli/agentclitest": {},
+	"engine":                       {"engine", "engine/*"},
 }
 
 // TestArrows holds the arrows between the rooms one way.
