@@ -37,7 +37,11 @@ var arrows = map[string][]string{
 	"engine/model":         {"engine/ace", "engine/playbook"},
 	"engine/model/builtin": {"engine/ace", "engine/playbook", "engine/model", "engine/model/builtin"},
 	"engine/flow":          {"engine/ace", "engine/history"},
-	"engine/activity":      {"engine/ace", "engine/flow", "engine/model", "engine/playbook", "engine/artifact", "engine/dataset"},
+	"engine/activity":      {"engine/ace", "engine/flow", "engine/model", "engine/playbook", "engine/artifact", "engine/dataset", "engine/observe/batch"},
+	"engine/observe":       {"engine/ace", "engine/flow", "engine/history", "engine/observe", "engine/observe/batch", "engine/observe/spool"},
+	"engine/observe/batch": {"engine/ace"},
+	"engine/observe/spool": {},
+	"cmd/acescope-hook":    {"engine/observe/spool"},
 	"engine/server":        {"engine/ace"},
 	"engine":               {"engine", "engine/*"},
 }
