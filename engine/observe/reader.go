@@ -22,11 +22,12 @@ const chunkBytes = 256 << 10
 // reader reads the files of a spool: the one that is written to and those that were put
 // aside, each record once. It belongs to one goroutine.
 type reader struct {
-	dir    string
-	active int64        // number of the file that is written to
-	files  []*spoolFile // in the order of their numbers
-	record func(at spot, r spool.Record)
-	broken func(at spot) // a line that is no record
+	dir     string
+	active  int64        // number of the file that is written to
+	files   []*spoolFile // in the order of their numbers
+	record  func(at spot, r spool.Record)
+	broken  func(at spot) // a line that is no record
+	looking bool          // it only looks, and locks nothing
 }
 
 // spot is where a record ends.
@@ -118,7 +119,7 @@ func (r *reader) next() (more bool, err error) {
 // readFile reads whole lines from where it stands; true where it did not come to the end.
 // The rest of a file that is written to no more is a line too.
 func (r *reader) readFile(f *spoolFile) (bool, error) {
-	if f.old && !f.locked {
+	if f.old && !f.locked && !r.looking {
 		f.locked = spool.Lock(f.f)
 	}
 	for size := chunkBytes; ; size *= 4 {
