@@ -402,3 +402,40 @@ func TestRotation(t *testing.T) {
 		return size < 2*rotateBytes
 	})
 }
+
+// FuzzHook holds that whatever a hook is given becomes events that fit the contract.
+func FuzzHook(f *testing.F) {
+	data, err := os.ReadFile("testdata/hooks.jsonl")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		f.Add([]byte(line), false)
+		f.Add([]byte(line)[:len(line)/2], true)
+	}
+	f.Fuzz(func(t *testing.T, payload []byte, isCut bool) {
+		kind := spool.Hook
+		if isCut {
+			kind = spool.HookCut
+		}
+		a := newAgents(nil, func(data []byte) json.RawMessage { return ace.Preview(data) })
+		var s ace.State
+		for n := range int64(3) {
+			told, _ := a.hook(spool.Record{Kind: kind, Micros: n + 5, ID: fmt.Sprint(n), Payload: payload})
+			for _, e := range told {
+				if e.Input != nil {
+					s.Apply(ace.Started(*e.Input))
+				}
+				data, err := json.Marshal(e.Event)
+				if err != nil || len(data) > 4*ace.InlineBytes {
+					t.Fatalf("an event of %d bytes, %v", len(data), err)
+				}
+				fact := ace.ToolEventsFrom(data)
+				if fact.Bad > 0 {
+					t.Fatalf("unreadable: %s", data)
+				}
+				s.Apply(fact)
+			}
+		}
+	})
+}

@@ -51,13 +51,15 @@ func StatusOf(dir string) (Status, error) {
 	if err := r.begin(p); err != nil {
 		return s, err
 	}
+	s.Forwarding = isLocked(dir)
 	for _, f := range r.files {
-		for more := true; more && err == nil; {
-			more, err = r.readFile(f)
+		for more := true; more; {
+			if more, err = r.readFile(f); err != nil {
+				return s, err
+			}
 		}
 	}
-	s.Forwarding = isLocked(dir)
-	return s, err
+	return s, nil
 }
 
 // isLocked tells whether a forwarder works on the spool.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -19,6 +20,11 @@ type Client interface {
 	SignalWithStartWorkflow(ctx context.Context, workflowID, signalName string, signalArg any, options client.StartWorkflowOptions, workflow any, workflowArgs ...any) (client.WorkflowRun, error)
 	DescribeWorkflowExecution(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error)
 }
+
+// signalEvery is how often a run is signalled at most. What comes after a time of quiet
+// goes at once; an observed run is continued before its history is full, so that it takes
+// any number of signals.
+const signalEvery = 50 * time.Millisecond
 
 // maxLanes bounds the runs that are kept in mind while nothing waits for them.
 const maxLanes = 1000
@@ -106,7 +112,7 @@ func (t *Temporal) lane(workflowID string) *lane {
 	if l == nil {
 		t.forget()
 		l = &lane{to: t, workflowID: workflowID, log: t.log.With("workflow", workflowID)}
-		l.queue = batch.New(batch.Rule[parcel]{AtOnce: true,
+		l.queue = batch.New(batch.Rule[parcel]{Pace: signalEvery,
 			Bytes:    func(p parcel) int { return batch.EventBytes(p.Event) },
 			Together: func(a, b parcel) bool { return a.Start == b.Start }}, l.send)
 		t.lanes[workflowID] = l

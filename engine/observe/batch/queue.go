@@ -54,9 +54,9 @@ type Rule[T any] struct {
 	Bytes func(T) int
 	// Together tells whether two neighbours may be in one batch; nil for always.
 	Together func(a, b T) bool
-	// AtOnce sends what comes after a time of quiet without waiting for company. Without it
-	// the first item of every batch waits.
-	AtOnce bool
+	// Pace, above 0, sends what comes after a time of quiet at once, and then a batch in so
+	// much time at most. Without it the first item of every batch waits for [Delay].
+	Pace time.Duration
 }
 
 // New makes a queue. send is called from the queue's goroutines, never twice at a time.
@@ -93,8 +93,8 @@ func (q *Queue[T]) arm() {
 		return
 	}
 	wait := Delay(q.sent)
-	if q.rule.AtOnce {
-		wait -= time.Since(q.last)
+	if q.rule.Pace > 0 {
+		wait = q.rule.Pace - time.Since(q.last)
 	}
 	q.timer = time.AfterFunc(max(wait, 0), q.due)
 }

@@ -24,10 +24,10 @@ func TestDelaySparesTheHistory(t *testing.T) {
 
 // TestOrderAndBounds holds that all arrives in order, in batches that are not too large.
 func TestOrderAndBounds(t *testing.T) {
-	for _, atOnce := range []bool{false, true} {
+	for _, pace := range []time.Duration{0, 5 * time.Millisecond} {
 		var mu sync.Mutex
 		var sizes, got []int
-		q := batch.New(batch.Rule[int]{Bytes: func(n int) int { return n % 7 * 40 << 10 }, AtOnce: atOnce,
+		q := batch.New(batch.Rule[int]{Bytes: func(n int) int { return n % 7 * 40 << 10 }, Pace: pace,
 			Together: func(a, b int) bool { return a/500 == b/500 }}, func(items []int) {
 			mu.Lock()
 			defer mu.Unlock()
