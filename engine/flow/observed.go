@@ -15,19 +15,25 @@ const drainFor = 250 * time.Millisecond
 
 // observe listens to a run that happens elsewhere until its observer says that it has
 // ended, nothing was heard of it for too long, or somebody cancels it. A long one is
-// continued as new before its history is full.
+// continued as new before its history is full. Events are taken from the channel here and
+// by no listener: one that was handed to a listener which has not run yet would be lost
+// with a run that is continued.
 func (t *task) observe(ctx workflow.Context, in ace.TaskInput) error {
 	t.heard = workflow.Now(ctx)
-	for !t.state.Finished() {
-		wait := in.Idle() - workflow.Now(ctx).Sub(t.heard)
-		if wait <= 0 {
-			return t.giveUp(ctx)
-		}
-		if _, err := workflow.AwaitWithTimeout(ctx, wait, func() bool { return t.state.Finished() || isLong(ctx) }); err != nil {
-			return err
-		}
-		if isLong(ctx) && !t.state.Finished() {
+	alarm := workflow.NewTimer(ctx, in.Idle())
+	for t.drain(ctx); !t.state.Finished(); t.drain(ctx) {
+		if isLong(ctx) {
 			return t.goOn(ctx, in)
+		}
+		if alarm.IsReady() { // events do not set it anew, which would cost history
+			wait := in.Idle() - workflow.Now(ctx).Sub(t.heard)
+			if wait <= 0 {
+				return t.giveUp(ctx)
+			}
+			alarm = workflow.NewTimer(ctx, wait)
+		}
+		if err := workflow.Await(ctx, func() bool { return t.signal.Len() > 0 || alarm.IsReady() || isLong(ctx) }); err != nil {
+			return err
 		}
 	}
 	_ = workflow.Sleep(ctx, drainFor) // a cancellation only shortens it
@@ -55,7 +61,6 @@ func (t *task) giveUp(ctx workflow.Context) error {
 // goOn continues the run with what it knows. Events that have come are in it; those that
 // come meanwhile make the server ask again.
 func (t *task) goOn(ctx workflow.Context, in ace.TaskInput) error {
-	t.drain(ctx)
 	in.Carried = t.state.Carry()
 	return workflow.NewContinueAsNewError(ctx, ace.TaskWorkflow, in)
 }

@@ -39,7 +39,9 @@ func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
 	if err := t.answerQueries(ctx); err != nil {
 		return ace.TaskResult{}, err
 	}
-	workflow.Go(ctx, t.listen)
+	if !in.Observed {
+		workflow.Go(ctx, t.listen)
+	}
 	workflow.Go(ctx, t.watchCancel)
 	workflow.Go(ctx, t.announce)
 
