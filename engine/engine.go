@@ -20,6 +20,7 @@ import (
 	"acescope/engine/artifact"
 	"acescope/engine/model"
 	"acescope/engine/model/builtin"
+	"acescope/engine/observe"
 	"acescope/engine/playbook"
 	"acescope/engine/server"
 )
@@ -51,7 +52,12 @@ type Options struct {
 	Takeover bool
 	// Intercept, where it is set, is called around every call to the server.
 	Intercept grpc.UnaryClientInterceptor
-	Logger    *slog.Logger
+	// Spool is the directory from which what observers left is forwarded to its runs, by a
+	// process with Worker; "" for none.
+	Spool string
+	// Redact strikes secrets out of what was observed before it is kept; nil for nothing.
+	Redact observe.Redact
+	Logger *slog.Logger
 }
 
 // Remote names a cluster. Empty fields come from the environment and then from the
@@ -82,6 +88,7 @@ type Engine struct {
 
 	node      *server.Node
 	worker    *workerSet
+	observing *observing
 	address   string
 	namespace string
 	dir       string
@@ -112,6 +119,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			e.closeQuietly()
 			return nil, err
 		}
+		e.forward(o.Spool, o.Redact)
 	}
 	return e, nil
 }
@@ -226,6 +234,7 @@ func (e *Engine) Node() *server.Node { return e.node }
 // Close stops serving, leaves or stops the server, and waits for both within ctx. Steps
 // that are under way are given up and go on at the next worker.
 func (e *Engine) Close(ctx context.Context) error {
+	e.observing.stop()
 	if e.worker != nil {
 		e.worker.stop()
 	}

@@ -12,6 +12,7 @@ import (
 
 	"acescope/cmd/acescope/conffile"
 	"acescope/engine"
+	"acescope/engine/observe/spool"
 	"acescope/sources"
 	"acescope/theme"
 )
@@ -49,6 +50,7 @@ func (a *app) root() *cobra.Command {
 	f.String("address", "", "use the Temporal cluster at this host:port instead of the embedded server")
 	f.String("namespace", "", "namespace on that cluster (default ace-dev)")
 	f.String("profile", "", "profile of the temporal command's configuration to connect with")
+	f.String("observe", observeOn, "what becomes of what agents' hooks leave in the spool: on, spool (it stays there) or off")
 	f.StringVar(&a.apiKey, "api-key", "", "API key for that cluster (better: $TEMPORAL_API_KEY)")
 	f.BoolVar(&a.json, "json", false, "write JSON: one object, or one object a line")
 	cmd.AddCommand(
@@ -184,6 +186,9 @@ func (a *app) connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	a.meter = sources.NewMeter()
 	o.DataDir, o.Version, o.Port, o.Remote = dir, buildVersion(), a.port, a.cluster()
 	o.Intercept, o.Logger = a.meter.Intercept, log
+	if a.set.Observe == observeOn {
+		o.Spool = spool.Dir(os.Getenv)
+	}
 	e, err := engine.Open(ctx, o)
 	if err != nil {
 		closeLog()

@@ -78,6 +78,38 @@ type TaskInput struct {
 	PaceMS int64 `json:"pace_ms,omitempty"`
 	// Fork says what the run takes over from another; nil for a run that begins by itself.
 	Fork *Fork `json:"fork,omitempty"`
+	// Observed tells that the run happens elsewhere: no step is executed, all that is known
+	// of it comes by [SignalToolEvent].
+	Observed bool `json:"observed,omitempty"`
+	// Source names the observer, such as "claude-code".
+	Source string `json:"source,omitempty"`
+	// IdleMS is after how many milliseconds without an event an observed run is given up;
+	// 0 is [DefaultIdle].
+	IdleMS int64 `json:"idle_ms,omitempty"`
+	// Carried is what an observed run knew when it was continued under this run id.
+	Carried *Carried `json:"carried,omitempty"`
+}
+
+// DefaultIdle is how long an observed run is waited for.
+const DefaultIdle = 24 * time.Hour
+
+// Idle is how long the run is waited for where it is observed.
+func (in TaskInput) Idle() time.Duration {
+	if in.IdleMS <= 0 {
+		return DefaultIdle
+	}
+	return time.Duration(min(in.IdleMS, int64(maxIdle/time.Millisecond))) * time.Millisecond
+}
+
+// maxIdle bounds [TaskInput.IdleMS].
+const maxIdle = 365 * 24 * time.Hour
+
+// Finish is the result of an event of [KindFinish]: how an observed run ended. ExitStatus
+// may be left out: it is failed where the event has an error, else success.
+type Finish struct {
+	ExitStatus ExitStatus `json:"exit_status,omitempty"`
+	Answer     string     `json:"answer,omitempty"`
+	Correct    *bool      `json:"correct,omitempty"`
 }
 
 // ProviderOf is who serves a step.

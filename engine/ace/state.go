@@ -59,7 +59,8 @@ type State struct {
 	Exit            ExitStatus // as the run itself knows it
 	ClosedAs        ExitStatus // as the server closed it, "" while it is open
 
-	calls ledger
+	calls    ledger
+	observed *observed // of an observed run, else nil
 }
 
 // Apply folds one fact into the state.
@@ -76,10 +77,13 @@ func (s *State) Apply(f Fact) {
 	case FactToolEvents:
 		s.calls.bad += f.Bad
 		for _, e := range f.Events {
-			s.calls.event(e)
+			s.event(e)
 		}
+		s.derive()
 	case FactCancelRequested:
 		s.CancelRequested = true
+	case FactSilent:
+		s.silent()
 	case FactClosed:
 		s.close(f)
 	}
@@ -87,14 +91,23 @@ func (s *State) Apply(f Fact) {
 
 func (s *State) start(in TaskInput) {
 	s.Input = in
+	if in.Observed {
+		s.observe(in.Carried)
+		return
+	}
+	s.begin()
+	s.takeOver()
+}
+
+// begin is a run of which nothing is known but its input.
+func (s *State) begin() {
 	s.Exit = Running
-	s.PlaybookBefore = in.PlaybookHash
+	s.PlaybookBefore = s.Input.PlaybookHash
 	s.Steps = make([]StepState, 0, len(Steps()))
 	for _, p := range Steps() {
 		s.Steps = append(s.Steps, StepState{Phase: p, Status: StatusPending})
 	}
 	s.enter(PhaseGenerator)
-	s.takeOver()
 }
 
 // takeOver completes the steps, from where the run stands, whose results the input brings
@@ -131,6 +144,18 @@ func (s *State) step(p Phase) *StepState {
 }
 
 func (s *State) complete(p Phase, result any) {
+	s.record(p, result)
+	s.enter(p.next())
+	if s.Phase == PhaseDone {
+		s.Exit = Success
+		if s.Correct != nil && !*s.Correct {
+			s.Exit = Wrong
+		}
+	}
+}
+
+// record takes over what a step's result says.
+func (s *State) record(p Phase, result any) {
 	var usage *Usage
 	var time *StepTime
 	switch r := result.(type) {
@@ -142,7 +167,7 @@ func (s *State) complete(p Phase, result any) {
 			s.Answer = r.Answer
 		}
 		for _, inv := range r.Invocations {
-			s.calls.settle(inv)
+			s.calls.settle(inv, mark{})
 		}
 		usage, time = r.Usage, r.Time
 	case *ReflectorResult:
@@ -163,13 +188,6 @@ func (s *State) complete(p Phase, result any) {
 	}
 	if st := s.step(p); st != nil {
 		st.Status, st.Usage, st.Time, st.Taken = StatusDone, usage, time, taken
-	}
-	s.enter(p.next())
-	if s.Phase == PhaseDone {
-		s.Exit = Success
-		if s.Correct != nil && !*s.Correct {
-			s.Exit = Wrong
-		}
 	}
 }
 
@@ -245,6 +263,7 @@ func (s *State) Clone() *State {
 	c := *s
 	c.Steps = append([]StepState(nil), s.Steps...)
 	c.calls = s.calls.clone()
+	c.observed = s.observed.clone()
 	return &c
 }
 

@@ -1,10 +1,10 @@
 // Package activity serves the activities of the contract on this machine: it loads the
 // playbook, lets the step's provider answer, records tool calls, and merges the delta.
 // It may import engine/ace, engine/flow (for its time-outs), engine/model,
-// engine/playbook, engine/artifact, engine/dataset and Temporal's SDK.
+// engine/playbook, engine/artifact, engine/dataset, engine/observe/batch and Temporal's SDK.
 //
 // Order: tool events are signalled in the order in which they happened. Bounds: events
-// are signalled in batches, one at a time, and at most [maxBatch] of them. Loss: an
+// are signalled in batches, one at a time, and at most [batch.Max] of them. Loss: an
 // event that could not be signalled is still in the session's result, and in the error
 // path it is flushed before the activity returns.
 package activity
