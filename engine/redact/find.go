@@ -13,13 +13,15 @@ type anchor struct {
 	// match is where the secret is, given the text and where the anchor stands in it. from ==
 	// to says that there is none.
 	match func(b []byte, at int) (from, to int)
-	pair  int // the place in text of its rarest two bytes
+	known bool // a value rather than a shape
+	pair  int  // the place in text of its rarest two bytes
 }
 
 // hit is a secret in a text.
 type hit struct {
 	from, to int
 	kind     string
+	shape    bool // found by a shape
 }
 
 // finder finds anchors: by a table of pairs of bytes, of which most pairs of a text are not
@@ -95,8 +97,8 @@ func (f *finder) find(b []byte, at int) (first hit, ok bool) {
 		for k := range f.buckets[n] {
 			a := &f.buckets[n][k]
 			start := i - a.pair
-			if ok && a.kind == pem && first.kind == pem {
-				continue // a block within a block: both end where the first does
+			if ok && first.shape && !a.known {
+				continue // a shape within a shape ends where that does, and looking would take its time again
 			}
 			if start < at || start+len(a.text) > len(b) || string(b[start:start+len(a.text)]) != a.text {
 				continue
@@ -105,7 +107,7 @@ func (f *finder) find(b []byte, at int) (first hit, ok bool) {
 			if from < at || from >= to || to > len(b) {
 				continue
 			}
-			first, ok = earlier(first, ok, hit{from, to, a.kind}), true
+			first, ok = earlier(first, ok, hit{from, to, a.kind, !a.known}), true
 		}
 	}
 	return first, ok
@@ -123,6 +125,7 @@ func earlier(a hit, ok bool, b hit) hit {
 	if b.to-b.from > a.to-a.from {
 		both.kind = b.kind
 	}
+	both.shape = a.shape || b.shape
 	both.from, both.to = min(a.from, b.from), max(a.to, b.to)
 	return both
 }

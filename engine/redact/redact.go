@@ -41,7 +41,7 @@ func New(secrets ...Secret) *Redactor {
 			seen[form] = true
 			r.known = append(r.known, []byte(form))
 			r.kinds = append(r.kinds, word(s.Kind))
-			anchors = append(anchors, anchor{text: form, kind: word(s.Kind), match: whole(len(form))})
+			anchors = append(anchors, anchor{text: form, kind: word(s.Kind), match: whole(len(form)), known: true})
 		}
 	}
 	r.finder.build(anchors)
@@ -56,8 +56,8 @@ func forms(value string) []string {
 		list = append(list, t)
 	}
 	for _, v := range slices.Clone(list) {
-		once := escape(v)
-		list = append(list, once, escape(once), escapeHTML(v))
+		once, html := escape(v), escapeHTML(v)
+		list = append(list, once, html, escape(once), escape(html))
 	}
 	return list
 }

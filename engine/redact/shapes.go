@@ -176,7 +176,7 @@ func openAI(b []byte, at int) (int, int) {
 
 // awsID is the id of an access key.
 func awsID(b []byte, at int) (int, int) {
-	end := span(b, at, upper)
+	end := span(b[:min(len(b), at+21)], at, upper)
 	if !begins(b, at) || end-at != 20 || end < len(b) && alnum[b[end]] {
 		return 0, 0
 	}
@@ -251,7 +251,7 @@ func bearerToken(b []byte, at int) (int, int) {
 func authorization(b []byte, at int) (int, int) {
 	name := at + len("uthorization")
 	from := span(b, name, between)
-	if from == name || from-name > 10 {
+	if from-name > 10 || bytes.IndexByte(b[name:from], ':') < 0 && bytes.IndexByte(b[name:from], '=') < 0 {
 		return 0, 0
 	}
 	if made(b, from, bearer) {
