@@ -186,6 +186,12 @@ func (r *Reader) last(raw []byte, fn func([]byte, int64)) {
 	}
 }
 
+// SkipTo lets the next reading begin with the first line after an offset. It is for a
+// reader that has read nothing.
+func (r *Reader) SkipTo(offset int64) {
+	r.offset, r.over = offset, true
+}
+
 // ReadAll folds a whole file.
 func ReadAll(ctx context.Context, path string, prices *Prices) (Summary, error) {
 	f := NewFold(prices)
