@@ -80,6 +80,7 @@ func (a *app) root() *cobra.Command {
 		a.configCommand(),
 		a.replayCommand(),
 		a.openCommand(),
+		a.sessionCommand(),
 	)
 	explain(cmd)
 	return cmd

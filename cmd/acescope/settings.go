@@ -26,6 +26,8 @@ type settings struct {
 	Address   string
 	Namespace string
 	Profile   string
+	// Transcripts are the directories in which agents keep transcripts, "" for the usual ones.
+	Transcripts string
 
 	origin   map[string]string // by name: "flag --theme", "env ACESCOPE_THEME", "FILE:LINE", "default"
 	file     conffile.File
@@ -101,6 +103,8 @@ func settingDefs() []settingDef {
 	add(cluster("namespace", "namespace on that cluster"), set, get)
 	set, get = text(func(s *settings) *string { return &s.Profile }, nil)
 	add(cluster("profile", "profile of the temporal command's configuration to connect with"), set, get)
+	set, get = text(func(s *settings) *string { return &s.Transcripts }, nil)
+	add(settingDef{name: "transcripts", env: "ACESCOPE_TRANSCRIPTS", kind: "text", help: "configuration directories of Claude Code, apart as in PATH (else $CLAUDE_CONFIG_DIR, else ~/.claude)"}, set, get)
 	return defs
 }
 

@@ -3,6 +3,7 @@ package transcripts
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -431,4 +432,31 @@ func (x *Index) publish(last bool) {
 	if !same || rebuilt {
 		x.o.Changed()
 	}
+}
+
+// File is the session of one transcript, wherever it lies, with its subagents beside it.
+func File(ctx context.Context, path string, prices *transcript.Prices) (*Session, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	x := New(Options{Prices: prices})
+	x.again(path, filepath.Base(filepath.Dir(path)))
+	x.scanAgents(strings.TrimSuffix(path, transcript.Ext))
+	if err := x.work(ctx, nil); err != nil {
+		return nil, err
+	}
+	x.publish(true)
+	for _, s := range x.sessions {
+		if s.Path == path {
+			if s.Err != "" {
+				return nil, errors.New(s.Err)
+			}
+			return s, nil
+		}
+	}
+	return nil, errors.New(path + " is no transcript")
 }
