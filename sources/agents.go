@@ -32,6 +32,7 @@ type (
 	SessionState    = transcripts.State
 	AgentTotals     = transcript.Totals
 	ToolUse         = transcript.ToolUse
+	ModelUse        = transcript.ModelUse
 )
 
 // What entries of a conversation are.

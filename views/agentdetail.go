@@ -246,7 +246,7 @@ func (w agentWriter) tools() {
 		remark += ", " + strconv.Itoa(t.Denied) + " denied"
 	}
 	w.section("Tools", remark)
-	name := clamp(w.width-44, 8, 32)
+	name := clamp(w.width-58, 8, 32)
 	w.say(w.s.Muted, "   "+text.Fit("TOOL", name, "")+"  CALLS  FAIL DENIED    MEAN     MAX  LAST")
 	for _, u := range list {
 		w.tool(u, name)

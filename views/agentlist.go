@@ -48,13 +48,13 @@ var agentOrders = []struct {
 func newAgentList(a *agents) *agentList {
 	return &agentList{agents: a, top: true, taken: -1, marks: map[string]bool{}, table: newTable(
 		heading{title: "STATE", width: 8},
-		heading{title: "SESSION", minimum: 14},
-		heading{title: "PROJECT", width: 14, drop: 4},
+		heading{title: "SESSION", minimum: 24},
+		heading{title: "PROJECT", width: 10, drop: 4},
 		heading{title: "KIND", width: 4, drop: 8},
-		heading{title: "MODEL", width: 16, drop: 7},
+		heading{title: "MODEL", width: 12, drop: 7},
 		heading{title: "AGE", width: 5, right: true},
 		heading{title: "TURNS", width: 5, right: true, drop: 6},
-		heading{title: "TOOLS", width: 9, right: true, drop: 3},
+		heading{title: "TOOLS", width: 7, right: true, drop: 3},
 		heading{title: "TOKENS", width: 6, right: true, drop: 2},
 		heading{title: "COST", width: 8, right: true},
 	)}
@@ -307,5 +307,11 @@ func kindWord(k sources.AgentKind) string {
 	return text.Safe(string(k), " ")
 }
 
-// shortModel leaves out what all names of a vendor's models begin with.
-func shortModel(model string) string { return strings.TrimPrefix(model, "claude-") }
+// shortModel leaves out what all names of a vendor's models begin with, and the date.
+func shortModel(model string) string {
+	model = strings.TrimPrefix(model, "claude-")
+	if at := len(model) - len("-20260101"); at > 0 && strings.HasPrefix(model[at:], "-20") && strings.Trim(model[at+1:], "0123456789") == "" {
+		return model[:at]
+	}
+	return model
+}

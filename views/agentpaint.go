@@ -2,6 +2,7 @@ package views
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -48,7 +49,7 @@ func (p talkPainter) lines(e *sources.TranscriptEntry, open bool) []string {
 		d.head(p.s.Error, p.s.Glyphs.Failed+" error", e.Name)
 		d.body(p.s.Error, e.Text, e.Cut, foldedSaid)
 	default:
-		d.head(p.s.Muted, "note", e.Name)
+		d.head(p.s.Muted, cmp.Or(text.Safe(e.Name, " "), "note"), "")
 		d.body(p.s.Muted, e.Text, e.Cut, foldedAside)
 	}
 	return d.out

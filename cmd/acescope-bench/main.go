@@ -73,6 +73,7 @@ var sections = []section{
 	{"diff", (*bench).diff},
 	{"step", (*bench).step},
 	{"verify", (*bench).verify},
+	{"transcripts", (*bench).transcripts},
 }
 
 func main() {

@@ -27,7 +27,7 @@ func (a *app) sessionCommand() *cobra.Command {
 		Use:   "session",
 		Short: "Sessions of agents: the transcripts on this machine",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:  func(*cobra.Command, []string) error { return usage("session what? list or show") },
 	}
 	cmd.AddCommand(a.sessionListCommand(), a.sessionShowCommand())
 	return cmd

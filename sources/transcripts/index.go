@@ -68,6 +68,12 @@ func New(o Options) *Index {
 	if o.Prices == nil {
 		o.Prices = transcript.Shipped()
 	}
+	o.Roots = slices.Clone(o.Roots)
+	for i, root := range o.Roots {
+		if abs, err := filepath.Abs(root); err == nil {
+			o.Roots[i] = abs
+		}
+	}
 	return &Index{o: o, entries: map[string]*entry{}, kin: map[string]kinship{}, changed: map[string]bool{}, built: map[string]*Session{}}
 }
 

@@ -41,7 +41,7 @@ func Roots(getenv func(string) string) []string {
 type State string
 
 // States. Live is written to: its last line is under LiveFor old, or under WorkingFor
-// while a turn is unfinished. Idle was written to within EndedAfter. Transcripts do not
+// while a turn is unfinished. Idle was touched within EndedAfter. Transcripts do not
 // tell when a session has ended for good, so Ended means no more than a long silence.
 const (
 	Live  State = "live"
@@ -113,15 +113,23 @@ func (s *Session) State(now time.Time) State {
 	return Ended
 }
 
-// Touched is when any of its transcripts was written last.
+// Touched is when somebody was at work on it last: as its transcripts tell, but no later
+// than their files do, since a clock may have been wrong and a file may have been copied.
 func (s *Session) Touched() time.Time {
-	at := s.ModTime
+	at := earlier(s.ModTime, s.Summary.Last)
 	for _, a := range s.Agents {
-		if a.ModTime.After(at) {
-			at = a.ModTime
+		if t := earlier(a.ModTime, a.Summary.Last); t.After(at) {
+			at = t
 		}
 	}
 	return at
+}
+
+func earlier(file, line time.Time) time.Time {
+	if !line.IsZero() && line.Before(file) {
+		return line
+	}
+	return file
 }
 
 // Last is when something was said last, as its transcript tells, else as the file does.
