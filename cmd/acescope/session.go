@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -337,7 +338,8 @@ func spentOf(t transcript.Totals) spentLine {
 	l := spentLine{Calls: t.Calls, Failed: t.Failed, Denied: t.Denied, InputTokens: t.Tokens.Input, OutputTokens: t.Tokens.Output,
 		CacheRead: t.Tokens.CacheRead, CacheWrite: t.Tokens.CacheWrite(), UnpricedTokens: t.Unpriced}
 	if t.Priced > 0 {
-		l.CostUSD = &t.CostUSD
+		usd := math.Round(t.CostUSD*1e9) / 1e9 // differences of floats have tails
+		l.CostUSD = &usd
 	}
 	return l
 }

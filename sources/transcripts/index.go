@@ -110,8 +110,7 @@ func (x *Index) Run(ctx context.Context) {
 			n.watch(x.folders())
 			rescan.Reset(rescanEvery)
 		case path := <-n.changed():
-			x.notice(path)
-			n.watch(x.folders())
+			x.notice(n, path)
 		}
 		if x.work(ctx, n) == nil {
 			x.family(ctx)
@@ -150,7 +149,7 @@ func (x *Index) work(ctx context.Context, n *notices) error {
 		for more := n != nil; more; {
 			select {
 			case path := <-n.changed():
-				x.notice(path)
+				x.notice(n, path)
 			default:
 				more = false
 			}
@@ -253,8 +252,7 @@ func isDir(path string, d os.DirEntry) bool {
 	if d.Type()&os.ModeSymlink == 0 {
 		return d.IsDir()
 	}
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+	return isDirectory(path)
 }
 
 func (x *Index) scanProject(dir string) {
@@ -350,20 +348,35 @@ func byAge(a, b *entry) int {
 // order puts what is to be read in order.
 func (x *Index) order() { slices.SortFunc(x.queue, byAge) }
 
-// notice looks at what a notice of the system named: a transcript, or a directory.
-func (x *Index) notice(path string) {
-	switch dir := filepath.Dir(path); {
+// notice looks at what a notice of the system named: a transcript, or a directory. What
+// is new is watched before it is looked into, so that nothing falls between.
+func (x *Index) notice(n *notices, path string) {
+	dir := filepath.Dir(path)
+	n.gone(path)
+	switch {
 	case strings.HasSuffix(path, transcript.Ext) && filepath.Base(dir) == "subagents":
 		x.again(path, filepath.Base(filepath.Dir(filepath.Dir(dir))))
 	case strings.HasSuffix(path, transcript.Ext):
 		x.again(path, filepath.Base(dir))
-		x.scanAgents(strings.TrimSuffix(path, transcript.Ext))
 	case filepath.Base(dir) == "projects":
+		n.add(path)
 		x.scanProject(path)
+	case filepath.Base(path) == "subagents":
+		n.add(path)
+		x.scanAgents(dir)
+	case filepath.Base(filepath.Dir(dir)) == "projects" && isDirectory(path):
+		n.add(path)
+		n.add(filepath.Join(path, "subagents"))
+		x.scanAgents(path)
 	default:
 		return
 	}
 	x.order()
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func (x *Index) again(path, project string) {

@@ -63,9 +63,6 @@ func (n *notices) changed() <-chan string { return n.paths }
 
 // watch watches the directories of projects and those given, as many as may be.
 func (n *notices) watch(dirs []string) {
-	if n.w == nil {
-		return
-	}
 	for _, root := range n.roots {
 		n.add(filepath.Join(root, "projects"))
 	}
@@ -75,10 +72,18 @@ func (n *notices) watch(dirs []string) {
 }
 
 func (n *notices) add(dir string) {
-	if n.watched[dir] || len(n.watched) >= maxWatched || n.w.Add(dir) != nil {
+	if n.w == nil || n.watched[dir] || len(n.watched) >= maxWatched || n.w.Add(dir) != nil {
 		return
 	}
 	n.watched[dir] = true
+}
+
+// gone forgets a directory that is not there any more: one that comes in its place has to be
+// watched anew.
+func (n *notices) gone(path string) {
+	if n.watched[path] && !isDirectory(path) {
+		delete(n.watched, path)
+	}
 }
 
 func (n *notices) close() {

@@ -24,9 +24,12 @@ output = -1
 [[prices]]
 model = "y"
 colour = "red"
+
+[[prices]]
+model = "z"
 cache_write_1h = "much"
 `), func(string) bool { return false })
-	want := []Price{{Model: "house-1", Input: 2, Output: 8.5, CacheRead: 0.1}}
+	want := []Price{{Model: "house-1", Input: 2, Output: 8.5, CacheRead: 0.1}, {Model: "y"}}
 	if !reflect.DeepEqual(f.Prices, want) {
 		t.Errorf("%+v", f.Prices)
 	}
