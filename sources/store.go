@@ -35,6 +35,7 @@ type Store struct {
 	events    eventWishes
 	diff      diffWish
 	replay    replayWishes
+	talk      talkWish
 	// namespace is where the runs are; set before anything is read.
 	namespace string
 	now       func() time.Time
@@ -49,6 +50,7 @@ func NewStore() *Store {
 		wake:     make(chan struct{}, 1),
 		selectCh: make(chan struct{}, 1),
 		books:    books{wish: BookWish{Seq: -1, Around: -1}},
+		talk:     talkWish{wake: make(chan struct{}, 1)},
 		now:      time.Now,
 	}
 	s.snap.Connection = Connection{State: ConnStarting, Since: s.now()}

@@ -30,6 +30,7 @@ type Controls interface {
 	EventControls
 	DiffControls
 	ReplayControls
+	agentControls
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside

@@ -95,6 +95,7 @@ func (s *store) StepMove(by sources.StepBy, forward bool) {
 }
 func (s *store) WatchValue(expr string)   { s.tell("watch %s", expr) }
 func (s *store) NextWatched(forward bool) { s.tell("next change %v", forward) }
+func (s *store) ReadTalk(path string)     { s.tell("talk %s", path) }
 func (s *store) VerifyRun()               { s.tell("verify") }
 func (s *store) Cancel(_ context.Context, w, r string) error {
 	s.tell("cancel %s %s", w, r)

@@ -10,7 +10,7 @@ func screens(c *console) []tui.Screen {
 	list := newExperimentList(x)
 	found := newTriage(c)
 	machine := newHealth(c)
-	return []tui.Screen{
+	return append([]tui.Screen{
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), newRun(c)}},
 		{Name: "run", Keys: []string{"2"}, Help: "the selected run, whole", Views: []tui.View{newStory(whole), newInspector(whole)}},
 		timelineScreen(c),
@@ -23,5 +23,5 @@ func screens(c *console) []tui.Screen {
 		replayScreen(c),
 		{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task", Aside: true, Views: []tui.View{newExperimentCompare(x)}},
 		diffScreen(c),
-	}
+	}, agentScreens(c)...)
 }

@@ -74,6 +74,7 @@ var sections = []section{
 	{"step", (*bench).step},
 	{"verify", (*bench).verify},
 	{"hook", (*bench).hook},
+	{"transcripts", (*bench).transcripts},
 }
 
 func main() {

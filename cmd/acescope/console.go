@@ -45,9 +45,13 @@ func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engi
 	if err != nil {
 		return err
 	}
+	local, err := a.local()
+	if err != nil {
+		return err
+	}
 	var wg sync.WaitGroup
-	wg.Add(1)
-	go func() { defer wg.Done(); link.run(ctx, begin) }()
+	wg.Go(func() { link.run(ctx, begin) })
+	wg.Go(func() { store.RunLocal(ctx, local) })
 	_, err = tea.NewProgram(model, tea.WithContext(ctx), tea.WithFPS(a.set.FrameRate)).Run()
 	if saveErr := kept.end(model.State()); saveErr != nil {
 		fmt.Fprintln(a.err, "acescope: what you saw is not kept: "+oneLine(saveErr))

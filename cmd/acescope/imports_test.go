@@ -13,12 +13,13 @@ import (
 // arrows says, for each room of the house, which rooms it may import. A room is the
 // longest entry that begins the package's path.
 var arrows = map[string][]string{
-	"cmd":             {"cmd", "tui", "views", "sources", "sources/*", "engine", "engine/*", "theme"},
-	"views":           {"views", "tui", "sources", "sources/logfile", "engine/ace", "theme"},
-	"tui":             {"tui", "sources", "theme"},
-	"theme":           {},
-	"sources":         {"engine/ace", "engine/history", "engine/playbook", "engine/compare", "engine/replay", "sources/logfile"},
-	"sources/logfile": {},
+	"cmd":                 {"cmd", "tui", "views", "sources", "sources/*", "engine", "engine/*", "theme"},
+	"views":               {"views", "tui", "sources", "sources/logfile", "engine/ace", "theme"},
+	"tui":                 {"tui", "sources", "theme"},
+	"theme":               {},
+	"sources":             {"engine/ace", "engine/history", "engine/playbook", "engine/compare", "engine/replay", "sources/logfile", "sources/transcripts", "engine/transcript", "engine/agentcli"},
+	"sources/logfile":     {},
+	"sources/transcripts": {"engine/ace", "engine/agentcli", "engine/transcript"},
 	// What tests and benchmarks run on: made-up histories and lists, and clients for them.
 	"sources/historytest": {"engine/ace"},
 	"sources/runstest":    {"engine/ace", "sources/historytest"},
@@ -26,6 +27,7 @@ var arrows = map[string][]string{
 	"engine/ace":           {},
 	"engine/session":       {"engine/ace"},
 	"engine/history":       {"engine/ace", "engine/session"},
+	"engine/transcript":    {"engine/ace", "engine/agentcli", "engine/transcript"},
 	"engine/historyfile":   {},
 	"engine/replay":        {"engine/ace", "engine/history"},
 	"engine/compare":       {"engine/ace", "engine/history"},

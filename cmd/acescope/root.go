@@ -82,6 +82,7 @@ func (a *app) root() *cobra.Command {
 		a.configCommand(),
 		a.replayCommand(),
 		a.openCommand(),
+		a.sessionCommand(),
 	)
 	explain(cmd)
 	return cmd

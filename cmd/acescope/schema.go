@@ -79,6 +79,8 @@ func outputs() []output {
 		{"replay verify", slices.Concat(typed[verdictLine]("verdict"), typed[verifyEnd]("verify_summary"))},
 		{"replay export", typed[exportLine]("export")},
 		{"observe temporal replay", slices.Concat(typed[verdictLine]("verdict"), typed[verifyEnd]("verify_summary"))},
+		{"session list", typed[sessionLine]("session")},
+		{"session show", slices.Concat(typed[sessionLine]("session"), typed[entryLine]("user", "text", "thinking", "tool", "status", "error"))},
 		{"config", typed[configLine]("config")},
 		{"config themes", typed[themeLine]("theme")},
 		{"config keys", typed[keyLine]("key")},
