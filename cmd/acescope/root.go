@@ -12,6 +12,7 @@ import (
 
 	"acescope/cmd/acescope/conffile"
 	"acescope/engine"
+	"acescope/engine/redact"
 	"acescope/engine/observe/spool"
 	"acescope/sources"
 	"acescope/theme"
@@ -180,6 +181,7 @@ func (a *app) connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	if err != nil {
 		return nil, nil, err
 	}
+	o.Redact = redact.New(redact.Environ(os.Environ())...).Bytes
 	log, closeLog, err := openLog(dir, o.Worker || !o.LookOnly || a.cluster() == nil)
 	if err != nil {
 		return nil, nil, err
