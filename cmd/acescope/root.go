@@ -12,8 +12,8 @@ import (
 
 	"acescope/cmd/acescope/conffile"
 	"acescope/engine"
-	"acescope/engine/redact"
 	"acescope/engine/observe/spool"
+	"acescope/engine/redact"
 	"acescope/sources"
 	"acescope/theme"
 )
