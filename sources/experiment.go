@@ -54,7 +54,7 @@ func followRuns(ctx context.Context, c client.Client, namespace, workflowID, run
 		f := newExperimentFolder(task)
 		err := Follow(ctx, c, namespace, workflowID, runID, away, func(e *historypb.HistoryEvent) error {
 			f.apply(e)
-			next = NextRun(e)
+			next = history.NextRun(e)
 			return f.foreign
 		})
 		if err != nil || next == "" {

@@ -211,7 +211,7 @@ func (f *seriesFolder) read(ctx context.Context, runID string, events func(strin
 	for {
 		next := ""
 		err := events(runID, func(e *historypb.HistoryEvent) error {
-			next = NextRun(e)
+			next = history.NextRun(e)
 			return f.apply(e)
 		})
 		if NotFound(err) && runID != newest {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,10 +75,11 @@ func (a *app) export(ctx context.Context, id string, f exportFlags) error {
 			return err
 		}
 	}
-	if err := out.flush(); err != nil || chain.Partial == "" {
+	missing := strings.Join(slices.DeleteFunc([]string{chain.Before, chain.Partial}, func(s string) bool { return s == "" }), "; ")
+	if err := out.flush(); err != nil || missing == "" {
 		return err
 	}
-	return &coded{exitFailed, fmt.Errorf("not all was there to export: %s", chain.Partial)}
+	return &coded{exitFailed, fmt.Errorf("not all was there to export: %s", missing)}
 }
 
 // exportName is the name of the file of history i of n, "" for standard output.

@@ -14,6 +14,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine"
+	"acescope/engine/history"
 	"acescope/engine/historyfile"
 	"acescope/sources"
 )
@@ -107,12 +108,9 @@ func filesIn(path string) ([]string, error) {
 	return files, err
 }
 
-// runIDOf is the run id that a history begins with.
+// runIDOf is the id of the run that a history is of.
 func runIDOf(events []*historypb.HistoryEvent) string {
-	if len(events) == 0 {
-		return ""
-	}
-	return events[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
+	return history.OriginOf(events).RunID
 }
 
 // pick chooses one of a file's histories: by its number, by its run id, or the only one.

@@ -263,7 +263,7 @@ func lineOf(d *sources.Detail) showLine {
 			Closed: timeOrNil(x.Closed), ScheduledEvent: x.ScheduledEvent, StartedEvent: x.StartedEvent, ClosedEvent: x.ClosedEvent,
 			Attempt: x.Attempt, LastError: x.LastError, Failure: x.Failure, Causes: x.Causes, Retry: x.Retry, Worker: x.Worker})
 	}
-	if d.Lineage != (sources.Lineage{}) {
+	if d.Lineage.Known() {
 		l.Lineage = &d.Lineage
 	}
 	if d.Experiment != nil {

@@ -60,6 +60,10 @@ func (p *Pair) Step() *Step {
 type Side struct {
 	Name string // in sentences, "" for A or B
 	Runs [][]*historypb.HistoryEvent
+	// RunIDs are those of Runs; where there are none, what the histories say.
+	RunIDs []string
+	// Before says in a few words why what came before is not there, "" where nothing did.
+	Before string
 	// Partial says in a few words why there is not all of it, "" where there is.
 	Partial string
 	Data    converter.DataConverter // nil for Temporal's default
@@ -78,6 +82,7 @@ type About struct {
 	Open       bool     `json:"open,omitempty"`
 	Status     string   `json:"status"`
 	Partial    string   `json:"partial,omitempty"`
+	Before     string   `json:"before,omitempty"` // why runs that came before are not there
 
 	start, last time.Time
 }
@@ -120,7 +125,7 @@ func Of(a, b Side, o Options) *Diff {
 	both([]*stepper{sa, sb}, (*stepper).chain)
 	steps := make([]*Step, 0, len(sa.steps)+len(sb.steps))
 	for _, s := range []*stepper{sa, sb} {
-		s.about.Steps, s.about.Partial = len(s.steps), s.side.Partial
+		s.about.Steps, s.about.Partial, s.about.Before = len(s.steps), s.side.Partial, s.side.Before
 		if s.about.Status == "" {
 			s.about.Status = Open
 		}
@@ -273,8 +278,10 @@ func whole(a, b json.RawMessage, sa, sb sealed) Change {
 	return c
 }
 
-// reach takes back what only one has because the other has not come so far.
+// reach takes back what only one has because the other has not come so far, or is not kept
+// from its begin.
 func (d *Diff) reach(sa, sb *stepper) {
+	d.begins(sa.side.Before != "", sb.side.Before != "")
 	short := func(s *stepper) bool { return s.about.Open || s.side.Partial != "" }
 	a, b := short(sa), short(sb)
 	if !a && !b {
@@ -293,6 +300,19 @@ func (d *Diff) reach(sa, sb *stepper) {
 		case a && p.Status == OnlyB, b && p.Status == OnlyA:
 			p.Status = NotReached
 		case p.Status != NotReached:
+			return
+		}
+	}
+}
+
+// begins takes back what only one has because what the other did first is no longer kept.
+func (d *Diff) begins(a, b bool) {
+	for i := range d.Pairs {
+		p := &d.Pairs[i]
+		switch {
+		case a && p.Status == OnlyB, b && p.Status == OnlyA:
+			p.Status = NotReached
+		case p.Step().Kind != KindStart:
 			return
 		}
 	}
@@ -319,6 +339,9 @@ func (d *Diff) notes(sa, sb *stepper) {
 			say("The history of %s is not whole (%s): they are compared as far as it goes.", x.name, a.Partial)
 		case a.Open && a.Type != "":
 			say("%s is still running: they are compared as far as it has come.", x.name)
+		}
+		if a.Before != "" {
+			say("What came before %s's first run is not there: %s.", x.name, a.Before)
 		}
 		if a.Runs > 1 {
 			say("%s is a chain of %d runs, compared as one.", x.name, a.Runs)

@@ -119,6 +119,7 @@ func (s *stepper) chain() {
 			s.take(e)
 			s.foldEvent(e)
 		}
+		s.named(i, events)
 		s.about.Events += len(events)
 		if n := len(events); n > 0 {
 			s.about.last = events[n-1].GetEventTime().AsTime()
@@ -126,6 +127,18 @@ func (s *stepper) chain() {
 	}
 	s.tools(nil)
 	s.about.Runs = len(s.side.Runs)
+}
+
+// named takes up which run it was.
+func (s *stepper) named(run int, events []*historypb.HistoryEvent) {
+	id := ""
+	if run < len(s.side.RunIDs) {
+		id = s.side.RunIDs[run]
+	}
+	if id == "" {
+		id = history.OriginOf(events).RunID
+	}
+	s.about.RunIDs = append(s.about.RunIDs, id)
 }
 
 func (s *stepper) foldEvent(e *historypb.HistoryEvent) {
@@ -167,7 +180,6 @@ func (s *stepper) started(e *historypb.HistoryEvent) {
 	if s.about.Type == "" {
 		s.about.Type, s.about.WorkflowID, s.about.start = a.GetWorkflowType().GetName(), id, e.GetEventTime().AsTime()
 	}
-	s.about.RunIDs = append(s.about.RunIDs, a.GetOriginalExecutionRunId())
 	s.about.Open = true
 	s.prefix = []string{ownPrefix(id)}
 	if id != "" {
