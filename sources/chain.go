@@ -119,7 +119,7 @@ func ReadLine(ctx context.Context, c client.Client, namespace, workflowID, runID
 		return line, err
 	}
 	for p.runID = line.RunIDs[line.At]; ; {
-		last, err := p.single(ctx, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+		last, err := p.closing(ctx)
 		if NotFound(err) && p.runID != line.RunIDs[line.At] {
 			line.RunIDs = line.RunIDs[:len(line.RunIDs)-1]
 			line.After = "the run " + p.runID + ", which continues it, is gone"
@@ -175,6 +175,17 @@ func (p pages) before(ctx context.Context) (Line, error) {
 	slices.Reverse(line.RunIDs)
 	line.At = len(line.RunIDs) - 1
 	return line, nil
+}
+
+// closing is the event that closed a run, nil where it is open.
+func (p pages) closing(ctx context.Context) (*historypb.HistoryEvent, error) {
+	asking, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	r, err := p.c.DescribeWorkflowExecution(asking, p.workflowID, p.runID)
+	if err != nil || r.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return nil, err // asked for the end of an open run, the server waits for it
+	}
+	return p.single(ctx, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 }
 
 // single is the first event of a run, or with the filter for it the one that closed it; nil
