@@ -83,6 +83,8 @@ type About struct {
 	Status     string   `json:"status"`
 	Partial    string   `json:"partial,omitempty"`
 	Before     string   `json:"before,omitempty"` // why runs that came before are not there
+	// Fork is where it was forked from, nil for a run that began by itself.
+	Fork *ace.Forked `json:"forked_from,omitempty"`
 
 	start, last time.Time
 }
@@ -183,7 +185,10 @@ func (p *Pair) judge(all bool) {
 	}
 	a, b := p.A, p.B
 	var shut bool
-	p.Input = p.changes(a.Input, b.Input, a.sealed[0], b.sealed[0], all, &shut)
+	taken := a.Taken || b.Taken // then it is not told what was given, nor how long it took
+	if !taken {
+		p.Input = p.changes(a.Input, b.Input, a.sealed[0], b.sealed[0], all, &shut)
+	}
 	if !a.varies || !b.varies {
 		ra, rb := a.Result, b.Result
 		if a.calls && b.calls {
@@ -194,7 +199,7 @@ func (p *Pair) judge(all bool) {
 	p.Status = Same
 	switch {
 	case len(p.Input)+len(p.Result)+p.More > 0 || a.Status != b.Status || p.errors(),
-		a.Name != b.Name, all && (a.Attempt != b.Attempt || a.DurationMS != b.DurationMS):
+		a.Name != b.Name, all && !taken && (a.Attempt != b.Attempt || a.DurationMS != b.DurationMS):
 		p.Status = Changed
 	case p.Moved && a.ordered():
 		p.Status = Moved
@@ -221,17 +226,7 @@ func (s *Step) ordered() bool {
 
 // withoutCalls is a skills session's result without its calls, which are steps.
 func withoutCalls(raw json.RawMessage) json.RawMessage {
-	var all map[string]json.RawMessage
-	if json.Unmarshal(raw, &all) != nil {
-		return raw
-	}
-	delete(all, "invocations")
-	delete(all, "log")
-	out, err := marshal(all)
-	if err != nil {
-		return raw
-	}
-	return out
+	return without(raw, "invocations", "log")
 }
 
 // changes lists what differs in two payloads. shut is set where that cannot be told.
@@ -340,6 +335,7 @@ func (d *Diff) notes(sa, sb *stepper) {
 		case a.Open && a.Type != "":
 			say("%s is still running: they are compared as far as it has come.", x.name)
 		}
+		d.forkNote(x.name, x.s)
 		if a.Before != "" {
 			say("What came before %s's first run is not there: %s.", x.name, a.Before)
 		}
