@@ -31,6 +31,14 @@ type Chain struct {
 	Partial    string // why what comes after is not there, "" where it is
 }
 
+// Gone says what of the chain is not there, "" where all is.
+func (c *Chain) Gone() string {
+	if c.Before != "" && c.Partial != "" {
+		return c.Before + "; " + c.Partial
+	}
+	return c.Before + c.Partial
+}
+
 // ReadChain reads the histories of the runs that a run continues, of the run itself and of
 // those that continue it; with alone, of the run alone. Without a run id it is the newest.
 // Runs that are no longer kept end the chain on their side; Before and Partial say so. read,

@@ -108,7 +108,7 @@ func (f *experimentFolder) finish(e *historypb.HistoryEvent, fact ace.Experiment
 	at := e.GetEventTime().AsTime()
 	done := Finished{WorkflowID: c.id, RunID: c.run, Event: e.GetEventId(), At: at, Failure: fact.Failed}
 	if !c.started.IsZero() {
-		done.Took = at.Sub(c.started)
+		done.Took = max(at.Sub(c.started), 0)
 	}
 	if fact.Ended != nil {
 		done.Result = *fact.Ended

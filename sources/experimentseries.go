@@ -124,9 +124,9 @@ func (s *Series) Took(now time.Time) time.Duration {
 	case s.Start.IsZero():
 		return 0
 	case s.Close.IsZero():
-		return now.Sub(s.Start)
+		return max(now.Sub(s.Start), 0)
 	}
-	return s.Close.Sub(s.Start)
+	return max(s.Close.Sub(s.Start), 0)
 }
 
 // Name is the experiment's id.
@@ -307,7 +307,7 @@ func (f *seriesFolder) ended(_ ace.ExperimentInput, d Finished) {
 	r := d.Result
 	t := SeriesTask{TaskID: r.TaskID, Answer: clip(r.Answer), Epoch: f.run.state.Progress.Epoch, Index: r.Index, Exit: r.ExitStatus,
 		Verdict: verdictOf(r), Bullets: r.Bullets, Accepted: r.Summary.Accepted(), Rejected: r.Summary.Rejected,
-		Usage: r.Summary.Usage, At: d.At.Sub(s.Start), Took: d.Took}
+		Usage: r.Summary.Usage, At: max(d.At.Sub(s.Start), 0), Took: d.Took}
 	if known {
 		t.TaskID, t.Epoch, t.Index = began.TaskID, began.Epoch, began.Index
 	} else if d.Failure != nil {

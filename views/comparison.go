@@ -41,9 +41,9 @@ func (w *writer) comparedRow(name, a, b, by string, ink theme.Ink) {
 	w.comparedCells(comparedNumber{name, a, b, by}, 16, ink)
 }
 
-// comparedCells is a row whose values have cells of a width.
+// comparedCells is a row whose two values have cells of a width.
 func (w *writer) comparedCells(r comparedNumber, wide int, ink theme.Ink) {
-	w.end(w.line().Add(w.s.Muted, text.Fit(" "+r.name, 22, "")).Add(ink, text.FitLeft(r.a, wide, "")+text.FitLeft(r.b, wide, "")+text.FitLeft(r.by, wide, "")))
+	w.end(w.line().Add(w.s.Muted, text.Fit(" "+r.name, 22, "")).Add(ink, text.FitLeft(r.a, wide, "")+text.FitLeft(r.b, wide, "")+text.FitLeft(r.by, 16, "")))
 }
 
 // comparedNumber is a number of both experiments and its difference, written.

@@ -466,7 +466,7 @@ func (w *writer) diffMetrics(d *sources.Diff) {
 	taken := slices.ContainsFunc(d.Metrics, func(m sources.DiffMetric) bool { return m.TakenA != 0 || m.TakenB != 0 })
 	wide := 16
 	if taken {
-		wide = 18
+		wide = 19
 	}
 	w.comparedCells(comparedNumber{"", "A", "B", "B" + w.s.Glyphs.Dash + "A"}, wide, w.s.Muted)
 	for _, m := range d.Metrics {

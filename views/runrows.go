@@ -280,6 +280,9 @@ func fieldsOf(d *sources.Detail) [][2]string {
 			fields = append(fields, f)
 		}
 	}
+	if said := d.Clock.String(); said != "" {
+		fields = append(fields, [2]string{"clock", said})
+	}
 	if f := d.Lineage.Fork; f != nil {
 		for _, c := range ForkChanges(f) {
 			fields = append(fields, [2]string{"changed", c})

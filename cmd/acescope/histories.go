@@ -25,7 +25,8 @@ type oneHistory struct {
 	source string // file, "-", or workflow id and run id
 	number int    // of the history in the source, from 1
 	historyfile.History
-	err error
+	err   error
+	chain *chainLine // nil for a run that is in none
 }
 
 // types names the events that could not be read, by position from 0.
@@ -171,5 +172,9 @@ func (a *app) readRun(ctx context.Context, e *engine.Engine, id, runID string) (
 		runID = exec.GetRunId()
 	}
 	events, err := sources.ReadHistory(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), runID)
-	return oneHistory{source: exec.GetWorkflowId(), number: 1, History: historyfile.History{Events: events}}, err
+	if err != nil {
+		return oneHistory{}, err
+	}
+	line, err := sources.ReadLine(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), runID)
+	return oneHistory{source: exec.GetWorkflowId(), number: 1, History: historyfile.History{Events: events}, chain: chainLineOf(line)}, err
 }

@@ -339,6 +339,9 @@ func (d *Diff) notes(sa, sb *stepper) {
 		if a.Before != "" {
 			say("What came before %s's first run is not there: %s.", x.name, a.Before)
 		}
+		if x.s.clockBack > 0 {
+			say("The clock of %s went back %s: durations that would be below 0 are 0.", x.name, counted(x.s.clockBack, "time"))
+		}
 		if a.Runs > 1 {
 			say("%s is a chain of %d runs, compared as one.", x.name, a.Runs)
 		}

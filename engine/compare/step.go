@@ -102,6 +102,7 @@ type stepper struct {
 	told   int // tool calls that are steps already
 	usage  ace.Usage
 
+	clockBack int // events that are older than the one before them
 	borrowing int // the first phase of which it is not said yet whether it was taken over
 	notes     []string
 }
@@ -118,6 +119,9 @@ func (s *stepper) chain() {
 		for at, e := range events {
 			if e == nil || s.joint(i, at, e) {
 				continue
+			}
+			if at > 0 && e.GetEventTime().AsTime().Before(events[at-1].GetEventTime().AsTime()) {
+				s.clockBack++
 			}
 			s.take(e)
 			s.foldEvent(e)
