@@ -92,6 +92,7 @@ type watcher struct {
 	asked   bool              // it was asked at least once, or need not be
 	asking  time.Time         // when the queries under way were begun, zero where none are
 	oldOf   string            // the delta that detail.Old belongs to
+	resetAs string            // the run that this one was reset as, "" for none
 	tasks   *experimentFolder // in place of folder for an experiment, else nil
 }
 
@@ -250,12 +251,17 @@ func (w *watcher) waits() bool {
 	return w.changed
 }
 
-// look reads the pending activities of an open run again and again.
+// look reads what no history shows again and again while the run is open, and once when it
+// is closed.
 func (w *watcher) look(ctx context.Context) {
 	tick := time.NewTicker(describeEvery)
 	defer tick.Stop()
-	for w.open() {
+	for {
+		open := w.open()
 		w.describe(ctx)
+		if !open {
+			return // what is left to learn of a closed run was told once
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -284,11 +290,13 @@ func (w *watcher) takeDirty() *Detail {
 	d.Log = d.Log[:len(d.Log):len(d.Log)]
 	d.FailedTasks = d.FailedTasks[:len(d.FailedTasks):len(d.FailedTasks)]
 	w.trace.publish(&d)
+	d.Lineage.ResetAs = w.resetAs
 	d.Updated = time.Now()
 	return &d
 }
 
-// describe reads the activities that are pending, which no history shows.
+// describe reads what no history shows: the activities that are pending, and the run that
+// this one was reset as.
 func (w *watcher) describe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -302,6 +310,10 @@ func (w *watcher) describe(ctx context.Context) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if as := r.GetWorkflowExtendedInfo().GetResetRunId(); as != w.resetAs {
+		w.resetAs = as
+		w.touch()
+	}
 	if w.detail.Close.IsZero() {
 		w.detail.Pending = pending
 		w.touch()

@@ -68,6 +68,7 @@ type eventReader struct {
 
 	opened    *OpenedEvent
 	spans     []Span  // as published
+	clockBack int     // of the same log
 	matched   []int64 // by filter, as published
 	filter    EventFilter
 	took      time.Duration
@@ -395,9 +396,9 @@ func (r *eventReader) publish(ctx context.Context) {
 		return
 	}
 	if version != r.published {
-		r.spans = Timeline(l, pending)
+		r.spans, r.clockBack = Timeline(l, pending), clockBack(l)
 	}
-	l.Spans = r.spans
+	l.Spans, l.ClockBack = r.spans, r.clockBack
 	if version != r.published || filter != r.filter {
 		r.match(l, filter)
 	}

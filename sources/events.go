@@ -70,6 +70,8 @@ type EventLog struct {
 	Kept       int64 // of the same, as they are held here
 	Bare       int   // events that are not held whole
 
+	ClockBack int // events that are older than the one before them
+
 	Spans  []Span
 	Filter EventFilter
 	// Matches are the ids of the events that the filter lets through, ascending; nil where

@@ -33,6 +33,8 @@ const (
 type Replay struct {
 	WorkflowID string
 	RunID      string
+	Selected   string // the run that was selected: a step over the border of a run leads to another
+	Chain      Line   // of which RunID is one, zero where that is not known
 	About      StepRun
 	Frame      *StepFrame   // nil until the history is read
 	Known      []StepChange // all that is known as of it, by path
@@ -132,8 +134,9 @@ func (s *Store) readReplay(ctx context.Context, d Deps) {
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	r := &stepReader{store: s, deps: d, ctx: ctx, sel: sel, wg: &wg, out: Replay{WorkflowID: sel.workflowID, RunID: sel.runID, Reading: true}}
-	if old := s.Snapshot().Replay; old != nil && old.WorkflowID == sel.workflowID && old.RunID == sel.runID {
+	r := &stepReader{store: s, deps: d, ctx: ctx, sel: sel, wg: &wg, out: Replay{WorkflowID: sel.workflowID, RunID: sel.runID, Selected: sel.runID, Reading: true}}
+	if old := s.Snapshot().Replay; old != nil && old.WorkflowID == sel.workflowID && old.Selected == sel.runID {
+		r.sel.runID, r.out.RunID = old.RunID, old.RunID
 		if r.out.Verdict, r.out.Verified = old.Verdict, old.Verified; old.Frame != nil {
 			r.pos = old.Frame.Position
 		}
@@ -172,6 +175,12 @@ func (r *stepReader) load() time.Duration {
 		r.publish()
 		return time.Since(begin)
 	}
+	r.take(events)
+	return time.Since(begin)
+}
+
+// take folds a history that was read anew, and goes where it was before.
+func (r *stepReader) take(events []*historypb.HistoryEvent) {
 	atEnd := r.stepper == nil && r.pos == 0 || r.stepper != nil && r.pos == r.stepper.Len()
 	r.events, r.stepper = events, replay.NewStepper(events, replay.StepOptions{})
 	r.out.About = r.stepper.About
@@ -184,8 +193,33 @@ func (r *stepReader) load() time.Duration {
 		r.pos = r.stepper.Len()
 	}
 	r.place(r.pos)
+	r.chain()
 	r.serve()
-	return time.Since(begin)
+}
+
+// chain finds out which run of its chain it is. Where the server does not say, nothing is
+// shown of it.
+func (r *stepReader) chain() {
+	r.out.Chain, _ = ReadLine(r.ctx, r.deps.Client, r.store.namespace, r.sel.workflowID, r.sel.runID)
+}
+
+// cross goes over to the run that continues this one, or to the one that it continues.
+func (r *stepReader) cross(runID string, forward bool) {
+	events, err := ReadHistory(r.ctx, r.deps.Client, r.store.namespace, r.sel.workflowID, runID)
+	if err != nil {
+		r.said = "the next run, " + runID + ", cannot be read: " + plainError(err)
+		if !forward {
+			r.said = "the run before, " + runID + ", cannot be read: " + plainError(err)
+		}
+		return
+	}
+	r.sel.runID, r.out.RunID = runID, runID
+	r.out.Verifying, r.out.Verdict = false, nil
+	r.stepper, r.pos = nil, 0
+	if forward {
+		r.pos = 1
+	}
+	r.take(events)
 }
 
 // serve fulfils the wishes that wait, and shows the last.
@@ -239,9 +273,17 @@ func (r *stepReader) to(event int64) {
 func (r *stepReader) move(by StepBy, forward bool) {
 	pos, ok := r.stepper.Move(r.pos, by, forward)
 	if !ok {
-		r.said = "there is none further on"
+		next, said := r.out.About.Next, "there is none further on"
 		if !forward {
-			r.said = "there is none before"
+			next, said = r.out.About.Prev, "there is none before"
+		}
+		switch {
+		case next == "":
+			r.said = said
+		case by == StepEvent:
+			r.cross(next, forward)
+		default:
+			r.said = said + " in this run; a step by event leads over its border"
 		}
 		return
 	}
@@ -287,7 +329,7 @@ func (r *stepReader) verify() {
 	}
 	r.out.Verifying = true
 	working, progress, end := r.store.StartWork(r.ctx, "verifying "+r.sel.workflowID)
-	events := r.events
+	events, of := r.events, r.sel.runID
 	r.wg.Go(func() {
 		defer end()
 		progress(0, int64(len(events)))
@@ -295,9 +337,17 @@ func (r *stepReader) verify() {
 		go func() { verdict <- r.deps.Verify(events) }() // Temporal's replayer cannot be stopped: its result is left out
 		select {
 		case <-working.Done():
-			r.store.wishReplay(func(r *stepReader) { r.out.Verifying, r.said = false, "verifying was cancelled" })
+			r.store.wishReplay(func(r *stepReader) {
+				if r.sel.runID == of {
+					r.out.Verifying, r.said = false, "verifying was cancelled"
+				}
+			})
 		case v := <-verdict:
-			r.store.wishReplay(func(r *stepReader) { r.out.Verifying, r.out.Verdict, r.out.Verified = false, &v, time.Now() })
+			r.store.wishReplay(func(r *stepReader) {
+				if r.sel.runID == of {
+					r.out.Verifying, r.out.Verdict, r.out.Verified = false, &v, time.Now()
+				}
+			})
 		}
 	})
 }

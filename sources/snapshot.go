@@ -97,12 +97,12 @@ type Run struct {
 // Open tells whether the run has not closed.
 func (r Run) Open() bool { return r.Close.IsZero() }
 
-// Age is how long the run took, or has taken at now.
+// Age is how long the run took, or has taken at now; never below 0, whatever the clocks say.
 func (r Run) Age(now time.Time) time.Duration {
 	if r.Open() {
-		return now.Sub(r.Start)
+		return max(now.Sub(r.Start), 0)
 	}
-	return r.Close.Sub(r.Start)
+	return max(r.Close.Sub(r.Start), 0)
 }
 
 // Detail is what is known of the selected run.
@@ -129,6 +129,7 @@ type Detail struct {
 	ActivitiesDropped int
 	Causes            []Cause // of the failure that closed the run, outermost first
 	Lineage           Lineage
+	Clock             Skew
 	Sealed            []Sealed // payloads that cannot be read here, at most MaxSealed
 	SealedDropped     int
 	FailedTasks       []Finished // of an experiment, oldest first, the newest MaxFailedTasks

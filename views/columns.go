@@ -256,7 +256,7 @@ func longest(a, b *sources.Run) int {
 		}
 		return 1
 	}
-	return cmp.Compare(b.Close.Sub(b.Start), a.Close.Sub(a.Start))
+	return cmp.Compare(b.Age(b.Close), a.Age(a.Close))
 }
 
 // worst puts first what needs looking at.

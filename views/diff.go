@@ -469,9 +469,12 @@ func (v *runDiff) cells(d *sources.Diff, r pairRow) []cell {
 	if step.Kind == "tool call" {
 		name = "  " + strings.TrimPrefix(name, "tool call ")
 	}
+	if where := takenOver(p); where != "" {
+		name += " (" + where + ")"
+	}
 	took := ""
 	if p.A != nil && p.A.DurationMS > 0 || p.B != nil && p.B.DurationMS > 0 {
-		took = besides(p, g, func(x *sources.DiffStep) string { return tookMS(x.DurationMS, g) })
+		took = besides(p, g, func(x *sources.DiffStep) string { return stepTookMS(x, g) })
 	}
 	return []cell{{m.Glyph + " " + m.Word, m.Ink}, {name, ink},
 		{besides(p, g, func(x *sources.DiffStep) string { return strconv.FormatInt(x.Event, 10) }), s.Muted},

@@ -71,7 +71,11 @@ func (v *replayPane) Title() string {
 	if v.data == nil || v.data.Frame == nil {
 		return v.name
 	}
-	return fmt.Sprintf("%s %s %s", v.name, "of "+text.Safe(shortOf(v.data), " "), "as of event "+text.Count(v.data.Frame.EventID))
+	title := fmt.Sprintf("%s %s %s", v.name, "of "+text.Safe(shortOf(v.data), " "), "as of event "+text.Count(v.data.Frame.EventID))
+	if c := v.data.Chain; len(c.RunIDs) > 1 {
+		title += fmt.Sprintf(", run %d of %d", c.At+1, len(c.RunIDs))
+	}
+	return title
 }
 
 func shortOf(d *sources.Replay) string {
@@ -107,8 +111,8 @@ func (v *replayPane) Bindings() []tui.Binding {
 		return tui.Binding{Action: "replay." + name, Keys: keys, Help: help, Short: short, Do: do}
 	}
 	return []tui.Binding{
-		b("next", "the next event", "event", move(sources.StepEvent, true), "right", "l"),
-		b("previous", "the event before", "", move(sources.StepEvent, false), "left", "h"),
+		b("next", "the next event; past the last one, the run that continues this one", "event", move(sources.StepEvent, true), "right", "l"),
+		b("previous", "the event before; before the first one, the run that this one continues", "", move(sources.StepEvent, false), "left", "h"),
 		b("next_phase", "the next change of phase", "phase", move(sources.StepPhase, true), "]"),
 		b("previous_phase", "the change of phase before", "", move(sources.StepPhase, false), "["),
 		b("next_tool", "the next tool call; of an experiment the next task", "tool call", move(sources.StepTool, true), "}"),
@@ -191,6 +195,9 @@ func (v *replayPane) names() []string {
 func (v *replayPane) toTimeline(s tui.Shell) tea.Cmd {
 	if v.data == nil || v.data.Frame == nil {
 		return nil
+	}
+	if d := v.data; d.RunID != d.Selected {
+		v.show(sources.Run{WorkflowID: d.WorkflowID, RunID: d.RunID, TaskID: d.About.TaskID, Type: d.About.WorkflowType})
 	}
 	v.jump = v.data.Frame.EventID
 	s.Open("timeline")
@@ -364,6 +371,28 @@ func (m *timeMachine) drawEvent(w *writer) {
 		w.prose(" ! ", w.s.Error, text.Safe(d.Err, " "))
 	}
 	m.drawVerdict(w)
+	m.drawChain(w)
+}
+
+// drawChain says which run of its chain it is, and how one comes to the others.
+func (m *timeMachine) drawChain(w *writer) {
+	d := m.data
+	c, reset := d.Chain, d.About.Reset
+	if len(c.RunIDs) < 2 && reset == nil && c.Before == "" && c.After == "" {
+		return
+	}
+	w.section("Chain", fmt.Sprintf("run %d of %d: %s", c.At+1, max(len(c.RunIDs), 1), text.Safe(d.RunID, " ")))
+	if len(c.RunIDs) > 1 {
+		w.prose("   ", w.s.Muted, "a step past the last event goes on into the next run, one before the first into the run before")
+	}
+	if reset != nil {
+		w.prose("   ", w.s.Text, fmt.Sprintf("reset from run %s: events 1 to %s are that run's. The run screen leads there", text.Safe(reset.RunID, " "), text.Count(reset.Event)))
+	}
+	for _, gone := range []string{c.Before, c.After} {
+		if gone != "" {
+			w.prose(" ! ", w.s.Warning, text.Safe(gone, " "))
+		}
+	}
 }
 
 // drawVerdict shows what verifying came to: expected and actual side by side.

@@ -55,7 +55,7 @@ func (v *runs) row(r sources.Run, cursor, focused bool, now time.Time) string {
 		want.summary, want.summed, want.run.Summary = *r.Summary, true, nil
 	}
 	want.run.Fork = nil // another one with every reading; no cell shows more of it than the id says
-	age := now.Sub(r.Start)
+	age := max(now.Sub(r.Start), 0)
 	want.second = int64(age / time.Second)
 	if !r.Open() && age >= time.Minute {
 		want.second /= 60

@@ -249,10 +249,15 @@ func linksOf(d *sources.Detail) []link {
 	if how == "" {
 		how = "continued"
 	}
+	if r := l.Reset; r != nil {
+		add("reset at event "+strconv.FormatInt(r.Event, 10)+" from", d.WorkflowID, r.RunID)
+		how = "continued"
+	}
 	add("before, "+how, d.WorkflowID, l.Prev)
 	if l.First != l.Prev && l.First != d.RunID {
 		add("first of its chain", d.WorkflowID, l.First)
 	}
+	add("was reset as", d.WorkflowID, l.ResetAs)
 	add("goes on as", d.WorkflowID, l.Next)
 	add("parent", l.Parent, l.ParentRun)
 	if f := l.Fork; f != nil {
@@ -274,6 +279,9 @@ func fieldsOf(d *sources.Detail) [][2]string {
 		if f[1] != "" {
 			fields = append(fields, f)
 		}
+	}
+	if said := d.Clock.String(); said != "" {
+		fields = append(fields, [2]string{"clock", said})
 	}
 	if f := d.Lineage.Fork; f != nil {
 		for _, c := range ForkChanges(f) {

@@ -79,6 +79,9 @@ func (v *timeline) Footer() string {
 		n = text.Count(int64(l.Shown())) + " of " + n
 	}
 	parts = append(parts, n)
+	if l.ClockBack > 0 {
+		parts = append(parts, "the clock went back "+text.Count(int64(l.ClockBack))+" times")
+	}
 	switch {
 	case l.Cut:
 		parts = append(parts, text.Count(l.Left)+" older left out")

@@ -234,7 +234,7 @@ func (w *findingWriter) steps(r sources.Run, p ace.PhaseMS) {
 	if p == (ace.PhaseMS{}) {
 		return
 	}
-	total := float64(r.Close.Sub(r.Start).Microseconds()) / 1000
+	total := float64(r.Age(w.now).Microseconds()) / 1000
 	w.section("Where the time went", "")
 	left := total
 	for _, step := range ace.Steps() {

@@ -17,6 +17,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/artifact"
 	"acescope/engine/compare"
+	"acescope/engine/history"
 	"acescope/engine/historyfile"
 	"acescope/sources"
 	"acescope/views"
@@ -270,11 +271,11 @@ func followed(list []historyfile.History) [][]*historypb.HistoryEvent {
 	var runs [][]*historypb.HistoryEvent
 	next := ""
 	for _, h := range list {
-		if n := len(h.Events); n == 0 || len(runs) > 0 && (next == "" || h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId() != next) {
+		if n := len(h.Events); n == 0 || len(runs) > 0 && (next == "" || runIDOf(h.Events) != next) {
 			break
 		}
 		runs = append(runs, h.Events)
-		next = sources.NextRun(h.Events[len(h.Events)-1])
+		next = history.OriginOf(h.Events).Next
 	}
 	return runs
 }

@@ -74,6 +74,7 @@ type eventLine struct {
 	RelatedID int64     `json:"related_id,omitempty"`
 	Attempt   int32     `json:"attempt,omitempty"`
 	Bytes     int32     `json:"bytes"`
+	ClockBack float64   `json:"clock_back_ms,omitempty"` // how much older it is than the event before
 }
 
 func (a *app) timeline(ctx context.Context, id string, f timelineFlags) error {
@@ -115,6 +116,9 @@ func (a *app) putEvents(out *lines, l *sources.EventLog, from int, match *source
 		}
 		line := eventLine{Type: "event", EventID: e.ID, At: e.At(), EventType: e.Name(), Kind: e.Kind.String(), Name: l.Title(e),
 			Message: e.Message, Error: e.Error, Attempt: e.Attempt, Bytes: e.Size}
+		if i > 0 {
+			line.ClockBack = max(millis(l.Row(i-1).At().Sub(e.At())), 0)
+		}
 		if e.Root != e.ID {
 			line.RelatedID = e.Root
 		}
@@ -136,7 +140,10 @@ func (a *app) putEvent(out *lines, l eventLine, start time.Time) error {
 	if l.RelatedID != 0 {
 		of = fmt.Sprintf("(of %d) ", l.RelatedID)
 	}
-	_, err := fmt.Fprintf(out.buf, "%7d  %10.3fs %s %-34s %s%s %s\n", l.EventID, l.At.Sub(start).Seconds(), mark, l.EventType, of, safe(l.Name), safe(l.Message))
+	if l.ClockBack > 0 {
+		of += fmt.Sprintf("(the clock went back by %.3f s) ", l.ClockBack/1000)
+	}
+	_, err := fmt.Fprintf(out.buf, "%7d  %10.3fs %s %-34s %s%s %s\n", l.EventID, max(l.At.Sub(start), 0).Seconds(), mark, l.EventType, of, safe(l.Name), safe(l.Message))
 	return err
 }
 

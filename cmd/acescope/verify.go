@@ -28,6 +28,7 @@ type verifyFlags struct {
 	strict   bool
 	junit    string
 	parallel int
+	chain    bool
 }
 
 func (a *app) verifyCommand(name string) *cobra.Command {
@@ -49,6 +50,7 @@ func (a *app) verifyCommand(name string) *cobra.Command {
 	fl.BoolVar(&f.strict, "strict", false, "decisions that Temporal lets pass count too: another input, another length of a timer")
 	fl.StringVar(&f.junit, "junit", "", "write a JUnit report to this file, for a CI system")
 	fl.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "how many histories are verified at a time")
+	fl.BoolVar(&f.chain, "chain", false, "of runs that are named, the runs that they continue and are continued as too")
 	cmd.MarkFlagsMutuallyExclusive("all", "query")
 	return cmd
 }
@@ -59,7 +61,8 @@ type verdictLine struct {
 	Source string `json:"source"`
 	Number int    `json:"history"` // in the source, from 1
 	replay.Verdict
-	TookMS float64 `json:"took_ms"`
+	Chain  *chainLine `json:"chain,omitempty"` // of a run that was named
+	TookMS float64    `json:"took_ms"`
 
 	missing bool
 }
@@ -232,6 +235,13 @@ func (v *verifying) list(ctx context.Context, add func(func(context.Context) []o
 }
 
 func (v *verifying) run1(ctx context.Context, id string) []oneHistory {
+	if v.f.chain {
+		list, err := v.app.readChain(ctx, v.engine, id, "")
+		if err == nil {
+			return list
+		}
+		return []oneHistory{{source: id, number: 1, err: err}}
+	}
 	h, err := v.app.readRun(ctx, v.engine, id, "")
 	if err != nil {
 		return []oneHistory{{source: id, number: 1, err: err}}
@@ -252,7 +262,7 @@ func (v *verifying) verdicts(ctx context.Context, j verifyJob) []verdictLine {
 		if ctx.Err() != nil {
 			return nil
 		}
-		line := verdictLine{Type: "verdict", Source: h.source, Number: h.number}
+		line := verdictLine{Type: "verdict", Source: h.source, Number: h.number, Chain: h.chain}
 		if len(h.Events) > 0 {
 			begin := time.Now()
 			line.Verdict = v.verdict(h)
@@ -322,6 +332,9 @@ func printVerdict(out *lines, l verdictLine) {
 	}
 	if l.Events > 0 {
 		fmt.Fprintf(out.buf, "  %d events", l.Events)
+	}
+	if l.Chain != nil {
+		fmt.Fprintf(out.buf, "  %s", l.Chain)
 	}
 	if l.Why != "" {
 		fmt.Fprintf(out.buf, "  %s", safe(l.Why))

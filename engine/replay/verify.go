@@ -14,6 +14,8 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/history"
 )
 
 // Verifier verifies histories against workflow code. It may be used by several
@@ -109,7 +111,7 @@ func describe(out *Verdict, events []*historypb.HistoryEvent) string {
 	if first.GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED || started == nil {
 		return fmt.Sprintf("the history begins with event %d (%s), not with the start: its first part is missing", first.GetEventId(), first.GetEventType())
 	}
-	out.WorkflowType, out.WorkflowID, out.RunID = started.GetWorkflowType().GetName(), started.GetWorkflowId(), started.GetOriginalExecutionRunId()
+	out.WorkflowType, out.WorkflowID, out.RunID = started.GetWorkflowType().GetName(), started.GetWorkflowId(), history.OriginOf(events).RunID
 	for i, e := range events {
 		if e.GetEventId() != int64(i+1) {
 			return fmt.Sprintf("event %d stands where event %d should: the history has a gap", e.GetEventId(), i+1)
