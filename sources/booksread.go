@@ -68,7 +68,7 @@ func (s *Store) readBooks(ctx context.Context, d Deps) {
 
 func (s *Store) readBooksOnce(ctx context.Context, d Deps) {
 	if d.Books == nil {
-		s.publishBooks(&Books{Missing: "this console has no playbook store: a remote cluster's playbooks lie where its worker runs"})
+		s.publishBooks(&Books{Missing: or(d.NoBooks, "this console has no playbook store: a remote cluster's playbooks lie where its worker runs")})
 		return
 	}
 	s.mu.Lock()

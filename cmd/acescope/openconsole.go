@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/engine/artifact"
+	"acescope/engine/flow"
+	"acescope/engine/replay"
+	"acescope/sources"
+	"acescope/sources/filed"
+	"acescope/tui"
+	"acescope/views"
+)
+
+// showEvery is how often what was read so far is shown while more is read.
+const showEvery = 300 * time.Millisecond
+
+// fileConsole ties the store to histories that are read while the console is drawn.
+type fileConsole struct {
+	app    *app
+	path   string // as given
+	files  []string
+	set    *filed.Files
+	store  *sources.Store
+	frames *tui.Frames
+	err    error // why there is nothing to show; read after run
+}
+
+// openFiles opens the console on histories from files. It begins painted and empty.
+func (a *app) openFiles(ctx context.Context, path string, files []string) error {
+	c := &fileConsole{app: a, path: path, files: files, set: filed.New(), store: sources.NewStore(), frames: &tui.Frames{}}
+	c.store.SetConnection(sources.Connection{State: sources.ConnReady, Mode: sources.ModeFile, Address: nameOfInput(path), Since: time.Now()})
+	err := a.paint(ctx, c.store, screenOf{source: sourceOfInput(path), views: views.Options{Refuse: c.refuse}, frames: c.frames}, c.run)
+	if c.err != nil {
+		return c.err
+	}
+	return err
+}
+
+// nameOfInput is what the header calls the input.
+func nameOfInput(path string) string {
+	if path == "-" {
+		return "standard input"
+	}
+	if full, err := filepath.Abs(path); err == nil {
+		return filepath.Base(full)
+	}
+	return path
+}
+
+// sourceOfInput names the input for what is kept of how it was looked at.
+func sourceOfInput(path string) string {
+	if full, err := filepath.Abs(path); err == nil && path != "-" {
+		return "file " + full
+	}
+	return "file " + path
+}
+
+func (c *fileConsole) run(ctx context.Context, quit func()) {
+	client, err := c.set.Client()
+	if err != nil {
+		c.err = err
+		quit()
+		return
+	}
+	defer client.Close()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { c.load(ctx, quit) })
+	c.store.Run(ctx, sources.Deps{Client: client, TaskQueue: ace.TaskQueue, Screen: c.frames.Screen, Artifact: c.artifacts(),
+		NoBooks: "histories hold what was done to playbooks, run by run (2), but not the playbooks",
+		Verify:  (&replay.Verifier{Register: flow.Register, Build: buildVersion(), Strict: true}).Verify})
+}
+
+// artifacts are those of the data directory, where that is there: they are named by what
+// they hold, so that the right one is found or none.
+func (c *fileConsole) artifacts() func(ace.Ref, int64) ([]byte, error) {
+	dir, err := c.app.dir()
+	if err != nil {
+		return nil
+	}
+	path := filepath.Join(dir, "artifacts")
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	return artifact.Look(path).Get
+}
+
+// load reads the files, shows what there is while more comes, and says what is not there.
+// Where there is nothing at all to show, it ends the console.
+func (c *fileConsole) load(ctx context.Context, quit func()) {
+	working, progress, end := c.store.StartWork(ctx, "reading "+nameOfInput(c.path))
+	defer end()
+	var shown time.Time
+	_ = c.set.Load(working, c.inputs(), func(done, total int) { // one that was stopped is among the problems
+		progress(int64(done), int64(total))
+		if time.Since(shown) > showEvery {
+			shown = time.Now()
+			c.store.Refresh()
+		}
+	})
+	runs, events := c.set.Size()
+	problems, more := c.set.Problems()
+	if runs == 0 && ctx.Err() == nil {
+		c.err = errors.New("no history was read")
+		if len(problems) > 0 {
+			c.err = problems[0]
+		}
+		quit()
+		return
+	}
+	c.say(problems, more)
+	text := fmt.Sprintf("%d runs, %d events, from %d files", runs, events, len(c.files))
+	c.store.SetHealth("files", true, text)
+	c.store.Refresh()
+}
+
+// say tells what could not be read, each by itself and what matters also lastingly.
+func (c *fileConsole) say(problems []filed.Problem, more int) {
+	for _, p := range problems {
+		if !p.Minor {
+			c.store.SetHealth(filepath.Base(p.Source), false, oneLine(p.Err))
+		}
+		c.store.Report(oneLine(p))
+	}
+	if more > 0 {
+		c.store.Report(fmt.Sprintf("and %d more problems with the files", more))
+	}
+}
+
+// inputs are the files to read.
+func (c *fileConsole) inputs() []filed.Source {
+	list := make([]filed.Source, len(c.files))
+	for i, path := range c.files {
+		list[i] = filed.Source{Name: path, Open: func() (io.ReadCloser, error) {
+			if path == "-" {
+				return io.NopCloser(os.Stdin), nil
+			}
+			f, err := os.Open(path)
+			if err != nil {
+				return nil, fileError(err)
+			}
+			return f, nil
+		}}
+	}
+	return list
+}
+
+// refuse says what to do in place of what a console on files does not do.
+func (c *fileConsole) refuse(what string, of views.Target) string {
+	if what == "fork" {
+		source, number := c.set.SourceOf(of.RunID)
+		how := "acescope fork " + source
+		if number > 1 {
+			how += fmt.Sprintf(" --history %d", number)
+		}
+		return "a console on files starts nothing; in a shell: " + how + " --phase PHASE"
+	}
+	return fmt.Sprintf("%s: this is a history in a file; where the run itself is: acescope %s %s", what, what, strings.TrimPrefix(of.WorkflowID, ace.TaskIDPrefix))
+}
