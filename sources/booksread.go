@@ -68,7 +68,7 @@ func (s *Store) readBooks(ctx context.Context, d Deps) {
 
 func (s *Store) readBooksOnce(ctx context.Context, d Deps) {
 	if d.Books == nil {
-		s.publishBooks(&Books{Missing: or(d.NoBooks, "this console has no playbook store: a remote cluster's playbooks lie where its worker runs")})
+		s.publishBooks(&Books{Missing: "this console has no playbook store: a remote cluster's playbooks lie where its worker runs"})
 		return
 	}
 	s.mu.Lock()
@@ -77,6 +77,9 @@ func (s *Store) readBooksOnce(ctx context.Context, d Deps) {
 	b := &Books{Updated: s.now()}
 	if err := s.books.read(ctx, d.Books, wish, b, s.publishBooks); err != nil && ctx.Err() == nil {
 		b.Err = plainError(err)
+	}
+	if len(b.Branches) == 0 && b.Err == "" && d.NoBooks != nil {
+		b.Missing = d.NoBooks()
 	}
 	if ctx.Err() != nil {
 		return

@@ -7,13 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	"acescope/engine/ace"
 	"acescope/engine/artifact"
 	"acescope/engine/flow"
+	"acescope/engine/playbook"
 	"acescope/engine/replay"
 	"acescope/sources"
 	"acescope/sources/filed"
@@ -32,14 +32,27 @@ type fileConsole struct {
 	set    *filed.Files
 	store  *sources.Store
 	frames *tui.Frames
-	err    error // why there is nothing to show; read after run
+	books  *playbook.Store // in a directory that goes with the console
+	err    error           // why there is nothing to show; read after run
+
+	mu    sync.Mutex
+	short string // why there are no playbooks
 }
 
 // openFiles opens the console on histories from files. It begins painted and empty.
 func (a *app) openFiles(ctx context.Context, path string, files []string) error {
 	c := &fileConsole{app: a, path: path, files: files, set: filed.New(), store: sources.NewStore(), frames: &tui.Frames{}}
 	c.store.SetConnection(sources.Connection{State: sources.ConnReady, Mode: sources.ModeFile, Address: nameOfInput(path), Since: time.Now()})
-	err := a.paint(ctx, c.store, screenOf{source: sourceOfInput(path), views: views.Options{Refuse: c.refuse}, frames: c.frames}, c.run)
+	dir, err := os.MkdirTemp("", "acescope-open-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if c.books, err = playbook.OpenStore(dir); err != nil {
+		return err
+	}
+	c.short = "the histories are still being read"
+	err = a.paint(ctx, c.store, screenOf{source: sourceOfInput(path), views: views.Options{Refuse: c.refuse}, frames: c.frames}, c.run)
 	if c.err != nil {
 		return c.err
 	}
@@ -77,8 +90,33 @@ func (c *fileConsole) run(ctx context.Context, quit func()) {
 	defer wg.Wait()
 	wg.Go(func() { c.load(ctx, quit) })
 	c.store.Run(ctx, sources.Deps{Client: client, TaskQueue: ace.TaskQueue, Screen: c.frames.Screen, Artifact: c.artifacts(),
-		NoBooks: "histories hold what was done to playbooks, run by run (2), but not the playbooks",
-		Verify:  (&replay.Verifier{Register: flow.Register, Build: buildVersion(), Strict: true}).Verify})
+		Books: c.books, NoBooks: c.noBooks, Verify: (&replay.Verifier{Register: flow.Register, Build: buildVersion(), Strict: true}).Verify})
+}
+
+// makeBooks makes the playbooks again from what the tasks did to them.
+func (c *fileConsole) makeBooks(ctx context.Context) {
+	working, _, end := c.store.StartWork(ctx, "making the playbooks again")
+	defer end()
+	short, err := c.set.Books(working, c.books)
+	if err != nil && ctx.Err() == nil {
+		short = append(short, "the playbooks were not made again: "+oneLine(err))
+	}
+	for _, why := range short {
+		c.store.Report(why)
+	}
+	if len(short) == 0 {
+		short = []string{"none of the histories is of a task that changed a playbook"}
+	}
+	c.mu.Lock()
+	c.short = short[0]
+	c.mu.Unlock()
+}
+
+// noBooks is why no playbook is shown.
+func (c *fileConsole) noBooks() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.short
 }
 
 // artifacts are those of the data directory, where that is there: they are named by what
@@ -122,6 +160,7 @@ func (c *fileConsole) load(ctx context.Context, quit func()) {
 	text := fmt.Sprintf("%d runs, %d events, from %d files", runs, events, len(c.files))
 	c.store.SetHealth("files", true, text)
 	c.store.Refresh()
+	c.makeBooks(ctx)
 }
 
 // say tells what could not be read, each by itself and what matters also lastingly.
@@ -155,15 +194,12 @@ func (c *fileConsole) inputs() []filed.Source {
 	return list
 }
 
-// refuse says what to do in place of what a console on files does not do.
+// refuse says what to do in place of what a console on files does not do. A fork is made
+// of a file that holds one history; everything else is for where the run itself is.
 func (c *fileConsole) refuse(what string, of views.Target) string {
-	if what == "fork" {
-		source, number := c.set.SourceOf(of.RunID)
-		how := "acescope fork " + source
-		if number > 1 {
-			how += fmt.Sprintf(" --history %d", number)
-		}
-		return "a console on files starts nothing; in a shell: " + how + " --phase PHASE"
+	name := ace.TaskIDOf(of.WorkflowID)
+	if source, alone := c.set.SourceOf(of.RunID); what == "fork" && alone {
+		name = source
 	}
-	return fmt.Sprintf("%s: this is a history in a file; where the run itself is: acescope %s %s", what, what, strings.TrimPrefix(of.WorkflowID, ace.TaskIDPrefix))
+	return fmt.Sprintf("a file is not changed: acescope %s %s", what, name)
 }

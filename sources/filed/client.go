@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strings"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -60,14 +59,4 @@ func (f *Files) answer(ctx context.Context, method string, q, reply any) error {
 	}
 	return serviceerror.NewFailedPreconditionf("%s: there is no server: the runs were read from files, which are not changed",
 		method[strings.LastIndexByte(method, '/')+1:])
-}
-
-func (f *Files) attributes() map[string]enumspb.IndexedValueType {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	types := map[string]enumspb.IndexedValueType{}
-	for name, kind := range f.types {
-		types[name] = kind
-	}
-	return types
 }

@@ -1,6 +1,6 @@
 // Package filed serves histories that were read from files as a Temporal server serves
 // those of its runs, so that everything which reads a server reads files too. It may
-// import engine/ace, engine/history and engine/historyfile, and of the server only its
+// import engine/ace, history, historyfile and playbook, and of the server only its
 // query language.
 //
 // [Files] is a set of histories, [Files.Load] reads them, [Files.Client] is a client that

@@ -3,8 +3,10 @@ package filed
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 
@@ -47,6 +49,23 @@ func (f *Files) Problems() (list []Problem, more int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.problems), f.more
+}
+
+// SourceOf names the file that a run was read from, "" for none, and tells whether no other
+// run comes from it.
+func (f *Files) SourceOf(runID string) (source string, alone bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.runs[runID]
+	if r == nil {
+		return "", false
+	}
+	for _, other := range f.runs {
+		if other != r && other.source == r.source {
+			return r.source, false
+		}
+	}
+	return r.source, true
 }
 
 func (f *Files) problem(p Problem) {
@@ -111,29 +130,40 @@ func (f *Files) finish() {
 	f.announce()
 }
 
-// list is the runs in the order in which they are listed. It waits until there is one.
-func (f *Files) list(ctx context.Context) ([]*run, map[string]enumspb.IndexedValueType, error) {
-	for {
+// firstWithin is how long a list waits for the first run, so that it is shown as soon as
+// it is there.
+const firstWithin = time.Second
+
+// list is the runs in the order in which they are listed.
+func (f *Files) list(ctx context.Context) ([]*run, error) {
+	late := time.NewTimer(firstWithin)
+	defer late.Stop()
+	for waits := true; ; {
 		f.mu.Lock()
-		if f.loaded || len(f.runs) > 0 {
+		if f.loaded || len(f.runs) > 0 || !waits {
 			defer f.mu.Unlock()
 			if f.order == nil {
 				f.order = sorted(f.runs)
 			}
-			types := map[string]enumspb.IndexedValueType{}
-			for name, kind := range f.types {
-				types[name] = kind
-			}
-			return f.order, types, nil
+			return f.order, nil
 		}
 		changed := f.changed
 		f.mu.Unlock()
 		select {
 		case <-ctx.Done():
-			return nil, nil, ctx.Err()
+			return nil, ctx.Err()
+		case <-late.C:
+			waits = false
 		case <-changed:
 		}
 	}
+}
+
+// attributes are the search attributes that are known.
+func (f *Files) attributes() map[string]enumspb.IndexedValueType {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.types)
 }
 
 // sorted is the order of a server's list.

@@ -19,16 +19,6 @@ import (
 	"acescope/engine/historyfile"
 )
 
-// SourceOf names the file that a run was read from, and the history in it, from 1.
-func (f *Files) SourceOf(runID string) (source string, number int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if r := f.runs[runID]; r != nil {
-		return r.source, r.number
-	}
-	return "", 0
-}
-
 // run is one history and what a server's list would say of it. It is immutable.
 type run struct {
 	events  []*historypb.HistoryEvent
@@ -55,7 +45,7 @@ func (r *run) name() string { return r.workflowID() + " " + r.runID() }
 func newRun(h historyfile.History, source string, number int, broken string) *run {
 	first, last := h.Events[0], h.Events[len(h.Events)-1]
 	began := first.GetWorkflowExecutionStartedEventAttributes()
-	r := &run{events: h.Events, source: source, number: number, broken: broken}
+	r := &run{events: h.Events, source: source, broken: broken}
 	r.info = &workflowpb.WorkflowExecutionInfo{
 		Execution:        &commonpb.WorkflowExecution{WorkflowId: workflowIDOf(began, source, number), RunId: runIDOf(h.Events, source, number)},
 		Type:             began.GetWorkflowType(),

@@ -17,11 +17,11 @@ const maxPage = 1000
 
 // matching is the runs that match a query, as they are listed.
 func (f *Files) matching(ctx context.Context, text string) ([]*run, parsed, error) {
-	list, types, err := f.list(ctx)
+	list, err := f.list(ctx)
 	if err != nil {
 		return nil, parsed{}, err
 	}
-	p, err := parse(text, types)
+	p, err := parse(text, f.attributes())
 	if err != nil {
 		return nil, p, err
 	}
