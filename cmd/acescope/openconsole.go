@@ -105,7 +105,7 @@ func (c *fileConsole) makeBooks(ctx context.Context) {
 		c.store.Report(why)
 	}
 	if len(short) == 0 {
-		short = []string{"none of the histories is of a task that changed a playbook"}
+		short = []string{"no task in the files changed a playbook"}
 	}
 	c.mu.Lock()
 	c.short = short[0]
