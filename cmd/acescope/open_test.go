@@ -93,7 +93,7 @@ func TestOpenConsole(t *testing.T) {
 	term.press("9")
 	term.await("State of right as of event 38")
 	term.press("[")
-	term.await("event 35 of 38")
+	term.await("event 32 of 38")
 	term.press("r")
 	term.await("verify: ")
 	term.press("1/" + keyEmpty + `TaskId = "right" OR TaskId = "wrong"` + keyEnter)

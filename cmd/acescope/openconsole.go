@@ -156,24 +156,34 @@ func (c *fileConsole) load(ctx context.Context, quit func()) {
 		quit()
 		return
 	}
-	c.say(problems, more)
 	text := fmt.Sprintf("%d runs, %d events, from %d files", runs, events, len(c.files))
+	if bad := c.say(problems, more); bad > 0 {
+		text += fmt.Sprintf("; %d could not be read whole, ! lists them", bad)
+	}
 	c.store.SetHealth("files", true, text)
 	c.store.Refresh()
 	c.makeBooks(ctx)
 }
 
-// say tells what could not be read, each by itself and what matters also lastingly.
-func (c *fileConsole) say(problems []filed.Problem, more int) {
+// lasting is how many files that cannot be read have a row of their own on the health
+// screen.
+const lasting = 10
+
+// say tells what could not be read, each by itself and the first of what matters also
+// lastingly, and counts the latter.
+func (c *fileConsole) say(problems []filed.Problem, more int) (bad int) {
 	for _, p := range problems {
 		if !p.Minor {
-			c.store.SetHealth(filepath.Base(p.Source), false, oneLine(p.Err))
+			if bad++; bad <= lasting {
+				c.store.SetHealth(filepath.Base(p.Source), false, oneLine(p.Err))
+			}
 		}
 		c.store.Report(oneLine(p))
 	}
 	if more > 0 {
 		c.store.Report(fmt.Sprintf("and %d more problems with the files", more))
 	}
+	return bad + more
 }
 
 // inputs are the files to read.

@@ -44,11 +44,13 @@ func (f *Files) Size() (runs, events int) {
 	return len(f.runs), f.events
 }
 
-// Problems are those met so far, at most 100, and how many more there were.
+// Problems are those met so far, at most 100, by file, and how many more there were.
 func (f *Files) Problems() (list []Problem, more int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.problems), f.more
+	list = slices.Clone(f.problems)
+	slices.SortStableFunc(list, func(a, b Problem) int { return cmp.Compare(a.Source, b.Source) })
+	return list, f.more
 }
 
 // SourceOf names the file that a run was read from, "" for none, and tells whether no other
