@@ -93,12 +93,15 @@ type watcher struct {
 	asking  time.Time         // when the queries under way were begun, zero where none are
 	oldOf   string            // the delta that detail.Old belongs to
 	tasks   *experimentFolder // in place of folder for an experiment, else nil
+	file    bool              // the history comes from a file: it does not go on
+	last    time.Time         // when the last event was
 }
 
 func newWatcher(s *Store, deps Deps, sel selection) *watcher {
 	w := &watcher{store: s, deps: deps, c: deps.Client, sel: sel, news: make(chan struct{}, 1), asks: make(chan struct{}, 1), folder: NewFolder(sel.workflowID, sel.runID),
 		detail: Detail{WorkflowID: sel.workflowID, RunID: sel.runID, From: FromHistory}}
 	w.folder.each = w.trace.fact
+	w.file = s.Snapshot().Connection.Mode == ModeFile
 	return w
 }
 
@@ -134,6 +137,7 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	d := &w.detail
 	d.Events = e.GetEventId()
 	at := e.GetEventTime().AsTime()
+	w.last = at
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		d.Start = at
@@ -284,6 +288,9 @@ func (w *watcher) takeDirty() *Detail {
 	d.Log = d.Log[:len(d.Log):len(d.Log)]
 	d.FailedTasks = d.FailedTasks[:len(d.FailedTasks):len(d.FailedTasks)]
 	w.trace.publish(&d)
+	if w.file && d.Close.IsZero() {
+		d.Until = w.last
+	}
 	d.Updated = time.Now()
 	return &d
 }

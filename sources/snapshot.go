@@ -145,7 +145,19 @@ type Detail struct {
 	Close             time.Time
 	From              Origin
 	Updated           time.Time
+	Until             time.Time // of an open run in a file: its last event, after which nothing is known
 	Err               string
+}
+
+// Clock is the time as of which the run is shown: now, but of an open run in a file that
+// of its last event.
+func (d *Detail) Clock(now time.Time) time.Time { return clock(d.Until, now) }
+
+func clock(until, now time.Time) time.Time {
+	if until.IsZero() {
+		return now
+	}
+	return until
 }
 
 // MaxLog bounds the lines of a detail's log.

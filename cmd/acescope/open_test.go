@@ -97,9 +97,9 @@ func TestOpenConsole(t *testing.T) {
 	term.press("r")
 	term.await("verify: ")
 	term.press("1/" + keyEmpty + `TaskId = "right" OR TaskId = "wrong"` + keyEnter)
-	term.await("1/2")
+	term.await("2/2")
 	term.press("g Gd")
-	term.await("right | wrong", "differ")
+	term.await("Diff", "first difference", "run_reflector")
 
 	term.press("q")
 	term.quits()

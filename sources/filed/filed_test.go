@@ -397,3 +397,30 @@ func TestWaits(t *testing.T) {
 func execution(workflowID string) *commonpb.WorkflowExecution {
 	return &commonpb.WorkflowExecution{WorkflowId: workflowID}
 }
+
+// Time stands still where a file ends: an open run does not look as if it had gone on until
+// today.
+func TestClockStands(t *testing.T) {
+	_, c := load(t, source("torn.json", recorded(t, "live")[:9000]))
+	s := sources.NewStore()
+	s.SetConnection(sources.Connection{State: sources.ConnReady, Mode: sources.ModeFile})
+	s.Look(sources.PartEvents, true)
+	s.Select("ace/live", "")
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); s.Run(ctx, sources.Deps{Client: c}) }()
+	defer func() { stop(); <-done }()
+	for {
+		<-s.Changed()
+		snap := s.Snapshot()
+		if d, e := snap.Detail, snap.Events; d != nil && e != nil && d.Events == 12 && d.Err != "" && e.Len() == 12 {
+			if took := d.Clock(snap.At).Sub(d.Start); took <= 0 || took.Hours() > 1 {
+				t.Errorf("the run took %s", took)
+			}
+			if took := e.Clock(snap.At).Sub(d.Start); took <= 0 || took.Hours() > 1 {
+				t.Errorf("on the timeline it took %s", took)
+			}
+			return
+		}
+	}
+}

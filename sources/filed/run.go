@@ -141,13 +141,14 @@ func merge(into, fields map[string]*commonpb.Payload) {
 	}
 }
 
-// follow keeps the activities that are scheduled and have not ended, by their event.
+// follow keeps the activities that are scheduled and have not ended, by their event. Of an
+// attempt that was not the last no history tells: it counts as the first.
 func follow(open map[int64]*workflowpb.PendingActivityInfo, e *historypb.HistoryEvent) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		a := e.GetActivityTaskScheduledEventAttributes()
 		open[e.GetEventId()] = &workflowpb.PendingActivityInfo{ActivityId: a.GetActivityId(), ActivityType: a.GetActivityType(),
-			State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, ScheduledTime: e.GetEventTime(), MaximumAttempts: a.GetRetryPolicy().GetMaximumAttempts()}
+			State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, Attempt: 1, ScheduledTime: e.GetEventTime(), MaximumAttempts: a.GetRetryPolicy().GetMaximumAttempts()}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
 		a := e.GetActivityTaskStartedEventAttributes()
 		if p := open[a.GetScheduledEventId()]; p != nil {
