@@ -36,8 +36,8 @@ func TestClockSkew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Clock.Back == 0 || d.Clock.Event != 3 || !strings.Contains(d.Clock.String(), "went back") {
-		t.Errorf("%+v", d.Clock)
+	if d.Skew.Back == 0 || d.Skew.Event != 3 || !strings.Contains(d.Skew.String(), "went back") {
+		t.Errorf("%+v", d.Skew)
 	}
 	for _, a := range d.Activities {
 		if a.Waited() < 0 {
@@ -48,8 +48,8 @@ func TestClockSkew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.ClockBack != d.Clock.Back {
-		t.Errorf("the timeline counts %d, the run %d", l.ClockBack, d.Clock.Back)
+	if l.ClockBack != d.Skew.Back {
+		t.Errorf("the timeline counts %d, the run %d", l.ClockBack, d.Skew.Back)
 	}
 	now := historytest.Start.Add(-time.Hour) // and this machine is behind too
 	w := Extent(l.Spans, now)
@@ -74,8 +74,8 @@ func TestClockSkew(t *testing.T) {
 			back++
 		}
 	}
-	if back != d.Clock.Back || s.About.ClockBack != back {
-		t.Errorf("steps count %d and %d, the run %d", back, s.About.ClockBack, d.Clock.Back)
+	if back != d.Skew.Back || s.About.ClockBack != back {
+		t.Errorf("steps count %d and %d, the run %d", back, s.About.ClockBack, d.Skew.Back)
 	}
 	chain := Chain{Runs: [][]*historypb.HistoryEvent{b.Events}, RunIDs: []string{"r"}}
 	diff := compare.Of(DiffSide(chain, nil), DiffSide(chain, nil), compare.Options{AllFields: true})
@@ -108,8 +108,8 @@ func TestClockAhead(t *testing.T) {
 		e.EventTime = timestamppb.New(time.Now().Add(time.Hour))
 	}
 	d, err := ShowHistory(b.Events)
-	if err != nil || d.Clock.AheadMS < 3_500_000 || d.Clock.Back != 0 || !strings.Contains(d.Clock.String(), "ahead of this machine") {
-		t.Errorf("%+v, %v", d.Clock, err)
+	if err != nil || d.Skew.AheadMS < 3_500_000 || d.Skew.Back != 0 || !strings.Contains(d.Skew.String(), "ahead of this machine") {
+		t.Errorf("%+v, %v", d.Skew, err)
 	}
 	if (Skew{}).String() != "" {
 		t.Error("something was said of nothing")

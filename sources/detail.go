@@ -94,12 +94,15 @@ type watcher struct {
 	oldOf   string            // the delta that detail.Old belongs to
 	resetAs string            // the run that this one was reset as, "" for none
 	tasks   *experimentFolder // in place of folder for an experiment, else nil
+	file    bool              // the history comes from a file: it does not go on
+	last    time.Time         // when the last event was
 }
 
 func newWatcher(s *Store, deps Deps, sel selection) *watcher {
 	w := &watcher{store: s, deps: deps, c: deps.Client, sel: sel, news: make(chan struct{}, 1), asks: make(chan struct{}, 1), folder: NewFolder(sel.workflowID, sel.runID),
 		detail: Detail{WorkflowID: sel.workflowID, RunID: sel.runID, From: FromHistory}}
 	w.folder.each = w.trace.fact
+	w.file = s.Snapshot().Connection.Mode == ModeFile
 	return w
 }
 
@@ -135,6 +138,7 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	d := &w.detail
 	d.Events = e.GetEventId()
 	at := e.GetEventTime().AsTime()
+	w.last = at
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		d.Start = at
@@ -291,6 +295,9 @@ func (w *watcher) takeDirty() *Detail {
 	d.FailedTasks = d.FailedTasks[:len(d.FailedTasks):len(d.FailedTasks)]
 	w.trace.publish(&d)
 	d.Lineage.ResetAs = w.resetAs
+	if w.file && d.Close.IsZero() {
+		d.Until = w.last
+	}
 	d.Updated = time.Now()
 	return &d
 }

@@ -385,7 +385,7 @@ func (r *eventReader) otherFilter() bool {
 func (r *eventReader) publish(ctx context.Context) {
 	s := r.store
 	s.mu.Lock()
-	filter, open := s.events.filter, s.events.open
+	filter, open, file := s.events.filter, s.events.open, s.snap.Connection.Mode == ModeFile
 	s.mu.Unlock()
 	r.mu.Lock()
 	l := r.index.log(s.now())
@@ -394,6 +394,9 @@ func (r *eventReader) publish(ctx context.Context) {
 	r.mu.Unlock()
 	if l.Len() == 0 && l.Reading && l.Err == "" {
 		return
+	}
+	if file && !l.Closed && l.Len() > 0 {
+		l.Until = time.Unix(0, l.Row(l.Len()-1).Nanos)
 	}
 	if version != r.published {
 		r.spans, r.clockBack = Timeline(l, pending), clockBack(l)

@@ -80,7 +80,8 @@ type EventLog struct {
 	Took    time.Duration // by the filter, over all events
 	Opened  *OpenedEvent  // the event that was asked for last, once it is ready
 	Updated time.Time
-	Err     string // why reading does not go on, "" if it does
+	Until   time.Time // as [Detail.Until]
+	Err     string    // why reading does not go on, "" if it does
 
 	older []Event // those read backwards, newest first
 	newer []Event // those that came after them, oldest first
@@ -95,6 +96,9 @@ const (
 
 // Len is how many events are read.
 func (l *EventLog) Len() int { return len(l.older) + len(l.newer) }
+
+// Clock is the time as of which the run is shown, as [Detail.Clock].
+func (l *EventLog) Clock(now time.Time) time.Time { return clock(l.Until, now) }
 
 // Row is an event by its place, the oldest first. It must not be changed.
 func (l *EventLog) Row(i int) *Event {

@@ -18,6 +18,8 @@ type Deps struct {
 	TaskQueue string
 	// Books is where playbook versions lie, nil where there are none here.
 	Books *playbook.Store
+	// NoBooks says why there are no playbooks in Books; nil where that needs no saying.
+	NoBooks func() string
 	// Artifact reads an artifact of at most limit bytes and checks it against the
 	// reference; nil where there are none here.
 	Artifact func(ref ace.Ref, limit int64) ([]byte, error)

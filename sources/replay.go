@@ -6,6 +6,7 @@ import (
 	"time"
 
 	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
 
 	"acescope/engine/replay"
 )
@@ -334,7 +335,8 @@ func (r *stepReader) verify() {
 		defer end()
 		progress(0, int64(len(events)))
 		verdict := make(chan ReplayVerdict, 1)
-		go func() { verdict <- r.deps.Verify(events) }() // Temporal's replayer cannot be stopped: its result is left out
+		// Temporal's replayer cannot be stopped: its result is left out. It writes to the events, which others read.
+		go func() { verdict <- r.deps.Verify(cloned(events)) }()
 		select {
 		case <-working.Done():
 			r.store.wishReplay(func(r *stepReader) {
@@ -350,4 +352,12 @@ func (r *stepReader) verify() {
 			})
 		}
 	})
+}
+
+func cloned(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+	own := make([]*historypb.HistoryEvent, len(events))
+	for i, e := range events {
+		own[i] = proto.Clone(e).(*historypb.HistoryEvent)
+	}
+	return own
 }

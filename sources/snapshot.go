@@ -36,12 +36,15 @@ const MaxProblems = 100
 // Connection says whom the console talks to.
 type Connection struct {
 	State     ConnState
-	Mode      string // embedded (this process hosts), attached (another one does), remote
-	Address   string
+	Mode      string // embedded (this process hosts), attached (another one does), remote, or [ModeFile]
+	Address   string // of a file its name
 	Namespace string
 	Since     time.Time
 	Err       string // why the state is ConnLost, for the status line
 }
+
+// ModeFile is the mode of a console on histories from files: there is no server.
+const ModeFile = "file"
 
 // ConnState is the state of the connection to the server.
 type ConnState string
@@ -129,7 +132,7 @@ type Detail struct {
 	ActivitiesDropped int
 	Causes            []Cause // of the failure that closed the run, outermost first
 	Lineage           Lineage
-	Clock             Skew
+	Skew              Skew
 	Sealed            []Sealed // payloads that cannot be read here, at most MaxSealed
 	SealedDropped     int
 	FailedTasks       []Finished // of an experiment, oldest first, the newest MaxFailedTasks
@@ -143,7 +146,19 @@ type Detail struct {
 	Close             time.Time
 	From              Origin
 	Updated           time.Time
+	Until             time.Time // of an open run in a file: its last event, after which nothing is known
 	Err               string
+}
+
+// Clock is the time as of which the run is shown: now, but of an open run in a file that
+// of its last event.
+func (d *Detail) Clock(now time.Time) time.Time { return clock(d.Until, now) }
+
+func clock(until, now time.Time) time.Time {
+	if until.IsZero() {
+		return now
+	}
+	return until
 }
 
 // MaxLog bounds the lines of a detail's log.

@@ -59,5 +59,5 @@ func (t *trace) publish(d *Detail) {
 	d.Calls, d.CallLog = t.calls.publish(), t.calls.log
 	d.Activities, d.ActivitiesDropped = t.activities.publish(), t.activities.dropped
 	d.Sealed, d.SealedDropped = t.sealed.list[:len(t.sealed.list):len(t.sealed.list)], t.sealed.dropped
-	d.Lineage, d.Causes, d.Clock = t.lineage, t.causes, t.clock.Skew
+	d.Lineage, d.Causes, d.Skew = t.lineage, t.causes, t.clock.Skew
 }

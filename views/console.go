@@ -44,7 +44,10 @@ type Actions interface {
 type Options struct {
 	Context  context.Context // of actions; nil for the background
 	Controls Controls
-	Actions  Actions        // nil for a console that only reads
+	Actions  Actions // nil for a console that only reads
+	// Refuse says, in place of Actions, why nothing can be done to a run and what to do
+	// instead; what is the verb. Nil where Actions act.
+	Refuse   func(what string, of Target) string
 	Filters  []SavedFilter  // the default one applies at the start
 	Saver    FilterSaver    // nil where filters cannot be kept
 	Location *time.Location // of times of day; nil for local
@@ -135,7 +138,7 @@ func (c *console) bindings() []tui.Binding {
 		{Action: "replay.verify_selected", Keys: []string{"r"}, Help: "verify the selected run against today's code", Short: "verify", Hints: []string{"run"}, Do: c.openReplay(true)},
 		{Action: "runs.pause", Keys: []string{"p"}, Help: "pause or resume refreshing", Short: "pause", Do: c.pause},
 	}
-	if c.Actions != nil {
+	if c.acts() {
 		b = append(b, tui.Binding{Action: "run.cancel", Keys: []string{"x"}, Help: "cancel the marked runs, or the selected one (asks first)",
 			Short: "cancel", Hints: []string{"runs", "run", "timeline"}, Mutates: true, Do: c.cancel})
 		b = append(b, c.mutationBindings()...)
@@ -173,6 +176,8 @@ func (c *console) pause(s tui.Shell) tea.Cmd {
 func (c *console) cancel(s tui.Shell) tea.Cmd {
 	r := c.selected.run
 	switch {
+	case c.selected.ok && c.refused(s, "cancel", Target{r.WorkflowID, r.RunID}):
+		return nil
 	case len(c.marks.runs) > 0:
 		c.cancelMarked(s)
 		return nil
@@ -190,6 +195,18 @@ func (c *console) cancel(s tui.Shell) tea.Cmd {
 		Do:    func() tea.Cmd { return c.doCancel(r.WorkflowID, r.RunID) },
 	})
 	return nil
+}
+
+// acts tells whether there are keys for what is done to runs.
+func (c *console) acts() bool { return c.Actions != nil || c.Refuse != nil }
+
+// refused says why something cannot be done to a run, where it cannot.
+func (c *console) refused(s tui.Shell, what string, of Target) bool {
+	if c.Refuse == nil {
+		return false
+	}
+	s.Note(c.Refuse(what, of))
+	return true
 }
 
 func (c *console) doCancel(workflowID, runID string) tea.Cmd {

@@ -141,7 +141,13 @@ type screen struct {
 func newScreen(t testing.TB, snap *sources.Snapshot, s theme.Styles, width, height int) *screen {
 	t.Helper()
 	st := newStore(snap)
-	screens, global := Console(Options{Controls: st, Actions: st, Location: time.UTC})
+	return newScreenOf(t, st, Options{Controls: st, Actions: st, Location: time.UTC}, s, width, height)
+}
+
+// newScreenOf is newScreen for a console that acts in another way.
+func newScreenOf(t testing.TB, st *store, o Options, s theme.Styles, width, height int) *screen {
+	t.Helper()
+	screens, global := Console(o)
 	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: s, Frame: time.Nanosecond, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)

@@ -115,7 +115,7 @@ func (v *inspector) Draw(now time.Time, _ bool) []string {
 	if d == nil {
 		return centre(nothing(v.console, v.styles.Glyphs), v.width, v.height, v.styles)
 	}
-	v.build(d, now)
+	v.build(d, d.Clock(now))
 	v.panel.lines, v.panel.height = len(v.lines), v.height
 	v.panel.scroll(0)
 	shown := v.lines[v.panel.top:min(v.panel.top+v.height, len(v.lines))]

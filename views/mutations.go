@@ -104,7 +104,7 @@ func (c *console) mutationBindings() []tui.Binding {
 
 // forkAt is the key of a screen that knows the point under its cursor.
 func (c *console) forkAt(view string, keys []string, point func() string) []tui.Binding {
-	if c.Actions == nil {
+	if !c.acts() {
 		return nil
 	}
 	return []tui.Binding{{Action: view + ".fork", Keys: keys, Help: "fork the run at what the cursor is on, with something changed (asks first)",
@@ -114,7 +114,7 @@ func (c *console) forkAt(view string, keys []string, point func() string) []tui.
 // mutationCommands are the commands for what is done to runs, and for what came of it.
 func (c *console) mutationCommands() []tui.Command {
 	lineage := tui.Command{Name: "lineage", Help: "list the run with all its forks", Do: c.lineage}
-	if c.Actions == nil {
+	if !c.acts() {
 		return []tui.Command{lineage}
 	}
 	return []tui.Command{
@@ -149,7 +149,7 @@ func (c *console) lineage(s tui.Shell, _ string) tea.Cmd {
 // askFork opens the line in which a fork is described. It begins with the point: the one
 // under the cursor, else where the run failed, else its first phase.
 func (c *console) askFork(s tui.Shell, point string) tea.Cmd {
-	if _, ok := c.target(s); !ok {
+	if of, ok := c.target(s); !ok || c.refused(s, "fork", of) {
 		return nil
 	}
 	if point == "" {
@@ -169,7 +169,7 @@ func (c *console) usualPhase() ace.Phase {
 
 func (c *console) fork(s tui.Shell, line string) tea.Cmd {
 	of, ok := c.target(s)
-	if !ok {
+	if !ok || c.refused(s, "fork", of) {
 		return nil
 	}
 	at, fields, err := parseFork(line)
@@ -185,7 +185,7 @@ func failed(what string, err error) tea.Cmd {
 
 func (c *console) reset(s tui.Shell, args string) tea.Cmd {
 	of, ok := c.target(s)
-	if !ok {
+	if !ok || c.refused(s, "reset", of) {
 		return nil
 	}
 	first, reason, _ := strings.Cut(args, " ")
@@ -207,7 +207,7 @@ var errNoReason = errors.New("give a reason; the history keeps it")
 func (c *console) terminate(s tui.Shell, reason string) tea.Cmd {
 	of, ok := c.target(s)
 	switch {
-	case !ok:
+	case !ok || c.refused(s, "terminate", of):
 		return nil
 	case !c.selected.run.Open():
 		s.Note(nameOf(c.selected.run) + " has already closed")
@@ -222,7 +222,7 @@ func (c *console) signal(s tui.Shell, args string) tea.Cmd {
 	of, ok := c.target(s)
 	name, argument, _ := strings.Cut(args, " ")
 	switch {
-	case !ok:
+	case !ok || c.refused(s, "signal", of):
 		return nil
 	case !c.selected.run.Open():
 		s.Note(nameOf(c.selected.run) + " has already closed")

@@ -280,7 +280,7 @@ func fieldsOf(d *sources.Detail) [][2]string {
 			fields = append(fields, f)
 		}
 	}
-	if said := d.Clock.String(); said != "" {
+	if said := d.Skew.String(); said != "" {
 		fields = append(fields, [2]string{"clock", said})
 	}
 	if f := d.Lineage.Fork; f != nil {

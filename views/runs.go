@@ -25,6 +25,7 @@ type runs struct {
 	shown         bool
 	loaded        bool // a list was read at least once
 	state         sources.ConnState
+	file          bool // the runs come from files
 	namespace     string
 	cursor, top   int
 	asked         asking // for what more runs were last asked
@@ -225,6 +226,7 @@ func (v *runs) SetSnapshot(s *sources.Snapshot) {
 	queryChanged := v.loaded && s.Runs.Query != v.runs.Query
 	wasFirst := v.runs.First
 	v.runs, v.state, v.namespace, v.counted = s.Runs, s.Connection.State, s.Connection.Namespace, s.Facets
+	v.file = s.Connection.Mode == sources.ModeFile
 	v.loaded = v.loaded || !s.Runs.Loaded.IsZero() || len(s.Runs.Rows) > 0
 	v.reorder()
 	before, at := v.cursor, v.find()
@@ -452,6 +454,9 @@ func (v *runs) empty() []string {
 		return append([]string{"no run matches", text.Safe(v.runs.Query, " "), "/ to look for others"}, v.missing()...)
 	case len(v.runs.Missing) > 0:
 		return append([]string{"no runs yet"}, v.missing()...)
+	}
+	if v.file {
+		return []string{"no history is read yet"}
 	}
 	return []string{"no runs yet", "start some:  acescope run --dataset FILE"}
 }

@@ -426,6 +426,7 @@ func (v *story) Draw(now time.Time, focused bool) []string {
 	if d == nil {
 		return centre(nothing(v.console, v.styles.Glyphs), v.width, v.height, v.styles)
 	}
+	now = d.Clock(now)
 	lines := append(make([]string, 0, v.height), stripLine(d, v.width, now, v.styles), summaryLine(d, v.width, now, v.styles),
 		v.styles.Border.Paint(strings.Repeat(v.styles.Glyphs.Plain.Top, v.width)))
 	v.reveal()

@@ -179,7 +179,7 @@ func (v *timeline) Draw(now time.Time, focused bool) []string {
 	if v.onList {
 		return v.drawList(l, focused)
 	}
-	return v.drawBars(l, now, focused)
+	return v.drawBars(l, l.Clock(now), focused)
 }
 
 // arrive goes to the event that is waited for, once it is read.

@@ -88,7 +88,7 @@ func (v *eventInspector) Draw(now time.Time, _ bool) []string {
 		return centre([]string{"no event is selected"}, v.width, v.height, v.styles)
 	}
 	v.t.look()
-	lines := v.about(l, id, now)
+	lines := v.about(l, id, l.Clock(now))
 	o := v.event()
 	switch {
 	case o == nil:

@@ -12,6 +12,7 @@ import (
 	"acescope/sources"
 	"acescope/theme"
 	"acescope/tui"
+	"acescope/views"
 )
 
 // configLine is the configuration in force.
@@ -79,7 +80,7 @@ func (a *app) configCommand() *cobra.Command {
 // examine settles everything that is settled when the console opens, so that its
 // warnings are known.
 func (a *app) examine(cmd *cobra.Command) (*tui.Model, error) {
-	return a.newModel(cmd.Context(), sources.NewStore(), &link{app: a}, nil)
+	return a.newModel(cmd.Context(), sources.NewStore(), views.Options{Actions: &link{app: a}}, nil)
 }
 
 func (a *app) config() error {

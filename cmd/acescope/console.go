@@ -17,6 +17,7 @@ import (
 	"acescope/engine/replay"
 	"acescope/sources"
 	"acescope/tui"
+	"acescope/views"
 )
 
 func (a *app) console(cmd *cobra.Command, _ []string) error {
@@ -32,47 +33,61 @@ func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engi
 	if !term.IsTerminal(os.Stdin.Fd()) || !term.IsTerminal(os.Stdout.Fd()) {
 		return usage("the console needs a terminal on standard input and output; use acescope list, show or tail in scripts")
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	store := sources.NewStore()
-	store.SetInterval(a.set.Refresh)
 	dir, err := a.dir()
 	if err != nil {
 		return err
 	}
+	store := sources.NewStore()
 	link := &link{app: a, store: store, dir: dir, frames: &tui.Frames{}}
-	kept, model, err := a.restored(ctx, store, link)
-	if err != nil {
-		return err
-	}
-	var wg sync.WaitGroup
-	wg.Add(1)
-	go func() { defer wg.Done(); link.run(ctx, begin) }()
-	_, err = tea.NewProgram(model, tea.WithContext(ctx), tea.WithFPS(a.set.FrameRate)).Run()
-	if saveErr := kept.end(model.State()); saveErr != nil {
-		fmt.Fprintln(a.err, "acescope: what you saw is not kept: "+oneLine(saveErr))
-	}
-	cancel()
-	wg.Wait()
+	err = a.paint(ctx, store, screenOf{source: a.source(dir), views: views.Options{Actions: link}, frames: link.frames},
+		func(ctx context.Context, _ func()) { link.run(ctx, begin) })
 	if link.err != nil {
 		return link.err
 	}
 	return err
 }
 
+// screenOf is what differs between consoles.
+type screenOf struct {
+	source string        // what is looked at, for what is kept of it
+	views  views.Options // how it acts
+	frames *tui.Frames
+}
+
+// paint shows the console and runs work behind it, which quit ends too, until it is left.
+func (a *app) paint(ctx context.Context, store *sources.Store, screen screenOf, work func(ctx context.Context, quit func())) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	store.SetInterval(a.set.Refresh)
+	kept, model, err := a.restored(ctx, store, screen)
+	if err != nil {
+		return err
+	}
+	program := tea.NewProgram(model, tea.WithContext(ctx), tea.WithFPS(a.set.FrameRate))
+	var wg sync.WaitGroup
+	wg.Go(func() { work(ctx, program.Quit) })
+	_, err = program.Run()
+	if saveErr := kept.end(model.State()); saveErr != nil {
+		fmt.Fprintln(a.err, "acescope: what you saw is not kept: "+oneLine(saveErr))
+	}
+	cancel()
+	wg.Wait()
+	return err
+}
+
 // restored makes the console as an earlier one on the same source was left.
-func (a *app) restored(ctx context.Context, store *sources.Store, link *link) (*keeper, *tui.Model, error) {
+func (a *app) restored(ctx context.Context, store *sources.Store, screen screenOf) (*keeper, *tui.Model, error) {
 	path, err := statePath()
 	if err != nil {
 		return nil, nil, err
 	}
-	kept := &keeper{path: path, source: a.source(link.dir)}
+	kept := &keeper{path: path, source: screen.source}
 	state, warning := kept.load()
 	if warning != "" {
 		a.set.warn("%s", warning)
 	}
-	model, err := a.newModel(ctx, store, link, func(o *tui.Options) {
-		o.State, o.Save, o.Count = state, kept.save, link.frames
+	model, err := a.newModel(ctx, store, screen.views, func(o *tui.Options) {
+		o.State, o.Save, o.Count = state, kept.save, screen.frames
 	})
 	return kept, model, err
 }

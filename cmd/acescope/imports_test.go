@@ -22,6 +22,8 @@ var arrows = map[string][]string{
 	// What tests and benchmarks run on: made-up histories and lists, and clients for them.
 	"sources/historytest": {"engine/ace"},
 	"sources/runstest":    {"engine/ace", "sources/historytest"},
+	// Histories from files, in the place of a server.
+	"sources/filed": {"engine/ace", "engine/history", "engine/historyfile", "engine/playbook"},
 
 	"engine/ace":           {},
 	"engine/history":       {"engine/ace"},

@@ -268,8 +268,8 @@ func lineOf(d *sources.Detail) showLine {
 			Closed: timeOrNil(x.Closed), ScheduledEvent: x.ScheduledEvent, StartedEvent: x.StartedEvent, ClosedEvent: x.ClosedEvent,
 			Attempt: x.Attempt, LastError: x.LastError, Failure: x.Failure, Causes: x.Causes, Retry: x.Retry, Worker: x.Worker})
 	}
-	if d.Clock != (sources.Skew{}) {
-		l.Clock = &d.Clock
+	if d.Skew != (sources.Skew{}) {
+		l.Clock = &d.Skew
 	}
 	if d.Lineage.Known() {
 		l.Lineage = &d.Lineage

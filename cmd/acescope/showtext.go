@@ -77,7 +77,7 @@ func (s *sheet) trouble(d *sources.Detail) {
 		s.text("because", strings.Join(parts, ", ")+": "+c.Message)
 	}
 	s.text("reading", d.Err)
-	s.text("clock", d.Clock.String())
+	s.text("clock", d.Skew.String())
 	s.text("missing", strings.Join(d.Missing, ", "))
 	for _, x := range d.Sealed {
 		s.say("  %-10s %s at event %d: %s, %d bytes, not readable here", "payload", safe(x.What), x.Event, safe(x.Encoding), x.Size)
