@@ -159,7 +159,7 @@ func lineage(t *testing.T, e *engine.Engine, parent string) {
 	}
 	checkFold(t, e, f.TaskID)
 	eventually(t, func() error {
-		tree, err := sources.ReadLineage(t.Context(), e.Client, f.WorkflowID)
+		tree, err := sources.ReadLineage(t.Context(), e.Client, f.WorkflowID, nil)
 		if err != nil {
 			return err
 		}

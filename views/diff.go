@@ -40,13 +40,13 @@ func (c *console) diffRuns(s tui.Shell, a, b sources.Run) {
 	s.Open("diff")
 }
 
-// diffMarked compares the two marked runs, or the marked one and that under the cursor.
-// The one that began first is A.
-func (v *runs) diffMarked(s tui.Shell) {
-	v.marks.refresh(v.console.runs.Rows)
-	pair := slices.Clone(v.marks.runs)
-	if len(pair) == 1 && v.selected.ok && keyOf(&pair[0]) != keyOf(&v.selected.run) {
-		pair = append(pair, v.selected.run)
+// diffPair compares the two marked runs, or the marked one and the selected. The one that
+// began first is A.
+func (c *console) diffPair(s tui.Shell) {
+	c.marks.refresh(c.runs.Rows)
+	pair := slices.Clone(c.marks.runs)
+	if len(pair) == 1 && c.selected.ok && keyOf(&pair[0]) != keyOf(&c.selected.run) {
+		pair = append(pair, c.selected.run)
 	}
 	if len(pair) != 2 {
 		s.Note("mark two runs with space to compare them")
@@ -55,7 +55,7 @@ func (v *runs) diffMarked(s tui.Shell) {
 	if pair[1].Start.Before(pair[0].Start) {
 		slices.Reverse(pair)
 	}
-	v.diffRuns(s, pair[0], pair[1])
+	c.diffRuns(s, pair[0], pair[1])
 }
 
 // runDiff is the steps of two runs beside each other.

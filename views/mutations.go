@@ -111,14 +111,12 @@ func (c *console) forkAt(view string, keys []string, point func() string) []tui.
 		Short: "fork", Mutates: true, Do: func(s tui.Shell) tea.Cmd { return c.askFork(s, point()) }}}
 }
 
-// mutationCommands are the commands for what is done to runs, and for what came of it.
+// mutationCommands are the commands for what is done to runs.
 func (c *console) mutationCommands() []tui.Command {
-	lineage := tui.Command{Name: "lineage", Help: "list the run with all its forks", Do: c.lineage}
 	if c.Actions == nil {
-		return []tui.Command{lineage}
+		return nil
 	}
 	return []tui.Command{
-		lineage,
 		{Name: "fork", Args: "[at=EVENT|phase=PHASE] [model=M] [prompt=\"…\"] …", Help: "run it again from a point, with something changed", Mutates: true,
 			Complete: c.completeForkArgs, Do: func(s tui.Shell, args string) tea.Cmd {
 				if args == "" {
@@ -131,19 +129,6 @@ func (c *console) mutationCommands() []tui.Command {
 		{Name: "terminate", Args: "REASON", Help: "end the run at once, unasked", Mutates: true, Do: c.terminate},
 		{Name: "signal", Args: "NAME [JSON]", Help: "send the run a signal", Mutates: true, Do: c.signal},
 	}
-}
-
-// lineage lists the selected run with all forks of it, and the forks of those.
-func (c *console) lineage(s tui.Shell, _ string) tea.Cmd {
-	of, ok := c.target(s)
-	if !ok {
-		return nil
-	}
-	root, _ := ace.ForkRoot(of.WorkflowID)
-	c.Controls.SetQuery("WorkflowId = " + strconv.Quote(root) + " OR WorkflowId STARTS_WITH " + strconv.Quote(ace.ForkPrefix(root)))
-	s.Open("runs")
-	s.Note("the run with its forks; / and an empty line lists all again")
-	return nil
 }
 
 // askFork opens the line in which a fork is described. It begins with the point: the one

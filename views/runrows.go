@@ -9,6 +9,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/theme"
 )
 
 // part is a section of a run's screen.
@@ -24,6 +25,7 @@ const (
 	partDelta
 	partTask
 	partReflection
+	partLineage
 	partCalls
 	partAbout
 	parts
@@ -58,6 +60,7 @@ const (
 	itemInsights
 	itemRationale
 	itemFollowUp
+	itemLineage // n-th by its start
 	itemCallLog
 	itemCall
 	itemField
@@ -121,6 +124,11 @@ func rowsOf(d *sources.Detail, into []runRow, folded map[part]bool, extra func(i
 		b.many(itemTag, len(d.Delta.BulletTags))
 		b.one(itemRationale, d.Delta.Rationale != "")
 		b.many(itemFollowUp, len(d.Delta.FollowUpActions))
+	})
+	b.section(partLineage, func() {
+		for _, n := range nodesOf(d) {
+			b.add(item{itemLineage, partLineage, int32(n.Number)})
+		}
 	})
 	b.section(partCalls, func() {
 		b.one(itemCallLog, d.CallLog != nil)
@@ -284,13 +292,31 @@ func fieldsOf(d *sources.Detail) [][2]string {
 }
 
 // ForkChanges lists what was changed for a fork, a text for each field, by name.
-func ForkChanges(f *ace.Forked) []string {
+func ForkChanges(f *ace.Forked) []string { return forkChanges(f, theme.Unicode()) }
+
+func forkChanges(f *ace.Forked, g theme.Glyphs) []string {
 	var out []string
-	for _, name := range slices.Sorted(maps.Keys(f.Changed)) {
+	for _, name := range changedNames(f) {
 		c := f.Changed[name]
-		out = append(out, name+": "+cmp.Or(c.From, "none")+" → "+cmp.Or(c.To, "none"))
+		out = append(out, name+": "+cmp.Or(c.From, "none")+" "+g.Arrow+" "+cmp.Or(c.To, "none"))
 	}
 	return out
+}
+
+// changedNames lists the fields that were changed for a fork.
+func changedNames(f *ace.Forked) []string { return slices.Sorted(maps.Keys(f.Changed)) }
+
+// maxNodes bounds the runs of a lineage on the run's screen; the lineage has a screen of
+// its own.
+const maxNodes = 40
+
+// nodesOf lists the runs of the lineage that the run's screen shows, in the order of the
+// tree.
+func nodesOf(d *sources.Detail) []sources.LineageNode {
+	if !d.Forks.Forks() {
+		return nil
+	}
+	return d.Forks.Nodes[:min(len(d.Forks.Nodes), maxNodes)]
 }
 
 // eventOf is the history event that a row comes from, 0 where there is none.
@@ -304,6 +330,10 @@ func eventOf(d *sources.Detail, it item) int64 {
 	switch it.kind {
 	case itemPrompt, itemExpected, itemField, itemLink:
 		return 1
+	case itemLineage:
+		if f := nodeOf(d, it).Run.Fork; f != nil && f.RunID == d.RunID {
+			return f.Event
+		}
 	case itemFailure, itemCause:
 		if d.CloseEvent != 0 {
 			return d.CloseEvent
@@ -404,10 +434,27 @@ func goesTo(d *sources.Detail, it item) (sources.Run, bool) {
 	switch it.kind {
 	case itemLink:
 		return linksOf(d)[it.n].run, true
+	case itemLineage:
+		if n := nodeOf(d, it); n.Run.RunID != d.RunID {
+			return n.Run, true
+		}
 	case itemFailedTask:
 		if t := d.FailedTasks[it.n]; t.WorkflowID != "" {
 			return sources.Run{WorkflowID: t.WorkflowID, RunID: t.RunID, TaskID: t.Result.TaskID}, true
 		}
 	}
 	return sources.Run{}, false
+}
+
+// noNode stands for a run that is no longer in the tree.
+var noNode = sources.LineageNode{Original: -1}
+
+// nodeOf is the run of the lineage that a row is about.
+func nodeOf(d *sources.Detail, it item) *sources.LineageNode {
+	if d.Forks != nil {
+		if n := d.Forks.Started(int(it.n)); n != nil {
+			return n
+		}
+	}
+	return &noNode
 }
