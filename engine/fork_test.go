@@ -234,7 +234,7 @@ func reset(t *testing.T, e *engine.Engine, parent string) {
 		t.Fatal(err)
 	}
 	runID := h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
-	anew, err := e.Reset(t.Context(), parent, runID, at.Event, "a test")
+	anew, err := e.Reset(t.Context(), parent, runID, at.Event, runID, "a test")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,6 +183,14 @@ func (c *console) cancel(s tui.Shell) tea.Cmd {
 		s.Note(nameOf(r) + " has already closed")
 		return nil
 	}
+	if r.RunID == "" {
+		return c.propose(s, "cancel", Target{WorkflowID: r.WorkflowID}, func(_ context.Context, of Target) (Prepared, error) {
+			return Prepared{Title: "Cancel this run?", Lines: []string{"workflow  " + of.WorkflowID, "run       " + of.RunID}, Yes: "cancel the run",
+				Do: func(ctx context.Context) (string, sources.Run, error) {
+					return "asked " + of.WorkflowID + " to cancel", sources.Run{}, c.Actions.Cancel(ctx, of.WorkflowID, of.RunID)
+				}}, nil
+		})
+	}
 	s.Confirm(tui.Question{
 		Title: "Cancel this run?",
 		Lines: []string{"workflow  " + text.Safe(r.WorkflowID, " "), "run       " + text.Safe(r.RunID, " ")},

@@ -132,9 +132,9 @@ func (v *runs) listBindings() []tui.Binding {
 		return func(s tui.Shell) tea.Cmd { fn(s); return nil }
 	}
 	b := append(motions("runs", v), []tui.Binding{
-		{Action: "runs.facets", Keys: []string{"f"}, Help: "narrow the list by values, with counts", Short: "facets", Do: do(func() { v.openPanel(facetPanel) })},
+		{Action: "runs.facets", Keys: []string{"F"}, Help: "narrow the list by values, with counts", Short: "facets", Do: do(func() { v.openPanel(facetPanel) })},
 		{Action: "runs.unpick", Keys: []string{"-", "backspace"}, Help: "take the picked values out of the query", Do: tell(v.clearPicks)},
-		{Action: "runs.filters", Keys: []string{"F"}, Help: "choose a saved filter", Do: do(func() { v.openPanel(filterPanel) })},
+		{Action: "runs.filters", Keys: []string{"ctrl+o"}, Help: "choose a saved filter", Do: do(func() { v.openPanel(filterPanel) })},
 		{Action: "runs.save_filter", Keys: []string{"ctrl+s"}, Help: "save the query as a filter", Do: v.saveFilter},
 		{Action: "runs.sort", Keys: []string{"s"}, Help: "sort what is loaded by the next column", Short: "sort", Do: do(v.sortNext)},
 		{Action: "runs.reverse", Keys: []string{"S"}, Help: "sort the other way round", Do: do(func() { v.sorting.reverse = v.sorting.by != "" && !v.sorting.reverse; v.resorted() })},

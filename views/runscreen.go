@@ -114,6 +114,24 @@ func (r *reading) open(s tui.Shell) tea.Cmd {
 	return nil
 }
 
+// forkPoint is the phase of the row under the cursor, else the event that it comes from.
+func (r *reading) forkPoint() string {
+	d := r.current()
+	if d == nil {
+		return ""
+	}
+	switch r.at.kind {
+	case itemPhase:
+		return "phase=" + string(d.Phase.Steps[r.at.n].Phase)
+	case itemFailure, itemCause, itemLineage:
+		return ""
+	}
+	if event := eventOf(d, r.at); event > 1 {
+		return "at=" + strconv.FormatInt(event, 10)
+	}
+	return ""
+}
+
 // shared are the keys that both panes have.
 func (r *reading) shared(view string) []tui.Binding {
 	return []tui.Binding{
@@ -192,7 +210,7 @@ func (v *story) Bindings() []tui.Binding {
 		b = append(b, tui.Binding{Action: "story.go", Keys: []string{"enter"}, Help: "open the run that the row names", Short: "open it", Do: v.reading.open})
 	}
 	b = append(b, tui.Binding{Action: "story.diff", Keys: []string{"d"}, Help: "compare the fork under the cursor, or this one, with its original", Do: v.diff})
-	b = append(b, v.forkAt("story", []string{"K", "f"}, v.forkPoint)...)
+	b = append(b, v.forkAt("story", func() string { v.list(); return v.forkPoint() })...)
 	return append(b, v.shared("story")...)
 }
 
@@ -212,21 +230,6 @@ func (v *story) diff(s tui.Shell) tea.Cmd {
 	this.Run.RunID, this.Run.Fork = v.of.RunID, v.of.Lineage.Fork
 	v.diffOriginal(s, v.of.Forks, &this)
 	return nil
-}
-
-// forkPoint is the phase of the row under the cursor, else the event that it comes from.
-func (v *story) forkPoint() string {
-	v.list()
-	if v.of == nil {
-		return ""
-	}
-	if v.last.kind == itemPhase {
-		return "phase=" + string(v.of.Phase.Steps[v.last.n].Phase)
-	}
-	if event := eventOf(v.of, v.last); event > 1 && v.last.kind != itemFailure && v.last.kind != itemCause {
-		return "at=" + strconv.FormatInt(event, 10)
-	}
-	return ""
 }
 
 func (v *story) Update(tea.Msg) tea.Cmd { return nil }

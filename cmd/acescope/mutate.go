@@ -127,7 +127,7 @@ func (a *app) resetCommand() *cobra.Command {
 					return views.Prepared{}, usage("%s: %w", f.WorkflowID, err)
 				}
 				line.Kept = to.Kept
-				return preparedReset(e, f.Target, to, reason), nil
+				return preparedReset(ctx, e, f.Target, to, reason)
 			})
 		},
 	}
