@@ -70,6 +70,17 @@ func (t *LineageTree) Forks() bool {
 	return t != nil && slices.ContainsFunc(t.Nodes, func(n LineageNode) bool { return n.Original >= 0 || n.Run.Fork != nil })
 }
 
+// Count is how many of the runs were forked from another.
+func (t *LineageTree) Count() int {
+	n := 0
+	for i := range t.Nodes {
+		if t.Nodes[i].Run.Fork != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // Find is the number of a run in the tree, -1 where it is not in it.
 func (t *LineageTree) Find(runID string) int {
 	if t == nil {

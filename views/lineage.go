@@ -33,8 +33,8 @@ func lineageScreen(c *console, facts *run) tui.Screen {
 
 func lineageHeadings() []heading {
 	t := lineageTitles
-	return []heading{{title: t[0], minimum: 13}, {title: t[1], width: 12, drop: 3}, {title: t[2], minimum: 13}, {title: t[3], width: 11},
-		{title: t[4], width: 7, right: true, drop: 2}, {title: t[5], width: 8, drop: 1}, {title: t[6], width: 6}}
+	return []heading{{title: t[0], minimum: 12}, {title: t[1], width: 12, drop: 3}, {title: t[2], minimum: 12}, {title: t[3], width: 10},
+		{title: t[4], width: 6, right: true, drop: 2}, {title: t[5], width: 8, drop: 1}, {title: t[6], width: 6}}
 }
 
 func (v *lineage) Name() string { return "Lineage" }
@@ -53,14 +53,8 @@ func (v *lineage) Footer() string {
 	if t == nil {
 		return ""
 	}
-	forks := 0
-	for i := range t.Nodes {
-		if t.Nodes[i].Run.Fork != nil {
-			forks++
-		}
-	}
 	dot := " " + v.styles.Glyphs.Dot + " "
-	said := counted(forks, "fork") + dropped(t.Dropped)
+	said := counted(t.Count(), "fork") + dropped(t.Dropped)
 	if n := len(v.marks.runs); n > 0 {
 		said += dot + text.Count(int64(n)) + " marked"
 	}

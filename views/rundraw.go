@@ -111,7 +111,7 @@ func (r *rowDrawer) row(row runRow) pieces {
 	return p
 }
 
-var partTitles = [parts]string{"Trouble", "Under way", "Progress", "Failed tasks", "Phases", "Skills", "Playbook", "Task", "Reflection", "Lineage", "Tool calls", "About"}
+var partTitles = [parts]string{"Trouble", "Under way", "Progress", "Failed tasks", "Phases", "Lineage", "Skills", "Playbook", "Task", "Reflection", "Tool calls", "About"}
 
 func (r *rowDrawer) section(p *pieces, at part) {
 	title := partTitles[at]
@@ -157,11 +157,11 @@ func (r *rowDrawer) remark(at part) (theme.Ink, string) {
 		}
 		return m.Ink, m.Glyph + " " + text.Safe(said, " ")
 	case partLineage:
-		said := "forks of this run's line"
+		said := counted(d.Forks.Count(), "fork") + ", " + g.Point + " is this run, T shows the tree"
 		if n := len(d.Forks.Nodes); n > maxNodes {
-			said = text.Count(maxNodes) + " of " + text.Count(int64(n)) + " runs"
+			said += "; " + text.Count(int64(n-maxNodes)) + " runs are left out here"
 		}
-		return r.s.Muted, said + ", T shows them whole"
+		return r.s.Muted, said
 	case partCalls:
 		said := counted(d.Calls.Len(), "call") + ", oldest first"
 		if n := d.Calls.Cut(); n > 0 {

@@ -21,11 +21,11 @@ const (
 	partProgress
 	partFailedTasks
 	partPhases
+	partLineage
 	partSkills
 	partDelta
 	partTask
 	partReflection
-	partLineage
 	partCalls
 	partAbout
 	parts
@@ -106,6 +106,11 @@ func rowsOf(d *sources.Detail, into []runRow, folded map[part]bool, extra func(i
 			}
 		}
 	})
+	b.section(partLineage, func() {
+		for _, n := range nodesOf(d) {
+			b.add(item{itemLineage, partLineage, int32(n.Number)})
+		}
+	})
 	b.section(partSkills, func() {
 		b.many(itemSkill, len(d.Skills.Skills))
 		b.one(itemSpent, len(d.Skills.Skills) > 0 && spentOn(d, ace.PhaseSkills) != nil)
@@ -124,11 +129,6 @@ func rowsOf(d *sources.Detail, into []runRow, folded map[part]bool, extra func(i
 		b.many(itemTag, len(d.Delta.BulletTags))
 		b.one(itemRationale, d.Delta.Rationale != "")
 		b.many(itemFollowUp, len(d.Delta.FollowUpActions))
-	})
-	b.section(partLineage, func() {
-		for _, n := range nodesOf(d) {
-			b.add(item{itemLineage, partLineage, int32(n.Number)})
-		}
 	})
 	b.section(partCalls, func() {
 		b.one(itemCallLog, d.CallLog != nil)
@@ -308,15 +308,17 @@ func changedNames(f *ace.Forked) []string { return slices.Sorted(maps.Keys(f.Cha
 
 // maxNodes bounds the runs of a lineage on the run's screen; the lineage has a screen of
 // its own.
-const maxNodes = 40
+const maxNodes = 12
 
 // nodesOf lists the runs of the lineage that the run's screen shows, in the order of the
-// tree.
+// tree: those around the run.
 func nodesOf(d *sources.Detail) []sources.LineageNode {
 	if !d.Forks.Forks() {
 		return nil
 	}
-	return d.Forks.Nodes[:min(len(d.Forks.Nodes), maxNodes)]
+	all := d.Forks.Nodes
+	from := clamp(d.Forks.Find(d.RunID)-maxNodes/2, 0, max(len(all)-maxNodes, 0))
+	return all[from:min(from+maxNodes, len(all))]
 }
 
 // eventOf is the history event that a row comes from, 0 where there is none.

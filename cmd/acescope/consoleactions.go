@@ -54,7 +54,8 @@ func (l *link) PrepareFork(ctx context.Context, of views.Target, at views.Point,
 	if err != nil {
 		return views.Prepared{}, err
 	}
-	return preparedFork(e, p), nil
+	about, err := aboutCluster(ctx, e, p)
+	return preparedFork(e, p, about), err
 }
 
 // PrepareReset implements [views.Mutations].

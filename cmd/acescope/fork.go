@@ -27,7 +27,7 @@ type forkFlags struct {
 	model, provider  string
 	playbook, branch string
 	set              []string
-	yes, follow      bool
+	yes, follow, dry bool
 	changed          func(string) bool
 }
 
@@ -60,8 +60,10 @@ func (a *app) forkCommand() *cobra.Command {
 	fs.StringVar(&f.branch, "branch", "", "merge the delta into this line of playbooks; empty: into none (default: a line of its own)")
 	fs.StringArrayVar(&f.set, "set", nil, "another field of the input, as key=value: "+strings.Join(fork.Keys(), ", "))
 	fs.BoolVar(&f.yes, "yes", false, "do not ask")
+	fs.BoolVar(&f.dry, "dry-run", false, "say what would be done, and start nothing")
 	fs.BoolVar(&f.follow, "follow", false, "wait for the fork's end and show how it ended")
 	cmd.MarkFlagsMutuallyExclusive("at", "phase")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "follow")
 	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-file")
 	return cmd
 }
@@ -117,10 +119,11 @@ func readFile(path string, limit int64) ([]byte, error) {
 
 // forkLine is a fork that was started.
 type forkLine struct {
-	Type       string                    `json:"type"` // fork
-	TaskID     string                    `json:"task_id"`
-	WorkflowID string                    `json:"workflow_id"`
-	RunID      string                    `json:"run_id"`
+	Type       string                    `json:"type"`              // fork
+	DryRun     bool                      `json:"dry_run,omitempty"` // nothing was started; then there are no ids, and no branch
+	TaskID     string                    `json:"task_id,omitempty"`
+	WorkflowID string                    `json:"workflow_id,omitempty"`
+	RunID      string                    `json:"run_id,omitempty"`
 	Of         string                    `json:"of"`
 	OfRun      string                    `json:"of_run"`
 	Event      int64                     `json:"event"`
@@ -130,7 +133,14 @@ type forkLine struct {
 	Taken      []ace.Phase               `json:"taken_over"`
 	Anew       []forkStep                `json:"anew"`
 	Estimate   *ace.Usage                `json:"estimate,omitempty"` // where it may cost money
-	Branch     string                    `json:"branch"`
+	Branch     string                    `json:"branch,omitempty"`   // "" where the delta is only recorded
+	// Of a cluster: what its workers must have kept, which is not checked.
+	Needs []forkNeed `json:"unchecked_needs,omitempty"`
+}
+
+type forkNeed struct {
+	What string `json:"what"`
+	Here bool   `json:"here"` // in this data directory
 }
 
 type forkStep struct {
@@ -147,7 +157,8 @@ func (a *app) fork(ctx context.Context, name string, f forkFlags) error {
 	if err != nil {
 		return err
 	}
-	e, done, err := a.open(ctx, true, true)
+	here := a.cluster() == nil // whoever does not have what a cluster's runs need must not serve them
+	e, done, err := a.open(ctx, here && !f.dry, here && !f.dry)
 	if err != nil {
 		return err
 	}
@@ -160,7 +171,19 @@ func (a *app) fork(ctx context.Context, name string, f forkFlags) error {
 	if err != nil {
 		return err
 	}
-	prepared := preparedFork(e, p)
+	about, err := aboutCluster(ctx, e, p)
+	if err != nil {
+		return err
+	}
+	prepared := preparedFork(e, p, about)
+	if f.dry {
+		return a.wouldFork(p, prepared, about)
+	}
+	if f.yes {
+		for _, w := range about.warnings() {
+			fmt.Fprintln(a.err, "acescope: "+safe(w))
+		}
+	}
 	if err := a.sure(ctx, prepared, f.yes); err != nil {
 		return err
 	}
@@ -168,7 +191,7 @@ func (a *app) fork(ctx context.Context, name string, f forkFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := a.saidFork(p, started); err != nil {
+	if err := a.saidFork(p, started, about); err != nil {
 		return err
 	}
 	return a.afterFork(ctx, e, p, started, f.follow)
@@ -210,14 +233,34 @@ func (a *app) original(ctx context.Context, e *engine.Engine, name string) (*for
 	return o, foreign(err)
 }
 
-func (a *app) saidFork(p *fork.Plan, f engine.Forked) error {
+// wouldFork says what a fork would do.
+func (a *app) wouldFork(p *fork.Plan, prepared views.Prepared, about clusterFork) error {
+	if a.json {
+		line := forkLineOf(p, about)
+		line.DryRun = true
+		return newLines(a.out).write(line)
+	}
+	out := newLines(a.out)
+	for _, l := range prepared.Lines {
+		fmt.Fprintln(out.buf, safe(l))
+	}
+	return out.flush()
+}
+
+func (a *app) saidFork(p *fork.Plan, f engine.Forked, about clusterFork) error {
 	if !a.json {
 		_, err := fmt.Fprintf(a.out, "%s is forked from %s at event %d; executes anew: %s; merges into %s\n", f.TaskID, p.Name(), p.Event,
 			phaseList(anewPhases(p)), orNone(f.Branch))
 		return err
 	}
-	line := forkLine{Type: "fork", TaskID: f.TaskID, WorkflowID: f.WorkflowID, RunID: f.RunID, Of: p.WorkflowID, OfRun: p.RunID, Event: p.Event,
-		Phase: p.Phase, Within: p.Within, Changed: p.Changed, Taken: p.Taken, Branch: f.Branch}
+	line := forkLineOf(p, about)
+	line.TaskID, line.WorkflowID, line.RunID, line.Branch = f.TaskID, f.WorkflowID, f.RunID, f.Branch
+	return newLines(a.out).write(line)
+}
+
+func forkLineOf(p *fork.Plan, about clusterFork) forkLine {
+	line := forkLine{Type: "fork", Of: p.WorkflowID, OfRun: p.RunID, Event: p.Event, Phase: p.Phase, Within: p.Within, Changed: p.Changed,
+		Taken: p.Taken}
 	if line.Taken == nil {
 		line.Taken = []ace.Phase{}
 	}
@@ -227,7 +270,10 @@ func (a *app) saidFork(p *fork.Plan, f engine.Forked) error {
 	if p.Costs() {
 		line.Estimate = &p.Estimate
 	}
-	return newLines(a.out).write(line)
+	for _, n := range about.needs {
+		line.Needs = append(line.Needs, forkNeed{n.What, n.Here})
+	}
+	return line
 }
 
 func anewPhases(p *fork.Plan) (list []ace.Phase) {

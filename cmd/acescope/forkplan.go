@@ -233,8 +233,8 @@ func costText(p *fork.Plan) string {
 }
 
 // preparedFork is a fork that waits for a yes.
-func preparedFork(e *engine.Engine, p *fork.Plan) views.Prepared {
-	return views.Prepared{Title: "Fork " + p.Name() + "?", Lines: forkText(p), Yes: "fork it",
+func preparedFork(e *engine.Engine, p *fork.Plan, about clusterFork) views.Prepared {
+	return views.Prepared{Title: "Fork " + p.Name() + "?", Lines: append(forkText(p), about.text()...), Yes: "fork it",
 		Do: func(ctx context.Context) (string, sources.Run, error) {
 			f, err := e.StartFork(ctx, p)
 			if err != nil {
