@@ -50,8 +50,16 @@ func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOpt
 }
 
 // Cancel asks a run to end. The run decides how; a step under way is told at its next
-// heartbeat.
+// heartbeat. A run that has ended is an error: the server would take the request and do
+// nothing.
 func (e *Engine) Cancel(ctx context.Context, workflowID, runID string) error {
+	r, err := e.Client.DescribeWorkflowExecution(ctx, workflowID, runID)
+	if err != nil {
+		return err
+	}
+	if status := r.GetWorkflowExecutionInfo().GetStatus(); status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return fmt.Errorf("the run %s has ended meanwhile (%s)", r.GetWorkflowExecutionInfo().GetExecution().GetRunId(), status)
+	}
 	return e.Client.CancelWorkflow(ctx, workflowID, runID)
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -34,7 +36,23 @@ func aboutCluster(ctx context.Context, e *engine.Engine, p *fork.Plan) (clusterF
 	if err != nil {
 		return clusterFork{}, err
 	}
-	return clusterFork{cluster: true, dir: e.DataDir(), needs: needs, workers: len(r.GetPollers())}, nil
+	return clusterFork{cluster: true, dir: e.DataDir(), needs: needs, workers: recentPollers(r.GetPollers())}, nil
+}
+
+// pollerAge is how old the last poll of a worker may be that is still there: a poll takes
+// up to a minute.
+const pollerAge = 2 * time.Minute
+
+// recentPollers counts the workers that are there; the server lists one for five minutes
+// after it has gone.
+func recentPollers(all []*taskqueuepb.PollerInfo) int {
+	n := 0
+	for _, p := range all {
+		if time.Since(p.GetLastAccessTime().AsTime()) < pollerAge {
+			n++
+		}
+	}
+	return n
 }
 
 // text says it in lines of the question.
