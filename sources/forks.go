@@ -41,6 +41,7 @@ type LineageNode struct {
 	// where there is none.
 	Original int
 	Number   int      // in the order of their starts, from 0: it stays when others come
+	Nth      int      // of several runs under its id, from 1 in the order of their starts; 0 for the only one
 	Outcome  *Outcome // nil while it has none, and where it cannot be read
 	Effect   Effect
 }

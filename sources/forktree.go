@@ -40,15 +40,23 @@ func lineageOf(runs []Run) []LineageNode {
 	return nodes
 }
 
-// numberByStart numbers the runs in the order of their starts.
+// numberByStart numbers the runs in the order of their starts, and those of one id.
 func numberByStart(nodes []LineageNode) {
 	order := make([]int, len(nodes))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return nodes[a].Run.Start.Compare(nodes[b].Run.Start) })
+	under := map[string]int{}
 	for n, i := range order {
 		nodes[i].Number = n
+		under[nodes[i].Run.WorkflowID]++
+		nodes[i].Nth = under[nodes[i].Run.WorkflowID]
+	}
+	for i := range nodes {
+		if under[nodes[i].Run.WorkflowID] == 1 {
+			nodes[i].Nth = 0
+		}
 	}
 }
 

@@ -29,6 +29,9 @@ func LineageCellsOf(n *sources.LineageNode, s theme.Styles) LineageCells {
 	g := s.Glyphs
 	c := LineageCells{Branch: branchOf(n, g), Name: nameOf(n.Run), Status: markOf(n.Run, s), Cost: costOf(n.Run, n.Run.Start, s),
 		At: g.Dash, Changed: g.Dash, Answer: g.Dash, Effect: cmp.Or(string(n.Effect), g.Dash)}
+	if n.Nth > 0 {
+		c.Name += " run " + strconv.Itoa(n.Nth)
+	}
 	if f := n.Run.Fork; f != nil {
 		c.At = strconv.FormatInt(f.Event, 10) + " " + text.Safe(string(f.Phase), " ")
 		c.Changed = changedText(f, g)

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -34,11 +36,11 @@ type forkFlags struct {
 func (a *app) forkCommand() *cobra.Command {
 	var f forkFlags
 	cmd := &cobra.Command{
-		Use:   "fork TASK|FILE",
+		Use:   "fork TASK|TASK@RUN|FILE",
 		Short: "Run a task again from a point, with something changed; the original stays as it is",
 		Long: "Starts a new run that takes over what the original had recorded before the point, and executes anew what comes\n" +
 			"after it. With --at everything up to that event counts; a phase that had begun there is executed anew from its\n" +
-			"begin. FILE is an exported history. The fork's playbook delta goes to a line of its own unless --branch names one.\n" +
+			"begin. TASK@RUN is one of several runs of an id, FILE an exported history (FILE#2 the second in it). The fork's playbook delta goes to a line of its own unless --branch names one.\n" +
 			"It says what will be executed, with which model and at what cost, and asks; --yes is for scripts.",
 		Example: "acescope fork finance-1-e1-0042 --phase reflector --model other\n" +
 			"acescope fork finance-1-e1-0042 --at 16 --prompt-file better.txt --yes --follow --json\n" +
@@ -205,22 +207,15 @@ func (a *app) original(ctx context.Context, e *engine.Engine, name string) (*for
 		}
 		return err
 	}
-	if info, err := os.Stat(name); name == "-" || err == nil && info.Mode().IsRegular() {
-		data, err := readFile(name, historyfile.MaxBytes)
+	if path, n, ok := historyNamed(name); ok {
+		events, err := fileEvents(path, n)
 		if err != nil {
 			return nil, err
 		}
-		all, err := historyfile.Read(bytes.NewReader(data))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if len(all) != 1 {
-			return nil, usage("%s holds %d histories; a fork has one original", name, len(all))
-		}
-		o, err := fork.Read("", "", all[0].Events)
+		o, err := fork.Read("", "", events)
 		return o, foreign(err)
 	}
-	run, err := sources.Resolve(ctx, e.Client, name)
+	run, err := resolveRun(ctx, e.Client, name)
 	if err != nil {
 		return nil, err
 	}
@@ -245,6 +240,42 @@ func (a *app) wouldFork(p *fork.Plan, prepared views.Prepared, about clusterFork
 		fmt.Fprintln(out.buf, safe(l))
 	}
 	return out.flush()
+}
+
+// historyNamed tells whether a name is that of a file, and which history of it: FILE, or
+// FILE#2. n is 0 where none is named.
+func historyNamed(name string) (path string, n int, ok bool) {
+	regular := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Mode().IsRegular()
+	}
+	if name == "-" || regular(name) {
+		return name, 0, true
+	}
+	if at := strings.LastIndexByte(name, '#'); at > 0 && regular(name[:at]) {
+		if n, err := strconv.Atoi(name[at+1:]); err == nil && n > 0 {
+			return name[:at], n, true
+		}
+	}
+	return "", 0, false
+}
+
+// fileEvents reads the n-th history of a file, from 1; 0 for the only one.
+func fileEvents(path string, n int) ([]*historypb.HistoryEvent, error) {
+	data, err := readFile(path, historyfile.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	all, err := historyfile.Read(bytes.NewReader(data))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, err)
+	case n == 0 && len(all) != 1:
+		return nil, usage("%s holds %d histories; a fork has one original: name it as FILE#1 to FILE#%d", path, len(all), len(all))
+	case n > len(all):
+		return nil, notFound("%s holds %d histories: there is no number %d", path, len(all), n)
+	}
+	return all[max(n-1, 0)].Events, nil
 }
 
 func (a *app) saidFork(p *fork.Plan, f engine.Forked, about clusterFork) error {

@@ -55,7 +55,7 @@ func (a *app) lineage(ctx context.Context, name string) error {
 		return err
 	}
 	defer done()
-	run, err := sources.Resolve(ctx, e.Client, name)
+	run, err := resolveRun(ctx, e.Client, name)
 	if err != nil {
 		return err
 	}
