@@ -1,7 +1,7 @@
 package theme
 
 // Glyphs are the special characters of the screen by meaning. Each is one cell wide,
-// except that [ASCII] may use two for an arrow, and the lines of a tree have two.
+// except that [ASCII] may use two for an arrow.
 type Glyphs struct {
 	Running   string
 	Success   string
@@ -38,7 +38,7 @@ type Glyphs struct {
 	Link     string // between two steps of a strip, done and not yet
 	LinkTodo string
 	Forked   string // a run that was forked from another
-	Branch   string // of a tree, two cells: one of several, the last one, and the line past others
+	Branch   string // of a tree: one of several, the last one, and the line past others
 	Corner   string
 	Trunk    string
 
@@ -61,7 +61,7 @@ func Unicode() Glyphs {
 		Added: "+", Updated: "~", Removed: "−", Tagged: "#", Refused: "✗",
 		Delta: "Δ", Dash: "–", Ellipsis: "…", Newline: "⏎", Arrow: "→", Pointer: "▸",
 		Refresh: "⟳", Paused: "‖", Enter: "↵", Dot: "·", Full: "█", Empty: "░", Shade: "▒", Point: "◆", Levels: "▁▂▃▄▅▆▇█", Micro: "µ",
-		Link: "━", LinkTodo: "─", Forked: "↳", Branch: "├─", Corner: "└─", Trunk: "│ ",
+		Link: "━", LinkTodo: "─", Forked: "↳", Branch: "├", Corner: "└", Trunk: "│",
 		Plain: Frame{"┌", "─", "┐", "│", "└", "─", "┘"},
 		Heavy: Frame{"┏", "━", "┓", "┃", "┗", "━", "┛"},
 	}
@@ -75,7 +75,7 @@ func ASCII() Glyphs {
 		Added: "+", Updated: "~", Removed: "-", Tagged: "#", Refused: "x",
 		Delta: "D", Dash: "-", Ellipsis: "~", Newline: " ", Arrow: "->", Pointer: ">",
 		Refresh: "@", Paused: "=", Enter: "enter", Dot: "|", Full: "#", Empty: ".", Shade: "%", Point: "^", Levels: "_.-=*#", Micro: "u",
-		Link: "=", LinkTodo: "-", Forked: "Y", Branch: "|-", Corner: "`-", Trunk: "| ",
+		Link: "=", LinkTodo: "-", Forked: "Y", Branch: "|", Corner: "`", Trunk: "|",
 		Plain: Frame{"+", "-", "+", "|", "+", "-", "+"},
 		Heavy: Frame{"#", "=", "#", "#", "#", "=", "#"},
 	}

@@ -231,12 +231,7 @@ func (v *lineage) cells(n *sources.LineageNode) []cell {
 	if v.marks.of[keyOf(&n.Run)] {
 		marked = "*"
 	}
-	all := lineageRow(n, marked, v.table.widths[0], v.styles)
-	out := make([]cell, 0, len(v.table.cols))
-	for _, i := range v.table.cols {
-		out = append(out, all[i])
-	}
-	return out
+	return lineageRow(n, marked, v.table.widths[0], v.styles)
 }
 
 // lineageRow is the cells of a run, in the order of the headings.
@@ -285,19 +280,18 @@ func (w *writer) node(t *sources.LineageTree, n *sources.LineageNode) {
 			w.prose(" "+text.Fit(name, 9, ""), ink, value)
 		}
 	}
-	w.end(w.line().Add(w.s.Strong, " "+nameOf(n.Run)).Add(w.s.Muted, "  run "+text.Safe(n.Run.RunID, " ")))
+	c := LineageCellsOf(n, w.s)
+	w.end(w.line().Add(w.s.Strong, " "+c.Name).Add(w.s.Muted, "  run "+text.Safe(n.Run.RunID, " ")))
+	said := c.Status.Glyph + " " + c.Status.Word
+	if n.Outcome != nil {
+		said += ": it " + outcomeText(n)
+	}
+	f("status", said, c.Status.Ink)
+	f("effect", effectText(t, n), effectInk(n.Effect, w.s))
 	f("from", forkText(t, n), w.s.Text)
 	if n.Run.Fork != nil {
-		for i, c := range forkChanges(n.Run.Fork, w.s.Glyphs) {
-			f([]string{"changed", ""}[min(i, 1)], c, w.s.Text)
-		}
-		if len(n.Run.Fork.Changed) == 0 {
-			f("changed", "nothing: what differs is chance", w.s.Text)
-		}
+		f("changed", strings.Join(changeTexts(n.Run.Fork, maxText, w.s.Glyphs), "\n"), w.s.Text)
 	}
-	c := LineageCellsOf(n, w.s)
-	f("ended", c.Status.Glyph+" "+c.Status.Word+": it "+outcomeText(n), c.Status.Ink)
-	f("effect", effectText(t, n), effectInk(n.Effect, w.s))
 	if n.Run.Summary != nil {
 		cost := c.Cost + ", " + text.Count(n.Run.Summary.Usage.InputTokens+n.Run.Summary.Usage.OutputTokens) + " tokens"
 		if n.Run.Fork != nil {

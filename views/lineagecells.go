@@ -52,40 +52,45 @@ func branchOf(n *sources.LineageNode, g theme.Glyphs) string {
 		switch {
 		case depth == 0: // the roots stand side by side
 		case more:
-			b.WriteString(g.Trunk + " ")
+			b.WriteString(g.Trunk + "  ")
 		default:
-			b.WriteString(text.Spaces(text.Width(g.Trunk) + 1))
+			b.WriteString("   ")
 		}
 	}
 	switch {
 	case n.Depth == 0:
 	case n.Last:
-		b.WriteString(g.Corner + " ")
+		b.WriteString(g.Corner + g.Plain.Top + " ")
 	default:
-		b.WriteString(g.Branch + " ")
+		b.WriteString(g.Branch + g.Plain.Top + " ")
 	}
 	return b.String()
 }
 
 // changedText is what was changed for a fork, in a line of bounded length.
 func changedText(f *ace.Forked, g theme.Glyphs) string {
-	if len(f.Changed) == 0 {
-		return "nothing"
-	}
 	const most = 40 // cells of a value
+	return strings.Join(changeTexts(f, most, g), "; ")
+}
+
+// changeTexts lists what was changed for a fork, a safe text for each field, by name, with no
+// more than most cells of a value.
+func changeTexts(f *ace.Forked, most int, g theme.Glyphs) (parts []string) {
 	value := func(v string) string {
-		v = strings.Join(strings.Fields(text.Safe(bounded(v, 400), " ")), " ")
 		if isHash(v) {
-			v = short(v, g)
+			return short(v, g)
 		}
+		v = strings.Join(strings.Fields(text.Safe(bounded(v, maxText), " ")), " ")
 		return cmp.Or(text.Cut(v, most, g.Ellipsis), "none")
 	}
-	var parts []string
 	for _, name := range changedNames(f) {
 		c := f.Changed[name]
 		parts = append(parts, text.Safe(strings.TrimSuffix(name, "_hash"), " ")+": "+value(c.From)+" "+g.Arrow+" "+value(c.To))
 	}
-	return strings.Join(parts, "; ")
+	if len(parts) == 0 {
+		return []string{"nothing"}
+	}
+	return parts
 }
 
 // isHash tells whether a value is the hash of a version of a playbook, of which the begin

@@ -157,11 +157,11 @@ func (r *rowDrawer) remark(at part) (theme.Ink, string) {
 		}
 		return m.Ink, m.Glyph + " " + text.Safe(said, " ")
 	case partLineage:
-		said := counted(d.Forks.Count(), "fork") + ", " + g.Point + " is this run, T shows the tree"
+		said := counted(d.Forks.Count(), "fork")
 		if n := len(d.Forks.Nodes); n > maxNodes {
-			said += "; " + text.Count(int64(n-maxNodes)) + " runs are left out here"
+			said += " (" + text.Count(maxNodes) + " of " + text.Count(int64(n)) + " runs here)"
 		}
-		return r.s.Muted, said
+		return r.s.Muted, said + ", " + g.Point + " is this run, T shows the tree"
 	case partCalls:
 		said := counted(d.Calls.Len(), "call") + ", oldest first"
 		if n := d.Calls.Cut(); n > 0 {
