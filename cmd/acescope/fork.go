@@ -122,7 +122,7 @@ func readFile(path string, limit int64) ([]byte, error) {
 // forkLine is a fork that was started.
 type forkLine struct {
 	Type       string                    `json:"type"`              // fork
-	DryRun     bool                      `json:"dry_run,omitempty"` // nothing was started; then there are no ids, and no branch
+	DryRun     bool                      `json:"dry_run,omitempty"` // nothing was started; then there are no ids
 	TaskID     string                    `json:"task_id,omitempty"`
 	WorkflowID string                    `json:"workflow_id,omitempty"`
 	RunID      string                    `json:"run_id,omitempty"`
@@ -135,7 +135,7 @@ type forkLine struct {
 	Taken      []ace.Phase               `json:"taken_over"`
 	Anew       []forkStep                `json:"anew"`
 	Estimate   *ace.Usage                `json:"estimate,omitempty"` // where it may cost money
-	Branch     string                    `json:"branch,omitempty"`   // "" where the delta is only recorded
+	Branch     string                    `json:"branch"`             // "" where the delta is only recorded, and where a dry run would make one
 	// Of a cluster: what its workers must have kept, which is not checked.
 	Needs []forkNeed `json:"unchecked_needs,omitempty"`
 }
@@ -233,6 +233,9 @@ func (a *app) wouldFork(p *fork.Plan, prepared views.Prepared, about clusterFork
 	if a.json {
 		line := forkLineOf(p, about)
 		line.DryRun = true
+		if !p.OwnBranch {
+			line.Branch = p.Input.Branch
+		}
 		return newLines(a.out).write(line)
 	}
 	out := newLines(a.out)
