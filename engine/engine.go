@@ -214,6 +214,9 @@ func (e *Engine) Address() string {
 	return e.address
 }
 
+// DataDir is where this process keeps artifacts and playbooks.
+func (e *Engine) DataDir() string { return e.dir }
+
 // Namespace is the Temporal namespace in use.
 func (e *Engine) Namespace() string { return e.namespace }
 

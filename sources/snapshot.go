@@ -28,6 +28,7 @@ type Snapshot struct {
 	Books       *Books       // nil until somebody looked
 	RunDiff     *RunDiff     // nil until two runs were compared
 	Replay      *Replay      // of the selected run while its time machine is looked at
+	Lineage     *LineageTree // of the selected run while it is looked at, nil before
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.
@@ -95,6 +96,7 @@ type Run struct {
 	Attempt    int32        // of a pending activity that is being retried, else 0
 	LastError  string       // of that activity
 	Fork       *ace.Forked  // where it was forked from, nil for a run that began by itself
+	ResetFrom  string       // run id that it was reset from, "" for none and where that is not known: no list tells
 }
 
 // Open tells whether the run has not closed.
@@ -132,22 +134,25 @@ type Detail struct {
 	ActivitiesDropped int
 	Causes            []Cause // of the failure that closed the run, outermost first
 	Lineage           Lineage
-	Skew              Skew
-	Sealed            []Sealed // payloads that cannot be read here, at most MaxSealed
-	SealedDropped     int
-	FailedTasks       []Finished // of an experiment, oldest first, the newest MaxFailedTasks
-	FailedDropped     int
-	CloseEvent        int64 // the event that closed the run, 0 while it is open
-	Pending           []PendingActivity
-	Log               []LogLine // oldest first, at most MaxLog
-	LogDropped        int
-	Events            int64 // history events read so far
-	Start             time.Time
-	Close             time.Time
-	From              Origin
-	Updated           time.Time
-	Until             time.Time // of an open run in a file: its last event, after which nothing is known
-	Err               string
+	// Forks is the lineage that the run is in, where a screen has it too; nil where it is
+	// not known.
+	Forks         *LineageTree
+	Skew          Skew
+	Sealed        []Sealed // payloads that cannot be read here, at most MaxSealed
+	SealedDropped int
+	FailedTasks   []Finished // of an experiment, oldest first, the newest MaxFailedTasks
+	FailedDropped int
+	CloseEvent    int64 // the event that closed the run, 0 while it is open
+	Pending       []PendingActivity
+	Log           []LogLine // oldest first, at most MaxLog
+	LogDropped    int
+	Events        int64 // history events read so far
+	Start         time.Time
+	Close         time.Time
+	From          Origin
+	Updated       time.Time
+	Until         time.Time // of an open run in a file: its last event, after which nothing is known
+	Err           string
 }
 
 // Clock is the time as of which the run is shown: now, but of an open run in a file that

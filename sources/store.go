@@ -104,6 +104,7 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() { s.watchPart(ctx, PartBooks, func(ctx context.Context) { s.readBooks(ctx, d) }) },
 		func() { s.watchPart(ctx, PartDiff, func(ctx context.Context) { s.readDiff(ctx, d) }) },
 		func() { s.watchPart(ctx, PartReplay, func(ctx context.Context) { s.readReplay(ctx, d) }) },
+		func() { s.watchPart(ctx, PartLineage, func(ctx context.Context) { s.readLineage(ctx, d) }) },
 		func() { s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, d) }) },
 	} {
 		wg.Go(watch)
@@ -189,6 +190,7 @@ func (s *Store) Select(workflowID, runID string) {
 		s.again(PartLogs)
 	}
 	s.again(PartReplay)
+	s.again(PartLineage)
 }
 
 // failed notes that the server cannot be reached, reached that it can again.

@@ -99,6 +99,8 @@ type Shell interface {
 	Ask(Prompt)
 	// Confirm opens a question that must be answered with yes before anything is done.
 	Confirm(Question)
+	// Wait opens a dialog that stands until something is prepared.
+	Wait(*Waiting)
 	// Open shows another screen by name; esc leads back.
 	Open(screen string)
 	// Focus goes to a pane of the screen by number, from 0.

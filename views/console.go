@@ -136,14 +136,13 @@ func (c *console) bindings() []tui.Binding {
 			Do: func(s tui.Shell) tea.Cmd { c.Controls.Refresh(); s.Note("refreshing"); return nil }},
 		{Action: "replay.open", Keys: []string{"t"}, Help: "the time machine: the selected run as of any event", Short: "time machine", Hints: []string{"runs", "run"}, Do: c.openReplay(false)},
 		{Action: "replay.verify_selected", Keys: []string{"r"}, Help: "verify the selected run against today's code", Short: "verify", Hints: []string{"run"}, Do: c.openReplay(true)},
-		{Action: "runs.pause", Keys: []string{"p"}, Help: "pause or resume refreshing", Short: "pause", Do: c.pause},
 	}
 	if c.acts() {
+		b = append(b, c.mutationBindings()...)
 		b = append(b, tui.Binding{Action: "run.cancel", Keys: []string{"x"}, Help: "cancel the marked runs, or the selected one (asks first)",
 			Short: "cancel", Hints: []string{"runs", "run", "timeline"}, Mutates: true, Do: c.cancel})
-		b = append(b, c.mutationBindings()...)
 	}
-	return b
+	return append(b, tui.Binding{Action: "runs.pause", Keys: []string{"p"}, Help: "pause or resume refreshing", Short: "pause", Do: c.pause})
 }
 
 func (c *console) ask(s tui.Shell) tea.Cmd {
@@ -187,6 +186,14 @@ func (c *console) cancel(s tui.Shell) tea.Cmd {
 	case !r.Open():
 		s.Note(nameOf(r) + " has already closed")
 		return nil
+	}
+	if r.RunID == "" {
+		return c.propose(s, "cancel", Target{WorkflowID: r.WorkflowID}, func(_ context.Context, of Target) (Prepared, error) {
+			return Prepared{Title: "Cancel this run?", Lines: []string{"workflow  " + of.WorkflowID, "run       " + of.RunID}, Yes: "cancel the run",
+				Do: func(ctx context.Context) (string, sources.Run, error) {
+					return "asked " + of.WorkflowID + " to cancel", sources.Run{}, c.Actions.Cancel(ctx, of.WorkflowID, of.RunID)
+				}}, nil
+		})
 	}
 	s.Confirm(tui.Question{
 		Title: "Cancel this run?",

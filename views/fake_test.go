@@ -109,6 +109,11 @@ func prepared(s *store, what string) Prepared {
 		}}
 }
 
+func (s *store) Freeze(_ context.Context, w string) (Target, error) {
+	s.tell("freeze %s", w)
+	return Target{w, "frozen"}, nil
+}
+
 func (s *store) PrepareFork(_ context.Context, of Target, at Point, changes []Field) (Prepared, error) {
 	s.tell("fork %v %v %q", of, at, changes)
 	return prepared(s, "fork"), nil

@@ -56,6 +56,7 @@ func (v *inspector) Bindings() []tui.Binding {
 		tui.Binding{Action: "inspect.next", Keys: []string{"n"}, Help: "the next match", Do: func(s tui.Shell) tea.Cmd { v.match(s, 1); return nil }},
 		tui.Binding{Action: "inspect.previous", Keys: []string{"N"}, Help: "the match before", Do: func(s tui.Shell) tea.Cmd { v.match(s, -1); return nil }},
 	)
+	b = append(b, v.forkAt("inspect", v.forkPoint)...)
 	return append(b, v.shared("inspect")...)
 }
 

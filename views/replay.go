@@ -92,6 +92,14 @@ func (v *replayPane) Footer() string {
 	return text.Count(int64(v.data.Frame.Position)) + "/" + text.Count(int64(v.data.About.Events))
 }
 
+// forkPoint is the event that the time machine stands at.
+func (v *replayPane) forkPoint() string {
+	if v.data == nil || v.data.Frame == nil || !v.selected.is(v.data.WorkflowID, v.data.RunID) {
+		return ""
+	}
+	return "at=" + strconv.FormatInt(v.data.Frame.EventID, 10)
+}
+
 func (v *replayPane) Update(tea.Msg) tea.Cmd { return nil }
 
 func (v *replayPane) SetShown(shown bool)             { v.look(shown) }
@@ -110,7 +118,7 @@ func (v *replayPane) Bindings() []tui.Binding {
 	at := func(name, help, short string, do func(tui.Shell) tea.Cmd, keys ...string) tui.Binding {
 		return tui.Binding{Action: "replay." + name, Keys: keys, Help: help, Short: short, Do: do}
 	}
-	return []tui.Binding{
+	return append(v.forkAt("replay", v.forkPoint), []tui.Binding{
 		b("next", "the next event; past the last one, the run that continues this one", "event", move(sources.StepEvent, true), "right", "l"),
 		b("previous", "the event before; before the first one, the run that this one continues", "", move(sources.StepEvent, false), "left", "h"),
 		b("next_phase", "the next change of phase", "phase", move(sources.StepPhase, true), "]"),
@@ -131,7 +139,7 @@ func (v *replayPane) Bindings() []tui.Binding {
 		b("up", "up", "", func() { v.scroll(-1) }, "k", "up"),
 		b("page_down", "a page down", "", func() { v.scroll(v.height - 1) }, "pgdown", "ctrl+d", "ctrl+f"),
 		b("page_up", "a page up", "", func() { v.scroll(1 - v.height) }, "pgup", "ctrl+u", "ctrl+b"),
-	}
+	}...)
 }
 
 // Commands are those of the time machine.

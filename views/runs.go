@@ -133,9 +133,9 @@ func (v *runs) listBindings() []tui.Binding {
 		return func(s tui.Shell) tea.Cmd { fn(s); return nil }
 	}
 	b := append(motions("runs", v), []tui.Binding{
-		{Action: "runs.facets", Keys: []string{"f"}, Help: "narrow the list by values, with counts", Short: "facets", Do: do(func() { v.openPanel(facetPanel) })},
+		{Action: "runs.facets", Keys: []string{"F"}, Help: "narrow the list by values, with counts", Short: "facets", Do: do(func() { v.openPanel(facetPanel) })},
 		{Action: "runs.unpick", Keys: []string{"-", "backspace"}, Help: "take the picked values out of the query", Do: tell(v.clearPicks)},
-		{Action: "runs.filters", Keys: []string{"F"}, Help: "choose a saved filter", Do: do(func() { v.openPanel(filterPanel) })},
+		{Action: "runs.filters", Keys: []string{"ctrl+o"}, Help: "choose a saved filter", Do: do(func() { v.openPanel(filterPanel) })},
 		{Action: "runs.save_filter", Keys: []string{"ctrl+s"}, Help: "save the query as a filter", Do: v.saveFilter},
 		{Action: "runs.sort", Keys: []string{"s"}, Help: "sort what is loaded by the next column", Short: "sort", Do: do(v.sortNext)},
 		{Action: "runs.reverse", Keys: []string{"S"}, Help: "sort the other way round", Do: do(func() { v.sorting.reverse = v.sorting.by != "" && !v.sorting.reverse; v.resorted() })},
@@ -146,7 +146,7 @@ func (v *runs) listBindings() []tui.Binding {
 		{Action: "runs.right", Keys: []string{"right"}, Help: "scroll the columns on", Do: do(func() { v.slide(1) })},
 		{Action: "runs.mark", Keys: []string{"space"}, Help: "mark the run, or choose in a panel", Short: "mark", Do: v.space},
 		{Action: "runs.unmark", Keys: []string{"u"}, Help: "take all marks away", Do: do(v.marks.clear)},
-		{Action: "runs.diff", Keys: []string{"d"}, Help: "compare two runs step by step: the two marked, or the marked one and this", Do: tell(v.diffMarked)},
+		{Action: "runs.diff", Keys: []string{"d"}, Help: "compare two runs step by step: the two marked, or the marked one and this", Do: tell(v.diffPair)},
 		{Action: "runs.next_error", Keys: []string{"e"}, Help: "to the next run that failed, timed out or is retrying", Do: tell(func(s tui.Shell) { v.nextError(s, 1) })},
 		{Action: "runs.previous_error", Keys: []string{"E"}, Help: "to the one before", Do: tell(func(s tui.Shell) { v.nextError(s, -1) })},
 	}...)

@@ -10,8 +10,9 @@ func screens(c *console) []tui.Screen {
 	list := newExperimentList(x)
 	found := newTriage(c)
 	machine := newHealth(c)
+	facts := newRun(c)
 	return []tui.Screen{
-		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), newRun(c)}},
+		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), facts}},
 		{Name: "run", Keys: []string{"2"}, Help: "the selected run, whole", Views: []tui.View{newStory(whole), newInspector(whole)}},
 		timelineScreen(c),
 		{Name: "playbook", Keys: []string{"4"}, Help: "playbooks: bullets and who wrote them, versions, differences, health", Views: []tui.View{books, blame}},
@@ -23,5 +24,6 @@ func screens(c *console) []tui.Screen {
 		replayScreen(c),
 		{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task", Aside: true, Views: []tui.View{newExperimentCompare(x)}},
 		diffScreen(c),
+		lineageScreen(c, facts),
 	}
 }

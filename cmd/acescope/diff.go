@@ -190,17 +190,9 @@ func (d *differ) resolve(ctx context.Context, s *diffSide, id string) error {
 		s.workflowID, s.experiment = info.GetExecution().GetWorkflowId(), info.GetType().GetName() == ace.ExperimentWorkflow
 		return nil
 	}
-	for _, workflowID := range []string{ace.WorkflowID(ace.TaskIDOf(id)), ace.ExperimentWorkflowID(id), id} {
-		_, err := c.DescribeWorkflowExecution(ctx, workflowID, s.runID)
-		if err == nil {
-			s.workflowID = workflowID
-			return nil
-		}
-		if !sources.NotFound(err) {
-			return err
-		}
-	}
-	return notFound("%s has no run %s", id, s.runID)
+	r, err := resolveRun(ctx, c, id+"@"+s.runID)
+	s.workflowID = r.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
+	return err
 }
 
 // read reads the history, or the histories of the chain.

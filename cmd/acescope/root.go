@@ -36,6 +36,7 @@ func (a *app) root() *cobra.Command {
 		Short: "The console for ACE learning runs on Temporal",
 		Long: "acescope shows what learning agents do, why, and what they learn: ACE runs (Generator, Skills, Reflector, Curator)\n" +
 			"as Temporal workflows, on a server of its own or on any cluster. Without a command it opens the console.",
+		Version:       buildVersion(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -82,6 +83,7 @@ func (a *app) root() *cobra.Command {
 		a.openCommand(),
 	)
 	explain(cmd)
+	explainPlainly(cmd)
 	return cmd
 }
 
