@@ -5,6 +5,8 @@ import (
 	"time"
 
 	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/history"
 )
 
 // Skew is what was noticed of clocks that do not agree. Durations that come out below 0 are
@@ -22,7 +24,7 @@ const ahead = 2 * time.Second
 // skewFolder notices what clocks say.
 type skewFolder struct {
 	Skew
-	last time.Time
+	clock history.Clock
 }
 
 func (f *skewFolder) apply(e *historypb.HistoryEvent, now time.Time) {
@@ -30,7 +32,7 @@ func (f *skewFolder) apply(e *historypb.HistoryEvent, now time.Time) {
 		return
 	}
 	at := e.GetEventTime().AsTime()
-	if by := f.last.Sub(at); !f.last.IsZero() && by > 0 {
+	if by := f.clock.Back(e); by > 0 {
 		if f.Back++; f.Back == 1 {
 			f.Event = e.GetEventId()
 		}
@@ -39,7 +41,6 @@ func (f *skewFolder) apply(e *historypb.HistoryEvent, now time.Time) {
 	if by := at.Sub(now); by > ahead {
 		f.AheadMS = max(f.AheadMS, float64(by.Microseconds())/1000)
 	}
-	f.last = at
 }
 
 // String says it in a sentence, "" where nothing was noticed.
@@ -63,8 +64,9 @@ func (s Skew) String() string {
 // clockBack is how many events of a log are older than the one before them.
 func clockBack(l *EventLog) int {
 	n := 0
-	for i := 1; i < l.Len(); i++ {
-		if l.Row(i).Nanos < l.Row(i-1).Nanos {
+	var clock history.Clock
+	for i := range l.Len() {
+		if e := l.Row(i); clock.Step(e.Type, e.At()) > 0 {
 			n++
 		}
 	}

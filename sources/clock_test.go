@@ -115,3 +115,18 @@ func TestClockAhead(t *testing.T) {
 		t.Error("something was said of nothing")
 	}
 }
+
+// What a server records out of order without fault is no skew: the start of an activity is
+// recorded with its end, and signals that come during a workflow task after it.
+func TestClockOfAnOrderlyRun(t *testing.T) {
+	b := historytest.New(ace.TaskWorkflow, ace.TaskInput{TaskID: "q"})
+	one := b.Schedule(time.Millisecond, "one", nil)
+	b.Signal(10*time.Second, "x", nil)
+	b.Begin(-8*time.Second, one, 1, "")
+	b.Signal(8*time.Second+300*time.Millisecond, "y", nil)
+	b.Signal(-200*time.Millisecond, "z", nil)
+	d, err := ShowHistory(b.Events)
+	if err != nil || d.Clock != (Skew{}) {
+		t.Errorf("%+v, %v", d.Clock, err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"acescope/engine/history"
 	"acescope/sources"
 	"acescope/tui/text"
 )
@@ -109,16 +110,19 @@ func (a *app) timeline(ctx context.Context, id string, f timelineFlags) error {
 
 func (a *app) putEvents(out *lines, l *sources.EventLog, from int, match *sources.EventMatcher) error {
 	start := l.Start()
+	var clock history.Clock
+	if from > 0 {
+		clock.Step(l.Row(from-1).Type, l.Row(from-1).At())
+	}
 	for i := from; i < l.Len(); i++ {
 		e := l.Row(i)
+		back := clock.Step(e.Type, e.At())
 		if !match.Event(l, e) {
 			continue
 		}
 		line := eventLine{Type: "event", EventID: e.ID, At: e.At(), EventType: e.Name(), Kind: e.Kind.String(), Name: l.Title(e),
 			Message: e.Message, Error: e.Error, Attempt: e.Attempt, Bytes: e.Size}
-		if i > 0 {
-			line.ClockBack = max(millis(l.Row(i-1).At().Sub(e.At())), 0)
-		}
+		line.ClockBack = millis(back)
 		if e.Root != e.ID {
 			line.RelatedID = e.Root
 		}

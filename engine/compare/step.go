@@ -116,11 +116,12 @@ func (s *stepper) chain() {
 			s.tools(nil)
 			s.usage, s.told, s.fold, s.borrowing = s.usage.Add(s.fold.Usage), 0, &ace.State{}, 0
 		}
+		var clock history.Clock
 		for at, e := range events {
 			if e == nil || s.joint(i, at, e) {
 				continue
 			}
-			if at > 0 && e.GetEventTime().AsTime().Before(events[at-1].GetEventTime().AsTime()) {
+			if clock.Back(e) > 0 {
 				s.clockBack++
 			}
 			s.take(e)

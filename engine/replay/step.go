@@ -50,8 +50,9 @@ type Stepper struct {
 	phases []int   // positions at which the phase, or an experiment's stage or epoch, changed
 	tools  []int   // that tell of tool calls, or of tasks of an experiment
 	errors []int
-	facts  []int // that tell the fold something
-	steps  []int // those facts that are of more than tool calls
+	facts  []int                 // that tell the fold something
+	backs  map[int]time.Duration // by how much the clock went back, by position
+	steps  []int                 // those facts that are of more than tool calls
 
 	mu     sync.Mutex
 	cursor *mark // where the last frame was, to go on from
@@ -149,16 +150,17 @@ func (m *mark) stage() string {
 
 // NewStepper folds a history once, from the first event to the last.
 func NewStepper(events []*historypb.HistoryEvent, o StepOptions) *Stepper {
-	s := &Stepper{events: events, data: o.Data, types: o.Types}
+	s := &Stepper{events: events, data: o.Data, types: o.Types, backs: map[int]time.Duration{}}
 	s.describe()
 	at := s.begin()
 	s.checks = []*mark{at.clone()}
 	every := max(checkFacts, len(events)/maxChecks)
-	facts, bytes, before, stage := 0, 0, time.Time{}, at.stage()
+	facts, bytes, stage := 0, 0, at.stage()
+	var clock history.Clock
 	for i, e := range events {
 		t := at.apply(e)
 		s.index(i+1, e, at, t, &stage)
-		s.count(i, e, &before)
+		s.count(i, e, &clock)
 		if t.any {
 			facts++
 			bytes += payloadBytes(e)
@@ -204,16 +206,14 @@ func (s *Stepper) index(pos int, e *historypb.HistoryEvent, at *mark, t told, st
 }
 
 // count notes what is odd about an event.
-func (s *Stepper) count(i int, e *historypb.HistoryEvent, before *time.Time) {
+func (s *Stepper) count(i int, e *historypb.HistoryEvent, clock *history.Clock) {
 	if e.GetEventType() == enumspb.EVENT_TYPE_UNSPECIFIED {
 		s.About.Unread++
 	}
 	s.About.Sealed += len(sealedIn(s.data, e))
-	if at := timeOf(e); !at.IsZero() {
-		if at.Before(*before) {
-			s.About.ClockBack++
-		}
-		*before = at
+	if by := clock.Back(e); by > 0 {
+		s.About.ClockBack++
+		s.backs[i+1] = by
 	}
 }
 

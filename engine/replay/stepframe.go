@@ -77,12 +77,7 @@ func (s *Stepper) clock(f *Frame) {
 	if !s.About.Start.IsZero() {
 		f.ElapsedMS = max(millis(f.At.Sub(s.About.Start)), 0)
 	}
-	if s.About.ClockBack == 0 || f.Position < 2 {
-		return
-	}
-	if before := timeOf(s.events[f.Position-2]); f.At.Before(before) {
-		f.ClockBackMS = millis(before.Sub(f.At))
-	}
+	f.ClockBackMS = millis(s.backs[f.Position])
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
