@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"acescope/engine/ace"
@@ -41,6 +43,8 @@ type fileConsole struct {
 
 // openFiles opens the console on histories from files. It begins painted and empty.
 func (a *app) openFiles(ctx context.Context, path string, files []string) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // so that nothing stays when the terminal is closed
+	defer stop()
 	c := &fileConsole{app: a, path: path, files: files, set: filed.New(), store: sources.NewStore(), frames: &tui.Frames{}}
 	c.store.SetConnection(sources.Connection{State: sources.ConnReady, Mode: sources.ModeFile, Address: nameOfInput(path), Since: time.Now()})
 	dir, err := os.MkdirTemp("", "acescope-open-")
