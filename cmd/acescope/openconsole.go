@@ -143,13 +143,22 @@ func (c *fileConsole) load(ctx context.Context, quit func()) {
 	working, progress, end := c.store.StartWork(ctx, "reading "+nameOfInput(c.path))
 	defer end()
 	var shown time.Time
-	_ = c.set.Load(working, c.inputs(), func(done, total int) { // one that was stopped is among the problems
-		progress(int64(done), int64(total))
-		if time.Since(shown) > showEvery {
-			shown = time.Now()
-			c.store.Refresh()
-		}
-	})
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_ = c.set.Load(working, c.inputs(), func(done, total int) { // one that was stopped is among the problems
+			progress(int64(done), int64(total))
+			if time.Since(shown) > showEvery {
+				shown = time.Now()
+				c.store.Refresh()
+			}
+		})
+	}()
+	select {
+	case <-read:
+	case <-ctx.Done():
+		return // a pipe may give nothing for ever: it is not waited for
+	}
 	runs, events := c.set.Size()
 	problems, more := c.set.Problems()
 	if runs == 0 && ctx.Err() == nil {
