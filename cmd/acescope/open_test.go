@@ -47,7 +47,8 @@ func copyHistory(t *testing.T, name, to string, bytes int) {
 // TestOpenConsole walks through the console on a directory of histories: every screen that
 // works from histories, a filter, what is refused, and nothing that is left behind.
 func TestOpenConsole(t *testing.T) {
-	dir, home := historiesFor(t), t.TempDir()
+	dir, home, temp := historiesFor(t), t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
 	data := filepath.Join(home, "data")
 	term := openTerminalOf(t, home, data, 80, 24, "open", dir)
 	term.await("file · "+filepath.Base(dir), "not live", "1/5", "TASK", "live", "experiment exp")
@@ -107,9 +108,30 @@ func TestOpenConsole(t *testing.T) {
 	if _, err := os.Stat(data); err == nil {
 		t.Error("a data directory was made")
 	}
-	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "acescope-open-*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+	empty(t, temp)
+}
+
+// empty demands that a directory holds nothing.
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
+}
+
+// Nothing stays of a console whose terminal is closed either.
+func TestOpenConsoleHangup(t *testing.T) {
+	dir, home, temp := historiesFor(t), t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	term := openTerminalOf(t, home, filepath.Join(home, "data"), 80, 24, "open", dir)
+	term.await("1/5")
+	if left, err := os.ReadDir(temp); err != nil || len(left) != 1 {
+		t.Errorf("the playbooks are made elsewhere: %v, %v", left, err)
+	}
+	_ = term.file.Close()
+	<-term.ended
+	term.ended <- nil
+	empty(t, temp)
 }
 
 // The data may come from standard input; keys come from the terminal all the same.

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"acescope/engine/ace"
@@ -41,6 +43,8 @@ type fileConsole struct {
 
 // openFiles opens the console on histories from files. It begins painted and empty.
 func (a *app) openFiles(ctx context.Context, path string, files []string) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // so that nothing stays when the terminal is closed
+	defer stop()
 	c := &fileConsole{app: a, path: path, files: files, set: filed.New(), store: sources.NewStore(), frames: &tui.Frames{}}
 	c.store.SetConnection(sources.Connection{State: sources.ConnReady, Mode: sources.ModeFile, Address: nameOfInput(path), Since: time.Now()})
 	dir, err := os.MkdirTemp("", "acescope-open-")
@@ -139,13 +143,22 @@ func (c *fileConsole) load(ctx context.Context, quit func()) {
 	working, progress, end := c.store.StartWork(ctx, "reading "+nameOfInput(c.path))
 	defer end()
 	var shown time.Time
-	_ = c.set.Load(working, c.inputs(), func(done, total int) { // one that was stopped is among the problems
-		progress(int64(done), int64(total))
-		if time.Since(shown) > showEvery {
-			shown = time.Now()
-			c.store.Refresh()
-		}
-	})
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_ = c.set.Load(working, c.inputs(), func(done, total int) { // one that was stopped is among the problems
+			progress(int64(done), int64(total))
+			if time.Since(shown) > showEvery {
+				shown = time.Now()
+				c.store.Refresh()
+			}
+		})
+	}()
+	select {
+	case <-read:
+	case <-ctx.Done():
+		return // a pipe may give nothing for ever: it is not waited for
+	}
 	runs, events := c.set.Size()
 	problems, more := c.set.Problems()
 	if runs == 0 && ctx.Err() == nil {
