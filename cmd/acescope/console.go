@@ -40,6 +40,7 @@ func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engi
 	if err != nil {
 		return err
 	}
+	a.codecs.silent = true
 	link := &link{app: a, store: store, dir: dir, frames: &tui.Frames{}}
 	kept, model, err := a.restored(ctx, store, link)
 	if err != nil {
@@ -141,7 +142,7 @@ func (l *link) deps(e *engine.Engine) sources.Deps {
 	return sources.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: l.dir,
 		Artifact: e.Artifacts.Get, ArtifactPath: e.Artifacts.Path, Meter: l.app.meter, Host: l.app.host(e, l.dir),
-		Screen: l.frames.Screen, Verify: (&replay.Verifier{Register: flow.Register, Build: buildVersion(), Strict: true}).Verify,
+		Screen: l.frames.Screen, Codec: e.Codec, Verify: (&replay.Verifier{Register: flow.Register, Build: buildVersion(), Strict: true}).Verify,
 	}
 }
 

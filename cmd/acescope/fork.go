@@ -194,6 +194,11 @@ func (a *app) original(ctx context.Context, e *engine.Engine, name string) (*for
 		if len(all) != 1 {
 			return nil, usage("%s holds %d histories; a fork has one original", name, len(all))
 		}
+		if s, err := a.fileCodec(); err != nil {
+			return nil, err
+		} else if s != nil {
+			s.Events(ctx, all[0].Events)
+		}
 		o, err := fork.Read("", "", all[0].Events)
 		return o, foreign(err)
 	}

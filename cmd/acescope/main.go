@@ -38,6 +38,7 @@ func execute() int {
 	a := &app{out: os.Stdout, err: os.Stderr}
 	err := fang.Execute(ctx, a.root(), fang.WithVersion(buildVersion()), fang.WithoutManpage(),
 		fang.WithErrorHandler(func(io.Writer, fang.Styles, error) {}))
+	a.codecs.warn(a.err)
 	if err != nil && ctx.Err() != nil {
 		err = errInterrupted
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"acescope/sources"
@@ -15,19 +17,19 @@ func (a *app) openCommand() *cobra.Command {
 			"standard input, and shows each run as acescope show does. acescope replay step steps through one.",
 		Example: "acescope open bug-report.json.gz\nacescope open histories/ --json | jq .exit_status",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.openFile(args[0]) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return a.openFile(cmd.Context(), args[0]) },
 	}
 }
 
 // openFile shows every history that can be read, and then says what could not.
-func (a *app) openFile(path string) error {
+func (a *app) openFile(ctx context.Context, path string) error {
 	files, err := filesIn(path)
 	if err != nil {
 		return err
 	}
 	var broken error
 	for _, file := range files {
-		for _, h := range readHistoryFile(file) {
+		for _, h := range a.readHistories(ctx, file) {
 			if len(h.Events) > 0 {
 				if err := a.showHistory(h); err != nil {
 					return err

@@ -34,7 +34,7 @@ func (a *app) operations(ctx context.Context, of string) error {
 		}
 		return a.putOperations(h.Events)
 	}
-	for _, h := range readHistoryFile(of) {
+	for _, h := range a.readHistories(ctx, of) {
 		if len(h.Events) > 0 {
 			if err := a.putOperations(h.Events); err != nil {
 				return err

@@ -32,7 +32,8 @@ func payloadBytes(e *historypb.HistoryEvent) (n int) {
 	return n
 }
 
-// sealedIn lists how the payloads of an event are encoded that cannot be read.
+// sealedIn lists how the payloads of an event are encoded that cannot be read, and why
+// their codec server could not where one was asked.
 func sealedIn(dc converter.DataConverter, e *historypb.HistoryEvent) (encodings []string) {
 	for _, p := range payloadsOf(e) {
 		encoding := string(p.GetMetadata()[converter.MetadataEncoding])
@@ -42,6 +43,9 @@ func sealedIn(dc converter.DataConverter, e *historypb.HistoryEvent) (encodings 
 		}
 		if encoding == "" {
 			encoding = "of unknown encoding"
+		}
+		if reason := history.CodecReason(p); reason != "" {
+			encoding += " (codec server: " + reason + ")"
 		}
 		encodings = append(encodings, encoding)
 	}
