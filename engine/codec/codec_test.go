@@ -47,7 +47,7 @@ func dial(t *testing.T, s *codectest.Server, change ...func(*codec.Config)) *cod
 }
 
 // sealed is n payloads, encrypted with a key.
-func sealed(t *testing.T, key string, n int) []*commonpb.Payload {
+func sealed(t testing.TB, key string, n int) []*commonpb.Payload {
 	t.Helper()
 	list := make([]*commonpb.Payload, n)
 	for i := range list {
