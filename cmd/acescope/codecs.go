@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -42,10 +44,25 @@ func (c *codecs) warn(w io.Writer) {
 	}
 }
 
+// headersEnv names further headers for the codec server, one NAME=VALUE a line.
+const headersEnv = "ACESCOPE_CODEC_HEADERS"
+
+func linesOf(s string) []string {
+	return slices.DeleteFunc(strings.Split(s, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
+}
+
+// codecEnv is the environment of a process that is to use the same codec server. Secrets
+// are in no argument, which others on the machine can read.
+func (a *app) codecEnv() []string {
+	headers := append(linesOf(os.Getenv(headersEnv)), a.codecHeaders...)
+	return append(os.Environ(), "TEMPORAL_CODEC_ENDPOINT="+a.set.CodecEndpoint, "TEMPORAL_CODEC_AUTH="+a.set.CodecAuth,
+		headersEnv+"="+strings.Join(headers, "\n"))
+}
+
 // codecConfig is the codec server that flags, the environment or the configuration name.
 func (a *app) codecConfig() (codec.Config, error) {
 	c := codec.Config{Endpoint: a.set.CodecEndpoint, Auth: a.set.CodecAuth}
-	for _, h := range a.codecHeaders {
+	for _, h := range append(linesOf(os.Getenv(headersEnv)), a.codecHeaders...) {
 		name, value, ok := strings.Cut(h, "=")
 		// The value may be a secret and is not repeated.
 		if !ok || name == "" || strings.ContainsAny(name+value, "\r\n") || strings.ContainsAny(name, " :") {
