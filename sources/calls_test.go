@@ -171,7 +171,7 @@ func TestSealedPayloadsAreTold(t *testing.T) {
 			WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: "x", Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("?")}}}}}})
 	}
 	d := m.take(t).takeDirty()
-	if got := d.Sealed[0]; got != (Sealed{3, "result of run_generator", "binary/encrypted", 77}) {
+	if got := d.Sealed[0]; got != (Sealed{Event: 3, What: "result of run_generator", Encoding: "binary/encrypted", Size: 77}) {
 		t.Errorf("%+v", got)
 	}
 	if len(d.Sealed) != MaxSealed || d.SealedDropped != 6 || d.Sealed[1].Encoding != "of unknown encoding" {

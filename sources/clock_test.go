@@ -126,7 +126,7 @@ func TestClockOfAnOrderlyRun(t *testing.T) {
 	b.Signal(8*time.Second+300*time.Millisecond, "y", nil)
 	b.Signal(-200*time.Millisecond, "z", nil)
 	d, err := ShowHistory(b.Events)
-	if err != nil || d.Clock != (Skew{}) {
-		t.Errorf("%+v, %v", d.Clock, err)
+	if err != nil || d.Skew != (Skew{}) {
+		t.Errorf("%+v, %v", d.Skew, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
+	"acescope/engine/codec"
 	"acescope/engine/playbook"
 )
 
@@ -27,6 +28,9 @@ type Deps struct {
 	ArtifactPath func(ref ace.Ref) (string, error)
 	// DataDir is the local data directory: its logs can be followed.
 	DataDir string
+	// Codec is the codec server that the client reads payloads through, nil where there is
+	// none.
+	Codec *codec.Server
 	// Meter counts the calls to the server, nil where nobody counts.
 	Meter *Meter
 	// Host says who hosts the server and how much room is left; nil where nobody knows.

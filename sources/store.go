@@ -18,6 +18,7 @@ type Store struct {
 	snap     Snapshot
 	changed  chan struct{}
 	wake     chan struct{} // to the list reader
+	codecCh  chan struct{} // to the codec's watcher: try again what failed
 	selectCh chan struct{} // to the detail watcher
 	query    string
 	wanted   listWishes
@@ -47,6 +48,7 @@ func NewStore() *Store {
 	s := &Store{
 		changed:  make(chan struct{}, 1),
 		wake:     make(chan struct{}, 1),
+		codecCh:  make(chan struct{}, 1),
 		selectCh: make(chan struct{}, 1),
 		books:    books{wish: BookWish{Seq: -1, Around: -1}},
 		now:      time.Now,
@@ -93,6 +95,7 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 	for _, watch := range []func(){
 		func() { s.watchRuns(ctx, d) },
 		func() { s.watchDetail(ctx, d) },
+		func() { s.watchCodec(ctx, d.Codec) },
 		func() { s.watchPart(ctx, PartFacets, func(ctx context.Context) { s.readFacets(ctx, d) }) },
 		func() { s.watchPart(ctx, PartLogs, func(ctx context.Context) { s.readLogs(ctx, d) }) },
 		func() {
@@ -163,6 +166,7 @@ func (s *Store) SetQuery(query string) {
 // Refresh reads the list now, and what is looked at beside it.
 func (s *Store) Refresh() {
 	signal(s.wake)
+	signal(s.codecCh)
 	s.again(PartTriage)
 	s.again(PartSystem)
 }

@@ -543,7 +543,7 @@ func (w *inspection) sealed(x sources.Sealed) {
 	w.field("encoding", x.Encoding)
 	w.field("size", sizeText(int64(x.Size)))
 	w.say(w.s.Text, "")
-	w.prose(" ", w.s.Muted, "It is not JSON, so nothing of it is shown or folded. If it was encrypted by a codec, connect through the cluster's codec server.")
+	w.prose(" ", w.s.Muted, "It is not JSON, so nothing of it is shown or folded. It is "+x.Why()+".")
 }
 
 func (w *inspection) failedTask(t sources.Finished) {

@@ -226,6 +226,9 @@ func (r *rowDrawer) trouble(p *pieces, it item) {
 		x := d.Sealed[it.n]
 		p.add(s.Warning, g.Unknown+" "+text.Safe(x.What, " ")).add(s.Muted, " is "+text.Safe(x.Encoding, " ")+", "+
 			sizeText(int64(x.Size))+": not readable here (event "+text.Count(x.Event)+")")
+		if x.Reason != "" {
+			p.add(s.Muted, ", codec server: "+oneLineOf(x.Reason))
+		}
 	}
 }
 

@@ -108,6 +108,9 @@ func (a *app) settingLines(where paths) []settingLine {
 	var out []settingLine
 	for _, d := range settingDefs() {
 		l := settingLine{d.name, d.get(&a.set), a.set.origin[d.name], d.help}
+		if d.secret && l.Value != "" {
+			l.Value = "(set)"
+		}
 		if d.name == "data_dir" {
 			l.Value = where.Data
 		}

@@ -56,6 +56,7 @@ type screenOf struct {
 
 // paint shows the console and runs work behind it, which quit ends too, until it is left.
 func (a *app) paint(ctx context.Context, store *sources.Store, screen screenOf, work func(ctx context.Context, quit func())) error {
+	a.codecs.silent = true
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	store.SetInterval(a.set.Refresh)
@@ -156,7 +157,7 @@ func (l *link) deps(e *engine.Engine) sources.Deps {
 	return sources.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: l.dir,
 		Artifact: e.Artifacts.Get, ArtifactPath: e.Artifacts.Path, Meter: l.app.meter, Host: l.app.host(e, l.dir),
-		Screen: l.frames.Screen, Verify: (&replay.Verifier{Register: flow.Register, Build: buildVersion(), Strict: true}).Verify,
+		Screen: l.frames.Screen, Codec: e.Codec, Verify: (&replay.Verifier{Register: flow.Register, Build: buildVersion(), Strict: true}).Verify,
 	}
 }
 

@@ -198,14 +198,14 @@ func (d *differ) resolve(ctx context.Context, s *diffSide, id string) error {
 // read reads the history, or the histories of the chain.
 func (d *differ) read(ctx context.Context, s *diffSide) error {
 	if s.file != "" {
-		return d.readFile(s)
+		return d.readFile(ctx, s)
 	}
 	chain, err := sources.ReadChain(ctx, d.engine.Client, d.engine.Namespace(), s.workflowID, s.runID, s.runID != "", nil)
 	s.side = sources.DiffSide(chain, d.engine.Artifacts.Get)
 	return err
 }
 
-func (d *differ) readFile(s *diffSide) error {
+func (d *differ) readFile(ctx context.Context, s *diffSide) error {
 	in := os.Stdin
 	if s.file != "-" {
 		f, err := os.Open(s.file)
@@ -226,6 +226,15 @@ func (d *differ) readFile(s *diffSide) error {
 		return fmt.Errorf("%s: history %d cannot be read: %w", s.file, s.number, err)
 	}
 	s.side.Runs = followed(list[s.number-1:])
+	server, err := d.fileCodec()
+	if err != nil {
+		return err
+	}
+	for _, events := range s.side.Runs {
+		if server != nil {
+			server.Events(ctx, events)
+		}
+	}
 	end := s.number + len(s.side.Runs) - 1
 	if broken != nil && end == len(list) {
 		s.side.Partial = broken.Error()

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	historypb "go.temporal.io/api/history/v1"
 
+	"acescope/engine/codec"
 	"acescope/engine/historyfile"
 	"acescope/sources"
 )
@@ -64,7 +65,8 @@ func (a *app) export(ctx context.Context, id string, f exportFlags) error {
 	if f.run == "" {
 		f.run = exec.GetRunId()
 	}
-	chain, err := sources.ReadChain(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), f.run, !f.chain, nil)
+	// The file has payloads as the cluster has them: what is encrypted stays encrypted.
+	chain, err := sources.ReadChain(codec.AsStored(ctx), e.Client, e.Namespace(), exec.GetWorkflowId(), f.run, !f.chain, nil)
 	if err != nil {
 		return err
 	}

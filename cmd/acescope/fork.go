@@ -212,6 +212,11 @@ func (a *app) original(ctx context.Context, e *engine.Engine, name string) (*for
 		if err != nil {
 			return nil, err
 		}
+		if s, err := a.fileCodec(); err != nil {
+			return nil, err
+		} else if s != nil {
+			s.Events(ctx, events)
+		}
 		o, err := fork.Read("", "", events)
 		return o, foreign(err)
 	}

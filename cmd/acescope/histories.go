@@ -143,7 +143,7 @@ func (a *app) historyOf(ctx context.Context, arg string, number int, runID strin
 		if info, err := os.Stat(arg); err == nil && info.IsDir() {
 			return oneHistory{}, usage("%s is a directory: name one file of it", arg)
 		}
-		h, err := pick(readHistoryFile(arg), number, runID)
+		h, err := pick(a.readHistories(ctx, arg), number, runID)
 		if err == nil && len(h.Events) == 0 {
 			if err = h.err; err == nil {
 				err = fmt.Errorf("%s: the history has no events", arg)

@@ -34,6 +34,7 @@ func execute() int {
 	defer stop()
 	a := &app{out: os.Stdout, err: os.Stderr}
 	err := a.root().ExecuteContext(ctx)
+	a.codecs.warn(a.err)
 	if err != nil && ctx.Err() != nil {
 		err = errInterrupted
 	}

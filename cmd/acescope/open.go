@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 
 	"github.com/charmbracelet/x/term"
@@ -30,7 +31,7 @@ func (a *app) openCommand() *cobra.Command {
 			case !a.json && canPaint(args[0]):
 				return a.openFiles(cmd.Context(), args[0], files)
 			}
-			return a.printFiles(files)
+			return a.printFiles(cmd.Context(), files)
 		},
 	})
 }
@@ -53,10 +54,10 @@ func canPaint(path string) bool {
 }
 
 // printFiles shows every history that can be read, and then says what could not.
-func (a *app) printFiles(files []string) error {
+func (a *app) printFiles(ctx context.Context, files []string) error {
 	var broken error
 	for _, file := range files {
-		for _, h := range readHistoryFile(file) {
+		for _, h := range a.readHistories(ctx, file) {
 			if len(h.Events) > 0 {
 				if err := a.showHistory(h); err != nil {
 					return err

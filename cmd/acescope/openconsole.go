@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	historypb "go.temporal.io/api/history/v1"
+
 	"acescope/engine/ace"
 	"acescope/engine/artifact"
 	"acescope/engine/flow"
@@ -47,6 +49,13 @@ func (a *app) openFiles(ctx context.Context, path string, files []string) error 
 	defer stop()
 	c := &fileConsole{app: a, path: path, files: files, set: filed.New(), store: sources.NewStore(), frames: &tui.Frames{}}
 	c.store.SetConnection(sources.Connection{State: sources.ConnReady, Mode: sources.ModeFile, Address: nameOfInput(path), Since: time.Now()})
+	codec, err := a.fileCodec()
+	if err != nil {
+		return err
+	}
+	if codec != nil {
+		c.set.Decode = func(ctx context.Context, events []*historypb.HistoryEvent) { codec.Events(ctx, events) }
+	}
 	dir, err := os.MkdirTemp("", "acescope-open-")
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ func (a *app) operations(ctx context.Context, of string, f operationsFlags) erro
 func (a *app) operationHistories(ctx context.Context, of, runID string) ([]oneHistory, error) {
 	switch {
 	case isHistoryFile(of) && runID == "":
-		return readHistoryFile(of), nil
+		return a.readHistories(ctx, of), nil
 	case runID != "":
 		h, err := a.historyOf(ctx, of, 0, runID)
 		return []oneHistory{h}, err

@@ -28,6 +28,9 @@ type app struct {
 	spawned    *os.Process    // the same
 	begun      bool           // a run was started for it
 	meter      *sources.Meter // of the calls to the server, once connected
+
+	codecHeaders []string // NAME=VALUE
+	codecs       codecs
 }
 
 func (a *app) root() *cobra.Command {
@@ -51,6 +54,9 @@ func (a *app) root() *cobra.Command {
 	f.String("namespace", "", "namespace on that cluster (default ace-dev)")
 	f.String("profile", "", "profile of the temporal command's configuration to connect with")
 	f.StringVar(&a.apiKey, "api-key", "", "API key for that cluster (better: $TEMPORAL_API_KEY)")
+	f.String("codec-endpoint", "", "read and write payloads through the codec server at this URL")
+	f.String("codec-auth", "", "header Authorization for the codec server (better: $TEMPORAL_CODEC_AUTH)")
+	f.StringArrayVar(&a.codecHeaders, "codec-header", nil, "further header for the codec server, as NAME=VALUE; can be given again")
 	f.BoolVar(&a.json, "json", false, "write JSON: one object, or one object a line")
 	cmd.AddCommand(
 		a.runCommand(),
@@ -186,11 +192,16 @@ func (a *app) connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	a.meter = sources.NewMeter()
 	o.DataDir, o.Version, o.Port, o.Remote = dir, buildVersion(), a.port, a.cluster()
 	o.Intercept, o.Logger = a.meter.Intercept, log
+	if o.Codec, err = a.codecConfig(); err != nil {
+		closeLog()
+		return nil, nil, err
+	}
 	e, err := engine.Open(ctx, o)
 	if err != nil {
 		closeLog()
 		return nil, nil, err
 	}
+	a.codecs.use(e.Codec)
 	return e, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()

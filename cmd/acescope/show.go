@@ -281,6 +281,7 @@ func lineOf(d *sources.Detail) showLine {
 		}
 		return l
 	}
+	emptyLists(d)
 	l.Input, l.Phase, l.Skills, l.Delta = &d.Input, &d.Phase, &d.Skills, &d.Delta
 	l.Plan, l.TrajectoryID, l.BulletIDs, l.Replaced, l.CallLog = d.Plan, d.TrajectoryID, d.BulletIDs, d.Old, d.CallLog
 	d.Calls.All(func(_ int, c *sources.ToolCall) bool {
@@ -295,4 +296,20 @@ func timeOrNil(t time.Time) *time.Time {
 		return nil
 	}
 	return &t
+}
+
+// emptyLists makes lists of those that are missing where nothing of a run can be read.
+func emptyLists(d *sources.Detail) {
+	if d.Phase.Steps == nil {
+		d.Phase.Steps = []ace.StepState{}
+	}
+	if d.Skills.Skills == nil {
+		d.Skills.Skills = []ace.SkillUsage{}
+	}
+	if d.Skills.Recent == nil {
+		d.Skills.Recent = []ace.Call{}
+	}
+	if d.Delta.Operations == nil {
+		d.Delta.Operations = []ace.Operation{}
+	}
 }

@@ -80,7 +80,7 @@ func (s *sheet) trouble(d *sources.Detail) {
 	s.text("clock", d.Skew.String())
 	s.text("missing", strings.Join(d.Missing, ", "))
 	for _, x := range d.Sealed {
-		s.say("  %-10s %s at event %d: %s, %d bytes, not readable here", "payload", safe(x.What), x.Event, safe(x.Encoding), x.Size)
+		s.say("  %-10s %s at event %d: %s, %d bytes, %s", "payload", safe(x.What), x.Event, safe(x.Encoding), x.Size, safe(x.Why()))
 	}
 	for _, p := range d.Pending {
 		s.say("  %-10s %s %s, attempt %d %s", "pending", safe(p.Type), p.State, p.Attempt, safe(p.LastError))

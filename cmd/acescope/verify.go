@@ -214,7 +214,7 @@ func (v *verifying) list(ctx context.Context, add func(func(context.Context) []o
 			return err
 		}
 		for _, file := range files {
-			if !add(func(context.Context) []oneHistory { return readHistoryFile(file) }) {
+			if !add(func(ctx context.Context) []oneHistory { return v.app.readHistories(ctx, file) }) {
 				return ctx.Err()
 			}
 		}

@@ -386,5 +386,9 @@ func (s *stepper) single(p *commonpb.Payload) (json.RawMessage, string, sealed) 
 	if encoding == "" {
 		encoding = "nothing that is said"
 	}
-	return nil, fmt.Sprintf("%d bytes, encoded as %s", len(p.GetData()), encoding), sealed{encoding, hex.EncodeToString(sum[:])}
+	note := fmt.Sprintf("%d bytes, encoded as %s", len(p.GetData()), encoding)
+	if reason := history.CodecReason(p); reason != "" {
+		note += "; codec server: " + reason
+	}
+	return nil, note, sealed{encoding, hex.EncodeToString(sum[:])}
 }

@@ -50,6 +50,10 @@ func (v *Verifier) Verify(events []*historypb.HistoryEvent) Verdict {
 		return out
 	}
 	verdict := v.judge(out, events, r, said)
+	if why := v.locked(events); verdict.Outcome != Same && why != "" {
+		out.Why = why // that code decides otherwise on what it cannot read says nothing of it
+		return out
+	}
 	if verdict.Outcome == Diverged && !v.Strict {
 		if r, said, err = v.replay(events, true); err == nil { // now that it will be shown, with what it was about
 			verdict = v.judge(out, events, r, said)

@@ -9,12 +9,16 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
 )
 
 // Files is a set of histories from files. It is safe for concurrent use.
 type Files struct {
+	// Decode, where it is set, decodes the payloads of a history that was read, in place.
+	Decode func(ctx context.Context, events []*historypb.HistoryEvent)
+
 	mu       sync.Mutex
 	runs     map[string]*run   // by run id
 	named    map[string][]*run // by workflow id, the oldest first

@@ -47,7 +47,7 @@ func (f *Files) Load(ctx context.Context, files []Source, progress func(done, to
 	for range min(runtime.GOMAXPROCS(0), len(files)) {
 		wg.Go(func() {
 			for s := range work {
-				f.read(s)
+				f.read(ctx, s)
 				mu.Lock()
 				done++
 				if progress != nil {
@@ -75,7 +75,7 @@ func (f *Files) Load(ctx context.Context, files []Source, progress func(done, to
 }
 
 // read adds the histories of one file.
-func (f *Files) read(s Source) {
+func (f *Files) read(ctx context.Context, s Source) {
 	if f.full() {
 		f.problem(Problem{Source: s.Name, Err: fmt.Errorf("not read: %d events are held already, and more are not; open fewer files", MaxEvents)})
 		return
@@ -91,6 +91,9 @@ func (f *Files) read(s Source) {
 		if len(h.Events) == 0 {
 			f.problem(Problem{Source: s.Name, Err: fmt.Errorf("history %d has no events", i+1)})
 			continue
+		}
+		if f.Decode != nil {
+			f.Decode(ctx, h.Events)
 		}
 		broken := ""
 		if err != nil && i == len(list)-1 {
