@@ -1,11 +1,15 @@
 package replay
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -27,12 +31,22 @@ type Verifier struct {
 	Data converter.DataConverter
 	// Strict reports decisions that Temporal lets pass too: [Drifted].
 	Strict bool
+	// Patience is how long the code may run without a decision, 0 for [DefaultPatience].
+	Patience time.Duration
 }
+
+// DefaultPatience is far more than the second that a worker gives, since other replays may
+// be under way on the same processors.
+const DefaultPatience = 10 * time.Second
+
+var errStuck = errors.New("the code does not come to a decision")
 
 // Verify replays a history with Temporal's own replayer and says where the code decides
 // otherwise. The replayer judges; the comparison names the place, and finds what the
-// replayer does not look at: how a run ends, and the length of timers.
-func (v *Verifier) Verify(events []*historypb.HistoryEvent) Verdict {
+// replayer does not look at: how a run ends, and the length of timers. Where the code
+// does not end its turn, its goroutine is left behind, since nothing can end it; so it is
+// where ctx ends first, with an [Unverified].
+func (v *Verifier) Verify(ctx context.Context, events []*historypb.HistoryEvent) Verdict {
 	out := Verdict{Outcome: Unverified, Events: len(events)}
 	if out.Why = describe(&out, events); out.Why != "" {
 		return out
@@ -42,14 +56,14 @@ func (v *Verifier) Verify(events []*historypb.HistoryEvent) Verdict {
 		return out
 	}
 	events = settled(events)
-	r, said, err := v.replay(events, v.Strict)
+	r, said, err := v.replay(ctx, events, v.Strict)
 	if err != nil {
 		out.Why = err.Error()
 		return out
 	}
 	verdict := v.judge(out, events, r, said)
-	if verdict.Outcome == Diverged && !v.Strict {
-		if r, said, err = v.replay(events, true); err == nil { // now that it will be shown, with what it was about
+	if verdict.Outcome == Diverged && !v.Strict && !errors.Is(said, errStuck) {
+		if r, said, err = v.replay(ctx, events, true); err == nil { // now that it will be shown, with what it was about
 			verdict = v.judge(out, events, r, said)
 		}
 	}
@@ -57,7 +71,7 @@ func (v *Verifier) Verify(events []*historypb.HistoryEvent) Verdict {
 }
 
 // replay replays a history and notes what the code decides.
-func (v *Verifier) replay(events []*historypb.HistoryEvent, details bool) (r *recorder, said, err error) {
+func (v *Verifier) replay(ctx context.Context, events []*historypb.HistoryEvent, details bool) (r *recorder, said, err error) {
 	r = newRecorder(v.Data, details)
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
 		DataConverter: v.Data, Interceptors: []interceptor.WorkerInterceptor{r}, DisableDeadlockDetection: true})
@@ -66,8 +80,37 @@ func (v *Verifier) replay(events []*historypb.HistoryEvent, details bool) (r *re
 	}
 	v.Register(&registry{WorkflowReplayer: replayer})
 	started := events[0].GetWorkflowExecutionStartedEventAttributes()
-	return r, replayer.ReplayWorkflowHistoryWithOptions(quiet, &historypb.History{Events: events}, worker.ReplayWorkflowHistoryOptions{
-		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}}), nil
+	done := make(chan error, 1)
+	go func() {
+		done <- replayer.ReplayWorkflowHistoryWithOptions(quiet, &historypb.History{Events: events}, worker.ReplayWorkflowHistoryOptions{
+			OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}})
+	}()
+	said, err = v.wait(ctx, r, done)
+	return r, said, err
+}
+
+// wait waits for a replay for as long as there is progress.
+func (v *Verifier) wait(ctx context.Context, r *recorder, done <-chan error) (said, err error) {
+	patience := cmp.Or(v.Patience, DefaultPatience)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for before := int64(0); ; {
+		select {
+		case said := <-done:
+			return said, nil
+		case <-ctx.Done():
+			r.giveUp()
+			return nil, ctx.Err()
+		case <-timer.C:
+		}
+		now := r.step()
+		if now == before {
+			r.giveUp()
+			return errStuck, nil
+		}
+		before = now
+		timer.Reset(patience)
+	}
 }
 
 // unregistered says that a workflow type is not known, "" if it is.
@@ -127,7 +170,7 @@ func describe(out *Verdict, events []*historypb.HistoryEvent) string {
 func (v *Verifier) judge(out Verdict, events []*historypb.HistoryEvent, r *recorder, said error) Verdict {
 	tasks := tasksOf(events)
 	upTo := r.at
-	if said == nil && len(tasks) > 0 {
+	if len(tasks) > 0 && (said == nil || !isPanic(said)) { // code that only waits decides nothing in the later tasks, too
 		upTo = tasks[len(tasks)-1].started
 	}
 	d := compare(tasks, r.commands, upTo)
@@ -179,6 +222,8 @@ func (v *Verifier) explain(d *Divergence, tasks []*task, r *recorder, said error
 	switch {
 	case versionRange.MatchString(text):
 		d = v.version(last, r, text)
+	case errors.Is(said, errStuck):
+		d = stuck(d, last)
 	case d != nil && isPanic(said):
 		d.Kind = KindPanic
 	case d == nil && last != nil:
@@ -194,8 +239,34 @@ func (v *Verifier) explain(d *Divergence, tasks []*task, r *recorder, said error
 	case d == nil:
 		d = &Divergence{Kind: KindPanic}
 	}
+	d.beganLocal(r)
 	d.SDK = text
 	return d
+}
+
+// stuck is a divergence by code that does not end its turn: at what the history has next,
+// else in the last task.
+func stuck(d *Divergence, last *task) *Divergence {
+	switch {
+	case d != nil:
+		d.Kind, d.Actual = KindStuck, nil
+	case last != nil:
+		d = last.at(KindStuck, last.completed, nil, nil)
+	default:
+		d = &Divergence{Kind: KindStuck}
+	}
+	return d
+}
+
+// beganLocal names the local activity that the code began in the place of what is missing;
+// it leaves no marker before it has ended.
+func (d *Divergence) beganLocal(r *recorder) {
+	if d.Kind != KindMissing || d.Actual != nil || len(r.locals) == 0 {
+		return
+	}
+	if began := (Command{Kind: kindLocal, Name: r.locals[0].kind}); !began.matches(*d.Expected) {
+		d.Kind, d.Actual = KindOther, &began
+	}
 }
 
 // version is a divergence by a change whose recorded version the code does not support.
