@@ -12,11 +12,12 @@ import (
 
 // What the time machine shows is made by engine/replay; views know it by these names.
 type (
-	StepRun       = replay.Run
-	StepFrame     = replay.Frame
-	StepChange    = replay.Change
-	StepBy        = replay.By
-	ReplayVerdict = replay.Verdict
+	StepRun          = replay.Run
+	StepFrame        = replay.Frame
+	StepChange       = replay.Change
+	StepBy           = replay.By
+	ReplayVerdict    = replay.Verdict
+	VerifyDivergence = replay.Divergence
 )
 
 // What a step goes by.
@@ -49,6 +50,7 @@ type Replay struct {
 
 	Verifying bool
 	Verdict   *ReplayVerdict // nil before anybody asked
+	Strict    bool           // of the verdict, or of the verifying that is under way
 	Verified  time.Time
 }
 
@@ -100,7 +102,8 @@ func (s *Store) NextWatched(forward bool) {
 }
 
 // VerifyRun verifies the run that the time machine shows; it is work that can be cancelled.
-func (s *Store) VerifyRun() { s.wishReplay(func(r *stepReader) { r.verify() }) }
+// Strictly, what Temporal lets pass counts too.
+func (s *Store) VerifyRun(strict bool) { s.wishReplay(func(r *stepReader) { r.verify(strict) }) }
 
 // stepReader is one looking at one run. Only its goroutine changes it.
 type stepReader struct {
@@ -134,9 +137,12 @@ func (s *Store) readReplay(ctx context.Context, d Deps) {
 	defer wg.Wait()
 	r := &stepReader{store: s, deps: d, ctx: ctx, sel: sel, wg: &wg, out: Replay{WorkflowID: sel.workflowID, RunID: sel.runID, Reading: true}}
 	if old := s.Snapshot().Replay; old != nil && old.WorkflowID == sel.workflowID && old.RunID == sel.runID {
-		if r.out.Verdict, r.out.Verified = old.Verdict, old.Verified; old.Frame != nil {
+		if r.out.Verdict, r.out.Strict, r.out.Verified = old.Verdict, old.Strict, old.Verified; old.Frame != nil {
 			r.pos = old.Frame.Position
 		}
+	}
+	if v, strict, at := s.Snapshot().Verified.of(sel); v != nil && at.After(r.out.Verified) {
+		r.out.Verdict, r.out.Strict, r.out.Verified = v, strict, at
 	}
 	r.publish()
 	took := r.load()
@@ -278,26 +284,27 @@ func (r *stepReader) nextWatched(forward bool) {
 }
 
 // verify replays the run with today's code, beside everything else.
-func (r *stepReader) verify() {
+func (r *stepReader) verify(strict bool) {
 	if r.out.Verifying || r.deps.Verify == nil {
 		if r.deps.Verify == nil {
 			r.said = "there is no workflow code here to verify with"
 		}
 		return
 	}
-	r.out.Verifying = true
+	before := r.out.Strict
+	r.out.Verifying, r.out.Strict = true, strict
 	working, progress, end := r.store.StartWork(r.ctx, "verifying "+r.sel.workflowID)
 	events := r.events
 	r.wg.Go(func() {
 		defer end()
 		progress(0, int64(len(events)))
-		verdict := make(chan ReplayVerdict, 1)
-		go func() { verdict <- r.deps.Verify(events) }() // Temporal's replayer cannot be stopped: its result is left out
-		select {
-		case <-working.Done():
-			r.store.wishReplay(func(r *stepReader) { r.out.Verifying, r.said = false, "verifying was cancelled" })
-		case v := <-verdict:
-			r.store.wishReplay(func(r *stepReader) { r.out.Verifying, r.out.Verdict, r.out.Verified = false, &v, time.Now() })
+		verdict := r.deps.Verify(working, events, strict)
+		if working.Err() != nil {
+			r.store.wishReplay(func(r *stepReader) {
+				r.out.Verifying, r.out.Strict, r.said = false, before, "verifying was cancelled"
+			})
+			return
 		}
+		r.store.wishReplay(func(r *stepReader) { r.out.Verifying, r.out.Verdict, r.out.Verified = false, &verdict, time.Now() })
 	})
 }

@@ -28,6 +28,7 @@ type Snapshot struct {
 	Books       *Books       // nil until somebody looked
 	RunDiff     *RunDiff     // nil until two runs were compared
 	Replay      *Replay      // of the selected run while its time machine is looked at
+	Verified    *Verified    // nil until several runs were verified
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.
