@@ -18,6 +18,8 @@ type (
 	StepBy           = replay.By
 	ReplayVerdict    = replay.Verdict
 	VerifyDivergence = replay.Divergence
+	VerifyCommand    = replay.Command
+	VerifyKind       = replay.Kind
 )
 
 // What a step goes by.

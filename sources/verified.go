@@ -10,8 +10,9 @@ import (
 	"acescope/engine/replay"
 )
 
-// Outcomes of verifying, as views know them.
+// Outcomes of verifying, and the kind of a drift, as views know them.
 const (
+	VerifyChanged    = replay.KindChanged
 	VerifySame       = replay.Same
 	VerifyDiverged   = replay.Diverged
 	VerifyDrifted    = replay.Drifted

@@ -396,10 +396,14 @@ func (w *writer) verdict(v *sources.ReplayVerdict, strict bool) {
 		w.prose("   ", w.s.Text, text.Safe(g.Sentence, " "))
 		w.prose("   ", w.s.Accent, text.Safe(g.Advice, " "))
 		if g.SDK != "" {
-			w.prose("   Temporal says ", w.s.Muted, text.Safe(g.SDK, " "))
+			w.prose("   Temporal says ", w.s.Muted, text.Cut(text.Safe(g.SDK, " "), maxSaid, w.s.Glyphs.Ellipsis))
 		}
 	}
 }
+
+// maxSaid bounds what is shown of the replayer's own words, in cells. They list every
+// field; --json has them whole.
+const maxSaid = 300
 
 // sides shows what the history has and what the code does beside each other.
 func (w *writer) sides(g *sources.VerifyDivergence) {

@@ -329,7 +329,7 @@ func (v *verified) cells(r *sources.VerifiedRun) []cell {
 	s := v.styles
 	event, has, does := "", "", text.Safe(r.Verdict.Why, " ")
 	if d := r.Verdict.Divergence; d != nil {
-		event, has, does = text.Count(d.EventID), text.Safe(d.Expected.String(), " "), text.Safe(d.Actual.String(), " ")
+		event, has, does = text.Count(d.EventID), command(d.Expected, d.Kind), command(d.Actual, d.Kind)
 	}
 	mark, ink := s.Glyphs.Success, s.Success
 	switch r.Verdict.Outcome {
@@ -348,6 +348,16 @@ func (v *verified) cells(r *sources.VerifiedRun) []cell {
 		out = append(out, all[i])
 	}
 	return out
+}
+
+// command is a decision in few words: its input only where that is what differs.
+func command(c *sources.VerifyCommand, kind sources.VerifyKind) string {
+	if c != nil && kind != sources.VerifyChanged {
+		short := *c
+		short.Detail = ""
+		c = &short
+	}
+	return text.Safe(c.String(), " ")
 }
 
 // verifiedDetail is the verdict of the run under the cursor, whole.

@@ -28,7 +28,13 @@ func (d *Divergence) say() (sentence, advice string) {
 		}
 		return fmt.Sprintf("%s the run ended with %s, the code ends with %s", where, d.Expected, d.Actual), guard
 	}
-	return fmt.Sprintf("%s the history has %s, the code does %s", where, d.Expected, d.Actual), guard
+	expected, actual := d.Expected, d.Actual
+	if expected != nil && actual != nil && expected.Detail == actual.Detail { // it is not what differs
+		a, b := *expected, *actual
+		a.Detail, b.Detail = "", ""
+		expected, actual = &a, &b
+	}
+	return fmt.Sprintf("%s the history has %s, the code does %s", where, expected, actual), guard
 }
 
 func (c *Command) detail() string {
