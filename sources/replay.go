@@ -2,6 +2,7 @@ package sources
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -247,14 +248,16 @@ func (r *stepReader) to(event int64) {
 func (r *stepReader) move(by StepBy, forward bool) {
 	pos, ok := r.stepper.Move(r.pos, by, forward)
 	if !ok {
-		r.said = "there is none further on"
+		r.said = fmt.Sprintf("no %s further on", stepWords[by])
 		if !forward {
-			r.said = "there is none before"
+			r.said = fmt.Sprintf("no %s before this", stepWords[by])
 		}
 		return
 	}
 	r.place(pos)
 }
+
+var stepWords = map[StepBy]string{StepEvent: "event", StepPhase: "change of phase", StepTool: "tool call", StepError: "error"}
 
 func (r *stepReader) watchValue(expr string) {
 	r.watch = nil

@@ -38,6 +38,7 @@ type timeMachine struct {
 func (m *timeMachine) look(shown bool) {
 	if shown {
 		m.shown++
+		m.following = false // or the run would be another one as soon as a newer begins
 	} else {
 		m.shown = max(m.shown-1, 0)
 	}
@@ -261,7 +262,7 @@ func (m *timeMachine) slider(w *writer) {
 	l := w.line().Add(w.s.Text, " ").Add(w.s.Accent, string(cells[:here])).Add(w.s.Selected, "#").Add(w.s.Muted, string(cells[here+1:]))
 	w.end(l)
 	w.end(w.line().Add(w.s.Strong, fmt.Sprintf(" event %d of %d", d.Frame.EventID, d.About.LastEvent)).Add(w.s.Text, "  "+text.Safe(d.Frame.EventType, " ")).
-		Add(w.s.Muted, fmt.Sprintf("  %.3f s  # here | phase ! error", d.Frame.ElapsedMS/1000)))
+		Add(w.s.Muted, fmt.Sprintf("  %.3f s  | phase ! error", d.Frame.ElapsedMS/1000)))
 }
 
 func (m *timeMachine) drawState(w *writer) {
@@ -275,14 +276,19 @@ func (m *timeMachine) drawState(w *writer) {
 	default:
 		w.say(w.s.Muted, " view: nothing is run again. r verifies, w watches a value")
 	}
-	if f.Phase != nil {
+	if f.Phase != nil && len(f.Phase.Steps) > 0 {
 		m.strip(w, f.Phase)
+	}
+	if d.About.Foreign != "" {
+		w.say(w.s.Warning, " "+w.s.Glyphs.Unknown+" "+text.Safe(d.About.Foreign, " "))
 	}
 	switch {
 	case d.Verifying:
 		w.say(w.s.Muted, " verify ("+judged(d.Strict)+"): replaying with today's code "+w.s.Glyphs.Ellipsis)
 	case d.Verdict != nil && d.Verdict.Divergence != nil:
 		w.say(w.s.Error, " verify: "+string(d.Verdict.Outcome)+" at event "+text.Count(d.Verdict.Divergence.EventID)+", see the pane Event (tab)")
+	case d.Verdict != nil && d.Verdict.Outcome == sources.VerifyUnverified:
+		w.say(w.s.Warning, " verify: unverified, the pane Event says why (tab)")
 	case d.Verdict != nil:
 		w.say(w.s.Muted, " verify: "+string(d.Verdict.Outcome)+" ("+judged(d.Strict)+")")
 	}

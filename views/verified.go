@@ -37,7 +37,7 @@ const verifiedHead = 2
 
 func verifiedScreen(c *console) tui.Screen {
 	v := &verified{console: c, table: newTable(
-		heading{title: "VERDICT", width: 11},
+		heading{title: "VERDICT", width: 12},
 		heading{title: "RUN", minimum: 14},
 		heading{title: "AT EVENT", width: 8, right: true},
 		heading{title: "THE HISTORY HAS", minimum: 16, drop: 2},
@@ -343,11 +343,7 @@ func (v *verified) cells(r *sources.VerifiedRun) []cell {
 	if r.Verdict.Divergence == nil {
 		all[3].ink, all[4].ink = s.Muted, s.Muted
 	}
-	out := make([]cell, 0, len(v.table.cols))
-	for _, i := range v.table.cols {
-		out = append(out, all[i])
-	}
-	return out
+	return all
 }
 
 // command is a decision in few words: its input only where that is what differs.
