@@ -215,7 +215,7 @@ func (v *verifying) collect(results <-chan []verdictLine, room <-chan struct{}, 
 // verdicts verifies the histories of a source.
 func (v *verifying) verdicts(ctx context.Context, read verifyJob) []verdictLine {
 	var list []verdictLine
-	for _, h := range read(ctx) {
+	for _, h := range read.until(ctx) {
 		line := verdictLine{Type: "verdict", Source: h.source, Number: h.number}
 		if len(h.Events) > 0 {
 			begin := time.Now()

@@ -14,6 +14,18 @@ import (
 // verifyJob reads the histories of one source.
 type verifyJob func(context.Context) []oneHistory
 
+// until reads until ctx ends: nothing else can end the reading of a pipe that nobody writes to.
+func (read verifyJob) until(ctx context.Context) []oneHistory {
+	done := make(chan []oneHistory, 1)
+	go func() { done <- read(ctx) }()
+	select {
+	case list := <-done:
+		return list
+	case <-ctx.Done():
+		return nil
+	}
+}
+
 // verifyPlan is what is to be verified, without the runs that a server must list.
 type verifyPlan struct {
 	files []string

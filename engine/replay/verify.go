@@ -82,11 +82,26 @@ func (v *Verifier) replay(ctx context.Context, events []*historypb.HistoryEvent,
 	started := events[0].GetWorkflowExecutionStartedEventAttributes()
 	done := make(chan error, 1)
 	go func() {
+		defer func() {
+			if p := recover(); p != nil { // the replayer trusts histories, and files are not all to be trusted
+				done <- &unreadable{fmt.Sprint(p)}
+			}
+		}()
 		done <- replayer.ReplayWorkflowHistoryWithOptions(quiet, &historypb.History{Events: events}, worker.ReplayWorkflowHistoryOptions{
 			OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}})
 	}()
 	said, err = v.wait(ctx, r, done)
+	if broken := (*unreadable)(nil); errors.As(said, &broken) {
+		return r, nil, broken
+	}
 	return r, said, err
+}
+
+// unreadable is that the replayer itself broke on a history.
+type unreadable struct{ panicked string }
+
+func (e *unreadable) Error() string {
+	return "Temporal's replayer cannot make sense of the history: " + e.panicked
 }
 
 // wait waits for a replay for as long as there is progress.
@@ -154,8 +169,13 @@ func describe(out *Verdict, events []*historypb.HistoryEvent) string {
 	}
 	out.WorkflowType, out.WorkflowID, out.RunID = started.GetWorkflowType().GetName(), started.GetWorkflowId(), started.GetOriginalExecutionRunId()
 	for i, e := range events {
-		if e.GetEventId() != int64(i+1) {
-			return fmt.Sprintf("event %d stands where event %d should: the history has a gap", e.GetEventId(), i+1)
+		switch id, want := e.GetEventId(), int64(i+1); {
+		case id > want:
+			return fmt.Sprintf("event %d stands where event %d should: the history has a gap", id, want)
+		case id < want:
+			return fmt.Sprintf("event %d stands where event %d should: the history is out of order, or has events twice", id, want)
+		case e.GetAttributes() == nil && e.GetEventType() != enumspb.EVENT_TYPE_UNSPECIFIED:
+			return fmt.Sprintf("event %d (%s) is empty: what it should tell is missing", id, e.GetEventType())
 		}
 		if e.GetEventType() == enumspb.EVENT_TYPE_UNSPECIFIED {
 			return fmt.Sprintf("event %d is of a type that this program does not know; a newer acescope may", e.GetEventId())

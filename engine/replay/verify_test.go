@@ -262,11 +262,15 @@ func TestUnverified(t *testing.T) {
 	other.done(other.activity(other.task(), "one"), nil)
 	unknown := originalHistory()
 	unknown[7].EventType = 0
+	empty := originalHistory()
+	empty[6].Attributes = nil
 	for why, events := range map[string][]*historypb.HistoryEvent{
-		"has no events":             nil,
-		"its first part is missing": full[3:],
-		"has a gap":                 append(append([]*historypb.HistoryEvent{}, full[:8]...), full[9:]...),
-		"not been worked on":        full[:2],
+		"has no events":                            nil,
+		"its first part is missing":                full[3:],
+		"has a gap":                                append(append([]*historypb.HistoryEvent{}, full[:8]...), full[9:]...),
+		"not been worked on":                       full[:2],
+		"out of order, or has events twice":        append(append([]*historypb.HistoryEvent{}, full[:8]...), full[7:]...),
+		"event 7 (ActivityTaskCompleted) is empty": empty,
 		`no workflow of type "Elsewhere" is registered here; there are: W`: other.events,
 		"event 8 is of a type that this program does not know":             unknown,
 	} {
