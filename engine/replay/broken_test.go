@@ -1,6 +1,7 @@
 package replay_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -94,4 +95,23 @@ func TestBrokenHistories(t *testing.T) {
 		t.Errorf("outcomes: %v", outcomes)
 	}
 	t.Log(outcomes)
+}
+
+// A view of a history with a hole, or with events twice, says so at that event.
+func TestStepNotesHoles(t *testing.T) {
+	for what, want := range map[string]string{"gone": "event 10 is missing", "twice": "it stands behind event 10"} {
+		events := broken[what](proto.Clone(real(t, "right")).(*historypb.History).Events, 9)
+		s := replay.NewStepper(events, replay.StepOptions{})
+		noted := 0
+		for pos := 1; pos <= s.Len(); pos++ {
+			for _, n := range s.Frame(pos).Notes {
+				if noted++; !strings.Contains(n, want) {
+					t.Errorf("%s: %s", what, n)
+				}
+			}
+		}
+		if noted != 1 {
+			t.Errorf("%s: %d notes", what, noted)
+		}
+	}
 }
