@@ -146,7 +146,7 @@ func settled(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
 		switch e.GetEventType() {
 		case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
 			return events[:n-1]
-		case enumspb.EVENT_TYPE_MARKER_RECORDED:
+		case enumspb.EVENT_TYPE_MARKER_RECORDED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
 			continue
 		}
 		_, task, ok := commandOf(e)
