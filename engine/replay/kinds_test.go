@@ -212,6 +212,27 @@ func plainHistory() []*historypb.HistoryEvent {
 	return m.complete(m.task(), "done")      // 11
 }
 
+// endsBeside ends while another coroutine begins a timer in the same task.
+func endsBeside(ctx workflow.Context) (string, error) {
+	done := false
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		if workflow.Await(ctx, func() bool { return done }) == nil {
+			_ = workflow.Sleep(ctx, time.Hour)
+		}
+	})
+	err := do(withOptions(ctx), "one")
+	done = true
+	return "done", err
+}
+
+func besideHistory() []*historypb.HistoryEvent {
+	m := begin("W")
+	m.done(m.activity(m.task(), "one"), nil)
+	t := m.task()
+	m.timer(t, time.Hour)
+	return m.complete(t, "done")
+}
+
 func againHistory() []*historypb.HistoryEvent {
 	m := begin("W")
 	m.done(m.activity(m.task(), "one"), nil)
@@ -243,6 +264,7 @@ func TestMoreDivergences(t *testing.T) {
 		"update handler gone":        {updatable("other"), updateHistory(), KindMissing, 8, "update change", "nothing"},
 		"query handler kept":         {queryable(true), plainHistory(), "", 0, "", ""},
 		"query handler gone":         {queryable(false), plainHistory(), "", 0, "", ""}, // queries are in no history
+		"ends beside a timer":        {endsBeside, besideHistory(), "", 0, "", ""},
 		"continues as new as before": {again, againHistory(), "", 0, "", ""},
 		"completes, did continue":    {noEffects, againHistory(), KindResult, 11, "continue as new W", "completion"},
 		"continues, did complete":    {again, plainHistory(), KindResult, 11, "completion", "continue as new W"},

@@ -53,7 +53,13 @@ func newRecorder(dc converter.DataConverter, details bool) *recorder {
 
 func (r *recorder) note(ctx workflow.Context, c Command) {
 	r.reach(ctx, func() {
-		r.commands[r.at] = append(r.commands[r.at], c)
+		list := append(r.commands[r.at], c)
+		// The end of the run is the last of its commands, whatever other coroutines decide
+		// in the same task behind it.
+		if n := len(list); n > 1 && isEnding(list[n-2].Kind) {
+			list[n-2], list[n-1] = list[n-1], list[n-2]
+		}
+		r.commands[r.at] = list
 		if n := len(r.commands[r.at]); n > maxCommands {
 			panic(fmt.Sprintf("the code made more than %d decisions in one workflow task", maxCommands))
 		}
