@@ -157,7 +157,11 @@ func resetRun(t *testing.T, e *engine.Engine, id string, chain sources.Chain, at
 	if err != nil {
 		t.Fatal(err)
 	}
-	anew, err := e.Reset(t.Context(), id, chain.RunIDs[at], to.Event, "a test")
+	newest, _, err := e.Newest(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	anew, err := e.Reset(t.Context(), id, chain.RunIDs[at], to.Event, newest, "a test")
 	if err == nil {
 		err = e.Client.GetWorkflow(t.Context(), id, anew).Get(t.Context(), nil)
 	}

@@ -124,12 +124,53 @@ func ReadLineage(ctx context.Context, c client.Client, workflowID string, before
 			return nil, err
 		}
 	}
+	if err := readResets(ctx, c, runs, before); err != nil {
+		return nil, err
+	}
 	t.Nodes = lineageOf(runs)
 	if err := t.outcomes(ctx, c, before); err != nil {
 		return nil, err
 	}
 	t.compare()
 	return t, nil
+}
+
+// readResets finds out which of the runs of one id was reset from which: each tells the one
+// that it was last reset as. Nothing is asked where there is one run of an id, nor again of
+// runs that are known.
+func readResets(ctx context.Context, c client.Client, runs []Run, before *LineageTree) error {
+	under := map[string][]*Run{}
+	for i := range runs {
+		r := &runs[i]
+		if had := before.Find(r.RunID); had >= 0 {
+			r.ResetFrom = before.Nodes[had].Run.ResetFrom
+		}
+		under[r.WorkflowID] = append(under[r.WorkflowID], r)
+	}
+	asked := 0
+	for _, list := range under {
+		unknown := slices.ContainsFunc(list, func(r *Run) bool { return before.Find(r.RunID) < 0 })
+		for _, r := range list {
+			if len(list) == 1 || !unknown {
+				break
+			}
+			if asked++; asked > MaxLineageAnswers {
+				return nil
+			}
+			d, err := c.DescribeWorkflowExecution(ctx, r.WorkflowID, r.RunID)
+			if NotFound(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			as := d.GetWorkflowExtendedInfo().GetResetRunId()
+			if i := slices.IndexFunc(list, func(o *Run) bool { return o.RunID == as }); as != "" && i >= 0 {
+				list[i].ResetFrom = r.RunID
+			}
+		}
+	}
+	return nil
 }
 
 // outcomes reads what the runs answered. One whose history is gone has none.

@@ -37,8 +37,9 @@ type Deps struct {
 	Host func() Host
 	// Screen counts what is drawn, nil where nothing is.
 	Screen func() Screen
-	// Verify replays a history with today's workflow code; nil where there is none here.
-	Verify func(events []*historypb.HistoryEvent) ReplayVerdict
+	// Verify replays a history with today's workflow code, strictly or as Temporal judges;
+	// nil where there is none here.
+	Verify func(ctx context.Context, events []*historypb.HistoryEvent, strict bool) ReplayVerdict
 }
 
 // Part is a piece of a snapshot that is read only while somebody looks at it.

@@ -2,6 +2,7 @@ package sources
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -13,11 +14,14 @@ import (
 
 // What the time machine shows is made by engine/replay; views know it by these names.
 type (
-	StepRun       = replay.Run
-	StepFrame     = replay.Frame
-	StepChange    = replay.Change
-	StepBy        = replay.By
-	ReplayVerdict = replay.Verdict
+	StepRun          = replay.Run
+	StepFrame        = replay.Frame
+	StepChange       = replay.Change
+	StepBy           = replay.By
+	ReplayVerdict    = replay.Verdict
+	VerifyDivergence = replay.Divergence
+	VerifyCommand    = replay.Command
+	VerifyKind       = replay.Kind
 )
 
 // What a step goes by.
@@ -52,6 +56,7 @@ type Replay struct {
 
 	Verifying bool
 	Verdict   *ReplayVerdict // nil before anybody asked
+	Strict    bool           // of the verdict, or of the verifying that is under way
 	Verified  time.Time
 }
 
@@ -103,7 +108,8 @@ func (s *Store) NextWatched(forward bool) {
 }
 
 // VerifyRun verifies the run that the time machine shows; it is work that can be cancelled.
-func (s *Store) VerifyRun() { s.wishReplay(func(r *stepReader) { r.verify() }) }
+// Strictly, what Temporal lets pass counts too.
+func (s *Store) VerifyRun(strict bool) { s.wishReplay(func(r *stepReader) { r.verify(strict) }) }
 
 // stepReader is one looking at one run. Only its goroutine changes it.
 type stepReader struct {
@@ -138,9 +144,12 @@ func (s *Store) readReplay(ctx context.Context, d Deps) {
 	r := &stepReader{store: s, deps: d, ctx: ctx, sel: sel, wg: &wg, out: Replay{WorkflowID: sel.workflowID, RunID: sel.runID, Selected: sel.runID, Reading: true}}
 	if old := s.Snapshot().Replay; old != nil && old.WorkflowID == sel.workflowID && old.Selected == sel.runID {
 		r.sel.runID, r.out.RunID = old.RunID, old.RunID
-		if r.out.Verdict, r.out.Verified = old.Verdict, old.Verified; old.Frame != nil {
+		if r.out.Verdict, r.out.Strict, r.out.Verified = old.Verdict, old.Strict, old.Verified; old.Frame != nil {
 			r.pos = old.Frame.Position
 		}
+	}
+	if v, strict, at := s.Snapshot().Verified.of(sel); v != nil && at.After(r.out.Verified) {
+		r.out.Verdict, r.out.Strict, r.out.Verified = v, strict, at
 	}
 	r.publish()
 	took := r.load()
@@ -274,9 +283,9 @@ func (r *stepReader) to(event int64) {
 func (r *stepReader) move(by StepBy, forward bool) {
 	pos, ok := r.stepper.Move(r.pos, by, forward)
 	if !ok {
-		next, said := r.out.About.Next, "there is none further on"
+		next, said := r.out.About.Next, fmt.Sprintf("no %s further on", stepWords[by])
 		if !forward {
-			next, said = r.out.About.Prev, "there is none before"
+			next, said = r.out.About.Prev, fmt.Sprintf("no %s before this", stepWords[by])
 		}
 		switch {
 		case next == "":
@@ -290,6 +299,8 @@ func (r *stepReader) move(by StepBy, forward bool) {
 	}
 	r.place(pos)
 }
+
+var stepWords = map[StepBy]string{StepEvent: "event", StepPhase: "change of phase", StepTool: "tool call", StepError: "error"}
 
 func (r *stepReader) watchValue(expr string) {
 	r.watch = nil
@@ -321,36 +332,34 @@ func (r *stepReader) nextWatched(forward bool) {
 }
 
 // verify replays the run with today's code, beside everything else.
-func (r *stepReader) verify() {
+func (r *stepReader) verify(strict bool) {
 	if r.out.Verifying || r.deps.Verify == nil {
 		if r.deps.Verify == nil {
 			r.said = "there is no workflow code here to verify with"
 		}
 		return
 	}
-	r.out.Verifying = true
+	before := r.out.Strict
+	r.out.Verifying, r.out.Strict = true, strict
 	working, progress, end := r.store.StartWork(r.ctx, "verifying "+r.sel.workflowID)
 	events, of := r.events, r.sel.runID
 	r.wg.Go(func() {
 		defer end()
 		progress(0, int64(len(events)))
-		verdict := make(chan ReplayVerdict, 1)
-		// Temporal's replayer cannot be stopped: its result is left out. It writes to the events, which others read.
-		go func() { verdict <- r.deps.Verify(cloned(events)) }()
-		select {
-		case <-working.Done():
+		verdict := r.deps.Verify(working, cloned(events), strict) // the replayer writes to events, which others read
+		if working.Err() != nil {
 			r.store.wishReplay(func(r *stepReader) {
 				if r.sel.runID == of {
-					r.out.Verifying, r.said = false, "verifying was cancelled"
+					r.out.Verifying, r.out.Strict, r.said = false, before, "verifying was cancelled"
 				}
 			})
-		case v := <-verdict:
-			r.store.wishReplay(func(r *stepReader) {
-				if r.sel.runID == of {
-					r.out.Verifying, r.out.Verdict, r.out.Verified = false, &v, time.Now()
-				}
-			})
+			return
 		}
+		r.store.wishReplay(func(r *stepReader) {
+			if r.sel.runID == of {
+				r.out.Verifying, r.out.Verdict, r.out.Verified = false, &verdict, time.Now()
+			}
+		})
 	})
 }
 

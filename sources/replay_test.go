@@ -36,7 +36,7 @@ func TestReplayPart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	verified := make(chan int, 1)
-	deps := Deps{Client: c, Verify: func(e []*historypb.HistoryEvent) ReplayVerdict {
+	deps := Deps{Client: c, Verify: func(_ context.Context, e []*historypb.HistoryEvent, strict bool) ReplayVerdict {
 		verified <- len(e)
 		return ReplayVerdict{Outcome: "same", Events: len(e)}
 	}}
@@ -61,7 +61,7 @@ func TestReplayPart(t *testing.T) {
 	}
 	s.NextWatched(true)
 	untilReplay(t, s, func(r *Replay) bool { return r.Frame.Position > r.Phases[1] })
-	s.VerifyRun()
+	s.VerifyRun(false)
 	r = untilReplay(t, s, func(r *Replay) bool { return r.Verdict != nil })
 	if n := <-verified; n != len(events) || r.Verifying || r.Verdict.Outcome != "same" {
 		t.Errorf("verdict: %+v", r.Verdict)

@@ -29,6 +29,7 @@ type Snapshot struct {
 	RunDiff     *RunDiff     // nil until two runs were compared
 	Replay      *Replay      // of the selected run while its time machine is looked at
 	Lineage     *LineageTree // of the selected run while it is looked at, nil before
+	Verified    *Verified    // nil until several runs were verified
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.

@@ -36,6 +36,7 @@ type Store struct {
 	events    eventWishes
 	diff      diffWish
 	replay    replayWishes
+	verify    verifyWishes
 	// namespace is where the runs are; set before anything is read.
 	namespace string
 	now       func() time.Time
@@ -50,6 +51,7 @@ func NewStore() *Store {
 		wake:     make(chan struct{}, 1),
 		codecCh:  make(chan struct{}, 1),
 		selectCh: make(chan struct{}, 1),
+		verify:   verifyWishes{wake: make(chan struct{}, 1)},
 		books:    books{wish: BookWish{Seq: -1, Around: -1}},
 		now:      time.Now,
 	}
@@ -108,6 +110,7 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() { s.watchPart(ctx, PartDiff, func(ctx context.Context) { s.readDiff(ctx, d) }) },
 		func() { s.watchPart(ctx, PartReplay, func(ctx context.Context) { s.readReplay(ctx, d) }) },
 		func() { s.watchPart(ctx, PartLineage, func(ctx context.Context) { s.readLineage(ctx, d) }) },
+		func() { s.watchVerify(ctx, d) },
 		func() { s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, d) }) },
 	} {
 		wg.Go(watch)

@@ -87,6 +87,8 @@ type Command struct {
 	Args    string // a hint: "NAME"; "" where it takes none
 	Help    string // one line
 	Mutates bool   // see [Binding]
+	// Number tells that on the view's own screen a bare number is meant for it: ":42".
+	Number bool
 	// Complete lists what the arguments may be, given what is typed of them; nil for
 	// anything.
 	Complete func(prefix string) []string

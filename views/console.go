@@ -30,6 +30,7 @@ type Controls interface {
 	EventControls
 	DiffControls
 	ReplayControls
+	VerifyControls
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside
@@ -134,8 +135,9 @@ func (c *console) bindings() []tui.Binding {
 		{Action: "runs.query", Keys: []string{"/"}, Help: "choose which runs are listed", Short: "filter", Hints: []string{"runs", "run", "triage"}, Do: c.ask},
 		{Action: "runs.refresh", Keys: []string{"ctrl+r"}, Help: "read the list again now",
 			Do: func(s tui.Shell) tea.Cmd { c.Controls.Refresh(); s.Note("refreshing"); return nil }},
-		{Action: "replay.open", Keys: []string{"t"}, Help: "the time machine: the selected run as of any event", Short: "time machine", Hints: []string{"runs", "run"}, Do: c.openReplay(false)},
-		{Action: "replay.verify_selected", Keys: []string{"r"}, Help: "verify the selected run against today's code", Short: "verify", Hints: []string{"run"}, Do: c.openReplay(true)},
+		{Action: "replay.open", Keys: []string{"t"}, Help: "the time machine: the selected run as of any event", Short: "time machine", Hints: []string{"runs", "run"}, Do: c.openReplay},
+		{Action: "replay.verify_selected", Keys: []string{"r"}, Help: "verify the marked runs, or the selected one, against today's code", Short: "verify", Hints: []string{"run"},
+			Do: func(s tui.Shell) tea.Cmd { c.verify(s, false); return nil }},
 	}
 	if c.acts() {
 		b = append(b, c.mutationBindings()...)

@@ -23,7 +23,7 @@ type ReplayControls interface {
 	StepMove(by sources.StepBy, forward bool)
 	WatchValue(expr string)
 	NextWatched(forward bool)
-	VerifyRun()
+	VerifyRun(strict bool)
 }
 
 // timeMachine is what the two panes of the time machine share: the run as of an event,
@@ -38,6 +38,7 @@ type timeMachine struct {
 func (m *timeMachine) look(shown bool) {
 	if shown {
 		m.shown++
+		m.following = false // or the run would be another one as soon as a newer begins
 	} else {
 		m.shown = max(m.shown-1, 0)
 	}
@@ -129,11 +130,12 @@ func (v *replayPane) Bindings() []tui.Binding {
 		b("previous_error", "the error before", "", move(sources.StepError, false), "E"),
 		b("first", "the first event", "", func() { v.Controls.StepToPosition(1) }, "g", "home"),
 		b("last", "the last event", "", func() { v.Controls.StepTo(0) }, "G", "end"),
-		at("at", "go to an event by its number", "at", v.askAt, "a"),
+		at("at", "go to an event by its number; so does :42", "event 42", v.askAt, "#", "a"),
 		at("watch", "watch a value: a path, a bullet's id, a JSON pointer", "watch", v.askWatch, "w"),
 		b("next_change", "the next change of the value that is watched", "", func() { v.Controls.NextWatched(true) }, "n"),
 		b("previous_change", "the change before", "", func() { v.Controls.NextWatched(false) }, "N"),
-		b("verify", "verify: does today's code still decide the same?", "verify", v.Controls.VerifyRun, "r"),
+		b("verify", "verify: does today's code still decide the same?", "verify", func() { v.Controls.VerifyRun(false) }, "r"),
+		b("verify_strictly", "verify strictly: what Temporal lets pass counts too, another input, another length of a timer", "", func() { v.Controls.VerifyRun(true) }, "S"),
 		at("event", "go to the event on the timeline; esc leads back", "timeline", v.toTimeline, "J"),
 		b("down", "down", "", func() { v.scroll(1) }, "j", "down"),
 		b("up", "up", "", func() { v.scroll(-1) }, "k", "up"),
@@ -148,7 +150,7 @@ func (v *replayPane) Commands() []tui.Command {
 		return nil
 	}
 	return []tui.Command{
-		{Name: "at", Args: "EVENT", Help: "the time machine goes to an event", Do: func(s tui.Shell, args string) tea.Cmd { return v.goTo(s, args) }},
+		{Name: "at", Args: "EVENT", Number: true, Help: "the time machine goes to an event", Do: func(s tui.Shell, args string) tea.Cmd { return v.goTo(s, args) }},
 		{Name: "watch", Args: "VALUE", Help: "the time machine watches a value; none without one",
 			Complete: func(string) []string { return v.names() },
 			Do:       func(_ tui.Shell, args string) tea.Cmd { v.Controls.WatchValue(strings.TrimSpace(args)); return nil }},
@@ -275,7 +277,7 @@ func (m *timeMachine) slider(w *writer) {
 	l := w.line().Add(w.s.Text, " ").Add(w.s.Accent, string(cells[:here])).Add(w.s.Selected, "#").Add(w.s.Muted, string(cells[here+1:]))
 	w.end(l)
 	w.end(w.line().Add(w.s.Strong, fmt.Sprintf(" event %d of %d", d.Frame.EventID, d.About.LastEvent)).Add(w.s.Text, "  "+text.Safe(d.Frame.EventType, " ")).
-		Add(w.s.Muted, fmt.Sprintf("  %.3f s  # here | phase ! error", d.Frame.ElapsedMS/1000)))
+		Add(w.s.Muted, fmt.Sprintf("  %.3f s  | phase ! error", d.Frame.ElapsedMS/1000)))
 }
 
 func (m *timeMachine) drawState(w *writer) {
@@ -289,16 +291,21 @@ func (m *timeMachine) drawState(w *writer) {
 	default:
 		w.say(w.s.Muted, " view: nothing is run again. r verifies, w watches a value")
 	}
-	if f.Phase != nil {
+	if f.Phase != nil && len(f.Phase.Steps) > 0 {
 		m.strip(w, f.Phase)
+	}
+	if d.About.Foreign != "" {
+		w.say(w.s.Warning, " "+w.s.Glyphs.Unknown+" "+text.Safe(d.About.Foreign, " "))
 	}
 	switch {
 	case d.Verifying:
-		w.say(w.s.Muted, " verify: replaying with today's code …")
+		w.say(w.s.Muted, " verify ("+judged(d.Strict)+"): replaying with today's code "+w.s.Glyphs.Ellipsis)
 	case d.Verdict != nil && d.Verdict.Divergence != nil:
-		w.say(w.s.Error, " verify: "+string(d.Verdict.Outcome)+" at event "+text.Count(d.Verdict.Divergence.EventID)+", see the pane Event")
+		w.say(w.s.Error, " verify: "+string(d.Verdict.Outcome)+" at event "+text.Count(d.Verdict.Divergence.EventID)+", see the pane Event (tab)")
+	case d.Verdict != nil && d.Verdict.Outcome == sources.VerifyUnverified:
+		w.say(w.s.Warning, " verify: unverified, the pane Event says why (tab)")
 	case d.Verdict != nil:
-		w.say(w.s.Muted, " verify: "+string(d.Verdict.Outcome))
+		w.say(w.s.Muted, " verify: "+string(d.Verdict.Outcome)+" ("+judged(d.Strict)+")")
 	}
 	changed := map[string]bool{}
 	for _, c := range f.Changes {
@@ -403,36 +410,57 @@ func (m *timeMachine) drawChain(w *writer) {
 	}
 }
 
-// drawVerdict shows what verifying came to: expected and actual side by side.
+// drawVerdict shows what verifying came to.
 func (m *timeMachine) drawVerdict(w *writer) {
 	d := m.data
-	switch v := d.Verdict; {
+	switch {
 	case d.Verifying:
-		w.section("Verify", "replaying with today's code …")
-	case v == nil:
-		w.section("Verify", "r replays the run with today's code and says where it decides otherwise")
+		w.section("Verify", judged(d.Strict)+": replaying with today's code "+w.s.Glyphs.Ellipsis)
+	case d.Verdict == nil:
+		w.section("Verify", "r replays the run with today's code and says where it decides otherwise; S strictly")
+	default:
+		w.verdict(d.Verdict, d.Strict)
+	}
+}
+
+// verdict shows a verdict: expected and actual side by side.
+func (w *writer) verdict(v *sources.ReplayVerdict, strict bool) {
+	switch {
 	case v.Divergence == nil && v.Why != "":
 		w.section("Verify", string(v.Outcome))
 		w.prose("   ", w.s.Warning, text.Safe(v.Why, " "))
 	case v.Divergence == nil:
-		w.section("Verify", "same: today's code decides as the history says ("+text.Count(int64(v.Events))+" events)")
+		w.section("Verify", "same ("+judged(strict)+")")
+		w.prose("   ", w.s.Success, "today's code decides as the history says ("+text.Count(int64(v.Events))+" events)")
 	default:
 		g := v.Divergence
-		w.section("Verify", string(v.Outcome)+" at event "+text.Count(g.EventID)+" "+text.Safe(g.EventType, " "))
-		half := max((w.width-4)/2, 4)
-		column := func(head, tail string) {
-			w.end(w.line().Add(w.s.Text, " ").Add(w.s.Removed, text.Fit(text.Safe(head, " "), half, w.s.Glyphs.Ellipsis)).Add(w.s.Muted, " | ").
-				Add(w.s.Added, text.Fit(text.Safe(tail, " "), half, w.s.Glyphs.Ellipsis)))
-		}
-		column("expected (history)", "actual (code)")
-		left, right := text.Wrap(text.Safe(g.Expected.String(), " "), half), text.Wrap(text.Safe(g.Actual.String(), " "), half)
-		for i := range max(len(left), len(right)) {
-			column(at(left, i), at(right, i))
-		}
-		column("recorded by "+g.Recorded, "code "+g.Code)
+		w.section("Verify", string(v.Outcome)+" at event "+text.Count(g.EventID)+" "+text.Safe(g.EventType, " ")+" ("+judged(strict)+")")
+		w.sides(g)
 		w.prose("   ", w.s.Text, text.Safe(g.Sentence, " "))
 		w.prose("   ", w.s.Accent, text.Safe(g.Advice, " "))
+		if g.SDK != "" {
+			w.prose("   Temporal says ", w.s.Muted, text.Cut(text.Safe(g.SDK, " "), maxSaid, w.s.Glyphs.Ellipsis))
+		}
 	}
+}
+
+// maxSaid bounds what is shown of the replayer's own words, in cells. They list every
+// field; --json has them whole.
+const maxSaid = 300
+
+// sides shows what the history has and what the code does beside each other.
+func (w *writer) sides(g *sources.VerifyDivergence) {
+	half := max((w.width-4)/2, 4)
+	column := func(head, tail string) {
+		w.end(w.line().Add(w.s.Text, " ").Add(w.s.Removed, text.Fit(text.Safe(head, " "), half, w.s.Glyphs.Ellipsis)).Add(w.s.Muted, " | ").
+			Add(w.s.Added, text.Fit(text.Safe(tail, " "), half, w.s.Glyphs.Ellipsis)))
+	}
+	column("expected (history)", "actual (code)")
+	left, right := text.Wrap(text.Safe(g.Expected.String(), " "), half), text.Wrap(text.Safe(g.Actual.String(), " "), half)
+	for i := range max(len(left), len(right)) {
+		column(at(left, i), at(right, i))
+	}
+	column("recorded by "+g.Recorded, "code "+g.Code)
 }
 
 func at(list []string, i int) string {
@@ -443,16 +471,17 @@ func at(list []string, i int) string {
 }
 
 // openReplay shows the selected run in the time machine.
-func (c *console) openReplay(verify bool) func(tui.Shell) tea.Cmd {
-	return func(s tui.Shell) tea.Cmd {
-		if !c.selected.ok {
-			s.Note("no run is selected")
-			return nil
-		}
-		s.Open("replay")
-		if verify {
-			c.Controls.VerifyRun()
-		}
-		return nil
+func (c *console) openReplay(s tui.Shell) tea.Cmd {
+	c.openTimeMachine(s)
+	return nil
+}
+
+// openTimeMachine tells whether there is a run to show in it.
+func (c *console) openTimeMachine(s tui.Shell) bool {
+	if !c.selected.ok {
+		s.Note("no run is selected")
+		return false
 	}
+	s.Open("replay")
+	return true
 }

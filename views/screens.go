@@ -22,6 +22,7 @@ func screens(c *console) []tui.Screen {
 		{Name: "triage", Keys: []string{"7"}, Help: "what fails, is stuck, is slow or dear", Views: []tui.View{found, newTriageDetail(c, found)}},
 		{Name: "health", Keys: []string{"8"}, Help: "the server, the workers, the sources", Views: []tui.View{machine, newHealthDetail(c, machine)}},
 		replayScreen(c),
+		verifiedScreen(c),
 		{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task", Aside: true, Views: []tui.View{newExperimentCompare(x)}},
 		diffScreen(c),
 		lineageScreen(c, facts),

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
+	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -157,8 +158,14 @@ func (l *link) deps(e *engine.Engine) sources.Deps {
 	return sources.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: l.dir,
 		Artifact: e.Artifacts.Get, ArtifactPath: e.Artifacts.Path, Meter: l.app.meter, Host: l.app.host(e, l.dir),
-		Screen: l.frames.Screen, Codec: e.Codec, Verify: (&replay.Verifier{Register: flow.Register, Build: buildVersion(), Strict: true}).Verify,
+		Screen: l.frames.Screen, Codec: e.Codec, Verify: verifyHere,
 	}
+}
+
+// verifyHere replays a history with this program's workflows.
+func verifyHere(ctx context.Context, events []*historypb.HistoryEvent, strict bool) sources.ReplayVerdict {
+	v := replay.Verifier{Register: flow.Register, Build: buildVersion(), Strict: strict}
+	return v.Verify(ctx, events)
 }
 
 // failed shows why there is no connection, a reason once.

@@ -16,9 +16,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/artifact"
-	"acescope/engine/flow"
 	"acescope/engine/playbook"
-	"acescope/engine/replay"
 	"acescope/sources"
 	"acescope/sources/filed"
 	"acescope/tui"
@@ -103,7 +101,7 @@ func (c *fileConsole) run(ctx context.Context, quit func()) {
 	defer wg.Wait()
 	wg.Go(func() { c.load(ctx, quit) })
 	c.store.Run(ctx, sources.Deps{Client: client, TaskQueue: ace.TaskQueue, Screen: c.frames.Screen, Artifact: c.artifacts(),
-		Books: c.books, NoBooks: c.noBooks, Verify: (&replay.Verifier{Register: flow.Register, Build: buildVersion(), Strict: true}).Verify})
+		Books: c.books, NoBooks: c.noBooks, Verify: verifyHere})
 }
 
 // makeBooks makes the playbooks again from what the tasks did to them.

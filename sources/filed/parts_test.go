@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	historypb "go.temporal.io/api/history/v1"
+
 	"acescope/engine/ace"
 	"acescope/engine/flow"
 	"acescope/engine/replay"
@@ -28,12 +30,14 @@ func TestParts(t *testing.T) {
 	defer stop()
 	wg.Go(func() {
 		s.Run(ctx, sources.Deps{Client: c, TaskQueue: ace.TaskQueue, NoBooks: func() string { return "none here" },
-			Verify: (&replay.Verifier{Register: flow.Register, Strict: true}).Verify})
+			Verify: func(ctx context.Context, events []*historypb.HistoryEvent, strict bool) sources.ReplayVerdict {
+				return (&replay.Verifier{Register: flow.Register, Strict: strict}).Verify(ctx, events)
+			}})
 	})
 	s.Select("ace/right", "")
 	s.ShowExperiments([]string{"ace-experiment/exp"})
 	s.DiffRuns(sources.DiffRef{WorkflowID: "ace/right"}, sources.DiffRef{WorkflowID: "ace/wrong"}, false)
-	s.VerifyRun()
+	s.VerifyRun(true)
 	for {
 		<-s.Changed()
 		snap := s.Snapshot()
