@@ -37,7 +37,7 @@ func TestFileScreens(t *testing.T) {
 func TestFileRefuses(t *testing.T) {
 	for name, keys := range map[string][]string{
 		"cancel":    {"x"},
-		"fork":      {"K"},
+		"fork":      {"f"},
 		"reset":     append(append([]string{":"}, letters("reset at=3 why")...), "enter"),
 		"terminate": append(append([]string{":"}, letters("terminate why")...), "enter"),
 		"signal":    append(append([]string{":"}, letters("signal s")...), "enter"),

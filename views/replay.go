@@ -119,7 +119,7 @@ func (v *replayPane) Bindings() []tui.Binding {
 	at := func(name, help, short string, do func(tui.Shell) tea.Cmd, keys ...string) tui.Binding {
 		return tui.Binding{Action: "replay." + name, Keys: keys, Help: help, Short: short, Do: do}
 	}
-	return append(v.forkAt("replay", v.forkPoint), []tui.Binding{
+	return append([]tui.Binding{
 		b("next", "the next event; past the last one, the run that continues this one", "event", move(sources.StepEvent, true), "right", "l"),
 		b("previous", "the event before; before the first one, the run that this one continues", "", move(sources.StepEvent, false), "left", "h"),
 		b("next_phase", "the next change of phase", "phase", move(sources.StepPhase, true), "]"),
@@ -141,7 +141,7 @@ func (v *replayPane) Bindings() []tui.Binding {
 		b("up", "up", "", func() { v.scroll(-1) }, "k", "up"),
 		b("page_down", "a page down", "", func() { v.scroll(v.height - 1) }, "pgdown", "ctrl+d", "ctrl+f"),
 		b("page_up", "a page up", "", func() { v.scroll(1 - v.height) }, "pgup", "ctrl+u", "ctrl+b"),
-	}...)
+	}, v.forkAt("replay", v.forkPoint)...)
 }
 
 // Commands are those of the time machine.

@@ -331,7 +331,8 @@ func TestChain(t *testing.T) {
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{
 			WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{NewExecutionRunId: "second"}}})
 	began := second[0].GetWorkflowExecutionStartedEventAttributes()
-	began.OriginalExecutionRunId = "second"
+	root := first[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
+	began.OriginalExecutionRunId, began.FirstExecutionRunId, began.ContinuedExecutionRunId = "second", root, root
 	second[0].EventTime = first[30].EventTime
 	_, c := load(t, source("2.json", text(t, second)), source("1.json", text(t, first)))
 	chain, err := sources.ReadChain(t.Context(), c, "", "ace-experiment/exp", "", false, nil)
