@@ -30,8 +30,9 @@ type ReplayControls interface {
 // and what that event changed, with the verdict of verifying it.
 type timeMachine struct {
 	*console
-	data  *sources.Replay
-	shown int // of its panes
+	data    *sources.Replay
+	shown   int // of its panes
+	changed int // line of the state that the event changed first, -1 for none
 }
 
 // look reads the history while one of the panes is shown.
@@ -59,6 +60,7 @@ type replayPane struct {
 	styles        theme.Styles
 	width, height int
 	top, lines    int
+	seen          int // the position that was drawn last
 	doc           document
 }
 
@@ -237,11 +239,15 @@ func (v *replayPane) Draw(now time.Time, _ bool) []string {
 	}
 	w := &writer{doc: &v.doc, s: v.styles, width: v.width, now: now, loc: v.Location}
 	v.draw(w)
-	head := 3
+	head := 4
 	if v.name != "State" {
 		head = 0
 	}
 	v.lines = len(w.lines)
+	if pos := v.data.Frame.Position; pos != v.seen && head > 0 {
+		v.seen = pos
+		v.reveal(head)
+	}
 	v.top = clamp(v.top, 0, max(v.lines-v.height, 0))
 	lines := append(append([]string(nil), w.lines[:min(head, len(w.lines))]...), w.lines[min(head+v.top, len(w.lines)):]...)
 	lines = lines[:min(len(lines), max(v.height, 0))]
@@ -249,6 +255,15 @@ func (v *replayPane) Draw(now time.Time, _ bool) []string {
 		lines[i] = text.Fit(lines[i], v.width, v.styles.Glyphs.Ellipsis)
 	}
 	return fill(lines, v.width, v.height)
+}
+
+// reveal scrolls to what the event changed, where that is out of sight.
+func (v *replayPane) reveal(head int) {
+	at := v.changed - head - v.top
+	if v.changed < 0 || at >= 0 && at < v.height-head-1 {
+		return
+	}
+	v.top = v.changed - v.height/2
 }
 
 // slider draws where in the run one is: what lies behind, the place, changes of phase and
@@ -307,6 +322,7 @@ func (m *timeMachine) drawState(w *writer) {
 	case d.Verdict != nil:
 		w.say(w.s.Muted, " verify: "+string(d.Verdict.Outcome)+" ("+judged(d.Strict)+")")
 	}
+	m.changed = -1
 	changed := map[string]bool{}
 	for _, c := range f.Changes {
 		changed[c.Path] = true
@@ -319,7 +335,9 @@ func (m *timeMachine) drawState(w *writer) {
 		}
 		ink, mark := w.s.Text, "   "
 		if changed[k.Path] {
-			ink, mark = w.s.Updated, " * "
+			if ink, mark = w.s.Updated, " * "; m.changed < 0 {
+				m.changed = len(w.lines)
+			}
 		}
 		w.prose(mark+text.Safe(k.Path, " ")+" ", ink, text.Safe(valueText(k), " "))
 	}
