@@ -18,6 +18,7 @@ type Store struct {
 	snap     Snapshot
 	changed  chan struct{}
 	wake     chan struct{} // to the list reader
+	codecCh  chan struct{} // to the codec's watcher: try again what failed
 	selectCh chan struct{} // to the detail watcher
 	query    string
 	wanted   listWishes
@@ -36,6 +37,7 @@ type Store struct {
 	diff      diffWish
 	replay    replayWishes
 	talk      talkWish
+	verify    verifyWishes
 	// namespace is where the runs are; set before anything is read.
 	namespace string
 	now       func() time.Time
@@ -48,7 +50,9 @@ func NewStore() *Store {
 	s := &Store{
 		changed:  make(chan struct{}, 1),
 		wake:     make(chan struct{}, 1),
+		codecCh:  make(chan struct{}, 1),
 		selectCh: make(chan struct{}, 1),
+		verify:   verifyWishes{wake: make(chan struct{}, 1)},
 		books:    books{wish: BookWish{Seq: -1, Around: -1}},
 		talk:     talkWish{wake: make(chan struct{}, 1)},
 		now:      time.Now,
@@ -95,6 +99,7 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 	for _, watch := range []func(){
 		func() { s.watchRuns(ctx, d) },
 		func() { s.watchDetail(ctx, d) },
+		func() { s.watchCodec(ctx, d.Codec) },
 		func() { s.watchPart(ctx, PartFacets, func(ctx context.Context) { s.readFacets(ctx, d) }) },
 		func() { s.watchPart(ctx, PartLogs, func(ctx context.Context) { s.readLogs(ctx, d) }) },
 		func() {
@@ -106,6 +111,8 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() { s.watchPart(ctx, PartBooks, func(ctx context.Context) { s.readBooks(ctx, d) }) },
 		func() { s.watchPart(ctx, PartDiff, func(ctx context.Context) { s.readDiff(ctx, d) }) },
 		func() { s.watchPart(ctx, PartReplay, func(ctx context.Context) { s.readReplay(ctx, d) }) },
+		func() { s.watchPart(ctx, PartLineage, func(ctx context.Context) { s.readLineage(ctx, d) }) },
+		func() { s.watchVerify(ctx, d) },
 		func() { s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, d) }) },
 	} {
 		wg.Go(watch)
@@ -164,6 +171,7 @@ func (s *Store) SetQuery(query string) {
 // Refresh reads the list now, and what is looked at beside it.
 func (s *Store) Refresh() {
 	signal(s.wake)
+	signal(s.codecCh)
 	s.again(PartTriage)
 	s.again(PartSystem)
 }
@@ -191,6 +199,7 @@ func (s *Store) Select(workflowID, runID string) {
 		s.again(PartLogs)
 	}
 	s.again(PartReplay)
+	s.again(PartLineage)
 }
 
 // failed notes that the server cannot be reached, reached that it can again.

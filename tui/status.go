@@ -57,6 +57,8 @@ func (m *Model) hints() (list []hint, last hint) {
 		return list, hint{}
 	case m.question != nil:
 		return []hint{{"y", m.question.Yes}, {"n", "leave it"}}, hint{}
+	case m.waiting.Waiting != nil:
+		return []hint{{"esc", "leave it"}}, hint{}
 	case m.sheet != nil:
 		return []hint{{"esc", "close"}, {"j/k", "scroll"}}, hint{}
 	}

@@ -97,6 +97,10 @@ func (s *store) WatchValue(expr string)   { s.tell("watch %s", expr) }
 func (s *store) NextWatched(forward bool) { s.tell("next change %v", forward) }
 func (s *store) ReadTalk(path string)     { s.tell("talk %s", path) }
 func (s *store) VerifyRun()               { s.tell("verify") }
+func (s *store) VerifyRun(strict bool)    { s.tell("verify %v", strict) }
+func (s *store) VerifyRuns(w sources.VerifyWish) {
+	s.tell("verify %d runs of %q %v", len(w.Runs), w.Query, w.Strict)
+}
 func (s *store) Cancel(_ context.Context, w, r string) error {
 	s.tell("cancel %s %s", w, r)
 	return nil
@@ -108,6 +112,11 @@ func prepared(s *store, what string) Prepared {
 			s.tell("do %s", what)
 			return what + " done", sources.Run{WorkflowID: "ace/q-7~f1", RunID: "r9", TaskID: "q-7~f1"}, nil
 		}}
+}
+
+func (s *store) Freeze(_ context.Context, w string) (Target, error) {
+	s.tell("freeze %s", w)
+	return Target{w, "frozen"}, nil
 }
 
 func (s *store) PrepareFork(_ context.Context, of Target, at Point, changes []Field) (Prepared, error) {
@@ -142,7 +151,13 @@ type screen struct {
 func newScreen(t testing.TB, snap *sources.Snapshot, s theme.Styles, width, height int) *screen {
 	t.Helper()
 	st := newStore(snap)
-	screens, global := Console(Options{Controls: st, Actions: st, Location: time.UTC})
+	return newScreenOf(t, st, Options{Controls: st, Actions: st, Location: time.UTC}, s, width, height)
+}
+
+// newScreenOf is newScreen for a console that acts in another way.
+func newScreenOf(t testing.TB, st *store, o Options, s theme.Styles, width, height int) *screen {
+	t.Helper()
+	screens, global := Console(o)
 	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: s, Frame: time.Nanosecond, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
