@@ -34,7 +34,7 @@ func agentScreens(c *console) []tui.Screen {
 	return []tui.Screen{
 		{Name: "agents", Aliases: []string{"sessions", "transcripts"}, Keys: []string{"0"}, Help: "sessions of agents on this machine, with and without an engine",
 			Views: []tui.View{newAgentList(a), newAgentDetail(a)}, Share: 50},
-		{Name: "conversation", Help: "the conversation of the selected agent, whole", Aside: true, Views: []tui.View{newAgentTalk(a)}},
+		{Name: "conversation", Short: "talk", Help: "the conversation of the selected agent, whole", Aside: true, Views: []tui.View{newAgentTalk(a)}},
 	}
 }
 
