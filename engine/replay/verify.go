@@ -87,7 +87,7 @@ func (v *Verifier) replay(ctx context.Context, events []*historypb.HistoryEvent,
 	v.Register(&registry{WorkflowReplayer: replayer})
 	started := events[0].GetWorkflowExecutionStartedEventAttributes()
 	done := make(chan error, 1)
-	go func() {
+	background(func() {
 		defer func() {
 			if p := recover(); p != nil { // the replayer trusts histories, and files are not all to be trusted
 				done <- &unreadable{fmt.Sprint(p)}
@@ -95,7 +95,7 @@ func (v *Verifier) replay(ctx context.Context, events []*historypb.HistoryEvent,
 		}()
 		done <- replayer.ReplayWorkflowHistoryWithOptions(quiet, &historypb.History{Events: events}, worker.ReplayWorkflowHistoryOptions{
 			OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}})
-	}()
+	})
 	said, err = v.wait(ctx, r, done)
 	if broken := (*unreadable)(nil); errors.As(said, &broken) {
 		return r, nil, broken
