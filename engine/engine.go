@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"go.temporal.io/api/serviceerror"
@@ -19,8 +20,8 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/artifact"
 	"acescope/engine/model"
-	"acescope/engine/model/builtin"
 	"acescope/engine/playbook"
+	"acescope/engine/price"
 	"acescope/engine/server"
 )
 
@@ -95,7 +96,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e := &Engine{log: o.Logger, Providers: o.Providers, dir: o.DataDir}
 	if e.Providers == nil {
-		e.Providers = Providers()
+		e.Providers = Providers(nil, price.Shipped(), os.Getenv)
 	}
 	if err := e.openStores(o); err != nil {
 		return nil, err
@@ -115,9 +116,6 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	return e, nil
 }
-
-// Providers lists who can serve steps on this machine.
-func Providers() []model.Provider { return []model.Provider{builtin.New()} }
 
 func (e *Engine) openStores(o Options) error {
 	artifacts, books := filepath.Join(o.DataDir, "artifacts"), filepath.Join(o.DataDir, "playbooks")

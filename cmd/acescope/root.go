@@ -12,6 +12,7 @@ import (
 
 	"acescope/cmd/acescope/conffile"
 	"acescope/engine"
+	"acescope/engine/model"
 	"acescope/sources"
 	"acescope/theme"
 )
@@ -24,10 +25,11 @@ type app struct {
 	json     bool
 	port     int
 
-	background int            // process that --detach started
-	spawned    *os.Process    // the same
-	begun      bool           // a run was started for it
-	meter      *sources.Meter // of the calls to the server, once connected
+	background int              // process that --detach started
+	spawned    *os.Process      // the same
+	begun      bool             // a run was started for it
+	meter      *sources.Meter   // of the calls to the server, once connected
+	served     []model.Provider // see providers
 }
 
 func (a *app) root() *cobra.Command {
@@ -183,7 +185,7 @@ func (a *app) connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	}
 	a.meter = sources.NewMeter()
 	o.DataDir, o.Version, o.Port, o.Remote = dir, buildVersion(), a.port, a.cluster()
-	o.Intercept, o.Logger = a.meter.Intercept, log
+	o.Intercept, o.Logger, o.Providers = a.meter.Intercept, log, a.providers()
 	e, err := engine.Open(ctx, o)
 	if err != nil {
 		closeLog()

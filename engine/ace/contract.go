@@ -122,6 +122,25 @@ type Verdict struct {
 	Attempts int       `json:"attempts"`
 }
 
+// String is the verdict in words, "" where there is nothing odd about it.
+func (v *Verdict) String() string {
+	if v == nil {
+		return ""
+	}
+	how := map[ParseKind]string{ParseClean: "", ParseExtracted: "taken out of other text", ParseRepaired: "mended", ParseAsked: "asked for again"}
+	said, known := how[v.Parse]
+	if !known {
+		said = string(v.Parse)
+	}
+	switch {
+	case said == "":
+		return v.Note
+	case v.Note == "":
+		return said
+	}
+	return said + ": " + v.Note
+}
+
 // GeneratorInput is the input of [ActivityGenerator].
 type GeneratorInput struct {
 	Task      TaskContext `json:"task"`

@@ -38,7 +38,7 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 		}
 		for _, t := range tasks {
 			if err := a.evaluateOne(ctx, in.Task, t, &total); err != nil {
-				return total, settle(err)
+				return total, a.settle(ctx, err)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -20,6 +21,8 @@ const (
 	maxTries = 3
 	// maxWait is the longest wait between two tries; a longer one ends the step's attempt.
 	maxWait = 5 * time.Second
+	// maxBegin is how much of it an error shows, in bytes.
+	maxBegin = 120
 	// maxEcho is how much of an unreadable answer the model is shown again, in bytes.
 	maxEcho = 16 << 10
 )
@@ -95,11 +98,14 @@ func (s *step) refused(r Response) error {
 	if r.Stop != StopRefuse {
 		return nil
 	}
-	said := ""
-	if t := strings.TrimSpace(r.Text); t != "" {
-		said = ": " + clip(oneLine(t), maxShown)
+	e := model.Errorf(model.Refused, "%s: the model refused to answer", s.o.Name)
+	if t := oneLine(r.Text); t != "" {
+		e.Message += ": " + clip(t, maxShown)
+		if len(t) > maxShown {
+			e.Raw = r.Text
+		}
 	}
-	return &model.Error{Kind: model.Refused, Message: s.o.Name + ": the model refused to answer" + said, Raw: r.Text}
+	return e
 }
 
 // answer asks until the answer can be read: once more where it cannot, telling the model
@@ -151,11 +157,14 @@ func (s *step) readOrAsk(ctx context.Context, r Request, resp Response, take fun
 	if again.Stop == StopLength {
 		why = errors.Join(errors.New("it reached the most tokens that an answer may have"), why)
 	}
-	msg := s.o.Name + ": the model's answer could not be read, asked twice: " + oneSentence(why).Error()
-	if t := strings.TrimSpace(again.Text); t != "" {
-		msg += `; it begins "` + clip(oneLine(t), 120) + `"`
+	e := model.Errorf(model.BadAnswer, "%s: the model's answer could not be read, asked twice: %v", s.o.Name, oneSentence(why))
+	if t := oneLine(again.Text); t != "" {
+		e.Message += fmt.Sprintf("; it begins %q", clip(t, maxBegin))
+		if len(t) > maxBegin {
+			e.Raw = again.Text
+		}
 	}
-	return nil, &model.Error{Kind: model.BadAnswer, Message: msg, Raw: again.Text}
+	return nil, e
 }
 
 // withText is a message of the user with a text more.

@@ -100,9 +100,9 @@ func mend(c candidate) (f found, ok bool) {
 	if err != nil {
 		return found{}, false
 	}
-	f = found{how: ace.ParseRepaired, note: "mended: no valid JSON", cut: c.open, fields: object([]byte(mended))}
+	f = found{how: ace.ParseRepaired, note: "it was no valid JSON", cut: c.open, fields: object([]byte(mended))}
 	if c.open > 0 {
-		f.note = "mended: cut off before its end"
+		f.note = "it was cut off before its end"
 	}
 	return f, f.fields != nil
 }
