@@ -71,7 +71,10 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 const beatEvery = time.Second
 
 // beat heartbeats until the returned function is called.
-func beat(ctx context.Context) (stop func()) {
+func beat(ctx context.Context) (stop func()) { return beatWith(ctx, func() []any { return nil }) }
+
+// beatWith is beat with what a next attempt can go on from.
+func beatWith(ctx context.Context, details func() []any) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		tick := time.NewTicker(beatEvery)
@@ -81,7 +84,7 @@ func beat(ctx context.Context) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				activity.RecordHeartbeat(ctx)
+				activity.RecordHeartbeat(ctx, details()...)
 			}
 		}
 	}()

@@ -250,10 +250,10 @@ func TestSkills(t *testing.T) {
 	both(t, llm.Options{Dir: dir}, func(q llmtest.Request) llmtest.Reply {
 		switch len(q.Messages) {
 		case 1:
-			return llmtest.Reply{Text: "I look.", Calls: []llmtest.Call{{"c1", "look_up", `{"words": "current ratio"}`}, {"c2", "calculate", `{"expression": "5/0"}`},
-				{"c3", "read_file", `{"path": "data.txt"}`}, {"c4", "read_file", `{"path": "../../etc/passwd"}`}, {"c5", "delete_all", `{}`}, {"c6", "calculate", `{"expression`}}}
+			return llmtest.Reply{Text: "I look.", Calls: []llmtest.Call{{ID: "c1", Name: "look_up", Args: `{"words": "current ratio"}`}, {ID: "c2", Name: "calculate", Args: `{"expression": "5/0"}`},
+				{ID: "c3", Name: "read_file", Args: `{"path": "data.txt"}`}, {ID: "c4", Name: "read_file", Args: `{"path": "../../etc/passwd"}`}, {ID: "c5", Name: "delete_all", Args: `{}`}, {ID: "c6", Name: "calculate", Args: `{"expression`}}}
 		case 3:
-			return llmtest.Reply{Calls: []llmtest.Call{{"c7", "calculate", `{"expression": "a/b", "values": {"a": 5, "b": 2}}`}}}
+			return llmtest.Reply{Calls: []llmtest.Call{{ID: "c7", Name: "calculate", Args: `{"expression": "a/b", "values": {"a": 5, "b": 2}}`}}}
 		}
 		return llmtest.Reply{Text: "Done.\n```json\n{\"final_answer\": 2.5}\n```"}
 	}, func(t *testing.T, p model.Provider, s *llmtest.Server) {
@@ -282,7 +282,7 @@ func TestSkillsEnds(t *testing.T) {
 		if strings.Contains(q.Last(), "could not be read") {
 			return llmtest.Reply{Text: `{"final_answer": "7"}`}
 		}
-		return llmtest.Reply{Calls: []llmtest.Call{{"c", "calculate", `{"expression": "1+1"}`}}}
+		return llmtest.Reply{Calls: []llmtest.Call{{ID: "c", Name: "calculate", Args: `{"expression": "1+1"}`}}}
 	}, func(t *testing.T, p model.Provider, s *llmtest.Server) {
 		r, err := p.Skills(t.Context(), ace.SkillsInput{Prompt: "x", Task: ace.TaskContext{SkillsConfig: ace.SkillsConfig{AllowedTools: []string{"calculate"}}}}, nil, &box{})
 		if err != nil {
