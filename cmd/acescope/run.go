@@ -50,7 +50,7 @@ func (a *app) runCommand() *cobra.Command {
 	fs.StringVar(&f.dataset, "dataset", "", "data set to learn from")
 	fs.StringVar(&f.eval, "eval", "", "second data set, measured before the first epoch and after each, without learning from it")
 	fs.StringVar(&f.experiment, "experiment", "", "id of the experiment (default: data set and time)")
-	fs.StringVar(&f.provider, "provider", "builtin", "who serves the steps")
+	fs.StringVar(&f.provider, "provider", "builtin", "who serves the steps; acescope doctor lists who can")
 	fs.StringVar(&f.model, "model", "", "model (default: the provider's)")
 	fs.IntVar(&f.epochs, "epochs", 1, "how often to go through the data set")
 	fs.IntVar(&f.limit, "limit", 0, "use only the first N tasks of the data set (default all)")

@@ -35,7 +35,7 @@ type summaryLine struct {
 	InputTokens    int64             `json:"input_tokens"`
 	OutputTokens   int64             `json:"output_tokens"`
 	CostUSD        float64           `json:"cost_usd"`
-	Unpriced       bool              `json:"unpriced,omitempty"` // the cost lacks what has no known price
+	Unpriced       bool              `json:"unpriced,omitempty"`    // the cost lacks what has no known price
 	DurationMS     float64           `json:"duration_ms,omitempty"` // from start to end; not in a tail
 	PlaybookBefore string            `json:"playbook_before"`
 	PlaybookAfter  string            `json:"playbook_after"`

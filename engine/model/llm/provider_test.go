@@ -387,3 +387,28 @@ func TestMissingKey(t *testing.T) {
 		t.Error("it says it is ready")
 	}
 }
+
+// TestLongAnswersStaySmall holds that what a model writes at length does not swell a history.
+func TestLongAnswersStaySmall(t *testing.T) {
+	long := strings.Repeat("so and ", 20_000)
+	both(t, llm.Options{}, llmtest.Script(llmtest.Reply{Text: `{"reasoning": "` + long + `", "key_insight": "` + long + `", "operations": [], "final_answer": "` + long + `"}`}),
+		func(t *testing.T, p model.Provider, _ *llmtest.Server) {
+			g, err := generate(t, p)
+			if err != nil || !strings.Contains(g.Verdict.Note, "reasoning had") {
+				t.Fatal(err, g.Verdict)
+			}
+			r, err := p.Reflect(t.Context(), ace.ReflectorInput{Prompt: long}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := p.Curate(t.Context(), ace.CuratorInput{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range []any{g, r, c} {
+				if data, err := json.Marshal(v); err != nil || len(data) > ace.InlineBytes {
+					t.Errorf("%T has %d bytes, %v", v, len(data), err)
+				}
+			}
+		})
+}

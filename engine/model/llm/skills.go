@@ -49,7 +49,8 @@ func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playboo
 	if err != nil {
 		return ace.SkillSessionResult{Usage: s.used()}, err
 	}
-	return ace.SkillSessionResult{Answer: out.answer, Usage: s.used(), Verdict: s.verdict(v, nil)}, nil
+	odd := fit(maxFinal, "final_answer", &out.answer)
+	return ace.SkillSessionResult{Answer: out.answer, Usage: s.used(), Verdict: s.verdict(v, odd)}, nil
 }
 
 // loop is one session.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"acescope/engine/ace"
@@ -28,6 +29,8 @@ func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput, book *pl
 		return ace.GeneratorResult{Usage: s.used()}, err
 	}
 	ids, odd := known(book, out.bullets)
+	odd = append(odd, fit(maxPlan, "reasoning", &out.reasoning)...)
+	odd = append(odd, fit(maxFinal, "final_answer", &out.answer)...)
 	sum := sha256.Sum256([]byte(in.Task.WorkflowID + in.Task.RunID + out.reasoning + out.answer))
 	return ace.GeneratorResult{Plan: out.reasoning, Answer: out.answer, BulletIDs: ids, Usage: s.used(), Verdict: s.verdict(v, odd),
 		PromptTokens: s.usage.InputTokens + s.usage.CacheReadTokens, CompletionTokens: s.usage.OutputTokens,
@@ -72,6 +75,10 @@ func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *pla
 		return ace.ReflectorResult{Usage: s.used()}, err
 	}
 	out.known(book)
+	for name, s := range map[string]*string{"error_identification": &out.Error, "root_cause_analysis": &out.Cause, "correct_approach": &out.Approach, "key_insight": &out.Insight} {
+		out.odd = append(out.odd, fit(maxPart, name, s)...)
+	}
+	slices.Sort(out.odd)
 	out.Question = clip(in.Prompt, maxQuestion)
 	findings, err := json.Marshal(out)
 	if err != nil {
@@ -98,7 +105,8 @@ func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbo
 	if err != nil {
 		return ace.CuratorResult{Usage: s.used()}, err
 	}
-	r := ace.CuratorResult{Rationale: out.reasoning, Usage: s.used(), Verdict: s.verdict(v, nil)}
+	odd := fit(maxPart, "reasoning", &out.reasoning)
+	r := ace.CuratorResult{Rationale: out.reasoning, Usage: s.used(), Verdict: s.verdict(v, odd)}
 	r.Accepted, r.Rejected = settle(book, in.BulletTags, out.operations)
 	return r, nil
 }
@@ -144,6 +152,23 @@ func settle(book *playbook.Playbook, tags []ace.BulletTag, proposed []ace.Operat
 		accepted = append(accepted, op)
 	}
 	return accepted, rejected
+}
+
+// Bounds of what goes from an answer into a history, in bytes: a result has to stay below
+// what is stored elsewhere.
+const (
+	maxPlan  = 16 << 10
+	maxFinal = 4 << 10
+	maxPart  = 4 << 10
+)
+
+// fit cuts a text to n bytes and says so where it did.
+func fit(n int, name string, s *string) (odd []string) {
+	if len(*s) > n {
+		odd = append(odd, fmt.Sprintf("%s had %d bytes, %d are kept", name, len(*s), n))
+		*s = clip(*s, n)
+	}
+	return odd
 }
 
 func orEmpty(book *playbook.Playbook) *playbook.Playbook {
