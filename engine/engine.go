@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"go.temporal.io/api/serviceerror"
@@ -20,9 +21,9 @@ import (
 	"acescope/engine/artifact"
 	"acescope/engine/codec"
 	"acescope/engine/model"
-	"acescope/engine/model/builtin"
 	"acescope/engine/observe"
 	"acescope/engine/playbook"
+	"acescope/engine/price"
 	"acescope/engine/server"
 )
 
@@ -111,7 +112,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	e := &Engine{log: o.Logger, Providers: o.Providers, dir: o.DataDir}
 	if e.Providers == nil {
-		e.Providers = Providers()
+		e.Providers = Providers(nil, price.Shipped(), os.Getenv)
 	}
 	if err := e.openStores(o); err != nil {
 		return nil, err
@@ -132,9 +133,6 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	}
 	return e, nil
 }
-
-// Providers lists who can serve steps on this machine.
-func Providers() []model.Provider { return []model.Provider{builtin.New()} }
 
 func (e *Engine) openStores(o Options) error {
 	artifacts, books := filepath.Join(o.DataDir, "artifacts"), filepath.Join(o.DataDir, "playbooks")

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -34,7 +35,8 @@ func (e *Engine) serve() error {
 		WorkerStopTimeout:            300 * time.Millisecond,
 	})
 	flow.Register(w)
-	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Signals: signals{e.Client}}
+	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Signals: signals{e.Client},
+		Logs: filepath.Join(e.dir, "logs")}
 	acts.Register(w)
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)

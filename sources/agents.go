@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"acescope/engine/agentcli"
+	"acescope/engine/price"
 	"acescope/engine/transcript"
 	"acescope/sources/transcripts"
 )
@@ -98,7 +99,7 @@ type Transcripts struct {
 // Local is what a store reads on this machine, with and without a server.
 type Local struct {
 	Roots  []string // configuration directories of Claude Code
-	Prices *transcript.Prices
+	Prices *price.Prices
 	Cache  string // what was read of transcripts, kept for the next process; "" for nowhere
 }
 

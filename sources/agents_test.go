@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"acescope/engine/transcript"
+	"acescope/engine/price"
 	"acescope/engine/transcript/transcripttest"
 )
 
@@ -23,7 +23,7 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.RunLocal(ctx, Local{Roots: []string{dir}, Prices: transcript.Shipped(), Cache: filepath.Join(dir, "cache")})
+		s.RunLocal(ctx, Local{Roots: []string{dir}, Prices: price.Shipped(), Cache: filepath.Join(dir, "cache")})
 	}()
 	defer func() { stop(); <-done }()
 	until := func(what string, ok func(*Transcripts) bool) *Transcripts {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"acescope/engine/transcript"
+	"acescope/engine/price"
 	"acescope/engine/transcript/transcripttest"
 	"acescope/sources"
 )
@@ -84,7 +84,7 @@ func indexing(ctx context.Context, s spec) (err error) {
 	local, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		store.RunLocal(local, sources.Local{Roots: []string{s.Dir}, Prices: transcript.Shipped(), Cache: s.Name})
+		store.RunLocal(local, sources.Local{Roots: []string{s.Dir}, Prices: price.Shipped(), Cache: s.Name})
 	})
 	defer wg.Wait()
 	defer stop()

@@ -188,7 +188,7 @@ func (l *link) connected(e *engine.Engine) {
 		Namespace: e.Namespace(), Since: time.Now()})
 	l.store.SetHealth("engine", true, fmt.Sprintf("%s, %s", e.Mode(), e.Address()))
 	for _, p := range e.Providers {
-		l.store.SetHealth("provider "+p.Name(), true, p.About())
+		l.store.SetHealth("provider "+p.Name(), true, aboutProvider(p))
 	}
 }
 

@@ -120,7 +120,7 @@ func (a *app) checkEngine(ctx context.Context, report reporter) {
 	}
 	a.checkRuns(ctx, e, report)
 	for _, p := range e.Providers {
-		report("provider", true, "%s: %s", p.Name(), p.About())
+		report("provider", true, "%s: %s", p.Name(), aboutProvider(p))
 	}
 }
 

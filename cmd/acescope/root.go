@@ -12,6 +12,7 @@ import (
 
 	"acescope/cmd/acescope/conffile"
 	"acescope/engine"
+	"acescope/engine/model"
 	"acescope/engine/observe/spool"
 	"acescope/engine/redact"
 	"acescope/sources"
@@ -26,10 +27,11 @@ type app struct {
 	json     bool
 	port     int
 
-	background int            // process that --detach started
-	spawned    *os.Process    // the same
-	begun      bool           // a run was started for it
-	meter      *sources.Meter // of the calls to the server, once connected
+	background int              // process that --detach started
+	spawned    *os.Process      // the same
+	begun      bool             // a run was started for it
+	meter      *sources.Meter   // of the calls to the server, once connected
+	served     []model.Provider // see providers
 
 	codecHeaders []string // NAME=VALUE
 	codecs       codecs
@@ -196,7 +198,7 @@ func (a *app) connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	}
 	a.meter = sources.NewMeter()
 	o.DataDir, o.Version, o.Port, o.Remote = dir, buildVersion(), a.port, a.cluster()
-	o.Intercept, o.Logger = a.meter.Intercept, log
+	o.Intercept, o.Logger, o.Providers = a.meter.Intercept, log, a.providers()
 	if a.set.Observe == observeOn {
 		o.Spool = spool.Dir(os.Getenv)
 	}

@@ -13,6 +13,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/dataset"
+	"acescope/engine/model"
 	"acescope/engine/playbook"
 )
 
@@ -49,7 +50,7 @@ func (a *app) runCommand() *cobra.Command {
 	fs.StringVar(&f.dataset, "dataset", "", "data set to learn from")
 	fs.StringVar(&f.eval, "eval", "", "second data set, measured before the first epoch and after each, without learning from it")
 	fs.StringVar(&f.experiment, "experiment", "", "id of the experiment (default: data set and time)")
-	fs.StringVar(&f.provider, "provider", "builtin", "who serves the steps")
+	fs.StringVar(&f.provider, "provider", "builtin", "who serves the steps; acescope doctor lists who can")
 	fs.StringVar(&f.model, "model", "", "model (default: the provider's)")
 	fs.IntVar(&f.epochs, "epochs", 1, "how often to go through the data set")
 	fs.IntVar(&f.limit, "limit", 0, "use only the first N tasks of the data set (default all)")
@@ -86,25 +87,34 @@ func (f runFlags) check(prompt string) error {
 	case strings.TrimSpace(prompt) == "" && prompt != "":
 		return usage("the PROMPT is empty")
 	}
-	return f.checkProvider()
+	return nil
 }
 
-func (f runFlags) checkProvider() error {
+// checkProvider refuses one that is not known or lacks something. A cluster may have other
+// workers.
+func (f runFlags) checkProvider(known []model.Provider, cluster bool) error {
 	var names []string
-	for _, p := range engine.Providers() {
-		if p.Name() == f.provider {
-			return nil
+	for _, p := range known {
+		if p.Name() != f.provider {
+			names = append(names, p.Name())
+			continue
 		}
-		names = append(names, p.Name())
+		if c, ok := p.(model.Checker); ok && !cluster && c.Ready() != nil {
+			return usage("--provider %s: %s", f.provider, strings.TrimPrefix(c.Ready().Error(), f.provider+": "))
+		}
+		if f.modelName(known) == "" {
+			return usage("--provider %s has no default model: give --model, or model in [providers.%s] of the configuration", f.provider, f.provider)
+		}
+		return nil
 	}
 	return usage("--provider %q is unknown; known: %s", f.provider, strings.Join(names, ", "))
 }
 
-func (f runFlags) modelName() string {
+func (f runFlags) modelName(known []model.Provider) string {
 	if f.model != "" {
 		return f.model
 	}
-	for _, p := range engine.Providers() {
+	for _, p := range known {
 		if p.Name() == f.provider {
 			return p.DefaultModel()
 		}
@@ -114,6 +124,9 @@ func (f runFlags) modelName() string {
 
 func (a *app) run(ctx context.Context, prompt string, f runFlags) error {
 	if err := f.check(prompt); err != nil {
+		return err
+	}
+	if err := f.checkProvider(a.providers(), a.cluster() != nil); err != nil {
 		return err
 	}
 	if f.detach {
@@ -199,7 +212,7 @@ func experimentInput(ctx context.Context, e *engine.Engine, f runFlags) (in ace.
 		return in, nil, dataError(err)
 	}
 	in = ace.ExperimentInput{ExperimentID: f.experiment, DatasetID: train.ID, Dataset: train.Ref, Tasks: train.Tasks,
-		Adapter: ace.Adapter(f.adapter), Provider: f.provider, Model: f.modelName(), Epochs: f.epochs,
+		Adapter: ace.Adapter(f.adapter), Provider: f.provider, Model: f.modelName(e.Providers), Epochs: f.epochs,
 		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: "default"},
 		Parallel:     f.parallel, Window: f.window, PaceMS: f.pace.Milliseconds()}
 	if in.ExperimentID == "" {
@@ -276,7 +289,7 @@ func taskInput(e *engine.Engine, prompt string, f runFlags) (ace.TaskInput, erro
 	in := ace.TaskInput{TaskID: f.experiment + "-" + time.Now().Format("20060102-150405.000"), Prompt: prompt,
 		Adapter: ace.Adapter(f.adapter), PlaybookHash: book, ExperimentID: f.experiment, DatasetID: "none",
 		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: "default"},
-		Provider:     f.provider, Model: f.modelName(), Branch: f.experiment, PaceMS: f.pace.Milliseconds()}
+		Provider:     f.provider, Model: f.modelName(e.Providers), Branch: f.experiment, PaceMS: f.pace.Milliseconds()}
 	if len(prompt) > ace.InlineBytes {
 		ref, err := e.Artifacts.PutBytes(context.Background(), []byte(prompt), "text/plain; charset=utf-8")
 		if err != nil {

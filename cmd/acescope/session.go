@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"acescope/engine/price"
 	"acescope/engine/transcript"
 	"acescope/sources"
 	"acescope/sources/transcripts"
@@ -72,10 +73,10 @@ func (a *app) sessionShowCommand() *cobra.Command {
 
 // local is what is read on this machine.
 func (a *app) local() (sources.Local, error) {
-	l := sources.Local{Roots: a.transcriptRoots(), Prices: transcript.Shipped()}
-	var own []transcript.Price
+	l := sources.Local{Roots: a.transcriptRoots(), Prices: price.Shipped()}
+	var own []price.Price
 	for _, p := range a.set.file.Prices {
-		own = append(own, transcript.Price{Models: []string{p.Model}, Input: p.Input, Output: p.Output, CacheRead: p.CacheRead,
+		own = append(own, price.Price{Models: []string{p.Model}, Input: p.Input, Output: p.Output, CacheRead: p.CacheRead,
 			CacheWrite5m: p.CacheWrite5m, CacheWrite1h: p.CacheWrite1h})
 	}
 	prices, err := l.Prices.With(own)

@@ -126,6 +126,9 @@ func (s *sheet) phases(d *sources.Detail) {
 		if st.Taken {
 			line += "  taken over"
 		}
+		if v := st.Verdict.String(); v != "" {
+			line += "  answer: " + safe(v)
+		}
 		for _, a := range d.Activities {
 			if a.Phase != st.Phase || a.Attempt < 2 && a.Failure == nil {
 				continue

@@ -32,7 +32,10 @@ type policy struct {
 // touch the disk get short attempts and quick ones.
 var (
 	modelStep = policy{attempt: 10 * time.Minute, attempts: 5, first: time.Second, longest: 30 * time.Second}
-	diskStep  = policy{attempt: time.Minute, attempts: 10, first: 200 * time.Millisecond, longest: 5 * time.Second}
+	// A measurement asks for many problems, one after the other, and goes on where its last
+	// attempt stopped.
+	measure  = policy{attempt: 3 * time.Hour, attempts: 10, first: time.Second, longest: 30 * time.Second}
+	diskStep = policy{attempt: time.Minute, attempts: 10, first: 200 * time.Millisecond, longest: 5 * time.Second}
 )
 
 func policyOf(activity string) policy {
@@ -41,6 +44,8 @@ func policyOf(activity string) policy {
 		return diskStep
 	case ace.ActivityPersist, ace.ActivityLoadTasks, ace.ActivityHead, ace.ActivityLoadStep:
 		return diskStep
+	case ace.ActivityEvaluate:
+		return measure
 	}
 	return modelStep
 }

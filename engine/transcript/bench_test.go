@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"acescope/engine/price"
 	"acescope/engine/transcript/transcripttest"
 )
 
@@ -16,7 +17,7 @@ func BenchmarkFold(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	prices := Shipped()
+	prices := price.Shipped()
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -39,7 +40,7 @@ func BenchmarkReadAll(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	prices := Shipped()
+	prices := price.Shipped()
 	b.SetBytes(info.Size())
 	b.ReportAllocs()
 	for b.Loop() {

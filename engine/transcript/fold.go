@@ -1,6 +1,10 @@
 package transcript
 
-import "time"
+import (
+	"time"
+
+	"acescope/engine/price"
+)
 
 // Bounds of what a fold remembers of the lines that it has seen.
 const (
@@ -10,7 +14,7 @@ const (
 
 // Fold makes a summary out of lines, one after the other. It is for one goroutine.
 type Fold struct {
-	prices *Prices
+	prices *price.Prices
 	skip   func(uuid uint64) bool // lines that are not counted; nil for none
 
 	s      Summary
@@ -27,10 +31,10 @@ type Fold struct {
 	order  []uint64 // ids of open, oldest first, closed ones among them
 	models map[string]int
 	tools  map[string]int
-	priced map[int][]Price // by place in Models
-	stops  bool            // this version tells why messages ended
-	named  bool            // a person gave the title
-	spoke  bool            // Prompt is what a person wrote
+	priced map[int]price.List // by place in Models
+	stops  bool               // this version tells why messages ended
+	named  bool               // a person gave the title
+	spoke  bool               // Prompt is what a person wrote
 }
 
 // messageUse is what a message is known to have used.
@@ -48,11 +52,11 @@ type openCall struct {
 }
 
 // NewFold begins a fold; nil prices let all costs be unknown.
-func NewFold(prices *Prices) *Fold {
+func NewFold(prices *price.Prices) *Fold {
 	if prices == nil {
-		prices = &Prices{}
+		prices = &price.Prices{}
 	}
-	return &Fold{prices: prices, open: map[uint64]openCall{}, models: map[string]int{}, tools: map[string]int{}, priced: map[int][]Price{}}
+	return &Fold{prices: prices, open: map[uint64]openCall{}, models: map[string]int{}, tools: map[string]int{}, priced: map[int]price.List{}}
 }
 
 // Summary is what the lines so far tell.
@@ -269,8 +273,8 @@ func (f *Fold) used() {
 	id := idHash(named)
 	for i := range f.recent {
 		if r := &f.recent[i]; r.id == id && len(named) > 0 {
-			more := r.tokens.max(tokens)
-			usd := cost(f.priced[r.model], more, f.at)
+			more := r.tokens.Max(tokens)
+			usd, _ := f.priced[r.model].Cost(more, f.at)
 			f.spend(r.model, more.Sub(r.tokens), usd-r.cost)
 			r.tokens, r.cost = more, usd
 			return
@@ -281,7 +285,8 @@ func (f *Fold) used() {
 	}
 	f.s.Messages++
 	model := f.model(l.model)
-	r := messageUse{id: id, model: model, tokens: tokens, cost: cost(f.priced[model], tokens, f.at)}
+	usd, _ := f.priced[model].Cost(tokens, f.at)
+	r := messageUse{id: id, model: model, tokens: tokens, cost: usd}
 	f.recent[f.next%maxRecent] = r
 	f.next++
 	if model >= 0 {
@@ -321,7 +326,7 @@ func (f *Fold) model(name []byte) int {
 	if i, ok := f.models[string(name)]; ok {
 		return i
 	}
-	list := f.prices.lookup(string(name))
+	list := f.prices.List(string(name))
 	if len(f.s.Models) >= maxModels {
 		if i, ok := f.models[Others]; ok {
 			return i

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"testing"
 	"unicode/utf8"
+
+	"acescope/engine/price"
 )
 
 func seeds(f *testing.F) (lines [][]byte) {
@@ -24,7 +26,7 @@ func FuzzLine(f *testing.F) {
 		f.Add(l)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		fold := NewFold(Shipped())
+		fold := NewFold(price.Shipped())
 		fold.Add(raw)
 		fold.Add(raw)
 		s := fold.Summary()

@@ -3,6 +3,8 @@ package transcript
 import (
 	"context"
 	"time"
+
+	"acescope/engine/price"
 )
 
 // MaxKin bounds the lines of a transcript that are compared with others, and MaxFamily the
@@ -88,7 +90,7 @@ func elder(a, b *time.Time, first bool) bool {
 }
 
 // Own folds the lines that k has and its parent has not.
-func (k *Kin) Own(ctx context.Context, parent *Kin, prices *Prices, buf *Buffer) (Summary, error) {
+func (k *Kin) Own(ctx context.Context, parent *Kin, prices *price.Prices, buf *Buffer) (Summary, error) {
 	f := NewFold(prices)
 	f.skip = parent.Has
 	p, err := NewReader(k.Path, buf).Read(ctx, 0, nil, func(raw []byte, _ int64) { f.Add(raw) })

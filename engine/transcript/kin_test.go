@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"acescope/engine/price"
 )
 
 // A family: b was forked from a after two turns, c from b after three; a went on later.
@@ -50,7 +52,7 @@ func TestForks(t *testing.T) {
 		got := ""
 		if parent != nil {
 			got = strings.TrimSuffix(filepath.Base(parent.Path), ".jsonl")
-			own, err := kin[name].Own(context.Background(), parent, Shipped(), nil)
+			own, err := kin[name].Own(context.Background(), parent, price.Shipped(), nil)
 			if err != nil || own.Turns != want.turns || own.Tokens.Total() != int64(110*want.turns) {
 				t.Errorf("%s: own turns %d, tokens %d, %v", name, own.Turns, own.Tokens.Total(), err)
 			}

@@ -7,6 +7,8 @@ import (
 	"hash/maphash"
 	"io"
 	"os"
+
+	"acescope/engine/price"
 )
 
 // Bounds of reading.
@@ -193,7 +195,7 @@ func (r *Reader) SkipTo(offset int64) {
 }
 
 // ReadAll folds a whole file.
-func ReadAll(ctx context.Context, path string, prices *Prices) (Summary, error) {
+func ReadAll(ctx context.Context, path string, prices *price.Prices) (Summary, error) {
 	f := NewFold(prices)
 	p, err := NewReader(path, nil).Read(ctx, 0, nil, func(raw []byte, _ int64) { f.Add(raw) })
 	f.Oversize(p.Oversized)

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"acescope/engine/price"
 )
 
 // tail folds a file as it is read, and begins anew where it must.
@@ -18,12 +20,12 @@ type tail struct {
 }
 
 func newTail(path string) *tail {
-	return &tail{r: NewReader(path, nil), fold: NewFold(Shipped())}
+	return &tail{r: NewReader(path, nil), fold: NewFold(price.Shipped())}
 }
 
 func (a *tail) read(t testing.TB, budget int64) Progress {
 	t.Helper()
-	p, err := a.r.Read(context.Background(), budget, func() { a.fold = NewFold(Shipped()) }, func(raw []byte, _ int64) { a.fold.Add(raw) })
+	p, err := a.r.Read(context.Background(), budget, func() { a.fold = NewFold(price.Shipped()) }, func(raw []byte, _ int64) { a.fold.Add(raw) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"acescope/engine/price"
 	"acescope/engine/transcript"
 )
 
@@ -27,7 +28,7 @@ const (
 // Options say what an index reads.
 type Options struct {
 	Roots  []string // configuration directories of Claude Code
-	Prices *transcript.Prices
+	Prices *price.Prices
 	Cache  string // file that outlives the process, "" for none
 	// Changed is called when there is something new to be had, from the reading goroutine.
 	Changed func()
@@ -66,7 +67,7 @@ func New(o Options) *Index {
 		o.Changed = func() {}
 	}
 	if o.Prices == nil {
-		o.Prices = transcript.Shipped()
+		o.Prices = price.Shipped()
 	}
 	o.Roots = slices.Clone(o.Roots)
 	for i, root := range o.Roots {
@@ -454,7 +455,7 @@ func (x *Index) publish(last bool) {
 }
 
 // File is the session of one transcript, wherever it lies, with its subagents beside it.
-func File(ctx context.Context, path string, prices *transcript.Prices) (*Session, error) {
+func File(ctx context.Context, path string, prices *price.Prices) (*Session, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"acescope/engine/agentcli"
-	"acescope/engine/transcript"
+	"acescope/engine/price"
 	"acescope/engine/transcript/transcripttest"
 )
 
@@ -121,7 +121,7 @@ func TestCache(t *testing.T) {
 		}
 	}
 	// Other prices, other costs.
-	own, err := transcript.Shipped().With([]transcript.Price{{Models: []string{"claude-sonnet-4-5-20250929"}, Input: 1000}})
+	own, err := price.Shipped().With([]price.Price{{Models: []string{"claude-sonnet-4-5-20250929"}, Input: 1000}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,6 +31,8 @@ type File struct {
 	KeyLine map[string]int
 	Filters []Filter
 	Prices  []Price
+
+	Providers []Provider
 }
 
 // Value is what is said of a setting, and on which line.
@@ -89,6 +91,8 @@ func Parse(path string, data []byte, known func(name string) bool) (File, []stri
 			p.readFilters(tree[name])
 		case name == "prices":
 			p.readPrices(tree[name])
+		case name == "providers":
+			p.readProviders(tree[name])
 		case known(name):
 			p.Values[name] = Value{tree[name], p.line(name)}
 		default:

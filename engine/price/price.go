@@ -1,4 +1,6 @@
-package transcript
+// Package price says what models cost: the list prices that come with the program, with
+// their source and date, and those of the user's own in their place. A leaf.
+package price
 
 import (
 	"crypto/sha256"
@@ -15,6 +17,40 @@ import (
 
 //go:embed prices.json
 var shippedPrices []byte
+
+// Tokens counts tokens by how they are priced. The prompt of a request is its input, its
+// cache reads and its cache writes.
+type Tokens struct {
+	Input        int64 `json:"input_tokens"`
+	Output       int64 `json:"output_tokens"`
+	CacheRead    int64 `json:"cache_read_tokens"`
+	CacheWrite5m int64 `json:"cache_write_5m_tokens"`
+	CacheWrite1h int64 `json:"cache_write_1h_tokens"`
+}
+
+// CacheWrite is all tokens that were written to a cache.
+func (t Tokens) CacheWrite() int64 { return t.CacheWrite5m + t.CacheWrite1h }
+
+// Prompt is all tokens that went to the model.
+func (t Tokens) Prompt() int64 { return t.Input + t.CacheRead + t.CacheWrite() }
+
+// Total is the tokens of prompts and answers.
+func (t Tokens) Total() int64 { return t.Prompt() + t.Output }
+
+// Add is the sum of two.
+func (t Tokens) Add(u Tokens) Tokens {
+	return Tokens{t.Input + u.Input, t.Output + u.Output, t.CacheRead + u.CacheRead, t.CacheWrite5m + u.CacheWrite5m, t.CacheWrite1h + u.CacheWrite1h}
+}
+
+// Sub is the difference of two.
+func (t Tokens) Sub(u Tokens) Tokens {
+	return Tokens{t.Input - u.Input, t.Output - u.Output, t.CacheRead - u.CacheRead, t.CacheWrite5m - u.CacheWrite5m, t.CacheWrite1h - u.CacheWrite1h}
+}
+
+// Max is the larger of two, count by count.
+func (t Tokens) Max(u Tokens) Tokens {
+	return Tokens{max(t.Input, u.Input), max(t.Output, u.Output), max(t.CacheRead, u.CacheRead), max(t.CacheWrite5m, u.CacheWrite5m), max(t.CacheWrite1h, u.CacheWrite1h)}
+}
 
 // Price is what a model costs, in United States dollars per million tokens, from a date on
 // (zero: always) and for requests with more than PromptOver tokens of prompt (0: all).
@@ -122,30 +158,39 @@ func modelName(model string) string {
 	}
 }
 
-// lookup is the prices of a model, nil where they are not known.
-func (p *Prices) lookup(model string) []Price {
+// List is the prices of one model.
+type List []Price
+
+// List is the prices of a model, nil where they are not known.
+func (p *Prices) List(model string) List {
 	if list := p.of[model]; list != nil {
 		return list
 	}
 	return p.of[modelName(model)]
 }
 
-// cost is what one request cost; the list is that of its model.
-func cost(list []Price, t Tokens, at time.Time) float64 {
+// Of is what one request cost; ok is false where the model's price is not known.
+func (p *Prices) Of(model string, t Tokens, at time.Time) (usd float64, ok bool) {
+	return p.List(model).Cost(t, at)
+}
+
+// Cost is what one request cost. A price that is no list price yet at that time counts as
+// not known.
+func (list List) Cost(t Tokens, at time.Time) (usd float64, ok bool) {
 	var best *Price
 	size := t.Prompt()
 	for i := range list {
-		p := &list[i]
-		if !p.From.IsZero() && at.Before(p.From) || p.PromptOver > 0 && size <= p.PromptOver {
+		q := &list[i]
+		if !q.From.IsZero() && at.Before(q.From) || q.PromptOver > 0 && size <= q.PromptOver {
 			continue
 		}
-		if best == nil || p.From.After(best.From) || p.From.Equal(best.From) && p.PromptOver >= best.PromptOver {
-			best = p
+		if best == nil || q.From.After(best.From) || q.From.Equal(best.From) && q.PromptOver >= best.PromptOver {
+			best = q
 		}
 	}
 	if best == nil {
-		return 0
+		return 0, false
 	}
 	return (float64(t.Input)*best.Input + float64(t.Output)*best.Output + float64(t.CacheRead)*best.CacheRead +
-		float64(t.CacheWrite5m)*best.CacheWrite5m + float64(t.CacheWrite1h)*best.CacheWrite1h) / 1e6
+		float64(t.CacheWrite5m)*best.CacheWrite5m + float64(t.CacheWrite1h)*best.CacheWrite1h) / 1e6, true
 }
