@@ -17,8 +17,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	"acescope/engine/ace"
+	"acescope/engine/agentcli"
+	"acescope/engine/agentrun"
 	"acescope/engine/artifact"
 	"acescope/engine/model"
+	"acescope/engine/model/agent"
 	"acescope/engine/model/builtin"
 	"acescope/engine/observe"
 	"acescope/engine/playbook"
@@ -45,6 +48,8 @@ type Options struct {
 	Providers []model.Provider
 	// Worker serves workflows and activities from this process.
 	Worker bool
+	// Agents says how agents' command lines are called on this machine.
+	Agents map[agentcli.CLI]agentrun.Agent
 	// LookOnly makes no directories for artifacts and playbooks on this machine; with
 	// Remote and without Worker.
 	LookOnly bool
@@ -85,6 +90,7 @@ type Engine struct {
 	Books     *playbook.Store
 	Artifacts *artifact.Store
 	Providers []model.Provider
+	Agents    *agentrun.Runner
 
 	node      *server.Node
 	worker    *workerSet
@@ -101,11 +107,12 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	e := &Engine{log: o.Logger, Providers: o.Providers, dir: o.DataDir}
-	if e.Providers == nil {
-		e.Providers = Providers()
-	}
 	if err := e.openStores(o); err != nil {
 		return nil, err
+	}
+	e.Agents = agentrun.New(agentrun.Options{DataDir: o.DataDir, Artifacts: e.Artifacts, Agents: o.Agents, Logger: o.Logger})
+	if e.Providers == nil {
+		e.Providers = append(Providers(), agent.Providers(e.Agents)...)
 	}
 	if err := checkSpace(o.DataDir); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func (e *Engine) serve() error {
 		WorkerStopTimeout:            300 * time.Millisecond,
 	})
 	flow.Register(w)
-	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Signals: signals{e.Client}}
+	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Signals: signals{e.Client}, Agents: e.Agents}
 	acts.Register(w)
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)

@@ -40,7 +40,7 @@ var arrows = map[string][]string{
 	"engine/model":         {"engine/ace", "engine/playbook"},
 	"engine/model/builtin": {"engine/ace", "engine/playbook", "engine/model", "engine/model/builtin"},
 	"engine/flow":          {"engine/ace", "engine/session", "engine/history"},
-	"engine/activity":      {"engine/ace", "engine/flow", "engine/model", "engine/playbook", "engine/artifact", "engine/dataset", "engine/observe/batch"},
+	"engine/activity":      {"engine/ace", "engine/agentcli", "engine/agentrun", "engine/session", "engine/flow", "engine/model", "engine/playbook", "engine/artifact", "engine/dataset", "engine/observe/batch"},
 	"engine/observe":       {"engine/ace", "engine/flow", "engine/history", "engine/observe", "engine/observe/batch", "engine/observe/spool"},
 	"engine/observe/batch": {"engine/ace"},
 	"engine/observe/spool": {},

@@ -1,6 +1,7 @@
 // Package activity serves the activities of the contract on this machine: it loads the
 // playbook, lets the step's provider answer, records tool calls, and merges the delta.
-// It may import engine/ace, engine/flow (for its time-outs), engine/model,
+// It may import engine/ace, engine/flow (for its time-outs), engine/model, engine/agentrun
+// and engine/agentcli (for calls of agents), engine/session (for identities),
 // engine/playbook, engine/artifact, engine/dataset, engine/observe/batch and Temporal's SDK.
 //
 // Order: tool events are signalled in the order in which they happened. Bounds: events
@@ -20,6 +21,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"acescope/engine/ace"
+	"acescope/engine/agentrun"
 	"acescope/engine/artifact"
 	"acescope/engine/dataset"
 	"acescope/engine/flow"
@@ -38,6 +40,7 @@ type Activities struct {
 	Artifacts *artifact.Store
 	Providers []model.Provider
 	Signals   Signaller
+	Agents    *agentrun.Runner
 
 	data *dataset.Loader
 }
@@ -55,6 +58,9 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 		ace.ActivityEvaluate:  a.evaluate,
 		ace.ActivityHead:      a.head,
 		ace.ActivityLoadStep:  a.loadStep,
+		ace.ActivityAgentCLI:  a.agentCLI,
+		ace.ActivityReadLog:   a.readLog,
+		ace.ActivityBreakdown: a.breakdown,
 	} {
 		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
@@ -80,6 +86,13 @@ func beat(ctx context.Context) (stop func()) {
 		}
 	}()
 	return cancel
+}
+
+// placed is a context by which a provider knows on whose behalf it is called.
+func placed(ctx context.Context) context.Context {
+	info := activity.GetInfo(ctx)
+	return model.WithPlace(ctx, &model.Place{WorkflowID: info.WorkflowExecution.ID, RunID: info.WorkflowExecution.RunID,
+		Activity: info.ActivityType.Name, ActivityID: info.ActivityID, Attempt: info.Attempt})
 }
 
 // maxPrompt bounds a prompt that comes as an artifact, in bytes.

@@ -30,6 +30,7 @@ func (a *Activities) head(ctx context.Context, in ace.HeadInput) (ace.HeadResult
 // it is signalled: an evaluation is one activity, not a run.
 func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
 	defer beat(ctx)()
+	ctx = placed(ctx)
 	var total ace.EvaluateResult
 	for total.Tasks < in.Count {
 		tasks, err := a.data.Load(ctx, in.Dataset, in.From+total.Tasks, in.Count-total.Tasks)
