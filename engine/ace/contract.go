@@ -18,12 +18,15 @@ type Ref struct {
 }
 
 // Usage is what a step cost. Tokens are counted by the provider; CostUSD is in
-// United States dollars.
+// United States dollars, of what has a known price.
 type Usage struct {
 	InputTokens     int64   `json:"input_tokens"`
 	OutputTokens    int64   `json:"output_tokens"`
 	CacheReadTokens int64   `json:"cache_read_tokens,omitempty"`
 	CostUSD         float64 `json:"cost_usd"`
+	// Unpriced tells that tokens are counted whose price is not known, so that CostUSD is
+	// too low.
+	Unpriced bool `json:"unpriced,omitempty"`
 }
 
 // Add is the sum of two usages.
@@ -33,6 +36,7 @@ func (u Usage) Add(v Usage) Usage {
 		OutputTokens:    u.OutputTokens + v.OutputTokens,
 		CacheReadTokens: u.CacheReadTokens + v.CacheReadTokens,
 		CostUSD:         u.CostUSD + v.CostUSD,
+		Unpriced:        u.Unpriced || v.Unpriced,
 	}
 }
 
@@ -129,6 +133,27 @@ type StepTime struct {
 	Worker     string    `json:"worker,omitempty"`
 }
 
+// ParseKind is how a model's answer was read.
+type ParseKind string
+
+// Parse kinds: the answer was what was asked for and nothing else; it stood among other
+// text; it was no valid JSON and was mended; the model was told what was wrong and asked
+// again.
+const (
+	ParseClean     ParseKind = "clean"
+	ParseExtracted ParseKind = "extracted"
+	ParseRepaired  ParseKind = "repaired"
+	ParseAsked     ParseKind = "asked_again"
+)
+
+// Verdict is how the answer of a step that asks a model was read. Note says what was odd
+// about it, and Attempts how many answers it took.
+type Verdict struct {
+	Parse    ParseKind `json:"parse"`
+	Note     string    `json:"note,omitempty"`
+	Attempts int       `json:"attempts"`
+}
+
 // GeneratorInput is the input of [ActivityGenerator].
 type GeneratorInput struct {
 	Task      TaskContext `json:"task"`
@@ -159,6 +184,7 @@ type GeneratorResult struct {
 	BulletIDs        []string        `json:"bullet_ids,omitempty"`
 	Answer           string          `json:"answer,omitempty"`
 	Usage            *Usage          `json:"usage,omitempty"`
+	Verdict          *Verdict        `json:"verdict,omitempty"`
 	Time             *StepTime       `json:"time,omitempty"`
 }
 
@@ -196,6 +222,7 @@ type SkillSessionResult struct {
 	Log         *Ref         `json:"log,omitempty"`
 	Answer      string       `json:"answer,omitempty"`
 	Usage       *Usage       `json:"usage,omitempty"`
+	Verdict     *Verdict     `json:"verdict,omitempty"`
 	Time        *StepTime    `json:"time,omitempty"`
 }
 
@@ -225,6 +252,7 @@ type ReflectorResult struct {
 	Correct    *bool           `json:"correct,omitempty"`
 	Findings   json.RawMessage `json:"findings,omitempty"`
 	Usage      *Usage          `json:"usage,omitempty"`
+	Verdict    *Verdict        `json:"verdict,omitempty"`
 	Time       *StepTime       `json:"time,omitempty"`
 }
 
@@ -280,6 +308,7 @@ type CuratorResult struct {
 	Rationale       string      `json:"rationale"`
 	FollowUpActions []string    `json:"follow_up_actions,omitempty"`
 	Usage           *Usage      `json:"usage,omitempty"`
+	Verdict         *Verdict    `json:"verdict,omitempty"`
 	Time            *StepTime   `json:"time,omitempty"`
 }
 

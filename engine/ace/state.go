@@ -19,6 +19,9 @@ type StepState struct {
 	Status string    `json:"status"` // pending, running, done, failed, cancelled
 	Usage  *Usage    `json:"usage,omitempty"`
 	Time   *StepTime `json:"time,omitempty"`
+	// Verdict is how a model's answer was read; nil where no model was asked, or by a worker
+	// that does not say it.
+	Verdict *Verdict `json:"verdict,omitempty"`
 	// Taken tells that the result is another run's, which this one was forked from. Its
 	// usage and time are that run's, and count in no sum of this one.
 	Taken bool `json:"taken_over,omitempty"`
@@ -158,10 +161,11 @@ func (s *State) complete(p Phase, result any) {
 func (s *State) record(p Phase, result any) {
 	var usage *Usage
 	var time *StepTime
+	var verdict *Verdict
 	switch r := result.(type) {
 	case *GeneratorResult:
 		s.Plan, s.TrajectoryID, s.BulletIDs, s.Answer = r.Plan, r.TrajectoryID, r.BulletIDs, r.Answer
-		usage, time = r.usage(), r.Time
+		usage, time, verdict = r.usage(), r.Time, r.Verdict
 	case *SkillSessionResult:
 		if r.Answer != "" {
 			s.Answer = r.Answer
@@ -169,14 +173,14 @@ func (s *State) record(p Phase, result any) {
 		for _, inv := range r.Invocations {
 			s.calls.settle(inv, mark{})
 		}
-		usage, time = r.Usage, r.Time
+		usage, time, verdict = r.Usage, r.Time, r.Verdict
 	case *ReflectorResult:
 		s.Insights, s.BulletTags, s.Correct = r.Insights, r.BulletTags, r.Correct
-		usage, time = r.Usage, r.Time
+		usage, time, verdict = r.Usage, r.Time, r.Verdict
 	case *CuratorResult:
 		s.Rationale, s.FollowUps = r.Rationale, r.FollowUpActions
 		s.Operations = proposed(r)
-		usage, time = r.Usage, r.Time
+		usage, time, verdict = r.Usage, r.Time, r.Verdict
 	case *PersistResult:
 		s.PlaybookBefore, s.PlaybookAfter, s.Bullets, s.PlaybookSeq = r.PlaybookBefore, r.PlaybookAfter, r.Bullets, r.Seq
 		s.Operations = settled(s.Operations, r.Operations)
@@ -187,7 +191,7 @@ func (s *State) record(p Phase, result any) {
 		s.Usage = s.Usage.Add(*usage)
 	}
 	if st := s.step(p); st != nil {
-		st.Status, st.Usage, st.Time, st.Taken = StatusDone, usage, time, taken
+		st.Status, st.Usage, st.Time, st.Verdict, st.Taken = StatusDone, usage, time, verdict, taken
 	}
 }
 
