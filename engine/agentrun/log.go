@@ -113,52 +113,59 @@ func ReadLog(r io.Reader, each func(n int64, e agentcli.Event)) (Log, error) {
 		return l, ErrNoLog
 	}
 	l.Header = head.Call
-	cli := agentcli.CLI(l.Header.Provider)
-	var judge agentcli.Judge
-	stderr := ""
-	err = agentcli.NewLinesReader(lines, agentcli.NewParser(cli)).All(func(e agentcli.Event) error {
-		if kind, own := ownLine(e); own {
-			switch kind {
-			case lineEnd:
-				l.End = footerOf(e.Raw)
-				return nil
-			case lineStderr:
-				stderr = textOf(e.Raw)
-				return nil
-			}
-			e = garbageOf(e.Raw)
-		}
+	stderr, judge := "", agentcli.Judge{}
+	add := func(e agentcli.Event, line int64) {
 		// The end that OpenCode's reader makes of any stream's end is none of the agent's.
-		l.Ended = l.Ended || e.Kind == agentcli.KindResult && e.Line > 0
+		l.Ended = l.Ended || e.Kind == agentcli.KindResult && line > 0
 		judge.Add(e)
 		if each != nil {
 			each(l.Events, e)
 		}
 		l.Events++
-		return nil
-	})
+	}
+	parser := agentcli.NewParser(agentcli.CLI(l.Header.Provider))
+	for {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return l, err
+		}
+		switch ownLine(line.Bytes) {
+		case lineEnd:
+			l.End = footerOf(line.Bytes)
+		case lineStderr:
+			stderr = textOf(line.Bytes)
+		case lineGarbage:
+			add(garbageOf(line.Bytes), line.Number)
+		default:
+			for _, e := range parser.Line(line.Bytes) {
+				add(e, line.Number)
+			}
+		}
+	}
+	for _, e := range parser.End() {
+		add(e, 0)
+	}
 	exit := agentcli.Exit{}
 	if l.End != nil {
 		exit.Code = l.End.ExitCode
 	}
 	l.Outcome = judge.Outcome(exit, stderr)
-	return l, err
+	return l, nil
 }
 
 var ownPrefix = []byte(`{"type":"acescope_`)
 
-// ownLine tells whether an event is of a line that is ours.
-func ownLine(e agentcli.Event) (kind string, own bool) {
-	rest, ok := bytes.CutPrefix(e.Raw, ownPrefix)
+// ownLine is the type of a line that is ours, "" of others.
+func ownLine(line []byte) string {
+	rest, ok := bytes.CutPrefix(line, ownPrefix)
 	if !ok {
-		return "", false
+		return ""
 	}
 	name, _, _ := bytes.Cut(rest, []byte{'"'})
-	switch kind = "acescope_" + string(name); kind {
-	case lineGarbage, lineStderr, lineEnd:
-		return kind, true
-	}
-	return "", false
+	return "acescope_" + string(name)
 }
 
 func footerOf(line []byte) *footer {
@@ -169,8 +176,14 @@ func footerOf(line []byte) *footer {
 	return &l.End
 }
 
+type stderrLine struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+	Size int64  `json:"size"` // of all of it, in bytes
+}
+
 func textOf(line []byte) string {
-	var l struct{ Text string }
+	var l stderrLine
 	_ = json.Unmarshal(line, &l) // what is not understood has no text
 	return l.Text
 }

@@ -12,7 +12,6 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agentcli"
-	"acescope/engine/artifact"
 	"acescope/engine/process"
 	"acescope/engine/process/filelock"
 )
@@ -29,10 +28,19 @@ type run struct {
 	minted  string // the id of a session that begins, where it can be chosen
 	session string // the agent's, as far as it is known
 
-	log    *artifact.LiveLog
+	log    liveLog
 	logErr error
 	judge  agentcli.Judge
 	events int64
+}
+
+// liveLog is the part of [artifact.LiveLog] that a call needs.
+type liveLog interface {
+	Path() string
+	Line(line []byte) error
+	Complete() bool
+	Dropped() int64
+	Seal(ctx context.Context) (ace.Ref, error)
 }
 
 // continueText is what an agent is told whose work was broken off.
@@ -109,9 +117,11 @@ func (x *run) attempt(ctx context.Context, lock *filelock.Lock, p past, began ti
 	if err != nil {
 		return fail(x.c, ClassRefused, false, "%v", err)
 	}
-	if x.log, err = x.r.logs.Create(x.c.Log); err != nil {
+	log, err := x.r.logs.Create(x.c.Log)
+	if err != nil {
 		return fail(x.c, ClassLogBroken, false, "%v", err)
 	}
+	x.log = x.r.wrap(log)
 	x.beat()
 	x.own(headLine{lineCall, x.header(cmd, call, p)})
 	var exit process.Exit
@@ -281,7 +291,7 @@ func (e *End) say() {
 // cancelled is sealed too.
 func (x *run) seal(ctx context.Context, e *End, exit process.Exit, errs *process.Tail) {
 	if errs.Size() > 0 {
-		x.own(map[string]any{"type": lineStderr, "text": string(x.r.redact.Cut(errs.Bytes())), "size": errs.Size()})
+		x.own(stderrLine{lineStderr, string(x.r.redact.Cut(errs.Bytes())), errs.Size()})
 	}
 	x.own(endLine{lineEnd, footer{Success: e.Success, ExitClass: e.ExitClass, Retry: e.Retry, Error: e.Error, SessionID: e.SessionID,
 		CostUSD: e.CostUSD, Usage: e.Usage, DurationMS: e.DurationMS, ExitCode: exit.Code, Events: x.events, At: time.Now().UTC()}})

@@ -42,6 +42,7 @@ type Runner struct {
 	logs   *artifact.Logs
 	redact *redact.Redactor
 	log    *slog.Logger
+	wrap   func(liveLog) liveLog // for tests that let the disk get full
 
 	mu       sync.Mutex
 	versions map[string]probed
@@ -60,7 +61,8 @@ func New(o Options) *Runner {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Runner{o: o, logs: artifact.NewLogs(o.DataDir, o.Artifacts), log: o.Logger,
-		redact: redact.New(redact.Environ(os.Environ())...), versions: map[string]probed{}}
+		redact: redact.New(redact.Environ(os.Environ())...), versions: map[string]probed{},
+		wrap: func(l liveLog) liveLog { return l }}
 }
 
 // Agent is how a CLI is called here.
