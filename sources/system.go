@@ -25,9 +25,18 @@ type System struct {
 	TotalRuns  int64
 	CountErr   string
 
+	Agents  []AgentCheck
 	Sources []SourceAge
 	Calls   []CallStat
 	Process Process
+}
+
+// AgentCheck says whether an agent's command line can be called on this machine.
+type AgentCheck struct {
+	Name      string
+	Installed bool
+	Usable    bool
+	Text      string
 }
 
 // Host is what this process knows of where the server runs.

@@ -186,7 +186,7 @@ func (a *app) connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	}
 	a.meter = sources.NewMeter()
 	o.DataDir, o.Version, o.Port, o.Remote = dir, buildVersion(), a.port, a.cluster()
-	o.Intercept, o.Logger = a.meter.Intercept, log
+	o.Intercept, o.Logger, o.Agents = a.meter.Intercept, log, a.agents()
 	if a.set.Observe == observeOn {
 		o.Spool = spool.Dir(os.Getenv)
 	}

@@ -31,6 +31,7 @@ type File struct {
 	KeyLine map[string]int
 	Filters []Filter
 	Prices  []Price
+	Agents  []Agent
 }
 
 // Value is what is said of a setting, and on which line.
@@ -89,6 +90,8 @@ func Parse(path string, data []byte, known func(name string) bool) (File, []stri
 			p.readFilters(tree[name])
 		case name == "prices":
 			p.readPrices(tree[name])
+		case name == "agents":
+			p.readAgents(tree[name])
 		case known(name):
 			p.Values[name] = Value{tree[name], p.line(name)}
 		default:
