@@ -33,10 +33,9 @@ type System struct {
 
 // AgentCheck says whether an agent's command line can be called on this machine.
 type AgentCheck struct {
-	Name      string
-	Installed bool
-	Usable    bool
-	Text      string
+	Name string
+	OK   bool
+	Text string
 }
 
 // Host is what this process knows of where the server runs.

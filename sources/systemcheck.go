@@ -223,7 +223,7 @@ func (s *System) addressFlags() string {
 // check is odd where an agent is there and of no use.
 func (a AgentCheck) check() Check {
 	c := Check{Section: SectionAgents, Name: a.Name, State: CheckFine, Text: a.Text}
-	if a.Installed && !a.Usable {
+	if !a.OK {
 		c.State, c.Advice = CheckOdd, "acescope doctor says more"
 	}
 	return c

@@ -106,7 +106,7 @@ func (a *app) agentChecks() func(ctx context.Context) []sources.AgentCheck {
 
 func checksOf(all []agentrun.Installed) (out []sources.AgentCheck) {
 	for _, in := range all {
-		out = append(out, sources.AgentCheck{Name: string(in.CLI), Installed: in.Path != "", Usable: in.Err == "", Text: in.String()})
+		out = append(out, sources.AgentCheck{Name: string(in.CLI), OK: in.OK(), Text: in.String()})
 	}
 	return out
 }

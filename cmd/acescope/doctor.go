@@ -90,7 +90,7 @@ func (a *app) checkPrograms(ctx context.Context, report reporter) {
 		report("temporal", true, "not installed (optional)")
 	}
 	for _, in := range installed(ctx, a.agentRunner()) {
-		report(string(in.CLI), in.Path == "" || in.Err == "", "%s", in)
+		report(string(in.CLI), in.OK(), "%s", in)
 	}
 }
 

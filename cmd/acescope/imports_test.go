@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"engine/redact":           {},
 	"engine/agentrun":         {"engine/ace", "engine/agentcli", "engine/process", "engine/process/filelock", "engine/redact", "engine/artifact", "engine/transcript", "engine/session"},
 	"engine/model/agent":      {"engine/ace", "engine/agentcli", "engine/agentrun", "engine/artifact", "engine/playbook", "engine/model", "engine/model/llm", "engine/price", "engine/session"},
-	"engine/model/llm":        {"engine/ace", "engine/playbook", "engine/model", "engine/model/builtin", "engine/model/llm", "engine/price"},
+	"engine/model/llm":        {"engine/ace", "engine/playbook", "engine/model", "engine/model/builtin", "engine/model/llm", "engine/price", "engine/redact"},
 	"engine/model/anthropic":  {"engine/model", "engine/model/llm", "engine/price"},
 	"engine/model/openai":     {"engine/model", "engine/model/llm", "engine/price"},
 	"engine/price":            {},

@@ -13,6 +13,7 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/agentcli"
 	"acescope/engine/dataset"
 	"acescope/engine/model"
 	"acescope/engine/playbook"
@@ -132,6 +133,9 @@ func (a *app) run(ctx context.Context, prompt string, f runFlags) error {
 	}
 	if err := f.checkProvider(slices.Concat(engine.Providers(), a.agentProviders()), a.cluster() != nil); err != nil {
 		return err
+	}
+	if f.permission == string(agentcli.PermissionFull) && a.cluster() == nil && !a.agents()[agentcli.CLI(f.provider)].AllowFull {
+		return usage("--permission-mode full is not allowed by policy: allow_full in [agents.%s] of the configuration allows it", f.provider)
 	}
 	if f.detach {
 		return a.detach(ctx, prompt, f)

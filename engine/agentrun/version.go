@@ -23,6 +23,7 @@ type probed struct {
 // Installed is what is known of a CLI on this machine.
 type Installed struct {
 	CLI     agentcli.CLI
+	Named   bool             // the configuration says where it is
 	Path    string           // "" where it was not found
 	Version agentcli.Version // zero where it does not tell it
 	Oldest  agentcli.Version // that is of use
@@ -33,7 +34,7 @@ type Installed struct {
 // Look says whether a CLI can be called here. Whether it is logged in is only known when it
 // is called.
 func (r *Runner) Look(ctx context.Context, cli agentcli.CLI) Installed {
-	in := Installed{CLI: cli}
+	in := Installed{CLI: cli, Named: r.Agent(cli).Command != ""}
 	adapter, err := agentcli.For(cli)
 	if err != nil {
 		in.Err = err.Error()
@@ -42,7 +43,7 @@ func (r *Runner) Look(ctx context.Context, cli agentcli.CLI) Installed {
 	in.Oldest, in.Hint = adapter.Oldest(), adapter.InstallHint()
 	argv := adapter.VersionArgv(r.Agent(cli).Command)
 	if in.Path, err = process.Look(argv[0], "", r.environ(adapter, agentcli.Command{})); err != nil {
-		in.Err = err.Error()
+		in.Err = notStarted(Call{CLI: cli}, adapter, err).Error
 		return in
 	}
 	version, end := r.version(ctx, Call{CLI: cli}, adapter)
@@ -121,9 +122,14 @@ func notStarted(c Call, adapter agentcli.Adapter, err error) *End {
 	return fail(c, ClassCannotStart, true, "%v", err)
 }
 
+// OK tells whether all is as it should be: a CLI that nobody asked for need not be there.
+func (in Installed) OK() bool { return in.Err == "" || in.Path == "" && !in.Named }
+
 // String says it in a line.
 func (in Installed) String() string {
 	switch {
+	case in.Path == "" && in.Named:
+		return in.Err
 	case in.Path == "":
 		return "not installed (optional): " + in.Hint
 	case in.Err != "":

@@ -55,14 +55,14 @@ func policyOf(activity, provider string) policy {
 }
 
 // WithAgentOptions sets the options of the activities that call agents, and read their logs,
-// for any workflow: long attempts with heartbeats, slow retries, and a cancellation that
-// waits until the agent has ended. attempt, above 0, bounds one attempt.
+// for any workflow: the contract's queue, long attempts with heartbeats, slow retries, and a
+// cancellation that waits until the agent has ended. attempt, above 0, bounds one attempt.
 func WithAgentOptions(ctx workflow.Context, attempt time.Duration) workflow.Context {
 	p := agentStep
 	if attempt > 0 {
 		p.attempt = attempt
 	}
-	return withPolicy(ctx, p)
+	return workflow.WithTaskQueue(withPolicy(ctx, p), ace.TaskQueue)
 }
 
 // withOptions sets the options of one activity type, with the provider that it asks.
