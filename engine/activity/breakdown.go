@@ -15,8 +15,9 @@ import (
 
 // Bounds of a breakdown, in bytes and in tasks.
 const (
-	maxBreakdown = 4 << 20
+	maxBreakdown = 1 << 20
 	maxTasks     = 1000
+	maxLooked    = 50 // places in an answer at which JSON may begin
 )
 
 // ClassBadBreakdown is the class of an answer that holds no tasks.
@@ -120,7 +121,7 @@ func jsonIn(text string) (found []json.RawMessage) {
 		return []json.RawMessage{json.RawMessage(t)}
 	}
 	tries := 0
-	for at := 0; at < len(text) && tries < 200; {
+	for at := 0; at < len(text) && tries < maxLooked; {
 		next := strings.IndexAny(text[at:], "{[")
 		if next < 0 {
 			break

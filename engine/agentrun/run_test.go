@@ -161,7 +161,7 @@ func TestLook(t *testing.T) {
 	if again := len(p.Did("start")); again != starts {
 		t.Errorf("it was asked again: %d starts after %d", again, starts)
 	}
-	if in := missing(t).Look(t.Context(), agentcli.Claude); in.Path != "" || !in.OK() || !strings.HasPrefix(in.String(), "claude is not installed on this machine") {
+	if in := missing(t).Look(t.Context(), agentcli.Claude); in.Path != "" || in.OK() || !strings.HasPrefix(in.String(), "claude is not installed on this machine") {
 		t.Errorf("%+v: %s", in, in)
 	}
 }
