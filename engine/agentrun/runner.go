@@ -68,9 +68,6 @@ func New(o Options) *Runner {
 // Agent is how a CLI is called here.
 func (r *Runner) Agent(cli agentcli.CLI) Agent { return r.o.Agents[cli] }
 
-// Redact strikes secrets out of a text.
-func (r *Runner) Redact(text string) string { return r.redact.String(text) }
-
 // LogPath is where a log lies on this machine, given its path below the data directory.
 func (r *Runner) LogPath(rel string) string { return r.logs.Path(rel) }
 
