@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -18,9 +19,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	"acescope/engine/ace"
+	"acescope/engine/agentcli"
+	"acescope/engine/agentrun"
 	"acescope/engine/artifact"
 	"acescope/engine/codec"
 	"acescope/engine/model"
+	"acescope/engine/model/agent"
 	"acescope/engine/observe"
 	"acescope/engine/playbook"
 	"acescope/engine/price"
@@ -49,6 +53,8 @@ type Options struct {
 	Providers []model.Provider
 	// Worker serves workflows and activities from this process.
 	Worker bool
+	// Agents says how agents' command lines are called on this machine.
+	Agents map[agentcli.CLI]agentrun.Agent
 	// LookOnly makes no directories for artifacts and playbooks on this machine; with
 	// Remote and without Worker.
 	LookOnly bool
@@ -94,6 +100,8 @@ type Engine struct {
 	Providers []model.Provider
 	Codec     *codec.Server // nil for payloads as they are
 
+	Agents *agentrun.Runner
+
 	serving client.Client // of the worker, nil where it shares Client
 
 	node      *server.Node
@@ -111,11 +119,15 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	e := &Engine{log: o.Logger, Providers: o.Providers, dir: o.DataDir}
+	if err := e.openStores(o); err != nil {
+		return nil, err
+	}
+	e.Agents = agentrun.New(agentrun.Options{DataDir: o.DataDir, Artifacts: e.Artifacts, Agents: o.Agents, Logger: o.Logger})
 	if e.Providers == nil {
 		e.Providers = Providers(nil, price.Shipped(), os.Getenv)
 	}
-	if err := e.openStores(o); err != nil {
-		return nil, err
+	if o.Providers == nil || o.Agents != nil {
+		e.Providers = slices.Concat(e.Providers, agent.Providers(e.Agents))
 	}
 	if err := checkSpace(o.DataDir); err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func (e *Engine) serve() error {
 	})
 	flow.Register(w)
 	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Signals: signals{e.Client},
-		Logs: filepath.Join(e.dir, "logs")}
+		Logs: filepath.Join(e.dir, "logs"), Agents: e.Agents}
 	acts.Register(w)
 	if err := w.Start(); err != nil {
 		return fmt.Errorf("start the worker: %w", err)

@@ -35,6 +35,8 @@ type Deps struct {
 	Meter *Meter
 	// Host says who hosts the server and how much room is left; nil where nobody knows.
 	Host func() Host
+	// Agents looks which agents can be called here; nil where nobody calls any.
+	Agents func(ctx context.Context) []AgentCheck
 	// Screen counts what is drawn, nil where nothing is.
 	Screen func() Screen
 	// Verify replays a history with today's workflow code, strictly or as Temporal judges;

@@ -28,6 +28,7 @@ const (
 	kindLong    = "long"    // run a workflow with a long history
 
 	kindTranscripts = "transcripts" // run a console and index transcripts
+	kindStream      = "stream"      // read the output of agents
 )
 
 // Variants of a child.
@@ -82,6 +83,8 @@ func child(arg string) error {
 		return makeLong(ctx, s)
 	case kindTranscripts:
 		return indexing(ctx, s)
+	case kindStream:
+		return reading(s)
 	}
 	return fmt.Errorf("child: no kind %q", s.Kind)
 }

@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"engine/model/anthropic":    {"engine/model", "engine/model/llm", "engine/price"},
 	"engine/model/openai":       {"engine/model", "engine/model/llm", "engine/price"},
 	"engine/flow":               {"engine/ace", "engine/session", "engine/history"},
-	"engine/activity":           {"engine/ace", "engine/flow", "engine/model", "engine/playbook", "engine/artifact", "engine/dataset", "engine/observe/batch", "engine/redact"},
+	"engine/activity":           {"engine/ace", "engine/agentcli", "engine/agentrun", "engine/session", "engine/flow", "engine/model", "engine/playbook", "engine/artifact", "engine/dataset", "engine/observe/batch", "engine/redact"},
 	"engine/observe":            {"engine/ace", "engine/flow", "engine/history", "engine/observe", "engine/observe/batch", "engine/observe/spool"},
 	"engine/observe/batch":      {"engine/ace"},
 	"engine/observe/spool":      {},
@@ -59,6 +59,9 @@ var arrows = map[string][]string{
 	"engine/server":             {"engine/ace"},
 	"engine/process":            {},
 	"engine/redact":             {},
+	"engine/process/filelock":   {},
+	"engine/agentrun":           {"engine/ace", "engine/agentcli", "engine/process", "engine/process/filelock", "engine/redact", "engine/artifact", "engine/transcript", "engine/session", "engine/price"},
+	"engine/model/agent":        {"engine/ace", "engine/agentcli", "engine/agentrun", "engine/artifact", "engine/playbook", "engine/model", "engine/model/llm", "engine/price", "engine/session"},
 	"engine/agentcli":           {"engine/ace"},
 	// A stand-in for the agent CLIs, for tests.
 	"engine/agentcli/agentclitest": {},

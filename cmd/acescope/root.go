@@ -198,7 +198,7 @@ func (a *app) connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	}
 	a.meter = sources.NewMeter()
 	o.DataDir, o.Version, o.Port, o.Remote = dir, buildVersion(), a.port, a.cluster()
-	o.Intercept, o.Logger, o.Providers = a.meter.Intercept, log, a.providers()
+	o.Intercept, o.Logger, o.Providers, o.Agents = a.meter.Intercept, log, a.providers(), a.agents()
 	if a.set.Observe == observeOn {
 		o.Spool = spool.Dir(os.Getenv)
 	}

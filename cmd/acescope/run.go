@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/agentcli"
 	"acescope/engine/dataset"
 	"acescope/engine/model"
 	"acescope/engine/playbook"
@@ -23,6 +25,7 @@ type runFlags struct {
 	playbook, adapter                          string
 	epochs, limit, parallel, window            int
 	tools                                      []string
+	permission                                 string
 	detach                                     bool
 	pace                                       time.Duration
 }
@@ -59,6 +62,7 @@ func (a *app) runCommand() *cobra.Command {
 	fs.StringVar(&f.playbook, "playbook", "", "playbook to start from: a file, or the hash of a version (default: empty)")
 	fs.StringVar(&f.adapter, "adapter", "offline", "offline: learn task by task over epochs; online: measure a window, then learn from it")
 	fs.StringSliceVar(&f.tools, "allow-tool", nil, "tools that the skills session may call (default all)")
+	fs.StringVar(&f.permission, "permission-mode", "default", "what an agent may do in its skills session: default, plan, acceptEdits, dontAsk or full")
 	fs.BoolVar(&f.detach, "detach", false, "start it and return at once; a process in the background carries it on")
 	fs.DurationVar(&f.pace, "pace", 0, "hold every phase for at least so long, for the eye")
 	return cmd
@@ -84,6 +88,8 @@ func (f runFlags) check(prompt string) error {
 		return usage("--pace %s: give a duration above 0, such as 400ms", f.pace)
 	case f.adapter != string(ace.Offline) && f.adapter != string(ace.Online):
 		return usage("--adapter %q: give offline or online", f.adapter)
+	case !slices.Contains([]string{"default", "plan", "acceptEdits", "dontAsk", "full"}, f.permission):
+		return usage("--permission-mode %q: give default, plan, acceptEdits, dontAsk or full", f.permission)
 	case strings.TrimSpace(prompt) == "" && prompt != "":
 		return usage("the PROMPT is empty")
 	}
@@ -126,8 +132,11 @@ func (a *app) run(ctx context.Context, prompt string, f runFlags) error {
 	if err := f.check(prompt); err != nil {
 		return err
 	}
-	if err := f.checkProvider(a.providers(), a.cluster() != nil); err != nil {
+	if err := f.checkProvider(slices.Concat(a.providers(), a.agentProviders()), a.cluster() != nil); err != nil {
 		return err
+	}
+	if f.permission == string(agentcli.PermissionFull) && a.cluster() == nil && !a.agents()[agentcli.CLI(f.provider)].AllowFull {
+		return usage("--permission-mode full is not allowed by policy: allow_full in [agents.%s] of the configuration allows it", f.provider)
 	}
 	if f.detach {
 		return a.detach(ctx, prompt, f)
@@ -213,7 +222,7 @@ func experimentInput(ctx context.Context, e *engine.Engine, f runFlags) (in ace.
 	}
 	in = ace.ExperimentInput{ExperimentID: f.experiment, DatasetID: train.ID, Dataset: train.Ref, Tasks: train.Tasks,
 		Adapter: ace.Adapter(f.adapter), Provider: f.provider, Model: f.modelName(e.Providers), Epochs: f.epochs,
-		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: "default"},
+		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
 		Parallel:     f.parallel, Window: f.window, PaceMS: f.pace.Milliseconds()}
 	if in.ExperimentID == "" {
 		in.ExperimentID = train.ID + "-" + time.Now().Format("20060102-150405")
@@ -288,7 +297,7 @@ func taskInput(e *engine.Engine, prompt string, f runFlags) (ace.TaskInput, erro
 	}
 	in := ace.TaskInput{TaskID: f.experiment + "-" + time.Now().Format("20060102-150405.000"), Prompt: prompt,
 		Adapter: ace.Adapter(f.adapter), PlaybookHash: book, ExperimentID: f.experiment, DatasetID: "none",
-		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: "default"},
+		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
 		Provider:     f.provider, Model: f.modelName(e.Providers), Branch: f.experiment, PaceMS: f.pace.Milliseconds()}
 	if len(prompt) > ace.InlineBytes {
 		ref, err := e.Artifacts.PutBytes(context.Background(), []byte(prompt), "text/plain; charset=utf-8")

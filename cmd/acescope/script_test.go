@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"acescope/engine/agentcli/agentclitest"
 )
 
 func TestMain(m *testing.M) {
+	agentclitest.Main()
 	testscript.Main(m, map[string]func(){"acescope": func() { os.Exit(execute()) }})
 }
 
@@ -21,6 +24,11 @@ func TestScripts(t *testing.T) {
 			e.Setenv("XDG_DATA_HOME", e.WorkDir+"/data")
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TERM", "dumb")
+			if filepath.Base(e.WorkDir) == "script-agent" {
+				a := agentclitest.New(t, "claude")
+				e.Setenv("PATH", a.Dir()+string(filepath.ListSeparator)+e.Getenv("PATH"))
+				e.Setenv("CLAUDE_CONFIG_DIR", a.ConfigDir())
+			}
 			histories, err := filepath.Abs("../../engine/flow/testdata")
 			e.Setenv("HISTORIES", histories)
 			return err

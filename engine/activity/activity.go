@@ -1,8 +1,9 @@
 // Package activity serves the activities of the contract on this machine: it loads the
 // playbook, lets the step's provider answer, records tool calls, and merges the delta.
-// It may import engine/ace, engine/flow (for its time-outs), engine/model,
-// engine/playbook, engine/artifact, engine/dataset, engine/observe/batch, engine/redact and
-// Temporal's SDK.
+// It may import engine/ace, engine/flow (for its time-outs), engine/model, engine/agentrun
+// and engine/agentcli (for calls of agents), engine/session (for identities),
+// engine/playbook, engine/artifact, engine/dataset, engine/observe/batch,
+// engine/redact and Temporal's SDK.
 //
 // Order: tool events are signalled in the order in which they happened. Bounds: events
 // are signalled in batches, one at a time, and at most [batch.Max] of them. Loss: an
@@ -22,6 +23,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"acescope/engine/ace"
+	"acescope/engine/agentrun"
 	"acescope/engine/artifact"
 	"acescope/engine/dataset"
 	"acescope/engine/flow"
@@ -42,7 +44,8 @@ type Activities struct {
 	Providers []model.Provider
 	Signals   Signaller
 	// Logs is where logs lie; "" leaves out the live ones.
-	Logs string
+	Logs   string
+	Agents *agentrun.Runner
 
 	data    *dataset.Loader
 	secrets *redact.Redactor
@@ -62,6 +65,9 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 		ace.ActivityEvaluate:  a.evaluate,
 		ace.ActivityHead:      a.head,
 		ace.ActivityLoadStep:  a.loadStep,
+		ace.ActivityAgentCLI:  a.agentCLI,
+		ace.ActivityReadLog:   a.readLog,
+		ace.ActivityBreakdown: a.breakdown,
 	} {
 		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
@@ -90,6 +96,13 @@ func beatWith(ctx context.Context, details func() []any) (stop func()) {
 		}
 	}()
 	return cancel
+}
+
+// placed is a context by which a provider knows on whose behalf it is called.
+func placed(ctx context.Context) context.Context {
+	info := activity.GetInfo(ctx)
+	return model.WithPlace(ctx, &model.Place{WorkflowID: info.WorkflowExecution.ID, RunID: info.WorkflowExecution.RunID,
+		Activity: info.ActivityType.Name, ActivityID: info.ActivityID, Attempt: info.Attempt})
 }
 
 // maxPrompt bounds a prompt that comes as an artifact, in bytes.

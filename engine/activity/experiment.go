@@ -32,6 +32,7 @@ func (a *Activities) head(ctx context.Context, in ace.HeadInput) (ace.HeadResult
 // it is signalled: an evaluation is one activity, not a run. An attempt that fails leaves
 // what it has measured to the next, which does not ask again.
 func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
+	ctx = placed(ctx)
 	var total ace.EvaluateResult
 	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &total) != nil {
 		total = ace.EvaluateResult{}

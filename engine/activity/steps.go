@@ -14,6 +14,7 @@ import (
 
 func (a *Activities) generator(ctx context.Context, in ace.GeneratorInput) (ace.GeneratorResult, error) {
 	defer beat(ctx)()
+	ctx = placed(ctx)
 	c := start(ctx)
 	s, err := a.prepare(in.Task, in.Prompt, in.PromptRef)
 	if err != nil {
@@ -29,6 +30,7 @@ func (a *Activities) generator(ctx context.Context, in ace.GeneratorInput) (ace.
 
 func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (ace.SkillSessionResult, error) {
 	defer beat(ctx)()
+	ctx = placed(ctx)
 	c := start(ctx)
 	s, err := a.prepare(in.Task, in.Prompt, in.PromptRef)
 	if err != nil {
@@ -77,6 +79,7 @@ func (a *Activities) fit(ctx context.Context, r *ace.SkillSessionResult) error {
 
 func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (ace.ReflectorResult, error) {
 	defer beat(ctx)()
+	ctx = placed(ctx)
 	c := start(ctx)
 	s, err := a.prepare(in.Task, in.Prompt, in.PromptRef)
 	if err != nil {
@@ -92,6 +95,7 @@ func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (ace.
 
 func (a *Activities) curator(ctx context.Context, in ace.CuratorInput) (ace.CuratorResult, error) {
 	defer beat(ctx)()
+	ctx = placed(ctx)
 	c := start(ctx)
 	s, err := a.prepare(in.Task, "", nil)
 	if err != nil {

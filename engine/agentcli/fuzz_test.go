@@ -27,7 +27,9 @@ func seeds(f *testing.F, each func(cli CLI, data []byte)) {
 }
 
 // FuzzReader holds of any bytes, as the output of any CLI: reading ends, gives the same however
-// they come, its events are good JSON and text, and a judgement can be made.
+// they come, and its events are good JSON and text. Judging, which costs a hundred times as
+// much as reading, is FuzzJudge's. Go minimizes each input that is of interest for up to a
+// minute, without counting: fuzz with -fuzzminimizetime=1s.
 func FuzzReader(f *testing.F) {
 	seeds(f, func(cli CLI, data []byte) { f.Add(string(cli), data) })
 	f.Fuzz(func(t *testing.T, cli string, data []byte) {
@@ -42,10 +44,8 @@ func FuzzReader(f *testing.F) {
 // events are the events of a stream, as JSON.
 func events(t *testing.T, cli string, r io.Reader) []byte {
 	var out bytes.Buffer
-	var judge Judge
 	last := int64(0)
 	err := NewReader(r, CLI(cli)).All(func(e Event) error {
-		judge.Add(e)
 		line, err := json.Marshal(e)
 		if err != nil {
 			t.Fatalf("%+v: %v", e, err)
@@ -60,16 +60,28 @@ func events(t *testing.T, cli string, r io.Reader) []byte {
 	if err != nil && !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
-	for _, exit := range []Exit{{}, {Code: 1}, {Code: -1, Signal: "killed"}, {Alive: true}} {
-		o := judge.Outcome(exit, string(data(out.Bytes())))
-		if o.Class == "" || o.OK != o.Class.OK() || strings.ContainsAny(o.Sentence, "\n\r") || !utf8.ValidString(o.Sentence) {
-			t.Errorf("%+v", o)
-		}
-	}
 	return out.Bytes()
 }
 
-func data(b []byte) []byte { return b[:min(len(b), 1000)] }
+// FuzzJudge holds that whatever an agent said, on both its outputs and by its exit, one
+// sentence and one class are made of it.
+func FuzzJudge(f *testing.F) {
+	seeds(f, func(cli CLI, data []byte) { f.Add(string(cli), data, "npm warn\nError: it failed", 1) })
+	f.Fuzz(func(t *testing.T, cli string, data []byte, stderr string, code int) {
+		var judge Judge
+		if err := NewReader(bytes.NewReader(data), CLI(cli)).All(func(e Event) error { judge.Add(e); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		exit := Exit{Code: code % 256, Alive: code == 7, ByUs: code == 8, TimedOut: code == 9}
+		if code == -1 {
+			exit.Signal = "killed"
+		}
+		o := judge.Outcome(exit, stderr)
+		if o.Class == "" || o.OK != o.Class.OK() || strings.ContainsAny(o.Sentence, "\n\r") || !utf8.ValidString(o.Sentence) {
+			t.Errorf("%+v", o)
+		}
+	})
+}
 
 // FuzzControl holds that no line makes DecodeControl fall, and that what it gives is good.
 func FuzzControl(f *testing.F) {

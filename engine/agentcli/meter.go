@@ -16,8 +16,8 @@ type Meter struct {
 
 // Take is what the turn that ended with this result took.
 //
-// A sum that is smaller than the last one began anew: older versions of Claude Code count
-// per process.
+// A sum that is smaller than the last one, or the same though something was said, began
+// anew: older versions of Claude Code count per process.
 func (m *Meter) Take(r Result) ace.Usage {
 	u := r.Usage
 	if r.Cumulative {
@@ -27,7 +27,7 @@ func (m *Meter) Take(r Result) ace.Usage {
 		last := m.Cost
 		m.Cost = r.Usage.CostUSD
 		u.CostUSD = r.Usage.CostUSD
-		if u.CostUSD >= last {
+		if u.CostUSD > last || u.CostUSD == last && r.Usage.OutputTokens == 0 {
 			u.CostUSD = round(u.CostUSD - last)
 		}
 	}

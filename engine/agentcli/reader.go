@@ -7,6 +7,10 @@ import (
 
 // Reader reads the events of an agent's output.
 type Reader struct {
+	// Clean, where it is set, is given every line before it is parsed; what it returns is the
+	// line. cut tells that the line's end, or more of it, is not there.
+	Clean func(line []byte, cut bool) []byte
+
 	lines  *LineReader
 	parser *Parser
 	events []Event
@@ -60,8 +64,12 @@ func (r *Reader) End() {
 
 // take parses a line.
 func (r *Reader) take(line Line) {
+	long := line.TooLong()
+	if r.Clean != nil {
+		line.Bytes = r.Clean(line.Bytes, long || line.Torn)
+	}
 	r.next, r.number, r.raw = 0, line.Number, line.Bytes
-	if line.TooLong() {
+	if long {
 		r.raw = nil
 		r.events = append(r.events[:0], garbage(GarbageOversize, line.Bytes, line.Size))
 		return

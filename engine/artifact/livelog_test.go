@@ -28,7 +28,7 @@ func TestLiveLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "logs/session%2F..%2F%C3%A9/run-1/run_turn-3-1.jsonl"; l.Path() != want || logName.Path() != want {
+	if want := "logs/runs/session%2F..%2F%C3%A9/run-1/run_turn-3-1.jsonl"; l.Path() != want || logName.Path() != want {
 		t.Errorf("path %s", l.Path())
 	}
 	for _, line := range []string{`{"a":1}`, `{"b":2}` + "\r\n"} {

@@ -36,24 +36,47 @@ var (
 	// attempt stopped.
 	measure  = policy{attempt: 3 * time.Hour, attempts: 10, first: time.Second, longest: 30 * time.Second}
 	diskStep = policy{attempt: time.Minute, attempts: 10, first: 200 * time.Millisecond, longest: 5 * time.Second}
+	// agentStep is for agents with tools of their own, which may work for hours. What an
+	// attempt did is found by the next, so that there may be several.
+	agentStep = policy{attempt: 12 * time.Hour, attempts: 5, first: 2 * time.Second, longest: 2 * time.Minute}
 )
 
-func policyOf(activity string) policy {
+// policyOf is the policy of an activity, and of the provider that it asks, "" for none.
+func policyOf(activity, provider string) policy {
 	switch activity {
 	case session.ActivityClaim:
 		return diskStep
-	case ace.ActivityPersist, ace.ActivityLoadTasks, ace.ActivityHead, ace.ActivityLoadStep:
+	case ace.ActivityPersist, ace.ActivityLoadTasks, ace.ActivityHead, ace.ActivityLoadStep, ace.ActivityReadLog:
 		return diskStep
 	case ace.ActivityEvaluate:
 		return measure
+	case ace.ActivityAgentCLI, ace.ActivityBreakdown:
+		return agentStep
+	}
+	if ace.IsAgent(provider) {
+		return agentStep
 	}
 	return modelStep
 }
 
-// withOptions sets the options of one activity type. Cancellation waits for the
-// activity, so that what it did is known before the run closes.
-func withOptions(ctx workflow.Context, activity string) workflow.Context {
-	p := policyOf(activity)
+// WithAgentOptions sets the options of the activities that call agents, and read their logs,
+// for any workflow: the contract's queue, long attempts with heartbeats, slow retries, and a
+// cancellation that waits until the agent has ended. attempt, above 0, bounds one attempt.
+func WithAgentOptions(ctx workflow.Context, attempt time.Duration) workflow.Context {
+	p := agentStep
+	if attempt > 0 {
+		p.attempt = attempt
+	}
+	return workflow.WithTaskQueue(withPolicy(ctx, p), ace.TaskQueue)
+}
+
+// withOptions sets the options of one activity type, with the provider that it asks.
+// Cancellation waits for the activity, so that what it did is known before the run closes.
+func withOptions(ctx workflow.Context, activity, provider string) workflow.Context {
+	return withPolicy(ctx, policyOf(activity, provider))
+}
+
+func withPolicy(ctx workflow.Context, p policy) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		StartToCloseTimeout: p.attempt,
 		HeartbeatTimeout:    HeartbeatTimeout,

@@ -81,7 +81,7 @@ func (t *talk) run(ctx workflow.Context) error {
 // claim asks for a machine that the session can live on.
 func (t *talk) claim(ctx workflow.Context) {
 	var raw converter.RawValue
-	err := workflow.ExecuteActivity(withOptions(ctx, session.ActivityClaim), session.ActivityClaim, t.state.Input).Get(ctx, &raw)
+	err := workflow.ExecuteActivity(withOptions(ctx, session.ActivityClaim, ""), session.ActivityClaim, t.state.Input).Get(ctx, &raw)
 	t.ended(session.ActivityClaim, "", raw, err)
 }
 

@@ -138,7 +138,7 @@ func (t *task) step(ctx workflow.Context, in ace.TaskInput, step ace.Phase) erro
 		input = t.input(ctx, in, step)
 	}
 	var raw converter.RawValue
-	err := workflow.ExecuteActivity(withOptions(ctx, activity), activity, input).Get(ctx, &raw)
+	err := workflow.ExecuteActivity(withOptions(ctx, activity, in.ProviderOf(step)), activity, input).Get(ctx, &raw)
 	if err != nil {
 		t.apply(ace.StepFailed(step, history.FailureFrom(err)))
 		return err

@@ -33,6 +33,7 @@ type File struct {
 	Prices  []Price
 
 	Providers []Provider
+	Agents    []Agent
 }
 
 // Value is what is said of a setting, and on which line.
@@ -93,6 +94,8 @@ func Parse(path string, data []byte, known func(name string) bool) (File, []stri
 			p.readPrices(tree[name])
 		case name == "providers":
 			p.readProviders(tree[name])
+		case name == "agents":
+			p.readAgents(tree[name])
 		case known(name):
 			p.Values[name] = Value{tree[name], p.line(name)}
 		default:
