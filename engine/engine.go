@@ -22,6 +22,7 @@ import (
 	"acescope/engine/model/builtin"
 	"acescope/engine/playbook"
 	"acescope/engine/server"
+	"acescope/engine/session/host"
 )
 
 // What can be wrong with a remote cluster.
@@ -49,6 +50,9 @@ type Options struct {
 	LookOnly bool
 	// Takeover makes this process host when the hosting one dies.
 	Takeover bool
+	// Sessions says what agent sessions may do on this machine, where it serves them; only
+	// AllowFull, Binaries, MaxWarm, MaxIdle and At are read.
+	Sessions host.Options
 	// Intercept, where it is set, is called around every call to the server.
 	Intercept grpc.UnaryClientInterceptor
 	Logger    *slog.Logger
@@ -108,7 +112,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	if o.Worker {
-		if err := e.serve(); err != nil {
+		if err := e.serve(o.Sessions); err != nil {
 			e.closeQuietly()
 			return nil, err
 		}

@@ -302,6 +302,9 @@ func TestGoneOnWith(t *testing.T) {
 	if err != nil || !r.Continued || r.Status != session.TurnCompleted {
 		t.Fatalf("%+v, %v", r, err)
 	}
+	if r.Usage.InputTokens != 240 || r.Usage.OutputTokens != 34 {
+		t.Errorf("both attempts are counted: %+v", r.Usage)
+	}
 	turns := s.agent.Did("turn")
 	if len(turns) != 2 || turns[0].UUID == turns[1].UUID || !strings.Contains(turns[1].Text, "Go on where you stopped") {
 		t.Errorf("turns: %+v", turns)

@@ -43,11 +43,7 @@ func (h *Host) past(r *run, adapter agentcli.Adapter, cold bool) (past, error) {
 		return p, nil
 	}
 	id := agentSession(r.in)
-	uuids := []string{r.in.UUID}
-	for n := int32(2); n <= r.attempt; n++ {
-		uuids = append(uuids, againUUID(r.in, n))
-	}
-	t, err := h.memory(adapter).turn(id, r.in.Turn, uuids)
+	t, err := h.memory(adapter).turn(id, r.in.Turn, r.uuids())
 	if err != nil {
 		return p, err
 	}
@@ -64,6 +60,15 @@ func (h *Host) past(r *run, adapter agentcli.Adapter, cold bool) (past, error) {
 		p.result = h.sealed(r, t.result(r.in, id), path)
 	}
 	return p, nil
+}
+
+// uuids are the identities of the turn's messages, of all attempts.
+func (r *run) uuids() []string {
+	list := []string{r.in.UUID}
+	for n := int32(2); n <= r.attempt; n++ {
+		list = append(list, againUUID(r.in, n))
+	}
+	return list
 }
 
 // result is that of a turn as its transcript tells it. What it cost is not told there; where

@@ -105,17 +105,17 @@ func (r *run) stay() {
 func (r *run) take(e agentcli.Event) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if e.Kind == agentcli.KindResult {
+		r.h.at("unwritten")
+	}
 	if e.Part == 0 {
 		r.write(e)
 	}
 	first := !r.record.begun
-	if e.Kind == agentcli.KindResult {
-		r.h.at("result")
-	}
 	ended := r.record.add(e)
 	switch {
 	case ended:
-		r.h.at("ended")
+		r.h.at("result")
 	case r.line == 1 || first && r.record.begun:
 		r.h.at("event")
 	}

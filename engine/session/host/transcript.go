@@ -253,4 +253,3 @@ func blocks(raw json.RawMessage) []block {
 	_ = json.Unmarshal(raw, &list) // what is neither has no parts
 	return list
 }
-

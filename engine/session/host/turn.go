@@ -236,6 +236,9 @@ func (h *Host) talk(s *slot, r *run, adapter agentcli.Adapter, a *agent, text st
 		s.mu.Unlock()
 		h.at("started")
 		t, err := h.give(r, a, text)
+		if err == nil && r.continued {
+			h.whole(r, adapter, &t)
+		}
 		// A transcript that was not found, or has come since: it is gone on with.
 		if err == nil && t.Failed != nil && t.Failed.Type == string(agentcli.ClassSessionInUse) && r.past.resume == "" {
 			r.past.resume = agentSession(r.in)
@@ -243,6 +246,23 @@ func (h *Host) talk(s *slot, r *run, adapter agentcli.Adapter, a *agent, text st
 			continue
 		}
 		return t, err
+	}
+}
+
+// whole adds the tokens that earlier attempts of a turn used, which no result tells. What they
+// cost is in the sum that the agent tells.
+func (h *Host) whole(r *run, adapter agentcli.Adapter, t *session.TurnResult) {
+	if !adapter.Features().SessionID {
+		return
+	}
+	all, err := h.memory(adapter).turn(agentSession(r.in), r.in.Turn, r.uuids())
+	if err != nil {
+		r.slog.Warn("what earlier attempts used is not counted", "error", err)
+		return
+	}
+	if all.Usage.OutputTokens > t.Usage.OutputTokens {
+		all.Usage.CostUSD = t.Usage.CostUSD
+		t.Usage = all.Usage
 	}
 }
 
