@@ -21,6 +21,9 @@ import (
 var (
 	ErrNoSession = errors.New("no such session")
 	ErrEnded     = errors.New("the session has ended")
+	// ErrSilent means that nobody took what was said within a minute. It can be said again: a
+	// message with the same id is taken once.
+	ErrSilent = errors.New("does not answer")
 )
 
 // StartSession starts an agent session and gives its run id. A session whose id was used
@@ -135,8 +138,10 @@ func (e *Engine) updateError(ctx context.Context, sessionID string, err error) (
 		return false, nil
 	case ctx.Err() != nil:
 		return false, fmt.Errorf("session %s: %w", sessionID, ctx.Err())
-	case errors.As(err, &slow), errors.As(err, &away), errors.As(err, &late):
-		return true, fmt.Errorf("session %s does not answer: is it served anywhere? %w", sessionID, err)
+	case errors.As(err, &away):
+		return true, fmt.Errorf("session %s: %w", sessionID, err)
+	case errors.As(err, &slow), errors.As(err, &late):
+		return false, fmt.Errorf("session %s %w; is any worker running?", sessionID, ErrSilent)
 	case errors.As(err, &app) && app.Type() == continued, errors.As(err, &gone):
 	case errors.As(err, &app):
 		return false, errors.New(app.Message())

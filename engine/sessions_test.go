@@ -302,13 +302,20 @@ func TestSessionKilled(t *testing.T) {
 			h := newHouse(t)
 			first := h.worker(c.step)
 			h.start("s", nil)
-			h.send("s", "m2", "SCENARIO: bash echo b; say two")
+			sent := make(chan error, 1)
+			go func() { // it is taken by one worker or the other
+				_, err := h.Send(t.Context(), "s", session.Message{ID: "m2", Text: "SCENARIO: bash echo b; say two"})
+				sent <- err
+			}()
 			if strings.HasPrefix(c.step, "close") {
 				h.until("s", turnsEnded(2))
 				h.stop("s")
 			}
 			first.await()
 			h.worker("")
+			if err := <-sent; err != nil {
+				t.Fatal(err)
+			}
 			h.until("s", turnsEnded(2))
 			h.stop("s")
 			s := h.until("s", over)
@@ -354,8 +361,8 @@ func TestSessionKilledWhile(t *testing.T) {
 			h.start("s", func(in *session.Input) { in.First.Text = c.first })
 			c.while(h)
 			first.kill()
-			h.send("s", "m2", "SCENARIO: bash echo b; say two")
 			h.worker("")
+			h.send("s", "m2", "SCENARIO: bash echo b; say two")
 			h.until("s", turnsEnded(2))
 			h.stop("s")
 			s := h.until("s", over)
@@ -434,7 +441,9 @@ func TestSessionTalk(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.worker("")
-	h.start("s", func(in *session.Input) { in.First.Text = `SCENARIO: tool Write {"file_path":"x"}; tool Write {"file_path":"y"}; say one` })
+	h.start("s", func(in *session.Input) {
+		in.First.Text = `SCENARIO: tool Write {"file_path":"x"}; tool Write {"file_path":"y"}; say one`
+	})
 	decide := func(action session.Action) {
 		s := h.until("s", func(s session.State) bool { return s.Status == session.Waiting })
 		if _, err := h.Decide(t.Context(), "s", session.Decision{ID: s.Pending[0].ID, Action: action, Reason: "because", By: "ada"}); err != nil {

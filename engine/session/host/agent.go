@@ -200,6 +200,9 @@ func (a *agent) control(line []byte, r *run) {
 			if err := a.send(reply, err); err != nil {
 				a.h.log.Warn("an answer did not reach the agent", "session", a.id, "error", err)
 			}
+			if q.MCP != nil && a.tools != nil {
+				a.tools.sent(q.MCP.Message)
+			}
 		}
 		go answer()
 	}

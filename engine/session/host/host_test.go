@@ -197,6 +197,30 @@ func TestCost(t *testing.T) {
 	}
 }
 
+// TestCostPerProcess: older versions sum up per process, and the first turn of a process may
+// cost more than all before it.
+func TestCostPerProcess(t *testing.T) {
+	s := newStage(t, "claude")
+	s.agent.SetOldCost(true)
+	total, seen := 0.0, 0.0
+	for turn, text := range []string{"SCENARIO: say a", "SCENARIO: bash echo a; bash echo b; say c", "SCENARIO: say d", "SCENARIO: bash echo e; say f"} {
+		in := s.input(turn+1, text)
+		in.CostSeen = seen
+		r, err := s.run(in, 1)
+		if err != nil || r.Status != session.TurnCompleted {
+			t.Fatal(r, err)
+		}
+		total, seen = total+r.Usage.CostUSD, r.CostSeen
+		if turn != 1 {
+			s.Host.Close()
+			s.open(Options{})
+		}
+	}
+	if api := len(s.agent.Did("api_call")); api != 7 || !near(total, 0.000828*float64(api)) {
+		t.Errorf("%d calls, cost %v", api, total)
+	}
+}
+
 // TestIdentity holds pitfall 2: begun with the id that was minted, resumed once there is a
 // transcript, whatever the input says.
 func TestIdentity(t *testing.T) {

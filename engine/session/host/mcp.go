@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,8 +16,37 @@ import (
 // toolServer is the MCP server that an agent's process talks to over its control protocol:
 // messages come one by one, each with its answer.
 type toolServer struct {
-	pipe *messages
-	end  context.CancelFunc
+	pipe   *messages
+	end    context.CancelFunc
+	listed chan struct{} // closed when the agent knows the tools
+	once   sync.Once
+}
+
+// knownWithin is how long the first message to an agent waits until it knows the tools: one
+// that is given at once is answered without them.
+const knownWithin = 5 * time.Second
+
+// await waits until the agent knows the tools, or has ended, or is to stop.
+func (s *toolServer) await(gone, stop <-chan struct{}) {
+	if s == nil {
+		return
+	}
+	select {
+	case <-s.listed:
+	case <-gone:
+	case <-stop:
+	case <-time.After(knownWithin):
+	}
+}
+
+// sent is called when the answer to a message is on its way.
+func (s *toolServer) sent(message json.RawMessage) {
+	var m struct {
+		Method string `json:"method"`
+	}
+	if json.Unmarshal(message, &m) == nil && m.Method == "tools/list" {
+		s.once.Do(func() { close(s.listed) })
+	}
 }
 
 // toolCall makes a call of a tool; its id is the agent's own, "" where it told none. The
@@ -24,17 +54,17 @@ type toolServer struct {
 type toolCall func(ctx context.Context, id, tool string, args json.RawMessage) (text string, failed bool, err error)
 
 // newToolServer serves the tools of the names.
-func newToolServer(ctx context.Context, names []string, make toolCall) (*toolServer, error) {
+func newToolServer(ctx context.Context, names []string, answer toolCall) (*toolServer, error) {
 	server := mcp.NewServer(&mcp.Implementation{Name: serverName, Version: "1"}, nil)
 	for _, t := range served {
 		for _, name := range names {
 			if t.name == name {
-				server.AddTool(&mcp.Tool{Name: t.name, Description: t.about, InputSchema: t.schema}, handler(make))
+				server.AddTool(&mcp.Tool{Name: t.name, Description: t.about, InputSchema: t.schema}, handler(answer))
 			}
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	s := &toolServer{pipe: newMessages(), end: cancel}
+	s := &toolServer{pipe: newMessages(), end: cancel, listed: make(chan struct{})}
 	if _, err := server.Connect(ctx, s.pipe, nil); err != nil {
 		cancel()
 		return nil, err
@@ -42,10 +72,10 @@ func newToolServer(ctx context.Context, names []string, make toolCall) (*toolSer
 	return s, nil
 }
 
-func handler(make toolCall) mcp.ToolHandler {
+func handler(answer toolCall) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		id, _ := r.Params.Meta["claudecode/toolUseId"].(string)
-		text, failed, err := make(ctx, id, r.Params.Name, r.Params.Arguments)
+		text, failed, err := answer(ctx, id, r.Params.Name, r.Params.Arguments)
 		if err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ type past struct {
 	result *session.TurnResult // of a turn that was found done
 	begun  bool                // the agent has the turn's message
 	resume string              // the conversation to go on with, "" where it begins
+	used   ace.Usage           // by earlier attempts, as far as the agent remembers
 }
 
 // past looks for what earlier attempts did: in their logs, where the agent's own result may
@@ -50,7 +51,7 @@ func (h *Host) past(r *run, adapter agentcli.Adapter, cold bool) (past, error) {
 	if t.Exists {
 		p.resume = id
 	}
-	p.begun = t.Begun
+	p.begun, p.used = t.Begun, t.Usage
 	if t.Ended {
 		r.slog.Info("the turn was found done in the agent's transcript")
 		path := ""

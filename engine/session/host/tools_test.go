@@ -462,3 +462,39 @@ func TestHold(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBrokenOffAndResumed: when Claude Code is resumed after a turn that was broken off, it
+// writes an answer of its own behind it. That is no end.
+func TestBrokenOffAndResumed(t *testing.T) {
+	dir := t.TempDir()
+	id := session.UUID("agent", "s1")
+	path := filepath.Join(dir, "projects", "-x", id+".jsonl")
+	lines := []string{
+		`{"type":"queue-operation"}`,
+		`{"type":"user","uuid":"u1","message":{"role":"user","content":"do it"}}`,
+		`{"type":"assistant","uuid":"a1","message":{"id":"m1","model":"claude","stop_reason":"tool_use","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}}],"usage":{"input_tokens":100,"output_tokens":20}}}`,
+		`{"type":"user","uuid":"u2","isMeta":true,"message":{"role":"user","content":[{"type":"text","text":"Continue from where you left off."}]}}`,
+		`{"type":"assistant","uuid":"a2","message":{"id":"m2","model":"<synthetic>","stop_reason":"stop_sequence","content":[{"type":"text","text":"No response requested."}],"usage":{}},"isApiErrorMessage":false}`,
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	m := transcripts{dir}
+	got, err := m.turn(id, 1, []string{"u1"})
+	if err != nil || !got.Begun || got.Ended || got.Usage.OutputTokens != 20 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := m.turn(id, 1, []string{"other"}); err != nil || !got.Exists || got.Begun {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := m.turn("../../x", 1, nil); err != nil || got.Exists {
+		t.Errorf("%+v, %v", got, err)
+	}
+	end := `{"type":"user","uuid":"u3","message":{"role":"user","content":"[Request interrupted by user]"}}`
+	if err := os.WriteFile(path, []byte(strings.Join(append(lines[:3:3], end), "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := m.turn(id, 1, []string{"u1"}); err != nil || !got.Ended || !got.Interrupted {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

@@ -155,6 +155,9 @@ type seeker struct {
 	record  record
 }
 
+// synthetic is the model of what the CLI says in the model's place.
+const synthetic = "<synthetic>"
+
 // interruptedMark begins what the CLI writes in the user's name when a turn is broken off.
 const interruptedMark = "[Request interrupted by user"
 
@@ -182,8 +185,11 @@ func (s *seeker) add(l transcriptLine) {
 
 func (s *seeker) assistant(l transcriptLine) {
 	m := l.Message
+	if m.Model == synthetic && !l.APIError {
+		return // what the CLI puts after a turn that was broken off, when it is resumed
+	}
 	s.count(l)
-	if m.Model != "" && m.Model != "<synthetic>" {
+	if m.Model != "" && m.Model != synthetic {
 		s.Model = m.Model
 	}
 	for _, b := range blocks(m.Content) {

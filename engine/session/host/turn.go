@@ -236,8 +236,8 @@ func (h *Host) talk(s *slot, r *run, adapter agentcli.Adapter, a *agent, text st
 		s.mu.Unlock()
 		h.at("started")
 		t, err := h.give(r, a, text)
-		if err == nil && r.continued {
-			h.whole(r, adapter, &t)
+		if err == nil {
+			t.Usage = t.Usage.Add(r.past.used) // no result tells what earlier attempts used
 		}
 		// A transcript that was not found, or has come since: it is gone on with.
 		if err == nil && t.Failed != nil && t.Failed.Type == string(agentcli.ClassSessionInUse) && r.past.resume == "" {
@@ -249,28 +249,14 @@ func (h *Host) talk(s *slot, r *run, adapter agentcli.Adapter, a *agent, text st
 	}
 }
 
-// whole adds the tokens that earlier attempts of a turn used, which no result tells. What they
-// cost is in the sum that the agent tells.
-func (h *Host) whole(r *run, adapter agentcli.Adapter, t *session.TurnResult) {
-	if !adapter.Features().SessionID {
-		return
-	}
-	all, err := h.memory(adapter).turn(agentSession(r.in), r.in.Turn, r.uuids())
-	if err != nil {
-		r.slog.Warn("what earlier attempts used is not counted", "error", err)
-		return
-	}
-	if all.Usage.OutputTokens > t.Usage.OutputTokens {
-		all.Usage.CostUSD = t.Usage.CostUSD
-		t.Usage = all.Usage
-	}
-}
-
 // give sends the text, where it goes over standard input, and waits for the end.
 func (h *Host) give(r *run, a *agent, text string) (session.TurnResult, error) {
 	r.mu.Lock()
 	r.agent = a
 	r.mu.Unlock()
+	if !r.warm {
+		a.tools.await(a.gone, r.stop)
+	}
 	if a.streams {
 		h.at("send")
 		if err := a.send(agentcli.UserTurn(r.uuid, text)); err != nil && a.alive() {
