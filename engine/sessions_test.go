@@ -397,6 +397,16 @@ func TestSessionTakenOver(t *testing.T) {
 	h.check("s", h.until("s", over))
 }
 
+// events is how long the history of a session's run is.
+func (h *house) events(id string) int64 {
+	h.t.Helper()
+	d, err := h.Client.DescribeWorkflowExecution(h.t.Context(), session.WorkflowID(id), "")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return d.GetWorkflowExecutionInfo().GetHistoryLength()
+}
+
 // TestSessionContinues kills the worker when a session continues as new.
 func TestSessionContinues(t *testing.T) {
 	t.Parallel()
@@ -404,35 +414,42 @@ func TestSessionContinues(t *testing.T) {
 	first := h.worker("")
 	h.start("s", func(in *session.Input) { in.First.Text = `SCENARIO: bash echo a; say one` })
 	before := h.until("s", turnsEnded(1))
-	last := make(chan error, 1)
-	for i := range 1200 {
-		if i < 1199 {
-			if _, err := h.Receive(t.Context(), "s", session.Receive{}); err != nil {
+	receive := func() error {
+		_, err := h.Receive(t.Context(), "s", session.Receive{})
+		return err
+	}
+	// A session continues as new from 3,500 events on (maxHistory in engine/flow).
+	for h.events("s") < 3380 {
+		for range 10 {
+			if err := receive(); err != nil {
 				t.Fatal(err)
 			}
-			continue
 		}
-		go func() {
-			_, err := h.Receive(t.Context(), "s", session.Receive{})
-			last <- err
-		}()
 	}
-	first.kill()
-	h.worker("")
-	if err := <-last; err != nil {
-		t.Error(err)
+	const many = 60
+	errs := make(chan error, many)
+	for range many {
+		go func() { errs <- receive() }()
+	}
+	for i := range many {
+		if i == many/3 {
+			first.kill()
+			h.worker("")
+		}
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
 	}
 	if r, err := h.Send(t.Context(), "s", session.Message{ID: "m1", Text: "again"}); err != nil || !r.Duplicate {
 		t.Errorf("%+v, %v", r, err)
 	}
 	h.send("s", "m2", "SCENARIO: bash echo b; say two")
-	s := h.until("s", turnsEnded(2))
+	s := h.until("s", func(s session.State) bool { return turnsEnded(2)(s) && s.Runs == 2 })
 	if s.Runs != 2 || s.Cursor <= before.Cursor || len(s.Out) <= len(before.Out) {
 		t.Errorf("runs %d, cursor %d after %d", s.Runs, s.Cursor, before.Cursor)
 	}
 	h.stop("s")
 	h.check("s", h.until("s", over))
-	recordAs(t, h.Client, session.WorkflowID("s"), "session-continued")
 }
 
 // TestSessionTalk is a session without accidents: people are asked, a turn is interrupted,
