@@ -111,12 +111,11 @@ func (r *run) take(e agentcli.Event) bool {
 	if e.Part == 0 {
 		r.write(e)
 	}
-	first := !r.record.begun
 	ended := r.record.add(e)
 	switch {
 	case ended:
 		r.h.at("result")
-	case r.line == 1 || first && r.record.begun:
+	case e.Kind == agentcli.KindInit:
 		r.h.at("event")
 	}
 	return ended
