@@ -173,6 +173,7 @@ func (c *claude) open() (code int, bad bool) {
 func (c *claude) stream() int {
 	bad := make(chan string, 1)
 	go c.read(os.Stdin, bad)
+	c.greet()
 	code := 0
 	for {
 		select {
