@@ -25,6 +25,9 @@ type Deps struct {
 	ArtifactPath func(ref ace.Ref) (string, error)
 	// DataDir is the local data directory: its logs can be followed.
 	DataDir string
+	// TurnLog is the file that holds, on this machine, what an attempt at a turn of a session
+	// says, as it is written; nil where there are none.
+	TurnLog func(workflowID, runID string, turn int, attempt int32) string
 	// Meter counts the calls to the server, nil where nobody counts.
 	Meter *Meter
 	// Host says who hosts the server and how much room is left; nil where nobody knows.

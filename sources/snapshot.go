@@ -29,6 +29,8 @@ type Snapshot struct {
 	RunDiff     *RunDiff     // nil until two runs were compared
 	Replay      *Replay      // of the selected run while its time machine is looked at
 	Transcripts *Transcripts // nil until somebody looked
+	Sessions    *Sessions    // the same, of sessions on the engine
+	Approvals   *Approvals   // nil while none is known to wait
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.

@@ -36,6 +36,7 @@ type Store struct {
 	diff      diffWish
 	replay    replayWishes
 	talk      talkWish
+	session   sessionWish
 	// namespace is where the runs are; set before anything is read.
 	namespace string
 	now       func() time.Time
@@ -51,6 +52,7 @@ func NewStore() *Store {
 		selectCh: make(chan struct{}, 1),
 		books:    books{wish: BookWish{Seq: -1, Around: -1}},
 		talk:     talkWish{wake: make(chan struct{}, 1)},
+		session:  sessionWish{wake: make(chan struct{}, 1)},
 		now:      time.Now,
 	}
 	s.snap.Connection = Connection{State: ConnStarting, Since: s.now()}
@@ -107,6 +109,8 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() { s.watchPart(ctx, PartDiff, func(ctx context.Context) { s.readDiff(ctx, d) }) },
 		func() { s.watchPart(ctx, PartReplay, func(ctx context.Context) { s.readReplay(ctx, d) }) },
 		func() { s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, d) }) },
+		func() { s.watchSessions(ctx, d) },
+		func() { s.watchApprovals(ctx, d) },
 	} {
 		wg.Go(watch)
 	}

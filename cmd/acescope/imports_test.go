@@ -17,7 +17,7 @@ var arrows = map[string][]string{
 	"views":               {"views", "tui", "sources", "sources/logfile", "engine/ace", "theme"},
 	"tui":                 {"tui", "sources", "theme"},
 	"theme":               {},
-	"sources":             {"engine/ace", "engine/history", "engine/playbook", "engine/compare", "engine/replay", "sources/logfile", "sources/transcripts", "engine/transcript", "engine/agentcli"},
+	"sources":             {"engine/ace", "engine/session", "engine/history", "engine/playbook", "engine/compare", "engine/replay", "sources/logfile", "sources/transcripts", "engine/transcript", "engine/agentcli"},
 	"sources/logfile":     {},
 	"sources/transcripts": {"engine/ace", "engine/agentcli", "engine/transcript"},
 	// What tests and benchmarks run on: made-up histories and lists, and clients for them.
@@ -29,7 +29,7 @@ var arrows = map[string][]string{
 	"engine/history":       {"engine/ace", "engine/session"},
 	"engine/transcript":    {"engine/ace", "engine/agentcli", "engine/transcript"},
 	"engine/historyfile":   {},
-	"engine/replay":        {"engine/ace", "engine/history"},
+	"engine/replay":        {"engine/ace", "engine/session", "engine/history"},
 	"engine/compare":       {"engine/ace", "engine/history"},
 	"engine/operation":     {"engine/ace", "engine/history", "engine/operation"},
 	"engine/fork":          {"engine/ace", "engine/history"},
