@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,8 +42,13 @@ type (
 	ToolAnswer   = session.ToolAnswer
 	TurnRecord   = session.TurnRecord
 	ToolRule     = session.Rule
+	ToolAction   = session.Action
+	SessionNote  = session.Note
 	QueueMessage = session.Message
 )
+
+// SessionWorkflow is the type of the workflow of a session.
+const SessionWorkflow = session.Workflow
 
 // Statuses of sessions on the engine.
 const (
@@ -52,6 +59,16 @@ const (
 	TalkStopping = session.Stopping
 	TalkOver     = session.Over
 )
+
+// ParseToolRule reads a rule as "Bash(git *)=allow".
+func ParseToolRule(said string) (ToolRule, error) {
+	at := strings.LastIndexByte(said, '=')
+	if at < 0 {
+		return ToolRule{}, fmt.Errorf("tool rule %q: write it as PATTERN=allow, =deny or =ask", said)
+	}
+	r := ToolRule{Tool: strings.TrimSpace(said[:at]), Action: ToolAction(strings.TrimSpace(said[at+1:]))}
+	return r, r.Check()
+}
 
 // EngineSession is a session on the engine as the list knows it. It is never changed once
 // it was handed out. Texts are untrusted.
