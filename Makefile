@@ -38,6 +38,7 @@ lint: ## Check format, vet and the determinism of workflow code
 	go vet ./...
 	go tool workflowcheck -config engine/flow/workflowcheck.yaml ./engine/flow
 	go tool workflowcheck -config engine/operation/workflowcheck.yaml ./engine/operation/...
+	@! go tool workflowcheck -config engine/flow/workflowcheck.yaml ./engine/flow/testdata/wild 2>/dev/null || { echo "workflowcheck does not find what engine/flow/testdata/wild does"; exit 1; }
 
 golden: ## Draw the screens anew into the golden files, and docs/keys.md; look at the difference before you commit
 	go test ./tui ./views -update

@@ -50,8 +50,16 @@ func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOpt
 }
 
 // Cancel asks a run to end. The run decides how; a step under way is told at its next
-// heartbeat.
+// heartbeat. A run that has ended is an error: the server would take the request and do
+// nothing.
 func (e *Engine) Cancel(ctx context.Context, workflowID, runID string) error {
+	r, err := e.Client.DescribeWorkflowExecution(ctx, workflowID, runID)
+	if err != nil {
+		return err
+	}
+	if status := r.GetWorkflowExecutionInfo().GetStatus(); status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return fmt.Errorf("the run %s has ended meanwhile (%s)", r.GetWorkflowExecutionInfo().GetExecution().GetRunId(), status)
+	}
 	return e.Client.CancelWorkflow(ctx, workflowID, runID)
 }
 
@@ -60,9 +68,28 @@ func (e *Engine) Terminate(ctx context.Context, workflowID, runID, reason string
 	return e.Client.TerminateWorkflow(ctx, workflowID, runID, reason)
 }
 
+// ErrReplaced means that another run of the id has begun since.
+var ErrReplaced = errors.New("a newer run of this id has begun meanwhile")
+
+// Newest is the newest run of a workflow, and whether it is open.
+func (e *Engine) Newest(ctx context.Context, workflowID string) (runID string, open bool, err error) {
+	r, err := e.Client.DescribeWorkflowExecution(ctx, workflowID, "")
+	info := r.GetWorkflowExecutionInfo()
+	return info.GetExecution().GetRunId(), info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, err
+}
+
 // Reset makes a new run under the same id that keeps the events before a workflow task's
-// end, and gives its run id. An open run is terminated. The input stays as it is.
-func (e *Engine) Reset(ctx context.Context, workflowID, runID string, event int64, reason string) (newRunID string, err error) {
+// end, and gives its run id. The input stays as it is. The server ends whichever run of the
+// id is open, which need not be the one that is reset; newest is the one that may be ended,
+// or is closed already. Where it is another by now nothing is done: [ErrReplaced].
+func (e *Engine) Reset(ctx context.Context, workflowID, runID string, event int64, newest, reason string) (newRunID string, err error) {
+	now, _, err := e.Newest(ctx, workflowID)
+	if err != nil {
+		return "", err
+	}
+	if now != newest {
+		return "", fmt.Errorf("%w: %s; nothing was done", ErrReplaced, now)
+	}
 	r, err := e.Client.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace:                 e.namespace,
 		WorkflowExecution:         &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID},

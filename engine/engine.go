@@ -18,6 +18,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/artifact"
+	"acescope/engine/codec"
 	"acescope/engine/model"
 	"acescope/engine/model/builtin"
 	"acescope/engine/observe"
@@ -32,6 +33,8 @@ var (
 	// ErrProfile means that the temporal command's configuration has no such profile, or
 	// cannot be read.
 	ErrProfile = errors.New("no usable profile")
+	// ErrCodec means that a codec server is configured in a way that cannot be used.
+	ErrCodec = errors.New("no usable codec server")
 )
 
 // Options say which server to use and what to do there.
@@ -50,6 +53,9 @@ type Options struct {
 	LookOnly bool
 	// Takeover makes this process host when the hosting one dies.
 	Takeover bool
+	// Codec names the codec server that payloads are read and written through; without an
+	// endpoint it is the one of the cluster's profile, if that has one.
+	Codec codec.Config
 	// Intercept, where it is set, is called around every call to the server.
 	Intercept grpc.UnaryClientInterceptor
 	// Spool is the directory from which what observers left is forwarded to its runs, by a
@@ -85,6 +91,9 @@ type Engine struct {
 	Books     *playbook.Store
 	Artifacts *artifact.Store
 	Providers []model.Provider
+	Codec     *codec.Server // nil for payloads as they are
+
+	serving client.Client // of the worker, nil where it shares Client
 
 	node      *server.Node
 	worker    *workerSet
@@ -145,7 +154,11 @@ func (e *Engine) openStores(o Options) error {
 
 func (e *Engine) connect(ctx context.Context, o Options) error {
 	if o.Remote != nil {
-		return e.dialRemote(ctx, *o.Remote, o.Intercept)
+		return e.dialRemote(ctx, *o.Remote, o)
+	}
+	var err error
+	if e.Codec, err = codecServer(o.Codec, nil); err != nil {
+		return err
 	}
 	node, err := server.Join(ctx, server.Options{Dir: o.DataDir, Port: o.Port, Version: o.Version,
 		NoTakeover: !o.Takeover, Logger: o.Logger})
@@ -158,19 +171,15 @@ func (e *Engine) connect(ctx context.Context, o Options) error {
 	}
 	opts := node.ClientOptions()
 	opts.Logger = sdklog.NewStructuredLogger(e.log)
-	intercept(&opts, o.Intercept)
-	e.Client, err = client.DialContext(ctx, opts)
-	return err
+	return e.dial(ctx, opts, o)
 }
 
-func intercept(o *client.Options, by grpc.UnaryClientInterceptor) {
-	if by != nil {
-		o.ConnectionOptions.DialOptions = append(o.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(by))
+func (e *Engine) dialRemote(ctx context.Context, r Remote, o Options) error {
+	profile, err := r.profile()
+	if err != nil {
+		return err
 	}
-}
-
-func (e *Engine) dialRemote(ctx context.Context, r Remote, by grpc.UnaryClientInterceptor) error {
-	opts, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: r.Profile})
+	opts, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
 	if err != nil {
 		return fmt.Errorf("%w %q in the temporal command's configuration: %w", ErrProfile, r.Profile, err)
 	}
@@ -187,9 +196,12 @@ func (e *Engine) dialRemote(ctx context.Context, r Remote, by grpc.UnaryClientIn
 		opts.Credentials = client.NewAPIKeyStaticCredentials(r.APIKey)
 	}
 	opts.Logger = sdklog.NewStructuredLogger(e.log)
-	intercept(&opts, by)
 	e.address, e.namespace = opts.HostPort, opts.Namespace
-	if e.Client, err = client.DialContext(ctx, opts); err != nil {
+	o.Codec.Namespace = opts.Namespace
+	if e.Codec, err = codecServer(o.Codec, &profile); err != nil {
+		return err
+	}
+	if err := e.dial(ctx, opts, o); err != nil {
 		return fmt.Errorf("%w: %s: %w; %s", ErrUnreachable, opts.HostPort, err, adviceFor(err))
 	}
 	return nil
@@ -222,6 +234,9 @@ func (e *Engine) Address() string {
 	return e.address
 }
 
+// DataDir is where this process keeps artifacts and playbooks.
+func (e *Engine) DataDir() string { return e.dir }
+
 // Namespace is the Temporal namespace in use.
 func (e *Engine) Namespace() string { return e.namespace }
 
@@ -238,8 +253,10 @@ func (e *Engine) Close(ctx context.Context) error {
 	if e.worker != nil {
 		e.worker.stop()
 	}
-	if e.Client != nil {
-		e.Client.Close()
+	for _, c := range []client.Client{e.serving, e.Client} {
+		if c != nil {
+			c.Close()
+		}
 	}
 	if e.node != nil {
 		return e.node.Close(ctx)

@@ -158,8 +158,10 @@ func lineage(t *testing.T, e *engine.Engine, parent string) {
 		t.Errorf("executed %v", names)
 	}
 	checkFold(t, e, f.TaskID)
+	everyPoint(t, e, parent)
+	everyPoint(t, e, f.WorkflowID)
 	eventually(t, func() error {
-		tree, err := sources.ReadLineage(t.Context(), e.Client, f.WorkflowID)
+		tree, err := sources.ReadLineage(t.Context(), e.Client, f.WorkflowID, nil)
 		if err != nil {
 			return err
 		}
@@ -178,6 +180,32 @@ func lineage(t *testing.T, e *engine.Engine, parent string) {
 		}
 		return errors.New("the fork of the fork is not in the tree")
 	})
+}
+
+// everyPoint works a fork out at each event of a run: there is a plan that can be started,
+// or a plain refusal.
+func everyPoint(t *testing.T, e *engine.Engine, workflowID string) {
+	o, err := fork.Read(workflowID, "", eventsOf(t, e.Client, workflowID).Events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	planned := 0
+	for n := int64(0); n <= o.Last()+1; n++ {
+		p, err := o.Plan(fork.Point{Event: n}, fork.Changes{})
+		if errors.Is(err, fork.ErrPoint) {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s, event %d: %v", workflowID, n, err)
+		}
+		if err := e.CheckFork(p); err != nil {
+			t.Errorf("%s, event %d: %v", workflowID, n, err)
+		}
+		planned++
+	}
+	if planned == 0 {
+		t.Errorf("%s can be forked nowhere", workflowID)
+	}
 }
 
 // largeFork takes over a result that does not fit into an input.
@@ -234,7 +262,7 @@ func reset(t *testing.T, e *engine.Engine, parent string) {
 		t.Fatal(err)
 	}
 	runID := h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
-	anew, err := e.Reset(t.Context(), parent, runID, at.Event, "a test")
+	anew, err := e.Reset(t.Context(), parent, runID, at.Event, runID, "a test")
 	if err != nil {
 		t.Fatal(err)
 	}

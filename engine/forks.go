@@ -36,39 +36,65 @@ const forkTries = 1000
 // into one payload.
 const inlineOnCluster = 256 << 10
 
+// ForkNeed is something kept outside of histories that a fork reads.
+type ForkNeed struct {
+	What string // "the prompt (artifact …)"
+	Here bool   // it is kept in this process's data directory
+}
+
+// ForkNeeds lists what a fork reads that is kept outside of histories.
+func (e *Engine) ForkNeeds(p *fork.Plan) ([]ForkNeed, error) {
+	var needs []ForkNeed
+	for what, ref := range forkRefs(p) {
+		here, err := e.Artifacts.Has(*ref)
+		if err != nil && !errors.Is(err, artifact.ErrNotFound) {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		needs = append(needs, ForkNeed{fmt.Sprintf("%s (artifact %s)", what, ref.SHA256), here})
+	}
+	if hash := p.Input.PlaybookHash; hash != "" {
+		_, err := e.Books.Get(hash)
+		if err != nil && !errors.Is(err, playbook.ErrNotFound) {
+			return nil, fmt.Errorf("the playbook %s: %w", hash, err)
+		}
+		needs = append(needs, ForkNeed{"the playbook " + hash, err == nil})
+	}
+	slices.SortFunc(needs, func(a, b ForkNeed) int { return strings.Compare(a.What, b.What) })
+	return needs, nil
+}
+
+// forkRefs are the artifacts that a fork reads.
+func forkRefs(p *fork.Plan) map[string]*ace.Ref {
+	refs := map[string]*ace.Ref{}
+	if ref := p.Input.PromptRef; ref != nil {
+		refs["the prompt"] = ref
+	}
+	if raw := p.Input.Fork.Inline(ace.PhaseSkills); raw != nil {
+		var session ace.SkillSessionResult
+		if json.Unmarshal(raw, &session) == nil && session.Log != nil {
+			refs["the calls of the skills session"] = session.Log
+		}
+	}
+	return refs
+}
+
 // CheckFork tells what a fork needs that is not kept here: an [ErrGone] that names it. On
 // a cluster the workers have stores of their own, which cannot be looked at from here; so
-// nothing is checked there.
+// nothing is refused there, and whoever asks says what [Engine.ForkNeeds] lists.
 func (e *Engine) CheckFork(p *fork.Plan) error {
 	if e.Mode() == Cluster {
 		return nil
 	}
+	needs, err := e.ForkNeeds(p)
+	if err != nil {
+		return err
+	}
 	var gone []string
-	needs := map[string]*ace.Ref{"the prompt": p.Input.PromptRef}
-	if raw := p.Input.Fork.Inline(ace.PhaseSkills); raw != nil {
-		var session ace.SkillSessionResult
-		if json.Unmarshal(raw, &session) == nil {
-			needs["the calls of the skills session"] = session.Log
+	for _, n := range needs {
+		if !n.Here {
+			gone = append(gone, n.What)
 		}
 	}
-	for what, ref := range needs {
-		if ref == nil {
-			continue
-		}
-		if ok, err := e.Artifacts.Has(*ref); err != nil && !errors.Is(err, artifact.ErrNotFound) {
-			return fmt.Errorf("%s: %w", what, err)
-		} else if !ok {
-			gone = append(gone, fmt.Sprintf("%s (artifact %s)", what, ref.SHA256))
-		}
-	}
-	if hash := p.Input.PlaybookHash; hash != "" {
-		if _, err := e.Books.Get(hash); errors.Is(err, playbook.ErrNotFound) {
-			gone = append(gone, "the playbook "+hash)
-		} else if err != nil {
-			return fmt.Errorf("the playbook %s: %w", hash, err)
-		}
-	}
-	slices.Sort(gone)
 	if len(gone) == 0 {
 		return nil
 	}

@@ -23,7 +23,11 @@ func (s *workerSet) stop() { s.w.Stop() }
 
 // serve starts a worker for the contract's task queue.
 func (e *Engine) serve() error {
-	w := worker.New(e.Client, ace.TaskQueue, worker.Options{
+	c := e.serving
+	if c == nil {
+		c = e.Client
+	}
+	w := worker.New(c, ace.TaskQueue, worker.Options{
 		MaxConcurrentActivityExecutionSize: MaxActivities,
 		// A cancellation reaches a step with its next heartbeat: let those through.
 		MaxHeartbeatThrottleInterval: time.Second,

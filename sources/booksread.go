@@ -78,6 +78,9 @@ func (s *Store) readBooksOnce(ctx context.Context, d Deps) {
 	if err := s.books.read(ctx, d.Books, wish, b, s.publishBooks); err != nil && ctx.Err() == nil {
 		b.Err = plainError(err)
 	}
+	if len(b.Branches) == 0 && b.Err == "" && d.NoBooks != nil {
+		b.Missing = d.NoBooks()
+	}
 	if ctx.Err() != nil {
 		return
 	}

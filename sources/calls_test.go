@@ -13,6 +13,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
+	"acescope/engine/history"
 )
 
 // take folds a made history.
@@ -170,7 +171,7 @@ func TestSealedPayloadsAreTold(t *testing.T) {
 			WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: "x", Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("?")}}}}}})
 	}
 	d := m.take(t).takeDirty()
-	if got := d.Sealed[0]; got != (Sealed{3, "result of run_generator", "binary/encrypted", 77}) {
+	if got := d.Sealed[0]; got != (Sealed{Event: 3, What: "result of run_generator", Encoding: "binary/encrypted", Size: 77}) {
 		t.Errorf("%+v", got)
 	}
 	if len(d.Sealed) != MaxSealed || d.SealedDropped != 6 || d.Sealed[1].Encoding != "of unknown encoding" {
@@ -184,12 +185,15 @@ func TestLineage(t *testing.T) {
 		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{ContinuedExecutionRunId: "before", FirstExecutionRunId: "first", OriginalExecutionRunId: "this",
 			Initiator:               enumspb.CONTINUE_AS_NEW_INITIATOR_RETRY,
 			ParentWorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "p", RunId: "pr"}}}})
-	if want := (Lineage{Prev: "before", First: "first", How: "retry", Parent: "p", ParentRun: "pr"}); l != want {
+	if want := (Lineage{Prev: "before", First: "first", How: "retry", Parent: "p", ParentRun: "pr", origin: l.origin}); l != want {
 		t.Errorf("%+v", l)
 	}
-	l.apply(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED, Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
-		WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW, BaseRunId: "base"}}})
-	if l.Prev != "base" || l.How != "reset" {
+	if l.origin.RunID != "this" || !l.Known() || (Lineage{origin: l.origin}).Known() {
+		t.Errorf("%+v", l)
+	}
+	l.apply(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED, EventId: 9, Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
+		WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW, BaseRunId: "base", NewRunId: "new"}}})
+	if l.Prev != "before" || l.How != "reset" || *l.Reset != (history.ResetFrom{RunID: "base", Event: 8}) || l.origin.RunID != "new" {
 		t.Errorf("%+v", l)
 	}
 }

@@ -3,89 +3,209 @@ package sources
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+
+	"acescope/engine/history"
 )
 
-// MaxChainEvents bounds the events of a chain of runs that are held whole.
-const MaxChainEvents = 250_000
+// Bounds of a chain of runs that is read: events that are held whole, and runs before and
+// after the one that was asked for.
+const (
+	MaxChainEvents = 250_000
+	MaxChainRuns   = 1000
+)
 
-// Chain is the histories of a run and of those that it was continued as, in order.
+// Chain is the histories of runs that continue one another, in order. A run that was reset
+// stands in the place of the one that it was reset from: its history begins with that
+// one's.
 type Chain struct {
 	WorkflowID string
 	Runs       [][]*historypb.HistoryEvent
 	RunIDs     []string
-	Partial    string // why there is not all of it, "" where there is
+	Before     string // why what comes before is not there, "" where nothing does
+	Partial    string // why what comes after is not there, "" where it is
 }
 
-// ReadChain reads the histories of all runs that follow one another under a workflow id.
-// With a run id it is the chain which that run is in; if it is in none that begins at the
-// first run (it was reset, say), or with alone, it is that run alone. read, which may be
-// nil, is told how many events there are so far.
+// Gone says what of the chain is not there, "" where all is.
+func (c *Chain) Gone() string {
+	if c.Before != "" && c.Partial != "" {
+		return c.Before + "; " + c.Partial
+	}
+	return c.Before + c.Partial
+}
+
+// ReadChain reads the histories of the runs that a run continues, of the run itself and of
+// those that continue it; with alone, of the run alone. Without a run id it is the newest.
+// Runs that are no longer kept end the chain on their side; Before and Partial say so. read,
+// which may be nil, is told how many events there are so far.
 func ReadChain(ctx context.Context, c client.Client, namespace, workflowID, runID string, alone bool, read func(events int)) (Chain, error) {
+	chain := Chain{WorkflowID: workflowID}
+	p := pages{c, namespace, workflowID, runID}
 	if alone {
-		return readFrom(ctx, pages{c, namespace, workflowID, runID}, true, read)
+		_, err := chain.read(ctx, p, read)
+		return chain, err
 	}
-	asking, cancel := context.WithTimeout(ctx, callTimeout)
-	r, err := c.DescribeWorkflowExecution(asking, workflowID, runID)
-	cancel()
+	line, err := p.before(ctx)
 	if err != nil {
-		return Chain{}, err
+		return chain, err
 	}
-	info := r.GetWorkflowExecutionInfo()
-	wanted := info.GetExecution().GetRunId()
-	first := info.GetFirstRunId()
-	if first == "" {
-		first = wanted
-	}
-	chain, err := readFrom(ctx, pages{c, namespace, workflowID, first}, false, read)
-	for _, id := range chain.RunIDs {
-		if err != nil || id == wanted || chain.Partial != "" {
+	chain.Before = line.Before
+	for _, id := range line.RunIDs {
+		p.runID = id
+		if p.runID, err = chain.read(ctx, p, read); err != nil || chain.Partial != "" {
 			return chain, err
 		}
 	}
-	if err != nil && !NotFound(err) || wanted == first {
-		return chain, err
-	}
-	// The first run is gone, or this one stands beside its chain.
-	return readFrom(ctx, pages{c, namespace, workflowID, wanted}, false, read)
-}
-
-// readFrom reads a run and, but for alone, those that follow it.
-func readFrom(ctx context.Context, p pages, alone bool, read func(int)) (Chain, error) {
-	chain := Chain{WorkflowID: p.workflowID}
-	total := 0
-	for p.runID != "" || len(chain.Runs) == 0 {
-		var events []*historypb.HistoryEvent
-		var token []byte
-		for {
-			page, next, err := p.forward(ctx, token, false)
-			if err != nil {
-				if len(chain.Runs) > 0 && NotFound(err) {
-					chain.Partial = "the run " + p.runID + ", which it was continued as, is gone"
-					return chain, nil
-				}
-				return chain, err
-			}
-			events = append(events, page...)
-			total += len(page)
-			if read != nil {
-				read(total)
-			}
-			if token = next; len(token) == 0 {
-				break
-			}
-			if total >= MaxChainEvents {
-				chain.Partial = fmt.Sprintf("only its first %d events are read", total)
-				break
-			}
-		}
-		chain.Runs, chain.RunIDs = append(chain.Runs, events), append(chain.RunIDs, p.runID)
-		if alone || chain.Partial != "" || len(events) == 0 {
+	for p.runID != "" && chain.Partial == "" {
+		id := p.runID
+		if slices.Contains(chain.RunIDs, id) {
 			break
 		}
-		p.runID = NextRun(events[len(events)-1])
+		p.runID, err = chain.read(ctx, p, read)
+		if err != nil && NotFound(err) {
+			chain.Partial, err = "the run "+id+", which continues it, is gone", nil
+		}
+		if err != nil {
+			return chain, err
+		}
 	}
 	return chain, nil
+}
+
+// read adds the history of one run, and gives the run that continues it.
+func (c *Chain) read(ctx context.Context, p pages, told func(int)) (next string, err error) {
+	total := 0
+	for _, r := range c.Runs {
+		total += len(r)
+	}
+	var events []*historypb.HistoryEvent
+	var token []byte
+	for {
+		page, more, err := p.forward(ctx, token, false)
+		if err != nil {
+			return "", err
+		}
+		events = append(events, page...)
+		if total += len(page); told != nil {
+			told(total)
+		}
+		if token = more; len(token) == 0 {
+			break
+		}
+		if total >= MaxChainEvents {
+			c.Partial = fmt.Sprintf("only its first %d events are read", total)
+			break
+		}
+	}
+	c.Runs, c.RunIDs = append(c.Runs, events), append(c.RunIDs, p.runID)
+	if len(events) == 0 {
+		return "", nil
+	}
+	return history.NextRun(events[len(events)-1]), nil
+}
+
+// Line is the ids of the runs that continue one another, in order, and where among them a
+// run stands.
+type Line struct {
+	RunIDs []string
+	At     int    // of the run that was asked for
+	Before string // why what comes before is not there, "" where nothing does
+	After  string // why what comes after is not there, "" where nothing does
+}
+
+// ReadLine finds the runs that a run continues, and those that continue it. It reads the
+// first and the last event of each only.
+func ReadLine(ctx context.Context, c client.Client, namespace, workflowID, runID string) (Line, error) {
+	p := pages{c, namespace, workflowID, runID}
+	line, err := p.before(ctx)
+	if err != nil {
+		return line, err
+	}
+	for p.runID = line.RunIDs[line.At]; ; {
+		last, err := p.closing(ctx)
+		if NotFound(err) && p.runID != line.RunIDs[line.At] {
+			line.RunIDs = line.RunIDs[:len(line.RunIDs)-1]
+			line.After = "the run " + p.runID + ", which continues it, is gone"
+			return line, nil
+		}
+		if err != nil {
+			return line, err
+		}
+		next := history.NextRun(last)
+		if next == "" || slices.Contains(line.RunIDs, next) {
+			return line, nil
+		}
+		if len(line.RunIDs)-line.At > MaxChainRuns {
+			line.After = fmt.Sprintf("only %d runs after it are looked at", MaxChainRuns)
+			return line, nil
+		}
+		line.RunIDs, p.runID = append(line.RunIDs, next), next
+	}
+}
+
+// before finds the runs that a run continues: each history's first event names the one
+// before.
+func (p pages) before(ctx context.Context) (Line, error) {
+	asking, cancel := context.WithTimeout(ctx, callTimeout)
+	r, err := p.c.DescribeWorkflowExecution(asking, p.workflowID, p.runID)
+	cancel()
+	if err != nil {
+		return Line{}, err
+	}
+	info := r.GetWorkflowExecutionInfo()
+	p.runID = info.GetExecution().GetRunId()
+	line := Line{RunIDs: []string{p.runID}}
+	for len(line.RunIDs) > 1 || p.runID != info.GetFirstRunId() {
+		began, err := p.single(ctx, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		if NotFound(err) && len(line.RunIDs) > 1 {
+			line.RunIDs = line.RunIDs[:len(line.RunIDs)-1]
+			line.Before = "the run " + p.runID + ", which it continues, is gone"
+			break
+		}
+		if err != nil {
+			return line, err
+		}
+		p.runID = began.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
+		if p.runID == "" || slices.Contains(line.RunIDs, p.runID) {
+			break
+		}
+		if len(line.RunIDs) > MaxChainRuns {
+			line.Before = fmt.Sprintf("only %d runs before it are looked at", MaxChainRuns)
+			break
+		}
+		line.RunIDs = append(line.RunIDs, p.runID)
+	}
+	slices.Reverse(line.RunIDs)
+	line.At = len(line.RunIDs) - 1
+	return line, nil
+}
+
+// closing is the event that closed a run, nil where it is open.
+func (p pages) closing(ctx context.Context) (*historypb.HistoryEvent, error) {
+	asking, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	r, err := p.c.DescribeWorkflowExecution(asking, p.workflowID, p.runID)
+	if err != nil || r.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return nil, err // asked for the end of an open run, the server waits for it
+	}
+	return p.single(ctx, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+}
+
+// single is the first event of a run, or with the filter for it the one that closed it; nil
+// where there is none.
+func (p pages) single(ctx context.Context, filter enumspb.HistoryEventFilterType) (*historypb.HistoryEvent, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	r, err := p.c.WorkflowService().GetWorkflowExecutionHistory(ctx, &workflowservice.GetWorkflowExecutionHistoryRequest{
+		Namespace: p.namespace, Execution: p.execution(), MaximumPageSize: 1, HistoryEventFilterType: filter})
+	if err != nil {
+		return nil, err
+	}
+	events, err := p.eventsOf(r)
+	return first(events), err
 }

@@ -92,13 +92,17 @@ type watcher struct {
 	asked   bool              // it was asked at least once, or need not be
 	asking  time.Time         // when the queries under way were begun, zero where none are
 	oldOf   string            // the delta that detail.Old belongs to
+	resetAs string            // the run that this one was reset as, "" for none
 	tasks   *experimentFolder // in place of folder for an experiment, else nil
+	file    bool              // the history comes from a file: it does not go on
+	last    time.Time         // when the last event was
 }
 
 func newWatcher(s *Store, deps Deps, sel selection) *watcher {
 	w := &watcher{store: s, deps: deps, c: deps.Client, sel: sel, news: make(chan struct{}, 1), asks: make(chan struct{}, 1), folder: NewFolder(sel.workflowID, sel.runID),
 		detail: Detail{WorkflowID: sel.workflowID, RunID: sel.runID, From: FromHistory}}
 	w.folder.each = w.trace.fact
+	w.file = s.Snapshot().Connection.Mode == ModeFile
 	return w
 }
 
@@ -134,6 +138,7 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	d := &w.detail
 	d.Events = e.GetEventId()
 	at := e.GetEventTime().AsTime()
+	w.last = at
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		d.Start = at
@@ -250,12 +255,17 @@ func (w *watcher) waits() bool {
 	return w.changed
 }
 
-// look reads the pending activities of an open run again and again.
+// look reads what no history shows again and again while the run is open, and once when it
+// is closed.
 func (w *watcher) look(ctx context.Context) {
 	tick := time.NewTicker(describeEvery)
 	defer tick.Stop()
-	for w.open() {
+	for {
+		open := w.open()
 		w.describe(ctx)
+		if !open {
+			return // what is left to learn of a closed run was told once
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -284,11 +294,16 @@ func (w *watcher) takeDirty() *Detail {
 	d.Log = d.Log[:len(d.Log):len(d.Log)]
 	d.FailedTasks = d.FailedTasks[:len(d.FailedTasks):len(d.FailedTasks)]
 	w.trace.publish(&d)
+	d.Lineage.ResetAs = w.resetAs
+	if w.file && d.Close.IsZero() {
+		d.Until = w.last
+	}
 	d.Updated = time.Now()
 	return &d
 }
 
-// describe reads the activities that are pending, which no history shows.
+// describe reads what no history shows: the activities that are pending, and the run that
+// this one was reset as.
 func (w *watcher) describe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -302,6 +317,10 @@ func (w *watcher) describe(ctx context.Context) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if as := r.GetWorkflowExtendedInfo().GetResetRunId(); as != w.resetAs {
+		w.resetAs = as
+		w.touch()
+	}
 	if w.detail.Close.IsZero() {
 		w.detail.Pending = pending
 		w.touch()

@@ -151,7 +151,7 @@ func (s *Store) readDiff(ctx context.Context, d Deps) {
 
 // DiffSide is a chain as one side of a comparison.
 func DiffSide(c Chain, artifact func(ref ace.Ref, limit int64) ([]byte, error)) compare.Side {
-	side := compare.Side{Runs: c.Runs, Partial: c.Partial}
+	side := compare.Side{Runs: c.Runs, RunIDs: c.RunIDs, Before: c.Before, Partial: c.Partial}
 	if artifact != nil {
 		side.Artifact = func(ref ace.Ref) ([]byte, error) { return artifact(ref, ArtifactLimit) }
 	}

@@ -98,6 +98,6 @@ func NewEventLog(workflowID, runID string, events []*historypb.HistoryEvent, now
 	x := newEventIndex(workflowID, runID)
 	x.append(events)
 	l := x.log(now)
-	l.Spans = Timeline(l, nil)
+	l.Spans, l.ClockBack = Timeline(l, nil), clockBack(l)
 	return l
 }

@@ -200,7 +200,12 @@ func payload(v map[string]any) (any, bool) {
 	case strings.HasPrefix(kind, "text/") && utf8.Valid(data):
 		return string(data), true
 	}
-	return map[string]any{"encoding": kind, "bytes": len(data)}, true
+	sealed := map[string]any{"encoding": kind, "bytes": len(data)}
+	reason, _ := meta[history.MetaCodec].(string)
+	if said, err := base64.StdEncoding.DecodeString(reason); err == nil && reason != "" {
+		sealed["codec_server"] = string(said)
+	}
+	return sealed, true
 }
 
 func headOf(data []byte) string {

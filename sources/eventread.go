@@ -68,6 +68,7 @@ type eventReader struct {
 
 	opened    *OpenedEvent
 	spans     []Span  // as published
+	clockBack int     // of the same log
 	matched   []int64 // by filter, as published
 	filter    EventFilter
 	took      time.Duration
@@ -384,7 +385,7 @@ func (r *eventReader) otherFilter() bool {
 func (r *eventReader) publish(ctx context.Context) {
 	s := r.store
 	s.mu.Lock()
-	filter, open := s.events.filter, s.events.open
+	filter, open, file := s.events.filter, s.events.open, s.snap.Connection.Mode == ModeFile
 	s.mu.Unlock()
 	r.mu.Lock()
 	l := r.index.log(s.now())
@@ -394,10 +395,13 @@ func (r *eventReader) publish(ctx context.Context) {
 	if l.Len() == 0 && l.Reading && l.Err == "" {
 		return
 	}
-	if version != r.published {
-		r.spans = Timeline(l, pending)
+	if file && !l.Closed && l.Len() > 0 {
+		l.Until = time.Unix(0, l.Row(l.Len()-1).Nanos)
 	}
-	l.Spans = r.spans
+	if version != r.published {
+		r.spans, r.clockBack = Timeline(l, pending), clockBack(l)
+	}
+	l.Spans, l.ClockBack = r.spans, r.clockBack
 	if version != r.published || filter != r.filter {
 		r.match(l, filter)
 	}

@@ -70,6 +70,8 @@ type EventLog struct {
 	Kept       int64 // of the same, as they are held here
 	Bare       int   // events that are not held whole
 
+	ClockBack int // events that are older than the one before them
+
 	Spans  []Span
 	Filter EventFilter
 	// Matches are the ids of the events that the filter lets through, ascending; nil where
@@ -78,7 +80,8 @@ type EventLog struct {
 	Took    time.Duration // by the filter, over all events
 	Opened  *OpenedEvent  // the event that was asked for last, once it is ready
 	Updated time.Time
-	Err     string // why reading does not go on, "" if it does
+	Until   time.Time // as [Detail.Until]
+	Err     string    // why reading does not go on, "" if it does
 
 	older []Event // those read backwards, newest first
 	newer []Event // those that came after them, oldest first
@@ -93,6 +96,9 @@ const (
 
 // Len is how many events are read.
 func (l *EventLog) Len() int { return len(l.older) + len(l.newer) }
+
+// Clock is the time as of which the run is shown, as [Detail.Clock].
+func (l *EventLog) Clock(now time.Time) time.Time { return clock(l.Until, now) }
 
 // Row is an event by its place, the oldest first. It must not be changed.
 func (l *EventLog) Row(i int) *Event {

@@ -45,7 +45,7 @@ func ReadEvents(ctx context.Context, c client.Client, namespace, workflowID, run
 }
 
 func withSpans(l *EventLog, pending []PendingWork) *EventLog {
-	l.Spans = Timeline(l, pending)
+	l.Spans, l.ClockBack = Timeline(l, pending), clockBack(l)
 	return l
 }
 

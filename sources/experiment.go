@@ -54,7 +54,7 @@ func followRuns(ctx context.Context, c client.Client, namespace, workflowID, run
 		f := newExperimentFolder(task)
 		err := Follow(ctx, c, namespace, workflowID, runID, away, func(e *historypb.HistoryEvent) error {
 			f.apply(e)
-			next = NextRun(e)
+			next = history.NextRun(e)
 			return f.foreign
 		})
 		if err != nil || next == "" {
@@ -108,7 +108,7 @@ func (f *experimentFolder) finish(e *historypb.HistoryEvent, fact ace.Experiment
 	at := e.GetEventTime().AsTime()
 	done := Finished{WorkflowID: c.id, RunID: c.run, Event: e.GetEventId(), At: at, Failure: fact.Failed}
 	if !c.started.IsZero() {
-		done.Took = at.Sub(c.started)
+		done.Took = max(at.Sub(c.started), 0)
 	}
 	if fact.Ended != nil {
 		done.Result = *fact.Ended

@@ -124,9 +124,9 @@ func (s *Series) Took(now time.Time) time.Duration {
 	case s.Start.IsZero():
 		return 0
 	case s.Close.IsZero():
-		return now.Sub(s.Start)
+		return max(now.Sub(s.Start), 0)
 	}
-	return s.Close.Sub(s.Start)
+	return max(s.Close.Sub(s.Start), 0)
 }
 
 // Name is the experiment's id.
@@ -211,7 +211,7 @@ func (f *seriesFolder) read(ctx context.Context, runID string, events func(strin
 	for {
 		next := ""
 		err := events(runID, func(e *historypb.HistoryEvent) error {
-			next = NextRun(e)
+			next = history.NextRun(e)
 			return f.apply(e)
 		})
 		if NotFound(err) && runID != newest {
@@ -307,7 +307,7 @@ func (f *seriesFolder) ended(_ ace.ExperimentInput, d Finished) {
 	r := d.Result
 	t := SeriesTask{TaskID: r.TaskID, Answer: clip(r.Answer), Epoch: f.run.state.Progress.Epoch, Index: r.Index, Exit: r.ExitStatus,
 		Verdict: verdictOf(r), Bullets: r.Bullets, Accepted: r.Summary.Accepted(), Rejected: r.Summary.Rejected,
-		Usage: r.Summary.Usage, At: d.At.Sub(s.Start), Took: d.Took}
+		Usage: r.Summary.Usage, At: max(d.At.Sub(s.Start), 0), Took: d.Took}
 	if known {
 		t.TaskID, t.Epoch, t.Index = began.TaskID, began.Epoch, began.Index
 	} else if d.Failure != nil {

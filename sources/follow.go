@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -149,20 +148,4 @@ func Away(err error) bool {
 func NotFound(err error) bool {
 	var missing *serviceerror.NotFound
 	return errors.As(err, &missing)
-}
-
-// NextRun is the run that a closing event hands over to (continue-as-new, retry), "" if
-// none.
-func NextRun(e *historypb.HistoryEvent) string {
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
-		return e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		return e.GetWorkflowExecutionCompletedEventAttributes().GetNewExecutionRunId()
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-		return e.GetWorkflowExecutionFailedEventAttributes().GetNewExecutionRunId()
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
-		return e.GetWorkflowExecutionTimedOutEventAttributes().GetNewExecutionRunId()
-	}
-	return ""
 }

@@ -33,3 +33,45 @@ func TestLineageOrder(t *testing.T) {
 		t.Errorf("%s\nwant %s", strings.Join(got, " "), want)
 	}
 }
+
+// A run that was reset stands behind the one that it was reset from, a fork too.
+func TestLineageOfResets(t *testing.T) {
+	nodes := lineageOf([]Run{{WorkflowID: "ace/q", RunID: "a"}, {WorkflowID: "ace/q", RunID: "b", ResetFrom: "a", Start: time.Unix(9, 0)},
+		{WorkflowID: "ace/q~f1", RunID: "c", Fork: &ace.Forked{WorkflowID: "ace/q", RunID: "b"}},
+		{WorkflowID: "ace/q~f1", RunID: "d", ResetFrom: "c", Fork: &ace.Forked{WorkflowID: "ace/q", RunID: "b"}, Start: time.Unix(9, 0)},
+		{WorkflowID: "ace/q~f2", RunID: "e", ResetFrom: "gone"}})
+	var got []string
+	for _, n := range nodes {
+		got = append(got, fmt.Sprintf("%d%s<%d", n.Depth, n.Run.RunID, n.Original))
+	}
+	if all := strings.Join(got, " "); all != "0a<-1 1b<0 2c<1 3d<2 0e<-1" {
+		t.Error(all)
+	}
+}
+
+// Whether a fork helped is said by its outcome beside its original's.
+func TestEffects(t *testing.T) {
+	yes, no := true, false
+	of := func(exit ace.ExitStatus, answer string, correct *bool) *LineageNode {
+		n := &LineageNode{Run: Run{Exit: exit}}
+		if exit == ace.Success || exit == ace.Wrong {
+			n.Outcome = &Outcome{answer, correct}
+		}
+		return n
+	}
+	right, wrong, unjudged := of(ace.Success, "1", &yes), of(ace.Wrong, "2", &no), of(ace.Success, "1", nil)
+	failed, running, cancelled := of(ace.Failed, "", nil), of(ace.Running, "", nil), of(ace.Cancelled, "", nil)
+	for i, c := range []struct {
+		was, is *LineageNode
+		want    Effect
+	}{
+		{wrong, right, EffectBetter}, {right, wrong, EffectWorse}, {failed, wrong, EffectBetter}, {right, failed, EffectWorse},
+		{failed, unjudged, EffectBetter}, {unjudged, failed, EffectWorse}, {failed, failed, EffectSame},
+		{right, right, EffectSame}, {wrong, of(ace.Wrong, "3", &no), EffectOther}, {unjudged, wrong, EffectOther}, {unjudged, right, EffectSame},
+		{right, running, EffectUnknown}, {cancelled, right, EffectUnknown}, {&LineageNode{Run: Run{Exit: ace.Success}}, right, EffectUnknown},
+	} {
+		if got := effectOf(c.was, c.is); got != c.want {
+			t.Errorf("%d: %q, want %q", i, got, c.want)
+		}
+	}
+}

@@ -13,45 +13,44 @@ import (
 // Lineage ties a run to the runs before and after it under the same workflow id, and to
 // its parent. Run ids are "" where there is none.
 type Lineage struct {
-	Prev   string `json:"previous_run_id,omitempty"` // the run that this one continues, or was reset from
-	Next   string `json:"next_run_id,omitempty"`
-	First  string `json:"first_run_id,omitempty"` // of the chain, where it is another run
-	How    string `json:"begun_by,omitempty"`     // continue-as-new, retry, cron, reset
-	Parent string `json:"parent_workflow_id,omitempty"`
+	Prev  string `json:"previous_run_id,omitempty"` // the run that this one continues
+	Next  string `json:"next_run_id,omitempty"`
+	First string `json:"first_run_id,omitempty"` // of the chain, where it is another run
+	How   string `json:"begun_by,omitempty"`     // continue-as-new, retry, cron, reset
+	// Reset is the run that this one was reset from, and up to which event it has that
+	// run's history; nil for a run that was not reset.
+	Reset *history.ResetFrom `json:"reset_from,omitempty"`
+	// ResetAs is the run that this one was last reset as. The history does not tell it; the
+	// server does.
+	ResetAs string `json:"reset_as_run_id,omitempty"`
+	Parent  string `json:"parent_workflow_id,omitempty"`
 	// ParentRun is the run id of Parent.
 	ParentRun string `json:"parent_run_id,omitempty"`
 	// Fork is the run that this one was forked from, where, and what was changed; nil for a
 	// run that began by itself.
 	Fork *ace.Forked `json:"forked_from,omitempty"`
+
+	origin history.Origin
+}
+
+// Known tells whether there is anything to say.
+func (l Lineage) Known() bool {
+	l.origin = history.Origin{}
+	return l != Lineage{}
 }
 
 func (l *Lineage) apply(e *historypb.HistoryEvent) {
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+	o := &l.origin
+	o.Apply(e)
+	l.Prev, l.How, l.Reset, l.Next = o.Prev, o.How, o.Reset, o.Next
+	if l.First = o.First; l.First == o.RunID || o.Prev == "" {
+		l.First = ""
+	}
+	if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
 		a := e.GetWorkflowExecutionStartedEventAttributes()
-		l.Prev, l.Parent, l.ParentRun = a.GetContinuedExecutionRunId(), a.GetParentWorkflowExecution().GetWorkflowId(),
-			a.GetParentWorkflowExecution().GetRunId()
+		l.Parent, l.ParentRun = a.GetParentWorkflowExecution().GetWorkflowId(), a.GetParentWorkflowExecution().GetRunId()
 		l.Fork = forkedFrom(a)
-		if first := a.GetFirstExecutionRunId(); first != a.GetOriginalExecutionRunId() {
-			l.First = first
-		}
-		if l.Prev != "" {
-			l.How = initiators[a.GetInitiator()]
-		}
-	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-		if a := e.GetWorkflowTaskFailedEventAttributes(); a.GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW {
-			l.Prev, l.How = a.GetBaseRunId(), "reset"
-		}
 	}
-	if next := NextRun(e); next != "" {
-		l.Next = next
-	}
-}
-
-var initiators = map[enumspb.ContinueAsNewInitiator]string{
-	enumspb.CONTINUE_AS_NEW_INITIATOR_WORKFLOW:      "continue-as-new",
-	enumspb.CONTINUE_AS_NEW_INITIATOR_RETRY:         "retry",
-	enumspb.CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE: "cron",
 }
 
 // forkedFrom reads from a run's input where it was forked from.

@@ -49,15 +49,21 @@ func (p pages) forward(ctx context.Context, token []byte, wait bool) ([]*history
 	if err != nil {
 		return nil, nil, err
 	}
+	events, err := p.eventsOf(r)
+	return recorded(events), r.GetNextPageToken(), err
+}
+
+// eventsOf are the events of an answer, which may hold them as the server stores them.
+func (p pages) eventsOf(r *workflowservice.GetWorkflowExecutionHistoryResponse) ([]*historypb.HistoryEvent, error) {
 	events := r.GetHistory().GetEvents()
 	for _, blob := range r.GetRawHistory() {
 		var h historypb.History
 		if err := proto.Unmarshal(blob.GetData(), &h); err != nil {
-			return nil, nil, fmt.Errorf("history of %s: %w", p.workflowID, err)
+			return nil, fmt.Errorf("history of %s: %w", p.workflowID, err)
 		}
 		events = append(events, h.GetEvents()...)
 	}
-	return recorded(events), r.GetNextPageToken(), nil
+	return events, nil
 }
 
 // backward is a page of events, oldest first, that come before those of the pages read

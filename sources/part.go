@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
+	"acescope/engine/codec"
 	"acescope/engine/playbook"
 )
 
@@ -18,6 +19,8 @@ type Deps struct {
 	TaskQueue string
 	// Books is where playbook versions lie, nil where there are none here.
 	Books *playbook.Store
+	// NoBooks says why there are no playbooks in Books; nil where that needs no saying.
+	NoBooks func() string
 	// Artifact reads an artifact of at most limit bytes and checks it against the
 	// reference; nil where there are none here.
 	Artifact func(ref ace.Ref, limit int64) ([]byte, error)
@@ -28,14 +31,18 @@ type Deps struct {
 	// TurnLog is the file that holds, on this machine, what an attempt at a turn of a session
 	// says, as it is written; nil where there are none.
 	TurnLog func(workflowID, runID string, turn int, attempt int32) string
+	// Codec is the codec server that the client reads payloads through, nil where there is
+	// none.
+	Codec *codec.Server
 	// Meter counts the calls to the server, nil where nobody counts.
 	Meter *Meter
 	// Host says who hosts the server and how much room is left; nil where nobody knows.
 	Host func() Host
 	// Screen counts what is drawn, nil where nothing is.
 	Screen func() Screen
-	// Verify replays a history with today's workflow code; nil where there is none here.
-	Verify func(events []*historypb.HistoryEvent) ReplayVerdict
+	// Verify replays a history with today's workflow code, strictly or as Temporal judges;
+	// nil where there is none here.
+	Verify func(ctx context.Context, events []*historypb.HistoryEvent, strict bool) ReplayVerdict
 }
 
 // Part is a piece of a snapshot that is read only while somebody looks at it.

@@ -2,21 +2,26 @@ package sources
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
 
 	"acescope/engine/replay"
 )
 
 // What the time machine shows is made by engine/replay; views know it by these names.
 type (
-	StepRun       = replay.Run
-	StepFrame     = replay.Frame
-	StepChange    = replay.Change
-	StepBy        = replay.By
-	ReplayVerdict = replay.Verdict
+	StepRun          = replay.Run
+	StepFrame        = replay.Frame
+	StepChange       = replay.Change
+	StepBy           = replay.By
+	ReplayVerdict    = replay.Verdict
+	VerifyDivergence = replay.Divergence
+	VerifyCommand    = replay.Command
+	VerifyKind       = replay.Kind
 )
 
 // What a step goes by.
@@ -33,6 +38,8 @@ const (
 type Replay struct {
 	WorkflowID string
 	RunID      string
+	Selected   string // the run that was selected: a step over the border of a run leads to another
+	Chain      Line   // of which RunID is one, zero where that is not known
 	About      StepRun
 	Frame      *StepFrame   // nil until the history is read
 	Known      []StepChange // all that is known as of it, by path
@@ -49,6 +56,7 @@ type Replay struct {
 
 	Verifying bool
 	Verdict   *ReplayVerdict // nil before anybody asked
+	Strict    bool           // of the verdict, or of the verifying that is under way
 	Verified  time.Time
 }
 
@@ -100,7 +108,8 @@ func (s *Store) NextWatched(forward bool) {
 }
 
 // VerifyRun verifies the run that the time machine shows; it is work that can be cancelled.
-func (s *Store) VerifyRun() { s.wishReplay(func(r *stepReader) { r.verify() }) }
+// Strictly, what Temporal lets pass counts too.
+func (s *Store) VerifyRun(strict bool) { s.wishReplay(func(r *stepReader) { r.verify(strict) }) }
 
 // stepReader is one looking at one run. Only its goroutine changes it.
 type stepReader struct {
@@ -132,11 +141,15 @@ func (s *Store) readReplay(ctx context.Context, d Deps) {
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	r := &stepReader{store: s, deps: d, ctx: ctx, sel: sel, wg: &wg, out: Replay{WorkflowID: sel.workflowID, RunID: sel.runID, Reading: true}}
-	if old := s.Snapshot().Replay; old != nil && old.WorkflowID == sel.workflowID && old.RunID == sel.runID {
-		if r.out.Verdict, r.out.Verified = old.Verdict, old.Verified; old.Frame != nil {
+	r := &stepReader{store: s, deps: d, ctx: ctx, sel: sel, wg: &wg, out: Replay{WorkflowID: sel.workflowID, RunID: sel.runID, Selected: sel.runID, Reading: true}}
+	if old := s.Snapshot().Replay; old != nil && old.WorkflowID == sel.workflowID && old.Selected == sel.runID {
+		r.sel.runID, r.out.RunID = old.RunID, old.RunID
+		if r.out.Verdict, r.out.Strict, r.out.Verified = old.Verdict, old.Strict, old.Verified; old.Frame != nil {
 			r.pos = old.Frame.Position
 		}
+	}
+	if v, strict, at := s.Snapshot().Verified.of(sel); v != nil && at.After(r.out.Verified) {
+		r.out.Verdict, r.out.Strict, r.out.Verified = v, strict, at
 	}
 	r.publish()
 	took := r.load()
@@ -172,6 +185,12 @@ func (r *stepReader) load() time.Duration {
 		r.publish()
 		return time.Since(begin)
 	}
+	r.take(events)
+	return time.Since(begin)
+}
+
+// take folds a history that was read anew, and goes where it was before.
+func (r *stepReader) take(events []*historypb.HistoryEvent) {
 	atEnd := r.stepper == nil && r.pos == 0 || r.stepper != nil && r.pos == r.stepper.Len()
 	r.events, r.stepper = events, replay.NewStepper(events, replay.StepOptions{})
 	r.out.About = r.stepper.About
@@ -184,8 +203,33 @@ func (r *stepReader) load() time.Duration {
 		r.pos = r.stepper.Len()
 	}
 	r.place(r.pos)
+	r.chain()
 	r.serve()
-	return time.Since(begin)
+}
+
+// chain finds out which run of its chain it is. Where the server does not say, nothing is
+// shown of it.
+func (r *stepReader) chain() {
+	r.out.Chain, _ = ReadLine(r.ctx, r.deps.Client, r.store.namespace, r.sel.workflowID, r.sel.runID)
+}
+
+// cross goes over to the run that continues this one, or to the one that it continues.
+func (r *stepReader) cross(runID string, forward bool) {
+	events, err := ReadHistory(r.ctx, r.deps.Client, r.store.namespace, r.sel.workflowID, runID)
+	if err != nil {
+		r.said = "the next run, " + runID + ", cannot be read: " + plainError(err)
+		if !forward {
+			r.said = "the run before, " + runID + ", cannot be read: " + plainError(err)
+		}
+		return
+	}
+	r.sel.runID, r.out.RunID = runID, runID
+	r.out.Verifying, r.out.Verdict = false, nil
+	r.stepper, r.pos = nil, 0
+	if forward {
+		r.pos = 1
+	}
+	r.take(events)
 }
 
 // serve fulfils the wishes that wait, and shows the last.
@@ -239,14 +283,24 @@ func (r *stepReader) to(event int64) {
 func (r *stepReader) move(by StepBy, forward bool) {
 	pos, ok := r.stepper.Move(r.pos, by, forward)
 	if !ok {
-		r.said = "there is none further on"
+		next, said := r.out.About.Next, fmt.Sprintf("no %s further on", stepWords[by])
 		if !forward {
-			r.said = "there is none before"
+			next, said = r.out.About.Prev, fmt.Sprintf("no %s before this", stepWords[by])
+		}
+		switch {
+		case next == "":
+			r.said = said
+		case by == StepEvent:
+			r.cross(next, forward)
+		default:
+			r.said = said + " in this run; a step by event leads over its border"
 		}
 		return
 	}
 	r.place(pos)
 }
+
+var stepWords = map[StepBy]string{StepEvent: "event", StepPhase: "change of phase", StepTool: "tool call", StepError: "error"}
 
 func (r *stepReader) watchValue(expr string) {
 	r.watch = nil
@@ -278,26 +332,41 @@ func (r *stepReader) nextWatched(forward bool) {
 }
 
 // verify replays the run with today's code, beside everything else.
-func (r *stepReader) verify() {
+func (r *stepReader) verify(strict bool) {
 	if r.out.Verifying || r.deps.Verify == nil {
 		if r.deps.Verify == nil {
 			r.said = "there is no workflow code here to verify with"
 		}
 		return
 	}
-	r.out.Verifying = true
+	before := r.out.Strict
+	r.out.Verifying, r.out.Strict = true, strict
 	working, progress, end := r.store.StartWork(r.ctx, "verifying "+r.sel.workflowID)
-	events := r.events
+	events, of := r.events, r.sel.runID
 	r.wg.Go(func() {
 		defer end()
 		progress(0, int64(len(events)))
-		verdict := make(chan ReplayVerdict, 1)
-		go func() { verdict <- r.deps.Verify(events) }() // Temporal's replayer cannot be stopped: its result is left out
-		select {
-		case <-working.Done():
-			r.store.wishReplay(func(r *stepReader) { r.out.Verifying, r.said = false, "verifying was cancelled" })
-		case v := <-verdict:
-			r.store.wishReplay(func(r *stepReader) { r.out.Verifying, r.out.Verdict, r.out.Verified = false, &v, time.Now() })
+		verdict := r.deps.Verify(working, cloned(events), strict) // the replayer writes to events, which others read
+		if working.Err() != nil {
+			r.store.wishReplay(func(r *stepReader) {
+				if r.sel.runID == of {
+					r.out.Verifying, r.out.Strict, r.said = false, before, "verifying was cancelled"
+				}
+			})
+			return
 		}
+		r.store.wishReplay(func(r *stepReader) {
+			if r.sel.runID == of {
+				r.out.Verifying, r.out.Verdict, r.out.Verified = false, &verdict, time.Now()
+			}
+		})
 	})
+}
+
+func cloned(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+	own := make([]*historypb.HistoryEvent, len(events))
+	for i, e := range events {
+		own[i] = proto.Clone(e).(*historypb.HistoryEvent)
+	}
+	return own
 }

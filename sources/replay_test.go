@@ -2,9 +2,11 @@ package sources
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
 
 	"acescope/sources/historytest"
 )
@@ -34,7 +36,7 @@ func TestReplayPart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	verified := make(chan int, 1)
-	deps := Deps{Client: c, Verify: func(e []*historypb.HistoryEvent) ReplayVerdict {
+	deps := Deps{Client: c, Verify: func(_ context.Context, e []*historypb.HistoryEvent, strict bool) ReplayVerdict {
 		verified <- len(e)
 		return ReplayVerdict{Outcome: "same", Events: len(e)}
 	}}
@@ -59,7 +61,7 @@ func TestReplayPart(t *testing.T) {
 	}
 	s.NextWatched(true)
 	untilReplay(t, s, func(r *Replay) bool { return r.Frame.Position > r.Phases[1] })
-	s.VerifyRun()
+	s.VerifyRun(false)
 	r = untilReplay(t, s, func(r *Replay) bool { return r.Verdict != nil })
 	if n := <-verified; n != len(events) || r.Verifying || r.Verdict.Outcome != "same" {
 		t.Errorf("verdict: %+v", r.Verdict)
@@ -69,4 +71,37 @@ func TestReplayPart(t *testing.T) {
 	if n := len(s.Snapshot().Work); n != 0 {
 		t.Errorf("%d works go on", n)
 	}
+}
+
+// A step past the last event of a run goes on into the one that continues it, and back. A
+// run that is gone is named.
+func TestReplayOverTheBorder(t *testing.T) {
+	c, all := hops(3)
+	s := NewStore()
+	s.Select("w", "r2")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	deps := Deps{Client: c}
+	go func() { defer close(done); s.readReplay(ctx, deps) }()
+	in := func(run string, at int) *Replay {
+		t.Helper()
+		return untilReplay(t, s, func(r *Replay) bool { return r.RunID == run && r.Frame != nil && r.Frame.Position == at })
+	}
+	last := len(all[1].Events)
+	if r := in("r2", last); len(r.Chain.RunIDs) != 3 || r.Chain.At != 1 {
+		t.Errorf("%+v", r.Chain)
+	}
+	s.StepMove(StepEvent, true)
+	if r := in("r3", 1); r.Chain.At != 2 || r.Selected != "r2" || r.About.RunID != "r3" {
+		t.Errorf("%+v", r)
+	}
+	s.StepMove(StepEvent, false)
+	in("r2", last)
+	s.StepMove(StepError, true)
+	untilReplay(t, s, func(r *Replay) bool { return strings.Contains(r.Said, "in this run") })
+	c.Fail(func(string) error { return serviceerror.NewNotFound("it is gone") })
+	s.StepMove(StepEvent, true)
+	untilReplay(t, s, func(r *Replay) bool { return strings.Contains(r.Said, "the next run, r3, cannot be read") })
+	cancel()
+	<-done
 }

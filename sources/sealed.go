@@ -5,18 +5,22 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
+
+	"acescope/engine/history"
 )
 
 // MaxSealed bounds the unreadable payloads that are listed; the others are counted.
 const MaxSealed = 50
 
 // Sealed is a payload of a history that is not JSON: encrypted, compressed or of
-// another kind. A codec server would be needed to read it.
+// another kind. A codec server is needed to read it; Reason is why the one that is used
+// could not, "" where none is.
 type Sealed struct {
 	Event    int64  `json:"event_id"`
 	What     string `json:"what"` // input, signal NAME, result of ACTIVITY, result
 	Encoding string `json:"encoding"`
 	Size     int    `json:"size"` // bytes
+	Reason   string `json:"codec_server,omitempty"`
 }
 
 type sealedFolder struct {
@@ -55,9 +59,20 @@ func (f *sealedFolder) look(e *historypb.HistoryEvent, what string, p *commonpb.
 				f.dropped++
 				continue
 			}
-			f.list = append(f.list, Sealed{e.GetEventId(), what, enc, len(one.GetData())})
+			f.list = append(f.list, Sealed{e.GetEventId(), what, enc, len(one.GetData()), history.CodecReason(one)})
 		}
 	}
+}
+
+// Why says why it cannot be read here.
+func (x Sealed) Why() string { return whySealed(x.Reason) }
+
+// whySealed is why a payload cannot be read, given what its codec server said.
+func whySealed(reason string) string {
+	if reason == "" {
+		return "not readable here: no codec server is given (--codec-endpoint)"
+	}
+	return "not readable here, codec server: " + reason
 }
 
 func encodingOf(p *commonpb.Payload) string {

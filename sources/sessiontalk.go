@@ -8,6 +8,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
+	"acescope/engine/history"
 	"acescope/engine/session"
 )
 
@@ -168,7 +169,7 @@ func (t *talker) read(ctx context.Context) {
 		next := ""
 		err = Follow(ctx, t.deps.Client, t.store.namespace, t.id, run, nil, func(e *historypb.HistoryEvent) error {
 			t.take(e)
-			next = NextRun(e)
+			next = history.NextRun(e)
 			return nil
 		})
 		run = next
@@ -239,7 +240,7 @@ func (t *talker) take(e *historypb.HistoryEvent) {
 		t.out.Closed, t.started = false, true
 	}
 	t.out.Events = e.GetEventId()
-	if closing(e.GetEventType()) && NextRun(e) == "" {
+	if closing(e.GetEventType()) && history.NextRun(e) == "" {
 		t.out.Closed = true
 	}
 	told := t.fold.Apply(e)
@@ -342,7 +343,7 @@ func ShowSession(ctx context.Context, d Deps, workflowID string) (*Talk, error) 
 		newest = ""
 		for _, e := range events {
 			t.take(e)
-			newest = NextRun(e)
+			newest = history.NextRun(e)
 		}
 	}
 	if t.fold.Foreign != nil {

@@ -6,6 +6,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
+
+	"acescope/engine/history"
 )
 
 // Show reads what is known of a run now, without waiting for more to happen.
@@ -21,9 +23,7 @@ func ShowAll(ctx context.Context, d Deps, workflowID, runID string) (*Detail, er
 	if err := drain(iter, &last, w.take); err != nil {
 		return nil, err
 	}
-	if w.open() {
-		w.describe(ctx)
-	}
+	w.describe(ctx)
 	w.ask(ctx)
 	w.mu.Lock()
 	w.takeFold()
@@ -34,12 +34,8 @@ func ShowAll(ctx context.Context, d Deps, workflowID, runID string) (*Detail, er
 
 // ShowHistory is [Show] of a history that was exported: what a file says of a run.
 func ShowHistory(events []*historypb.HistoryEvent) (*Detail, error) {
-	var id, run string
-	if len(events) > 0 {
-		began := events[0].GetWorkflowExecutionStartedEventAttributes()
-		id, run = began.GetWorkflowId(), began.GetOriginalExecutionRunId()
-	}
-	w := newWatcher(NewStore(), Deps{}, selection{id, run})
+	o := history.OriginOf(events)
+	w := newWatcher(NewStore(), Deps{}, selection{o.WorkflowID, o.RunID})
 	for _, e := range events {
 		if err := w.take(e); err != nil {
 			return nil, err

@@ -31,6 +31,8 @@ type Snapshot struct {
 	Transcripts *Transcripts // nil until somebody looked
 	Sessions    *Sessions    // the same, of sessions on the engine
 	Approvals   *Approvals   // nil while none is known to wait
+	Lineage     *LineageTree // of the selected run while it is looked at, nil before
+	Verified    *Verified    // nil until several runs were verified
 }
 
 // MaxProblems bounds the log of past errors in a snapshot.
@@ -39,12 +41,15 @@ const MaxProblems = 100
 // Connection says whom the console talks to.
 type Connection struct {
 	State     ConnState
-	Mode      string // embedded (this process hosts), attached (another one does), remote
-	Address   string
+	Mode      string // embedded (this process hosts), attached (another one does), remote, or [ModeFile]
+	Address   string // of a file its name
 	Namespace string
 	Since     time.Time
 	Err       string // why the state is ConnLost, for the status line
 }
+
+// ModeFile is the mode of a console on histories from files: there is no server.
+const ModeFile = "file"
 
 // ConnState is the state of the connection to the server.
 type ConnState string
@@ -95,17 +100,18 @@ type Run struct {
 	Attempt    int32        // of a pending activity that is being retried, else 0
 	LastError  string       // of that activity
 	Fork       *ace.Forked  // where it was forked from, nil for a run that began by itself
+	ResetFrom  string       // run id that it was reset from, "" for none and where that is not known: no list tells
 }
 
 // Open tells whether the run has not closed.
 func (r Run) Open() bool { return r.Close.IsZero() }
 
-// Age is how long the run took, or has taken at now.
+// Age is how long the run took, or has taken at now; never below 0, whatever the clocks say.
 func (r Run) Age(now time.Time) time.Duration {
 	if r.Open() {
-		return now.Sub(r.Start)
+		return max(now.Sub(r.Start), 0)
 	}
-	return r.Close.Sub(r.Start)
+	return max(r.Close.Sub(r.Start), 0)
 }
 
 // Detail is what is known of the selected run.
@@ -132,20 +138,36 @@ type Detail struct {
 	ActivitiesDropped int
 	Causes            []Cause // of the failure that closed the run, outermost first
 	Lineage           Lineage
-	Sealed            []Sealed // payloads that cannot be read here, at most MaxSealed
-	SealedDropped     int
-	FailedTasks       []Finished // of an experiment, oldest first, the newest MaxFailedTasks
-	FailedDropped     int
-	CloseEvent        int64 // the event that closed the run, 0 while it is open
-	Pending           []PendingActivity
-	Log               []LogLine // oldest first, at most MaxLog
-	LogDropped        int
-	Events            int64 // history events read so far
-	Start             time.Time
-	Close             time.Time
-	From              Origin
-	Updated           time.Time
-	Err               string
+	// Forks is the lineage that the run is in, where a screen has it too; nil where it is
+	// not known.
+	Forks         *LineageTree
+	Skew          Skew
+	Sealed        []Sealed // payloads that cannot be read here, at most MaxSealed
+	SealedDropped int
+	FailedTasks   []Finished // of an experiment, oldest first, the newest MaxFailedTasks
+	FailedDropped int
+	CloseEvent    int64 // the event that closed the run, 0 while it is open
+	Pending       []PendingActivity
+	Log           []LogLine // oldest first, at most MaxLog
+	LogDropped    int
+	Events        int64 // history events read so far
+	Start         time.Time
+	Close         time.Time
+	From          Origin
+	Updated       time.Time
+	Until         time.Time // of an open run in a file: its last event, after which nothing is known
+	Err           string
+}
+
+// Clock is the time as of which the run is shown: now, but of an open run in a file that
+// of its last event.
+func (d *Detail) Clock(now time.Time) time.Time { return clock(d.Until, now) }
+
+func clock(until, now time.Time) time.Time {
+	if until.IsZero() {
+		return now
+	}
+	return until
 }
 
 // MaxLog bounds the lines of a detail's log.

@@ -91,7 +91,8 @@ func causeOf(f *failurepb.Failure) Cause {
 		c.Kind, c.Final = "server", f.GetServerFailureInfo().GetNonRetryable()
 	}
 	if f.GetEncodedAttributes() != nil {
-		c.Message += " (its details are " + encodingOf(f.GetEncodedAttributes()) + ": not readable here)"
+		hidden := f.GetEncodedAttributes()
+		c.Message += " (its details are " + encodingOf(hidden) + ": " + whySealed(history.CodecReason(hidden)) + ")"
 	}
 	return c
 }

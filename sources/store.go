@@ -18,6 +18,7 @@ type Store struct {
 	snap     Snapshot
 	changed  chan struct{}
 	wake     chan struct{} // to the list reader
+	codecCh  chan struct{} // to the codec's watcher: try again what failed
 	selectCh chan struct{} // to the detail watcher
 	query    string
 	wanted   listWishes
@@ -37,6 +38,7 @@ type Store struct {
 	replay    replayWishes
 	talk      talkWish
 	session   sessionWish
+	verify    verifyWishes
 	// namespace is where the runs are; set before anything is read.
 	namespace string
 	now       func() time.Time
@@ -49,7 +51,9 @@ func NewStore() *Store {
 	s := &Store{
 		changed:  make(chan struct{}, 1),
 		wake:     make(chan struct{}, 1),
+		codecCh:  make(chan struct{}, 1),
 		selectCh: make(chan struct{}, 1),
+		verify:   verifyWishes{wake: make(chan struct{}, 1)},
 		books:    books{wish: BookWish{Seq: -1, Around: -1}},
 		talk:     talkWish{wake: make(chan struct{}, 1)},
 		session:  sessionWish{wake: make(chan struct{}, 1)},
@@ -97,6 +101,7 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 	for _, watch := range []func(){
 		func() { s.watchRuns(ctx, d) },
 		func() { s.watchDetail(ctx, d) },
+		func() { s.watchCodec(ctx, d.Codec) },
 		func() { s.watchPart(ctx, PartFacets, func(ctx context.Context) { s.readFacets(ctx, d) }) },
 		func() { s.watchPart(ctx, PartLogs, func(ctx context.Context) { s.readLogs(ctx, d) }) },
 		func() {
@@ -108,6 +113,8 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() { s.watchPart(ctx, PartBooks, func(ctx context.Context) { s.readBooks(ctx, d) }) },
 		func() { s.watchPart(ctx, PartDiff, func(ctx context.Context) { s.readDiff(ctx, d) }) },
 		func() { s.watchPart(ctx, PartReplay, func(ctx context.Context) { s.readReplay(ctx, d) }) },
+		func() { s.watchPart(ctx, PartLineage, func(ctx context.Context) { s.readLineage(ctx, d) }) },
+		func() { s.watchVerify(ctx, d) },
 		func() { s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, d) }) },
 		func() { s.watchSessions(ctx, d) },
 		func() { s.watchApprovals(ctx, d) },
@@ -168,6 +175,7 @@ func (s *Store) SetQuery(query string) {
 // Refresh reads the list now, and what is looked at beside it.
 func (s *Store) Refresh() {
 	signal(s.wake)
+	signal(s.codecCh)
 	s.again(PartTriage)
 	s.again(PartSystem)
 }
@@ -195,6 +203,7 @@ func (s *Store) Select(workflowID, runID string) {
 		s.again(PartLogs)
 	}
 	s.again(PartReplay)
+	s.again(PartLineage)
 }
 
 // failed notes that the server cannot be reached, reached that it can again.

@@ -84,6 +84,9 @@ func (s *System) serverChecks() []Check {
 	case s.Loading:
 		c.Text = "asking…"
 		return []Check{c}
+	case s.Mode == ModeFile:
+		c.Name, c.Text = "file", s.Address+": there is no server, and nothing runs"
+		return []Check{c, s.runsCheck()}
 	case s.Err != "":
 		c.State, c.Text = CheckWrong, "cannot be reached: "+s.Err
 		c.Advice = "start a host for this data directory: acescope serve" + s.dirFlag()

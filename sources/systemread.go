@@ -65,8 +65,9 @@ func readSystem(ctx context.Context, d Deps, c Connection, size *dirSize) *Syste
 		size.read(s.Host.DataDir)
 		s.Host.Size, s.Host.Files, s.Host.Partial, s.Host.SizeErr = size.bytes, size.files, size.partial, size.err
 	}
-	s.askServer(ctx, d)
-	if s.Err == "" {
+	if c.Mode == ModeFile {
+		s.askCounts(ctx, d)
+	} else if s.askServer(ctx, d); s.Err == "" {
 		s.askAttributes(ctx, d)
 		s.askQueues(ctx, d)
 		s.askCounts(ctx, d)

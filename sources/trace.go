@@ -1,6 +1,8 @@
 package sources
 
 import (
+	"time"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -15,6 +17,7 @@ type trace struct {
 	activities activityFolder
 	sealed     sealedFolder
 	lineage    Lineage
+	clock      skewFolder
 	causes     []Cause
 }
 
@@ -34,6 +37,7 @@ func (t *trace) event(e *historypb.HistoryEvent) {
 	t.activities.apply(e)
 	t.sealed.apply(e)
 	t.lineage.apply(e)
+	t.clock.apply(e, time.Now())
 	if f := failureOf(e); f != nil {
 		t.causes = CausesOf(f)
 	}
@@ -55,5 +59,5 @@ func (t *trace) publish(d *Detail) {
 	d.Calls, d.CallLog = t.calls.publish(), t.calls.log
 	d.Activities, d.ActivitiesDropped = t.activities.publish(), t.activities.dropped
 	d.Sealed, d.SealedDropped = t.sealed.list[:len(t.sealed.list):len(t.sealed.list)], t.sealed.dropped
-	d.Lineage, d.Causes = t.lineage, t.causes
+	d.Lineage, d.Causes, d.Skew = t.lineage, t.causes, t.clock.Skew
 }

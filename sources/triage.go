@@ -154,7 +154,7 @@ func (f *facts) analyse(now time.Time) *Triage {
 		return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), a.Since.Compare(b.Since), cmp.Compare(a.Run.WorkflowID, b.Run.WorkflowID))
 	})
 	tasks := slices.DeleteFunc(slices.Clone(f.closed), func(r Run) bool { return r.Type == ace.ExperimentWorkflow })
-	t.Slowest = top(tasks, func(r Run) float64 { return float64(r.Close.Sub(r.Start)) })
+	t.Slowest = top(tasks, func(r Run) float64 { return float64(r.Age(r.Close)) })
 	t.Dearest = top(tasks, func(r Run) float64 { return usageOf(r).CostUSD })
 	t.Largest = top(tasks, func(r Run) float64 { return float64(Tokens(r)) })
 	f.phases(t, tasks)
@@ -251,7 +251,7 @@ func bucketOf(at, from, to time.Time) int {
 	if span <= 0 {
 		return trendBuckets - 1
 	}
-	return min(int(float64(trendBuckets)*float64(at.Sub(from))/float64(span)), trendBuckets-1)
+	return min(int(float64(trendBuckets)*float64(max(at.Sub(from), 0))/float64(span)), trendBuckets-1)
 }
 
 // why is why a run ended badly; false while that is not read.

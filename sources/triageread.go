@@ -419,7 +419,7 @@ func (t *stepTimer) see(e *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		id := e.GetActivityTaskCompletedEventAttributes().GetScheduledEventId()
 		if at, ok := t.starts[id]; ok {
-			t.done = append(t.done, timed{t.names[id], float64(e.GetEventTime().AsTime().Sub(at).Microseconds()) / 1000})
+			t.done = append(t.done, timed{t.names[id], float64(max(e.GetEventTime().AsTime().Sub(at), 0).Microseconds()) / 1000})
 		}
 	}
 }

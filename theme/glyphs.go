@@ -37,6 +37,10 @@ type Glyphs struct {
 	Micro    string // of a microsecond
 	Link     string // between two steps of a strip, done and not yet
 	LinkTodo string
+	Forked   string // a run that was forked from another
+	Branch   string // of a tree: one of several, the last one, and the line past others
+	Corner   string
+	Trunk    string
 
 	Plain Frame
 	Heavy Frame // of the focused pane
@@ -57,7 +61,7 @@ func Unicode() Glyphs {
 		Added: "+", Updated: "~", Removed: "−", Tagged: "#", Refused: "✗",
 		Delta: "Δ", Dash: "–", Ellipsis: "…", Newline: "⏎", Arrow: "→", Pointer: "▸",
 		Refresh: "⟳", Paused: "‖", Enter: "↵", Dot: "·", Full: "█", Empty: "░", Shade: "▒", Point: "◆", Levels: "▁▂▃▄▅▆▇█", Micro: "µ",
-		Link: "━", LinkTodo: "─",
+		Link: "━", LinkTodo: "─", Forked: "↳", Branch: "├", Corner: "└", Trunk: "│",
 		Plain: Frame{"┌", "─", "┐", "│", "└", "─", "┘"},
 		Heavy: Frame{"┏", "━", "┓", "┃", "┗", "━", "┛"},
 	}
@@ -71,7 +75,7 @@ func ASCII() Glyphs {
 		Added: "+", Updated: "~", Removed: "-", Tagged: "#", Refused: "x",
 		Delta: "D", Dash: "-", Ellipsis: "~", Newline: " ", Arrow: "->", Pointer: ">",
 		Refresh: "@", Paused: "=", Enter: "enter", Dot: "|", Full: "#", Empty: ".", Shade: "%", Point: "^", Levels: "_.-=*#", Micro: "u",
-		Link: "=", LinkTodo: "-",
+		Link: "=", LinkTodo: "-", Forked: "Y", Branch: "|", Corner: "`", Trunk: "|",
 		Plain: Frame{"+", "-", "+", "|", "+", "-", "+"},
 		Heavy: Frame{"#", "=", "#", "#", "#", "=", "#"},
 	}

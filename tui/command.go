@@ -84,6 +84,9 @@ func (m *Model) actionCommands() []Command {
 // find is the command of a name or alias, else the one whose name alone begins so. near
 // lists the names that come into question.
 func (m *Model) find(name string) (found Command, ok bool, near []string) {
+	if c, ok := m.numbered(name); ok {
+		return c, true, nil
+	}
 	list := m.commands()
 	for _, c := range list {
 		if c.Name == name || slices.Contains(c.Aliases, name) {
@@ -119,6 +122,27 @@ func (m *Model) runCommand(line string) tea.Cmd {
 		m.fail("there is no command %q; : and tab list them", name)
 	}
 	return nil
+}
+
+// numbered is the command that a bare number is meant for on this screen.
+func (m *Model) numbered(typed string) (Command, bool) {
+	if typed == "" || strings.Trim(typed, "0123456789") != "" {
+		return Command{}, false
+	}
+	for _, v := range m.views() {
+		commander, ok := v.(Commander)
+		if !ok {
+			continue
+		}
+		for _, c := range commander.Commands() {
+			if c.Number {
+				do := c.Do
+				c.Do = func(s Shell, args string) tea.Cmd { return do(s, strings.TrimSpace(typed+" "+args)) }
+				return c, true
+			}
+		}
+	}
+	return Command{}, false
 }
 
 // off tells whether the name is that of something which a console that only reads does

@@ -44,6 +44,8 @@ func (m *Model) draw() (string, *tea.Cursor) {
 		overlay(lines, m.drawSheet(), m.width)
 	case m.question != nil:
 		overlay(lines, m.drawQuestion(), m.width)
+	case m.waiting.Waiting != nil:
+		overlay(lines, m.drawWaiting(now), m.width)
 	}
 	return strings.Join(lines, "\n"), cursor
 }

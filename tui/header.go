@@ -32,8 +32,11 @@ func (m *Model) where() string {
 		return string(sources.ConnStarting) + m.styles.Glyphs.Ellipsis
 	}
 	c := m.snap.Connection
-	parts := ""
-	for _, p := range []string{c.Namespace, c.Mode} {
+	parts, names := "", []string{c.Namespace, c.Mode}
+	if c.Mode == sources.ModeFile {
+		names = []string{c.Mode, c.Address}
+	}
+	for _, p := range names {
 		if p = text.Safe(p, " "); p != "" && parts != "" {
 			parts += " " + m.styles.Glyphs.Dot + " "
 		}
@@ -75,6 +78,9 @@ func (m *Model) freshness(now time.Time) (string, theme.Ink) {
 		return "", s.Bar
 	}
 	r := m.snap.Runs
+	if m.snap.Connection.Mode == sources.ModeFile {
+		return "not live", m.styles.BarMuted
+	}
 	state := ""
 	switch {
 	case r.Paused:

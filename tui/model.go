@@ -63,6 +63,7 @@ type Model struct {
 	shares        []int   // by screen: the first pane's part in percent
 	prompt        *prompt
 	question      *asking
+	waiting       waiting
 	sheet         *sheet
 	notice        notice
 	failures      []failure // newest last
@@ -160,6 +161,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.say(msg)
 	case questionMsg:
 		m.Confirm(msg.q)
+	case settledMsg:
+		return m, m.settled(msg)
 	case copiedMsg:
 		return m, m.copied(msg)
 	default:

@@ -18,6 +18,9 @@ func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
 		return m.promptKey(k)
 	case m.question != nil:
 		return m.questionKey(k)
+	case m.waiting.Waiting != nil:
+		m.waitingKey(k)
+		return nil
 	case m.sheet != nil:
 		m.sheetKey(k)
 		return nil

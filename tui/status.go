@@ -61,6 +61,8 @@ func (m *Model) hints() (list []hint, last hint) {
 			list = append(list, hint{c.Key, c.Yes})
 		}
 		return append(list, hint{"n", "leave it"}), hint{}
+	case m.waiting.Waiting != nil:
+		return []hint{{"esc", "leave it"}}, hint{}
 	case m.sheet != nil:
 		return []hint{{"esc", "close"}, {"j/k", "scroll"}}, hint{}
 	}

@@ -87,6 +87,8 @@ type Command struct {
 	Args    string // a hint: "NAME"; "" where it takes none
 	Help    string // one line
 	Mutates bool   // see [Binding]
+	// Number tells that on the view's own screen a bare number is meant for it: ":42".
+	Number bool
 	// Complete lists what the arguments may be, given what is typed of them; nil for
 	// anything.
 	Complete func(prefix string) []string
@@ -99,6 +101,8 @@ type Shell interface {
 	Ask(Prompt)
 	// Confirm opens a question that must be answered with yes before anything is done.
 	Confirm(Question)
+	// Wait opens a dialog that stands until something is prepared.
+	Wait(*Waiting)
 	// Open shows another screen by name; esc leads back.
 	Open(screen string)
 	// Focus goes to a pane of the screen by number, from 0.

@@ -3,6 +3,7 @@ package views
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,6 +77,10 @@ func allColumns(g theme.Glyphs) []column {
 			ink: func(r sources.Run, s theme.Styles) theme.Ink { return markOf(r, s).Ink }},
 		{id: columnError, title: "LAST ERROR", width: 30, drop: 15, extra: true, cell: words(retryErrorOf), order: by(retryErrorOf),
 			ink: func(_ sources.Run, s theme.Styles) theme.Ink { return s.Retrying }},
+		{id: "forked", title: "FORKED FROM", width: 28, drop: 15, extra: true, ink: mutedInk, order: by(originalOf),
+			cell: func(r sources.Run, _ time.Time, s theme.Styles) string {
+				return orDash(forkedFrom(r, s.Glyphs), s.Glyphs)
+			}},
 		{id: "workflow", title: "WORKFLOW ID", width: 32, drop: 16, extra: true, cell: words(workflowOf), ink: mutedInk, order: by(workflowOf)},
 		{id: "run", title: "RUN ID", width: 36, drop: 17, extra: true, cell: words(runIDOf), ink: mutedInk, order: by(runIDOf)},
 	}
@@ -94,6 +99,22 @@ func adapterOf(r sources.Run) string    { return r.Adapter }
 func phaseOf(r sources.Run) string      { return string(r.Phase) }
 func workflowOf(r sources.Run) string   { return r.WorkflowID }
 func runIDOf(r sources.Run) string      { return r.RunID }
+
+func originalOf(r sources.Run) string {
+	if r.Fork == nil {
+		return ""
+	}
+	return r.Fork.WorkflowID
+}
+
+// forkedFrom is where a run was forked and what was changed, "" for one that was not.
+func forkedFrom(r sources.Run, g theme.Glyphs) string {
+	f := r.Fork
+	if f == nil {
+		return ""
+	}
+	return ace.TaskIDOf(f.WorkflowID) + " at " + strconv.FormatInt(f.Event, 10) + ", " + changedText(f, g)
+}
 
 func retryErrorOf(r sources.Run) string {
 	if !retrying(&r) {
@@ -256,7 +277,7 @@ func longest(a, b *sources.Run) int {
 		}
 		return 1
 	}
-	return cmp.Compare(b.Close.Sub(b.Start), a.Close.Sub(a.Start))
+	return cmp.Compare(b.Age(b.Close), a.Age(a.Close))
 }
 
 // worst puts first what needs looking at.

@@ -38,7 +38,12 @@ func (w *writer) comparison(c *sources.Comparison) {
 }
 
 func (w *writer) comparedRow(name, a, b, by string, ink theme.Ink) {
-	w.end(w.line().Add(w.s.Muted, text.Fit(" "+name, 22, "")).Add(ink, text.FitLeft(a, 16, "")+text.FitLeft(b, 16, "")+text.FitLeft(by, 16, "")))
+	w.comparedCells(comparedNumber{name, a, b, by}, 16, ink)
+}
+
+// comparedCells is a row whose two values have cells of a width.
+func (w *writer) comparedCells(r comparedNumber, wide int, ink theme.Ink) {
+	w.end(w.line().Add(w.s.Muted, text.Fit(" "+r.name, 22, "")).Add(ink, text.FitLeft(r.a, wide, "")+text.FitLeft(r.b, wide, "")+text.FitLeft(r.by, 16, "")))
 }
 
 // comparedNumber is a number of both experiments and its difference, written.

@@ -31,6 +31,7 @@ type Controls interface {
 	DiffControls
 	ReplayControls
 	agentControls
+	VerifyControls
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside
@@ -46,7 +47,10 @@ type Actions interface {
 type Options struct {
 	Context  context.Context // of actions; nil for the background
 	Controls Controls
-	Actions  Actions        // nil for a console that only reads
+	Actions  Actions // nil for a console that only reads
+	// Refuse says, in place of Actions, why nothing can be done to a run and what to do
+	// instead; what is the verb. Nil where Actions act.
+	Refuse   func(what string, of Target) string
 	Filters  []SavedFilter  // the default one applies at the start
 	Saver    FilterSaver    // nil where filters cannot be kept
 	Location *time.Location // of times of day; nil for local
@@ -134,16 +138,16 @@ func (c *console) bindings() []tui.Binding {
 		{Action: "runs.query", Keys: []string{"/"}, Help: "choose which runs are listed", Short: "filter", Hints: []string{"runs", "run", "triage"}, Do: c.ask},
 		{Action: "runs.refresh", Keys: []string{"ctrl+r"}, Help: "read the list again now",
 			Do: func(s tui.Shell) tea.Cmd { c.Controls.Refresh(); s.Note("refreshing"); return nil }},
-		{Action: "replay.open", Keys: []string{"t"}, Help: "the time machine: the selected run as of any event", Short: "time machine", Hints: []string{"runs", "run"}, Do: c.openReplay(false)},
-		{Action: "replay.verify_selected", Keys: []string{"r"}, Help: "verify the selected run against today's code", Short: "verify", Hints: []string{"run"}, Do: c.openReplay(true)},
-		{Action: "runs.pause", Keys: []string{"p"}, Help: "pause or resume refreshing", Short: "pause", Do: c.pause},
+		{Action: "replay.open", Keys: []string{"t"}, Help: "the time machine: the selected run as of any event", Short: "time machine", Hints: []string{"runs", "run"}, Do: c.openReplay},
+		{Action: "replay.verify_selected", Keys: []string{"r"}, Help: "verify the marked runs, or the selected one, against today's code", Short: "verify", Hints: []string{"run"},
+			Do: func(s tui.Shell) tea.Cmd { c.verify(s, false); return nil }},
 	}
-	if c.Actions != nil {
+	if c.acts() {
+		b = append(b, c.mutationBindings()...)
 		b = append(b, tui.Binding{Action: "run.cancel", Keys: []string{"x"}, Help: "cancel the marked runs, or the selected one (asks first)",
 			Short: "cancel", Hints: []string{"runs", "run", "timeline"}, Mutates: true, Do: c.cancel})
-		b = append(b, c.mutationBindings()...)
 	}
-	return b
+	return append(b, tui.Binding{Action: "runs.pause", Keys: []string{"p"}, Help: "pause or resume refreshing", Short: "pause", Do: c.pause})
 }
 
 func (c *console) ask(s tui.Shell) tea.Cmd {
@@ -176,6 +180,8 @@ func (c *console) pause(s tui.Shell) tea.Cmd {
 func (c *console) cancel(s tui.Shell) tea.Cmd {
 	r := c.selected.run
 	switch {
+	case c.selected.ok && c.refused(s, "cancel", Target{r.WorkflowID, r.RunID}):
+		return nil
 	case len(c.marks.runs) > 0:
 		c.cancelMarked(s)
 		return nil
@@ -186,6 +192,14 @@ func (c *console) cancel(s tui.Shell) tea.Cmd {
 		s.Note(nameOf(r) + " has already closed")
 		return nil
 	}
+	if r.RunID == "" {
+		return c.propose(s, "cancel", Target{WorkflowID: r.WorkflowID}, func(_ context.Context, of Target) (Prepared, error) {
+			return Prepared{Title: "Cancel this run?", Lines: []string{"workflow  " + of.WorkflowID, "run       " + of.RunID}, Yes: "cancel the run",
+				Do: func(ctx context.Context) (string, sources.Run, error) {
+					return "asked " + of.WorkflowID + " to cancel", sources.Run{}, c.Actions.Cancel(ctx, of.WorkflowID, of.RunID)
+				}}, nil
+		})
+	}
 	s.Confirm(tui.Question{
 		Title: "Cancel this run?",
 		Lines: []string{"workflow  " + text.Safe(r.WorkflowID, " "), "run       " + text.Safe(r.RunID, " ")},
@@ -193,6 +207,18 @@ func (c *console) cancel(s tui.Shell) tea.Cmd {
 		Do:    func() tea.Cmd { return c.doCancel(r.WorkflowID, r.RunID) },
 	})
 	return nil
+}
+
+// acts tells whether there are keys for what is done to runs.
+func (c *console) acts() bool { return c.Actions != nil || c.Refuse != nil }
+
+// refused says why something cannot be done to a run, where it cannot.
+func (c *console) refused(s tui.Shell, what string, of Target) bool {
+	if c.Refuse == nil {
+		return false
+	}
+	s.Note(c.Refuse(what, of))
+	return true
 }
 
 func (c *console) doCancel(workflowID, runID string) tea.Cmd {

@@ -40,13 +40,13 @@ func (c *console) diffRuns(s tui.Shell, a, b sources.Run) {
 	s.Open("diff")
 }
 
-// diffMarked compares the two marked runs, or the marked one and that under the cursor.
-// The one that began first is A.
-func (v *runs) diffMarked(s tui.Shell) {
-	v.marks.refresh(v.console.runs.Rows)
-	pair := slices.Clone(v.marks.runs)
-	if len(pair) == 1 && v.selected.ok && keyOf(&pair[0]) != keyOf(&v.selected.run) {
-		pair = append(pair, v.selected.run)
+// diffPair compares the two marked runs, or the marked one and the selected. The one that
+// began first is A.
+func (c *console) diffPair(s tui.Shell) {
+	c.marks.refresh(c.runs.Rows)
+	pair := slices.Clone(c.marks.runs)
+	if len(pair) == 1 && c.selected.ok && keyOf(&pair[0]) != keyOf(&c.selected.run) {
+		pair = append(pair, c.selected.run)
 	}
 	if len(pair) != 2 {
 		s.Note("mark two runs with space to compare them")
@@ -55,7 +55,7 @@ func (v *runs) diffMarked(s tui.Shell) {
 	if pair[1].Start.Before(pair[0].Start) {
 		slices.Reverse(pair)
 	}
-	v.diffRuns(s, pair[0], pair[1])
+	c.diffRuns(s, pair[0], pair[1])
 }
 
 // runDiff is the steps of two runs beside each other.
@@ -119,7 +119,7 @@ func (v *runDiff) keys(view string) []tui.Binding {
 		return tui.Binding{Action: view + "." + name, Keys: keys, Help: help, Short: short,
 			Do: func(s tui.Shell) tea.Cmd { do(s); return nil }}
 	}
-	return []tui.Binding{
+	all := []tui.Binding{
 		b("next", "next difference", "next", func(s tui.Shell) { v.jumpTo(s, 1, v.differs, "no further difference") }, "n"),
 		b("previous", "difference before", "", func(s tui.Shell) { v.jumpTo(s, -1, v.differs, "no difference before") }, "N"),
 		b("next_section", "next step that is no tool call", "", func(s tui.Shell) { v.jumpTo(s, 1, v.begins, "no further section") }, "]"),
@@ -134,13 +134,29 @@ func (v *runDiff) keys(view string) []tui.Binding {
 		b("event", "go to the step's event on the timeline of the side that is chosen; esc leads back", "event", v.toEvent, "J"),
 		b("fold", "fold or unfold steps that are the same", "fold", func(tui.Shell) { v.fold() }, "space"),
 		b("fold_all", "fold or unfold all of them", "", func(tui.Shell) { v.open = !v.open; v.unfolded = map[int]bool{}; v.refill() }, "a"),
-		b("filter", "only steps of one kind: all, activities, tool calls, …", "filter", func(tui.Shell) { v.nextKind(1) }, "f"),
-		b("filter_back", "the same, backwards", "", func(tui.Shell) { v.nextKind(-1) }, "F"),
+		b("filter", "only steps of one kind: all, activities, tool calls, …", "filter", func(tui.Shell) { v.nextKind(1) }, "F"),
+		b("filter_back", "the same, backwards", "", func(tui.Shell) { v.nextKind(-1) }),
 		b("only", "only differences, or all again", "", func(tui.Shell) { v.onlyDiffer = !v.onlyDiffer; v.refill() }, "d"),
 		b("fields", "compare also what differs between any two runs: ids, times, durations", "", v.allFields, "v"),
 		b("swap", "swap A and B", "", func(s tui.Shell) { v.again(s, true) }, "r"),
 		b("refresh", "read both again now", "", func(s tui.Shell) { v.again(s, false) }, "ctrl+r"),
 	}
+	if v.Actions != nil {
+		all = append(all, v.forkOf(view, v.forkPoint))
+	}
+	return all
+}
+
+// forkPoint is the run on the side that is chosen, at the step under the cursor.
+func (v *runDiff) forkPoint() (r sources.Run, point string, ok bool) {
+	if v.of == nil {
+		return r, "", false
+	}
+	r, step := v.side(v.second)
+	if step != nil && step.Event > 1 {
+		point = "at=" + strconv.FormatInt(step.Event, 10)
+	}
+	return r, point, true
 }
 
 func (v *runDiff) Update(tea.Msg) tea.Cmd   { return nil }
@@ -469,9 +485,12 @@ func (v *runDiff) cells(d *sources.Diff, r pairRow) []cell {
 	if step.Kind == "tool call" {
 		name = "  " + strings.TrimPrefix(name, "tool call ")
 	}
+	if where := takenOver(p); where != "" {
+		name += " (" + where + ")"
+	}
 	took := ""
 	if p.A != nil && p.A.DurationMS > 0 || p.B != nil && p.B.DurationMS > 0 {
-		took = besides(p, g, func(x *sources.DiffStep) string { return tookMS(x.DurationMS, g) })
+		took = besides(p, g, func(x *sources.DiffStep) string { return stepTookMS(x, g) })
 	}
 	return []cell{{m.Glyph + " " + m.Word, m.Ink}, {name, ink},
 		{besides(p, g, func(x *sources.DiffStep) string { return strconv.FormatInt(x.Event, 10) }), s.Muted},

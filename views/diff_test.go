@@ -105,7 +105,7 @@ func TestDiffScreens(t *testing.T) {
 		"list": {twoRuns(), 80, 24, nil}, "list-wide": {twoRuns(), 200, 50, nil},
 		"change": {twoRuns(), 80, 24, []string{"n", "n", "tab"}}, "change-wide": {twoRuns(), 200, 50, []string{"n", "n"}},
 		"end": {twoRuns(), 80, 24, []string{"G", "tab"}}, "only": {twoRuns(), 200, 50, []string{"n", "n", "n"}},
-		"unfolded": {twoRuns(), 80, 24, []string{"a", "G"}}, "kind": {twoRuns(), 80, 24, []string{"f", "f"}},
+		"unfolded": {twoRuns(), 80, 24, []string{"a", "G"}}, "kind": {twoRuns(), 80, 24, []string{"F", "F"}},
 		"differences": {twoRuns(), 80, 24, []string{"d"}}, "reading": {reading, 80, 24, nil}, "missing": {missing, 80, 24, nil},
 		"same": {same, 200, 50, []string{"j"}}, "hostile": {hostileDiff(), 200, 50, []string{"n", "n"}}, "none": {nil, 80, 24, nil},
 	} {

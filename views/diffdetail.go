@@ -109,7 +109,11 @@ func (w *writer) pairRow(of *sources.RunDiff, r pairRow) {
 	}
 	if p.A != nil && p.B != nil && len(p.Input)+len(p.Result) == 0 {
 		w.say(s.Text, "")
-		w.say(s.Muted, " input and result are the same, but for what differs between any two runs")
+		if takenOver(p) == "" {
+			w.say(s.Muted, " input and result are the same, but for what differs between any two runs")
+		} else {
+			w.prose(" ", s.Muted, "The result is the same; what a step was given is not recorded where it was taken over.")
+		}
 	}
 	w.diffRest(p, 1)
 }
@@ -123,6 +127,10 @@ func (w *writer) diffStepFacts(p *sources.DiffPair) {
 		l := w.line().Add(w.s.Muted, " "+x.side+" ")
 		if x.step == nil {
 			w.end(l.Add(w.s.Muted, "has no such step"))
+			continue
+		}
+		if x.step.Taken {
+			w.end(l.Add(w.s.Muted, "taken over from the run that it was forked from, not executed"))
 			continue
 		}
 		at := "time not known"

@@ -3,6 +3,7 @@ package views
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -222,9 +223,9 @@ func diffFacts(p *sources.DiffPair, g theme.Glyphs) string {
 	}
 	parts := []string{"event " + of(func(s *sources.DiffStep) string { return strconv.FormatInt(s.Event, 10) })}
 	if p.Step().DurationMS > 0 || p.B != nil && p.B.DurationMS > 0 {
-		parts = append(parts, of(func(s *sources.DiffStep) string { return tookMS(s.DurationMS, g) }))
+		parts = append(parts, of(func(s *sources.DiffStep) string { return stepTookMS(s, g) }))
 	}
-	if p.A != nil && p.B != nil && p.A.Attempt != p.B.Attempt {
+	if p.A != nil && p.B != nil && p.A.Attempt != p.B.Attempt && takenOver(p) == "" {
 		parts = append(parts, "attempts "+of(func(s *sources.DiffStep) string { return strconv.Itoa(int(s.Attempt)) }))
 	}
 	if status := of(func(s *sources.DiffStep) string { return s.Status }); status != "done" {
@@ -233,7 +234,32 @@ func diffFacts(p *sources.DiffPair, g theme.Glyphs) string {
 	if p.Moved {
 		parts = append(parts, "moved")
 	}
+	if where := takenOver(p); where != "" {
+		parts = append(parts, where)
+	}
 	return strings.Join(parts, "  ")
+}
+
+// takenOver says where a step was taken over rather than executed, "" where it was not.
+func takenOver(p *sources.DiffPair) string {
+	a, b := p.A != nil && p.A.Taken, p.B != nil && p.B.Taken
+	switch {
+	case a && b:
+		return "taken over in both"
+	case a:
+		return "taken over in A"
+	case b:
+		return "taken over in B"
+	}
+	return ""
+}
+
+// stepTookMS is how long a step took; one that was taken over took nothing here.
+func stepTookMS(s *sources.DiffStep, g theme.Glyphs) string {
+	if s.Taken {
+		return "taken"
+	}
+	return tookMS(s.DurationMS, g)
 }
 
 // diffRest says what a pair has beside its payloads.
@@ -437,14 +463,22 @@ func wrapInked(list []inked, width int) (lines [][]inked) {
 
 // diffMetrics is the table of figures.
 func (w *writer) diffMetrics(d *sources.Diff) {
-	w.comparedRow("", "A", "B", "B"+w.s.Glyphs.Dash+"A", w.s.Muted)
+	taken := slices.ContainsFunc(d.Metrics, func(m sources.DiffMetric) bool { return m.TakenA != 0 || m.TakenB != 0 })
+	wide := 16
+	if taken {
+		wide = 19
+	}
+	w.comparedCells(comparedNumber{"", "A", "B", "B" + w.s.Glyphs.Dash + "A"}, wide, w.s.Muted)
 	for _, m := range d.Metrics {
 		r := diffMetric(m, w.s.Glyphs)
 		ink := w.s.Text
-		if m.A == m.B {
+		if m.A == m.B && m.TakenA == m.TakenB {
 			ink = w.s.Muted
 		}
-		w.comparedRow(r.name, r.a, r.b, r.by, ink)
+		w.comparedCells(r, wide, ink)
+	}
+	if taken {
+		w.prose(" ", w.s.Muted, "(+N) came with steps that were taken over: it belongs to the original. The difference counts it.")
 	}
 }
 
@@ -457,5 +491,11 @@ func diffMetric(m sources.DiffMetric, g theme.Glyphs) comparedNumber {
 	case "USD":
 		write = func(f float64) string { return "$" + strconv.FormatFloat(f, 'f', 4, 64) }
 	}
-	return comparedNumber{m.Name, write(m.A), write(m.B), signed(m.B-m.A, write)}
+	with := func(own, taken float64) string {
+		if taken == 0 {
+			return write(own)
+		}
+		return write(own) + " (+" + write(taken) + ")"
+	}
+	return comparedNumber{m.Name, with(m.A, m.TakenA), with(m.B, m.TakenB), signed(m.B+m.TakenB-m.A-m.TakenA, write)}
 }

@@ -78,18 +78,22 @@ func (v *experimentCompare) Bindings() []tui.Binding {
 		return tui.Binding{Action: "compare." + name, Keys: keys, Help: help, Short: short,
 			Do: func(s tui.Shell) tea.Cmd { do(s); return nil }}
 	}
-	return append(motions("compare", v),
+	all := append(motions("compare", v),
 		b("open", "open the task's run on the side that is chosen", "open", func(s tui.Shell) { v.open(s, v.second) }, "enter"),
 		b("other", "open the task's run on the other side", "other side", func(s tui.Shell) { v.open(s, !v.second) }, "o"),
 		b("left", "choose the first side", "", func(tui.Shell) { v.second = false }, "h", "left"),
 		b("right", "choose the second side", "side", func(tui.Shell) { v.second = true }, "l", "right"),
-		b("filter", "which tasks: flipped, fixed, broken, both wrong, both right, unjudged, eval", "filter", func(tui.Shell) { v.filter(1) }, "f"),
-		b("filter_back", "the same, backwards", "", func(tui.Shell) { v.filter(-1) }, "F"),
+		b("filter", "which tasks: flipped, fixed, broken, both wrong, both right, unjudged, eval", "filter", func(tui.Shell) { v.filter(1) }, "F"),
+		b("filter_back", "the same, backwards", "", func(tui.Shell) { v.filter(-1) }),
 		b("diff", "compare the task's two runs step by step", "diff", v.diffTask, "d"),
 		b("swap", "swap the two", "swap", func(tui.Shell) { v.swap() }, "r"),
 		b("next_error", "next broken task", "", func(s tui.Shell) { v.toBroken(s, 1) }, "e"),
 		b("previous_error", "previous broken task", "", func(s tui.Shell) { v.toBroken(s, -1) }, "E"),
 	)
+	if v.Actions != nil {
+		all = append(all, v.forkOf("compare", func() (sources.Run, string, bool) { r, ok := v.taskRun(v.second); return r, "", ok }))
+	}
+	return all
 }
 
 func (v *experimentCompare) filter(by int) {
@@ -143,9 +147,20 @@ func (v *experimentCompare) open(s tui.Shell, second bool) {
 		s.Note("a task of an evaluation has no run of its own")
 		return
 	}
-	id := v.taskID(r, second)
-	v.show(sources.Run{WorkflowID: ace.WorkflowID(id), TaskID: id, Type: ace.TaskWorkflow})
+	run, _ := v.taskRun(second)
+	v.show(run)
 	s.Open("run")
+}
+
+// taskRun is the run of the task under the cursor in one of the experiments; a task of an
+// evaluation has none.
+func (v *experimentCompare) taskRun(second bool) (sources.Run, bool) {
+	r, ok := v.current()
+	if !ok || r.eval {
+		return sources.Run{}, false
+	}
+	id := v.taskID(r, second)
+	return sources.Run{WorkflowID: ace.WorkflowID(id), TaskID: id, Type: ace.TaskWorkflow}, true
 }
 
 func (v *experimentCompare) taskID(r compareRow, second bool) string {

@@ -27,6 +27,7 @@ type experiments struct {
 	*console
 	data   *sources.Experiments // nil before the first reading
 	state  sources.ConnState
+	file   bool     // they come from files
 	marks  []string // workflow ids in the order of marking, at most sources.MaxSeries
 	cursor string   // workflow id of the row that the list is on
 	pair   []string // the two that are compared, nil while none are
@@ -273,7 +274,7 @@ func (v *experimentList) SetSize(width, height int) {
 }
 
 func (v *experimentList) SetSnapshot(s *sources.Snapshot) {
-	v.state = s.Connection.State
+	v.state, v.file = s.Connection.State, s.Connection.Mode == sources.ModeFile
 	if v.data != s.Experiments {
 		v.data, v.stale = s.Experiments, true
 	}
@@ -341,6 +342,9 @@ func (v *experimentList) empty() []string {
 		return []string{"reading the experiments" + e}
 	case v.filter != "":
 		return []string{"no experiment holds", text.Safe(v.filter, " "), "/ to look for others"}
+	}
+	if v.file {
+		return []string{"there is no history of an experiment in the files"}
 	}
 	return []string{"no experiments yet", "start one:  acescope run --dataset FILE"}
 }

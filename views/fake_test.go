@@ -98,6 +98,10 @@ func (s *store) NextWatched(forward bool) { s.tell("next change %v", forward) }
 func (s *store) ReadTalk(path string)     { s.tell("talk %s", path) }
 func (s *store) ReadSession(id string)    { s.tell("session %s", id) }
 func (s *store) VerifyRun()               { s.tell("verify") }
+func (s *store) VerifyRun(strict bool)    { s.tell("verify %v", strict) }
+func (s *store) VerifyRuns(w sources.VerifyWish) {
+	s.tell("verify %d runs of %q %v", len(w.Runs), w.Query, w.Strict)
+}
 func (s *store) Cancel(_ context.Context, w, r string) error {
 	s.tell("cancel %s %s", w, r)
 	return nil
@@ -141,6 +145,11 @@ func prepared(s *store, what string) Prepared {
 		}}
 }
 
+func (s *store) Freeze(_ context.Context, w string) (Target, error) {
+	s.tell("freeze %s", w)
+	return Target{w, "frozen"}, nil
+}
+
 func (s *store) PrepareFork(_ context.Context, of Target, at Point, changes []Field) (Prepared, error) {
 	s.tell("fork %v %v %q", of, at, changes)
 	return prepared(s, "fork"), nil
@@ -173,7 +182,13 @@ type screen struct {
 func newScreen(t testing.TB, snap *sources.Snapshot, s theme.Styles, width, height int) *screen {
 	t.Helper()
 	st := newStore(snap)
-	screens, global := Console(Options{Controls: st, Actions: st, Location: time.UTC})
+	return newScreenOf(t, st, Options{Controls: st, Actions: st, Location: time.UTC}, s, width, height)
+}
+
+// newScreenOf is newScreen for a console that acts in another way.
+func newScreenOf(t testing.TB, st *store, o Options, s theme.Styles, width, height int) *screen {
+	t.Helper()
+	screens, global := Console(o)
 	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: s, Frame: time.Nanosecond, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)

@@ -83,5 +83,5 @@ func (c *console) filterWasSaved(m filterSaved) tea.Cmd {
 		fresh = append(fresh, SavedFilter{Name: m.name, Query: m.query})
 	}
 	c.Filters = fresh
-	return func() tea.Msg { return tui.Noted("saved as " + m.name + ": F lists the saved filters") }
+	return func() tea.Msg { return tui.Noted("saved as " + m.name + ": ctrl+o lists the saved filters") }
 }

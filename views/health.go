@@ -137,7 +137,7 @@ func (v *health) arrange(now time.Time) {
 			}
 		}
 		v.bySection = append(v.bySection, rows)
-		parts = append(parts, sectionPart{strings.ToUpper(string(section[:1])) + string(section[1:]), partRemark(section, rows), len(rows), partLimit(section)})
+		parts = append(parts, sectionPart{strings.ToUpper(string(section[:1])) + string(section[1:]), v.partRemark(section, rows), len(rows), partLimit(section)})
 	}
 	v.list.set(parts)
 	for row, c := range v.bySection[v.list.cursor.part] {
@@ -155,14 +155,16 @@ func partLimit(s sources.Section) int {
 	return 0
 }
 
-func partRemark(s sources.Section, rows []sources.Check) string {
+func (v *health) partRemark(s sources.Section, rows []sources.Check) string {
 	if len(rows) > 0 {
 		return ""
 	}
-	switch s {
-	case sources.SectionWorkers:
+	switch {
+	case s == sources.SectionWorkers && v.conn.Mode == sources.ModeFile:
+		return "none: there is no server"
+	case s == sources.SectionWorkers:
 		return "not known while the server does not answer"
-	case sources.SectionCalls:
+	case s == sources.SectionCalls:
 		return "none was made"
 	}
 	return "nothing is known"

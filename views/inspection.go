@@ -39,6 +39,8 @@ func titleOf(d *sources.Detail, it item) string {
 		return partTitles[it.part]
 	case itemLink:
 		return linksOf(d)[it.n].what
+	case itemLineage:
+		return nameOf(nodeOf(d, it).Run)
 	}
 	what, _ := textOf(d, it)
 	return text.Safe(what, " ")
@@ -92,6 +94,15 @@ func (w *inspection) write(it item) {
 		w.field("workflow", l.run.WorkflowID)
 		w.field("run", l.run.RunID)
 		w.hint("o", "goes there; backspace leads back")
+	case itemLineage:
+		n := nodeOf(w.d, it)
+		w.node(w.d.Forks, n)
+		w.say(w.s.Text, "")
+		if n.Run.RunID != w.d.RunID {
+			w.hint("enter", "opens it; backspace leads back")
+		}
+		w.hint("d", "compares a fork with its original")
+		w.hint("T", "the lineage on its own screen")
 	default:
 		_, t := textOf(w.d, it)
 		w.prose(" ", w.s.Text, t)
@@ -532,7 +543,7 @@ func (w *inspection) sealed(x sources.Sealed) {
 	w.field("encoding", x.Encoding)
 	w.field("size", sizeText(int64(x.Size)))
 	w.say(w.s.Text, "")
-	w.prose(" ", w.s.Muted, "It is not JSON, so nothing of it is shown or folded. If it was encrypted by a codec, connect through the cluster's codec server.")
+	w.prose(" ", w.s.Muted, "It is not JSON, so nothing of it is shown or folded. It is "+x.Why()+".")
 }
 
 func (w *inspection) failedTask(t sources.Finished) {

@@ -56,6 +56,7 @@ func (v *inspector) Bindings() []tui.Binding {
 		tui.Binding{Action: "inspect.next", Keys: []string{"n"}, Help: "the next match", Do: func(s tui.Shell) tea.Cmd { v.match(s, 1); return nil }},
 		tui.Binding{Action: "inspect.previous", Keys: []string{"N"}, Help: "the match before", Do: func(s tui.Shell) tea.Cmd { v.match(s, -1); return nil }},
 	)
+	b = append(b, v.forkAt("inspect", v.forkPoint)...)
 	return append(b, v.shared("inspect")...)
 }
 
@@ -115,7 +116,7 @@ func (v *inspector) Draw(now time.Time, _ bool) []string {
 	if d == nil {
 		return centre(nothing(v.console, v.styles.Glyphs), v.width, v.height, v.styles)
 	}
-	v.build(d, now)
+	v.build(d, d.Clock(now))
 	v.panel.lines, v.panel.height = len(v.lines), v.height
 	v.panel.scroll(0)
 	shown := v.lines[v.panel.top:min(v.panel.top+v.height, len(v.lines))]

@@ -43,7 +43,7 @@ func (v *logFiles) page() int     { return v.table.page() }
 
 func (v *logFiles) Bindings() []tui.Binding {
 	return append(append(motions("logfiles", v), tui.Binding{
-		Action: "logfiles.only", Keys: []string{"f", "enter"}, Help: "only the lines of this file, or of all again", Short: "only this",
+		Action: "logfiles.only", Keys: []string{"F", "enter"}, Help: "only the lines of this file, or of all again", Short: "only this",
 		Do: func(tui.Shell) tea.Cmd { v.only(); return nil },
 	}), v.bindings("logfiles")...)
 }

@@ -108,7 +108,7 @@ func (v *logLines) Bindings() []tui.Binding {
 		b("next_error", "next error", "", func(s tui.Shell) { v.jump(s, 1, bad, "no further error") }, "e"),
 		b("previous_error", "previous error", "", func(s tui.Shell) { v.jump(s, -1, bad, "no error before") }, "E"),
 		b("level", "only lines this bad: warn, error, info, debug, all", "level", v.nextLevel, "L"),
-		b("file", "only the lines of this file, or of all again", "this file", func(tui.Shell) { v.onlyFile() }, "f"),
+		b("file", "only the lines of this file, or of all again", "this file", func(tui.Shell) { v.onlyFile() }, "F"),
 		b("mention", "only lines that mention the selected run, or all", "", v.onlyRun, "i"),
 		b("raw", "lines as they are, or with their fields set out", "raw", func(tui.Shell) { v.raw = !v.raw }, "r"),
 		b("wrap", "wrap long lines, or cut them", "wrap", func(tui.Shell) { v.wrap, v.left = !v.wrap, 0 }, "w"),

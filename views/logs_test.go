@@ -82,7 +82,7 @@ func TestLogScreens(t *testing.T) {
 		"raw":     {logged(), []string{"r", "l", "l"}},
 		"search":  {logged(), append(append([]string{"/"}, letters("equity")...), "enter", "N")},
 		"level":   {logged(), []string{"L", "L"}},
-		"one":     {logged(), []string{"f", "i"}},
+		"one":     {logged(), []string{"F", "i"}},
 		"top":     {logged(), []string{"g", "j"}},
 		"held":    {logged(), []string{"P"}},
 		"cleared": {logged(), []string{"c"}},

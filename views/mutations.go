@@ -1,6 +1,7 @@
 package views
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,8 @@ type Prepared struct {
 // which may read the run's history, and changes nothing; it is done with the answer to the
 // question.
 type Mutations interface {
+	// Freeze names the newest run of a workflow.
+	Freeze(ctx context.Context, workflowID string) (Target, error)
 	PrepareFork(ctx context.Context, of Target, at Point, changes []Field) (Prepared, error)
 	PrepareReset(ctx context.Context, of Target, at Point, reason string) (Prepared, error)
 	PrepareTerminate(of Target, reason string) (Prepared, error)
@@ -51,21 +54,43 @@ type Mutations interface {
 // prepareTimeout bounds the reading of the history that a fork is made of.
 const prepareTimeout = actionTimeout
 
-// propose prepares something behind the screen and then asks.
-func (c *console) propose(what string, prepare func(context.Context) (Prepared, error)) tea.Cmd {
+// propose prepares something behind the screen, says so meanwhile, and then asks. It can
+// be left before it asks.
+func (c *console) propose(s tui.Shell, what string, of Target, prepare func(context.Context, Target) (Prepared, error)) tea.Cmd {
+	ctx, stop := context.WithTimeout(c.Context, prepareTimeout)
+	w := &tui.Waiting{Title: strings.ToUpper(what[:1]) + what[1:] + " " + nameOf(c.selected.run) + "?", Leave: stop,
+		Lines: []string{"workflow  " + text.Safe(of.WorkflowID, " "), "run       " + text.Safe(cmp.Or(of.RunID, "the newest, being looked up"), " ")}}
+	s.Wait(w)
 	return func() tea.Msg {
-		ctx, stop := context.WithTimeout(c.Context, prepareTimeout)
 		defer stop()
-		p, err := prepare(ctx)
-		if err != nil {
-			return tui.Failed(fmt.Errorf("%s: %w", what, err))
-		}
-		lines := make([]string, len(p.Lines))
-		for i, l := range p.Lines {
-			lines[i] = text.Safe(l, " ")
-		}
-		return tui.Asked(tui.Question{Title: p.Title, Lines: lines, Yes: p.Yes, Do: func() tea.Cmd { return c.perform(what, p) }})
+		return tui.Settled(w, c.prepared(ctx, what, of, prepare))
 	}
+}
+
+// prepared is the question, or why there is none. A run that was not named is looked up
+// first: what is asked about one run is done to no other.
+func (c *console) prepared(ctx context.Context, what string, of Target, prepare func(context.Context, Target) (Prepared, error)) tea.Msg {
+	var p Prepared
+	of, err := c.frozen(ctx, of)
+	if err == nil {
+		p, err = prepare(ctx, of)
+	}
+	if err != nil {
+		return tui.Failed(fmt.Errorf("%s: %w", what, err))
+	}
+	lines := make([]string, len(p.Lines))
+	for i, l := range p.Lines {
+		lines[i] = text.Safe(l, " ")
+	}
+	return tui.Asked(tui.Question{Title: p.Title, Lines: lines, Yes: p.Yes, Do: func() tea.Cmd { return c.perform(what, p) }})
+}
+
+// frozen names the run where only its workflow is named: the newest as of now.
+func (c *console) frozen(ctx context.Context, of Target) (Target, error) {
+	if of.RunID != "" {
+		return of, nil
+	}
+	return c.Actions.Freeze(ctx, of.WorkflowID)
 }
 
 // anewMsg says that a run was started from here.
@@ -96,29 +121,45 @@ func (c *console) target(s tui.Shell) (Target, bool) {
 	return Target{c.selected.run.WorkflowID, c.selected.run.RunID}, true
 }
 
+// forkKey forks, on every screen.
+const forkKey = "f"
+
 // mutationBindings are the keys for what is done to runs.
 func (c *console) mutationBindings() []tui.Binding {
-	return []tui.Binding{{Action: "run.fork", Keys: []string{"K"}, Help: "fork the selected run: run it again from a point, with something changed (asks first)",
-		Mutates: true, Do: func(s tui.Shell) tea.Cmd { return c.askFork(s, "") }}}
+	return []tui.Binding{{Action: "run.fork", Keys: []string{forkKey}, Help: "fork the selected run: run it again from a point, with something changed (asks first)",
+		Short: "fork", Hints: []string{"runs", "lineage"}, Mutates: true, Do: func(s tui.Shell) tea.Cmd { return c.askFork(s, "") }}}
 }
 
 // forkAt is the key of a screen that knows the point under its cursor.
-func (c *console) forkAt(view string, keys []string, point func() string) []tui.Binding {
-	if c.Actions == nil {
+func (c *console) forkAt(view string, point func() string) []tui.Binding {
+	if !c.acts() {
 		return nil
 	}
-	return []tui.Binding{{Action: view + ".fork", Keys: keys, Help: "fork the run at what the cursor is on, with something changed (asks first)",
+	return []tui.Binding{{Action: view + ".fork", Keys: []string{forkKey}, Help: "fork the run at what the cursor is on, with something changed (asks first)",
 		Short: "fork", Mutates: true, Do: func(s tui.Shell) tea.Cmd { return c.askFork(s, point()) }}}
 }
 
-// mutationCommands are the commands for what is done to runs, and for what came of it.
+// forkOf is the key of a screen whose cursor stands on a run that is not the selected one:
+// it becomes that. at gives the point too, "" for the usual.
+func (c *console) forkOf(view string, at func() (sources.Run, string, bool)) tui.Binding {
+	return tui.Binding{Action: view + ".fork", Keys: []string{forkKey}, Help: "fork the run under the cursor, with something changed (asks first)", Mutates: true,
+		Do: func(s tui.Shell) tea.Cmd {
+			r, point, ok := at()
+			if !ok {
+				s.Note("there is no run here")
+				return nil
+			}
+			c.show(r)
+			return c.askFork(s, point)
+		}}
+}
+
+// mutationCommands are the commands for what is done to runs.
 func (c *console) mutationCommands() []tui.Command {
-	lineage := tui.Command{Name: "lineage", Help: "list the run with all its forks", Do: c.lineage}
-	if c.Actions == nil {
-		return []tui.Command{lineage}
+	if !c.acts() {
+		return nil
 	}
 	return []tui.Command{
-		lineage,
 		{Name: "fork", Args: "[at=EVENT|phase=PHASE] [model=M] [prompt=\"…\"] …", Help: "run it again from a point, with something changed", Mutates: true,
 			Complete: c.completeForkArgs, Do: func(s tui.Shell, args string) tea.Cmd {
 				if args == "" {
@@ -133,30 +174,22 @@ func (c *console) mutationCommands() []tui.Command {
 	}
 }
 
-// lineage lists the selected run with all forks of it, and the forks of those.
-func (c *console) lineage(s tui.Shell, _ string) tea.Cmd {
-	of, ok := c.target(s)
-	if !ok {
-		return nil
-	}
-	root, _ := ace.ForkRoot(of.WorkflowID)
-	c.Controls.SetQuery("WorkflowId = " + strconv.Quote(root) + " OR WorkflowId STARTS_WITH " + strconv.Quote(ace.ForkPrefix(root)))
-	s.Open("runs")
-	s.Note("the run with its forks; / and an empty line lists all again")
-	return nil
-}
-
 // askFork opens the line in which a fork is described. It begins with the point: the one
 // under the cursor, else where the run failed, else its first phase.
 func (c *console) askFork(s tui.Shell, point string) tea.Cmd {
-	if _, ok := c.target(s); !ok {
+	if of, ok := c.target(s); !ok || c.refused(s, "fork", of) {
 		return nil
 	}
+	if c.selected.run.Type == ace.ExperimentWorkflow {
+		s.Note("an experiment cannot be forked; fork a run of one of its tasks")
+		return nil
+	}
+	name := nameOf(c.selected.run)
 	if point == "" {
 		point = "phase=" + string(c.usualPhase())
 	}
 	s.Ask(tui.Prompt{Label: "fork", Value: point + " ", Hint: "phase=reflector model=other   or   at=16 prompt=\"…\" playbook=best.txt",
-		Preview: previewFork, Complete: c.completeFork, Done: func(line string) tea.Cmd { return c.fork(s, line) }})
+		Preview: func(line string) string { return name + ": " + previewFork(line) }, Complete: c.completeFork, Done: func(line string) tea.Cmd { return c.fork(s, line) }})
 	return nil
 }
 
@@ -169,14 +202,16 @@ func (c *console) usualPhase() ace.Phase {
 
 func (c *console) fork(s tui.Shell, line string) tea.Cmd {
 	of, ok := c.target(s)
-	if !ok {
+	if !ok || c.refused(s, "fork", of) {
 		return nil
 	}
 	at, fields, err := parseFork(line)
 	if err != nil {
 		return failed("fork", err)
 	}
-	return c.propose("fork", func(ctx context.Context) (Prepared, error) { return c.Actions.PrepareFork(ctx, of, at, fields) })
+	return c.propose(s, "fork", of, func(ctx context.Context, of Target) (Prepared, error) {
+		return c.Actions.PrepareFork(ctx, of, at, fields)
+	})
 }
 
 func failed(what string, err error) tea.Cmd {
@@ -185,7 +220,7 @@ func failed(what string, err error) tea.Cmd {
 
 func (c *console) reset(s tui.Shell, args string) tea.Cmd {
 	of, ok := c.target(s)
-	if !ok {
+	if !ok || c.refused(s, "reset", of) {
 		return nil
 	}
 	first, reason, _ := strings.Cut(args, " ")
@@ -199,7 +234,9 @@ func (c *console) reset(s tui.Shell, args string) tea.Cmd {
 	if err != nil {
 		return failed("reset", err)
 	}
-	return c.propose("reset", func(ctx context.Context) (Prepared, error) { return c.Actions.PrepareReset(ctx, of, at, reason) })
+	return c.propose(s, "reset", of, func(ctx context.Context, of Target) (Prepared, error) {
+		return c.Actions.PrepareReset(ctx, of, at, reason)
+	})
 }
 
 var errNoReason = errors.New("give a reason; the history keeps it")
@@ -207,7 +244,7 @@ var errNoReason = errors.New("give a reason; the history keeps it")
 func (c *console) terminate(s tui.Shell, reason string) tea.Cmd {
 	of, ok := c.target(s)
 	switch {
-	case !ok:
+	case !ok || c.refused(s, "terminate", of):
 		return nil
 	case !c.selected.run.Open():
 		s.Note(nameOf(c.selected.run) + " has already closed")
@@ -215,14 +252,14 @@ func (c *console) terminate(s tui.Shell, reason string) tea.Cmd {
 	case reason == "":
 		return failed("terminate", errNoReason)
 	}
-	return c.propose("terminate", func(context.Context) (Prepared, error) { return c.Actions.PrepareTerminate(of, reason) })
+	return c.propose(s, "terminate", of, func(_ context.Context, of Target) (Prepared, error) { return c.Actions.PrepareTerminate(of, reason) })
 }
 
 func (c *console) signal(s tui.Shell, args string) tea.Cmd {
 	of, ok := c.target(s)
 	name, argument, _ := strings.Cut(args, " ")
 	switch {
-	case !ok:
+	case !ok || c.refused(s, "signal", of):
 		return nil
 	case !c.selected.run.Open():
 		s.Note(nameOf(c.selected.run) + " has already closed")
@@ -230,7 +267,7 @@ func (c *console) signal(s tui.Shell, args string) tea.Cmd {
 	case name == "":
 		return failed("signal", errors.New("give the signal's name, and its argument as JSON"))
 	}
-	return c.propose("signal", func(context.Context) (Prepared, error) {
+	return c.propose(s, "signal", of, func(_ context.Context, of Target) (Prepared, error) {
 		return c.Actions.PrepareSignal(of, name, strings.TrimSpace(argument))
 	})
 }

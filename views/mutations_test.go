@@ -58,12 +58,12 @@ func TestForkScreens(t *testing.T) {
 			name := fmt.Sprintf("%dx%d-%s", size[0], size[1], look)
 			t.Run("line-"+name, func(t *testing.T) {
 				sc := newScreen(t, full(6), styles, size[0], size[1])
-				sc.press(append([]string{"K"}, letters("model=b")...)...)
+				sc.press(append([]string{"f"}, letters("model=b")...)...)
 				golden.RequireEqual(t, sc.drawn())
 			})
 			t.Run("question-"+name, func(t *testing.T) {
 				sc := newScreen(t, full(6), styles, size[0], size[1])
-				sc.press(append([]string{"K"}, letters("model=other")...)...)
+				sc.press(append([]string{"f"}, letters("model=other")...)...)
 				sc.run(sc.press("enter"))
 				golden.RequireEqual(t, sc.drawn())
 			})
@@ -80,7 +80,7 @@ func TestForkScreens(t *testing.T) {
 // a yes.
 func TestForkDialog(t *testing.T) {
 	sc := newScreen(t, full(6), plainLook, 80, 24)
-	sc.press("K")
+	sc.press("f")
 	sc.run(sc.press(append(letters(`model=x prompt="say \"hi\""`), "enter")...))
 	if got := sc.told(1); got != `fork {ace/q-00006 run-q-00006} {0 generator} [{"model" "x"} {"prompt" "say \"hi\""}]` {
 		t.Errorf("told %s", got)
@@ -89,7 +89,7 @@ func TestForkDialog(t *testing.T) {
 	if got := sc.told(1); strings.HasPrefix(got, "do ") {
 		t.Errorf("done without a yes: %s", got)
 	}
-	sc.press("K")
+	sc.press("f")
 	sc.run(sc.press("enter"))
 	sc.run(sc.press("y"))
 	sc.has("fork done")
@@ -127,16 +127,12 @@ func TestMutationCommands(t *testing.T) {
 		`reset at=9 x`:                        `reset {ace/q-00006 run-q-00006} {9 } "x"`,
 		`signal record_tool_event [{"a": 1}]`: `signal {ace/q-00006 run-q-00006} record_tool_event [{"a": 1}]`,
 		`fork at=7 label=3`:                   `fork {ace/q-00006 run-q-00006} {7 } [{"label" "3"}]`,
-		`lineage`:                             `query WorkflowId = "ace/q-00006" OR WorkflowId STARTS_WITH "ace/q-00006~f"`,
 	} {
 		sc := newScreen(t, full(6), plainLook, 80, 24)
 		sc.press(":")
 		sc.run(sc.press(append(letters(line), "enter")...))
 		if got := sc.told(1); got != want {
 			t.Errorf(":%s told %s", line, got)
-		}
-		if line == "lineage" {
-			continue
 		}
 		name, _, _ := strings.Cut(line, " ")
 		sc.run(sc.press("y"))
@@ -173,8 +169,8 @@ func TestReadOnlyHasNoMutations(t *testing.T) {
 	}
 	sc := &screen{t: t, store: st, model: m, screens: screens}
 	sc.resize(80, 24)
-	for _, keys := range [][]string{{"K"}, append(append([]string{":"}, letters("terminate x")...), "enter"),
-		append(append([]string{":"}, letters("fork phase=skills")...), "enter"), {"2", "K"}, {"3", "K"}} {
+	for _, keys := range [][]string{{"f"}, append(append([]string{":"}, letters("terminate x")...), "enter"),
+		append(append([]string{":"}, letters("fork phase=skills")...), "enter"), {"2", "f"}, {"3", "f"}} {
 		before := len(st.heard())
 		sc.run(sc.press(keys...))
 		for _, told := range st.heard()[before:] {
@@ -208,11 +204,74 @@ func TestParseFork(t *testing.T) {
 // What cannot be prepared is said, and nothing is asked.
 func TestPrepareFails(t *testing.T) {
 	c := &console{Options: Options{Context: t.Context()}}
-	msg := c.propose("fork", func(context.Context) (Prepared, error) { return Prepared{}, errors.New("the prompt is gone") })()
 	sc := newScreen(t, full(6), plainLook, 80, 24)
-	sc.model.Update(msg)
+	sc.run(c.propose(sc.model, "fork", Target{"ace/q", "r"}, func(context.Context, Target) (Prepared, error) { return Prepared{}, errors.New("the prompt is gone") }))
 	sc.has("fork: the prompt is gone")
-	msg = c.perform("fork", Prepared{Do: func(context.Context) (string, sources.Run, error) { return "", sources.Run{}, errors.New("no room") }})()
+	msg := c.perform("fork", Prepared{Do: func(context.Context) (string, sources.Run, error) { return "", sources.Run{}, errors.New("no room") }})()
 	sc.model.Update(msg)
 	sc.has("fork: no room")
+}
+
+// While something is prepared the screen says so, and it can be left: then nothing is
+// asked, whatever comes.
+func TestWaiting(t *testing.T) {
+	sc := newScreen(t, full(6), plainLook, 80, 24)
+	sc.press("f")
+	cmd := sc.press("enter")
+	sc.has("Fork q-00006?")
+	sc.has("run-q-00006")
+	sc.has("preparing")
+	sc.press("y", "j", "2") // none of these is for what is behind it
+	sc.has("preparing")
+	golden.RequireEqual(t, sc.drawn())
+	sc.press("esc")
+	sc.has("left; nothing was done")
+	sc.run(cmd)
+	if out := sc.plain(); strings.Contains(out, "costs") || strings.Contains(out, "preparing") {
+		t.Errorf("it asks although it was left:\n%s", out)
+	}
+	sc.press("f")
+	sc.run(sc.press("enter"))
+	sc.has("costs       nothing")
+	sc.press("n")
+
+	ended := make(chan error, 1)
+	c := &console{Options: Options{Context: t.Context()}}
+	cmd = c.propose(sc.model, "fork", Target{"ace/q", "r"}, func(ctx context.Context, _ Target) (Prepared, error) {
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return Prepared{}, ctx.Err()
+	})
+	sc.press("esc")
+	sc.run(cmd)
+	if err := <-ended; !errors.Is(err, context.Canceled) || strings.Contains(sc.plain(), "canceled") {
+		t.Errorf("%v:\n%s", err, sc.plain())
+	}
+}
+
+// What is done to a run that was chosen by its workflow is done to the run that was the
+// newest when it was asked.
+func TestFrozenRun(t *testing.T) {
+	for line, want := range map[string]string{"run.cancel": "cancel ace/other frozen", "terminate gone wrong": `terminate {ace/other frozen} "gone wrong"`,
+		"signal s 1": "signal {ace/other frozen} s 1", "reset at=9 why": `reset {ace/other frozen} {9 } "why"`, "fork at=7": "fork {ace/other frozen} {7 } []"} {
+		sc := newScreen(t, full(6), plainLook, 80, 24)
+		storyOf(t, sc).show(sources.Run{WorkflowID: "ace/other"})
+		sc.press(":")
+		sc.run(sc.press(append(letters(line), "enter")...))
+		if line == "run.cancel" {
+			sc.has("run       frozen")
+		}
+		sc.run(sc.press("y"))
+		if !contained(sc.store.heard(), want) {
+			t.Errorf("%s told %s", line, sc.told(4))
+		}
+	}
+}
+
+// An experiment has no results that a fork could take over.
+func TestForkOfAnExperiment(t *testing.T) {
+	sc := newScreen(t, full(6), plainLook, 80, 24)
+	storyOf(t, sc).show(sources.Run{WorkflowID: ace.ExperimentIDPrefix + "x", RunID: "r", Type: ace.ExperimentWorkflow})
+	sc.press("f")
+	sc.has("an experiment cannot be forked")
 }

@@ -74,7 +74,7 @@ func TestReplayKeys(t *testing.T) {
 	sc.press("9")
 	for key, want := range map[string]string{"right": "step by 0 true", "left": "step by 0 false", "]": "step by 1 true", "[": "step by 1 false",
 		"}": "step by 2 true", "{": "step by 2 false", "e": "step by 3 true", "E": "step by 3 false", "home": "step to position 1", "G": "step to 0",
-		"n": "next change true", "N": "next change false", "r": "verify"} {
+		"n": "next change true", "N": "next change false", "r": "verify false", "S": "verify true"} {
 		sc.press(key)
 		if told := sc.store.heard(); len(told) == 0 || !slices.Contains(told, want) {
 			t.Errorf("%s: told %q, want %q", key, strings.Join(told, "; "), want)

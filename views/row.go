@@ -22,7 +22,8 @@ type drawnRow struct {
 	run     sources.Run // with no summary; that is beside it, by value
 	summed  bool
 	summary ace.Summary
-	second  int64 // of its age, or minute once that is closed and in minutes
+	fork    string // where it was forked, which is beside it too
+	second  int64  // of its age, or minute once that is closed and in minutes
 	mark    rowMark
 	marked  bool
 	text    string
@@ -54,8 +55,10 @@ func (v *runs) row(r sources.Run, cursor, focused bool, now time.Time) string {
 	if r.Summary != nil {
 		want.summary, want.summed, want.run.Summary = *r.Summary, true, nil
 	}
-	want.run.Fork = nil // another one with every reading; no cell shows more of it than the id says
-	age := now.Sub(r.Start)
+	if f := r.Fork; f != nil {
+		want.fork, want.run.Fork = forkedFrom(r, v.styles.Glyphs), nil // another one with every reading
+	}
+	age := max(now.Sub(r.Start), 0)
 	want.second = int64(age / time.Second)
 	if !r.Open() && age >= time.Minute {
 		want.second /= 60
@@ -96,6 +99,9 @@ func (v *runs) drawRow(r sources.Run, mark rowMark, marked bool, now time.Time) 
 		}
 		c := v.cols[i]
 		what, ink := c.cell(r, now, s), c.ink(r, s)
+		if i == 0 && r.Fork != nil {
+			what = s.Glyphs.Forked + " " + what
+		}
 		switch {
 		case tells && v.why.from == 0 && i == 0:
 			what, ink = text.Cut(what+"  "+text.Safe(r.LastError, " "), c.width, s.Glyphs.Ellipsis), s.Retrying

@@ -135,6 +135,7 @@ func (v *run) Draw(now time.Time, focused bool) []string {
 	if d == nil {
 		return centre(nothing(v.console, v.styles.Glyphs), v.width, v.height, v.styles)
 	}
+	now = d.Clock(now)
 	lines := append(make([]string, 0, v.height), stripLine(d, v.width, now, v.styles), summaryLine(d, v.width, now, v.styles))
 	facts := v.doc.build(d, v.width, now, v.styles, v.Location)
 	rest := max(v.height-len(lines)-2, 0)

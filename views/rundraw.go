@@ -96,6 +96,8 @@ func (r *rowDrawer) row(row runRow) pieces {
 		p.add(r.s.Accent, "whole calls").add(r.s.Muted, "  "+refText(*r.d.CallLog))
 	case itemCall:
 		r.call(&p, r.d.Calls.At(int(row.n)))
+	case itemLineage:
+		r.node(&p, nodeOf(r.d, row.item))
 	case itemField:
 		f := fieldsOf(r.d)[row.n]
 		p.add(r.s.Muted, text.Fit(f[0], 11, "")).add(r.s.Text, text.Safe(f[1], " "))
@@ -109,7 +111,7 @@ func (r *rowDrawer) row(row runRow) pieces {
 	return p
 }
 
-var partTitles = [parts]string{"Trouble", "Under way", "Progress", "Failed tasks", "Phases", "Skills", "Playbook", "Task", "Reflection", "Tool calls", "About"}
+var partTitles = [parts]string{"Trouble", "Under way", "Progress", "Failed tasks", "Phases", "Lineage", "Skills", "Playbook", "Task", "Reflection", "Tool calls", "About"}
 
 func (r *rowDrawer) section(p *pieces, at part) {
 	title := partTitles[at]
@@ -154,6 +156,12 @@ func (r *rowDrawer) remark(at part) (theme.Ink, string) {
 			return r.s.Muted, ""
 		}
 		return m.Ink, m.Glyph + " " + text.Safe(said, " ")
+	case partLineage:
+		said := counted(d.Forks.Count(), "fork")
+		if n := len(d.Forks.Nodes); n > maxNodes {
+			said += " (" + text.Count(maxNodes) + " of " + text.Count(int64(n)) + " runs here)"
+		}
+		return r.s.Muted, said + ", " + g.Point + " is this run, T shows the tree"
 	case partCalls:
 		said := counted(d.Calls.Len(), "call") + ", oldest first"
 		if n := d.Calls.Cut(); n > 0 {
@@ -218,6 +226,9 @@ func (r *rowDrawer) trouble(p *pieces, it item) {
 		x := d.Sealed[it.n]
 		p.add(s.Warning, g.Unknown+" "+text.Safe(x.What, " ")).add(s.Muted, " is "+text.Safe(x.Encoding, " ")+", "+
 			sizeText(int64(x.Size))+": not readable here (event "+text.Count(x.Event)+")")
+		if x.Reason != "" {
+			p.add(s.Muted, ", codec server: "+oneLineOf(x.Reason))
+		}
 	}
 }
 
@@ -293,6 +304,24 @@ func (r *rowDrawer) failedTask(p *pieces, t sources.Finished) {
 	p.add(m.Ink, m.Glyph+" "+text.Fit(text.Safe(t.Result.TaskID, " "), 24, r.s.Glyphs.Ellipsis))
 	if t.Failure != nil {
 		p.add(r.s.Error, " "+oneLineOf(t.Failure.Message))
+	}
+}
+
+// node is a run of the lineage: the columns of the lineage's own screen, as far as there is
+// room for them.
+func (r *rowDrawer) node(p *pieces, n *sources.LineageNode) {
+	t := newTable(lineageHeadings()...)
+	t.arrange(r.width + pointerWidth - 2)
+	here := ""
+	if n.Run.RunID == r.d.RunID {
+		here = r.s.Glyphs.Point
+	}
+	cells := lineageRow(n, here, t.widths[0], r.s)
+	for at, i := range t.cols {
+		if at > 0 {
+			p.add(r.s.Text, " ")
+		}
+		p.add(cells[i].ink, t.fit(at, cells[i].text, r.s.Glyphs.Ellipsis))
 	}
 }
 

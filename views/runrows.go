@@ -9,6 +9,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/theme"
 )
 
 // part is a section of a run's screen.
@@ -20,6 +21,7 @@ const (
 	partProgress
 	partFailedTasks
 	partPhases
+	partLineage
 	partSkills
 	partDelta
 	partTask
@@ -58,6 +60,7 @@ const (
 	itemInsights
 	itemRationale
 	itemFollowUp
+	itemLineage // n-th by its start
 	itemCallLog
 	itemCall
 	itemField
@@ -101,6 +104,11 @@ func rowsOf(d *sources.Detail, into []runRow, folded map[part]bool, extra func(i
 			if a.Phase == "" || len(d.Phase.Steps) == 0 {
 				b.add(item{itemActivity, partPhases, int32(i)})
 			}
+		}
+	})
+	b.section(partLineage, func() {
+		for _, n := range nodesOf(d) {
+			b.add(item{itemLineage, partLineage, int32(n.Number)})
 		}
 	})
 	b.section(partSkills, func() {
@@ -249,10 +257,15 @@ func linksOf(d *sources.Detail) []link {
 	if how == "" {
 		how = "continued"
 	}
+	if r := l.Reset; r != nil {
+		add("reset at event "+strconv.FormatInt(r.Event, 10)+" from", d.WorkflowID, r.RunID)
+		how = "continued"
+	}
 	add("before, "+how, d.WorkflowID, l.Prev)
 	if l.First != l.Prev && l.First != d.RunID {
 		add("first of its chain", d.WorkflowID, l.First)
 	}
+	add("was reset as", d.WorkflowID, l.ResetAs)
 	add("goes on as", d.WorkflowID, l.Next)
 	add("parent", l.Parent, l.ParentRun)
 	if f := l.Fork; f != nil {
@@ -275,6 +288,9 @@ func fieldsOf(d *sources.Detail) [][2]string {
 			fields = append(fields, f)
 		}
 	}
+	if said := d.Skew.String(); said != "" {
+		fields = append(fields, [2]string{"clock", said})
+	}
 	if f := d.Lineage.Fork; f != nil {
 		for _, c := range ForkChanges(f) {
 			fields = append(fields, [2]string{"changed", c})
@@ -284,13 +300,33 @@ func fieldsOf(d *sources.Detail) [][2]string {
 }
 
 // ForkChanges lists what was changed for a fork, a text for each field, by name.
-func ForkChanges(f *ace.Forked) []string {
+func ForkChanges(f *ace.Forked) []string { return forkChanges(f, theme.Unicode()) }
+
+func forkChanges(f *ace.Forked, g theme.Glyphs) []string {
 	var out []string
-	for _, name := range slices.Sorted(maps.Keys(f.Changed)) {
+	for _, name := range changedNames(f) {
 		c := f.Changed[name]
-		out = append(out, name+": "+cmp.Or(c.From, "none")+" → "+cmp.Or(c.To, "none"))
+		out = append(out, name+": "+cmp.Or(c.From, "none")+" "+g.Arrow+" "+cmp.Or(c.To, "none"))
 	}
 	return out
+}
+
+// changedNames lists the fields that were changed for a fork.
+func changedNames(f *ace.Forked) []string { return slices.Sorted(maps.Keys(f.Changed)) }
+
+// maxNodes bounds the runs of a lineage on the run's screen; the lineage has a screen of
+// its own.
+const maxNodes = 12
+
+// nodesOf lists the runs of the lineage that the run's screen shows, in the order of the
+// tree: those around the run.
+func nodesOf(d *sources.Detail) []sources.LineageNode {
+	if !d.Forks.Forks() {
+		return nil
+	}
+	all := d.Forks.Nodes
+	from := clamp(d.Forks.Find(d.RunID)-maxNodes/2, 0, max(len(all)-maxNodes, 0))
+	return all[from:min(from+maxNodes, len(all))]
 }
 
 // eventOf is the history event that a row comes from, 0 where there is none.
@@ -304,6 +340,10 @@ func eventOf(d *sources.Detail, it item) int64 {
 	switch it.kind {
 	case itemPrompt, itemExpected, itemField, itemLink:
 		return 1
+	case itemLineage:
+		if f := nodeOf(d, it).Run.Fork; f != nil && f.RunID == d.RunID {
+			return f.Event
+		}
 	case itemFailure, itemCause:
 		if d.CloseEvent != 0 {
 			return d.CloseEvent
@@ -404,10 +444,27 @@ func goesTo(d *sources.Detail, it item) (sources.Run, bool) {
 	switch it.kind {
 	case itemLink:
 		return linksOf(d)[it.n].run, true
+	case itemLineage:
+		if n := nodeOf(d, it); n.Run.RunID != d.RunID {
+			return n.Run, true
+		}
 	case itemFailedTask:
 		if t := d.FailedTasks[it.n]; t.WorkflowID != "" {
 			return sources.Run{WorkflowID: t.WorkflowID, RunID: t.RunID, TaskID: t.Result.TaskID}, true
 		}
 	}
 	return sources.Run{}, false
+}
+
+// noNode stands for a run that is no longer in the tree.
+var noNode = sources.LineageNode{Original: -1}
+
+// nodeOf is the run of the lineage that a row is about.
+func nodeOf(d *sources.Detail, it item) *sources.LineageNode {
+	if d.Forks != nil {
+		if n := d.Forks.Started(int(it.n)); n != nil {
+			return n
+		}
+	}
+	return &noNode
 }

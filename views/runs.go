@@ -25,6 +25,7 @@ type runs struct {
 	shown         bool
 	loaded        bool // a list was read at least once
 	state         sources.ConnState
+	file          bool // the runs come from files
 	namespace     string
 	cursor, top   int
 	asked         asking // for what more runs were last asked
@@ -132,20 +133,21 @@ func (v *runs) listBindings() []tui.Binding {
 		return func(s tui.Shell) tea.Cmd { fn(s); return nil }
 	}
 	b := append(motions("runs", v), []tui.Binding{
-		{Action: "runs.facets", Keys: []string{"f"}, Help: "narrow the list by values, with counts", Short: "facets", Do: do(func() { v.openPanel(facetPanel) })},
+		{Action: "runs.facets", Keys: []string{"F"}, Help: "narrow the list by values, with counts", Short: "facets", Do: do(func() { v.openPanel(facetPanel) })},
 		{Action: "runs.unpick", Keys: []string{"-", "backspace"}, Help: "take the picked values out of the query", Do: tell(v.clearPicks)},
-		{Action: "runs.filters", Keys: []string{"F"}, Help: "choose a saved filter", Do: do(func() { v.openPanel(filterPanel) })},
+		{Action: "runs.filters", Keys: []string{"ctrl+o"}, Help: "choose a saved filter", Do: do(func() { v.openPanel(filterPanel) })},
 		{Action: "runs.save_filter", Keys: []string{"ctrl+s"}, Help: "save the query as a filter", Do: v.saveFilter},
 		{Action: "runs.sort", Keys: []string{"s"}, Help: "sort what is loaded by the next column", Short: "sort", Do: do(v.sortNext)},
 		{Action: "runs.reverse", Keys: []string{"S"}, Help: "sort the other way round", Do: do(func() { v.sorting.reverse = v.sorting.by != "" && !v.sorting.reverse; v.resorted() })},
 		{Action: "runs.retrying", Keys: []string{"R"}, Help: "only runs that are being retried, or all again", Do: do(func() { v.sorting.retrying = !v.sorting.retrying; v.resorted() })},
+		{Action: "runs.verify_all", Keys: []string{"V"}, Help: "verify all runs of the filter against today's code", Do: func(s tui.Shell) tea.Cmd { v.verifyAll(s, false); return nil }},
 		{Action: "runs.columns", Keys: []string{"c"}, Help: "choose columns", Do: do(func() { v.openPanel(columnPanel) })},
 		{Action: "runs.wide", Keys: []string{"w"}, Help: "all columns, or those that fit", Do: do(v.widen)},
 		{Action: "runs.left", Keys: []string{"left"}, Help: "scroll the columns back", Do: do(func() { v.slide(-1) })},
 		{Action: "runs.right", Keys: []string{"right"}, Help: "scroll the columns on", Do: do(func() { v.slide(1) })},
 		{Action: "runs.mark", Keys: []string{"space"}, Help: "mark the run, or choose in a panel", Short: "mark", Do: v.space},
 		{Action: "runs.unmark", Keys: []string{"u"}, Help: "take all marks away", Do: do(v.marks.clear)},
-		{Action: "runs.diff", Keys: []string{"d"}, Help: "compare two runs step by step: the two marked, or the marked one and this", Do: tell(v.diffMarked)},
+		{Action: "runs.diff", Keys: []string{"d"}, Help: "compare two runs step by step: the two marked, or the marked one and this", Do: tell(v.diffPair)},
 		{Action: "runs.next_error", Keys: []string{"e"}, Help: "to the next run that failed, timed out or is retrying", Do: tell(func(s tui.Shell) { v.nextError(s, 1) })},
 		{Action: "runs.previous_error", Keys: []string{"E"}, Help: "to the one before", Do: tell(func(s tui.Shell) { v.nextError(s, -1) })},
 	}...)
@@ -225,6 +227,7 @@ func (v *runs) SetSnapshot(s *sources.Snapshot) {
 	queryChanged := v.loaded && s.Runs.Query != v.runs.Query
 	wasFirst := v.runs.First
 	v.runs, v.state, v.namespace, v.counted = s.Runs, s.Connection.State, s.Connection.Namespace, s.Facets
+	v.file = s.Connection.Mode == sources.ModeFile
 	v.loaded = v.loaded || !s.Runs.Loaded.IsZero() || len(s.Runs.Rows) > 0
 	v.reorder()
 	before, at := v.cursor, v.find()
@@ -452,6 +455,9 @@ func (v *runs) empty() []string {
 		return append([]string{"no run matches", text.Safe(v.runs.Query, " "), "/ to look for others"}, v.missing()...)
 	case len(v.runs.Missing) > 0:
 		return append([]string{"no runs yet"}, v.missing()...)
+	}
+	if v.file {
+		return []string{"no history is read yet"}
 	}
 	return []string{"no runs yet", "start some:  acescope run --dataset FILE"}
 }

@@ -113,7 +113,7 @@ func (c *console) cancelMarked(s tui.Shell) {
 	}
 	lines := []string{fmt.Sprintf("%d of the %d marked runs are open:", len(open), marked), ""}
 	for _, r := range open[:min(len(open), shownMarks)] {
-		lines = append(lines, text.Safe(r.WorkflowID, " "))
+		lines = append(lines, text.Safe(nameOf(r)+"  run "+r.RunID, " "))
 	}
 	if more := len(open) - shownMarks; more > 0 {
 		lines = append(lines, "and "+text.Count(int64(more))+" more")

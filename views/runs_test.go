@@ -54,8 +54,8 @@ func (s *screen) last(begins string) string {
 
 var runsKeys = map[string][]string{
 	"list":    nil,
-	"facets":  {"f"},
-	"filters": {"F"},
+	"facets":  {"F"},
+	"filters": {"ctrl+o"},
 	"columns": {"c", "j", "j", "space"},
 	"wide":    {"w", "right", "right"},
 	"sorted":  {"s", "s", "S"},
@@ -115,7 +115,7 @@ func TestRunsAtEverySize(t *testing.T) {
 
 func TestFacetsNarrowTheQuery(t *testing.T) {
 	sc := newScreen(t, listOfRuns(), plainLook, 80, 24)
-	sc.press("f")
+	sc.press("F")
 	if sc.last("look ") != "facets true" {
 		t.Errorf("told %q", sc.store.heard())
 	}
@@ -156,7 +156,7 @@ func TestSavedFilters(t *testing.T) {
 	if sc.last("query ") != `ExitStatus="failed" AND ExperimentId="x"` {
 		t.Errorf("at the start: %q", st.heard())
 	}
-	sc.press("F", "j", "enter")
+	sc.press("ctrl+o", "j", "enter")
 	if sc.last("query ") != `ExitStatus="wrong"` {
 		t.Errorf("told %q", st.heard())
 	}
@@ -172,7 +172,7 @@ func TestSavedFilters(t *testing.T) {
 		sc.model.Update(msg)
 	}
 	sc.has("saved as mine")
-	sc.press("F")
+	sc.press("ctrl+o")
 	sc.has("[x] mine")
 }
 

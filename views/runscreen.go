@@ -27,6 +27,8 @@ type reading struct {
 	detail    *sources.Detail // of the selected run, or nil
 	artifacts *sources.Artifacts
 	asked     map[string]bool // artifacts that are on their way
+	merged    *sources.Detail // unmerged together with its lineage
+	unmerged  *sources.Detail
 	at        item
 	find      string // what was searched for last, in lower case
 	payloads  payloads
@@ -40,12 +42,29 @@ func (r *reading) take(s *sources.Snapshot) {
 	if d != nil && !r.selected.is(d.WorkflowID, d.RunID) {
 		d = nil
 	}
+	if d != nil {
+		d = r.withForks(d, s.Lineage)
+	}
 	r.detail, r.artifacts = d, s.Artifacts
 	if s.Artifacts != nil {
 		for _, a := range s.Artifacts.List {
 			delete(r.asked, a.Ref.SHA256)
 		}
 	}
+}
+
+// withForks is the detail together with the lineage, where that is the run's and has
+// forks; the same one as before as long as both are the same.
+func (r *reading) withForks(d *sources.Detail, t *sources.LineageTree) *sources.Detail {
+	if root, _ := ace.ForkRoot(d.WorkflowID); t == nil || t.Root != root || !t.Forks() {
+		return d
+	}
+	if r.merged == nil || r.unmerged != d || r.merged.Forks != t {
+		both := *d
+		both.Forks = t
+		r.merged, r.unmerged = &both, d
+	}
+	return r.merged
 }
 
 // current is the detail if it still belongs to the selected run.
@@ -93,6 +112,24 @@ func (r *reading) open(s tui.Shell) tea.Cmd {
 	}
 	s.Note("there is nothing more to open here")
 	return nil
+}
+
+// forkPoint is the phase of the row under the cursor, else the event that it comes from.
+func (r *reading) forkPoint() string {
+	d := r.current()
+	if d == nil {
+		return ""
+	}
+	switch r.at.kind {
+	case itemPhase:
+		return "phase=" + string(d.Phase.Steps[r.at.n].Phase)
+	case itemFailure, itemCause, itemLineage:
+		return ""
+	}
+	if event := eventOf(d, r.at); event > 1 {
+		return "at=" + strconv.FormatInt(event, 10)
+	}
+	return ""
 }
 
 // shared are the keys that both panes have.
@@ -169,29 +206,37 @@ func (v *story) Bindings() []tui.Binding {
 		tui.Binding{Action: "story.next", Keys: []string{"n"}, Help: "the next match", Do: func(s tui.Shell) tea.Cmd { v.list(); v.match(s, 1); return nil }},
 		tui.Binding{Action: "story.previous", Keys: []string{"N"}, Help: "the match before", Do: func(s tui.Shell) tea.Cmd { v.list(); v.match(s, -1); return nil }},
 	)
-	b = append(b, v.forkAt("story", []string{"K", "f"}, v.forkPoint)...)
+	if v.last.kind == itemLink || v.last.kind == itemLineage {
+		b = append(b, tui.Binding{Action: "story.go", Keys: []string{"enter"}, Help: "open the run that the row names", Short: "open it", Do: v.reading.open})
+	}
+	b = append(b, tui.Binding{Action: "story.diff", Keys: []string{"d"}, Help: "compare the fork under the cursor, or this one, with its original", Do: v.diff})
+	b = append(b, v.forkAt("story", func() string { v.list(); return v.forkPoint() })...)
 	return append(b, v.shared("story")...)
 }
 
-// forkPoint is the phase of the row under the cursor, else the event that it comes from.
-func (v *story) forkPoint() string {
+// diff compares the fork of the row, or else the run if it is one, with its original.
+func (v *story) diff(s tui.Shell) tea.Cmd {
 	v.list()
 	if v.of == nil {
-		return ""
+		return nil
 	}
-	if v.last.kind == itemPhase {
-		return "phase=" + string(v.of.Phase.Steps[v.last.n].Phase)
+	if v.last.kind == itemLineage {
+		if n := nodeOf(v.of, v.last); n.Original >= 0 || n.Run.RunID != v.of.RunID {
+			v.diffOriginal(s, v.of.Forks, n)
+			return nil
+		}
 	}
-	if event := eventOf(v.of, v.last); event > 1 && v.last.kind != itemFailure && v.last.kind != itemCause {
-		return "at=" + strconv.FormatInt(event, 10)
-	}
-	return ""
+	this := sources.LineageNode{Run: v.selected.run, Original: -1}
+	this.Run.RunID, this.Run.Fork = v.of.RunID, v.of.Lineage.Fork
+	v.diffOriginal(s, v.of.Forks, &this)
+	return nil
 }
 
 func (v *story) Update(tea.Msg) tea.Cmd { return nil }
 
 func (v *story) SetShown(shown bool) {
 	v.Controls.Look(sources.PartArtifacts, shown)
+	v.Controls.Look(sources.PartLineage, shown)
 }
 
 func (v *story) SetStyles(s theme.Styles) { v.styles, v.stale = s, true }
@@ -426,6 +471,7 @@ func (v *story) Draw(now time.Time, focused bool) []string {
 	if d == nil {
 		return centre(nothing(v.console, v.styles.Glyphs), v.width, v.height, v.styles)
 	}
+	now = d.Clock(now)
 	lines := append(make([]string, 0, v.height), stripLine(d, v.width, now, v.styles), summaryLine(d, v.width, now, v.styles),
 		v.styles.Border.Paint(strings.Repeat(v.styles.Glyphs.Plain.Top, v.width)))
 	v.reveal()

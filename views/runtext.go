@@ -70,6 +70,8 @@ func textOf(d *sources.Detail, it item) (what, t string) {
 		return "artifact", d.CallLog.SHA256
 	case itemCall:
 		return "call id", d.Calls.At(int(it.n)).ID
+	case itemLineage:
+		return "workflow id", nodeOf(d, it).Run.WorkflowID
 	case itemField:
 		f := fieldsOf(d)[it.n]
 		return f[0], f[1]

@@ -10,8 +10,9 @@ func screens(c *console) []tui.Screen {
 	list := newExperimentList(x)
 	found := newTriage(c)
 	machine := newHealth(c)
+	facts := newRun(c)
 	return append([]tui.Screen{
-		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), newRun(c)}},
+		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), facts}},
 		{Name: "run", Keys: []string{"2"}, Help: "the selected run, whole", Views: []tui.View{newStory(whole), newInspector(whole)}},
 		timelineScreen(c),
 		{Name: "playbook", Keys: []string{"4"}, Help: "playbooks: bullets and who wrote them, versions, differences, health", Views: []tui.View{books, blame}},
@@ -21,7 +22,9 @@ func screens(c *console) []tui.Screen {
 		{Name: "triage", Keys: []string{"7"}, Help: "what fails, is stuck, is slow or dear", Views: []tui.View{found, newTriageDetail(c, found)}},
 		{Name: "health", Keys: []string{"8"}, Help: "the server, the workers, the sources", Views: []tui.View{machine, newHealthDetail(c, machine)}},
 		replayScreen(c),
+		verifiedScreen(c),
 		{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task", Aside: true, Views: []tui.View{newExperimentCompare(x)}},
 		diffScreen(c),
+		lineageScreen(c, facts),
 	}, agentScreens(c)...)
 }

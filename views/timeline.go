@@ -79,6 +79,9 @@ func (v *timeline) Footer() string {
 		n = text.Count(int64(l.Shown())) + " of " + n
 	}
 	parts = append(parts, n)
+	if l.ClockBack > 0 {
+		parts = append(parts, "the clock went back "+text.Count(int64(l.ClockBack))+" times")
+	}
 	switch {
 	case l.Cut:
 		parts = append(parts, text.Count(l.Left)+" older left out")
@@ -108,7 +111,7 @@ func (v *timeline) Bindings() []tui.Binding {
 		tui.Binding{Action: "timeline.fold", Keys: []string{"c"}, Help: "fold or unfold what is within the span", Short: "fold", Do: do(v.fold)},
 		tui.Binding{Action: "timeline.include", Keys: []string{"/"}, Help: "show only what matches a regular expression; ! before it: what does not", Short: "filter", Do: v.askInclude},
 		tui.Binding{Action: "timeline.exclude", Keys: []string{`\`}, Help: "leave out what matches a regular expression", Do: v.askExclude},
-		tui.Binding{Action: "timeline.full", Keys: []string{"f"}, Help: "match in payloads too, or not", Do: do(v.toggleFull)},
+		tui.Binding{Action: "timeline.full", Keys: []string{"F"}, Help: "match in payloads too, or not", Do: do(v.toggleFull)},
 		tui.Binding{Action: "timeline.everything", Keys: []string{"a"}, Help: "show the rest between the matches too, or not", Do: do(func() { v.everything = !v.everything })},
 		tui.Binding{Action: "timeline.next_match", Keys: []string{"n"}, Help: "next match", Do: v.stepOr(v.matches, 1, (*sources.EventLog).NextMatch, "no match after this")},
 		tui.Binding{Action: "timeline.previous_match", Keys: []string{"N"}, Help: "match before", Do: v.stepOr(v.matches, -1, (*sources.EventLog).NextMatch, "no match before this")},
@@ -120,7 +123,7 @@ func (v *timeline) Bindings() []tui.Binding {
 		tui.Binding{Action: "timeline.back", Keys: []string{"backspace"}, Help: "back to the run that another was opened from", Do: v.back},
 		tui.Binding{Action: "timeline.run", Keys: []string{"J"}, Help: "to the run", Do: func(s tui.Shell) tea.Cmd { s.Open("run"); return nil }},
 	)
-	return append(b, v.forkAt("timeline", []string{"K"}, v.forkPoint)...)
+	return append(b, v.forkAt("timeline", v.forkPoint)...)
 }
 
 // forkPoint is the event under the cursor.
@@ -176,7 +179,7 @@ func (v *timeline) Draw(now time.Time, focused bool) []string {
 	if v.onList {
 		return v.drawList(l, focused)
 	}
-	return v.drawBars(l, now, focused)
+	return v.drawBars(l, l.Clock(now), focused)
 }
 
 // arrive goes to the event that is waited for, once it is read.

@@ -180,7 +180,7 @@ func TestTimelineFilterKeys(t *testing.T) {
 	}
 	sc.press("/")
 	sc.press(letters("!task")...)
-	sc.press("enter", `\`, "s", "enter", "f")
+	sc.press("enter", `\`, "s", "enter", "F")
 	want := []string{"events // !/task/ full=false", "events // !/tasks/ full=false", "events // !/tasks/ full=true"}
 	if heard := sc.store.heard(); !slices.Equal(heard[len(heard)-3:], want) {
 		t.Errorf("the store heard %q", heard)

@@ -50,7 +50,7 @@ func (v *eventInspector) Footer() string {
 }
 
 func (v *eventInspector) Bindings() []tui.Binding {
-	return append(motions("event", v),
+	return append(append(motions("event", v), v.t.forkAt("event", v.t.forkPoint)...),
 		tui.Binding{Action: "event.include", Keys: []string{"/"}, Help: "show only events that match a regular expression; ! before it: that do not", Do: v.t.askInclude},
 		tui.Binding{Action: "event.next_error", Keys: []string{"e"}, Help: "next error", Short: "error", Do: v.t.stepOr(wrong, 1, (*sources.EventLog).NextError, "no error after this")},
 		tui.Binding{Action: "event.previous_error", Keys: []string{"E"}, Help: "error before", Do: v.t.stepOr(wrong, -1, (*sources.EventLog).NextError, "no error before this")},
@@ -88,7 +88,7 @@ func (v *eventInspector) Draw(now time.Time, _ bool) []string {
 		return centre([]string{"no event is selected"}, v.width, v.height, v.styles)
 	}
 	v.t.look()
-	lines := v.about(l, id, now)
+	lines := v.about(l, id, l.Clock(now))
 	o := v.event()
 	switch {
 	case o == nil:

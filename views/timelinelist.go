@@ -154,10 +154,8 @@ func (v *timeline) trouble(l *sources.EventLog) string {
 
 // offset is a time since the run began, to the millisecond while it is short.
 func offset(d time.Duration) string {
-	sign := "+"
-	if d < 0 {
-		sign, d = "-", -d
-	}
+	const sign = "+"
+	d = max(d, 0) // a clock went back
 	switch {
 	case d < time.Minute:
 		return sign + strconv.FormatFloat(d.Seconds(), 'f', 3, 64) + "s"

@@ -80,8 +80,8 @@ func (v *triage) Bindings() []tui.Binding {
 	}
 	all := append(motions("triage", v),
 		b("open", "open the run, of a group its newest", "open", v.open, "enter", "o"),
-		b("runs", "list the runs of the group", "list its runs", v.filter, "f"),
-		b("back", "look at all runs again after listing a group", "", v.widen, "F"),
+		b("runs", "list the runs of the group", "list its runs", v.filter, "F"),
+		b("back", "look at all runs again after listing a group", "", v.widen, "backspace"),
 		b("next_part", "to the next part", "", quiet(func() { v.list.jump(1) }), "]"),
 		b("previous_part", "to the part before", "", quiet(func() { v.list.jump(-1) }), "["),
 		b("whole", "show a part whole, or its beginning", "", quiet(v.list.toggle), "a"),
@@ -92,7 +92,7 @@ func (v *triage) Bindings() []tui.Binding {
 		b("scan", "stop the scan, or scan again", "stop/scan", v.scan, "c"),
 	)
 	if v.Actions != nil {
-		all = append(all, b("cancel", "cancel the run under the cursor (asks first)", "cancel", v.cancelRun, "x"))
+		all = append(all, b("cancel", "cancel the run under the cursor (asks first)", "cancel", v.cancelRun, "x"), v.forkOf("triage", func() (sources.Run, string, bool) { r, ok := v.run(); return r, "", ok }))
 	}
 	return all
 }

@@ -41,7 +41,7 @@ func (v *triageDetail) Footer() string { return v.reader.position() }
 func (v *triageDetail) Bindings() []tui.Binding {
 	return append(motions("finding", &v.reader),
 		tui.Binding{Action: "finding.open", Keys: []string{"enter"}, Help: "open the run under the cursor", Short: "open", Do: v.open},
-		tui.Binding{Action: "finding.runs", Keys: []string{"f"}, Help: "list the runs of the group", Short: "list its runs", Do: v.from.filter})
+		tui.Binding{Action: "finding.runs", Keys: []string{"F"}, Help: "list the runs of the group", Short: "list its runs", Do: v.from.filter})
 }
 
 func (v *triageDetail) Update(tea.Msg) tea.Cmd { return nil }
@@ -148,7 +148,7 @@ func (w *findingWriter) group(g sources.FailureGroup, t *sources.Triage) {
 		w.say(w.s.Text, "")
 		w.prose(" ", w.s.Muted, "Wrong answers are grouped by data set and by how their tool calls went, as their summaries say; why stands in the history, which was read of the newest.")
 	}
-	remark := "enter opens one, f lists them"
+	remark := "enter opens one, F lists them"
 	if g.Count > len(g.Runs) {
 		remark = "the newest " + text.Count(int64(len(g.Runs))) + " of " + text.Count(int64(g.Count)) + "; " + remark
 	}
@@ -234,7 +234,7 @@ func (w *findingWriter) steps(r sources.Run, p ace.PhaseMS) {
 	if p == (ace.PhaseMS{}) {
 		return
 	}
-	total := float64(r.Close.Sub(r.Start).Microseconds()) / 1000
+	total := float64(r.Age(w.now).Microseconds()) / 1000
 	w.section("Where the time went", "")
 	left := total
 	for _, step := range ace.Steps() {

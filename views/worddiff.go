@@ -24,7 +24,8 @@ const (
 )
 
 // diffWords tells how a text became another, word by word, what is gone before what is
-// new.
+// new. Libraries compare lines or letters and know no bound; this looks at words, weighs the
+// white space between them less, and takes at most maxDiffWords squared steps.
 func diffWords(old, new string) []edit {
 	a, b := splitWords(old), splitWords(new)
 	n, m := min(len(a), maxDiffWords), min(len(b), maxDiffWords)

@@ -112,7 +112,7 @@ func perSecond(all []*historypb.History, play func(*historypb.History)) float64 
 
 func oursReplays() func(*historypb.History) {
 	v := &replay.Verifier{Register: flow.Register}
-	return func(h *historypb.History) { v.Verify(h.Events) }
+	return func(h *historypb.History) { v.Verify(context.Background(), h.Events) }
 }
 
 func bareReplays(h *historypb.History) {

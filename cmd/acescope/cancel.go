@@ -7,7 +7,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/views"
 )
 
@@ -34,7 +33,7 @@ func (a *app) cancelCommand() *cobra.Command {
 				return err
 			}
 			defer done()
-			run, err := sources.Resolve(ctx, e.Client, args[0])
+			run, err := resolveRun(ctx, e.Client, args[0])
 			if err != nil {
 				return err
 			}

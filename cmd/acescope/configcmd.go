@@ -12,6 +12,7 @@ import (
 	"acescope/sources"
 	"acescope/theme"
 	"acescope/tui"
+	"acescope/views"
 )
 
 // configLine is the configuration in force.
@@ -79,7 +80,7 @@ func (a *app) configCommand() *cobra.Command {
 // examine settles everything that is settled when the console opens, so that its
 // warnings are known.
 func (a *app) examine(cmd *cobra.Command) (*tui.Model, error) {
-	return a.newModel(cmd.Context(), sources.NewStore(), &link{app: a}, nil)
+	return a.newModel(cmd.Context(), sources.NewStore(), views.Options{Actions: &link{app: a}}, nil)
 }
 
 func (a *app) config() error {
@@ -107,6 +108,9 @@ func (a *app) settingLines(where paths) []settingLine {
 	var out []settingLine
 	for _, d := range settingDefs() {
 		l := settingLine{d.name, d.get(&a.set), a.set.origin[d.name], d.help}
+		if d.secret && l.Value != "" {
+			l.Value = "(set)"
+		}
 		if d.name == "data_dir" {
 			l.Value = where.Data
 		}

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
+	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -17,6 +18,7 @@ import (
 	"acescope/engine/replay"
 	"acescope/sources"
 	"acescope/tui"
+	"acescope/views"
 )
 
 func (a *app) console(cmd *cobra.Command, _ []string) error {
@@ -32,16 +34,34 @@ func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engi
 	if !term.IsTerminal(os.Stdin.Fd()) || !term.IsTerminal(os.Stdout.Fd()) {
 		return usage("the console needs a terminal on standard input and output; use acescope list, show or tail in scripts")
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	store := sources.NewStore()
-	store.SetInterval(a.set.Refresh)
 	dir, err := a.dir()
 	if err != nil {
 		return err
 	}
+	store := sources.NewStore()
 	link := &link{app: a, store: store, dir: dir, frames: &tui.Frames{}}
-	kept, model, err := a.restored(ctx, store, link)
+	err = a.paint(ctx, store, screenOf{source: a.source(dir), views: views.Options{Actions: link}, frames: link.frames},
+		func(ctx context.Context, _ func()) { link.run(ctx, begin) })
+	if link.err != nil {
+		return link.err
+	}
+	return err
+}
+
+// screenOf is what differs between consoles.
+type screenOf struct {
+	source string        // what is looked at, for what is kept of it
+	views  views.Options // how it acts
+	frames *tui.Frames
+}
+
+// paint shows the console and runs work behind it, which quit ends too, until it is left.
+func (a *app) paint(ctx context.Context, store *sources.Store, screen screenOf, work func(ctx context.Context, quit func())) error {
+	a.codecs.silent = true
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	store.SetInterval(a.set.Refresh)
+	kept, model, err := a.restored(ctx, store, screen)
 	if err != nil {
 		return err
 	}
@@ -49,34 +69,32 @@ func (a *app) openConsole(ctx context.Context, begin func(context.Context, *engi
 	if err != nil {
 		return err
 	}
+	program := tea.NewProgram(model, tea.WithContext(ctx), tea.WithFPS(a.set.FrameRate))
 	var wg sync.WaitGroup
-	wg.Go(func() { link.run(ctx, begin) })
 	wg.Go(func() { store.RunLocal(ctx, local) })
-	_, err = tea.NewProgram(model, tea.WithContext(ctx), tea.WithFPS(a.set.FrameRate)).Run()
+	wg.Go(func() { work(ctx, program.Quit) })
+	_, err = program.Run()
 	if saveErr := kept.end(model.State()); saveErr != nil {
 		fmt.Fprintln(a.err, "acescope: what you saw is not kept: "+oneLine(saveErr))
 	}
 	cancel()
 	wg.Wait()
-	if link.err != nil {
-		return link.err
-	}
 	return err
 }
 
 // restored makes the console as an earlier one on the same source was left.
-func (a *app) restored(ctx context.Context, store *sources.Store, link *link) (*keeper, *tui.Model, error) {
+func (a *app) restored(ctx context.Context, store *sources.Store, screen screenOf) (*keeper, *tui.Model, error) {
 	path, err := statePath()
 	if err != nil {
 		return nil, nil, err
 	}
-	kept := &keeper{path: path, source: a.source(link.dir)}
+	kept := &keeper{path: path, source: screen.source}
 	state, warning := kept.load()
 	if warning != "" {
 		a.set.warn("%s", warning)
 	}
-	model, err := a.newModel(ctx, store, link, func(o *tui.Options) {
-		o.State, o.Save, o.Count = state, kept.save, link.frames
+	model, err := a.newModel(ctx, store, screen.views, func(o *tui.Options) {
+		o.State, o.Save, o.Count = state, kept.save, screen.frames
 	})
 	return kept, model, err
 }
@@ -145,8 +163,14 @@ func (l *link) deps(e *engine.Engine) sources.Deps {
 	return sources.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: l.dir,
 		Artifact: e.Artifacts.Get, ArtifactPath: e.Artifacts.Path, Meter: l.app.meter, Host: l.app.host(e, l.dir),
-		Screen: l.frames.Screen, Verify: (&replay.Verifier{Register: flow.Register, Build: buildVersion(), Strict: true}).Verify,
+		Screen: l.frames.Screen, Codec: e.Codec, Verify: verifyHere,
 	}
+}
+
+// verifyHere replays a history with this program's workflows.
+func verifyHere(ctx context.Context, events []*historypb.HistoryEvent, strict bool) sources.ReplayVerdict {
+	v := replay.Verifier{Register: flow.Register, Build: buildVersion(), Strict: strict}
+	return v.Verify(ctx, events)
 }
 
 // failed shows why there is no connection, a reason once.

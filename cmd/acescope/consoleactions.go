@@ -22,6 +22,20 @@ func (l *link) ready() (*engine.Engine, error) {
 	return l.engine, nil
 }
 
+// Freeze implements [views.Mutations].
+func (l *link) Freeze(ctx context.Context, workflowID string) (views.Target, error) {
+	e, err := l.ready()
+	if err != nil {
+		return views.Target{}, err
+	}
+	r, err := e.Client.DescribeWorkflowExecution(ctx, workflowID, "")
+	if err != nil {
+		return views.Target{}, err
+	}
+	exec := r.GetWorkflowExecutionInfo().GetExecution()
+	return views.Target{WorkflowID: exec.GetWorkflowId(), RunID: exec.GetRunId()}, nil
+}
+
 // PrepareFork implements [views.Mutations].
 func (l *link) PrepareFork(ctx context.Context, of views.Target, at views.Point, changes []views.Field) (views.Prepared, error) {
 	e, err := l.ready()
@@ -40,7 +54,8 @@ func (l *link) PrepareFork(ctx context.Context, of views.Target, at views.Point,
 	if err != nil {
 		return views.Prepared{}, err
 	}
-	return preparedFork(e, p), nil
+	about, err := aboutCluster(ctx, e, p)
+	return preparedFork(e, p, about), err
 }
 
 // PrepareReset implements [views.Mutations].
@@ -57,7 +72,7 @@ func (l *link) PrepareReset(ctx context.Context, of views.Target, at views.Point
 	if err != nil {
 		return views.Prepared{}, err
 	}
-	return preparedReset(e, of, to, reason), nil
+	return preparedReset(ctx, e, of, to, reason)
 }
 
 // PrepareTerminate implements [views.Mutations].

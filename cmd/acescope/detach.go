@@ -61,6 +61,7 @@ func (a *app) spawn() error {
 	cmd := exec.Command(self, "serve", "--until-idle", idleAfter, "--data-dir", dir)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = ownSession()
+	cmd.Env = a.codecEnv()
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start a process in the background: %w", err)
 	}

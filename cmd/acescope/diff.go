@@ -17,6 +17,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/artifact"
 	"acescope/engine/compare"
+	"acescope/engine/history"
 	"acescope/engine/historyfile"
 	"acescope/sources"
 	"acescope/views"
@@ -189,30 +190,22 @@ func (d *differ) resolve(ctx context.Context, s *diffSide, id string) error {
 		s.workflowID, s.experiment = info.GetExecution().GetWorkflowId(), info.GetType().GetName() == ace.ExperimentWorkflow
 		return nil
 	}
-	for _, workflowID := range []string{ace.WorkflowID(ace.TaskIDOf(id)), ace.ExperimentWorkflowID(id), id} {
-		_, err := c.DescribeWorkflowExecution(ctx, workflowID, s.runID)
-		if err == nil {
-			s.workflowID = workflowID
-			return nil
-		}
-		if !sources.NotFound(err) {
-			return err
-		}
-	}
-	return notFound("%s has no run %s", id, s.runID)
+	r, err := resolveRun(ctx, c, id+"@"+s.runID)
+	s.workflowID = r.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
+	return err
 }
 
 // read reads the history, or the histories of the chain.
 func (d *differ) read(ctx context.Context, s *diffSide) error {
 	if s.file != "" {
-		return d.readFile(s)
+		return d.readFile(ctx, s)
 	}
 	chain, err := sources.ReadChain(ctx, d.engine.Client, d.engine.Namespace(), s.workflowID, s.runID, s.runID != "", nil)
 	s.side = sources.DiffSide(chain, d.engine.Artifacts.Get)
 	return err
 }
 
-func (d *differ) readFile(s *diffSide) error {
+func (d *differ) readFile(ctx context.Context, s *diffSide) error {
 	in := os.Stdin
 	if s.file != "-" {
 		f, err := os.Open(s.file)
@@ -233,6 +226,15 @@ func (d *differ) readFile(s *diffSide) error {
 		return fmt.Errorf("%s: history %d cannot be read: %w", s.file, s.number, err)
 	}
 	s.side.Runs = followed(list[s.number-1:])
+	server, err := d.fileCodec()
+	if err != nil {
+		return err
+	}
+	for _, events := range s.side.Runs {
+		if server != nil {
+			server.Events(ctx, events)
+		}
+	}
 	end := s.number + len(s.side.Runs) - 1
 	if broken != nil && end == len(list) {
 		s.side.Partial = broken.Error()
@@ -270,11 +272,11 @@ func followed(list []historyfile.History) [][]*historypb.HistoryEvent {
 	var runs [][]*historypb.HistoryEvent
 	next := ""
 	for _, h := range list {
-		if n := len(h.Events); n == 0 || len(runs) > 0 && (next == "" || h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId() != next) {
+		if n := len(h.Events); n == 0 || len(runs) > 0 && (next == "" || runIDOf(h.Events) != next) {
 			break
 		}
 		runs = append(runs, h.Events)
-		next = sources.NextRun(h.Events[len(h.Events)-1])
+		next = history.OriginOf(h.Events).Next
 	}
 	return runs
 }

@@ -107,6 +107,7 @@ func (a *app) checkEngine(ctx context.Context, report reporter) {
 	defer done()
 	report("data", true, "%s", dir)
 	a.checkHost(e, report)
+	checkCodec(ctx, e, report)
 	missing, err := sources.MissingAttributes(ctx, e.Client, e.Namespace())
 	switch {
 	case err != nil:
@@ -134,6 +135,18 @@ func (a *app) checkHost(e *engine.Engine, report reporter) {
 	}
 	ep := e.Node().Endpoint()
 	report("server", true, "hosted by process %d (acescope %s) at %s since %s", ep.PID, ep.Version, ep.Address, ep.Started.Local().Format(time.DateTime))
+}
+
+// checkCodec asks the codec server that is used, if one is.
+func checkCodec(ctx context.Context, e *engine.Engine, report reporter) {
+	if e.Codec == nil {
+		return
+	}
+	if err := e.Codec.Check(ctx); err != nil {
+		report("codec", false, "%s", oneLine(err))
+		return
+	}
+	report("codec", true, "%s decodes", e.Codec.Name())
 }
 
 func (a *app) checkRuns(ctx context.Context, e *engine.Engine, report reporter) {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	historypb "go.temporal.io/api/history/v1"
 
+	"acescope/engine/codec"
 	"acescope/engine/historyfile"
 	"acescope/sources"
 )
@@ -32,7 +33,7 @@ func (a *app) exportCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0], f) },
 	}
 	cmd.Flags().StringVarP(&f.file, "output", "o", "", "file to write; without it, standard output")
-	cmd.Flags().BoolVar(&f.chain, "chain", false, "the runs before and after it too (continue-as-new, retry), oldest first; with -o one file each: NAME.1.json, NAME.2.json, …")
+	cmd.Flags().BoolVar(&f.chain, "chain", false, "the runs before and after it too (continue-as-new, retry, cron), oldest first; a run that was reset stands in the place of the one it was reset from; with -o one file each: NAME.1.json, NAME.2.json, …")
 	cmd.Flags().StringVar(&f.run, "run", "", "of several runs of the workflow, the one with this run id")
 	return cmd
 }
@@ -64,7 +65,8 @@ func (a *app) export(ctx context.Context, id string, f exportFlags) error {
 	if f.run == "" {
 		f.run = exec.GetRunId()
 	}
-	chain, err := sources.ReadChain(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), f.run, !f.chain, nil)
+	// The file has payloads as the cluster has them: what is encrypted stays encrypted.
+	chain, err := sources.ReadChain(codec.AsStored(ctx), e.Client, e.Namespace(), exec.GetWorkflowId(), f.run, !f.chain, nil)
 	if err != nil {
 		return err
 	}
@@ -74,10 +76,10 @@ func (a *app) export(ctx context.Context, id string, f exportFlags) error {
 			return err
 		}
 	}
-	if err := out.flush(); err != nil || chain.Partial == "" {
+	if err := out.flush(); err != nil || chain.Gone() == "" {
 		return err
 	}
-	return &coded{exitFailed, fmt.Errorf("not all was there to export: %s", chain.Partial)}
+	return &coded{exitFailed, fmt.Errorf("not all was there to export: %s", chain.Gone())}
 }
 
 // exportName is the name of the file of history i of n, "" for standard output.

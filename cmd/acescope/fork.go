@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -27,18 +29,18 @@ type forkFlags struct {
 	model, provider  string
 	playbook, branch string
 	set              []string
-	yes, follow      bool
+	yes, follow, dry bool
 	changed          func(string) bool
 }
 
 func (a *app) forkCommand() *cobra.Command {
 	var f forkFlags
 	cmd := &cobra.Command{
-		Use:   "fork TASK|FILE",
+		Use:   "fork TASK|TASK@RUN|FILE",
 		Short: "Run a task again from a point, with something changed; the original stays as it is",
 		Long: "Starts a new run that takes over what the original had recorded before the point, and executes anew what comes\n" +
 			"after it. With --at everything up to that event counts; a phase that had begun there is executed anew from its\n" +
-			"begin. FILE is an exported history. The fork's playbook delta goes to a line of its own unless --branch names one.\n" +
+			"begin. TASK@RUN is one of several runs of an id, FILE an exported history (FILE#2 the second in it). The fork's playbook delta goes to a line of its own unless --branch names one.\n" +
 			"It says what will be executed, with which model and at what cost, and asks; --yes is for scripts.",
 		Example: "acescope fork finance-1-e1-0042 --phase reflector --model other\n" +
 			"acescope fork finance-1-e1-0042 --at 16 --prompt-file better.txt --yes --follow --json\n" +
@@ -60,8 +62,10 @@ func (a *app) forkCommand() *cobra.Command {
 	fs.StringVar(&f.branch, "branch", "", "merge the delta into this line of playbooks; empty: into none (default: a line of its own)")
 	fs.StringArrayVar(&f.set, "set", nil, "another field of the input, as key=value: "+strings.Join(fork.Keys(), ", "))
 	fs.BoolVar(&f.yes, "yes", false, "do not ask")
+	fs.BoolVar(&f.dry, "dry-run", false, "say what would be done, and start nothing")
 	fs.BoolVar(&f.follow, "follow", false, "wait for the fork's end and show how it ended")
 	cmd.MarkFlagsMutuallyExclusive("at", "phase")
+	cmd.MarkFlagsMutuallyExclusive("dry-run", "follow")
 	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-file")
 	return cmd
 }
@@ -117,10 +121,11 @@ func readFile(path string, limit int64) ([]byte, error) {
 
 // forkLine is a fork that was started.
 type forkLine struct {
-	Type       string                    `json:"type"` // fork
-	TaskID     string                    `json:"task_id"`
-	WorkflowID string                    `json:"workflow_id"`
-	RunID      string                    `json:"run_id"`
+	Type       string                    `json:"type"`              // fork
+	DryRun     bool                      `json:"dry_run,omitempty"` // nothing was started; then there are no ids
+	TaskID     string                    `json:"task_id,omitempty"`
+	WorkflowID string                    `json:"workflow_id,omitempty"`
+	RunID      string                    `json:"run_id,omitempty"`
 	Of         string                    `json:"of"`
 	OfRun      string                    `json:"of_run"`
 	Event      int64                     `json:"event"`
@@ -130,7 +135,14 @@ type forkLine struct {
 	Taken      []ace.Phase               `json:"taken_over"`
 	Anew       []forkStep                `json:"anew"`
 	Estimate   *ace.Usage                `json:"estimate,omitempty"` // where it may cost money
-	Branch     string                    `json:"branch"`
+	Branch     string                    `json:"branch"`             // "" where the delta is only recorded, and where a dry run would make one
+	// Of a cluster: what its workers must have kept, which is not checked.
+	Needs []forkNeed `json:"unchecked_needs,omitempty"`
+}
+
+type forkNeed struct {
+	What string `json:"what"`
+	Here bool   `json:"here"` // in this data directory
 }
 
 type forkStep struct {
@@ -147,7 +159,8 @@ func (a *app) fork(ctx context.Context, name string, f forkFlags) error {
 	if err != nil {
 		return err
 	}
-	e, done, err := a.open(ctx, true, true)
+	here := a.cluster() == nil // whoever does not have what a cluster's runs need must not serve them
+	e, done, err := a.open(ctx, here && !f.dry, here && !f.dry)
 	if err != nil {
 		return err
 	}
@@ -160,7 +173,19 @@ func (a *app) fork(ctx context.Context, name string, f forkFlags) error {
 	if err != nil {
 		return err
 	}
-	prepared := preparedFork(e, p)
+	about, err := aboutCluster(ctx, e, p)
+	if err != nil {
+		return err
+	}
+	prepared := preparedFork(e, p, about)
+	if f.dry {
+		return a.wouldFork(p, prepared, about)
+	}
+	if f.yes {
+		for _, w := range about.warnings() {
+			fmt.Fprintln(a.err, "acescope: "+safe(w))
+		}
+	}
 	if err := a.sure(ctx, prepared, f.yes); err != nil {
 		return err
 	}
@@ -168,7 +193,7 @@ func (a *app) fork(ctx context.Context, name string, f forkFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := a.saidFork(p, started); err != nil {
+	if err := a.saidFork(p, started, about); err != nil {
 		return err
 	}
 	return a.afterFork(ctx, e, p, started, f.follow)
@@ -182,22 +207,20 @@ func (a *app) original(ctx context.Context, e *engine.Engine, name string) (*for
 		}
 		return err
 	}
-	if info, err := os.Stat(name); name == "-" || err == nil && info.Mode().IsRegular() {
-		data, err := readFile(name, historyfile.MaxBytes)
+	if path, n, ok := historyNamed(name); ok {
+		events, err := fileEvents(path, n)
 		if err != nil {
 			return nil, err
 		}
-		all, err := historyfile.Read(bytes.NewReader(data))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+		if s, err := a.fileCodec(); err != nil {
+			return nil, err
+		} else if s != nil {
+			s.Events(ctx, events)
 		}
-		if len(all) != 1 {
-			return nil, usage("%s holds %d histories; a fork has one original", name, len(all))
-		}
-		o, err := fork.Read("", "", all[0].Events)
+		o, err := fork.Read("", "", events)
 		return o, foreign(err)
 	}
-	run, err := sources.Resolve(ctx, e.Client, name)
+	run, err := resolveRun(ctx, e.Client, name)
 	if err != nil {
 		return nil, err
 	}
@@ -210,14 +233,73 @@ func (a *app) original(ctx context.Context, e *engine.Engine, name string) (*for
 	return o, foreign(err)
 }
 
-func (a *app) saidFork(p *fork.Plan, f engine.Forked) error {
+// wouldFork says what a fork would do.
+func (a *app) wouldFork(p *fork.Plan, prepared views.Prepared, about clusterFork) error {
+	if a.json {
+		line := forkLineOf(p, about)
+		line.DryRun = true
+		if !p.OwnBranch {
+			line.Branch = p.Input.Branch
+		}
+		return newLines(a.out).write(line)
+	}
+	out := newLines(a.out)
+	for _, l := range prepared.Lines {
+		fmt.Fprintln(out.buf, safe(l))
+	}
+	return out.flush()
+}
+
+// historyNamed tells whether a name is that of a file, and which history of it: FILE, or
+// FILE#2. n is 0 where none is named.
+func historyNamed(name string) (path string, n int, ok bool) {
+	regular := func(path string) bool {
+		info, err := os.Stat(path)
+		return err == nil && info.Mode().IsRegular()
+	}
+	if name == "-" || regular(name) {
+		return name, 0, true
+	}
+	if at := strings.LastIndexByte(name, '#'); at > 0 && regular(name[:at]) {
+		if n, err := strconv.Atoi(name[at+1:]); err == nil && n > 0 {
+			return name[:at], n, true
+		}
+	}
+	return "", 0, false
+}
+
+// fileEvents reads the n-th history of a file, from 1; 0 for the only one.
+func fileEvents(path string, n int) ([]*historypb.HistoryEvent, error) {
+	data, err := readFile(path, historyfile.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	all, err := historyfile.Read(bytes.NewReader(data))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", path, err)
+	case n == 0 && len(all) != 1:
+		return nil, usage("%s holds %d histories; a fork has one original: name it as FILE#1 to FILE#%d", path, len(all), len(all))
+	case n > len(all):
+		return nil, notFound("%s holds %d histories: there is no number %d", path, len(all), n)
+	}
+	return all[max(n-1, 0)].Events, nil
+}
+
+func (a *app) saidFork(p *fork.Plan, f engine.Forked, about clusterFork) error {
 	if !a.json {
 		_, err := fmt.Fprintf(a.out, "%s is forked from %s at event %d; executes anew: %s; merges into %s\n", f.TaskID, p.Name(), p.Event,
 			phaseList(anewPhases(p)), orNone(f.Branch))
 		return err
 	}
-	line := forkLine{Type: "fork", TaskID: f.TaskID, WorkflowID: f.WorkflowID, RunID: f.RunID, Of: p.WorkflowID, OfRun: p.RunID, Event: p.Event,
-		Phase: p.Phase, Within: p.Within, Changed: p.Changed, Taken: p.Taken, Branch: f.Branch}
+	line := forkLineOf(p, about)
+	line.TaskID, line.WorkflowID, line.RunID, line.Branch = f.TaskID, f.WorkflowID, f.RunID, f.Branch
+	return newLines(a.out).write(line)
+}
+
+func forkLineOf(p *fork.Plan, about clusterFork) forkLine {
+	line := forkLine{Type: "fork", Of: p.WorkflowID, OfRun: p.RunID, Event: p.Event, Phase: p.Phase, Within: p.Within, Changed: p.Changed,
+		Taken: p.Taken}
 	if line.Taken == nil {
 		line.Taken = []ace.Phase{}
 	}
@@ -227,7 +309,10 @@ func (a *app) saidFork(p *fork.Plan, f engine.Forked) error {
 	if p.Costs() {
 		line.Estimate = &p.Estimate
 	}
-	return newLines(a.out).write(line)
+	for _, n := range about.needs {
+		line.Needs = append(line.Needs, forkNeed{n.What, n.Here})
+	}
+	return line
 }
 
 func anewPhases(p *fork.Plan) (list []ace.Phase) {

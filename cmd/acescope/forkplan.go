@@ -233,8 +233,8 @@ func costText(p *fork.Plan) string {
 }
 
 // preparedFork is a fork that waits for a yes.
-func preparedFork(e *engine.Engine, p *fork.Plan) views.Prepared {
-	return views.Prepared{Title: "Fork " + p.Name() + "?", Lines: forkText(p), Yes: "fork it",
+func preparedFork(e *engine.Engine, p *fork.Plan, about clusterFork) views.Prepared {
+	return views.Prepared{Title: "Fork " + p.Name() + "?", Lines: append(forkText(p), about.text()...), Yes: "fork it",
 		Do: func(ctx context.Context) (string, sources.Run, error) {
 			f, err := e.StartFork(ctx, p)
 			if err != nil {
@@ -244,17 +244,29 @@ func preparedFork(e *engine.Engine, p *fork.Plan) views.Prepared {
 		}}
 }
 
-// preparedReset is a reset that waits for a yes.
-func preparedReset(e *engine.Engine, of views.Target, at fork.Reset, reason string) views.Prepared {
+// preparedReset is a reset that waits for a yes. The server ends whichever run of the id is
+// open, so that one is named too.
+func preparedReset(ctx context.Context, e *engine.Engine, of views.Target, at fork.Reset, reason string) (views.Prepared, error) {
+	newest, open, err := e.Newest(ctx, of.WorkflowID)
+	if err != nil {
+		return views.Prepared{}, err
+	}
+	ends := "the run has ended; a new one of the same id begins"
+	switch {
+	case open && newest == of.RunID:
+		ends = "the run   ends, and a new one of the same id goes on"
+	case open:
+		ends = "also ends run " + newest + ", which is open and newer, for the new one"
+	}
 	return views.Prepared{Title: "Reset " + ace.TaskIDOf(of.WorkflowID) + "?", Yes: "reset it",
 		Lines: []string{"workflow  " + of.WorkflowID, "run       " + of.RunID,
 			"keeps     events 1 to " + strconv.FormatInt(at.Kept, 10) + ", and the same input",
 			"decides   anew what " + strconv.FormatInt(at.Lost, 10) + " events told; steps after it cost again",
-			"the run   ends, and a new one of the same id goes on", "reason    " + reason},
+			ends, "reason    " + reason},
 		Do: func(ctx context.Context) (string, sources.Run, error) {
-			runID, err := e.Reset(ctx, of.WorkflowID, of.RunID, at.Event, reason)
+			runID, err := e.Reset(ctx, of.WorkflowID, of.RunID, at.Event, newest, reason)
 			return "reset: it goes on as run " + runID, sources.Run{WorkflowID: of.WorkflowID, RunID: runID, TaskID: ace.TaskIDOf(of.WorkflowID)}, err
-		}}
+		}}, nil
 }
 
 func preparedTerminate(e *engine.Engine, of views.Target, reason string) views.Prepared {

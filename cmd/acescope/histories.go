@@ -14,6 +14,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine"
+	"acescope/engine/history"
 	"acescope/engine/historyfile"
 	"acescope/sources"
 )
@@ -24,7 +25,8 @@ type oneHistory struct {
 	source string // file, "-", or workflow id and run id
 	number int    // of the history in the source, from 1
 	historyfile.History
-	err error
+	err   error
+	chain *chainLine // nil for a run that is in none
 }
 
 // types names the events that could not be read, by position from 0.
@@ -107,12 +109,9 @@ func filesIn(path string) ([]string, error) {
 	return files, err
 }
 
-// runIDOf is the run id that a history begins with.
+// runIDOf is the id of the run that a history is of.
 func runIDOf(events []*historypb.HistoryEvent) string {
-	if len(events) == 0 {
-		return ""
-	}
-	return events[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
+	return history.OriginOf(events).RunID
 }
 
 // pick chooses one of a file's histories: by its number, by its run id, or the only one.
@@ -144,7 +143,7 @@ func (a *app) historyOf(ctx context.Context, arg string, number int, runID strin
 		if info, err := os.Stat(arg); err == nil && info.IsDir() {
 			return oneHistory{}, usage("%s is a directory: name one file of it", arg)
 		}
-		h, err := pick(readHistoryFile(arg), number, runID)
+		h, err := pick(a.readHistories(ctx, arg), number, runID)
 		if err == nil && len(h.Events) == 0 {
 			if err = h.err; err == nil {
 				err = fmt.Errorf("%s: the history has no events", arg)
@@ -173,5 +172,9 @@ func (a *app) readRun(ctx context.Context, e *engine.Engine, id, runID string) (
 		runID = exec.GetRunId()
 	}
 	events, err := sources.ReadHistory(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), runID)
-	return oneHistory{source: exec.GetWorkflowId(), number: 1, History: historyfile.History{Events: events}}, err
+	if err != nil {
+		return oneHistory{}, err
+	}
+	line, err := sources.ReadLine(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), runID)
+	return oneHistory{source: exec.GetWorkflowId(), number: 1, History: historyfile.History{Events: events}, chain: chainLineOf(line)}, err
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"os"
+	"slices"
 
 	"acescope/engine/replay"
 )
@@ -40,6 +42,8 @@ type (
 // error.
 func writeJUnit(path string, list []verdictLine, end verifyEnd) error {
 	s := junitSuite{Name: "acescope replay verify", Tests: end.Histories, Failures: end.Diverged + end.Drifted, Errors: end.Unverified, Time: seconds(end.TookMS)}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b verdictLine) int { return cmp.Or(cmp.Compare(a.Source, b.Source), a.Number-b.Number) })
 	for _, l := range list {
 		c := junitCase{Class: l.WorkflowType, Name: l.WorkflowID, Time: seconds(l.TookMS)}
 		if c.Name == "" {
@@ -55,6 +59,12 @@ func writeJUnit(path string, list []verdictLine, end verifyEnd) error {
 			c.Error = &junitProblem{l.Why, string(l.Outcome), l.Source}
 		}
 		s.Cases = append(s.Cases, c)
+	}
+	if end.Incomplete { // or it would look as if all were well
+		s.Tests++
+		s.Errors++
+		s.Cases = append(s.Cases, junitCase{Class: "acescope", Name: "the whole", Time: seconds(end.TookMS),
+			Error: &junitProblem{"it broke off before all was verified", "incomplete", ""}})
 	}
 	data, err := xml.MarshalIndent(junitSuites{Suites: []junitSuite{s}}, "", "  ")
 	if err != nil {

@@ -36,9 +36,9 @@ func (a *app) themes() theme.Set {
 	return set
 }
 
-// newModel makes the console as the settings want it; change adds what belongs to a
-// console that really opens.
-func (a *app) newModel(ctx context.Context, store *sources.Store, actions views.Actions, change func(*tui.Options)) (*tui.Model, error) {
+// newModel makes the console as the settings want it; how says how it acts, change adds
+// what belongs to a console that really opens.
+func (a *app) newModel(ctx context.Context, store *sources.Store, how views.Options, change func(*tui.Options)) (*tui.Model, error) {
 	set := a.themes()
 	glyphs := theme.GlyphsFor(os.Getenv)
 	pick := func(name string, dark bool) (theme.Styles, error) {
@@ -62,7 +62,8 @@ func (a *app) newModel(ctx context.Context, store *sources.Store, actions views.
 		store.SetHealth("filters", false, oneLine(err))
 	}
 	filters = mergeFilters(filters, more)
-	screens, global := views.Console(views.Options{Context: ctx, Controls: store, Actions: actions, Filters: filters, Saver: saved})
+	how.Context, how.Controls, how.Filters, how.Saver = ctx, store, filters, saved
+	screens, global := views.Console(how)
 	o := tui.Options{
 		Context: ctx, Store: store, Screens: screens, Global: global,
 		Styles: styles, Theme: pick, ThemeName: a.set.Theme, Themes: set.Names(),

@@ -8,13 +8,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
-
-	"charm.land/fang/v2"
 )
 
 // version is set by the Makefile; a build without it says what Go knows.
@@ -36,8 +33,8 @@ func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	a := &app{out: os.Stdout, err: os.Stderr}
-	err := fang.Execute(ctx, a.root(), fang.WithVersion(buildVersion()), fang.WithoutManpage(),
-		fang.WithErrorHandler(func(io.Writer, fang.Styles, error) {}))
+	err := a.root().ExecuteContext(ctx)
+	a.codecs.warn(a.err)
 	if err != nil && ctx.Err() != nil {
 		err = errInterrupted
 	}

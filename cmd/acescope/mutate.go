@@ -10,7 +10,6 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/fork"
-	"acescope/sources"
 	"acescope/views"
 )
 
@@ -47,7 +46,7 @@ func (a *app) mutate(ctx context.Context, name string, yes bool, line *doneLine,
 		return err
 	}
 	defer done()
-	run, err := sources.Resolve(ctx, e.Client, name)
+	run, err := resolveRun(ctx, e.Client, name)
 	if err != nil {
 		return err
 	}
@@ -127,7 +126,7 @@ func (a *app) resetCommand() *cobra.Command {
 					return views.Prepared{}, usage("%s: %w", f.WorkflowID, err)
 				}
 				line.Kept = to.Kept
-				return preparedReset(e, f.Target, to, reason), nil
+				return preparedReset(ctx, e, f.Target, to, reason)
 			})
 		},
 	}

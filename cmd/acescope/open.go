@@ -1,33 +1,63 @@
 package main
 
 import (
+	"context"
+	"os"
+
+	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
 	"acescope/sources"
 )
 
-// openCommand shows the runs of an exported file as show does those of a server.
+// openCommand opens the console on exported histories; where there is no terminal it shows
+// them as show does those of a server.
 func (a *app) openCommand() *cobra.Command {
-	return &cobra.Command{
+	return consoleFlags(&cobra.Command{
 		Use:   "open FILE|DIR|-",
-		Short: "Show the runs of exported histories without a server, as show does",
+		Short: "Open the console on exported histories, without a server",
 		Long: "Reads what \"temporal workflow show -o json\", the Web UI and acescope replay export write, also gzip, directories and\n" +
-			"standard input, and shows each run as acescope show does. acescope replay step steps through one.",
-		Example: "acescope open bug-report.json.gz\nacescope open histories/ --json | jq .exit_status",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.openFile(args[0]) },
-	}
+			"standard input, and opens the console on it: every screen that works from histories. No server is started, no data\n" +
+			"directory made, and nothing is changed. With --json, or where standard output is no terminal, it writes each run as\n" +
+			"acescope show does.",
+		Example: "acescope open bug-report.json.gz\nacescope open histories/\nssh host cat q.json | acescope open -\n" +
+			"acescope open histories/ --json | jq .exit_status",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := filesIn(args[0])
+			switch {
+			case err != nil:
+				return err
+			case !a.json && canPaint(args[0]):
+				return a.openFiles(cmd.Context(), args[0], files)
+			}
+			return a.printFiles(cmd.Context(), files)
+		},
+	})
 }
 
-// openFile shows every history that can be read, and then says what could not.
-func (a *app) openFile(path string) error {
-	files, err := filesIn(path)
-	if err != nil {
-		return err
+// canPaint tells whether there is a terminal to paint on and to type at. Where standard
+// input is the data, keys come from the terminal itself.
+func canPaint(path string) bool {
+	if !term.IsTerminal(os.Stdout.Fd()) {
+		return false
 	}
+	if path != "-" {
+		return term.IsTerminal(os.Stdin.Fd())
+	}
+	tty, err := os.Open("/dev/tty")
+	if err != nil {
+		return false
+	}
+	_ = tty.Close() // it was only tried
+	return !term.IsTerminal(os.Stdin.Fd())
+}
+
+// printFiles shows every history that can be read, and then says what could not.
+func (a *app) printFiles(ctx context.Context, files []string) error {
 	var broken error
 	for _, file := range files {
-		for _, h := range readHistoryFile(file) {
+		for _, h := range a.readHistories(ctx, file) {
 			if len(h.Events) > 0 {
 				if err := a.showHistory(h); err != nil {
 					return err

@@ -4,39 +4,52 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
-	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/operation"
 	"acescope/tui/text"
 )
 
+type operationsFlags struct{ run string }
+
 func (a *app) operationsCommand() *cobra.Command {
-	return &cobra.Command{
+	var f operationsFlags
+	cmd := &cobra.Command{
 		Use:   "operations TASK|FILE",
 		Short: "Show what a run did at its boundary: operations, times, random values, variables, version decisions",
-		Long:  "Reads a run's history, or the histories in a file (- for standard input), as operation events.",
+		Long: "Reads a run's history, with those of the runs that it continues and is continued as, or the histories in a file\n" +
+			"(- for standard input), as operation events. --run shows one run alone.",
 		Example: "acescope operations finance-1-e1-0042\n" +
 			"temporal workflow show -w refund-17 -o json | acescope operations - --json | jq 'select(.type == \"operation_failed\")'",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.operations(cmd.Context(), args[0])
+			return a.operations(cmd.Context(), args[0], f)
 		},
 	}
+	cmd.Flags().StringVar(&f.run, "run", "", "only the run with this run id")
+	return cmd
 }
 
-func (a *app) operations(ctx context.Context, of string) error {
-	if !isHistoryFile(of) {
-		h, err := a.historyOf(ctx, of, 0, "")
-		if err != nil {
-			return err
-		}
-		return a.putOperations(h.Events)
+// operationLine is an operation event and the run that it is of.
+type operationLine struct {
+	operation.Event
+	RunID string `json:"run_id,omitempty"`
+}
+
+func (a *app) operations(ctx context.Context, of string, f operationsFlags) error {
+	list, err := a.operationHistories(ctx, of, f.run)
+	if err != nil {
+		return err
 	}
-	for _, h := range readHistoryFile(of) {
+	var began time.Time
+	for i, h := range list {
 		if len(h.Events) > 0 {
-			if err := a.putOperations(h.Events); err != nil {
+			if h.chain == nil || i == 0 {
+				began = h.Events[0].GetEventTime().AsTime()
+			}
+			if err := a.putOperations(h, began); err != nil {
 				return err
 			}
 		}
@@ -47,25 +60,46 @@ func (a *app) operations(ctx context.Context, of string) error {
 	return nil
 }
 
-func (a *app) putOperations(events []*historypb.HistoryEvent) error {
+// operationHistories are those of a file, of a chain, or of one run of either.
+func (a *app) operationHistories(ctx context.Context, of, runID string) ([]oneHistory, error) {
+	switch {
+	case isHistoryFile(of) && runID == "":
+		return a.readHistories(ctx, of), nil
+	case runID != "":
+		h, err := a.historyOf(ctx, of, 0, runID)
+		return []oneHistory{h}, err
+	}
+	e, done, err := a.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return a.readChain(ctx, e, of, "")
+}
+
+func (a *app) putOperations(h oneHistory, began time.Time) error {
 	out := newLines(a.out)
-	for _, e := range operation.Project(events, nil) {
-		if err := a.putOperation(out, e, events[0]); err != nil {
+	run := runIDOf(h.Events)
+	if h.chain != nil && !a.json {
+		fmt.Fprintf(out.buf, "%s: %s\n", h.chain, safe(run))
+	}
+	for _, e := range operation.Project(h.Events, nil) {
+		if err := a.putOperation(out, operationLine{e, run}, began); err != nil {
 			return err
 		}
 	}
 	return out.flush()
 }
 
-func (a *app) putOperation(out *lines, e operation.Event, first *historypb.HistoryEvent) error {
+func (a *app) putOperation(out *lines, e operationLine, began time.Time) error {
 	if a.json {
 		return out.put(e)
 	}
-	mark, at := " ", e.At.Sub(first.GetEventTime().AsTime())
+	mark, at := " ", max(e.At.Sub(began), 0)
 	if e.Type == operation.OperationFailed {
 		mark = "!"
 	}
-	_, err := fmt.Fprintf(out.buf, "%7d  %10.3fs %s %-20s %s\n", e.EventID, at.Seconds(), mark, e.Type, strings.TrimRight(text.Fit(safe(operationText(e)), operationWidth, "~"), " "))
+	_, err := fmt.Fprintf(out.buf, "%7d  %10.3fs %s %-20s %s\n", e.EventID, at.Seconds(), mark, e.Type, strings.TrimRight(text.Fit(safe(operationText(e.Event)), operationWidth, "~"), " "))
 	return err
 }
 

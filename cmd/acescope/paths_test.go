@@ -211,7 +211,7 @@ func filterPath(t *testing.T, p place) {
 	term.await("broken-1", `ExperimentId="trouble"`)
 	term.press("/" + keyEmpty + keyEnter)
 	term.await("walk-e1-0001")
-	term.press("F")
+	term.press("\x0f")
 	term.await("woes")
 	term.press(keyEnter)
 	term.gone("walk-e1-0001")

@@ -29,6 +29,7 @@ type stepFlags struct {
 	watch   string
 	history int
 	run     string
+	chain   bool
 }
 
 func (a *app) stepCommand() *cobra.Command {
@@ -41,8 +42,13 @@ func (a *app) stepCommand() *cobra.Command {
 			"acescope replay step finance-1-e1-0042 --watch usage.cost_usd",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if f.follow && cmd.Flags().Changed("at") {
+			switch {
+			case f.follow && cmd.Flags().Changed("at"):
 				return usage("--at and --follow do not go together")
+			case f.chain && !f.follow && (f.watch == "" || cmd.Flags().Changed("at")):
+				return usage("--chain is for --follow and --watch; an event is one of a run, which --run names")
+			case f.chain && (isHistoryFile(args[0]) || f.run != ""):
+				return usage("--chain reads the whole chain of a run of the server")
 			}
 			return a.step(cmd.Context(), args[0], f, cmd.Flags().Changed("at"))
 		},
@@ -52,6 +58,7 @@ func (a *app) stepCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.watch, "watch", "", "only the changes of one value: a path (usage.cost_usd), a bullet's id, a JSON pointer (/delta/operations/0)")
 	cmd.Flags().IntVar(&f.history, "history", 0, "of a file with several histories, the one with this number")
 	cmd.Flags().StringVar(&f.run, "run", "", "of several runs, the one with this run id")
+	cmd.Flags().BoolVar(&f.chain, "chain", false, "with --follow or --watch: over the runs that the run continues and is continued as, oldest first")
 	return cmd
 }
 
@@ -59,6 +66,7 @@ func (a *app) stepCommand() *cobra.Command {
 type stepLine struct {
 	Type string `json:"type"` // step
 	replay.Run
+	Chain *chainLine `json:"chain,omitempty"`
 	replay.Frame
 }
 
@@ -74,6 +82,7 @@ type stepChange struct {
 	Error     bool            `json:"error"`
 	Changes   []replay.Change `json:"changes"`
 	Notes     []string        `json:"notes,omitempty"`
+	RunID     string          `json:"run_id,omitempty"`
 }
 
 // watchLine is one change of a value that is watched.
@@ -81,21 +90,48 @@ type watchLine struct {
 	Type string `json:"type"` // watch
 	Expr string `json:"expr"`
 	replay.Seen
+	RunID string `json:"run_id,omitempty"`
 }
 
 func (a *app) step(ctx context.Context, arg string, f stepFlags, at bool) error {
-	h, err := a.historyOf(ctx, arg, f.history, f.run)
+	list, err := a.stepHistories(ctx, arg, f)
 	if err != nil {
 		return err
 	}
+	for _, h := range list {
+		if err := a.stepRun(ctx, h, f, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stepHistories is the run, or its chain.
+func (a *app) stepHistories(ctx context.Context, arg string, f stepFlags) ([]oneHistory, error) {
+	if !f.chain {
+		h, err := a.historyOf(ctx, arg, f.history, f.run)
+		return []oneHistory{h}, err
+	}
+	e, done, err := a.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return a.readChain(ctx, e, arg, "")
+}
+
+func (a *app) stepRun(ctx context.Context, h oneHistory, f stepFlags, at bool) (err error) {
 	s := replay.NewStepper(h.Events, replay.StepOptions{Types: h.types()})
+	if f.chain && h.chain != nil && !a.json {
+		fmt.Fprintf(a.out, "%s: %s\n", h.chain, safe(s.About.RunID))
+	}
 	switch {
 	case f.watch != "":
 		err = a.stepWatch(s, f, at)
 	case f.follow:
 		err = a.stepAll(ctx, s)
 	default:
-		err = a.stepAt(s, f.at, at)
+		err = a.stepAt(s, h.chain, f.at, at)
 	}
 	if err != nil {
 		return err
@@ -115,16 +151,16 @@ func position(s *replay.Stepper, id int64, given bool) (int, error) {
 	return pos, nil
 }
 
-func (a *app) stepAt(s *replay.Stepper, id int64, given bool) error {
+func (a *app) stepAt(s *replay.Stepper, chain *chainLine, id int64, given bool) error {
 	pos, err := position(s, id, given)
 	if err != nil {
 		return err
 	}
 	out, f := newLines(a.out), s.Frame(pos)
 	if a.json {
-		return out.write(stepLine{"step", s.About, *f})
+		return out.write(stepLine{"step", s.About, chain, *f})
 	}
-	printFrame(out, s, f)
+	printFrame(out, s, chain, f)
 	return out.flush()
 }
 
@@ -137,7 +173,7 @@ func (a *app) stepAll(ctx context.Context, s *replay.Stepper) error {
 		}
 		f := s.Step(pos)
 		if a.json {
-			if err := out.put(stepChange{"change", f.Position, f.EventID, f.EventType, f.At, f.ElapsedMS, f.ClockBackMS, f.Error, f.Changes, f.Notes}); err != nil {
+			if err := out.put(stepChange{"change", f.Position, f.EventID, f.EventType, f.At, f.ElapsedMS, f.ClockBackMS, f.Error, f.Changes, f.Notes, s.About.RunID}); err != nil {
 				return err
 			}
 			continue
@@ -168,7 +204,7 @@ func (a *app) stepWatch(s *replay.Stepper, f stepFlags, at bool) error {
 		}
 		pos = c.Position
 		if a.json {
-			if err := out.put(watchLine{"watch", f.watch, c}); err != nil {
+			if err := out.put(watchLine{"watch", f.watch, c, s.About.RunID}); err != nil {
 				return err
 			}
 			continue
@@ -191,9 +227,15 @@ func printStep(out *lines, f *replay.Frame) {
 	}
 }
 
-func printFrame(out *lines, s *replay.Stepper, f *replay.Frame) {
+func printFrame(out *lines, s *replay.Stepper, chain *chainLine, f *replay.Frame) {
 	a := s.About
 	fmt.Fprintf(out.buf, "%s  %s\nevent %d of %d  %s  %.3f s after the begin\n", safe(a.WorkflowID), safe(a.WorkflowType), f.EventID, a.LastEvent, safe(f.EventType), f.ElapsedMS/1000)
+	if chain != nil {
+		fmt.Fprintf(out.buf, "%s\n", chain)
+	}
+	if r := a.Reset; r != nil {
+		fmt.Fprintf(out.buf, "reset from run %s: events 1 to %d are that run's\n", safe(r.RunID), r.Event)
+	}
 	if f.ClockBackMS > 0 {
 		fmt.Fprintf(out.buf, "  (the clock went back by %.3f s)\n", f.ClockBackMS/1000)
 	}

@@ -13,6 +13,7 @@ import (
 	"acescope/cmd/acescope/conffile"
 	"acescope/engine"
 	"acescope/engine/observe/spool"
+	"acescope/engine/redact"
 	"acescope/sources"
 	"acescope/theme"
 )
@@ -29,6 +30,9 @@ type app struct {
 	spawned    *os.Process    // the same
 	begun      bool           // a run was started for it
 	meter      *sources.Meter // of the calls to the server, once connected
+
+	codecHeaders []string // NAME=VALUE
+	codecs       codecs
 }
 
 func (a *app) root() *cobra.Command {
@@ -37,6 +41,7 @@ func (a *app) root() *cobra.Command {
 		Short: "The console for ACE learning runs on Temporal",
 		Long: "acescope shows what learning agents do, why, and what they learn: ACE runs (Generator, Skills, Reflector, Curator)\n" +
 			"as Temporal workflows, on a server of its own or on any cluster. Without a command it opens the console.",
+		Version:       buildVersion(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -52,6 +57,9 @@ func (a *app) root() *cobra.Command {
 	f.String("profile", "", "profile of the temporal command's configuration to connect with")
 	f.String("observe", observeOn, "what becomes of what agents' hooks leave in the spool: on, spool (it stays there) or off")
 	f.StringVar(&a.apiKey, "api-key", "", "API key for that cluster (better: $TEMPORAL_API_KEY)")
+	f.String("codec-endpoint", "", "read and write payloads through the codec server at this URL")
+	f.String("codec-auth", "", "header Authorization for the codec server (better: $TEMPORAL_CODEC_AUTH)")
+	f.StringArrayVar(&a.codecHeaders, "codec-header", nil, "further header for the codec server, as NAME=VALUE; can be given again")
 	f.BoolVar(&a.json, "json", false, "write JSON: one object, or one object a line")
 	cmd.AddCommand(
 		a.runCommand(),
@@ -85,6 +93,7 @@ func (a *app) root() *cobra.Command {
 		a.sessionCommand(),
 	)
 	explain(cmd)
+	explainPlainly(cmd)
 	return cmd
 }
 
@@ -180,6 +189,7 @@ func (a *app) connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	if err != nil {
 		return nil, nil, err
 	}
+	o.Redact = redact.New(redact.Environ(os.Environ())...).Bytes
 	log, closeLog, err := openLog(dir, o.Worker || !o.LookOnly || a.cluster() == nil)
 	if err != nil {
 		return nil, nil, err
@@ -190,11 +200,16 @@ func (a *app) connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	if a.set.Observe == observeOn {
 		o.Spool = spool.Dir(os.Getenv)
 	}
+	if o.Codec, err = a.codecConfig(); err != nil {
+		closeLog()
+		return nil, nil, err
+	}
 	e, err := engine.Open(ctx, o)
 	if err != nil {
 		closeLog()
 		return nil, nil, err
 	}
+	a.codecs.use(e.Codec)
 	return e, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()

@@ -46,7 +46,7 @@ func outputs() []output {
 		{"list", slices.Concat(typed[runLine]("run", "experiment"), typed[facetsLine]("facets"), typed[recentLine]("recent"))},
 		{"show", slices.Concat(typed[showLine]("task", "experiment"), typed[callLine]("call"))},
 		{"timeline", slices.Concat(typed[spanLine]("span"), typed[eventLine]("event"))},
-		{"operations", typed[operation.Event](operationNames()...)},
+		{"operations", typed[operationLine](operationNames()...)},
 		{"logs", slices.Concat(typed[logLine]("line"), typed[logNote]("note"))},
 		{"playbook branches", typed[branchLine]("playbook_branch")},
 		{"playbook log", typed[bookVersionLine]("playbook_version")},

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/ace"
+	"acescope/engine/codec/codectest"
 	"acescope/engine/flow"
 )
 
@@ -114,4 +115,28 @@ func barereplay(ts *testscript.TestScript, neg bool, args []string) {
 	r.RegisterWorkflowWithOptions(flow.Task, workflow.RegisterOptions{Name: ace.TaskWorkflow})
 	r.RegisterWorkflowWithOptions(flow.Experiment, workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
 	ts.Check(r.ReplayWorkflowHistoryFromJSONFile(nil, ts.MkAbs(args[0])))
+}
+
+// codecServer starts a codec server that lets in who says "Bearer s3cret", and puts its
+// address into a variable: codecserver VARIABLE
+func codecServer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: codecserver VARIABLE")
+	}
+	s := codectest.New(codectest.Cipher{Key: "k1"}, "Bearer s3cret")
+	ts.Defer(s.Close)
+	ts.Setenv(args[0], s.URL)
+}
+
+// taskOf puts the task of the first line of a list into a variable: task VARIABLE FILE
+func taskOf(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: task VARIABLE FILE")
+	}
+	first, _, _ := strings.Cut(ts.ReadFile(args[1]), "\n")
+	var run struct {
+		TaskID string `json:"task_id"`
+	}
+	ts.Check(json.Unmarshal([]byte(first), &run))
+	ts.Setenv(args[0], run.TaskID)
 }

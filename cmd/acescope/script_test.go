@@ -25,6 +25,6 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HISTORIES", histories)
 			return err
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "lines": lineCount, "up": up, "save": save, "endpid": endPID, "conforms": conforms, "eventually": eventually, "barereplay": barereplay},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "lines": lineCount, "up": up, "save": save, "endpid": endPID, "conforms": conforms, "eventually": eventually, "barereplay": barereplay, "codecserver": codecServer, "task": taskOf},
 	})
 }

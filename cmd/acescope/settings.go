@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"acescope/cmd/acescope/conffile"
+	"acescope/engine/codec"
 	"acescope/sources"
 	"acescope/theme"
 )
@@ -29,6 +30,9 @@ type settings struct {
 	Observe   string // on, spool or off
 	// Transcripts are the directories in which agents keep transcripts, "" for the usual ones.
 	Transcripts string
+
+	CodecEndpoint string
+	CodecAuth     string // a secret
 
 	origin   map[string]string // by name: "flag --theme", "env ACESCOPE_THEME", "FILE:LINE", "default"
 	file     conffile.File
@@ -49,8 +53,10 @@ type settingDef struct {
 	flag string // "" for none
 	kind string // of a value in the file: text, bool, number
 	help string
-	set  func(s *settings, text string) error
-	get  func(s *settings) string
+	// secret values are never shown
+	secret bool
+	set    func(s *settings, text string) error
+	get    func(s *settings) string
 }
 
 func settingDefs() []settingDef {
@@ -84,7 +90,7 @@ func settingDefs() []settingDef {
 		return settingDef{name: name, env: "ACESCOPE_" + strings.ToUpper(name), flag: strings.ReplaceAll(name, "_", "-"), kind: kind, help: help}
 	}
 	cluster := func(name, help string) settingDef {
-		return settingDef{name: name, env: "TEMPORAL_" + strings.ToUpper(name), flag: name, kind: "text", help: help}
+		return settingDef{name: name, env: "TEMPORAL_" + strings.ToUpper(name), flag: strings.ReplaceAll(name, "_", "-"), kind: "text", help: help}
 	}
 	set, get := text(func(s *settings) *string { return &s.Theme }, nil)
 	add(own("theme", "text", "colours, auto for dark or light by the terminal's background"), set, get)
@@ -108,6 +114,14 @@ func settingDefs() []settingDef {
 	add(own("observe", "text", "what becomes of what hooks leave in the spool: on, spool (it stays there) or off"), set, get)
 	set, get = text(func(s *settings) *string { return &s.Transcripts }, nil)
 	add(settingDef{name: "transcripts", env: "ACESCOPE_TRANSCRIPTS", kind: "text", help: "configuration directories of Claude Code, apart as in PATH (else $CLAUDE_CONFIG_DIR, else ~/.claude)"}, set, get)
+	set, _ = text(func(s *settings) *string { return &s.CodecEndpoint }, codec.CheckEndpoint)
+	add(cluster("codec_endpoint", "URL of the codec server that payloads are read and written through"), set, func(s *settings) string {
+		return codec.Config{Endpoint: s.CodecEndpoint}.Shown()
+	})
+	set, get = text(func(s *settings) *string { return &s.CodecAuth }, nil)
+	auth := cluster("codec_auth", "what lets you in there, as the header Authorization; never shown")
+	auth.secret = true
+	add(auth, set, get)
 	return defs
 }
 

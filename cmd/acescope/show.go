@@ -31,13 +31,14 @@ func (a *app) showCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.call, "call", "", "print the result of the call with this id, as it is")
 	cmd.Flags().BoolVar(&f.args, "args", false, "with --call: print its arguments instead")
 	cmd.Flags().StringVar(&f.artifact, "artifact", "", "print the artifact with this SHA-256 that the run refers to, as it is")
+	cmd.Flags().StringVar(&f.run, "run", "", "of several runs of the workflow, the one with this run id")
 	cmd.MarkFlagsMutuallyExclusive("calls", "call", "artifact")
 	return cmd
 }
 
 type showFlags struct {
-	calls, args    bool
-	call, artifact string
+	calls, args         bool
+	call, artifact, run string
 }
 
 // showLine is one run, whole.
@@ -69,6 +70,7 @@ type showLine struct {
 	Activities   []activityLine               `json:"activities,omitempty"`
 	Causes       []sources.Cause              `json:"causes,omitempty"`
 	Lineage      *sources.Lineage             `json:"lineage,omitempty"`
+	Clock        *sources.Skew                `json:"clock_skew,omitempty"`
 	Sealed       []sources.Sealed             `json:"sealed,omitempty"`
 	FailedTasks  []failedLine                 `json:"failed_tasks,omitempty"`
 	ReadError    string                       `json:"read_error,omitempty"`
@@ -132,7 +134,10 @@ func (a *app) show(ctx context.Context, id string, f showFlags) error {
 		return err
 	}
 	exec := run.GetWorkflowExecutionInfo().GetExecution()
-	d, err := sources.ShowAll(ctx, sources.Deps{Client: e.Client, Books: e.Books, Artifact: e.Artifacts.Get}, exec.GetWorkflowId(), exec.GetRunId())
+	if f.run == "" {
+		f.run = exec.GetRunId()
+	}
+	d, err := sources.ShowAll(ctx, sources.Deps{Client: e.Client, Books: e.Books, Artifact: e.Artifacts.Get}, exec.GetWorkflowId(), f.run)
 	if err != nil {
 		return err
 	}
@@ -263,7 +268,10 @@ func lineOf(d *sources.Detail) showLine {
 			Closed: timeOrNil(x.Closed), ScheduledEvent: x.ScheduledEvent, StartedEvent: x.StartedEvent, ClosedEvent: x.ClosedEvent,
 			Attempt: x.Attempt, LastError: x.LastError, Failure: x.Failure, Causes: x.Causes, Retry: x.Retry, Worker: x.Worker})
 	}
-	if d.Lineage != (sources.Lineage{}) {
+	if d.Skew != (sources.Skew{}) {
+		l.Clock = &d.Skew
+	}
+	if d.Lineage.Known() {
 		l.Lineage = &d.Lineage
 	}
 	if d.Experiment != nil {
@@ -273,6 +281,7 @@ func lineOf(d *sources.Detail) showLine {
 		}
 		return l
 	}
+	emptyLists(d)
 	l.Input, l.Phase, l.Skills, l.Delta = &d.Input, &d.Phase, &d.Skills, &d.Delta
 	l.Plan, l.TrajectoryID, l.BulletIDs, l.Replaced, l.CallLog = d.Plan, d.TrajectoryID, d.BulletIDs, d.Old, d.CallLog
 	d.Calls.All(func(_ int, c *sources.ToolCall) bool {
@@ -287,4 +296,20 @@ func timeOrNil(t time.Time) *time.Time {
 		return nil
 	}
 	return &t
+}
+
+// emptyLists makes lists of those that are missing where nothing of a run can be read.
+func emptyLists(d *sources.Detail) {
+	if d.Phase.Steps == nil {
+		d.Phase.Steps = []ace.StepState{}
+	}
+	if d.Skills.Skills == nil {
+		d.Skills.Skills = []ace.SkillUsage{}
+	}
+	if d.Skills.Recent == nil {
+		d.Skills.Recent = []ace.Call{}
+	}
+	if d.Delta.Operations == nil {
+		d.Delta.Operations = []ace.Operation{}
+	}
 }

@@ -77,18 +77,30 @@ func (s *sheet) trouble(d *sources.Detail) {
 		s.text("because", strings.Join(parts, ", ")+": "+c.Message)
 	}
 	s.text("reading", d.Err)
+	s.text("clock", d.Skew.String())
 	s.text("missing", strings.Join(d.Missing, ", "))
 	for _, x := range d.Sealed {
-		s.say("  %-10s %s at event %d: %s, %d bytes, not readable here", "payload", safe(x.What), x.Event, safe(x.Encoding), x.Size)
+		s.say("  %-10s %s at event %d: %s, %d bytes, %s", "payload", safe(x.What), x.Event, safe(x.Encoding), x.Size, safe(x.Why()))
 	}
 	for _, p := range d.Pending {
 		s.say("  %-10s %s %s, attempt %d %s", "pending", safe(p.Type), p.State, p.Attempt, safe(p.LastError))
 	}
-	if l := d.Lineage; l.Prev != "" {
-		s.say("  %-10s run %s (%s)", "before", safe(l.Prev), l.How)
+	l := d.Lineage
+	if l.Prev != "" {
+		how := l.How
+		if l.Reset != nil {
+			how = "before the run that it was reset from"
+		}
+		s.say("  %-10s run %s (%s)", "before", safe(l.Prev), how)
 	}
-	s.forked(d.Lineage.Fork)
-	if l := d.Lineage; l.Next != "" {
+	if r := l.Reset; r != nil {
+		s.say("  %-10s run %s after event %d; the events up to it are that run's", "reset from", safe(r.RunID), r.Event)
+	}
+	s.forked(l.Fork)
+	if l.ResetAs != "" {
+		s.say("  %-10s run %s", "reset as", safe(l.ResetAs))
+	}
+	if l.Next != "" {
 		s.say("  %-10s run %s", "goes on as", safe(l.Next))
 	}
 }

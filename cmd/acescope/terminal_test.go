@@ -39,7 +39,12 @@ func openTerminal(t *testing.T, dir string, width, height int, args ...string) *
 // theirs finds there what this one kept.
 func openTerminalOf(t *testing.T, home, dir string, width, height int, args ...string) *terminal {
 	t.Helper()
-	cmd := exec.Command("acescope", append(args, "--data-dir", dir)...)
+	return inTerminal(t, home, width, height, exec.Command("acescope", append(args, "--data-dir", dir)...))
+}
+
+// inTerminal starts a command in a terminal.
+func inTerminal(t *testing.T, home string, width, height int, cmd *exec.Cmd) *terminal {
+	t.Helper()
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=", "HOME="+home,
 		"XDG_CONFIG_HOME="+home+"/config", "XDG_STATE_HOME="+home+"/state")
 	file, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: uint16(width), Rows: uint16(height)})

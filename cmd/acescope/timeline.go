@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"acescope/engine/history"
 	"acescope/sources"
 	"acescope/tui/text"
 )
@@ -74,6 +75,7 @@ type eventLine struct {
 	RelatedID int64     `json:"related_id,omitempty"`
 	Attempt   int32     `json:"attempt,omitempty"`
 	Bytes     int32     `json:"bytes"`
+	ClockBack float64   `json:"clock_back_ms,omitempty"` // how much older it is than the event before
 }
 
 func (a *app) timeline(ctx context.Context, id string, f timelineFlags) error {
@@ -108,13 +110,19 @@ func (a *app) timeline(ctx context.Context, id string, f timelineFlags) error {
 
 func (a *app) putEvents(out *lines, l *sources.EventLog, from int, match *sources.EventMatcher) error {
 	start := l.Start()
+	var clock history.Clock
+	if from > 0 {
+		clock.Step(l.Row(from-1).Type, l.Row(from-1).At())
+	}
 	for i := from; i < l.Len(); i++ {
 		e := l.Row(i)
+		back := clock.Step(e.Type, e.At())
 		if !match.Event(l, e) {
 			continue
 		}
 		line := eventLine{Type: "event", EventID: e.ID, At: e.At(), EventType: e.Name(), Kind: e.Kind.String(), Name: l.Title(e),
 			Message: e.Message, Error: e.Error, Attempt: e.Attempt, Bytes: e.Size}
+		line.ClockBack = millis(back)
 		if e.Root != e.ID {
 			line.RelatedID = e.Root
 		}
@@ -136,7 +144,10 @@ func (a *app) putEvent(out *lines, l eventLine, start time.Time) error {
 	if l.RelatedID != 0 {
 		of = fmt.Sprintf("(of %d) ", l.RelatedID)
 	}
-	_, err := fmt.Fprintf(out.buf, "%7d  %10.3fs %s %-34s %s%s %s\n", l.EventID, l.At.Sub(start).Seconds(), mark, l.EventType, of, safe(l.Name), safe(l.Message))
+	if l.ClockBack > 0 {
+		of += fmt.Sprintf("(the clock went back by %.3f s) ", l.ClockBack/1000)
+	}
+	_, err := fmt.Fprintf(out.buf, "%7d  %10.3fs %s %-34s %s%s %s\n", l.EventID, max(l.At.Sub(start), 0).Seconds(), mark, l.EventType, of, safe(l.Name), safe(l.Message))
 	return err
 }
 

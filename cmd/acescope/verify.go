@@ -11,45 +11,46 @@ import (
 	"sync"
 	"time"
 
-	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/worker"
 
 	"acescope/engine"
-	"acescope/engine/ace"
 	"acescope/engine/flow"
 	"acescope/engine/replay"
-	"acescope/sources"
+	"acescope/tui/text"
 )
 
 type verifyFlags struct {
 	all      bool
-	query    string
+	queries  []string
 	strict   bool
 	junit    string
 	parallel int
+	chain    bool
 }
 
 func (a *app) verifyCommand(name string) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
-		Use:   name + " TASK|FILE|DIR|- …",
+		Use:   name + " [TASK|FILE|DIR|-] …",
 		Short: "Verify that today's workflow code still decides as histories say",
 		Long: "Replays histories with the workflow code of this program through Temporal's own replayer, and names the first place in\n" +
-			"which it decides otherwise. Nothing is run again and nothing is changed. Exit code 4 says that a run diverges, 3 that\n" +
-			"there is no such run or file, 1 that some could not be verified.",
+			"which it decides otherwise. Nothing is run again and nothing is changed. Runs, files, directories, --all and --query can be\n" +
+			"given together: each run is verified once. --all with --query is the runs that match and whose workflow type is known here.\n" +
+			"Exit code 4 says that a run diverges, 3 that there is no such run or file, 1 that some could not be verified.",
 		Example: "acescope replay verify finance-1-e1-0042\nacescope replay verify histories/ bug.json.gz --junit report.xml\n" +
 			"acescope replay verify -q 'ExperimentId=\"finance-1\"' --json | jq 'select(.outcome == \"diverged\")'\n" +
+			"acescope replay verify --all -q 'ExecutionStatus=\"Running\"' exported/ --junit report.xml\n" +
 			"temporal workflow show -w ace/q-1 -o json | acescope replay verify -",
 		RunE: func(cmd *cobra.Command, args []string) error { return a.verify(cmd.Context(), args, f) },
 	}
 	fl := cmd.Flags()
 	fl.BoolVar(&f.all, "all", false, "every run of the server whose workflow type is known here")
-	fl.StringVarP(&f.query, "query", "q", "", "the runs that match this visibility query")
+	fl.StringArrayVarP(&f.queries, "query", "q", nil, "the runs that match this visibility query, or one of several; with --all only those")
 	fl.BoolVar(&f.strict, "strict", false, "decisions that Temporal lets pass count too: another input, another length of a timer")
 	fl.StringVar(&f.junit, "junit", "", "write a JUnit report to this file, for a CI system")
 	fl.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "how many histories are verified at a time")
-	cmd.MarkFlagsMutuallyExclusive("all", "query")
+	fl.BoolVar(&f.chain, "chain", false, "of runs that are named, the runs that they continue and are continued as too")
 	return cmd
 }
 
@@ -59,7 +60,8 @@ type verdictLine struct {
 	Source string `json:"source"`
 	Number int    `json:"history"` // in the source, from 1
 	replay.Verdict
-	TookMS float64 `json:"took_ms"`
+	Chain  *chainLine `json:"chain,omitempty"` // of a run that was named
+	TookMS float64    `json:"took_ms"`
 
 	missing bool
 }
@@ -75,13 +77,9 @@ type verifyEnd struct {
 	Events     int     `json:"events"`
 	TookMS     float64 `json:"took_ms"`
 	EventsPerS float64 `json:"events_per_second"`
+	Incomplete bool    `json:"incomplete,omitempty"` // it was interrupted, or broke off
 
 	missing int
-}
-
-// verifyJob reads the histories of one source.
-type verifyJob struct {
-	read func(context.Context) []oneHistory
 }
 
 // verifyGC is how much the heap may grow between collections, in percent.
@@ -94,10 +92,15 @@ func (a *app) verify(ctx context.Context, args []string, f verifyFlags) error {
 	if f.parallel < 1 {
 		return usage("--parallel %d: give a number above 0", f.parallel)
 	}
-	if len(args) == 0 && !f.all && f.query == "" {
+	if len(args) == 0 && !f.all && len(f.queries) == 0 {
 		return usage("name runs or files to verify, or give --all or --query")
 	}
-	v := &verifying{app: a, args: args, f: f, out: newLines(a.out), began: time.Now(),
+	if f.junit != "" {
+		if err := canWrite(f.junit); err != nil {
+			return err
+		}
+	}
+	v := &verifying{app: a, args: args, f: f, out: newLines(a.out), began: time.Now(), bar: newProgressBar(a.err),
 		verifier: &replay.Verifier{Register: flow.Register, Build: buildVersion(), Strict: f.strict}}
 	return v.run(ctx)
 }
@@ -111,9 +114,14 @@ type verifying struct {
 	out      *lines
 	began    time.Time
 	end      verifyEnd
+	done     int64         // sources
+	total    int64         // sources, 0 while it is not known
 	report   []verdictLine // for JUnit
-	drawn    time.Time
+	bar      *progressBar
 	engine   *engine.Engine
+
+	mu    sync.Mutex
+	taken map[string]bool // run ids, where a run may be named and listed too
 }
 
 func (v *verifying) run(ctx context.Context) error {
@@ -123,7 +131,11 @@ func (v *verifying) run(ctx context.Context) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(verifyGC) // what a replay leaves behind is short-lived: fewer collections, more histories a second
 	}
-	if v.f.all || v.f.query != "" || v.named() {
+	plan, err := v.plan()
+	if err != nil {
+		return err
+	}
+	if plan.needsServer() {
 		e, done, err := v.app.look(ctx)
 		if err != nil {
 			return err
@@ -131,6 +143,14 @@ func (v *verifying) run(ctx context.Context) error {
 		defer done()
 		v.engine = e
 	}
+	if v.bar != nil {
+		v.total = v.count(ctx, plan)
+	}
+	return v.close(v.work(ctx, plan))
+}
+
+// work verifies all there is, and gives the error that ended it early.
+func (v *verifying) work(ctx context.Context, plan verifyPlan) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	jobs, results := make(chan verifyJob), make(chan []verdictLine)
@@ -138,14 +158,14 @@ func (v *verifying) run(ctx context.Context) error {
 	var listed error
 	go func() {
 		defer close(jobs)
-		listed = v.list(ctx, func(read func(context.Context) []oneHistory) bool {
+		listed = v.list(ctx, plan, func(job verifyJob) bool {
 			select {
 			case room <- struct{}{}:
 			case <-ctx.Done():
 				return false
 			}
 			select {
-			case jobs <- verifyJob{read: read}:
+			case jobs <- job:
 				return true
 			case <-ctx.Done():
 				return false
@@ -155,109 +175,62 @@ func (v *verifying) run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for range v.f.parallel {
 		wg.Go(func() {
-			for j := range jobs {
-				results <- v.verdicts(ctx, j)
+			for read := range jobs {
+				results <- v.verdicts(ctx, read)
 			}
 		})
 	}
 	go func() { wg.Wait(); close(results) }()
-	var failed error
-	for list := range results {
-		<-room
-		for _, line := range list {
-			if failed == nil {
-				if failed = v.put(line); failed != nil {
-					cancel()
-				}
-			}
-		}
-		v.progress(false)
-	}
-	v.progress(true)
+	failed := v.collect(results, room, cancel)
+	v.bar.clear()
 	if failed == nil && listed == nil {
 		listed = ctx.Err()
 	}
-	if err := errors.Join(failed, listed); err != nil {
-		_ = v.out.flush()
-		if errors.Is(err, context.Canceled) {
-			return errInterrupted
-		}
-		return err
-	}
-	return v.close()
+	return errors.Join(failed, listed)
 }
 
-// named tells whether an argument names a run of the server.
-func (v *verifying) named() bool {
-	for _, arg := range v.args {
-		if !isHistoryFile(arg) {
-			return true
-		}
-	}
-	return false
-}
-
-// list gives the sources one by one, until add refuses.
-func (v *verifying) list(ctx context.Context, add func(func(context.Context) []oneHistory) bool) error {
-	for _, arg := range v.args {
-		if !isHistoryFile(arg) {
-			if !add(func(ctx context.Context) []oneHistory { return v.run1(ctx, arg) }) {
-				return ctx.Err()
+// collect writes verdicts as they come. It goes on after an error, so that nobody waits
+// for it, and writes nothing more.
+func (v *verifying) collect(results <-chan []verdictLine, room <-chan struct{}, cancel func()) (failed error) {
+	tick := v.bar.ticks()
+	defer tick.Stop()
+	for {
+		select {
+		case list, more := <-results:
+			if !more {
+				return failed
 			}
-			continue
-		}
-		files, err := filesIn(arg)
-		if err != nil {
-			return err
-		}
-		for _, file := range files {
-			if !add(func(context.Context) []oneHistory { return readHistoryFile(file) }) {
-				return ctx.Err()
+			<-room
+			v.done++
+			for _, line := range list {
+				if failed == nil {
+					if failed = v.put(line); failed != nil {
+						cancel()
+					}
+				}
 			}
+		case <-tick.C:
 		}
+		v.bar.draw(v.progress)
 	}
-	if !v.f.all && v.f.query == "" {
-		return nil
-	}
-	query := v.f.query
-	if v.f.all {
-		query = fmt.Sprintf("WorkflowType = %q OR WorkflowType = %q", ace.TaskWorkflow, ace.ExperimentWorkflow)
-	}
-	return sources.List(ctx, v.engine.Client, query, 0, func(r sources.Run) error {
-		if !add(func(ctx context.Context) []oneHistory { return v.of(ctx, r.WorkflowID, r.RunID) }) {
-			return ctx.Err()
-		}
-		return nil
-	})
-}
-
-func (v *verifying) run1(ctx context.Context, id string) []oneHistory {
-	h, err := v.app.readRun(ctx, v.engine, id, "")
-	if err != nil {
-		return []oneHistory{{source: id, number: 1, err: err}}
-	}
-	return []oneHistory{h}
-}
-
-func (v *verifying) of(ctx context.Context, workflowID, runID string) []oneHistory {
-	h := oneHistory{source: workflowID, number: 1}
-	h.Events, h.err = sources.ReadHistory(ctx, v.engine.Client, v.engine.Namespace(), workflowID, runID)
-	return []oneHistory{h}
 }
 
 // verdicts verifies the histories of a source.
-func (v *verifying) verdicts(ctx context.Context, j verifyJob) []verdictLine {
+func (v *verifying) verdicts(ctx context.Context, read verifyJob) []verdictLine {
 	var list []verdictLine
-	for _, h := range j.read(ctx) {
-		if ctx.Err() != nil {
-			return nil
-		}
-		line := verdictLine{Type: "verdict", Source: h.source, Number: h.number}
+	for _, h := range read.until(ctx) {
+		line := verdictLine{Type: "verdict", Source: h.source, Number: h.number, Chain: h.chain}
 		if len(h.Events) > 0 {
 			begin := time.Now()
-			line.Verdict = v.verdict(h)
+			line.Verdict = v.verdict(ctx, h)
 			line.TookMS = millis(time.Since(begin))
+			if ctx.Err() != nil {
+				return list // whatever it says, it was not verified to its end
+			}
 			list = append(list, line)
+		}
+		if ctx.Err() != nil {
+			return list
 		}
 		if h.err != nil || len(h.Events) == 0 {
 			why := "the history has no events"
@@ -272,12 +245,12 @@ func (v *verifying) verdicts(ctx context.Context, j verifyJob) []verdictLine {
 }
 
 // verdict verifies one history; one with events that this program cannot read cannot be.
-func (v *verifying) verdict(h oneHistory) replay.Verdict {
+func (v *verifying) verdict(ctx context.Context, h oneHistory) replay.Verdict {
 	if len(h.Unread) == 0 {
-		return v.verifier.Verify(h.Events)
+		return v.verifier.Verify(ctx, h.Events)
 	}
 	u := h.Unread[0]
-	out := v.verifier.Verify(h.Events[:1])
+	out := v.verifier.Verify(ctx, h.Events[:1])
 	return replay.Verdict{Outcome: replay.Unverified, WorkflowType: out.WorkflowType, WorkflowID: out.WorkflowID, RunID: out.RunID, Events: len(h.Events),
 		Why: fmt.Sprintf("event %d, of type %s, at byte %d cannot be read: %s", u.Index+1, u.Type, u.Offset, strings.Join(strings.Fields(u.Reason), " "))}
 }
@@ -303,7 +276,7 @@ func (v *verifying) put(l verdictLine) error {
 	if v.f.junit != "" {
 		v.report = append(v.report, l)
 	}
-	v.clear()
+	v.bar.clear()
 	if v.app.json {
 		return v.out.write(l)
 	}
@@ -323,6 +296,9 @@ func printVerdict(out *lines, l verdictLine) {
 	if l.Events > 0 {
 		fmt.Fprintf(out.buf, "  %d events", l.Events)
 	}
+	if l.Chain != nil {
+		fmt.Fprintf(out.buf, "  %s", l.Chain)
+	}
 	if l.Why != "" {
 		fmt.Fprintf(out.buf, "  %s", safe(l.Why))
 	}
@@ -332,29 +308,46 @@ func printVerdict(out *lines, l verdictLine) {
 	}
 }
 
-func (v *verifying) close() error {
+// close sums up, also where the work was broken off: what was verified by then counts.
+func (v *verifying) close(broken error) error {
+	if broken == nil && v.end.Histories == 0 && len(v.f.queries) > 0 {
+		broken = &coded{exitNotFound, errors.New("no run matches")}
+	}
 	e := &v.end
-	e.Type, e.TookMS = "verify_summary", millis(time.Since(v.began))
+	e.Type, e.TookMS, e.Incomplete = "verify_summary", millis(time.Since(v.began)), broken != nil
 	if e.TookMS > 0 {
 		e.EventsPerS = float64(e.Events) / e.TookMS * 1000
 	}
-	if v.app.json {
-		if err := v.out.write(e); err != nil {
-			return err
-		}
-	} else if e.Histories != 1 {
-		fmt.Fprintf(v.out.buf, "%d histories, %d events in %.2f s: %d same, %d diverged, %d drifted, %d unverified\n",
-			e.Histories, e.Events, e.TookMS/1000, e.Same, e.Diverged, e.Drifted, e.Unverified)
-		if err := v.out.flush(); err != nil {
-			return err
-		}
-	}
+	err := v.sumUp()
 	if v.f.junit != "" {
-		if err := writeJUnit(v.f.junit, v.report, *e); err != nil {
-			return err
-		}
+		err = errors.Join(err, writeJUnit(v.f.junit, v.report, *e))
+	}
+	switch {
+	case errors.Is(broken, context.Canceled):
+		return errInterrupted
+	case broken != nil:
+		return broken
+	case err != nil:
+		return err
 	}
 	return e.verdict()
+}
+
+func (v *verifying) sumUp() error {
+	e := v.end
+	if v.app.json {
+		return v.out.write(e)
+	}
+	if e.Histories == 1 && !e.Incomplete {
+		return nil
+	}
+	fmt.Fprintf(v.out.buf, "%d histories, %d events in %.2f s: %d same, %d diverged, %d drifted, %d unverified", e.Histories, e.Events, e.TookMS/1000,
+		e.Same, e.Diverged, e.Drifted, e.Unverified)
+	if e.Incomplete {
+		fmt.Fprint(v.out.buf, "; the rest was not verified")
+	}
+	fmt.Fprintln(v.out.buf)
+	return v.out.flush()
 }
 
 // verdict is the error of the whole: a divergence weighs more than what could not be
@@ -371,28 +364,18 @@ func (e verifyEnd) verdict() error {
 	return nil
 }
 
-// progressEvery bounds how often the progress is drawn.
-const progressEvery = 100 * time.Millisecond
-
-// progress draws how far it is on standard error, where that is a terminal.
-func (v *verifying) progress(last bool) {
-	if !term.IsTerminal(os.Stderr.Fd()) || !last && time.Since(v.drawn) < progressEvery {
-		return
-	}
-	v.clear()
-	if last {
-		return
-	}
-	v.drawn = time.Now()
+// progress says how far it is.
+func (v *verifying) progress() soFar {
 	e := v.end
-	fmt.Fprintf(v.app.err, "verified %d  same %d  diverged %d  unverified %d  %.0f events/s", e.Histories, e.Same, e.Diverged+e.Drifted, e.Unverified,
-		float64(e.Events)/max(time.Since(v.began).Seconds(), 0.001))
-}
-
-// clear takes the progress from the screen, so that a line can be written.
-func (v *verifying) clear() {
-	if !v.drawn.IsZero() {
-		fmt.Fprint(v.app.err, "\r\x1b[K")
-		v.drawn = time.Time{}
+	p := soFar{done: v.done, total: v.total, since: v.began, what: fmt.Sprintf("same %d", e.Same)}
+	for _, c := range []struct {
+		name string
+		n    int
+	}{{"diverged", e.Diverged}, {"drifted", e.Drifted}, {"unverified", e.Unverified}} {
+		if c.n > 0 {
+			p.what += fmt.Sprintf("  %s %d", c.name, c.n)
+		}
 	}
+	p.what += "  " + text.Count(int64(float64(e.Events)/max(time.Since(v.began).Seconds(), 0.001))) + " events/s"
+	return p
 }

@@ -60,6 +60,10 @@ func (p *Pair) Step() *Step {
 type Side struct {
 	Name string // in sentences, "" for A or B
 	Runs [][]*historypb.HistoryEvent
+	// RunIDs are those of Runs; where there are none, what the histories say.
+	RunIDs []string
+	// Before says in a few words why what came before is not there, "" where nothing did.
+	Before string
 	// Partial says in a few words why there is not all of it, "" where there is.
 	Partial string
 	Data    converter.DataConverter // nil for Temporal's default
@@ -78,6 +82,9 @@ type About struct {
 	Open       bool     `json:"open,omitempty"`
 	Status     string   `json:"status"`
 	Partial    string   `json:"partial,omitempty"`
+	Before     string   `json:"before,omitempty"` // why runs that came before are not there
+	// Fork is where it was forked from, nil for a run that began by itself.
+	Fork *ace.Forked `json:"forked_from,omitempty"`
 
 	start, last time.Time
 }
@@ -120,7 +127,7 @@ func Of(a, b Side, o Options) *Diff {
 	both([]*stepper{sa, sb}, (*stepper).chain)
 	steps := make([]*Step, 0, len(sa.steps)+len(sb.steps))
 	for _, s := range []*stepper{sa, sb} {
-		s.about.Steps, s.about.Partial = len(s.steps), s.side.Partial
+		s.about.Steps, s.about.Partial, s.about.Before = len(s.steps), s.side.Partial, s.side.Before
 		if s.about.Status == "" {
 			s.about.Status = Open
 		}
@@ -178,7 +185,10 @@ func (p *Pair) judge(all bool) {
 	}
 	a, b := p.A, p.B
 	var shut bool
-	p.Input = p.changes(a.Input, b.Input, a.sealed[0], b.sealed[0], all, &shut)
+	taken := a.Taken || b.Taken // then it is not told what was given, nor how long it took
+	if !taken {
+		p.Input = p.changes(a.Input, b.Input, a.sealed[0], b.sealed[0], all, &shut)
+	}
 	if !a.varies || !b.varies {
 		ra, rb := a.Result, b.Result
 		if a.calls && b.calls {
@@ -189,7 +199,7 @@ func (p *Pair) judge(all bool) {
 	p.Status = Same
 	switch {
 	case len(p.Input)+len(p.Result)+p.More > 0 || a.Status != b.Status || p.errors(),
-		a.Name != b.Name, all && (a.Attempt != b.Attempt || a.DurationMS != b.DurationMS):
+		a.Name != b.Name, all && !taken && (a.Attempt != b.Attempt || a.DurationMS != b.DurationMS):
 		p.Status = Changed
 	case p.Moved && a.ordered():
 		p.Status = Moved
@@ -216,17 +226,7 @@ func (s *Step) ordered() bool {
 
 // withoutCalls is a skills session's result without its calls, which are steps.
 func withoutCalls(raw json.RawMessage) json.RawMessage {
-	var all map[string]json.RawMessage
-	if json.Unmarshal(raw, &all) != nil {
-		return raw
-	}
-	delete(all, "invocations")
-	delete(all, "log")
-	out, err := marshal(all)
-	if err != nil {
-		return raw
-	}
-	return out
+	return without(raw, "invocations", "log")
 }
 
 // changes lists what differs in two payloads. shut is set where that cannot be told.
@@ -273,8 +273,10 @@ func whole(a, b json.RawMessage, sa, sb sealed) Change {
 	return c
 }
 
-// reach takes back what only one has because the other has not come so far.
+// reach takes back what only one has because the other has not come so far, or is not kept
+// from its begin.
 func (d *Diff) reach(sa, sb *stepper) {
+	d.begins(sa.side.Before != "", sb.side.Before != "")
 	short := func(s *stepper) bool { return s.about.Open || s.side.Partial != "" }
 	a, b := short(sa), short(sb)
 	if !a && !b {
@@ -293,6 +295,19 @@ func (d *Diff) reach(sa, sb *stepper) {
 		case a && p.Status == OnlyB, b && p.Status == OnlyA:
 			p.Status = NotReached
 		case p.Status != NotReached:
+			return
+		}
+	}
+}
+
+// begins takes back what only one has because what the other did first is no longer kept.
+func (d *Diff) begins(a, b bool) {
+	for i := range d.Pairs {
+		p := &d.Pairs[i]
+		switch {
+		case a && p.Status == OnlyB, b && p.Status == OnlyA:
+			p.Status = NotReached
+		case p.Step().Kind != KindStart:
 			return
 		}
 	}
@@ -319,6 +334,13 @@ func (d *Diff) notes(sa, sb *stepper) {
 			say("The history of %s is not whole (%s): they are compared as far as it goes.", x.name, a.Partial)
 		case a.Open && a.Type != "":
 			say("%s is still running: they are compared as far as it has come.", x.name)
+		}
+		d.forkNote(x.name, x.s)
+		if a.Before != "" {
+			say("What came before %s's first run is not there: %s.", x.name, a.Before)
+		}
+		if x.s.clockBack > 0 {
+			say("The clock of %s went back %s: durations that would be below 0 are 0.", x.name, counted(x.s.clockBack, "time"))
 		}
 		if a.Runs > 1 {
 			say("%s is a chain of %d runs, compared as one.", x.name, a.Runs)

@@ -23,7 +23,7 @@ func WhatIsIgnored() Ignored {
 		Measures: []string{"duration_ms", "phase_ms", "elapsed_ms", "latency_ms", "durationMs", "worker", "identity", "attempt",
 			"hostname"},
 		Steps: []string{"signals that report tool calls (the calls are compared)", "the list of calls in a skills session's result (the same)",
-			"timers that run beside an activity or a child (whether they fire is chance)", "the values of side effects (clock, random numbers, new ids)", "where a run continues as new (its runs are compared as one)"},
+			"timers that run beside an activity or a child (whether they fire is chance)", "what a fork's input says of the results that it took over (they are steps)", "what was given to steps that were taken over, and how long they took (it is not recorded)", "the values of side effects (clock, random numbers, new ids)", "where a run continues as new (its runs are compared as one)"},
 	}
 }
 

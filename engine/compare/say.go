@@ -3,6 +3,7 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -161,6 +162,34 @@ func (d *Diff) onlyOne(i int) string {
 		}
 	}
 	return text + "; " + other + " ends before it."
+}
+
+// forkNote says what a fork has from its original.
+func (d *Diff) forkNote(name string, s *stepper) {
+	f := s.about.Fork
+	if f == nil {
+		return
+	}
+	of, other := f.WorkflowID, &d.A
+	if name == "A" {
+		other = &d.B
+	}
+	if slices.Contains(other.RunIDs, f.RunID) {
+		of = map[string]string{"A": "B", "B": "A"}[name]
+	}
+	var taken []string
+	for i := range s.steps {
+		if st := &s.steps[i]; st.Taken && st.Kind == KindActivity {
+			taken = append(taken, st.Name)
+		}
+	}
+	text := fmt.Sprintf("%s was forked from %s at event %d; ", name, of, f.Event)
+	if len(taken) == 0 {
+		text += "it took nothing over."
+	} else {
+		text += "what it took over was not executed again, and what that used belongs to the original: " + strings.Join(taken, ", ") + "."
+	}
+	d.Notes = append(d.Notes, text)
 }
 
 // outcome is how a step ended, and why.

@@ -63,6 +63,7 @@ type Step struct {
 	Input      json.RawMessage `json:"-"`
 	Result     json.RawMessage `json:"-"`
 	Note       string          `json:"note,omitempty"`
+	Taken      bool            `json:"taken_over,omitempty"` // of the run that this one was forked from: it was not executed here
 
 	ident  string // what makes it the same step in both runs
 	own    bool   // ident names it alone, whenever it came
@@ -100,7 +101,10 @@ type stepper struct {
 	about  About
 	told   int // tool calls that are steps already
 	usage  ace.Usage
-	notes  []string
+
+	clockBack int // events that are older than the one before them
+	borrowing int // the first phase of which it is not said yet whether it was taken over
+	notes     []string
 }
 
 // chain takes all of it apart.
@@ -110,15 +114,21 @@ func (s *stepper) chain() {
 		s.run, s.open, s.dec = i, map[int64]int{}, history.Decoder{Data: s.side.Data}
 		if i > 0 {
 			s.tools(nil)
-			s.usage, s.told, s.fold = s.usage.Add(s.fold.Usage), 0, &ace.State{}
+			s.usage, s.told, s.fold, s.borrowing = s.usage.Add(s.fold.Usage), 0, &ace.State{}, 0
 		}
+		var clock history.Clock
 		for at, e := range events {
 			if e == nil || s.joint(i, at, e) {
 				continue
 			}
+			if clock.Back(e) > 0 {
+				s.clockBack++
+			}
 			s.take(e)
 			s.foldEvent(e)
+			s.takenOver(e)
 		}
+		s.named(i, events)
 		s.about.Events += len(events)
 		if n := len(events); n > 0 {
 			s.about.last = events[n-1].GetEventTime().AsTime()
@@ -126,6 +136,18 @@ func (s *stepper) chain() {
 	}
 	s.tools(nil)
 	s.about.Runs = len(s.side.Runs)
+}
+
+// named takes up which run it was.
+func (s *stepper) named(run int, events []*historypb.HistoryEvent) {
+	id := ""
+	if run < len(s.side.RunIDs) {
+		id = s.side.RunIDs[run]
+	}
+	if id == "" {
+		id = history.OriginOf(events).RunID
+	}
+	s.about.RunIDs = append(s.about.RunIDs, id)
 }
 
 func (s *stepper) foldEvent(e *historypb.HistoryEvent) {
@@ -167,7 +189,6 @@ func (s *stepper) started(e *historypb.HistoryEvent) {
 	if s.about.Type == "" {
 		s.about.Type, s.about.WorkflowID, s.about.start = a.GetWorkflowType().GetName(), id, e.GetEventTime().AsTime()
 	}
-	s.about.RunIDs = append(s.about.RunIDs, a.GetOriginalExecutionRunId())
 	s.about.Open = true
 	s.prefix = []string{ownPrefix(id)}
 	if id != "" {
@@ -228,7 +249,7 @@ func (s *stepper) end(e *historypb.HistoryEvent, began int64, status string, res
 	delete(s.open, began)
 	st := &s.steps[i]
 	st.End, st.Status = e.GetEventId(), status
-	st.DurationMS = float64(e.GetEventTime().AsTime().Sub(st.At)) / float64(time.Millisecond)
+	st.DurationMS = max(float64(e.GetEventTime().AsTime().Sub(st.At)), 0) / float64(time.Millisecond)
 	var note string
 	if st.Result, note, st.sealed[1] = s.payload(result); note != "" {
 		st.Note = note
@@ -251,7 +272,10 @@ func (s *stepper) take(e *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		a := e.GetWorkflowExecutionStartedEventAttributes()
 		s.started(e)
-		s.once(e, KindStart, a.GetWorkflowType().GetName(), "", a.GetInput())
+		st := s.once(e, KindStart, a.GetWorkflowType().GetName(), "", a.GetInput())
+		if !s.all {
+			st.Input = withoutFork(st.Input)
+		}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
 		a := e.GetWorkflowExecutionSignaledEventAttributes()
 		// How calls are bundled into signals is chance.
@@ -362,5 +386,9 @@ func (s *stepper) single(p *commonpb.Payload) (json.RawMessage, string, sealed) 
 	if encoding == "" {
 		encoding = "nothing that is said"
 	}
-	return nil, fmt.Sprintf("%d bytes, encoded as %s", len(p.GetData()), encoding), sealed{encoding, hex.EncodeToString(sum[:])}
+	note := fmt.Sprintf("%d bytes, encoded as %s", len(p.GetData()), encoding)
+	if reason := history.CodecReason(p); reason != "" {
+		note += "; codec server: " + reason
+	}
+	return nil, note, sealed{encoding, hex.EncodeToString(sum[:])}
 }

@@ -91,7 +91,7 @@ func (s *stepper) activity(e *historypb.HistoryEvent) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		a := e.GetActivityTaskScheduledEventAttributes()
-		s.begin(e, KindActivity, a.GetActivityType().GetName(), s.ownID(a.GetActivityId()), a.GetInput())
+		s.loaded(s.begin(e, KindActivity, a.GetActivityType().GetName(), s.ownID(a.GetActivityId()), a.GetInput()))
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
 		a := e.GetActivityTaskStartedEventAttributes()
 		if i, ok := s.open[a.GetScheduledEventId()]; ok {

@@ -32,7 +32,7 @@ func (s *stepper) tools(e *historypb.HistoryEvent) {
 		st := Step{Key: s.nth(ident, false), Kind: KindTool, Name: c.Name, Run: s.run, Event: event,
 			At: c.At, DurationMS: c.DurationMS, Status: Done, Error: c.Error, error: s.anonymous(c.Error), Input: c.Args, Result: c.Result, ident: ident}
 		if session != nil {
-			st.Event, st.End = session.Event, session.End
+			st.Event, st.End, st.Taken = session.Event, session.End, session.Taken
 		}
 		switch {
 		case c.Pending:

@@ -41,7 +41,7 @@ func TestReleased(t *testing.T) {
 				if err != nil || len(histories) != 1 {
 					t.Fatalf("%s: %d histories, %v", name, len(histories), err)
 				}
-				verdict := v.Verify(histories[0].Events)
+				verdict := v.Verify(t.Context(), histories[0].Events)
 				kinds[verdict.WorkflowType]++
 				if d := verdict.Divergence; d != nil {
 					t.Errorf("%s: %s; %s", name, d.Sentence, d.Advice)

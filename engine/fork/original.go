@@ -41,7 +41,7 @@ func Read(workflowID, runID string, events []*historypb.HistoryEvent) (*Original
 		o.WorkflowID = start.GetWorkflowId()
 	}
 	if o.RunID == "" {
-		o.RunID = start.GetOriginalExecutionRunId()
+		o.RunID = history.OriginOf(events).RunID
 	}
 	if err := o.fold(func(*ace.State, *historypb.HistoryEvent) bool { return true }, &o.final, nil); err != nil {
 		return nil, refused(ErrForeign, "the run cannot be read: %v", err)

@@ -172,6 +172,13 @@ func JSONOf(dc converter.DataConverter, p *commonpb.Payload) []byte {
 	return nil
 }
 
+// MetaCodec is the metadata of a payload that a codec server could not decode: the reason,
+// in a line. It is put there on the way in and never sent.
+const MetaCodec = "acescope-codec-server"
+
+// CodecReason is why a payload is still encoded, "" where no codec server was asked.
+func CodecReason(p *commonpb.Payload) string { return string(p.GetMetadata()[MetaCodec]) }
+
 // Clone is a copy to go on with from here.
 func (d *Decoder) Clone() *Decoder {
 	return &Decoder{Data: d.Data, steps: maps.Clone(d.steps), silent: maps.Clone(d.silent)}

@@ -7,7 +7,8 @@
 // and any of it compressed with gzip.
 //
 // Order: histories come as they stand in the file, events too. Bounds: a file of more than
-// [MaxBytes], compressed or not, is refused. Loss: fields that this program does not know
+// [MaxBytes], compressed or not, is refused, and so is one that swells by more than 200
+// times when it is decompressed. Loss: fields that this program does not know
 // are left out; an event that cannot be read whole is kept as far as its id, time and type,
 // and counted in [History.Unread]; a file that breaks off gives what came before the break,
 // and an [Error] that says where.

@@ -71,14 +71,15 @@ func Read(r io.Reader) ([]History, error) {
 // readAll reads all there is, decompressed where that is needed. With an error, what was
 // read before it is returned.
 func readAll(r io.Reader) ([]byte, error) {
-	buffered := bufio.NewReaderSize(r, 1<<16)
+	packed := &counter{Reader: r}
+	buffered := bufio.NewReaderSize(packed, 1<<16)
 	r = buffered
 	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(buffered)
 		if err != nil {
 			return nil, fmt.Errorf("gzip: %w", err)
 		}
-		r = z
+		r = &swelling{Reader: z, packed: packed}
 	}
 	data, err := io.ReadAll(io.LimitReader(r, MaxBytes+1))
 	switch {
@@ -90,6 +91,40 @@ func readAll(r io.Reader) ([]byte, error) {
 		return data, fmt.Errorf("after %d bytes: %w", len(data), err)
 	}
 	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil
+}
+
+// What is compressed may swell: histories by 5 to 50 times. More than maxSwell, in what is
+// no small file, is meant to fill the memory.
+const (
+	maxSwell   = 200
+	smallBytes = 64 << 20
+)
+
+// counter counts what was read.
+type counter struct {
+	io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// swelling ends where too much comes of too little.
+type swelling struct {
+	io.Reader
+	packed *counter
+	n      int64
+}
+
+func (s *swelling) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if s.n += int64(n); s.n > smallBytes && s.n > maxSwell*s.packed.n {
+		return n, fmt.Errorf("it swells to more than %d times its compressed size: it is no history", maxSwell)
+	}
+	return n, err
 }
 
 // stretch is how many events one goroutine decodes at a time.

@@ -136,6 +136,57 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// Wherever a byte of a file is another, what can be read is read, and nothing else is made
+// up: every event that is there is as it was, or named as unread, or the place is named.
+func TestWrongBytes(t *testing.T) {
+	data := recorded(t, "right")
+	want := bare(t, data)
+	for at := 0; at < len(data); at += 61 {
+		for _, b := range []byte{0, '"', '{', ']', '\\', 0xff} {
+			bad := bytes.Clone(data)
+			bad[at] = b
+			got, err := Read(bytes.NewReader(bad))
+			var where *Error
+			if err != nil && !errors.As(err, &where) {
+				t.Fatalf("%q at %d: %v", b, at, err)
+			}
+			n := 0
+			for _, h := range got {
+				n += len(h.Events)
+			}
+			if n > len(want.Events) {
+				t.Fatalf("%q at %d: %d events", b, at, n)
+			}
+			if err == nil && n < len(want.Events) && bad[at] != data[at] && len(got) == 1 && got[0].Events[n-1].GetEventId() == int64(n) {
+				t.Errorf("%q at %d: %d events of %d, and no error", b, at, n, len(want.Events))
+			}
+		}
+	}
+}
+
+// A file that was made to fill the memory is given up early; lists without an end are not
+// followed for ever, and one enormous event is only large.
+func TestTooMuch(t *testing.T) {
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	blanks := bytes.Repeat([]byte{' '}, 1<<20)
+	for range 200 {
+		z.Write(blanks)
+	}
+	z.Close()
+	if _, err := Read(&bomb); err == nil || !strings.Contains(err.Error(), "swells") {
+		t.Errorf("bomb: %v", err)
+	}
+	deep := `{"events":[{"eventId":"1","x":` + strings.Repeat("[", 1<<20) + strings.Repeat("]", 1<<20) + `}]}`
+	if got, err := Read(strings.NewReader(deep)); err != nil || len(got) != 1 || len(got[0].Unread) != 1 {
+		t.Errorf("deep: %d histories, %v", len(got), err)
+	}
+	large := `{"events":[{"eventId":"1","eventType":"EVENT_TYPE_MARKER_RECORDED","markerRecordedEventAttributes":{"markerName":"` + strings.Repeat("x", 10<<20) + `"}}]}`
+	if got, err := Read(strings.NewReader(large)); err != nil || len(got[0].Unread) != 0 || len(got[0].Events[0].GetMarkerRecordedEventAttributes().GetMarkerName()) != 10<<20 {
+		t.Errorf("large: %v", err)
+	}
+}
+
 // Events of newer servers, or with fields that do not fit, are kept as far as they go.
 func TestUnreadEvents(t *testing.T) {
 	text := `{"events":[
@@ -181,6 +232,12 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`[{"event_id":1},[],{"history":{"events":[]}}]`))
 	f.Add([]byte(`{"events":[{"eventId":"\\\""`))
 	f.Add(packed([]byte(`{"events":[]}`)))
+	data := recorded(f, "right")
+	f.Add(data)
+	f.Add(data[:5000])
+	f.Add([]byte(`{"events":[{"eventId":"2"},{"eventId":"2"},{"eventId":"1"},{"eventId":"-7"},{"eventId":"99999999999999999999"}]}`))
+	f.Add([]byte(`{"events":[{"eventId":"1","x":[[[[{"a":"\\"}]]]]}]}{"events":[]}[]`))
+	f.Add([]byte("{\"events\":[{\"eventType\":3,\"eventTime\":\"x\"}\x1e]}\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := Read(bytes.NewReader(data))
 		for _, h := range got {

@@ -38,10 +38,10 @@ func TestRealWorkflows(t *testing.T) {
 	strict := &replay.Verifier{Register: flow.Register, Strict: true}
 	for _, name := range realNames {
 		events := real(t, name).Events
-		if got := v.Verify(events); got.Outcome != replay.Same {
+		if got := v.Verify(t.Context(), events); got.Outcome != replay.Same {
 			t.Errorf("%s: %+v %+v", name, got, got.Divergence)
 		}
-		if got := strict.Verify(events); got.Divergence != nil && (got.Outcome != replay.Drifted || got.Divergence.EventID != int64(len(events))) {
+		if got := strict.Verify(t.Context(), events); got.Divergence != nil && (got.Outcome != replay.Drifted || got.Divergence.EventID != int64(len(events))) {
 			t.Errorf("%s, strictly: %+v %+v", name, got, got.Divergence)
 		}
 	}
@@ -64,7 +64,7 @@ func BenchmarkVerify(b *testing.B) {
 		v := &replay.Verifier{Register: flow.Register}
 		for b.Loop() {
 			for _, h := range all {
-				if got := v.Verify(h.Events); got.Outcome != replay.Same {
+				if got := v.Verify(b.Context(), h.Events); got.Outcome != replay.Same {
 					b.Fatalf("%+v", got)
 				}
 			}

@@ -3,6 +3,7 @@ package replay
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"strconv"
 	"time"
 
@@ -19,6 +20,8 @@ const (
 	kindSignal   = "signal to another workflow"
 	kindCancel   = "cancel of another workflow"
 	kindMarker   = "marker"
+	kindLocal    = "local activity"
+	kindUpdate   = "update"
 	kindAttrs    = "search attributes"
 	kindMemo     = "memo"
 	kindNexus    = "nexus operation"
@@ -64,6 +67,9 @@ func commandOf(e *historypb.HistoryEvent) (Command, int64, bool) {
 		return Command{Kind: kindCancel, ID: a.GetWorkflowExecution().GetWorkflowId()}, a.GetWorkflowTaskCompletedEventId(), true
 	case enumspb.EVENT_TYPE_MARKER_RECORDED:
 		a := e.GetMarkerRecordedEventAttributes()
+		if a.GetMarkerName() == markerLocalActivity {
+			return Command{Kind: kindLocal, Name: localOf(a)}, a.GetWorkflowTaskCompletedEventId(), true
+		}
 		compared := a.GetMarkerName() != markerVersion && a.GetMarkerName() != markerMutable
 		return Command{Kind: kindMarker, Name: a.GetMarkerName()}, a.GetWorkflowTaskCompletedEventId(), compared
 	case enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
@@ -77,6 +83,13 @@ func commandOf(e *historypb.HistoryEvent) (Command, int64, bool) {
 		return Command{Kind: kindNexus, Name: a.GetService() + "." + a.GetOperation()}, a.GetWorkflowTaskCompletedEventId(), true
 	}
 	return closingOf(e)
+}
+
+// acceptedOf is the update that an event says was accepted. The event names no workflow
+// task: it is the last one completed.
+func acceptedOf(e *historypb.HistoryEvent) (Command, bool) {
+	a := e.GetWorkflowExecutionUpdateAcceptedEventAttributes()
+	return Command{Kind: kindUpdate, Name: a.GetAcceptedRequest().GetInput().GetName(), ID: a.GetProtocolInstanceId()}, a != nil
 }
 
 func closingOf(e *historypb.HistoryEvent) (Command, int64, bool) {
@@ -94,6 +107,17 @@ func closingOf(e *historypb.HistoryEvent) (Command, int64, bool) {
 		return Command{Kind: kindNew, Name: a.GetWorkflowType().GetName()}, a.GetWorkflowTaskCompletedEventId(), true
 	}
 	return Command{}, 0, false
+}
+
+// localOf is the type of a local activity, "" where its marker cannot be read here.
+func localOf(a *historypb.MarkerRecordedEventAttributes) string {
+	var data struct{ ActivityType string }
+	for _, p := range a.GetDetails()["data"].GetPayloads() {
+		if json.Unmarshal(p.GetData(), &data) == nil {
+			return data.ActivityType
+		}
+	}
+	return ""
 }
 
 // inputOf is an input or result in a word: its size and the begin of its digest, since a command is

@@ -25,6 +25,11 @@ func tasksOf(events []*historypb.HistoryEvent) []*task {
 			byID[e.GetEventId()] = t
 			continue
 		}
+		if c, ok := acceptedOf(e); ok && len(all) > 0 {
+			last := all[len(all)-1]
+			last.history = append(last.history, recorded{c, e})
+			continue
+		}
 		c, id, compared := commandOf(e)
 		if t := byID[id]; t != nil && compared {
 			t.history = append(t.history, recorded{c, e})

@@ -2,6 +2,9 @@ package replay
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/converter"
@@ -18,6 +21,21 @@ type recorder struct {
 	commands map[int64][]Command // by the started event of the workflow task
 	versions []versionCall
 	at       int64 // started event of the last workflow task that ran code
+
+	locals []localCall // that have not ended yet
+
+	mu    sync.Mutex
+	steps int64 // grows with all that the code does, as far as it can be seen
+	ended bool  // nobody waits for the code any more
+}
+
+// maxCommands bounds what the code may decide in one workflow task. A server takes far
+// less, so that more is a loop without an end.
+const maxCommands = 100_000
+
+type localCall struct {
+	future workflow.Future
+	kind   string
 }
 
 type versionCall struct {
@@ -34,8 +52,53 @@ func newRecorder(dc converter.DataConverter, details bool) *recorder {
 }
 
 func (r *recorder) note(ctx workflow.Context, c Command) {
-	r.at = int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
-	r.commands[r.at] = append(r.commands[r.at], c)
+	r.reach(ctx, func() {
+		list := append(r.commands[r.at], c)
+		// The end of the run is the last of its commands, whatever other coroutines decide
+		// in the same task behind it.
+		if n := len(list); n > 1 && isEnding(list[n-2].Kind) {
+			list[n-2], list[n-1] = list[n-1], list[n-2]
+		}
+		r.commands[r.at] = list
+		if n := len(r.commands[r.at]); n > maxCommands {
+			panic(fmt.Sprintf("the code made more than %d decisions in one workflow task", maxCommands))
+		}
+	})
+}
+
+// reach tells that the code has come to a place, and does what is to be noted of it. Code
+// that nobody waits for any more ends there.
+func (r *recorder) reach(ctx workflow.Context, do func()) {
+	at := int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		panic("the replay was given up")
+	}
+	r.at = at
+	r.steps++
+	r.locals = slices.DeleteFunc(r.locals, func(l localCall) bool {
+		ready := l.future.IsReady()
+		if ready {
+			r.commands[at] = append(r.commands[at], Command{Kind: kindLocal, Name: l.kind})
+		}
+		return ready
+	})
+	do()
+}
+
+// step tells how far the code has come, for those who wait.
+func (r *recorder) step() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.steps
+}
+
+// giveUp ends the noting: what is noted can then be read while the code may still run.
+func (r *recorder) giveUp() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
 }
 
 // encoded is the input that a call would record, where details are wanted. A value that
@@ -70,9 +133,10 @@ func (i *inbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
 }
 
 func (i *inbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
+	i.r.reach(ctx, func() {})
 	defer func() {
 		if p := recover(); p != nil { // it goes on: only the place is noted
-			i.r.at = int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
+			i.r.panicked(ctx)
 			panic(p)
 		}
 	}()
@@ -83,6 +147,28 @@ func (i *inbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteW
 	}
 	i.r.note(ctx, end)
 	return result, err
+}
+
+// HandleSignal tells that there is progress: a signal may lead to no decision.
+func (i *inbound) HandleSignal(ctx workflow.Context, in *interceptor.HandleSignalInput) error {
+	i.r.reach(ctx, func() {})
+	return i.Next.HandleSignal(ctx, in)
+}
+
+// ExecuteUpdate is called once an update is accepted.
+func (i *inbound) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInput) (any, error) {
+	i.r.note(ctx, Command{Kind: kindUpdate, Name: in.Name})
+	return i.Next.ExecuteUpdate(ctx, in)
+}
+
+// panicked notes the place of a panic.
+func (r *recorder) panicked(ctx workflow.Context) {
+	at := int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		r.at = at
+	}
 }
 
 // ending is the command by which a workflow function ends.
@@ -109,12 +195,14 @@ func (o *outbound) ExecuteActivity(ctx workflow.Context, kind string, args ...an
 	return o.Next.ExecuteActivity(ctx, kind, args...)
 }
 
-// A local activity leaves its marker when it has ended; where that is, the caller learns.
+// A local activity leaves its marker when it has ended, before what the code does with its
+// result; where there is nothing more to do in the workflow task, somebody must look.
 func (o *outbound) ExecuteLocalActivity(ctx workflow.Context, kind string, args ...any) workflow.Future {
 	f := o.Next.ExecuteLocalActivity(ctx, kind, args...)
+	o.r.reach(ctx, func() { o.r.locals = append(o.r.locals, localCall{f, kind}) })
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		if workflow.Await(ctx, f.IsReady) == nil {
-			o.r.note(ctx, Command{Kind: kindMarker, Name: markerLocalActivity, Detail: kind})
+			o.r.reach(ctx, func() {})
 		}
 	})
 	return f
@@ -183,8 +271,7 @@ func (o *outbound) SideEffectWithOptions(ctx workflow.Context, options workflow.
 }
 
 func (o *outbound) GetVersion(ctx workflow.Context, change string, low, high workflow.Version) workflow.Version {
-	o.r.at = int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
-	o.r.versions = append(o.r.versions, versionCall{o.r.at, change, low, high})
+	o.r.reach(ctx, func() { o.r.versions = append(o.r.versions, versionCall{o.r.at, change, low, high}) })
 	return o.Next.GetVersion(ctx, change, low, high)
 }
 

@@ -19,13 +19,22 @@ func (d *Divergence) say() (sentence, advice string) {
 			"keep the branch of that version in the code until no run that began with it is open"
 	case KindPanic:
 		return fmt.Sprintf("%s the code ends in a panic", where), "the message of the replayer says where; a workflow must not panic on what it has accepted before"
+	case KindStuck:
+		return fmt.Sprintf("%s the code does not come to a decision: it loops without an end, or waits for something outside of the workflow", where),
+			"let it wait with workflow.Await, workflow.Sleep or a workflow.Channel only; a worker would fail the workflow task after a second"
 	case KindResult:
 		if d.Actual == nil {
 			return fmt.Sprintf("%s the run ended with another result than the code gives", where), guard
 		}
 		return fmt.Sprintf("%s the run ended with %s, the code ends with %s", where, d.Expected, d.Actual), guard
 	}
-	return fmt.Sprintf("%s the history has %s, the code does %s", where, d.Expected, d.Actual), guard
+	expected, actual := d.Expected, d.Actual
+	if expected != nil && actual != nil && expected.Detail == actual.Detail { // it is not what differs
+		a, b := *expected, *actual
+		a.Detail, b.Detail = "", ""
+		expected, actual = &a, &b
+	}
+	return fmt.Sprintf("%s the history has %s, the code does %s", where, expected, actual), guard
 }
 
 func (c *Command) detail() string {

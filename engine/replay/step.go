@@ -50,8 +50,9 @@ type Stepper struct {
 	phases []int   // positions at which the phase, or an experiment's stage or epoch, changed
 	tools  []int   // that tell of tool calls, or of tasks of an experiment
 	errors []int
-	facts  []int // that tell the fold something
-	steps  []int // those facts that are of more than tool calls
+	facts  []int                 // that tell the fold something
+	backs  map[int]time.Duration // by how much the clock went back, by position
+	steps  []int                 // those facts that are of more than tool calls
 
 	mu     sync.Mutex
 	cursor *mark // where the last frame was, to go on from
@@ -59,20 +60,23 @@ type Stepper struct {
 
 // Run is what a history says of its run as a whole.
 type Run struct {
-	WorkflowID   string    `json:"workflow_id,omitempty"`
-	RunID        string    `json:"run_id,omitempty"`
-	WorkflowType string    `json:"workflow_type,omitempty"`
-	TaskID       string    `json:"task_id,omitempty"`
-	Prev         string    `json:"previous_run_id,omitempty"` // the run that this one continues
-	Next         string    `json:"next_run_id,omitempty"`     // the run that continues this one
-	Events       int       `json:"events"`
-	FirstEvent   int64     `json:"first_event_id"`
-	LastEvent    int64     `json:"last_event_id"`
-	Start        time.Time `json:"start,omitzero"`
-	Foreign      string    `json:"foreign,omitempty"` // why the contract does not tell all of it
-	Unread       int       `json:"unread_events,omitempty"`
-	Sealed       int       `json:"sealed_payloads,omitempty"` // that are encoded: a codec is needed
-	ClockBack    int       `json:"clock_back,omitempty"`      // events that are older than the one before them
+	WorkflowID   string `json:"workflow_id,omitempty"`
+	RunID        string `json:"run_id,omitempty"`
+	WorkflowType string `json:"workflow_type,omitempty"`
+	TaskID       string `json:"task_id,omitempty"`
+	Prev         string `json:"previous_run_id,omitempty"` // the run that this one continues
+	How          string `json:"begun_by,omitempty"`        // continue-as-new, retry, cron or reset
+	// Reset is the run whose events this one begins with, nil for one that was not reset.
+	Reset      *history.ResetFrom `json:"reset_from,omitempty"`
+	Next       string             `json:"next_run_id,omitempty"` // the run that continues this one
+	Events     int                `json:"events"`
+	FirstEvent int64              `json:"first_event_id"`
+	LastEvent  int64              `json:"last_event_id"`
+	Start      time.Time          `json:"start,omitzero"`
+	Foreign    string             `json:"foreign,omitempty"` // why the contract does not tell all of it
+	Unread     int                `json:"unread_events,omitempty"`
+	Sealed     int                `json:"sealed_payloads,omitempty"` // that are encoded: a codec is needed
+	ClockBack  int                `json:"clock_back,omitempty"`      // events that are older than the one before them
 }
 
 // mark is the fold at a position.
@@ -146,16 +150,17 @@ func (m *mark) stage() string {
 
 // NewStepper folds a history once, from the first event to the last.
 func NewStepper(events []*historypb.HistoryEvent, o StepOptions) *Stepper {
-	s := &Stepper{events: events, data: o.Data, types: o.Types}
+	s := &Stepper{events: events, data: o.Data, types: o.Types, backs: map[int]time.Duration{}}
 	s.describe()
 	at := s.begin()
 	s.checks = []*mark{at.clone()}
 	every := max(checkFacts, len(events)/maxChecks)
-	facts, bytes, before, stage := 0, 0, time.Time{}, at.stage()
+	facts, bytes, stage := 0, 0, at.stage()
+	var clock history.Clock
 	for i, e := range events {
 		t := at.apply(e)
 		s.index(i+1, e, at, t, &stage)
-		s.count(i, e, &before)
+		s.count(i, e, &clock)
 		if t.any {
 			facts++
 			bytes += payloadBytes(e)
@@ -201,16 +206,14 @@ func (s *Stepper) index(pos int, e *historypb.HistoryEvent, at *mark, t told, st
 }
 
 // count notes what is odd about an event.
-func (s *Stepper) count(i int, e *historypb.HistoryEvent, before *time.Time) {
+func (s *Stepper) count(i int, e *historypb.HistoryEvent, clock *history.Clock) {
 	if e.GetEventType() == enumspb.EVENT_TYPE_UNSPECIFIED {
 		s.About.Unread++
 	}
 	s.About.Sealed += len(sealedIn(s.data, e))
-	if at := timeOf(e); !at.IsZero() {
-		if at.Before(*before) {
-			s.About.ClockBack++
-		}
-		*before = at
+	if by := clock.Back(e); by > 0 {
+		s.About.ClockBack++
+		s.backs[i+1] = by
 	}
 }
 
@@ -223,10 +226,10 @@ func (s *Stepper) describe() {
 	a.FirstEvent, a.LastEvent = s.EventID(1), s.EventID(len(s.events))
 	a.Start = timeOf(s.events[0])
 	if began := s.events[0].GetWorkflowExecutionStartedEventAttributes(); began != nil {
-		a.WorkflowID, a.RunID, a.WorkflowType = began.GetWorkflowId(), began.GetOriginalExecutionRunId(), began.GetWorkflowType().GetName()
-		a.Prev = began.GetContinuedExecutionRunId()
+		a.WorkflowType = began.GetWorkflowType().GetName()
 	}
-	a.Next = nextRun(s.events[len(s.events)-1])
+	o := history.OriginOf(s.events)
+	a.WorkflowID, a.RunID, a.Prev, a.How, a.Reset, a.Next = o.WorkflowID, o.RunID, o.Prev, o.How, o.Reset, o.Next
 }
 
 // about takes over what the fold says of the whole.
@@ -243,17 +246,6 @@ func (s *Stepper) about(end *mark) {
 	default:
 		a.TaskID = end.task.Input.TaskID
 	}
-}
-
-func nextRun(e *historypb.HistoryEvent) string {
-	for _, id := range []string{e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId(),
-		e.GetWorkflowExecutionCompletedEventAttributes().GetNewExecutionRunId(), e.GetWorkflowExecutionFailedEventAttributes().GetNewExecutionRunId(),
-		e.GetWorkflowExecutionTimedOutEventAttributes().GetNewExecutionRunId()} {
-		if id != "" {
-			return id
-		}
-	}
-	return ""
 }
 
 func timeOf(e *historypb.HistoryEvent) time.Time {

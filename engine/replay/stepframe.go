@@ -77,12 +77,7 @@ func (s *Stepper) clock(f *Frame) {
 	if !s.About.Start.IsZero() {
 		f.ElapsedMS = max(millis(f.At.Sub(s.About.Start)), 0)
 	}
-	if s.About.ClockBack == 0 || f.Position < 2 {
-		return
-	}
-	if before := timeOf(s.events[f.Position-2]); f.At.Before(before) {
-		f.ClockBackMS = millis(before.Sub(f.At))
-	}
+	f.ClockBackMS = millis(s.backs[f.Position])
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -92,6 +87,16 @@ func (s *Stepper) notes(pos int) (list []string) {
 	e := s.events[pos-1]
 	if name, ok := s.types[pos-1]; ok {
 		list = append(list, fmt.Sprintf("an event of type %q, which this program cannot read whole: what it says is not in the fold", name))
+	}
+	if pos > 1 {
+		switch id, before := e.GetEventId(), s.EventID(pos-1); {
+		case id == before+2:
+			list = append(list, fmt.Sprintf("event %d is missing before it: the state may be another than the run had", before+1))
+		case id > before+2:
+			list = append(list, fmt.Sprintf("events %d to %d are missing before it: the state may be another than the run had", before+1, id-1))
+		case id <= before:
+			list = append(list, fmt.Sprintf("it stands behind event %d: the history is out of order, or has events twice", before))
+		}
 	}
 	for _, encoding := range sealedIn(s.data, e) {
 		list = append(list, fmt.Sprintf("a payload is %s: what it says is not in the fold", encoding))

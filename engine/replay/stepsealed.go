@@ -1,6 +1,8 @@
 package replay
 
 import (
+	"fmt"
+
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
@@ -32,7 +34,8 @@ func payloadBytes(e *historypb.HistoryEvent) (n int) {
 	return n
 }
 
-// sealedIn lists how the payloads of an event are encoded that cannot be read.
+// sealedIn lists how the payloads of an event are encoded that cannot be read, and why
+// their codec server could not where one was asked.
 func sealedIn(dc converter.DataConverter, e *historypb.HistoryEvent) (encodings []string) {
 	for _, p := range payloadsOf(e) {
 		encoding := string(p.GetMetadata()[converter.MetadataEncoding])
@@ -43,7 +46,34 @@ func sealedIn(dc converter.DataConverter, e *historypb.HistoryEvent) (encodings 
 		if encoding == "" {
 			encoding = "of unknown encoding"
 		}
-		encodings = append(encodings, encoding)
+		encodings = append(encodings, encoding+needs(p))
 	}
 	return encodings
+}
+
+// needs says what would make an encoded payload readable, in brackets.
+func needs(p *commonpb.Payload) string {
+	if reason := history.CodecReason(p); reason != "" {
+		return " (codec server: " + reason + ")"
+	}
+	return " (it needs a codec server: --codec-endpoint)"
+}
+
+// locked says that a history has payloads which its workflow could not read, "" if it has
+// none.
+func (v *Verifier) locked(events []*historypb.HistoryEvent) string {
+	if v.Data != nil {
+		return ""
+	}
+	for _, e := range events {
+		for _, p := range payloadsOf(e) {
+			switch encoding := string(p.GetMetadata()[converter.MetadataEncoding]); encoding {
+			case converter.MetadataEncodingNil, converter.MetadataEncodingBinary, converter.MetadataEncodingJSON,
+				converter.MetadataEncodingProto, converter.MetadataEncodingProtoJSON:
+			default:
+				return fmt.Sprintf("a payload of event %d is encoded (%s)%s", e.GetEventId(), encoding, needs(p))
+			}
+		}
+	}
+	return ""
 }

@@ -42,6 +42,7 @@ const (
 	KindVersion Kind = "version" // the code no longer supports the recorded version of a change
 	KindPanic   Kind = "panic"   // the code ended in a panic
 	KindResult  Kind = "result"  // the code ends otherwise, or with another result
+	KindStuck   Kind = "stuck"   // the code loops, or waits for what is not of the workflow
 )
 
 // Divergence is the first place in which code and history differ.
@@ -96,5 +97,9 @@ func (c Command) matches(d Command) bool {
 	if c.isOperation() && d.isOperation() && c.ID != d.ID {
 		return false
 	}
-	return c.Kind == d.Kind && (c.Name == d.Name || c.Kind == kindMarker && c.Name == "" || c.Kind == kindMarker && d.Name == "")
+	switch c.Kind {
+	case kindMarker, kindLocal, kindUpdate: // their names cannot always be read
+		return c.Kind == d.Kind && (c.Name == d.Name || c.Name == "" || d.Name == "")
+	}
+	return c.Kind == d.Kind && c.Name == d.Name
 }

@@ -1,11 +1,15 @@
 package replay
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -14,6 +18,8 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/history"
 )
 
 // Verifier verifies histories against workflow code. It may be used by several
@@ -27,12 +33,22 @@ type Verifier struct {
 	Data converter.DataConverter
 	// Strict reports decisions that Temporal lets pass too: [Drifted].
 	Strict bool
+	// Patience is how long the code may run without a decision, 0 for [DefaultPatience].
+	Patience time.Duration
 }
+
+// DefaultPatience is far more than the second that a worker gives, since other replays may
+// be under way on the same processors.
+const DefaultPatience = 10 * time.Second
+
+var errStuck = errors.New("the code does not come to a decision")
 
 // Verify replays a history with Temporal's own replayer and says where the code decides
 // otherwise. The replayer judges; the comparison names the place, and finds what the
-// replayer does not look at: how a run ends, and the length of timers.
-func (v *Verifier) Verify(events []*historypb.HistoryEvent) Verdict {
+// replayer does not look at: how a run ends, and the length of timers. Where the code
+// does not end its turn, its goroutine is left behind, since nothing can end it; so it is
+// where ctx ends first, with an [Unverified].
+func (v *Verifier) Verify(ctx context.Context, events []*historypb.HistoryEvent) Verdict {
 	out := Verdict{Outcome: Unverified, Events: len(events)}
 	if out.Why = describe(&out, events); out.Why != "" {
 		return out
@@ -42,14 +58,18 @@ func (v *Verifier) Verify(events []*historypb.HistoryEvent) Verdict {
 		return out
 	}
 	events = settled(events)
-	r, said, err := v.replay(events, v.Strict)
+	r, said, err := v.replay(ctx, events, v.Strict)
 	if err != nil {
 		out.Why = err.Error()
 		return out
 	}
 	verdict := v.judge(out, events, r, said)
-	if verdict.Outcome == Diverged && !v.Strict {
-		if r, said, err = v.replay(events, true); err == nil { // now that it will be shown, with what it was about
+	if why := v.locked(events); verdict.Outcome != Same && why != "" {
+		out.Why = why // that code decides otherwise on what it cannot read says nothing of it
+		return out
+	}
+	if verdict.Outcome == Diverged && !v.Strict && !errors.Is(said, errStuck) {
+		if r, said, err = v.replay(ctx, events, true); err == nil { // now that it will be shown, with what it was about
 			verdict = v.judge(out, events, r, said)
 		}
 	}
@@ -57,7 +77,7 @@ func (v *Verifier) Verify(events []*historypb.HistoryEvent) Verdict {
 }
 
 // replay replays a history and notes what the code decides.
-func (v *Verifier) replay(events []*historypb.HistoryEvent, details bool) (r *recorder, said, err error) {
+func (v *Verifier) replay(ctx context.Context, events []*historypb.HistoryEvent, details bool) (r *recorder, said, err error) {
 	r = newRecorder(v.Data, details)
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
 		DataConverter: v.Data, Interceptors: []interceptor.WorkerInterceptor{r}, DisableDeadlockDetection: true})
@@ -66,8 +86,52 @@ func (v *Verifier) replay(events []*historypb.HistoryEvent, details bool) (r *re
 	}
 	v.Register(&registry{WorkflowReplayer: replayer})
 	started := events[0].GetWorkflowExecutionStartedEventAttributes()
-	return r, replayer.ReplayWorkflowHistoryWithOptions(quiet, &historypb.History{Events: events}, worker.ReplayWorkflowHistoryOptions{
-		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}}), nil
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil { // the replayer trusts histories, and files are not all to be trusted
+				done <- &unreadable{fmt.Sprint(p)}
+			}
+		}()
+		done <- replayer.ReplayWorkflowHistoryWithOptions(quiet, &historypb.History{Events: events}, worker.ReplayWorkflowHistoryOptions{
+			OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()}})
+	}()
+	said, err = v.wait(ctx, r, done)
+	if broken := (*unreadable)(nil); errors.As(said, &broken) {
+		return r, nil, broken
+	}
+	return r, said, err
+}
+
+// unreadable is that the replayer itself broke on a history.
+type unreadable struct{ panicked string }
+
+func (e *unreadable) Error() string {
+	return "Temporal's replayer cannot make sense of the history: " + e.panicked
+}
+
+// wait waits for a replay for as long as there is progress.
+func (v *Verifier) wait(ctx context.Context, r *recorder, done <-chan error) (said, err error) {
+	patience := cmp.Or(v.Patience, DefaultPatience)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for before := int64(0); ; {
+		select {
+		case said := <-done:
+			return said, nil
+		case <-ctx.Done():
+			r.giveUp()
+			return nil, ctx.Err()
+		case <-timer.C:
+		}
+		now := r.step()
+		if now == before {
+			r.giveUp()
+			return errStuck, nil
+		}
+		before = now
+		timer.Reset(patience)
+	}
 }
 
 // unregistered says that a workflow type is not known, "" if it is.
@@ -88,7 +152,7 @@ func settled(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
 		switch e.GetEventType() {
 		case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
 			return events[:n-1]
-		case enumspb.EVENT_TYPE_MARKER_RECORDED:
+		case enumspb.EVENT_TYPE_MARKER_RECORDED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
 			continue
 		}
 		_, task, ok := commandOf(e)
@@ -109,10 +173,15 @@ func describe(out *Verdict, events []*historypb.HistoryEvent) string {
 	if first.GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED || started == nil {
 		return fmt.Sprintf("the history begins with event %d (%s), not with the start: its first part is missing", first.GetEventId(), first.GetEventType())
 	}
-	out.WorkflowType, out.WorkflowID, out.RunID = started.GetWorkflowType().GetName(), started.GetWorkflowId(), started.GetOriginalExecutionRunId()
+	out.WorkflowType, out.WorkflowID, out.RunID = started.GetWorkflowType().GetName(), started.GetWorkflowId(), history.OriginOf(events).RunID
 	for i, e := range events {
-		if e.GetEventId() != int64(i+1) {
-			return fmt.Sprintf("event %d stands where event %d should: the history has a gap", e.GetEventId(), i+1)
+		switch id, want := e.GetEventId(), int64(i+1); {
+		case id > want:
+			return fmt.Sprintf("event %d stands where event %d should: the history has a gap", id, want)
+		case id < want:
+			return fmt.Sprintf("event %d stands where event %d should: the history is out of order, or has events twice", id, want)
+		case e.GetAttributes() == nil && e.GetEventType() != enumspb.EVENT_TYPE_UNSPECIFIED:
+			return fmt.Sprintf("event %d (%s) is empty: what it should tell is missing", id, e.GetEventType())
 		}
 		if e.GetEventType() == enumspb.EVENT_TYPE_UNSPECIFIED {
 			return fmt.Sprintf("event %d is of a type that this program does not know; a newer acescope may", e.GetEventId())
@@ -127,7 +196,7 @@ func describe(out *Verdict, events []*historypb.HistoryEvent) string {
 func (v *Verifier) judge(out Verdict, events []*historypb.HistoryEvent, r *recorder, said error) Verdict {
 	tasks := tasksOf(events)
 	upTo := r.at
-	if said == nil && len(tasks) > 0 {
+	if len(tasks) > 0 && (said == nil || !isPanic(said)) { // code that only waits decides nothing in the later tasks, too
 		upTo = tasks[len(tasks)-1].started
 	}
 	d := compare(tasks, r.commands, upTo)
@@ -179,6 +248,8 @@ func (v *Verifier) explain(d *Divergence, tasks []*task, r *recorder, said error
 	switch {
 	case versionRange.MatchString(text):
 		d = v.version(last, r, text)
+	case errors.Is(said, errStuck):
+		d = stuck(d, last)
 	case d != nil && isPanic(said):
 		d.Kind = KindPanic
 	case d == nil && last != nil:
@@ -194,8 +265,34 @@ func (v *Verifier) explain(d *Divergence, tasks []*task, r *recorder, said error
 	case d == nil:
 		d = &Divergence{Kind: KindPanic}
 	}
+	d.beganLocal(r)
 	d.SDK = text
 	return d
+}
+
+// stuck is a divergence by code that does not end its turn: at what the history has next,
+// else in the last task.
+func stuck(d *Divergence, last *task) *Divergence {
+	switch {
+	case d != nil:
+		d.Kind, d.Actual = KindStuck, nil
+	case last != nil:
+		d = last.at(KindStuck, last.completed, nil, nil)
+	default:
+		d = &Divergence{Kind: KindStuck}
+	}
+	return d
+}
+
+// beganLocal names the local activity that the code began in the place of what is missing;
+// it leaves no marker before it has ended.
+func (d *Divergence) beganLocal(r *recorder) {
+	if d.Kind != KindMissing || d.Actual != nil || len(r.locals) == 0 {
+		return
+	}
+	if began := (Command{Kind: kindLocal, Name: r.locals[0].kind}); !began.matches(*d.Expected) {
+		d.Kind, d.Actual = KindOther, &began
+	}
 }
 
 // version is a divergence by a change whose recorded version the code does not support.

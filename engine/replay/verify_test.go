@@ -149,7 +149,7 @@ func TestDivergences(t *testing.T) {
 		"panics":                {variant{panics: true}, KindPanic, 17, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := verifier(c.code.run, false).Verify(originalHistory())
+			v := verifier(c.code.run, false).Verify(t.Context(), originalHistory())
 			d := v.Divergence
 			if v.Outcome != Diverged || d == nil {
 				t.Fatalf("%+v", v)
@@ -170,14 +170,14 @@ func TestDivergences(t *testing.T) {
 
 func TestSame(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		if v := verifier(original, strict).Verify(originalHistory()); v.Outcome != Same || v.WorkflowID != "w-1" || v.RunID != "r-1" {
+		if v := verifier(original, strict).Verify(t.Context(), originalHistory()); v.Outcome != Same || v.WorkflowID != "w-1" || v.RunID != "r-1" {
 			t.Errorf("%+v %+v", v, v.Divergence)
 		}
 	}
 	// A run that is still open is verified as far as it went.
 	for n := 4; n < 43; n++ {
 		events := originalHistory()[:n]
-		if v := verifier(original, true).Verify(events); v.Outcome != Same {
+		if v := verifier(original, true).Verify(t.Context(), events); v.Outcome != Same {
 			t.Errorf("the first %d events: %+v %+v", n, v, v.Divergence)
 		}
 	}
@@ -194,10 +194,10 @@ func TestDrift(t *testing.T) {
 		"input changed": {variant{input: 2}, 5, "another input"},
 		"other result":  {variant{result: "x"}, 43, "another result"},
 	} {
-		if v := verifier(c.code.run, false).Verify(originalHistory()); v.Outcome != Same {
+		if v := verifier(c.code.run, false).Verify(t.Context(), originalHistory()); v.Outcome != Same {
 			t.Errorf("%s: %+v", name, v)
 		}
-		v := verifier(c.code.run, true).Verify(originalHistory())
+		v := verifier(c.code.run, true).Verify(t.Context(), originalHistory())
 		if v.Outcome != Drifted || v.Divergence.Kind != KindChanged || v.Divergence.EventID != c.event || !strings.Contains(v.Divergence.Sentence, c.what) {
 			t.Errorf("%s: %+v %+v", name, v, v.Divergence)
 		}
@@ -242,7 +242,7 @@ func TestVersions(t *testing.T) {
 		"version call taken out": {func(ctx workflow.Context) (string, error) { return "done", do(withOptions(ctx), "new") }, versionHistory(1, "new"), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := verifier(c.code, true).Verify(c.history)
+			v := verifier(c.code, true).Verify(t.Context(), c.history)
 			if c.kind == "" {
 				if v.Outcome != Same {
 					t.Errorf("%+v %+v", v, v.Divergence)
@@ -262,15 +262,19 @@ func TestUnverified(t *testing.T) {
 	other.done(other.activity(other.task(), "one"), nil)
 	unknown := originalHistory()
 	unknown[7].EventType = 0
+	empty := originalHistory()
+	empty[6].Attributes = nil
 	for why, events := range map[string][]*historypb.HistoryEvent{
-		"has no events":             nil,
-		"its first part is missing": full[3:],
-		"has a gap":                 append(append([]*historypb.HistoryEvent{}, full[:8]...), full[9:]...),
-		"not been worked on":        full[:2],
+		"has no events":                            nil,
+		"its first part is missing":                full[3:],
+		"has a gap":                                append(append([]*historypb.HistoryEvent{}, full[:8]...), full[9:]...),
+		"not been worked on":                       full[:2],
+		"out of order, or has events twice":        append(append([]*historypb.HistoryEvent{}, full[:8]...), full[7:]...),
+		"event 7 (ActivityTaskCompleted) is empty": empty,
 		`no workflow of type "Elsewhere" is registered here; there are: W`: other.events,
 		"event 8 is of a type that this program does not know":             unknown,
 	} {
-		if v := verifier(original, false).Verify(events); v.Outcome != Unverified || !strings.Contains(v.Why, why) {
+		if v := verifier(original, false).Verify(t.Context(), events); v.Outcome != Unverified || !strings.Contains(v.Why, why) {
 			t.Errorf("%s: %+v", why, v)
 		}
 	}

@@ -93,13 +93,19 @@ func (c *Client) DescribeWorkflowExecution(_ context.Context, workflowID, runID 
 		return nil, err
 	}
 	events, _ := c.look(r)
+	firstRun := runID
+	if len(events) > 0 {
+		if id := events[0].GetWorkflowExecutionStartedEventAttributes().GetFirstExecutionRunId(); id != "" {
+			firstRun = id
+		}
+	}
 	status := enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	if Closed(events) {
 		status = enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	}
 	return &workflowservice.DescribeWorkflowExecutionResponse{PendingActivities: c.Pending,
 		WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: status, HistoryLength: int64(len(events)),
-			Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID}}}, nil
+			Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID}, FirstRunId: firstRun}}, nil
 }
 
 // Closed tells whether the last event closes a run.
@@ -133,6 +139,17 @@ func (s service) GetWorkflowExecutionHistory(ctx context.Context, q *workflowser
 	if err != nil {
 		return nil, err
 	}
+	if q.HistoryEventFilterType == enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT && !q.WaitNewEvent {
+		events, _ := s.c.look(r)
+		if !Closed(events) {
+			events = nil
+		}
+		return &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: events[max(len(events)-1, 0):]}}, nil
+	}
+	size := maxPage
+	if q.MaximumPageSize > 0 {
+		size = min(size, int(q.MaximumPageSize))
+	}
 	from := 0
 	if len(q.NextPageToken) > 0 {
 		from = int(binary.BigEndian.Uint64(q.NextPageToken))
@@ -140,7 +157,7 @@ func (s service) GetWorkflowExecutionHistory(ctx context.Context, q *workflowser
 	for {
 		events, changed := s.c.look(r)
 		if from < len(events) || Closed(events) || !q.WaitNewEvent {
-			to := min(from+maxPage, len(events))
+			to := min(from+size, len(events))
 			answer := &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: slices.Clone(events[from:to])}}
 			if to < len(events) || q.WaitNewEvent && !Closed(events) {
 				answer.NextPageToken = token(to)

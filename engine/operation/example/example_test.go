@@ -210,7 +210,7 @@ func verdict(t *testing.T, code func(workflow.Context, string) error, name strin
 	v := replay.Verifier{Build: "new", Register: func(r worker.WorkflowRegistry) {
 		r.RegisterWorkflowWithOptions(code, workflow.RegisterOptions{Name: example.RefundWorkflow})
 	}}
-	return v.Verify(recorded(t, name).Events)
+	return v.Verify(t.Context(), recorded(t, name).Events)
 }
 
 // TestVersioning is the worked example of docs/versioning.md.
@@ -254,7 +254,7 @@ func TestS2_14(t *testing.T) {
 	data := markerData(t, h)
 	*data = []byte(strings.Replace(string(*data), "random.title", "random.other", 1))
 	v := replay.Verifier{Register: example.Register}
-	got := v.Verify(h.Events)
+	got := v.Verify(t.Context(), h.Events)
 	if got.Outcome != replay.Diverged || !strings.Contains(got.Divergence.SDK, `the random value "random.other.-.1" where the code draws "random.title.-.1"`) {
 		t.Errorf("%+v %+v", got, got.Divergence)
 	}
@@ -292,7 +292,7 @@ func TestS2_15(t *testing.T) {
 				return example.RefundGuarded(ctx, order)
 			}, workflow.RegisterOptions{Name: example.RefundWorkflow})
 		}}
-		v.Verify(recorded(t, c.history).Events)
+		v.Verify(t.Context(), recorded(t, c.history).Events)
 		if len(got) == 0 || slices.ContainsFunc(got, func(v workflow.Version) bool { return v != c.want }) {
 			t.Errorf("%s, %d to %d: %v, want %d", c.history, c.low, c.high, got, c.want)
 		}

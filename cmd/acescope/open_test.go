@@ -1,0 +1,163 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// historiesFor lays recorded histories into a directory, one of them torn, one compressed,
+// beside files that are none.
+func historiesFor(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"right", "wrong", "failed", "experiment"} {
+		copyHistory(t, name, filepath.Join(dir, name+".json"), 0)
+	}
+	copyHistory(t, "live", filepath.Join(dir, "torn.json"), 9000)
+	copyHistory(t, "right", filepath.Join(dir, "again.json"), 0)
+	for name, data := range map[string]string{"notes.txt": "not for us", "empty.json": "", "garbage.json": "hello"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// copyHistory writes a recorded history, or its first bytes.
+func copyHistory(t *testing.T, name, to string, bytes int) {
+	t.Helper()
+	data, err := os.ReadFile("../../engine/flow/testdata/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes > 0 {
+		data = data[:bytes]
+	}
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOpenConsole walks through the console on a directory of histories: every screen that
+// works from histories, a filter, what is refused, and nothing that is left behind.
+func TestOpenConsole(t *testing.T) {
+	dir, home, temp := historiesFor(t), t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	data := filepath.Join(home, "data")
+	term := openTerminalOf(t, home, data, 80, 24, "open", dir)
+	term.await("file · "+filepath.Base(dir), "not live", "1/5", "TASK", "live", "experiment exp")
+
+	term.press("/wrong exp=e2e" + keyEnter)
+	term.await(`ExitStatus="wrong"`, "1/1")
+	term.press("/" + keyEmpty + "Nothing = 3" + keyEnter)
+	term.await("invalid search attribute: Nothing")
+	term.press("/" + keyEmpty + keyEnter)
+	term.await("1/5")
+	term.press("F")
+	term.await("Facets", "[ ] success", "2")
+	term.press("F")
+	term.await("TASK")
+
+	term.press("g2") // the torn one is open and comes first
+	term.await("ace/live", "torn.json breaks off here: byte")
+	term.press("3")
+	term.await("Timeline", "AceTaskWorkflow", "generator")
+	term.press("4")
+	term.await("Playbook e2e", "v2 of 2 (newest)", "the answer is 42, says right")
+	term.press("5")
+	term.await("EXPERIMENT", "exp", "7/7")
+	term.press("6")
+	term.await("no data directory here")
+	term.press("7")
+	term.await("4 ended runs, 1 open", "this prompt cannot be answered")
+	term.press("8")
+	term.await("there is no server, and nothing runs", "5 recorded, 1 open", "garbage.json", "torn.json")
+	term.press("1x")
+	term.await("a file is not changed: acescope cancel live")
+	term.press("f")
+	term.await("a file is not changed: acescope fork ")
+	term.press(":signal x" + keyEnter)
+	term.await("a file is not changed: acescope signal live")
+	term.press("!")
+	term.await("Errors", "no history in it", "too; the longer")
+	term.press(keyEsc)
+	term.gone("too; the longer")
+
+	term.press("/right" + keyEnter)
+	term.await("1/1")
+	term.press("9")
+	term.await("State of right as of event 38")
+	term.press("[")
+	term.await("event 32 of 38")
+	term.press("r")
+	term.await("verify: ")
+	term.press("1/" + keyEmpty + `TaskId = "right" OR TaskId = "wrong"` + keyEnter)
+	term.await("2/2")
+	term.press("g Gd")
+	term.await("Diff", "first difference", "run_reflector")
+
+	term.press("q")
+	term.quits()
+	term.left()
+	if _, err := os.Stat(data); err == nil {
+		t.Error("a data directory was made")
+	}
+	empty(t, temp)
+}
+
+// empty demands that a directory holds nothing.
+func empty(t *testing.T, dir string) {
+	t.Helper()
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// Nothing stays of a console whose terminal is closed either.
+func TestOpenConsoleHangup(t *testing.T) {
+	dir, home, temp := historiesFor(t), t.TempDir(), t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	term := openTerminalOf(t, home, filepath.Join(home, "data"), 80, 24, "open", dir)
+	term.await("1/5")
+	if left, err := os.ReadDir(temp); err != nil || len(left) != 1 {
+		t.Errorf("the playbooks are made elsewhere: %v, %v", left, err)
+	}
+	_ = term.file.Close()
+	<-term.ended
+	term.ended <- nil
+	empty(t, temp)
+}
+
+// The data may come from standard input; keys come from the terminal all the same.
+func TestOpenConsoleFromPipe(t *testing.T) {
+	dir := historiesFor(t)
+	cmd := exec.Command("sh", "-c", `cat "$1" "$2" | acescope open -`, "sh", filepath.Join(dir, "right.json"), filepath.Join(dir, "wrong.json"))
+	term := inTerminal(t, t.TempDir(), 80, 24, cmd)
+	term.await("file · standard input", "1/2", "right", "wrong")
+	term.press("jf")
+	term.await("2/2", "a file is not changed: acescope fork right")
+	term.press("q")
+	term.quits()
+	term.left()
+}
+
+// Where there is nothing to show, the console ends and says why in a line.
+func TestOpenConsoleOnNothing(t *testing.T) {
+	dir := historiesFor(t)
+	for name, want := range map[string]string{"empty.json": "there is no history in it", "garbage.json": "a history begins with"} {
+		term := openTerminal(t, t.TempDir(), 80, 24, "open", filepath.Join(dir, name))
+		if err := <-term.ended; err == nil || !strings.Contains(err.Error(), "exit status 1") {
+			t.Errorf("%s: ended with %v", name, err)
+		}
+		<-term.drained
+		if !bytes.Contains(term.bytes, []byte(want)) {
+			t.Errorf("%s: it never said %q:\n%s", name, want, term.screen.String())
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package compare
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// sessionJSON is a result with n calls, without each one whose number skip divides.
+func sessionJSON(n, skip int) json.RawMessage {
+	var list []any
+	for i := range n {
+		if skip == 0 || i%skip != 0 {
+			list = append(list, map[string]any{"id": fmt.Sprint(i), "ok": true, "n": i, "args": map[string]any{"x": i * 2, "y": "text"}})
+		}
+	}
+	data, err := marshal(map[string]any{"calls": list})
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+// BenchmarkChanges compares two payloads of one of which each 17th element is gone.
+func BenchmarkChanges(b *testing.B) {
+	for _, n := range []int{100, 1000, 4000} {
+		x, y := sessionJSON(n, 0), sessionJSON(n, 17)
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				var shut bool
+				p := &Pair{}
+				if got := len(p.changes(x, y, sealed{}, sealed{}, true, &shut)) + p.More; got != (n+16)/17 {
+					b.Fatalf("%d changes", got)
+				}
+			}
+		})
+	}
+}
+
+// randomJSON is a value of few kinds, so that equal ones are frequent.
+func randomJSON(r *rand.Rand, depth int) any {
+	switch kind := r.IntN(7); {
+	case kind < 2 && depth > 0:
+		all := map[string]any{}
+		for range r.IntN(4) {
+			all[string(rune('a'+r.IntN(4)))+[]string{"", "/", "~"}[r.IntN(3)]] = randomJSON(r, depth-1)
+		}
+		return all
+	case kind < 4 && depth > 0:
+		var list []any
+		for range r.IntN(5) {
+			list = append(list, randomJSON(r, depth-1))
+		}
+		return append([]any{}, list...)
+	case kind == 4:
+		return nil
+	case kind == 5:
+		return r.IntN(2) == 0
+	}
+	return r.IntN(3)
+}
+
+// at is the value that a JSON pointer names.
+func at(v any, path string) (any, bool) {
+	for _, part := range strings.Split(path, "/")[1:] {
+		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		switch x := v.(type) {
+		case map[string]any:
+			next, ok := x[part]
+			if !ok {
+				return nil, false
+			}
+			v = next
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i >= len(x) {
+				return nil, false
+			}
+			v = x[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// Whatever the values are: no change is listed exactly where they are equal; what is said
+// to be gone stands in the first one at that place, and what is new stands in the
+// second.
+func TestChangesAreTrue(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		x, _ := marshal(randomJSON(r, 4))
+		y, _ := marshal(randomJSON(r, 4))
+		var shut bool
+		changes := (&Pair{}).changes(x, y, sealed{}, sealed{}, true, &shut)
+		if (len(changes) == 0) != (string(x) == string(y)) { // marshal sorts members, and the numbers are whole
+			t.Fatalf("%s, %s: %d changes", x, y, len(changes))
+		}
+		a, _ := tree(x)
+		b, _ := tree(y)
+		for _, c := range changes {
+			if c.A != nil {
+				stands, ok := at(a, c.Path)
+				said, _ := marshal(stands)
+				if !ok || string(said) != string(c.A) {
+					t.Fatalf("%s, %s: %s is said to be at %q", x, y, c.A, c.Path)
+				}
+				continue
+			}
+			stands, ok := at(b, c.Path)
+			// Within lists of different lengths the place is that in the first one.
+			if said, _ := marshal(stands); (!ok || string(said) != string(c.B)) && !strings.Contains(string(y), string(c.B)) {
+				t.Fatalf("%s, %s: %s is said to be new at %q", x, y, c.B, c.Path)
+			}
+		}
+	}
+}

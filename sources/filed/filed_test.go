@@ -1,0 +1,427 @@
+package filed_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
+
+	"acescope/engine/ace"
+	"acescope/engine/historyfile"
+	"acescope/sources"
+	"acescope/sources/filed"
+)
+
+// recorded is the text of a history that was recorded.
+func recorded(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile("../../engine/flow/testdata/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func eventsOf(t testing.TB, data []byte) []*historypb.HistoryEvent {
+	t.Helper()
+	list, err := historyfile.Read(bytes.NewReader(data))
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%d histories, %v", len(list), err)
+	}
+	return list[0].Events
+}
+
+func text(t testing.TB, events []*historypb.HistoryEvent) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := historyfile.Write(&b, events); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func source(name string, data []byte) filed.Source {
+	return filed.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+}
+
+// load reads the files and gives a client for them.
+func load(t testing.TB, files ...filed.Source) (*filed.Files, client.Client) {
+	t.Helper()
+	f := filed.New()
+	if err := f.Load(t.Context(), files, nil); err != nil {
+		t.Fatal(err)
+	}
+	c, err := f.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return f, c
+}
+
+// all are the recorded histories, one of them torn.
+func all(t testing.TB) []filed.Source {
+	var files []filed.Source
+	for _, name := range []string{"right", "wrong", "failed", "cancelled", "retried", "experiment", "fork"} {
+		files = append(files, source(name+".json", recorded(t, name)))
+	}
+	return append(files, source("torn.json", recorded(t, "live")[:9000]))
+}
+
+func ids(t testing.TB, c client.Client, query string) string {
+	t.Helper()
+	var list []string
+	err := sources.List(t.Context(), c, query, 0, func(r sources.Run) error {
+		list = append(list, strings.TrimPrefix(r.WorkflowID, ace.TaskIDPrefix))
+		return nil
+	})
+	if err != nil {
+		return err.Error()
+	}
+	return strings.Join(list, " ")
+}
+
+// Whatever acescope asks and a person types is answered as a server answers it.
+func TestQueries(t *testing.T) {
+	_, c := load(t, all(t)...)
+	order := strings.Fields(ids(t, c, ""))
+	if len(order) != 8 || order[0] != "live" {
+		t.Fatalf("order: %v", order)
+	}
+	of := func(want ...string) string {
+		slices.SortFunc(want, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
+		return strings.Join(want, " ")
+	}
+	experiment, fork := "ace-experiment/exp", order[slices.IndexFunc(order, func(s string) bool { return strings.Contains(s, "~f") })]
+	for query, want := range map[string]string{
+		`ExitStatus = "wrong" AND ExperimentId = "e2e"`:                             of("wrong"),
+		`ExitStatus IN ("wrong", 'failed') AND WorkflowId STARTS_WITH "ace/"`:       of("wrong", "failed", fork),
+		`ExitStatus NOT IN ("success", "wrong")`:                                    of("live", "failed", "cancelled"),
+		`ExitStatus != "success" AND NOT (ExitStatus = "wrong")`:                    of("live", "failed", "cancelled"),
+		`ExecutionStatus = "Running"`:                                               of("live"),
+		`ExecutionStatus != "Running" AND CloseTime IS NOT NULL AND TaskId="right"`: of("right"),
+		`CloseTime IS NULL`:                                                         of("live"),
+		`WorkflowType = "AceExperimentWorkflow"`:                                    experiment,
+		`TaskId IS NULL`:                                                            experiment,
+		`NOT TaskId = "right" AND TaskId STARTS_WITH "r"`:                           of("retried"),
+		`TaskId BETWEEN "q" AND "s"`:                                                of("right", "retried"),
+		`TaskId NOT BETWEEN "a" AND "v"`:                                            of("wrong"),
+		`(TaskId = "right" OR TaskId = 'wrong')`:                                    of("right", "wrong"),
+		`TaskId NOT STARTS_WITH "r" AND ExitStatus = "success"`:                     "",
+		`HistoryLength > 100`:                                                       experiment,
+		`ExecutionDuration > "900ms"`:                                               of("retried", "cancelled"),
+		`StartTime > "2020-01-01T00:00:00Z" AND CloseTime < "2020-01-01T00:00:00Z"`: "",
+		`TaskQueue = "ace" AND RunId = "nothing"`:                                   "",
+	} {
+		if got := ids(t, c, query); got != want {
+			t.Errorf("%s\n got %s\nwant %s", query, got, want)
+		}
+	}
+}
+
+func TestBadQueries(t *testing.T) {
+	_, c := load(t, source("right.json", recorded(t, "right")))
+	for query, want := range map[string]string{
+		`Nothing = "x"`:                "Nothing",
+		`ExitStatus = `:                "malformed",
+		`ExitStatus LIKE "x%"`:         "",
+		`ExitStatus = wrong`:           "did you forget to quote",
+		`ExitStatus ORDER BY TaskId`:   "",
+		`HistoryLength = "many"`:       "HistoryLength",
+		`ORDER BY StartTime`:           "ORDER BY",
+		`ExitStatus = "a" LIMIT 3`:     "LIMIT",
+		`GROUP BY ExitStatus`:          "GROUP BY",
+		`GROUP BY ExecutionStatus`:     "GROUP BY",
+		`CloseTime < "yesterday"`:      "yesterday",
+		`ExecutionStatus = "Sleeping"`: "Sleeping",
+	} {
+		_, err := c.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: query})
+		var invalid *serviceerror.InvalidArgument
+		if !errors.As(err, &invalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", query, err, want)
+		}
+	}
+}
+
+func TestCounts(t *testing.T) {
+	_, c := load(t, all(t)...)
+	total, counts, err := sources.CountOutcomes(t.Context(), c, "")
+	if err != nil || total != 8 {
+		t.Fatalf("%d, %v", total, err)
+	}
+	for exit, want := range map[ace.ExitStatus]int64{ace.Running: 1, ace.Wrong: 2, ace.Failed: 1, ace.Cancelled: 1, ace.Success: 3} {
+		if counts[exit] != want {
+			t.Errorf("%s: %d, want %d", exit, counts[exit], want)
+		}
+	}
+	facets, err := sources.CountFacets(t.Context(), c, "", sources.Known())
+	if err != nil || len(facets.List) != len(sources.FacetAttributes()) {
+		t.Errorf("%+v, %v", facets, err)
+	}
+}
+
+// What a list says of a run is what its history does.
+func TestRun(t *testing.T) {
+	_, c := load(t, all(t)...)
+	err := sources.List(t.Context(), c, `TaskId = "wrong"`, 0, func(r sources.Run) error {
+		if r.Exit != ace.Wrong || r.Phase != ace.PhaseDone || r.Summary == nil || r.Summary.Skills != 4 || r.Experiment != "e2e" ||
+			r.Model != "script" || r.Events != 38 || !r.Close.After(r.Start) {
+			t.Errorf("%+v %+v", r, r.Summary)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := sources.Resolve(t.Context(), c, "live")
+	if err != nil || len(d.GetPendingActivities()) > 1 {
+		t.Fatalf("%v, %v", d, err)
+	}
+	if _, err := sources.Resolve(t.Context(), c, "wrogn"); err == nil || !strings.Contains(err.Error(), "near: wrong") {
+		t.Errorf("a slip: %v", err)
+	}
+}
+
+// A long history is read page by page, in both directions and by Temporal's own iterator.
+func TestPages(t *testing.T) {
+	events := eventsOf(t, recorded(t, "right"))
+	var long []*historypb.HistoryEvent
+	for i := range 5001 {
+		e := proto.Clone(events[min(i, len(events)-2)]).(*historypb.HistoryEvent)
+		if i == 5000 {
+			e = proto.Clone(events[len(events)-1]).(*historypb.HistoryEvent)
+		}
+		e.EventId = int64(i + 1)
+		long = append(long, e)
+	}
+	_, c := load(t, source("long.json", text(t, long)))
+	got, err := sources.ReadHistory(t.Context(), c, "", "ace/right", "")
+	if err != nil || !proto.Equal(&historypb.History{Events: got}, &historypb.History{Events: long}) {
+		t.Errorf("%d events, %v", len(got), err)
+	}
+	iter, n := c.GetWorkflowHistory(t.Context(), "ace/right", "", true, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT), 0
+	for ; iter.HasNext(); n++ {
+		if e, err := iter.Next(); err != nil || e.GetEventId() != int64(n+1) {
+			t.Fatalf("event %d: %v, %v", n, e, err)
+		}
+	}
+	if n != 5001 {
+		t.Errorf("%d events", n)
+	}
+	iter = c.GetWorkflowHistory(t.Context(), "ace/right", "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+	if e, err := iter.Next(); err != nil || e.GetEventId() != 5001 || iter.HasNext() {
+		t.Errorf("the last event: %v, %v", e, err)
+	}
+	var token []byte
+	for next := int64(5001); next > 0; {
+		r, err := c.WorkflowService().GetWorkflowExecutionHistoryReverse(t.Context(), &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+			Execution: execution("ace/right"), MaximumPageSize: 256, NextPageToken: token})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range r.GetHistory().GetEvents() {
+			if e.GetEventId() != next {
+				t.Fatalf("event %d, want %d", e.GetEventId(), next)
+			}
+			next--
+		}
+		if token = r.GetNextPageToken(); (len(token) == 0) != (next == 0) {
+			t.Fatalf("token %v at %d", token, next)
+		}
+	}
+}
+
+// Where a file breaks off, its run is open, and whoever waits for more is told why there
+// is none.
+func TestTorn(t *testing.T) {
+	f, c := load(t, source("dir/torn.json", recorded(t, "live")[:9000]))
+	problems, _ := f.Problems()
+	if len(problems) != 1 || problems[0].Minor || !strings.Contains(problems[0].Error(), "byte 9") {
+		t.Errorf("%v", problems)
+	}
+	n := 0
+	err := sources.Follow(t.Context(), c, "", "ace/live", "", nil, func(*historypb.HistoryEvent) error { n++; return nil })
+	if err == nil || n == 0 || !strings.Contains(err.Error(), "torn.json breaks off here: byte") || !strings.Contains(err.Error(), "event") {
+		t.Errorf("%d events, %v", n, err)
+	}
+}
+
+func TestOddFiles(t *testing.T) {
+	right, wrong := recorded(t, "right"), recorded(t, "wrong")
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	z.Write(right)
+	z.Close()
+	web := right[bytes.IndexByte(right, '[') : bytes.LastIndexByte(right, ']')+1]
+	half := eventsOf(t, right)[:20]
+	gone := filed.Source{Name: "gone.json", Open: func() (io.ReadCloser, error) { return nil, os.ErrPermission }}
+	old := eventsOf(t, wrong)
+	old[0].GetWorkflowExecutionStartedEventAttributes().WorkflowId = ""
+	old[0].GetWorkflowExecutionStartedEventAttributes().OriginalExecutionRunId = ""
+	for name, c := range map[string]struct {
+		files    []filed.Source
+		want     string // workflow ids
+		events   int
+		problems []string
+	}{
+		"gzip":             {[]filed.Source{source("a.gz", packed.Bytes())}, "right", 38, nil},
+		"web ui":           {[]filed.Source{source("a.json", web)}, "right", 38, nil},
+		"several":          {[]filed.Source{source("a.json", slices.Concat(right, wrong))}, "wrong right", 76, nil},
+		"empty":            {[]filed.Source{source("a.json", nil)}, "", 0, []string{"a.json: byte 0: there is no history in it"}},
+		"garbage":          {[]filed.Source{source("a.json", []byte("hello")), source("b.json", right)}, "right", 38, []string{"a.json: byte 0: a history begins with"}},
+		"unreadable":       {[]filed.Source{gone}, "", 0, []string{"gone.json: permission denied"}},
+		"no events":        {[]filed.Source{source("a.json", []byte(`{"events":[]}`))}, "", 0, []string{"history 1 has no events"}},
+		"twice":            {[]filed.Source{source("a.json", right), source("b.gz", packed.Bytes())}, "right", 38, []string{"is in a.json too"}},
+		"twice, a half":    {[]filed.Source{source("a.json", text(t, half)), source("b.json", right)}, "right", 38, []string{"is in a.json too; the longer"}},
+		"a half, twice":    {[]filed.Source{source("b.json", right), source("a.json", text(t, half))}, "right", 38, []string{"is in b.json too; the longer"}},
+		"of an old server": {[]filed.Source{source("dir/o.json", text(t, old))}, "wrong", 38, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, cl := loadInOrder(t, c.files...)
+			if _, events := f.Size(); ids(t, cl, "") != c.want || events != c.events {
+				t.Errorf("%q, %d events", ids(t, cl, ""), events)
+			}
+			problems, more := f.Problems()
+			if len(problems) != len(c.problems) || more > 0 {
+				t.Fatalf("problems: %v", problems)
+			}
+			for i, p := range problems {
+				if !strings.Contains(p.Error(), c.problems[i]) {
+					t.Errorf("%v, want %q", p, c.problems[i])
+				}
+			}
+		})
+	}
+}
+
+// loadInOrder is load for files whose order matters.
+func loadInOrder(t *testing.T, files ...filed.Source) (*filed.Files, client.Client) {
+	f := filed.New()
+	for _, file := range files {
+		if err := f.Load(t.Context(), []filed.Source{file}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := f.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return f, c
+}
+
+// A run that was continued as another is followed into the other's file.
+func TestChain(t *testing.T) {
+	first, second := eventsOf(t, recorded(t, "experiment")), eventsOf(t, recorded(t, "experiment"))
+	first = first[:30]
+	first = append(first, &historypb.HistoryEvent{EventId: 31, EventTime: first[29].EventTime, EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW,
+		Attributes: &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{
+			WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{NewExecutionRunId: "second"}}})
+	began := second[0].GetWorkflowExecutionStartedEventAttributes()
+	root := first[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
+	began.OriginalExecutionRunId, began.FirstExecutionRunId, began.ContinuedExecutionRunId = "second", root, root
+	second[0].EventTime = first[30].EventTime
+	_, c := load(t, source("2.json", text(t, second)), source("1.json", text(t, first)))
+	chain, err := sources.ReadChain(t.Context(), c, "", "ace-experiment/exp", "", false, nil)
+	if err != nil || len(chain.Runs) != 2 || chain.RunIDs[1] != "second" || chain.Partial != "" {
+		t.Errorf("%v %q, %v", chain.RunIDs, chain.Partial, err)
+	}
+	_, c = load(t, source("1.json", text(t, first)))
+	chain, err = sources.ReadChain(t.Context(), c, "", "ace-experiment/exp", "", false, nil)
+	if err != nil || len(chain.Runs) != 1 || !strings.Contains(chain.Partial, "second") {
+		t.Errorf("without the second: %v %q, %v", chain.RunIDs, chain.Partial, err)
+	}
+}
+
+// Nothing can be done to what stands in a file, and nothing is dialled to do it.
+func TestRefuses(t *testing.T) {
+	_, c := load(t, source("right.json", recorded(t, "right")))
+	for what, err := range map[string]error{
+		"cancel":    c.CancelWorkflow(t.Context(), "ace/right", ""),
+		"terminate": c.TerminateWorkflow(t.Context(), "ace/right", "", "why"),
+		"signal":    c.SignalWorkflow(t.Context(), "ace/right", "", "s", 1),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "there is no server") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := c.QueryWorkflow(t.Context(), "ace/right", "", ace.QueryPhase); err == nil || !strings.Contains(err.Error(), "no worker") {
+		t.Errorf("query: %v", err)
+	}
+	if _, err := c.DescribeWorkflowExecution(t.Context(), "ace/other", ""); !sources.NotFound(err) {
+		t.Errorf("another run: %v", err)
+	}
+	if missing, err := sources.MissingAttributes(t.Context(), c, ""); err != nil || len(missing) > 0 {
+		t.Errorf("attributes: %v, %v", missing, err)
+	}
+}
+
+// What is asked while files are read waits for the answer, and no longer than it may.
+func TestWaits(t *testing.T) {
+	f := filed.New()
+	c, err := f.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := c.DescribeWorkflowExecution(ctx, "ace/right", ""); err == nil {
+		t.Error("nothing was read, and a run is there")
+	}
+	found := make(chan error)
+	go func() {
+		_, err := c.DescribeWorkflowExecution(t.Context(), "ace/right", "")
+		found <- err
+	}()
+	if err := f.Load(t.Context(), []filed.Source{source("right.json", recorded(t, "right"))}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-found; err != nil {
+		t.Error(err)
+	}
+}
+
+func execution(workflowID string) *commonpb.WorkflowExecution {
+	return &commonpb.WorkflowExecution{WorkflowId: workflowID}
+}
+
+// Time stands still where a file ends: an open run does not look as if it had gone on until
+// today.
+func TestClockStands(t *testing.T) {
+	_, c := load(t, source("torn.json", recorded(t, "live")[:9000]))
+	s := sources.NewStore()
+	s.SetConnection(sources.Connection{State: sources.ConnReady, Mode: sources.ModeFile})
+	s.Look(sources.PartEvents, true)
+	s.Select("ace/live", "")
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); s.Run(ctx, sources.Deps{Client: c}) }()
+	defer func() { stop(); <-done }()
+	for {
+		<-s.Changed()
+		snap := s.Snapshot()
+		if d, e := snap.Detail, snap.Events; d != nil && e != nil && d.Events == 12 && d.Err != "" && e.Len() == 12 {
+			if took := d.Clock(snap.At).Sub(d.Start); took <= 0 || took.Hours() > 1 {
+				t.Errorf("the run took %s", took)
+			}
+			if took := e.Clock(snap.At).Sub(d.Start); took <= 0 || took.Hours() > 1 {
+				t.Errorf("on the timeline it took %s", took)
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package sources_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/sources"
+	"acescope/sources/runstest"
+)
+
+// untilVerified waits for a snapshot that satisfies.
+func untilVerified(t *testing.T, s *sources.Store, want func(*sources.Verified) bool) *sources.Verified {
+	t.Helper()
+	for {
+		if v := s.Snapshot().Verified; v != nil && want(v) {
+			return v
+		}
+		select {
+		case <-s.Changed():
+		case <-t.Context().Done():
+			t.Fatal("it never came")
+		}
+	}
+}
+
+func ended(v *sources.Verified) bool { return !v.Ended.IsZero() }
+
+// running is a store on a server with so many runs, until the test ends.
+func running(t *testing.T, runs int, verify func(context.Context, []*historypb.HistoryEvent, bool) sources.ReplayVerdict) *sources.Store {
+	t.Helper()
+	s := sources.NewStore()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); s.Run(ctx, sources.Deps{Client: runstest.New(runs), Verify: verify}) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return s
+}
+
+// Every run of a query is verified, in the background; what is not the same comes first.
+func TestVerifyRuns(t *testing.T) {
+	const runs = 700
+	turn := make(chan int, runs)
+	for i := range runs {
+		turn <- i
+	}
+	s := running(t, runs, func(_ context.Context, events []*historypb.HistoryEvent, strict bool) sources.ReplayVerdict {
+		v := sources.ReplayVerdict{Outcome: sources.VerifySame, Events: len(events)}
+		switch n := <-turn; {
+		case n%100 == 50 && strict:
+			v.Outcome = sources.VerifyDrifted
+		case n%100 == 60:
+			v.Outcome = sources.VerifyDiverged
+		}
+		return v
+	})
+	s.VerifyRuns(sources.VerifyWish{Strict: true})
+	v := untilVerified(t, s, ended)
+	if v.Done != runs || v.Total != runs || v.Diverged != 7 || v.Drifted != 7 || v.Same != runs-14 || v.Broken || v.Err != "" || v.Dropped() != 0 || v.Events == 0 {
+		t.Errorf("%+v", v)
+	}
+	for i, r := range v.Rows {
+		if same := r.Verdict.Outcome == sources.VerifySame; same != (i >= 14) {
+			t.Errorf("row %d is %s", i, r.Verdict.Outcome)
+		}
+	}
+	if n := len(s.Snapshot().Work); n != 0 {
+		t.Errorf("%d works go on", n)
+	}
+}
+
+// Only the runs that were named are verified, and a run that cannot be read says why.
+func TestVerifyNamedRuns(t *testing.T) {
+	s := running(t, 3, func(context.Context, []*historypb.HistoryEvent, bool) sources.ReplayVerdict {
+		return sources.ReplayVerdict{Outcome: sources.VerifySame}
+	})
+	s.VerifyRuns(sources.VerifyWish{Runs: []sources.Run{{WorkflowID: runstest.WorkflowID(1), RunID: runstest.RunID(1)}, {WorkflowID: "gone", RunID: "gone"}}})
+	v := untilVerified(t, s, ended)
+	if v.Total != 2 || v.Done != 2 || v.Same+v.Unverified != 2 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// What is cancelled keeps what was found, and says that it is not all.
+func TestVerifyStopped(t *testing.T) {
+	var first atomic.Bool
+	waits := make(chan struct{}, 100)
+	s := running(t, 100, func(ctx context.Context, _ []*historypb.HistoryEvent, _ bool) sources.ReplayVerdict {
+		if first.CompareAndSwap(false, true) {
+			return sources.ReplayVerdict{Outcome: sources.VerifyDiverged}
+		}
+		waits <- struct{}{}
+		<-ctx.Done()
+		return sources.ReplayVerdict{Outcome: sources.VerifyUnverified}
+	})
+	s.VerifyRuns(sources.VerifyWish{})
+	<-waits
+	s.CancelWork(s.Snapshot().Work[0].ID)
+	if v := untilVerified(t, s, ended); !v.Broken || v.Unverified != 0 || v.Done > 1 {
+		t.Errorf("%+v", v)
+	}
+}

@@ -1,0 +1,71 @@
+package views
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"acescope/sources"
+	"acescope/theme"
+)
+
+// onFile is a console on histories from a file, as it is without a server.
+func onFile(t *testing.T, snap *sources.Snapshot, styles theme.Styles, width, height int) *screen {
+	t.Helper()
+	snap.Connection = sources.Connection{State: sources.ConnReady, Mode: sources.ModeFile, Address: "bug\x1b[31m.json", Since: noon}
+	st := newStore(snap)
+	refuse := func(what string, of Target) string {
+		return "a file is not changed: acescope " + what + " " + of.WorkflowID
+	}
+	return newScreenOf(t, st, Options{Controls: st, Refuse: refuse, Location: time.UTC}, styles, width, height)
+}
+
+func TestFileScreens(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {200, 50}} {
+		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+			t.Run(fmt.Sprintf("%dx%d-%s", size[0], size[1], look), func(t *testing.T) {
+				golden.RequireEqual(t, onFile(t, full(6), styles, size[0], size[1]).drawn())
+			})
+		}
+	}
+}
+
+// Keys and commands that would change a run say what to do instead, at once.
+func TestFileRefuses(t *testing.T) {
+	for name, keys := range map[string][]string{
+		"cancel":    {"x"},
+		"fork":      {"f"},
+		"reset":     append(append([]string{":"}, letters("reset at=3 why")...), "enter"),
+		"terminate": append(append([]string{":"}, letters("terminate why")...), "enter"),
+		"signal":    append(append([]string{":"}, letters("signal s")...), "enter"),
+	} {
+		snap := full(6)
+		sc := onFile(t, snap, theme.New(true, true), 120, 30)
+		heard := len(sc.store.heard())
+		sc.press(keys...)
+		if want := "a file is not changed: acescope " + name + " " + snap.Runs.Rows[0].WorkflowID; !strings.Contains(sc.plain(), want) {
+			t.Errorf("%v: %q is not said:\n%s", keys, want, sc.plain())
+		}
+		if said := sc.store.heard()[heard:]; len(said) > 0 {
+			t.Errorf("%v: %v", keys, said)
+		}
+	}
+}
+
+// Empty screens say so in words that are true of files.
+func TestFileEmpty(t *testing.T) {
+	snap := ready()
+	snap.Experiments = &sources.Experiments{Loaded: noon}
+	snap.Books = &sources.Books{Missing: "no task in the files changed a playbook"}
+	sc := onFile(t, snap, theme.New(true, true), 80, 24)
+	for key, want := range map[string]string{"1": "no history is read yet", "4": "no task in the files changed a playbook",
+		"5": "there is no history of an experiment in the files", "8": "none: there is no server"} {
+		sc.press(key)
+		if !strings.Contains(sc.plain(), want) || strings.Contains(sc.plain(), "acescope run") {
+			t.Errorf("%s: %q is not said:\n%s", key, want, sc.plain())
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package views
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/exp/golden"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+	"acescope/theme"
+)
+
+func verifiedSnapshot() *sources.Snapshot {
+	s := snapshotOf(replaySnapshot())
+	verdict := *s.Replay.Verdict
+	run := func(n int) sources.Run {
+		return sources.Run{WorkflowID: fmt.Sprintf("ace/q-%d", n), RunID: fmt.Sprintf("r-%d", n), TaskID: fmt.Sprintf("q-%d", n), Type: ace.TaskWorkflow, Exit: ace.Success}
+	}
+	hostile := run(3)
+	hostile.TaskID = "q\x1b[31m日本-3"
+	s.Verified = &sources.Verified{Of: sources.VerifyWish{Query: `ExperimentId="finance-7"`}, Began: noon.Add(-3 * time.Second), Done: 1412, Total: 2000,
+		Same: 1409, Diverged: 1, Drifted: 1, Unverified: 1, Events: 53_000,
+		Rows: []sources.VerifiedRun{
+			{Run: run(1), Verdict: verdict},
+			{Run: run(2), Verdict: sources.ReplayVerdict{Outcome: sources.VerifyUnverified, Why: `no workflow of type "Elsewhere" is registered here`, Events: 12}},
+			{Run: hostile, Verdict: sources.ReplayVerdict{Outcome: sources.VerifySame, Events: 38, WorkflowType: ace.TaskWorkflow}},
+		}}
+	return s
+}
+
+func snapshotOf(s *sources.Snapshot) *sources.Snapshot { c := *s; return &c }
+
+// heardAll demands that the source was told these things.
+func (s *screen) heardAll(wants ...string) {
+	s.t.Helper()
+	for _, want := range wants {
+		if told := s.store.heard(); !slices.Contains(told, want) {
+			s.t.Errorf("never told %s: %q", want, told)
+		}
+	}
+}
+
+// typeIn types a line and sends it.
+func (s *screen) typeIn(line string) {
+	for _, r := range line {
+		s.press(string(r))
+	}
+	s.run(s.press("enter"))
+}
+
+func (s *screen) command(line string) {
+	s.press(":")
+	s.typeIn(line)
+}
+
+func openVerified(t *testing.T, snap *sources.Snapshot, styles theme.Styles, width, height int) *screen {
+	t.Helper()
+	sc := newScreen(t, snap, styles, width, height)
+	sc.press("V")
+	return sc
+}
+
+func TestVerifiedDraws(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {200, 50}} {
+		for name, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
+				golden.RequireEqual(t, openVerified(t, verifiedSnapshot(), styles, size[0], size[1]).drawn())
+			})
+		}
+	}
+}
+
+// Whatever there is to draw, it is drawn exactly.
+func TestVerifiedEverySize(t *testing.T) {
+	empty, failed := verifiedSnapshot(), verifiedSnapshot()
+	empty.Verified = nil
+	failed.Verified = &sources.Verified{Err: "the server is away", Broken: true, Ended: noon, Of: sources.VerifyWish{Strict: true, Runs: make([]sources.Run, 3)}}
+	for _, snap := range []*sources.Snapshot{verifiedSnapshot(), empty, failed} {
+		sc := openVerified(t, snap, theme.New(true, true), 80, 24)
+		for range 2 {
+			for width := 40; width <= 220; width += 9 {
+				for height := 10; height <= 50; height += 7 {
+					sc.resize(width, height)
+					sc.drawn()
+				}
+			}
+			sc.press("tab")
+		}
+	}
+}
+
+// All of the filter, the marked runs, or the selected one are verified, strictly where
+// that is asked for.
+func TestVerifyWhat(t *testing.T) {
+	snap := full(6)
+	snap.Runs.Query = `ExperimentId="x"`
+	sc := newScreen(t, snap, theme.New(true, true), 200, 50)
+	sc.press("V")
+	sc.heardAll("verify 0 runs of \"ExperimentId=\\\"x\\\"\" false")
+	sc.press("1", "r")
+	sc.heardAll("verify false")
+	sc.press("1", " ", " ", "r")
+	sc.heardAll("verify 2 runs of \"\" false")
+	sc.command("verify all strict")
+	sc.heardAll("verify 0 runs of \"ExperimentId=\\\"x\\\"\" true")
+	sc.command("verify strict")
+	sc.heardAll("verify 2 runs of \"\" true")
+	sc.command("verify everything")
+	if !strings.Contains(sc.drawn(), "say all, strict") {
+		t.Error("a word that means nothing is taken")
+	}
+}
+
+// From the list one comes to the run where it diverges, and back.
+func TestVerifiedOpens(t *testing.T) {
+	sc := openVerified(t, verifiedSnapshot(), theme.New(true, true), 80, 24)
+	sc.press("enter")
+	sc.heardAll("select ace/q-1 r-1", "step to 17")
+	if drawn := sc.drawn(); !strings.Contains(drawn, "expected (history)") || !strings.Contains(drawn, "run_mirror") {
+		t.Errorf("the verdict is not in sight:\n%s", drawn)
+	}
+	sc.press("esc", "f", "f", "f")
+	if drawn := sc.drawn(); strings.Contains(drawn, "diverged   q-1") || !strings.Contains(drawn, "no workflow of") {
+		t.Errorf("only unverified ones:\n%s", drawn)
+	}
+	sc.press("J")
+	sc.heardAll("select ace/q-2 r-2")
+	sc.press("esc", "S")
+	sc.heardAll(`verify 0 runs of "ExperimentId=\"finance-7\"" true`)
+}
+
+// Whoever looks at a run stays with it, though the list goes on to newer ones; a number
+// after the colon is an event there.
+func TestTimeMachineStays(t *testing.T) {
+	snap := full(6)
+	sc := newScreen(t, snap, theme.New(true, true), 80, 24)
+	sc.press("t")
+	was := len(sc.store.heard())
+	next := *snap
+	next.Runs.Rows = append([]sources.Run{{WorkflowID: "ace/newer", RunID: "r", TaskID: "newer", Start: noon}}, snap.Runs.Rows...)
+	sc.show(&next)
+	if told := sc.store.heard()[was:]; slices.Contains(told, "select ace/newer r") {
+		t.Errorf("the run under the time machine became another: %q", told)
+	}
+	sc.command("42")
+	sc.heardAll("step to 42")
+	sc.press("#")
+	sc.typeIn("7")
+	sc.heardAll("step to 7")
+}
