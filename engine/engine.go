@@ -24,6 +24,7 @@ import (
 	"acescope/engine/observe"
 	"acescope/engine/playbook"
 	"acescope/engine/server"
+	"acescope/engine/session/host"
 )
 
 // What can be wrong with a remote cluster.
@@ -56,6 +57,9 @@ type Options struct {
 	// Codec names the codec server that payloads are read and written through; without an
 	// endpoint it is the one of the cluster's profile, if that has one.
 	Codec codec.Config
+	// Sessions says what agent sessions may do on this machine, where it serves them; only
+	// AllowFull, Binaries, MaxWarm, MaxIdle and At are read.
+	Sessions host.Options
 	// Intercept, where it is set, is called around every call to the server.
 	Intercept grpc.UnaryClientInterceptor
 	// Spool is the directory from which what observers left is forwarded to its runs, by a
@@ -124,7 +128,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	if o.Worker {
-		if err := e.serve(); err != nil {
+		if err := e.serve(o.Sessions); err != nil {
 			e.closeQuietly()
 			return nil, err
 		}

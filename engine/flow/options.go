@@ -66,6 +66,11 @@ func withOptions(ctx workflow.Context, activity string) workflow.Context {
 // turnLimit is how long one turn of a session may take.
 const turnLimit = 24 * time.Hour
 
+// turnHeartbeat is how soon a turn is given to another process after its own died. It is
+// shorter than that of steps: a turn that is given out again by mistake is found under way,
+// and waited for.
+const turnHeartbeat = 5 * time.Second
+
 // onHost sets the options of an activity on the machine that the session lives on. It
 // waits there for as long as the machine is away: the agent's files are nowhere else. A
 // tool call is made once, unless making it again changes nothing; a turn that is tried
@@ -80,6 +85,8 @@ func (t *talk) onHost(ctx workflow.Context, activity string) workflow.Context {
 			MaximumAttempts: 10, NonRetryableErrorTypes: []string{ErrTypePermanent}},
 	}
 	switch activity {
+	case session.ActivityTurn:
+		o.HeartbeatTimeout = turnHeartbeat
 	case session.ActivityTool:
 		o.StartToCloseTimeout = time.Hour
 		o.RetryPolicy.MaximumAttempts = 1

@@ -120,7 +120,7 @@ func (t *talk) turnInput(ctx workflow.Context) session.TurnInput {
 	in := s.Input
 	return session.TurnInput{SessionID: in.SessionID, WorkflowID: run.ID, RunID: run.RunID, Turn: turn,
 		AgentSessionID: s.AgentSessionID, Resume: s.Turns > 0, Messages: s.Next(),
-		UUID: session.UUID("turn", in.SessionID, fmt.Sprint(turn)), CostSeen: s.CostSeen, UsageSeen: s.UsageSeen,
+		UUID: session.UUID("turn", run.RunID, fmt.Sprint(turn)), CostSeen: s.CostSeen, UsageSeen: s.UsageSeen,
 		Agent: in.Agent, Model: in.Model, WorkingDir: in.WorkingDir, SystemPrompt: in.SystemPrompt,
 		PermissionMode: in.PermissionMode, AllowedTools: in.AllowedTools, Served: in.Served,
 		MaxTurns: in.MaxTurns, BudgetUSD: in.BudgetUSD}
