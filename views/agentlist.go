@@ -214,7 +214,7 @@ func (v *agentList) arrange() {
 	}
 	v.taken, v.list = v.fresh, nil
 	for _, r := range v.rows {
-		if v.filter == "" || holds(v.filter, r.Name, r.Dir, r.Model, r.ID, branchOf(r)) {
+		if v.filter == "" || holds(v.filter, r.Name, r.Dir, r.Model, r.ID, gitBranchOf(r)) {
 			v.list = append(v.list, r)
 		}
 	}
@@ -229,7 +229,7 @@ func (v *agentList) arrange() {
 	v.goTo(at)
 }
 
-func branchOf(r sources.AgentSession) string {
+func gitBranchOf(r sources.AgentSession) string {
 	if r.Transcript == nil {
 		return ""
 	}

@@ -97,7 +97,6 @@ func (s *store) WatchValue(expr string)   { s.tell("watch %s", expr) }
 func (s *store) NextWatched(forward bool) { s.tell("next change %v", forward) }
 func (s *store) ReadTalk(path string)     { s.tell("talk %s", path) }
 func (s *store) ReadSession(id string)    { s.tell("session %s", id) }
-func (s *store) VerifyRun()               { s.tell("verify") }
 func (s *store) VerifyRun(strict bool)    { s.tell("verify %v", strict) }
 func (s *store) VerifyRuns(w sources.VerifyWish) {
 	s.tell("verify %d runs of %q %v", len(w.Runs), w.Query, w.Strict)
