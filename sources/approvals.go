@@ -57,7 +57,7 @@ func ApprovalsOf(workflowID string, s *TalkState) (list []Approval) {
 // approvalsEvery is how often is looked, on every screen, whether a tool call waits.
 const approvalsEvery = 2 * time.Second
 
-var waitingQuery = sessionsQuery + ` AND ExecutionStatus = "Running" AND ` + ace.AttrPhase + " = " + strconv.Quote(string(session.Waiting))
+var waitingQuery = SessionsQuery + ` AND ExecutionStatus = "Running" AND ` + ace.AttrPhase + " = " + strconv.Quote(string(session.Waiting))
 
 // watchApprovals looks whether tool calls wait for a person, whatever is on the screen.
 // Where the server has no search attributes, nothing is told.

@@ -3,6 +3,7 @@ package sources
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,6 +105,17 @@ func (f *SessionFolder) add(t *SessionTurn) {
 		f.Turns = append([]*SessionTurn{}, f.Turns[over:]...)
 	}
 	f.Left = f.Turns[0].Turn - 1
+}
+
+// turns is a list to hand out: the newest turn goes on changing.
+func (f *SessionFolder) turns() []*SessionTurn {
+	list := slices.Clone(f.Turns)
+	if n := len(list); n > 0 {
+		last := *list[n-1]
+		last.Answers = nil
+		list[n-1] = &last
+	}
+	return list
 }
 
 // answers takes over who decided the turn's tool calls, which the state forgets.
@@ -312,6 +324,7 @@ func (f *SessionFolder) Conversation(spoken map[int][]*TranscriptEntry) *Convers
 		}
 		c.Entries = append(c.Entries, e)
 	}
+	c.Queued = len(f.State.Queue)
 	if over := len(c.Entries) - transcripts.MaxEntries; over > 0 {
 		c.Entries, c.First = c.Entries[over:], over
 	}

@@ -97,8 +97,8 @@ type Sessions struct {
 	Updated time.Time
 }
 
-// sessionsQuery lists sessions: of each chain of runs the newest.
-var sessionsQuery = "WorkflowType = " + strconv.Quote(session.Workflow) + ` AND ExecutionStatus != "ContinuedAsNew"`
+// SessionsQuery lists sessions: of each chain of runs the newest.
+var SessionsQuery = "WorkflowType = " + strconv.Quote(session.Workflow) + ` AND ExecutionStatus != "ContinuedAsNew"`
 
 // sessionIndex keeps what is known of each session between two rounds. Only one goroutine
 // reads with it at a time.
@@ -322,7 +322,7 @@ func ListSessions(ctx context.Context, c client.Client, namespace string, limit 
 		limit = MaxEngineSessions
 	}
 	x := newSessionIndex(c, namespace)
-	rows, more, err := x.list(ctx, sessionsQuery, limit)
+	rows, more, err := x.list(ctx, SessionsQuery, limit)
 	for err == nil && slices.ContainsFunc(rows, func(e *EngineSession) bool { return !e.Open() && e.State == nil && e.Err == "" }) {
 		before := unread(rows)
 		if x.fill(ctx, rows); unread(rows) == before {
@@ -377,7 +377,7 @@ func (s *Store) listSessions(ctx context.Context, x *sessionIndex) {
 	tick := time.NewTicker(sessionsEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		rows, more, err := x.list(ctx, sessionsQuery, MaxEngineSessions)
+		rows, more, err := x.list(ctx, SessionsQuery, MaxEngineSessions)
 		if ctx.Err() != nil {
 			return
 		}

@@ -2,6 +2,7 @@ package sources
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,9 +24,10 @@ type Talk struct {
 	State             *session.State // nil before anything is known
 	From              Origin
 	Conversation      *Conversation
-	Host              string // who serves it, "" where that is not known
-	Runs              int    // that were read
-	Earlier           bool   // there are runs before those
+	Turns             []*SessionTurn // the newest [MaxTurns]
+	Host              string         // who serves it, "" where that is not known
+	Runs              int            // that were read
+	Earlier           bool           // there are runs before those
 	// Log is the file that the turn under way is read from as it is written, "" where it is
 	// not on this machine, or no turn is under way.
 	Log     string
@@ -156,6 +158,7 @@ func (t *talker) publish() *Talk {
 	out.RunID = t.fold.RunID
 	out.Conversation = t.fold.Conversation(t.logs.spoken())
 	out.Conversation.Path, out.Conversation.Updated = t.id, t.store.now()
+	out.Turns = t.fold.turns()
 	out.Log = t.logs.current()
 	out.Updated = t.store.now()
 	return &out
@@ -367,3 +370,16 @@ func FollowSession(ctx context.Context, d Deps, workflowID string, show func(*Ta
 	s.namespace = d.Namespace
 	newTalker(s, d, workflowID).run(ctx, show)
 }
+
+// TurnOf is the turn that has a message, nil before there is one.
+func (t *Talk) TurnOf(messageID string) *SessionTurn {
+	for _, turn := range slices.Backward(t.Turns) {
+		if slices.ContainsFunc(turn.Messages, func(m session.Message) bool { return m.ID == messageID }) {
+			return turn
+		}
+	}
+	return nil
+}
+
+// Outcome is how the turn ended, as a record of it.
+func (t *SessionTurn) Outcome() TurnRecord { return t.record() }

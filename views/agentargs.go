@@ -60,3 +60,7 @@ func noteDropped(lines []string, n int) []string {
 	}
 	return lines
 }
+
+// Arguments are the arguments of a tool call as lines for a person, as the console shows
+// them.
+func Arguments(raw []byte) []string { return argumentLines(raw) }

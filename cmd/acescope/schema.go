@@ -41,6 +41,7 @@ func typed[T any](names ...string) []lineType {
 func outputs() []output {
 	finished := slices.Concat(typed[runLine]("run"), typed[summaryLine]("summary"))
 	changes := typed[sources.Change]("phase", "skill", "delta", "status")
+	talked := slices.Concat(typed[entryLine]("user", "text", "thinking", "tool", "status", "error"), typed[sessionChange]("session_state"), typed[deltaLine]("delta"))
 	return []output{
 		{"run", slices.Concat(finished, typed[startedLine]("started"))},
 		{"list", slices.Concat(typed[runLine]("run", "experiment"), typed[facetsLine]("facets"), typed[recentLine]("recent"))},
@@ -79,8 +80,14 @@ func outputs() []output {
 		{"replay verify", slices.Concat(typed[verdictLine]("verdict"), typed[verifyEnd]("verify_summary"))},
 		{"replay export", typed[exportLine]("export")},
 		{"observe temporal replay", slices.Concat(typed[verdictLine]("verdict"), typed[verifyEnd]("verify_summary"))},
-		{"session list", typed[sessionLine]("session")},
-		{"session show", slices.Concat(typed[sessionLine]("session"), typed[entryLine]("user", "text", "thinking", "tool", "status", "error"))},
+		{"session list", slices.Concat(typed[sessionLine]("session"), typed[engineLine]("engine_session"))},
+		{"session show", slices.Concat(typed[sessionLine]("session"), typed[engineLine]("engine_session"), talked)},
+		{"session start", slices.Concat(typed[sessionStarted]("session_started"), typed[engineLine]("engine_session"), talked)},
+		{"session send", slices.Concat(typed[sentLine]("sent"), typed[turnLine]("turn"), talked)},
+		{"session approve", typed[approvalLine]("approval")},
+		{"session interrupt", typed[sessionAsked]("session_interrupt")},
+		{"session stop", typed[sessionAsked]("session_stop")},
+		{"session receive", typed[receivedLine]("received")},
 		{"config", typed[configLine]("config")},
 		{"config themes", typed[themeLine]("theme")},
 		{"config keys", typed[keyLine]("key")},

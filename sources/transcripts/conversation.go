@@ -62,6 +62,7 @@ type Conversation struct {
 	Offset  int64    // how far it was read
 	Err     string
 	Updated time.Time
+	Queued  int // entries at the end that wait for the agent, of a session on the engine
 }
 
 // Follower reads the conversation of a transcript as it grows. It is for one goroutine.
