@@ -10,6 +10,7 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/history"
 	"acescope/sources"
 )
 
@@ -86,7 +87,7 @@ func (a *app) tailTask(ctx context.Context, e *engine.Engine, workflowID, runID 
 					return err
 				}
 			}
-			next = sources.NextRun(ev) // an observed run that is long goes on under another id
+			next = history.NextRun(ev) // an observed run that is long goes on under another id
 			return out.flush()
 		})
 		if err != nil {

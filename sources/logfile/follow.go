@@ -24,6 +24,7 @@ type follower struct {
 	w       watcher
 	watched map[string]watchedDir // by its real path
 	tick    <-chan time.Time      // where there are no watches
+	settled <-chan time.Time      // after a watched directory went
 	untick  func()
 
 	files     []*file // by path
@@ -206,6 +207,9 @@ func (fo *follower) wait() {
 	case <-fo.tick:
 		fo.structure = true
 		fo.allDirty()
+	case <-fo.settled:
+		fo.settled = nil
+		fo.rewatch()
 	}
 	fo.drain()
 }
@@ -247,6 +251,7 @@ func (fo *follower) noticed(ev fsnotify.Event) {
 	if _, dir := fo.watched[ev.Name]; dir && went {
 		fo.unwatch(ev.Name)
 		fo.structure = true
+		fo.settled = time.After(settleAfter)
 	}
 	files := fo.byName[ev.Name]
 	for _, f := range files {

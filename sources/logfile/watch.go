@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -92,6 +93,25 @@ func (fo *follower) unwatch(real string) {
 	if fo.w != nil {
 		_ = fo.w.Remove(real) // the system may have dropped it already
 	}
+}
+
+// settleAfter is when, after a directory went, all watches are made sure of.
+const settleAfter = 250 * time.Millisecond
+
+// rewatch makes sure of all watches and looks at everything again. A directory that goes and
+// at once comes again under its old name, often with its old inode, can lose the watch of the
+// new one: the notice that the old watch is over comes after the new watch was made.
+func (fo *follower) rewatch() {
+	if fo.w == nil {
+		return
+	}
+	for real := range fo.watched {
+		if fo.w.Add(real) != nil {
+			fo.unwatch(real)
+		}
+	}
+	fo.structure = true
+	fo.allDirty()
 }
 
 // watchParent watches the nearest existing parent of a path that is not there.
