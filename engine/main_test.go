@@ -45,7 +45,7 @@ func serveAsChild(dir string) {
 		fmt.Println("error:", err)
 		os.Exit(1)
 	}
-	e, err := engine.Open(context.Background(), engine.Options{DataDir: dir, Version: "test", Worker: true, Logger: slog.New(slog.NewTextHandler(logs, nil)), Sessions: host.Options{At: func(s string) {
+	e, err := engine.Open(context.Background(), engine.Options{DataDir: dir, Version: "test", Worker: true, Takeover: true, Logger: slog.New(slog.NewTextHandler(logs, nil)), Sessions: host.Options{At: func(s string) {
 		if s == step && times.Add(1) == max(at, 1) {
 			self, _ := os.FindProcess(os.Getpid())
 			_ = self.Kill()

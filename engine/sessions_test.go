@@ -331,3 +331,175 @@ func (h *house) stop(id string) {
 		h.t.Fatalf("%v\n%s", err, logs)
 	}
 }
+
+// TestSessionKilledWhile ends the worker with SIGKILL while something lasts.
+func TestSessionKilledWhile(t *testing.T) {
+	for _, c := range []struct {
+		name, first string
+		while       func(*house)
+	}{
+		{"a-person-is-asked", `SCENARIO: tool Write {"file_path":"x"}; say one`, func(h *house) {
+			h.until("s", func(s session.State) bool { return s.Status == session.Waiting })
+		}},
+		{"a-served-tool-runs", `SCENARIO: tool mcp__acescope__run_command {"command":"sh -c 'echo ran >> ran && exec sleep 1000'"}; say one`, func(h *house) {
+			h.until("s", func(session.State) bool { return h.ran() > 0 })
+		}},
+		{"the-agent-works", `SCENARIO: bash echo a; gate g; say one`, func(h *house) { h.agent.Await("gate", 1) }},
+		{"it-is-idle", `SCENARIO: bash echo a; say one`, func(h *house) { h.until("s", turnsEnded(1)) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			first := h.worker("")
+			h.start("s", func(in *session.Input) { in.First.Text = c.first })
+			c.while(h)
+			first.kill()
+			h.send("s", "m2", "SCENARIO: bash echo b; say two")
+			h.worker("")
+			h.until("s", turnsEnded(2))
+			h.stop("s")
+			s := h.until("s", over)
+			if len(s.Pending)+len(s.Running) > 0 {
+				t.Errorf("calls are left: %+v, %+v", s.Pending, s.Running)
+			}
+			h.check("s", s)
+			recordAs(t, h.Client, session.WorkflowID("s"), "session-killed-while-"+c.name)
+		})
+	}
+}
+
+// TestSessionTakenOver kills the process that hosts the server and serves the session; the
+// one beside it takes over both.
+func TestSessionTakenOver(t *testing.T) {
+	t.Parallel()
+	h := &house{t: t, dir: t.TempDir(), work: t.TempDir(), agent: agentclitest.New(t, "claude")}
+	first := h.worker("")
+	h.worker("")
+	e, err := engine.Open(t.Context(), engine.Options{DataDir: h.dir, Version: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close(context.Background()) })
+	h.Engine = e
+	h.start("s", func(in *session.Input) { in.First.Text = `SCENARIO: bash echo a; gate g; say one` })
+	h.agent.Await("gate", 1)
+	first.kill()
+	h.send("s", "m2", "SCENARIO: bash echo b; say two")
+	h.until("s", turnsEnded(2))
+	h.stop("s")
+	h.check("s", h.until("s", over))
+}
+
+// TestSessionContinues kills the worker when a session continues as new.
+func TestSessionContinues(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	first := h.worker("")
+	h.start("s", func(in *session.Input) { in.First.Text = `SCENARIO: bash echo a; say one` })
+	before := h.until("s", turnsEnded(1))
+	last := make(chan error, 1)
+	for i := range 1200 {
+		if i < 1199 {
+			if _, err := h.Receive(t.Context(), "s", session.Receive{}); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		go func() {
+			_, err := h.Receive(t.Context(), "s", session.Receive{})
+			last <- err
+		}()
+	}
+	first.kill()
+	h.worker("")
+	if err := <-last; err != nil {
+		t.Error(err)
+	}
+	if r, err := h.Send(t.Context(), "s", session.Message{ID: "m1", Text: "again"}); err != nil || !r.Duplicate {
+		t.Errorf("%+v, %v", r, err)
+	}
+	h.send("s", "m2", "SCENARIO: bash echo b; say two")
+	s := h.until("s", turnsEnded(2))
+	if s.Runs != 2 || s.Cursor <= before.Cursor || len(s.Out) <= len(before.Out) {
+		t.Errorf("runs %d, cursor %d after %d", s.Runs, s.Cursor, before.Cursor)
+	}
+	h.stop("s")
+	h.check("s", h.until("s", over))
+	recordAs(t, h.Client, session.WorkflowID("s"), "session-continued")
+}
+
+// TestSessionTalk is a session without accidents: people are asked, a turn is interrupted,
+// what comes out is received and acknowledged.
+func TestSessionTalk(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.worker("")
+	h.start("s", func(in *session.Input) { in.First.Text = `SCENARIO: tool Write {"file_path":"x"}; tool Write {"file_path":"y"}; say one` })
+	decide := func(action session.Action) {
+		s := h.until("s", func(s session.State) bool { return s.Status == session.Waiting })
+		if _, err := h.Decide(t.Context(), "s", session.Decision{ID: s.Pending[0].ID, Action: action, Reason: "because", By: "ada"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Decide(t.Context(), "s", session.Decision{ID: s.Pending[0].ID, Action: action}); err == nil || !strings.Contains(err.Error(), "answered already") {
+			t.Errorf("twice: %v", err)
+		}
+	}
+	decide(session.Allow)
+	decide(session.Deny)
+	s := h.until("s", turnsEnded(1))
+	if len(h.agent.Did("tool")) != 1 || s.Tools[0] != (session.ToolCount{Name: "Write", Asked: 2, Allowed: 1, Denied: 1}) {
+		t.Errorf("tools: %+v, %+v", h.agent.Did("tool"), s.Tools)
+	}
+	got, err := h.Receive(t.Context(), "s", session.Receive{Limit: 2})
+	if err != nil || len(got.Messages) != 2 || got.Next != got.Messages[1].Cursor {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	h.send("s", "m2", "SCENARIO: say begun; gate g; say two")
+	h.agent.Await("gate", 1)
+	if _, err := h.Interrupt(t.Context(), "s", session.Note{By: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	s = h.until("s", turnsEnded(2))
+	if s.Recent[1].Status != session.TurnInterrupted || !s.Recent[1].Warm {
+		t.Errorf("%+v", s.Recent[1])
+	}
+	wait := make(chan session.Received, 1)
+	go func() {
+		got, _ := h.Receive(t.Context(), "s", session.Receive{After: s.Cursor, Ack: got.Next, Wait: true})
+		wait <- got
+	}()
+	h.send("s", "m3", "three")
+	if r := <-wait; len(r.Messages) == 0 || r.Messages[0].Cursor != s.Cursor+1 {
+		t.Errorf("%+v", r)
+	}
+	h.until("s", turnsEnded(3))
+	h.stop("s")
+	s = h.until("s", over)
+	if s.Acked != got.Next || s.Exit != ace.Success || len(h.agent.Did("end")) != 1 {
+		t.Errorf("acked %d, %s, ended %d", s.Acked, s.Exit, len(h.agent.Did("end")))
+	}
+	if _, err := h.Send(t.Context(), "s", session.Message{Text: "late"}); !errors.Is(err, engine.ErrEnded) {
+		t.Errorf("after the end: %v", err)
+	}
+	if _, err := h.Send(t.Context(), "nobody", session.Message{Text: "x"}); !errors.Is(err, engine.ErrNoSession) {
+		t.Errorf("to nobody: %v", err)
+	}
+	h.checkFold("s")
+	recordAs(t, h.Client, session.WorkflowID("s"), "session-talk")
+}
+
+// TestSessionNotTaken: what is wrong is one sentence.
+func TestSessionNotTaken(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.worker("")
+	h.start("s", func(in *session.Input) { in.WorkingDir = "/nowhere/at/all" })
+	s := h.until("s", over)
+	if s.Exit != ace.Failed || s.Failure == nil || !strings.Contains(s.Failure.Message, "/nowhere/at/all: there is no such directory on") {
+		t.Errorf("%+v", s.Failure)
+	}
+	if err := h.Client.GetWorkflow(t.Context(), session.WorkflowID("s"), "").Get(t.Context(), nil); err == nil {
+		t.Error("the workflow went well")
+	}
+	recordAs(t, h.Client, session.WorkflowID("s"), "session-not-taken")
+}

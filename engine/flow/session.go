@@ -28,12 +28,22 @@ type talk struct {
 	leaving bool             // continues as new as soon as no update is under way
 	turn    workflow.Context // of the turn under way
 	cut     bool             // the turn was cut off to continue as new
+	root    workflow.Context
+	stopped bool    // its cancellation was applied
+	calls   []*call // activities whose end was not applied
+}
+
+// call is an activity under way.
+type call struct {
+	activity, id string // id of a tool call
+	future       workflow.Future
+	fact         session.Fact // its end, once that was applied
 }
 
 // Session is the workflow of an agent session: one turn after the other, as messages come,
 // until it is stopped. It continues as new between turns, with what waits.
 func Session(ctx workflow.Context, in session.Input) (*session.State, error) {
-	t := &talk{in: in}
+	t := &talk{in: in, root: ctx}
 	t.apply(session.Started(in))
 	if err := t.handle(ctx); err != nil {
 		return nil, err
@@ -54,7 +64,45 @@ func (t *talk) apply(f session.Fact) { t.state.Apply(f) }
 
 func (t *talk) watchCancel(ctx workflow.Context) {
 	ctx.Done().Receive(ctx, nil)
-	t.apply(session.CancelRequested())
+	t.catchUp(ctx)
+}
+
+// catchUp applies what the history tells before the workflow task: the ends of activities, and
+// a cancellation. Updates are handled before those who wait for these wake up, but stand behind
+// them in the history, so they call it first.
+func (t *talk) catchUp(ctx workflow.Context) {
+	left := t.calls[:0:0]
+	for _, c := range t.calls {
+		if !c.future.IsReady() {
+			left = append(left, c)
+			continue
+		}
+		var raw converter.RawValue
+		if err := c.future.Get(ctx, &raw); err != nil {
+			c.fact = session.Failed(c.activity, c.id, history.FailureFrom(err))
+		} else {
+			c.fact = session.Ended(c.activity, c.id, history.JSONOf(nil, raw.Payload()))
+		}
+		t.apply(c.fact)
+	}
+	t.calls = left
+	if t.root.Err() != nil && !t.stopped {
+		t.stopped = true
+		t.apply(session.CancelRequested())
+	}
+}
+
+// call makes an activity, with the options and until the cancellation of its own context,
+// and waits in ctx until its end is applied.
+func (t *talk) call(ctx, own workflow.Context, activity, id string, in any) session.Fact {
+	c := &call{activity: activity, id: id, future: workflow.ExecuteActivity(own, activity, in)}
+	t.calls = append(t.calls, c)
+	// The end of an activity is waited for even where the workflow was cancelled.
+	calm, cancel := workflow.NewDisconnectedContext(ctx)
+	defer cancel()
+	_ = workflow.Await(calm, func() bool { return c.future.IsReady() })
+	t.catchUp(calm)
+	return c.fact
 }
 
 func (t *talk) run(ctx workflow.Context) error {
@@ -67,7 +115,7 @@ func (t *talk) run(ctx workflow.Context) error {
 		})
 		switch {
 		case err != nil:
-			t.apply(session.CancelRequested())
+			t.catchUp(ctx)
 		case t.state.Status == session.Over:
 		case t.full(ctx):
 			return t.leave(ctx)
@@ -80,18 +128,7 @@ func (t *talk) run(ctx workflow.Context) error {
 
 // claim asks for a machine that the session can live on.
 func (t *talk) claim(ctx workflow.Context) {
-	var raw converter.RawValue
-	err := workflow.ExecuteActivity(withOptions(ctx, session.ActivityClaim), session.ActivityClaim, t.state.Input).Get(ctx, &raw)
-	t.ended(session.ActivityClaim, "", raw, err)
-}
-
-// ended applies what came of an activity.
-func (t *talk) ended(activity, callID string, raw converter.RawValue, err error) {
-	if err != nil {
-		t.apply(session.Failed(activity, callID, history.FailureFrom(err)))
-		return
-	}
-	t.apply(session.Ended(activity, callID, history.JSONOf(nil, raw.Payload())))
+	t.call(ctx, withOptions(ctx, session.ActivityClaim), session.ActivityClaim, "", t.state.Input)
 }
 
 // take gives the agent the next turn and waits for its end.
@@ -108,10 +145,8 @@ func (t *talk) take(ctx workflow.Context) {
 		t.cut = !over && t.updates >= updatesWithin
 		cancel()
 	})
-	var raw converter.RawValue
-	err := workflow.ExecuteActivity(t.onHost(turn, session.ActivityTurn), session.ActivityTurn, in).Get(ctx, &raw)
+	t.call(ctx, t.onHost(turn, session.ActivityTurn), session.ActivityTurn, "", in)
 	over = true
-	t.ended(session.ActivityTurn, "", raw, err)
 }
 
 func (t *talk) turnInput(ctx workflow.Context) session.TurnInput {

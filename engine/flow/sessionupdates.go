@@ -1,10 +1,8 @@
 package flow
 
 import (
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
-	"acescope/engine/history"
 	"acescope/engine/session"
 )
 
@@ -36,20 +34,22 @@ func (t *talk) handle(ctx workflow.Context) error {
 }
 
 // accept applies an update that was taken.
-func (t *talk) accept(u any) {
+func (t *talk) accept(ctx workflow.Context, u any) {
+	t.catchUp(ctx)
 	t.updates++
 	t.apply(session.Fact{Kind: session.FactUpdate, Update: u})
 }
 
 func (t *talk) send(ctx workflow.Context, m session.Message) (session.Receipt, error) {
 	m = m.Named(updateID(ctx))
+	t.catchUp(ctx)
 	r := session.Receipt{MessageID: m.ID, Waiting: len(t.state.Queue), Duplicate: t.state.Known(m.ID)}
-	t.accept(&m)
+	t.accept(ctx, &m)
 	return r, nil
 }
 
 func (t *talk) receive(ctx workflow.Context, r session.Receive) (session.Received, error) {
-	t.accept(&r)
+	t.accept(ctx, &r)
 	if r.Wait {
 		if err := workflow.Await(ctx, func() bool {
 			return t.state.Cursor > r.After || t.state.Status == session.Over || t.leaving
@@ -66,7 +66,7 @@ func (t *talk) receive(ctx workflow.Context, r session.Receive) (session.Receive
 // session makes, when it is made.
 func (t *talk) requestTool(ctx workflow.Context, r session.ToolRequest) (session.ToolAnswer, error) {
 	r = r.Named(updateID(ctx))
-	t.accept(&r)
+	t.accept(ctx, &r)
 	if err := workflow.Await(ctx, func() bool { return t.state.Answer(r.ID) != nil || t.state.Makes(r.ID) }); err != nil {
 		return session.ToolAnswer{}, err
 	}
@@ -79,35 +79,26 @@ func (t *talk) requestTool(ctx workflow.Context, r session.ToolRequest) (session
 // make makes a tool call, and gives the agent the whole result.
 func (t *talk) make(ctx workflow.Context, r session.ToolRequest) session.ToolAnswer {
 	in := session.ToolCall{SessionID: t.in.SessionID, WorkingDir: t.state.Input.WorkingDir, ID: r.ID, Name: r.Name, Args: r.Args, ArgsRef: r.ArgsRef}
-	var raw converter.RawValue
-	err := workflow.ExecuteActivity(t.onHost(t.turn, session.ActivityTool), session.ActivityTool, in).Get(ctx, &raw)
 	answer := session.ToolAnswer{ID: r.ID, Action: session.Allow, By: "session"}
-	if err != nil {
-		f := history.FailureFrom(err)
-		answer.Failed = &f
-		t.apply(session.Failed(session.ActivityTool, r.ID, f))
-		return answer
-	}
-	fact := session.Ended(session.ActivityTool, r.ID, history.JSONOf(nil, raw.Payload()))
+	fact := t.call(ctx, t.onHost(t.turn, session.ActivityTool), session.ActivityTool, r.ID, in)
 	answer.Result, answer.Failed = fact.Tool, fact.Failure
-	t.apply(fact)
 	return answer
 }
 
-func (t *talk) decide(_ workflow.Context, d session.Decision) (session.State, error) {
-	t.accept(&d)
+func (t *talk) decide(ctx workflow.Context, d session.Decision) (session.State, error) {
+	t.accept(ctx, &d)
 	return t.state, nil
 }
 
-func (t *talk) interrupt(_ workflow.Context, n session.Note) (session.State, error) {
+func (t *talk) interrupt(ctx workflow.Context, n session.Note) (session.State, error) {
 	i := session.Interrupt(n)
-	t.accept(&i)
+	t.accept(ctx, &i)
 	return t.state, nil
 }
 
-func (t *talk) stop(_ workflow.Context, n session.Note) (session.State, error) {
+func (t *talk) stop(ctx workflow.Context, n session.Note) (session.State, error) {
 	s := session.Stop(n)
-	t.accept(&s)
+	t.accept(ctx, &s)
 	return t.state, nil
 }
 

@@ -11,6 +11,8 @@ func (s *State) request(r ToolRequest) {
 	if s.Answer(r.ID) != nil || s.waits(r.ID) {
 		return
 	}
+	s.Asked++
+	r.Seq = s.Asked
 	s.count(r.Name, func(c *ToolCount) { c.Asked++ })
 	s.supersede(r)
 	switch {
@@ -89,7 +91,7 @@ func (s *State) ran(id string, result *ToolResult, failure *ace.Failure) {
 	if result != nil {
 		result = &ToolResult{Text: cut(result.Text, ace.PreviewBytes), Ref: result.Ref, Error: result.Error}
 	}
-	s.keep(ToolAnswer{ID: id, Action: Allow, By: "session", Result: result, Failed: failure})
+	s.keep(ToolAnswer{ID: id, Action: Allow, By: "session", Seq: r.Seq, Result: result, Failed: failure})
 }
 
 func (s *State) answer(r ToolRequest, a ToolAnswer) {
@@ -100,10 +102,15 @@ func (s *State) answer(r ToolRequest, a ToolAnswer) {
 			c.Denied++
 		}
 	})
+	a.Seq = r.Seq
 	s.keep(a)
 }
 
-func (s *State) keep(a ToolAnswer) { s.Decided = newest(append(s.Decided, a), MaxDecided) }
+// keep remembers an answer, in the order in which the calls were asked for.
+func (s *State) keep(a ToolAnswer) {
+	at, _ := slices.BinarySearchFunc(s.Decided, a.Seq, func(b ToolAnswer, seq int) int { return b.Seq - seq })
+	s.Decided = newest(slices.Insert(slices.Clone(s.Decided), at, a), MaxDecided)
+}
 
 // void denies all calls that wait for a person.
 func (s *State) void(reason string) {

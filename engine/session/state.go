@@ -38,11 +38,12 @@ type State struct {
 	Recent  []TurnRecord `json:"recent,omitempty"`
 
 	// Pending are the tool calls that wait for a person, Running those that the session
-	// makes; Decided are the newest answers.
+	// makes; Decided are the answers to the newest calls, in the order of the calls.
 	Pending []ToolRequest `json:"pending,omitempty"`
 	Running []ToolRequest `json:"running_tools,omitempty"`
 	Decided []ToolAnswer  `json:"decided,omitempty"`
 	Tools   []ToolCount   `json:"tools,omitempty"`
+	Asked   int           `json:"asked,omitempty"` // calls in all
 
 	Out    []Out `json:"out,omitempty"` // what came out and is not acknowledged
 	Cursor int64 `json:"cursor"`        // of the newest that came out
@@ -98,7 +99,12 @@ type ToolCount struct {
 // Open tells whether the session takes messages.
 func (s *State) Open() bool { return s.Status != Stopping && s.Status != Over }
 
-// Apply folds one fact into the state.
+// turnEnded is why a call is denied that waits for a person when its turn ends, by itself or
+// with the session.
+const turnEnded = "the turn has ended"
+
+// Apply folds one fact into the state. Of facts that stand in a history between two workflow
+// tasks (ends of activities, a cancellation), the order does not matter.
 func (s *State) Apply(f Fact) {
 	switch f.Kind {
 	case FactStarted:
@@ -114,7 +120,7 @@ func (s *State) Apply(f Fact) {
 	case FactToolRan:
 		s.ran(f.CallID, f.Tool, f.Failure)
 	case FactCancelRequested:
-		s.stop(Stop{Reason: "cancelled"})
+		s.stop(Stop{Reason: stopCancelled})
 	case FactClosed:
 		s.close(f)
 	}
@@ -137,7 +143,11 @@ func (s *State) start(in Input) {
 }
 
 func (s *State) claimed(h *Host, failure *ace.Failure) {
-	if s.Host = h; h == nil {
+	switch s.Host = h; {
+	case h != nil || s.Status == Over:
+	case failure != nil && failure.Kind == ace.Cancelled:
+		s.stop(Stop{Reason: stopCancelled})
+	default:
 		s.Failure, s.Exit = failure, ace.Failed
 	}
 }
@@ -221,7 +231,7 @@ func (s *State) end(r *TurnResult, failure *ace.Failure) {
 	s.Usage = s.Usage.Add(r.Usage)
 	s.CostSeen, s.UsageSeen = r.CostSeen, r.UsageSeen
 	s.Failure, s.Interrupt, s.Current = r.Failed, nil, nil
-	s.void("the turn has ended")
+	s.void(turnEnded)
 }
 
 func (s *State) sayEnd(record TurnRecord, r *TurnResult) {
@@ -241,6 +251,9 @@ func promptOf(messages []Message) string {
 	return cut(messages[0].Text, ace.PreviewBytes)
 }
 
+// stopCancelled is why a session stops whose workflow is cancelled.
+const stopCancelled = "cancelled"
+
 func (s *State) stop(n Stop) {
 	if s.Stop == nil {
 		note := Note(n)
@@ -251,11 +264,11 @@ func (s *State) stop(n Stop) {
 // Finish says how a session that has stopped ended, from what is known of it.
 func (s *State) finish() {
 	if s.Exit == ace.Running {
-		if s.Exit = ace.Success; s.Stop != nil && s.Stop.Reason == "cancelled" {
+		if s.Exit = ace.Success; s.Stop != nil && s.Stop.Reason == stopCancelled {
 			s.Exit = ace.Cancelled
 		}
 	}
-	s.void("the session has ended")
+	s.void(turnEnded)
 	if s.Status != Over {
 		s.say(Out{Kind: OutEnded, Turn: s.Turns, Text: string(s.Exit)})
 	}
@@ -279,7 +292,7 @@ func (s *State) settle() {
 		s.finish()
 	case s.Stop != nil:
 		s.Status = Stopping
-		s.void("the session is stopping")
+		s.void(turnEnded)
 	case s.Host == nil:
 		s.Status = Starting
 	case len(s.Pending) > 0:

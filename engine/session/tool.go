@@ -163,6 +163,9 @@ type ToolRequest struct {
 	Attempt int32           `json:"attempt"` // of the turn
 	// Served tells that the session is to make the call.
 	Served bool `json:"served,omitempty"`
+	// Seq is the call's number among those that the session was asked for; it is the
+	// session's to set.
+	Seq int `json:"seq,omitempty"`
 }
 
 // ToolAnswer is what became of a [ToolRequest].
@@ -170,7 +173,8 @@ type ToolAnswer struct {
 	ID     string `json:"id"`
 	Action Action `json:"action"` // allow or deny
 	Reason string `json:"reason,omitempty"`
-	By     string `json:"by"` // rule, person, session
+	By     string `json:"by"`            // rule, person, session
+	Seq    int    `json:"seq,omitempty"` // of the request
 	// Result and Failed are of a call that the session made.
 	Result *ToolResult  `json:"result,omitempty"`
 	Failed *ace.Failure `json:"failure,omitempty"`
