@@ -284,7 +284,7 @@ func TurnText(r session.TurnRecord) string {
 		parts = append(parts, join(r.Failure.Type, r.Failure.Message))
 	}
 	if r.DurationMS > 0 {
-		parts = append(parts, "took "+took(r.DurationMS).Round(10*time.Millisecond).String())
+		parts = append(parts, "took "+roundTook(took(r.DurationMS)).String())
 	}
 	if u := r.Usage; u.InputTokens+u.OutputTokens > 0 {
 		parts = append(parts, fmt.Sprintf("%d tokens", u.InputTokens+u.OutputTokens))
@@ -329,4 +329,11 @@ func (f *SessionFolder) Conversation(spoken map[int][]*TranscriptEntry) *Convers
 		c.Entries, c.First = c.Entries[over:], over
 	}
 	return c
+}
+
+func roundTook(d time.Duration) time.Duration {
+	if d < time.Second {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(100 * time.Millisecond)
 }

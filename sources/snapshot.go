@@ -137,7 +137,10 @@ type Detail struct {
 	// ActivitiesDropped counts the older ones.
 	ActivitiesDropped int
 	Causes            []Cause // of the failure that closed the run, outermost first
-	Lineage           Lineage
+	// Session is what is known of an agent session, nil for other runs. Its status is the
+	// phase then.
+	Session *TalkState
+	Lineage Lineage
 	// Forks is the lineage that the run is in, where a screen has it too; nil where it is
 	// not known.
 	Forks         *LineageTree

@@ -120,7 +120,7 @@ func (w agentWriter) talkFacts(r sources.AgentSession, st *sources.TalkState, li
 	w.fact("spent", w.s.Text, roughly(st.Usage.InputTokens)+" tokens in, "+roughly(st.Usage.OutputTokens)+" out, "+dollars(st.Usage.CostUSD)+" as the agent says")
 	w.fact("session", w.s.Muted, st.AgentSessionID+" of the agent")
 	if t := r.Transcript; t != nil {
-		w.fact("transcript", w.s.Muted, t.Path)
+		w.fact("file", w.s.Muted, t.Path)
 	}
 	if live != nil && live.Log != "" {
 		w.fact("log", w.s.Muted, live.Log)
