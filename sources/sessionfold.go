@@ -199,7 +199,9 @@ func (t *SessionTurn) noted(e *TranscriptEntry, pending []session.ToolRequest) *
 	}
 	n := *e
 	for _, r := range pending {
-		n.Waits = n.Waits || r.ID == e.CallID && !e.Done
+		if r.ID == e.CallID { // its log may be ahead of what the history tells of the answer
+			n.Waits, n.Done, n.OK, n.Denied, n.Result, n.Took = true, false, false, false, "", 0
+		}
 	}
 	if a, ok := t.Answers[e.CallID]; ok {
 		n.Note = answerText(a)
@@ -252,6 +254,9 @@ func toldBy(r *session.TurnResult) []*TranscriptEntry {
 
 func (t *SessionTurn) record() session.TurnRecord {
 	r := session.TurnRecord{Turn: t.Turn, Failure: t.Failure}
+	if len(t.Messages) > 0 {
+		r.Prompt = cut(t.Messages[0].Text, 256)
+	}
 	if t.Result == nil {
 		r.Status = session.TurnFailed
 		if t.Failure != nil && t.Failure.Kind == ace.Cancelled {

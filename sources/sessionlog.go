@@ -102,6 +102,7 @@ func (t *turnLog) next(path func(string, string, int, int32) string, workflowID 
 	lines.Follow = true
 	t.events = agentcli.NewLinesReader(lines, agentcli.NewParser(cli))
 	if t.attempt > 1 {
+		t.told.End()
 		t.told.Add(&TranscriptEntry{Kind: EntryStatus, Name: fmt.Sprintf("attempt %d", t.attempt), Text: "the turn is gone on with after a crash"})
 	}
 	return true

@@ -13,6 +13,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/operation"
+	"acescope/engine/session"
 	"acescope/sources"
 )
 
@@ -213,6 +214,9 @@ func knownTypes() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[json.RawMessage]():   {},
 		reflect.TypeFor[ace.Fate]():          text("accepted", "rejected", "ignored", "unparsable"),
 		reflect.TypeFor[ace.OperationType](): text("ADD", "UPDATE", "TAG", "REMOVE", "MERGE"),
+		// A session's state holds the input that may carry an earlier state: it goes by its own
+		// contract, engine/session.
+		reflect.TypeFor[session.State](): {Type: "object"},
 		// A foreign run may have no status.
 		reflect.TypeFor[ace.ExitStatus](): text(append(exits, "")...),
 	}

@@ -38,10 +38,7 @@ func (t *Teller) Event(e agentcli.Event) {
 	case agentcli.KindText:
 		t.hush()
 	case agentcli.KindToolUse, agentcli.KindResult:
-		if t.open != nil { // a text that was never told whole
-			t.Add(t.spoken(false))
-			t.hush()
-		}
+		t.End()
 	}
 	switch e.Kind {
 	case agentcli.KindToolUse:
@@ -54,6 +51,14 @@ func (t *Teller) Event(e agentcli.Event) {
 		if n.Text != "" || n.Name != "" {
 			t.Add(n)
 		}
+	}
+}
+
+// End says that no more comes of a text that comes in parts; what has come of it stays.
+func (t *Teller) End() {
+	if t.open != nil {
+		t.Add(t.spoken(false))
+		t.hush()
 	}
 }
 
