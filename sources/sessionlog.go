@@ -34,7 +34,6 @@ type turnLog struct {
 	name    string
 	events  *agentcli.Reader
 	told    transcripts.Teller
-	ended   bool // the log has told the turn's end
 }
 
 // follow reads what is new in the log of the turn under way, and tells whether there was
@@ -137,7 +136,6 @@ func (t *turnLog) take(e agentcli.Event) bool {
 			return false
 		}
 	case agentcli.KindResult:
-		t.ended = true
 	default:
 		return false
 	}

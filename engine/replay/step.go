@@ -360,17 +360,6 @@ func (s *Stepper) State(pos int) *ace.State {
 	return nil
 }
 
-// Session is the folded state of an agent session at a position, nil for other runs. It is
-// the caller's own.
-func (s *Stepper) Session(pos int) *session.State {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if m := s.seek(pos); m.session != nil {
-		return m.clone().session
-	}
-	return nil
-}
-
 // Experiment is the folded state of an experiment at a position, nil for a task.
 func (s *Stepper) Experiment(pos int) *ace.ExperimentState {
 	s.mu.Lock()
