@@ -141,7 +141,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	if o.Worker {
-		if err := e.serve(o.Sessions); err != nil {
+		if err := e.serve(sessionsOf(o)); err != nil {
 			e.closeQuietly()
 			return nil, err
 		}

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
+	"acescope/engine/agentcli"
 	"acescope/engine/session/host"
 )
 
@@ -69,4 +70,20 @@ func serveSessions(ctx context.Context, c client.Client, h *host.Host, log *slog
 func (s *sessionWorker) stop() {
 	s.end()
 	<-s.done
+}
+
+// sessionsOf are the options of sessions, with what is said of agents in general.
+func sessionsOf(o Options) host.Options {
+	s := o.Sessions
+	if o.Agents == nil {
+		return s
+	}
+	s.Binaries, s.AllowFull = map[agentcli.CLI]string{}, map[agentcli.CLI]bool{}
+	for cli, a := range o.Agents {
+		if a.Command != "" {
+			s.Binaries[cli] = a.Command
+		}
+		s.AllowFull[cli] = a.AllowFull
+	}
+	return s
 }

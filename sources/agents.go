@@ -73,7 +73,10 @@ type AgentSession struct {
 	Unfinished bool   // a turn waits for its end
 	ForkedFrom string // id, "" for none
 
-	Transcript *Transcript // of [AgentTranscript]
+	Transcript *Transcript // of [AgentTranscript], and of [AgentEngine] where it is on this machine
+
+	Engine  *EngineSession // of [AgentEngine]
+	Waiting int            // tool calls that wait for a person
 }
 
 // RowOf is a transcript as a row.

@@ -7,7 +7,8 @@
 // log at most [MaxLog] lines, problems at most [MaxProblems], playbooks list
 // [VersionWindow] versions; a triage looks at as many runs as it is asked for, keeps what
 // it learnt of 50,000 of them, and calls the server at most 250 times a second; a [Meter]
-// keeps a minute; of transcripts the newest [MaxSessions] are there. Loss: log lines that
+// keeps a minute; of transcripts the newest [MaxSessions] are there, of sessions on the engine the newest
+// [MaxEngineSessions]. Loss: log lines that
 // fall out are counted in [Detail.LogDropped]; a slow reader misses snapshots in
 // between, never the newest.
 package sources

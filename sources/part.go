@@ -28,6 +28,9 @@ type Deps struct {
 	ArtifactPath func(ref ace.Ref) (string, error)
 	// DataDir is the local data directory: its logs can be followed.
 	DataDir string
+	// TurnLog is the file that holds, on this machine, what an attempt at a turn of a session
+	// says, as it is written; nil where there are none.
+	TurnLog func(workflowID, runID string, turn int, attempt int32) string
 	// Codec is the codec server that the client reads payloads through, nil where there is
 	// none.
 	Codec *codec.Server

@@ -28,7 +28,10 @@ type agentDetail struct {
 
 // agentDocKey is what the lines were made of.
 type agentDocKey struct {
+	key     string
 	session *sources.Transcript
+	engine  *sources.EngineSession
+	live    *sources.Talk
 	talk    *sources.Conversation
 	width   int
 	second  int64
@@ -51,15 +54,19 @@ func (v *agentDetail) Title() string {
 func (v *agentDetail) Footer() string { return v.panel.position() }
 
 func (v *agentDetail) Bindings() []tui.Binding {
-	return append(motions("agent", v),
+	list := append(motions("agent", v),
 		tui.Binding{Action: "agent.read", Keys: []string{"enter"}, Help: "read the conversation whole", Short: "read",
 			Do: func(s tui.Shell) tea.Cmd { s.Open("conversation"); return nil }},
 		tui.Binding{Action: "agent.part", Keys: []string{"a"}, Help: "the end of the next subagent's conversation, then of the session's again", Short: "subagent",
 			Do: func(s tui.Shell) tea.Cmd { v.nextPart(s, 1); return nil }})
+	return append(append(list, v.talkBindings("agent", v.waiting)...), v.eventBinding("agent"))
 }
 
 // Copy gives the path of the transcript.
 func (v *agentDetail) Copy() (what, content string) {
+	if r, ok := v.row(); ok && r.Engine != nil {
+		return "workflow id", r.Key
+	}
 	if r, ok := v.row(); ok && r.Transcript != nil {
 		return "path of the transcript", r.Transcript.Path
 	}
@@ -81,7 +88,7 @@ func (v *agentDetail) scroll(by int)                   { v.panel.scroll(by) }
 
 func (v *agentDetail) Draw(now time.Time, _ bool) []string {
 	r, ok := v.row()
-	if !ok || r.Transcript == nil {
+	if !ok || r.Transcript == nil && r.Engine == nil {
 		return centre([]string{"no session is selected"}, v.width, v.height, v.styles)
 	}
 	v.build(r, now)
@@ -91,18 +98,24 @@ func (v *agentDetail) Draw(now time.Time, _ bool) []string {
 }
 
 func (v *agentDetail) build(r sources.AgentSession, now time.Time) {
-	key := agentDocKey{r.Transcript, v.talk(), v.width, now.Unix()}
+	key := agentDocKey{r.Key, r.Transcript, r.Engine, v.live(), v.talk(), v.width, now.Unix()}
 	if key == v.of {
 		return
 	}
-	if v.of.session == nil || v.of.session.Path != r.Key {
+	if v.of.key != r.Key {
 		v.panel.top = 0
 	}
 	v.of = key
 	w := agentWriter{&writer{doc: &v.doc, s: v.styles, width: v.width, now: now, loc: v.Location}, r.Transcript}
-	w.facts(r)
-	w.tools()
-	w.agents()
+	if r.Engine != nil {
+		w.engine(r, v.state(r), v.live())
+	} else {
+		w.facts(r)
+	}
+	if w.t != nil {
+		w.tools()
+		w.agents()
+	}
 	v.tail(w)
 	v.lines = w.lines
 }

@@ -47,11 +47,11 @@ var agentOrders = []struct {
 
 func newAgentList(a *agents) *agentList {
 	return &agentList{agents: a, top: true, taken: -1, marks: map[string]bool{}, table: newTable(
-		heading{title: "STATE", width: 8},
+		heading{title: "STATE", width: 10},
 		heading{title: "SESSION", minimum: 24},
 		heading{title: "PROJECT", width: 10, drop: 4},
-		heading{title: "KIND", width: 4, drop: 8},
-		heading{title: "MODEL", width: 12, drop: 7},
+		heading{title: "KIND", width: 6, drop: 5},
+		heading{title: "MODEL", width: 12, drop: 8},
 		heading{title: "AGE", width: 5, right: true},
 		heading{title: "TURNS", width: 5, right: true, drop: 6},
 		heading{title: "TOOLS", width: 7, right: true, drop: 3},
@@ -61,7 +61,7 @@ func newAgentList(a *agents) *agentList {
 }
 
 func (v *agentList) Name() string  { return "Agents" }
-func (v *agentList) Title() string { return "Agents on this machine" }
+func (v *agentList) Title() string { return "Agents" }
 
 // Footer is how far the reading is, what is left out, and where the cursor is.
 func (v *agentList) Footer() string {
@@ -69,6 +69,9 @@ func (v *agentList) Footer() string {
 	var parts []string
 	if d := v.data; d != nil {
 		parts = append(parts, v.reading()...)
+		if v.sessions != nil && v.sessions.More {
+			parts = append(parts, "older ones on the engine left out")
+		}
 		if n := d.Dropped + d.Progress.Dropped; n > 0 {
 			parts = append(parts, text.Count(int64(n))+" older left out")
 		}
@@ -116,7 +119,7 @@ func (v *agentList) Bindings() []tui.Binding {
 	b := func(name, help, short string, do func(tui.Shell), keys ...string) tui.Binding {
 		return tui.Binding{Action: "agents." + name, Keys: keys, Help: help, Short: short, Do: func(s tui.Shell) tea.Cmd { do(s); return nil }}
 	}
-	return append(motions("agents", v),
+	list := append(motions("agents", v),
 		b("read", "read the conversation", "read", v.open, "enter"),
 		b("mark", "mark, to see what several have cost together", "mark", func(tui.Shell) { v.mark() }, "space"),
 		b("unmark", "unmark all", "", func(tui.Shell) { clear(v.marks) }, "u"),
@@ -124,7 +127,11 @@ func (v *agentList) Bindings() []tui.Binding {
 		b("filter", "list those whose name, project, model, branch or id holds a text", "filter", v.ask, "/"),
 		b("next_error", "next in which something failed", "", func(s tui.Shell) { v.toError(s, 1) }, "e"),
 		b("previous_error", "previous in which something failed", "", func(s tui.Shell) { v.toError(s, -1) }, "E"))
+	return append(append(list, v.talkBindings("agents", v.waiting)...), v.eventBinding("agents"))
 }
+
+// Commands are those for what is done with sessions.
+func (v *agentList) Commands() []tui.Command { return v.commands() }
 
 func (v *agentList) open(s tui.Shell) {
 	r, ok := v.row()
@@ -190,6 +197,7 @@ func (v *agentList) Update(tea.Msg) tea.Cmd { return nil }
 // SetShown reads transcripts while the list is looked at.
 func (v *agentList) SetShown(shown bool) {
 	v.Controls.Look(sources.PartTranscripts, shown)
+	v.Controls.Look(sources.PartSessions, shown)
 	if r, ok := v.row(); shown && ok && v.reads != r.Key {
 		v.read(r.Key)
 	}
@@ -250,6 +258,9 @@ func (v *agentList) Draw(now time.Time, focused bool) []string {
 	if v.data != nil && v.data.Progress.Trouble != "" {
 		lines = append(lines, s.Error.Paint(text.Fit(" "+s.Glyphs.Failed+" "+text.Safe(v.data.Progress.Trouble, " "), v.width, s.Glyphs.Ellipsis)))
 	}
+	if v.sessions != nil && v.sessions.Err != "" {
+		lines = append(lines, s.Warning.Paint(text.Fit(" "+s.Glyphs.Failed+" the engine's sessions: "+text.Safe(v.sessions.Err, " "), v.width, s.Glyphs.Ellipsis)))
+	}
 	if len(v.list) == 0 {
 		return fill(append(lines, centre(v.empty(), v.width, v.height-len(lines), s)...), v.width, v.height)
 	}
@@ -260,13 +271,17 @@ func (v *agentList) Draw(now time.Time, focused bool) []string {
 func (v *agentList) empty() []string {
 	switch {
 	case v.data == nil || v.data.Progress.Scanned.IsZero():
-		return []string{"looking for transcripts" + v.styles.Glyphs.Ellipsis}
+		return []string{"looking for sessions" + v.styles.Glyphs.Ellipsis}
 	case v.filter != "":
 		return []string{"no session holds", text.Safe(v.filter, " "), "/ to look for others"}
 	case len(v.data.Roots) == 0:
 		return []string{"there is no home directory to look in", "set CLAUDE_CONFIG_DIR"}
 	}
-	lines := []string{"no transcripts of agents here", "looked in"}
+	lines := []string{"no sessions of agents here"}
+	if v.Actions != nil {
+		lines = append(lines, "+ starts one on the engine")
+	}
+	lines = append(lines, "looked for transcripts in")
 	for _, root := range v.data.Roots {
 		lines = append(lines, text.Safe(filepath.Join(root, "projects"), " "))
 	}
@@ -291,6 +306,12 @@ func (v *agentList) cells(r sources.AgentSession, now time.Time) []cell {
 	toolInk := s.Text
 	if r.Totals.Failed > 0 {
 		tools, toolInk = tools+" "+strconv.Itoa(r.Totals.Failed)+g.Wrong, s.Failed
+	}
+	if r.Waiting > 0 {
+		name = plural(r.Waiting, "approval") + ": " + name
+	}
+	if r.Engine != nil && r.Transcript == nil && r.Engine.State == nil {
+		turns, tools, tokens, cost = g.Dash, g.Dash, g.Dash, g.Dash
 	}
 	return []cell{
 		{state.Glyph + " " + state.Word, state.Ink}, {text.Safe(name, " "), ink}, {orDash(filepath.Base(r.Dir), g), s.Muted}, {kindWord(r.Kind), s.Muted},

@@ -35,10 +35,10 @@ func (p talkPainter) lines(e *sources.TranscriptEntry, open bool) []string {
 	d := talkEntry{talkPainter: p, e: e, open: open}
 	switch e.Kind {
 	case sources.EntryUser:
-		d.head(p.s.Accent, "person", "")
+		d.head(p.s.Accent, "person", strings.TrimSpace(e.Name+"  "+e.Note))
 		d.body(p.s.Text, e.Text, e.Cut, foldedSaid)
 	case sources.EntryText:
-		d.head(p.s.Success, "agent", shortModel(e.Model))
+		d.head(p.s.Success, "agent", strings.TrimSpace(shortModel(e.Model)+speaking(e, p.s.Glyphs)))
 		d.body(p.s.Text, e.Text, e.Cut, foldedSaid)
 	case sources.EntryThinking:
 		d.head(p.s.Muted, "thinking", "")
@@ -134,6 +134,9 @@ func (d *talkEntry) tool() {
 	if m.Word != "" {
 		tail += "  " + m.Word
 	}
+	if e.Note != "" {
+		tail += "  " + text.Cut(text.Safe(e.Note, " "), max(d.width/2, 8), g.Ellipsis)
+	}
 	if e.Took > 0 {
 		tail += "  " + took(e.Took, g)
 	}
@@ -164,6 +167,8 @@ func laidOut(raw string) string {
 
 func toolMark(e *sources.TranscriptEntry, s theme.Styles) theme.Mark {
 	switch {
+	case e.Waits:
+		return theme.Mark{Glyph: s.Glyphs.Failed, Word: "waits for you: w", Ink: s.Alert}
 	case !e.Done:
 		return theme.Mark{Glyph: s.Glyphs.Running, Word: "no result yet", Ink: s.Running}
 	case e.Denied:
@@ -172,4 +177,12 @@ func toolMark(e *sources.TranscriptEntry, s theme.Styles) theme.Mark {
 		return theme.Mark{Glyph: s.Glyphs.Success, Ink: s.Success}
 	}
 	return theme.Mark{Glyph: s.Glyphs.Wrong, Word: "failed", Ink: s.Failed}
+}
+
+// speaking marks a text that is still being written.
+func speaking(e *sources.TranscriptEntry, g theme.Glyphs) string {
+	if e.Open {
+		return " writing" + g.Ellipsis
+	}
+	return ""
 }

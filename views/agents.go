@@ -5,9 +5,11 @@ import (
 	"strconv"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/sources"
 	"acescope/theme"
 	"acescope/tui"
+	"acescope/tui/text"
 )
 
 // agentControls steers which conversation is read.
@@ -15,24 +17,28 @@ type agentControls interface {
 	// ReadTalk wants the conversation of a transcript, "" none. It is called for each row
 	// that the cursor passes.
 	ReadTalk(path string)
+	// ReadSession wants the conversation of a session on the engine, in the same way.
+	ReadSession(workflowID string)
 }
 
 // agents is what the screens of agents' sessions share: all of them, the one under the
 // cursor, and which of its transcripts is read.
 type agents struct {
 	*console
-	data   *sources.Transcripts // nil before the first
-	rows   []sources.AgentSession
-	cursor string // key of the row under the cursor
-	reads  string // path of the transcript whose conversation is wanted
-	fresh  int    // counts the times that rows have become others
+	data     *sources.Transcripts // nil before the first
+	sessions *sources.Sessions    // the same
+	waits    *sources.Approvals   // nil where none waits
+	rows     []sources.AgentSession
+	cursor   string // key of the row under the cursor
+	reads    string // whose conversation is wanted: the path of a transcript, or a session's workflow id
+	fresh    int    // counts the times that rows have become others
 }
 
 // agentScreens are the list with the session beside it, and the conversation whole.
 func agentScreens(c *console) []tui.Screen {
 	a := &agents{console: c}
 	return []tui.Screen{
-		{Name: "agents", Aliases: []string{"sessions", "transcripts"}, Keys: []string{"0"}, Help: "sessions of agents on this machine, with and without an engine",
+		{Name: "agents", Aliases: []string{"sessions", "transcripts"}, Keys: []string{"0"}, Help: "sessions of agents, on the engine and on this machine: read and talk",
 			Views: []tui.View{newAgentList(a), newAgentDetail(a)}, Share: 50},
 		{Name: "conversation", Short: "talk", Help: "the conversation of the selected agent, whole", Aside: true, Views: []tui.View{newAgentTalk(a)}},
 	}
@@ -40,15 +46,32 @@ func agentScreens(c *console) []tui.Screen {
 
 // set takes the sessions of all sources. The list's view does it for all of them.
 func (a *agents) set(s *sources.Snapshot) {
-	if a.data == s.Transcripts {
+	a.waits = s.Approvals
+	if a.data == s.Transcripts && a.sessions == s.Sessions {
 		return
 	}
-	if a.data = s.Transcripts; a.data == nil {
-		a.rows = nil
-	} else {
-		a.rows = a.data.Rows
+	same := a.data == s.Transcripts && sameRows(a.sessions, s.Sessions)
+	a.data, a.sessions = s.Transcripts, s.Sessions
+	if same {
+		return // only the conversation has grown
 	}
+	var files []sources.AgentSession
+	var engine []*sources.EngineSession
+	if a.data != nil {
+		files = a.data.Rows
+	}
+	if a.sessions != nil {
+		engine = a.sessions.Rows
+	}
+	a.rows = sources.AgentRows(files, engine)
 	a.fresh++
+}
+
+func sameRows(a, b *sources.Sessions) bool {
+	if a == nil || b == nil || len(a.Rows) != len(b.Rows) {
+		return a == b
+	}
+	return len(a.Rows) == 0 || &a.Rows[0] == &b.Rows[0]
 }
 
 // row is the one under the cursor; ok is false where there is none.
@@ -68,13 +91,46 @@ func (a *agents) choose(r sources.AgentSession) {
 	a.read(r.Key)
 }
 
-func (a *agents) read(path string) {
-	a.reads = path
-	a.Controls.ReadTalk(path)
+// read wants a conversation: that of the row, or of a subagent of it.
+func (a *agents) read(what string) {
+	a.reads = what
+	r, _ := a.row()
+	if r.Engine == nil {
+		a.Controls.ReadSession("")
+		a.Controls.ReadTalk(what)
+		return
+	}
+	a.Controls.ReadSession(r.Key)
+	if what == r.Key {
+		what = ""
+	}
+	a.Controls.ReadTalk(what)
+}
+
+// live is the session of the engine that is read, nil until it is here.
+func (a *agents) live() *sources.Talk {
+	if a.sessions == nil || a.sessions.Talk == nil || a.sessions.Wanted != a.cursor {
+		return nil
+	}
+	return a.sessions.Talk
+}
+
+// state is what is known of a session of the engine, nil before anything is.
+func (a *agents) state(r sources.AgentSession) *sources.TalkState {
+	if t := a.live(); t != nil && t.State != nil && r.Key == a.cursor {
+		return t.State
+	}
+	if r.Engine == nil {
+		return nil
+	}
+	return r.Engine.State
 }
 
 // talk is the conversation that is wanted, nil until it is here.
 func (a *agents) talk() *sources.Conversation {
+	if t := a.live(); t != nil && a.reads == a.cursor {
+		return t.Conversation
+	}
 	if a.data == nil || a.data.Talk == nil || a.data.Wanted != a.reads {
 		return nil
 	}
@@ -116,6 +172,9 @@ func (a *agents) nextPart(s tui.Shell, by int) {
 // stateMark is how fresh a session is. A turn without an end is told of, unless somebody
 // may still be working on it.
 func stateMark(r sources.AgentSession, now time.Time, s theme.Styles) theme.Mark {
+	if r.Engine != nil {
+		return talkMark(r.Engine.Status, r.Engine.Exit, s)
+	}
 	state := r.State(now)
 	switch {
 	case state == sources.SessionLive:
@@ -169,4 +228,25 @@ func megabytes(n float64) string {
 		return strconv.FormatFloat(n/1e6, 'f', 0, 64) + " MB"
 	}
 	return strconv.FormatFloat(n/1e9, 'f', 2, 64) + " GB"
+}
+
+// talkMark is how a session on the engine stands.
+func talkMark(status sources.TalkStatus, exit ace.ExitStatus, s theme.Styles) theme.Mark {
+	word := text.Cut(text.Safe(string(status), " "), 12, "")
+	switch status {
+	case sources.TalkWorking:
+		return theme.Mark{Glyph: s.Glyphs.Running, Word: word, Ink: s.Running}
+	case sources.TalkWaiting:
+		return theme.Mark{Glyph: s.Glyphs.Failed, Word: word, Ink: s.Alert}
+	case sources.TalkStarting, sources.TalkStopping:
+		return theme.Mark{Glyph: s.Glyphs.Refresh, Word: word, Ink: s.Running}
+	case sources.TalkIdle:
+		return theme.Mark{Glyph: s.Glyphs.Pending, Word: word, Ink: s.Text}
+	case sources.TalkOver:
+		if exit == ace.Failed || exit == ace.Timeout {
+			return theme.Mark{Glyph: s.Glyphs.Wrong, Word: string(exit), Ink: s.Failed}
+		}
+		return theme.Mark{Glyph: s.Glyphs.Dash, Word: word, Ink: s.Muted}
+	}
+	return theme.Mark{Glyph: s.Glyphs.Unknown, Word: orDash(word, s.Glyphs), Ink: s.Muted}
 }

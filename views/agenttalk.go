@@ -75,6 +75,9 @@ func (v *agentTalk) Footer() string {
 	if v.away {
 		parts[0] = text.Count(int64(max(v.c.First+n-1-v.at.entry, 0))) + " below, G follows"
 	}
+	if t := v.live(); t != nil && v.reads == v.cursor {
+		parts = append(parts, string(t.From))
+	}
 	parts = append(parts, text.Count(int64(min(v.at.entry+1, v.c.First+n)))+"/"+text.Count(int64(v.c.First+n)))
 	if v.c.First > 0 {
 		parts = append(parts, text.Count(int64(v.c.First))+" earlier left out")
@@ -92,8 +95,9 @@ func (v *agentTalk) Bindings() []tui.Binding {
 	b := func(name, help, short string, do func(tui.Shell), keys ...string) tui.Binding {
 		return tui.Binding{Action: "conversation." + name, Keys: keys, Help: help, Short: short, Do: func(s tui.Shell) tea.Cmd { do(s); return nil }}
 	}
-	return append(motions("conversation", v),
-		b("fold", "unfold this entry, or fold it", "unfold", func(tui.Shell) { v.fold() }, "o", "enter"),
+	list := append(motions("conversation", v),
+		b("fold", "unfold this entry, or fold it", "unfold", func(tui.Shell) { v.fold() }, "o"),
+		tui.Binding{Action: "conversation.enter", Keys: []string{"enter"}, Help: "write a message to the session; where it does not listen, unfold this entry", Do: v.enter},
 		b("fold_all", "unfold all entries, or fold them", "all", func(tui.Shell) { v.all = !v.all; clear(v.unfolded); v.at.line = 0 }, "O"),
 		b("next_entry", "next entry", "", func(tui.Shell) { v.jump(1) }, "]"),
 		b("previous_entry", "previous entry", "", func(tui.Shell) { v.jump(-1) }, "["),
@@ -102,13 +106,46 @@ func (v *agentTalk) Bindings() []tui.Binding {
 		b("previous", "previous match", "", func(s tui.Shell) { v.find(s, -1) }, "N"),
 		b("next_error", "next error, or call that failed", "", func(s tui.Shell) { v.toError(s, 1) }, "e"),
 		b("previous_error", "previous error, or call that failed", "", func(s tui.Shell) { v.toError(s, -1) }, "E"),
-		b("part", "the next subagent's conversation, then the session's again", "subagent", func(s tui.Shell) { v.nextPart(s, 1) }, "a"))
+		b("part", "the next subagent's conversation, then the session's again", v.partShort(), func(s tui.Shell) { v.nextPart(s, 1) }, "a"))
+	return append(append(list, v.talkBindings("conversation", v.waitingHere)...), v.eventBinding("conversation"))
+}
+
+func (v *agentTalk) partShort() string {
+	if r, ok := v.row(); ok && r.Engine != nil && r.Agents == 0 {
+		return ""
+	}
+	return "subagent"
+}
+
+// enter writes to a session that listens; a transcript's entry is unfolded.
+func (v *agentTalk) enter(s tui.Shell) tea.Cmd {
+	if r, ok := v.row(); ok && r.Engine != nil && r.Engine.Open() && v.Actions != nil {
+		return v.message(s)
+	}
+	v.fold()
+	return nil
+}
+
+// waitingHere is the call under the cursor where it waits, else the one that waits longest.
+func (v *agentTalk) waitingHere() *sources.Approval {
+	r, ok := v.row()
+	if e := v.entry(v.at.entry); ok && e != nil && e.Waits && r.Engine != nil {
+		for _, w := range sources.ApprovalsOf(r.Key, v.state(r)) {
+			if w.Call.ID == e.CallID {
+				return &w
+			}
+		}
+	}
+	return v.waiting()
 }
 
 func (v *agentTalk) Update(tea.Msg) tea.Cmd { return nil }
 
 // SetShown goes on reading while the conversation is looked at.
-func (v *agentTalk) SetShown(shown bool) { v.Controls.Look(sources.PartTranscripts, shown) }
+func (v *agentTalk) SetShown(shown bool) {
+	v.Controls.Look(sources.PartTranscripts, shown)
+	v.Controls.Look(sources.PartSessions, shown)
+}
 
 func (v *agentTalk) SetStyles(s theme.Styles) { v.styles, v.painted = s, nil }
 
@@ -186,10 +223,11 @@ func (v *agentTalk) lines(n int) []string {
 func (v *agentTalk) page() int { return max(v.height-v.headRows(), 1) }
 
 func (v *agentTalk) headRows() int {
+	n := len(v.banner())
 	if v.c != nil && v.c.Err != "" {
-		return 1
+		n++
 	}
-	return 0
+	return n
 }
 
 func (v *agentTalk) scroll(by int) {
@@ -334,9 +372,13 @@ func (v *agentTalk) Draw(_ time.Time, focused bool) []string {
 	v.take()
 	s := v.styles
 	if v.c == nil {
-		return centre([]string{"reading the conversation" + s.Glyphs.Ellipsis}, v.width, v.height, s)
+		said := "reading the conversation" + s.Glyphs.Ellipsis
+		if t := v.live(); t != nil && t.Err != "" {
+			said = text.Safe(t.Err, " ")
+		}
+		return centre([]string{said}, v.width, v.height, s)
 	}
-	var head []string
+	head := v.banner()
 	if v.c.Err != "" {
 		head = append(head, s.Error.Paint(text.Fit(" "+s.Glyphs.Failed+" "+text.Safe(v.c.Err, " "), v.width, s.Glyphs.Ellipsis)))
 	}
@@ -372,6 +414,44 @@ func (v *agentTalk) line(p talkPlace, focused bool) string {
 		l = s.Cursor.Paint(ansi.Strip(l))
 	}
 	return text.Fit(s.Focus.Paint(gutter)+l, v.width, "")
+}
+
+// banner is how a session on the engine stands: what waits for a person, above all.
+func (v *agentTalk) banner() []string {
+	r, ok := v.row()
+	if !ok || r.Engine == nil || v.reads != v.cursor {
+		return nil
+	}
+	s := v.styles
+	l := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+	st := v.state(r)
+	if st == nil {
+		return nil
+	}
+	if n := len(st.Pending); n > 0 {
+		l.Add(s.Alert, " "+s.Glyphs.Failed+" "+plural(n, "call")+" "+waitWord(n)+" for you: "+text.Safe(st.Pending[0].Name, " ")+" ").
+			Add(s.Text, " ").Add(s.Key, "w").Add(s.Text, " "+text.Safe(payload(st.Pending[0].Args), " "))
+		return []string{l.String(s.Text)}
+	}
+	m := talkMark(st.Status, st.Exit, s)
+	l.Add(m.Ink, " "+m.Glyph+" "+m.Word)
+	if st.Current != nil {
+		l.Add(s.Muted, "  turn "+text.Count(int64(st.Current.Turn)))
+	}
+	if n := len(st.Queue); n > 0 {
+		l.Add(s.Warning, "  "+plural(n, "message")+" "+waitWord(n))
+	}
+	if t := v.live(); t != nil && t.Err != "" {
+		l.Add(s.Error, "  "+s.Glyphs.Failed+" "+text.Safe(t.Err, " "))
+	}
+	return []string{l.String(s.Text)}
+}
+
+func waitWord(n int) string {
+	if n == 1 {
+		return "waits"
+	}
+	return "wait"
 }
 
 // settle moves what is in sight so that it holds the cursor, and no room is left at the end.

@@ -163,7 +163,7 @@ func (l *link) deps(e *engine.Engine) sources.Deps {
 	return sources.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: l.dir,
 		Artifact: e.Artifacts.Get, ArtifactPath: e.Artifacts.Path, Meter: l.app.meter, Host: l.app.host(e, l.dir), Agents: l.app.agentChecks(),
-		Screen: l.frames.Screen, Codec: e.Codec, Verify: verifyHere,
+		Screen: l.frames.Screen, Codec: e.Codec, Verify: verifyHere, TurnLog: turnLog(l.dir, e),
 	}
 }
 

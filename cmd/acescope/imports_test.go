@@ -17,7 +17,7 @@ var arrows = map[string][]string{
 	"views":               {"views", "tui", "sources", "sources/logfile", "engine/ace", "theme"},
 	"tui":                 {"tui", "sources", "theme"},
 	"theme":               {},
-	"sources":             {"engine/ace", "engine/history", "engine/playbook", "engine/compare", "engine/replay", "engine/codec", "sources/logfile", "sources/transcripts", "engine/transcript", "engine/agentcli", "engine/price"},
+	"sources":             {"engine/ace", "engine/session", "engine/history", "engine/playbook", "engine/compare", "engine/replay", "engine/codec", "sources/logfile", "sources/transcripts", "engine/transcript", "engine/agentcli", "engine/price"},
 	"sources/logfile":     {},
 	"sources/transcripts": {"engine/ace", "engine/agentcli", "engine/transcript", "engine/price"},
 	// What tests and benchmarks run on: made-up histories and lists, and clients for them.
@@ -34,7 +34,7 @@ var arrows = map[string][]string{
 	"engine/historyfile":     {},
 	"engine/codec":           {"engine/history"},
 	"engine/codec/codectest": {},
-	"engine/replay":          {"engine/ace", "engine/history"},
+	"engine/replay":          {"engine/ace", "engine/session", "engine/history"},
 	"engine/compare":         {"engine/ace", "engine/history"},
 	"engine/operation":       {"engine/ace", "engine/history", "engine/operation"},
 	"engine/fork":            {"engine/ace", "engine/history"},

@@ -18,12 +18,14 @@ func TestMain(m *testing.M) {
 // TestScripts runs every command as its user would. Each script has a data directory of
 // its own; most start a host in the background, so that the commands attach to it.
 func TestScripts(t *testing.T) {
+	agent := agentclitest.New(t, "claude")
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_DATA_HOME", e.WorkDir+"/data")
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TERM", "dumb")
+			e.Setenv("PATH", agent.Dir()+string(os.PathListSeparator)+e.Getenv("PATH"))
 			if filepath.Base(e.WorkDir) == "script-agent" {
 				a := agentclitest.New(t, "claude")
 				e.Setenv("PATH", a.Dir()+string(filepath.ListSeparator)+e.Getenv("PATH"))

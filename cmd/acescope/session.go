@@ -23,32 +23,46 @@ import (
 	"acescope/tui/text"
 )
 
-// sessionCommand lists and shows the sessions of agents.
+// sessionCommand is about the sessions of agents.
 func (a *app) sessionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "session",
-		Short: "Sessions of agents: the transcripts on this machine",
+		Short: "Sessions of agents: on the engine, where they survive their worker, and the transcripts on this machine",
 		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return usage("session what? list or show") },
+		RunE: func(*cobra.Command, []string) error {
+			return usage("session what? start, send, show, list, approve, interrupt, stop or receive")
+		},
 	}
-	cmd.AddCommand(a.sessionListCommand(), a.sessionShowCommand())
+	cmd.AddCommand(a.sessionStartCommand(), a.sessionSendCommand(), a.sessionShowCommand(), a.sessionListCommand(), a.sessionApproveCommand(),
+		a.sessionInterruptCommand(), a.sessionStopCommand(), a.sessionReceiveCommand())
 	return cmd
 }
 
+// listedSessions are the flags of acescope session list.
+type listedSessions struct {
+	limit               int
+	project             string
+	engine, transcripts bool
+}
+
 func (a *app) sessionListCommand() *cobra.Command {
-	var limit int
-	var project string
+	var f listedSessions
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the sessions of agents, the newest first; needs no server",
-		Long: "Lists the transcripts that Claude Code keeps on this machine, with what each has called, spent and cost at list prices.\n" +
-			"What was read is kept, so that only what is new is read the next time.",
-		Example: "acescope session list --limit 20\nacescope session list --json | jq -s 'map(.cost_usd // 0) | add'",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return a.sessionList(cmd.Context(), limit, project) },
+		Short: "List the sessions of agents, the newest first",
+		Long: "Lists the sessions on the engine, and the transcripts that Claude Code keeps on this machine, with what each has called,\n" +
+			"spent and cost. A session on the engine that has its transcript here is one line. Transcripts need no server; those on\n" +
+			"the engine are listed where a server runs for the data directory, and with --engine in any case.",
+		Example: "acescope session list --limit 20\nacescope session list --engine --json | jq 'select(.waiting > 0) | .id'\n" +
+			"acescope session list --transcripts --json | jq -s 'map(.cost_usd // 0) | add'",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.sessionList(cmd.Context(), f) },
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many (default all)")
-	cmd.Flags().StringVar(&project, "project", "", "only those whose directory holds this text")
+	cmd.Flags().IntVar(&f.limit, "limit", 0, "at most so many (default all)")
+	cmd.Flags().StringVar(&f.project, "project", "", "only those whose directory holds this text")
+	cmd.Flags().BoolVar(&f.engine, "engine", false, "only those on the engine")
+	cmd.Flags().BoolVar(&f.transcripts, "transcripts", false, "only transcripts")
+	cmd.MarkFlagsMutuallyExclusive("engine", "transcripts")
 	return cmd
 }
 
@@ -56,16 +70,18 @@ func (a *app) sessionShowCommand() *cobra.Command {
 	var follow, quiet bool
 	cmd := &cobra.Command{
 		Use:   "show ID|FILE",
-		Short: "Show a session of an agent: facts, tools, subagents, conversation",
-		Long: "Shows the session with an id, the beginning of one, or a transcript by its file, and what was said in it: the newest 5,000\n" +
-			"entries, long texts cut. With --follow it goes on with what is added.",
-		Example: "acescope session show 5e551011\nacescope session show 5e551011 --json | jq 'select(.type == \"tool\" and .ok == false)'",
-		Args:    cobra.ExactArgs(1),
+		Short: "Show a session of an agent: state, facts, tools, turns, conversation",
+		Long: "Shows the session with an id, or the begin of one, on the engine or among the transcripts, or a transcript by its file,\n" +
+			"and what was said in it: the newest 5,000 entries, long texts cut. With --follow it goes on with what is added, as it is\n" +
+			"written: for a session on the engine that is served on this machine also the parts of a text to come.",
+		Example: "acescope session show 5e551011\nacescope session show s-20261121-1 --follow --json | jq -rj 'select(.type == \"delta\").text'\n" +
+			"acescope session show 5e551011 --json | jq 'select(.type == \"tool\" and .ok == false)'",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.sessionShow(cmd.Context(), args[0], follow, quiet)
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added, until interrupted")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added, until interrupted or the session has ended")
 	cmd.Flags().BoolVar(&quiet, "summary", false, "leave out the conversation")
 	cmd.MarkFlagsMutuallyExclusive("follow", "summary")
 	return cmd
@@ -107,7 +123,8 @@ func (a *app) transcriptRoots() (roots []string) {
 }
 
 // sessions reads all transcripts of this machine.
-func (a *app) sessions(ctx context.Context) ([]*transcripts.Session, error) {
+// Where there are none it says so, unless quiet.
+func (a *app) sessions(ctx context.Context, quiet bool) ([]*transcripts.Session, error) {
 	l, err := a.local()
 	if err != nil {
 		return nil, err
@@ -126,46 +143,70 @@ func (a *app) sessions(ctx context.Context) ([]*transcripts.Session, error) {
 	if p.Dropped > 0 {
 		fmt.Fprintf(a.err, "acescope: %d older transcripts are left out\n", p.Dropped)
 	}
-	if len(list) == 0 {
+	if len(list) == 0 && !quiet {
 		fmt.Fprintln(a.err, "acescope: no transcripts in "+safe(strings.Join(l.Roots, ", ")))
 	}
 	return list, nil
 }
 
-func (a *app) sessionList(ctx context.Context, limit int, project string) error {
-	if limit < 0 {
+func (a *app) sessionList(ctx context.Context, f listedSessions) error {
+	if f.limit < 0 {
 		return usage("--limit must not be negative")
 	}
-	list, err := a.sessions(ctx)
+	engine, err := a.engineSessions(ctx, f)
 	if err != nil {
 		return err
 	}
-	if project != "" {
-		list = slices.DeleteFunc(slices.Clone(list), func(s *transcripts.Session) bool { return !strings.Contains(s.Dir(), project) })
+	var files []sources.AgentSession
+	if !f.engine {
+		list, err := a.sessions(ctx, len(engine) > 0)
+		if err != nil {
+			return err
+		}
+		for _, s := range list {
+			files = append(files, sources.RowOf(s))
+		}
 	}
-	if limit > 0 {
-		list = list[:min(limit, len(list))]
+	rows := sources.AgentRows(files, engine)
+	if f.project != "" {
+		rows = slices.DeleteFunc(slices.Clone(rows), func(r sources.AgentSession) bool { return !strings.Contains(r.Dir, f.project) })
+	}
+	if f.limit > 0 {
+		rows = rows[:min(f.limit, len(rows))]
 	}
 	now := time.Now()
 	if a.json {
 		out := newLines(a.out)
-		for _, s := range list {
-			if err := out.put(sessionOf(s, now, false)); err != nil {
+		for _, r := range rows {
+			if err := out.put(rowLine(r, now)); err != nil {
 				return err
 			}
 		}
 		return out.flush()
 	}
-	return printSessions(a.out, list, now)
+	return printSessions(a.out, rows, now)
 }
 
-func printSessions(to io.Writer, list []*transcripts.Session, now time.Time) error {
+// rowLine is a session as JSON, in short.
+func rowLine(r sources.AgentSession, now time.Time) any {
+	if r.Engine != nil {
+		return engineLineOf(r, r.Engine.State, r.Engine.From, false)
+	}
+	return sessionOf(r.Transcript, now, false)
+}
+
+func printSessions(to io.Writer, rows []sources.AgentSession, now time.Time) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tSTATE\tAGE\tTURNS\tTOOLS\tTOKENS\tCOST\tPROJECT\tSESSION")
-	for _, s := range list {
-		t := s.Totals()
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", safe(s.ID), stateWord(s, now), text.Span(now.Sub(s.Last())), s.Summary.Turns, t.Calls,
-			text.Count(t.Tokens.Total()), costWord(t), safe(filepath.Base(s.Dir())), text.Cut(safe(s.Name()), 60, "…"))
+	for _, r := range rows {
+		state := ""
+		if r.Engine != nil {
+			state = engineWord(r)
+		} else {
+			state = stateWord(r.Transcript, now)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\n", safe(r.ID), state, text.Span(now.Sub(r.Last)), r.Turns, r.Totals.Calls,
+			text.Count(r.Totals.Tokens.Total()), costWord(r.Totals), safe(filepath.Base(r.Dir)), text.Cut(safe(r.Name), 60, "…"))
 	}
 	return w.Flush()
 }
@@ -196,14 +237,14 @@ func (a *app) findSession(ctx context.Context, name string) (*transcripts.Sessio
 	if strings.HasSuffix(name, transcript.Ext) {
 		return a.sessionFile(ctx, name)
 	}
-	list, err := a.sessions(ctx)
+	list, err := a.sessions(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	found := transcripts.Find(list, name)
 	switch {
 	case name == "" || len(found) == 0:
-		return nil, &coded{exitNotFound, fmt.Errorf("no session %q; acescope session list lists them", name)}
+		return nil, noSession(name)
 	case len(found) > 1:
 		var ids []string
 		for _, s := range found[:min(len(found), 5)] {
@@ -227,6 +268,11 @@ func (a *app) sessionFile(ctx context.Context, name string) (*transcripts.Sessio
 }
 
 func (a *app) sessionShow(ctx context.Context, name string, follow, quiet bool) error {
+	if !strings.HasSuffix(name, transcript.Ext) && name != "" && a.reachable() {
+		if found, err := a.showEngine(ctx, name, follow, quiet); found || err != nil {
+			return err
+		}
+	}
 	s, err := a.findSession(ctx, name)
 	if err != nil {
 		return err

@@ -38,6 +38,8 @@ type entryLine struct {
 	Denied     bool            `json:"denied,omitempty"`
 	DurationMS float64         `json:"duration_ms,omitempty"`
 	CutBytes   int             `json:"cut_bytes,omitempty"` // that text, args and result lack
+	Note       string          `json:"note,omitempty"`      // who decided a call, or why a message waits
+	Waits      bool            `json:"waits,omitempty"`     // a call that waits for a person, a message that waits for the agent
 }
 
 func (w *talkWriter) summary(s *transcripts.Session) error {
@@ -91,7 +93,7 @@ func (w *talkWriter) entries(c transcripts.Conversation, follow bool) error {
 	}
 	for n := max(w.next, c.First); n < end; n++ {
 		e := c.Entries[n-c.First]
-		if follow && e.Kind == sources.EntryTool && !e.Done && end-n <= maxWaiting {
+		if follow && (e.Open || e.Kind == sources.EntryTool && !e.Done && end-n <= maxWaiting) {
 			break
 		}
 		w.next = n + 1
@@ -110,7 +112,7 @@ func (w *talkWriter) put(lines *lines, n int, e *transcripts.Entry) error {
 	if !w.json {
 		return w.print(lines.buf, e)
 	}
-	l := entryLine{Type: string(e.Kind), SessionID: w.session, Entry: n, At: timeOf(e.At), Name: e.Name, Model: e.Model, Text: e.Text, CutBytes: e.Cut + e.ResultCut}
+	l := entryLine{Type: string(e.Kind), SessionID: w.session, Entry: n, At: timeOf(e.At), Name: e.Name, Model: e.Model, Text: e.Text, CutBytes: e.Cut + e.ResultCut, Note: e.Note, Waits: e.Waits}
 	if e.Kind == sources.EntryTool {
 		l.Type, l.Text, l.CallID, l.Result, l.Denied, l.Done = "tool", "", e.CallID, e.Result, e.Denied, &e.Done
 		if l.DurationMS = millis(e.Took); e.Done {
@@ -138,6 +140,9 @@ func (w *talkWriter) print(out io.Writer, e *transcripts.Entry) error {
 	} else if e.Name != "" {
 		who += " " + e.Name
 	}
+	if e.Note != "" {
+		who += ", " + e.Note
+	}
 	if _, err := fmt.Fprintf(out, "\n%s %s\n", at, safe(who)); err != nil {
 		return err
 	}
@@ -155,6 +160,8 @@ func (w *talkWriter) print(out io.Writer, e *transcripts.Entry) error {
 
 func callWord(e *transcripts.Entry) string {
 	switch {
+	case e.Waits:
+		return "(waits for leave)"
 	case !e.Done:
 		return "(no result yet)"
 	case e.Denied:

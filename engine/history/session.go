@@ -2,7 +2,10 @@ package history
 
 import (
 	"encoding/json"
+	"maps"
+	"strconv"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
@@ -19,6 +22,11 @@ type SessionDecoder struct {
 }
 
 type sessionActivity struct{ name, callID string }
+
+// Clone is a decoder that goes on by itself from the same place.
+func (d *SessionDecoder) Clone() *SessionDecoder {
+	return &SessionDecoder{Data: d.Data, open: maps.Clone(d.open)}
+}
 
 // Fact is what the event says of the session; false where it says nothing. The error
 // tells of an input that does not fit the contract.
@@ -107,4 +115,48 @@ func (d *SessionDecoder) ended(scheduled int64) (sessionActivity, bool) {
 	act, ok := d.open[scheduled]
 	delete(d.open, scheduled)
 	return act, ok
+}
+
+// SessionLabel names an activity of a session by what it is about: "turn 3", "tool
+// read_file"; ok is false for other activities.
+func SessionLabel(activity string, input *commonpb.Payloads) (label string, ok bool) {
+	switch activity {
+	case session.ActivityTurn:
+		var in struct {
+			Turn int `json:"turn"`
+		}
+		if json.Unmarshal((&Decoder{}).JSON(input), &in) == nil && in.Turn > 0 {
+			return "turn " + strconv.Itoa(in.Turn), true
+		}
+	case session.ActivityTool:
+		var in struct {
+			Name string `json:"name"`
+		}
+		if json.Unmarshal((&Decoder{}).JSON(input), &in) == nil && in.Name != "" {
+			return "tool " + in.Name, true
+		}
+	}
+	return "", false
+}
+
+// SessionUpdate says in a line what an update of a session asks for, "" where its name
+// says it all.
+func SessionUpdate(name string, arg *commonpb.Payloads) string {
+	f, ok := session.Accepted(name, "", (&Decoder{}).JSON(arg))
+	if !ok {
+		return ""
+	}
+	switch u := f.Update.(type) {
+	case *session.Message:
+		return u.Text
+	case *session.ToolRequest:
+		return u.Name
+	case *session.Decision:
+		return string(u.Action) + " " + u.ID
+	case *session.Interrupt:
+		return u.Reason
+	case *session.Stop:
+		return u.Reason
+	}
+	return ""
 }

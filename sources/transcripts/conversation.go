@@ -2,9 +2,7 @@ package transcripts
 
 import (
 	"context"
-	"encoding/json"
 	"os"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -40,6 +38,11 @@ type Entry struct {
 	Result    string
 	ResultCut int
 	Took      time.Duration // 0 where nothing tells
+	// Of a session on the engine: Note says who decided a call, or why something waits;
+	// Waits tells that it waits for a person, Open that it is still being written.
+	Note  string
+	Waits bool
+	Open  bool
 }
 
 // Failed tells whether the entry is an error, or a call that failed or was denied.
@@ -59,21 +62,21 @@ type Conversation struct {
 	Offset  int64    // how far it was read
 	Err     string
 	Updated time.Time
+	Queued  int // entries at the end that wait for the agent, of a session on the engine
 }
 
 // Follower reads the conversation of a transcript as it grows. It is for one goroutine.
 type Follower struct {
-	c      Conversation
+	c      Conversation // but for what the teller has
+	told   Teller
 	reader *transcript.Reader
 	buf    transcript.Buffer
-	calls  map[string]int // place of open calls, counted from the first entry that was read
-	bytes  int
 	info   os.FileInfo // at the last reading
 }
 
 // Follow begins at the start of a transcript, or MaxBytes before its end.
 func Follow(path string) *Follower {
-	return &Follower{c: Conversation{Path: path}, calls: map[string]int{}}
+	return &Follower{c: Conversation{Path: path}}
 }
 
 // Read takes what is new, and tells whether there was anything.
@@ -100,7 +103,7 @@ func (f *Follower) Read(ctx context.Context) (changed bool) {
 	changed = p.Restarted || p.Offset != before || f.c.Err != "" || f.info == nil
 	f.info, f.c.Offset, f.c.Err = info, p.Offset, ""
 	for range p.Oversized {
-		f.add(&Entry{Kind: agentcli.KindError, Name: "line", Text: "a line of more than 16 MB is passed by"})
+		f.told.Add(&Entry{Kind: agentcli.KindError, Name: "line", Text: "a line of more than 16 MB is passed by"})
 		changed = true
 	}
 	return changed
@@ -114,32 +117,23 @@ func (f *Follower) fail(err error) bool {
 
 func (f *Follower) restart() {
 	f.c = Conversation{Path: f.c.Path}
-	f.calls, f.bytes = map[string]int{}, 0
+	f.told = Teller{}
 }
 
 // Conversation is what was read so far; it may be kept.
 func (f *Follower) Conversation() Conversation {
 	c := f.c
-	c.Entries = slices.Clone(f.c.Entries)
+	c.Entries, c.First = f.told.Entries()
 	return c
 }
 
 func (f *Follower) take(raw []byte) {
 	for _, e := range transcript.Events(raw) {
-		switch e.Kind {
-		case agentcli.KindGarbage:
+		if e.Kind == agentcli.KindGarbage {
 			f.c.Garbage++
-		case agentcli.KindToolUse:
-			f.call(e)
-		case agentcli.KindToolResult:
-			f.result(e)
-		case agentcli.KindUser, agentcli.KindText, agentcli.KindThinking, agentcli.KindStatus, agentcli.KindError:
-			n := &Entry{Kind: e.Kind, Name: e.Name, At: e.At, Model: e.Model}
-			n.Text, n.Cut = cut(e.Text, maxSaid)
-			if n.Text != "" || n.Name != "" {
-				f.add(n)
-			}
+			continue
 		}
+		f.told.Event(e)
 	}
 }
 
@@ -152,79 +146,4 @@ func cut(s string, limit int) (string, int) {
 		n--
 	}
 	return strings.Clone(s[:n]), len(s) - n
-}
-
-func (f *Follower) call(e agentcli.Event) {
-	if _, open := f.calls[e.Tool.ID]; open {
-		return
-	}
-	n := &Entry{Kind: agentcli.KindToolUse, Name: e.Tool.Name, At: e.At, Model: e.Model, CallID: e.Tool.ID}
-	n.Text, n.Cut = cut(string(e.Tool.Args), maxValue)
-	f.calls[e.Tool.ID] = f.c.First + len(f.c.Entries)
-	f.add(n)
-}
-
-// result puts a result to its call; one whose call is not here stands alone.
-func (f *Follower) result(e agentcli.Event) {
-	at, ok := f.calls[e.Tool.ID]
-	if at -= f.c.First; !ok || at < 0 {
-		n := &Entry{Kind: agentcli.KindToolUse, At: e.At, CallID: e.Tool.ID}
-		f.finish(n, e)
-		f.add(n)
-		return
-	}
-	n := *f.c.Entries[at]
-	if n.Done {
-		return
-	}
-	before := n.size()
-	f.finish(&n, e)
-	if n.Took == 0 && !n.At.IsZero() && e.At.After(n.At) {
-		n.Took = e.At.Sub(n.At)
-	}
-	f.c.Entries[at] = &n // who has the list has a copy of it
-	f.bytes += n.size() - before
-	f.bound()
-}
-
-func (f *Follower) finish(n *Entry, e agentcli.Event) {
-	n.Done, n.OK, n.Denied, n.Took = true, e.Tool.OK, e.Tool.Denied, e.Tool.Duration
-	n.Result, n.ResultCut = cut(plainResult(e.Tool.Result), maxValue)
-}
-
-// plainResult is a text, or the texts of a list; else the value as it is.
-func plainResult(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	var list []struct{ Type, Text string }
-	if json.Unmarshal(raw, &list) != nil {
-		return string(raw)
-	}
-	var parts []string
-	for _, b := range list {
-		if b.Type != "text" && b.Text == "" {
-			b.Text = "[" + b.Type + "]"
-		}
-		parts = append(parts, b.Text)
-	}
-	return strings.Join(parts, "\n")
-}
-
-func (f *Follower) add(e *Entry) {
-	f.c.Entries = append(f.c.Entries, e)
-	f.bytes += e.size()
-	f.bound()
-}
-
-// bound leaves out the oldest.
-func (f *Follower) bound() {
-	n := 0
-	for ; len(f.c.Entries)-n > MaxEntries || f.bytes > MaxText && len(f.c.Entries)-n > 1; n++ {
-		f.bytes -= f.c.Entries[n].size()
-		delete(f.calls, f.c.Entries[n].CallID)
-		f.c.Entries[n] = nil
-	}
-	f.c.Entries, f.c.First = f.c.Entries[n:], f.c.First+n
 }

@@ -113,7 +113,7 @@ const serverName = "acescope"
 func (h *Host) call(adapter agentcli.Adapter, in session.TurnInput, instruction, resume string) agentcli.Call {
 	can := adapter.Features()
 	c := agentcli.Call{Binary: h.o.Binaries[adapter.CLI()], WorkingDir: in.WorkingDir, Model: in.Model, Resume: resume,
-		Permission: agentcli.Permission(in.PermissionMode), AllowFull: h.o.AllowFull, AllowedTools: slices.Clone(in.AllowedTools),
+		Permission: agentcli.Permission(in.PermissionMode), AllowFull: h.o.AllowFull[agentcli.CLI(in.Agent)], AllowedTools: slices.Clone(in.AllowedTools),
 		MaxTurns: in.MaxTurns, MaxBudgetUSD: in.BudgetUSD, SystemPrompt: in.SystemPrompt}
 	if !can.Streaming {
 		c.Instruction = instruction

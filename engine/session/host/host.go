@@ -28,8 +28,8 @@ type Options struct {
 	DataDir   string
 	Artifacts *artifact.Store
 	Workflows Workflows
-	// AllowFull lets sessions run with permission mode "full".
-	AllowFull bool
+	// AllowFull lists the agents whose sessions may run with permission mode "full".
+	AllowFull map[agentcli.CLI]bool
 	// Binaries are the programs of agents that are not to be looked for in the PATH.
 	Binaries map[agentcli.CLI]string
 	MaxWarm  int           // 0: [MaxWarm]
