@@ -3,6 +3,7 @@ package session
 import (
 	"crypto/sha1"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -66,13 +67,12 @@ var namespace = [16]byte{0x6b, 0x1c, 0x3f, 0x52, 0x0d, 0x8e, 0x4a, 0x6b, 0x9e, 0
 // UUID is the version-5 UUID (RFC 9562) of the parts: the same wherever it is made, so
 // that an identity is known before the process that is to bear it begins.
 func UUID(parts ...string) string {
-	h := sha1.New()
-	h.Write(namespace[:])
+	name := string(namespace[:])
 	for _, p := range parts {
-		fmt.Fprintf(h, "%d:%s", len(p), p)
+		name += strconv.Itoa(len(p)) + ":" + p
 	}
-	u := h.Sum(nil)[:16]
+	u := sha1.Sum([]byte(name))
 	u[6] = u[6]&0x0f | 0x50
 	u[8] = u[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
+	return fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:16])
 }
