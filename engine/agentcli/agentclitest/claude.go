@@ -61,7 +61,7 @@ func (a *agent) claude() int {
 	c := &claude{
 		agent: a, flag: flags, asks: flags["permission-prompt-tool"] == "stdio", partial: flags["include-partial-messages"] != "",
 		replay: flags["replay-user-messages"] != "", model: flags["model"], mode: flags["permission-mode"], allowed: map[string]bool{},
-		greeted: map[string]bool{}, lines: make(chan []byte), replies: make(chan reply, 64),
+		greeted: map[string]bool{}, lines: make(chan []byte, 100), replies: make(chan reply, 64),
 	}
 	c.stop = make(chan struct{}, 1)
 	if c.model == "" {

@@ -157,7 +157,7 @@ func TestWarmTurns(t *testing.T) {
 	}
 	in := s.input(3, "three")
 	in.CostSeen, in.UsageSeen = second.CostSeen+first.CostSeen, second.UsageSeen
-	if want := "logs/session%2Fs1/run-1/run_turn-2-1.jsonl"; second.LogPath != want || second.Log == nil {
+	if want := "logs/runs/session%2Fs1/run-1/run_turn-2-1.jsonl"; second.LogPath != want || second.Log == nil {
 		t.Errorf("log %s, %+v", second.LogPath, second.Log)
 	}
 	data, err := s.o.Artifacts.Get(*second.Log, 1<<20)
