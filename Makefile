@@ -10,9 +10,10 @@ DEMO    := .cache/demo
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-build: ## Build bin/acescope (the first time takes minutes: it holds a Temporal server)
+build: ## Build bin/acescope and bin/acescope-hook (the first time takes minutes: it holds a Temporal server)
 	@mkdir -p bin
 	go build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/acescope
+	go build -ldflags '-s -w' -o bin/acescope-hook ./cmd/acescope-hook
 
 demo: build ## Open the console on an experiment that learns, on an embedded server
 	$(BIN) demo --data-dir $(DEMO)
@@ -24,7 +25,7 @@ test: ## Run all tests: units, goldens, replays, scripts of every command, the e
 
 race: ## Run the tests of the packages where goroutines meet, with the race detector (needs a C compiler)
 	@if [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then echo "race: skipped, there is no C compiler"; exit 0; fi; \
-	set -x; go test -race ./engine/ace ./engine/playbook ./engine/artifact ./engine/activity ./engine/dataset ./engine/operation/... ./sources/... ./tui/... ./views
+	set -x; go test -race -short ./engine/ace ./engine/playbook ./engine/artifact ./engine/activity ./engine/model/llm ./engine/observe/... ./engine/dataset ./engine/operation/... ./engine/agentcli/... ./engine/process ./engine/redact ./sources/... ./tui/... ./views
 
 fuzz: ## Fuzz every parser of outside input, FUZZTIME (30s) each
 	@bash docs/dev/fuzz.sh $(or $(FUZZTIME),30s)

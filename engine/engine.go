@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -17,12 +19,17 @@ import (
 	"google.golang.org/grpc/status"
 
 	"acescope/engine/ace"
+	"acescope/engine/agentcli"
+	"acescope/engine/agentrun"
 	"acescope/engine/artifact"
 	"acescope/engine/codec"
 	"acescope/engine/model"
-	"acescope/engine/model/builtin"
+	"acescope/engine/model/agent"
+	"acescope/engine/observe"
 	"acescope/engine/playbook"
+	"acescope/engine/price"
 	"acescope/engine/server"
+	"acescope/engine/session/host"
 )
 
 // What can be wrong with a remote cluster.
@@ -47,6 +54,8 @@ type Options struct {
 	Providers []model.Provider
 	// Worker serves workflows and activities from this process.
 	Worker bool
+	// Agents says how agents' command lines are called on this machine.
+	Agents map[agentcli.CLI]agentrun.Agent
 	// LookOnly makes no directories for artifacts and playbooks on this machine; with
 	// Remote and without Worker.
 	LookOnly bool
@@ -55,9 +64,17 @@ type Options struct {
 	// Codec names the codec server that payloads are read and written through; without an
 	// endpoint it is the one of the cluster's profile, if that has one.
 	Codec codec.Config
+	// Sessions says what agent sessions may do on this machine, where it serves them; only
+	// AllowFull, Binaries, MaxWarm, MaxIdle and At are read.
+	Sessions host.Options
 	// Intercept, where it is set, is called around every call to the server.
 	Intercept grpc.UnaryClientInterceptor
-	Logger    *slog.Logger
+	// Spool is the directory from which what observers left is forwarded to its runs, by a
+	// process with Worker; "" for none.
+	Spool string
+	// Redact strikes secrets out of what was observed before it is kept; nil for nothing.
+	Redact observe.Redact
+	Logger *slog.Logger
 }
 
 // Remote names a cluster. Empty fields come from the environment and then from the
@@ -87,10 +104,13 @@ type Engine struct {
 	Providers []model.Provider
 	Codec     *codec.Server // nil for payloads as they are
 
+	Agents *agentrun.Runner
+
 	serving client.Client // of the worker, nil where it shares Client
 
 	node      *server.Node
 	worker    *workerSet
+	observing *observing
 	address   string
 	namespace string
 	dir       string
@@ -103,11 +123,15 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	e := &Engine{log: o.Logger, Providers: o.Providers, dir: o.DataDir}
-	if e.Providers == nil {
-		e.Providers = Providers()
-	}
 	if err := e.openStores(o); err != nil {
 		return nil, err
+	}
+	e.Agents = agentrun.New(agentrun.Options{DataDir: o.DataDir, Artifacts: e.Artifacts, Agents: o.Agents, Logger: o.Logger})
+	if e.Providers == nil {
+		e.Providers = Providers(nil, price.Shipped(), os.Getenv)
+	}
+	if o.Providers == nil || o.Agents != nil {
+		e.Providers = slices.Concat(e.Providers, agent.Providers(e.Agents))
 	}
 	if err := checkSpace(o.DataDir); err != nil {
 		return nil, err
@@ -117,16 +141,14 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	if o.Worker {
-		if err := e.serve(); err != nil {
+		if err := e.serve(sessionsOf(o)); err != nil {
 			e.closeQuietly()
 			return nil, err
 		}
+		e.forward(o.Spool, o.Redact)
 	}
 	return e, nil
 }
-
-// Providers lists who can serve steps on this machine.
-func Providers() []model.Provider { return []model.Provider{builtin.New()} }
 
 func (e *Engine) openStores(o Options) error {
 	artifacts, books := filepath.Join(o.DataDir, "artifacts"), filepath.Join(o.DataDir, "playbooks")
@@ -241,6 +263,7 @@ func (e *Engine) Node() *server.Node { return e.node }
 // Close stops serving, leaves or stops the server, and waits for both within ctx. Steps
 // that are under way are given up and go on at the next worker.
 func (e *Engine) Close(ctx context.Context) error {
+	e.observing.stop()
 	if e.worker != nil {
 		e.worker.stop()
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -11,36 +12,56 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/activity"
 	"acescope/engine/flow"
+	"acescope/engine/server"
+	"acescope/engine/session/host"
 )
 
 // MaxActivities bounds the steps that one process runs at a time.
 const MaxActivities = 64
 
 // workerSet is what this process serves.
-type workerSet struct{ w worker.Worker }
+type workerSet struct {
+	w        worker.Worker
+	sessions *sessionWorker
+}
 
-func (s *workerSet) stop() { s.w.Stop() }
+func (s *workerSet) stop() {
+	s.w.Stop()
+	s.sessions.stop()
+}
 
-// serve starts a worker for the contract's task queue.
-func (e *Engine) serve() error {
+// serve starts a worker for the contract's task queue, and one for sessions.
+func (e *Engine) serve(o host.Options) error {
 	c := e.serving
 	if c == nil {
 		c = e.Client
 	}
-	w := worker.New(c, ace.TaskQueue, worker.Options{
-		MaxConcurrentActivityExecutionSize: MaxActivities,
+	w := worker.New(c, ace.TaskQueue, workerOptions(MaxActivities))
+	flow.Register(w)
+	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Signals: signals{e.Client},
+		Logs: filepath.Join(e.dir, "logs"), Agents: e.Agents}
+	acts.Register(w)
+	o.DataDir, o.Artifacts, o.Workflows, o.Logger = e.dir, e.Artifacts, host.Client{Client: c}, e.log
+	h, err := host.New(o)
+	if err != nil {
+		return fmt.Errorf("%w: %w", server.ErrDataDir, err)
+	}
+	h.RegisterClaim(w)
+	if err := w.Start(); err != nil {
+		h.Close()
+		return fmt.Errorf("start the worker: %w", err)
+	}
+	e.worker = &workerSet{w, startSessions(c, h, e.log)}
+	return nil
+}
+
+func workerOptions(activities int) worker.Options {
+	return worker.Options{
+		MaxConcurrentActivityExecutionSize: activities,
 		// A cancellation reaches a step with its next heartbeat: let those through.
 		MaxHeartbeatThrottleInterval: time.Second,
 		WorkerStopTimeout:            300 * time.Millisecond,
-	})
-	flow.Register(w)
-	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Signals: signals{e.Client}}
-	acts.Register(w)
-	if err := w.Start(); err != nil {
-		return fmt.Errorf("start the worker: %w", err)
 	}
-	e.worker = &workerSet{w}
-	return nil
 }
 
 type signals struct{ c client.Client }

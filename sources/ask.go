@@ -42,7 +42,7 @@ func (w *watcher) takeFresh() bool {
 // the fold where it is closed or nobody answers in time.
 func (w *watcher) ask(ctx context.Context) {
 	w.mu.Lock()
-	open, tasks := w.detail.Close.IsZero(), w.tasks != nil
+	open, tasks, talk := w.detail.Close.IsZero(), w.tasks != nil, w.talk != nil
 	if open {
 		w.asking = time.Now()
 	}
@@ -51,9 +51,12 @@ func (w *watcher) ask(ctx context.Context) {
 	if open {
 		ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 		defer cancel()
-		if tasks {
+		switch {
+		case tasks:
 			take = w.askExperiment(ctx)
-		} else {
+		case talk:
+			take = w.askSession(ctx)
+		default:
 			take = w.askTask(ctx)
 		}
 	}
@@ -85,6 +88,14 @@ func (w *watcher) takeFold() {
 	d.From = FromHistory
 	if w.tasks != nil {
 		w.takeExperiment(w.tasks.state.Progress)
+		return
+	}
+	if w.talk != nil {
+		state := w.talk.State
+		if w.talk.Foreign != nil {
+			d.Err = fmt.Sprintf("the input of this session is not the contract's: %v", w.talk.Foreign)
+		}
+		w.takeSession(&state)
 		return
 	}
 	s := &w.folder.State

@@ -13,6 +13,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/history"
+	"acescope/engine/session"
 )
 
 // Rhythm of the detail watcher.
@@ -94,6 +95,7 @@ type watcher struct {
 	oldOf   string            // the delta that detail.Old belongs to
 	resetAs string            // the run that this one was reset as, "" for none
 	tasks   *experimentFolder // in place of folder for an experiment, else nil
+	talk    *SessionFolder    // the same, for an agent session
 	file    bool              // the history comes from a file: it does not go on
 	last    time.Time         // when the last event was
 }
@@ -149,6 +151,9 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 			_ = json.Unmarshal(history.JSONOf(nil, first(e.GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads())), &d.Input)
 		}
 	}
+	if d.Type == session.Workflow && w.talk == nil {
+		w.talk = NewSessionFolder()
+	}
 	if closing(e.GetEventType()) {
 		d.Close, d.CloseEvent, d.Pending = at, e.GetEventId(), nil
 	}
@@ -164,6 +169,10 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 func (w *watcher) fold(e *historypb.HistoryEvent) {
 	if w.tasks != nil {
 		w.tasks.apply(e)
+		return
+	}
+	if w.talk != nil {
+		w.tell(e)
 		return
 	}
 	for _, c := range w.folder.Apply(e) {

@@ -110,6 +110,9 @@ func titleOf(a any) string {
 		if label, ok := history.OperationLabel(t.GetActivityId()); ok {
 			return label
 		}
+		if label, ok := history.SessionLabel(t.GetActivityType().GetName(), t.GetInput()); ok {
+			return label
+		}
 		return t.GetActivityType().GetName()
 	case hasActivity:
 		return t.GetActivityType().GetName()
@@ -185,6 +188,9 @@ func messageOf(e *historypb.HistoryEvent, a any) string {
 			return "reset from run " + t.GetBaseRunId()
 		}
 		return join(t.GetCause().String(), failureText(t.GetFailure()))
+	case *historypb.WorkflowExecutionUpdateAcceptedEventAttributes:
+		in := t.GetAcceptedRequest().GetInput()
+		return strings.Join(strings.Fields(history.SessionUpdate(in.GetName(), in.GetArgs())), " ")
 	case *historypb.TimerStartedEventAttributes:
 		return "for " + span(t.GetStartToFireTimeout())
 	case *historypb.StartChildWorkflowExecutionInitiatedEventAttributes:

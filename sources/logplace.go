@@ -2,13 +2,11 @@ package sources
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"acescope/engine/ace"
 	"acescope/sources/logfile"
 )
 
@@ -19,30 +17,12 @@ const (
 	runLogsDir = "runs"
 )
 
-// maxEscaped bounds the length of an escaped name: file systems take 255 bytes.
-const maxEscaped = 200
-
 // LogsDir is where the logs of a data directory lie.
 func LogsDir(dataDir string) string { return filepath.Join(dataDir, logsDir) }
 
-// RunLogsDir is where the logs of one run lie. Ids are untrusted: whatever they hold, the
-// path stays two levels below the directory of runs, and two runs never share one.
+// RunLogsDir is where the logs of one run lie; see [ace.RunLogsDir].
 func RunLogsDir(dataDir, workflowID, runID string) string {
-	return filepath.Join(dataDir, logsDir, runLogsDir, escapeName(workflowID), escapeName(runID))
-}
-
-// escapeName is an id as a name of a directory. What is no letter, digit, '-', '_', '.' or
-// '~' becomes %XX; of a long one the end becomes "+" and a hash.
-func escapeName(id string) string {
-	e := strings.NewReplacer("+", "%20").Replace(url.QueryEscape(id))
-	if strings.Trim(e, ".") == "" { // "", ".", ".."
-		e = "%" + strings.ReplaceAll(e, ".", "%2E")
-	}
-	if len(e) > maxEscaped {
-		sum := sha256.Sum256([]byte(id))
-		e = e[:maxEscaped-33] + "+" + hex.EncodeToString(sum[:16])
-	}
-	return e
+	return filepath.Join(dataDir, filepath.FromSlash(ace.RunLogsDir(workflowID, runID)))
 }
 
 // LogChoice is which logs are read, and why those.

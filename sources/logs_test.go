@@ -172,37 +172,6 @@ func TestReadLogsOfNothing(t *testing.T) {
 	t.Error("no lasting row says that a file cannot be read")
 }
 
-func TestRunLogsDir(t *testing.T) {
-	long := strings.Repeat("ä", 300)
-	for _, c := range []struct{ workflow, run, want string }{
-		{"ace/q-1", "0-1", "/d/logs/runs/ace%2Fq-1/0-1"},
-		{"..", ".", "/d/logs/runs/%%2E%2E/%%2E"},
-		{"", "a b\x00", "/d/logs/runs/%/a%20b%00"},
-		{"../../etc", `c:\x`, "/d/logs/runs/..%2F..%2Fetc/c%3A%5Cx"},
-	} {
-		if got := RunLogsDir("/d", c.workflow, c.run); got != c.want {
-			t.Errorf("%q, %q: %s", c.workflow, c.run, got)
-		}
-	}
-	a, b := escapeName(long), escapeName(long+"x")
-	if len(a) > maxEscaped || a == b {
-		t.Errorf("%d bytes, the same: %v", len(a), a == b)
-	}
-}
-
-func FuzzEscapeName(f *testing.F) {
-	f.Add("ace/q", "..")
-	f.Fuzz(func(t *testing.T, a, b string) {
-		ea, eb := escapeName(a), escapeName(b)
-		if ea == "" || ea == "." || ea == ".." || strings.ContainsAny(ea, "/\\\x00") || len(ea) > maxEscaped {
-			t.Errorf("%q becomes %q", a, ea)
-		}
-		if (a == b) != (ea == eb) {
-			t.Errorf("%q and %q become %q and %q", a, b, ea, eb)
-		}
-	})
-}
-
 func TestLogRing(t *testing.T) {
 	r := logRing{maxLines: 10, maxBytes: 100}
 	var shown []LogEntry

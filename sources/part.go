@@ -28,6 +28,9 @@ type Deps struct {
 	ArtifactPath func(ref ace.Ref) (string, error)
 	// DataDir is the local data directory: its logs can be followed.
 	DataDir string
+	// TurnLog is the file that holds, on this machine, what an attempt at a turn of a session
+	// says, as it is written; nil where there are none.
+	TurnLog func(workflowID, runID string, turn int, attempt int32) string
 	// Codec is the codec server that the client reads payloads through, nil where there is
 	// none.
 	Codec *codec.Server
@@ -35,6 +38,8 @@ type Deps struct {
 	Meter *Meter
 	// Host says who hosts the server and how much room is left; nil where nobody knows.
 	Host func() Host
+	// Agents looks which agents can be called here; nil where nobody calls any.
+	Agents func(ctx context.Context) []AgentCheck
 	// Screen counts what is drawn, nil where nothing is.
 	Screen func() Screen
 	// Verify replays a history with today's workflow code, strictly or as Temporal judges;

@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 
 	"acescope/engine/ace"
 )
@@ -65,9 +67,24 @@ func Refs(d *Detail) []ace.Ref {
 	if d.CallLog != nil {
 		refs = append(refs, *d.CallLog)
 	}
+	if d.Phase.Failure != nil {
+		refs = append(refs, refsInWords(d.Phase.Failure.Message)...)
+	}
 	d.Calls.All(func(_ int, c *ToolCall) bool {
 		refs = append(append(refs, RefsIn(c.Args)...), RefsIn(c.Result)...)
 		return true
 	})
+	return refs
+}
+
+// inWords is how a failure names an artifact.
+var inWords = regexp.MustCompile(`artifact ([0-9a-f]{64}), (\d{1,15}) bytes`)
+
+// refsInWords lists the artifacts that a failure's message names.
+func refsInWords(message string) (refs []ace.Ref) {
+	for _, m := range inWords.FindAllStringSubmatch(message, 8) {
+		size, _ := strconv.ParseInt(m[2], 10, 64) // at most fifteen digits
+		refs = append(refs, ace.Ref{SHA256: m[1], Size: size, MediaType: "text/plain; charset=utf-8"})
+	}
 	return refs
 }

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
+	"acescope/engine/session"
 )
 
 // MissingError says that no run has the id, and names those that come near.
@@ -29,7 +30,7 @@ func (e *MissingError) Error() string {
 
 // Resolve finds the newest run that a task id, an experiment id or a workflow id names.
 func Resolve(ctx context.Context, c client.Client, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	for _, workflowID := range []string{ace.WorkflowID(ace.TaskIDOf(id)), ace.ExperimentWorkflowID(id), id} {
+	for _, workflowID := range []string{ace.WorkflowID(ace.TaskIDOf(id)), ace.ExperimentWorkflowID(id), session.WorkflowID(id), id} {
 		if workflowID == "" {
 			continue
 		}

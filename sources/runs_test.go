@@ -68,7 +68,10 @@ func (w *watched) holds(l RunList) {
 // that no more than a few thousand are held, and that the way back up is the same.
 func TestScrollThrough100000(t *testing.T) {
 	t.Parallel()
-	const n = 100_000
+	n := 100_000
+	if testing.Short() { // with the race detector each run costs ten times as much
+		n = 20_000
+	}
 	w := watch(t, newSim(simRuns(n)...))
 	seen, most := 0, 0
 	var peak uint64

@@ -28,6 +28,9 @@ type Snapshot struct {
 	Books       *Books       // nil until somebody looked
 	RunDiff     *RunDiff     // nil until two runs were compared
 	Replay      *Replay      // of the selected run while its time machine is looked at
+	Transcripts *Transcripts // nil until somebody looked
+	Sessions    *Sessions    // the same, of sessions on the engine
+	Approvals   *Approvals   // nil while none is known to wait
 	Lineage     *LineageTree // of the selected run while it is looked at, nil before
 	Verified    *Verified    // nil until several runs were verified
 }
@@ -134,7 +137,10 @@ type Detail struct {
 	// ActivitiesDropped counts the older ones.
 	ActivitiesDropped int
 	Causes            []Cause // of the failure that closed the run, outermost first
-	Lineage           Lineage
+	// Session is what is known of an agent session, nil for other runs. Its status is the
+	// phase then.
+	Session *TalkState
+	Lineage Lineage
 	// Forks is the lineage that the run is in, where a screen has it too; nil where it is
 	// not known.
 	Forks         *LineageTree

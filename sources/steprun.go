@@ -126,8 +126,12 @@ func (f *activityFolder) apply(e *historypb.HistoryEvent) {
 	at, id := e.GetEventTime().AsTime(), e.GetEventId()
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-		name := e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName()
+		a := e.GetActivityTaskScheduledEventAttributes()
+		name := a.GetActivityType().GetName()
 		phase, _ := ace.StepOf(name)
+		if label, ok := history.SessionLabel(name, a.GetInput()); ok {
+			name = label
+		}
 		f.list = append(f.list, Activity{Name: name, Phase: phase, Scheduled: at, ScheduledEvent: id})
 		if over := len(f.list) - MaxActivities; over > 0 {
 			f.list = f.list[over:]

@@ -36,6 +36,8 @@ type Store struct {
 	events    eventWishes
 	diff      diffWish
 	replay    replayWishes
+	talk      talkWish
+	session   sessionWish
 	verify    verifyWishes
 	// namespace is where the runs are; set before anything is read.
 	namespace string
@@ -53,6 +55,8 @@ func NewStore() *Store {
 		selectCh: make(chan struct{}, 1),
 		verify:   verifyWishes{wake: make(chan struct{}, 1)},
 		books:    books{wish: BookWish{Seq: -1, Around: -1}},
+		talk:     talkWish{wake: make(chan struct{}, 1)},
+		session:  sessionWish{wake: make(chan struct{}, 1)},
 		now:      time.Now,
 	}
 	s.snap.Connection = Connection{State: ConnStarting, Since: s.now()}
@@ -112,6 +116,8 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() { s.watchPart(ctx, PartLineage, func(ctx context.Context) { s.readLineage(ctx, d) }) },
 		func() { s.watchVerify(ctx, d) },
 		func() { s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, d) }) },
+		func() { s.watchSessions(ctx, d) },
+		func() { s.watchApprovals(ctx, d) },
 	} {
 		wg.Go(watch)
 	}

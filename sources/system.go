@@ -25,9 +25,17 @@ type System struct {
 	TotalRuns  int64
 	CountErr   string
 
+	Agents  []AgentCheck
 	Sources []SourceAge
 	Calls   []CallStat
 	Process Process
+}
+
+// AgentCheck says whether an agent's command line can be called on this machine.
+type AgentCheck struct {
+	Name string
+	OK   bool
+	Text string
 }
 
 // Host is what this process knows of where the server runs.

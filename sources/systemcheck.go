@@ -25,6 +25,7 @@ type Section string
 const (
 	SectionServer  Section = "server"
 	SectionWorkers Section = "workers"
+	SectionAgents  Section = "agents"
 	SectionSources Section = "sources"
 	SectionCalls   Section = "calls"
 	SectionProcess Section = "process"
@@ -32,7 +33,7 @@ const (
 
 // Sections lists them.
 func Sections() []Section {
-	return []Section{SectionServer, SectionWorkers, SectionSources, SectionCalls, SectionProcess}
+	return []Section{SectionServer, SectionWorkers, SectionAgents, SectionSources, SectionCalls, SectionProcess}
 }
 
 // CheckState is how a row is.
@@ -59,6 +60,9 @@ func (s *System) Checks(now time.Time) []Check {
 	out = append(out, s.serverChecks()...)
 	if s.Err == "" && !s.Loading {
 		out = append(out, s.workerChecks(now)...)
+	}
+	for _, agent := range s.Agents {
+		out = append(out, agent.check())
 	}
 	for _, src := range s.Sources {
 		out = append(out, src.check())
@@ -217,6 +221,15 @@ func (s *System) addressFlags() string {
 		return ""
 	}
 	return " --address " + s.Address + " --namespace " + s.Space
+}
+
+// check is odd where an agent is there and of no use.
+func (a AgentCheck) check() Check {
+	c := Check{Section: SectionAgents, Name: a.Name, State: CheckFine, Text: a.Text}
+	if !a.OK {
+		c.State, c.Advice = CheckOdd, "acescope doctor says more"
+	}
+	return c
 }
 
 func (src SourceAge) check() Check {

@@ -75,6 +75,9 @@ func readSystem(ctx context.Context, d Deps, c Connection, size *dirSize) *Syste
 	if d.Meter != nil {
 		s.Calls = d.Meter.Stats()
 	}
+	if d.Agents != nil {
+		s.Agents = d.Agents(ctx)
+	}
 	s.Process = ThisProcess()
 	s.At, s.Took = time.Now(), time.Since(began)
 	return s

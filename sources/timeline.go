@@ -381,6 +381,10 @@ func (b *spanBuilder) update(e *Event) {
 		b.point(SpanUpdate, e)
 		return
 	}
-	b.open[e.Root] = b.add(Span{Kind: SpanUpdate, State: SpanRunning, Start: e.Nanos, Run: e.Nanos, Event: e.ID, Name: e.Title,
+	name := e.Title
+	if e.Message != "" {
+		name += " " + cut(e.Message, 80)
+	}
+	b.open[e.Root] = b.add(Span{Kind: SpanUpdate, State: SpanRunning, Start: e.Nanos, Run: e.Nanos, Event: e.ID, Name: name,
 		Parent: b.group(SpanUpdate, e)})
 }

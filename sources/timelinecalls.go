@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"acescope/engine/ace"
+	"acescope/engine/session"
 )
 
 // told takes the tool calls that a signal tells of. They stand under the skills session
@@ -123,7 +125,7 @@ func (b *spanBuilder) pending(work []PendingWork) {
 func (b *spanBuilder) pendingSpan(w PendingWork, taken map[int32]bool) int32 {
 	fits := func(at int32) bool {
 		s := &b.spans[at]
-		return s.Kind == SpanActivity && s.End == 0 && s.Name == w.Type && !taken[at]
+		return s.Kind == SpanActivity && s.End == 0 && (s.Name == w.Type || labelOf(w.Type, s.Name)) && !taken[at]
 	}
 	if id, err := strconv.ParseInt(w.ActivityID, 10, 64); err == nil {
 		if at, ok := b.open[id]; ok && fits(at) {
@@ -232,4 +234,15 @@ func (b *spanBuilder) bad(members []int32) int {
 		}
 	}
 	return n
+}
+
+// labelOf tells whether a span's name is what an activity of a session is called by.
+func labelOf(activity, name string) bool {
+	switch activity {
+	case session.ActivityTurn:
+		return strings.HasPrefix(name, "turn ")
+	case session.ActivityTool:
+		return strings.HasPrefix(name, "tool ")
+	}
+	return false
 }

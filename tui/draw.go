@@ -33,8 +33,8 @@ func (m *Model) draw() (string, *tea.Cursor) {
 		if box := m.listBox(); box != nil {
 			putOver(lines, box, 0, len(lines)-len(box), m.width)
 		}
-		if cursor = m.prompt.input.Cursor(); cursor != nil {
-			cursor.Position.Y = len(lines)
+		if cursor = m.prompt.cursor(); cursor != nil {
+			cursor.Position.Y += len(lines)
 		}
 		lines = append(lines, m.prompt.draw(m.styles, m.width)...)
 	}
@@ -174,15 +174,4 @@ func putOver(lines, box []string, x, y, width int) {
 		gap := text.Spaces(width - x - w - text.Width(right))
 		lines[y+i] = left + ansi.ResetStyle + b + gap + right
 	}
-}
-
-func (m *Model) drawQuestion() []string {
-	q, s := m.question, m.styles
-	lines := []string{""}
-	for _, l := range q.Lines {
-		lines = append(lines, s.Text.Paint(l))
-	}
-	yes := s.Key.Paint("y") + s.Hint.Paint(" "+q.Yes)
-	no := s.Key.Paint("n") + s.Hint.Paint(" leave it")
-	return m.box(q.Title, append(lines, "", yes+"   "+no, ""))
 }

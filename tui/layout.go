@@ -41,7 +41,7 @@ func (m *Model) bodyTop() int {
 func (m *Model) bodyHeight() int {
 	h := m.height - m.bodyTop() - 1
 	if m.prompt != nil {
-		h -= promptLines
+		h -= m.prompt.height()
 	}
 	return h
 }

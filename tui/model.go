@@ -62,7 +62,7 @@ type Model struct {
 	zoomed        []bool  // by screen
 	shares        []int   // by screen: the first pane's part in percent
 	prompt        *prompt
-	question      *Question
+	question      *asking
 	waiting       waiting
 	sheet         *sheet
 	notice        notice
@@ -208,9 +208,6 @@ func (m *Model) toViews(msg tea.Msg) tea.Cmd {
 
 // Ask implements [Shell].
 func (m *Model) Ask(p Prompt) { m.prompt = newPrompt(p, m.history[p.Label], m.styles, m.width) }
-
-// Confirm implements [Shell].
-func (m *Model) Confirm(q Question) { m.question = &q }
 
 // Note implements [Shell].
 func (m *Model) Note(text string) { m.say(noticeMsg{text: text}) }

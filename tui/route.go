@@ -76,15 +76,3 @@ func (m *Model) everywhere(own []Binding) []Binding {
 	}
 	return out
 }
-
-func (m *Model) questionKey(k tea.KeyPressMsg) tea.Cmd {
-	switch k.String() {
-	case "y", "Y":
-		q := m.question
-		m.question = nil
-		return q.Do()
-	case "n", "N", "esc", "q":
-		m.question = nil
-	}
-	return nil
-}

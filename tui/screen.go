@@ -6,6 +6,7 @@ import "slices"
 // room, else one at a time. A view may stand on several screens.
 type Screen struct {
 	Name    string   // of its tab and of the command that opens it: "runs"
+	Short   string   // its name on a tab where there is little room, "" for Name
 	Aliases []string // other names of that command
 	Keys    []string // that open it from everywhere
 	Help    string   // a line in the help

@@ -20,13 +20,11 @@ const far = 1 << 20
 
 func (m *Model) sheetKey(k tea.KeyPressMsg) {
 	page := max(m.height-6, 1)
-	by, ok := map[string]int{"j": 1, "down": 1, "k": -1, "up": -1, "pgdown": page, "space": page, "ctrl+f": page, "ctrl+d": page / 2,
-		"pgup": -page, "ctrl+b": -page, "ctrl+u": -page / 2, "g": -far, "home": -far, "G": far, "end": far}[k.String()]
 	switch {
 	case slices.Contains(append([]string{"esc", "q", "enter"}, m.sheet.keys...), k.String()):
 		m.sheet = nil
-	case ok:
-		m.scrollSheet(by)
+	default:
+		m.scrollSheet(scrolls(k, page))
 	}
 }
 

@@ -56,7 +56,11 @@ func (m *Model) hints() (list []hint, last hint) {
 		}
 		return list, hint{}
 	case m.question != nil:
-		return []hint{{"y", m.question.Yes}, {"n", "leave it"}}, hint{}
+		list = []hint{{"y", m.question.Yes}}
+		for _, c := range m.question.Others {
+			list = append(list, hint{c.Key, c.Yes})
+		}
+		return append(list, hint{"n", "leave it"}), hint{}
 	case m.waiting.Waiting != nil:
 		return []hint{{"esc", "leave it"}}, hint{}
 	case m.sheet != nil:
@@ -116,10 +120,31 @@ func (m *Model) trouble(now time.Time) (string, theme.Ink) {
 	if p := m.snap.Problems; len(p) > 0 && fresh(p[len(p)-1].At) {
 		return s.Glyphs.Failed + " " + text.Safe(p[len(p)-1].Text, " "), s.Error
 	}
+	if n := m.snap.Approvals.Count(); n > 0 {
+		return s.Glyphs.Failed + " " + approvals(n) + m.whereTo("agents"), s.Alert
+	}
 	for _, h := range m.snap.Health {
 		if !h.OK {
 			return s.Glyphs.Failed + " " + text.Safe(h.Name+": "+h.Text, " "), s.Warning
 		}
 	}
 	return "", s.Text
+}
+
+func approvals(n int) string {
+	if n == 1 {
+		return "1 approval waits"
+	}
+	return text.Count(int64(n)) + " approvals wait"
+}
+
+// whereTo says which key leads to a screen, nothing where one is there.
+func (m *Model) whereTo(screen string) string {
+	if m.screens[m.at.screen].Name == screen {
+		return ""
+	}
+	if keys := m.keysFor("screen." + screen); len(keys) > 0 {
+		return ": " + m.keyName(keys[0])
+	}
+	return ": :" + screen
 }

@@ -1,6 +1,9 @@
 package tui
 
 import (
+	"cmp"
+	"strings"
+
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -12,34 +15,44 @@ type tab struct {
 	label            string
 }
 
-// tabs places the screens in a line: with names where there is room, else only the
-// current one with its name. One cell before each label is for the pointer.
+// tabs places the screens in a line: with their names where there is room, else with short
+// ones, else only the current one with a name. One cell before each label is for the pointer.
 func (m *Model) tabs() []tab {
-	for _, named := range []bool{true, false} {
-		out, x := []tab{}, 0
-		for i, s := range m.screens {
-			if s.Aside && i != m.at.screen {
-				continue
-			}
-			label := s.Name
-			if len(m.screenKeys(i)) > 0 {
-				label = m.keyName(m.screenKeys(i)[0])
-				if named || i == m.at.screen {
-					label += " " + s.Name
-				}
-			}
-			w := text.Width(label) + 1
-			out = append(out, tab{i, x, x + w, label})
-			x += w
-			if m.width >= WideWidth {
-				x++
-			}
+	full := func(i int) string { return m.screens[i].Name }
+	short := func(i int) string { return cmp.Or(m.screens[i].Short, m.screens[i].Name) }
+	current := func(i int) string {
+		if i == m.at.screen {
+			return m.screens[i].Name
 		}
-		if x <= m.width || !named {
-			return out
+		return ""
+	}
+	var out []tab
+	for _, name := range []func(int) string{full, short, current} {
+		var width int
+		if out, width = m.tabsNamed(name); width <= m.width {
+			break
 		}
 	}
-	return nil
+	return out
+}
+
+// tabsNamed is the line with one way of naming, and its width.
+func (m *Model) tabsNamed(name func(screen int) string) (out []tab, width int) {
+	for i, s := range m.screens {
+		if s.Aside && i != m.at.screen {
+			continue
+		}
+		label := cmp.Or(name(i), s.Name)
+		if keys := m.screenKeys(i); len(keys) > 0 {
+			label = strings.TrimRight(m.keyName(keys[0])+" "+name(i), " ")
+		}
+		w := text.Width(label) + 1
+		out = append(out, tab{i, width, width + w, label})
+		if width += w; m.width >= WideWidth {
+			width++
+		}
+	}
+	return out, width
 }
 
 func (m *Model) screenKeys(i int) []string { return m.keysFor("screen." + m.screens[i].Name) }

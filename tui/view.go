@@ -115,9 +115,12 @@ type Shell interface {
 // is shown while typing; Done gets the text when it is sent. What was sent is kept by
 // Label, and up and down bring it back into an empty line.
 type Prompt struct {
-	Label   string
-	Value   string
-	Hint    string // while the line is empty
+	Label string
+	Value string
+	Hint  string // while the line is empty
+	// Lines lets the text have several: ctrl+j and alt+enter begin another, enter sends. Such
+	// a prompt has no completion.
+	Lines   bool
 	Preview func(string) string
 	// Complete, where it is set, lists what may stand in place of line[from:cursor], best
 	// first; offsets are in bytes. It is asked after each key, so it must be quick.
@@ -125,13 +128,26 @@ type Prompt struct {
 	Done     func(string) tea.Cmd
 }
 
-// Question is a dialog. Its handler must use only what it captured when it was made,
+// Question is a dialog. Its handlers must use only what they captured when it was made,
 // so that fresh data cannot redirect it.
 type Question struct {
 	Title string
 	Lines []string // plain, safe text
 	Yes   string   // what yes does, as a verb
 	Do    func() tea.Cmd
+	// Long breaks lines that are too long, and scrolls where there are too many, so that all
+	// can be read.
+	Long bool
+	// Warning stands in front, for what must not be overlooked; plain, safe text.
+	Warning string
+	Others  []Choice // besides yes and no
+}
+
+// Choice is another answer to a [Question].
+type Choice struct {
+	Key string
+	Yes string // what it does, as a verb
+	Do  func(Shell) tea.Cmd
 }
 
 type noticeMsg struct {

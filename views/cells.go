@@ -71,11 +71,14 @@ func deltaCell(sum *ace.Summary, g theme.Glyphs) string {
 	return strings.Join(parts, " ")
 }
 
-// costCell is what a run cost in US dollars; a dash where nobody counted anything.
+// costCell is what a run cost in US dollars; a dash where nobody counted anything, a
+// question mark where no price is known.
 func costCell(u ace.Usage, g theme.Glyphs) string {
 	switch {
 	case u == (ace.Usage{}):
 		return g.Dash
+	case u.CostUSD == 0 && u.Unpriced:
+		return "?"
 	case u.CostUSD == 0:
 		return "$0"
 	case u.CostUSD < 0.0005:

@@ -30,6 +30,7 @@ type Controls interface {
 	EventControls
 	DiffControls
 	ReplayControls
+	agentControls
 	VerifyControls
 }
 
@@ -39,6 +40,7 @@ type Actions interface {
 	// Cancel asks the run to cancel itself; nil means that it was asked.
 	Cancel(ctx context.Context, workflowID, runID string) error
 	Mutations
+	SessionActions
 }
 
 // Options says what the views work on.
@@ -52,6 +54,7 @@ type Options struct {
 	Filters  []SavedFilter  // the default one applies at the start
 	Saver    FilterSaver    // nil where filters cannot be kept
 	Location *time.Location // of times of day; nil for local
+	WorkDir  string         // where sessions are started unless another directory is named
 }
 
 // actionTimeout bounds one action.

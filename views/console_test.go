@@ -358,7 +358,10 @@ func TestActionErrorIsShown(t *testing.T) {
 	sc.has("cancel ace/q: permission")
 }
 
-type failing struct{ Mutations }
+type failing struct {
+	Mutations
+	SessionActions
+}
 
 func (failing) Cancel(context.Context, string, string) error { return errors.New("permission denied") }
 

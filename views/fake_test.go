@@ -95,6 +95,8 @@ func (s *store) StepMove(by sources.StepBy, forward bool) {
 }
 func (s *store) WatchValue(expr string)   { s.tell("watch %s", expr) }
 func (s *store) NextWatched(forward bool) { s.tell("next change %v", forward) }
+func (s *store) ReadTalk(path string)     { s.tell("talk %s", path) }
+func (s *store) ReadSession(id string)    { s.tell("session %s", id) }
 func (s *store) VerifyRun(strict bool)    { s.tell("verify %v", strict) }
 func (s *store) VerifyRuns(w sources.VerifyWish) {
 	s.tell("verify %d runs of %q %v", len(w.Runs), w.Query, w.Strict)
@@ -102,6 +104,36 @@ func (s *store) VerifyRuns(w sources.VerifyWish) {
 func (s *store) Cancel(_ context.Context, w, r string) error {
 	s.tell("cancel %s %s", w, r)
 	return nil
+}
+
+func (s *store) StartSession(_ context.Context, in sources.TalkInput, first string) (string, error) {
+	s.tell("start %s in %s model %q name %q: %q", in.Agent, in.WorkingDir, in.Model, in.Name, first)
+	return "s-new", nil
+}
+
+func (s *store) SendMessage(_ context.Context, id, message string) (int, error) {
+	s.tell("send %s %q", id, message)
+	return 1, nil
+}
+
+func (s *store) DecideCall(_ context.Context, id, call string, allow bool, reason string) error {
+	s.tell("decide %s %s %v %q", id, call, allow, reason)
+	return nil
+}
+
+func (s *store) InterruptSession(_ context.Context, id string) error {
+	s.tell("interrupt %s", id)
+	return nil
+}
+
+func (s *store) StopSession(_ context.Context, id string) error {
+	s.tell("stop %s", id)
+	return nil
+}
+
+func (s *store) Arguments(_ context.Context, ref ace.Ref) ([]byte, error) {
+	s.tell("arguments %s", ref.SHA256)
+	return []byte(`{"command":"echo whole"}`), nil
 }
 
 func prepared(s *store, what string) Prepared {

@@ -136,6 +136,9 @@ func (v *health) arrange(now time.Time) {
 				rows = append(rows, c)
 			}
 		}
+		if section == sources.SectionAgents && len(rows) == 0 {
+			continue // nobody calls any
+		}
 		v.bySection = append(v.bySection, rows)
 		parts = append(parts, sectionPart{strings.ToUpper(string(section[:1])) + string(section[1:]), v.partRemark(section, rows), len(rows), partLimit(section)})
 	}

@@ -449,6 +449,9 @@ func (w *inspection) phaseWhole(st ace.StepState) {
 	if st.Usage != nil {
 		w.field("used", usageText(*st.Usage, w.s.Glyphs))
 	}
+	if v := st.Verdict; v != nil {
+		w.field("answer", verdictText(v))
+	}
 	if st.Time != nil {
 		w.field("worker", st.Time.Worker)
 	}
@@ -458,6 +461,18 @@ func (w *inspection) phaseWhole(st ace.StepState) {
 	if a := activityOf(w.d, st.Phase); a != nil {
 		w.activityWhole(*a)
 	}
+}
+
+// verdictText is how a model's answer was read, in words.
+func verdictText(v *ace.Verdict) string {
+	said := v.String()
+	if said == "" {
+		said = "as asked for"
+	}
+	if v.Attempts > 1 {
+		said += " (" + strconv.Itoa(v.Attempts) + " answers)"
+	}
+	return text.Safe(said, " ")
 }
 
 func (w *inspection) activityWhole(a sources.Activity) {

@@ -342,6 +342,9 @@ func (r *rowDrawer) phase(p *pieces, st ace.StepState) {
 		r.timeBar(p, a, m.Ink)
 	}
 	r.attempts(p, st, a, pend)
+	if v := st.Verdict; v != nil && v.Parse != ace.ParseClean && v.Parse != ace.ParseExtracted {
+		p.add(r.s.Warning, "  answer "+text.Safe(v.String(), " "))
+	}
 }
 
 // stepTook is how long a step's last attempt took, or has taken.
@@ -474,6 +477,12 @@ func usageText(u ace.Usage, g theme.Glyphs) string {
 	said := text.Count(u.InputTokens) + " tokens in, " + text.Count(u.OutputTokens) + " out"
 	if u.CacheReadTokens > 0 {
 		said += ", " + text.Count(u.CacheReadTokens) + " from cache"
+	}
+	if u.Unpriced {
+		if u.CostUSD == 0 {
+			return said + ", cost not known"
+		}
+		return said + ", more than " + costCell(u, g)
 	}
 	return said + ", " + costCell(u, g)
 }

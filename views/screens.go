@@ -11,12 +11,12 @@ func screens(c *console) []tui.Screen {
 	found := newTriage(c)
 	machine := newHealth(c)
 	facts := newRun(c)
-	return []tui.Screen{
+	return append([]tui.Screen{
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{newRuns(c), facts}},
 		{Name: "run", Keys: []string{"2"}, Help: "the selected run, whole", Views: []tui.View{newStory(whole), newInspector(whole)}},
 		timelineScreen(c),
-		{Name: "playbook", Keys: []string{"4"}, Help: "playbooks: bullets and who wrote them, versions, differences, health", Views: []tui.View{books, blame}},
-		{Name: "experiments", Keys: []string{"5"}, Help: "experiments and their learning curves", Share: 42,
+		{Name: "playbook", Short: "book", Keys: []string{"4"}, Help: "playbooks: bullets and who wrote them, versions, differences, health", Views: []tui.View{books, blame}},
+		{Name: "experiments", Short: "exps", Keys: []string{"5"}, Help: "experiments and their learning curves", Share: 42,
 			Views: []tui.View{list, newExperimentPlots(x, list)}},
 		logScreen(c),
 		{Name: "triage", Keys: []string{"7"}, Help: "what fails, is stuck, is slow or dear", Views: []tui.View{found, newTriageDetail(c, found)}},
@@ -26,5 +26,5 @@ func screens(c *console) []tui.Screen {
 		{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task", Aside: true, Views: []tui.View{newExperimentCompare(x)}},
 		diffScreen(c),
 		lineageScreen(c, facts),
-	}
+	}, agentScreens(c)...)
 }

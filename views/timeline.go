@@ -25,7 +25,7 @@ func timelineScreen(c *console) tui.Screen {
 	v := &timeline{console: c}
 	v.bars.folded = map[foldKey]bool{}
 	v.list.table = newTable(eventHeadings()...)
-	return tui.Screen{Name: "timeline", Keys: []string{"3"}, Help: "the events of the selected run on a time axis", Share: 64,
+	return tui.Screen{Name: "timeline", Short: "time", Keys: []string{"3"}, Help: "the events of the selected run on a time axis", Share: 64,
 		Views: []tui.View{v, &eventInspector{t: v}}}
 }
 

@@ -26,6 +26,9 @@ const (
 	kindScroll  = "scroll"  // run a console and go through a long list
 	kindHistory = "history" // run a console and open a long history
 	kindLong    = "long"    // run a workflow with a long history
+
+	kindTranscripts = "transcripts" // run a console and index transcripts
+	kindStream      = "stream"      // read the output of agents
 )
 
 // Variants of a child.
@@ -78,6 +81,10 @@ func child(arg string) error {
 		return opening(ctx, s)
 	case kindLong:
 		return makeLong(ctx, s)
+	case kindTranscripts:
+		return indexing(ctx, s)
+	case kindStream:
+		return reading(s)
 	}
 	return fmt.Errorf("child: no kind %q", s.Kind)
 }

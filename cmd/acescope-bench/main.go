@@ -27,6 +27,7 @@ type bench struct {
 	temporal string // the peer's
 	dir      string // everything that is written lies below
 	profile  string // directory for CPU profiles, "" for none
+	streams  string // directory of recorded output of agents, by CLI
 	size     sizes
 	report   *report
 }
@@ -73,6 +74,9 @@ var sections = []section{
 	{"diff", (*bench).diff},
 	{"step", (*bench).step},
 	{"verify", (*bench).verify},
+	{"hook", (*bench).hook},
+	{"transcripts", (*bench).transcripts},
+	{"stream", (*bench).stream},
 }
 
 func main() {
@@ -98,6 +102,7 @@ func run() error {
 	flag.StringVar(&b.temporal, "temporal", ".cache/bench/bin/temporal", "the temporal command to compare with")
 	flag.StringVar(&b.dir, "dir", ".cache/bench", "where data directories are made")
 	flag.StringVar(&b.profile, "profile", "", "write CPU profiles of the serving processes into this directory")
+	flag.StringVar(&b.streams, "streams", "engine/agentcli/testdata", "recorded output of agents, in a directory for each")
 	flag.BoolVar(&quick, "quick", false, "small sizes: to see that it works, not to judge by")
 	flag.IntVar(&runs, "runs", 0, "attempts of each kind (default 3)")
 	flag.BoolVar(&asJSON, "json", false, "write one JSON object a row instead of a table")

@@ -72,6 +72,7 @@ func (t *target) met(value, ratio float64) bool {
 func atLeast(x float64) *target { return &target{limit: x, atLeast: true, relative: true} }
 func atMost(x float64) *target  { return &target{limit: x, relative: true} }
 func below(x float64) *target   { return &target{limit: x} }
+func above(x float64) *target   { return &target{limit: x, atLeast: true} }
 
 // row is one measured figure. Faster says that the ratio is the peer's time over ours,
 // so that more than 1 is always better where a target says "at least".

@@ -22,6 +22,20 @@ type configLine struct {
 	Settings []settingLine     `json:"settings"`
 	Filters  []conffile.Filter `json:"filters"`
 	Warnings []string          `json:"warnings"`
+
+	Providers []providerLine `json:"providers"`
+}
+
+// providerLine is who can serve steps. Keys are named, never shown.
+type providerLine struct {
+	Name       string `json:"name"`
+	Kind       string `json:"kind"`
+	BaseURL    string `json:"base_url,omitempty"`
+	Model      string `json:"model"`
+	APIKeyEnv  string `json:"api_key_env,omitempty"`
+	APIKeyFile string `json:"api_key_file,omitempty"`
+	OK         bool   `json:"ok"`
+	Text       string `json:"text"`
 }
 
 // settingLine is a setting and who said it.
@@ -98,6 +112,7 @@ func (a *app) config() error {
 	if c.Warnings == nil {
 		c.Warnings = []string{}
 	}
+	c.Providers = a.providerLines()
 	if a.json {
 		return newLines(a.out).write(c)
 	}
@@ -136,6 +151,10 @@ func (a *app) printConfig(c configLine) error {
 			value = "-"
 		}
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", s.Name, value, safe(s.Origin), s.About)
+	}
+	fmt.Fprintln(w, "\nPROVIDERS")
+	for _, p := range c.Providers {
+		fmt.Fprintf(w, "  %s\t%s\n", safe(p.Name), safe(p.Text))
 	}
 	if len(c.Filters) > 0 {
 		fmt.Fprintln(w, "\nFILTERS")

@@ -65,8 +65,13 @@ func (a *app) paint(ctx context.Context, store *sources.Store, screen screenOf, 
 	if err != nil {
 		return err
 	}
+	local, err := a.local()
+	if err != nil {
+		return err
+	}
 	program := tea.NewProgram(model, tea.WithContext(ctx), tea.WithFPS(a.set.FrameRate))
 	var wg sync.WaitGroup
+	wg.Go(func() { store.RunLocal(ctx, local) })
 	wg.Go(func() { work(ctx, program.Quit) })
 	_, err = program.Run()
 	if saveErr := kept.end(model.State()); saveErr != nil {
@@ -157,8 +162,8 @@ func (l *link) connect(ctx context.Context, serve bool) (*engine.Engine, func())
 func (l *link) deps(e *engine.Engine) sources.Deps {
 	return sources.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: l.dir,
-		Artifact: e.Artifacts.Get, ArtifactPath: e.Artifacts.Path, Meter: l.app.meter, Host: l.app.host(e, l.dir),
-		Screen: l.frames.Screen, Codec: e.Codec, Verify: verifyHere,
+		Artifact: e.Artifacts.Get, ArtifactPath: e.Artifacts.Path, Meter: l.app.meter, Host: l.app.host(e, l.dir), Agents: l.app.agentChecks(),
+		Screen: l.frames.Screen, Codec: e.Codec, Verify: verifyHere, TurnLog: turnLog(l.dir, e),
 	}
 }
 
@@ -183,7 +188,7 @@ func (l *link) connected(e *engine.Engine) {
 		Namespace: e.Namespace(), Since: time.Now()})
 	l.store.SetHealth("engine", true, fmt.Sprintf("%s, %s", e.Mode(), e.Address()))
 	for _, p := range e.Providers {
-		l.store.SetHealth("provider "+p.Name(), true, p.About())
+		l.store.SetHealth("provider "+p.Name(), true, aboutProvider(p))
 	}
 }
 

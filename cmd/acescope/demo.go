@@ -35,6 +35,7 @@ func (a *app) demoCommand() *cobra.Command {
 			if tasks < 1 || pace < 0 {
 				return usage("give --tasks above 0 and --pace of 0 or more")
 			}
+			a.set.Observe = observeOff // what agents do here is no part of the demonstration
 			return a.openConsole(cmd.Context(), func(ctx context.Context, e *engine.Engine) error {
 				return a.startDemo(ctx, e, tasks, pace)
 			})

@@ -58,7 +58,7 @@ func (a *app) doctor(ctx context.Context) error {
 	v := versions()
 	report("version", true, "acescope %s, Temporal server %s, SDK %s, %s", v.Version, v.Server, v.SDK, v.Go)
 	a.checkTerminal(report)
-	checkPrograms(report)
+	a.checkPrograms(ctx, report)
 	a.checkEngine(ctx, report)
 	if wrong > 0 {
 		return fmt.Errorf("%d of the checks found something wrong", wrong)
@@ -83,13 +83,14 @@ func (a *app) checkTerminal(report reporter) {
 }
 
 // checkPrograms looks for what acescope can work with but does not need.
-func checkPrograms(report reporter) {
-	for _, name := range []string{"temporal", "claude", "codex", "gemini", "opencode"} {
-		if path, err := exec.LookPath(name); err == nil {
-			report(name, true, "%s", path)
-		} else {
-			report(name, true, "not installed (optional)")
-		}
+func (a *app) checkPrograms(ctx context.Context, report reporter) {
+	if path, err := exec.LookPath("temporal"); err == nil {
+		report("temporal", true, "%s", path)
+	} else {
+		report("temporal", true, "not installed (optional)")
+	}
+	for _, in := range installed(ctx, a.agentRunner()) {
+		report(string(in.CLI), in.OK(), "%s", in)
 	}
 }
 
@@ -120,7 +121,7 @@ func (a *app) checkEngine(ctx context.Context, report reporter) {
 	}
 	a.checkRuns(ctx, e, report)
 	for _, p := range e.Providers {
-		report("provider", true, "%s: %s", p.Name(), p.About())
+		report("provider", true, "%s: %s", p.Name(), aboutProvider(p))
 	}
 }
 

@@ -341,7 +341,7 @@ func (a *app) afterFork(ctx context.Context, e *engine.Engine, p *fork.Plan, f e
 	var result ace.TaskResult
 	if err := e.Client.GetWorkflow(ctx, f.WorkflowID, f.RunID).Get(ctx, &result); err != nil {
 		a.interrupted(ctx, f.TaskID)
-		return fmt.Errorf("task %s: %w", f.TaskID, err)
+		return taskError(f.TaskID, err)
 	}
 	if !follow {
 		return nil

@@ -76,7 +76,7 @@ func (a *app) depsOf(e *engine.Engine) sources.Deps {
 		dir = ""
 	}
 	return sources.Deps{Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: dir,
-		Artifact: e.Artifacts.Get, Meter: a.meter, Host: a.host(e, dir)}
+		Artifact: e.Artifacts.Get, Meter: a.meter, Host: a.host(e, dir), Agents: a.agentChecks()}
 }
 
 // host says, each time it is asked, where the server runs: that changes at a takeover.

@@ -12,6 +12,9 @@ import (
 
 	"acescope/cmd/acescope/conffile"
 	"acescope/engine"
+	"acescope/engine/model"
+	"acescope/engine/observe/spool"
+	"acescope/engine/redact"
 	"acescope/sources"
 	"acescope/theme"
 )
@@ -24,10 +27,11 @@ type app struct {
 	json     bool
 	port     int
 
-	background int            // process that --detach started
-	spawned    *os.Process    // the same
-	begun      bool           // a run was started for it
-	meter      *sources.Meter // of the calls to the server, once connected
+	background int              // process that --detach started
+	spawned    *os.Process      // the same
+	begun      bool             // a run was started for it
+	meter      *sources.Meter   // of the calls to the server, once connected
+	served     []model.Provider // see providers
 
 	codecHeaders []string // NAME=VALUE
 	codecs       codecs
@@ -53,6 +57,7 @@ func (a *app) root() *cobra.Command {
 	f.String("address", "", "use the Temporal cluster at this host:port instead of the embedded server")
 	f.String("namespace", "", "namespace on that cluster (default ace-dev)")
 	f.String("profile", "", "profile of the temporal command's configuration to connect with")
+	f.String("observe", observeOn, "what becomes of what agents' hooks leave in the spool: on, spool (it stays there) or off")
 	f.StringVar(&a.apiKey, "api-key", "", "API key for that cluster (better: $TEMPORAL_API_KEY)")
 	f.String("codec-endpoint", "", "read and write payloads through the codec server at this URL")
 	f.String("codec-auth", "", "header Authorization for the codec server (better: $TEMPORAL_CODEC_AUTH)")
@@ -87,6 +92,7 @@ func (a *app) root() *cobra.Command {
 		a.configCommand(),
 		a.replayCommand(),
 		a.openCommand(),
+		a.sessionCommand(),
 	)
 	explain(cmd)
 	explainPlainly(cmd)
@@ -185,13 +191,17 @@ func (a *app) connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	if err != nil {
 		return nil, nil, err
 	}
+	o.Redact = redact.New(redact.Environ(os.Environ())...).Bytes
 	log, closeLog, err := openLog(dir, o.Worker || !o.LookOnly || a.cluster() == nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	a.meter = sources.NewMeter()
 	o.DataDir, o.Version, o.Port, o.Remote = dir, buildVersion(), a.port, a.cluster()
-	o.Intercept, o.Logger = a.meter.Intercept, log
+	o.Intercept, o.Logger, o.Providers, o.Agents = a.meter.Intercept, log, a.providers(), a.agents()
+	if a.set.Observe == observeOn {
+		o.Spool = spool.Dir(os.Getenv)
+	}
 	if o.Codec, err = a.codecConfig(); err != nil {
 		closeLog()
 		return nil, nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +13,9 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/agentcli"
 	"acescope/engine/dataset"
+	"acescope/engine/model"
 	"acescope/engine/playbook"
 )
 
@@ -22,6 +25,7 @@ type runFlags struct {
 	playbook, adapter                          string
 	epochs, limit, parallel, window            int
 	tools                                      []string
+	permission                                 string
 	detach                                     bool
 	pace                                       time.Duration
 }
@@ -49,7 +53,7 @@ func (a *app) runCommand() *cobra.Command {
 	fs.StringVar(&f.dataset, "dataset", "", "data set to learn from")
 	fs.StringVar(&f.eval, "eval", "", "second data set, measured before the first epoch and after each, without learning from it")
 	fs.StringVar(&f.experiment, "experiment", "", "id of the experiment (default: data set and time)")
-	fs.StringVar(&f.provider, "provider", "builtin", "who serves the steps")
+	fs.StringVar(&f.provider, "provider", "builtin", "who serves the steps; acescope doctor lists who can")
 	fs.StringVar(&f.model, "model", "", "model (default: the provider's)")
 	fs.IntVar(&f.epochs, "epochs", 1, "how often to go through the data set")
 	fs.IntVar(&f.limit, "limit", 0, "use only the first N tasks of the data set (default all)")
@@ -58,6 +62,7 @@ func (a *app) runCommand() *cobra.Command {
 	fs.StringVar(&f.playbook, "playbook", "", "playbook to start from: a file, or the hash of a version (default: empty)")
 	fs.StringVar(&f.adapter, "adapter", "offline", "offline: learn task by task over epochs; online: measure a window, then learn from it")
 	fs.StringSliceVar(&f.tools, "allow-tool", nil, "tools that the skills session may call (default all)")
+	fs.StringVar(&f.permission, "permission-mode", "default", "what an agent may do in its skills session: default, plan, acceptEdits, dontAsk or full")
 	fs.BoolVar(&f.detach, "detach", false, "start it and return at once; a process in the background carries it on")
 	fs.DurationVar(&f.pace, "pace", 0, "hold every phase for at least so long, for the eye")
 	return cmd
@@ -83,28 +88,39 @@ func (f runFlags) check(prompt string) error {
 		return usage("--pace %s: give a duration above 0, such as 400ms", f.pace)
 	case f.adapter != string(ace.Offline) && f.adapter != string(ace.Online):
 		return usage("--adapter %q: give offline or online", f.adapter)
+	case !slices.Contains([]string{"default", "plan", "acceptEdits", "dontAsk", "full"}, f.permission):
+		return usage("--permission-mode %q: give default, plan, acceptEdits, dontAsk or full", f.permission)
 	case strings.TrimSpace(prompt) == "" && prompt != "":
 		return usage("the PROMPT is empty")
 	}
-	return f.checkProvider()
+	return nil
 }
 
-func (f runFlags) checkProvider() error {
+// checkProvider refuses one that is not known or lacks something. A cluster may have other
+// workers.
+func (f runFlags) checkProvider(known []model.Provider, cluster bool) error {
 	var names []string
-	for _, p := range engine.Providers() {
-		if p.Name() == f.provider {
-			return nil
+	for _, p := range known {
+		if p.Name() != f.provider {
+			names = append(names, p.Name())
+			continue
 		}
-		names = append(names, p.Name())
+		if c, ok := p.(model.Checker); ok && !cluster && c.Ready() != nil {
+			return usage("--provider %s: %s", f.provider, strings.TrimPrefix(c.Ready().Error(), f.provider+": "))
+		}
+		if f.modelName(known) == "" {
+			return usage("--provider %s has no default model: give --model, or model in [providers.%s] of the configuration", f.provider, f.provider)
+		}
+		return nil
 	}
 	return usage("--provider %q is unknown; known: %s", f.provider, strings.Join(names, ", "))
 }
 
-func (f runFlags) modelName() string {
+func (f runFlags) modelName(known []model.Provider) string {
 	if f.model != "" {
 		return f.model
 	}
-	for _, p := range engine.Providers() {
+	for _, p := range known {
 		if p.Name() == f.provider {
 			return p.DefaultModel()
 		}
@@ -115,6 +131,12 @@ func (f runFlags) modelName() string {
 func (a *app) run(ctx context.Context, prompt string, f runFlags) error {
 	if err := f.check(prompt); err != nil {
 		return err
+	}
+	if err := f.checkProvider(slices.Concat(a.providers(), a.agentProviders()), a.cluster() != nil); err != nil {
+		return err
+	}
+	if f.permission == string(agentcli.PermissionFull) && a.cluster() == nil && !a.agents()[agentcli.CLI(f.provider)].AllowFull {
+		return usage("--permission-mode full is not allowed by policy: allow_full in [agents.%s] of the configuration allows it", f.provider)
 	}
 	if f.detach {
 		return a.detach(ctx, prompt, f)
@@ -199,8 +221,8 @@ func experimentInput(ctx context.Context, e *engine.Engine, f runFlags) (in ace.
 		return in, nil, dataError(err)
 	}
 	in = ace.ExperimentInput{ExperimentID: f.experiment, DatasetID: train.ID, Dataset: train.Ref, Tasks: train.Tasks,
-		Adapter: ace.Adapter(f.adapter), Provider: f.provider, Model: f.modelName(), Epochs: f.epochs,
-		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: "default"},
+		Adapter: ace.Adapter(f.adapter), Provider: f.provider, Model: f.modelName(e.Providers), Epochs: f.epochs,
+		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
 		Parallel:     f.parallel, Window: f.window, PaceMS: f.pace.Milliseconds()}
 	if in.ExperimentID == "" {
 		in.ExperimentID = train.ID + "-" + time.Now().Format("20060102-150405")
@@ -275,8 +297,8 @@ func taskInput(e *engine.Engine, prompt string, f runFlags) (ace.TaskInput, erro
 	}
 	in := ace.TaskInput{TaskID: f.experiment + "-" + time.Now().Format("20060102-150405.000"), Prompt: prompt,
 		Adapter: ace.Adapter(f.adapter), PlaybookHash: book, ExperimentID: f.experiment, DatasetID: "none",
-		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: "default"},
-		Provider:     f.provider, Model: f.modelName(), Branch: f.experiment, PaceMS: f.pace.Milliseconds()}
+		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
+		Provider:     f.provider, Model: f.modelName(e.Providers), Branch: f.experiment, PaceMS: f.pace.Milliseconds()}
 	if len(prompt) > ace.InlineBytes {
 		ref, err := e.Artifacts.PutBytes(context.Background(), []byte(prompt), "text/plain; charset=utf-8")
 		if err != nil {

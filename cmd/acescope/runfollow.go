@@ -11,9 +11,11 @@ import (
 	"charm.land/bubbles/v2/progress"
 	"github.com/charmbracelet/x/term"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
 
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/history"
 	"acescope/sources"
 )
 
@@ -33,6 +35,7 @@ type summaryLine struct {
 	InputTokens    int64             `json:"input_tokens"`
 	OutputTokens   int64             `json:"output_tokens"`
 	CostUSD        float64           `json:"cost_usd"`
+	Unpriced       bool              `json:"unpriced,omitempty"`    // the cost lacks what has no known price
 	DurationMS     float64           `json:"duration_ms,omitempty"` // from start to end; not in a tail
 	PlaybookBefore string            `json:"playbook_before"`
 	PlaybookAfter  string            `json:"playbook_after"`
@@ -87,6 +90,16 @@ func (a *app) say(e *engine.Engine, f runFlags, what string) {
 	if f.pace > 0 {
 		fmt.Fprintf(a.err, "acescope: every phase is held for %s (--pace)\n", f.pace)
 	}
+}
+
+// taskError says in one sentence why a task has no result: the words of whoever failed,
+// without those of everything that handed them on.
+func taskError(id string, err error) error {
+	var failed *temporal.ApplicationError
+	if errors.As(err, &failed) {
+		return fmt.Errorf("task %s: %s", id, history.FailureFrom(err).Message)
+	}
+	return fmt.Errorf("task %s: %w", id, err)
 }
 
 // lacking adds to an error of a start what the namespace lacks and how to add it, where
@@ -150,7 +163,7 @@ func summaryOf(state *ace.ExperimentState) summaryLine {
 	in, p := state.Input, state.Progress
 	s := summaryLine{Type: "summary", ExperimentID: in.ExperimentID, Provider: in.Provider, Model: in.Model,
 		ExitStatus: state.ExitStatus(), Epochs: p.Epochs, Eval: p.Eval, InputTokens: p.Usage.InputTokens,
-		OutputTokens: p.Usage.OutputTokens, CostUSD: p.Usage.CostUSD, PlaybookBefore: p.Before, PlaybookAfter: p.After,
+		OutputTokens: p.Usage.OutputTokens, CostUSD: p.Usage.CostUSD, Unpriced: p.Usage.Unpriced, PlaybookBefore: p.Before, PlaybookAfter: p.After,
 		Bullets: p.Bullets, Accepted: p.Accepted, Rejected: p.Rejected, Failure: state.Failure}
 	for _, e := range p.Epochs {
 		s.Tasks += e.Tasks
@@ -167,7 +180,14 @@ func (a *app) printSummary(s summaryLine) error {
 	if s.DurationMS > 0 {
 		took = fmt.Sprintf(", %.1f s", s.DurationMS/1000)
 	}
-	fmt.Fprintf(a.out, "experiment %s: %s, %d tasks, %d correct%s, $%.4f\n", s.ExperimentID, s.ExitStatus, s.Tasks, s.Correct, took, s.CostUSD)
+	cost := fmt.Sprintf("$%.4f", s.CostUSD)
+	switch {
+	case s.Unpriced && s.CostUSD == 0:
+		cost = "cost not known"
+	case s.Unpriced:
+		cost = "more than " + cost
+	}
+	fmt.Fprintf(a.out, "experiment %s: %s, %d tasks, %d correct%s, %s\n", s.ExperimentID, s.ExitStatus, s.Tasks, s.Correct, took, cost)
 	return printExperiment(a.out, ace.ExperimentProgress{Epochs: s.Epochs, Eval: s.Eval, Before: s.PlaybookBefore, After: s.PlaybookAfter,
 		Bullets: s.Bullets, Accepted: s.Accepted, Rejected: s.Rejected})
 }
@@ -225,7 +245,7 @@ func (a *app) runTask(ctx context.Context, e *engine.Engine, in ace.TaskInput, f
 	var result ace.TaskResult
 	if err := e.Client.GetWorkflow(ctx, id, runID).Get(ctx, &result); err != nil {
 		a.interrupted(ctx, in.TaskID)
-		return fmt.Errorf("task %s: %w", in.TaskID, err)
+		return taskError(in.TaskID, err)
 	}
 	d, err := sources.Show(ctx, e.Client, id, runID)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/operation"
+	"acescope/engine/session"
 	"acescope/sources"
 )
 
@@ -41,10 +42,11 @@ func typed[T any](names ...string) []lineType {
 func outputs() []output {
 	finished := slices.Concat(typed[runLine]("run"), typed[summaryLine]("summary"))
 	changes := typed[sources.Change]("phase", "skill", "delta", "status")
+	talked := slices.Concat(typed[entryLine]("user", "text", "thinking", "tool", "status", "error"), typed[sessionChange]("session_state"), typed[deltaLine]("delta"))
 	return []output{
 		{"run", slices.Concat(finished, typed[startedLine]("started"))},
 		{"list", slices.Concat(typed[runLine]("run", "experiment"), typed[facetsLine]("facets"), typed[recentLine]("recent"))},
-		{"show", slices.Concat(typed[showLine]("task", "experiment"), typed[callLine]("call"))},
+		{"show", slices.Concat(typed[showLine]("task", "experiment", "session"), typed[callLine]("call"))},
 		{"timeline", slices.Concat(typed[spanLine]("span"), typed[eventLine]("event"))},
 		{"operations", typed[operationLine](operationNames()...)},
 		{"logs", slices.Concat(typed[logLine]("line"), typed[logNote]("note"))},
@@ -62,6 +64,9 @@ func outputs() []output {
 		{"triage", typed[triageLine]("triage")},
 		{"health", typed[healthLine]("health")},
 		{"tail", slices.Concat(changes, finished)},
+		{"observe install", typed[hooksLine]("observe_install")},
+		{"observe uninstall", typed[hooksLine]("observe_uninstall")},
+		{"observe status", typed[observeLine]("observe_status")},
 		{"observe temporal tail", slices.Concat(changes, finished)},
 		{"cancel", typed[cancelLine]("cancel")},
 		{"terminate", typed[doneLine]("terminate")},
@@ -71,11 +76,19 @@ func outputs() []output {
 		{"lineage", typed[lineageLine]("lineage")},
 		{"serve", typed[serveLine]("serve")},
 		{"doctor", typed[checkLine]("check")},
-		{"open", typed[showLine]("task", "experiment")},
+		{"open", typed[showLine]("task", "experiment", "session")},
 		{"replay step", slices.Concat(typed[stepLine]("step"), typed[stepChange]("change"), typed[watchLine]("watch"))},
 		{"replay verify", slices.Concat(typed[verdictLine]("verdict"), typed[verifyEnd]("verify_summary"))},
 		{"replay export", typed[exportLine]("export")},
 		{"observe temporal replay", slices.Concat(typed[verdictLine]("verdict"), typed[verifyEnd]("verify_summary"))},
+		{"session list", slices.Concat(typed[sessionLine]("session"), typed[engineLine]("engine_session"))},
+		{"session show", slices.Concat(typed[sessionLine]("session"), typed[engineLine]("engine_session"), talked)},
+		{"session start", slices.Concat(typed[sessionStarted]("session_started"), typed[engineLine]("engine_session"), talked)},
+		{"session send", slices.Concat(typed[sentLine]("sent"), typed[turnLine]("turn"), talked)},
+		{"session approve", typed[approvalLine]("approval")},
+		{"session interrupt", typed[sessionAsked]("session_interrupt")},
+		{"session stop", typed[sessionAsked]("session_stop")},
+		{"session receive", typed[receivedLine]("received")},
 		{"config", typed[configLine]("config")},
 		{"config themes", typed[themeLine]("theme")},
 		{"config keys", typed[keyLine]("key")},
@@ -201,6 +214,9 @@ func knownTypes() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[json.RawMessage]():   {},
 		reflect.TypeFor[ace.Fate]():          text("accepted", "rejected", "ignored", "unparsable"),
 		reflect.TypeFor[ace.OperationType](): text("ADD", "UPDATE", "TAG", "REMOVE", "MERGE"),
+		// A session's state holds the input that may carry an earlier state: it goes by its own
+		// contract, engine/session.
+		reflect.TypeFor[session.State](): {Type: "object"},
 		// A foreign run may have no status.
 		reflect.TypeFor[ace.ExitStatus](): text(append(exits, "")...),
 	}

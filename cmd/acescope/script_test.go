@@ -6,25 +6,35 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"acescope/engine/agentcli/agentclitest"
 )
 
 func TestMain(m *testing.M) {
+	agentclitest.Main()
 	testscript.Main(m, map[string]func(){"acescope": func() { os.Exit(execute()) }})
 }
 
 // TestScripts runs every command as its user would. Each script has a data directory of
 // its own; most start a host in the background, so that the commands attach to it.
 func TestScripts(t *testing.T) {
+	agent := agentclitest.New(t, "claude")
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_DATA_HOME", e.WorkDir+"/data")
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TERM", "dumb")
+			e.Setenv("PATH", agent.Dir()+string(os.PathListSeparator)+e.Getenv("PATH"))
+			if filepath.Base(e.WorkDir) == "script-agent" {
+				a := agentclitest.New(t, "claude")
+				e.Setenv("PATH", a.Dir()+string(filepath.ListSeparator)+e.Getenv("PATH"))
+				e.Setenv("CLAUDE_CONFIG_DIR", a.ConfigDir())
+			}
 			histories, err := filepath.Abs("../../engine/flow/testdata")
 			e.Setenv("HISTORIES", histories)
 			return err
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "lines": lineCount, "up": up, "save": save, "endpid": endPID, "conforms": conforms, "eventually": eventually, "barereplay": barereplay, "codecserver": codecServer, "task": taskOf},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "lines": lineCount, "up": up, "save": save, "endpid": endPID, "conforms": conforms, "eventually": eventually, "barereplay": barereplay, "codecserver": codecServer, "task": taskOf, "modelserver": modelServer},
 	})
 }

@@ -27,6 +27,9 @@ type settings struct {
 	Address   string
 	Namespace string
 	Profile   string
+	Observe   string // on, spool or off
+	// Transcripts are the directories in which agents keep transcripts, "" for the usual ones.
+	Transcripts string
 
 	CodecEndpoint string
 	CodecAuth     string // a secret
@@ -107,6 +110,10 @@ func settingDefs() []settingDef {
 	add(cluster("namespace", "namespace on that cluster"), set, get)
 	set, get = text(func(s *settings) *string { return &s.Profile }, nil)
 	add(cluster("profile", "profile of the temporal command's configuration to connect with"), set, get)
+	set, get = text(func(s *settings) *string { return &s.Observe }, checkObserve)
+	add(own("observe", "text", "what becomes of what hooks leave in the spool: on, spool (it stays there) or off"), set, get)
+	set, get = text(func(s *settings) *string { return &s.Transcripts }, nil)
+	add(settingDef{name: "transcripts", env: "ACESCOPE_TRANSCRIPTS", kind: "text", help: "configuration directories of Claude Code, apart as in PATH (else $CLAUDE_CONFIG_DIR, else ~/.claude)"}, set, get)
 	set, _ = text(func(s *settings) *string { return &s.CodecEndpoint }, codec.CheckEndpoint)
 	add(cluster("codec_endpoint", "URL of the codec server that payloads are read and written through"), set, func(s *settings) string {
 		return codec.Config{Endpoint: s.CodecEndpoint}.Shown()
@@ -116,6 +123,20 @@ func settingDefs() []settingDef {
 	auth.secret = true
 	add(auth, set, get)
 	return defs
+}
+
+// Values of the setting observe.
+const (
+	observeOn    = "on"
+	observeSpool = "spool"
+	observeOff   = "off"
+)
+
+func checkObserve(v string) error {
+	if v != observeOn && v != observeSpool && v != observeOff {
+		return fmt.Errorf("%q is none of on, spool and off", v)
+	}
+	return nil
 }
 
 func setRefresh(s *settings, v string) error {
@@ -150,7 +171,7 @@ func settingNamed(name string) *settingDef {
 // file, and that before the defaults. Mistakes in flags are returned; others are warnings,
 // and the next in that order counts.
 func resolve(flags *pflag.FlagSet, getenv func(string) string, file conffile.File, warnings []string) (settings, error) {
-	s := settings{Theme: theme.Auto, Refresh: sources.DefaultInterval, FrameRate: usualFrameRate, origin: map[string]string{}, file: file, warnings: warnings}
+	s := settings{Theme: theme.Auto, Refresh: sources.DefaultInterval, FrameRate: usualFrameRate, Observe: observeOn, origin: map[string]string{}, file: file, warnings: warnings}
 	for _, d := range settingDefs() {
 		s.origin[d.name] = "default"
 		if f := flags.Lookup(d.flag); f != nil && f.Changed {

@@ -13,6 +13,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/artifact"
+	"acescope/engine/session"
 	"acescope/sources"
 )
 
@@ -43,7 +44,7 @@ type showFlags struct {
 
 // showLine is one run, whole.
 type showLine struct {
-	Type         string                  `json:"type"` // task, or experiment
+	Type         string                  `json:"type"` // task, experiment or session
 	TaskID       string                  `json:"task_id,omitempty"`
 	WorkflowID   string                  `json:"workflow_id"`
 	RunID        string                  `json:"run_id"`
@@ -60,6 +61,7 @@ type showLine struct {
 	Pending      []pendingLine           `json:"pending,omitempty"`
 	Missing      []string                `json:"missing,omitempty"`
 	Experiment   *ace.ExperimentProgress `json:"experiment,omitempty"`
+	Session      *session.State          `json:"session,omitempty"`
 
 	Plan         string                       `json:"plan,omitempty"`
 	TrajectoryID string                       `json:"trajectory_id,omitempty"`
@@ -282,6 +284,10 @@ func lineOf(d *sources.Detail) showLine {
 		return l
 	}
 	emptyLists(d)
+	if d.Session != nil {
+		l.Type, l.Session, l.Phase, l.Skills = "session", d.Session, &d.Phase, &d.Skills
+		return l
+	}
 	l.Input, l.Phase, l.Skills, l.Delta = &d.Input, &d.Phase, &d.Skills, &d.Delta
 	l.Plan, l.TrajectoryID, l.BulletIDs, l.Replaced, l.CallLog = d.Plan, d.TrajectoryID, d.BulletIDs, d.Old, d.CallLog
 	d.Calls.All(func(_ int, c *sources.ToolCall) bool {

@@ -28,6 +28,12 @@ func printShow(w io.Writer, d *sources.Detail, l showLine) error {
 		out.experiment(d)
 		return out.Flush()
 	}
+	if d.Session != nil {
+		out.session(d.Session)
+		out.phases(d)
+		out.skills(d)
+		return out.Flush()
+	}
 	out.phases(d)
 	out.skills(d)
 	out.delta(d)
@@ -57,6 +63,23 @@ func (s *sheet) text(name, value string) {
 		}
 		s.say("  %-10s %s", name, line)
 	}
+}
+
+// session is an agent session in short; acescope session show has what was said.
+func (s *sheet) session(st *sources.TalkState) {
+	s.head("Session")
+	s.text("status", string(st.Status))
+	s.text("agent", strings.TrimSpace(st.Input.Agent+" "+st.Model)+" in "+st.Input.WorkingDir)
+	for _, p := range st.Pending {
+		s.text("approval", p.ID+" "+p.Name+" "+string(p.Args))
+	}
+	for _, q := range st.Queue {
+		s.text("waits", q.Text)
+	}
+	for _, t := range st.Recent {
+		s.text(fmt.Sprintf("turn %d", t.Turn), fmt.Sprintf("%s: %s; %s", t.Status, t.Prompt, sources.TurnText(t)))
+	}
+	s.say("  acescope session show %s has what was said", safe(st.Input.SessionID))
 }
 
 func (s *sheet) trouble(d *sources.Detail) {
@@ -125,6 +148,9 @@ func (s *sheet) phases(d *sources.Detail) {
 		line := fmt.Sprintf("  %-10s %-9s %9s", safe(string(st.Phase)), st.Status, stepText(st))
 		if st.Taken {
 			line += "  taken over"
+		}
+		if v := st.Verdict.String(); v != "" {
+			line += "  answer: " + safe(v)
 		}
 		for _, a := range d.Activities {
 			if a.Phase != st.Phase || a.Attempt < 2 && a.Failure == nil {

@@ -10,6 +10,7 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/history"
 	"acescope/sources"
 )
 
@@ -25,9 +26,11 @@ func (a *app) tailCommand() *cobra.Command {
 	}
 }
 
-// observeCommand holds the names that the design documents use.
+// observeCommand holds the hooks' commands, and the names that the design documents use.
 func (a *app) observeCommand() *cobra.Command {
-	observe := &cobra.Command{Use: "observe", Short: "Observe runs by the names of the design documents"}
+	observe := &cobra.Command{Use: "observe", Short: "Observe agents and runs that happen elsewhere",
+		Long: "Claude Code tells acescope what it does through hooks, which install adds to its settings. They leave it in a spool on\n" +
+			"this machine, from which any acescope process that serves takes it to a run for each session (docs/observe.md)."}
 	temporal := &cobra.Command{Use: "temporal", Short: "Observe runs that Temporal holds"}
 	var task string
 	tail := &cobra.Command{
@@ -39,7 +42,7 @@ func (a *app) observeCommand() *cobra.Command {
 	tail.Flags().StringVar(&task, "task-id", "", "task to follow")
 	_ = tail.MarkFlagRequired("task-id")
 	temporal.AddCommand(tail, a.observeReplay())
-	observe.AddCommand(temporal)
+	observe.AddCommand(a.observeInstall(), a.observeUninstall(), a.observeStatus(), temporal)
 	return observe
 }
 
@@ -75,15 +78,23 @@ func (a *app) tail(ctx context.Context, id string) error {
 
 func (a *app) tailTask(ctx context.Context, e *engine.Engine, workflowID, runID string) error {
 	out := newLines(a.out)
-	folder := sources.NewFolder(workflowID, runID)
-	return sources.Follow(ctx, e.Client, e.Namespace(), workflowID, runID, a.away, func(ev *historypb.HistoryEvent) error {
-		for _, c := range folder.Apply(ev) {
-			if err := a.putChange(out, c); err != nil {
-				return err
+	for next := runID; next != ""; {
+		runID, next = next, ""
+		folder := sources.NewFolder(workflowID, runID)
+		err := sources.Follow(ctx, e.Client, e.Namespace(), workflowID, runID, a.away, func(ev *historypb.HistoryEvent) error {
+			for _, c := range folder.Apply(ev) {
+				if err := a.putChange(out, c); err != nil {
+					return err
+				}
 			}
+			next = history.NextRun(ev) // an observed run that is long goes on under another id
+			return out.flush()
+		})
+		if err != nil {
+			return err
 		}
-		return out.flush()
-	})
+	}
+	return nil
 }
 
 func (a *app) putChange(out *lines, c sources.Change) error {

@@ -69,7 +69,7 @@ func (s *State) CurrentPhase() PhaseAnswer {
 
 // SkillUsage answers [QuerySkills].
 func (s *State) SkillUsage() SkillAnswer {
-	return SkillAnswer{Skills: s.calls.usage(), Total: len(s.calls.order), Recent: s.calls.newest(RecentCalls),
+	return SkillAnswer{Skills: s.calls.usage(), Total: s.calls.total(), Recent: s.calls.newest(RecentCalls),
 		Other: maps.Clone(s.calls.other), Dropped: s.calls.dropped, Unreadable: s.calls.bad}
 }
 
@@ -80,7 +80,7 @@ func (s *State) SkillCounts() []SkillUsage { return s.calls.counts() }
 // CallTotals is how many calls are known, and how many events and payloads could not be
 // kept or read.
 func (s *State) CallTotals() (calls, dropped, unreadable int) {
-	return len(s.calls.order), s.calls.dropped, s.calls.bad
+	return s.calls.total(), s.calls.dropped, s.calls.bad
 }
 
 // PlaybookDelta answers [QueryDelta].
@@ -90,7 +90,8 @@ func (s *State) PlaybookDelta() DeltaAnswer {
 		Rationale: s.Rationale, FollowUpActions: s.FollowUps, Bullets: s.Bullets}
 }
 
-// Calls lists every tool call that is kept, oldest first.
+// Calls lists every tool call that is kept in detail, oldest first: in a run that was
+// continued, the newest and those that were open then, and all since.
 func (s *State) Calls() []Call { return s.calls.joined() }
 
 // Touched lists the tool calls that the newest fact told of, oldest first.

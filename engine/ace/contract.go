@@ -18,12 +18,15 @@ type Ref struct {
 }
 
 // Usage is what a step cost. Tokens are counted by the provider; CostUSD is in
-// United States dollars.
+// United States dollars, of what has a known price.
 type Usage struct {
 	InputTokens     int64   `json:"input_tokens"`
 	OutputTokens    int64   `json:"output_tokens"`
 	CacheReadTokens int64   `json:"cache_read_tokens,omitempty"`
 	CostUSD         float64 `json:"cost_usd"`
+	// Unpriced tells that tokens are counted whose price is not known, so that CostUSD is
+	// too low.
+	Unpriced bool `json:"unpriced,omitempty"`
 }
 
 // Add is the sum of two usages.
@@ -33,6 +36,7 @@ func (u Usage) Add(v Usage) Usage {
 		OutputTokens:    u.OutputTokens + v.OutputTokens,
 		CacheReadTokens: u.CacheReadTokens + v.CacheReadTokens,
 		CostUSD:         u.CostUSD + v.CostUSD,
+		Unpriced:        u.Unpriced || v.Unpriced,
 	}
 }
 
@@ -78,6 +82,38 @@ type TaskInput struct {
 	PaceMS int64 `json:"pace_ms,omitempty"`
 	// Fork says what the run takes over from another; nil for a run that begins by itself.
 	Fork *Fork `json:"fork,omitempty"`
+	// Observed tells that the run happens elsewhere: no step is executed, all that is known
+	// of it comes by [SignalToolEvent].
+	Observed bool `json:"observed,omitempty"`
+	// Source names the observer, such as "claude-code".
+	Source string `json:"source,omitempty"`
+	// IdleMS is after how many milliseconds without an event an observed run is given up;
+	// 0 is [DefaultIdle].
+	IdleMS int64 `json:"idle_ms,omitempty"`
+	// Carried is what an observed run knew when it was continued under this run id.
+	Carried *Carried `json:"carried,omitempty"`
+}
+
+// DefaultIdle is how long an observed run is waited for.
+const DefaultIdle = 24 * time.Hour
+
+// Idle is how long the run is waited for where it is observed.
+func (in TaskInput) Idle() time.Duration {
+	if in.IdleMS <= 0 {
+		return DefaultIdle
+	}
+	return time.Duration(min(in.IdleMS, int64(maxIdle/time.Millisecond))) * time.Millisecond
+}
+
+// maxIdle bounds [TaskInput.IdleMS].
+const maxIdle = 365 * 24 * time.Hour
+
+// Finish is the result of an event of [KindFinish]: how an observed run ended. ExitStatus
+// may be left out: it is failed where the event has an error, else success.
+type Finish struct {
+	ExitStatus ExitStatus `json:"exit_status,omitempty"`
+	Answer     string     `json:"answer,omitempty"`
+	Correct    *bool      `json:"correct,omitempty"`
 }
 
 // ProviderOf is who serves a step.
@@ -95,6 +131,46 @@ type StepTime struct {
 	DurationMS float64   `json:"duration_ms,omitempty"`
 	Attempt    int32     `json:"attempt,omitempty"`
 	Worker     string    `json:"worker,omitempty"`
+}
+
+// ParseKind is how a model's answer was read.
+type ParseKind string
+
+// Parse kinds: the answer was what was asked for and nothing else; it stood among other
+// text; it was no valid JSON and was mended; the model was told what was wrong and asked
+// again.
+const (
+	ParseClean     ParseKind = "clean"
+	ParseExtracted ParseKind = "extracted"
+	ParseRepaired  ParseKind = "repaired"
+	ParseAsked     ParseKind = "asked_again"
+)
+
+// Verdict is how the answer of a step that asks a model was read. Note says what was odd
+// about it, and Attempts how many answers it took.
+type Verdict struct {
+	Parse    ParseKind `json:"parse"`
+	Note     string    `json:"note,omitempty"`
+	Attempts int       `json:"attempts"`
+}
+
+// String is the verdict in words, "" where there is nothing odd about it.
+func (v *Verdict) String() string {
+	if v == nil {
+		return ""
+	}
+	how := map[ParseKind]string{ParseClean: "", ParseExtracted: "taken out of other text", ParseRepaired: "mended", ParseAsked: "asked for again"}
+	said, known := how[v.Parse]
+	if !known {
+		said = string(v.Parse)
+	}
+	switch {
+	case said == "":
+		return v.Note
+	case v.Note == "":
+		return said
+	}
+	return said + ": " + v.Note
 }
 
 // GeneratorInput is the input of [ActivityGenerator].
@@ -127,6 +203,7 @@ type GeneratorResult struct {
 	BulletIDs        []string        `json:"bullet_ids,omitempty"`
 	Answer           string          `json:"answer,omitempty"`
 	Usage            *Usage          `json:"usage,omitempty"`
+	Verdict          *Verdict        `json:"verdict,omitempty"`
 	Time             *StepTime       `json:"time,omitempty"`
 }
 
@@ -164,6 +241,7 @@ type SkillSessionResult struct {
 	Log         *Ref         `json:"log,omitempty"`
 	Answer      string       `json:"answer,omitempty"`
 	Usage       *Usage       `json:"usage,omitempty"`
+	Verdict     *Verdict     `json:"verdict,omitempty"`
 	Time        *StepTime    `json:"time,omitempty"`
 }
 
@@ -193,6 +271,7 @@ type ReflectorResult struct {
 	Correct    *bool           `json:"correct,omitempty"`
 	Findings   json.RawMessage `json:"findings,omitempty"`
 	Usage      *Usage          `json:"usage,omitempty"`
+	Verdict    *Verdict        `json:"verdict,omitempty"`
 	Time       *StepTime       `json:"time,omitempty"`
 }
 
@@ -248,6 +327,7 @@ type CuratorResult struct {
 	Rationale       string      `json:"rationale"`
 	FollowUpActions []string    `json:"follow_up_actions,omitempty"`
 	Usage           *Usage      `json:"usage,omitempty"`
+	Verdict         *Verdict    `json:"verdict,omitempty"`
 	Time            *StepTime   `json:"time,omitempty"`
 }
 

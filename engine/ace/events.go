@@ -18,13 +18,21 @@ const (
 	KindPermission   EventKind = "permission"
 	KindMessage      EventKind = "message"
 	KindPhase        EventKind = "phase"
+
+	// KindStep and KindFinish, like KindPhase, are the word of whoever observes a run that
+	// happens elsewhere; in runs that acescope executes they are counted and change nothing.
+	KindStep   EventKind = "step"
+	KindFinish EventKind = "finish"
 )
 
 // ToolEvent is something that happened inside a skills session. CallID ties the
 // events of one tool call together (OpenTelemetry's gen_ai.tool.call.id); where it
 // is absent, a tool_result belongs to the event id it carries.
 type ToolEvent struct {
-	EventID    string          `json:"event_id"`
+	EventID string `json:"event_id"`
+	// Seq is the event's place in the order of its observer, above 0; 0 where he gives none.
+	// It need not be without gaps, only grow: microseconds since 1970 serve well.
+	Seq        int64           `json:"seq,omitempty"`
 	CallID     string          `json:"call_id,omitempty"`
 	Kind       EventKind       `json:"kind"`
 	Name       string          `json:"name,omitempty"`

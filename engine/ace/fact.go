@@ -10,8 +10,8 @@ import (
 // FactKind is the kind of a [Fact].
 type FactKind int
 
-// Fact kinds. The first five are seen by the workflow itself; Closed only by those
-// who read its history, since a terminated run is not asked.
+// Fact kinds. All but Closed are seen by the workflow itself; that only by those who read
+// its history, since a terminated run is not asked.
 const (
 	FactStarted FactKind = iota + 1
 	FactStepCompleted
@@ -19,6 +19,7 @@ const (
 	FactToolEvents
 	FactCancelRequested
 	FactClosed
+	FactSilent
 )
 
 // Fact is one thing that became known of a run. Only the fields of its kind are set.
@@ -43,6 +44,13 @@ type Failure struct {
 
 // TypeBadResult is the failure type of a step whose result does not fit the contract.
 const TypeBadResult = "BadStepResult"
+
+// TypeSilent is the failure type of an observed run of which nothing was heard for too
+// long, TypeObserved that of one whose observer says that it failed.
+const (
+	TypeSilent   = "ObserverSilent"
+	TypeObserved = "ObservedFailure"
+)
 
 // Started is the fact of a run's input.
 func Started(in TaskInput) Fact { return Fact{Kind: FactStarted, Input: &in} }
@@ -101,6 +109,9 @@ func ToolEventsFrom(data []byte) Fact {
 
 // CancelRequested is the fact that somebody asked for the run to be cancelled.
 func CancelRequested() Fact { return Fact{Kind: FactCancelRequested} }
+
+// Silent is the fact that nothing was heard of an observed run for too long.
+func Silent() Fact { return Fact{Kind: FactSilent} }
 
 // Closed is the fact that the server closed the run.
 func Closed(exit ExitStatus, f *Failure) Fact {

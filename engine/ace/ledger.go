@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 )
 
 // ledger keeps the tool calls of a run. What signals tell of a call and what the
@@ -19,6 +20,7 @@ type ledger struct {
 	shared  bool               // a copy has order too: it is only added to
 	skills  map[string]*tally  // by name
 	known   int                // calls that the session's result told
+	past    past               // calls before the run was continued
 	touched map[int32]struct{} // calls that the newest fact told of
 	other   map[EventKind]int
 	dropped int
@@ -28,12 +30,51 @@ type ledger struct {
 // entry is one call: what was told of it, and how it stands. Once it is in a ledger it is
 // not written to; what changes is put there anew.
 type entry struct {
-	number int32      // of its id
-	told   Invocation // by signals
-	ended  bool       // signals told a result, or a refusal
-	known  bool       // now is what the session's result said
-	now    Call
+	number  int32      // of its id
+	told    Invocation // by signals
+	marks   marks      // which events told it
+	ended   bool       // signals told a result, or a refusal
+	known   bool       // now is what the session's result said
+	settled mark       // by which event, in an observed run
+	now     Call
 }
+
+// mark is an event's place in its observer's order. Events without one are taken in the
+// order in which they come, and before those that have one.
+type mark struct {
+	Seq int64  `json:"seq,omitempty"`
+	ID  string `json:"id,omitempty"`
+}
+
+func markOf(e ToolEvent) mark {
+	if e.Seq <= 0 {
+		return mark{}
+	}
+	return mark{e.Seq, e.EventID}
+}
+
+func (m mark) compare(o mark) int { return cmp.Or(cmp.Compare(m.Seq, o.Seq), cmp.Compare(m.ID, o.ID)) }
+
+// takes tells whether what has the mark m takes the place of what has the mark old.
+func (m mark) takes(old mark) bool { return m.Seq == 0 && old.Seq == 0 || m.compare(old) > 0 }
+
+// marks is which events told what of a call, so that the order in which they arrive does
+// not matter.
+type marks struct {
+	Name     mark      `json:"name,omitzero"`
+	Use      mark      `json:"use,omitzero"`
+	Result   mark      `json:"result,omitzero"`
+	Err      mark      `json:"err,omitzero"`
+	Used     bool      `json:"used,omitempty"`  // by a tool_use
+	Asked    bool      `json:"asked,omitempty"` // by a permission
+	Ended    bool      `json:"ended,omitempty"` // by a tool_result
+	OK       bool      `json:"ok,omitempty"`    // as that has it
+	UseAt    time.Time `json:"use_at,omitzero"`
+	ResultAt time.Time `json:"result_at,omitzero"`
+}
+
+// over tells whether the call has ended: it has a result, or was refused.
+func (m *marks) over(accepted bool) bool { return m.Ended || m.Asked && !accepted }
 
 func compare(a, b *entry) int {
 	return cmp.Or(a.now.At.Compare(b.now.At), cmp.Compare(a.now.ID, b.now.ID))
@@ -43,55 +84,97 @@ func compare(a, b *entry) int {
 func (l *ledger) begin() { clear(l.touched) }
 
 func (l *ledger) event(e ToolEvent) {
-	if _, dup := l.seen.find(e.EventID); dup {
+	if l.knows(e.EventID) {
 		return
 	}
-	if l.seen.n >= 2*MaxInvocations {
+	if l.full() {
 		l.dropped++
 		return
 	}
 	l.seen.add(e.EventID)
-	if l.other == nil {
-		l.other = map[EventKind]int{}
-	}
 	if e.Kind != KindToolUse && e.Kind != KindToolResult && e.Kind != KindPermission {
-		l.other[e.Kind]++
+		l.count(e.Kind)
+		return
+	}
+	if l.past.calls.has(e.Call()) {
+		l.dropped++ // it came too late: of that call only the counts are kept
 		return
 	}
 	l.tell(e)
 }
 
+// knows tells whether an event was seen.
+func (l *ledger) knows(id string) bool {
+	if _, dup := l.seen.find(id); dup {
+		return true
+	}
+	return l.past.seen.has(id)
+}
+
+// full tells whether no more event ids can be kept.
+func (l *ledger) full() bool { return int(l.seen.n)+len(l.past.seen) >= 2*MaxInvocations }
+
+func (l *ledger) count(kind EventKind) {
+	if l.other == nil {
+		l.other = map[EventKind]int{}
+	}
+	if _, known := l.other[kind]; !known && len(l.other) >= maxKinds {
+		kind = kindsBeyond
+	}
+	l.other[kind]++
+}
+
+// Bounds of what is counted by kind; kinds beyond are counted together.
+const (
+	maxKinds              = 100
+	kindsBeyond EventKind = "…"
+)
+
 func (l *ledger) tell(e ToolEvent) {
 	c := l.entry(e.Call())
-	inv := &c.told
-	if inv.Name == "" {
-		inv.Name = e.Name
-	}
-	if e.Accepted != nil {
-		inv.Accepted = inv.Accepted && *e.Accepted
-	}
-	if e.Error != "" {
-		inv.Error = e.Error
-	}
-	switch e.Kind {
-	case KindToolUse:
-		inv.Args, inv.At = Preview(e.Args), e.At
-	case KindToolResult:
-		inv.Result, inv.DurationMS = Preview(e.Result), e.DurationMS
-		inv.OK = inv.Accepted && (e.OK == nil || *e.OK)
-		if inv.At.IsZero() {
-			inv.At = e.At
-		}
-		c.ended = true
-	case KindPermission:
-		c.ended = c.ended || !inv.Accepted
-	}
+	c.tell(e)
 	if c.known {
 		l.calls.set(c) // that changes nothing which shows
 		return
 	}
-	c.now = Call{*inv, !c.ended}
+	c.now = Call{c.told, !c.ended}
 	l.put(c)
+}
+
+// tell takes over what an event says of the call. What comes out depends on the events
+// that were told and their marks, not on the order in which they came.
+func (c *entry) tell(e ToolEvent) {
+	inv, m, at := &c.told, &c.marks, markOf(e)
+	if e.Name != "" && (inv.Name == "" || at.compare(m.Name) < 0) {
+		inv.Name, m.Name = e.Name, at
+	}
+	if e.Accepted != nil {
+		inv.Accepted = inv.Accepted && *e.Accepted
+	}
+	if e.Error != "" && at.takes(m.Err) {
+		inv.Error, m.Err = e.Error, at
+	}
+	switch e.Kind {
+	case KindToolUse:
+		if !m.Used || at.takes(m.Use) {
+			inv.Args, m.UseAt, m.Use = Preview(e.Args), e.At, at
+		}
+		m.Used = true
+	case KindToolResult:
+		if !m.Ended || at.takes(m.Result) {
+			inv.Result, inv.DurationMS = Preview(e.Result), e.DurationMS
+			m.OK, m.ResultAt, m.Result = e.OK == nil || *e.OK, e.At, at
+		}
+		m.Ended = true
+	case KindPermission:
+		m.Asked = true
+	}
+	inv.At = m.UseAt
+	if !m.Used || inv.At.IsZero() {
+		inv.At = m.ResultAt
+	}
+	inv.OK = inv.Accepted && m.OK
+	c.ended = m.over(inv.Accepted)
 }
 
 // entry is what is known of a call, to be changed and put back.
@@ -103,12 +186,16 @@ func (l *ledger) entry(id string) *entry {
 	return &entry{number: -1, told: Invocation{ID: id, Accepted: true}}
 }
 
-func (l *ledger) settle(inv Invocation) {
-	if l.known >= MaxInvocations {
+func (l *ledger) settle(inv Invocation, by mark) {
+	if l.known >= MaxInvocations || l.past.calls.has(inv.ID) {
 		l.dropped++
 		return
 	}
 	c := l.entry(inv.ID)
+	if c.known && !by.takes(c.settled) {
+		return
+	}
+	c.settled = by
 	if !c.known {
 		c.known = true
 		l.known++
@@ -188,7 +275,7 @@ func (l *ledger) tally(name string) *tally {
 func (l *ledger) clone() ledger {
 	l.shared = true
 	c := ledger{seen: l.seen, ids: l.ids, calls: l.calls.clone(), order: l.order[:len(l.order):len(l.order)], shared: true,
-		known: l.known, other: maps.Clone(l.other), dropped: l.dropped, bad: l.bad}
+		past: l.past, known: l.known, other: maps.Clone(l.other), dropped: l.dropped, bad: l.bad}
 	if l.skills != nil {
 		c.skills, c.touched = make(map[string]*tally, len(l.skills)), map[int32]struct{}{}
 	}
@@ -254,7 +341,7 @@ func (l *ledger) counts() []SkillUsage {
 
 // recount finds again what a tally lost when a call was taken out of it.
 func (l *ledger) recount(name string, t *tally) {
-	t.newest, t.error, t.stale = nil, nil, false
+	t.newest, t.error, t.stale = t.past.newest, t.past.error, false
 	for number := range int32(l.calls.n) {
 		if c := l.calls.get(number); c.now.Name == name {
 			t.see(c)

@@ -16,21 +16,17 @@ import (
 // was told in maps, and sorts and sums up everything whenever it is asked.
 type plainLedger struct {
 	seen    map[string]struct{} // event ids
-	told    map[string]ace.Invocation
+	told    map[string][]ace.ToolEvent
 	known   map[string]ace.Invocation
-	partial map[string]callParts
 	other   map[ace.EventKind]int
 	dropped int
 	bad     int
 }
 
-type callParts struct{ use, result bool }
-
 func (l *plainLedger) event(e ace.ToolEvent) {
 	if l.seen == nil {
 		l.seen = map[string]struct{}{}
-		l.told = map[string]ace.Invocation{}
-		l.partial = map[string]callParts{}
+		l.told = map[string][]ace.ToolEvent{}
 		l.other = map[ace.EventKind]int{}
 	}
 	if _, dup := l.seen[e.EventID]; dup {
@@ -50,35 +46,45 @@ func (l *plainLedger) event(e ace.ToolEvent) {
 
 func (l *plainLedger) tell(e ace.ToolEvent) {
 	id := callID(e)
-	inv, ok := l.told[id]
-	if !ok {
-		inv = ace.Invocation{ID: id, Accepted: true}
-	}
-	if inv.Name == "" {
-		inv.Name = e.Name
-	}
-	if e.Accepted != nil {
-		inv.Accepted = inv.Accepted && *e.Accepted
-	}
-	if e.Error != "" {
-		inv.Error = e.Error
-	}
-	parts := l.partial[id]
-	switch e.Kind {
-	case ace.KindToolUse:
-		inv.Args, inv.At = ace.Preview(e.Args), e.At
-		parts.use = true
-	case ace.KindToolResult:
-		inv.Result, inv.DurationMS = ace.Preview(e.Result), e.DurationMS
-		inv.OK = inv.Accepted && (e.OK == nil || *e.OK)
-		if inv.At.IsZero() {
-			inv.At = e.At
+	l.told[id] = append(l.told[id], e)
+}
+
+// plainCall is a call by all that was told of it: in the observer's order, and what has no
+// place in that before it, as it came.
+func plainCall(id string, events []ace.ToolEvent) ace.Call {
+	events = slices.Clone(events)
+	slices.SortStableFunc(events, func(a, b ace.ToolEvent) int {
+		if a.Seq == 0 && b.Seq == 0 {
+			return 0
 		}
-		parts.result = true
-	case ace.KindPermission:
-		parts.result = parts.result || !inv.Accepted
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.EventID, b.EventID))
+	})
+	c := ace.Call{Invocation: ace.Invocation{ID: id, Accepted: true}, Pending: true}
+	var used, resulted time.Time
+	asked, ok := false, false
+	for _, e := range events {
+		if c.Name == "" {
+			c.Name = e.Name
+		}
+		if e.Error != "" {
+			c.Error = e.Error
+		}
+		c.Accepted = c.Accepted && (e.Accepted == nil || *e.Accepted)
+		switch e.Kind {
+		case ace.KindToolUse:
+			c.Args, used = ace.Preview(e.Args), e.At
+		case ace.KindToolResult:
+			c.Result, c.DurationMS, resulted, c.Pending = ace.Preview(e.Result), e.DurationMS, e.At, false
+			ok = e.OK == nil || *e.OK
+		case ace.KindPermission:
+			asked = true
+		}
 	}
-	l.told[id], l.partial[id] = inv, parts
+	c.OK, c.Pending = c.Accepted && ok, c.Pending && (!asked || c.Accepted)
+	if c.At = used; used.IsZero() {
+		c.At = resulted
+	}
+	return c
 }
 
 func (l *plainLedger) settle(inv ace.Invocation) {
@@ -97,9 +103,9 @@ func (l *plainLedger) settle(inv ace.Invocation) {
 // not matter, since the list is sorted.
 func (l *plainLedger) joined() []ace.Call {
 	calls := make([]ace.Call, 0, len(l.told)+len(l.known))
-	for id, inv := range l.told {
+	for id, events := range l.told {
 		if _, ok := l.known[id]; !ok {
-			calls = append(calls, ace.Call{Invocation: inv, Pending: !l.partial[id].result})
+			calls = append(calls, plainCall(id, events))
 		}
 	}
 	for _, inv := range l.known {
@@ -255,6 +261,9 @@ func randomFact(r *rand.Rand) ace.Fact {
 			Kind: []ace.EventKind{ace.KindToolUse, ace.KindToolResult, ace.KindPermission, ace.KindMessage}[r.IntN(4)]}
 		if r.IntN(6) > 0 {
 			e.CallID = id()
+		}
+		if r.IntN(3) > 0 {
+			e.Seq = int64(r.IntN(60))
 		}
 		for _, to := range []**bool{&e.OK, &e.Accepted} {
 			if yes := r.IntN(2) > 0; r.IntN(3) == 0 {

@@ -69,6 +69,14 @@ const MemoSummary = "ace_summary"
 // lineages are read from lists.
 const MemoFork = "ace_fork"
 
+// MemoObserved is the memo key under which an observed run is started with its
+// [ObservedStart].
+const MemoObserved = "ace_observed"
+
+// TimerSilent is the summary of the timer that ends an observed run of which nothing was
+// heard for too long.
+const TimerSilent = "ace: nothing heard"
+
 // Adapter says how an experiment learns.
 type Adapter string
 

@@ -53,6 +53,16 @@ func (s *names) add(text string) int32 {
 	return s.n - 1
 }
 
+// list is all texts in the order in which they were first seen.
+func (s *names) list() []string {
+	if s.book == nil {
+		return nil
+	}
+	s.book.mu.Lock()
+	defer s.book.mu.Unlock()
+	return s.book.in[:s.n:s.n]
+}
+
 // entries is a list of entries by number. Copies share its chunks; who changes one that
 // is not his own copies it first.
 type entries struct {

@@ -19,6 +19,9 @@ type StepState struct {
 	Status string    `json:"status"` // pending, running, done, failed, cancelled
 	Usage  *Usage    `json:"usage,omitempty"`
 	Time   *StepTime `json:"time,omitempty"`
+	// Verdict is how a model's answer was read; nil where no model was asked, or by a worker
+	// that does not say it.
+	Verdict *Verdict `json:"verdict,omitempty"`
 	// Taken tells that the result is another run's, which this one was forked from. Its
 	// usage and time are that run's, and count in no sum of this one.
 	Taken bool `json:"taken_over,omitempty"`
@@ -59,7 +62,8 @@ type State struct {
 	Exit            ExitStatus // as the run itself knows it
 	ClosedAs        ExitStatus // as the server closed it, "" while it is open
 
-	calls ledger
+	calls    ledger
+	observed *observed // of an observed run, else nil
 }
 
 // Apply folds one fact into the state.
@@ -76,10 +80,13 @@ func (s *State) Apply(f Fact) {
 	case FactToolEvents:
 		s.calls.bad += f.Bad
 		for _, e := range f.Events {
-			s.calls.event(e)
+			s.event(e)
 		}
+		s.derive()
 	case FactCancelRequested:
 		s.CancelRequested = true
+	case FactSilent:
+		s.silent()
 	case FactClosed:
 		s.close(f)
 	}
@@ -87,14 +94,23 @@ func (s *State) Apply(f Fact) {
 
 func (s *State) start(in TaskInput) {
 	s.Input = in
+	if in.Observed {
+		s.observe(in.Carried)
+		return
+	}
+	s.begin()
+	s.takeOver()
+}
+
+// begin is a run of which nothing is known but its input.
+func (s *State) begin() {
 	s.Exit = Running
-	s.PlaybookBefore = in.PlaybookHash
+	s.PlaybookBefore = s.Input.PlaybookHash
 	s.Steps = make([]StepState, 0, len(Steps()))
 	for _, p := range Steps() {
 		s.Steps = append(s.Steps, StepState{Phase: p, Status: StatusPending})
 	}
 	s.enter(PhaseGenerator)
-	s.takeOver()
 }
 
 // takeOver completes the steps, from where the run stands, whose results the input brings
@@ -131,27 +147,40 @@ func (s *State) step(p Phase) *StepState {
 }
 
 func (s *State) complete(p Phase, result any) {
+	s.record(p, result)
+	s.enter(p.next())
+	if s.Phase == PhaseDone {
+		s.Exit = Success
+		if s.Correct != nil && !*s.Correct {
+			s.Exit = Wrong
+		}
+	}
+}
+
+// record takes over what a step's result says.
+func (s *State) record(p Phase, result any) {
 	var usage *Usage
 	var time *StepTime
+	var verdict *Verdict
 	switch r := result.(type) {
 	case *GeneratorResult:
 		s.Plan, s.TrajectoryID, s.BulletIDs, s.Answer = r.Plan, r.TrajectoryID, r.BulletIDs, r.Answer
-		usage, time = r.usage(), r.Time
+		usage, time, verdict = r.usage(), r.Time, r.Verdict
 	case *SkillSessionResult:
 		if r.Answer != "" {
 			s.Answer = r.Answer
 		}
 		for _, inv := range r.Invocations {
-			s.calls.settle(inv)
+			s.calls.settle(inv, mark{})
 		}
-		usage, time = r.Usage, r.Time
+		usage, time, verdict = r.Usage, r.Time, r.Verdict
 	case *ReflectorResult:
 		s.Insights, s.BulletTags, s.Correct = r.Insights, r.BulletTags, r.Correct
-		usage, time = r.Usage, r.Time
+		usage, time, verdict = r.Usage, r.Time, r.Verdict
 	case *CuratorResult:
 		s.Rationale, s.FollowUps = r.Rationale, r.FollowUpActions
 		s.Operations = proposed(r)
-		usage, time = r.Usage, r.Time
+		usage, time, verdict = r.Usage, r.Time, r.Verdict
 	case *PersistResult:
 		s.PlaybookBefore, s.PlaybookAfter, s.Bullets, s.PlaybookSeq = r.PlaybookBefore, r.PlaybookAfter, r.Bullets, r.Seq
 		s.Operations = settled(s.Operations, r.Operations)
@@ -162,14 +191,7 @@ func (s *State) complete(p Phase, result any) {
 		s.Usage = s.Usage.Add(*usage)
 	}
 	if st := s.step(p); st != nil {
-		st.Status, st.Usage, st.Time, st.Taken = StatusDone, usage, time, taken
-	}
-	s.enter(p.next())
-	if s.Phase == PhaseDone {
-		s.Exit = Success
-		if s.Correct != nil && !*s.Correct {
-			s.Exit = Wrong
-		}
+		st.Status, st.Usage, st.Time, st.Verdict, st.Taken = StatusDone, usage, time, verdict, taken
 	}
 }
 
@@ -245,6 +267,7 @@ func (s *State) Clone() *State {
 	c := *s
 	c.Steps = append([]StepState(nil), s.Steps...)
 	c.calls = s.calls.clone()
+	c.observed = s.observed.clone()
 	return &c
 }
 

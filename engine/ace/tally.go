@@ -13,6 +13,8 @@ type tally struct {
 	error  *entry // the last call, by time and id, with an error
 	stale  bool   // newest or error was taken out: they must be found again
 
+	past struct{ newest, error *entry } // among calls before the run was continued
+
 	durations []float64 // of finished calls, sorted; milliseconds
 	added     []float64 // to durations since they were last sorted
 	gone      []float64 // from durations since then
@@ -62,8 +64,9 @@ func (t *tally) remove(c *entry, next Call) {
 	t.stale = t.stale || t.newest.is(c) && moved || t.error.is(c) && (moved || next.Error == "")
 }
 
-// is tells whether two entries are of the same call.
-func (c *entry) is(d *entry) bool { return c != nil && c.number == d.number }
+// is tells whether two entries are of the same call. A call of before the run was
+// continued has no number.
+func (c *entry) is(d *entry) bool { return c != nil && c.number >= 0 && c.number == d.number }
 
 // clone is a copy. Sorted durations are never written to, so that both may have them.
 func (t *tally) clone() *tally {

@@ -1,10 +1,12 @@
 // Package activity serves the activities of the contract on this machine: it loads the
 // playbook, lets the step's provider answer, records tool calls, and merges the delta.
-// It may import engine/ace, engine/flow (for its time-outs), engine/model,
-// engine/playbook, engine/artifact, engine/dataset and Temporal's SDK.
+// It may import engine/ace, engine/flow (for its time-outs), engine/model, engine/agentrun
+// and engine/agentcli (for calls of agents), engine/session (for identities),
+// engine/playbook, engine/artifact, engine/dataset, engine/observe/batch,
+// engine/redact and Temporal's SDK.
 //
 // Order: tool events are signalled in the order in which they happened. Bounds: events
-// are signalled in batches, one at a time, and at most [maxBatch] of them. Loss: an
+// are signalled in batches, one at a time, and at most [batch.Max] of them. Loss: an
 // event that could not be signalled is still in the session's result, and in the error
 // path it is flushed before the activity returns.
 package activity
@@ -13,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -20,11 +23,13 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"acescope/engine/ace"
+	"acescope/engine/agentrun"
 	"acescope/engine/artifact"
 	"acescope/engine/dataset"
 	"acescope/engine/flow"
 	"acescope/engine/model"
 	"acescope/engine/playbook"
+	"acescope/engine/redact"
 )
 
 // Signaller is the part of a Temporal client that activities need.
@@ -32,19 +37,24 @@ type Signaller interface {
 	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
 }
 
-// Activities serves the activity types of the contract. All fields are required.
+// Activities serves the activity types of the contract. All fields but Logs are required.
 type Activities struct {
 	Books     *playbook.Store
 	Artifacts *artifact.Store
 	Providers []model.Provider
 	Signals   Signaller
+	// Logs is where logs lie; "" leaves out the live ones.
+	Logs   string
+	Agents *agentrun.Runner
 
-	data *dataset.Loader
+	data    *dataset.Loader
+	secrets *redact.Redactor
 }
 
 // Register makes the activities known under the names of the contract.
 func (a *Activities) Register(r worker.ActivityRegistry) {
 	a.data = dataset.NewLoader(a.Artifacts)
+	a.secrets = redact.New(redact.Environ(os.Environ())...)
 	for name, fn := range map[string]any{
 		ace.ActivityGenerator: a.generator,
 		ace.ActivitySkills:    a.skills,
@@ -55,6 +65,9 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 		ace.ActivityEvaluate:  a.evaluate,
 		ace.ActivityHead:      a.head,
 		ace.ActivityLoadStep:  a.loadStep,
+		ace.ActivityAgentCLI:  a.agentCLI,
+		ace.ActivityReadLog:   a.readLog,
+		ace.ActivityBreakdown: a.breakdown,
 	} {
 		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
@@ -65,7 +78,10 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 const beatEvery = time.Second
 
 // beat heartbeats until the returned function is called.
-func beat(ctx context.Context) (stop func()) {
+func beat(ctx context.Context) (stop func()) { return beatWith(ctx, func() []any { return nil }) }
+
+// beatWith is beat with what a next attempt can go on from.
+func beatWith(ctx context.Context, details func() []any) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		tick := time.NewTicker(beatEvery)
@@ -75,11 +91,18 @@ func beat(ctx context.Context) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				activity.RecordHeartbeat(ctx)
+				activity.RecordHeartbeat(ctx, details()...)
 			}
 		}
 	}()
 	return cancel
+}
+
+// placed is a context by which a provider knows on whose behalf it is called.
+func placed(ctx context.Context) context.Context {
+	info := activity.GetInfo(ctx)
+	return model.WithPlace(ctx, &model.Place{WorkflowID: info.WorkflowExecution.ID, RunID: info.WorkflowExecution.RunID,
+		Activity: info.ActivityType.Name, ActivityID: info.ActivityID, Attempt: info.Attempt})
 }
 
 // maxPrompt bounds a prompt that comes as an artifact, in bytes.
@@ -134,14 +157,6 @@ func (a *Activities) book(hash string) (*playbook.Playbook, error) {
 // permanent marks an error that the retry policy gives up on.
 func permanent(err error) error {
 	return temporal.NewNonRetryableApplicationError(err.Error(), flow.ErrTypePermanent, nil)
-}
-
-// settle makes a provider's error one that Temporal understands.
-func settle(err error) error {
-	if err != nil && errors.Is(err, model.ErrPermanent) {
-		return permanent(err)
-	}
-	return err
 }
 
 // clock measures one attempt of a step.

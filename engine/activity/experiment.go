@@ -3,6 +3,8 @@ package activity
 import (
 	"context"
 
+	"go.temporal.io/sdk/activity"
+
 	"acescope/engine/ace"
 	"acescope/engine/model"
 )
@@ -27,10 +29,21 @@ func (a *Activities) head(ctx context.Context, in ace.HeadInput) (ace.HeadResult
 }
 
 // evaluate answers a range of problems with a frozen playbook and compares. Nothing of
-// it is signalled: an evaluation is one activity, not a run.
+// it is signalled: an evaluation is one activity, not a run. An attempt that fails leaves
+// what it has measured to the next, which does not ask again.
 func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
-	defer beat(ctx)()
+	ctx = placed(ctx)
 	var total ace.EvaluateResult
+	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &total) != nil {
+		total = ace.EvaluateResult{}
+	}
+	so := make(chan ace.EvaluateResult, 1) // the newest, for whoever takes it first
+	so <- total
+	defer beatWith(ctx, func() []any {
+		r := <-so
+		so <- r
+		return []any{r}
+	})()
 	for total.Tasks < in.Count {
 		tasks, err := a.data.Load(ctx, in.Dataset, in.From+total.Tasks, in.Count-total.Tasks)
 		if err != nil {
@@ -38,8 +51,11 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 		}
 		for _, t := range tasks {
 			if err := a.evaluateOne(ctx, in.Task, t, &total); err != nil {
-				return total, settle(err)
+				activity.RecordHeartbeat(ctx, total)
+				return total, a.settle(ctx, err)
 			}
+			<-so
+			so <- total
 		}
 	}
 	return total, nil

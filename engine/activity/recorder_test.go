@@ -7,10 +7,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"acescope/engine/ace"
 	"acescope/engine/model"
+	"acescope/engine/observe/batch"
 )
 
 // wire collects what is signalled.
@@ -53,7 +53,7 @@ func TestRecorderBatchesInOrder(t *testing.T) {
 	w := newWire()
 	r := newRecorder(about, w)
 	var want []string
-	for i := range 3 * maxBatch {
+	for i := range 3 * batch.Max {
 		id := fmt.Sprint(i)
 		want = append(want, id)
 		r.add(ace.ToolEvent{EventID: id})
@@ -65,28 +65,6 @@ func TestRecorderBatchesInOrder(t *testing.T) {
 	}
 	if len(w.batches) > 10 {
 		t.Errorf("%d signals for %d events", len(w.batches), len(want))
-	}
-}
-
-// TestRecorderSparesTheHistory holds that hours of steady events stay well within what a
-// run may be signalled.
-func TestRecorderSparesTheHistory(t *testing.T) {
-	sent, spent := 0, time.Duration(0)
-	for ; spent < 2*time.Hour; sent++ {
-		spent += batchDelay(sent)
-	}
-	if sent > 5000 {
-		t.Errorf("%d signals in two hours", sent)
-	}
-}
-
-func TestBatchesFit(t *testing.T) {
-	big := ace.ToolEvent{Args: make([]byte, 200<<10)}
-	for want, events := range map[int][]ace.ToolEvent{0: nil, 1: {{Args: make([]byte, 3<<20)}, big}, 2: {big, big, big},
-		maxBatch: make([]ace.ToolEvent, maxBatch+1)} {
-		if got := fitting(events); got != want {
-			t.Errorf("%d events: a batch of %d, want %d", len(events), got, want)
-		}
 	}
 }
 

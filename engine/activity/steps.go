@@ -14,19 +14,23 @@ import (
 
 func (a *Activities) generator(ctx context.Context, in ace.GeneratorInput) (ace.GeneratorResult, error) {
 	defer beat(ctx)()
+	ctx = placed(ctx)
 	c := start(ctx)
 	s, err := a.prepare(in.Task, in.Prompt, in.PromptRef)
 	if err != nil {
 		return ace.GeneratorResult{}, err
 	}
 	in.Prompt = s.prompt
-	r, err := s.provider.Generate(ctx, in, s.book)
+	p, done := a.live(ctx, s.provider, in.Task)
+	defer done()
+	r, err := p.Generate(ctx, in, s.book)
 	r.Time = c.stop(ctx, in.Task.PaceMS)
-	return r, settle(err)
+	return r, a.settle(ctx, err)
 }
 
 func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (ace.SkillSessionResult, error) {
 	defer beat(ctx)()
+	ctx = placed(ctx)
 	c := start(ctx)
 	s, err := a.prepare(in.Task, in.Prompt, in.PromptRef)
 	if err != nil {
@@ -36,14 +40,16 @@ func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (ace.SkillS
 	rec := newRecorder(in.Task, a.Signals)
 	tools := &toolbox{config: in.Task.SkillsConfig, record: rec.add, artifacts: a.Artifacts, attempt: c.attempt,
 		pause: time.Duration(in.Task.PaceMS) * time.Millisecond / callsPerPace}
-	r, err := s.provider.Skills(ctx, in, s.book, tools)
+	p, done := a.live(ctx, s.provider, in.Task)
+	defer done()
+	r, err := p.Skills(ctx, in, s.book, tools)
 	r.Invocations = tools.list()
 	r.Time = c.stop(ctx, in.Task.PaceMS)
 	if err == nil {
 		err = a.fit(ctx, &r)
 	}
 	rec.close(err != nil)
-	return r, settle(err)
+	return r, a.settle(ctx, err)
 }
 
 // fit moves payloads that are too large for a history into an artifact.
@@ -73,27 +79,33 @@ func (a *Activities) fit(ctx context.Context, r *ace.SkillSessionResult) error {
 
 func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (ace.ReflectorResult, error) {
 	defer beat(ctx)()
+	ctx = placed(ctx)
 	c := start(ctx)
 	s, err := a.prepare(in.Task, in.Prompt, in.PromptRef)
 	if err != nil {
 		return ace.ReflectorResult{}, err
 	}
 	in.Prompt = s.prompt
-	r, err := s.provider.Reflect(ctx, in, s.book)
+	p, done := a.live(ctx, s.provider, in.Task)
+	defer done()
+	r, err := p.Reflect(ctx, in, s.book)
 	r.Time = c.stop(ctx, in.Task.PaceMS)
-	return r, settle(err)
+	return r, a.settle(ctx, err)
 }
 
 func (a *Activities) curator(ctx context.Context, in ace.CuratorInput) (ace.CuratorResult, error) {
 	defer beat(ctx)()
+	ctx = placed(ctx)
 	c := start(ctx)
 	s, err := a.prepare(in.Task, "", nil)
 	if err != nil {
 		return ace.CuratorResult{}, err
 	}
-	r, err := s.provider.Curate(ctx, in, s.book)
+	p, done := a.live(ctx, s.provider, in.Task)
+	defer done()
+	r, err := p.Curate(ctx, in, s.book)
 	r.Time = c.stop(ctx, in.Task.PaceMS)
-	return r, settle(err)
+	return r, a.settle(ctx, err)
 }
 
 // persist merges the delta into its branch. The delta's id is the run's, so that a

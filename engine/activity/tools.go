@@ -27,6 +27,8 @@ type toolbox struct {
 
 	mu    sync.Mutex
 	calls []ace.Invocation
+	// witnessed are the places in calls of those that others made, by their ids.
+	witnessed map[string]int
 }
 
 // Call implements [model.Toolbox].

@@ -12,4 +12,10 @@
 // limit. Opening a store looks at no more than [sweepLimit] leftovers.
 // Loss: none. A failed or killed Put leaves nothing under a final name; its temporary
 // file goes with the error, or after a day.
+//
+// [Logs] are the other kind of file: JSON lines below logs/ of the data directory, written
+// while something happens so that others follow it, and sealed at its end: read-only, with a
+// digest, and an artifact under a second name. A log that lacks lines has an empty file
+// beside it whose name ends with .incomplete; one that may still be written has write
+// permission.
 package artifact

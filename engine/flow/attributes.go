@@ -4,6 +4,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"acescope/engine/ace"
+	"acescope/engine/session"
 )
 
 func keyword(name, value string) temporal.SearchAttributeUpdate {
@@ -30,6 +31,16 @@ func ExperimentAttributes(in ace.ExperimentInput) temporal.SearchAttributes {
 		keyword(ace.AttrDataset, in.DatasetID),
 		keyword(ace.AttrModel, in.Model),
 		keyword(ace.AttrAdapter, string(in.Adapter)),
+		keyword(ace.AttrExit, string(ace.Running)),
+	)
+}
+
+// SessionAttributes are the search attributes that a session starts with.
+func SessionAttributes(in session.Input) temporal.SearchAttributes {
+	return temporal.NewSearchAttributes(
+		keyword(ace.AttrTask, in.SessionID),
+		keyword(ace.AttrModel, in.Model),
+		keyword(ace.AttrPhase, string(session.Starting)),
 		keyword(ace.AttrExit, string(ace.Running)),
 	)
 }

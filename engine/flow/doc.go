@@ -1,5 +1,5 @@
-// Package flow holds the workflows: one ACE task, and an experiment over a data set.
-// It may import engine/ace and engine/history and Temporal's workflow packages; nothing
+// Package flow holds the workflows: one ACE task, an experiment over a data set, and an
+// agent session. It may import engine/ace, engine/session, engine/history and Temporal's workflow packages; nothing
 // that reads a clock, a file or the network, since all of it is replayed.
 //
 // Order: a task's steps run one after the other; an experiment starts its tasks in the
@@ -13,10 +13,12 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/ace"
+	"acescope/engine/session"
 )
 
 // Register makes the workflows known under the names of the contract.
 func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(Task, workflow.RegisterOptions{Name: ace.TaskWorkflow})
 	r.RegisterWorkflowWithOptions(Experiment, workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
+	r.RegisterWorkflowWithOptions(Session, workflow.RegisterOptions{Name: session.Workflow})
 }

@@ -28,7 +28,7 @@ func (x *experiment) evaluate(ctx workflow.Context) error {
 
 // startEval starts as many chunks as may run in parallel and says where the next begins.
 func (x *experiment) startEval(ctx workflow.Context, from int) (futures []workflow.Future, next int) {
-	ctx = withOptions(ctx, ace.ActivityEvaluate)
+	ctx = withOptions(ctx, ace.ActivityEvaluate, x.in.Provider)
 	for ; len(futures) < x.in.Parallel && from < x.in.EvalTasks; from += evalChunk {
 		futures = append(futures, workflow.ExecuteActivity(ctx, ace.ActivityEvaluate, ace.EvaluateInput{
 			Task: x.about(ctx), Dataset: *x.in.Eval, From: from, Count: min(evalChunk, x.in.EvalTasks-from)}))
@@ -43,7 +43,7 @@ func (x *experiment) about(ctx workflow.Context) ace.TaskContext {
 }
 
 func (x *experiment) load(ctx workflow.Context, set ace.Ref, from, count int) (tasks []ace.Task, err error) {
-	err = workflow.ExecuteActivity(withOptions(ctx, ace.ActivityLoadTasks), ace.ActivityLoadTasks,
+	err = workflow.ExecuteActivity(withOptions(ctx, ace.ActivityLoadTasks, ""), ace.ActivityLoadTasks,
 		ace.LoadTasksInput{Dataset: set, From: from, Count: count}).Get(ctx, &tasks)
 	return tasks, err
 }
@@ -52,7 +52,7 @@ func (x *experiment) load(ctx workflow.Context, set ace.Ref, from, count int) (t
 // where there is none.
 func (x *experiment) readHead(ctx workflow.Context) error {
 	var head ace.HeadResult
-	err := workflow.ExecuteActivity(withOptions(ctx, ace.ActivityHead), ace.ActivityHead,
+	err := workflow.ExecuteActivity(withOptions(ctx, ace.ActivityHead, ""), ace.ActivityHead,
 		ace.HeadInput{Branch: x.in.ExperimentID, Initial: x.in.PlaybookHash}).Get(ctx, &head)
 	if err == nil {
 		x.apply(ace.ExperimentFact{Head: &head})

@@ -21,6 +21,7 @@ type task struct {
 	state  ace.State
 	shown  ace.Phase // as the search attribute has it
 	signal workflow.ReceiveChannel
+	heard  time.Time // when an event came last
 
 	generated ace.GeneratorResult
 	reflected ace.ReflectorResult
@@ -28,8 +29,9 @@ type task struct {
 }
 
 // Task is the workflow of one ACE task run: generator, skills, reflector, curator,
-// persist. A fork begins after the steps whose results it takes over. A run whose answer is wrong completes; one whose step fails after its last
-// retry fails with that step's error.
+// persist. A fork begins after the steps whose results it takes over. A run whose answer is
+// wrong completes; one whose step fails after its last retry fails with that step's error.
+// A run that happens elsewhere is only listened to, and ends as its observer says.
 func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
 	t := &task{shown: in.FirstPhase(), signal: workflow.GetSignalChannel(ctx, ace.SignalToolEvent)}
 	t.apply(ace.Started(in))
@@ -37,13 +39,18 @@ func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
 	if err := t.answerQueries(ctx); err != nil {
 		return ace.TaskResult{}, err
 	}
-	workflow.Go(ctx, t.listen)
+	if !in.Observed {
+		workflow.Go(ctx, t.listen)
+	}
 	workflow.Go(ctx, t.watchCancel)
 	workflow.Go(ctx, t.announce)
 
-	err := t.steps(ctx, in)
-	t.drain()
-	if ctx.Err() != nil {
+	err := t.run(ctx, in)
+	if workflow.IsContinueAsNewError(err) {
+		return ace.TaskResult{}, err
+	}
+	t.drain(ctx)
+	if ctx.Err() != nil && !t.state.Finished() {
 		t.apply(ace.CancelRequested())
 		err = ctx.Err()
 	}
@@ -51,6 +58,13 @@ func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
 		err = finishErr
 	}
 	return t.state.Result(), err
+}
+
+func (t *task) run(ctx workflow.Context, in ace.TaskInput) error {
+	if in.Observed {
+		return t.observe(ctx, in)
+	}
+	return t.steps(ctx, in)
 }
 
 func (t *task) apply(f ace.Fact) { t.state.Apply(f) }
@@ -78,16 +92,21 @@ func (t *task) listen(ctx workflow.Context) {
 		if !t.signal.Receive(ctx, &raw) {
 			return
 		}
-		t.apply(ace.ToolEventsFrom(history.JSONOf(nil, raw.Payload())))
+		t.hear(ctx, raw)
 	}
+}
+
+func (t *task) hear(ctx workflow.Context, raw converter.RawValue) {
+	t.heard = workflow.Now(ctx)
+	t.apply(ace.ToolEventsFrom(history.JSONOf(nil, raw.Payload())))
 }
 
 // drain applies the events that arrived together with the last step's result, which
 // would be lost when the workflow returns before its listener runs.
-func (t *task) drain() {
+func (t *task) drain(ctx workflow.Context) {
 	var raw converter.RawValue
 	for t.signal.ReceiveAsync(&raw) {
-		t.apply(ace.ToolEventsFrom(history.JSONOf(nil, raw.Payload())))
+		t.hear(ctx, raw)
 	}
 }
 
@@ -119,7 +138,7 @@ func (t *task) step(ctx workflow.Context, in ace.TaskInput, step ace.Phase) erro
 		input = t.input(ctx, in, step)
 	}
 	var raw converter.RawValue
-	err := workflow.ExecuteActivity(withOptions(ctx, activity), activity, input).Get(ctx, &raw)
+	err := workflow.ExecuteActivity(withOptions(ctx, activity, in.ProviderOf(step)), activity, input).Get(ctx, &raw)
 	if err != nil {
 		t.apply(ace.StepFailed(step, history.FailureFrom(err)))
 		return err

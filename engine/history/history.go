@@ -26,7 +26,8 @@ type Decoder struct {
 	// the cluster's codec where payloads are encoded.
 	Data converter.DataConverter
 
-	steps map[int64]ace.Phase // by scheduled event id, while the activity is open
+	steps  map[int64]ace.Phase // by scheduled event id, while the activity is open
+	silent map[int64]struct{}  // started event ids of the timers that give an observed run up
 }
 
 // Fact is what the event says of the run; false where it says nothing. The error tells
@@ -44,9 +45,14 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
 		return ace.ToolEventsFrom(d.JSON(a.GetInput())), true, nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		return ace.CancelRequested(), true, nil
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return ace.Fact{}, false, nil // it goes on, under another run id
 	}
 	if fact, ok := d.step(e); ok {
 		return fact, true, nil
+	}
+	if d.timer(e) {
+		return ace.Silent(), true, nil
 	}
 	fact, ok := d.closed(e)
 	return fact, ok, nil
@@ -78,6 +84,25 @@ func (d *Decoder) step(e *historypb.HistoryEvent) (ace.Fact, bool) {
 		}
 	}
 	return ace.Fact{}, false
+}
+
+// timer tells whether the event is the end of the waiting for an observer who is silent.
+func (d *Decoder) timer(e *historypb.HistoryEvent) bool {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_TIMER_STARTED:
+		var summary string
+		data := JSONOf(d.Data, e.GetUserMetadata().GetSummary())
+		if json.Unmarshal(data, &summary) == nil && summary == ace.TimerSilent {
+			if d.silent == nil {
+				d.silent = map[int64]struct{}{}
+			}
+			d.silent[e.GetEventId()] = struct{}{}
+		}
+	case enumspb.EVENT_TYPE_TIMER_FIRED:
+		_, ok := d.silent[e.GetTimerFiredEventAttributes().GetStartedEventId()]
+		return ok
+	}
+	return false
 }
 
 func (d *Decoder) schedule(e *historypb.HistoryEvent) {
@@ -156,5 +181,5 @@ func CodecReason(p *commonpb.Payload) string { return string(p.GetMetadata()[Met
 
 // Clone is a copy to go on with from here.
 func (d *Decoder) Clone() *Decoder {
-	return &Decoder{Data: d.Data, steps: maps.Clone(d.steps)}
+	return &Decoder{Data: d.Data, steps: maps.Clone(d.steps), silent: maps.Clone(d.silent)}
 }

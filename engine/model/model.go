@@ -42,3 +42,15 @@ type Toolbox interface {
 	// result or error unchanged, or ErrDenied.
 	Call(ctx context.Context, name string, args any, fn func(context.Context) (any, error)) (any, error)
 }
+
+// Streamer is a [Provider] that can show what its model says while it says it.
+type Streamer interface {
+	// Live is the same provider with a place for the text of its answers, piece by piece.
+	Live(to func(text string)) Provider
+}
+
+// Checker is a [Provider] that may lack something.
+type Checker interface {
+	// Ready is what it lacks, nil where it can be used.
+	Ready() error
+}

@@ -14,6 +14,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/history"
+	"acescope/engine/session"
 )
 
 // Between two checkpoints lie at most so many facts, events, and bytes of payloads. Long
@@ -84,12 +85,19 @@ type mark struct {
 	at         int
 	task       *ace.State
 	experiment *ace.ExperimentState // in place of task for an experiment
+	session    *session.State       // the same, for an agent session
 	decoder    *history.Decoder
 	tasks      *history.ExperimentDecoder
+	talk       *history.SessionDecoder
 }
 
 func (m *mark) clone() *mark {
 	c := &mark{at: m.at}
+	if m.session != nil {
+		state := *m.session // its parts are replaced, never written into
+		c.session, c.talk = &state, m.talk.Clone()
+		return c
+	}
 	if m.experiment != nil {
 		c.experiment, c.tasks = m.experiment.Clone(), m.tasks.Clone()
 		return c
@@ -110,6 +118,9 @@ type told struct {
 // apply folds the next event.
 func (m *mark) apply(e *historypb.HistoryEvent) told {
 	m.at++
+	if m.session != nil {
+		return m.tell(e)
+	}
 	if m.experiment != nil {
 		fact, ok, err := m.tasks.Fact(e)
 		if ok {
@@ -122,6 +133,18 @@ func (m *mark) apply(e *historypb.HistoryEvent) told {
 		m.task.Apply(fact)
 	}
 	return told{any: ok, kind: fact.Kind, work: ok && len(m.task.Touched()) > 0, bad: ok && isBad(fact), foreign: err}
+}
+
+// tell folds the next event of an agent session.
+func (m *mark) tell(e *historypb.HistoryEvent) told {
+	fact, ok, err := m.talk.Fact(e)
+	if !ok {
+		return told{foreign: err}
+	}
+	asked := len(m.session.Pending) + len(m.session.Decided) + len(m.session.Running)
+	m.session.Apply(fact)
+	return told{any: true, work: fact.Kind == session.FactToolRan || asked != len(m.session.Pending)+len(m.session.Decided)+len(m.session.Running),
+		bad: fact.Failure != nil || fact.Result != nil && fact.Result.Failed != nil || fact.Tool != nil && fact.Tool.Error, foreign: err}
 }
 
 // isBad tells whether a fact is that a step, or one of its tool calls, failed.
@@ -142,6 +165,9 @@ func isBad(f ace.Fact) bool {
 
 // stage is what a step by phase goes by.
 func (m *mark) stage() string {
+	if m.session != nil {
+		return string(m.session.Status)
+	}
 	if m.experiment != nil {
 		return fmt.Sprint(m.experiment.Progress.Stage, " ", m.experiment.Progress.Epoch)
 	}
@@ -176,6 +202,9 @@ func NewStepper(events []*historypb.HistoryEvent, o StepOptions) *Stepper {
 
 // begin is the fold of nothing, by the workflow's type.
 func (s *Stepper) begin() *mark {
+	if s.About.WorkflowType == session.Workflow {
+		return &mark{session: &session.State{}, talk: &history.SessionDecoder{Data: s.data}}
+	}
 	if s.About.WorkflowType == ace.ExperimentWorkflow {
 		return &mark{experiment: &ace.ExperimentState{}, tasks: &history.ExperimentDecoder{}}
 	}
@@ -236,6 +265,8 @@ func (s *Stepper) describe() {
 func (s *Stepper) about(end *mark) {
 	a := &s.About
 	switch {
+	case end.session != nil:
+		a.TaskID = end.session.Input.SessionID
 	case end.experiment != nil:
 		a.TaskID = end.experiment.Input.ExperimentID
 	case a.WorkflowType == "":

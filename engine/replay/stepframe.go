@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/session"
 )
 
 // Frame is what is known of a run as of one event, and what that event changed. It is
@@ -25,6 +26,7 @@ type Frame struct {
 	Skills       *ace.SkillAnswer        `json:"skills,omitempty"`
 	Delta        *ace.DeltaAnswer        `json:"delta,omitempty"`
 	Experiment   *ace.ExperimentProgress `json:"experiment,omitempty"`
+	Session      *session.State          `json:"session,omitempty"`
 	Plan         string                  `json:"plan,omitempty"`
 	TrajectoryID string                  `json:"trajectory_id,omitempty"`
 	BulletIDs    []string                `json:"bullet_ids,omitempty"`
@@ -109,6 +111,10 @@ func (s *Stepper) notes(pos int) (list []string) {
 
 // answer fills in what a live run would answer.
 func (m *mark) answer(f *Frame) {
+	if m.session != nil {
+		f.Session = m.clone().session
+		return
+	}
 	if m.experiment != nil {
 		p := m.experiment.Progress
 		p.ExitStatus = m.experiment.ExitStatus()

@@ -46,9 +46,12 @@ func plain(raw json.RawMessage) string {
 // values lists all that can be watched at a mark, each path once.
 func (m *mark) values() []value {
 	var l valueList
-	if m.experiment != nil {
+	switch {
+	case m.session != nil:
+		l.session(m.session)
+	case m.experiment != nil:
 		l.experiment(m.experiment)
-	} else {
+	default:
 		l.task(m.task)
 	}
 	return l.all

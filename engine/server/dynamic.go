@@ -24,6 +24,10 @@ func dynamicConfig() dc.StaticClient {
 		dc.MatchingPersistenceMaxQPS.Key():                    plenty,
 		dc.WorkerPersistenceMaxQPS.Key():                      plenty,
 
+		// A session's tool calls that wait for a person, and those who wait for what it
+		// says, are updates under way; a decision is one too. The default is 10.
+		dc.WorkflowExecutionMaxInFlightUpdates.Key(): 200,
+
 		// One process serves every task queue, so partitions of a queue would only
 		// forward to each other.
 		dc.MatchingNumTaskqueueReadPartitions.Key():  1,

@@ -30,6 +30,10 @@ type File struct {
 	Keys    map[string][]string // by action
 	KeyLine map[string]int
 	Filters []Filter
+	Prices  []Price
+
+	Providers []Provider
+	Agents    []Agent
 }
 
 // Value is what is said of a setting, and on which line.
@@ -86,6 +90,12 @@ func Parse(path string, data []byte, known func(name string) bool) (File, []stri
 			p.readKeys(tree[name])
 		case name == "filters":
 			p.readFilters(tree[name])
+		case name == "prices":
+			p.readPrices(tree[name])
+		case name == "providers":
+			p.readProviders(tree[name])
+		case name == "agents":
+			p.readAgents(tree[name])
 		case known(name):
 			p.Values[name] = Value{tree[name], p.line(name)}
 		default:

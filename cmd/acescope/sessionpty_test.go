@@ -1,0 +1,45 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"testing"
+
+	"acescope/engine/agentcli/agentclitest"
+)
+
+// TestSessionConsole talks to an agent's stand-in in the console, which hosts and serves by
+// itself: a session is started, read as it is written, a tool call is allowed from another
+// screen, and the session is stopped.
+func TestSessionConsole(t *testing.T) {
+	agent := agentclitest.New(t, "claude")
+	t.Setenv("PATH", agent.Dir()+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv("CLAUDE_CONFIG_DIR", agent.ConfigDir())
+	work := t.TempDir()
+	term := openTerminal(t, t.TempDir(), 80, 24)
+	term.await("no runs yet", "embedded")
+	term.press("0")
+	term.await("no sessions of agents here", "+ starts one")
+	term.press(":session start dir=" + work + " name=till hello" + keyEnter)
+	term.await("idle", "till")
+	term.press(keyEnter)
+	term.await("reply 1 to: hello", "turn 1 completed", "live query")
+	term.press("iSCENARIO: tool Bash {\"command\":\"ls\"}; gate here; slow 3 50; say finished" + keyEnter)
+	term.await("1 call waits for you: Bash")
+	term.press("1")
+	term.await("1 approval waits: 0")
+	term.press("0w")
+	term.await("Allow Bash?", "command: ls")
+	term.press("y")
+	term.await("allowed Bash", "working")
+	agent.Open("here")
+	term.press(keyEnter)
+	term.await("part 1. part 2. part 3.", "finished", "turn 2 completed")
+	term.press("S")
+	term.await("Stop this session?")
+	term.press("y")
+	term.await("ended")
+	term.press("q")
+	term.quits()
+}

@@ -1,0 +1,59 @@
+package activity
+
+import (
+	"context"
+	"testing"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/testsuite"
+
+	"acescope/engine/ace"
+	"acescope/engine/artifact"
+	"acescope/engine/dataset"
+	"acescope/engine/model"
+	"acescope/engine/playbook"
+)
+
+// counting answers every problem with "1" and counts how often it is asked.
+type counting struct {
+	model.Provider
+	asked int
+}
+
+func (c *counting) Name() string { return "counting" }
+
+func (c *counting) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (ace.GeneratorResult, error) {
+	c.asked++
+	return ace.GeneratorResult{Answer: "1", Usage: &ace.Usage{InputTokens: 1}}, nil
+}
+
+func (c *counting) Skills(context.Context, ace.SkillsInput, *playbook.Playbook, model.Toolbox) (ace.SkillSessionResult, error) {
+	return ace.SkillSessionResult{}, nil
+}
+
+// TestEvaluateGoesOn holds that a measurement that is tried again does not ask again for
+// what its last attempt measured.
+func TestEvaluateGoesOn(t *testing.T) {
+	store, err := artifact.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := store.PutBytes(t.Context(), []byte("{\"context\": \"a\", \"target\": \"1\"}\n{\"context\": \"b\", \"target\": \"2\"}\n{\"context\": \"c\", \"target\": \"1\"}\n"), "application/jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &counting{}
+	a := &Activities{Artifacts: store, Providers: []model.Provider{c}, data: dataset.NewLoader(store)}
+	var s testsuite.WorkflowTestSuite
+	e := s.NewTestActivityEnvironment()
+	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
+	e.SetHeartbeatDetails(ace.EvaluateResult{Tasks: 2, Correct: 1, Wrong: []int{1}, Usage: ace.Usage{InputTokens: 2}})
+	v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{Provider: "counting"}, Dataset: set, Count: 3})
+	var r ace.EvaluateResult
+	if err == nil {
+		err = v.Get(&r)
+	}
+	if err != nil || c.asked != 1 || r.Tasks != 3 || r.Correct != 2 || len(r.Wrong) != 1 || r.Usage.InputTokens != 3 {
+		t.Errorf("asked %d times: %+v, %v", c.asked, r, err)
+	}
+}

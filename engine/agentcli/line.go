@@ -1,0 +1,309 @@
+package agentcli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// MaxLine is how long a line is read, in bytes.
+const MaxLine = 8 << 20
+
+// MaxText bounds what is kept, in bytes, of a line that is no event.
+const MaxText = 4 << 10
+
+// firstBuffer is what a reader begins with; it grows with the longest line.
+const firstBuffer = 64 << 10
+
+// Line is a line of a stream, without its end, or an element of an array.
+type Line struct {
+	// Bytes is valid until the next line is read. Of a line that was too long it is the
+	// first MaxText bytes.
+	Bytes  []byte
+	Number int64 // from 1
+	Offset int64 // of its first byte, from the begin of the stream
+	Size   int64 // in bytes; more than len(Bytes) where it was too long
+	Torn   bool  // it has no end: the stream ended first
+}
+
+// TooLong tells whether only the begin of the line was kept.
+func (l Line) TooLong() bool { return l.Size > int64(len(l.Bytes)) }
+
+// LineReader reads lines of any length. A byte order mark at the begin, carriage returns
+// at the end of lines and empty lines are left out.
+//
+// Where the stream begins with an array of objects, or with an object over several lines,
+// the elements of the array, or the objects, are its lines.
+type LineReader struct {
+	// Follow keeps an unfinished last line for later: Next says io.EOF before it, and may be
+	// called again when there is more. Without Follow such a line is given as torn.
+	Follow bool
+
+	r      io.Reader
+	buf    []byte
+	from   int   // the first byte not given yet
+	to     int   // the end of what was read
+	seen   int   // bytes after from that hold no end
+	offset int64 // of buf[from] in the stream
+	number int64
+	begun  bool
+	values *valueSplitter // set where values are read instead of lines
+	err    error
+}
+
+// NewLineReader reads lines from r.
+func NewLineReader(r io.Reader) *LineReader { return &LineReader{r: r} }
+
+// NewLineReaderAt reads lines from r, which begins at the offset of a stream of lines, the
+// lines before it being so many: for going on where another reader stopped.
+func NewLineReaderAt(r io.Reader, offset, lines int64) *LineReader {
+	return &LineReader{r: r, offset: offset, number: lines, begun: offset > 0}
+}
+
+// Offset is where the next line begins, in bytes from the begin of the stream.
+func (l *LineReader) Offset() int64 { return l.offset }
+
+// Next is the next line that is not empty. At the end it is io.EOF; an error of the source
+// comes after what was read before it.
+func (l *LineReader) Next() (Line, error) {
+	for {
+		line, err := l.next()
+		if err != nil {
+			return Line{}, err
+		}
+		if len(bytes.TrimSpace(line.Bytes)) > 0 || line.TooLong() {
+			l.number++
+			line.Number = l.number
+			return line, nil
+		}
+	}
+}
+
+// next is the next line, which may be empty.
+func (l *LineReader) next() (Line, error) {
+	for {
+		if !l.begun && !l.begin() {
+			if !l.fill() && !l.ended() {
+				return Line{}, l.fault()
+			}
+			continue
+		}
+		if length, taken := l.end(); length >= 0 {
+			return l.cut(length, taken), nil
+		}
+		if l.to-l.from > MaxLine {
+			return l.skip()
+		}
+		if l.fill() {
+			continue
+		}
+		if l.Follow && errors.Is(l.err, io.EOF) || l.from == l.to {
+			return Line{}, l.fault()
+		}
+		line := l.line(l.to - l.from)
+		line.Torn = true
+		l.drop(l.to - l.from)
+		return line, nil
+	}
+}
+
+// ended tells that no more comes, so that what there is must do for a begin.
+func (l *LineReader) ended() bool {
+	if l.Follow || l.from == l.to {
+		return false
+	}
+	l.begun = true
+	return true
+}
+
+// fault is the error of the source, once: one who follows may ask again.
+func (l *LineReader) fault() error {
+	err := l.err
+	if l.Follow && errors.Is(err, io.EOF) {
+		l.err = nil
+	}
+	return err
+}
+
+// begin looks at how the stream begins. It is false where more must be read to know.
+func (l *LineReader) begin() bool {
+	head := l.buf[l.from:l.to]
+	mark := []byte("\xef\xbb\xbf")
+	if len(head) < len(mark) && bytes.HasPrefix(mark, head) {
+		return false
+	}
+	if bytes.HasPrefix(head, mark) {
+		l.drop(len(mark))
+		head = head[len(mark):]
+	}
+	values, sure := beginsValues(head)
+	if !sure && len(head) < firstBuffer {
+		return false
+	}
+	if values {
+		l.values = &valueSplitter{}
+	}
+	l.begun = true
+	return true
+}
+
+// beginsValues tells whether a stream is an array of objects, or an object over several
+// lines, and whether that can be told already.
+func beginsValues(head []byte) (values, sure bool) {
+	rest := bytes.TrimLeft(head, " \t\r\n")
+	if len(rest) == 0 {
+		return false, false
+	}
+	after := bytes.TrimLeft(rest[1:], " \t\r")
+	switch {
+	case rest[0] != '[' && rest[0] != '{':
+		return false, true
+	case len(after) == 0:
+		return false, false
+	case rest[0] == '{':
+		return after[0] == '\n', true
+	case after[0] == '\n':
+		return true, true
+	}
+	return after[0] == '{' || after[0] == ']', true
+}
+
+// end is how long the next line is, and how much of the buffer goes with it, or -1.
+func (l *LineReader) end() (length, taken int) {
+	rest := l.buf[l.from+l.seen : l.to]
+	at, with := 0, 0
+	if l.values != nil {
+		at, with = l.values.find(rest), 1 // the brace is a part of the object
+	} else {
+		at = bytes.IndexByte(rest, '\n')
+	}
+	if at < 0 {
+		l.seen = l.to - l.from
+		return -1, 0
+	}
+	return l.seen + at + with, l.seen + at + 1
+}
+
+// cut takes a line.
+func (l *LineReader) cut(length, taken int) Line {
+	line := l.line(length)
+	l.drop(taken)
+	if line.Size > MaxLine {
+		line.Bytes = line.Bytes[:MaxText]
+	}
+	return line
+}
+
+// line is what stands in so many bytes, without what stands between it and its neighbours.
+func (l *LineReader) line(length int) Line {
+	text, offset := l.buf[l.from:l.from+length], l.offset
+	if l.values != nil {
+		text = bytes.TrimLeft(text, " \t\r\n,[]")
+		offset += int64(length - len(text))
+	}
+	text = bytes.TrimSuffix(text, []byte{'\r'})
+	return Line{Bytes: text, Offset: offset, Size: int64(len(text))}
+}
+
+// drop leaves n bytes behind.
+func (l *LineReader) drop(n int) {
+	l.from += n
+	l.offset += int64(n)
+	l.seen = 0
+	if l.from == l.to {
+		l.from, l.to = 0, 0
+	}
+}
+
+// fill reads some more. It is false when there is no more for now.
+func (l *LineReader) fill() bool {
+	if l.err != nil {
+		return false
+	}
+	l.room()
+	for range 100 {
+		n, err := l.r.Read(l.buf[l.to:])
+		l.to += n
+		l.err = err
+		if n > 0 {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
+	l.err = io.ErrNoProgress
+	return false
+}
+
+// room makes place behind l.to.
+func (l *LineReader) room() {
+	if l.to < len(l.buf) {
+		return
+	}
+	if l.from > 0 && l.from >= len(l.buf)/2 {
+		copy(l.buf, l.buf[l.from:l.to])
+	} else {
+		size := max(firstBuffer, 2*len(l.buf))
+		if size >= MaxLine {
+			size = MaxLine + 2*firstBuffer
+		}
+		grown := make([]byte, size)
+		copy(grown, l.buf[l.from:l.to])
+		l.buf = grown
+	}
+	l.to -= l.from
+	l.from = 0
+}
+
+// skip reads past a line that is too long, and keeps its begin.
+func (l *LineReader) skip() (Line, error) {
+	line := Line{Bytes: bytes.Clone(l.buf[l.from : l.from+MaxText]), Offset: l.offset}
+	for {
+		if length, taken := l.end(); length >= 0 {
+			line.Size += int64(length)
+			l.drop(taken)
+			return line, nil
+		}
+		line.Size += int64(l.to - l.from)
+		l.drop(l.to - l.from)
+		if !l.fill() {
+			line.Torn = true
+			return line, nil
+		}
+	}
+}
+
+// valueSplitter finds the ends of the objects of an array, or of a row of objects.
+type valueSplitter struct {
+	depth   int // of braces and brackets within an object
+	text    bool
+	escaped bool
+}
+
+// find is the place of the byte that ends an object, or -1. It goes on where the text
+// before ended. What stands between objects is no part of them.
+func (v *valueSplitter) find(text []byte) int {
+	for i, c := range text {
+		switch {
+		case v.escaped:
+			v.escaped = false
+		case v.text:
+			v.text = c != '"'
+			v.escaped = c == '\\'
+		case v.depth == 0:
+			if c == '{' {
+				v.depth = 1
+			}
+		case c == '"':
+			v.text = true
+		case c == '{' || c == '[':
+			v.depth++
+		case c == '}' || c == ']':
+			if v.depth--; v.depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,73 @@
+package process
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Tail is a writer that keeps the first and the last bytes of what is written to it. It may
+// be read while it is written to.
+type Tail struct {
+	mu    sync.Mutex
+	first []byte
+	last  []byte // a ring, once it is full
+	at    int    // the oldest byte of the ring
+	size  int64
+	head  int
+	tail  int
+}
+
+// NewTail keeps that many bytes of the begin and of the end.
+func NewTail(head, tail int) *Tail { return &Tail{head: max(0, head), tail: max(0, tail)} }
+
+// Write takes everything.
+func (t *Tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(b)
+	t.size += int64(n)
+	room := min(t.head-len(t.first), len(b))
+	t.first = append(t.first, b[:room]...)
+	b = b[room:]
+	if len(b) > t.tail {
+		b = b[len(b)-t.tail:]
+	}
+	room = min(t.tail-len(t.last), len(b))
+	t.last = append(t.last, b[:room]...)
+	for b = b[room:]; len(b) > 0; {
+		written := copy(t.last[t.at:], b)
+		b = b[written:]
+		t.at = (t.at + written) % t.tail
+	}
+	return n, nil
+}
+
+// Size is how many bytes were written.
+func (t *Tail) Size() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.size
+}
+
+// Dropped is how many bytes were not kept.
+func (t *Tail) Dropped() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.dropped()
+}
+
+func (t *Tail) dropped() int64 { return t.size - int64(len(t.first)) - int64(len(t.last)) }
+
+// Bytes is what was kept, with a line that says how much is missing where some is.
+func (t *Tail) Bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := append([]byte{}, t.first...)
+	if n := t.dropped(); n > 0 {
+		out = fmt.Appendf(out, "\n… %d bytes left out …\n", n)
+	}
+	out = append(out, t.last[t.at:]...)
+	return append(out, t.last[:t.at]...)
+}
+
+func (t *Tail) String() string { return string(t.Bytes()) }

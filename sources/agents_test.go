@@ -1,0 +1,74 @@
+package sources
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"acescope/engine/price"
+	"acescope/engine/transcript/transcripttest"
+)
+
+// Transcripts are read while somebody looks, with no server at all, and the conversation
+// that is asked for is followed.
+func TestTranscriptsWithoutAServer(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := transcripttest.Write(dir, transcripttest.Options{Sessions: 4, Bytes: 100_000}); err != nil {
+		t.Fatal(err)
+	}
+	s := NewStore()
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.RunLocal(ctx, Local{Roots: []string{dir}, Prices: price.Shipped(), Cache: filepath.Join(dir, "cache")})
+	}()
+	defer func() { stop(); <-done }()
+	until := func(what string, ok func(*Transcripts) bool) *Transcripts {
+		t.Helper()
+		late := time.After(20 * time.Second)
+		for {
+			if now := s.Snapshot().Transcripts; now != nil && ok(now) {
+				return now
+			}
+			select {
+			case <-s.Changed():
+			case <-late:
+				t.Fatal("never: " + what)
+			}
+		}
+	}
+	if s.Snapshot().Transcripts != nil {
+		t.Error("transcripts are read though nobody looks")
+	}
+	s.Look(PartTranscripts, true)
+	all := until("all are read", func(now *Transcripts) bool { return len(now.Rows) == 4 && now.Progress.Done == 4 })
+	first := all.Rows[0]
+	if first.ID != transcripttest.ID(0) || first.Kind != AgentTranscript || first.Totals.Calls == 0 || !first.Known {
+		t.Errorf("%+v", first)
+	}
+	s.ReadTalk(first.Key)
+	talk := until("its conversation", func(now *Transcripts) bool { return now.Wanted == first.Key && now.Talk != nil }).Talk
+	before := len(talk.Entries)
+	f, err := os.OpenFile(first.Key, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteString(`{"type":"user","uuid":"new","message":{"role":"user","content":"one more"}}` + "\n"); err != nil {
+		t.Fatal(err)
+	}
+	until("what was added", func(now *Transcripts) bool {
+		n := len(now.Talk.Entries)
+		return n == before+1 && now.Talk.Entries[n-1].Text == "one more" && now.Rows[0].Turns == first.Turns+1
+	})
+	if len(talk.Entries) != before {
+		t.Error("a conversation that was handed out has changed")
+	}
+	s.Look(PartTranscripts, false)
+	s.Look(PartTranscripts, true)
+	s.ReadTalk("")
+	until("no conversation", func(now *Transcripts) bool { return now.Talk == nil && now.Progress.Read <= all.Progress.Read+200 })
+}

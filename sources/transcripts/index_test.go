@@ -1,0 +1,346 @@
+package transcripts
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"acescope/engine/agentcli"
+	"acescope/engine/price"
+	"acescope/engine/transcript/transcripttest"
+)
+
+func once(t testing.TB, o Options) ([]*Session, Progress) {
+	t.Helper()
+	x := New(o)
+	if err := x.Once(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	return x.Sessions()
+}
+
+func put(t testing.TB, path, data string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// said is a prompt as a line.
+func said(id, session, text string, minute int) string {
+	return fmt.Sprintf(`{"type":"user","uuid":%q,"sessionId":%q,"timestamp":"2026-11-20T09:%02d:00Z","cwd":"/home/user/shop","message":{"role":"user","content":%q}}`+"\n", id, session, minute, text)
+}
+
+func answered(id, session string, minute int) string {
+	return fmt.Sprintf(`{"type":"assistant","uuid":%q,"sessionId":%q,"timestamp":"2026-11-20T09:%02d:30Z","message":{"id":"m%s","model":"claude-opus-5-5","content":[{"type":"text","text":"yes"}],"stop_reason":"end_turn","usage":{"input_tokens":1000,"output_tokens":100}}}`+"\n", id, session, minute, id)
+}
+
+func TestIndexOfMadeUp(t *testing.T) {
+	dir := t.TempDir()
+	made, err := transcripttest.Write(dir, transcripttest.Options{Sessions: 20, Bytes: 3 << 20, Subagent: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, p := once(t, Options{Roots: []string{dir}})
+	if len(list) != 20 || p.Files != made.Files || p.Done != made.Files || p.Bytes != made.Bytes || p.BytesDone != made.Bytes || p.Read != made.Bytes {
+		t.Errorf("%d sessions, %+v of %+v", len(list), p, made)
+	}
+	var tokens int64
+	calls := 0
+	for i, s := range list {
+		if s.ID != transcripttest.ID(i) || !s.Read {
+			t.Errorf("session %d is %s", i, s.ID)
+		}
+		tokens += s.Totals().Tokens.Total()
+		calls += s.Totals().Calls
+	}
+	if tokens != made.Tokens || calls != made.Calls {
+		t.Errorf("%d tokens and %d calls, not %d and %d", tokens, calls, made.Tokens, made.Calls)
+	}
+}
+
+func TestCache(t *testing.T) {
+	dir := t.TempDir()
+	cache := filepath.Join(dir, "state", "transcripts.cache")
+	if _, err := transcripttest.Write(dir, transcripttest.Options{Sessions: 5, Bytes: 200_000, Subagent: 2}); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Roots: []string{dir}, Cache: cache}
+	first, p := once(t, o)
+	if p.Cached != 0 || p.Trouble != "" {
+		t.Fatalf("%+v", p)
+	}
+	second, p := once(t, o)
+	if p.Read != 0 || p.Cached != p.Files || len(second) != len(first) {
+		t.Errorf("the second reads %d bytes: %+v", p.Read, p)
+	}
+	for i := range first {
+		if first[i].Totals() != second[i].Totals() || first[i].Name() != second[i].Name() || len(first[i].Agents) != len(second[i].Agents) {
+			t.Errorf("%+v\nis not\n%+v", second[i], first[i])
+		}
+	}
+	if info, err := os.Stat(cache); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("cache: %v, %v", info, err)
+	}
+	// Only what has grown is read again.
+	f, err := os.OpenFile(first[2].Path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(f, said("new", first[2].ID, "more", 59))
+	f.Close()
+	third, p := once(t, o)
+	if p.Files-p.Cached != 1 || third[0].Summary.Turns == 0 {
+		t.Errorf("%+v", p)
+	}
+	// Garbage costs no more than reading again.
+	data, err := os.ReadFile(cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	half := append(bytes.Join(lines[:3], nil), bytes.Replace(lines[3], []byte("tokens"), []byte("tokenz"), 1)...)
+	for name, bad := range map[string][]byte{"damaged": append(half, lines[4][:50]...), "nothing": nil, "noise": []byte("\x00\x01 not a cache\n\n"),
+		"another version": bytes.Replace(data, []byte(`"version":1`), []byte(`"version":9`), 1)} {
+		put(t, cache, string(bad))
+		again, p := once(t, o)
+		if len(again) != len(first) || p.Done != p.Files {
+			t.Errorf("%s: %d sessions, %+v", name, len(again), p)
+		}
+		if name == "damaged" && p.Cached != 2 {
+			t.Errorf("%d of a damaged cache are taken", p.Cached)
+		}
+	}
+	// Other prices, other costs.
+	own, err := price.Shipped().With([]price.Price{{Models: []string{"claude-sonnet-4-5-20250929"}, Input: 1000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dear, p := once(t, Options{Roots: []string{dir}, Cache: cache, Prices: own})
+	if p.Cached != 0 || dear[0].Totals().CostUSD == first[0].Totals().CostUSD {
+		t.Errorf("costs are those of other prices: %+v", p)
+	}
+}
+
+func TestForkIsCountedOnce(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "projects", "-home-user-shop")
+	head := func(session string) string {
+		return said("u1", session, "first", 1) + answered("a1", session, 1)
+	}
+	put(t, filepath.Join(folder, "one.jsonl"), head("one")+said("u2", "one", "second", 3)+answered("a2", "one", 3))
+	put(t, filepath.Join(folder, "two.jsonl"), head("two")+said("u9", "two", "instead", 8)+answered("a9", "two", 8))
+	cache := filepath.Join(dir, "cache")
+	for range 2 { // read, and from the cache
+		list, _ := once(t, Options{Roots: []string{dir}, Cache: cache})
+		if len(list) != 2 || list[0].ID != "two" || list[0].ForkedFrom != "one" || list[0].Shared != 2 || list[1].ForkedFrom != "" {
+			t.Fatalf("%+v %+v", list[0], list[1])
+		}
+		if a, b := list[0].Totals().Tokens.Total(), list[1].Totals().Tokens.Total(); a != 1100 || b != 2200 {
+			t.Errorf("%d and %d tokens", a, b)
+		}
+	}
+}
+
+func TestSubagentsAreChildren(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "projects", "-p")
+	call := func(id, agent string) string {
+		return `{"type":"assistant","uuid":"c` + id + `","timestamp":"2026-11-20T09:02:00Z","message":{"id":"m` + id + `","content":[{"type":"tool_use","id":"` + id + `","name":"Agent","input":{"subagent_type":"Explore","description":"look for ` + agent + `"}}]}}
+{"type":"user","uuid":"r` + id + `","timestamp":"2026-11-20T09:04:00Z","toolUseResult":{"agentId":"` + agent + `"},"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + id + `","content":"ok"}]}}
+`
+	}
+	put(t, filepath.Join(folder, "s1.jsonl"), said("u1", "s1", "go", 1)+call("t1", "aa"))
+	side := func(s string) string {
+		return strings.ReplaceAll(s, `"type":"user"`, `"isSidechain":true,"agentId":"x","type":"user"`)
+	}
+	put(t, filepath.Join(folder, "s1", "subagents", "agent-aa.jsonl"), side(said("v1", "s1", "inside", 2))+call("t2", "bb"))
+	put(t, filepath.Join(folder, "s1", "subagents", "agent-bb.jsonl"), side(said("w1", "s1", "deeper", 3))+answered("w2", "s1", 3))
+	put(t, filepath.Join(folder, "s1", "subagents", "agent-aa.meta.json"), "{}")
+	put(t, filepath.Join(folder, "agent-old.jsonl"), side(said("x1", "s1", "beside", 4))+answered("x2", "s1", 4))
+	put(t, filepath.Join(folder, "s2", "subagents", "agent-cc.jsonl"), side(said("y1", "s2", "left alone", 5)))
+	put(t, filepath.Join(folder, "sessions-index.json"), "{}")
+	list, _ := once(t, Options{Roots: []string{dir, filepath.Join(dir, "nowhere")}})
+	if len(list) != 2 || list[0].ID != "s2" || list[1].ID != "s1" || len(list[1].Agents) != 3 {
+		t.Fatalf("%d: %+v", len(list), list)
+	}
+	s := list[1]
+	got := ""
+	for _, a := range s.Agents {
+		got += a.ID + "<" + a.Parent + " " + a.Type + " " + a.Description + "; "
+	}
+	if got != "aa< Explore look for aa; bb<aa Explore look for bb; old<  ; " {
+		t.Error(got)
+	}
+	if s.Totals().Tokens.Total() != 2200 || s.Summary.Prompt != "go" || s.Agents[0].Summary.Turns != 1 {
+		t.Errorf("%+v", s.Totals())
+	}
+}
+
+// running is an index at work; until waits for it to know something.
+type running struct {
+	x    *Index
+	mu   sync.Mutex
+	wake chan struct{}
+}
+
+func run(t *testing.T, o Options) *running {
+	r := &running{wake: make(chan struct{}, 1)}
+	o.Changed = func() {
+		select {
+		case r.wake <- struct{}{}:
+		default:
+		}
+	}
+	r.x = New(o)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); r.x.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-done })
+	return r
+}
+
+func (r *running) until(t *testing.T, what string, ok func([]*Session, Progress) bool) {
+	t.Helper()
+	late := time.After(20 * time.Second)
+	for {
+		if ok(r.x.Sessions()) {
+			return
+		}
+		select {
+		case <-r.wake:
+		case <-late:
+			list, p := r.x.Sessions()
+			t.Fatalf("%s never: %d sessions, %+v", what, len(list), p)
+		}
+	}
+}
+
+func TestIndexFollows(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "projects", "-home-user-shop", "one.jsonl")
+	put(t, path, said("u1", "one", "first", 1))
+	r := run(t, Options{Roots: []string{dir}})
+	r.until(t, "the first session", func(l []*Session, _ Progress) bool { return len(l) == 1 && l[0].Summary.Turns == 1 })
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	fmt.Fprint(f, answered("a1", "one", 1))
+	r.until(t, "what was added", func(l []*Session, _ Progress) bool { return len(l) == 1 && !l[0].Summary.Unfinished })
+	put(t, filepath.Join(dir, "projects", "-home-user-shop", "one", "subagents", "agent-z.jsonl"), said("v1", "one", "inside", 2))
+	r.until(t, "a subagent", func(l []*Session, _ Progress) bool { return len(l[0].Agents) == 1 && l[0].Agents[0].Summary.Turns == 1 })
+	put(t, filepath.Join(dir, "projects", "-other", "two.jsonl"), said("w1", "two", "elsewhere", 9))
+	r.until(t, "a session of a new project", func(l []*Session, _ Progress) bool { return len(l) == 2 && l[0].ID == "two" && l[0].Read })
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	r.until(t, "that one is gone", func(l []*Session, _ Progress) bool { return l[len(l)-1].Summary.Prompt != "first" })
+}
+
+func TestNothingThere(t *testing.T) {
+	list, p := once(t, Options{Roots: []string{filepath.Join(t.TempDir(), "none")}})
+	if len(list) != 0 || p.Trouble != "" || p.Scanned.IsZero() {
+		t.Errorf("%v %+v", list, p)
+	}
+	file := filepath.Join(t.TempDir(), "projects")
+	put(t, file, "a file where a directory is to be")
+	if _, p := once(t, Options{Roots: []string{filepath.Dir(file)}}); p.Trouble == "" {
+		t.Error("a directory that cannot be read is not told of")
+	}
+}
+
+func TestStates(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		age        time.Duration
+		unfinished bool
+		want       State
+	}{{10 * time.Second, false, Live}, {5 * time.Minute, false, Idle}, {5 * time.Minute, true, Live}, {time.Hour, true, Idle}, {48 * time.Hour, true, Ended}} {
+		s := &Session{ModTime: now.Add(-c.age)}
+		s.Summary.Unfinished = c.unfinished
+		if got := s.State(now); got != c.want {
+			t.Errorf("%v %v: %s", c.age, c.unfinished, got)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	list := []*Session{{ID: "abc1", Path: "/x/abc1.jsonl"}, {ID: "abc2"}, {ID: "abc"}}
+	for name, want := range map[string]int{"abc": 1, "ab": 3, "abc2": 1, "/x/abc1.jsonl": 1, "zzz": 0} {
+		if got := Find(list, name); len(got) != want {
+			t.Errorf("%s: %d", name, len(got))
+		}
+	}
+}
+
+func TestConversation(t *testing.T) {
+	data, err := os.ReadFile("../../engine/transcript/testdata/session.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "s.jsonl")
+	put(t, path, string(data[:len(data)/2]))
+	f := Follow(path)
+	if !f.Read(context.Background()) || f.Read(context.Background()) {
+		t.Fatal("a reading tells wrongly whether there was something new")
+	}
+	early := f.Conversation()
+	put(t, path, string(data))
+	if !f.Read(context.Background()) {
+		t.Fatal("what was added is not noticed")
+	}
+	c := f.Conversation()
+	var got []string
+	for _, e := range c.Entries {
+		line := string(e.Kind) + " " + e.Name
+		if e.Kind == agentcli.KindToolUse {
+			line += fmt.Sprintf(" %v %v %v %s", e.Done, e.OK, e.Denied, e.Took)
+		}
+		got = append(got, line)
+	}
+	want := "status note, status command, status note, user , thinking , text , tool_use Bash true true false 500ms, tool_use Read true true false 500ms, " +
+		"tool_use Bash true false false 2s, tool_use Write true false true 1s, tool_use Agent true true false 8.5s, status compact_boundary, status compact_summary, " +
+		"text , user , user , error , user , tool_use Bash false false false 0s"
+	if strings.Join(got, ", ") != want {
+		t.Errorf("%s\nwant\n%s", strings.Join(got, ", "), want)
+	}
+	if len(early.Entries) >= len(c.Entries) || early.Entries[0] != c.Entries[0] {
+		t.Error("what was handed out before has changed")
+	}
+	put(t, path, said("u1", "s", "anew", 1))
+	if f.Read(context.Background()); len(f.Conversation().Entries) != 1 {
+		t.Errorf("a file that was written anew: %+v", f.Conversation())
+	}
+	os.Remove(path)
+	if !f.Read(context.Background()) || f.Conversation().Err == "" {
+		t.Error("a file that is gone is not told of")
+	}
+}
+
+func TestConversationIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.jsonl")
+	var b strings.Builder
+	for i := range MaxEntries + 50 {
+		b.WriteString(said(fmt.Sprint(i), "s", fmt.Sprint("prompt ", i), 1))
+	}
+	b.WriteString(said("long", "s", strings.Repeat("ö", maxSaid), 1))
+	put(t, path, b.String())
+	f := Follow(path)
+	f.Read(context.Background())
+	c := f.Conversation()
+	last := c.Entries[len(c.Entries)-1]
+	if len(c.Entries) != MaxEntries || c.First != 51 || c.Entries[0].Text != "prompt 51" || len(last.Text)+last.Cut != 2*maxSaid || len(last.Text) > maxSaid {
+		t.Errorf("%d entries after %d, the first %q, the last %d + %d", len(c.Entries), c.First, c.Entries[0].Text, len(last.Text), last.Cut)
+	}
+}

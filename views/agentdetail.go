@@ -1,0 +1,342 @@
+package views
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/sources"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+)
+
+// agentDetail is what is known of the selected session: facts, tools, subagents, and the
+// end of its conversation.
+type agentDetail struct {
+	*agents
+	styles        theme.Styles
+	width, height int
+	panel         panel
+	doc           document
+	lines         []string
+	of            agentDocKey
+}
+
+// agentDocKey is what the lines were made of.
+type agentDocKey struct {
+	key     string
+	session *sources.Transcript
+	engine  *sources.EngineSession
+	live    *sources.Talk
+	talk    *sources.Conversation
+	width   int
+	second  int64
+}
+
+// tailEntries is how many of the last entries of a conversation stand beside the list.
+const tailEntries = 40
+
+func newAgentDetail(a *agents) *agentDetail { return &agentDetail{agents: a} }
+
+func (v *agentDetail) Name() string { return "Session" }
+
+func (v *agentDetail) Title() string {
+	if r, ok := v.row(); ok {
+		return "Session " + text.Safe(r.ID, " ")
+	}
+	return "Session"
+}
+
+func (v *agentDetail) Footer() string { return v.panel.position() }
+
+func (v *agentDetail) Bindings() []tui.Binding {
+	list := append(motions("agent", v),
+		tui.Binding{Action: "agent.read", Keys: []string{"enter"}, Help: "read the conversation whole", Short: "read",
+			Do: func(s tui.Shell) tea.Cmd { s.Open("conversation"); return nil }},
+		tui.Binding{Action: "agent.part", Keys: []string{"a"}, Help: "the end of the next subagent's conversation, then of the session's again", Short: "subagent",
+			Do: func(s tui.Shell) tea.Cmd { v.nextPart(s, 1); return nil }})
+	return append(append(list, v.talkBindings("agent", v.waiting)...), v.eventBinding("agent"))
+}
+
+// Copy gives the path of the transcript.
+func (v *agentDetail) Copy() (what, content string) {
+	if r, ok := v.row(); ok && r.Engine != nil {
+		return "workflow id", r.Key
+	}
+	if r, ok := v.row(); ok && r.Transcript != nil {
+		return "path of the transcript", r.Transcript.Path
+	}
+	return "", ""
+}
+
+func (v *agentDetail) Update(tea.Msg) tea.Cmd { return nil }
+func (v *agentDetail) SetShown(bool)          {}
+
+func (v *agentDetail) SetStyles(s theme.Styles) {
+	v.styles, v.of = s, agentDocKey{}
+	v.doc.clear()
+}
+
+func (v *agentDetail) SetSize(width, height int)       { v.width, v.height = width, height }
+func (v *agentDetail) SetSnapshot(s *sources.Snapshot) { v.set(s) }
+func (v *agentDetail) page() int                       { return max(v.height, 1) }
+func (v *agentDetail) scroll(by int)                   { v.panel.scroll(by) }
+
+func (v *agentDetail) Draw(now time.Time, _ bool) []string {
+	r, ok := v.row()
+	if !ok || r.Transcript == nil && r.Engine == nil {
+		return centre([]string{"no session is selected"}, v.width, v.height, v.styles)
+	}
+	v.build(r, now)
+	v.panel.lines, v.panel.height = len(v.lines), v.height
+	v.panel.scroll(0)
+	return fill(append([]string(nil), v.lines[v.panel.top:min(v.panel.top+v.height, len(v.lines))]...), v.width, v.height)
+}
+
+func (v *agentDetail) build(r sources.AgentSession, now time.Time) {
+	key := agentDocKey{r.Key, r.Transcript, r.Engine, v.live(), v.talk(), v.width, now.Unix()}
+	if key == v.of {
+		return
+	}
+	if v.of.key != r.Key {
+		v.panel.top = 0
+	}
+	v.of = key
+	w := agentWriter{&writer{doc: &v.doc, s: v.styles, width: v.width, now: now, loc: v.Location}, r.Transcript}
+	if r.Engine != nil {
+		w.engine(r, v.state(r), v.live())
+	} else {
+		w.facts(r)
+	}
+	if w.t != nil {
+		w.tools()
+		w.agents()
+	}
+	v.tail(w)
+	v.lines = w.lines
+}
+
+// tail is the end of the conversation.
+func (v *agentDetail) tail(w agentWriter) {
+	title := "Conversation"
+	if a, ok := v.part(); ok {
+		title += " of subagent " + text.Safe(a.ID, " ")
+	}
+	c := v.talk()
+	if c == nil {
+		w.section(title, "reading"+w.s.Glyphs.Ellipsis)
+		return
+	}
+	from := max(len(c.Entries)-tailEntries, 0)
+	remark := "enter reads it whole"
+	if from+c.First > 0 {
+		remark = "the last " + strconv.Itoa(len(c.Entries)-from) + " of " + text.Count(int64(len(c.Entries)+c.First)) + "; " + remark
+	}
+	w.section(title, remark)
+	if c.Err != "" {
+		w.prose(" "+w.s.Glyphs.Failed+" ", w.s.Error, c.Err)
+	}
+	p := talkPainter{s: v.styles, width: v.width, loc: v.Location}
+	for _, e := range c.Entries[from:] {
+		w.lines = append(w.lines, p.lines(e, false)...)
+	}
+}
+
+// agentWriter writes what is known of a session.
+type agentWriter struct {
+	*writer
+	t *sources.Transcript
+}
+
+func (w agentWriter) fact(name string, ink theme.Ink, said string) {
+	if said != "" {
+		w.prose(" "+text.Fit(name, 10, ""), ink, said)
+	}
+}
+
+func (w agentWriter) facts(r sources.AgentSession) {
+	t, sum, g := w.t, w.t.Summary, w.s.Glyphs
+	w.prose(" ", w.s.Strong, orDash(t.Name(), g))
+	if t.Err != "" {
+		w.prose(" "+g.Failed+" ", w.s.Error, t.Err)
+	}
+	m := stateMark(r, w.now, w.s)
+	said := m.Word + ", last line " + w.ago(t.Last())
+	if r.Unfinished {
+		said += ", its last turn has no end"
+	}
+	w.fact("state", m.Ink, m.Glyph+" "+said)
+	w.fact("directory", w.s.Text, t.Dir())
+	if sum.Title != "" {
+		w.fact("prompt", w.s.Text, firstLine(sum.Prompt))
+	}
+	if !sum.Started.IsZero() {
+		w.fact("began", w.s.Text, sum.Started.In(w.loc).Format("2006-01-02 15:04:05")+", over "+text.Span(sum.Last.Sub(sum.Started)))
+	}
+	w.fact("git", w.s.Text, sum.Branch)
+	w.fact("version", w.s.Text, sum.Version)
+	w.fact("said", w.s.Text, plural(sum.Turns, "turn")+", "+plural(sum.Messages, "message")+compactions(sum.Compactions))
+	if t.ForkedFrom != "" {
+		w.fact("forked", w.s.Text, "from "+t.ForkedFrom+": "+text.Count(int64(t.Shared))+" lines, "+spent(t.Inherits, g)+" are counted there")
+	}
+	w.spending()
+	if sum.Errors > 0 {
+		w.fact("errors", w.s.Error, text.Count(int64(sum.Errors))+", the last: "+firstLine(sum.LastError))
+	}
+	w.fact("odd lines", w.s.Warning, oddities(t))
+}
+
+func firstLine(s string) string {
+	line, rest, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	if rest != "" {
+		line += " …"
+	}
+	return line
+}
+
+func compactions(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return ", compacted " + strconv.Itoa(n) + "x"
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return text.Count(int64(n)) + " " + what + "s"
+}
+
+// oddities is what of the transcript was not understood, "" for nothing of note.
+func oddities(t *sources.Transcript) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{t.Summary.Unreadable, "no JSON"}, {t.Summary.Odd, "without content"}, {t.Summary.Oversized, "too long"}, {t.Summary.Repeated, "repeated"}} {
+		if p.n > 0 {
+			parts = append(parts, text.Count(int64(p.n))+" "+p.what)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (w agentWriter) spending() {
+	t, g := w.t.Totals(), w.s.Glyphs
+	said := roughly(t.Tokens.Total()) + ": " + roughly(t.Tokens.Input) + " in, " + roughly(t.Tokens.Output) + " out, cache " +
+		roughly(t.Tokens.CacheRead) + " read, " + roughly(t.Tokens.CacheWrite()) + " written"
+	w.fact("tokens", w.s.Text, said)
+	cost := spent(t, g) + " at list prices"
+	if t.Unpriced > 0 {
+		cost += "; no price is known for " + roughly(t.Unpriced) + " tokens"
+	}
+	w.fact("cost", w.s.Text, cost)
+	for _, m := range w.t.Summary.Models {
+		price := dollars(m.CostUSD)
+		if !m.Priced {
+			price = "price unknown"
+		}
+		w.fact("model", w.s.Muted, m.Name+"  "+plural(m.Messages, "message")+", "+roughly(m.Tokens.Total())+" tokens, "+price)
+	}
+}
+
+func (w agentWriter) tools() {
+	list := w.t.Summary.Tools
+	if len(list) == 0 {
+		return
+	}
+	t := w.t.Summary.Totals
+	remark := plural(t.Calls, "call")
+	if t.Failed > 0 {
+		remark += ", " + strconv.Itoa(t.Failed) + " failed"
+	}
+	if t.Denied > 0 {
+		remark += ", " + strconv.Itoa(t.Denied) + " denied"
+	}
+	w.section("Tools", remark)
+	name := clamp(w.width-58, 8, 32)
+	w.say(w.s.Muted, "   "+text.Fit("TOOL", name, "")+"  CALLS  FAIL DENIED    MEAN     MAX  LAST")
+	for _, u := range list {
+		w.tool(u, name)
+	}
+}
+
+func (w agentWriter) tool(u sources.ToolUse, name int) {
+	number := func(n, width int) string { return text.FitLeft(text.Count(int64(n)), width, "") }
+	g := w.s.Glyphs
+	mean, most := g.Dash, g.Dash
+	if u.Timed > 0 {
+		mean, most = took(u.Mean(), g), took(u.Max, g)
+	}
+	last := w.ago(u.Last)
+	if u.Ended < u.Calls {
+		last = strconv.Itoa(u.Calls-u.Ended) + " without result"
+	}
+	w.end(w.line().Add(w.s.Text, "   "+text.Fit(text.Safe(u.Name, " "), name, g.Ellipsis)).Add(w.s.Text, number(u.Calls, 7)).
+		Add(unless(u.Failed == 0, w.s.Muted, w.s.Failed), number(u.Failed, 6)).Add(unless(u.Denied == 0, w.s.Muted, w.s.Warning), number(u.Denied, 7)).
+		Add(w.s.Muted, text.FitLeft(mean, 8, "")+text.FitLeft(most, 8, "")+"  "+last))
+}
+
+// maxTree bounds the subagents that are drawn.
+const maxTree = 200
+
+// agents is the subagents as a tree, below who called them.
+func (w agentWriter) agents() {
+	list := w.t.Agents
+	if len(list) == 0 {
+		return
+	}
+	w.section("Subagents", plural(len(list), "transcript")+"; a reads them")
+	children := map[string][]sources.TranscriptAgent{}
+	for _, a := range list {
+		children[a.Parent] = append(children[a.Parent], a)
+	}
+	drawn := 0
+	w.branch(children, "", "   ", &drawn)
+	if rest := len(list) - drawn; rest > 0 {
+		w.say(w.s.Muted, "   "+text.Count(int64(rest))+" more")
+	}
+}
+
+func (w agentWriter) branch(children map[string][]sources.TranscriptAgent, of, indent string, drawn *int) {
+	list := children[of]
+	delete(children, of) // nobody is its own ancestor
+	for i, a := range list {
+		if *drawn >= maxTree {
+			return
+		}
+		*drawn++
+		bend, below := "|- ", "|  "
+		if i == len(list)-1 {
+			bend, below = "`- ", "   "
+		}
+		w.leaf(a, indent+bend)
+		if len(indent) < 24 {
+			w.branch(children, a.ID, indent+below, drawn)
+		}
+	}
+}
+
+func (w agentWriter) leaf(a sources.TranscriptAgent, head string) {
+	g, t := w.s.Glyphs, a.Summary.Totals
+	name := a.Description
+	if name == "" {
+		name = firstLine(a.Summary.Prompt)
+	}
+	facts := "  " + plural(t.Calls, "call") + ", " + roughly(t.Tokens.Total()) + " tokens, " + spent(t, g)
+	if t.Failed > 0 {
+		facts += ", " + strconv.Itoa(t.Failed) + " failed"
+	}
+	kind := a.Type
+	if kind == "" {
+		kind = filepath.Base(a.ID)
+	}
+	l := w.line().Add(w.s.Border, head).Add(w.s.Accent, text.Safe(kind, " ")+" ")
+	room := max(l.Room()-text.Width(facts), 8)
+	w.end(l.Add(w.s.Text, text.Cut(text.Safe(name, " "), room, g.Ellipsis)).Add(unless(t.Failed == 0, w.s.Muted, w.s.Failed), facts))
+}

@@ -1,0 +1,28 @@
+package views
+
+import (
+	"strings"
+	"testing"
+
+	"acescope/engine/ace"
+)
+
+func TestVerdictText(t *testing.T) {
+	for want, v := range map[string]ace.Verdict{
+		"as asked for": {Parse: ace.ParseClean, Attempts: 1},
+		"asked for again: it was x y (2 answers)": {Parse: ace.ParseAsked, Note: "it was x\ny", Attempts: 2},
+	} {
+		if got := verdictText(&v); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := verdictText(&ace.Verdict{Parse: "repaired", Note: "\x1b[31mred"}); strings.Contains(got, "\x1b") {
+		t.Errorf("%q", got)
+	}
+	g := plainLook.Glyphs
+	for want, u := range map[string]ace.Usage{"?": {InputTokens: 1, Unpriced: true}, "$0": {InputTokens: 1}, "$1.000": {CostUSD: 1, Unpriced: true}} {
+		if got := costCell(u, g); got != want {
+			t.Errorf("%+v costs %q, want %q", u, got, want)
+		}
+	}
+}
