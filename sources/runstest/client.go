@@ -58,12 +58,15 @@ func New(runs int) *Client { return &Client{runs: runs, history: historytest.Tas
 // Pages is how many pages were read.
 func (c *Client) Pages() int64 { return c.pages.Load() }
 
+// sessionWorkflow is the type of agent sessions, of which there are none.
+const sessionWorkflow = "AceSessionWorkflow"
+
 // ListWorkflow implements [client.Client]. It takes no notice of the query, but that
 // there are no experiments.
 func (c *Client) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	c.pages.Add(1)
 	out := &workflowservice.ListWorkflowExecutionsResponse{}
-	if strings.Contains(r.GetQuery(), ace.ExperimentWorkflow) {
+	if strings.Contains(r.GetQuery(), ace.ExperimentWorkflow) || strings.Contains(r.GetQuery(), sessionWorkflow) {
 		return out, nil
 	}
 	at := 0
@@ -129,6 +132,24 @@ func (c *Client) DescribeWorkflowExecution(_ context.Context, _, runID string) (
 // QueryWorkflow has no worker that answers.
 func (*Client) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
 	return nil, serviceerror.NewFailedPrecondition("no worker")
+}
+
+// GetWorkflowHistory implements [client.Client]: the last event of every run is the same.
+func (c *Client) GetWorkflowHistory(context.Context, string, string, bool, enumspb.HistoryEventFilterType) client.HistoryEventIterator {
+	return &lastEvent{left: c.history[len(c.history)-1:]}
+}
+
+type lastEvent struct{ left []*historypb.HistoryEvent }
+
+func (l *lastEvent) HasNext() bool { return len(l.left) > 0 }
+
+func (l *lastEvent) Next() (*historypb.HistoryEvent, error) {
+	if len(l.left) == 0 {
+		return nil, serviceerror.NewNotFound("no more events")
+	}
+	e := l.left[0]
+	l.left = nil
+	return e, nil
 }
 
 // WorkflowService reads histories; every run has the same.
