@@ -33,6 +33,11 @@ type Input struct {
 	Served    []string `json:"served_tools,omitempty"`
 	MaxTurns  int      `json:"max_turns,omitempty"` // of the agent, within one turn of the session
 	BudgetUSD float64  `json:"budget_usd,omitempty"`
+	// MCPServers are servers of tools that the agent is given beside those of the session, as
+	// its own configuration has them.
+	MCPServers map[string]json.RawMessage `json:"mcp_servers,omitempty"`
+	// Host is where the session lives, where that was decided before it began.
+	Host *Host `json:"host,omitempty"`
 	// First is the first message, where there is one from the start.
 	First *Message `json:"first,omitempty"`
 
@@ -87,6 +92,9 @@ type Message struct {
 	// Callback tells that it is a report of another run; several of those that wait are
 	// given to the agent in one turn.
 	Callback bool `json:"callback,omitempty"`
+	// ReplyTo is the id of a workflow that is told by [SignalReport] how the turn ended that
+	// this message was given to the agent in, exactly once; "" for none.
+	ReplyTo string `json:"reply_to,omitempty"`
 }
 
 func (m Message) check() error {

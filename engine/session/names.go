@@ -25,6 +25,13 @@ const (
 	QuerySession = "get_session" // → [State]
 )
 
+// Signals that other workflows send to a session, and that it sends to them.
+const (
+	SignalDeliver  = "deliver"    // [Message]: as [UpdateSend]; of an id that is known, nothing happens
+	SignalWithdraw = "withdraw"   // [Withdraw]: a message is not to be answered any more
+	SignalReport   = "turn_ended" // [Report], to the [Message.ReplyTo] of each message of a turn
+)
+
 // Activities of a session. The first is asked for on the contract's queue, the others on
 // the queue of the machine that answered.
 const (
