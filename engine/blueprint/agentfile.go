@@ -104,11 +104,11 @@ func (d *document) programFields(f fields, b *run.Blueprint) {
 	}
 	b.Env = f.texts("env", envWrong)
 	b.WorkingDir = f.line("working_dir")
-	if b.WorkingDir != "" && !path.IsAbs(b.WorkingDir) && b.WorkingDir != DirPlaceholder && !strings.HasPrefix(b.WorkingDir, DirPlaceholder+"/") {
-		f.wrong(f.get("working_dir"), "working_dir", "must be an absolute path, or begin with %s", DirPlaceholder)
+	if slices.Contains(strings.Split(b.WorkingDir, "/"), "..") {
+		f.wrong(f.get("working_dir"), "working_dir", "must not lead upwards by ..")
 	}
-	if strings.Contains(b.WorkingDir, "..") && slices.Contains(strings.Split(b.WorkingDir, "/"), "..") {
-		f.wrong(f.get("working_dir"), "working_dir", "must not hold ..")
+	if at := strings.LastIndex(b.WorkingDir, DirPlaceholder); at > 0 {
+		f.wrong(f.get("working_dir"), "working_dir", "%s stands at its beginning only", DirPlaceholder)
 	}
 	b.Idempotent = f.truth("idempotent")
 	if b.OnRunnerLoss == run.Move && !b.Idempotent {

@@ -121,19 +121,27 @@ func (d *document) parse() *node {
 			return nil
 		}
 	}
-	var syntax *json.SyntaxError
 	switch {
 	case err == nil:
 		return n
 	case errors.Is(err, errSaid):
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		d.problem(len(d.data), "", "the JSON ends before it is complete")
-	case errors.As(err, &syntax):
-		d.problem(min(max(int(syntax.Offset)-1, 0), len(d.data)), "", "is not JSON: %s", strings.TrimPrefix(syntax.Error(), "json: "))
 	default:
-		d.problem(p.start(), "", "is not JSON: %v", err)
+		d.syntax(p.start(), err)
 	}
 	return nil
+}
+
+// syntax says what keeps the document from being JSON. A stream's decoder is not exact about
+// the place; one that reads the whole is.
+func (d *document) syntax(offset int, err error) {
+	var whole any
+	var syntax *json.SyntaxError
+	if errors.As(json.Unmarshal(d.data, &whole), &syntax) {
+		offset, err = int(syntax.Offset)-1, syntax
+	}
+	d.problem(min(max(offset, 0), len(d.data)), "", "is not JSON: %v", err)
 }
 
 // errSaid ends the parsing where a problem was added already.
