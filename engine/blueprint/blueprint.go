@@ -42,14 +42,20 @@ func Read(dir string) (Blueprint, error) {
 func read(root *os.Root, dir string) (Blueprint, Problems) {
 	var all Problems
 	files := readFiles(root, &all)
-	b := Blueprint{}
-	main := files[AgentFile]
-	if main == nil {
+	if files[AgentFile] == nil {
 		if !all.any() {
 			all.add(Problem{File: AgentFile, Text: "is not there: a blueprint needs it"})
 		}
-		return b, all
+		return Blueprint{}, all
 	}
+	b, wrong := resolve(files, dir)
+	all.addAll(wrong)
+	return b, all
+}
+
+// resolve makes a blueprint of its files.
+func resolve(files map[string]*document, dir string) (b Blueprint, all Problems) {
+	main := files[AgentFile]
 	tree := main.parse()
 	if tree != nil {
 		b.Blueprint = main.agentFile(tree)

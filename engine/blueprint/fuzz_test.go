@@ -3,8 +3,6 @@ package blueprint
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -19,22 +17,18 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"name": "x", "description": "d", "type": "deterministic", "timeout_seconds": 1e5, "env": ["LD_PRELOAD"]}`, `{"$ref": "#"}`, "#!/bin/sh\n")
 	f.Add("{\"name\": \"\xff\"}", `{"properties": {"a": {"$ref": "http://x"}}}`, "\x00")
 	f.Fuzz(func(t *testing.T, agent, params, script string) {
-		dir := filepath.Join(t.TempDir(), "x")
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		files := map[string]*document{}
 		for name, text := range map[string]string{AgentFile: agent, ParamsFile: params, CommandFile: script} {
-			if text == "" {
-				continue
-			}
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
+			if text != "" || name == AgentFile {
+				files[name] = &document{name: name, data: []byte(text)}
 			}
 		}
-		b, err := Read(dir)
-		if err != nil {
-			if strings.ContainsAny(err.Error(), "\n\r") {
-				t.Errorf("not one line: %q", err)
+		b, wrong := resolve(files, "/library/x")
+		if wrong.any() {
+			for _, p := range wrong.List {
+				if strings.ContainsAny(p.String(), "\n\r") {
+					t.Errorf("not one line: %q", p)
+				}
 			}
 			return
 		}

@@ -18,6 +18,7 @@ const (
 	MaxProblems    = 20               // of one blueprint
 	MaxViolations  = 10               // of parameters
 	maxDescription = 1_000            // bytes
+	maxParts       = 5_000            // schemas within a schema
 	maxDepth       = 100              // of JSON
 	maxNumber      = 400              // bytes of a number, and its largest exponent
 	maxArg         = 128<<10 - 1      // bytes of one argument or variable, as Linux has it

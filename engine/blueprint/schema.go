@@ -127,6 +127,7 @@ type rules struct {
 	root *node
 	path string
 	old  bool // draft-07
+	many int  // parts of the schema
 }
 
 func (r *rules) problem(n *node, tokens []string, format string, args ...any) {
@@ -171,6 +172,12 @@ func tableKeywords() []string {
 func (r *rules) walk(n *node, at []string, depth int) {
 	if n.kind != objectKind || depth > maxDepth {
 		return // other kinds are for the library to judge
+	}
+	if r.many++; r.many > maxParts {
+		if r.many == maxParts+1 {
+			r.problem(n, at, "the schema has more than %d parts", maxParts)
+		}
+		return
 	}
 	r.references(n, at)
 	r.patterns(n, at)

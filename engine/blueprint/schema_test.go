@@ -163,6 +163,14 @@ func TestWordings(t *testing.T) {
 	}
 }
 
+func manyParts(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `, "p%d": {}`, i)
+	}
+	return b.String()
+}
+
 // Schemas that make checking slow are refused, or end.
 func TestHostileSchemas(t *testing.T) {
 	var b strings.Builder
@@ -174,10 +182,10 @@ func TestHostileSchemas(t *testing.T) {
 	nested := strings.Repeat(`[`, 60) + strings.Repeat(`]`, 60)
 	var chain strings.Builder
 	chain.WriteString(`{"definitions": {`)
-	for i := range 5000 {
+	for i := range 4000 {
 		fmt.Fprintf(&chain, `"a%d": {"$ref": "#/definitions/a%d"},`, i, i+1)
 	}
-	chain.WriteString(`"a5000": {}}, "properties": {"x": {"$ref": "#/definitions/a0"}}}`)
+	chain.WriteString(`"a4000": {}}, "properties": {"x": {"$ref": "#/definitions/a0"}}}`)
 	for name, c := range map[string][2]string{
 		"doubling":      {b.String(), `{"x": 1}`},
 		"doubling data": {`{"properties": {"x": {"$ref": "#/definitions/a"}}, "definitions": {"a": {"anyOf": [{"items": {"$ref": "#/definitions/a"}}, {"items": {"$ref": "#/definitions/a"}}]}}}`, `{"x": ` + nested + `}`},
@@ -190,6 +198,9 @@ func TestHostileSchemas(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "too long") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if _, err := Compile(json.RawMessage(`{"properties": {"x": {}`+manyParts(6000)+`}}`), run.StdinJSON); err == nil || !strings.Contains(err.Error(), "more than 5000 parts") {
+		t.Errorf("%v", err)
 	}
 	// A pattern that others match in exponential time.
 	s := compiled(t, `{"properties": {"x": {"pattern": "^(a+)+$"}}}`, run.StdinJSON)
