@@ -180,7 +180,12 @@ func (d *document) schema(n *node, path string, b *Blueprint) *Schema {
 	return s
 }
 
-// Check fills in and checks the parameters of a run; see [Schema.Check].
+// Check fills in and checks the parameters of a run; see [Schema.Check]. An agent takes none.
 func (b Blueprint) Check(params json.RawMessage) (json.RawMessage, error) {
+	if b.Params == nil {
+		v := &Violations{}
+		v.add("$", "an agent takes a prompt, and no parameters")
+		return nil, v
+	}
 	return b.Params.Check(params)
 }

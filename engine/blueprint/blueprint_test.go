@@ -103,6 +103,9 @@ func TestAgent(t *testing.T) {
 	if b.Type != run.Agent || b.SystemPrompt != "Be kind.\n" || b.Params != nil || b.Strategy != "" || len(b.AllowedTools) != 2 {
 		t.Errorf("%+v", b.Blueprint)
 	}
+	if _, err := b.Check([]byte(`{}`)); err == nil || err.Error() != "parameters: $: an agent takes a prompt, and no parameters" {
+		t.Errorf("%v", err)
+	}
 	if got := string(b.MCPServers["files"]); got != `{"args":["-y","x"],"command":"npx","env":{"API_KEY":"${API_KEY}"}}` {
 		t.Errorf("server %s", got)
 	}

@@ -61,6 +61,10 @@ func always(s *jsonschema.Schema) []*jsonschema.Schema {
 }
 
 func (w *work) fillObject(s *jsonschema.Schema, obj map[string]any, depth int) error {
+	patterns := byPattern(s)
+	if err := w.step(len(s.Properties)+len(patterns)*(1+len(obj)), depth); err != nil {
+		return err
+	}
 	for _, name := range sortedNames(s.Properties) {
 		inner := s.Properties[name]
 		if _, there := obj[name]; !there {
@@ -78,7 +82,7 @@ func (w *work) fillObject(s *jsonschema.Schema, obj map[string]any, depth int) e
 		}
 	}
 	for _, name := range sortedNames(obj) {
-		for _, other := range otherwise(s, name) {
+		for _, other := range otherwise(s, patterns, name) {
 			if err := w.fill(other, obj[name], depth+1); err != nil {
 				return err
 			}
@@ -89,8 +93,8 @@ func (w *work) fillObject(s *jsonschema.Schema, obj map[string]any, depth int) e
 
 // otherwise are the schemas of a field that is none of the properties: those whose pattern
 // matches, else the one for all others.
-func otherwise(s *jsonschema.Schema, name string) (out []*jsonschema.Schema) {
-	for _, p := range byPattern(s) {
+func otherwise(s *jsonschema.Schema, patterns []patterned, name string) (out []*jsonschema.Schema) {
+	for _, p := range patterns {
 		if p.re.MatchString(name) {
 			out = append(out, p.schema)
 		}
@@ -174,7 +178,7 @@ func copyOf(v any) any {
 // check counts what the library will do at the most to check a value, so that it is not even
 // begun where that is too much.
 func (w *work) check(s *jsonschema.Schema, v any, depth int) error {
-	cost := 1 + len(s.Required)
+	cost := 1 + len(s.Required) + len(s.Dependencies) + len(s.DependentRequired) + len(s.DependentSchemas)
 	if s.Enum != nil {
 		cost += len(s.Enum.Values)
 	}
@@ -199,16 +203,17 @@ func (w *work) check(s *jsonschema.Schema, v any, depth int) error {
 }
 
 func (w *work) checkObject(s *jsonschema.Schema, obj map[string]any, depth int) error {
+	patterns := byPattern(s)
 	for name, value := range obj {
-		next := otherwise(s, name)
+		if err := w.step(1+len(patterns)*(1+len(name)>>6), depth); err != nil {
+			return err
+		}
+		next := otherwise(s, patterns, name)
 		if inner := s.Properties[name]; inner != nil {
 			next = append(next, inner)
 		}
 		if s.UnevaluatedProperties != nil {
 			next = append(next, s.UnevaluatedProperties)
-		}
-		if err := w.step(1+len(s.PatternProperties)*(1+len(name)>>6), depth); err != nil {
-			return err
 		}
 		if s.PropertyNames != nil {
 			if err := w.check(s.PropertyNames, name, depth+1); err != nil {

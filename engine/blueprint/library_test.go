@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -124,6 +125,35 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// runs runs the script of a new blueprint with what its strategy gives it.
+func runs(t *testing.T, b Blueprint, want string) {
+	t.Helper()
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no shell here")
+	}
+	const params = `{"greeting":"hello","times":1}`
+	cmd := exec.Command(sh, filepath.Join(b.Dir, CommandFile))
+	switch b.Strategy {
+	case run.StdinJSON:
+		cmd.Stdin = strings.NewReader(params)
+	case run.Args:
+		cmd.Args = append(cmd.Args, "--greeting=hello", "--times=1")
+	case run.Env:
+		cmd.Env = append(os.Environ(), EnvName("greeting")+"=hello", EnvName("times")+"=1")
+	case run.File:
+		file := filepath.Join(t.TempDir(), "p.json")
+		if err := os.WriteFile(file, []byte(params), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Args = append(cmd.Args, file)
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.TrimSpace(string(out)) != want {
+		t.Errorf("%s writes %s, %v", b.Name, out, err)
+	}
+}
+
 // A new blueprint is right as it is, and never takes the place of something.
 func TestNew(t *testing.T) {
 	library := filepath.Join(t.TempDir(), "a", "agents")
@@ -145,6 +175,8 @@ func TestNew(t *testing.T) {
 			if got, err := b.Check([]byte(`{}`)); err != nil || string(got) != `{"greeting":"hello","times":1}` {
 				t.Errorf("%s: %s, %v", c.name, got, err)
 			}
+			runs(t, b, map[run.Strategy]string{run.StdinJSON: `{"greeting":"hello","times":1}`, run.Args: "--greeting=hello\n--times=1", run.Env: "hello\n1",
+				run.File: `{"greeting":"hello","times":1}`}[b.Strategy])
 		}
 		if _, err := New(library, c.name, c.of, c.strategy); !errors.Is(err, ErrExists) {
 			t.Errorf("%s again: %v", c.name, err)

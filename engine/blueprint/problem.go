@@ -39,8 +39,8 @@ func (p Problem) String() string {
 // Problems are all that is wrong with a blueprint; it is an error where there are any. More
 // counts those above [MaxProblems].
 type Problems struct {
-	List []Problem
-	More int
+	List []Problem `json:"problems"`
+	More int       `json:"more,omitempty"`
 }
 
 // Error is the first problem, and how many others there are.

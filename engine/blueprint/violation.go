@@ -23,9 +23,9 @@ type Violation struct {
 
 // Violations are all that is wrong with parameters; it is an error where there are any.
 type Violations struct {
-	List []Violation
-	More int
-	doc  *node // the schema, to know which names it has
+	List []Violation `json:"violations"`
+	More int         `json:"more,omitempty"`
+	doc  *node       // the schema, to know which names it has
 }
 
 // Error says all of them in one line.
