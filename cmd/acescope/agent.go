@@ -14,6 +14,11 @@ func (a *app) agentCommand() *cobra.Command {
 		RunE:  func(*cobra.Command, []string) error { return usage("agent what? list, show, validate or new") },
 	}
 	a.agentDirsFlag(cmd.PersistentFlags())
-	cmd.AddCommand(a.agentListCommand(), a.agentShowCommand(), a.agentValidateCommand(), a.agentNewCommand())
+	cmd.AddCommand(
+		a.agentListCommand(),
+		a.agentShowCommand(),
+		a.agentValidateCommand(),
+		a.agentNewCommand(),
+	)
 	return cmd
 }

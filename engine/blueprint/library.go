@@ -161,7 +161,7 @@ func namesIn(dir string) ([]string, error) {
 }
 
 // holds tells whether there is a blueprint of the name in a directory, however broken. A link
-// counts as one wherever it leads, so that what is wrong with it is said.
+// that cannot be followed counts as one, so that what is wrong with it is said.
 func holds(dir, name string) (bool, error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,13 +171,14 @@ func holds(dir, name string) (bool, error) {
 		return false, fmt.Errorf("blueprints in %s: %s", dir, plainly(err))
 	}
 	defer root.Close()
-	info, err := root.Lstat(name)
-	switch {
-	case err != nil:
+	if _, err := root.Lstat(name); err != nil {
 		return false, nil
-	case info.Mode()&fs.ModeSymlink != 0:
+	}
+	info, err := root.Stat(name)
+	if err != nil {
 		return true, nil
-	case !info.IsDir():
+	}
+	if !info.IsDir() {
 		return false, nil
 	}
 	_, err = root.Lstat(filepath.Join(name, AgentFile))

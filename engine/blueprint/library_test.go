@@ -104,6 +104,7 @@ func TestLinks(t *testing.T) {
 	}
 	l := Library{Dirs: []string{library}}
 	link("prompts.md", filepath.Join(inside, PromptFile))
+	link("linked/prompts.md", filepath.Join(library, "a-file"))
 	if b, err := l.Load("linked"); err != nil || b.SystemPrompt != "P\n" {
 		t.Errorf("%+v, %v", b, err)
 	}
