@@ -73,7 +73,9 @@ func (d *document) agentFields(f fields, b *run.Blueprint) {
 		}
 		return ""
 	})
-	b.SystemPrompt = f.text("system_prompt")
+	if b.SystemPrompt = f.text("system_prompt"); len(b.SystemPrompt) > MaxPrompt {
+		f.wrong(f.get("system_prompt"), "system_prompt", "has %d bytes; at most %d", len(b.SystemPrompt), MaxPrompt)
+	}
 	b.Model = f.line("model")
 	b.PermissionMode = f.choice("permission_mode", "default", "plan", "acceptEdits", "dontAsk", "full")
 	b.AllowedTools = f.texts("allowed_tools", func(text string) string {

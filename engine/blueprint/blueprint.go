@@ -126,9 +126,6 @@ func agentRest(b *Blueprint, files map[string]*document, f fields) {
 		}
 		b.SystemPrompt = d.prompt()
 	}
-	if len(b.SystemPrompt) > MaxPrompt {
-		f.doc.problem(-1, "", "the system prompt has %d bytes; at most %d", len(b.SystemPrompt), MaxPrompt)
-	}
 	if d := files[ServersFile]; d != nil {
 		if said := f.get("mcp_servers"); said != nil {
 			f.wrong(said, "mcp_servers", "there is %s too: leave one of the two out", ServersFile)
@@ -148,6 +145,8 @@ func (d *document) prompt() string {
 		d.problem(invalidAt(d.data), "", "is not UTF-8")
 	case bytes.IndexByte(d.data, 0) >= 0:
 		d.problem(bytes.IndexByte(d.data, 0), "", "holds a NUL")
+	case len(d.data) > MaxPrompt:
+		d.problem(-1, "", "has %d bytes; at most %d", len(d.data), MaxPrompt)
 	}
 	return string(d.data)
 }

@@ -20,6 +20,15 @@ type rules struct {
 	path string
 	old  bool // draft-07
 	many int  // parts of the schema
+
+	anchors map[string]bool // names of places
+	wanted  []wantedAnchor
+}
+
+// wantedAnchor is a reference to a place by its name.
+type wantedAnchor struct {
+	n  *node
+	at []string
 }
 
 func (r *rules) problem(n *node, tokens []string, format string, args ...any) {
@@ -108,10 +117,23 @@ func (r *rules) references(n *node, at []string) {
 			if len(at) > 0 {
 				r.problem(m.value, here, "stands at the beginning of a schema only")
 			}
-		case "$id", "id":
-			if m.name == "$id" && len(at) > 0 && !strings.HasPrefix(text, "#") {
+		case "$id":
+			name, anchor := strings.CutPrefix(text, "#")
+			if len(at) > 0 && !anchor {
 				r.problem(m.value, here, "a part of a schema cannot have an address of its own here")
 			}
+			r.anchors[name] = r.anchors[name] || anchor && r.old
+		case "$anchor":
+			r.anchors[text] = r.anchors[text] || !r.old
+		}
+	}
+}
+
+// lost refuses references to names that no place has.
+func (r *rules) lost() {
+	for _, w := range r.wanted {
+		if text := w.n.value.(string); !r.anchors[strings.TrimPrefix(text, "#")] {
+			r.problem(w.n, w.at, "%s leads nowhere", quoted(text))
 		}
 	}
 }
@@ -125,7 +147,8 @@ func (r *rules) reference(n *node, at []string, text string) {
 		r.problem(n, at, "%s leads out of the schema: only references within it (#/…) are followed", quoted(text))
 		return
 	case text != "#" && !strings.HasPrefix(text, "#/"):
-		return // an anchor, which the library looks up
+		r.wanted = append(r.wanted, wantedAnchor{n, at})
+		return
 	}
 	tokens, err := pointer(text)
 	if err != nil {

@@ -55,12 +55,13 @@ func (d *document) compile(n *node, path string, strategy run.Strategy) *Schema 
 		d.problem(n.at, path, "a schema is an object, found %s", n.kind.words())
 		return nil
 	}
-	r := rules{doc: d, root: n, path: path}
+	r := rules{doc: d, root: n, path: path, anchors: map[string]bool{}}
 	draft := r.draft()
 	if draft == nil {
 		return nil
 	}
 	r.walk(n, nil, 0)
+	r.lost()
 	if said() {
 		return nil
 	}

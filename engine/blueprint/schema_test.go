@@ -88,6 +88,7 @@ func TestDefaults(t *testing.T) {
 		"ref":            {`{"properties": {"a": {"$ref": "#/definitions/a"}}, "definitions": {"a": {"default": {"x": 1}, "properties": {"y": {"default": 2}}}}}`, `{}`, `{"a":{"x":1,"y":2}}`},
 		"escaped ref":    {`{"properties": {"a": {"$ref": "#/definitions/a~1b%20c"}}, "definitions": {"a/b c": {"default": 1}}}`, `{}`, `{"a":1}`},
 		"anchor":         {`{"$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {"a": {"$ref": "#x"}}, "$defs": {"n": {"$anchor": "x", "default": 1}}}`, `{}`, `{"a":1}`},
+		"old anchor":     {`{"properties": {"a": {"$ref": "#x"}}, "definitions": {"n": {"$id": "#x", "default": 1}}}`, `{}`, `{"a":1}`},
 		"address":        {`{"$id": "https://example.com/s.json", "properties": {"a": {"$ref": "#/definitions/a"}}, "definitions": {"a": {"default": 1}}}`, `{}`, `{"a":1}`},
 		"beside ref, 07": {`{"properties": {"a": {"$ref": "#/definitions/a", "default": 1}}, "definitions": {"a": {"type": "integer"}}}`, `{}`, `{}`},
 		"beside ref, 20": {`{"$schema": "https://json-schema.org/draft/2020-12/schema", "properties": {"a": {"$ref": "#/$defs/a", "default": 1}}, "$defs": {"a": {"default": 2}}}`, `{}`, `{"a":1}`},
