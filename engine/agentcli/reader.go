@@ -47,10 +47,10 @@ func (r *Reader) Next() (Event, error) {
 			return Event{}, err
 		}
 	}
-	e := r.events[r.next]
+	e := &r.events[r.next]
 	e.Line, e.Part, e.Raw = r.number, r.next, r.raw
 	r.next++
-	return e, nil
+	return *e, nil
 }
 
 // End says that nothing more comes. What the parser makes of that is read by Next, which
