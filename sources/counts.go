@@ -31,7 +31,7 @@ func (r *runsReader) count(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.patience())
 	defer cancel()
-	total, counts, err := CountOutcomes(ctx, r.c, r.query)
+	total, counts, err := CountOutcomes(ctx, r.c, r.s.newest(r.query))
 	if err != nil {
 		return // the list itself was read: the counts keep their age
 	}

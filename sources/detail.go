@@ -156,6 +156,7 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	}
 	if closing(e.GetEventType()) {
 		d.Close, d.CloseEvent, d.Pending = at, e.GetEventId(), nil
+		d.ContinuedAs = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	}
 	w.trace.event(e)
 	w.fold(e)

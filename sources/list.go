@@ -42,6 +42,12 @@ func List(ctx context.Context, c client.Client, query string, limit int, fn func
 	return ctx.Err()
 }
 
+// ListNewest is [List] of the newest of the runs that continue one another as new; see
+// [Newest].
+func ListNewest(ctx context.Context, c client.Client, query string, limit int, fn func(Run) error) error {
+	return ofNewest(query, Newest(query), func(query string) error { return List(ctx, c, query, limit, fn) })
+}
+
 type page struct {
 	runs []*workflowpb.WorkflowExecutionInfo
 	err  error

@@ -228,6 +228,7 @@ func (v *runs) SetSnapshot(s *sources.Snapshot) {
 	v.runs, v.state, v.namespace, v.counted = s.Runs, s.Connection.State, s.Connection.Namespace, s.Facets
 	v.file = s.Connection.Mode == sources.ModeFile
 	v.loaded = v.loaded || !s.Runs.Loaded.IsZero() || len(s.Runs.Rows) > 0
+	v.goOn(s.Detail)
 	v.reorder()
 	before, at := v.cursor, v.find()
 	if at >= 0 {
@@ -305,7 +306,7 @@ func (v *runs) find() int {
 			break
 		}
 	}
-	return -1
+	return v.heir()
 }
 
 func (v *runs) sameRun(r *sources.Run) bool {
