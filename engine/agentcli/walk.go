@@ -137,13 +137,16 @@ func skipText(s string, i int) (end int, plain bool) {
 	}
 	plain = true
 	for i++; i < len(s); {
-		if i+8 <= len(s) {
+		for i+8 <= len(s) {
 			marks := marked(load(s, i))
-			if marks == 0 {
-				i += 8
-				continue
+			if marks != 0 {
+				i += bits.TrailingZeros64(marks) / 8
+				break
 			}
-			i += bits.TrailingZeros64(marks) / 8
+			i += 8
+		}
+		if i == len(s) {
+			break
 		}
 		switch c := s[i]; {
 		case c == '"':
