@@ -155,7 +155,7 @@ func countByStatus(ctx context.Context, c client.Client, query string) (int64, m
 	counts := map[ace.ExitStatus]int64{}
 	for _, g := range r.GetGroups() {
 		var name string
-		if len(g.GetGroupValues()) != 1 || json.Unmarshal(history.JSONOf(nil, g.GetGroupValues()[0]), &name) != nil {
+		if len(g.GetGroupValues()) != 1 || json.Unmarshal(history.JSONOf(g.GetGroupValues()[0]), &name) != nil {
 			continue
 		}
 		if status, err := enumspb.WorkflowExecutionStatusFromString(name); err == nil {

@@ -108,13 +108,13 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 	if r.TaskID == "" && r.Type != ace.ExperimentWorkflow {
 		r.TaskID = ace.TaskIDOf(r.WorkflowID)
 	}
-	if data := history.JSONOf(nil, info.GetMemo().GetFields()[ace.MemoSummary]); data != nil {
+	if data := history.JSONOf(info.GetMemo().GetFields()[ace.MemoSummary]); data != nil {
 		var sum ace.Summary
 		if json.Unmarshal(data, &sum) == nil {
 			r.Summary = &sum
 		}
 	}
-	if data := history.JSONOf(nil, info.GetMemo().GetFields()[ace.MemoFork]); data != nil {
+	if data := history.JSONOf(info.GetMemo().GetFields()[ace.MemoFork]); data != nil {
 		var from ace.Forked
 		if json.Unmarshal(data, &from) == nil && from.WorkflowID != "" {
 			r.Fork = &from
@@ -124,7 +124,7 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 }
 
 func keyword(attrs map[string]*commonpb.Payload, name string) string {
-	data := history.JSONOf(nil, attrs[name])
+	data := history.JSONOf(attrs[name])
 	if data == nil {
 		return ""
 	}
