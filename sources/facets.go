@@ -127,7 +127,8 @@ func (k KnownValues) usual(name string) []string {
 
 // CountFacets counts the runs of each known value among those that match a query without
 // its own picks of that attribute. The server groups by none of these attributes, so each
-// value is a call; there are at most 64, and 12 values of one attribute.
+// value is a call; there are at most 64, and 12 values of one attribute. Of runs that continue
+// one another the newest counts; see [Newest].
 func CountFacets(ctx context.Context, c client.Client, query string, known KnownValues) (*Facets, error) {
 	return countFacets(ctx, c, query, Newest, known)
 }

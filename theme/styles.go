@@ -98,7 +98,7 @@ func (s Styles) Status(word string) Mark {
 	case "timeout":
 		return Mark{g.Timeout, word, s.Timeout}
 	case "continued":
-		return Mark{g.Pointer, word, s.Muted}
+		return Mark{g.Continued, word, s.Muted}
 	}
 	return Mark{g.Unknown, word, s.Muted}
 }
