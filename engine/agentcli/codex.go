@@ -123,7 +123,7 @@ func (p *Parser) codexResult(subtype string, usage value) *Result {
 func (p *Parser) codexItem(e *Event, begun, complete bool, v value) {
 	var item codexItem
 	v.each(item.take)
-	e.Name, e.MessageID = p.know(item.kind), keep(item.id)
+	e.Name, e.MessageID = p.know(item.kind), p.know(item.id)
 	switch {
 	case e.Name == "error":
 		e.Kind, e.Text = KindError, keep(item.message)

@@ -3,6 +3,7 @@ package agentcli
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -67,4 +68,36 @@ func sameFields(t *testing.T, v value) {
 			t.Errorf("%q is %s, want %s", key, got[key], field)
 		}
 	}
+}
+
+// TestBrokenLine holds that a line that is good only to its middle is garbage, and changes
+// nothing of what is made of those after it.
+func TestBrokenLine(t *testing.T) {
+	for _, cli := range CLIs() {
+		for _, file := range streams(t, cli) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, got := NewParser(cli), NewParser(cli)
+			for line := range bytes.Lines(data) {
+				broken := append(bytes.TrimRight(bytes.Clone(line), "\r\n }"), ",}"...)
+				if events := got.Line(broken); len(events) > 1 || len(events) == 1 && events[0].Kind != KindGarbage {
+					t.Fatalf("%s: %s gives %+v", cli, broken, events)
+				}
+				if a, b := told(want.Line(line)), told(got.Line(line)); a != b {
+					t.Errorf("%s: %s\n%s, want\n%s", cli, line, b, a)
+				}
+			}
+		}
+	}
+}
+
+// told is events as JSON, which goes through their pointers.
+func told(events []Event) string {
+	data, err := json.Marshal(events)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
 }
