@@ -222,7 +222,7 @@ func knownTypes() map[reflect.Type]*jsonschema.Schema {
 		// contract, engine/session.
 		reflect.TypeFor[session.State](): {Type: "object"},
 		// A foreign run may have no status.
-		reflect.TypeFor[ace.ExitStatus](): text(append(exits, "")...),
+		reflect.TypeFor[ace.ExitStatus](): text(append(exits, string(ace.Continued), "")...),
 	}
 }
 
