@@ -22,12 +22,11 @@ type call struct {
 func (c call) by() string {
 	name := ""
 	if p := c.req.Session.InitializeParams(); p != nil && p.ClientInfo != nil {
-		name = line(p.ClientInfo.Name)
+		name = p.ClientInfo.Name
+	} else if c.req.Extra != nil {
+		name, _, _ = strings.Cut(c.req.Extra.Header.Get("User-Agent"), " ")
 	}
-	if name == "" {
-		return "mcp"
-	}
-	return "mcp " + cut(name)
+	return strings.TrimSpace("mcp " + cut(line(name)))
 }
 
 // add gives the server a tool that takes In, as the schema says. The handler's errors are

@@ -10,7 +10,6 @@
 // Order: calls are answered as they are done, side by side. Bounds: a prompt has at most
 // [run.MaxPrompt] characters, parameters at most [run.MaxParams] bytes, the texts of a
 // result together [MaxResult] characters, a wait [MaxWait], a message [MaxMessage] bytes;
-// over HTTP there are at most [MaxSessions] sessions of clients, which end when nothing was
-// heard for [SessionIdle]. Loss: notices of progress are lost where the client does not read
+// over HTTP at most [MaxRequests] requests are under way. Loss: notices of progress are lost where the client does not read
 // them; nothing else is.
 package mcp

@@ -19,8 +19,7 @@ const Path = "/mcp"
 
 // Bounds of what is served over HTTP.
 const (
-	MaxSessions = 256
-	SessionIdle = 12 * time.Hour
+	MaxRequests = 256 // under way at a time
 
 	headerWithin = 10 * time.Second
 	idleWithin   = 2 * time.Minute
@@ -50,7 +49,6 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, token string) er
 	s.stop()
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWithin)
 	defer cancel()
-	go s.closeSessions()
 	if err := server.Shutdown(within); err != nil {
 		_ = server.Close()
 	}
@@ -60,18 +58,13 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, token string) er
 	return ctx.Err()
 }
 
-// closeSessions ends every client's session, after the calls that are under way.
-func (s *Server) closeSessions() {
-	for session := range s.sdk.Sessions() {
-		_ = session.Close()
-	}
-}
-
 // handler lets in who comes from this machine, not by way of a web page, and with the
-// token.
+// token. It keeps no sessions of clients: each request stands for itself, so that clients go
+// on when the server was started anew, and those that never say goodbye cost nothing.
 func (s *Server) handler(token string) http.Handler {
 	serve := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk },
-		&sdk.StreamableHTTPOptions{Logger: s.o.Logger, SessionTimeout: SessionIdle, MaxRequestBodyBytes: MaxMessage})
+		&sdk.StreamableHTTPOptions{Logger: s.o.Logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: MaxMessage})
+	free := make(chan struct{}, MaxRequests)
 	want := sha256.Sum256([]byte("Bearer " + token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := local(r); err != nil {
@@ -90,25 +83,19 @@ func (s *Server) handler(token string) http.Handler {
 			s.refuse(w, r, http.StatusNotFound, "there is only "+Path)
 			return
 		}
-		if r.Header.Get("Mcp-Session-Id") == "" && s.full() {
-			s.refuse(w, r, http.StatusServiceUnavailable, fmt.Sprintf("%d clients are connected, which is all that there may be", MaxSessions))
-			return
+		select {
+		case free <- struct{}{}:
+			defer func() { <-free }()
+			serve.ServeHTTP(w, r)
+		default:
+			s.refuse(w, r, http.StatusServiceUnavailable, fmt.Sprintf("%d requests are under way, which is all that there may be: ask again later", MaxRequests))
 		}
-		serve.ServeHTTP(w, r)
 	})
 }
 
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, code int, why string) {
 	s.o.Logger.Warn("a request was refused", "status", code, "why", why, "method", r.Method)
 	http.Error(w, why, code)
-}
-
-func (s *Server) full() bool {
-	n := 0
-	for range s.sdk.Sessions() {
-		n++
-	}
-	return n >= MaxSessions
 }
 
 // local refuses requests that reach this machine by another name than its own, and those

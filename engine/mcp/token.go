@@ -9,11 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 )
 
 // tokens are what may stand in the file of a token.
-var tokens = regexp.MustCompile(`^[A-Za-z0-9._~+/=-]{16,1024}$`)
+var tokens = regexp.MustCompile(`^[A-Za-z0-9._~+/=-]{16,1000}$`)
 
 // ErrToken means that a file holds no token that can be used.
 var ErrToken = errors.New("no usable token")
@@ -32,28 +33,28 @@ func Token(path string) (string, error) {
 }
 
 func readToken(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
+	info, err := os.Stat(path)
 	if err != nil {
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
 		return "", fmt.Errorf("%w: %s is no file", ErrToken, path)
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
 		return "", fmt.Errorf("%w: others can read %s (mode %04o): chmod 600 it, or delete it and a new one is made", ErrToken, path, mode)
 	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, 2<<10))
 	if err != nil {
 		return "", err
 	}
 	token := strings.TrimSpace(string(data))
 	if !tokens.MatchString(token) {
-		return "", fmt.Errorf("%w: %s must hold one line of 16 to 1024 letters, digits and ._~+/=-: delete it and a new one is made", ErrToken, path)
+		return "", fmt.Errorf("%w: %s must hold one line of 16 to 1000 letters, digits and ._~+/=-: delete it and a new one is made", ErrToken, path)
 	}
 	return token, nil
 }

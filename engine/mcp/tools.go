@@ -25,16 +25,7 @@ func (s *Server) addTools() {
 			"deterministic program parameters ({} where it needs none) and no prompt. Answers with session_id and run_id, in mode sync with the result too: " +
 			"status completed, failed or stopped, output, stdout, stderr, exit_code. Giving the call up does not stop the run: stop_agent_session does.",
 		Annotations: hints("Start a session", false, true, true),
-	}, takes(
-		must("agent_name", text("The name of the blueprint, from list_agent_blueprints.")),
-		may("prompt", prompt("What an agent is to do, in at most 100,000 characters. Only for blueprints of type agent.")),
-		may("parameters", &jsonschema.Schema{Type: "object", Description: "The parameters of a deterministic program, as its parameters_schema says. Only for blueprints of type " +
-			"deterministic, which always need them: {} is not the same as none."}),
-		may("execution_mode", modes("execution_mode")),
-		may("mode", modes("mode")),
-		may("additional_demands", demands()),
-		may("project_dir", text("The directory to work in, absolute. Without one it is the runner's.")),
-	), s.start)
+	}, startTakes(), s.start)
 	add(s, &sdk.Tool{
 		Name: "resume_agent_session",
 		Description: "Sends a further prompt to an agent's session that was started before, on the machine and in the directory where it was. It answers as start_agent_session does. " +
@@ -70,4 +61,17 @@ func (s *Server) addTools() {
 			"waits no longer. It answers at once with the status, which is stopping until the run has ended as stopped.",
 		Annotations: hints("Stop a session", false, true, false),
 	}, takes(must("session_id", id()), may("reason", text("Why, for whoever reads the history."))), s.stopRun)
+}
+
+func startTakes() *jsonschema.Schema {
+	return takes(
+		must("agent_name", text("The name of the blueprint, from list_agent_blueprints.")),
+		may("prompt", prompt("What an agent is to do, in at most 100,000 characters. Only for blueprints of type agent.")),
+		may("parameters", &jsonschema.Schema{Type: "object", Description: "The parameters of a deterministic program, as its parameters_schema says. Only for blueprints of type " +
+			"deterministic, which always need them: {} is not the same as none."}),
+		may("execution_mode", modes("execution_mode")),
+		may("mode", modes("mode")),
+		may("additional_demands", demands()),
+		may("project_dir", text("The directory to work in, absolute. Without one it is the runner's.")),
+	)
 }
