@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"acescope/engine"
+	"acescope/engine/mcp"
+	"acescope/engine/run"
+)
+
+// runVerbs are what can be done with the runs on an engine, with the blueprints in the
+// directories that the command names.
+func (a *app) runVerbs(*engine.Engine) (run.Verbs, error) {
+	return nil, errors.New("runs are not joined to the engine yet")
+}
+
+// agentRuns is what the commands about runs work with.
+type agentRuns struct {
+	run.Verbs
+	artifacts mcp.Artifacts
+	// alone tells that no other process would carry on what this one has started.
+	alone bool
+	app   *app
+}
+
+// agentCommand joins the commands about blueprints and runs.
+func (a *app) agentCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Blueprints of agents and deterministic programs, and their runs",
+	}
+	cmd.AddCommand(a.agentStartCommand(), a.agentResumeCommand(), a.agentStatusCommand(), a.agentResultCommand(), a.agentStopCommand(), a.agentRunsCommand())
+	return cmd
+}
+
+// agentDirsFlag names directories of blueprints beside the usual ones.
+func (a *app) agentDirsFlag(f *pflag.FlagSet) {
+	f.StringArrayVar(&a.agentDirs, "agents-dir", nil, "a directory of blueprints, looked at before the usual ones; can be given again")
+}
+
+// withRuns connects to look, or to have something done: then this process serves where
+// nobody else does.
+func (a *app) withRuns(ctx context.Context, look bool, do func(*agentRuns) error) error {
+	connect := a.speak
+	if look {
+		connect = a.look
+	}
+	e, done, err := connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	verbs, err := a.runVerbs(e)
+	if err != nil {
+		return err
+	}
+	return codedRun(do(&agentRuns{Verbs: verbs, artifacts: e.Artifacts, alone: e.Mode() == engine.Embedded && a.background == 0, app: a}))
+}
+
+// codedRun gives what is wrong with a request its exit code.
+func codedRun(err error) error {
+	var c *coded
+	switch {
+	case errors.As(err, &c):
+		return err
+	case errors.Is(err, run.ErrBadRequest):
+		return &coded{exitUsage, err}
+	case errors.Is(err, run.ErrNoBlueprint), errors.Is(err, run.ErrNotFound):
+		return &coded{exitNotFound, err}
+	}
+	return err
+}
