@@ -60,7 +60,6 @@ func (a *app) agentStartCommand() *cobra.Command {
 	fs.StringVar(&f.session, "session", "", "id of the session (default: made anew)")
 	fs.StringVar(&f.runID, "run-id", "", "id of the run: asking again with the same starts nothing more (default: made anew)")
 	fs.IntVar(&f.match, "match-within", 0, "seconds that it waits for a runner (default 300)")
-	a.agentDirsFlag(fs)
 	demandFlags(fs, &f.demands)
 	waitFlags(cmd, &f)
 	cmd.MarkFlagsMutuallyExclusive("param", "parameters")

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"acescope/engine"
 	"acescope/engine/mcp"
 	"acescope/engine/run"
@@ -25,21 +22,6 @@ type agentRuns struct {
 	// alone tells that no other process would carry on what this one has started.
 	alone bool
 	app   *app
-}
-
-// agentCommand joins the commands about blueprints and runs.
-func (a *app) agentCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "agent",
-		Short: "Blueprints of agents and deterministic programs, and their runs",
-	}
-	cmd.AddCommand(a.agentStartCommand(), a.agentResumeCommand(), a.agentStatusCommand(), a.agentResultCommand(), a.agentStopCommand(), a.agentRunsCommand())
-	return cmd
-}
-
-// agentDirsFlag names directories of blueprints beside the usual ones.
-func (a *app) agentDirsFlag(f *pflag.FlagSet) {
-	f.StringArrayVar(&a.agentDirs, "agents-dir", nil, "a directory of blueprints, looked at before the usual ones; can be given again")
 }
 
 // withRuns connects to look, or to have something done: then this process serves where

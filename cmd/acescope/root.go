@@ -33,7 +33,7 @@ type app struct {
 	meter      *sources.Meter   // of the calls to the server, once connected
 	served     []model.Provider // see providers
 
-	agentDirs []string // of blueprints, beside the usual ones
+	agentDirs []string // of blueprints, as flags name them; see library
 
 	codecHeaders []string // NAME=VALUE
 	codecs       codecs
