@@ -49,8 +49,9 @@ func (a *app) agentStartCommand() *cobra.Command {
 		Example: "acescope agent start crawler --param url=http://127.0.0.1:8000 --param depth=2\n" +
 			"acescope agent start writer --prompt @task.md --detach --json\n" +
 			"jq -n '{db:\"shop.db\"}' | acescope agent start backup --parameters - --demand-tag sqlite",
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.agentStart(cmd.Context(), args[0], f) },
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeBlueprints,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.agentStart(cmd.Context(), args[0], f) },
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.prompt, "prompt", "", "what an agent is to do; @FILE reads a file, - standard input")
@@ -94,8 +95,12 @@ func waitFlags(cmd *cobra.Command, f *agentAsk) {
 	cmd.MarkFlagsMutuallyExclusive("detach", "mode")
 }
 
-// envSession names the session that a command belongs to, where an agent calls it.
-const envSession = "ACESCOPE_SESSION_ID"
+// Variables that name the session and the run that a command belongs to, where an agent or a
+// program calls it.
+const (
+	envSession = "ACESCOPE_SESSION_ID"
+	envRun     = "ACESCOPE_RUN_ID"
+)
 
 // demandFlags say what a runner must be besides what a blueprint demands.
 func demandFlags(fs *pflag.FlagSet, d *runner.Demands) {
@@ -107,7 +112,7 @@ func demandFlags(fs *pflag.FlagSet, d *runner.Demands) {
 
 // request is what the flags ask for, without what only a blueprint can tell.
 func (f agentAsk) request() (run.Request, error) {
-	r := run.Request{Mode: run.Mode(f.mode), Demands: f.demands, RunID: f.runID, ParentSessionID: f.parent, MatchWithin: f.match, By: me()}
+	r := run.Request{Mode: run.Mode(f.mode), Demands: f.demands, RunID: f.runID, ParentSessionID: f.parent, ParentRunID: os.Getenv(envRun), MatchWithin: f.match, By: me()}
 	if f.detach {
 		r.Mode = run.AsyncPoll
 	}
@@ -117,9 +122,9 @@ func (f agentAsk) request() (run.Request, error) {
 	if r.Mode == run.AsyncCallback && f.parent == "" {
 		return r, usage("--mode async_callback: which session is to be told? give --parent ID, or use async_poll")
 	}
-	for flag, id := range map[string]string{"session": f.session, "run-id": f.runID, "parent": f.parent} {
+	for flag, id := range map[string]string{"--session": f.session, "--run-id": f.runID, "--parent": f.parent, "$" + envRun: r.ParentRunID} {
 		if id != "" && !run.ValidName(id) {
-			return r, usage("--%s %s: ids have letters, digits, dots, dashes and underscores, and begin with a letter or a digit", flag, safe(fmt.Sprintf("%q", id)))
+			return r, usage("%s %s: ids have letters, digits, dots, dashes and underscores, and begin with a letter or a digit", flag, safe(fmt.Sprintf("%q", id)))
 		}
 	}
 	if f.match < 0 {

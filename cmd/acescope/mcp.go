@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 
@@ -71,9 +72,9 @@ func (a *app) serveTools(ctx context.Context, changed func(string) bool, f mcpAs
 	if f.port < 0 || f.port > 65535 {
 		return usage("--port %d: give a number from 0 to 65535", f.port)
 	}
-	caller := mcp.Caller{Session: f.session, Tags: mcp.Tags(f.tags), Demands: f.demands}
+	caller := mcp.Caller{Session: f.session, Run: os.Getenv(envRun), Tags: mcp.Tags(f.tags), Demands: f.demands}
 	if err := caller.Check(); err != nil {
-		return usage("--session: %w", err)
+		return usage("--session, or $%s: %w", envRun, err)
 	}
 	if f.http {
 		return a.toolsOverHTTP(ctx, f, caller)
@@ -81,6 +82,9 @@ func (a *app) serveTools(ctx context.Context, changed func(string) bool, f mcpAs
 	// Whatever prints by mistake must not come between the messages.
 	stdin, stdout := os.Stdin, os.Stdout
 	os.Stdout = os.Stderr
+	// Without somebody to hear it, this signal ends the process in the middle of a write to a
+	// client that is gone.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	return a.withTools(ctx, caller, func(s *mcp.Server) error {
 		if err := s.ServeStream(ctx, stdin, keptOpen{stdout}); ctx.Err() == nil {
 			return err

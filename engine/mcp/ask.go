@@ -34,10 +34,13 @@ func (s *Server) blueprints(ctx context.Context, c call, _ nothing) (any, error)
 	out := struct {
 		Blueprints []blueprint `json:"blueprints"`
 	}{[]blueprint{}}
+	seen := map[string]bool{}
 	for _, d := range all {
-		if !c.caller.sees(d) {
+		// Of those with one name the first counts; the others are for whoever keeps them.
+		if seen[d.Name] || !c.caller.sees(d) {
 			continue
 		}
+		seen[d.Name] = true
 		b := blueprint{Name: d.Name, Description: d.Description, Type: d.Type, Takes: "prompt", Tags: d.Tags, Demands: d.Demands, Schema: d.Schema, Error: d.Error}
 		if d.Type == run.Deterministic {
 			b.Takes = "parameters"

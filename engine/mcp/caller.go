@@ -25,6 +25,8 @@ type Caller struct {
 	// Session is the session that the caller is, "" where it is none. Runs that it starts have
 	// it as their parent.
 	Session string
+	// Run is the run that the caller is, or "".
+	Run string
 	// Tags are those that a blueprint must have to be listed and started.
 	Tags []string
 	// Demands are added to those of each run that it starts.
@@ -35,6 +37,9 @@ type Caller struct {
 func (c Caller) Check() error {
 	if c.Session != "" && !run.ValidName(c.Session) {
 		return fmt.Errorf("%w: %s is no session's id", run.ErrBadRequest, cut(fmt.Sprintf("%q", c.Session)))
+	}
+	if c.Run != "" && !run.ValidName(c.Run) {
+		return fmt.Errorf("%w: %s is no run's id", run.ErrBadRequest, cut(fmt.Sprintf("%q", c.Run)))
 	}
 	return nil
 }
@@ -48,7 +53,7 @@ func (s *Server) caller(req *sdk.CallToolRequest) (Caller, error) {
 	}
 	h := req.Extra.Header
 	if id := h.Get(HeaderSession); id != "" {
-		c.Session = id
+		c.Session, c.Run = id, ""
 	}
 	if h.Values(HeaderTags) != nil {
 		c.Tags = Tags(strings.Join(h.Values(HeaderTags), ","))

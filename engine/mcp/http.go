@@ -63,7 +63,7 @@ func (s *Server) ServeHTTP(ctx context.Context, l net.Listener, token string) er
 // on when the server was started anew, and those that never say goodbye cost nothing.
 func (s *Server) handler(token string) http.Handler {
 	serve := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk },
-		&sdk.StreamableHTTPOptions{Logger: s.o.Logger, Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: MaxMessage})
+		&sdk.StreamableHTTPOptions{Logger: quiet(s.o.Logger), Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: MaxMessage})
 	free := make(chan struct{}, MaxRequests)
 	want := sha256.Sum256([]byte("Bearer " + token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -65,7 +65,7 @@ func New(o Options) *Server {
 	s := &Server{o: o}
 	s.bye, s.stop = context.WithCancel(context.Background())
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "acescope", Title: "acescope", Version: o.Version},
-		&sdk.ServerOptions{Instructions: instructions, Logger: o.Logger, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
+		&sdk.ServerOptions{Instructions: instructions, Logger: quiet(o.Logger), Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})
 	s.addTools()
 	return s
 }

@@ -57,7 +57,7 @@ func (s *Server) start(ctx context.Context, c call, a startArgs) (any, error) {
 	if len(a.Parameters) > run.MaxParams {
 		return nil, fmt.Errorf("%w: parameters have %d bytes, at most %d are taken: put what is long into a file and give its path", run.ErrBadRequest, len(a.Parameters), run.MaxParams)
 	}
-	r := run.Request{AgentName: a.AgentName, Parameters: a.Parameters, Mode: mode, ProjectDir: a.ProjectDir, ParentSessionID: c.caller.Session, By: c.by()}
+	r := run.Request{AgentName: a.AgentName, Parameters: a.Parameters, Mode: mode, ProjectDir: a.ProjectDir, ParentSessionID: c.caller.Session, ParentRunID: c.caller.Run, By: c.by()}
 	if a.Prompt != nil {
 		r.Prompt = *a.Prompt
 	}
@@ -107,7 +107,8 @@ func (s *Server) resume(ctx context.Context, c call, a resumeArgs) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	in, err := s.o.Verbs.Resume(ctx, run.Request{SessionID: session, Prompt: a.Prompt, Mode: mode, Demands: c.caller.Demands, ParentSessionID: c.caller.Session, By: c.by()})
+	in, err := s.o.Verbs.Resume(ctx, run.Request{SessionID: session, Prompt: a.Prompt, Mode: mode, Demands: c.caller.Demands, ParentSessionID: c.caller.Session,
+		ParentRunID: c.caller.Run, By: c.by()})
 	if err != nil {
 		return nil, err
 	}
