@@ -63,6 +63,15 @@ func SearchAttributes() []string {
 	return []string{AttrExperiment, AttrDataset, AttrModel, AttrAdapter, AttrExit, AttrTask, AttrPhase, AttrBlueprint, AttrRunner}
 }
 
+// AddAttributes is the command that adds search attributes to a namespace.
+func AddAttributes(namespace string, names []string) string {
+	cmd := "temporal operator search-attribute create --namespace " + namespace
+	for _, n := range names {
+		cmd += " --name " + n + " --type Keyword"
+	}
+	return cmd
+}
+
 // MemoSummary is the memo key under which a task run leaves its [Summary], so that
 // a list of runs needs no history.
 const MemoSummary = "ace_summary"

@@ -35,7 +35,7 @@ type running struct {
 // awaited is a future, and the fact that its end is.
 type awaited struct {
 	future workflow.Future
-	fact   func(result []byte, err error) (run.Fact, bool)
+	fact   func(workflow.Future) (run.Fact, bool)
 }
 
 // Run is the workflow of one run: it gets a runner, has the run executed there, and tells
@@ -130,20 +130,14 @@ func (r *running) settle() {
 			left = append(left, a)
 			continue
 		}
-		var raw converter.RawValue
-		err := a.future.Get(r.calm, &raw)
-		var result []byte
-		if err == nil && raw.Payload() != nil {
-			result = history.JSONOf(nil, raw.Payload())
-		}
-		if f, ok := a.fact(result, err); ok {
+		if f, ok := a.fact(a.future); ok {
 			r.apply(f)
 		}
 	}
 	r.awaited = left
 }
 
-func (r *running) await(f workflow.Future, fact func([]byte, error) (run.Fact, bool)) {
+func (r *running) await(f workflow.Future, fact func(workflow.Future) (run.Fact, bool)) {
 	r.awaited = append(r.awaited, awaited{f, fact})
 }
 
@@ -220,11 +214,12 @@ func (r *running) execute() {
 	ctx, cancel := workflow.WithCancel(r.calm)
 	r.cancel = cancel
 	in := run.Execution{Input: r.state.Input, Claim: claim, WorkflowRunID: workflow.GetInfo(ctx).WorkflowExecution.RunID}
-	r.await(workflow.ExecuteActivity(onRunner(ctx, &r.state), run.ActivityExecute, in), func(result []byte, err error) (run.Fact, bool) {
-		if err != nil {
+	r.await(workflow.ExecuteActivity(onRunner(ctx, &r.state), run.ActivityExecute, in), func(f workflow.Future) (run.Fact, bool) {
+		var raw converter.RawValue
+		if err := f.Get(r.calm, &raw); err != nil {
 			return run.ExecutionFailed(claim.Number, history.FailureFrom(err)), true
 		}
-		return run.ExecutionEnded(claim.Number, result), true
+		return run.ExecutionEnded(claim.Number, history.JSONOf(nil, raw.Payload())), true
 	})
 }
 

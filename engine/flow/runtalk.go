@@ -46,14 +46,14 @@ func (r *running) converse() {
 	})
 	child := workflow.ExecuteChildWorkflow(ctx, session.Workflow, in)
 	began := false
-	r.await(child.GetChildWorkflowExecution(), func(_ []byte, err error) (run.Fact, bool) {
-		if began = err == nil; !began {
+	r.await(child.GetChildWorkflowExecution(), func(f workflow.Future) (run.Fact, bool) {
+		if began = f.Get(r.calm, nil) == nil; !began {
 			return run.SessionGone(history.SessionTaken()), true
 		}
 		return run.Fact{Kind: run.FactSessionBegan}, true
 	})
-	r.await(child, func(_ []byte, err error) (run.Fact, bool) {
-		return run.SessionGone(history.SessionEnd(err)), began
+	r.await(child, func(f workflow.Future) (run.Fact, bool) {
+		return run.SessionGone(history.SessionEnd(f.Get(r.calm, nil))), began
 	})
 }
 
@@ -72,15 +72,15 @@ func (r *running) withdraw() {
 func (r *running) signal(sessionID, name string, arg any, fact func(error) (run.Fact, bool)) {
 	r.sending++
 	sent := workflow.SignalExternalWorkflow(r.calm, session.WorkflowID(sessionID), "", name, arg)
-	r.await(sent, func(_ []byte, err error) (run.Fact, bool) {
+	r.await(sent, func(f workflow.Future) (run.Fact, bool) {
 		r.sending--
-		return fact(err)
+		return fact(f.Get(r.calm, nil))
 	})
 }
 
 // alarm lets a fact come true after a while.
 func (r *running) alarm(summary string, after time.Duration, kind run.FactKind) {
-	r.await(workflow.NewTimerWithOptions(r.calm, after, workflow.TimerOptions{Summary: summary}), func([]byte, error) (run.Fact, bool) {
+	r.await(workflow.NewTimerWithOptions(r.calm, after, workflow.TimerOptions{Summary: summary}), func(workflow.Future) (run.Fact, bool) {
 		return run.Fact{Kind: kind}, true
 	})
 }
