@@ -2,17 +2,35 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"acescope/engine"
+	"acescope/engine/blueprint"
 	"acescope/engine/mcp"
 	"acescope/engine/run"
 )
 
-// runVerbs are what can be done with the runs on an engine, with the blueprints in the
-// directories that the command names.
-func (a *app) runVerbs(*engine.Engine) (run.Verbs, error) {
-	return nil, errors.New("runs are not joined to the engine yet")
+// runVerbs are what can be done with the runs on an engine, with the blueprints that this
+// command knows.
+func (a *app) runVerbs(e *engine.Engine) (run.Verbs, error) {
+	l, err := a.library()
+	if err != nil {
+		return nil, err
+	}
+	return e.Runs(blueprints{l}), nil
+}
+
+// blueprints gives runs the blueprints of a library.
+type blueprints struct{ blueprint.Library }
+
+// Load implements [engine.Blueprints].
+func (b blueprints) Load(name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error), error) {
+	loaded, err := b.Library.Load(name)
+	if err != nil || loaded.Params == nil {
+		return loaded.Blueprint, nil, err
+	}
+	return loaded.Blueprint, loaded.Params.Check, nil
 }
 
 // agentRuns is what the commands about runs work with.
