@@ -84,7 +84,7 @@ type agentResult struct {
 func (v *agentRuns) writeResult(in run.Input, r run.Result) error {
 	a := v.app
 	if a.json {
-		l := agentResult{"agent_result", in.RunID, in.SessionID, in.Type, in.Name(), r.Status, r.Reason, r.Error, r.Output, r.OutputIs, r.Stdout, r.Stderr, r.ExitCode, r.Signal,
+		l := agentResult{"agent_result", in.RunID, in.SessionID, in.Type, in.Name(), r.Status, r.Reason, r.Error, v.output(r), r.OutputIs, r.Stdout, r.Stderr, r.ExitCode, r.Signal,
 			r.DurationSeconds, timeOf(r.StartedAt), r.OutputRef, r.StdoutRef, r.StderrRef, r.Dropped, r.Log, r.LogPath, r.Usage, r.Turn, r.Runner}
 		if err := newLines(a.out).write(l); err != nil {
 			return err
@@ -107,16 +107,38 @@ func (v *agentRuns) writeResult(in run.Input, r run.Result) error {
 	return runError(in, r)
 }
 
+// output is the whole output of a run, as JSON; nil where it is long and not on this machine.
+func (v *agentRuns) output(r run.Result) json.RawMessage {
+	if r.OutputRef == nil {
+		return r.Output
+	}
+	text, err := v.whole(r.OutputRef, "")
+	if err != nil || text == "" {
+		return nil
+	}
+	if data := json.RawMessage(text); r.OutputIs == "json" && json.Valid(data) {
+		return data
+	}
+	data, err := json.Marshal(text)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
 // runError is the error of a run that was not completed.
 func runError(in run.Input, r run.Result) error {
 	if r.Status == run.Completed {
 		return nil
 	}
 	why := cmp.Or(r.Error, string(r.Reason))
-	if why == "" {
-		return fmt.Errorf("run %s was %s", in.RunID, r.Status)
+	switch {
+	case r.Status == run.Stopped:
+		return fmt.Errorf("run %s: %s", in.RunID, cmp.Or(why, "it was stopped"))
+	case why == "":
+		return fmt.Errorf("run %s %s", in.RunID, r.Status)
 	}
-	return fmt.Errorf("run %s %s: %s", in.RunID, map[bool]string{true: "was stopped", false: string(r.Status)}[r.Status == run.Stopped], why)
+	return fmt.Errorf("run %s %s: %s", in.RunID, r.Status, why)
 }
 
 // answerOf is the text of an agent's answer.

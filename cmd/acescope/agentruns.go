@@ -163,7 +163,7 @@ func (v *agentRuns) writeState(s run.State) error {
 		fact("before", "%s: %s", m.Runner, m.Why)
 	}
 	if l.Stop != nil {
-		fact("stop", "asked for by %s: %s", cmp.Or(l.Stop.By, "nobody"), cmp.Or(l.Stop.Reason, "no reason"))
+		fact("stop", "asked for by %s: %s", cmp.Or(l.Stop.By, "somebody"), cmp.Or(l.Stop.Reason, "no reason was given"))
 	}
 	if r := s.Result; r != nil && s.Status.Over() {
 		fact("took", "%s", text.Took(time.Duration(r.DurationSeconds*float64(time.Second))))

@@ -209,6 +209,14 @@ func TestAgentResultWhole(t *testing.T) {
 	if err := v.writeResult(f.state.Input, f.result); err != nil || out.String() != f.result.Stdout || !strings.Contains(errs.String(), "only the beginning and the end") {
 		t.Errorf("%v, %q, %q", err, out, errs)
 	}
+	// JSON has the whole output
+	v, out, _ = onRuns(f, true)
+	v.artifacts = files{"a": "the whole", "b": `{"n":[1]}`}
+	f.result.Output, f.result.OutputRef = nil, &ace.Ref{SHA256: "b", Size: 9}
+	if err := v.writeResult(f.state.Input, f.result); err != nil || !strings.Contains(out.String(), `"output":{"n":[1]},"output_is":"json"`) {
+		t.Errorf("%v, %s", err, out)
+	}
+	fits(t, "agent result", out.String())
 	// an agent's answer ends with a line's end
 	v, out, _ = onRuns(f, false)
 	if err := v.writeResult(run.Input{RunID: "r-2", Type: run.StartSession}, run.Result{Status: run.Completed, Output: json.RawMessage(`"done\nso"`)}); err != nil || out.String() != "done\nso\n" {
@@ -232,7 +240,7 @@ func TestAgentStatus(t *testing.T) {
 	if err := v.writeState(f.state); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"run        r-1\n", "status     completed\n", "runner     lnch_2\n", "demands    executor deterministic, tags web\n", "before     lnch_1: it was lost\n", "stop       asked for by you: no reason\n", "took       1.2", "exit code  0\n"} {
+	for _, want := range []string{"run        r-1\n", "status     completed\n", "runner     lnch_2\n", "demands    executor deterministic, tags web\n", "before     lnch_1: it was lost\n", "stop       asked for by you: no reason was given\n", "took       1.2", "exit code  0\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -250,7 +258,7 @@ func TestAgentResult(t *testing.T) {
 	}
 	f.state.Status, f.state.Result = run.Stopped, &f.result
 	f.result.Status, f.result.Error = run.Stopped, "by you"
-	if err := v.result(t.Context(), "r-1", true); err == nil || err.Error() != "run r-1 was stopped: by you" {
+	if err := v.result(t.Context(), "r-1", true); err == nil || err.Error() != "run r-1: by you" {
 		t.Errorf("%v", err)
 	}
 	if err := codedRun(v.result(t.Context(), "r-9", true)); exitCode(err) != exitNotFound {
