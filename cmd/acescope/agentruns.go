@@ -197,7 +197,7 @@ func (a *app) agentRunsCommand() *cobra.Command {
 	var status string
 	cmd := &cobra.Command{
 		Use:     "runs",
-		Short:   "List runs of agents and deterministic programs, the newest first",
+		Short:   "List runs of agents and deterministic programs, those that go on first",
 		Example: "acescope agent runs --status running\nacescope agent runs --parent ses_0123456789ab --json | jq -r .run_id",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -47,11 +48,22 @@ func add[In any](s *Server, t *sdk.Tool, in *jsonschema.Schema, do func(context.
 			return do(ctx, call{req, caller}, args)
 		}()
 		if err != nil {
-			s.o.Logger.Info("a tool was refused", "tool", t.Name, "error", line(err.Error()))
+			s.note(t.Name, err)
 			return refused(err), nil
 		}
 		return answer(out)
 	})
+}
+
+// note logs what failed here. What a caller did wrong it is told, and nobody else: such an
+// error may quote what was sent.
+func (s *Server) note(tool string, err error) {
+	for _, theirs := range []error{run.ErrBadRequest, run.ErrNoBlueprint, run.ErrNotFound, run.ErrOver, context.Canceled} {
+		if errors.Is(err, theirs) {
+			return
+		}
+	}
+	s.o.Logger.Warn("a tool failed", "tool", tool, "error", line(err.Error()))
 }
 
 // refused is the answer to a call that cannot be done.

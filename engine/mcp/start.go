@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"acescope/engine/run"
 	"acescope/engine/runner"
@@ -133,8 +134,12 @@ func checkName(argument, name string) error {
 	if run.ValidName(name) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s %s is no name: names have letters, digits, dots, dashes and underscores, and begin with a letter or a digit",
-		run.ErrBadRequest, argument, cut(fmt.Sprintf("%q", name)))
+	what := "name"
+	if strings.HasSuffix(argument, "_id") {
+		what = "id"
+	}
+	return fmt.Errorf("%w: %s %s is no %s: it has letters, digits, dots, dashes and underscores, and begins with a letter or a digit",
+		run.ErrBadRequest, argument, cut(fmt.Sprintf("%q", name)), what)
 }
 
 // begun answers a call that has started a run.

@@ -47,7 +47,7 @@ func (s *Server) addTools() {
 	}, takes(must("session_id", id())), s.result)
 	add(s, &sdk.Tool{
 		Name:        "list_agent_sessions",
-		Description: "Lists sessions that runs have started, each by its newest run, the newest first.",
+		Description: "Lists sessions that runs have started, each by its newest run: those that go on first, then the newest.",
 		Annotations: hints("List sessions", true, false, false),
 	}, takes(
 		may("agent_name", text("Only those of this blueprint.")),
