@@ -11,7 +11,9 @@ func (a *app) agentCommand() *cobra.Command {
 		Use:   "agent",
 		Short: "Blueprints of agents and deterministic programs, and their runs",
 		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return usage("agent what? list, show, validate, new, start, resume, status, result, stop or runs") },
+		RunE: func(*cobra.Command, []string) error {
+			return usage("agent what? list, show, validate, new, start, resume, status, result, stop or runs")
+		},
 	}
 	a.agentDirsFlag(cmd.PersistentFlags())
 	cmd.AddCommand(a.agentListCommand(), a.agentShowCommand(), a.agentValidateCommand(), a.agentNewCommand(),

@@ -27,7 +27,7 @@ func (s *Server) await(ctx context.Context, c call, out outcome) (any, error) {
 	ask := "ask get_agent_session_status or get_agent_session_result with run_id " + out.RunID + "; stop_agent_session stops it"
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("the call was given up (%w), and run %s of session %s goes on: %s", context.Cause(ctx), out.RunID, out.SessionID, ask)
+		return nil, fmt.Errorf("the call was given up (%w), and run %s of session %s goes on: %s", ctx.Err(), out.RunID, out.SessionID, ask)
 	case s.bye.Err() != nil:
 		out.Message = "This server ends, and the run goes on where it is served: " + ask + "."
 	case wait.Err() != nil:
