@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 
 	"engine/ace":             {},
 	"engine/session":         {"engine/ace"},
-	"engine/session/host":    {"engine/ace", "engine/session", "engine/agentcli", "engine/process", "engine/redact", "engine/artifact"},
+	"engine/session/host":    {"engine/ace", "engine/session", "engine/agentcli", "engine/process", "engine/process/filelock", "engine/redact", "engine/artifact", "engine/transcript", "engine/price"},
 	"engine/history":         {"engine/ace", "engine/session"},
 	"engine/transcript":      {"engine/ace", "engine/agentcli", "engine/transcript", "engine/price"},
 	"engine/historyfile":     {},

@@ -469,8 +469,8 @@ func TestHold(t *testing.T) {
 // writes an answer of its own behind it. That is no end.
 func TestBrokenOffAndResumed(t *testing.T) {
 	dir := t.TempDir()
-	id := session.UUID("agent", "s1")
-	path := filepath.Join(dir, "projects", "-x", id+".jsonl")
+	in := session.TurnInput{SessionID: "s1", Turn: 1}
+	path := filepath.Join(dir, "projects", "-x", agentSession(in)+".jsonl")
 	lines := []string{
 		`{"type":"queue-operation"}`,
 		`{"type":"user","uuid":"u1","message":{"role":"user","content":"do it"}}`,
@@ -482,21 +482,21 @@ func TestBrokenOffAndResumed(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := transcripts{dir}
-	got, err := m.turn(id, 1, []string{"u1"})
-	if err != nil || !got.Begun || got.Ended || got.Usage.OutputTokens != 20 {
+	got, err := m.turn(t.Context(), in, []string{"u1"})
+	if err != nil || !got.Begun || got.Ended || got.Usage.OutputTokens != 20 || !got.Usage.Unpriced {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := m.turn(id, 1, []string{"other"}); err != nil || !got.Exists || got.Begun {
+	if got, err := m.turn(t.Context(), in, []string{"other"}); err != nil || !got.Exists || got.Begun {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := m.turn("../../x", 1, nil); err != nil || got.Exists {
+	if got, err := m.turn(t.Context(), session.TurnInput{AgentSessionID: "../../x"}, nil); err != nil || got.Exists {
 		t.Errorf("%+v, %v", got, err)
 	}
 	end := `{"type":"user","uuid":"u3","message":{"role":"user","content":"[Request interrupted by user]"}}`
 	if err := os.WriteFile(path, []byte(strings.Join(append(lines[:3:3], end), "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := m.turn(id, 1, []string{"u1"}); err != nil || !got.Ended || !got.Interrupted {
+	if got, err := m.turn(t.Context(), in, []string{"u1"}); err != nil || !got.Ended || !got.Interrupted {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
