@@ -381,14 +381,17 @@ func TestInterruptTheDeaf(t *testing.T) {
 		t.Skip("takes ten seconds")
 	}
 	s := newStage(t, "claude")
-	p := s.begin(s.input(1, "SCENARIO: ignoreterm"), 1)
+	p := s.begin(s.input(1, "SCENARIO: say begun; ignoreterm"), 1)
 	s.agent.Await("hang", 1)
 	p.cancel(temporal.NewCanceledError())
-	if r := p.wait(t); p.err != nil || r.Status != session.TurnInterrupted {
+	r := p.wait(t)
+	if p.err != nil || r.Status != session.TurnInterrupted || !near(r.Usage.CostUSD, perAnswer) || r.Usage.OutputTokens != 17 {
 		t.Fatalf("%+v, %v", r, p.err)
 	}
-	if r := s.good(2, "two"); r.Warm || s.started() != 2 {
-		t.Errorf("%+v", r)
+	in := s.input(2, "two")
+	in.CostSeen = r.CostSeen
+	if r, err := s.run(in, 1); err != nil || r.Warm || s.started() != 2 || !near(r.Usage.CostUSD, perAnswer) {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 
@@ -419,12 +422,13 @@ func TestAgentDies(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	r, err := s.run(in, 2)
-	if err != nil || r.Status != session.TurnCompleted || !r.Continued {
+	if err != nil || r.Status != session.TurnCompleted || !r.Continued || !near(r.Usage.CostUSD, 2*perAnswer) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	in = s.input(2, "SCENARIO: bash echo a; kill")
+	in.CostSeen = r.CostSeen
 	r, err = s.run(in, maxCrashes)
-	if err != nil || r.Status != session.TurnFailed || r.Failed.Type != string(agentcli.ClassKilled) {
+	if err != nil || r.Status != session.TurnFailed || r.Failed.Type != string(agentcli.ClassKilled) || !near(r.Usage.CostUSD, perAnswer) || r.Usage.OutputTokens != 17 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

@@ -196,7 +196,8 @@ func (s *seeker) sum() remembered {
 		return s.remembered
 	}
 	t := s.fold.Summary()
-	s.Ended = s.Interrupted || s.spoke && s.fold.Ended() && len(s.open) == 0
+	answered := s.fold.Ended() || s.Failed != "" && !t.Unfinished
+	s.Ended = s.Interrupted || s.spoke && answered && len(s.open) == 0
 	s.Usage = ace.Usage{InputTokens: t.Tokens.Input + t.Tokens.CacheWrite(), OutputTokens: t.Tokens.Output, CacheReadTokens: t.Tokens.CacheRead,
 		CostUSD: s.cost + t.CostUSD - s.upTo.CostUSD, Unpriced: s.vague || t.Unpriced > s.upTo.Unpriced}
 	s.Messages, s.Omitted = s.record.out, s.record.left
