@@ -103,7 +103,7 @@ func TestAnyFacts(t *testing.T) {
 		var s State
 		for range 400 {
 			s.Apply(anyFact(r))
-			if len(s.Decided) > MaxDecided || len(s.Recent) > MaxRecent || len(s.Seen) > MaxSeen || len(s.Out) > MaxOut || len(s.Tools) > MaxTools+1 {
+			if len(s.Decided) > MaxDecided || len(s.Recent) > MaxRecent || len(s.Seen) > MaxSeen+MaxHeld || len(s.Withdrawn) > MaxWithdrawn || len(s.Out) > MaxOut || len(s.Tools) > MaxTools+1 {
 				t.Fatalf("seed %d: a bound is broken", seed)
 			}
 			if s.Status == Over && (len(s.Pending) > 0 || s.Exit == ace.Running) {
