@@ -132,7 +132,15 @@ func anyFact(r *rand.Rand) Fact {
 		f, _ := Accepted(name, id, mustJSON(arg))
 		return f
 	}
-	switch r.IntN(14) {
+	switch r.IntN(18) {
+	case 13:
+		return delivered(anyMessage(r))
+	case 14:
+		return signalled(SignalWithdraw, Withdraw{MessageID: id})
+	case 15:
+		return Reported(id)
+	case 16:
+		return TurnCut()
 	case 0:
 		return Started(Input{SessionID: "s", Rules: []Rule{{Tool: "a*", Action: Allow}, {Tool: "d*", Action: Deny}}})
 	case 1:
