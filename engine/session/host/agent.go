@@ -41,10 +41,15 @@ const stderrKept = 8 << 10
 // start starts an agent's process, for a turn. It holds the session's lock.
 func (h *Host) start(r *run, adapter agentcli.Adapter, call agentcli.Call) (*agent, error) {
 	in := r.in
+	call, env, err := h.equipped(in, call)
+	if err != nil {
+		return nil, err
+	}
 	cmd, err := adapter.Command(call)
 	if err != nil {
 		return nil, err
 	}
+	cmd.Env = append(cmd.Env, env...)
 	lock, err := h.lockSession(r.give, in.SessionID)
 	if err != nil {
 		return nil, err

@@ -164,6 +164,9 @@ func (h *Host) attempt(s *slot, r *run) (session.TurnResult, error) {
 	if err != nil {
 		return r.refusal(TypeRefused, err), nil
 	}
+	if refusal, fine, err := r.vet(); !fine {
+		return refusal, err
+	}
 	a := s.warm()
 	if a == nil || r.attempt > 1 {
 		if r.past, err = h.past(r, adapter, a == nil); err != nil {
