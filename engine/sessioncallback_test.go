@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -316,6 +318,11 @@ func TestReportsInAMess(t *testing.T) {
 	go lane(func(i int) error {
 		if i == 5 {
 			h.agent.Open("g")
+		}
+		if i%2 == 0 { // a signal without an argument, after ones that had some
+			_, err := h.Client.WorkflowService().SignalWorkflowExecution(t.Context(), &workflowservice.SignalWorkflowExecutionRequest{
+				Namespace: h.Namespace(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: session.WorkflowID("s")}, SignalName: session.SignalDeliver})
+			return err
 		}
 		return signal(session.SignalDeliver, i) // which is no message
 	})

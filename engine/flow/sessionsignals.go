@@ -39,8 +39,11 @@ func (t *talk) hear() {
 		name string
 		from workflow.ReceiveChannel
 	}{{session.SignalDeliver, t.signals.deliver}, {session.SignalWithdraw, t.signals.withdraw}} {
-		var raw converter.RawValue
-		for c.from.ReceiveAsync(&raw) {
+		for {
+			var raw converter.RawValue // of a signal without an argument nothing is set
+			if !c.from.ReceiveAsync(&raw) {
+				break
+			}
 			t.signals.heard++
 			if f, ok := session.Signalled(c.name, history.JSONOf(nil, raw.Payload())); ok {
 				t.apply(f)
