@@ -27,7 +27,7 @@ var arrows = map[string][]string{
 	"sources/filed": {"engine/ace", "engine/history", "engine/historyfile", "engine/playbook"},
 
 	"engine/ace":             {},
-	"engine/session":         {"engine/ace"},
+	"engine/session":         {"engine/ace", "engine/redact"},
 	"engine/runner":          {"engine/ace"},
 	"engine/run":             {"engine/ace", "engine/runner", "engine/session"},
 	"engine/blueprint":       {"engine/ace", "engine/run", "engine/runner", "engine/redact"},
