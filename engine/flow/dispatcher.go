@@ -41,6 +41,7 @@ type dispatching struct {
 	later   []*untold // answers that did not arrive, in the order in which they failed first
 	laterOf map[string]*untold
 	suspect bool      // a run was found to have ended just now
+	freed   bool      // and gave back what it held
 	checkAt time.Time // zero where there is nothing to look after
 	checked int       // how many of those that hold one were looked after in this round
 
@@ -192,6 +193,7 @@ func set(ids []string) map[string]bool {
 func (d *dispatching) gone(a runner.Answer) {
 	if a.Claimed != nil {
 		d.table.Ended(a.RunID, a.Execution, a.Claimed.Number)
+		d.freed = true
 	}
 	if a.Parent != "" {
 		d.table.Suspect(runner.Request{RunID: a.RunID, Execution: a.Execution, Parent: a.Parent, Name: a.Name})
@@ -217,29 +219,29 @@ func (d *dispatching) check(ctx workflow.Context) {
 	for _, r := range runs {
 		if _, over := checked.Ended[r.RunID]; over {
 			d.table.Ended(r.RunID, r.Execution, 0)
+			d.freed = true
 		}
 	}
 }
 
 // toCheck are the runs to be looked after now.
 func (d *dispatching) toCheck(now time.Time) []runner.Request {
-	suspects := d.table.Suspects()
-	due := !d.checkAt.IsZero() && !now.Before(d.checkAt)
-	if !due && !d.suspect {
-		if d.checkAt.IsZero() && d.table.Holding() > 0 {
-			d.checkAt = now.Add(checkEvery)
-		}
-		return nil
-	}
+	suspects, fresh := d.table.Suspects(), d.suspect
 	d.suspect = false
-	if !due {
-		return suspects
+	due := !d.checkAt.IsZero() && !now.Before(d.checkAt)
+	if due {
+		d.checkAt = time.Time{}
 	}
-	d.checkAt = time.Time{}
-	if d.table.Holding() > 0 || len(suspects) > 0 {
+	if d.checkAt.IsZero() && (d.table.Holding() > 0 || len(suspects) > 0) {
 		d.checkAt = now.Add(checkEvery)
 	}
-	return append(suspects, d.some(d.table.Long(now.Add(-longHeld)))...)
+	switch {
+	case due:
+		return append(suspects, d.some(d.table.Long(now.Add(-longHeld)))...)
+	case fresh:
+		return suspects
+	}
+	return nil
 }
 
 // some are the next of the runs to be looked after.
@@ -255,6 +257,10 @@ func (d *dispatching) some(runs []runner.Request) []runner.Request {
 // wait waits until somebody says something, or something is due. One timer serves all; one
 // that goes off too early only wakes.
 func (d *dispatching) wait(ctx workflow.Context) error {
+	if d.freed {
+		d.freed = false
+		return nil
+	}
 	if d.timer != nil && d.timer.IsReady() {
 		d.timer = nil
 	}
