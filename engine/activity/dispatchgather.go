@@ -24,7 +24,7 @@ const (
 // gatherFor is how long the first of several notices waits for company. While a signal is
 // under way the next gathers anyway, and that alone makes few signals of many notices; so the
 // wait is no longer than what comes together from one workflow task to the next.
-const gatherFor = time.Millisecond
+const gatherFor = 2 * time.Millisecond
 
 // gather makes one signal to the dispatcher of what many workflows of this process say at
 // about the same time. Signals go one after the other, so that what a workflow says twice,

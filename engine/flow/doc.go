@@ -1,5 +1,6 @@
-// Package flow holds the workflows: one ACE task, an experiment over a data set, and an
-// agent session. It may import engine/ace, engine/session, engine/history and Temporal's workflow packages; nothing
+// Package flow holds the workflows: one ACE task, an experiment over a data set, an agent
+// session, a runner, and the dispatcher that gives runs to runners. It may import engine/ace,
+// engine/session, engine/run, engine/runner, engine/history and Temporal's workflow packages; nothing
 // that reads a clock, a file or the network, since all of it is replayed.
 //
 // Order: a task's steps run one after the other; an experiment starts its tasks in the
