@@ -89,6 +89,10 @@ func outputs() []output {
 		{"session interrupt", typed[sessionAsked]("session_interrupt")},
 		{"session stop", typed[sessionAsked]("session_stop")},
 		{"session receive", typed[receivedLine]("received")},
+		{"agent list", typed[blueprintLine]("blueprint")},
+		{"agent show", typed[blueprintDetail]("blueprint_detail")},
+		{"agent validate", typed[blueprintCheck]("blueprint_check")},
+		{"agent new", typed[blueprintNew]("blueprint_new")},
 		{"config", typed[configLine]("config")},
 		{"config themes", typed[themeLine]("theme")},
 		{"config keys", typed[keyLine]("key")},
@@ -218,7 +222,7 @@ func knownTypes() map[reflect.Type]*jsonschema.Schema {
 		// contract, engine/session.
 		reflect.TypeFor[session.State](): {Type: "object"},
 		// A foreign run may have no status.
-		reflect.TypeFor[ace.ExitStatus](): text(append(exits, "")...),
+		reflect.TypeFor[ace.ExitStatus](): text(append(exits, string(ace.Continued), "")...),
 	}
 }
 

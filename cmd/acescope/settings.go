@@ -30,6 +30,8 @@ type settings struct {
 	Observe   string // on, spool or off
 	// Transcripts are the directories in which agents keep transcripts, "" for the usual ones.
 	Transcripts string
+	// AgentsDirs are the directories of blueprints, "" for the usual ones.
+	AgentsDirs string
 
 	CodecEndpoint string
 	CodecAuth     string // a secret
@@ -114,6 +116,8 @@ func settingDefs() []settingDef {
 	add(own("observe", "text", "what becomes of what hooks leave in the spool: on, spool (it stays there) or off"), set, get)
 	set, get = text(func(s *settings) *string { return &s.Transcripts }, nil)
 	add(settingDef{name: "transcripts", env: "ACESCOPE_TRANSCRIPTS", kind: "text", help: "configuration directories of Claude Code, apart as in PATH (else $CLAUDE_CONFIG_DIR, else ~/.claude)"}, set, get)
+	set, get = text(func(s *settings) *string { return &s.AgentsDirs }, nil)
+	add(settingDef{name: "agents_dirs", env: "ACESCOPE_AGENTS_DIR", kind: "text", help: "directories of blueprints, apart as in PATH (else ./agents, ./.acescope/agents and agents beside this file)"}, set, get)
 	set, _ = text(func(s *settings) *string { return &s.CodecEndpoint }, codec.CheckEndpoint)
 	add(cluster("codec_endpoint", "URL of the codec server that payloads are read and written through"), set, func(s *settings) string {
 		return codec.Config{Endpoint: s.CodecEndpoint}.Shown()
@@ -224,8 +228,8 @@ func (s *settings) fromFile(d settingDef) {
 		s.warn("%s: %s is %s", where, d.name, what)
 		return
 	}
-	if d.name == "data_dir" && !strings.HasPrefix(text, "~/") && !filepath.IsAbs(text) {
-		s.warn("%s: data_dir %q is not absolute", where, text)
+	if d.name == "data_dir" && !absolute(text) || d.name == "agents_dirs" && !allAbsolute(text) {
+		s.warn("%s: %s %q is not absolute", where, d.name, text)
 		return
 	}
 	if err := d.set(s, text); err != nil {
@@ -233,6 +237,18 @@ func (s *settings) fromFile(d settingDef) {
 		return
 	}
 	s.origin[d.name] = where
+}
+
+// absolute tells whether a path means the same wherever a command is called.
+func absolute(path string) bool { return strings.HasPrefix(path, "~/") || filepath.IsAbs(path) }
+
+func allAbsolute(list string) bool {
+	for _, path := range filepath.SplitList(list) {
+		if !absolute(path) {
+			return false
+		}
+	}
+	return true
 }
 
 // How much say whoever said something has.
