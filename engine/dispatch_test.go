@@ -42,8 +42,8 @@ func TestDispatch(t *testing.T) {
 func match(y *yard) {
 	for i := range 3 {
 		y.start(fmt.Sprint("match-", i), tags("match"))
+		y.sees(func(v runner.View) bool { return waitingFor(v, "match") == i+1 })
 	}
-	y.sees(func(v runner.View) bool { return waitingFor(v, "match") == 3 })
 	r := y.runner("match", withTags("match", "linux"))
 	c := y.claimed("match-0", "match")
 	if c.Queue != r.lease.Queue || c.SessionQueue != "sessions.match" || c.Try != 1 || c.Capabilities.Hostname != "web-1" {
@@ -68,7 +68,7 @@ func waitingFor(v runner.View, tag string) int {
 
 // stale holds that a runner whose heartbeats stop gets no runs until they come again.
 func stale(y *yard) {
-	r := y.runner("stale", withTags("stale"))
+	r := y.runner("stale", func(r *runner.Registration) { r.Capabilities.Tags, r.HeartbeatMS = []string{"stale"}, 1000 })
 	y.sees(is("stale", runner.Online))
 	r.frozen.Store(true)
 	y.sees(is("stale", runner.StaleNow))
@@ -132,6 +132,7 @@ func registeredAgain(y *yard) {
 	y.start("again-1", tags("again"))
 	y.claimed("again-1", "again")
 	y.start("again-2", tags("again"))
+	y.sees(func(v runner.View) bool { return waitingFor(v, "again") == 1 })
 	first.stop()
 	y.sees(is("again", runner.StaleNow))
 	second := y.runner("again", withTags("again"))
@@ -200,6 +201,7 @@ func endedUnheard(y *yard) {
 		y.t.Fatal(err)
 	}
 	y.start("ended-2", tags("ended"))
+	y.sees(func(v runner.View) bool { return waitingFor(v, "ended") == 2 })
 	y.runner("ended", withTags("ended"))
 	y.claimed("ended-2", "ended")
 }

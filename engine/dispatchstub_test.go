@@ -66,7 +66,7 @@ func stub(ctx workflow.Context, in askFor) (heard, error) {
 	listen(ctx, run.SignalUnmatched, &h.Unmatched)
 	listen(ctx, run.SignalLost, &h.Lost)
 	err := say(ctx, runner.Notice{Kind: runner.Enqueue, Run: id, Request: &runner.Request{RunID: id, Execution: info.WorkflowExecution.RunID,
-		Demands: in.Demands, Deadline: workflow.Now(ctx).Add(in.Within), Try: 1, Parent: in.Parent, Name: "stub"}})
+		Demands: in.Demands, Asked: workflow.Now(ctx), Deadline: workflow.Now(ctx).Add(in.Within), Try: 1, Parent: in.Parent, Name: "stub"}})
 	if err != nil {
 		return h, err
 	}
@@ -212,7 +212,7 @@ type stubRunner struct {
 
 // register asks for the lease of a runner once, as a new process.
 func (y *yard) register(id string, change func(*runner.Registration)) (*stubRunner, error) {
-	r := &stubRunner{y: y, lost: make(chan struct{}, 10), reg: runner.Registration{ID: id, Token: rand.Text(), PID: 4711, HeartbeatMS: 1000, RemoveMS: 600_000,
+	r := &stubRunner{y: y, lost: make(chan struct{}, 10), reg: runner.Registration{ID: id, Token: rand.Text(), PID: 4711, HeartbeatMS: 8000, RemoveMS: 600_000,
 		SessionQueue: "sessions." + id,
 		Capabilities: runner.Capabilities{Hostname: "web-1", ProjectDir: "/srv", ExecutorTypes: []string{runner.Deterministic, runner.ClaudeCode}, Slots: 1}}}
 	if change != nil {

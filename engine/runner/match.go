@@ -71,7 +71,7 @@ func (t *Table) expire(w *wait, now time.Time) {
 	t.unwait(w)
 	t.count.Expired++
 	t.out = append(t.out, answer(w.req, Answer{Unmatched: &Unmatched{Try: w.req.Try, Reason: "no_runner",
-		Message: unmatched(w.group.demands, t.candidates(), w.group.avoid, now.Sub(w.since))}}))
+		Message: unmatched(w.group.demands, t.candidates(), w.group.avoid, max(w.req.Deadline.Sub(w.since), 0))}}))
 }
 
 func (t *Table) candidates() []Candidate {

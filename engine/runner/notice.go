@@ -111,6 +111,8 @@ type Request struct {
 	Execution string    `json:"execution"`
 	Demands   Demands   `json:"demands"`
 	Deadline  time.Time `json:"deadline"` // when it gives up
+	// Asked is when the run asked, the zero time for when the dispatcher heard of it.
+	Asked time.Time `json:"asked,omitzero"`
 	// Parent is the session that is told how the run ended, "" for none.
 	Parent string `json:"parent,omitempty"`
 	Name   string `json:"name,omitempty"` // of its blueprint

@@ -187,7 +187,11 @@ func (t *Table) enqueue(req Request, now time.Time) {
 		return
 	}
 	t.asked++
-	t.addWait(&wait{req: req, seq: t.asked, since: now, group: g})
+	since := now
+	if !req.Asked.IsZero() && req.Asked.Before(now) {
+		since = req.Asked
+	}
+	t.addWait(&wait{req: req, seq: t.asked, since: since, group: g})
 }
 
 func checkRequest(req Request) error {
