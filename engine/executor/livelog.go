@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
 
 	"acescope/engine/ace"
 	"acescope/engine/artifact"
-	"acescope/engine/run"
 )
 
 // Streams of a [LogLine].
@@ -19,8 +19,12 @@ const (
 	streamErr = "stderr"
 )
 
-// maxLine bounds a line of the log, in bytes of text. A longer one is taken in pieces.
-const maxLine = 8 << 10
+// Bounds of the log, in bytes: of the text of a line, of which a longer one is taken in
+// pieces, and of what one output may fill.
+const (
+	maxLine = 8 << 10
+	maxLog  = 32 << 20
+)
 
 // LogLine is a line of a run's live log.
 type LogLine struct {
@@ -41,15 +45,16 @@ type logFile interface {
 // liveLog is what a program writes, as it comes, for those who watch. A log that cannot be
 // written is done without: the outputs are kept by themselves.
 type liveLog struct {
-	mu   sync.Mutex
-	to   logFile // nil for none
-	left map[string]int64
-	err  error
+	mu    sync.Mutex
+	to    logFile          // nil for none
+	left  map[string]int64 // bytes of the log that each output may still fill
+	block bytes.Buffer
+	err   error
 }
 
 // openLog begins the log of a name, nil for none.
 func (e *Executor) openLog(n *artifact.LogName) *liveLog {
-	l := &liveLog{left: map[string]int64{streamOut: run.MaxCapture, streamErr: run.MaxCapture}}
+	l := &liveLog{left: map[string]int64{streamOut: maxLog, streamErr: maxLog}}
 	if n == nil || e.o.Logs == nil {
 		return l
 	}
@@ -70,30 +75,38 @@ func (l *liveLog) stream(name string) func([]byte) {
 		if l.to == nil || l.left[name] < 0 {
 			return
 		}
-		now := time.Now().UTC()
-		for line := range bytes.Lines(text) {
-			line = bytes.TrimRight(line, "\r\n")
-			for first := true; first || len(line) > 0; first = false {
-				n := min(len(line), maxLine)
-				l.line(LogLine{At: now, Stream: name, Text: strings.ToValidUTF8(string(line[:n]), "�")})
-				line = line[n:]
-			}
+		now, err := json.Marshal(time.Now().UTC())
+		if err != nil {
+			return // a clock that is beyond the year 9999
 		}
-		if l.left[name] -= int64(len(text)); l.left[name] < 0 {
-			l.line(LogLine{At: now, Stream: name, Note: "there is more, which is left out here"})
+		block := l.encode(fmt.Sprintf(`{"at":%s,"stream":%q,"text":`, now, name), text)
+		if l.left[name] -= int64(len(block)); l.left[name] < 0 {
+			block = fmt.Appendf(nil, `{"at":%s,"stream":%q,"text":"","note":"there is more, which is left out here"}`, now, name)
+		}
+		// Many lines are one write, so that a program that says much does not wait for the log.
+		if err := l.to.Line(block); l.err == nil {
+			l.err = err
 		}
 	}
 }
 
-// line is called with the lock held.
-func (l *liveLog) line(line LogLine) {
-	data, err := json.Marshal(line)
-	if err == nil {
-		err = l.to.Line(data)
+// encode makes lines of the log of text.
+func (l *liveLog) encode(head string, text []byte) []byte {
+	l.block.Reset()
+	e := json.NewEncoder(&l.block)
+	e.SetEscapeHTML(false)
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimRight(line, "\r\n")
+		for first := true; first || len(line) > 0; first = false {
+			n := min(len(line), maxLine)
+			l.block.WriteString(head)
+			_ = e.Encode(strings.ToValidUTF8(string(line[:n]), "�")) // a string can be
+			l.block.Truncate(l.block.Len() - 1)
+			l.block.WriteString("}\n")
+			line = line[n:]
+		}
 	}
-	if l.err == nil {
-		l.err = err
-	}
+	return bytes.TrimSuffix(l.block.Bytes(), []byte("\n"))
 }
 
 // close seals the log. The reference is nil where there is none.
