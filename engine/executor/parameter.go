@@ -17,7 +17,7 @@ type parameter struct {
 
 // names are what a parameter may be called that becomes a flag or a variable. None of them
 // begins with a dash.
-var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
 
 // parametersOf reads an object member by member, so that numbers stay as they were written.
 func parametersOf(object json.RawMessage) ([]parameter, error) {
@@ -63,7 +63,7 @@ func compact(raw json.RawMessage) json.RawMessage {
 // check tells whether the parameter can be a flag or a variable.
 func (p parameter) check() error {
 	if !names.MatchString(p.name) {
-		return fmt.Errorf("parameter %q: a name that becomes a flag or a variable is made of letters, digits, - and _, and begins with a letter or digit", clip(p.name))
+		return fmt.Errorf("parameter %q: a name that becomes a flag or a variable is made of letters, digits, - and _, begins with a letter or digit, and has at most 100", clip(p.name))
 	}
 	return nil
 }

@@ -27,19 +27,19 @@ const beatEvery = time.Second
 // that are shorter say so by ending.
 const sayStarted = 150 * time.Millisecond
 
-// errFenced is of a run that was given to another process, or an earlier one, of the runner.
-func errFenced(text string) error {
-	return temporal.NewNonRetryableApplicationError(text, "Fenced", nil)
+// givenBack is of a run that another runner may have.
+func givenBack(kind, text string) error {
+	return temporal.NewNonRetryableApplicationError(text, kind, nil)
 }
 
 // execute executes a run. When it is cancelled, its program is ended and the result says so;
 // when the lease is lost there is no result, since the run may be another's by now.
 func (s *served) execute(ctx context.Context, x run.Execution) (run.Result, error) {
 	if c := x.Claim; c.RunnerID != "" && (c.RunnerID != s.lease.RunnerID || c.Epoch != s.lease.Epoch) {
-		return run.Result{}, errFenced(fmt.Sprintf("the run was given to runner %s, lease %d; this is %s, lease %d", c.RunnerID, c.Epoch, s.lease.RunnerID, s.lease.Epoch))
+		return run.Result{}, givenBack(run.TypeNotBegun, fmt.Sprintf("the run was given to runner %s, lease %d; this is %s, lease %d", c.RunnerID, c.Epoch, s.lease.RunnerID, s.lease.Epoch))
 	}
 	if !s.begin() {
-		return run.Result{}, errFenced("the runner is leaving")
+		return run.Result{}, givenBack(run.TypeNotBegun, "runner "+s.lease.RunnerID+" is leaving")
 	}
 	defer s.ended()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -52,7 +52,7 @@ func (s *served) execute(ctx context.Context, x run.Execution) (run.Result, erro
 	r.RunID, r.SessionID, r.Runner, r.Claim = x.Input.RunID, x.Input.SessionID, s.lease.RunnerID, x.Claim.Number
 	s.h.tell(Event{Kind: RunEnded, Lease: s.lease, Run: &x.Input, Result: &r})
 	if errors.Is(context.Cause(ctx), errLeaseLost) && r.Status == run.Stopped {
-		r.Status, r.Reason, r.Error = run.Failed, run.RunnerLost, "its runner was ended, or has lost its lease, while it ran"
+		return run.Result{}, givenBack(run.TypeRunnerLost, "runner "+s.lease.RunnerID+" was ended, or has lost its lease, while the program ran; it was ended too")
 	}
 	return r, nil
 }
