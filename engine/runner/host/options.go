@@ -84,6 +84,7 @@ const MaxSlots = 256
 // complete fills in what is not said, and refuses what cannot be.
 func (o *Options) complete() error {
 	c := &o.Capabilities
+	c.ExecutorTypes = slices.Clone(c.ExecutorTypes)
 	for _, x := range o.External {
 		if slices.Contains(c.ExecutorTypes, x.Type) {
 			return fmt.Errorf("executor %s: there is another one of the type %q", x.Path, x.Type)
