@@ -11,7 +11,7 @@ import (
 // drain lets the runs under way end, takes no more, and leaves.
 func (h *Host) drain(s *served, force <-chan struct{}) error {
 	ctx := context.Background()
-	if err := h.update(ctx, runner.UpdateDrain, "it is being ended"); err != nil {
+	if err := h.update(ctx, runner.UpdateDrain, h.note("it is being ended")); err != nil {
 		h.o.Logger.Warn("the runner could not say that it drains", "runner", h.o.ID, "error", err)
 	}
 	s.mu.Lock()
@@ -37,7 +37,7 @@ func (h *Host) drain(s *served, force <-chan struct{}) error {
 	s.mu.Unlock()
 	s.end()
 	<-s.whenIdle()
-	err := h.update(ctx, runner.UpdateLeave, "it has ended")
+	err := h.update(ctx, runner.UpdateLeave, h.note("it has ended"))
 	s.stop()
 	if err != nil {
 		h.o.Logger.Warn("the runner could not say that it leaves", "runner", h.o.ID, "error", err)

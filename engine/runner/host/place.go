@@ -20,6 +20,7 @@ const (
 	runnersDir = "runners"
 	placeLock  = "lock"
 	placeTmp   = "tmp"
+	placeToken = "token"
 	runLockExt = ".lock"
 )
 
@@ -33,11 +34,12 @@ const lockEvery = 500 * time.Millisecond
 type place struct {
 	dir  string
 	lock *flock.Flock
+	last string // the token under which the last process registered, "" where that is not known
 }
 
 func (o *Options) place() *place {
 	dir := filepath.Join(o.DataDir, runnersDir, artifact.Escape(o.ID))
-	return &place{dir, flock.New(filepath.Join(dir, placeLock), flock.SetPermissions(0o600))}
+	return &place{dir: dir, lock: flock.New(filepath.Join(dir, placeLock), flock.SetPermissions(0o600))}
 }
 
 // hold takes the directory; with wait it waits for it. Programs that an earlier process left
@@ -58,6 +60,9 @@ func (p *place) hold(ctx context.Context, wait bool, left func(pid int)) error {
 	case !got:
 		return fmt.Errorf("%w, on this machine: end it first, or give another --id", ErrTaken)
 	}
+	if last, err := os.ReadFile(p.token()); err == nil {
+		p.last = string(last)
+	}
 	p.sweep(ctx, left)
 	if err := os.RemoveAll(p.tmp()); err != nil {
 		return fmt.Errorf("runner's directory: %w", err)
@@ -69,6 +74,16 @@ func (p *place) hold(ctx context.Context, wait bool, left func(pid int)) error {
 }
 
 func (p *place) tmp() string { return filepath.Join(p.dir, placeTmp) }
+
+func (p *place) token() string { return filepath.Join(p.dir, placeToken) }
+
+// sign notes the token under which this process is registered.
+func (p *place) sign(token string) error {
+	if err := os.WriteFile(p.token(), []byte(token), 0o600); err != nil {
+		return fmt.Errorf("runner's directory: %w", err)
+	}
+	return nil
+}
 
 func (p *place) release() { _ = p.lock.Close() }
 

@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"acescope/engine/ace"
-	"acescope/engine/process"
 	"acescope/engine/runner"
 )
 
@@ -28,26 +27,27 @@ const (
 // continued as a new run.
 const continued = "AcceptedUpdateCompletedWorkflow"
 
-// register asks for a lease until there is one. Of a process of this machine that has died,
-// the lease is waited for; of one that lives it is not, unless the runner insists.
+// register asks for a lease until there is one. One that the last process of this directory
+// has left behind is given back first: it has died, or this one would not have the directory.
 func (h *Host) register(ctx context.Context) (runner.Lease, error) {
 	reg := runner.Registration{ID: h.o.ID, Capabilities: h.o.Capabilities, Token: h.token, PID: os.Getpid(), Version: h.o.Version,
 		SessionQueue: h.o.SessionQueue, HeartbeatMS: h.o.Stale.Milliseconds(), RemoveMS: h.o.Remove.Milliseconds()}
 	said := ""
 	for wait := registerFirst; ; wait = min(2*wait, registerMost) {
 		lease, err := h.ask(ctx, reg)
-		if err == nil {
-			return lease, nil
-		}
 		var refused *temporal.ApplicationError
 		switch {
+		case err == nil:
+			return lease, h.place.sign(h.token)
 		case ctx.Err() != nil:
 			return lease, ctx.Err()
 		case errors.As(err, &refused) && refused.Type() != continued:
-			if !h.o.Insist && !h.ended(ctx) {
-				return lease, fmt.Errorf("%w: %s", ErrTaken, refused.Message())
+			if h.giveBack(ctx) {
+				continue
 			}
-			err = errors.New(refused.Message())
+			if err = fmt.Errorf("%w: %s", ErrTaken, refused.Message()); !h.o.Insist {
+				return lease, err
+			}
 		case permanent(err):
 			return lease, fmt.Errorf("register runner %s: %w", h.o.ID, err)
 		}
@@ -61,6 +61,17 @@ func (h *Host) register(ctx context.Context) (runner.Lease, error) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// giveBack leaves in the name of the last process of this directory, where the lease is its.
+func (h *Host) giveBack(ctx context.Context) bool {
+	info, err := h.info(ctx)
+	if err != nil || h.place.last == "" || info.Registration.Token != h.place.last {
+		return false
+	}
+	err = h.update(ctx, runner.UpdateLeave, runner.Note{Reason: "its process has died", By: "runner", Token: h.place.last})
+	h.place.last = ""
+	return err == nil
 }
 
 // ask makes one try. The update has an identity of its own each time: the answer to an
@@ -87,16 +98,6 @@ func permanent(err error) bool {
 	return errors.As(err, &bad) || errors.As(err, &denied)
 }
 
-// ended tells whether the process that holds the lease was of this machine, and has died.
-func (h *Host) ended(ctx context.Context) bool {
-	info, err := h.info(ctx)
-	if err != nil {
-		return false
-	}
-	r := info.Registration
-	return r.Capabilities.Hostname == h.o.Capabilities.Hostname && r.PID > 0 && r.PID != os.Getpid() && !process.Alive(r.PID)
-}
-
 // infoWithin bounds how long is waited for what the runner's workflow knows.
 const infoWithin = 5 * time.Second
 
@@ -112,13 +113,18 @@ func (h *Host) info(ctx context.Context) (info runner.Info, err error) {
 }
 
 // update tells the runner's workflow something.
-func (h *Host) update(ctx context.Context, name, why string) error {
+func (h *Host) update(ctx context.Context, name string, n runner.Note) error {
 	ctx, cancel := context.WithTimeout(ctx, registerTry)
 	defer cancel()
 	handle, err := h.o.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: runner.WorkflowID(h.o.ID), UpdateName: name,
-		Args: []any{runner.Note{Reason: why, By: "runner", Token: h.token}}, WaitForStage: client.WorkflowUpdateStageCompleted})
+		Args: []any{n}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err == nil {
 		err = handle.Get(ctx, nil)
 	}
 	return err
+}
+
+// note is why this process asks for something.
+func (h *Host) note(why string) runner.Note {
+	return runner.Note{Reason: why, By: "runner", Token: h.token}
 }
