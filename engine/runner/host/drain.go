@@ -18,7 +18,7 @@ func (h *Host) drain(s *served, force <-chan struct{}) error {
 	runs := s.runs
 	s.mu.Unlock()
 	if runs > 0 {
-		h.tell(Event{Kind: Drains, Lease: s.lease, Text: fmt.Sprintf("%d runs under way are waited for", runs)})
+		h.tell(Event{Kind: Drains, Lease: s.lease, Text: fmt.Sprintf("no more runs are taken; those under way are waited for: %d", runs)})
 	}
 	var over <-chan time.Time
 	if h.o.Drain > 0 {
