@@ -43,6 +43,7 @@ func (e *Engine) serve(o host.Options) error {
 	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Signals: signals{e.Client},
 		Logs: filepath.Join(e.dir, "logs"), Agents: e.Agents}
 	acts.Register(w)
+	(&activity.Dispatch{Workflows: c, Logger: e.log}).Register(w)
 	o.DataDir, o.Artifacts, o.Workflows, o.Logger = e.dir, e.Artifacts, host.Client{Client: c}, e.log
 	h, err := host.New(o)
 	if err != nil {
@@ -63,6 +64,8 @@ func workerOptions(activities int) worker.Options {
 		// A cancellation reaches a step with its next heartbeat: let those through.
 		MaxHeartbeatThrottleInterval: time.Second,
 		WorkerStopTimeout:            300 * time.Millisecond,
+		// The dispatcher reads and writes 20,000 runs in one go when it continues as new.
+		DeadlockDetectionTimeout: 10 * time.Second,
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/ace"
+	"acescope/engine/runner"
 	"acescope/engine/session"
 )
 
@@ -21,4 +22,6 @@ func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(Task, workflow.RegisterOptions{Name: ace.TaskWorkflow})
 	r.RegisterWorkflowWithOptions(Experiment, workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
 	r.RegisterWorkflowWithOptions(Session, workflow.RegisterOptions{Name: session.Workflow})
+	r.RegisterWorkflowWithOptions(Runner, workflow.RegisterOptions{Name: runner.Workflow})
+	r.RegisterWorkflowWithOptions(Dispatcher, workflow.RegisterOptions{Name: runner.DispatcherWorkflow})
 }
