@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/engine"
-	"acescope/engine/runner"
 	"acescope/engine/server"
 	"acescope/sources"
 )
@@ -115,10 +114,6 @@ func (a *app) announce(e *engine.Engine, printEnv bool) error {
 
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// openWork are the runs that somebody waits for: those of runners, and of who gives them runs,
-// are open for as long as there are runners.
-const openWork = `ExecutionStatus = "Running" AND WorkflowType != "` + runner.Workflow + `" AND WorkflowType != "` + runner.DispatcherWorkflow + `"`
-
 // untilIdle serves until no run has been open for d.
 func (a *app) untilIdle(ctx context.Context, e *engine.Engine, d time.Duration) error {
 	quiet := time.Now()
@@ -130,7 +125,7 @@ func (a *app) untilIdle(ctx context.Context, e *engine.Engine, d time.Duration) 
 			return nil
 		case <-tick.C:
 		}
-		open, err := sources.Count(ctx, e.Client, openWork)
+		open, err := sources.Count(ctx, e.Client, `ExecutionStatus = "Running"`)
 		if err != nil || open > 0 {
 			quiet = time.Now()
 		}
