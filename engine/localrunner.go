@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"acescope/engine/agentcli"
-	"acescope/engine/executor"
 	"acescope/engine/process"
 	"acescope/engine/runner"
 	"acescope/engine/runner/host"
@@ -39,11 +38,6 @@ func (e *Engine) NewRunner(o host.Options) (*host.Host, error) {
 		o.Client = e.serving
 	}
 	return host.New(o)
-}
-
-// Executor executes runs in this process, without any server.
-func (e *Engine) Executor() *executor.Executor {
-	return executor.New(executor.Options{Artifacts: e.Artifacts, Logger: e.log})
 }
 
 // ExecutorTypes are the executors that there are on this machine of those that acescope

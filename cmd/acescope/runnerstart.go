@@ -141,8 +141,8 @@ func (a *app) runnerStart(ctx context.Context, f runnerFlags) error {
 		return err
 	}
 	defer done()
-	if len(f.executors) == 0 && len(f.paths) == 0 {
-		o.Capabilities.ExecutorTypes = e.ExecutorTypes()
+	if err := a.chooseExecutors(e, f, &o.Capabilities); err != nil {
+		return err
 	}
 	says := &runnerSays{a: a}
 	o.Tell = says.tell
@@ -159,6 +159,21 @@ func (a *app) runnerStart(ctx context.Context, f runnerFlags) error {
 		return &coded{exitFailed, fmt.Errorf("runner %s: %w", h.ID(), err)}
 	}
 	return err
+}
+
+// chooseExecutors takes those that are there, where the flags say none. The sessions of agents
+// live where a data directory is served, so a runner of a cluster has none.
+func (a *app) chooseExecutors(e *engine.Engine, f runnerFlags, c *runner.Capabilities) error {
+	remote := a.cluster() != nil
+	switch {
+	case len(f.executors) == 0 && len(f.paths) == 0 && remote:
+		c.ExecutorTypes = []string{runner.Deterministic}
+	case len(f.executors) == 0 && len(f.paths) == 0:
+		c.ExecutorTypes = e.ExecutorTypes()
+	case remote && slices.ContainsFunc(f.executors, func(kind string) bool { return runner.Agent(kind) != "" }):
+		return usage("--executor: a runner of a cluster executes programs, and what --executor-path names; agents' sessions need a data directory that is served")
+	}
+	return nil
 }
 
 // secondInterrupt closes force when an interrupt comes after the context is done.
