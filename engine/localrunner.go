@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"slices"
 
 	"acescope/engine/agentcli"
+	"acescope/engine/blueprint"
 	"acescope/engine/process"
 	"acescope/engine/runner"
 	"acescope/engine/runner/host"
@@ -34,10 +36,21 @@ func (e *Engine) NewRunner(o host.Options) (*host.Host, error) {
 		o.SessionQueue = sessionhost.Queue(o.Capabilities.Hostname, dir)
 	}
 	o.Client, o.DataDir, o.Artifacts, o.Version, o.Logger = e.Client, dir, e.Artifacts, e.version, e.log
+	o.Check = CheckParameters
 	if e.serving != nil {
 		o.Client = e.serving
 	}
 	return host.New(o)
+}
+
+// CheckParameters tells whether parameters fit the schema of a blueprint.
+func CheckParameters(schema, parameters json.RawMessage) error {
+	s, err := blueprint.Compile(schema, "")
+	if err != nil {
+		return err
+	}
+	_, err = s.Check(parameters)
+	return err
 }
 
 // ExecutorTypes are the executors that there are on this machine of those that acescope

@@ -33,6 +33,8 @@ type app struct {
 	meter      *sources.Meter   // of the calls to the server, once connected
 	served     []model.Provider // see providers
 
+	agentDirs []string // of blueprints, as flags name them; see library
+
 	codecHeaders []string // NAME=VALUE
 	codecs       codecs
 }
@@ -95,6 +97,7 @@ func (a *app) root() *cobra.Command {
 		a.openCommand(),
 		a.sessionCommand(),
 		a.runnerCommand(),
+		a.agentCommand(),
 	)
 	explain(cmd)
 	explainPlainly(cmd)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"acescope/engine"
 	"acescope/engine/artifact"
 	"acescope/engine/executor"
 	"acescope/engine/run"
@@ -52,7 +53,7 @@ func (a *app) runnerExec(ctx context.Context) error {
 		return err
 	}
 	job := executor.Job{RunID: invocationRunID(in), SessionID: in.SessionID, Blueprint: *in.Task, Parameters: in.Parameters, ProjectDir: in.ProjectDir}
-	r := executor.New(executor.Options{Artifacts: store}).Run(ctx, job)
+	r := executor.New(executor.Options{Artifacts: store, Check: engine.CheckParameters}).Run(ctx, job)
 	if err := newLines(a.out).write(resultLine{"result", r}); err != nil {
 		return err
 	}

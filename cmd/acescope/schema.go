@@ -94,6 +94,10 @@ func outputs() []output {
 		{"runner show", typed[runnerLine]("runner")},
 		{"runner drain", typed[runnerDrained]("runner_drain")},
 		{"runner exec", typed[resultLine]("result")},
+		{"agent list", typed[blueprintLine]("blueprint")},
+		{"agent show", typed[blueprintDetail]("blueprint_detail")},
+		{"agent validate", typed[blueprintCheck]("blueprint_check")},
+		{"agent new", typed[blueprintNew]("blueprint_new")},
 		{"config", typed[configLine]("config")},
 		{"config themes", typed[themeLine]("theme")},
 		{"config keys", typed[keyLine]("key")},
@@ -223,7 +227,7 @@ func knownTypes() map[reflect.Type]*jsonschema.Schema {
 		// contract, engine/session.
 		reflect.TypeFor[session.State](): {Type: "object"},
 		// A foreign run may have no status.
-		reflect.TypeFor[ace.ExitStatus](): text(append(exits, "")...),
+		reflect.TypeFor[ace.ExitStatus](): text(append(exits, string(ace.Continued), "")...),
 	}
 }
 

@@ -31,6 +31,8 @@ type settings struct {
 	NoRunner  bool
 	// Transcripts are the directories in which agents keep transcripts, "" for the usual ones.
 	Transcripts string
+	// AgentsDirs are the directories of blueprints, "" for the usual ones.
+	AgentsDirs string
 
 	CodecEndpoint string
 	CodecAuth     string // a secret
@@ -117,6 +119,8 @@ func settingDefs() []settingDef {
 	add(own("no_runner", "bool", "a process that serves brings no local runner along"), set, get)
 	set, get = text(func(s *settings) *string { return &s.Transcripts }, nil)
 	add(settingDef{name: "transcripts", env: "ACESCOPE_TRANSCRIPTS", kind: "text", help: "configuration directories of Claude Code, apart as in PATH (else $CLAUDE_CONFIG_DIR, else ~/.claude)"}, set, get)
+	set, get = text(func(s *settings) *string { return &s.AgentsDirs }, nil)
+	add(settingDef{name: "agents_dirs", env: "ACESCOPE_AGENTS_DIR", kind: "text", help: "directories of blueprints, apart as in PATH (else ./agents, ./.acescope/agents and agents beside this file)"}, set, get)
 	set, _ = text(func(s *settings) *string { return &s.CodecEndpoint }, codec.CheckEndpoint)
 	add(cluster("codec_endpoint", "URL of the codec server that payloads are read and written through"), set, func(s *settings) string {
 		return codec.Config{Endpoint: s.CodecEndpoint}.Shown()
@@ -227,8 +231,8 @@ func (s *settings) fromFile(d settingDef) {
 		s.warn("%s: %s is %s", where, d.name, what)
 		return
 	}
-	if d.name == "data_dir" && !strings.HasPrefix(text, "~/") && !filepath.IsAbs(text) {
-		s.warn("%s: data_dir %q is not absolute", where, text)
+	if d.name == "data_dir" && !absolute(text) || d.name == "agents_dirs" && !allAbsolute(text) {
+		s.warn("%s: %s %q is not absolute", where, d.name, text)
 		return
 	}
 	if err := d.set(s, text); err != nil {
@@ -236,6 +240,18 @@ func (s *settings) fromFile(d settingDef) {
 		return
 	}
 	s.origin[d.name] = where
+}
+
+// absolute tells whether a path means the same wherever a command is called.
+func absolute(path string) bool { return strings.HasPrefix(path, "~/") || filepath.IsAbs(path) }
+
+func allAbsolute(list string) bool {
+	for _, path := range filepath.SplitList(list) {
+		if !absolute(path) {
+			return false
+		}
+	}
+	return true
 }
 
 // How much say whoever said something has.

@@ -101,6 +101,10 @@ const (
 	Timeout   ExitStatus = "timeout"
 )
 
+// Continued is how a run is shown that goes on as another under the same workflow id: no run
+// says it of itself, and no search attribute holds it.
+const Continued ExitStatus = "continued"
+
 // ExitStatuses lists every status, Running first.
 func ExitStatuses() []ExitStatus {
 	return []ExitStatus{Running, Success, Wrong, Failed, Cancelled, Timeout}

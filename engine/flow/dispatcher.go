@@ -90,7 +90,7 @@ func (d *dispatching) hear(ctx workflow.Context) {
 	var raw converter.RawValue
 	for d.signal.ReceiveAsync(&raw) {
 		var notices runner.Notices
-		if json.Unmarshal(history.JSONOf(nil, raw.Payload()), &notices) != nil {
+		if json.Unmarshal(history.JSONOf(raw.Payload()), &notices) != nil {
 			continue // nobody of ours said that
 		}
 		for _, n := range notices {

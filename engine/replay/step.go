@@ -10,7 +10,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/converter"
 
 	"acescope/engine/ace"
 	"acescope/engine/history"
@@ -29,8 +28,6 @@ const (
 
 // StepOptions say how a history is read.
 type StepOptions struct {
-	// Data decodes payloads; nil is Temporal's default converter.
-	Data converter.DataConverter
 	// Types names events whose type this program does not know, by position from 0.
 	Types map[int]string
 }
@@ -45,7 +42,6 @@ type Stepper struct {
 	About Run
 
 	events []*historypb.HistoryEvent
-	data   converter.DataConverter
 	types  map[int]string
 	checks []*mark // ascending by position, the first at 0
 	phases []int   // positions at which the phase, or an experiment's stage or epoch, changed
@@ -176,7 +172,7 @@ func (m *mark) stage() string {
 
 // NewStepper folds a history once, from the first event to the last.
 func NewStepper(events []*historypb.HistoryEvent, o StepOptions) *Stepper {
-	s := &Stepper{events: events, data: o.Data, types: o.Types, backs: map[int]time.Duration{}}
+	s := &Stepper{events: events, types: o.Types, backs: map[int]time.Duration{}}
 	s.describe()
 	at := s.begin()
 	s.checks = []*mark{at.clone()}
@@ -203,12 +199,12 @@ func NewStepper(events []*historypb.HistoryEvent, o StepOptions) *Stepper {
 // begin is the fold of nothing, by the workflow's type.
 func (s *Stepper) begin() *mark {
 	if s.About.WorkflowType == session.Workflow {
-		return &mark{session: &session.State{}, talk: &history.SessionDecoder{Data: s.data}}
+		return &mark{session: &session.State{}, talk: &history.SessionDecoder{}}
 	}
 	if s.About.WorkflowType == ace.ExperimentWorkflow {
 		return &mark{experiment: &ace.ExperimentState{}, tasks: &history.ExperimentDecoder{}}
 	}
-	return &mark{task: &ace.State{}, decoder: &history.Decoder{Data: s.data}}
+	return &mark{task: &ace.State{}, decoder: &history.Decoder{}}
 }
 
 // index notes where a step by phase, by tool call or to an error can go.
@@ -239,7 +235,7 @@ func (s *Stepper) count(i int, e *historypb.HistoryEvent, clock *history.Clock) 
 	if e.GetEventType() == enumspb.EVENT_TYPE_UNSPECIFIED {
 		s.About.Unread++
 	}
-	s.About.Sealed += len(sealedIn(s.data, e))
+	s.About.Sealed += len(sealedIn(e))
 	if by := clock.Back(e); by > 0 {
 		s.About.ClockBack++
 		s.backs[i+1] = by

@@ -100,7 +100,7 @@ func (s *Stepper) notes(pos int) (list []string) {
 			list = append(list, fmt.Sprintf("it stands behind event %d: the history is out of order, or has events twice", before))
 		}
 	}
-	for _, encoding := range sealedIn(s.data, e) {
+	for _, encoding := range sealedIn(e) {
 		list = append(list, fmt.Sprintf("a payload is %s: what it says is not in the fold", encoding))
 	}
 	if pos == 1 && s.About.Foreign != "" {

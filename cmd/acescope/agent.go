@@ -1,0 +1,24 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// agentCommand is about blueprints, of agents and of deterministic programs, and their runs.
+// The command lines of agents that are installed are doctor's.
+func (a *app) agentCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Blueprints of agents and deterministic programs: list, show, check, make them",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return usage("agent what? list, show, validate or new") },
+	}
+	a.agentDirsFlag(cmd.PersistentFlags())
+	cmd.AddCommand(
+		a.agentListCommand(),
+		a.agentShowCommand(),
+		a.agentValidateCommand(),
+		a.agentNewCommand(),
+	)
+	return cmd
+}

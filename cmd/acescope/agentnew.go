@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"acescope/engine/blueprint"
+	"acescope/engine/run"
+)
+
+// blueprintNew says which blueprint was made.
+type blueprintNew struct {
+	Type  string   `json:"type"` // blueprint_new
+	Name  string   `json:"name"`
+	Path  string   `json:"path"`
+	Files []string `json:"files"`
+}
+
+func (a *app) agentNewCommand() *cobra.Command {
+	var kind, strategy string
+	cmd := &cobra.Command{
+		Use:   "new NAME",
+		Short: "Make a new blueprint that can be run as it is",
+		Long: "Writes the directory NAME, with the files of a blueprint, into the first directory of the search path (see acescope agent\n" +
+			"list), which is made where it is missing. It never writes over something.",
+		Example: "acescope agent new web-crawler --type deterministic --strategy args\nacescope agent new reviewer --type agent --agents-dir ~/agents",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.agentNew(args[0], run.BlueprintType(kind), run.Strategy(strategy))
+		},
+	}
+	cmd.Flags().StringVar(&kind, "type", "", "agent or deterministic")
+	cmd.Flags().StringVar(&strategy, "strategy", "", "how a program gets its parameters: stdin_json (default), args, env or file")
+	_ = cmd.MarkFlagRequired("type")
+	return cmd
+}
+
+func (a *app) agentNew(name string, kind run.BlueprintType, strategy run.Strategy) error {
+	dirs, err := a.agentsPath()
+	if err != nil {
+		return err
+	}
+	dir, err := blueprint.New(dirs[0], name, kind, strategy)
+	if errors.Is(err, run.ErrBadRequest) {
+		return &coded{exitUsage, err}
+	}
+	if err != nil {
+		return err
+	}
+	line := blueprintNew{Type: "blueprint_new", Name: name, Path: dir}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		line.Files = append(line.Files, e.Name())
+	}
+	if a.json {
+		return newLines(a.out).write(line)
+	}
+	_, err = fmt.Fprintf(a.out, "made %s; acescope agent show %s shows it\n", safe(dir), safe(name))
+	return err
+}
