@@ -9,6 +9,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
+	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/runner"
 )
