@@ -24,7 +24,7 @@ func withTags(t ...string) func(*runner.Registration) {
 
 // TestDispatch holds how runs come to runners, on a real server.
 func TestDispatch(t *testing.T) {
-	y := newYard(t, open(t, t.TempDir()))
+	y := newYard(t, openWith(t, engine.Options{DataDir: t.TempDir(), NoRunner: true}))
 	for _, c := range []struct {
 		name string
 		test func(*yard)

@@ -9,6 +9,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
+	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/runner"
 )
@@ -34,7 +35,7 @@ func wants(run string, tag string) runner.Notice {
 // and loses nothing of what it is told meanwhile.
 func TestDispatcherContinues(t *testing.T) {
 	t.Parallel()
-	y := newYard(t, open(t, t.TempDir()))
+	y := newYard(t, openWith(t, engine.Options{DataDir: t.TempDir(), NoRunner: true}))
 	const sides, each, batch, rounds = 8, 1250, 250, 12
 	var runners runner.Notices
 	for i := range 200 {

@@ -23,9 +23,11 @@ const MaxActivities = 64
 type workerSet struct {
 	w        worker.Worker
 	sessions *sessionWorker
+	runner   *localRunner // nil for none
 }
 
 func (s *workerSet) stop() {
+	s.runner.stop() // first: it says goodbye to its workflow
 	s.w.Stop()
 	s.sessions.stop()
 }
@@ -52,7 +54,7 @@ func (e *Engine) serve(o host.Options) error {
 		h.Close()
 		return fmt.Errorf("start the worker: %w", err)
 	}
-	e.worker = &workerSet{w, startSessions(c, h, e.log)}
+	e.worker = &workerSet{w: w, sessions: startSessions(c, h, e.log)}
 	return nil
 }
 
