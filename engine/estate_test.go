@@ -1,0 +1,387 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"acescope/engine"
+	"acescope/engine/agentcli/agentclitest"
+	"acescope/engine/blueprint"
+	"acescope/engine/run"
+	"acescope/engine/runner"
+	"acescope/engine/runner/host"
+	"acescope/engine/session"
+)
+
+// estate is a data directory with all that belongs to runs, each for real: server, workflows,
+// dispatcher, runners, executor and sessions, with stand-ins for agents only. This process
+// looks, asks, and has runners; who serves is another process, which may die.
+type estate struct {
+	e     *engine.Engine
+	runs  *engine.Runs
+	t     *testing.T
+	dir   string
+	work  string // where runs work, and write what they do
+	agent *agentclitest.Agent
+
+	mu      sync.Mutex
+	started []run.Input
+}
+
+// shelves are the blueprints of an estate.
+var shelves = map[string]string{
+	"quick": `{"name":"quick","description":"Ends at once.","type":"deterministic","command":"echo '{\"ok\":true}'"}`,
+	"gated": `{"name":"gated","description":"Ends when it may.","type":"deterministic","shell":true,
+		"command":"echo $$ > $ACESCOPE_RUN_ID.pid; while [ ! -e $ACESCOPE_RUN_ID.go ]; do sleep 0.05; done; echo '{\"ok\":true}'"}`,
+	"mover": `{"name":"mover","description":"As gated, and may be run again.","type":"deterministic","shell":true,"idempotent":true,"on_runner_loss":"move",
+		"command":"echo $$ >> $ACESCOPE_RUN_ID.pid; while [ ! -e $ACESCOPE_RUN_ID.go ]; do sleep 0.05; done; echo '{\"ok\":true}'"}`,
+	"deaf": `{"name":"deaf","description":"Does not heed SIGTERM.","type":"deterministic","shell":true,
+		"command":"trap '' TERM; echo $$ > $ACESCOPE_RUN_ID.pid; while [ ! -e $ACESCOPE_RUN_ID.go ]; do sleep 0.05; done"}`,
+	"writer": `{"name":"writer","description":"Writes.","system_prompt":"Write.","permission_mode":"full"}`,
+	"short":  `{"name":"short","description":"Has two seconds.","system_prompt":"Write.","timeout_seconds":2}`,
+}
+
+// library is a real library of them.
+type library struct{ blueprint.Library }
+
+func (l library) Load(name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error), error) {
+	b, err := l.Library.Load(name)
+	if err != nil || b.Params == nil {
+		return b.Blueprint, nil, err
+	}
+	return b.Blueprint, b.Params.Check, nil
+}
+
+// newEstate makes one whose server lives in this process, unless somebody else is to host it.
+func newEstate(t *testing.T, hosted bool) *estate {
+	t.Helper()
+	s := &estate{t: t, dir: t.TempDir(), work: t.TempDir(), agent: agentclitest.New(t, "claude")}
+	if hosted {
+		s.open(engine.Options{Takeover: true})
+	}
+	return s
+}
+
+// open connects this process.
+func (s *estate) open(o engine.Options) {
+	s.t.Helper()
+	o.DataDir, o.Version, o.NoRunner = s.dir, "test", true
+	e, err := engine.Open(s.t.Context(), o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = e.Close(ctx)
+	})
+	lib := s.t.TempDir()
+	for name, text := range shelves {
+		if err := os.Mkdir(filepath.Join(lib, name), 0o700); err != nil {
+			s.t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(lib, name, "agent.json"), []byte(text), 0o600); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.e, s.runs = e, e.Runs(library{blueprint.Library{Dirs: []string{lib}}})
+}
+
+// serves starts a process that serves.
+func (s *estate) serves(kill *killAt) *process {
+	s.t.Helper()
+	p := startMember(s.t, member{Dir: s.dir, Serve: true, Kill: kill}, s.agent)
+	if kill == nil {
+		p.says("serving")
+	}
+	return p
+}
+
+// runnerProcess starts a runner in a process of its own.
+func (s *estate) runnerProcess(m member) *process {
+	s.t.Helper()
+	m.Dir, m.Work = s.dir, s.work
+	return startMember(s.t, m, s.agent).says("runner " + string(host.Registered))
+}
+
+// runner has a runner in this process.
+func (s *estate) runner(m member) {
+	s.t.Helper()
+	m.Work = s.work
+	o := m.options()
+	up := make(chan struct{}, 100)
+	o.Tell = func(e host.Event) {
+		if e.Kind == host.Registered {
+			up <- struct{}{}
+		}
+	}
+	h, err := s.e.NewRunner(o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan error, 1)
+	go func() { over <- h.Run(ctx, ctx.Done()) }()
+	s.t.Cleanup(func() { cancel(); <-over })
+	select {
+	case <-up:
+	case <-time.After(time.Minute):
+		s.t.Fatalf("the runner does not register: %s", s.logs())
+	}
+}
+
+// soon waits for something to be so.
+func (s *estate) soon(ok func() error) {
+	s.t.Helper()
+	var err error
+	for end := time.Now().Add(80 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if err = ok(); err == nil {
+			return
+		}
+	}
+	s.t.Fatalf("%v\n%s", err, s.logs())
+}
+
+func (s *estate) logs() string {
+	data, _ := os.ReadFile(filepath.Join(s.dir, workerLog))
+	return string(data[max(0, len(data)-8000):])
+}
+
+// start starts a run; what is not said is made up.
+func (s *estate) start(q run.Request) run.Input {
+	s.t.Helper()
+	if q.Prompt == "" && q.Parameters == nil {
+		q.Parameters = none
+	}
+	if q.ParentSessionID != "" {
+		q.Mode = run.AsyncCallback
+	}
+	var in run.Input
+	s.soon(func() (err error) {
+		if q.RunID == "" {
+			q.RunID = fmt.Sprintf("%s-%d", q.AgentName, time.Now().UnixNano())
+		}
+		ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
+		defer cancel()
+		in, err = s.runs.Start(ctx, q)
+		return err
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started = append(s.started, in)
+	return in
+}
+
+func demand(tags ...string) runner.Demands { return runner.Demands{Tags: tags} }
+
+// until waits for a run to be so.
+func (s *estate) until(in run.Input, ok func(run.State) bool) (st run.State) {
+	s.t.Helper()
+	s.soon(func() (err error) {
+		if st, err = s.runs.State(s.t.Context(), in.RunID); err == nil && !ok(st) {
+			data, _ := json.Marshal(st)
+			err = fmt.Errorf("run %s is not as it should be: %s\n%+v", in.RunID, data, s.view())
+		}
+		return err
+	})
+	return st
+}
+
+func isNow(status run.Status) func(run.State) bool {
+	return func(st run.State) bool { return st.Status == status }
+}
+
+// result is what came of a run.
+func (s *estate) result(in run.Input) run.Result {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 80*time.Second)
+	defer cancel()
+	r, err := s.runs.Await(ctx, in.RunID)
+	if err != nil {
+		st, _ := s.runs.State(s.t.Context(), in.RunID)
+		data, _ := json.Marshal(st)
+		s.t.Fatalf("%v: %s\n%+v\n%s", err, data, s.view(), s.logs())
+	}
+	return r
+}
+
+// ends holds how a run ends.
+func (s *estate) ends(in run.Input, status run.Status, reason run.Reason) run.Result {
+	s.t.Helper()
+	r := s.result(in)
+	if r.Status != status || r.Reason != reason {
+		s.t.Errorf("run %s: %s %s %s", in.RunID, r.Status, r.Reason, r.Error)
+	}
+	return r
+}
+
+// lets lets the program of a run end.
+func (s *estate) lets(in run.Input) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.work, in.RunID+".go"), nil, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// pids are the programs of a run so far, at least n.
+func (s *estate) pids(in run.Input, n int) (pids []string) {
+	s.t.Helper()
+	s.soon(func() error {
+		data, err := os.ReadFile(filepath.Join(s.work, in.RunID+".pid"))
+		if pids = strings.Fields(string(data)); len(pids) < n {
+			return fmt.Errorf("the program of run %s was begun %d times: %v", in.RunID, len(pids), err)
+		}
+		return nil
+	})
+	return pids
+}
+
+// dead waits until a process has ended.
+func (s *estate) dead(pid string) {
+	s.t.Helper()
+	s.soon(func() error {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			return nil
+		}
+		return fmt.Errorf("process %s lives", pid)
+	})
+}
+
+// lives tells whether a process does.
+func lives(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && !strings.Contains(string(stat), ") Z ")
+}
+
+func (s *estate) view() (v runner.View) {
+	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
+	defer cancel()
+	v, _ = s.e.Runners(ctx, runner.ViewOptions{})
+	return v
+}
+
+// parent starts a session that can be called back, and waits until it is idle.
+func (s *estate) parent(id string) {
+	s.t.Helper()
+	s.begin(id, "SCENARIO: say one")
+	s.talks(id, turnsEnded(1))
+}
+
+// begin starts a session that works on an instruction.
+func (s *estate) begin(id, text string) {
+	s.t.Helper()
+	s.soon(func() error {
+		ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := s.e.StartSession(ctx, session.Input{SessionID: id, Agent: "claude", WorkingDir: s.work, First: &session.Message{ID: "first", Text: text}})
+		return err
+	})
+}
+
+// talks waits for a session to be so.
+func (s *estate) talks(id string, ok func(session.State) bool) (st session.State) {
+	s.t.Helper()
+	s.soon(func() (err error) {
+		if st, err = s.e.Describe(s.t.Context(), id); err == nil && !ok(st) {
+			data, _ := json.Marshal(st)
+			err = fmt.Errorf("session %s is not as it should be: %s", id, data)
+		}
+		return err
+	})
+	return st
+}
+
+// settled holds what must be so in the end, whatever happened: each run has ended in one way,
+// which all who are asked agree about; the dispatcher holds nothing for anybody; and each
+// parent was told once of each of its runs.
+func (s *estate) settled() {
+	s.t.Helper()
+	s.mu.Lock()
+	started := s.started
+	s.mu.Unlock()
+	for _, in := range started {
+		r := s.result(in)
+		st := s.until(in, func(st run.State) bool { return st.Status.Over() })
+		if !r.Status.Over() || st.Status != r.Status || st.Result.Reason != r.Reason {
+			s.t.Errorf("run %s: its result is %s %s, its state %s %s", in.RunID, r.Status, r.Reason, st.Status, st.Result.Reason)
+		}
+	}
+	s.soon(func() error {
+		ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
+		defer cancel()
+		v, err := s.e.Runners(ctx, runner.ViewOptions{})
+		if err != nil {
+			return err
+		}
+		for _, r := range v.Runners {
+			if r.Busy != 0 || len(r.Runs) != 0 {
+				return fmt.Errorf("runner %s is busy: %+v", r.ID, v)
+			}
+		}
+		if v.Waiting != 0 || v.Running != 0 {
+			return fmt.Errorf("the dispatcher is not idle: %+v", v)
+		}
+		return nil
+	})
+	for _, in := range started {
+		if in.Mode == run.AsyncCallback {
+			s.told(in)
+		}
+	}
+	for _, in := range started { // nobody was told in the meantime once more
+		if n := s.callbacks(in); in.Mode == run.AsyncCallback && n != 1 {
+			s.t.Errorf("the parent of run %s was told %d times", in.RunID, n)
+		}
+	}
+}
+
+// told waits until the parent of a run was told.
+func (s *estate) told(in run.Input) {
+	s.t.Helper()
+	s.soon(func() error {
+		if s.callbacks(in) == 0 {
+			return fmt.Errorf("the parent of run %s was not told", in.RunID)
+		}
+		return nil
+	})
+}
+
+// callbacks is how often the agent of a parent was told of a run.
+func (s *estate) callbacks(in run.Input) (n int) {
+	for _, turn := range s.agent.Did("turn") {
+		n += strings.Count(turn.Text, `run="`+in.RunID+`" agent`)
+	}
+	return n
+}
+
+// optionsOfLooker are those of a process that serves and hosts nothing.
+var optionsOfLooker = engine.Options{}
+
+var errNotYet = errors.New("it did not come to that")
+
+func messageOf(text string) session.Message {
+	return session.Message{ID: fmt.Sprintf("m%d", time.Now().UnixNano()), Text: text}
+}
+
+// fillDispatcher says so much to the dispatcher that it continues as a new run.
+func (s *estate) fillDispatcher() {
+	s.t.Helper()
+	for i := range 21 {
+		var notices runner.Notices
+		for n := range 500 {
+			notices = append(notices, runner.Notice{Kind: runner.Withdraw, Run: fmt.Sprintf("nobody-%d-%d", i, n)})
+		}
+		if err := s.e.Client.SignalWorkflow(s.t.Context(), runner.DispatcherID, "", runner.SignalNotices, notices); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}

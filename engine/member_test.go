@@ -1,0 +1,237 @@
+package engine_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"acescope/engine"
+	"acescope/engine/agentcli/agentclitest"
+	"acescope/engine/runner"
+	"acescope/engine/runner/host"
+)
+
+// memberEnv makes the test binary a part of an estate: a [member], as JSON.
+const memberEnv = "ACESCOPE_TEST_MEMBER"
+
+// member is what such a process is.
+type member struct {
+	Dir    string
+	Serve  bool   // hosts the server where nobody else does, and serves workflows and sessions
+	Runner string // the id of the runner that it is, "" for none
+	Agents bool   // the runner executes agents too
+	Tags   []string
+	Work   string // the runner's directory
+	Slots  int
+	Stale  time.Duration
+	Remove time.Duration
+	Kill   *killAt
+}
+
+// killAt is a call to the server at which a process ends itself with SIGKILL.
+type killAt struct {
+	Method string // as RespondWorkflowTaskCompleted
+	With   string // what the request holds, as text
+	After  bool   // when it was answered, else before it is sent
+}
+
+func (k *killAt) intercept() grpc.UnaryClientInterceptor {
+	if k == nil {
+		return nil
+	}
+	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		here := path.Base(method) == k.Method && strings.Contains(fmt.Sprint(req), k.With)
+		if here && !k.After {
+			killSelf()
+		}
+		err := invoke(ctx, method, req, reply, cc, opts...)
+		if here && err == nil {
+			killSelf()
+		}
+		return err
+	}
+}
+
+func killSelf() {
+	self, _ := os.FindProcess(os.Getpid())
+	_ = self.Kill()
+	select {}
+}
+
+// memberMain runs such a process until its input is closed or somebody kills it. SIGTERM
+// drains its runner.
+func memberMain() {
+	text := os.Getenv(memberEnv)
+	if text == "" {
+		return
+	}
+	var m member
+	err := json.Unmarshal([]byte(text), &m)
+	if err == nil {
+		err = m.run()
+	}
+	if err != nil {
+		fmt.Println("error:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func (m member) run() error {
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer cancel()
+	logs, err := os.OpenFile(filepath.Join(m.Dir, workerLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	e, err := engine.Open(context.Background(), engine.Options{DataDir: m.Dir, Version: "test", Worker: m.Serve, Takeover: m.Serve, NoRunner: true,
+		Intercept: m.Kill.intercept(), Logger: slog.New(slog.NewTextHandler(logs, nil))})
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	if m.Serve {
+		fmt.Println("serving")
+	}
+	if m.Runner != "" {
+		var h *host.Host
+		if h, err = e.NewRunner(m.options()); err == nil {
+			err = h.Run(ctx, nil)
+		}
+	}
+	<-ctx.Done()
+	if closed := e.Close(context.Background()); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func (m member) options() host.Options {
+	types := []string{runner.Deterministic}
+	if m.Agents {
+		types = append(types, runner.ClaudeCode)
+	}
+	return host.Options{ID: m.Runner, Grace: 300 * time.Millisecond, Stale: m.Stale, Remove: m.Remove,
+		Capabilities: runner.Capabilities{ProjectDir: m.Work, AnyProject: true, Slots: max(m.Slots, 1), ExecutorTypes: types, Tags: m.Tags},
+		Tell:         func(e host.Event) { fmt.Println("runner", e.Kind) }}
+}
+
+// process is a member that was started.
+type process struct {
+	*exec.Cmd
+	t    *testing.T
+	gone chan struct{}
+	in   io.Closer
+
+	mu   sync.Mutex
+	said []string
+	more chan struct{} // closed when more is said
+}
+
+// startMember starts a process, with a stand-in for agents where there is one.
+func startMember(t *testing.T, m member, agent *agentclitest.Agent) *process {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), memberEnv+"="+string(text))
+	if agent != nil {
+		cmd.Env = append(cmd.Env, "CLAUDE_CONFIG_DIR="+agent.ConfigDir(), "PATH="+agent.Dir()+string(os.PathListSeparator)+os.Getenv("PATH"))
+	}
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{Cmd: cmd, t: t, gone: make(chan struct{}), in: in, more: make(chan struct{})}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-p.gone })
+	go func() {
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			p.mu.Lock()
+			p.said = append(p.said, lines.Text())
+			close(p.more)
+			p.more = make(chan struct{})
+			p.mu.Unlock()
+		}
+		_ = cmd.Wait()
+		close(p.gone)
+	}()
+	return p
+}
+
+// says waits for a line.
+func (p *process) says(line string) *process {
+	p.t.Helper()
+	for limit := time.After(time.Minute); ; {
+		p.mu.Lock()
+		said, more := p.said, p.more
+		p.mu.Unlock()
+		for _, l := range said {
+			if l == line {
+				return p
+			}
+		}
+		select {
+		case <-more:
+		case <-p.gone:
+			p.t.Fatalf("the process has ended, and said %q, not %q", said, line)
+		case <-limit:
+			p.t.Fatalf("the process says %q, not %q", said, line)
+		}
+	}
+}
+
+func (p *process) kill() {
+	p.t.Helper()
+	_ = p.Process.Kill()
+	p.await()
+}
+
+func (p *process) term() {
+	p.t.Helper()
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// await waits for its end.
+func (p *process) await() {
+	p.t.Helper()
+	select {
+	case <-p.gone:
+	case <-time.After(time.Minute):
+		p.t.Fatalf("the process lives: %q", p.said)
+	}
+}
