@@ -45,7 +45,7 @@ var shelves = map[string]string{
 		"command":"echo $$ >> $ACESCOPE_RUN_ID.pid; while [ ! -e $ACESCOPE_RUN_ID.go ]; do sleep 0.05; done; echo '{\"ok\":true}'"}`,
 	"deaf": `{"name":"deaf","description":"Does not heed SIGTERM.","type":"deterministic","shell":true,
 		"command":"trap '' TERM; echo $$ > $ACESCOPE_RUN_ID.pid; while [ ! -e $ACESCOPE_RUN_ID.go ]; do sleep 0.05; done"}`,
-	"writer": `{"name":"writer","description":"Writes.","system_prompt":"Write.","permission_mode":"full"}`,
+	"writer": `{"name":"writer","description":"Writes.","system_prompt":"Write."}`,
 	"short":  `{"name":"short","description":"Has two seconds.","system_prompt":"Write.","timeout_seconds":2}`,
 }
 
@@ -310,6 +310,7 @@ func (s *estate) settled() {
 	s.mu.Unlock()
 	for _, in := range started {
 		r := s.result(in)
+		s.mark(in.RunID)
 		st := s.until(in, func(st run.State) bool { return st.Status.Over() })
 		if !r.Status.Over() || st.Status != r.Status || st.Result.Reason != r.Reason {
 			s.t.Errorf("run %s: its result is %s %s, its state %s %s", in.RunID, r.Status, r.Reason, st.Status, st.Result.Reason)
@@ -334,6 +335,7 @@ func (s *estate) settled() {
 	})
 	for _, in := range started {
 		if in.Mode == run.AsyncCallback {
+			s.mark("told?")
 			s.told(in)
 		}
 	}

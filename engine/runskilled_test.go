@@ -189,11 +189,16 @@ func TestRunsOfDeadWorkers(t *testing.T) {
 				if k.name == "dispatcher continues" {
 					s.fillDispatcher()
 				}
+				s.mark("await")
 				first.await()
+				s.mark("dead")
 				s.serves(nil)
 				s.start(run.Request{AgentName: "quick", ParentSessionID: "parent"})
+				s.mark("lets")
 				s.lets(<-gated)
+				s.mark("settle")
 				s.settled()
+				s.mark("settled")
 				for _, in := range s.started {
 					s.ends(in, run.Completed, "")
 				}

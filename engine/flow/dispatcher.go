@@ -21,8 +21,8 @@ const (
 // How runs that hold a slot are looked after: those that do so for longer than longHeld, so
 // many at a time, so often.
 const (
-	longHeld   = time.Minute
-	checkEvery = time.Minute
+	longHeld   = 10 * time.Second
+	checkEvery = 15 * time.Second
 	checkMost  = 500
 )
 

@@ -119,7 +119,7 @@ func (l *leasing) leave(ctx workflow.Context, n runner.Note) (runner.Info, error
 	if reason == "" {
 		reason = "it left"
 	}
-	l.state.Remove(reason, workflow.Now(ctx))
+	l.state.Leave(reason, workflow.Now(ctx))
 	return l.state.Info, nil
 }
 

@@ -37,5 +37,6 @@ type State struct {
 type MoveRecord struct {
 	Claim  int64  `json:"claim"`
 	Runner string `json:"runner_id"`
+	Epoch  int64  `json:"epoch,omitempty"` // of the runner's process
 	Why    string `json:"why"`
 }

@@ -15,6 +15,7 @@ const (
 	maxTag   = 64
 	maxHost  = 253
 	maxPath  = 4096
+	maxEpoch = 21 // characters of an epoch, and what stands before it
 )
 
 // Check says in one sentence what is wrong with the demands, nil where nothing is.
@@ -66,6 +67,8 @@ func (r Registration) Check() error {
 		return fmt.Errorf("runner id %q: %s", short(r.ID), nameRule(maxName))
 	case r.Token == "" || len(r.Token) > maxName:
 		return fmt.Errorf("the runner's process has no token, or one above %d characters", maxName)
+	case len(r.Last) > maxName:
+		return fmt.Errorf("the token of the runner's last process is above %d characters", maxName)
 	case r.HeartbeatMS < 0 || r.RemoveMS < 0:
 		return fmt.Errorf("heartbeat_ms %d, remove_ms %d: neither can be below 0", r.HeartbeatMS, r.RemoveMS)
 	}

@@ -64,6 +64,7 @@ type Candidate struct {
 	Capabilities Capabilities
 	Status       Status
 	Busy         int
+	Epoch        int64
 }
 
 // Nearest says how near the runners come to the demands: which could take the run, were it
@@ -78,7 +79,7 @@ func Nearest(d Demands, runners []Candidate, avoid []string) string {
 			continue
 		}
 		lacks := r.Capabilities.Lacks(d)
-		if slices.Contains(avoid, r.ID) {
+		if slices.Contains(avoid, Process(r.ID, r.Epoch)) {
 			lacks = append(lacks, "another runner (it lost the run before)")
 		}
 		switch {

@@ -42,7 +42,7 @@ func (s *LeaseState) Check(id string, r Registration) (err error, held bool) {
 	if r.ID != id {
 		return fmt.Errorf("this is runner %s, not %s", id, r.ID), false
 	}
-	if i := s.Info; s.Alive() && i.Registration.Token != r.Token {
+	if i := s.Info; s.Alive() && i.Registration.Token != r.Token && i.Registration.Token != r.Last {
 		return fmt.Errorf("runner %s is another process already: pid %d on %s, since %s; stop that one, or choose another --id",
 			id, i.Registration.PID, i.Registration.Capabilities.Hostname, i.Registered.UTC().Format(time.RFC3339)), true
 	}
@@ -129,14 +129,19 @@ func (s *LeaseState) Drain(n Note, now time.Time) {
 	s.tell(Drains)
 }
 
-// Remove gives the runner up, or lets it go.
-func (s *LeaseState) Remove(reason string, now time.Time) {
+// Remove gives the runner up.
+func (s *LeaseState) Remove(reason string, now time.Time) { s.end(Removed, reason, now) }
+
+// Leave lets the runner go.
+func (s *LeaseState) Leave(reason string, now time.Time) { s.end(Left, reason, now) }
+
+func (s *LeaseState) end(how NoticeKind, reason string, now time.Time) {
 	if !s.Known() || s.Gone {
 		return
 	}
 	s.Gone = true
 	s.turn(now, reason)
-	s.tell(Removed)
+	s.tell(how)
 }
 
 // turn is a new status.

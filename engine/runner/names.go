@@ -1,6 +1,9 @@
 package runner
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Workflow is the type of a runner's workflow and IDPrefix what its id begins with.
 // DispatcherWorkflow is the type of the dispatcher's, DispatcherID its id.
@@ -15,7 +18,7 @@ const (
 const (
 	UpdateRegister = "register" // [Registration] → [Lease]; with the start of the workflow
 	UpdateDrain    = "drain"    // [Note] → [Info]: it gets no more runs
-	UpdateLeave    = "leave"    // [Note] → [Info]: it ends, its runs have ended
+	UpdateLeave    = "leave"    // [Note] → [Info]: it ends, its programs have ended
 
 	QueryRunner = "get_runner" // → [Info]
 )
@@ -44,6 +47,9 @@ const (
 
 // WorkflowID is the id of a runner's workflow.
 func WorkflowID(id string) string { return IDPrefix + id }
+
+// Process names one process of a runner.
+func Process(id string, epoch int64) string { return id + "@" + strconv.FormatInt(epoch, 10) }
 
 // IDOf is the runner's id of a workflow id, "" for other workflows.
 func IDOf(workflowID string) string {

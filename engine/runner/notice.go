@@ -11,7 +11,10 @@ type Registration struct {
 	ID           string       `json:"runner_id"`
 	Capabilities Capabilities `json:"capabilities"`
 	// Token tells one process of a runner from another; it is made anew at each start.
-	Token   string `json:"token"`
+	Token string `json:"token"`
+	// Last is the token of the process that had the runner's directory before and has ended, or
+	// this one would not have it; "" where there was none.
+	Last    string `json:"last,omitempty"`
 	PID     int    `json:"pid"`
 	Version string `json:"version,omitempty"`
 	// SessionQueue is the task queue of the agent sessions of its machine, "" where it has none.
@@ -86,6 +89,7 @@ const (
 	WentStale  NoticeKind = "stale"
 	CameBack   NoticeKind = "back"
 	Drains     NoticeKind = "draining"
+	Left       NoticeKind = "left"    // its programs have ended, its agents' sessions go on
 	Removed    NoticeKind = "removed" // its runs are lost
 )
 
@@ -119,7 +123,8 @@ type Request struct {
 	// Try counts from 1 how often the run has asked, so that a late word on an earlier claim
 	// is told from one on this.
 	Try int `json:"try"`
-	// Avoid are runners that lost the run before.
+	// Avoid are the processes of runners that lost the run before, as [Process] names them. The
+	// next process of the same runner may have it.
 	Avoid []string `json:"avoid,omitempty"`
 }
 

@@ -98,7 +98,7 @@ func (r *row) status() Status {
 }
 
 func (r *row) candidate() Candidate {
-	return Candidate{ID: r.reg.ID, Capabilities: r.offer, Status: r.status(), Busy: r.busy}
+	return Candidate{ID: r.reg.ID, Capabilities: r.offer, Status: r.status(), Busy: r.busy, Epoch: r.epoch}
 }
 
 // hold is a run that was given to a runner and has not ended. One without a slot is only
@@ -149,7 +149,7 @@ func (t *Table) Apply(n Notice, now time.Time) {
 		if n.Registration != nil && n.Registration.ID == n.Runner {
 			t.register(n, now)
 		}
-	case WentStale, CameBack, Drains, Removed:
+	case WentStale, CameBack, Drains, Left, Removed:
 		t.change(n, now)
 	}
 }

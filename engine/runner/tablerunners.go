@@ -70,13 +70,19 @@ func size(c Capabilities) int {
 // renew begins an epoch of a runner.
 func (t *Table) renew(r *row, epoch int64, now time.Time) {
 	r.epoch, r.since, r.stale, r.draining, r.gone = epoch, now, false, false, false
+	t.endPrograms(r)
+	t.touch(r)
+}
+
+// endPrograms takes back the slots of the programs of a process that has ended. Those of
+// agents' sessions stay taken: these go on.
+func (t *Table) endPrograms(r *row) {
 	for _, h := range r.held {
 		if h.slot && Agent(h.req.Demands.ExecutorType) == "" {
 			h.slot = false
 			r.busy--
 		}
 	}
-	t.touch(r)
 }
 
 // change takes in what happened to a runner of an epoch.
@@ -93,6 +99,9 @@ func (t *Table) change(n Notice, now time.Time) {
 		r.stale = false
 	case Drains:
 		r.draining = true
+	case Left:
+		r.gone = true
+		t.endPrograms(r)
 	case Removed:
 		r.gone = true
 		t.lose(r)
@@ -158,7 +167,7 @@ func (t *Table) compareWith(r *row, g *group) {
 }
 
 func (g *group) takes(r *row) bool {
-	return !r.gone && r.offer.Meets(g.demands) && !slices.Contains(g.avoid, r.reg.ID)
+	return !r.gone && r.offer.Meets(g.demands) && (len(g.avoid) == 0 || !slices.Contains(g.avoid, Process(r.reg.ID, r.epoch)))
 }
 
 // forgetOld keeps as many of the runners that are gone as are to be shown.

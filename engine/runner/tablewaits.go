@@ -40,7 +40,7 @@ func (t *Table) groupOf(req Request) *group {
 // avoided is which runners a run avoids: the last few, sorted.
 func avoided(ids []string) (avoid []string) {
 	for _, id := range ids[max(0, len(ids)-maxAvoid):] {
-		if validName(id, maxName) {
+		if validName(id, maxName+maxEpoch) {
 			avoid = append(avoid, id)
 		}
 	}

@@ -21,6 +21,7 @@ const (
 	registerFirst = 200 * time.Millisecond
 	registerMost  = 5 * time.Second
 	registerTry   = 20 * time.Second
+	updateTry     = 5 * time.Second // of a process that ends: without it the lease runs out
 )
 
 // continued is the type of the failure of an update that was under way when the workflow
@@ -28,9 +29,9 @@ const (
 const continued = "AcceptedUpdateCompletedWorkflow"
 
 // register asks for a lease until there is one. One that the last process of this directory
-// has left behind is given back first: it has died, or this one would not have the directory.
+// has left behind is taken over: it has died, or this one would not have the directory.
 func (h *Host) register(ctx context.Context) (runner.Lease, error) {
-	reg := runner.Registration{ID: h.o.ID, Capabilities: h.o.Capabilities, Token: h.token, PID: os.Getpid(), Version: h.o.Version,
+	reg := runner.Registration{ID: h.o.ID, Capabilities: h.o.Capabilities, Token: h.token, Last: h.place.last, PID: os.Getpid(), Version: h.o.Version,
 		SessionQueue: h.o.SessionQueue, HeartbeatMS: h.o.Stale.Milliseconds(), RemoveMS: h.o.Remove.Milliseconds()}
 	said := ""
 	for wait := registerFirst; ; wait = min(2*wait, registerMost) {
@@ -42,9 +43,6 @@ func (h *Host) register(ctx context.Context) (runner.Lease, error) {
 		case ctx.Err() != nil:
 			return lease, ctx.Err()
 		case errors.As(err, &refused) && refused.Type() != continued:
-			if h.giveBack(ctx) {
-				continue
-			}
 			if err = fmt.Errorf("%w: %s", ErrTaken, refused.Message()); !h.o.Insist {
 				return lease, err
 			}
@@ -61,17 +59,6 @@ func (h *Host) register(ctx context.Context) (runner.Lease, error) {
 		case <-time.After(wait):
 		}
 	}
-}
-
-// giveBack leaves in the name of the last process of this directory, where the lease is its.
-func (h *Host) giveBack(ctx context.Context) bool {
-	info, err := h.info(ctx)
-	if err != nil || h.place.last == "" || info.Registration.Token != h.place.last {
-		return false
-	}
-	err = h.update(ctx, runner.UpdateLeave, runner.Note{Reason: "its process has died", By: "runner", Token: h.place.last})
-	h.place.last = ""
-	return err == nil
 }
 
 // ask makes one try. The update has an identity of its own each time: the answer to an
@@ -114,7 +101,7 @@ func (h *Host) info(ctx context.Context) (info runner.Info, err error) {
 
 // update tells the runner's workflow something.
 func (h *Host) update(ctx context.Context, name string, n runner.Note) error {
-	ctx, cancel := context.WithTimeout(ctx, registerTry)
+	ctx, cancel := context.WithTimeout(ctx, updateTry)
 	defer cancel()
 	handle, err := h.o.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: runner.WorkflowID(h.o.ID), UpdateName: name,
 		Args: []any{n}, WaitForStage: client.WorkflowUpdateStageCompleted})
