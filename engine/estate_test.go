@@ -32,6 +32,8 @@ type estate struct {
 	work  string // where runs work, and write what they do
 	agent *agentclitest.Agent
 
+	servers []*process // ended last: runners take leave
+
 	mu      sync.Mutex
 	started []run.Input
 }
@@ -64,6 +66,11 @@ func (l library) Load(name string) (run.Blueprint, func(json.RawMessage) (json.R
 func newEstate(t *testing.T, hosted bool) *estate {
 	t.Helper()
 	s := &estate{t: t, dir: t.TempDir(), work: t.TempDir(), agent: agentclitest.New(t, "claude")}
+	t.Cleanup(func() {
+		for _, p := range s.servers {
+			p.end()
+		}
+	})
 	if hosted {
 		s.open(engine.Options{Takeover: true})
 	}
@@ -99,6 +106,7 @@ func (s *estate) open(o engine.Options) {
 func (s *estate) serves(kill *killAt) *process {
 	s.t.Helper()
 	p := startMember(s.t, member{Dir: s.dir, Serve: true, Kill: kill}, s.agent)
+	s.servers = append(s.servers, p)
 	if kill == nil {
 		p.says("serving")
 	}
@@ -109,7 +117,9 @@ func (s *estate) serves(kill *killAt) *process {
 func (s *estate) runnerProcess(m member) *process {
 	s.t.Helper()
 	m.Dir, m.Work = s.dir, s.work
-	return startMember(s.t, m, s.agent).says("runner " + string(host.Registered))
+	p := startMember(s.t, m, s.agent)
+	s.t.Cleanup(p.end)
+	return p.says("runner " + string(host.Registered))
 }
 
 // runner has a runner in this process.
@@ -310,7 +320,6 @@ func (s *estate) settled() {
 	s.mu.Unlock()
 	for _, in := range started {
 		r := s.result(in)
-		s.mark(in.RunID)
 		st := s.until(in, func(st run.State) bool { return st.Status.Over() })
 		if !r.Status.Over() || st.Status != r.Status || st.Result.Reason != r.Reason {
 			s.t.Errorf("run %s: its result is %s %s, its state %s %s", in.RunID, r.Status, r.Reason, st.Status, st.Result.Reason)
@@ -335,7 +344,6 @@ func (s *estate) settled() {
 	})
 	for _, in := range started {
 		if in.Mode == run.AsyncCallback {
-			s.mark("told?")
 			s.told(in)
 		}
 	}

@@ -175,7 +175,6 @@ func startMember(t *testing.T, m member, agent *agentclitest.Agent) *process {
 		t.Fatal(err)
 	}
 	p := &process{Cmd: cmd, t: t, gone: make(chan struct{}), in: in, more: make(chan struct{})}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); <-p.gone })
 	go func() {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
@@ -211,6 +210,11 @@ func (p *process) says(line string) *process {
 			p.t.Fatalf("the process says %q, not %q", said, line)
 		}
 	}
+}
+
+func (p *process) end() {
+	_ = p.Process.Kill()
+	<-p.gone
 }
 
 func (p *process) kill() {

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -157,12 +158,13 @@ func runnerDrains(s *estate, tag string) {
 // TestRunsOfDeadWorkers ends the process that serves workflows with SIGKILL at its calls to the
 // server, before and after them, while runs begin, run and end.
 func TestRunsOfDeadWorkers(t *testing.T) {
+	t.Parallel()
+	var all sync.WaitGroup // side by side, however many tests are otherwise: each waits most of its time
 	for _, k := range []struct {
 		name string
 		killAt
 	}{
 		{"asks", killAt{Method: "SignalWithStartWorkflowExecution", With: "enqueue"}},
-		{"is claimed", killAt{Method: "SignalWorkflowExecution", With: "claimed"}},
 		{"is given", killAt{Method: "RespondWorkflowTaskCompleted", With: "execute_run"}},
 		{"calls back", killAt{Method: "RespondWorkflowTaskCompleted", With: "agent-callback"}},
 		{"releases", killAt{Method: "SignalWithStartWorkflowExecution", With: "release"}},
@@ -170,40 +172,36 @@ func TestRunsOfDeadWorkers(t *testing.T) {
 		{"dispatcher continues", killAt{Method: "RespondWorkflowTaskCompleted", With: "CONTINUE_AS_NEW_WORKFLOW_EXECUTION"}},
 	} {
 		for _, after := range []bool{false, true} {
-			k.After = after
-			name := k.name + " before"
-			if after {
+			kill, name := k.killAt, k.name+" before"
+			if kill.After = after; after {
 				name = k.name + " after"
 			}
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				s := newEstate(t, true)
-				first := s.serves(&k.killAt)
-				s.runner(member{Runner: "r", Slots: 2})
-				s.parent("parent")
-				gated := make(chan run.Input, 1)
-				go func() { gated <- s.start(run.Request{AgentName: "gated", ParentSessionID: "parent", RunID: "gated"}) }()
-				for range 3 {
-					s.start(run.Request{AgentName: "quick", ParentSessionID: "parent"})
-				}
-				if k.name == "dispatcher continues" {
-					s.fillDispatcher()
-				}
-				s.mark("await")
-				first.await()
-				s.mark("dead")
-				s.serves(nil)
-				s.start(run.Request{AgentName: "quick", ParentSessionID: "parent"})
-				s.mark("lets")
-				s.lets(<-gated)
-				s.mark("settle")
-				s.settled()
-				s.mark("settled")
-				for _, in := range s.started {
-					s.ends(in, run.Completed, "")
-				}
+			all.Go(func() {
+				t.Run(name, func(t *testing.T) { workerKilled(newEstate(t, true), kill, k.name == "dispatcher continues") })
 			})
 		}
+	}
+	all.Wait()
+}
+
+func workerKilled(s *estate, kill killAt, fill bool) {
+	first := s.serves(&kill)
+	s.runner(member{Runner: "r", Slots: 2})
+	s.parent("parent")
+	gated := s.start(run.Request{AgentName: "gated", ParentSessionID: "parent"})
+	for range 3 {
+		s.start(run.Request{AgentName: "quick", ParentSessionID: "parent"})
+	}
+	if fill {
+		s.fillDispatcher()
+	}
+	first.await()
+	s.serves(nil)
+	s.start(run.Request{AgentName: "quick", ParentSessionID: "parent"})
+	s.lets(gated)
+	s.settled()
+	for _, in := range s.started {
+		s.ends(in, run.Completed, "")
 	}
 }
 

@@ -24,10 +24,12 @@ type workerSet struct {
 	w        worker.Worker
 	sessions *sessionWorker
 	runner   *localRunner // nil for none
+	end      func()       // of looking after the dispatcher
 }
 
 func (s *workerSet) stop() {
-	s.runner.stop() // first: it says goodbye to its workflow
+	s.end()
+	s.runner.stop() // before the others: it says goodbye to its workflow
 	s.w.Stop()
 	s.sessions.stop()
 }
@@ -43,7 +45,8 @@ func (e *Engine) serve(o host.Options) error {
 	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Signals: signals{e.Client},
 		Logs: filepath.Join(e.dir, "logs"), Agents: e.Agents}
 	acts.Register(w)
-	(&activity.Dispatch{Workflows: c, Logger: e.log}).Register(w)
+	dispatch := &activity.Dispatch{Workflows: c, Logger: e.log}
+	dispatch.Register(w)
 	o.DataDir, o.Artifacts, o.Workflows, o.Logger = e.dir, e.Artifacts, host.Client{Client: c}, e.log
 	h, err := host.New(o)
 	if err != nil {
@@ -54,7 +57,9 @@ func (e *Engine) serve(o host.Options) error {
 		h.Close()
 		return fmt.Errorf("start the worker: %w", err)
 	}
-	e.worker = &workerSet{w: w, sessions: startSessions(c, h, e.log)}
+	life, end := context.WithCancel(context.Background())
+	e.worker = &workerSet{w: w, sessions: startSessions(c, h, e.log), end: end}
+	go dispatch.Watch(life)
 	return nil
 }
 

@@ -18,6 +18,7 @@ type Workflows interface {
 	Signaller
 	SignalWithStartWorkflow(ctx context.Context, workflowID, signalName string, signalArg any, o client.StartWorkflowOptions,
 		workflow any, args ...any) (client.WorkflowRun, error)
+	ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error)
 	DescribeWorkflowExecution(ctx context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error)
 }
 
@@ -40,6 +41,7 @@ func (d *Dispatch) Register(r worker.ActivityRegistry) {
 		runner.ActivityTell:      d.gather.tell,
 		runner.ActivityTellRuns:  d.tellRuns,
 		runner.ActivityCheckRuns: d.checkRuns,
+		runner.ActivityRecall:    d.recall,
 	} {
 		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}

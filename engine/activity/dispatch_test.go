@@ -52,6 +52,10 @@ func (p *post) SignalWithStartWorkflow(context.Context, string, string, any, cli
 	return nil, nil
 }
 
+func (p *post) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	return &workflowservice.ListWorkflowExecutionsResponse{}, nil
+}
+
 func (p *post) DescribeWorkflowExecution(_ context.Context, workflowID, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	status, ok := p.status[workflowID]
 	if !ok {

@@ -43,6 +43,8 @@ type dispatching struct {
 	suspect bool      // a run was found to have ended just now
 	freed   bool      // and gave back what it held
 	checkAt time.Time // zero where there is nothing to look after
+	page    []byte    // of those that are to tell again what they want and have
+	recall  time.Time // when the next of them are asked, zero for never
 	checked int       // how many of those that hold one were looked after in this round
 
 	timer  workflow.Future
@@ -71,8 +73,13 @@ func Dispatcher(ctx workflow.Context, carried []byte) error {
 	}); err != nil {
 		return err
 	}
+	if len(carried) == 0 {
+		d.recall = workflow.Now(ctx)
+		d.table.NumberFrom(d.recall.UnixMilli())
+	}
 	for {
 		d.hear(ctx)
+		d.ask(ctx)
 		d.tell(ctx, d.table.Match(workflow.Now(ctx)))
 		d.tellAgain(ctx)
 		d.check(ctx)
@@ -82,6 +89,30 @@ func Dispatcher(ctx workflow.Context, carried []byte) error {
 		if err := d.wait(ctx); err != nil {
 			return err
 		}
+	}
+}
+
+// recallAgain is how long is waited when runs and runners could not be asked.
+const recallAgain = 5 * time.Second
+
+// ask has runs and runners tell again what they want and have, so many at a time: this
+// dispatcher is a new one, and there may have been another that somebody terminated.
+func (d *dispatching) ask(ctx workflow.Context) {
+	if d.recall.IsZero() || d.recall.After(workflow.Now(ctx)) {
+		return
+	}
+	ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		StartToCloseTimeout: 10 * time.Second,
+		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
+	})
+	var next []byte
+	if err := workflow.ExecuteLocalActivity(ctx, runner.ActivityRecall, d.page).Get(ctx, &next); err != nil {
+		workflow.GetLogger(ctx).Warn("runs and runners were not asked", "error", err)
+		d.page, d.recall = nil, workflow.Now(ctx).Add(recallAgain)
+		return
+	}
+	if d.page = next; len(next) == 0 {
+		d.recall = time.Time{}
 	}
 }
 
@@ -257,7 +288,7 @@ func (d *dispatching) some(runs []runner.Request) []runner.Request {
 // wait waits until somebody says something, or something is due. One timer serves all; one
 // that goes off too early only wakes.
 func (d *dispatching) wait(ctx workflow.Context) error {
-	if d.freed {
+	if d.freed || len(d.page) > 0 {
 		d.freed = false
 		return nil
 	}
@@ -277,7 +308,7 @@ func (d *dispatching) wait(ctx workflow.Context) error {
 
 // due is when there is something to do next, the zero time where there is nothing.
 func (d *dispatching) due() time.Time {
-	at := earliest(d.table.Deadline(), d.checkAt)
+	at := earliest(earliest(d.table.Deadline(), d.checkAt), d.recall)
 	for _, u := range d.later {
 		at = earliest(at, u.at)
 	}

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -10,6 +11,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/history"
 	"acescope/engine/run"
+	"acescope/engine/runner"
 	"acescope/engine/session"
 )
 
@@ -21,10 +23,12 @@ type running struct {
 	calm  workflow.Context // that none does
 
 	signals map[string]workflow.ReceiveChannel
-	awaited []awaited // what was begun and whose end was not applied
-	heardOf bool      // the cancellation was applied
+	again   workflow.ReceiveChannel // asks to tell the dispatcher again
+	awaited []awaited               // what was begun and whose end was not applied
+	heardOf bool                    // the cancellation was applied
 
 	asked   int        // the newest try that the dispatcher was told of
+	since   time.Time  // when that was first
 	begun   int        // the newest try whose execution was begun
 	cancel  func()     // of the execution under way
 	cut     bool       // it was asked to stop
@@ -43,7 +47,8 @@ type awaited struct {
 // ended, and is cancelled where it was cancelled.
 func Run(ctx workflow.Context, in run.Input) (*run.Result, error) {
 	calm, _ := workflow.NewDisconnectedContext(ctx)
-	r := &running{root: ctx, calm: calm, signals: map[string]workflow.ReceiveChannel{}, shown: run.Pending}
+	r := &running{root: ctx, calm: calm, signals: map[string]workflow.ReceiveChannel{}, shown: run.Pending,
+		again: workflow.GetSignalChannel(ctx, runner.SignalAskAgain)}
 	for _, name := range run.Signals() {
 		r.signals[name] = workflow.GetSignalChannel(ctx, name)
 	}
@@ -143,6 +148,9 @@ func (r *running) await(f workflow.Future, fact func(workflow.Future) (run.Fact,
 
 // acts tells whether there is something to be done.
 func (r *running) acts() bool {
+	if r.again.Len() > 0 {
+		return true
+	}
 	switch r.state.Status {
 	case run.Pending:
 		return r.asked < r.state.Try
@@ -160,6 +168,10 @@ func (r *running) acts() bool {
 func (r *running) act() bool {
 	if !r.acts() {
 		return false
+	}
+	if r.again.Len() > 0 {
+		r.tellAgain()
+		return true
 	}
 	switch r.state.Status {
 	case run.Pending:
@@ -195,14 +207,16 @@ func (r *running) show() {
 
 // ask tells the dispatcher that the run wants a runner.
 func (r *running) ask() {
-	r.asked = r.state.Try
+	if r.asked < r.state.Try {
+		r.asked, r.since = r.state.Try, workflow.Now(r.calm)
+	}
 	if r.shown != run.Pending {
 		r.show()
 	}
 	notices := r.state.Asks()
 	request := notices[len(notices)-1].Request
 	request.Execution = workflow.GetInfo(r.calm).WorkflowExecution.RunID
-	request.Asked = workflow.Now(r.calm)
+	request.Asked = r.since
 	request.Deadline = request.Asked.Add(r.state.MatchWithin())
 	if err := notify(r.calm, notices, toldWithin); err != nil {
 		r.apply(run.Untold(history.FailureFrom(err)))

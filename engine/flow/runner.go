@@ -20,6 +20,7 @@ type leasing struct {
 	removal workflow.Future // when a stale runner is given up
 	stay    func()          // cancels it
 
+	again   workflow.ReceiveChannel // asks to tell the dispatcher again
 	updates int
 }
 
@@ -38,7 +39,7 @@ const nobodyComes = 10 * time.Second
 // is gone; a runner that comes again begins another.
 func Runner(ctx workflow.Context, in runner.Input) (*runner.Info, error) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // a runner is drained, not cancelled
-	l := &leasing{id: in.RunnerID}
+	l := &leasing{id: in.RunnerID, again: workflow.GetSignalChannel(ctx, runner.SignalAskAgain)}
 	if l.id == "" {
 		l.id = runner.IDOf(workflow.GetInfo(ctx).WorkflowExecution.ID)
 	}
@@ -180,15 +181,18 @@ func (l *leasing) onRunner(ctx workflow.Context) workflow.Context {
 
 // stirs tells whether there is something to go on with.
 func (l *leasing) stirs(ctx workflow.Context) bool {
-	return len(l.state.Untold) > 0 || l.lost() || l.due() || l.state.Alive() && l.lease == nil || l.over(ctx) || l.full(ctx)
+	return len(l.state.Untold) > 0 || l.again.Len() > 0 || l.lost() || l.due() || l.state.Alive() && l.lease == nil || l.over(ctx) || l.full(ctx)
 }
 
 func (l *leasing) lost() bool { return l.lease != nil && l.lease.future.IsReady() }
 
 func (l *leasing) due() bool { return l.removal != nil && l.removal.IsReady() }
 
-// hear takes in that the lease was lost, or that it was lost for too long.
+// hear takes in that somebody asks, that the lease was lost, or that it was lost for too long.
 func (l *leasing) hear(ctx workflow.Context) {
+	if drained(l.again) {
+		l.state.TellAgain()
+	}
 	if l.lost() {
 		if l.lease.epoch == l.state.Info.Lease.Epoch {
 			l.state.Lose("its heartbeats stopped", workflow.Now(ctx))

@@ -36,11 +36,7 @@ func (s *State) Session() session.Input {
 // done with, and the request, but for the run id of its workflow and the time until which it
 // waits.
 func (s *State) Asks() runner.Notices {
-	in := s.Input
-	r := &runner.Request{RunID: in.RunID, Demands: in.Demands, Name: in.Name(), Try: s.Try}
-	if in.Mode == AsyncCallback {
-		r.Parent = in.ParentSessionID
-	}
+	in, r := s.Input, s.request()
 	var all runner.Notices
 	for i, m := range s.Moves {
 		r.Avoid = append(r.Avoid, runner.Process(m.Runner, m.Epoch))
@@ -49,6 +45,21 @@ func (s *State) Asks() runner.Notices {
 		}
 	}
 	return append(all, runner.Notice{Kind: runner.Enqueue, Run: in.RunID, Request: r})
+}
+
+func (s *State) request() *runner.Request {
+	in := s.Input
+	r := &runner.Request{RunID: in.RunID, Demands: in.Demands, Name: in.Name(), Try: s.Try}
+	if in.Mode == AsyncCallback {
+		r.Parent = in.ParentSessionID
+	}
+	return r
+}
+
+// Holds is what a dispatcher is told that does not know of the claim in force, but for the run
+// id of the workflow.
+func (s *State) Holds() runner.Notice {
+	return runner.Notice{Kind: runner.Holds, Run: s.Input.RunID, Request: s.request(), Held: s.Claim}
 }
 
 // Leaves is what the dispatcher is told when the run has ended, nothing where it was not

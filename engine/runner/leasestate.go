@@ -92,6 +92,20 @@ func same(a, b Registration) bool {
 		keyOf(Demands{x.Hostname, x.ProjectDir, "", x.Tags}, x.ExecutorTypes) == keyOf(Demands{y.Hostname, y.ProjectDir, "", y.Tags}, y.ExecutorTypes)
 }
 
+// TellAgain has a dispatcher that knows nothing hear what there is to know.
+func (s *LeaseState) TellAgain() {
+	if !s.Known() || s.Gone {
+		return
+	}
+	s.tell(Registered)
+	if s.Stale {
+		s.tell(WentStale)
+	}
+	if s.Drains {
+		s.tell(Drains)
+	}
+}
+
 // Lose takes in that the lease was lost.
 func (s *LeaseState) Lose(reason string, now time.Time) {
 	if s.Alive() {

@@ -25,7 +25,10 @@ const (
 
 // What the dispatcher hears and answers.
 const (
-	SignalNotices   = "notices"        // [Notices]
+	SignalNotices = "notices" // [Notices]
+	// SignalAskAgain has a run, or a runner, tell the dispatcher again what it wants and has: a
+	// new one knows nothing. It has no argument.
+	SignalAskAgain  = "ask_again"
 	QueryDispatcher = "get_dispatcher" // [View]'s options → [View]
 )
 
@@ -35,6 +38,7 @@ const (
 	ActivityLease     = "hold_runner_lease" // [LeaseInput] → nothing; ends by its heartbeat's time-out, or when the runner leaves
 	ActivityTell      = "tell_dispatcher"   // [Notices] → nothing; starts the dispatcher where there is none
 	ActivityTellRuns  = "tell_runs"         // [Answers] → [Told]
+	ActivityRecall    = "recall"            // page → the next page, nil after the last: has runs and runners tell again
 	ActivityCheckRuns = "check_runs"        // [Check] → [Checked]
 )
 

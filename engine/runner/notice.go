@@ -79,11 +79,12 @@ type Notices []Notice
 // NoticeKind is the kind of a [Notice].
 type NoticeKind string
 
-// Kinds of notices. The first three are told by runs, the others by runners.
+// Kinds of notices. The first four are told by runs, the others by runners.
 const (
 	Enqueue  NoticeKind = "enqueue"  // a run wants a runner
 	Withdraw NoticeKind = "withdraw" // it does not want one any more
 	Release  NoticeKind = "release"  // it has ended, its slot is free
+	Holds    NoticeKind = "holds"    // it was given to a runner, by an earlier dispatcher
 
 	Registered NoticeKind = "registered" // also after a change
 	WentStale  NoticeKind = "stale"
@@ -97,9 +98,10 @@ const (
 type Notice struct {
 	Kind NoticeKind `json:"kind"`
 
-	Run     string   `json:"run,omitempty"`     // run id, of the first three
-	Request *Request `json:"request,omitempty"` // of Enqueue
+	Run     string   `json:"run,omitempty"`     // run id, of the first four
+	Request *Request `json:"request,omitempty"` // of Enqueue and Holds
 	Claim   int64    `json:"claim,omitempty"`   // of Release: which claim has ended
+	Held    *Claim   `json:"held,omitempty"`    // of Holds
 
 	Runner       string        `json:"runner,omitempty"`
 	Epoch        int64         `json:"epoch,omitempty"`

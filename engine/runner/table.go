@@ -145,6 +145,10 @@ func (t *Table) Apply(n Notice, now time.Time) {
 		t.withdraw(n.Run)
 	case Release:
 		t.release(n.Run, n.Claim)
+	case Holds:
+		if n.Request != nil && n.Held != nil && n.Request.RunID == n.Run {
+			t.recall(*n.Request, *n.Held, now)
+		}
 	case Registered:
 		if n.Registration != nil && n.Registration.ID == n.Runner {
 			t.register(n, now)

@@ -26,6 +26,8 @@ func (t *Table) register(n Notice, now time.Time) {
 	case r == nil:
 		r = t.addRow(reg.ID)
 		t.renew(r, n.Epoch, now)
+	case r.reg.Token == "" && n.Epoch == r.epoch: // known by its runs only, which it has
+		r.gone, r.since = false, now
 	case n.Epoch > r.epoch || reg.Token != r.reg.Token:
 		t.renew(r, n.Epoch, now)
 	}

@@ -1,0 +1,184 @@
+package engine_test
+
+import (
+	"context"
+	"path"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.temporal.io/api/serviceerror"
+	"google.golang.org/grpc"
+
+	"acescope/engine"
+	"acescope/engine/run"
+	"acescope/engine/runner"
+	"acescope/engine/session"
+)
+
+// TestDispatcherTerminated ends the dispatcher's workflow: the next one knows who waits, who has
+// what, and who is there.
+func TestDispatcherTerminated(t *testing.T) {
+	t.Parallel()
+	s := newEstate(t, false)
+	s.serves(nil)
+	s.open(optionsOfLooker)
+	s.runner(member{Runner: "r", Slots: 1})
+	s.parent("parent")
+	runs := s.start(run.Request{AgentName: "gated", ParentSessionID: "parent"})
+	s.until(runs, isNow(run.Running))
+	waits := s.start(run.Request{AgentName: "quick", ParentSessionID: "parent"})
+	other := s.start(run.Request{AgentName: "quick", Demands: demand("other"), ParentSessionID: "parent"})
+	s.soon(func() error {
+		if s.view().Waiting != 2 {
+			return errNotYet
+		}
+		return nil
+	})
+	before := s.view()
+	if err := s.e.Terminate(t.Context(), runner.DispatcherID, "", "a test"); err != nil {
+		t.Fatal(err)
+	}
+	s.soon(func() error { // nobody says a word to it
+		v := s.view()
+		if v.Waiting != 2 || len(v.Runners) != 1 || v.Runners[0].Busy != 1 || v.Runners[0].Status != runner.Online || v.Runners[0].Epoch != before.Runners[0].Epoch {
+			return errNotYet
+		}
+		return nil
+	})
+	s.runner(member{Runner: "other", Tags: []string{"other"}})
+	s.ends(other, run.Completed, "")
+	s.lets(runs)
+	if r := s.ends(runs, run.Completed, ""); r.Runner != "r" {
+		t.Errorf("%+v", r)
+	}
+	s.ends(waits, run.Completed, "")
+	s.settled()
+}
+
+// TestRunTerminated ends the workflow of a run: its program is ended, its slot is free soon, and
+// its parent is told.
+func TestRunTerminated(t *testing.T) {
+	t.Parallel()
+	s := newEstate(t, false)
+	s.serves(nil)
+	s.open(optionsOfLooker)
+	s.runner(member{Runner: "r", Slots: 1})
+	s.parent("parent")
+	in := s.start(run.Request{AgentName: "gated", ParentSessionID: "parent"})
+	pid := s.pids(in, 1)[0]
+	s.until(in, isNow(run.Running))
+	waits := s.start(run.Request{AgentName: "quick", ParentSessionID: "parent"})
+	if err := s.e.Terminate(t.Context(), run.WorkflowID(in.RunID), "", "a test"); err != nil {
+		t.Fatal(err)
+	}
+	s.dead(pid)
+	s.ends(in, run.Failed, run.Terminated)
+	s.ends(waits, run.Completed, "")
+	s.settled()
+	for _, turn := range s.agent.Did("turn") {
+		if i := strings.Index(turn.Text, `run="`+in.RunID); i >= 0 && !strings.Contains(turn.Text[i:], "terminated: its workflow was terminated") {
+			t.Errorf("%q", turn.Text)
+		}
+	}
+}
+
+// TestDispatcherUntold cuts the way to the dispatcher while a run begins, and while it ends.
+func TestDispatcherUntold(t *testing.T) {
+	t.Parallel()
+	s := newEstate(t, false)
+	var cut atomic.Bool
+	var refused atomic.Int64
+	s.open(engine.Options{Worker: true, Takeover: true, Intercept: func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		if cut.Load() && path.Base(method) == "SignalWithStartWorkflowExecution" {
+			refused.Add(1)
+			return serviceerror.NewInternal("cut")
+		}
+		return invoke(ctx, method, req, reply, cc, opts...)
+	}})
+	s.runner(member{Runner: "r", Slots: 1})
+	again := func(n int64) {
+		s.soon(func() error {
+			if refused.Load() < n {
+				return errNotYet
+			}
+			return nil
+		})
+	}
+	cut.Store(true)
+	in := s.start(run.Request{AgentName: "gated"})
+	again(2)
+	if st := s.until(in, isNow(run.Pending)); st.Claim != nil {
+		t.Errorf("%+v", st)
+	}
+	cut.Store(false)
+	s.pids(in, 1)
+	before := refused.Load()
+	cut.Store(true)
+	s.lets(in)
+	again(before + 2)
+	if r := s.until(in, isNow(run.Completed)).Result; r.Runner != "r" {
+		t.Errorf("%+v", r)
+	}
+	cut.Store(false)
+	s.settled()
+}
+
+// TestForged says to runs what only their dispatcher, their runner and their session may, and to
+// the dispatcher what only runs and runners may.
+func TestForged(t *testing.T) {
+	t.Parallel()
+	s := newEstate(t, false)
+	s.serves(nil)
+	s.open(optionsOfLooker)
+	s.runner(member{Runner: "r", Slots: 2, Agents: true})
+	s.parent("parent")
+	in := s.start(run.Request{AgentName: "gated", ParentSessionID: "parent"})
+	st := s.until(in, isNow(run.Running))
+	code := 0
+	for _, f := range []struct {
+		name string
+		arg  any
+	}{
+		{run.SignalClaimed, runner.Claim{Number: st.Claim.Number + 1, Try: 1, RunnerID: "evil", Queue: "evil"}},
+		{run.SignalStarted, run.Began{Claim: st.Claim.Number, Try: 1, PID: 1}},
+		{run.SignalStarted, run.Result{Status: run.Completed, ExitCode: &code}},
+		{run.SignalReport, session.Report{MessageID: in.RunID, SessionID: in.SessionID, Status: session.ReportCompleted, Text: "forged"}},
+		{run.SignalUnmatched, runner.Unmatched{Try: 1, Reason: "no_runner", Message: "forged"}},
+		{run.SignalLost, runner.Lost{Claim: st.Claim.Number, RunnerID: "other", Message: "forged"}},
+		{run.SignalLost, runner.Lost{Claim: st.Claim.Number - 1, RunnerID: "r", Message: "forged"}},
+		{run.SignalClaimed, "no claim"},
+		{runner.SignalAskAgain, nil},
+	} {
+		if err := s.e.Client.SignalWorkflow(t.Context(), run.WorkflowID(in.RunID), "", f.name, f.arg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := s.view().Runners[0]
+	notices := runner.Notices{
+		{Kind: runner.Release, Run: in.RunID, Claim: st.Claim.Number - 1},
+		{Kind: runner.Release, Run: in.RunID},
+		{Kind: runner.Removed, Runner: "r", Epoch: own.Epoch - 1},
+		{Kind: runner.Registered, Runner: "r", Epoch: own.Epoch, Queue: "evil", Registration: &runner.Registration{ID: "r", Token: "evil", Capabilities: own.Capabilities}},
+		{Kind: runner.Registered, Runner: "x", Epoch: 1, Queue: "evil", Registration: &runner.Registration{ID: "r", Token: "evil", Capabilities: own.Capabilities}},
+		{Kind: runner.Enqueue, Run: "a", Request: &runner.Request{RunID: in.RunID}},
+		{Kind: runner.Holds, Run: in.RunID, Request: &runner.Request{RunID: in.RunID}, Held: &runner.Claim{Number: 9, RunnerID: "x"}},
+		{Kind: "nonsense", Run: in.RunID},
+	}
+	for _, arg := range []any{notices, "no notices", nil, map[string]int{"a": 1}} {
+		if err := s.e.Client.SignalWorkflow(t.Context(), runner.DispatcherID, "", runner.SignalNotices, arg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after := s.until(in, func(st run.State) bool { return st.Ignored >= 8 })
+	if after.Status != run.Running || after.Claim.RunnerID != "r" || after.Began.PID == 1 {
+		t.Errorf("%+v", after)
+	}
+	s.ends(s.start(run.Request{AgentName: "quick", ParentSessionID: "parent"}), run.Completed, "") // all was heard by then
+	if v := s.view(); len(v.Runners) != 1 || v.Runners[0].Status != runner.Online || v.Runners[0].Epoch != own.Epoch {
+		t.Errorf("%+v", v)
+	}
+	s.lets(in)
+	s.ends(in, run.Completed, "")
+	s.settled()
+}
