@@ -167,7 +167,7 @@ func TestRunsOfDeadWorkers(t *testing.T) {
 		{"asks", killAt{Method: "SignalWithStartWorkflowExecution", With: "enqueue"}},
 		{"is given", killAt{Method: "RespondWorkflowTaskCompleted", With: "execute_run"}},
 		{"calls back", killAt{Method: "RespondWorkflowTaskCompleted", With: "agent-callback"}},
-		{"releases", killAt{Method: "SignalWithStartWorkflowExecution", With: "release"}},
+		{"releases", killAt{Method: "SignalWithStartWorkflowExecution", With: `kind\":\"release`}},
 		{"completes", killAt{Method: "RespondWorkflowTaskCompleted", With: "COMPLETE_WORKFLOW_EXECUTION"}},
 		{"dispatcher continues", killAt{Method: "RespondWorkflowTaskCompleted", With: "CONTINUE_AS_NEW_WORKFLOW_EXECUTION"}},
 	} {
