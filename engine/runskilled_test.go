@@ -21,6 +21,8 @@ func TestRunsOfDeadRunners(t *testing.T) {
 	s := newEstate(t, true)
 	s.serves(nil)
 	s.parent("parent")
+	var all sync.WaitGroup
+	defer all.Wait() // side by side, as in TestRunsOfDeadWorkers
 	for _, c := range []struct {
 		name string
 		test func(*estate, string)
@@ -28,12 +30,13 @@ func TestRunsOfDeadRunners(t *testing.T) {
 		{"fails", runnerKilledFails}, {"moves", runnerKilledMoves}, {"fenced", runnerStoppedIsFenced},
 		{"never began", runnerKilledBeforeItBegan}, {"deaf program", runnerKilledDeaf}, {"drains", runnerDrains},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			own := &estate{e: s.e, runs: s.runs, t: t, dir: s.dir, work: t.TempDir(), agent: s.agent}
-			tag := strings.ReplaceAll(c.name, " ", "-")
-			c.test(own, tag)
-			own.settled()
+		all.Go(func() {
+			t.Run(c.name, func(t *testing.T) {
+				own := &estate{e: s.e, runs: s.runs, t: t, dir: s.dir, work: t.TempDir(), agent: s.agent}
+				tag := strings.ReplaceAll(c.name, " ", "-")
+				c.test(own, tag)
+				own.settled()
+			})
 		})
 	}
 }

@@ -42,10 +42,12 @@ func (s *served) execute(ctx context.Context, x run.Execution) (run.Result, erro
 		return run.Result{}, givenBack(run.TypeNotBegun, "runner "+s.lease.RunnerID+" is leaving")
 	}
 	defer s.ended()
+	over := make(chan struct{})
+	defer close(over)
+	go beat(context.WithoutCancel(ctx), over) // also while a program that is to end takes its time
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.life, func() { cancel(errLeaseLost) })()
-	go beat(ctx)
 
 	s.h.tell(Event{Kind: RunBegan, Lease: s.lease, Run: &x.Input})
 	r := s.h.execute(ctx, x, logName(ctx, x))
@@ -59,13 +61,13 @@ func (s *served) execute(ctx context.Context, x run.Execution) (run.Result, erro
 
 var errLeaseLost = errors.New("the lease is lost")
 
-// beat heartbeats until the context is done.
-func beat(ctx context.Context) {
+// beat heartbeats until the run is over.
+func beat(ctx context.Context, over <-chan struct{}) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	for {
 		select {
-		case <-ctx.Done():
+		case <-over:
 			return
 		case <-tick.C:
 			activity.RecordHeartbeat(ctx)
