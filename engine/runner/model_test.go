@@ -148,6 +148,13 @@ func (m *model) change(n runner.Notice) {
 		r.stale = false
 	case runner.Drains:
 		r.draining = true
+	case runner.Left:
+		r.gone = true
+		for _, h := range m.held {
+			if h.on == r && runner.Agent(h.req.Demands.ExecutorType) == "" {
+				h.slot = false
+			}
+		}
 	case runner.Removed:
 		r.gone = true
 		for _, h := range m.held {
@@ -198,7 +205,7 @@ func (m *model) best(req runner.Request) *modelRunner {
 	var able []*modelRunner
 	for _, r := range m.runners {
 		if !r.gone && !r.stale && !r.draining && m.busy(r) < r.reg.Capabilities.Slots &&
-			len(r.reg.Capabilities.Lacks(req.Demands)) == 0 && !slices.Contains(req.Avoid, r.reg.ID) {
+			len(r.reg.Capabilities.Lacks(req.Demands)) == 0 && !slices.Contains(req.Avoid, runner.Process(r.reg.ID, r.epoch)) {
 			able = append(able, r)
 		}
 	}

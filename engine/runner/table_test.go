@@ -144,7 +144,7 @@ func randomNotice(r *rand.Rand, now time.Time, m *model) runner.Notice {
 	case 0:
 		return registered(id, epoch, offer([]string{"h1", "h2"}[r.IntN(2)], 1+r.IntN(3), randomTags(r)...))
 	case 1:
-		return runner.Notice{Kind: []runner.NoticeKind{runner.WentStale, runner.CameBack, runner.CameBack, runner.Drains, runner.Removed}[r.IntN(5)], Runner: id, Epoch: epoch}
+		return runner.Notice{Kind: []runner.NoticeKind{runner.WentStale, runner.CameBack, runner.CameBack, runner.Drains, runner.Left, runner.Removed}[r.IntN(6)], Runner: id, Epoch: epoch}
 	case 2:
 		return runner.Notice{Kind: runner.Withdraw, Run: run}
 	case 3, 4, 5, 6:
@@ -162,7 +162,7 @@ func randomNotice(r *rand.Rand, now time.Time, m *model) runner.Notice {
 	n.Request.Try = 1 + r.IntN(2)
 	n.Request.Execution = fmt.Sprint("x", r.IntN(5)/4)
 	if r.IntN(5) == 0 {
-		n.Request.Avoid = []string{fmt.Sprintf("r%d", r.IntN(8))}
+		n.Request.Avoid = []string{runner.Process(fmt.Sprintf("r%d", r.IntN(8)), int64(1+r.IntN(3)))}
 	}
 	return n
 }
