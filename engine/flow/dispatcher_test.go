@@ -25,15 +25,28 @@ type desk struct {
 	t       *testing.T
 	told    []string // what arrived, and when
 	checked []string
-	tell    func(runner.Answers) (runner.Told, error)
-	check   func(runner.Check) runner.Checked
+	// recalled are the pages of runs and runners that were asked to tell again.
+	recalled []string
+	recall   func(page []byte) ([]byte, error)
+	tell     func(runner.Answers) (runner.Told, error)
+	check    func(runner.Check) runner.Checked
 }
+
+// deskOpens is when the dispatcher begins. It numbers claims from there on, in milliseconds.
+var deskOpens = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func newDesk(t *testing.T) *desk {
 	var suite testsuite.WorkflowTestSuite
 	d := &desk{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t}
 	d.SetTestTimeout(time.Minute)
-	d.SetStartTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	d.SetStartTime(deskOpens)
+	d.RegisterActivityWithOptions(func(_ context.Context, page []byte) ([]byte, error) {
+		d.recalled = append(d.recalled, string(page))
+		if d.recall != nil {
+			return d.recall(page)
+		}
+		return nil, nil
+	}, activity.RegisterOptions{Name: runner.ActivityRecall})
 	d.RegisterWorkflowWithOptions(flow.Dispatcher, workflow.RegisterOptions{Name: runner.DispatcherWorkflow})
 	d.RegisterActivityWithOptions(func(_ context.Context, answers runner.Answers) (told runner.Told, err error) {
 		if d.tell != nil {
@@ -124,7 +137,7 @@ func (d *desk) asks(run string, within time.Duration, tags ...string) runner.Not
 }
 
 func ends(run string, claim int64) runner.Notice {
-	return runner.Notice{Kind: runner.Release, Run: run, Claim: claim}
+	return runner.Notice{Kind: runner.Release, Run: run, Claim: deskOpens.UnixMilli() + claim}
 }
 
 // TestDispatcherAnswers holds who is told what, and when.
@@ -217,9 +230,9 @@ func TestDispatcherLooksAfter(t *testing.T) {
 		return runner.Checked{Ended: ended}
 	}
 	d.say(0, comes("r", 2), d.asks("dead", time.Hour), d.asks("terminated", time.Hour), d.asks("alive", time.Hour), d.asks("next", time.Hour))
-	d.run(nil, 3*time.Minute+time.Second)
-	d.expect("told", d.told, "00:00 terminated claimed by r", "00:00 alive claimed by r", "02:00 next claimed by r")
-	d.expect("looked after", d.checked, "00:00 dead", "01:00 dead", "02:00 terminated", "02:00 alive", "03:00 alive")
+	d.run(nil, 29*time.Second)
+	d.expect("told", d.told, "00:00 terminated claimed by r", "00:00 alive claimed by r", "00:15 next claimed by r")
+	d.expect("looked after", d.checked, "00:00 dead", "00:15 dead", "00:15 terminated", "00:15 alive")
 }
 
 // TestDispatcherHearsAll holds that what is said when a run of the dispatcher ends is not lost.
@@ -238,4 +251,27 @@ func TestDispatcherHearsAll(t *testing.T) {
 	if v := next.view(); v.Waiting != 10 || v.Runs != 2 {
 		t.Errorf("%+v", v)
 	}
+}
+
+// TestDispatcherRecalls holds that a dispatcher which begins with nothing asks who wants and has
+// what, page by page, again where that fails, and that one which carries something does not.
+func TestDispatcherRecalls(t *testing.T) {
+	d := newDesk(t)
+	away := true
+	d.recall = func(page []byte) ([]byte, error) {
+		switch {
+		case string(page) == "two" && away:
+			away = false
+			return nil, errors.New("the server is away")
+		case len(page) == 0:
+			return []byte("two"), nil
+		}
+		return nil, nil
+	}
+	d.say(0, comes("r", 1))
+	carried := d.run(nil, 10*time.Second)
+	d.expect("recalled", d.recalled, "", "two", "", "two")
+	next := newDesk(t)
+	next.run(carried, time.Second)
+	next.expect("recalled", next.recalled)
 }

@@ -136,7 +136,7 @@ func TestRunnerContinues(t *testing.T) {
 	if len(q.leases) != 1 || q.leases[0] != p.leases[0] {
 		t.Errorf("%+v after %+v", q.leases, p.leases)
 	}
-	q.expect(runner.Removed)
+	q.expect(runner.Left)
 }
 
 // TestRunnerNobody holds that a workflow whose runner was refused does not stay.
