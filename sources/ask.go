@@ -111,7 +111,7 @@ func (w *watcher) takeFold() {
 		return
 	}
 	d.Phase, d.Skills, d.Delta = s.CurrentPhase(), s.SkillUsage(), s.PlaybookDelta()
-	d.Phase.ExitStatus = s.ExitStatus()
+	d.Phase.ExitStatus = statusOf(s.ExitStatus(), d)
 	w.takeState()
 }
 
@@ -120,9 +120,13 @@ func (w *watcher) takeStatus() {
 	w.detail.Phase.ExitStatus = statusOf(w.folder.State.ExitStatus(), &w.detail)
 }
 
-// statusOf is how a run stands, whose input may not have said that it runs.
+// statusOf is how a run stands, whose input may not have said that it runs, and which may go
+// on as another.
 func statusOf(exit ace.ExitStatus, d *Detail) ace.ExitStatus {
-	if exit == "" && d.Close.IsZero() {
+	switch {
+	case d.ContinuedAs != "":
+		return ace.Continued
+	case exit == "" && d.Close.IsZero():
 		return ace.Running
 	}
 	return exit

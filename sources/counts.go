@@ -31,7 +31,7 @@ func (r *runsReader) count(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.patience())
 	defer cancel()
-	total, counts, err := CountOutcomes(ctx, r.c, r.query)
+	total, counts, err := CountOutcomes(ctx, r.c, r.s.newest(r.query))
 	if err != nil {
 		return // the list itself was read: the counts keep their age
 	}
@@ -155,7 +155,7 @@ func countByStatus(ctx context.Context, c client.Client, query string) (int64, m
 	counts := map[ace.ExitStatus]int64{}
 	for _, g := range r.GetGroups() {
 		var name string
-		if len(g.GetGroupValues()) != 1 || json.Unmarshal(history.JSONOf(nil, g.GetGroupValues()[0]), &name) != nil {
+		if len(g.GetGroupValues()) != 1 || json.Unmarshal(history.JSONOf(g.GetGroupValues()[0]), &name) != nil {
 			continue
 		}
 		if status, err := enumspb.WorkflowExecutionStatusFromString(name); err == nil {

@@ -148,7 +148,7 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 		if d.Type == ace.ExperimentWorkflow {
 			w.tasks = newExperimentFolder(func(_ ace.ExperimentInput, f Finished) { w.ended(f) })
 			// Its input has the same names for what a task's has too.
-			_ = json.Unmarshal(history.JSONOf(nil, first(e.GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads())), &d.Input)
+			_ = json.Unmarshal(history.JSONOf(first(e.GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads())), &d.Input)
 		}
 	}
 	if d.Type == session.Workflow && w.talk == nil {
@@ -156,6 +156,7 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	}
 	if closing(e.GetEventType()) {
 		d.Close, d.CloseEvent, d.Pending = at, e.GetEventId(), nil
+		d.ContinuedAs = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	}
 	w.trace.event(e)
 	w.fold(e)

@@ -113,6 +113,9 @@ func titleOf(a any) string {
 		if label, ok := history.SessionLabel(t.GetActivityType().GetName(), t.GetInput()); ok {
 			return label
 		}
+		if label, ok := history.RunLabel(t.GetActivityType().GetName(), t.GetInput()); ok {
+			return label
+		}
 		return t.GetActivityType().GetName()
 	case hasActivity:
 		return t.GetActivityType().GetName()
@@ -252,7 +255,7 @@ func span(d *durationpb.Duration) string { return d.AsDuration().Round(time.Micr
 func fieldsText(fields map[string]*commonpb.Payload) string {
 	parts := make([]string, 0, len(fields))
 	for name, p := range fields {
-		parts = append(parts, name+"="+string(bytes.TrimSpace(history.JSONOf(nil, p))))
+		parts = append(parts, name+"="+string(bytes.TrimSpace(history.JSONOf(p))))
 	}
 	slices.Sort(parts)
 	return strings.Join(parts, " ")
@@ -277,7 +280,7 @@ func (d *eventDecoder) tools(e *historypb.HistoryEvent, r *Event) {
 			return
 		}
 		r.Kind = EventTool
-		events, err := ace.DecodeToolEvents(history.JSONOf(nil, first(a.GetInput().GetPayloads())))
+		events, err := ace.DecodeToolEvents(history.JSONOf(first(a.GetInput().GetPayloads())))
 		if err != nil {
 			r.Message = "cannot be read"
 			return
@@ -288,7 +291,7 @@ func (d *eventDecoder) tools(e *historypb.HistoryEvent, r *Event) {
 		r.Message = cut(callsText(r.calls), maxRowMessage)
 		r.Error = slices.ContainsFunc(r.calls, func(m toolMark) bool { return m.failed || m.refused })
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		data := history.JSONOf(nil, first(e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads()))
+		data := history.JSONOf(first(e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads()))
 		if !bytes.Contains(data, []byte(`"invocations"`)) {
 			return
 		}

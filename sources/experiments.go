@@ -281,7 +281,7 @@ func resultOf(ctx context.Context, c client.Client, r Run, p *ace.ExperimentProg
 			return false
 		}
 		if a := e.GetWorkflowExecutionCompletedEventAttributes(); a != nil {
-			return json.Unmarshal(history.JSONOf(nil, first(a.GetResult().GetPayloads())), p) == nil && p.ExperimentID != ""
+			return json.Unmarshal(history.JSONOf(first(a.GetResult().GetPayloads())), p) == nil && p.ExperimentID != ""
 		}
 	}
 	return false

@@ -271,7 +271,7 @@ func (f *seriesFolder) apply(e *historypb.HistoryEvent) error {
 // startOf reads the child's input. The prompt itself is not kept.
 func startOf(a *historypb.StartChildWorkflowExecutionInitiatedEventAttributes) taskStart {
 	var t taskStart
-	err := json.Unmarshal(history.JSONOf(nil, first(a.GetInput().GetPayloads())), &t)
+	err := json.Unmarshal(history.JSONOf(first(a.GetInput().GetPayloads())), &t)
 	if err != nil || t.Epoch < 1 { // none of ours: an index of 0 says nothing then
 		t.Index = -1
 	}

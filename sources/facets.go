@@ -127,15 +127,20 @@ func (k KnownValues) usual(name string) []string {
 
 // CountFacets counts the runs of each known value among those that match a query without
 // its own picks of that attribute. The server groups by none of these attributes, so each
-// value is a call; there are at most 64, and 12 values of one attribute.
+// value is a call; there are at most 64, and 12 values of one attribute. Of runs that continue
+// one another the newest counts; see [Newest].
 func CountFacets(ctx context.Context, c client.Client, query string, known KnownValues) (*Facets, error) {
+	return countFacets(ctx, c, query, Newest, known)
+}
+
+func countFacets(ctx context.Context, c client.Client, query string, newest func(string) string, known KnownValues) (*Facets, error) {
 	ctx, cancel := context.WithTimeout(ctx, facetTimeout)
 	defer cancel()
 	picks := SplitQuery(query)
 	out := &Facets{Query: query}
 	totals := map[string]int64{}
 	for _, name := range FacetAttributes() {
-		base := picks.without(name)
+		base := newest(picks.without(name))
 		total, ok := totals[base]
 		if !ok {
 			var err error
@@ -249,7 +254,7 @@ func Learn(ctx context.Context, c client.Client, known KnownValues) error {
 }
 
 func (s *Store) countFacets(ctx context.Context, d Deps, query string, known KnownValues) {
-	fresh, err := CountFacets(ctx, d.Client, query, known)
+	fresh, err := countFacets(ctx, d.Client, query, s.newest, known)
 	if ctx.Err() != nil {
 		return
 	}

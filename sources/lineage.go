@@ -58,7 +58,7 @@ func forkedFrom(a *historypb.WorkflowExecutionStartedEventAttributes) *ace.Forke
 	var in struct {
 		Fork *ace.Forked `json:"fork"`
 	}
-	if json.Unmarshal(history.JSONOf(nil, first(a.GetInput().GetPayloads())), &in) != nil || in.Fork == nil || in.Fork.WorkflowID == "" {
+	if json.Unmarshal(history.JSONOf(first(a.GetInput().GetPayloads())), &in) != nil || in.Fork == nil || in.Fork.WorkflowID == "" {
 		return nil
 	}
 	return in.Fork

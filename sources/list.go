@@ -42,6 +42,12 @@ func List(ctx context.Context, c client.Client, query string, limit int, fn func
 	return ctx.Err()
 }
 
+// ListNewest is [List] of the newest of the runs that continue one another as new; see
+// [Newest].
+func ListNewest(ctx context.Context, c client.Client, query string, limit int, fn func(Run) error) error {
+	return ofNewest(query, Newest(query), func(query string) error { return List(ctx, c, query, limit, fn) })
+}
+
 type page struct {
 	runs []*workflowpb.WorkflowExecutionInfo
 	err  error
@@ -102,13 +108,13 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 	if r.TaskID == "" && r.Type != ace.ExperimentWorkflow {
 		r.TaskID = ace.TaskIDOf(r.WorkflowID)
 	}
-	if data := history.JSONOf(nil, info.GetMemo().GetFields()[ace.MemoSummary]); data != nil {
+	if data := history.JSONOf(info.GetMemo().GetFields()[ace.MemoSummary]); data != nil {
 		var sum ace.Summary
 		if json.Unmarshal(data, &sum) == nil {
 			r.Summary = &sum
 		}
 	}
-	if data := history.JSONOf(nil, info.GetMemo().GetFields()[ace.MemoFork]); data != nil {
+	if data := history.JSONOf(info.GetMemo().GetFields()[ace.MemoFork]); data != nil {
 		var from ace.Forked
 		if json.Unmarshal(data, &from) == nil && from.WorkflowID != "" {
 			r.Fork = &from
@@ -118,7 +124,7 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 }
 
 func keyword(attrs map[string]*commonpb.Payload, name string) string {
-	data := history.JSONOf(nil, attrs[name])
+	data := history.JSONOf(attrs[name])
 	if data == nil {
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -174,8 +175,12 @@ func (s *Store) stopped() bool {
 }
 
 // page reads one page. A query that timed out before is given longer.
-func (r *runsReader) page(ctx context.Context, size int, token []byte) ([]Run, []byte, error) {
-	return listPageOf(ctx, r.c, r.query, size, token, r.patience())
+func (r *runsReader) page(ctx context.Context, size int, token []byte) (runs []Run, next []byte, err error) {
+	err = ofNewest(r.query, r.s.newest(r.query), func(query string) error {
+		runs, next, err = listPageOf(ctx, r.c, query, size, token, r.patience())
+		return err
+	})
+	return runs, next, err
 }
 
 // listOnce reads one page of the runs that match a query.
@@ -257,6 +262,36 @@ func (r *runsReader) answers(ctx context.Context) bool {
 	defer cancel()
 	_, err := r.c.CheckHealth(ctx, &client.CheckHealthRequest{})
 	return err == nil
+}
+
+// Newest narrows a visibility query to the newest of the runs that continue one another as
+// new, so that what a person started is listed once. One that speaks of runs as the server
+// sees them is left as it is.
+func Newest(query string) string {
+	if asServer.MatchString(query) {
+		return query
+	}
+	return And(query, `ExecutionStatus != "ContinuedAsNew"`)
+}
+
+var asServer = regexp.MustCompile(`(?i)\b(ExecutionStatus|RunId)\b`)
+
+// ofNewest asks for the newest runs only. A query that the server does not take so is asked
+// as it is: what is wrong with it is then told in the words of whoever wrote it.
+func ofNewest(query, newest string, ask func(query string) error) error {
+	err := ask(newest)
+	if err != nil && badQuery(err) && newest != query {
+		err = ask(query)
+	}
+	return err
+}
+
+// newest is [Newest], but of files, which need not hold the newest run.
+func (s *Store) newest(query string) string {
+	if s.Snapshot().Connection.Mode == ModeFile {
+		return query
+	}
+	return Newest(query)
 }
 
 // And narrows a visibility query.

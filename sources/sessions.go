@@ -309,7 +309,7 @@ func ClosedSession(ctx context.Context, c client.Client, namespace, workflowID, 
 	}
 	var state session.State
 	if done := end.GetWorkflowExecutionCompletedEventAttributes(); done != nil &&
-		json.Unmarshal(history.JSONOf(nil, first(done.GetResult().GetPayloads())), &state) == nil && state.Status != "" {
+		json.Unmarshal(history.JSONOf(first(done.GetResult().GetPayloads())), &state) == nil && state.Status != "" {
 		return &state, end.GetEventTime().AsTime(), nil
 	}
 	return FoldSession(ctx, c, namespace, workflowID, runID)

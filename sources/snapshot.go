@@ -141,6 +141,8 @@ type Detail struct {
 	// phase then.
 	Session *TalkState
 	Lineage Lineage
+	// ContinuedAs is the run that it goes on as, once it was continued as new.
+	ContinuedAs string
 	// Forks is the lineage that the run is in, where a screen has it too; nil where it is
 	// not known.
 	Forks         *LineageTree

@@ -10,8 +10,10 @@ func exitOfStatus(s enumspb.WorkflowExecutionStatus) ace.ExitStatus {
 	switch s {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
 		return ace.Running
-	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
 		return ace.Success
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
+		return ace.Continued
 	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
 		return ace.Cancelled
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:

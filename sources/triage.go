@@ -194,7 +194,9 @@ func top(runs []Run, of func(Run) float64) []Run {
 	return best
 }
 
-func bad(r Run) bool { return !r.Open() && r.Exit != ace.Success && r.Exit != ace.Running }
+func bad(r Run) bool {
+	return !r.Open() && r.Exit != ace.Success && r.Exit != ace.Running && r.Exit != ace.Continued
+}
 
 // groupKey is what makes two failures the same.
 type groupKey struct {

@@ -139,7 +139,7 @@ func (s *scanner) readClosed(ctx context.Context) error {
 	}
 	var fresh []Run
 	row, caughtUp := 0, false
-	query := And(s.o.Query, `ExecutionStatus != "Running"`)
+	query := And(s.o.Query, `ExecutionStatus != "Running" AND ExecutionStatus != "ContinuedAsNew"`)
 	oldest := time.Time{}
 	if s.o.Since > 0 {
 		oldest = time.Now().Add(-s.o.Since)

@@ -9,6 +9,7 @@ type Glyphs struct {
 	Failed    string
 	Cancelled string
 	Timeout   string
+	Continued string
 	Retry     string
 	Unknown   string
 	Pending   string
@@ -56,7 +57,7 @@ type Frame struct {
 // Unicode is the usual set.
 func Unicode() Glyphs {
 	return Glyphs{
-		Running: "●", Success: "✓", Wrong: "✗", Failed: "‼", Cancelled: "⊘", Timeout: "◷",
+		Running: "●", Success: "✓", Wrong: "✗", Failed: "‼", Cancelled: "⊘", Timeout: "◷", Continued: "⇢",
 		Retry: "↻", Unknown: "?", Pending: "○",
 		Added: "+", Updated: "~", Removed: "−", Tagged: "#", Refused: "✗",
 		Delta: "Δ", Dash: "–", Ellipsis: "…", Newline: "⏎", Arrow: "→", Pointer: "▸",
@@ -70,7 +71,7 @@ func Unicode() Glyphs {
 // ASCII is the set for terminals whose locale is not UTF-8.
 func ASCII() Glyphs {
 	return Glyphs{
-		Running: "*", Success: "v", Wrong: "x", Failed: "!", Cancelled: "-", Timeout: "T",
+		Running: "*", Success: "v", Wrong: "x", Failed: "!", Cancelled: "-", Timeout: "T", Continued: "c",
 		Retry: "@", Unknown: "?", Pending: "o",
 		Added: "+", Updated: "~", Removed: "-", Tagged: "#", Refused: "x",
 		Delta: "D", Dash: "-", Ellipsis: "~", Newline: " ", Arrow: "->", Pointer: ">",

@@ -97,6 +97,8 @@ func (s Styles) Status(word string) Mark {
 		return Mark{g.Cancelled, word, s.Cancelled}
 	case "timeout":
 		return Mark{g.Timeout, word, s.Timeout}
+	case "continued":
+		return Mark{g.Continued, word, s.Muted}
 	}
 	return Mark{g.Unknown, word, s.Muted}
 }

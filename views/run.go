@@ -61,7 +61,6 @@ func (v *run) Bindings() []tui.Binding {
 	})
 }
 
-// Update goes to a run that was started from here.
 // Copy is the workflow id of the run.
 func (v *run) Copy() (what, text string) {
 	if !v.selected.ok {
@@ -70,6 +69,7 @@ func (v *run) Copy() (what, text string) {
 	return "workflow id", v.selected.run.WorkflowID
 }
 
+// Update goes to a run that was started from here.
 func (v *run) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(anewMsg); ok {
 		v.show(m.run)

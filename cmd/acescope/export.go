@@ -52,21 +52,13 @@ func (a *app) export(ctx context.Context, id string, f exportFlags) error {
 	if a.json && f.file == "" {
 		return usage("standard output is the history itself: with --json give -o FILE")
 	}
-	e, done, err := a.look(ctx)
+	e, exec, done, err := a.lookAt(ctx, id, f.run)
 	if err != nil {
 		return err
 	}
 	defer done()
-	run, err := sources.Resolve(ctx, e.Client, id)
-	if err != nil {
-		return err
-	}
-	exec := run.GetWorkflowExecutionInfo().GetExecution()
-	if f.run == "" {
-		f.run = exec.GetRunId()
-	}
 	// The file has payloads as the cluster has them: what is encrypted stays encrypted.
-	chain, err := sources.ReadChain(codec.AsStored(ctx), e.Client, e.Namespace(), exec.GetWorkflowId(), f.run, !f.chain, nil)
+	chain, err := sources.ReadChain(codec.AsStored(ctx), e.Client, e.Namespace(), exec.GetWorkflowId(), exec.GetRunId(), !f.chain, nil)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ var arrows = map[string][]string{
 	"engine/historyfile":     {},
 	"engine/codec":           {"engine/history"},
 	"engine/codec/codectest": {},
-	"engine/replay":          {"engine/ace", "engine/session", "engine/history"},
+	"engine/replay":          {"engine/ace", "engine/session", "engine/run", "engine/runner", "engine/history"},
 	"engine/compare":         {"engine/ace", "engine/history"},
 	"engine/operation":       {"engine/ace", "engine/history", "engine/operation"},
 	"engine/fork":            {"engine/ace", "engine/history"},

@@ -50,16 +50,11 @@ func (a *app) lineageCommand() *cobra.Command {
 }
 
 func (a *app) lineage(ctx context.Context, name string) error {
-	e, done, err := a.look(ctx)
+	e, exec, done, err := a.lookAt(ctx, name, "")
 	if err != nil {
 		return err
 	}
 	defer done()
-	run, err := resolveRun(ctx, e.Client, name)
-	if err != nil {
-		return err
-	}
-	exec := run.GetWorkflowExecutionInfo().GetExecution()
 	tree, err := sources.ReadLineage(ctx, e.Client, exec.GetWorkflowId(), nil)
 	if err != nil {
 		return err

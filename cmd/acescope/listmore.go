@@ -25,7 +25,7 @@ func (a *app) listInto(ctx context.Context, c client.Client, o listOptions, put 
 		if o.retrying {
 			return sources.ListRetrying(ctx, c, o.query, limit, fn)
 		}
-		return sources.List(ctx, c, o.query, limit, fn)
+		return sources.ListNewest(ctx, c, o.query, limit, fn)
 	}
 	if o.sort == "" {
 		return read(o.limit, put)
@@ -62,7 +62,7 @@ func (a *app) listFacets(ctx context.Context, c client.Client, o listOptions) er
 	if err := sources.Learn(ctx, c, known); err != nil {
 		return err
 	}
-	err := sources.List(ctx, c, o.query, facetRuns, func(r sources.Run) error { known.Add(r); return nil })
+	err := sources.ListNewest(ctx, c, o.query, facetRuns, func(r sources.Run) error { known.Add(r); return nil })
 	if err != nil {
 		return err
 	}

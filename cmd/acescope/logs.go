@@ -141,20 +141,15 @@ func isPath(arg string) bool {
 }
 
 func (a *app) logsOfTask(ctx context.Context, id string) (c sources.LogChoice, err error) {
-	e, done, err := a.look(ctx)
+	_, exec, done, err := a.lookAt(ctx, id, "")
 	if err != nil {
 		return c, err
 	}
 	defer done()
-	run, err := sources.Resolve(ctx, e.Client, id)
-	if err != nil {
-		return c, err
-	}
 	dir, err := a.dir()
 	if err != nil {
 		return c, err
 	}
-	exec := run.GetWorkflowExecutionInfo().GetExecution()
 	c = sources.LogsOf(dir, exec.GetWorkflowId(), exec.GetRunId())
 	fmt.Fprintln(a.err, "acescope: logs "+c.Why)
 	return c, nil

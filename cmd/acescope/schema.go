@@ -93,6 +93,13 @@ func outputs() []output {
 		{"agent show", typed[blueprintDetail]("blueprint_detail")},
 		{"agent validate", typed[blueprintCheck]("blueprint_check")},
 		{"agent new", typed[blueprintNew]("blueprint_new")},
+		{"agent start", slices.Concat(typed[agentStarted]("agent_started"), typed[agentResult]("agent_result"))},
+		{"agent resume", slices.Concat(typed[agentStarted]("agent_started"), typed[agentResult]("agent_result"))},
+		{"agent status", typed[agentRun]("agent_run")},
+		{"agent result", typed[agentResult]("agent_result")},
+		{"agent stop", typed[agentRun]("agent_run")},
+		{"agent runs", typed[agentRun]("agent_run")},
+		{"mcp", typed[mcpLine]("mcp")},
 		{"config", typed[configLine]("config")},
 		{"config themes", typed[themeLine]("theme")},
 		{"config keys", typed[keyLine]("key")},
@@ -222,7 +229,7 @@ func knownTypes() map[reflect.Type]*jsonschema.Schema {
 		// contract, engine/session.
 		reflect.TypeFor[session.State](): {Type: "object"},
 		// A foreign run may have no status.
-		reflect.TypeFor[ace.ExitStatus](): text(append(exits, "")...),
+		reflect.TypeFor[ace.ExitStatus](): text(append(exits, string(ace.Continued), "")...),
 	}
 }
 

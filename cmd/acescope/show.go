@@ -126,20 +126,12 @@ func (a *app) show(ctx context.Context, id string, f showFlags) error {
 	if f.args && f.call == "" {
 		return usage("--args goes with --call ID")
 	}
-	e, done, err := a.look(ctx)
+	e, exec, done, err := a.lookAt(ctx, id, f.run)
 	if err != nil {
 		return err
 	}
 	defer done()
-	run, err := sources.Resolve(ctx, e.Client, id)
-	if err != nil {
-		return err
-	}
-	exec := run.GetWorkflowExecutionInfo().GetExecution()
-	if f.run == "" {
-		f.run = exec.GetRunId()
-	}
-	d, err := sources.ShowAll(ctx, sources.Deps{Client: e.Client, Books: e.Books, Artifact: e.Artifacts.Get}, exec.GetWorkflowId(), f.run)
+	d, err := sources.ShowAll(ctx, sources.Deps{Client: e.Client, Books: e.Books, Artifact: e.Artifacts.Get}, exec.GetWorkflowId(), exec.GetRunId())
 	if err != nil {
 		return err
 	}

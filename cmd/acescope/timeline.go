@@ -86,16 +86,11 @@ func (a *app) timeline(ctx context.Context, id string, f timelineFlags) error {
 	if err != nil {
 		return usage("%v", err)
 	}
-	e, done, err := a.look(ctx)
+	e, exec, done, err := a.lookAt(ctx, id, "")
 	if err != nil {
 		return err
 	}
 	defer done()
-	run, err := sources.Resolve(ctx, e.Client, id)
-	if err != nil {
-		return err
-	}
-	exec := run.GetWorkflowExecutionInfo().GetExecution()
 	out := newLines(a.out)
 	var each func(*sources.EventLog, int) error
 	if f.events {

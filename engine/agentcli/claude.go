@@ -15,15 +15,18 @@ type claudeLine struct {
 	inner         value // event, of a stream_event; request or response of the control protocol
 	fault         value // error
 	meta          value // tool_result_meta
+
+	session, uuid, parent, at, status value
 }
 
 // claude reads a line of Claude Code's stream.
-func (p *Parser) claude(v value) {
+func (p *Parser) claude(v value) bool {
 	var l claudeLine
-	v.each(func(key string, field value) bool {
-		p.claudeField(&l, key, field)
-		return true
-	})
+	if !v.whole(l.take) {
+		return false
+	}
+	l.SessionID, l.UUID, l.ParentID = p.again(&p.session, l.session), keep(l.uuid), p.know(l.parent)
+	l.At, l.Status = stamp(l.at), int(l.status.int())
 	l.Name = p.named(l.kind, l.subtype)
 	switch l.kind {
 	case "assistant":
@@ -39,19 +42,20 @@ func (p *Parser) claude(v value) {
 	case "control_request", "control_response", "control_cancel_request":
 		l.Kind = KindControl
 		l.Name = p.named(l.kind, l.inner.get("subtype").view())
-		p.add(l.Event)
+		p.add(&l.Event)
 	case "rate_limit_event":
 		l.Kind = KindStatus
 		l.Text = keep(v.get("rate_limit_info.status"))
-		p.add(l.Event)
+		p.add(&l.Event)
 	default:
 		l.Kind = KindOther
-		p.add(l.Event)
+		p.add(&l.Event)
 	}
+	return true
 }
 
-// claudeField takes one field of a line. Strings that are only compared are not copied.
-func (p *Parser) claudeField(l *claudeLine, key string, field value) {
+// take takes one field of a line. Strings that are only compared are not copied.
+func (l *claudeLine) take(key string, field value) bool {
 	switch key {
 	case "type":
 		l.kind = field.view()
@@ -66,16 +70,17 @@ func (p *Parser) claudeField(l *claudeLine, key string, field value) {
 	case "tool_result_meta":
 		l.meta = field
 	case "session_id":
-		l.SessionID = p.again(&p.session, field)
+		l.session = field
 	case "uuid":
-		l.UUID = keep(field)
+		l.uuid = field
 	case "parent_tool_use_id":
-		l.ParentID = p.know(field)
+		l.parent = field
 	case "timestamp":
-		l.At = stamp(field)
+		l.at = field
 	case "api_error_status":
-		l.Status = int(field.int())
+		l.status = field
 	}
+	return true
 }
 
 // named is a name of one or two parts.
@@ -110,7 +115,7 @@ func (p *Parser) claudeAssistant(l *claudeLine) {
 	})
 	if content.isText() {
 		l.Kind, l.Text = KindText, keep(content)
-		p.add(l.Event)
+		p.add(&l.Event)
 		return
 	}
 	before := len(p.events)
@@ -121,7 +126,7 @@ func (p *Parser) claudeAssistant(l *claudeLine) {
 	})
 	if len(p.events) == before {
 		l.Kind = KindOther
-		p.add(l.Event)
+		p.add(&l.Event)
 	}
 }
 
@@ -163,7 +168,7 @@ func (p *Parser) claudeBlock(l *claudeLine, block value) {
 	default:
 		e.Kind, e.Name = KindOther, p.named(l.kind, kind)
 	}
-	p.add(e)
+	p.add(&e)
 }
 
 // claudeToolResult is what came of a tool call.
@@ -197,7 +202,7 @@ func (p *Parser) claudeUser(l *claudeLine) {
 	content := l.message.get("content")
 	if content.isText() {
 		l.Kind, l.Text = KindUser, keep(content)
-		p.add(l.Event)
+		p.add(&l.Event)
 		return
 	}
 	before := len(p.events)
@@ -207,7 +212,7 @@ func (p *Parser) claudeUser(l *claudeLine) {
 	})
 	if len(p.events) == before {
 		l.Kind = KindOther
-		p.add(l.Event)
+		p.add(&l.Event)
 	}
 }
 
@@ -237,7 +242,7 @@ func (p *Parser) claudeSystem(l *claudeLine, v value) {
 	default:
 		l.Kind = KindOther
 	}
-	p.add(l.Event)
+	p.add(&l.Event)
 }
 
 // claudeInit reads what the CLI says of itself.
@@ -294,7 +299,7 @@ func (p *Parser) claudeDelta(l *claudeLine) {
 	case "message_delta":
 		l.Usage = claudeUsage(l.inner.get("usage"))
 	}
-	p.add(l.Event)
+	p.add(&l.Event)
 }
 
 // claudeResult gives the event of a turn's end. Its tokens are those of the turn, its cost
@@ -329,7 +334,7 @@ func (p *Parser) claudeResult(l *claudeLine, v value) {
 	})
 	r.Usage.CostUSD = cost.float()
 	l.Kind, l.Result = KindResult, r
-	p.add(l.Event)
+	p.add(&l.Event)
 }
 
 // claudeErrors is the list of a result's errors.

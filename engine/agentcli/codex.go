@@ -51,9 +51,9 @@ func (i *codexItem) take(key string, field value) bool {
 }
 
 // codex reads a line of Codex's stream.
-func (p *Parser) codex(v value) {
+func (p *Parser) codex(v value) bool {
 	var kind, item, usage, message, fault, thread value
-	v.each(func(key string, field value) bool {
+	ok := v.whole(func(key string, field value) bool {
 		switch key {
 		case "type":
 			kind = field
@@ -70,6 +70,9 @@ func (p *Parser) codex(v value) {
 		}
 		return true
 	})
+	if !ok {
+		return false
+	}
 	e := Event{SessionID: p.session}
 	switch name := kind.view(); name {
 	case "thread.started":
@@ -78,8 +81,8 @@ func (p *Parser) codex(v value) {
 	case "turn.started":
 		e.Kind, e.Name = KindStatus, "turn.started"
 	case "item.started", "item.updated", "item.completed":
-		p.codexItem(e, name == "item.started", name == "item.completed", item)
-		return
+		p.codexItem(&e, name == "item.started", name == "item.completed", item)
+		return true
 	case "error":
 		e.Kind, e.Name, e.Text = KindError, "error", keep(message)
 	case "turn.completed":
@@ -91,7 +94,8 @@ func (p *Parser) codex(v value) {
 	default:
 		e.Kind, e.Name = KindOther, p.intern(name)
 	}
-	p.add(e)
+	p.add(&e)
+	return true
 }
 
 // codexResult is the end of a turn. Codex counts tokens over the whole thread, and those
@@ -116,10 +120,10 @@ func (p *Parser) codexResult(subtype string, usage value) *Result {
 
 // codexItem gives the events of an item: a text when it is complete, a tool's call when it
 // begins and its result when it is complete.
-func (p *Parser) codexItem(e Event, begun, complete bool, v value) {
+func (p *Parser) codexItem(e *Event, begun, complete bool, v value) {
 	var item codexItem
 	v.each(item.take)
-	e.Name, e.MessageID = p.know(item.kind), keep(item.id)
+	e.Name, e.MessageID = p.know(item.kind), p.know(item.id)
 	switch {
 	case e.Name == "error":
 		e.Kind, e.Text = KindError, keep(item.message)
@@ -149,13 +153,11 @@ func codexTool(what string) bool {
 }
 
 // codexToolEvents gives the call, unless it was given, and the result, when it is there.
-func (p *Parser) codexToolEvents(e Event, complete bool, item *codexItem) {
+func (p *Parser) codexToolEvents(e *Event, complete bool, item *codexItem) {
 	if id := e.MessageID; !p.started[id] {
 		p.start(id)
-		call := e
-		call.Kind = KindToolUse
-		call.Tool = &Tool{ID: id, Name: p.codexName(e.Name, item), Args: item.args(e.Name)}
-		p.add(call)
+		e.Kind, e.Tool = KindToolUse, &Tool{ID: id, Name: p.codexName(e.Name, item), Args: item.args(e.Name)}
+		p.add(e)
 	}
 	if !complete {
 		return

@@ -1,7 +1,7 @@
 // Package agentcli speaks with agent command lines: Claude Code, Codex, Gemini and
 // OpenCode. It knows how each is called, what it prints, what its end means, and Claude's
 // control protocol, and gives all of it one model. It starts no process and opens no file.
-// It imports engine/ace, and gjson; the engine may import it.
+// It imports engine/ace; the engine may import it.
 //
 // The way of a call: [For] gives the [Adapter] of a CLI; Adapter.Command makes the argument
 // vector of a [Call]; what the process prints goes through a [Reader], whose [Event] values

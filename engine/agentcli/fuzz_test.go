@@ -67,6 +67,7 @@ func events(t *testing.T, cli string, r io.Reader) []byte {
 // sentence and one class are made of it.
 func FuzzJudge(f *testing.F) {
 	seeds(f, func(cli CLI, data []byte) { f.Add(string(cli), data, "npm warn\nError: it failed", 1) })
+	f.Add(string(Claude), []byte("{}"), "Error: it\x80failed", 1)
 	f.Fuzz(func(t *testing.T, cli string, data []byte, stderr string, code int) {
 		var judge Judge
 		if err := NewReader(bytes.NewReader(data), CLI(cli)).All(func(e Event) error { judge.Add(e); return nil }); err != nil {

@@ -45,9 +45,11 @@ func (l *geminiLine) take(key string, field value) bool {
 
 // gemini reads a line of Gemini's stream. It sends what the model says in parts only; the
 // whole comes when something else does.
-func (p *Parser) gemini(v value) {
+func (p *Parser) gemini(v value) bool {
 	var l geminiLine
-	v.each(l.take)
+	if !v.whole(l.take) {
+		return false
+	}
 	kind := p.know(l.kind)
 	if kind != "message" || l.role.view() != "assistant" {
 		p.wholeText()
@@ -58,8 +60,8 @@ func (p *Parser) gemini(v value) {
 		e.Kind, e.Init = KindInit, &Init{}
 		e.SessionID, e.Model = p.again(&p.session, l.session), p.again(&p.model, l.model)
 	case "message":
-		p.geminiMessage(e, &l)
-		return
+		p.geminiMessage(&e, &l)
+		return true
 	case "tool_use":
 		e.Kind = KindToolUse
 		e.Tool = &Tool{ID: keep(l.id), Name: p.know(l.name), Args: raw(l.parameters)}
@@ -72,11 +74,12 @@ func (p *Parser) gemini(v value) {
 	default:
 		e.Kind = KindOther
 	}
-	p.add(e)
+	p.add(&e)
+	return true
 }
 
 // geminiMessage gives the event of a message, or of a part of one.
-func (p *Parser) geminiMessage(e Event, l *geminiLine) {
+func (p *Parser) geminiMessage(e *Event, l *geminiLine) {
 	e.Text = keep(l.content)
 	switch {
 	case l.role.view() != "assistant":
@@ -103,7 +106,7 @@ func (p *Parser) wholeText() {
 	}
 	p.last = p.text.String()
 	p.text.Reset()
-	p.add(Event{Kind: KindText, Name: "message", At: p.textAt, SessionID: p.session, Model: p.model, Text: p.last})
+	p.add(&Event{Kind: KindText, Name: "message", At: p.textAt, SessionID: p.session, Model: p.model, Text: p.last})
 }
 
 // came is what came of a tool call.

@@ -1,15 +1,13 @@
 package agentcli
 
 import (
+	"math"
 	"strconv"
 	"strings"
-
-	"github.com/tidwall/gjson"
 )
 
-// value is the text of a JSON value, without space around it; "" is none. The text is known
-// to be valid, so it is looked at no closer than needed: lines are short, and most of what
-// they hold is passed over. What is kept of it must be copied, by keep, raw or know.
+// value is the text of a JSON value, without space around it; "" is none. What is kept of it
+// must be copied, by keep, raw or know.
 type value string
 
 func (v value) exists() bool   { return v != "" && v != "null" }
@@ -29,7 +27,7 @@ func (v value) text() (s string, own bool) {
 	case strings.IndexByte(string(v), '\\') < 0:
 		return string(v[1 : len(v)-1]), false
 	}
-	return gjson.Parse(string(v)).Str, true
+	return unescape(string(v[1 : len(v)-1])), true
 }
 
 // view is the text, for comparing only.
@@ -38,15 +36,30 @@ func (v value) view() string {
 	return s
 }
 
-// int is a whole number; 0 of what is none. Parts of numbers are left out.
+// int is a whole number, which may be written as a text; 0 of what is none. Parts of numbers
+// are left out.
 func (v value) int() int64 {
-	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
-		return n
+	if !v.exists() {
+		return 0
 	}
-	return gjson.Parse(string(v)).Int()
+	n, err := strconv.ParseInt(v.view(), 10, 64)
+	if err != nil {
+		return int64(v.float())
+	}
+	return n
 }
 
-func (v value) float() float64 { return gjson.Parse(string(v)).Float() }
+// float is a number, which may be written as a text; 0 of what is none.
+func (v value) float() float64 {
+	if !v.exists() {
+		return 0
+	}
+	n, err := strconv.ParseFloat(v.view(), 64)
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+		return 0
+	}
+	return n
+}
 
 // get is the value at a path of keys with points between.
 func (v value) get(path string) value {
@@ -71,94 +84,19 @@ func (v value) count() (n int) {
 	return n
 }
 
-// each goes through the fields of an object, or the elements of an array, whose key is "".
-// Other values have none.
+// each goes through the fields of an object, or the elements of an array, whose key is "",
+// until yield says false. Other values have none.
 func (v value) each(yield func(key string, field value) bool) {
-	if !v.isObject() && !v.isArray() {
-		return
-	}
-	s, object := string(v), v.isObject()
-	for i := 1; i < len(s); {
-		i = past(s, i)
-		if i >= len(s) || s[i] == '}' || s[i] == ']' {
-			return
-		}
-		key := ""
-		if object {
-			end := skip(s, i)
-			key = value(s[i:end]).view()
-			i = past(s, end)
-			if i >= len(s) {
-				return
-			}
-		}
-		end := skip(s, i)
-		if end == i {
-			return // not reached where the text is valid
-		}
-		if !yield(key, value(s[i:end])) {
-			return
-		}
-		i = end
+	if v.isObject() || v.isArray() {
+		walk(string(v), 0, 1, yield)
 	}
 }
 
-// past is the place of the next value, key or end after space, commas and colons.
-func past(s string, i int) int {
-	for i < len(s) && (s[i] == ',' || s[i] == ':' || s[i] == ' ' || s[i] == '\n' || s[i] == '\t' || s[i] == '\r') {
-		i++
+// whole is each, of text that may be none: false tells that it is no JSON, and then nothing
+// counts that yield was given. It is read once for both.
+func (v value) whole(yield func(key string, field value) bool) bool {
+	if v.isObject() || v.isArray() {
+		return walk(string(v), 0, 1, yield) == len(v)
 	}
-	return i
-}
-
-// skip is where the value ends that begins at i.
-func skip(s string, i int) int {
-	switch s[i] {
-	case '"':
-		return skipText(s, i)
-	case '{', '[':
-		return skipNested(s, i)
-	}
-	for i < len(s) && s[i] != ',' && s[i] != '}' && s[i] != ']' && s[i] > ' ' {
-		i++
-	}
-	return i
-}
-
-// skipText is where the string ends that begins at i.
-func skipText(s string, i int) int {
-	for i++; ; i++ {
-		at := strings.IndexByte(s[i:], '"')
-		if at < 0 {
-			return len(s)
-		}
-		i += at
-		back := i - 1
-		for s[back] == '\\' { // the quote that begins the string is before
-			back--
-		}
-		if (i-back)%2 == 1 {
-			return i + 1
-		}
-	}
-}
-
-// skipNested is where the object or array ends that begins at i.
-func skipNested(s string, i int) int {
-	depth := 0
-	for i < len(s) {
-		switch s[i] {
-		case '"':
-			i = skipText(s, i)
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-		i++
-	}
-	return len(s)
+	return skip(string(v), 0, 0) == len(v)
 }

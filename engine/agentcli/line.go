@@ -65,10 +65,9 @@ func (l *LineReader) Offset() int64 { return l.offset }
 
 // Next is the next line that is not empty. At the end it is io.EOF; an error of the source
 // comes after what was read before it.
-func (l *LineReader) Next() (Line, error) {
+func (l *LineReader) Next() (line Line, err error) {
 	for {
-		line, err := l.next()
-		if err != nil {
+		if err = l.next(&line); err != nil {
 			return Line{}, err
 		}
 		if len(bytes.TrimSpace(line.Bytes)) > 0 || line.TooLong() {
@@ -80,30 +79,31 @@ func (l *LineReader) Next() (Line, error) {
 }
 
 // next is the next line, which may be empty.
-func (l *LineReader) next() (Line, error) {
+func (l *LineReader) next(line *Line) error {
 	for {
 		if !l.begun && !l.begin() {
 			if !l.fill() && !l.ended() {
-				return Line{}, l.fault()
+				return l.fault()
 			}
 			continue
 		}
 		if length, taken := l.end(); length >= 0 {
-			return l.cut(length, taken), nil
+			l.cut(line, length, taken)
+			return nil
 		}
 		if l.to-l.from > MaxLine {
-			return l.skip()
+			l.skip(line)
+			return nil
 		}
 		if l.fill() {
 			continue
 		}
 		if l.Follow && errors.Is(l.err, io.EOF) || l.from == l.to {
-			return Line{}, l.fault()
+			return l.fault()
 		}
-		line := l.line(l.to - l.from)
+		l.cut(line, l.to-l.from, l.to-l.from)
 		line.Torn = true
-		l.drop(l.to - l.from)
-		return line, nil
+		return nil
 	}
 }
 
@@ -184,25 +184,19 @@ func (l *LineReader) end() (length, taken int) {
 	return l.seen + at + with, l.seen + at + 1
 }
 
-// cut takes a line.
-func (l *LineReader) cut(length, taken int) Line {
-	line := l.line(length)
-	l.drop(taken)
-	if line.Size > MaxLine {
-		line.Bytes = line.Bytes[:MaxText]
-	}
-	return line
-}
-
-// line is what stands in so many bytes, without what stands between it and its neighbours.
-func (l *LineReader) line(length int) Line {
+// cut takes a line of so many bytes, without what stands between it and its neighbours.
+func (l *LineReader) cut(line *Line, length, taken int) {
 	text, offset := l.buf[l.from:l.from+length], l.offset
 	if l.values != nil {
 		text = bytes.TrimLeft(text, " \t\r\n,[]")
 		offset += int64(length - len(text))
 	}
 	text = bytes.TrimSuffix(text, []byte{'\r'})
-	return Line{Bytes: text, Offset: offset, Size: int64(len(text))}
+	*line = Line{Bytes: text, Offset: offset, Size: int64(len(text))}
+	if line.Size > MaxLine {
+		line.Bytes = text[:MaxText]
+	}
+	l.drop(taken)
 }
 
 // drop leaves n bytes behind.
@@ -257,19 +251,19 @@ func (l *LineReader) room() {
 }
 
 // skip reads past a line that is too long, and keeps its begin.
-func (l *LineReader) skip() (Line, error) {
-	line := Line{Bytes: bytes.Clone(l.buf[l.from : l.from+MaxText]), Offset: l.offset}
+func (l *LineReader) skip(line *Line) {
+	*line = Line{Bytes: bytes.Clone(l.buf[l.from : l.from+MaxText]), Offset: l.offset}
 	for {
 		if length, taken := l.end(); length >= 0 {
 			line.Size += int64(length)
 			l.drop(taken)
-			return line, nil
+			return
 		}
 		line.Size += int64(l.to - l.from)
 		l.drop(l.to - l.from)
 		if !l.fill() {
 			line.Torn = true
-			return line, nil
+			return
 		}
 	}
 }

@@ -93,9 +93,11 @@ func (l *openCodeLine) takeState(key string, field value) bool {
 }
 
 // openCode reads a line of OpenCode's stream.
-func (p *Parser) openCode(v value) {
+func (p *Parser) openCode(v value) bool {
 	var l openCodeLine
-	v.each(l.take)
+	if !v.whole(l.take) {
+		return false
+	}
 	begins := p.session == ""
 	if l.session.exists() {
 		p.again(&p.session, l.session)
@@ -104,7 +106,7 @@ func (p *Parser) openCode(v value) {
 		Name: p.know(l.kind), At: stamp(l.at), SessionID: p.session, MessageID: p.again(&p.message, l.message), UUID: keep(l.id),
 	}
 	if begins && p.session != "" {
-		p.add(Event{Kind: KindInit, Name: e.Name, At: e.At, SessionID: p.session, Init: &Init{}})
+		p.add(&Event{Kind: KindInit, Name: e.Name, At: e.At, SessionID: p.session, Init: &Init{}})
 		p.sum.first = e.At
 	}
 	p.sum.last = e.At
@@ -118,8 +120,8 @@ func (p *Parser) openCode(v value) {
 	case "reasoning":
 		e.Kind, e.Text = KindThinking, keep(l.text)
 	case "tool_use":
-		p.openCodeTool(e, &l)
-		return
+		p.openCodeTool(&e, &l)
+		return true
 	case "step_finish":
 		p.openCodeStep(&e, &l)
 	case "error":
@@ -127,19 +129,20 @@ func (p *Parser) openCode(v value) {
 	default:
 		e.Kind = KindOther
 	}
-	p.add(e)
+	p.add(&e)
+	return true
 }
 
 // openCodeTool gives a tool's call and its result: OpenCode tells of both when all is over.
-func (p *Parser) openCodeTool(e Event, l *openCodeLine) {
+func (p *Parser) openCodeTool(e *Event, l *openCodeLine) {
 	id, start := keep(l.call), l.start.int()
-	call := e
+	call := *e
 	call.Kind = KindToolUse
 	call.Tool = &Tool{ID: id, Name: p.know(l.tool), Args: raw(l.input)}
 	if at := millis(start); !at.IsZero() {
 		call.At = at
 	}
-	p.add(call)
+	p.add(&call)
 	e.Kind = KindToolResult
 	e.Tool = &Tool{ID: id, OK: l.status.view() == "completed", Result: raw(l.output), Duration: length(l.end.int() - start)}
 	if !e.Tool.OK {
@@ -187,7 +190,7 @@ func (p *Parser) openCodeEnd() {
 	if !ended && len(s.errors) == 0 {
 		return
 	}
-	p.add(Event{Kind: KindResult, Name: "end", At: s.last, SessionID: p.session, Result: &Result{
+	p.add(&Event{Kind: KindResult, Name: "end", At: s.last, SessionID: p.session, Result: &Result{
 		Subtype: openCodeEnded, IsError: len(s.errors) > 0, Text: p.last, Errors: s.errors, Turns: s.count,
 		Duration: max(0, s.last.Sub(s.first)), Usage: s.usage, StopReason: s.reason, Status: s.status,
 	}})

@@ -376,7 +376,7 @@ func (j *Judge) sentence(o Outcome, exit Exit, why string) string {
 	if o.Class == ClassDenied {
 		s = fmt.Sprintf("The agent finished, but %s denied", plural(o.Denials, "tool call was", "tool calls were"))
 	}
-	if why = strings.Join(strings.Fields(why), " "); why != "" {
+	if why = strings.ToValidUTF8(strings.Join(strings.Fields(why), " "), "\ufffd"); why != "" {
 		s += ": " + cut(why, maxSentence)
 	}
 	var notes []string

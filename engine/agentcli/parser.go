@@ -6,8 +6,6 @@ import (
 	"time"
 	"unicode/utf8"
 	"unsafe"
-
-	"github.com/tidwall/gjson"
 )
 
 // CLI names an agent's command line.
@@ -25,7 +23,6 @@ const (
 	maxKnown = 4096    // names, and open tool calls, that a parser remembers
 	maxName  = 256     // bytes of a name that is remembered
 	maxParts = 1 << 20 // bytes of a text that comes in parts, before it is given as whole
-	maxDepth = 10_000  // nesting of JSON that is read
 )
 
 // Parser makes events of the lines of one CLI. It remembers what later lines refer to, so
@@ -63,35 +60,57 @@ func (p *Parser) Line(line []byte) []Event {
 	if !utf8.Valid(line) {
 		line = bytes.ToValidUTF8(line, []byte("\ufffd"))
 	}
-	if tooDeep(line) || !gjson.ValidBytes(line) {
-		p.add(garbage(GarbageText, line, 0))
-		return p.events
+	if !p.value(value(unsafe.String(&line[0], len(line)))) {
+		p.add(&Event{Kind: KindGarbage, Name: GarbageText, Text: head(line, MaxText)})
 	}
-	p.value(value(unsafe.String(&line[0], len(line))))
 	return p.events
 }
 
-// value reads a JSON value, whose text is that of the line and is changed later.
-func (p *Parser) value(v value) {
+// value reads a JSON value, whose text is that of the line and is changed later. It is false
+// where the text is no JSON, which nothing is made of then.
+func (p *Parser) value(v value) bool {
 	switch {
-	case v.isArray():
-		v.each(func(_ string, element value) bool {
-			p.value(element)
-			return true
-		})
 	case !v.isObject():
-		p.add(Event{Kind: KindOther})
+		return p.other(v)
 	case p.cli == Claude:
-		p.claude(v)
+		return p.claude(v)
 	case p.cli == Codex:
-		p.codex(v)
+		return p.codex(v)
 	case p.cli == Gemini:
-		p.gemini(v)
+		return p.gemini(v)
 	case p.cli == OpenCode:
-		p.openCode(v)
-	default:
-		p.add(Event{Kind: KindOther, Name: p.know(v.get("type"))})
+		return p.openCode(v)
 	}
+	var kind value
+	ok := v.whole(func(key string, field value) bool {
+		if key == "type" {
+			kind = field
+		}
+		return true
+	})
+	if ok {
+		p.add(&Event{Kind: KindOther, Name: p.know(kind)})
+	}
+	return ok
+}
+
+// other reads a value that is no object: the objects of an array, once all of it is known to
+// be good.
+func (p *Parser) other(v value) bool {
+	if !v.whole(nil) {
+		return false
+	}
+	if !v.isArray() {
+		p.add(&Event{Kind: KindOther})
+	}
+	v.each(func(_ string, element value) bool {
+		if element.isObject() {
+			return p.value(element)
+		}
+		p.add(&Event{Kind: KindOther})
+		return true
+	})
+	return true
 }
 
 // End is the events that the end of the stream makes. The slice is valid until the next
@@ -107,7 +126,7 @@ func (p *Parser) End() []Event {
 	return p.events
 }
 
-func (p *Parser) add(e Event) { p.events = append(p.events, e) }
+func (p *Parser) add(e *Event) { p.events = append(p.events, *e) }
 
 // garbage is a line that is no event.
 func garbage(name string, line []byte, size int64) Event {
@@ -117,32 +136,6 @@ func garbage(name string, line []byte, size int64) Event {
 // head is the first n bytes, as text.
 func head(line []byte, n int) string {
 	return strings.ToValidUTF8(string(line[:min(n, len(line))]), "")
-}
-
-// tooDeep tells whether JSON is nested so deep that reading it would need a stack out of
-// all proportion.
-func tooDeep(line []byte) bool {
-	if len(line) <= maxDepth || bytes.Count(line, []byte{'['})+bytes.Count(line, []byte{'{'}) <= maxDepth {
-		return false
-	}
-	depth, text, escaped := 0, false, false
-	for _, c := range line {
-		switch {
-		case escaped:
-			escaped = false
-		case text:
-			text, escaped = c != '"', c == '\\'
-		case c == '"':
-			text = true
-		case c == '[' || c == '{':
-			if depth++; depth > maxDepth {
-				return true
-			}
-		case c == ']' || c == '}':
-			depth--
-		}
-	}
-	return false
 }
 
 // keep is the text of a value, as a string of its own.

@@ -33,21 +33,30 @@ func NewLinesReader(lines *LineReader, parser *Parser) *Reader {
 // Next is the next event, or io.EOF. Where the lines are followed ([LineReader.Follow]),
 // io.EOF says that there is no more for now, and the end is made by [Reader.End].
 func (r *Reader) Next() (Event, error) {
+	e, err := r.read()
+	if err != nil {
+		return Event{}, err
+	}
+	return *e, nil
+}
+
+// read is the next event, which is good until it is called again.
+func (r *Reader) read() (*Event, error) {
 	for r.next == len(r.events) {
 		if r.ended {
-			return Event{}, io.EOF
+			return nil, io.EOF
 		}
 		line, err := r.lines.Next()
 		switch {
 		case err == nil:
-			r.take(line)
+			r.take(&line)
 		case errors.Is(err, io.EOF) && !r.lines.Follow:
 			r.End()
 		default:
-			return Event{}, err
+			return nil, err
 		}
 	}
-	e := r.events[r.next]
+	e := &r.events[r.next]
 	e.Line, e.Part, e.Raw = r.number, r.next, r.raw
 	r.next++
 	return e, nil
@@ -63,7 +72,7 @@ func (r *Reader) End() {
 }
 
 // take parses a line.
-func (r *Reader) take(line Line) {
+func (r *Reader) take(line *Line) {
 	long := line.TooLong()
 	if r.Clean != nil {
 		line.Bytes = r.Clean(line.Bytes, long || line.Torn)
@@ -83,12 +92,12 @@ func (r *Reader) take(line Line) {
 // All hands every event to the function, to the end or to the first error of either.
 func (r *Reader) All(each func(Event) error) error {
 	for {
-		e, err := r.Next()
+		e, err := r.read()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err == nil {
-			err = each(e)
+			err = each(*e)
 		}
 		if err != nil {
 			return err

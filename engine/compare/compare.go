@@ -9,7 +9,6 @@ import (
 	"time"
 
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/converter"
 
 	"acescope/engine/ace"
 )
@@ -66,7 +65,6 @@ type Side struct {
 	Before string
 	// Partial says in a few words why there is not all of it, "" where there is.
 	Partial string
-	Data    converter.DataConverter // nil for Temporal's default
 	// Artifact reads an artifact; nil where there are none here.
 	Artifact func(ace.Ref) ([]byte, error)
 }

@@ -111,7 +111,7 @@ type stepper struct {
 func (s *stepper) chain() {
 	s.times, s.fold = map[string]int{}, &ace.State{}
 	for i, events := range s.side.Runs {
-		s.run, s.open, s.dec = i, map[int64]int{}, history.Decoder{Data: s.side.Data}
+		s.run, s.open, s.dec = i, map[int64]int{}, history.Decoder{}
 		if i > 0 {
 			s.tools(nil)
 			s.usage, s.told, s.fold, s.borrowing = s.usage.Add(s.fold.Usage), 0, &ace.State{}, 0
@@ -374,7 +374,7 @@ func (s *stepper) payload(p *commonpb.Payloads) (json.RawMessage, string, sealed
 }
 
 func (s *stepper) single(p *commonpb.Payload) (json.RawMessage, string, sealed) {
-	data := history.JSONOf(s.side.Data, p)
+	data := history.JSONOf(p)
 	encoding := string(p.GetMetadata()[converter.MetadataEncoding])
 	switch {
 	case data != nil:

@@ -81,7 +81,7 @@ func (t *talk) catchUp(ctx workflow.Context) {
 		if err := c.future.Get(ctx, &raw); err != nil {
 			c.fact = session.Failed(c.activity, c.id, history.FailureFrom(err))
 		} else {
-			c.fact = session.Ended(c.activity, c.id, history.JSONOf(nil, raw.Payload()))
+			c.fact = session.Ended(c.activity, c.id, history.JSONOf(raw.Payload()))
 		}
 		t.apply(c.fact)
 	}

@@ -98,7 +98,7 @@ func (t *task) listen(ctx workflow.Context) {
 
 func (t *task) hear(ctx workflow.Context, raw converter.RawValue) {
 	t.heard = workflow.Now(ctx)
-	t.apply(ace.ToolEventsFrom(history.JSONOf(nil, raw.Payload())))
+	t.apply(ace.ToolEventsFrom(history.JSONOf(raw.Payload())))
 }
 
 // drain applies the events that arrived together with the last step's result, which
@@ -143,7 +143,7 @@ func (t *task) step(ctx workflow.Context, in ace.TaskInput, step ace.Phase) erro
 		t.apply(ace.StepFailed(step, history.FailureFrom(err)))
 		return err
 	}
-	fact := ace.StepCompleted(step, history.JSONOf(nil, raw.Payload()))
+	fact := ace.StepCompleted(step, history.JSONOf(raw.Payload()))
 	t.apply(fact)
 	if fact.Kind == ace.FactStepFailed {
 		return temporal.NewNonRetryableApplicationError(fact.Failure.Message, fact.Failure.Type, nil)

@@ -66,7 +66,7 @@ func (o *Original) fold(more func(*ace.State, *historypb.HistoryEvent) bool, s *
 			s.Apply(fact)
 		}
 		if ok && fact.Kind == ace.FactStepCompleted && results != nil {
-			results[fact.Step] = d.JSON(e.GetActivityTaskCompletedEventAttributes().GetResult())
+			results[fact.Step] = history.JSON(e.GetActivityTaskCompletedEventAttributes().GetResult())
 		}
 		if !more(s, e) {
 			return nil

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
@@ -22,7 +21,7 @@ type ExperimentDecoder struct {
 func (d *ExperimentDecoder) Fact(e *historypb.HistoryEvent) (ace.ExperimentFact, bool, error) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-		fact, err := ace.ExperimentStartedFrom(firstJSON(e.GetWorkflowExecutionStartedEventAttributes().GetInput()))
+		fact, err := ace.ExperimentStartedFrom(JSON(e.GetWorkflowExecutionStartedEventAttributes().GetInput()))
 		return fact, err == nil, err
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		if d.activities == nil {
@@ -36,8 +35,7 @@ func (d *ExperimentDecoder) Fact(e *historypb.HistoryEvent) (ace.ExperimentFact,
 	if fact, ok := TaskEnded(e); ok {
 		return fact, true, nil
 	}
-	var tasks Decoder
-	if fact, ok := tasks.closed(e); ok {
+	if fact, ok := closed(e); ok {
 		return ace.ExperimentFact{Closed: &ace.Closing{Exit: fact.Exit, Failure: fact.Failure}}, true, nil
 	}
 	return ace.ExperimentFact{}, false, nil
@@ -46,7 +44,7 @@ func (d *ExperimentDecoder) Fact(e *historypb.HistoryEvent) (ace.ExperimentFact,
 func (d *ExperimentDecoder) activity(a *historypb.ActivityTaskCompletedEventAttributes) (ace.ExperimentFact, bool) {
 	name := d.activities[a.GetScheduledEventId()]
 	delete(d.activities, a.GetScheduledEventId())
-	data := firstJSON(a.GetResult())
+	data := JSON(a.GetResult())
 	switch name {
 	case ace.ActivityHead:
 		var r ace.HeadResult
@@ -64,7 +62,7 @@ func TaskEnded(e *historypb.HistoryEvent) (ace.ExperimentFact, bool) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
 		var r ace.TaskResult
-		data := firstJSON(e.GetChildWorkflowExecutionCompletedEventAttributes().GetResult())
+		data := JSON(e.GetChildWorkflowExecutionCompletedEventAttributes().GetResult())
 		if err := json.Unmarshal(data, &r); err != nil {
 			return failed(ace.Failure{Kind: ace.Failed, Type: ace.TypeBadResult, Message: err.Error()})
 		}
@@ -81,11 +79,6 @@ func TaskEnded(e *historypb.HistoryEvent) (ace.ExperimentFact, bool) {
 		return failed(ace.Failure{Kind: ace.Failed, Type: "NotStarted", Message: "a task of that id was there already"})
 	}
 	return ace.ExperimentFact{}, false
-}
-
-func firstJSON(p *commonpb.Payloads) []byte {
-	var d Decoder
-	return d.JSON(p)
 }
 
 // Clone is a copy to go on with from here.

@@ -22,10 +22,6 @@ import (
 // Decoder turns the events of one run, given in order from the first, into facts.
 // The zero value is ready.
 type Decoder struct {
-	// Data decodes payloads; nil is Temporal's default converter. Give the one with
-	// the cluster's codec where payloads are encoded.
-	Data converter.DataConverter
-
 	steps  map[int64]ace.Phase // by scheduled event id, while the activity is open
 	silent map[int64]struct{}  // started event ids of the timers that give an observed run up
 }
@@ -35,14 +31,14 @@ type Decoder struct {
 func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-		fact, err := ace.StartedFrom(d.JSON(e.GetWorkflowExecutionStartedEventAttributes().GetInput()))
+		fact, err := ace.StartedFrom(JSON(e.GetWorkflowExecutionStartedEventAttributes().GetInput()))
 		return fact, err == nil, err
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
 		a := e.GetWorkflowExecutionSignaledEventAttributes()
 		if a.GetSignalName() != ace.SignalToolEvent {
 			return ace.Fact{}, false, nil
 		}
-		return ace.ToolEventsFrom(d.JSON(a.GetInput())), true, nil
+		return ace.ToolEventsFrom(JSON(a.GetInput())), true, nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		return ace.CancelRequested(), true, nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
@@ -54,7 +50,7 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
 	if d.timer(e) {
 		return ace.Silent(), true, nil
 	}
-	fact, ok := d.closed(e)
+	fact, ok := closed(e)
 	return fact, ok, nil
 }
 
@@ -65,7 +61,7 @@ func (d *Decoder) step(e *historypb.HistoryEvent) (ace.Fact, bool) {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		a := e.GetActivityTaskCompletedEventAttributes()
 		if step, ok := d.finish(a.GetScheduledEventId()); ok {
-			return ace.StepCompleted(step, d.JSON(a.GetResult())), true
+			return ace.StepCompleted(step, JSON(a.GetResult())), true
 		}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
 		a := e.GetActivityTaskFailedEventAttributes()
@@ -91,7 +87,7 @@ func (d *Decoder) timer(e *historypb.HistoryEvent) bool {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_TIMER_STARTED:
 		var summary string
-		data := JSONOf(d.Data, e.GetUserMetadata().GetSummary())
+		data := JSONOf(e.GetUserMetadata().GetSummary())
 		if json.Unmarshal(data, &summary) == nil && summary == ace.TimerSilent {
 			if d.silent == nil {
 				d.silent = map[int64]struct{}{}
@@ -110,7 +106,7 @@ func (d *Decoder) schedule(e *historypb.HistoryEvent) {
 	step, ok := ace.StepOf(a.GetActivityType().GetName())
 	if a.GetActivityType().GetName() == ace.ActivityLoadStep {
 		var in ace.LoadStepInput
-		ok = json.Unmarshal(d.JSON(a.GetInput()), &in) == nil
+		ok = json.Unmarshal(JSON(a.GetInput()), &in) == nil
 		step = in.Phase
 	}
 	if !ok {
@@ -128,7 +124,7 @@ func (d *Decoder) finish(scheduled int64) (ace.Phase, bool) {
 	return step, ok
 }
 
-func (d *Decoder) closed(e *historypb.HistoryEvent) (ace.Fact, bool) {
+func closed(e *historypb.HistoryEvent) (ace.Fact, bool) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
 		return ace.Closed(ace.Success, nil), true
@@ -148,23 +144,15 @@ func (d *Decoder) closed(e *historypb.HistoryEvent) (ace.Fact, bool) {
 
 // JSON is the JSON of the first payload, nil where there is none or where it is not
 // JSON (encoded or of another kind).
-func (d *Decoder) JSON(p *commonpb.Payloads) []byte {
+func JSON(p *commonpb.Payloads) []byte {
 	if len(p.GetPayloads()) == 0 {
 		return nil
 	}
-	return JSONOf(d.Data, p.GetPayloads()[0])
+	return JSONOf(p.GetPayloads()[0])
 }
 
-// JSONOf is the JSON of one payload, decoded by dc (nil: Temporal's default); nil where
-// it is not JSON.
-func JSONOf(dc converter.DataConverter, p *commonpb.Payload) []byte {
-	if dc != nil {
-		var raw converter.RawValue
-		if err := dc.FromPayload(p, &raw); err != nil {
-			return nil
-		}
-		p = raw.Payload()
-	}
+// JSONOf is the JSON of one payload; nil where it is not JSON.
+func JSONOf(p *commonpb.Payload) []byte {
 	switch string(p.GetMetadata()[converter.MetadataEncoding]) {
 	case converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON:
 		return p.GetData()
@@ -181,5 +169,5 @@ func CodecReason(p *commonpb.Payload) string { return string(p.GetMetadata()[Met
 
 // Clone is a copy to go on with from here.
 func (d *Decoder) Clone() *Decoder {
-	return &Decoder{Data: d.Data, steps: maps.Clone(d.steps), silent: maps.Clone(d.silent)}
+	return &Decoder{steps: maps.Clone(d.steps), silent: maps.Clone(d.silent)}
 }

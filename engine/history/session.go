@@ -8,7 +8,6 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/converter"
 
 	"acescope/engine/session"
 )
@@ -16,8 +15,6 @@ import (
 // SessionDecoder turns the events of one run of an agent session, given in order from the
 // first, into facts. The zero value is ready.
 type SessionDecoder struct {
-	Data converter.DataConverter // as in [Decoder]
-
 	open map[int64]sessionActivity // by scheduled event id
 }
 
@@ -25,7 +22,7 @@ type sessionActivity struct{ name, callID string }
 
 // Clone is a decoder that goes on by itself from the same place.
 func (d *SessionDecoder) Clone() *SessionDecoder {
-	return &SessionDecoder{Data: d.Data, open: maps.Clone(d.open)}
+	return &SessionDecoder{open: maps.Clone(d.open)}
 }
 
 // Fact is what the event says of the session; false where it says nothing. The error
@@ -34,13 +31,13 @@ func (d *SessionDecoder) Fact(e *historypb.HistoryEvent) (session.Fact, bool, er
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		var in session.Input
-		if err := json.Unmarshal(d.plain().JSON(e.GetWorkflowExecutionStartedEventAttributes().GetInput()), &in); err != nil {
+		if err := json.Unmarshal(JSON(e.GetWorkflowExecutionStartedEventAttributes().GetInput()), &in); err != nil {
 			return session.Fact{}, false, err
 		}
 		return session.Started(in), true, nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
 		r := e.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest()
-		f, ok := session.Accepted(r.GetInput().GetName(), r.GetMeta().GetUpdateId(), d.plain().JSON(r.GetInput().GetArgs()))
+		f, ok := session.Accepted(r.GetInput().GetName(), r.GetMeta().GetUpdateId(), JSON(r.GetInput().GetArgs()))
 		return f, ok, nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		return session.CancelRequested(), true, nil
@@ -51,11 +48,9 @@ func (d *SessionDecoder) Fact(e *historypb.HistoryEvent) (session.Fact, bool, er
 	if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW {
 		return session.Fact{}, false, nil
 	}
-	closed, ok := d.plain().closed(e)
-	return session.Closed(closed.Exit, closed.Failure), ok, nil
+	c, ok := closed(e)
+	return session.Closed(c.Exit, c.Failure), ok, nil
 }
-
-func (d *SessionDecoder) plain() *Decoder { return &Decoder{Data: d.Data} }
 
 func (d *SessionDecoder) activity(e *historypb.HistoryEvent) (session.Fact, bool) {
 	switch e.GetEventType() {
@@ -64,7 +59,7 @@ func (d *SessionDecoder) activity(e *historypb.HistoryEvent) (session.Fact, bool
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		a := e.GetActivityTaskCompletedEventAttributes()
 		if act, ok := d.ended(a.GetScheduledEventId()); ok {
-			return session.Ended(act.name, act.callID, d.plain().JSON(a.GetResult())), true
+			return session.Ended(act.name, act.callID, JSON(a.GetResult())), true
 		}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
 		a := e.GetActivityTaskFailedEventAttributes()
@@ -94,12 +89,12 @@ func (d *SessionDecoder) scheduled(e *historypb.HistoryEvent) (session.Fact, boo
 	case session.ActivityClaim:
 	case session.ActivityTurn:
 		turn = &session.TurnInput{}
-		if json.Unmarshal(d.plain().JSON(a.GetInput()), turn) != nil {
+		if json.Unmarshal(JSON(a.GetInput()), turn) != nil {
 			return session.Fact{}, false
 		}
 	case session.ActivityTool:
 		var call session.ToolCall
-		_ = json.Unmarshal(d.plain().JSON(a.GetInput()), &call)
+		_ = json.Unmarshal(JSON(a.GetInput()), &call)
 		act.callID = call.ID
 	default:
 		return session.Fact{}, false
@@ -125,14 +120,14 @@ func SessionLabel(activity string, input *commonpb.Payloads) (label string, ok b
 		var in struct {
 			Turn int `json:"turn"`
 		}
-		if json.Unmarshal((&Decoder{}).JSON(input), &in) == nil && in.Turn > 0 {
+		if json.Unmarshal(JSON(input), &in) == nil && in.Turn > 0 {
 			return "turn " + strconv.Itoa(in.Turn), true
 		}
 	case session.ActivityTool:
 		var in struct {
 			Name string `json:"name"`
 		}
-		if json.Unmarshal((&Decoder{}).JSON(input), &in) == nil && in.Name != "" {
+		if json.Unmarshal(JSON(input), &in) == nil && in.Name != "" {
 			return "tool " + in.Name, true
 		}
 	}
@@ -142,7 +137,7 @@ func SessionLabel(activity string, input *commonpb.Payloads) (label string, ok b
 // SessionUpdate says in a line what an update of a session asks for, "" where its name
 // says it all.
 func SessionUpdate(name string, arg *commonpb.Payloads) string {
-	f, ok := session.Accepted(name, "", (&Decoder{}).JSON(arg))
+	f, ok := session.Accepted(name, "", JSON(arg))
 	if !ok {
 		return ""
 	}

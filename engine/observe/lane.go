@@ -153,7 +153,7 @@ func (l *lane) stand(ctx context.Context, start string) (standing, error) {
 		info := d.GetWorkflowExecutionInfo()
 		l.runID = info.GetExecution().GetRunId()
 		var begun ace.ObservedStart
-		_ = json.Unmarshal(history.JSONOf(nil, info.GetMemo().GetFields()[ace.MemoObserved]), &begun)
+		_ = json.Unmarshal(history.JSONOf(info.GetMemo().GetFields()[ace.MemoObserved]), &begun)
 		isOpen := info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 		switch {
 		case isOpen && (begun.ID == start || waited >= closeWithin):

@@ -231,6 +231,18 @@ func (p *projection) local(e *historypb.HistoryEvent, a *historypb.MarkerRecorde
 	p.put(e, out)
 }
 
+// plain is the JSON of a payload, nil where it is not JSON.
+func (p *projection) plain(one *commonpb.Payload) []byte {
+	if p.dc == nil {
+		return history.JSONOf(one)
+	}
+	var raw converter.RawValue
+	if err := p.dc.FromPayload(one, &raw); err != nil {
+		return nil
+	}
+	return history.JSONOf(raw.Payload())
+}
+
 // json is the JSON of the payloads: of one its value, of several a list. It is false where
 // there is something that is not JSON.
 func (p *projection) json(all *commonpb.Payloads) (json.RawMessage, bool) {
@@ -240,7 +252,7 @@ func (p *projection) json(all *commonpb.Payloads) (json.RawMessage, bool) {
 			list = append(list, json.RawMessage("null"))
 			continue
 		}
-		data := history.JSONOf(p.dc, one)
+		data := p.plain(one)
 		if !json.Valid(data) {
 			return nil, false
 		}

@@ -16,7 +16,6 @@ import (
 // recorder notes what replayed code decides, by the workflow task in which it does.
 type recorder struct {
 	interceptor.WorkerInterceptorBase
-	dc       converter.DataConverter
 	details  bool                // note inputs and results too, which costs as much again as replaying
 	commands map[int64][]Command // by the started event of the workflow task
 	versions []versionCall
@@ -44,11 +43,8 @@ type versionCall struct {
 	min, max workflow.Version
 }
 
-func newRecorder(dc converter.DataConverter, details bool) *recorder {
-	if dc == nil {
-		dc = converter.GetDefaultDataConverter()
-	}
-	return &recorder{dc: dc, details: details, commands: map[int64][]Command{}}
+func newRecorder(details bool) *recorder {
+	return &recorder{details: details, commands: map[int64][]Command{}}
 }
 
 func (r *recorder) note(ctx workflow.Context, c Command) {
@@ -103,15 +99,11 @@ func (r *recorder) giveUp() {
 
 // encoded is the input that a call would record, where details are wanted. A value that
 // cannot be encoded fails the workflow itself.
-func (r *recorder) encoded(ctx workflow.Context, args []any) string {
+func (r *recorder) encoded(args []any) string {
 	if !r.details {
 		return ""
 	}
-	dc := r.dc
-	if aware, ok := dc.(workflow.ContextAware); ok {
-		dc = aware.WithWorkflowContext(ctx)
-	}
-	p, err := dc.ToPayloads(args...)
+	p, err := converter.GetDefaultDataConverter().ToPayloads(args...)
 	if err != nil {
 		return ""
 	}
@@ -143,7 +135,7 @@ func (i *inbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteW
 	result, err := i.Next.ExecuteWorkflow(ctx, in)
 	end := ending(err)
 	if err == nil {
-		end.Detail = i.r.encoded(ctx, []any{result})
+		end.Detail = i.r.encoded([]any{result})
 	}
 	i.r.note(ctx, end)
 	return result, err
@@ -191,7 +183,7 @@ type outbound struct {
 }
 
 func (o *outbound) ExecuteActivity(ctx workflow.Context, kind string, args ...any) workflow.Future {
-	o.r.note(ctx, Command{Kind: kindActivity, Name: kind, ID: workflow.GetActivityOptions(ctx).ActivityID, Detail: o.r.encoded(ctx, args)})
+	o.r.note(ctx, Command{Kind: kindActivity, Name: kind, ID: workflow.GetActivityOptions(ctx).ActivityID, Detail: o.r.encoded(args)})
 	return o.Next.ExecuteActivity(ctx, kind, args...)
 }
 
@@ -209,7 +201,7 @@ func (o *outbound) ExecuteLocalActivity(ctx workflow.Context, kind string, args 
 }
 
 func (o *outbound) ExecuteChildWorkflow(ctx workflow.Context, kind string, args ...any) workflow.ChildWorkflowFuture {
-	o.r.note(ctx, Command{Kind: kindChild, Name: kind, ID: workflow.GetChildWorkflowOptions(ctx).WorkflowID, Detail: o.r.encoded(ctx, args)})
+	o.r.note(ctx, Command{Kind: kindChild, Name: kind, ID: workflow.GetChildWorkflowOptions(ctx).WorkflowID, Detail: o.r.encoded(args)})
 	return o.Next.ExecuteChildWorkflow(ctx, kind, args...)
 }
 
@@ -236,12 +228,12 @@ func (o *outbound) RequestCancelExternalWorkflow(ctx workflow.Context, id, runID
 }
 
 func (o *outbound) SignalExternalWorkflow(ctx workflow.Context, id, runID, name string, arg any) workflow.Future {
-	o.r.note(ctx, Command{Kind: kindSignal, Name: name, ID: id, Detail: o.r.encoded(ctx, []any{arg})})
+	o.r.note(ctx, Command{Kind: kindSignal, Name: name, ID: id, Detail: o.r.encoded([]any{arg})})
 	return o.Next.SignalExternalWorkflow(ctx, id, runID, name, arg)
 }
 
 func (o *outbound) SignalChildWorkflow(ctx workflow.Context, id, name string, arg any) workflow.Future {
-	o.r.note(ctx, Command{Kind: kindSignal, Name: name, ID: id, Detail: o.r.encoded(ctx, []any{arg})})
+	o.r.note(ctx, Command{Kind: kindSignal, Name: name, ID: id, Detail: o.r.encoded([]any{arg})})
 	return o.Next.SignalChildWorkflow(ctx, id, name, arg)
 }
 

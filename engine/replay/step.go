@@ -10,10 +10,10 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/converter"
 
 	"acescope/engine/ace"
 	"acescope/engine/history"
+	"acescope/engine/run"
 	"acescope/engine/session"
 )
 
@@ -29,8 +29,6 @@ const (
 
 // StepOptions say how a history is read.
 type StepOptions struct {
-	// Data decodes payloads; nil is Temporal's default converter.
-	Data converter.DataConverter
 	// Types names events whose type this program does not know, by position from 0.
 	Types map[int]string
 }
@@ -45,7 +43,6 @@ type Stepper struct {
 	About Run
 
 	events []*historypb.HistoryEvent
-	data   converter.DataConverter
 	types  map[int]string
 	checks []*mark // ascending by position, the first at 0
 	phases []int   // positions at which the phase, or an experiment's stage or epoch, changed
@@ -86,9 +83,11 @@ type mark struct {
 	task       *ace.State
 	experiment *ace.ExperimentState // in place of task for an experiment
 	session    *session.State       // the same, for an agent session
+	run        *run.State           // the same, for a run of a blueprint
 	decoder    *history.Decoder
 	tasks      *history.ExperimentDecoder
 	talk       *history.SessionDecoder
+	course     *history.RunDecoder
 }
 
 func (m *mark) clone() *mark {
@@ -96,6 +95,11 @@ func (m *mark) clone() *mark {
 	if m.session != nil {
 		state := *m.session // its parts are replaced, never written into
 		c.session, c.talk = &state, m.talk.Clone()
+		return c
+	}
+	if m.run != nil {
+		state := *m.run
+		c.run, c.course = &state, m.course.Clone()
 		return c
 	}
 	if m.experiment != nil {
@@ -120,6 +124,9 @@ func (m *mark) apply(e *historypb.HistoryEvent) told {
 	m.at++
 	if m.session != nil {
 		return m.tell(e)
+	}
+	if m.run != nil {
+		return m.tellRun(e)
 	}
 	if m.experiment != nil {
 		fact, ok, err := m.tasks.Fact(e)
@@ -168,6 +175,9 @@ func (m *mark) stage() string {
 	if m.session != nil {
 		return string(m.session.Status)
 	}
+	if m.run != nil {
+		return string(m.run.Status)
+	}
 	if m.experiment != nil {
 		return fmt.Sprint(m.experiment.Progress.Stage, " ", m.experiment.Progress.Epoch)
 	}
@@ -176,7 +186,7 @@ func (m *mark) stage() string {
 
 // NewStepper folds a history once, from the first event to the last.
 func NewStepper(events []*historypb.HistoryEvent, o StepOptions) *Stepper {
-	s := &Stepper{events: events, data: o.Data, types: o.Types, backs: map[int]time.Duration{}}
+	s := &Stepper{events: events, types: o.Types, backs: map[int]time.Duration{}}
 	s.describe()
 	at := s.begin()
 	s.checks = []*mark{at.clone()}
@@ -203,12 +213,15 @@ func NewStepper(events []*historypb.HistoryEvent, o StepOptions) *Stepper {
 // begin is the fold of nothing, by the workflow's type.
 func (s *Stepper) begin() *mark {
 	if s.About.WorkflowType == session.Workflow {
-		return &mark{session: &session.State{}, talk: &history.SessionDecoder{Data: s.data}}
+		return &mark{session: &session.State{}, talk: &history.SessionDecoder{}}
+	}
+	if s.About.WorkflowType == run.Workflow {
+		return &mark{run: &run.State{}, course: &history.RunDecoder{Data: s.data}}
 	}
 	if s.About.WorkflowType == ace.ExperimentWorkflow {
 		return &mark{experiment: &ace.ExperimentState{}, tasks: &history.ExperimentDecoder{}}
 	}
-	return &mark{task: &ace.State{}, decoder: &history.Decoder{Data: s.data}}
+	return &mark{task: &ace.State{}, decoder: &history.Decoder{}}
 }
 
 // index notes where a step by phase, by tool call or to an error can go.
@@ -239,7 +252,7 @@ func (s *Stepper) count(i int, e *historypb.HistoryEvent, clock *history.Clock) 
 	if e.GetEventType() == enumspb.EVENT_TYPE_UNSPECIFIED {
 		s.About.Unread++
 	}
-	s.About.Sealed += len(sealedIn(s.data, e))
+	s.About.Sealed += len(sealedIn(e))
 	if by := clock.Back(e); by > 0 {
 		s.About.ClockBack++
 		s.backs[i+1] = by
@@ -267,6 +280,8 @@ func (s *Stepper) about(end *mark) {
 	switch {
 	case end.session != nil:
 		a.TaskID = end.session.Input.SessionID
+	case end.run != nil:
+		a.TaskID = end.run.Input.RunID
 	case end.experiment != nil:
 		a.TaskID = end.experiment.Input.ExperimentID
 	case a.WorkflowType == "":

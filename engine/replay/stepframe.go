@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/run"
 	"acescope/engine/session"
 )
 
@@ -27,6 +28,7 @@ type Frame struct {
 	Delta        *ace.DeltaAnswer        `json:"delta,omitempty"`
 	Experiment   *ace.ExperimentProgress `json:"experiment,omitempty"`
 	Session      *session.State          `json:"session,omitempty"`
+	Course       *run.State              `json:"run_state,omitempty"`
 	Plan         string                  `json:"plan,omitempty"`
 	TrajectoryID string                  `json:"trajectory_id,omitempty"`
 	BulletIDs    []string                `json:"bullet_ids,omitempty"`
@@ -100,7 +102,7 @@ func (s *Stepper) notes(pos int) (list []string) {
 			list = append(list, fmt.Sprintf("it stands behind event %d: the history is out of order, or has events twice", before))
 		}
 	}
-	for _, encoding := range sealedIn(s.data, e) {
+	for _, encoding := range sealedIn(e) {
 		list = append(list, fmt.Sprintf("a payload is %s: what it says is not in the fold", encoding))
 	}
 	if pos == 1 && s.About.Foreign != "" {
@@ -113,6 +115,10 @@ func (s *Stepper) notes(pos int) (list []string) {
 func (m *mark) answer(f *Frame) {
 	if m.session != nil {
 		f.Session = m.clone().session
+		return
+	}
+	if m.run != nil {
+		f.Course = m.clone().run
 		return
 	}
 	if m.experiment != nil {

@@ -36,11 +36,11 @@ func payloadBytes(e *historypb.HistoryEvent) (n int) {
 
 // sealedIn lists how the payloads of an event are encoded that cannot be read, and why
 // their codec server could not where one was asked.
-func sealedIn(dc converter.DataConverter, e *historypb.HistoryEvent) (encodings []string) {
+func sealedIn(e *historypb.HistoryEvent) (encodings []string) {
 	for _, p := range payloadsOf(e) {
 		encoding := string(p.GetMetadata()[converter.MetadataEncoding])
 		if encoding == converter.MetadataEncodingNil || encoding == converter.MetadataEncodingJSON ||
-			encoding == converter.MetadataEncodingProtoJSON || history.JSONOf(dc, p) != nil {
+			encoding == converter.MetadataEncodingProtoJSON {
 			continue
 		}
 		if encoding == "" {
@@ -61,10 +61,7 @@ func needs(p *commonpb.Payload) string {
 
 // locked says that a history has payloads which its workflow could not read, "" if it has
 // none.
-func (v *Verifier) locked(events []*historypb.HistoryEvent) string {
-	if v.Data != nil {
-		return ""
-	}
+func locked(events []*historypb.HistoryEvent) string {
 	for _, e := range events {
 		for _, p := range payloadsOf(e) {
 			switch encoding := string(p.GetMetadata()[converter.MetadataEncoding]); encoding {

@@ -13,7 +13,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
@@ -29,8 +28,6 @@ type Verifier struct {
 	Register func(worker.WorkflowRegistry)
 	// Build names the code that is verified.
 	Build string
-	// Data decodes payloads; nil is Temporal's default converter.
-	Data converter.DataConverter
 	// Strict reports decisions that Temporal lets pass too: [Drifted].
 	Strict bool
 	// Patience is how long the code may run without a decision, 0 for [DefaultPatience].
@@ -64,7 +61,7 @@ func (v *Verifier) Verify(ctx context.Context, events []*historypb.HistoryEvent)
 		return out
 	}
 	verdict := v.judge(out, events, r, said)
-	if why := v.locked(events); verdict.Outcome != Same && why != "" {
+	if why := locked(events); verdict.Outcome != Same && why != "" {
 		out.Why = why // that code decides otherwise on what it cannot read says nothing of it
 		return out
 	}
@@ -78,9 +75,9 @@ func (v *Verifier) Verify(ctx context.Context, events []*historypb.HistoryEvent)
 
 // replay replays a history and notes what the code decides.
 func (v *Verifier) replay(ctx context.Context, events []*historypb.HistoryEvent, details bool) (r *recorder, said, err error) {
-	r = newRecorder(v.Data, details)
+	r = newRecorder(details)
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
-		DataConverter: v.Data, Interceptors: []interceptor.WorkerInterceptor{r}, DisableDeadlockDetection: true})
+		Interceptors: []interceptor.WorkerInterceptor{r}, DisableDeadlockDetection: true})
 	if err != nil {
 		return nil, nil, err
 	}

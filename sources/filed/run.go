@@ -91,7 +91,7 @@ func workflowIDOf(began *historypb.WorkflowExecutionStartedEventAttributes, sour
 		return id
 	}
 	if payloads := began.GetInput().GetPayloads(); began.GetWorkflowType().GetName() == ace.TaskWorkflow && len(payloads) > 0 {
-		if fact, err := ace.StartedFrom(history.JSONOf(nil, payloads[0])); err == nil && fact.Input.TaskID != "" {
+		if fact, err := ace.StartedFrom(history.JSONOf(payloads[0])); err == nil && fact.Input.TaskID != "" {
 			return ace.WorkflowID(fact.Input.TaskID)
 		}
 	}
@@ -133,7 +133,7 @@ func statusOf(last *historypb.HistoryEvent) enumspb.WorkflowExecutionStatus {
 // merge writes fields over those that are there; null takes one away.
 func merge(into, fields map[string]*commonpb.Payload) {
 	for name, p := range fields {
-		if data := history.JSONOf(nil, p); p == nil || string(data) == "null" || len(p.GetData()) == 0 {
+		if data := history.JSONOf(p); p == nil || string(data) == "null" || len(p.GetData()) == 0 {
 			delete(into, name)
 			continue
 		}
@@ -208,7 +208,7 @@ func (r *run) index() {
 
 // attribute is the value of a search attribute, nil where it cannot be read.
 func attribute(p *commonpb.Payload, kind enumspb.IndexedValueType) any {
-	data := history.JSONOf(nil, p)
+	data := history.JSONOf(p)
 	switch kind {
 	case enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST:
 		var list []string

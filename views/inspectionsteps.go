@@ -1,0 +1,132 @@
+package views
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources"
+	"acescope/tui/text"
+)
+
+// failure is what went wrong, with the chain of what caused it.
+func (w *inspection) failure() {
+	w.trouble(w.d)
+	if a := failedActivity(w.d); a != nil {
+		w.say(w.s.Text, "")
+		w.field("activity", a.Name)
+		w.number("attempt", int64(a.Attempt))
+		w.field("retry", a.Retry)
+	}
+	chain := causes(w.d)
+	if len(chain) == 0 {
+		return
+	}
+	w.section("Chain of causes", "outermost first")
+	for i, c := range chain {
+		final := ""
+		if c.Final {
+			final = ", not to be retried"
+		}
+		w.end(w.line().Add(w.s.Muted, " "+text.Spaces(min(i, 8))).Add(w.s.Strong, causeText(c)).Add(w.s.Muted, final))
+		w.prose(" "+text.Spaces(min(i, 8)+2), w.s.Error, c.Message)
+		if c.StackTrace != "" {
+			w.prose(" "+text.Spaces(min(i, 8)+2), w.s.Muted, c.StackTrace)
+		}
+	}
+}
+
+func (w *inspection) pendingWhole(p sources.PendingActivity) {
+	w.field("activity", p.Type)
+	w.field("state", p.State)
+	w.field("attempt", attemptText(p))
+	w.when("since", p.Since)
+	if p.Next.After(w.now) {
+		w.field("next", "in "+text.Span(p.Next.Sub(w.now)+time.Second))
+	}
+	w.field("worker", p.Worker)
+	if p.LastError == "" {
+		return
+	}
+	w.section("Last error", "")
+	w.prose(" ", w.s.Error, p.LastError)
+	w.chain(p.Causes)
+}
+
+func (w *inspection) chain(chain []sources.Cause) {
+	for i, c := range chain {
+		if i > 0 || c.Kind != "application" {
+			w.prose(" "+text.Spaces(min(i, 8)), w.s.Muted, causeText(c)+": "+c.Message)
+		}
+		if c.StackTrace != "" {
+			w.prose("  "+text.Spaces(min(i, 8)), w.s.Muted, c.StackTrace)
+		}
+	}
+}
+
+func (w *inspection) phaseWhole(st ace.StepState) {
+	m := stepMark(st.Status, w.s)
+	l := w.line().Add(m.Ink, " "+m.Glyph+" "+text.Safe(string(st.Phase), " ")+" "+text.Safe(st.Status, " "))
+	if st.Time != nil {
+		l.Add(w.s.Muted, "  "+tookMS(st.Time.DurationMS, w.s.Glyphs))
+	}
+	w.end(l)
+	if st.Usage != nil {
+		w.field("used", usageText(*st.Usage, w.s.Glyphs))
+	}
+	if v := st.Verdict; v != nil {
+		w.field("answer", verdictText(v))
+	}
+	if st.Time != nil {
+		w.field("worker", st.Time.Worker)
+	}
+	if p := pendingOf(w.d, st.Phase); p != nil {
+		w.pendingWhole(*p)
+	}
+	if a := activityOf(w.d, st.Phase); a != nil {
+		w.activityWhole(*a)
+	}
+}
+
+// verdictText is how a model's answer was read, in words.
+func verdictText(v *ace.Verdict) string {
+	said := v.String()
+	if said == "" {
+		said = "as asked for"
+	}
+	if v.Attempts > 1 {
+		said += " (" + strconv.Itoa(v.Attempts) + " answers)"
+	}
+	return text.Safe(said, " ")
+}
+
+func (w *inspection) activityWhole(a sources.Activity) {
+	w.field("activity", a.Name)
+	w.when("scheduled", a.Scheduled)
+	w.when("last start", a.Started)
+	w.when("ended", a.Closed)
+	if a.Attempt > 1 {
+		w.field("attempts", strconv.Itoa(int(a.Attempt))+", "+took(a.Waited(), w.s.Glyphs)+" of failing and waiting before the last")
+	}
+	w.field("worker", a.Worker)
+	w.field("events", strings.Join(eventIDs(a.ScheduledEvent, a.StartedEvent, a.ClosedEvent), ", "))
+	if a.LastError != nil {
+		w.section("The attempt before failed", text.Safe(a.LastError.Type, " "))
+		w.prose(" ", w.s.Error, a.LastError.Message)
+	}
+	if a.Failure != nil {
+		w.section("Failed", text.Safe(a.Retry, " "))
+		w.prose(" ", w.s.Error, a.Failure.Message)
+		w.chain(a.Causes)
+	}
+}
+
+func eventIDs(ids ...int64) (list []string) {
+	for _, id := range ids {
+		if id != 0 {
+			list = append(list, text.Count(id))
+		}
+	}
+	return list
+}
