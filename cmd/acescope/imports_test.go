@@ -27,7 +27,7 @@ var arrows = map[string][]string{
 	"sources/filed": {"engine/ace", "engine/history", "engine/historyfile", "engine/playbook"},
 
 	"engine/ace":             {},
-	"engine/session":         {"engine/ace"},
+	"engine/session":         {"engine/ace", "engine/redact"},
 	"engine/runner":          {"engine/ace"},
 	"engine/run":             {"engine/ace", "engine/runner", "engine/session"},
 	"engine/blueprint":       {"engine/ace", "engine/run", "engine/runner", "engine/redact"},
@@ -35,7 +35,7 @@ var arrows = map[string][]string{
 	"engine/runner/host":     {"engine/ace", "engine/run", "engine/runner", "engine/executor", "engine/process", "engine/process/filelock", "engine/redact", "engine/artifact"},
 	"engine/mcp":             {"engine/ace", "engine/run", "engine/runner"},
 	"engine/model/command":   {"engine/ace", "engine/model", "engine/model/llm", "engine/playbook", "engine/run"},
-	"engine/session/host":    {"engine/ace", "engine/session", "engine/agentcli", "engine/process", "engine/redact", "engine/artifact"},
+	"engine/session/host":    {"engine/ace", "engine/session", "engine/agentcli", "engine/process", "engine/process/filelock", "engine/redact", "engine/artifact", "engine/transcript", "engine/price"},
 	"engine/history":         {"engine/ace", "engine/session", "engine/run", "engine/runner"},
 	"engine/transcript":      {"engine/ace", "engine/agentcli", "engine/transcript", "engine/price"},
 	"engine/historyfile":     {},

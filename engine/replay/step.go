@@ -216,7 +216,7 @@ func (s *Stepper) begin() *mark {
 		return &mark{session: &session.State{}, talk: &history.SessionDecoder{}}
 	}
 	if s.About.WorkflowType == run.Workflow {
-		return &mark{run: &run.State{}, course: &history.RunDecoder{Data: s.data}}
+		return &mark{run: &run.State{}, course: &history.RunDecoder{}}
 	}
 	if s.About.WorkflowType == ace.ExperimentWorkflow {
 		return &mark{experiment: &ace.ExperimentState{}, tasks: &history.ExperimentDecoder{}}

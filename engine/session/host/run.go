@@ -45,6 +45,7 @@ type run struct {
 	past      past
 	warm      bool
 	continued bool
+	version   string        // of the agent, where this turn asked for it
 	ended     chan struct{} // closed when the agent has ended the turn, or itself
 	exit      agentcli.Exit
 	stderr    string
@@ -142,6 +143,27 @@ func (r *run) write(e agentcli.Event) {
 	}
 }
 
+// begin has the turn's process count from where it does, and notes that in the log: the
+// process itself does not tell.
+func (r *run) begin() {
+	if r.past.start == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.record.judge.Meter.Cost = r.past.start.Counted
+	if line, err := r.past.start.line(); err == nil {
+		r.write(agentcli.Event{Raw: line})
+	}
+}
+
+// concluded tells whether the agent said how the turn ended.
+func (r *run) concluded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.record.ended
+}
+
 // answered is called when the agent has ended the turn and stays.
 func (r *run) answered() {
 	r.exit = agentcli.Exit{Alive: true}
@@ -187,6 +209,7 @@ const maxCrashes = 4
 
 // finish adds what every result has, and strikes out secrets.
 func (r *run) finish(t session.TurnResult) session.TurnResult {
+	t.Version = r.version
 	t.Attempt, t.DurationMS = r.attempt, float64(time.Since(r.began).Microseconds())/1000
 	data, err := json.Marshal(t)
 	if err != nil {
