@@ -448,6 +448,8 @@ func goesTo(d *sources.Detail, it item) (sources.Run, bool) {
 		if n := nodeOf(d, it); n.Run.RunID != d.RunID {
 			return n.Run, true
 		}
+	case itemPhase:
+		return sources.ServedBy(d.Phase.Steps[it.n])
 	case itemFailedTask:
 		if t := d.FailedTasks[it.n]; t.WorkflowID != "" {
 			return sources.Run{WorkflowID: t.WorkflowID, RunID: t.RunID, TaskID: t.Result.TaskID}, true

@@ -115,7 +115,7 @@ func (f runFlags) checkProvider(name, said string, known []model.Provider, clust
 		if c, ok := p.(model.Checker); ok && !cluster && c.Ready() != nil {
 			return usage("%s: %s", said, strings.TrimPrefix(c.Ready().Error(), name+": "))
 		}
-		if f.modelName(known) == "" {
+		if f.model == "" && p.DefaultModel() == "" {
 			return usage("%s has no default model: give --model, or model in [providers.%s] of the configuration", said, name)
 		}
 		return nil

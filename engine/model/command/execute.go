@@ -28,8 +28,8 @@ const stopWithin = 15 * time.Second
 // another one, at the next attempt.
 func (p *provider) execute(ctx context.Context, step ace.Phase, at ace.TaskContext, params json.RawMessage) (run.Result, error) {
 	place := placeOf(ctx, at)
-	q := run.Request{AgentName: p.blueprint, Parameters: params, Mode: run.Sync, ParentRunID: place.RunID, MatchWithin: matchWithin,
-		By: fmt.Sprintf("the %s of %s", step, at.TaskID)}
+	q := run.Request{AgentName: p.blueprint, Parameters: params, Mode: run.Sync, MatchWithin: matchWithin,
+		By: fmt.Sprintf("the %s of %s", step, at.WorkflowID)}
 	for try := 1; try < int(place.Attempt); try++ {
 		q.RunID = runID(place, step, at, try)
 		s, err := p.runs.State(ctx, q.RunID)

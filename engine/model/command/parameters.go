@@ -21,7 +21,7 @@ const MaxBook = 64 << 10
 type Book struct {
 	Hash    string            `json:"hash"`
 	Count   int               `json:"count"`
-	Bullets []playbook.Bullet `json:"bullets,omitempty"`
+	Bullets []playbook.Bullet `json:"bullets,omitzero"`
 	Ref     *File             `json:"ref,omitempty"`
 }
 
