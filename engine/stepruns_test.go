@@ -215,3 +215,39 @@ func TestCheckStep(t *testing.T) {
 		}
 	}
 }
+
+// What docs/adapters.md shows is what lies beside the programs, each takes its input, and what
+// it shows of their results can be read.
+func TestAdaptersPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/adapters.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	for i, part := range strings.Split(string(page), "```") {
+		if text, ok := strings.CutPrefix(part, "json\n"); ok && i%2 == 1 {
+			blocks = append(blocks, text)
+		}
+	}
+	lib := shelves{blueprint.Library{Dirs: []string{examples}}}
+	steps := map[ace.Phase]string{ace.PhaseGenerator: "ace-solver-python", ace.PhaseSkills: "ace-solver-python", ace.PhaseReflector: "ace-solver-python", ace.PhaseCurator: "ace-curator-shell"}
+	if len(blocks) != 2*len(steps) {
+		t.Fatalf("%d blocks of JSON", len(blocks))
+	}
+	for i, step := range ace.Steps()[:len(steps)] {
+		file, err := os.ReadFile(filepath.Join(examples, steps[step], string(step)+".json"))
+		if err != nil || string(file) != blocks[2*i] {
+			t.Errorf("%s: the page shows\n%s\nand beside the program lies\n%s, %v", step, blocks[2*i], file, err)
+		}
+		_, check, err := lib.Load(steps[step])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := check(json.RawMessage(blocks[2*i])); err != nil {
+			t.Errorf("%s: %v", step, err)
+		}
+		if f := ace.StepCompleted(step, []byte(blocks[2*i+1])); f.Kind != ace.FactStepCompleted {
+			t.Errorf("%s: %+v", step, f.Failure)
+		}
+	}
+}

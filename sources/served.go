@@ -1,6 +1,8 @@
 package sources
 
 import (
+	"strings"
+
 	"acescope/engine/ace"
 	"acescope/engine/run"
 )
@@ -24,4 +26,15 @@ func Server(in ace.TaskInput, st ace.StepState) string {
 		return ""
 	}
 	return in.ProviderOf(st.Phase)
+}
+
+// Servers says which steps of a run others serve than its provider, "" where none.
+func Servers(in ace.TaskInput) string {
+	var said []string
+	for _, step := range ace.Steps() {
+		if by := in.Steps[string(step)]; by != "" {
+			said = append(said, string(step)+" by "+by)
+		}
+	}
+	return strings.Join(said, ", ")
 }

@@ -280,7 +280,7 @@ func fieldsOf(d *sources.Detail) [][2]string {
 	var fields [][2]string
 	for _, f := range [][2]string{
 		{"workflow", d.WorkflowID}, {"run", d.RunID}, {"type", d.Type}, {"experiment", in.ExperimentID},
-		{"dataset", in.DatasetID}, {"provider", in.Provider}, {"model", in.Model}, {"adapter", string(in.Adapter)},
+		{"dataset", in.DatasetID}, {"provider", in.Provider}, {"steps", sources.Servers(in)}, {"model", in.Model}, {"adapter", string(in.Adapter)},
 		{"playbook", in.PlaybookHash}, {"branch", in.Branch}, {"allowed", strings.Join(in.SkillsConfig.AllowedTools, ", ")},
 		{"permission", in.SkillsConfig.PermissionMode},
 	} {
