@@ -182,7 +182,7 @@ func TestStepFails(t *testing.T) {
 	}
 	var result ace.TaskResult
 	err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID("broken"), "").Get(t.Context(), &result)
-	if err == nil || !strings.Contains(err.Error(), "blueprint:broken: ") || !strings.Contains(err.Error(), "the disk is full (run run_") {
+	if err == nil || !strings.Contains(err.Error(), "blueprint:broken: ") || !strings.Contains(err.Error(), "the disk is full (run step_") {
 		t.Error(err)
 	}
 	d, err := sources.Show(t.Context(), e.Client, ace.WorkflowID("broken"), "")

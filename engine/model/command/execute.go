@@ -68,7 +68,7 @@ func runID(place *model.Place, step ace.Phase, at ace.TaskContext, try int) stri
 	for _, part := range []string{place.WorkflowID, place.RunID, place.ActivityID, string(step), at.TaskID, strconv.Itoa(try)} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
-	return fmt.Sprintf("run_%x", h.Sum(nil)[:8])
+	return fmt.Sprintf("%s%x", run.StepPrefix, h.Sum(nil)[:8])
 }
 
 // await waits for the end of a run. A step that is cancelled stops its run; one that is given
