@@ -97,6 +97,8 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 		Dataset:    keyword(attrs, ace.AttrDataset),
 		Model:      keyword(attrs, ace.AttrModel),
 		Adapter:    keyword(attrs, ace.AttrAdapter),
+		Blueprint:  keyword(attrs, ace.AttrBlueprint),
+		Runner:     keyword(attrs, ace.AttrRunner),
 		Phase:      ace.Phase(keyword(attrs, ace.AttrPhase)),
 		Exit:       exitOf(info, keyword(attrs, ace.AttrExit)),
 		Start:      info.GetStartTime().AsTime(),

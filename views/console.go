@@ -32,6 +32,7 @@ type Controls interface {
 	ReplayControls
 	agentControls
 	VerifyControls
+	RunnerControls
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside
@@ -41,6 +42,7 @@ type Actions interface {
 	Cancel(ctx context.Context, workflowID, runID string) error
 	Mutations
 	SessionActions
+	RunnerActions
 }
 
 // Options says what the views work on.

@@ -53,12 +53,23 @@ const (
 	AttrExit       = "ExitStatus"
 	AttrTask       = "TaskId"
 	AttrPhase      = "Phase"
+	AttrBlueprint  = "BlueprintName"
+	AttrRunner     = "RunnerId"
 )
 
-// SearchAttributes lists the seven attributes in the order in which screens and
+// SearchAttributes lists the nine attributes in the order in which screens and
 // documents show them.
 func SearchAttributes() []string {
-	return []string{AttrExperiment, AttrDataset, AttrModel, AttrAdapter, AttrExit, AttrTask, AttrPhase}
+	return []string{AttrExperiment, AttrDataset, AttrModel, AttrAdapter, AttrExit, AttrTask, AttrPhase, AttrBlueprint, AttrRunner}
+}
+
+// AddAttributes is the command that adds search attributes to a namespace.
+func AddAttributes(namespace string, names []string) string {
+	cmd := "temporal operator search-attribute create --namespace " + namespace
+	for _, n := range names {
+		cmd += " --name " + n + " --type Keyword"
+	}
+	return cmd
 }
 
 // MemoSummary is the memo key under which a task run leaves its [Summary], so that
