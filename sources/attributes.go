@@ -50,7 +50,7 @@ func (r *runsReader) checkAttributes(ctx context.Context) {
 	}
 	r.checked = r.s.now()
 	if len(fresh) > 0 {
-		r.s.SetHealth(attributesHealth, false, "the server lacks "+strings.Join(fresh, ", ")+": "+AddAttributes(r.namespace, fresh))
+		r.s.SetHealth(attributesHealth, false, "the server lacks "+strings.Join(fresh, ", ")+": "+ace.AddAttributes(r.namespace, fresh))
 	} else {
 		r.s.SetHealth(attributesHealth, true, "all there")
 	}

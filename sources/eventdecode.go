@@ -113,6 +113,9 @@ func titleOf(a any) string {
 		if label, ok := history.SessionLabel(t.GetActivityType().GetName(), t.GetInput()); ok {
 			return label
 		}
+		if label, ok := history.RunLabel(t.GetActivityType().GetName(), t.GetInput()); ok {
+			return label
+		}
 		return t.GetActivityType().GetName()
 	case hasActivity:
 		return t.GetActivityType().GetName()

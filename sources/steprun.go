@@ -132,6 +132,9 @@ func (f *activityFolder) apply(e *historypb.HistoryEvent) {
 		if label, ok := history.SessionLabel(name, a.GetInput()); ok {
 			name = label
 		}
+		if label, ok := history.RunLabel(name, a.GetInput()); ok {
+			name = label
+		}
 		f.list = append(f.list, Activity{Name: name, Phase: phase, Scheduled: at, ScheduledEvent: id})
 		if over := len(f.list) - MaxActivities; over > 0 {
 			f.list = f.list[over:]

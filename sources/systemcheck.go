@@ -121,18 +121,9 @@ func (s *System) attributeCheck() Check {
 		c.State, c.Text = CheckOdd, "could not be listed: "+s.AttrErr
 	case len(s.Attributes) > 0:
 		c.State, c.Text = CheckWrong, fmt.Sprintf("namespace %s lacks %s", s.Space, strings.Join(s.Attributes, ", "))
-		c.Advice = AddAttributes(s.Space, s.Attributes)
+		c.Advice = ace.AddAttributes(s.Space, s.Attributes)
 	}
 	return c
-}
-
-// AddAttributes is the command that adds search attributes to a namespace.
-func AddAttributes(namespace string, names []string) string {
-	cmd := "temporal operator search-attribute create --namespace " + namespace
-	for _, n := range names {
-		cmd += " --name " + n + " --type Keyword"
-	}
-	return cmd
 }
 
 func (s *System) runsCheck() Check {

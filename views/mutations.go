@@ -180,8 +180,7 @@ func (c *console) askFork(s tui.Shell, point string) tea.Cmd {
 	if of, ok := c.target(s); !ok || c.refused(s, "fork", of) {
 		return nil
 	}
-	if c.selected.run.Type == ace.ExperimentWorkflow {
-		s.Note("an experiment cannot be forked; fork a run of one of its tasks")
+	if !c.forkable(s) {
 		return nil
 	}
 	name := nameOf(c.selected.run)
@@ -193,6 +192,20 @@ func (c *console) askFork(s tui.Shell, point string) tea.Cmd {
 	return nil
 }
 
+// forkable tells whether the selected run is of a type that can be forked, and says it where
+// it is not.
+func (c *console) forkable(s tui.Shell) bool {
+	switch c.selected.run.Type {
+	case ace.ExperimentWorkflow:
+		s.Note("an experiment cannot be forked; fork a run of one of its tasks")
+	case sources.SessionWorkflow:
+		s.Note("a session of an agent cannot be forked; :session start begins another")
+	default:
+		return true
+	}
+	return false
+}
+
 func (c *console) usualPhase() ace.Phase {
 	if r := c.selected.run; (r.Exit == ace.Failed || r.Exit == ace.Timeout) && r.Phase.Activity() != "" {
 		return r.Phase
@@ -202,7 +215,7 @@ func (c *console) usualPhase() ace.Phase {
 
 func (c *console) fork(s tui.Shell, line string) tea.Cmd {
 	of, ok := c.target(s)
-	if !ok || c.refused(s, "fork", of) {
+	if !ok || c.refused(s, "fork", of) || !c.forkable(s) {
 		return nil
 	}
 	at, fields, err := parseFork(line)

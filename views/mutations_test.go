@@ -275,3 +275,13 @@ func TestForkOfAnExperiment(t *testing.T) {
 	sc.press("f")
 	sc.has("an experiment cannot be forked")
 }
+
+// Nor does a session of an agent: the key says so, and the command.
+func TestForkOfASession(t *testing.T) {
+	for _, keys := range [][]string{{"f"}, append(append([]string{":"}, letters("fork at=9")...), "enter")} {
+		sc := newScreen(t, full(6), plainLook, 80, 24)
+		storyOf(t, sc).show(sources.Run{WorkflowID: "session/x", RunID: "r", Type: sources.SessionWorkflow})
+		sc.run(sc.press(keys...))
+		sc.has("a session of an agent cannot be forked")
+	}
+}

@@ -72,7 +72,7 @@ func (v *runs) missing() []string {
 		return nil
 	}
 	say := []string{"", "the server lacks the search attributes " + strings.Join(v.runs.Missing, ", "), "add them:"}
-	return append(say, text.Wrap(sources.AddAttributes(v.namespace, v.runs.Missing), max(v.tableWidth()-2, 1))...)
+	return append(say, text.Wrap(ace.AddAttributes(v.namespace, v.runs.Missing), max(v.tableWidth()-2, 1))...)
 }
 
 // problem is why the list could not be read, with a caret below the place in the

@@ -9,16 +9,14 @@ import (
 func (a *app) agentCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agent",
-		Short: "Blueprints of agents and deterministic programs: list, show, check, make them",
+		Short: "Blueprints of agents and deterministic programs, and their runs",
 		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return usage("agent what? list, show, validate or new") },
+		RunE: func(*cobra.Command, []string) error {
+			return usage("agent what? list, show, validate, new, start, resume, status, result, stop or runs")
+		},
 	}
 	a.agentDirsFlag(cmd.PersistentFlags())
-	cmd.AddCommand(
-		a.agentListCommand(),
-		a.agentShowCommand(),
-		a.agentValidateCommand(),
-		a.agentNewCommand(),
-	)
+	cmd.AddCommand(a.agentListCommand(), a.agentShowCommand(), a.agentValidateCommand(), a.agentNewCommand(),
+		a.agentStartCommand(), a.agentResumeCommand(), a.agentStatusCommand(), a.agentResultCommand(), a.agentStopCommand(), a.agentRunsCommand())
 	return cmd
 }

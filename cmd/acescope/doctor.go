@@ -115,7 +115,7 @@ func (a *app) checkEngine(ctx context.Context, report reporter) {
 		report("attributes", false, "%s", oneLine(err))
 	case len(missing) > 0:
 		report("attributes", false, "namespace %s lacks the search attributes %v; add them with: %s",
-			e.Namespace(), missing, sources.AddAttributes(e.Namespace(), missing))
+			e.Namespace(), missing, ace.AddAttributes(e.Namespace(), missing))
 	default:
 		report("attributes", true, "all %d search attributes are there", len(ace.SearchAttributes()))
 	}

@@ -96,6 +96,7 @@ func (a *app) root() *cobra.Command {
 		a.openCommand(),
 		a.sessionCommand(),
 		a.agentCommand(),
+		a.mcpCommand(),
 	)
 	explain(cmd)
 	explainPlainly(cmd)

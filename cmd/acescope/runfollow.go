@@ -113,7 +113,7 @@ func lacking(ctx context.Context, e *engine.Engine, err error) error {
 	if listErr != nil || len(missing) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w; add what the namespace lacks: %s", err, sources.AddAttributes(e.Namespace(), missing))
+	return fmt.Errorf("%w; add what the namespace lacks: %s", err, ace.AddAttributes(e.Namespace(), missing))
 }
 
 // startedLine says that a run goes on without this process. PID is the process in the

@@ -129,18 +129,11 @@ func (x *run) transcript() string {
 		}
 		dir = filepath.Join(home, ".claude")
 	}
-	// Wherever it worked: the id is of one session only.
-	entries, err := os.ReadDir(filepath.Join(dir, "projects"))
+	path, err := transcript.Find(dir, x.session)
 	if err != nil {
 		return ""
 	}
-	for _, e := range entries {
-		path := filepath.Join(dir, "projects", e.Name(), x.session+transcript.Ext)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			return path
-		}
-	}
-	return ""
+	return path
 }
 
 // remembered is what the agent's transcript tells of the call, after its first p.before

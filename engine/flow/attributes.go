@@ -4,6 +4,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"acescope/engine/ace"
+	"acescope/engine/run"
 	"acescope/engine/session"
 )
 
@@ -42,5 +43,22 @@ func SessionAttributes(in session.Input) temporal.SearchAttributes {
 		keyword(ace.AttrModel, in.Model),
 		keyword(ace.AttrPhase, string(session.Starting)),
 		keyword(ace.AttrExit, string(ace.Running)),
+	)
+}
+
+// RunAttributes are the search attributes that a run starts with. All that it will ever have
+// are among them, so that a server that lacks one refuses the run at once.
+func RunAttributes(in run.Input) temporal.SearchAttributes {
+	model := ""
+	if in.Blueprint != nil {
+		model = in.Blueprint.Model
+	}
+	return temporal.NewSearchAttributes(
+		keyword(ace.AttrTask, in.SessionID),
+		keyword(ace.AttrModel, model),
+		keyword(ace.AttrPhase, string(run.Pending)),
+		keyword(ace.AttrExit, string(ace.Running)),
+		keyword(ace.AttrBlueprint, in.Name()),
+		keyword(ace.AttrRunner, ""),
 	)
 }

@@ -1,5 +1,6 @@
-// Package flow holds the workflows: one ACE task, an experiment over a data set, and an
-// agent session. It may import engine/ace, engine/session, engine/history and Temporal's workflow packages; nothing
+// Package flow holds the workflows: one ACE task, an experiment over a data set, an
+// agent session, and the run of a blueprint. It may import engine/ace, engine/session,
+// engine/run, engine/runner, engine/history and Temporal's workflow packages; nothing
 // that reads a clock, a file or the network, since all of it is replayed.
 //
 // Order: a task's steps run one after the other; an experiment starts its tasks in the
@@ -13,6 +14,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/ace"
+	"acescope/engine/run"
 	"acescope/engine/session"
 )
 
@@ -21,4 +23,5 @@ func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(Task, workflow.RegisterOptions{Name: ace.TaskWorkflow})
 	r.RegisterWorkflowWithOptions(Experiment, workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
 	r.RegisterWorkflowWithOptions(Session, workflow.RegisterOptions{Name: session.Workflow})
+	r.RegisterWorkflowWithOptions(Run, workflow.RegisterOptions{Name: run.Workflow})
 }

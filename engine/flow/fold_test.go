@@ -23,6 +23,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/flow"
 	"acescope/engine/history"
+	"acescope/engine/run"
 	"acescope/engine/session"
 )
 
@@ -87,7 +88,7 @@ func kindOf(h *historypb.History) string {
 func isTask(h *historypb.History) bool { return kindOf(h) == ace.TaskWorkflow }
 
 // queries is how many queries each workflow answers.
-var queries = map[string]int{ace.TaskWorkflow: 3, ace.ExperimentWorkflow: 1, session.Workflow: 1}
+var queries = map[string]int{ace.TaskWorkflow: 3, ace.ExperimentWorkflow: 1, session.Workflow: 1, run.Workflow: 1}
 
 // TestOneFold is promise 1: at every event of every recorded history, folding the history
 // up to there gives what the workflow itself would answer there.
@@ -123,6 +124,8 @@ func answersOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
 	switch kindOf(h) {
 	case session.Workflow:
 		return sessionOfFold(t, h, n)
+	case run.Workflow:
+		return runOfFold(t, h, n)
 	case ace.ExperimentWorkflow:
 		return experimentOfFold(t, h, n)
 	}
@@ -158,6 +161,22 @@ func sessionOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
 		}
 	}
 	return map[string]any{session.QuerySession: plain(t, s)}
+}
+
+func runOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
+	t.Helper()
+	var d history.RunDecoder
+	var s run.State
+	for _, e := range h.Events[:n] {
+		fact, ok, err := d.Fact(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			s.Apply(fact)
+		}
+	}
+	return map[string]any{run.QueryRun: plain(t, s)}
 }
 
 // withNextTurn is the fold with the turn that comes next. The workflow task that is made up
@@ -286,7 +305,8 @@ func commands(h *historypb.History, n int) bool {
 	switch h.Events[n].GetEventType() {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES,
 		enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED,
-		enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+		enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED, enumspb.EVENT_TYPE_MARKER_RECORDED,
+		enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
 		return true
 	}
 	return closes(h.Events[n])

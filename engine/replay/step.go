@@ -13,6 +13,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/history"
+	"acescope/engine/run"
 	"acescope/engine/session"
 )
 
@@ -82,9 +83,11 @@ type mark struct {
 	task       *ace.State
 	experiment *ace.ExperimentState // in place of task for an experiment
 	session    *session.State       // the same, for an agent session
+	run        *run.State           // the same, for a run of a blueprint
 	decoder    *history.Decoder
 	tasks      *history.ExperimentDecoder
 	talk       *history.SessionDecoder
+	course     *history.RunDecoder
 }
 
 func (m *mark) clone() *mark {
@@ -92,6 +95,11 @@ func (m *mark) clone() *mark {
 	if m.session != nil {
 		state := *m.session // its parts are replaced, never written into
 		c.session, c.talk = &state, m.talk.Clone()
+		return c
+	}
+	if m.run != nil {
+		state := *m.run
+		c.run, c.course = &state, m.course.Clone()
 		return c
 	}
 	if m.experiment != nil {
@@ -116,6 +124,9 @@ func (m *mark) apply(e *historypb.HistoryEvent) told {
 	m.at++
 	if m.session != nil {
 		return m.tell(e)
+	}
+	if m.run != nil {
+		return m.tellRun(e)
 	}
 	if m.experiment != nil {
 		fact, ok, err := m.tasks.Fact(e)
@@ -164,6 +175,9 @@ func (m *mark) stage() string {
 	if m.session != nil {
 		return string(m.session.Status)
 	}
+	if m.run != nil {
+		return string(m.run.Status)
+	}
 	if m.experiment != nil {
 		return fmt.Sprint(m.experiment.Progress.Stage, " ", m.experiment.Progress.Epoch)
 	}
@@ -200,6 +214,9 @@ func NewStepper(events []*historypb.HistoryEvent, o StepOptions) *Stepper {
 func (s *Stepper) begin() *mark {
 	if s.About.WorkflowType == session.Workflow {
 		return &mark{session: &session.State{}, talk: &history.SessionDecoder{}}
+	}
+	if s.About.WorkflowType == run.Workflow {
+		return &mark{run: &run.State{}, course: &history.RunDecoder{}}
 	}
 	if s.About.WorkflowType == ace.ExperimentWorkflow {
 		return &mark{experiment: &ace.ExperimentState{}, tasks: &history.ExperimentDecoder{}}
@@ -263,6 +280,8 @@ func (s *Stepper) about(end *mark) {
 	switch {
 	case end.session != nil:
 		a.TaskID = end.session.Input.SessionID
+	case end.run != nil:
+		a.TaskID = end.run.Input.RunID
 	case end.experiment != nil:
 		a.TaskID = end.experiment.Input.ExperimentID
 	case a.WorkflowType == "":

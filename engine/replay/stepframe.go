@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/run"
 	"acescope/engine/session"
 )
 
@@ -27,6 +28,7 @@ type Frame struct {
 	Delta        *ace.DeltaAnswer        `json:"delta,omitempty"`
 	Experiment   *ace.ExperimentProgress `json:"experiment,omitempty"`
 	Session      *session.State          `json:"session,omitempty"`
+	Course       *run.State              `json:"run_state,omitempty"`
 	Plan         string                  `json:"plan,omitempty"`
 	TrajectoryID string                  `json:"trajectory_id,omitempty"`
 	BulletIDs    []string                `json:"bullet_ids,omitempty"`
@@ -113,6 +115,10 @@ func (s *Stepper) notes(pos int) (list []string) {
 func (m *mark) answer(f *Frame) {
 	if m.session != nil {
 		f.Session = m.clone().session
+		return
+	}
+	if m.run != nil {
+		f.Course = m.clone().run
 		return
 	}
 	if m.experiment != nil {

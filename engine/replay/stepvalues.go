@@ -49,6 +49,8 @@ func (m *mark) values() []value {
 	switch {
 	case m.session != nil:
 		l.session(m.session)
+	case m.run != nil:
+		l.run(m.run)
 	case m.experiment != nil:
 		l.experiment(m.experiment)
 	default:

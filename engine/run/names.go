@@ -26,6 +26,9 @@ const (
 	SignalReport    = session.SignalReport // [session.Report], by the session that has the agent's conversation
 )
 
+// ErrTypeOver is the type of the error of an update that comes too late.
+const ErrTypeOver = "RunOver"
+
 // ActivityExecute executes a run on the queue of its runner: [Execution] → [Result].
 const ActivityExecute = "execute_run"
 

@@ -23,9 +23,14 @@ type State struct {
 	Ignored int `json:"ignored,omitempty"`
 	// Told says how the parent session was told, "" where that is not yet so: told, ended
 	// (there is no such open session) or none (there is no parent to be told).
-	Told      string         `json:"told,omitempty"`
-	TimeoutAt time.Time      `json:"timeout_at,omitzero"`
-	Exit      ace.ExitStatus `json:"exit_status"`
+	Told      string    `json:"told,omitempty"`
+	TimeoutAt time.Time `json:"timeout_at,omitzero"`
+	// TimedOut tells that an agent had its time and is being stopped for that.
+	TimedOut bool           `json:"timed_out,omitempty"`
+	Exit     ace.ExitStatus `json:"exit_status"`
+
+	given   bool // the claim in force is being executed
+	arrived arrivals
 }
 
 // MoveRecord is a claim that came to nothing.

@@ -21,6 +21,17 @@ func Agent(executorType string) string {
 	return ""
 }
 
+// TypeOf is the executor type of an agent's command line, "" for others.
+func TypeOf(agent string) string {
+	if agent == "claude" {
+		return ClaudeCode
+	}
+	if Agent(agent) == agent {
+		return agent
+	}
+	return ""
+}
+
 // Demands are what a run asks of its runner. What is not demanded is "" or empty. Hostname,
 // project directory and executor type must be the same, the tags a subset of the runner's.
 type Demands struct {

@@ -22,7 +22,9 @@ type View struct {
 	Expired int64 `json:"expired"`
 	Refused int64 `json:"refused"`
 	Lost    int64 `json:"lost"`
-	Runs    int   `json:"runs"` // runs of the dispatcher's workflow so far
+	// Turned counts runners that were turned away, of more than [MaxRunners].
+	Turned int64 `json:"turned,omitempty"`
+	Runs   int   `json:"runs"` // runs of the dispatcher's workflow so far
 }
 
 // RunnerView is one runner as the dispatcher knows it.

@@ -94,6 +94,9 @@ func startOn(
 	if err == nil {
 		err = awaitAnswer(ctx, h.endpoint.Address, token)
 	}
+	if err == nil {
+		err = addAttributes(ctx, h.endpoint.Address, token)
+	}
 	if err != nil {
 		h.stop()
 		return nil, h.startError(err)
@@ -157,14 +160,13 @@ func (h *host) stop() {
 
 // awaitAnswer returns when the server has described the namespace.
 func awaitAnswer(ctx context.Context, address, token string) error {
-	conn, err := grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(quickReconnect))
+	conn, err := connect(address)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	frontend := workflowservice.NewWorkflowServiceClient(conn)
-	ctx = metadata.AppendToOutgoingContext(ctx, "authorization", bearer+token)
+	ctx = authorized(ctx, token)
 	for {
 		_, err := frontend.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: ace.DefaultNamespace})
 		if err == nil {
@@ -176,4 +178,13 @@ func awaitAnswer(ctx context.Context, address, token string) error {
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
+}
+
+func connect(address string) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(quickReconnect))
+}
+
+func authorized(ctx context.Context, token string) context.Context {
+	return metadata.AppendToOutgoingContext(ctx, "authorization", bearer+token)
 }

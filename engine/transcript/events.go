@@ -20,7 +20,9 @@ func Events(raw []byte) []agentcli.Event {
 	}
 	c := converter{l: &l, base: agentcli.Event{At: l.time(), SessionID: string(l.session), UUID: string(l.uuid)}}
 	if l.sidechain {
-		c.base.ParentID = string(l.agent)
+		if c.base.ParentID = string(l.agent); c.base.ParentID == "" {
+			c.base.ParentID = unnamed
+		}
 	}
 	switch string(l.kind) {
 	case "user":
@@ -35,6 +37,9 @@ func Events(raw []byte) []agentcli.Event {
 	}
 	return c.out
 }
+
+// unnamed is the subagent of older versions' lines, which do not tell which one it is.
+const unnamed = "subagent"
 
 type converter struct {
 	l    *line

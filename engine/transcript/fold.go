@@ -62,6 +62,10 @@ func NewFold(prices *price.Prices) *Fold {
 // Summary is what the lines so far tell.
 func (f *Fold) Summary() Summary { return f.s.clone() }
 
+// Ended tells whether the last turn has come to its end for certain: nothing is unfinished,
+// and it is told of messages why they ended, as old versions do not.
+func (f *Fold) Ended() bool { return f.stops && !f.s.Unfinished }
+
 // Oversize counts lines that were too long to be read.
 func (f *Fold) Oversize(n int) { f.s.Oversized += n; f.s.Lines += n }
 

@@ -75,7 +75,8 @@ func (a *Agent) ConfigDir() string { return a.set.ConfigDir }
 // SetVersion changes the version that processes started from now on have.
 func (a *Agent) SetVersion(version string) { a.change(func(s *settings) { s.Version = version }) }
 
-// SetOldCost has costs counted per process, as older versions of Claude Code do.
+// SetOldCost has costs counted per process, as versions of Claude Code do that write no
+// cost-state (2.1.240 does not, 2.1.290 does).
 func (a *Agent) SetOldCost(old bool) { a.change(func(s *settings) { s.OldCost = old }) }
 
 // SetLoggedOut has every call fail for want of a login.

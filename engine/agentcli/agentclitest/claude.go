@@ -13,7 +13,9 @@ import (
 	"time"
 )
 
-// price is what a call of the API costs, in dollars.
+// price is what a message of the model costs, in dollars: that of 120 tokens in, 40 of them
+// read from a cache, and 17 out, at the list price of the model that answers unless another
+// is asked for.
 const price = 0.000828
 
 // claude is the stand-in of Claude Code.
@@ -35,7 +37,8 @@ type claude struct {
 	said      string // the last text of the turn
 	busy      atomic.Bool
 
-	mu sync.Mutex // of mode and model, which the host may change
+	mu       sync.Mutex // of mode and model, which the host may change, and of the next
+	messages int        // of the model, in this process, those of its subagents among them
 
 	lines    chan []byte // user turns
 	replies  chan reply  // answers to the requests of this side
@@ -76,10 +79,10 @@ func (a *agent) claude() int {
 	if code, bad := c.usage(); bad {
 		return code
 	}
-	onSignals(c.interrupt)
 	if code, bad := c.open(); bad {
 		return code
 	}
+	onSignals(c.interrupt, c.bye)
 	if flags["input-format"] == "stream-json" {
 		return c.stream()
 	}
@@ -91,6 +94,7 @@ func (a *agent) claude() int {
 		fmt.Fprintln(os.Stderr, "Error: Input must be provided either through stdin or as a prompt argument when using --print")
 		return 1
 	}
+	defer c.bye()
 	return c.turn(newUUID(), prompt)
 }
 
@@ -182,6 +186,7 @@ func (c *claude) stream() int {
 			return 1
 		case line, ok := <-c.lines:
 			if !ok {
+				c.bye()
 				return code
 			}
 			uuid, text := userMessage(line)
@@ -284,6 +289,7 @@ func (c *claude) asked(id string, raw json.RawMessage) {
 	case "end_session":
 		c.respond(id, answer)
 		c.journal("end", Entry{})
+		c.bye()
 		os.Exit(0)
 	default:
 		c.print(object{"type": "control_response", "response": object{

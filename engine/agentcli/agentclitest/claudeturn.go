@@ -74,12 +74,41 @@ func (c *claude) message(parent string, blocks ...object) {
 			"request_id": "req_" + id[4:],
 		})
 		if parent == "" {
-			m["stop_reason"], m["usage"] = "end_turn", c.usageOf(1)
+			m["stop_reason"], m["usage"] = stopOf(blocks), c.usageOf(1)
 			c.log.add("assistant", uuid, m, func(r *record) { r.RequestID = "req_" + id[4:] })
 		}
 	}
-	if parent == "" {
-		c.log.calls++
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.messages++
+}
+
+// stopOf is why the model ended a message.
+func stopOf(blocks []object) string {
+	for _, b := range blocks {
+		if b["type"] == "tool_use" {
+			return "tool_use"
+		}
+	}
+	return "end_turn"
+}
+
+// sum is what the process counts: from the cost-state on that it found, or from nothing.
+func (c *claude) sum() costState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := costState{Type: costType, SessionID: c.session, Messages: c.messages}
+	if !c.set.OldCost {
+		s.Messages += c.log.told.Messages
+	}
+	s.Cost = price * float64(s.Messages)
+	return s
+}
+
+// bye tells the next process what the session has cost.
+func (c *claude) bye() {
+	if s := c.sum(); s.Messages > 0 && !c.set.OldCost {
+		c.log.write(s)
 	}
 }
 
@@ -266,16 +295,12 @@ func (c *claude) result(e end, began time.Time) int {
 	if e.mute {
 		return max(0, code)
 	}
-	calls := c.log.calls
-	if c.set.OldCost {
-		calls = c.calls
-	}
 	_, model := c.now()
-	cost := price * float64(calls)
+	sum := c.sum()
 	r := object{
 		"type": "result", "subtype": "success", "is_error": false, "duration_ms": time.Since(began).Milliseconds(), "duration_api_ms": 1,
-		"num_turns": max(1, c.turnCalls), "result": "", "session_id": c.session, "total_cost_usd": cost, "usage": c.usageOf(c.turnCalls),
-		"modelUsage":         object{model: object{"inputTokens": 120 * calls, "outputTokens": 17 * calls, "costUSD": cost}},
+		"num_turns": max(1, c.turnCalls), "result": "", "session_id": c.session, "total_cost_usd": sum.Cost, "usage": c.usageOf(c.turnCalls),
+		"modelUsage":         object{model: object{"inputTokens": 120 * sum.Messages, "outputTokens": 17 * sum.Messages, "costUSD": sum.Cost}},
 		"permission_denials": c.denials, "stop_reason": "end_turn", "terminal_reason": "completed", "uuid": newUUID(),
 	}
 	if c.denials == nil {

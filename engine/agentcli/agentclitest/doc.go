@@ -52,5 +52,6 @@
 // can_use_tool, mcp_message, interrupt, set_permission_mode, set_model, end_session),
 // transcripts under CLAUDE_CONFIG_DIR, --session-id that is refused once its transcript is
 // there, --resume that takes no lock, message uuids that are swallowed when they come again,
-// costs that are summed up over the session.
+// costs that are summed up over the session: from the cost-state on that the last process wrote
+// which was not killed.
 package agentclitest

@@ -47,7 +47,7 @@ func (a *agent) keep(p past) {
 
 // once runs a turn of a CLI that has one turn per process.
 func (a *agent) once(v voice, p *past, instruction string) end {
-	onSignals(func() { os.Exit(130) })
+	onSignals(func() { os.Exit(130) }, func() {})
 	a.journal("turn", Entry{Text: instruction})
 	p.Turns++
 	a.keep(*p)

@@ -16,7 +16,7 @@ func ignoreTerm() {}
 
 func killSelf() { os.Exit(137) }
 
-func onSignals(interrupt func()) {
+func onSignals(interrupt, _ func()) {
 	c := make(chan os.Signal, 4)
 	signal.Notify(c, os.Interrupt)
 	go func() {

@@ -31,9 +31,9 @@ func killSelf() {
 	select {}
 }
 
-// onSignals has SIGTERM end the process with its children and without a result, and SIGINT
-// do what is given.
-func onSignals(interrupt func()) {
+// onSignals has SIGTERM end the process with its children and without a result, after bye,
+// and SIGINT do what is given.
+func onSignals(interrupt, bye func()) {
 	c := make(chan os.Signal, 4)
 	signal.Notify(c, syscall.SIGTERM, syscall.SIGINT)
 	go func() {
@@ -46,6 +46,7 @@ func onSignals(interrupt func()) {
 			for _, pid := range left.pids {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
+			bye()
 			os.Exit(143)
 		}
 	}()

@@ -19,8 +19,19 @@ type transcript struct {
 	last    string          // uuid of the last message in the chain
 	uuids   map[string]bool // of all lines
 	turns   int             // messages of the user, in the chain
-	calls   int             // messages of the model, in the chain
+	told    costState       // the last
 }
+
+// costState is the line by which a process tells, when it ends, what the session has cost so
+// far. The next process counts on from there.
+type costState struct {
+	Type      string  `json:"type"`
+	SessionID string  `json:"sessionId"`
+	Cost      float64 `json:"totalCostUSD"`
+	Messages  int     `json:"messages"`
+}
+
+const costType = "cost-state"
 
 // record is a line of a transcript.
 type record struct {
@@ -73,7 +84,13 @@ func load(path, session, cwd, version string) (t *transcript, there bool) {
 	all := map[string]record{}
 	for line := range bytes.Lines(data) {
 		var r record
-		if json.Unmarshal(line, &r) != nil || r.UUID == "" {
+		if json.Unmarshal(line, &r) != nil {
+			continue
+		}
+		if r.Type == costType {
+			_ = json.Unmarshal(line, &t.told)
+		}
+		if r.UUID == "" {
 			continue
 		}
 		all[r.UUID] = r
@@ -81,10 +98,9 @@ func load(path, session, cwd, version string) (t *transcript, there bool) {
 		t.last = r.UUID
 	}
 	// The chain goes back from the last line: what another process added beside it is lost.
-	messages := map[string]bool{}
 	for at := t.last; at != ""; {
 		r := all[at]
-		t.count(r, messages)
+		t.count(r)
 		if r.ParentUUID == nil {
 			break
 		}
@@ -93,18 +109,13 @@ func load(path, session, cwd, version string) (t *transcript, there bool) {
 	return t, true
 }
 
-func (t *transcript) count(r record, messages map[string]bool) {
+func (t *transcript) count(r record) {
 	var m struct {
-		ID      string          `json:"id"`
 		Content json.RawMessage `json:"content"`
 	}
 	_ = json.Unmarshal(r.Message, &m)
-	switch {
-	case r.Type == "user" && !bytes.Contains(m.Content, []byte(`"tool_result"`)):
+	if r.Type == "user" && !bytes.Contains(m.Content, []byte(`"tool_result"`)) {
 		t.turns++
-	case r.Type == "assistant" && !messages[m.ID]:
-		messages[m.ID] = true
-		t.calls++
 	}
 }
 
@@ -125,6 +136,12 @@ func (t *transcript) add(kind, uuid string, message any, more func(*record)) {
 	if more != nil {
 		more(&r)
 	}
+	t.write(r)
+	t.last = uuid
+	t.uuids[uuid] = true
+}
+
+func (t *transcript) write(r any) {
 	line, err := json.Marshal(r)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(t.path), 0o700)
@@ -136,6 +153,4 @@ func (t *transcript) add(kind, uuid string, message any, more func(*record)) {
 		fmt.Fprintln(os.Stderr, "stand-in:", err)
 		os.Exit(70)
 	}
-	t.last = uuid
-	t.uuids[uuid] = true
 }

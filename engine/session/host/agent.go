@@ -11,6 +11,7 @@ import (
 
 	"acescope/engine/agentcli"
 	"acescope/engine/process"
+	"acescope/engine/process/filelock"
 )
 
 // agent is a process of an agent. One that takes turns over standard input stays for
@@ -38,19 +39,13 @@ type agent struct {
 // How much of standard error is kept, in bytes, of its begin and its end.
 const stderrKept = 8 << 10
 
-// start starts an agent's process, for a turn. It holds the session's lock.
-func (h *Host) start(r *run, adapter agentcli.Adapter, call agentcli.Call) (*agent, error) {
+// start starts an agent's process, for a turn. It holds the session's lock from then on.
+func (h *Host) start(r *run, adapter agentcli.Adapter, call agentcli.Call, lock *filelock.Lock) (*agent, error) {
 	in := r.in
 	cmd, err := adapter.Command(call)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := h.lockSession(r.give, in.SessionID)
-	if err != nil {
-		return nil, err
-	}
-	defer lock.Close()
-	h.at("locked")
 	a := &agent{h: h, id: in.SessionID, cli: adapter.CLI(), errs: process.NewTail(stderrKept, stderrKept), gone: make(chan struct{}),
 		streams: cmd.Streaming, session: call.Resume, run: r, asks: map[string]context.CancelFunc{}}
 	if a.session == "" {
@@ -63,12 +58,12 @@ func (h *Host) start(r *run, adapter agentcli.Adapter, call agentcli.Call) (*age
 	}
 	out, to := io.Pipe()
 	a.p, err = process.Start(h.life, process.Spec{Argv: cmd.Argv, Dir: cmd.Dir, Env: h.environ(adapter, cmd), Input: cmd.Input, Pipe: cmd.Streaming,
-		Stdout: to, Stderr: a.errs, Files: []*os.File{lock}, DieWithParent: true})
+		Stdout: to, Stderr: a.errs, Files: []*os.File{lock.File}, DieWithParent: true})
 	if err != nil {
 		a.tools.close()
 		return nil, err
 	}
-	if err := sign(lock, a.p.Pid()); err != nil {
+	if err := lock.Sign(a.p.Pid()); err != nil {
 		h.log.Warn("the lock tells nobody's name", "session", in.SessionID, "error", err)
 	}
 	go func() {

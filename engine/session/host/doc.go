@@ -1,8 +1,8 @@
 // Package host lets agent sessions live on this machine: it serves their activities
 // (claim_session, run_turn, run_session_tool, close_session) and keeps the processes of the
 // agent command lines warm between turns. It may import engine/session, engine/agentcli,
-// engine/process, engine/redact, engine/artifact, engine/flow for its failure types, and
-// Temporal's SDK; the engine imports it.
+// engine/process with its filelock, engine/redact, engine/artifact, engine/transcript,
+// engine/price and Temporal's SDK; the engine imports it.
 //
 // One process of a data directory serves its sessions at a time: the one that holds
 // sessions/host.lock there. Where it dies, another that waits for the lock goes on at once.
@@ -16,6 +16,12 @@
 // what is found done is not done again, what was begun is gone on with, by a new message.
 // What an agent asked the session to do is done at most once: with the process that asked,
 // the call is gone, and the agent asks anew.
+//
+// Costs are what the agent says. Claude Code says, with the end of a turn, what the process
+// has cost so far, and the process begins where its transcript's last count is: the turn's
+// is the difference. What a process spent that ended in a turn without a word is what it
+// counted when it ended, or, where it was killed, the messages of the transcript at list
+// prices; a model without a list price makes the usage unpriced.
 //
 // Secrets that are known from the environment, or look like secrets, are struck out of
 // logs, results and requests. The agent and its tools see texts as they are; they are

@@ -144,6 +144,9 @@ func (p *pending) wait(t *testing.T) session.TurnResult {
 	return p.result
 }
 
+// perAnswer is the price of an answer of the stand-in.
+const perAnswer = 0.000828
+
 func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 
 func TestWarmTurns(t *testing.T) {
@@ -152,7 +155,7 @@ func TestWarmTurns(t *testing.T) {
 	if s.started() != 1 || first.Warm || !second.Warm {
 		t.Errorf("%d processes, warm %t %t", s.started(), first.Warm, second.Warm)
 	}
-	if second.Text != "reply 2 to: two" || !near(first.Usage.CostUSD, 0.000828) || second.Usage.InputTokens != 120 {
+	if second.Text != "reply 2 to: two" || !near(first.Usage.CostUSD, perAnswer) || second.Usage.InputTokens != 120 {
 		t.Errorf("second: %+v", second)
 	}
 	in := s.input(3, "three")
@@ -189,7 +192,7 @@ func TestCost(t *testing.T) {
 		}
 		total, seen, calls = total+r.Usage.CostUSD, r.CostSeen, calls+2
 	}
-	if api := len(s.agent.Did("api_call")); api != calls || !near(total, 0.000828*float64(api)) {
+	if api := len(s.agent.Did("api_call")); api != calls || !near(total, perAnswer*float64(api)) {
 		t.Errorf("%d calls, cost %v", api, total)
 	}
 	if s.started() != 2 {
@@ -216,7 +219,7 @@ func TestCostPerProcess(t *testing.T) {
 			s.open(Options{})
 		}
 	}
-	if api := len(s.agent.Did("api_call")); api != 7 || !near(total, 0.000828*float64(api)) {
+	if api := len(s.agent.Did("api_call")); api != 7 || !near(total, perAnswer*float64(api)) {
 		t.Errorf("%d calls, cost %v", api, total)
 	}
 }
@@ -303,12 +306,13 @@ func TestFoundInTheTranscript(t *testing.T) {
 	if len(r.Messages) != len(done.Messages) {
 		t.Errorf("messages: %+v, were %+v", r.Messages, done.Messages)
 	}
-	// What it cost comes with the next turn.
+	if !near(r.Usage.CostUSD, done.Usage.CostUSD) || r.Usage.Unpriced || !near(r.CostSeen, done.CostSeen) {
+		t.Errorf("cost: %+v, was %+v", r, done)
+	}
 	next := s.input(2, "two")
 	next.CostSeen = r.CostSeen
-	n, err := s.run(next, 1)
-	if api := len(s.agent.Did("api_call")); err != nil || !near(r.Usage.CostUSD+n.Usage.CostUSD, 0.000828*float64(api)) {
-		t.Errorf("%v for %d calls, %v", r.Usage.CostUSD+n.Usage.CostUSD, api, err)
+	if n, err := s.run(next, 1); err != nil || !near(n.Usage.CostUSD, perAnswer) {
+		t.Errorf("then %+v, %v", n, err)
 	}
 }
 
@@ -377,14 +381,17 @@ func TestInterruptTheDeaf(t *testing.T) {
 		t.Skip("takes ten seconds")
 	}
 	s := newStage(t, "claude")
-	p := s.begin(s.input(1, "SCENARIO: ignoreterm"), 1)
+	p := s.begin(s.input(1, "SCENARIO: say begun; ignoreterm"), 1)
 	s.agent.Await("hang", 1)
 	p.cancel(temporal.NewCanceledError())
-	if r := p.wait(t); p.err != nil || r.Status != session.TurnInterrupted {
+	r := p.wait(t)
+	if p.err != nil || r.Status != session.TurnInterrupted || !near(r.Usage.CostUSD, perAnswer) || r.Usage.OutputTokens != 17 {
 		t.Fatalf("%+v, %v", r, p.err)
 	}
-	if r := s.good(2, "two"); r.Warm || s.started() != 2 {
-		t.Errorf("%+v", r)
+	in := s.input(2, "two")
+	in.CostSeen = r.CostSeen
+	if r, err := s.run(in, 1); err != nil || r.Warm || s.started() != 2 || !near(r.Usage.CostUSD, perAnswer) {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 
@@ -415,12 +422,13 @@ func TestAgentDies(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	r, err := s.run(in, 2)
-	if err != nil || r.Status != session.TurnCompleted || !r.Continued {
+	if err != nil || r.Status != session.TurnCompleted || !r.Continued || !near(r.Usage.CostUSD, 2*perAnswer) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	in = s.input(2, "SCENARIO: bash echo a; kill")
+	in.CostSeen = r.CostSeen
 	r, err = s.run(in, maxCrashes)
-	if err != nil || r.Status != session.TurnFailed || r.Failed.Type != string(agentcli.ClassKilled) {
+	if err != nil || r.Status != session.TurnFailed || r.Failed.Type != string(agentcli.ClassKilled) || !near(r.Usage.CostUSD, perAnswer) || r.Usage.OutputTokens != 17 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

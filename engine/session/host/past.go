@@ -1,6 +1,7 @@
 package host
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -14,53 +15,65 @@ import (
 // past is what is known of a turn, and of its conversation, from before this attempt.
 type past struct {
 	result *session.TurnResult // of a turn that was found done
+	log    string              // of the last attempt that has one
 	begun  bool                // the agent has the turn's message
 	resume string              // the conversation to go on with, "" where it begins
-	used   ace.Usage           // by earlier attempts, as far as the agent remembers
+	start  *start              // nil where the agent's own memory is not known
 }
 
-// past looks for what earlier attempts did: in their logs, where the agent's own result may
-// be, and in the agent's transcript. cold tells that a process is to be started.
-func (h *Host) past(r *run, adapter agentcli.Adapter, cold bool) (past, error) {
-	p := past{}
+// start is what a process of an agent begins with in a turn: the cost of the conversation
+// that it counts on from, and what earlier attempts used, which it does not tell.
+type start struct {
+	Counted float64   `json:"counted"`
+	Used    ace.Usage `json:"used"`
+}
+
+// inLogs looks for what earlier attempts did in their logs, where the agent's own result may
+// be.
+func (h *Host) inLogs(r *run, adapter agentcli.Adapter) error {
 	if r.in.Resume {
-		p.resume = r.in.AgentSessionID
+		r.past.resume = r.in.AgentSessionID
 	}
 	logs, err := h.earlier(r, adapter)
 	if err != nil {
-		return p, err
+		return err
 	}
 	for _, l := range logs {
+		r.past.log = l.path
 		if l.result != nil {
 			r.slog.Info("the turn was found done in the log of an earlier attempt", "log", l.path)
-			p.result = h.sealed(r, l.result, l.path)
-			return p, nil
+			r.past.result = h.sealed(r, l.result)
+			return nil
 		}
 		if l.session != "" && !adapter.Features().SessionID {
-			p.resume, p.begun = l.session, true
+			r.past.resume, r.past.begun = l.session, true
 		}
 	}
-	if !adapter.Features().SessionID || !cold && r.attempt == 1 {
-		return p, nil
+	return nil
+}
+
+// inMemory looks for it in the agent's transcript. No process may be writing there.
+func (h *Host) inMemory(r *run, adapter agentcli.Adapter) error {
+	if !adapter.Features().SessionID {
+		return nil
+	}
+	t, err := h.memory(adapter).turn(r.give, r.in, r.uuids())
+	if err != nil {
+		return err
 	}
 	id := agentSession(r.in)
-	t, err := h.memory(adapter).turn(id, r.in.Turn, r.uuids())
-	if err != nil {
-		return p, err
-	}
 	if t.Exists {
-		p.resume = id
+		r.past.resume = id
 	}
-	p.begun, p.used = t.Begun, t.Usage
+	if t.Exists || r.past.resume == "" {
+		r.past.start = &start{Counted: t.Counted, Used: t.Usage}
+	}
+	r.past.begun = t.Begun
 	if t.Ended {
 		r.slog.Info("the turn was found done in the agent's transcript")
-		path := ""
-		if len(logs) > 0 {
-			path = logs[len(logs)-1].path
-		}
-		p.result = h.sealed(r, t.result(r.in, id), path)
+		r.past.result = h.sealed(r, t.result(r.in, id))
 	}
-	return p, nil
+	return nil
 }
 
 // uuids are the identities of the turn's messages, of all attempts.
@@ -72,12 +85,11 @@ func (r *run) uuids() []string {
 	return list
 }
 
-// result is that of a turn as its transcript tells it. What it cost is not told there; where
-// the agent sums up, the next turn's difference has it.
+// result is that of a turn as its transcript tells it.
 func (t remembered) result(in session.TurnInput, id string) *session.TurnResult {
 	out := session.TurnResult{Turn: in.Turn, Status: session.TurnCompleted, AgentSessionID: id, Model: t.Model, Text: cut(t.Text, maxText),
 		Messages: t.Messages, Omitted: t.Omitted, Summary: "The turn was found done after a crash", Usage: t.Usage,
-		CostSeen: in.CostSeen, UsageSeen: in.UsageSeen}
+		CostSeen: in.CostSeen + t.Usage.CostUSD, UsageSeen: in.UsageSeen}
 	switch {
 	case t.Interrupted:
 		out.Status = session.TurnInterrupted
@@ -87,20 +99,38 @@ func (t remembered) result(in session.TurnInput, id string) *session.TurnResult 
 	return &out
 }
 
-// sealed is a result that was found, with its log.
-func (h *Host) sealed(r *run, t *session.TurnResult, path string) *session.TurnResult {
+// sealed is a result that was found, with the log that it is of.
+func (h *Host) sealed(r *run, t *session.TurnResult) *session.TurnResult {
 	t.Recovered = true
-	if path == "" {
+	if t.LogPath = r.past.log; t.LogPath == "" {
 		return t
 	}
-	t.LogPath = path
-	ref, err := h.logs.Seal(r.give, path)
+	ref, err := h.logs.Seal(r.give, t.LogPath)
 	if err != nil {
 		r.slog.Warn("the log of an earlier attempt was not sealed", "error", err)
 		return t
 	}
 	t.Log = &ref
 	return t
+}
+
+// startType is the type of the line of a log that tells what its process begins with.
+const startType = "acescope_start"
+
+// line is the start as a line of a log.
+func (s start) line() ([]byte, error) {
+	return json.Marshal(struct {
+		Type string `json:"type"`
+		start
+	}{startType, s})
+}
+
+// startOf is the start that a log's first event tells.
+func startOf(e agentcli.Event) (s start, ok bool) {
+	if e.Line != 1 || e.Name != startType {
+		return s, false
+	}
+	return s, json.Unmarshal(e.Raw, &s) == nil
 }
 
 // found is what the log of an earlier attempt tells.
@@ -126,11 +156,14 @@ func (h *Host) earlier(r *run, adapter agentcli.Adapter) (list []found, err erro
 			uuid = againUUID(r.in, n)
 		}
 		l := found{path: name.Path()}
-		rec, ended := newRecord(r.in, uuid, !adapter.Features().Streaming), false
+		rec, used, ended := newRecord(r.in, uuid, !adapter.Features().Streaming), ace.Usage{}, false
 		// A log that a warm process wrote may begin with what it still said of the turn before.
 		err = agentcli.NewReader(f, adapter.CLI()).All(func(e agentcli.Event) error {
 			if e.SessionID != "" {
 				l.session = e.SessionID
+			}
+			if s, ok := startOf(e); ok {
+				rec.judge.Meter.Cost, used = s.Counted, s.Used
 			}
 			// The end that OpenCode's reader makes of any stream's end is none.
 			ended = rec.add(e) && e.Line > 0 || ended
@@ -142,6 +175,7 @@ func (h *Host) earlier(r *run, adapter agentcli.Adapter) (list []found, err erro
 		}
 		if ended {
 			l.result = r.told(rec, n)
+			l.result.Usage = l.result.Usage.Add(used)
 		}
 		list = append(list, l)
 	}

@@ -15,6 +15,7 @@ type record struct {
 	turn  int
 	uuid  string // of the turn's message
 	begun bool   // what comes belongs to the turn
+	ended bool   // there is a result
 	judge agentcli.Judge
 	out   []session.Out
 	left  int               // of what was said, for want of room
@@ -36,35 +37,10 @@ func (r *record) add(e agentcli.Event) (ended bool) {
 			return false
 		}
 	}
-	if e.Kind == agentcli.KindResult && countsAnew(e.Raw) {
-		r.judge.Meter.Cost = 0
-	}
 	r.judge.Add(e)
 	r.tell(e)
+	r.ended = r.ended || e.Kind == agentcli.KindResult
 	return e.Kind == agentcli.KindResult
-}
-
-// countsAnew tells whether a result's cost is that of its turn alone. Some versions of Claude
-// Code sum it up over the conversation, some over their process, and after a crash all do the
-// latter: then the first sum of a process may be more than the last one before it. By models
-// it sums up tokens in the same way, while its other count is of the turn.
-func countsAnew(result []byte) bool {
-	var r struct {
-		Usage struct {
-			Output *int64 `json:"output_tokens"`
-		} `json:"usage"`
-		Models map[string]struct {
-			Output int64 `json:"outputTokens"`
-		} `json:"modelUsage"`
-	}
-	if json.Unmarshal(result, &r) != nil || len(r.Models) == 0 || r.Usage.Output == nil {
-		return false
-	}
-	sum := int64(0)
-	for _, m := range r.Models {
-		sum += m.Output
-	}
-	return sum <= *r.Usage.Output
 }
 
 // tell keeps what the agent itself says and does; its subagents are in the log.

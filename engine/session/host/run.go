@@ -142,6 +142,27 @@ func (r *run) write(e agentcli.Event) {
 	}
 }
 
+// begin has the turn's process count from where it does, and notes that in the log: the
+// process itself does not tell.
+func (r *run) begin() {
+	if r.past.start == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.record.judge.Meter.Cost = r.past.start.Counted
+	if line, err := r.past.start.line(); err == nil {
+		r.write(agentcli.Event{Raw: line})
+	}
+}
+
+// concluded tells whether the agent said how the turn ended.
+func (r *run) concluded() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.record.ended
+}
+
 // answered is called when the agent has ended the turn and stays.
 func (r *run) answered() {
 	r.exit = agentcli.Exit{Alive: true}

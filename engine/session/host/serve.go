@@ -213,5 +213,6 @@ func (h *Host) closeSession(ctx context.Context, in session.CloseInput) error {
 	delete(h.slots, in.SessionID)
 	h.mu.Unlock()
 	h.at("closed")
-	return lock.Close()
+	lock.Release()
+	return nil
 }

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -305,7 +307,12 @@ func TestOrphan(t *testing.T) {
 	s.agent.Await("gate", 1)
 	// Another host, as if this process had died: it knows nothing of the first.
 	first := s.Host
-	s.open(Options{})
+	logs, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = logs.Close() })
+	s.open(Options{Logger: slog.New(slog.NewTextHandler(logs, nil))})
 	r, err := s.run(s.input(1, "x"), 2)
 	if err != nil || !r.Continued || r.Status != session.TurnCompleted {
 		t.Fatalf("%+v, %v", r, err)
@@ -322,6 +329,50 @@ func TestOrphan(t *testing.T) {
 	starts := s.agent.Did("start")
 	if len(starts) != 2 || len(s.agent.Did("turn")) != 2 {
 		t.Errorf("%d processes, %d turns", len(starts), len(s.agent.Did("turn")))
+	}
+	said, err := os.ReadFile(logs.Name())
+	if want := fmt.Sprintf("is ended\" session=s1 pid=%d", starts[0].PID); err != nil || !strings.Contains(string(said), want) {
+		t.Errorf("it is not told whom it was: %s, %v", said, err)
+	}
+}
+
+// TestLockFile: the file of a session's lock stays while a process may have it, or who comes
+// next would have the lock of another file; it goes with the session, whatever its name.
+func TestLockFile(t *testing.T) {
+	s := newStage(t, "claude")
+	release, err := s.Hold(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	in := s.input(1, "one")
+	in.SessionID = "host" // as the lock of those who serve is called
+	if r, err := s.run(in, 1); err != nil || r.Status != session.TurnCompleted {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	locks := func() (names []string) {
+		entries, err := os.ReadDir(filepath.Join(s.data, sessionsDir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	if got := locks(); !slices.Equal(got, []string{"host" + lockExt, hostLock}) {
+		t.Errorf("while the process lives: %v", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := s.lockSession(ctx, "host"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the process has no lock: %v", err)
+	}
+	if err := s.closeSession(t.Context(), session.CloseInput{SessionID: "host"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := locks(); !slices.Equal(got, []string{hostLock}) {
+		t.Errorf("when the session is closed: %v", got)
 	}
 }
 
@@ -462,41 +513,5 @@ func TestHold(t *testing.T) {
 	release()
 	if err := <-got; err != nil {
 		t.Error(err)
-	}
-}
-
-// TestBrokenOffAndResumed: when Claude Code is resumed after a turn that was broken off, it
-// writes an answer of its own behind it. That is no end.
-func TestBrokenOffAndResumed(t *testing.T) {
-	dir := t.TempDir()
-	id := session.UUID("agent", "s1")
-	path := filepath.Join(dir, "projects", "-x", id+".jsonl")
-	lines := []string{
-		`{"type":"queue-operation"}`,
-		`{"type":"user","uuid":"u1","message":{"role":"user","content":"do it"}}`,
-		`{"type":"assistant","uuid":"a1","message":{"id":"m1","model":"claude","stop_reason":"tool_use","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}}],"usage":{"input_tokens":100,"output_tokens":20}}}`,
-		`{"type":"user","uuid":"u2","isMeta":true,"message":{"role":"user","content":[{"type":"text","text":"Continue from where you left off."}]}}`,
-		`{"type":"assistant","uuid":"a2","message":{"id":"m2","model":"<synthetic>","stop_reason":"stop_sequence","content":[{"type":"text","text":"No response requested."}],"usage":{}},"isApiErrorMessage":false}`,
-	}
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	m := transcripts{dir}
-	got, err := m.turn(id, 1, []string{"u1"})
-	if err != nil || !got.Begun || got.Ended || got.Usage.OutputTokens != 20 {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if got, err := m.turn(id, 1, []string{"other"}); err != nil || !got.Exists || got.Begun {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if got, err := m.turn("../../x", 1, nil); err != nil || got.Exists {
-		t.Errorf("%+v, %v", got, err)
-	}
-	end := `{"type":"user","uuid":"u3","message":{"role":"user","content":"[Request interrupted by user]"}}`
-	if err := os.WriteFile(path, []byte(strings.Join(append(lines[:3:3], end), "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := m.turn(id, 1, []string{"u1"}); err != nil || !got.Ended || !got.Interrupted {
-		t.Errorf("%+v, %v", got, err)
 	}
 }

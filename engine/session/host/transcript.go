@@ -1,11 +1,9 @@
 package host
 
 import (
-	"encoding/json"
-	"errors"
+	"bytes"
+	"context"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +11,9 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agentcli"
+	"acescope/engine/price"
 	"acescope/engine/session"
+	"acescope/engine/transcript"
 )
 
 // remembered is what an agent's own transcript tells of a turn.
@@ -28,12 +28,16 @@ type remembered struct {
 	Model       string
 	Messages    []session.Out
 	Omitted     int
-	Usage       ace.Usage // of the turn: tokens, not money
+	// Usage is of the turn, all attempts of it. Its cost is what the agent counted, where it
+	// did, and else list prices, without those of subagents, which have files of their own.
+	Usage ace.Usage
+	// Counted is the conversation's cost that the agent's next process counts on from.
+	Counted float64
 }
 
 // memory reads what an agent remembers of a turn whose message bears one of the uuids.
 type memory interface {
-	turn(agentSession string, turn int, uuids []string) (remembered, error)
+	turn(ctx context.Context, in session.TurnInput, uuids []string) (remembered, error)
 }
 
 // transcripts is the memory of Claude Code.
@@ -58,204 +62,144 @@ func (h *Host) memory(adapter agentcli.Adapter) memory {
 	return transcripts{dir}
 }
 
-// path is where a conversation's transcript is, "" where there is none. Its id is unique,
-// so it is looked for under every project: how a project's name is made of a directory has
-// changed more than once.
-func (t transcripts) path(agentSession string) (string, error) {
-	if t.config == "" || !agentcli.ValidSessionID(agentSession) {
-		return "", nil
+func (t transcripts) turn(ctx context.Context, in session.TurnInput, uuids []string) (remembered, error) {
+	id := agentSession(in)
+	if t.config == "" || !agentcli.ValidSessionID(id) {
+		return remembered{}, nil
 	}
-	projects := filepath.Join(t.config, "projects")
-	dirs, err := os.ReadDir(projects)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	for _, d := range dirs {
-		path := filepath.Join(projects, d.Name(), agentSession+".jsonl")
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			return path, nil
-		}
-	}
-	return "", nil
-}
-
-func (t transcripts) turn(agentSession string, turn int, uuids []string) (remembered, error) {
-	path, err := t.path(agentSession)
+	path, err := transcript.Find(t.config, id)
 	if err != nil || path == "" {
 		return remembered{}, err
 	}
-	f, err := os.Open(path)
-	if err != nil {
+	s := seeker{turn: in.Turn, seen: in.CostSeen}
+	for _, uuid := range uuids {
+		s.uuids = append(s.uuids, []byte(uuid))
+	}
+	s.Exists = true
+	if _, err := transcript.NewReader(path, nil).Read(ctx, 0, nil, func(raw []byte, _ int64) { s.add(raw) }); err != nil {
 		return remembered{}, fmt.Errorf("transcript: %w", err)
 	}
-	defer f.Close()
-	s := seeker{turn: turn, uuids: uuids}
-	s.Exists = true
-	lines := agentcli.NewLineReader(f)
-	for {
-		line, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			return s.sum(), nil
-		}
-		if err != nil {
-			return remembered{}, fmt.Errorf("transcript: %w", err)
-		}
-		var l transcriptLine
-		if !line.TooLong() && json.Unmarshal(line.Bytes, &l) == nil {
-			s.add(l)
-		}
-	}
-}
-
-// transcriptLine is what is read of a transcript's line.
-type transcriptLine struct {
-	Type      string `json:"type"`
-	UUID      string `json:"uuid"`
-	Sidechain bool   `json:"isSidechain"`
-	Meta      bool   `json:"isMeta"`
-	APIError  bool   `json:"isApiErrorMessage"`
-	Message   struct {
-		ID         string          `json:"id"`
-		Model      string          `json:"model"`
-		StopReason string          `json:"stop_reason"`
-		Content    json.RawMessage `json:"content"`
-		Usage      struct {
-			Input   int64 `json:"input_tokens"`
-			Created int64 `json:"cache_creation_input_tokens"`
-			Read    int64 `json:"cache_read_input_tokens"`
-			Output  int64 `json:"output_tokens"`
-		} `json:"usage"`
-	} `json:"message"`
-}
-
-// block is a part of a message.
-type block struct {
-	Type    string          `json:"type"`
-	Text    string          `json:"text"`
-	ID      string          `json:"id"`
-	Name    string          `json:"name"`
-	Input   json.RawMessage `json:"input"`
-	CallID  string          `json:"tool_use_id"`
-	Content json.RawMessage `json:"content"`
-	Error   bool            `json:"is_error"`
+	return s.sum(), nil
 }
 
 // seeker looks for a turn in the lines of a transcript.
 type seeker struct {
 	remembered
-	turn    int
-	uuids   []string
-	last    string          // id of the message before
-	counted map[string]int  // usage that was counted, by message: its place in spent
-	spent   []ace.Usage     // of each message
-	open    map[string]bool // calls without a result
-	record  record
+	turn   int
+	uuids  [][]byte         // of the turn's messages
+	spoke  bool             // since the last of them the agent said something
+	open   map[string]bool  // calls without a result
+	fold   *transcript.Fold // of the turn, nil before it
+	record record
+
+	seen  float64           // of the cost, by the agent's last count
+	cost  float64           // of the turn, up to that count
+	upTo  transcript.Totals // the same as the lines tell it
+	vague bool              // there are prices that neither knows
 }
 
 // synthetic is the model of what the CLI says in the model's place.
 const synthetic = "<synthetic>"
 
-// interruptedMark begins what the CLI writes in the user's name when a turn is broken off.
-const interruptedMark = "[Request interrupted by user"
-
-func (s *seeker) add(l transcriptLine) {
-	if l.UUID != "" && slices.Contains(s.uuids, l.UUID) && l.Type == "user" {
-		if !s.Begun {
-			s.record = record{turn: s.turn, begun: true, names: map[string]string{}}
-			s.counted, s.open = map[string]int{}, map[string]bool{}
-		}
-		// A later message goes on with what the first began.
-		s.Begun, s.Ended, s.Interrupted, s.Failed, s.Text = true, false, false, "", ""
-		clear(s.open)
+func (s *seeker) add(raw []byte) {
+	if usd, ok := transcript.Told(raw); ok {
+		s.told(usd)
 		return
 	}
-	if !s.Begun || l.Sidechain || l.Meta {
+	mine := slices.ContainsFunc(s.uuids, func(uuid []byte) bool { return bytes.Contains(raw, uuid) })
+	if !s.Begun && !mine {
 		return
 	}
-	switch l.Type {
-	case "assistant":
-		s.assistant(l)
-	case "user":
-		s.user(l)
+	events := transcript.Events(raw)
+	if first := events[0]; mine && slices.ContainsFunc(s.uuids, func(uuid []byte) bool { return string(uuid) == first.UUID }) {
+		s.begin(raw)
+		return
+	}
+	if s.Begun {
+		s.say(raw, events)
 	}
 }
 
-func (s *seeker) assistant(l transcriptLine) {
-	m := l.Message
-	if m.Model == synthetic && !l.APIError {
+// begin takes the turn's message. A later one goes on with what the first began.
+func (s *seeker) begin(raw []byte) {
+	if !s.Begun {
+		s.fold = transcript.NewFold(price.Shipped())
+		s.record = record{turn: s.turn, begun: true, names: map[string]string{}}
+		s.open = map[string]bool{}
+		s.seen = max(s.seen, s.Counted) // where the conversation is older than the session
+	}
+	s.fold.Add(raw)
+	s.Begun, s.spoke, s.Interrupted, s.Failed, s.Text = true, false, false, "", ""
+	clear(s.open)
+}
+
+// say takes a line of the turn.
+func (s *seeker) say(raw []byte, events []agentcli.Event) {
+	if events[0].Model == synthetic && events[0].Kind != agentcli.KindError {
 		return // what the CLI puts after a turn that was broken off, when it is resumed
 	}
-	s.count(l)
-	if m.Model != "" && m.Model != synthetic {
-		s.Model = m.Model
-	}
-	for _, b := range blocks(m.Content) {
-		switch b.Type {
-		case "text":
-			s.Text = b.Text
-			if l.APIError {
-				s.Failed = b.Text
-			}
-			s.record.tell(agentcli.Event{Kind: agentcli.KindText, Text: b.Text})
-		case "tool_use":
-			if len(s.open) < maxNames {
-				s.open[b.ID] = true
-			}
-			s.record.tell(agentcli.Event{Kind: agentcli.KindToolUse, Tool: &agentcli.Tool{ID: b.ID, Name: b.Name, Args: b.Input}})
-		}
-	}
-	switch m.StopReason {
-	case "", "tool_use", "pause_turn":
-		s.Ended = l.APIError
-	default:
-		s.Ended = len(s.open) == 0
-	}
-}
-
-func (s *seeker) user(l transcriptLine) {
-	for _, b := range blocks(l.Message.Content) {
-		switch {
-		case b.Type == "tool_result":
-			delete(s.open, b.CallID)
-			s.record.tell(agentcli.Event{Kind: agentcli.KindToolResult, Tool: &agentcli.Tool{ID: b.CallID, Result: b.Content, OK: !b.Error}})
-			s.Ended = false
-		case b.Type == "text" && strings.HasPrefix(b.Text, interruptedMark):
-			s.Ended, s.Interrupted = true, true
+	s.fold.Add(raw)
+	for _, e := range events {
+		if e.ParentID == "" {
+			s.event(e)
 		}
 	}
 }
 
-// count adds what a message used, once: its parts stand in several lines.
-func (s *seeker) count(l transcriptLine) {
-	u := l.Message.Usage
-	use := ace.Usage{InputTokens: u.Input + u.Created, OutputTokens: u.Output, CacheReadTokens: u.Read}
-	if at, ok := s.counted[l.Message.ID]; ok {
-		s.spent[at] = use
+func (s *seeker) event(e agentcli.Event) {
+	if e.Model != "" {
+		s.spoke = true
+		if e.Model != synthetic {
+			s.Model = e.Model
+		}
+	}
+	switch e.Kind {
+	case agentcli.KindText:
+		s.Text = e.Text
+	case agentcli.KindError:
+		if e.Model == "" {
+			return // of a call that the CLI made again
+		}
+		s.Text, s.Failed = e.Text, e.Text
+	case agentcli.KindToolUse:
+		if len(s.open) < maxNames {
+			s.open[e.Tool.ID] = true
+		}
+	case agentcli.KindToolResult:
+		delete(s.open, e.Tool.ID)
+	case agentcli.KindStatus:
+		s.Interrupted = s.Interrupted || e.Name == "interrupted"
+	}
+	s.record.tell(e)
+}
+
+// told takes the count of a process that has ended. It knows more than the lines do, unless
+// it lacks what a process before it spent that was killed.
+func (s *seeker) told(usd float64) {
+	s.Counted = usd
+	if !s.Begun {
+		return
+	}
+	t := s.fold.Summary().Totals
+	if told, list := usd-s.seen, t.CostUSD-s.upTo.CostUSD; told > list {
+		s.cost += told
 	} else {
-		s.counted[l.Message.ID] = len(s.spent)
-		s.spent = append(s.spent, use)
+		s.cost += list
+		s.vague = s.vague || t.Unpriced > s.upTo.Unpriced
 	}
+	s.seen, s.upTo = usd, t
 }
 
 // sum is what was found, in all.
 func (s *seeker) sum() remembered {
-	for _, u := range s.spent {
-		s.Usage = s.Usage.Add(u)
+	if !s.Begun {
+		return s.remembered
 	}
+	t := s.fold.Summary()
+	answered := s.fold.Ended() || s.Failed != "" && !t.Unfinished
+	s.Ended = s.Interrupted || s.spoke && answered && len(s.open) == 0
+	s.Usage = ace.Usage{InputTokens: t.Tokens.Input + t.Tokens.CacheWrite(), OutputTokens: t.Tokens.Output, CacheReadTokens: t.Tokens.CacheRead,
+		CostUSD: s.cost + t.CostUSD - s.upTo.CostUSD, Unpriced: s.vague || t.Unpriced > s.upTo.Unpriced}
 	s.Messages, s.Omitted = s.record.out, s.record.left
 	return s.remembered
-}
-
-// blocks are the parts of a message's content, which may be a mere text.
-func blocks(raw json.RawMessage) []block {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return []block{{Type: "text", Text: text}}
-	}
-	var list []block
-	_ = json.Unmarshal(raw, &list) // what is neither has no parts
-	return list
 }

@@ -13,6 +13,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agentcli"
 	"acescope/engine/artifact"
+	"acescope/engine/process/filelock"
 	"acescope/engine/session"
 )
 
@@ -165,12 +166,23 @@ func (h *Host) attempt(s *slot, r *run) (session.TurnResult, error) {
 		return r.refusal(TypeRefused, err), nil
 	}
 	a := s.warm()
+	var lock *filelock.Lock
 	if a == nil || r.attempt > 1 {
-		if r.past, err = h.past(r, adapter, a == nil); err != nil {
-			return session.TurnResult{}, err
+		if err := h.inLogs(r, adapter); err != nil || r.past.result != nil {
+			return r.found(err)
 		}
-		if r.past.result != nil {
-			return r.finish(*r.past.result), nil
+	}
+	if a == nil {
+		// First a process that is left is ended: what it still does is looked for after that.
+		if lock, err = h.lockSession(r.give, r.in.SessionID); err != nil {
+			return r.notStarted(err)
+		}
+		defer lock.Close() // the process has it, too
+		h.at("locked")
+	}
+	if a == nil || r.attempt > 1 {
+		if err := h.inMemory(r, adapter); err != nil || r.past.result != nil {
+			return r.found(err)
 		}
 	}
 	select {
@@ -190,9 +202,38 @@ func (h *Host) attempt(s *slot, r *run) (session.TurnResult, error) {
 	r.mu.Lock()
 	r.log = log
 	r.mu.Unlock()
-	t, err := h.talk(s, r, adapter, a, text)
+	t, err := h.talk(s, r, adapter, a, lock, text)
+	if err == nil {
+		h.spent(r, adapter, &t)
+	}
 	r.seal(&t)
 	return t, err
+}
+
+// found is what was found done.
+func (r *run) found(err error) (session.TurnResult, error) {
+	if err != nil {
+		return session.TurnResult{}, err
+	}
+	return r.finish(*r.past.result), nil
+}
+
+// spent makes a turn's usage whole. No result tells what earlier attempts used, and of an
+// agent that ended without a result only its own memory tells.
+func (h *Host) spent(r *run, adapter agentcli.Adapter, t *session.TurnResult) {
+	if r.past.start != nil && !r.warm {
+		t.Usage = t.Usage.Add(r.past.start.Used)
+	}
+	if r.concluded() || !adapter.Features().SessionID {
+		return
+	}
+	m, err := h.memory(adapter).turn(r.give, r.in, r.uuids())
+	if err != nil {
+		r.slog.Warn("what the turn cost is not known", "error", err)
+		t.Usage.Unpriced = true
+		return
+	}
+	t.Usage, t.CostSeen = m.Usage, r.in.CostSeen+m.Usage.CostUSD
 }
 
 // continueText is what an agent is told whose turn was broken off by a crash.
@@ -216,8 +257,9 @@ func (s *slot) warm() *agent {
 	return a
 }
 
-// talk gives the agent the text and waits for the turn's end.
-func (h *Host) talk(s *slot, r *run, adapter agentcli.Adapter, a *agent, text string) (session.TurnResult, error) {
+// talk gives the agent the text and waits for the turn's end. A process that it starts gets
+// the lock.
+func (h *Host) talk(s *slot, r *run, adapter agentcli.Adapter, a *agent, lock *filelock.Lock, text string) (session.TurnResult, error) {
 	if r.warm = a != nil; r.warm {
 		r.record = newRecord(r.in, r.uuid, false)
 		if !a.begin(r) {
@@ -227,7 +269,8 @@ func (h *Host) talk(s *slot, r *run, adapter agentcli.Adapter, a *agent, text st
 	}
 	for {
 		r.record = newRecord(r.in, r.uuid, true)
-		a, err := h.start(r, adapter, h.call(adapter, r.in, text, r.past.resume))
+		r.begin()
+		a, err := h.start(r, adapter, h.call(adapter, r.in, text, r.past.resume), lock)
 		if err != nil {
 			return r.notStarted(err)
 		}
@@ -236,12 +279,9 @@ func (h *Host) talk(s *slot, r *run, adapter agentcli.Adapter, a *agent, text st
 		s.mu.Unlock()
 		h.at("started")
 		t, err := h.give(r, a, text)
-		if err == nil {
-			t.Usage = t.Usage.Add(r.past.used) // no result tells what earlier attempts used
-		}
-		// A transcript that was not found, or has come since: it is gone on with.
+		// A transcript that was not found: it is gone on with.
 		if err == nil && t.Failed != nil && t.Failed.Type == string(agentcli.ClassSessionInUse) && r.past.resume == "" {
-			r.past.resume = agentSession(r.in)
+			r.past.resume, r.past.start = agentSession(r.in), nil
 			r.ended = make(chan struct{})
 			continue
 		}
@@ -273,7 +313,7 @@ func (r *run) notStarted(err error) (session.TurnResult, error) {
 	switch {
 	case errors.As(err, &call):
 		return r.refusal(TypeRefused, err), nil
-	case errors.Is(err, errHeld):
+	case errors.Is(err, filelock.ErrHeld):
 		return session.TurnResult{}, temporal.NewApplicationError("another process of the agent has the session and does not end", TypeSessionInUse)
 	case r.give.Err() != nil:
 		return session.TurnResult{}, temporal.NewApplicationError(context.Cause(r.give).Error(), TypeHostGone)

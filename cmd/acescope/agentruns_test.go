@@ -1,0 +1,330 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"acescope/engine/ace"
+	"acescope/engine/run"
+	"acescope/engine/runner"
+)
+
+// fakeRuns knows one run, which ends as it is told.
+type fakeRuns struct {
+	asked  run.Request
+	state  run.State
+	result run.Result
+	err    error // of Start
+	forget bool  // there is no run yet
+	stop   run.StopRequest
+	filter run.Filter
+	rows   []run.Summary
+	hang   func() // called by a wait that does not end
+}
+
+func (f *fakeRuns) Blueprints(context.Context) ([]run.Described, error) {
+	return []run.Described{{Name: "crawl", Type: run.Deterministic, Schema: json.RawMessage(schemaOfCrawler)}}, nil
+}
+
+func (f *fakeRuns) Start(_ context.Context, r run.Request) (run.Input, error) {
+	f.asked = r
+	return f.state.Input, f.err
+}
+
+func (f *fakeRuns) Resume(ctx context.Context, r run.Request) (run.Input, error) {
+	return f.Start(ctx, r)
+}
+
+func (f *fakeRuns) State(_ context.Context, id string) (run.State, error) {
+	if f.forget || id != f.state.Input.RunID && id != f.state.Input.SessionID {
+		return run.State{}, fmt.Errorf("%w: %s", run.ErrNotFound, id)
+	}
+	return f.state, nil
+}
+
+func (f *fakeRuns) Await(ctx context.Context, _ string) (run.Result, error) {
+	if f.hang != nil {
+		f.hang()
+		<-ctx.Done()
+		return run.Result{}, ctx.Err()
+	}
+	return f.result, nil
+}
+
+func (f *fakeRuns) Stop(_ context.Context, _ string, r run.StopRequest) (run.State, error) {
+	f.stop = r
+	return f.state, nil
+}
+
+func (f *fakeRuns) List(_ context.Context, q run.Filter) ([]run.Summary, error) {
+	f.filter = q
+	return f.rows, nil
+}
+
+// files are artifacts by their digest.
+type files map[string]string
+
+func (s files) Open(ref ace.Ref) (io.ReadCloser, error) {
+	data, ok := s[ref.SHA256]
+	if !ok {
+		return nil, errors.New("artifact not found")
+	}
+	return io.NopCloser(strings.NewReader(data)), nil
+}
+
+func (s files) Path(ref ace.Ref) (string, error) { return "/data/" + ref.SHA256, nil }
+
+// onRuns is a command's work with a fake, and what it writes.
+func onRuns(f *fakeRuns, json bool) (v *agentRuns, out, err *bytes.Buffer) {
+	out, err = &bytes.Buffer{}, &bytes.Buffer{}
+	return &agentRuns{Verbs: f, artifacts: files{}, app: &app{out: out, err: err, json: json}}, out, err
+}
+
+func crawlRun() *fakeRuns {
+	code := 0
+	at := time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
+	f := &fakeRuns{
+		state: run.State{Input: run.Input{RunID: "r-1", SessionID: "ses_1", Type: run.ExecuteTask, TaskName: "crawl", Mode: run.Sync, CreatedAt: at, By: "me",
+			Demands: runner.Demands{ExecutorType: "deterministic", Tags: []string{"web"}}}, Status: run.Running, Try: 2,
+			Claim: &runner.Claim{RunnerID: "lnch_2"}, Began: &run.Began{PID: 7, At: at}, Moves: []run.MoveRecord{{Runner: "lnch_1", Why: "it was lost"}}, Told: "none", TimeoutAt: at.Add(time.Hour)},
+		result: run.Result{RunID: "r-1", SessionID: "ses_1", Status: run.Completed, Output: json.RawMessage(`{"pages":3}`), OutputIs: "json", Stdout: "{\"pages\":3}\n", Stderr: "3 pages\n",
+			ExitCode: &code, DurationSeconds: 1.25, StartedAt: at, Runner: "lnch_2"},
+		rows: []run.Summary{{RunID: "r-1", SessionID: "ses_1", Type: run.ExecuteTask, AgentName: "crawl", Status: run.Completed, CreatedAt: at, EndedAt: at.Add(2 * time.Second), RunnerID: "lnch_2"},
+			{RunID: "r-0", SessionID: "ses_0", Type: run.StartSession, AgentName: "wr\x1b[31miter", Status: run.Pending, CreatedAt: at, ParentSessionID: "ses_p"}},
+	}
+	return f
+}
+
+// fits demands that each line of what a command wrote fits its schema.
+func fits(t *testing.T, command, out string) {
+	t.Helper()
+	s, err := compiled(command, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for l := range strings.SplitSeq(strings.TrimSuffix(out, "\n"), "\n") {
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(l))
+		if err == nil {
+			err = s.Validate(v)
+		}
+		if err != nil {
+			t.Errorf("%s: %v\n%s", command, err, l)
+		}
+	}
+}
+
+func TestAgentStart(t *testing.T) {
+	f := crawlRun()
+	v, out, errs := onRuns(f, false)
+	ask := agentAsk{mode: "sync", params: []string{"url=x", "depth=2"}}
+	r, err := ask.request()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.AgentName = "crawl"
+	if err := v.start(t.Context(), r, ask); err != nil {
+		t.Fatal(err)
+	}
+	if string(f.asked.Parameters) != `{"depth":2,"url":"x"}` || f.asked.Mode != run.Sync {
+		t.Errorf("%+v", f.asked)
+	}
+	if out.String() != "{\"pages\":3}\n" || errs.String() != "acescope: run r-1 of crawl is started, session ses_1\n3 pages\n" {
+		t.Errorf("%q, %q", out, errs)
+	}
+
+	v, out, errs = onRuns(f, true)
+	if err := v.start(t.Context(), r, ask); err != nil {
+		t.Fatal(err)
+	}
+	fits(t, "agent start", out.String())
+	if strings.Count(out.String(), "\n") != 2 || errs.Len() > 0 {
+		t.Errorf("%q, %q", out, errs)
+	}
+
+	// Not to wait says where the run is, and no more.
+	v, out, errs = onRuns(f, false)
+	f.state.Input.Mode = run.AsyncPoll
+	if err := v.start(t.Context(), run.Request{AgentName: "crawl"}, agentAsk{detach: true, mode: "sync"}); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "run r-1 of crawl is started, session ses_1\n" || errs.Len() > 0 {
+		t.Errorf("%q, %q", out, errs)
+	}
+}
+
+func TestAgentStartFails(t *testing.T) {
+	f := crawlRun()
+	code := 3
+	f.result.Status, f.result.Reason, f.result.Error, f.result.ExitCode = run.Failed, run.ExitCode, "the program ended with code 3", &code
+	v, out, _ := onRuns(f, false)
+	err := v.start(t.Context(), run.Request{AgentName: "crawl"}, agentAsk{mode: "sync"})
+	if exitCode(err) != exitFailed || err.Error() != "run r-1 failed: the program ended with code 3" || out.String() != "{\"pages\":3}\n" {
+		t.Errorf("%v, %q", err, out)
+	}
+	v, out, _ = onRuns(f, true)
+	if err := v.start(t.Context(), run.Request{AgentName: "crawl"}, agentAsk{mode: "sync"}); exitCode(err) != exitFailed {
+		t.Errorf("%v", err)
+	}
+	fits(t, "agent start", out.String())
+	for refused, code := range map[error]int{run.ErrBadRequest: exitUsage, run.ErrNoBlueprint: exitNotFound, run.ErrNotFound: exitNotFound, run.ErrOver: exitFailed} {
+		f.err = fmt.Errorf("it is so: %w", refused)
+		if err := codedRun(v.start(t.Context(), run.Request{AgentName: "crawl"}, agentAsk{mode: "sync"})); exitCode(err) != code {
+			t.Errorf("%v: exit code %d, want %d", err, exitCode(err), code)
+		}
+	}
+}
+
+func TestAgentStartInterrupted(t *testing.T) {
+	f := crawlRun()
+	ctx, cancel := context.WithCancel(t.Context())
+	f.hang = cancel
+	v, _, errs := onRuns(f, false)
+	err := v.start(ctx, run.Request{AgentName: "crawl"}, agentAsk{mode: "sync"})
+	if exitCode(err) != exitInterrupted || !strings.Contains(errs.String(), "run r-1: it goes on; acescope agent result r-1 --wait waits again, acescope agent stop r-1 stops it\n") {
+		t.Errorf("%v, %q", err, errs)
+	}
+}
+
+// The whole of what a program wrote is an artifact; where that is elsewhere, it is said.
+func TestAgentResultWhole(t *testing.T) {
+	f := crawlRun()
+	f.result.StdoutRef = &ace.Ref{SHA256: "a", Size: 20}
+	v, out, errs := onRuns(f, false)
+	v.artifacts = files{"a": "the whole\x1b[31m\nof it"}
+	if err := v.writeResult(f.state.Input, f.result); err != nil || out.String() != "the whole\x1b[31m\nof it" {
+		t.Errorf("%v, %q", err, out)
+	}
+	v, out, errs = onRuns(f, false)
+	if err := v.writeResult(f.state.Input, f.result); err != nil || out.String() != f.result.Stdout || !strings.Contains(errs.String(), "only the beginning and the end") {
+		t.Errorf("%v, %q, %q", err, out, errs)
+	}
+	// JSON has the whole output
+	v, out, _ = onRuns(f, true)
+	v.artifacts = files{"a": "the whole", "b": `{"n":[1]}`}
+	f.result.Output, f.result.OutputRef = nil, &ace.Ref{SHA256: "b", Size: 9}
+	if err := v.writeResult(f.state.Input, f.result); err != nil || !strings.Contains(out.String(), `"output":{"n":[1]},"output_is":"json"`) {
+		t.Errorf("%v, %s", err, out)
+	}
+	fits(t, "agent result", out.String())
+	// an agent's answer ends with a line's end
+	v, out, _ = onRuns(f, false)
+	if err := v.writeResult(run.Input{RunID: "r-2", Type: run.StartSession}, run.Result{Status: run.Completed, Output: json.RawMessage(`"done\nso"`)}); err != nil || out.String() != "done\nso\n" {
+		t.Errorf("%v, %q", err, out)
+	}
+}
+
+func TestAgentStatus(t *testing.T) {
+	f := crawlRun()
+	v, out, _ := onRuns(f, true)
+	if err := v.writeState(f.state); err != nil {
+		t.Fatal(err)
+	}
+	fits(t, "agent status", out.String())
+	if !strings.Contains(out.String(), `"status":"running","document_status":"started"`) {
+		t.Errorf("%s", out)
+	}
+	v, out, _ = onRuns(f, false)
+	f.state.Result, f.state.Status = &f.result, run.Completed
+	f.state.Stop = &run.StopRequest{By: "you"}
+	if err := v.writeState(f.state); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"run        r-1\n", "status     completed\n", "runner     lnch_2\n", "demands    executor deterministic, tags web\n", "before     lnch_1: it was lost\n", "stop       asked for by you: no reason was given\n", "took       1.2", "exit code  0\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+}
+
+func TestAgentResult(t *testing.T) {
+	f := crawlRun()
+	v, out, _ := onRuns(f, false)
+	if err := v.result(t.Context(), "ses_1", false); err == nil || !strings.Contains(err.Error(), "run r-1 has not ended, it is running: --wait") {
+		t.Errorf("%v", err)
+	}
+	if err := v.result(t.Context(), "ses_1", true); err != nil || out.String() != f.result.Stdout {
+		t.Errorf("%v, %q", err, out)
+	}
+	f.state.Status, f.state.Result = run.Stopped, &f.result
+	f.result.Status, f.result.Error = run.Stopped, "by you"
+	if err := v.result(t.Context(), "r-1", true); err == nil || err.Error() != "run r-1: by you" {
+		t.Errorf("%v", err)
+	}
+	if err := codedRun(v.result(t.Context(), "r-9", true)); exitCode(err) != exitNotFound {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAgentResume(t *testing.T) {
+	f := crawlRun()
+	v, _, _ := onRuns(f, false)
+	for id, want := range map[string]string{"r-1": "ses_1", "ses_1": "ses_1", "ses_of-no-run": "ses_of-no-run"} {
+		if err := v.resume(t.Context(), id, run.Request{Prompt: "p"}, agentAsk{mode: "sync"}); err != nil || f.asked.SessionID != want {
+			t.Errorf("%s: %v, %+v", id, err, f.asked)
+		}
+	}
+}
+
+func TestAgentRuns(t *testing.T) {
+	f := crawlRun()
+	v, out, _ := onRuns(f, true)
+	now := f.rows[0].CreatedAt.Add(time.Minute)
+	if err := v.list(t.Context(), run.Filter{Limit: 5}, now); err != nil {
+		t.Fatal(err)
+	}
+	fits(t, "agent runs", out.String())
+	v, out, _ = onRuns(f, false)
+	if err := v.list(t.Context(), run.Filter{Limit: 5}, now); err != nil {
+		t.Fatal(err)
+	}
+	want := "RUN  SESSION  AGENT   STATUS     RUNNER  AGE  TOOK  PARENT\n" +
+		"r-1  ses_1    crawl   completed  lnch_2  1m   2.0s  \n" +
+		"r-0  ses_0    writer  pending            1m         ses_p\n"
+	if out.String() != want {
+		t.Errorf("%s\nwant\n%s", out, want)
+	}
+}
+
+func TestAgentAsk(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return "@" + path
+	}
+	r, err := agentAsk{mode: "sync", prompt: write("p", "do it\n"), projectDir: "x", demands: runner.Demands{Tags: []string{"a"}}}.request()
+	if err != nil || r.Prompt != "do it\n" || !filepath.IsAbs(r.ProjectDir) || r.Demands.Tags[0] != "a" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := (agentAsk{mode: "sync", detach: true}).request(); err != nil || r.Mode != run.AsyncPoll {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for want, f := range map[string]agentAsk{
+		"give sync, async_poll or async_callback": {mode: "later"},
+		"which session is to be told":             {mode: "async_callback"},
+		"--session \"../x\"":                      {mode: "sync", session: "../x"},
+		"--run-id \"a/b\"":                        {mode: "sync", runID: "a/b"},
+		"--match-within -1":                       {mode: "sync", match: -1},
+		"it is empty":                             {mode: "sync", prompt: write("e", " \n")},
+		"at most 100000 are taken":                {mode: "sync", prompt: strings.Repeat("é", 100_001)},
+		"longer than 400000 bytes":                {mode: "sync", prompt: write("l", strings.Repeat("x", 500_000))},
+		"no such file":                            {mode: "sync", prompt: "@" + filepath.Join(dir, "none")},
+	} {
+		if _, err := f.request(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", want, err)
+		}
+	}
+}
