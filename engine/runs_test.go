@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -542,6 +543,8 @@ func TestRuns(t *testing.T) {
 		}
 	})
 	t.Run("agents", func(t *testing.T) { s.agents(t, set, onA) })
+	t.Run("all at once", func(t *testing.T) { s.atOnce(t, set) })
+	set(onA, atOnce)
 	t.Run("requests", func(t *testing.T) { s.requests(t) })
 }
 
@@ -552,9 +555,6 @@ func given(s *stage, in run.Input) bool {
 }
 
 func (s *stage) requests(t *testing.T) {
-	s.mu.Lock()
-	s.execute = func(_ context.Context, x run.Execution) (run.Result, error) { return ended(x, 0), nil }
-	s.mu.Unlock()
 	for _, c := range []struct {
 		q    run.Request
 		kind error
@@ -662,20 +662,82 @@ func (s *stage) agents(t *testing.T, set func(func(runner.Request, int64) *runne
 	}
 	s.keep(lost, "agent-lost")
 
-	again := in
-	again.RunID, again.Type, again.Prompt = in.RunID+"-2", run.ResumeSession, "more"
-	for name, in := range map[string]run.Input{"agent-resumed": again, "agent-no-session": func() run.Input {
-		none := again
-		none.RunID, none.SessionID = in.RunID+"-3", "ses_none"
-		return none
-	}()} {
-		if _, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: run.WorkflowID(in.RunID), TaskQueue: ace.TaskQueue}, run.Workflow, in); err != nil {
+	again, err := s.Resume(t.Context(), run.Request{SessionID: in.SessionID, Prompt: "more"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := again.Demands; d.Hostname != "vm" || d.ProjectDir != "/work" || d.ExecutorType != runner.ClaudeCode || again.AgentName != "writer" {
+		t.Errorf("demands %+v of %s", d, again.AgentName)
+	}
+	if r := s.await(again); string(r.Output) != `"done: more"` || r.Turn != 2 {
+		t.Errorf("result: %+v", r)
+	}
+	s.keep(again, "agent-resumed")
+	if st, err := s.State(t.Context(), in.SessionID); err != nil || st.Input.RunID != again.RunID {
+		t.Errorf("the session's newest run is %s: %v", st.Input.RunID, err)
+	}
+	if _, err := s.Resume(t.Context(), run.Request{SessionID: in.SessionID, Prompt: "more", Demands: runner.Demands{Hostname: "else"}}); !errors.Is(err, run.ErrBadRequest) {
+		t.Errorf("resumed elsewhere: %v", err)
+	}
+	if _, err := s.Start(t.Context(), run.Request{AgentName: "writer", Prompt: "x", SessionID: in.SessionID}); !errors.Is(err, run.ErrBadRequest) || !strings.Contains(err.Error(), "exists already") {
+		t.Errorf("a session twice: %v", err)
+	}
+	if _, err := s.Resume(t.Context(), run.Request{SessionID: dead.SessionID, Prompt: "more"}); !errors.Is(err, run.ErrOver) {
+		t.Errorf("resumed after its end: %v", err)
+	}
+
+	again.RunID, again.SessionID = again.RunID+"-3", "ses_none"
+	if _, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: run.WorkflowID(again.RunID), TaskQueue: ace.TaskQueue}, run.Workflow, again); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.await(again); r.Reason != run.SessionEnded {
+		t.Errorf("result: %+v", r)
+	}
+	s.keep(again, "agent-no-session")
+}
+
+// atOnce has signals of all kinds come before one workflow task, in many orders: what the
+// workflow makes of them is what the history's reader does.
+func (s *stage) atOnce(t *testing.T, set func(func(runner.Request, int64) *runner.Claim, func(context.Context, run.Execution) (run.Result, error))) {
+	set(func(runner.Request, int64) *runner.Claim { return nil }, func(_ context.Context, x run.Execution) (run.Result, error) { return ended(x, 0), nil })
+	claim := *s.claim("a", 50)
+	claim.Try = 1
+	other := *s.claim("b", 51)
+	other.Try = 1
+	first := s.start(run.Request{AgentName: "noop", Parameters: none})
+	all := []struct {
+		signal string
+		arg    any
+	}{
+		{run.SignalClaimed, claim}, {run.SignalUnmatched, runner.Unmatched{Try: 1, Message: "none"}}, {run.SignalLost, runner.Lost{Claim: 50, RunnerID: "lnch_a", Message: "gone"}},
+		{run.SignalStarted, run.Began{Claim: 50, Try: 1, PID: 5}}, {run.SignalClaimed, other}, {run.SignalReport, session.Report{}}, {"", nil}, {run.SignalStarted, 7},
+	}
+	var ins []run.Input
+	dice := rand.New(rand.NewPCG(1, 2))
+	for i := range 16 {
+		in := first
+		in.RunID = fmt.Sprintf("at-once-%d", i)
+		if _, err := s.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: run.WorkflowID(in.RunID), TaskQueue: "later"}, run.Workflow, in); err != nil {
 			t.Fatal(err)
 		}
-		r := s.await(in)
-		if name == "agent-resumed" && string(r.Output) != `"done: more"` || name == "agent-no-session" && r.Reason != run.SessionEnded {
-			t.Errorf("%s: %+v", name, r)
+		for _, n := range dice.Perm(len(all)) {
+			switch f := all[n]; {
+			case f.signal != "":
+				s.signal(in, f.signal, f.arg)
+			case i%2 == 0:
+				if err := s.Cancel(t.Context(), run.WorkflowID(in.RunID), ""); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
-		s.keep(in, name)
+		ins = append(ins, in)
+	}
+	w := worker.New(s.Client, "later", worker.Options{WorkerStopTimeout: time.Second})
+	w.RegisterWorkflowWithOptions(flow.Run, workflow.RegisterOptions{Name: run.Workflow})
+	w.RegisterActivityWithOptions(s.tell, activity.RegisterOptions{Name: runner.ActivityTell})
+	s.serve(w)
+	for i, in := range ins {
+		s.await(in)
+		s.keep(in, fmt.Sprintf("at-once-%d", i))
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,8 +70,8 @@ func (r *Runs) talks(ctx context.Context, q run.Request, in *run.Input) error {
 // where is what the machine of a session must offer.
 func where(s session.State) runner.Demands {
 	d := runner.Demands{ProjectDir: s.Input.WorkingDir, ExecutorType: runner.TypeOf(s.Input.Agent)}
-	if s.Host != nil {
-		d.Hostname = s.Host.Name
+	if h := cmp.Or(s.Host, s.Input.Host); h != nil {
+		d.Hostname = h.Name
 	}
 	return d
 }

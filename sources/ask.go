@@ -42,7 +42,7 @@ func (w *watcher) takeFresh() bool {
 // the fold where it is closed or nobody answers in time.
 func (w *watcher) ask(ctx context.Context) {
 	w.mu.Lock()
-	open, tasks, talk := w.detail.Close.IsZero(), w.tasks != nil, w.talk != nil
+	open, tasks, talk, course := w.detail.Close.IsZero(), w.tasks != nil, w.talk != nil, w.course != nil
 	if open {
 		w.asking = time.Now()
 	}
@@ -56,6 +56,7 @@ func (w *watcher) ask(ctx context.Context) {
 			take = w.askExperiment(ctx)
 		case talk:
 			take = w.askSession(ctx)
+		case course: // its history tells all that it would answer
 		default:
 			take = w.askTask(ctx)
 		}
@@ -96,6 +97,10 @@ func (w *watcher) takeFold() {
 			d.Err = fmt.Sprintf("the input of this session is not the contract's: %v", w.talk.Foreign)
 		}
 		w.takeSession(&state)
+		return
+	}
+	if w.course != nil {
+		w.takeCourse()
 		return
 	}
 	s := &w.folder.State

@@ -13,6 +13,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/history"
+	"acescope/engine/run"
 	"acescope/engine/session"
 )
 
@@ -96,6 +97,7 @@ type watcher struct {
 	resetAs string            // the run that this one was reset as, "" for none
 	tasks   *experimentFolder // in place of folder for an experiment, else nil
 	talk    *SessionFolder    // the same, for an agent session
+	course  *courseFolder     // the same, for a run of a blueprint
 	file    bool              // the history comes from a file: it does not go on
 	last    time.Time         // when the last event was
 }
@@ -154,6 +156,9 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	if d.Type == session.Workflow && w.talk == nil {
 		w.talk = NewSessionFolder()
 	}
+	if d.Type == run.Workflow && w.course == nil {
+		w.course = &courseFolder{}
+	}
 	if closing(e.GetEventType()) {
 		d.Close, d.CloseEvent, d.Pending = at, e.GetEventId(), nil
 		d.ContinuedAs = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
@@ -174,6 +179,10 @@ func (w *watcher) fold(e *historypb.HistoryEvent) {
 	}
 	if w.talk != nil {
 		w.tell(e)
+		return
+	}
+	if w.course != nil {
+		w.foldCourse(e)
 		return
 	}
 	for _, c := range w.folder.Apply(e) {

@@ -143,6 +143,8 @@ type Detail struct {
 	// Session is what is known of an agent session, nil for other runs. Its status is the
 	// phase then.
 	Session *TalkState
+	// Course is set for a run of a blueprint.
+	Course  *CourseState
 	Lineage Lineage
 	// ContinuedAs is the run that it goes on as, once it was continued as new.
 	ContinuedAs string

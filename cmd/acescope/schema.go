@@ -46,7 +46,7 @@ func outputs() []output {
 	return []output{
 		{"run", slices.Concat(finished, typed[startedLine]("started"))},
 		{"list", slices.Concat(typed[runLine]("run", "experiment"), typed[facetsLine]("facets"), typed[recentLine]("recent"))},
-		{"show", slices.Concat(typed[showLine]("task", "experiment", "session"), typed[callLine]("call"))},
+		{"show", slices.Concat(typed[showLine]("task", "experiment", "session", "run"), typed[callLine]("call"))},
 		{"timeline", slices.Concat(typed[spanLine]("span"), typed[eventLine]("event"))},
 		{"operations", typed[operationLine](operationNames()...)},
 		{"logs", slices.Concat(typed[logLine]("line"), typed[logNote]("note"))},
@@ -76,7 +76,7 @@ func outputs() []output {
 		{"lineage", typed[lineageLine]("lineage")},
 		{"serve", typed[serveLine]("serve")},
 		{"doctor", typed[checkLine]("check")},
-		{"open", typed[showLine]("task", "experiment", "session")},
+		{"open", typed[showLine]("task", "experiment", "session", "run")},
 		{"replay step", slices.Concat(typed[stepLine]("step"), typed[stepChange]("change"), typed[watchLine]("watch"))},
 		{"replay verify", slices.Concat(typed[verdictLine]("verdict"), typed[verifyEnd]("verify_summary"))},
 		{"replay export", typed[exportLine]("export")},

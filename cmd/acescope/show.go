@@ -44,7 +44,7 @@ type showFlags struct {
 
 // showLine is one run, whole.
 type showLine struct {
-	Type         string                  `json:"type"` // task, experiment or session
+	Type         string                  `json:"type"` // task, experiment, session or run
 	TaskID       string                  `json:"task_id,omitempty"`
 	WorkflowID   string                  `json:"workflow_id"`
 	RunID        string                  `json:"run_id"`
@@ -62,6 +62,7 @@ type showLine struct {
 	Missing      []string                `json:"missing,omitempty"`
 	Experiment   *ace.ExperimentProgress `json:"experiment,omitempty"`
 	Session      *session.State          `json:"session,omitempty"`
+	Course       *sources.CourseState    `json:"run_state,omitempty"`
 
 	Plan         string                       `json:"plan,omitempty"`
 	TrajectoryID string                       `json:"trajectory_id,omitempty"`
@@ -278,6 +279,10 @@ func lineOf(d *sources.Detail) showLine {
 	emptyLists(d)
 	if d.Session != nil {
 		l.Type, l.Session, l.Phase, l.Skills = "session", d.Session, &d.Phase, &d.Skills
+		return l
+	}
+	if d.Course != nil {
+		l.Type, l.Course, l.Phase = "run", d.Course, &d.Phase
 		return l
 	}
 	l.Input, l.Phase, l.Skills, l.Delta = &d.Input, &d.Phase, &d.Skills, &d.Delta

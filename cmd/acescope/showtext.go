@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,6 +34,10 @@ func printShow(w io.Writer, d *sources.Detail, l showLine) error {
 		out.session(d.Session)
 		out.phases(d)
 		out.skills(d)
+		return out.Flush()
+	}
+	if d.Course != nil {
+		out.course(d.Course)
 		return out.Flush()
 	}
 	out.phases(d)
@@ -80,6 +86,37 @@ func (s *sheet) session(st *sources.TalkState) {
 		s.text(fmt.Sprintf("turn %d", t.Turn), fmt.Sprintf("%s: %s; %s", t.Status, t.Prompt, sources.TurnText(t)))
 	}
 	s.say("  acescope session show %s has what was said", safe(st.Input.SessionID))
+}
+
+// course is a run of a blueprint.
+func (s *sheet) course(st *sources.CourseState) {
+	s.head("Run")
+	s.text("status", string(st.Status))
+	s.text("blueprint", st.Input.Name())
+	s.text("session", st.Input.SessionID)
+	s.text("prompt", st.Input.Prompt)
+	s.text("parameters", string(st.Input.Parameters))
+	if c := st.Claim; c != nil {
+		s.text("runner", cmp.Or(c.RunnerID, "queue "+c.Queue))
+	}
+	for _, m := range st.Moves {
+		s.text("moved", m.Runner+": "+m.Why)
+	}
+	if st.Stop != nil {
+		s.text("stop", strings.TrimSpace(st.Stop.By+" "+st.Stop.Reason))
+	}
+	r := st.Result
+	if r == nil {
+		return
+	}
+	s.head("Result")
+	if r.ExitCode != nil {
+		s.text("exit code", strconv.Itoa(*r.ExitCode))
+	}
+	s.text("took", fmt.Sprintf("%.3gs", r.DurationSeconds))
+	s.text("output", sources.CourseResult(st))
+	s.text("stderr", r.Stderr)
+	s.text("log", r.LogPath)
 }
 
 func (s *sheet) trouble(d *sources.Detail) {

@@ -87,8 +87,8 @@ func (r *running) handle(ctx workflow.Context) error {
 
 // comes tells whether something came that was not applied.
 func (r *running) comes() bool {
-	for _, c := range r.signals {
-		if c.Len() > 0 {
+	for _, name := range run.Signals() {
+		if r.signals[name].Len() > 0 {
 			return true
 		}
 	}

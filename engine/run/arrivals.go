@@ -2,6 +2,10 @@ package run
 
 import "slices"
 
+// maxOfKind bounds the facts of one kind that are folded between two workflow tasks. Who
+// signals more is forging: the rest counts as ignored.
+const maxOfKind = 64
+
 // arrivals are the facts that came since the last workflow task, and the state before them.
 // Workflow code cannot see in which order signals of different names and the ends of its
 // activities came between two tasks, so that they are folded in the order of their kinds,
@@ -9,6 +13,9 @@ import "slices"
 type arrivals struct {
 	before *State
 	newest *arrival
+	of     [FactCancelRequested + 1]uint8 // how many of each kind
+	// skipped counts those that only count, whenever they came.
+	skipped int
 }
 
 // arrival is one of them, with those before it: what others have of the list stays as it is.
@@ -32,27 +39,43 @@ func (s *State) Apply(f Fact) {
 
 func (s *State) arrive(f Fact) {
 	all := s.arrived
-	if all.before == nil {
-		before := *s
-		all.before = &before
-	}
-	inOrder := all.newest == nil || all.newest.fact.Kind <= f.Kind
-	if inOrder {
-		all.newest = &arrival{f, all.newest}
+	switch {
+	case f.Kind == FactUnread || all.of[f.Kind] == maxOfKind:
+		all.skipped++
+		s.Ignored++
+	case all.newest == nil || all.newest.fact.Kind <= f.Kind:
+		if all.before == nil {
+			before := *s
+			before.Ignored -= all.skipped
+			all.before = &before
+		}
+		all.add(f)
 		s.fold(f)
-		s.arrived = all
-		return
+	default:
+		list := all.with(f)
+		*s, all.newest = *all.before, nil
+		s.Ignored += all.skipped
+		all.of[f.Kind]++
+		for _, f := range list {
+			all.newest = &arrival{f, all.newest}
+			s.fold(f)
+		}
 	}
+	s.arrived = all
+}
+
+func (a *arrivals) add(f Fact) {
+	a.of[f.Kind]++
+	a.newest = &arrival{f, a.newest}
+}
+
+// with are the facts with one more, in the order in which they are folded.
+func (a *arrivals) with(f Fact) []Fact {
 	list := []Fact{f}
-	for a := all.newest; a != nil; a = a.before {
-		list = append(list, a.fact)
+	for b := a.newest; b != nil; b = b.before {
+		list = append(list, b.fact)
 	}
 	slices.Reverse(list)
 	slices.SortStableFunc(list, func(a, b Fact) int { return int(a.Kind - b.Kind) })
-	*s, all.newest = *all.before, nil
-	for _, f := range list {
-		all.newest = &arrival{f, all.newest}
-		s.fold(f)
-	}
-	s.arrived = all
+	return list
 }

@@ -19,11 +19,10 @@ func CallbackID(runID string) string { return "run." + runID }
 
 // Callback is the message that tells a parent session how a run ended.
 func Callback(in Input, r Result) session.Message {
-	var b strings.Builder
-	fmt.Fprintf(&b, `<agent-callback session="%s" run="%s" agent="%s" status="%s">`,
-		attribute(in.SessionID), attribute(in.RunID), attribute(in.Name()), attribute(string(r.Status)))
-	b.WriteString("\n" + body(in, r) + "\n</agent-callback>")
-	return session.Message{ID: CallbackID(in.RunID), Text: b.String(), From: "run " + in.RunID, Callback: true}
+	tag := `<agent-callback session="` + attribute(in.SessionID) + `" run="` + attribute(in.RunID) + `" agent="` + attribute(in.Name()) +
+		`" status="` + attribute(string(r.Status)) + `">`
+	text := tag + "\n" + body(in, r) + "\n</agent-callback>"
+	return session.Message{ID: CallbackID(in.RunID), Text: text, From: "run " + in.RunID, Callback: true}
 }
 
 func body(in Input, r Result) string {

@@ -36,8 +36,6 @@ func (s *State) fold(f Fact) {
 		s.heed(s.Status == Pending && f.Unmatched.Try == s.Try, func() { s.unmatched(*f.Unmatched) })
 	case FactLost:
 		s.heed(s.inForce(f.Lost.Claim, s.Try) && f.Lost.RunnerID == s.Claim.RunnerID, func() { s.lost(f.Lost.Message) })
-	case FactUnread:
-		s.Ignored++
 	case FactTold:
 		s.Told = cmp.Or(s.Told, f.Told)
 	case FactStopRequested:

@@ -1,0 +1,79 @@
+package sources
+
+import (
+	"encoding/json"
+	"fmt"
+
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/ace"
+	"acescope/engine/history"
+	"acescope/engine/run"
+)
+
+// CourseState is what is known of a run of a blueprint.
+type CourseState = run.State
+
+// courseFolder folds the history of a run of a blueprint.
+type courseFolder struct {
+	state   run.State
+	decoder history.RunDecoder
+	foreign error // why its input is none of a run
+}
+
+// foldCourse folds the next event of a run of a blueprint, and logs what it tells.
+func (w *watcher) foldCourse(e *historypb.HistoryEvent) {
+	c := w.course
+	before := c.state.Status
+	fact, ok, err := c.decoder.Fact(e)
+	if err != nil {
+		c.foreign = err
+	}
+	if !ok {
+		return
+	}
+	c.state.Apply(fact)
+	if now := c.state.Status; now != before {
+		text := string(now)
+		if claim := c.state.Claim; now == run.Claimed && claim != nil && claim.RunnerID != "" {
+			text += " by " + claim.RunnerID
+		}
+		w.line(LogLine{Event: e.GetEventId(), At: e.GetEventTime().AsTime(), Kind: "phase", Text: text})
+	}
+}
+
+// takeCourse takes over what the fold says of a run of a blueprint.
+func (w *watcher) takeCourse() {
+	s, d := w.course.state, &w.detail
+	if w.course.foreign != nil {
+		d.Err = fmt.Sprintf("the input of this run is not the contract's: %v", w.course.foreign)
+	}
+	d.Course = &s
+	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), ExitStatus: statusOf(s.Exit, d)}
+	d.Input = ace.TaskInput{TaskID: d.WorkflowID, Prompt: s.Input.Prompt, Provider: s.Input.Name()}
+	if b := s.Input.Blueprint; b != nil {
+		d.Input.Model = b.Model
+	}
+	if r := s.Result; r != nil {
+		d.Phase.Usage = r.Usage
+		if r.Status == run.Failed {
+			d.Phase.Failure = &ace.Failure{Kind: s.Exit, Type: string(r.Reason), Message: r.Error}
+		}
+	}
+}
+
+// CourseResult is what a run gave, as text: "" where it has not ended, or gave nothing.
+func CourseResult(s *CourseState) string {
+	r := s.Result
+	if r == nil {
+		return ""
+	}
+	var text string
+	switch out := string(r.Output); {
+	case json.Unmarshal(r.Output, &text) == nil && text != "":
+		return text
+	case out != "" && out != "null":
+		return out
+	}
+	return r.Stdout
+}
