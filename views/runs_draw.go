@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/ace"
 	"acescope/sources"
 	"acescope/theme"
 	"acescope/tui/text"
