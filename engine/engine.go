@@ -54,6 +54,8 @@ type Options struct {
 	Providers []model.Provider
 	// Worker serves workflows and activities from this process.
 	Worker bool
+	// NoRunner leaves out the local runner that a process with Worker runs otherwise.
+	NoRunner bool
 	// Agents says how agents' command lines are called on this machine.
 	Agents map[agentcli.CLI]agentrun.Agent
 	// LookOnly makes no directories for artifacts and playbooks on this machine; with
@@ -114,6 +116,7 @@ type Engine struct {
 	address   string
 	namespace string
 	dir       string
+	version   string
 	log       *slog.Logger
 }
 
@@ -122,7 +125,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	e := &Engine{log: o.Logger, Providers: o.Providers, dir: o.DataDir}
+	e := &Engine{log: o.Logger, Providers: o.Providers, dir: o.DataDir, version: o.Version}
 	if err := e.openStores(o); err != nil {
 		return nil, err
 	}
@@ -144,6 +147,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		if err := e.serve(sessionsOf(o)); err != nil {
 			e.closeQuietly()
 			return nil, err
+		}
+		if !o.NoRunner {
+			e.worker.runner = e.startRunner()
 		}
 		e.forward(o.Spool, o.Redact)
 	}

@@ -30,6 +30,7 @@ const workerLog = "worker.log"
 func TestMain(m *testing.M) {
 	agentclitest.Main()
 	loopMain()
+	runnerMain()
 	if dir := os.Getenv(workerDir); dir != "" {
 		serveAsChild(dir)
 	}

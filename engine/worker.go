@@ -23,9 +23,11 @@ const MaxActivities = 64
 type workerSet struct {
 	w        worker.Worker
 	sessions *sessionWorker
+	runner   *localRunner // nil for none
 }
 
 func (s *workerSet) stop() {
+	s.runner.stop() // first: it says goodbye to its workflow
 	s.w.Stop()
 	s.sessions.stop()
 }
@@ -41,6 +43,7 @@ func (e *Engine) serve(o host.Options) error {
 	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Signals: signals{e.Client},
 		Logs: filepath.Join(e.dir, "logs"), Agents: e.Agents}
 	acts.Register(w)
+	(&activity.Dispatch{Workflows: c, Logger: e.log}).Register(w)
 	o.DataDir, o.Artifacts, o.Workflows, o.Logger = e.dir, e.Artifacts, host.Client{Client: c}, e.log
 	h, err := host.New(o)
 	if err != nil {
@@ -51,7 +54,7 @@ func (e *Engine) serve(o host.Options) error {
 		h.Close()
 		return fmt.Errorf("start the worker: %w", err)
 	}
-	e.worker = &workerSet{w, startSessions(c, h, e.log)}
+	e.worker = &workerSet{w: w, sessions: startSessions(c, h, e.log)}
 	return nil
 }
 
@@ -61,6 +64,8 @@ func workerOptions(activities int) worker.Options {
 		// A cancellation reaches a step with its next heartbeat: let those through.
 		MaxHeartbeatThrottleInterval: time.Second,
 		WorkerStopTimeout:            300 * time.Millisecond,
+		// The dispatcher reads and writes 20,000 runs in one go when it continues as new.
+		DeadlockDetectionTimeout: 10 * time.Second,
 	}
 }
 

@@ -144,10 +144,7 @@ func quoted[S ~string](values []S) string {
 
 // countByStatus counts runs, all and by what the server's own status says of the outcome.
 func countByStatus(ctx context.Context, c client.Client, query string) (int64, map[ace.ExitStatus]int64, error) {
-	group := "GROUP BY ExecutionStatus"
-	if strings.TrimSpace(query) != "" {
-		group = "(" + query + ") " + group
-	}
+	group := "(" + work(query) + ") GROUP BY ExecutionStatus"
 	r, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: group})
 	if err != nil {
 		return 0, nil, err

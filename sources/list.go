@@ -65,7 +65,7 @@ func readPages(ctx context.Context, c client.Client, query string, limit int, ou
 			size = min(size, limit)
 		}
 		r, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Query: query, PageSize: int32(size), NextPageToken: token})
+			Query: work(query), PageSize: int32(size), NextPageToken: token})
 		select {
 		case out <- page{r.GetExecutions(), err}:
 		case <-ctx.Done():
@@ -81,7 +81,7 @@ func readPages(ctx context.Context, c client.Client, query string, limit int, ou
 
 // Count is how many runs match the query.
 func Count(ctx context.Context, c client.Client, query string) (int64, error) {
-	r, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+	r, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: work(query)})
 	return r.GetCount(), err
 }
 

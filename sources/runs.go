@@ -192,7 +192,7 @@ func listPageOf(ctx context.Context, c client.Client, query string, size int, to
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	answer, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Query: query, PageSize: int32(size), NextPageToken: token})
+		Query: work(query), PageSize: int32(size), NextPageToken: token})
 	if err != nil {
 		return nil, nil, err
 	}

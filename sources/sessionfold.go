@@ -183,9 +183,37 @@ func holdsCall(list []*TranscriptEntry, id string) bool {
 	return false
 }
 
+// SenderText says in a few words what a message is that waits, and from whom.
+func SenderText(m QueueMessage) string {
+	what := "message"
+	if m.Callback {
+		what = "callback"
+	}
+	if m.From != "" {
+		what += " from " + m.From
+	}
+	return what
+}
+
+// ReportsText says in a line what came of reports to those who wait for messages, and how many
+// messages never reached the agent; "" where there is nothing to say.
+func ReportsText(s *session.State) string {
+	var parts []string
+	if s.Told > 0 {
+		parts = append(parts, fmt.Sprintf("%d sent to those who wait for a message", s.Told))
+	}
+	if s.Unheard > 0 {
+		parts = append(parts, fmt.Sprintf("%d of them heard by nobody", s.Unheard))
+	}
+	if n := s.Left(); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d messages never reached the agent", n))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // messageEntry is a message to the agent.
 func messageEntry(m session.Message, at time.Time) *TranscriptEntry {
-	e := &TranscriptEntry{Kind: EntryUser, Name: m.From, At: at, Text: m.Text}
+	e := &TranscriptEntry{Kind: EntryUser, Name: m.From, At: at, Text: m.Text, Callback: m.Callback}
 	if m.Ref != nil {
 		e.Text = strings.TrimSpace(fmt.Sprintf("%s\n[an artifact of %d bytes: %s]", m.Text, m.Ref.Size, m.Ref.SHA256))
 	}
@@ -257,6 +285,11 @@ func (t *SessionTurn) record() session.TurnRecord {
 	if len(t.Messages) > 0 {
 		r.Prompt = cut(t.Messages[0].Text, 256)
 	}
+	for _, m := range t.Messages {
+		if m.Callback {
+			r.Callbacks++
+		}
+	}
 	if t.Result == nil {
 		r.Status = session.TurnFailed
 		if t.Failure != nil && t.Failure.Kind == ace.Cancelled {
@@ -287,6 +320,9 @@ func TurnText(r session.TurnRecord) string {
 	var parts []string
 	if r.Failure != nil && r.Failure.Message != "" {
 		parts = append(parts, join(r.Failure.Type, r.Failure.Message))
+	}
+	if r.Callbacks > 0 {
+		parts = append(parts, fmt.Sprintf("%d of its messages %s", r.Callbacks, map[bool]string{true: "was a callback", false: "were callbacks"}[r.Callbacks == 1]))
 	}
 	if r.DurationMS > 0 {
 		parts = append(parts, "took "+roundTook(took(r.DurationMS)).String())

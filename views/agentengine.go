@@ -116,6 +116,7 @@ func (w agentWriter) talkFacts(r sources.AgentSession, st *sources.TalkState, li
 	w.fact("directory", w.s.Text, in.WorkingDir)
 	w.fact("mode", w.s.Text, in.PermissionMode)
 	w.fact("tools", w.s.Text, toolRules(in))
+	w.fact("reports", w.s.Text, sources.ReportsText(st))
 	w.fact("began", w.s.Text, r.Engine.Start.In(w.loc).Format("2006-01-02 15:04:05")+", "+w.ago(r.Engine.Start))
 	w.fact("spent", w.s.Text, roughly(st.Usage.InputTokens)+" tokens in, "+roughly(st.Usage.OutputTokens)+" out, "+dollars(st.Usage.CostUSD)+" as the agent says")
 	w.fact("session", w.s.Muted, st.AgentSessionID+" of the agent")
@@ -158,7 +159,11 @@ func (w agentWriter) queue(st *sources.TalkState) {
 	}
 	w.section(plural(len(st.Queue), "message")+" "+waitWord(len(st.Queue))+" for the agent", "")
 	for i, m := range st.Queue[:min(len(st.Queue), 5)] {
-		w.prose("   "+strconv.Itoa(i+1)+" ", w.s.Text, firstLine(m.Text))
+		said := firstLine(m.Text)
+		if m.Callback {
+			said = sources.SenderText(m) + ": " + said
+		}
+		w.prose("   "+strconv.Itoa(i+1)+" ", w.s.Text, said)
 	}
 }
 

@@ -106,6 +106,8 @@ func TestPlainEngineScreens(t *testing.T) {
 		"message":      {engineSnap(), append([]string{"0", "enter", "i"}, letters("one")...)},
 		"start":        {engineSnap(), []string{"0", "+"}},
 		"stop":         {engineSnap(), []string{"0", "S"}},
+		"callbacks":    {calledBack(), []string{"0", "tab"}},
+		"calls-back":   {calledBack(), []string{"0", "enter"}},
 		"dead":         {dead, []string{"0", "tab"}},
 		"hostile":      {hostileEngine(), []string{"0", "tab"}},
 		"hostile-talk": {hostileEngine(), []string{"0", "enter"}},
@@ -117,6 +119,26 @@ func TestPlainEngineScreens(t *testing.T) {
 			golden.RequireEqual(t, sc.plain())
 		})
 	}
+}
+
+// calledBack is a session that has callbacks of runs that it started.
+func calledBack() *sources.Snapshot {
+	s := engineSnap()
+	e := *s.Sessions.Rows[0]
+	st := *e.State
+	st.Queue = []sources.QueueMessage{{ID: "run.1", Callback: true, From: "run 7d21 (crawler)", Text: `<agent-callback run="7d21" status="completed">41 pages</agent-callback>`},
+		{ID: "m1", From: "ada", Text: "and the receipt printer"}}
+	st.Recent = []sources.TurnRecord{{Turn: 1, Status: "completed", Prompt: "the crawler has ended", Callbacks: 3, DurationMS: 900}}
+	st.Pending, st.Told, st.Unheard, st.Dropped = nil, 4, 1, 2
+	e.State = &st
+	s.Sessions.Rows[0] = &e
+	talk := *s.Sessions.Talk
+	c := *talk.Conversation
+	c.Entries = append(c.Entries[:len(c.Entries):len(c.Entries)], &sources.TranscriptEntry{Kind: sources.EntryUser, Name: "run 7d21 (crawler)", Callback: true,
+		Text: st.Queue[0].Text, Note: "waits for the agent"})
+	talk.Conversation, talk.State = &c, &st
+	s.Sessions.Talk = &talk
+	return s
 }
 
 // hostileEngine is a session whose every text would do harm.

@@ -35,7 +35,7 @@ func (p talkPainter) lines(e *sources.TranscriptEntry, open bool) []string {
 	d := talkEntry{talkPainter: p, e: e, open: open}
 	switch e.Kind {
 	case sources.EntryUser:
-		d.head(p.s.Accent, "person", strings.TrimSpace(e.Name+"  "+e.Note))
+		d.head(p.s.Accent, map[bool]string{true: "callback", false: "person"}[e.Callback], strings.TrimSpace(e.Name+"  "+e.Note))
 		d.body(p.s.Text, e.Text, e.Cut, foldedSaid)
 	case sources.EntryText:
 		d.head(p.s.Success, "agent", strings.TrimSpace(shortModel(e.Model)+speaking(e, p.s.Glyphs)))

@@ -27,7 +27,7 @@ var arrows = map[string][]string{
 	"sources/filed": {"engine/ace", "engine/history", "engine/historyfile", "engine/playbook"},
 
 	"engine/ace":             {},
-	"engine/session":         {"engine/ace"},
+	"engine/session":         {"engine/ace", "engine/redact"},
 	"engine/runner":          {"engine/ace"},
 	"engine/run":             {"engine/ace", "engine/runner", "engine/session"},
 	"engine/blueprint":       {"engine/ace", "engine/run", "engine/runner", "engine/redact"},
@@ -59,7 +59,7 @@ var arrows = map[string][]string{
 	"engine/model/anthropic":    {"engine/model", "engine/model/llm", "engine/price"},
 	"engine/model/openai":       {"engine/model", "engine/model/llm", "engine/price"},
 	"engine/flow":               {"engine/ace", "engine/session", "engine/run", "engine/runner", "engine/history"},
-	"engine/activity":           {"engine/ace", "engine/agentcli", "engine/agentrun", "engine/session", "engine/flow", "engine/model", "engine/playbook", "engine/artifact", "engine/dataset", "engine/observe/batch", "engine/redact"},
+	"engine/activity":           {"engine/ace", "engine/agentcli", "engine/agentrun", "engine/session", "engine/run", "engine/runner", "engine/flow", "engine/model", "engine/playbook", "engine/artifact", "engine/dataset", "engine/observe/batch", "engine/redact"},
 	"engine/observe":            {"engine/ace", "engine/flow", "engine/history", "engine/observe", "engine/observe/batch", "engine/observe/spool"},
 	"engine/observe/batch":      {"engine/ace"},
 	"engine/observe/spool":      {},

@@ -64,6 +64,7 @@ func (a *app) root() *cobra.Command {
 	f.String("codec-endpoint", "", "read and write payloads through the codec server at this URL")
 	f.String("codec-auth", "", "header Authorization for the codec server (better: $TEMPORAL_CODEC_AUTH)")
 	f.StringArrayVar(&a.codecHeaders, "codec-header", nil, "further header for the codec server, as NAME=VALUE; can be given again")
+	f.Bool("no-runner", false, "leave out the local runner, which executes runs of agents and programs where this process serves")
 	f.BoolVar(&a.json, "json", false, "write JSON: one object, or one object a line")
 	cmd.AddCommand(
 		a.runCommand(),
@@ -95,6 +96,7 @@ func (a *app) root() *cobra.Command {
 		a.replayCommand(),
 		a.openCommand(),
 		a.sessionCommand(),
+		a.runnerCommand(),
 		a.agentCommand(),
 		a.mcpCommand(),
 	)
@@ -201,6 +203,7 @@ func (a *app) connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 		return nil, nil, err
 	}
 	a.meter = sources.NewMeter()
+	o.NoRunner = o.NoRunner || a.set.NoRunner
 	o.DataDir, o.Version, o.Port, o.Remote = dir, buildVersion(), a.port, a.cluster()
 	o.Intercept, o.Logger, o.Providers, o.Agents = a.meter.Intercept, log, a.providers(), a.agents()
 	if a.set.Observe == observeOn {

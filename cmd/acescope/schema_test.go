@@ -65,7 +65,7 @@ func conforms(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // withoutJSON are the commands that write no JSON objects of their own: some only hold others.
-var withoutJSON = []string{"", "demo", "problems", "experiment", "playbook", "session", "agent"}
+var withoutJSON = []string{"", "demo", "problems", "experiment", "playbook", "session", "agent", "runner"}
 
 // Every command has a schema, or stands on the list of those that need none.
 func TestEveryCommandHasASchema(t *testing.T) {

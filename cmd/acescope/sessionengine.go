@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,6 +95,10 @@ type engineLine struct {
 	Acked          int64                `json:"acked,omitempty"`
 	Lost           int64                `json:"lost,omitempty"`
 	Runs           int                  `json:"runs,omitempty"`
+	Dropped        int                  `json:"dropped_messages,omitempty"` // that never reached the agent
+	Told           int                  `json:"reports_sent,omitempty"`     // to those who wait for a message
+	Unheard        int                  `json:"reports_unheard,omitempty"`  // of which nobody was there
+	MCPServers     []string             `json:"mcp_servers,omitempty"`      // their names
 }
 
 // engineLineOf is a session on the engine as JSON; whole tells all that its state has.
@@ -121,6 +127,8 @@ func engineLineOf(r sources.AgentSession, s *session.State, from sources.Origin,
 	l.PermissionMode, l.AllowedTools, l.Rules, l.Otherwise, l.Served = in.PermissionMode, in.AllowedTools, in.Rules, cmp.Or(in.Otherwise, session.Ask), in.Served
 	l.Queue, l.Recent, l.Tools, l.Interrupt, l.Stop = s.Queue, s.Recent, s.Tools, s.Interrupt, s.Stop
 	l.Cursor, l.Acked, l.Lost, l.Runs = s.Cursor, s.Acked, s.Lost, s.Runs
+	l.Dropped, l.Told, l.Unheard = s.Left(), s.Told, s.Unheard
+	l.MCPServers = slices.Sorted(maps.Keys(in.MCPServers))
 	for _, w := range sources.ApprovalsOf(e.WorkflowID, s) {
 		a := approvalLine{Type: "approval", SessionID: w.ID, CallID: w.Call.ID, Tool: w.Call.Name, Turn: w.Call.Turn, WorkDir: w.Dir, Risk: sources.CallRisk(w.Call, w.Dir), ArgsCut: w.Call.ArgsRef != nil}
 		if len(w.Call.Args) > 0 {
@@ -234,7 +242,7 @@ func printEngine(to io.Writer, r sources.AgentSession, t *sources.Talk) error {
 	}
 	agent := s.Input.Agent
 	if s.Host != nil {
-		agent = fmt.Sprintf("%s %s on %s", agent, s.Host.Version, s.Host.Name)
+		agent = strings.Join(strings.Fields(agent+" "+s.Host.Version), " ") + " on " + s.Host.Name
 	}
 	fact("agent", "%s", agent)
 	fact("model", "%s", r.Model)
@@ -242,8 +250,9 @@ func printEngine(to io.Writer, r sources.AgentSession, t *sources.Talk) error {
 	fact("began", "%s", r.Engine.Start.Local().Format("2006-01-02 15:04:05 MST"))
 	fact("turns", "%d, %s tokens, $%.4f as the agent says", s.Turns, text.Count(s.Usage.InputTokens+s.Usage.OutputTokens), s.Usage.CostUSD)
 	for _, q := range s.Queue {
-		fact("waits", "message %s: %s", q.ID, text.Cut(q.Text, 80, "…"))
+		fact("waits", "%s, %s: %s", sources.SenderText(q), q.ID, text.Cut(q.Text, 80, "…"))
 	}
+	fact("reports", "%s", sources.ReportsText(s))
 	for _, p := range s.Pending {
 		fact("approval", "%s %s: %s", p.ID, p.Name, text.Cut(string(p.Args), 100, "…"))
 	}

@@ -39,6 +39,7 @@ type entryLine struct {
 	DurationMS float64         `json:"duration_ms,omitempty"`
 	CutBytes   int             `json:"cut_bytes,omitempty"` // that text, args and result lack
 	Note       string          `json:"note,omitempty"`      // who decided a call, or why a message waits
+	Callback   bool            `json:"callback,omitempty"`  // what was said is the report of another run, which name names
 	Waits      bool            `json:"waits,omitempty"`     // a call that waits for a person, a message that waits for the agent
 }
 
@@ -112,7 +113,7 @@ func (w *talkWriter) put(lines *lines, n int, e *transcripts.Entry) error {
 	if !w.json {
 		return w.print(lines.buf, e)
 	}
-	l := entryLine{Type: string(e.Kind), SessionID: w.session, Entry: n, At: timeOf(e.At), Name: e.Name, Model: e.Model, Text: e.Text, CutBytes: e.Cut + e.ResultCut, Note: e.Note, Waits: e.Waits}
+	l := entryLine{Type: string(e.Kind), SessionID: w.session, Entry: n, At: timeOf(e.At), Name: e.Name, Model: e.Model, Text: e.Text, CutBytes: e.Cut + e.ResultCut, Note: e.Note, Waits: e.Waits, Callback: e.Callback}
 	if e.Kind == sources.EntryTool {
 		l.Type, l.Text, l.CallID, l.Result, l.Denied, l.Done = "tool", "", e.CallID, e.Result, e.Denied, &e.Done
 		if l.DurationMS = millis(e.Took); e.Done {
@@ -132,7 +133,13 @@ func (w *talkWriter) print(out io.Writer, e *transcripts.Entry) error {
 	if !e.At.IsZero() {
 		at = e.At.Local().Format("15:04:05")
 	}
-	who := map[bool]string{true: "person", false: string(e.Kind)}[e.Kind == sources.EntryUser]
+	who := string(e.Kind)
+	switch {
+	case e.Kind == sources.EntryUser && e.Callback:
+		who = "callback"
+	case e.Kind == sources.EntryUser:
+		who = "person"
+	}
 	said := e.Text
 	if e.Kind == sources.EntryTool {
 		who = e.Name + " " + callWord(e)

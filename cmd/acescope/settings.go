@@ -28,6 +28,7 @@ type settings struct {
 	Namespace string
 	Profile   string
 	Observe   string // on, spool or off
+	NoRunner  bool
 	// Transcripts are the directories in which agents keep transcripts, "" for the usual ones.
 	Transcripts string
 	// AgentsDirs are the directories of blueprints, "" for the usual ones.
@@ -114,6 +115,8 @@ func settingDefs() []settingDef {
 	add(cluster("profile", "profile of the temporal command's configuration to connect with"), set, get)
 	set, get = text(func(s *settings) *string { return &s.Observe }, checkObserve)
 	add(own("observe", "text", "what becomes of what hooks leave in the spool: on, spool (it stays there) or off"), set, get)
+	set, get = flag(func(s *settings) *bool { return &s.NoRunner })
+	add(own("no_runner", "bool", "a process that serves brings no local runner along"), set, get)
 	set, get = text(func(s *settings) *string { return &s.Transcripts }, nil)
 	add(settingDef{name: "transcripts", env: "ACESCOPE_TRANSCRIPTS", kind: "text", help: "configuration directories of Claude Code, apart as in PATH (else $CLAUDE_CONFIG_DIR, else ~/.claude)"}, set, get)
 	set, get = text(func(s *settings) *string { return &s.AgentsDirs }, nil)

@@ -1,11 +1,13 @@
 // Package activity serves the activities of the contract on this machine: it loads the
 // playbook, lets the step's provider answer, records tool calls, and merges the delta.
 // It may import engine/ace, engine/flow (for its time-outs), engine/model, engine/agentrun
-// and engine/agentcli (for calls of agents), engine/session (for identities),
+// and engine/agentcli (for calls of agents), engine/session (for identities), engine/run and
+// engine/runner (for what these and the dispatcher say to each other),
 // engine/playbook, engine/artifact, engine/dataset, engine/observe/batch,
 // engine/redact and Temporal's SDK.
 //
-// Order: tool events are signalled in the order in which they happened. Bounds: events
+// Order: tool events are signalled in the order in which they happened, and what a run or a
+// runner tells the dispatcher in the order in which it said it. Bounds: events
 // are signalled in batches, one at a time, and at most [batch.Max] of them. Loss: an
 // event that could not be signalled is still in the session's result, and in the error
 // path it is flushed before the activity returns.

@@ -1,6 +1,7 @@
-// Package flow holds the workflows: one ACE task, an experiment over a data set, an
-// agent session, and the run of a blueprint. It may import engine/ace, engine/session,
-// engine/run, engine/runner, engine/history and Temporal's workflow packages; nothing
+// Package flow holds the workflows: one ACE task, an experiment over a data set, an agent
+// session, the run of a blueprint, a runner, and the dispatcher that gives runs to runners.
+// It may import engine/ace, engine/session, engine/run, engine/runner, engine/history and
+// Temporal's workflow packages; nothing
 // that reads a clock, a file or the network, since all of it is replayed.
 //
 // Order: a task's steps run one after the other; an experiment starts its tasks in the
@@ -15,6 +16,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/run"
+	"acescope/engine/runner"
 	"acescope/engine/session"
 )
 
@@ -24,4 +26,6 @@ func Register(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(Experiment, workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
 	r.RegisterWorkflowWithOptions(Session, workflow.RegisterOptions{Name: session.Workflow})
 	r.RegisterWorkflowWithOptions(Run, workflow.RegisterOptions{Name: run.Workflow})
+	r.RegisterWorkflowWithOptions(Runner, workflow.RegisterOptions{Name: runner.Workflow})
+	r.RegisterWorkflowWithOptions(Dispatcher, workflow.RegisterOptions{Name: runner.DispatcherWorkflow})
 }

@@ -101,7 +101,7 @@ func TestOneFold(t *testing.T) {
 				want := answersOfWorkflow(t, h, n)
 				got := answersOfFold(t, h, n)
 				if q := session.QuerySession; !reflect.DeepEqual(got[q], want[q]) {
-					got[q] = withNextTurn(t, h, n)
+					got[q] = withNext(t, h, n)
 				}
 				for query, w := range want {
 					if !reflect.DeepEqual(got[query], w) {
@@ -179,10 +179,10 @@ func runOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
 	return map[string]any{run.QueryRun: plain(t, s)}
 }
 
-// withNextTurn is the fold with the turn that comes next. The workflow task that is made up
-// behind event n commands it at once, and the history has it only with the real one. A real
-// query is answered after that.
-func withNextTurn(t *testing.T, h *historypb.History, n int) any {
+// withNext is the fold with what the workflow commands next: reports, and the next turn. The
+// workflow task that is made up behind event n commands them at once, and the history has
+// them only with the real one. A real query is answered after that.
+func withNext(t *testing.T, h *historypb.History, n int) any {
 	t.Helper()
 	var d history.SessionDecoder
 	var s session.State
@@ -191,12 +191,18 @@ func withNextTurn(t *testing.T, h *historypb.History, n int) any {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if begins := ok && fact.Kind == session.FactTurnBegan; ok && i < n || begins {
-			s.Apply(fact)
-			if i >= n {
-				break
-			}
+		if i >= n && !commands(h, i) {
+			break
 		}
+		if ok {
+			s.Apply(fact)
+		}
+	}
+	for r, ok := s.NextReport(); ok; r, ok = s.NextReport() {
+		s.Apply(session.Reported(r.Report.MessageID))
+	}
+	if s.Current == nil && s.Host != nil && s.Status != session.Over && len(s.Queue) > 0 {
+		s.Apply(session.Fact{Kind: session.FactTurnBegan, Turn: &session.TurnInput{Turn: s.Turns + 1, Messages: s.Next()}})
 	}
 	return plain(t, s)
 }

@@ -12,11 +12,14 @@ import (
 	"acescope/engine/session"
 )
 
-// Bounds of one run of a session, under Temporal's 2,000 updates a run: above the first it
-// continues as new between two turns, above the second in the middle of one.
+// Bounds of one run of a session, under Temporal's 2,000 updates, 10,000 signals, 51,200 events
+// and 50 MB a run: above the first of each it continues as new between two turns, above the
+// second in the middle of one.
 const (
-	updatesBetween = 1200
-	updatesWithin  = 1800
+	updatesBetween, updatesWithin = 1200, 1800
+	signalsBetween, signalsWithin = 4000, 8000
+	historyWithin                 = 40_000 // between turns see maxHistory
+	bytesWithin                   = 35 << 20
 )
 
 // talk is a session in progress. As with a task, what it knows is in state.
@@ -27,10 +30,10 @@ type talk struct {
 	updates int
 	leaving bool             // continues as new as soon as no update is under way
 	turn    workflow.Context // of the turn under way
-	cut     bool             // the turn was cut off to continue as new
 	root    workflow.Context
 	stopped bool    // its cancellation was applied
 	calls   []*call // activities whose end was not applied
+	signals signals
 }
 
 // call is an activity under way.
@@ -45,9 +48,12 @@ type call struct {
 func Session(ctx workflow.Context, in session.Input) (*session.State, error) {
 	t := &talk{in: in, root: ctx}
 	t.apply(session.Started(in))
+	t.signals.channels(ctx)
 	if err := t.handle(ctx); err != nil {
 		return nil, err
 	}
+	workflow.Go(ctx, t.listen)
+	workflow.Go(ctx, t.report)
 	workflow.Go(ctx, t.announce)
 	workflow.Go(ctx, t.watchCancel)
 	err := t.run(ctx)
@@ -67,10 +73,13 @@ func (t *talk) watchCancel(ctx workflow.Context) {
 	t.catchUp(ctx)
 }
 
-// catchUp applies what the history tells before the workflow task: the ends of activities, and
-// a cancellation. Updates are handled before those who wait for these wake up, but stand behind
-// them in the history, so they call it first.
+// catchUp applies what the history tells before the workflow task: signals, the ends of
+// activities, what became of reports, and a cancellation. Updates are handled before those who
+// wait for these wake up, but stand behind them in the history, so they call it first, and so
+// does who begins a turn.
 func (t *talk) catchUp(ctx workflow.Context) {
+	t.hear()
+	t.arrivals(ctx)
 	left := t.calls[:0:0]
 	for _, c := range t.calls {
 		if !c.future.IsReady() {
@@ -133,16 +142,21 @@ func (t *talk) claim(ctx workflow.Context) {
 
 // take gives the agent the next turn and waits for its end.
 func (t *talk) take(ctx workflow.Context) {
+	if t.catchUp(ctx); len(t.state.Queue) == 0 || t.state.Status == session.Over {
+		return
+	}
 	in := t.turnInput(ctx)
 	t.apply(session.Fact{Kind: session.FactTurnBegan, Turn: &in})
 	turn, cancel := workflow.WithCancel(ctx)
-	t.turn, t.cut = turn, false
+	t.turn = turn
 	over := false
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		_ = workflow.Await(ctx, func() bool {
-			return over || t.state.Interrupt != nil || t.state.Stop != nil || t.updates >= updatesWithin
+			return over || t.state.Interrupt != nil || t.state.Stop != nil || t.crowded(ctx)
 		})
-		t.cut = !over && t.updates >= updatesWithin
+		if t.catchUp(ctx); !over && t.state.Current != nil {
+			t.apply(session.TurnCut())
+		}
 		cancel()
 	})
 	t.call(ctx, t.onHost(turn, session.ActivityTurn), session.ActivityTurn, "", in)
@@ -158,13 +172,20 @@ func (t *talk) turnInput(ctx workflow.Context) session.TurnInput {
 		UUID: session.UUID("turn", run.RunID, fmt.Sprint(turn)), CostSeen: s.CostSeen, UsageSeen: s.UsageSeen,
 		Agent: in.Agent, Model: in.Model, WorkingDir: in.WorkingDir, SystemPrompt: in.SystemPrompt,
 		PermissionMode: in.PermissionMode, AllowedTools: in.AllowedTools, Served: in.Served,
-		MaxTurns: in.MaxTurns, BudgetUSD: in.BudgetUSD}
+		MaxTurns: in.MaxTurns, BudgetUSD: in.BudgetUSD, MCPServers: in.MCPServers, Unclaimed: s.Host.Version == ""}
 }
 
-// full tells whether the run has had enough events or updates.
+// full tells whether the run has had enough events, updates or signals.
 func (t *talk) full(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
-	return info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= maxHistory || t.updates >= updatesBetween
+	return info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= maxHistory || t.updates >= updatesBetween || t.signals.heard >= signalsBetween
+}
+
+// crowded tells whether that is so even in the middle of a turn.
+func (t *talk) crowded(ctx workflow.Context) bool {
+	info := workflow.GetInfo(ctx)
+	return info.GetCurrentHistoryLength() >= historyWithin || info.GetCurrentHistorySize() >= bytesWithin ||
+		t.updates >= updatesWithin || t.signals.heard >= signalsWithin
 }
 
 // cutOff is what an agent is told whose turn was cut off by a new run.
@@ -173,13 +194,15 @@ const cutOff = "Your turn was interrupted for a moment by the program that runs 
 // leave continues the session as a new run, once those who wait for answers have them.
 func (t *talk) leave(ctx workflow.Context) error {
 	t.leaving = true
-	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
-		return err
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && t.toldAll() }); err != nil {
+		t.catchUp(ctx)
+		return t.end(ctx)
 	}
+	t.catchUp(ctx)
 	next := t.state.Input
 	next.Carried = t.state.Carry()
-	if t.cut {
-		next.First = &session.Message{ID: session.UUID("cut", next.SessionID, fmt.Sprint(t.state.Turns)), Text: cutOff, From: "session"}
+	if t.state.GoesOn() {
+		next.First = &session.Message{ID: t.state.GoOnID(), Text: cutOff, From: "session"}
 	}
 	return workflow.NewContinueAsNewError(ctx, session.Workflow, next)
 }
@@ -198,7 +221,7 @@ func (t *talk) end(ctx workflow.Context) error {
 			workflow.GetLogger(ctx).Warn("the agent's process was not ended", "error", err)
 		}
 	}
-	if err := workflow.Await(calm, func() bool { return workflow.AllHandlersFinished(calm) }); err != nil {
+	if err := workflow.Await(calm, func() bool { return workflow.AllHandlersFinished(calm) && t.toldAll() }); err != nil {
 		return err
 	}
 	return t.outcome(ctx)

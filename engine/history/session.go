@@ -42,6 +42,9 @@ func (d *SessionDecoder) Fact(e *historypb.HistoryEvent) (session.Fact, bool, er
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		return session.CancelRequested(), true, nil
 	}
+	if f, ok := d.signal(e); ok {
+		return f, true, nil
+	}
 	if f, ok := d.activity(e); ok {
 		return f, true, nil
 	}
@@ -52,10 +55,32 @@ func (d *SessionDecoder) Fact(e *historypb.HistoryEvent) (session.Fact, bool, er
 	return session.Closed(c.Exit, c.Failure), ok, nil
 }
 
+// signal is what a signal tells: one to the session, or a report of it to another workflow.
+func (d *SessionDecoder) signal(e *historypb.HistoryEvent) (session.Fact, bool) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+		a := e.GetWorkflowExecutionSignaledEventAttributes()
+		return session.Signalled(a.GetSignalName(), JSON(a.GetInput()))
+	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+		a := e.GetSignalExternalWorkflowExecutionInitiatedEventAttributes()
+		var r session.Report
+		if a.GetSignalName() != session.SignalReport || json.Unmarshal(JSON(a.GetInput()), &r) != nil {
+			return session.Fact{}, false
+		}
+		return session.Reported(r.MessageID), true
+	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+		return session.Unheard(), true
+	}
+	return session.Fact{}, false
+}
+
 func (d *SessionDecoder) activity(e *historypb.HistoryEvent) (session.Fact, bool) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		return d.scheduled(e)
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED:
+		id := e.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()
+		return session.TurnCut(), d.open[id].name == session.ActivityTurn
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		a := e.GetActivityTaskCompletedEventAttributes()
 		if act, ok := d.ended(a.GetScheduledEventId()); ok {

@@ -32,6 +32,13 @@ const ErrTypeOver = "RunOver"
 // ActivityExecute executes a run on the queue of its runner: [Execution] → [Result].
 const ActivityExecute = "execute_run"
 
+// Types of the failures of [ActivityExecute] by which a runner gives a run back: it was ended,
+// or lost its lease, while the program ran; or it never began it.
+const (
+	TypeRunnerLost = string(RunnerLost)
+	TypeNotBegun   = "not_begun"
+)
+
 // Bounds of what a history holds of a run. What is longer is an artifact.
 const (
 	MaxPrompt = 100_000   // characters of a prompt

@@ -24,6 +24,8 @@ type carried struct {
 	Waits   columns        `json:"waits"`
 	Holds   columns        `json:"holds"`
 	Untold  Answers        `json:"untold,omitempty"`
+	// Suspects have ended without a word.
+	Suspects []Request `json:"suspects,omitempty"`
 }
 
 type carriedRow struct {
@@ -133,7 +135,8 @@ func (g *grouping) of(req Request) int {
 // untold are answers that did not reach their runs so far. The same table gives the same
 // bytes.
 func (t *Table) Carry(runs int, untold Answers) ([]byte, error) {
-	c := carried{Runs: runs, At: t.at, Asked: t.asked, Claims: t.claims, Ticks: t.ticks, Counts: t.count, Untold: append(untold[:len(untold):len(untold)], t.out...)}
+	c := carried{Runs: runs, At: t.at, Asked: t.asked, Claims: t.claims, Ticks: t.ticks, Counts: t.count, Suspects: t.suspects,
+		Untold: append(untold[:len(untold):len(untold)], t.out...)}
 	g := grouping{&c, map[string]int{}}
 	for i, r := range t.rows {
 		c.Runners = append(c.Runners, carriedRow{r.reg, r.epoch, r.queue, r.stale, r.draining, r.gone, r.since, r.tick, r.done})
@@ -167,7 +170,7 @@ func Restore(data []byte) (*Table, int, error) {
 }
 
 func (t *Table) fill(c carried) error {
-	t.at, t.asked, t.claims, t.ticks, t.count, t.out = c.At, c.Asked, c.Claims, c.Ticks, c.Counts, c.Untold
+	t.at, t.asked, t.claims, t.ticks, t.count, t.out, t.suspects = c.At, c.Asked, c.Claims, c.Ticks, c.Counts, c.Untold, c.Suspects
 	for _, k := range c.Runners {
 		r := t.addRow(k.Registration.ID)
 		r.reg, r.offer, r.epoch, r.queue = k.Registration, k.Registration.Capabilities.normal(), k.Epoch, k.Queue
@@ -199,7 +202,7 @@ func pack(c carried) ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, flate.DefaultCompression)
+	w, err := flate.NewWriter(&out, flate.BestSpeed)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func unmatched(d Demands, runners []Candidate, avoid []string, waited time.Durat
 
 // rounded is a duration as people say it.
 func rounded(d time.Duration) time.Duration {
-	if d < time.Second {
+	if d < time.Second/2 {
 		return d.Round(time.Millisecond)
 	}
 	return d.Round(time.Second)

@@ -1,6 +1,9 @@
 package runner
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Match gives runs to runners: of the runs that a free runner can take, always the one next
 // that asked first, and to the one of these runners that has most free slots, of several that
@@ -52,8 +55,8 @@ func (t *Table) give(w *wait, r *row, now time.Time) {
 	t.hold(&hold{req: w.req, row: r, claim: t.claims, slot: true, since: now})
 	t.touch(r)
 	t.weigh(r)
-	t.out = append(t.out, Answer{RunID: w.req.RunID, Execution: w.req.Execution, Claimed: &Claim{Number: t.claims, Try: w.req.Try,
-		RunnerID: r.reg.ID, Epoch: r.epoch, Queue: r.queue, SessionQueue: r.reg.SessionQueue, Capabilities: r.reg.Capabilities, At: now}})
+	t.out = append(t.out, answer(w.req, Answer{Claimed: &Claim{Number: t.claims, Try: w.req.Try,
+		RunnerID: r.reg.ID, Epoch: r.epoch, Queue: r.queue, SessionQueue: r.reg.SessionQueue, Capabilities: r.reg.Capabilities, At: now}}))
 }
 
 func (t *Table) hold(h *hold) {
@@ -67,8 +70,8 @@ func (t *Table) hold(h *hold) {
 func (t *Table) expire(w *wait, now time.Time) {
 	t.unwait(w)
 	t.count.Expired++
-	t.out = append(t.out, Answer{RunID: w.req.RunID, Execution: w.req.Execution, Unmatched: &Unmatched{Try: w.req.Try, Reason: "no_runner",
-		Message: unmatched(w.group.demands, t.candidates(), w.group.avoid, now.Sub(w.since))}})
+	t.out = append(t.out, answer(w.req, Answer{Unmatched: &Unmatched{Try: w.req.Try, Reason: "no_runner",
+		Message: unmatched(w.group.demands, t.candidates(), w.group.avoid, max(w.req.Deadline.Sub(w.since), 0))}}))
 }
 
 func (t *Table) candidates() []Candidate {
@@ -91,5 +94,23 @@ func (t *Table) Long(before time.Time) (runs []Request) {
 	return runs
 }
 
+// Suspect keeps a run that has ended without a word, until Ended is told that somebody looked
+// after it. Of more than a few thousand the first are dropped.
+func (t *Table) Suspect(req Request) {
+	if len(t.suspects) >= maxSuspects {
+		t.suspects = t.suspects[1:]
+	}
+	t.suspects = append(t.suspects, req)
+}
+
+// Suspects are those that Suspect keeps.
+func (t *Table) Suspects() []Request { return slices.Clone(t.suspects) }
+
 // Holding tells how many runs are given to runners.
 func (t *Table) Holding() int { return len(t.holds) }
+
+// answer is an answer to a request.
+func answer(req Request, a Answer) Answer {
+	a.RunID, a.Execution, a.Parent, a.Name = req.RunID, req.Execution, req.Parent, req.Name
+	return a
+}

@@ -31,11 +31,12 @@ const (
 // Lease is the answer to a registration: what the process is known under until it ends.
 type Lease struct {
 	RunnerID string `json:"runner_id"`
-	Epoch    int64  `json:"epoch"` // counts the registrations of the runner
+	Epoch    int64  `json:"epoch"` // grows with each registration of the runner; about when it was, in milliseconds
 	Queue    string `json:"queue"` // of this epoch: a later process gets another one
 }
 
-// LeaseInput is what the activity that holds a lease is given.
+// LeaseInput is what the activity that holds a lease is given. A process whose lease ends
+// before it leaves registers again, with the same token.
 type LeaseInput struct {
 	Lease Lease  `json:"lease"`
 	Token string `json:"token"` // of the process that may hold it
@@ -110,6 +111,8 @@ type Request struct {
 	Execution string    `json:"execution"`
 	Demands   Demands   `json:"demands"`
 	Deadline  time.Time `json:"deadline"` // when it gives up
+	// Asked is when the run asked, the zero time for when the dispatcher heard of it.
+	Asked time.Time `json:"asked,omitzero"`
 	// Parent is the session that is told how the run ended, "" for none.
 	Parent string `json:"parent,omitempty"`
 	Name   string `json:"name,omitempty"` // of its blueprint
@@ -152,16 +155,21 @@ type Answers []Answer
 
 // Answer is one of them: exactly one of the last three is set.
 type Answer struct {
-	RunID     string     `json:"run_id"`
-	Execution string     `json:"execution"`
+	RunID     string `json:"run_id"`
+	Execution string `json:"execution"`
+	// Parent is that of the request, for a run that turns out to have ended.
+	Parent    string     `json:"parent,omitempty"`
+	Name      string     `json:"name,omitempty"`
 	Claimed   *Claim     `json:"claimed,omitempty"`
 	Unmatched *Unmatched `json:"unmatched,omitempty"`
 	Lost      *Lost      `json:"lost,omitempty"`
 }
 
-// Told are the runs that could not be told since they have ended.
+// Told are the runs that could not be told: those that have ended, and those of which it is
+// not known yet, which are to be told again.
 type Told struct {
 	Ended []string `json:"ended,omitempty"`
+	Later []string `json:"later,omitempty"`
 }
 
 // Check asks how runs are that hold a slot for long.

@@ -28,6 +28,8 @@ type Table struct {
 	due     deadlines
 	holds   map[string]*hold
 	out     Answers // not told yet, except for claims
+	// suspects have ended without a word.
+	suspects []Request
 
 	asked  int64 // requests so far, by which runs are ordered
 	claims int64
@@ -54,6 +56,8 @@ const (
 	maxIdle  = 256       // groups without runs, kept for what they know of runners
 	maxGone  = 50        // runners that are gone, kept to be shown
 	maxAvoid = 16        // runners that a run can avoid
+
+	maxSuspects = 2000
 )
 
 // NewTable makes an empty table.
@@ -183,7 +187,11 @@ func (t *Table) enqueue(req Request, now time.Time) {
 		return
 	}
 	t.asked++
-	t.addWait(&wait{req: req, seq: t.asked, since: now, group: g})
+	since := now
+	if !req.Asked.IsZero() && req.Asked.Before(now) {
+		since = req.Asked
+	}
+	t.addWait(&wait{req: req, seq: t.asked, since: since, group: g})
 }
 
 func checkRequest(req Request) error {
@@ -197,8 +205,7 @@ func checkRequest(req Request) error {
 
 func (t *Table) refuse(req Request, reason, message string) {
 	t.count.Refused++
-	t.out = append(t.out, Answer{RunID: req.RunID, Execution: req.Execution,
-		Unmatched: &Unmatched{Try: req.Try, Reason: reason, Message: message}})
+	t.out = append(t.out, answer(req, Answer{Unmatched: &Unmatched{Try: req.Try, Reason: reason, Message: message}}))
 }
 
 func (t *Table) withdraw(run string) {
@@ -218,8 +225,11 @@ func (t *Table) release(run string, claim int64) {
 }
 
 // Ended tells that an answer did not reach its run, which has ended, or that the run was
-// found to have ended. Nothing happens where it was given to a runner anew.
+// found to have ended, where claim is 0. Nothing happens where it was given to a runner anew.
 func (t *Table) Ended(run, execution string, claim int64) {
+	if claim == 0 {
+		t.suspects = slices.DeleteFunc(t.suspects, func(r Request) bool { return r.RunID == run && r.Execution == execution })
+	}
 	if h := t.holds[run]; h != nil && h.req.Execution == execution && (claim == 0 || h.claim == claim) {
 		t.letGo(h)
 	}

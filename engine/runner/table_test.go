@@ -373,3 +373,21 @@ func TestMerge(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestCarriedSize holds what 20,000 runs take from one run of the dispatcher to the next, with
+// ids and parents that have nothing in common.
+func TestCarriedSize(t *testing.T) {
+	table, r := runner.NewTable(), rand.New(rand.NewPCG(3, 4))
+	for i := range runner.MaxPending {
+		n := asks(fmt.Sprintf("run_%012x", r.Uint64()>>16), tagged(fmt.Sprint("tag-", i%500)))
+		n.Request.Execution = fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", r.Uint32(), r.Uint32()>>16, r.Uint32()>>20, r.Uint32()>>20, r.Uint64()>>16)
+		n.Request.Parent = fmt.Sprintf("ses_%012x", r.Uint64()>>16)
+		n.Request.Deadline = noon.Add(time.Duration(r.Int64N(int64(time.Hour))))
+		table.Apply(n, noon.Add(time.Duration(r.Int64N(int64(time.Minute)))))
+	}
+	data, err := table.Carry(1, nil)
+	if err != nil || len(data) > 1_500_000 {
+		t.Errorf("%d bytes, %v", len(data), err)
+	}
+	t.Logf("%d bytes", len(data))
+}

@@ -119,8 +119,8 @@ func (t *Table) lose(r *row) {
 			continue
 		}
 		t.count.Lost++
-		t.out = append(t.out, Answer{RunID: h.req.RunID, Execution: h.req.Execution, Lost: &Lost{Claim: h.claim, RunnerID: r.reg.ID,
-			Message: "runner " + r.reg.ID + " on " + r.offer.Hostname + " is gone"}})
+		t.out = append(t.out, answer(h.req, Answer{Lost: &Lost{Claim: h.claim, RunnerID: r.reg.ID,
+			Message: "runner " + r.reg.ID + " on " + r.offer.Hostname + " is gone"}}))
 	}
 }
 

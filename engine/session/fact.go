@@ -19,6 +19,10 @@ const (
 	FactTurnEnded
 	FactToolRan
 	FactCancelRequested
+	FactSignal   // something was signalled
+	FactTurnCut  // the turn under way is told to end
+	FactReported // a report is on its way, for good
+	FactUnheard  // nobody was there to hear a report
 	FactClosed
 )
 
@@ -27,6 +31,8 @@ type Fact struct {
 	Kind    FactKind
 	Input   *Input
 	Host    *Host        // of Claimed, nil where it failed
+	Signal  any          // of Signal: *Message or *Withdraw, nil where it cannot be read
+	Message string       // of Reported: the message's id
 	Update  any          // of Update: *Message, *Receive, *ToolRequest, *Decision, *Interrupt or *Stop
 	Turn    *TurnInput   // of TurnBegan
 	Result  *TurnResult  // of TurnEnded, nil where the activity failed
@@ -76,6 +82,32 @@ func Accepted(name, id string, arg []byte) (Fact, bool) {
 	}
 	return Fact{Kind: FactUpdate, Update: u}, true
 }
+
+// Signalled is the fact of a signal; false where the session does not listen to it.
+func Signalled(name string, arg []byte) (Fact, bool) {
+	switch name {
+	case SignalDeliver:
+		if m := (&Message{}); json.Unmarshal(arg, m) == nil {
+			return Fact{Kind: FactSignal, Signal: m}, true
+		}
+	case SignalWithdraw:
+		if w := (&Withdraw{}); json.Unmarshal(arg, w) == nil {
+			return Fact{Kind: FactSignal, Signal: w}, true
+		}
+	default:
+		return Fact{}, false
+	}
+	return Fact{Kind: FactSignal}, true
+}
+
+// Reported is the fact that the report of a message was sent.
+func Reported(messageID string) Fact { return Fact{Kind: FactReported, Message: messageID} }
+
+// Unheard is the fact that a report's receiver was gone.
+func Unheard() Fact { return Fact{Kind: FactUnheard} }
+
+// TurnCut is the fact that the turn under way was told to end.
+func TurnCut() Fact { return Fact{Kind: FactTurnCut} }
 
 // Named is the message with an id, of its own or else that of its update.
 func (m Message) Named(id string) Message {

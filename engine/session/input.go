@@ -34,9 +34,10 @@ type Input struct {
 	MaxTurns  int      `json:"max_turns,omitempty"` // of the agent, within one turn of the session
 	BudgetUSD float64  `json:"budget_usd,omitempty"`
 	// MCPServers are servers of tools that the agent is given beside those of the session, as
-	// its own configuration has them.
+	// its own configuration has them; see [CheckServers].
 	MCPServers map[string]json.RawMessage `json:"mcp_servers,omitempty"`
-	// Host is where the session lives, where that was decided before it began.
+	// Host is where the session lives, where that was decided before it began: nobody claims
+	// it then, and whether it can live there is seen at its first turn.
 	Host *Host `json:"host,omitempty"`
 	// First is the first message, where there is one from the start.
 	First *Message `json:"first,omitempty"`
@@ -59,6 +60,11 @@ func (in Input) Check() error {
 		return fmt.Errorf("working directory %q: an absolute path is needed", in.WorkingDir)
 	case in.First != nil && in.First.check() != nil:
 		return in.First.check()
+	case in.Host != nil && in.Host.Queue == "":
+		return errors.New("a host without a task queue")
+	}
+	if err := CheckServers(in.MCPServers, len(in.Served) > 0); err != nil {
+		return err
 	}
 	known := false
 	for _, a := range Agents() {
@@ -105,6 +111,8 @@ func (m Message) check() error {
 		return errors.New("the message is empty")
 	case len(m.Text) > MaxText:
 		return fmt.Errorf("the message has %d bytes; above %d it must be an artifact", len(m.Text), MaxText)
+	case len(m.ID) > MaxID || len(m.From) > MaxID || len(m.ReplyTo) > MaxID:
+		return fmt.Errorf("an id or a name of the message is longer than %d bytes", MaxID)
 	}
 	return nil
 }

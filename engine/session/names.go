@@ -28,7 +28,7 @@ const (
 // Signals that other workflows send to a session, and that it sends to them.
 const (
 	SignalDeliver  = "deliver"    // [Message]: as [UpdateSend]; of an id that is known, nothing happens
-	SignalWithdraw = "withdraw"   // [Withdraw]: a message is not to be answered any more
+	SignalWithdraw = "withdraw"   // [Withdraw]: a message is not to be answered any more; it may come before its message
 	SignalReport   = "turn_ended" // [Report], to the [Message.ReplyTo] of each message of a turn
 )
 
@@ -44,7 +44,7 @@ const (
 // Bounds of what a session holds. What is larger travels as an artifact.
 const (
 	MaxText       = 32 << 10 // bytes of one message to the agent
-	MaxQueue      = 100      // messages that wait for the agent
+	MaxQueue      = 100      // messages that wait for the agent, but for callbacks
 	MaxOut        = 500      // messages that wait to be acknowledged
 	MaxOutBytes   = 256 << 10
 	MaxQueueBytes = 512 << 10
@@ -52,8 +52,16 @@ const (
 	MaxPending    = 100       // tool calls that wait for a person
 	MaxDecided    = 200       // answers to tool calls that are remembered one by one
 	MaxTurnBytes  = 256 << 10 // of the messages of one turn
-	MaxSeen       = 500       // message ids that are known, so that none is taken twice
+	MaxSeen       = 500       // message ids that are known beside those that wait, so that none is taken twice
 	MaxTools      = 200       // tools that are counted by name
+	// What is signalled cannot be refused by an answer, so more of it may wait than MaxQueue.
+	// Callbacks beyond MaxQueueBytes are shortened to MaxBrief; what is above the two others
+	// is dropped.
+	MaxHeld      = 3000
+	MaxHeldBytes = 1 << 20
+	MaxBrief     = 256
+	MaxWithdrawn = 100 // ids of messages that were withdrawn, for those that come afterwards
+	MaxID        = 200 // bytes of a message's id, of its sender and of a workflow's id
 )
 
 // WorkflowID is the id of a session's workflow.

@@ -11,7 +11,9 @@ type Withdraw struct {
 // ReportStatus says what became of a message that somebody waits for.
 type ReportStatus string
 
-// Report statuses: that of the turn, or that the session ended before the agent had it.
+// Report statuses: that of the turn, or that the session ended before the agent had the
+// message. One that was withdrawn before the agent had it is interrupted, one that could not
+// be taken has failed; both have no turn.
 const (
 	ReportCompleted   = ReportStatus(TurnCompleted)
 	ReportFailed      = ReportStatus(TurnFailed)
@@ -19,7 +21,8 @@ const (
 	ReportEnded       = ReportStatus("ended")
 )
 
-// Report tells the [Message.ReplyTo] of a message how its turn ended.
+// Report tells the [Message.ReplyTo] of a message how its turn ended. Of several messages of
+// one turn each has its report; the usage is given with the first of them only.
 type Report struct {
 	MessageID string       `json:"message_id"`
 	SessionID string       `json:"session_id"`

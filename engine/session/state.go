@@ -61,6 +61,23 @@ type State struct {
 	Runs int `json:"runs"`
 	// Seen are the newest ids of messages that were taken.
 	Seen []string `json:"seen,omitempty"`
+
+	// Held and HeldBytes measure the queue, with what was withdrawn from it since the last
+	// turn began.
+	Held      int `json:"held,omitempty"`
+	HeldBytes int `json:"held_bytes,omitempty"`
+	// Dropped counts what was signalled and could not be taken, and messages that somebody
+	// waited for and that the session's end left over.
+	Dropped   int      `json:"dropped_messages,omitempty"`
+	Withdrawn []string `json:"withdrawn,omitempty"` // ids of the newest such messages
+
+	// Reports wait to be sent, in the order of their messages' ids. Told counts those that
+	// were sent, Unheard those of them whose receiver was gone.
+	Reports []Reply `json:"reports,omitempty"`
+	Told    int     `json:"reports_sent,omitempty"`
+	Unheard int     `json:"reports_unheard,omitempty"`
+	// Cut is a turn that was cut off to continue as a new run, and is gone on with there.
+	Cut *CutTurn `json:"cut,omitempty"`
 }
 
 // Current is the turn under way.
@@ -68,13 +85,18 @@ type Current struct {
 	Turn     int       `json:"turn"`
 	Messages []Message `json:"messages"`
 	Attempt  int32     `json:"attempt,omitempty"` // the newest that asked for a tool
+	Cut      bool      `json:"cut,omitempty"`     // told to end, though nobody asked for that
 }
 
 // TurnRecord is one turn that has ended.
 type TurnRecord struct {
-	Turn       int          `json:"turn"`
-	Status     TurnStatus   `json:"status"`
-	Prompt     string       `json:"prompt"` // cut
+	Turn   int        `json:"turn"`
+	Status TurnStatus `json:"status"`
+	Prompt string     `json:"prompt"` // cut
+	// Callbacks counts the messages of the turn that were reports of other runs, From is who
+	// sent the first message.
+	Callbacks  int          `json:"callbacks,omitempty"`
+	From       string       `json:"from,omitempty"`
 	Text       string       `json:"text,omitempty"`
 	Usage      ace.Usage    `json:"usage"`
 	DurationMS float64      `json:"duration_ms"`
@@ -104,7 +126,8 @@ func (s *State) Open() bool { return s.Status != Stopping && s.Status != Over }
 const turnEnded = "the turn has ended"
 
 // Apply folds one fact into the state. Of facts that stand in a history between two workflow
-// tasks (ends of activities, a cancellation), the order does not matter.
+// tasks (ends of activities, a cancellation, what became of reports, signals), the order does
+// not matter, but for signals of one name among themselves.
 func (s *State) Apply(f Fact) {
 	switch f.Kind {
 	case FactStarted:
@@ -121,6 +144,14 @@ func (s *State) Apply(f Fact) {
 		s.ran(f.CallID, f.Tool, f.Failure)
 	case FactCancelRequested:
 		s.stop(Stop{Reason: stopCancelled})
+	case FactSignal:
+		s.signal(f.Signal)
+	case FactTurnCut:
+		s.cutOff()
+	case FactReported:
+		s.reported(f.Message)
+	case FactUnheard:
+		s.Unheard++
 	case FactClosed:
 		s.close(f)
 	}
@@ -137,8 +168,15 @@ func (s *State) start(in Input) {
 	}
 	s.Input = in
 	s.Runs++
+	if carried == nil && in.Host != nil {
+		host := *in.Host
+		s.Host = &host
+	}
 	if first != nil {
 		s.take(*first)
+	}
+	if n := len(s.Queue) - 1; first != nil && n > 0 && first.ID == s.GoOnID() && s.Queue[n].ID == first.ID {
+		s.Queue = slices.Concat(s.Queue[n:], s.Queue[:n]) // what was cut off is gone on with first
 	}
 }
 
@@ -177,9 +215,13 @@ func (s *State) take(m Message) {
 	if s.Known(m.ID) {
 		return
 	}
-	s.Seen = newest(append(s.Seen, m.ID), MaxSeen)
+	s.see(m.ID)
+	s.Held, s.HeldBytes = s.Held+1, s.HeldBytes+len(m.Text)
 	s.Queue = append(slices.Clone(s.Queue), m)
 }
+
+// see remembers an id, with those of all messages that wait.
+func (s *State) see(id string) { s.Seen = newest(append(s.Seen, id), MaxSeen+s.Held) }
 
 // Known tells whether a message was taken before.
 func (s *State) Known(id string) bool { return slices.Contains(s.Seen, id) }
@@ -202,6 +244,14 @@ func (s *State) begin(t TurnInput) {
 	s.Current = &Current{Turn: t.Turn, Messages: t.Messages}
 	s.Queue = slices.Clone(s.Queue[min(len(t.Messages), len(s.Queue)):])
 	s.Interrupt = nil
+	s.Held, s.HeldBytes = len(s.Queue), textBytes(s.Queue)
+}
+
+func textBytes(messages []Message) (n int) {
+	for _, m := range messages {
+		n += len(m.Text)
+	}
+	return n
 }
 
 func (s *State) end(r *TurnResult, failure *ace.Failure) {
@@ -214,7 +264,8 @@ func (s *State) end(r *TurnResult, failure *ace.Failure) {
 			r.Status = TurnInterrupted
 		}
 	}
-	record := TurnRecord{Turn: s.Current.Turn, Status: r.Status, Prompt: promptOf(s.Current.Messages), Text: cut(r.Text, 8*ace.PreviewBytes),
+	record := TurnRecord{Turn: s.Current.Turn, Status: r.Status, Prompt: promptOf(s.Current.Messages), Callbacks: callbacks(s.Current.Messages),
+		From: fromOf(s.Current.Messages), Text: cut(r.Text, 8*ace.PreviewBytes),
 		Usage: r.Usage, DurationMS: r.DurationMS, Attempt: r.Attempt, LogPath: r.LogPath, Log: r.Log, Failure: r.Failed,
 		Warm: r.Warm, Recovered: r.Recovered, Continued: r.Continued}
 	s.Recent = newest(append(s.Recent, record), MaxRecent)
@@ -228,6 +279,12 @@ func (s *State) end(r *TurnResult, failure *ace.Failure) {
 	if r.Model != "" {
 		s.Model = r.Model
 	}
+	if r.Version != "" && s.Host != nil {
+		host := *s.Host
+		host.Version = r.Version
+		s.Host = &host
+	}
+	s.answerAll(*r)
 	s.Usage = s.Usage.Add(r.Usage)
 	s.CostSeen, s.UsageSeen = r.CostSeen, r.UsageSeen
 	s.Failure, s.Interrupt, s.Current = r.Failed, nil, nil
@@ -249,6 +306,22 @@ func promptOf(messages []Message) string {
 		return ""
 	}
 	return cut(messages[0].Text, ace.PreviewBytes)
+}
+
+func callbacks(messages []Message) (n int) {
+	for _, m := range messages {
+		if m.Callback {
+			n++
+		}
+	}
+	return n
+}
+
+func fromOf(messages []Message) string {
+	if len(messages) == 0 {
+		return ""
+	}
+	return messages[0].From
 }
 
 // stopCancelled is why a session stops whose workflow is cancelled.

@@ -103,7 +103,7 @@ func TestAnyFacts(t *testing.T) {
 		var s State
 		for range 400 {
 			s.Apply(anyFact(r))
-			if len(s.Decided) > MaxDecided || len(s.Recent) > MaxRecent || len(s.Seen) > MaxSeen || len(s.Out) > MaxOut || len(s.Tools) > MaxTools+1 {
+			if len(s.Decided) > MaxDecided || len(s.Recent) > MaxRecent || len(s.Seen) > MaxSeen+MaxHeld || len(s.Withdrawn) > MaxWithdrawn || len(s.Out) > MaxOut || len(s.Tools) > MaxTools+1 {
 				t.Fatalf("seed %d: a bound is broken", seed)
 			}
 			if s.Status == Over && (len(s.Pending) > 0 || s.Exit == ace.Running) {
@@ -132,7 +132,15 @@ func anyFact(r *rand.Rand) Fact {
 		f, _ := Accepted(name, id, mustJSON(arg))
 		return f
 	}
-	switch r.IntN(14) {
+	switch r.IntN(18) {
+	case 13:
+		return delivered(anyMessage(r))
+	case 14:
+		return signalled(SignalWithdraw, Withdraw{MessageID: id})
+	case 15:
+		return Reported(id)
+	case 16:
+		return TurnCut()
 	case 0:
 		return Started(Input{SessionID: "s", Rules: []Rule{{Tool: "a*", Action: Allow}, {Tool: "d*", Action: Deny}}})
 	case 1:

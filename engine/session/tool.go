@@ -54,14 +54,16 @@ func (s *State) CheckMessage(m Message) error {
 	if s.Known(m.ID) {
 		return nil
 	}
-	size := len(m.Text)
+	size, wait := len(m.Text), 0
 	for _, q := range s.Queue {
-		size += len(q.Text)
+		if !q.Callback { // those do not crowd out what people say
+			size, wait = size+len(q.Text), wait+1
+		}
 	}
 	switch {
 	case !s.Open():
 		return fmt.Errorf("the session is %s: it takes no more messages", s.Status)
-	case len(s.Queue) >= MaxQueue || size > MaxQueueBytes:
+	case wait >= MaxQueue || size > MaxQueueBytes || s.Held >= MaxHeld:
 		return fmt.Errorf("%d messages wait already: let the agent answer first", len(s.Queue))
 	}
 	return m.check()

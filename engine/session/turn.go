@@ -1,6 +1,8 @@
 package session
 
 import (
+	"encoding/json"
+
 	"acescope/engine/ace"
 )
 
@@ -33,6 +35,10 @@ type TurnInput struct {
 	Served         []string `json:"served_tools,omitempty"`
 	MaxTurns       int      `json:"max_turns,omitempty"`
 	BudgetUSD      float64  `json:"budget_usd,omitempty"`
+
+	MCPServers map[string]json.RawMessage `json:"mcp_servers,omitempty"`
+	// Unclaimed tells that nobody has looked yet whether the session can live on this host.
+	Unclaimed bool `json:"unclaimed,omitempty"`
 }
 
 // TurnStatus says how a turn ended.
@@ -54,6 +60,8 @@ type TurnResult struct {
 	// AgentSessionID is the agent's id of the conversation from here on.
 	AgentSessionID string `json:"agent_session_id"`
 	Model          string `json:"model,omitempty"`
+	// Version is the agent's, of a turn that was the first to ask for it.
+	Version string `json:"version,omitempty"`
 	// Text is what the agent said last, cut to [MaxText]/4; Messages what it said and did
 	// on the way, the newest [MaxRecent] of it.
 	Text     string `json:"text,omitempty"`

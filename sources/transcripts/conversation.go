@@ -39,10 +39,12 @@ type Entry struct {
 	ResultCut int
 	Took      time.Duration // 0 where nothing tells
 	// Of a session on the engine: Note says who decided a call, or why something waits;
-	// Waits tells that it waits for a person, Open that it is still being written.
-	Note  string
-	Waits bool
-	Open  bool
+	// Waits tells that it waits for a person, Open that it is still being written, Callback
+	// that what was said is the report of another run, which Name names.
+	Note     string
+	Waits    bool
+	Open     bool
+	Callback bool
 }
 
 // Failed tells whether the entry is an error, or a call that failed or was denied.

@@ -42,10 +42,15 @@ const stderrKept = 8 << 10
 // start starts an agent's process, for a turn. It holds the session's lock from then on.
 func (h *Host) start(r *run, adapter agentcli.Adapter, call agentcli.Call, lock *filelock.Lock) (*agent, error) {
 	in := r.in
+	call, env, err := h.equipped(in, call)
+	if err != nil {
+		return nil, err
+	}
 	cmd, err := adapter.Command(call)
 	if err != nil {
 		return nil, err
 	}
+	cmd.Env = append(cmd.Env, env...)
 	a := &agent{h: h, id: in.SessionID, cli: adapter.CLI(), errs: process.NewTail(stderrKept, stderrKept), gone: make(chan struct{}),
 		streams: cmd.Streaming, session: call.Resume, run: r, asks: map[string]context.CancelFunc{}}
 	if a.session == "" {

@@ -41,34 +41,61 @@ func (h *Host) claim(ctx context.Context, in session.Input) (session.Host, error
 	if err := in.Check(); err != nil {
 		return session.Host{}, refused(TypeRefused, "%v", err)
 	}
-	info, err := os.Stat(in.WorkingDir)
-	if err != nil || !info.IsDir() {
-		return session.Host{}, refused(TypeBadDirectory, "%s: there is no such directory on %s", in.WorkingDir, h.name)
-	}
-	for _, tool := range in.Served {
-		if !slices.Contains(ServedTools(), tool) {
-			return session.Host{}, refused(TypeRefused, "tool %q is none that sessions serve; those are %v", tool, ServedTools())
-		}
-	}
-	adapter, err := agentcli.For(agentcli.CLI(in.Agent))
-	if err != nil {
-		return session.Host{}, refused(TypeRefused, "%v", err)
-	}
-	if len(in.Served) > 0 && !adapter.Features().MCP {
-		return session.Host{}, refused(TypeRefused, "%s has no way to be given the tools of a session", in.Agent)
-	}
-	// The command is made only to see whether there is a way.
-	if _, err := adapter.Command(h.call(adapter, session.TurnInput{Agent: in.Agent, Model: in.Model, WorkingDir: in.WorkingDir,
+	version, err := h.vet(ctx, session.TurnInput{SessionID: in.SessionID, Agent: in.Agent, Model: in.Model, WorkingDir: in.WorkingDir,
 		SystemPrompt: in.SystemPrompt, PermissionMode: in.PermissionMode, AllowedTools: in.AllowedTools, Served: in.Served,
-		MaxTurns: in.MaxTurns, BudgetUSD: in.BudgetUSD}, "x", "")); err != nil {
-		return session.Host{}, refused(TypeRefused, "%v", err)
-	}
-	version, err := h.version(ctx, adapter)
+		MaxTurns: in.MaxTurns, BudgetUSD: in.BudgetUSD, MCPServers: in.MCPServers})
 	if err != nil {
 		return session.Host{}, err
 	}
 	h.log.Info("session is taken", "session", in.SessionID, "agent", in.Agent, "version", version.String(), "queue", h.queue)
 	return session.Host{Name: h.name, Queue: h.queue, Version: version.String()}, nil
+}
+
+// vet looks whether a session can live here, and gives the version of its agent.
+func (h *Host) vet(ctx context.Context, in session.TurnInput) (version agentcli.Version, err error) {
+	info, err := os.Stat(in.WorkingDir)
+	if err != nil || !info.IsDir() {
+		return version, refused(TypeBadDirectory, "%s: there is no such directory on %s", in.WorkingDir, h.name)
+	}
+	for _, tool := range in.Served {
+		if !slices.Contains(ServedTools(), tool) {
+			return version, refused(TypeRefused, "tool %q is none that sessions serve; those are %v", tool, ServedTools())
+		}
+	}
+	adapter, err := agentcli.For(agentcli.CLI(in.Agent))
+	if err != nil {
+		return version, refused(TypeRefused, "%v", err)
+	}
+	if len(in.Served) > 0 && !adapter.Features().MCP {
+		return version, refused(TypeRefused, "%s has no way to be given the tools of a session", in.Agent)
+	}
+	// The command is made only to see whether there is a way.
+	call, _, err := h.equipped(in, h.call(adapter, in, "x", ""))
+	if err == nil {
+		_, err = adapter.Command(call)
+	}
+	if err != nil {
+		return version, refused(TypeRefused, "%v", err)
+	}
+	return h.version(ctx, adapter)
+}
+
+// vet does the same at the first turn of a session that nobody claimed. What speaks against
+// it is the turn's result.
+func (r *run) vet() (refusal session.TurnResult, fine bool, err error) {
+	if !r.in.Unclaimed {
+		return refusal, true, nil
+	}
+	version, err := r.h.vet(r.give, r.in)
+	var app *temporal.ApplicationError
+	switch {
+	case err == nil:
+		r.version = version.String()
+		return refusal, true, nil
+	case errors.As(err, &app) && app.NonRetryable():
+		return r.refusal(app.Type(), errors.New(app.Message())), false, nil
+	}
+	return refusal, false, err
 }
 
 // version asks an agent for its version.
@@ -105,7 +132,7 @@ func (h *Host) environ(adapter agentcli.Adapter, cmd agentcli.Command) []string 
 }
 
 // serverName is what the agent knows the session's own tools by.
-const serverName = "acescope"
+const serverName = session.ServedName
 
 // call is how the agent is called for a turn. The id is that of a conversation that begins,
 // unless it is one that is resumed; an agent that takes turns over standard input is given

@@ -32,9 +32,12 @@ type Options struct {
 	AllowFull map[agentcli.CLI]bool
 	// Binaries are the programs of agents that are not to be looked for in the PATH.
 	Binaries map[agentcli.CLI]string
-	MaxWarm  int           // 0: [MaxWarm]
-	MaxIdle  time.Duration // 0: [MaxIdle]
-	Logger   *slog.Logger
+	// Tools is the command of acescope's own server of tools, which is told the session behind
+	// --session; nil for this program's mcp command on the data directory.
+	Tools   []string
+	MaxWarm int           // 0: [MaxWarm]
+	MaxIdle time.Duration // 0: [MaxIdle]
+	Logger  *slog.Logger
 	// At is called at each step of a session, for tests that end the process there.
 	At func(step string)
 }
@@ -84,6 +87,13 @@ func New(o Options) (*Host, error) {
 		return nil, err
 	}
 	o.DataDir = dir
+	if o.Tools == nil {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		o.Tools = []string{self, "mcp", "--data-dir", dir}
+	}
 	if o.MaxWarm <= 0 {
 		o.MaxWarm = MaxWarm
 	}

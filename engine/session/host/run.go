@@ -45,6 +45,7 @@ type run struct {
 	past      past
 	warm      bool
 	continued bool
+	version   string        // of the agent, where this turn asked for it
 	ended     chan struct{} // closed when the agent has ended the turn, or itself
 	exit      agentcli.Exit
 	stderr    string
@@ -208,6 +209,7 @@ const maxCrashes = 4
 
 // finish adds what every result has, and strikes out secrets.
 func (r *run) finish(t session.TurnResult) session.TurnResult {
+	t.Version = r.version
 	t.Attempt, t.DurationMS = r.attempt, float64(time.Since(r.began).Microseconds())/1000
 	data, err := json.Marshal(t)
 	if err != nil {

@@ -165,6 +165,9 @@ func (h *Host) attempt(s *slot, r *run) (session.TurnResult, error) {
 	if err != nil {
 		return r.refusal(TypeRefused, err), nil
 	}
+	if refusal, fine, err := r.vet(); !fine {
+		return refusal, err
+	}
 	a := s.warm()
 	var lock *filelock.Lock
 	if a == nil || r.attempt > 1 {

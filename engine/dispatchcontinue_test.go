@@ -1,0 +1,129 @@
+package engine_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/client"
+
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/runner"
+)
+
+// toDispatcher signals the dispatcher, as the activity of runs does.
+func (y *yard) toDispatcher(notices runner.Notices) {
+	y.t.Helper()
+	_, err := y.Client.SignalWithStartWorkflow(y.t.Context(), runner.DispatcherID, runner.SignalNotices, notices,
+		client.StartWorkflowOptions{ID: runner.DispatcherID, TaskQueue: ace.TaskQueue}, runner.DispatcherWorkflow)
+	if err != nil {
+		y.t.Error(err)
+	}
+}
+
+func wants(run string, tag string) runner.Notice {
+	return runner.Notice{Kind: runner.Enqueue, Run: run, Request: &runner.Request{RunID: run, Execution: "00000000-0000-4000-8000-000000000000",
+		Demands: runner.Demands{ExecutorType: runner.Deterministic, Tags: []string{tag}}, Deadline: time.Now().Add(time.Hour), Try: 1,
+		Parent: "ses_0123456789ab", Name: "crawler"}}
+}
+
+// TestDispatcherContinues lets 10,000 runs wait that 200 runners cannot take, while others
+// come and go, from several sides at once. The dispatcher continues as new again and again,
+// and loses nothing of what it is told meanwhile.
+func TestDispatcherContinues(t *testing.T) {
+	t.Parallel()
+	y := newYard(t, openWith(t, engine.Options{DataDir: t.TempDir(), NoRunner: true}))
+	const sides, each, batch, rounds = 8, 1250, 250, 12
+	var runners runner.Notices
+	for i := range 200 {
+		id := fmt.Sprintf("lnch_%012x", i)
+		runners = append(runners, runner.Notice{Kind: runner.Registered, Runner: id, Epoch: 1, Queue: "runner." + id + ".1",
+			Registration: &runner.Registration{ID: id, Token: id, Capabilities: runner.Capabilities{Hostname: id, ProjectDir: "/", Slots: 2,
+				ExecutorTypes: []string{runner.Deterministic}, Tags: []string{fmt.Sprint("tag-", i)}}}})
+	}
+	y.toDispatcher(runners)
+	name := func(side, i int) string { return fmt.Sprintf("run-%d-%05d", side, i) }
+	come := func(side, from, n int) (notices runner.Notices) {
+		for i := from; i < from+n; i++ {
+			notices = append(notices, wants(name(side, i), fmt.Sprint("other-", i%50)))
+		}
+		return notices
+	}
+	atOnce := func(fn func(side int)) {
+		var all sync.WaitGroup
+		for side := range sides {
+			all.Go(func() { fn(side) })
+		}
+		all.Wait()
+	}
+	oldest := func(i int) func(runner.View) bool {
+		return func(v runner.View) bool {
+			return v.Waiting == sides*each && v.Pending[0].RunID[len("run-0-"):] >= fmt.Sprintf("%05d", i)
+		}
+	}
+	atOnce(func(side int) {
+		for i := 0; i < each; i += batch {
+			y.toDispatcher(come(side, i, batch))
+		}
+	})
+	for round := range rounds { // the first leave, and new ones come
+		atOnce(func(side int) {
+			for i := round * batch; i < (round+1)*batch; i += batch / 5 {
+				var notices runner.Notices
+				for k := range batch / 5 {
+					notices = append(notices, runner.Notice{Kind: runner.Withdraw, Run: name(side, i+k)})
+				}
+				y.toDispatcher(append(notices, come(side, each+i, batch/5)...))
+			}
+		})
+		y.sees(oldest((round + 1) * batch))
+	}
+	v := y.sees(oldest(rounds * batch))
+	if len(v.Runners) != 200 || len(v.Queues) != 50 || v.Runs < 4 {
+		t.Errorf("%d runners, %d queues, run %d", len(v.Runners), len(v.Queues), v.Runs)
+	}
+	y.start("last", tags("last"))
+	y.runner("last", withTags("last"))
+	y.claimed("last", "last")
+	y.finish("last")
+	y.checkRuns(v.Runs)
+}
+
+// checkRuns holds that no run of the dispatcher came near a limit.
+func (y *yard) checkRuns(runs int) {
+	y.t.Helper()
+	id := ""
+	for seen := 0; ; seen++ {
+		d, err := y.Client.DescribeWorkflowExecution(y.t.Context(), runner.DispatcherID, id)
+		if err != nil {
+			y.t.Fatal(err)
+		}
+		info := d.GetWorkflowExecutionInfo()
+		y.t.Logf("run %d from the end: %d events, %d bytes, %s", seen, info.GetHistoryLength(), info.GetHistorySizeBytes(), info.GetStatus())
+		if info.GetHistoryLength() > 10_000 || info.GetHistorySizeBytes() > 20<<20 {
+			y.t.Errorf("%d events, %d bytes", info.GetHistoryLength(), info.GetHistorySizeBytes())
+		}
+		first := y.Client.GetWorkflowHistory(y.t.Context(), runner.DispatcherID, info.GetExecution().GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		event, err := first.Next()
+		if err != nil {
+			y.t.Fatal(err)
+		}
+		started := event.GetWorkflowExecutionStartedEventAttributes()
+		if n := len(started.GetInput().GetPayloads()); n > 0 {
+			if size := len(started.GetInput().GetPayloads()[0].GetData()); size > 1_500_000 {
+				y.t.Errorf("%d bytes are carried", size)
+			} else {
+				y.t.Logf("carried %d bytes", size)
+			}
+		}
+		if id = started.GetContinuedExecutionRunId(); id == "" {
+			if seen+1 < runs {
+				y.t.Errorf("%d runs of %d", seen+1, runs)
+			}
+			return
+		}
+	}
+}
