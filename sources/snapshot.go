@@ -103,6 +103,8 @@ type Run struct {
 	Fork       *ace.Forked  // where it was forked from, nil for a run that began by itself
 	Blueprint  string       // of a run of one, "" for others
 	Runner     string       // that has or had it
+	Session    string       // id of the session that a run of a blueprint is, or belongs to
+	Parent     string       // id of the session that started it, "" for none
 	ResetFrom  string       // run id that it was reset from, "" for none and where that is not known: no list tells
 }
 

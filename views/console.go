@@ -85,6 +85,8 @@ type console struct {
 	// elsewhere is true while the selected run was chosen on another screen and is not in
 	// the list: the list's cursor then stays where it is until it is moved.
 	elsewhere bool
+	// goal is the session that the screen of agents goes to when it is shown next, "" for none.
+	goal string
 	// jump is the history event that the timeline goes to when it is shown next, 0 for none.
 	jump int64
 	// trail is the runs that others were opened from, the newest last.

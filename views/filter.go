@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
+	"acescope/sources"
 )
 
 // Filter is the visibility query that a person's words stand for. Words are statuses
@@ -47,7 +48,7 @@ var filterKeys = map[string]string{
 	"exp": ace.AttrExperiment, "experiment": ace.AttrExperiment,
 	"ds": ace.AttrDataset, "data": ace.AttrDataset, "dataset": ace.AttrDataset,
 	"model": ace.AttrModel, "adapter": ace.AttrAdapter, "task": ace.AttrTask, "phase": ace.AttrPhase,
-	"status": ace.AttrExit, "exit": ace.AttrExit, "type": "WorkflowType", "workflow": "WorkflowId", "id": "WorkflowId",
+	"status": ace.AttrExit, "exit": ace.AttrExit, "type": "WorkflowType", "blueprint": ace.AttrBlueprint, "bp": ace.AttrBlueprint, "runner": ace.AttrRunner, "workflow": "WorkflowId", "id": "WorkflowId",
 }
 
 // attribute is the search attribute that a key names, in its right spelling; keys that
@@ -103,6 +104,10 @@ func valueOf(key, value string) string {
 			return ace.TaskWorkflow
 		case "experiment":
 			return ace.ExperimentWorkflow
+		case "run":
+			return sources.RunWorkflow
+		case "session":
+			return sources.SessionWorkflow
 		}
 	}
 	return value

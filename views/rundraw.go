@@ -101,6 +101,8 @@ func (r *rowDrawer) row(row runRow) pieces {
 	case itemField:
 		f := fieldsOf(r.d)[row.n]
 		p.add(r.s.Muted, text.Fit(f[0], 11, "")).add(r.s.Text, text.Safe(f[1], " "))
+	case itemCourse, itemResult:
+		r.course(&p, courseField(r.d, row.item))
 	case itemLink:
 		l := linksOf(r.d)[row.n]
 		p.add(r.s.Accent, l.what+" "+r.s.Glyphs.Arrow+" ").add(r.s.Text, text.Safe(l.run.WorkflowID, " ")+" ").
@@ -111,15 +113,20 @@ func (r *rowDrawer) row(row runRow) pieces {
 	return p
 }
 
-var partTitles = [parts]string{"Trouble", "Under way", "Progress", "Failed tasks", "Phases", "Lineage", "Skills", "Playbook", "Task", "Reflection", "Tool calls", "About"}
+var partTitles = [parts]string{"Trouble", "Under way", "Progress", "Failed tasks", "Phases", "Run", "Result", "Lineage", "Skills", "Playbook", "Task", "Reflection", "Tool calls", "About"}
 
 func (r *rowDrawer) section(p *pieces, at part) {
 	title := partTitles[at]
 	if at == partDelta {
 		title += " " + r.s.Glyphs.Delta
 	}
-	if at == partPhases && len(r.d.Phase.Steps) == 0 {
+	switch {
+	case at == partPhases && len(r.d.Phase.Steps) == 0:
 		title = "Activities"
+	case at == partPhases && r.d.Course != nil:
+		title = "Life cycle"
+	case at == partTask && r.d.Course != nil:
+		title = "Prompt"
 	}
 	ink, remark := r.remark(at)
 	p.add(r.s.Strong, title).add(ink, "  "+remark)

@@ -6,7 +6,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/engine/ace"
 	"acescope/sources"
 	"acescope/theme"
 	"acescope/tui"
@@ -110,7 +109,7 @@ func courseMark(r sources.Run, s theme.Styles) theme.Mark {
 	case "running", "stopping":
 		return theme.Mark{Glyph: s.Glyphs.Running, Word: word, Ink: s.Running}
 	case "completed", "failed", "stopped":
-		m := s.Status(string(map[ace.Phase]ace.ExitStatus{"completed": ace.Success, "failed": ace.Failed, "stopped": ace.Cancelled}[r.Phase]))
+		m := s.Status(string(courseExit(r.Phase)))
 		m.Word = word
 		return m
 	}

@@ -21,6 +21,8 @@ const (
 	partProgress
 	partFailedTasks
 	partPhases
+	partCourse
+	partResult
 	partLineage
 	partSkills
 	partDelta
@@ -65,6 +67,8 @@ const (
 	itemCall
 	itemField
 	itemLink
+	itemCourse
+	itemResult
 )
 
 // item is what a row is about: the n-th of its kind. Lists only grow while a run is
@@ -106,6 +110,10 @@ func rowsOf(d *sources.Detail, into []runRow, folded map[part]bool, extra func(i
 			}
 		}
 	})
+	if d.Course != nil {
+		b.section(partCourse, func() { b.known(itemCourse, sources.CourseFields(d.Course)) })
+		b.section(partResult, func() { b.known(itemResult, sources.ResultFields(d.Course)) })
+	}
 	b.section(partLineage, func() {
 		for _, n := range nodesOf(d) {
 			b.add(item{itemLineage, partLineage, int32(n.Number)})
@@ -268,6 +276,7 @@ func linksOf(d *sources.Detail) []link {
 	add("was reset as", d.WorkflowID, l.ResetAs)
 	add("goes on as", d.WorkflowID, l.Next)
 	add("parent", l.Parent, l.ParentRun)
+	links = append(links, courseLinks(d)...)
 	if f := l.Fork; f != nil {
 		add("forked at event "+strconv.FormatInt(f.Event, 10)+" from", f.WorkflowID, f.RunID)
 	}
@@ -340,6 +349,8 @@ func eventOf(d *sources.Detail, it item) int64 {
 	switch it.kind {
 	case itemPrompt, itemExpected, itemField, itemLink:
 		return 1
+	case itemResult:
+		return d.CloseEvent
 	case itemLineage:
 		if f := nodeOf(d, it).Run.Fork; f != nil && f.RunID == d.RunID {
 			return f.Event
@@ -406,6 +417,8 @@ func isError(d *sources.Detail, it item) bool {
 	switch it.kind {
 	case itemFailure, itemReading, itemFailedTask:
 		return true
+	case itemCourse, itemResult:
+		return courseField(d, it).Bad
 	case itemPending:
 		return d.Pending[it.n].LastError != ""
 	case itemPhase:
@@ -428,6 +441,8 @@ func refsOf(d *sources.Detail, it item) []ace.Ref {
 		if r := d.Input.PromptRef; r != nil {
 			return []ace.Ref{*r}
 		}
+	case itemCourse, itemResult:
+		return courseField(d, it).Refs
 	case itemCallLog:
 		if d.CallLog != nil {
 			return []ace.Ref{*d.CallLog}

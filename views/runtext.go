@@ -77,6 +77,9 @@ func textOf(d *sources.Detail, it item) (what, t string) {
 		return f[0], f[1]
 	case itemLink:
 		return "run id", linksOf(d)[it.n].run.RunID
+	case itemCourse, itemResult:
+		f := courseField(d, it)
+		return f.Name, f.Value
 	}
 	return "", ""
 }
