@@ -23,7 +23,6 @@ import (
 	"acescope/engine/activity"
 	"acescope/engine/run"
 	"acescope/engine/runner"
-	"acescope/engine/session"
 )
 
 // What stands in for runs: workflows with the ids of runs, on a queue of their own, that say
@@ -109,8 +108,7 @@ func newYard(t *testing.T, e *engine.Engine) *yard {
 	t.Helper()
 	w := worker.New(e.Client, stubQueue, worker.Options{MaxConcurrentActivityExecutionSize: 1, WorkerStopTimeout: time.Second})
 	w.RegisterWorkflowWithOptions(stub, workflow.RegisterOptions{Name: stubRun})
-	(&activity.Dispatch{Workflows: e.Client, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Callback: func(run.Input, run.Result) session.Message { return session.Message{} }}).Register(w)
+	(&activity.Dispatch{Workflows: e.Client, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).Register(w)
 	if err := w.Start(); err != nil {
 		t.Fatal(err)
 	}

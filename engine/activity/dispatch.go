@@ -9,9 +9,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
-	"acescope/engine/run"
 	"acescope/engine/runner"
-	"acescope/engine/session"
 )
 
 // Workflows is the part of a Temporal client that carries what runs, runners and the
@@ -27,8 +25,6 @@ type Workflows interface {
 // required.
 type Dispatch struct {
 	Workflows Workflows
-	// Callback is the message by which a parent session is told how a run ended.
-	Callback func(run.Input, run.Result) session.Message
 	Logger   *slog.Logger
 
 	gather *gather

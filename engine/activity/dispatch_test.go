@@ -70,9 +70,7 @@ func (p *post) DescribeWorkflowExecution(_ context.Context, workflowID, _ string
 }
 
 func newDispatch(p *post) *Dispatch {
-	d := &Dispatch{Workflows: p, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Callback: func(in run.Input, r run.Result) session.Message {
-		return session.Message{ID: "run." + in.RunID, Text: in.SessionID + " " + r.Error}
-	}}
+	d := &Dispatch{Workflows: p, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	d.sender = newSender(p)
 	return d
 }
@@ -151,7 +149,7 @@ func TestCheckRuns(t *testing.T) {
 	}
 	var in runner.Check
 	for _, id := range []string{"runs", "done", "killed", "late", "orphan", "away", "deaf"} {
-		in.Runs = append(in.Runs, runner.Request{RunID: id, Parent: map[string]string{"killed": "p", "late": "p", "done": "p", "deaf": "deaf"}[id]})
+		in.Runs = append(in.Runs, runner.Request{RunID: id, Name: "crawl", Parent: map[string]string{"killed": "p", "late": "p", "done": "p", "deaf": "deaf"}[id]})
 	}
 	got, err := newDispatch(p).checkRuns(t.Context(), in)
 	want := map[string]ace.ExitStatus{"done": ace.Success, "killed": ace.Failed, "late": ace.Timeout, "orphan": ace.Failed}
@@ -159,8 +157,10 @@ func TestCheckRuns(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	slices.Sort(p.signals)
-	said := []string{"session/p deliver run.killed ses_run/killed its workflow was terminated",
-		"session/p deliver run.late ses_run/late its workflow ran out of time"}
+	var said []string
+	for _, end := range [][2]string{{"killed", "was terminated"}, {"late", "ran out of time"}} {
+		said = append(said, fmt.Sprintf("session/p deliver run.%[1]s <agent-callback session=\"ses_run/%[1]s\" run=\"%[1]s\" agent=\"crawl\" status=\"failed\">\nterminated: its workflow %[2]s\n</agent-callback>", end[0], end[1]))
+	}
 	if !slices.Equal(p.signals, said) {
 		t.Errorf("%q", p.signals)
 	}

@@ -94,11 +94,11 @@ func (d *Dispatch) checkRun(ctx context.Context, r runner.Request) (ace.ExitStat
 func (d *Dispatch) tellParent(ctx context.Context, r runner.Request, info *workflowpb.WorkflowExecutionInfo, why string) error {
 	listed := listedOf(info.GetMemo())
 	parent := r.Parent
-	if d.Callback == nil || listed.Mode != "" && listed.Mode != run.AsyncCallback || parent == "" {
+	if listed.Mode != "" && listed.Mode != run.AsyncCallback || parent == "" {
 		return nil
 	}
 	in := run.Input{RunID: r.RunID, SessionID: listed.SessionID, Type: listed.Type, AgentName: r.Name, ParentSessionID: parent}
-	message := d.Callback(in, run.Result{RunID: r.RunID, SessionID: listed.SessionID, Status: run.Failed, Reason: run.Terminated, Error: why})
+	message := run.Callback(in, run.Result{RunID: r.RunID, SessionID: listed.SessionID, Status: run.Failed, Reason: run.Terminated, Error: why})
 	err := d.Workflows.SignalWorkflow(ctx, session.WorkflowID(parent), "", session.SignalDeliver, message)
 	var none *serviceerror.NotFound
 	if errors.As(err, &none) {

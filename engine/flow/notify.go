@@ -9,11 +9,16 @@ import (
 	"acescope/engine/runner"
 )
 
-// notify tells the dispatcher something, however long that takes.
-func notify(ctx workflow.Context, notices runner.Notices) error {
+// toldWithin is how long a run tries to tell the dispatcher something: then it fails, and
+// says so.
+const toldWithin = 10 * time.Minute
+
+// notify tells the dispatcher something, for as long as that may take; 0 for ever.
+func notify(ctx workflow.Context, notices runner.Notices, within time.Duration) error {
 	ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		StartToCloseTimeout: 10 * time.Second,
-		RetryPolicy:         &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},
+		StartToCloseTimeout:    10 * time.Second,
+		ScheduleToCloseTimeout: within,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},
 	})
 	return workflow.ExecuteLocalActivity(ctx, runner.ActivityTell, notices).Get(ctx, nil)
 }

@@ -202,8 +202,9 @@ func (r *running) ask() {
 	notices := r.state.Asks()
 	request := notices[len(notices)-1].Request
 	request.Execution = workflow.GetInfo(r.calm).WorkflowExecution.RunID
-	request.Deadline = workflow.Now(r.calm).Add(r.state.MatchWithin())
-	if err := tell(r.calm, notices); err != nil {
+	request.Asked = workflow.Now(r.calm)
+	request.Deadline = request.Asked.Add(r.state.MatchWithin())
+	if err := notify(r.calm, notices, toldWithin); err != nil {
 		r.apply(run.Untold(history.FailureFrom(err)))
 	}
 }
@@ -247,7 +248,7 @@ func (r *running) leave() {
 	}
 	r.callBack()
 	if notices := r.state.Leaves(); len(notices) > 0 {
-		if err := tell(r.calm, notices); err != nil {
+		if err := notify(r.calm, notices, toldWithin); err != nil {
 			workflow.GetLogger(r.calm).Warn("the dispatcher was not told that the run has ended", "error", err)
 		}
 	}

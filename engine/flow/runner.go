@@ -127,7 +127,7 @@ func (l *leasing) leave(ctx workflow.Context, n runner.Note) (runner.Info, error
 func (l *leasing) tell(ctx workflow.Context) error {
 	for len(l.state.Untold) > 0 {
 		n := len(l.state.Untold)
-		if err := notify(ctx, l.state.Untold[:n:n]); err != nil {
+		if err := notify(ctx, l.state.Untold[:n:n], 0); err != nil {
 			return err
 		}
 		l.state.Untold = append(runner.Notices(nil), l.state.Untold[n:]...)

@@ -10,7 +10,6 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/history"
 	"acescope/engine/run"
-	"acescope/engine/runner"
 	"acescope/engine/session"
 )
 
@@ -83,16 +82,6 @@ func (r *running) alarm(summary string, after time.Duration, kind run.FactKind) 
 	r.await(workflow.NewTimerWithOptions(r.calm, after, workflow.TimerOptions{Summary: summary}), func(workflow.Future) (run.Fact, bool) {
 		return run.Fact{Kind: kind}, true
 	})
-}
-
-// tell tells the dispatcher something.
-func tell(ctx workflow.Context, notices runner.Notices) error {
-	ctx = workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		StartToCloseTimeout:    10 * time.Second,
-		ScheduleToCloseTimeout: 10 * time.Minute,
-		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},
-	})
-	return workflow.ExecuteLocalActivity(ctx, runner.ActivityTell, notices).Get(ctx, nil)
 }
 
 // endMargin is what the execution of a run may take longer than its program: that it is ended

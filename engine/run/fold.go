@@ -148,7 +148,11 @@ func (s *State) ended(f Fact) {
 	}
 	switch failure := *f.Failure; {
 	case failure.Kind == ace.Timeout && failure.Type == timeoutToStart:
-		s.notBegun()
+		s.notBegun(fmt.Sprintf("%s did not take it up within %s", s.where(), s.BeginWithin()))
+	case failure.Type == TypeNotBegun:
+		s.notBegun(failure.Message)
+	case failure.Type == TypeRunnerLost:
+		s.lost(failure.Message)
 	case failure.Kind == ace.Timeout && failure.Type == timeoutToClose:
 		s.fail(Timeout, fmt.Sprintf("it did not end within %s", s.TimeLimit()))
 	case failure.Kind == ace.Timeout:
@@ -176,8 +180,7 @@ func (s *State) where() string {
 
 // notBegun is a claim that the runner did not take up: the program cannot have run, so that
 // another runner may have it.
-func (s *State) notBegun() {
-	why := fmt.Sprintf("%s did not take it up within %s", s.where(), s.BeginWithin())
+func (s *State) notBegun(why string) {
 	switch {
 	case s.Stop != nil:
 		s.stopped("")

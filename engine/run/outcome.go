@@ -69,7 +69,7 @@ func (s *State) outOfTime(why string) string {
 
 // reasonOf is the reason that a runner gave with a failure.
 func reasonOf(kind string) Reason {
-	if r := Reason(kind); slices.Contains([]Reason{NotStarted, BadParameters, Timeout, RunnerLost, AgentFailed}, r) {
+	if r := Reason(kind); slices.Contains([]Reason{NotStarted, BadParameters, Timeout, AgentFailed}, r) {
 		return r
 	}
 	return Internal
