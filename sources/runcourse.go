@@ -336,7 +336,11 @@ func commandText(b *run.Blueprint) string {
 	case b.Shell:
 		return "/bin/sh -c " + b.Command
 	case len(b.Argv) > 0:
-		said := strings.Join(b.Argv, " ")
+		words := make([]string, len(b.Argv))
+		for i, w := range b.Argv {
+			words[i] = ShellWord(w)
+		}
+		said := strings.Join(words, " ")
 		if b.Strategy != "" {
 			said += "   (parameters by " + string(b.Strategy) + ")"
 		}
@@ -467,4 +471,15 @@ func courseUsage(u ace.Usage) string {
 		said += fmt.Sprintf(", $%.4f", u.CostUSD)
 	}
 	return said
+}
+
+// ShellWord is a word as a shell is given it.
+func ShellWord(s string) string {
+	special := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_./,:=@+{}", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, special) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -1,7 +1,6 @@
 package sources
 
 import (
-	"encoding/json"
 	"fmt"
 
 	historypb "go.temporal.io/api/history/v1"
@@ -48,7 +47,7 @@ func (w *watcher) takeCourse() {
 	}
 	d.Course = &s
 	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), ExitStatus: statusOf(s.Exit, d), Steps: CourseSteps(&s, d.Start, d.Close)}
-	d.Input = ace.TaskInput{TaskID: d.WorkflowID, Prompt: s.Input.Prompt, Provider: s.Input.Name()}
+	d.Input = ace.TaskInput{TaskID: d.WorkflowID, Prompt: s.Input.Prompt}
 	if b := s.Input.Blueprint; b != nil {
 		d.Input.Model = b.Model
 	}
@@ -58,20 +57,4 @@ func (w *watcher) takeCourse() {
 			d.Phase.Failure = &ace.Failure{Kind: s.Exit, Type: string(r.Reason), Message: r.Error}
 		}
 	}
-}
-
-// CourseResult is what a run gave, as text: "" where it has not ended, or gave nothing.
-func CourseResult(s *CourseState) string {
-	r := s.Result
-	if r == nil {
-		return ""
-	}
-	var text string
-	switch out := string(r.Output); {
-	case json.Unmarshal(r.Output, &text) == nil && text != "":
-		return text
-	case out != "" && out != "null":
-		return out
-	}
-	return r.Stdout
 }

@@ -192,6 +192,8 @@ func (c *console) cancel(s tui.Shell) tea.Cmd {
 	case !c.selected.ok:
 		s.Note("no run is selected")
 		return nil
+	case r.Type == sources.RunWorkflow && c.Actions != nil:
+		return c.askStop(s, r)
 	case !r.Open():
 		s.Note(nameOf(r) + " has already closed")
 		return nil

@@ -51,6 +51,30 @@ var filterKeys = map[string]string{
 	"status": ace.AttrExit, "exit": ace.AttrExit, "type": "WorkflowType", "blueprint": ace.AttrBlueprint, "bp": ace.AttrBlueprint, "runner": ace.AttrRunner, "workflow": "WorkflowId", "id": "WorkflowId",
 }
 
+// runTypes are the types of workflows by their short names.
+var runTypes = []struct{ name, workflow string }{
+	{"task", ace.TaskWorkflow}, {"experiment", ace.ExperimentWorkflow}, {"run", sources.RunWorkflow}, {"session", sources.SessionWorkflow},
+}
+
+// RunTypes lists the short names of the types of workflows.
+func RunTypes() []string {
+	var names []string
+	for _, t := range runTypes {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// RunType is the type of workflow that a short name stands for.
+func RunType(name string) (workflow string, ok bool) {
+	for _, t := range runTypes {
+		if t.name == name {
+			return t.workflow, true
+		}
+	}
+	return "", false
+}
+
 // attribute is the search attribute that a key names, in its right spelling; keys that
 // are nobody's short form are taken as they are.
 func attribute(key string) string {
@@ -99,15 +123,8 @@ func valueOf(key, value string) string {
 		return string(s)
 	}
 	if key == "WorkflowType" {
-		switch lower {
-		case "task":
-			return ace.TaskWorkflow
-		case "experiment":
-			return ace.ExperimentWorkflow
-		case "run":
-			return sources.RunWorkflow
-		case "session":
-			return sources.SessionWorkflow
+		if workflow, ok := RunType(lower); ok {
+			return workflow
 		}
 	}
 	return value

@@ -105,6 +105,26 @@ func (w *writer) courseFact(f sources.CourseField) {
 	}
 }
 
+// shownLog is how many lines of the log of a run of a blueprint stand among its rows.
+const shownLog = 200
+
+// logOf is the line of the log that a row is about; one that fell out of it is empty.
+func logOf(d *sources.Detail, it item) sources.LogLine {
+	if i := int(it.n) - d.LogDropped; i >= 0 && i < len(d.Log) {
+		return d.Log[i]
+	}
+	return sources.LogLine{}
+}
+
+func (r *rowDrawer) logged(p *pieces, l sources.LogLine) {
+	at := ""
+	if !l.At.IsZero() {
+		at = l.At.In(r.loc).Format("15:04:05")
+	}
+	ink := unless(l.Kind != "error", r.s.Text, r.s.Error)
+	p.add(r.s.Muted, text.Fit(at, 9, "")).add(kindInk(l.Kind, r.s), text.Fit(text.Safe(l.Kind, " "), 7, "")).add(ink, text.Safe(bounded(l.Text, r.width), " "))
+}
+
 // courseLinks are the sessions and the run that a run of a blueprint belongs to.
 func courseLinks(d *sources.Detail) (links []link) {
 	if d.Course == nil {
@@ -125,6 +145,17 @@ func courseLinks(d *sources.Detail) (links []link) {
 		links = append(links, link{"parent run", sources.BlueprintRun(in.ParentRunID)})
 	}
 	return links
+}
+
+// courseGoesTo is the run that a field names.
+func courseGoesTo(d *sources.Detail, field string) (sources.Run, bool) {
+	what := map[string]string{"parent": "parent session", "session": "its session", "parent run": "parent run"}[field]
+	for _, l := range courseLinks(d) {
+		if l.what == what {
+			return l.run, true
+		}
+	}
+	return sources.Run{}, false
 }
 
 // isSession tells whether a run is an agent's session on the engine.

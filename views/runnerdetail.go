@@ -246,33 +246,19 @@ func (v *runnerDetail) queueFacts(w *writer, q sources.RunQueue) {
 func startFlags(d sources.RunDemands) string {
 	var parts []string
 	if len(d.Tags) > 0 {
-		parts = append(parts, "--tags "+shellWord(strings.Join(d.Tags, ",")))
+		parts = append(parts, "--tags "+sources.ShellWord(strings.Join(d.Tags, ",")))
 	}
 	if d.ProjectDir != "" {
-		parts = append(parts, "--project-dir "+shellWord(d.ProjectDir))
+		parts = append(parts, "--project-dir "+sources.ShellWord(d.ProjectDir))
 	}
 	if d.ExecutorType != "" {
-		parts = append(parts, "--executor "+shellWord(d.ExecutorType))
+		parts = append(parts, "--executor "+sources.ShellWord(d.ExecutorType))
 	}
 	said := strings.Join(parts, " ")
 	if d.Hostname != "" {
 		said += "   on " + d.Hostname
 	}
 	return strings.TrimSpace(said)
-}
-
-// shellWord is a word as a shell is given it.
-func shellWord(s string) string {
-	plain := func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./,:=@+", r) {
-			return -1
-		}
-		return r
-	}
-	if s != "" && strings.Map(plain, s) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 func (v *runnerDetail) waitingFacts(w *writer, p sources.WaitingRun) {

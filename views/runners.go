@@ -123,7 +123,6 @@ func (v *runners) arrange() {
 		return
 	}
 	was := v.keyOf(v.arranged, v.list.cursor)
-	fresh := v.arranged == nil
 	v.arranged = v.data
 	view := v.data.View
 	v.list.set([]sectionPart{
@@ -140,9 +139,7 @@ func (v *runners) arrange() {
 		}
 		v.list.settle()
 	}
-	if fresh {
-		v.choose()
-	}
+	v.choose()
 }
 
 // keyOf tells a row from its neighbours, "" where there is none.
@@ -210,6 +207,7 @@ func (v *runners) open(s tui.Shell) tea.Cmd {
 func (c *console) openRun(s tui.Shell, r sources.Run) tea.Cmd {
 	c.show(r)
 	s.Open("run")
+	s.Focus(0)
 	return nil
 }
 
@@ -316,6 +314,9 @@ func runnersRemark(view sources.RunnersView, s theme.Styles) string {
 func queuesRemark(view sources.RunnersView) string {
 	if len(view.Queues) == 0 {
 		return "no run waits"
+	}
+	if view.Waiting == 1 {
+		return "1 run waits, by what it demands"
 	}
 	return howMany(view.Waiting, "run") + " wait, by what they demand"
 }

@@ -23,6 +23,7 @@ const (
 	partPhases
 	partCourse
 	partResult
+	partLog
 	partLineage
 	partSkills
 	partDelta
@@ -69,6 +70,7 @@ const (
 	itemLink
 	itemCourse
 	itemResult
+	itemLog // n-th since the log began
 )
 
 // item is what a row is about: the n-th of its kind. Lists only grow while a run is
@@ -113,6 +115,11 @@ func rowsOf(d *sources.Detail, into []runRow, folded map[part]bool, extra func(i
 	if d.Course != nil {
 		b.section(partCourse, func() { b.known(itemCourse, sources.CourseFields(d.Course)) })
 		b.section(partResult, func() { b.known(itemResult, sources.ResultFields(d.Course)) })
+		b.section(partLog, func() {
+			for i := max(len(d.Log)-shownLog, 0); i < len(d.Log); i++ {
+				b.add(item{itemLog, partLog, int32(d.LogDropped + i)})
+			}
+		})
 	}
 	b.section(partLineage, func() {
 		for _, n := range nodesOf(d) {
@@ -351,6 +358,8 @@ func eventOf(d *sources.Detail, it item) int64 {
 		return 1
 	case itemResult:
 		return d.CloseEvent
+	case itemLog:
+		return logOf(d, it).Event
 	case itemLineage:
 		if f := nodeOf(d, it).Run.Fork; f != nil && f.RunID == d.RunID {
 			return f.Event
@@ -419,6 +428,8 @@ func isError(d *sources.Detail, it item) bool {
 		return true
 	case itemCourse, itemResult:
 		return courseField(d, it).Bad
+	case itemLog:
+		return logOf(d, it).Kind == "error"
 	case itemPending:
 		return d.Pending[it.n].LastError != ""
 	case itemPhase:
@@ -459,6 +470,8 @@ func goesTo(d *sources.Detail, it item) (sources.Run, bool) {
 	switch it.kind {
 	case itemLink:
 		return linksOf(d)[it.n].run, true
+	case itemCourse:
+		return courseGoesTo(d, courseField(d, it).Name)
 	case itemLineage:
 		if n := nodeOf(d, it); n.Run.RunID != d.RunID {
 			return n.Run, true
