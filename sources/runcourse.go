@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -273,23 +274,11 @@ func pretty(raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""
 	}
-	var b strings.Builder
-	out, err := indented(raw)
-	if err != nil {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
 		return string(raw)
 	}
-	b.Write(out)
 	return b.String()
-}
-
-func indented(raw json.RawMessage) ([]byte, error) {
-	var v any
-	d := json.NewDecoder(strings.NewReader(string(raw)))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	return json.MarshalIndent(v, "", "  ")
 }
 
 func refs(r *ace.Ref) []ace.Ref {
@@ -376,7 +365,7 @@ func claimText(s *run.State) string {
 		said += ", on " + host
 	}
 	if s.Try > 1 {
-		said += fmt.Sprintf(", the %d. that it asked for", s.Try)
+		said += fmt.Sprintf(", try %d", s.Try)
 	}
 	return said
 }
