@@ -25,7 +25,7 @@ type Workflows interface {
 // required.
 type Dispatch struct {
 	Workflows Workflows
-	Logger   *slog.Logger
+	Logger    *slog.Logger
 
 	gather *gather
 	sender *sender
