@@ -194,3 +194,21 @@ func TestWithOutput(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A local activity is called by what it does, and a marker that is none by its name.
+func TestMarkerTitle(t *testing.T) {
+	seen := map[string]bool{}
+	for _, events := range recordedRuns(t) {
+		for _, e := range events {
+			if a := e.GetMarkerRecordedEventAttributes(); a != nil {
+				seen[markerTitle(a)] = true
+			}
+		}
+	}
+	if !seen["tell_dispatcher"] || seen["LocalActivity"] {
+		t.Errorf("titles %v", seen)
+	}
+	if got := markerTitle(&historypb.MarkerRecordedEventAttributes{MarkerName: "Version"}); got != "Version" {
+		t.Errorf("%q", got)
+	}
+}
