@@ -33,14 +33,14 @@ func (s *workerSet) stop() {
 }
 
 // serve starts a worker for the contract's task queue, and one for sessions.
-func (e *Engine) serve(o host.Options) error {
+func (e *Engine) serve(o host.Options, lib Blueprints) error {
 	c := e.serving
 	if c == nil {
 		c = e.Client
 	}
 	w := worker.New(c, ace.TaskQueue, workerOptions(MaxActivities))
 	flow.Register(w)
-	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Signals: signals{e.Client},
+	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Blueprint: e.stepProviders(lib), Signals: signals{e.Client},
 		Logs: filepath.Join(e.dir, "logs"), Agents: e.Agents}
 	acts.Register(w)
 	(&activity.Dispatch{Workflows: c, Logger: e.log}).Register(w)

@@ -32,8 +32,21 @@ func (r *rowDrawer) phase(p *pieces, st ace.StepState) {
 		r.timeBar(p, a, m.Ink)
 	}
 	r.attempts(p, st, a, pend)
+	r.server(p, st)
 	if v := st.Verdict; v != nil && v.Parse != ace.ParseClean && v.Parse != ace.ParseExtracted {
 		p.add(r.s.Warning, "  answer "+text.Safe(v.String(), " "))
+	}
+}
+
+// server says who serves a step, and by which run.
+func (r *rowDrawer) server(p *pieces, st ace.StepState) {
+	by := sources.Server(r.d.Input, st)
+	if by == "" {
+		return
+	}
+	p.add(r.s.Muted, "  "+text.Safe(by, " "))
+	if of, ok := sources.ServedBy(st); ok {
+		p.add(r.s.Accent, " "+r.s.Glyphs.Arrow+" "+text.Safe(of.TaskID, " "))
 	}
 }
 

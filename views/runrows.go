@@ -296,7 +296,7 @@ func fieldsOf(d *sources.Detail) [][2]string {
 	var fields [][2]string
 	for _, f := range [][2]string{
 		{"workflow", d.WorkflowID}, {"run", d.RunID}, {"type", d.Type}, {"experiment", in.ExperimentID},
-		{"dataset", in.DatasetID}, {"provider", in.Provider}, {"model", in.Model}, {"adapter", string(in.Adapter)},
+		{"dataset", in.DatasetID}, {"provider", in.Provider}, {"steps", sources.Servers(in)}, {"model", in.Model}, {"adapter", string(in.Adapter)},
 		{"playbook", in.PlaybookHash}, {"branch", in.Branch}, {"allowed", strings.Join(in.SkillsConfig.AllowedTools, ", ")},
 		{"permission", in.SkillsConfig.PermissionMode},
 	} {
@@ -476,6 +476,8 @@ func goesTo(d *sources.Detail, it item) (sources.Run, bool) {
 		if n := nodeOf(d, it); n.Run.RunID != d.RunID {
 			return n.Run, true
 		}
+	case itemPhase:
+		return sources.ServedBy(d.Phase.Steps[it.n])
 	case itemFailedTask:
 		if t := d.FailedTasks[it.n]; t.WorkflowID != "" {
 			return sources.Run{WorkflowID: t.WorkflowID, RunID: t.RunID, TaskID: t.Result.TaskID}, true

@@ -123,6 +123,9 @@ func (a *app) checkEngine(ctx context.Context, report reporter) {
 	for _, p := range e.Providers {
 		report("provider", true, "%s: %s", p.Name(), aboutProvider(p))
 	}
+	for _, d := range a.stepBlueprints(ctx) {
+		report("provider", true, "%s: %s", ace.BlueprintProvider(d.Name), aboutBlueprint(d))
+	}
 }
 
 func (a *app) checkHost(e *engine.Engine, report reporter) {

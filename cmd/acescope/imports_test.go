@@ -34,7 +34,7 @@ var arrows = map[string][]string{
 	"engine/executor":        {"engine/ace", "engine/run", "engine/runner", "engine/blueprint", "engine/process", "engine/redact", "engine/artifact"},
 	"engine/runner/host":     {"engine/ace", "engine/run", "engine/runner", "engine/executor", "engine/process", "engine/process/filelock", "engine/redact", "engine/artifact"},
 	"engine/mcp":             {"engine/ace", "engine/run", "engine/runner"},
-	"engine/model/command":   {"engine/ace", "engine/model", "engine/playbook", "engine/run"},
+	"engine/model/command":   {"engine/ace", "engine/model", "engine/model/llm", "engine/playbook", "engine/run"},
 	"engine/session/host":    {"engine/ace", "engine/session", "engine/agentcli", "engine/process", "engine/process/filelock", "engine/redact", "engine/artifact", "engine/transcript", "engine/price"},
 	"engine/history":         {"engine/ace", "engine/session", "engine/run", "engine/runner"},
 	"engine/transcript":      {"engine/ace", "engine/agentcli", "engine/transcript", "engine/price"},

@@ -174,6 +174,12 @@ func (s *sheet) phases(d *sources.Detail) {
 		if st.Taken {
 			line += "  taken over"
 		}
+		if by := sources.Server(d.Input, st); by != "" {
+			line += "  by " + safe(by)
+		}
+		if of, ok := sources.ServedBy(st); ok {
+			line += ", " + safe(of.WorkflowID)
+		}
 		if v := st.Verdict.String(); v != "" {
 			line += "  answer: " + safe(v)
 		}
