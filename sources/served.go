@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
-	"acescope/engine/run"
 )
 
 // ServedBy is the run of a blueprint that served a step; false where none did.
@@ -12,8 +11,7 @@ func ServedBy(st ace.StepState) (Run, bool) {
 	if st.Served == nil || st.Served.RunID == "" {
 		return Run{}, false
 	}
-	id := st.Served.RunID
-	return Run{WorkflowID: run.WorkflowID(id), Type: run.Workflow, TaskID: id}, true
+	return BlueprintRun(st.Served.RunID), true
 }
 
 // Server says who serves a step, where that is not who serves all of the run's steps by

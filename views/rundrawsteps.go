@@ -18,7 +18,11 @@ func (r *rowDrawer) phase(p *pieces, st ace.StepState) {
 	if pend != nil && pend.Attempt > 1 {
 		m = r.s.Retry()
 	}
-	p.add(m.Ink, m.Glyph+" "+text.Fit(text.Safe(string(st.Phase), " "), 10, g.Ellipsis))
+	name := 10
+	if r.d.Course != nil {
+		name = 18
+	}
+	p.add(m.Ink, m.Glyph+" "+text.Fit(text.Safe(string(st.Phase), " "), name, g.Ellipsis))
 	p.add(r.s.Text, text.FitLeft(stepTook(st, a, r.now, g), 8, "")+" ")
 	if st.Taken {
 		p.add(r.s.Muted, "taken over from the run that this one was forked from")
