@@ -47,13 +47,17 @@ func of(all runner.Answers) (got []said) {
 // TestTableAgainstModel holds that the table decides as the model does, whatever it is told,
 // also when it is carried from one run to the next in between.
 func TestTableAgainstModel(t *testing.T) {
+	steps := 3000
+	if testing.Short() {
+		steps = 300
+	}
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 1))
 			table, plain := runner.NewTable(), &model{}
 			now := noon
-			for step := range 3000 {
+			for step := range steps {
 				var said []string
 				for range 1 + r.IntN(3) {
 					n := randomNotice(r, now, plain)

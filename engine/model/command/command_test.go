@@ -194,7 +194,7 @@ func TestFailures(t *testing.T) {
 		again bool
 		says  string
 	}{
-		"exit code":   {runs{result: fails(run.ExitCode, "it ended with exit code 3: boom")}, model.ProgramFailed, false, "blueprint:mine: it ended with exit code 3: boom (run run_"},
+		"exit code":   {runs{result: fails(run.ExitCode, "it ended with exit code 3: boom")}, model.ProgramFailed, false, "blueprint:mine: it ended with exit code 3: boom (run step_"},
 		"time-out":    {runs{result: fails(run.Timeout, "")}, model.ProgramFailed, false, "timeout"},
 		"stopped":     {runs{result: func(run.Request) run.Result { return run.Result{Status: run.Stopped, Error: "by hand"} }}, model.ProgramFailed, false, "stopped: by hand"},
 		"no runner":   {runs{result: fails(run.NoRunner, "none has the tag gpu")}, model.NoRunner, true, "none has the tag gpu"},
