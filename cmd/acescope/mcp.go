@@ -99,10 +99,6 @@ type keptOpen struct{ io.Writer }
 func (keptOpen) Close() error { return nil }
 
 func (a *app) toolsOverHTTP(ctx context.Context, f mcpAsk, caller mcp.Caller) error {
-	path, token, err := a.toolToken(f.tokenFile)
-	if err != nil {
-		return err
-	}
 	l, err := mcp.Listen(f.port)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("port %d is in use, perhaps by another acescope mcp: give --port N, or 0 for a free one", f.port)
@@ -111,6 +107,10 @@ func (a *app) toolsOverHTTP(ctx context.Context, f mcpAsk, caller mcp.Caller) er
 		return err
 	}
 	defer l.Close()
+	path, token, err := a.toolToken(f.tokenFile)
+	if err != nil {
+		return err
+	}
 	return a.withTools(ctx, caller, func(s *mcp.Server) error {
 		if err := a.announceTools(mcpLine{"mcp", mcp.URL(l), path}); err != nil {
 			return err
