@@ -100,8 +100,17 @@ func away(err error) bool {
 	var late *serviceerror.DeadlineExceeded
 	var full *serviceerror.ResourceExhausted
 	var cancelled *serviceerror.Canceled // by a server that stops
+	if notReady(err) {
+		return true
+	}
 	return errors.As(err, &unavailable) || errors.As(err, &late) || errors.As(err, &full) || errors.As(err, &cancelled) ||
 		errors.Is(err, context.DeadlineExceeded)
+}
+
+// notReady tells whether an update met a workflow just when something else came to it.
+func notReady(err error) bool {
+	var e *serviceerror.WorkflowNotReady
+	return errors.As(err, &e)
 }
 
 // stopWithin is how long a run has to say that it was asked to stop.

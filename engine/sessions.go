@@ -120,7 +120,7 @@ func (e *Engine) updateError(ctx context.Context, sessionID string, err error) (
 		return false, nil
 	case ctx.Err() != nil:
 		return false, fmt.Errorf("session %s: %w", sessionID, ctx.Err())
-	case errors.As(err, &away):
+	case errors.As(err, &away), notReady(err):
 		return true, fmt.Errorf("session %s: %w", sessionID, err)
 	case errors.As(err, &slow), errors.As(err, &late):
 		return false, fmt.Errorf("session %s %w; is any worker running?", sessionID, ErrSilent)
