@@ -30,6 +30,7 @@ const (
 	kindTranscripts = "transcripts" // run a console and index transcripts
 	kindStream      = "stream"      // read the output of agents
 	kindRuns        = "runs"        // run programs on runners, and bare
+	kindDispatch    = "dispatch"    // fill the dispatcher
 )
 
 // Variants of a child.
@@ -88,6 +89,8 @@ func child(arg string) error {
 		return reading(s)
 	case kindRuns:
 		return programsChild(ctx, s)
+	case kindDispatch:
+		return dispatchChild(ctx, s)
 	}
 	return fmt.Errorf("child: no kind %q", s.Kind)
 }

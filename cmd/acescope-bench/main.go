@@ -45,11 +45,12 @@ type sizes struct {
 
 	consoleSecs int // that a console idles
 	programs    int // runs of a blueprint
+	pending     int // runs that wait for a runner
 }
 
 var (
-	fullSize  = sizes{runs: 3, list: 10_000, tasks: 1000, growth: 10_000, events: 300, idleSecs: 20, frameSecs: 20, logMB: 1024, consoleSecs: 30, programs: 1000}
-	quickSize = sizes{runs: 2, list: 1000, tasks: 200, growth: 1000, events: 60, idleSecs: 5, frameSecs: 5, logMB: 64, consoleSecs: 5, programs: 100}
+	fullSize  = sizes{runs: 3, list: 10_000, tasks: 1000, growth: 10_000, events: 300, idleSecs: 20, frameSecs: 20, logMB: 1024, consoleSecs: 30, programs: 1000, pending: 10_000}
+	quickSize = sizes{runs: 2, list: 1000, tasks: 200, growth: 1000, events: 60, idleSecs: 5, frameSecs: 5, logMB: 64, consoleSecs: 5, programs: 100, pending: 1000}
 )
 
 // section is a part of the benchmark that can be asked for by name.
@@ -79,6 +80,7 @@ var sections = []section{
 	{"transcripts", (*bench).transcripts},
 	{"stream", (*bench).stream},
 	{"runs", (*bench).runs},
+	{"dispatch", (*bench).dispatch},
 }
 
 func main() {
