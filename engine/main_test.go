@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 	agentclitest.Main()
 	loopMain()
 	runnerMain()
+	mortalMain()
 	if dir := os.Getenv(workerDir); dir != "" {
 		serveAsChild(dir)
 	}

@@ -22,6 +22,7 @@ const MaxActivities = 64
 // workerSet is what this process serves.
 type workerSet struct {
 	w        worker.Worker
+	dispatch *activity.Dispatch
 	sessions *sessionWorker
 	runner   *localRunner // nil for none
 }
@@ -29,6 +30,7 @@ type workerSet struct {
 func (s *workerSet) stop() {
 	s.runner.stop() // first: it says goodbye to its workflow
 	s.w.Stop()
+	s.dispatch.Close()
 	s.sessions.stop()
 }
 
@@ -43,7 +45,8 @@ func (e *Engine) serve(o host.Options, lib Blueprints) error {
 	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Blueprint: e.stepProviders(lib), Signals: signals{e.Client},
 		Logs: filepath.Join(e.dir, "logs"), Agents: e.Agents}
 	acts.Register(w)
-	(&activity.Dispatch{Workflows: c, Logger: e.log}).Register(w)
+	dispatch := &activity.Dispatch{Workflows: c, Logger: e.log}
+	dispatch.Register(w)
 	o.DataDir, o.Artifacts, o.Workflows, o.Logger = e.dir, e.Artifacts, host.Client{Client: c}, e.log
 	h, err := host.New(o)
 	if err != nil {
@@ -54,7 +57,7 @@ func (e *Engine) serve(o host.Options, lib Blueprints) error {
 		h.Close()
 		return fmt.Errorf("start the worker: %w", err)
 	}
-	e.worker = &workerSet{w: w, sessions: startSessions(c, h, e.log)}
+	e.worker = &workerSet{w: w, dispatch: dispatch, sessions: startSessions(c, h, e.log)}
 	return nil
 }
 

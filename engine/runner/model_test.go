@@ -101,7 +101,10 @@ func (m *model) apply(n runner.Notice) {
 func (m *model) enqueue(req runner.Request) {
 	again := func(have runner.Request) bool { return have.Execution == req.Execution && req.Try <= have.Try }
 	if i := find(m.held, req.RunID); i >= 0 {
-		if again(m.held[i].req) {
+		if h := m.held[i]; again(h.req) && (h.slot || req.Try < h.req.Try) {
+			if req.Try == h.req.Try {
+				m.out = append(m.out, said{req.RunID, "claimed", h.on.reg.ID, h.claim})
+			}
 			return
 		}
 		m.letGo(i)

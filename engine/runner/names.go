@@ -30,7 +30,7 @@ const (
 // of the workers that serve workflows, which gather what many workflows have to say.
 const (
 	ActivityLease     = "hold_runner_lease" // [LeaseInput] → nothing; ends by its heartbeat's time-out, or when the runner leaves
-	ActivityTell      = "tell_dispatcher"   // [Notices] → nothing; starts the dispatcher where there is none
+	ActivityTell      = "tell_dispatcher"   // [Notices] → the dispatcher's [Answer] to an Enqueue, where that comes at once, else null; starts the dispatcher where there is none
 	ActivityTellRuns  = "tell_runs"         // [Answers] → [Told]
 	ActivityCheckRuns = "check_runs"        // [Check] → [Checked]
 )

@@ -150,7 +150,8 @@ type Lost struct {
 	Message  string `json:"message"`
 }
 
-// Answers are told to runs by [ActivityTellRuns], each as the signal of its kind.
+// Answers are told to runs by [ActivityTellRuns]: as the result of [ActivityTell] to those that
+// wait for it, else each as the signal of its kind.
 type Answers []Answer
 
 // Answer is one of them: exactly one of the last three is set.

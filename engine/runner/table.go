@@ -155,13 +155,19 @@ func (t *Table) Apply(n Notice, now time.Time) {
 }
 
 // enqueue lets a run wait. Of one that is known already it is a repetition, unless it asks
-// anew, with a higher number, or is another execution of the same id.
+// anew, with a higher number, or is another execution of the same id. One that was given to a
+// runner hears the same again, or gets another one where that runner's process is gone.
 func (t *Table) enqueue(req Request, now time.Time) {
 	if checkText("run id", req.RunID, 2*maxName) != nil || req.RunID == "" {
 		return
 	}
 	if h := t.holds[req.RunID]; h != nil {
-		if h.req.Execution == req.Execution && req.Try <= h.req.Try {
+		switch {
+		case h.req.Execution != req.Execution || req.Try > h.req.Try:
+		case req.Try < h.req.Try:
+			return
+		case h.slot: // it has not heard what it was answered, or does not remember
+			t.out = append(t.out, h.claimed())
 			return
 		}
 		t.letGo(h)
