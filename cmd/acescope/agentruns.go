@@ -163,10 +163,12 @@ func (v *agentRuns) writeState(s run.State) error {
 		fact("before", "%s: %s", m.Runner, m.Why)
 	}
 	if l.Stop != nil {
-		fact("stop", "asked for by %s: %s", cmp.Or(l.Stop.By, "somebody"), cmp.Or(l.Stop.Reason, "no reason was given"))
+		fact("stop", "%s", stopWords(*l.Stop))
 	}
 	if r := s.Result; r != nil && s.Status.Over() {
-		fact("took", "%s", text.Took(time.Duration(r.DurationSeconds*float64(time.Second))))
+		if r.DurationSeconds > 0 {
+			fact("took", "%s", text.Took(time.Duration(r.DurationSeconds*float64(time.Second))))
+		}
 		if r.ExitCode != nil {
 			fact("exit code", "%d", *r.ExitCode)
 		}
@@ -174,6 +176,18 @@ func (v *agentRuns) writeState(s run.State) error {
 		fact("log", "%s", r.LogPath)
 	}
 	return nil
+}
+
+// stopWords say that a run was asked to stop, by whom and why, as far as that was said.
+func stopWords(s run.StopRequest) string {
+	said := "asked for"
+	if s.By != "" {
+		said += " by " + s.By
+	}
+	if s.Reason != "" {
+		said += ": " + s.Reason
+	}
+	return said
 }
 
 func demandsWords(d runner.Demands) string {
