@@ -349,7 +349,7 @@ func (v *agentRuns) sayPending(ctx context.Context, id string) {
 		return
 	case <-time.After(pendingAfter):
 	}
-	s, err := v.Status(ctx, id)
+	s, err := v.State(ctx, id)
 	if err != nil || s.Status != run.Pending {
 		return
 	}
