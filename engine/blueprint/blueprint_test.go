@@ -106,12 +106,12 @@ func TestAgent(t *testing.T) {
 	if _, err := b.Check([]byte(`{}`)); err == nil || err.Error() != "parameters: $: an agent takes a prompt, and no parameters" {
 		t.Errorf("%v", err)
 	}
-	if got := string(b.MCPServers["files"]); got != `{"args":["-y","x"],"command":"npx","env":{"API_KEY":"${API_KEY}"}}` {
+	if got := string(b.MCPServers["files"]); got != `{"args":["-y","x"],"command":"npx","env":{"API_KEY":"${env:API_KEY}"}}` {
 		t.Errorf("server %s", got)
 	}
 	// The document has them in agent.json; neither a prompt nor servers are needed.
 	b, err = Read(put(t, library, "inline", files{AgentFile: `{"name": "inline", "description": "d", "type": "agent", "system_prompt": "p", "mcp_servers": {"web": {"url": "http://127.0.0.1:1/mcp"}, "runs": {"type": "acescope"}}}`}))
-	if err != nil || b.SystemPrompt != "p" || len(b.MCPServers) != 1 {
+	if err != nil || b.SystemPrompt != "p" || len(b.MCPServers) != 2 {
 		t.Errorf("%+v, %v", b.Blueprint, err)
 	}
 	if _, err := Read(put(t, library, "plain", files{AgentFile: `{"name": "plain", "description": "d"}`})); err != nil {
