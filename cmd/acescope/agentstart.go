@@ -76,9 +76,10 @@ func (a *app) agentResumeCommand() *cobra.Command {
 		Short: "Send a further prompt to an agent's session",
 		Long: "Sends a prompt to the session of an agent that was started before, on the machine and in the directory where it was.\n" +
 			"SESSION may be the id of one of its runs. It waits for the answer as agent start does.",
-		Example: "acescope agent resume ses_0123456789ab --prompt 'And now the tests'",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.agentResume(cmd.Context(), args[0], f) },
+		Example:           "acescope agent resume ses_0123456789ab --prompt 'And now the tests'",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeRunIDs(true, false),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.agentResume(cmd.Context(), args[0], f) },
 	}
 	cmd.Flags().StringVar(&f.prompt, "prompt", "", "what the agent is to do now; @FILE reads a file, - standard input")
 	cmd.Flags().StringVar(&f.runID, "run-id", "", "id of the run: asking again with the same starts nothing more (default: made anew)")
