@@ -49,7 +49,7 @@ func (a *app) checkRunners(ctx context.Context, e *engine.Engine, report reporte
 		report("runners", true, "none is registered: acescope runner start starts one")
 		return
 	}
-	report("runners", true, "%d online, %d stale, %d draining; %d runs wait for one", count[runner.Online], count[runner.Stale], count[runner.Draining], view.Waiting)
+	report("runners", true, "%d online, %d stale, %d draining; %d runs wait for one", count[runner.Online], count[runner.StaleNow], count[runner.Draining], view.Waiting)
 }
 
 // checkBlueprints says where blueprints are, and which of them cannot be used.
