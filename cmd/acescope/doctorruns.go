@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -38,7 +39,7 @@ func (a *app) checkRunners(ctx context.Context, e *engine.Engine, report reporte
 	defer cancel()
 	view, err := e.Runners(ctx, runner.ViewOptions{})
 	if err != nil {
-		report("runners", false, "%s", oneLine(runnerUnheard("the dispatcher", err)))
+		report("runners", false, "%s", oneLine(fmt.Errorf("the dispatcher does not answer: %w; the log of the process that serves says why", err)))
 		return
 	}
 	count := map[runner.Status]int{}

@@ -138,7 +138,9 @@ func printRunners(to io.Writer, v runner.View, now time.Time) error {
 	for _, q := range v.Queues {
 		line := fmt.Sprintf("%d waiting for %s", q.Waiting, demandsWord(q.Demands))
 		switch {
-		case q.Able > 0:
+		case q.Able == 1:
+			line += ": 1 runner could, and has no slot free"
+		case q.Able > 1:
 			line += fmt.Sprintf(": %d runners could, and have no slot free", q.Able)
 		case q.Nearest != "":
 			line += ": " + q.Nearest
