@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"engine/session":         {"engine/ace", "engine/redact"},
 	"engine/runner":          {"engine/ace"},
 	"engine/run":             {"engine/ace", "engine/runner", "engine/session"},
-	"engine/blueprint":       {"engine/ace", "engine/run", "engine/runner", "engine/redact"},
+	"engine/blueprint":       {"engine/ace", "engine/run", "engine/runner", "engine/session", "engine/redact"},
 	"engine/executor":        {"engine/ace", "engine/run", "engine/runner", "engine/blueprint", "engine/process", "engine/redact", "engine/artifact"},
 	"engine/runner/host":     {"engine/ace", "engine/run", "engine/runner", "engine/executor", "engine/process", "engine/process/filelock", "engine/redact", "engine/artifact"},
 	"engine/mcp":             {"engine/ace", "engine/run", "engine/runner"},

@@ -243,7 +243,7 @@ func (s *State) again(why string) bool {
 	if len(s.Moves)+1 >= MaxClaims {
 		return false
 	}
-	s.Moves = append(slices.Clone(s.Moves), MoveRecord{Claim: s.Claim.Number, Runner: s.Claim.RunnerID, Why: why})
+	s.Moves = append(slices.Clone(s.Moves), MoveRecord{Claim: s.Claim.Number, Runner: s.Claim.RunnerID, Queue: s.Claim.Queue, Why: why})
 	s.Status, s.Claim, s.Began, s.given, s.TimeoutAt = Pending, nil, nil, false, time.Time{}
 	s.Try++
 	return true

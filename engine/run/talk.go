@@ -43,7 +43,7 @@ func (s *State) Asks() runner.Notices {
 	}
 	var all runner.Notices
 	for i, m := range s.Moves {
-		r.Avoid = append(r.Avoid, m.Runner)
+		r.Avoid = append(r.Avoid, m.Queue)
 		if i == len(s.Moves)-1 {
 			all = append(all, runner.Notice{Kind: runner.Release, Run: in.RunID, Claim: m.Claim})
 		}

@@ -21,6 +21,7 @@ type model struct {
 
 type modelRunner struct {
 	reg                   runner.Registration
+	queue                 string
 	epoch                 int64
 	stale, draining, gone bool
 	tick                  int64
@@ -127,10 +128,10 @@ func (m *model) register(n runner.Notice) {
 	case n.Epoch < r.epoch, n.Epoch == r.epoch && r.gone:
 		return
 	case n.Epoch == r.epoch:
-		r.reg = *n.Registration
+		r.reg, r.queue = *n.Registration, n.Queue
 		return
 	}
-	*r = modelRunner{reg: *n.Registration, epoch: n.Epoch}
+	*r = modelRunner{reg: *n.Registration, queue: n.Queue, epoch: n.Epoch}
 	for _, h := range m.held {
 		if h.on == r && runner.Agent(h.req.Demands.ExecutorType) == "" {
 			h.slot = false
@@ -201,7 +202,7 @@ func (m *model) best(req runner.Request) *modelRunner {
 	var able []*modelRunner
 	for _, r := range m.runners {
 		if !r.gone && !r.stale && !r.draining && m.busy(r) < r.reg.Capabilities.Slots &&
-			len(r.reg.Capabilities.Lacks(req.Demands)) == 0 && !slices.Contains(req.Avoid, r.reg.ID) {
+			len(r.reg.Capabilities.Lacks(req.Demands)) == 0 && !slices.Contains(req.Avoid, r.queue) {
 			able = append(able, r)
 		}
 	}

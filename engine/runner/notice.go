@@ -119,7 +119,8 @@ type Request struct {
 	// Try counts from 1 how often the run has asked, so that a late word on an earlier claim
 	// is told from one on this.
 	Try int `json:"try"`
-	// Avoid are runners that lost the run before.
+	// Avoid are the queues of the registrations that lost the run before. A runner that has
+	// registered anew has another, and may take it.
 	Avoid []string `json:"avoid,omitempty"`
 }
 

@@ -138,7 +138,7 @@ func randomTags(r *rand.Rand) (tags []string) {
 }
 
 func randomNotice(r *rand.Rand, now time.Time, m *model) runner.Notice {
-	id := fmt.Sprintf("r%d", r.IntN(8))
+	id := fmt.Sprintf("runner.r%d.%d", r.IntN(8), 1+r.IntN(3))
 	run := fmt.Sprintf("run%d", r.IntN(60))
 	epoch := int64(1 + r.IntN(2))
 	if known := m.runner(id); known != nil {
@@ -421,4 +421,24 @@ func TestCarriedSize(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 	t.Logf("%d bytes", len(data))
+}
+
+// TestLostComesBack holds that a run avoids the registration that lost it, and not the runner,
+// which may be the only one: when that has registered anew it may have the run.
+func TestLostComesBack(t *testing.T) {
+	table := runner.NewTable()
+	table.Apply(registered("local", 1, offer("h", 1)), noon)
+	again := asks("a", runner.Demands{})
+	again.Request.Avoid = []string{"runner.local.1"}
+	table.Apply(again, noon)
+	if got := table.Match(noon); len(got) != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if q := table.View(runner.ViewOptions{}, 1).Queues; len(q) != 1 || q[0].Nearest != "nearest is local on h, which lacks a new start (it lost the run before)" {
+		t.Errorf("%+v", q)
+	}
+	table.Apply(registered("local", 2, offer("h", 1)), noon)
+	if got := of(table.Match(noon)); len(got) != 1 || got[0].Runner != "local" {
+		t.Errorf("%+v", got)
+	}
 }

@@ -158,7 +158,7 @@ func (t *Table) compareWith(r *row, g *group) {
 }
 
 func (g *group) takes(r *row) bool {
-	return !r.gone && r.offer.Meets(g.demands) && !slices.Contains(g.avoid, r.reg.ID)
+	return !r.gone && r.offer.Meets(g.demands) && !slices.Contains(g.avoid, r.queue)
 }
 
 // forgetOld keeps as many of the runners that are gone as are to be shown.
