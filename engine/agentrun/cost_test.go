@@ -266,3 +266,68 @@ func TestCost(t *testing.T) {
 		}
 	}
 }
+
+// TestCostUnknown holds that a usage says so where nobody knows what a killed attempt cost.
+func TestCostUnknown(t *testing.T) {
+	for _, c := range []struct {
+		what     string
+		how      func(*os.Process)
+		model    string // "" for one with a price
+		old      bool
+		lost     bool // the transcript is not found
+		unpriced bool
+	}{
+		{"killed", killed, "", false, false, false},
+		{"killed, no price", killed, "house-model-1", false, false, true},
+		{"ended, no price, but a count", ended, "house-model-1", false, false, false},
+		{"ended, no price, an old version", ended, "house-model-1", true, false, true},
+		{"killed, no transcript", killed, "", false, true, true},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			l := &life{place: newPlace(t, agentcli.Claude)}
+			t.Setenv("HOME", t.TempDir())
+			t.Setenv("CLAUDE_CONFIG_DIR", map[bool]string{false: l.ConfigDir()}[c.lost])
+			l.SetOldCost(c.old)
+			for _, torn := range []bool{false, true} {
+				l.session = ""
+				l.next(middle)
+				l.c.Model = c.model
+				e := l.end(1, c.how)
+				if e.Usage.Unpriced != c.unpriced {
+					t.Errorf("it ended with %+v", e.Usage)
+				}
+				if torn {
+					l.tear(e.LogPath)
+				}
+				if e = l.run(l.again("g")); !e.Success || e.Usage.Unpriced != c.unpriced {
+					t.Errorf("then %+v", e)
+				}
+			}
+		})
+	}
+}
+
+// TestTokens holds that what Codex sums up over a session is counted once, whatever becomes
+// of its calls.
+func TestTokens(t *testing.T) {
+	l := &life{place: newPlace(t, agentcli.Codex)}
+	var want int64
+	for i, scenario := range []string{"bash a; say b", "say a; servererror", "say a", "overloaded", "bash a; say b; noresult 1", "say c"} {
+		l.next(scenario)
+		e := l.run(l.c)
+		for range 2 {
+			if e.Retry {
+				e = l.run(l.again("g"))
+			}
+		}
+		if i%2 == 1 {
+			l.tear(e.LogPath)
+			e = l.run(l.again("g"))
+		}
+		l.session, l.used = e.SessionID, l.used.Add(e.Usage)
+	}
+	want = int64(len(l.Did("api_call")))
+	if u := l.used; u.OutputTokens != 10*want || u.InputTokens != 16*want || u.CacheReadTokens != 4*want {
+		t.Errorf("%+v of %d calls", u, want)
+	}
+}
