@@ -25,7 +25,7 @@ test: ## Run all tests: units, goldens, replays, scripts of every command, the e
 
 race: ## Run the tests of the packages where goroutines meet, with the race detector (needs a C compiler)
 	@if [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then echo "race: skipped, there is no C compiler"; exit 0; fi; \
-	set -x; go test -race -short ./engine/ace ./engine/playbook ./engine/artifact ./engine/activity ./engine/model/llm ./engine/observe/... ./engine/dataset ./engine/operation/... ./engine/agentcli/... ./engine/process ./engine/redact ./sources/... ./tui/... ./views
+	set -x; go test -race -short ./engine/ace ./engine/playbook ./engine/artifact ./engine/activity ./engine/model/llm ./engine/observe/... ./engine/dataset ./engine/operation/... ./engine/agentcli/... ./engine/process ./engine/redact ./engine/runner/... ./engine/executor ./engine/mcp ./engine/model/command ./engine/session/host ./sources/... ./tui/... ./views
 
 fuzz: ## Fuzz every parser of outside input, FUZZTIME (30s) each
 	@bash docs/dev/fuzz.sh $(or $(FUZZTIME),30s)

@@ -52,6 +52,8 @@ type Options struct {
 	Remote *Remote
 	// Providers can serve steps here; nil for all that acescope has.
 	Providers []model.Provider
+	// Blueprints are the programs that can serve steps here; nil for none.
+	Blueprints Blueprints
 	// Worker serves workflows and activities from this process.
 	Worker bool
 	// NoRunner leaves out the local runner that a process with Worker runs otherwise.
@@ -144,7 +146,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	if o.Worker {
-		if err := e.serve(sessionsOf(o)); err != nil {
+		if err := e.serve(sessionsOf(o), o.Blueprints); err != nil {
 			e.closeQuietly()
 			return nil, err
 		}

@@ -38,8 +38,8 @@ type estate struct {
 	started []run.Input
 }
 
-// shelves are the blueprints of an estate.
-var shelves = map[string]string{
+// estateShelves are the blueprints of an estate.
+var estateShelves = map[string]string{
 	"quick": `{"name":"quick","description":"Ends at once.","type":"deterministic","command":"echo '{\"ok\":true}'"}`,
 	"gated": `{"name":"gated","description":"Ends when it may.","type":"deterministic","shell":true,
 		"command":"echo $$ > $ACESCOPE_RUN_ID.pid; while [ ! -e $ACESCOPE_RUN_ID.go ]; do sleep 0.05; done; echo '{\"ok\":true}'"}`,
@@ -91,7 +91,7 @@ func (s *estate) open(o engine.Options) {
 		_ = e.Close(ctx)
 	})
 	lib := s.t.TempDir()
-	for name, text := range shelves {
+	for name, text := range estateShelves {
 		if err := os.Mkdir(filepath.Join(lib, name), 0o700); err != nil {
 			s.t.Fatal(err)
 		}

@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 	loopMain()
 	runnerMain()
 	memberMain()
+	mortalMain()
 	if dir := os.Getenv(workerDir); dir != "" {
 		serveAsChild(dir)
 	}

@@ -57,6 +57,9 @@ type stage struct {
 	mu      sync.Mutex
 	told    runner.Notices
 	claims  int64
+	asked   map[string]*runner.Claim                  // what was answered, by run and try
+	signals bool                                      // answers by a signal, and not at once
+	deaf    bool                                      // does not say that it has heard, the first time
 	match   func(runner.Request, int64) *runner.Claim // nil answers nothing
 	execute func(context.Context, run.Execution) (run.Result, error)
 	parents map[string][]session.Message
@@ -73,7 +76,7 @@ func newStage(t *testing.T) *stage {
 		defer cancel()
 		_ = e.Close(ctx)
 	})
-	s := &stage{Engine: e, t: t, parents: map[string][]session.Message{}}
+	s := &stage{Engine: e, t: t, asked: map[string]*runner.Claim{}, parents: map[string][]session.Message{}}
 	s.Runs = e.Runs(shelf{
 		"noop":   {Name: "noop", Type: run.Deterministic, Argv: []string{"true"}, TimeoutSeconds: 1},
 		"mover":  {Name: "mover", Type: run.Deterministic, Idempotent: true, OnRunnerLoss: run.Move},
@@ -109,26 +112,48 @@ func (s *stage) claim(name string, n int64) *runner.Claim {
 }
 
 // tell is the dispatcher.
-func (s *stage) tell(ctx context.Context, notices runner.Notices) error {
+func (s *stage) tell(ctx context.Context, notices runner.Notices) (*runner.Answer, error) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.told = append(s.told, notices...)
-	s.mu.Unlock()
 	for _, n := range notices {
 		if n.Kind != runner.Enqueue {
 			continue
 		}
-		s.mu.Lock()
-		s.claims++
-		number, match := s.claims, s.match
-		s.mu.Unlock()
-		if c := match(*n.Request, number); c != nil {
-			c.Try = n.Request.Try
+		c := s.answer(n)
+		if c == nil {
+			break
+		}
+		answer := &runner.Answer{RunID: n.Run, Execution: n.Request.Execution, Claimed: c}
+		if s.signals || s.deaf {
 			if err := s.Client.SignalWorkflow(ctx, run.WorkflowID(n.Run), n.Request.Execution, run.SignalClaimed, *c); err != nil {
-				return err
+				return nil, err
 			}
 		}
+		if s.deaf {
+			s.deaf = false
+			return nil, errors.New("the connection is gone")
+		}
+		if !s.signals {
+			return answer, nil
+		}
 	}
-	return nil
+	return nil, nil
+}
+
+// answer is what the dispatcher answers: to who asks again the same.
+func (s *stage) answer(n runner.Notice) *runner.Claim {
+	key := fmt.Sprint(n.Request.Execution, n.Request.Try)
+	if was := s.asked[key]; was != nil {
+		return was
+	}
+	s.claims++
+	c := s.match(*n.Request, s.claims)
+	if c != nil {
+		c.Try = n.Request.Try
+		s.asked[key] = c
+	}
+	return c
 }
 
 // session is an agent session: it does with a message what that says.
@@ -274,7 +299,7 @@ func TestRuns(t *testing.T) {
 	set := func(match func(runner.Request, int64) *runner.Claim, execute func(context.Context, run.Execution) (run.Result, error)) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.told = nil
+		s.told, s.signals, s.deaf = nil, false, false
 		s.match, s.execute = match, execute
 	}
 	onA := func(_ runner.Request, n int64) *runner.Claim { return s.claim("a", n) }
@@ -313,6 +338,27 @@ func TestRuns(t *testing.T) {
 			list, err := s.List(t.Context(), run.Filter{AgentName: "noop", Status: run.Completed, SessionID: in.SessionID})
 			return err == nil && len(list) == 1 && list[0].RunnerID == "lnch_a" && list[0].RunID == in.RunID && !list[0].EndedAt.IsZero()
 		})
+	})
+	t.Run("told by a signal", func(t *testing.T) {
+		set(onA, atOnce)
+		s.signals = true
+		in := s.start(run.Request{AgentName: "noop", Parameters: none})
+		if r := s.await(in); r.Status != run.Completed || r.Runner != "lnch_a" {
+			t.Errorf("result: %+v", r)
+		}
+		s.keep(in, "signalled")
+	})
+	t.Run("told by a signal and again at once", func(t *testing.T) {
+		set(onA, atOnce)
+		s.deaf = true
+		in := s.start(run.Request{AgentName: "noop", Parameters: none})
+		if r := s.await(in); r.Status != run.Completed || r.Runner != "lnch_a" {
+			t.Errorf("result: %+v", r)
+		}
+		if got := s.notices(); got != "enqueue enqueue release" {
+			t.Errorf("told %q", got)
+		}
+		s.keep(in, "asked-again")
 	})
 	t.Run("failed", func(t *testing.T) {
 		set(onA, func(_ context.Context, x run.Execution) (run.Result, error) { return ended(x, 3), nil })
@@ -699,7 +745,13 @@ func (s *stage) agents(t *testing.T, set func(func(runner.Request, int64) *runne
 // atOnce has signals of all kinds come before one workflow task, in many orders: what the
 // workflow makes of them is what the history's reader does.
 func (s *stage) atOnce(t *testing.T, set func(func(runner.Request, int64) *runner.Claim, func(context.Context, run.Execution) (run.Result, error))) {
-	set(func(runner.Request, int64) *runner.Claim { return nil }, func(_ context.Context, x run.Execution) (run.Result, error) { return ended(x, 0), nil })
+	answered := func(id string) bool { return strings.HasSuffix(id, "2") || strings.HasSuffix(id, "3") }
+	set(func(r runner.Request, n int64) *runner.Claim {
+		if answered(r.RunID) { // beside the signals
+			return s.claim("a", n)
+		}
+		return nil
+	}, func(_ context.Context, x run.Execution) (run.Result, error) { return ended(x, 0), nil })
 	claim := *s.claim("a", 50)
 	claim.Try = 1
 	other := *s.claim("b", 51)

@@ -177,7 +177,7 @@ func (r *Runs) program(ctx context.Context, in *run.Input, q run.Request, b run.
 	if check != nil {
 		var err error
 		if filled, err = check(q.Parameters); err != nil {
-			return fmt.Errorf("%w: parameters of %s: %w", run.ErrBadRequest, b.Name, err)
+			return fmt.Errorf("%w: %s: %w", run.ErrBadRequest, b.Name, err)
 		}
 	}
 	var compact bytes.Buffer

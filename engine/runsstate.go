@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -42,26 +41,9 @@ func (r *Runs) resolve(ctx context.Context, id string) (string, error) {
 }
 
 func (r *Runs) stateOf(ctx context.Context, runID string) (s run.State, err error) {
-	events := r.e.Client.GetWorkflowHistory(ctx, run.WorkflowID(runID), "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	d := history.RunDecoder{}
-	for events.HasNext() {
-		event, err := events.Next()
-		var none *serviceerror.NotFound
-		if errors.As(err, &none) {
-			return s, fmt.Errorf("%w: %s", run.ErrNotFound, runID)
-		}
-		if err != nil {
-			return s, fmt.Errorf("run %s: %w", runID, err)
-		}
-		fact, ok, err := d.Fact(event)
-		if err != nil {
-			return s, fmt.Errorf("run %s: %w", runID, err)
-		}
-		if ok {
-			s.Apply(fact)
-		}
-	}
-	return s, nil
+	err = fold(ctx, r.e.Client, run.WorkflowID(runID), d.Fact, s.Apply)
+	return s, read("run", runID, run.ErrNotFound, err)
 }
 
 // Pauses between the attempts to reach a server that is away.
@@ -118,8 +100,17 @@ func away(err error) bool {
 	var late *serviceerror.DeadlineExceeded
 	var full *serviceerror.ResourceExhausted
 	var cancelled *serviceerror.Canceled // by a server that stops
+	if notReady(err) {
+		return true
+	}
 	return errors.As(err, &unavailable) || errors.As(err, &late) || errors.As(err, &full) || errors.As(err, &cancelled) ||
 		errors.Is(err, context.DeadlineExceeded)
+}
+
+// notReady tells whether an update met a workflow just when something else came to it.
+func notReady(err error) bool {
+	var e *serviceerror.WorkflowNotReady
+	return errors.As(err, &e)
 }
 
 // stopWithin is how long a run has to say that it was asked to stop.

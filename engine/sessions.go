@@ -73,27 +73,9 @@ func (e *Engine) Stop(ctx context.Context, sessionID string, n session.Note) (s 
 
 // Describe is what is known of a session, from its history: nobody needs to serve it.
 func (e *Engine) Describe(ctx context.Context, sessionID string) (s session.State, err error) {
-	id := session.WorkflowID(sessionID)
-	iter := e.Client.GetWorkflowHistory(ctx, id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	d := history.SessionDecoder{}
-	for iter.HasNext() {
-		event, err := iter.Next()
-		var none *serviceerror.NotFound
-		if errors.As(err, &none) {
-			return s, fmt.Errorf("%w: %s", ErrNoSession, sessionID)
-		}
-		if err != nil {
-			return s, fmt.Errorf("session %s: %w", sessionID, err)
-		}
-		fact, ok, err := d.Fact(event)
-		if err != nil {
-			return s, fmt.Errorf("session %s: %w", sessionID, err)
-		}
-		if ok {
-			s.Apply(fact)
-		}
-	}
-	return s, nil
+	err = fold(ctx, e.Client, session.WorkflowID(sessionID), d.Fact, s.Apply)
+	return s, read("session", sessionID, ErrNoSession, err)
 }
 
 // An update that meets a session just when it continues as a new run is made again there.
@@ -138,7 +120,7 @@ func (e *Engine) updateError(ctx context.Context, sessionID string, err error) (
 		return false, nil
 	case ctx.Err() != nil:
 		return false, fmt.Errorf("session %s: %w", sessionID, ctx.Err())
-	case errors.As(err, &away):
+	case errors.As(err, &away), notReady(err):
 		return true, fmt.Errorf("session %s: %w", sessionID, err)
 	case errors.As(err, &slow), errors.As(err, &late):
 		return false, fmt.Errorf("session %s %w; is any worker running?", sessionID, ErrSilent)

@@ -22,6 +22,7 @@ const MaxActivities = 64
 // workerSet is what this process serves.
 type workerSet struct {
 	w        worker.Worker
+	dispatch *activity.Dispatch
 	sessions *sessionWorker
 	runner   *localRunner // nil for none
 	end      func()       // of looking after the dispatcher
@@ -31,18 +32,19 @@ func (s *workerSet) stop() {
 	s.end()
 	s.runner.stop() // before the others: it says goodbye to its workflow
 	s.w.Stop()
+	s.dispatch.Close()
 	s.sessions.stop()
 }
 
 // serve starts a worker for the contract's task queue, and one for sessions.
-func (e *Engine) serve(o host.Options) error {
+func (e *Engine) serve(o host.Options, lib Blueprints) error {
 	c := e.serving
 	if c == nil {
 		c = e.Client
 	}
 	w := worker.New(c, ace.TaskQueue, workerOptions(MaxActivities))
 	flow.Register(w)
-	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Signals: signals{e.Client},
+	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Blueprint: e.stepProviders(lib), Signals: signals{e.Client},
 		Logs: filepath.Join(e.dir, "logs"), Agents: e.Agents}
 	acts.Register(w)
 	dispatch := &activity.Dispatch{Workflows: c, Logger: e.log}
@@ -58,7 +60,7 @@ func (e *Engine) serve(o host.Options) error {
 		return fmt.Errorf("start the worker: %w", err)
 	}
 	life, end := context.WithCancel(context.Background())
-	e.worker = &workerSet{w: w, sessions: startSessions(c, h, e.log), end: end}
+	e.worker = &workerSet{w: w, dispatch: dispatch, sessions: startSessions(c, h, e.log), end: end}
 	go dispatch.Watch(life)
 	return nil
 }

@@ -81,29 +81,32 @@ type watcher struct {
 	c     client.Client
 	sel   selection
 
-	mu      sync.Mutex
-	folder  *Folder
-	trace   trace
-	detail  Detail
-	news    chan struct{} // one slot: something is dirty
-	asks    chan struct{} // one slot: something is fresh
-	dirty   bool
-	changed bool              // events came since the fold's answers were taken over
-	fresh   bool              // events came since the last queries
-	live    bool              // the worker answered the last time it was asked
-	asked   bool              // it was asked at least once, or need not be
-	asking  time.Time         // when the queries under way were begun, zero where none are
-	oldOf   string            // the delta that detail.Old belongs to
-	resetAs string            // the run that this one was reset as, "" for none
-	tasks   *experimentFolder // in place of folder for an experiment, else nil
-	talk    *SessionFolder    // the same, for an agent session
-	course  *courseFolder     // the same, for a run of a blueprint
-	file    bool              // the history comes from a file: it does not go on
-	last    time.Time         // when the last event was
+	mu            sync.Mutex
+	folder        *Folder
+	trace         trace
+	detail        Detail
+	news          chan struct{} // one slot: something is dirty
+	asks          chan struct{} // one slot: something is fresh
+	dirty         bool
+	changed       bool              // events came since the fold's answers were taken over
+	fresh         bool              // events came since the last queries
+	live          bool              // the worker answered the last time it was asked
+	asked         bool              // it was asked at least once, or need not be
+	asking        time.Time         // when the queries under way were begun, zero where none are
+	oldOf         string            // the delta that detail.Old belongs to
+	resetAs       string            // the run that this one was reset as, "" for none
+	tasks         *experimentFolder // in place of folder for an experiment, else nil
+	talk          *SessionFolder    // the same, for an agent session
+	course        *courseFolder     // the same, for a run of a blueprint
+	program       chan struct{}     // closed once it is known to be one
+	output        []LogLine         // of its program, the newest
+	outputDropped int               // lines before those
+	file          bool              // the history comes from a file: it does not go on
+	last          time.Time         // when the last event was
 }
 
 func newWatcher(s *Store, deps Deps, sel selection) *watcher {
-	w := &watcher{store: s, deps: deps, c: deps.Client, sel: sel, news: make(chan struct{}, 1), asks: make(chan struct{}, 1), folder: NewFolder(sel.workflowID, sel.runID),
+	w := &watcher{store: s, deps: deps, c: deps.Client, sel: sel, news: make(chan struct{}, 1), asks: make(chan struct{}, 1), program: make(chan struct{}), folder: NewFolder(sel.workflowID, sel.runID),
 		detail: Detail{WorkflowID: sel.workflowID, RunID: sel.runID, From: FromHistory}}
 	w.folder.each = w.trace.fact
 	w.file = s.Snapshot().Connection.Mode == ModeFile
@@ -113,7 +116,7 @@ func newWatcher(s *Store, deps Deps, sel selection) *watcher {
 func (s *Store) watchRun(ctx context.Context, deps Deps, sel selection) {
 	w := newWatcher(s, deps, sel)
 	var wg sync.WaitGroup
-	for _, part := range []func(context.Context){w.follow, w.refresh, w.question, w.look} {
+	for _, part := range []func(context.Context){w.follow, w.refresh, w.question, w.look, w.followOutput} {
 		wg.Go(func() { part(ctx) })
 	}
 	wg.Wait()
@@ -157,7 +160,8 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 		w.talk = NewSessionFolder()
 	}
 	if d.Type == run.Workflow && w.course == nil {
-		w.course = &courseFolder{}
+		w.course = &courseFolder{runID: e.GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()}
+		close(w.program)
 	}
 	if closing(e.GetEventType()) {
 		d.Close, d.CloseEvent, d.Pending = at, e.GetEventId(), nil
@@ -311,6 +315,9 @@ func (w *watcher) takeDirty() *Detail {
 	w.dirty = false
 	d := w.detail
 	d.Log = d.Log[:len(d.Log):len(d.Log)]
+	if len(w.output) > 0 {
+		d.Log, d.LogDropped = withOutput(d.Log, w.output), d.LogDropped+w.outputDropped
+	}
 	d.FailedTasks = d.FailedTasks[:len(d.FailedTasks):len(d.FailedTasks)]
 	w.trace.publish(&d)
 	d.Lineage.ResetAs = w.resetAs

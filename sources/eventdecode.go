@@ -43,7 +43,6 @@ type (
 	hasWorkflow interface{ GetWorkflowType() *commonpb.WorkflowType }
 	hasSignal   interface{ GetSignalName() string }
 	hasTimer    interface{ GetTimerId() string }
-	hasMarker   interface{ GetMarkerName() string }
 	hasUpdate   interface{ GetAcceptedRequest() *updatepb.Request }
 	hasNexus    interface {
 		GetService() string
@@ -123,8 +122,8 @@ func titleOf(a any) string {
 		return t.GetSignalName()
 	case hasTimer:
 		return t.GetTimerId()
-	case hasMarker:
-		return t.GetMarkerName()
+	case *historypb.MarkerRecordedEventAttributes:
+		return markerTitle(t)
 	case hasUpdate:
 		return t.GetAcceptedRequest().GetInput().GetName()
 	case hasNexus:
@@ -354,4 +353,15 @@ func callsText(calls []toolMark) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// markerTitle names a marker; that of a local activity by what was done.
+func markerTitle(a *historypb.MarkerRecordedEventAttributes) string {
+	var about struct {
+		ActivityType string `json:"ActivityType"`
+	}
+	if json.Unmarshal(history.JSONOf(first(a.GetDetails()["data"].GetPayloads())), &about) != nil || about.ActivityType == "" {
+		return a.GetMarkerName()
+	}
+	return about.ActivityType
 }

@@ -114,6 +114,10 @@ func ValueOf(r Run, name string) string {
 		return r.Adapter
 	case ace.AttrPhase:
 		return string(r.Phase)
+	case ace.AttrBlueprint:
+		return r.Blueprint
+	case ace.AttrRunner:
+		return r.Runner
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -11,6 +12,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/history"
+	"acescope/engine/run"
 )
 
 // PageSize is how many runs are asked of the server at a time: half of its largest page,
@@ -97,6 +99,8 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 		Dataset:    keyword(attrs, ace.AttrDataset),
 		Model:      keyword(attrs, ace.AttrModel),
 		Adapter:    keyword(attrs, ace.AttrAdapter),
+		Blueprint:  keyword(attrs, ace.AttrBlueprint),
+		Runner:     keyword(attrs, ace.AttrRunner),
 		Phase:      ace.Phase(keyword(attrs, ace.AttrPhase)),
 		Exit:       exitOf(info, keyword(attrs, ace.AttrExit)),
 		Start:      info.GetStartTime().AsTime(),
@@ -104,6 +108,9 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 	}
 	if info.GetCloseTime() != nil {
 		r.Close = info.GetCloseTime().AsTime()
+	}
+	if r.Type == run.Workflow {
+		r.takeListed(info.GetMemo().GetFields()[run.MemoRun])
 	}
 	if r.TaskID == "" && r.Type != ace.ExperimentWorkflow {
 		r.TaskID = ace.TaskIDOf(r.WorkflowID)
@@ -121,6 +128,15 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 		}
 	}
 	return r
+}
+
+// takeListed takes over what a run of a blueprint was started with, as far as lists tell.
+func (r *Run) takeListed(memo *commonpb.Payload) {
+	var l run.Listed
+	if json.Unmarshal(history.JSONOf(memo), &l) != nil {
+		return
+	}
+	r.Session, r.Parent, r.Blueprint = l.SessionID, l.ParentSessionID, cmp.Or(r.Blueprint, l.AgentName)
 }
 
 func keyword(attrs map[string]*commonpb.Payload, name string) string {

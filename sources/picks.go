@@ -12,7 +12,7 @@ import (
 // value, in the order in which screens show them. A task's id is not one: nearly every
 // run has its own.
 func FacetAttributes() []string {
-	return []string{ace.AttrExit, ace.AttrExperiment, ace.AttrDataset, ace.AttrModel, ace.AttrAdapter, ace.AttrPhase}
+	return []string{ace.AttrExit, ace.AttrExperiment, ace.AttrDataset, ace.AttrModel, ace.AttrAdapter, ace.AttrPhase, ace.AttrBlueprint, ace.AttrRunner}
 }
 
 // Picks is a visibility query taken apart: the values that are picked of each facet

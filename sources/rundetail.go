@@ -1,7 +1,6 @@
 package sources
 
 import (
-	"encoding/json"
 	"fmt"
 
 	historypb "go.temporal.io/api/history/v1"
@@ -18,13 +17,14 @@ type CourseState = run.State
 type courseFolder struct {
 	state   run.State
 	decoder history.RunDecoder
-	foreign error // why its input is none of a run
+	foreign error  // why its input is none of a run
+	runID   string // of its workflow, as its first event has it
 }
 
 // foldCourse folds the next event of a run of a blueprint, and logs what it tells.
 func (w *watcher) foldCourse(e *historypb.HistoryEvent) {
 	c := w.course
-	before := c.state.Status
+	before := c.state
 	fact, ok, err := c.decoder.Fact(e)
 	if err != nil {
 		c.foreign = err
@@ -33,12 +33,9 @@ func (w *watcher) foldCourse(e *historypb.HistoryEvent) {
 		return
 	}
 	c.state.Apply(fact)
-	if now := c.state.Status; now != before {
-		text := string(now)
-		if claim := c.state.Claim; now == run.Claimed && claim != nil && claim.RunnerID != "" {
-			text += " by " + claim.RunnerID
-		}
-		w.line(LogLine{Event: e.GetEventId(), At: e.GetEventTime().AsTime(), Kind: "phase", Text: text})
+	for _, l := range courseNews(&before, &c.state) {
+		l.Event, l.At = e.GetEventId(), e.GetEventTime().AsTime()
+		w.line(l)
 	}
 }
 
@@ -49,8 +46,8 @@ func (w *watcher) takeCourse() {
 		d.Err = fmt.Sprintf("the input of this run is not the contract's: %v", w.course.foreign)
 	}
 	d.Course = &s
-	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), ExitStatus: statusOf(s.Exit, d)}
-	d.Input = ace.TaskInput{TaskID: d.WorkflowID, Prompt: s.Input.Prompt, Provider: s.Input.Name()}
+	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), ExitStatus: statusOf(s.Exit, d), Steps: CourseSteps(&s, d.Start, d.Close)}
+	d.Input = ace.TaskInput{TaskID: d.WorkflowID, Prompt: s.Input.Prompt}
 	if b := s.Input.Blueprint; b != nil {
 		d.Input.Model = b.Model
 	}
@@ -60,20 +57,4 @@ func (w *watcher) takeCourse() {
 			d.Phase.Failure = &ace.Failure{Kind: s.Exit, Type: string(r.Reason), Message: r.Error}
 		}
 	}
-}
-
-// CourseResult is what a run gave, as text: "" where it has not ended, or gave nothing.
-func CourseResult(s *CourseState) string {
-	r := s.Result
-	if r == nil {
-		return ""
-	}
-	var text string
-	switch out := string(r.Output); {
-	case json.Unmarshal(r.Output, &text) == nil && text != "":
-		return text
-	case out != "" && out != "null":
-		return out
-	}
-	return r.Stdout
 }

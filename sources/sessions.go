@@ -50,6 +50,9 @@ type (
 // SessionWorkflow is the type of the workflow of a session.
 const SessionWorkflow = session.Workflow
 
+// SessionWorkflowID is the workflow id of a session on the engine.
+func SessionWorkflowID(id string) string { return session.WorkflowID(id) }
+
 // Statuses of sessions on the engine.
 const (
 	TalkStarting = session.Starting
@@ -95,6 +98,7 @@ type Sessions struct {
 	Talk    *Talk  // that was asked for, nil before anything is known of it
 	Wanted  string // workflow id of what was asked for
 	Updated time.Time
+	runs    map[string][]Run // of blueprints, by session
 }
 
 // SessionsQuery lists sessions: of each chain of runs the newest.
@@ -368,6 +372,7 @@ func (s *Store) watchSessions(ctx context.Context, d Deps) {
 	s.watchPart(ctx, PartSessions, func(ctx context.Context) {
 		var wg sync.WaitGroup
 		wg.Go(func() { s.watchTalk(ctx, d) })
+		wg.Go(func() { s.readSessionRuns(ctx, d) })
 		s.listSessions(ctx, x)
 		wg.Wait()
 	})

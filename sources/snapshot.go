@@ -31,6 +31,7 @@ type Snapshot struct {
 	Transcripts *Transcripts // nil until somebody looked
 	Sessions    *Sessions    // the same, of sessions on the engine
 	Approvals   *Approvals   // nil while none is known to wait
+	Runners     *Runners     // nil until somebody looked
 	Lineage     *LineageTree // of the selected run while it is looked at, nil before
 	Verified    *Verified    // nil until several runs were verified
 }
@@ -100,6 +101,10 @@ type Run struct {
 	Attempt    int32        // of a pending activity that is being retried, else 0
 	LastError  string       // of that activity
 	Fork       *ace.Forked  // where it was forked from, nil for a run that began by itself
+	Blueprint  string       // of a run of one, "" for others
+	Runner     string       // that has or had it
+	Session    string       // id of the session that a run of a blueprint is, or belongs to
+	Parent     string       // id of the session that started it, "" for none
 	ResetFrom  string       // run id that it was reset from, "" for none and where that is not known: no list tells
 }
 

@@ -38,6 +38,7 @@ type Store struct {
 	replay    replayWishes
 	talk      talkWish
 	session   sessionWish
+	runner    string // whose runs are wanted, "" for none
 	verify    verifyWishes
 	// namespace is where the runs are; set before anything is read.
 	namespace string
@@ -118,6 +119,7 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() { s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, d) }) },
 		func() { s.watchSessions(ctx, d) },
 		func() { s.watchApprovals(ctx, d) },
+		func() { s.watchPart(ctx, PartRunners, func(ctx context.Context) { s.readRunners(ctx, d) }) },
 	} {
 		wg.Go(watch)
 	}

@@ -462,6 +462,11 @@ func (a *agents) command(s tui.Shell, args string) tea.Cmd {
 	return failed("session", errors.New("start, send, interrupt, stop or approve?"))
 }
 
+// runsBinding is the key to the runs of the selected session.
+func (a *agents) runsBinding(view string) tui.Binding {
+	return tui.Binding{Action: view + ".runs", Keys: []string{"R"}, Help: "the runs that the session started or was given; on a callback, its run", Do: a.openRuns}
+}
+
 // eventBinding is the key to the history of the selected session's workflow.
 func (a *agents) eventBinding(view string) tui.Binding {
 	return tui.Binding{Action: view + ".history", Keys: []string{"J"}, Help: "the history of the session's workflow on the timeline; esc leads back", Do: func(s tui.Shell) tea.Cmd {

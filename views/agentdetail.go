@@ -59,7 +59,7 @@ func (v *agentDetail) Bindings() []tui.Binding {
 			Do: func(s tui.Shell) tea.Cmd { s.Open("conversation"); return nil }},
 		tui.Binding{Action: "agent.part", Keys: []string{"a"}, Help: "the end of the next subagent's conversation, then of the session's again", Short: "subagent",
 			Do: func(s tui.Shell) tea.Cmd { v.nextPart(s, 1); return nil }})
-	return append(append(list, v.talkBindings("agent", v.waiting)...), v.eventBinding("agent"))
+	return append(append(list, v.talkBindings("agent", v.waiting)...), v.runsBinding("agent"), v.eventBinding("agent"))
 }
 
 // Copy gives the path of the transcript.
@@ -109,6 +109,7 @@ func (v *agentDetail) build(r sources.AgentSession, now time.Time) {
 	w := agentWriter{&writer{doc: &v.doc, s: v.styles, width: v.width, now: now, loc: v.Location}, r.Transcript}
 	if r.Engine != nil {
 		w.engine(r, v.state(r), v.live())
+		w.runs(r, v.runsOf(r))
 	} else {
 		w.facts(r)
 	}

@@ -127,7 +127,7 @@ func (v *agentList) Bindings() []tui.Binding {
 		b("filter", "list those whose name, project, model, branch or id holds a text", "filter", v.ask, "/"),
 		b("next_error", "next in which something failed", "", func(s tui.Shell) { v.toError(s, 1) }, "e"),
 		b("previous_error", "previous in which something failed", "", func(s tui.Shell) { v.toError(s, -1) }, "E"))
-	return append(append(list, v.talkBindings("agents", v.waiting)...), v.eventBinding("agents"))
+	return append(append(list, v.talkBindings("agents", v.waiting)...), v.runsBinding("agents"), v.eventBinding("agents"))
 }
 
 // Commands are those for what is done with sessions.
@@ -209,7 +209,7 @@ func (v *agentList) SetSnapshot(s *sources.Snapshot) { v.set(s) }
 
 // arrange sorts and filters, and keeps the cursor on its session, or at the top.
 func (v *agentList) arrange() {
-	if v.taken == v.fresh {
+	if v.taken == v.fresh && v.goal == "" {
 		return
 	}
 	v.taken, v.list = v.fresh, nil
@@ -221,7 +221,9 @@ func (v *agentList) arrange() {
 	slices.SortStableFunc(v.list, agentOrders[v.order].less)
 	v.table.setRows(len(v.list))
 	at := 0
-	if !v.top {
+	if goal := slices.IndexFunc(v.list, func(r sources.AgentSession) bool { return r.Key == v.goal }); v.goal != "" && goal >= 0 {
+		at, v.top, v.goal = goal, goal == 0, ""
+	} else if !v.top {
 		if at = slices.IndexFunc(v.list, func(r sources.AgentSession) bool { return r.Key == v.cursor }); at < 0 {
 			at = v.table.cursor
 		}
@@ -240,6 +242,7 @@ func (v *agentList) page() int { return v.table.page() }
 
 func (v *agentList) scroll(by int) {
 	v.arrange()
+	v.goal = ""
 	v.goTo(v.table.cursor + by)
 	v.top = v.table.cursor == 0
 }

@@ -107,7 +107,9 @@ func (v *agentTalk) Bindings() []tui.Binding {
 		b("next_error", "next error, or call that failed", "", func(s tui.Shell) { v.toError(s, 1) }, "e"),
 		b("previous_error", "previous error, or call that failed", "", func(s tui.Shell) { v.toError(s, -1) }, "E"),
 		b("part", "the next subagent's conversation, then the session's again", v.partShort(), func(s tui.Shell) { v.nextPart(s, 1) }, "a"))
-	return append(append(list, v.talkBindings("conversation", v.waitingHere)...), v.eventBinding("conversation"))
+	runs := v.runsBinding("conversation")
+	runs.Do = v.openCallback
+	return append(append(list, v.talkBindings("conversation", v.waitingHere)...), runs, v.eventBinding("conversation"))
 }
 
 func (v *agentTalk) partShort() string {

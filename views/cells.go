@@ -13,6 +13,8 @@ import (
 // nameOf is what a run is called in a list, as safe text.
 func nameOf(r sources.Run) string {
 	switch {
+	case r.Blueprint != "":
+		return text.Safe(nameOfRun(r), " ")
 	case r.TaskID != "":
 		return text.Safe(r.TaskID, " ")
 	case r.Type == ace.ExperimentWorkflow:

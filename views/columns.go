@@ -60,6 +60,8 @@ func allColumns(g theme.Glyphs) []column {
 		{id: "experiment", title: "EXPERIMENT", width: 16, drop: 7, cell: words(experimentOf), ink: mutedInk, order: by(experimentOf)},
 		{id: "dataset", title: "DATASET", width: 12, drop: 11, extra: true, cell: words(datasetOf), ink: mutedInk, order: by(datasetOf)},
 		{id: "model", title: "MODEL", width: 12, drop: 8, cell: words(modelOf), ink: mutedInk, order: by(modelOf)},
+		{id: "blueprint", title: "BLUEPRINT", width: 16, drop: 13, extra: true, cell: words(blueprintOf), ink: plainInk, order: by(blueprintOf)},
+		{id: "runner", title: "RUNNER", width: 17, drop: 13, extra: true, cell: words(runnerOf), ink: mutedInk, order: by(runnerOf)},
 		{id: "adapter", title: "ADAPTER", width: 8, drop: 12, extra: true, cell: words(adapterOf), ink: mutedInk, order: by(adapterOf)},
 		{id: "phase", title: "PHASE", width: 9, drop: 2, cell: words(phaseOf), ink: plainInk, order: by(phaseOf)},
 		{id: "skills", title: "SKILLS", width: 7, right: true, drop: 5, cell: sum(skillsCell), ink: plainInk, order: most(skillsOf)},
@@ -87,6 +89,9 @@ func allColumns(g theme.Glyphs) []column {
 }
 
 func nameOfRun(r sources.Run) string {
+	if r.Blueprint != "" {
+		return r.Blueprint + " " + sources.BlueprintRunID(r.WorkflowID)
+	}
 	if r.TaskID != "" {
 		return r.TaskID
 	}
@@ -97,6 +102,8 @@ func datasetOf(r sources.Run) string    { return r.Dataset }
 func modelOf(r sources.Run) string      { return r.Model }
 func adapterOf(r sources.Run) string    { return r.Adapter }
 func phaseOf(r sources.Run) string      { return string(r.Phase) }
+func blueprintOf(r sources.Run) string  { return r.Blueprint }
+func runnerOf(r sources.Run) string     { return r.Runner }
 func workflowOf(r sources.Run) string   { return r.WorkflowID }
 func runIDOf(r sources.Run) string      { return r.RunID }
 

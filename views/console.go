@@ -32,6 +32,7 @@ type Controls interface {
 	ReplayControls
 	agentControls
 	VerifyControls
+	RunnerControls
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside
@@ -41,6 +42,7 @@ type Actions interface {
 	Cancel(ctx context.Context, workflowID, runID string) error
 	Mutations
 	SessionActions
+	RunnerActions
 }
 
 // Options says what the views work on.
@@ -83,6 +85,8 @@ type console struct {
 	// elsewhere is true while the selected run was chosen on another screen and is not in
 	// the list: the list's cursor then stays where it is until it is moved.
 	elsewhere bool
+	// goal is the session that the screen of agents goes to when it is shown next, "" for none.
+	goal string
 	// jump is the history event that the timeline goes to when it is shown next, 0 for none.
 	jump int64
 	// trail is the runs that others were opened from, the newest last.
@@ -188,6 +192,8 @@ func (c *console) cancel(s tui.Shell) tea.Cmd {
 	case !c.selected.ok:
 		s.Note("no run is selected")
 		return nil
+	case r.Type == sources.RunWorkflow && c.Actions != nil:
+		return c.askStop(s, r)
 	case !r.Open():
 		s.Note(nameOf(r) + " has already closed")
 		return nil

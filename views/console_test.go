@@ -361,6 +361,7 @@ func TestActionErrorIsShown(t *testing.T) {
 type failing struct {
 	Mutations
 	SessionActions
+	RunnerActions
 }
 
 func (failing) Cancel(context.Context, string, string) error { return errors.New("permission denied") }

@@ -48,6 +48,7 @@ func (d *document) build(detail *sources.Detail, width int, now time.Time, s the
 	w.trouble(detail)
 	w.pending(detail)
 	w.experiment(detail.Experiment)
+	w.course(detail)
 	w.skills(detail.Skills)
 	w.delta(detail.Delta)
 	w.answer(detail)

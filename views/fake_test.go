@@ -97,6 +97,7 @@ func (s *store) WatchValue(expr string)   { s.tell("watch %s", expr) }
 func (s *store) NextWatched(forward bool) { s.tell("next change %v", forward) }
 func (s *store) ReadTalk(path string)     { s.tell("talk %s", path) }
 func (s *store) ReadSession(id string)    { s.tell("session %s", id) }
+func (s *store) ReadRunner(id string)     { s.tell("runner %s", id) }
 func (s *store) VerifyRun(strict bool)    { s.tell("verify %v", strict) }
 func (s *store) VerifyRuns(w sources.VerifyWish) {
 	s.tell("verify %d runs of %q %v", len(w.Runs), w.Query, w.Strict)
@@ -128,6 +129,16 @@ func (s *store) InterruptSession(_ context.Context, id string) error {
 
 func (s *store) StopSession(_ context.Context, id string) error {
 	s.tell("stop %s", id)
+	return nil
+}
+
+func (s *store) StopRun(_ context.Context, id string) error {
+	s.tell("stop run %s", id)
+	return nil
+}
+
+func (s *store) DrainRunner(_ context.Context, id string) error {
+	s.tell("drain %s", id)
 	return nil
 }
 

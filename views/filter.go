@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
+	"acescope/sources"
 )
 
 // Filter is the visibility query that a person's words stand for. Words are statuses
@@ -47,7 +48,31 @@ var filterKeys = map[string]string{
 	"exp": ace.AttrExperiment, "experiment": ace.AttrExperiment,
 	"ds": ace.AttrDataset, "data": ace.AttrDataset, "dataset": ace.AttrDataset,
 	"model": ace.AttrModel, "adapter": ace.AttrAdapter, "task": ace.AttrTask, "phase": ace.AttrPhase,
-	"status": ace.AttrExit, "exit": ace.AttrExit, "type": "WorkflowType", "workflow": "WorkflowId", "id": "WorkflowId",
+	"status": ace.AttrExit, "exit": ace.AttrExit, "type": "WorkflowType", "blueprint": ace.AttrBlueprint, "bp": ace.AttrBlueprint, "runner": ace.AttrRunner, "workflow": "WorkflowId", "id": "WorkflowId",
+}
+
+// runTypes are the types of workflows by their short names.
+var runTypes = []struct{ name, workflow string }{
+	{"task", ace.TaskWorkflow}, {"experiment", ace.ExperimentWorkflow}, {"run", sources.RunWorkflow}, {"session", sources.SessionWorkflow},
+}
+
+// RunTypes lists the short names of the types of workflows.
+func RunTypes() []string {
+	var names []string
+	for _, t := range runTypes {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// RunType is the type of workflow that a short name stands for.
+func RunType(name string) (workflow string, ok bool) {
+	for _, t := range runTypes {
+		if t.name == name {
+			return t.workflow, true
+		}
+	}
+	return "", false
 }
 
 // attribute is the search attribute that a key names, in its right spelling; keys that
@@ -98,11 +123,8 @@ func valueOf(key, value string) string {
 		return string(s)
 	}
 	if key == "WorkflowType" {
-		switch lower {
-		case "task":
-			return ace.TaskWorkflow
-		case "experiment":
-			return ace.ExperimentWorkflow
+		if workflow, ok := RunType(lower); ok {
+			return workflow
 		}
 	}
 	return value

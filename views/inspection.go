@@ -76,6 +76,11 @@ func (w *inspection) write(it item) {
 			w.prose(" ", w.s.Text, in.Prompt)
 		}
 		w.refs(refsOf(w.d, it))
+	case itemCourse, itemResult:
+		f := courseField(w.d, it)
+		w.prose(" ", w.s.Text, f.Value)
+		w.when("at", f.At)
+		w.refs(f.Refs)
 	case itemCallLog:
 		w.prose(" ", w.s.Muted, "The calls together were too large for the history, which holds previews. This artifact holds them whole, one JSON object a line.")
 		w.refs(refsOf(w.d, it))
@@ -92,6 +97,10 @@ func (w *inspection) write(it item) {
 		l := linksOf(w.d)[it.n]
 		w.field("workflow", l.run.WorkflowID)
 		w.field("run", l.run.RunID)
+		if isSession(l.run) {
+			w.hint("o", "shows the session on the screen of agents; esc leads back")
+			break
+		}
 		w.hint("o", "goes there; backspace leads back")
 	case itemLineage:
 		n := nodeOf(w.d, it)
@@ -154,6 +163,8 @@ func (w *inspection) sectionOf(p part) {
 		w.experiment(w.d.Experiment)
 	case partAbout:
 		w.identity(w.d)
+	case partCourse, partResult:
+		w.course(w.d)
 	case partPhases:
 		w.phases()
 	case partCalls:

@@ -65,6 +65,18 @@ func (w *inspection) chain(chain []sources.Cause) {
 	}
 }
 
+// server says who serves a step, and how to come to the run that did.
+func (w *inspection) server(st ace.StepState) {
+	w.field("served by", sources.Server(w.d.Input, st))
+	of, ok := sources.ServedBy(st)
+	if !ok {
+		return
+	}
+	w.field("its run", of.TaskID)
+	w.field("runner", st.Served.Runner)
+	w.hint("o", "goes to that run; backspace leads back")
+}
+
 func (w *inspection) phaseWhole(st ace.StepState) {
 	m := stepMark(st.Status, w.s)
 	l := w.line().Add(m.Ink, " "+m.Glyph+" "+text.Safe(string(st.Phase), " ")+" "+text.Safe(st.Status, " "))
@@ -72,6 +84,7 @@ func (w *inspection) phaseWhole(st ace.StepState) {
 		l.Add(w.s.Muted, "  "+tookMS(st.Time.DurationMS, w.s.Glyphs))
 	}
 	w.end(l)
+	w.server(st)
 	if st.Usage != nil {
 		w.field("used", usageText(*st.Usage, w.s.Glyphs))
 	}

@@ -200,6 +200,8 @@ func (c *console) forkable(s tui.Shell) bool {
 		s.Note("an experiment cannot be forked; fork a run of one of its tasks")
 	case sources.SessionWorkflow:
 		s.Note("a session of an agent cannot be forked; :session start begins another")
+	case sources.RunWorkflow:
+		s.Note("a run of a blueprint cannot be forked; acescope agent start begins another")
 	default:
 		return true
 	}

@@ -101,25 +101,36 @@ func (r *rowDrawer) row(row runRow) pieces {
 	case itemField:
 		f := fieldsOf(r.d)[row.n]
 		p.add(r.s.Muted, text.Fit(f[0], 11, "")).add(r.s.Text, text.Safe(f[1], " "))
+	case itemLog:
+		r.logged(&p, logOf(r.d, row.item))
+	case itemCourse, itemResult:
+		r.course(&p, courseField(r.d, row.item))
 	case itemLink:
 		l := linksOf(r.d)[row.n]
-		p.add(r.s.Accent, l.what+" "+r.s.Glyphs.Arrow+" ").add(r.s.Text, text.Safe(l.run.WorkflowID, " ")+" ").
-			add(r.s.Muted, "run "+text.Safe(l.run.RunID, " "))
+		p.add(r.s.Accent, l.what+" "+r.s.Glyphs.Arrow+" ").add(r.s.Text, text.Safe(l.run.WorkflowID, " ")+" ")
+		if l.run.RunID != "" {
+			p.add(r.s.Muted, "run "+text.Safe(l.run.RunID, " "))
+		}
 	default:
 		r.prose(&p, row.item)
 	}
 	return p
 }
 
-var partTitles = [parts]string{"Trouble", "Under way", "Progress", "Failed tasks", "Phases", "Lineage", "Skills", "Playbook", "Task", "Reflection", "Tool calls", "About"}
+var partTitles = [parts]string{"Trouble", "Under way", "Progress", "Failed tasks", "Phases", "Run", "Result", "Log", "Lineage", "Skills", "Playbook", "Task", "Reflection", "Tool calls", "About"}
 
 func (r *rowDrawer) section(p *pieces, at part) {
 	title := partTitles[at]
 	if at == partDelta {
 		title += " " + r.s.Glyphs.Delta
 	}
-	if at == partPhases && len(r.d.Phase.Steps) == 0 {
+	switch {
+	case at == partPhases && len(r.d.Phase.Steps) == 0:
 		title = "Activities"
+	case at == partPhases && r.d.Course != nil:
+		title = "Life cycle"
+	case at == partTask && r.d.Course != nil:
+		title = "Prompt"
 	}
 	ink, remark := r.remark(at)
 	p.add(r.s.Strong, title).add(ink, "  "+remark)
@@ -132,6 +143,11 @@ func (r *rowDrawer) section(p *pieces, at part) {
 func (r *rowDrawer) remark(at part) (theme.Ink, string) {
 	d, g := r.d, r.s.Glyphs
 	switch at {
+	case partLog:
+		if over := d.LogDropped + len(d.Log) - shownLog; over > 0 {
+			return r.s.Muted, "the newest " + text.Count(shownLog) + " lines, and what the program writes; 1 and tab have more"
+		}
+		return r.s.Muted, "with what the program writes"
 	case partProgress:
 		return r.s.Muted, text.Safe(howFar(d.Experiment), " ")
 	case partFailedTasks:

@@ -18,7 +18,11 @@ func (r *rowDrawer) phase(p *pieces, st ace.StepState) {
 	if pend != nil && pend.Attempt > 1 {
 		m = r.s.Retry()
 	}
-	p.add(m.Ink, m.Glyph+" "+text.Fit(text.Safe(string(st.Phase), " "), 10, g.Ellipsis))
+	name := 10
+	if r.d.Course != nil {
+		name = 18
+	}
+	p.add(m.Ink, m.Glyph+" "+text.Fit(text.Safe(string(st.Phase), " "), name, g.Ellipsis))
 	p.add(r.s.Text, text.FitLeft(stepTook(st, a, r.now, g), 8, "")+" ")
 	if st.Taken {
 		p.add(r.s.Muted, "taken over from the run that this one was forked from")
@@ -28,8 +32,21 @@ func (r *rowDrawer) phase(p *pieces, st ace.StepState) {
 		r.timeBar(p, a, m.Ink)
 	}
 	r.attempts(p, st, a, pend)
+	r.server(p, st)
 	if v := st.Verdict; v != nil && v.Parse != ace.ParseClean && v.Parse != ace.ParseExtracted {
 		p.add(r.s.Warning, "  answer "+text.Safe(v.String(), " "))
+	}
+}
+
+// server says who serves a step, and by which run.
+func (r *rowDrawer) server(p *pieces, st ace.StepState) {
+	by := sources.Server(r.d.Input, st)
+	if by == "" {
+		return
+	}
+	p.add(r.s.Muted, "  "+text.Safe(by, " "))
+	if of, ok := sources.ServedBy(st); ok {
+		p.add(r.s.Accent, " "+r.s.Glyphs.Arrow+" "+text.Safe(of.TaskID, " "))
 	}
 }
 

@@ -97,6 +97,8 @@ func kindInk(kind string, s theme.Styles) theme.Ink {
 		return s.Error
 	case "status":
 		return s.Strong
+	case "err":
+		return s.Warning
 	}
 	return s.Muted
 }

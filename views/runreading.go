@@ -93,7 +93,9 @@ func (r *reading) open(s tui.Shell) tea.Cmd {
 	if d == nil {
 		return nil
 	}
-	if run, ok := goesTo(d, r.at); ok {
+	if run, ok := goesTo(d, r.at); ok && isSession(run) {
+		return r.goSession(s, run.WorkflowID)
+	} else if ok {
 		r.goFrom(run)
 		s.Note("now " + nameOf(run) + "; backspace leads back")
 		return nil

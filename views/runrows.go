@@ -21,6 +21,9 @@ const (
 	partProgress
 	partFailedTasks
 	partPhases
+	partCourse
+	partResult
+	partLog
 	partLineage
 	partSkills
 	partDelta
@@ -65,6 +68,9 @@ const (
 	itemCall
 	itemField
 	itemLink
+	itemCourse
+	itemResult
+	itemLog // n-th since the log began
 )
 
 // item is what a row is about: the n-th of its kind. Lists only grow while a run is
@@ -106,6 +112,15 @@ func rowsOf(d *sources.Detail, into []runRow, folded map[part]bool, extra func(i
 			}
 		}
 	})
+	if d.Course != nil {
+		b.section(partCourse, func() { b.known(itemCourse, sources.CourseFields(d.Course)) })
+		b.section(partResult, func() { b.known(itemResult, sources.ResultFields(d.Course)) })
+		b.section(partLog, func() {
+			for i := max(len(d.Log)-shownLog, 0); i < len(d.Log); i++ {
+				b.add(item{itemLog, partLog, int32(d.LogDropped + i)})
+			}
+		})
+	}
 	b.section(partLineage, func() {
 		for _, n := range nodesOf(d) {
 			b.add(item{itemLineage, partLineage, int32(n.Number)})
@@ -268,6 +283,7 @@ func linksOf(d *sources.Detail) []link {
 	add("was reset as", d.WorkflowID, l.ResetAs)
 	add("goes on as", d.WorkflowID, l.Next)
 	add("parent", l.Parent, l.ParentRun)
+	links = append(links, courseLinks(d)...)
 	if f := l.Fork; f != nil {
 		add("forked at event "+strconv.FormatInt(f.Event, 10)+" from", f.WorkflowID, f.RunID)
 	}
@@ -280,7 +296,7 @@ func fieldsOf(d *sources.Detail) [][2]string {
 	var fields [][2]string
 	for _, f := range [][2]string{
 		{"workflow", d.WorkflowID}, {"run", d.RunID}, {"type", d.Type}, {"experiment", in.ExperimentID},
-		{"dataset", in.DatasetID}, {"provider", in.Provider}, {"model", in.Model}, {"adapter", string(in.Adapter)},
+		{"dataset", in.DatasetID}, {"provider", in.Provider}, {"steps", sources.Servers(in)}, {"model", in.Model}, {"adapter", string(in.Adapter)},
 		{"playbook", in.PlaybookHash}, {"branch", in.Branch}, {"allowed", strings.Join(in.SkillsConfig.AllowedTools, ", ")},
 		{"permission", in.SkillsConfig.PermissionMode},
 	} {
@@ -340,6 +356,10 @@ func eventOf(d *sources.Detail, it item) int64 {
 	switch it.kind {
 	case itemPrompt, itemExpected, itemField, itemLink:
 		return 1
+	case itemResult:
+		return d.CloseEvent
+	case itemLog:
+		return logOf(d, it).Event
 	case itemLineage:
 		if f := nodeOf(d, it).Run.Fork; f != nil && f.RunID == d.RunID {
 			return f.Event
@@ -406,6 +426,10 @@ func isError(d *sources.Detail, it item) bool {
 	switch it.kind {
 	case itemFailure, itemReading, itemFailedTask:
 		return true
+	case itemCourse, itemResult:
+		return courseField(d, it).Bad
+	case itemLog:
+		return logOf(d, it).Kind == "error"
 	case itemPending:
 		return d.Pending[it.n].LastError != ""
 	case itemPhase:
@@ -428,6 +452,8 @@ func refsOf(d *sources.Detail, it item) []ace.Ref {
 		if r := d.Input.PromptRef; r != nil {
 			return []ace.Ref{*r}
 		}
+	case itemCourse, itemResult:
+		return courseField(d, it).Refs
 	case itemCallLog:
 		if d.CallLog != nil {
 			return []ace.Ref{*d.CallLog}
@@ -444,10 +470,14 @@ func goesTo(d *sources.Detail, it item) (sources.Run, bool) {
 	switch it.kind {
 	case itemLink:
 		return linksOf(d)[it.n].run, true
+	case itemCourse:
+		return courseGoesTo(d, courseField(d, it).Name)
 	case itemLineage:
 		if n := nodeOf(d, it); n.Run.RunID != d.RunID {
 			return n.Run, true
 		}
+	case itemPhase:
+		return sources.ServedBy(d.Phase.Steps[it.n])
 	case itemFailedTask:
 		if t := d.FailedTasks[it.n]; t.WorkflowID != "" {
 			return sources.Run{WorkflowID: t.WorkflowID, RunID: t.RunID, TaskID: t.Result.TaskID}, true

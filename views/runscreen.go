@@ -29,6 +29,7 @@ type story struct {
 	doc    document      // keeps texts wrapped
 	run    string        // of the rows
 	last   item          // that the cursor is on
+	moved  bool          // somebody moved it in this run: until then it stays at the top
 }
 
 func newStory(r *reading) *story {
@@ -130,7 +131,7 @@ func (v *story) list() {
 		return
 	}
 	if run := d.WorkflowID + " " + d.RunID; run != v.run {
-		v.run, v.cursor, v.top, v.last, v.find = run, 0, 0, item{}, ""
+		v.run, v.cursor, v.top, v.last, v.find, v.moved = run, 0, 0, item{}, "", false
 		v.open = map[item]bool{}
 	}
 	if v.of == d && !v.stale {
@@ -138,7 +139,9 @@ func (v *story) list() {
 	}
 	v.of, v.stale = d, false
 	v.rows = rowsOf(d, v.rows, v.folded, v.extra)
-	v.keep()
+	if v.moved {
+		v.keep()
+	}
 	v.reveal()
 }
 
@@ -216,6 +219,7 @@ func (v *story) scroll(by int) {
 }
 
 func (v *story) move(to int) {
+	v.moved = true
 	v.cursor = clamp(to, 0, max(len(v.rows)-1, 0))
 	v.reveal()
 }
@@ -245,6 +249,7 @@ func (v *story) seek(by int, is func(*sources.Detail, item) bool) bool {
 }
 
 func (v *story) fold() {
+	v.moved = true
 	switch it := v.last; {
 	case it.kind == itemNone:
 		return
@@ -259,6 +264,7 @@ func (v *story) fold() {
 }
 
 func (v *story) unfold() {
+	v.moved = true
 	it := v.last
 	switch it.kind {
 	case itemNone:

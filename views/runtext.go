@@ -76,7 +76,15 @@ func textOf(d *sources.Detail, it item) (what, t string) {
 		f := fieldsOf(d)[it.n]
 		return f[0], f[1]
 	case itemLink:
+		if r := linksOf(d)[it.n].run; r.RunID == "" {
+			return "workflow id", r.WorkflowID
+		}
 		return "run id", linksOf(d)[it.n].run.RunID
+	case itemLog:
+		return "line", logOf(d, it).Text
+	case itemCourse, itemResult:
+		f := courseField(d, it)
+		return f.Name, f.Value
 	}
 	return "", ""
 }

@@ -26,5 +26,6 @@ func screens(c *console) []tui.Screen {
 		{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task", Aside: true, Views: []tui.View{newExperimentCompare(x)}},
 		diffScreen(c),
 		lineageScreen(c, facts),
+		runnersScreen(c),
 	}, agentScreens(c)...)
 }

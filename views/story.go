@@ -201,7 +201,7 @@ func (w *writer) identity(d *sources.Detail) {
 	in := d.Input
 	for _, f := range [][2]string{
 		{"workflow", d.WorkflowID}, {"run", d.RunID}, {"type", d.Type}, {"experiment", in.ExperimentID},
-		{"dataset", in.DatasetID}, {"provider", in.Provider}, {"adapter", string(in.Adapter)}, {"playbook", in.PlaybookHash},
+		{"dataset", in.DatasetID}, {"provider", in.Provider}, {"steps", sources.Servers(in)}, {"adapter", string(in.Adapter)}, {"playbook", in.PlaybookHash},
 		{"branch", in.Branch}, {"allowed", strings.Join(in.SkillsConfig.AllowedTools, ", ")},
 		{"permission", in.SkillsConfig.PermissionMode},
 	} {

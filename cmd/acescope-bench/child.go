@@ -29,6 +29,8 @@ const (
 
 	kindTranscripts = "transcripts" // run a console and index transcripts
 	kindStream      = "stream"      // read the output of agents
+	kindRuns        = "runs"        // run programs on runners, and bare
+	kindDispatch    = "dispatch"    // fill the dispatcher
 )
 
 // Variants of a child.
@@ -85,6 +87,10 @@ func child(arg string) error {
 		return indexing(ctx, s)
 	case kindStream:
 		return reading(s)
+	case kindRuns:
+		return programsChild(ctx, s)
+	case kindDispatch:
+		return dispatchChild(ctx, s)
 	}
 	return fmt.Errorf("child: no kind %q", s.Kind)
 }

@@ -44,11 +44,13 @@ type sizes struct {
 	logMB     int // megabytes of a log that is followed
 
 	consoleSecs int // that a console idles
+	programs    int // runs of a blueprint
+	pending     int // runs that wait for a runner
 }
 
 var (
-	fullSize  = sizes{runs: 3, list: 10_000, tasks: 1000, growth: 10_000, events: 300, idleSecs: 20, frameSecs: 20, logMB: 1024, consoleSecs: 30}
-	quickSize = sizes{runs: 2, list: 1000, tasks: 200, growth: 1000, events: 60, idleSecs: 5, frameSecs: 5, logMB: 64, consoleSecs: 5}
+	fullSize  = sizes{runs: 3, list: 10_000, tasks: 1000, growth: 10_000, events: 300, idleSecs: 20, frameSecs: 20, logMB: 1024, consoleSecs: 30, programs: 1000, pending: 10_000}
+	quickSize = sizes{runs: 2, list: 1000, tasks: 200, growth: 1000, events: 60, idleSecs: 5, frameSecs: 5, logMB: 64, consoleSecs: 5, programs: 100, pending: 1000}
 )
 
 // section is a part of the benchmark that can be asked for by name.
@@ -77,6 +79,8 @@ var sections = []section{
 	{"hook", (*bench).hook},
 	{"transcripts", (*bench).transcripts},
 	{"stream", (*bench).stream},
+	{"runs", (*bench).runs},
+	{"dispatch", (*bench).dispatch},
 }
 
 func main() {

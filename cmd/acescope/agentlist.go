@@ -146,7 +146,7 @@ func noBlueprint(err error) error {
 	case errors.Is(err, run.ErrNoBlueprint):
 		return &coded{exitNotFound, err}
 	case errors.Is(err, run.ErrBadRequest):
-		return &coded{exitUsage, err}
+		return badRequest(err)
 	}
 	return err
 }

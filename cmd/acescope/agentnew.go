@@ -34,18 +34,20 @@ func (a *app) agentNewCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&kind, "type", "", "agent or deterministic")
 	cmd.Flags().StringVar(&strategy, "strategy", "", "how a program gets its parameters: stdin_json (default), args, env or file")
-	_ = cmd.MarkFlagRequired("type")
 	return cmd
 }
 
 func (a *app) agentNew(name string, kind run.BlueprintType, strategy run.Strategy) error {
+	if kind == "" {
+		return usage("give --type deterministic for a program, or --type agent")
+	}
 	dirs, err := a.agentsPath()
 	if err != nil {
 		return err
 	}
 	dir, err := blueprint.New(dirs[0], name, kind, strategy)
 	if errors.Is(err, run.ErrBadRequest) {
-		return &coded{exitUsage, err}
+		return badRequest(err)
 	}
 	if err != nil {
 		return err

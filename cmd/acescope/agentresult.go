@@ -25,8 +25,9 @@ func (a *app) agentResultCommand() *cobra.Command {
 		Long: "Shows what came of a run: what its program wrote, as it is, or an agent's last message. ID is a run's, or a session's, which\n" +
 			"stands for its newest run. It exits with 0 where the run was completed and with 1 where it failed, was stopped or has not\n" +
 			"ended.",
-		Example: "acescope agent result ses_0123456789ab --wait\nacescope agent result r-1 --json | jq .output",
-		Args:    cobra.ExactArgs(1),
+		Example:           "acescope agent result ses_0123456789ab --wait\nacescope agent result r-1 --json | jq .output",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeRunIDs(false, false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ofRun(cmd.Context(), args[0], !wait, func(v *agentRuns) error { return v.result(cmd.Context(), args[0], wait) })
 		},

@@ -30,11 +30,12 @@ func (a *app) ofRun(ctx context.Context, id string, look bool, do func(*agentRun
 
 func (a *app) agentStatusCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "status ID",
-		Short:   "Show how a run stands",
-		Long:    "Shows how a run stands. ID is a run's, or a session's, which stands for its newest run.",
-		Example: "acescope agent status ses_0123456789ab --json | jq -r .status",
-		Args:    cobra.ExactArgs(1),
+		Use:               "status ID",
+		Short:             "Show how a run stands",
+		Long:              "Shows how a run stands. ID is a run's, or a session's, which stands for its newest run.",
+		Example:           "acescope agent status ses_0123456789ab --json | jq -r .status",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeRunIDs(false, false),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ofRun(cmd.Context(), args[0], true, func(v *agentRuns) error {
 				state, err := v.State(cmd.Context(), args[0])
@@ -55,8 +56,9 @@ func (a *app) agentStopCommand() *cobra.Command {
 		Long: "Stops a run: its program is asked to end (TERM) and killed after five seconds with all that it started, an agent's turn is\n" +
 			"interrupted, a run that waits for a runner waits no longer. ID is a run's, or a session's, which stands for its newest\n" +
 			"run. It returns when the run was asked; agent result --wait waits for its end.",
-		Example: "acescope agent stop r-1 --reason 'the wrong site'",
-		Args:    cobra.ExactArgs(1),
+		Example:           "acescope agent stop r-1 --reason 'the wrong site'",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeRunIDs(false, true),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.ofRun(cmd.Context(), args[0], false, func(v *agentRuns) error {
 				state, err := v.Stop(cmd.Context(), args[0], run.StopRequest{Reason: reason, By: me()})
@@ -163,10 +165,12 @@ func (v *agentRuns) writeState(s run.State) error {
 		fact("before", "%s: %s", m.Runner, m.Why)
 	}
 	if l.Stop != nil {
-		fact("stop", "asked for by %s: %s", cmp.Or(l.Stop.By, "somebody"), cmp.Or(l.Stop.Reason, "no reason was given"))
+		fact("stop", "%s", stopWords(*l.Stop))
 	}
 	if r := s.Result; r != nil && s.Status.Over() {
-		fact("took", "%s", text.Took(time.Duration(r.DurationSeconds*float64(time.Second))))
+		if r.DurationSeconds > 0 {
+			fact("took", "%s", text.Took(time.Duration(r.DurationSeconds*float64(time.Second))))
+		}
 		if r.ExitCode != nil {
 			fact("exit code", "%d", *r.ExitCode)
 		}
@@ -174,6 +178,18 @@ func (v *agentRuns) writeState(s run.State) error {
 		fact("log", "%s", r.LogPath)
 	}
 	return nil
+}
+
+// stopWords say that a run was asked to stop, by whom and why, as far as that was said.
+func stopWords(s run.StopRequest) string {
+	said := "asked for"
+	if s.By != "" {
+		said += " by " + s.By
+	}
+	if s.Reason != "" {
+		said += ": " + s.Reason
+	}
+	return said
 }
 
 func demandsWords(d runner.Demands) string {

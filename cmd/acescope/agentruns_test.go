@@ -240,7 +240,7 @@ func TestAgentStatus(t *testing.T) {
 	if err := v.writeState(f.state); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"run        r-1\n", "status     completed\n", "runner     lnch_2\n", "demands    executor deterministic, tags web\n", "before     lnch_1: it was lost\n", "stop       asked for by you: no reason was given\n", "took       1.2", "exit code  0\n"} {
+	for _, want := range []string{"run        r-1\n", "status     completed\n", "runner     lnch_2\n", "demands    executor deterministic, tags web\n", "before     lnch_1: it was lost\n", "stop       asked for by you\n", "took       1.2", "exit code  0\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}

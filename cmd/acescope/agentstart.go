@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -74,9 +76,10 @@ func (a *app) agentResumeCommand() *cobra.Command {
 		Short: "Send a further prompt to an agent's session",
 		Long: "Sends a prompt to the session of an agent that was started before, on the machine and in the directory where it was.\n" +
 			"SESSION may be the id of one of its runs. It waits for the answer as agent start does.",
-		Example: "acescope agent resume ses_0123456789ab --prompt 'And now the tests'",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.agentResume(cmd.Context(), args[0], f) },
+		Example:           "acescope agent resume ses_0123456789ab --prompt 'And now the tests'",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeRunIDs(true, false),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.agentResume(cmd.Context(), args[0], f) },
 	}
 	cmd.Flags().StringVar(&f.prompt, "prompt", "", "what the agent is to do now; @FILE reads a file, - standard input")
 	cmd.Flags().StringVar(&f.runID, "run-id", "", "id of the run: asking again with the same starts nothing more (default: made anew)")
@@ -314,7 +317,15 @@ func (v *agentRuns) begun(ctx context.Context, in run.Input, f agentAsk) error {
 
 // await waits for the end of a run and writes what came of it.
 func (v *agentRuns) await(ctx context.Context, in run.Input) error {
+	saying, quiet := context.WithCancel(ctx)
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		v.sayPending(saying, in.RunID)
+	}()
 	res, err := v.Await(ctx, in.RunID)
+	quiet()
+	<-said
 	if err == nil {
 		return v.writeResult(in, res)
 	}
@@ -327,4 +338,22 @@ func (v *agentRuns) await(ctx context.Context, in run.Input) error {
 	}
 	fmt.Fprintf(v.app.err, "acescope: no longer waiting for run %s: %s; acescope agent result %s --wait waits again, acescope agent stop %s stops it\n", in.RunID, goesOn, in.RunID, in.RunID)
 	return errInterrupted
+}
+
+// pendingAfter is how long a run may wait for a runner before whoever waits is told so.
+const pendingAfter = 2 * time.Second
+
+// sayPending says, once, that no runner has taken the run.
+func (v *agentRuns) sayPending(ctx context.Context, id string) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(pendingAfter):
+	}
+	s, err := v.State(ctx, id)
+	if err != nil || s.Status != run.Pending {
+		return
+	}
+	fmt.Fprintf(v.app.err, "acescope: no runner has taken run %s so far; it demands %s and waits %s at most; acescope runner list shows the runners, and which one comes nearest\n",
+		safe(id), cmp.Or(safe(demandsWords(s.Input.Demands)), "nothing"), s.MatchWithin())
 }

@@ -61,6 +61,9 @@ func (a *app) withRuns(ctx context.Context, look bool, do func(*agentRuns) error
 	return codedRun(do(&agentRuns{Verbs: verbs, artifacts: e.Artifacts, alone: e.Mode() == engine.Embedded && a.background == 0, app: a}))
 }
 
+// badRequest says what is wrong with what was asked for.
+func badRequest(err error) error { return usage("%s", run.Sentence(err)) }
+
 // codedRun gives what is wrong with a request its exit code.
 func codedRun(err error) error {
 	var c *coded
@@ -68,7 +71,7 @@ func codedRun(err error) error {
 	case errors.As(err, &c):
 		return err
 	case errors.Is(err, run.ErrBadRequest):
-		return &coded{exitUsage, err}
+		return badRequest(err)
 	case errors.Is(err, run.ErrNoBlueprint), errors.Is(err, run.ErrNotFound):
 		return &coded{exitNotFound, err}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -72,7 +73,7 @@ func (a *app) configCommand() *cobra.Command {
 		Example: "acescope config\nacescope config --json | jq -r '.paths.config'\nacescope config themes\n" +
 			"acescope config keys",
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.config() },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.config(cmd.Context()) },
 	})
 	markdown := false
 	keys := consoleFlags(&cobra.Command{
@@ -97,7 +98,7 @@ func (a *app) examine(cmd *cobra.Command) (*tui.Model, error) {
 	return a.newModel(cmd.Context(), sources.NewStore(), views.Options{Actions: &link{app: a}}, nil)
 }
 
-func (a *app) config() error {
+func (a *app) config(ctx context.Context) error {
 	if _, err := a.examine(&cobra.Command{}); err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (a *app) config() error {
 	if c.Warnings == nil {
 		c.Warnings = []string{}
 	}
-	c.Providers = a.providerLines()
+	c.Providers = a.providerLines(ctx)
 	if a.json {
 		return newLines(a.out).write(c)
 	}

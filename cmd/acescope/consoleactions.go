@@ -50,7 +50,7 @@ func (l *link) PrepareFork(ctx context.Context, of views.Target, at views.Point,
 	if err != nil {
 		return views.Prepared{}, err
 	}
-	p, err := planFork(ctx, e, o, fork.Point(at), changes)
+	p, err := l.app.planFork(ctx, e, o, fork.Point(at), changes)
 	if err != nil {
 		return views.Prepared{}, err
 	}

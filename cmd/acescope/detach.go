@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"acescope/engine/server"
@@ -62,6 +63,13 @@ func (a *app) spawn() error {
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = ownSession()
 	cmd.Env = a.codecEnv()
+	if len(a.agentDirs) > 0 { // it serves the steps that this command names
+		dirs, err := a.agentsPath()
+		if err != nil {
+			return err
+		}
+		cmd.Env = append(cmd.Env, "ACESCOPE_AGENTS_DIR="+strings.Join(dirs, string(filepath.ListSeparator)))
+	}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start a process in the background: %w", err)
 	}

@@ -120,8 +120,12 @@ func (a *app) checkEngine(ctx context.Context, report reporter) {
 		report("attributes", true, "all %d search attributes are there", len(ace.SearchAttributes()))
 	}
 	a.checkRuns(ctx, e, report)
+	a.checkExecution(ctx, e, report)
 	for _, p := range e.Providers {
 		report("provider", true, "%s: %s", p.Name(), aboutProvider(p))
+	}
+	for _, d := range a.stepBlueprints(ctx) {
+		report("provider", true, "%s: %s", ace.BlueprintProvider(d.Name), aboutBlueprint(d))
 	}
 }
 

@@ -55,7 +55,7 @@ func (a *app) forkCommand() *cobra.Command {
 	fs.Int64Var(&f.at, "at", 0, "the last event that counts")
 	fs.StringVar(&f.phase, "phase", "", "the first phase that is executed anew: generator, skills, reflector, curator, persist")
 	fs.StringVar(&f.model, "model", "", "another model")
-	fs.StringVar(&f.provider, "provider", "", "another provider, for every step")
+	fs.StringVar(&f.provider, "provider", "", "another provider, for every step; blueprint:NAME is a program of yours")
 	fs.StringVar(&f.prompt, "prompt", "", "another prompt")
 	fs.StringVar(&f.file, "prompt-file", "", "another prompt, from a file; - is standard input")
 	fs.StringVar(&f.playbook, "playbook", "", "another playbook: a file, the hash of a version, or a line of playbooks for its newest; empty for none")
@@ -67,6 +67,9 @@ func (a *app) forkCommand() *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("at", "phase")
 	cmd.MarkFlagsMutuallyExclusive("dry-run", "follow")
 	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-file")
+	a.agentDirsFlag(fs)
+	mustComplete(cmd, "provider", a.completeProviders)
+	mustComplete(cmd, "set", a.completeSettings)
 	return cmd
 }
 
@@ -169,7 +172,7 @@ func (a *app) fork(ctx context.Context, name string, f forkFlags) error {
 	if err != nil {
 		return err
 	}
-	p, err := planFork(ctx, e, o, fork.Point{Event: f.at, Phase: ace.Phase(f.phase)}, fields)
+	p, err := a.planFork(ctx, e, o, fork.Point{Event: f.at, Phase: ace.Phase(f.phase)}, fields)
 	if err != nil {
 		return err
 	}

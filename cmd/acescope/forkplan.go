@@ -37,7 +37,7 @@ func historyOf(ctx context.Context, c client.Client, workflowID, runID string) (
 
 // planFork works a fork out and checks that it can be started here. Fields are the flags'
 // names, or those that --set takes.
-func planFork(ctx context.Context, e *engine.Engine, o *fork.Original, at fork.Point, fields []views.Field) (*fork.Plan, error) {
+func (a *app) planFork(ctx context.Context, e *engine.Engine, o *fork.Original, at fork.Point, fields []views.Field) (*fork.Plan, error) {
 	c, err := forkChanges(ctx, e, fields)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func planFork(ctx context.Context, e *engine.Engine, o *fork.Original, at fork.P
 	} else if err != nil {
 		return nil, err
 	}
-	return p, checkProviders(e, p)
+	return p, a.checkProviders(e, p)
 }
 
 func forkChanges(ctx context.Context, e *engine.Engine, fields []views.Field) (c fork.Changes, err error) {
@@ -94,6 +94,9 @@ func forkChanges(ctx context.Context, e *engine.Engine, fields []views.Field) (c
 		}
 	}
 	if c.Provider != nil && c.Model == nil { // the model of another provider means nothing to it
+		if blueprint, program := ace.BlueprintOf(*c.Provider); program {
+			c.Model = &blueprint
+		}
 		for _, p := range e.Providers {
 			if p.Name() == *c.Provider {
 				name := p.DefaultModel()
@@ -125,7 +128,7 @@ func forkBook(e *engine.Engine, name string) (string, error) {
 
 // checkProviders refuses a fork that nobody here could serve. A cluster may have other
 // workers.
-func checkProviders(e *engine.Engine, p *fork.Plan) error {
+func (a *app) checkProviders(e *engine.Engine, p *fork.Plan) error {
 	if e.Mode() == engine.Cluster {
 		return nil
 	}
@@ -134,8 +137,14 @@ func checkProviders(e *engine.Engine, p *fork.Plan) error {
 		known = append(known, x.Name())
 	}
 	for _, s := range p.Anew {
+		if blueprint, program := ace.BlueprintOf(s.Provider); program {
+			if err := a.checkBlueprint(string(s.Phase)+" by "+s.Provider, blueprint, s.Phase); err != nil {
+				return err
+			}
+			continue
+		}
 		if s.Provider != "" && !slices.Contains(known, s.Provider) {
-			return usage("%s would be served by the provider %q, which is unknown here; give --provider; known: %s", s.Phase, s.Provider, strings.Join(known, ", "))
+			return usage("%s would be served by the provider %q, which is unknown here; give --provider; known: %s, and blueprint:NAME", s.Phase, s.Provider, strings.Join(known, ", "))
 		}
 	}
 	return nil

@@ -59,12 +59,18 @@ type runLine struct {
 	Attempt      int32          `json:"attempt,omitempty"`
 	LastError    string         `json:"last_error,omitempty"`
 	ForkedFrom   *ace.Forked    `json:"forked_from,omitempty"`
+	// Of a run of a blueprint.
+	Blueprint string `json:"blueprint,omitempty"`
+	RunnerID  string `json:"runner_id,omitempty"`
+	SessionID string `json:"session_id,omitempty"`
+	Parent    string `json:"parent_session_id,omitempty"`
 }
 
 func listLine(r sources.Run) runLine {
 	l := runLine{Type: "run", TaskID: r.TaskID, WorkflowID: r.WorkflowID, RunID: r.RunID, WorkflowType: r.Type,
 		ExperimentID: r.Experiment, DatasetID: r.Dataset, Model: r.Model, Adapter: r.Adapter, Phase: r.Phase,
-		ExitStatus: r.Exit, Start: &r.Start, Events: r.Events, Summary: r.Summary, Attempt: r.Attempt, LastError: r.LastError, ForkedFrom: r.Fork}
+		ExitStatus: r.Exit, Start: &r.Start, Events: r.Events, Summary: r.Summary, Attempt: r.Attempt, LastError: r.LastError, ForkedFrom: r.Fork,
+		Blueprint: r.Blueprint, RunnerID: r.Runner, SessionID: r.Session, Parent: r.Parent}
 	if r.Type == ace.ExperimentWorkflow {
 		l.Type, l.TaskID = "experiment", ""
 	}

@@ -25,6 +25,7 @@ type listOptions struct {
 	retrying bool
 	facets   bool
 	summary  bool
+	kind     string
 }
 
 func (a *app) listCommand() *cobra.Command {
@@ -34,6 +35,7 @@ func (a *app) listCommand() *cobra.Command {
 		Short: "List runs, newest first",
 		Example: "acescope list -q 'ExitStatus = \"wrong\"' --limit 20\n" +
 			"acescope list --sort cost --limit 10 --columns task,cost,model\n" +
+			"acescope list --type run -q 'BlueprintName = \"crawler\"' --columns task,phase,runner,took,status\n" +
 			"acescope list --facets\n" +
 			"acescope list --json | jq -r 'select(.exit_status == \"wrong\") | .task_id'",
 		Args: cobra.NoArgs,
@@ -41,6 +43,7 @@ func (a *app) listCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.query, "query", "q", "", "Temporal visibility query over the search attributes")
+	f.StringVar(&o.kind, "type", "", "only "+strings.Join(views.RunTypes(), ", ")+": of tasks, experiments, blueprints, or agents' sessions")
 	f.StringVar(&o.filter, "filter", "", "name of a saved filter; --query narrows it further")
 	f.IntVar(&o.limit, "limit", 0, "at most so many runs (default all)")
 	f.StringVar(&o.sort, "sort", "", "sort by a column; all runs are read first, at most "+strconv.Itoa(maxSorted))
@@ -50,6 +53,19 @@ func (a *app) listCommand() *cobra.Command {
 	f.BoolVar(&o.facets, "facets", false, "count the values of the search attributes instead")
 	f.BoolVar(&o.summary, "summary", false, "end with what the last "+strconv.Itoa(sources.RecentRuns)+" ended tasks of the list cost and learnt")
 	return cmd
+}
+
+// narrow narrows the query to a type of runs.
+func (o *listOptions) narrow() error {
+	if o.kind == "" {
+		return nil
+	}
+	workflow, ok := views.RunType(o.kind)
+	if !ok {
+		return usage("--type %s: there are %s", o.kind, strings.Join(views.RunTypes(), ", "))
+	}
+	o.query = sources.And(o.query, "WorkflowType = "+sources.Quote(workflow))
+	return nil
 }
 
 // check refuses what makes no sense, and gives the whole query.
@@ -65,8 +81,8 @@ func (o *listOptions) check(a *app) error {
 	if a.json && len(o.columns) > 0 {
 		return usage("--columns is for the table; --json always has all fields")
 	}
-	if o.filter == "" {
-		return nil
+	if err := o.narrow(); err != nil || o.filter == "" {
+		return err
 	}
 	saved, err := a.filterNamed(o.filter)
 	if err != nil {

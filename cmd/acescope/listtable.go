@@ -65,8 +65,11 @@ func (t *runTable) row(r sources.Run) error {
 		cost = fmt.Sprintf("%.4f", s.Usage.CostUSD)
 	}
 	name := r.TaskID
-	if r.Type == ace.ExperimentWorkflow {
+	switch {
+	case r.Type == ace.ExperimentWorkflow:
 		name = r.WorkflowID
+	case r.Blueprint != "":
+		name = r.Blueprint + " " + sources.BlueprintRunID(r.WorkflowID)
 	}
 	status := string(r.Exit)
 	if r.Attempt > 1 {

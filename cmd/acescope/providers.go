@@ -1,14 +1,18 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/model"
 	"acescope/engine/model/llm"
 	"acescope/engine/price"
+	"acescope/engine/run"
 )
 
 // providers is who can serve steps here, by the environment and the configuration.
@@ -28,7 +32,7 @@ func (a *app) configured() (own []engine.ProviderConfig) {
 	return own
 }
 
-func (a *app) providerLines() []providerLine {
+func (a *app) providerLines(ctx context.Context) []providerLine {
 	servers := engine.Servers(a.configured(), os.Getenv)
 	var out []providerLine
 	for _, p := range a.providers() {
@@ -43,7 +47,18 @@ func (a *app) providerLines() []providerLine {
 		}
 		out = append(out, l)
 	}
+	for _, d := range a.stepBlueprints(ctx) {
+		out = append(out, providerLine{Name: ace.BlueprintProvider(d.Name), Kind: "blueprint", Model: d.Name, OK: d.Error == "", Text: aboutBlueprint(d)})
+	}
 	return out
+}
+
+// aboutBlueprint says what a blueprint that serves steps is, or what is wrong with it.
+func aboutBlueprint(d run.Described) string {
+	if d.Error != "" {
+		return "cannot be used: " + oneLine(errors.New(d.Error))
+	}
+	return d.Description
 }
 
 // prices is what models cost: the list that comes with the program, and the user's own

@@ -12,6 +12,7 @@ import (
 
 	"acescope/cmd/acescope/conffile"
 	"acescope/engine"
+	"acescope/engine/blueprint"
 	"acescope/engine/model"
 	"acescope/engine/observe/spool"
 	"acescope/engine/redact"
@@ -206,6 +207,12 @@ func (a *app) connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	o.NoRunner = o.NoRunner || a.set.NoRunner
 	o.DataDir, o.Version, o.Port, o.Remote = dir, buildVersion(), a.port, a.cluster()
 	o.Intercept, o.Logger, o.Providers, o.Agents = a.meter.Intercept, log, a.providers(), a.agents()
+	dirs, err := a.agentsPath()
+	if err != nil {
+		closeLog()
+		return nil, nil, err
+	}
+	o.Blueprints = blueprints{blueprint.Library{Dirs: dirs}}
 	if a.set.Observe == observeOn {
 		o.Spool = spool.Dir(os.Getenv)
 	}

@@ -15,6 +15,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agentcli"
 	"acescope/engine/dataset"
+	"acescope/engine/fork"
 	"acescope/engine/model"
 	"acescope/engine/playbook"
 )
@@ -24,7 +25,8 @@ type runFlags struct {
 	dataset, eval, experiment, provider, model string
 	playbook, adapter                          string
 	epochs, limit, parallel, window            int
-	tools                                      []string
+	tools, steps                               []string
+	served                                     map[string]string // steps, read
 	permission                                 string
 	detach                                     bool
 	pace                                       time.Duration
@@ -39,7 +41,8 @@ func (a *app) runCommand() *cobra.Command {
 			"learning from each. A data set is a file of JSON lines {\"context\": …, \"target\": …}. An interrupted run is kept:\n" +
 			"it goes on when acescope runs on the same data directory again; acescope cancel ends it.",
 		Example: "acescope run --dataset train.jsonl --eval held-out.jsonl --experiment finance-1\n" +
-			"acescope run \"Use formula Current Ratio …\" --playbook best.txt --json",
+			"acescope run \"Use formula Current Ratio …\" --playbook best.txt --json\n" +
+			"acescope run --dataset train.jsonl --step curator=blueprint:my-curator --agents-dir ~/agents",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prompt := ""
@@ -53,7 +56,9 @@ func (a *app) runCommand() *cobra.Command {
 	fs.StringVar(&f.dataset, "dataset", "", "data set to learn from")
 	fs.StringVar(&f.eval, "eval", "", "second data set, measured before the first epoch and after each, without learning from it")
 	fs.StringVar(&f.experiment, "experiment", "", "id of the experiment (default: data set and time)")
-	fs.StringVar(&f.provider, "provider", "builtin", "who serves the steps; acescope doctor lists who can")
+	fs.StringVar(&f.provider, "provider", "builtin", "who serves the steps: acescope doctor lists who can; blueprint:NAME is a program of yours, see docs/adapters.md")
+	fs.StringArrayVar(&f.steps, "step", nil, "who serves one step in place of --provider, as STEP=PROVIDER: generator, skills, reflector or curator; can be given again")
+	a.agentDirsFlag(fs)
 	fs.StringVar(&f.model, "model", "", "model (default: the provider's)")
 	fs.IntVar(&f.epochs, "epochs", 1, "how often to go through the data set")
 	fs.IntVar(&f.limit, "limit", 0, "use only the first N tasks of the data set (default all)")
@@ -65,6 +70,8 @@ func (a *app) runCommand() *cobra.Command {
 	fs.StringVar(&f.permission, "permission-mode", "default", "what an agent may do in its skills session: default, plan, acceptEdits, dontAsk or full")
 	fs.BoolVar(&f.detach, "detach", false, "start it and return at once; a process in the background carries it on")
 	fs.DurationVar(&f.pace, "pace", 0, "hold every phase for at least so long, for the eye")
+	mustComplete(cmd, "provider", a.completeProviders)
+	mustComplete(cmd, "step", a.completeSteps)
 	return cmd
 }
 
@@ -98,30 +105,49 @@ func (f runFlags) check(prompt string) error {
 
 // checkProvider refuses one that is not known or lacks something. A cluster may have other
 // workers.
-func (f runFlags) checkProvider(known []model.Provider, cluster bool) error {
+func (f runFlags) checkProvider(name, said string, known []model.Provider, cluster bool) error {
 	var names []string
 	for _, p := range known {
-		if p.Name() != f.provider {
+		if p.Name() != name {
 			names = append(names, p.Name())
 			continue
 		}
 		if c, ok := p.(model.Checker); ok && !cluster && c.Ready() != nil {
-			return usage("--provider %s: %s", f.provider, strings.TrimPrefix(c.Ready().Error(), f.provider+": "))
+			return usage("%s: %s", said, strings.TrimPrefix(c.Ready().Error(), name+": "))
 		}
-		if f.modelName(known) == "" {
-			return usage("--provider %s has no default model: give --model, or model in [providers.%s] of the configuration", f.provider, f.provider)
+		if f.model == "" && p.DefaultModel() == "" {
+			return usage("%s has no default model: give --model, or model in [providers.%s] of the configuration", said, name)
 		}
 		return nil
 	}
-	return usage("--provider %q is unknown; known: %s", f.provider, strings.Join(names, ", "))
+	return usage("%s: there is no provider %q; known: %s, and blueprint:NAME", said, name, strings.Join(names, ", "))
 }
 
+// modelName is the model that is recorded and given to every step: that of the first provider
+// which asks one, else what the steps' provider calls itself.
 func (f runFlags) modelName(known []model.Provider) string {
 	if f.model != "" {
 		return f.model
 	}
+	names := []string{f.provider}
+	for _, step := range servedSteps() {
+		name, _ := f.providerOf(step)
+		names = append(names, name)
+	}
+	for _, name := range names {
+		if _, program := ace.BlueprintOf(name); !program && name != fork.Free {
+			return defaultModel(name, known)
+		}
+	}
+	if blueprint, program := ace.BlueprintOf(f.provider); program {
+		return blueprint
+	}
+	return defaultModel(f.provider, known)
+}
+
+func defaultModel(provider string, known []model.Provider) string {
 	for _, p := range known {
-		if p.Name() == f.provider {
+		if p.Name() == provider {
 			return p.DefaultModel()
 		}
 	}
@@ -132,11 +158,16 @@ func (a *app) run(ctx context.Context, prompt string, f runFlags) error {
 	if err := f.check(prompt); err != nil {
 		return err
 	}
-	if err := f.checkProvider(slices.Concat(a.providers(), a.agentProviders()), a.cluster() != nil); err != nil {
+	var err error
+	if f.served, err = parseSteps(f.steps); err != nil {
 		return err
 	}
-	if f.permission == string(agentcli.PermissionFull) && a.cluster() == nil && !a.agents()[agentcli.CLI(f.provider)].AllowFull {
-		return usage("--permission-mode full is not allowed by policy: allow_full in [agents.%s] of the configuration allows it", f.provider)
+	if err := a.checkServed(f); err != nil {
+		return err
+	}
+	skills, _ := f.providerOf(ace.PhaseSkills)
+	if f.permission == string(agentcli.PermissionFull) && a.cluster() == nil && !a.agents()[agentcli.CLI(skills)].AllowFull {
+		return usage("--permission-mode full is not allowed by policy: allow_full in [agents.%s] of the configuration allows it", skills)
 	}
 	if f.detach {
 		return a.detach(ctx, prompt, f)
@@ -221,7 +252,7 @@ func experimentInput(ctx context.Context, e *engine.Engine, f runFlags) (in ace.
 		return in, nil, dataError(err)
 	}
 	in = ace.ExperimentInput{ExperimentID: f.experiment, DatasetID: train.ID, Dataset: train.Ref, Tasks: train.Tasks,
-		Adapter: ace.Adapter(f.adapter), Provider: f.provider, Model: f.modelName(e.Providers), Epochs: f.epochs,
+		Adapter: ace.Adapter(f.adapter), Provider: f.provider, Model: f.modelName(e.Providers), Steps: f.served, Epochs: f.epochs,
 		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
 		Parallel:     f.parallel, Window: f.window, PaceMS: f.pace.Milliseconds()}
 	if in.ExperimentID == "" {
@@ -298,7 +329,7 @@ func taskInput(e *engine.Engine, prompt string, f runFlags) (ace.TaskInput, erro
 	in := ace.TaskInput{TaskID: f.experiment + "-" + time.Now().Format("20060102-150405.000"), Prompt: prompt,
 		Adapter: ace.Adapter(f.adapter), PlaybookHash: book, ExperimentID: f.experiment, DatasetID: "none",
 		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
-		Provider:     f.provider, Model: f.modelName(e.Providers), Branch: f.experiment, PaceMS: f.pace.Milliseconds()}
+		Provider:     f.provider, Model: f.modelName(e.Providers), Steps: f.served, Branch: f.experiment, PaceMS: f.pace.Milliseconds()}
 	if len(prompt) > ace.InlineBytes {
 		ref, err := e.Artifacts.PutBytes(context.Background(), []byte(prompt), "text/plain; charset=utf-8")
 		if err != nil {

@@ -87,6 +87,14 @@ func (a *app) say(e *engine.Engine, f runFlags, what string) {
 			fmt.Fprintf(a.err, "acescope: %s: %s\n", what, p.About())
 		}
 	}
+	if blueprint, program := ace.BlueprintOf(f.provider); program {
+		fmt.Fprintf(a.err, "acescope: %s: runs of the blueprint %s\n", what, blueprint)
+	}
+	for _, step := range servedSteps() {
+		if by := f.served[string(step)]; by != "" {
+			fmt.Fprintf(a.err, "acescope: %s: the %s by %s\n", what, step, safe(by))
+		}
+	}
 	if f.pace > 0 {
 		fmt.Fprintf(a.err, "acescope: every phase is held for %s (--pace)\n", f.pace)
 	}

@@ -138,7 +138,9 @@ func printRunners(to io.Writer, v runner.View, now time.Time) error {
 	for _, q := range v.Queues {
 		line := fmt.Sprintf("%d waiting for %s", q.Waiting, demandsWord(q.Demands))
 		switch {
-		case q.Able > 0:
+		case q.Able == 1:
+			line += ": 1 runner could, and has no slot free"
+		case q.Able > 1:
 			line += fmt.Sprintf(": %d runners could, and have no slot free", q.Able)
 		case q.Nearest != "":
 			line += ": " + q.Nearest
@@ -174,12 +176,13 @@ func demandsWord(d runner.Demands) string {
 
 func (a *app) runnerShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "show ID",
-		Short:   "Show a runner: what it can do, its process, its runs",
-		Long:    "Shows one runner, also one that is gone: what it can do, its process and queue, and the runs that it has.",
-		Example: "acescope runner show local\nacescope runner show local --json | jq .runs",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.runnerShow(cmd.Context(), args[0]) },
+		Use:               "show ID",
+		Short:             "Show a runner: what it can do, its process, its runs",
+		Long:              "Shows one runner, also one that is gone: what it can do, its process and queue, and the runs that it has.",
+		Example:           "acescope runner show local\nacescope runner show local --json | jq .runs",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeRunners(),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.runnerShow(cmd.Context(), args[0]) },
 	}
 }
 
@@ -271,12 +274,13 @@ func printRunner(to io.Writer, l runnerLine, now time.Time) error {
 func (a *app) runnerDrainCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use:     "drain ID",
-		Short:   "Have a runner take no more runs, and end when those under way have",
-		Long:    "Has a runner take no more runs. Those under way go on; when they have ended, the runner's process ends. The local runner of\nan acescope that serves takes none either then, until that is started again.",
-		Example: "acescope runner drain lnch_0123456789ab --reason 'new kernel'",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return a.runnerDrain(cmd.Context(), args[0], reason) },
+		Use:               "drain ID",
+		Short:             "Have a runner take no more runs, and end when those under way have",
+		Long:              "Has a runner take no more runs. Those under way go on; when they have ended, the runner's process ends. The local runner of\nan acescope that serves takes none either then, until that is started again.",
+		Example:           "acescope runner drain lnch_0123456789ab --reason 'new kernel'",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeRunners(),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.runnerDrain(cmd.Context(), args[0], reason) },
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever looks")
 	return cmd

@@ -35,6 +35,6 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HISTORIES", histories)
 			return err
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "lines": lineCount, "up": up, "save": save, "endpid": endPID, "conforms": conforms, "eventually": eventually, "barereplay": barereplay, "codecserver": codecServer, "task": taskOf, "modelserver": modelServer},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "lines": lineCount, "up": up, "save": save, "endpid": endPID, "conforms": conforms, "eventually": eventually, "barereplay": barereplay, "codecserver": codecServer, "task": taskOf, "mcptool": mcpTool, "freeport": freePort, "field": field, "modelserver": modelServer},
 	})
 }

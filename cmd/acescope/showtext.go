@@ -2,10 +2,8 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 
@@ -91,32 +89,22 @@ func (s *sheet) session(st *sources.TalkState) {
 // course is a run of a blueprint.
 func (s *sheet) course(st *sources.CourseState) {
 	s.head("Run")
-	s.text("status", string(st.Status))
-	s.text("blueprint", st.Input.Name())
-	s.text("session", st.Input.SessionID)
+	s.fields(sources.CourseFields(st))
 	s.text("prompt", st.Input.Prompt)
-	s.text("parameters", string(st.Input.Parameters))
-	if c := st.Claim; c != nil {
-		s.text("runner", cmp.Or(c.RunnerID, "queue "+c.Queue))
+	if result := sources.ResultFields(st); len(result) > 0 {
+		s.head("Result")
+		s.fields(result)
 	}
-	for _, m := range st.Moves {
-		s.text("moved", m.Runner+": "+m.Why)
+}
+
+func (s *sheet) fields(list []sources.CourseField) {
+	for _, f := range list {
+		value := f.Value
+		if !f.At.IsZero() {
+			value = strings.TrimSpace(value + " " + f.At.Local().Format("2006-01-02 15:04:05"))
+		}
+		s.text(f.Name, value)
 	}
-	if st.Stop != nil {
-		s.text("stop", strings.TrimSpace(st.Stop.By+" "+st.Stop.Reason))
-	}
-	r := st.Result
-	if r == nil {
-		return
-	}
-	s.head("Result")
-	if r.ExitCode != nil {
-		s.text("exit code", strconv.Itoa(*r.ExitCode))
-	}
-	s.text("took", fmt.Sprintf("%.3gs", r.DurationSeconds))
-	s.text("output", sources.CourseResult(st))
-	s.text("stderr", r.Stderr)
-	s.text("log", r.LogPath)
 }
 
 func (s *sheet) trouble(d *sources.Detail) {
@@ -185,6 +173,12 @@ func (s *sheet) phases(d *sources.Detail) {
 		line := fmt.Sprintf("  %-10s %-9s %9s", safe(string(st.Phase)), st.Status, stepText(st))
 		if st.Taken {
 			line += "  taken over"
+		}
+		if by := sources.Server(d.Input, st); by != "" {
+			line += "  by " + safe(by)
+		}
+		if of, ok := sources.ServedBy(st); ok {
+			line += ", " + safe(of.WorkflowID)
 		}
 		if v := st.Verdict.String(); v != "" {
 			line += "  answer: " + safe(v)

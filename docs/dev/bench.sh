@@ -3,7 +3,7 @@
 #
 #   bash docs/dev/bench.sh [-quick] [-json] [-runs N] [-profile DIR] [SECTION...]
 #
-# Sections: start tail tasks growth list idle console frame scroll history logs hook transcripts stream (all of them take about half an hour on two
+# Sections: start tail tasks growth list idle console frame scroll history logs hook transcripts stream runs dispatch (all of them take about half an hour on two
 # cores). Needs Go alone. Everything is written below .cache/bench: the programs, the
 # closed runs that list reads (made once, some minutes; remove runs-* to make them anew),
 # and data directories that are removed afterwards. Servers listen on loopback only.
@@ -23,7 +23,7 @@ wants() { # whether a section is asked for
   local sections=0 word
   for word in ${args[@]+"${args[@]}"}; do
     [[ $word == "$1" ]] && return 0
-    case $word in start | tail | tasks | growth | list | idle | console | frame | scroll | history | logs | hook | transcripts | stream) sections=1 ;; esac
+    case $word in start | tail | tasks | growth | list | idle | console | frame | scroll | history | logs | hook | transcripts | stream | runs | dispatch) sections=1 ;; esac
   done
   [[ $sections == 0 ]]
 }

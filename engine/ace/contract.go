@@ -173,6 +173,13 @@ func (v *Verdict) String() string {
 	return said + ": " + v.Note
 }
 
+// Served says that a step was served by a run of a blueprint: which run, and who executed it.
+type Served struct {
+	Provider string `json:"provider"` // "blueprint:NAME"
+	RunID    string `json:"run_id"`
+	Runner   string `json:"runner_id,omitempty"`
+}
+
 // GeneratorInput is the input of [ActivityGenerator].
 type GeneratorInput struct {
 	Task      TaskContext `json:"task"`
@@ -204,6 +211,7 @@ type GeneratorResult struct {
 	Answer           string          `json:"answer,omitempty"`
 	Usage            *Usage          `json:"usage,omitempty"`
 	Verdict          *Verdict        `json:"verdict,omitempty"`
+	Served           *Served         `json:"served,omitempty"`
 	Time             *StepTime       `json:"time,omitempty"`
 }
 
@@ -242,6 +250,7 @@ type SkillSessionResult struct {
 	Answer      string       `json:"answer,omitempty"`
 	Usage       *Usage       `json:"usage,omitempty"`
 	Verdict     *Verdict     `json:"verdict,omitempty"`
+	Served      *Served      `json:"served,omitempty"`
 	Time        *StepTime    `json:"time,omitempty"`
 }
 
@@ -272,6 +281,7 @@ type ReflectorResult struct {
 	Findings   json.RawMessage `json:"findings,omitempty"`
 	Usage      *Usage          `json:"usage,omitempty"`
 	Verdict    *Verdict        `json:"verdict,omitempty"`
+	Served     *Served         `json:"served,omitempty"`
 	Time       *StepTime       `json:"time,omitempty"`
 }
 
@@ -328,6 +338,7 @@ type CuratorResult struct {
 	FollowUpActions []string    `json:"follow_up_actions,omitempty"`
 	Usage           *Usage      `json:"usage,omitempty"`
 	Verdict         *Verdict    `json:"verdict,omitempty"`
+	Served          *Served     `json:"served,omitempty"`
 	Time            *StepTime   `json:"time,omitempty"`
 }
 

@@ -105,12 +105,21 @@ type Task struct {
 }
 
 // EvaluateInput is the input of [ActivityEvaluate]: answer Count tasks from From and
-// compare, without learning.
+// compare, without learning. Steps says who serves a step that Task.Provider does not.
 type EvaluateInput struct {
-	Task    TaskContext `json:"task"`
-	Dataset Ref         `json:"dataset"`
-	From    int         `json:"from"`
-	Count   int         `json:"count"`
+	Task    TaskContext       `json:"task"`
+	Steps   map[string]string `json:"steps,omitempty"`
+	Dataset Ref               `json:"dataset"`
+	From    int               `json:"from"`
+	Count   int               `json:"count"`
+}
+
+// ProviderOf is who serves a step of the measurement.
+func (in EvaluateInput) ProviderOf(step Phase) string {
+	if p := in.Steps[string(step)]; p != "" {
+		return p
+	}
+	return in.Task.Provider
 }
 
 // EvaluateResult is what [ActivityEvaluate] returns. Wrong lists the 0-based indexes of

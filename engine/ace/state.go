@@ -22,6 +22,8 @@ type StepState struct {
 	// Verdict is how a model's answer was read; nil where no model was asked, or by a worker
 	// that does not say it.
 	Verdict *Verdict `json:"verdict,omitempty"`
+	// Served names the run that served the step; nil where none did.
+	Served *Served `json:"served,omitempty"`
 	// Taken tells that the result is another run's, which this one was forked from. Its
 	// usage and time are that run's, and count in no sum of this one.
 	Taken bool `json:"taken_over,omitempty"`
@@ -162,10 +164,11 @@ func (s *State) record(p Phase, result any) {
 	var usage *Usage
 	var time *StepTime
 	var verdict *Verdict
+	var served *Served
 	switch r := result.(type) {
 	case *GeneratorResult:
 		s.Plan, s.TrajectoryID, s.BulletIDs, s.Answer = r.Plan, r.TrajectoryID, r.BulletIDs, r.Answer
-		usage, time, verdict = r.usage(), r.Time, r.Verdict
+		usage, time, verdict, served = r.usage(), r.Time, r.Verdict, r.Served
 	case *SkillSessionResult:
 		if r.Answer != "" {
 			s.Answer = r.Answer
@@ -173,14 +176,14 @@ func (s *State) record(p Phase, result any) {
 		for _, inv := range r.Invocations {
 			s.calls.settle(inv, mark{})
 		}
-		usage, time, verdict = r.Usage, r.Time, r.Verdict
+		usage, time, verdict, served = r.Usage, r.Time, r.Verdict, r.Served
 	case *ReflectorResult:
 		s.Insights, s.BulletTags, s.Correct = r.Insights, r.BulletTags, r.Correct
-		usage, time, verdict = r.Usage, r.Time, r.Verdict
+		usage, time, verdict, served = r.Usage, r.Time, r.Verdict, r.Served
 	case *CuratorResult:
 		s.Rationale, s.FollowUps = r.Rationale, r.FollowUpActions
 		s.Operations = proposed(r)
-		usage, time, verdict = r.Usage, r.Time, r.Verdict
+		usage, time, verdict, served = r.Usage, r.Time, r.Verdict, r.Served
 	case *PersistResult:
 		s.PlaybookBefore, s.PlaybookAfter, s.Bullets, s.PlaybookSeq = r.PlaybookBefore, r.PlaybookAfter, r.Bullets, r.Seq
 		s.Operations = settled(s.Operations, r.Operations)
@@ -191,7 +194,7 @@ func (s *State) record(p Phase, result any) {
 		s.Usage = s.Usage.Add(*usage)
 	}
 	if st := s.step(p); st != nil {
-		st.Status, st.Usage, st.Time, st.Verdict, st.Taken = StatusDone, usage, time, verdict, taken
+		st.Status, st.Usage, st.Time, st.Verdict, st.Served, st.Taken = StatusDone, usage, time, verdict, served, taken
 	}
 }
 

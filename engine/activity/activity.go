@@ -39,11 +39,15 @@ type Signaller interface {
 	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
 }
 
-// Activities serves the activity types of the contract. All fields but Logs are required.
+// Activities serves the activity types of the contract. All fields but Blueprint and Logs are
+// required.
 type Activities struct {
 	Books     *playbook.Store
 	Artifacts *artifact.Store
 	Providers []model.Provider
+	// Blueprint gives the provider whose steps are runs of a blueprint, as its files are at the
+	// moment; nil where there are no blueprints.
+	Blueprint func(name string) (model.Provider, error)
 	Signals   Signaller
 	// Logs is where logs lie; "" leaves out the live ones.
 	Logs   string
@@ -137,6 +141,9 @@ func (a *Activities) prepare(t ace.TaskContext, prompt string, ref *ace.Ref) (st
 }
 
 func (a *Activities) provider(name string) (model.Provider, error) {
+	if blueprint, ok := ace.BlueprintOf(name); ok && a.Blueprint != nil {
+		return a.Blueprint(blueprint)
+	}
 	for _, p := range a.Providers {
 		if p.Name() == name {
 			return p, nil

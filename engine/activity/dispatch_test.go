@@ -75,7 +75,8 @@ func (p *post) DescribeWorkflowExecution(_ context.Context, workflowID, _ string
 
 func newDispatch(p *post) *Dispatch {
 	d := &Dispatch{Workflows: p, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	d.sender = newSender(p)
+	d.waiting = newWaiting(time.Minute)
+	d.sender = newSender(p, d.waiting)
 	return d
 }
 

@@ -28,6 +28,7 @@ const (
 // be told: that goes on beside it, and who asks again for the same hears how it ended.
 func (d *Dispatch) tellRuns(ctx context.Context, answers runner.Answers) (runner.Told, error) {
 	var told runner.Told
+	d.waiting.heard()
 	all := d.sender.begin(answers)
 	late := time.NewTimer(tellWithin)
 	defer late.Stop()
@@ -66,10 +67,12 @@ func (d *Dispatch) add(told *runner.Told, s *sending) {
 	}
 }
 
-// sender tells runs, many side by side, each its own answers in order.
+// sender tells runs, many side by side, each its own answers in order: those that wait for
+// them here at once, the others by signals.
 type sender struct {
-	to    Signaller
-	slots chan struct{}
+	to      Signaller
+	waiting *waiting
+	slots   chan struct{}
 
 	mu    sync.Mutex
 	under map[string]*sending // by what is sent
@@ -82,8 +85,8 @@ type sending struct {
 	err  error
 }
 
-func newSender(to Signaller) *sender {
-	return &sender{to: to, slots: make(chan struct{}, tellMost), under: map[string]*sending{}}
+func newSender(to Signaller, w *waiting) *sender {
+	return &sender{to: to, waiting: w, slots: make(chan struct{}, tellMost), under: map[string]*sending{}}
 }
 
 // begin tells each run its answers, unless that is under way.
@@ -97,7 +100,9 @@ func (s *sender) begin(answers runner.Answers) (all []*sending) {
 		of[a.RunID] = append(of[a.RunID], a)
 	}
 	for _, run := range runs {
-		all = append(all, s.one(run, of[run]))
+		if rest := s.waiting.offer(of[run]); len(rest) > 0 {
+			all = append(all, s.one(run, rest))
+		}
 	}
 	return all
 }

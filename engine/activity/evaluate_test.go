@@ -2,6 +2,7 @@ package activity
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"go.temporal.io/sdk/activity"
@@ -55,5 +56,48 @@ func TestEvaluateGoesOn(t *testing.T) {
 	}
 	if err != nil || c.asked != 1 || r.Tasks != 3 || r.Correct != 2 || len(r.Wrong) != 1 || r.Usage.InputTokens != 3 {
 		t.Errorf("asked %d times: %+v, %v", c.asked, r, err)
+	}
+}
+
+// solver stands for a program that serves a step of a measurement.
+type solver struct {
+	model.Provider
+	tasks []string
+}
+
+func (s *solver) Skills(_ context.Context, in ace.SkillsInput, _ *playbook.Playbook, _ model.Toolbox) (ace.SkillSessionResult, error) {
+	s.tasks = append(s.tasks, in.Task.TaskID+" "+in.Task.Provider)
+	return ace.SkillSessionResult{Answer: "2"}, nil
+}
+
+// TestEvaluateBySteps holds that a measurement asks whoever serves the steps, and that the
+// steps of its tasks can be told apart.
+func TestEvaluateBySteps(t *testing.T) {
+	store, err := artifact.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := store.PutBytes(t.Context(), []byte("{\"context\": \"a\", \"target\": \"2\"}\n{\"context\": \"b\", \"target\": \"2\"}\n"), "application/jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, by := &counting{}, &solver{}
+	a := &Activities{Artifacts: store, Providers: []model.Provider{c}, data: dataset.NewLoader(store), Blueprint: func(name string) (model.Provider, error) {
+		if name != "mine" {
+			t.Errorf("asked for %q", name)
+		}
+		return by, nil
+	}}
+	var s testsuite.WorkflowTestSuite
+	e := s.NewTestActivityEnvironment()
+	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
+	v, err := e.ExecuteActivity(a.evaluate, ace.EvaluateInput{Task: ace.TaskContext{TaskID: "exp", Provider: "counting"},
+		Steps: map[string]string{"skills": "blueprint:mine"}, Dataset: set, Count: 2})
+	var r ace.EvaluateResult
+	if err == nil {
+		err = v.Get(&r)
+	}
+	if want := []string{"exp-eval-0001 blueprint:mine", "exp-eval-0002 blueprint:mine"}; err != nil || r.Correct != 2 || c.asked != 2 || !slices.Equal(by.tasks, want) {
+		t.Errorf("%+v, %q, %v", r, by.tasks, err)
 	}
 }

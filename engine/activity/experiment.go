@@ -2,6 +2,7 @@ package activity
 
 import (
 	"context"
+	"fmt"
 
 	"go.temporal.io/sdk/activity"
 
@@ -50,7 +51,7 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 			return total, err
 		}
 		for _, t := range tasks {
-			if err := a.evaluateOne(ctx, in.Task, t, &total); err != nil {
+			if err := a.evaluateOne(ctx, in, t, &total); err != nil {
 				activity.RecordHeartbeat(ctx, total)
 				return total, a.settle(ctx, err)
 			}
@@ -61,10 +62,13 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 	return total, nil
 }
 
-func (a *Activities) evaluateOne(ctx context.Context, about ace.TaskContext, t ace.Task, total *ace.EvaluateResult) error {
+func (a *Activities) evaluateOne(ctx context.Context, in ace.EvaluateInput, t ace.Task, total *ace.EvaluateResult) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	about := in.Task
+	about.TaskID = fmt.Sprintf("%s-eval-%04d", in.Task.TaskID, t.Index+1) // steps of several tasks are told apart by it
+	about.Provider = in.ProviderOf(ace.PhaseGenerator)
 	s, err := a.prepare(about, t.Prompt, t.PromptRef)
 	if err != nil {
 		return err
@@ -73,8 +77,13 @@ func (a *Activities) evaluateOne(ctx context.Context, about ace.TaskContext, t a
 	if err != nil {
 		return err
 	}
+	about.Provider = in.ProviderOf(ace.PhaseSkills)
+	session, err := a.provider(about.Provider)
+	if err != nil {
+		return err
+	}
 	tools := &toolbox{config: about.SkillsConfig, artifacts: a.Artifacts}
-	k, err := s.provider.Skills(ctx, ace.SkillsInput{Task: about, Prompt: s.prompt, Plan: g.Plan, Program: g.Program,
+	k, err := session.Skills(ctx, ace.SkillsInput{Task: about, Prompt: s.prompt, Plan: g.Plan, Program: g.Program,
 		BulletIDs: g.BulletIDs, Answer: g.Answer}, s.book, tools)
 	if err != nil {
 		return err

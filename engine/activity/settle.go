@@ -48,7 +48,7 @@ func nextTry(e *model.Error, attempt int32) time.Duration {
 	}
 	first, longest := 5*time.Second, time.Minute
 	switch e.Kind {
-	case model.NoKey: // another worker may have one
+	case model.NoKey, model.NoBlueprint: // another worker may have one
 		first, longest = time.Second, 2*time.Second
 	case model.RateLimited:
 		first, longest = 15*time.Second, 2*time.Minute

@@ -18,7 +18,7 @@ func (a *Activities) generator(ctx context.Context, in ace.GeneratorInput) (ace.
 	c := start(ctx)
 	s, err := a.prepare(in.Task, in.Prompt, in.PromptRef)
 	if err != nil {
-		return ace.GeneratorResult{}, err
+		return ace.GeneratorResult{}, a.settle(ctx, err)
 	}
 	in.Prompt = s.prompt
 	p, done := a.live(ctx, s.provider, in.Task)
@@ -34,7 +34,7 @@ func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (ace.SkillS
 	c := start(ctx)
 	s, err := a.prepare(in.Task, in.Prompt, in.PromptRef)
 	if err != nil {
-		return ace.SkillSessionResult{}, err
+		return ace.SkillSessionResult{}, a.settle(ctx, err)
 	}
 	in.Prompt = s.prompt
 	rec := newRecorder(in.Task, a.Signals)
@@ -83,7 +83,7 @@ func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (ace.
 	c := start(ctx)
 	s, err := a.prepare(in.Task, in.Prompt, in.PromptRef)
 	if err != nil {
-		return ace.ReflectorResult{}, err
+		return ace.ReflectorResult{}, a.settle(ctx, err)
 	}
 	in.Prompt = s.prompt
 	p, done := a.live(ctx, s.provider, in.Task)
@@ -99,7 +99,7 @@ func (a *Activities) curator(ctx context.Context, in ace.CuratorInput) (ace.Cura
 	c := start(ctx)
 	s, err := a.prepare(in.Task, "", nil)
 	if err != nil {
-		return ace.CuratorResult{}, err
+		return ace.CuratorResult{}, a.settle(ctx, err)
 	}
 	p, done := a.live(ctx, s.provider, in.Task)
 	defer done()

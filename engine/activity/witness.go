@@ -51,8 +51,11 @@ func (t *toolbox) Ended(ctx context.Context, id string, end model.CallEnd) {
 	}
 	inv := &t.calls[n]
 	now := time.Now().UTC()
+	if !end.Began.IsZero() && end.Began.Before(now) {
+		inv.At = end.Began
+	}
 	took := end.Took
-	if took == 0 {
+	if took == 0 && end.Began.IsZero() {
 		took = now.Sub(inv.At)
 	}
 	inv.Accepted, inv.OK, inv.Result, inv.Error, inv.DurationMS = end.Accepted, end.OK, result, end.Error, millis(took)

@@ -36,6 +36,9 @@ func (m *Meter) Take(r Result) ace.Usage {
 
 // tokens is the difference to the last sum.
 func (m *Meter) tokens(u ace.Usage) ace.Usage {
+	if u.InputTokens == 0 && u.OutputTokens == 0 && u.CacheReadTokens == 0 {
+		return u // a turn that failed tells no sum
+	}
 	last := m.Usage
 	m.Usage = ace.Usage{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheReadTokens: u.CacheReadTokens}
 	if u.OutputTokens < last.OutputTokens || u.InputTokens < last.InputTokens || u.CacheReadTokens < last.CacheReadTokens {

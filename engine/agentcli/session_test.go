@@ -165,7 +165,7 @@ func TestMeter(t *testing.T) {
 		}
 	}
 	var tokens agentcli.Meter
-	for _, c := range []struct{ told, want int64 }{{10, 10}, {25, 15}, {5, 5}} {
+	for _, c := range []struct{ told, want int64 }{{10, 10}, {0, 0}, {25, 15}, {5, 5}} {
 		r := agentcli.Result{Cumulative: true}
 		r.Usage.OutputTokens = c.told
 		if got := tokens.Take(r); got.OutputTokens != c.want {

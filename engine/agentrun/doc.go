@@ -7,7 +7,8 @@
 //
 // A call that is tried again finds what its earlier attempts did: in their logs, where the
 // agent's own result may be, and in the agent's transcript. What was done is not done again:
-// its result is given; what was broken off is gone on with in the same session.
+// its result is given; what was broken off is gone on with in the same session. The cost and
+// the tokens of an end are those of all attempts.
 //
 // Order: events are handed on, and logged, in the order of the agent's output.
 // Bounds: one line of output at a time ([agentcli.MaxLine]); the log has [artifact.MaxLog]

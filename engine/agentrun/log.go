@@ -43,6 +43,10 @@ type Header struct {
 	Instruction    Instruction `json:"instruction"`
 	// Before is how long the session's transcript was when the call began, in bytes.
 	Before int64 `json:"transcript_bytes,omitempty"`
+	// Meter is what the agent's process counts on from, and Used what earlier attempts used:
+	// no line of its own tells.
+	Meter agentcli.Meter `json:"meter,omitzero"`
+	Used  ace.Usage      `json:"used,omitzero"`
 }
 
 // Instruction is what a log tells of an instruction.
@@ -93,8 +97,9 @@ type Log struct {
 	Header  Header
 	End     *footer // nil of a log that breaks off
 	Outcome agentcli.Outcome
-	Ended   bool  // the agent told a result
-	Events  int64 // of the agent
+	Meter   agentcli.Meter // the session's sums as last told
+	Ended   bool           // the agent told a result
+	Events  int64          // of the agent
 }
 
 // ReadLog reads a log, whole or broken off, and tells of every event of the agent.
@@ -113,7 +118,7 @@ func ReadLog(r io.Reader, each func(n int64, e agentcli.Event)) (Log, error) {
 		return l, ErrNoLog
 	}
 	l.Header = head.Call
-	stderr, judge := "", agentcli.Judge{}
+	stderr, judge := "", agentcli.Judge{Meter: l.Header.Meter}
 	add := func(e agentcli.Event, line int64) {
 		// The end that OpenCode's reader makes of any stream's end is none of the agent's.
 		l.Ended = l.Ended || e.Kind == agentcli.KindResult && line > 0
@@ -152,7 +157,7 @@ func ReadLog(r io.Reader, each func(n int64, e agentcli.Event)) (Log, error) {
 	if l.End != nil {
 		exit.Code = l.End.ExitCode
 	}
-	l.Outcome = judge.Outcome(exit, stderr)
+	l.Outcome, l.Meter = judge.Outcome(exit, stderr), judge.Meter
 	return l, nil
 }
 

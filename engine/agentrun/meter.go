@@ -9,8 +9,10 @@ import (
 	"acescope/engine/agentcli"
 )
 
-// Agents that sum up costs over a session tell the sum with every call. What it was before
-// is kept beside the logs, by session: the session's files are on this machine only, too.
+// Codex sums tokens up over a session and tells the sum with every call. What it was last is
+// kept beside the logs, by session: the session's files are on this machine only, too. The
+// same is kept of a session of Claude Code whose transcript lies where it is not found; else
+// that tells, see [memory]. The others tell what a call used.
 
 func (r *Runner) meterPath(session string) string {
 	return filepath.Join(r.o.DataDir, sessionsDir, ace.FileName(session)+".json")
@@ -25,14 +27,13 @@ func (r *Runner) meter(session string) (m agentcli.Meter) {
 	return m
 }
 
-// keepMeter writes down what a session has cost. A call that will be tried again is not
-// counted yet: its next attempt tells of both.
-func (x *run) keepMeter(e *End, m agentcli.Meter) {
-	if e.Retry || e.SessionID == "" || m == (agentcli.Meter{}) {
+// keepMeter writes down what a session has cost.
+func (x *run) keepMeter(session string, m agentcli.Meter) {
+	if session == "" || m == (agentcli.Meter{}) || x.transcript() != "" {
 		return
 	}
 	data, err := json.Marshal(m)
-	path := x.r.meterPath(e.SessionID)
+	path := x.r.meterPath(session)
 	if err == nil {
 		err = os.WriteFile(path+".tmp", data, 0o600)
 	}
@@ -40,21 +41,6 @@ func (x *run) keepMeter(e *End, m agentcli.Meter) {
 		err = os.Rename(path+".tmp", path)
 	}
 	if err != nil {
-		x.r.log.Warn("what the session cost is not kept: the next call will count it again", "session", e.SessionID, "error", err)
+		x.r.log.Warn("what the session cost is not kept: the next call will count it again", "session", session, "error", err)
 	}
-}
-
-// sumCost and sumUsage are what a result sums up.
-func sumCost(o agentcli.Outcome) float64 {
-	if o.Result == nil || !o.Result.CostCumulative {
-		return 0
-	}
-	return o.Result.Usage.CostUSD
-}
-
-func sumUsage(o agentcli.Outcome) (u ace.Usage) {
-	if o.Result != nil && o.Result.Cumulative {
-		u = ace.Usage{InputTokens: o.Result.Usage.InputTokens, OutputTokens: o.Result.Usage.OutputTokens, CacheReadTokens: o.Result.Usage.CacheReadTokens}
-	}
-	return u
 }

@@ -3,28 +3,29 @@ package agentrun
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"acescope/engine/ace"
 	"acescope/engine/agentcli"
-	"acescope/engine/price"
-	"acescope/engine/transcript"
 )
 
-// past is what earlier attempts of a call left behind.
+// past is what earlier attempts of a call left behind, and the session's earlier calls.
 type past struct {
-	end    *End   // of a call that was found done
-	resume string // the session to go on with, "" where one begins
-	begun  bool   // the agent may have the instruction already
-	before int64  // bytes of the session's transcript before the call
+	end    *End           // of a call that was found done
+	resume string         // the session to go on with, "" where one begins
+	begun  bool           // the agent may have the instruction already
+	before int64          // bytes of the session's transcript before the call; -1 where that is not known
+	meter  agentcli.Meter // the sums that the agent's process counts on from
+	used   ace.Usage      // by earlier attempts
+	told   bool           // the log of the last of them has all of that
 }
 
 // past looks into the logs of earlier attempts, and into the agent's transcript.
 func (x *run) past(ctx context.Context) (past, error) {
 	p := past{resume: x.c.Resume, before: -1}
+	if x.c.Resume != "" {
+		p.meter = x.r.meter(x.c.Resume)
+	}
 	if x.c.Log.Attempt > 1 {
 		if err := x.earlier(ctx, &p); err != nil || p.end != nil {
 			return p, err
@@ -32,17 +33,6 @@ func (x *run) past(ctx context.Context) (past, error) {
 	}
 	path := x.transcript()
 	if path == "" {
-		return p, nil
-	}
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return p, nil
-	}
-	if err != nil {
-		return p, err
-	}
-	if x.c.Log.Attempt <= 1 {
-		p.before = info.Size()
 		return p, nil
 	}
 	return p, x.remembered(ctx, path, &p)
@@ -77,6 +67,10 @@ func (x *run) earlier(ctx context.Context, p *past) error {
 				p.end = x.found(l, rel, ref, sealErr == nil)
 				return nil
 			}
+			p.meter, p.used, p.told = l.Meter, l.used(), l.told()
+			if !p.told && x.c.CLI == agentcli.Claude && l.Events > 0 {
+				p.used.Unpriced = true // unless its transcript tells
+			}
 			if id := l.Outcome.SessionID; id != "" && agentcli.ValidSessionID(id) && !x.adapter.Features().SessionID && x.adapter.Features().Resume {
 				p.resume, p.begun = id, true
 			}
@@ -96,6 +90,17 @@ func (l Log) final() bool {
 	return l.Ended && !l.Outcome.Retry
 }
 
+// told tells whether a log has all that was used up to its end.
+func (l Log) told() bool { return l.End != nil || l.Ended }
+
+// used is what the call used, up to the log's end, as far as the log tells.
+func (l Log) used() ace.Usage {
+	if l.End != nil {
+		return l.End.Usage
+	}
+	return l.Header.Used.Add(l.Outcome.Usage)
+}
+
 // found is the end that a log tells.
 func (x *run) found(l Log, rel string, ref ace.Ref, sealed bool) *End {
 	e := x.endOf(l.Outcome)
@@ -103,72 +108,44 @@ func (x *run) found(l Log, rel string, ref ace.Ref, sealed bool) *End {
 	if sealed {
 		e.Log = &ref
 	}
+	e.costs(l.used())
 	if f := l.End; f != nil {
-		e.Success, e.ExitClass, e.Error, e.Usage, e.CostUSD, e.DurationMS = f.Success, f.ExitClass, f.Error, f.Usage, f.CostUSD, f.DurationMS
+		e.Success, e.ExitClass, e.Error, e.DurationMS = f.Success, f.ExitClass, f.Error, f.DurationMS
 		e.say()
 	}
-	x.keepMeter(e, agentcli.Meter{Cost: sumCost(l.Outcome), Usage: sumUsage(l.Outcome)})
+	x.keepMeter(e.SessionID, l.Meter)
 	return e
 }
 
-// transcript is where the agent's transcript of the session is, "" where it is not known.
-func (x *run) transcript() string {
-	if x.c.CLI != agentcli.Claude || x.session == "" {
-		return ""
-	}
-	dir := ""
-	for _, v := range x.r.environ(x.adapter, agentcli.Command{}) {
-		if name, value, _ := strings.Cut(v, "="); name == "CLAUDE_CONFIG_DIR" {
-			dir = value
-		}
-	}
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return ""
-		}
-		dir = filepath.Join(home, ".claude")
-	}
-	path, err := transcript.Find(dir, x.session)
-	if err != nil {
-		return ""
-	}
-	return path
-}
-
-// remembered is what the agent's transcript tells of the call, after its first p.before
-// bytes.
+// remembered takes what the agent's transcript tells.
 func (x *run) remembered(ctx context.Context, path string, p *past) error {
-	p.resume = x.session
-	r := transcript.NewReader(path, nil)
-	if p.before > 0 {
-		r.SkipTo(p.before - 1) // which is the end of a line
-	}
-	fold := transcript.NewFold(price.Shipped())
-	last, failed := "", false
-	progress, err := r.Read(ctx, 0, nil, func(raw []byte, _ int64) {
-		fold.Add(raw)
-		for _, e := range transcript.Events(raw) {
-			switch e.Kind {
-			case agentcli.KindText:
-				last, failed = e.Text, false
-			case agentcli.KindError:
-				failed = true
-			}
+	first := x.c.Log.Attempt <= 1
+	// A log is begun before its process, so that a session that is gone on with has nothing of
+	// a call without one.
+	if p.before < 0 && (first || x.c.Resume != "") {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
 		}
-	})
+		p.before = info.Size()
+	}
+	m, err := remember(ctx, path, p.before)
 	if err != nil {
 		return err
 	}
-	s := fold.Summary()
-	p.begun = s.Turns > 0
-	if !p.begun || s.Unfinished || failed || last == "" || progress.Oversized > 0 {
+	p.meter = agentcli.Meter{Cost: m.Counted}
+	if !p.told {
+		p.used = m.Used
+	}
+	if first {
+		return nil
+	}
+	p.resume, p.begun = x.session, m.Begun
+	if !m.Done {
 		return nil
 	}
 	x.r.log.Info("the call was found done in the agent's transcript", "workflow", x.c.Log.WorkflowID, "run", x.c.Log.RunID, "session", x.session)
-	t := s.Totals.Tokens
-	p.end = x.endOf(agentcli.Outcome{Class: agentcli.ClassOK, OK: true, Text: last, SessionID: x.session,
-		Usage: ace.Usage{InputTokens: t.Input + t.CacheWrite(), OutputTokens: t.Output, CacheReadTokens: t.CacheRead, CostUSD: s.Totals.CostUSD}})
+	p.end = x.endOf(agentcli.Outcome{Class: agentcli.ClassOK, OK: true, Text: m.Text, SessionID: x.session, Usage: p.used})
 	p.end.Recovered = true
 	return x.lastLog(p.end)
 }

@@ -95,31 +95,28 @@ func (x *run) run(ctx context.Context) *End {
 	switch class := agentcli.Class(e.ExitClass); {
 	case class == agentcli.ClassUnknownSession && x.c.Resume == "" && p.resume != "":
 		// What was to be gone on with never came to be.
-		e = x.attempt(ctx, lock, past{before: -1}, began)
+		e = x.attempt(ctx, lock, past{before: -1, used: p.used, told: p.told}, began)
 	case class == agentcli.ClassSessionInUse && x.c.Log.Attempt > 1 && p.resume == "" && x.minted != "":
 		// The transcript lies where it was not looked for.
-		e = x.attempt(ctx, lock, past{resume: x.minted, begun: true, before: -1}, began)
+		e = x.attempt(ctx, lock, past{resume: x.minted, begun: true, before: -1, meter: p.meter, used: p.used, told: p.told}, began)
 	}
 	return e
 }
 
 // attempt starts the agent and follows it to its end.
 func (x *run) attempt(ctx context.Context, lock *filelock.Lock, p past, began time.Time) *End {
-	x.judge, x.events, x.logErr = agentcli.Judge{}, 0, nil
-	if x.c.Resume != "" {
-		x.judge.Meter = x.r.meter(x.c.Resume)
-	}
+	x.judge, x.events, x.logErr = agentcli.Judge{Meter: p.meter}, 0, nil
 	call := x.call(p.resume)
 	if p.begun {
 		call.Instruction = continueText + call.Instruction
 	}
 	cmd, err := x.adapter.Command(call)
 	if err != nil {
-		return fail(x.c, ClassRefused, false, "%v", err)
+		return fail(x.c, ClassRefused, false, "%v", err).costs(p.used)
 	}
 	log, err := x.r.logs.Create(x.c.Log)
 	if err != nil {
-		return fail(x.c, ClassLogBroken, false, "%v", err)
+		return fail(x.c, ClassLogBroken, false, "%v", err).costs(p.used)
 	}
 	x.log = x.r.wrap(log)
 	x.beat()
@@ -130,10 +127,11 @@ func (x *run) attempt(ctx context.Context, lock *filelock.Lock, p past, began ti
 		exit = x.follow(ctx, cmd, lock, errs)
 	}
 	e := x.judged(ctx, exit, errs)
+	e.costs(x.spent(ctx, e.Usage, p))
 	e.Continued = p.begun
 	e.DurationMS = float64(time.Since(began).Microseconds()) / 1000
 	x.seal(ctx, e, exit, errs)
-	x.keepMeter(e, x.judge.Meter)
+	x.keepMeter(e.SessionID, x.judge.Meter)
 	return e
 }
 
@@ -143,7 +141,7 @@ func (x *run) header(cmd agentcli.Command, call agentcli.Call, p past) Header {
 	h := Header{ID: x.c.ID, At: time.Now().UTC(), WorkflowID: n.WorkflowID, RunID: n.RunID, ActivityName: n.Activity, SequenceNumber: n.Seq,
 		Attempt: n.Attempt, Provider: string(x.c.CLI), Version: x.version.String(), WorkingDir: cmd.Dir, Model: call.Model,
 		PermissionMode: string(call.Permission), Session: x.session, Resumed: call.Resume != "", Continued: p.begun,
-		Instruction: instructionOf(x.c.Instruction), Before: max(p.before, 0)}
+		Instruction: instructionOf(x.c.Instruction), Before: max(p.before, 0), Meter: p.meter, Used: p.used}
 	for _, arg := range cmd.Argv {
 		h.Argv = append(h.Argv, cut(arg, previewBytes))
 	}
@@ -275,6 +273,12 @@ func (x *run) endOf(o agentcli.Outcome) *End {
 		e.SessionID = o.SessionID
 	}
 	e.say()
+	return e
+}
+
+// costs sets what the call used, in all of its attempts.
+func (e *End) costs(u ace.Usage) *End {
+	e.Usage, e.CostUSD = u, u.CostUSD
 	return e
 }
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"acescope/engine/redact"
 	"acescope/engine/run"
 	"acescope/engine/runner"
+	"acescope/engine/session"
 )
 
 // Fields of agent.json: those of every blueprint, and those of one type.
@@ -199,46 +199,34 @@ func (d *document) servers(n *node, path string) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	for _, m := range n.members {
 		at := below(path, m.name)
-		f := fields{d, m.value, at}
-		switch {
-		case !run.ValidName(m.name):
-			d.problem(m.at, at, "%s is no server's name: letters, digits, dot, dash and underscore only", quoted(m.name))
-			continue
-		case m.value.kind != objectKind:
+		if m.value.kind != objectKind {
 			d.problem(m.value.at, at, "expected an object, found %s", m.value.kind.words())
 			continue
-		case f.text("command") == "" && f.text("url") == "":
-			d.problem(m.value.at, at, "needs a command or a url")
-			continue
 		}
-		d.literals(m.value, at)
 		raw, err := encode(m.value.plain())
 		if err != nil {
 			d.problem(m.value.at, at, "%v", err)
 			continue
 		}
+		if err := session.CheckServers(map[string]json.RawMessage{m.name: raw}, false); err != nil {
+			d.serverProblem(m, at, err)
+			continue
+		}
 		out[m.name] = raw
+	}
+	if err := session.CheckServers(out, false); err != nil {
+		d.problem(n.at, path, "%s", strings.TrimPrefix(err.Error(), "mcp_servers: "))
 	}
 	return out
 }
 
-// literals refuses secrets that are written out where a variable can be named.
-func (d *document) literals(server *node, path string) {
-	for _, table := range []string{"env", "headers"} {
-		at := below(path, table)
-		inner := server.field(table)
-		if inner == nil {
-			continue
-		}
-		for _, m := range inner.members {
-			text, ok := m.value.value.(string)
-			secret := redact.SecretName(m.name) || strings.EqualFold(m.name, "Authorization")
-			if ok && secret && text != "" && !strings.Contains(text, "${") {
-				d.problem(m.value.at, below(at, m.name), "is a secret by its name, and would be recorded with every run: name a variable, as ${%s}", variable(m.name))
-			}
-		}
+// serverProblem puts what a session would say of a server where the server stands.
+func (d *document) serverProblem(m member, at string, err error) {
+	rest, inside := strings.CutPrefix(err.Error(), "mcp_servers."+m.name)
+	if !inside {
+		d.problem(m.at, at, "%s", strings.TrimPrefix(rest, "mcp_servers: "))
+		return
 	}
+	field, said, _ := strings.Cut(rest, ": ")
+	d.problem(m.value.at, at+field, "%s", said)
 }
-
-// variable is a name for a variable that holds what a header does.
-func variable(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) }

@@ -95,7 +95,7 @@ func TestAgent(t *testing.T) {
 	b, err := Read(put(t, library, "helper", files{
 		AgentFile:   `{"name": "helper", "description": "Helps", "model": "opus", "permission_mode": "acceptEdits", "allowed_tools": ["Read", "Bash(git log:*)"]}`,
 		PromptFile:  "Be kind.\n",
-		ServersFile: `{"mcpServers": {"files": {"command": "npx", "args": ["-y", "x"], "env": {"API_KEY": "${API_KEY}"}}}}`,
+		ServersFile: `{"mcpServers": {"files": {"command": "npx", "args": ["-y", "x"], "env": {"API_KEY": "${env:API_KEY}"}}}}`,
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -106,12 +106,12 @@ func TestAgent(t *testing.T) {
 	if _, err := b.Check([]byte(`{}`)); err == nil || err.Error() != "parameters: $: an agent takes a prompt, and no parameters" {
 		t.Errorf("%v", err)
 	}
-	if got := string(b.MCPServers["files"]); got != `{"args":["-y","x"],"command":"npx","env":{"API_KEY":"${API_KEY}"}}` {
+	if got := string(b.MCPServers["files"]); got != `{"args":["-y","x"],"command":"npx","env":{"API_KEY":"${env:API_KEY}"}}` {
 		t.Errorf("server %s", got)
 	}
 	// The document has them in agent.json; neither a prompt nor servers are needed.
-	b, err = Read(put(t, library, "inline", files{AgentFile: `{"name": "inline", "description": "d", "type": "agent", "system_prompt": "p", "mcp_servers": {"web": {"url": "http://127.0.0.1:1/mcp"}}}`}))
-	if err != nil || b.SystemPrompt != "p" || len(b.MCPServers) != 1 {
+	b, err = Read(put(t, library, "inline", files{AgentFile: `{"name": "inline", "description": "d", "type": "agent", "system_prompt": "p", "mcp_servers": {"web": {"url": "http://127.0.0.1:1/mcp"}, "runs": {"type": "acescope"}}}`}))
+	if err != nil || b.SystemPrompt != "p" || len(b.MCPServers) != 2 {
 		t.Errorf("%+v, %v", b.Blueprint, err)
 	}
 	if _, err := Read(put(t, library, "plain", files{AgentFile: `{"name": "plain", "description": "d"}`})); err != nil {
@@ -191,9 +191,9 @@ func TestMistakes(t *testing.T) {
 		"long prompt":    {with(agent(""), PromptFile, strings.Repeat("x", MaxPrompt+1)), `agent.system-prompt.md: has 100001 bytes; at most 100000`},
 		"mode":           {agent(`, "permission_mode": "yolo"`), `$.permission_mode: "yolo" is none of`},
 		"tool":           {agent(`, "allowed_tools": ["--x"]`), `$.allowed_tools[0]: "--x" is no tool's name`},
-		"servers":        {with(agent(""), ServersFile, `{"mcpServers": {"a": {"args": []}}}`), `agent.mcp.json:1:22: $.mcpServers.a: needs a command or a url`},
+		"servers":        {with(agent(""), ServersFile, `{"mcpServers": {"a": {"args": []}}}`), `agent.mcp.json:1:22: $.mcpServers.a: either a command or a url is needed`},
 		"server":         {with(agent(""), ServersFile, `{"a": 1}`), `agent.mcp.json:1:7: $.a: expected an object`},
-		"server secret":  {agent(`, "mcp_servers": {"a": {"command": "c", "env": {"GH_TOKEN": "abc"}}}`), `$.mcp_servers.a.env.GH_TOKEN: is a secret by its name, and would be recorded with every run: name a variable, as ${GH_TOKEN}`},
+		"server secret":  {agent(`, "mcp_servers": {"a": {"command": "c", "env": {"GH_TOKEN": "abc"}}}`), `$.mcp_servers.a.env.GH_TOKEN: a secret is not written here: use ${env:NAME}`},
 		"two servers":    {with(agent(`, "mcp_servers": {}`), ServersFile, `{}`), `$.mcp_servers: there is agent.mcp.json too`},
 		"no command":     {files{AgentFile: `{"name": "x", "description": "d", "type": "deterministic"}`}, `$.command: is missing, and there is no agent.command.sh`},
 		"both":           {with(program(""), CommandFile, "true"), `$.command: there is agent.command.sh too`},

@@ -40,8 +40,8 @@ func (d *document) command(f fields, n *node, b *run.Blueprint) {
 		return
 	}
 	b.Argv = argv
-	for _, word := range argv[1:] {
-		if forShell(word) {
+	for i, word := range argv[1:] {
+		if forShell(word) && !(i > 0 && argv[i] == "-c") {
 			d.note(n.at, below(f.path, "command"), `%s is given to the program as it is, since no shell reads the command; "shell": true lets one`, quoted(word))
 			return
 		}

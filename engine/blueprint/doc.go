@@ -2,7 +2,7 @@
 // deterministic program is run. It finds them on a search path, says what is wrong with
 // them, fills in and checks the parameters of a run by their schema, and makes new ones. It
 // runs nothing: how parameters reach a program is the executor's part. It may import
-// engine/run, engine/runner, engine/redact, the JSON Schema and shell-quoting libraries and
+// engine/run, engine/runner, engine/session, engine/redact, the JSON Schema and shell-quoting libraries and
 // the standard library.
 //
 // A blueprint's files are read within its directory only: no name and no link leads out of

@@ -13,7 +13,7 @@ import (
 // what is wrong is said in one line each.
 func FuzzRead(f *testing.F) {
 	f.Add(`{"name": "x", "description": "d", "type": "deterministic", "command": "a 'b c' \"d\"", "parameter_strategy": "args", "demands": {"tags": ["a"]}}`, crawler, "")
-	f.Add(`{"name": "x", "description": "d", "system_prompt": "p", "mcp_servers": {"a": {"command": "b", "env": {"TOKEN": "${TOKEN}"}}}}`, "", "")
+	f.Add(`{"name": "x", "description": "d", "system_prompt": "p", "mcp_servers": {"a": {"command": "b", "env": {"TOKEN": "${env:TOKEN}"}}}}`, "", "")
 	f.Add(`{"name": "x", "description": "d", "type": "deterministic", "timeout_seconds": 1e5, "env": ["LD_PRELOAD"]}`, `{"$ref": "#"}`, "#!/bin/sh\n")
 	f.Add("{\"name\": \"\xff\"}", `{"properties": {"a": {"$ref": "http://x"}}}`, "\x00")
 	f.Fuzz(func(t *testing.T, agent, params, script string) {

@@ -31,7 +31,7 @@ func (x *experiment) startEval(ctx workflow.Context, from int) (futures []workfl
 	ctx = withOptions(ctx, ace.ActivityEvaluate, x.in.Provider)
 	for ; len(futures) < x.in.Parallel && from < x.in.EvalTasks; from += evalChunk {
 		futures = append(futures, workflow.ExecuteActivity(ctx, ace.ActivityEvaluate, ace.EvaluateInput{
-			Task: x.about(ctx), Dataset: *x.in.Eval, From: from, Count: min(evalChunk, x.in.EvalTasks-from)}))
+			Task: x.about(ctx), Steps: x.in.Steps, Dataset: *x.in.Eval, From: from, Count: min(evalChunk, x.in.EvalTasks-from)}))
 	}
 	return futures, from
 }

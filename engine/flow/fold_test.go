@@ -163,8 +163,14 @@ func sessionOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
 	return map[string]any{session.QuerySession: plain(t, s)}
 }
 
+// runOfFold folds what a task commands together with that it has ended: what the dispatcher
+// answered within the task is recorded so, and a reader sees both or neither.
 func runOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
 	t.Helper()
+	if h.Events[n-1].GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED || commands(h, n-1) {
+		for ; commands(h, n) && !closes(h.Events[n]); n++ {
+		}
+	}
 	var d history.RunDecoder
 	var s run.State
 	for _, e := range h.Events[:n] {

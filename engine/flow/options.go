@@ -53,8 +53,8 @@ func policyOf(activity, provider string) policy {
 	case ace.ActivityAgentCLI, ace.ActivityBreakdown:
 		return agentStep
 	}
-	if ace.IsAgent(provider) {
-		return agentStep
+	if _, program := ace.BlueprintOf(provider); program || ace.IsAgent(provider) {
+		return agentStep // a program ends by its blueprint's time-out
 	}
 	return modelStep
 }

@@ -27,13 +27,14 @@ type running struct {
 	awaited []awaited               // what was begun and whose end was not applied
 	heardOf bool                    // the cancellation was applied
 
-	asked   int        // the newest try that the dispatcher was told of
-	since   time.Time  // when that was first
-	begun   int        // the newest try whose execution was begun
-	cancel  func()     // of the execution under way
-	cut     bool       // it was asked to stop
-	sending int        // signals whose arrival is not known
-	shown   run.Status // as the search attribute has it
+	asked   int               // the newest try that the dispatcher was told of
+	since   time.Time         // when that was first
+	telling []workflow.Future // of it, and whose end was not applied
+	begun   int               // the newest try whose execution was begun
+	cancel  func()            // of the execution under way
+	cut     bool              // it was asked to stop
+	sending int               // signals whose arrival is not known
+	shown   run.Status        // as the search attribute has it
 }
 
 // awaited is a future, and the fact that its end is.
@@ -102,6 +103,11 @@ func (r *running) comes() bool {
 			return true
 		}
 	}
+	for _, told := range r.telling {
+		if told.IsReady() {
+			return true
+		}
+	}
 	return r.root.Err() != nil && !r.heardOf
 }
 
@@ -125,6 +131,7 @@ func (r *running) catchUp() {
 		r.apply(run.CancelRequested())
 	}
 	r.apply(run.Fact{Kind: run.FactTask})
+	r.answered()
 }
 
 // settle applies the ends of what was begun.
@@ -218,9 +225,27 @@ func (r *running) ask() {
 	request.Execution = workflow.GetInfo(r.calm).WorkflowExecution.RunID
 	request.Asked = r.since
 	request.Deadline = request.Asked.Add(r.state.MatchWithin())
-	if err := notify(r.calm, notices, toldWithin); err != nil {
-		r.apply(run.Untold(history.FailureFrom(err)))
+	r.telling = append(r.telling, tell(r.calm, notices, toldWithin))
+}
+
+// answered applies what the dispatcher answered at once, or that it could not be told. That
+// is recorded at the end of the workflow task in which it became known: behind what came
+// before that task.
+func (r *running) answered() {
+	left := r.telling[:0:0]
+	for _, told := range r.telling {
+		if !told.IsReady() {
+			left = append(left, told)
+			continue
+		}
+		var raw converter.RawValue
+		if err := told.Get(r.calm, &raw); err != nil {
+			r.apply(run.Untold(history.FailureFrom(err)))
+		} else if f, ok := run.Answered(history.JSONOf(raw.Payload())); ok {
+			r.apply(f)
+		}
 	}
+	r.telling = left
 }
 
 // execute gives the run to the runner that it was claimed for.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -62,7 +63,7 @@ func (d *RunDecoder) Fact(e *historypb.HistoryEvent) (run.Fact, bool, error) {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		return run.CancelRequested(), true, nil
 	case enumspb.EVENT_TYPE_MARKER_RECORDED:
-		f, ok := d.untold(e.GetMarkerRecordedEventAttributes())
+		f, ok := told(e.GetMarkerRecordedEventAttributes())
 		return f, ok, nil
 	}
 	if f, ok := d.begins(e); ok {
@@ -216,15 +217,20 @@ func SessionTaken() ace.Failure {
 	return ace.Failure{Kind: ace.Failed, Message: "the session could not be begun: there is one of that id already"}
 }
 
-// untold is the fact that a local activity failed for good.
-func (d *RunDecoder) untold(a *historypb.MarkerRecordedEventAttributes) (run.Fact, bool) {
+// told is what came of telling the dispatcher: its answer, or that it could not be told. A
+// failure that names a time is tried again after that.
+func told(a *historypb.MarkerRecordedEventAttributes) (run.Fact, bool) {
 	var about struct {
-		ActivityType string `json:"ActivityType"`
+		ActivityType string        `json:"ActivityType"`
+		Backoff      time.Duration `json:"Backoff"`
 	}
-	if a.GetFailure() == nil || json.Unmarshal(JSON(a.GetDetails()["data"]), &about) != nil || about.ActivityType != runner.ActivityTell {
+	if json.Unmarshal(JSON(a.GetDetails()["data"]), &about) != nil || about.ActivityType != runner.ActivityTell || about.Backoff > 0 {
 		return run.Fact{}, false
 	}
-	return run.Untold(FailureOf(a.GetFailure())), true
+	if a.GetFailure() != nil {
+		return run.Untold(FailureOf(a.GetFailure())), true
+	}
+	return run.Answered(JSON(a.GetDetails()["result"]))
 }
 
 // RunLabel names what a run does by what it is about: "execute site-crawler on lnch_…"; ok is

@@ -68,7 +68,7 @@ func (s *Server) note(tool string, err error) {
 
 // refused is the answer to a call that cannot be done.
 func refused(err error) *sdk.CallToolResult {
-	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: line(err.Error())}}}
+	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: line(run.Sentence(err))}}}
 }
 
 // answer is a value as structured content, and as JSON in a text for clients that know

@@ -9,8 +9,8 @@ import (
 // ErrorKind is what went wrong when a model was asked.
 type ErrorKind string
 
-// Error kinds. The first four are worth another try; of [Network] and [ServerError] the
-// server may never have heard.
+// Error kinds. The first five are worth another try, and so are [NoRunner] and [NoBlueprint];
+// of [Network] and [ServerError] the server may never have heard.
 const (
 	RateLimited ErrorKind = "RateLimited"
 	Overloaded  ErrorKind = "Overloaded"
@@ -23,6 +23,11 @@ const (
 	TooLong     ErrorKind = "ContextTooLong"
 	Refused     ErrorKind = "Refused"
 	BadAnswer   ErrorKind = "BadAnswer" // it answered, but not in the form asked for
+	// Of a step that a program serves: no runner took it or its runner died; this worker does
+	// not find its blueprint, another may; it did not end well.
+	NoRunner      ErrorKind = "NoRunner"
+	NoBlueprint   ErrorKind = "NoBlueprint"
+	ProgramFailed ErrorKind = "ProgramFailed"
 )
 
 // Error is why a model's answer is not there.
@@ -46,7 +51,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Permanent tells whether no retry will mend it.
 func (e *Error) Permanent() bool {
 	switch e.Kind {
-	case RateLimited, Overloaded, ServerError, Network, NoKey:
+	case RateLimited, Overloaded, ServerError, Network, NoKey, NoRunner, NoBlueprint:
 		return false
 	}
 	return true

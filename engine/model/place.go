@@ -49,5 +49,6 @@ type CallEnd struct {
 	Accepted bool // false where a permission rule refused it
 	OK       bool
 	Error    string
+	Began    time.Time     // zero for when it was begun here
 	Took     time.Duration // 0 where its maker does not tell it
 }

@@ -31,6 +31,7 @@ const (
 	FactTold         // how the parent session was told
 	FactCancelRequested
 
+	FactAnswered      // the dispatcher answers at once what it was told: Claimed or Unmatched
 	FactStopRequested // an update
 	FactGiven         // the runner or the session is being given the run
 	FactUntold        // the dispatcher could not be told
@@ -42,10 +43,10 @@ const (
 type Fact struct {
 	Kind      FactKind
 	Input     *Input
-	Claim     int64         // of Ended: under which claim
-	Result    *Result       // of Ended, nil where the activity failed
-	Claimed   *runner.Claim // of Claimed
-	Unmatched *runner.Unmatched
+	Claim     int64             // of Ended: under which claim
+	Result    *Result           // of Ended, nil where the activity failed
+	Claimed   *runner.Claim     // of Claimed and Answered
+	Unmatched *runner.Unmatched // of Unmatched and Answered
 	Lost      *runner.Lost
 	Began     *Began
 	Report    *session.Report
@@ -141,6 +142,17 @@ func Told(reached bool) Fact {
 
 // Untold is the fact that the dispatcher could not be told of the run.
 func Untold(f ace.Failure) Fact { return Fact{Kind: FactUntold, Failure: &f} }
+
+// Answered is the fact of what the dispatcher answered at once to a run that told it that it
+// wants a runner, given as its JSON; false where it did not. It says what the signals claimed
+// and unmatched say, but comes at a known place: at the end of a workflow task.
+func Answered(answer []byte) (Fact, bool) {
+	var a runner.Answer
+	if len(answer) == 0 || json.Unmarshal(answer, &a) != nil || a.Claimed == nil && a.Unmatched == nil {
+		return Fact{}, false
+	}
+	return Fact{Kind: FactAnswered, Claimed: a.Claimed, Unmatched: a.Unmatched}, true
+}
 
 // StopRequested is the fact that somebody wants the run to end, given as its JSON; false
 // where that cannot be read.

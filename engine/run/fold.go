@@ -33,7 +33,9 @@ func (s *State) fold(f Fact) {
 	case FactReport:
 		s.heed(s.ours(*f.Report), func() { s.report(*f.Report) })
 	case FactUnmatched:
-		s.heed(s.Status == Pending && f.Unmatched.Try == s.Try, func() { s.unmatched(*f.Unmatched) })
+		s.heed(s.waits(*f.Unmatched), func() { s.unmatched(*f.Unmatched) })
+	case FactAnswered:
+		s.answered(f)
 	case FactLost:
 		s.heed(s.inForce(f.Lost.Claim, s.Try) && f.Lost.RunnerID == s.Claim.RunnerID, func() { s.lost(f.Lost.Message) })
 	case FactTold:
@@ -72,7 +74,9 @@ func (s *State) foldOpen(f Fact) {
 	case FactGivenUp:
 		s.stopped("its session did not answer any more")
 	case FactUntold:
-		s.fail(Internal, "the dispatcher could not be told: "+f.Failure.Message)
+		if s.Status == Pending { // else it heard of the run all the same
+			s.fail(Internal, "the dispatcher could not be told: "+f.Failure.Message)
+		}
 	}
 }
 
@@ -104,6 +108,22 @@ func (s *State) inForce(claim int64, try int) bool {
 func (s *State) fits(c runner.Claim) bool {
 	return s.Status == Pending && c.Try == s.Try && c.Queue != "" && c.RunnerID != "" &&
 		!slices.ContainsFunc(s.Moves, func(m MoveRecord) bool { return m.Claim >= c.Number })
+}
+
+// waits tells whether the run waits for what it is told that it does not get.
+func (s *State) waits(u runner.Unmatched) bool { return s.Status == Pending && u.Try == s.Try }
+
+// answered takes in the dispatcher's answer. One that comes too late, since the same was told
+// by a signal or the run is being stopped, is nobody's fault and not counted.
+func (s *State) answered(f Fact) {
+	switch {
+	case f.Claimed != nil:
+		if s.fits(*f.Claimed) {
+			s.claim(*f.Claimed)
+		}
+	case s.waits(*f.Unmatched):
+		s.unmatched(*f.Unmatched)
+	}
 }
 
 func (s *State) claim(c runner.Claim) {
@@ -223,7 +243,7 @@ func (s *State) again(why string) bool {
 	if len(s.Moves)+1 >= MaxClaims {
 		return false
 	}
-	s.Moves = append(slices.Clone(s.Moves), MoveRecord{Claim: s.Claim.Number, Runner: s.Claim.RunnerID, Epoch: s.Claim.Epoch, Why: why})
+	s.Moves = append(slices.Clone(s.Moves), MoveRecord{Claim: s.Claim.Number, Runner: s.Claim.RunnerID, Queue: s.Claim.Queue, Why: why})
 	s.Status, s.Claim, s.Began, s.given, s.TimeoutAt = Pending, nil, nil, false, time.Time{}
 	s.Try++
 	return true

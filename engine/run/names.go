@@ -13,6 +13,10 @@ const (
 	IDPrefix = "run/"
 )
 
+// StepPrefix is what the id of a run begins with that serves a step of a task: lists of all
+// that was done leave such runs out, since the task is in them.
+const StepPrefix = "step_"
+
 // What a run answers and hears. Of a signal, what does not fit the claim that is in force is
 // heard and not heeded.
 const (

@@ -37,6 +37,6 @@ type State struct {
 type MoveRecord struct {
 	Claim  int64  `json:"claim"`
 	Runner string `json:"runner_id"`
-	Epoch  int64  `json:"epoch,omitempty"` // of the runner's process
+	Queue  string `json:"queue"` // of that runner's registration
 	Why    string `json:"why"`
 }

@@ -39,7 +39,7 @@ func (s *State) Asks() runner.Notices {
 	in, r := s.Input, s.request()
 	var all runner.Notices
 	for i, m := range s.Moves {
-		r.Avoid = append(r.Avoid, runner.Process(m.Runner, m.Epoch))
+		r.Avoid = append(r.Avoid, m.Queue)
 		if i == len(s.Moves)-1 {
 			all = append(all, runner.Notice{Kind: runner.Release, Run: in.RunID, Claim: m.Claim})
 		}

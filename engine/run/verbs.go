@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"acescope/engine/ace"
@@ -18,6 +19,16 @@ var (
 	ErrNotFound    = errors.New("no such run or session")
 	ErrOver        = errors.New("it has ended")
 )
+
+// Sentence is what an error tells whoever asked. That a request was bad goes without saying
+// where the error says what is wrong with it.
+func Sentence(err error) string {
+	said := err.Error()
+	if errors.Is(err, ErrBadRequest) {
+		said = strings.Replace(said, ErrBadRequest.Error()+": ", "", 1)
+	}
+	return said
+}
 
 // Request asks for a run. What is not said is "" or nil.
 type Request struct {

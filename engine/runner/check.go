@@ -15,7 +15,6 @@ const (
 	maxTag   = 64
 	maxHost  = 253
 	maxPath  = 4096
-	maxEpoch = 21 // characters of an epoch, and what stands before it
 )
 
 // Check says in one sentence what is wrong with the demands, nil where nothing is.

@@ -61,10 +61,10 @@ func (c Capabilities) Lacks(d Demands) []string {
 // Candidate is a runner that could be asked.
 type Candidate struct {
 	ID           string
+	Queue        string // of its registration
 	Capabilities Capabilities
 	Status       Status
 	Busy         int
-	Epoch        int64
 }
 
 // Nearest says how near the runners come to the demands: which could take the run, were it
@@ -79,8 +79,8 @@ func Nearest(d Demands, runners []Candidate, avoid []string) string {
 			continue
 		}
 		lacks := r.Capabilities.Lacks(d)
-		if slices.Contains(avoid, Process(r.ID, r.Epoch)) {
-			lacks = append(lacks, "another runner (it lost the run before)")
+		if slices.Contains(avoid, r.Queue) {
+			lacks = append(lacks, "a new start (it lost the run before)")
 		}
 		switch {
 		case len(lacks) == 0 && r.Status == Online:

@@ -52,11 +52,18 @@ func (t *Table) give(w *wait, r *row, now time.Time) {
 	t.unwait(w)
 	t.claims++
 	t.count.Matched++
-	t.hold(&hold{req: w.req, row: r, claim: t.claims, slot: true, since: now})
+	h := &hold{req: w.req, row: r, claim: t.claims, slot: true, since: now}
+	t.hold(h)
 	t.touch(r)
 	t.weigh(r)
-	t.out = append(t.out, answer(w.req, Answer{Claimed: &Claim{Number: t.claims, Try: w.req.Try,
-		RunnerID: r.reg.ID, Epoch: r.epoch, Queue: r.queue, SessionQueue: r.reg.SessionQueue, Capabilities: r.reg.Capabilities, At: now}}))
+	t.out = append(t.out, h.claimed())
+}
+
+// claimed is what the run is told that was given to a runner.
+func (h *hold) claimed() Answer {
+	r := h.row
+	return answer(h.req, Answer{Claimed: &Claim{Number: h.claim, Try: h.req.Try, RunnerID: r.reg.ID, Epoch: r.epoch, Queue: r.queue,
+		SessionQueue: r.reg.SessionQueue, Capabilities: r.reg.Capabilities, At: h.since}})
 }
 
 func (t *Table) hold(h *hold) {

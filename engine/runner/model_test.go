@@ -21,6 +21,7 @@ type model struct {
 
 type modelRunner struct {
 	reg                   runner.Registration
+	queue                 string
 	epoch                 int64
 	stale, draining, gone bool
 	tick                  int64
@@ -101,7 +102,10 @@ func (m *model) apply(n runner.Notice) {
 func (m *model) enqueue(req runner.Request) {
 	again := func(have runner.Request) bool { return have.Execution == req.Execution && req.Try <= have.Try }
 	if i := find(m.held, req.RunID); i >= 0 {
-		if again(m.held[i].req) {
+		if h := m.held[i]; again(h.req) && (h.slot || req.Try < h.req.Try) {
+			if req.Try == h.req.Try {
+				m.out = append(m.out, said{req.RunID, "claimed", h.on.reg.ID, h.claim})
+			}
 			return
 		}
 		m.letGo(i)
@@ -124,10 +128,10 @@ func (m *model) register(n runner.Notice) {
 	case n.Epoch < r.epoch, n.Epoch == r.epoch && r.gone:
 		return
 	case n.Epoch == r.epoch:
-		r.reg = *n.Registration
+		r.reg, r.queue = *n.Registration, n.Queue
 		return
 	}
-	*r = modelRunner{reg: *n.Registration, epoch: n.Epoch}
+	*r = modelRunner{reg: *n.Registration, queue: n.Queue, epoch: n.Epoch}
 	for _, h := range m.held {
 		if h.on == r && runner.Agent(h.req.Demands.ExecutorType) == "" {
 			h.slot = false
@@ -205,7 +209,7 @@ func (m *model) best(req runner.Request) *modelRunner {
 	var able []*modelRunner
 	for _, r := range m.runners {
 		if !r.gone && !r.stale && !r.draining && m.busy(r) < r.reg.Capabilities.Slots &&
-			len(r.reg.Capabilities.Lacks(req.Demands)) == 0 && !slices.Contains(req.Avoid, runner.Process(r.reg.ID, r.epoch)) {
+			len(r.reg.Capabilities.Lacks(req.Demands)) == 0 && !slices.Contains(req.Avoid, r.queue) {
 			able = append(able, r)
 		}
 	}

@@ -1,9 +1,6 @@
 package runner
 
-import (
-	"strconv"
-	"strings"
-)
+import "strings"
 
 // Workflow is the type of a runner's workflow and IDPrefix what its id begins with.
 // DispatcherWorkflow is the type of the dispatcher's, DispatcherID its id.
@@ -36,7 +33,7 @@ const (
 // of the workers that serve workflows, which gather what many workflows have to say.
 const (
 	ActivityLease     = "hold_runner_lease" // [LeaseInput] → nothing; ends by its heartbeat's time-out, or when the runner leaves
-	ActivityTell      = "tell_dispatcher"   // [Notices] → nothing; starts the dispatcher where there is none
+	ActivityTell      = "tell_dispatcher"   // [Notices] → the dispatcher's [Answer] to an Enqueue, where that comes at once, else null; starts the dispatcher where there is none
 	ActivityTellRuns  = "tell_runs"         // [Answers] → [Told]
 	ActivityRecall    = "recall"            // page → the next page, nil after the last: has runs and runners tell again
 	ActivityCheckRuns = "check_runs"        // [Check] → [Checked]
@@ -51,9 +48,6 @@ const (
 
 // WorkflowID is the id of a runner's workflow.
 func WorkflowID(id string) string { return IDPrefix + id }
-
-// Process names one process of a runner.
-func Process(id string, epoch int64) string { return id + "@" + strconv.FormatInt(epoch, 10) }
 
 // IDOf is the runner's id of a workflow id, "" for other workflows.
 func IDOf(workflowID string) string {

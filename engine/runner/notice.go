@@ -125,8 +125,8 @@ type Request struct {
 	// Try counts from 1 how often the run has asked, so that a late word on an earlier claim
 	// is told from one on this.
 	Try int `json:"try"`
-	// Avoid are the processes of runners that lost the run before, as [Process] names them. The
-	// next process of the same runner may have it.
+	// Avoid are the queues of the registrations that lost the run before. A runner that has
+	// registered anew has another, and may take it.
 	Avoid []string `json:"avoid,omitempty"`
 }
 
@@ -157,7 +157,8 @@ type Lost struct {
 	Message  string `json:"message"`
 }
 
-// Answers are told to runs by [ActivityTellRuns], each as the signal of its kind.
+// Answers are told to runs by [ActivityTellRuns]: as the result of [ActivityTell] to those that
+// wait for it, else each as the signal of its kind.
 type Answers []Answer
 
 // Answer is one of them: exactly one of the last three is set.

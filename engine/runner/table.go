@@ -55,7 +55,7 @@ const (
 	maxBytes = 512 << 10 // of different demands, and of what runners offer
 	maxIdle  = 256       // groups without runs, kept for what they know of runners
 	maxGone  = 50        // runners that are gone, kept to be shown
-	maxAvoid = 16        // runners that a run can avoid
+	maxAvoid = 16        // queues that a run can avoid
 
 	maxSuspects = 2000
 )
@@ -98,7 +98,7 @@ func (r *row) status() Status {
 }
 
 func (r *row) candidate() Candidate {
-	return Candidate{ID: r.reg.ID, Capabilities: r.offer, Status: r.status(), Busy: r.busy, Epoch: r.epoch}
+	return Candidate{ID: r.reg.ID, Queue: r.queue, Capabilities: r.offer, Status: r.status(), Busy: r.busy}
 }
 
 // hold is a run that was given to a runner and has not ended. One without a slot is only
@@ -121,7 +121,7 @@ type wait struct {
 	index      int   // in the deadlines
 }
 
-// group is the runs that wait with the same demands, and avoid the same runners.
+// group is the runs that wait with the same demands, and avoid the same queues.
 type group struct {
 	key         string
 	demands     Demands
@@ -159,13 +159,19 @@ func (t *Table) Apply(n Notice, now time.Time) {
 }
 
 // enqueue lets a run wait. Of one that is known already it is a repetition, unless it asks
-// anew, with a higher number, or is another execution of the same id.
+// anew, with a higher number, or is another execution of the same id. One that was given to a
+// runner hears the same again, or gets another one where that runner's process is gone.
 func (t *Table) enqueue(req Request, now time.Time) {
 	if checkText("run id", req.RunID, 2*maxName) != nil || req.RunID == "" {
 		return
 	}
 	if h := t.holds[req.RunID]; h != nil {
-		if h.req.Execution == req.Execution && req.Try <= h.req.Try {
+		switch {
+		case h.req.Execution != req.Execution || req.Try > h.req.Try:
+		case req.Try < h.req.Try:
+			return
+		case h.slot: // it has not heard what it was answered, or does not remember
+			t.out = append(t.out, h.claimed())
 			return
 		}
 		t.letGo(h)

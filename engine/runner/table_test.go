@@ -47,13 +47,17 @@ func of(all runner.Answers) (got []said) {
 // TestTableAgainstModel holds that the table decides as the model does, whatever it is told,
 // also when it is carried from one run to the next in between.
 func TestTableAgainstModel(t *testing.T) {
+	steps := 3000
+	if testing.Short() {
+		steps = 300
+	}
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 1))
 			table, plain := runner.NewTable(), &model{}
 			now := noon
-			for step := range 3000 {
+			for step := range steps {
 				var said []string
 				for range 1 + r.IntN(3) {
 					n := randomNotice(r, now, plain)
@@ -134,7 +138,7 @@ func randomTags(r *rand.Rand) (tags []string) {
 }
 
 func randomNotice(r *rand.Rand, now time.Time, m *model) runner.Notice {
-	id := fmt.Sprintf("r%d", r.IntN(8))
+	id := fmt.Sprintf("runner.r%d.%d", r.IntN(8), 1+r.IntN(3))
 	run := fmt.Sprintf("run%d", r.IntN(60))
 	epoch := int64(1 + r.IntN(2))
 	if known := m.runner(id); known != nil {
@@ -162,7 +166,7 @@ func randomNotice(r *rand.Rand, now time.Time, m *model) runner.Notice {
 	n.Request.Try = 1 + r.IntN(2)
 	n.Request.Execution = fmt.Sprint("x", r.IntN(5)/4)
 	if r.IntN(5) == 0 {
-		n.Request.Avoid = []string{runner.Process(fmt.Sprintf("r%d", r.IntN(8)), int64(1+r.IntN(3)))}
+		n.Request.Avoid = []string{fmt.Sprintf("runner.r%d.%d", r.IntN(8), 1+r.IntN(3))}
 	}
 	return n
 }
@@ -197,7 +201,8 @@ func TestFIFO(t *testing.T) {
 	step("late→wide", runner.Notice{Kind: runner.Withdraw, Run: "gpu-2"})
 }
 
-// TestRepeated holds that a notice that is told twice counts once.
+// TestRepeated holds that a notice that is told twice counts once, but for that a run which
+// asks again hears again what it was answered.
 func TestRepeated(t *testing.T) {
 	once, twice := runner.NewTable(), runner.NewTable()
 	notices := []runner.Notice{
@@ -214,8 +219,34 @@ func TestRepeated(t *testing.T) {
 			second = append(second, of(twice.Match(noon))...)
 		}
 	}
-	if !slices.Equal(first, second) || !reflect.DeepEqual(once.View(runner.ViewOptions{}, 1), twice.View(runner.ViewOptions{}, 1)) {
+	if !slices.Equal(first, slices.Compact(second)) || !reflect.DeepEqual(once.View(runner.ViewOptions{}, 1), twice.View(runner.ViewOptions{}, 1)) {
 		t.Errorf("%+v\n%+v", first, second)
+	}
+}
+
+// TestAskedAgain holds what a run hears that asks once more for the same: the same, also from
+// the next run of the dispatcher, or another runner where the first one's process is gone.
+func TestAskedAgain(t *testing.T) {
+	table := runner.NewTable()
+	table.Apply(registered("r", 1, offer("h", 1)), noon)
+	table.Apply(asks("a", runner.Demands{}), noon)
+	first := table.Match(noon)
+	data, err := table.Carry(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if table, _, err = runner.Restore(data); err != nil {
+		t.Fatal(err)
+	}
+	later := noon.Add(time.Second)
+	table.Apply(asks("a", runner.Demands{}), later)
+	if again := table.Match(later); !reflect.DeepEqual(again, first) {
+		t.Errorf("%+v in place of %+v", again, first)
+	}
+	table.Apply(registered("r", 2, offer("h", 1)), later)
+	table.Apply(asks("a", runner.Demands{}), later)
+	if anew := table.Match(later); len(anew) != 1 || anew[0].Claimed.Number != 2 || anew[0].Claimed.Epoch != 2 {
+		t.Errorf("%+v", anew)
 	}
 }
 
@@ -390,4 +421,24 @@ func TestCarriedSize(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 	t.Logf("%d bytes", len(data))
+}
+
+// TestLostComesBack holds that a run avoids the registration that lost it, and not the runner,
+// which may be the only one: when that has registered anew it may have the run.
+func TestLostComesBack(t *testing.T) {
+	table := runner.NewTable()
+	table.Apply(registered("local", 1, offer("h", 1)), noon)
+	again := asks("a", runner.Demands{})
+	again.Request.Avoid = []string{"runner.local.1"}
+	table.Apply(again, noon)
+	if got := table.Match(noon); len(got) != 0 {
+		t.Fatalf("%+v", got)
+	}
+	if q := table.View(runner.ViewOptions{}, 1).Queues; len(q) != 1 || q[0].Nearest != "nearest is local on h, which lacks a new start (it lost the run before)" {
+		t.Errorf("%+v", q)
+	}
+	table.Apply(registered("local", 2, offer("h", 1)), noon)
+	if got := of(table.Match(noon)); len(got) != 1 || got[0].Runner != "local" {
+		t.Errorf("%+v", got)
+	}
 }

@@ -169,7 +169,7 @@ func (t *Table) compareWith(r *row, g *group) {
 }
 
 func (g *group) takes(r *row) bool {
-	return !r.gone && r.offer.Meets(g.demands) && (len(g.avoid) == 0 || !slices.Contains(g.avoid, Process(r.reg.ID, r.epoch)))
+	return !r.gone && r.offer.Meets(g.demands) && !slices.Contains(g.avoid, r.queue)
 }
 
 // forgetOld keeps as many of the runners that are gone as are to be shown.

@@ -37,11 +37,11 @@ func (t *Table) groupOf(req Request) *group {
 	return g
 }
 
-// avoided is which runners a run avoids: the last few, sorted.
-func avoided(ids []string) (avoid []string) {
-	for _, id := range ids[max(0, len(ids)-maxAvoid):] {
-		if validName(id, maxName+maxEpoch) {
-			avoid = append(avoid, id)
+// avoided is which queues a run avoids: the last few, sorted.
+func avoided(queues []string) (avoid []string) {
+	for _, q := range queues[max(0, len(queues)-maxAvoid):] {
+		if validName(q, maxPath) {
+			avoid = append(avoid, q)
 		}
 	}
 	return tagSet(avoid, nil)

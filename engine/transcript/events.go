@@ -38,6 +38,12 @@ func Events(raw []byte) []agentcli.Event {
 	return c.out
 }
 
+// Filler tells whether the events of a line are what the CLI says in the model's place when it
+// is resumed after a turn that was broken off. It is no answer.
+func Filler(events []agentcli.Event) bool {
+	return events[0].Model == synthetic && events[0].Kind != agentcli.KindError
+}
+
 // unnamed is the subagent of older versions' lines, which do not tell which one it is.
 const unnamed = "subagent"
 

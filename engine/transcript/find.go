@@ -5,7 +5,27 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
+
+// ConfigDir is the configuration directory of a Claude Code that is started with the
+// environment, "" where it is not known.
+func ConfigDir(environ []string) string {
+	dir := ""
+	for _, v := range environ {
+		if name, value, _ := strings.Cut(v, "="); name == "CLAUDE_CONFIG_DIR" {
+			dir = value
+		}
+	}
+	if dir != "" {
+		return dir
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(home, ".claude")
+}
 
 // Find is where the transcript of a session lies below a configuration directory, "" where
 // there is none. A session's id is unique, so it is looked for under every project: how a

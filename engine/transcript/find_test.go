@@ -44,3 +44,15 @@ func TestTold(t *testing.T) {
 		}
 	}
 }
+
+func TestConfigDir(t *testing.T) {
+	t.Setenv("HOME", "/home/ann")
+	for want, environ := range map[string][]string{
+		"/c":                nil,
+		"/home/ann/.claude": {"CLAUDE_CONFIG_DIR="},
+	} {
+		if got := ConfigDir(append([]string{"A=b", "CLAUDE_CONFIG_DIR=/c"}, environ...)); got != want {
+			t.Errorf("%v: %q, not %q", environ, got, want)
+		}
+	}
+}

@@ -176,16 +176,12 @@ func withText(m Message, text string) Message {
 	return m
 }
 
+// maxNote bounds what a verdict says, in bytes.
+const maxNote = 1000
+
 // verdict completes a verdict with what was odd about an answer that could be read.
 func (s *step) verdict(v *ace.Verdict, odd []string) *ace.Verdict {
-	for _, o := range append(s.odd, odd...) {
-		if v.Note != "" {
-			v.Note += "; "
-		}
-		v.Note += o
-	}
-	v.Note = clip(oneLine(v.Note), 1000)
-	return v
+	return withOdd(v, append(s.odd, odd...))
 }
 
 func oneSentence(err error) error {

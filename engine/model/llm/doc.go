@@ -2,6 +2,8 @@
 // a conversation: it holds the prompts, reads the answers, runs the loop of tools, and
 // says what is wrong in one sentence. Those who talk to a server are a [Completer] each.
 //
+// What programs write as results of steps is read by the same means: [Written].
+//
 // It imports engine/model, engine/ace, engine/playbook, engine/price, the arithmetic of
 // the built-in provider, and a library that mends JSON.
 //

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -137,6 +138,14 @@ func settle(book *playbook.Playbook, tags []ace.BulletTag, proposed []ace.Operat
 			ops = append(ops, op)
 		}
 	}
+	good, bad := tried(book, ops)
+	return append(accepted, good...), append(rejected, bad...)
+}
+
+// tried tells the operations that can be applied to the playbook from those that cannot, which
+// say why.
+func tried(book *playbook.Playbook, ops []ace.Operation) (accepted, rejected []ace.Operation) {
+	accepted, rejected = []ace.Operation{}, []ace.Operation{}
 	_, fates := playbook.Apply(book, ops)
 	for i, op := range fates {
 		if op.Fate != ace.FateAccepted {
@@ -149,6 +158,7 @@ func settle(book *playbook.Playbook, tags []ace.BulletTag, proposed []ace.Operat
 		if op.Type == ace.OpRemove || op.Type == ace.OpTag {
 			op.Section, op.Content = ops[i].Section, ops[i].Content
 		}
+		op.Reason = cmp.Or(op.Reason, ops[i].Reason)
 		accepted = append(accepted, op)
 	}
 	return accepted, rejected

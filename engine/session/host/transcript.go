@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"acescope/engine/ace"
 	"acescope/engine/agentcli"
@@ -28,8 +25,7 @@ type remembered struct {
 	Model       string
 	Messages    []session.Out
 	Omitted     int
-	// Usage is of the turn, all attempts of it. Its cost is what the agent counted, where it
-	// did, and else list prices, without those of subagents, which have files of their own.
+	// Usage is of the turn, all attempts of it, as [transcript.Spent] counts.
 	Usage ace.Usage
 	// Counted is the conversation's cost that the agent's next process counts on from.
 	Counted float64
@@ -45,21 +41,7 @@ type transcripts struct{ config string }
 
 // memory is that of Claude Code's processes as this host starts them.
 func (h *Host) memory(adapter agentcli.Adapter) memory {
-	env := h.environ(adapter, agentcli.Command{})
-	dir := ""
-	for _, v := range env {
-		if name, value, _ := strings.Cut(v, "="); name == "CLAUDE_CONFIG_DIR" {
-			dir = value
-		}
-	}
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return transcripts{}
-		}
-		dir = filepath.Join(home, ".claude")
-	}
-	return transcripts{dir}
+	return transcripts{transcript.ConfigDir(h.environ(adapter, agentcli.Command{}))}
 }
 
 func (t transcripts) turn(ctx context.Context, in session.TurnInput, uuids []string) (remembered, error) {
@@ -71,7 +53,7 @@ func (t transcripts) turn(ctx context.Context, in session.TurnInput, uuids []str
 	if err != nil || path == "" {
 		return remembered{}, err
 	}
-	s := seeker{turn: in.Turn, seen: in.CostSeen}
+	s := seeker{turn: in.Turn, spent: transcript.NewSpent(price.Shipped(), in.CostSeen)}
 	for _, uuid := range uuids {
 		s.uuids = append(s.uuids, []byte(uuid))
 	}
@@ -86,24 +68,18 @@ func (t transcripts) turn(ctx context.Context, in session.TurnInput, uuids []str
 type seeker struct {
 	remembered
 	turn   int
-	uuids  [][]byte         // of the turn's messages
-	spoke  bool             // since the last of them the agent said something
-	open   map[string]bool  // calls without a result
-	fold   *transcript.Fold // of the turn, nil before it
+	uuids  [][]byte          // of the turn's messages
+	spoke  bool              // since the last of them the agent said something
+	open   map[string]bool   // calls without a result
+	spent  *transcript.Spent // in the turn
 	record record
-
-	seen  float64           // of the cost, by the agent's last count
-	cost  float64           // of the turn, up to that count
-	upTo  transcript.Totals // the same as the lines tell it
-	vague bool              // there are prices that neither knows
 }
 
 // synthetic is the model of what the CLI says in the model's place.
 const synthetic = "<synthetic>"
 
 func (s *seeker) add(raw []byte) {
-	if usd, ok := transcript.Told(raw); ok {
-		s.told(usd)
+	if s.spent.Count(raw) {
 		return
 	}
 	mine := slices.ContainsFunc(s.uuids, func(uuid []byte) bool { return bytes.Contains(raw, uuid) })
@@ -123,22 +99,20 @@ func (s *seeker) add(raw []byte) {
 // begin takes the turn's message. A later one goes on with what the first began.
 func (s *seeker) begin(raw []byte) {
 	if !s.Begun {
-		s.fold = transcript.NewFold(price.Shipped())
 		s.record = record{turn: s.turn, begun: true, names: map[string]string{}}
 		s.open = map[string]bool{}
-		s.seen = max(s.seen, s.Counted) // where the conversation is older than the session
 	}
-	s.fold.Add(raw)
+	s.spent.Add(raw)
 	s.Begun, s.spoke, s.Interrupted, s.Failed, s.Text = true, false, false, "", ""
 	clear(s.open)
 }
 
 // say takes a line of the turn.
 func (s *seeker) say(raw []byte, events []agentcli.Event) {
-	if events[0].Model == synthetic && events[0].Kind != agentcli.KindError {
-		return // what the CLI puts after a turn that was broken off, when it is resumed
+	if transcript.Filler(events) {
+		return
 	}
-	s.fold.Add(raw)
+	s.spent.Add(raw)
 	for _, e := range events {
 		if e.ParentID == "" {
 			s.event(e)
@@ -173,33 +147,14 @@ func (s *seeker) event(e agentcli.Event) {
 	s.record.tell(e)
 }
 
-// told takes the count of a process that has ended. It knows more than the lines do, unless
-// it lacks what a process before it spent that was killed.
-func (s *seeker) told(usd float64) {
-	s.Counted = usd
-	if !s.Begun {
-		return
-	}
-	t := s.fold.Summary().Totals
-	if told, list := usd-s.seen, t.CostUSD-s.upTo.CostUSD; told > list {
-		s.cost += told
-	} else {
-		s.cost += list
-		s.vague = s.vague || t.Unpriced > s.upTo.Unpriced
-	}
-	s.seen, s.upTo = usd, t
-}
-
 // sum is what was found, in all.
 func (s *seeker) sum() remembered {
-	if !s.Begun {
+	if s.Counted = s.spent.Counted; !s.Begun {
 		return s.remembered
 	}
-	t := s.fold.Summary()
-	answered := s.fold.Ended() || s.Failed != "" && !t.Unfinished
+	answered := s.spent.Ended() || s.Failed != "" && !s.spent.Summary().Unfinished
 	s.Ended = s.Interrupted || s.spoke && answered && len(s.open) == 0
-	s.Usage = ace.Usage{InputTokens: t.Tokens.Input + t.Tokens.CacheWrite(), OutputTokens: t.Tokens.Output, CacheReadTokens: t.Tokens.CacheRead,
-		CostUSD: s.cost + t.CostUSD - s.upTo.CostUSD, Unpriced: s.vague || t.Unpriced > s.upTo.Unpriced}
+	s.Usage = s.spent.Usage()
 	s.Messages, s.Omitted = s.record.out, s.record.left
 	return s.remembered
 }

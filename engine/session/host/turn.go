@@ -195,7 +195,10 @@ func (h *Host) attempt(s *slot, r *run) (session.TurnResult, error) {
 	default:
 	}
 	if r.past.begun {
-		r.continued, text, r.uuid = true, continueText, againUUID(r.in, r.attempt)
+		text = continueText
+		r.mu.Lock()
+		r.continued, r.uuid = true, againUUID(r.in, r.attempt)
+		r.mu.Unlock()
 	}
 	name := artifact.LogName{WorkflowID: r.in.WorkflowID, RunID: r.in.RunID, Activity: session.ActivityTurn, Seq: r.in.Turn, Attempt: r.attempt}
 	log, err := h.openLog(name)
