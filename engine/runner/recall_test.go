@@ -17,7 +17,7 @@ func TestRecall(t *testing.T) {
 		comes := registered("r", 3, offer("h", 1))
 		all := runner.Notices{asks("has", runner.Demands{}), comes, holds, holds, asks("waits", runner.Demands{})}
 		if runFirst {
-			all = runner.Notices{holds, comes, asks("has", runner.Demands{}), asks("waits", runner.Demands{})}
+			all = runner.Notices{holds, comes, asks("waits", runner.Demands{})}
 		}
 		for _, n := range all {
 			table.Apply(n, noon)
