@@ -7,6 +7,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"acescope/engine/runner"
@@ -26,8 +27,16 @@ func (e *Engine) Runners(ctx context.Context, o runner.ViewOptions) (v runner.Vi
 	case err != nil:
 		return v, fmt.Errorf("ask the dispatcher: %w", err)
 	}
-	return v, answer.Get(&v)
+	if err := answer.Get(&v); errors.Is(err, converter.ErrEncodingIsNotSupported) {
+		return v, fmt.Errorf("%w: --codec-endpoint reads it", ErrEncoded)
+	} else if err != nil {
+		return v, fmt.Errorf("the dispatcher's answer: %w", err)
+	}
+	return v, nil
 }
+
+// ErrEncoded means that an answer came encoded, and no codec server is named here.
+var ErrEncoded = errors.New("the answer is encoded")
 
 // Runner is what is known of one runner, also of one that is gone.
 func (e *Engine) Runner(ctx context.Context, id string) (info runner.Info, err error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -38,6 +39,10 @@ func (a *app) checkRunners(ctx context.Context, e *engine.Engine, report reporte
 	ctx, cancel := context.WithTimeout(ctx, doctorAsks)
 	defer cancel()
 	view, err := e.Runners(ctx, runner.ViewOptions{})
+	if errors.Is(err, engine.ErrEncoded) {
+		report("runners", true, "not known here: %v", err)
+		return
+	}
 	if err != nil {
 		report("runners", false, "%s", oneLine(fmt.Errorf("the dispatcher does not answer: %w; the log of the process that serves says why", err)))
 		return
