@@ -62,9 +62,15 @@ func (l library) Load(name string) (run.Blueprint, func(json.RawMessage) (json.R
 	return b.Blueprint, b.Params.Check, nil
 }
 
+// estates are as many as there may be at a time: each has a server, and processes that must
+// not be given up for want of a processor.
+var estates = make(chan struct{}, 4)
+
 // newEstate makes one whose server lives in this process, unless somebody else is to host it.
 func newEstate(t *testing.T, hosted bool) *estate {
 	t.Helper()
+	estates <- struct{}{}
+	t.Cleanup(func() { <-estates })
 	s := &estate{t: t, dir: t.TempDir(), work: t.TempDir(), agent: agentclitest.New(t, "claude")}
 	t.Cleanup(func() {
 		for _, p := range s.servers {

@@ -53,8 +53,8 @@ func (s *served) execute(ctx context.Context, x run.Execution) (run.Result, erro
 	r := s.h.execute(ctx, x, logName(ctx, x))
 	r.RunID, r.SessionID, r.Runner, r.Claim = x.Input.RunID, x.Input.SessionID, s.lease.RunnerID, x.Claim.Number
 	s.h.tell(Event{Kind: RunEnded, Lease: s.lease, Run: &x.Input, Result: &r})
-	if errors.Is(context.Cause(ctx), errLeaseLost) && r.Status == run.Stopped {
-		return run.Result{}, givenBack(run.TypeRunnerLost, "runner "+s.lease.RunnerID+" was ended, or has lost its lease, while the program ran; it was ended too")
+	if r.Status == run.Stopped && !temporal.IsCanceledError(context.Cause(ctx)) { // nobody asked for that
+		return run.Result{}, givenBack(run.TypeRunnerLost, "runner "+s.lease.RunnerID+" was ended, or has lost its lease or the server, while the program ran; it was ended too")
 	}
 	return r, nil
 }
