@@ -249,12 +249,4 @@ func newID(prefix string) string {
 }
 
 // shorten is the beginning of a text, for a message.
-func shorten(text string) string { return cutTo(text, 60) }
-
-// cutTo is at most so many bytes of a text.
-func cutTo(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
-}
+func shorten(text string) string { return ace.Cut(text, 60) }

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"acescope/engine/ace"
 	"acescope/engine/history"
 	"acescope/engine/run"
 )
@@ -125,7 +126,7 @@ func (r *Runs) Stop(ctx context.Context, id string, q run.StopRequest) (run.Stat
 	if err != nil {
 		return run.State{}, err
 	}
-	q.Reason, q.By = cutTo(r.secrets.String(q.Reason), maxNote), cutTo(r.secrets.String(q.By), maxNote)
+	q.Reason, q.By = ace.Cut(r.secrets.String(q.Reason), maxNote), ace.Cut(r.secrets.String(q.By), maxNote)
 	updateID := "stop." + rand.Text() // of all attempts, so that they count as one
 	ctx, cancel := context.WithTimeout(ctx, stopWithin)
 	defer cancel()

@@ -164,14 +164,14 @@ func (a *Activities) readLog(ctx context.Context, in ace.ReadLogInput) (ace.LogC
 		if err != nil {
 			return ace.LogContent{}, err
 		}
-		out.Result, out.ResultRef = clip(out.Result, ace.MaxLogResult), &ref
+		out.Result, out.ResultRef = ace.Cut(out.Result, ace.MaxLogResult), &ref
 	}
 	return out, nil
 }
 
 // logEvent is an event as a page shows it.
 func logEvent(n int64, e agentcli.Event) ace.LogEvent {
-	out := ace.LogEvent{N: n, Kind: string(e.Kind), Name: e.Name, Text: clip(e.Text, ace.PreviewBytes)}
+	out := ace.LogEvent{N: n, Kind: string(e.Kind), Name: e.Name, Text: ace.Cut(e.Text, ace.PreviewBytes)}
 	if e.Tool != nil {
 		out.Name, out.Text = e.Tool.Name, string(ace.Preview(e.Tool.Args))
 		if e.Kind == agentcli.KindToolResult {
@@ -180,7 +180,7 @@ func logEvent(n int64, e agentcli.Event) ace.LogEvent {
 		}
 	}
 	if e.Result != nil {
-		out.Name, out.Text = e.Result.Subtype, clip(e.Result.Text, ace.PreviewBytes)
+		out.Name, out.Text = e.Result.Subtype, ace.Cut(e.Result.Text, ace.PreviewBytes)
 	}
 	return out
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"acescope/engine/ace"
 )
@@ -228,17 +227,6 @@ func taskText(t ace.BreakdownTask) (string, error) {
 		parts = append(parts, string(data))
 	}
 	return strings.Join(parts, "\n\n"), nil
-}
-
-// clip is text of at most n bytes, and an ellipsis where it was longer.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
 }
 
 // contextReader ends reading when its context ends.

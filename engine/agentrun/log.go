@@ -61,7 +61,7 @@ const previewBytes = 500
 
 func instructionOf(text string) Instruction {
 	sum := sha256.Sum256([]byte(text))
-	return Instruction{hex.EncodeToString(sum[:]), len(text), cut(text, previewBytes)}
+	return Instruction{hex.EncodeToString(sum[:]), len(text), ace.Cut(text, previewBytes)}
 }
 
 // footer is the last line of a log.

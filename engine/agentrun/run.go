@@ -143,7 +143,7 @@ func (x *run) header(cmd agentcli.Command, call agentcli.Call, p past) Header {
 		PermissionMode: string(call.Permission), Session: x.session, Resumed: call.Resume != "", Continued: p.begun,
 		Instruction: instructionOf(x.c.Instruction), Before: max(p.before, 0), Meter: p.meter, Used: p.used}
 	for _, arg := range cmd.Argv {
-		h.Argv = append(h.Argv, cut(arg, previewBytes))
+		h.Argv = append(h.Argv, ace.Cut(arg, previewBytes))
 	}
 	return h
 }

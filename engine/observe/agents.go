@@ -164,7 +164,7 @@ func (a *agents) input(id string, s *session, h hooked) *ace.TaskInput {
 		if json.Unmarshal(a.payload([]byte(in.Prompt)), &ref) == nil && ref.SHA256 != "" {
 			in.Prompt, in.PromptRef = "", &ref
 		} else {
-			in.Prompt = cut(in.Prompt, ace.InlineBytes)
+			in.Prompt = ace.Cut(in.Prompt, ace.InlineBytes)
 		}
 	}
 	return in
@@ -213,11 +213,11 @@ func (a *agents) message(h hooked, s *session) ace.ToolEvent {
 		e.Args = a.part(h, "prompt")
 		return e
 	case "Stop":
-		s.Answer, s.Failed = cut(h.text("last_assistant_message"), maxLastAnswer), ""
+		s.Answer, s.Failed = ace.Cut(h.text("last_assistant_message"), maxLastAnswer), ""
 		e.Result = a.part(h, "last_assistant_message")
 		return e
 	case "StopFailure":
-		s.Failed = cut(h.text("error"), maxLastAnswer)
+		s.Failed = ace.Cut(h.text("error"), maxLastAnswer)
 		if s.Failed == "" {
 			s.Failed = "the last turn failed"
 		}
@@ -257,7 +257,7 @@ func source(h hooked) string {
 	if id == "" {
 		return claude
 	}
-	return cut(strings.Join([]string{claude, h.text("agent_type"), id}, ":"), maxSessionID)
+	return ace.Cut(strings.Join([]string{claude, h.text("agent_type"), id}, ":"), maxSessionID)
 }
 
 func taskOf(sessionID string) string { return "claude-" + sessionID }
@@ -278,13 +278,5 @@ func projectOf(dir string) string {
 	if dir == "" {
 		return "none"
 	}
-	return cut(filepath.Base(filepath.Clean(dir)), maxSessionID)
-}
-
-// cut cuts a text to so many bytes.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return ace.Cut(filepath.Base(filepath.Clean(dir)), maxSessionID)
 }

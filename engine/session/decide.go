@@ -89,7 +89,7 @@ func (s *State) ran(id string, result *ToolResult, failure *ace.Failure) {
 		s.count(r.Name, func(c *ToolCount) { c.Failed++ })
 	}
 	if result != nil {
-		result = &ToolResult{Text: cut(result.Text, ace.PreviewBytes), Ref: result.Ref, Error: result.Error}
+		result = &ToolResult{Text: ace.Cut(result.Text, ace.PreviewBytes), Ref: result.Ref, Error: result.Error}
 	}
 	s.keep(ToolAnswer{ID: id, Action: Allow, By: "session", Seq: r.Seq, Result: result, Failed: failure})
 }

@@ -50,7 +50,7 @@ func (s *State) checkDelivery(m *Message) error {
 		return err
 	}
 	if m.Callback && s.HeldBytes+len(m.Text) > MaxQueueBytes && len(m.Text) > MaxBrief {
-		m.Text = cut(m.Text, MaxBrief) + "\n[shortened, as so much waits: ask for the run's result]"
+		m.Text = ace.Cut(m.Text, MaxBrief) + "\n[shortened, as so much waits: ask for the run's result]"
 	}
 	if s.Held >= MaxHeld || s.HeldBytes+len(m.Text) > MaxHeldBytes {
 		return fmt.Errorf("%d messages wait already", s.Held)

@@ -2,8 +2,6 @@ package session
 
 import (
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"acescope/engine/ace"
 )
@@ -11,7 +9,7 @@ import (
 // say gives what comes out its cursor, and drops the oldest where there is no room.
 func (s *State) say(o Out) {
 	s.Cursor++
-	o.Cursor, o.Text = s.Cursor, cut(o.Text, 8*ace.PreviewBytes)
+	o.Cursor, o.Text = s.Cursor, ace.Cut(o.Text, 8*ace.PreviewBytes)
 	s.Out = append(slices.Clone(s.Out), o)
 	size := 0
 	for i, o := range slices.Backward(s.Out) {
@@ -60,15 +58,4 @@ func (s *State) After(cursor int64, limit int) Received {
 // newest is the last n of a list, in a list of its own.
 func newest[T any](list []T, n int) []T {
 	return slices.Clone(list[max(0, len(list)-n):])
-}
-
-// cut is text of at most n bytes, and an ellipsis where it was longer.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return strings.ToValidUTF8(text[:n], "�") + "…"
 }

@@ -56,7 +56,7 @@ func (s *State) drop() {
 // answerAll owes the reports of the turn that has ended, and of what it went on with; of a
 // turn that was cut off, they are owed by the one that goes on with it.
 func (s *State) answerAll(r TurnResult) {
-	report := Report{SessionID: s.Input.SessionID, Turn: s.Current.Turn, Status: ReportStatus(r.Status), Text: cut(r.Text, MaxText/4),
+	report := Report{SessionID: s.Input.SessionID, Turn: s.Current.Turn, Status: ReportStatus(r.Status), Text: ace.Cut(r.Text, MaxText/4),
 		Usage: r.Usage, DurationMS: r.DurationMS, Log: r.Log, LogPath: r.LogPath, Failure: r.Failed}
 	messages := s.Current.Messages
 	if s.Cut != nil && !s.Cut.Off {

@@ -265,7 +265,7 @@ func (s *State) end(r *TurnResult, failure *ace.Failure) {
 		}
 	}
 	record := TurnRecord{Turn: s.Current.Turn, Status: r.Status, Prompt: promptOf(s.Current.Messages), Callbacks: callbacks(s.Current.Messages),
-		From: fromOf(s.Current.Messages), Text: cut(r.Text, 8*ace.PreviewBytes),
+		From: fromOf(s.Current.Messages), Text: ace.Cut(r.Text, 8*ace.PreviewBytes),
 		Usage: r.Usage, DurationMS: r.DurationMS, Attempt: r.Attempt, LogPath: r.LogPath, Log: r.Log, Failure: r.Failed,
 		Warm: r.Warm, Recovered: r.Recovered, Continued: r.Continued}
 	s.Recent = newest(append(s.Recent, record), MaxRecent)
@@ -305,7 +305,7 @@ func promptOf(messages []Message) string {
 	if len(messages) == 0 {
 		return ""
 	}
-	return cut(messages[0].Text, ace.PreviewBytes)
+	return ace.Cut(messages[0].Text, ace.PreviewBytes)
 }
 
 func callbacks(messages []Message) (n int) {

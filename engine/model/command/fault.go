@@ -36,7 +36,7 @@ func (p *provider) failed(r run.Result) error {
 	case r.Status == run.Stopped:
 		why = "it was stopped"
 	}
-	return model.Errorf(model.ProgramFailed, "%s: %s (run %s)", p.name, cut(why, maxWhy), r.RunID)
+	return model.Errorf(model.ProgramFailed, "%s: %s (run %s)", p.name, ace.Cut(why, maxWhy), r.RunID)
 }
 
 // maxWhy bounds what an error says of a run, in bytes.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"acescope/engine/ace"
 	"acescope/engine/model"
@@ -150,12 +149,4 @@ func (p *provider) aside(ctx context.Context, data []byte, mediaType string) (Fi
 		path = abs
 	}
 	return File{Ref: ref, Path: path}, nil
-}
-
-// cut is at most n bytes of a text.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

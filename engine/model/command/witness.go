@@ -25,9 +25,9 @@ func witness(ctx context.Context, tools model.Toolbox, r *ace.SkillSessionResult
 	}
 	for i, inv := range r.Invocations {
 		id := strconv.Itoa(i + 1)
-		name := cut(inv.Name, maxName)
+		name := ace.Cut(inv.Name, maxName)
 		w.Begun(ctx, id, name, inv.Args)
-		w.Ended(ctx, id, model.CallEnd{Result: inv.Result, Accepted: inv.Accepted, OK: inv.OK, Error: cut(inv.Error, maxError),
+		w.Ended(ctx, id, model.CallEnd{Result: inv.Result, Accepted: inv.Accepted, OK: inv.OK, Error: ace.Cut(inv.Error, maxError),
 			Began: inv.At, Took: took(inv.DurationMS)})
 		if inv.Accepted && !allowed.Allows(inv.Name) {
 			note(r.Verdict, "it called the tool "+name+", which is not among the allowed")

@@ -87,14 +87,14 @@ func (r *run) uuids() []string {
 
 // result is that of a turn as its transcript tells it.
 func (t remembered) result(in session.TurnInput, id string) *session.TurnResult {
-	out := session.TurnResult{Turn: in.Turn, Status: session.TurnCompleted, AgentSessionID: id, Model: t.Model, Text: cut(t.Text, maxText),
+	out := session.TurnResult{Turn: in.Turn, Status: session.TurnCompleted, AgentSessionID: id, Model: t.Model, Text: ace.Cut(t.Text, maxText),
 		Messages: t.Messages, Omitted: t.Omitted, Summary: "The turn was found done after a crash", Usage: t.Usage,
 		CostSeen: in.CostSeen + t.Usage.CostUSD, UsageSeen: in.UsageSeen}
 	switch {
 	case t.Interrupted:
 		out.Status = session.TurnInterrupted
 	case t.Failed != "":
-		out.Status, out.Failed = session.TurnFailed, &ace.Failure{Kind: ace.Failed, Type: string(agentcli.ClassAPIError), Message: cut(t.Failed, maxSummary)}
+		out.Status, out.Failed = session.TurnFailed, &ace.Failure{Kind: ace.Failed, Type: string(agentcli.ClassAPIError), Message: ace.Cut(t.Failed, maxSummary)}
 	}
 	return &out
 }

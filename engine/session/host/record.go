@@ -3,7 +3,6 @@ package host
 import (
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
 	"acescope/engine/ace"
 	"acescope/engine/agentcli"
@@ -48,7 +47,7 @@ func (r *record) tell(e agentcli.Event) {
 	if e.ParentID != "" {
 		return
 	}
-	o := session.Out{Turn: r.turn, Text: cut(e.Text, maxOutText)}
+	o := session.Out{Turn: r.turn, Text: ace.Cut(e.Text, maxOutText)}
 	switch e.Kind {
 	case agentcli.KindText:
 		o.Kind = session.OutAssistant
@@ -62,7 +61,7 @@ func (r *record) tell(e agentcli.Event) {
 	case agentcli.KindToolResult:
 		ok := e.Tool.OK
 		o.Kind, o.Tool, o.CallID, o.OK = session.OutToolEnd, r.names[e.Tool.ID], e.Tool.ID, &ok
-		o.Text = cut(textOf(e.Tool.Result), ace.PreviewBytes)
+		o.Text = ace.Cut(textOf(e.Tool.Result), ace.PreviewBytes)
 	default:
 		return
 	}
@@ -86,8 +85,8 @@ const (
 
 // result is the turn's result, but for how it ended.
 func (r *record) result(in session.TurnInput, o agentcli.Outcome) session.TurnResult {
-	t := session.TurnResult{Turn: in.Turn, AgentSessionID: o.SessionID, Model: o.Model, Text: cut(o.Text, maxText), Messages: r.out,
-		Omitted: r.left, Summary: cut(o.Sentence, maxSummary), Usage: o.Usage, CostSeen: r.judge.Meter.Cost, UsageSeen: r.judge.Meter.Usage}
+	t := session.TurnResult{Turn: in.Turn, AgentSessionID: o.SessionID, Model: o.Model, Text: ace.Cut(o.Text, maxText), Messages: r.out,
+		Omitted: r.left, Summary: ace.Cut(o.Sentence, maxSummary), Usage: o.Usage, CostSeen: r.judge.Meter.Cost, UsageSeen: r.judge.Meter.Usage}
 	if t.AgentSessionID == "" {
 		t.AgentSessionID = in.AgentSessionID
 	}
@@ -121,15 +120,4 @@ func textOf(raw json.RawMessage) string {
 		}
 	}
 	return strings.Join(parts, "\n")
-}
-
-// cut is text of at most n bytes, and an ellipsis where it was longer.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return strings.ToValidUTF8(text[:n], "�") + "…"
 }

@@ -130,7 +130,7 @@ func (r *run) write(e agentcli.Event) {
 	}
 	line := e.Raw
 	if e.Kind == agentcli.KindGarbage || len(line) == 0 || !json.Valid(line) {
-		wrapped, err := json.Marshal(map[string]any{"type": "acescope_garbage", "name": e.Name, "text": cut(e.Text, maxText), "size": e.Size})
+		wrapped, err := json.Marshal(map[string]any{"type": "acescope_garbage", "name": e.Name, "text": ace.Cut(e.Text, maxText), "size": e.Size})
 		if err != nil || len(line) == 0 && e.Kind != agentcli.KindGarbage {
 			return
 		}

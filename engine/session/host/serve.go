@@ -179,7 +179,7 @@ func (h *Host) makeCall(ctx context.Context, in session.ToolCall) (session.ToolR
 // toolResult is an answer as the history has it: without secrets, and long ones elsewhere.
 func (h *Host) toolResult(ctx context.Context, text string, failed bool) (session.ToolResult, error) {
 	text = h.redact.String(text)
-	r := session.ToolResult{Text: cut(text, 8*ace.PreviewBytes), Error: failed}
+	r := session.ToolResult{Text: ace.Cut(text, 8*ace.PreviewBytes), Error: failed}
 	if r.Text == text {
 		return r, nil
 	}

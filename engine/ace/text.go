@@ -1,12 +1,12 @@
-package agentrun
+package ace
 
 import (
 	"strings"
 	"unicode/utf8"
 )
 
-// cut is text of at most n bytes, and an ellipsis where it was longer.
-func cut(text string, n int) string {
+// Cut is text of at most n bytes, valid UTF-8 with an ellipsis after it where it was longer.
+func Cut(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
