@@ -1,7 +1,7 @@
 # acescope: build, try, test and measure. Needs Go and make, nothing else.
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X main.version=$(VERSION)
+LDFLAGS := -s -w -X acescope/cmd/acescope/internal/cli.version=$(VERSION)
 BIN     := bin/acescope
 DEMO    := .cache/demo
 
@@ -11,21 +11,19 @@ help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build bin/acescope and bin/acescope-hook (the first time takes minutes: it holds a Temporal server)
-	@mkdir -p bin
-	go build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/acescope
-	go build -ldflags '-s -w' -o bin/acescope-hook ./cmd/acescope-hook
+	@bash docs/dev/build.sh '$(LDFLAGS)'
 
 demo: build ## Open the console on an experiment that learns, on an embedded server
 	$(BIN) demo --data-dir $(DEMO)
 
 test: ## Run all tests: units, goldens, replays, scripts of every command, the end-to-end run
-	go vet ./...
-	go test ./...
+	go vet -composites=false ./...
+	go test -timeout 30m ./...
 	$(MAKE) race
 
 race: ## Run the tests of the packages where goroutines meet, with the race detector (needs a C compiler)
 	@if [ "$$(go env CGO_ENABLED)" != 1 ] || ! command -v "$$(go env CC)" >/dev/null; then echo "race: skipped, there is no C compiler"; exit 0; fi; \
-	set -x; go test -race -short ./engine/ace ./engine/playbook ./engine/artifact ./engine/activity ./engine/model/llm ./engine/observe/... ./engine/dataset ./engine/operation/... ./engine/agentcli/... ./engine/process ./engine/redact ./engine/runner/... ./engine/executor ./engine/mcp ./engine/model/command ./engine/session/host ./sources/... ./tui/... ./views
+	set -x; go test -race -short ./engine/ace ./engine/learning/playbook ./engine/store/artifact ./engine/activities ./engine/learning/model/llm ./engine/agents/observe/... ./engine/learning/dataset ./engine/temporal/operation/... ./engine/agents/agentcli/... ./engine/internal/process ./engine/internal/redact ./engine/tasks/runner/... ./engine/tasks/executor ./engine/tasks/mcp ./engine/learning/model/command ./engine/agents/session/host ./sources/... ./tui/... ./views
 
 fuzz: ## Fuzz every parser of outside input, FUZZTIME (30s) each
 	@bash docs/dev/fuzz.sh $(or $(FUZZTIME),30s)
@@ -35,10 +33,10 @@ bench: build ## Measure against the temporal command and a bare worker; prints r
 
 lint: ## Check format, vet and the determinism of workflow code
 	@test -z "$$(gofmt -l cmd engine sources theme tui views)" || { gofmt -l cmd engine sources theme tui views; exit 1; }
-	go vet ./...
-	go tool workflowcheck -config engine/flow/workflowcheck.yaml ./engine/flow
-	go tool workflowcheck -config engine/operation/workflowcheck.yaml ./engine/operation/...
-	@! go tool workflowcheck -config engine/flow/workflowcheck.yaml ./engine/flow/testdata/wild 2>/dev/null || { echo "workflowcheck does not find what engine/flow/testdata/wild does"; exit 1; }
+	go vet -composites=false ./...
+	go tool workflowcheck -config engine/workflows/workflowcheck.yaml ./engine/workflows
+	go tool workflowcheck -config engine/temporal/operation/workflowcheck.yaml ./engine/temporal/operation/...
+	@! go tool workflowcheck -config engine/workflows/workflowcheck.yaml ./engine/workflows/testdata/wild 2>/dev/null || { echo "workflowcheck does not find what engine/workflows/testdata/wild does"; exit 1; }
 
 golden: ## Draw the screens anew into the golden files, and docs/keys.md; look at the difference before you commit
 	go test ./tui ./views -update

@@ -9,29 +9,30 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
-	"acescope/engine/flow"
+	"acescope/engine/temporal/searchattr"
 )
 
-// ErrExists means that an experiment or task with the id was started before.
+// ErrExists means that an experiment, task or session with the ID exists.
 var ErrExists = errors.New("exists")
 
-// StartTask starts one task run and gives its run id. A task whose id was used before
-// is ErrExists.
+// StartTask starts a task run and returns its run ID. It returns ErrExists if the task ID is in use.
 func (e *Engine) StartTask(ctx context.Context, in ace.TaskInput) (runID string, err error) {
-	return e.start(ctx, in.TaskID, client.StartWorkflowOptions{ID: ace.WorkflowID(in.TaskID),
-		TypedSearchAttributes: flow.TaskAttributes(in)}, ace.TaskWorkflow, in)
+	o := client.StartWorkflowOptions{ID: ace.WorkflowID(in.TaskID), TypedSearchAttributes: searchattr.Task(in)}
+	return e.start(ctx, in.TaskID, o, ace.TaskWorkflow, in)
 }
 
-// StartExperiment starts an experiment and gives its run id. An experiment whose id was
-// used before is ErrExists.
+// StartExperiment starts an experiment and returns its run ID. It returns ErrExists if the
+// experiment ID is in use.
 func (e *Engine) StartExperiment(ctx context.Context, in ace.ExperimentInput) (runID string, err error) {
-	return e.start(ctx, in.ExperimentID, client.StartWorkflowOptions{ID: ace.ExperimentWorkflowID(in.ExperimentID),
-		TypedSearchAttributes: flow.ExperimentAttributes(in)}, ace.ExperimentWorkflow, in)
+	o := client.StartWorkflowOptions{ID: ace.ExperimentWorkflowID(in.ExperimentID),
+		TypedSearchAttributes: searchattr.Experiment(in)}
+	return e.start(ctx, in.ExperimentID, o, ace.ExperimentWorkflow, in)
 }
 
 func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOptions, kind string, in any) (string, error) {
@@ -39,9 +40,8 @@ func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOpt
 	o.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	o.WorkflowExecutionErrorWhenAlreadyStarted = true
 	run, err := e.Client.ExecuteWorkflow(ctx, o, kind, in)
-	var started *serviceerror.WorkflowExecutionAlreadyStarted
-	if errors.As(err, &started) {
-		return "", fmt.Errorf("%s %w already; choose another id", id, ErrExists)
+	if isError[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
+		return "", fmt.Errorf("%s %w already; choose another ID", id, ErrExists)
 	}
 	if err != nil {
 		return "", fmt.Errorf("start %s: %w", id, err)
@@ -49,46 +49,46 @@ func (e *Engine) start(ctx context.Context, id string, o client.StartWorkflowOpt
 	return run.GetRunID(), nil
 }
 
-// Cancel asks a run to end. The run decides how; a step under way is told at its next
-// heartbeat. A run that has ended is an error: the server would take the request and do
-// nothing.
+// Cancel requests the cancellation of a run. Steps learn about it at their next heartbeat. A closed
+// run is an error, because the server would accept the request without effect.
 func (e *Engine) Cancel(ctx context.Context, workflowID, runID string) error {
 	r, err := e.Client.DescribeWorkflowExecution(ctx, workflowID, runID)
 	if err != nil {
 		return err
 	}
 	if status := r.GetWorkflowExecutionInfo().GetStatus(); status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		return fmt.Errorf("the run %s has ended meanwhile (%s)", r.GetWorkflowExecutionInfo().GetExecution().GetRunId(), status)
+		return fmt.Errorf("run %s has ended (%s)", r.GetWorkflowExecutionInfo().GetExecution().GetRunId(), status)
 	}
 	return e.Client.CancelWorkflow(ctx, workflowID, runID)
 }
 
-// Terminate ends a run at once; it is not asked, and steps under way are not told.
+// Terminate closes a run at once, without informing its steps.
 func (e *Engine) Terminate(ctx context.Context, workflowID, runID, reason string) error {
 	return e.Client.TerminateWorkflow(ctx, workflowID, runID, reason)
 }
 
-// ErrReplaced means that another run of the id has begun since.
-var ErrReplaced = errors.New("a newer run of this id has begun meanwhile")
+// ErrReplaced means that a newer run of the workflow ID exists.
+var ErrReplaced = errors.New("a newer run of this ID exists")
 
-// Newest is the newest run of a workflow, and whether it is open.
+// Newest returns the newest run of a workflow and whether it is open.
 func (e *Engine) Newest(ctx context.Context, workflowID string) (runID string, open bool, err error) {
 	r, err := e.Client.DescribeWorkflowExecution(ctx, workflowID, "")
 	info := r.GetWorkflowExecutionInfo()
 	return info.GetExecution().GetRunId(), info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, err
 }
 
-// Reset makes a new run under the same id that keeps the events before a workflow task's
-// end, and gives its run id. The input stays as it is. The server ends whichever run of the
-// id is open, which need not be the one that is reset; newest is the one that may be ended,
-// or is closed already. Where it is another by now nothing is done: [ErrReplaced].
-func (e *Engine) Reset(ctx context.Context, workflowID, runID string, event int64, newest, reason string) (newRunID string, err error) {
+// Reset starts a new run with the same ID and input that keeps the history before the end of a
+// workflow task, and returns its run ID. The server closes the open run of the ID, which may be
+// another one than runID; newest is the run that may be closed. If there is a newer one by now,
+// Reset does nothing and returns [ErrReplaced].
+func (e *Engine) Reset(ctx context.Context, workflowID, runID string, event int64, newest, reason string) (
+	newRunID string, err error) {
 	now, _, err := e.Newest(ctx, workflowID)
 	if err != nil {
 		return "", err
 	}
 	if now != newest {
-		return "", fmt.Errorf("%w: %s; nothing was done", ErrReplaced, now)
+		return "", fmt.Errorf("%w: %s; nothing was reset", ErrReplaced, now)
 	}
 	r, err := e.Client.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace:                 e.namespace,
@@ -100,10 +100,49 @@ func (e *Engine) Reset(ctx context.Context, workflowID, runID string, event int6
 	return r.GetRunId(), err
 }
 
-// Signal sends a signal with an argument as JSON, none where that is empty.
+// Signal sends a signal with a JSON argument, or without one if arg is empty.
 func (e *Engine) Signal(ctx context.Context, workflowID, runID, name string, arg json.RawMessage) error {
 	if len(arg) == 0 {
 		return e.Client.SignalWorkflow(ctx, workflowID, runID, name, nil)
 	}
 	return e.Client.SignalWorkflow(ctx, workflowID, runID, name, arg)
 }
+
+// fold applies the facts in the history of a workflow's newest run.
+func fold[F any](ctx context.Context, c client.Client, workflowID string,
+	fact func(*historypb.HistoryEvent) (F, bool, error), apply func(F)) error {
+	events := c.GetWorkflowHistory(ctx, workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			return err
+		}
+		f, ok, err := fact(event)
+		if err != nil {
+			return err
+		}
+		if ok {
+			apply(f)
+		}
+	}
+	return nil
+}
+
+// readError adds the kind and the ID of the workflow to an error of fold. A missing workflow becomes
+// the error notFound.
+func readError(kind, id string, notFound, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case isNotFound(err):
+		return fmt.Errorf("%w: %s", notFound, id)
+	}
+	return fmt.Errorf("%s %s: %w", kind, id, err)
+}
+
+func isError[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+func isNotFound(err error) bool { return isError[*serviceerror.NotFound](err) }

@@ -22,14 +22,14 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/agentcli"
-	"acescope/engine/agentcli/agentclitest"
-	"acescope/engine/agentrun"
-	"acescope/engine/flow"
+	"acescope/engine/agents/agentcall"
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/agentcli/agentclitest"
+	"acescope/engine/workflows"
 )
 
-// loopInput is the input of the example: a plan that an agent breaks down into tasks, which
-// it is then given one by one, each in the session of the last.
+// loopInput is the input of the example: an agent divides a plan into tasks and then receives
+// them one by one, each in the session of the previous task.
 type loopInput struct {
 	Provider, Dir, Plan string
 	Calls               []string // instructions, in place of a plan
@@ -42,14 +42,13 @@ type loopResult struct {
 	Failed string
 }
 
-// loopQueue is the queue of the example's own worker; the agents are called on the
-// contract's.
+// loopQueue is the queue of the example's own worker; agents are called on the contract's queue.
 const loopQueue = "loop"
 
-// loop is a workflow of its own that calls agents. Its way depends on references and facts
-// only, and on what a log says through a recorded activity.
+// loop is a foreign workflow that calls agents. It depends only on references, facts and logs
+// that a recorded activity reads.
 func loop(ctx workflow.Context, in loopInput) (r loopResult, err error) {
-	ctx = flow.WithAgentOptions(ctx, 0)
+	ctx = workflows.WithAgentOptions(ctx, 0)
 	calls := make([]ace.AgentCall, 0, len(in.Calls))
 	for _, text := range in.Calls {
 		calls = append(calls, ace.AgentCall{Instruction: text})
@@ -96,7 +95,7 @@ func registerLoop(r worker.WorkflowRegistry) {
 	r.RegisterWorkflowWithOptions(loop, workflow.RegisterOptions{Name: "loop"})
 }
 
-// startLoop starts the example, with a worker for it.
+// startLoop starts the example and its worker.
 func startLoop(ctx context.Context, e *engine.Engine, id string, in loopInput) error {
 	serveLoop(e)
 	_, err := e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: loopQueue}, "loop", in)
@@ -112,11 +111,11 @@ func serveLoop(e *engine.Engine) (stop func()) {
 	return w.Stop
 }
 
-// loopEnv has this program be a worker of the example that can be killed; it holds what it
-// is to do, as JSON.
+// loopEnv makes the test binary a worker of the example that can be killed; it holds its
+// configuration as JSON.
 const loopEnv = "ACESCOPE_TEST_LOOP"
 
-// loopMain is that worker, where this program was started as one.
+// loopMain runs that worker if the test binary was started as one.
 func loopMain() {
 	options := os.Getenv(loopEnv)
 	if options == "" {
@@ -145,11 +144,11 @@ func loopUntilKilled(options string) error {
 	select {}
 }
 
-func claudeAt(binary string) map[agentcli.CLI]agentrun.Agent {
-	return map[agentcli.CLI]agentrun.Agent{agentcli.Claude: {Command: binary}}
+func claudeAt(binary string) map[agentcli.CLI]agentcall.Agent {
+	return map[agentcli.CLI]agentcall.Agent{agentcli.Claude: {Command: binary}}
 }
 
-// agents is an engine that calls a stand-in.
+// agents returns an engine with a stand-in for agents.
 func agents(t *testing.T) (*engine.Engine, *agentclitest.Agent, string) {
 	t.Helper()
 	a := agentclitest.New(t, "claude")
@@ -213,9 +212,9 @@ func replayLoop(t *testing.T, history *historypb.History) {
 	}
 }
 
-// TestAgentCancelled cancels a workflow while its agent works: the agent ends, and the log
-// of what it did is there.
-func TestAgentCancelled(t *testing.T) {
+// TestAgentCanceled cancels a workflow while its agent works: the agent ends, and its log is
+// stored.
+func TestAgentCanceled(t *testing.T) {
 	e, a, dir := agents(t)
 	if err := startLoop(t.Context(), e, "stop", loopInput{Provider: "claude", Dir: t.TempDir(), Calls: []string{"SCENARIO: bash echo one; hang"}}); err != nil {
 		t.Fatal(err)
@@ -241,8 +240,8 @@ func TestAgentCancelled(t *testing.T) {
 	}
 }
 
-// TestAgentWorkerKilled kills the worker, and the server with it, while an agent works. The
-// next worker goes on in the same session.
+// TestAgentWorkerKilled kills the worker and the server while an agent works. The next worker
+// resumes the session.
 func TestAgentWorkerKilled(t *testing.T) {
 	a := agentclitest.New(t, "claude")
 	t.Setenv("CLAUDE_CONFIG_DIR", a.ConfigDir())
@@ -288,8 +287,8 @@ func TestAgentWorkerKilled(t *testing.T) {
 	replayLoop(t, eventsOf(t, e.Client, "killed"))
 }
 
-// TestAgentSecrets plants secrets in the environment and in what an agent says, and looks
-// for them in everything that was kept.
+// TestAgentSecrets plants secrets in the environment and in an agent's output and searches all
+// stored data for them.
 func TestAgentSecrets(t *testing.T) {
 	const key = "planted-0b7e55c1d2"
 	t.Setenv("ANTHROPIC_API_KEY", key)
@@ -334,7 +333,7 @@ func TestAgentSecrets(t *testing.T) {
 	}
 }
 
-// sayAll has the stand-in say an answer that every step of ACE can read.
+// sayAll makes the stand-in give an answer that every ACE step can parse.
 func sayAll(answer string) string {
 	return `say {"reasoning": "so it is", "bullet_ids": [], "final_answer": "` + answer + `", "key_insight": "look twice", "error_identification": "none",` +
 		` "bullet_tags": [], "operations": [{"type": "ADD", "section": "OTHERS", "content": "look twice"}]}`
@@ -346,8 +345,8 @@ func agentTask(id, prompt string) ace.TaskInput {
 	return in
 }
 
-// TestAgentSteps runs a task of ACE by an agent: its tools are the run's, live, and each step
-// leaves a log.
+// TestAgentSteps executes a task with an agent: its tool calls are those of the run, live, and
+// each step writes a log.
 func TestAgentSteps(t *testing.T) {
 	e, a, dir := agents(t)
 	in := agentTask("by-agent", "What is it? SCENARIO: tools; gate look; badtool; denied; "+sayAll("42")+"; exit 0")

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
 	"context"
 	"errors"
 	"fmt"
@@ -17,13 +19,13 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine"
-	"acescope/engine/compare"
-	"acescope/engine/fork"
-	"acescope/engine/history"
+	"acescope/engine/temporal/compare"
+	"acescope/engine/temporal/fork"
+	"acescope/engine/temporal/history"
 	"acescope/sources"
 )
 
-// hop waits a moment and continues as new, so many times.
+// hop waits a moment and continues as new several times.
 func hop(ctx workflow.Context, left int) error {
 	if err := workflow.Sleep(ctx, time.Millisecond); err != nil {
 		return err
@@ -77,15 +79,15 @@ func startChain(t *testing.T, e *engine.Engine, id string, code any, o client.St
 	}
 }
 
-// chainOf reads a chain, holds that its short form and its histories agree with it, and
-// gives how each of its runs was begun.
-func chainOf(t *testing.T, e *engine.Engine, id, runID string) (sources.Chain, []string) {
+// chainOf reads a chain, checks that its short form and its histories agree, and returns how each
+// run began.
+func chainOf(t *testing.T, e *engine.Engine, id, runID string) (cluster.Chain, []string) {
 	t.Helper()
-	chain, err := sources.ReadChain(t.Context(), e.Client, e.Namespace(), id, runID, false, nil)
+	chain, err := cluster.ReadChain(t.Context(), e.Client, e.Namespace(), id, runID, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := sources.ReadLine(t.Context(), e.Client, e.Namespace(), id, runID)
+	line, err := cluster.ReadLine(t.Context(), e.Client, e.Namespace(), id, runID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +116,7 @@ func continued(t *testing.T, e *engine.Engine) {
 			t.Errorf("from %s: %v", id, again.RunIDs)
 		}
 	}
-	d := compare.Of(sources.DiffSide(chain, nil), sources.DiffSide(chain, nil), compare.Options{})
+	d := compare.Of(histories.DiffSide(chain, nil), histories.DiffSide(chain, nil), compare.Options{})
 	if d.Differs() || d.A.Runs != 3 || !slices.Equal(d.A.RunIDs, chain.RunIDs) {
 		t.Errorf("%v of %d: %+v", d.A.RunIDs, d.A.Runs, d.First)
 	}
@@ -134,7 +136,7 @@ func scheduled(t *testing.T, e *engine.Engine) {
 	}
 	first := run.GetRunID()
 	eventually(t, func() error {
-		line, err := sources.ReadLine(t.Context(), e.Client, e.Namespace(), "ticks", first)
+		line, err := cluster.ReadLine(t.Context(), e.Client, e.Namespace(), "ticks", first)
 		if err == nil && len(line.RunIDs) < 3 {
 			err = fmt.Errorf("runs %v", line.RunIDs)
 		}
@@ -149,9 +151,9 @@ func scheduled(t *testing.T, e *engine.Engine) {
 	}
 }
 
-// resetRun resets a run to the end of its first workflow task, and waits for the end of what
-// comes of it.
-func resetRun(t *testing.T, e *engine.Engine, id string, chain sources.Chain, at int) string {
+// resetRun resets a run to the end of its first workflow task and waits for the end of the new
+// run.
+func resetRun(t *testing.T, e *engine.Engine, id string, chain cluster.Chain, at int) string {
 	t.Helper()
 	to, err := fork.ResetAt(chain.Runs[at], fork.Point{Event: 1})
 	if err != nil {
@@ -171,8 +173,7 @@ func resetRun(t *testing.T, e *engine.Engine, id string, chain sources.Chain, at
 	return anew
 }
 
-// resetAlone holds that a reset run knows where it comes from, and the other one where it
-// went.
+// resetAlone checks that a reset run knows its original and the original its successor.
 func resetAlone(t *testing.T, e *engine.Engine) {
 	startChain(t, e, "mended", hop, client.StartWorkflowOptions{}, 0)
 	base, _ := chainOf(t, e, "mended", "")
@@ -181,7 +182,7 @@ func resetAlone(t *testing.T, e *engine.Engine) {
 	if !slices.Equal(chain.RunIDs, []string{anew}) || how[0] != history.ByReset {
 		t.Fatalf("%v of %v", how, chain.RunIDs)
 	}
-	show := func(runID string) sources.Lineage {
+	show := func(runID string) histories.Lineage {
 		d, err := sources.Show(t.Context(), e.Client, "mended", runID)
 		if err != nil {
 			t.Fatal(err)
@@ -201,7 +202,7 @@ func resetAlone(t *testing.T, e *engine.Engine) {
 	}
 }
 
-// resetWithin resets the middle of a chain: what went before stays, and it goes on from
+// resetWithin resets the middle of a chain: the earlier runs stay, and the chain continues from
 // there.
 func resetWithin(t *testing.T, e *engine.Engine) {
 	startChain(t, e, "detour", hop, client.StartWorkflowOptions{}, 2)
@@ -234,8 +235,8 @@ func deleted(t *testing.T, e *engine.Engine) {
 		t.Fatal(err)
 	}
 	eventually(t, func() error {
-		_, err := sources.ReadHistory(context.Background(), e.Client, e.Namespace(), "forgotten", gone)
-		if sources.NotFound(err) {
+		_, err := cluster.ReadHistory(context.Background(), e.Client, e.Namespace(), "forgotten", gone)
+		if cluster.NotFound(err) {
 			return nil
 		}
 		return fmt.Errorf("it is still there: %v", err)

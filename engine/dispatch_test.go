@@ -11,18 +11,18 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"acescope/engine"
-	"acescope/engine/agentcli/agentclitest"
-	"acescope/engine/run"
-	"acescope/engine/runner"
+	"acescope/engine/agents/agentcli/agentclitest"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
 )
 
-func tags(t ...string) askFor { return askFor{Demands: runner.Demands{Tags: t}} }
+func tags(t ...string) askFor { return askFor{Demands: runner.Requirements{Tags: t}} }
 
 func withTags(t ...string) func(*runner.Registration) {
 	return func(r *runner.Registration) { r.Capabilities.Tags = t }
 }
 
-// TestDispatch holds how runs come to runners, on a real server.
+// TestDispatch checks the assignment of runs to runners on a real server.
 func TestDispatch(t *testing.T) {
 	y := newYard(t, openWith(t, engine.Options{DataDir: t.TempDir(), NoRunner: true}))
 	for _, c := range []struct {
@@ -59,19 +59,19 @@ func match(y *yard) {
 
 func waitingFor(v runner.View, tag string) int {
 	for _, q := range v.Queues {
-		if strings.Join(q.Demands.Tags, " ") == tag {
+		if strings.Join(q.Requirements.Tags, " ") == tag {
 			return q.Waiting
 		}
 	}
 	return 0
 }
 
-// stale holds that a runner whose heartbeats stop gets no runs until they come again.
+// stale checks that a runner without heartbeats gets no runs until it sends them again.
 func stale(y *yard) {
 	r := y.runner("stale", func(r *runner.Registration) { r.Capabilities.Tags, r.HeartbeatMS = []string{"stale"}, 1000 })
 	y.sees(is("stale", runner.Online))
 	r.frozen.Store(true)
-	y.sees(is("stale", runner.StaleNow))
+	y.sees(is("stale", runner.Stale))
 	y.start("stale-1", tags("stale"))
 	y.sees(func(v runner.View) bool { return waitingFor(v, "stale") == 1 })
 	r.frozen.Store(false)
@@ -84,10 +84,10 @@ func stale(y *yard) {
 	y.sees(is("stale", runner.Online))
 }
 
-// removed holds that the agents' runs of a runner that does not come back hear of it.
+// removed checks that a lost runner's agent runs are notified.
 func removed(y *yard) {
 	r := y.runner("removed", func(r *runner.Registration) { r.Capabilities.Tags, r.RemoveMS = []string{"removed"}, 1000 })
-	y.start("removed-1", askFor{Demands: runner.Demands{Tags: []string{"removed"}, ExecutorType: runner.ClaudeCode}})
+	y.start("removed-1", askFor{Demands: runner.Requirements{Tags: []string{"removed"}, ExecutorType: runner.ClaudeCode}})
 	c := y.claimed("removed-1", "removed")
 	r.stop()
 	h := y.hears("removed-1", func(h heard) bool { return len(h.Lost) > 0 })
@@ -125,8 +125,7 @@ func drained(y *yard) {
 	}
 }
 
-// registeredAgain holds that the runs of a process that has died do not keep the slots of the
-// next one.
+// registeredAgain checks that the runs of a dead process do not occupy the slots of the next one.
 func registeredAgain(y *yard) {
 	first := y.runner("again", withTags("again"))
 	y.start("again-1", tags("again"))
@@ -134,7 +133,7 @@ func registeredAgain(y *yard) {
 	y.start("again-2", tags("again"))
 	y.sees(func(v runner.View) bool { return waitingFor(v, "again") == 1 })
 	first.stop()
-	y.sees(is("again", runner.StaleNow))
+	y.sees(is("again", runner.Stale))
 	second := y.runner("again", withTags("again"))
 	if second.lease.Epoch <= first.lease.Epoch || second.lease.Queue == first.lease.Queue {
 		y.t.Errorf("%+v after %+v", second.lease, first.lease)
@@ -177,10 +176,10 @@ func badRegistration(y *yard) {
 	}
 }
 
-// nobody holds what a run is told that no runner takes.
+// nobody checks the answer to a run that no runner accepts.
 func nobody(y *yard) {
 	y.runner("nobody", withTags("nobody"))
-	y.start("nobody-1", askFor{Demands: runner.Demands{Tags: []string{"nobody", "playwright"}}, Within: time.Second})
+	y.start("nobody-1", askFor{Demands: runner.Requirements{Tags: []string{"nobody", "playwright"}}, Within: time.Second})
 	h := y.hears("nobody-1", func(h heard) bool { return len(h.Unmatched) > 0 })
 	want := "no runner took it within 1s: nearest is nobody on web-1, which lacks tag playwright"
 	if u := h.Unmatched[0]; u.Message != want || u.Reason != "no_runner" || u.Try != 1 {
@@ -193,7 +192,7 @@ func nobody(y *yard) {
 	}
 }
 
-// endedUnheard holds that the slot of a run that cannot be told is free at once.
+// endedUnheard checks that the slot of an unreachable run is free at once.
 func endedUnheard(y *yard) {
 	y.start("ended-1", tags("ended"))
 	y.sees(func(v runner.View) bool { return waitingFor(v, "ended") == 1 })
@@ -206,8 +205,8 @@ func endedUnheard(y *yard) {
 	y.claimed("ended-2", "ended")
 }
 
-// TestDispatcherKilled kills the process that serves the dispatcher and hosts the server while
-// runs wait; another one takes over both. Nobody is forgotten.
+// TestDispatcherKilled kills the process that executes the dispatcher and hosts the server while
+// runs wait; another process takes over both, and no run is lost.
 func TestDispatcherKilled(t *testing.T) {
 	t.Parallel()
 	h := &house{t: t, dir: t.TempDir(), agent: agentclitest.New(t, "claude")}

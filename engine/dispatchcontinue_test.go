@@ -11,10 +11,10 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/runner"
+	"acescope/engine/tasks/runner"
 )
 
-// toDispatcher signals the dispatcher, as the activity of runs does.
+// toDispatcher signals the dispatcher like the activity of runs.
 func (y *yard) toDispatcher(notices runner.Notices) {
 	y.t.Helper()
 	_, err := y.Client.SignalWithStartWorkflow(y.t.Context(), runner.DispatcherID, runner.SignalNotices, notices,
@@ -26,13 +26,12 @@ func (y *yard) toDispatcher(notices runner.Notices) {
 
 func wants(run string, tag string) runner.Notice {
 	return runner.Notice{Kind: runner.Enqueue, Run: run, Request: &runner.Request{RunID: run, Execution: "00000000-0000-4000-8000-000000000000",
-		Demands: runner.Demands{ExecutorType: runner.Deterministic, Tags: []string{tag}}, Deadline: time.Now().Add(time.Hour), Try: 1,
+		Requirements: runner.Requirements{ExecutorType: runner.Deterministic, Tags: []string{tag}}, Deadline: time.Now().Add(time.Hour), Try: 1,
 		Parent: "ses_0123456789ab", Name: "crawler"}}
 }
 
-// TestDispatcherContinues lets 10,000 runs wait that 200 runners cannot take, while others
-// come and go, from several sides at once. The dispatcher continues as new again and again,
-// and loses nothing of what it is told meanwhile.
+// TestDispatcherContinues keeps 10,000 runs waiting for 200 unsuitable runners while other runs
+// come and go concurrently. The dispatcher continues as new repeatedly and loses nothing.
 func TestDispatcherContinues(t *testing.T) {
 	t.Parallel()
 	y := newYard(t, openWith(t, engine.Options{DataDir: t.TempDir(), NoRunner: true}))
@@ -92,7 +91,7 @@ func TestDispatcherContinues(t *testing.T) {
 	y.checkRuns(v.Runs)
 }
 
-// checkRuns holds that no run of the dispatcher came near a limit.
+// checkRuns checks that no run of the dispatcher came near a limit.
 func (y *yard) checkRuns(runs int) {
 	y.t.Helper()
 	id := ""

@@ -20,9 +20,9 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/activity"
-	"acescope/engine/run"
-	"acescope/engine/runner"
+	"acescope/engine/activities"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
 )
 
 // What stands in for runs: workflows with the ids of runs, on a queue of their own, that say
@@ -34,21 +34,21 @@ const (
 	stubHeard  = "heard"
 )
 
-// heard is what a run has heard from the dispatcher.
+// heard is the messages that a run received from the dispatcher.
 type heard struct {
 	Claims    []runner.Claim
 	Unmatched []runner.Unmatched
 	Lost      []runner.Lost
 }
 
-// askFor is what a run is started with.
+// askFor is the input of a run.
 type askFor struct {
-	Demands runner.Demands
+	Demands runner.Requirements
 	Within  time.Duration
 	Parent  string
 }
 
-// stub asks for a runner, and gives it back when it is told to finish.
+// stub requests a runner and releases it on request.
 func stub(ctx workflow.Context, in askFor) (heard, error) {
 	var h heard
 	info := workflow.GetInfo(ctx)
@@ -65,7 +65,7 @@ func stub(ctx workflow.Context, in askFor) (heard, error) {
 	listen(ctx, run.SignalUnmatched, &h.Unmatched)
 	listen(ctx, run.SignalLost, &h.Lost)
 	err := say(ctx, runner.Notice{Kind: runner.Enqueue, Run: id, Request: &runner.Request{RunID: id, Execution: info.WorkflowExecution.RunID,
-		Demands: in.Demands, Asked: workflow.Now(ctx), Deadline: workflow.Now(ctx).Add(in.Within), Try: 1, Parent: in.Parent, Name: "stub"}})
+		Requirements: in.Demands, Asked: workflow.Now(ctx), Deadline: workflow.Now(ctx).Add(in.Within), Try: 1, Parent: in.Parent, Name: "stub"}})
 	if err != nil {
 		return h, err
 	}
@@ -103,12 +103,12 @@ type yard struct {
 	t *testing.T
 }
 
-// newYard serves the stubs' runs on an engine.
+// newYard executes the stubs' runs on an engine.
 func newYard(t *testing.T, e *engine.Engine) *yard {
 	t.Helper()
 	w := worker.New(e.Client, stubQueue, worker.Options{MaxConcurrentActivityExecutionSize: 1, WorkerStopTimeout: time.Second})
 	w.RegisterWorkflowWithOptions(stub, workflow.RegisterOptions{Name: stubRun})
-	(&activity.Dispatch{Workflows: e.Client, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).Register(w)
+	(&activities.Dispatch{Workflows: e.Client, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).Register(w)
 	if err := w.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func newYard(t *testing.T, e *engine.Engine) *yard {
 	return &yard{e, t}
 }
 
-// start starts a run that wants a runner.
+// start starts a run that requests a runner.
 func (y *yard) start(id string, in askFor) {
 	y.t.Helper()
 	if in.Within == 0 {
@@ -134,7 +134,7 @@ func (y *yard) finish(id string) {
 	}
 }
 
-// heard is what a run has heard so far.
+// heard is the messages that a run received from the dispatcher.
 func (y *yard) heard(id string) (h heard, err error) {
 	ctx, cancel := context.WithTimeout(y.t.Context(), 5*time.Second)
 	defer cancel()
@@ -145,7 +145,7 @@ func (y *yard) heard(id string) (h heard, err error) {
 	return h, err
 }
 
-// hears waits until a run has heard what it should.
+// hears waits until a run received the expected messages.
 func (y *yard) hears(id string, ok func(heard) bool) (h heard) {
 	y.t.Helper()
 	eventually(y.t, func() (err error) {
@@ -175,7 +175,7 @@ func (y *yard) view() (v runner.View) {
 	return v
 }
 
-// sees waits until the dispatcher knows what it should.
+// sees waits until the dispatcher has the expected state.
 func (y *yard) sees(ok func(runner.View) bool) (v runner.View) {
 	y.t.Helper()
 	eventually(y.t, func() error {
@@ -198,7 +198,7 @@ func is(id string, status runner.Status) func(runner.View) bool {
 	}
 }
 
-// stubRunner is a runner's process.
+// stubRunner is the process of a runner.
 type stubRunner struct {
 	y      *yard
 	reg    runner.Registration
@@ -208,7 +208,7 @@ type stubRunner struct {
 	stop   func()
 }
 
-// register asks for the lease of a runner once, as a new process.
+// register requests the lease of a runner once, as a new process.
 func (y *yard) register(id string, change func(*runner.Registration)) (*stubRunner, error) {
 	r := &stubRunner{y: y, lost: make(chan struct{}, 10), reg: runner.Registration{ID: id, Token: rand.Text(), PID: 4711, HeartbeatMS: 8000, RemoveMS: 600_000,
 		SessionQueue: "sessions." + id,
@@ -234,7 +234,7 @@ func (r *stubRunner) register() error {
 	return h.Get(ctx, &r.lease)
 }
 
-// runner registers one and holds its lease.
+// runner registers a runner and holds its lease.
 func (y *yard) runner(id string, change func(*runner.Registration)) *stubRunner {
 	y.t.Helper()
 	r, err := y.register(id, change)
@@ -276,7 +276,7 @@ func (r *stubRunner) hold(ctx context.Context, _ runner.LeaseInput) error {
 	}
 }
 
-// update tells the runner's workflow something.
+// update sends an update to the runner's workflow.
 func (y *yard) update(id, name string, n runner.Note) (info runner.Info, err error) {
 	ctx, cancel := context.WithTimeout(y.t.Context(), 20*time.Second)
 	defer cancel()

@@ -1,3 +1,9 @@
+// Package engine connects to a Temporal server (embedded in this process, in another process, or a
+// cluster), runs the workers there, and starts and controls runs. It may import every engine
+// package; only cmd imports it.
+//
+// Order and loss are Temporal's: the result of a finished step survives any crash. Bounds: an
+// engine executes at most [MaxActivities] steps at a time.
 package engine
 
 import (
@@ -10,79 +16,70 @@ import (
 	"path/filepath"
 	"slices"
 
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
-	sdklog "go.temporal.io/sdk/log"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
-	"acescope/engine/ace"
-	"acescope/engine/agentcli"
-	"acescope/engine/agentrun"
-	"acescope/engine/artifact"
-	"acescope/engine/codec"
-	"acescope/engine/model"
-	"acescope/engine/model/agent"
-	"acescope/engine/observe"
-	"acescope/engine/playbook"
-	"acescope/engine/price"
-	"acescope/engine/server"
-	"acescope/engine/session/host"
+	"acescope/engine/agents/agentcall"
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/price"
+	"acescope/engine/agents/session/host"
+	"acescope/engine/learning/model"
+	"acescope/engine/learning/model/agent"
+	"acescope/engine/learning/playbook"
+	"acescope/engine/store/artifact"
+	"acescope/engine/temporal/codec"
+	"acescope/engine/temporal/server"
 )
 
-// What can be wrong with a remote cluster.
+// Errors of connecting to a cluster.
 var (
-	// ErrUnreachable means that it did not answer, or did not let this user in.
+	// ErrUnreachable means that the cluster did not answer or denied access.
 	ErrUnreachable = errors.New("cluster unreachable")
-	// ErrProfile means that the temporal command's configuration has no such profile, or
-	// cannot be read.
+	// ErrProfile means that the temporal command's configuration has no such profile or is
+	// unreadable.
 	ErrProfile = errors.New("no usable profile")
-	// ErrCodec means that a codec server is configured in a way that cannot be used.
+	// ErrCodec means that the configuration of the codec server is invalid.
 	ErrCodec = errors.New("no usable codec server")
 )
 
-// Options say which server to use and what to do there.
+// Options configure an engine.
 type Options struct {
 	DataDir string
 	Version string
-	Port    int // of the embedded server, 0: a free one
-	// Remote uses a cluster instead of the embedded server.
+	Port    int // of the embedded server, 0 for a free port
+	// Remote selects a cluster instead of the embedded server.
 	Remote *Remote
-	// Providers can serve steps here; nil for all that acescope has.
+	// Providers are the step providers of this process; nil for all built-in ones.
 	Providers []model.Provider
-	// Blueprints are the programs that can serve steps here; nil for none.
+	// Blueprints are the programs that can execute steps; may be nil.
 	Blueprints Blueprints
-	// Worker serves workflows and activities from this process.
+	// Worker executes workflows and activities in this process.
 	Worker bool
-	// NoRunner leaves out the local runner that a process with Worker runs otherwise.
+	// NoRunner omits the local runner of a process with Worker.
 	NoRunner bool
-	// Agents says how agents' command lines are called on this machine.
-	Agents map[agentcli.CLI]agentrun.Agent
-	// LookOnly makes no directories for artifacts and playbooks on this machine; with
-	// Remote and without Worker.
+	// Agents configures the agent CLIs on this machine.
+	Agents map[agentcli.CLI]agentcall.Agent
+	// LookOnly creates no directories for artifacts and playbooks. It requires Remote and excludes
+	// Worker.
 	LookOnly bool
-	// Takeover makes this process host when the hosting one dies.
+	// Takeover makes this process the host when the current host dies.
 	Takeover bool
-	// Codec names the codec server that payloads are read and written through; without an
-	// endpoint it is the one of the cluster's profile, if that has one.
+	// Codec configures the codec server for payloads. Without an endpoint, the cluster's profile
+	// decides.
 	Codec codec.Config
-	// Sessions says what agent sessions may do on this machine, where it serves them; only
-	// AllowFull, Binaries, MaxWarm, MaxIdle and At are read.
+	// Sessions configures agent sessions on this machine; only AllowFull, Binaries, MaxWarm,
+	// MaxIdle and At are read.
 	Sessions host.Options
-	// Intercept, where it is set, is called around every call to the server.
+	// Intercept, if set, intercepts every call to the server.
 	Intercept grpc.UnaryClientInterceptor
-	// Spool is the directory from which what observers left is forwarded to its runs, by a
-	// process with Worker; "" for none.
-	Spool string
-	// Redact strikes secrets out of what was observed before it is kept; nil for nothing.
-	Redact observe.Redact
+	// Spool is the directory of observers' records that a process with Worker forwards to their
+	// runs; may be "".
+	Spool  string
 	Logger *slog.Logger
 }
 
-// Remote names a cluster. Empty fields come from the environment and then from the
-// temporal command's profile file.
+// Remote identifies a cluster. Defaults come from the environment, then from the temporal command's
+// profile file.
 type Remote struct {
 	Address   string
 	Namespace string
@@ -90,7 +87,7 @@ type Remote struct {
 	APIKey    string
 }
 
-// Mode says whom an engine is connected to, in words for the screen.
+// Mode is the kind of server that an engine is connected to.
 type Mode string
 
 // Modes.
@@ -100,21 +97,21 @@ const (
 	Cluster  Mode = "remote"
 )
 
-// Engine is a connection with what this process does there.
+// Engine is a connection to a Temporal server with the workers of this process.
 type Engine struct {
 	Client    client.Client
 	Books     *playbook.Store
 	Artifacts *artifact.Store
 	Providers []model.Provider
-	Codec     *codec.Server // nil for payloads as they are
+	Codec     *codec.Server // may be nil
 
-	Agents *agentrun.Runner
+	Agents *agentcall.Runner
 
-	serving client.Client // of the worker, nil where it shares Client
+	serving client.Client // of workers, nil if they share Client
 
-	node      *server.Node
-	worker    *workerSet
-	observing *observing
+	node      *server.Node // nil for a cluster
+	worker    *workerSet   // nil without Worker
+	forwarder *spoolForwarder
 	address   string
 	namespace string
 	dir       string
@@ -122,7 +119,7 @@ type Engine struct {
 	log       *slog.Logger
 }
 
-// Open connects, starting the embedded server where nobody hosts it.
+// Open connects to the server. It starts the embedded server if no process hosts it.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -131,7 +128,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err := e.openStores(o); err != nil {
 		return nil, err
 	}
-	e.Agents = agentrun.New(agentrun.Options{DataDir: o.DataDir, Artifacts: e.Artifacts, Agents: o.Agents, Logger: o.Logger})
+	e.Agents = agentcall.New(agentcall.Options{DataDir: o.DataDir, Artifacts: e.Artifacts, Agents: o.Agents,
+		Logger: o.Logger})
 	if e.Providers == nil {
 		e.Providers = Providers(nil, price.Shipped(), os.Getenv)
 	}
@@ -146,25 +144,26 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	if o.Worker {
-		if err := e.serve(sessionsOf(o), o.Blueprints); err != nil {
+		if err := e.serve(sessionOptions(o), o.Blueprints); err != nil {
 			e.closeQuietly()
 			return nil, err
 		}
 		if !o.NoRunner {
 			e.worker.runner = e.startRunner()
 		}
-		e.forward(o.Spool, o.Redact)
+		e.startForwarder(o.Spool)
 	}
 	return e, nil
 }
 
-func (e *Engine) openStores(o Options) error {
-	artifacts, books := filepath.Join(o.DataDir, "artifacts"), filepath.Join(o.DataDir, "playbooks")
+func (e *Engine) openStores(o Options) (err error) {
+	artifacts := filepath.Join(o.DataDir, "artifacts")
+	books := filepath.Join(o.DataDir, "playbooks")
 	if o.LookOnly && o.Remote != nil && !o.Worker {
-		e.Artifacts, e.Books = artifact.Look(artifacts), playbook.LookStore(books)
+		e.Artifacts = artifact.OpenReadOnly(artifacts)
+		e.Books = playbook.OpenStoreReadOnly(books)
 		return nil
 	}
-	var err error
 	if e.Artifacts, err = artifact.Open(artifacts); err != nil {
 		return fmt.Errorf("%w: %w", server.ErrDataDir, err)
 	}
@@ -174,70 +173,7 @@ func (e *Engine) openStores(o Options) error {
 	return nil
 }
 
-func (e *Engine) connect(ctx context.Context, o Options) error {
-	if o.Remote != nil {
-		return e.dialRemote(ctx, *o.Remote, o)
-	}
-	var err error
-	if e.Codec, err = codecServer(o.Codec, nil); err != nil {
-		return err
-	}
-	node, err := server.Join(ctx, server.Options{Dir: o.DataDir, Port: o.Port, Version: o.Version,
-		NoTakeover: !o.Takeover, Logger: o.Logger})
-	if err != nil {
-		return err
-	}
-	e.node, e.namespace = node, ace.DefaultNamespace
-	if o.Takeover || node.Role() == server.Hosting {
-		tuneGC() // a command that only looks stays small
-	}
-	opts := node.ClientOptions()
-	opts.Logger = sdklog.NewStructuredLogger(e.log)
-	return e.dial(ctx, opts, o)
-}
-
-func (e *Engine) dialRemote(ctx context.Context, r Remote, o Options) error {
-	profile, err := r.profile()
-	if err != nil {
-		return err
-	}
-	opts, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
-	if err != nil {
-		return fmt.Errorf("%w %q in the temporal command's configuration: %w", ErrProfile, r.Profile, err)
-	}
-	if r.Address != "" {
-		opts.HostPort = r.Address
-	}
-	if r.Namespace != "" {
-		opts.Namespace = r.Namespace
-	}
-	if opts.Namespace == "" {
-		opts.Namespace = ace.DefaultNamespace
-	}
-	if r.APIKey != "" {
-		opts.Credentials = client.NewAPIKeyStaticCredentials(r.APIKey)
-	}
-	opts.Logger = sdklog.NewStructuredLogger(e.log)
-	e.address, e.namespace = opts.HostPort, opts.Namespace
-	o.Codec.Namespace = opts.Namespace
-	if e.Codec, err = codecServer(o.Codec, &profile); err != nil {
-		return err
-	}
-	if err := e.dial(ctx, opts, o); err != nil {
-		return fmt.Errorf("%w: %s: %w; %s", ErrUnreachable, opts.HostPort, err, adviceFor(err))
-	}
-	return nil
-}
-
-func adviceFor(err error) string {
-	var denied *serviceerror.PermissionDenied
-	if errors.As(err, &denied) || status.Code(err) == codes.Unauthenticated {
-		return "give its API key or token: --api-key, TEMPORAL_API_KEY or TEMPORAL_GRPC_META_AUTHORIZATION"
-	}
-	return "check --address and that the cluster runs"
-}
-
-// Mode says whom the engine is connected to. It can change from Attached to Embedded.
+// Mode returns the kind of server. It can change from Attached to Embedded.
 func (e *Engine) Mode() Mode {
 	switch {
 	case e.node == nil:
@@ -248,7 +184,7 @@ func (e *Engine) Mode() Mode {
 	return Attached
 }
 
-// Address is the server's host and port.
+// Address returns the server's host and port.
 func (e *Engine) Address() string {
 	if e.node != nil {
 		return e.node.Endpoint().Address
@@ -256,22 +192,22 @@ func (e *Engine) Address() string {
 	return e.address
 }
 
-// DataDir is where this process keeps artifacts and playbooks.
+// DataDir returns the directory of artifacts and playbooks.
 func (e *Engine) DataDir() string { return e.dir }
 
-// Namespace is the Temporal namespace in use.
+// Namespace returns the Temporal namespace.
 func (e *Engine) Namespace() string { return e.namespace }
 
-// Serves tells whether this process works on runs.
+// Serves reports whether this process executes runs.
 func (e *Engine) Serves() bool { return e.worker != nil }
 
-// Node is this process's part in the embedded server, nil for a cluster.
+// Node returns this process's part of the embedded server, or nil for a cluster.
 func (e *Engine) Node() *server.Node { return e.node }
 
-// Close stops serving, leaves or stops the server, and waits for both within ctx. Steps
-// that are under way are given up and go on at the next worker.
+// Close stops the workers, leaves or stops the server, and waits for both within ctx. Open steps are
+// abandoned and continue on the next worker.
 func (e *Engine) Close(ctx context.Context) error {
-	e.observing.stop()
+	e.forwarder.stop()
 	if e.worker != nil {
 		e.worker.stop()
 	}

@@ -1,6 +1,9 @@
 package engine_test
 
 import (
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,12 +23,12 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/model"
-	"acescope/engine/playbook"
+	"acescope/engine/learning/model"
+	"acescope/engine/learning/playbook"
 	"acescope/sources"
 )
 
-// scripted is a provider whose behaviour the prompt asks for.
+// scripted is a provider whose behavior the prompt selects.
 type scripted struct {
 	mu      sync.Mutex
 	failed  map[string]int
@@ -174,7 +177,7 @@ func recordAs(t *testing.T, c client.Client, workflowID, name string) {
 	}
 }
 
-// answers asks the three queries of the contract.
+// answers calls the three queries of the contract.
 func answers(t *testing.T, c client.Client, workflowID string) (p ace.PhaseAnswer, s ace.SkillAnswer, d ace.DeltaAnswer) {
 	t.Helper()
 	for query, answer := range map[string]any{ace.QueryPhase: &p, ace.QuerySkills: &s, ace.QueryDelta: &d} {
@@ -202,7 +205,7 @@ func checkFold(t *testing.T, e *engine.Engine, taskID string) {
 	t.Helper()
 	id := ace.WorkflowID(taskID)
 	p, s, d := answers(t, e.Client, id)
-	f := sources.NewFolder(id, "")
+	f := histories.NewFolder(id, "")
 	for _, ev := range eventsOf(t, e.Client, id).Events {
 		f.Apply(ev)
 	}
@@ -255,7 +258,7 @@ func TestTasks(t *testing.T) {
 	t.Run("listed", func(t *testing.T) { listed(t, e) })
 }
 
-// live looks at a run that is in the middle of its skills session.
+// live inspects a run in the middle of its skills session.
 func live(t *testing.T, e *engine.Engine, s *scripted) {
 	in := task("live", "slow", "42")
 	if _, err := e.StartTask(t.Context(), in); err != nil {
@@ -263,11 +266,11 @@ func live(t *testing.T, e *engine.Engine, s *scripted) {
 	}
 	<-s.reached
 	// The batch with the tool events is signalled while the session waits.
-	var changes []sources.Change
-	folder := sources.NewFolder(ace.WorkflowID("live"), "")
+	var changes []histories.Change
+	folder := histories.NewFolder(ace.WorkflowID("live"), "")
 	enough := errors.New("enough")
 	released := false
-	err := sources.Follow(t.Context(), e.Client, e.Namespace(), ace.WorkflowID("live"), "", nil, func(ev *historypb.HistoryEvent) error {
+	err := cluster.Follow(t.Context(), e.Client, e.Namespace(), ace.WorkflowID("live"), "", nil, func(ev *historypb.HistoryEvent) error {
 		changes = append(changes, folder.Apply(ev)...)
 		if ev.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED && !released {
 			released = true
@@ -282,11 +285,11 @@ func live(t *testing.T, e *engine.Engine, s *scripted) {
 	if err != nil && !errors.Is(err, enough) {
 		t.Fatal(err)
 	}
-	kinds := map[sources.ChangeType]int{}
+	kinds := map[histories.ChangeType]int{}
 	for _, c := range changes {
 		kinds[c.Type]++
 	}
-	if kinds[sources.ChangeSkill] < 4 || kinds[sources.ChangePhase] != 6 || kinds[sources.ChangeDelta] != 1 || kinds[sources.ChangeStatus] != 2 {
+	if kinds[histories.ChangeSkill] < 4 || kinds[histories.ChangePhase] != 6 || kinds[histories.ChangeDelta] != 1 || kinds[histories.ChangeStatus] != 2 {
 		t.Errorf("changes %v", kinds)
 	}
 	record(t, e.Client, "live")
@@ -308,17 +311,17 @@ func cancelled(t *testing.T, e *engine.Engine, s *scripted) {
 	record(t, e.Client, "cancelled")
 	checkFold(t, e, "cancelled")
 	d, err := sources.Show(t.Context(), e.Client, ace.WorkflowID("cancelled"), runID)
-	if err != nil || d.Phase.ExitStatus != ace.Cancelled || d.From != sources.FromHistory {
+	if err != nil || d.Phase.ExitStatus != ace.Canceled || d.From != runs.FromHistory {
 		t.Fatalf("%+v, %v", d, err)
 	}
 }
 
 func listed(t *testing.T, e *engine.Engine) {
 	want := map[string]ace.ExitStatus{"right": ace.Success, "wrong": ace.Wrong, "retried": ace.Success, "failed": ace.Failed,
-		"live": ace.Success, "cancelled": ace.Cancelled}
+		"live": ace.Success, "cancelled": ace.Canceled}
 	eventually(t, func() error {
 		got := map[string]ace.ExitStatus{}
-		err := sources.List(t.Context(), e.Client, `ExperimentId = "e2e"`, 0, func(r sources.Run) error {
+		err := runs.List(t.Context(), e.Client, `ExperimentId = "e2e"`, 0, func(r runs.Run) error {
 			got[r.TaskID] = r.Exit
 			if r.TaskID == "right" && (r.Summary == nil || r.Summary.Skills != 4) {
 				return fmt.Errorf("summary of right: %+v", r.Summary)
@@ -332,7 +335,7 @@ func listed(t *testing.T, e *engine.Engine) {
 	})
 }
 
-// eventually waits for what visibility only promises for later.
+// eventually waits for eventually consistent visibility.
 func eventually(t *testing.T, ok func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

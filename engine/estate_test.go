@@ -13,17 +13,17 @@ import (
 	"time"
 
 	"acescope/engine"
-	"acescope/engine/agentcli/agentclitest"
-	"acescope/engine/blueprint"
-	"acescope/engine/run"
-	"acescope/engine/runner"
-	"acescope/engine/runner/host"
-	"acescope/engine/session"
+	"acescope/engine/agents/agentcli/agentclitest"
+	"acescope/engine/agents/session"
+	"acescope/engine/tasks/blueprint"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
+	"acescope/engine/tasks/runner/host"
 )
 
-// estate is a data directory with all that belongs to runs, each for real: server, workflows,
-// dispatcher, runners, executor and sessions, with stand-ins for agents only. This process
-// looks, asks, and has runners; who serves is another process, which may die.
+// estate is a data directory with everything that runs need, all real except stand-ins for
+// agents: server, workflows, dispatcher, runners, executor and sessions. This process reads,
+// makes requests, and has runners; another process, which may die, executes workflows.
 type estate struct {
 	e     *engine.Engine
 	runs  *engine.Runs
@@ -56,17 +56,17 @@ type library struct{ blueprint.Library }
 
 func (l library) Load(name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error), error) {
 	b, err := l.Library.Load(name)
-	if err != nil || b.Params == nil {
+	if err != nil || b.Parameters == nil {
 		return b.Blueprint, nil, err
 	}
-	return b.Blueprint, b.Params.Check, nil
+	return b.Blueprint, b.Parameters.Check, nil
 }
 
-// estates are as many as there may be at a time: each has a server, and processes that must
-// not be given up for want of a processor.
+// estates bounds the concurrent estates: each has a server and processes that must not starve.
 var estates = make(chan struct{}, 4)
 
-// newEstate makes one whose server lives in this process, unless somebody else is to host it.
+// newEstate creates an estate whose server runs in this process unless another process is to host
+// it.
 func newEstate(t *testing.T, hosted bool) *estate {
 	t.Helper()
 	estates <- struct{}{}
@@ -108,7 +108,7 @@ func (s *estate) open(o engine.Options) {
 	s.e, s.runs = e, e.Runs(library{blueprint.Library{Dirs: []string{lib}}})
 }
 
-// serves starts a process that serves.
+// serves starts a process that executes workflows.
 func (s *estate) serves(kill *killAt) *process {
 	s.t.Helper()
 	p := startMember(s.t, member{Dir: s.dir, Serve: true, Kill: kill}, s.agent)
@@ -128,13 +128,13 @@ func (s *estate) runnerProcess(m member) *process {
 	return p.says("runner " + string(host.Registered))
 }
 
-// runner has a runner in this process.
+// runner starts a runner in this process.
 func (s *estate) runner(m member) {
 	s.t.Helper()
 	m.Work = s.work
 	o := m.options()
 	up := make(chan struct{}, 100)
-	o.Tell = func(e host.Event) {
+	o.OnEvent = func(e host.Event) {
 		if e.Kind == host.Registered {
 			up <- struct{}{}
 		}
@@ -154,7 +154,7 @@ func (s *estate) runner(m member) {
 	}
 }
 
-// soon waits for something to be so.
+// soon waits for a condition.
 func (s *estate) soon(ok func() error) {
 	s.t.Helper()
 	var err error
@@ -171,7 +171,7 @@ func (s *estate) logs() string {
 	return string(data[max(0, len(data)-8000):])
 }
 
-// start starts a run; what is not said is made up.
+// start starts a run with defaults for missing fields.
 func (s *estate) start(q run.Request) run.Input {
 	s.t.Helper()
 	if q.Prompt == "" && q.Parameters == nil {
@@ -196,9 +196,9 @@ func (s *estate) start(q run.Request) run.Input {
 	return in
 }
 
-func demand(tags ...string) runner.Demands { return runner.Demands{Tags: tags} }
+func demand(tags ...string) runner.Requirements { return runner.Requirements{Tags: tags} }
 
-// until waits for a run to be so.
+// until waits for a state of a run.
 func (s *estate) until(in run.Input, ok func(run.State) bool) (st run.State) {
 	s.t.Helper()
 	s.soon(func() (err error) {
@@ -215,7 +215,7 @@ func isNow(status run.Status) func(run.State) bool {
 	return func(st run.State) bool { return st.Status == status }
 }
 
-// result is what came of a run.
+// result returns the result of a run.
 func (s *estate) result(in run.Input) run.Result {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 80*time.Second)
@@ -229,7 +229,7 @@ func (s *estate) result(in run.Input) run.Result {
 	return r
 }
 
-// ends holds how a run ends.
+// ends checks how a run ends.
 func (s *estate) ends(in run.Input, status run.Status, reason run.Reason) run.Result {
 	s.t.Helper()
 	r := s.result(in)
@@ -239,7 +239,7 @@ func (s *estate) ends(in run.Input, status run.Status, reason run.Reason) run.Re
 	return r
 }
 
-// lets lets the program of a run end.
+// lets makes the program of a run end.
 func (s *estate) lets(in run.Input) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.work, in.RunID+".go"), nil, 0o600); err != nil {
@@ -247,7 +247,7 @@ func (s *estate) lets(in run.Input) {
 	}
 }
 
-// pids are the programs of a run so far, at least n.
+// pids returns the process IDs of the programs of a run, at least n.
 func (s *estate) pids(in run.Input, n int) (pids []string) {
 	s.t.Helper()
 	s.soon(func() error {
@@ -272,7 +272,7 @@ func (s *estate) dead(pid string) {
 	})
 }
 
-// lives tells whether a process does.
+// lives reports whether a process exists.
 func lives(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.Contains(string(stat), ") Z ")
@@ -285,7 +285,7 @@ func (s *estate) view() (v runner.View) {
 	return v
 }
 
-// parent starts a session that can be called back, and waits until it is idle.
+// parent starts a session that can be called back and waits until it is idle.
 func (s *estate) parent(id string) {
 	s.t.Helper()
 	s.begin(id, "SCENARIO: say one")
@@ -303,7 +303,7 @@ func (s *estate) begin(id, text string) {
 	})
 }
 
-// talks waits for a session to be so.
+// talks waits for a state of a session.
 func (s *estate) talks(id string, ok func(session.State) bool) (st session.State) {
 	s.t.Helper()
 	s.soon(func() (err error) {
@@ -316,9 +316,8 @@ func (s *estate) talks(id string, ok func(session.State) bool) (st session.State
 	return st
 }
 
-// settled holds what must be so in the end, whatever happened: each run has ended in one way,
-// which all who are asked agree about; the dispatcher holds nothing for anybody; and each
-// parent was told once of each of its runs.
+// settled checks the invariants at the end: each run has one outcome on which all sources agree,
+// the dispatcher holds no slot, and each parent was notified once of each of its runs.
 func (s *estate) settled() {
 	s.t.Helper()
 	s.mu.Lock()
@@ -360,7 +359,7 @@ func (s *estate) settled() {
 	}
 }
 
-// told waits until the parent of a run was told.
+// told waits until the parent of a run was notified.
 func (s *estate) told(in run.Input) {
 	s.t.Helper()
 	s.soon(func() error {
@@ -371,7 +370,7 @@ func (s *estate) told(in run.Input) {
 	})
 }
 
-// callbacks is how often the agent of a parent was told of a run.
+// callbacks returns how often the agent of a parent was notified of a run.
 func (s *estate) callbacks(in run.Input) (n int) {
 	for _, turn := range s.agent.Did("turn") {
 		n += strings.Count(turn.Text, `run="`+in.RunID+`" agent`)
@@ -379,7 +378,7 @@ func (s *estate) callbacks(in run.Input) (n int) {
 	return n
 }
 
-// optionsOfLooker are those of a process that serves and hosts nothing.
+// optionsOfLooker returns the options of a process that executes and hosts nothing.
 var optionsOfLooker = engine.Options{}
 
 var errNotYet = errors.New("it did not come to that")
@@ -388,7 +387,7 @@ func messageOf(text string) session.Message {
 	return session.Message{ID: fmt.Sprintf("m%d", time.Now().UnixNano()), Text: text}
 }
 
-// fillDispatcher says so much to the dispatcher that it continues as a new run.
+// fillDispatcher sends so many notices to the dispatcher that it continues as new.
 func (s *estate) fillDispatcher() {
 	s.t.Helper()
 	for i := range 21 {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"acescope/sources/experiments"
 	"fmt"
 	"strings"
 	"testing"
@@ -31,8 +32,8 @@ func TestExperiment(t *testing.T) {
 	}
 	ended := map[string]ace.ExitStatus{}
 	books := map[string]bool{}
-	state, err := sources.FollowExperiment(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("exp"), runID, nil,
-		func(_ ace.ExperimentInput, f sources.Finished) {
+	state, err := experiments.FollowExperiment(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("exp"), runID, nil,
+		func(_ ace.ExperimentInput, f experiments.Finished) {
 			ended[f.Result.TaskID] = f.Result.ExitStatus
 			if f.Result.PlaybookHash != "" {
 				books[f.Result.PlaybookHash] = true

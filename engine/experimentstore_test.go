@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"acescope/sources/experiments"
 	"fmt"
 	"testing"
 
@@ -8,8 +9,8 @@ import (
 	"acescope/sources"
 )
 
-// TestStoreFollowsExperiments reads the list and the series of an experiment while it
-// runs, to its end, and again from what was kept.
+// TestStoreFollowsExperiments reads the list and the series of an experiment while it runs, at
+// its end, and again from the stored data.
 func TestStoreFollowsExperiments(t *testing.T) {
 	script := newScripted()
 	e := open(t, t.TempDir(), script)
@@ -45,7 +46,7 @@ func TestStoreFollowsExperiments(t *testing.T) {
 		return nil
 	}
 	first := until(t, s, whole).Experiments.Series[0]
-	if r := first.Tasks.Row(2); r.TaskID != "seen-e1-0003" || r.Index != 2 || r.Exit != ace.Failed || r.Verdict != sources.AnsweredWrong {
+	if r := first.Tasks.Row(2); r.TaskID != "seen-e1-0003" || r.Index != 2 || r.Exit != ace.Failed || r.Verdict != experiments.AnsweredWrong {
 		t.Errorf("the last task is %+v", r)
 	}
 	s.Look(sources.PartExperiments, false)
@@ -61,7 +62,7 @@ func TestStoreFollowsExperiments(t *testing.T) {
 	if again := until(t, s, whole).Experiments.Series[0]; again != first {
 		t.Error("a closed series was read again")
 	}
-	read, err := sources.ReadSeries(t.Context(), e.Client, id)
+	read, err := experiments.ReadSeries(t.Context(), e.Client, id)
 	if err != nil || read.Tasks.Len() != 3 || read.Progress.Epochs[0].Accuracy != first.Progress.Epochs[0].Accuracy {
 		t.Errorf("read %+v, %v", read, err)
 	}

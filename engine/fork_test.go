@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"acescope/sources/histories"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,9 +18,8 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/fork"
-	"acescope/engine/playbook"
-	"acescope/sources"
+	"acescope/engine/learning/playbook"
+	"acescope/engine/temporal/fork"
 )
 
 // forked starts a fork and waits for its end.
@@ -44,7 +44,7 @@ func forked(t *testing.T, e *engine.Engine, workflowID string, at fork.Point, c 
 	return f, r
 }
 
-// activitiesOf lists the activities that a run executed, with the inputs they were given.
+// activitiesOf lists the activities that a run executed, with their inputs.
 func activitiesOf(h *historypb.History) (names []string, inputs []string) {
 	for _, e := range h.Events {
 		if a := e.GetActivityTaskScheduledEventAttributes(); a != nil {
@@ -57,7 +57,7 @@ func activitiesOf(h *historypb.History) (names []string, inputs []string) {
 
 func ptr[T any](v T) *T { return &v }
 
-// TestFork forks a run at each phase, with something changed each time.
+// TestFork forks a run at each phase, each time with a change.
 func TestFork(t *testing.T) {
 	s := newScripted()
 	dir := t.TempDir()
@@ -161,7 +161,7 @@ func lineage(t *testing.T, e *engine.Engine, parent string) {
 	everyPoint(t, e, parent)
 	everyPoint(t, e, f.WorkflowID)
 	eventually(t, func() error {
-		tree, err := sources.ReadLineage(t.Context(), e.Client, f.WorkflowID, nil)
+		tree, err := histories.ReadLineage(t.Context(), e.Client, f.WorkflowID, nil)
 		if err != nil {
 			return err
 		}
@@ -182,8 +182,7 @@ func lineage(t *testing.T, e *engine.Engine, parent string) {
 	})
 }
 
-// everyPoint works a fork out at each event of a run: there is a plan that can be started,
-// or a plain refusal.
+// everyPoint plans a fork at each event of a run: it yields a valid plan or a clear error.
 func everyPoint(t *testing.T, e *engine.Engine, workflowID string) {
 	o, err := fork.Read(workflowID, "", eventsOf(t, e.Client, workflowID).Events)
 	if err != nil {
@@ -208,7 +207,7 @@ func everyPoint(t *testing.T, e *engine.Engine, workflowID string) {
 	}
 }
 
-// largeFork takes over a result that does not fit into an input.
+// largeFork reuses a result that is too large for an input.
 func largeFork(t *testing.T, e *engine.Engine) {
 	if _, err := result(t, e, task("big", "large", "42")); err != nil {
 		t.Fatal(err)
@@ -229,7 +228,7 @@ func largeFork(t *testing.T, e *engine.Engine) {
 	checkFold(t, e, again.TaskID)
 }
 
-// openFork forks a run that is in the middle of its skills session.
+// openFork forks a run in the middle of its skills session.
 func openFork(t *testing.T, e *engine.Engine, s *scripted) {
 	id := ace.WorkflowID("waiting")
 	if _, err := e.StartTask(t.Context(), task("waiting", "slow", "42")); err != nil {
@@ -254,7 +253,7 @@ func openFork(t *testing.T, e *engine.Engine, s *scripted) {
 	}
 }
 
-// reset begins a run anew at its curator, and terminates and signals what is open.
+// reset resets a run to its curator, and terminates and signals open runs.
 func reset(t *testing.T, e *engine.Engine, parent string) {
 	h := eventsOf(t, e.Client, parent)
 	at, err := fork.ResetAt(h.Events, fork.Point{Phase: ace.PhaseCurator})
@@ -281,7 +280,7 @@ func reset(t *testing.T, e *engine.Engine, parent string) {
 	}
 }
 
-// goneFork is refused, naming what is gone.
+// goneFork checks that a fork with missing artifacts is rejected with their names.
 func goneFork(t *testing.T, e *engine.Engine, dir string) {
 	ref, err := e.Artifacts.PutBytes(context.Background(), []byte("a prompt that will be gone"), "text/plain")
 	if err != nil {

@@ -1,15 +1,16 @@
 package engine_test
 
 import (
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
 	"fmt"
 	"strings"
 	"testing"
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/compare"
-	"acescope/engine/fork"
-	"acescope/sources"
+	"acescope/engine/temporal/compare"
+	"acescope/engine/temporal/fork"
 )
 
 // diffOf compares two runs of the server.
@@ -17,18 +18,18 @@ func diffOf(t *testing.T, e *engine.Engine, a, b string) *compare.Diff {
 	t.Helper()
 	var sides [2]compare.Side
 	for i, id := range []string{a, b} {
-		chain, err := sources.ReadChain(t.Context(), e.Client, e.Namespace(), id, "", false, nil)
+		chain, err := cluster.ReadChain(t.Context(), e.Client, e.Namespace(), id, "", false, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sides[i] = sources.DiffSide(chain, e.Artifacts.Get)
+		sides[i] = histories.DiffSide(chain, e.Artifacts.Get)
 	}
 	return compare.Of(sides[0], sides[1], compare.Options{})
 }
 
-// TestForkBesideItsOriginal compares forks with what they were forked from: what was taken
-// over stands beside the original's steps, and the first difference is what was changed.
-func TestForkBesideItsOriginal(t *testing.T) {
+// TestForkDiff compares forks with their originals: reused steps align with the steps of the
+// original, and the first difference is the change.
+func TestForkDiff(t *testing.T) {
 	e := open(t, t.TempDir(), newScripted())
 	for _, prompt := range []string{"hello", "large"} { // of the second the plan is an artifact, which an activity loads
 		if _, err := result(t, e, task("original-"+prompt, prompt, "42")); err != nil {

@@ -13,36 +13,36 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
-	"acescope/engine/artifact"
-	"acescope/engine/flow"
-	"acescope/engine/fork"
-	"acescope/engine/playbook"
+	"acescope/engine/learning/playbook"
+	"acescope/engine/store/artifact"
+	"acescope/engine/temporal/fork"
+	"acescope/engine/temporal/searchattr"
 )
 
-// ErrGone means that a fork would need what is no longer kept.
-var ErrGone = errors.New("no longer kept")
+// ErrGone means that an artifact or a playbook was deleted.
+var ErrGone = errors.New("no longer stored")
 
-// Forked is a fork that was started.
+// Forked identifies a started fork.
 type Forked struct {
 	TaskID, WorkflowID, RunID string
-	Branch                    string // that its delta is merged into, "" where it is only recorded
+	Branch                    string // of its delta, "" if that is only recorded
 }
 
-// forkTries bounds how many ids are tried that others take meanwhile.
+// forkTries bounds the attempts to find a free ID.
 const forkTries = 1000
 
-// inlineOnCluster is the size up to which results travel within a fork's input where the
-// workers may not share this machine's store, in bytes. All of them together must fit
-// into one payload.
+// inlineOnCluster is the maximum size of a reused result in the input of a fork on a cluster, whose
+// workers may not have access to this machine's store, in bytes. All results must fit into one
+// payload.
 const inlineOnCluster = 256 << 10
 
-// ForkNeed is something kept outside of histories that a fork reads.
+// ForkNeed is an artifact or a playbook that a fork reads.
 type ForkNeed struct {
 	What string // "the prompt (artifact …)"
-	Here bool   // it is kept in this process's data directory
+	Here bool   // in this process's data directory
 }
 
-// ForkNeeds lists what a fork reads that is kept outside of histories.
+// ForkNeeds lists the artifacts and the playbook that a fork reads.
 func (e *Engine) ForkNeeds(p *fork.Plan) ([]ForkNeed, error) {
 	var needs []ForkNeed
 	for what, ref := range forkRefs(p) {
@@ -63,13 +63,13 @@ func (e *Engine) ForkNeeds(p *fork.Plan) ([]ForkNeed, error) {
 	return needs, nil
 }
 
-// forkRefs are the artifacts that a fork reads.
+// forkRefs returns the artifacts that a fork reads, by name.
 func forkRefs(p *fork.Plan) map[string]*ace.Ref {
 	refs := map[string]*ace.Ref{}
 	if ref := p.Input.PromptRef; ref != nil {
 		refs["the prompt"] = ref
 	}
-	if raw := p.Input.Fork.Inline(ace.PhaseSkills); raw != nil {
+	if raw := p.Input.Fork.InlineResult(ace.PhaseSkills); raw != nil {
 		var session ace.SkillSessionResult
 		if json.Unmarshal(raw, &session) == nil && session.Log != nil {
 			refs["the calls of the skills session"] = session.Log
@@ -78,9 +78,8 @@ func forkRefs(p *fork.Plan) map[string]*ace.Ref {
 	return refs
 }
 
-// CheckFork tells what a fork needs that is not kept here: an [ErrGone] that names it. On
-// a cluster the workers have stores of their own, which cannot be looked at from here; so
-// nothing is refused there, and whoever asks says what [Engine.ForkNeeds] lists.
+// CheckFork returns an [ErrGone] that names the missing needs of a fork. It never fails on a
+// cluster, whose workers have their own stores; there, show the list of [Engine.ForkNeeds].
 func (e *Engine) CheckFork(p *fork.Plan) error {
 	if e.Mode() == Cluster {
 		return nil
@@ -98,16 +97,16 @@ func (e *Engine) CheckFork(p *fork.Plan) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s cannot be forked at event %d: it needs what is %w here: %s", p.Name(), p.Event, ErrGone, strings.Join(gone, ", "))
+	return fmt.Errorf("%s cannot be forked at event %d: %w on this machine: %s",
+		p.Name(), p.Event, ErrGone, strings.Join(gone, ", "))
 }
 
-// StartFork starts a fork under the next free number of its original. What the original
-// did is not touched.
+// StartFork starts a fork under the next free number of its original, which does not change.
 func (e *Engine) StartFork(ctx context.Context, p *fork.Plan) (Forked, error) {
 	if err := e.CheckFork(p); err != nil {
 		return Forked{}, err
 	}
-	in, err := e.store(ctx, p.Input)
+	in, err := e.storeResults(ctx, p.Input)
 	if err != nil {
 		return Forked{}, err
 	}
@@ -119,8 +118,9 @@ func (e *Engine) StartFork(ctx context.Context, p *fork.Plan) (Forked, error) {
 		if p.OwnBranch {
 			in.Branch = ace.ForkBranch(in.TaskID)
 		}
-		runID, err := e.start(ctx, id, client.StartWorkflowOptions{ID: id, TypedSearchAttributes: flow.TaskAttributes(in),
-			Memo: map[string]any{ace.MemoFork: in.Fork.Forked}}, ace.TaskWorkflow, in)
+		o := client.StartWorkflowOptions{ID: id, TypedSearchAttributes: searchattr.Task(in),
+			Memo: map[string]any{ace.MemoFork: in.Fork.Forked}}
+		runID, err := e.start(ctx, id, o, ace.TaskWorkflow, in)
 		if errors.Is(err, ErrExists) {
 			continue
 		}
@@ -129,34 +129,34 @@ func (e *Engine) StartFork(ctx context.Context, p *fork.Plan) (Forked, error) {
 		}
 		return Forked{TaskID: in.TaskID, WorkflowID: id, RunID: runID, Branch: in.Branch}, nil
 	}
-	return Forked{}, fmt.Errorf("the ids %s to %s are all taken", ace.ForkID(root, first), ace.ForkID(root, first+forkTries-1))
+	return Forked{}, fmt.Errorf("the IDs %s to %s are all in use",
+		ace.ForkID(root, first), ace.ForkID(root, first+forkTries-1))
 }
 
-// store puts results that are too large for an input into artifacts. The plan's input
-// stays as it is.
-func (e *Engine) store(ctx context.Context, in ace.TaskInput) (ace.TaskInput, error) {
+// storeResults returns a copy of the input whose large results are stored as artifacts.
+func (e *Engine) storeResults(ctx context.Context, in ace.TaskInput) (ace.TaskInput, error) {
 	limit := ace.InlineBytes
 	if e.Mode() == Cluster {
 		limit = inlineOnCluster
 	}
 	f := *in.Fork
-	f.Steps = map[ace.Phase]ace.TakenStep{}
-	for step, taken := range in.Fork.Steps {
-		if len(taken.Result) > limit {
-			ref, err := e.Artifacts.PutBytes(ctx, taken.Result, "application/json")
+	f.Steps = map[ace.Phase]ace.ReusedStep{}
+	for step, reused := range in.Fork.Steps {
+		if len(reused.Result) > limit {
+			ref, err := e.Artifacts.PutBytes(ctx, reused.Result, "application/json")
 			if err != nil {
 				return in, fmt.Errorf("the result of %s: %w", step, err)
 			}
-			taken = ace.TakenStep{Ref: &ref}
+			reused = ace.ReusedStep{Ref: &ref}
 		}
-		f.Steps[step] = taken
+		f.Steps[step] = reused
 	}
 	in.Fork = &f
 	return in, nil
 }
 
-// lastFork is the highest number among the forks that are listed, 0 where there is none
-// or the list cannot be read; a number that is taken all the same is passed over.
+// lastFork returns the highest number of the listed forks, or 0. The list may be incomplete;
+// StartFork skips numbers in use.
 func (e *Engine) lastFork(ctx context.Context, root string) int {
 	last := 0
 	var token []byte

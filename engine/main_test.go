@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"acescope/engine"
-	"acescope/engine/agentcli/agentclitest"
-	"acescope/engine/session/host"
+	"acescope/engine/agents/agentcli/agentclitest"
+	"acescope/engine/agents/session/host"
 )
 
 // Variables that make the test binary a worker of a data directory, and have it end itself
@@ -24,7 +24,7 @@ const (
 	workerKill = "ACESCOPE_TEST_KILL"
 )
 
-// workerLog is the log of such workers, in the data directory.
+// workerLog is the log of such workers in the data directory.
 const workerLog = "worker.log"
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveAsChild serves until its parent closes its input or kills it.
+// serveAsChild runs a worker until its parent closes its input or kills it.
 func serveAsChild(dir string) {
 	step, nth, _ := strings.Cut(os.Getenv(workerKill), ":")
 	at, _ := strconv.ParseInt(nth, 10, 64)
@@ -49,7 +49,7 @@ func serveAsChild(dir string) {
 		fmt.Println("error:", err)
 		os.Exit(1)
 	}
-	e, err := engine.Open(context.Background(), engine.Options{DataDir: dir, Version: "test", Worker: true, Takeover: true, Logger: slog.New(slog.NewTextHandler(logs, nil)), Sessions: host.Options{At: func(s string) {
+	e, err := engine.Open(context.Background(), engine.Options{DataDir: dir, Version: "test", Worker: true, Takeover: true, Logger: slog.New(slog.NewTextHandler(logs, nil)), Sessions: host.Options{OnStep: func(s string) {
 		if s == step && times.Add(1) == max(at, 1) {
 			self, _ := os.FindProcess(os.Getpid())
 			_ = self.Kill()

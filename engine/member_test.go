@@ -21,15 +21,15 @@ import (
 	"google.golang.org/grpc"
 
 	"acescope/engine"
-	"acescope/engine/agentcli/agentclitest"
-	"acescope/engine/runner"
-	"acescope/engine/runner/host"
+	"acescope/engine/agents/agentcli/agentclitest"
+	"acescope/engine/tasks/runner"
+	"acescope/engine/tasks/runner/host"
 )
 
-// memberEnv makes the test binary a part of an estate: a [member], as JSON.
+// memberEnv makes the test binary a process of an estate: a [member] as JSON.
 const memberEnv = "ACESCOPE_TEST_MEMBER"
 
-// member is what such a process is.
+// member configures such a process.
 type member struct {
 	Dir    string
 	Serve  bool   // hosts the server where nobody else does, and serves workflows and sessions
@@ -43,7 +43,7 @@ type member struct {
 	Kill   *killAt
 }
 
-// killAt is a call to the server at which a process ends itself with SIGKILL.
+// killAt is a call to the server at which a process kills itself.
 type killAt struct {
 	Method string // as RespondWorkflowTaskCompleted
 	With   string // what the request holds, as text
@@ -73,8 +73,8 @@ func killSelf() {
 	select {}
 }
 
-// memberMain runs such a process until its input is closed or somebody kills it. SIGTERM
-// drains its runner.
+// memberMain runs such a process until its input is closed or it is killed. SIGTERM drains its
+// runner.
 func memberMain() {
 	text := os.Getenv(memberEnv)
 	if text == "" {
@@ -131,10 +131,10 @@ func (m member) options() host.Options {
 	}
 	return host.Options{ID: m.Runner, Grace: 300 * time.Millisecond, Stale: m.Stale, Remove: m.Remove,
 		Capabilities: runner.Capabilities{ProjectDir: m.Work, AnyProject: true, Slots: max(m.Slots, 1), ExecutorTypes: types, Tags: m.Tags},
-		Tell:         func(e host.Event) { fmt.Println("runner", e.Kind) }}
+		OnEvent:      func(e host.Event) { fmt.Println("runner", e.Kind) }}
 }
 
-// process is a member that was started.
+// process is a started member.
 type process struct {
 	*exec.Cmd
 	t    *testing.T
@@ -146,7 +146,7 @@ type process struct {
 	more chan struct{} // closed when more is said
 }
 
-// startMember starts a process, with a stand-in for agents where there is one.
+// startMember starts a process with a stand-in for agents, if there is one.
 func startMember(t *testing.T, m member, agent *agentclitest.Agent) *process {
 	t.Helper()
 	self, err := os.Executable()
@@ -230,7 +230,7 @@ func (p *process) term() {
 	}
 }
 
-// await waits for its end.
+// await waits for the end of the process.
 func (p *process) await() {
 	p.t.Helper()
 	select {

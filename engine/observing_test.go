@@ -9,15 +9,15 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/observe"
-	"acescope/engine/observe/spool"
+	"acescope/engine/agents/observe"
+	"acescope/engine/agents/observe/spool"
 )
 
-// TestObserved holds that what hooks leave in the spool becomes a run, once, whatever the
-// processes do that forward it.
+// TestObserved checks that records of hooks in the spool become a run exactly once, whatever
+// happens to the forwarding processes.
 func TestObserved(t *testing.T) {
 	o := engine.Options{DataDir: t.TempDir(), Spool: filepath.Join(t.TempDir(), "spool")}
-	hooks, err := os.ReadFile("observe/testdata/hooks.jsonl")
+	hooks, err := os.ReadFile("agents/observe/testdata/hooks.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestObserved(t *testing.T) {
 	var p ace.PhaseAnswer
 	eventually(t, func() error {
 		err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID("elsewhere"), "").Get(t.Context(), nil)
-		if err == nil || !strings.Contains(err.Error(), "nothing was heard of it for 400ms") {
+		if err == nil || !strings.Contains(err.Error(), "no event received for 400ms") {
 			return fmt.Errorf("it ended with %w", err)
 		}
 		return nil

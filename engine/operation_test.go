@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"acescope/sources/histories"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,12 +17,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine"
-	"acescope/engine/operation"
-	"acescope/engine/operation/example"
-	"acescope/sources"
+	"acescope/engine/temporal/operation"
+	"acescope/engine/temporal/operation/example"
 )
 
-// pages is an outbox that publishes once for each key.
+// pages is an outbox that publishes each key once.
 type pages struct {
 	mu       sync.Mutex
 	receipts map[string]string
@@ -47,7 +47,7 @@ func (p *pages) made() (effects, calls int) {
 	return len(p.receipts), len(p.keys)
 }
 
-// work runs a worker on a queue of its own until it is stopped.
+// work runs a worker on a queue of its own.
 func work(t *testing.T, e *engine.Engine, queue string, h *operation.Handlers, register func(worker.Registry)) worker.Worker {
 	t.Helper()
 	w := worker.New(e.Client, queue, worker.Options{MaxHeartbeatThrottleInterval: 100 * time.Millisecond})
@@ -68,8 +68,8 @@ func begin(t *testing.T, e *engine.Engine, queue, id string, code any, in any) c
 	return run
 }
 
-// TestOperations runs the examples of engine/operation on a real server, and records the
-// histories that its own tests replay.
+// TestOperations runs the examples of engine/temporal/operation on a real server and records the
+// histories that their own tests replay.
 func TestOperations(t *testing.T) {
 	e := open(t, t.TempDir(), newScripted())
 	out := &pages{}
@@ -135,9 +135,9 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// named holds that the timeline names operations by their step.
+// named checks that the timeline names operations by their step.
 func named(t *testing.T, e *engine.Engine) {
-	l, err := sources.ReadEvents(t.Context(), e.Client, e.Namespace(), "review", "", 0, nil)
+	l, err := histories.ReadEvents(t.Context(), e.Client, e.Namespace(), "review", "", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,8 +152,8 @@ func named(t *testing.T, e *engine.Engine) {
 	}
 }
 
-// chain is a workflow that continues as new: it keeps its variables, and the operation at
-// the same place in the next run is another one.
+// chain is a workflow that continues as new: it keeps its variables, and the operation at the
+// same place in the next run is a different one.
 func chain(t *testing.T, e *engine.Engine, out *pages) {
 	before, _ := out.made()
 	var looks int
@@ -171,7 +171,7 @@ func chain(t *testing.T, e *engine.Engine, out *pages) {
 	}
 }
 
-// publishOnce has one operation, whose worker is missed after a second.
+// publishOnce has one operation; its worker counts as lost after a second.
 func publishOnce(ctx workflow.Context, text string) (string, error) {
 	var receipt string
 	r := operation.New(ctx)
@@ -180,7 +180,7 @@ func publishOnce(ctx workflow.Context, text string) (string, error) {
 	return receipt, err
 }
 
-// hanging makes its effect and then never comes back, as a worker that was killed.
+// hanging has its effect and then blocks, like a killed worker.
 type hanging struct {
 	*pages
 	reached, release chan struct{}
@@ -195,8 +195,8 @@ func (h *hanging) Publish(ctx context.Context, key string, p example.Page) (stri
 	return "", errors.New("nobody hears this")
 }
 
-// TestOperationCrash is S2.7, S2.8 and S2.16: the worker is gone between the effect of an
-// operation and its record. Another one finishes it, and the effect was made once.
+// TestOperationCrash (S2.7, S2.8, S2.16) loses the worker between the effect of an operation and
+// its record. Another worker finishes the operation without repeating the effect.
 func TestOperationCrash(t *testing.T) {
 	e := open(t, t.TempDir(), newScripted())
 	out := &pages{}

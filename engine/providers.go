@@ -2,6 +2,8 @@ package engine
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -9,36 +11,40 @@ import (
 	"slices"
 	"strings"
 
-	"acescope/engine/model"
-	"acescope/engine/model/anthropic"
-	"acescope/engine/model/builtin"
-	"acescope/engine/model/llm"
-	"acescope/engine/model/openai"
-	"acescope/engine/price"
+	"acescope/engine/ace"
+	"acescope/engine/agents/price"
+	"acescope/engine/learning/model"
+	"acescope/engine/learning/model/anthropic"
+	"acescope/engine/learning/model/builtin"
+	"acescope/engine/learning/model/command"
+	"acescope/engine/learning/model/llm"
+	"acescope/engine/learning/model/openai"
+	"acescope/engine/tasks/run"
 )
 
-// ProviderConfig is what somebody says of a server of models. What is not said is "".
+// ProviderConfig configures a model server. Empty fields mean the default.
 type ProviderConfig struct {
 	Name    string
 	Kind    string // openai or anthropic
 	BaseURL string
 	Model   string
-	KeyEnv  string // the variable that holds the key
-	KeyFile string // the file that holds it
-	Dir     string // where the tool read_file may read
-	Tokens  int64  // of an answer
+	KeyEnv  string // environment variable with the key
+	KeyFile string // file with the key
+	Dir     string // root of the tool read_file
+	Tokens  int64  // maximum of an answer
 }
 
-// knownProviders are the servers of models that are there without being named in a configuration.
+// knownProviders returns the model servers that need no configuration.
 func knownProviders(getenv func(string) string) []ProviderConfig {
 	return []ProviderConfig{
-		{Name: "anthropic", Kind: "anthropic", BaseURL: cmp.Or(getenv("ANTHROPIC_BASE_URL"), anthropic.BaseURL), Model: anthropic.DefaultModel, KeyEnv: "ANTHROPIC_API_KEY"},
+		{Name: "anthropic", Kind: "anthropic", BaseURL: cmp.Or(getenv("ANTHROPIC_BASE_URL"), anthropic.BaseURL),
+			Model: anthropic.DefaultModel, KeyEnv: "ANTHROPIC_API_KEY"},
 		{Name: "openai", Kind: "openai", BaseURL: cmp.Or(getenv("OPENAI_BASE_URL"), openai.BaseURL), KeyEnv: "OPENAI_API_KEY"},
 		{Name: "ollama", Kind: "openai", BaseURL: ollamaURL(getenv("OLLAMA_HOST"))},
 	}
 }
 
-// ollamaURL is where Ollama listens, as its own variable says it.
+// ollamaURL returns the API of Ollama according to its own environment variable.
 func ollamaURL(host string) string {
 	if host == "" {
 		return openai.OllamaBaseURL
@@ -50,7 +56,7 @@ func ollamaURL(host string) string {
 	if err != nil || u.Hostname() == "" {
 		return openai.OllamaBaseURL
 	}
-	if u.Hostname() == "0.0.0.0" { // where it listens, not where it is asked
+	if u.Hostname() == "0.0.0.0" { // a listen address
 		u.Host = strings.Replace(u.Host, "0.0.0.0", "127.0.0.1", 1)
 	}
 	if u.Port() == "" {
@@ -59,9 +65,8 @@ func ollamaURL(host string) string {
 	return strings.TrimSuffix(u.String(), "/") + "/v1/"
 }
 
-// Providers lists who can serve steps on this machine: the built-in learner, and the
-// servers of models that are known anyway or configured. One that lacks something is
-// listed too: it says what.
+// Providers returns the step providers of this machine: the built-in learner and the known and
+// configured model servers. A provider with an incomplete configuration reports what is missing.
 func Providers(own []ProviderConfig, prices *price.Prices, getenv func(string) string) []model.Provider {
 	list := []model.Provider{builtin.New()}
 	for _, c := range Servers(own, getenv) {
@@ -70,8 +75,8 @@ func Providers(own []ProviderConfig, prices *price.Prices, getenv func(string) s
 	return list
 }
 
-// Servers lists the servers of models that are known anyway, as the configuration changes
-// them, and then those that it adds.
+// Servers returns the known model servers with the changes of the configuration, followed by the
+// servers that the configuration adds.
 func Servers(own []ProviderConfig, getenv func(string) string) []ProviderConfig {
 	all := knownProviders(getenv)
 	for _, o := range own {
@@ -83,14 +88,17 @@ func Servers(own []ProviderConfig, getenv func(string) string) []ProviderConfig 
 		}
 		c := &all[i]
 		if o.BaseURL != "" && o.BaseURL != c.BaseURL && o.KeyEnv == "" && o.KeyFile == "" {
-			c.KeyEnv = "" // the key of one server does not go to another unless somebody says so
+			c.KeyEnv = "" // do not send the key of one server to another
 		}
 		if o.KeyFile != "" {
 			c.KeyEnv = ""
 		}
-		c.BaseURL, c.Model = cmp.Or(o.BaseURL, c.BaseURL), cmp.Or(o.Model, c.Model)
-		c.KeyEnv, c.KeyFile = cmp.Or(o.KeyEnv, c.KeyEnv), o.KeyFile
-		c.Dir, c.Tokens = o.Dir, o.Tokens
+		c.BaseURL = cmp.Or(o.BaseURL, c.BaseURL)
+		c.Model = cmp.Or(o.Model, c.Model)
+		c.KeyEnv = cmp.Or(o.KeyEnv, c.KeyEnv)
+		c.KeyFile = o.KeyFile
+		c.Dir = o.Dir
+		c.Tokens = o.Tokens
 	}
 	return all
 }
@@ -98,14 +106,15 @@ func Servers(own []ProviderConfig, getenv func(string) string) []ProviderConfig 
 func provider(c ProviderConfig, prices *price.Prices, getenv func(string) string) model.Provider {
 	key, how, missing := c.key(getenv)
 	at := llm.AddressOf(c.BaseURL)
-	o := llm.Options{Name: c.Name, Model: c.Model, MaxTokens: c.Tokens, Prices: prices, Dir: atHome(c.Dir, getenv), Missing: missing}
+	o := llm.Options{Name: c.Name, Model: c.Model, MaxTokens: c.Tokens, Prices: prices,
+		Dir: expandHome(c.Dir, getenv), Missing: missing}
 	var completer llm.Completer
 	what := "OpenAI-compatible server"
 	if c.Kind == "anthropic" {
 		what = "Anthropic's API"
-		completer = anthropic.New(anthropic.Options{Name: c.Name, BaseURL: c.BaseURL, Key: key, HowKey: how})
+		completer = anthropic.New(anthropic.Options{Name: c.Name, BaseURL: c.BaseURL, Key: key, KeyHint: how})
 	} else {
-		completer = openai.New(openai.Options{Name: c.Name, BaseURL: c.BaseURL, Key: key, HowKey: how})
+		completer = openai.New(openai.Options{Name: c.Name, BaseURL: c.BaseURL, Key: key, KeyHint: how})
 	}
 	with := "without a key"
 	if key != "" {
@@ -119,15 +128,15 @@ func provider(c ProviderConfig, prices *price.Prices, getenv func(string) string
 	return llm.New(completer, o)
 }
 
-// maxKey bounds a file that holds a key, in bytes.
+// maxKey bounds a key file, in bytes.
 const maxKey = 16 << 10
 
-// key is the key and in words where it comes from, or why there is none.
+// key returns the key and its source, or the reason why it is missing.
 func (c ProviderConfig) key(getenv func(string) string) (key, how string, missing error) {
 	switch {
 	case c.KeyFile != "":
 		how = "the file " + c.KeyFile
-		path := atHome(c.KeyFile, getenv)
+		path := expandHome(c.KeyFile, getenv)
 		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() || info.Size() > maxKey {
 			return "", how, model.Errorf(model.NoKey, "%s: there is no key: %s cannot be read", c.Name, c.KeyFile)
 		}
@@ -142,14 +151,63 @@ func (c ProviderConfig) key(getenv func(string) string) (key, how string, missin
 	}
 	needed := c.Kind == "anthropic" || c.BaseURL == openai.BaseURL || c.KeyEnv != "" && c.Name != "openai"
 	if key == "" && needed {
-		return "", how, model.Errorf(model.NoKey, "%s: there is no key: set %s, or name it in [providers.%s] of the configuration", c.Name, cmp.Or(how, "a variable"), c.Name)
+		return "", how, model.Errorf(model.NoKey, "%s: there is no key: set %s, or name it in [providers.%s] of the configuration",
+			c.Name, cmp.Or(how, "a variable"), c.Name)
 	}
 	return key, cmp.Or(how, "api_key_env of [providers."+c.Name+"]"), nil
 }
 
-func atHome(path string, getenv func(string) string) string {
+func expandHome(path string, getenv func(string) string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(getenv("HOME"), rest)
 	}
 	return path
+}
+
+// ErrNotAStep means that a blueprint exists but cannot execute steps.
+var ErrNotAStep = errors.New("it cannot serve steps")
+
+// CheckStep checks that a blueprint can execute a step: it is a program whose schema accepts the
+// input of the step.
+func CheckStep(lib Blueprints, blueprint string, step ace.Phase) error {
+	_, check, err := stepBlueprint(lib, blueprint)
+	if err != nil || check == nil {
+		return err
+	}
+	if _, err := check(command.Sample(step)); err != nil {
+		return fmt.Errorf("blueprint %s: %w of the %s: %w", blueprint, ErrNotAStep, step, err)
+	}
+	return nil
+}
+
+func stepBlueprint(lib Blueprints, name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error), error) {
+	b, check, err := lib.Load(name)
+	if err == nil && b.Type != run.Deterministic {
+		err = fmt.Errorf("blueprint %s: %w: it is an agent, but a step needs a program (type deterministic)", name, ErrNotAStep)
+	}
+	return b, check, err
+}
+
+// StepProvider returns the provider of a blueprint's steps for display. It cannot execute steps.
+func StepProvider(b run.BlueprintInfo) model.Provider {
+	return command.New(nil, nil, b.Name, b.Description)
+}
+
+// stepProviders returns a function that returns the provider of a blueprint's steps, according to
+// the current library.
+func (e *Engine) stepProviders(lib Blueprints) func(blueprint string) (model.Provider, error) {
+	if lib == nil {
+		return nil
+	}
+	runs := e.Runs(lib)
+	return func(name string) (model.Provider, error) {
+		b, _, err := stepBlueprint(lib, name)
+		switch {
+		case errors.Is(err, run.ErrNoBlueprint):
+			return nil, command.NoBlueprint(name, err)
+		case err != nil:
+			return nil, model.Errorf(model.BadRequest, "%s: %v", ace.BlueprintProvider(name), err)
+		}
+		return command.New(runs, e.Artifacts, name, b.Description), nil
+	}
 }

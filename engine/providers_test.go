@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"acescope/engine/model"
-	"acescope/engine/price"
+	"acescope/engine/agents/price"
+	"acescope/engine/learning/model"
 )
 
 func env(pairs ...string) func(string) string {

@@ -20,15 +20,15 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine"
-	"acescope/engine/run"
-	"acescope/engine/runner"
-	"acescope/engine/runner/host"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
+	"acescope/engine/tasks/runner/host"
 )
 
 // runnerDir makes the test binary a runner of a data directory.
 const runnerDir = "ACESCOPE_TEST_RUNNER"
 
-// runnerMain runs a runner until it is killed, where the test binary is to be one.
+// runnerMain runs a runner until it is killed, if the test binary was started as one.
 func runnerMain() {
 	dir := os.Getenv(runnerDir)
 	if dir == "" {
@@ -40,7 +40,7 @@ func runnerMain() {
 		os.Exit(1)
 	}
 	o := runnerOptions("killed", dir)
-	o.Tell = func(e host.Event) { fmt.Println(e.Kind, e.Lease.Queue) }
+	o.OnEvent = func(e host.Event) { fmt.Println(e.Kind, e.Lease.Queue) }
 	h, err := e.NewRunner(o)
 	if err == nil {
 		err = h.Run(context.Background(), nil)
@@ -54,15 +54,15 @@ func runnerOptions(id, dir string) host.Options {
 		ExecutorTypes: []string{runner.Deterministic}}}
 }
 
-// runnerHouse is a data directory with a server and a worker in this process, but no runner.
-type runnerHouse struct {
+// runnerServer is a data directory with a server and a worker in this process, but no runner.
+type runnerServer struct {
 	*engine.Engine
 	t    *testing.T
 	dir  string
 	work string
 }
 
-func newRunnerHouse(t *testing.T, change func(*engine.Options)) *runnerHouse {
+func newRunnerHouse(t *testing.T, change func(*engine.Options)) *runnerServer {
 	t.Helper()
 	o := engine.Options{DataDir: t.TempDir(), Version: "test", Worker: true, Takeover: true, NoRunner: true}
 	if change != nil {
@@ -73,10 +73,10 @@ func newRunnerHouse(t *testing.T, change func(*engine.Options)) *runnerHouse {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close(context.Background()) })
-	return &runnerHouse{e, t, o.DataDir, t.TempDir()}
+	return &runnerServer{e, t, o.DataDir, t.TempDir()}
 }
 
-// oneRun is a workflow that has a run executed on a queue, and nothing else.
+// oneRun is a workflow that has a run executed on a queue.
 func oneRun(ctx workflow.Context, queue string, x run.Execution) (r run.Result, err error) {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{TaskQueue: queue, ScheduleToStartTimeout: 30 * time.Second,
 		StartToCloseTimeout: time.Hour, HeartbeatTimeout: 5 * time.Second, WaitForCancellation: true, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1}})
@@ -85,8 +85,8 @@ func oneRun(ctx workflow.Context, queue string, x run.Execution) (r run.Result, 
 	return r, err
 }
 
-// execute starts oneRun of a shell script.
-func (h *runnerHouse) execute(id, queue, script string) client.WorkflowRun {
+// execute starts oneRun with a shell script.
+func (h *runnerServer) execute(id, queue, script string) client.WorkflowRun {
 	h.t.Helper()
 	w := worker.New(h.Client, "one-run", worker.Options{WorkerStopTimeout: time.Millisecond})
 	w.RegisterWorkflow(oneRun)
@@ -103,8 +103,8 @@ func (h *runnerHouse) execute(id, queue, script string) client.WorkflowRun {
 	return r
 }
 
-// file waits for a file that a program writes, and gives its content.
-func (h *runnerHouse) file(name string) string {
+// file waits for a file that a program writes and returns its content.
+func (h *runnerServer) file(name string) string {
 	h.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if b, err := os.ReadFile(filepath.Join(h.work, name)); err == nil && strings.HasSuffix(string(b), "\n") {
@@ -115,8 +115,8 @@ func (h *runnerHouse) file(name string) string {
 	return ""
 }
 
-// ended waits until a process has.
-func (h *runnerHouse) ended(pid string) {
+// ended waits for the end of a process.
+func (h *runnerServer) ended(pid string) {
 	h.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		stat, err := os.ReadFile("/proc/" + pid + "/stat")
@@ -127,11 +127,11 @@ func (h *runnerHouse) ended(pid string) {
 	h.t.Errorf("process %s lives", pid)
 }
 
-// runner runs a runner in this process, and gives its events.
-func (h *runnerHouse) runner(o host.Options) (events chan host.Event, end context.CancelFunc, result chan error) {
+// runner runs a runner in this process and returns its events.
+func (h *runnerServer) runner(o host.Options) (events chan host.Event, end context.CancelFunc, result chan error) {
 	h.t.Helper()
 	events, result = make(chan host.Event, 1000), make(chan error, 1)
-	o.Tell = func(e host.Event) { events <- e }
+	o.OnEvent = func(e host.Event) { events <- e }
 	r, err := h.NewRunner(o)
 	if err != nil {
 		h.t.Fatal(err)
@@ -163,8 +163,8 @@ func await(t *testing.T, events chan host.Event, kind host.EventKind) host.Event
 
 const slowScript = "echo $$ > pid; while :; do sleep 0.1; done"
 
-// TestRunnerKilled ends a runner's process with SIGKILL while a program runs: the program dies
-// too, its run hears no heartbeat, and the next process has the lease at once.
+// TestRunnerKilled kills a runner's process while a program runs: the program dies, the run times
+// out, and the next process gets the lease at once.
 func TestRunnerKilled(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("programs die with their parent on Linux only")
@@ -207,7 +207,7 @@ func TestRunnerKilled(t *testing.T) {
 	}
 }
 
-// TestRunnerStopped holds that a run that is cancelled ends its program and says so.
+// TestRunnerStopped checks that a canceled run stops its program and reports it.
 func TestRunnerStopped(t *testing.T) {
 	t.Parallel()
 	h := newRunnerHouse(t, nil)
@@ -224,9 +224,9 @@ func TestRunnerStopped(t *testing.T) {
 	h.ended(pid)
 }
 
-// TestRunnerLosesItsLease holds that programs are ended with the lease, and that the runner
-// comes back with another queue.
-func TestRunnerLosesItsLease(t *testing.T) {
+// TestRunnerLosesLease checks that the loss of the lease stops the programs and that the runner
+// returns with another queue.
+func TestRunnerLosesLease(t *testing.T) {
 	t.Parallel()
 	h := newRunnerHouse(t, nil)
 	o := runnerOptions("r", h.work)
@@ -249,8 +249,8 @@ func TestRunnerLosesItsLease(t *testing.T) {
 	}
 }
 
-// TestRunnerTwice holds that a runner's identity is one process's, also where the other is on
-// another machine and shares no directory.
+// TestRunnerTwice checks that only one process holds a runner ID, also across machines without a
+// shared directory.
 func TestRunnerTwice(t *testing.T) {
 	t.Parallel()
 	h := newRunnerHouse(t, nil)
@@ -266,12 +266,12 @@ func TestRunnerTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := other.Run(t.Context(), nil); !errors.Is(err, host.ErrTaken) || !strings.Contains(err.Error(), "another process already") {
+	if err := other.Run(t.Context(), nil); !errors.Is(err, host.ErrTaken) || !strings.Contains(err.Error(), "is already running") {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestRunnerDrained holds that a runner that somebody drains lets its runs end, and leaves.
+// TestRunnerDrained checks that a drained runner finishes its runs and leaves.
 func TestRunnerDrained(t *testing.T) {
 	t.Parallel()
 	h := newRunnerHouse(t, nil)
@@ -283,7 +283,7 @@ func TestRunnerDrained(t *testing.T) {
 	if _, err := h.DrainRunner(t.Context(), "r", runner.Note{Reason: "a test"}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, events, host.Drains)
+	await(t, events, host.Draining)
 	if err := os.WriteFile(filepath.Join(h.work, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestRunnerDrained(t *testing.T) {
 	}
 }
 
-// TestLocalRunner holds that a data directory has one local runner, whoever serves it.
+// TestLocalRunner checks that a data directory has one local runner.
 func TestLocalRunner(t *testing.T) {
 	t.Parallel()
 	h := newRunnerHouse(t, func(o *engine.Options) { o.NoRunner = false })

@@ -2,43 +2,53 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
 
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
-	"acescope/engine/runner"
+	"acescope/engine/agents/agentcli"
+	sessionhost "acescope/engine/agents/session/host"
+	"acescope/engine/internal/process"
+	"acescope/engine/tasks/blueprint"
+	"acescope/engine/tasks/runner"
+	"acescope/engine/tasks/runner/host"
 )
 
-// ErrNoRunner means that nobody knows a runner of the id.
+// ErrNoRunner means that no runner has the ID.
 var ErrNoRunner = errors.New("no such runner")
 
-// Runners is what the dispatcher knows: nothing where there is no dispatcher yet. It needs a
-// worker that serves workflows.
+// Runners returns the state of the dispatcher, which is empty before its first run. It requires a
+// running worker.
 func (e *Engine) Runners(ctx context.Context, o runner.ViewOptions) (v runner.View, err error) {
 	answer, err := e.Client.QueryWorkflow(ctx, runner.DispatcherID, "", runner.QueryDispatcher, o)
-	var none *serviceerror.NotFound
 	switch {
-	case errors.As(err, &none):
+	case isNotFound(err):
 		return v, nil
 	case err != nil:
-		return v, fmt.Errorf("ask the dispatcher: %w", err)
+		return v, fmt.Errorf("query the dispatcher: %w", err)
 	}
-	if err := answer.Get(&v); errors.Is(err, converter.ErrEncodingIsNotSupported) {
-		return v, fmt.Errorf("%w: --codec-endpoint reads it", ErrEncoded)
-	} else if err != nil {
-		return v, fmt.Errorf("the dispatcher's answer: %w", err)
+	err = answer.Get(&v)
+	switch {
+	case errors.Is(err, converter.ErrEncodingIsNotSupported):
+		return v, fmt.Errorf("%w: set --codec-endpoint", ErrEncoded)
+	case err != nil:
+		return v, fmt.Errorf("answer of the dispatcher: %w", err)
 	}
 	return v, nil
 }
 
-// ErrEncoded means that an answer came encoded, and no codec server is named here.
+// ErrEncoded means that an answer is an encoded payload and no codec server is configured.
 var ErrEncoded = errors.New("the answer is encoded")
 
-// Runner is what is known of one runner, also of one that is gone.
+// Runner returns the state of a runner, which may be gone.
 func (e *Engine) Runner(ctx context.Context, id string) (info runner.Info, err error) {
 	answer, err := e.Client.QueryWorkflow(ctx, runner.WorkflowID(id), "", runner.QueryRunner)
 	if err == nil {
@@ -47,10 +57,10 @@ func (e *Engine) Runner(ctx context.Context, id string) (info runner.Info, err e
 	return info, runnerError(id, err)
 }
 
-// DrainRunner has a runner take no more runs. Its process ends when those under way have.
+// DrainRunner stops a runner from accepting runs. Its process ends after its open runs.
 func (e *Engine) DrainRunner(ctx context.Context, id string, n runner.Note) (info runner.Info, err error) {
-	handle, err := e.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: runner.WorkflowID(id), UpdateName: runner.UpdateDrain,
-		Args: []any{n}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	handle, err := e.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: runner.WorkflowID(id),
+		UpdateName: runner.UpdateDrain, Args: []any{n}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err == nil {
 		err = handle.Get(ctx, &info)
 	}
@@ -58,15 +68,109 @@ func (e *Engine) DrainRunner(ctx context.Context, id string, n runner.Note) (inf
 }
 
 func runnerError(id string, err error) error {
-	var none *serviceerror.NotFound
-	var app *temporal.ApplicationError
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &none):
-		return fmt.Errorf("%w: %s; acescope runner list shows those that there are", ErrNoRunner, id)
-	case errors.As(err, &app):
+	}
+	if isNotFound(err) {
+		return fmt.Errorf("%w: %s; run \"acescope runner list\"", ErrNoRunner, id)
+	}
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		return fmt.Errorf("runner %s: %s", id, app.Message())
 	}
 	return fmt.Errorf("runner %s: %w", id, err)
+}
+
+// LocalRunner is the ID of the runner in the process that serves a data directory.
+const LocalRunner = "local"
+
+// minSlots is the minimum number of concurrent runs of the local runner.
+const minSlots = 4
+
+// NewRunner creates a runner on this server for the caller to run. The options set its
+// capabilities and behavior; the engine sets its connection and storage.
+func (e *Engine) NewRunner(o host.Options) (*host.Host, error) {
+	dir, err := filepath.Abs(e.dir)
+	if err != nil {
+		return nil, err
+	}
+	o.Capabilities.Hostname = host.Hostname()
+	if slices.ContainsFunc(o.Capabilities.ExecutorTypes, func(kind string) bool { return runner.Agent(kind) != "" }) {
+		o.SessionQueue = sessionhost.Queue(o.Capabilities.Hostname, dir)
+	}
+	o.Client = e.workerClient()
+	o.DataDir = dir
+	o.Artifacts = e.Artifacts
+	o.Version = e.version
+	o.Logger = e.log
+	o.Check = CheckParameters
+	return host.New(o)
+}
+
+// CheckParameters validates parameters against the schema of a blueprint.
+func CheckParameters(schema, parameters json.RawMessage) error {
+	s, err := blueprint.Compile(schema, "")
+	if err != nil {
+		return err
+	}
+	_, err = s.Check(parameters)
+	return err
+}
+
+// ExecutorTypes returns the built-in executors that work on this machine: the executor of programs
+// and those of the installed agents.
+func (e *Engine) ExecutorTypes() []string {
+	types := []string{runner.Deterministic}
+	for _, kind := range []string{runner.ClaudeCode, runner.Codex, runner.Gemini, runner.OpenCode} {
+		cli := agentcli.CLI(runner.Agent(kind))
+		adapter, err := agentcli.For(cli)
+		if err != nil {
+			continue
+		}
+		if _, err := process.LookPath(adapter.VersionArgv(e.Agents.Agent(cli).Command)[0], "", os.Environ()); err == nil {
+			types = append(types, kind)
+		}
+	}
+	return types
+}
+
+// localRunner is the runner of the data directory, which only one process runs at a time.
+type localRunner struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// startRunner runs the local runner as soon as no other process of the data directory runs it.
+func (e *Engine) startRunner() *localRunner {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &localRunner{cancel: cancel, done: make(chan struct{})}
+	force := make(chan struct{})
+	close(force) // the end of this process does not wait for runs
+	dir, err := os.Getwd()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	h, err := e.NewRunner(host.Options{ID: LocalRunner, WaitForLock: true, Capabilities: runner.Capabilities{
+		ExecutorTypes: e.ExecutorTypes(), ProjectDir: dir, AnyProject: true,
+		Slots: max(minSlots, 2*runtime.NumCPU())}})
+	if err != nil {
+		e.log.Error("local runner was not started", "error", err)
+		close(l.done)
+		return l
+	}
+	go func() {
+		defer close(l.done)
+		if err := h.Run(ctx, force); err != nil && !errors.Is(err, context.Canceled) {
+			e.log.Error("local runner failed", "error", err)
+		}
+	}()
+	return l
+}
+
+// stop stops the runner and its programs. It may be called on nil.
+func (l *localRunner) stop() {
+	if l == nil {
+		return
+	}
+	l.cancel()
+	<-l.done
 }

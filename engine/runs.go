@@ -2,57 +2,65 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
+	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 
 	"acescope/engine/ace"
-	"acescope/engine/flow"
-	"acescope/engine/redact"
-	"acescope/engine/run"
+	"acescope/engine/internal/redact"
+	"acescope/engine/tasks/run"
+	"acescope/engine/temporal/history"
+	"acescope/engine/workflows"
 )
 
-// Blueprints are where runs get their blueprints from.
+// Blueprints is a library of blueprints.
 type Blueprints interface {
-	List(ctx context.Context) ([]run.Described, error)
-	// Load gives the blueprint of a name, and what checks the parameters of a program: it
-	// gives them back with their defaults.
+	List(ctx context.Context) ([]run.BlueprintInfo, error)
+	// Load returns a blueprint, and for a program the function that validates parameters and
+	// returns them with defaults.
 	Load(name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error), error)
 }
 
-// Runs are the verbs of runs on a server. It may be used by many at once.
+// Runs implements [run.Verbs] on a server. It is safe for concurrent use.
 type Runs struct {
 	e       *Engine
 	lib     Blueprints
 	secrets *redact.Redactor
 
 	mu sync.Mutex
-	// newest is the newest run that this process started of a session, which lists know only
-	// a moment later. It is bounded by maxNewest.
-	newest map[string]run.Input
+	// latest maps sessions to the last runs that this process started, which lists include with
+	// a delay. It holds at most maxLatest sessions.
+	latest map[string]run.Input
 }
 
-var _ run.Verbs = (*Runs)(nil)
+var _ run.Service = (*Runs)(nil)
 
-// maxNewest is how many sessions are remembered.
-const maxNewest = 1000
+const maxLatest = 1000
 
-// Runs are the verbs of runs on this server, with the blueprints of a library.
+// Runs returns the verbs of runs on this server, with the blueprints of a library.
 func (e *Engine) Runs(lib Blueprints) *Runs {
-	return &Runs{e: e, lib: lib, secrets: redact.New(redact.Environ(os.Environ())...), newest: map[string]run.Input{}}
+	return &Runs{e: e, lib: lib, secrets: redact.New(redact.Environ(os.Environ())...), latest: map[string]run.Input{}}
 }
 
 // Blueprints implements [run.Verbs].
-func (r *Runs) Blueprints(ctx context.Context) ([]run.Described, error) { return r.lib.List(ctx) }
+func (r *Runs) Blueprints(ctx context.Context) ([]run.BlueprintInfo, error) { return r.lib.List(ctx) }
 
-// Start implements [run.Verbs]. A request with a run id that was used before answers with that
-// run where it asks for the same, and is refused otherwise.
+// Start implements [run.Verbs]. A repeated request with the same run ID returns the existing run; a
+// different request with that ID is an error.
 func (r *Runs) Start(ctx context.Context, q run.Request) (run.Input, error) {
 	in, err := r.input(ctx, q)
 	if err != nil {
@@ -63,28 +71,33 @@ func (r *Runs) Start(ctx context.Context, q run.Request) (run.Input, error) {
 
 // begin starts the workflow of a run.
 func (r *Runs) begin(ctx context.Context, q run.Request, in run.Input) (run.Input, error) {
+	listed := run.Memo{SessionID: in.SessionID, Type: in.Type, AgentName: in.Name(),
+		ParentSessionID: in.ParentSessionID, Mode: in.Mode}
 	_, err := r.e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: run.WorkflowID(in.RunID), TaskQueue: ace.TaskQueue, TypedSearchAttributes: flow.RunAttributes(in),
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, WorkflowExecutionErrorWhenAlreadyStarted: true,
-		Memo: map[string]any{run.MemoRun: run.Listed{SessionID: in.SessionID, Type: in.Type, AgentName: in.Name(),
-			ParentSessionID: in.ParentSessionID, Mode: in.Mode}}}, run.Workflow, in)
-	var started *serviceerror.WorkflowExecutionAlreadyStarted
-	var refused *serviceerror.InvalidArgument
-	switch {
-	case errors.As(err, &started):
-		return r.same(ctx, q, in)
-	case errors.As(err, &refused):
-		return run.Input{}, fmt.Errorf("start run %s: %w; where the namespace lacks the search attributes of runs: %s", in.RunID, err,
-			ace.AddAttributes(r.e.namespace, []string{ace.AttrBlueprint, ace.AttrRunner}))
-	case err != nil:
+		ID:                                       run.WorkflowID(in.RunID),
+		TaskQueue:                                ace.TaskQueue,
+		TypedSearchAttributes:                    workflows.RunAttributes(in),
+		WorkflowIDReusePolicy:                    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		WorkflowExecutionErrorWhenAlreadyStarted: true,
+		Memo:                                     map[string]any{run.MemoKey: listed},
+	}, run.Workflow, in)
+	if isError[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
+		return r.existing(ctx, q, in)
+	}
+	if isError[*serviceerror.InvalidArgument](err) {
+		command := ace.SearchAttributesCommand(r.e.namespace, []string{ace.AttrBlueprint, ace.AttrRunner})
+		return run.Input{}, fmt.Errorf("start run %s: %w; if the namespace lacks the search attributes of runs: %s",
+			in.RunID, err, command)
+	}
+	if err != nil {
 		return run.Input{}, fmt.Errorf("start run %s: %w", in.RunID, err)
 	}
 	r.remember(in)
 	return in, nil
 }
 
-// same answers a request whose run was started before.
-func (r *Runs) same(ctx context.Context, q run.Request, in run.Input) (run.Input, error) {
+// existing returns the run that the same request started before.
+func (r *Runs) existing(ctx context.Context, q run.Request, in run.Input) (run.Input, error) {
 	s, err := r.stateOf(ctx, in.RunID)
 	if err != nil {
 		return run.Input{}, err
@@ -92,11 +105,12 @@ func (r *Runs) same(ctx context.Context, q run.Request, in run.Input) (run.Input
 	if sameRequest(q, s.Input, in) {
 		return s.Input, nil
 	}
-	return run.Input{}, fmt.Errorf("%w: run %s was started before, for something else: choose another run_id", run.ErrBadRequest, in.RunID)
+	return run.Input{}, fmt.Errorf("%w: run %s was started before by a different request: choose another run_id",
+		run.ErrBadRequest, in.RunID)
 }
 
-// sameRequest tells whether two inputs are of one request. What each start makes anew does
-// not count, nor does whether the blueprint has changed since.
+// sameRequest reports whether two inputs come from the same request. It ignores generated values
+// and later changes of the blueprint.
 func sameRequest(q run.Request, first, again run.Input) bool {
 	for _, in := range []*run.Input{&first, &again} {
 		in.CreatedAt, in.Blueprint, in.BlueprintRef, in.By = first.CreatedAt, nil, nil, ""
@@ -112,9 +126,268 @@ func sameRequest(q run.Request, first, again run.Input) bool {
 func (r *Runs) remember(in run.Input) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.newest) >= maxNewest {
-		clear(r.newest)
+	if len(r.latest) >= maxLatest {
+		clear(r.latest)
 	}
 	in.Blueprint, in.Prompt, in.Parameters = nil, "", nil
-	r.newest[in.SessionID] = in
+	r.latest[in.SessionID] = in
+}
+
+// Bounds of a list.
+const (
+	defaultList = 100
+	maxScan     = 20_000 // runs that are read for one list
+)
+
+// List implements [run.Verbs]. Open runs come first, then closed runs, newest first.
+func (r *Runs) List(ctx context.Context, f run.Filter) ([]run.Summary, error) {
+	limit := f.Limit
+	if limit <= 0 {
+		limit = defaultList
+	}
+	out := []run.Summary{}
+	err := r.scan(ctx, f, func(s run.Summary) bool {
+		out = append(out, s)
+		return len(out) < limit
+	})
+	return out, err
+}
+
+// newestOf returns the newest run of a session.
+func (r *Runs) newestOf(ctx context.Context, sessionID string) (string, error) {
+	r.mu.Lock()
+	own, started := r.latest[sessionID]
+	r.mu.Unlock()
+	newest := run.Summary{RunID: own.RunID, CreatedAt: own.CreatedAt}
+	err := r.scan(ctx, run.Filter{SessionID: sessionID}, func(s run.Summary) bool {
+		if s.CreatedAt.After(newest.CreatedAt) {
+			newest = s
+		}
+		return true
+	})
+	if err != nil && !started {
+		return "", err
+	}
+	if newest.RunID == "" {
+		return "", fmt.Errorf("%w: %s", run.ErrNotFound, sessionID)
+	}
+	return newest.RunID, nil
+}
+
+// scan passes the runs that match a filter to take until that returns false.
+func (r *Runs) scan(ctx context.Context, f run.Filter, take func(run.Summary) bool) error {
+	query := []string{"WorkflowType = " + strconv.Quote(run.Workflow)}
+	for _, c := range []struct{ attribute, value string }{{ace.AttrTask, f.SessionID}, {ace.AttrBlueprint, f.AgentName}} {
+		if c.value == "" {
+			continue
+		}
+		if !run.ValidName(c.value) {
+			return nil // no run has such a name
+		}
+		query = append(query, c.attribute+" = "+strconv.Quote(c.value))
+	}
+	var token []byte
+	for seen := 0; seen < maxScan; {
+		page, err := r.e.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Query: strings.Join(query, " AND "), PageSize: 1000, NextPageToken: token})
+		if err != nil {
+			return fmt.Errorf("list runs: %w", err)
+		}
+		for _, info := range page.GetExecutions() {
+			s := summaryOf(info)
+			if f.Parent != "" && s.ParentSessionID != f.Parent || f.Status != "" && s.Status != f.Status {
+				continue
+			}
+			if !take(s) {
+				return nil
+			}
+		}
+		seen += len(page.GetExecutions())
+		if token = page.GetNextPageToken(); len(token) == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// summaryOf converts a list entry. If the run was closed before it set its outcome, the server's
+// status decides.
+func summaryOf(info *workflowpb.WorkflowExecutionInfo) run.Summary {
+	attributes := info.GetSearchAttributes().GetIndexedFields()
+	s := run.Summary{
+		RunID:      run.IDOf(info.GetExecution().GetWorkflowId()),
+		SessionID:  textIn(attributes, ace.AttrTask),
+		AgentName:  textIn(attributes, ace.AttrBlueprint),
+		Status:     run.Status(textIn(attributes, ace.AttrPhase)),
+		ExitStatus: ace.ExitStatus(textIn(attributes, ace.AttrExit)),
+		RunnerID:   textIn(attributes, ace.AttrRunner),
+		CreatedAt:  info.GetStartTime().AsTime(),
+	}
+	var listed run.Memo
+	if json.Unmarshal(history.PayloadJSON(info.GetMemo().GetFields()[run.MemoKey]), &listed) == nil {
+		s.Type, s.ParentSessionID = listed.Type, listed.ParentSessionID
+	}
+	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return s
+	}
+	if info.GetCloseTime() != nil {
+		s.EndedAt = info.GetCloseTime().AsTime()
+	}
+	if s.Status.Over() {
+		return s
+	}
+	switch info.GetStatus() {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		s.Status, s.ExitStatus = run.Stopped, ace.Canceled
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		s.Status, s.ExitStatus = run.Failed, ace.Timeout
+	default:
+		s.Status, s.ExitStatus = run.Failed, ace.Failed
+	}
+	return s
+}
+
+func textIn(fields map[string]*commonpb.Payload, name string) (text string) {
+	_ = json.Unmarshal(history.PayloadJSON(fields[name]), &text)
+	return text
+}
+
+// State implements [run.Verbs]. It reads the history, so it needs no worker.
+func (r *Runs) State(ctx context.Context, id string) (run.State, error) {
+	id, err := r.resolve(ctx, id)
+	if err != nil {
+		return run.State{}, err
+	}
+	return r.stateOf(ctx, id)
+}
+
+// resolve returns the run with an ID, or the newest run of the session with that ID.
+func (r *Runs) resolve(ctx context.Context, id string) (string, error) {
+	if !run.ValidName(id) {
+		return "", fmt.Errorf("%w: %q", run.ErrNotFound, shorten(id))
+	}
+	_, err := r.e.Client.DescribeWorkflowExecution(ctx, run.WorkflowID(id), "")
+	switch {
+	case err == nil:
+		return id, nil
+	case isNotFound(err):
+		return r.newestOf(ctx, id)
+	}
+	return "", fmt.Errorf("run %s: %w", id, err)
+}
+
+func (r *Runs) stateOf(ctx context.Context, runID string) (s run.State, err error) {
+	d := run.Decoder{}
+	err = fold(ctx, r.e.Client, run.WorkflowID(runID), d.Fact, s.Apply)
+	return s, readError("run", runID, run.ErrNotFound, err)
+}
+
+// Intervals of the attempts to reach a server that is unavailable.
+const (
+	minAwaitRetry = 50 * time.Millisecond
+	maxAwaitRetry = 2 * time.Second
+)
+
+// Await implements [run.Verbs]. It survives restarts of the server, until the context is done.
+func (r *Runs) Await(ctx context.Context, runID string) (run.Result, error) {
+	if !run.ValidName(runID) {
+		return run.Result{}, fmt.Errorf("%w: %q", run.ErrNotFound, shorten(runID))
+	}
+	for pause := minAwaitRetry; ; pause = min(2*pause, maxAwaitRetry) {
+		var res run.Result
+		err := r.e.Client.GetWorkflow(ctx, run.WorkflowID(runID), "").Get(ctx, &res)
+		if err == nil && res.Status.Over() {
+			return res, nil
+		}
+		switch {
+		case ctx.Err() != nil:
+			return res, fmt.Errorf("run %s: %w", runID, ctx.Err())
+		case isNotFound(err):
+			return res, fmt.Errorf("%w: %s", run.ErrNotFound, runID)
+		case err == nil, isError[*temporal.WorkflowExecutionError](err):
+			return r.resultOf(ctx, runID)
+		case !isTemporary(err):
+			return res, fmt.Errorf("run %s: %w", runID, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// resultOf returns the result of a run whose workflow was closed without returning it.
+func (r *Runs) resultOf(ctx context.Context, runID string) (run.Result, error) {
+	s, err := r.stateOf(ctx, runID)
+	if err != nil {
+		return run.Result{}, err
+	}
+	if s.Result == nil {
+		return run.Result{}, fmt.Errorf("run %s ended without a result (%s)", runID, s.Exit)
+	}
+	return *s.Result, nil
+}
+
+// isTemporary reports whether the server may be available again soon.
+func isTemporary(err error) bool {
+	return isNotReady(err) || isError[*serviceerror.Unavailable](err) || isError[*serviceerror.DeadlineExceeded](err) ||
+		isError[*serviceerror.ResourceExhausted](err) || errors.Is(err, context.DeadlineExceeded) ||
+		isError[*serviceerror.Canceled](err) // from a server that stops
+}
+
+// isNotReady reports whether an update reached a workflow together with another event.
+func isNotReady(err error) bool { return isError[*serviceerror.WorkflowNotReady](err) }
+
+// stopWithin is the time that a run has to acknowledge a stop.
+const stopWithin = time.Minute
+
+// maxNote bounds the reason and the author of a stop, in bytes.
+const maxNote = 500
+
+// Stop implements [run.Verbs]. It does not wait for the end.
+func (r *Runs) Stop(ctx context.Context, id string, q run.StopRequest) (run.State, error) {
+	id, err := r.resolve(ctx, id)
+	if err != nil {
+		return run.State{}, err
+	}
+	q.Reason = ace.Cut(r.secrets.String(q.Reason), maxNote)
+	q.By = ace.Cut(r.secrets.String(q.By), maxNote)
+	updateID := "stop." + rand.Text() // all attempts count as one update
+	ctx, cancel := context.WithTimeout(ctx, stopWithin)
+	defer cancel()
+	for {
+		s, again, err := r.stopOnce(ctx, id, updateID, q)
+		if !again {
+			return s, err
+		}
+		select {
+		case <-ctx.Done():
+			return s, err
+		case <-time.After(updateAgain):
+		}
+	}
+}
+
+func (r *Runs) stopOnce(ctx context.Context, id, updateID string, q run.StopRequest) (s run.State, again bool, err error) {
+	handle, err := r.e.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		UpdateID: updateID, WorkflowID: run.WorkflowID(id), UpdateName: run.UpdateStop,
+		Args: []any{q}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	if err == nil {
+		err = handle.Get(ctx, &s)
+	}
+	if err == nil {
+		return s, false, nil
+	}
+	app, isApp := errors.AsType[*temporal.ApplicationError](err)
+	switch {
+	case isApp && (app.Type() == run.ErrTypeOver || app.Type() == updateAborted), isNotFound(err):
+		s, err := r.stateOf(ctx, id)
+		if err != nil {
+			return s, false, err
+		}
+		return s, false, fmt.Errorf("run %s: %w: %s", id, run.ErrOver, s.Status)
+	case isError[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err), ctx.Err() != nil:
+		return s, false, fmt.Errorf("run %s %w; is a worker running?", id, ErrSilent)
+	}
+	return s, isTemporary(err), fmt.Errorf("run %s: %w", id, err)
 }

@@ -19,17 +19,17 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/flow"
-	"acescope/engine/run"
-	"acescope/engine/runner"
-	"acescope/engine/session"
+	"acescope/engine/agents/session"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
+	"acescope/engine/workflows"
 )
 
-// shelf is a library of made-up blueprints.
+// shelf is a library of synthetic blueprints.
 type shelf map[string]run.Blueprint
 
-func (l shelf) List(context.Context) ([]run.Described, error) {
-	return []run.Described{{Name: "noop"}}, nil
+func (l shelf) List(context.Context) ([]run.BlueprintInfo, error) {
+	return []run.BlueprintInfo{{Name: "noop"}}, nil
 }
 
 func (l shelf) Load(name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error), error) {
@@ -48,7 +48,7 @@ func (l shelf) Load(name string) (run.Blueprint, func(json.RawMessage) (json.Raw
 	}, nil
 }
 
-// stage is a server with a dispatcher and runners that do as a test says.
+// stage is a server with a dispatcher and runners controlled by a test.
 type stage struct {
 	*engine.Engine
 	*engine.Runs
@@ -85,7 +85,7 @@ func newStage(t *testing.T) *stage {
 	s.match = func(_ runner.Request, n int64) *runner.Claim { return s.claim("a", n) }
 	s.execute = func(_ context.Context, x run.Execution) (run.Result, error) { return ended(x, 0), nil }
 	w := worker.New(e.Client, ace.TaskQueue, worker.Options{WorkerStopTimeout: time.Second})
-	w.RegisterWorkflowWithOptions(flow.Run, workflow.RegisterOptions{Name: run.Workflow})
+	w.RegisterWorkflowWithOptions(workflows.Run, workflow.RegisterOptions{Name: run.Workflow})
 	w.RegisterActivityWithOptions(s.tell, activity.RegisterOptions{Name: runner.ActivityTell})
 	w.RegisterWorkflowWithOptions(s.session, workflow.RegisterOptions{Name: session.Workflow})
 	s.serve(w)
@@ -111,7 +111,7 @@ func (s *stage) claim(name string, n int64) *runner.Claim {
 		Capabilities: runner.Capabilities{Hostname: "vm", ProjectDir: "/work"}}
 }
 
-// tell is the dispatcher.
+// tell implements the dispatcher.
 func (s *stage) tell(ctx context.Context, notices runner.Notices) (*runner.Answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *stage) tell(ctx context.Context, notices runner.Notices) (*runner.Answe
 	return nil, nil
 }
 
-// answer is what the dispatcher answers: to who asks again the same.
+// answer returns the answer of the dispatcher, which is the same for a repeated request.
 func (s *stage) answer(n runner.Notice) *runner.Claim {
 	key := fmt.Sprint(n.Request.Execution, n.Request.Try)
 	if was := s.asked[key]; was != nil {
@@ -156,7 +156,7 @@ func (s *stage) answer(n runner.Notice) *runner.Claim {
 	return c
 }
 
-// session is an agent session: it does with a message what that says.
+// session is an agent session whose behavior the message selects.
 func (s *stage) session(ctx workflow.Context, in session.Input) error {
 	heard, taken := workflow.GetSignalChannel(ctx, session.SignalDeliver), workflow.GetSignalChannel(ctx, session.SignalWithdraw)
 	var m session.Message
@@ -208,7 +208,7 @@ func ended(x run.Execution, code int) run.Result {
 	return r
 }
 
-// beats runs until it is told to end, as a runner does.
+// beats executes until it is told to end, like a runner.
 func beats(ctx context.Context) {
 	for {
 		activity.RecordHeartbeat(ctx)
@@ -240,7 +240,7 @@ func (s *stage) await(in run.Input) run.Result {
 	return r
 }
 
-// until waits for the run to be so.
+// until waits for a state of the run.
 func (s *stage) until(in run.Input, ok func(run.State) bool) run.State {
 	s.t.Helper()
 	var st run.State
@@ -254,7 +254,7 @@ func (s *stage) until(in run.Input, ok func(run.State) bool) run.State {
 	return st
 }
 
-// comes waits for something to be so.
+// comes waits for a condition.
 func comes(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	eventually(t, func() error {
@@ -265,7 +265,7 @@ func comes(t *testing.T, what string, ok func() bool) {
 	})
 }
 
-// keep compares the workflow's answer with the fold of its history, and records that.
+// keep compares the workflow's answer with the fold of its history and records the history.
 func (s *stage) keep(in run.Input, name string) run.State {
 	s.t.Helper()
 	folded, err := s.State(s.t.Context(), in.RunID)
@@ -310,7 +310,7 @@ func TestRuns(t *testing.T) {
 		return run.Result{Status: run.Stopped, Stdout: "partly"}, nil
 	}
 	longer := func(ctx context.Context, x run.Execution) (run.Result, error) {
-		began := run.Began{Claim: x.Claim.Number, Try: x.Claim.Try, PID: 7, At: time.Now().UTC()}
+		began := run.ProgramStart{Claim: x.Claim.Number, Try: x.Claim.Try, PID: 7, At: time.Now().UTC()}
 		if err := s.Client.SignalWorkflow(ctx, run.WorkflowID(x.Input.RunID), "", run.SignalStarted, began); err != nil {
 			return run.Result{}, err
 		}
@@ -320,7 +320,7 @@ func TestRuns(t *testing.T) {
 	t.Run("completed", func(t *testing.T) {
 		set(onA, atOnce)
 		in := s.start(run.Request{AgentName: "noop", Parameters: none})
-		if string(in.Parameters) != `{"depth":2}` || !strings.HasPrefix(in.SessionID, "ses_") || in.Demands.ExecutorType != runner.Deterministic {
+		if string(in.Parameters) != `{"depth":2}` || !strings.HasPrefix(in.SessionID, "ses_") || in.Requirements.ExecutorType != runner.Deterministic {
 			t.Errorf("input: %+v", in)
 		}
 		r := s.await(in)
@@ -328,7 +328,7 @@ func TestRuns(t *testing.T) {
 			t.Errorf("result: %+v", r)
 		}
 		st := s.keep(in, "completed")
-		if st.Exit != ace.Success || st.Told != run.ToldNone || st.Ignored != 0 {
+		if st.Exit != ace.Success || st.Notified != run.NotifiedNone || st.Ignored != 0 {
 			t.Errorf("state: %+v", st)
 		}
 		if got := s.notices(); got != "enqueue release" {
@@ -444,7 +444,7 @@ func TestRuns(t *testing.T) {
 				t.Errorf("result: %+v", r)
 			}
 			st = s.keep(in, "stopped-"+name)
-			if name == "running" && (st.Began == nil || st.Began.PID != 7 || st.TimeoutAt.IsZero()) {
+			if name == "running" && (st.ProgramStart == nil || st.ProgramStart.PID != 7 || st.TimeoutAt.IsZero()) {
 				t.Errorf("state: %+v", st)
 			}
 		})
@@ -459,7 +459,7 @@ func TestRuns(t *testing.T) {
 		if r := s.await(in); r.Status != run.Stopped {
 			t.Errorf("result: %+v", r)
 		}
-		if st := s.keep(in, "cancelled"); st.Exit != ace.Cancelled {
+		if st := s.keep(in, "cancelled"); st.Exit != ace.Canceled {
 			t.Errorf("state: %+v", st)
 		}
 	})
@@ -539,7 +539,7 @@ func TestRuns(t *testing.T) {
 			{run.SignalUnmatched, runner.Unmatched{Try: 1, Message: "forged"}},
 			{run.SignalLost, runner.Lost{Claim: n + 1, RunnerID: "lnch_a"}},
 			{run.SignalLost, runner.Lost{Claim: n, RunnerID: "lnch_b"}},
-			{run.SignalStarted, run.Began{Claim: n, Try: 1, PID: 9}},
+			{run.SignalStarted, run.ProgramStart{Claim: n, Try: 1, PID: 9}},
 			{run.SignalReport, session.Report{MessageID: in.RunID, SessionID: in.SessionID, Status: session.ReportCompleted}},
 			{run.SignalLost, "no JSON object"},
 		} {
@@ -561,7 +561,7 @@ func TestRuns(t *testing.T) {
 		}
 		in := s.start(run.Request{AgentName: "noop", Parameters: none, Mode: run.AsyncCallback, ParentSessionID: "ses_parent"})
 		s.await(in)
-		if st := s.keep(in, "callback"); st.Told != run.ToldSession {
+		if st := s.keep(in, "callback"); st.Notified != run.NotifiedSession {
 			t.Errorf("state: %+v", st)
 		}
 		s.mu.Lock()
@@ -584,7 +584,7 @@ func TestRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.await(in)
-		if st := s.keep(in, "callback-gone"); st.Told != run.ToldEnded {
+		if st := s.keep(in, "callback-gone"); st.Notified != run.NotifiedEnded {
 			t.Errorf("state: %+v", st)
 		}
 	})
@@ -594,7 +594,7 @@ func TestRuns(t *testing.T) {
 	t.Run("requests", func(t *testing.T) { s.requests(t) })
 }
 
-// given tells whether the run was given to its runner.
+// given reports whether the run was given to its runner.
 func given(s *stage, in run.Input) bool {
 	d, err := s.Client.DescribeWorkflowExecution(s.t.Context(), run.WorkflowID(in.RunID), "")
 	return err == nil && len(d.GetPendingActivities()) == 1 && d.GetPendingActivities()[0].GetLastStartedTime() != nil
@@ -620,7 +620,7 @@ func (s *stage) requests(t *testing.T) {
 		{run.Request{AgentName: "noop", Parameters: none, ProjectDir: "here"}, run.ErrBadRequest, "absolute"},
 		{run.Request{AgentName: "noop", Parameters: none, Mode: run.AsyncCallback}, run.ErrBadRequest, "parent_session_id"},
 		{run.Request{AgentName: "noop", Parameters: none, Mode: run.AsyncCallback, ParentSessionID: "ses_no"}, run.ErrBadRequest, "not open"},
-		{run.Request{AgentName: "noop", Parameters: none, Demands: runner.Demands{Tags: []string{"a b"}}}, run.ErrBadRequest, "tag"},
+		{run.Request{AgentName: "noop", Parameters: none, Requirements: runner.Requirements{Tags: []string{"a b"}}}, run.ErrBadRequest, "tag"},
 		{run.Request{AgentName: "noop", Parameters: json.RawMessage(`{"key":"sk-ant-api03-` + strings.Repeat("Ab1", 31) + `AA"}`)}, run.ErrBadRequest, "secret"},
 	} {
 		_, err := s.Start(t.Context(), c.q)
@@ -634,7 +634,7 @@ func (s *stage) requests(t *testing.T) {
 	again := s.start(q)
 	same(t, "asked twice", first, again)
 	q.Parameters = json.RawMessage(`{"depth":3}`)
-	if _, err := s.Start(t.Context(), q); !errors.Is(err, run.ErrBadRequest) || !strings.Contains(err.Error(), "something else") {
+	if _, err := s.Start(t.Context(), q); !errors.Is(err, run.ErrBadRequest) || !strings.Contains(err.Error(), "a different request") {
 		t.Errorf("another request with the id: %v", err)
 	}
 	s.await(first)
@@ -712,7 +712,7 @@ func (s *stage) agents(t *testing.T, set func(func(runner.Request, int64) *runne
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := again.Demands; d.Hostname != "vm" || d.ProjectDir != "/work" || d.ExecutorType != runner.ClaudeCode || again.AgentName != "writer" {
+	if d := again.Requirements; d.Hostname != "vm" || d.ProjectDir != "/work" || d.ExecutorType != runner.ClaudeCode || again.AgentName != "writer" {
 		t.Errorf("demands %+v of %s", d, again.AgentName)
 	}
 	if r := s.await(again); string(r.Output) != `"done: more"` || r.Turn != 2 {
@@ -722,10 +722,10 @@ func (s *stage) agents(t *testing.T, set func(func(runner.Request, int64) *runne
 	if st, err := s.State(t.Context(), in.SessionID); err != nil || st.Input.RunID != again.RunID {
 		t.Errorf("the session's newest run is %s: %v", st.Input.RunID, err)
 	}
-	if _, err := s.Resume(t.Context(), run.Request{SessionID: in.SessionID, Prompt: "more", Demands: runner.Demands{Hostname: "else"}}); !errors.Is(err, run.ErrBadRequest) {
+	if _, err := s.Resume(t.Context(), run.Request{SessionID: in.SessionID, Prompt: "more", Requirements: runner.Requirements{Hostname: "else"}}); !errors.Is(err, run.ErrBadRequest) {
 		t.Errorf("resumed elsewhere: %v", err)
 	}
-	if _, err := s.Start(t.Context(), run.Request{AgentName: "writer", Prompt: "x", SessionID: in.SessionID}); !errors.Is(err, run.ErrBadRequest) || !strings.Contains(err.Error(), "exists already") {
+	if _, err := s.Start(t.Context(), run.Request{AgentName: "writer", Prompt: "x", SessionID: in.SessionID}); !errors.Is(err, run.ErrBadRequest) || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("a session twice: %v", err)
 	}
 	if _, err := s.Resume(t.Context(), run.Request{SessionID: dead.SessionID, Prompt: "more"}); !errors.Is(err, run.ErrOver) {
@@ -742,8 +742,8 @@ func (s *stage) agents(t *testing.T, set func(func(runner.Request, int64) *runne
 	s.keep(again, "agent-no-session")
 }
 
-// atOnce has signals of all kinds come before one workflow task, in many orders: what the
-// workflow makes of them is what the history's reader does.
+// atOnce delivers signals of all kinds before one workflow task, in many orders: the workflow and
+// the reader of the history must agree.
 func (s *stage) atOnce(t *testing.T, set func(func(runner.Request, int64) *runner.Claim, func(context.Context, run.Execution) (run.Result, error))) {
 	answered := func(id string) bool { return strings.HasSuffix(id, "2") || strings.HasSuffix(id, "3") }
 	set(func(r runner.Request, n int64) *runner.Claim {
@@ -762,7 +762,7 @@ func (s *stage) atOnce(t *testing.T, set func(func(runner.Request, int64) *runne
 		arg    any
 	}{
 		{run.SignalClaimed, claim}, {run.SignalUnmatched, runner.Unmatched{Try: 1, Message: "none"}}, {run.SignalLost, runner.Lost{Claim: 50, RunnerID: "lnch_a", Message: "gone"}},
-		{run.SignalStarted, run.Began{Claim: 50, Try: 1, PID: 5}}, {run.SignalClaimed, other}, {run.SignalReport, session.Report{}}, {"", nil}, {run.SignalStarted, 7},
+		{run.SignalStarted, run.ProgramStart{Claim: 50, Try: 1, PID: 5}}, {run.SignalClaimed, other}, {run.SignalReport, session.Report{}}, {"", nil}, {run.SignalStarted, 7},
 	}
 	var ins []run.Input
 	dice := rand.New(rand.NewPCG(1, 2))
@@ -785,7 +785,7 @@ func (s *stage) atOnce(t *testing.T, set func(func(runner.Request, int64) *runne
 		ins = append(ins, in)
 	}
 	w := worker.New(s.Client, "later", worker.Options{WorkerStopTimeout: time.Second})
-	w.RegisterWorkflowWithOptions(flow.Run, workflow.RegisterOptions{Name: run.Workflow})
+	w.RegisterWorkflowWithOptions(workflows.Run, workflow.RegisterOptions{Name: run.Workflow})
 	w.RegisterActivityWithOptions(s.tell, activity.RegisterOptions{Name: runner.ActivityTell})
 	s.serve(w)
 	for i, in := range ins {

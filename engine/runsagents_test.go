@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"acescope/engine/run"
-	"acescope/engine/runner"
-	"acescope/engine/session"
+	"acescope/engine/agents/session"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
 )
 
-// TestRunsOfAgents has runs executed by agents in real sessions.
+// TestRunsOfAgents executes runs by agents in real sessions.
 func TestRunsOfAgents(t *testing.T) {
 	t.Parallel()
 	s := newEstate(t, false)
@@ -82,7 +82,7 @@ func TestRunsOfAgents(t *testing.T) {
 	})
 	t.Run("drained", func(t *testing.T) { // its runner waits for it
 		p := s.runnerProcess(member{Runner: "leaver", Agents: true, Tags: []string{"leaver"}})
-		in := s.start(run.Request{AgentName: "writer", Prompt: "SCENARIO: gate leave; say bye", Demands: demand("leaver"), ParentSessionID: "parent"})
+		in := s.start(run.Request{AgentName: "writer", Prompt: "SCENARIO: gate leave; say bye", Requirements: demand("leaver"), ParentSessionID: "parent"})
 		s.until(in, isNow(run.Running))
 		s.agent.Await("gate", 2)
 		p.term()
@@ -101,7 +101,7 @@ func TestRunsOfAgents(t *testing.T) {
 	t.Run("runner killed and back", func(t *testing.T) { // the agent's session goes on
 		m := member{Runner: "back", Agents: true, Tags: []string{"back"}}
 		p := s.runnerProcess(m)
-		in := s.start(run.Request{AgentName: "writer", Prompt: "SCENARIO: gate back; say here", Demands: demand("back"), ParentSessionID: "parent"})
+		in := s.start(run.Request{AgentName: "writer", Prompt: "SCENARIO: gate back; say here", Requirements: demand("back"), ParentSessionID: "parent"})
 		s.until(in, isNow(run.Running))
 		s.agent.Await("gate", 3)
 		p.kill()
@@ -111,7 +111,7 @@ func TestRunsOfAgents(t *testing.T) {
 	})
 	t.Run("runner removed", func(t *testing.T) {
 		p := s.runnerProcess(member{Runner: "removed", Agents: true, Tags: []string{"removed"}, Stale: 2 * time.Second, Remove: time.Second})
-		in := s.start(run.Request{AgentName: "writer", Prompt: "SCENARIO: hang", Demands: demand("removed"), ParentSessionID: "parent"})
+		in := s.start(run.Request{AgentName: "writer", Prompt: "SCENARIO: hang", Requirements: demand("removed"), ParentSessionID: "parent"})
 		s.until(in, isNow(run.Running))
 		p.kill()
 		if r := s.ends(in, run.Failed, run.RunnerLost); !strings.Contains(r.Error, "is gone") {

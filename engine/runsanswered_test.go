@@ -15,14 +15,14 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/activity"
-	"acescope/engine/flow"
-	"acescope/engine/run"
-	"acescope/engine/runner"
+	"acescope/engine/activities"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
+	"acescope/engine/workflows"
 )
 
-// mortalDir makes the test binary a worker of a data directory that dies with the dispatcher's
-// answer to a run in its hands.
+// mortalDir makes the test binary a worker of a data directory that dies after it received the
+// dispatcher's answer to a run.
 const mortalDir = "ACESCOPE_TEST_MORTAL"
 
 func mortalMain() {
@@ -54,7 +54,7 @@ func mortalMain() {
 	os.Exit(1)
 }
 
-// tellWith is a worker's registry that does something with each answer to a run.
+// tellWith is a worker registry that passes each answer to a run to a function.
 type tellWith struct {
 	worker.Worker
 	answered func(*runner.Answer)
@@ -76,14 +76,13 @@ func (w tellWith) RegisterActivityWithOptions(fn any, o sdkactivity.RegisterOpti
 // serveAnswers is a worker for runs, runners and the dispatcher.
 func serveAnswers(e *engine.Engine, answered func(*runner.Answer)) worker.Worker {
 	w := worker.New(e.Client, ace.TaskQueue, worker.Options{WorkerStopTimeout: time.Second})
-	flow.Register(w)
-	(&activity.Dispatch{Workflows: e.Client, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).Register(tellWith{w, answered})
+	workflows.Register(w)
+	(&activities.Dispatch{Workflows: e.Client, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).Register(tellWith{w, answered})
 	return w
 }
 
-// TestAnswerLost kills the process that serves a run and the dispatcher when the one has
-// answered the other, but the run has not recorded it. The run asks again, and is given to the
-// same runner under the same claim.
+// TestAnswerLost kills the process that executes a run and the dispatcher after the answer and
+// before the run recorded it. The run asks again and gets the same runner and claim.
 func TestAnswerLost(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

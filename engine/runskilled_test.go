@@ -7,12 +7,11 @@ import (
 	"syscall"
 	"testing"
 
-	"acescope/engine/run"
-	"acescope/engine/runner/host"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner/host"
 )
 
-// TestRunsOfDeadRunners ends runners with SIGKILL, with SIGTERM and by stopping them, while they
-// have runs.
+// TestRunsOfDeadRunners ends runners with open runs by SIGKILL, SIGTERM and SIGSTOP.
 func TestRunsOfDeadRunners(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("programs die with their parent on Linux only")
@@ -41,10 +40,10 @@ func TestRunsOfDeadRunners(t *testing.T) {
 	}
 }
 
-// runnerKilledFails: the program dies with the runner, and the run has failed.
+// runnerKilledFails checks that the program dies with the runner and the run fails.
 func runnerKilledFails(s *estate, tag string) {
 	a := s.runnerProcess(member{Runner: tag, Tags: []string{tag}})
-	in := s.start(run.Request{AgentName: "gated", Demands: demand(tag), ParentSessionID: "parent"})
+	in := s.start(run.Request{AgentName: "gated", Requirements: demand(tag), ParentSessionID: "parent"})
 	pid := s.pids(in, 1)[0]
 	s.until(in, isNow(run.Running))
 	a.kill()
@@ -55,10 +54,10 @@ func runnerKilledFails(s *estate, tag string) {
 	}
 }
 
-// runnerKilledMoves: a run that may be run again is given to another runner.
+// runnerKilledMoves checks that a repeatable run moves to another runner.
 func runnerKilledMoves(s *estate, tag string) {
 	a := s.runnerProcess(member{Runner: tag + "-a", Tags: []string{tag}})
-	in := s.start(run.Request{AgentName: "mover", Demands: demand(tag), ParentSessionID: "parent"})
+	in := s.start(run.Request{AgentName: "mover", Requirements: demand(tag), ParentSessionID: "parent"})
 	s.pids(in, 1)
 	s.runner(member{Runner: tag + "-b", Tags: []string{tag}})
 	a.kill()
@@ -74,11 +73,11 @@ func runnerKilledMoves(s *estate, tag string) {
 	}
 }
 
-// runnerStoppedIsFenced: a runner that is thought dead, and is not, comes too late with what its
-// program gave.
+// runnerStoppedIsFenced checks that the late result of a runner that was considered lost is
+// rejected.
 func runnerStoppedIsFenced(s *estate, tag string) {
 	a := s.runnerProcess(member{Runner: tag + "-a", Tags: []string{tag}})
-	in := s.start(run.Request{AgentName: "mover", Demands: demand(tag), ParentSessionID: "parent"})
+	in := s.start(run.Request{AgentName: "mover", Requirements: demand(tag), ParentSessionID: "parent"})
 	s.pids(in, 1)
 	s.until(in, isNow(run.Running))
 	s.runner(member{Runner: tag + "-b", Tags: []string{tag}})
@@ -91,18 +90,18 @@ func runnerStoppedIsFenced(s *estate, tag string) {
 	if err := a.Process.Signal(syscall.SIGCONT); err != nil {
 		s.t.Fatal(err)
 	}
-	next := s.start(run.Request{AgentName: "quick", Demands: demand(tag), ParentSessionID: "parent"})
+	next := s.start(run.Request{AgentName: "quick", Requirements: demand(tag), ParentSessionID: "parent"})
 	s.ends(next, run.Completed, "")
 	if again := s.result(in); first.Runner != tag+"-b" || again.Runner != tag+"-b" || again.Claim != first.Claim {
 		s.t.Errorf("%+v, then %+v", first, again)
 	}
 }
 
-// runnerKilledBeforeItBegan: a run that a dead runner was given is given to another one.
+// runnerKilledBeforeItBegan checks that a run moves if its runner dies before it starts.
 func runnerKilledBeforeItBegan(s *estate, tag string) {
 	a := s.runnerProcess(member{Runner: tag + "-a", Tags: []string{tag}})
 	a.kill()
-	in := s.start(run.Request{AgentName: "quick", Demands: demand(tag), ParentSessionID: "parent"})
+	in := s.start(run.Request{AgentName: "quick", Requirements: demand(tag), ParentSessionID: "parent"})
 	if st := s.until(in, func(st run.State) bool { return st.Claim != nil }); st.Claim.RunnerID != tag+"-a" {
 		s.t.Errorf("%+v", st.Claim)
 	}
@@ -112,12 +111,11 @@ func runnerKilledBeforeItBegan(s *estate, tag string) {
 	}
 }
 
-// runnerKilledDeaf: what does not heed SIGTERM outlives its runner, and is ended by the next
-// process of that.
+// runnerKilledDeaf checks that the next process of a runner ends a program that ignored SIGTERM.
 func runnerKilledDeaf(s *estate, tag string) {
 	m := member{Runner: tag, Tags: []string{tag}}
 	a := s.runnerProcess(m)
-	in := s.start(run.Request{AgentName: "deaf", Demands: demand(tag), ParentSessionID: "parent"})
+	in := s.start(run.Request{AgentName: "deaf", Requirements: demand(tag), ParentSessionID: "parent"})
 	pid := s.pids(in, 1)[0]
 	a.kill()
 	s.ends(in, run.Failed, run.RunnerLost)
@@ -128,17 +126,17 @@ func runnerKilledDeaf(s *estate, tag string) {
 	if lives(pid) {
 		s.t.Error("the program lives, and its runner works again")
 	}
-	s.ends(s.start(run.Request{AgentName: "quick", Demands: demand(tag), ParentSessionID: "parent"}), run.Completed, "")
+	s.ends(s.start(run.Request{AgentName: "quick", Requirements: demand(tag), ParentSessionID: "parent"}), run.Completed, "")
 }
 
-// runnerDrains: a runner that is asked to end lets its run end, and gets no other.
+// runnerDrains checks that a stopping runner finishes its run and gets no other.
 func runnerDrains(s *estate, tag string) {
 	a := s.runnerProcess(member{Runner: tag + "-a", Tags: []string{tag}, Slots: 2})
-	in := s.start(run.Request{AgentName: "gated", Demands: demand(tag), ParentSessionID: "parent"})
+	in := s.start(run.Request{AgentName: "gated", Requirements: demand(tag), ParentSessionID: "parent"})
 	s.pids(in, 1)
 	a.term()
-	a.says("runner " + string(host.Drains))
-	late := s.start(run.Request{AgentName: "quick", Demands: demand(tag), ParentSessionID: "parent"})
+	a.says("runner " + string(host.Draining))
+	late := s.start(run.Request{AgentName: "quick", Requirements: demand(tag), ParentSessionID: "parent"})
 	s.soon(func() error {
 		for _, q := range s.view().Queues {
 			if q.Oldest == late.RunID {
@@ -158,8 +156,8 @@ func runnerDrains(s *estate, tag string) {
 	}
 }
 
-// TestRunsOfDeadWorkers ends the process that serves workflows with SIGKILL at its calls to the
-// server, before and after them, while runs begin, run and end.
+// TestRunsOfDeadWorkers kills the process that executes workflows before and after its calls to
+// the server, while runs start, execute and end.
 func TestRunsOfDeadWorkers(t *testing.T) {
 	t.Parallel()
 	var all sync.WaitGroup // side by side, however many tests are otherwise: each waits most of its time
@@ -208,7 +206,7 @@ func workerKilled(s *estate, kill killAt, fill bool) {
 	}
 }
 
-// TestAllKilled kills everything at once while runs wait, run and end, and starts it again.
+// TestAllKilled kills all processes while runs wait, execute and end, and restarts them.
 func TestAllKilled(t *testing.T) {
 	t.Parallel()
 	s := newEstate(t, false)
@@ -251,8 +249,8 @@ func TestAllKilled(t *testing.T) {
 	s.settled()
 }
 
-// TestServerKilled kills the process that hosts the server and serves, while another one is
-// there to take over, and a runner that outlives it.
+// TestServerKilled kills the process that hosts the server and executes workflows; another
+// process takes over, and a runner survives.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	s := newEstate(t, false)

@@ -11,13 +11,13 @@ import (
 	"google.golang.org/grpc"
 
 	"acescope/engine"
-	"acescope/engine/run"
-	"acescope/engine/runner"
-	"acescope/engine/session"
+	"acescope/engine/agents/session"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
 )
 
-// TestDispatcherTerminated ends the dispatcher's workflow: the next one knows who waits, who has
-// what, and who is there.
+// TestDispatcherTerminated terminates the dispatcher's workflow: the next one recovers all
+// requests, claims and runners.
 func TestDispatcherTerminated(t *testing.T) {
 	t.Parallel()
 	s := newEstate(t, false)
@@ -28,7 +28,7 @@ func TestDispatcherTerminated(t *testing.T) {
 	runs := s.start(run.Request{AgentName: "gated", ParentSessionID: "parent"})
 	s.until(runs, isNow(run.Running))
 	waits := s.start(run.Request{AgentName: "quick", ParentSessionID: "parent"})
-	other := s.start(run.Request{AgentName: "quick", Demands: demand("other"), ParentSessionID: "parent"})
+	other := s.start(run.Request{AgentName: "quick", Requirements: demand("other"), ParentSessionID: "parent"})
 	s.soon(func() error {
 		if s.view().Waiting != 2 {
 			return errNotYet
@@ -56,8 +56,8 @@ func TestDispatcherTerminated(t *testing.T) {
 	s.settled()
 }
 
-// TestRunTerminated ends the workflow of a run: its program is ended, its slot is free soon, and
-// its parent is told.
+// TestRunTerminated terminates the workflow of a run: its program ends, its slot is freed, and
+// its parent is notified.
 func TestRunTerminated(t *testing.T) {
 	t.Parallel()
 	s := newEstate(t, false)
@@ -83,8 +83,9 @@ func TestRunTerminated(t *testing.T) {
 	}
 }
 
-// TestDispatcherUntold cuts the way to the dispatcher while a run begins, and while it ends.
-func TestDispatcherUntold(t *testing.T) {
+// TestDispatcherUnreachable cuts the connection to the dispatcher while a run starts and while it
+// ends.
+func TestDispatcherUnreachable(t *testing.T) {
 	t.Parallel()
 	s := newEstate(t, false)
 	var cut atomic.Bool
@@ -124,8 +125,7 @@ func TestDispatcherUntold(t *testing.T) {
 	s.settled()
 }
 
-// TestForged says to runs what only their dispatcher, their runner and their session may, and to
-// the dispatcher what only runs and runners may.
+// TestForged sends runs and the dispatcher signals that only their legitimate senders may send.
 func TestForged(t *testing.T) {
 	t.Parallel()
 	s := newEstate(t, false)
@@ -141,7 +141,7 @@ func TestForged(t *testing.T) {
 		arg  any
 	}{
 		{run.SignalClaimed, runner.Claim{Number: st.Claim.Number + 1, Try: 1, RunnerID: "evil", Queue: "evil"}},
-		{run.SignalStarted, run.Began{Claim: st.Claim.Number, Try: 1, PID: 1}},
+		{run.SignalStarted, run.ProgramStart{Claim: st.Claim.Number, Try: 1, PID: 1}},
 		{run.SignalStarted, run.Result{Status: run.Completed, ExitCode: &code}},
 		{run.SignalReport, session.Report{MessageID: in.RunID, SessionID: in.SessionID, Status: session.ReportCompleted, Text: "forged"}},
 		{run.SignalUnmatched, runner.Unmatched{Try: 1, Reason: "no_runner", Message: "forged"}},
@@ -171,7 +171,7 @@ func TestForged(t *testing.T) {
 		}
 	}
 	after := s.until(in, func(st run.State) bool { return st.Ignored >= 8 })
-	if after.Status != run.Running || after.Claim.RunnerID != "r" || after.Began.PID == 1 {
+	if after.Status != run.Running || after.Claim.RunnerID != "r" || after.ProgramStart.PID == 1 {
 		t.Errorf("%+v", after)
 	}
 	s.ends(s.start(run.Request{AgentName: "quick", ParentSessionID: "parent"}), run.Completed, "") // all was heard by then

@@ -14,13 +14,13 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine"
-	"acescope/engine/agentcli/agentclitest"
-	"acescope/engine/session"
-	"acescope/engine/session/host"
+	"acescope/engine/agents/agentcli/agentclitest"
+	"acescope/engine/agents/session"
+	"acescope/engine/agents/session/host"
 )
 
-// caller is a workflow that gives a session a message and hears reports until it is told that
-// it is enough, as a run does that an agent executes.
+// caller is a workflow that sends a message to a session and records reports until told to stop,
+// like a run that an agent executes.
 func caller(ctx workflow.Context, sessionID string, m session.Message) (heard []session.Report, err error) {
 	if err := workflow.SignalExternalWorkflow(ctx, session.WorkflowID(sessionID), "", session.SignalDeliver, m).Get(ctx, nil); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func caller(ctx workflow.Context, sessionID string, m session.Message) (heard []
 
 const callerQueue = "callers"
 
-// callers serves them, in this process.
+// callers runs a worker for callers in this process.
 func (h *house) callers() {
 	w := worker.New(h.Client, callerQueue, worker.Options{})
 	w.RegisterWorkflowWithOptions(caller, workflow.RegisterOptions{Name: "caller"})
@@ -55,7 +55,7 @@ func (h *house) callers() {
 	h.t.Cleanup(w.Stop)
 }
 
-// ask has a caller give the session a message that says its id.
+// ask makes a caller send the session a message with its ID.
 func (h *house) ask(id string, callback bool, text string) {
 	h.t.Helper()
 	m := session.Message{ID: id, Text: text + " [" + id + "]", Callback: callback, From: "run " + id, ReplyTo: "run/" + id}
@@ -64,7 +64,7 @@ func (h *house) ask(id string, callback bool, text string) {
 	}
 }
 
-// heard are the reports that a caller has had, once it is told that it is enough.
+// heard stops a caller and returns its reports.
 func (h *house) heard(id string) (all []session.Report) {
 	h.t.Helper()
 	ctx := h.t.Context()
@@ -77,8 +77,8 @@ func (h *house) heard(id string) (all []session.Report) {
 	return all
 }
 
-// checkHeard holds that each of the callers was told once, of a turn that the session knows,
-// and that the agent was given each message in one turn.
+// checkHeard checks that each caller received one report on a turn of the session, and that the
+// agent received each message in one turn.
 func (h *house) checkHeard(ids []string) {
 	h.t.Helper()
 	turns := h.agent.Did("turn")
@@ -97,8 +97,8 @@ func (h *house) checkHeard(ids []string) {
 	}
 }
 
-// closed stops a session, and is what is known of it when its workflow has closed: then all
-// reports have arrived.
+// closed stops a session and returns its state after its workflow closed, when all reports have
+// arrived.
 func (h *house) closed(id string) session.State {
 	h.t.Helper()
 	h.stop(id)
@@ -115,13 +115,13 @@ func idsOf(prefix string, n int) (ids []string) {
 	return ids
 }
 
-// waiting holds when so many messages wait for the agent.
+// waiting reports whether the given number of messages wait for the agent.
 func waiting(n int) func(session.State) bool {
 	return func(s session.State) bool { return len(s.Queue) == n }
 }
 
-// TestCallbacksKilled ends the worker with SIGKILL while callbacks wait for a busy session, and
-// then at steps of the turn that has them and of its end, when the reports are sent.
+// TestCallbacksKilled kills the worker while callbacks wait for a busy session, and then at steps
+// of their turn and of its end, when the reports are sent.
 func TestCallbacksKilled(t *testing.T) {
 	for _, step := range []string{"turn:2", "send:2", "sent:2", "result:2", "done:2", "done:3"} {
 		t.Run(strings.ReplaceAll(step, ":", "-"), func(t *testing.T) {
@@ -144,8 +144,8 @@ func TestCallbacksKilled(t *testing.T) {
 			h.until("s", turnsEnded(3))
 			s := h.closed("s")
 			h.checkHeard(append(ids, "last"))
-			if s.Told != 6 || s.Unheard != 0 || s.Turns != 3 || s.Recent[1].Callbacks != 5 {
-				t.Errorf("told %d, unheard %d, %d turns: %+v", s.Told, s.Unheard, s.Turns, s.Recent)
+			if s.ReportsSent != 6 || s.ReportsUndelivered != 0 || s.Turns != 3 || s.Recent[1].Callbacks != 5 {
+				t.Errorf("told %d, unheard %d, %d turns: %+v", s.ReportsSent, s.ReportsUndelivered, s.Turns, s.Recent)
 			}
 			h.checkFold("s")
 			recordAs(t, h.Client, session.WorkflowID("s"), "session-callbacks-"+strings.ReplaceAll(step, ":", "-"))
@@ -180,8 +180,8 @@ func TestCallbacksServerKilled(t *testing.T) {
 	h.checkFold("s")
 }
 
-// TestTwoThousandCallbacks gives them to a busy session, whose worker is killed meanwhile, and
-// which continues as a new run with those that wait: none is lost, none comes twice.
+// TestTwoThousandCallbacks sends 2,000 callbacks to a busy session, whose worker is killed and
+// which continues as new: each arrives once.
 func TestTwoThousandCallbacks(t *testing.T) {
 	t.Parallel()
 	const many = 2000
@@ -194,7 +194,7 @@ func TestTwoThousandCallbacks(t *testing.T) {
 	for _, id := range ids {
 		h.ask(id, true, "callback")
 	}
-	for h.events("s") < 1800 { // a session continues as new from 3,500 events on (maxHistory in engine/flow)
+	for h.events("s") < 1800 { // a session continues as new from 3,500 events on (maxHistory in engine/workflows)
 		if _, err := h.Receive(t.Context(), "s", session.Receive{}); err != nil {
 			t.Fatal(err)
 		}
@@ -248,8 +248,8 @@ func TestTwoThousandCallbacks(t *testing.T) {
 	h.checkFold("s")
 }
 
-// TestPresetHost: a session whose host was decided beforehand is claimed by nobody, and its
-// agent is given the servers of tools.
+// TestPresetHost checks that a session with a preset host is not claimed and that its agent gets
+// the MCP servers.
 func TestPresetHost(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -276,9 +276,9 @@ func TestPresetHost(t *testing.T) {
 	recordAs(t, h.Client, session.WorkflowID("s"), "session-preset")
 }
 
-// TestReportsInAMess has many talk to a session at once, by signals and by updates, some of
-// whom are gone when they are told. Everybody who is there is told once.
-func TestReportsInAMess(t *testing.T) {
+// TestReportsConcurrent sends messages to a session concurrently by signals and updates, from
+// senders of which some are gone. Each remaining sender gets one report.
+func TestReportsConcurrent(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.callers()
@@ -339,8 +339,8 @@ func TestReportsInAMess(t *testing.T) {
 			t.Errorf("%s was told %+v", id, all)
 		}
 	}
-	if s.Told != 2*len(ids) || s.Unheard != len(ids) || s.Dropped < len(ids) {
-		t.Errorf("told %d, unheard %d, dropped %d", s.Told, s.Unheard, s.Dropped)
+	if s.ReportsSent != 2*len(ids) || s.ReportsUndelivered != len(ids) || s.Dropped < len(ids) {
+		t.Errorf("told %d, unheard %d, dropped %d", s.ReportsSent, s.ReportsUndelivered, s.Dropped)
 	}
 	h.checkFold("s")
 	recordAs(t, h.Client, session.WorkflowID("s"), "session-reports")

@@ -17,13 +17,13 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/agentcli/agentclitest"
-	"acescope/engine/artifact"
-	"acescope/engine/session"
-	"acescope/engine/session/host"
+	"acescope/engine/agents/agentcli/agentclitest"
+	"acescope/engine/agents/session"
+	"acescope/engine/agents/session/host"
+	"acescope/engine/store/artifact"
 )
 
-// house is a data directory with a server in this process, and workers in others.
+// house is a data directory with a server in this process and workers in other processes.
 type house struct {
 	*engine.Engine
 	t     *testing.T
@@ -56,7 +56,8 @@ type child struct {
 	gone chan struct{}
 }
 
-// worker starts one that ends itself at a step, "" for never, and waits until it serves.
+// worker starts a worker that kills itself at a step, or "" for never, and waits until it is
+// ready.
 func (h *house) worker(kill string) *child {
 	h.t.Helper()
 	self, err := os.Executable()
@@ -103,7 +104,7 @@ func (c *child) kill() {
 	c.await()
 }
 
-// await waits for its end.
+// await waits for the end of the process.
 func (c *child) await() {
 	c.t.Helper()
 	select {
@@ -115,7 +116,7 @@ func (c *child) await() {
 
 const plantedKey = "planted-Zx81-very-secret-value"
 
-// until waits for the session to be so.
+// until waits for a state of the session.
 func (h *house) until(id string, ok func(session.State) bool) session.State {
 	h.t.Helper()
 	var s session.State
@@ -144,7 +145,7 @@ func turnsEnded(n int) func(session.State) bool {
 
 const firstText = `SCENARIO: tool mcp__acescope__run_command {"command":"sh -c 'echo ran >> ran'"}; bash echo a; say one`
 
-// start starts a session that has two messages to answer.
+// start starts a session with two messages to answer.
 func (h *house) start(id string, change func(*session.Input)) {
 	h.t.Helper()
 	in := session.Input{SessionID: id, Agent: "claude", WorkingDir: h.work, Served: host.ServedTools(),
@@ -158,7 +159,7 @@ func (h *house) start(id string, change func(*session.Input)) {
 	}
 }
 
-// ran is how often the command of the first message was run.
+// ran returns how often the command of the first message ran.
 func (h *house) ran() int {
 	data, err := os.ReadFile(filepath.Join(h.work, "ran"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -189,9 +190,9 @@ func (h *house) said(agentSession string) int {
 
 const price = 0.000828 // of an answer of the stand-in
 
-// check holds what must be so however often the worker was killed: both messages were
-// answered once, no tool was run twice, the cost is right, nothing is lost of what came out,
-// logs are whole, and no secret is stored.
+// check checks the invariants after any number of kills: both messages were answered once, no
+// tool ran twice, the cost is correct, no output is lost, logs are complete, and no secret is
+// stored.
 func (h *house) check(id string, s session.State) {
 	t := h.t
 	t.Helper()
@@ -220,7 +221,7 @@ func (h *house) check(id string, s session.State) {
 	if cost, said := s.Usage.CostUSD, h.said(agentSession); math.Abs(cost-price*float64(said)) > 1e-9 || s.Usage.Unpriced {
 		t.Errorf("cost %v, unpriced %t, and %d answers at %v", cost, s.Usage.Unpriced, said, price)
 	}
-	if s.AgentSessionID != agentSession || s.Status != session.Over || s.Exit != ace.Success {
+	if s.AgentSessionID != agentSession || s.Status != session.Ended || s.Exit != ace.Success {
 		t.Errorf("session %s, %s, %s", s.AgentSessionID, s.Status, s.Exit)
 	}
 	for i, o := range s.Out {
@@ -253,7 +254,7 @@ func (h *house) checkLogs(s session.State) {
 	}
 }
 
-// checkFold holds that the query answers with the fold of the history.
+// checkFold checks that the query returns the fold of the history.
 func (h *house) checkFold(id string) {
 	h.t.Helper()
 	v, err := h.Client.QueryWorkflow(h.t.Context(), session.WorkflowID(id), "", session.QuerySession)
@@ -288,8 +289,8 @@ func (h *house) checkSecrets(id string) {
 	})
 }
 
-// TestSessionKilled ends the worker with SIGKILL at every step of a session. Another one
-// takes over: nothing is lost, and nothing is done twice.
+// TestSessionKilled kills the worker at every step of a session. Another worker takes over:
+// nothing is lost or repeated.
 func TestSessionKilled(t *testing.T) {
 	for _, c := range []struct {
 		step string
@@ -339,9 +340,9 @@ func TestSessionKilled(t *testing.T) {
 	}
 }
 
-func over(s session.State) bool { return s.Status == session.Over }
+func over(s session.State) bool { return s.Status == session.Ended }
 
-// stop asks a session to end, which may have been asked before.
+// stop stops a session, possibly again.
 func (h *house) stop(id string) {
 	h.t.Helper()
 	if _, err := h.Stop(h.t.Context(), id, session.Note{Reason: "enough"}); err != nil && !errors.Is(err, engine.ErrEnded) {
@@ -350,7 +351,7 @@ func (h *house) stop(id string) {
 	}
 }
 
-// TestSessionKilledWhile ends the worker with SIGKILL while something lasts.
+// TestSessionKilledWhile kills the worker during long operations.
 func TestSessionKilledWhile(t *testing.T) {
 	for _, c := range []struct {
 		name, first string
@@ -386,8 +387,8 @@ func TestSessionKilledWhile(t *testing.T) {
 	}
 }
 
-// TestSessionTakenOver kills the process that hosts the server and serves the session; the
-// one beside it takes over both.
+// TestSessionTakenOver kills the process that hosts the server and executes the session; another
+// process takes over both.
 func TestSessionTakenOver(t *testing.T) {
 	t.Parallel()
 	h := &house{t: t, dir: t.TempDir(), work: t.TempDir(), agent: agentclitest.New(t, "claude")}
@@ -408,7 +409,7 @@ func TestSessionTakenOver(t *testing.T) {
 	h.check("s", h.until("s", over))
 }
 
-// events is how long the history of a session's run is.
+// events returns the history length of a session's run.
 func (h *house) events(id string) int64 {
 	h.t.Helper()
 	d, err := h.Client.DescribeWorkflowExecution(h.t.Context(), session.WorkflowID(id), "")
@@ -429,7 +430,7 @@ func TestSessionContinues(t *testing.T) {
 		_, err := h.Receive(t.Context(), "s", session.Receive{})
 		return err
 	}
-	// A session continues as new from 3,500 events on (maxHistory in engine/flow).
+	// A session continues as new from 3,500 events on (maxHistory in engine/workflows).
 	for h.events("s") < 3380 {
 		for range 10 {
 			if err := receive(); err != nil {
@@ -463,9 +464,9 @@ func TestSessionContinues(t *testing.T) {
 	h.check("s", h.until("s", over))
 }
 
-// TestSessionTalk is a session without accidents: people are asked, a turn is interrupted,
-// what comes out is received and acknowledged.
-func TestSessionTalk(t *testing.T) {
+// TestSessionUndisturbed is a session without failures: it asks the user, a turn is interrupted,
+// and the output is received and acknowledged.
+func TestSessionUndisturbed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.worker("")
@@ -538,7 +539,7 @@ func TestSessionNotTaken(t *testing.T) {
 	h.worker("")
 	h.start("s", func(in *session.Input) { in.WorkingDir = "/nowhere/at/all" })
 	s := h.until("s", over)
-	if s.Exit != ace.Failed || s.Failure == nil || !strings.Contains(s.Failure.Message, "/nowhere/at/all: there is no such directory on") {
+	if s.Exit != ace.Failed || s.Failure == nil || !strings.Contains(s.Failure.Message, "/nowhere/at/all: no such directory on") {
 		t.Errorf("%+v", s.Failure)
 	}
 	if err := h.Client.GetWorkflow(t.Context(), session.WorkflowID("s"), "").Get(t.Context(), nil); err == nil {

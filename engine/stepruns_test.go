@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"acescope/sources/experiments"
+	"acescope/sources/histories"
 	"context"
 	"encoding/json"
 	"os"
@@ -11,30 +13,30 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/blueprint"
-	"acescope/engine/flow"
-	"acescope/engine/model"
-	"acescope/engine/model/builtin"
-	"acescope/engine/playbook"
-	"acescope/engine/run"
+	"acescope/engine/learning/model"
+	"acescope/engine/learning/model/builtin"
+	"acescope/engine/learning/playbook"
+	"acescope/engine/tasks/blueprint"
+	"acescope/engine/tasks/run"
+	"acescope/engine/workflows"
 	"acescope/sources"
 )
 
 // examples are the blueprints of the documentation.
 const examples = "../docs/examples/agents"
 
-// shelves are blueprints of directories.
+// shelves are directories of blueprints.
 type shelves struct{ blueprint.Library }
 
 func (s shelves) Load(name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error), error) {
 	b, err := s.Library.Load(name)
-	if err != nil || b.Params == nil {
+	if err != nil || b.Parameters == nil {
 		return b.Blueprint, nil, err
 	}
-	return b.Blueprint, b.Params.Check, nil
+	return b.Blueprint, b.Parameters.Check, nil
 }
 
-// conversions is the data set of the example in Python.
+// conversions is the data set of the Python example.
 func conversions(t *testing.T, e *engine.Engine) (ref ace.Ref, tasks int) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(examples, "ace-solver-python", "tasks.jsonl"))
@@ -47,8 +49,8 @@ func conversions(t *testing.T, e *engine.Engine) (ref ace.Ref, tasks int) {
 	return ref, strings.Count(string(data), "\n")
 }
 
-// learn runs an experiment over the conversions to its end, and gives each task's state.
-func learn(t *testing.T, e *engine.Engine, in ace.ExperimentInput) (*ace.ExperimentProgress, []*sources.Detail) {
+// learn runs an experiment over the conversions to its end and returns the state of each task.
+func learn(t *testing.T, e *engine.Engine, in ace.ExperimentInput) (*ace.ExperimentProgress, []*histories.Detail) {
 	t.Helper()
 	in.DatasetID, in.Adapter, in.Epochs, in.Parallel, in.Model = "conversions", ace.Offline, 1, 1, "none"
 	in.Dataset, in.Tasks = conversions(t, e)
@@ -56,13 +58,13 @@ func learn(t *testing.T, e *engine.Engine, in ace.ExperimentInput) (*ace.Experim
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := sources.FollowExperiment(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID(in.ExperimentID), runID, nil, func(ace.ExperimentInput, sources.Finished) {})
+	state, err := experiments.FollowExperiment(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID(in.ExperimentID), runID, nil, func(ace.ExperimentInput, experiments.Finished) {})
 	if err != nil || state.ExitStatus() != ace.Success {
 		t.Fatalf("%v: %+v", err, state)
 	}
-	var all []*sources.Detail
+	var all []*histories.Detail
 	for i := range in.Tasks {
-		d, err := sources.Show(t.Context(), e.Client, ace.WorkflowID(flow.TaskID(in.ExperimentID, 1, i)), "")
+		d, err := sources.Show(t.Context(), e.Client, ace.WorkflowID(workflows.TaskID(in.ExperimentID, 1, i)), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,9 +73,8 @@ func learn(t *testing.T, e *engine.Engine, in ace.ExperimentInput) (*ace.Experim
 	return &state.Progress, all
 }
 
-// servedBy holds that a step was served by a run of a blueprint, which is there and knows of
-// its task.
-func servedBy(t *testing.T, runs run.Verbs, d *sources.Detail, step ace.Phase, blueprint string) {
+// servedBy checks that a blueprint run executed a step and knows its task.
+func servedBy(t *testing.T, runs run.Service, d *histories.Detail, step ace.Phase, blueprint string) {
 	t.Helper()
 	for _, st := range d.Phase.Steps {
 		if st.Phase != step {
@@ -92,8 +93,8 @@ func servedBy(t *testing.T, runs run.Verbs, d *sources.Detail, step ace.Phase, b
 	t.Errorf("%s has no %s", d.WorkflowID, step)
 }
 
-// taught stands in for the example in Python where only the shell is tested: it knows nothing,
-// and says what would have been right.
+// taught replaces the Python example where only the shell is tested: it knows nothing and returns
+// the correct answers as insights.
 type taught struct{ model.Provider }
 
 func (taught) Name() string { return "taught" }

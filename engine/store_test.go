@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"acescope/sources/cluster"
+	"acescope/sources/runs"
 	"context"
 	"fmt"
 	"testing"
@@ -11,7 +13,7 @@ import (
 	"acescope/sources"
 )
 
-// until reads snapshots until one satisfies ok.
+// until reads snapshots until ok accepts one.
 func until(t *testing.T, s *sources.Store, ok func(*sources.Snapshot) error) *sources.Snapshot {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -30,15 +32,15 @@ func until(t *testing.T, s *sources.Store, ok func(*sources.Snapshot) error) *so
 	}
 }
 
-// watch runs a store on an engine, as the console does.
+// watch runs a store on an engine like the console.
 func watch(t *testing.T, e *engine.Engine) *sources.Store {
 	t.Helper()
 	s := sources.NewStore()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	go func() { defer close(done); s.Run(ctx, sources.Deps{Client: e.Client, Namespace: e.Namespace()}) }()
+	go func() { defer close(done); s.Run(ctx, cluster.Deps{Client: e.Client, Namespace: e.Namespace()}) }()
 	t.Cleanup(func() { cancel(); <-done })
-	s.SetConnection(sources.Connection{State: sources.ConnReady, Mode: string(e.Mode())})
+	s.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: string(e.Mode())})
 	return s
 }
 
@@ -54,7 +56,7 @@ func TestStoreStreamsARun(t *testing.T) {
 	<-script.reached
 	until(t, s, func(snap *sources.Snapshot) error {
 		d := snap.Detail
-		if d == nil || d.Phase.Phase != ace.PhaseSkills || d.Skills.Total != 4 || d.From != sources.FromQuery || len(d.Pending) != 1 {
+		if d == nil || d.Phase.Phase != ace.PhaseSkills || d.Skills.Total != 4 || d.From != runs.FromQuery || len(d.Pending) != 1 {
 			return fmt.Errorf("not in its skills session: %+v", d)
 		}
 		return nil
@@ -68,7 +70,7 @@ func TestStoreStreamsARun(t *testing.T) {
 	})
 	script.release <- struct{}{}
 	snap := until(t, s, func(snap *sources.Snapshot) error {
-		if d := snap.Detail; d.Close.IsZero() || d.Phase.Phase != ace.PhaseDone || d.From != sources.FromHistory {
+		if d := snap.Detail; d.Close.IsZero() || d.Phase.Phase != ace.PhaseDone || d.From != runs.FromHistory {
 			return fmt.Errorf("not closed: %+v", d)
 		}
 		return nil
@@ -85,9 +87,9 @@ func TestStoreStreamsARun(t *testing.T) {
 	})
 }
 
-// TestStoreSeesTheServerGoAndComeBack closes the host under a console that may not take
+// TestStoreReconnects closes the host under a console that may not take
 // over, and starts another.
-func TestStoreSeesTheServerGoAndComeBack(t *testing.T) {
+func TestStoreReconnects(t *testing.T) {
 	dir := t.TempDir()
 	host := open(t, dir, newScripted())
 	if _, err := result(t, host, task("before", "hello", "42")); err != nil {
@@ -102,7 +104,7 @@ func TestStoreSeesTheServerGoAndComeBack(t *testing.T) {
 		t.Fatalf("mode %s", console.Mode())
 	}
 	s := watch(t, console)
-	connection := func(want sources.ConnState) {
+	connection := func(want cluster.ConnState) {
 		until(t, s, func(snap *sources.Snapshot) error {
 			if snap.Connection.State != want || len(snap.Runs.Rows) != 1 {
 				return fmt.Errorf("want %s, have %+v with %d rows", want, snap.Connection, len(snap.Runs.Rows))
@@ -110,12 +112,12 @@ func TestStoreSeesTheServerGoAndComeBack(t *testing.T) {
 			return nil
 		})
 	}
-	connection(sources.ConnReady)
+	connection(cluster.ConnReady)
 	if err := host.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	s.Refresh()
-	connection(sources.ConnLost)
+	connection(cluster.ConnLost)
 	open(t, dir, newScripted())
-	connection(sources.ConnReady)
+	connection(cluster.ConnReady)
 }

@@ -1,6 +1,10 @@
 package engine_test
 
 import (
+	"acescope/sources/cluster"
+	"acescope/sources/runs"
+	"acescope/sources/system"
+	"acescope/sources/triage"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +17,7 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/playbook"
+	"acescope/engine/learning/playbook"
 	"acescope/sources"
 )
 
@@ -26,13 +30,13 @@ func (stuck) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (
 	return ace.GeneratorResult{}, errors.New("dial tcp 10.0.0.1:443: connect: connection refused")
 }
 
-// broken is a workflow whose own code fails.
+// broken is a workflow whose code fails.
 func broken(workflow.Context) error { panic("step 3 fell over") }
 
-// troubled is an engine with runs that failed, answered wrong, and are tried again.
-func troubled(t *testing.T) (*engine.Engine, *sources.Meter) {
+// troubled is an engine with runs that failed, answered wrong, or are being retried.
+func troubled(t *testing.T) (*engine.Engine, *cluster.Meter) {
 	t.Helper()
-	meter := sources.NewMeter()
+	meter := cluster.NewMeter()
 	s := newScripted()
 	e := openWith(t, engine.Options{DataDir: t.TempDir(), Intercept: meter.Intercept}, s, stuck{s})
 	for i := range 3 {
@@ -68,34 +72,34 @@ func TestTriageAndHealth(t *testing.T) {
 	s := sources.NewStore()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	deps := sources.Deps{Client: e.Client, Namespace: e.Namespace(), Meter: meter, Host: func() sources.Host { return sources.Host{PID: 1, DataDir: t.TempDir(), Free: 1 << 40} }}
+	deps := cluster.Deps{Client: e.Client, Namespace: e.Namespace(), Meter: meter, Host: func() cluster.Host { return cluster.Host{PID: 1, DataDir: t.TempDir(), Free: 1 << 40} }}
 	go func() { defer close(done); s.Run(ctx, deps) }()
 	t.Cleanup(func() { cancel(); <-done })
 	s.Look(sources.PartTriage, true)
 	s.Look(sources.PartSystem, true)
 
 	snap := until(t, s, func(snap *sources.Snapshot) error {
-		return scanned(s, snap, func(got *sources.Triage) bool { return got.Ended >= 6 && len(got.Retrying) >= 2 })
+		return scanned(s, snap, func(got *triage.Triage) bool { return got.Ended >= 6 && len(got.Retrying) >= 2 })
 	})
 	checkTriage(t, snap.Triage)
 	t.Run("query", func(t *testing.T) {
 		for _, g := range snap.Triage.Groups {
-			n, err := sources.Count(t.Context(), e.Client, g.Query())
+			n, err := runs.Count(t.Context(), e.Client, g.Query())
 			if err != nil || n != int64(g.Count) {
 				t.Errorf("%s finds %d runs of %d, %v", g.Query(), n, g.Count, err)
 			}
 			g.Runs = nil // as of a group too large to be named run by run
-			if _, err := sources.Count(t.Context(), e.Client, g.Query()); err != nil {
+			if _, err := runs.Count(t.Context(), e.Client, g.Query()); err != nil {
 				t.Errorf("%s: %v", g.Query(), err)
 			}
 		}
 	})
 	t.Run("once", func(t *testing.T) {
-		got, err := sources.ReadTriage(t.Context(), e.Client, sources.TriageOptions{Namespace: e.Namespace(), Window: 2}, nil)
+		got, err := triage.ReadTriage(t.Context(), e.Client, triage.TriageOptions{Namespace: e.Namespace(), Window: 2}, nil)
 		if err != nil || got.Ended != 2 || !got.More {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if _, err = sources.ReadTriage(t.Context(), e.Client, sources.TriageOptions{Query: "a = = b"}, nil); err == nil {
+		if _, err = triage.ReadTriage(t.Context(), e.Client, triage.TriageOptions{Query: "a = = b"}, nil); err == nil {
 			t.Error("a bad query is no error")
 		}
 	})
@@ -104,14 +108,14 @@ func TestTriageAndHealth(t *testing.T) {
 			t.Fatal("the task did not fail")
 		}
 		until(t, s, func(snap *sources.Snapshot) error {
-			return scanned(s, snap, func(got *sources.Triage) bool { return got.Ended >= 7 && got.Groups[0].Last.Run.TaskID == "late" })
+			return scanned(s, snap, func(got *triage.Triage) bool { return got.Ended >= 7 && got.Groups[0].Last.Run.TaskID == "late" })
 		})
 	})
 	t.Run("health", func(t *testing.T) { checkHealth(t, e, s) })
 }
 
-// scanned waits for a scan that finds it, and asks for another after one that did not.
-func scanned(s *sources.Store, snap *sources.Snapshot, found func(*sources.Triage) bool) error {
+// scanned waits for a scan with the expected result and rescans otherwise.
+func scanned(s *sources.Store, snap *sources.Snapshot, found func(*triage.Triage) bool) error {
 	got := snap.Triage
 	switch {
 	case got == nil || got.Scan.Running:
@@ -123,7 +127,7 @@ func scanned(s *sources.Store, snap *sources.Snapshot, found func(*sources.Triag
 	return nil
 }
 
-func checkTriage(t *testing.T, got *sources.Triage) {
+func checkTriage(t *testing.T, got *triage.Triage) {
 	t.Helper()
 	for _, want := range []struct {
 		kind    ace.ExitStatus
@@ -150,7 +154,7 @@ func checkTriage(t *testing.T, got *sources.Triage) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if seen[ace.ActivityGenerator] == "" || !strings.Contains(seen[sources.WorkflowTask], "step 3 fell over") {
+	if seen[ace.ActivityGenerator] == "" || !strings.Contains(seen[triage.WorkflowTask], "step 3 fell over") {
 		t.Errorf("retrying: %v", seen)
 	}
 	if got.PhaseRuns != 3 || got.PhaseUnknown != 0 || len(got.Phases) != 5 || len(got.Slowest) != 6 {
@@ -166,12 +170,12 @@ func checkHealth(t *testing.T, e *engine.Engine, s *sources.Store) {
 		return nil
 	})
 	sys := snap.System
-	states := map[string]sources.CheckState{}
+	states := map[string]system.CheckState{}
 	for _, c := range sys.Checks(sys.At) {
 		states[c.Name] = c.State
 	}
-	for row, want := range map[string]sources.CheckState{"server": sources.CheckFine, "attributes": sources.CheckFine, "ace activity": sources.CheckFine,
-		"orders workflow": sources.CheckFine, "nobody workflow": sources.CheckWrong, "list of runs": sources.CheckFine} {
+	for row, want := range map[string]system.CheckState{"server": system.CheckFine, "attributes": system.CheckFine, "ace activity": system.CheckFine,
+		"orders workflow": system.CheckFine, "nobody workflow": system.CheckWrong, "list of runs": system.CheckFine} {
 		if states[row] != want {
 			t.Errorf("%s is %q, want %q", row, states[row], want)
 		}
@@ -179,8 +183,8 @@ func checkHealth(t *testing.T, e *engine.Engine, s *sources.Store) {
 	if sys.Server.Version == "" || len(sys.Calls) == 0 || sys.Process.Goroutines == 0 {
 		t.Errorf("%+v", sys)
 	}
-	away := sources.ReadSystem(canceled(), sources.Deps{Client: e.Client, Namespace: "ace-dev"}, sources.Connection{})
-	if away.Err == "" || sources.Wrong(away.Checks(away.At)) != 1 {
+	away := system.ReadSystem(canceled(), cluster.Deps{Client: e.Client, Namespace: "ace-dev"}, cluster.Connection{})
+	if away.Err == "" || system.Wrong(away.Checks(away.At)) != 1 {
 		t.Errorf("%+v", away)
 	}
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"acescope/sources/cluster"
 	"context"
 	"errors"
 	"testing"
@@ -10,13 +11,12 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"acescope/engine/operation/example"
-	"acescope/engine/replay"
-	"acescope/sources"
+	"acescope/engine/temporal/operation/example"
+	"acescope/engine/temporal/replay"
 )
 
-// everything has one of each that a workflow can do: side effects, local activities at once,
-// a timer, a child, signals, updates, a query, and it continues as new.
+// everything does everything that a workflow can do: side effects, concurrent local activities, a
+// timer, a child, signals, updates, a query and continue-as-new.
 func everything(ctx workflow.Context, again bool) (int, error) {
 	n := 0
 	if err := workflow.SetUpdateHandler(ctx, "add", func(ctx workflow.Context, by int) (int, error) {
@@ -74,8 +74,8 @@ func Doze() error { return nil }
 
 func leaf(workflow.Context) error { return nil }
 
-// TestVerifyEverything verifies runs that a real server recorded, in every part of which
-// code and history agree: none may look otherwise, strictly too, nor any part of one.
+// TestVerifyEverything verifies runs of a real server whose code did not change: none may differ,
+// also in strict mode and in any part.
 func TestVerifyEverything(t *testing.T) {
 	e := open(t, t.TempDir(), newScripted())
 	h, err := example.Handlers(&pages{})
@@ -125,7 +125,7 @@ func TestVerifyEverything(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	for _, runID := range []string{first, second} {
-		events, err := sources.ReadHistory(t.Context(), e.Client, e.Namespace(), "everything", runID)
+		events, err := cluster.ReadHistory(t.Context(), e.Client, e.Namespace(), "everything", runID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,53 +3,73 @@ package engine
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
 	"acescope/engine/ace"
-	"acescope/engine/activity"
-	"acescope/engine/flow"
-	"acescope/engine/server"
-	"acescope/engine/session/host"
+	"acescope/engine/activities"
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/observe"
+	"acescope/engine/agents/session/host"
+	"acescope/engine/internal/redact"
+	"acescope/engine/temporal/server"
+	"acescope/engine/workflows"
 )
 
-// MaxActivities bounds the steps that one process runs at a time.
+// MaxActivities bounds the concurrent steps of one process.
 const MaxActivities = 64
 
-// workerSet is what this process serves.
+// maxSessionActivities bounds the concurrent turns and tool calls of one process. It is large,
+// because a turn that waits for a tool call must not block the tool.
+const maxSessionActivities = 1000
+
+// workerSet holds the workers of this process.
 type workerSet struct {
-	w        worker.Worker
-	dispatch *activity.Dispatch
-	sessions *sessionWorker
-	runner   *localRunner // nil for none
-	end      func()       // of looking after the dispatcher
+	w         worker.Worker
+	dispatch  *activities.Dispatch
+	sessions  *sessionWorker
+	runner    *localRunner       // may be nil
+	stopWatch context.CancelFunc // stops watching the dispatcher
 }
 
 func (s *workerSet) stop() {
-	s.end()
-	s.runner.stop() // before the others: it says goodbye to its workflow
+	s.stopWatch()
+	s.runner.stop() // first, because it notifies its workflow
 	s.w.Stop()
 	s.dispatch.Close()
 	s.sessions.stop()
 }
 
-// serve starts a worker for the contract's task queue, and one for sessions.
-func (e *Engine) serve(o host.Options, lib Blueprints) error {
-	c := e.serving
-	if c == nil {
-		c = e.Client
+// workerClient returns the client of workers.
+func (e *Engine) workerClient() client.Client {
+	if e.serving != nil {
+		return e.serving
 	}
+	return e.Client
+}
+
+// serve starts a worker for the contract's task queue and a worker for sessions.
+func (e *Engine) serve(o host.Options, lib Blueprints) error {
+	c := e.workerClient()
 	w := worker.New(c, ace.TaskQueue, workerOptions(MaxActivities))
-	flow.Register(w)
-	acts := &activity.Activities{Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Blueprint: e.stepProviders(lib), Signals: signals{e.Client},
-		Logs: filepath.Join(e.dir, "logs"), Agents: e.Agents}
+	workflows.Register(w)
+	acts := &activities.Activities{
+		Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Blueprint: e.stepProviders(lib),
+		Signals: e.Client, Logs: filepath.Join(e.dir, "logs"), Agents: e.Agents,
+	}
 	acts.Register(w)
-	dispatch := &activity.Dispatch{Workflows: c, Logger: e.log}
+	dispatch := &activities.Dispatch{Workflows: c, Logger: e.log}
 	dispatch.Register(w)
-	o.DataDir, o.Artifacts, o.Workflows, o.Logger = e.dir, e.Artifacts, host.Client{Client: c}, e.log
+	o.DataDir = e.dir
+	o.Artifacts = e.Artifacts
+	o.Workflows = host.Client{Client: c}
+	o.Logger = e.log
 	h, err := host.New(o)
 	if err != nil {
 		return fmt.Errorf("%w: %w", server.ErrDataDir, err)
@@ -59,25 +79,127 @@ func (e *Engine) serve(o host.Options, lib Blueprints) error {
 		h.Close()
 		return fmt.Errorf("start the worker: %w", err)
 	}
-	life, end := context.WithCancel(context.Background())
-	e.worker = &workerSet{w: w, dispatch: dispatch, sessions: startSessions(c, h, e.log), end: end}
-	go dispatch.Watch(life)
+	ctx, cancel := context.WithCancel(context.Background())
+	e.worker = &workerSet{w: w, dispatch: dispatch, sessions: startSessions(c, h, e.log), stopWatch: cancel}
+	go dispatch.Watch(ctx)
 	return nil
 }
 
 func workerOptions(activities int) worker.Options {
 	return worker.Options{
 		MaxConcurrentActivityExecutionSize: activities,
-		// A cancellation reaches a step with its next heartbeat: let those through.
+		// A step learns about a cancellation in the answer to a heartbeat: do not delay heartbeats.
 		MaxHeartbeatThrottleInterval: time.Second,
 		WorkerStopTimeout:            300 * time.Millisecond,
-		// The dispatcher reads and writes 20,000 runs in one go when it continues as new.
+		// The dispatcher encodes and decodes 20,000 runs when it continues as new.
 		DeadlockDetectionTimeout: 10 * time.Second,
 	}
 }
 
-type signals struct{ c client.Client }
+// sessionWorker executes the sessions of the data directory, which only one process does at a time.
+type sessionWorker struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
 
-func (s signals) SignalWorkflow(ctx context.Context, workflowID, runID, name string, arg any) error {
-	return s.c.SignalWorkflow(ctx, workflowID, runID, name, arg)
+// startSessions executes sessions as soon as no other process of the data directory does.
+func startSessions(c client.Client, h *host.Host, log *slog.Logger) *sessionWorker {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &sessionWorker{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		defer h.Close()
+		release, err := h.Lock(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				log.Error("sessions are not served here", "error", err)
+			}
+			return
+		}
+		defer release()
+		serveSessions(ctx, c, h, log)
+	}()
+	return s
+}
+
+// startRetry is the interval of attempts to start the session worker.
+const startRetry = time.Second
+
+func serveSessions(ctx context.Context, c client.Client, h *host.Host, log *slog.Logger) {
+	for {
+		w := worker.New(c, h.Queue(), workerOptions(maxSessionActivities))
+		h.Register(w)
+		err := w.Start()
+		if err == nil {
+			log.Info("sessions are served here", "queue", h.Queue())
+			<-ctx.Done()
+			w.Stop()
+			h.Close()
+			return
+		}
+		log.Warn("sessions are not served yet", "error", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(startRetry):
+		}
+	}
+}
+
+func (s *sessionWorker) stop() {
+	s.cancel()
+	<-s.done
+}
+
+// sessionOptions returns the options of sessions, including those of agents in general.
+func sessionOptions(o Options) host.Options {
+	s := o.Sessions
+	if o.Agents == nil {
+		return s
+	}
+	s.Binaries = map[agentcli.CLI]string{}
+	s.AllowFull = map[agentcli.CLI]bool{}
+	for cli, a := range o.Agents {
+		if a.Command != "" {
+			s.Binaries[cli] = a.Command
+		}
+		s.AllowFull[cli] = a.AllowFull
+	}
+	return s
+}
+
+// spoolForwarder forwards the records of observers in a spool to their runs.
+type spoolForwarder struct {
+	to     *observe.Temporal
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// startForwarder starts to forward a spool, unless the directory is "".
+func (e *Engine) startForwarder(spool string) {
+	if spool == "" {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	redact := redact.New(redact.Environ(os.Environ())...).Bytes
+	s := &spoolForwarder{to: observe.NewTemporal(e.Client, redact, e.log), cancel: cancel}
+	f := &observe.Forwarder{Dir: spool, To: s.to, Artifacts: e.Artifacts, Redact: redact, Log: e.log}
+	s.done.Go(func() {
+		if err := f.Run(ctx); err != nil {
+			e.log.Error("spool is not forwarded", "spool", spool, "error", err)
+		}
+	})
+	e.forwarder = s
+}
+
+// stop stops the forwarder. Undelivered records stay in the spool. It may be called on nil.
+func (s *spoolForwarder) stop() {
+	if s == nil {
+		return
+	}
+	s.cancel()
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.to.Close(canceled)
+	s.done.Wait()
 }

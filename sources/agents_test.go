@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"acescope/engine/price"
-	"acescope/engine/transcript/transcripttest"
+	"acescope/engine/agents/price"
+	"acescope/engine/agents/transcript/transcripttest"
+	"acescope/sources/sessions"
 )
 
 // Transcripts are read while somebody looks, with no server at all, and the conversation
@@ -23,10 +24,10 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.RunLocal(ctx, Local{Roots: []string{dir}, Prices: price.Shipped(), Cache: filepath.Join(dir, "cache")})
+		s.RunLocal(ctx, sessions.Local{Roots: []string{dir}, Prices: price.Shipped(), Cache: filepath.Join(dir, "cache")})
 	}()
 	defer func() { stop(); <-done }()
-	until := func(what string, ok func(*Transcripts) bool) *Transcripts {
+	until := func(what string, ok func(*sessions.Transcripts) bool) *sessions.Transcripts {
 		t.Helper()
 		late := time.After(20 * time.Second)
 		for {
@@ -44,13 +45,13 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 		t.Error("transcripts are read though nobody looks")
 	}
 	s.Look(PartTranscripts, true)
-	all := until("all are read", func(now *Transcripts) bool { return len(now.Rows) == 4 && now.Progress.Done == 4 })
+	all := until("all are read", func(now *sessions.Transcripts) bool { return len(now.Rows) == 4 && now.Progress.Done == 4 })
 	first := all.Rows[0]
-	if first.ID != transcripttest.ID(0) || first.Kind != AgentTranscript || first.Totals.Calls == 0 || !first.Known {
+	if first.ID != transcripttest.ID(0) || first.Kind != sessions.AgentTranscript || first.Totals.Calls == 0 || !first.Known {
 		t.Errorf("%+v", first)
 	}
 	s.ReadTalk(first.Key)
-	talk := until("its conversation", func(now *Transcripts) bool { return now.Wanted == first.Key && now.Talk != nil }).Talk
+	talk := until("its conversation", func(now *sessions.Transcripts) bool { return now.Wanted == first.Key && now.Talk != nil }).Talk
 	before := len(talk.Entries)
 	f, err := os.OpenFile(first.Key, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -60,7 +61,7 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 	if _, err := f.WriteString(`{"type":"user","uuid":"new","message":{"role":"user","content":"one more"}}` + "\n"); err != nil {
 		t.Fatal(err)
 	}
-	until("what was added", func(now *Transcripts) bool {
+	until("what was added", func(now *sessions.Transcripts) bool {
 		n := len(now.Talk.Entries)
 		return n == before+1 && now.Talk.Entries[n-1].Text == "one more" && now.Rows[0].Turns == first.Turns+1
 	})
@@ -70,5 +71,7 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 	s.Look(PartTranscripts, false)
 	s.Look(PartTranscripts, true)
 	s.ReadTalk("")
-	until("no conversation", func(now *Transcripts) bool { return now.Talk == nil && now.Progress.Read <= all.Progress.Read+200 })
+	until("no conversation", func(now *sessions.Transcripts) bool {
+		return now.Talk == nil && now.Progress.Read <= all.Progress.Read+200
+	})
 }

@@ -6,16 +6,18 @@ import (
 	"errors"
 	"testing"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
-	enumspb "go.temporal.io/api/enums/v1"
-
 	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
 	"acescope/sources/historytest"
+	"acescope/sources/runs"
 )
 
 // fakeClient has one history, which stays open, and answers queries as it is told.
@@ -78,12 +80,12 @@ func (h *fakeHistory) Next() (*historypb.HistoryEvent, error) {
 }
 
 // watchDetailOf watches the run until a detail is as wanted.
-func watchDetailOf(t *testing.T, c client.Client, wanted func(*Detail) bool) *Detail {
+func watchDetailOf(t *testing.T, c client.Client, wanted func(*histories.Detail) bool) *histories.Detail {
 	t.Helper()
 	s := NewStore()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); s.watchRun(ctx, Deps{Client: c}, selection{"ace/t", "r"}) }()
+	go func() { defer close(done); s.watchRun(ctx, cluster.Deps{Client: c}, selection{"ace/t", "r"}) }()
 	defer func() { cancel(); <-done }()
 	for {
 		select {
@@ -104,11 +106,11 @@ func openRun() []*historypb.HistoryEvent { return longHistory(3, 0) }
 func TestAWorkerThatNeverAnswersHoldsNothingUp(t *testing.T) {
 	release, asked := make(chan struct{}), make(chan struct{}, 1)
 	c := &fakeClient{events: openRun(), query: func(context.Context, string) (any, error) {
-		signal(asked)
+		cluster.Signal(asked)
 		<-release
 		return nil, context.DeadlineExceeded
 	}}
-	d := watchDetailOf(t, c, func(d *Detail) bool {
+	d := watchDetailOf(t, c, func(d *histories.Detail) bool {
 		if d.Skills.Total != 3 || d.Calls.Len() != 3 {
 			return false
 		}
@@ -116,7 +118,7 @@ func TestAWorkerThatNeverAnswersHoldsNothingUp(t *testing.T) {
 		close(release)
 		return true
 	})
-	if d.Phase.Phase != ace.PhaseGenerator || d.From != FromHistory {
+	if d.Phase.Phase != ace.PhaseGenerator || d.From != runs.FromHistory {
 		t.Errorf("%+v", d)
 	}
 }
@@ -133,21 +135,21 @@ func TestAnsweredThenSilent(t *testing.T) {
 		}
 		return struct{}{}, nil
 	}}
-	w := newWatcher(NewStore(), Deps{Client: c}, selection{"ace/t", "r"})
+	w := newWatcher(NewStore(), cluster.Deps{Client: c}, selection{"ace/t", "r"})
 	for _, e := range c.events[:3] {
 		_ = w.take(e)
 	}
 	w.ask(t.Context())
-	if d := w.takeDirty(); d.From != FromQuery || d.Phase.Phase != ace.PhaseSkills {
+	if d := w.takeDirty(); d.From != runs.FromQuery || d.Phase.Phase != ace.PhaseSkills {
 		t.Fatalf("%s, %+v", d.From, d.Phase)
 	}
 	_ = w.take(c.events[3])
-	if d := w.takeDirty(); d == nil || d.From != FromQuery || d.Calls.Len() != 2 {
+	if d := w.takeDirty(); d == nil || d.From != runs.FromQuery || d.Calls.Len() != 2 {
 		t.Errorf("before it is asked again: %+v", d)
 	}
 	silent = true
 	w.ask(t.Context())
-	if d := w.takeDirty(); d.From != FromHistory || d.Phase.Phase != ace.PhaseGenerator || d.Skills.Total != 2 {
+	if d := w.takeDirty(); d.From != runs.FromHistory || d.Phase.Phase != ace.PhaseGenerator || d.Skills.Total != 2 {
 		t.Errorf("after it fell silent: %s, %+v", d.From, d.Phase)
 	}
 }
@@ -163,10 +165,10 @@ func TestAnswersOfAClosedRunAreLate(t *testing.T) {
 		}
 		return ace.PhaseAnswer{Phase: ace.PhaseSkills, ExitStatus: ace.Running}, nil
 	}}
-	w = newWatcher(NewStore(), Deps{Client: c}, selection{"ace/t", "r"})
+	w = newWatcher(NewStore(), cluster.Deps{Client: c}, selection{"ace/t", "r"})
 	_ = w.take(m.events[0])
 	w.ask(t.Context())
-	if d := w.takeDirty(); d.From != FromHistory || d.Phase.ExitStatus != ace.Failed {
+	if d := w.takeDirty(); d.From != runs.FromHistory || d.Phase.ExitStatus != ace.Failed {
 		t.Errorf("%s, %+v", d.From, d.Phase)
 	}
 }
@@ -182,12 +184,12 @@ func TestForeignWorkflows(t *testing.T) {
 		}
 		return nil, serviceerror.NewQueryFailed("unknown query " + name)
 	}}
-	d := watchDetailOf(t, c, func(d *Detail) bool { return d.From == FromQuery })
+	d := watchDetailOf(t, c, func(d *histories.Detail) bool { return d.From == runs.FromQuery })
 	if d.Phase.Phase != "packing" || len(d.Missing) != 2 || d.Err != "" {
 		t.Errorf("%+v", d)
 	}
 	c.query = func(context.Context, string) (any, error) { return nil, serviceerror.NewQueryFailed("none") }
-	if d := watchDetailOf(t, c, func(d *Detail) bool { return d.Err != "" }); d.From != FromHistory {
+	if d := watchDetailOf(t, c, func(d *histories.Detail) bool { return d.Err != "" }); d.From != runs.FromHistory {
 		t.Errorf("%+v", d)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/engine/playbook"
+	"acescope/engine/learning/playbook"
+	"acescope/sources/cluster"
+	"acescope/sources/playbooks"
 )
 
 func bookStore(t *testing.T) (*playbook.Store, string) {
@@ -40,7 +42,7 @@ func add(content string) ace.Operation {
 }
 
 // watching is a store that reads playbooks; until waits for a state of them.
-func watching(t *testing.T, d Deps) (*Store, func(what string, ok func(*Books) bool) *Books) {
+func watching(t *testing.T, d cluster.Deps) (*Store, func(what string, ok func(*playbooks.Books) bool) *playbooks.Books) {
 	t.Helper()
 	s := NewStore()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -51,7 +53,7 @@ func watching(t *testing.T, d Deps) (*Store, func(what string, ok func(*Books) b
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	s.Look(PartBooks, true)
-	return s, func(what string, ok func(*Books) bool) *Books {
+	return s, func(what string, ok func(*playbooks.Books) bool) *playbooks.Books {
 		t.Helper()
 		deadline := time.After(20 * time.Second)
 		for {
@@ -73,55 +75,55 @@ func TestBooks(t *testing.T) {
 	for i := 2; i <= 5; i++ {
 		teach(t, books, "new", i, add(fmt.Sprint("lesson ", i)))
 	}
-	s, until := watching(t, Deps{Books: books})
-	b := until("newest branch", func(b *Books) bool { return b.Version != nil })
+	s, until := watching(t, cluster.Deps{Books: books})
+	b := until("newest branch", func(b *playbooks.Books) bool { return b.Version != nil })
 	if b.Branch.Name != "new" || len(b.Branches) != 2 || b.Branch.Versions != 4 || b.From != 1 || len(b.Versions) != 4 || b.Versions[3].Operations != nil ||
-		len(b.Versions[0].Rationale) > maxRationale || b.Version.Seq != 4 || b.Version.Blamed || len(b.Version.Record.Operations) != 1 || len(b.Version.Changes.Added) != 1 {
+		len(b.Versions[0].Rationale) > playbooks.MaxRationale || b.Version.Seq != 4 || b.Version.Blamed || len(b.Version.Record.Operations) != 1 || len(b.Version.Changes.Added) != 1 {
 		t.Errorf("%+v", b)
 	}
-	s.WantBooks(BookWish{Seq: -1, Around: -1, Bullets: true})
-	b = until("blame", func(b *Books) bool { return b.Version != nil && b.Version.Blamed })
+	s.WantBooks(playbooks.BookWish{Seq: -1, Around: -1, Bullets: true})
+	b = until("blame", func(b *playbooks.Books) bool { return b.Version != nil && b.Version.Blamed })
 	if len(b.Version.Bullets) != 4 || b.Version.Bullets[1].Added.TaskID != "t3" || b.Version.Totals.Added != 4 || len(b.Version.Sizes) != 5 {
 		t.Errorf("%+v", b.Version)
 	}
 	teach(t, books, "new", 6, add("lesson 6"))
-	until("new version", func(b *Books) bool {
+	until("new version", func(b *playbooks.Books) bool {
 		return b.Version != nil && b.Version.Blamed && b.Version.Seq == 5 && len(b.Version.Bullets) == 5
 	})
 
-	s.WantBooks(BookWish{Branch: "new", Seq: 2, Around: -1, Bullets: true})
-	b = until("older version", func(b *Books) bool { return b.Version != nil && b.Version.Seq == 2 && b.Version.Blamed })
+	s.WantBooks(playbooks.BookWish{Branch: "new", Seq: 2, Around: -1, Bullets: true})
+	b = until("older version", func(b *playbooks.Books) bool { return b.Version != nil && b.Version.Seq == 2 && b.Version.Blamed })
 	if len(b.Version.Bullets) != 2 || b.Version.Totals.Merges != 2 {
 		t.Errorf("%+v", b.Version)
 	}
-	s.WantBooks(BookWish{Branch: "new", Seq: 0, Around: -1, Compare: true, A: BookMark{"old", 1}, B: BookMark{"new", 5}, Health: true})
-	b = until("pair and health", func(b *Books) bool {
+	s.WantBooks(playbooks.BookWish{Branch: "new", Seq: 0, Around: -1, Compare: true, A: playbooks.BookMark{"old", 1}, B: playbooks.BookMark{"new", 5}, Health: true})
+	b = until("pair and health", func(b *playbooks.Books) bool {
 		return b.Compared != nil && b.Health != nil && b.Version != nil && b.Version.Seq == 0 && b.Version.Blamed
 	})
 	if b.Compared.Err != "" || len(b.Compared.Diff.Changed) != 1 || len(b.Compared.Diff.Added) != 4 || b.Health.Bullets != 0 || len(b.Health.Unchecked) == 0 {
 		t.Errorf("%+v, %+v", b.Compared, b.Health)
 	}
-	s.WantBooks(BookWish{Branch: "new", Seq: -1, Around: -1, Compare: true, A: BookMark{"old", 9}, B: BookMark{"new", 5}})
-	until("error of a pair", func(b *Books) bool { return b.Compared != nil && strings.Contains(b.Compared.Err, "0 to 1") })
+	s.WantBooks(playbooks.BookWish{Branch: "new", Seq: -1, Around: -1, Compare: true, A: playbooks.BookMark{"old", 9}, B: playbooks.BookMark{"new", 5}})
+	until("error of a pair", func(b *playbooks.Books) bool { return b.Compared != nil && strings.Contains(b.Compared.Err, "0 to 1") })
 }
 
 func TestBooksMissing(t *testing.T) {
-	_, until := watching(t, Deps{})
-	until("remark", func(b *Books) bool { return strings.Contains(b.Missing, "no playbook store") })
+	_, until := watching(t, cluster.Deps{})
+	until("remark", func(b *playbooks.Books) bool { return strings.Contains(b.Missing, "no playbook store") })
 
 	books, dir := bookStore(t)
-	s, until := watching(t, Deps{Books: books})
-	until("empty store", func(b *Books) bool { return b.Err == "" && b.Branch.Name == "" && !b.Updated.IsZero() })
-	s.WantBooks(BookWish{Branch: "nobody", Seq: -1, Around: -1})
+	s, until := watching(t, cluster.Deps{Books: books})
+	until("empty store", func(b *playbooks.Books) bool { return b.Err == "" && b.Branch.Name == "" && !b.Updated.IsZero() })
+	s.WantBooks(playbooks.BookWish{Branch: "nobody", Seq: -1, Around: -1})
 	teach(t, books, "main", 1, add("one"))
-	until("unknown branch", func(b *Books) bool { return strings.Contains(b.Err, `"nobody"`) && len(b.Branches) == 1 })
+	until("unknown branch", func(b *playbooks.Books) bool { return strings.Contains(b.Err, `"nobody"`) && len(b.Branches) == 1 })
 
 	// One damaged branch is told, and does not hide the others.
 	if err := os.WriteFile(filepath.Join(dir, "branches", "bad.log"), []byte("no log\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.WantBooks(BookWish{Seq: -1, Around: -1})
-	until("damage", func(b *Books) bool {
+	s.WantBooks(playbooks.BookWish{Seq: -1, Around: -1})
+	until("damage", func(b *playbooks.Books) bool {
 		return strings.Contains(b.Err, "bad.log") && b.Branch.Name == "main" && b.Version != nil
 	})
 }
@@ -129,9 +131,9 @@ func TestBooksMissing(t *testing.T) {
 // A long branch is listed in windows.
 func TestBooksWindow(t *testing.T) {
 	t.Parallel()
-	k := &books{}
+	k := &playbooks.PlaybookReader{}
 	store, _ := bookStore(t)
-	for i := 1; i <= VersionWindow+50; i++ {
+	for i := 1; i <= playbooks.VersionWindow+50; i++ {
 		teach(t, store, "main", i, add(fmt.Sprint("lesson ", i)))
 	}
 	branch, err := store.Branch("main")
@@ -139,12 +141,12 @@ func TestBooksWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for around, from := range map[int]int{-1: 51, 0: 1, 20: 1, 320: 20, 640: 51} {
-		b := &Books{Branch: branch}
-		if err := k.window(store, BookWish{Around: around}, b); err != nil {
+		b := &playbooks.Books{Branch: branch}
+		if err := k.Window(store, playbooks.BookWish{Around: around}, b); err != nil {
 			t.Fatal(err)
 		}
-		if k.page.from != from || len(k.page.versions) != VersionWindow {
-			t.Errorf("around %d: %d versions from %d, want from %d", around, len(k.page.versions), k.page.from, from)
+		if k.Page.From != from || len(k.Page.Versions) != playbooks.VersionWindow {
+			t.Errorf("around %d: %d versions from %d, want from %d", around, len(k.Page.Versions), k.Page.From, from)
 		}
 	}
 }

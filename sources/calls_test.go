@@ -13,13 +13,15 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
-	"acescope/engine/history"
+	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
 )
 
 // take folds a made history.
 func (m *made) take(t *testing.T) *watcher {
 	t.Helper()
-	w := newWatcher(NewStore(), Deps{}, selection{"ace/t", "r"})
+	w := newWatcher(NewStore(), cluster.Deps{}, selection{"ace/t", "r"})
 	for _, e := range m.events {
 		if err := w.take(e); err != nil {
 			t.Fatal(err)
@@ -94,7 +96,7 @@ func TestSessionResultKeepsWhatIsLonger(t *testing.T) {
 	if !bytes.Equal(a.Args, long) || a.UseEvent != 2 || a.SessionEvent != 5 || !a.OK || z.SessionEvent != 5 || z.Event() != 5 {
 		t.Errorf("%d bytes of arguments, %+v", len(a.Args), z)
 	}
-	if d.CallLog == nil || d.CallLog.Size != 9 || len(Refs(d)) != 1 {
+	if d.CallLog == nil || d.CallLog.Size != 9 || len(histories.Refs(d)) != 1 {
 		t.Errorf("log %+v", d.CallLog)
 	}
 }
@@ -102,12 +104,15 @@ func TestSessionResultKeepsWhatIsLonger(t *testing.T) {
 // TestPublishedCallsDoNotChange holds a list while the run goes on.
 func TestPublishedCallsDoNotChange(t *testing.T) {
 	events := longHistory(1000, 0)
-	w := newWatcher(NewStore(), Deps{}, selection{"ace/t", "r"})
-	var held []CallList
+	w := newWatcher(NewStore(), cluster.Deps{}, selection{"ace/t", "r"})
+	var held []histories.CallList
 	var want []string
-	state := func(l CallList) string {
+	state := func(l histories.CallList) string {
 		var b strings.Builder
-		l.All(func(_ int, c *ToolCall) bool { fmt.Fprint(&b, c.ID, c.Pending, c.ResultEvent, ";"); return true })
+		l.All(func(_ int, c *histories.ToolCall) bool {
+			fmt.Fprint(&b, c.ID, c.Pending, c.ResultEvent, ";")
+			return true
+		})
 		return b.String()
 	}
 	for i, e := range events {
@@ -166,34 +171,34 @@ func TestSealedPayloadsAreTold(t *testing.T) {
 	m.start(ace.TaskInput{TaskID: "t"})
 	gen := m.schedule(ace.ActivityGenerator)
 	m.complete(gen, &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("binary/encrypted")}, Data: make([]byte, 77)}}})
-	for range MaxSealed + 5 {
+	for range histories.MaxSealed + 5 {
 		m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
 			WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: "x", Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("?")}}}}}})
 	}
 	d := m.take(t).takeDirty()
-	if got := d.Sealed[0]; got != (Sealed{Event: 3, What: "result of run_generator", Encoding: "binary/encrypted", Size: 77}) {
+	if got := d.Sealed[0]; got != (histories.Sealed{Event: 3, What: "result of run_generator", Encoding: "binary/encrypted", Size: 77}) {
 		t.Errorf("%+v", got)
 	}
-	if len(d.Sealed) != MaxSealed || d.SealedDropped != 6 || d.Sealed[1].Encoding != "of unknown encoding" {
+	if len(d.Sealed) != histories.MaxSealed || d.SealedDropped != 6 || d.Sealed[1].Encoding != "of unknown encoding" {
 		t.Errorf("%d, %d dropped, %+v", len(d.Sealed), d.SealedDropped, d.Sealed[1])
 	}
 }
 
 func TestLineage(t *testing.T) {
-	var l Lineage
-	l.apply(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+	var l histories.Lineage
+	l.Apply(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
 		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{ContinuedExecutionRunId: "before", FirstExecutionRunId: "first", OriginalExecutionRunId: "this",
 			Initiator:               enumspb.CONTINUE_AS_NEW_INITIATOR_RETRY,
 			ParentWorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: "p", RunId: "pr"}}}})
-	if want := (Lineage{Prev: "before", First: "first", How: "retry", Parent: "p", ParentRun: "pr", origin: l.origin}); l != want {
+	if want := (histories.Lineage{Prev: "before", First: "first", How: "retry", Parent: "p", ParentRun: "pr", Origin: l.Origin}); l != want {
 		t.Errorf("%+v", l)
 	}
-	if l.origin.RunID != "this" || !l.Known() || (Lineage{origin: l.origin}).Known() {
+	if l.Origin.RunID != "this" || !l.Known() || (histories.Lineage{Origin: l.Origin}).Known() {
 		t.Errorf("%+v", l)
 	}
-	l.apply(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED, EventId: 9, Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
+	l.Apply(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED, EventId: 9, Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
 		WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW, BaseRunId: "base", NewRunId: "new"}}})
-	if l.Prev != "before" || l.How != "reset" || *l.Reset != (history.ResetFrom{RunID: "base", Event: 8}) || l.origin.RunID != "new" {
+	if l.Prev != "before" || l.How != "reset" || *l.Reset != (history.ResetFrom{RunID: "base", Event: 8}) || l.Origin.RunID != "new" {
 		t.Errorf("%+v", l)
 	}
 }
@@ -205,7 +210,7 @@ func TestRefsIn(t *testing.T) {
 		`{"a":[{"b":{"sha256":"` + h + `"}},{"sha256":"` + h + `"}]}`: 2,
 		`{"sha256":"short"}`:                                          0, `"sha256"`: 0, `{"sha256":1}`: 0, `nonsense "sha256"`: 0,
 	} {
-		if got := RefsIn([]byte(raw)); len(got) != want {
+		if got := histories.RefsIn([]byte(raw)); len(got) != want {
 			t.Errorf("%s: %v", raw, got)
 		}
 	}

@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"acescope/engine/compare"
-	"acescope/engine/history"
+	"acescope/engine/temporal/compare"
+	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
 	"acescope/sources/historytest"
 )
 
@@ -43,13 +45,13 @@ func hops(n int) (*historytest.Client, []*historytest.Builder) {
 
 // chainIs reads the chain that a run is in, whole and in short, and holds that both are as
 // they are wanted.
-func chainIs(t *testing.T, c *historytest.Client, runID, runs, before, after string) Chain {
+func chainIs(t *testing.T, c *historytest.Client, runID, runs, before, after string) cluster.Chain {
 	t.Helper()
-	chain, err := ReadChain(t.Context(), c, "", "w", runID, false, nil)
+	chain, err := cluster.ReadChain(t.Context(), c, "", "w", runID, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := ReadLine(t.Context(), c, "", "w", runID)
+	line, err := cluster.ReadLine(t.Context(), c, "", "w", runID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,11 +85,11 @@ func TestChain(t *testing.T) {
 		chainIs(t, c, id, "r1 r2 r3", "", "")
 	}
 	read := 0
-	alone, err := ReadChain(t.Context(), c, "", "w", "r2", true, func(n int) { read = n })
+	alone, err := cluster.ReadChain(t.Context(), c, "", "w", "r2", true, func(n int) { read = n })
 	if err != nil || !slices.Equal(alone.RunIDs, []string{"r2"}) || read != len(alone.Runs[0]) || read == 0 {
 		t.Errorf("alone: %v, %d read, %v", alone.RunIDs, read, err)
 	}
-	if _, err := ReadChain(t.Context(), c, "", "w", "r9", false, nil); !NotFound(err) {
+	if _, err := cluster.ReadChain(t.Context(), c, "", "w", "r9", false, nil); !cluster.NotFound(err) {
 		t.Errorf("no such run: %v", err)
 	}
 }
@@ -154,10 +156,10 @@ func TestChainWithAFailingServer(t *testing.T) {
 			}
 			return nil
 		})
-		if _, err := ReadChain(t.Context(), c, "", "w", "r2", false, nil); !errors.Is(err, away) {
+		if _, err := cluster.ReadChain(t.Context(), c, "", "w", "r2", false, nil); !errors.Is(err, away) {
 			t.Errorf("%s: %v", call, err)
 		}
-		if _, err := ReadLine(t.Context(), c, "", "w", "r2"); !errors.Is(err, away) {
+		if _, err := cluster.ReadLine(t.Context(), c, "", "w", "r2"); !errors.Is(err, away) {
 			t.Errorf("%s: %v", call, err)
 		}
 	}
@@ -166,21 +168,21 @@ func TestChainWithAFailingServer(t *testing.T) {
 // A chain whose first run is gone is compared from where it is kept.
 func TestDiffWithoutTheFirstRun(t *testing.T) {
 	whole, all := hops(2)
-	a, err := ReadChain(t.Context(), whole, "", "w", "r2", false, nil)
+	a, err := cluster.ReadChain(t.Context(), whole, "", "w", "r2", false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := historytest.NewClient()
 	c.Put("r2", all[1].Events...)
-	b, err := ReadChain(t.Context(), c, "", "w", "r2", false, nil)
+	b, err := cluster.ReadChain(t.Context(), c, "", "w", "r2", false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := compare.Of(DiffSide(a, nil), DiffSide(b, nil), compare.Options{})
+	d := compare.Of(histories.DiffSide(a, nil), histories.DiffSide(b, nil), compare.Options{})
 	if d.A.Runs != 2 || d.B.Runs != 1 || d.Counts[compare.NotReached] != 2 || d.Counts[compare.OnlyA] != 0 {
 		t.Errorf("%v, %+v", d.Counts, d.First)
 	}
-	if notes := strings.Join(d.Notes, " "); !strings.Contains(notes, "before B's first run is not there: the run r1") {
+	if notes := strings.Join(d.Notes, " "); !strings.Contains(notes, "before the first run of B are missing: the run r1") {
 		t.Errorf("%q", notes)
 	}
 }

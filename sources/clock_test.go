@@ -10,9 +10,13 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
-	"acescope/engine/compare"
-	"acescope/engine/replay"
+	"acescope/engine/stepper"
+	"acescope/engine/temporal/compare"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
 	"acescope/sources/historytest"
+	"acescope/sources/runs"
+	"acescope/sources/triage"
 )
 
 // skewed is a whole task of whose events every third is older than the one before it, and
@@ -44,7 +48,7 @@ func TestClockSkew(t *testing.T) {
 			t.Errorf("%s waited %s", a.Name, a.Waited())
 		}
 	}
-	l, err := ReadEvents(t.Context(), c, "", "w", "r", 0, nil)
+	l, err := histories.ReadEvents(t.Context(), c, "", "w", "r", 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +56,7 @@ func TestClockSkew(t *testing.T) {
 		t.Errorf("the timeline counts %d, the run %d", l.ClockBack, d.Skew.Back)
 	}
 	now := historytest.Start.Add(-time.Hour) // and this machine is behind too
-	w := Extent(l.Spans, now)
+	w := histories.Extent(l.Spans, now)
 	if w.To <= w.From {
 		t.Errorf("the window is %+v", w)
 	}
@@ -61,9 +65,9 @@ func TestClockSkew(t *testing.T) {
 		if s.Waited(now) < 0 || s.Ran(now) < 0 {
 			t.Errorf("%s waited %s, ran %s", s.Name, s.Waited(now), s.Ran(now))
 		}
-		w.Draw(make([]Cell, 48), s, now)
+		w.Draw(make([]histories.Cell, 48), s, now)
 	}
-	s := replay.NewStepper(b.Events, replay.StepOptions{})
+	s := stepper.New(b.Events, stepper.Options{})
 	back := 0
 	for pos := 1; pos <= s.Len(); pos++ {
 		f := s.Step(pos)
@@ -77,8 +81,8 @@ func TestClockSkew(t *testing.T) {
 	if back != d.Skew.Back || s.About.ClockBack != back {
 		t.Errorf("steps count %d and %d, the run %d", back, s.About.ClockBack, d.Skew.Back)
 	}
-	chain := Chain{Runs: [][]*historypb.HistoryEvent{b.Events}, RunIDs: []string{"r"}}
-	diff := compare.Of(DiffSide(chain, nil), DiffSide(chain, nil), compare.Options{AllFields: true})
+	chain := cluster.Chain{Runs: [][]*historypb.HistoryEvent{b.Events}, RunIDs: []string{"r"}}
+	diff := compare.Of(histories.DiffSide(chain, nil), histories.DiffSide(chain, nil), compare.Options{AllFields: true})
 	for _, p := range diff.Pairs {
 		if p.A.DurationMS < 0 || p.B.DurationMS < 0 {
 			t.Errorf("%s took %f ms", p.A.Key, p.A.DurationMS)
@@ -92,11 +96,11 @@ func TestClockSkew(t *testing.T) {
 	if n := strings.Count(strings.Join(diff.Notes, " "), "The clock of"); n != 2 {
 		t.Errorf("%d notes in %q", n, diff.Notes)
 	}
-	run := Run{Start: historytest.Start, Close: historytest.Start.Add(-time.Hour)}
-	if run.Age(now) != 0 || (Run{Start: historytest.Start}).Age(now) != 0 {
+	run := runs.Run{Start: historytest.Start, Close: historytest.Start.Add(-time.Hour)}
+	if run.Age(now) != 0 || (runs.Run{Start: historytest.Start}).Age(now) != 0 {
 		t.Errorf("ages %s", run.Age(now))
 	}
-	if at := bucketOf(now, historytest.Start, historytest.Start.Add(time.Hour)); at != 0 {
+	if at := triage.BucketOf(now, historytest.Start, historytest.Start.Add(time.Hour)); at != 0 {
 		t.Errorf("bucket %d", at)
 	}
 }
@@ -111,7 +115,7 @@ func TestClockAhead(t *testing.T) {
 	if err != nil || d.Skew.AheadMS < 3_500_000 || d.Skew.Back != 0 || !strings.Contains(d.Skew.String(), "ahead of this machine") {
 		t.Errorf("%+v, %v", d.Skew, err)
 	}
-	if (Skew{}).String() != "" {
+	if (histories.Skew{}).String() != "" {
 		t.Error("something was said of nothing")
 	}
 }
@@ -126,7 +130,7 @@ func TestClockOfAnOrderlyRun(t *testing.T) {
 	b.Signal(8*time.Second+300*time.Millisecond, "y", nil)
 	b.Signal(-200*time.Millisecond, "z", nil)
 	d, err := ShowHistory(b.Events)
-	if err != nil || d.Skew != (Skew{}) {
+	if err != nil || d.Skew != (histories.Skew{}) {
 		t.Errorf("%+v, %v", d.Skew, err)
 	}
 }

@@ -10,8 +10,10 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 
-	"acescope/engine/codec"
-	"acescope/engine/codec/codectest"
+	"acescope/engine/temporal/codec"
+	"acescope/engine/temporal/codec/codectest"
+	"acescope/sources/cluster"
+	"acescope/sources/system"
 )
 
 // While a codec server fails, one problem is reported, however often it is asked; a
@@ -43,13 +45,13 @@ func TestWatchCodec(t *testing.T) {
 			t.Fatal("decoded by a server that fails")
 		}
 	}
-	health := func() Health {
+	health := func() cluster.Health {
 		for _, h := range s.Snapshot().Health {
-			if h.Name == codecHealth {
+			if h.Name == system.CodecHealth {
 				return h
 			}
 		}
-		return Health{OK: true}
+		return cluster.Health{OK: true}
 	}
 	waitCodec(t, func() bool { return !health().OK })
 	if h := health(); !strings.Contains(h.Text, "503 Service Unavailable: closed for today") {

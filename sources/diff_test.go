@@ -5,11 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
 	"acescope/sources/historytest"
 )
 
 // untilDiff compares and waits until that is done.
-func untilDiff(t *testing.T, s *Store) *RunDiff {
+func untilDiff(t *testing.T, s *Store) *histories.RunDiff {
 	t.Helper()
 	for {
 		if d := s.Snapshot().RunDiff; d != nil && !d.Reading {
@@ -23,12 +25,23 @@ func untilDiff(t *testing.T, s *Store) *RunDiff {
 	}
 }
 
-// diffing is a store that compares when it is told to.
-func diffing(t *testing.T, c *historytest.Client, a, b DiffRef) *RunDiff {
+// runDiffs runs the feed of comparisons until the test ends.
+func runDiffs(t *testing.T, s *Store, c *historytest.Client) {
+	t.Helper()
+	s.deps = cluster.Deps{Client: c}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); s.diff.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	s.Look(PartDiff, true)
+}
+
+// diffing compares two runs.
+func diffing(t *testing.T, c *historytest.Client, a, b histories.DiffRef) *histories.RunDiff {
 	t.Helper()
 	s := NewStore()
+	runDiffs(t, s, c)
 	s.DiffRuns(a, b, false)
-	s.readDiff(t.Context(), Deps{Client: c})
 	return untilDiff(t, s)
 }
 
@@ -36,11 +49,11 @@ func diffing(t *testing.T, c *historytest.Client, a, b DiffRef) *RunDiff {
 func TestDiffPart(t *testing.T) {
 	c, _ := hops(3)
 	c.Put("o", historytest.New("Hops", 1).Of("other", "o", "", "o").Close(time.Millisecond, "done").Events...)
-	d := diffing(t, c, DiffRef{WorkflowID: "w", RunID: "r1"}, DiffRef{WorkflowID: "w", RunID: "r3"})
+	d := diffing(t, c, histories.DiffRef{WorkflowID: "w", RunID: "r1"}, histories.DiffRef{WorkflowID: "w", RunID: "r3"})
 	if d.Diff == nil || d.Diff.A.Runs != 1 || d.Diff.A.RunIDs[0] != "r1" || d.Diff.B.RunIDs[0] != "r3" || d.ReadA != d.Diff.A.Events {
 		t.Fatalf("%+v", d)
 	}
-	d = diffing(t, c, DiffRef{WorkflowID: "w", RunID: "r2"}, DiffRef{WorkflowID: "other", RunID: "o"})
+	d = diffing(t, c, histories.DiffRef{WorkflowID: "w", RunID: "r2"}, histories.DiffRef{WorkflowID: "other", RunID: "o"})
 	if d.Diff == nil || d.Diff.A.Runs != 3 || d.Diff.B.Runs != 1 {
 		t.Errorf("%+v", d)
 	}
@@ -52,27 +65,28 @@ func TestDiffPart(t *testing.T) {
 // A run that cannot be read is said so, beside the one that can.
 func TestDiffOfARunThatIsGone(t *testing.T) {
 	c, _ := hops(1)
-	d := diffing(t, c, DiffRef{WorkflowID: "w", RunID: "r1"}, DiffRef{WorkflowID: "x", RunID: "gone"})
+	d := diffing(t, c, histories.DiffRef{WorkflowID: "w", RunID: "r1"}, histories.DiffRef{WorkflowID: "x", RunID: "gone"})
 	if d.Diff != nil || d.ErrA != "" || d.ErrB == "" {
 		t.Errorf("%+v", d)
 	}
 }
 
-// What is compared already is not read again; a wish that changes is.
+// Runs that were compared are not read again until the ask changes.
 func TestDiffIsReadOnce(t *testing.T) {
 	c, _ := hops(1)
 	s := NewStore()
-	ref := DiffRef{WorkflowID: "w", RunID: "r1"}
+	ref := histories.DiffRef{WorkflowID: "w", RunID: "r1"}
+	runDiffs(t, s, c)
 	s.DiffRuns(ref, ref, false)
-	s.readDiff(t.Context(), Deps{Client: c})
 	untilDiff(t, s)
 	read := c.Calls("forward")
-	s.readDiff(t.Context(), Deps{Client: c})
+	s.Look(PartDiff, false)
+	s.Look(PartDiff, true)
+	s.DiffRuns(ref, ref, false)
 	if n := c.Calls("forward"); n != read {
 		t.Errorf("read again: %d calls, then %d", read, n)
 	}
 	s.DiffRuns(ref, ref, true)
-	s.readDiff(t.Context(), Deps{Client: c})
 	if d := untilDiff(t, s); !d.AllFields || c.Calls("forward") == read {
 		t.Errorf("%+v", d)
 	}
@@ -94,8 +108,8 @@ func TestDiffIsStopped(t *testing.T) {
 		}
 		return nil
 	})
-	s.DiffRuns(DiffRef{WorkflowID: "w", RunID: "r1"}, DiffRef{WorkflowID: "v", RunID: "r1"}, false)
-	s.readDiff(t.Context(), Deps{Client: c})
+	runDiffs(t, s, c)
+	s.DiffRuns(histories.DiffRef{WorkflowID: "w", RunID: "r1"}, histories.DiffRef{WorkflowID: "v", RunID: "r1"}, false)
 	if d := untilDiff(t, s); d.ErrA != "reading was stopped" || d.ErrB != "reading was stopped" {
 		t.Errorf("%+v", d)
 	}

@@ -1,5 +1,5 @@
 // Package sources observes runs and folds what it sees into snapshots. It may import
-// engine/ace, engine/history, engine/playbook, engine/compare and engine/transcript; it knows
+// engine/ace, engine/temporal/history, engine/learning/playbook, engine/temporal/compare and engine/agents/transcript; it knows
 // no terminal.
 //
 // Order: a snapshot is never older than the one before it. Bounds: the mailbox

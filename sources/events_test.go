@@ -18,7 +18,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
 	"acescope/sources/historytest"
+	"acescope/sources/runs"
 )
 
 // watchedEvents is a store whose events are read from a client, and a way to wait for what it
@@ -38,14 +41,14 @@ func watchEvents(t *testing.T, c *historytest.Client, runID string) *watchedEven
 	s.Look(PartEvents, true)
 	go func() {
 		defer close(done)
-		s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, Deps{Client: c}) })
+		s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, cluster.Deps{Client: c}) })
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	return &watchedEvents{t, s}
 }
 
 // until waits for a log of which a condition holds.
-func (w *watchedEvents) until(what string, ok func(*EventLog) bool) *EventLog {
+func (w *watchedEvents) until(what string, ok func(*histories.EventLog) bool) *histories.EventLog {
 	w.t.Helper()
 	limit := time.After(20 * time.Second)
 	for {
@@ -60,7 +63,7 @@ func (w *watchedEvents) until(what string, ok func(*EventLog) bool) *EventLog {
 	}
 }
 
-func whole(t *testing.T, l *EventLog, n int) {
+func whole(t *testing.T, l *histories.EventLog, n int) {
 	t.Helper()
 	if l.Len() != n {
 		t.Fatalf("%d events, want %d", l.Len(), n)
@@ -93,12 +96,12 @@ func TestNewestPageComesFirst(t *testing.T) {
 		}
 	})
 	w := watchEvents(t, c, "r")
-	l := w.until("the newest page", func(l *EventLog) bool { return l.Len() > 0 })
-	if l.Row(l.Len()-1).ID != int64(len(events)) || l.Left == 0 || l.Len() > newestBatches {
+	l := w.until("the newest page", func(l *histories.EventLog) bool { return l.Len() > 0 })
+	if l.Row(l.Len()-1).ID != int64(len(events)) || l.Left == 0 || l.Len() > cluster.NewestBatches {
 		t.Errorf("first are %d events to %d, %d left", l.Len(), l.Row(l.Len()-1).ID, l.Left)
 	}
 	close(gate)
-	l = w.until("all", func(l *EventLog) bool { return !l.Reading })
+	l = w.until("all", func(l *histories.EventLog) bool { return !l.Reading })
 	whole(t, l, len(events))
 	if !l.Closed || l.Left != 0 || l.Err != "" {
 		t.Errorf("at the end: %+v", l)
@@ -113,12 +116,12 @@ func TestFollowingEvents(t *testing.T) {
 	events := historytest.Long(2_000).Events
 	c.Put("r", events[:1_200]...)
 	w := watchEvents(t, c, "r")
-	whole(t, w.until("what is recorded", func(l *EventLog) bool { return l.Len() == 1_200 && !l.Reading }), 1_200)
+	whole(t, w.until("what is recorded", func(l *histories.EventLog) bool { return l.Len() == 1_200 && !l.Reading }), 1_200)
 	for i := 1_200; i < len(events); i += 100 {
 		c.Put("r", events[i:min(i+100, len(events))]...)
-		w.until("what happened", func(l *EventLog) bool { return l.Len() == min(i+100, len(events)) })
+		w.until("what happened", func(l *histories.EventLog) bool { return l.Len() == min(i+100, len(events)) })
 	}
-	whole(t, w.until("the end", func(l *EventLog) bool { return l.Closed }), len(events))
+	whole(t, w.until("the end", func(l *histories.EventLog) bool { return l.Closed }), len(events))
 }
 
 // What was read stays when nobody looks for a while; only what is new is read then.
@@ -127,12 +130,12 @@ func TestLookingAgain(t *testing.T) {
 	events := historytest.Long(3_000).Events
 	c.Put("r", events[:2_000]...)
 	w := watchEvents(t, c, "r")
-	w.until("all", func(l *EventLog) bool { return l.Len() == 2_000 && !l.Reading })
+	w.until("all", func(l *histories.EventLog) bool { return l.Len() == 2_000 && !l.Reading })
 	w.store.Look(PartEvents, false)
 	c.Put("r", events[2_000:]...)
 	before := c.Calls("backward")
 	w.store.Look(PartEvents, true)
-	whole(t, w.until("the rest", func(l *EventLog) bool { return l.Len() == len(events) && !l.Reading }), len(events))
+	whole(t, w.until("the rest", func(l *histories.EventLog) bool { return l.Len() == len(events) && !l.Reading }), len(events))
 	if n := c.Calls("backward") - before; n > 12 {
 		t.Errorf("%d pages were read for 1,000 new events", n)
 	}
@@ -149,7 +152,7 @@ func TestAnotherRunIsSelected(t *testing.T) {
 		run := fmt.Sprint("r", i%4)
 		w.store.Select("w", run)
 		if i%4 == 3 {
-			w.until("its events", func(l *EventLog) bool {
+			w.until("its events", func(l *histories.EventLog) bool {
 				if l.RunID != run && w.store.selected.runID == l.RunID {
 					t.Fatalf("%s while %s is selected", l.RunID, run)
 				}
@@ -175,12 +178,12 @@ func TestEventsSurviveALostServer(t *testing.T) {
 		return nil
 	})
 	w := watchEvents(t, c, "r")
-	whole(t, w.until("all", func(l *EventLog) bool { return !l.Reading && l.Left == 0 }), len(events))
+	whole(t, w.until("all", func(l *histories.EventLog) bool { return !l.Reading && l.Left == 0 }), len(events))
 }
 
 func TestARunThatIsNotThere(t *testing.T) {
 	w := watchEvents(t, historytest.NewClient(), "r")
-	if l := w.until("an error", func(l *EventLog) bool { return l.Err != "" }); !strings.Contains(l.Err, "no run r") || l.Len() != 0 {
+	if l := w.until("an error", func(l *histories.EventLog) bool { return l.Err != "" }); !strings.Contains(l.Err, "no run r") || l.Len() != 0 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -196,7 +199,7 @@ func TestOldServer(t *testing.T) {
 		return nil
 	})
 	w := watchEvents(t, c, "r")
-	l := w.until("all", func(l *EventLog) bool { return l.Closed })
+	l := w.until("all", func(l *histories.EventLog) bool { return l.Closed })
 	whole(t, l, l.Len())
 }
 
@@ -204,8 +207,8 @@ func TestFilterAndOpenWhileReading(t *testing.T) {
 	c := historytest.NewClient()
 	c.Put("r", historytest.Long(2_000).Events...)
 	w := watchEvents(t, c, "r")
-	w.store.FilterEvents(EventFilter{Include: "timer", Exclude: "fired"})
-	l := w.until("filtered", func(l *EventLog) bool { return !l.Reading && l.Filter.Include == "timer" })
+	w.store.FilterEvents(histories.EventFilter{Include: "timer", Exclude: "fired"})
+	l := w.until("filtered", func(l *histories.EventLog) bool { return !l.Reading && l.Filter.Include == "timer" })
 	if len(l.Matches) == 0 {
 		t.Fatal("nothing matches")
 	}
@@ -215,7 +218,7 @@ func TestFilterAndOpenWhileReading(t *testing.T) {
 		}
 	}
 	w.store.OpenEvent(l.Matches[0])
-	o := w.until("opened", func(l *EventLog) bool { return l.Opened != nil && l.Opened.ID == l.Matches[0] }).Opened
+	o := w.until("opened", func(l *histories.EventLog) bool { return l.Opened != nil && l.Opened.ID == l.Matches[0] }).Opened
 	if !strings.Contains(o.Text, `"timerId": "pace-`) || o.Err != "" {
 		t.Errorf("opened %+v", o)
 	}
@@ -238,7 +241,7 @@ func TestFollowGoesOnWhereItStopped(t *testing.T) {
 	})
 	var got []int64
 	var told []bool
-	err := Follow(t.Context(), c, "test", "w", "r", func(err error) { told = append(told, err != nil) }, func(e *historypb.HistoryEvent) error {
+	err := cluster.Follow(t.Context(), c, "test", "w", "r", func(err error) { told = append(told, err != nil) }, func(e *historypb.HistoryEvent) error {
 		got = append(got, e.GetEventId())
 		return nil
 	})
@@ -267,7 +270,7 @@ func TestFollowWithARefusedToken(t *testing.T) {
 		return nil
 	})
 	var got []int64
-	err := Follow(t.Context(), c, "test", "w", "r", nil, func(e *historypb.HistoryEvent) error { got = append(got, e.GetEventId()); return nil })
+	err := cluster.Follow(t.Context(), c, "test", "w", "r", nil, func(e *historypb.HistoryEvent) error { got = append(got, e.GetEventId()); return nil })
 	if err != nil || len(slices.Compact(got)) != len(events) || len(got) != len(events) {
 		t.Errorf("%d of %d events, %v", len(got), len(events), err)
 	}
@@ -277,12 +280,12 @@ func TestFollowEndsWithItsContextAndItsCallback(t *testing.T) {
 	c := historytest.NewClient()
 	c.Put("r", historytest.Long(100).Events[:50]...)
 	stop := errors.New("stop")
-	if err := Follow(t.Context(), c, "test", "w", "r", nil, func(*historypb.HistoryEvent) error { return stop }); !errors.Is(err, stop) {
+	if err := cluster.Follow(t.Context(), c, "test", "w", "r", nil, func(*historypb.HistoryEvent) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0
-	err := Follow(ctx, c, "test", "w", "r", nil, func(*historypb.HistoryEvent) error {
+	err := cluster.Follow(ctx, c, "test", "w", "r", nil, func(*historypb.HistoryEvent) error {
 		if n++; n == 50 {
 			cancel()
 		}
@@ -297,14 +300,14 @@ func TestFollowEndsWithItsContextAndItsCallback(t *testing.T) {
 func TestUnrecordedTasksAreLeftOut(t *testing.T) {
 	recordedEvents := historytest.Long(40).Events[:8]
 	tentative := &historypb.HistoryEvent{EventId: 9, EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED}
-	if got := recorded(append(slices.Clone(recordedEvents), tentative)); len(got) != 8 {
+	if got := cluster.Recorded(append(slices.Clone(recordedEvents), tentative)); len(got) != 8 {
 		t.Errorf("%d events", len(got))
 	}
 }
 
 func TestRows(t *testing.T) {
 	b := historytest.Task(true)
-	l := NewEventLog("w", "r", b.Events, time.Now())
+	l := histories.NewEventLog("w", "r", b.Events, time.Now())
 	var titles []string
 	for i := range l.Len() {
 		e := l.Row(i)
@@ -342,7 +345,7 @@ func TestStrangeEvents(t *testing.T) {
 		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{
 			SignalName: "torn", Input: historytest.Payload("json/plain", []byte(`{"a":`))}}
 	})
-	l := NewEventLog("w", "r", b.Events, time.Now())
+	l := histories.NewEventLog("w", "r", b.Events, time.Now())
 	if len(l.Spans) == 0 {
 		t.Fatal("no spans")
 	}
@@ -367,29 +370,29 @@ func TestStrangeEvents(t *testing.T) {
 func TestLargeEventIsCut(t *testing.T) {
 	b := historytest.New("W", nil)
 	id := b.Signal(0, "big", strings.Repeat("財務", 200_000))
-	l := NewEventLog("w", "r", b.Events, time.Now())
-	if o := l.Open(id); len(o.Text) > MaxOpened || o.Size < 1_200_000 {
+	l := histories.NewEventLog("w", "r", b.Events, time.Now())
+	if o := l.Open(id); len(o.Text) > histories.MaxOpened || o.Size < 1_200_000 {
 		t.Errorf("%d of %d bytes", len(o.Text), o.Size)
 	}
 }
 
 func TestFilters(t *testing.T) {
-	l := NewEventLog("w", "r", historytest.Task(true).Events, time.Now())
+	l := histories.NewEventLog("w", "r", historytest.Task(true).Events, time.Now())
 	for _, c := range []struct {
-		f    EventFilter
+		f    histories.EventFilter
 		some string
 		n    int
 	}{
-		{EventFilter{Include: "run_generator"}, "ActivityTaskScheduled", 3},
-		{EventFilter{Include: "RUN_Generator"}, "ActivityTaskScheduled", 3},
-		{EventFilter{Include: `^\d+ activity.*(curator|reflector)`}, "ActivityTaskFailed", 6},
-		{EventFilter{Include: `[A-Z]urator`}, "ActivityTaskFailed", 3},
-		{EventFilter{Include: `RUN_\S+ator\b`}, "ActivityTaskFailed", 6},
-		{EventFilter{Include: `(?-i:RUN)_generator`}, "", 0},
-		{EventFilter{Include: "activity", Exclude: "started|scheduled"}, "ActivityTaskCompleted", 4},
-		{EventFilter{Errors: true}, "ActivityTaskFailed", 2},
-		{EventFilter{Include: "misspelt"}, "", 0},
-		{EventFilter{Include: "misspelt", Full: true}, "ActivityTaskCompleted", 1},
+		{histories.EventFilter{Include: "run_generator"}, "ActivityTaskScheduled", 3},
+		{histories.EventFilter{Include: "RUN_Generator"}, "ActivityTaskScheduled", 3},
+		{histories.EventFilter{Include: `^\d+ activity.*(curator|reflector)`}, "ActivityTaskFailed", 6},
+		{histories.EventFilter{Include: `[A-Z]urator`}, "ActivityTaskFailed", 3},
+		{histories.EventFilter{Include: `RUN_\S+ator\b`}, "ActivityTaskFailed", 6},
+		{histories.EventFilter{Include: `(?-i:RUN)_generator`}, "", 0},
+		{histories.EventFilter{Include: "activity", Exclude: "started|scheduled"}, "ActivityTaskCompleted", 4},
+		{histories.EventFilter{Errors: true}, "ActivityTaskFailed", 2},
+		{histories.EventFilter{Include: "misspelt"}, "", 0},
+		{histories.EventFilter{Include: "misspelt", Full: true}, "ActivityTaskCompleted", 1},
 	} {
 		m, err := c.f.Compile()
 		if err != nil {
@@ -403,13 +406,13 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%+v: no %s", c.f, c.some)
 		}
 	}
-	if _, err := (EventFilter{Include: "a(b"}).Compile(); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "a(b") {
+	if _, err := (histories.EventFilter{Include: "a(b"}).Compile(); err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "a(b") {
 		t.Errorf("a bad pattern gives %v", err)
 	}
 }
 
 func TestErrorsAndMatchesAreFound(t *testing.T) {
-	l := NewEventLog("w", "r", historytest.Task(true).Events, time.Now())
+	l := histories.NewEventLog("w", "r", historytest.Task(true).Events, time.Now())
 	var errs []int64
 	for id := l.NextError(0, 1); id != 0; id = l.NextError(id, 1) {
 		errs = append(errs, id)
@@ -432,25 +435,25 @@ func BenchmarkEvents50k(b *testing.B) {
 	events := historytest.Long(50_000).Events
 	c := historytest.NewClient()
 	c.Put("r", events...)
-	l := NewEventLog("w", "r", events, time.Now())
+	l := histories.NewEventLog("w", "r", events, time.Now())
 	b.Run("first-page", func(b *testing.B) {
 		var took time.Duration
 		for b.Loop() {
-			took += readUntil(b, c, func(l *EventLog) bool { return l.Len() > 0 })
+			took += readUntil(b, c, func(l *histories.EventLog) bool { return l.Len() > 0 })
 		}
 		b.ReportMetric(float64(took.Milliseconds())/float64(b.N), "ms-to-first-page")
 	})
 	b.Run("all", func(b *testing.B) {
 		for b.Loop() {
-			readUntil(b, c, func(l *EventLog) bool { return !l.Reading })
+			readUntil(b, c, func(l *histories.EventLog) bool { return !l.Reading })
 		}
 	})
 	b.Run("spans", func(b *testing.B) {
 		for b.Loop() {
-			Timeline(l, nil)
+			histories.Timeline(l, nil)
 		}
 	})
-	for name, f := range map[string]EventFilter{"literal": {Include: "calculate"}, "regex": {Include: `run_(gen|ref).*turn \d+ gave`},
+	for name, f := range map[string]histories.EventFilter{"literal": {Include: "calculate"}, "regex": {Include: `run_(gen|ref).*turn \d+ gave`},
 		"folding": {Include: `Turn \S+ gave`}, "two": {Include: "activity", Exclude: "started"}, "full": {Include: "shareholders", Full: true}} {
 		b.Run("search-"+name, func(b *testing.B) {
 			m, _ := f.Compile()
@@ -463,7 +466,7 @@ func BenchmarkEvents50k(b *testing.B) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		kept := NewEventLog("w", "r", events, time.Now())
+		kept := histories.NewEventLog("w", "r", events, time.Now())
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MB")
@@ -473,13 +476,13 @@ func BenchmarkEvents50k(b *testing.B) {
 	})
 }
 
-func readUntil(b *testing.B, c *historytest.Client, ok func(*EventLog) bool) time.Duration {
+func readUntil(b *testing.B, c *historytest.Client, ok func(*histories.EventLog) bool) time.Duration {
 	began := time.Now()
 	s := NewStore()
 	s.Select("w", "r")
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); s.readEvents(ctx, Deps{Client: c}) }()
+	go func() { defer close(done); s.readEvents(ctx, cluster.Deps{Client: c}) }()
 	for {
 		<-s.Changed()
 		if l := s.Snapshot().Events; l != nil && ok(l) {
@@ -503,26 +506,26 @@ func TestEventsLeadToOtherRuns(t *testing.T) {
 	x := &commonpb.WorkflowExecution{WorkflowId: "ace/child", RunId: "c"}
 	for _, c := range []struct {
 		e    *historypb.HistoryEvent
-		want Run
+		want runs.Run
 	}{
 		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
-			ContinuedExecutionRunId: "a", ParentWorkflowExecution: x}}}, Run{WorkflowID: "w", RunID: "a"}},
+			ContinuedExecutionRunId: "a", ParentWorkflowExecution: x}}}, runs.Run{WorkflowID: "w", RunID: "a"}},
 		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
-			ParentWorkflowExecution: x}}}, Run{WorkflowID: "ace/child", RunID: "c", TaskID: "child"}},
-		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{}}}, Run{}},
+			ParentWorkflowExecution: x}}}, runs.Run{WorkflowID: "ace/child", RunID: "c", TaskID: "child"}},
+		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{}}}, runs.Run{}},
 		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{
-			NewExecutionRunId: "b"}}}, Run{WorkflowID: "w", RunID: "b"}},
+			NewExecutionRunId: "b"}}}, runs.Run{WorkflowID: "w", RunID: "b"}},
 		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes{WorkflowExecutionFailedEventAttributes: &historypb.WorkflowExecutionFailedEventAttributes{
-			NewExecutionRunId: "b"}}}, Run{WorkflowID: "w", RunID: "b"}},
+			NewExecutionRunId: "b"}}}, runs.Run{WorkflowID: "w", RunID: "b"}},
 		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{
-			Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW, BaseRunId: "base"}}}, Run{WorkflowID: "w", RunID: "base"}},
+			Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW, BaseRunId: "base"}}}, runs.Run{WorkflowID: "w", RunID: "base"}},
 		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_ChildWorkflowExecutionStartedEventAttributes{ChildWorkflowExecutionStartedEventAttributes: &historypb.ChildWorkflowExecutionStartedEventAttributes{
-			WorkflowExecution: x}}}, Run{WorkflowID: "ace/child", RunID: "c", TaskID: "child"}},
+			WorkflowExecution: x}}}, runs.Run{WorkflowID: "ace/child", RunID: "c", TaskID: "child"}},
 		{&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_StartChildWorkflowExecutionInitiatedEventAttributes{StartChildWorkflowExecutionInitiatedEventAttributes: &historypb.StartChildWorkflowExecutionInitiatedEventAttributes{
-			WorkflowId: "ace/child"}}}, Run{WorkflowID: "ace/child", TaskID: "child"}},
-		{&historypb.HistoryEvent{}, Run{}},
+			WorkflowId: "ace/child"}}}, runs.Run{WorkflowID: "ace/child", TaskID: "child"}},
+		{&historypb.HistoryEvent{}, runs.Run{}},
 	} {
-		if got := leads("w", c.e); got.WorkflowID != c.want.WorkflowID || got.RunID != c.want.RunID {
+		if got := histories.Leads("w", c.e); got.WorkflowID != c.want.WorkflowID || got.RunID != c.want.RunID {
 			t.Errorf("%v leads to %+v, want %+v", c.e, got, c.want)
 		}
 	}

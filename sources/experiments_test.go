@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
+	"acescope/sources/experiments"
 )
 
 var testStart = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
@@ -94,11 +95,11 @@ func twoRuns(t *testing.T) map[string][]*historypb.HistoryEvent {
 	a.task(ace.TaskInput{TaskID: "x-e1-0002", Prompt: "two", Epoch: 1, Index: 1}, answered("x-e1-0002", true))
 	a.task(ace.TaskInput{TaskID: "x-e1-0001", Prompt: "one", Epoch: 1, Index: 0}, nil)
 	a.continued("second")
-	f := newExperimentFolder(nil)
+	f := experiments.NewExperimentFolder(nil)
 	for _, e := range a.events {
-		f.apply(e)
+		f.Apply(e)
 	}
-	in.Progress = &f.state.Progress
+	in.Progress = &f.State.Progress
 	b := &tale{t: t, at: a.at}
 	b.started(in)
 	b.task(ace.TaskInput{TaskID: "x-e1-0003", Prompt: "three", Epoch: 1, Index: 2}, answered("x-e1-0003", false))
@@ -109,10 +110,10 @@ func twoRuns(t *testing.T) map[string][]*historypb.HistoryEvent {
 	return map[string][]*historypb.HistoryEvent{"first": a.events, "second": b.events}
 }
 
-func folded(t *testing.T) *Series {
+func folded(t *testing.T) *experiments.Series {
 	runs := twoRuns(t)
-	f := newSeriesFolder("ace-experiment/x", "first")
-	err := f.read(t.Context(), "first", func(runID string, take func(*historypb.HistoryEvent) error) error {
+	f := experiments.NewSeriesFolder("ace-experiment/x", "first")
+	err := f.Read(t.Context(), "first", func(runID string, take func(*historypb.HistoryEvent) error) error {
 		for _, e := range runs[runID] {
 			if err := take(e); err != nil {
 				return err
@@ -123,7 +124,7 @@ func folded(t *testing.T) *Series {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f.value()
+	return f.Value()
 }
 
 func TestSeriesGoesThroughTheChain(t *testing.T) {
@@ -137,7 +138,7 @@ func TestSeriesGoesThroughTheChain(t *testing.T) {
 	if s.Start != testStart.Add(time.Second) || s.Close.IsZero() {
 		t.Errorf("from %v to %v", s.Start, s.Close)
 	}
-	if got := s.Tasks.Row(1); got.Exit != ace.Timeout || got.Verdict != AnsweredWrong || got.Index != 0 || got.Epoch != 1 || got.Took != time.Second {
+	if got := s.Tasks.Row(1); got.Exit != ace.Timeout || got.Verdict != experiments.AnsweredWrong || got.Index != 0 || got.Epoch != 1 || got.Took != time.Second {
 		t.Errorf("the task that timed out is %+v", got)
 	}
 	if got := s.Tasks.Row(0); got.Accepted != 2 || got.Rejected != 1 || got.Usage.CostUSD != 0.5 || got.At != 3*time.Second {
@@ -153,21 +154,21 @@ func TestSeriesGoesThroughTheChain(t *testing.T) {
 
 // What was given out must not change when more is folded.
 func TestSeriesValueStays(t *testing.T) {
-	f := newSeriesFolder("ace-experiment/x", "first")
+	f := experiments.NewSeriesFolder("ace-experiment/x", "first")
 	events := twoRuns(t)["first"]
 	for _, e := range events[:4] {
-		if err := f.apply(e); err != nil {
+		if err := f.Apply(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	before := f.value()
+	before := f.Value()
 	for _, e := range events[4:] {
-		if err := f.apply(e); err != nil {
+		if err := f.Apply(e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if before.Tasks.Len() != 1 || f.value().Tasks.Len() != 2 {
-		t.Errorf("%d tasks, then %d", before.Tasks.Len(), f.value().Tasks.Len())
+	if before.Tasks.Len() != 1 || f.Value().Tasks.Len() != 2 {
+		t.Errorf("%d tasks, then %d", before.Tasks.Len(), f.Value().Tasks.Len())
 	}
 }
 
@@ -181,17 +182,17 @@ func TestCurves(t *testing.T) {
 			t.Errorf("accuracy over %d is %v, want %v", c.window, got, c.want)
 		}
 	}
-	if got := s.Curves(MetricCost, 0, false)[0].Y; !same(got, []float64{1, 2, 1.5, 4. / 3, 5. / 3}) {
+	if got := s.Curves(experiments.MetricCost, 0, false)[0].Y; !same(got, []float64{1, 2, 1.5, 4. / 3, 5. / 3}) {
 		t.Errorf("cost per right answer is %v", got)
 	}
-	if got := madeSeries("b", "data", "WWR").Curves(MetricTokens, 0, true); !same(got[0].Y, []float64{math.NaN(), math.NaN(), 45}) || !same(got[0].X, []float64{1, 2, 3}) {
+	if got := madeSeries("b", "data", "WWR").Curves(experiments.MetricTokens, 0, true); !same(got[0].Y, []float64{math.NaN(), math.NaN(), 45}) || !same(got[0].X, []float64{1, 2, 3}) {
 		t.Errorf("tokens per right answer are %v", got)
 	}
-	ops := s.Curves(MetricOperations, 0, false)
+	ops := s.Curves(experiments.MetricOperations, 0, false)
 	if len(ops) != 2 || !same(ops[0].Y, []float64{2, 4, 6, 8, 10}) || !same(ops[1].Y, []float64{1, 2, 3, 4, 5}) {
 		t.Errorf("operations are %v", ops)
 	}
-	if got := s.Curves(MetricPlaybook, 0, false)[0].Y; !same(got, []float64{1, 2, 3, 4, 5}) {
+	if got := s.Curves(experiments.MetricPlaybook, 0, false)[0].Y; !same(got, []float64{1, 2, 3, 4, 5}) {
 		t.Errorf("bullets are %v", got)
 	}
 }
@@ -202,25 +203,25 @@ func same(a, b []float64) bool {
 
 // made is a series whose tasks were right (R), wrong (W) or not judged (-), in the order
 // of the data set.
-func madeSeries(name, data, verdicts string) *Series {
-	s := &Series{WorkflowID: ace.ExperimentWorkflowID(name), Start: testStart, Input: ace.ExperimentInput{DatasetID: data, Dataset: ace.Ref{SHA256: data}}}
+func madeSeries(name, data, verdicts string) *experiments.Series {
+	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), Start: testStart, Input: ace.ExperimentInput{DatasetID: data, Dataset: ace.Ref{SHA256: data}}}
 	for i, r := range verdicts {
-		v := map[rune]Verdict{'R': AnsweredRight, 'W': AnsweredWrong, '-': NotJudged}[r]
-		s.Tasks.add(SeriesTask{TaskID: fmt.Sprintf("%s-e1-%04d", name, i+1), Epoch: 1, Index: i, Verdict: v, Bullets: i + 1, Accepted: 2, Rejected: 1,
+		v := map[rune]experiments.Verdict{'R': experiments.AnsweredRight, 'W': experiments.AnsweredWrong, '-': experiments.NotJudged}[r]
+		s.Tasks.Add(experiments.SeriesTask{TaskID: fmt.Sprintf("%s-e1-%04d", name, i+1), Epoch: 1, Index: i, Verdict: v, Bullets: i + 1, Accepted: 2, Rejected: 1,
 			Usage: ace.Usage{InputTokens: 10, OutputTokens: 5, CostUSD: 1}, At: time.Duration(i+1) * time.Second}, uint64(i+1))
 	}
 	return s
 }
 
 func TestCompareTheSameData(t *testing.T) {
-	c := Compare(madeSeries("a", "data", "RWWR-R"), madeSeries("b", "data", "RRWWR"))
-	if !c.SameData || c.AlignedBy != AlignedByIndex || len(c.Pairs) != 5 || c.OnlyA != 1 || c.OnlyB != 0 {
+	c := experiments.Compare(madeSeries("a", "data", "RWWR-R"), madeSeries("b", "data", "RRWWR"))
+	if !c.SameData || c.AlignedBy != experiments.AlignedByIndex || len(c.Pairs) != 5 || c.OnlyA != 1 || c.OnlyB != 0 {
 		t.Fatalf("%+v", c)
 	}
 	if c.AlignedA != 0.5 || c.AlignedB != 0.5 {
 		t.Errorf("accuracy over aligned tasks %v and %v", c.AlignedA, c.AlignedB)
 	}
-	for i, want := range []Flip{FlipBothRight, FlipFixed, FlipBothWrong, FlipBroken, FlipUnjudged} {
+	for i, want := range []experiments.Flip{experiments.FlipBothRight, experiments.FlipFixed, experiments.FlipBothWrong, experiments.FlipBroken, experiments.FlipUnjudged} {
 		if c.Pairs[i].Flip != want || c.Counts[want] != 1 {
 			t.Errorf("task %d is %s, want %s", i, c.Pairs[i].Flip, want)
 		}
@@ -233,11 +234,11 @@ func TestCompareOtherData(t *testing.T) {
 	a, b := madeSeries("a", "data", "RWWR"), madeSeries("b", "other", "WRRR")
 	a.Tasks.Prompt = []uint64{7, 7, 8, 0}
 	b.Tasks.Prompt = []uint64{8, 7, 7, 9}
-	c := Compare(a, b)
-	if c.SameData || c.AlignedBy != AlignedByPrompt || c.OnlyA != 1 || c.OnlyB != 1 {
+	c := experiments.Compare(a, b)
+	if c.SameData || c.AlignedBy != experiments.AlignedByPrompt || c.OnlyA != 1 || c.OnlyB != 1 {
 		t.Fatalf("%+v", c)
 	}
-	for i, want := range []Pair{{1, 0, 1, FlipBothRight, 0, 1}, {1, 1, 2, FlipFixed, 1, 2}, {1, 2, 0, FlipBothWrong, 2, 0}} {
+	for i, want := range []experiments.Pair{{1, 0, 1, experiments.FlipBothRight, 0, 1}, {1, 1, 2, experiments.FlipFixed, 1, 2}, {1, 2, 0, experiments.FlipBothWrong, 2, 0}} {
 		if c.Pairs[i] != want {
 			t.Errorf("pair %d is %+v, want %+v", i, c.Pairs[i], want)
 		}
@@ -246,36 +247,36 @@ func TestCompareOtherData(t *testing.T) {
 
 func TestCompareEvaluations(t *testing.T) {
 	a, b := madeSeries("a", "data", "R"), madeSeries("b", "data", "R")
-	if Compare(a, b).Evaluations != nil {
+	if experiments.Compare(a, b).Evaluations != nil {
 		t.Error("without an evaluation there is nothing to compare")
 	}
 	a.Input.Eval, b.Input.Eval = &ace.Ref{SHA256: "e"}, &ace.Ref{SHA256: "e"}
 	a.Progress.Eval = []ace.EvalResult{{Tasks: 5}, {Tasks: 5, Correct: 2, Wrong: []int{0, 2, 4}}}
 	b.Progress.Eval = []ace.EvalResult{{Tasks: 5, Correct: 3, Wrong: []int{1, 2}}}
-	e := Compare(a, b).Evaluations
+	e := experiments.Compare(a, b).Evaluations
 	if e == nil || !slices.Equal(e.Fixed, []int{0, 4}) || !slices.Equal(e.Broken, []int{1}) || e.BothWrong != 1 || e.Partial {
 		t.Errorf("%+v", e)
 	}
 	b.Input.Eval = &ace.Ref{SHA256: "another"}
-	if Compare(a, b).Evaluations != nil {
+	if experiments.Compare(a, b).Evaluations != nil {
 		t.Error("other sets cannot be compared")
 	}
 }
 
 func TestSeriesIsBounded(t *testing.T) {
-	f := newSeriesFolder("ace-experiment/x", "r")
-	f.series.Tasks.TaskID = make([]string, MaxSeriesTasks)
-	f.event = &historypb.HistoryEvent{}
-	f.ended(ace.ExperimentInput{}, Finished{})
-	if f.series.Tasks.Len() != MaxSeriesTasks || f.series.Dropped != 1 {
-		t.Errorf("%d tasks, %d dropped", f.series.Tasks.Len(), f.series.Dropped)
+	f := experiments.NewSeriesFolder("ace-experiment/x", "r")
+	f.Series.Tasks.TaskID = make([]string, experiments.MaxSeriesTasks)
+	f.Event = &historypb.HistoryEvent{}
+	f.Ended(ace.ExperimentInput{}, experiments.Finished{})
+	if f.Series.Tasks.Len() != experiments.MaxSeriesTasks || f.Series.Dropped != 1 {
+		t.Errorf("%d tasks, %d dropped", f.Series.Tasks.Len(), f.Series.Dropped)
 	}
 }
 
 func TestKeptSeriesAreBounded(t *testing.T) {
 	s := NewStore()
-	for i := range keptSeries + 3 {
-		s.keepSeries(&Series{WorkflowID: fmt.Sprint(i), RunID: "r"})
+	for i := range experiments.KeptSeries + 3 {
+		s.keepSeries(&experiments.Series{WorkflowID: fmt.Sprint(i), RunID: "r"})
 	}
 	if s.keptSeries("0", "r") != nil || s.keptSeries("10", "other") != nil || s.keptSeries("10", "r") == nil {
 		t.Error("the newest must be kept, the oldest not")
@@ -284,8 +285,8 @@ func TestKeptSeriesAreBounded(t *testing.T) {
 
 func TestShowExperimentsIsBounded(t *testing.T) {
 	s := NewStore()
-	s.ShowExperiments(make([]string, MaxSeries+5))
-	if got := len(s.wishes.series); got != MaxSeries {
+	s.ShowExperiments(make([]string, experiments.MaxSeries+5))
+	if got := len(s.wishes.series); got != experiments.MaxSeries {
 		t.Errorf("%d series are wanted", got)
 	}
 }

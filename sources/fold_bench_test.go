@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
+	"acescope/sources/cluster"
 )
 
 // jsonPayloads is one JSON payload, as Temporal's default converter writes it.
@@ -73,7 +74,7 @@ func BenchmarkFold50k(b *testing.B) {
 	events := longHistory(20_000, 50_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		w := newWatcher(NewStore(), Deps{}, selection{"ace/long", "r"})
+		w := newWatcher(NewStore(), cluster.Deps{}, selection{"ace/long", "r"})
 		for i, e := range events {
 			if err := w.take(e); err != nil {
 				b.Fatal(err)
@@ -89,7 +90,7 @@ func BenchmarkFold50k(b *testing.B) {
 // BenchmarkPublish is one snapshot of a run of 20,000 calls to which one call was added.
 func BenchmarkPublish(b *testing.B) {
 	events := longHistory(20_000, 50_000)
-	w := newWatcher(NewStore(), Deps{}, selection{"ace/long", "r"})
+	w := newWatcher(NewStore(), cluster.Deps{}, selection{"ace/long", "r"})
 	for _, e := range events[:len(events)-12_000] {
 		if err := w.take(e); err != nil {
 			b.Fatal(err)

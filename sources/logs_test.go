@@ -11,14 +11,16 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/sources/cluster"
 	"acescope/sources/logfile"
+	"acescope/sources/logs"
 )
 
 // reading runs a store's log reader and waits for what it publishes.
 type reading struct {
 	t     *testing.T
 	store *Store
-	last  *Logs
+	last  *logs.Logs
 }
 
 func readingLogs(t *testing.T, dataDir string) *reading {
@@ -27,13 +29,13 @@ func readingLogs(t *testing.T, dataDir string) *reading {
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		s.watchPart(ctx, PartLogs, func(ctx context.Context) { s.readLogs(ctx, Deps{DataDir: dataDir}) })
+		s.watchPart(ctx, PartLogs, func(ctx context.Context) { s.readLogs(ctx, cluster.Deps{DataDir: dataDir}) })
 	})
 	t.Cleanup(func() { stop(); wg.Wait() })
 	return &reading{t: t, store: s}
 }
 
-func (r *reading) until(what string, ok func(*Logs) bool) *Logs {
+func (r *reading) until(what string, ok func(*logs.Logs) bool) *logs.Logs {
 	r.t.Helper()
 	deadline := time.After(20 * time.Second)
 	for {
@@ -50,7 +52,7 @@ func (r *reading) until(what string, ok func(*Logs) bool) *Logs {
 	}
 }
 
-func texts(l *Logs) string {
+func texts(l *logs.Logs) string {
 	var all []string
 	for _, e := range l.Lines {
 		all = append(all, e.Text)
@@ -79,45 +81,45 @@ func TestReadLogs(t *testing.T) {
 	write(t, main, "one about run-1\ntwo\nthr")
 	r := readingLogs(t, dir)
 	r.store.Look(PartLogs, true)
-	l := r.until("the data directory's logs", func(l *Logs) bool {
+	l := r.until("the data directory's logs", func(l *logs.Logs) bool {
 		return texts(l) == "one about run-1|two" && len(l.Open) == 1 && l.Open[0].Text == "thr" && len(l.Files) == 1
 	})
 	if l.Chosen || l.Why == "" || l.Base != filepath.Join(dir, "logs") || l.Files[0].State != logfile.Following {
 		t.Errorf("logs %+v", l)
 	}
 	write(t, main, "ee\n")
-	r.until("the rest of the line", func(l *Logs) bool { return texts(l) == "one about run-1|two|three" && len(l.Open) == 0 })
+	r.until("the rest of the line", func(l *logs.Logs) bool { return texts(l) == "one about run-1|two|three" && len(l.Open) == 0 })
 
 	// A run with logs of its own: those, and what others say of it.
-	write(t, filepath.Join(RunLogsDir(dir, "ace/q", "run-1"), "agent.jsonl"), "{\"mine\":1}\n")
-	write(t, filepath.Join(RunLogsDir(dir, "ace/q", "run-2"), "agent.jsonl"), "{\"not mine\":1}\n")
+	write(t, filepath.Join(logs.RunLogsDir(dir, "ace/q", "run-1"), "agent.jsonl"), "{\"mine\":1}\n")
+	write(t, filepath.Join(logs.RunLogsDir(dir, "ace/q", "run-2"), "agent.jsonl"), "{\"not mine\":1}\n")
 	r.store.Select("ace/q", "run-1") // they follow the selection
-	r.until("the run's logs", func(l *Logs) bool { return texts(l) == "one about run-1|{\"mine\":1}" })
+	r.until("the run's logs", func(l *logs.Logs) bool { return texts(l) == "one about run-1|{\"mine\":1}" })
 
 	write(t, other, "elsewhere\n")
 	r.store.FollowLogs([]string{other})
-	r.until("another file", func(l *Logs) bool { return l.Chosen && texts(l) == "elsewhere" })
+	r.until("another file", func(l *logs.Logs) bool { return l.Chosen && texts(l) == "elsewhere" })
 	if err := os.Truncate(other, 0); err != nil {
 		t.Fatal(err)
 	}
-	r.until("a note", func(l *Logs) bool { return len(l.Lines) == 2 && l.Lines[1].Note == logfile.WasEmptied })
+	r.until("a note", func(l *logs.Logs) bool { return len(l.Lines) == 2 && l.Lines[1].Note == logfile.WasEmptied })
 	r.store.Select("ace/q", "run-2")
 	r.store.Select("ace/q", "run-1") // what was chosen stays
 	if l := r.store.Snapshot().Logs; !l.Chosen || len(l.Lines) != 2 {
 		t.Errorf("logs %+v", l)
 	}
 	r.store.FollowLogs(nil)
-	r.until("the run's logs again", func(l *Logs) bool { return !l.Chosen && len(l.Lines) == 2 })
+	r.until("the run's logs again", func(l *logs.Logs) bool { return !l.Chosen && len(l.Lines) == 2 })
 }
 
 func TestFirstLinesComeInTheOrderOfTheirTimes(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(LogsDir(dir), "a.log"), "{\"time\":\"2026-03-01T10:00:01Z\",\"msg\":\"1\"}\n{\"time\":\"2026-03-01T10:00:05Z\",\"msg\":\"5\"}\n")
-	write(t, filepath.Join(LogsDir(dir), "b.log"), "{\"ts\":1772359202.5,\"msg\":\"2\"}\n  of 2\n{\"time\":\"2026-03-01T10:00:04.000Z\",\"msg\":\"4\"}\n")
-	write(t, filepath.Join(LogsDir(dir), "c.log"), "no time\n")
+	write(t, filepath.Join(logs.LogsDir(dir), "a.log"), "{\"time\":\"2026-03-01T10:00:01Z\",\"msg\":\"1\"}\n{\"time\":\"2026-03-01T10:00:05Z\",\"msg\":\"5\"}\n")
+	write(t, filepath.Join(logs.LogsDir(dir), "b.log"), "{\"ts\":1772359202.5,\"msg\":\"2\"}\n  of 2\n{\"time\":\"2026-03-01T10:00:04.000Z\",\"msg\":\"4\"}\n")
+	write(t, filepath.Join(logs.LogsDir(dir), "c.log"), "no time\n")
 	r := readingLogs(t, dir)
 	r.store.Look(PartLogs, true)
-	l := r.until("all lines", func(l *Logs) bool { return len(l.Lines) == 6 })
+	l := r.until("all lines", func(l *logs.Logs) bool { return len(l.Lines) == 6 })
 	var order []string
 	for _, e := range l.Lines {
 		order = append(order, filepath.Base(e.File)[:1])
@@ -125,8 +127,8 @@ func TestFirstLinesComeInTheOrderOfTheirTimes(t *testing.T) {
 	if got := strings.Join(order, ""); got != "cabbba" {
 		t.Errorf("files in the order %s: %s", got, texts(l))
 	}
-	write(t, filepath.Join(LogsDir(dir), "a.log"), "{\"time\":\"2026-03-01T09:00:00Z\"}\n")
-	r.until("a late line at the end", func(l *Logs) bool { return len(l.Lines) == 7 && strings.Contains(l.Lines[6].Text, "09:00") })
+	write(t, filepath.Join(logs.LogsDir(dir), "a.log"), "{\"time\":\"2026-03-01T09:00:00Z\"}\n")
+	r.until("a late line at the end", func(l *logs.Logs) bool { return len(l.Lines) == 7 && strings.Contains(l.Lines[6].Text, "09:00") })
 }
 
 func TestCallsOfARun(t *testing.T) {
@@ -135,33 +137,33 @@ func TestCallsOfARun(t *testing.T) {
 	r := readingLogs(t, t.TempDir())
 	r.store.FollowCalls(ace.Ref{SHA256: "sum"})
 	r.store.Look(PartLogs, true)
-	r.until("that there are no artifacts", func(l *Logs) bool { return l.Err != "" && l.Chosen })
+	r.until("that there are no artifacts", func(l *logs.Logs) bool { return l.Err != "" && l.Chosen })
 
 	s := NewStore()
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		s.watchPart(ctx, PartLogs, func(ctx context.Context) {
-			s.readLogs(ctx, Deps{ArtifactPath: func(ace.Ref) (string, error) { return file, nil }})
+			s.readLogs(ctx, cluster.Deps{ArtifactPath: func(ace.Ref) (string, error) { return file, nil }})
 		})
 	})
 	t.Cleanup(func() { stop(); wg.Wait() })
 	r = &reading{t: t, store: s}
 	s.FollowCalls(ace.Ref{SHA256: "sum"})
 	s.Look(PartLogs, true)
-	r.until("the calls", func(l *Logs) bool { return texts(l) == "{\"call\":1}" })
+	r.until("the calls", func(l *logs.Logs) bool { return texts(l) == "{\"call\":1}" })
 }
 
 func TestReadLogsOfNothing(t *testing.T) {
 	r := readingLogs(t, "")
 	r.store.Look(PartLogs, true)
-	r.until("an error", func(l *Logs) bool { return l.Err != "" })
+	r.until("an error", func(l *logs.Logs) bool { return l.Err != "" })
 	file := filepath.Join(t.TempDir(), "a.log")
 	if err := os.Mkdir(file+".d", 0o700); err != nil {
 		t.Fatal(err)
 	}
 	r.store.FollowLogs([]string{file, "/dev/null"})
-	r.until("a file that is none", func(l *Logs) bool {
+	r.until("a file that is none", func(l *logs.Logs) bool {
 		return len(l.Files) == 2 && l.Files[0].State == logfile.Unreadable && l.Files[1].State == logfile.Waiting
 	})
 	for _, h := range r.store.Snapshot().Health {
@@ -173,16 +175,16 @@ func TestReadLogsOfNothing(t *testing.T) {
 }
 
 func TestLogRing(t *testing.T) {
-	r := logRing{maxLines: 10, maxBytes: 100}
-	var shown []LogEntry
+	r := logs.LogRing{MaxLines: 10, MaxBytes: 100}
+	var shown []logs.LogEntry
 	for i := range 1000 {
-		r.add(LogEntry{Text: fmt.Sprintf("%03d", i), Offset: int64(i)})
+		r.Add(logs.LogEntry{Text: fmt.Sprintf("%03d", i), Offset: int64(i)})
 		if i == 500 {
-			shown = r.lines()
+			shown = r.Lines()
 		}
 	}
-	if n := r.lines(); len(n) != 10 || n[9].Offset != 999 || r.dropped != 990 || r.bytes != 30 {
-		t.Errorf("%d lines, %d dropped, %d bytes", len(n), r.dropped, r.bytes)
+	if n := r.Lines(); len(n) != 10 || n[9].Offset != 999 || r.Dropped != 990 || r.Bytes != 30 {
+		t.Errorf("%d lines, %d dropped, %d bytes", len(n), r.Dropped, r.Bytes)
 	}
 	for i, e := range shown {
 		if e.Offset != int64(491+i) {
@@ -190,13 +192,13 @@ func TestLogRing(t *testing.T) {
 		}
 	}
 	for range 50 {
-		r.add(LogEntry{Text: strings.Repeat("x", 60)})
-		if r.dead > 200 || r.bytes > 100 {
-			t.Fatalf("%d bytes kept, %d not freed", r.bytes, r.dead)
+		r.Add(logs.LogEntry{Text: strings.Repeat("x", 60)})
+		if r.Dead > 200 || r.Bytes > 100 {
+			t.Fatalf("%d bytes kept, %d not freed", r.Bytes, r.Dead)
 		}
 	}
-	r.add(LogEntry{Text: strings.Repeat("x", 500)})
-	if len(r.lines()) != 1 {
+	r.Add(logs.LogEntry{Text: strings.Repeat("x", 500)})
+	if len(r.Lines()) != 1 {
 		t.Error("the newest line is kept, however long")
 	}
 }

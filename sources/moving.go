@@ -1,5 +1,7 @@
 package sources
 
+import "acescope/sources/cluster"
+
 // LoadMore holds more of the older runs, if there are any, and LoadNewer of the newer
 // ones. Whoever leans on a key gets one part for each time that one came.
 func (s *Store) LoadMore() { s.wish(func(w *listWishes) { w.older, w.newer = true, false }) }
@@ -21,5 +23,5 @@ func (s *Store) wish(change func(*listWishes)) {
 	s.mu.Lock()
 	change(&s.wanted)
 	s.mu.Unlock()
-	signal(s.wake)
+	cluster.Signal(s.wake)
 }

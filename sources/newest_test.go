@@ -7,6 +7,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources/historytest"
+	"acescope/sources/runs"
 )
 
 func TestNewest(t *testing.T) {
@@ -16,7 +17,7 @@ func TestNewest(t *testing.T) {
 		`ExecutionStatus = "ContinuedAsNew"`: `ExecutionStatus = "ContinuedAsNew"`,
 		`RunId = "r"`:                        `RunId = "r"`,
 	} {
-		if got := Newest(query); got != want {
+		if got := runs.Newest(query); got != want {
 			t.Errorf("%q becomes %q, want %q", query, got, want)
 		}
 	}
@@ -28,7 +29,7 @@ func TestNewestOfAQueryThatIsRefused(t *testing.T) {
 	s.pageErr = serviceerror.NewInvalidArgument("invalid query")
 	for query, want := range map[string]int{"nonsense": 2, `RunId = nonsense`: 1} {
 		s.lists = 0
-		err := ListNewest(t.Context(), s, query, 0, func(Run) error { return nil })
+		err := runs.ListNewest(t.Context(), s, query, 0, func(runs.Run) error { return nil })
 		if err == nil || s.lists != want {
 			t.Errorf("%q: %d listings, %v", query, s.lists, err)
 		}

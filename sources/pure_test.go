@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
 )
 
 func TestQueryErrorAt(t *testing.T) {
@@ -22,7 +25,7 @@ func TestQueryErrorAt(t *testing.T) {
 		{``, `syntax error at position 9999`, 0},
 		{`ab`, `syntax error at position 99999999999999999999`, -1},
 	} {
-		if got := QueryErrorAt(c.query, errors.New(c.message)); got != c.want {
+		if got := cluster.QueryErrorAt(c.query, errors.New(c.message)); got != c.want {
 			t.Errorf("%q, %q: %d, want %d", c.query, c.message, got, c.want)
 		}
 	}
@@ -31,7 +34,7 @@ func TestQueryErrorAt(t *testing.T) {
 func FuzzQueryErrorAt(f *testing.F) {
 	f.Add("a = b", "syntax error at position 30 near 'b'")
 	f.Fuzz(func(t *testing.T, query, message string) {
-		if at := QueryErrorAt(query, errors.New(message)); at < -1 || at > len(query) {
+		if at := cluster.QueryErrorAt(query, errors.New(message)); at < -1 || at > len(query) {
 			t.Fatalf("%q, %q: %d", query, message, at)
 		}
 	})
@@ -40,7 +43,7 @@ func FuzzQueryErrorAt(f *testing.F) {
 func TestDistance(t *testing.T) {
 	for pair, want := range map[string]int{"abc abc": 0, "abc ab": 1, "kitten sitting": 3, "a-e1-001 a-e1-0001": 1, "x yyy": 3} {
 		a, b, _ := strings.Cut(pair, " ")
-		if got := distance(a, b); got != want {
+		if got := runs.Distance(a, b); got != want {
 			t.Errorf("%s: %d, want %d", pair, got, want)
 		}
 	}
@@ -87,32 +90,32 @@ func TestChangedHoldsOneToken(t *testing.T) {
 }
 
 func TestLogIsBounded(t *testing.T) {
-	w := newWatcher(NewStore(), Deps{}, selection{"ace/t", ""})
-	for i := range MaxLog + 10 {
-		w.line(LogLine{Event: int64(i)})
+	w := newWatcher(NewStore(), cluster.Deps{}, selection{"ace/t", ""})
+	for i := range histories.MaxLog + 10 {
+		w.line(runs.LogLine{Event: int64(i)})
 	}
-	if d := w.detail; len(d.Log) != MaxLog || d.LogDropped != 10 || d.Log[0].Event != 10 {
+	if d := w.detail; len(d.Log) != histories.MaxLog || d.LogDropped != 10 || d.Log[0].Event != 10 {
 		t.Errorf("%d lines, %d dropped", len(d.Log), d.LogDropped)
 	}
 }
 
 func TestAnd(t *testing.T) {
-	if got := And(" ", "b"); got != "b" {
+	if got := runs.And(" ", "b"); got != "b" {
 		t.Error(got)
 	}
-	if got := And("a OR c", "b"); got != "(a OR c) AND b" {
+	if got := runs.And("a OR c", "b"); got != "(a OR c) AND b" {
 		t.Error(got)
 	}
 }
 
 func TestSkillState(t *testing.T) {
 	for want, inv := range map[string]ace.Invocation{
-		SkillOK: {Accepted: true, OK: true}, SkillFailed: {Accepted: true}, SkillDenied: {OK: true}} {
-		if got := skillState(ace.Call{Invocation: inv}); got != want {
+		histories.SkillOK: {Accepted: true, OK: true}, histories.SkillFailed: {Accepted: true}, histories.SkillDenied: {OK: true}} {
+		if got := histories.SkillState(ace.Call{Invocation: inv}); got != want {
 			t.Errorf("%+v: %s", inv, got)
 		}
 	}
-	if got := skillState(ace.Call{Invocation: ace.Invocation{Accepted: true}, Pending: true}); got != SkillStarted {
+	if got := histories.SkillState(ace.Call{Invocation: ace.Invocation{Accepted: true}, Pending: true}); got != histories.SkillStarted {
 		t.Error(got)
 	}
 }

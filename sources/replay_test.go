@@ -8,11 +8,13 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
 	"acescope/sources/historytest"
 )
 
 // untilReplay waits for a snapshot that satisfies.
-func untilReplay(t *testing.T, s *Store, want func(*Replay) bool) *Replay {
+func untilReplay(t *testing.T, s *Store, want func(*histories.Replay) bool) *histories.Replay {
 	t.Helper()
 	for {
 		if r := s.Snapshot().Replay; r != nil && want(r) {
@@ -36,33 +38,33 @@ func TestReplayPart(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	verified := make(chan int, 1)
-	deps := Deps{Client: c, Verify: func(_ context.Context, e []*historypb.HistoryEvent, strict bool) ReplayVerdict {
+	deps := cluster.Deps{Client: c, Verify: func(_ context.Context, e []*historypb.HistoryEvent, strict bool) histories.ReplayVerdict {
 		verified <- len(e)
-		return ReplayVerdict{Outcome: "same", Events: len(e)}
+		return histories.ReplayVerdict{Outcome: "same", Events: len(e)}
 	}}
 	go func() { defer close(done); s.readReplay(ctx, deps) }()
-	r := untilReplay(t, s, func(r *Replay) bool { return r.Frame != nil })
+	r := untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame != nil })
 	if r.Frame.Position != len(events) || !r.Closed || len(r.Phases) == 0 || len(r.Known) == 0 {
 		t.Errorf("the end: %+v", r)
 	}
 	s.StepTo(1)
-	untilReplay(t, s, func(r *Replay) bool { return r.Frame.Position == 1 })
-	s.StepMove(StepPhase, true)
-	r = untilReplay(t, s, func(r *Replay) bool { return r.Frame.Position > 1 })
+	untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame.Position == 1 })
+	s.StepMove(histories.StepPhase, true)
+	r = untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame.Position > 1 })
 	if r.Frame.Position != r.Phases[1] {
 		t.Errorf("to %d, the phases change at %v", r.Frame.Position, r.Phases)
 	}
 	s.StepTo(100_000)
-	untilReplay(t, s, func(r *Replay) bool { return r.Said != "" })
+	untilReplay(t, s, func(r *histories.Replay) bool { return r.Said != "" })
 	s.WatchValue("phase")
-	r = untilReplay(t, s, func(r *Replay) bool { return r.Watched == "phase" })
+	r = untilReplay(t, s, func(r *histories.Replay) bool { return r.Watched == "phase" })
 	if r.Seen == "" || r.Said != "" {
 		t.Errorf("watching: %+v", r)
 	}
 	s.NextWatched(true)
-	untilReplay(t, s, func(r *Replay) bool { return r.Frame.Position > r.Phases[1] })
+	untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame.Position > r.Phases[1] })
 	s.VerifyRun(false)
-	r = untilReplay(t, s, func(r *Replay) bool { return r.Verdict != nil })
+	r = untilReplay(t, s, func(r *histories.Replay) bool { return r.Verdict != nil })
 	if n := <-verified; n != len(events) || r.Verifying || r.Verdict.Outcome != "same" {
 		t.Errorf("verdict: %+v", r.Verdict)
 	}
@@ -81,27 +83,27 @@ func TestReplayOverTheBorder(t *testing.T) {
 	s.Select("w", "r2")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	deps := Deps{Client: c}
+	deps := cluster.Deps{Client: c}
 	go func() { defer close(done); s.readReplay(ctx, deps) }()
-	in := func(run string, at int) *Replay {
+	in := func(run string, at int) *histories.Replay {
 		t.Helper()
-		return untilReplay(t, s, func(r *Replay) bool { return r.RunID == run && r.Frame != nil && r.Frame.Position == at })
+		return untilReplay(t, s, func(r *histories.Replay) bool { return r.RunID == run && r.Frame != nil && r.Frame.Position == at })
 	}
 	last := len(all[1].Events)
 	if r := in("r2", last); len(r.Chain.RunIDs) != 3 || r.Chain.At != 1 {
 		t.Errorf("%+v", r.Chain)
 	}
-	s.StepMove(StepEvent, true)
+	s.StepMove(histories.StepEvent, true)
 	if r := in("r3", 1); r.Chain.At != 2 || r.Selected != "r2" || r.About.RunID != "r3" {
 		t.Errorf("%+v", r)
 	}
-	s.StepMove(StepEvent, false)
+	s.StepMove(histories.StepEvent, false)
 	in("r2", last)
-	s.StepMove(StepError, true)
-	untilReplay(t, s, func(r *Replay) bool { return strings.Contains(r.Said, "in this run") })
+	s.StepMove(histories.StepError, true)
+	untilReplay(t, s, func(r *histories.Replay) bool { return strings.Contains(r.Said, "in this run") })
 	c.Fail(func(string) error { return serviceerror.NewNotFound("it is gone") })
-	s.StepMove(StepEvent, true)
-	untilReplay(t, s, func(r *Replay) bool { return strings.Contains(r.Said, "the next run, r3, cannot be read") })
+	s.StepMove(histories.StepEvent, true)
+	untilReplay(t, s, func(r *histories.Replay) bool { return strings.Contains(r.Said, "the next run, r3, cannot be read") })
 	cancel()
 	<-done
 }

@@ -13,14 +13,18 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
-	"acescope/engine/history"
-	"acescope/engine/run"
+	"acescope/engine/tasks/run"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/logs"
+	"acescope/sources/runners"
+	"acescope/sources/runs"
 )
 
 // recordedRuns are the histories of runs that the engine recorded, by name.
 func recordedRuns(t *testing.T) map[string][]*historypb.HistoryEvent {
 	t.Helper()
-	files, err := filepath.Glob("../engine/flow/testdata/run-*.json")
+	files, err := filepath.Glob("../engine/workflows/testdata/run-*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recorded runs: %v", err)
 	}
@@ -43,9 +47,9 @@ func recordedRuns(t *testing.T) map[string][]*historypb.HistoryEvent {
 // At every event the detail is what the one fold says, and its steps, fields and log fit it.
 func TestCourseIsTheFold(t *testing.T) {
 	for name, events := range recordedRuns(t) {
-		w := newWatcher(NewStore(), Deps{}, selection{"run/x", "r"})
+		w := newWatcher(NewStore(), cluster.Deps{}, selection{"run/x", "r"})
 		var fold run.State
-		var decoder history.RunDecoder
+		var decoder run.Decoder
 		for _, e := range events {
 			if err := w.take(e); err != nil {
 				t.Fatal(err)
@@ -59,15 +63,15 @@ func TestCourseIsTheFold(t *testing.T) {
 				t.Fatalf("%s, event %d: the detail says %s, the fold %s", name, e.GetEventId(), d.Course.Status, fold.Status)
 			}
 			checkSteps(t, name, d)
-			if CourseFields(d.Course)[0].Value != CourseStatus(fold.Status) || len(CourseFields(d.Course)) != len(CourseFields(&run.State{})) {
-				t.Fatalf("%s, event %d: fields %+v", name, e.GetEventId(), CourseFields(d.Course))
+			if runners.CourseFields(d.Course)[0].Value != runners.CourseStatus(fold.Status) || len(runners.CourseFields(d.Course)) != len(runners.CourseFields(&run.State{})) {
+				t.Fatalf("%s, event %d: fields %+v", name, e.GetEventId(), runners.CourseFields(d.Course))
 			}
 		}
 		d := &w.detail
-		if len(ResultFields(d.Course)) == 0 || !slices.ContainsFunc(d.Log, func(l LogLine) bool { return l.Kind == "phase" && l.Text == CourseStatus(d.Course.Status) }) {
+		if len(runners.ResultFields(d.Course)) == 0 || !slices.ContainsFunc(d.Log, func(l runs.LogLine) bool { return l.Kind == "phase" && l.Text == runners.CourseStatus(d.Course.Status) }) {
 			t.Errorf("%s: ended as %s, the log is %+v", name, d.Course.Status, d.Log)
 		}
-		if n := len(d.Course.Moves); n > 0 && !slices.ContainsFunc(d.Log, func(l LogLine) bool { return strings.Contains(l.Text, "it asks for another") }) {
+		if n := len(d.Course.Moves); n > 0 && !slices.ContainsFunc(d.Log, func(l runs.LogLine) bool { return strings.Contains(l.Text, "it asks for another") }) {
 			t.Errorf("%s: %d moves, and the log tells of none", name, n)
 		}
 	}
@@ -75,7 +79,7 @@ func TestCourseIsTheFold(t *testing.T) {
 
 // checkSteps tells whether what is done comes before what is not, and one step at most is
 // under way.
-func checkSteps(t *testing.T, name string, d *Detail) {
+func checkSteps(t *testing.T, name string, d *histories.Detail) {
 	t.Helper()
 	running, pending := 0, false
 	for _, st := range d.Phase.Steps[:3] {
@@ -96,22 +100,22 @@ func checkSteps(t *testing.T, name string, d *Detail) {
 // A run of nothing, as a foreign workflow of the same type may be, has fields all the same.
 func TestCourseOfNothing(t *testing.T) {
 	var s run.State
-	if len(CourseFields(&s)) == 0 || ResultFields(&s) != nil || len(CourseSteps(&s, time.Time{}, time.Time{})) != 4 {
+	if len(runners.CourseFields(&s)) == 0 || runners.ResultFields(&s) != nil || len(runners.CourseSteps(&s, time.Time{}, time.Time{})) != 4 {
 		t.Error("a state that knows nothing")
 	}
 	s.Result = &run.Result{Output: []byte(`{"cut`), OutputIs: "invalid"}
-	if got := CourseOutput(s.Result); got != `{"cut` {
+	if got := runners.CourseOutput(s.Result); got != `{"cut` {
 		t.Errorf("output %q", got)
 	}
 	s.Result = &run.Result{Output: []byte(`{"n":12345678901234567890,"a":[1]}`), OutputIs: "json"}
-	if got := CourseOutput(s.Result); !strings.Contains(got, "12345678901234567890") || !strings.Contains(got, "\n") {
+	if got := runners.CourseOutput(s.Result); !strings.Contains(got, "12345678901234567890") || !strings.Contains(got, "\n") {
 		t.Errorf("output %q", got)
 	}
 }
 
 func TestShellWord(t *testing.T) {
 	for word, want := range map[string]string{"": "''", "a-b_c.py": "a-b_c.py", "{blueprint_dir}/x": "{blueprint_dir}/x", "a b": "'a b'", "it's": `'it'\''s'`, "$HOME;": "'$HOME;'"} {
-		if got := ShellWord(word); got != want {
+		if got := runners.ShellWord(word); got != want {
 			t.Errorf("%q: %s, not %s", word, got, want)
 		}
 	}
@@ -122,7 +126,7 @@ func TestShellWord(t *testing.T) {
 func TestOutputIsFollowed(t *testing.T) {
 	events := recordedRuns(t)["run-completed"]
 	dir := t.TempDir()
-	w := newWatcher(NewStore(), Deps{DataDir: dir}, selection{"run/x", "r"})
+	w := newWatcher(NewStore(), cluster.Deps{DataDir: dir}, selection{"run/x", "r"})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); w.followOutput(ctx) }()
@@ -131,14 +135,14 @@ func TestOutputIsFollowed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	own := RunLogsDir(dir, "run/x", "r")
+	own := logs.RunLogsDir(dir, "run/x", "r")
 	if err := os.MkdirAll(own, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	at := w.detail.Start.Add(-time.Hour).UTC().Format(time.RFC3339Nano)
 	lines := `{"at":"` + at + `","stream":"stdout","text":"one"}` + "\n" + `{"at":"` + at + `","stream":"stderr","text":"\u001b[2Jtwo"}` + "\nno JSON\n{\"stream\":\"else\",\"text\":\"x\"}\n" +
 		`{"at":"` + at + `","stream":"stdout","text":"","note":"there is more"}` + "\n"
-	for range 2 * MaxOutputLines {
+	for range 2 * histories.MaxOutputLines {
 		lines += `{"at":"2099-01-01T00:00:00Z","stream":"stdout","text":"many"}` + "\n"
 	}
 	for _, f := range []string{"execute_run-4-1.jsonl", "other-1-1.jsonl"} {
@@ -146,13 +150,13 @@ func TestOutputIsFollowed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for w.outputNow() < MaxOutputLines+3 {
+	for w.outputNow() < histories.MaxOutputLines+3 {
 		<-w.news
 	}
 	cancel()
 	<-done
 	d := w.takeDirty()
-	if len(w.output) > MaxOutputLines || d == nil || d.LogDropped == 0 || d.Log[len(d.Log)-1].Text != "many" || d.Log[len(d.Log)-1].Kind != "out" {
+	if len(w.output) > histories.MaxOutputLines || d == nil || d.LogDropped == 0 || d.Log[len(d.Log)-1].Text != "many" || d.Log[len(d.Log)-1].Kind != "out" {
 		t.Fatalf("%d lines are held, %d dropped", len(w.output), w.outputDropped)
 	}
 }
@@ -165,17 +169,17 @@ func (w *watcher) outputNow() int {
 }
 
 func TestOutputLine(t *testing.T) {
-	for raw, want := range map[string]LogLine{
+	for raw, want := range map[string]runs.LogLine{
 		`{"stream":"stdout","text":"a"}`:                       {Kind: "out", Text: "a"},
 		`{"stream":"stderr","text":"b"}`:                       {Kind: "err", Text: "b"},
 		`{"stream":"stderr","text":"","note":"left out here"}`: {Kind: "status", Text: "left out here"},
 	} {
-		if got, ok := outputLine([]byte(raw)); !ok || got != want {
+		if got, ok := histories.OutputLine([]byte(raw)); !ok || got != want {
 			t.Errorf("%s: %+v", raw, got)
 		}
 	}
 	for _, raw := range []string{"", "{", "[]", `{"stream":"in","text":"x"}`, `"x"`} {
-		if _, ok := outputLine([]byte(raw)); ok {
+		if _, ok := histories.OutputLine([]byte(raw)); ok {
 			t.Errorf("%s is taken for a line", raw)
 		}
 	}
@@ -184,10 +188,10 @@ func TestOutputLine(t *testing.T) {
 // Lines are merged by their times, none is lost, and what was published is not written to.
 func TestWithOutput(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
-	log := []LogLine{{At: at(1), Text: "a"}, {At: at(3), Text: "c"}, {At: at(5), Text: "e"}}
-	output := []LogLine{{At: at(2), Text: "b"}, {At: at(4), Text: "d"}, {At: at(6), Text: "f"}}
+	log := []runs.LogLine{{At: at(1), Text: "a"}, {At: at(3), Text: "c"}, {At: at(5), Text: "e"}}
+	output := []runs.LogLine{{At: at(2), Text: "b"}, {At: at(4), Text: "d"}, {At: at(6), Text: "f"}}
 	got := ""
-	for _, l := range withOutput(log[:3:3], output) {
+	for _, l := range histories.WithOutput(log[:3:3], output) {
 		got += l.Text
 	}
 	if got != "abcdef" || log[1].Text != "c" || output[0].Text != "b" {
@@ -201,14 +205,14 @@ func TestMarkerTitle(t *testing.T) {
 	for _, events := range recordedRuns(t) {
 		for _, e := range events {
 			if a := e.GetMarkerRecordedEventAttributes(); a != nil {
-				seen[markerTitle(a)] = true
+				seen[histories.MarkerTitle(a)] = true
 			}
 		}
 	}
 	if !seen["tell_dispatcher"] || seen["LocalActivity"] {
 		t.Errorf("titles %v", seen)
 	}
-	if got := markerTitle(&historypb.MarkerRecordedEventAttributes{MarkerName: "Version"}); got != "Version" {
+	if got := histories.MarkerTitle(&historypb.MarkerRecordedEventAttributes{MarkerName: "Version"}); got != "Version" {
 		t.Errorf("%q", got)
 	}
 }

@@ -15,8 +15,12 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
-	"acescope/engine/run"
-	"acescope/engine/runner"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
+	"acescope/sources/cluster"
+	"acescope/sources/runners"
+	runspkg "acescope/sources/runs"
+	"acescope/sources/sessions"
 )
 
 // dispatcher is a server with a dispatcher that answers, or does not.
@@ -24,7 +28,7 @@ type dispatcher struct {
 	client.Client
 	err  error
 	view runner.View
-	runs []Run
+	runs []runspkg.Run
 	list error
 	seen []string // queries of lists
 }
@@ -51,10 +55,10 @@ func (d *dispatcher) ListWorkflow(_ context.Context, r *workflowservice.ListWork
 	d.seen = append(d.seen, r.GetQuery())
 	out := &workflowservice.ListWorkflowExecutionsResponse{}
 	for _, one := range d.runs {
-		memo, _ := json.Marshal(run.Listed{SessionID: one.Session, ParentSessionID: one.Parent, AgentName: one.Blueprint})
+		memo, _ := json.Marshal(run.Memo{SessionID: one.Session, ParentSessionID: one.Parent, AgentName: one.Blueprint})
 		out.Executions = append(out.Executions, &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: one.WorkflowID, RunId: one.RunID},
 			Type: &commonpb.WorkflowType{Name: run.Workflow}, StartTime: timestamppb.New(simStart),
-			Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{run.MemoRun: {Metadata: simJSON, Data: memo}}}})
+			Memo: &commonpb.Memo{Fields: map[string]*commonpb.Payload{run.MemoKey: {Metadata: simJSON, Data: memo}}}})
 	}
 	return out, d.list
 }
@@ -64,7 +68,7 @@ func TestDispatcherIsAsked(t *testing.T) {
 	ctx := context.Background()
 	s := NewStore()
 	fake := &dispatcher{err: serviceerror.NewNotFound("no dispatcher")}
-	deps := Deps{Client: fake}
+	deps := cluster.Deps{Client: fake}
 	s.askDispatcher(ctx, deps)
 	if r := s.Snapshot().Runners; !r.Absent || r.Err != "" || !r.Answered.IsZero() {
 		t.Errorf("without one: %+v", r)
@@ -99,15 +103,15 @@ func TestRunsOfARunner(t *testing.T) {
 	s := NewStore()
 	fake := &dispatcher{view: runner.View{Runners: []runner.RunnerView{{ID: `l"x`, Runs: []string{"b", "new"}}}}}
 	for _, id := range []string{"a", "b", "c"} {
-		fake.runs = append(fake.runs, Run{WorkflowID: "run/" + id, RunID: id, Blueprint: "crawler", Session: "ses_" + id, Parent: "ses_p"})
+		fake.runs = append(fake.runs, runspkg.Run{WorkflowID: "run/" + id, RunID: id, Blueprint: "crawler", Session: "ses_" + id, Parent: "ses_p"})
 	}
-	deps := Deps{Client: fake}
+	deps := cluster.Deps{Client: fake}
 	s.askDispatcher(ctx, deps)
 	s.ReadRunner(`l"x`)
 	s.listRunnerRuns(ctx, deps)
 	ids := func() (list []string) {
 		for _, r := range s.Snapshot().Runners.Runs {
-			list = append(list, BlueprintRunID(r.WorkflowID))
+			list = append(list, runners.BlueprintRunID(r.WorkflowID))
 		}
 		return list
 	}
@@ -123,7 +127,7 @@ func TestRunsOfARunner(t *testing.T) {
 		t.Errorf("after an error: %+v", r)
 	}
 	fake.list = nil
-	runs, err := SessionRuns(ctx, fake)
+	runs, err := sessions.SessionRuns(ctx, fake)
 	if err != nil || len(runs["ses_p"]) != 3 || len(runs["ses_a"]) != 1 || runs["ses_a"][0].Blueprint != "crawler" {
 		t.Errorf("runs by session %+v, %v", runs, err)
 	}

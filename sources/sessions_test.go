@@ -21,8 +21,11 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"acescope/engine/ace"
-	"acescope/engine/session"
+	"acescope/engine/agents/session"
+	"acescope/sources/cluster"
 	"acescope/sources/historytest"
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
 )
 
 // talkBuilder makes the history of a session.
@@ -67,7 +70,7 @@ func someTalkEvents() *talkBuilder {
 	b.update(session.UpdateDecide, "d1", session.Decision{ID: "c1", Action: session.Deny, Reason: "no", By: "ada"})
 	no := false
 	b.end(session.TurnResult{Turn: 1, Status: session.TurnCompleted, AgentSessionID: "a-1", Text: "so be it", Usage: ace.Usage{InputTokens: 10, CostUSD: 0.5}, DurationMS: 1500, Omitted: 2,
-		Messages: []session.Out{{Kind: session.OutToolUse, Tool: "Bash", CallID: "c1", Args: json.RawMessage(`{"command":"ls"}`)}, {Kind: session.OutToolEnd, CallID: "c1", Text: "no", OK: &no}, {Kind: session.OutAssistant, Text: "so be it"}}})
+		Messages: []session.Out{{Kind: session.OutToolUse, Tool: "Bash", CallID: "c1", Args: json.RawMessage(`{"command":"ls"}`)}, {Kind: session.OutToolResult, CallID: "c1", Text: "no", OK: &no}, {Kind: session.OutAssistant, Text: "so be it"}}})
 	b.update(session.UpdateSend, "m2", session.Message{Text: "two"})
 	b.begin(2, session.Message{ID: "m2", Text: "two"})
 	b.update(session.UpdateTool, "c2", session.ToolRequest{Name: "Write", Args: json.RawMessage(`{"file_path":"/etc/x"}`), Turn: 2, Attempt: 1})
@@ -75,7 +78,7 @@ func someTalkEvents() *talkBuilder {
 	return b
 }
 
-func told(c *Conversation) string {
+func told(c *sessions.Conversation) string {
 	var lines []string
 	for _, e := range c.Entries {
 		line := fmt.Sprintf("%s %s %s", e.Kind, e.Name, e.Text)
@@ -96,7 +99,7 @@ func told(c *Conversation) string {
 }
 
 func TestSessionFolder(t *testing.T) {
-	f := NewSessionFolder()
+	f := sessions.NewSessionFolder()
 	for _, e := range someTalkEvents().Events {
 		f.Apply(e)
 	}
@@ -111,11 +114,11 @@ user  three | waits for the agent`
 	if got := told(f.Conversation(nil)); got != want {
 		t.Errorf("%s", got)
 	}
-	if f.State.Status != session.Waiting || len(ApprovalsOf("session/s1", &f.State)) != 1 {
+	if f.State.Status != session.Waiting || len(sessions.ApprovalsOf("session/s1", &f.State)) != 1 {
 		t.Errorf("%+v", f.State)
 	}
 	// Turns of runs that are not read are told from what was carried.
-	next := NewSessionFolder()
+	next := sessions.NewSessionFolder()
 	in := talkInput
 	in.Carried = f.State.Carry()
 	for _, e := range newTalk("run-2", "run-1", in).Events {
@@ -124,7 +127,7 @@ user  three | waits for the agent`
 	if got := told(next.Conversation(nil)); !strings.Contains(got, "user  one\ntext  so be it\nstatus turn 1 completed") {
 		t.Errorf("%s", got)
 	}
-	foreign := NewSessionFolder()
+	foreign := sessions.NewSessionFolder()
 	for _, e := range historytest.New(session.Workflow, "no object").Events {
 		foreign.Apply(e)
 	}
@@ -173,10 +176,10 @@ func TestTalkIsFollowed(t *testing.T) {
 	s := NewStore()
 	ctx, stop := context.WithCancel(t.Context())
 	var done sync.WaitGroup
-	done.Go(func() { s.watchTalk(ctx, Deps{Client: c, TurnLog: logOf}) })
+	done.Go(func() { s.watchTalk(ctx, cluster.Deps{Client: c, TurnLog: logOf}) })
 	defer func() { stop(); done.Wait() }()
 	s.ReadSession("session/s1")
-	until := func(what string, ok func(*Talk) bool) *Talk {
+	until := func(what string, ok func(*sessions.Talk) bool) *sessions.Talk {
 		t.Helper()
 		late := time.After(20 * time.Second)
 		for {
@@ -194,8 +197,8 @@ func TestTalkIsFollowed(t *testing.T) {
 			}
 		}
 	}
-	talk := until("folded", func(talk *Talk) bool { return talk.State != nil && talk.State.Status == session.Waiting })
-	if talk.From != FromHistory {
+	talk := until("folded", func(talk *sessions.Talk) bool { return talk.State != nil && talk.State.Status == session.Waiting })
+	if talk.From != runs.FromHistory {
 		t.Errorf("nobody answered, but it is known from %s", talk.From)
 	}
 	write := func(attempt int32, lines ...string) {
@@ -212,32 +215,36 @@ func TestTalkIsFollowed(t *testing.T) {
 	}
 	delta := `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"I wr"}}}` + "\n"
 	write(1, `{"type":"assistant","message":{"id":"x","content":[{"type":"tool_use","id":"c2","name":"Write","input":{"file_path":"/etc/x"}}]}}`+"\n", delta, `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"ty`)
-	until("a part of a text", func(talk *Talk) bool {
+	until("a part of a text", func(talk *sessions.Talk) bool {
 		got := told(talk.Conversation)
 		return strings.Contains(got, "text  I wr | open") && strings.Contains(got, `Write {"file_path":"/etc/x"} | waits`) && talk.Log != ""
 	})
 	write(1, `pe":"text_delta","text":"ite"}}}`+"\n")
-	until("the line whole", func(talk *Talk) bool { return strings.Contains(told(talk.Conversation), "text  I write | open") })
+	until("the line whole", func(talk *sessions.Talk) bool {
+		return strings.Contains(told(talk.Conversation), "text  I write | open")
+	})
 	write(2, `{"type":"assistant","message":{"id":"y","content":[{"type":"text","text":"I write again"}]}}`+"\n")
-	until("the next attempt", func(talk *Talk) bool {
+	until("the next attempt", func(talk *sessions.Talk) bool {
 		return strings.Contains(told(talk.Conversation), "status attempt 2 the turn is gone on with after a crash\ntext assistant I write again")
 	})
 	// Its worker answers.
 	c.mu.Lock()
 	c.state = &session.State{Status: session.Working, Input: talkInput, Turns: 2}
 	c.mu.Unlock()
-	until("an answer", func(talk *Talk) bool { return talk.From == FromQuery && talk.State.Status == session.Working })
+	until("an answer", func(talk *sessions.Talk) bool {
+		return talk.From == runs.FromQuery && talk.State.Status == session.Working
+	})
 	c.mu.Lock()
 	c.state = nil
 	c.mu.Unlock()
-	until("no answer", func(talk *Talk) bool { return talk.From == FromHistory })
+	until("no answer", func(talk *sessions.Talk) bool { return talk.From == runs.FromHistory })
 	// It continues as a new run.
 	before := len(first.Events)
 	first.end(session.TurnResult{Turn: 2, Status: session.TurnCompleted, Text: "done"})
 	first.Add(time.Second, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, func(e *historypb.HistoryEvent) {
 		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{NewExecutionRunId: "run-2"}}
 	})
-	f := NewSessionFolder()
+	f := sessions.NewSessionFolder()
 	for _, e := range first.Events {
 		f.Apply(e)
 	}
@@ -248,7 +255,7 @@ func TestTalkIsFollowed(t *testing.T) {
 	second.end(session.TurnResult{Turn: 3, Status: session.TurnCompleted, Text: "the end"})
 	c.Put("run-2", second.Events...)
 	c.Put("run-1", first.Events[before:]...)
-	talk = until("the next run", func(talk *Talk) bool {
+	talk = until("the next run", func(talk *sessions.Talk) bool {
 		return talk.RunID == "run-2" && strings.Contains(told(talk.Conversation), "text  the end")
 	})
 	if got := told(talk.Conversation); talk.Runs != 2 || !strings.Contains(got, "user ada one") || !strings.Contains(got, "text assistant I write again") || strings.Count(got, "user  three") != 1 {
@@ -261,28 +268,28 @@ func TestTalkIsFollowed(t *testing.T) {
 	c.mu.Lock()
 	c.newest = "run-2"
 	c.mu.Unlock()
-	again, err := ShowSession(t.Context(), Deps{Client: c}, "session/s1")
+	again, err := ShowSession(t.Context(), cluster.Deps{Client: c}, "session/s1")
 	if err != nil || again.Runs != 2 || !strings.Contains(told(again.Conversation), "user ada one") || again.State.Turns != 3 {
 		t.Errorf("%v %+v", err, again)
 	}
 	c.Fail(func(string) error { return errors.New("gone") })
-	if _, err := ShowSession(t.Context(), Deps{Client: c}, "session/s1"); err == nil {
+	if _, err := ShowSession(t.Context(), cluster.Deps{Client: c}, "session/s1"); err == nil {
 		t.Error("what cannot be read is shown")
 	}
 }
 
 func TestAgentRows(t *testing.T) {
 	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	file := func(id string, last time.Time) AgentSession {
-		tr := &Transcript{ID: id, Path: "/t/" + id, ModTime: last}
-		return RowOf(tr)
+	file := func(id string, last time.Time) sessions.AgentSession {
+		tr := &sessions.Transcript{ID: id, Path: "/t/" + id, ModTime: last}
+		return sessions.RowOf(tr)
 	}
-	engine := []*EngineSession{
-		{WorkflowID: "session/a", ID: "a", Last: at, Status: session.Working, State: &session.State{AgentSessionID: "t1", Input: session.Input{Name: "A"}, Status: session.Working, Pending: []session.ToolRequest{{ID: "c"}}}},
-		{WorkflowID: "session/b", ID: "b", Last: at.Add(-time.Hour), Close: at, State: &session.State{Usage: ace.Usage{InputTokens: 5, CostUSD: 0.1}, Tools: []session.ToolCount{{Asked: 3, Failed: 1}}}},
+	engine := []*sessions.EngineSession{
+		{WorkflowID: "session/a", ID: "a", Last: at, Status: session.Working, State: &session.State{AgentSessionID: "t1", Input: session.Input{Name: "A"}, Status: session.Working, ToolCalls: session.ToolCalls{Pending: []session.ToolRequest{{ID: "c"}}}}},
+		{WorkflowID: "session/b", ID: "b", Last: at.Add(-time.Hour), Close: at, State: &session.State{Usage: ace.Usage{InputTokens: 5, CostUSD: 0.1}, ToolCalls: session.ToolCalls{Tools: []session.ToolCount{{Asked: 3, Failed: 1}}}}},
 		{WorkflowID: "session/c", ID: "c", Last: at.Add(-2 * time.Hour)},
 	}
-	rows := AgentRows([]AgentSession{file("t1", at.Add(time.Minute)), file("t2", at.Add(-time.Minute))}, engine)
+	rows := sessions.AgentRows([]sessions.AgentSession{file("t1", at.Add(time.Minute)), file("t2", at.Add(-time.Minute))}, engine)
 	var got []string
 	for _, r := range rows {
 		got = append(got, fmt.Sprintf("%s %s %v", r.Kind, r.ID, r.Transcript != nil))
@@ -290,10 +297,10 @@ func TestAgentRows(t *testing.T) {
 	if want := "engine a true,transcript t2 true,engine b false,engine c false"; strings.Join(got, ",") != want {
 		t.Errorf("%v", got)
 	}
-	if r := rows[0]; r.Waiting != 1 || r.Name != "A" || r.State(at) != SessionLive || !r.Last.Equal(at.Add(time.Minute)) {
+	if r := rows[0]; r.Waiting != 1 || r.Name != "A" || r.State(at) != sessions.SessionLive || !r.Last.Equal(at.Add(time.Minute)) {
 		t.Errorf("%+v", r)
 	}
-	if r := rows[2]; r.Totals.Calls != 3 || r.Totals.CostUSD != 0.1 || r.State(at) != SessionEnded {
+	if r := rows[2]; r.Totals.Calls != 3 || r.Totals.CostUSD != 0.1 || r.State(at) != sessions.SessionEnded {
 		t.Errorf("%+v", r)
 	}
 	if rows[3].Known {
@@ -318,21 +325,21 @@ func TestCallRisk(t *testing.T) {
 		{"Read", `{"file_path":"/etc/x"}`}:                  "",
 		{"Bash", `no json`}:                                 "",
 	} {
-		if got := CallRisk(ToolRequest{Name: call[0], Args: json.RawMessage(call[1])}, "/w"); got != want {
+		if got := sessions.CallRisk(sessions.ToolRequest{Name: call[0], Args: json.RawMessage(call[1])}, "/w"); got != want {
 			t.Errorf("%v: %q", call, got)
 		}
 	}
-	if got := CallRisk(ToolRequest{Name: "X", ArgsRef: &ace.Ref{}}, "/w"); got == "" {
+	if got := sessions.CallRisk(sessions.ToolRequest{Name: "X", ArgsRef: &ace.Ref{}}, "/w"); got == "" {
 		t.Error("arguments that are not shown are no risk")
 	}
 }
 
 func TestParseToolRule(t *testing.T) {
-	if r, err := ParseToolRule("Bash(a=b *)=allow"); err != nil || r.Tool != "Bash(a=b *)" || r.Action != session.Allow {
+	if r, err := sessions.ParseToolRule("Bash(a=b *)=allow"); err != nil || r.Tool != "Bash(a=b *)" || r.Action != session.Allow {
 		t.Errorf("%+v %v", r, err)
 	}
 	for _, bad := range []string{"", "Bash", "Bash=perhaps", "Bash(x=allow", "=deny"} {
-		if _, err := ParseToolRule(bad); err == nil {
+		if _, err := sessions.ParseToolRule(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}

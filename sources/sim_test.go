@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
+	runspkg "acescope/sources/runs"
 )
 
 // sim is a server that holds runs in the server's order and hands them out page by page,
@@ -31,32 +32,32 @@ type sim struct {
 	client.Client
 
 	mu        sync.Mutex
-	runs      []Run // in order
-	pageErr   error // of the next listings
+	runs      []runspkg.Run // in order
+	pageErr   error         // of the next listings
 	countErr  error
 	groups    bool // whether it groups by status
 	lists     int
 	rows      int // that were handed out
 	counted   []string
 	described map[string]int
-	trying    map[string]trying
+	trying    map[string]runspkg.Trying
 	answers   map[string]any // by run id
 	healthy   bool
 	missing   []string
 	block     chan struct{} // closed to let listings go on; nil for at once
 }
 
-func newSim(runs ...Run) *sim {
-	s := &sim{runs: runs, groups: true, described: map[string]int{}, trying: map[string]trying{}, answers: map[string]any{}, healthy: true}
-	slices.SortFunc(s.runs, func(a, b Run) int { return placeOf(a).compare(placeOf(b)) })
+func newSim(runs ...runspkg.Run) *sim {
+	s := &sim{runs: runs, groups: true, described: map[string]int{}, trying: map[string]runspkg.Trying{}, answers: map[string]any{}, healthy: true}
+	slices.SortFunc(s.runs, func(a, b runspkg.Run) int { return runspkg.PlaceOf(a).Compare(runspkg.PlaceOf(b)) })
 	return s
 }
 
 var simStart = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 // simRuns is n closed tasks, the newest first.
-func simRuns(n int) []Run {
-	runs := make([]Run, n)
+func simRuns(n int) []runspkg.Run {
+	runs := make([]runspkg.Run, n)
 	for i := range runs {
 		runs[i] = simRun(i)
 	}
@@ -64,31 +65,31 @@ func simRuns(n int) []Run {
 }
 
 // simRun is the i-th newest closed task; negative ones are newer still.
-func simRun(i int) Run {
+func simRun(i int) runspkg.Run {
 	at := simStart.Add(-time.Duration(i) * time.Second)
 	exit := []ace.ExitStatus{ace.Success, ace.Wrong, ace.Success, ace.Failed}[(i%4+4)%4]
-	return Run{WorkflowID: fmt.Sprintf("ace/t-%06d", i), RunID: fmt.Sprintf("run-%06d", i), Type: ace.TaskWorkflow, TaskID: fmt.Sprintf("t-%06d", i),
+	return runspkg.Run{WorkflowID: fmt.Sprintf("ace/t-%06d", i), RunID: fmt.Sprintf("run-%06d", i), Type: ace.TaskWorkflow, TaskID: fmt.Sprintf("t-%06d", i),
 		Experiment: "e" + fmt.Sprint((i%3+3)%3), Exit: exit, Phase: ace.PhaseDone, Start: at.Add(-2 * time.Second), Close: at,
 		Summary: &ace.Summary{Skills: 3, SkillsOK: 2, Added: 1, Usage: ace.Usage{CostUSD: 0.01}}}
 }
 
-func simOpen(i int) Run {
+func simOpen(i int) runspkg.Run {
 	r := simRun(i)
 	r.Close, r.Exit, r.Phase, r.Summary = time.Time{}, ace.Running, ace.PhaseSkills, nil
 	return r
 }
 
 // put adds runs, or puts them where they belong now.
-func (s *sim) put(runs ...Run) {
+func (s *sim) put(runs ...runspkg.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	moved := map[string]bool{}
 	for _, r := range runs {
 		moved[r.RunID] = true
 	}
-	rest := slices.DeleteFunc(slices.Clone(s.runs), func(o Run) bool { return moved[o.RunID] })
+	rest := slices.DeleteFunc(slices.Clone(s.runs), func(o runspkg.Run) bool { return moved[o.RunID] })
 	s.runs = append(rest, runs...)
-	slices.SortFunc(s.runs, func(a, b Run) int { return placeOf(a).compare(placeOf(b)) })
+	slices.SortFunc(s.runs, func(a, b runspkg.Run) int { return runspkg.PlaceOf(a).Compare(runspkg.PlaceOf(b)) })
 }
 
 func (s *sim) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
@@ -110,11 +111,11 @@ func (s *sim) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowE
 	}
 	at := 0
 	if len(r.GetNextPageToken()) > 0 {
-		var after Run
+		var after runspkg.Run
 		if err := json.Unmarshal(r.GetNextPageToken(), &after); err != nil {
 			return nil, err
 		}
-		i, found := slices.BinarySearchFunc(s.runs, after, func(a, b Run) int { return placeOf(a).compare(placeOf(b)) })
+		i, found := slices.BinarySearchFunc(s.runs, after, func(a, b runspkg.Run) int { return runspkg.PlaceOf(a).Compare(runspkg.PlaceOf(b)) })
 		if at = i; found {
 			at++
 		}
@@ -130,21 +131,21 @@ func (s *sim) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowE
 	}
 	if len(page) == int(r.GetPageSize()) {
 		last := page[len(page)-1]
-		out.NextPageToken, _ = json.Marshal(Run{RunID: last.RunID, Start: last.Start, Close: last.Close})
+		out.NextPageToken, _ = json.Marshal(runspkg.Run{RunID: last.RunID, Start: last.Start, Close: last.Close})
 	}
 	return out, nil
 }
 
 var simJSON = map[string][]byte{"encoding": []byte("json/plain")}
 
-func infoOf(r Run) *workflowpb.WorkflowExecutionInfo {
+func infoOf(r runspkg.Run) *workflowpb.WorkflowExecutionInfo {
 	status := enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	if r.Open() {
 		status = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	}
 	attrs := map[string]*commonpb.Payload{}
-	for _, name := range append(FacetAttributes(), ace.AttrTask) {
-		v := ValueOf(r, name)
+	for _, name := range append(runspkg.FacetAttributes(), ace.AttrTask) {
+		v := runspkg.ValueOf(r, name)
 		if name == ace.AttrTask {
 			v = r.TaskID
 		}
@@ -197,18 +198,18 @@ func (s *sim) CountWorkflow(_ context.Context, r *workflowservice.CountWorkflowE
 
 // matches tells whether a run has what the picks of a query ask for; other conditions it
 // takes to be met.
-func matches(r Run, query string) bool {
-	if _, ored := conditions(query); ored {
+func matches(r runspkg.Run, query string) bool {
+	if _, ored := runspkg.Conditions(query); ored {
 		return true
 	}
-	p := SplitQuery(query)
+	p := runspkg.SplitQuery(query)
 	for name, values := range p.Values {
-		if !slices.Contains(values, ValueOf(r, name)) {
+		if !slices.Contains(values, runspkg.ValueOf(r, name)) {
 			return false
 		}
 	}
 	return !slices.ContainsFunc(p.Rest, func(part string) bool {
-		return strings.HasPrefix(part, "(") && !matches(r, inside(part))
+		return strings.HasPrefix(part, "(") && !matches(r, runspkg.Inside(part))
 	})
 }
 
@@ -218,8 +219,8 @@ func (s *sim) DescribeWorkflowExecution(_ context.Context, _, runID string) (*wo
 	s.described[runID]++
 	out := &workflowservice.DescribeWorkflowExecutionResponse{}
 	if t, ok := s.trying[runID]; ok {
-		out.PendingActivities = []*workflowpb.PendingActivityInfo{{Attempt: t.attempt, ActivityType: &commonpb.ActivityType{Name: "run_generator"},
-			LastFailure: &failurepb.Failure{Message: t.lastError}}}
+		out.PendingActivities = []*workflowpb.PendingActivityInfo{{Attempt: t.Attempt, ActivityType: &commonpb.ActivityType{Name: "run_generator"},
+			LastFailure: &failurepb.Failure{Message: t.LastError}}}
 	}
 	return out, nil
 }

@@ -6,10 +6,18 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/sources/experiments"
+	"acescope/sources/feed"
+	"acescope/sources/histories"
+	"acescope/sources/logs"
+	"acescope/sources/playbooks"
+	"acescope/sources/runners"
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
+	"acescope/sources/system"
+	"acescope/sources/triage"
 )
-
-// DefaultInterval is how often the list of runs is read.
-const DefaultInterval = 2 * time.Second
 
 // Store holds what the console knows and hands it out as snapshots. Its methods never
 // block on a server: they note a wish and wake whoever fulfils it.
@@ -32,9 +40,10 @@ type Store struct {
 	triage   triageWish
 	// artifacts are those that are to be opened, the oldest wish first, at most MaxArtifacts.
 	artifacts []ace.Ref
-	books     books
+	books     playbooks.PlaybookReader
 	events    eventWishes
-	diff      diffWish
+	diff      *feed.Feed[diffAsk, *histories.RunDiff]
+	deps      cluster.Deps // set by Run before anything is read
 	replay    replayWishes
 	talk      talkWish
 	session   sessionWish
@@ -55,13 +64,14 @@ func NewStore() *Store {
 		codecCh:  make(chan struct{}, 1),
 		selectCh: make(chan struct{}, 1),
 		verify:   verifyWishes{wake: make(chan struct{}, 1)},
-		books:    books{wish: BookWish{Seq: -1, Around: -1}},
+		books:    playbooks.PlaybookReader{Wish: playbooks.BookWish{Seq: -1, Around: -1}},
 		talk:     talkWish{wake: make(chan struct{}, 1)},
 		session:  sessionWish{wake: make(chan struct{}, 1)},
 		now:      time.Now,
 	}
-	s.snap.Connection = Connection{State: ConnStarting, Since: s.now()}
-	s.snap.Runs = RunList{Total: -1, Interval: DefaultInterval, ErrAt: -1}
+	s.diff = feed.New(func() { cluster.Signal(s.changed) }, s.readDiff)
+	s.snap.Connection = cluster.Connection{State: cluster.ConnStarting, Since: s.now()}
+	s.snap.Runs = runs.RunList{Total: -1, Interval: cluster.DefaultInterval, ErrAt: -1}
 	return s
 }
 
@@ -74,6 +84,7 @@ func (s *Store) Snapshot() *Snapshot {
 	defer s.mu.Unlock()
 	c := s.snap
 	c.At = s.now()
+	c.RunDiff = s.diff.Value()
 	return &c
 }
 
@@ -84,20 +95,13 @@ func (s *Store) update(fn func(*Snapshot)) {
 	fn(&s.snap)
 	s.snap.Seq++
 	s.mu.Unlock()
-	signal(s.changed)
-}
-
-func signal(ch chan struct{}) {
-	select {
-	case ch <- struct{}{}:
-	default:
-	}
+	cluster.Signal(s.changed)
 }
 
 // Run reads the list, watches the selected run, and reads each part that is looked at,
 // until ctx ends.
-func (s *Store) Run(ctx context.Context, d Deps) {
-	s.namespace = d.Namespace
+func (s *Store) Run(ctx context.Context, d cluster.Deps) {
+	s.namespace, s.deps = d.Namespace, d
 	var wg sync.WaitGroup
 	for _, watch := range []func(){
 		func() { s.watchRuns(ctx, d) },
@@ -112,7 +116,7 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 		func() { s.watchPart(ctx, PartSystem, func(ctx context.Context) { s.readSystem(ctx, d) }) },
 		func() { s.watchPart(ctx, PartArtifacts, func(ctx context.Context) { s.readArtifacts(ctx, d) }) },
 		func() { s.watchPart(ctx, PartBooks, func(ctx context.Context) { s.readBooks(ctx, d) }) },
-		func() { s.watchPart(ctx, PartDiff, func(ctx context.Context) { s.readDiff(ctx, d) }) },
+		func() { s.diff.Run(ctx) },
 		func() { s.watchPart(ctx, PartReplay, func(ctx context.Context) { s.readReplay(ctx, d) }) },
 		func() { s.watchPart(ctx, PartLineage, func(ctx context.Context) { s.readLineage(ctx, d) }) },
 		func() { s.watchVerify(ctx, d) },
@@ -127,15 +131,15 @@ func (s *Store) Run(ctx context.Context, d Deps) {
 }
 
 // SetConnection says whom the store is connected to.
-func (s *Store) SetConnection(c Connection) {
+func (s *Store) SetConnection(c cluster.Connection) {
 	s.update(func(snap *Snapshot) { snap.Connection = c })
 }
 
 // SetHealth sets the lasting state of one source.
 func (s *Store) SetHealth(name string, ok bool, text string) {
 	s.update(func(snap *Snapshot) {
-		rows := make([]Health, 0, len(snap.Health)+1)
-		row := Health{Name: name, OK: ok, Text: text, Since: s.now()}
+		rows := make([]cluster.Health, 0, len(snap.Health)+1)
+		row := cluster.Health{Name: name, OK: ok, Text: text, Since: s.now()}
 		for _, h := range snap.Health {
 			if h.Name != name {
 				rows = append(rows, h)
@@ -166,18 +170,18 @@ func (s *Store) SetQuery(query string) {
 	s.update(func(snap *Snapshot) {
 		// The rows stay until others are read: after a slip in the query they are still there.
 		l := snap.Runs
-		snap.Runs = RunList{Query: query, Rows: l.Rows, First: l.First, Total: -1, Interval: l.Interval, Paused: l.Paused,
+		snap.Runs = runs.RunList{Query: query, Rows: l.Rows, First: l.First, Total: -1, Interval: l.Interval, Paused: l.Paused,
 			Missing: l.Missing, Loading: true, ErrAt: -1}
 	})
-	signal(s.wake)
+	cluster.Signal(s.wake)
 	s.again(PartFacets)
 	s.again(PartTriage)
 }
 
 // Refresh reads the list now, and what is looked at beside it.
 func (s *Store) Refresh() {
-	signal(s.wake)
-	signal(s.codecCh)
+	cluster.Signal(s.wake)
+	cluster.Signal(s.codecCh)
 	s.again(PartTriage)
 	s.again(PartSystem)
 }
@@ -185,7 +189,7 @@ func (s *Store) Refresh() {
 // SetPaused stops reading the list by itself, or starts it again.
 func (s *Store) SetPaused(paused bool) {
 	s.update(func(snap *Snapshot) { snap.Runs.Paused = paused })
-	signal(s.wake)
+	cluster.Signal(s.wake)
 }
 
 // Select watches a run; an empty workflow id watches none.
@@ -199,7 +203,7 @@ func (s *Store) Select(workflowID, runID string) {
 	if same {
 		return
 	}
-	signal(s.selectCh)
+	cluster.Signal(s.selectCh)
 	s.again(PartEvents)
 	if !named {
 		s.again(PartLogs)
@@ -211,28 +215,67 @@ func (s *Store) Select(workflowID, runID string) {
 // failed notes that the server cannot be reached, reached that it can again.
 func (s *Store) failed(err error) {
 	s.mu.Lock()
-	known := s.snap.Connection.State == ConnLost && s.snap.Connection.Err == plainError(err)
+	known := s.snap.Connection.State == cluster.ConnLost && s.snap.Connection.Err == cluster.PlainError(err)
 	s.mu.Unlock()
 	if known {
 		return
 	}
 	s.update(func(snap *Snapshot) {
-		if snap.Connection.State != ConnLost {
-			snap.Connection.State, snap.Connection.Since = ConnLost, s.now()
+		if snap.Connection.State != cluster.ConnLost {
+			snap.Connection.State, snap.Connection.Since = cluster.ConnLost, s.now()
 		}
-		snap.Connection.Err = plainError(err)
+		snap.Connection.Err = cluster.PlainError(err)
 	})
-	signal(s.wake)
+	cluster.Signal(s.wake)
 }
 
 func (s *Store) reached() {
 	s.mu.Lock()
-	known := s.snap.Connection.State == ConnReady
+	known := s.snap.Connection.State == cluster.ConnReady
 	s.mu.Unlock()
 	if known {
 		return
 	}
 	s.update(func(snap *Snapshot) {
-		snap.Connection.State, snap.Connection.Err, snap.Connection.Since = ConnReady, "", s.now()
+		snap.Connection.State, snap.Connection.Err, snap.Connection.Since = cluster.ConnReady, "", s.now()
 	})
+}
+
+// Snapshot is all that a screen may show, at one moment. It is immutable: whoever
+// receives it may keep it and must not change it.
+type Snapshot struct {
+	Seq        uint64
+	At         time.Time // when it was taken
+	Connection cluster.Connection
+	Runs       runs.RunList
+	Detail     *histories.Detail    // of the selected run, nil where none is
+	Artifacts  *histories.Artifacts // that were opened, nil where none was
+	Events     *histories.EventLog  // of the selected run while it is looked at, nil where none is
+	Facets     *runs.Facets         // nil until they were counted
+	Health     []cluster.Health
+	Problems   []Problem  // newest last, at most MaxProblems
+	Work       []Work     // long work under way, newest last
+	Logs       *logs.Logs // nil until PartLogs was looked at
+
+	Experiments *experiments.Experiments // read while it is looked at, nil before
+	Triage      *triage.Triage           // while it is looked at, and after; nil before the first time
+	System      *system.System           // the same
+	Books       *playbooks.Books         // nil until somebody looked
+	RunDiff     *histories.RunDiff       // nil until two runs were compared
+	Replay      *histories.Replay        // of the selected run while its time machine is looked at
+	Transcripts *sessions.Transcripts    // nil until somebody looked
+	Sessions    *sessions.Sessions       // the same, of sessions on the engine
+	Approvals   *sessions.Approvals      // nil while none is known to wait
+	Runners     *runners.Runners         // nil until somebody looked
+	Lineage     *histories.LineageTree   // of the selected run while it is looked at, nil before
+	Verified    *Verified                // nil until several runs were verified
+}
+
+// MaxProblems bounds the log of past errors in a snapshot.
+const MaxProblems = 100
+
+// Problem is an error that was shown.
+type Problem struct {
+	At   time.Time
+	Text string
 }

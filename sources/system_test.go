@@ -12,17 +12,20 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"acescope/sources/cluster"
+	"acescope/sources/system"
 )
 
-func call(m *Meter, method string, req any, err error) error {
+func call(m *cluster.Meter, method string, req any, err error) error {
 	return m.Intercept(context.Background(), "/temporal.api.workflowservice.v1.WorkflowService/"+method, req, nil, nil,
 		func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return err })
 }
 
 func TestMeter(t *testing.T) {
-	m := NewMeter()
+	m := cluster.NewMeter()
 	now := base
-	m.now = func() time.Time { now = now.Add(time.Millisecond); return now }
+	m.Now = func() time.Time { now = now.Add(time.Millisecond); return now }
 	for range 10 {
 		_ = call(m, "ListWorkflowExecutions", nil, nil)
 	}
@@ -34,7 +37,7 @@ func TestMeter(t *testing.T) {
 	_ = call(m, "RespondWorkflowTaskCompleted", nil, status.Error(codes.InvalidArgument, "UnhandledCommand"))
 	_ = call(m, "PollWorkflowTaskQueue", nil, status.Error(codes.DeadlineExceeded, "nothing came"))
 	_ = call(m, "GetWorkflowExecutionHistory", &workflowservice.GetWorkflowExecutionHistoryRequest{WaitNewEvent: true}, nil)
-	got := map[string]CallStat{}
+	got := map[string]cluster.CallStat{}
 	for _, s := range m.Stats() {
 		got[s.Name] = s
 	}
@@ -57,49 +60,53 @@ func TestMeter(t *testing.T) {
 }
 
 func TestMeterIsBounded(t *testing.T) {
-	m := NewMeter()
-	for i := range 3 * meterNames {
+	m := cluster.NewMeter()
+	for i := range 3 * cluster.MeterNames {
 		_ = call(m, fmt.Sprint("Call", i), nil, nil)
 	}
 	total := int64(0)
 	for _, s := range m.Stats() {
 		total += s.Total
 	}
-	if len(m.Stats()) != meterNames+1 || total != 3*meterNames {
+	if len(m.Stats()) != cluster.MeterNames+1 || total != 3*cluster.MeterNames {
 		t.Errorf("%d kinds, %d calls", len(m.Stats()), total)
 	}
 }
 
 // well is a system in which nothing is wrong.
-func well() *System {
-	poller := []Poller{{Identity: "1@host", Last: base}}
-	return &System{At: base, Mode: "embedded", Address: "127.0.0.1:7233", Space: "ace-dev", Server: ServerInfo{Version: "1.32.1"},
-		Host:   Host{PID: 7, DataDir: "/d", Free: 10 << 30},
-		Queues: []Queue{{Name: "ace", Kind: "workflow", Ours: true, Pollers: poller}, {Name: "ace", Kind: "activity", Ours: true, Pollers: poller}}}
+func well() *system.System {
+	poller := []system.Poller{{Identity: "1@host", Last: base}}
+	return &system.System{At: base, Mode: "embedded", Address: "127.0.0.1:7233", Space: "ace-dev", Server: system.ServerInfo{Version: "1.32.1"},
+		Host:   cluster.Host{PID: 7, DataDir: "/d", Free: 10 << 30},
+		Queues: []system.Queue{{Name: "ace", Kind: "workflow", Ours: true, Pollers: poller}, {Name: "ace", Kind: "activity", Ours: true, Pollers: poller}}}
 }
 
 func TestChecks(t *testing.T) {
-	if c := well().Checks(base); Wrong(c) != 0 {
+	if c := well().Checks(base); system.Wrong(c) != 0 {
 		t.Fatalf("%+v", c)
 	}
 	for name, c := range map[string]struct {
-		change       func(*System)
+		change       func(*system.System)
 		row          string
-		state        CheckState
+		state        system.CheckState
 		text, advice string
 	}{
-		"away":    {func(s *System) { s.Err = "connection refused" }, "server", CheckWrong, "cannot be reached: connection refused", "acescope serve --data-dir /d"},
-		"cluster": {func(s *System) { s.Err, s.Host = "refused", Host{} }, "server", CheckWrong, "refused", "acescope doctor --address 127.0.0.1:7233"},
-		"worker":  {func(s *System) { s.Queues[1].Pollers = nil }, "ace activity", CheckWrong, "no worker polls", "acescope serve --data-dir /d"},
-		"foreign": {func(s *System) { s.Queues = append(s.Queues, Queue{Name: "orders", Kind: "workflow", Backlog: 3}) }, "orders workflow", CheckWrong, "3 waiting", "serves task queue orders"},
-		"unused":  {func(s *System) { s.Queues = append(s.Queues, Queue{Name: "orders", Kind: "activity"}) }, "orders activity", CheckFine, "no worker polls and nothing waits", ""},
-		"gone":    {func(s *System) { s.Queues[0].Pollers = []Poller{{"1@host", base.Add(-time.Hour), 0}} }, "ace workflow", CheckOdd, "1 poller", "seems to be gone"},
-		"slow":    {func(s *System) { s.Queues[0].Backlog, s.Queues[0].Oldest = 40, time.Minute }, "ace workflow", CheckOdd, "40 waiting", "do not keep up"},
-		"attributes": {func(s *System) { s.Attributes = []string{"Phase", "TaskId"} }, "attributes", CheckWrong, "lacks Phase, TaskId",
+		"away":    {func(s *system.System) { s.Err = "connection refused" }, "server", system.CheckWrong, "cannot be reached: connection refused", "acescope serve --data-dir /d"},
+		"cluster": {func(s *system.System) { s.Err, s.Host = "refused", cluster.Host{} }, "server", system.CheckWrong, "refused", "acescope doctor --address 127.0.0.1:7233"},
+		"worker":  {func(s *system.System) { s.Queues[1].Pollers = nil }, "ace activity", system.CheckWrong, "no worker polls", "acescope serve --data-dir /d"},
+		"foreign": {func(s *system.System) {
+			s.Queues = append(s.Queues, system.Queue{Name: "orders", Kind: "workflow", Backlog: 3})
+		}, "orders workflow", system.CheckWrong, "3 waiting", "serves task queue orders"},
+		"unused": {func(s *system.System) { s.Queues = append(s.Queues, system.Queue{Name: "orders", Kind: "activity"}) }, "orders activity", system.CheckFine, "no worker polls and nothing waits", ""},
+		"gone":   {func(s *system.System) { s.Queues[0].Pollers = []system.Poller{{"1@host", base.Add(-time.Hour), 0}} }, "ace workflow", system.CheckOdd, "1 poller", "seems to be gone"},
+		"slow":   {func(s *system.System) { s.Queues[0].Backlog, s.Queues[0].Oldest = 40, time.Minute }, "ace workflow", system.CheckOdd, "40 waiting", "do not keep up"},
+		"attributes": {func(s *system.System) { s.Attributes = []string{"Phase", "TaskId"} }, "attributes", system.CheckWrong, "lacks Phase, TaskId",
 			"temporal operator search-attribute create --namespace ace-dev --name Phase --type Keyword --name TaskId --type Keyword"},
-		"disk":   {func(s *System) { s.Host.Free = 1 << 20 }, "data", CheckWrong, "1.0 MiB free", "make room"},
-		"source": {func(s *System) { s.Sources = []SourceAge{{Name: "disk", Text: "is full", Dropped: 4}} }, "disk", CheckWrong, "is full, 4 dropped", ""},
-		"calls":  {func(s *System) { s.Calls = []CallStat{{Name: "X", PerMinute: 3, Failed: 1, LastError: "no"}} }, "X", CheckOdd, "1 failed: no", ""},
+		"disk":   {func(s *system.System) { s.Host.Free = 1 << 20 }, "data", system.CheckWrong, "1.0 MiB free", "make room"},
+		"source": {func(s *system.System) { s.Sources = []system.SourceAge{{Name: "disk", Text: "is full", Dropped: 4}} }, "disk", system.CheckWrong, "is full, 4 dropped", ""},
+		"calls": {func(s *system.System) {
+			s.Calls = []cluster.CallStat{{Name: "X", PerMinute: 3, Failed: 1, LastError: "no"}}
+		}, "X", system.CheckOdd, "1 failed: no", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := well()
@@ -119,7 +126,7 @@ func TestChecks(t *testing.T) {
 
 func TestBytes(t *testing.T) {
 	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1536: "1.5 KiB", 64 << 20: "64.0 MiB", 1 << 63: "8.0 EiB"} {
-		if got := Bytes(n); got != want {
+		if got := system.Bytes(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}

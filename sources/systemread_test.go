@@ -4,26 +4,33 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"acescope/sources/experiments"
+	"acescope/sources/histories"
+	"acescope/sources/logs"
+	"acescope/sources/playbooks"
+	"acescope/sources/runs"
+	"acescope/sources/system"
 )
 
 func TestSourcesTellWhatWasDropped(t *testing.T) {
 	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	snap := &Snapshot{
-		Events:      &EventLog{Left: 7, Cut: true, Updated: at},
-		Books:       &Books{Branches: make([]BookBranch, 2), Branch: BookBranch{Name: "a", Versions: 3}, Updated: at},
-		Experiments: &Experiments{Rows: make([]Experiment, 4), More: 2, Series: []*Series{{Dropped: 5}}, Loaded: at},
-		Logs:        &Logs{Lines: make([]LogEntry, 9), Files: make([]LogFile, 1), Dropped: 11, Updated: at},
-		Facets:      &Facets{Err: errors.New("no room").Error(), Counted: at},
+		Events:      &histories.EventLog{Left: 7, Cut: true, Updated: at},
+		Books:       &playbooks.Books{Branches: make([]playbooks.BookBranch, 2), Branch: playbooks.BookBranch{Name: "a", Versions: 3}, Updated: at},
+		Experiments: &experiments.Experiments{Rows: make([]experiments.Experiment, 4), More: 2, Series: []*experiments.Series{{Dropped: 5}}, Loaded: at},
+		Logs:        &logs.Logs{Lines: make([]logs.LogEntry, 9), Files: make([]logs.LogFile, 1), Dropped: 11, Updated: at},
+		Facets:      &runs.Facets{Err: errors.New("no room").Error(), Counted: at},
 	}
-	want := map[string]Check{
-		"timeline":    {State: CheckFine, Text: "0 events held, 7 dropped"},
-		"playbooks":   {State: CheckFine, Text: "2 lines, 3 versions of a"},
-		"experiments": {State: CheckFine, Text: "4 listed, 1 with curves, 7 dropped"},
-		"logs":        {State: CheckFine, Text: "9 lines of 1 file, 11 dropped"},
-		"facets":      {State: CheckOdd, Text: "no room"},
+	want := map[string]system.Check{
+		"timeline":    {State: system.CheckFine, Text: "0 events held, 7 dropped"},
+		"playbooks":   {State: system.CheckFine, Text: "2 lines, 3 versions of a"},
+		"experiments": {State: system.CheckFine, Text: "4 listed, 1 with curves, 7 dropped"},
+		"logs":        {State: system.CheckFine, Text: "9 lines of 1 file, 11 dropped"},
+		"facets":      {State: system.CheckOdd, Text: "no room"},
 	}
 	for _, src := range sourcesOf(snap) {
-		c := src.check()
+		c := src.Check()
 		if w, ok := want[c.Name]; ok && (c.State != w.State || c.Text != w.Text || !c.At.Equal(at)) {
 			t.Errorf("%s: %+v, want %+v", c.Name, c, w)
 		}

@@ -11,10 +11,11 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
+	"acescope/sources/histories"
 	"acescope/sources/historytest"
 )
 
-func spansText(spans []Span) string {
+func spansText(spans []histories.Span) string {
 	var b strings.Builder
 	for i := range spans {
 		s := &spans[i]
@@ -25,7 +26,7 @@ func spansText(spans []Span) string {
 }
 
 func TestTimelineOfATask(t *testing.T) {
-	l := NewEventLog("w", "r", historytest.Task(true).Events, time.Now())
+	l := histories.NewEventLog("w", "r", historytest.Task(true).Events, time.Now())
 	got := spansText(l.Spans)
 	for _, want := range []string{
 		`run "AceTaskWorkflow" done`,
@@ -54,10 +55,10 @@ func TestTimelineOfATask(t *testing.T) {
 
 func TestTimelineOfAnOpenTask(t *testing.T) {
 	b := historytest.Task(false)
-	l := NewEventLog("w", "r", b.Events, time.Now())
+	l := histories.NewEventLog("w", "r", b.Events, time.Now())
 	last := b.Events[len(b.Events)-1]
-	work := pendingWork(pendingInfo(ace.ActivityCurator, last.GetEventId(), 4, last.GetEventTime().AsTime()))
-	got := spansText(Timeline(l, []PendingWork{work}))
+	work := histories.PendingWorkOf(pendingInfo(ace.ActivityCurator, last.GetEventId(), 4, last.GetEventTime().AsTime()))
+	got := spansText(histories.Timeline(l, []histories.PendingWork{work}))
 	for _, want := range []string{
 		`run "AceTaskWorkflow" running`, `phase "curator" running`, `activity "run_curator" retrying`,
 		`attempt "attempts 1-3" failed wait=0s ran=2s attempt=3 error="ModelError: connection refused"`, `attempt "attempt 4" retrying`,
@@ -75,10 +76,10 @@ func TestTimelineOfAnOpenTask(t *testing.T) {
 func TestTimelineOfTheLastPage(t *testing.T) {
 	events := historytest.Task(true).Events
 	for from := range events {
-		x := newEventIndex("w", "r")
-		x.prepend(events[from:])
-		spans := Timeline(x.log(time.Now()), nil)
-		if len(spans) == 0 || spans[0].Kind != SpanRun || spans[0].Cut != (from > 0) {
+		x := histories.NewEventIndex("w", "r")
+		x.Prepend(events[from:])
+		spans := histories.Timeline(x.Log(time.Now()), nil)
+		if len(spans) == 0 || spans[0].Kind != histories.SpanRun || spans[0].Cut != (from > 0) {
 			t.Fatalf("from %d: %+v", from, spans)
 		}
 	}
@@ -87,15 +88,15 @@ func TestTimelineOfTheLastPage(t *testing.T) {
 // However a history is read, what comes of it is the same.
 func TestFillingGivesTheSame(t *testing.T) {
 	events := historytest.Long(1_500).Events
-	want := NewEventLog("w", "r", events, time.Now())
-	x := newEventIndex("w", "r")
-	x.prepend(events[1_000:1_100])
-	x.append(events[1_050:1_300])
-	x.prepend(events[400:1_000])
-	x.append(events[1_300:])
-	x.prepend(events[0:500])
-	got := x.log(time.Now())
-	if !slices.Equal(Timeline(got, nil), want.Spans) {
+	want := histories.NewEventLog("w", "r", events, time.Now())
+	x := histories.NewEventIndex("w", "r")
+	x.Prepend(events[1_000:1_100])
+	x.Append(events[1_050:1_300])
+	x.Prepend(events[400:1_000])
+	x.Append(events[1_300:])
+	x.Prepend(events[0:500])
+	got := x.Log(time.Now())
+	if !slices.Equal(histories.Timeline(got, nil), want.Spans) {
 		t.Error("the spans differ")
 	}
 	for i := range events {
@@ -110,11 +111,11 @@ func TestFillingGivesTheSame(t *testing.T) {
 }
 
 func TestTimelineOfOtherEnds(t *testing.T) {
-	for end, want := range map[enumspb.EventType]SpanState{
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: SpanContinued,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       SpanTerminated,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        SpanTimedOut,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         SpanCancelled,
+	for end, want := range map[enumspb.EventType]histories.SpanState{
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: histories.SpanContinued,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       histories.SpanTerminated,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        histories.SpanTimedOut,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         histories.SpanCancelled,
 	} {
 		b := historytest.Task(false)
 		b.Add(time.Second, end, func(e *historypb.HistoryEvent) {
@@ -122,7 +123,7 @@ func TestTimelineOfOtherEnds(t *testing.T) {
 				e.Attributes = &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{NewExecutionRunId: "next"}}
 			}
 		})
-		l := NewEventLog("w", "r", b.Events, time.Now())
+		l := histories.NewEventLog("w", "r", b.Events, time.Now())
 		if l.Spans[0].State != want {
 			t.Errorf("%s leaves the run %s", end, l.Spans[0].State)
 		}
@@ -136,22 +137,22 @@ func TestTimelineOfOtherEnds(t *testing.T) {
 
 func TestBars(t *testing.T) {
 	ms := int64(time.Millisecond)
-	w := Window{0, 100 * ms}
+	w := histories.Window{0, 100 * ms}
 	for _, c := range []struct {
-		s    Span
+		s    histories.Span
 		want string
 	}{
-		{Span{Start: 0, Run: 20 * ms, End: 50 * ms}, "wwrrrr...."},
-		{Span{Start: 0, Run: 20 * ms, State: SpanRunning}, "wwoooooooo"},
-		{Span{Start: 30 * ms, State: SpanScheduled}, "...wwwwwww"},
-		{Span{Start: 10 * ms, Run: 40 * ms, End: 60 * ms, State: SpanFailed, Kind: SpanActivity, Attempt: 2}, ".~~~fff..."[:6] + "x..."},
-		{Span{Start: 55 * ms, Run: 55 * ms, End: 55 * ms, Point: true}, ".....p...."},
-		{Span{Start: 55 * ms, Run: 55 * ms, End: 20 * ms}, ".....r...."}, // a clock that went backwards
-		{Span{Start: 200 * ms, Run: 200 * ms, End: 300 * ms}, ".........."},
-		{Span{Start: 100 * ms, Run: 100 * ms, End: 100 * ms}, ".........r"},
-		{Span{Start: -50 * ms, Run: -50 * ms, End: 300 * ms}, "rrrrrrrrrr"},
+		{histories.Span{Start: 0, Run: 20 * ms, End: 50 * ms}, "wwrrrr...."},
+		{histories.Span{Start: 0, Run: 20 * ms, State: histories.SpanRunning}, "wwoooooooo"},
+		{histories.Span{Start: 30 * ms, State: histories.SpanScheduled}, "...wwwwwww"},
+		{histories.Span{Start: 10 * ms, Run: 40 * ms, End: 60 * ms, State: histories.SpanFailed, Kind: histories.SpanActivity, Attempt: 2}, ".~~~fff..."[:6] + "x..."},
+		{histories.Span{Start: 55 * ms, Run: 55 * ms, End: 55 * ms, Point: true}, ".....p...."},
+		{histories.Span{Start: 55 * ms, Run: 55 * ms, End: 20 * ms}, ".....r...."}, // a clock that went backwards
+		{histories.Span{Start: 200 * ms, Run: 200 * ms, End: 300 * ms}, ".........."},
+		{histories.Span{Start: 100 * ms, Run: 100 * ms, End: 100 * ms}, ".........r"},
+		{histories.Span{Start: -50 * ms, Run: -50 * ms, End: 300 * ms}, "rrrrrrrrrr"},
 	} {
-		cells := make([]Cell, 10)
+		cells := make([]histories.Cell, 10)
 		w.Draw(cells, &c.s, time.Unix(0, 100*ms))
 		var got strings.Builder
 		for _, x := range cells {
@@ -166,19 +167,19 @@ func TestBars(t *testing.T) {
 func TestTicks(t *testing.T) {
 	s := int64(time.Second)
 	for _, c := range []struct {
-		w    Window
+		w    histories.Window
 		n    int
 		want []int64
 	}{
-		{Window{0, 10 * s}, 5, []int64{0, 2 * s, 4 * s, 6 * s, 8 * s}},
-		{Window{3 * s, 10 * s}, 4, []int64{4 * s, 6 * s, 8 * s, 10 * s}},
-		{Window{0, 0}, 4, nil},
+		{histories.Window{0, 10 * s}, 5, []int64{0, 2 * s, 4 * s, 6 * s, 8 * s}},
+		{histories.Window{3 * s, 10 * s}, 4, []int64{4 * s, 6 * s, 8 * s, 10 * s}},
+		{histories.Window{0, 0}, 4, nil},
 	} {
 		if got := c.w.Ticks(0, c.n); !slices.Equal(got, c.want) {
 			t.Errorf("%v in %d: %v", c.w, c.n, got)
 		}
 	}
-	if got := (Window{0, int64(400 * 24 * time.Hour)}).Ticks(0, 6); len(got) < 2 {
+	if got := (histories.Window{0, int64(400 * 24 * time.Hour)}).Ticks(0, 6); len(got) < 2 {
 		t.Errorf("a long run has %d ticks", len(got))
 	}
 }

@@ -14,20 +14,22 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
+	runspkg "acescope/sources/runs"
+	"acescope/sources/triage"
 )
 
 var base = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-func ended(i int, exit ace.ExitStatus) Run {
+func ended(i int, exit ace.ExitStatus) runspkg.Run {
 	id := fmt.Sprintf("q-%04d", i)
-	return Run{WorkflowID: "ace/" + id, RunID: "run-" + id, TaskID: id, Type: ace.TaskWorkflow, Exit: exit, Dataset: "finance",
+	return runspkg.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, TaskID: id, Type: ace.TaskWorkflow, Exit: exit, Dataset: "finance",
 		Start: base.Add(-time.Duration(i)*time.Minute - time.Second), Close: base.Add(-time.Duration(i) * time.Minute)}
 }
 
 // some is n ended runs of which every third failed at one of two things and every fifth
 // answered wrong, newest first.
-func some(n int) *facts {
-	f := &facts{window: TriageWindow, ends: map[string]ending{}, notes: map[string]string{}, steps: map[string][]timed{}}
+func some(n int) *triage.Facts {
+	f := &triage.Facts{Window: triage.TriageWindow, Ends: map[string]triage.Ending{}, Notes: map[string]string{}, Steps: map[string][]triage.Timed{}}
 	for i := range n {
 		exit := ace.Success
 		switch {
@@ -44,18 +46,18 @@ func some(n int) *facts {
 			if i%2 == 0 {
 				what = fmt.Sprintf("open /data/%d: no such file", i)
 			}
-			f.ends[r.RunID] = ending{ace.Failure{Kind: ace.Failed, Type: "E", Message: what}, ace.ActivityReflector, Normalise(what)}
+			f.Ends[r.RunID] = triage.Ending{ace.Failure{Kind: ace.Failed, Type: "E", Message: what}, ace.ActivityReflector, triage.Normalise(what)}
 		}
-		f.closed = append(f.closed, r)
+		f.Closed = append(f.Closed, r)
 	}
 	return f
 }
 
 func TestAnalyse(t *testing.T) {
 	f := some(60)
-	f.retrying = []Retrying{{Run: Run{RunID: "a"}, Attempt: 3, Since: base}, {Run: Run{RunID: "b"}, Attempt: 9, Since: base},
-		{Run: Run{RunID: "c"}, Attempt: 9, Since: base.Add(-time.Hour)}}
-	got := f.analyse(base)
+	f.Retrying = []triage.Retrying{{Run: runspkg.Run{RunID: "a"}, Attempt: 3, Since: base}, {Run: runspkg.Run{RunID: "b"}, Attempt: 9, Since: base},
+		{Run: runspkg.Run{RunID: "c"}, Attempt: 9, Since: base.Add(-time.Hour)}}
+	got := f.Analyse(base)
 	if got.Ended != 60 || got.Troubled != 28 || len(got.Groups) != 3 || !got.To.Equal(base) || !got.From.Equal(base.Add(-59*time.Minute)) {
 		t.Fatalf("%d ended, %d troubled, %d groups, %s to %s", got.Ended, got.Troubled, len(got.Groups), got.From, got.To)
 	}
@@ -68,7 +70,7 @@ func TestAnalyse(t *testing.T) {
 	for _, n := range g.Trend {
 		sum += n
 	}
-	if len(g.Trend) != trendBuckets || sum != 10 || g.Trend[trendBuckets-1] == 0 {
+	if len(g.Trend) != triage.TrendBuckets || sum != 10 || g.Trend[triage.TrendBuckets-1] == 0 {
 		t.Errorf("trend %v", g.Trend)
 	}
 	if w := got.Groups[2]; w.Kind != ace.Wrong || w.Count != 8 || w.Dataset != "finance" || w.Pattern != "wrong answer though every tool call succeeded" {
@@ -81,7 +83,7 @@ func TestAnalyse(t *testing.T) {
 	if order != "cba" {
 		t.Errorf("retrying in the order %s", order)
 	}
-	if len(got.Dearest) != maxTop || got.Dearest[0].TaskID != "q-0059" || got.Largest[19].TaskID != "q-0040" {
+	if len(got.Dearest) != triage.MaxTop || got.Dearest[0].TaskID != "q-0059" || got.Largest[19].TaskID != "q-0040" {
 		t.Errorf("dearest %s, the twentieth largest %s", got.Dearest[0].TaskID, got.Largest[19].TaskID)
 	}
 	if p := got.Phases; len(p) != 2 || p[0].Phase != "generator" || p[0].P50 != 30 || p[0].P95 != 57 || p[0].Max != 60 || p[0].Worst.TaskID != "q-0059" || p[1].P95 != 2 {
@@ -92,59 +94,59 @@ func TestAnalyse(t *testing.T) {
 // What stands in no memo comes from a sample, and what is not known is counted.
 func TestPhasesSayWhatTheyAreOver(t *testing.T) {
 	f := some(10)
-	for i := range f.closed {
-		f.closed[i].Exit = ace.Success
-		f.closed[i].Summary = nil
+	for i := range f.Closed {
+		f.Closed[i].Exit = ace.Success
+		f.Closed[i].Summary = nil
 	}
-	f.steps["run-q-0003"] = []timed{{"pack", 7}, {"generator", 5}}
-	got := f.analyse(base)
+	f.Steps["run-q-0003"] = []triage.Timed{{"pack", 7}, {"generator", 5}}
+	got := f.Analyse(base)
 	if got.PhaseRuns != 1 || got.PhaseSampled != 1 || got.PhaseUnknown != 9 || len(got.Phases) != 2 || got.Phases[1].Phase != "pack" {
 		t.Errorf("%d runs, %d sampled, %d unknown: %+v", got.PhaseRuns, got.PhaseSampled, got.PhaseUnknown, got.Phases)
 	}
 }
 
 func TestTopIsThatOfSorting(t *testing.T) {
-	var runs []Run
+	var runs []runspkg.Run
 	for i := range 500 {
 		r := ended(i, ace.Success)
 		r.Summary = &ace.Summary{Usage: ace.Usage{CostUSD: float64(rand.IntN(1000))}}
 		runs = append(runs, r)
 	}
-	got := top(runs, func(r Run) float64 { return usageOf(r).CostUSD })
+	got := triage.Top(runs, func(r runspkg.Run) float64 { return triage.UsageOf(r).CostUSD })
 	for i := 1; i < len(got); i++ {
-		if usageOf(got[i-1]).CostUSD < usageOf(got[i]).CostUSD {
+		if triage.UsageOf(got[i-1]).CostUSD < triage.UsageOf(got[i]).CostUSD {
 			t.Fatalf("%d is out of order", i)
 		}
 	}
 	dearer := 0
 	for _, r := range runs {
-		if usageOf(r).CostUSD > usageOf(got[maxTop-1]).CostUSD {
+		if triage.UsageOf(r).CostUSD > triage.UsageOf(got[triage.MaxTop-1]).CostUSD {
 			dearer++
 		}
 	}
-	if len(got) != maxTop || dearer >= maxTop {
+	if len(got) != triage.MaxTop || dearer >= triage.MaxTop {
 		t.Errorf("%d runs, %d are dearer than the last", len(got), dearer)
 	}
 }
 
 func TestGroupsAreBounded(t *testing.T) {
 	f := some(0)
-	for i := range 3 * maxGroups {
+	for i := range 3 * triage.MaxGroups {
 		r := ended(i, ace.Failed)
-		f.closed = append(f.closed, r)
-		f.ends[r.RunID] = ending{failure: ace.Failure{Message: "kind " + strings.Repeat("a", i+1)}}
+		f.Closed = append(f.Closed, r)
+		f.Ends[r.RunID] = triage.Ending{Failure: ace.Failure{Message: "kind " + strings.Repeat("a", i+1)}}
 	}
-	if got := f.analyse(base); len(got.Groups) != maxGroups || got.GroupsDropped != 2*maxGroups {
+	if got := f.Analyse(base); len(got.Groups) != triage.MaxGroups || got.GroupsDropped != 2*triage.MaxGroups {
 		t.Errorf("%d groups, %d dropped", len(got.Groups), got.GroupsDropped)
 	}
 }
 
 func TestGroupQuery(t *testing.T) {
-	g := FailureGroup{Kind: ace.Failed, Count: 2, Runs: []Run{{RunID: "a"}, {RunID: "b"}}}
+	g := triage.FailureGroup{Kind: ace.Failed, Count: 2, Runs: []runspkg.Run{{RunID: "a"}, {RunID: "b"}}}
 	if got := g.Query(); got != "RunId IN ('a', 'b')" || !g.Exact() {
 		t.Error(got)
 	}
-	g = FailureGroup{Kind: ace.Wrong, Count: 99, Dataset: "d", First: Example{At: base}, Last: Example{At: base.Add(time.Hour)}}
+	g = triage.FailureGroup{Kind: ace.Wrong, Count: 99, Dataset: "d", First: triage.Example{At: base}, Last: triage.Example{At: base.Add(time.Hour)}}
 	want := "ExitStatus = 'wrong' AND CloseTime BETWEEN '2026-05-04T12:00:00Z' AND '2026-05-04T13:00:00Z' AND DatasetId = 'd'"
 	if got := g.Query(); got != want || g.Exact() {
 		t.Error(got)
@@ -158,12 +160,12 @@ func TestGroupQuery(t *testing.T) {
 // What is published is not written to by the scans that follow.
 func TestTriageDoesNotChange(t *testing.T) {
 	f := some(12)
-	f.retrying = []Retrying{{Run: Run{RunID: "a"}, Attempt: 2}}
-	before := f.analyse(base)
+	f.Retrying = []triage.Retrying{{Run: runspkg.Run{RunID: "a"}, Attempt: 2}}
+	before := f.Analyse(base)
 	count, slowest := before.Groups[0].Count, before.Slowest[0].RunID
-	f.retrying[0].Attempt = 9
-	f.closed = append([]Run{ended(99, ace.Failed)}, f.closed...)
-	f.analyse(base)
+	f.Retrying[0].Attempt = 9
+	f.Closed = append([]runspkg.Run{ended(99, ace.Failed)}, f.Closed...)
+	f.Analyse(base)
 	if before.Retrying[0].Attempt != 2 || before.Groups[0].Count != count || before.Slowest[0].RunID != slowest {
 		t.Error("the triage changed")
 	}
@@ -175,16 +177,16 @@ func TestEndingOf(t *testing.T) {
 		Attributes: &historypb.HistoryEvent_WorkflowExecutionFailedEventAttributes{WorkflowExecutionFailedEventAttributes: &historypb.WorkflowExecutionFailedEventAttributes{
 			Failure: &failurepb.Failure{Message: "activity error", Cause: cause, FailureInfo: &failurepb.Failure_ActivityFailureInfo{
 				ActivityFailureInfo: &failurepb.ActivityFailureInfo{ActivityType: &commonpb.ActivityType{Name: "run_curator"}}}}}}}
-	if e := endingOf(failed, Run{}); e.activity != "run_curator" || e.failure.Type != "Boom" || e.failure.Message != "boom" {
+	if e := triage.EndingOf(failed, runspkg.Run{}); e.Activity != "run_curator" || e.Failure.Type != "Boom" || e.Failure.Message != "boom" {
 		t.Errorf("%+v", e)
 	}
 	for want, kind := range map[string]enumspb.EventType{"WorkflowTimeout": enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
 		"Terminated": enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, "": enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED} {
-		if e := endingOf(&historypb.HistoryEvent{EventType: kind}, Run{}); e.failure.Type != want || e.failure.Message == "" {
+		if e := triage.EndingOf(&historypb.HistoryEvent{EventType: kind}, runspkg.Run{}); e.Failure.Type != want || e.Failure.Message == "" {
 			t.Errorf("%s: %+v", kind, e)
 		}
 	}
-	if e := endingOf(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED}, Run{Exit: ace.Failed}); !strings.Contains(e.failure.Message, "failed") {
+	if e := triage.EndingOf(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED}, runspkg.Run{Exit: ace.Failed}); !strings.Contains(e.Failure.Message, "failed") {
 		t.Errorf("%+v", e)
 	}
 }
@@ -199,18 +201,18 @@ func TestStepTimer(t *testing.T) {
 	begin.Attributes = &historypb.HistoryEvent_ActivityTaskStartedEventAttributes{ActivityTaskStartedEventAttributes: &historypb.ActivityTaskStartedEventAttributes{ScheduledEventId: 5}}
 	end := at(7, 35, enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED)
 	end.Attributes = &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: 5}}
-	var s stepTimer
+	var s triage.StepTimer
 	for _, e := range []*historypb.HistoryEvent{end, schedule, begin, end} {
-		s.see(e)
+		s.See(e)
 	}
-	if len(s.done) != 1 || s.done[0] != (timed{"generator", 25}) {
-		t.Errorf("%+v", s.done)
+	if len(s.Done) != 1 || s.Done[0] != (triage.Timed{"generator", 25}) {
+		t.Errorf("%+v", s.Done)
 	}
 }
 
 func BenchmarkAnalyse(b *testing.B) {
-	f := some(TriageWindow)
+	f := some(triage.TriageWindow)
 	for b.Loop() {
-		f.analyse(base)
+		f.Analyse(base)
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"maps"
 	"time"
+
+	"acescope/sources/cluster"
+	"acescope/sources/triage"
 )
 
 // Rhythm of the triage: how often it is published while it is read, and how long it rests
@@ -20,13 +23,13 @@ type triageWish struct {
 	window  int
 	since   time.Duration
 	stop    context.CancelFunc // of the scan under way
-	scanner *scanner
+	scanner *triage.Scanner
 }
 
 // SetTriageWindow looks at so many ended runs.
 func (s *Store) SetTriageWindow(ended int) {
 	s.mu.Lock()
-	s.triage.window = max(1, min(ended, MaxTriage))
+	s.triage.window = max(1, min(ended, triage.MaxTriage))
 	s.mu.Unlock()
 	s.again(PartTriage)
 }
@@ -53,14 +56,14 @@ func (s *Store) StopTriage() {
 }
 
 // readTriage scans the runs of the list's query, and again after a rest.
-func (s *Store) readTriage(ctx context.Context, d Deps) {
+func (s *Store) readTriage(ctx context.Context, d cluster.Deps) {
 	for ctx.Err() == nil {
 		sc := s.triageScanner(d)
 		if !s.scanTriage(ctx, sc) {
 			<-ctx.Done()
 			return
 		}
-		rest := triageRest + time.Duration(len(sc.facts.open))*restPerOpen
+		rest := triageRest + time.Duration(len(sc.Facts.Open))*restPerOpen
 		for s.rest(ctx, rest) == nil && s.Snapshot().Runs.Paused {
 			rest = time.Second
 		}
@@ -80,55 +83,55 @@ func (s *Store) rest(ctx context.Context, d time.Duration) error {
 
 // triageScanner is the scanner of what is wanted now. What another one read of closed
 // runs is still true.
-func (s *Store) triageScanner(d Deps) *scanner {
+func (s *Store) triageScanner(d cluster.Deps) *triage.Scanner {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	want := TriageOptions{Namespace: d.Namespace, Query: s.query, Window: s.triage.window, Since: s.triage.since}
+	want := triage.TriageOptions{Namespace: d.Namespace, Query: s.query, Window: s.triage.window, Since: s.triage.since}
 	before := s.triage.scanner
-	next := newScanner(d.Client, want)
+	next := triage.NewScanner(d.Client, want)
 	if before != nil {
-		if before.o.Query == next.o.Query && before.o.Window == next.o.Window && before.o.Since == next.o.Since {
+		if before.O.Query == next.O.Query && before.O.Window == next.O.Window && before.O.Since == next.O.Since {
 			return before
 		}
-		maps.Copy(next.facts.ends, before.facts.ends)
-		maps.Copy(next.facts.notes, before.facts.notes)
-		maps.Copy(next.facts.steps, before.facts.steps)
-		maps.Copy(next.since, before.since)
+		maps.Copy(next.Facts.Ends, before.Facts.Ends)
+		maps.Copy(next.Facts.Notes, before.Facts.Notes)
+		maps.Copy(next.Facts.Steps, before.Facts.Steps)
+		maps.Copy(next.Since, before.Since)
 	}
 	s.triage.scanner = next
 	return next
 }
 
 // scanTriage scans once and publishes as it goes; false where a person stopped it.
-func (s *Store) scanTriage(ctx context.Context, sc *scanner) bool {
+func (s *Store) scanTriage(ctx context.Context, sc *triage.Scanner) bool {
 	scan, stop := context.WithCancel(ctx)
 	defer stop()
 	s.mu.Lock()
 	s.triage.stop = stop
 	s.mu.Unlock()
 	var told time.Time
-	sc.tell = func(f *facts) {
+	sc.Tell = func(f *triage.Facts) {
 		if now := time.Now(); scan.Err() == nil && now.Sub(told) >= triagePublish {
 			told = now
-			s.publishTriage(f, sc.state, "")
+			s.publishTriage(f, sc.State, "")
 		}
 	}
-	err := sc.scan(scan)
+	err := sc.Scan(scan)
 	if ctx.Err() != nil {
 		return true
 	}
 	stopped := scan.Err() != nil
-	sc.state.Stopped = stopped
+	sc.State.Stopped = stopped
 	why := ""
 	if err != nil && !stopped {
-		why = plainError(err)
+		why = cluster.PlainError(err)
 	}
-	s.publishTriage(&sc.facts, sc.state, why)
+	s.publishTriage(&sc.Facts, sc.State, why)
 	return !stopped
 }
 
-func (s *Store) publishTriage(f *facts, state Scan, err string) {
-	t := f.analyse(s.now())
+func (s *Store) publishTriage(f *triage.Facts, state triage.Scan, err string) {
+	t := f.Analyse(s.now())
 	t.Scan, t.Err = state, err
 	s.update(func(snap *Snapshot) { snap.Triage = t })
 }

@@ -8,6 +8,9 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/sources"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	runspkg "acescope/sources/runs"
 	"acescope/sources/runstest"
 )
 
@@ -29,12 +32,12 @@ func untilVerified(t *testing.T, s *sources.Store, want func(*sources.Verified) 
 func ended(v *sources.Verified) bool { return !v.Ended.IsZero() }
 
 // running is a store on a server with so many runs, until the test ends.
-func running(t *testing.T, runs int, verify func(context.Context, []*historypb.HistoryEvent, bool) sources.ReplayVerdict) *sources.Store {
+func running(t *testing.T, runs int, verify func(context.Context, []*historypb.HistoryEvent, bool) histories.ReplayVerdict) *sources.Store {
 	t.Helper()
 	s := sources.NewStore()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); s.Run(ctx, sources.Deps{Client: runstest.New(runs), Verify: verify}) }()
+	go func() { defer close(done); s.Run(ctx, cluster.Deps{Client: runstest.New(runs), Verify: verify}) }()
 	t.Cleanup(func() { cancel(); <-done })
 	return s
 }
@@ -46,8 +49,8 @@ func TestVerifyRuns(t *testing.T) {
 	for i := range runs {
 		turn <- i
 	}
-	s := running(t, runs, func(_ context.Context, events []*historypb.HistoryEvent, strict bool) sources.ReplayVerdict {
-		v := sources.ReplayVerdict{Outcome: sources.VerifySame, Events: len(events)}
+	s := running(t, runs, func(_ context.Context, events []*historypb.HistoryEvent, strict bool) histories.ReplayVerdict {
+		v := histories.ReplayVerdict{Outcome: sources.VerifySame, Events: len(events)}
 		switch n := <-turn; {
 		case n%100 == 50 && strict:
 			v.Outcome = sources.VerifyDrifted
@@ -73,10 +76,10 @@ func TestVerifyRuns(t *testing.T) {
 
 // Only the runs that were named are verified, and a run that cannot be read says why.
 func TestVerifyNamedRuns(t *testing.T) {
-	s := running(t, 3, func(context.Context, []*historypb.HistoryEvent, bool) sources.ReplayVerdict {
-		return sources.ReplayVerdict{Outcome: sources.VerifySame}
+	s := running(t, 3, func(context.Context, []*historypb.HistoryEvent, bool) histories.ReplayVerdict {
+		return histories.ReplayVerdict{Outcome: sources.VerifySame}
 	})
-	s.VerifyRuns(sources.VerifyWish{Runs: []sources.Run{{WorkflowID: runstest.WorkflowID(1), RunID: runstest.RunID(1)}, {WorkflowID: "gone", RunID: "gone"}}})
+	s.VerifyRuns(sources.VerifyWish{Runs: []runspkg.Run{{WorkflowID: runstest.WorkflowID(1), RunID: runstest.RunID(1)}, {WorkflowID: "gone", RunID: "gone"}}})
 	v := untilVerified(t, s, ended)
 	if v.Total != 2 || v.Done != 2 || v.Same+v.Unverified != 2 {
 		t.Errorf("%+v", v)
@@ -87,13 +90,13 @@ func TestVerifyNamedRuns(t *testing.T) {
 func TestVerifyStopped(t *testing.T) {
 	var first atomic.Bool
 	waits := make(chan struct{}, 100)
-	s := running(t, 100, func(ctx context.Context, _ []*historypb.HistoryEvent, _ bool) sources.ReplayVerdict {
+	s := running(t, 100, func(ctx context.Context, _ []*historypb.HistoryEvent, _ bool) histories.ReplayVerdict {
 		if first.CompareAndSwap(false, true) {
-			return sources.ReplayVerdict{Outcome: sources.VerifyDiverged}
+			return histories.ReplayVerdict{Outcome: sources.VerifyDiverged}
 		}
 		waits <- struct{}{}
 		<-ctx.Done()
-		return sources.ReplayVerdict{Outcome: sources.VerifyUnverified}
+		return histories.ReplayVerdict{Outcome: sources.VerifyUnverified}
 	})
 	s.VerifyRuns(sources.VerifyWish{})
 	<-waits

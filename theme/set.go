@@ -1,15 +1,20 @@
 package theme
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
 //go:embed files/*.toml
@@ -18,46 +23,41 @@ var files embed.FS
 // Auto is the name that chooses dark or light by the terminal's background.
 const Auto = "auto"
 
-// maxThemes bounds how many files of a user are read; the rest is named as not read.
-const maxThemes = 64
+const (
+	maxThemes = 64       // files of a user that are read; the next one is reported
+	maxFile   = 64 << 10 // bytes of a theme's file
+)
 
-// Set is the themes that there are, by name.
+// Set is the available themes by name.
 type Set struct {
-	themes map[string]Theme
-	from   map[string]string
+	themes  map[string]Theme
+	sources map[string]string
 }
 
 // Names lists the themes in alphabetical order.
-func (s Set) Names() []string {
-	var names []string
-	for n := range s.themes {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
-}
+func (s Set) Names() []string { return slices.Sorted(maps.Keys(s.themes)) }
 
-// Get is a theme by name.
+// Get returns the theme of a name.
 func (s Set) Get(name string) (Theme, bool) {
 	t, ok := s.themes[name]
 	return t, ok
 }
 
-// From is the file that a theme was read from, "built in" for those of the program.
-func (s Set) From(name string) string { return s.from[name] }
+// Source returns the file that a theme was read from, or "built in".
+func (s Set) Source(name string) string { return s.sources[name] }
 
-// Pick is the theme of a name; [Auto] and "" are the usual one for the background.
+// Pick returns the theme of a name; [Auto] and "" choose the default one for the background.
 func (s Set) Pick(name string, dark bool) (Theme, error) {
 	if name == "" || name == Auto {
-		return s.themes[Usual(dark, false).Name], nil
+		return s.themes[Default(dark, false).Name], nil
 	}
 	if t, ok := s.themes[name]; ok {
 		return t, nil
 	}
-	return Theme{}, fmt.Errorf("there is no theme %q; there are %s, %s", name, Auto, strings.Join(s.Names(), ", "))
+	return Theme{}, fmt.Errorf("theme %q not found; available: %s, %s", name, Auto, strings.Join(s.Names(), ", "))
 }
 
-// Builtin is the themes of the program.
+// Builtin returns the themes of the program.
 var Builtin = sync.OnceValue(func() Set {
 	s := Set{map[string]Theme{}, map[string]string{}}
 	if errs := s.read(files, "files", func(string) string { return "built in" }); len(errs) > 0 {
@@ -68,19 +68,16 @@ var Builtin = sync.OnceValue(func() Set {
 
 func builtin(name string) Theme { return Builtin().themes[name] }
 
-// Load is the built-in themes and those of the folder's *.toml files, which may take the
-// place of a built-in one of the same name. A file with a mistake is left out, and the
-// mistake is returned with file and line. A folder that does not exist is an empty one.
+// Load returns the built-in themes and those of the folder's *.toml files, which may replace
+// a built-in theme of the same name. A file with a mistake is left out, and the mistake is
+// returned with file and line. A missing folder counts as empty.
 func Load(fsys fs.FS, folder string) (Set, []error) {
-	s := Set{map[string]Theme{}, map[string]string{}}
-	for n, t := range Builtin().themes {
-		s.themes[n], s.from[n] = t, Builtin().from[n]
-	}
+	s := Set{maps.Clone(Builtin().themes), maps.Clone(Builtin().sources)}
 	errs := s.read(fsys, ".", func(file string) string { return filepath.Join(folder, file) })
 	return s, errs
 }
 
-// draft is a file that was read, before the themes that it builds on are known.
+// draft is a file that was read before the themes that it builds on.
 type draft struct {
 	label, base string
 	data        []byte
@@ -94,21 +91,6 @@ func (s Set) read(fsys fs.FS, dir string, label func(file string) string) []erro
 	if err != nil {
 		return []error{fmt.Errorf("%s: %w", label(""), err)}
 	}
-	drafts, errs := readDrafts(fsys, dir, entries, label)
-	names := make([]string, 0, len(drafts))
-	for name := range drafts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := s.finish(name, drafts, nil); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errs
-}
-
-func readDrafts(fsys fs.FS, dir string, entries []fs.DirEntry, label func(string) string) (map[string]draft, []error) {
 	drafts := map[string]draft{}
 	var errs []error
 	for _, e := range entries {
@@ -117,12 +99,12 @@ func readDrafts(fsys fs.FS, dir string, entries []fs.DirEntry, label func(string
 		}
 		where := label(e.Name())
 		if len(drafts) == maxThemes {
-			errs = append(errs, fmt.Errorf("%s: not read, there are more than %d themes", where, maxThemes))
+			errs = append(errs, fmt.Errorf("%s: not read: more than %d themes", where, maxThemes))
 			break
 		}
 		name, d, err := readDraft(fsys, path.Join(dir, e.Name()), where)
 		if err == nil && drafts[name].data != nil {
-			err = fmt.Errorf("%s: the name %q is taken by another file", where, name)
+			err = fmt.Errorf("%s: another file already has the name %q", where, name)
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -130,33 +112,45 @@ func readDrafts(fsys fs.FS, dir string, entries []fs.DirEntry, label func(string
 		}
 		drafts[name] = d
 	}
-	return drafts, errs
+	for _, name := range slices.Sorted(maps.Keys(drafts)) {
+		if err := s.finish(name, drafts, nil); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
 }
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 
 func readDraft(fsys fs.FS, file, where string) (string, draft, error) {
 	info, err := fs.Stat(fsys, file)
 	if err == nil && info.Size() > maxFile {
-		return "", draft{}, fmt.Errorf("%s: larger than %d KB, so it is no theme", where, maxFile>>10)
+		return "", draft{}, errTooLarge(where)
 	}
 	data, err := fs.ReadFile(fsys, file)
 	if err != nil {
 		return "", draft{}, fmt.Errorf("%s: %w", where, err)
 	}
-	name, base, err := header(where, data)
-	if err != nil {
-		return "", draft{}, err
+	var header struct { // the rest of the file may still have mistakes
+		Name string `toml:"name"`
+		Base string `toml:"base"`
 	}
+	if err := toml.Unmarshal(data, &header); err != nil {
+		return "", draft{}, parseError(where, err)
+	}
+	name := header.Name
 	if name == "" {
 		name = strings.TrimSuffix(path.Base(file), ".toml")
 	}
-	if !nameShape.MatchString(name) || name == Auto {
-		return "", draft{}, fmt.Errorf("%s: the name %.60q does not do: use letters, digits, - and _, and not %q", where, name, Auto)
+	if !namePattern.MatchString(name) || name == Auto {
+		return "", draft{}, fmt.Errorf("%s: the name %.60q is not allowed: use letters, digits, - and _, and not %q",
+			where, name, Auto)
 	}
-	return name, draft{where, base, data}, nil
+	return name, draft{where, header.Base, data}, nil
 }
 
-// finish makes a theme out of its draft, the theme it builds on first. A draft that is
-// finished is removed; a file that builds on its own name means the one it replaces.
+// finish makes a theme of its draft, after the theme that it builds on, and removes the
+// draft. A file that builds on its own name means the theme that it replaces.
 func (s Set) finish(name string, drafts map[string]draft, above []string) error {
 	d, waiting := drafts[name]
 	if !waiting {
@@ -168,19 +162,56 @@ func (s Set) finish(name string, drafts map[string]draft, above []string) error 
 	if d.base != "" && d.base != name {
 		if err := s.finish(d.base, drafts, append(above, name)); err != nil {
 			delete(drafts, name)
-			return fmt.Errorf("%s: its base %q cannot be used: %w", d.label, d.base, err)
+			return fmt.Errorf("%s: base theme %q is invalid: %w", d.label, d.base, err)
 		}
 	}
 	delete(drafts, name)
 	base, ok := s.themes[d.base]
 	if d.base != "" && !ok {
-		return fmt.Errorf("%s: there is no theme %q to build on", d.label, d.base)
+		return fmt.Errorf("%s: base theme %q not found", d.label, d.base)
 	}
 	t, err := Parse(d.label, d.data, base)
 	if err != nil {
 		return err
 	}
 	t.Name, t.Base = name, d.base
-	s.themes[name], s.from[name] = t, d.label
+	s.themes[name], s.sources[name] = t, d.label
 	return nil
+}
+
+// Parse reads a theme from a file's text on top of base. The file's name is used in errors.
+// All unknown keys are reported with their lines; of other mistakes only the first.
+func Parse(file string, data []byte, base Theme) (Theme, error) {
+	if len(data) > maxFile {
+		return Theme{}, errTooLarge(file)
+	}
+	t := base
+	t.Name, t.Base = "", ""
+	err := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields().Decode(&t)
+	if err != nil {
+		return Theme{}, parseError(file, err)
+	}
+	return t, nil
+}
+
+func errTooLarge(file string) error {
+	return fmt.Errorf("%s: not a theme: larger than %d KB", file, maxFile>>10)
+}
+
+// parseError adds the file and the line to a decoding error, one line each.
+func parseError(file string, err error) error {
+	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok {
+		var all []error
+		for _, e := range unknown.Errors {
+			row, _ := e.Position()
+			all = append(all, fmt.Errorf("%s:%d: unknown key %q", file, row, strings.Join(e.Key(), ".")))
+		}
+		return errors.Join(all...)
+	}
+	if invalid, ok := errors.AsType[*toml.DecodeError](err); ok {
+		row, _ := invalid.Position()
+		text := strings.TrimPrefix(invalid.Error(), "toml: ")
+		return fmt.Errorf("%s:%d: %s", file, row, strings.Join(strings.Fields(text), " "))
+	}
+	return fmt.Errorf("%s: %w", file, err)
 }

@@ -1,77 +1,92 @@
 package theme
 
+import (
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
 // Styles is a theme ready to draw with: inks and glyphs by meaning.
 type Styles struct {
 	Theme  string // its name
 	Glyphs Glyphs
-
-	Text   Ink
-	Muted  Ink
-	Accent Ink
-	Strong Ink // headings
-
-	Border Ink
-	Focus  Ink // the border of the focused pane
-	Title  Ink // the title of the focused pane
-
-	Selected Ink // the selected row of the focused pane
-	Cursor   Ink // the selected row of a pane without focus
-
-	Bar       Ink // header
-	BarStrong Ink
-	BarMuted  Ink
-
-	Key  Ink // a key in a hint
-	Hint Ink // what it does
-
-	Running   Ink
-	Success   Ink
-	Wrong     Ink
-	Failed    Ink
-	Cancelled Ink
-	Timeout   Ink
-	Retrying  Ink
-
-	Added   Ink
-	Updated Ink
-	Removed Ink
-	Tagged  Ink
-
-	Warning Ink
-	Error   Ink
-	Alert   Ink // a whole line that must be seen
-
-	Curves [6]Ink // of a plot; see [Styles.Series]
+	TextInks
+	PaneInks
+	StatusInks
+	ChangeInks
+	series [6]Ink
 }
 
-// Styles works a theme's colours out for drawing.
+// TextInks are for text in panes and messages.
+type TextInks struct {
+	Text, Muted, Accent Ink
+	Strong              Ink // headings
+	Key                 Ink // a key in a hint
+	Hint                Ink // what the key does
+	Warning, Error      Ink
+	Alert               Ink // a whole line that the user must see
+}
+
+// PaneInks are for the parts of a screen.
+type PaneInks struct {
+	Border                   Ink
+	Focus                    Ink // the border of the focused pane
+	Title                    Ink // the title of the focused pane
+	Selected                 Ink // the selected row of the focused pane
+	Cursor                   Ink // the selected row of a pane without focus
+	Bar, BarStrong, BarMuted Ink // header
+}
+
+// StatusInks are for the statuses of runs.
+type StatusInks struct {
+	Running, Success, Wrong, Failed, Cancelled, Timeout, Retrying Ink
+}
+
+// ChangeInks are for operations on a playbook and for differences.
+type ChangeInks struct {
+	Added, Updated, Removed, Tagged Ink
+}
+
+// Styles prepares a theme for drawing.
 func (t Theme) Styles(g Glyphs) Styles {
 	c := t.Colors
 	ink := func(fg Color, a Attr) Ink { return NewInk(fg.code, "", a) }
-	muted := Attr(0)
+	mutedAttr := Attr(0)
 	if c.Muted.code == "" {
-		muted = Faint
+		mutedAttr = Faint
 	}
-	selected, cursor := NewInk(c.SelectFG.code, c.SelectBG.code, Bold), NewInk(c.Text.code, "", Bold|Underline)
+	muted := ink(c.Muted, mutedAttr)
+	selected := NewInk(c.SelectFG.code, c.SelectBG.code, Bold)
 	if c.SelectBG.code == "" {
 		selected = NewInk("", "", Reverse)
 	}
 	bar := NewInk(c.BarFG.code, c.BarBG.code, 0)
-	alert := NewInk(c.Error.code, "", Bold|Reverse)
-	return Styles{
-		Theme: t.Name, Glyphs: g,
-		Text: ink(c.Text, 0), Muted: ink(c.Muted, muted), Accent: ink(c.Accent, 0), Strong: ink(c.Text, Bold),
+	s := Styles{Theme: t.Name, Glyphs: g}
+	s.TextInks = TextInks{
+		Text: ink(c.Text, 0), Muted: muted, Accent: ink(c.Accent, 0), Strong: ink(c.Text, Bold),
+		Key: ink(c.Accent, Bold), Hint: muted,
+		Warning: ink(c.Warning, Bold), Error: ink(c.Error, Bold), Alert: ink(c.Error, Bold|Reverse),
+	}
+	s.PaneInks = PaneInks{
 		Border: ink(c.Border, 0), Focus: ink(c.Focus, 0), Title: ink(c.Focus, Bold),
-		Selected: selected, Cursor: cursor,
-		Bar: bar, BarStrong: ink(c.Accent, Bold).Over(bar), BarMuted: ink(c.Muted, muted).Over(bar),
-		Key: ink(c.Accent, Bold), Hint: ink(c.Muted, muted),
+		Selected: selected, Cursor: ink(c.Text, Bold|Underline),
+		Bar: bar, BarStrong: ink(c.Accent, Bold).Over(bar), BarMuted: muted.Over(bar),
+	}
+	s.StatusInks = StatusInks{
 		Running: ink(c.Running, 0), Success: ink(c.Success, 0), Wrong: ink(c.Wrong, 0), Failed: ink(c.Failed, Bold),
 		Cancelled: ink(c.Cancelled, 0), Timeout: ink(c.Timeout, 0), Retrying: ink(c.Retrying, Bold),
-		Added: ink(c.Added, 0), Updated: ink(c.Updated, 0), Removed: ink(c.Removed, 0), Tagged: ink(c.Tagged, 0),
-		Warning: ink(c.Warning, Bold), Error: ink(c.Error, Bold), Alert: alert,
-		Curves: [...]Ink{ink(c.Series1, 0), ink(c.Series2, 0), ink(c.Series3, 0), ink(c.Series4, 0), ink(c.Series5, 0), ink(c.Series6, 0)},
 	}
+	s.ChangeInks = ChangeInks{
+		Added: ink(c.Added, 0), Updated: ink(c.Updated, 0), Removed: ink(c.Removed, 0), Tagged: ink(c.Tagged, 0),
+	}
+	for i, series := range []Color{c.Series1, c.Series2, c.Series3, c.Series4, c.Series5, c.Series6} {
+		s.series[i] = ink(series, 0)
+	}
+	return s
 }
+
+// Series returns the ink of a plot's i-th curve. After the sixth the inks repeat, so a
+// curve also needs a mark.
+func (s Styles) Series(i int) Ink { return s.series[i%len(s.series)] }
 
 // Mark is how a status looks: a glyph and a word, in an ink.
 type Mark struct {
@@ -80,7 +95,7 @@ type Mark struct {
 	Ink   Ink
 }
 
-// Status is the mark of an exit status as the ExitStatus search attribute holds it.
+// Status returns the mark of an exit status as the ExitStatus search attribute holds it.
 // An unknown status keeps its word.
 func (s Styles) Status(word string) Mark {
 	g := s.Glyphs
@@ -103,14 +118,170 @@ func (s Styles) Status(word string) Mark {
 	return Mark{g.Unknown, word, s.Muted}
 }
 
-// Series is the ink of a plot's curve by its number from 0; after the sixth they come
-// again, so that a curve needs a mark of its own besides.
-func (s Styles) Series(i int) Ink { return s.Curves[i%len(s.Curves)] }
-
-// Retry is the mark of a run whose activity is being tried again.
+// Retry returns the mark of a run that has a failed activity attempt.
 func (s Styles) Retry() Mark { return Mark{s.Glyphs.Retry, "retrying", s.Retrying} }
 
 // Statuses lists the exit statuses in the order in which screens show them.
 func Statuses() []string {
 	return []string{"running", "success", "wrong", "failed", "cancelled", "timeout"}
+}
+
+// Ink is a prepared style: the escape sequence that opens it. Painting costs one
+// concatenation, so a frame of thousands of cells is cheap. The zero Ink changes nothing.
+type Ink struct {
+	open   string
+	fg, bg string
+	attrs  Attr
+}
+
+// Attr is a set of text attributes.
+type Attr uint8
+
+// Attributes.
+const (
+	Bold Attr = 1 << iota
+	Faint
+	Underline
+	Reverse
+)
+
+// NewInk returns an ink of two colors, written as in a [Theme], and attributes.
+func NewInk(fg, bg string, attrs Attr) Ink {
+	var s ansi.Style
+	if attrs&Bold != 0 {
+		s = s.Bold()
+	}
+	if attrs&Faint != 0 {
+		s = s.Faint()
+	}
+	if attrs&Underline != 0 {
+		s = s.Underline(true)
+	}
+	if attrs&Reverse != 0 {
+		s = s.Reverse(true)
+	}
+	if fg != "" {
+		s = s.ForegroundColor(lipgloss.Color(fg))
+	}
+	if bg != "" {
+		s = s.BackgroundColor(lipgloss.Color(bg))
+	}
+	ink := Ink{fg: fg, bg: bg, attrs: attrs}
+	if len(s) > 0 {
+		ink.open = s.String()
+	}
+	return ink
+}
+
+// Paint returns s in this ink. s must not contain painted text.
+func (i Ink) Paint(s string) string {
+	if i.open == "" || s == "" {
+		return s
+	}
+	return i.open + s + ansi.ResetStyle
+}
+
+// Over returns this ink on the background, and with the attributes, of another.
+func (i Ink) Over(base Ink) Ink {
+	fg := i.fg
+	if fg == "" {
+		fg = base.fg
+	}
+	return NewInk(fg, base.bg, i.attrs|base.attrs)
+}
+
+// Lipgloss returns the ink as a Lip Gloss style, for components that take one.
+func (i Ink) Lipgloss() lipgloss.Style {
+	s := lipgloss.NewStyle().Bold(i.attrs&Bold != 0).Faint(i.attrs&Faint != 0).
+		Underline(i.attrs&Underline != 0).Reverse(i.attrs&Reverse != 0)
+	if i.fg != "" {
+		s = s.Foreground(lipgloss.Color(i.fg))
+	}
+	if i.bg != "" {
+		s = s.Background(lipgloss.Color(i.bg))
+	}
+	return s
+}
+
+// Glyphs are the special characters of the screen by meaning. Each is one cell wide,
+// except that [ASCII] may use two for an arrow.
+type Glyphs struct {
+	StatusGlyphs
+	ChangeGlyphs
+	BarGlyphs
+	TreeGlyphs
+
+	Dash, Ellipsis, Dot    string
+	Newline, Enter         string
+	Arrow, Pointer         string
+	Refresh, Paused, Micro string
+
+	Plain Frame
+	Heavy Frame // of the focused pane
+}
+
+// StatusGlyphs are for the statuses of runs.
+type StatusGlyphs struct {
+	Running, Success, Wrong, Failed, Cancelled, Timeout, Continued, Retry, Unknown, Pending string
+}
+
+// ChangeGlyphs are for operations on a playbook and for differences.
+type ChangeGlyphs struct {
+	Added, Updated, Removed, Tagged, Rejected string
+	Delta                                     string
+}
+
+// BarGlyphs are for bars, curves and strips.
+type BarGlyphs struct {
+	Full, Empty    string // a bar's filled and empty part
+	Shade          string // neither full nor empty
+	Point          string // an event without a duration
+	Levels         string // of a curve, lowest first
+	Link, LinkTodo string // between two phases of a strip, done and not yet
+}
+
+// TreeGlyphs are for trees of runs.
+type TreeGlyphs struct {
+	Forked         string // a run forked from another
+	Branch, Corner string // one of several children, and the last child
+	Trunk          string // the line past other children
+}
+
+// Frame is the characters of a box.
+type Frame struct {
+	TopLeft, Top, TopRight          string
+	Side                            string
+	BottomLeft, Bottom, BottomRight string
+}
+
+// Unicode returns the default glyphs.
+func Unicode() Glyphs {
+	return Glyphs{
+		StatusGlyphs: StatusGlyphs{Running: "●", Success: "✓", Wrong: "✗", Failed: "‼", Cancelled: "⊘",
+			Timeout: "◷", Continued: "⇢", Retry: "↻", Unknown: "?", Pending: "○"},
+		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "−", Tagged: "#", Rejected: "✗", Delta: "Δ"},
+		BarGlyphs: BarGlyphs{Full: "█", Empty: "░", Shade: "▒", Point: "◆", Levels: "▁▂▃▄▅▆▇█",
+			Link: "━", LinkTodo: "─"},
+		TreeGlyphs: TreeGlyphs{Forked: "↳", Branch: "├", Corner: "└", Trunk: "│"},
+		Dash:       "–", Ellipsis: "…", Newline: "⏎", Arrow: "→", Pointer: "▸",
+		Refresh: "⟳", Paused: "‖", Enter: "↵", Dot: "·", Micro: "µ",
+		Plain: Frame{"┌", "─", "┐", "│", "└", "─", "┘"},
+		Heavy: Frame{"┏", "━", "┓", "┃", "┗", "━", "┛"},
+	}
+}
+
+// ASCII returns the glyphs for terminals whose locale is not UTF-8.
+func ASCII() Glyphs {
+	return Glyphs{
+		StatusGlyphs: StatusGlyphs{Running: "*", Success: "v", Wrong: "x", Failed: "!", Cancelled: "-",
+			Timeout: "T", Continued: "c", Retry: "@", Unknown: "?", Pending: "o"},
+		ChangeGlyphs: ChangeGlyphs{Added: "+", Updated: "~", Removed: "-", Tagged: "#", Rejected: "x", Delta: "D"},
+		BarGlyphs: BarGlyphs{Full: "#", Empty: ".", Shade: "%", Point: "^", Levels: "_.-=*#",
+			Link: "=", LinkTodo: "-"},
+		TreeGlyphs: TreeGlyphs{Forked: "Y", Branch: "|", Corner: "`", Trunk: "|"},
+		Dash:       "-", Ellipsis: "~", Newline: " ", Arrow: "->", Pointer: ">",
+		Refresh: "@", Paused: "=", Enter: "enter", Dot: "|", Micro: "u",
+		Plain: Frame{"+", "-", "+", "|", "+", "-", "+"},
+		Heavy: Frame{"#", "=", "#", "#", "#", "=", "#"},
+	}
 }

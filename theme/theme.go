@@ -1,30 +1,32 @@
-// Package theme holds colours, styles and glyphs by meaning. It is a leaf: it imports
-// nothing of the project, and it knows no screen.
+// Package theme holds colors, styles and glyphs by meaning. It is a leaf: it imports
+// nothing of the project and knows no screen.
 //
-// A [Theme] is plain data, colours by meaning, as a TOML file holds it. The built-in
-// ones are files too, in the folder files; [Load] adds those of a user and names the
-// file and line of every mistake. [Theme.Styles] turns a theme into [Styles], which is
-// what drawing code is handed. No meaning is carried by colour alone: every status has a
-// glyph and a word, selection and focus also change attributes or characters, and a
-// theme without any colour works.
+// A [Theme] is plain data: colors by meaning, as a TOML file holds them. The built-in
+// themes are files too, in the directory files; [Load] adds those of a user and reports
+// the file and line of every mistake. [Theme.Styles] turns a theme into [Styles], which
+// drawing code uses. No meaning is carried by color alone: every status has a glyph and
+// a word, selection and focus also change attributes or characters, and a theme without
+// colors works.
 package theme
 
 import (
+	"fmt"
+	"regexp"
 	"strings"
 )
 
-// Theme is a set of colours by meaning.
+// Theme is a set of colors by meaning.
 type Theme struct {
-	Name string `toml:"name"` // of letters, digits, "-" and "_"; a file may leave it to its own name
-	// Base is the theme whose colours stand where a file says nothing, "" for none.
+	Name string `toml:"name"` // letters, digits, "-" and "_"; defaults to the file's name
+	// Base is the theme that supplies the colors that a file leaves out, or "".
 	Base string `toml:"base"`
-	// Background is what the terminal's own background is assumed to be. It is not
-	// painted: tests measure contrast against it.
+	// Background is the assumed background of the terminal. It is not painted; tests
+	// measure contrast against it.
 	Background Color  `toml:"background"`
 	Colors     Colors `toml:"colors"`
 }
 
-// Colors names a theme's colours by what they mean.
+// Colors names a theme's colors by what they mean.
 type Colors struct {
 	Text     Color `toml:"text"`
 	Muted    Color `toml:"muted"`  // secondary text: labels, times
@@ -52,7 +54,7 @@ type Colors struct {
 	Warning Color `toml:"warning"`
 	Error   Color `toml:"error"`
 
-	// Series are of the curves of a plot, one beside the other.
+	// The curves of a plot.
 	Series1 Color `toml:"series_1"`
 	Series2 Color `toml:"series_2"`
 	Series3 Color `toml:"series_3"`
@@ -61,26 +63,36 @@ type Colors struct {
 	Series6 Color `toml:"series_6"`
 }
 
-// Dark is the theme for dark backgrounds.
-func Dark() Theme { return builtin("dark") }
+// Color is "#rrggbb", an index "0" to "255" of the terminal's palette, or "" for the
+// terminal's default. It is a struct because a TOML decoder writes strings without
+// calling UnmarshalText.
+type Color struct{ code string }
 
-// Light is the theme for light backgrounds.
-func Light() Theme { return builtin("light") }
+func (c Color) String() string { return c.code }
 
-// NoColor is the theme without colours: only bold, faint, underlined and reversed text.
-func NoColor() Theme { return builtin("no-color") }
+var colorPattern = regexp.MustCompile(`^(#[0-9a-fA-F]{6}|[01]?[0-9]?[0-9]|2[0-4][0-9]|25[0-5])?$`)
 
-// New is the built-in theme for a dark or light background, or the one without
-// colours, as styles with Unicode glyphs.
-func New(dark, noColor bool) Styles { return Usual(dark, noColor).Styles(Unicode()) }
-
-// FromEnv is [New] with what the environment says of colours and characters.
-func FromEnv(dark bool, getenv func(string) string) Styles {
-	return Usual(dark, WantsNoColor(getenv)).Styles(GlyphsFor(getenv))
+// UnmarshalText accepts a valid color only.
+func (c *Color) UnmarshalText(b []byte) error {
+	if !colorPattern.Match(b) {
+		return fmt.Errorf(`%.40q is not a color: write "#rrggbb", a number from "0" to "255",`+
+			` or "" for the terminal's default`, b)
+	}
+	c.code = string(b)
+	return nil
 }
 
-// Usual is the built-in theme where nobody chose one.
-func Usual(dark, noColor bool) Theme {
+// Dark returns the theme for dark backgrounds.
+func Dark() Theme { return builtin("dark") }
+
+// Light returns the theme for light backgrounds.
+func Light() Theme { return builtin("light") }
+
+// NoColor returns the theme without colors: only bold, faint, underlined and reversed text.
+func NoColor() Theme { return builtin("no-color") }
+
+// Default returns the built-in theme for a background, or the one without colors.
+func Default(dark, noColor bool) Theme {
 	switch {
 	case noColor:
 		return NoColor()
@@ -90,7 +102,16 @@ func Usual(dark, noColor bool) Theme {
 	return Light()
 }
 
-// GlyphsFor is the set of characters that the environment's locale can show.
+// New returns the styles of the [Default] theme with Unicode glyphs.
+func New(dark, noColor bool) Styles { return Default(dark, noColor).Styles(Unicode()) }
+
+// FromEnv returns the styles of the [Default] theme with the colors and glyphs that the
+// environment asks for.
+func FromEnv(dark bool, getenv func(string) string) Styles {
+	return Default(dark, WantsNoColor(getenv)).Styles(GlyphsFor(getenv))
+}
+
+// GlyphsFor returns the glyphs that the environment's locale can show.
 func GlyphsFor(getenv func(string) string) Glyphs {
 	if HasUTF8(getenv) {
 		return Unicode()
@@ -98,14 +119,14 @@ func GlyphsFor(getenv func(string) string) Glyphs {
 	return ASCII()
 }
 
-// WantsNoColor tells whether the environment asks for no colours: NO_COLOR set to
-// anything (https://no-color.org), or a terminal that has none.
+// WantsNoColor reports whether the environment asks for no colors: NO_COLOR is set
+// (https://no-color.org), or the terminal has none.
 func WantsNoColor(getenv func(string) string) bool {
 	return getenv("NO_COLOR") != "" || getenv("TERM") == "dumb"
 }
 
-// HasUTF8 tells whether the environment's locale is a UTF-8 one. LC_ALL wins over
-// LC_CTYPE, which wins over LANG, as POSIX has it.
+// HasUTF8 reports whether the environment's locale uses UTF-8. As POSIX defines, LC_ALL
+// wins over LC_CTYPE, which wins over LANG.
 func HasUTF8(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if v := strings.ToLower(getenv(name)); v != "" {

@@ -11,21 +11,21 @@ import (
 
 func TestNoColorThemeHasNoColor(t *testing.T) {
 	v := reflect.ValueOf(New(true, true))
-	for i := range v.NumField() {
-		ink, ok := v.Field(i).Interface().(Ink)
-		if !ok {
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if f.Type != reflect.TypeFor[Ink]() {
 			continue
 		}
+		ink := v.FieldByIndex(f.Index).Interface().(Ink)
 		seq, _, _ := strings.Cut(strings.TrimPrefix(ink.Paint("x"), "\x1b["), "m")
 		for _, p := range strings.Split(seq, ";") {
 			if p != "x" && p != "1" && p != "2" && p != "4" && p != "7" {
-				t.Errorf("%s paints with %q", v.Type().Field(i).Name, ink.Paint("x"))
+				t.Errorf("%s paints with %q", f.Name, ink.Paint("x"))
 			}
 		}
 	}
 }
 
-// Every status must be told from every other by its glyph and its word alone.
+// TestStatusesDifferWithoutColor checks that each status has its own glyph and word.
 func TestStatusesDifferWithoutColor(t *testing.T) {
 	for _, g := range []Glyphs{Unicode(), ASCII()} {
 		s := NoColor().Styles(g)
@@ -49,9 +49,9 @@ func TestStatusesDifferWithoutColor(t *testing.T) {
 func TestGlyphs(t *testing.T) {
 	check := func(set string, g any, ascii bool) {
 		v := reflect.ValueOf(g)
-		for i := range v.NumField() {
-			name := set + "." + v.Type().Field(i).Name
-			s, ok := v.Field(i).Interface().(string)
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			name := set + "." + f.Name
+			s, ok := v.FieldByIndex(f.Index).Interface().(string)
 			if !ok {
 				continue
 			}
@@ -113,7 +113,7 @@ func TestInk(t *testing.T) {
 	}
 }
 
-func TestFromEnvChoosesTheCharacters(t *testing.T) {
+func TestFromEnvChoosesGlyphs(t *testing.T) {
 	for locale, want := range map[string]string{"C": ASCII().Success, "en_GB.UTF-8": Unicode().Success} {
 		s := FromEnv(true, func(name string) string { return map[string]string{"LC_ALL": locale, "TERM": "xterm"}[name] })
 		if s.Glyphs.Success != want {

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"acescope/sources/cluster"
 	"time"
 
 	"acescope/sources"
@@ -8,52 +9,59 @@ import (
 	"acescope/tui/text"
 )
 
-// header is the first line: who is talked to, counts, the query, and how fresh all of
-// that is.
-func (m *Model) header(now time.Time) string {
-	s := m.styles
-	right, rightInk := m.freshness(now)
-	l := text.Line{Max: m.width - text.Width(right) - 3, Tail: s.Glyphs.Ellipsis}
-	l.Add(s.BarStrong, " acescope ").Add(s.Bar, m.where()+" ")
-	if m.opts.ReadOnly {
-		l.Add(s.Warning.Over(s.Bar), " read-only ")
-	}
-	if m.snap != nil {
-		m.counts(&l)
-		if q := m.snap.Runs.Query; q != "" {
-			l.Add(s.BarMuted, " / ").Add(s.Bar, text.Safe(q, " "))
-		}
-	}
-	return l.String(s.Bar) + s.Bar.Paint("  ") + rightInk.Paint(right) + s.Bar.Paint(" ")
+// header draws the lines above the panes: the source of the data, counts, the query, and how
+// fresh the data is.
+type header struct {
+	theme.Styles
+	width    int
+	now      time.Time
+	snap     *sources.Snapshot // nil before the first
+	readOnly bool
 }
 
-func (m *Model) where() string {
-	if m.snap == nil {
-		return string(sources.ConnStarting) + m.styles.Glyphs.Ellipsis
+// draw draws the first line.
+func (h header) draw() string {
+	right, rightInk := h.freshness()
+	l := text.Line{Max: h.width - text.Width(right) - 3, Tail: h.Glyphs.Ellipsis}
+	l.Add(h.BarStrong, " acescope ").Add(h.Bar, h.source()+" ")
+	if h.readOnly {
+		l.Add(h.Warning.Over(h.Bar), " read-only ")
 	}
-	c := m.snap.Connection
-	parts, names := "", []string{c.Namespace, c.Mode}
-	if c.Mode == sources.ModeFile {
+	if h.snap != nil {
+		h.addCounts(&l)
+		if q := h.snap.Runs.Query; q != "" {
+			l.Add(h.BarMuted, " / ").Add(h.Bar, text.Safe(q, " "))
+		}
+	}
+	return l.String(h.Bar) + h.Bar.Paint("  ") + rightInk.Paint(right) + h.Bar.Paint(" ")
+}
+
+// source names the namespace and the server, or the files.
+func (h header) source() string {
+	if h.snap == nil {
+		return string(cluster.ConnStarting) + h.Glyphs.Ellipsis
+	}
+	c := h.snap.Connection
+	source, names := "", []string{c.Namespace, c.Mode}
+	if c.Mode == cluster.ModeFile {
 		names = []string{c.Mode, c.Address}
 	}
-	for _, p := range names {
-		if p = text.Safe(p, " "); p != "" && parts != "" {
-			parts += " " + m.styles.Glyphs.Dot + " "
+	for _, name := range names {
+		if name = text.Safe(name, " "); name != "" && source != "" {
+			source += " " + h.Glyphs.Dot + " "
 		}
-		parts += p
+		source += name
 	}
-	if c.State != sources.ConnReady {
-		parts += " (" + string(c.State) + ")"
+	if c.State != cluster.ConnReady {
+		source += " (" + string(c.State) + ")"
 	}
-	return parts
+	return source
 }
 
-// counts adds how many runs have each status; zeros are left out, and words where the
-// line is short.
-func (m *Model) counts(l *text.Line) {
-	s := m.styles
+// addCounts adds the number of runs by status, with words on a wide screen. Zeros are left out.
+func (h header) addCounts(l *text.Line) {
 	counts := map[string]int64{}
-	for status, n := range m.snap.Runs.Counts {
+	for status, n := range h.snap.Runs.Counts {
 		counts[string(status)] = n
 	}
 	for _, word := range theme.Statuses() {
@@ -61,48 +69,44 @@ func (m *Model) counts(l *text.Line) {
 		if n == 0 {
 			continue
 		}
-		mark := s.Status(word)
+		mark := h.Status(word)
 		label := " " + mark.Glyph + " " + text.Count(n)
-		if m.width >= WideWidth {
+		if h.width >= WideWidth {
 			label += " " + word
 		}
-		l.Add(mark.Ink.Over(s.Bar), label)
+		l.Add(mark.Ink.Over(h.Bar), label)
 	}
-	l.Add(s.Bar, " ")
+	l.Add(h.Bar, " ")
 }
 
-// freshness is how old the list is and how often it is read.
-func (m *Model) freshness(now time.Time) (string, theme.Ink) {
-	s := m.styles
-	if m.snap == nil {
-		return "", s.Bar
+// freshness returns how old the list of runs is and how often it is read.
+func (h header) freshness() (string, theme.Ink) {
+	if h.snap == nil {
+		return "", h.Bar
 	}
-	r := m.snap.Runs
-	if m.snap.Connection.Mode == sources.ModeFile {
-		return "not live", m.styles.BarMuted
+	r := h.snap.Runs
+	if h.snap.Connection.Mode == cluster.ModeFile {
+		return "not live", h.BarMuted
 	}
-	state := ""
+	state, ink := "", h.BarMuted
 	switch {
 	case r.Paused:
-		state = s.Glyphs.Paused + " paused"
+		state, ink = h.Glyphs.Paused+" paused", h.Warning.Over(h.Bar)
 	case r.Interval > 0:
-		state = s.Glyphs.Refresh + " " + r.Interval.String()
-	}
-	ink := s.BarMuted
-	if r.Paused {
-		ink = s.Warning.Over(s.Bar)
+		state = h.Glyphs.Refresh + " " + r.Interval.String()
 	}
 	if r.Loaded.IsZero() {
 		return state, ink
 	}
-	// While the list is as fresh as it is meant to be, its age stands still: counting it would
-	// draw an idle screen anew each second.
-	age := "age " + text.Span(now.Sub(r.Loaded))
-	if usual := r.Interval + time.Second; !r.Paused && r.Interval > 0 && now.Sub(r.Loaded) < usual {
-		age = "age <" + text.Span(usual)
+	// While the list is as fresh as expected, the age is constant: counting it would redraw
+	// an idle screen every second.
+	elapsed := h.now.Sub(r.Loaded)
+	age := "age " + text.Span(elapsed)
+	if expected := r.Interval + time.Second; !r.Paused && r.Interval > 0 && elapsed < expected {
+		age = "age <" + text.Span(expected)
 	}
-	if m.stale() {
-		age, ink = "stale "+text.Span(now.Sub(r.Loaded)), s.Warning.Over(s.Bar)
+	if stale(h.snap) {
+		age, ink = "stale "+text.Span(elapsed), h.Warning.Over(h.Bar)
 	}
 	if state != "" {
 		age = "  " + age
@@ -110,36 +114,36 @@ func (m *Model) freshness(now time.Time) (string, theme.Ink) {
 	return state + age, ink
 }
 
-// stale tells whether what is shown is older than it looks: there is data, but the
-// server is away.
-func (m *Model) stale() bool {
-	return m.snap != nil && m.snap.Connection.State != sources.ConnReady && !m.snap.Runs.Loaded.IsZero()
+// stale reports whether there is data that cannot be refreshed because the server is
+// unreachable.
+func stale(snap *sources.Snapshot) bool {
+	return snap != nil && snap.Connection.State != cluster.ConnReady && !snap.Runs.Loaded.IsZero()
 }
 
-// banner is the state of the connection in a word, where that must be seen.
-func (m *Model) banner() string {
+// banner returns the connection problem that needs a line of its own, or "".
+func banner(snap *sources.Snapshot) string {
 	switch {
-	case m.snap == nil:
+	case snap == nil:
 		return ""
-	case m.snap.Connection.State == sources.ConnLost:
-		return "server away"
-	case m.stale():
+	case snap.Connection.State == cluster.ConnLost:
+		return "server unreachable"
+	case stale(snap):
 		return "server starting"
 	}
 	return ""
 }
 
-func (m *Model) drawBanner(word string) string {
-	s, c := m.styles, m.snap.Connection
-	line := " " + s.Glyphs.Failed + " " + word
+func (h header) drawBanner(problem string) string {
+	c := h.snap.Connection
+	line := " " + h.Glyphs.Failed + " " + problem
 	if !c.Since.IsZero() {
-		line += " since " + text.Span(m.now().Sub(c.Since))
+		line += " since " + text.Span(h.now.Sub(c.Since))
 	}
-	line += " " + s.Glyphs.Dash + " retrying"
+	line += " " + h.Glyphs.Dash + " retrying"
 	if c.Err != "" {
 		line += ": " + text.Safe(c.Err, " ")
 	}
-	l := text.Line{Max: m.width, Tail: s.Glyphs.Ellipsis}
-	l.Add(s.Alert, line)
-	return l.String(s.Alert)
+	l := text.Line{Max: h.width, Tail: h.Glyphs.Ellipsis}
+	l.Add(h.Alert, line)
+	return l.String(h.Alert)
 }

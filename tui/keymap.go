@@ -7,9 +7,122 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"acescope/theme"
+	"acescope/tui/text"
 )
 
-// KeyMistake says what is wrong with one line of a key map.
+// quitKey works everywhere, dialogs included, and cannot be mapped to another action.
+const quitKey = "ctrl+c"
+
+// keymap decides which binding a key runs: first those of the focused view, then the global
+// ones.
+type keymap struct {
+	global   []Binding
+	mapped   map[string][]string // keys by action, in place of the binding's own
+	readOnly bool                // bindings that mutate are disabled
+	glyphs   theme.Glyphs
+}
+
+// KeyGroup is the bindings that work in the same place.
+type KeyGroup struct {
+	Name     string // of the view, or "Everywhere"
+	Bindings []Binding
+}
+
+// keysOf returns the keys of a binding after mapping.
+func (k *keymap) keysOf(b Binding) []string {
+	if keys, ok := k.mapped[b.Action]; ok {
+		return keys
+	}
+	return b.Keys
+}
+
+// keysFor returns the keys of a global action.
+func (k *keymap) keysFor(action string) []string {
+	for _, b := range k.global {
+		if b.Action == action {
+			return k.keysOf(b)
+		}
+	}
+	return nil
+}
+
+// firstKey returns the display name of an action's first key, or "".
+func (k *keymap) firstKey(action string) string {
+	if keys := k.keysFor(action); len(keys) > 0 {
+		return k.name(keys[0])
+	}
+	return ""
+}
+
+// name returns a key as users write it.
+func (k *keymap) name(key string) string {
+	switch key {
+	case "enter":
+		return k.glyphs.Enter
+	case "pgdown":
+		return "pgdn"
+	}
+	return strings.Replace(key, "ctrl+", "^", 1)
+}
+
+func (k *keymap) withKeys(list []Binding) []Binding {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i].Keys = k.keysOf(out[i])
+	}
+	return out
+}
+
+// allowed returns the list without the bindings that read-only mode disables.
+func (k *keymap) allowed(list []Binding) []Binding {
+	if !k.readOnly {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(b Binding) bool { return b.Mutates })
+}
+
+// everywhere lists the global bindings with the keys that a view's own bindings leave to
+// them. A binding that loses all of its keys is left out.
+func (k *keymap) everywhere(own []Binding) []Binding {
+	used := map[string]bool{}
+	for _, b := range own {
+		for _, key := range k.keysOf(b) {
+			used[key] = true
+		}
+	}
+	var out []Binding
+	for _, b := range k.withKeys(k.global) {
+		had := len(b.Keys)
+		b.Keys = slices.DeleteFunc(slices.Clone(b.Keys), func(key string) bool { return used[key] })
+		if len(b.Keys) > 0 || had == 0 {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
+// bindings lists a view's own bindings and the global ones, in order of precedence.
+func (k *keymap) bindings(own []Binding) []Binding {
+	return append(k.withKeys(own), k.everywhere(own)...)
+}
+
+// active is [keymap.bindings] without those that read-only mode disables.
+func (k *keymap) active(own []Binding) []Binding { return k.allowed(k.bindings(own)) }
+
+// groups lists every enabled action: the global ones, then those of each view.
+func (k *keymap) groups(views []View) []KeyGroup {
+	all := []KeyGroup{{"Everywhere", k.allowed(k.withKeys(k.global))}}
+	for _, v := range views {
+		if b := k.allowed(k.withKeys(v.Bindings())); len(b) > 0 {
+			all = append(all, KeyGroup{v.Name(), b})
+		}
+	}
+	return all
+}
+
+// KeyMistake reports what is wrong with one line of a key map.
 type KeyMistake struct {
 	Action string
 	Why    string
@@ -17,107 +130,177 @@ type KeyMistake struct {
 
 func (e KeyMistake) Error() string { return "keys: " + e.Action + ": " + e.Why }
 
-// SetKeys replaces the keys of actions by name; an empty list leaves an action without
-// any. Lines that make no sense are left out and returned: an action that does not
-// exist, a name that is no key, and keys that would lead to two actions of one view, or
-// of those that work everywhere. A view's key may take the place of one that works
-// everywhere.
-func (m *Model) SetKeys(keys map[string][]string) []KeyMistake {
-	m.keys = maps.Clone(keys)
-	if m.keys == nil {
-		m.keys = map[string][]string{}
-	}
-	mistakes := m.dropUnknown()
+// set replaces the keys of actions and returns the lines that it left out.
+func (k *keymap) set(keys map[string][]string, views []View) []KeyMistake {
+	k.mapped = maps.Clone(keys)
+	lists := k.lists(views)
+	mistakes := k.dropInvalid(lists)
+	isMapped := func(c KeyMistake) bool { _, mapped := k.mapped[c.Action]; return mapped }
 	for {
-		clashes := m.clashes()
-		var mine []KeyMistake
-		for _, c := range clashes {
-			if _, mapped := m.keys[c.Action]; mapped {
-				mine = append(mine, c)
-			}
-		}
-		if len(mine) == 0 {
+		clashes := k.clashes(lists)
+		i := slices.IndexFunc(clashes, isMapped)
+		if i < 0 {
 			break
 		}
-		mistakes = append(mistakes, mine[0])
-		delete(m.keys, mine[0].Action)
+		mistakes = append(mistakes, clashes[i])
+		delete(k.mapped, clashes[i].Action)
 	}
 	slices.SortFunc(mistakes, func(a, b KeyMistake) int { return cmp.Compare(a.Action, b.Action) })
 	return mistakes
 }
 
-func (m *Model) dropUnknown() []KeyMistake {
+// lists returns the lists of bindings within which keys must be unique.
+func (k *keymap) lists(views []View) [][]Binding {
+	lists := [][]Binding{k.global}
+	for _, v := range views {
+		lists = append(lists, v.Bindings())
+	}
+	return lists
+}
+
+// dropInvalid removes lines with an unknown action or key.
+func (k *keymap) dropInvalid(lists [][]Binding) []KeyMistake {
 	known := map[string]bool{}
-	for _, list := range m.bindingLists() {
-		for _, b := range list {
-			known[b.Action] = true
-		}
+	for _, b := range slices.Concat(lists...) {
+		known[b.Action] = true
 	}
 	var mistakes []KeyMistake
-	for action, list := range m.keys {
+	for action, keys := range k.mapped {
 		why := ""
 		if !known[action] {
-			why = "there is no such action; acescope config keys lists them"
+			why = "unknown action; acescope config keys lists the actions"
 		}
-		for _, k := range list {
+		for _, key := range keys {
 			switch {
-			case k == quitKey:
+			case key == quitKey:
 				why = quitKey + " always quits"
-			case !validKey(k):
-				why = fmt.Sprintf("%.20q is no key; write a, A, ctrl+d, f5, enter, space, pgdown", k)
+			case !validKey(key):
+				why = fmt.Sprintf("%.20q is not a key; examples: a, A, ctrl+d, f5, enter, space, pgdown", key)
 			}
 		}
 		if why != "" {
 			mistakes = append(mistakes, KeyMistake{action, why})
-			delete(m.keys, action)
+			delete(k.mapped, action)
 		}
 	}
 	return mistakes
 }
 
-// bindingLists is the bindings that must not share a key, list by list.
-func (m *Model) bindingLists() [][]Binding {
-	lists := [][]Binding{m.global}
-	m.everyView(func(v View) { lists = append(lists, v.Bindings()) })
-	return lists
-}
-
-// clashes lists the keys that lead to two actions; where one of the two was mapped it is
-// the one that is named.
-func (m *Model) clashes() []KeyMistake {
+// clashes lists the keys that run two actions. If one of the two is mapped, the mistake
+// names that one.
+func (k *keymap) clashes(lists [][]Binding) []KeyMistake {
 	var out []KeyMistake
-	for _, list := range m.bindingLists() {
-		taken := map[string]string{quitKey: "shell.quit"}
+	for _, list := range lists {
+		used := map[string]string{quitKey: "shell.quit"}
 		for _, b := range list {
-			for _, k := range m.keysOf(b) {
-				other, dup := taken[k]
+			for _, key := range k.keysOf(b) {
+				other, dup := used[key]
 				if !dup || other == b.Action {
-					taken[k] = b.Action
+					used[key] = b.Action
 					continue
 				}
-				one, two := b.Action, other
-				if _, mapped := m.keys[one]; !mapped {
-					one, two = two, one
+				named := b.Action
+				if _, mapped := k.mapped[named]; !mapped {
+					named, other = other, named
 				}
-				out = append(out, KeyMistake{one, fmt.Sprintf("%q is bound to both %s and %s", k, two, one)})
+				out = append(out, KeyMistake{named, fmt.Sprintf("%q is bound to both %s and %s", key, other, named)})
 			}
 		}
 	}
 	return out
 }
 
-// validKey tells whether a key can be typed at all.
-func validKey(k string) bool {
+// validKey reports whether a key can be typed.
+func validKey(key string) bool {
 	for _, mod := range []string{"ctrl+", "alt+", "shift+", "meta+", "hyper+", "super+"} {
-		k = strings.TrimPrefix(k, mod)
+		key = strings.TrimPrefix(key, mod)
 	}
-	if utf8.RuneCountInString(k) == 1 {
-		return k != " " && utf8.ValidString(k)
+	if utf8.RuneCountInString(key) == 1 {
+		return key != " " && utf8.ValidString(key)
 	}
 	var n int
-	if _, err := fmt.Sscanf(k, "f%d", &n); err == nil {
-		return n >= 1 && n <= 63 && k == fmt.Sprintf("f%d", n)
+	if _, err := fmt.Sscanf(key, "f%d", &n); err == nil {
+		return n >= 1 && n <= 63 && key == fmt.Sprintf("f%d", n)
 	}
-	return slices.Contains([]string{"enter", "tab", "esc", "space", "backspace", "delete", "insert", "up", "down", "left", "right",
-		"home", "end", "pgup", "pgdown"}, k)
+	return slices.Contains([]string{"enter", "tab", "esc", "space", "backspace", "delete", "insert", "up", "down",
+		"left", "right", "home", "end", "pgup", "pgdown"}, key)
+}
+
+// helpFor lists the focused view's keys and the global ones, side by side if there is room.
+func (k *keymap) helpFor(v View, s theme.Styles, width int) []string {
+	own := v.Bindings()
+	left := k.helpLines(KeyGroup{v.Name(), k.allowed(k.withKeys(own))}, s)
+	right := k.helpLines(KeyGroup{"Everywhere", k.allowed(k.everywhere(own))}, s)
+	at := widest(left) + 3
+	if at+widest(right) > width+2 {
+		return append(append(left, ""), right...)
+	}
+	out := make([]string, max(len(left), len(right)))
+	copy(out, left)
+	for i, l := range right {
+		out[i] = text.Fit(out[i], at, "") + l
+	}
+	return out
+}
+
+// allHelp lists the keys of all groups.
+func (k *keymap) allHelp(groups []KeyGroup, s theme.Styles) []string {
+	var lines []string
+	for i, g := range groups {
+		if i > 0 {
+			lines = append(lines, "")
+		}
+		lines = append(lines, k.helpLines(g, s)...)
+	}
+	return lines
+}
+
+func (k *keymap) helpLines(g KeyGroup, s theme.Styles) []string {
+	names := make([]string, len(g.Bindings))
+	for i, b := range g.Bindings {
+		keys := slices.Clone(b.Keys)
+		for j := range keys {
+			keys[j] = k.name(keys[j])
+		}
+		names[i] = strings.Join(keys, " ")
+	}
+	w := widest(names)
+	lines := []string{s.Strong.Paint(g.Name)}
+	for i, b := range g.Bindings {
+		lines = append(lines, s.Key.Paint(text.Fit(names[i], w, ""))+"  "+s.Text.Paint(b.Help))
+	}
+	return lines
+}
+
+func widest(lines []string) int {
+	w := 0
+	for _, l := range lines {
+		w = max(w, text.Width(l))
+	}
+	return w
+}
+
+// KeysPage returns the keys as a page of Markdown.
+func KeysPage(groups []KeyGroup) string {
+	var b strings.Builder
+	b.WriteString("# Keys\n\n" +
+		"`?` in the console shows the keys of the current pane. Every action can also be run as a command (`:runs.down`)\n" +
+		"and mapped to other keys in the [configuration](config.md). Marked actions change something outside the console\n" +
+		"and are disabled in read-only mode. A pane's key takes precedence over a key that works everywhere.\n\n" +
+		"This page is generated by `make golden` (`acescope config keys --markdown`).\n")
+	for _, g := range groups {
+		b.WriteString("\n## " + g.Name + "\n\n| keys | action | |\n|---|---|---|\n")
+		for _, k := range g.Bindings {
+			keys := make([]string, len(k.Keys))
+			for i := range keys {
+				keys[i] = "`" + strings.ReplaceAll(k.Keys[i], "|", `\|`) + "`"
+			}
+			help := k.Help
+			if k.Mutates {
+				help += " **(changes something)**"
+			}
+			b.WriteString("| " + strings.Join(keys, " ") + " | `" + k.Action + "` | " + help + " |\n")
+		}
+	}
+	return b.String()
 }

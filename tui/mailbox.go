@@ -1,7 +1,9 @@
 package tui
 
 import (
+	"acescope/sources/cluster"
 	"context"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -9,19 +11,18 @@ import (
 	"acescope/sources"
 )
 
-// DefaultFrame is the shortest time between two snapshots that reach the screen.
+// DefaultFrame is the minimum time between two snapshots that reach the screen.
 const DefaultFrame = time.Second / 30
 
 type snapshotMsg struct{ snapshot *sources.Snapshot }
 
-// mailbox paces snapshots. Only one wait may be under way at a time: the one that
-// [Model] arms when it starts and again after each snapshot. That one command is the
-// only user of next.
+// mailbox paces snapshots. Only one wait may run at a time: [Model] starts it at the
+// beginning and again after each snapshot. That command is the only user of next.
 type mailbox struct {
 	ctx   context.Context
 	store SnapshotSource
 	frame time.Duration
-	next  time.Time // before which no snapshot may be delivered
+	next  time.Time // no snapshot is delivered before
 }
 
 // wait returns the command that delivers the next snapshot.
@@ -35,25 +36,84 @@ func (m *mailbox) wait() tea.Cmd {
 				return nil
 			}
 		}
-		if !m.sleep(time.Until(m.next)) {
+		select {
+		case <-m.ctx.Done():
 			return nil
+		case <-time.After(time.Until(m.next)):
 		}
 		m.next = time.Now().Add(m.frame)
 		return snapshotMsg{m.store.Snapshot()}
 	}
 }
 
-// sleep waits for d and tells whether it did, rather than being stopped.
-func (m *mailbox) sleep(d time.Duration) bool {
-	if d <= 0 {
-		return m.ctx.Err() == nil
+// rateSeconds is how many whole seconds the frame rate covers.
+const rateSeconds = 10
+
+// Frames counts the frames that the console draws. It is safe for concurrent use; the zero
+// value is ready to use, and methods of a nil Frames do nothing.
+type Frames struct {
+	mu      sync.Mutex
+	now     func() time.Time // nil for time.Now
+	seconds [rateSeconds + 1]frameSecond
+	count   cluster.Screen
+	seq     uint64 // of the newest snapshot
+}
+
+type frameSecond struct {
+	at     int64
+	frames int
+	worst  time.Duration
+}
+
+// drawn counts a frame and how long drawing it lasted.
+func (f *Frames) drawn(d time.Duration) {
+	if f == nil {
+		return
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-m.ctx.Done():
-		return false
-	case <-t.C:
-		return true
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.count.Frames++
+	at := f.clock().Unix()
+	s := &f.seconds[at%int64(len(f.seconds))]
+	if s.at != at {
+		*s = frameSecond{at: at}
 	}
+	s.frames++
+	s.worst = max(s.worst, d)
+}
+
+// received counts a snapshot, and those that it replaced before they were shown.
+func (f *Frames) received(s *sources.Snapshot) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.Seq > f.seq {
+		f.count.Shown++
+		f.count.Skipped += s.Seq - f.seq - 1
+		f.seq = s.Seq
+	}
+}
+
+// Screen returns the counts. The rate and the slowest frame cover the last ten whole seconds.
+func (f *Frames) Screen() cluster.Screen {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c, now, frames := f.count, f.clock().Unix(), 0
+	for _, s := range f.seconds {
+		if age := now - s.at; age >= 1 && age <= rateSeconds {
+			frames += s.frames
+			c.Slowest = max(c.Slowest, s.worst)
+		}
+	}
+	c.PerSecond = float64(frames) / rateSeconds
+	return c
+}
+
+func (f *Frames) clock() time.Time {
+	if f.now != nil {
+		return f.now()
+	}
+	return time.Now()
 }

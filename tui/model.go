@@ -1,92 +1,107 @@
+// Package tui is the shell of the console: the root model and the parts that it routes to.
+// It may import sources and theme. It knows no concrete view and does no I/O.
+//
+// Parts: keymap decides which binding a key runs, panes navigates and lays out, palette runs
+// typed commands, prompt is a line to type in, dialogs are boxes over the screen, header and
+// statusLine draw the lines around the panes, messages keeps errors, and saver writes the
+// state that outlives the process.
+//
+// Data: the root has exactly one command waiting on [SnapshotSource.Changed]. When that
+// fires, the command sleeps for the rest of the frame, takes the newest snapshot and delivers
+// it. So at most one snapshot per frame reaches [Model.Update], and the newest is never lost;
+// snapshots in between are skipped on purpose.
+//
+// Keys: a [Binding] holds keys, help and handler in one value; help and hints are generated
+// from the bindings that dispatch. An open prompt or dialog takes every key but ctrl+c; then
+// come the focused view's bindings, then the global ones. Handlers run inside Update and
+// reach the root through [Shell], so a key typed right after another one finds the dialog
+// that the first one opened.
+//
+// Views: beyond [View], the shell finds what a view can do by small interfaces: [Updater],
+// [ShownSetter], [Copier], [Commander], [Wheeler], [Clicker], [Keeper].
+//
+// Bounds: 100 errors besides those of the snapshot, 50 lines of history for each of 16
+// prompts, and [MaxKept] and [MaxKeptBytes] for a view's state. [Options.Save] gets the state
+// at most every 3 s. In read-only mode, bindings and commands that mutate neither run nor show.
+//
+// Drawing: every [View] returns exactly as many lines as it was given, each exactly as wide.
+// The drawn frame is kept until something changes, since Bubble Tea calls View after every
+// message. Text from outside is made safe where it is drawn (package tui/text).
 package tui
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/sources"
 	"acescope/theme"
+	"acescope/tui/text"
 )
 
-// Options says what the console is made of.
+// Options are the parts and settings of a console.
 type Options struct {
 	Context context.Context // ends the waiting command; nil for the background
 	Store   SnapshotSource
 	Screens []Screen  // the first is shown first
 	Global  []Binding // keys that work in every view, besides the shell's own
 	Styles  theme.Styles
-	// Theme, where it is set, gives the styles of a theme by name; [theme.Auto] is the
-	// one that fits the terminal's background, which may become known later. It is called
-	// in Update, so it must have the themes at hand.
+	// Theme, if set, returns the styles of a theme by name; [theme.Auto] is the one that fits
+	// the terminal's background, which may become known later. It is called in Update, so it
+	// must have the themes at hand.
 	Theme     func(name string, dark bool) (theme.Styles, error)
-	ThemeName string   // the one that Styles came from; "" for [theme.Auto]
+	ThemeName string   // the theme of Styles; "" for [theme.Auto]
 	Themes    []string // that can be chosen
-	// Clipboard writes to the clipboard of the machine. It runs in a command; nil, or an
-	// error, leaves it to the terminal (OSC 52).
+	// Clipboard writes to the system clipboard. It runs in a command; if it is nil or fails,
+	// the terminal copies (OSC 52).
 	Clipboard  func(text string) error
-	CancelWork func(id int64) // nil where long work cannot be cancelled
-	ReadOnly   bool           // bindings and commands that change something are off
-	Mouse      bool           // take the mouse from the start
-	State      State          // what an earlier console left; see [Model.State]
-	// Save writes the state. It runs in a command, every few seconds at most and only
-	// after a change; nil where nothing is kept.
+	CancelWork func(id int64) // nil if long operations cannot be canceled
+	ReadOnly   bool           // bindings and commands that change something are disabled
+	Mouse      bool           // use the mouse from the start
+	State      State          // of an earlier console; see [Model.State]
+	// Save writes the state. It runs in a command, every few seconds at most and only after a
+	// change; nil if nothing is kept.
 	Save  func(State) error
 	Frame time.Duration    // 0 for DefaultFrame
-	Count *Frames          // counts what is drawn; nil where nobody asks
+	Count *Frames          // counts frames; may be nil
 	Now   func() time.Time // nil for time.Now
 }
 
-// Model is the root model. It implements [tea.Model].
+// Model is the root model. It implements [tea.Model] and [Shell].
 type Model struct {
-	opts      Options
-	screens   []Screen
-	every     []View // of all screens, each once
-	global    []Binding
-	keys      map[string][]string // see SetKeys
-	styles    theme.Styles
-	themeName string
-	dark      bool // the terminal's background, as far as it is known
-	mouseOn   bool
-	now       func() time.Time
-	mail      *mailbox
+	opts     Options
+	styles   theme.Styles
+	themes   themes
+	keys     keymap
+	panes    panes
+	palette  palette
+	prompt   *prompt // nil if none is open
+	history  promptHistory
+	dialogs  dialogs
+	messages messages
+	saver    saver
+	mail     *mailbox
+	snap     *sources.Snapshot
 
-	snap          *sources.Snapshot
 	width, height int
-	at            place
-	seen          []int   // by screen: the pane that had the focus last
-	trail         []place // where esc leads, newest last
-	zoomed        []bool  // by screen
-	shares        []int   // by screen: the first pane's part in percent
-	prompt        *prompt
-	question      *asking
-	waiting       waiting
-	sheet         *sheet
-	notice        notice
-	failures      []failure // newest last
-	history       map[string][]string
-	keeping       keeping
-
-	frame  string
-	cursor *tea.Cursor
-	dirty  bool
-}
-
-type notice struct {
-	noticeMsg
-	at time.Time
+	mouseOn       bool
+	frame         string
+	cursor        *tea.Cursor
+	dirty         bool // the frame must be drawn again
 }
 
 type tickMsg struct{}
 
-// New makes the root model. It fails if it makes no sense: no store, no view, or a key
-// with two meanings.
+// New makes the root model. It fails without a store or a view, or if a key has two actions.
 func New(o Options) (*Model, error) {
-	if o.Store == nil || !whole(o.Screens) {
-		return nil, errors.New("console: a store and at least one screen with a view are needed")
+	empty := func(s Screen) bool { return len(s.Views) == 0 }
+	if o.Store == nil || len(o.Screens) == 0 || slices.ContainsFunc(o.Screens, empty) {
+		return nil, errors.New("console: a store and at least one screen with a view are required")
 	}
 	if o.Context == nil {
 		o.Context = context.Background()
@@ -97,28 +112,27 @@ func New(o Options) (*Model, error) {
 	if o.Frame == 0 {
 		o.Frame = DefaultFrame
 	}
-	n := len(o.Screens)
-	m := &Model{opts: o, screens: o.Screens, every: viewsOf(o.Screens), styles: o.Styles, themeName: o.ThemeName, dark: true, mouseOn: o.Mouse, now: o.Now,
-		seen: make([]int, n), zoomed: make([]bool, n), shares: make([]int, n), history: map[string][]string{},
-		mail: &mailbox{ctx: o.Context, store: o.Store, frame: o.Frame}, dirty: true}
-	m.global = slices.Concat(m.shellBindings(), m.screenBindings(), o.Global)
-	if clashes := m.clashes(); len(clashes) > 0 {
+	m := &Model{opts: o, history: promptHistory{}, mouseOn: o.Mouse, dirty: true,
+		themes:   themes{load: o.Theme, names: o.Themes, name: o.ThemeName, dark: true},
+		keys:     keymap{readOnly: o.ReadOnly},
+		panes:    newPanes(o.Screens),
+		messages: messages{now: o.Now},
+		saver:    saver{write: o.Save},
+		mail:     &mailbox{ctx: o.Context, store: o.Store, frame: o.Frame},
+	}
+	m.keys.global = slices.Concat(m.shellBindings(), m.screenBindings(), o.Global)
+	if clashes := m.keys.clashes(m.keys.lists(m.panes.all)); len(clashes) > 0 {
 		return nil, clashes[0]
 	}
-	m.everyView(func(v View) { v.SetStyles(m.styles) })
+	m.palette = palette{panes: &m.panes, keys: &m.keys, shell: m.shellCommands(), do: m.do}
+	m.setStyles(o.Styles)
 	m.restore(o.State)
 	m.apply(o.Store.Snapshot())
-	for _, v := range m.views() {
-		v.SetShown(true)
-	}
+	setShown(m.panes.views(), nil, true)
 	return m, nil
 }
 
-func whole(screens []Screen) bool {
-	return len(screens) > 0 && !slices.ContainsFunc(screens, func(s Screen) bool { return len(s.Views) == 0 })
-}
-
-// Init starts the one waiting command and the clock for ages.
+// Init starts the waiting command and the clock.
 func (m *Model) Init() tea.Cmd {
 	cmds := []tea.Cmd{m.mail.wait(), tick()}
 	if m.opts.Theme != nil {
@@ -139,7 +153,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.apply(msg.snapshot)
 		return m, m.mail.wait()
 	case tickMsg:
-		return m, tea.Batch(tick(), m.keep())
+		return m, tea.Batch(tick(), m.saver.due(m.opts.Now(), m.State))
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.layout()
@@ -155,20 +169,34 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, cmd
 	case tea.PasteMsg:
 		if m.prompt != nil {
-			return m, m.prompt.update(msg)
+			cmd := m.prompt.update(msg)
+			m.layout()
+			return m, cmd
 		}
 	case noticeMsg:
-		m.say(msg)
+		m.messages.show(msg)
 	case questionMsg:
-		m.Confirm(msg.q)
+		m.Confirm(msg.Question)
 	case settledMsg:
-		return m, m.settled(msg)
+		if m.dialogs.settle(msg.of) {
+			return m.Update(msg.msg)
+		}
 	case copiedMsg:
 		return m, m.copied(msg)
 	default:
-		return m, m.toViews(msg)
+		return m, m.updateViews(msg)
 	}
 	return m, nil
+}
+
+func (m *Model) updateViews(msg tea.Msg) tea.Cmd {
+	var cmds []tea.Cmd
+	for _, v := range m.panes.all {
+		if u, ok := v.(Updater); ok {
+			cmds = append(cmds, u.Update(msg))
+		}
+	}
+	return tea.Batch(cmds...)
 }
 
 func (m *Model) apply(s *sources.Snapshot) {
@@ -176,48 +204,100 @@ func (m *Model) apply(s *sources.Snapshot) {
 		return
 	}
 	m.snap = s
-	m.opts.Count.got(s)
-	m.everyView(func(v View) { v.SetSnapshot(s) })
-	m.layout() // a banner may have come or gone
+	m.opts.Count.received(s)
+	for _, v := range m.panes.all {
+		v.SetSnapshot(s)
+	}
+	m.layout() // the banner may have appeared or gone
 }
 
 func (m *Model) setDark(dark bool) {
-	m.dark = dark
-	if m.opts.Theme == nil {
+	m.themes.dark = dark
+	if m.themes.load == nil {
 		return
 	}
-	if s, err := m.opts.Theme(m.themeName, dark); err == nil {
+	if s, err := m.themes.load(m.themes.name, dark); err == nil {
 		m.setStyles(s)
 	}
 }
 
 func (m *Model) setStyles(s theme.Styles) {
-	m.styles = s
-	m.everyView(func(v View) { v.SetStyles(s) })
+	m.styles, m.keys.glyphs = s, s.Glyphs
+	for _, v := range m.panes.all {
+		v.SetStyles(s)
+	}
 }
 
-func (m *Model) toViews(msg tea.Msg) tea.Cmd {
-	var cmds []tea.Cmd
-	m.everyView(func(v View) {
-		if cmd := v.Update(msg); cmd != nil {
-			cmds = append(cmds, cmd)
-		}
-	})
-	return tea.Batch(cmds...)
-}
+// SetKeys replaces the keys of actions by name; an empty list leaves an action without keys.
+// It leaves out and returns invalid lines: unknown actions, invalid keys, and keys that would
+// run two actions of one view or two global actions. A view's key may hide a global one.
+func (m *Model) SetKeys(keys map[string][]string) []KeyMistake { return m.keys.set(keys, m.panes.all) }
+
+// Keys lists every action with its keys: the global ones, then those of each view, in the
+// order of the screens.
+func (m *Model) Keys() []KeyGroup { return m.keys.groups(m.panes.all) }
+
+// Warn shows problems from before the console opened: the first for a while, all of them in
+// the log of errors.
+func (m *Model) Warn(warnings ...string) { m.messages.warn(warnings) }
 
 // Ask implements [Shell].
 func (m *Model) Ask(p Prompt) { m.prompt = newPrompt(p, m.history[p.Label], m.styles, m.width) }
 
-// Note implements [Shell].
-func (m *Model) Note(text string) { m.say(noticeMsg{text: text}) }
+// Confirm implements [Shell].
+func (m *Model) Confirm(q Question) { m.dialogs[questionDialog] = &question{Question: q} }
 
-// View is the frame, drawn again only if something changed since the last time.
+// Wait implements [Shell].
+func (m *Model) Wait(w *Waiting) { m.dialogs[waitingDialog] = &waiting{w, m.opts.Now()} }
+
+// Open implements [Shell]. An unknown name is a mistake in the program; it is reported.
+func (m *Model) Open(screen string) {
+	if !m.panes.open(screen) {
+		m.fail(fmt.Errorf("screen %q not found", screen))
+	}
+	m.layout()
+}
+
+// Focus implements [Shell]. If there are fewer panes, the last one gets the focus.
+func (m *Model) Focus(pane int) {
+	m.panes.focus(pane)
+	m.layout()
+}
+
+// Note implements [Shell].
+func (m *Model) Note(text string) { m.messages.show(noticeMsg{text: text}) }
+
+func (m *Model) fail(err error) { m.messages.show(noticeMsg{text: err.Error(), bad: true}) }
+
+func (m *Model) tooSmall() bool { return m.width < MinWidth || m.height < MinHeight }
+
+// layout gives the panes the area between header and status line.
+func (m *Model) layout() {
+	m.panes.stale = stale(m.snap)
+	if m.width == 0 || m.tooSmall() {
+		return
+	}
+	top := 1
+	if len(m.panes.screens) > 1 {
+		top++
+	}
+	if banner(m.snap) != "" {
+		top++
+	}
+	height := m.height - top - 1
+	if m.prompt != nil {
+		m.prompt.resize(m.width)
+		height -= m.prompt.height()
+	}
+	m.panes.setArea(top, m.width, height)
+}
+
+// View returns the frame, drawn again only if something changed since the last time.
 func (m *Model) View() tea.View {
 	if m.dirty {
-		began := time.Now()
+		start := time.Now()
 		m.frame, m.cursor = m.draw()
-		m.opts.Count.drew(time.Since(began))
+		m.opts.Count.drawn(time.Since(start))
 		m.dirty = false
 	}
 	v := tea.NewView(m.frame)
@@ -228,4 +308,70 @@ func (m *Model) View() tea.View {
 		v.MouseMode = tea.MouseModeCellMotion
 	}
 	return v
+}
+
+// draw draws the whole frame, or nothing before the terminal has reported its size.
+func (m *Model) draw() (string, *tea.Cursor) {
+	if m.width <= 0 || m.height <= 0 {
+		return "", nil
+	}
+	if m.tooSmall() {
+		return text.Cut(fmt.Sprintf("too small: needs %dx%d", MinWidth, MinHeight), m.width, ""), nil
+	}
+	now := m.opts.Now()
+	head := header{m.styles, m.width, now, m.snap, m.opts.ReadOnly}
+	lines := []string{head.draw()}
+	if len(m.panes.screens) > 1 {
+		lines = append(lines, m.panes.drawTabs(&m.keys, m.styles))
+	}
+	if problem := banner(m.snap); problem != "" {
+		lines = append(lines, head.drawBanner(problem))
+	}
+	lines = append(lines, m.panes.draw(m.styles, now)...)
+	var cursor *tea.Cursor
+	if m.prompt != nil {
+		if list := m.prompt.drawList(m.styles, m.width, m.panes.height); list != nil {
+			putOver(lines, list, 0, len(lines)-len(list), m.width)
+		}
+		if cursor = m.prompt.cursor(); cursor != nil {
+			cursor.Position.Y += len(lines)
+		}
+		lines = append(lines, m.prompt.draw(m.styles, m.width)...)
+	}
+	status := statusLine{m.styles, m.width, now, m.snap, m.panes.screen().Name, &m.keys, &m.messages}
+	lines = append(lines, status.draw(m.hints()))
+	if d := m.dialogs.top(); d != nil {
+		title, body := d.draw(m.styles, m.width, m.height, now)
+		overlay(lines, box(m.styles, m.width, title, body), m.width)
+	}
+	return strings.Join(lines, "\n"), cursor
+}
+
+// hints lists the keys for the status line, the most specific first. The last one, the help,
+// stays when others have no room.
+func (m *Model) hints() (list []hint, last hint) {
+	if m.prompt != nil {
+		return m.prompt.hints(&m.keys), hint{}
+	}
+	if d := m.dialogs.top(); d != nil {
+		return d.hints(), hint{}
+	}
+	var shell []hint
+	here := m.panes.screen().Name
+	for _, b := range m.keys.active(m.panes.focused().Bindings()) {
+		if b.Short == "" || len(b.Keys) == 0 || b.Hints != nil && !slices.Contains(b.Hints, here) {
+			continue
+		}
+		h := hint{m.keys.name(b.Keys[0]), b.Short}
+		switch {
+		case b.Action == "shell.help":
+			last = h
+		case b.Action == "shell.open" && (m.panes.at.focus > 0 || len(m.panes.views()) == 1): // no pane to open
+		case strings.HasPrefix(b.Action, "shell."):
+			shell = append(shell, h)
+		default:
+			list = append(list, h)
+		}
+	}
+	return append(list, shell...), last
 }

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
@@ -13,27 +15,32 @@ import (
 	"acescope/tui/text"
 )
 
-// prompt is an open [Prompt]: lines above the bottom, what is typed and what it
-// means, and above them the list of what may be meant.
+const (
+	maxListed    = 8      // visible options; the list scrolls
+	maxAreaLines = 6      // visible lines of a text of several lines; it scrolls
+	maxAreaRows  = 10_000 // lines of such a text
+	maxAreaRunes = 1 << 18
+)
+
+// prompt is an open [Prompt]: the typed text, a line that explains it, and above them the
+// list of completions.
 type prompt struct {
 	spec    Prompt
 	input   textinput.Model
-	area    *textarea.Model // in place of input, where the text may have several lines
+	area    *textarea.Model // replaces input if the text may have several lines
 	list    completion
-	help    func(option string) string // nil where options explain themselves
-	past    []string                   // what was sent before, oldest first
-	recalls int                        // how many steps back into past one is, 0 for none
+	help    func(option string) string // nil if options need no help
+	past    []string                   // sent before, oldest first
+	recalls int                        // steps back into past, 0 for none
 }
 
-// maxAreaLines is how high a text of several lines gets; it scrolls then.
-const maxAreaLines = 6
-
-// height is how many lines a prompt takes.
-func (p *prompt) height() int {
-	if p.area != nil {
-		return p.area.Height() + 1
-	}
-	return 2
+// completion is the options that may replace a part of the line: line[from:cursor] as it was
+// when they were listed.
+type completion struct {
+	line         string
+	from, cursor int
+	options      []string
+	at           int // the option in the line, -1 for none
 }
 
 func newPrompt(spec Prompt, past []string, s theme.Styles, width int) *prompt {
@@ -58,7 +65,7 @@ func newPrompt(spec Prompt, past []string, s theme.Styles, width int) *prompt {
 	return p
 }
 
-// newArea is for a text of several lines.
+// newArea returns the input of a text of several lines.
 func newArea(spec Prompt, s theme.Styles) *textarea.Model {
 	a := textarea.New()
 	label := " " + spec.Label + " "
@@ -73,7 +80,8 @@ func newArea(spec Prompt, s theme.Styles) *textarea.Model {
 	a.MaxWidth, a.CharLimit = 0, maxAreaRunes
 	a.KeyMap.InsertNewline = key.NewBinding(key.WithKeys("ctrl+j", "alt+enter", "shift+enter"))
 	a.SetVirtualCursor(false)
-	state := textarea.StyleState{Base: lipgloss.NewStyle(), CursorLine: s.Text.Lipgloss(), EndOfBuffer: s.Text.Lipgloss(), Text: s.Text.Lipgloss(),
+	plain := s.Text.Lipgloss()
+	state := textarea.StyleState{Base: lipgloss.NewStyle(), CursorLine: plain, EndOfBuffer: plain, Text: plain,
 		Placeholder: s.Muted.Lipgloss(), Prompt: s.Key.Lipgloss(), Selection: s.Selected.Lipgloss()}
 	styles := a.Styles()
 	styles.Focused, styles.Blurred = state, state
@@ -83,11 +91,13 @@ func newArea(spec Prompt, s theme.Styles) *textarea.Model {
 	return &a
 }
 
-// Bounds of a text of several lines.
-const (
-	maxAreaRows  = 10_000
-	maxAreaRunes = 1 << 18
-)
+// height returns the number of lines that the prompt takes.
+func (p *prompt) height() int {
+	if p.area != nil {
+		return p.area.Height() + 1
+	}
+	return 2
+}
 
 func (p *prompt) resize(width int) {
 	if p.area != nil {
@@ -99,30 +109,27 @@ func (p *prompt) resize(width int) {
 	p.input.SetWidth(max(width-text.Width(p.input.Prompt)-2, 1))
 }
 
-// update gives a key or a paste to the line, and asks for completions where that changed
+// update passes a key or a paste to the input, and lists completions again if it changed
 // something.
 func (p *prompt) update(msg tea.Msg) tea.Cmd {
 	var cmd tea.Cmd
+	value, at := p.value(), p.input.Position()
 	if p.area != nil {
-		value := p.area.Value()
 		*p.area, cmd = p.area.Update(msg)
-		if p.area.Value() != value {
-			p.recalls = 0
-		}
-		return cmd
+	} else {
+		p.input, cmd = p.input.Update(msg)
 	}
-	value, at := p.input.Value(), p.input.Position()
-	p.input, cmd = p.input.Update(msg)
-	if p.input.Value() != value {
+	changed := p.value() != value
+	if changed {
 		p.recalls = 0
 	}
-	if p.input.Value() != value || p.input.Position() != at {
+	if p.area == nil && (changed || p.input.Position() != at) {
 		p.complete()
 	}
 	return cmd
 }
 
-// key takes a key that is neither enter nor esc.
+// key handles a key other than enter and esc.
 func (p *prompt) key(k tea.KeyPressMsg) tea.Cmd {
 	empty := p.value() == ""
 	if p.area != nil && !empty && p.recalls == 0 {
@@ -151,7 +158,7 @@ func (p *prompt) key(k tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// recall steps back, or forward, through what was sent before.
+// recall steps back, or forward, through the lines that were sent before.
 func (p *prompt) recall(by int) {
 	p.recalls = min(max(p.recalls+by, 0), len(p.past))
 	line := ""
@@ -167,7 +174,40 @@ func (p *prompt) recall(by int) {
 	p.complete()
 }
 
-// value is what is typed.
+// complete lists the completions at the cursor.
+func (p *prompt) complete() {
+	p.list = completion{at: -1}
+	if p.spec.Complete == nil {
+		return
+	}
+	line := p.input.Value()
+	cursor := len(string([]rune(line)[:p.input.Position()]))
+	from, options := p.spec.Complete(line, cursor)
+	if from < 0 || from > cursor {
+		return
+	}
+	p.list = completion{line, from, cursor, options, -1}
+}
+
+// choose puts the next option, or the previous one, into the line. A single option is
+// accepted at once, so that the next completions follow.
+func (p *prompt) choose(by int) {
+	c := &p.list
+	if len(c.options) == 0 {
+		return
+	}
+	if c.at += by; c.at < -1 || by < 0 && c.at == -1 {
+		c.at = len(c.options) - 1
+	}
+	c.at %= len(c.options)
+	head := c.line[:c.from] + c.options[c.at]
+	p.input.SetValue(head + c.line[c.cursor:])
+	p.input.SetCursor(len([]rune(head)))
+	if p.recalls = 0; len(c.options) == 1 {
+		p.complete()
+	}
+}
+
 func (p *prompt) value() string {
 	if p.area != nil {
 		return p.area.Value()
@@ -175,7 +215,7 @@ func (p *prompt) value() string {
 	return p.input.Value()
 }
 
-// cursor is where the cursor is, in the prompt's lines.
+// cursor returns the cursor's position within the prompt's lines.
 func (p *prompt) cursor() *tea.Cursor {
 	if p.area != nil {
 		return p.area.Cursor()
@@ -183,50 +223,95 @@ func (p *prompt) cursor() *tea.Cursor {
 	return p.input.Cursor()
 }
 
-// typed is the lines with what is typed.
-func (p *prompt) typed() []string {
-	if p.area != nil {
-		lines := strings.Split(p.area.View(), "\n")
-		return lines[:min(len(lines), p.area.Height())]
+// hints lists the keys for the status line.
+func (p *prompt) hints(keys *keymap) []hint {
+	list := []hint{{keys.name("enter"), "apply"}, {"esc", "cancel"}}
+	if p.spec.Complete != nil {
+		list = append(list, hint{"tab", "complete"})
 	}
-	return []string{p.input.View()}
+	return list
 }
 
+// draw draws the typed text and the line that explains it.
 func (p *prompt) draw(s theme.Styles, width int) []string {
-	meaning := "enter: apply  esc: leave"
+	explanation := "enter: apply  esc: cancel"
+	typed := []string{p.input.View()}
 	if p.area != nil {
-		meaning = "enter: send  ctrl+j: new line  esc: leave"
+		explanation = "enter: send  ctrl+j: new line  esc: cancel"
+		typed = strings.Split(p.area.View(), "\n")
+		typed = typed[:min(len(typed), p.area.Height())]
 	}
 	if len(p.list.options) > 0 {
-		meaning += "  tab: complete"
+		explanation += "  tab: complete"
 	}
 	if len(p.past) > 0 && p.value() == "" {
-		meaning += "  up: earlier ones"
+		explanation += "  up: history"
 	}
 	if p.spec.Preview != nil && p.value() != "" {
-		if m := text.Safe(p.spec.Preview(p.value()), " "); m != "" {
-			meaning = s.Glyphs.Arrow + " " + m
+		if preview := text.Safe(p.spec.Preview(p.value()), " "); preview != "" {
+			explanation = s.Glyphs.Arrow + " " + preview
 		}
 	}
-	below := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
-	below.Add(s.Muted, " "+meaning)
 	var lines []string
-	for _, l := range p.typed() {
+	for _, l := range typed {
 		lines = append(lines, text.Fit(l, width, ""))
 	}
+	below := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
+	below.Add(s.Muted, " "+explanation)
 	return append(lines, below.String(s.Text))
 }
 
-func (m *Model) promptKey(k tea.KeyPressMsg) tea.Cmd {
-	switch k.String() {
-	case "esc":
-		m.prompt = nil
+// drawList draws the visible part of the options with their help in a box of at most height
+// lines, or nothing if there are no options.
+func (p *prompt) drawList(s theme.Styles, width, height int) []string {
+	c := p.list
+	n := min(len(c.options), height-2, maxListed)
+	if n <= 0 {
 		return nil
-	case "enter":
-		p := m.prompt
-		m.prompt = nil
-		m.sent(p.spec.Label, p.value())
-		return p.spec.Done(p.value())
 	}
-	return m.prompt.key(k)
+	lineWidth := min(width-6, 90)
+	top := min(max(c.at-n/2, 0), len(c.options)-n)
+	w := 0
+	for _, o := range c.options[top : top+n] {
+		w = max(w, text.Width(text.Safe(o, " ")))
+	}
+	w = min(w, lineWidth/2)
+	lines := make([]string, n)
+	for i := range lines {
+		l := text.Line{Max: lineWidth, Tail: s.Glyphs.Ellipsis}
+		option, ink, mark := c.options[top+i], s.Key, " "
+		if top+i == c.at {
+			ink, mark = s.Selected, s.Glyphs.Pointer
+		}
+		l.Add(ink, mark+text.Fit(text.Safe(option, " "), w, s.Glyphs.Ellipsis)+" ")
+		if p.help != nil {
+			l.Add(s.Text, " "+text.Safe(p.help(option), " "))
+		}
+		lines[i] = l.String(s.Text)
+	}
+	title := strconv.Itoa(len(c.options)) + " matches"
+	if len(c.options) == 1 {
+		title = "1 match"
+	}
+	return box(s, width, title, lines)
+}
+
+// Bounds of the prompts' history: lines by label, labels, and bytes of a line.
+const (
+	maxPast      = 50
+	maxLabels    = 16
+	maxPastBytes = 1000
+)
+
+// promptHistory is the lines that were sent at prompts, by label, oldest first.
+type promptHistory map[string][]string
+
+// add appends a line; a line that was sent before moves to the end.
+func (h promptHistory) add(label, line string) {
+	if line == "" || len(line) > maxPastBytes || h[label] == nil && len(h) == maxLabels {
+		return
+	}
+	past := slices.DeleteFunc(slices.Clone(h[label]), func(l string) bool { return l == line })
+	past = append(past, line)
+	h[label] = past[max(0, len(past)-maxPast):]
 }

@@ -13,13 +13,15 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/sources"
+	"acescope/sources/cluster"
+	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui/text"
 )
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// able is a view with everything that a view may have.
+// able is a view that implements all optional interfaces.
 type able struct {
 	pane
 	lines   int
@@ -46,7 +48,7 @@ func names() []string {
 	return []string{"runs", "run", "timeline", "playbook", "experiments", "logs", "triage", "health"}
 }
 
-// eight is a console with as many screens as the real one has.
+// eight returns the options of a console with eight screens.
 func eight(change func(*Options)) (Options, *able, *[]string) {
 	first, did := &able{pane: pane{name: "Runs"}, copies: "q-1"}, &[]string{}
 	first.bindings = []Binding{
@@ -95,7 +97,7 @@ func keyFor(name string) tea.KeyPressMsg {
 	return rune1([]rune(name)[0])
 }
 
-// give presses keys; text between spaces longer than a key's name is typed.
+// give presses keys; a string that is not a key's name is typed.
 func give(m *Model, keys ...string) (cmd tea.Cmd) {
 	for _, k := range keys {
 		if msg := keyFor(k); msg.Text == "" || len([]rune(k)) == 1 {
@@ -109,7 +111,7 @@ func give(m *Model, keys ...string) (cmd tea.Cmd) {
 	return cmd
 }
 
-// exact is the screen without colours, which must have exactly the terminal's size.
+// exact returns the screen without colors, which must have exactly the terminal's size.
 func exact(t *testing.T, m *Model) string {
 	t.Helper()
 	out := m.View().Content
@@ -164,8 +166,8 @@ func TestShellScreens(t *testing.T) {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
 				o, _, _ := eight(func(o *Options) { o.CancelWork = func(int64) {} })
 				m := sized(t, o, size[0], size[1])
-				snap := &sources.Snapshot{At: noon, Connection: sources.Connection{State: sources.ConnReady, Mode: "embedded", Namespace: "ace-dev"},
-					Runs: sources.RunList{Interval: 2 * time.Second, Loaded: noon.Add(-time.Second)}}
+				snap := &sources.Snapshot{At: noon, Connection: cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: "ace-dev"},
+					Runs: runs.RunList{Interval: 2 * time.Second, Loaded: noon.Add(-time.Second)}}
 				if c.snap != nil {
 					snap = c.snap(snap)
 				}
@@ -177,7 +179,7 @@ func TestShellScreens(t *testing.T) {
 	}
 }
 
-// Whatever is open, every size is drawn exactly.
+// TestShellAtEverySize checks the size of the frame with every dialog open.
 func TestShellAtEverySize(t *testing.T) {
 	t.Parallel()
 	for _, keys := range [][]string{nil, {":"}, {":", "t", "tab"}, {":", "theme ", "tab"}, {"!"}, {"?"}, {":", "keys", "enter"}, {"z"}, {">", "8"}} {
@@ -198,7 +200,6 @@ func TestShellAtEverySize(t *testing.T) {
 	}
 }
 
-// One always sees which screen this is and how to reach the others.
 func TestTabs(t *testing.T) {
 	o, _, _ := eight(nil)
 	m := sized(t, o, 80, 24)
@@ -213,7 +214,7 @@ func TestZoomAndResize(t *testing.T) {
 	o, first, _ := eight(nil)
 	m := sized(t, o, 200, 50)
 	run := o.Screens[0].Views[1].(*pane)
-	if first.width != 200*usualShare/100-2 || run.width != 200-200*usualShare/100-2 {
+	if first.width != 200*defaultShare/100-2 || run.width != 200-200*defaultShare/100-2 {
 		t.Fatalf("panes are %d and %d wide", first.width, run.width)
 	}
 	give(m, "z")
@@ -224,7 +225,7 @@ func TestZoomAndResize(t *testing.T) {
 	give(m, "tab")
 	wants(t, m, "Run (zoomed)", "[Runs]")
 	give(m, "z", "<")
-	if want := 200*(usualShare-shareStep)/100 - 2; first.width != want {
+	if want := 200*(defaultShare-shareStep)/100 - 2; first.width != want {
 		t.Errorf("narrower it is %d wide, want %d", first.width, want)
 	}
 	for range 40 {
@@ -250,8 +251,8 @@ func TestPalette(t *testing.T) {
 	o, first, did := eight(nil)
 	m := sized(t, o, 100, 30)
 	give(m, ":", "play", "enter")
-	if m.screens[m.at.screen].Name != "playbook" {
-		t.Errorf("a beginning that is clear opened %s", m.screens[m.at.screen].Name)
+	if m.panes.screen().Name != "playbook" {
+		t.Errorf("an unambiguous prefix opened %s", m.panes.screen().Name)
 	}
 	give(m, ":", "find  some thing ", "enter")
 	if first.given != "some thing" {
@@ -265,7 +266,7 @@ func TestPalette(t *testing.T) {
 	if len(*did) != 1 {
 		t.Errorf("the action ran %d times", len(*did))
 	}
-	for line, want := range map[string]string{"r": "is not clear: runs, run", "nonsense": `no command "nonsense"`, "help me": "takes no argument", "theme neon": `no theme "neon"`, "theme": "needs a name"} {
+	for line, want := range map[string]string{"r": "is ambiguous: runs, run", "nonsense": `command "nonsense" not found`, "help me": "takes no argument", "theme neon": `theme "neon" not found`, "theme": "needs a name"} {
 		give(m, ":", line, "enter")
 		wants(t, m, want)
 	}
@@ -275,14 +276,14 @@ func TestPalette(t *testing.T) {
 	}
 	m.setDark(false)
 	if m.styles.Theme != "ember" {
-		t.Error("the background changed a theme that was chosen")
+		t.Error("the background changed the chosen theme")
 	}
 	if cmd := give(m, ":", "q", "enter"); cmd == nil {
 		t.Error(":q does not quit")
 	}
 }
 
-// The list completes in both directions, and what was sent comes back into an empty line.
+// TestCompletionAndHistory checks completion in both directions and the recall of sent lines.
 func TestCompletionAndHistory(t *testing.T) {
 	o, _, _ := eight(nil)
 	m := sized(t, o, 100, 30)
@@ -307,7 +308,7 @@ func TestCompletionAndHistory(t *testing.T) {
 	}
 }
 
-// A prompt's own completion gets bytes, in a line that is not ASCII too.
+// TestPromptCompletes checks that offsets are in bytes, with non-ASCII text.
 func TestPromptCompletes(t *testing.T) {
 	o, _, _ := eight(nil)
 	m := sized(t, o, 100, 30)
@@ -336,7 +337,7 @@ func TestCopy(t *testing.T) {
 		"native":   {func(string) error { return nil }, "q-1", "copied its line to the clipboard", false},
 		"terminal": {nil, "q-1", "through the terminal (OSC 52)", true},
 		"failing":  {func(string) error { return errors.New("no display") }, "q-1", "through the terminal (OSC 52)", true},
-		"large":    {nil, strings.Repeat("x", maxTerminalCopy+1), "more than terminals take", false},
+		"large":    {nil, strings.Repeat("x", maxTerminalCopy+1), "more than terminals accept", false},
 		"nothing":  {nil, "", "nothing to copy here", false},
 	} {
 		o, first, _ := eight(func(o *Options) { o.Clipboard = c.native })
@@ -352,30 +353,30 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-func TestErrorsAreKept(t *testing.T) {
+func TestErrorLog(t *testing.T) {
 	o, _, _ := eight(nil)
 	m := sized(t, o, 120, 24)
-	m.Warn("config.toml:3: there is no theme \"neon\"", "config.toml:4: another")
+	m.Warn("config.toml:3: theme \"neon\" not found", "config.toml:4: another")
 	wants(t, m, "2 warnings (:errors): config.toml:3")
 	m.Update(Failed(errors.New("cancel ace/q-1: not connected\x1b[2J")))
 	m.Update(Noted("good news"))
 	give(m, "!")
 	wants(t, m, "12:00:00  cancel ace/q-1: not connected", "config.toml:3", "config.toml:4")
 	if out := exact(t, m); strings.Contains(out, "good news  ") && strings.Contains(out, "12:00:00  good") {
-		t.Error("good news are in the log of errors")
+		t.Error("a notice is in the log of errors")
 	}
-	for i := range 3 * maxFailures {
+	for i := range 3 * maxErrors {
 		m.Update(Failed(fmt.Errorf("error %d", i)))
 	}
 	give(m, "g")
-	if len(m.failures) != maxFailures {
-		t.Errorf("%d errors are kept", len(m.failures))
+	if len(m.messages.errors) != maxErrors {
+		t.Errorf("%d errors are kept", len(m.messages.errors))
 	}
 	wants(t, m, "12:00:00  error")
 	give(m, "G")
-	wants(t, m, "older ones are dropped")
+	wants(t, m, "Older errors were dropped")
 	give(m, "esc")
-	if m.sheet != nil {
+	if m.dialogs.top() != nil {
 		t.Error("esc does not close it")
 	}
 }
@@ -384,13 +385,13 @@ func TestReadOnly(t *testing.T) {
 	o, _, did := eight(func(o *Options) { o.ReadOnly = true })
 	m := sized(t, o, 100, 30)
 	give(m, "x")
-	wants(t, m, "read-only: runs.cancel is off", " read-only ")
-	m.notice = notice{}
+	wants(t, m, "read-only mode: runs.cancel is disabled", " read-only ")
+	m.messages.notice = noticeMsg{}
 	give(m, ":", "runs.cancel", "enter")
-	wants(t, m, "read-only: runs.cancel is off")
+	wants(t, m, "read-only mode: runs.cancel is disabled")
 	give(m, "?")
 	if len(*did) != 0 {
-		t.Error("a run was cancelled")
+		t.Error("a run was canceled")
 	}
 	if out := exact(t, m); strings.Contains(out, "cancel the run") {
 		t.Errorf("the help offers it:\n%s", out)
@@ -401,42 +402,42 @@ func TestMouse(t *testing.T) {
 	o, first, did := eight(nil)
 	m := sized(t, o, 200, 50)
 	if m.View().MouseMode != tea.MouseModeNone {
-		t.Error("the mouse is taken without being asked for")
+		t.Error("the mouse is on by default")
 	}
 	give(m, "M")
 	if m.View().MouseMode == tea.MouseModeNone {
-		t.Error("the mouse is not taken")
+		t.Error("the mouse is off")
 	}
 	left := func(x, y int) { m.Update(tea.MouseClickMsg{X: x, Y: y, Button: tea.MouseLeft}) }
 	wheel := func(x, y int, b tea.MouseButton) { m.Update(tea.MouseWheelMsg{X: x, Y: y, Button: b}) }
 	left(150, 10)
-	if m.at.focus != 1 {
+	if m.panes.at.focus != 1 {
 		t.Error("a click does not focus")
 	}
 	wheel(10, 10, tea.MouseWheelDown)
 	wheel(10, 10, tea.MouseWheelUp)
 	wheel(10, 10, tea.MouseWheelDown)
-	if first.lines != wheelLines || m.at.focus != 1 {
-		t.Errorf("the wheel scrolled %d lines, focus %d", first.lines, m.at.focus)
+	if first.lines != wheelLines || m.panes.at.focus != 1 {
+		t.Errorf("the wheel scrolled %d lines, focus %d", first.lines, m.panes.at.focus)
 	}
 	wheel(150, 10, tea.MouseWheelDown)
 	if len(*did) != wheelLines {
 		t.Errorf("the wheel pressed down %d times", len(*did))
 	}
 	left(5, 7)
-	if m.at.focus != 0 || first.clicked != [2]int{4, 4} {
-		t.Errorf("focus %d, clicked %v", m.at.focus, first.clicked)
+	if m.panes.at.focus != 0 || first.clicked != [2]int{4, 4} {
+		t.Errorf("focus %d, clicked %v", m.panes.at.focus, first.clicked)
 	}
-	tabs := m.tabs()
+	tabs := m.panes.tabs(&m.keys)
 	left(tabs[5].from, 1)
-	if m.screens[m.at.screen].Name != "logs" {
-		t.Errorf("the tab opened %s", m.screens[m.at.screen].Name)
+	if m.panes.screen().Name != "logs" {
+		t.Errorf("the tab opened %s", m.panes.screen().Name)
 	}
 	m.Open("runs")
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
 	left(2+len(" Runs ")+2, 2)
-	if m.at.focus != 1 {
-		t.Error("a click on a hidden pane's name does not show it")
+	if m.panes.at.focus != 1 {
+		t.Error("a click on a hidden pane's name does not focus it")
 	}
 	for x := range 90 {
 		for y := range 30 {
@@ -450,7 +451,7 @@ func TestLongWork(t *testing.T) {
 	o, _, _ := eight(func(o *Options) { o.CancelWork = func(id int64) { stopped = id } })
 	m := sized(t, o, 120, 24)
 	give(m, "ctrl+x")
-	wants(t, m, "no long work is under way")
+	wants(t, m, "no operation is running")
 	m.Update(snapshotMsg{&sources.Snapshot{Work: []sources.Work{{ID: 7, Label: "searching", Done: 1, Total: 4}}}})
 	wants(t, m, "searching ██░░░░░░ 25% ^x stop")
 	give(m, "ctrl+x")
@@ -459,12 +460,12 @@ func TestLongWork(t *testing.T) {
 	}
 	m.Update(snapshotMsg{&sources.Snapshot{}})
 	if out := exact(t, m); strings.Contains(out, "25%") {
-		t.Error("work that has ended is shown")
+		t.Error("finished work is shown")
 	}
 }
 
-// What one console leaves the next takes up, and what makes no sense does no harm.
-func TestStateIsKept(t *testing.T) {
+// TestStateSurvives checks that the next console restores the state, and ignores invalid parts.
+func TestStateSurvives(t *testing.T) {
 	var saved []State
 	now := noon
 	set := func(o *Options) {
@@ -479,7 +480,7 @@ func TestStateIsKept(t *testing.T) {
 	give(m, "3")
 	tick := func() {
 		t.Helper()
-		if cmd := m.keep(); cmd != nil {
+		if cmd := m.saver.due(m.opts.Now(), m.State); cmd != nil {
 			if msg := cmd(); msg != nil {
 				t.Errorf("saving gave %v", msg)
 			}
@@ -494,8 +495,8 @@ func TestStateIsKept(t *testing.T) {
 	}
 	o, first, _ = eight(func(o *Options) { set(o); o.State = saved[0] })
 	m = sized(t, o, 200, 50)
-	if m.screens[m.at.screen].Name != "timeline" || first.kept["sort"] != "cost" || first.kept["huge"] != "" {
-		t.Errorf("at %v, kept %v", m.at, first.kept)
+	if m.panes.screen().Name != "timeline" || first.kept["sort"] != "cost" || first.kept["huge"] != "" {
+		t.Errorf("at %v, kept %v", m.panes.at, first.kept)
 	}
 	give(m, "1")
 	wants(t, m, "Run (zoomed)")
@@ -507,15 +508,15 @@ func TestStateIsKept(t *testing.T) {
 	exact(t, sized(t, o, 200, 50))
 }
 
-func TestFailedSavingIsSaid(t *testing.T) {
+func TestReportsFailedSave(t *testing.T) {
 	o, _, _ := eight(func(o *Options) { o.Save = func(State) error { return errors.New("disk full") } })
 	m := sized(t, o, 120, 24)
-	m.Update(m.keep()())
-	wants(t, m, "what you see is not kept: disk full")
+	m.Update(m.saver.due(m.opts.Now(), m.State)())
+	wants(t, m, "cannot save the console's state: disk full")
 }
 
-// A resize that comes between any two keys leaves a whole frame.
-func TestResizeInBetween(t *testing.T) {
+// TestResizeBetweenKeys checks that a resize between any two keys leaves a complete frame.
+func TestResizeBetweenKeys(t *testing.T) {
 	o, _, _ := eight(nil)
 	m := sized(t, o, 80, 24)
 	sizes := [][2]int{{200, 50}, {40, 10}, {1, 1}, {120, 12}, {39, 9}, {80, 24}}
@@ -523,7 +524,7 @@ func TestResizeInBetween(t *testing.T) {
 		give(m, k)
 		s := sizes[i%len(sizes)]
 		m.Update(tea.WindowSizeMsg{Width: s[0], Height: s[1]})
-		if m.tiny() {
+		if m.tooSmall() {
 			m.View()
 			continue
 		}
@@ -531,7 +532,7 @@ func TestResizeInBetween(t *testing.T) {
 	}
 }
 
-// In a locale without UTF-8 nothing of the shell is beyond ASCII.
+// TestShellInASCII checks that the shell draws only ASCII in a locale without UTF-8.
 func TestShellInASCII(t *testing.T) {
 	o, _, _ := eight(func(o *Options) { o.Styles = theme.NoColor().Styles(theme.ASCII()); o.ReadOnly = true })
 	m := sized(t, o, 120, 30)
@@ -540,7 +541,7 @@ func TestShellInASCII(t *testing.T) {
 		give(m, keys...)
 		for _, r := range exact(t, m) {
 			if r > 0x7e {
-				t.Fatalf("after %v there is %q:\n%s", keys, r, exact(t, m))
+				t.Fatalf("after %v the screen contains %q:\n%s", keys, r, exact(t, m))
 			}
 		}
 	}

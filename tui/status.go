@@ -1,36 +1,130 @@
 package tui
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"acescope/sources"
 	"acescope/theme"
 	"acescope/tui/text"
 )
 
-// noticeFor is how long a notice or a problem stays in the status line.
-const noticeFor = 15 * time.Second
+// noticeTime is how long a notice or a problem stays in the status line.
+const noticeTime = 15 * time.Second
 
-// status is the last line: hints for the keys that work now, and on the right what
-// went wrong lately or lastingly.
-func (m *Model) status(now time.Time) string {
-	s := m.styles
-	right, ink := m.trouble(now)
-	room := m.width * 2 / 3
-	if m.troubled(now) {
-		room = m.width - 12 // where a file is wrong stands at the end; the hint for help fits beside it
+// maxErrors bounds the log of errors that did not come with a snapshot; the oldest are
+// dropped, and the log says so.
+const maxErrors = 100
+
+// messages is the current notice and the log of errors.
+type messages struct {
+	now    func() time.Time
+	notice noticeMsg
+	at     time.Time     // of the notice
+	errors []loggedError // newest last
+}
+
+type loggedError struct {
+	at   time.Time
+	text string
+}
+
+// show shows a notice; errors are logged too.
+func (m *messages) show(n noticeMsg) {
+	m.notice, m.at = n, m.now()
+	if n.bad {
+		m.log(n.text)
+	}
+}
+
+func (m *messages) log(text string) {
+	m.errors = append(m.errors, loggedError{m.now(), text})
+	m.errors = slices.Delete(m.errors, 0, max(0, len(m.errors)-maxErrors))
+}
+
+// warn logs several warnings and shows the first.
+func (m *messages) warn(warnings []string) {
+	if len(warnings) == 0 {
+		return
+	}
+	for _, w := range warnings {
+		m.log(w)
+	}
+	m.notice, m.at = noticeMsg{warnings[0], true}, m.now()
+	if len(warnings) > 1 {
+		m.notice.text = fmt.Sprintf("%d warnings (:errors): %s", len(warnings), warnings[0])
+	}
+}
+
+// current returns the notice, or ok false if it has expired.
+func (m *messages) current(now time.Time) (n noticeMsg, ok bool) {
+	return m.notice, m.notice.text != "" && now.Sub(m.at) < noticeTime
+}
+
+// lines returns the log, newest first, together with the problems of a snapshot, in lines of
+// at most width cells.
+func (m *messages) lines(s theme.Styles, snap *sources.Snapshot, width int) []string {
+	all := slices.Clone(m.errors)
+	if snap != nil {
+		for _, p := range snap.Problems {
+			all = append(all, loggedError{p.At, p.Text})
+		}
+	}
+	if len(all) == 0 {
+		return []string{s.Muted.Paint("No errors so far.")}
+	}
+	slices.SortStableFunc(all, func(a, b loggedError) int { return b.at.Compare(a.at) })
+	const stamp = "15:04:05  "
+	var lines []string
+	for _, e := range all {
+		head := e.at.In(m.now().Location()).Format(stamp)
+		for _, l := range text.Wrap(text.Safe(e.text, " "), width-len(stamp)) {
+			lines = append(lines, s.Muted.Paint(head)+s.Text.Paint(l))
+			head = text.Spaces(len(stamp))
+		}
+	}
+	if len(m.errors) == maxErrors {
+		lines = append(lines, s.Muted.Paint("Older errors were dropped."))
+	}
+	return lines
+}
+
+// statusLine draws the last line: hints for the keys that work now, and on the right the
+// most important message.
+type statusLine struct {
+	theme.Styles
+	width    int
+	now      time.Time
+	snap     *sources.Snapshot // nil before the first
+	screen   string            // the current one
+	keys     *keymap
+	messages *messages
+}
+
+// hint is a key and what it does.
+type hint struct{ key, what string }
+
+func (h hint) width() int { return text.Width(h.key) + text.Width(h.what) + 3 }
+
+// draw draws the hints as far as they fit; the last one is drawn in any case.
+func (s statusLine) draw(hints []hint, last hint) string {
+	right, ink := s.message()
+	room := s.width * 2 / 3
+	if n, ok := s.messages.current(s.now); ok && n.bad {
+		room = s.width - 12 // the end of an error matters most; the hint for help fits beside it
 	}
 	right = text.Cut(right, room, s.Glyphs.Ellipsis)
-	l := text.Line{Max: m.width - text.Width(right) - 2}
+	l := text.Line{Max: s.width - text.Width(right) - 2}
 	l.Add(s.Text, " ")
-	m.addWork(&l, now)
-	list, last := m.hints()
+	s.addWork(&l)
 	reserved := 0
 	if last.key != "" {
 		reserved = last.width()
 	}
-	for _, h := range list {
+	for _, h := range hints {
 		if h.width()+reserved <= l.Room() {
 			l.Add(s.Key, h.key).Add(s.Hint, " "+h.what+"  ")
 		}
@@ -41,89 +135,29 @@ func (m *Model) status(now time.Time) string {
 	return l.String(s.Text) + " " + ink.Paint(right) + " "
 }
 
-type hint struct{ key, what string }
-
-func (h hint) width() int { return text.Width(h.key) + text.Width(h.what) + 3 }
-
-// hints lists what the keys do now, the most particular first. The last one, the help,
-// stays where others must go for want of room.
-func (m *Model) hints() (list []hint, last hint) {
-	switch {
-	case m.prompt != nil:
-		list = []hint{{m.keyName("enter"), "apply"}, {"esc", "leave"}}
-		if m.prompt.spec.Complete != nil {
-			list = append(list, hint{"tab", "complete"})
-		}
-		return list, hint{}
-	case m.question != nil:
-		list = []hint{{"y", m.question.Yes}}
-		for _, c := range m.question.Others {
-			list = append(list, hint{c.Key, c.Yes})
-		}
-		return append(list, hint{"n", "leave it"}), hint{}
-	case m.waiting.Waiting != nil:
-		return []hint{{"esc", "leave it"}}, hint{}
-	case m.sheet != nil:
-		return []hint{{"esc", "close"}, {"j/k", "scroll"}}, hint{}
-	}
-	var shell []hint
-	here := m.screens[m.at.screen].Name
-	for _, b := range m.active() {
-		if b.Short == "" || len(b.Keys) == 0 || b.Hints != nil && !slices.Contains(b.Hints, here) {
-			continue
-		}
-		h := hint{m.keyName(b.Keys[0]), b.Short}
-		switch {
-		case b.Action == "shell.help":
-			last = h
-		case b.Action == "shell.open" && (m.at.focus > 0 || len(m.views()) == 1): // there is nothing further in
-		case strings.HasPrefix(b.Action, "shell."):
-			shell = append(shell, h)
-		default:
-			list = append(list, h)
-		}
-	}
-	return append(list, shell...), last
-}
-
-// keyName is how a key is written for a person.
-func (m *Model) keyName(k string) string {
-	switch k {
-	case "enter":
-		return m.styles.Glyphs.Enter
-	case "pgdown":
-		return "pgdn"
-	}
-	return strings.Replace(k, "ctrl+", "^", 1)
-}
-
-// troubled tells whether a fresh error is what the status line says.
-func (m *Model) troubled(now time.Time) bool {
-	n := m.notice
-	return n.text != "" && n.bad && now.Sub(n.at) < noticeFor
-}
-
-// trouble is the newest thing worth telling: a notice, a recent problem, or a source
-// that is not well.
-func (m *Model) trouble(now time.Time) (string, theme.Ink) {
-	s := m.styles
-	fresh := func(at time.Time) bool { return now.Sub(at) < noticeFor }
-	if n := m.notice; n.text != "" && fresh(n.at) {
+// message returns the most important message: a notice, a recent problem, pending approvals,
+// or an unhealthy source.
+func (s statusLine) message() (string, theme.Ink) {
+	if n, ok := s.messages.current(s.now); ok {
 		if n.bad {
 			return s.Glyphs.Failed + " " + text.Safe(n.text, " "), s.Error
 		}
 		return text.Safe(n.text, " "), s.Accent
 	}
-	if m.snap == nil {
+	if s.snap == nil {
 		return "", s.Text
 	}
-	if p := m.snap.Problems; len(p) > 0 && fresh(p[len(p)-1].At) {
+	if p := s.snap.Problems; len(p) > 0 && s.now.Sub(p[len(p)-1].At) < noticeTime {
 		return s.Glyphs.Failed + " " + text.Safe(p[len(p)-1].Text, " "), s.Error
 	}
-	if n := m.snap.Approvals.Count(); n > 0 {
-		return s.Glyphs.Failed + " " + approvals(n) + m.whereTo("agents"), s.Alert
+	if n := s.snap.Approvals.Count(); n > 0 {
+		line := s.Glyphs.Failed + " " + text.Count(int64(n)) + " approval"
+		if n != 1 {
+			line += "s"
+		}
+		return line + " pending" + s.keyOfScreen("agents"), s.Alert
 	}
-	for _, h := range m.snap.Health {
+	for _, h := range s.snap.Health {
 		if !h.OK {
 			return s.Glyphs.Failed + " " + text.Safe(h.Name+": "+h.Text, " "), s.Warning
 		}
@@ -131,20 +165,50 @@ func (m *Model) trouble(now time.Time) (string, theme.Ink) {
 	return "", s.Text
 }
 
-func approvals(n int) string {
-	if n == 1 {
-		return "1 approval waits"
-	}
-	return text.Count(int64(n)) + " approvals wait"
-}
-
-// whereTo says which key leads to a screen, nothing where one is there.
-func (m *Model) whereTo(screen string) string {
-	if m.screens[m.at.screen].Name == screen {
+// keyOfScreen returns the key that opens a screen, or "" if it is the current one.
+func (s statusLine) keyOfScreen(screen string) string {
+	if s.screen == screen {
 		return ""
 	}
-	if keys := m.keysFor("screen." + screen); len(keys) > 0 {
-		return ": " + m.keyName(keys[0])
+	if key := s.keys.firstKey("screen." + screen); key != "" {
+		return ": " + key
 	}
 	return ": :" + screen
+}
+
+// newestWork returns the newest long operation of a snapshot.
+func newestWork(snap *sources.Snapshot) (sources.Work, bool) {
+	if snap == nil || len(snap.Work) == 0 {
+		return sources.Work{}, false
+	}
+	return snap.Work[len(snap.Work)-1], true
+}
+
+// addWork adds the progress of the newest long operation, and the number of others.
+func (s statusLine) addWork(l *text.Line) {
+	w, ok := newestWork(s.snap)
+	if !ok {
+		return
+	}
+	l.Add(s.Running, text.Cut(text.Safe(w.Label, " "), max(s.width/4, 12), s.Glyphs.Ellipsis)+" ")
+	switch {
+	case w.Total > 0:
+		const size = 8
+		done := min(max(w.Done, 0), w.Total)
+		full := int(done * size / w.Total)
+		l.Add(s.Running, strings.Repeat(s.Glyphs.Full, full))
+		l.Add(s.Border, strings.Repeat(s.Glyphs.Empty, size-full))
+		l.Add(s.Text, " "+strconv.FormatInt(done*100/w.Total, 10)+"%")
+	case w.Done > 0:
+		l.Add(s.Text, text.Count(w.Done))
+	default:
+		l.Add(s.Text, text.Span(s.now.Sub(w.Since)))
+	}
+	if n := len(s.snap.Work) - 1; n > 0 {
+		l.Add(s.Muted, " +"+strconv.Itoa(n))
+	}
+	if key := s.keys.firstKey("shell.cancel_work"); key != "" {
+		l.Add(s.Key, " "+key).Add(s.Hint, " stop")
+	}
+	l.Add(s.Text, "   ")
 }

@@ -14,11 +14,12 @@ import (
 	"github.com/hinshun/vt10x"
 
 	"acescope/sources"
+	"acescope/sources/cluster"
 	"acescope/theme"
 	"acescope/tui/text"
 )
 
-// pane is a view that tells what it was given.
+// pane is a view that records its calls.
 type pane struct {
 	name          string
 	width, height int
@@ -58,7 +59,7 @@ func (s *source) Snapshot() *sources.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken++
-	return &sources.Snapshot{Seq: s.seq, Connection: sources.Connection{State: sources.ConnReady}}
+	return &sources.Snapshot{Seq: s.seq, Connection: cluster.Connection{State: cluster.ConnReady}}
 }
 
 func (s *source) Changed() <-chan struct{} { return s.changed }
@@ -85,7 +86,7 @@ func model(t *testing.T, o Options) *Model {
 	return m
 }
 
-// mapped is a model with a key map that must be right.
+// mapped returns a model with a valid key map.
 func mapped(t *testing.T, o Options, keys map[string][]string) *Model {
 	t.Helper()
 	m := model(t, o)
@@ -102,9 +103,9 @@ func press(m *Model, k tea.KeyPressMsg) tea.Cmd {
 
 func rune1(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r, Text: string(r)} }
 
-// A thousand changes that nobody took in between are one snapshot, the newest, and
-// the command is armed again after it.
-func TestMailboxIsOneSlotAndArmedAgain(t *testing.T) {
+// TestMailboxDeliversNewest checks that many changes give one snapshot, the newest, and that
+// the command waits again after it.
+func TestMailboxDeliversNewest(t *testing.T) {
 	src, left := newSource(), &pane{name: "left"}
 	m := model(t, Options{Store: src, Screens: []Screen{{Name: "one", Views: []View{left}}}, Frame: time.Nanosecond})
 	wait := m.mail.wait()
@@ -117,7 +118,7 @@ func TestMailboxIsOneSlotAndArmedAgain(t *testing.T) {
 			t.Fatalf("round %d: got %#v", round, msg)
 		}
 		if _, wait = m.Update(msg); wait == nil {
-			t.Fatal("the command was not armed again")
+			t.Fatal("no command waits for the next snapshot")
 		}
 		if left.seq != 1000*(round+1) {
 			t.Fatalf("the view has %d", left.seq)
@@ -128,8 +129,8 @@ func TestMailboxIsOneSlotAndArmedAgain(t *testing.T) {
 	}
 }
 
-// Within one frame at most one snapshot is taken, however often the source changes.
-func TestMailboxKeepsTheFrame(t *testing.T) {
+// TestMailboxPaces checks that at most one snapshot is taken per frame.
+func TestMailboxPaces(t *testing.T) {
 	src := newSource()
 	const frame = 20 * time.Millisecond
 	m := model(t, Options{Store: src, Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}, Frame: frame})
@@ -153,14 +154,14 @@ func TestMailboxKeepsTheFrame(t *testing.T) {
 	for range n {
 		_, wait = m.Update(m.mail.wait()())
 	}
-	if took := time.Since(begin); took < (n-1)*frame {
-		t.Errorf("%d snapshots came in %v, frames of %v", n, took, frame)
+	if elapsed := time.Since(begin); elapsed < (n-1)*frame {
+		t.Errorf("%d snapshots came in %v, frames of %v", n, elapsed, frame)
 	}
 	close(stop)
 	<-done
 }
 
-func TestWaitingEndsWithItsContext(t *testing.T) {
+func TestMailboxEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	m := model(t, Options{Context: ctx, Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}})
 	cancel()
@@ -217,7 +218,7 @@ func TestKeysCanBeMapped(t *testing.T) {
 		t.Errorf("dispatched %v", did)
 	}
 	if press(m, rune1('q')) != nil || press(m, rune1('Q')) == nil {
-		t.Error("quit is not where it was mapped to")
+		t.Error("quit is not on the mapped key")
 	}
 	press(m, rune1('?'))
 	if out := ansi.Strip(m.View().Content); !strings.Contains(out, "b  go there") {
@@ -225,13 +226,13 @@ func TestKeysCanBeMapped(t *testing.T) {
 	}
 }
 
-// A line of a key map that makes no sense is named and left out; the others count.
-func TestBadKeyMaps(t *testing.T) {
+// TestInvalidKeyMaps checks that invalid lines are reported and left out, and others apply.
+func TestInvalidKeyMaps(t *testing.T) {
 	do := func(Shell) tea.Cmd { return nil }
 	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"a"}, Do: do}, {Action: "left.stay", Keys: []string{"s"}, Do: do}}}
 	for keys, want := range map[string]string{
-		"left.gone=b": "left.gone: there is no such action", "shell.help=q": `shell.help: "q" is bound to both shell.quit and shell.help`,
-		"left.go=ctrl+c": "left.go: ctrl+c always quits", "left.go=ctl+x": `"ctl+x" is no key`, "left.go=s": "left.stay and left.go", "left.go=q": "", "left.go=f5": "", "left.go=": `"" is no key`,
+		"left.gone=b": "left.gone: unknown action", "shell.help=q": `shell.help: "q" is bound to both shell.quit and shell.help`,
+		"left.go=ctrl+c": "left.go: ctrl+c always quits", "left.go=ctl+x": `"ctl+x" is not a key`, "left.go=s": "left.stay and left.go", "left.go=q": "", "left.go=f5": "", "left.go=": `"" is not a key`,
 	} {
 		action, key, _ := strings.Cut(keys, "=")
 		m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}})
@@ -239,13 +240,12 @@ func TestBadKeyMaps(t *testing.T) {
 		if want == "" && len(wrong) > 0 || want != "" && (len(wrong) != 1 || !strings.Contains(wrong[0].Error(), want)) {
 			t.Errorf("%s: mistakes are %v, want one with %q", keys, wrong, want)
 		}
-		if got := m.keysFor("shell.zoom"); len(got) != 1 || got[0] != "Z" {
-			t.Errorf("%s: the line without a mistake gives %v", keys, got)
+		if got := m.keys.keysFor("shell.zoom"); len(got) != 1 || got[0] != "Z" {
+			t.Errorf("%s: the valid line gives %v", keys, got)
 		}
 	}
 }
 
-// Two keys can change places.
 func TestKeysCanBeSwapped(t *testing.T) {
 	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}})
 	if wrong := m.SetKeys(map[string][]string{"shell.help": {"q"}, "shell.quit": {"?"}}); len(wrong) > 0 {
@@ -253,30 +253,21 @@ func TestKeysCanBeSwapped(t *testing.T) {
 	}
 }
 
-// Everything that the help lists must dispatch, and the other way round.
-func TestHelpIsWhatDispatches(t *testing.T) {
+// TestHelpListsActiveBindings checks that the help lists every active binding.
+func TestHelpListsActiveBindings(t *testing.T) {
 	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}, &pane{name: "right"}}}}})
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 40})
-	listed := strings.Join(m.drawHelpFor(t), "\n")
-	for _, b := range m.active() {
+	press(m, rune1('?'))
+	listed := ansi.Strip(m.View().Content)
+	press(m, rune1('?'))
+	for _, b := range m.keys.active(m.panes.focused().Bindings()) {
 		if !strings.Contains(listed, b.Help) {
 			t.Errorf("%s is not in the help", b.Action)
 		}
 	}
 }
 
-func (m *Model) drawHelpFor(t *testing.T) []string {
-	t.Helper()
-	m.openHelp()
-	defer func() { m.sheet = nil }()
-	var out []string
-	for _, l := range m.drawSheet() {
-		out = append(out, ansi.Strip(l))
-	}
-	return out
-}
-
-func TestUnknownMessagesGoToEveryView(t *testing.T) {
+func TestUnknownMessagesReachEveryView(t *testing.T) {
 	type own struct{}
 	left, right := &pane{name: "left"}, &pane{name: "right"}
 	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{left, right}}}})
@@ -295,8 +286,8 @@ func TestBackgroundRestyles(t *testing.T) {
 	}
 }
 
-// The whole program, on an emulated terminal: it paints without data, shows what
-// comes, takes keys and leaves.
+// TestProgramOnATerminal runs the program on an emulated terminal: it draws without data,
+// shows new data, handles keys and quits.
 func TestProgramOnATerminal(t *testing.T) {
 	src := newSource()
 	m := model(t, Options{Context: t.Context(), Store: src, Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}, &pane{name: "right"}}}}})
@@ -333,8 +324,8 @@ func TestProgramOnATerminal(t *testing.T) {
 	}
 }
 
-// A view's key takes the place of one that works everywhere, and the help says so.
-func TestViewKeyWins(t *testing.T) {
+// TestViewKeyHidesGlobalKey checks precedence, also in the help.
+func TestViewKeyHidesGlobalKey(t *testing.T) {
 	went := false
 	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"q"}, Help: "go there", Do: func(Shell) tea.Cmd { went = true; return nil }}}}
 	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}})

@@ -9,137 +9,148 @@ import (
 	"acescope/theme"
 )
 
-// SnapshotSource is where the console's data comes from. Both methods return at once;
-// Changed has one slot and fires after a newer snapshot is there to be had.
+// SnapshotSource supplies the console's data. Both methods return at once; Changed has one
+// slot and fires after a newer snapshot is available.
 type SnapshotSource interface {
 	Snapshot() *sources.Snapshot
 	Changed() <-chan struct{}
 }
 
-// View is one pane. Its methods are called from one goroutine and do no IO.
+// View is one pane. Its methods are called from one goroutine and do no I/O.
 type View interface {
-	// Name is the view's short name, for its tab and its part of the help.
+	// Name is the view's short name, for pane titles and the help.
 	Name() string
-	// Title and Footer stand in the pane's frame, as plain, safe text.
+	// Title and Footer are shown in the pane's frame, as plain, safe text.
 	Title() string
 	Footer() string
 	// Bindings are the keys that work while the view has the focus.
 	Bindings() []Binding
-	// Update takes messages that the shell does not know: those of the view's own
-	// commands. Every view gets all of them.
-	Update(msg tea.Msg) tea.Cmd
 	SetStyles(s theme.Styles)
-	// SetSize gives the room inside the frame, in cells.
+	// SetSize sets the size inside the frame, in cells.
 	SetSize(width, height int)
-	// SetShown tells that the view came onto the screen or went off it. It is where a
-	// view asks for data that is read only while somebody looks.
-	SetShown(shown bool)
-	// SetSnapshot gives the newest data; never nil. It comes for views that are not
-	// shown too, so it is quick: the work is Draw's.
+	// SetSnapshot sets the newest data, never nil. It is called for hidden views too, so
+	// it must be quick; Draw does the work.
 	SetSnapshot(s *sources.Snapshot)
 	// Draw returns exactly the lines of SetSize, each exactly that wide.
 	Draw(now time.Time, focused bool) []string
 }
 
-// Copier is a view from which something can be copied: what it is in a few words, and
-// its text. Both are "" where there is nothing.
+// Updater is a view that handles messages that the shell does not know: those of the view's
+// own commands. Every Updater gets all of them.
+type Updater interface{ Update(msg tea.Msg) tea.Cmd }
+
+// ShownSetter is a view that is informed when it comes onto the screen or leaves it, so that
+// it can request data that is read only while it is shown.
+type ShownSetter interface{ SetShown(shown bool) }
+
+// Copier is a view whose selection can be copied. Copy returns a short description and the
+// text, or "" for both if there is nothing to copy.
 type Copier interface{ Copy() (what, text string) }
 
-// Commander is a view that offers commands of its own. They can be given on every
-// screen.
+// Commander is a view that offers commands. They work on every screen.
 type Commander interface{ Commands() []Command }
 
-// Wheeler is a view that scrolls by lines, down where positive. For others the wheel
-// does what the keys down and up do.
+// Wheeler is a view that scrolls by lines, down if positive. In other views the wheel
+// presses the keys down and up.
 type Wheeler interface{ Wheel(lines int) }
 
-// Clicker is a view that takes clicks at a cell inside its frame, the upper left one
-// being 0, 0.
+// Clicker is a view that handles clicks at a cell inside its frame; the upper left one is
+// 0, 0.
 type Clicker interface{ Click(x, y int) tea.Cmd }
 
-// Keeper is a view with something that outlives the process: where one was, what was
-// filtered. Restore is called once, before the first snapshot, with what Keep gave, maybe
-// of an older version. [MaxKept] and [MaxKeptBytes] bound what is kept.
+// Keeper is a view with state that outlives the process, such as a position or a filter.
+// Restore is called once, before the first snapshot, with what Keep returned, maybe in an
+// older version. [MaxKept] and [MaxKeptBytes] bound what is kept.
 type Keeper interface {
 	Keep() map[string]string
 	Restore(map[string]string)
 }
 
-// Binding is a key, what it does and how that is called, in one value.
+// Screen is one or two views that are shown together: side by side if there is room,
+// otherwise one at a time. A view may belong to several screens.
+type Screen struct {
+	Name    string   // of its tab and of the command that opens it: "runs"
+	Short   string   // name on a narrow tab, "" for Name
+	Aliases []string // other names of the command
+	Keys    []string // that open it from everywhere
+	Help    string   // a line in the help
+	Aside   bool     // it has a tab only while it is shown
+	Views   []View
+	// Share is the first view's share of a wide screen in percent; 0 for the default.
+	Share int
+}
+
+// Binding is an action with its keys and its help.
 type Binding struct {
 	Action string   // stable name for key maps and commands: "runs.cancel"
 	Keys   []string // as Bubble Tea writes them: "j", "ctrl+d", "pgdown", "space"
 	Help   string   // a line in the help
 	Short  string   // a word or two for the status line, "" to leave it out
-	// Hints are the screens whose status line shows Short, nil for all: a key that works
-	// everywhere need not be told everywhere.
+	// Hints are the screens whose status line shows Short, nil for all.
 	Hints []string
-	// Mutates tells that it changes something outside the console. It is off in a
-	// console that only reads.
+	// Mutates marks actions that change something outside the console. They are disabled
+	// in read-only mode.
 	Mutates bool
 	Do      func(Shell) tea.Cmd
 }
 
-// Command is something that can be typed after ":".
+// Command can be typed after ":".
 type Command struct {
 	Name    string
 	Aliases []string
-	Args    string // a hint: "NAME"; "" where it takes none
+	Args    string // a hint: "NAME"; "" if it takes no arguments
 	Help    string // one line
 	Mutates bool   // see [Binding]
-	// Number tells that on the view's own screen a bare number is meant for it: ":42".
+	// Number marks the command that a bare number means on the view's own screen: ":42".
 	Number bool
-	// Complete lists what the arguments may be, given what is typed of them; nil for
-	// anything.
+	// Complete lists the arguments that begin with prefix; nil if anything is allowed.
 	Complete func(prefix string) []string
 	Do       func(s Shell, args string) tea.Cmd
 }
 
-// Shell is what a binding's handler may ask of the root.
+// Shell is what a binding's handler may do with the root model.
 type Shell interface {
 	// Ask opens a line to type in.
 	Ask(Prompt)
-	// Confirm opens a question that must be answered with yes before anything is done.
+	// Confirm opens a question.
 	Confirm(Question)
-	// Wait opens a dialog that stands until something is prepared.
+	// Wait opens a dialog that stays until a command finishes.
 	Wait(*Waiting)
 	// Open shows another screen by name; esc leads back.
 	Open(screen string)
-	// Focus goes to a pane of the screen by number, from 0.
+	// Focus moves the focus to a pane of the screen by number, from 0.
 	Focus(pane int)
-	// Note shows a line of good news for a while.
+	// Note shows a message in the status line for a while.
 	Note(text string)
 }
 
-// Prompt is a line to type in. Preview, where it is set, says what the text means and
-// is shown while typing; Done gets the text when it is sent. What was sent is kept by
-// Label, and up and down bring it back into an empty line.
+// Prompt is a line to type in. Done gets the text when it is sent. Sent lines are kept by
+// Label; the keys up and down recall them into an empty line.
 type Prompt struct {
 	Label string
 	Value string
 	Hint  string // while the line is empty
-	// Lines lets the text have several: ctrl+j and alt+enter begin another, enter sends. Such
+	// Lines allows several lines: ctrl+j and alt+enter begin another one, enter sends. Such
 	// a prompt has no completion.
-	Lines   bool
+	Lines bool
+	// Preview, if set, explains the text while it is typed.
 	Preview func(string) string
-	// Complete, where it is set, lists what may stand in place of line[from:cursor], best
-	// first; offsets are in bytes. It is asked after each key, so it must be quick.
+	// Complete, if set, lists replacements for line[from:cursor], best first; offsets are
+	// in bytes. It is called after each key, so it must be quick.
 	Complete func(line string, cursor int) (from int, options []string)
 	Done     func(string) tea.Cmd
 }
 
-// Question is a dialog. Its handlers must use only what they captured when it was made,
-// so that fresh data cannot redirect it.
+// Question is a dialog that needs an answer. Its handlers must use only values captured when
+// it was made, so that fresh data cannot redirect it.
 type Question struct {
 	Title string
 	Lines []string // plain, safe text
 	Yes   string   // what yes does, as a verb
 	Do    func() tea.Cmd
-	// Long breaks lines that are too long, and scrolls where there are too many, so that all
-	// can be read.
-	Long bool
-	// Warning stands in front, for what must not be overlooked; plain, safe text.
-	Warning string
+	// Long wraps long lines and makes the question scroll.
+	Long    bool
+	Warning string   // shown first; plain, safe text
 	Others  []Choice // besides yes and no
 }
 
@@ -150,19 +161,36 @@ type Choice struct {
 	Do  func(Shell) tea.Cmd
 }
 
-type noticeMsg struct {
-	text string
-	bad  bool
+// Waiting is a dialog that stays until its answer comes, a message made by [Settled]. If the
+// user closes it first, Leave is called and the answer is dropped.
+type Waiting struct {
+	Title string
+	Lines []string // plain, safe text
+	Leave func()   // stops the work; nil if it cannot be stopped
 }
 
-// Noted is the message by which a command reports good news.
+type (
+	noticeMsg struct {
+		text string
+		bad  bool
+	}
+	questionMsg struct{ Question }
+	settledMsg  struct {
+		of  *Waiting
+		msg tea.Msg
+	}
+)
+
+// Noted returns the message by which a command reports success.
 func Noted(text string) tea.Msg { return noticeMsg{text: text} }
 
-type questionMsg struct{ q Question }
-
-// Asked is the message by which a command, once it knows enough, opens a question.
-func Asked(q Question) tea.Msg { return questionMsg{q} }
-
-// Failed is the message by which a command reports an error. It stays in the log of past
+// Failed returns the message by which a command reports an error. It stays in the log of
 // errors.
 func Failed(err error) tea.Msg { return noticeMsg{text: err.Error(), bad: true} }
+
+// Asked returns the message by which a command opens a question.
+func Asked(q Question) tea.Msg { return questionMsg{q} }
+
+// Settled returns the message by which a command answers a [Waiting]: the dialog closes, and
+// msg is handled unless the user closed the dialog before.
+func Settled(w *Waiting, msg tea.Msg) tea.Msg { return settledMsg{w, msg} }

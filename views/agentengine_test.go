@@ -13,8 +13,12 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
 	"acescope/theme"
 	"acescope/tui"
+	"acescope/views/agents"
+	"acescope/views/console"
 )
 
 // engineSnap is a console with sessions on the engine, the first of which waits.
@@ -23,36 +27,36 @@ func engineSnap() *sources.Snapshot {
 	s.Transcripts = someTranscripts()
 	s.Transcripts.Rows = s.Transcripts.Rows[3:9]
 	s.Transcripts.Talk, s.Transcripts.Wanted, s.Transcripts.Dropped = nil, "", 0
-	s.Sessions = &sources.Sessions{Loaded: noon, Updated: noon}
-	for i, status := range []sources.TalkStatus{sources.TalkWaiting, sources.TalkWorking, sources.TalkIdle, sources.TalkStarting, sources.TalkStopping, sources.TalkOver, sources.TalkOver} {
+	s.Sessions = &sessions.Sessions{Loaded: noon, Updated: noon}
+	for i, status := range []sessions.TalkStatus{sessions.TalkWaiting, sessions.TalkWorking, sessions.TalkIdle, sessions.TalkStarting, sessions.TalkStopping, sessions.TalkOver, sessions.TalkOver} {
 		s.Sessions.Rows = append(s.Sessions.Rows, madeUpSession(i, status))
 	}
 	first := s.Sessions.Rows[0]
 	s.Sessions.Wanted = first.WorkflowID
 	s.Sessions.Talk = talkOf(first)
-	s.Approvals = &sources.Approvals{Rows: sources.ApprovalsOf(first.WorkflowID, first.State)}
+	s.Approvals = &sessions.Approvals{Rows: sessions.ApprovalsOf(first.WorkflowID, first.State)}
 	return s
 }
 
-func madeUpSession(i int, status sources.TalkStatus) *sources.EngineSession {
+func madeUpSession(i int, status sessions.TalkStatus) *sessions.EngineSession {
 	id := fmt.Sprintf("s-20260504-%d", i)
-	st := &sources.TalkState{Status: status, Turns: 2 + i, Model: "claude-sonnet-4-5-20250929", AgentSessionID: fmt.Sprintf("a9e4%04d", i), Runs: 1, Exit: ace.Running}
-	st.Input = sources.TalkInput{SessionID: id, Name: "Tidy the till", Agent: "claude", WorkingDir: "/home/user/shop", PermissionMode: "default",
-		Rules: []sources.ToolRule{{Tool: "Bash(git *)", Action: "allow"}}, AllowedTools: []string{"Read"}}
+	st := &sessions.TalkState{Status: status, Turns: 2 + i, Model: "claude-sonnet-4-5-20250929", AgentSessionID: fmt.Sprintf("a9e4%04d", i), Runs: 1, Exit: ace.Running}
+	st.Input = sessions.TalkInput{SessionID: id, Name: "Tidy the till", Agent: "claude", WorkingDir: "/home/user/shop", PermissionMode: "default",
+		Rules: []sessions.ToolRule{{Tool: "Bash(git *)", Action: "allow"}}, AllowedTools: []string{"Read"}}
 	st.Usage = ace.Usage{InputTokens: 12_000, OutputTokens: 900, CostUSD: 0.31}
-	st.Recent = []sources.TurnRecord{{Turn: 1, Status: "completed", Prompt: "Tidy the till", DurationMS: 41_000, Usage: ace.Usage{InputTokens: 9000, CostUSD: 0.2}},
+	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "completed", Prompt: "Tidy the till", DurationMS: 41_000, Usage: ace.Usage{InputTokens: 9000, CostUSD: 0.2}},
 		{Turn: 2, Status: "failed", Prompt: "Go on", DurationMS: 900, Attempt: 2, Failure: &ace.Failure{Type: "APIError", Message: "529 overloaded"}}}
-	e := &sources.EngineSession{WorkflowID: "session/" + id, RunID: "run-" + id, ID: id, Status: status, Exit: ace.Running, Start: noon.Add(-time.Hour),
-		State: st, From: sources.FromQuery, Last: noon.Add(-time.Duration(i*i) * time.Minute)}
+	e := &sessions.EngineSession{WorkflowID: "session/" + id, RunID: "run-" + id, ID: id, Status: status, Exit: ace.Running, Start: noon.Add(-time.Hour),
+		State: st, From: runs.FromQuery, Last: noon.Add(-time.Duration(i*i) * time.Minute)}
 	switch {
-	case status == sources.TalkWaiting:
+	case status == sessions.TalkWaiting:
 		args, _ := json.Marshal(map[string]string{"command": "rm -rf build\ngo build ./...", "description": "Build anew"})
-		st.Pending = []sources.ToolRequest{{ID: "toolu_1", Name: "Bash", Args: args, Turn: 2}, {ID: "toolu_2", Name: "Write", Args: json.RawMessage(`{"file_path":"/home/user/shop/a.go","content":"x"}`), Turn: 2}}
-		st.Queue = []sources.QueueMessage{{ID: "m9", Text: "and the receipt printer"}}
-	case status == sources.TalkIdle:
-		e.From = sources.FromHistory
-	case status == sources.TalkOver:
-		e.Close, e.Exit, e.From = noon.Add(-10*time.Minute), ace.Success, sources.FromHistory
+		st.Pending = []sessions.ToolRequest{{ID: "toolu_1", Name: "Bash", Args: args, Turn: 2}, {ID: "toolu_2", Name: "Write", Args: json.RawMessage(`{"file_path":"/home/user/shop/a.go","content":"x"}`), Turn: 2}}
+		st.Queue = []sessions.QueueMessage{{ID: "m9", Text: "and the receipt printer"}}
+	case status == sessions.TalkIdle:
+		e.From = runs.FromHistory
+	case status == sessions.TalkOver:
+		e.Close, e.Exit, e.From = noon.Add(-10*time.Minute), ace.Success, runs.FromHistory
 		if i > 5 {
 			e.Exit, st.Failure = ace.Failed, &ace.Failure{Type: "AgentMissing", Message: "claude is not installed"}
 		}
@@ -60,23 +64,23 @@ func madeUpSession(i int, status sources.TalkStatus) *sources.EngineSession {
 	return e
 }
 
-func talkOf(e *sources.EngineSession) *sources.Talk {
-	c := &sources.Conversation{Path: e.WorkflowID, Updated: noon, Queued: 1}
+func talkOf(e *sessions.EngineSession) *sessions.Talk {
+	c := &sessions.Conversation{Path: e.WorkflowID, Updated: noon, Queued: 1}
 	at := noon.Add(-5 * time.Minute)
-	for _, x := range []sources.TranscriptEntry{
-		{Kind: sources.EntryUser, Name: "ada", At: at, Text: "Tidy the till"},
-		{Kind: sources.EntryText, Text: "I look at the till first.", Model: "claude-sonnet-4-5-20250929"},
-		{Kind: sources.EntryTool, Name: "Bash", Text: `{"command":"git status"}`, CallID: "t0", Done: true, OK: true, Result: "clean", Note: "allowed by rule", Took: time.Second},
-		{Kind: sources.EntryTool, Name: "Write", Text: `{"file_path":"/etc/till"}`, CallID: "t9", Done: true, Denied: true, Result: "not there", Note: "denied by person ada: not there"},
-		{Kind: sources.EntryStatus, Name: "turn 1 completed", At: at.Add(41 * time.Second), Text: "took 41s, 9000 tokens, $0.2000"},
-		{Kind: sources.EntryUser, At: at.Add(time.Minute), Text: "Go on"},
-		{Kind: sources.EntryTool, Name: "Bash", Text: string(e.State.Input.AllowedTools[0]), CallID: "toolu_1", Waits: true},
-		{Kind: sources.EntryText, Open: true, Text: "While that waits, I thi"},
-		{Kind: sources.EntryUser, Text: "and the receipt printer", Note: "waits for the agent"},
+	for _, x := range []sessions.TranscriptEntry{
+		{Kind: sessions.EntryUser, Name: "ada", At: at, Text: "Tidy the till"},
+		{Kind: sessions.EntryText, Text: "I look at the till first.", Model: "claude-sonnet-4-5-20250929"},
+		{Kind: sessions.EntryTool, Name: "Bash", Text: `{"command":"git status"}`, CallID: "t0", Done: true, OK: true, Result: "clean", Note: "allowed by rule", Took: time.Second},
+		{Kind: sessions.EntryTool, Name: "Write", Text: `{"file_path":"/etc/till"}`, CallID: "t9", Done: true, Denied: true, Result: "not there", Note: "denied by person ada: not there"},
+		{Kind: sessions.EntryStatus, Name: "turn 1 completed", At: at.Add(41 * time.Second), Text: "took 41s, 9000 tokens, $0.2000"},
+		{Kind: sessions.EntryUser, At: at.Add(time.Minute), Text: "Go on"},
+		{Kind: sessions.EntryTool, Name: "Bash", Text: string(e.State.Input.AllowedTools[0]), CallID: "toolu_1", Waits: true},
+		{Kind: sessions.EntryText, Open: true, Text: "While that waits, I thi"},
+		{Kind: sessions.EntryUser, Text: "and the receipt printer", Note: "waits for the agent"},
 	} {
 		c.Entries = append(c.Entries, &x)
 	}
-	return &sources.Talk{WorkflowID: e.WorkflowID, RunID: e.RunID, State: e.State, From: sources.FromQuery, Conversation: c, Host: "vm", Runs: 1, Log: "/data/logs/run_turn-2-1.jsonl"}
+	return &sessions.Talk{WorkflowID: e.WorkflowID, RunID: e.RunID, State: e.State, From: runs.FromQuery, Conversation: c, Host: "vm", Runs: 1, Log: "/data/logs/run_turn-2-1.jsonl"}
 }
 
 func TestEngineScreens(t *testing.T) {
@@ -94,7 +98,7 @@ func TestEngineScreens(t *testing.T) {
 func TestPlainEngineScreens(t *testing.T) {
 	dead := engineSnap()
 	dead.Sessions.Err = "no answer in time"
-	dead.Sessions.Talk.From = sources.FromHistory
+	dead.Sessions.Talk.From = runs.FromHistory
 	for name, c := range map[string]struct {
 		snap *sources.Snapshot
 		keys []string
@@ -126,15 +130,15 @@ func calledBack() *sources.Snapshot {
 	s := engineSnap()
 	e := *s.Sessions.Rows[0]
 	st := *e.State
-	st.Queue = []sources.QueueMessage{{ID: "run.1", Callback: true, From: "run 7d21 (crawler)", Text: `<agent-callback run="7d21" status="completed">41 pages</agent-callback>`},
+	st.Queue = []sessions.QueueMessage{{ID: "run.1", Callback: true, From: "run 7d21 (crawler)", Text: `<agent-callback run="7d21" status="completed">41 pages</agent-callback>`},
 		{ID: "m1", From: "ada", Text: "and the receipt printer"}}
-	st.Recent = []sources.TurnRecord{{Turn: 1, Status: "completed", Prompt: "the crawler has ended", Callbacks: 3, DurationMS: 900}}
-	st.Pending, st.Told, st.Unheard, st.Dropped = nil, 4, 1, 2
+	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "completed", Prompt: "the crawler has ended", Callbacks: 3, DurationMS: 900}}
+	st.Pending, st.ReportsSent, st.ReportsUndelivered, st.Dropped = nil, 4, 1, 2
 	e.State = &st
 	s.Sessions.Rows[0] = &e
 	talk := *s.Sessions.Talk
 	c := *talk.Conversation
-	c.Entries = append(c.Entries[:len(c.Entries):len(c.Entries)], &sources.TranscriptEntry{Kind: sources.EntryUser, Name: "run 7d21 (crawler)", Callback: true,
+	c.Entries = append(c.Entries[:len(c.Entries):len(c.Entries)], &sessions.TranscriptEntry{Kind: sessions.EntryUser, Name: "run 7d21 (crawler)", Callback: true,
 		Text: st.Queue[0].Text, Note: "waits for the agent"})
 	talk.Conversation, talk.State = &c, &st
 	s.Sessions.Talk = &talk
@@ -149,10 +153,10 @@ func hostileEngine() *sources.Snapshot {
 	st := *e.State
 	args, _ := json.Marshal(map[string]string{"command": evil, evil: evil})
 	st.Input.Name, st.Input.WorkingDir, st.Input.PermissionMode, st.Model = evil, "/"+evil, evil, evil
-	st.Pending = []sources.ToolRequest{{ID: evil, Name: evil, Args: args}}
-	st.Queue = []sources.QueueMessage{{ID: evil, Text: evil}}
-	st.Recent = []sources.TurnRecord{{Turn: 1, Status: "failed", Prompt: evil, Failure: &ace.Failure{Type: evil, Message: evil}}}
-	st.Stop, st.Failure = &sources.SessionNote{By: evil, Reason: evil}, &ace.Failure{Type: evil, Message: evil}
+	st.Pending = []sessions.ToolRequest{{ID: evil, Name: evil, Args: args}}
+	st.Queue = []sessions.QueueMessage{{ID: evil, Text: evil}}
+	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "failed", Prompt: evil, Failure: &ace.Failure{Type: evil, Message: evil}}}
+	st.Stop, st.Failure = &sessions.SessionNote{By: evil, Reason: evil}, &ace.Failure{Type: evil, Message: evil}
 	e.State, e.Err = &st, evil
 	s.Sessions.Rows[0] = &e
 	s.Sessions.Talk = talkOf(&e)
@@ -160,7 +164,7 @@ func hostileEngine() *sources.Snapshot {
 	for _, x := range s.Sessions.Talk.Conversation.Entries {
 		x.Name, x.Text, x.Note, x.Result = evil, evil, evil, evil
 	}
-	s.Approvals = &sources.Approvals{Rows: sources.ApprovalsOf(e.WorkflowID, &st)}
+	s.Approvals = &sessions.Approvals{Rows: sessions.ApprovalsOf(e.WorkflowID, &st)}
 	return s
 }
 
@@ -193,7 +197,7 @@ func last(sc *screen) string {
 
 func TestAnswer(t *testing.T) {
 	sc := newScreen(t, engineSnap(), theme.New(true, true), 80, 24)
-	if !strings.Contains(sc.plain(), "2 approvals wait: 0") {
+	if !strings.Contains(sc.plain(), "2 approvals pending: 0") {
 		t.Error("another screen does not tell of them")
 	}
 	sc.press("0", "w")
@@ -271,7 +275,7 @@ func TestStartSession(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	for _, line := range []string{"agent=nobody dir=/w x", "dir=w", "agent=claude", `dir=/w rule=Bash`, `dir=/w otherwise=perhaps`, `dir="/w`} {
-		if _, _, err := parseStart(line); err == nil {
+		if _, _, err := agents.ParseStart(line); err == nil {
 			t.Errorf("%s is taken", line)
 		}
 	}
@@ -279,7 +283,7 @@ func TestStartSession(t *testing.T) {
 
 func TestReadOnlySessions(t *testing.T) {
 	st := newStore(engineSnap())
-	screens, global := Console(Options{Controls: st, Actions: st, Location: time.UTC})
+	screens, global := Screens(console.Options{Controls: st, Actions: st, Location: time.UTC})
 	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: theme.New(true, true), ReadOnly: true, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
@@ -311,7 +315,7 @@ func TestArgumentLines(t *testing.T) {
 		`{}`:                                "(no arguments)",
 		"{\"c\":\"rm \\u001b[2J\\u202ex\"}": "c: rm x||",
 	} {
-		if got := strings.Join(argumentLines([]byte(args)), "|"); !strings.HasPrefix(got, want) {
+		if got := strings.Join(agents.ArgumentLines([]byte(args)), "|"); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q", args, got)
 		}
 	}

@@ -10,7 +10,9 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/sources"
+	"acescope/sources/sessions"
 	"acescope/theme"
+	"acescope/views/agents"
 )
 
 // agentSnap is a console that has no engine yet, with sessions on the machine.
@@ -20,11 +22,11 @@ func agentSnap() *sources.Snapshot {
 	return s
 }
 
-func someTranscripts() *sources.Transcripts {
-	t := &sources.Transcripts{Roots: []string{"/home/user/.claude"}, Updated: noon, Wanted: "/t/0.jsonl"}
+func someTranscripts() *sessions.Transcripts {
+	t := &sessions.Transcripts{Roots: []string{"/home/user/.claude"}, Updated: noon, Wanted: "/t/0.jsonl"}
 	for i := range 30 {
 		one := madeUpTranscript(i)
-		t.Rows = append(t.Rows, sources.RowOf(one))
+		t.Rows = append(t.Rows, sessions.RowOf(one))
 	}
 	t.Progress.Scanned, t.Progress.Files, t.Progress.Done, t.Progress.Read, t.Progress.Busy = noon, 44, 40, 450e6, time.Second
 	t.Dropped = 3
@@ -32,9 +34,9 @@ func someTranscripts() *sources.Transcripts {
 	return t
 }
 
-func madeUpTranscript(i int) *sources.Transcript {
+func madeUpTranscript(i int) *sessions.Transcript {
 	at := noon.Add(-time.Duration(i*i) * 7 * time.Minute).Add(-4 * time.Second)
-	one := &sources.Transcript{ID: fmt.Sprintf("5e55%04d-0000-4000-8000-00000000a001", i), Path: fmt.Sprintf("/t/%d.jsonl", i), Project: "-home-user-shop",
+	one := &sessions.Transcript{ID: fmt.Sprintf("5e55%04d-0000-4000-8000-00000000a001", i), Path: fmt.Sprintf("/t/%d.jsonl", i), Project: "-home-user-shop",
 		Size: 40_000, ModTime: at, Read: i < 20}
 	sum := &one.Summary
 	sum.Prompt, sum.Title, sum.WorkDir = "Tidy the till and add a test for it", "", fmt.Sprintf("/home/user/shop-%d", i%4)
@@ -49,14 +51,14 @@ func madeUpTranscript(i int) *sources.Transcript {
 	if i == 2 {
 		sum.Priced, sum.Unpriced, sum.CostUSD = 0, sum.Tokens.Total(), 0
 	}
-	sum.Models = []sources.ModelUse{{Name: "claude-sonnet-4-5-20250929", Messages: sum.Messages, CostUSD: sum.CostUSD, Priced: true}, {Name: "house-model-1", Messages: 1}}
-	sum.Tools = []sources.ToolUse{{Name: "Bash", Calls: 30, Failed: 1, Ended: 30, Timed: 30, Took: 90 * time.Second, Max: 41 * time.Second, Last: at},
+	sum.Models = []sessions.ModelUse{{Name: "claude-sonnet-4-5-20250929", Messages: sum.Messages, CostUSD: sum.CostUSD, Priced: true}, {Name: "house-model-1", Messages: 1}}
+	sum.Tools = []sessions.ToolUse{{Name: "Bash", Calls: 30, Failed: 1, Ended: 30, Timed: 30, Total: 90 * time.Second, Max: 41 * time.Second, Last: at},
 		{Name: "mcp__house__look_up", Calls: 11, Denied: 1, Ended: 10, Last: at.Add(-time.Minute)}}
 	switch i {
 	case 0:
 		sum.Title, sum.Unfinished, sum.Compactions = "Till work", true, 1
 		sum.Errors, sum.LastError, sum.Unreadable = 1, "API Error: 529 overloaded", 2
-		one.Agents = []sources.TranscriptAgent{{ID: "a1", Path: "/t/a1.jsonl", Type: "Explore", Description: "Find who calls the till"},
+		one.Agents = []sessions.TranscriptAgent{{ID: "a1", Path: "/t/a1.jsonl", Type: "Explore", Description: "Find who calls the till"},
 			{ID: "a2", Path: "/t/a2.jsonl", Parent: "a1", Type: "general-purpose", Description: "Read the old notes"}, {ID: "a3", Path: "/t/a3.jsonl"}}
 		one.Agents[0].Summary.Calls, one.Agents[0].Summary.Tokens.Output, one.Agents[2].Summary.Prompt = 4, 9000, "Warm up"
 	case 1:
@@ -68,26 +70,26 @@ func madeUpTranscript(i int) *sources.Transcript {
 	return one
 }
 
-func someTalk() *sources.Conversation {
+func someTalk() *sessions.Conversation {
 	args, _ := json.Marshal(map[string]string{"command": "go test ./till", "description": "Run the tests of the till"})
-	c := &sources.Conversation{Path: "/t/0.jsonl", Updated: noon}
+	c := &sessions.Conversation{Path: "/t/0.jsonl", Updated: noon}
 	at := noon.Add(-10 * time.Minute)
-	add := func(e sources.TranscriptEntry) {
+	add := func(e sessions.TranscriptEntry) {
 		at = at.Add(3 * time.Second)
 		e.At = at
 		c.Entries = append(c.Entries, &e)
 	}
-	add(sources.TranscriptEntry{Kind: sources.EntryStatus, Name: "command", Text: "/model sonnet"})
-	add(sources.TranscriptEntry{Kind: sources.EntryUser, Text: "Tidy the till and add a test for it"})
+	add(sessions.TranscriptEntry{Kind: sessions.EntryStatus, Name: "command", Text: "/model sonnet"})
+	add(sessions.TranscriptEntry{Kind: sessions.EntryUser, Text: "Tidy the till and add a test for it"})
 	for range 6 {
-		add(sources.TranscriptEntry{Kind: sources.EntryThinking, Text: "Where is the till?\nIt may be in two places.\nOne of them is old.\nThe other is older.\nOr not."})
-		add(sources.TranscriptEntry{Kind: sources.EntryText, Model: "claude-sonnet-4-5-20250929", Text: "I look at **the till** first, then at who calls it, so that the test covers what they need and nothing that nobody asked for."})
-		add(sources.TranscriptEntry{Kind: sources.EntryTool, Name: "Bash", Text: string(args), CallID: "t1", Done: true, OK: true, Took: 1300 * time.Millisecond, Result: "ok  \tshop/till\t0.3s"})
-		add(sources.TranscriptEntry{Kind: sources.EntryTool, Name: "Bash", Text: string(args), CallID: "t2", Done: true, Took: 2 * time.Second, Result: "Exit code 1\n--- FAIL: TestTill\n    till_test.go:9: want 3, got 2\nFAIL\nFAIL shop/till"})
+		add(sessions.TranscriptEntry{Kind: sessions.EntryThinking, Text: "Where is the till?\nIt may be in two places.\nOne of them is old.\nThe other is older.\nOr not."})
+		add(sessions.TranscriptEntry{Kind: sessions.EntryText, Model: "claude-sonnet-4-5-20250929", Text: "I look at **the till** first, then at who calls it, so that the test covers what they need and nothing that nobody asked for."})
+		add(sessions.TranscriptEntry{Kind: sessions.EntryTool, Name: "Bash", Text: string(args), CallID: "t1", Done: true, OK: true, Took: 1300 * time.Millisecond, Result: "ok  \tshop/till\t0.3s"})
+		add(sessions.TranscriptEntry{Kind: sessions.EntryTool, Name: "Bash", Text: string(args), CallID: "t2", Done: true, Took: 2 * time.Second, Result: "Exit code 1\n--- FAIL: TestTill\n    till_test.go:9: want 3, got 2\nFAIL\nFAIL shop/till"})
 	}
-	add(sources.TranscriptEntry{Kind: sources.EntryTool, Name: "Write", Text: `{"file_path":"/etc/passwd"}`, Done: true, Denied: true, Result: "The user doesn't want to proceed with this tool use."})
-	add(sources.TranscriptEntry{Kind: sources.EntryError, Text: "API Error: 529 overloaded"})
-	add(sources.TranscriptEntry{Kind: sources.EntryTool, Name: "Bash", Text: `{"command":"sleep 100"}`, CallID: "t9"})
+	add(sessions.TranscriptEntry{Kind: sessions.EntryTool, Name: "Write", Text: `{"file_path":"/etc/passwd"}`, Done: true, Denied: true, Result: "The user doesn't want to proceed with this tool use."})
+	add(sessions.TranscriptEntry{Kind: sessions.EntryError, Text: "API Error: 529 overloaded"})
+	add(sessions.TranscriptEntry{Kind: sessions.EntryTool, Name: "Bash", Text: `{"command":"sleep 100"}`, CallID: "t9"})
 	return c
 }
 
@@ -105,12 +107,12 @@ func TestAgentScreens(t *testing.T) {
 
 func TestPlainAgentScreens(t *testing.T) {
 	nothing, none := starting(), starting()
-	none.Transcripts = &sources.Transcripts{Roots: []string{"/home/user/.claude"}, Updated: noon}
+	none.Transcripts = &sessions.Transcripts{Roots: []string{"/home/user/.claude"}, Updated: noon}
 	none.Transcripts.Progress.Scanned = noon
 	trouble := agentSnap()
 	trouble.Transcripts.Progress.Trouble = "open /home/user/.claude/projects: permission denied"
 	gone := agentSnap()
-	gone.Transcripts.Talk = &sources.Conversation{Path: "/t/0.jsonl", Err: "open /t/0.jsonl: no such file or directory"}
+	gone.Transcripts.Talk = &sessions.Conversation{Path: "/t/0.jsonl", Err: "open /t/0.jsonl: no such file or directory"}
 	for name, c := range map[string]struct {
 		snap *sources.Snapshot
 		keys []string
@@ -142,16 +144,16 @@ func TestPlainAgentScreens(t *testing.T) {
 func hostileAgents() *sources.Snapshot {
 	s := agentSnap()
 	bad := hostile().Runs.Rows
-	c := &sources.Conversation{Path: "/t/0.jsonl"}
+	c := &sessions.Conversation{Path: "/t/0.jsonl"}
 	for i := range s.Transcripts.Rows[:len(bad)] {
 		one := *s.Transcripts.Rows[i].Transcript
 		evil := bad[i].TaskID
 		one.Summary.Title, one.Summary.WorkDir, one.Summary.Model, one.Summary.Branch, one.Summary.LastError = evil, "/x/"+evil, evil, evil, evil
-		one.Summary.Tools = []sources.ToolUse{{Name: evil, Calls: 1}}
-		one.Agents = []sources.TranscriptAgent{{ID: evil, Type: evil, Description: evil}}
-		s.Transcripts.Rows[i] = sources.RowOf(&one)
-		c.Entries = append(c.Entries, &sources.TranscriptEntry{Kind: sources.EntryTool, Name: evil, Text: evil, Done: true, Result: evil},
-			&sources.TranscriptEntry{Kind: sources.EntryText, Model: evil, Text: evil + "\n" + evil}, &sources.TranscriptEntry{Kind: sources.EntryStatus, Name: evil, Text: evil})
+		one.Summary.Tools = []sessions.ToolUse{{Name: evil, Calls: 1}}
+		one.Agents = []sessions.TranscriptAgent{{ID: evil, Type: evil, Description: evil}}
+		s.Transcripts.Rows[i] = sessions.RowOf(&one)
+		c.Entries = append(c.Entries, &sessions.TranscriptEntry{Kind: sessions.EntryTool, Name: evil, Text: evil, Done: true, Result: evil},
+			&sessions.TranscriptEntry{Kind: sessions.EntryText, Model: evil, Text: evil + "\n" + evil}, &sessions.TranscriptEntry{Kind: sessions.EntryStatus, Name: evil, Text: evil})
 	}
 	s.Transcripts.Talk = c
 	return s
@@ -184,59 +186,59 @@ func TestAgentList(t *testing.T) {
 		t.Errorf("it asks for\n%s", heard)
 	}
 	// The cursor stays at the top when newer ones come, and on its session once it was moved.
-	first := sc.named("agents").Views[0].(*agentList)
+	first := sc.named("agents").Views[0].(*agents.AgentList)
 	newer := agentSnap()
 	one := madeUpTranscript(0)
 	one.Path, one.Summary.Last = "/t/new.jsonl", noon
-	newer.Transcripts.Rows = append([]sources.AgentSession{sources.RowOf(one)}, newer.Transcripts.Rows...)
+	newer.Transcripts.Rows = append([]sessions.AgentSession{sessions.RowOf(one)}, newer.Transcripts.Rows...)
 	sc.show(newer)
-	if sc.drawn(); first.cursor != "/t/new.jsonl" {
-		t.Errorf("the cursor is on %s", first.cursor)
+	if sc.drawn(); first.Cursor != "/t/new.jsonl" {
+		t.Errorf("the cursor is on %s", first.Cursor)
 	}
 	sc.press("j", "j")
-	on := first.cursor
+	on := first.Cursor
 	sc.show(agentSnap())
-	if sc.drawn(); first.cursor != on {
-		t.Errorf("the cursor went from %s to %s", on, first.cursor)
+	if sc.drawn(); first.Cursor != on {
+		t.Errorf("the cursor went from %s to %s", on, first.Cursor)
 	}
 	sc.press("e")
-	if r, _ := first.row(); !r.Bad {
+	if r, _ := first.Row(); !r.Bad {
 		t.Errorf("e goes to %+v", r)
 	}
 	if what, id := first.Copy(); what != "session id" || !strings.HasPrefix(id, "5e55") {
 		t.Errorf("%s %s", what, id)
 	}
-	again := newAgentList(&agents{console: first.console})
+	again := agents.NewAgentList(&agents.Agents{Console: first.Console})
 	sc.press("s")
 	again.Restore(first.Keep())
-	if again.order != 1 {
-		t.Errorf("order %d is kept", again.order)
+	if again.Order != 1 {
+		t.Errorf("order %d is kept", again.Order)
 	}
 }
 
 func TestAgentTalk(t *testing.T) {
 	sc := newScreen(t, agentSnap(), theme.New(true, true), 80, 24)
 	sc.press("0", "enter")
-	v := sc.named("conversation").Views[0].(*agentTalk)
-	last := len(v.c.Entries) - 1
-	if v.at.entry != last || v.away {
-		t.Errorf("it begins at %+v", v.at)
+	v := sc.named("conversation").Views[0].(*agents.Conversation)
+	last := len(v.C.Entries) - 1
+	if v.At.Entry != last || v.Away {
+		t.Errorf("it begins at %+v", v.At)
 	}
 	more := agentSnap()
-	more.Transcripts.Talk.Entries = append(more.Transcripts.Talk.Entries, &sources.TranscriptEntry{Kind: sources.EntryText, Text: "and more"})
+	more.Transcripts.Talk.Entries = append(more.Transcripts.Talk.Entries, &sessions.TranscriptEntry{Kind: sessions.EntryText, Text: "and more"})
 	sc.show(more)
-	if sc.drawn(); v.at.entry != last+1 {
-		t.Errorf("it does not follow: %+v", v.at)
+	if sc.drawn(); v.At.Entry != last+1 {
+		t.Errorf("it does not follow: %+v", v.At)
 	}
 	sc.press("k")
 	sc.show(agentSnap())
 	sc.show(more)
 	sc.press("g")
-	if v.at != (talkPlace{}) {
-		t.Errorf("g goes to %+v", v.at)
+	if v.At != (agents.TalkPlace{}) {
+		t.Errorf("g goes to %+v", v.At)
 	}
 	sc.press("e")
-	if e := v.entry(v.at.entry); !e.Failed() {
+	if e := v.Entry(v.At.Entry); !e.Failed() {
 		t.Errorf("e goes to %+v", e)
 	}
 	if what, content := v.Copy(); what != "call" || !strings.Contains(content, "want 3, got 2") {
@@ -244,20 +246,20 @@ func TestAgentTalk(t *testing.T) {
 	}
 	// However one moves, every line is met once.
 	sc.press("g", "O")
-	seen := map[talkPlace]bool{}
+	seen := map[agents.TalkPlace]bool{}
 	for {
-		if seen[v.at] {
-			t.Fatalf("%+v is met twice", v.at)
+		if seen[v.At] {
+			t.Fatalf("%+v is met twice", v.At)
 		}
-		seen[v.at] = true
-		before := v.at
-		if sc.press("j"); v.at == before {
+		seen[v.At] = true
+		before := v.At
+		if sc.press("j"); v.At == before {
 			break
 		}
 	}
 	total := 0
-	for n := range v.c.Entries {
-		total += len(v.lines(n))
+	for n := range v.C.Entries {
+		total += len(v.Lines(n))
 	}
 	if len(seen) != total {
 		t.Errorf("%d of %d lines are met", len(seen), total)
@@ -266,7 +268,7 @@ func TestAgentTalk(t *testing.T) {
 	if got := sc.store.heard(); got[len(got)-1] != "talk /t/a1.jsonl" {
 		t.Errorf("a reads %s", got[len(got)-1])
 	}
-	if v.talk() != nil {
+	if v.Talk() != nil {
 		t.Error("the subagent's conversation is that of the session")
 	}
 }

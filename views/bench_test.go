@@ -9,8 +9,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/sources"
+	runspkg "acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui/text"
+	runsview "acescope/views/runs"
 )
 
 // moving is snapshots of 10,000 runs as they follow one another: in each, new runs
@@ -23,7 +25,7 @@ func moving(n int) []*sources.Snapshot {
 		s.Runs.Total = int64(len(s.Runs.Rows))
 		s.Detail = detailOf(rows[n])
 		s.Detail.Events += int64(i)
-		s.Detail.Log = append(s.Detail.Log, sources.LogLine{At: noon, Kind: "skill", Text: fmt.Sprintf("call %d", i)})
+		s.Detail.Log = append(s.Detail.Log, runspkg.LogLine{At: noon, Kind: "skill", Text: fmt.Sprintf("call %d", i)})
 		out = append(out, s)
 	}
 	return out
@@ -79,10 +81,10 @@ func BenchmarkUnchanged200x50(b *testing.B) {
 func BenchmarkBubblesTable200x50(b *testing.B) {
 	snaps := moving(8)
 	s := theme.New(true, false)
-	cols := fitting(columns(s.Glyphs), 114)
+	cols := runsview.Fitting(runsview.Columns(s.Glyphs), 114)
 	var heads []bubbles.Column
 	for _, c := range cols {
-		heads = append(heads, bubbles.Column{Title: c.title, Width: c.width})
+		heads = append(heads, bubbles.Column{Title: c.Title, Width: c.Width})
 	}
 	t := bubbles.New(bubbles.WithColumns(heads), bubbles.WithHeight(46), bubbles.WithWidth(114), bubbles.WithFocused(true))
 	b.ReportAllocs()
@@ -97,10 +99,10 @@ func BenchmarkBubblesTable200x50(b *testing.B) {
 // BenchmarkBubblesTableKey200x50 is a keystroke in the table of Bubbles alone.
 func BenchmarkBubblesTableKey200x50(b *testing.B) {
 	s := theme.New(true, false)
-	cols := fitting(columns(s.Glyphs), 114)
+	cols := runsview.Fitting(runsview.Columns(s.Glyphs), 114)
 	var heads []bubbles.Column
 	for _, c := range cols {
-		heads = append(heads, bubbles.Column{Title: c.title, Width: c.width})
+		heads = append(heads, bubbles.Column{Title: c.Title, Width: c.Width})
 	}
 	t := bubbles.New(bubbles.WithColumns(heads), bubbles.WithHeight(46), bubbles.WithWidth(114), bubbles.WithFocused(true),
 		bubbles.WithRows(tableRows(moving(1)[0].Runs.Rows, cols, noon, s)))
@@ -117,12 +119,12 @@ func BenchmarkBubblesTableKey200x50(b *testing.B) {
 	}
 }
 
-func tableRows(runs []sources.Run, cols []column, now time.Time, s theme.Styles) []bubbles.Row {
+func tableRows(runs []runspkg.Run, cols []runsview.Column, now time.Time, s theme.Styles) []bubbles.Row {
 	rows := make([]bubbles.Row, len(runs))
 	for i, r := range runs {
 		row := make(bubbles.Row, len(cols))
 		for j, c := range cols {
-			row[j] = text.Safe(c.cell(r, now, s), " ")
+			row[j] = text.Safe(c.Cell(r, now, s), " ")
 		}
 		rows[i] = row
 	}

@@ -10,7 +10,10 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	runspkg "acescope/sources/runs"
 	"acescope/theme"
+	"acescope/views/console"
+	runsview "acescope/views/runs"
 )
 
 var plainLook = theme.New(true, true)
@@ -99,7 +102,7 @@ func TestFollowingTheNewest(t *testing.T) {
 	all := many(60)
 	sc := newScreen(t, ready(all[3:]...), plainLook, 80, 24)
 	steps := []struct {
-		rows []sources.Run
+		rows []runspkg.Run
 		keys []string
 		want string
 		on   bool
@@ -125,7 +128,7 @@ func TestFollowingTheNewest(t *testing.T) {
 }
 
 // closed is the runs with some of them closed.
-func closed(runs []sources.Run, which ...int) []sources.Run {
+func closed(runs []runspkg.Run, which ...int) []runspkg.Run {
 	out := slices.Clone(runs)
 	for _, i := range which {
 		out[i].Close, out[i].Exit = noon, ace.Success
@@ -202,7 +205,7 @@ func TestCancelIsFrozen(t *testing.T) {
 	sc := newScreen(t, ready(all[1:]...), plainLook, 80, 24)
 	sc.press("x")
 	sc.has("run-" + all[1].TaskID)
-	sc.show(ready(append([]sources.Run{all[0]}, all[5:]...)...))
+	sc.show(ready(append([]runspkg.Run{all[0]}, all[5:]...)...))
 	cmd := sc.press("y")
 	if cmd == nil {
 		t.Fatal("yes did nothing")
@@ -288,8 +291,8 @@ func TestDetailOfAnotherRunIsNotShown(t *testing.T) {
 }
 
 func TestLogFollowsUntilScrolledUp(t *testing.T) {
-	line := func(n int) sources.LogLine {
-		return sources.LogLine{At: noon, Kind: "skill", Text: fmt.Sprintf("entry %d.", n)}
+	line := func(n int) runspkg.LogLine {
+		return runspkg.LogLine{At: noon, Kind: "skill", Text: fmt.Sprintf("entry %d.", n)}
 	}
 	snap := func(from, to int) *sources.Snapshot {
 		s := full(5)
@@ -319,7 +322,7 @@ func TestLogFollowsUntilScrolledUp(t *testing.T) {
 func TestLostConnectionKeepsTheDataAndRecovers(t *testing.T) {
 	sc := newScreen(t, full(5), plainLook, 80, 24)
 	sc.show(lost(full(5)))
-	sc.has("server away since 4s – retrying: dial tcp")
+	sc.has("server unreachable since 4s – retrying: dial tcp")
 	sc.has("(stale)")
 	sc.has("q-00005")
 	sc.show(full(5))
@@ -353,15 +356,17 @@ func TestCachedRowsAreFresh(t *testing.T) {
 
 func TestActionErrorIsShown(t *testing.T) {
 	sc := newScreen(t, full(5), plainLook, 80, 24)
-	cmd := func() *console { return &console{Options: Options{Context: t.Context(), Actions: failing{}}} }().doCancel("ace/q", "r")
+	cmd := func() *console.Console {
+		return &console.Console{Options: console.Options{Context: t.Context(), Actions: failing{}}}
+	}().DoCancel("ace/q", "r")
 	sc.model.Update(cmd())
 	sc.has("cancel ace/q: permission")
 }
 
 type failing struct {
-	Mutations
-	SessionActions
-	RunnerActions
+	console.Mutations
+	console.SessionActions
+	console.RunnerActions
 }
 
 func (failing) Cancel(context.Context, string, string) error { return errors.New("permission denied") }
@@ -370,19 +375,19 @@ func (failing) Cancel(context.Context, string, string) error { return errors.New
 // it, until the list's cursor is moved.
 func TestChosenElsewhere(t *testing.T) {
 	sc := newScreen(t, full(60), plainLook, 200, 50)
-	var c *console
+	var c *console.Console
 	for _, v := range sc.named("runs").Views {
-		if list, ok := v.(*runs); ok {
-			c = list.console
+		if list, ok := v.(*runsview.Runs); ok {
+			c = list.Console
 		}
 	}
-	c.show(sources.Run{WorkflowID: "ace/old-1", RunID: "r-old", TaskID: "old-1"})
+	c.Show(runspkg.Run{WorkflowID: "ace/old-1", RunID: "r-old", TaskID: "old-1"})
 	sc.show(full(60))
-	if c.selected.run.TaskID != "old-1" || !slices.Contains(sc.store.heard(), "select ace/old-1 r-old") {
-		t.Errorf("selected is %+v", c.selected)
+	if c.Selected.Run.TaskID != "old-1" || !slices.Contains(sc.store.heard(), "select ace/old-1 r-old") {
+		t.Errorf("selected is %+v", c.Selected)
 	}
 	sc.press("j")
-	if c.selected.run.TaskID != "q-00059" {
-		t.Errorf("after moving, selected is %s", c.selected.run.TaskID)
+	if c.Selected.Run.TaskID != "q-00059" {
+		t.Errorf("after moving, selected is %s", c.Selected.Run.TaskID)
 	}
 }

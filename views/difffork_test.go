@@ -8,18 +8,18 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 	historypb "go.temporal.io/api/history/v1"
 
-	"acescope/engine/compare"
-	"acescope/engine/historyfile"
-	"acescope/sources"
+	"acescope/engine/temporal/compare"
+	"acescope/engine/temporal/historyfile"
+	"acescope/sources/histories"
 	"acescope/theme"
 )
 
 // forkDiff is a fork beside its original, both as a real server recorded them.
-func forkDiff(t *testing.T) *sources.RunDiff {
+func forkDiff(t *testing.T) *histories.RunDiff {
 	t.Helper()
 	var sides [2]compare.Side
 	for i, name := range []string{"original", "original-fork"} {
-		f, err := os.Open("../engine/flow/testdata/" + name + ".json")
+		f, err := os.Open("../engine/workflows/testdata/" + name + ".json")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,8 +30,8 @@ func forkDiff(t *testing.T) *sources.RunDiff {
 		sides[i] = compare.Side{Runs: [][]*historypb.HistoryEvent{list[0].Events}}
 	}
 	d := compare.Of(sides[0], sides[1], compare.Options{})
-	return &sources.RunDiff{A: sources.DiffRef{WorkflowID: d.A.WorkflowID, RunID: d.A.RunIDs[0], TaskID: "original-hello"},
-		B:     sources.DiffRef{WorkflowID: d.B.WorkflowID, RunID: d.B.RunIDs[0], TaskID: "original-hello~f1"},
+	return &histories.RunDiff{A: histories.DiffRef{WorkflowID: d.A.WorkflowID, RunID: d.A.RunIDs[0], TaskID: "original-hello"},
+		B:     histories.DiffRef{WorkflowID: d.B.WorkflowID, RunID: d.B.RunIDs[0], TaskID: "original-hello~f1"},
 		ReadA: d.A.Events, ReadB: d.B.Events, Diff: d, Took: 2 * time.Millisecond, Updated: noon}
 }
 

@@ -3,27 +3,28 @@ package views
 import (
 	"testing"
 
-	"acescope/sources"
+	"acescope/sources/experiments"
 	"acescope/theme"
+	experimentsview "acescope/views/experiments"
 )
 
 // BenchmarkExperimentPlots draws four experiments of 50,000 tasks with nothing cached.
 func BenchmarkExperimentPlots(b *testing.B) {
-	var all []*sources.Series
+	var all []*experiments.Series
 	for _, name := range []string{"a", "b", "c", "d"} {
 		all = append(all, learnt(name, "d", 50_000, 3, 0.01))
 	}
 	s := theme.New(true, false)
-	for _, m := range plotMetrics {
+	for _, m := range experimentsview.PlotMetrics {
 		b.Run(string(m), func(b *testing.B) {
 			for b.Loop() {
-				ExperimentPlot(all, m, sources.DefaultWindow, false, 110, 40, s)
+				experimentsview.ExperimentPlot(all, m, experiments.DefaultWindow, false, 110, 40, s)
 			}
 		})
 	}
 	b.Run("compare", func(b *testing.B) {
 		for b.Loop() {
-			sources.Compare(all[0], all[1])
+			experiments.Compare(all[0], all[1])
 		}
 	})
 }

@@ -11,12 +11,16 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/sources/experiments"
+	"acescope/sources/runs"
 	"acescope/theme"
+	"acescope/views/console"
+	experimentsview "acescope/views/experiments"
 )
 
 // learnt is a series of n tasks that are answered the better the more there were.
-func learnt(name, data string, n, hard int, cost float64) *sources.Series {
-	s := &sources.Series{WorkflowID: ace.ExperimentWorkflowID(name), RunID: "run-" + name, Exit: ace.Success, Start: noon.Add(-10 * time.Minute), Close: noon.Add(-5 * time.Minute),
+func learnt(name, data string, n, hard int, cost float64) *experiments.Series {
+	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), RunID: "run-" + name, Exit: ace.Success, Start: noon.Add(-10 * time.Minute), Close: noon.Add(-5 * time.Minute),
 		Input: ace.ExperimentInput{ExperimentID: name, DatasetID: data, Dataset: ace.Ref{SHA256: data}, Model: "builtin", Adapter: ace.Offline, Parallel: 2,
 			EvalID: "held-out", Eval: &ace.Ref{SHA256: "e"}}}
 	p := &s.Progress
@@ -28,9 +32,9 @@ func learnt(name, data string, n, hard int, cost float64) *sources.Series {
 	t := &s.Tasks
 	for i := range n {
 		right := (i*7+3)%n < i && i%(hard+3) > 0
-		v, exit := sources.AnsweredWrong, ace.Wrong
+		v, exit := experiments.AnsweredWrong, ace.Wrong
 		if right {
-			v, exit = sources.AnsweredRight, ace.Success
+			v, exit = experiments.AnsweredRight, ace.Success
 			p.Epochs[0].Correct++
 		}
 		bullets := 4 + i/3 - i/40*5
@@ -48,13 +52,13 @@ func learnt(name, data string, n, hard int, cost float64) *sources.Series {
 }
 
 // listed is a console with experiments, of which the series of all are read.
-func listed(all ...*sources.Series) *sources.Snapshot {
+func listed(all ...*experiments.Series) *sources.Snapshot {
 	snap := full(3)
-	e := &sources.Experiments{Loaded: noon, Series: all}
+	e := &experiments.Experiments{Loaded: noon, Series: all}
 	for i, s := range all {
-		r := sources.Run{WorkflowID: s.WorkflowID, RunID: s.RunID, Type: ace.ExperimentWorkflow, Experiment: s.Name(), Dataset: s.Input.DatasetID,
+		r := runs.Run{WorkflowID: s.WorkflowID, RunID: s.RunID, Type: ace.ExperimentWorkflow, Experiment: s.Name(), Dataset: s.Input.DatasetID,
 			Model: s.Input.Model, Exit: s.Exit, Start: s.Start.Add(-time.Duration(i) * time.Hour), Close: s.Close}
-		e.Rows = append(e.Rows, sources.Experiment{Run: r, Progress: &s.Progress})
+		e.Rows = append(e.Rows, experiments.Experiment{Run: r, Progress: &s.Progress})
 	}
 	snap.Experiments = e
 	return snap
@@ -76,7 +80,7 @@ func hostileExperiments() *sources.Snapshot {
 
 func brokenExperiments() *sources.Snapshot {
 	s := full(3)
-	s.Experiments = &sources.Experiments{Loaded: noon, Err: "context deadline exceeded"}
+	s.Experiments = &experiments.Experiments{Loaded: noon, Err: "context deadline exceeded"}
 	return s
 }
 
@@ -89,7 +93,7 @@ func unread() *sources.Snapshot {
 
 func noExperiments() *sources.Snapshot {
 	s := full(3)
-	s.Experiments = &sources.Experiments{Loaded: noon}
+	s.Experiments = &experiments.Experiments{Loaded: noon}
 	return s
 }
 
@@ -223,7 +227,7 @@ func TestExperimentsGrow(t *testing.T) {
 	snap := three()
 	sc := newScreen(t, snap, plainLook, 80, 24)
 	sc.press("5", "j")
-	sc.show(listed(append([]*sources.Series{learnt("new", "finance", 3, 1, 0)}, snap.Experiments.Series...)...))
+	sc.show(listed(append([]*experiments.Series{learnt("new", "finance", 3, 1, 0)}, snap.Experiments.Series...)...))
 	sc.has("▸   tuned")
 	sc.press("s", "s", "s", "s")
 	sc.has("▸   tuned")
@@ -233,16 +237,16 @@ func TestExperimentsGrow(t *testing.T) {
 }
 
 func TestExperimentsAreKept(t *testing.T) {
-	a := newExperimentList(&experiments{console: &console{Options: Options{Controls: newStore(nil)}}, metric: 2, window: 1, byTime: true,
-		marks: []string{"x", "y"}, cursor: "z"})
-	a.order, a.filter = 3, "f"
-	b := newExperimentList(&experiments{console: &console{Options: Options{Controls: newStore(nil)}}})
+	a := experimentsview.NewExperimentList(&experimentsview.Experiments{Console: &console.Console{Options: console.Options{Controls: newStore(nil)}}, Metric: 2, Window: 1, ByTime: true,
+		Marks: []string{"x", "y"}, Cursor: "z"})
+	a.Order, a.Filter = 3, "f"
+	b := experimentsview.NewExperimentList(&experimentsview.Experiments{Console: &console.Console{Options: console.Options{Controls: newStore(nil)}}})
 	b.Restore(a.Keep())
 	if fmt.Sprint(a.Keep()) != fmt.Sprint(b.Keep()) {
 		t.Errorf("kept %v, restored %v", a.Keep(), b.Keep())
 	}
 	b.Restore(map[string]string{"order": "99", "metric": "-7", "window": "x"})
-	if b.order != 3 || b.metric != 2 || b.window != 1 || b.marks != nil {
+	if b.Order != 3 || b.Metric != 2 || b.Window != 1 || b.Marks != nil {
 		t.Errorf("restored %v", b.Keep())
 	}
 }

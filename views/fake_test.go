@@ -13,9 +13,15 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/playbooks"
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
+	"acescope/views/console"
 )
 
 // noon is what the clock says in tests.
@@ -75,13 +81,13 @@ func (s *store) ScanTriage()                    { s.tell("scan") }
 func (s *store) StopTriage()                    { s.tell("stop") }
 func (s *store) OpenArtifact(r ace.Ref)         { s.tell("artifact %s", r.SHA256) }
 func (s *store) LoadMore()                      { s.tell("more") }
-func (s *store) WantBooks(w sources.BookWish)   { s.tell("books %+v", w) }
+func (s *store) WantBooks(w playbooks.BookWish) { s.tell("books %+v", w) }
 func (s *store) ReadBooks()                     { s.tell("read books") }
 func (s *store) OpenEvent(id int64)             { s.tell("open %d", id) }
-func (s *store) FilterEvents(f sources.EventFilter) {
+func (s *store) FilterEvents(f histories.EventFilter) {
 	s.tell("events /%s/ !/%s/ full=%v", f.Include, f.Exclude, f.Full)
 }
-func (s *store) DiffRuns(a, b sources.DiffRef, all bool) {
+func (s *store) DiffRuns(a, b histories.DiffRef, all bool) {
 	s.tell("diff %s %s %v", a.WorkflowID, b.WorkflowID, all)
 }
 func (s *store) LoadNewer()             { s.tell("newer") }
@@ -90,7 +96,7 @@ func (s *store) LoadLast()              { s.tell("last") }
 func (s *store) StopWalk()              { s.tell("stop") }
 func (s *store) StepTo(event int64)     { s.tell("step to %d", event) }
 func (s *store) StepToPosition(pos int) { s.tell("step to position %d", pos) }
-func (s *store) StepMove(by sources.StepBy, forward bool) {
+func (s *store) StepMove(by histories.StepBy, forward bool) {
 	s.tell("step by %d %v", by, forward)
 }
 func (s *store) WatchValue(expr string)   { s.tell("watch %s", expr) }
@@ -107,7 +113,7 @@ func (s *store) Cancel(_ context.Context, w, r string) error {
 	return nil
 }
 
-func (s *store) StartSession(_ context.Context, in sources.TalkInput, first string) (string, error) {
+func (s *store) StartSession(_ context.Context, in sessions.TalkInput, first string) (string, error) {
 	s.tell("start %s in %s model %q name %q: %q", in.Agent, in.WorkingDir, in.Model, in.Name, first)
 	return "s-new", nil
 }
@@ -147,35 +153,35 @@ func (s *store) Arguments(_ context.Context, ref ace.Ref) ([]byte, error) {
 	return []byte(`{"command":"echo whole"}`), nil
 }
 
-func prepared(s *store, what string) Prepared {
-	return Prepared{Title: what + "?", Lines: []string{"workflow    ace/q-7", "costs       nothing"}, Yes: "do it",
-		Do: func(context.Context) (string, sources.Run, error) {
+func prepared(s *store, what string) console.Prepared {
+	return console.Prepared{Title: what + "?", Lines: []string{"workflow    ace/q-7", "costs       nothing"}, Yes: "do it",
+		Do: func(context.Context) (string, runs.Run, error) {
 			s.tell("do %s", what)
-			return what + " done", sources.Run{WorkflowID: "ace/q-7~f1", RunID: "r9", TaskID: "q-7~f1"}, nil
+			return what + " done", runs.Run{WorkflowID: "ace/q-7~f1", RunID: "r9", TaskID: "q-7~f1"}, nil
 		}}
 }
 
-func (s *store) Freeze(_ context.Context, w string) (Target, error) {
+func (s *store) Freeze(_ context.Context, w string) (console.Target, error) {
 	s.tell("freeze %s", w)
-	return Target{w, "frozen"}, nil
+	return console.Target{w, "frozen"}, nil
 }
 
-func (s *store) PrepareFork(_ context.Context, of Target, at Point, changes []Field) (Prepared, error) {
+func (s *store) PrepareFork(_ context.Context, of console.Target, at console.Point, changes []console.Field) (console.Prepared, error) {
 	s.tell("fork %v %v %q", of, at, changes)
 	return prepared(s, "fork"), nil
 }
 
-func (s *store) PrepareReset(_ context.Context, of Target, at Point, reason string) (Prepared, error) {
+func (s *store) PrepareReset(_ context.Context, of console.Target, at console.Point, reason string) (console.Prepared, error) {
 	s.tell("reset %v %v %q", of, at, reason)
 	return prepared(s, "reset"), nil
 }
 
-func (s *store) PrepareTerminate(of Target, reason string) (Prepared, error) {
+func (s *store) PrepareTerminate(of console.Target, reason string) (console.Prepared, error) {
 	s.tell("terminate %v %q", of, reason)
 	return prepared(s, "terminate"), nil
 }
 
-func (s *store) PrepareSignal(of Target, name, argument string) (Prepared, error) {
+func (s *store) PrepareSignal(of console.Target, name, argument string) (console.Prepared, error) {
 	s.tell("signal %v %s %s", of, name, argument)
 	return prepared(s, "signal"), nil
 }
@@ -192,13 +198,13 @@ type screen struct {
 func newScreen(t testing.TB, snap *sources.Snapshot, s theme.Styles, width, height int) *screen {
 	t.Helper()
 	st := newStore(snap)
-	return newScreenOf(t, st, Options{Controls: st, Actions: st, Location: time.UTC}, s, width, height)
+	return newScreenOf(t, st, console.Options{Controls: st, Actions: st, Location: time.UTC}, s, width, height)
 }
 
 // newScreenOf is newScreen for a console that acts in another way.
-func newScreenOf(t testing.TB, st *store, o Options, s theme.Styles, width, height int) *screen {
+func newScreenOf(t testing.TB, st *store, o console.Options, s theme.Styles, width, height int) *screen {
 	t.Helper()
-	screens, global := Console(o)
+	screens, global := Screens(o)
 	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: s, Frame: time.Nanosecond, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
@@ -296,22 +302,22 @@ func splitLines(s string) []string {
 }
 
 // ready is a snapshot of a connected console with these runs.
-func ready(rows ...sources.Run) *sources.Snapshot {
+func ready(rows ...runs.Run) *sources.Snapshot {
 	return &sources.Snapshot{
 		At:         noon,
-		Connection: sources.Connection{State: sources.ConnReady, Mode: "embedded", Namespace: "ace-dev", Since: noon.Add(-time.Minute)},
-		Runs: sources.RunList{Rows: rows, Total: int64(len(rows)), Loaded: noon.Add(-time.Second), Interval: 2 * time.Second, ErrAt: -1,
+		Connection: cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: "ace-dev", Since: noon.Add(-time.Minute)},
+		Runs: runs.RunList{Rows: rows, Total: int64(len(rows)), Loaded: noon.Add(-time.Second), Interval: 2 * time.Second, ErrAt: -1,
 			Counts: map[ace.ExitStatus]int64{}},
 	}
 }
 
 // many is n runs of every kind, newest first.
-func many(n int) []sources.Run {
-	exits := []ace.ExitStatus{ace.Success, ace.Success, ace.Wrong, ace.Success, ace.Failed, ace.Cancelled, ace.Timeout}
-	rows := make([]sources.Run, n)
+func many(n int) []runs.Run {
+	exits := []ace.ExitStatus{ace.Success, ace.Success, ace.Wrong, ace.Success, ace.Failed, ace.Canceled, ace.Timeout}
+	rows := make([]runs.Run, n)
 	for i := range rows {
 		id := fmt.Sprintf("q-%05d", n-i)
-		r := sources.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, Type: ace.TaskWorkflow, TaskID: id, Experiment: "finance-7",
+		r := runs.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, Type: ace.TaskWorkflow, TaskID: id, Experiment: "finance-7",
 			Dataset: "finance", Model: "builtin", Adapter: "offline", Exit: exits[i%len(exits)], Phase: ace.PhaseDone,
 			Start: noon.Add(-time.Duration(4*i+4) * time.Second)}
 		if i < 3 {
@@ -340,10 +346,10 @@ func full(n int) *sources.Snapshot {
 	return s
 }
 
-func detailOf(r sources.Run) *sources.Detail {
+func detailOf(r runs.Run) *histories.Detail {
 	yes, label := true, "0.172"
 	start := r.Start
-	d := &sources.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: start, Events: 42, From: sources.FromQuery, Updated: noon}
+	d := &histories.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: start, Events: 42, From: runs.FromQuery, Updated: noon}
 	d.Phase = ace.PhaseAnswer{Phase: ace.PhaseReflector, ExitStatus: ace.Running, Answer: "0.172", Correct: &yes,
 		Usage: ace.Usage{InputTokens: 1804, OutputTokens: 211, CostUSD: 0.0123},
 		Steps: []ace.StepState{
@@ -364,19 +370,19 @@ func detailOf(r sources.Run) *sources.Detail {
 	}}
 	d.Delta = ace.DeltaAnswer{PlaybookBefore: "6fe1c0ffee00112233", PlaybookAfter: "a41bc0ffee00112233", Bullets: 42,
 		Operations: []ace.Operation{
-			{Type: ace.OpAdd, BulletID: "calc-00412", Content: "Return on equity: net income divided by shareholders' equity, as a fraction.", Fate: ace.FateAccepted},
-			{Type: ace.OpUpdate, BulletID: "calc-00007", Content: "Round to three places only at the end.", Fate: ace.FateAccepted},
-			{Type: ace.OpRemove, BulletID: "calc-00031", Fate: ace.FateAccepted},
-			{Type: ace.OpTag, BulletID: "calc-00002", Metadata: map[string]int{"helpful": 1}, Fate: ace.FateAccepted},
-			{Type: ace.OpAdd, Content: "Return on equity is income by equity.", Fate: ace.FateRejected, Reason: "says the same as calc-00412"},
+			{Type: ace.OpAdd, BulletID: "calc-00412", Content: "Return on equity: net income divided by shareholders' equity, as a fraction.", Outcome: ace.OutcomeAccepted},
+			{Type: ace.OpUpdate, BulletID: "calc-00007", Content: "Round to three places only at the end.", Outcome: ace.OutcomeAccepted},
+			{Type: ace.OpRemove, BulletID: "calc-00031", Outcome: ace.OutcomeAccepted},
+			{Type: ace.OpTag, BulletID: "calc-00002", Metadata: map[string]int{"helpful": 1}, Outcome: ace.OutcomeAccepted},
+			{Type: ace.OpAdd, Content: "Return on equity is income by equity.", Outcome: ace.OutcomeRejected, Reason: "says the same as calc-00412"},
 		}, Insights: "The formula was looked up under a misspelt name first.", Rationale: "One recipe was missing.",
 		BulletTags: []ace.BulletTag{{ID: "calc-00002", Tag: "helpful"}}}
 	d.Input = ace.TaskInput{TaskID: r.TaskID, Prompt: "Compute the return on equity for net income 17.2 and equity 100.", Label: &label, Model: "builtin",
 		Provider: "builtin", Adapter: ace.Offline, ExperimentID: "finance-7", DatasetID: "finance", PlaybookHash: "6fe1c0ffee00112233"}
-	d.Pending = []sources.PendingActivity{{Type: ace.ActivityReflector, State: "scheduled", Attempt: 3, LastError: "model: 529 overloaded", Since: noon.Add(-7 * time.Second)}}
+	d.Pending = []histories.PendingActivity{{Type: ace.ActivityReflector, State: "scheduled", Attempt: 3, LastError: "model: 529 overloaded", Since: noon.Add(-7 * time.Second)}}
 	for i := range 30 {
 		kind := []string{"phase", "skill", "skill", "delta", "status", "error"}[i%6]
-		d.Log = append(d.Log, sources.LogLine{Event: int64(i), At: start.Add(time.Duration(i) * 100 * time.Millisecond), Kind: kind, Text: fmt.Sprintf("%s line %d", kind, i)})
+		d.Log = append(d.Log, runs.LogLine{Event: int64(i), At: start.Add(time.Duration(i) * 100 * time.Millisecond), Kind: kind, Text: fmt.Sprintf("%s line %d", kind, i)})
 	}
 	d.LogDropped = 12
 	return d

@@ -9,18 +9,22 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/sources"
+	"acescope/sources/cluster"
+	"acescope/sources/experiments"
+	"acescope/sources/playbooks"
 	"acescope/theme"
+	"acescope/views/console"
 )
 
 // onFile is a console on histories from a file, as it is without a server.
 func onFile(t *testing.T, snap *sources.Snapshot, styles theme.Styles, width, height int) *screen {
 	t.Helper()
-	snap.Connection = sources.Connection{State: sources.ConnReady, Mode: sources.ModeFile, Address: "bug\x1b[31m.json", Since: noon}
+	snap.Connection = cluster.Connection{State: cluster.ConnReady, Mode: cluster.ModeFile, Address: "bug\x1b[31m.json", Since: noon}
 	st := newStore(snap)
-	refuse := func(what string, of Target) string {
+	refuse := func(what string, of console.Target) string {
 		return "a file is not changed: acescope " + what + " " + of.WorkflowID
 	}
-	return newScreenOf(t, st, Options{Controls: st, Refuse: refuse, Location: time.UTC}, styles, width, height)
+	return newScreenOf(t, st, console.Options{Controls: st, Refuse: refuse, Location: time.UTC}, styles, width, height)
 }
 
 func TestFileScreens(t *testing.T) {
@@ -58,8 +62,8 @@ func TestFileRefuses(t *testing.T) {
 // Empty screens say so in words that are true of files.
 func TestFileEmpty(t *testing.T) {
 	snap := ready()
-	snap.Experiments = &sources.Experiments{Loaded: noon}
-	snap.Books = &sources.Books{Missing: "no task in the files changed a playbook"}
+	snap.Experiments = &experiments.Experiments{Loaded: noon}
+	snap.Books = &playbooks.Books{Missing: "no task in the files changed a playbook"}
 	sc := onFile(t, snap, theme.New(true, true), 80, 24)
 	for key, want := range map[string]string{"1": "no history is read yet", "4": "no task in the files changed a playbook",
 		"5": "there is no history of an experiment in the files", "8": "none: there is no server"} {

@@ -7,10 +7,11 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/sources/runs"
 )
 
 // continuedRun is a run that goes on as another, and that one, as a list has both.
-func continuedRun(rows []sources.Run, at int) (was, next sources.Run) {
+func continuedRun(rows []runs.Run, at int) (was, next runs.Run) {
 	was = rows[at]
 	next = was
 	next.RunID, next.Start = "run-next", was.Start.Add(time.Second)
@@ -18,16 +19,16 @@ func continuedRun(rows []sources.Run, at int) (was, next sources.Run) {
 }
 
 // goesOn is a snapshot with the detail of a run that has been continued.
-func goesOn(rows []sources.Run, was, next sources.Run) *sources.Snapshot {
+func goesOn(rows []runs.Run, was, next runs.Run) *sources.Snapshot {
 	s := ready(rows...)
 	s.Detail = detailOf(was)
 	s.Detail.Close, s.Detail.ContinuedAs, s.Detail.Phase.ExitStatus = next.Start, next.RunID, ace.Continued
 	return s
 }
 
-func (s *screen) wantSelected(what string, r sources.Run) {
+func (s *screen) wantSelected(what string, r runs.Run) {
 	s.t.Helper()
-	if got := s.list().selected.run; got.WorkflowID != r.WorkflowID || got.RunID != r.RunID {
+	if got := s.list().Selected.Run; got.WorkflowID != r.WorkflowID || got.RunID != r.RunID {
 		s.t.Errorf("%s: %s %s is selected, want %s %s", what, got.WorkflowID, got.RunID, r.WorkflowID, r.RunID)
 	}
 	if got, want := s.last("select "), r.WorkflowID+" "+r.RunID; got != want {
@@ -44,14 +45,14 @@ func TestSelectedRunGoesOnAsAnother(t *testing.T) {
 	sc.show(goesOn(rows, was, next))
 	sc.wantSelected("the list has the old run still", next)
 	list := sc.list()
-	if list.at(list.cursor).RunID != was.RunID {
+	if list.At(list.Cursor).RunID != was.RunID {
 		t.Error("the cursor has moved")
 	}
-	newer := slices.Concat([]sources.Run{next}, rows[:1], rows[2:])
+	newer := slices.Concat([]runs.Run{next}, rows[:1], rows[2:])
 	sc.show(goesOn(newer, was, next))
 	sc.wantSelected("the list has the new run", next)
-	if list.cursor != 0 || list.elsewhere {
-		t.Errorf("the cursor is on row %d", list.cursor)
+	if list.Cursor != 0 || list.Elsewhere {
+		t.Errorf("the cursor is on row %d", list.Cursor)
 	}
 	last := next
 	last.RunID, last.Start = "run-last", next.Start.Add(time.Second)
@@ -64,12 +65,12 @@ func TestSelectedRunGoesOnInTheListFirst(t *testing.T) {
 	was, next := continuedRun(rows, 1)
 	sc := newScreen(t, ready(rows...), plainLook, 80, 24)
 	sc.press("j")
-	sc.show(ready(slices.Concat([]sources.Run{next}, rows[:1], rows[2:])...))
+	sc.show(ready(slices.Concat([]runs.Run{next}, rows[:1], rows[2:])...))
 	sc.wantSelected("the list says so before the history", next)
-	if sc.list().cursor != 0 {
-		t.Errorf("the cursor is on row %d", sc.list().cursor)
+	if sc.list().Cursor != 0 {
+		t.Errorf("the cursor is on row %d", sc.list().Cursor)
 	}
-	sc.show(goesOn(slices.Concat([]sources.Run{next}, rows[:1], rows[2:]), was, next))
+	sc.show(goesOn(slices.Concat([]runs.Run{next}, rows[:1], rows[2:]), was, next))
 	sc.wantSelected("the history says so too", next)
 }
 
@@ -77,10 +78,10 @@ func TestSelectedRunGoesOnInTheListFirst(t *testing.T) {
 func TestOpenedEarlierRunStays(t *testing.T) {
 	rows := many(20)
 	was, next := continuedRun(rows, 1)
-	newer := slices.Concat([]sources.Run{next}, rows[:1], rows[2:])
+	newer := slices.Concat([]runs.Run{next}, rows[:1], rows[2:])
 	sc := newScreen(t, ready(newer...), plainLook, 80, 24)
-	for _, opened := range []sources.Run{{WorkflowID: was.WorkflowID, RunID: was.RunID}, {WorkflowID: was.WorkflowID, RunID: was.RunID, Start: was.Start, Close: next.Start}} {
-		sc.list().goFrom(opened)
+	for _, opened := range []runs.Run{{WorkflowID: was.WorkflowID, RunID: was.RunID}, {WorkflowID: was.WorkflowID, RunID: was.RunID, Start: was.Start, Close: next.Start}} {
+		sc.list().GoFrom(opened)
 		sc.show(goesOn(newer, was, next))
 		sc.wantSelected("an earlier run", was)
 	}

@@ -9,41 +9,43 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/sources"
+	"acescope/sources/cluster"
+	"acescope/sources/system"
 	"acescope/theme"
 )
 
-// machine is a console in whose machinery nothing is wrong.
-func machine() *sources.Snapshot {
+// testHost is a console in whose machinery nothing is wrong.
+func testHost() *sources.Snapshot {
 	s := full(60)
-	poller := sources.Poller{Identity: "4711@host", Last: noon.Add(-3 * time.Second), Rate: 100_000}
-	s.System = &sources.System{At: noon.Add(-time.Second), Mode: "embedded", Address: "127.0.0.1:40213", Space: "ace-dev",
-		Host: sources.Host{PID: 4711, Version: "1.4.0", Started: noon.Add(-3 * time.Hour), DataDir: "/home/ada/.local/share/acescope",
+	poller := system.Poller{Identity: "4711@host", Last: noon.Add(-3 * time.Second), Rate: 100_000}
+	s.System = &system.System{At: noon.Add(-time.Second), Mode: "embedded", Address: "127.0.0.1:40213", Space: "ace-dev",
+		Host: cluster.Host{PID: 4711, Version: "1.4.0", Started: noon.Add(-3 * time.Hour), DataDir: "/home/ada/.local/share/acescope",
 			Free: 60 << 30, Worker: true, Size: 712 << 20, Files: 1234},
-		Server: sources.ServerInfo{Version: "1.32.1", Cluster: "active", Store: "sqlite", Search: "sqlite", Shards: 1, Answered: 700 * time.Microsecond},
-		Queues: []sources.Queue{
-			{Name: "ace", Kind: "workflow", Ours: true, Pollers: []sources.Poller{poller, {Identity: "4712@host", Last: noon.Add(-50 * time.Second)}}, In: 7.9, Out: 7.9},
-			{Name: "ace", Kind: "activity", Ours: true, Pollers: []sources.Poller{poller}, In: 30, Out: 30}},
+		Server: system.ServerInfo{Version: "1.32.1", Cluster: "active", Store: "sqlite", Search: "sqlite", Shards: 1, Answered: 700 * time.Microsecond},
+		Queues: []system.Queue{
+			{Name: "ace", Kind: "workflow", Ours: true, Pollers: []system.Poller{poller, {Identity: "4712@host", Last: noon.Add(-50 * time.Second)}}, In: 7.9, Out: 7.9},
+			{Name: "ace", Kind: "activity", Ours: true, Pollers: []system.Poller{poller}, In: 30, Out: 30}},
 		OpenRuns: 3, TotalRuns: 10_214,
-		Sources: []sources.SourceAge{{Name: "engine", OK: true, Text: "embedded, 127.0.0.1:40213", Since: noon.Add(-time.Minute)},
+		Sources: []system.SourceAge{{Name: "engine", OK: true, Text: "embedded, 127.0.0.1:40213", Since: noon.Add(-time.Minute)},
 			{Name: "list of runs", OK: true, Text: "read every 2s", Since: noon.Add(-time.Second)},
 			{Name: "selected run", OK: true, Text: "live query", Since: noon, Dropped: 12}},
-		Calls: []sources.CallStat{
+		Calls: []cluster.CallStat{
 			{Name: "RespondActivityTaskCompleted", PerMinute: 300, P50: 2 * time.Millisecond, P95: 9 * time.Millisecond, Total: 4000},
 			{Name: "ListWorkflowExecutions", PerMinute: 30, P50: time.Millisecond, P95: 4 * time.Millisecond, Total: 400},
 			{Name: "PollActivityTaskQueue", Waits: true, PerMinute: 12, Total: 100}},
-		Process: sources.Process{PID: 4711, Goroutines: 240, Heap: 60 << 20, HeapSys: 90 << 20, RSS: 150 << 20, GCs: 80, GCPause: 9 * time.Millisecond,
+		Process: system.Process{PID: 4711, Goroutines: 240, Heap: 60 << 20, HeapSys: 90 << 20, RSS: 150 << 20, GCs: 80, GCPause: 9 * time.Millisecond,
 			Snapshots: 5210, Started: noon.Add(-3 * time.Hour)}}
 	return s
 }
 
-func ill(change func(*sources.System)) *sources.Snapshot {
-	s := machine()
+func ill(change func(*system.System)) *sources.Snapshot {
+	s := testHost()
 	change(s.System)
 	return s
 }
 
 func noWorker() *sources.Snapshot {
-	return ill(func(s *sources.System) {
+	return ill(func(s *system.System) {
 		s.Queues[1].Pollers, s.Queues[1].Backlog, s.Queues[1].Oldest = nil, 42, 95*time.Second
 	})
 }
@@ -52,14 +54,14 @@ func TestHealthScreens(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {200, 50}} {
 		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
 			t.Run(fmt.Sprintf("full-%dx%d-%s", size[0], size[1], look), func(t *testing.T) {
-				sc := newScreen(t, machine(), styles, size[0], size[1])
+				sc := newScreen(t, testHost(), styles, size[0], size[1])
 				sc.press("8")
 				golden.RequireEqual(t, sc.drawn())
 			})
 		}
 	}
-	missing := ill(func(s *sources.System) { s.Attributes = []string{"ExitStatus", "Phase"} })
-	away := lost(ill(func(s *sources.System) {}))
+	missing := ill(func(s *system.System) { s.Attributes = []string{"ExitStatus", "Phase"} })
+	away := lost(ill(func(s *system.System) {}))
 	for name, c := range map[string]struct {
 		snap *sources.Snapshot
 		keys []string
@@ -70,10 +72,10 @@ func TestHealthScreens(t *testing.T) {
 		"missing-detail":   {missing, []string{"8", "e", "tab"}},
 		"away":             {away, []string{"8"}},
 		"away-at-first":    {lost(&sources.Snapshot{}), []string{"8"}},
-		"calls":            {machine(), []string{"8", "]", "]", "]", "tab"}},
-		"process":          {machine(), []string{"8", "G", "tab"}},
+		"calls":            {testHost(), []string{"8", "]", "]", "]", "tab"}},
+		"process":          {testHost(), []string{"8", "G", "tab"}},
 		"loading":          {full(3), []string{"8"}},
-		"failing-calls": {ill(func(s *sources.System) {
+		"failing-calls": {ill(func(s *system.System) {
 			s.Calls[1].Failed, s.Calls[1].Failures, s.Calls[1].LastError, s.Calls[1].LastAt = 4, 9, "no host", noon.Add(-4*time.Second)
 		}), []string{"8", "e", "tab"}},
 	} {
@@ -87,12 +89,12 @@ func TestHealthScreens(t *testing.T) {
 
 func TestHealthIsExact(t *testing.T) {
 	t.Parallel()
-	evil := ill(func(s *sources.System) {
+	evil := ill(func(s *system.System) {
 		bad := "a\x1b[2J\x1b]0;owned\x07b財務\u202e"
 		s.Queues[0].Pollers[0].Identity, s.Calls[0].Name, s.Calls[0].LastError, s.Sources[0].Text, s.Host.DataDir = bad, bad, bad, bad, bad
 		s.Server.Version = bad
 	})
-	for _, snap := range []*sources.Snapshot{machine(), noWorker(), evil, full(3), lost(&sources.Snapshot{})} {
+	for _, snap := range []*sources.Snapshot{testHost(), noWorker(), evil, full(3), lost(&sources.Snapshot{})} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 		for _, keys := range [][]string{{"8"}, {"]"}, {"tab"}, {"tab", "]", "]", "a"}, {"tab"}} {
 			sc.press(keys...)
@@ -113,7 +115,7 @@ func TestHealthIsExact(t *testing.T) {
 
 // What is wrong is obvious at once, and e goes there.
 func TestHealthSaysWhatIsWrong(t *testing.T) {
-	sc := newScreen(t, machine(), plainLook, 80, 24)
+	sc := newScreen(t, testHost(), plainLook, 80, 24)
 	sc.press("8")
 	sc.has("✓ all is well")
 	sc.show(noWorker())
@@ -123,7 +125,7 @@ func TestHealthSaysWhatIsWrong(t *testing.T) {
 	sc.has("▸ ‼ wrong ace activity")
 	sc.press("tab")
 	sc.has("acescope serve --data-dir")
-	sc.show(lost(machine()))
+	sc.show(lost(testHost()))
 	sc.press("tab")
 	sc.has("cannot be reached")
 	if h := sc.store.heard(); h[0] == "" || !strings.Contains(strings.Join(h, ";"), "look health true") {

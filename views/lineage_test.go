@@ -10,14 +10,19 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
 	"acescope/theme"
+	"acescope/views/lineage"
+	runpkg "acescope/views/run"
+	runsview "acescope/views/runs"
 )
 
 // family is a run with forks of it, a fork of a fork, and one whose original is gone.
-func family() *sources.LineageTree {
+func family() *histories.LineageTree {
 	yes, no := true, false
-	run := func(id string, at int, exit ace.ExitStatus, f *ace.Forked) sources.Run {
-		r := sources.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, TaskID: id, Type: ace.TaskWorkflow, Exit: exit, Model: "builtin", Fork: f,
+	run := func(id string, at int, exit ace.ExitStatus, f *ace.Forked) runs.Run {
+		r := runs.Run{WorkflowID: "ace/" + id, RunID: "run-" + id, TaskID: id, Type: ace.TaskWorkflow, Exit: exit, Model: "builtin", Fork: f,
 			Start: noon.Add(time.Duration(at-60) * time.Second)}
 		if exit != ace.Running {
 			r.Close = r.Start.Add(3 * time.Second)
@@ -32,14 +37,14 @@ func family() *sources.LineageTree {
 		}
 		return f
 	}
-	out := func(answer string, correct *bool) *sources.Outcome {
-		return &sources.Outcome{Answer: answer, Correct: correct}
+	out := func(answer string, correct *bool) *histories.Outcome {
+		return &histories.Outcome{Answer: answer, Correct: correct}
 	}
 	hash := strings.Repeat("6fe1c0ffee00", 6)[:64]
-	nodes := []sources.LineageNode{
+	nodes := []histories.LineageNode{
 		{Run: run("q-00006", 0, ace.Wrong, nil), Original: -1, Outcome: out("17.2", &no)},
-		{Run: run("q-00006~f1", 1, ace.Success, from("q-00006", 14, ace.PhaseReflector, "model", "small", "large")), Depth: 1, Outcome: out("0.172", &yes), Effect: sources.EffectBetter},
-		{Run: run("q-00006~f3", 3, ace.Failed, from("q-00006~f1", 7, ace.PhaseSkills, "playbook_hash", hash, "", "label", "0.172", "17 %")), Depth: 2, More: []bool{false, true}, Last: true, Original: 1, Effect: sources.EffectWorse},
+		{Run: run("q-00006~f1", 1, ace.Success, from("q-00006", 14, ace.PhaseReflector, "model", "small", "large")), Depth: 1, Outcome: out("0.172", &yes), Effect: histories.EffectBetter},
+		{Run: run("q-00006~f3", 3, ace.Failed, from("q-00006~f1", 7, ace.PhaseSkills, "playbook_hash", hash, "", "label", "0.172", "17 %")), Depth: 2, More: []bool{false, true}, Last: true, Original: 1, Effect: histories.EffectWorse},
 		{Run: run("q-00006~f2", 2, ace.Running, from("q-00006", 1, ace.PhaseGenerator, "prompt", "Compute it.", "Compute the return on equity, step by step,\nand round only at the end.")), Depth: 1, Last: true},
 		{Run: run("q-00006~f4", 4, ace.Wrong, from("q-00006", 26, ace.PhasePersist)), Outcome: out("\x1b[31mred\u202e 財務", &no), Original: -1},
 	}
@@ -50,7 +55,7 @@ func family() *sources.LineageTree {
 			nodes[i].More = []bool{false}
 		}
 	}
-	return &sources.LineageTree{Root: "ace/q-00006", Nodes: nodes, Updated: noon}
+	return &histories.LineageTree{Root: "ace/q-00006", Nodes: nodes, Updated: noon}
 }
 
 func withFamily() *sources.Snapshot {
@@ -76,12 +81,12 @@ func TestLineageScreens(t *testing.T) {
 		}
 	}
 	alone, failed := withFamily(), withFamily()
-	alone.Lineage = &sources.LineageTree{Root: "ace/q-00006", Nodes: family().Nodes[:1], Updated: noon}
+	alone.Lineage = &histories.LineageTree{Root: "ace/q-00006", Nodes: family().Nodes[:1], Updated: noon}
 	broken := *family()
 	broken.Err = "the server is away"
 	failed.Lineage = &broken
 	none := withFamily()
-	none.Lineage = &sources.LineageTree{Root: "ace/q-00006"}
+	none.Lineage = &histories.LineageTree{Root: "ace/q-00006"}
 	for name, snap := range map[string]*sources.Snapshot{"alone": alone, "failed": failed, "none": none, "reading": full(6), "empty": ready()} {
 		t.Run(name, func(t *testing.T) {
 			sc := newScreen(t, snap, theme.New(true, true), 80, 24)
@@ -139,13 +144,13 @@ func TestLineageKeys(t *testing.T) {
 func TestLineageOnTheRunScreen(t *testing.T) {
 	sc := newScreen(t, withFamily(), plainLook, 120, 40)
 	sc.press("2")
-	on(t, sc, itemLineage, 3)
+	on(t, sc, runpkg.ItemLineage, 3)
 	sc.press("d")
 	if !contained(sc.store.heard(), "diff ace/q-00006~f1 ace/q-00006~f3 false") {
 		t.Errorf("d told %s", sc.told(5))
 	}
 	sc.press("esc")
-	on(t, sc, itemLineage, 1)
+	on(t, sc, runpkg.ItemLineage, 1)
 	if what, id := storyOf(t, sc).Copy(); what != "workflow id" || id != "ace/q-00006~f1" {
 		t.Errorf("copies %s %s", what, id)
 	}
@@ -218,7 +223,7 @@ func TestLineageASCII(t *testing.T) {
 
 // The command draws the same tree.
 func TestLineageLines(t *testing.T) {
-	lines := LineageLines(family(), "run-q-00006~f1", theme.NoColor().Styles(theme.Unicode()))
+	lines := lineage.LineageLines(family(), "run-q-00006~f1", theme.NoColor().Styles(theme.Unicode()))
 	golden.RequireEqual(t, strings.Join(lines, "\n")+"\n")
 }
 
@@ -228,7 +233,7 @@ func TestForksInTheList(t *testing.T) {
 	s.Runs.Rows[1].Fork = &ace.Forked{WorkflowID: "ace/q-1", Event: 14, Phase: ace.PhaseSkills, Changed: map[string]ace.ForkChange{"model": {From: "a", To: "b"}}}
 	sc := newScreen(t, s, plainLook, 80, 24)
 	sc.has("↳ q-00005")
-	if cell, ok := Cell("forked", s.Runs.Rows[1], noon); !ok || cell != "q-1 at 14, model: a → b" {
+	if cell, ok := runsview.Cell("forked", s.Runs.Rows[1], noon); !ok || cell != "q-1 at 14, model: a → b" {
 		t.Errorf("%q %v", cell, ok)
 	}
 }

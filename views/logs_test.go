@@ -13,21 +13,23 @@ import (
 	"acescope/engine/ace"
 	"acescope/sources"
 	"acescope/sources/logfile"
+	"acescope/sources/logs"
 	"acescope/theme"
+	logsview "acescope/views/logs"
 )
 
 // logged is a console with three log files, the second of which was rotated.
 func logged() *sources.Snapshot {
 	s := full(5)
-	l := &sources.Logs{Why: "of the run, and what others say of it", Base: "/data/logs", Session: 1, Mention: []string{"run-q-00005"}, Dropped: 120, First: 120}
-	file := func(name string, size int64, state logfile.State, rate float64) sources.LogFile {
-		return sources.LogFile{File: logfile.File{Path: "/data/logs/" + name, Size: size, State: state}, PerSecond: rate, RatedAt: noon.Add(-time.Second)}
+	l := &logs.Logs{Why: "of the run, and what others say of it", Base: "/data/logs", Session: 1, Mention: []string{"run-q-00005"}, Dropped: 120, First: 120}
+	file := func(name string, size int64, state logfile.State, rate float64) logs.LogFile {
+		return logs.LogFile{File: logfile.File{Path: "/data/logs/" + name, Size: size, State: state}, PerSecond: rate, RatedAt: noon.Add(-time.Second)}
 	}
-	l.Files = []sources.LogFile{file("acescope.log", 48_213, logfile.Following, 12.4), file("runs/ace%2Fq-00005/run-q-00005/agent.jsonl", 1_204_233_118, logfile.Following, 1043),
+	l.Files = []logs.LogFile{file("acescope.log", 48_213, logfile.Following, 12.4), file("runs/ace%2Fq-00005/run-q-00005/agent.jsonl", 1_204_233_118, logfile.Following, 1043),
 		file("secret.log", 12, logfile.Unreadable, 0), file("old.log", 0, logfile.Removed, 0), file("app.log", 0, logfile.Truncated, 0)}
 	l.Files[2].Err = "permission denied"
 	for i := range 60 {
-		e := sources.LogEntry{File: l.Files[i%2].Path, Number: int64(i + 1), At: noon}
+		e := logs.LogEntry{File: l.Files[i%2].Path, Number: int64(i + 1), At: noon}
 		at := noon.Add(time.Duration(i) * 20 * time.Millisecond).Format(time.RFC3339Nano)
 		switch i % 6 {
 		case 0:
@@ -48,7 +50,7 @@ func logged() *sources.Snapshot {
 		}
 		l.Lines = append(l.Lines, e)
 	}
-	l.Open = []sources.LogEntry{{File: l.Files[0].Path, Text: "half a li"}}
+	l.Open = []logs.LogEntry{{File: l.Files[0].Path, Text: "half a li"}}
 	s.Logs = l
 	return s
 }
@@ -70,9 +72,9 @@ func TestLogScreens(t *testing.T) {
 	polling := logged()
 	polling.Logs.Trouble = "looking at files every 1s: no watch can be had: too many open files"
 	empty := full(5)
-	empty.Logs = &sources.Logs{Why: "of the data directory", Session: 1}
+	empty.Logs = &logs.Logs{Why: "of the data directory", Session: 1}
 	broken := full(5)
-	broken.Logs = &sources.Logs{Err: "there is no data directory here: choose files to follow", Session: 1}
+	broken.Logs = &logs.Logs{Err: "there is no data directory here: choose files to follow", Session: 1}
 	for name, c := range map[string]struct {
 		snap *sources.Snapshot
 		keys []string
@@ -135,20 +137,20 @@ func TestLogKeys(t *testing.T) {
 func TestLogSettingsAndCalls(t *testing.T) {
 	snap := logged()
 	sc := onLogs(t, snap, theme.New(true, true), 80, 24)
-	v := sc.named("logs").Views[0].(*logLines)
+	v := sc.named("logs").Views[0].(*logsview.LogLines)
 	sc.press("L", "r", "i", "o")
 	sc.press(letters("/b")...)
 	sc.press("enter")
 	kept := v.Keep()
 	other := onLogs(t, snap, theme.New(true, true), 80, 24)
-	w := other.named("logs").Views[0].(*logLines)
+	w := other.named("logs").Views[0].(*logsview.LogLines)
 	w.Restore(kept)
 	if got := w.Keep(); !maps.Equal(got, kept) || kept["level"] == "" || kept["paths"] != "/b" || kept["raw"] != "yes" || kept["mention"] != "yes" {
 		t.Errorf("%v became %v", kept, got)
 	}
 	w.Restore(map[string]string{"level": "loud"})
-	if told := other.store.heard(); !slices.Contains(told, `follow ["/b"]`) || w.want.level != logfile.Unknown {
-		t.Errorf("told %q, level %v", told, w.want.level)
+	if told := other.store.heard(); !slices.Contains(told, `follow ["/b"]`) || w.Want.Level != logfile.Unknown {
+		t.Errorf("told %q, level %v", told, w.Want.Level)
 	}
 
 	sc.press("a")
@@ -168,7 +170,7 @@ func TestLogSettingsAndCalls(t *testing.T) {
 func grown(s *sources.Snapshot, n, drop int) *sources.Snapshot {
 	next, l := *s, *s.Logs
 	for i := range n {
-		l.Lines = append(slices.Clone(l.Lines), sources.LogEntry{File: l.Files[0].Path, Text: fmt.Sprintf("fresh %d", i), At: noon})
+		l.Lines = append(slices.Clone(l.Lines), logs.LogEntry{File: l.Files[0].Path, Text: fmt.Sprintf("fresh %d", i), At: noon})
 	}
 	l.Lines, l.First, l.Dropped = l.Lines[drop:], l.First+int64(drop), l.Dropped+int64(drop)
 	next.Logs = &l
@@ -183,12 +185,12 @@ func TestLogFollowsAndStays(t *testing.T) {
 	if !strings.Contains(sc.plain(), "fresh 2") {
 		t.Error("it does not follow the end")
 	}
-	v := sc.named("logs").Views[0].(*logLines)
+	v := sc.named("logs").Views[0].(*logsview.LogLines)
 	sc.press("k", "k", "k", "k")
-	stays := v.cursor
+	stays := v.Cursor
 	sc.show(grown(s, 30, 25))
-	if out := sc.plain(); v.cursor != stays || !strings.Contains(out, "34 below") {
-		t.Errorf("the cursor went from %d to %d\n%s", stays, v.cursor, out)
+	if out := sc.plain(); v.Cursor != stays || !strings.Contains(out, "34 below") {
+		t.Errorf("the cursor went from %d to %d\n%s", stays, v.Cursor, out)
 	}
 	sc.press("G")
 	if !strings.Contains(sc.plain(), "fresh 29") {
@@ -215,21 +217,21 @@ func TestLogHold(t *testing.T) {
 
 func TestLogCopyAndFilters(t *testing.T) {
 	sc := onLogs(t, logged(), theme.New(true, true), 120, 30)
-	v := sc.named("logs").Views[0].(*logLines)
+	v := sc.named("logs").Views[0].(*logsview.LogLines)
 	sc.press("k", "k")
 	if what, got := v.Copy(); what != "line" || got != logged().Logs.Lines[57].Text {
 		t.Errorf("copied %s %q", what, got)
 	}
 	sc.press("E", "E")
-	if e := v.entry(v.cursor); !bad(e) {
+	if e := v.Entry(v.Cursor); !logsview.Bad(e) {
 		t.Errorf("E went to %+v", e)
 	}
 	sc.press("L", "L")
-	if n := len(v.picked); n != 11 { // ten errors and a note
+	if n := len(v.Picked); n != 11 { // ten errors and a note
 		t.Errorf("%d lines are errors", n)
 	}
 	sc.press("L", "L", "L", "i")
-	if n := len(v.picked); n != 11 {
+	if n := len(v.Picked); n != 11 {
 		t.Errorf("%d lines mention the run", n)
 	}
 }
@@ -238,16 +240,16 @@ func TestLogCopyAndFilters(t *testing.T) {
 func BenchmarkLogSearch(b *testing.B) {
 	s := logged()
 	l := *s.Logs
-	for i := range sources.MaxLogLines {
-		l.Lines = append(l.Lines, sources.LogEntry{File: l.Files[0].Path,
+	for i := range logs.MaxLogLines {
+		l.Lines = append(l.Lines, logs.LogEntry{File: l.Files[0].Path,
 			Text: fmt.Sprintf(`{"time":"2026-05-04T12:00:00Z","level":"info","seq":%d,"msg":"%s"}`, i, strings.Repeat("learning by doing ", 10))})
 	}
 	s.Logs = &l
 	sc := onLogs(b, s, theme.New(true, true), 200, 50)
-	v := sc.named("logs").Views[0].(*logLines)
+	v := sc.named("logs").Views[0].(*logsview.LogLines)
 	sc.drawn()
 	for b.Loop() {
-		v.away = false
-		v.find(sc.model, `name":"calculate".*17\.2/1,|nowhere`)
+		v.Away = false
+		v.Find(sc.model, `name":"calculate".*17\.2/1,|nowhere`)
 	}
 }

@@ -13,8 +13,11 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
 	"acescope/theme"
 	"acescope/tui"
+	"acescope/views/console"
 )
 
 // run works through a command and all that follows from it.
@@ -44,7 +47,7 @@ func (s *screen) told(n int) string {
 func forkedRun() *sources.Snapshot {
 	s := full(6)
 	r := s.Runs.Rows[0]
-	s.Detail.Phase.Steps[0].Taken = true
+	s.Detail.Phase.Steps[0].Reused = true
 	s.Detail.Lineage.Fork = &ace.Forked{WorkflowID: "ace/q-1", RunID: "run-q-1", Event: 14, Phase: ace.PhaseSkills,
 		Changed: map[string]ace.ForkChange{"model": {From: "small", To: "large"}, "label": {From: "", To: "\x1b[31mred"}}}
 	s.Detail.WorkflowID, s.Detail.RunID = r.WorkflowID, r.RunID
@@ -162,7 +165,7 @@ func TestMutationCommands(t *testing.T) {
 // A console that only reads offers nothing that changes something.
 func TestReadOnlyHasNoMutations(t *testing.T) {
 	st := newStore(full(6))
-	screens, global := Console(Options{Controls: st, Actions: st})
+	screens, global := Screens(console.Options{Controls: st, Actions: st})
 	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: plainLook, ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
@@ -186,16 +189,16 @@ func TestReadOnlyHasNoMutations(t *testing.T) {
 }
 
 func TestParseFork(t *testing.T) {
-	at, fields, err := parseFork(`  phase=persist  model=a prompt="b \"c\" d"  label= `)
-	if want := []Field{{"model", "a"}, {"prompt", `b "c" d`}, {"label", ""}}; err != nil || at != (Point{Phase: ace.PhasePersist}) || !reflect.DeepEqual(fields, want) {
+	at, fields, err := console.ParseFork(`  phase=persist  model=a prompt="b \"c\" d"  label= `)
+	if want := []console.Field{{"model", "a"}, {"prompt", `b "c" d`}, {"label", ""}}; err != nil || at != (console.Point{Phase: ace.PhasePersist}) || !reflect.DeepEqual(fields, want) {
 		t.Errorf("%v %v %v", at, fields, err)
 	}
-	if got := previewFork("phase=curator model=a"); got != "executes anew: curator, persist; changes model" {
+	if got := console.PreviewFork("phase=curator model=a"); got != "executes anew: curator, persist; changes model" {
 		t.Error(got)
 	}
-	c := &console{runs: sources.RunList{Rows: many(3)}}
+	c := &console.Console{Runs: runs.RunList{Rows: many(3)}}
 	for typed, want := range map[string]string{"phase=s": "[phase=skills]", "at=3 mod": "[model=]", "model=b": "[model=builtin]", "playbook=x": "[]"} {
-		if _, options := c.completeFork(typed, len(typed)); fmt.Sprint(options) != want {
+		if _, options := c.CompleteFork(typed, len(typed)); fmt.Sprint(options) != want {
 			t.Errorf("%q completes to %v", typed, options)
 		}
 	}
@@ -203,11 +206,13 @@ func TestParseFork(t *testing.T) {
 
 // What cannot be prepared is said, and nothing is asked.
 func TestPrepareFails(t *testing.T) {
-	c := &console{Options: Options{Context: t.Context()}}
+	c := &console.Console{Options: console.Options{Context: t.Context()}}
 	sc := newScreen(t, full(6), plainLook, 80, 24)
-	sc.run(c.propose(sc.model, "fork", Target{"ace/q", "r"}, func(context.Context, Target) (Prepared, error) { return Prepared{}, errors.New("the prompt is gone") }))
+	sc.run(c.Propose(sc.model, "fork", console.Target{"ace/q", "r"}, func(context.Context, console.Target) (console.Prepared, error) {
+		return console.Prepared{}, errors.New("the prompt is gone")
+	}))
 	sc.has("fork: the prompt is gone")
-	msg := c.perform("fork", Prepared{Do: func(context.Context) (string, sources.Run, error) { return "", sources.Run{}, errors.New("no room") }})()
+	msg := c.Perform("fork", console.Prepared{Do: func(context.Context) (string, runs.Run, error) { return "", runs.Run{}, errors.New("no room") }})()
 	sc.model.Update(msg)
 	sc.has("fork: no room")
 }
@@ -225,7 +230,7 @@ func TestWaiting(t *testing.T) {
 	sc.has("preparing")
 	golden.RequireEqual(t, sc.drawn())
 	sc.press("esc")
-	sc.has("left; nothing was done")
+	sc.has("stopped; nothing was done")
 	sc.run(cmd)
 	if out := sc.plain(); strings.Contains(out, "costs") || strings.Contains(out, "preparing") {
 		t.Errorf("it asks although it was left:\n%s", out)
@@ -236,11 +241,11 @@ func TestWaiting(t *testing.T) {
 	sc.press("n")
 
 	ended := make(chan error, 1)
-	c := &console{Options: Options{Context: t.Context()}}
-	cmd = c.propose(sc.model, "fork", Target{"ace/q", "r"}, func(ctx context.Context, _ Target) (Prepared, error) {
+	c := &console.Console{Options: console.Options{Context: t.Context()}}
+	cmd = c.Propose(sc.model, "fork", console.Target{"ace/q", "r"}, func(ctx context.Context, _ console.Target) (console.Prepared, error) {
 		<-ctx.Done()
 		ended <- ctx.Err()
-		return Prepared{}, ctx.Err()
+		return console.Prepared{}, ctx.Err()
 	})
 	sc.press("esc")
 	sc.run(cmd)
@@ -255,7 +260,7 @@ func TestFrozenRun(t *testing.T) {
 	for line, want := range map[string]string{"run.cancel": "cancel ace/other frozen", "terminate gone wrong": `terminate {ace/other frozen} "gone wrong"`,
 		"signal s 1": "signal {ace/other frozen} s 1", "reset at=9 why": `reset {ace/other frozen} {9 } "why"`, "fork at=7": "fork {ace/other frozen} {7 } []"} {
 		sc := newScreen(t, full(6), plainLook, 80, 24)
-		storyOf(t, sc).show(sources.Run{WorkflowID: "ace/other"})
+		storyOf(t, sc).Show(runs.Run{WorkflowID: "ace/other"})
 		sc.press(":")
 		sc.run(sc.press(append(letters(line), "enter")...))
 		if line == "run.cancel" {
@@ -271,7 +276,7 @@ func TestFrozenRun(t *testing.T) {
 // An experiment has no results that a fork could take over.
 func TestForkOfAnExperiment(t *testing.T) {
 	sc := newScreen(t, full(6), plainLook, 80, 24)
-	storyOf(t, sc).show(sources.Run{WorkflowID: ace.ExperimentIDPrefix + "x", RunID: "r", Type: ace.ExperimentWorkflow})
+	storyOf(t, sc).Show(runs.Run{WorkflowID: ace.ExperimentIDPrefix + "x", RunID: "r", Type: ace.ExperimentWorkflow})
 	sc.press("f")
 	sc.has("an experiment cannot be forked")
 }
@@ -280,7 +285,7 @@ func TestForkOfAnExperiment(t *testing.T) {
 func TestForkOfASession(t *testing.T) {
 	for _, keys := range [][]string{{"f"}, append(append([]string{":"}, letters("fork at=9")...), "enter")} {
 		sc := newScreen(t, full(6), plainLook, 80, 24)
-		storyOf(t, sc).show(sources.Run{WorkflowID: "session/x", RunID: "r", Type: sources.SessionWorkflow})
+		storyOf(t, sc).Show(runs.Run{WorkflowID: "session/x", RunID: "r", Type: sessions.SessionWorkflow})
 		sc.run(sc.press(keys...))
 		sc.has("a session of an agent cannot be forked")
 	}

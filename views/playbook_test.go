@@ -10,9 +10,13 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
-	"acescope/engine/playbook"
+	"acescope/engine/learning/playbook"
 	"acescope/sources"
+	"acescope/sources/playbooks"
 	"acescope/theme"
+	"acescope/views/console"
+	playbookview "acescope/views/playbook"
+	"acescope/views/timeline"
 )
 
 // bookRoom is a playbook store of a test with a branch "finance-7": it is made by real
@@ -70,7 +74,7 @@ type library struct {
 }
 
 // answer is what there would be to see after a wish.
-func (l library) answer(w sources.BookWish) *sources.Books {
+func (l library) answer(w playbooks.BookWish) *playbooks.Books {
 	l.t.Helper()
 	must := func(err error) {
 		if err != nil {
@@ -78,7 +82,7 @@ func (l library) answer(w sources.BookWish) *sources.Books {
 			l.t.Fatal(err)
 		}
 	}
-	b := &sources.Books{Updated: noon, From: 1}
+	b := &playbooks.Books{Updated: noon, From: 1}
 	var err error
 	b.Branches, err = l.store.Branches()
 	must(err)
@@ -98,8 +102,8 @@ func (l library) answer(w sources.BookWish) *sources.Books {
 	must(l.store.Read(l.t.Context(), h, seq))
 	book, err := l.store.Get(h.Head())
 	must(err)
-	at := &sources.BookAt{BookMark: sources.BookMark{Branch: name, Seq: seq}, Hash: h.Head(), Blamed: true, Bullets: h.Blame(book), Totals: h.Totals(),
-		Sizes: h.Sizes(), Changes: &sources.BookDiff{}, Record: sources.BookVersion{Hash: h.Head(), Bullets: len(book.Bullets)}}
+	at := &playbooks.BookAt{BookMark: playbooks.BookMark{Branch: name, Seq: seq}, Hash: h.Head(), Blamed: true, Bullets: h.Blame(book), Totals: h.Totals(),
+		Sizes: h.Sizes(), Changes: &playbooks.BookDiff{}, Record: playbooks.BookVersion{Hash: h.Head(), Bullets: len(book.Bullets)}}
 	if seq > 0 {
 		at.Record = b.Versions[seq-1]
 		before, err := l.store.Get(at.Record.Parent)
@@ -108,12 +112,12 @@ func (l library) answer(w sources.BookWish) *sources.Books {
 	}
 	b.Version = at
 	if w.Health {
-		b.Health = &sources.HealthOf{BookMark: at.BookMark, BookHealth: playbook.Check(book, h, nil), Judged: 12}
+		b.Health = &playbooks.HealthOf{BookMark: at.BookMark, BookHealth: playbook.Check(book, h, nil), Judged: 12}
 	}
 	if w.Compare {
-		b.Compared = &sources.BookPair{A: w.A, B: w.B}
+		b.Compared = &playbooks.BookPair{A: w.A, B: w.B}
 		var books [2]*playbook.Playbook
-		for i, m := range []sources.BookMark{w.A, w.B} {
+		for i, m := range []playbooks.BookMark{w.A, w.B} {
 			hash, err := l.store.At(m.Branch, m.Seq)
 			must(err)
 			books[i], err = l.store.Get(hash)
@@ -122,7 +126,7 @@ func (l library) answer(w sources.BookWish) *sources.Books {
 		b.Compared.Diff = playbook.Diff(books[0], books[1])
 	}
 	if w.Run.WorkflowID != "" {
-		b.Steps = map[sources.RunKey]sources.RunSteps{w.Run: {Curator: 29, Persist: 35}}
+		b.Steps = map[playbooks.RunKey]playbooks.RunSteps{w.Run: {Curator: 29, Persist: 35}}
 	}
 	return b
 }
@@ -131,11 +135,11 @@ func (l library) answer(w sources.BookWish) *sources.Books {
 type shelved struct {
 	*screen
 	library
-	wish sources.BookWish
+	wish playbooks.BookWish
 }
 
 func newShelved(t testing.TB, styles theme.Styles, width, height int) *shelved {
-	sh := &shelved{library: library{t, bookRoom(t)}, wish: sources.BookWish{Seq: -1, Around: -1}}
+	sh := &shelved{library: library{t, bookRoom(t)}, wish: playbooks.BookWish{Seq: -1, Around: -1}}
 	snap := full(5)
 	snap.Books = sh.answer(sh.wish)
 	sh.screen = newScreen(t, snap, styles, width, height)
@@ -162,21 +166,21 @@ func (s *shelved) keys(names ...string) {
 }
 
 // wished is what the screen last wanted.
-func (s *shelved) wished() sources.BookWish {
+func (s *shelved) wished() playbooks.BookWish {
 	for _, sc := range s.screens {
 		for _, v := range sc.Views {
-			if l, ok := v.(*bookList); ok {
-				return l.sent
+			if l, ok := v.(*playbookview.PlaybookList); ok {
+				return l.Sent
 			}
 		}
 	}
-	return sources.BookWish{}
+	return playbooks.BookWish{}
 }
 
-func (s *shelved) list() *bookList {
+func (s *shelved) list() *playbookview.PlaybookList {
 	for _, sc := range s.screens {
 		for _, v := range sc.Views {
-			if l, ok := v.(*bookList); ok {
+			if l, ok := v.(*playbookview.PlaybookList); ok {
 				return l
 			}
 		}
@@ -203,7 +207,7 @@ func TestPlaybookScreens(t *testing.T) {
 }
 
 // booksOnly is the playbook screen with what a test made up.
-func booksOnly(t testing.TB, b *sources.Books, width, height int, change ...func(*sources.Snapshot)) *screen {
+func booksOnly(t testing.TB, b *playbooks.Books, width, height int, change ...func(*sources.Snapshot)) *screen {
 	snap := full(3)
 	snap.Books = b
 	for _, c := range change {
@@ -215,19 +219,19 @@ func booksOnly(t testing.TB, b *sources.Books, width, height int, change ...func
 }
 
 func TestPlaybookWithoutBooks(t *testing.T) {
-	for want, b := range map[string]*sources.Books{
+	for want, b := range map[string]*playbooks.Books{
 		"reading the playbooks":                nil,
 		"no playbook store":                    {Missing: "this console has no playbook store"},
 		"no playbooks yet":                     {Updated: noon},
 		"the playbooks cannot be read":         {Err: "playbook store is corrupt: main.log, line 7"},
 		`no such playbook branch: "x"`:         {Err: `no such playbook branch: "x"`},
-		"reading who wrote what":               {Branch: sources.BookBranch{Name: "main", Versions: 3}},
-		"main.log, line 7: it does not follow": {Branch: sources.BookBranch{Name: "main", Versions: 3}, Err: "main.log, line 7: it does not follow"},
-		"this version has no bullets":          {Branch: sources.BookBranch{Name: "main"}, Version: &sources.BookAt{BookMark: sources.BookMark{Branch: "main"}, Blamed: true}},
+		"reading who wrote what":               {Branch: playbooks.BookBranch{Name: "main", Versions: 3}},
+		"main.log, line 7: it does not follow": {Branch: playbooks.BookBranch{Name: "main", Versions: 3}, Err: "main.log, line 7: it does not follow"},
+		"this version has no bullets":          {Branch: playbooks.BookBranch{Name: "main"}, Version: &playbooks.BookAt{BookMark: playbooks.BookMark{Branch: "main"}, Blamed: true}},
 	} {
 		booksOnly(t, b, 80, 24).has(want)
 	}
-	booksOnly(t, &sources.Books{}, 80, 24, func(s *sources.Snapshot) { s.Connection.Mode = "remote" }).has("lie where its worker runs")
+	booksOnly(t, &playbooks.Books{}, 80, 24, func(s *sources.Snapshot) { s.Connection.Mode = "remote" }).has("lie where its worker runs")
 }
 
 // Which task wrote a bullet is three keys away from the start, and its run one more.
@@ -239,9 +243,9 @@ func TestWhoWroteABullet(t *testing.T) {
 	sh.has("ace/q-0001  curator: event 29, persist: event 35")
 	sh.has("because Both recipes explain the label")
 	sh.keys("J")
-	to := sh.screen.named("timeline").Views[0].(*timeline)
-	if to.want != 35 || to.selected.run.TaskID != "q-0001" {
-		t.Errorf("jumps to event %d of %+v", to.want, to.selected.run)
+	to := sh.screen.named("timeline").Views[0].(*timeline.Timeline)
+	if to.Want != 35 || to.Selected.Run.TaskID != "q-0001" {
+		t.Errorf("jumps to event %d of %+v", to.Want, to.Selected.Run)
 	}
 	if !slices.Contains(sh.store().heard(), "select ace/q-0001 run-q-0001") {
 		t.Errorf("the store heard %q", sh.store().heard())
@@ -255,13 +259,13 @@ func TestLaterChangesLeadToTheirRuns(t *testing.T) {
 	sh.has("net income / {+shareholders' +}equity")
 	sh.keys("enter")
 	for range 40 {
-		if by := sh.list().rowBy; by != nil && by.WorkflowID == "ace/q-0002" {
+		if by := sh.list().RowBy; by != nil && by.WorkflowID == "ace/q-0002" {
 			break
 		}
 		sh.keys("j")
 	}
 	sh.keys("enter")
-	if got := sh.list().selected.run.TaskID; got != "q-0002" {
+	if got := sh.list().Selected.Run.TaskID; got != "q-0002" {
 		t.Errorf("the run is of %s, want q-0002", got)
 	}
 }
@@ -298,16 +302,16 @@ func (s *shelved) answerNow() {
 func TestChosenBulletStays(t *testing.T) {
 	sh := newShelved(t, plainLook, 80, 24)
 	sh.keys("j", "j", "j")
-	want := sh.list().bullet
-	for range int(orders) {
+	want := sh.list().Bullet
+	for range int(playbookview.Orders) {
 		sh.keys("s")
-		if got := sh.list().bullet; got != want {
-			t.Errorf("sorted %s, the bullet is %s, want %s", sh.list().order, got, want)
+		if got := sh.list().Bullet; got != want {
+			t.Errorf("sorted %s, the bullet is %s, want %s", sh.list().Order, got, want)
 		}
 	}
 	teach(t, sh.library.store, "finance-7", 32, "", addBullet("FORMULAS & CALCULATIONS", "one more"))
 	sh.answerNow()
-	if got := sh.list().bullet; got != want {
+	if got := sh.list().Bullet; got != want {
 		t.Errorf("after a new version the bullet is %s, want %s", got, want)
 	}
 }
@@ -348,17 +352,17 @@ func TestBranches(t *testing.T) {
 func TestSearchingBullets(t *testing.T) {
 	sh := newShelved(t, plainLook, 80, 24)
 	sh.keys("/", "s", "t", "r", "a", "t", "e", "g", "y", "enter")
-	first := sh.list().bullet
+	first := sh.list().Bullet
 	sh.keys("n")
-	second := sh.list().bullet
+	second := sh.list().Bullet
 	sh.keys("N")
-	if !strings.HasPrefix(first, "sai-") || second == first || sh.list().bullet != first {
-		t.Errorf("%s, %s, %s", first, second, sh.list().bullet)
+	if !strings.HasPrefix(first, "sai-") || second == first || sh.list().Bullet != first {
+		t.Errorf("%s, %s, %s", first, second, sh.list().Bullet)
 	}
 	sh.keys("/", "ctrl+u", "q", "q", "q", "enter")
 	sh.has("nothing in this list matches")
 	sh.keys("g", "e")
-	if got := sh.list().bullet; got != "calc-00002" {
+	if got := sh.list().Bullet; got != "calc-00002" {
 		t.Errorf("e goes to %s", got)
 	}
 }
@@ -371,7 +375,7 @@ func TestFindingLeadsToItsBullet(t *testing.T) {
 	sh.has("Not checked")
 	sh.keys("enter", "G", "enter")
 	sh.has("Who wrote it")
-	if got := sh.list().bullet; got != "calc-00002" {
+	if got := sh.list().Bullet; got != "calc-00002" {
 		t.Errorf("it leads to %s", got)
 	}
 }
@@ -386,9 +390,9 @@ func TestPlaybookCopiesAndKeeps(t *testing.T) {
 		t.Errorf("%q, %q", what, text)
 	}
 	sh.keys("h", "s")
-	other, _ := newPlaybook(&console{})
+	other, _ := playbookview.NewPlaybookScreens(&console.Console{})
 	other.Restore(sh.list().Keep())
-	if other.mode != healthMode || other.order != byHelpful || other.bullet != sh.list().bullet {
+	if other.Mode != playbookview.HealthMode || other.Order != playbookview.ByHelpful || other.Bullet != sh.list().Bullet {
 		t.Errorf("%+v", other.Keep())
 	}
 	other.Restore(map[string]string{"mode": "?", "order": "99"})
@@ -440,9 +444,9 @@ func TestPlaybookInASCII(t *testing.T) {
 
 // BenchmarkPlaybookKey is a keystroke in a book of 10,000 bullets, to the finished frame.
 func BenchmarkPlaybookKey(b *testing.B) {
-	at := &sources.BookAt{BookMark: sources.BookMark{Branch: "main", Seq: 20_000}, Blamed: true, Changes: &sources.BookDiff{}}
+	at := &playbooks.BookAt{BookMark: playbooks.BookMark{Branch: "main", Seq: 20_000}, Blamed: true, Changes: &playbooks.BookDiff{}}
 	for i := range 10_000 {
-		l := sources.BulletLife{Bullet: sources.Bullet{ID: fmt.Sprintf("calc-%05d", i), Section: "FORMULAS", Content: strings.Repeat("words that say much ", 12), Helpful: i % 9}}
+		l := playbooks.BulletLife{Bullet: playbooks.Bullet{ID: fmt.Sprintf("calc-%05d", i), Section: "FORMULAS", Content: strings.Repeat("words that say much ", 12), Helpful: i % 9}}
 		for n := range 60 {
 			l.Counts = append(l.Counts, playbook.Count{Seq: i + n*10, Helpful: n})
 		}
@@ -450,7 +454,7 @@ func BenchmarkPlaybookKey(b *testing.B) {
 	}
 	sc := newScreen(b, full(5), theme.New(true, false), 200, 50)
 	snap := full(5)
-	snap.Books = &sources.Books{Branch: sources.BookBranch{Name: "main", Versions: 20_000}, Version: at}
+	snap.Books = &playbooks.Books{Branch: playbooks.BookBranch{Name: "main", Versions: 20_000}, Version: at}
 	sc.press("4")
 	sc.show(snap)
 	b.ReportAllocs()

@@ -11,29 +11,32 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
 	"acescope/theme"
 )
 
 func replaySnapshot() *sources.Snapshot {
-	s := &sources.Snapshot{Connection: sources.Connection{State: sources.ConnReady, Mode: "embedded", Namespace: "ace-dev"}, Runs: sources.RunList{Total: -1, ErrAt: -1}}
-	verdict := &sources.ReplayVerdict{Outcome: "diverged", WorkflowType: ace.TaskWorkflow, Events: 38}
+	s := &sources.Snapshot{Connection: cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: "ace-dev"}, Runs: runs.RunList{Total: -1, ErrAt: -1}}
+	verdict := &histories.ReplayVerdict{Outcome: "diverged", WorkflowType: ace.TaskWorkflow, Events: 38}
 	if err := json.Unmarshal([]byte(`{"kind":"other","event_id":17,"event_type":"ActivityTaskScheduled","expected":{"kind":"activity","name":"run_mirror"},
 		"actual":{"kind":"activity","name":"run_reflector"},"recorded_by":"old","code":"new","sentence":"the code does another thing","advice":"guard the change"}`), &verdict.Divergence); err != nil {
 		panic(err)
 	}
-	change := func(path, before, after string) sources.StepChange {
-		c := sources.StepChange{Path: path, After: json.RawMessage(after)}
+	change := func(path, before, after string) histories.StepChange {
+		c := histories.StepChange{Path: path, After: json.RawMessage(after)}
 		if before != "" {
 			c.Before = json.RawMessage(before)
 		}
 		return c
 	}
-	s.Replay = &sources.Replay{WorkflowID: "ace/q-1", RunID: "r", About: sources.StepRun{TaskID: "q-1", Events: 38, LastEvent: 38, WorkflowType: ace.TaskWorkflow},
+	s.Replay = &histories.Replay{WorkflowID: "ace/q-1", RunID: "r", About: histories.StepRun{TaskID: "q-1", Events: 38, LastEvent: 38, WorkflowType: ace.TaskWorkflow},
 		Phases: []int{1, 8, 14, 20, 26}, Tools: []int{14}, Errors: []int{14}, Watched: "phase", Seen: `"reflector"`, Verdict: verdict, Closed: true,
-		Known: []sources.StepChange{change("phase", "", `"reflector"`), change("answer", "", `"42\u001b[31m 日本"`), change("usage.cost_usd", "", "0.001"), change("skills.look_up.calls", "", "3"),
+		Known: []histories.StepChange{change("phase", "", `"reflector"`), change("answer", "", `"42\u001b[31m 日本"`), change("usage.cost_usd", "", "0.001"), change("skills.look_up.calls", "", "3"),
 			change("playbook.before", "", `"1a6e"`), change("bullet.b-1", "", `"tagged helpful"`)},
-		Frame: &sources.StepFrame{Position: 14, EventID: 14, EventType: "ActivityTaskCompleted", ElapsedMS: 16.2, Error: true, ClockBackMS: 3000,
-			Notes: []string{"a payload is binary/encrypted"}, Changes: []sources.StepChange{change("phase", `"skills"`, `"reflector"`), change("answer", "", `"42"`)},
+		Frame: &histories.StepFrame{Position: 14, EventID: 14, EventType: "ActivityTaskCompleted", ElapsedMS: 16.2, Error: true, ClockBackMS: 3000,
+			Notes: []string{"a payload is binary/encrypted"}, Changes: []histories.StepChange{change("phase", `"skills"`, `"reflector"`), change("answer", "", `"42"`)},
 			Phase: &ace.PhaseAnswer{Phase: ace.PhaseReflector, Steps: []ace.StepState{{Phase: ace.PhaseGenerator, Status: ace.StatusDone}, {Phase: ace.PhaseSkills, Status: ace.StatusDone},
 				{Phase: ace.PhaseReflector, Status: ace.StatusRunning}, {Phase: ace.PhaseCurator, Status: ace.StatusPending}}}}}
 	return s
@@ -56,7 +59,7 @@ func TestReplayEverySize(t *testing.T) {
 	empty := replaySnapshot()
 	empty.Replay = nil
 	failed := replaySnapshot()
-	failed.Replay = &sources.Replay{WorkflowID: "w", Err: "away"}
+	failed.Replay = &histories.Replay{WorkflowID: "w", Err: "away"}
 	for _, snap := range []*sources.Snapshot{replaySnapshot(), empty, failed} {
 		sc := newScreen(t, snap, theme.New(true, true), 80, 24)
 		sc.press("9")

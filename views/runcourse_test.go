@@ -11,9 +11,13 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
-	course "acescope/engine/run"
-	"acescope/engine/runner"
+	course "acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
 	"acescope/sources"
+	"acescope/sources/histories"
+	"acescope/sources/runners"
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
 	"acescope/theme"
 )
 
@@ -22,20 +26,20 @@ func courseState() *course.State {
 	began := noon.Add(-80 * time.Second)
 	return &course.State{Status: course.Running, Try: 2, Exit: ace.Running,
 		Input: course.Input{RunID: "crawl-7", SessionID: "ses_aaaaaaaaaaaa", Type: course.ExecuteTask, TaskName: "site-crawler", ProjectDir: "/srv/site",
-			Parameters: json.RawMessage(`{"url":"http://127.0.0.1:8000/","depth":3,"skip":["/admin","/logs"]}`), Demands: runner.Demands{ExecutorType: "deterministic", Tags: []string{"web"}},
+			Parameters: json.RawMessage(`{"url":"http://127.0.0.1:8000/","depth":3,"skip":["/admin","/logs"]}`), Requirements: runner.Requirements{ExecutorType: "deterministic", Tags: []string{"web"}},
 			Mode: course.AsyncCallback, ParentSessionID: "ses_0123456789ab", ParentRunID: "plan-1", CreatedAt: noon.Add(-90 * time.Second), By: "ada",
 			Blueprint: &course.Blueprint{Name: "site-crawler", Description: "Crawls a site", Type: course.Deterministic, Digest: strings.Repeat("ab", 32), TimeoutSeconds: 600,
 				OnRunnerLoss: course.Move, Idempotent: true, Argv: []string{"python3", "{blueprint_dir}/crawler.py", "--only text"}, Strategy: course.StdinJSON}},
-		Claim: &runner.Claim{Number: 812, Try: 2, RunnerID: "lnch_0a1b2c3d4e5f", Capabilities: runner.Capabilities{Hostname: "gpu-7"}, At: noon.Add(-81 * time.Second)},
-		Began: &course.Began{Claim: 812, Try: 2, PID: 4211, At: began}, TimeoutAt: began.Add(600 * time.Second),
-		Moves: []course.MoveRecord{{Claim: 811, Runner: "lnch_ffffffffffff", Why: "runner lnch_ffffffffffff did not answer any more: no heartbeat for 5s"}}, Ignored: 1}
+		Claim:        &runner.Claim{Number: 812, Try: 2, RunnerID: "lnch_0a1b2c3d4e5f", Capabilities: runner.Capabilities{Hostname: "gpu-7"}, At: noon.Add(-81 * time.Second)},
+		ProgramStart: &course.ProgramStart{Claim: 812, Try: 2, PID: 4211, At: began}, TimeoutAt: began.Add(600 * time.Second),
+		Moves: []course.MoveRecord{{Claim: 811, Runner: "lnch_ffffffffffff", Reason: "runner lnch_ffffffffffff did not answer any more: no heartbeat for 5s"}}, Ignored: 1}
 }
 
 // endedCourse is the same once it has failed.
 func endedCourse() *course.State {
 	s := courseState()
 	code := 3
-	s.Status, s.Exit, s.Told = course.Failed, ace.Failed, "told"
+	s.Status, s.Exit, s.Notified = course.Failed, ace.Failed, "told"
 	s.Result = &course.Result{RunID: "crawl-7", Status: course.Failed, Reason: course.ExitCode, Error: "it ended with exit code 3: no such host", ExitCode: &code, DurationSeconds: 61.5,
 		Output: json.RawMessage(`{"pages":41,"broken":[{"url":"/a","status":404}]}`), OutputIs: "json", Stderr: "GET /a 404\nno such host",
 		StderrRef: &ace.Ref{SHA256: strings.Repeat("cd", 32), Size: 20 << 20}, Dropped: 99, LogPath: "logs/runs/run%2Fcrawl-7/x/execute_run-10-1.jsonl"}
@@ -44,18 +48,18 @@ func endedCourse() *course.State {
 
 // courseSnap is a console on a run of a blueprint.
 func courseSnap(s *course.State) *sources.Snapshot {
-	r := sources.BlueprintRun("crawl-7")
+	r := runners.BlueprintRun("crawl-7")
 	r.RunID, r.Blueprint, r.Runner, r.Phase, r.Exit, r.Start = "x", "site-crawler", "lnch_0a1b2c3d4e5f", ace.Phase(s.Status), s.Exit, s.Input.CreatedAt
 	if s.Result != nil {
 		r.Close = noon.Add(-10 * time.Second)
 	}
 	snap := ready(r)
-	d := &sources.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: r.Start, Close: r.Close, Events: 23, From: sources.FromHistory, Course: s}
-	d.Phase = ace.PhaseAnswer{Phase: r.Phase, ExitStatus: r.Exit, Steps: sources.CourseSteps(s, d.Start, d.Close)}
+	d := &histories.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: r.Start, Close: r.Close, Events: 23, From: runs.FromHistory, Course: s}
+	d.Phase = ace.PhaseAnswer{Phase: r.Phase, ExitStatus: r.Exit, Steps: runners.CourseSteps(s, d.Start, d.Close)}
 	if s.Result != nil {
 		d.CloseEvent, d.Phase.Failure = 23, &ace.Failure{Kind: ace.Failed, Type: string(s.Result.Reason), Message: s.Result.Error}
 	}
-	for i, l := range []sources.LogLine{{Kind: "phase", Text: "pending"}, {Kind: "phase", Text: "claimed by lnch_0a1b2c3d4e5f"}, {Kind: "phase", Text: "running (started)"}, {Kind: "out", Text: "GET / 200"}, {Kind: "err", Text: "GET /a 404"}} {
+	for i, l := range []runs.LogLine{{Kind: "phase", Text: "pending"}, {Kind: "phase", Text: "claimed by lnch_0a1b2c3d4e5f"}, {Kind: "phase", Text: "running (started)"}, {Kind: "out", Text: "GET / 200"}, {Kind: "err", Text: "GET /a 404"}} {
 		l.At, l.Event = noon.Add(time.Duration(i-90)*time.Second), int64(i+1)
 		d.Log = append(d.Log, l)
 	}
@@ -69,11 +73,11 @@ func hostileCourse() *sources.Snapshot {
 	s := endedCourse()
 	quoted, _ := json.Marshal(map[string]any{evil: evil})
 	s.Input.TaskName, s.Input.ProjectDir, s.Input.ParentSessionID, s.Input.ParentRunID, s.Input.By, s.Input.SessionID = evil, evil, evil, evil, evil, evil
-	s.Input.Parameters, s.Input.Demands = quoted, runner.Demands{Hostname: evil, Tags: []string{evil}, ExecutorType: evil, ProjectDir: evil}
+	s.Input.Parameters, s.Input.Requirements = quoted, runner.Requirements{Hostname: evil, Tags: []string{evil}, ExecutorType: evil, ProjectDir: evil}
 	b := *s.Input.Blueprint
 	b.Name, b.Description, b.Argv, b.Digest, b.Type = evil, evil, []string{evil}, evil, course.BlueprintType(evil)
 	s.Input.Blueprint = &b
-	s.Claim.RunnerID, s.Claim.Capabilities.Hostname, s.Moves[0].Why, s.Moves[0].Runner = evil, evil, evil, evil
+	s.Claim.RunnerID, s.Claim.Capabilities.Hostname, s.Moves[0].Reason, s.Moves[0].Runner = evil, evil, evil, evil
 	s.Stop = &course.StopRequest{Reason: evil, By: evil}
 	r := s.Result
 	r.Error, r.Stdout, r.Stderr, r.Output, r.LogPath, r.Reason, r.Signal, r.OutputIs = evil, evil, evil, quoted, evil, course.Reason(evil), evil, "text"
@@ -165,7 +169,7 @@ func TestFromRunToSessionAndBack(t *testing.T) {
 	shown := courseSnap(s)
 	one, two := shown.Runs.Rows[0], shown.Runs.Rows[0]
 	two.WorkflowID = "run/crawl-8"
-	shown.Sessions, shown.Transcripts = snap.Sessions.WithRuns(map[string][]sources.Run{parent.ID: {one, two}, snap.Sessions.Rows[3].ID: {one}}), snap.Transcripts
+	shown.Sessions, shown.Transcripts = snap.Sessions.WithRuns(map[string][]runs.Run{parent.ID: {one, two}, snap.Sessions.Rows[3].ID: {one}}), snap.Transcripts
 	sc := newScreen(t, shown, plainLook, 80, 24)
 	sc.press("2", "/")
 	sc.press(letters("how this ended")...)
@@ -182,7 +186,7 @@ func TestFromRunToSessionAndBack(t *testing.T) {
 	calls := engineSnap()
 	talk := *calls.Sessions.Talk
 	c := *talk.Conversation
-	c.Entries = append(slices.Clone(c.Entries), &sources.TranscriptEntry{Kind: sources.EntryUser, Name: "run crawl-7", Callback: true, Text: "<agent-callback>"})
+	c.Entries = append(slices.Clone(c.Entries), &sessions.TranscriptEntry{Kind: sessions.EntryUser, Name: "run crawl-7", Callback: true, Text: "<agent-callback>"})
 	talk.Conversation = &c
 	calls.Sessions.Talk = &talk
 	sc = newScreen(t, calls, plainLook, 80, 24)

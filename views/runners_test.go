@@ -10,43 +10,44 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
-	"acescope/engine/runner"
+	"acescope/engine/tasks/runner"
 	"acescope/sources"
+	"acescope/sources/runners"
 	"acescope/theme"
 )
 
 // runnersSnap is a console with three runners, two of which fit what waits.
 func runnersSnap() *sources.Snapshot {
 	s := ready(many(5)...)
-	view := sources.RunnersView{At: noon, Waiting: 42, Running: 3, Matched: 812, Expired: 3, Refused: 0, Lost: 1, Runs: 2}
-	add := func(id string, status sources.RunnerStatus, busy, slots int, done int64, c runner.Capabilities, runs ...string) {
+	view := runners.RunnersView{At: noon, Waiting: 42, Running: 3, Matched: 812, Expired: 3, Refused: 0, Lost: 1, Runs: 2}
+	add := func(id string, status runners.RunnerStatus, busy, slots int, done int64, c runner.Capabilities, runs ...string) {
 		c.Slots = slots
-		view.Runners = append(view.Runners, sources.RunnerView{ID: id, Epoch: 4, Status: status, Since: noon.Add(-time.Duration(slots) * time.Minute), Capabilities: c,
+		view.Runners = append(view.Runners, runners.RunnerView{ID: id, Epoch: 4, Status: status, Since: noon.Add(-time.Duration(slots) * time.Minute), Capabilities: c,
 			PID: 4100 + slots, Version: "v0.6", Busy: busy, Done: done, Runs: runs})
 	}
-	add("local", sources.RunnerOnline, 1, 4, 391, runner.Capabilities{Hostname: "till", ProjectDir: "/home/ada/shop", AnyProject: true,
+	add("local", runners.RunnerOnline, 1, 4, 391, runner.Capabilities{Hostname: "till", ProjectDir: "/home/ada/shop", AnyProject: true,
 		ExecutorTypes: []string{"deterministic", "claude-code"}}, "run_1")
-	add("lnch_0a1b2c3d4e5f", sources.RunnerOnline, 2, 2, 420, runner.Capabilities{Hostname: "gpu-7", ProjectDir: "/srv/models",
+	add("lnch_0a1b2c3d4e5f", runners.RunnerOnline, 2, 2, 420, runner.Capabilities{Hostname: "gpu-7", ProjectDir: "/srv/models",
 		ExecutorTypes: []string{"deterministic"}, Tags: []string{"cuda", "gpu", "linux"}}, "run_2", "run_3")
-	add("lnch_ffffffffffff", sources.RunnerStale, 0, 8, 0, runner.Capabilities{Hostname: "attic", ProjectDir: "/data", ExecutorTypes: []string{"codex"}})
-	gpu := runner.Demands{ExecutorType: "deterministic", Tags: []string{"gpu"}}
-	mac := runner.Demands{ExecutorType: "claude-code", Tags: []string{"mac"}, ProjectDir: "/Users/ada/app"}
-	view.Queues = []sources.RunQueue{{Demands: gpu, Waiting: 40, Oldest: "run_10", Able: 1},
-		{Demands: mac, Waiting: 2, Oldest: "run_11", Nearest: "nearest is runner local: it lacks tag mac, and works in any directory"}}
+	add("lnch_ffffffffffff", runners.RunnerStale, 0, 8, 0, runner.Capabilities{Hostname: "attic", ProjectDir: "/data", ExecutorTypes: []string{"codex"}})
+	gpu := runner.Requirements{ExecutorType: "deterministic", Tags: []string{"gpu"}}
+	mac := runner.Requirements{ExecutorType: "claude-code", Tags: []string{"mac"}, ProjectDir: "/Users/ada/app"}
+	view.Queues = []runners.RunQueue{{Requirements: gpu, Waiting: 40, Oldest: "run_10", Able: 1},
+		{Requirements: mac, Waiting: 2, Oldest: "run_11", Nearest: "nearest is runner local: it lacks tag mac, and works in any directory"}}
 	for i := range 6 {
-		w := sources.WaitingRun{RunID: fmt.Sprintf("run_%d", 10+i), Name: "train-model", Demands: gpu, Since: noon.Add(-time.Duration(200-i) * time.Second),
+		w := runners.WaitingRun{RunID: fmt.Sprintf("run_%d", 10+i), Name: "train-model", Requirements: gpu, Since: noon.Add(-time.Duration(200-i) * time.Second),
 			Deadline: noon.Add(time.Duration(100*i+20) * time.Second)}
 		if i%4 == 1 {
-			w.Name, w.Demands, w.Parent = "site-crawler", mac, "ses_0123456789ab"
+			w.Name, w.Requirements, w.Parent = "site-crawler", mac, "ses_0123456789ab"
 		}
 		view.Pending = append(view.Pending, w)
 	}
-	s.Runners = &sources.Runners{View: view, Answered: noon.Add(-time.Second), Wanted: "local", Updated: noon}
+	s.Runners = &runners.Runners{View: view, Answered: noon.Add(-time.Second), Wanted: "local", Updated: noon}
 	for i, status := range []ace.Phase{"running", "completed", "failed", "stopped"} {
-		r := sources.BlueprintRun(fmt.Sprintf("run_%d", i+1))
+		r := runners.BlueprintRun(fmt.Sprintf("run_%d", i+1))
 		r.RunID, r.Phase, r.Blueprint, r.Runner, r.Start, r.Exit = fmt.Sprintf("x-%d", i), status, "site-crawler", "local", noon.Add(-time.Duration(i+1)*time.Minute), ace.Running
 		if i > 0 {
-			r.Close, r.Exit = r.Start.Add(40*time.Second), []ace.ExitStatus{ace.Success, ace.Failed, ace.Cancelled}[i-1]
+			r.Close, r.Exit = r.Start.Add(40*time.Second), []ace.ExitStatus{ace.Success, ace.Failed, ace.Canceled}[i-1]
 		}
 		s.Runners.Runs = append(s.Runners.Runs, r)
 	}
@@ -61,18 +62,18 @@ func hostileRunners() *sources.Snapshot {
 	d.Err, d.RunsErr = evil, evil
 	for i := range d.View.Runners {
 		r := &d.View.Runners[i]
-		r.Status, r.Version = sources.RunnerStatus(evil), evil
+		r.Status, r.Version = runners.RunnerStatus(evil), evil
 		r.Capabilities = runner.Capabilities{Hostname: evil, ProjectDir: evil, ExecutorTypes: []string{evil, evil}, Tags: []string{evil}}
 		if i > 0 {
 			r.ID = evil
 		}
 	}
 	for i := range d.View.Queues {
-		d.View.Queues[i].Demands, d.View.Queues[i].Nearest = runner.Demands{Hostname: evil, Tags: []string{evil, fmt.Sprint(i)}}, evil
+		d.View.Queues[i].Requirements, d.View.Queues[i].Nearest = runner.Requirements{Hostname: evil, Tags: []string{evil, fmt.Sprint(i)}}, evil
 	}
 	for i := range d.View.Pending {
 		w := &d.View.Pending[i]
-		w.RunID, w.Name, w.Parent, w.Demands = evil, evil, evil, runner.Demands{ProjectDir: evil}
+		w.RunID, w.Name, w.Parent, w.Requirements = evil, evil, evil, runner.Requirements{ProjectDir: evil}
 	}
 	for i := range d.Runs {
 		d.Runs[i].WorkflowID, d.Runs[i].Blueprint, d.Runs[i].Phase = evil, evil, ace.Phase(evil)
@@ -80,7 +81,7 @@ func hostileRunners() *sources.Snapshot {
 	return s
 }
 
-func runnersWith(change func(*sources.Runners)) *sources.Snapshot {
+func runnersWith(change func(*runners.Runners)) *sources.Snapshot {
 	s := runnersSnap()
 	r := *s.Runners
 	change(&r)
@@ -101,12 +102,12 @@ func TestRunnerScreens(t *testing.T) {
 }
 
 func TestPlainRunnerScreens(t *testing.T) {
-	none := runnersWith(func(r *sources.Runners) { *r = sources.Runners{Absent: true, Updated: noon} })
-	deaf := runnersWith(func(r *sources.Runners) {
+	none := runnersWith(func(r *runners.Runners) { *r = runners.Runners{Absent: true, Updated: noon} })
+	deaf := runnersWith(func(r *runners.Runners) {
 		r.Deaf, r.Err, r.Answered = true, "no answer in time", noon.Add(-5*time.Minute)
 	})
-	never := runnersWith(func(r *sources.Runners) {
-		*r = sources.Runners{Deaf: true, Err: "no answer in time", Updated: noon}
+	never := runnersWith(func(r *runners.Runners) {
+		*r = runners.Runners{Deaf: true, Err: "no answer in time", Updated: noon}
 	})
 	for name, c := range map[string]struct {
 		snap *sources.Snapshot
@@ -198,7 +199,7 @@ func TestRunnerOpens(t *testing.T) {
 func TestRunnersKeepTheCursor(t *testing.T) {
 	sc := newScreen(t, runnersSnap(), plainLook, 80, 24)
 	sc.press("Q", "]", "]", "j", "j")
-	sc.show(runnersWith(func(r *sources.Runners) { r.View.Pending = r.View.Pending[2:] }))
+	sc.show(runnersWith(func(r *runners.Runners) { r.View.Pending = r.View.Pending[2:] }))
 	sc.press("enter")
 	if heard := sc.store.heard(); !slices.Contains(heard, "select run/run_12 ") {
 		t.Errorf("heard %q", heard)

@@ -7,6 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/sources"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
 	"acescope/theme"
 )
 
@@ -15,15 +17,15 @@ import (
 // every second one the list is too.
 func events(n int) []*sources.Snapshot {
 	out := moving(n)
-	var log []sources.LogLine
+	var log []runs.LogLine
 	for i, s := range out {
 		if i%2 == 1 {
 			s.Runs = out[i-1].Runs
 		}
 		for e := range 33 {
-			log = append(log, sources.LogLine{Event: int64(33*i + e), At: noon, Kind: "skill", Text: fmt.Sprintf(`lookup ok 2.4ms {"name":"formula %d"}`, 33*i+e)})
+			log = append(log, runs.LogLine{Event: int64(33*i + e), At: noon, Kind: "skill", Text: fmt.Sprintf(`lookup ok 2.4ms {"name":"formula %d"}`, 33*i+e)})
 		}
-		s.Detail.Log = append([]sources.LogLine(nil), log[max(0, len(log)-sources.MaxLog):]...)
+		s.Detail.Log = append([]runs.LogLine(nil), log[max(0, len(log)-histories.MaxLog):]...)
 		s.Detail.Events = int64(33 * i)
 		s.Detail.Skills.Total += 33 * i
 		s.Detail.Skills.Skills[0].Calls += 33 * i

@@ -12,28 +12,31 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui"
+	"acescope/views/console"
+	runsview "acescope/views/runs"
 )
 
 // listOfRuns is a console with all that a list of runs can have.
 func listOfRuns() *sources.Snapshot {
 	s := full(120)
-	s.Runs.Recent = sources.RecentOf(s.Runs.Rows, sources.RecentRuns)
-	s.Runs.Retries = sources.RetryState{Open: 3, LookedAt: 3, Retrying: 1}
-	s.Facets = &sources.Facets{Query: s.Runs.Query, Counted: noon, List: []sources.Facet{
-		{Attribute: ace.AttrExit, Values: []sources.FacetValue{{Value: "success", Count: 9804}, {Value: "wrong", Count: 398}, {Value: "failed", Count: 9}, {Value: "running", Count: 3}}},
-		{Attribute: ace.AttrExperiment, Values: []sources.FacetValue{{Value: "finance-7", Count: 10_214, Picked: true}, {Value: "財務-自己資本利益率の計算問題-長い名前", Count: 77}}, Others: 12},
-		{Attribute: ace.AttrModel, Values: []sources.FacetValue{{Value: "builtin", Count: 10_214}}, Dropped: 3},
-		{Attribute: ace.AttrPhase, Values: []sources.FacetValue{{Value: "done", Count: 10_211}, {Value: "skills", Count: 1}}},
+	s.Runs.Recent = runs.RecentOf(s.Runs.Rows, runs.RecentRuns)
+	s.Runs.Retries = runs.RetryState{Open: 3, LookedAt: 3, Retrying: 1}
+	s.Facets = &runs.Facets{Query: s.Runs.Query, Counted: noon, List: []runs.Facet{
+		{Attribute: ace.AttrExit, Values: []runs.FacetValue{{Value: "success", Count: 9804}, {Value: "wrong", Count: 398}, {Value: "failed", Count: 9}, {Value: "running", Count: 3}}},
+		{Attribute: ace.AttrExperiment, Values: []runs.FacetValue{{Value: "finance-7", Count: 10_214, Picked: true}, {Value: "財務-自己資本利益率の計算問題-長い名前", Count: 77}}, Others: 12},
+		{Attribute: ace.AttrModel, Values: []runs.FacetValue{{Value: "builtin", Count: 10_214}}, Dropped: 3},
+		{Attribute: ace.AttrPhase, Values: []runs.FacetValue{{Value: "done", Count: 10_211}, {Value: "skills", Count: 1}}},
 	}}
 	return s
 }
 
-func (s *screen) list() *runs {
+func (s *screen) list() *runsview.Runs {
 	s.t.Helper()
 	for _, v := range s.screens[0].Views {
-		if list, ok := v.(*runs); ok {
+		if list, ok := v.(*runsview.Runs); ok {
 			return list
 		}
 	}
@@ -71,7 +74,7 @@ func TestRunsScreens(t *testing.T) {
 			for look, styles := range looks {
 				t.Run(fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], look), func(t *testing.T) {
 					sc := newScreen(t, listOfRuns(), styles, size[0], size[1])
-					sc.list().Filters = []SavedFilter{{Name: "wrong ones", Query: "wrong"}, {Name: "finance", Query: "exp=finance-7", Default: true}}
+					sc.list().Filters = []console.SavedFilter{{Name: "wrong ones", Query: "wrong"}, {Name: "finance", Query: "exp=finance-7", Default: true}}
 					sc.press(keys...)
 					if out := sc.drawn(); look == "dark" {
 						golden.RequireEqual(t, out)
@@ -88,10 +91,10 @@ func TestRunsScreens(t *testing.T) {
 func TestRunsAtEverySize(t *testing.T) {
 	t.Parallel()
 	hostiles := hostile()
-	hostiles.Facets = &sources.Facets{List: []sources.Facet{{Attribute: ace.AttrExperiment}}}
+	hostiles.Facets = &runs.Facets{List: []runs.Facet{{Attribute: ace.AttrExperiment}}}
 	for _, r := range hostiles.Runs.Rows {
 		f := &hostiles.Facets.List[0]
-		f.Values = append(f.Values, sources.FacetValue{Value: r.TaskID, Count: 1})
+		f.Values = append(f.Values, runs.FacetValue{Value: r.TaskID, Count: 1})
 	}
 	hostiles.Runs.Rows[0].Attempt, hostiles.Runs.Rows[0].LastError = 3, hostiles.Runs.Rows[3].TaskID
 	none := ready()
@@ -124,7 +127,7 @@ func TestFacetsNarrowTheQuery(t *testing.T) {
 		{"space", `ExperimentId="finance-7"`},
 	} {
 		sc.press(step.key)
-		got, want := sources.SplitQuery(sc.last("query ")), sources.SplitQuery(step.query)
+		got, want := runs.SplitQuery(sc.last("query ")), runs.SplitQuery(step.query)
 		if got.Query() != want.Query() {
 			t.Errorf("query %q, want %q", got.Query(), want.Query())
 		}
@@ -144,9 +147,9 @@ func TestFacetsNarrowTheQuery(t *testing.T) {
 
 func TestSavedFilters(t *testing.T) {
 	st := newStore(full(5))
-	filters := []SavedFilter{{Name: "a", Query: "wrong"}, {Name: "b", Query: "exp=x failed", Default: true}}
+	filters := []console.SavedFilter{{Name: "a", Query: "wrong"}, {Name: "b", Query: "exp=x failed", Default: true}}
 	saved := &saver{}
-	screens, global := Console(Options{Controls: st, Actions: st, Location: time.UTC, Filters: filters, Saver: saved})
+	screens, global := Screens(console.Options{Controls: st, Actions: st, Location: time.UTC, Filters: filters, Saver: saved})
 	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: plainLook, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
@@ -186,30 +189,30 @@ func (s *saver) SaveFilter(_ context.Context, name, query string) error {
 func TestSorting(t *testing.T) {
 	sc := newScreen(t, listOfRuns(), plainLook, 200, 50)
 	v := sc.list()
-	for _, c := range allColumns(v.styles.Glyphs) {
+	for _, c := range runsview.AllColumns(v.Styles.Glyphs) {
 		for _, reverse := range []bool{false, true} {
-			v.sorting = sorting{by: c.id, reverse: reverse}
-			v.resorted()
-			for i := 1; i < v.count(); i++ {
-				if directed(c.order(v.at(i-1), v.at(i)), reverse) > 0 {
-					t.Fatalf("by %s, reversed %v: rows %d and %d", c.id, reverse, i-1, i)
+			v.Sorting = runsview.Sorting{By: c.Id, Reverse: reverse}
+			v.Resorted()
+			for i := 1; i < v.Count(); i++ {
+				if runsview.Directed(c.Order(v.At(i-1), v.At(i)), reverse) > 0 {
+					t.Fatalf("by %s, reversed %v: rows %d and %d", c.Id, reverse, i-1, i)
 				}
 			}
 		}
 	}
-	v.sorting = sorting{}
-	v.resorted()
-	if v.order != nil {
+	v.Sorting = runsview.Sorting{}
+	v.Resorted()
+	if v.Order != nil {
 		t.Error("unsorted, there is an order")
 	}
 	sc.press("s")
 	sc.has("sorted by task, over 120 loaded of 10,214")
-	sel := v.selected.run.RunID
+	sel := v.Selected.Run.RunID
 	next := listOfRuns()
 	next.Runs.Rows = next.Runs.Rows[5:]
 	sc.show(next)
-	if v.selected.run.RunID != sel || v.at(v.cursor).RunID != sel {
-		t.Errorf("the selection went from %s to %s", sel, v.selected.run.RunID)
+	if v.Selected.Run.RunID != sel || v.At(v.Cursor).RunID != sel {
+		t.Errorf("the selection went from %s to %s", sel, v.Selected.Run.RunID)
 	}
 }
 
@@ -218,12 +221,12 @@ func TestOnlyRetrying(t *testing.T) {
 	sc.press("R")
 	sc.has("only retrying, over 120 loaded of 10,214")
 	sc.has("connection refused")
-	if sc.list().count() != 1 {
-		t.Errorf("%d rows", sc.list().count())
+	if sc.list().Count() != 1 {
+		t.Errorf("%d rows", sc.list().Count())
 	}
 	sc.press("R")
-	if sc.list().count() != 120 {
-		t.Errorf("%d rows after", sc.list().count())
+	if sc.list().Count() != 120 {
+		t.Errorf("%d rows after", sc.list().Count())
 	}
 }
 
@@ -265,8 +268,8 @@ func TestColumnsAreKept(t *testing.T) {
 	fresh := newScreen(t, listOfRuns(), plainLook, 200, 50)
 	fresh.list().Restore(kept)
 	fresh.show(listOfRuns())
-	if a, b := sc.list(), fresh.list(); !slices.Equal(a.arranging.chosen, b.arranging.chosen) || a.sorting != b.sorting || fresh.last("query ") != kept["query"] {
-		t.Errorf("%+v, %+v", b.arranging, b.sorting)
+	if a, b := sc.list(), fresh.list(); !slices.Equal(a.Arranging.Chosen, b.Arranging.Chosen) || a.Sorting != b.Sorting || fresh.last("query ") != kept["query"] {
+		t.Errorf("%+v, %+v", b.Arranging, b.Sorting)
 	}
 	fresh.list().Restore(map[string]string{"columns": "no,such", "sort": "nothing"})
 	fresh.drawn()
@@ -380,7 +383,7 @@ func TestCompletion(t *testing.T) {
 		{"exp=t", 4, `"two words"`, 1},
 		{"status=wrong,f", 13, "failed", 1},
 		{"wrong Exper", 6, "experiment=", 0},
-		{"ExitStatus ", 11, "= ", len(operators)},
+		{"ExitStatus ", 11, "= ", len(console.Operators)},
 		{"ExitStatus = ", 13, `"success"`, 3},
 		{`ExitStatus = "w`, 13, `"wrong"`, 1},
 		{`ExitStatus IN ("wrong", `, 24, `"success"`, 3},
@@ -390,7 +393,7 @@ func TestCompletion(t *testing.T) {
 		{`ExitStatus="wrong" a`, 19, "AND ", 0},
 		{"nothing-like-it", 0, "", 0},
 	} {
-		from, options := completion(c.line, len(c.line), values)
+		from, options := console.Completion(c.line, len(c.line), values)
 		first := ""
 		if len(options) > 0 {
 			first = options[0]
@@ -406,8 +409,8 @@ func FuzzCompletion(f *testing.F) {
 		f.Add(s, len(s))
 	}
 	f.Fuzz(func(t *testing.T, line string, cursor int) {
-		from, options := completion(line, cursor, func(string) []string { return []string{"a", `b"c`, "d e"} })
-		if from < 0 || from > len(line) || len(options) > maxOptions {
+		from, options := console.Completion(line, cursor, func(string) []string { return []string{"a", `b"c`, "d e"} })
+		if from < 0 || from > len(line) || len(options) > console.MaxOptions {
 			t.Fatalf("%q at %d: from %d, %d options", line, cursor, from, len(options))
 		}
 	})

@@ -11,7 +11,13 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/sources/experiments"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
 	"acescope/theme"
+	"acescope/tui/widget"
+	"acescope/views/run"
+	"acescope/views/timeline"
 )
 
 // rich is a run with a bit of everything that a run screen must cope with.
@@ -20,18 +26,18 @@ func rich() *sources.Snapshot {
 	s.Runs.Rows[0].Exit, s.Runs.Rows[0].Close = ace.Failed, noon
 	d := s.Detail
 	no, label := false, "0.172"
-	d.Close, d.CloseEvent, d.From, d.Events = noon, 61, sources.FromHistory, 61
+	d.Close, d.CloseEvent, d.From, d.Events = noon, 61, runs.FromHistory, 61
 	d.Start = noon.Add(-12 * time.Second)
 	at := func(ms int) time.Time { return d.Start.Add(time.Duration(ms) * time.Millisecond) }
 	d.Phase.ExitStatus, d.Phase.Correct, d.Phase.Answer = ace.Failed, &no, "17.2"
 	d.Phase.Failure = &ace.Failure{Kind: ace.Failed, Type: "Overloaded", Message: "model: 529 overloaded"}
 	d.Phase.Steps[1].Usage = &ace.Usage{InputTokens: 1204, OutputTokens: 90, CostUSD: 0.0081}
 	d.Phase.Steps[2].Status = ace.StatusFailed
-	d.Causes = []sources.Cause{
+	d.Causes = []histories.Cause{
 		{Kind: "activity", Activity: ace.ActivityReflector, Retry: "out of attempts", Message: "activity error"},
 		{Kind: "application", Type: "Overloaded", Message: "model: 529 overloaded", Final: true},
 	}
-	d.Activities = []sources.Activity{
+	d.Activities = []histories.Activity{
 		{Name: ace.ActivityGenerator, Phase: ace.PhaseGenerator, Scheduled: at(10), Started: at(30), Closed: at(842), ScheduledEvent: 5, StartedEvent: 6, ClosedEvent: 7, Attempt: 1, Worker: "w-1"},
 		{Name: ace.ActivitySkills, Phase: ace.PhaseSkills, Scheduled: at(850), Started: at(4000), Closed: at(5430), ScheduledEvent: 11, StartedEvent: 40, ClosedEvent: 41, Attempt: 2,
 			LastError: &ace.Failure{Kind: ace.Timeout, Type: "heartbeat", Message: "activity Heartbeat timeout"}},
@@ -39,10 +45,10 @@ func rich() *sources.Snapshot {
 			LastError: d.Phase.Failure, Failure: d.Phase.Failure, Retry: "out of attempts", Causes: d.Causes},
 	}
 	d.Pending = nil
-	d.Sealed = []sources.Sealed{{Event: 23, What: "signal record_tool_event", Encoding: "binary/encrypted", Size: 1234}}
+	d.Sealed = []histories.Sealed{{Event: 23, What: "signal record_tool_event", Encoding: "binary/encrypted", Size: 1234}}
 	d.Input.Label = &label
 	d.Plan, d.TrajectoryID, d.BulletIDs = "1. look the formula up\n2. put the numbers in", "traj-0182", []string{"calc-00002", "calc-00007"}
-	d.Old = map[string]sources.OldBullet{
+	d.Old = map[string]histories.OldBullet{
 		"calc-00007": {Section: "rounding", Content: "Round to two places at each step, only at the end of the sum."},
 		"calc-00031": {Section: "rounding", Content: "Never round."},
 		"calc-00002": {Section: "formulae", Content: "Look formulae up before calculating.", Helpful: 4},
@@ -66,28 +72,28 @@ func rich() *sources.Snapshot {
 		{"nested", `{"a":{"b":[1,2.5,-3e4,true,null,{}]}}`, `"{\"inner\":[]}"`, "", true, true, false, 2},
 		{"search", `{"q":"equity"}`, ``, "", true, false, true, 0},
 	}
-	var all []*sources.ToolCall
+	var all []*histories.ToolCall
 	for i, c := range calls {
-		call := &sources.ToolCall{Call: ace.Call{Pending: c.pending, Invocation: ace.Invocation{ID: fmt.Sprint("call-", i+1), Name: c.name, Args: json.RawMessage(c.args),
+		call := &histories.ToolCall{Call: ace.Call{Pending: c.pending, Invocation: ace.Invocation{ID: fmt.Sprint("call-", i+1), Name: c.name, Args: json.RawMessage(c.args),
 			Result: json.RawMessage(c.result), Error: c.err, Accepted: c.accepted, OK: c.ok, At: at(1000 + 300*i), DurationMS: c.ms}}, UseEvent: int64(13 + 2*i)}
 		if !c.pending {
 			call.ResultEvent = int64(14 + 2*i)
 		}
 		all = append(all, call)
 	}
-	d.Calls = sources.Calls(all...)
-	d.Lineage = sources.Lineage{Prev: "run-q-00003-before", How: "reset", Parent: "ace-experiment/finance-7", ParentRun: "run-exp"}
+	d.Calls = histories.Calls(all...)
+	d.Lineage = histories.Lineage{Prev: "run-q-00003-before", How: "reset", Parent: "ace-experiment/finance-7", ParentRun: "run-exp"}
 	return s
 }
 
 // on presses 2 and then moves to the first row of that kind, the n-th.
-func on(t *testing.T, sc *screen, kind itemKind, n int32) {
+func on(t *testing.T, sc *screen, kind run.ItemKind, n int32) {
 	t.Helper()
 	v := storyOf(t, sc)
 	sc.plain()
-	for i, r := range v.rows {
-		if r.kind == kind && r.n == n && !r.sub {
-			v.move(i)
+	for i, r := range v.Rows {
+		if r.Kind == kind && r.N == n && !r.Sub {
+			v.Move(i)
 			sc.resize(sc.width, sc.height)
 			return
 		}
@@ -95,11 +101,11 @@ func on(t *testing.T, sc *screen, kind itemKind, n int32) {
 	t.Fatalf("no row of kind %d, %d", kind, n)
 }
 
-func storyOf(t *testing.T, sc *screen) *story {
+func storyOf(t *testing.T, sc *screen) *run.Outline {
 	t.Helper()
 	for _, s := range sc.screens {
 		if s.Name == "run" {
-			return s.Views[0].(*story)
+			return s.Views[0].(*run.Outline)
 		}
 	}
 	t.Fatal("no run screen")
@@ -120,29 +126,29 @@ func TestRunScreen(t *testing.T) {
 
 func TestRunScreenRows(t *testing.T) {
 	for name, c := range map[string]struct {
-		kind          itemKind
+		kind          run.ItemKind
 		n             int32
 		width, height int
 		keys          []string
 	}{
-		"failure":      {itemFailure, 0, 80, 24, []string{"tab"}},
-		"phase":        {itemPhase, 2, 80, 24, []string{"tab"}},
-		"update":       {itemOperation, 1, 80, 24, []string{"tab"}},
-		"rejected":     {itemOperation, 4, 200, 50, nil},
-		"tag":          {itemOperation, 3, 80, 24, []string{"tab"}},
-		"call":         {itemCall, 1, 200, 50, nil},
-		"call-big":     {itemCall, 4, 80, 24, []string{"tab", "G"}},
-		"call-sealed":  {itemCall, 5, 80, 24, []string{"tab"}},
-		"call-hostile": {itemCall, 6, 80, 24, []string{"tab"}},
-		"call-ref":     {itemCall, 7, 80, 24, []string{"tab", "o"}},
-		"call-binary":  {itemCall, 8, 80, 24, []string{"tab"}},
-		"call-nested":  {itemCall, 9, 80, 40, []string{"tab"}},
-		"calls":        {itemCall, 0, 80, 24, nil},
-		"answer":       {itemAnswer, 0, 80, 24, []string{"tab"}},
-		"plan-open":    {itemPlan, 0, 80, 24, []string{"l"}},
-		"folded":       {itemCall, 0, 80, 24, []string{"h", "h"}},
-		"sealed":       {itemSealed, 0, 80, 24, []string{"tab"}},
-		"skill":        {itemSkill, 1, 80, 24, []string{"tab"}},
+		"failure":      {run.ItemFailure, 0, 80, 24, []string{"tab"}},
+		"phase":        {run.ItemPhase, 2, 80, 24, []string{"tab"}},
+		"update":       {run.ItemOperation, 1, 80, 24, []string{"tab"}},
+		"rejected":     {run.ItemOperation, 4, 200, 50, nil},
+		"tag":          {run.ItemOperation, 3, 80, 24, []string{"tab"}},
+		"call":         {run.ItemCall, 1, 200, 50, nil},
+		"call-big":     {run.ItemCall, 4, 80, 24, []string{"tab", "G"}},
+		"call-sealed":  {run.ItemCall, 5, 80, 24, []string{"tab"}},
+		"call-hostile": {run.ItemCall, 6, 80, 24, []string{"tab"}},
+		"call-ref":     {run.ItemCall, 7, 80, 24, []string{"tab", "o"}},
+		"call-binary":  {run.ItemCall, 8, 80, 24, []string{"tab"}},
+		"call-nested":  {run.ItemCall, 9, 80, 40, []string{"tab"}},
+		"calls":        {run.ItemCall, 0, 80, 24, nil},
+		"answer":       {run.ItemAnswer, 0, 80, 24, []string{"tab"}},
+		"plan-open":    {run.ItemPlan, 0, 80, 24, []string{"l"}},
+		"folded":       {run.ItemCall, 0, 80, 24, []string{"h", "h"}},
+		"sealed":       {run.ItemSealed, 0, 80, 24, []string{"tab"}},
+		"skill":        {run.ItemSkill, 1, 80, 24, []string{"tab"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sc := newScreen(t, rich(), theme.New(true, true), c.width, c.height)
@@ -162,8 +168,8 @@ func TestRunScreenEverySize(t *testing.T) {
 		sc.press("2")
 		sc.drawn()
 		v := storyOf(t, sc)
-		for i := 0; i < max(len(v.rows), 1); i++ {
-			v.scroll(1)
+		for i := 0; i < max(len(v.Rows), 1); i++ {
+			v.Scroll(1)
 			sc.resize(40+i*13%180, 10+i*7%40)
 			sc.drawn()
 			sc.press("l", "tab")
@@ -171,7 +177,7 @@ func TestRunScreenEverySize(t *testing.T) {
 			sc.press("G", "tab")
 			sc.drawn()
 			if t.Failed() {
-				t.Fatalf("row %d, %+v", v.cursor, v.last)
+				t.Fatalf("row %d, %+v", v.Cursor, v.Last)
 			}
 		}
 	}
@@ -179,9 +185,9 @@ func TestRunScreenEverySize(t *testing.T) {
 
 func failedExperiment() *sources.Snapshot {
 	s := experiment()
-	s.Detail.FailedTasks = []sources.Finished{{WorkflowID: "ace/finance-7-e1-0004", RunID: "r-4", Event: 77, At: noon, Took: time.Second,
+	s.Detail.FailedTasks = []experiments.Finished{{WorkflowID: "ace/finance-7-e1-0004", RunID: "r-4", Event: 77, At: noon, Took: time.Second,
 		Result: ace.TaskResult{TaskID: "finance-7-e1-0004", ExitStatus: ace.Failed}, Failure: &ace.Failure{Kind: ace.Failed, Type: "Overloaded", Message: "model: 529 overloaded"}}}
-	s.Detail.Activities = []sources.Activity{{Name: ace.ActivityEvaluate, Scheduled: noon.Add(-90 * time.Second), Started: noon.Add(-89 * time.Second), Closed: noon.Add(-80 * time.Second), ScheduledEvent: 5, Attempt: 1}}
+	s.Detail.Activities = []histories.Activity{{Name: ace.ActivityEvaluate, Scheduled: noon.Add(-90 * time.Second), Started: noon.Add(-89 * time.Second), Closed: noon.Add(-80 * time.Second), ScheduledEvent: 5, Attempt: 1}}
 	return s
 }
 
@@ -191,62 +197,62 @@ func TestRunScreenKeys(t *testing.T) {
 	v := storyOf(t, sc)
 	sc.plain()
 	sc.press("]")
-	if v.last.kind != itemSection || v.last.part != partPhases {
-		t.Errorf("] leads to %+v", v.last)
+	if v.Last.Kind != run.ItemSection || v.Last.Part != run.PartPhases {
+		t.Errorf("] leads to %+v", v.Last)
 	}
 	sc.press("[", "[")
-	if v.last.part != partAbout {
-		t.Errorf("[ leads to %+v", v.last)
+	if v.Last.Part != run.PartAbout {
+		t.Errorf("[ leads to %+v", v.Last)
 	}
 	sc.press("g", "e")
-	if v.last.kind != itemFailure {
-		t.Errorf("e leads to %+v", v.last)
+	if v.Last.Kind != run.ItemFailure {
+		t.Errorf("e leads to %+v", v.Last)
 	}
 	sc.press("E")
-	if v.last != (item{itemCall, partCalls, 2}) {
-		t.Errorf("E leads to %+v", v.last)
+	if v.Last != (run.Item{run.ItemCall, run.PartCalls, 2}) {
+		t.Errorf("E leads to %+v", v.Last)
 	}
 	sc.press(append(append([]string{"/"}, letters("17.2/100")...), "enter")...)
-	if v.last != (item{itemCall, partCalls, 3}) {
-		t.Errorf("the match is %+v", v.last)
+	if v.Last != (run.Item{run.ItemCall, run.PartCalls, 3}) {
+		t.Errorf("the match is %+v", v.Last)
 	}
 	sc.press("n")
-	if v.last != (item{itemCall, partCalls, 3}) {
-		t.Errorf("the next match of one is %+v", v.last)
+	if v.Last != (run.Item{run.ItemCall, run.PartCalls, 3}) {
+		t.Errorf("the next match of one is %+v", v.Last)
 	}
 	if what, text := v.Copy(); what != "call id" || text != "call-4" {
 		t.Errorf("copied %s %q", what, text)
 	}
-	ins := sc.named("run").Views[1].(*inspector)
+	ins := sc.named("run").Views[1].(*run.Inspector)
 	if what, text := ins.Copy(); what != "result" || text != "0.172" {
 		t.Errorf("copied %s %q", what, text)
 	}
 	sc.press("J")
-	if to := sc.named("timeline").Views[0].(*timeline); to.want != 20 {
-		t.Errorf("J leads to event %d", to.want)
+	if to := sc.named("timeline").Views[0].(*timeline.Timeline); to.Want != 20 {
+		t.Errorf("J leads to event %d", to.Want)
 	}
 	sc.press("esc")
 	sc.press("h")
-	if v.last.kind != itemSection || !v.folded[partCalls] {
-		t.Errorf("folded: %+v", v.last)
+	if v.Last.Kind != run.ItemSection || !v.Folded[run.PartCalls] {
+		t.Errorf("folded: %+v", v.Last)
 	}
 	sc.press("l")
-	if v.folded[partCalls] {
+	if v.Folded[run.PartCalls] {
 		t.Error("l does not unfold")
 	}
-	on(t, sc, itemCall, 7)
+	on(t, sc, run.ItemCall, 7)
 	sc.press("o")
 	if !contained(sc.store.heard(), "artifact "+strings.Repeat("ab", 32)) {
 		t.Errorf("o opens nothing: %v", sc.store.heard())
 	}
 	snap := rich()
-	snap.Artifacts = &sources.Artifacts{List: []sources.Artifact{{Ref: ace.Ref{SHA256: strings.Repeat("ab", 32)}, Data: []byte(`{"found":"it"}`)}}}
+	snap.Artifacts = &histories.Artifacts{List: []histories.Artifact{{Ref: ace.Ref{SHA256: strings.Repeat("ab", 32)}, Data: []byte(`{"found":"it"}`)}}}
 	sc.show(snap)
-	if out := sc.plain(); !strings.Contains(out, `"found": "it"`) || v.last != (item{itemCall, partCalls, 7}) {
-		t.Errorf("the artifact is not shown on %+v:\n%s", v.last, out)
+	if out := sc.plain(); !strings.Contains(out, `"found": "it"`) || v.Last != (run.Item{run.ItemCall, run.PartCalls, 7}) {
+		t.Errorf("the artifact is not shown on %+v:\n%s", v.Last, out)
 	}
 	snap = rich()
-	snap.Artifacts = &sources.Artifacts{List: []sources.Artifact{{Ref: ace.Ref{SHA256: strings.Repeat("ab", 32)}, Err: "artifact not found"}}}
+	snap.Artifacts = &histories.Artifacts{List: []histories.Artifact{{Ref: ace.Ref{SHA256: strings.Repeat("ab", 32)}, Err: "artifact not found"}}}
 	sc.show(snap)
 	if out := sc.plain(); !strings.Contains(out, "artifact not found") {
 		t.Errorf("a missing artifact is not told:\n%s", out)
@@ -278,7 +284,7 @@ func contained(list []string, want string) bool {
 func TestRunScreenFollowsTheChain(t *testing.T) {
 	sc := newScreen(t, rich(), theme.New(true, true), 80, 24)
 	sc.press("2")
-	on(t, sc, itemLink, 0)
+	on(t, sc, run.ItemLink, 0)
 	sc.press("o")
 	if !contained(sc.store.heard(), "select ace/q-00003 run-q-00003-before") {
 		t.Errorf("o goes nowhere: %v", sc.store.heard())
@@ -293,14 +299,14 @@ func TestRunScreenFollowsTheChain(t *testing.T) {
 func TestRunScreenKeepsItsRow(t *testing.T) {
 	sc := newScreen(t, rich(), theme.New(true, true), 80, 24)
 	sc.press("2")
-	on(t, sc, itemCall, 3)
+	on(t, sc, run.ItemCall, 3)
 	v := storyOf(t, sc)
 	snap := rich()
-	snap.Detail.Pending = []sources.PendingActivity{{Type: ace.ActivityCurator, State: "scheduled", Attempt: 4, MaxAttempts: 9, LastError: "x", Next: noon.Add(3 * time.Second)}}
+	snap.Detail.Pending = []histories.PendingActivity{{Type: ace.ActivityCurator, State: "scheduled", Attempt: 4, MaxAttempts: 9, LastError: "x", Next: noon.Add(3 * time.Second)}}
 	sc.show(snap)
 	out := sc.plain()
-	if v.last != (item{itemCall, partCalls, 3}) || !strings.Contains(out, "▸  11:59:49 ✓ calculate(\"expr\":\"17.2/100\")") {
-		t.Errorf("the cursor is on %+v:\n%s", v.last, out)
+	if v.Last != (run.Item{run.ItemCall, run.PartCalls, 3}) || !strings.Contains(out, "▸  11:59:49 ✓ calculate(\"expr\":\"17.2/100\")") {
+		t.Errorf("the cursor is on %+v:\n%s", v.Last, out)
 	}
 }
 
@@ -310,7 +316,7 @@ func TestRunScreenPlain(t *testing.T) {
 	d.Close, d.CloseEvent, d.Phase.Failure, d.Causes, d.Phase.ExitStatus = time.Time{}, 0, nil, nil, ace.Running
 	d.Phase.Steps[2].Status = ace.StatusRunning
 	d.Activities = d.Activities[:2]
-	d.Pending = []sources.PendingActivity{{Type: ace.ActivityReflector, State: "scheduled", Attempt: 3, MaxAttempts: 5, LastError: "model: 529 overloaded", Next: noon.Add(3 * time.Second)}}
+	d.Pending = []histories.PendingActivity{{Type: ace.ActivityReflector, State: "scheduled", Attempt: 3, MaxAttempts: 5, LastError: "model: 529 overloaded", Next: noon.Add(3 * time.Second)}}
 	for name, c := range map[string]struct {
 		snap *sources.Snapshot
 		keys []string
@@ -333,10 +339,10 @@ func TestRunScreenPlain(t *testing.T) {
 
 func TestRunScreenASCII(t *testing.T) {
 	snap := rich()
-	snap.Detail.Calls = sources.Calls(snap.Detail.Calls.At(1), snap.Detail.Calls.At(4))
+	snap.Detail.Calls = histories.Calls(snap.Detail.Calls.At(1), snap.Detail.Calls.At(4))
 	sc := newScreen(t, snap, theme.NoColor().Styles(theme.ASCII()), 120, 60)
 	sc.press("2")
-	for range len(storyOf(t, sc).rows) {
+	for range len(storyOf(t, sc).Rows) {
 		sc.press("j")
 		for _, r := range sc.plain() {
 			if r > 0x7e {
@@ -349,13 +355,13 @@ func TestRunScreenASCII(t *testing.T) {
 // BenchmarkRunScreen20k is a snapshot of a run of 20,000 calls that is new, drawn.
 func BenchmarkRunScreen20k(b *testing.B) {
 	snap := rich()
-	all := make([]*sources.ToolCall, 20_000)
+	all := make([]*histories.ToolCall, 20_000)
 	for i := range all {
 		c := *snap.Detail.Calls.At(1)
 		c.ID = fmt.Sprint("call-", i)
 		all[i] = &c
 	}
-	snap.Detail.Calls = sources.Calls(all...)
+	snap.Detail.Calls = histories.Calls(all...)
 	sc := newScreen(b, snap, theme.New(true, false), 200, 50)
 	sc.press("2", "G")
 	b.ReportAllocs()
@@ -371,15 +377,15 @@ func BenchmarkRunScreen20k(b *testing.B) {
 // BenchmarkRunSearch20k looks a text up that no call has.
 func BenchmarkRunSearch20k(b *testing.B) {
 	snap := rich()
-	all := make([]*sources.ToolCall, 20_000)
+	all := make([]*histories.ToolCall, 20_000)
 	for i := range all {
 		all[i] = snap.Detail.Calls.At(1)
 	}
 	d := snap.Detail
-	d.Calls = sources.Calls(all...)
+	d.Calls = histories.Calls(all...)
 	for b.Loop() {
 		for i := range all {
-			if contains(d, item{itemCall, partCalls, int32(i)}, "nowhere to be found") {
+			if run.Contains(d, run.Item{run.ItemCall, run.PartCalls, int32(i)}, "nowhere to be found") {
 				b.Fatal("found")
 			}
 		}
@@ -391,6 +397,6 @@ func BenchmarkBigPayload(b *testing.B) {
 	raw := rich().Detail.Calls.At(4).Result
 	b.SetBytes(int64(len(raw)))
 	for b.Loop() {
-		show(raw)
+		widget.Show(raw)
 	}
 }

@@ -9,6 +9,9 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
 	"acescope/theme"
 )
 
@@ -115,11 +118,11 @@ func letters(s string) []string {
 }
 
 func starting() *sources.Snapshot {
-	return &sources.Snapshot{At: noon, Connection: sources.Connection{State: sources.ConnStarting, Mode: "embedded", Namespace: "ace-dev", Since: noon}, Runs: sources.RunList{ErrAt: -1}}
+	return &sources.Snapshot{At: noon, Connection: cluster.Connection{State: cluster.ConnStarting, Mode: "embedded", Namespace: "ace-dev", Since: noon}, Runs: runs.RunList{ErrAt: -1}}
 }
 
 func lost(s *sources.Snapshot) *sources.Snapshot {
-	s.Connection = sources.Connection{State: sources.ConnLost, Mode: "remote", Namespace: "ace-dev", Since: noon.Add(-4 * time.Second),
+	s.Connection = cluster.Connection{State: cluster.ConnLost, Mode: "remote", Namespace: "ace-dev", Since: noon.Add(-4 * time.Second),
 		Err: "dial tcp 127.0.0.1:7233: connect: connection refused"}
 	return s
 }
@@ -143,7 +146,7 @@ func paused(s *sources.Snapshot) *sources.Snapshot {
 
 func unhealthy() *sources.Snapshot {
 	s := full(60)
-	s.Health = []sources.Health{{Name: "server", OK: true}, {Name: "worker", Text: "no poller on task queue ace"}}
+	s.Health = []cluster.Health{{Name: "server", OK: true}, {Name: "worker", Text: "no poller on task queue ace"}}
 	return s
 }
 
@@ -159,7 +162,7 @@ func hostile() *sources.Snapshot {
 	d := detailOf(s.Runs.Rows[0])
 	d.Log, d.LogDropped = nil, 0
 	for i, n := range names {
-		d.Log = append(d.Log, sources.LogLine{Event: int64(i), At: noon, Kind: "skill", Text: n})
+		d.Log = append(d.Log, runs.LogLine{Event: int64(i), At: noon, Kind: "skill", Text: n})
 	}
 	d.Skills.Skills[0].Name = names[3]
 	d.Input.Prompt = names[0] + "\n" + names[5] + "\x1b[31m" + names[2]
@@ -169,16 +172,16 @@ func hostile() *sources.Snapshot {
 }
 
 func foreign() *sources.Snapshot {
-	s := ready(sources.Run{WorkflowID: "order-17", RunID: "r1", Type: "OrderWorkflow", Exit: ace.Running, Start: noon.Add(-90 * time.Second)})
-	s.Detail = &sources.Detail{WorkflowID: "order-17", RunID: "r1", Type: "OrderWorkflow", Start: noon.Add(-90 * time.Second), From: sources.FromHistory,
+	s := ready(runs.Run{WorkflowID: "order-17", RunID: "r1", Type: "OrderWorkflow", Exit: ace.Running, Start: noon.Add(-90 * time.Second)})
+	s.Detail = &histories.Detail{WorkflowID: "order-17", RunID: "r1", Type: "OrderWorkflow", Start: noon.Add(-90 * time.Second), From: runs.FromHistory,
 		Missing: []string{ace.QuerySkills, ace.QueryDelta}, Phase: ace.PhaseAnswer{Phase: "packing", ExitStatus: ace.Running}, Events: 9}
 	return s
 }
 
 func experiment() *sources.Snapshot {
-	r := sources.Run{WorkflowID: "ace-experiment/finance-7", RunID: "r1", Type: ace.ExperimentWorkflow, Experiment: "finance-7", Exit: ace.Running, Start: noon.Add(-95 * time.Second)}
+	r := runs.Run{WorkflowID: "ace-experiment/finance-7", RunID: "r1", Type: ace.ExperimentWorkflow, Experiment: "finance-7", Exit: ace.Running, Start: noon.Add(-95 * time.Second)}
 	s := ready(r)
-	s.Detail = &sources.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: r.Start, From: sources.FromQuery, Events: 310,
+	s.Detail = &histories.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: r.Start, From: runs.FromQuery, Events: 310,
 		Phase: ace.PhaseAnswer{ExitStatus: ace.Running},
 		Experiment: &ace.ExperimentProgress{ExperimentID: "finance-7", TotalEpochs: 2, TotalTasks: 500, Stage: ace.StageLearning, Epoch: 2, Bullets: 48, Before: "6fe1c0ffee00112233", After: "a41bc0ffee00112233",
 			Accepted: 52, Rejected: 9, ExitStatus: ace.Running, Usage: ace.Usage{InputTokens: 120_400, OutputTokens: 20_100},

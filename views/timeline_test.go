@@ -12,15 +12,18 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/sources"
+	"acescope/sources/histories"
 	"acescope/sources/historytest"
+	"acescope/sources/runs"
 	"acescope/theme"
+	"acescope/views/timeline"
 )
 
 // timed is a console whose first run has a history.
-func timed(events []*historypb.HistoryEvent, change func(*sources.EventLog)) *sources.Snapshot {
+func timed(events []*historypb.HistoryEvent, change func(*histories.EventLog)) *sources.Snapshot {
 	s := full(60)
 	r := s.Runs.Rows[0]
-	s.Events = sources.NewEventLog(r.WorkflowID, r.RunID, events, noon)
+	s.Events = histories.NewEventLog(r.WorkflowID, r.RunID, events, noon)
 	if len(events) > 0 {
 		s.Events.Opened = s.Events.Open(events[len(events)-1].GetEventId())
 	}
@@ -30,7 +33,7 @@ func timed(events []*historypb.HistoryEvent, change func(*sources.EventLog)) *so
 	return s
 }
 
-func filtered(l *sources.EventLog, f sources.EventFilter) {
+func filtered(l *histories.EventLog, f histories.EventFilter) {
 	m, err := f.Compile()
 	if err != nil {
 		panic(err)
@@ -38,8 +41,8 @@ func filtered(l *sources.EventLog, f sources.EventFilter) {
 	l.Filter, l.Matches = f, m.Events(l)
 }
 
-func openAt(id int64) func(*sources.EventLog) {
-	return func(l *sources.EventLog) { l.Opened = l.Open(id) }
+func openAt(id int64) func(*histories.EventLog) {
+	return func(l *histories.EventLog) { l.Opened = l.Open(id) }
 }
 
 func timelineCases() map[string]struct {
@@ -57,14 +60,14 @@ func timelineCases() map[string]struct {
 		"zoomed":    {timed(task, openAt(16)), []string{"j", "j", "j", "j", "j", "j", ".", "-"}},
 		"list":      {timed(task, nil), []string{"t", "G"}},
 		"inspector": {timed(task, openAt(7)), []string{"t", "g", "j", "j", "j", "j", "j", "j", "tab"}},
-		"filter": {timed(task, func(l *sources.EventLog) { filtered(l, sources.EventFilter{Include: "activity"}) }),
+		"filter": {timed(task, func(l *histories.EventLog) { filtered(l, histories.EventFilter{Include: "activity"}) }),
 			append(append([]string{"t", "/"}, letters("activity")...), "enter")},
 		"filter-bars": {timed(task, nil), append(append([]string{"/"}, letters("call|timer")...), "enter")},
 		"errors":      {timed(task, nil), []string{"t", "g", "e", "e"}},
 		"empty":       {timed(nil, nil), nil},
 		"nothing":     {full(60), nil},
-		"reading":     {timed(task, func(l *sources.EventLog) { l.Left, l.Reading = 48_000, true }), []string{"t", "G"}},
-		"failed":      {timed(nil, func(l *sources.EventLog) { l.Err = "the history is corrupted" }), nil},
+		"reading":     {timed(task, func(l *histories.EventLog) { l.Left, l.Reading = 48_000, true }), []string{"t", "G"}},
+		"failed":      {timed(nil, func(l *histories.EventLog) { l.Err = "the history is corrupted" }), nil},
 	}
 }
 
@@ -123,11 +126,11 @@ func hostileHistory() []*historypb.HistoryEvent {
 func TestTimelineJump(t *testing.T) {
 	task := historytest.Task(true).Events
 	sc := newScreen(t, timed(task, nil), plainLook, 200, 50)
-	v := sc.named("timeline").Views[0].(*timeline)
-	v.jump = 7
+	v := sc.named("timeline").Views[0].(*timeline.Timeline)
+	v.Jump = 7
 	sc.press("3")
 	sc.has("Event 7 ActivityTaskCompleted")
-	if v.jump != 0 {
+	if v.Jump != 0 {
 		t.Error("the jump is kept")
 	}
 	sc.press("b")
@@ -141,7 +144,7 @@ func TestTimelineJump(t *testing.T) {
 	if !slices.Contains(sc.store.heard(), "open 7") || !slices.Contains(sc.store.heard(), "look events true") {
 		t.Errorf("the store heard %q", sc.store.heard())
 	}
-	filtered(v.log, sources.EventFilter{Include: "completed"})
+	filtered(v.Log, histories.EventFilter{Include: "completed"})
 	sc.press("b") // to one that the filter keeps out
 	sc.has("Event 6 ActivityTaskStarted")
 	sc.press("1")
@@ -152,7 +155,7 @@ func TestTimelineJump(t *testing.T) {
 
 func TestTimelineKeepsItsEvent(t *testing.T) {
 	task := historytest.Task(true).Events
-	sc := newScreen(t, timed(task[10:], func(l *sources.EventLog) { l.Reading = true }), plainLook, 200, 50)
+	sc := newScreen(t, timed(task[10:], func(l *histories.EventLog) { l.Reading = true }), plainLook, 200, 50)
 	sc.press("3", "t", "g", "j", "j")
 	sc.has("Event 13 ")
 	sc.show(timed(task, nil))
@@ -190,23 +193,23 @@ func TestTimelineFilterKeys(t *testing.T) {
 func TestTimelineZoom(t *testing.T) {
 	sc := newScreen(t, timed(historytest.Task(true).Events, nil), plainLook, 200, 50)
 	sc.press("3")
-	v := sc.named("timeline").Views[0].(*timeline)
-	all := v.shown()
+	v := sc.named("timeline").Views[0].(*timeline.Timeline)
+	all := v.Shown()
 	sc.press("j", "+", "+")
-	if in := v.shown(); in.To-in.From >= (all.To-all.From)/3 || in.From < all.From || in.To > all.To {
+	if in := v.Shown(); in.To-in.From >= (all.To-all.From)/3 || in.From < all.From || in.To > all.To {
 		t.Errorf("zoomed to %v of %v", in, all)
 	}
-	before := v.shown()
+	before := v.Shown()
 	sc.press("l")
-	if v.shown().From <= before.From {
+	if v.Shown().From <= before.From {
 		t.Error("it did not pan")
 	}
 	sc.press("-", "-", "-", "-")
-	if v.shown() != all {
+	if v.Shown() != all {
 		t.Error("zooming out does not end at all of it")
 	}
 	sc.press("+", "0")
-	if v.shown() != all {
+	if v.Shown() != all {
 		t.Error("0 does not show all")
 	}
 }
@@ -214,15 +217,15 @@ func TestTimelineZoom(t *testing.T) {
 func TestTimelineErrors(t *testing.T) {
 	sc := newScreen(t, timed(historytest.Task(true).Events, nil), plainLook, 200, 50)
 	sc.press("3")
-	v := sc.named("timeline").Views[0].(*timeline)
+	v := sc.named("timeline").Views[0].(*timeline.Timeline)
 	for _, want := range []string{"attempts 1-2", "look_up", "shell", "curator", "run_curator"} {
 		sc.press("e")
-		if got := v.span().Name; got != want {
+		if got := v.Span().Name; got != want {
 			t.Errorf("the next error is %s, want %s", got, want)
 		}
 	}
 	sc.press("E", "E")
-	if got := v.span().Name; got != "shell" {
+	if got := v.Span().Name; got != "shell" {
 		t.Errorf("the error before is %s", got)
 	}
 	sc.press("t", "g", "e", "e", "e")
@@ -231,8 +234,8 @@ func TestTimelineErrors(t *testing.T) {
 
 func TestTimelineCopy(t *testing.T) {
 	sc := newScreen(t, timed(historytest.Task(true).Events, openAt(7)), plainLook, 200, 50)
-	v := sc.named("timeline").Views[0].(*timeline)
-	v.jump = 7
+	v := sc.named("timeline").Views[0].(*timeline.Timeline)
+	v.Jump = 7
 	sc.press("3")
 	sc.drawn()
 	if what, copied := v.Copy(); what != "event 7" || !strings.Contains(copied, `"eventId": "7"`) {
@@ -283,7 +286,7 @@ func TestAxisTimes(t *testing.T) {
 	for d, want := range map[time.Duration]string{0: "0", 500 * time.Microsecond: "500us", 1500 * time.Millisecond: "1500ms", 30 * time.Second: "30s",
 		90 * time.Second: "1m30s", 2 * time.Minute: "2m", 10 * time.Minute: "10m", 20*time.Minute + 10*time.Second: "20m10s", time.Hour: "1h",
 		90 * time.Minute: "1h30m", 10 * time.Hour: "10h", 20 * time.Hour: "20h", -time.Minute: "-1m"} {
-		if got := axisTime(d); got != want {
+		if got := timeline.AxisTime(d); got != want {
 			t.Errorf("%s: %q, want %q", d, got, want)
 		}
 	}
@@ -291,7 +294,7 @@ func TestAxisTimes(t *testing.T) {
 
 func TestTimelineOpensAnotherRun(t *testing.T) {
 	snap := timed(historytest.Task(true).Events, openAt(1))
-	snap.Events.Opened.Leads = sources.Run{WorkflowID: "ace/next", RunID: "run-next"}
+	snap.Events.Opened.Leads = runs.Run{WorkflowID: "ace/next", RunID: "run-next"}
 	sc := newScreen(t, snap, plainLook, 200, 50)
 	was := snap.Runs.Rows[0]
 	sc.press("3", "t", "g", "o")

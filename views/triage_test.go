@@ -11,7 +11,11 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	runspkg "acescope/sources/runs"
+	"acescope/sources/triage"
 	"acescope/theme"
+	"acescope/views/console"
+	triageview "acescope/views/triage"
 )
 
 // ailing is a console whose runs have all that a triage tells of.
@@ -19,34 +23,34 @@ func ailing() *sources.Snapshot {
 	s := full(60)
 	runs := s.Runs.Rows[3:]
 	trend := []float64{0, 0, 1, 0, 2, 3, 1, 0, 0, 4, 6, 9, 12, 9, 4, 2, 1, 0, 0, 0, 1, 2, 7, 8}
-	group := func(kind ace.ExitStatus, what string, phase ace.Phase, n int, message string) sources.FailureGroup {
-		g := sources.FailureGroup{Kind: kind, Type: what, Phase: phase, Activity: phase.Activity(), Pattern: sources.Normalise(message), Count: n,
+	group := func(kind ace.ExitStatus, what string, phase ace.Phase, n int, message string) triage.FailureGroup {
+		g := triage.FailureGroup{Kind: kind, Type: what, Phase: phase, Activity: phase.Activity(), Pattern: triage.Normalise(message), Count: n,
 			Share: float64(n) / 2000, Trend: trend, Runs: runs[:min(n, 40)]}
-		g.First = sources.Example{Run: runs[39], At: noon.Add(-3 * time.Hour), Message: message}
-		g.Last = sources.Example{Run: runs[1], At: noon.Add(-12 * time.Second), Message: message}
+		g.First = triage.Example{Run: runs[39], At: noon.Add(-3 * time.Hour), Message: message}
+		g.Last = triage.Example{Run: runs[1], At: noon.Add(-12 * time.Second), Message: message}
 		return g
 	}
 	wrong := group(ace.Wrong, "", "", 80, "wrong answer though every tool call succeeded")
 	wrong.Dataset, wrong.Last.Note = "finance", "answered 0.172, expected 0.2; the reflector: the formula was looked up under another name"
-	t := &sources.Triage{Query: s.Runs.Query, Window: sources.TriageWindow, At: noon.Add(-2 * time.Second), Ended: 2000, Open: 3, More: true,
-		Scan: sources.Scan{Took: 640 * time.Millisecond}, From: noon.Add(-3 * time.Hour), To: noon, Troubled: 256,
-		Groups: []sources.FailureGroup{
+	t := &triage.Triage{Query: s.Runs.Query, Window: triage.TriageWindow, At: noon.Add(-2 * time.Second), Ended: 2000, Open: 3, More: true,
+		Scan: triage.Scan{Took: 640 * time.Millisecond}, From: noon.Add(-3 * time.Hour), To: noon, Troubled: 256,
+		Groups: []triage.FailureGroup{
 			group(ace.Failed, "Permanent", ace.PhaseReflector, 131, "model: status 529 overloaded, request req_8f12c0de at 2026-05-04T11:59:48Z; retry after 20s"),
 			wrong,
 			group(ace.Timeout, "StartToClose", ace.PhaseSkills, 40, "activity StartToClose timeout"),
-			group(ace.Cancelled, "", ace.PhaseCurator, 4, "cancelled"),
+			group(ace.Canceled, "", ace.PhaseCurator, 4, "cancelled"),
 			group(ace.Failed, "", ace.PhaseGenerator, 1, "dial tcp 10.0.0.7:443: connect: connection refused"),
 		},
-		Retrying: []sources.Retrying{
+		Retrying: []triage.Retrying{
 			{Run: s.Runs.Rows[2], Activity: ace.ActivityReflector, Phase: ace.PhaseReflector, State: "scheduled", Attempt: 7, MaxAttempts: 10,
 				LastError: ace.Failure{Kind: ace.Failed, Type: "Overloaded", Message: "model: 529 overloaded"}, Since: noon.Add(-9 * time.Minute), Next: noon.Add(17 * time.Second), Worker: "4711@host"},
-			{Run: sources.Run{WorkflowID: "order-17", RunID: "r-17", Type: "OrderWorkflow", Exit: ace.Running, Start: noon.Add(-time.Hour)},
-				Activity: sources.WorkflowTask, State: "started", Attempt: 3, LastError: ace.Failure{Message: "nondeterministic workflow"}, Since: noon.Add(-time.Minute)},
+			{Run: runspkg.Run{WorkflowID: "order-17", RunID: "r-17", Type: "OrderWorkflow", Exit: ace.Running, Start: noon.Add(-time.Hour)},
+				Activity: triage.WorkflowTask, State: "started", Attempt: 3, LastError: ace.Failure{Message: "nondeterministic workflow"}, Since: noon.Add(-time.Minute)},
 		},
 		Slowest: runs[:8], Dearest: runs[8:20], Largest: runs[20:24], PhaseRuns: 1990, PhaseSampled: 50, PhaseUnknown: 10}
 	runs[0].Summary.PhaseMS = ace.PhaseMS{Generator: 120, Skills: 300, Reflector: 80, Curator: 40, Persist: 9}
 	for i, step := range ace.Steps() {
-		t.Phases = append(t.Phases, sources.PhaseStat{Phase: string(step), Runs: 1990 - i, P50: float64(80 + 300*i%700), P95: float64(900 + 100*i), Max: 4200, Worst: runs[i]})
+		t.Phases = append(t.Phases, triage.PhaseStat{Phase: string(step), Runs: 1990 - i, P50: float64(80 + 300*i%700), P95: float64(900 + 100*i), Max: 4200, Worst: runs[i]})
 	}
 	s.Triage = t
 	return s
@@ -54,11 +58,11 @@ func ailing() *sources.Snapshot {
 
 func scanning() *sources.Snapshot {
 	s := ailing()
-	s.Triage = &sources.Triage{Window: 5000, At: noon, Scan: sources.Scan{Running: true, Stage: "why runs failed", Done: 40, Total: 317}}
+	s.Triage = &triage.Triage{Window: 5000, At: noon, Scan: triage.Scan{Running: true, Stage: "why runs failed", Done: 40, Total: 317}}
 	return s
 }
 
-func troubledTriage(change func(*sources.Triage)) *sources.Snapshot {
+func troubledTriage(change func(*triage.Triage)) *sources.Snapshot {
 	s := ailing()
 	change(s.Triage)
 	return s
@@ -86,12 +90,12 @@ func TestTriageScreens(t *testing.T) {
 		"end":      {ailing(), []string{"7", "G"}},
 		"scanning": {scanning(), []string{"7"}},
 		"loading":  {full(3), []string{"7"}},
-		"empty":    {troubledTriage(func(t *sources.Triage) { *t = sources.Triage{Window: sources.TriageWindow, At: noon} }), []string{"7"}},
-		"no-match": {troubledTriage(func(t *sources.Triage) {
-			*t = sources.Triage{Query: `TaskId="x"`, Window: sources.TriageWindow, At: noon}
+		"empty":    {troubledTriage(func(t *triage.Triage) { *t = triage.Triage{Window: triage.TriageWindow, At: noon} }), []string{"7"}},
+		"no-match": {troubledTriage(func(t *triage.Triage) {
+			*t = triage.Triage{Query: `TaskId="x"`, Window: triage.TriageWindow, At: noon}
 		}), []string{"7"}},
-		"error":   {troubledTriage(func(t *sources.Triage) { t.Err = "shard status unknown" }), []string{"7"}},
-		"stopped": {troubledTriage(func(t *sources.Triage) { t.Scan = sources.Scan{Stopped: true} }), []string{"7"}},
+		"error":   {troubledTriage(func(t *triage.Triage) { t.Err = "shard status unknown" }), []string{"7"}},
+		"stopped": {troubledTriage(func(t *triage.Triage) { t.Scan = triage.Scan{Stopped: true} }), []string{"7"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sc := newScreen(t, c.snap, plainLook, 80, 24)
@@ -218,8 +222,8 @@ func TestTriageKeepsItsPlace(t *testing.T) {
 }
 
 func TestTriageCopiesAndKeeps(t *testing.T) {
-	c := &console{Options: Options{Controls: newStore(ailing()), Location: time.UTC}}
-	v := newTriage(c)
+	c := &console.Console{Options: console.Options{Controls: newStore(ailing()), Location: time.UTC}}
+	v := triageview.NewTriage(c)
 	v.SetSnapshot(ailing())
 	if what, text := v.Copy(); what != "the error message" || text != "model: 529 overloaded" {
 		t.Errorf("%q: %q", what, text)

@@ -11,14 +11,16 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
 	"acescope/theme"
 )
 
 func verifiedSnapshot() *sources.Snapshot {
 	s := snapshotOf(replaySnapshot())
 	verdict := *s.Replay.Verdict
-	run := func(n int) sources.Run {
-		return sources.Run{WorkflowID: fmt.Sprintf("ace/q-%d", n), RunID: fmt.Sprintf("r-%d", n), TaskID: fmt.Sprintf("q-%d", n), Type: ace.TaskWorkflow, Exit: ace.Success}
+	run := func(n int) runs.Run {
+		return runs.Run{WorkflowID: fmt.Sprintf("ace/q-%d", n), RunID: fmt.Sprintf("r-%d", n), TaskID: fmt.Sprintf("q-%d", n), Type: ace.TaskWorkflow, Exit: ace.Success}
 	}
 	hostile := run(3)
 	hostile.TaskID = "q\x1b[31m日本-3"
@@ -26,8 +28,8 @@ func verifiedSnapshot() *sources.Snapshot {
 		Same: 1409, Diverged: 1, Drifted: 1, Unverified: 1, Events: 53_000,
 		Rows: []sources.VerifiedRun{
 			{Run: run(1), Verdict: verdict},
-			{Run: run(2), Verdict: sources.ReplayVerdict{Outcome: sources.VerifyUnverified, Why: `no workflow of type "Elsewhere" is registered here`, Events: 12}},
-			{Run: hostile, Verdict: sources.ReplayVerdict{Outcome: sources.VerifySame, Events: 38, WorkflowType: ace.TaskWorkflow}},
+			{Run: run(2), Verdict: histories.ReplayVerdict{Outcome: sources.VerifyUnverified, Why: `no workflow of type "Elsewhere" is registered here`, Events: 12}},
+			{Run: hostile, Verdict: histories.ReplayVerdict{Outcome: sources.VerifySame, Events: 38, WorkflowType: ace.TaskWorkflow}},
 		}}
 	return s
 }
@@ -78,7 +80,7 @@ func TestVerifiedDraws(t *testing.T) {
 func TestVerifiedEverySize(t *testing.T) {
 	empty, failed := verifiedSnapshot(), verifiedSnapshot()
 	empty.Verified = nil
-	failed.Verified = &sources.Verified{Err: "the server is away", Broken: true, Ended: noon, Of: sources.VerifyWish{Strict: true, Runs: make([]sources.Run, 3)}}
+	failed.Verified = &sources.Verified{Err: "the server is away", Broken: true, Ended: noon, Of: sources.VerifyWish{Strict: true, Runs: make([]runs.Run, 3)}}
 	for _, snap := range []*sources.Snapshot{verifiedSnapshot(), empty, failed} {
 		sc := openVerified(t, snap, theme.New(true, true), 80, 24)
 		for range 2 {
@@ -141,7 +143,7 @@ func TestTimeMachineStays(t *testing.T) {
 	sc.press("t")
 	was := len(sc.store.heard())
 	next := *snap
-	next.Runs.Rows = append([]sources.Run{{WorkflowID: "ace/newer", RunID: "r", TaskID: "newer", Start: noon}}, snap.Runs.Rows...)
+	next.Runs.Rows = append([]runs.Run{{WorkflowID: "ace/newer", RunID: "r", TaskID: "newer", Start: noon}}, snap.Runs.Rows...)
 	sc.show(&next)
 	if told := sc.store.heard()[was:]; slices.Contains(told, "select ace/newer r") {
 		t.Errorf("the run under the time machine became another: %q", told)

@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	embedded "acescope/engine/server"
+	embedded "acescope/engine/temporal/server"
 )
 
 // bareSignals is how many signals a bare task gets: one for each tool event of ours.

@@ -16,7 +16,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"acescope/engine/historyfile"
+	"acescope/engine/temporal/historyfile"
 )
 
 // diffEvents is how many events each of two compared histories has.

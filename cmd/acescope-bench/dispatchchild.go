@@ -14,8 +14,8 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	enginerun "acescope/engine/run"
-	enginerunner "acescope/engine/runner"
+	enginerun "acescope/engine/tasks/run"
+	enginerunner "acescope/engine/tasks/runner"
 )
 
 const (
@@ -60,7 +60,7 @@ func dispatchRegistered(n int) enginerunner.Notice {
 func dispatchAsks(n int, execution string, now time.Time) enginerunner.Notice {
 	return enginerunner.Notice{Kind: enginerunner.Enqueue, Run: dispatchID(n), Request: &enginerunner.Request{RunID: dispatchID(n), Try: 1, Name: "crawler",
 		Execution: execution, Asked: now, Deadline: now.Add(time.Hour),
-		Demands: enginerunner.Demands{ExecutorType: enginerunner.Deterministic, Tags: []string{fmt.Sprint("tag-", n%dispatchDemands)}}}}
+		Requirements: enginerunner.Requirements{ExecutorType: enginerunner.Deterministic, Tags: []string{fmt.Sprint("tag-", n%dispatchDemands)}}}}
 }
 
 // dispatchExecution looks like the run id of a workflow.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-
 	"sync/atomic"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/views"
+	"acescope/views/console"
 )
 
 // frames runs a console on runs that are made up, types, and says what it cost.
@@ -56,7 +56,7 @@ func timedConsole(ctx context.Context, variant string, st *stream) (*timedModel,
 	if variant == bare {
 		return &timedModel{inner: newBubbles(ctx, st)}, nil
 	}
-	screens, global := views.Console(views.Options{Context: ctx, Controls: st})
+	screens, global := views.Screens(console.Options{Context: ctx, Controls: st})
 	m, err := tui.New(tui.Options{Context: ctx, Store: st, Screens: screens, Global: global, Styles: theme.New(true, false)})
 	return &timedModel{inner: m}, err
 }

@@ -9,6 +9,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/sources"
+	"acescope/sources/runs"
 	"acescope/tui"
 	"acescope/tui/text"
 )
@@ -38,7 +39,7 @@ func newBubbles(ctx context.Context, st *stream) *bubbles {
 	return b
 }
 
-func peerRow(r sources.Run) table.Row {
+func peerRow(r runs.Run) table.Row {
 	return table.Row{r.TaskID, r.Experiment, r.Model, string(r.Phase), fmt.Sprintf("%d/%d", r.Summary.SkillsOK, r.Summary.Skills),
 		fmt.Sprintf("$%.3f", r.Summary.Usage.CostUSD), text.Took(r.Age(time.Now())), string(r.Exit)}
 }

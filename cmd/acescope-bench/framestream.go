@@ -10,6 +10,9 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
 )
 
 // stream is a store of made-up runs, of which the newest calls tools all the time. What
@@ -21,8 +24,8 @@ type stream struct {
 
 	mu     sync.Mutex
 	seq    uint64
-	runs   []sources.Run
-	detail sources.Detail
+	runs   []runs.Run
+	detail histories.Detail
 }
 
 func newStream(n int) *stream {
@@ -30,7 +33,7 @@ func newStream(n int) *stream {
 	st := &stream{Store: sources.NewStore(), changed: make(chan struct{}, 1)}
 	for i := range n {
 		id := fmt.Sprintf("task-%06d", n-i)
-		r := sources.Run{WorkflowID: ace.WorkflowID(id), RunID: "run-" + id, Type: ace.TaskWorkflow, TaskID: id, Experiment: "finance-7",
+		r := runs.Run{WorkflowID: ace.WorkflowID(id), RunID: "run-" + id, Type: ace.TaskWorkflow, TaskID: id, Experiment: "finance-7",
 			Dataset: "finance", Model: "builtin-recipes-1", Adapter: "offline", Exit: ace.Success, Phase: ace.PhaseDone,
 			Start: now.Add(-time.Duration(i+1) * time.Second), Summary: &ace.Summary{Skills: 7, SkillsOK: 6, Added: i % 3, Tagged: 2,
 				Usage: ace.Usage{InputTokens: 900, OutputTokens: 100, CostUSD: 0.012}}}
@@ -42,7 +45,7 @@ func newStream(n int) *stream {
 		st.runs = append(st.runs, r)
 	}
 	first := st.runs[0]
-	st.detail = sources.Detail{WorkflowID: first.WorkflowID, RunID: first.RunID, Type: first.Type, Start: first.Start, From: sources.FromQuery,
+	st.detail = histories.Detail{WorkflowID: first.WorkflowID, RunID: first.RunID, Type: first.Type, Start: first.Start, From: runs.FromQuery,
 		Phase: ace.PhaseAnswer{Phase: ace.PhaseSkills, ExitStatus: ace.Running}, Skills: ace.SkillAnswer{Skills: []ace.SkillUsage{{Name: "calculate"}, {Name: "look_up"}}}}
 	return st
 }
@@ -55,18 +58,18 @@ func (st *stream) Snapshot() *sources.Snapshot {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	d := st.detail
-	d.Log = append([]sources.LogLine(nil), d.Log...)
+	d.Log = append([]runs.LogLine(nil), d.Log...)
 	d.Skills.Skills = append([]ace.SkillUsage(nil), d.Skills.Skills...)
 	d.Skills.Recent = append([]ace.Call(nil), d.Skills.Recent...)
 	d.Updated = time.Now()
-	rows := append([]sources.Run(nil), st.runs...)
+	rows := append([]runs.Run(nil), st.runs...)
 	sum := *rows[0].Summary
 	sum.Skills = d.Skills.Total
 	rows[0].Summary = &sum
 	s := st.Store.Snapshot()
 	s.Seq = st.seq
-	s.Connection = sources.Connection{State: sources.ConnReady, Mode: "embedded", Namespace: ace.DefaultNamespace}
-	s.Runs = sources.RunList{Rows: rows, Total: int64(len(rows)), Loaded: time.Now(), Interval: sources.DefaultInterval, ErrAt: -1,
+	s.Connection = cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: ace.DefaultNamespace}
+	s.Runs = runs.RunList{Rows: rows, Total: int64(len(rows)), Loaded: time.Now(), Interval: cluster.DefaultInterval, ErrAt: -1,
 		Counts: map[ace.ExitStatus]int64{ace.Running: 3, ace.Success: int64(len(rows) - 3)}}
 	s.Detail = &d
 	return s
@@ -107,8 +110,8 @@ func (st *stream) event() {
 	d.Skills.Total++
 	d.Skills.Recent = append(d.Skills.Recent, call)
 	d.Skills.Recent = d.Skills.Recent[max(0, len(d.Skills.Recent)-ace.RecentCalls):]
-	d.Log = append(d.Log, sources.LogLine{Event: int64(n), At: u.LastAt, Kind: "skill", Text: fmt.Sprintf("%s ok %s", u.Name, call.Args)})
-	if over := len(d.Log) - sources.MaxLog; over > 0 {
+	d.Log = append(d.Log, runs.LogLine{Event: int64(n), At: u.LastAt, Kind: "skill", Text: fmt.Sprintf("%s ok %s", u.Name, call.Args)})
+	if over := len(d.Log) - histories.MaxLog; over > 0 {
 		d.Log, d.LogDropped = d.Log[over:], d.LogDropped+over
 	}
 	d.Events = int64(n)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"acescope/sources"
+	"acescope/sources/cluster"
 )
 
 // historyEvents is how many events the long history has: as many as a server allows.
@@ -112,7 +113,7 @@ func opening(ctx context.Context, s spec) (err error) {
 		return err
 	}
 	defer closeLong()
-	store, stop := runStore(ctx, sources.Deps{Client: long, Namespace: long.namespace})
+	store, stop := runStore(ctx, cluster.Deps{Client: long, Namespace: long.namespace})
 	defer stop()
 	p, err := openProbe(ctx, store)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/observe/spool"
+	"acescope/engine/agents/observe/spool"
 	"acescope/sources"
+	"acescope/sources/cluster"
 )
 
 const (
@@ -136,7 +137,7 @@ func (b *bench) hookToScreen(ctx context.Context, program, place, data string) e
 		return err
 	}
 	defer e.Close(context.Background())
-	store, stop := runStore(ctx, sources.Deps{Client: e.Client, Namespace: e.Namespace(), DataDir: data})
+	store, stop := runStore(ctx, cluster.Deps{Client: e.Client, Namespace: e.Namespace(), DataDir: data})
 	defer stop()
 	if _, err := call(ctx, program, place, hookInput("UserPromptSubmit", 0)); err != nil {
 		return err

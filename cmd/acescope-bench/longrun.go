@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc"
 
 	"acescope/engine/ace"
-	embedded "acescope/engine/server"
+	embedded "acescope/engine/temporal/server"
 	"acescope/sources/historytest"
 	"acescope/sources/runstest"
 )

@@ -106,7 +106,7 @@ func run() error {
 	flag.StringVar(&b.temporal, "temporal", ".cache/bench/bin/temporal", "the temporal command to compare with")
 	flag.StringVar(&b.dir, "dir", ".cache/bench", "where data directories are made")
 	flag.StringVar(&b.profile, "profile", "", "write CPU profiles of the serving processes into this directory")
-	flag.StringVar(&b.streams, "streams", "engine/agentcli/testdata", "recorded output of agents, in a directory for each")
+	flag.StringVar(&b.streams, "streams", "engine/agents/agentcli/testdata", "recorded output of agents, in a directory for each")
 	flag.BoolVar(&quick, "quick", false, "small sizes: to see that it works, not to judge by")
 	flag.IntVar(&runs, "runs", 0, "attempts of each kind (default 3)")
 	flag.BoolVar(&asJSON, "json", false, "write one JSON object a row instead of a table")

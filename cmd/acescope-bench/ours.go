@@ -7,8 +7,8 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/model"
-	"acescope/engine/playbook"
+	"acescope/engine/learning/model"
+	"acescope/engine/learning/playbook"
 )
 
 // calls is how many tool calls a task makes; each is two tool events.

@@ -19,6 +19,7 @@ import (
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/views"
+	"acescope/views/console"
 )
 
 // probePatience bounds each wait for the console.
@@ -60,7 +61,7 @@ func (h *handedOut) Snapshot() *sources.Snapshot {
 // openProbe runs a console of the size that frames are measured at until ctx ends.
 func openProbe(ctx context.Context, store *sources.Store) (*probe, error) {
 	p := &probe{store: &handedOut{Store: store}, out: &byteCount{}, ended: make(chan error, 1), again: make(chan struct{}, 1)}
-	screens, global := views.Console(views.Options{Context: ctx, Controls: store})
+	screens, global := views.Screens(console.Options{Context: ctx, Controls: store})
 	var err error
 	p.inner, err = tui.New(tui.Options{Context: ctx, Store: p.store, Screens: screens, Global: global, Styles: theme.New(true, false)})
 	if err != nil {

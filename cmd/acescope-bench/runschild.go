@@ -21,11 +21,11 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/blueprint"
-	"acescope/engine/flow"
-	enginerun "acescope/engine/run"
-	enginerunner "acescope/engine/runner"
-	runnerhost "acescope/engine/runner/host"
+	"acescope/engine/tasks/blueprint"
+	enginerun "acescope/engine/tasks/run"
+	enginerunner "acescope/engine/tasks/runner"
+	runnerhost "acescope/engine/tasks/runner/host"
+	"acescope/engine/workflows"
 )
 
 // programs runs no-op programs: as runs of a blueprint on runners of this process, and as
@@ -146,7 +146,7 @@ func (p *programs) serve(ctx context.Context, dir string) error {
 	p.end = end
 	leases := make(chan enginerunner.Lease, runHosts)
 	for i := range runHosts {
-		h, err := p.e.NewRunner(runnerhost.Options{ID: fmt.Sprint("bench-", i), Tell: func(e runnerhost.Event) {
+		h, err := p.e.NewRunner(runnerhost.Options{ID: fmt.Sprint("bench-", i), OnEvent: func(e runnerhost.Event) {
 			if e.Kind == runnerhost.Registered {
 				leases <- e.Lease
 			}
@@ -302,7 +302,7 @@ func (q *queued) one(ctx context.Context, n int) error {
 		in.Queue = q.queues[n%len(q.queues)]
 	}
 	_, err := q.e.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: enginerun.WorkflowID(in.RunID), TaskQueue: ace.TaskQueue,
-		TypedSearchAttributes: flow.RunAttributes(in), Memo: map[string]any{enginerun.MemoRun: enginerun.Listed{SessionID: in.SessionID, Type: in.Type, AgentName: in.Name()}}},
+		TypedSearchAttributes: workflows.RunAttributes(in), Memo: map[string]any{enginerun.MemoKey: enginerun.Memo{SessionID: in.SessionID, Type: in.Type, AgentName: in.Name()}}},
 		enginerun.Workflow, in)
 	if err != nil {
 		return err

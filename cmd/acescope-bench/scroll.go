@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"acescope/sources"
+	"acescope/sources/cluster"
 	"acescope/sources/runstest"
 )
 
@@ -67,7 +68,7 @@ func (b *bench) scroll(ctx context.Context) error {
 
 // scrolling is the child.
 func scrolling(ctx context.Context, s spec) (err error) {
-	store, stop := runStore(ctx, sources.Deps{Client: runstest.New(scrollRuns), Namespace: "bench"})
+	store, stop := runStore(ctx, cluster.Deps{Client: runstest.New(scrollRuns), Namespace: "bench"})
 	defer stop()
 	p, err := openProbe(ctx, store)
 	if err != nil {
@@ -142,10 +143,10 @@ func jumpToLast(ctx context.Context, p *probe) (float64, error) {
 }
 
 // runStore runs a store until stop is called.
-func runStore(ctx context.Context, d sources.Deps) (s *sources.Store, stop func()) {
+func runStore(ctx context.Context, d cluster.Deps) (s *sources.Store, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	s = sources.NewStore()
-	s.SetConnection(sources.Connection{State: sources.ConnReady, Mode: "remote", Namespace: d.Namespace})
+	s.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: "remote", Namespace: d.Namespace})
 	var wg sync.WaitGroup
 	wg.Go(func() { s.Run(ctx, d) })
 	return s, func() { cancel(); wg.Wait() }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"acescope/engine/stepper"
 	"bytes"
 	"context"
 	"fmt"
@@ -10,8 +11,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
 
-	"acescope/engine/historyfile"
-	"acescope/engine/replay"
+	"acescope/engine/temporal/historyfile"
 	"acescope/sources/historytest"
 )
 
@@ -47,7 +47,7 @@ func (b *bench) step(ctx context.Context) error {
 			return ctx.Err()
 		}
 		begin := time.Now()
-		s := replay.NewStepper(events, replay.StepOptions{})
+		s := stepper.New(events, stepper.Options{})
 		fold.ours = append(fold.ours, time.Since(begin).Seconds())
 		r, took := rand.New(rand.NewPCG(1, 2)), series{}
 		for range 2000 {

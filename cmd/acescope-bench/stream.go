@@ -12,7 +12,7 @@ import (
 	"runtime"
 	"strings"
 
-	"acescope/engine/agentcli"
+	"acescope/engine/agents/agentcli"
 )
 
 // streamTimes is what a child measured of reading a stream.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/sources"
+	"acescope/sources/histories"
 )
 
 // Rhythm of the tailed session's calls. A call is two events, so one comes every 25 ms
@@ -89,7 +89,7 @@ func (b *bench) follow(ctx context.Context, dir, task string, seen *latencies) e
 	scanner.Buffer(make([]byte, 1<<16), lineLimit)
 	for scanner.Scan() {
 		now := time.Now()
-		var c sources.Change
+		var c histories.Change
 		if err = json.Unmarshal(scanner.Bytes(), &c); err != nil {
 			break
 		}
@@ -105,15 +105,15 @@ type latencies struct {
 	ms      series
 }
 
-func (l *latencies) note(c sources.Change, now time.Time) {
-	if c.Type != sources.ChangeSkill || c.Skill == nil {
+func (l *latencies) note(c histories.Change, now time.Time) {
+	if c.Type != histories.ChangeSkill || c.Skill == nil {
 		return
 	}
 	if !l.started[c.Skill.ID] {
 		l.started[c.Skill.ID] = true
 		l.ms = append(l.ms, millis(now.Sub(c.Skill.At)))
 	}
-	if c.State != sources.SkillStarted {
+	if c.State != histories.SkillStarted {
 		ended := c.Skill.At.Add(time.Duration(c.Skill.DurationMS * float64(time.Millisecond)))
 		l.ms = append(l.ms, millis(now.Sub(ended)))
 	}

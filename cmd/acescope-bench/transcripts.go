@@ -8,9 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"acescope/engine/price"
-	"acescope/engine/transcript/transcripttest"
+	"acescope/engine/agents/price"
+	"acescope/engine/agents/transcript/transcripttest"
 	"acescope/sources"
+	"acescope/sources/sessions"
 )
 
 // transcriptSize is how large a session is on average, in bytes.
@@ -84,7 +85,7 @@ func indexing(ctx context.Context, s spec) (err error) {
 	local, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		store.RunLocal(local, sources.Local{Roots: []string{s.Dir}, Prices: price.Shipped(), Cache: s.Name})
+		store.RunLocal(local, sessions.Local{Roots: []string{s.Dir}, Prices: price.Shipped(), Cache: s.Name})
 	})
 	defer wg.Wait()
 	defer stop()

@@ -17,9 +17,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/ace"
-	"acescope/engine/flow"
-	"acescope/engine/historyfile"
-	"acescope/engine/replay"
+	"acescope/engine/temporal/historyfile"
+	"acescope/engine/temporal/replay"
+	"acescope/engine/workflows"
 )
 
 // verifyHistories is how many histories are verified at once.
@@ -111,7 +111,7 @@ func perSecond(all []*historypb.History, play func(*historypb.History)) float64 
 }
 
 func oursReplays() func(*historypb.History) {
-	v := &replay.Verifier{Register: flow.Register}
+	v := &replay.Verifier{Register: workflows.Register}
 	return func(h *historypb.History) { v.Verify(context.Background(), h.Events) }
 }
 
@@ -120,7 +120,7 @@ func bareReplays(h *historypb.History) {
 	if err != nil {
 		return
 	}
-	r.RegisterWorkflowWithOptions(flow.Task, workflow.RegisterOptions{Name: ace.TaskWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Task, workflow.RegisterOptions{Name: ace.TaskWorkflow})
 	_ = r.ReplayWorkflowHistory(sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)), h)
 }
 

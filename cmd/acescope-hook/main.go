@@ -1,8 +1,7 @@
-// Command acescope-hook is what an agent's hooks call: it reads a hook's JSON from standard
-// input and leaves it in the local spool, from where acescope fetches it. Whatever happens,
-// it prints nothing and exits 0, so that no agent is ever held up or stopped by it. It may
-// import the spool's package and the standard library without fmt and encoding/json, which
-// would cost a part of its millisecond.
+// Command acescope-hook is called by the hooks of agents: it reads the hook's JSON from standard
+// input and appends it to the local spool, from which acescope fetches it. It always prints
+// nothing and exits with 0, so it never disturbs the agent. To run within about a millisecond, it
+// imports only the spool package and the standard library without fmt and encoding/json.
 package main
 
 import (
@@ -10,16 +9,16 @@ import (
 	"os"
 	"time"
 
-	"acescope/engine/observe/spool"
+	"acescope/engine/agents/observe/spool"
 )
 
-// patience bounds how long standard input is waited for.
-const patience = 10 * time.Second
+// inputTimeout bounds the wait for standard input.
+const inputTimeout = 10 * time.Second
 
 func main() {
 	defer os.Exit(0)
 	defer func() { _ = recover() }()
-	time.AfterFunc(patience, func() { os.Exit(0) })
+	time.AfterFunc(inputTimeout, func() { os.Exit(0) })
 	dir := spool.Dir(os.Getenv)
 	if dir == "" || os.Getenv("ACESCOPE_OBSERVE") == "off" {
 		return
@@ -30,8 +29,8 @@ func main() {
 	}
 }
 
-// read reads all of the input, or its beginning where it is too large; the rest is read
-// too, so that the agent does not write into a closed pipe.
+// read reads the input, truncated to [spool.MaxPayload]. It also reads the rest, so that the
+// agent does not write to a closed pipe.
 func read(in io.Reader) ([]byte, spool.Kind) {
 	data := make([]byte, 0, 16<<10)
 	for {
@@ -51,7 +50,7 @@ func read(in io.Reader) ([]byte, spool.Kind) {
 	for {
 		n, err := in.Read(rest)
 		if n > 0 {
-			kind = spool.HookCut
+			kind = spool.HookTruncated
 		}
 		if err != nil {
 			return data, kind

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"testing"
 
-	"acescope/engine/observe/spool"
+	"acescope/engine/agents/observe/spool"
 )
 
-// asHook makes the test's own binary be the hook.
+// asHook makes the test binary act as the hook.
 const asHook = "ACESCOPE_TEST_HOOK"
 
 func TestMain(m *testing.M) {
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hook runs the hook and holds that it is silent and exits 0.
+// hook runs the hook and checks that it prints nothing and exits with 0.
 func hook(t *testing.T, in io.Reader, env ...string) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -82,14 +82,14 @@ func TestAnyInput(t *testing.T) {
 	if len(got) != 3 {
 		t.Fatalf("%d records", len(got))
 	}
-	if string(got[0].Payload) != "\x00\xff garbage  more" || got[1].Kind != spool.Hook || got[2].Kind != spool.HookCut ||
+	if string(got[0].Payload) != "\x00\xff garbage  more" || got[1].Kind != spool.Hook || got[2].Kind != spool.HookTruncated ||
 		len(got[1].Payload) != spool.MaxPayload || len(got[2].Payload) != spool.MaxPayload {
 		t.Errorf("kinds %c %c %c", got[0].Kind, got[1].Kind, got[2].Kind)
 	}
 }
 
-// TestNothingStopsAnAgent holds that the hook is silent and exits 0 wherever it is.
-func TestNothingStopsAnAgent(t *testing.T) {
+// TestNeverDisturbsAgent checks that the hook prints nothing and exits with 0 in any environment.
+func TestNeverDisturbsAgent(t *testing.T) {
 	closed, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestNothingStopsAnAgent(t *testing.T) {
 		hook(t, strings.NewReader(`{"a":1}`), env...)
 	}
 	if _, err := os.Stat(dir + "/off"); err == nil {
-		t.Error("it was off and wrote")
+		t.Error("wrote although it was off")
 	}
 	full := filepath.Join(dir, "full")
 	if err := os.MkdirAll(full, 0o700); err != nil {
@@ -131,8 +131,8 @@ func mustExe(t *testing.T) string {
 	return exe
 }
 
-// TestSmall holds that the hook stays what it is: without fmt, JSON and the network.
-func TestSmall(t *testing.T) {
+// TestDependencies checks that the hook does not import fmt, JSON and the network.
+func TestDependencies(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", ".").Output()
 	if err != nil {
 		t.Skip("no go command")
@@ -140,7 +140,7 @@ func TestSmall(t *testing.T) {
 	for _, dep := range strings.Fields(string(out)) {
 		first, _, _ := strings.Cut(dep, "/")
 		if dep == "fmt" || dep == "net" || strings.HasPrefix(dep, "encoding") || strings.Contains(first, ".") {
-			t.Errorf("it needs %s", dep)
+			t.Errorf("the hook imports %s", dep)
 		}
 	}
 }

@@ -15,10 +15,23 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"acescope/cmd/acescope/internal/agents"
+	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
-	"acescope/engine/run"
-	"acescope/engine/runner"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
 )
+
+const schemaOfCrawler = `{
+	"type": "object", "required": ["url"], "$defs": {"level": {"$ref": "#/$defs/number"}, "number": {"type": "integer"}, "loop": {"$ref": "#/$defs/loop"}},
+	"properties": {
+		"url": {"type": "string"}, "depth": {"type": "integer"}, "wait": {"type": "number"}, "follow": {"type": "boolean"}, "zip": {"type": "string"},
+		"patterns": {"type": "array", "items": {"type": "string"}}, "ports": {"type": "array", "items": {"type": "integer"}}, "any": {"type": "array"},
+		"level": {"$ref": "#/$defs/level"}, "loop": {"$ref": "#/$defs/loop"}, "size": {"type": ["integer", "string", "null"]}, "mode": {"enum": ["fast", 1]},
+		"one": {"const": true}, "either": {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "opts": {"type": "object"}
+	},
+	"allOf": [{"properties": {"extra": {"type": "integer"}}}]
+}`
 
 // fakeRuns knows one run, which ends as it is told.
 type fakeRuns struct {
@@ -33,8 +46,8 @@ type fakeRuns struct {
 	hang   func() // called by a wait that does not end
 }
 
-func (f *fakeRuns) Blueprints(context.Context) ([]run.Described, error) {
-	return []run.Described{{Name: "crawl", Type: run.Deterministic, Schema: json.RawMessage(schemaOfCrawler)}}, nil
+func (f *fakeRuns) Blueprints(context.Context) ([]run.BlueprintInfo, error) {
+	return []run.BlueprintInfo{{Name: "crawl", Type: run.Deterministic, Schema: json.RawMessage(schemaOfCrawler)}}, nil
 }
 
 func (f *fakeRuns) Start(_ context.Context, r run.Request) (run.Input, error) {
@@ -86,9 +99,9 @@ func (s files) Open(ref ace.Ref) (io.ReadCloser, error) {
 func (s files) Path(ref ace.Ref) (string, error) { return "/data/" + ref.SHA256, nil }
 
 // onRuns is a command's work with a fake, and what it writes.
-func onRuns(f *fakeRuns, json bool) (v *agentRuns, out, err *bytes.Buffer) {
+func onRuns(f *fakeRuns, json bool) (v *agents.AgentRuns, out, err *bytes.Buffer) {
 	out, err = &bytes.Buffer{}, &bytes.Buffer{}
-	return &agentRuns{Verbs: f, artifacts: files{}, app: &app{out: out, err: err, json: json}}, out, err
+	return &agents.AgentRuns{Service: f, Artifacts: files{}, App: &cli.App{Out: out, Err: err, JSON: json}}, out, err
 }
 
 func crawlRun() *fakeRuns {
@@ -96,8 +109,8 @@ func crawlRun() *fakeRuns {
 	at := time.Date(2026, 11, 21, 18, 0, 0, 0, time.UTC)
 	f := &fakeRuns{
 		state: run.State{Input: run.Input{RunID: "r-1", SessionID: "ses_1", Type: run.ExecuteTask, TaskName: "crawl", Mode: run.Sync, CreatedAt: at, By: "me",
-			Demands: runner.Demands{ExecutorType: "deterministic", Tags: []string{"web"}}}, Status: run.Running, Try: 2,
-			Claim: &runner.Claim{RunnerID: "lnch_2"}, Began: &run.Began{PID: 7, At: at}, Moves: []run.MoveRecord{{Runner: "lnch_1", Why: "it was lost"}}, Told: "none", TimeoutAt: at.Add(time.Hour)},
+			Requirements: runner.Requirements{ExecutorType: "deterministic", Tags: []string{"web"}}}, Status: run.Running, Try: 2,
+			Claim: &runner.Claim{RunnerID: "lnch_2"}, ProgramStart: &run.ProgramStart{PID: 7, At: at}, Moves: []run.MoveRecord{{Runner: "lnch_1", Reason: "it was lost"}}, Notified: "none", TimeoutAt: at.Add(time.Hour)},
 		result: run.Result{RunID: "r-1", SessionID: "ses_1", Status: run.Completed, Output: json.RawMessage(`{"pages":3}`), OutputIs: "json", Stdout: "{\"pages\":3}\n", Stderr: "3 pages\n",
 			ExitCode: &code, DurationSeconds: 1.25, StartedAt: at, Runner: "lnch_2"},
 		rows: []run.Summary{{RunID: "r-1", SessionID: "ses_1", Type: run.ExecuteTask, AgentName: "crawl", Status: run.Completed, CreatedAt: at, EndedAt: at.Add(2 * time.Second), RunnerID: "lnch_2"},
@@ -127,13 +140,13 @@ func fits(t *testing.T, command, out string) {
 func TestAgentStart(t *testing.T) {
 	f := crawlRun()
 	v, out, errs := onRuns(f, false)
-	ask := agentAsk{mode: "sync", params: []string{"url=x", "depth=2"}}
-	r, err := ask.request()
+	ask := agents.AgentAsk{Mode: "sync", Params: []string{"url=x", "depth=2"}}
+	r, err := ask.Request()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.AgentName = "crawl"
-	if err := v.start(t.Context(), r, ask); err != nil {
+	if err := v.StartRun(t.Context(), r, ask); err != nil {
 		t.Fatal(err)
 	}
 	if string(f.asked.Parameters) != `{"depth":2,"url":"x"}` || f.asked.Mode != run.Sync {
@@ -144,7 +157,7 @@ func TestAgentStart(t *testing.T) {
 	}
 
 	v, out, errs = onRuns(f, true)
-	if err := v.start(t.Context(), r, ask); err != nil {
+	if err := v.StartRun(t.Context(), r, ask); err != nil {
 		t.Fatal(err)
 	}
 	fits(t, "agent start", out.String())
@@ -155,7 +168,7 @@ func TestAgentStart(t *testing.T) {
 	// Not to wait says where the run is, and no more.
 	v, out, errs = onRuns(f, false)
 	f.state.Input.Mode = run.AsyncPoll
-	if err := v.start(t.Context(), run.Request{AgentName: "crawl"}, agentAsk{detach: true, mode: "sync"}); err != nil {
+	if err := v.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.AgentAsk{Detach: true, Mode: "sync"}); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != "run r-1 of crawl is started, session ses_1\n" || errs.Len() > 0 {
@@ -168,19 +181,19 @@ func TestAgentStartFails(t *testing.T) {
 	code := 3
 	f.result.Status, f.result.Reason, f.result.Error, f.result.ExitCode = run.Failed, run.ExitCode, "the program ended with code 3", &code
 	v, out, _ := onRuns(f, false)
-	err := v.start(t.Context(), run.Request{AgentName: "crawl"}, agentAsk{mode: "sync"})
-	if exitCode(err) != exitFailed || err.Error() != "run r-1 failed: the program ended with code 3" || out.String() != "{\"pages\":3}\n" {
+	err := v.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.AgentAsk{Mode: "sync"})
+	if cli.ExitCode(err) != cli.ExitFailed || err.Error() != "run r-1 failed: the program ended with code 3" || out.String() != "{\"pages\":3}\n" {
 		t.Errorf("%v, %q", err, out)
 	}
 	v, out, _ = onRuns(f, true)
-	if err := v.start(t.Context(), run.Request{AgentName: "crawl"}, agentAsk{mode: "sync"}); exitCode(err) != exitFailed {
+	if err := v.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.AgentAsk{Mode: "sync"}); cli.ExitCode(err) != cli.ExitFailed {
 		t.Errorf("%v", err)
 	}
 	fits(t, "agent start", out.String())
-	for refused, code := range map[error]int{run.ErrBadRequest: exitUsage, run.ErrNoBlueprint: exitNotFound, run.ErrNotFound: exitNotFound, run.ErrOver: exitFailed} {
+	for refused, code := range map[error]int{run.ErrBadRequest: cli.ExitUsage, run.ErrNoBlueprint: cli.ExitNotFound, run.ErrNotFound: cli.ExitNotFound, run.ErrOver: cli.ExitFailed} {
 		f.err = fmt.Errorf("it is so: %w", refused)
-		if err := codedRun(v.start(t.Context(), run.Request{AgentName: "crawl"}, agentAsk{mode: "sync"})); exitCode(err) != code {
-			t.Errorf("%v: exit code %d, want %d", err, exitCode(err), code)
+		if err := agents.CodedRun(v.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.AgentAsk{Mode: "sync"})); cli.ExitCode(err) != code {
+			t.Errorf("%v: exit code %d, want %d", err, cli.ExitCode(err), code)
 		}
 	}
 }
@@ -190,8 +203,8 @@ func TestAgentStartInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	f.hang = cancel
 	v, _, errs := onRuns(f, false)
-	err := v.start(ctx, run.Request{AgentName: "crawl"}, agentAsk{mode: "sync"})
-	if exitCode(err) != exitInterrupted || !strings.Contains(errs.String(), "run r-1: it goes on; acescope agent result r-1 --wait waits again, acescope agent stop r-1 stops it\n") {
+	err := v.StartRun(ctx, run.Request{AgentName: "crawl"}, agents.AgentAsk{Mode: "sync"})
+	if cli.ExitCode(err) != cli.ExitInterrupted || !strings.Contains(errs.String(), "run r-1: it goes on; acescope agent result r-1 --wait waits again, acescope agent stop r-1 stops it\n") {
 		t.Errorf("%v, %q", err, errs)
 	}
 }
@@ -201,25 +214,25 @@ func TestAgentResultWhole(t *testing.T) {
 	f := crawlRun()
 	f.result.StdoutRef = &ace.Ref{SHA256: "a", Size: 20}
 	v, out, errs := onRuns(f, false)
-	v.artifacts = files{"a": "the whole\x1b[31m\nof it"}
-	if err := v.writeResult(f.state.Input, f.result); err != nil || out.String() != "the whole\x1b[31m\nof it" {
+	v.Artifacts = files{"a": "the whole\x1b[31m\nof it"}
+	if err := v.WriteResult(f.state.Input, f.result); err != nil || out.String() != "the whole\x1b[31m\nof it" {
 		t.Errorf("%v, %q", err, out)
 	}
 	v, out, errs = onRuns(f, false)
-	if err := v.writeResult(f.state.Input, f.result); err != nil || out.String() != f.result.Stdout || !strings.Contains(errs.String(), "only the beginning and the end") {
+	if err := v.WriteResult(f.state.Input, f.result); err != nil || out.String() != f.result.Stdout || !strings.Contains(errs.String(), "only the beginning and the end") {
 		t.Errorf("%v, %q, %q", err, out, errs)
 	}
 	// JSON has the whole output
 	v, out, _ = onRuns(f, true)
-	v.artifacts = files{"a": "the whole", "b": `{"n":[1]}`}
+	v.Artifacts = files{"a": "the whole", "b": `{"n":[1]}`}
 	f.result.Output, f.result.OutputRef = nil, &ace.Ref{SHA256: "b", Size: 9}
-	if err := v.writeResult(f.state.Input, f.result); err != nil || !strings.Contains(out.String(), `"output":{"n":[1]},"output_is":"json"`) {
+	if err := v.WriteResult(f.state.Input, f.result); err != nil || !strings.Contains(out.String(), `"output":{"n":[1]},"output_is":"json"`) {
 		t.Errorf("%v, %s", err, out)
 	}
 	fits(t, "agent result", out.String())
 	// an agent's answer ends with a line's end
 	v, out, _ = onRuns(f, false)
-	if err := v.writeResult(run.Input{RunID: "r-2", Type: run.StartSession}, run.Result{Status: run.Completed, Output: json.RawMessage(`"done\nso"`)}); err != nil || out.String() != "done\nso\n" {
+	if err := v.WriteResult(run.Input{RunID: "r-2", Type: run.StartSession}, run.Result{Status: run.Completed, Output: json.RawMessage(`"done\nso"`)}); err != nil || out.String() != "done\nso\n" {
 		t.Errorf("%v, %q", err, out)
 	}
 }
@@ -227,7 +240,7 @@ func TestAgentResultWhole(t *testing.T) {
 func TestAgentStatus(t *testing.T) {
 	f := crawlRun()
 	v, out, _ := onRuns(f, true)
-	if err := v.writeState(f.state); err != nil {
+	if err := v.WriteState(f.state); err != nil {
 		t.Fatal(err)
 	}
 	fits(t, "agent status", out.String())
@@ -237,7 +250,7 @@ func TestAgentStatus(t *testing.T) {
 	v, out, _ = onRuns(f, false)
 	f.state.Result, f.state.Status = &f.result, run.Completed
 	f.state.Stop = &run.StopRequest{By: "you"}
-	if err := v.writeState(f.state); err != nil {
+	if err := v.WriteState(f.state); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"run        r-1\n", "status     completed\n", "runner     lnch_2\n", "demands    executor deterministic, tags web\n", "before     lnch_1: it was lost\n", "stop       asked for by you\n", "took       1.2", "exit code  0\n"} {
@@ -250,18 +263,18 @@ func TestAgentStatus(t *testing.T) {
 func TestAgentResult(t *testing.T) {
 	f := crawlRun()
 	v, out, _ := onRuns(f, false)
-	if err := v.result(t.Context(), "ses_1", false); err == nil || !strings.Contains(err.Error(), "run r-1 has not ended, it is running: --wait") {
+	if err := v.Result(t.Context(), "ses_1", false); err == nil || !strings.Contains(err.Error(), "run r-1 has not ended, it is running: --wait") {
 		t.Errorf("%v", err)
 	}
-	if err := v.result(t.Context(), "ses_1", true); err != nil || out.String() != f.result.Stdout {
+	if err := v.Result(t.Context(), "ses_1", true); err != nil || out.String() != f.result.Stdout {
 		t.Errorf("%v, %q", err, out)
 	}
 	f.state.Status, f.state.Result = run.Stopped, &f.result
 	f.result.Status, f.result.Error = run.Stopped, "by you"
-	if err := v.result(t.Context(), "r-1", true); err == nil || err.Error() != "run r-1: by you" {
+	if err := v.Result(t.Context(), "r-1", true); err == nil || err.Error() != "run r-1: by you" {
 		t.Errorf("%v", err)
 	}
-	if err := codedRun(v.result(t.Context(), "r-9", true)); exitCode(err) != exitNotFound {
+	if err := agents.CodedRun(v.Result(t.Context(), "r-9", true)); cli.ExitCode(err) != cli.ExitNotFound {
 		t.Errorf("%v", err)
 	}
 }
@@ -270,7 +283,7 @@ func TestAgentResume(t *testing.T) {
 	f := crawlRun()
 	v, _, _ := onRuns(f, false)
 	for id, want := range map[string]string{"r-1": "ses_1", "ses_1": "ses_1", "ses_of-no-run": "ses_of-no-run"} {
-		if err := v.resume(t.Context(), id, run.Request{Prompt: "p"}, agentAsk{mode: "sync"}); err != nil || f.asked.SessionID != want {
+		if err := v.ResumeRun(t.Context(), id, run.Request{Prompt: "p"}, agents.AgentAsk{Mode: "sync"}); err != nil || f.asked.SessionID != want {
 			t.Errorf("%s: %v, %+v", id, err, f.asked)
 		}
 	}
@@ -280,12 +293,12 @@ func TestAgentRuns(t *testing.T) {
 	f := crawlRun()
 	v, out, _ := onRuns(f, true)
 	now := f.rows[0].CreatedAt.Add(time.Minute)
-	if err := v.list(t.Context(), run.Filter{Limit: 5}, now); err != nil {
+	if err := v.ListRuns(t.Context(), run.Filter{Limit: 5}, now); err != nil {
 		t.Fatal(err)
 	}
 	fits(t, "agent runs", out.String())
 	v, out, _ = onRuns(f, false)
-	if err := v.list(t.Context(), run.Filter{Limit: 5}, now); err != nil {
+	if err := v.ListRuns(t.Context(), run.Filter{Limit: 5}, now); err != nil {
 		t.Fatal(err)
 	}
 	want := "RUN  SESSION  AGENT   STATUS     RUNNER  AGE  TOOK  PARENT\n" +
@@ -305,25 +318,25 @@ func TestAgentAsk(t *testing.T) {
 		}
 		return "@" + path
 	}
-	r, err := agentAsk{mode: "sync", prompt: write("p", "do it\n"), projectDir: "x", demands: runner.Demands{Tags: []string{"a"}}}.request()
-	if err != nil || r.Prompt != "do it\n" || !filepath.IsAbs(r.ProjectDir) || r.Demands.Tags[0] != "a" {
+	r, err := agents.AgentAsk{Mode: "sync", Prompt: write("p", "do it\n"), ProjectDir: "x", Demands: runner.Requirements{Tags: []string{"a"}}}.Request()
+	if err != nil || r.Prompt != "do it\n" || !filepath.IsAbs(r.ProjectDir) || r.Requirements.Tags[0] != "a" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err := (agentAsk{mode: "sync", detach: true}).request(); err != nil || r.Mode != run.AsyncPoll {
+	if r, err := (agents.AgentAsk{Mode: "sync", Detach: true}).Request(); err != nil || r.Mode != run.AsyncPoll {
 		t.Errorf("%+v, %v", r, err)
 	}
-	for want, f := range map[string]agentAsk{
-		"give sync, async_poll or async_callback": {mode: "later"},
-		"which session is to be told":             {mode: "async_callback"},
-		"--session \"../x\"":                      {mode: "sync", session: "../x"},
-		"--run-id \"a/b\"":                        {mode: "sync", runID: "a/b"},
-		"--match-within -1":                       {mode: "sync", match: -1},
-		"it is empty":                             {mode: "sync", prompt: write("e", " \n")},
-		"at most 100000 are taken":                {mode: "sync", prompt: strings.Repeat("é", 100_001)},
-		"longer than 400000 bytes":                {mode: "sync", prompt: write("l", strings.Repeat("x", 500_000))},
-		"no such file":                            {mode: "sync", prompt: "@" + filepath.Join(dir, "none")},
+	for want, f := range map[string]agents.AgentAsk{
+		"give sync, async_poll or async_callback": {Mode: "later"},
+		"which session is to be told":             {Mode: "async_callback"},
+		"--session \"../x\"":                      {Mode: "sync", Session: "../x"},
+		"--run-id \"a/b\"":                        {Mode: "sync", RunID: "a/b"},
+		"--match-within -1":                       {Mode: "sync", Match: -1},
+		"it is empty":                             {Mode: "sync", Prompt: write("e", " \n")},
+		"at most 100000 are taken":                {Mode: "sync", Prompt: strings.Repeat("é", 100_001)},
+		"longer than 400000 bytes":                {Mode: "sync", Prompt: write("l", strings.Repeat("x", 500_000))},
+		"no such file":                            {Mode: "sync", Prompt: "@" + filepath.Join(dir, "none")},
 	} {
-		if _, err := f.request(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := f.Request(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"acescope/cmd/acescope/internal/admin"
 )
 
 // proc is an acescope process whose standard output is read line by line.
@@ -73,7 +75,7 @@ func (p *proc) kill9(t *testing.T) {
 func problemSet(t *testing.T, n int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "train.jsonl")
-	if err := writeProblems(path, 7, n); err != nil {
+	if err := admin.WriteProblems(path, 7, n); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -145,7 +147,7 @@ func TestManyStartAtOnce(t *testing.T) {
 		if !p.out.Scan() {
 			t.Fatalf("a process ended: %v", p.out.Err())
 		}
-		var l serveLine
+		var l admin.ServeLine
 		if err := json.Unmarshal(p.out.Bytes(), &l); err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/runs"
 )
 
 // TestLogsFollow follows a file that comes later, loses its last line's end and is emptied,
@@ -18,10 +21,10 @@ func TestLogsFollow(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	in, out := io.Pipe()
-	a := &app{out: out, err: io.Discard, json: true}
+	a := &cli.App{Out: out, Err: io.Discard, JSON: true}
 	done := make(chan error, 1)
 	go func() {
-		err := a.logs(ctx, &logsFlags{follow: true, fromStart: true}, []string{path})
+		err := runs.Logs(a, ctx, &runs.LogsFlags{Follow: true, FromStart: true}, []string{path})
 		out.Close()
 		done <- err
 	}()
@@ -36,7 +39,7 @@ func TestLogsFollow(t *testing.T) {
 	lines.has(`"partial":true,"text":"ha"`, `"event":"truncated"`)
 	stop()
 	go func() { _, _ = io.Copy(io.Discard, in) }()
-	if err := <-done; !errors.Is(err, errInterrupted) || exitCode(err) != exitInterrupted {
+	if err := <-done; !errors.Is(err, cli.ErrInterrupted) || cli.ExitCode(err) != cli.ExitInterrupted {
 		t.Errorf("logs -f ended with %v", err)
 	}
 }

@@ -10,36 +10,24 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
+
+	"acescope/cmd/acescope/internal/cli"
 )
-
-// version is set by the Makefile; a build without it says what Go knows.
-var version = ""
-
-func buildVersion() string {
-	if version != "" {
-		return version
-	}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version
-	}
-	return "0.1.0-dev"
-}
 
 func main() { os.Exit(execute()) }
 
 func execute() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	a := &app{out: os.Stdout, err: os.Stderr}
-	err := a.root().ExecuteContext(ctx)
-	a.codecs.warn(a.err)
+	a := &cli.App{Out: os.Stdout, Err: os.Stderr}
+	err := root(a).ExecuteContext(ctx)
+	a.Codecs.Warn(a.Err)
 	if err != nil && ctx.Err() != nil {
-		err = errInterrupted
+		err = cli.ErrInterrupted
 	}
 	if err != nil {
-		fmt.Fprintln(a.err, "acescope: "+oneLine(err))
+		fmt.Fprintln(a.Err, "acescope: "+cli.OneLine(err))
 	}
-	return exitCode(err)
+	return cli.ExitCode(err)
 }

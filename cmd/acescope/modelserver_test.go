@@ -8,7 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"acescope/engine/model/llm/llmtest"
+	"acescope/engine/learning/model/llm/llmtest"
 )
 
 // modelServer starts a stand-in for a server of models that answers as the scenario says,

@@ -17,7 +17,8 @@ import (
 
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/flow"
+	"acescope/engine/temporal/searchattr"
+	"acescope/engine/workflows"
 )
 
 // troubleQueue is served by a worker of this test, whose generator never succeeds.
@@ -50,7 +51,7 @@ func startTrouble(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	w := worker.New(e.Client, troubleQueue, worker.Options{})
-	flow.Register(w)
+	workflows.Register(w)
 	w.RegisterActivityWithOptions(unreachable, activity.RegisterOptions{Name: ace.ActivityGenerator})
 	if err := w.Start(); err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func startTrouble(t *testing.T, dir string) {
 	for _, id := range []string{"broken-1", "again-1"} {
 		in := ace.TaskInput{TaskID: id, Prompt: "a question", Adapter: ace.Offline, Provider: "none", Model: "far-away", ExperimentID: "trouble", DatasetID: "none"}
 		run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: ace.WorkflowID(id), TaskQueue: troubleQueue,
-			TypedSearchAttributes: flow.TaskAttributes(in)}, ace.TaskWorkflow, in)
+			TypedSearchAttributes: searchattr.Task(in)}, ace.TaskWorkflow, in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +256,7 @@ func readOnlyPath(t *testing.T, p place) {
 	term := openTerminal(t, p.dir, 120, 30, "--read-only")
 	term.await("again-1", "read-only")
 	term.press("x")
-	term.await("run.cancel is off")
+	term.await("run.cancel is disabled")
 	if strings.Contains(term.screen.String(), "Cancel this run?") {
 		t.Error("it asks all the same")
 	}

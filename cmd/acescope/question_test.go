@@ -14,11 +14,15 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
+	"acescope/cmd/acescope/internal/admin"
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
 	"acescope/engine/ace"
-	"acescope/engine/fork"
-	"acescope/sources"
-	"acescope/views"
+	"acescope/engine/temporal/fork"
+	"acescope/sources/cluster"
+	sourceruns "acescope/sources/runs"
+	"acescope/views/console"
 )
 
 // asked hosts a server in the test's own process, with a worker where runs are to end.
@@ -74,7 +78,7 @@ func TestQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = e.Newest(t.Context(), "ace/q~f1")
-	if !sources.NotFound(err) {
+	if !cluster.NotFound(err) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -82,12 +86,12 @@ func TestQuestion(t *testing.T) {
 		code       int
 		says       string
 	}{
-		{"no", "n\r", exitFailed, "nothing was done"},
-		{"nothing", "\r", exitFailed, "nothing was done"},
-		{"another word", "yesterday\r", exitFailed, "nothing was done"},
-		{"end of input", "\x04", exitFailed, "nothing was done"},
-		{"ctrl+c", "\x03", exitInterrupted, "interrupted"},
-		{"yes", "yes\r", exitFine, "q~f1 is forked from q"},
+		{"no", "n\r", cli.ExitFailed, "nothing was done"},
+		{"nothing", "\r", cli.ExitFailed, "nothing was done"},
+		{"another word", "yesterday\r", cli.ExitFailed, "nothing was done"},
+		{"end of input", "\x04", cli.ExitFailed, "nothing was done"},
+		{"ctrl+c", "\x03", cli.ExitInterrupted, "interrupted"},
+		{"yes", "yes\r", cli.ExitFine, "q~f1 is forked from q"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			term := openTerminal(t, dir, 100, 40, "fork", "q", "--phase", "reflector", "--model", "other")
@@ -102,21 +106,21 @@ func TestQuestion(t *testing.T) {
 			if bytes.ContainsRune(term.bytes, '\x1b') {
 				t.Errorf("it sent the terminal more than text: %q", term.bytes)
 			}
-			if _, _, err := e.Newest(t.Context(), "ace/q~f1"); sources.NotFound(err) == (c.name == "yes") {
+			if _, _, err := e.Newest(t.Context(), "ace/q~f1"); cluster.NotFound(err) == (c.name == "yes") {
 				t.Errorf("the fork: %v", err)
 			}
 		})
 	}
 	t.Run("help", func(t *testing.T) {
 		term := openTerminal(t, dir, 100, 60, "fork", "--help")
-		if code := term.exits(); code != exitFine || bytes.Contains(term.bytes, []byte("\x1b]")) || bytes.Contains(term.bytes, []byte("\x1b[c")) {
+		if code := term.exits(); code != cli.ExitFine || bytes.Contains(term.bytes, []byte("\x1b]")) || bytes.Contains(term.bytes, []byte("\x1b[c")) {
 			t.Errorf("exits %d, and wrote %q", code, term.bytes)
 		}
 	})
 }
 
 // replaced starts a run, and gives what makes another of its id take its place.
-func replaced(t *testing.T, e *engine.Engine, id string) (old views.Target, replace func() (anew string)) {
+func replaced(t *testing.T, e *engine.Engine, id string) (old console.Target, replace func() (anew string)) {
 	t.Helper()
 	start := func() string {
 		run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: "nobody",
@@ -126,7 +130,7 @@ func replaced(t *testing.T, e *engine.Engine, id string) (old views.Target, repl
 		}
 		return run.GetRunID()
 	}
-	old = views.Target{WorkflowID: id, RunID: start()}
+	old = console.Target{WorkflowID: id, RunID: start()}
 	return old, func() string {
 		if err := e.Terminate(t.Context(), id, old.RunID, "it makes room"); err != nil {
 			t.Fatal(err)
@@ -152,17 +156,17 @@ func untouched(t *testing.T, e *engine.Engine, id, runID string) {
 // old one is done to nobody, from the console and from the command line.
 func TestReplacedRun(t *testing.T) {
 	e, dir := asked(t, false)
-	l := &link{engine: e}
+	l := &admin.Link{Engine: e}
 	ctx := t.Context()
-	for name, prepare := range map[string]func(of views.Target) (views.Prepared, error){
-		"terminate": func(of views.Target) (views.Prepared, error) { return l.PrepareTerminate(of, "why") },
-		"signal":    func(of views.Target) (views.Prepared, error) { return l.PrepareSignal(of, "any", "1") },
-		"reset": func(of views.Target) (views.Prepared, error) {
-			return preparedReset(ctx, e, of, fork.Reset{Event: 4, Kept: 3, Lost: 1}, "why")
+	for name, prepare := range map[string]func(of console.Target) (console.Prepared, error){
+		"terminate": func(of console.Target) (console.Prepared, error) { return l.PrepareTerminate(of, "why") },
+		"signal":    func(of console.Target) (console.Prepared, error) { return l.PrepareSignal(of, "any", "1") },
+		"reset": func(of console.Target) (console.Prepared, error) {
+			return runs.PreparedReset(ctx, e, of, fork.Reset{Event: 4, Kept: 3, Lost: 1}, "why")
 		},
-		"cancel": func(of views.Target) (views.Prepared, error) {
-			return views.Prepared{Lines: []string{of.WorkflowID, of.RunID}, Do: func(ctx context.Context) (string, sources.Run, error) {
-				return "", sources.Run{}, l.Cancel(ctx, of.WorkflowID, of.RunID)
+		"cancel": func(of console.Target) (console.Prepared, error) {
+			return console.Prepared{Lines: []string{of.WorkflowID, of.RunID}, Do: func(ctx context.Context) (string, sourceruns.Run, error) {
+				return "", sourceruns.Run{}, l.Cancel(ctx, of.WorkflowID, of.RunID)
 			}}, nil
 		},
 	} {
@@ -186,7 +190,7 @@ func TestReplacedRun(t *testing.T) {
 			term.await("workflow  "+old.WorkflowID, "run       "+old.RunID, "leave it")
 			anew := replace()
 			term.press("y\r")
-			if code := term.exits(); code == exitFine || !strings.Contains(term.screen.String(), "acescope: ") {
+			if code := term.exits(); code == cli.ExitFine || !strings.Contains(term.screen.String(), "acescope: ") {
 				t.Errorf("exits %d:\n%s", code, term.screen.String())
 			}
 			untouched(t, e, old.WorkflowID, anew)

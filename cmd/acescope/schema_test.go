@@ -11,15 +11,18 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/admin"
+	"acescope/cmd/acescope/internal/cli"
 )
 
 // compiled is a command's schema in the hands of a validator that did not make it.
 func compiled(command string, strict bool) (*jsonschema.Schema, error) {
-	for _, o := range outputs() {
-		if o.command != command {
+	for _, o := range admin.Outputs() {
+		if o.Command != command {
 			continue
 		}
-		s, err := o.schema(strict)
+		s, err := o.Schema(strict)
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +72,7 @@ var withoutJSON = []string{"", "demo", "problems", "experiment", "playbook", "se
 
 // Every command has a schema, or stands on the list of those that need none.
 func TestEveryCommandHasASchema(t *testing.T) {
-	known := append(outputNames(), withoutJSON...)
+	known := append(admin.OutputNames(), withoutJSON...)
 	seen := map[string]bool{}
 	var walk func(*cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -84,7 +87,7 @@ func TestEveryCommandHasASchema(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk((&app{}).root())
+	walk(root((&cli.App{})))
 	for _, name := range known {
 		if !seen[name] {
 			t.Errorf("there is a schema for %q, which is no command", name)
@@ -93,10 +96,10 @@ func TestEveryCommandHasASchema(t *testing.T) {
 }
 
 func TestSchemasAreSchemas(t *testing.T) {
-	for _, o := range outputs() {
+	for _, o := range admin.Outputs() {
 		for _, strict := range []bool{true, false} {
-			if _, err := compiled(o.command, strict); err != nil {
-				t.Errorf("%s: %v", o.command, err)
+			if _, err := compiled(o.Command, strict); err != nil {
+				t.Errorf("%s: %v", o.Command, err)
 			}
 		}
 	}

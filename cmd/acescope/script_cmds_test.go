@@ -13,9 +13,10 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/ace"
-	"acescope/engine/codec/codectest"
-	"acescope/engine/flow"
+	"acescope/engine/temporal/codec/codectest"
+	"acescope/engine/workflows"
 )
 
 // exits runs a command and demands its exit code and exactly one line on standard error:
@@ -60,7 +61,7 @@ func endPID(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: endpid FILE")
 	}
-	var started startedLine
+	var started runs.StartedLine
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &started))
 	ts.Defer(func() {
 		if p, err := os.FindProcess(started.PID); err == nil {
@@ -112,8 +113,8 @@ func barereplay(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: barereplay FILE")
 	}
 	r := worker.NewWorkflowReplayer()
-	r.RegisterWorkflowWithOptions(flow.Task, workflow.RegisterOptions{Name: ace.TaskWorkflow})
-	r.RegisterWorkflowWithOptions(flow.Experiment, workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Task, workflow.RegisterOptions{Name: ace.TaskWorkflow})
+	r.RegisterWorkflowWithOptions(workflows.Experiment, workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
 	ts.Check(r.ReplayWorkflowHistoryFromJSONFile(nil, ts.MkAbs(args[0])))
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"acescope/engine/agentcli/agentclitest"
+	"acescope/engine/agents/agentcli/agentclitest"
 )
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestScripts(t *testing.T) {
 				e.Setenv("PATH", a.Dir()+string(filepath.ListSeparator)+e.Getenv("PATH"))
 				e.Setenv("CLAUDE_CONFIG_DIR", a.ConfigDir())
 			}
-			histories, err := filepath.Abs("../../engine/flow/testdata")
+			histories, err := filepath.Abs("../../engine/workflows/testdata")
 			e.Setenv("HISTORIES", histories)
 			return err
 		},

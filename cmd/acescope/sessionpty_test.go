@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"acescope/engine/agentcli/agentclitest"
+	"acescope/engine/agents/agentcli/agentclitest"
 )
 
 // TestSessionConsole talks to an agent's stand-in in the console, which hosts and serves by
@@ -28,7 +28,7 @@ func TestSessionConsole(t *testing.T) {
 	term.press("iSCENARIO: tool Bash {\"command\":\"ls\"}; gate here; slow 3 50; say finished" + keyEnter)
 	term.await("1 call waits for you: Bash")
 	term.press("1")
-	term.await("1 approval waits: 0")
+	term.await("1 approval pending: 0")
 	term.press("0w")
 	term.await("Allow Bash?", "command: ls")
 	term.press("y")

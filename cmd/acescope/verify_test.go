@@ -24,13 +24,15 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"acescope/engine/historyfile"
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/history"
+	"acescope/engine/temporal/historyfile"
 )
 
 // edited is a recorded history of the real workflows with something changed.
 func edited(t *testing.T, name string, change func([]*historypb.HistoryEvent) []*historypb.HistoryEvent) []*historypb.HistoryEvent {
 	t.Helper()
-	f, err := os.Open("../../engine/flow/testdata/" + name + ".json")
+	f, err := os.Open("../../engine/workflows/testdata/" + name + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,12 +160,12 @@ func TestVerifyNamesDivergences(t *testing.T) {
 	report := filepath.Join(t.TempDir(), "report.xml")
 	cmd := exec.Command("acescope", "replay", "verify", dir, "--strict", "--json", "--junit", report)
 	out, err := cmd.Output()
-	if cmd.ProcessState.ExitCode() != exitDiverged {
+	if cmd.ProcessState.ExitCode() != cli.ExitDiverged {
 		t.Fatalf("exit code %d: %v", cmd.ProcessState.ExitCode(), err)
 	}
 	seen := 0
 	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); {
-		var l verdictLine
+		var l history.VerdictLine
 		if err := json.Unmarshal(s.Bytes(), &l); err != nil || l.Type != "verdict" {
 			continue
 		}
@@ -181,7 +183,7 @@ func TestVerifyNamesDivergences(t *testing.T) {
 	if seen != len(divergences) {
 		t.Errorf("%d verdicts: %s", seen, out)
 	}
-	var suites junitSuites
+	var suites history.JunitSuites
 	data, err := os.ReadFile(report)
 	if err != nil || xml.Unmarshal(data, &suites) != nil || len(suites.Suites) != 1 {
 		t.Fatalf("%v: %s", err, data)
@@ -201,7 +203,7 @@ func TestVerifyNamesDivergences(t *testing.T) {
 // written, also for the CI system, and no more is said than that.
 func TestVerifyInterrupted(t *testing.T) {
 	dir := t.TempDir()
-	data, err := os.ReadFile("../../engine/flow/testdata/right.json")
+	data, err := os.ReadFile("../../engine/workflows/testdata/right.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +262,7 @@ func TestVerifyInterrupted(t *testing.T) {
 	if text := <-said; !strings.Contains(text, "99/100 99%") || !strings.Contains(text, "ETA") || !strings.Contains(text, "/s") || !strings.Contains(text, "acescope: interrupted") {
 		t.Errorf("on the terminal: %q", text)
 	}
-	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted {
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
 	if lines != files || !strings.Contains(last, `"histories":99,"same":99`) || !strings.Contains(last, `"incomplete":true`) {

@@ -2,55 +2,55 @@ package ace
 
 import "slices"
 
-// Activities that call an agent's command line, for any workflow.
+// Activities that call an agent's CLI, for any workflow.
 const (
 	ActivityAgentCLI  = "execute_agent_cli"
 	ActivityReadLog   = "read_cli_log"
 	ActivityBreakdown = "request_task_breakdown"
 )
 
-// Agents lists the agent command lines by the names that providers and calls give them.
+// Agents lists the agent CLIs by their provider names.
 func Agents() []string { return []string{"claude", "codex", "gemini", "opencode"} }
 
-// IsAgent tells whether a provider is an agent's command line.
+// IsAgent reports whether a provider is an agent's CLI.
 func IsAgent(provider string) bool { return slices.Contains(Agents(), provider) }
 
 // AgentCall is the input of [ActivityAgentCLI].
 type AgentCall struct {
-	// Provider is one of [Agents]; "" is claude.
+	// Provider is one of [Agents]; "" means claude.
 	Provider string `json:"provider,omitempty"`
-	// Instruction is what the agent is to do; InstructionRef is its place where it is above
-	// InlineBytes. Task adds a task of a breakdown to it.
+	// InstructionRef replaces an Instruction above InlineBytes. Task appends a task of a
+	// breakdown to it.
 	Instruction    string    `json:"instruction,omitempty"`
 	InstructionRef *Ref      `json:"instruction_ref,omitempty"`
 	Task           *TaskPick `json:"task,omitempty"`
 	WorkingDir     string    `json:"working_dir"` // absolute, on the worker's machine
-	// SessionID is the session to go on with; "" begins one.
+	// SessionID is the session to resume; "" starts one.
 	SessionID string `json:"session_id,omitempty"`
 	Model     string `json:"model,omitempty"`
 	// PermissionMode is default, plan, acceptEdits, dontAsk or full; "" is default.
 	PermissionMode  string   `json:"permission_mode,omitempty"`
 	AllowedTools    []string `json:"allowed_tools,omitempty"`
 	DisallowedTools []string `json:"disallowed_tools,omitempty"`
-	SystemPrompt    string   `json:"system_prompt,omitempty"` // added to the agent's own
+	SystemPrompt    string   `json:"system_prompt,omitempty"` // appended to the agent's own
 	MaxTurns        int      `json:"max_turns,omitempty"`
 	MaxBudgetUSD    float64  `json:"max_budget_usd,omitempty"`
-	// TimeoutMS ends one attempt; 0 leaves it to the activity's own time-out.
+	// TimeoutMS limits one attempt; 0 means the activity's own timeout.
 	TimeoutMS int64 `json:"timeout_ms,omitempty"`
-	// ActivityName and SequenceNumber name the log; without them it is the activity's type
-	// and the number of the activity in its run.
+	// ActivityName and SequenceNumber name the log. The default is the activity's type and its
+	// number in the run.
 	ActivityName   string `json:"activity_name,omitempty"`
 	SequenceNumber *int   `json:"sequence_number,omitempty"`
 }
 
-// TaskPick is one task of a breakdown, by its place from 0.
+// TaskPick selects one task of a breakdown by its 0-based index.
 type TaskPick struct {
 	Breakdown Ref `json:"breakdown"`
 	Index     int `json:"index"`
 }
 
-// AgentResult is what [ActivityAgentCLI] returns: facts and references, never what was said.
-// Error is "" where Success is true.
+// AgentResult is the result of [ActivityAgentCLI]. It holds facts and references, not the text
+// of the session. Error is "" if Success is true.
 type AgentResult struct {
 	Success    bool    `json:"success"`
 	ExitClass  string  `json:"exit_class"` // see docs/agents.md
@@ -63,30 +63,30 @@ type AgentResult struct {
 	CostUSD    float64 `json:"cost_usd"`
 	Usage      Usage   `json:"usage"`
 	DurationMS float64 `json:"duration_ms"`
-	// Log is the sealed log, nil where there is none; LogPath is its name below the data
-	// directory. LogComplete is false where lines of it could not be written.
+	// Log is the artifact of the log, or nil; LogPath is its path in the data directory.
+	// LogComplete is false if some lines could not be written.
 	Log         *Ref   `json:"log,omitempty"`
 	LogPath     string `json:"log_path,omitempty"`
 	LogComplete bool   `json:"log_complete"`
 	Events      int64  `json:"events"`
-	Denials     int    `json:"denials,omitempty"` // tool calls that were not allowed
+	Denials     int    `json:"denials,omitempty"` // denied tool calls
 	Attempt     int32  `json:"attempt,omitempty"`
-	// Recovered tells that an earlier attempt had done it; Continued that this one went on
-	// with the session of an earlier one.
+	// Recovered means that the result is an earlier attempt's; Continued means that this attempt
+	// resumed the session of an earlier one.
 	Recovered bool `json:"recovered,omitempty"`
 	Continued bool `json:"continued,omitempty"`
 }
 
-// ReadLogInput is the input of [ActivityReadLog]. A page of events is given where Limit is
-// above 0: those from number From, from 0.
+// ReadLogInput is the input of [ActivityReadLog]. If Limit is above 0, the result includes a
+// page of events from the 0-based number From.
 type ReadLogInput struct {
 	Log   Ref   `json:"log"`
 	From  int64 `json:"from,omitempty"`
 	Limit int   `json:"limit,omitempty"`
 }
 
-// LogContent is what [ActivityReadLog] returns. Where the agent's last words are longer
-// than [MaxLogResult] bytes, Result is their beginning and ResultRef names them whole.
+// LogContent is the result of [ActivityReadLog]. If the agent's final message is longer than
+// [MaxLogResult] bytes, Result is truncated and ResultRef refers to the full message.
 type LogContent struct {
 	Result     string     `json:"result"`
 	ResultRef  *Ref       `json:"result_ref,omitempty"`
@@ -99,28 +99,28 @@ type LogContent struct {
 	DurationMS float64    `json:"duration_ms"`
 	Events     int64      `json:"events"`
 	Page       []LogEvent `json:"page,omitempty"`
-	// Next is the number of the event after the page, 0 where there is none.
+	// Next is the number of the event after the page, or 0 at the end.
 	Next int64 `json:"next,omitempty"`
 }
 
-// MaxLogResult is how much of an agent's last words [LogContent] holds, and MaxLogPage how
-// many events, each with at most PreviewBytes of text.
+// MaxLogResult bounds the final message in a [LogContent], in bytes. MaxLogPage bounds its
+// events, each of which has at most PreviewBytes of text.
 const (
 	MaxLogResult = 16 << 10
 	MaxLogPage   = 100
 )
 
-// LogEvent is one thing that an agent said or did, shortened.
+// LogEvent is one event of an agent's log, truncated.
 type LogEvent struct {
-	N    int64  `json:"n"` // its number in the log, from 0
+	N    int64  `json:"n"` // 0-based number in the log
 	Kind string `json:"kind"`
 	Name string `json:"name,omitempty"`
 	Text string `json:"text,omitempty"`
 	OK   *bool  `json:"ok,omitempty"`
 }
 
-// BreakdownInput is the input of [ActivityBreakdown]. What is above InlineBytes comes by
-// reference.
+// BreakdownInput is the input of [ActivityBreakdown]. References replace contents above
+// InlineBytes.
 type BreakdownInput struct {
 	Phase               string `json:"phase"` // scaffold or implement
 	PlanContent         string `json:"plan_content,omitempty"`
@@ -136,21 +136,21 @@ type BreakdownInput struct {
 	SequenceNumber      *int   `json:"sequence_number,omitempty"`
 }
 
-// BreakdownResult is what [ActivityBreakdown] returns. Breakdown names an artifact of type
-// [Breakdown]; it is nil where Success is false.
+// BreakdownResult is the result of [ActivityBreakdown]. Breakdown refers to an artifact of type
+// [Breakdown]; it is nil if Success is false.
 type BreakdownResult struct {
 	AgentResult
 	Breakdown *Ref `json:"breakdown,omitempty"`
 	Tasks     int  `json:"tasks"`
 }
 
-// Breakdown is a plan in tasks, as an agent gave it.
+// Breakdown is an agent's division of a plan into tasks.
 type Breakdown struct {
 	Tasks   []BreakdownTask `json:"tasks"`
 	Outline string          `json:"outline,omitempty"`
 }
 
-// BreakdownTask is one of them. What else the agent said of it is in Details.
+// BreakdownTask is one task of a [Breakdown]. Details holds the agent's other fields.
 type BreakdownTask struct {
 	ID          string         `json:"id"`
 	Title       string         `json:"title,omitempty"`

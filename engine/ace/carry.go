@@ -11,21 +11,20 @@ import (
 
 // Bounds of a [Carried].
 const (
-	carriedNewest = 2 * RecentCalls
+	carriedLatest = 2 * RecentCalls
 	carriedOpen   = 200
 	carriedBytes  = 1500 << 10
 )
 
-// Carried is what an observed run knows when it is continued under another run id: all
-// that its answers need, exactly, and in detail the newest calls and those of which more
-// is to come. Of the others there are counts and durations. It stays below 1.5 MB, since a
-// payload may have 2.
+// Carried is the state that an observed run carries over when it continues as new: everything
+// that its query answers need. It holds the latest and the unfinished calls in detail, and the
+// counts and durations of the other calls. It stays below 1.5 MB; the payload limit is 2 MB.
 type Carried struct {
-	Said       []ToolEvent             `json:"said,omitempty"`
-	Seen       []byte                  `json:"seen,omitempty"` // events: 64-bit hashes of their ids
-	Past       []byte                  `json:"past,omitempty"` // calls that are not kept in detail: the same
+	Reports    []ToolEvent             `json:"said,omitempty"`
+	Seen       []byte                  `json:"seen,omitempty"` // 64-bit hashes of event IDs
+	Past       []byte                  `json:"past,omitempty"` // 64-bit hashes of IDs of calls without details
 	Calls      []carriedCall           `json:"calls,omitempty"`
-	Skills     map[string]carriedSkill `json:"skills,omitempty"` // of the calls that are not kept in detail
+	Skills     map[string]carriedSkill `json:"skills,omitempty"` // of the calls without details
 	Other      map[EventKind]int       `json:"other,omitempty"`
 	Known      int                     `json:"known,omitempty"`
 	Dropped    int                     `json:"dropped,omitempty"`
@@ -33,10 +32,10 @@ type Carried struct {
 }
 
 type carriedCall struct {
-	Told    Invocation  `json:"told"`
-	Marks   marks       `json:"marks"`
-	Settled mark        `json:"settled,omitzero"`
-	Now     *Invocation `json:"now,omitempty"` // as the session's result has it
+	Reported Invocation  `json:"told"`
+	Marks    marks       `json:"marks"`
+	Settled  mark        `json:"settled,omitzero"`
+	Now      *Invocation `json:"now,omitempty"` // as the session's result holds it
 }
 
 type carriedSkill struct {
@@ -46,12 +45,12 @@ type carriedSkill struct {
 	Denied    int         `json:"denied,omitempty"`
 	Pending   int         `json:"pending,omitempty"`
 	Durations []byte      `json:"durations,omitempty"` // IEEE 754, milliseconds
-	Newest    *Invocation `json:"newest,omitempty"`    // its time, id and error
+	Latest    *Invocation `json:"newest,omitempty"`    // only its time, ID and error
 	Error     *Invocation `json:"error,omitempty"`
 }
 
-// past is what is known of calls and events of before the run was continued. It is never
-// written to, so that copies share it.
+// past identifies events and calls from before the run was continued. Copies share it, so it is
+// never modified.
 type past struct {
 	seen, calls hashes
 }
@@ -66,10 +65,19 @@ func (h hashes) has(text string) bool {
 	return ok
 }
 
+func (h hashes) add(text string) { h[hashOf(text)] = struct{}{} }
+
 func hashOf(text string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(text))
 	return h.Sum64()
+}
+
+// clone returns a copy that is not nil.
+func (h hashes) clone() hashes {
+	c := make(hashes, len(h))
+	maps.Copy(c, h)
+	return c
 }
 
 func (h hashes) pack() []byte {
@@ -80,62 +88,68 @@ func (h hashes) pack() []byte {
 	return data
 }
 
-func unpack(data []byte) hashes {
+func unpackHashes(data []byte) hashes {
 	h := make(hashes, len(data)/8)
-	for ; len(data) >= 8; data = data[8:] {
-		h[binary.LittleEndian.Uint64(data)] = struct{}{}
+	for n := range unpack(data) {
+		h[n] = struct{}{}
 	}
 	return h
 }
 
-// Carry is what the run goes on with when it is continued.
-func (s *State) Carry() *Carried {
-	for newest, open := carriedNewest, carriedOpen; ; newest, open = newest/2, open/2 {
-		c := s.calls.carry(newest, open)
-		if s.observed != nil {
-			c.Said = slices.Clone(s.observed.said)
+// unpack iterates over packed 64-bit integers.
+func unpack(data []byte) func(yield func(uint64) bool) {
+	return func(yield func(uint64) bool) {
+		for rest := data; len(rest) >= 8; rest = rest[8:] {
+			if !yield(binary.LittleEndian.Uint64(rest)) {
+				return
+			}
 		}
-		if data, err := json.Marshal(c); err == nil && len(data) <= carriedBytes || newest+open == 0 {
+	}
+}
+
+// Carry returns the state that the run carries over when it continues as new.
+func (s *State) Carry() *Carried {
+	for latest, open := carriedLatest, carriedOpen; ; latest, open = latest/2, open/2 {
+		c := s.calls.carry(latest, open)
+		if s.observed != nil {
+			c.Reports = slices.Clone(s.observed.reports)
+		}
+		if data, err := json.Marshal(c); err == nil && len(data) <= carriedBytes || latest+open == 0 {
 			return c
 		}
 	}
 }
 
-func (l *ledger) carry(newest, open int) *Carried {
-	c := &Carried{Other: maps.Clone(l.other), Known: l.known, Dropped: l.dropped, Unreadable: l.bad}
-	seen := maps.Clone(l.past.seen)
-	if seen == nil {
-		seen = hashes{}
-	}
+func (l *ledger) carry(latest, open int) *Carried {
+	c := &Carried{Other: maps.Clone(l.other), Known: l.known, Dropped: l.dropped, Unreadable: l.unreadable}
+	seen := l.past.seen.clone()
 	for _, id := range l.seen.list() {
-		seen[hashOf(id)] = struct{}{}
+		seen.add(id)
 	}
 	c.Seen = seen.pack()
-	calls := maps.Clone(l.past.calls)
-	if calls == nil {
-		calls = hashes{}
-	}
-	skills := map[string]*tally{}
+	skills := make(map[string]*tally, len(l.skills))
 	for name, t := range l.skills {
 		own := t.clone()
-		own.newest, own.error = t.past.newest, t.past.error
+		own.latest = t.past.latest
+		own.error = t.past.error
 		skills[name] = own
 	}
-	detailed := l.detailed(newest, open)
+	calls := l.past.calls.clone()
+	detailed := l.detailed(latest, open)
 	for i, number := range l.order {
 		e := l.calls.get(number)
 		t := skills[e.now.Name]
-		if detailed[i] {
-			t.calls--
-			*t.slot(e.now)--
-			if timed(e.now) {
-				t.gone = append(t.gone, e.now.DurationMS)
-			}
-			c.Calls = append(c.Calls, carriedOf(e))
+		if !detailed[i] {
+			t.see(e)
+			calls.add(e.now.ID)
 			continue
 		}
-		t.see(e)
-		calls[hashOf(e.now.ID)] = struct{}{}
+		t.subtract(e.now)
+		call := carriedCall{Reported: e.reported, Marks: e.marks, Settled: e.settled}
+		if e.known {
+			call.Now = &e.now.Invocation
+		}
+		c.Calls = append(c.Calls, call)
 	}
 	c.Past = calls.pack()
 	for name, t := range skills {
@@ -149,12 +163,13 @@ func (l *ledger) carry(newest, open int) *Carried {
 	return c
 }
 
-// detailed says which calls, by their place in order, are carried in detail.
-func (l *ledger) detailed(newest, open int) []bool {
+// detailed selects the calls, by their index in order, that are carried over in detail: the
+// latest, and before these a number of unfinished ones.
+func (l *ledger) detailed(latest, open int) []bool {
 	keep := make([]bool, len(l.order))
 	for i := len(l.order) - 1; i >= 0; i-- {
 		switch {
-		case len(l.order)-i <= newest:
+		case len(l.order)-i <= latest:
 			keep[i] = true
 		case open > 0 && l.calls.get(l.order[i]).unfinished():
 			keep[i] = true
@@ -164,30 +179,23 @@ func (l *ledger) detailed(newest, open int) []bool {
 	return keep
 }
 
-// unfinished tells whether more of the call is likely to come.
+// unfinished reports whether more events of the call are expected.
 func (c *entry) unfinished() bool {
 	return !c.known && c.now.Accepted && !(c.marks.Used && c.marks.Ended)
 }
 
-func carriedOf(e *entry) carriedCall {
-	c := carriedCall{Told: e.told, Marks: e.marks, Settled: e.settled}
-	if e.known {
-		c.Now = &e.now.Invocation
-	}
-	return c
-}
-
 func (t *tally) carried() carriedSkill {
-	t.settle()
+	t.sortDurations()
 	s := carriedSkill{Calls: t.calls, OK: t.ok, Failed: t.failed, Denied: t.denied, Pending: t.pending}
 	for _, d := range t.durations {
 		s.Durations = binary.LittleEndian.AppendUint64(s.Durations, math.Float64bits(d))
 	}
-	s.Newest, s.Error = t.newest.brief(), t.error.brief()
+	s.Latest = t.latest.brief()
+	s.Error = t.error.brief()
 	return s
 }
 
-// brief is what a tally needs of its newest call: when it was, its id and its error.
+// brief returns the fields of a call that a tally needs.
 func (c *entry) brief() *Invocation {
 	if c == nil {
 		return nil
@@ -195,20 +203,25 @@ func (c *entry) brief() *Invocation {
 	return &Invocation{ID: c.now.ID, Name: c.now.Name, At: c.now.At, Error: c.now.Error}
 }
 
-// restore takes over what was carried.
+// restore initializes the ledger with the carried state.
 func (l *ledger) restore(c *Carried) {
-	l.past = past{seen: unpack(c.Seen), calls: unpack(c.Past)}
-	l.other, l.known, l.dropped, l.bad = maps.Clone(c.Other), c.Known, c.Dropped, c.Unreadable
-	l.skills, l.touched = map[string]*tally{}, map[int32]struct{}{}
+	l.past = past{seen: unpackHashes(c.Seen), calls: unpackHashes(c.Past)}
+	l.other = maps.Clone(c.Other)
+	l.known = c.Known
+	l.dropped = c.Dropped
+	l.unreadable = c.Unreadable
+	l.skills = map[string]*tally{}
+	l.touched = map[int32]struct{}{}
 	for name, s := range c.Skills {
 		l.skills[name] = s.tally()
 	}
 	for _, call := range c.Calls {
-		e := &entry{number: -1, told: call.Told, marks: call.Marks, settled: call.Settled}
-		e.ended = e.marks.over(e.told.Accepted)
-		e.now = Call{e.told, !e.ended}
+		e := &entry{number: -1, reported: call.Reported, marks: call.Marks, settled: call.Settled}
+		e.ended = e.marks.ended(e.reported.Accepted)
+		e.now = Call{e.reported, !e.ended}
 		if call.Now != nil {
-			e.known, e.now = true, Call{Invocation: *call.Now}
+			e.known = true
+			e.now = Call{Invocation: *call.Now}
 		}
 		l.put(e)
 	}
@@ -217,11 +230,13 @@ func (l *ledger) restore(c *Carried) {
 
 func (s carriedSkill) tally() *tally {
 	t := &tally{calls: s.Calls, ok: s.OK, failed: s.Failed, denied: s.Denied, pending: s.Pending}
-	for data := s.Durations; len(data) >= 8; data = data[8:] {
-		t.durations = append(t.durations, math.Float64frombits(binary.LittleEndian.Uint64(data)))
+	for bits := range unpack(s.Durations) {
+		t.durations = append(t.durations, math.Float64frombits(bits))
 	}
-	t.past.newest, t.past.error = pastEntry(s.Newest), pastEntry(s.Error)
-	t.newest, t.error = t.past.newest, t.past.error
+	t.past.latest = pastEntry(s.Latest)
+	t.past.error = pastEntry(s.Error)
+	t.latest = t.past.latest
+	t.error = t.past.error
 	return t
 }
 
@@ -231,6 +246,3 @@ func pastEntry(inv *Invocation) *entry {
 	}
 	return &entry{number: -1, now: Call{Invocation: *inv}}
 }
-
-// total is how many calls are known, in detail or not.
-func (l *ledger) total() int { return len(l.order) + len(l.past.calls) }

@@ -1,35 +1,36 @@
 package ace
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
+	"slices"
 	"time"
 )
 
-// InlineBytes is the size above which a payload is stored as an artifact and only
-// its [Ref] travels through a history.
+// InlineBytes is the size above which a payload is stored as an artifact, so that the history
+// holds only its [Ref].
 const InlineBytes = 32 << 10
 
-// Ref names an artifact by the SHA-256 of its content, in lower-case hexadecimal.
+// Ref identifies an artifact by the SHA-256 of its content, in lowercase hexadecimal.
 type Ref struct {
 	SHA256    string `json:"sha256"`
 	Size      int64  `json:"size"`
 	MediaType string `json:"media_type,omitempty"`
 }
 
-// Usage is what a step cost. Tokens are counted by the provider; CostUSD is in
-// United States dollars, of what has a known price.
+// Usage is the cost of a step: tokens as the provider counts them, and the cost in US dollars
+// of the tokens that have a known price.
 type Usage struct {
 	InputTokens     int64   `json:"input_tokens"`
 	OutputTokens    int64   `json:"output_tokens"`
 	CacheReadTokens int64   `json:"cache_read_tokens,omitempty"`
 	CostUSD         float64 `json:"cost_usd"`
-	// Unpriced tells that tokens are counted whose price is not known, so that CostUSD is
-	// too low.
+	// Unpriced is set if some tokens have no known price, so that CostUSD is too low.
 	Unpriced bool `json:"unpriced,omitempty"`
 }
 
-// Add is the sum of two usages.
+// Add returns the sum of two usages.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		InputTokens:     u.InputTokens + v.InputTokens,
@@ -40,28 +41,23 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// SkillsConfig says which tools a skills session may call. An empty AllowedTools
-// allows every tool. PermissionMode is recorded as given.
+// SkillsConfig configures the tools of a skills session. An empty AllowedTools allows every
+// tool. PermissionMode is recorded but not interpreted.
 type SkillsConfig struct {
 	AllowedTools   []string `json:"allowed_tools,omitempty"`
 	PermissionMode string   `json:"permission_mode,omitempty"`
 }
 
-// Allows tells whether the tool may be called.
+// Allows reports whether the session may call the tool.
 func (c SkillsConfig) Allows(tool string) bool {
-	for _, t := range c.AllowedTools {
-		if t == tool {
-			return true
-		}
-	}
-	return len(c.AllowedTools) == 0
+	return len(c.AllowedTools) == 0 || slices.Contains(c.AllowedTools, tool)
 }
 
 // TaskInput is the input of [TaskWorkflow].
 type TaskInput struct {
 	TaskID       string       `json:"task_id"`
 	Prompt       string       `json:"prompt"`
-	PromptRef    *Ref         `json:"prompt_ref,omitempty"` // instead of Prompt when that is above InlineBytes
+	PromptRef    *Ref         `json:"prompt_ref,omitempty"` // replaces a Prompt above InlineBytes
 	Adapter      Adapter      `json:"adapter"`
 	PlaybookHash string       `json:"playbook_hash"`
 	SkillsConfig SkillsConfig `json:"skills_config"`
@@ -69,35 +65,37 @@ type TaskInput struct {
 	DatasetID    string       `json:"dataset_id"`
 	Provider     string       `json:"provider,omitempty"`
 	Model        string       `json:"model"`
-	// Label is the expected answer; nil where there is none. Only the reflector sees it.
+	// Label is the expected answer, nil if unknown. Only the reflector sees it.
 	Label *string `json:"label,omitempty"`
-	// Steps names who serves a step ("generator": "builtin"); Provider serves the others.
+	// Steps overrides the provider of single steps, as in "generator": "builtin".
 	Steps map[string]string `json:"steps,omitempty"`
-	// Branch names the line of playbook versions that the delta is merged into; ""
-	// means that it is only recorded.
+	// Branch is the playbook branch that the delta is merged into; "" only records the delta.
 	Branch string `json:"branch,omitempty"`
 	Epoch  int    `json:"epoch,omitempty"`
 	Index  int    `json:"index,omitempty"`
-	// PaceMS holds every phase for at least so many milliseconds, for the eye.
+	// PaceMS is the minimum duration of every phase in milliseconds, for demonstrations.
 	PaceMS int64 `json:"pace_ms,omitempty"`
-	// Fork says what the run takes over from another; nil for a run that begins by itself.
+	// Fork holds the results that the run reuses from its original; nil if it is not a fork.
 	Fork *Fork `json:"fork,omitempty"`
-	// Observed tells that the run happens elsewhere: no step is executed, all that is known
-	// of it comes by [SignalToolEvent].
+	// Observed marks a run that happens elsewhere: the workflow executes no step and learns
+	// everything from [SignalToolEvent].
 	Observed bool `json:"observed,omitempty"`
 	// Source names the observer, such as "claude-code".
 	Source string `json:"source,omitempty"`
-	// IdleMS is after how many milliseconds without an event an observed run is given up;
-	// 0 is [DefaultIdle].
+	// IdleMS ends an observed run after so many milliseconds without an event; 0 means
+	// [DefaultIdle].
 	IdleMS int64 `json:"idle_ms,omitempty"`
-	// Carried is what an observed run knew when it was continued under this run id.
+	// Carried is the state that an observed run carries over when it continues as new.
 	Carried *Carried `json:"carried,omitempty"`
 }
 
-// DefaultIdle is how long an observed run is waited for.
-const DefaultIdle = 24 * time.Hour
+// DefaultIdle and maxIdle are the default and the upper bound of [TaskInput.IdleMS].
+const (
+	DefaultIdle = 24 * time.Hour
+	maxIdle     = 365 * 24 * time.Hour
+)
 
-// Idle is how long the run is waited for where it is observed.
+// Idle returns how long an observed run may be without an event.
 func (in TaskInput) Idle() time.Duration {
 	if in.IdleMS <= 0 {
 		return DefaultIdle
@@ -105,27 +103,21 @@ func (in TaskInput) Idle() time.Duration {
 	return time.Duration(min(in.IdleMS, int64(maxIdle/time.Millisecond))) * time.Millisecond
 }
 
-// maxIdle bounds [TaskInput.IdleMS].
-const maxIdle = 365 * 24 * time.Hour
-
-// Finish is the result of an event of [KindFinish]: how an observed run ended. ExitStatus
-// may be left out: it is failed where the event has an error, else success.
+// Finish is the result of a [KindFinish] event: the outcome of an observed run. Without an
+// ExitStatus, the run failed if the event has an error and succeeded otherwise.
 type Finish struct {
 	ExitStatus ExitStatus `json:"exit_status,omitempty"`
 	Answer     string     `json:"answer,omitempty"`
 	Correct    *bool      `json:"correct,omitempty"`
 }
 
-// ProviderOf is who serves a step.
+// ProviderOf returns the provider of a step.
 func (in TaskInput) ProviderOf(step Phase) string {
-	if p := in.Steps[string(step)]; p != "" {
-		return p
-	}
-	return in.Provider
+	return cmp.Or(in.Steps[string(step)], in.Provider)
 }
 
-// StepTime is when a step ran, as its activity measured it. Zero where the worker
-// does not report it.
+// StepTime is the time of a step as its activity measured it. A field that the worker does not
+// report is zero.
 type StepTime struct {
 	StartedAt  time.Time `json:"started_at,omitzero"`
 	DurationMS float64   `json:"duration_ms,omitempty"`
@@ -133,12 +125,11 @@ type StepTime struct {
 	Worker     string    `json:"worker,omitempty"`
 }
 
-// ParseKind is how a model's answer was read.
+// ParseKind is the way in which a model's answer was parsed.
 type ParseKind string
 
-// Parse kinds: the answer was what was asked for and nothing else; it stood among other
-// text; it was no valid JSON and was mended; the model was told what was wrong and asked
-// again.
+// Parse kinds: the answer was exactly the requested JSON; the JSON was extracted from other
+// text; invalid JSON was repaired; the model was told the error and asked again.
 const (
 	ParseClean     ParseKind = "clean"
 	ParseExtracted ParseKind = "extracted"
@@ -146,34 +137,35 @@ const (
 	ParseAsked     ParseKind = "asked_again"
 )
 
-// Verdict is how the answer of a step that asks a model was read. Note says what was odd
-// about it, and Attempts how many answers it took.
+// Verdict describes how the answer of a model was parsed. Note names irregularities, and
+// Attempts counts the answers that were needed.
 type Verdict struct {
 	Parse    ParseKind `json:"parse"`
 	Note     string    `json:"note,omitempty"`
 	Attempts int       `json:"attempts"`
 }
 
-// String is the verdict in words, "" where there is nothing odd about it.
+// String describes the irregularities, or returns "" if there are none.
 func (v *Verdict) String() string {
 	if v == nil {
 		return ""
 	}
-	how := map[ParseKind]string{ParseClean: "", ParseExtracted: "taken out of other text", ParseRepaired: "mended", ParseAsked: "asked for again"}
-	said, known := how[v.Parse]
-	if !known {
-		said = string(v.Parse)
-	}
-	switch {
-	case said == "":
+	how := string(v.Parse)
+	switch v.Parse {
+	case ParseClean:
 		return v.Note
-	case v.Note == "":
-		return said
+	case ParseExtracted:
+		how = "extracted from other text"
+	case ParseAsked:
+		how = "asked again"
 	}
-	return said + ": " + v.Note
+	if v.Note == "" {
+		return how
+	}
+	return how + ": " + v.Note
 }
 
-// Served says that a step was served by a run of a blueprint: which run, and who executed it.
+// Served identifies the blueprint run that executed a step, and its runner.
 type Served struct {
 	Provider string `json:"provider"` // "blueprint:NAME"
 	RunID    string `json:"run_id"`
@@ -187,7 +179,7 @@ type GeneratorInput struct {
 	PromptRef *Ref        `json:"prompt_ref,omitempty"`
 }
 
-// TaskContext is what every step is told of its task. It never holds the label.
+// TaskContext is the part of the task that every step receives. It never holds the label.
 type TaskContext struct {
 	TaskID       string       `json:"task_id"`
 	WorkflowID   string       `json:"workflow_id"`
@@ -200,12 +192,13 @@ type TaskContext struct {
 	PaceMS       int64        `json:"pace_ms,omitempty"`
 }
 
-// GeneratorResult is what [ActivityGenerator] returns.
+// GeneratorResult is the result of [ActivityGenerator]. Program is the plan in the provider's
+// own format, which its skills session and reflector receive.
 type GeneratorResult struct {
 	PromptTokens     int64           `json:"prompt_tokens"`
 	CompletionTokens int64           `json:"completion_tokens"`
 	Plan             string          `json:"plan"`
-	Program          json.RawMessage `json:"program,omitempty"` // the plan as the provider's own data, handed on to its skills session
+	Program          json.RawMessage `json:"program,omitempty"`
 	TrajectoryID     string          `json:"trajectory_id"`
 	BulletIDs        []string        `json:"bullet_ids,omitempty"`
 	Answer           string          `json:"answer,omitempty"`
@@ -226,8 +219,8 @@ type SkillsInput struct {
 	Answer    string          `json:"answer,omitempty"`
 }
 
-// Invocation is one tool call. Accepted is false when a permission rule refused it;
-// OK is false when it ran and failed. Args and Result are JSON.
+// Invocation is one tool call. Accepted is false if a permission rule denied it; OK is false if
+// it ran and failed. Args and Result are JSON.
 type Invocation struct {
 	ID         string          `json:"id"`
 	Name       string          `json:"name"`
@@ -240,10 +233,9 @@ type Invocation struct {
 	Error      string          `json:"error,omitempty"`
 }
 
-// SkillSessionResult is what [ActivitySkills] returns. Answer, where it is set, is
-// the run's answer in place of the generator's. Where the invocations exceed InlineBytes
-// in all, their payloads are cut by [Preview] and Log names the artifact that holds them
-// whole, one JSON object a line.
+// SkillSessionResult is the result of [ActivitySkills]. A nonempty Answer replaces the
+// generator's. If the invocations together exceed InlineBytes, their payloads are truncated by
+// [Preview] and Log refers to the full invocations as JSON lines.
 type SkillSessionResult struct {
 	Invocations []Invocation `json:"invocations"`
 	Log         *Ref         `json:"log,omitempty"`
@@ -266,14 +258,14 @@ type ReflectorInput struct {
 	Label     *string         `json:"label,omitempty"`
 }
 
-// BulletTag is the reflector's verdict on one bullet: helpful, harmful or neutral.
+// BulletTag is the reflector's rating of one bullet: helpful, harmful or neutral.
 type BulletTag struct {
 	ID  string `json:"id"`
 	Tag string `json:"tag"`
 }
 
-// ReflectorResult is what [ActivityReflector] returns. Correct is nil where there was
-// no label. Findings is the provider's own data for its curator.
+// ReflectorResult is the result of [ActivityReflector]. Correct is nil without a label.
+// Findings is the provider's own data for its curator.
 type ReflectorResult struct {
 	Insights   string          `json:"insights"`
 	BulletTags []BulletTag     `json:"bullet_tags,omitempty"`
@@ -294,10 +286,10 @@ type CuratorInput struct {
 	Correct    *bool           `json:"correct,omitempty"`
 }
 
-// OperationType is the kind of a playbook operation.
+// OperationType is the type of a playbook operation.
 type OperationType string
 
-// Operation types. MERGE is read from foreign delta logs and never applied.
+// Operation types. MERGE appears only in foreign delta logs and is never applied.
 const (
 	OpAdd    OperationType = "ADD"
 	OpUpdate OperationType = "UPDATE"
@@ -306,31 +298,30 @@ const (
 	OpMerge  OperationType = "MERGE"
 )
 
-// Fate is what became of an operation.
-type Fate string
+// Outcome is the outcome of an operation.
+type Outcome string
 
-// Fates. Ignored operations were valid but had nothing to do.
+// Outcomes. An ignored operation was valid but changed nothing.
 const (
-	FateAccepted   Fate = "accepted"
-	FateRejected   Fate = "rejected"
-	FateIgnored    Fate = "ignored"
-	FateUnparsable Fate = "unparsable"
+	OutcomeAccepted   Outcome = "accepted"
+	OutcomeRejected   Outcome = "rejected"
+	OutcomeIgnored    Outcome = "ignored"
+	OutcomeUnparsable Outcome = "unparsable"
 )
 
-// Operation is one change that a curator proposes to a playbook, and its fate. For
-// TAG, Metadata holds how much to add to the counters "helpful", "harmful" and
-// "neutral".
+// Operation is one playbook change that a curator proposes, and its outcome. For TAG, Metadata
+// holds the increments of the counters "helpful", "harmful" and "neutral".
 type Operation struct {
 	Type     OperationType  `json:"type"`
 	Section  string         `json:"section,omitempty"`
 	Content  string         `json:"content,omitempty"`
 	BulletID string         `json:"bullet_id,omitempty"`
 	Metadata map[string]int `json:"metadata,omitempty"`
-	Fate     Fate           `json:"fate,omitempty"`
+	Outcome  Outcome        `json:"fate,omitempty"`
 	Reason   string         `json:"reason,omitempty"`
 }
 
-// CuratorResult is what [ActivityCurator] returns.
+// CuratorResult is the result of [ActivityCurator].
 type CuratorResult struct {
 	Accepted        []Operation `json:"accepted"`
 	Rejected        []Operation `json:"rejected"`
@@ -350,15 +341,15 @@ type PersistInput struct {
 	Rationale  string      `json:"rationale,omitempty"`
 }
 
-// PersistResult is what [ActivityPersist] returns. PlaybookBefore is the version the
-// delta was merged onto, which another task may have moved since this one started.
-// Operations holds the fate of each operation that the curator had accepted.
+// PersistResult is the result of [ActivityPersist]. PlaybookBefore is the version that the delta
+// was merged into; another task may have changed it since this one started. Operations holds
+// the outcome of each operation that the curator accepted.
 type PersistResult struct {
 	PlaybookBefore string      `json:"playbook_before"`
 	PlaybookAfter  string      `json:"playbook_after"`
 	Operations     []Operation `json:"operations"`
 	Bullets        int         `json:"bullets"`
-	// Seq counts the versions of the branch up to PlaybookAfter; 0 where there is no branch.
+	// Seq is the number of PlaybookAfter in its branch; 0 without a branch.
 	Seq  int       `json:"seq,omitempty"`
 	Time *StepTime `json:"time,omitempty"`
 }
@@ -376,22 +367,33 @@ type TaskResult struct {
 	Summary      Summary    `json:"summary"`
 }
 
-// Summary is what a list of runs shows of one, kept in the memo [MemoSummary].
+// Summary is the data that a list of runs shows, kept in the memo [MemoSummary].
 type Summary struct {
-	Skills   int   `json:"skills"`
-	SkillsOK int   `json:"skills_ok"`
-	Added    int   `json:"added"`
-	Updated  int   `json:"updated"`
-	Removed  int   `json:"removed"`
-	Tagged   int   `json:"tagged"`
-	Rejected int   `json:"rejected"`
-	Usage    Usage `json:"usage"`
-	// PhaseMS is how long each step took, as its activity measured it; left out where no
-	// worker reports it.
-	PhaseMS PhaseMS `json:"phase_ms,omitzero"`
+	Skills   int     `json:"skills"`
+	SkillsOK int     `json:"skills_ok"`
+	Added    int     `json:"added"`
+	Updated  int     `json:"updated"`
+	Removed  int     `json:"removed"`
+	Tagged   int     `json:"tagged"`
+	Rejected int     `json:"rejected"`
+	Usage    Usage   `json:"usage"`
+	PhaseMS  PhaseMS `json:"phase_ms,omitzero"`
 }
 
-// PhaseMS is milliseconds by step, 0 where a step did not end or was not measured.
+// Add returns the sum of two summaries.
+func (s Summary) Add(t Summary) Summary {
+	return Summary{
+		Skills: s.Skills + t.Skills, SkillsOK: s.SkillsOK + t.SkillsOK,
+		Added: s.Added + t.Added, Updated: s.Updated + t.Updated, Removed: s.Removed + t.Removed,
+		Tagged: s.Tagged + t.Tagged, Rejected: s.Rejected + t.Rejected,
+		Usage: s.Usage.Add(t.Usage), PhaseMS: s.PhaseMS.Add(t.PhaseMS),
+	}
+}
+
+// Accepted returns the number of accepted operations of all types.
+func (s Summary) Accepted() int { return s.Added + s.Updated + s.Removed + s.Tagged }
+
+// PhaseMS holds the measured duration of each step in milliseconds, 0 if unknown.
 type PhaseMS struct {
 	Generator float64 `json:"generator,omitempty"`
 	Skills    float64 `json:"skills,omitempty"`
@@ -400,7 +402,7 @@ type PhaseMS struct {
 	Persist   float64 `json:"persist,omitempty"`
 }
 
-// Of is the milliseconds of one step, 0 for a phase that is none.
+// Of returns the duration of a step, or 0 for another phase.
 func (p PhaseMS) Of(step Phase) float64 {
 	if at := p.at(step); at != nil {
 		return *at
@@ -424,23 +426,12 @@ func (p *PhaseMS) at(step Phase) *float64 {
 	return nil
 }
 
-// Add is the sum of two, step by step.
+// Add returns the sum of two, step by step. It adds whole microseconds, because a sum of floats
+// depends on their order.
 func (p PhaseMS) Add(q PhaseMS) PhaseMS {
-	return PhaseMS{addMS(p.Generator, q.Generator), addMS(p.Skills, q.Skills), addMS(p.Reflector, q.Reflector), addMS(p.Curator, q.Curator), addMS(p.Persist, q.Persist)}
-}
-
-// addMS adds in whole microseconds: sums of floats depend on their order.
-func addMS(a, b float64) float64 { return float64(math.Round(a*1000)+math.Round(b*1000)) / 1000 }
-
-// Add is the sum of two summaries.
-func (s Summary) Add(t Summary) Summary {
-	return Summary{
-		Skills: s.Skills + t.Skills, SkillsOK: s.SkillsOK + t.SkillsOK,
-		Added: s.Added + t.Added, Updated: s.Updated + t.Updated, Removed: s.Removed + t.Removed,
-		Tagged: s.Tagged + t.Tagged, Rejected: s.Rejected + t.Rejected,
-		Usage: s.Usage.Add(t.Usage), PhaseMS: s.PhaseMS.Add(t.PhaseMS),
+	for _, step := range Steps() {
+		sum := p.at(step)
+		*sum = float64(math.Round(*sum*1000)+math.Round(q.Of(step)*1000)) / 1000
 	}
+	return p
 }
-
-// Accepted is how many operations were accepted, of every type.
-func (s Summary) Accepted() int { return s.Added + s.Updated + s.Removed + s.Tagged }

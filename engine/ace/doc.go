@@ -1,14 +1,14 @@
-// Package ace is the domain and the contract: what an ACE run is, the names and
-// payloads by which any worker can be observed, and the fold that turns the facts
-// of a run into what is known of it.
+// Package ace defines the domain and the contract: the names and payloads by which a worker
+// in any language can be observed, and the fold that computes the state of a run from its
+// facts.
 //
-// It imports the standard library only and everybody may import it. It holds no
-// clock, no random source and no I/O, so workflow code may call all of it.
+// It imports only the standard library and has no clock, random source or I/O, so workflow
+// code may call all of it.
 //
-// Order: [State.Apply] gives the same state whatever the order in which tool events
-// and step results that reach a workflow together are applied (Temporal's SDKs do
-// not promise one); facts of the same kind keep their order.
-// Bounds: a state keeps at most [MaxInvocations] tool calls in detail and counts the
-// rest; payloads are kept as previews of at most [PreviewBytes] bytes.
-// Loss: nothing is dropped without being counted in [SkillAnswer.Dropped].
+// Order: [State.Apply] returns the same state for every order of the tool events and step
+// results that reach a workflow together; Temporal's SDKs do not define that order. Facts of
+// the same kind keep their order.
+// Bounds: a state keeps at most [MaxInvocations] tool calls in detail and counts the rest.
+// Payloads are kept as previews of at most [PreviewBytes] bytes.
+// Loss: [SkillAnswer.Dropped] counts everything that is dropped.
 package ace

@@ -1,8 +1,16 @@
 package ace
 
-// ExperimentInput is the input of [ExperimentWorkflow]. Dataset and Eval are
-// artifacts of JSON lines {context, target}; Window is how many tasks an online
-// experiment measures before it learns from them.
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// ExperimentInput is the input of [ExperimentWorkflow]. Dataset and Eval are artifacts of JSON
+// lines {context, target}. Window is the number of tasks that an online experiment measures
+// before it learns from them.
 type ExperimentInput struct {
 	ExperimentID string            `json:"experiment_id"`
 	DatasetID    string            `json:"dataset_id"`
@@ -21,13 +29,12 @@ type ExperimentInput struct {
 	Parallel     int               `json:"parallel"`
 	Window       int               `json:"window,omitempty"`
 	PaceMS       int64             `json:"pace_ms,omitempty"`
-	// Progress is set when the workflow continues as new.
+	// Progress is set if the workflow continued as new.
 	Progress *ExperimentProgress `json:"progress,omitempty"`
 }
 
-// EpochResult counts the tasks of one epoch as they were answered, before the
-// playbook learnt from them. Curve holds the same for each Bucket tasks of the data set,
-// in its order.
+// EpochResult counts the answers of one epoch, each given before the playbook learned from its
+// task. Curve holds the counts of each Bucket tasks, in the order of the data set.
 type EpochResult struct {
 	Epoch     int          `json:"epoch"`
 	Tasks     int          `json:"tasks"`
@@ -40,7 +47,7 @@ type EpochResult struct {
 	Curve     []CurvePoint `json:"curve,omitempty"`
 }
 
-// CurvePoint is how a bucket of tasks was answered.
+// CurvePoint counts the answers in one bucket of tasks.
 type CurvePoint struct {
 	Tasks   int `json:"tasks"`
 	Correct int `json:"correct"`
@@ -49,24 +56,25 @@ type CurvePoint struct {
 // MaxWrong bounds [EvalResult.Wrong].
 const MaxWrong = 1000
 
-// EvalResult is the accuracy on the second data set; Epoch 0 is before the first.
+// EvalResult is the accuracy on the evaluation data set after an epoch; Epoch 0 is the result
+// before the first one.
 type EvalResult struct {
 	Epoch    int     `json:"epoch"`
 	Tasks    int     `json:"tasks"`
 	Correct  int     `json:"correct"`
 	Accuracy float64 `json:"accuracy"`
 	Playbook string  `json:"playbook"`
-	Wrong    []int   `json:"wrong,omitempty"` // 0-based indexes of wrongly answered tasks, at most MaxWrong
+	Wrong    []int   `json:"wrong,omitempty"` // 0-based indexes of wrong tasks, at most MaxWrong
 	Usage    Usage   `json:"usage"`
 }
 
-// ExperimentProgress is how far an experiment has come; the answer of
-// [QueryExperiment] and the workflow's result.
+// ExperimentProgress is the progress of an experiment: the answer of [QueryExperiment] and the
+// workflow's result.
 type ExperimentProgress struct {
 	ExperimentID string        `json:"experiment_id"`
 	TotalEpochs  int           `json:"total_epochs"`
-	TotalTasks   int           `json:"total_tasks"` // of one epoch
-	Epoch        int           `json:"epoch"`       // the one under way, or the last; 1-based
+	TotalTasks   int           `json:"total_tasks"` // in one epoch
+	Epoch        int           `json:"epoch"`       // current or last epoch, 1-based
 	Epochs       []EpochResult `json:"epochs"`
 	Eval         []EvalResult  `json:"eval"`
 	Before       string        `json:"playbook_before"`
@@ -75,10 +83,10 @@ type ExperimentProgress struct {
 	Usage        Usage         `json:"usage"`
 	Accepted     int           `json:"operations_accepted"`
 	Rejected     int           `json:"operations_rejected"`
-	Summary      Summary       `json:"summary"` // of all its tasks together
+	Summary      Summary       `json:"summary"` // sum over all tasks
 	ExitStatus   ExitStatus    `json:"exit_status"`
 	Stage        string        `json:"stage"` // learning, evaluating or done
-	Runs         int           `json:"runs"`  // how many Temporal runs the experiment has taken, by continue-as-new
+	Runs         int           `json:"runs"`  // Temporal runs of the continue-as-new chain
 }
 
 // Stages of an experiment.
@@ -88,8 +96,8 @@ const (
 	StageDone       = "done"
 )
 
-// LoadTasksInput is the input of [ActivityLoadTasks]: at most Count tasks from From,
-// 0-based; fewer where they would not fit into a payload, but at least one.
+// LoadTasksInput is the input of [ActivityLoadTasks], which returns at most Count tasks from the
+// 0-based index From: as many as fit into a payload, but at least one.
 type LoadTasksInput struct {
 	Dataset Ref `json:"dataset"`
 	From    int `json:"from"`
@@ -104,8 +112,8 @@ type Task struct {
 	Label     *string `json:"label,omitempty"`
 }
 
-// EvaluateInput is the input of [ActivityEvaluate]: answer Count tasks from From and
-// compare, without learning. Steps says who serves a step that Task.Provider does not.
+// EvaluateInput is the input of [ActivityEvaluate], which answers Count tasks from index From
+// without learning. Steps overrides Task.Provider for single steps.
 type EvaluateInput struct {
 	Task    TaskContext       `json:"task"`
 	Steps   map[string]string `json:"steps,omitempty"`
@@ -114,16 +122,13 @@ type EvaluateInput struct {
 	Count   int               `json:"count"`
 }
 
-// ProviderOf is who serves a step of the measurement.
+// ProviderOf returns the provider of a step.
 func (in EvaluateInput) ProviderOf(step Phase) string {
-	if p := in.Steps[string(step)]; p != "" {
-		return p
-	}
-	return in.Task.Provider
+	return cmp.Or(in.Steps[string(step)], in.Task.Provider)
 }
 
-// EvaluateResult is what [ActivityEvaluate] returns. Wrong lists the 0-based indexes of
-// the tasks that were answered wrongly.
+// EvaluateResult is the result of [ActivityEvaluate]. Wrong lists the 0-based indexes of the
+// tasks with a wrong answer.
 type EvaluateResult struct {
 	Tasks   int   `json:"tasks"`
 	Correct int   `json:"correct"`
@@ -131,15 +136,241 @@ type EvaluateResult struct {
 	Usage   Usage `json:"usage"`
 }
 
-// HeadInput is the input of [ActivityHead], which names the newest version of a
-// branch; a branch that does not exist is made to start at Initial.
+// HeadInput is the input of [ActivityHead], which returns the latest version of a branch. It
+// creates a missing branch at Initial.
 type HeadInput struct {
 	Branch  string `json:"branch"`
 	Initial string `json:"initial"`
 }
 
-// HeadResult is what [ActivityHead] returns.
+// HeadResult is the result of [ActivityHead].
 type HeadResult struct {
 	PlaybookHash string `json:"playbook_hash"`
 	Bullets      int    `json:"bullets"`
+}
+
+// ExperimentFact is one change of an experiment, the input of its fold. Exactly one field is set.
+type ExperimentFact struct {
+	Input     *ExperimentInput
+	Completed *TaskResult     // a completed task
+	Failed    *Failure        // a failed task; a canceled task is not counted
+	Evaluated *EvaluateResult // a part of an evaluation
+	Head      *HeadResult
+	Closed    *ExperimentClosed
+}
+
+// ExperimentClosed is the status with which the server closed an experiment.
+type ExperimentClosed struct {
+	Exit    ExitStatus
+	Failure *Failure
+}
+
+// ExperimentStartedFrom decodes the JSON input of an experiment.
+func ExperimentStartedFrom(data []byte) (ExperimentFact, error) {
+	var in ExperimentInput
+	if err := json.Unmarshal(data, &in); err != nil {
+		return ExperimentFact{}, fmt.Errorf("experiment input: %w", err)
+	}
+	return ExperimentFact{Input: &in}, nil
+}
+
+// ExperimentState is the value of the fold of an experiment. Like a [State], it does not depend
+// on the order of tasks that end together.
+type ExperimentState struct {
+	Input    ExperimentInput
+	Progress ExperimentProgress
+	ClosedAs ExitStatus // "" while it is open
+	Failure  *Failure
+
+	seq     int   // number of Progress.After in its branch
+	nano    int64 // Progress.Usage.CostUSD in billionths, because a sum of floats depends on their order
+	headed  bool  // the branch's head is known
+	partial EvalResult
+}
+
+// Apply folds one fact into the state. It never modifies a slice of Progress in place, so copies
+// of Progress remain valid.
+func (s *ExperimentState) Apply(f ExperimentFact) {
+	switch {
+	case f.Input != nil:
+		s.start(*f.Input)
+	case f.Completed != nil:
+		s.completed(f.Completed)
+	case f.Failed != nil:
+		if f.Failed.Kind != Canceled {
+			s.count(-1, Failed, nil)
+		}
+	case f.Evaluated != nil:
+		s.evaluated(f.Evaluated)
+	case f.Head != nil:
+		s.head(*f.Head)
+	case f.Closed != nil:
+		s.ClosedAs, s.Failure = f.Closed.Exit, f.Closed.Failure
+	}
+	s.advance()
+}
+
+// Clone returns a copy that later calls of Apply on s do not change.
+func (s *ExperimentState) Clone() *ExperimentState {
+	c := *s
+	c.partial.Wrong = slices.Clone(s.partial.Wrong)
+	return &c
+}
+
+// ExitStatus returns the outcome, or Running while the experiment is open.
+func (s *ExperimentState) ExitStatus() ExitStatus {
+	if s.ClosedAs != "" && s.Progress.ExitStatus == Running {
+		return s.ClosedAs
+	}
+	return s.Progress.ExitStatus
+}
+
+// Done returns the number of ended tasks in the current epoch.
+func (p *ExperimentProgress) Done() int {
+	if len(p.Epochs) == 0 {
+		return 0
+	}
+	return p.Epochs[len(p.Epochs)-1].Tasks
+}
+
+func (s *ExperimentState) start(in ExperimentInput) {
+	s.Input = in
+	if in.Progress != nil {
+		s.Progress = *in.Progress
+		s.headed = true
+		s.nano = nanos(s.Progress.Usage.CostUSD)
+	} else {
+		s.Progress = ExperimentProgress{
+			ExperimentID: in.ExperimentID, TotalEpochs: in.Epochs, TotalTasks: in.Tasks, Epoch: 1,
+			Epochs: []EpochResult{newEpoch(1, in.Tasks)}, Eval: []EvalResult{},
+			Before: in.PlaybookHash, After: in.PlaybookHash, ExitStatus: Running,
+		}
+	}
+	s.Progress.Runs++
+}
+
+// curvePoints bounds the number of points of a learning curve.
+const curvePoints = 60
+
+func newEpoch(epoch, tasks int) EpochResult {
+	return EpochResult{Epoch: epoch, Bucket: max(10, (tasks+curvePoints-1)/curvePoints)}
+}
+
+func (s *ExperimentState) completed(r *TaskResult) {
+	p := &s.Progress
+	s.count(r.Index, r.ExitStatus, r.Correct)
+	s.spend(r.Summary.Usage)
+	sum := r.Summary
+	sum.Usage = Usage{}
+	p.Summary = p.Summary.Add(sum)
+	p.Accepted += r.Summary.Accepted()
+	p.Rejected += r.Summary.Rejected
+	if r.PlaybookHash != "" && r.Seq >= s.seq {
+		p.After, p.Bullets, s.seq = r.PlaybookHash, r.Bullets, r.Seq
+	}
+}
+
+func (s *ExperimentState) spend(u Usage) {
+	p := &s.Progress
+	s.nano += nanos(u.CostUSD)
+	p.Usage = p.Usage.Add(u)
+	p.Usage.CostUSD = dollars(s.nano)
+	p.Summary.Usage = p.Usage
+}
+
+func nanos(usd float64) int64 { return int64(math.Round(usd * 1e9)) }
+func dollars(n int64) float64 { return float64(n) / 1e9 }
+
+// count adds a task's outcome to the current epoch. Index -1 means unknown.
+func (s *ExperimentState) count(index int, exit ExitStatus, correct *bool) {
+	p := &s.Progress
+	if len(p.Epochs) == 0 {
+		return
+	}
+	p.Epochs = slices.Clone(p.Epochs)
+	e := &p.Epochs[len(p.Epochs)-1]
+	isCorrect := exit == Success && correct != nil && *correct
+	e.Tasks++
+	switch {
+	case exit != Success && exit != Wrong:
+		e.Failed++
+	case correct == nil:
+		e.Unlabeled++
+	case isCorrect:
+		e.Correct++
+	default:
+		e.Wrong++
+	}
+	if labeled := e.Tasks - e.Unlabeled; labeled > 0 {
+		e.Accuracy = float64(e.Correct) / float64(labeled)
+	}
+	e.plot(index, isCorrect)
+}
+
+func (e *EpochResult) plot(index int, correct bool) {
+	if e.Bucket < 1 || index < 0 || index/e.Bucket >= curvePoints {
+		return
+	}
+	at := index / e.Bucket
+	e.Curve = slices.Clone(e.Curve)
+	if missing := at + 1 - len(e.Curve); missing > 0 {
+		e.Curve = append(e.Curve, make([]CurvePoint, missing)...)
+	}
+	e.Curve[at].Tasks++
+	if correct {
+		e.Curve[at].Correct++
+	}
+}
+
+func (s *ExperimentState) evaluated(r *EvaluateResult) {
+	t := &s.partial
+	if t.Tasks == 0 {
+		t.Epoch, t.Playbook = len(s.Progress.Eval), s.Progress.After
+	}
+	t.Tasks += r.Tasks
+	t.Correct += r.Correct
+	cost := nanos(t.Usage.CostUSD) + nanos(r.Usage.CostUSD)
+	t.Usage = t.Usage.Add(r.Usage)
+	t.Usage.CostUSD = dollars(cost)
+	t.Wrong = append(t.Wrong, r.Wrong...)
+	if t.Tasks < s.Input.EvalTasks || r.Tasks == 0 {
+		return
+	}
+	t.Accuracy = float64(t.Correct) / float64(t.Tasks)
+	slices.Sort(t.Wrong)
+	t.Wrong = t.Wrong[:min(len(t.Wrong), MaxWrong)]
+	s.Progress.Eval = append(slices.Clone(s.Progress.Eval), *t)
+	s.spend(t.Usage)
+	s.partial = EvalResult{}
+}
+
+func (s *ExperimentState) head(h HeadResult) {
+	p := &s.Progress
+	p.After, p.Bullets = h.PlaybookHash, h.Bullets
+	if !s.headed {
+		p.Before, s.headed = h.PlaybookHash, true
+	}
+}
+
+// advance derives the stage and the epoch. An evaluation precedes the first epoch and follows
+// every epoch.
+func (s *ExperimentState) advance() {
+	p := &s.Progress
+	measured := len(p.Eval) - 1 // the epoch before the last evaluation
+	if s.Input.Eval == nil {
+		measured = p.Epoch
+	}
+	finished := p.Done() >= p.TotalTasks
+	switch {
+	case measured < 0, finished && measured < p.Epoch:
+		p.Stage = StageEvaluating
+	case !finished:
+		p.Stage = StageLearning
+	case p.Epoch < p.TotalEpochs:
+		p.Epoch++
+		p.Epochs = append(slices.Clone(p.Epochs), newEpoch(p.Epoch, p.TotalTasks))
+		p.Stage = StageLearning
+	default:
+		p.Stage, p.ExitStatus = StageDone, Success
+	}
 }

@@ -2,16 +2,18 @@ package ace
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // FactKind is the kind of a [Fact].
 type FactKind int
 
-// Fact kinds. All but Closed are seen by the workflow itself; that only by those who read
-// its history, since a terminated run is not asked.
+// Fact kinds. The workflow itself sees all kinds except FactClosed, which only readers of the
+// history see: a terminated workflow runs no code.
 const (
 	FactStarted FactKind = iota + 1
 	FactStepCompleted
@@ -19,47 +21,44 @@ const (
 	FactToolEvents
 	FactCancelRequested
 	FactClosed
-	FactSilent
+	FactIdleTimeout
 )
 
-// Fact is one thing that became known of a run. Only the fields of its kind are set.
+// Fact is one change of a run, the input of the fold. Only the fields of its kind are set.
 type Fact struct {
-	Kind    FactKind
-	Input   *TaskInput
-	Step    Phase
-	Result  any // *GeneratorResult, *SkillSessionResult, *ReflectorResult, *CuratorResult or *PersistResult
-	Failure *Failure
-	Events  []ToolEvent
-	Exit    ExitStatus
-	Bad     int // payloads in this fact that could not be read
+	Kind       FactKind
+	Input      *TaskInput
+	Step       Phase
+	Result     any // *GeneratorResult, *SkillSessionResult, *ReflectorResult, *CuratorResult or *PersistResult
+	Failure    *Failure
+	Events     []ToolEvent
+	Exit       ExitStatus
+	Unreadable int // number of unreadable payloads
 }
 
-// Failure is why a step or a run did not complete. Kind is one of failed, timeout,
-// cancelled; Type is the application's or Temporal's error type.
+// Failure is the reason why a step or a run did not complete. Kind is failed, timeout or
+// cancelled; Type is the error type of the application or of Temporal.
 type Failure struct {
 	Kind    ExitStatus `json:"kind"`
 	Type    string     `json:"type,omitempty"`
 	Message string     `json:"message"`
 }
 
-// TypeBadResult is the failure type of a step whose result does not fit the contract.
-const TypeBadResult = "BadStepResult"
-
-// TypeSilent is the failure type of an observed run of which nothing was heard for too
-// long, TypeObserved that of one whose observer says that it failed.
+// Failure types of the fold.
 const (
-	TypeSilent   = "ObserverSilent"
-	TypeObserved = "ObservedFailure"
+	TypeBadResult   = "BadStepResult"   // the result of a step violates the contract
+	TypeIdleTimeout = "ObserverSilent"  // an observed run had no event for too long
+	TypeObserved    = "ObservedFailure" // the observer reported the failure
 )
 
-// Started is the fact of a run's input.
+// Started returns the fact of a run's input.
 func Started(in TaskInput) Fact { return Fact{Kind: FactStarted, Input: &in} }
 
-// StartedFrom is [Started] from the JSON of the input.
+// StartedFrom decodes the JSON of the input for [Started].
 func StartedFrom(data []byte) (Fact, error) {
 	var in TaskInput
 	if len(data) == 0 {
-		return Fact{}, errors.New("it has none, or none that can be read here")
+		return Fact{}, errors.New("task input is missing or unreadable")
 	}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return Fact{}, fmt.Errorf("task input: %w", err)
@@ -67,53 +66,121 @@ func StartedFrom(data []byte) (Fact, error) {
 	return Started(in), nil
 }
 
-// StepCompleted is the fact of a step's result, given as its JSON. A result that does
-// not fit the contract is the fact that the step failed.
+// StepCompleted decodes the JSON result of a step. If the result violates the contract, the
+// fact is that the step failed.
 func StepCompleted(step Phase, data []byte) Fact {
-	result := map[Phase]any{
-		PhaseGenerator: &GeneratorResult{},
-		PhaseSkills:    &SkillSessionResult{},
-		PhaseReflector: &ReflectorResult{},
-		PhaseCurator:   &CuratorResult{},
-		PhasePersist:   &PersistResult{},
-	}[step]
-	if result == nil {
+	var result any
+	switch step {
+	case PhaseGenerator:
+		result = &GeneratorResult{}
+	case PhaseSkills:
+		result = &SkillSessionResult{}
+	case PhaseReflector:
+		result = &ReflectorResult{}
+	case PhaseCurator:
+		result = &CuratorResult{}
+	case PhasePersist:
+		result = &PersistResult{}
+	default:
 		return StepFailed(step, Failure{Kind: Failed, Type: TypeBadResult, Message: "no such step"})
 	}
 	if len(bytes.TrimSpace(data)) > 0 {
 		if err := json.Unmarshal(data, result); err != nil {
-			return StepFailed(step, Failure{Kind: Failed, Type: TypeBadResult,
-				Message: fmt.Sprintf("%s returned a result that does not fit the contract: %v", step.Activity(), err)})
+			message := fmt.Sprintf("%s returned a result that does not fit the contract: %v", step.Activity(), err)
+			return StepFailed(step, Failure{Kind: Failed, Type: TypeBadResult, Message: message})
 		}
 	}
 	return Fact{Kind: FactStepCompleted, Step: step, Result: result}
 }
 
-// StepFailed is the fact that a step ended without a result, after its last retry.
+// StepFailed returns the fact that a step failed after its last retry.
 func StepFailed(step Phase, f Failure) Fact {
 	return Fact{Kind: FactStepFailed, Step: step, Failure: &f}
 }
 
-// ToolEvents is the fact that tool events were reported.
+// ToolEvents returns the fact that tool events were reported.
 func ToolEvents(events []ToolEvent) Fact { return Fact{Kind: FactToolEvents, Events: events} }
 
-// ToolEventsFrom is [ToolEvents] from a signal's JSON; an unreadable signal is
-// counted, never an error, since a reporter must not be able to harm a run.
+// ToolEventsFrom decodes the argument of [SignalToolEvent] for [ToolEvents]. It counts an
+// unreadable argument instead of failing, so that a reporter cannot break a run.
 func ToolEventsFrom(data []byte) Fact {
 	events, err := DecodeToolEvents(data)
 	if err != nil {
-		return Fact{Kind: FactToolEvents, Bad: 1}
+		return Fact{Kind: FactToolEvents, Unreadable: 1}
 	}
 	return ToolEvents(events)
 }
 
-// CancelRequested is the fact that somebody asked for the run to be cancelled.
+// CancelRequested returns the fact that cancellation of the run was requested.
 func CancelRequested() Fact { return Fact{Kind: FactCancelRequested} }
 
-// Silent is the fact that nothing was heard of an observed run for too long.
-func Silent() Fact { return Fact{Kind: FactSilent} }
+// IdleTimeout returns the fact that an observed run had no event for too long.
+func IdleTimeout() Fact { return Fact{Kind: FactIdleTimeout} }
 
-// Closed is the fact that the server closed the run.
+// Closed returns the fact that the server closed the run.
 func Closed(exit ExitStatus, f *Failure) Fact {
 	return Fact{Kind: FactClosed, Exit: exit, Failure: f}
+}
+
+// EventKind is the kind of a [ToolEvent].
+type EventKind string
+
+// Event kinds. Unknown kinds are counted and do not appear in the skill usage.
+const (
+	KindToolUse      EventKind = "tool_use"
+	KindToolResult   EventKind = "tool_result"
+	KindSlashCommand EventKind = "slash_command"
+	KindPermission   EventKind = "permission"
+	KindMessage      EventKind = "message"
+
+	// KindPhase, KindStep and KindFinish define the progress of an observed run. In other runs
+	// they are only counted.
+	KindPhase  EventKind = "phase"
+	KindStep   EventKind = "step"
+	KindFinish EventKind = "finish"
+)
+
+// ToolEvent is an event of a skills session or of an observed run. CallID connects the events of
+// one tool call (gen_ai.tool.call.id in OpenTelemetry); without it, EventID identifies the call.
+type ToolEvent struct {
+	EventID string `json:"event_id"`
+	// Seq is the position of the event in its observer's order, above 0, or 0 if unknown. It
+	// must increase but may have gaps, like microseconds since 1970.
+	Seq        int64           `json:"seq,omitempty"`
+	CallID     string          `json:"call_id,omitempty"`
+	Kind       EventKind       `json:"kind"`
+	Name       string          `json:"name,omitempty"`
+	Args       json.RawMessage `json:"args,omitempty"`
+	Result     json.RawMessage `json:"result,omitempty"`
+	Accepted   *bool           `json:"accepted,omitempty"`
+	OK         *bool           `json:"ok,omitempty"`
+	At         time.Time       `json:"at,omitzero"`
+	DurationMS float64         `json:"duration_ms,omitempty"`
+	SessionID  string          `json:"session_id,omitempty"`
+	Source     string          `json:"source,omitempty"`
+	Error      string          `json:"error,omitempty"`
+}
+
+// Call returns the ID of the tool call that the event belongs to.
+func (e ToolEvent) Call() string { return cmp.Or(e.CallID, e.EventID) }
+
+// NextSeq returns the [ToolEvent.Seq] of an event that happens now, after the event last. It
+// counts microseconds since 1970, which JSON represents exactly.
+func NextSeq(now time.Time, last int64) int64 { return max(now.UnixMicro(), last+1) }
+
+// DecodeToolEvents decodes the argument of [SignalToolEvent]: one event or a list.
+func DecodeToolEvents(data []byte) ([]ToolEvent, error) {
+	data = bytes.TrimSpace(data)
+	if !bytes.HasPrefix(data, []byte("[")) {
+		var event ToolEvent
+		if err := json.Unmarshal(data, &event); err != nil {
+			return nil, fmt.Errorf("tool event: %w", err)
+		}
+		return []ToolEvent{event}, nil
+	}
+	var events []ToolEvent
+	if err := json.Unmarshal(data, &events); err != nil {
+		return nil, fmt.Errorf("tool events: %w", err)
+	}
+	return events, nil
 }

@@ -6,47 +6,46 @@ import (
 	"strings"
 )
 
-// Fork says that a run takes the recorded results of another one's steps and executes
-// only what comes after them. It is part of the input, so that whoever folds the run's
-// history knows of the steps that were taken over.
+// Fork makes a run reuse the recorded step results of its original and execute only the later
+// steps. It is part of the input, so that the fold of the run's history knows the results.
 type Fork struct {
 	Forked
-	// Steps are the results that are taken over, by step. A step before Phase that is not
-	// among them is executed.
-	Steps map[Phase]TakenStep `json:"steps,omitempty"`
+	// Steps holds the reused results. A step before Phase that is missing here is executed.
+	Steps map[Phase]ReusedStep `json:"steps,omitempty"`
 }
 
-// Forked is where a run was forked from, and what was changed.
+// Forked identifies the original of a fork and the changes to its input.
 type Forked struct {
 	WorkflowID string `json:"of"`
 	RunID      string `json:"run"`
-	Event      int64  `json:"event"` // the last event of that run that counts
-	Phase      Phase  `json:"phase"` // the first that is executed anew
-	// Changed is the fields of the input that were given other values, by name.
+	Event      int64  `json:"event"` // the last event of the original that counts
+	Phase      Phase  `json:"phase"` // the first phase that is executed again
+	// Changed maps the names of changed input fields to their values.
 	Changed map[string]ForkChange `json:"changed,omitempty"`
 }
 
-// ForkChange is a field's value before and after, cut as a [Preview] is.
+// ForkChange is a field's value before and after, truncated like a [Preview].
 type ForkChange struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// TakenStep is the result of a step that is taken over: its JSON, or where that exceeds
-// [InlineBytes] the artifact that holds it, which [ActivityLoadStep] reads.
-type TakenStep struct {
+// ReusedStep is the reused result of a step: its JSON, or above [InlineBytes] an artifact, which
+// [ActivityLoadStep] reads.
+type ReusedStep struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	Ref    *Ref            `json:"ref,omitempty"`
 }
 
-// LoadStepInput is the input of [ActivityLoadStep]; its result is the step's.
+// LoadStepInput is the input of [ActivityLoadStep], which returns the result of the step.
 type LoadStepInput struct {
 	Phase Phase `json:"phase"`
 	Ref   Ref   `json:"ref"`
 }
 
-// Takes tells whether the result of the step is taken over from another run.
-func (f *Fork) Takes(step Phase) bool {
+// Reuses reports whether the fork reuses the result of the step. It may be called on nil, like
+// the other methods.
+func (f *Fork) Reuses(step Phase) bool {
 	if f == nil {
 		return false
 	}
@@ -54,25 +53,23 @@ func (f *Fork) Takes(step Phase) bool {
 	return ok
 }
 
-// Inline is the result of a step that is taken over and stands in the input, nil where
-// there is none.
-func (f *Fork) Inline(step Phase) json.RawMessage {
+// InlineResult returns the reused result of a step if the input holds it, otherwise nil.
+func (f *Fork) InlineResult(step Phase) json.RawMessage {
 	if f == nil || f.Steps[step].Ref != nil {
 		return nil
 	}
 	return f.Steps[step].Result
 }
 
-// Stored is where the result of a step lies that is taken over and must be loaded, nil
-// where there is none.
-func (f *Fork) Stored(step Phase) *Ref {
+// StoredResult returns the artifact of a reused result, or nil if there is none to load.
+func (f *Fork) StoredResult(step Phase) *Ref {
 	if f == nil {
 		return nil
 	}
 	return f.Steps[step].Ref
 }
 
-// FirstPhase is the first phase of a run that is executed: where it is seen to start.
+// FirstPhase returns the first phase that the run executes.
 func (in TaskInput) FirstPhase() Phase {
 	if in.Fork == nil || in.Fork.Phase == "" {
 		return PhaseGenerator
@@ -80,16 +77,15 @@ func (in TaskInput) FirstPhase() Phase {
 	return in.Fork.Phase
 }
 
-// forkMark stands in a workflow id between the first run's and the number of the fork.
-// All forks of a run, and the forks of those, are numbered in one row, so that a search
-// for what begins so finds them all.
+// forkMark separates the root's ID from the number of the fork. Forks of forks are numbered
+// together with the forks of the root, so one prefix search finds them all.
 const forkMark = "~f"
 
-// ForkID is the id of a run's n-th fork, from 1. It serves workflow ids and task ids.
+// ForkID returns the ID of fork n, from 1, of the root. It applies to workflow IDs and task IDs.
 func ForkID(root string, n int) string { return root + forkMark + strconv.Itoa(n) }
 
-// ForkRoot is the id of the run that a fork, or a fork of a fork, began with; of any other
-// run its own id. number is 0 for that.
+// ForkRoot splits the ID of a fork into the root's ID and the number. For other IDs it returns
+// the ID and 0.
 func ForkRoot(id string) (root string, number int) {
 	at := strings.LastIndex(id, forkMark)
 	if at <= 0 {
@@ -102,9 +98,8 @@ func ForkRoot(id string) (root string, number int) {
 	return id[:at], n
 }
 
-// ForkPrefix begins the ids of all forks of a run.
+// ForkPrefix returns the common prefix of the IDs of all forks of a root.
 func ForkPrefix(root string) string { return root + forkMark }
 
-// ForkBranch is the line of playbook versions that a fork's delta is merged into unless
-// another is asked for; no other run uses it.
+// ForkBranch returns the default playbook branch of a fork; no other run uses it.
 func ForkBranch(taskID string) string { return "fork/" + taskID }

@@ -7,40 +7,37 @@ import (
 	"time"
 )
 
-// ledger keeps the tool calls of a run. What signals tell of a call and what the
-// session's result tells of it are kept apart, the result winning where both are known;
-// so the order in which the two arrive does not matter. What the answers need is kept up
-// to date call by call, so that neither telling nor asking walks all calls. Copies share
-// what they have in common.
+// ledger holds the tool calls of a run. It keeps the data from signals and from the session's
+// result apart; the result wins, so the order of arrival is irrelevant. It updates the answers
+// incrementally, so neither an event nor a query walks all calls. Clones share their common data.
 type ledger struct {
-	seen    names // event ids
-	ids     names // call ids
-	calls   entries
-	order   []int32            // numbers of calls by time, then id
-	shared  bool               // a copy has order too: it is only added to
-	skills  map[string]*tally  // by name
-	known   int                // calls that the session's result told
-	past    past               // calls before the run was continued
-	touched map[int32]struct{} // calls that the newest fact told of
-	other   map[EventKind]int
-	dropped int
-	bad     int
+	seen       stringTable // event IDs
+	ids        stringTable // call IDs
+	calls      entryList
+	order      []int32            // numbers of calls, by time and ID
+	shared     bool               // a clone shares order: append only
+	skills     map[string]*tally  // by name
+	known      int                // calls in the session's result
+	past       past               // calls before the run was continued
+	touched    map[int32]struct{} // calls that the last fact changed
+	other      map[EventKind]int
+	dropped    int
+	unreadable int
 }
 
-// entry is one call: what was told of it, and how it stands. Once it is in a ledger it is
-// not written to; what changes is put there anew.
+// entry is one call. An entry in a ledger is immutable; a changed copy replaces it.
 type entry struct {
-	number  int32      // of its id
-	told    Invocation // by signals
-	marks   marks      // which events told it
-	ended   bool       // signals told a result, or a refusal
-	known   bool       // now is what the session's result said
-	settled mark       // by which event, in an observed run
-	now     Call
+	number   int32      // of its ID, -1 before it is in the ledger
+	reported Invocation // by signals
+	marks    marks      // the events that reported it
+	ended    bool       // signals reported a result or a denial
+	known    bool       // now comes from the session's result
+	settled  mark       // the event with the session's result, in an observed run
+	now      Call
 }
 
-// mark is an event's place in its observer's order. Events without one are taken in the
-// order in which they come, and before those that have one.
+// mark is an event's position in its observer's order. Events without a position precede the
+// others and keep their order of arrival.
 type mark struct {
 	Seq int64  `json:"seq,omitempty"`
 	ID  string `json:"id,omitempty"`
@@ -55,32 +52,32 @@ func markOf(e ToolEvent) mark {
 
 func (m mark) compare(o mark) int { return cmp.Or(cmp.Compare(m.Seq, o.Seq), cmp.Compare(m.ID, o.ID)) }
 
-// takes tells whether what has the mark m takes the place of what has the mark old.
-func (m mark) takes(old mark) bool { return m.Seq == 0 && old.Seq == 0 || m.compare(old) > 0 }
+// supersedes reports whether data with mark m replaces data with the mark old.
+func (m mark) supersedes(old mark) bool { return m.Seq == 0 && old.Seq == 0 || m.compare(old) > 0 }
 
-// marks is which events told what of a call, so that the order in which they arrive does
-// not matter.
+// marks records which event reported which part of a call, so that the order of arrival is
+// irrelevant.
 type marks struct {
 	Name     mark      `json:"name,omitzero"`
 	Use      mark      `json:"use,omitzero"`
 	Result   mark      `json:"result,omitzero"`
 	Err      mark      `json:"err,omitzero"`
-	Used     bool      `json:"used,omitempty"`  // by a tool_use
-	Asked    bool      `json:"asked,omitempty"` // by a permission
-	Ended    bool      `json:"ended,omitempty"` // by a tool_result
-	OK       bool      `json:"ok,omitempty"`    // as that has it
+	Used     bool      `json:"used,omitempty"`  // a tool_use was seen
+	Asked    bool      `json:"asked,omitempty"` // a permission was seen
+	Ended    bool      `json:"ended,omitempty"` // a tool_result was seen
+	OK       bool      `json:"ok,omitempty"`    // as in the tool_result
 	UseAt    time.Time `json:"use_at,omitzero"`
 	ResultAt time.Time `json:"result_at,omitzero"`
 }
 
-// over tells whether the call has ended: it has a result, or was refused.
-func (m *marks) over(accepted bool) bool { return m.Ended || m.Asked && !accepted }
+// ended reports whether the call has a result or was denied.
+func (m *marks) ended(accepted bool) bool { return m.Ended || m.Asked && !accepted }
 
 func compare(a, b *entry) int {
 	return cmp.Or(a.now.At.Compare(b.now.At), cmp.Compare(a.now.ID, b.now.ID))
 }
 
-// begin starts a new fact: what it touches is listed by recent.
+// begin starts a new fact: it resets the result of changed.
 func (l *ledger) begin() { clear(l.touched) }
 
 func (l *ledger) event(e ToolEvent) {
@@ -97,73 +94,70 @@ func (l *ledger) event(e ToolEvent) {
 		return
 	}
 	if l.past.calls.has(e.Call()) {
-		l.dropped++ // it came too late: of that call only the counts are kept
+		l.dropped++ // only the counts of that call were carried over
 		return
 	}
-	l.tell(e)
-}
-
-// knows tells whether an event was seen.
-func (l *ledger) knows(id string) bool {
-	if _, dup := l.seen.find(id); dup {
-		return true
+	c := l.entry(e.Call())
+	c.apply(e)
+	if c.known {
+		l.calls.set(c) // the session's result stays the visible state
+		return
 	}
-	return l.past.seen.has(id)
+	c.now = Call{c.reported, !c.ended}
+	l.put(c)
 }
 
-// full tells whether no more event ids can be kept.
+// knows reports whether an event was seen.
+func (l *ledger) knows(id string) bool {
+	_, seen := l.seen.find(id)
+	return seen || l.past.seen.has(id)
+}
+
+// full reports whether no more event IDs can be kept.
 func (l *ledger) full() bool { return int(l.seen.n)+len(l.past.seen) >= 2*MaxInvocations }
+
+// Bounds of the counts by kind; further kinds share one count.
+const (
+	maxKinds             = 100
+	otherKinds EventKind = "…"
+)
 
 func (l *ledger) count(kind EventKind) {
 	if l.other == nil {
 		l.other = map[EventKind]int{}
 	}
 	if _, known := l.other[kind]; !known && len(l.other) >= maxKinds {
-		kind = kindsBeyond
+		kind = otherKinds
 	}
 	l.other[kind]++
 }
 
-// Bounds of what is counted by kind; kinds beyond are counted together.
-const (
-	maxKinds              = 100
-	kindsBeyond EventKind = "…"
-)
-
-func (l *ledger) tell(e ToolEvent) {
-	c := l.entry(e.Call())
-	c.tell(e)
-	if c.known {
-		l.calls.set(c) // that changes nothing which shows
-		return
-	}
-	c.now = Call{c.told, !c.ended}
-	l.put(c)
-}
-
-// tell takes over what an event says of the call. What comes out depends on the events
-// that were told and their marks, not on the order in which they came.
-func (c *entry) tell(e ToolEvent) {
-	inv, m, at := &c.told, &c.marks, markOf(e)
+// apply merges an event into the call. The result depends on the events and their marks, not on
+// their order of arrival.
+func (c *entry) apply(e ToolEvent) {
+	inv, m, at := &c.reported, &c.marks, markOf(e)
 	if e.Name != "" && (inv.Name == "" || at.compare(m.Name) < 0) {
 		inv.Name, m.Name = e.Name, at
 	}
 	if e.Accepted != nil {
 		inv.Accepted = inv.Accepted && *e.Accepted
 	}
-	if e.Error != "" && at.takes(m.Err) {
+	if e.Error != "" && at.supersedes(m.Err) {
 		inv.Error, m.Err = e.Error, at
 	}
 	switch e.Kind {
 	case KindToolUse:
-		if !m.Used || at.takes(m.Use) {
-			inv.Args, m.UseAt, m.Use = Preview(e.Args), e.At, at
+		if !m.Used || at.supersedes(m.Use) {
+			inv.Args = Preview(e.Args)
+			m.Use, m.UseAt = at, e.At
 		}
 		m.Used = true
 	case KindToolResult:
-		if !m.Ended || at.takes(m.Result) {
-			inv.Result, inv.DurationMS = Preview(e.Result), e.DurationMS
-			m.OK, m.ResultAt, m.Result = e.OK == nil || *e.OK, e.At, at
+		if !m.Ended || at.supersedes(m.Result) {
+			inv.Result = Preview(e.Result)
+			inv.DurationMS = e.DurationMS
+			m.OK = e.OK == nil || *e.OK
+			m.Result, m.ResultAt = at, e.At
 		}
 		m.Ended = true
 	case KindPermission:
@@ -174,25 +168,26 @@ func (c *entry) tell(e ToolEvent) {
 		inv.At = m.ResultAt
 	}
 	inv.OK = inv.Accepted && m.OK
-	c.ended = m.over(inv.Accepted)
+	c.ended = m.ended(inv.Accepted)
 }
 
-// entry is what is known of a call, to be changed and put back.
+// entry returns a copy of a call, to be changed and put back.
 func (l *ledger) entry(id string) *entry {
 	if number, ok := l.ids.find(id); ok {
 		own := *l.calls.get(number)
 		return &own
 	}
-	return &entry{number: -1, told: Invocation{ID: id, Accepted: true}}
+	return &entry{number: -1, reported: Invocation{ID: id, Accepted: true}}
 }
 
-func (l *ledger) settle(inv Invocation, by mark) {
+// setResult sets a call to its state in the session's result.
+func (l *ledger) setResult(inv Invocation, by mark) {
 	if l.known >= MaxInvocations || l.past.calls.has(inv.ID) {
 		l.dropped++
 		return
 	}
 	c := l.entry(inv.ID)
-	if c.known && !by.takes(c.settled) {
+	if c.known && !by.supersedes(c.settled) {
 		return
 	}
 	c.settled = by
@@ -205,60 +200,61 @@ func (l *ledger) settle(inv Invocation, by mark) {
 	l.put(c)
 }
 
-// put makes a call stand as given.
+// put adds or replaces a call.
 func (l *ledger) put(c *entry) {
 	if l.skills == nil {
-		l.skills, l.touched = map[string]*tally{}, map[int32]struct{}{}
+		l.skills = map[string]*tally{}
+		l.touched = map[int32]struct{}{}
 	}
 	if c.number < 0 {
 		c.number = l.ids.add(c.now.ID)
 		l.calls.set(c)
-		l.place(c)
-		l.touched[c.number] = struct{}{}
-		l.tally(c.now.Name).add(c)
-		return
+		l.insert(c)
+	} else {
+		old := l.calls.get(c.number)
+		moved := !c.now.At.Equal(old.now.At)
+		if moved {
+			l.delete(old)
+		}
+		l.calls.set(c)
+		if moved {
+			l.insert(c)
+		}
+		l.tally(old.now.Name).remove(old, c.now)
 	}
-	old := l.calls.get(c.number)
 	l.touched[c.number] = struct{}{}
-	moved := !c.now.At.Equal(old.now.At)
-	if moved {
-		l.displace(old)
-	}
-	l.calls.set(c)
-	if moved {
-		l.place(c)
-	}
-	l.tally(old.now.Name).remove(old, c.now)
 	l.tally(c.now.Name).add(c)
 }
 
-// find is where a call stands in order, or would stand.
+// find returns the index of a call in order, or the index to insert it at.
 func (l *ledger) find(c *entry) (int, bool) {
-	return slices.BinarySearchFunc(l.order, c, func(number int32, c *entry) int { return compare(l.calls.get(number), c) })
+	return slices.BinarySearchFunc(l.order, c, func(number int32, c *entry) int {
+		return compare(l.calls.get(number), c)
+	})
 }
 
-func (l *ledger) place(c *entry) {
+func (l *ledger) insert(c *entry) {
 	n := len(l.order)
 	if n == 0 || compare(l.calls.get(l.order[n-1]), c) < 0 {
 		l.order = append(l.order, c.number)
 		return
 	}
-	l.own()
+	l.unshareOrder()
 	at, _ := l.find(c)
 	l.order = slices.Insert(l.order, at, c.number)
 }
 
-func (l *ledger) displace(c *entry) {
-	l.own()
+func (l *ledger) delete(c *entry) {
+	l.unshareOrder()
 	if at, ok := l.find(c); ok {
 		l.order = slices.Delete(l.order, at, at+1)
 	}
 }
 
-// own makes order this ledger's own, to be changed.
-func (l *ledger) own() {
+func (l *ledger) unshareOrder() {
 	if l.shared {
-		l.order, l.shared = slices.Clone(l.order), false
+		l.order = slices.Clone(l.order)
+		l.shared = false
 	}
 }
 
@@ -271,13 +267,16 @@ func (l *ledger) tally(name string) *tally {
 	return t
 }
 
-// clone is a copy that shares nothing which changes.
 func (l *ledger) clone() ledger {
 	l.shared = true
-	c := ledger{seen: l.seen, ids: l.ids, calls: l.calls.clone(), order: l.order[:len(l.order):len(l.order)], shared: true,
-		past: l.past, known: l.known, other: maps.Clone(l.other), dropped: l.dropped, bad: l.bad}
+	c := *l
+	c.calls = l.calls.clone()
+	c.order = slices.Clip(l.order)
+	c.other = maps.Clone(l.other)
+	c.skills, c.touched = nil, nil
 	if l.skills != nil {
-		c.skills, c.touched = make(map[string]*tally, len(l.skills)), map[int32]struct{}{}
+		c.skills = make(map[string]*tally, len(l.skills))
+		c.touched = map[int32]struct{}{}
 	}
 	for name, t := range l.skills {
 		c.skills[name] = t.clone()
@@ -285,10 +284,11 @@ func (l *ledger) clone() ledger {
 	return c
 }
 
-// joined lists all calls by time, then id; newest lists the last n of them.
-func (l *ledger) joined() []Call { return l.newest(len(l.order)) }
+// total returns the number of known calls, with or without details.
+func (l *ledger) total() int { return len(l.order) + len(l.past.calls) }
 
-func (l *ledger) newest(n int) []Call {
+// latest returns the last n calls by time and ID.
+func (l *ledger) latest(n int) []Call {
 	order := l.order[max(0, len(l.order)-n):]
 	calls := make([]Call, len(order))
 	for i, number := range order {
@@ -297,54 +297,180 @@ func (l *ledger) newest(n int) []Call {
 	return calls
 }
 
-// recent lists the calls that the newest fact told of, by time, then id.
-func (l *ledger) recent() []Call {
-	list := make([]*entry, 0, len(l.touched))
+// changed returns the calls that the last fact changed, by time and ID.
+func (l *ledger) changed() []Call {
+	entries := make([]*entry, 0, len(l.touched))
 	for number := range l.touched {
-		list = append(list, l.calls.get(number))
+		entries = append(entries, l.calls.get(number))
 	}
-	slices.SortFunc(list, compare)
-	calls := make([]Call, len(list))
-	for i, c := range list {
+	slices.SortFunc(entries, compare)
+	calls := make([]Call, len(entries))
+	for i, c := range entries {
 		calls[i] = c.now
 	}
 	return calls
 }
 
-// usage sums up the calls of each skill, by name.
+// usage returns the usage of each skill, by name.
 func (l *ledger) usage() []SkillUsage {
-	list := make([]SkillUsage, 0, len(l.skills))
-	for name, t := range l.skills {
-		if t.calls == 0 {
-			continue
-		}
+	list := l.counts()
+	for i := range list {
+		t := l.skills[list[i].Name]
 		if t.stale {
-			l.recount(name, t)
+			l.refresh(list[i].Name, t)
 		}
-		list = append(list, t.usage(name))
+		t.complete(&list[i])
 	}
-	slices.SortFunc(list, func(a, b SkillUsage) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
-// counts is the counts of each skill, by name.
+// counts returns the counts of each skill, by name.
 func (l *ledger) counts() []SkillUsage {
 	list := make([]SkillUsage, 0, len(l.skills))
 	for name, t := range l.skills {
 		if t.calls > 0 {
-			list = append(list, SkillUsage{Name: name, Calls: t.calls, OK: t.ok, Failed: t.failed, Denied: t.denied, Pending: t.pending})
+			list = append(list, SkillUsage{Name: name, Calls: t.calls, OK: t.ok, Failed: t.failed,
+				Denied: t.denied, Pending: t.pending})
 		}
 	}
 	slices.SortFunc(list, func(a, b SkillUsage) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
-// recount finds again what a tally lost when a call was taken out of it.
-func (l *ledger) recount(name string, t *tally) {
-	t.newest, t.error, t.stale = t.past.newest, t.past.error, false
+// refresh recomputes the latest call and error of a stale tally.
+func (l *ledger) refresh(name string, t *tally) {
+	t.latest, t.error, t.stale = t.past.latest, t.past.error, false
 	for number := range int32(l.calls.n) {
 		if c := l.calls.get(number); c.now.Name == name {
 			t.see(c)
 		}
 	}
+}
+
+// tally counts the calls of one skill incrementally.
+type tally struct {
+	calls, ok, failed, denied, pending int
+
+	latest *entry // the call with the latest time; among equals, the one with the first ID
+	error  *entry // the last call, by time and ID, with an error
+	stale  bool   // latest or error was removed and must be recomputed
+
+	past struct{ latest, error *entry } // among calls before the run was continued
+
+	durations []float64 // of finished calls, sorted, in milliseconds
+	added     []float64 // to durations since the last sort
+	removed   []float64 // from durations since the last sort
+}
+
+// counter returns the counter of a call's outcome.
+func (t *tally) counter(c Call) *int {
+	switch {
+	case !c.Accepted:
+		return &t.denied
+	case c.Pending:
+		return &t.pending
+	case c.OK:
+		return &t.ok
+	}
+	return &t.failed
+}
+
+func timed(c Call) bool { return !c.Pending && c.Accepted }
+
+func (t *tally) add(c *entry) {
+	t.calls++
+	*t.counter(c.now)++
+	if timed(c.now) {
+		t.added = append(t.added, c.now.DurationMS)
+	}
+	t.see(c)
+}
+
+func (t *tally) see(c *entry) {
+	last := t.latest
+	if last == nil || last.number == c.number || c.now.At.After(last.now.At) ||
+		c.now.At.Equal(last.now.At) && c.now.ID < last.now.ID {
+		t.latest = c
+	}
+	if c.now.Error != "" && (t.error == nil || t.error.number == c.number || compare(c, t.error) > 0) {
+		t.error = c
+	}
+}
+
+// remove removes a call that changes to next.
+func (t *tally) remove(c *entry, next Call) {
+	t.subtract(c.now)
+	moved := next.Name != c.now.Name || next.At.Before(c.now.At)
+	if t.latest.is(c) && moved || t.error.is(c) && (moved || next.Error == "") {
+		t.stale = true
+	}
+}
+
+// subtract removes a call from the counts and the durations.
+func (t *tally) subtract(c Call) {
+	t.calls--
+	*t.counter(c)--
+	if timed(c) {
+		t.removed = append(t.removed, c.DurationMS)
+	}
+}
+
+// is reports whether two entries are of the same call. A call from before the run was continued
+// has no number and equals none.
+func (c *entry) is(d *entry) bool { return c != nil && c.number >= 0 && c.number == d.number }
+
+// clone returns a copy, which shares the sorted durations: these are never modified.
+func (t *tally) clone() *tally {
+	if len(t.added)+len(t.removed) > len(t.durations)/8 {
+		t.sortDurations()
+	}
+	c := *t
+	c.added, c.removed = slices.Clone(t.added), slices.Clone(t.removed)
+	return &c
+}
+
+// complete sets the percentiles and the latest call and error of a usage.
+func (t *tally) complete(u *SkillUsage) {
+	t.sortDurations()
+	u.P50MS, u.P95MS = percentile(t.durations, 50), percentile(t.durations, 95)
+	if t.latest != nil && t.latest.now.At.After(time.Time{}) {
+		u.LastAt = t.latest.now.At
+	}
+	if t.error != nil {
+		u.LastError = t.error.now.Error
+	}
+}
+
+// sortDurations updates the sorted durations in one pass.
+func (t *tally) sortDurations() {
+	if len(t.added)+len(t.removed) == 0 {
+		return
+	}
+	slices.Sort(t.added)
+	slices.Sort(t.removed)
+	merged := make([]float64, 0, max(len(t.durations)+len(t.added)-len(t.removed), 0))
+	a, b, removed := t.durations, t.added, t.removed
+	for len(a)+len(b) > 0 {
+		var next float64
+		if len(b) == 0 || len(a) > 0 && a[0] <= b[0] {
+			next, a = a[0], a[1:]
+		} else {
+			next, b = b[0], b[1:]
+		}
+		if len(removed) > 0 && removed[0] == next {
+			removed = removed[1:]
+			continue
+		}
+		merged = append(merged, next)
+	}
+	t.durations, t.added, t.removed = merged, t.added[:0], t.removed[:0]
+}
+
+// percentile returns the nearest-rank percentile of sorted values, or 0 without values.
+func percentile(sorted []float64, p int) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := (len(sorted)*p + 99) / 100
+	return sorted[max(rank, 1)-1]
 }

@@ -12,11 +12,11 @@ import (
 	"acescope/engine/ace"
 )
 
-// plainLedger is the ledger as it would be written were there no hurry: it keeps what it
-// was told in maps, and sorts and sums up everything whenever it is asked.
+// plainLedger is a simple, slow implementation of the ledger: it keeps all events in maps and
+// computes each answer from scratch.
 type plainLedger struct {
-	seen    map[string]struct{} // event ids
-	told    map[string][]ace.ToolEvent
+	seen    map[string]struct{}        // event ids
+	events  map[string][]ace.ToolEvent // by call ID
 	known   map[string]ace.Invocation
 	other   map[ace.EventKind]int
 	dropped int
@@ -26,7 +26,7 @@ type plainLedger struct {
 func (l *plainLedger) event(e ace.ToolEvent) {
 	if l.seen == nil {
 		l.seen = map[string]struct{}{}
-		l.told = map[string][]ace.ToolEvent{}
+		l.events = map[string][]ace.ToolEvent{}
 		l.other = map[ace.EventKind]int{}
 	}
 	if _, dup := l.seen[e.EventID]; dup {
@@ -41,16 +41,12 @@ func (l *plainLedger) event(e ace.ToolEvent) {
 		l.other[e.Kind]++
 		return
 	}
-	l.tell(e)
-}
-
-func (l *plainLedger) tell(e ace.ToolEvent) {
 	id := callID(e)
-	l.told[id] = append(l.told[id], e)
+	l.events[id] = append(l.events[id], e)
 }
 
-// plainCall is a call by all that was told of it: in the observer's order, and what has no
-// place in that before it, as it came.
+// plainCall computes a call from its events, in the observer's order. Events without a position
+// come first, in the order of arrival.
 func plainCall(id string, events []ace.ToolEvent) ace.Call {
 	events = slices.Clone(events)
 	slices.SortStableFunc(events, func(a, b ace.ToolEvent) int {
@@ -99,11 +95,10 @@ func (l *plainLedger) settle(inv ace.Invocation) {
 	l.known[inv.ID] = inv
 }
 
-// joined lists the calls by time, then id. The order in which the maps are read does
-// not matter, since the list is sorted.
+// joined lists the calls by time and ID.
 func (l *plainLedger) joined() []ace.Call {
-	calls := make([]ace.Call, 0, len(l.told)+len(l.known))
-	for id, events := range l.told {
+	calls := make([]ace.Call, 0, len(l.events)+len(l.known))
+	for id, events := range l.events {
 		if _, ok := l.known[id]; !ok {
 			calls = append(calls, plainCall(id, events))
 		}
@@ -142,7 +137,7 @@ func (l *plainLedger) usage() []ace.SkillUsage {
 	return list
 }
 
-// percentile is the nearest-rank percentile of sorted values, 0 where there are none.
+// percentile returns the nearest-rank percentile of sorted values, or 0 without values.
 func percentile(sorted []float64, p int) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -173,8 +168,8 @@ func count(u *ace.SkillUsage, c ace.Call) {
 	}
 }
 
-// TestLedgerAgainstThePlainOne tells both the same, in many ways, and asks now and then.
-func TestLedgerAgainstThePlainOne(t *testing.T) {
+// TestLedgerMatchesPlainLedger applies random facts to both ledgers and compares their answers.
+func TestLedgerMatchesPlainLedger(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(80) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -191,7 +186,7 @@ func TestLedgerAgainstThePlainOne(t *testing.T) {
 					plain.settle(inv)
 				}
 			}
-			touched(t, &s, f)
+			checkChanged(t, &s, f)
 			if r.IntN(3) > 0 {
 				continue
 			}
@@ -210,20 +205,20 @@ func TestLedgerAgainstThePlainOne(t *testing.T) {
 	}
 }
 
-// touched holds that what a fact touched is known by its id, and as it stands.
-func touched(t *testing.T, s *ace.State, f ace.Fact) {
+// checkChanged checks that ChangedCalls returns the current calls of the fact.
+func checkChanged(t *testing.T, s *ace.State, f ace.Fact) {
 	t.Helper()
-	stands := map[string]string{}
+	current := map[string]string{}
 	for _, c := range s.Calls() {
-		stands[c.ID] = asJSON(t, c)
+		current[c.ID] = asJSON(t, c)
 	}
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, e := range f.Events {
-		told[callID(e)] = true
+		reported[callID(e)] = true
 	}
-	for _, c := range s.Touched() {
-		if stands[c.ID] != asJSON(t, c) || len(f.Events) > 0 && !told[c.ID] {
-			t.Fatalf("%+v was not touched by %+v", c, f)
+	for _, c := range s.ChangedCalls() {
+		if current[c.ID] != asJSON(t, c) || len(f.Events) > 0 && !reported[c.ID] {
+			t.Fatalf("%+v was not changed by %+v", c, f)
 		}
 	}
 }

@@ -1,8 +1,15 @@
 package ace
 
-import "strings"
+import (
+	"crypto/sha256"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
 
-// Workflow types, and the prefixes of the workflow ids they run under.
+// Workflow types and the prefixes of their workflow IDs.
 const (
 	TaskWorkflow       = "AceTaskWorkflow"
 	ExperimentWorkflow = "AceExperimentWorkflow"
@@ -17,7 +24,7 @@ const (
 	TaskQueue        = "ace"
 )
 
-// Activity types.
+// Activity types of task runs and experiments.
 const (
 	ActivityGenerator = "run_generator"
 	ActivitySkills    = "run_skills_session"
@@ -25,12 +32,11 @@ const (
 	ActivityCurator   = "run_curator"
 	ActivityPersist   = "persist_results"
 
-	// ActivityLoadTasks and ActivityEvaluate serve the experiment workflow.
 	ActivityLoadTasks = "load_tasks"
 	ActivityEvaluate  = "run_evaluation"
 	ActivityHead      = "playbook_head"
 
-	// ActivityLoadStep reads the result of a step that a fork takes over.
+	// ActivityLoadStep reads the result of a step that a fork reuses.
 	ActivityLoadStep = "load_step"
 )
 
@@ -57,14 +63,14 @@ const (
 	AttrRunner     = "RunnerId"
 )
 
-// SearchAttributes lists the nine attributes in the order in which screens and
-// documents show them.
+// SearchAttributes returns the search attributes in display order.
 func SearchAttributes() []string {
-	return []string{AttrExperiment, AttrDataset, AttrModel, AttrAdapter, AttrExit, AttrTask, AttrPhase, AttrBlueprint, AttrRunner}
+	return []string{AttrExperiment, AttrDataset, AttrModel, AttrAdapter, AttrExit, AttrTask, AttrPhase,
+		AttrBlueprint, AttrRunner}
 }
 
-// AddAttributes is the command that adds search attributes to a namespace.
-func AddAttributes(namespace string, names []string) string {
+// SearchAttributesCommand returns the shell command that adds search attributes to a namespace.
+func SearchAttributesCommand(namespace string, names []string) string {
 	cmd := "temporal operator search-attribute create --namespace " + namespace
 	for _, n := range names {
 		cmd += " --name " + n + " --type Keyword"
@@ -72,56 +78,53 @@ func AddAttributes(namespace string, names []string) string {
 	return cmd
 }
 
-// MemoSummary is the memo key under which a task run leaves its [Summary], so that
-// a list of runs needs no history.
-const MemoSummary = "ace_summary"
+// Memo keys.
+const (
+	// MemoSummary holds the [Summary] of a task run, so that a list of runs needs no history.
+	MemoSummary = "ace_summary"
+	// MemoFork holds the [Forked] of a fork, so that lineages are read from lists.
+	MemoFork = "ace_fork"
+	// MemoObserved holds the [ObservedStart] of an observed run.
+	MemoObserved = "ace_observed"
+)
 
-// MemoFork is the memo key under which a fork is started with its [Forked], so that
-// lineages are read from lists.
-const MemoFork = "ace_fork"
+// TimerIdle is the summary of the timer that ends an observed run without events.
+const TimerIdle = "ace: nothing heard"
 
-// MemoObserved is the memo key under which an observed run is started with its
-// [ObservedStart].
-const MemoObserved = "ace_observed"
-
-// TimerSilent is the summary of the timer that ends an observed run of which nothing was
-// heard for too long.
-const TimerSilent = "ace: nothing heard"
-
-// Adapter says how an experiment learns.
+// Adapter is the learning mode of an experiment.
 type Adapter string
 
-// Adapters: Offline learns task by task over epochs, Online measures a window of
-// tasks with a frozen playbook and then learns from it.
+// Adapters: Offline learns task by task over epochs. Online measures a window of tasks with a
+// frozen playbook and then learns from it.
 const (
 	Offline Adapter = "offline"
 	Online  Adapter = "online"
 )
 
-// ExitStatus is the outcome of a run as the ExitStatus search attribute holds it.
+// ExitStatus is the outcome of a run, as in the ExitStatus search attribute.
 type ExitStatus string
 
-// Exit statuses. Success and Wrong both mean that the run completed: Wrong that its
-// answer did not match the label.
+// Exit statuses. Success and Wrong both mean that the run completed; the answer of a Wrong
+// run does not match the label.
 const (
-	Running   ExitStatus = "running"
-	Success   ExitStatus = "success"
-	Wrong     ExitStatus = "wrong"
-	Failed    ExitStatus = "failed"
-	Cancelled ExitStatus = "cancelled"
-	Timeout   ExitStatus = "timeout"
+	Running  ExitStatus = "running"
+	Success  ExitStatus = "success"
+	Wrong    ExitStatus = "wrong"
+	Failed   ExitStatus = "failed"
+	Canceled ExitStatus = "cancelled"
+	Timeout  ExitStatus = "timeout"
 )
 
-// Continued is how a run is shown that goes on as another under the same workflow id: no run
-// says it of itself, and no search attribute holds it.
+// Continued is the displayed status of a run that continued as new. It is never reported by a
+// run and never stored in a search attribute.
 const Continued ExitStatus = "continued"
 
-// ExitStatuses lists every status, Running first.
+// ExitStatuses lists every status that a run can report, Running first.
 func ExitStatuses() []ExitStatus {
-	return []ExitStatus{Running, Success, Wrong, Failed, Cancelled, Timeout}
+	return []ExitStatus{Running, Success, Wrong, Failed, Canceled, Timeout}
 }
 
-// Phase is where a run stands.
+// Phase is a stage of a task run.
 type Phase string
 
 // Phases of a task run, in order.
@@ -134,7 +137,7 @@ const (
 	PhaseDone      Phase = "done"
 )
 
-// Steps lists the phases that are served by an activity, in order.
+// Steps lists the phases that an activity executes, in order.
 func Steps() []Phase {
 	return []Phase{PhaseGenerator, PhaseSkills, PhaseReflector, PhaseCurator, PhasePersist}
 }
@@ -147,13 +150,13 @@ var activities = map[Phase]string{
 	PhasePersist:   ActivityPersist,
 }
 
-// Activity is the activity type that serves the phase, "" for PhaseDone.
+// Activity returns the type of the activity that executes the phase, or "" for PhaseDone.
 func (p Phase) Activity() string { return activities[p] }
 
-// StepOf is the phase that an activity type serves; false for other activities.
+// StepOf returns the phase that an activity type executes.
 func StepOf(activity string) (Phase, bool) {
 	for _, p := range Steps() {
-		if activities[p] == activity {
+		if p.Activity() == activity {
 			return p, true
 		}
 	}
@@ -162,20 +165,74 @@ func StepOf(activity string) (Phase, bool) {
 
 func (p Phase) next() Phase {
 	steps := Steps()
-	for i, s := range steps {
-		if s == p && i+1 < len(steps) {
-			return steps[i+1]
-		}
+	i := slices.Index(steps, p)
+	if i < 0 || i+1 == len(steps) {
+		return PhaseDone
 	}
-	return PhaseDone
+	return steps[i+1]
 }
 
-// WorkflowID is the workflow id of a task run.
+// WorkflowID returns the workflow ID of a task run.
 func WorkflowID(taskID string) string { return TaskIDPrefix + taskID }
 
-// TaskIDOf is the task id within a workflow id, or the whole id where it has no
-// such prefix.
+// TaskIDOf returns the task ID in a workflow ID, or the whole ID if it lacks [TaskIDPrefix].
 func TaskIDOf(workflowID string) string { return strings.TrimPrefix(workflowID, TaskIDPrefix) }
 
-// ExperimentWorkflowID is the workflow id of an experiment.
+// ExperimentWorkflowID returns the workflow ID of an experiment.
 func ExperimentWorkflowID(id string) string { return ExperimentIDPrefix + id }
+
+const blueprintPrefix = "blueprint:"
+
+// BlueprintProvider returns the name of the provider that executes steps as runs of a blueprint.
+func BlueprintProvider(blueprint string) string { return blueprintPrefix + blueprint }
+
+// BlueprintOf returns the blueprint of a provider that [BlueprintProvider] named.
+func BlueprintOf(provider string) (string, bool) { return strings.CutPrefix(provider, blueprintPrefix) }
+
+// RunLogsRoot is the slash-separated path of the run logs in the data directory.
+const RunLogsRoot = "logs/runs"
+
+// RunLogsDir returns the slash-separated path of a run's logs in the data directory. IDs are
+// untrusted: the result is always two levels below [RunLogsRoot] and unique to the run.
+func RunLogsDir(workflowID, runID string) string {
+	return path.Join(RunLogsRoot, FileName(workflowID), FileName(runID))
+}
+
+// maxEscaped bounds an escaped file name, in bytes and without the digest.
+const maxEscaped = 150
+
+// FileName encodes any text as a unique file name. Letters, digits, dot, dash and underscore
+// are kept; other bytes and a leading dot become % and two hexadecimal digits. A long name is
+// truncated and ends with a digest.
+func FileName(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		c := text[i]
+		alphanumeric := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if alphanumeric || c == '-' || c == '_' || c == '.' && i > 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	name := b.String()
+	switch {
+	case name == "":
+		return "%"
+	case len(name) <= maxEscaped:
+		return name
+	}
+	return fmt.Sprintf("%s%%-%x", name[:maxEscaped], sha256.Sum256([]byte(text)))
+}
+
+// Cut truncates text to at most n bytes of valid UTF-8 and marks a cut with an ellipsis, which
+// is not counted.
+func Cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return strings.ToValidUTF8(text[:n], "\ufffd") + "…"
+}

@@ -5,35 +5,33 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
-	"unicode/utf8"
 )
 
-// Bounds of what an observer says.
+// MaxStepResult bounds the result of a step that an observer reports, in bytes and without its
+// invocations. Larger results must be sent by reference.
+const MaxStepResult = 2 * InlineBytes
+
+// Bounds of the texts that an observer reports, in bytes.
 const (
-	// MaxStepResult bounds the result of a step that an observer tells, in bytes and without
-	// its invocations: what is larger goes by reference.
-	MaxStepResult = 2 * InlineBytes
-	maxID         = 256
-	maxName       = 256
-	maxError      = 1 << 10
-	maxAnswer     = 4 << 10
+	maxID     = 256
+	maxName   = 256
+	maxError  = 1 << 10
+	maxAnswer = 4 << 10
 )
 
-// ObservedStart is left in the memo of an observed run, so that whoever delivers its
-// events can tell whether a run that has closed is the one they belong to.
+// ObservedStart is the memo of an observed run. A reporter of events uses it to decide whether a
+// closed run is the one that they belong to.
 type ObservedStart struct {
-	ID     string `json:"start"` // of what began the run; unique among the runs of a task
+	ID     string `json:"start"` // identifies the run among the runs of a task
 	Source string `json:"source,omitempty"`
 }
 
-// observed is what the observer of a run said of its course: of each thing the word that
-// is newest in his order. The rest of the state follows from it, so that the order in
-// which it arrives does not matter.
+// observed holds the reported progress of an observed run: for each subject, the last event in
+// the observer's order. The state is derived from these, so the order of arrival is irrelevant.
 type observed struct {
-	said    []ToolEvent // at most one for each phase, step and the end
+	reports []ToolEvent // at most one per phase, step and finish
 	changed bool
-	silent  bool // nothing was heard for too long
+	idle    bool // the idle timeout fired
 }
 
 func (o *observed) clone() *observed {
@@ -41,35 +39,42 @@ func (o *observed) clone() *observed {
 		return nil
 	}
 	c := *o
-	c.said = slices.Clone(o.said)
+	c.reports = slices.Clone(o.reports)
 	return &c
 }
 
-// Finished tells whether an observed run has ended, by its observer's word or his silence.
+// Finished reports whether an observed run ended: its observer finished it or was idle too long.
 func (s *State) Finished() bool {
-	return s.observed != nil && (s.observed.silent || slices.ContainsFunc(s.observed.said, func(e ToolEvent) bool { return e.Kind == KindFinish }))
+	if s.observed == nil {
+		return false
+	}
+	finish := func(e ToolEvent) bool { return e.Kind == KindFinish }
+	return s.observed.idle || slices.ContainsFunc(s.observed.reports, finish)
 }
 
-// observe begins an observed run, with what it knew when it was continued.
+// observe starts an observed run, with the state that it carried over.
 func (s *State) observe(c *Carried) {
-	s.Input.Carried = nil // it is kept where it belongs
+	s.Input.Carried = nil // restored below
 	s.observed = &observed{changed: true}
 	if c != nil {
-		s.observed.said = slices.Clone(c.Said)
+		s.observed.reports = slices.Clone(c.Reports)
 		s.calls.restore(c)
 	}
 	s.derive()
 }
 
-// event takes an event to where it belongs. In an observed run phases, steps and the end
-// are the observer's word; in others they are counted.
+// event applies a tool event. Only in observed runs do phases, steps and the finish define the
+// progress; in other runs they are counted.
 func (s *State) event(e ToolEvent) {
 	if s.observed == nil {
 		s.calls.event(e)
 		return
 	}
-	e.EventID, e.CallID, e.Name, e.Error = shortID(e.EventID), shortID(e.CallID), cutText(e.Name, maxName), cutText(e.Error, maxError)
-	if !e.onCourse() {
+	e.EventID = shortID(e.EventID)
+	e.CallID = shortID(e.CallID)
+	e.Name = truncate(e.Name, maxName)
+	e.Error = truncate(e.Error, maxError)
+	if !e.isProgress() {
 		s.calls.event(e)
 		return
 	}
@@ -79,26 +84,24 @@ func (s *State) event(e ToolEvent) {
 	if !s.calls.full() {
 		s.calls.seen.add(e.EventID)
 	}
-	s.observed.say(s.settled(e))
+	s.observed.report(s.normalize(e))
 }
 
-// onCourse tells whether the event says something of the course of a run.
-func (e ToolEvent) onCourse() bool {
-	_, isStep := activities[Phase(e.Name)]
+// isProgress reports whether the event is a valid phase, step or finish.
+func (e ToolEvent) isProgress() bool {
+	isStep := Phase(e.Name).Activity() != ""
 	switch e.Kind {
 	case KindPhase:
 		return isStep || Phase(e.Name) == PhaseDone
 	case KindStep:
 		return isStep
-	case KindFinish:
-		return true
 	}
-	return false
+	return e.Kind == KindFinish
 }
 
-// settled takes the tool calls out of a session's result, which are kept with all others,
-// and refuses a result that is too large to be kept.
-func (s *State) settled(e ToolEvent) ToolEvent {
+// normalize moves the tool calls of a session's result into the ledger and drops a result that
+// is too large.
+func (s *State) normalize(e ToolEvent) ToolEvent {
 	e.Args = nil
 	if e.Kind == KindFinish {
 		e.Name = ""
@@ -107,162 +110,172 @@ func (s *State) settled(e ToolEvent) ToolEvent {
 		var session SkillSessionResult
 		if json.Unmarshal(e.Result, &session) == nil {
 			for _, inv := range session.Invocations {
-				inv.ID, inv.Name, inv.Error = shortID(inv.ID), cutText(inv.Name, maxName), cutText(inv.Error, maxError)
-				s.calls.settle(inv, markOf(e))
+				inv.ID = shortID(inv.ID)
+				inv.Name = truncate(inv.Name, maxName)
+				inv.Error = truncate(inv.Error, maxError)
+				s.calls.setResult(inv, markOf(e))
 			}
 			session.Invocations = nil
 			e.Result, _ = json.Marshal(session)
 		}
 	}
 	if len(e.Result) > MaxStepResult {
-		e.Result, e.Error = nil, fmt.Sprintf("its result has %d bytes, more than %d", len(e.Result), MaxStepResult)
+		e.Error = fmt.Sprintf("its result has %d bytes, more than %d", len(e.Result), MaxStepResult)
+		e.Result = nil
 	}
 	return e
 }
 
-// say keeps the event unless a newer one says the same.
-func (o *observed) say(e ToolEvent) {
-	at := slices.IndexFunc(o.said, func(old ToolEvent) bool { return old.Kind == e.Kind && old.Name == e.Name })
+// report keeps the event unless a newer one of the same subject is known.
+func (o *observed) report(e ToolEvent) {
+	at := slices.IndexFunc(o.reports, func(old ToolEvent) bool { return old.Kind == e.Kind && old.Name == e.Name })
 	if at >= 0 {
-		if !markOf(e).takes(markOf(o.said[at])) {
+		if !markOf(e).supersedes(markOf(o.reports[at])) {
 			return
 		}
-		o.said = slices.Delete(o.said, at, at+1)
+		o.reports = slices.Delete(o.reports, at, at+1)
 	}
-	o.said, o.changed = append(o.said, e), true
+	o.reports = append(o.reports, e)
+	o.changed = true
 }
 
-// silent ends an observed run of which nothing was heard for too long.
-func (s *State) silent() {
-	if s.observed == nil {
-		return
+// timeOut ends an observed run after its idle timeout.
+func (s *State) timeOut() {
+	if s.observed != nil {
+		s.observed.idle = true
+		s.observed.changed = true
+		s.derive()
 	}
-	s.observed.silent, s.observed.changed = true, true
-	s.derive()
 }
 
-// derive works out where an observed run stands from what was said, in the observer's
-// order.
+// derive computes the progress of an observed run from its reports, in the observer's order.
 func (s *State) derive() {
 	if s.observed == nil || !s.observed.changed {
 		return
 	}
 	s.observed.changed = false
-	*s = State{Input: s.Input, CancelRequested: s.CancelRequested, ClosedAs: s.ClosedAs, calls: s.calls, observed: s.observed}
+	*s = State{Input: s.Input, CancelRequested: s.CancelRequested, ClosedAs: s.ClosedAs,
+		calls: s.calls, observed: s.observed}
 	s.begin()
-	said := slices.Clone(s.observed.said)
-	slices.SortStableFunc(said, func(a, b ToolEvent) int { return markOf(a).compare(markOf(b)) })
-	c := course{s: s, implied: true}
+	reports := slices.Clone(s.observed.reports)
+	slices.SortStableFunc(reports, func(a, b ToolEvent) int { return markOf(a).compare(markOf(b)) })
+	p := progress{s: s, implied: true}
 	var finish *ToolEvent
-	for i, e := range said {
+	for i, e := range reports {
 		switch e.Kind {
 		case KindPhase:
-			c.begins(Phase(e.Name))
+			p.enter(Phase(e.Name))
 		case KindStep:
-			c.ends(Phase(e.Name), e)
+			p.endStep(Phase(e.Name), e)
 		case KindFinish:
-			finish = &said[i]
+			finish = &reports[i]
 		}
 	}
 	switch {
 	case finish != nil:
-		c.finish(*finish)
-	case s.observed.silent:
+		p.finish(*finish)
+	case s.observed.idle:
 		s.Exit = Timeout
-		s.Failure = &Failure{Kind: Timeout, Type: TypeSilent, Message: "nothing was heard of it for " + s.Input.Idle().String()}
-		c.leave(StatusFailed)
+		message := "no event received for " + s.Input.Idle().String()
+		s.Failure = &Failure{Kind: Timeout, Type: TypeIdleTimeout, Message: message}
+		p.leave(StatusFailed)
 	}
 }
 
-// course goes through what was said of a run's steps.
-type course struct {
+// progress replays the reports of an observed run.
+type progress struct {
 	s       *State
-	implied bool // nobody said that the step began at which the run stands
+	implied bool // no event reported the start of the current step
 }
 
-// leave is how a step stands that ended without a word.
-func (c *course) leave(status string) {
-	if st := c.s.step(c.s.Phase); st != nil && st.Status == StatusRunning {
+// leave sets the status of the current step if it ended without a report.
+func (p *progress) leave(status string) {
+	if st := p.s.step(p.s.Phase); st != nil && st.Status == StatusRunning {
 		st.Status = status
-		if c.implied {
+		if p.implied {
 			st.Status = StatusPending
 		}
 	}
 }
 
-func (c *course) begins(p Phase) {
-	if p != c.s.Phase {
-		c.leave(StatusDone)
+func (p *progress) enter(phase Phase) {
+	if phase != p.s.Phase {
+		p.leave(StatusDone)
 	}
-	c.s.enter(p)
-	c.implied = false
+	p.s.enter(phase)
+	p.implied = false
 }
 
-// ends takes over the result of a step. The next one is where the run stands from then
-// on, unless it was ahead already.
-func (c *course) ends(p Phase, e ToolEvent) {
-	s := c.s
-	fact := StepCompleted(p, e.Result)
+// endStep applies the result of a step. The run then enters the next phase unless it is already
+// past that.
+func (p *progress) endStep(phase Phase, e ToolEvent) {
+	s := p.s
+	fact := StepCompleted(phase, e.Result)
 	if e.Error != "" {
-		fact = StepFailed(p, Failure{Kind: Failed, Type: TypeObserved, Message: e.Error})
+		fact = StepFailed(phase, Failure{Kind: Failed, Type: TypeObserved, Message: e.Error})
 	}
-	ahead := slices.Index(Steps(), p) >= slices.Index(Steps(), s.Phase) && s.Phase != PhaseDone
-	if ahead && p != s.Phase {
-		c.leave(StatusDone)
+	forward := s.Phase != PhaseDone && slices.Index(Steps(), phase) >= slices.Index(Steps(), s.Phase)
+	if forward && phase != s.Phase {
+		p.leave(StatusDone)
 	}
 	if fact.Kind == FactStepFailed {
-		s.fail(p, *fact.Failure)
-		s.Exit = Running // the observer may try again
-		if ahead {
-			s.Phase, c.implied = p, false
+		s.fail(phase, *fact.Failure)
+		s.Exit = Running // the observed program may retry
+		if forward {
+			s.Phase = phase
+			p.implied = false
 		}
 		return
 	}
-	s.record(p, fact.Result)
-	if ahead {
-		s.enter(p.next())
-		c.implied = true
+	s.record(phase, fact.Result)
+	if forward {
+		s.enter(phase.next())
+		p.implied = true
 	}
 }
 
-func (c *course) finish(e ToolEvent) {
-	s := c.s
+func (p *progress) finish(e ToolEvent) {
+	s := p.s
 	var f Finish
-	_ = json.Unmarshal(e.Result, &f) // what cannot be read says nothing
+	_ = json.Unmarshal(e.Result, &f) // an unreadable result counts as an empty one
 	if f.Answer != "" {
-		s.Answer = cutText(f.Answer, maxAnswer)
+		s.Answer = truncate(f.Answer, maxAnswer)
 	}
 	if f.Correct != nil {
 		s.Correct = f.Correct
 	}
 	s.Exit = f.exit(e.Error, s.Correct)
+	message := "the observer reported a failure"
 	switch s.Exit {
 	case Success, Wrong:
-		c.leave(StatusDone)
-		s.Phase, s.Failure = PhaseDone, nil
+		p.leave(StatusDone)
+		s.Phase = PhaseDone
+		s.Failure = nil
 		return
-	case Cancelled:
-		c.leave(StatusCancelled)
+	case Canceled:
+		p.leave(StatusCanceled)
+		message = "the observer reported a cancellation"
+	case Timeout:
+		p.leave(StatusFailed)
+		message = "the observer reported a timeout"
 	default:
-		c.leave(StatusFailed)
+		p.leave(StatusFailed)
 	}
 	if e.Error != "" || s.Failure == nil {
 		s.Failure = &Failure{Kind: s.Exit, Type: TypeObserved, Message: e.Error}
 	}
 	if s.Failure.Message == "" {
-		s.Failure.Message = "the observer says that it " + map[ExitStatus]string{Failed: "failed", Timeout: "timed out", Cancelled: "was cancelled"}[s.Exit]
+		s.Failure.Message = message
 	}
 }
 
 func (f Finish) exit(failure string, correct *bool) ExitStatus {
 	switch f.ExitStatus {
-	case Failed, Cancelled, Timeout, Wrong:
+	case Failed, Canceled, Timeout, Wrong:
 		return f.ExitStatus
-	case Success:
-	default:
-		if failure != "" {
-			return Failed
-		}
+	}
+	if f.ExitStatus != Success && failure != "" {
+		return Failed
 	}
 	if correct != nil && !*correct {
 		return Wrong
@@ -270,26 +283,18 @@ func (f Finish) exit(failure string, correct *bool) ExitStatus {
 	return Success
 }
 
-// shortID is the id itself unless it is too long to be kept.
+// shortID returns the ID, or if it is too long its beginning and its hash.
 func shortID(id string) string {
 	if len(id) <= maxID {
 		return id
 	}
-	return cutText(id, maxID/2) + strconv.FormatUint(hashOf(id), 16)
+	return truncate(id, maxID/2) + strconv.FormatUint(hashOf(id), 16)
 }
 
-// cutText cuts a text to so many bytes, ending in an ellipsis where it was longer.
-func cutText(text string, most int) string {
-	if len(text) <= most {
+// truncate truncates text to at most n bytes, including an ellipsis.
+func truncate(text string, n int) string {
+	if len(text) <= n {
 		return text
 	}
-	cut := most - len("…")
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
+	return Cut(text, n-len("…"))
 }
-
-// ToolEventNow is the place in its observer's order of an event that happens now, behind
-// all that came before it: microseconds since 1970, which JSON carries exactly.
-func ToolEventNow(now time.Time, last int64) int64 { return max(now.UnixMicro(), last+1) }

@@ -14,10 +14,10 @@ import (
 
 var observedInput = ace.TaskInput{TaskID: "o", Observed: true, Source: "test", PlaybookHash: "p0"}
 
-// session is what an observer tells of a run, in its order.
+// session returns the events of an observed run, in the observer's order.
 func session(r *rand.Rand, calls int) (events []ace.ToolEvent) {
 	seq := int64(0)
-	tell := func(e ace.ToolEvent) {
+	report := func(e ace.ToolEvent) {
 		seq += 1 + int64(r.IntN(5))
 		e.Seq, e.EventID = seq, fmt.Sprint("e", seq)
 		if e.At.IsZero() {
@@ -27,31 +27,31 @@ func session(r *rand.Rand, calls int) (events []ace.ToolEvent) {
 	}
 	step := func(p ace.Phase, result string) {
 		if r.IntN(4) > 0 {
-			tell(ace.ToolEvent{Kind: ace.KindPhase, Name: string(p)})
+			report(ace.ToolEvent{Kind: ace.KindPhase, Name: string(p)})
 		}
 		if r.IntN(5) == 0 {
-			tell(ace.ToolEvent{Kind: ace.KindStep, Name: string(p), Error: "flaky"})
+			report(ace.ToolEvent{Kind: ace.KindStep, Name: string(p), Error: "flaky"})
 		}
-		tell(ace.ToolEvent{Kind: ace.KindStep, Name: string(p), Result: json.RawMessage(result)})
+		report(ace.ToolEvent{Kind: ace.KindStep, Name: string(p), Result: json.RawMessage(result)})
 	}
 	step(ace.PhaseGenerator, `{"plan": "look <it> up", "trajectory_id": "t", "answer": "1", "usage": {"input_tokens": 3}}`)
-	tell(ace.ToolEvent{Kind: ace.KindPhase, Name: "skills"})
+	report(ace.ToolEvent{Kind: ace.KindPhase, Name: "skills"})
 	for n := range calls {
 		id, name := fmt.Sprint("c", n), []string{"look", "calc", "find"}[r.IntN(3)]
-		tell(ace.ToolEvent{Kind: ace.KindToolUse, CallID: id, Name: name, Args: json.RawMessage(`{"q": "` + strings.Repeat("x", r.IntN(400)) + `"}`)})
+		report(ace.ToolEvent{Kind: ace.KindToolUse, CallID: id, Name: name, Args: json.RawMessage(`{"q": "` + strings.Repeat("x", r.IntN(400)) + `"}`)})
 		switch r.IntN(12) {
 		case 0:
 			no := false
-			tell(ace.ToolEvent{Kind: ace.KindPermission, CallID: id, Accepted: &no, Error: "not allowed"})
+			report(ace.ToolEvent{Kind: ace.KindPermission, CallID: id, Accepted: &no, Error: "not allowed"})
 		case 1:
 			continue
 		default:
 			ok := r.IntN(4) > 0
-			tell(ace.ToolEvent{Kind: ace.KindToolResult, CallID: id, OK: &ok, DurationMS: r.Float64() * 100, Result: json.RawMessage(`{"v": 1}`),
+			report(ace.ToolEvent{Kind: ace.KindToolResult, CallID: id, OK: &ok, DurationMS: r.Float64() * 100, Result: json.RawMessage(`{"v": 1}`),
 				Error: map[bool]string{false: "bad"}[ok]})
 		}
 		if r.IntN(20) == 0 {
-			tell(ace.ToolEvent{Kind: ace.KindMessage, Name: "said"})
+			report(ace.ToolEvent{Kind: ace.KindMessage, Name: "said"})
 		}
 	}
 	step(ace.PhaseSkills, `{"invocations": [{"id": "`+fmt.Sprint("c", calls-1)+`", "name": "look", "accepted": true, "ok": true, "duration_ms": 5}, {"id": "z", "name": "late"}], "answer": "2", "usage": {"output_tokens": 4}}`)
@@ -62,7 +62,7 @@ func session(r *rand.Rand, calls int) (events []ace.ToolEvent) {
 		{Result: json.RawMessage(`{"exit_status": "cancelled"}`)}, {Result: json.RawMessage(`"nonsense"`)}}
 	end := ends[r.IntN(len(ends))]
 	end.Kind = ace.KindFinish
-	tell(end)
+	report(end)
 	return events
 }
 
@@ -80,8 +80,8 @@ func foldAll(batches ...[]ace.ToolEvent) *ace.State {
 	return s
 }
 
-// cut makes batches of random sizes.
-func cut(r *rand.Rand, events []ace.ToolEvent) (batches [][]ace.ToolEvent) {
+// split splits events into batches of random sizes.
+func split(r *rand.Rand, events []ace.ToolEvent) (batches [][]ace.ToolEvent) {
 	for len(events) > 0 {
 		n := 1 + r.IntN(min(len(events), 30))
 		batches, events = append(batches, events[:n]), events[n:]
@@ -89,14 +89,14 @@ func cut(r *rand.Rand, events []ace.ToolEvent) (batches [][]ace.ToolEvent) {
 	return batches
 }
 
-// TestObservedInAnyOrder holds that batches may be cut anyhow, come twice and in any order.
-func TestObservedInAnyOrder(t *testing.T) {
+// TestObservedAnyOrder checks that batches may have any size, repeat and arrive in any order.
+func TestObservedAnyOrder(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		events := session(r, r.IntN(60))
 		want := answers(t, foldAll(events))
-		batches := cut(r, events)
+		batches := split(r, events)
 		for range r.IntN(len(batches) + 1) {
 			batches = append(batches, batches[r.IntN(len(batches))])
 		}
@@ -112,14 +112,14 @@ func TestObservedInAnyOrder(t *testing.T) {
 	}
 }
 
-// carried is the state of the run that goes on from s.
-func carried(t *testing.T, s *ace.State) *ace.State {
+// continued returns the state of the run that s continues as.
+func continued(t *testing.T, s *ace.State) *ace.State {
 	t.Helper()
 	in := s.Input
 	in.Carried = s.Carry()
 	data, err := json.Marshal(in)
 	if err != nil || len(data) > 1600<<10 {
-		t.Fatalf("%d bytes are carried, %v", len(data), err)
+		t.Fatalf("carried state has %d bytes, %v", len(data), err)
 	}
 	fact, err := ace.StartedFrom(data)
 	if err != nil {
@@ -130,22 +130,22 @@ func carried(t *testing.T, s *ace.State) *ace.State {
 	return next
 }
 
-// TestObservedChain holds that a run that is continued answers as one that was not, after
-// every batch, whatever comes twice.
+// TestObservedChain checks that a run that continues as new gives the same answers as a run that
+// does not, after every batch and with repeated events.
 func TestObservedChain(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		events := session(r, 20+r.IntN(900))
 		whole, chain := foldAll(), foldAll()
-		batches := cut(r, events)
+		batches := split(r, events)
 		for i, b := range batches {
 			if i > 0 && r.IntN(5) == 0 {
 				b = slices.Concat(batches[r.IntN(i)], b)
 			}
 			whole.Apply(ace.ToolEvents(b))
 			if r.IntN(6) == 0 {
-				chain = carried(t, chain)
+				chain = continued(t, chain)
 			}
 			if r.IntN(9) == 0 {
 				chain = chain.Clone()
@@ -158,7 +158,7 @@ func TestObservedChain(t *testing.T) {
 	}
 }
 
-// TestCarryIsBounded holds that what is carried fits into a payload, however much there is.
+// TestCarryIsBounded checks that the carried state always fits into a payload.
 func TestCarryIsBounded(t *testing.T) {
 	t.Parallel()
 	s := foldAll()
@@ -168,17 +168,17 @@ func TestCarryIsBounded(t *testing.T) {
 		s.Apply(ace.ToolEvents([]ace.ToolEvent{{EventID: fmt.Sprint(nasty, n), CallID: fmt.Sprint(nasty, n/2), Seq: int64(n + 1), Name: nasty[:300+n%40],
 			Kind: []ace.EventKind{ace.KindToolUse, ace.KindMessage, ace.KindToolResult}[n%3], Args: args, Result: args, Error: nasty, At: at}}))
 	}
-	next := carried(t, s)
+	next := continued(t, s)
 	if a, b := s.SkillUsage(), next.SkillUsage(); a.Total != b.Total || a.Dropped != b.Dropped || a.Dropped == 0 || asJSON(t, a.Skills) != asJSON(t, b.Skills) {
 		t.Errorf("%d calls and %d dropped, carried %d and %d", a.Total, a.Dropped, b.Total, b.Dropped)
 	}
 	next.Apply(ace.ToolEvents([]ace.ToolEvent{{EventID: "end", Seq: 1 << 40, Kind: ace.KindFinish}}))
 	if !next.Finished() || next.ExitStatus() != ace.Success {
-		t.Error("the end of a run that said too much is lost")
+		t.Error("the finish of a run with too many events is lost")
 	}
 }
 
-func TestObservedCourse(t *testing.T) {
+func TestObservedProgress(t *testing.T) {
 	t.Parallel()
 	phase := func(name string) ace.ToolEvent { return ace.ToolEvent{Kind: ace.KindPhase, Name: name} }
 	step := func(name, result, err string) ace.ToolEvent {
@@ -194,21 +194,21 @@ func TestObservedCourse(t *testing.T) {
 		want   string // phase, exit, the steps' first letters, failure
 	}{
 		{"nothing", nil, "generator running rpppp"},
-		{"an agent's session", []ace.ToolEvent{phase("skills")}, "skills running prppp"},
-		{"it ends", []ace.ToolEvent{phase("skills"), finish("", "")}, "done success pdppp"},
-		{"steps alone", []ace.ToolEvent{step("generator", "{}", "")}, "skills running drppp"},
+		{"a session", []ace.ToolEvent{phase("skills")}, "skills running prppp"},
+		{"a session ends", []ace.ToolEvent{phase("skills"), finish("", "")}, "done success pdppp"},
+		{"no phase events", []ace.ToolEvent{step("generator", "{}", "")}, "skills running drppp"},
 		{"a step is left out", []ace.ToolEvent{step("reflector", "{}", "")}, "curator running ppdrp"},
 		{"all steps", []ace.ToolEvent{step("generator", "", ""), step("skills", "", ""), step("reflector", `{"correct": false}`, ""), step("curator", "", ""),
 			step("persist", "", ""), finish("", "")}, "done wrong ddddd"},
 		{"a step fails", []ace.ToolEvent{phase("generator"), step("generator", "", "no")}, "generator running fpppp no"},
-		{"and is tried again", []ace.ToolEvent{step("generator", "", "no"), step("generator", "{}", "")}, "skills running drppp"},
+		{"a step is retried", []ace.ToolEvent{step("generator", "", "no"), step("generator", "{}", "")}, "skills running drppp"},
 		{"a bad result", []ace.ToolEvent{step("generator", `[]`, "")}, "generator running fpppp run_generator returned a result that does not fit the contract: json: cannot unmarshal array into Go value of type ace.GeneratorResult"},
-		{"a large one", []ace.ToolEvent{step("generator", large, "")}, fmt.Sprintf("generator running fpppp its result has %d bytes, more than 65536", len(large))},
-		{"failed", []ace.ToolEvent{phase("skills"), finish(`{"exit_status": "failed"}`, "")}, "skills failed pfppp the observer says that it failed"},
+		{"a large result", []ace.ToolEvent{step("generator", large, "")}, fmt.Sprintf("generator running fpppp its result has %d bytes, more than 65536", len(large))},
+		{"failed", []ace.ToolEvent{phase("skills"), finish(`{"exit_status": "failed"}`, "")}, "skills failed pfppp the observer reported a failure"},
 		{"cancelled", []ace.ToolEvent{phase("skills"), finish(`{"exit_status": "cancelled"}`, "enough")}, "skills cancelled pcppp enough"},
-		{"failed by its error", []ace.ToolEvent{finish("", "boom")}, "generator failed ppppp boom"},
-		{"said wrong", []ace.ToolEvent{finish(`{"correct": false}`, "")}, "done wrong ppppp"},
-		{"odd words", []ace.ToolEvent{phase("lunch"), step("lunch", "", ""), finish(`{"exit_status": "running"}`, "")}, "done success ppppp"},
+		{"failed with an error", []ace.ToolEvent{finish("", "boom")}, "generator failed ppppp boom"},
+		{"finished as wrong", []ace.ToolEvent{finish(`{"correct": false}`, "")}, "done wrong ppppp"},
+		{"unknown names", []ace.ToolEvent{phase("lunch"), step("lunch", "", ""), finish(`{"exit_status": "running"}`, "")}, "done success ppppp"},
 	} {
 		for i := range c.events {
 			c.events[i].EventID, c.events[i].Seq = fmt.Sprint(i), int64(i+1)
@@ -227,25 +227,26 @@ func TestObservedCourse(t *testing.T) {
 		}
 	}
 	s := foldAll()
-	s.Apply(ace.Silent())
-	if f := s.CurrentPhase().Failure; s.ExitStatus() != ace.Timeout || f == nil || f.Message != "nothing was heard of it for 24h0m0s" {
-		t.Errorf("silence: %s, %+v", s.ExitStatus(), f)
+	s.Apply(ace.IdleTimeout())
+	if f := s.CurrentPhase().Failure; s.ExitStatus() != ace.Timeout || f == nil || f.Message != "no event received for 24h0m0s" {
+		t.Errorf("idle timeout: %s, %+v", s.ExitStatus(), f)
 	}
 	s.Apply(ace.ToolEvents([]ace.ToolEvent{{EventID: "x", Kind: ace.KindFinish}}))
 	if s.ExitStatus() != ace.Success {
-		t.Error("its observer's word does not count")
+		t.Error("a finish after the idle timeout is ignored")
 	}
 }
 
-// TestOthersCount holds that in runs that acescope executes the new kinds change nothing.
-func TestOthersCount(t *testing.T) {
+// TestProgressEventsOfExecutedRuns checks that progress events do not change a run that is not
+// observed.
+func TestProgressEventsOfExecutedRuns(t *testing.T) {
 	t.Parallel()
 	s := &ace.State{}
 	s.Apply(ace.Started(ace.TaskInput{TaskID: "t"}))
 	before := asJSON(t, s.CurrentPhase())
 	s.Apply(ace.ToolEvents([]ace.ToolEvent{{EventID: "1", Kind: ace.KindPhase, Name: "curator"}, {EventID: "2", Kind: ace.KindStep, Name: "generator"},
 		{EventID: "3", Kind: ace.KindFinish}}))
-	s.Apply(ace.Silent())
+	s.Apply(ace.IdleTimeout())
 	if got := asJSON(t, s.CurrentPhase()); got != before {
 		t.Errorf("%s\nwas\n%s", got, before)
 	}

@@ -1,71 +1,73 @@
 package ace
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
-// What a ledger holds is kept so that copying it costs next to nothing: copies share what
-// they have in common, and what one of them changes it copies first. The stepper keeps
-// hundreds of copies of a long run.
+// The collections below can be cloned at almost no cost: clones share their common data and copy
+// on write. The time machine keeps hundreds of clones of a long run.
 
-// names numbers texts in the order in which they were first seen. Copies share one book as
-// long as they see the same texts in the same order; one that sees others gets its own.
-type names struct {
-	book *book
-	n    int32 // how many of the book's are known here
+// stringTable numbers strings in the order of their first occurrence. Clones share one log until
+// they add different strings.
+type stringTable struct {
+	log *stringLog
+	n   int32 // number of the log's strings that this table holds
 }
 
-type book struct {
-	mu sync.Mutex // copies may be in the hands of several goroutines
-	at map[string]int32
-	in []string
+type stringLog struct {
+	mu      sync.Mutex // clones may be used by several goroutines
+	numbers map[string]int32
+	strings []string
 }
 
-// find is the number of a text; false where it was not seen.
-func (s *names) find(text string) (int32, bool) {
-	if s.book == nil {
+// find returns the number of a string.
+func (s *stringTable) find(text string) (int32, bool) {
+	if s.log == nil {
 		return 0, false
 	}
-	s.book.mu.Lock()
-	defer s.book.mu.Unlock()
-	at, ok := s.book.at[text]
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	at, ok := s.log.numbers[text]
 	return at, ok && at < s.n
 }
 
-// add numbers a text that was not seen before.
-func (s *names) add(text string) int32 {
-	if s.book == nil {
-		s.book = &book{at: map[string]int32{}}
+// add numbers a string that the table does not hold yet.
+func (s *stringTable) add(text string) int32 {
+	if s.log == nil {
+		s.log = &stringLog{numbers: map[string]int32{}}
 	}
-	b := s.book
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if int(s.n) < len(b.in) && b.in[s.n] != text {
-		own := &book{at: make(map[string]int32, s.n+1), in: append([]string(nil), b.in[:s.n]...)}
-		for i, known := range own.in {
-			own.at[known] = int32(i)
+	log := s.log
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if int(s.n) < len(log.strings) && log.strings[s.n] != text {
+		own := &stringLog{numbers: make(map[string]int32, s.n+1), strings: slices.Clone(log.strings[:s.n])}
+		for i, known := range own.strings {
+			own.numbers[known] = int32(i)
 		}
-		s.book, b = own, own
+		s.log, log = own, own
 	}
-	if int(s.n) == len(b.in) {
-		b.in = append(b.in, text)
-		b.at[text] = s.n
+	if int(s.n) == len(log.strings) {
+		log.strings = append(log.strings, text)
+		log.numbers[text] = s.n
 	}
 	s.n++
 	return s.n - 1
 }
 
-// list is all texts in the order in which they were first seen.
-func (s *names) list() []string {
-	if s.book == nil {
+// list returns all strings in the order of their first occurrence.
+func (s *stringTable) list() []string {
+	if s.log == nil {
 		return nil
 	}
-	s.book.mu.Lock()
-	defer s.book.mu.Unlock()
-	return s.book.in[:s.n:s.n]
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	return s.log.strings[:s.n:s.n]
 }
 
-// entries is a list of entries by number. Copies share its chunks; who changes one that
-// is not his own copies it first.
-type entries struct {
+// entryList is a list of entries by number. Clones share chunks and copy a chunk before they
+// change it.
+type entryList struct {
 	chunks []*entryChunk
 	n      int
 	owner  *owner
@@ -78,13 +80,13 @@ type entryChunk struct {
 	at    [entryChunkSize]*entry
 }
 
-// owner is only compared: a value of no size would not be another one each time.
+// owner is compared by address, so it must not have size zero.
 type owner struct{ _ byte }
 
-func (v *entries) get(i int32) *entry { return v.chunks[i/entryChunkSize].at[i%entryChunkSize] }
+func (v *entryList) get(i int32) *entry { return v.chunks[i/entryChunkSize].at[i%entryChunkSize] }
 
-// set puts an entry in its place, or behind the last.
-func (v *entries) set(e *entry) {
+// set replaces or appends an entry.
+func (v *entryList) set(e *entry) {
 	if v.owner == nil {
 		v.owner = &owner{}
 	}
@@ -101,8 +103,8 @@ func (v *entries) set(e *entry) {
 	v.n = max(v.n, int(e.number)+1)
 }
 
-// clone is a copy; from now on neither owns what both share.
-func (v *entries) clone() entries {
+// clone returns a copy. Neither list then owns the shared chunks.
+func (v *entryList) clone() entryList {
 	v.owner = &owner{}
-	return entries{chunks: append([]*entryChunk(nil), v.chunks...), n: v.n, owner: &owner{}}
+	return entryList{chunks: slices.Clone(v.chunks), n: v.n, owner: &owner{}}
 }

@@ -1,6 +1,11 @@
 package ace
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+)
 
 // Bounds of a [State].
 const (
@@ -9,37 +14,35 @@ const (
 	RecentCalls    = 50
 )
 
-// leastMS is what a summary says of a step that took less than can be measured: 0 means
-// that it was not measured.
-const leastMS = 0.001
+// minMS is the duration of a step that was too short to measure; 0 means not measured.
+const minMS = 0.001
 
-// StepState is where one step stands.
+// StepState is the state of one step.
 type StepState struct {
 	Phase  Phase     `json:"phase"`
 	Status string    `json:"status"` // pending, running, done, failed, cancelled
 	Usage  *Usage    `json:"usage,omitempty"`
 	Time   *StepTime `json:"time,omitempty"`
-	// Verdict is how a model's answer was read; nil where no model was asked, or by a worker
-	// that does not say it.
+	// Verdict is nil if no model was asked or the worker does not report it.
 	Verdict *Verdict `json:"verdict,omitempty"`
-	// Served names the run that served the step; nil where none did.
+	// Served is nil unless a blueprint run executed the step.
 	Served *Served `json:"served,omitempty"`
-	// Taken tells that the result is another run's, which this one was forked from. Its
-	// usage and time are that run's, and count in no sum of this one.
-	Taken bool `json:"taken_over,omitempty"`
+	// Reused marks a result of the fork's original. Its usage and time belong to the original
+	// and are not included in the sums of this run.
+	Reused bool `json:"taken_over,omitempty"`
 }
 
 // Step statuses.
 const (
-	StatusPending   = "pending"
-	StatusRunning   = "running"
-	StatusDone      = "done"
-	StatusFailed    = "failed"
-	StatusCancelled = "cancelled"
+	StatusPending  = "pending"
+	StatusRunning  = "running"
+	StatusDone     = "done"
+	StatusFailed   = "failed"
+	StatusCanceled = "cancelled"
 )
 
-// State is what is known of a run: the value of the fold. The zero State knows
-// nothing. It is not safe for concurrent use; [State.Clone] gives a copy to hand out.
+// State is the value of the fold: everything known of a run. The zero value is an unknown run.
+// A State is not safe for concurrent use; [State.Clone] returns a copy.
 type State struct {
 	Input           TaskInput
 	Phase           Phase
@@ -53,7 +56,7 @@ type State struct {
 	Correct         *bool
 	Rationale       string
 	FollowUps       []string
-	Operations      []Operation // what the curator proposed, with the newest known fate
+	Operations      []Operation // the curator's proposals with their latest outcome
 	PlaybookBefore  string
 	PlaybookAfter   string
 	Bullets         int
@@ -61,11 +64,11 @@ type State struct {
 	Usage           Usage
 	Failure         *Failure
 	CancelRequested bool
-	Exit            ExitStatus // as the run itself knows it
-	ClosedAs        ExitStatus // as the server closed it, "" while it is open
+	Exit            ExitStatus // as the run reports it
+	ClosedAs        ExitStatus // as the server closed the run, "" while it is open
 
 	calls    ledger
-	observed *observed // of an observed run, else nil
+	observed *observed // nil unless the run is observed
 }
 
 // Apply folds one fact into the state.
@@ -76,21 +79,24 @@ func (s *State) Apply(f Fact) {
 		s.start(*f.Input)
 	case FactStepCompleted:
 		s.complete(f.Step, f.Result)
-		s.takeOver()
+		s.reuseSteps()
 	case FactStepFailed:
 		s.fail(f.Step, *f.Failure)
 	case FactToolEvents:
-		s.calls.bad += f.Bad
+		s.calls.unreadable += f.Unreadable
 		for _, e := range f.Events {
 			s.event(e)
 		}
 		s.derive()
 	case FactCancelRequested:
 		s.CancelRequested = true
-	case FactSilent:
-		s.silent()
+	case FactIdleTimeout:
+		s.timeOut()
 	case FactClosed:
-		s.close(f)
+		s.ClosedAs = f.Exit
+		if s.Failure == nil {
+			s.Failure = f.Failure
+		}
 	}
 }
 
@@ -101,10 +107,10 @@ func (s *State) start(in TaskInput) {
 		return
 	}
 	s.begin()
-	s.takeOver()
+	s.reuseSteps()
 }
 
-// begin is a run of which nothing is known but its input.
+// begin initializes the state from the input alone.
 func (s *State) begin() {
 	s.Exit = Running
 	s.PlaybookBefore = s.Input.PlaybookHash
@@ -115,11 +121,10 @@ func (s *State) begin() {
 	s.enter(PhaseGenerator)
 }
 
-// takeOver completes the steps, from where the run stands, whose results the input brings
-// along. It is part of the fold, so that every reader of a fork's history sees the same.
-func (s *State) takeOver() {
+// reuseSteps completes the steps from the current phase whose results the input holds.
+func (s *State) reuseSteps() {
 	for s.Failure == nil {
-		result := s.Input.Fork.Inline(s.Phase)
+		result := s.Input.Fork.InlineResult(s.Phase)
 		if result == nil {
 			return
 		}
@@ -159,46 +164,51 @@ func (s *State) complete(p Phase, result any) {
 	}
 }
 
-// record takes over what a step's result says.
+// record copies the result of a step into the state.
 func (s *State) record(p Phase, result any) {
-	var usage *Usage
-	var time *StepTime
-	var verdict *Verdict
-	var served *Served
+	step := StepState{Phase: p, Status: StatusDone, Reused: s.Input.Fork.Reuses(p)}
 	switch r := result.(type) {
 	case *GeneratorResult:
-		s.Plan, s.TrajectoryID, s.BulletIDs, s.Answer = r.Plan, r.TrajectoryID, r.BulletIDs, r.Answer
-		usage, time, verdict, served = r.usage(), r.Time, r.Verdict, r.Served
+		s.Plan = r.Plan
+		s.TrajectoryID = r.TrajectoryID
+		s.BulletIDs = r.BulletIDs
+		s.Answer = r.Answer
+		step.Usage, step.Time, step.Verdict, step.Served = r.usage(), r.Time, r.Verdict, r.Served
 	case *SkillSessionResult:
 		if r.Answer != "" {
 			s.Answer = r.Answer
 		}
 		for _, inv := range r.Invocations {
-			s.calls.settle(inv, mark{})
+			s.calls.setResult(inv, mark{})
 		}
-		usage, time, verdict, served = r.Usage, r.Time, r.Verdict, r.Served
+		step.Usage, step.Time, step.Verdict, step.Served = r.Usage, r.Time, r.Verdict, r.Served
 	case *ReflectorResult:
-		s.Insights, s.BulletTags, s.Correct = r.Insights, r.BulletTags, r.Correct
-		usage, time, verdict, served = r.Usage, r.Time, r.Verdict, r.Served
+		s.Insights = r.Insights
+		s.BulletTags = r.BulletTags
+		s.Correct = r.Correct
+		step.Usage, step.Time, step.Verdict, step.Served = r.Usage, r.Time, r.Verdict, r.Served
 	case *CuratorResult:
-		s.Rationale, s.FollowUps = r.Rationale, r.FollowUpActions
-		s.Operations = proposed(r)
-		usage, time, verdict, served = r.Usage, r.Time, r.Verdict, r.Served
+		s.Rationale = r.Rationale
+		s.FollowUps = r.FollowUpActions
+		s.Operations = proposedOperations(r)
+		step.Usage, step.Time, step.Verdict, step.Served = r.Usage, r.Time, r.Verdict, r.Served
 	case *PersistResult:
-		s.PlaybookBefore, s.PlaybookAfter, s.Bullets, s.PlaybookSeq = r.PlaybookBefore, r.PlaybookAfter, r.Bullets, r.Seq
-		s.Operations = settled(s.Operations, r.Operations)
-		time = r.Time
+		s.PlaybookBefore = r.PlaybookBefore
+		s.PlaybookAfter = r.PlaybookAfter
+		s.Bullets = r.Bullets
+		s.PlaybookSeq = r.Seq
+		s.Operations = mergedOperations(s.Operations, r.Operations)
+		step.Time = r.Time
 	}
-	taken := s.Input.Fork.Takes(p)
-	if usage != nil && !taken {
-		s.Usage = s.Usage.Add(*usage)
+	if step.Usage != nil && !step.Reused {
+		s.Usage = s.Usage.Add(*step.Usage)
 	}
 	if st := s.step(p); st != nil {
-		st.Status, st.Usage, st.Time, st.Verdict, st.Served, st.Taken = StatusDone, usage, time, verdict, served, taken
+		*st = step
 	}
 }
 
-// usage falls back on the token counts that workers without a usage object report.
+// usage falls back to the token counts of workers that report no usage object.
 func (r *GeneratorResult) usage() *Usage {
 	if r.Usage == nil && r.PromptTokens+r.CompletionTokens > 0 {
 		return &Usage{InputTokens: r.PromptTokens, OutputTokens: r.CompletionTokens}
@@ -213,20 +223,13 @@ func (s *State) fail(p Phase, f Failure) {
 		return
 	}
 	st.Status = StatusFailed
-	if f.Kind == Cancelled {
-		st.Status = StatusCancelled
+	if f.Kind == Canceled {
+		st.Status = StatusCanceled
 	}
 }
 
-func (s *State) close(f Fact) {
-	s.ClosedAs = f.Exit
-	if s.Failure == nil {
-		s.Failure = f.Failure
-	}
-}
-
-// ExitStatus is the outcome: the run's own word, or the server's where the run was
-// closed without being asked.
+// ExitStatus returns the outcome: as the run reports it, or as the server closed the run
+// before it could report one.
 func (s *State) ExitStatus() ExitStatus {
 	if s.ClosedAs != "" && (s.Exit == Running || s.Exit == "") {
 		return s.ClosedAs
@@ -234,96 +237,194 @@ func (s *State) ExitStatus() ExitStatus {
 	return s.Exit
 }
 
-// proposed lists a curator's operations, the accepted first, each with its fate set.
-func proposed(r *CuratorResult) []Operation {
-	all := make([]Operation, 0, len(r.Accepted)+len(r.Rejected))
-	for _, op := range r.Accepted {
-		op.Fate = FateAccepted
-		all = append(all, op)
-	}
-	for _, op := range r.Rejected {
-		if op.Fate == "" || op.Fate == FateAccepted {
-			op.Fate = FateRejected
+// proposedOperations lists the curator's operations with their outcomes, accepted ones first.
+func proposedOperations(r *CuratorResult) []Operation {
+	all := slices.Concat(r.Accepted, r.Rejected)
+	for i := range all {
+		op := &all[i]
+		if i < len(r.Accepted) {
+			op.Outcome = OutcomeAccepted
+		} else if op.Outcome == "" || op.Outcome == OutcomeAccepted {
+			op.Outcome = OutcomeRejected
 		}
-		all = append(all, op)
 	}
 	return all
 }
 
-// settled replaces the accepted operations of a proposal by what became of them when
-// the delta was merged; refused ones stay.
-func settled(proposal, merged []Operation) []Operation {
+// mergedOperations replaces the accepted operations of a proposal with the outcome of the merge.
+func mergedOperations(proposal, merged []Operation) []Operation {
 	if merged == nil {
 		return proposal
 	}
-	all := append(make([]Operation, 0, len(proposal)), merged...)
+	all := slices.Clone(merged)
 	for _, op := range proposal {
-		if op.Fate != FateAccepted {
+		if op.Outcome != OutcomeAccepted {
 			all = append(all, op)
 		}
 	}
 	return all
 }
 
-// Clone is a deep enough copy: nothing that a later Apply changes is shared.
+// Clone returns a copy that later calls of Apply on s do not change.
 func (s *State) Clone() *State {
 	c := *s
-	c.Steps = append([]StepState(nil), s.Steps...)
+	c.Steps = slices.Clone(s.Steps)
 	c.calls = s.calls.clone()
 	c.observed = s.observed.clone()
 	return &c
 }
 
-// Summary is the run in a line.
+// Summary returns the counts of the run for a list of runs.
 func (s *State) Summary() Summary {
 	sum := Summary{Usage: s.Usage}
 	for _, st := range s.Steps {
-		if at := sum.PhaseMS.at(st.Phase); at != nil && st.Time != nil && !st.Taken && (st.Time.DurationMS > 0 || !st.Time.StartedAt.IsZero()) {
-			*at = max(st.Time.DurationMS, leastMS)
+		at := sum.PhaseMS.at(st.Phase)
+		if at == nil || st.Time == nil || st.Reused {
+			continue
+		}
+		if st.Time.DurationMS > 0 || !st.Time.StartedAt.IsZero() {
+			*at = max(st.Time.DurationMS, minMS)
 		}
 	}
-	for _, u := range s.calls.usage() {
+	for _, u := range s.calls.counts() {
 		sum.Skills += u.Calls
 		sum.SkillsOK += u.OK
 	}
 	for _, op := range s.Operations {
-		if op.Fate != FateAccepted {
-			if op.Fate == FateRejected || op.Fate == FateUnparsable {
-				sum.Rejected++
-			}
-			continue
-		}
-		switch op.Type {
-		case OpAdd:
+		switch {
+		case op.Outcome == OutcomeRejected, op.Outcome == OutcomeUnparsable:
+			sum.Rejected++
+		case op.Outcome != OutcomeAccepted:
+		case op.Type == OpAdd:
 			sum.Added++
-		case OpUpdate:
+		case op.Type == OpUpdate:
 			sum.Updated++
-		case OpRemove:
+		case op.Type == OpRemove:
 			sum.Removed++
-		case OpTag:
+		case op.Type == OpTag:
 			sum.Tagged++
 		}
 	}
 	return sum
 }
 
-// Result is the run's result.
+// Result returns the result of the workflow.
 func (s *State) Result() TaskResult {
-	return TaskResult{TaskID: s.Input.TaskID, ExitStatus: s.Exit, Answer: s.Answer, Correct: s.Correct,
+	return TaskResult{
+		TaskID: s.Input.TaskID, ExitStatus: s.Exit, Answer: s.Answer, Correct: s.Correct,
 		PlaybookHash: s.PlaybookAfter, Bullets: s.Bullets, Seq: s.PlaybookSeq,
-		Index: s.Input.Index, Summary: s.Summary()}
+		Index: s.Input.Index, Summary: s.Summary(),
+	}
 }
 
-// Preview cuts a JSON payload to [PreviewBytes]; a payload that was cut becomes a JSON
-// string that ends in an ellipsis.
+// Preview truncates a JSON payload to [PreviewBytes]. A truncated payload becomes a JSON string
+// that ends with an ellipsis.
 func Preview(raw json.RawMessage) json.RawMessage {
 	if len(raw) <= PreviewBytes {
 		return raw
 	}
-	cut := string(raw[:PreviewBytes])
-	short, err := json.Marshal(cut + "…")
+	short, err := json.Marshal(string(raw[:PreviewBytes]) + "…")
 	if err != nil {
 		return nil
 	}
 	return short
 }
+
+// PhaseAnswer is the answer of [QueryPhase].
+type PhaseAnswer struct {
+	Phase           Phase       `json:"phase"`
+	ExitStatus      ExitStatus  `json:"exit_status"`
+	CancelRequested bool        `json:"cancel_requested,omitempty"`
+	Steps           []StepState `json:"steps"`
+	Answer          string      `json:"answer,omitempty"`
+	Correct         *bool       `json:"correct,omitempty"`
+	Usage           Usage       `json:"usage"`
+	Failure         *Failure    `json:"failure,omitempty"`
+}
+
+// SkillUsage sums up the calls of one skill: Calls = OK + Failed + Denied + Pending. The
+// percentiles cover finished calls, in milliseconds.
+type SkillUsage struct {
+	Name      string    `json:"name"`
+	Calls     int       `json:"calls"`
+	OK        int       `json:"ok"`
+	Failed    int       `json:"failed"`
+	Denied    int       `json:"denied"`
+	Pending   int       `json:"pending"`
+	P50MS     float64   `json:"p50_ms"`
+	P95MS     float64   `json:"p95_ms"`
+	LastAt    time.Time `json:"last_at,omitzero"`
+	LastError string    `json:"last_error,omitempty"`
+}
+
+// SkillAnswer is the answer of [QuerySkills]. Recent holds the latest [RecentCalls] calls with
+// payloads truncated to [PreviewBytes]; the history holds the full payloads.
+type SkillAnswer struct {
+	Skills     []SkillUsage      `json:"skills"`
+	Total      int               `json:"total"`
+	Recent     []Call            `json:"recent"`
+	Other      map[EventKind]int `json:"other,omitempty"`
+	Dropped    int               `json:"dropped,omitempty"`
+	Unreadable int               `json:"unreadable,omitempty"`
+}
+
+// DeltaAnswer is the answer of [QueryDelta].
+type DeltaAnswer struct {
+	PlaybookBefore  string      `json:"playbook_before"`
+	PlaybookAfter   string      `json:"playbook_after,omitempty"`
+	Operations      []Operation `json:"operations"`
+	BulletTags      []BulletTag `json:"bullet_tags,omitempty"`
+	Insights        string      `json:"insights,omitempty"`
+	Rationale       string      `json:"rationale,omitempty"`
+	FollowUpActions []string    `json:"follow_up_actions,omitempty"`
+	Bullets         int         `json:"bullets,omitempty"`
+}
+
+// Call is the current state of a tool call. Pending means that it has no result yet.
+type Call struct {
+	Invocation
+	Pending bool `json:"pending,omitempty"`
+}
+
+// CurrentPhase answers [QueryPhase].
+func (s *State) CurrentPhase() PhaseAnswer {
+	return PhaseAnswer{
+		Phase: s.Phase, ExitStatus: s.Exit, CancelRequested: s.CancelRequested,
+		Steps: append([]StepState{}, s.Steps...), Answer: s.Answer, Correct: s.Correct,
+		Usage: s.Usage, Failure: s.Failure,
+	}
+}
+
+// SkillUsage answers [QuerySkills].
+func (s *State) SkillUsage() SkillAnswer {
+	return SkillAnswer{
+		Skills: s.calls.usage(), Total: s.calls.total(), Recent: s.calls.latest(RecentCalls),
+		Other: maps.Clone(s.calls.other), Dropped: s.calls.dropped, Unreadable: s.calls.unreadable,
+	}
+}
+
+// SkillCounts returns the skills of [State.SkillUsage] with only their counts. Its cost does not
+// depend on the number of calls.
+func (s *State) SkillCounts() []SkillUsage { return s.calls.counts() }
+
+// CallTotals returns the number of calls, of events and calls that were dropped, and of
+// unreadable payloads.
+func (s *State) CallTotals() (calls, dropped, unreadable int) {
+	return s.calls.total(), s.calls.dropped, s.calls.unreadable
+}
+
+// PlaybookDelta answers [QueryDelta].
+func (s *State) PlaybookDelta() DeltaAnswer {
+	return DeltaAnswer{
+		PlaybookBefore: s.PlaybookBefore, PlaybookAfter: s.PlaybookAfter,
+		Operations: append([]Operation{}, s.Operations...), BulletTags: s.BulletTags,
+		Insights: s.Insights, Rationale: s.Rationale, FollowUpActions: s.FollowUps, Bullets: s.Bullets,
+	}
+}
+
+// Calls returns the tool calls that are kept in detail, oldest first. After continue-as-new,
+// these are the latest calls of that time, the calls that were open then, and all later calls.
+func (s *State) Calls() []Call { return s.calls.latest(len(s.calls.order)) }
+
+// ChangedCalls returns the tool calls that the last fact changed, oldest first.
+func (s *State) ChangedCalls() []Call { return s.calls.changed() }

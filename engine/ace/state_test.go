@@ -30,7 +30,7 @@ func state(facts ...ace.Fact) *ace.State {
 	return s
 }
 
-func TestSkillUsageCountsEveryFate(t *testing.T) {
+func TestSkillUsageCountsEveryOutcome(t *testing.T) {
 	no := false
 	s := state(ace.ToolEvents([]ace.ToolEvent{
 		use("1", "a", "look", 1), done("2", "a", true, 10),
@@ -52,8 +52,8 @@ func TestSkillUsageCountsEveryFate(t *testing.T) {
 	}
 }
 
-// TestEventsCountOnce holds that an event that is reported again, or that the session's
-// result repeats, counts once.
+// TestEventsCountOnce checks that repeated events, and calls that the session's result repeats,
+// count once.
 func TestEventsCountOnce(t *testing.T) {
 	events := []ace.ToolEvent{use("1", "a", "look", 1), done("2", "a", false, 10)}
 	s := state(ace.ToolEvents(events), ace.ToolEvents(events),
@@ -64,7 +64,7 @@ func TestEventsCountOnce(t *testing.T) {
 	}
 }
 
-// TestOrderOfEventsAndResults shuffles tool events among the results of the steps.
+// TestOrderOfEventsAndResults interleaves tool events and step results at random.
 func TestOrderOfEventsAndResults(t *testing.T) {
 	steps := []ace.Fact{
 		ace.StepCompleted(ace.PhaseGenerator, []byte(`{"plan":"p","answer":"1"}`)),
@@ -78,7 +78,7 @@ func TestOrderOfEventsAndResults(t *testing.T) {
 	want := ""
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
-		s := state(weave(r, steps, events)...)
+		s := state(interleave(r, steps, events)...)
 		got, err := json.Marshal([]any{s.CurrentPhase(), s.SkillUsage(), s.PlaybookDelta()})
 		if err != nil {
 			t.Fatal(err)
@@ -87,13 +87,13 @@ func TestOrderOfEventsAndResults(t *testing.T) {
 			want = string(got)
 		}
 		if string(got) != want {
-			t.Fatalf("another order gives\n%s\nnot\n%s", got, want)
+			t.Fatalf("result depends on the order:\n%s\nwant\n%s", got, want)
 		}
 	}
 }
 
-// weave mixes two sequences, keeping the order within each.
-func weave(r *rand.Rand, a, b []ace.Fact) (out []ace.Fact) {
+// interleave mixes two sequences at random and keeps the order of each.
+func interleave(r *rand.Rand, a, b []ace.Fact) (out []ace.Fact) {
 	for len(a)+len(b) > 0 {
 		if len(b) == 0 || len(a) > 0 && r.IntN(len(a)+len(b)) < len(a) {
 			out, a = append(out, a[0]), a[1:]
@@ -104,7 +104,7 @@ func weave(r *rand.Rand, a, b []ace.Fact) (out []ace.Fact) {
 	return out
 }
 
-func TestDeltaKeepsEveryFate(t *testing.T) {
+func TestDeltaKeepsEveryOutcome(t *testing.T) {
 	s := state(
 		ace.StepCompleted(ace.PhaseCurator, []byte(`{"accepted":[{"type":"ADD","content":"x"},{"type":"TAG","bullet_id":"b"}],"rejected":[{"type":"ADD","reason":"duplicate"}]}`)),
 		ace.StepCompleted(ace.PhasePersist, []byte(`{"playbook_before":"v2","playbook_after":"v3","operations":[{"type":"ADD","content":"x","bullet_id":"b9","fate":"accepted"},{"type":"TAG","bullet_id":"b","fate":"rejected","reason":"gone"}]}`)))
@@ -117,21 +117,21 @@ func TestDeltaKeepsEveryFate(t *testing.T) {
 	}
 }
 
-func TestResultOutsideTheContractFailsTheStep(t *testing.T) {
+func TestInvalidResultFailsStep(t *testing.T) {
 	s := state(ace.StepCompleted(ace.PhaseGenerator, []byte(`"not an object"`)))
 	if s.Exit != ace.Failed || s.Failure.Type != ace.TypeBadResult || s.Steps[0].Status != ace.StatusFailed {
 		t.Errorf("%+v", s.CurrentPhase())
 	}
 }
 
-func TestServerHasTheLastWord(t *testing.T) {
+func TestServerStatusWins(t *testing.T) {
 	s := state(ace.Closed(ace.Failed, &ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: "by hand"}))
 	if s.ExitStatus() != ace.Failed || s.CurrentPhase().Failure.Message != "by hand" {
 		t.Errorf("%+v", s.CurrentPhase())
 	}
 }
 
-func TestCloneIsApart(t *testing.T) {
+func TestCloneIsIndependent(t *testing.T) {
 	s := state(ace.ToolEvents([]ace.ToolEvent{use("1", "a", "look", 1)}))
 	c := s.Clone()
 	s.Apply(ace.ToolEvents([]ace.ToolEvent{use("2", "b", "look", 2)}))
@@ -153,12 +153,12 @@ func FuzzToolEvents(f *testing.F) {
 			t.Fatal(err)
 		}
 		again := s.Clone()
-		if fact := ace.ToolEventsFrom(data); fact.Bad == 0 {
+		if fact := ace.ToolEventsFrom(data); fact.Unreadable == 0 {
 			again.Apply(fact)
 		}
 		twice, err := json.Marshal(again.SkillUsage())
 		if err != nil || string(once) != string(twice) {
-			t.Fatalf("told twice: %s, then %s, %v", once, twice, err)
+			t.Fatalf("repeated events change the usage: %s, then %s, %v", once, twice, err)
 		}
 	})
 }
@@ -176,13 +176,13 @@ func FuzzStepResult(f *testing.F) {
 	})
 }
 
-// TestExperimentMindsNoOrder ends tasks in many orders, as parallel tasks do.
-func TestExperimentMindsNoOrder(t *testing.T) {
+// TestExperimentAnyOrder completes tasks in random orders, as parallel tasks do.
+func TestExperimentAnyOrder(t *testing.T) {
 	in := ace.ExperimentInput{ExperimentID: "x", Epochs: 1, Tasks: 40, EvalTasks: 50, Eval: &ace.Ref{}}
 	var facts []ace.ExperimentFact
 	for i := range 38 {
 		right := i%3 > 0
-		facts = append(facts, ace.ExperimentFact{Ended: &ace.TaskResult{Index: i, ExitStatus: map[bool]ace.ExitStatus{true: ace.Success, false: ace.Wrong}[right],
+		facts = append(facts, ace.ExperimentFact{Completed: &ace.TaskResult{Index: i, ExitStatus: map[bool]ace.ExitStatus{true: ace.Success, false: ace.Wrong}[right],
 			Correct: &right, Seq: i + 1, PlaybookHash: fmt.Sprint("v", i+1), Bullets: i, Summary: ace.Summary{Skills: 3, Usage: ace.Usage{CostUSD: 0.1 * float64(i+1)}}}})
 	}
 	facts = append(facts, ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.Timeout}}, ace.ExperimentFact{Failed: &ace.Failure{Kind: ace.Failed}})
@@ -212,7 +212,7 @@ func TestExperimentMindsNoOrder(t *testing.T) {
 			want = string(data)
 		}
 		if string(data) != want {
-			t.Fatalf("another order gives\n%s\nnot\n%s", data, want)
+			t.Fatalf("result depends on the order:\n%s\nwant\n%s", data, want)
 		}
 		if p := s.Progress; p.After != "v38" || p.Epochs[0].Failed != 2 || p.Epochs[0].Correct != 25 || p.Eval[1].Accuracy != 0.9 || p.ExitStatus != ace.Success {
 			t.Fatalf("%+v", p)

@@ -9,73 +9,77 @@ import (
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/engine/history"
-	"acescope/engine/playbook"
+	"acescope/engine/learning/playbook"
+	"acescope/engine/temporal/history"
 )
 
-// merged is what a task's history tells of its merge into a line of playbooks.
-type merged struct {
-	seq   int
-	state *ace.State
-	done  []ace.Operation // those that had an effect, or where none had, all
-	run   *run
-	at    time.Time
+// merge is a task's merge into a branch of playbooks, as its history records it.
+type merge struct {
+	seq        int // the version that it made, 0 for none
+	state      *ace.State
+	operations []ace.Operation // the accepted ones, or all if none was
+	run        *run
+	at         time.Time
 }
 
-// Books makes the lines of playbooks anew in a store, from what the tasks did to them. A
-// line is made as far as every merge from the empty playbook on is in the files and gives
-// the very version, by its hash, that the task recorded; why it is not made further is said
-// for each line in short.
-func (f *Files) Books(ctx context.Context, store *playbook.Store) (short []string, err error) {
-	lines := f.merges()
-	for _, name := range slices.Sorted(maps.Keys(lines)) {
-		list := lines[name]
-		slices.SortFunc(list, func(a, b merged) int { return cmp.Compare(a.seq, b.seq) })
-		why, err := makeLine(ctx, store, name, list)
+// Books rebuilds the branches of playbooks in a store from the merges in the histories. A
+// branch is rebuilt as far as the files contain every merge since the empty playbook and each
+// gives the version, by its hash, that the task recorded. incomplete says, for each branch
+// that is cut short, why.
+func (f *Files) Books(ctx context.Context, store *playbook.Store) (incomplete []string, err error) {
+	branches := f.merges()
+	for _, name := range slices.Sorted(maps.Keys(branches)) {
+		list := branches[name]
+		slices.SortFunc(list, func(a, b merge) int { return cmp.Compare(a.seq, b.seq) })
+		why, err := rebuild(ctx, store, name, list)
 		if err != nil {
-			return short, err
+			return incomplete, err
 		}
 		if why != "" {
-			short = append(short, fmt.Sprintf("playbook %s: %s", name, why))
+			incomplete = append(incomplete, fmt.Sprintf("playbook %s: %s", name, why))
 		}
 	}
-	return short, nil
+	return incomplete, nil
 }
 
-// merges are those of all tasks, by the line that they merged into.
-func (f *Files) merges() map[string][]merged {
+// merges returns the merges of all tasks by branch.
+func (f *Files) merges() map[string][]merge {
 	f.mu.Lock()
 	runs := slices.Collect(maps.Values(f.runs))
 	f.mu.Unlock()
-	lines := map[string][]merged{}
+	branches := map[string][]merge{}
 	for _, r := range runs {
 		if r.info.GetType().GetName() != ace.TaskWorkflow {
 			continue
 		}
 		if m := mergeOf(r); m.seq > 0 && m.state.Input.Branch != "" {
-			lines[m.state.Input.Branch] = append(lines[m.state.Input.Branch], m)
+			branches[m.state.Input.Branch] = append(branches[m.state.Input.Branch], m)
 		}
 	}
-	return lines
+	return branches
 }
 
-// mergeOf folds a task's history as far as its merge; seq is 0 where it made none.
-func mergeOf(r *run) merged {
-	m := merged{state: &ace.State{}, run: r}
+// mergeOf folds a task's history up to its merge.
+func mergeOf(r *run) merge {
+	m := merge{state: &ace.State{}, run: r}
 	var decoder history.Decoder
 	for _, e := range r.events {
 		fact, ok, err := decoder.Fact(e)
 		if err != nil {
-			return merged{}
+			return merge{}
 		}
 		if !ok {
 			continue
 		}
 		if m.state.Apply(fact); m.state.PlaybookSeq > 0 {
 			m.seq, m.at = m.state.PlaybookSeq, e.GetEventTime().AsTime()
-			m.done = slices.DeleteFunc(slices.Clone(m.state.Operations), func(o ace.Operation) bool { return o.Fate != ace.FateAccepted })
-			if len(m.done) == 0 && m.state.PlaybookBefore == m.state.PlaybookAfter {
-				m.done = m.state.Operations // refused again, which is a version too
+			for _, o := range m.state.Operations {
+				if o.Outcome == ace.OutcomeAccepted {
+					m.operations = append(m.operations, o)
+				}
+			}
+			if len(m.operations) == 0 && m.state.PlaybookBefore == m.state.PlaybookAfter {
+				m.operations = m.state.Operations // all are rejected again, which makes a version too
 			}
 			return m
 		}
@@ -83,12 +87,13 @@ func mergeOf(r *run) merged {
 	return m
 }
 
-// makeLine merges again what can be merged, and says why it is not all.
-func makeLine(ctx context.Context, store *playbook.Store, name string, list []merged) (why string, err error) {
+// rebuild repeats the merges of a branch and says why it stopped before the last one.
+func rebuild(ctx context.Context, store *playbook.Store, name string, list []merge) (why string, err error) {
 	book := &playbook.Playbook{}
 	head := book.Hash()
 	if first := list[0]; first.seq != 1 || first.state.PlaybookBefore != head {
-		return fmt.Sprintf("it cannot be made again: it does not begin empty with a task in the files (the first there made version %d)", first.seq), nil
+		return fmt.Sprintf("cannot be rebuilt: the files lack the history of the task that made version 1;"+
+			" the first version in the files is %d", first.seq), nil
 	}
 	if _, err := store.Start(ctx, name, ""); err != nil {
 		return "", err
@@ -100,14 +105,18 @@ func makeLine(ctx context.Context, store *playbook.Store, name string, list []me
 			continue
 		}
 		if m.seq != last+1 || m.state.PlaybookBefore != head {
-			return fmt.Sprintf("shown up to version %d: the history of the task that made version %d is not in the files", last, last+1), nil
+			return fmt.Sprintf("rebuilt up to version %d: the files lack the history of the task that made version %d",
+				last, last+1), nil
 		}
-		after, _ := playbook.Apply(book, m.done)
+		after, _ := playbook.Apply(book, m.operations)
 		if after.Hash() != m.state.PlaybookAfter {
-			return fmt.Sprintf("shown up to version %d: what the task of version %d did gives another playbook today than it recorded", last, m.seq), nil
+			return fmt.Sprintf("rebuilt up to version %d: the operations of version %d do not give the recorded playbook",
+				last, m.seq), nil
 		}
-		_, err := store.Merge(ctx, playbook.MergeRequest{Branch: name, DeltaID: m.run.runID(), Operations: m.done, At: m.at,
-			TaskID: m.state.Input.TaskID, WorkflowID: m.run.workflowID(), RunID: m.run.runID(), Rationale: m.state.Rationale})
+		_, err := store.Merge(ctx, playbook.MergeRequest{
+			Branch: name, DeltaID: m.run.runID(), Operations: m.operations, At: m.at,
+			TaskID: m.state.Input.TaskID, WorkflowID: m.run.workflowID(), RunID: m.run.runID(),
+			Rationale: m.state.Rationale})
 		if err != nil {
 			return "", err
 		}
@@ -116,10 +125,10 @@ func makeLine(ctx context.Context, store *playbook.Store, name string, list []me
 	return "", nil
 }
 
-// next takes the tasks of the lowest version off the list and gives the one that made it,
-// nil where that version is there: a task that had nothing to merge records the version
-// that it found.
-func next(list []merged, last int, head string) (m *merged, rest []merged) {
+// next removes the tasks of the lowest version from the list and returns the one that made
+// it, or nil if that version exists already: a task that had nothing to merge records the
+// version that it found.
+func next(list []merge, last int, head string) (m *merge, rest []merge) {
 	n := 1
 	for n < len(list) && list[n].seq == list[0].seq {
 		n++
@@ -129,7 +138,7 @@ func next(list []merged, last int, head string) (m *merged, rest []merged) {
 	}
 	m = &list[0]
 	for i := range list[:n] {
-		if list[i].state.PlaybookBefore == head && len(list[i].done) > 0 {
+		if list[i].state.PlaybookBefore == head && len(list[i].operations) > 0 {
 			m = &list[i]
 		}
 	}

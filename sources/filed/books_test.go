@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/engine/playbook"
+	"acescope/engine/learning/playbook"
 	"acescope/sources/filed"
 	"acescope/sources/historytest"
 )
 
-// task is the history of a task that merged operations as the n-th version of a line.
+// task returns the history of a task that merged operations as version seq of a branch.
 func task(t *testing.T, book *playbook.Playbook, name string, seq int, ops ...ace.Operation) (filed.Source, *playbook.Playbook) {
 	t.Helper()
 	after, done := playbook.Apply(book, ops)
@@ -20,7 +20,7 @@ func task(t *testing.T, book *playbook.Playbook, name string, seq int, ops ...ac
 	began := b.Events[0].GetWorkflowExecutionStartedEventAttributes()
 	began.WorkflowId, began.OriginalExecutionRunId = ace.WorkflowID(name), "run-"+name
 	b.Activity(time.Millisecond, time.Millisecond, ace.PhaseCurator.Activity(), nil, ace.CuratorResult{Accepted: ops,
-		Rejected: []ace.Operation{{Type: ace.OpAdd, Content: "turned down", Fate: ace.FateRejected}}})
+		Rejected: []ace.Operation{{Type: ace.OpAdd, Content: "turned down", Outcome: ace.OutcomeRejected}}})
 	b.Activity(time.Millisecond, time.Millisecond, ace.PhasePersist.Activity(), nil, ace.PersistResult{PlaybookBefore: book.Hash(),
 		PlaybookAfter: after.Hash(), Operations: done, Bullets: len(after.Bullets), Seq: seq})
 	b.Close(time.Millisecond, ace.TaskResult{TaskID: name, ExitStatus: ace.Success})
@@ -31,8 +31,7 @@ func add(content string) ace.Operation {
 	return ace.Operation{Type: ace.OpAdd, Section: "misc", Content: content}
 }
 
-// Playbooks are made again from what the tasks did to them, as far as all of that is in
-// the files and gives what they recorded.
+// TestBooks checks that playbooks are rebuilt as far as the files contain all merges.
 func TestBooks(t *testing.T) {
 	start := &playbook.Playbook{}
 	one, v1 := task(t, start, "one", 1, add("first"))
@@ -46,8 +45,8 @@ func TestBooks(t *testing.T) {
 		short    string
 	}{
 		"all":            {[]filed.Source{three, none, two, one}, 3, v3.Hash(), ""},
-		"one is missing": {[]filed.Source{one, three}, 1, v1.Hash(), "shown up to version 1: the history of the task that made version 2"},
-		"no begin":       {[]filed.Source{two, three}, 0, "", "does not begin empty"},
+		"one is missing": {[]filed.Source{one, three}, 1, v1.Hash(), "rebuilt up to version 1: the files lack the history of the task that made version 2"},
+		"no begin":       {[]filed.Source{two, three}, 0, "", "cannot be rebuilt: the files lack the history of the task that made version 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, _ := load(t, c.files...)

@@ -1,6 +1,8 @@
 package filed_test
 
 import (
+	"acescope/sources/cluster"
+	"acescope/sources/runs"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -20,15 +22,15 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"acescope/engine/ace"
-	"acescope/engine/historyfile"
+	"acescope/engine/temporal/historyfile"
 	"acescope/sources"
 	"acescope/sources/filed"
 )
 
-// recorded is the text of a history that was recorded.
+// recorded returns the text of a recorded history.
 func recorded(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile("../../engine/flow/testdata/" + name + ".json")
+	data, err := os.ReadFile("../../engine/workflows/testdata/" + name + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func source(name string, data []byte) filed.Source {
 	return filed.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
 
-// load reads the files and gives a client for them.
+// load reads the files and returns a client for them.
 func load(t testing.TB, files ...filed.Source) (*filed.Files, client.Client) {
 	t.Helper()
 	f := filed.New()
@@ -72,7 +74,7 @@ func load(t testing.TB, files ...filed.Source) (*filed.Files, client.Client) {
 	return f, c
 }
 
-// all are the recorded histories, one of them torn.
+// all returns the recorded histories, one of them truncated.
 func all(t testing.TB) []filed.Source {
 	var files []filed.Source
 	for _, name := range []string{"right", "wrong", "failed", "cancelled", "retried", "experiment", "fork"} {
@@ -84,7 +86,7 @@ func all(t testing.TB) []filed.Source {
 func ids(t testing.TB, c client.Client, query string) string {
 	t.Helper()
 	var list []string
-	err := sources.List(t.Context(), c, query, 0, func(r sources.Run) error {
+	err := runs.List(t.Context(), c, query, 0, func(r runs.Run) error {
 		list = append(list, strings.TrimPrefix(r.WorkflowID, ace.TaskIDPrefix))
 		return nil
 	})
@@ -94,7 +96,7 @@ func ids(t testing.TB, c client.Client, query string) string {
 	return strings.Join(list, " ")
 }
 
-// Whatever acescope asks and a person types is answered as a server answers it.
+// TestQueries checks that queries are answered as a server answers them.
 func TestQueries(t *testing.T) {
 	_, c := load(t, all(t)...)
 	order := strings.Fields(ids(t, c, ""))
@@ -158,25 +160,25 @@ func TestBadQueries(t *testing.T) {
 
 func TestCounts(t *testing.T) {
 	_, c := load(t, all(t)...)
-	total, counts, err := sources.CountOutcomes(t.Context(), c, "")
+	total, counts, err := runs.CountOutcomes(t.Context(), c, "")
 	if err != nil || total != 8 {
 		t.Fatalf("%d, %v", total, err)
 	}
-	for exit, want := range map[ace.ExitStatus]int64{ace.Running: 1, ace.Wrong: 2, ace.Failed: 1, ace.Cancelled: 1, ace.Success: 3} {
+	for exit, want := range map[ace.ExitStatus]int64{ace.Running: 1, ace.Wrong: 2, ace.Failed: 1, ace.Canceled: 1, ace.Success: 3} {
 		if counts[exit] != want {
 			t.Errorf("%s: %d, want %d", exit, counts[exit], want)
 		}
 	}
-	facets, err := sources.CountFacets(t.Context(), c, "", sources.Known())
-	if err != nil || len(facets.List) != len(sources.FacetAttributes()) {
+	facets, err := runs.CountFacets(t.Context(), c, "", runs.Known())
+	if err != nil || len(facets.List) != len(runs.FacetAttributes()) {
 		t.Errorf("%+v, %v", facets, err)
 	}
 }
 
-// What a list says of a run is what its history does.
+// TestRun checks that a list reports about a run what its history contains.
 func TestRun(t *testing.T) {
 	_, c := load(t, all(t)...)
-	err := sources.List(t.Context(), c, `TaskId = "wrong"`, 0, func(r sources.Run) error {
+	err := runs.List(t.Context(), c, `TaskId = "wrong"`, 0, func(r runs.Run) error {
 		if r.Exit != ace.Wrong || r.Phase != ace.PhaseDone || r.Summary == nil || r.Summary.Skills != 4 || r.Experiment != "e2e" ||
 			r.Model != "script" || r.Events != 38 || !r.Close.After(r.Start) {
 			t.Errorf("%+v %+v", r, r.Summary)
@@ -186,16 +188,16 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := sources.Resolve(t.Context(), c, "live")
+	d, err := runs.Resolve(t.Context(), c, "live")
 	if err != nil || len(d.GetPendingActivities()) > 1 {
 		t.Fatalf("%v, %v", d, err)
 	}
-	if _, err := sources.Resolve(t.Context(), c, "wrogn"); err == nil || !strings.Contains(err.Error(), "near: wrong") {
+	if _, err := runs.Resolve(t.Context(), c, "wrogn"); err == nil || !strings.Contains(err.Error(), "near: wrong") {
 		t.Errorf("a slip: %v", err)
 	}
 }
 
-// A long history is read page by page, in both directions and by Temporal's own iterator.
+// TestPages reads a long history page by page, in both directions and with Temporal's iterator.
 func TestPages(t *testing.T) {
 	events := eventsOf(t, recorded(t, "right"))
 	var long []*historypb.HistoryEvent
@@ -208,7 +210,7 @@ func TestPages(t *testing.T) {
 		long = append(long, e)
 	}
 	_, c := load(t, source("long.json", text(t, long)))
-	got, err := sources.ReadHistory(t.Context(), c, "", "ace/right", "")
+	got, err := cluster.ReadHistory(t.Context(), c, "", "ace/right", "")
 	if err != nil || !proto.Equal(&historypb.History{Events: got}, &historypb.History{Events: long}) {
 		t.Errorf("%d events, %v", len(got), err)
 	}
@@ -244,17 +246,17 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Where a file breaks off, its run is open, and whoever waits for more is told why there
-// is none.
-func TestTorn(t *testing.T) {
+// TestTruncatedFile checks that the run of a truncated file is open, and that waiting for more
+// events fails with the reason.
+func TestTruncatedFile(t *testing.T) {
 	f, c := load(t, source("dir/torn.json", recorded(t, "live")[:9000]))
 	problems, _ := f.Problems()
 	if len(problems) != 1 || problems[0].Minor || !strings.Contains(problems[0].Error(), "byte 9") {
 		t.Errorf("%v", problems)
 	}
 	n := 0
-	err := sources.Follow(t.Context(), c, "", "ace/live", "", nil, func(*historypb.HistoryEvent) error { n++; return nil })
-	if err == nil || n == 0 || !strings.Contains(err.Error(), "torn.json breaks off here: byte") || !strings.Contains(err.Error(), "event") {
+	err := cluster.Follow(t.Context(), c, "", "ace/live", "", nil, func(*historypb.HistoryEvent) error { n++; return nil })
+	if err == nil || n == 0 || !strings.Contains(err.Error(), "torn.json is incomplete: byte") || !strings.Contains(err.Error(), "event") {
 		t.Errorf("%d events, %v", n, err)
 	}
 }
@@ -280,13 +282,13 @@ func TestOddFiles(t *testing.T) {
 		"gzip":             {[]filed.Source{source("a.gz", packed.Bytes())}, "right", 38, nil},
 		"web ui":           {[]filed.Source{source("a.json", web)}, "right", 38, nil},
 		"several":          {[]filed.Source{source("a.json", slices.Concat(right, wrong))}, "wrong right", 76, nil},
-		"empty":            {[]filed.Source{source("a.json", nil)}, "", 0, []string{"a.json: byte 0: there is no history in it"}},
+		"empty":            {[]filed.Source{source("a.json", nil)}, "", 0, []string{"a.json: byte 0: no history found"}},
 		"garbage":          {[]filed.Source{source("a.json", []byte("hello")), source("b.json", right)}, "right", 38, []string{"a.json: byte 0: a history begins with"}},
 		"unreadable":       {[]filed.Source{gone}, "", 0, []string{"gone.json: permission denied"}},
 		"no events":        {[]filed.Source{source("a.json", []byte(`{"events":[]}`))}, "", 0, []string{"history 1 has no events"}},
-		"twice":            {[]filed.Source{source("a.json", right), source("b.gz", packed.Bytes())}, "right", 38, []string{"is in a.json too"}},
-		"twice, a half":    {[]filed.Source{source("a.json", text(t, half)), source("b.json", right)}, "right", 38, []string{"is in a.json too; the longer"}},
-		"a half, twice":    {[]filed.Source{source("b.json", right), source("a.json", text(t, half))}, "right", 38, []string{"is in b.json too; the longer"}},
+		"twice":            {[]filed.Source{source("a.json", right), source("b.gz", packed.Bytes())}, "right", 38, []string{"also in a.json"}},
+		"twice, a half":    {[]filed.Source{source("a.json", text(t, half)), source("b.json", right)}, "right", 38, []string{"also in a.json; using the longer"}},
+		"a half, twice":    {[]filed.Source{source("b.json", right), source("a.json", text(t, half))}, "right", 38, []string{"also in b.json; using the longer"}},
 		"of an old server": {[]filed.Source{source("dir/o.json", text(t, old))}, "wrong", 38, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -323,7 +325,7 @@ func loadInOrder(t *testing.T, files ...filed.Source) (*filed.Files, client.Clie
 	return f, c
 }
 
-// A run that was continued as another is followed into the other's file.
+// TestChain follows a continued run into the file of its successor.
 func TestChain(t *testing.T) {
 	first, second := eventsOf(t, recorded(t, "experiment")), eventsOf(t, recorded(t, "experiment"))
 	first = first[:30]
@@ -335,41 +337,41 @@ func TestChain(t *testing.T) {
 	began.OriginalExecutionRunId, began.FirstExecutionRunId, began.ContinuedExecutionRunId = "second", root, root
 	second[0].EventTime = first[30].EventTime
 	_, c := load(t, source("2.json", text(t, second)), source("1.json", text(t, first)))
-	chain, err := sources.ReadChain(t.Context(), c, "", "ace-experiment/exp", "", false, nil)
+	chain, err := cluster.ReadChain(t.Context(), c, "", "ace-experiment/exp", "", false, nil)
 	if err != nil || len(chain.Runs) != 2 || chain.RunIDs[1] != "second" || chain.Partial != "" {
 		t.Errorf("%v %q, %v", chain.RunIDs, chain.Partial, err)
 	}
 	_, c = load(t, source("1.json", text(t, first)))
-	chain, err = sources.ReadChain(t.Context(), c, "", "ace-experiment/exp", "", false, nil)
+	chain, err = cluster.ReadChain(t.Context(), c, "", "ace-experiment/exp", "", false, nil)
 	if err != nil || len(chain.Runs) != 1 || !strings.Contains(chain.Partial, "second") {
 		t.Errorf("without the second: %v %q, %v", chain.RunIDs, chain.Partial, err)
 	}
 }
 
-// Nothing can be done to what stands in a file, and nothing is dialled to do it.
-func TestRefuses(t *testing.T) {
+// TestRefusesChanges checks that runs from files cannot be changed.
+func TestRefusesChanges(t *testing.T) {
 	_, c := load(t, source("right.json", recorded(t, "right")))
 	for what, err := range map[string]error{
 		"cancel":    c.CancelWorkflow(t.Context(), "ace/right", ""),
 		"terminate": c.TerminateWorkflow(t.Context(), "ace/right", "", "why"),
 		"signal":    c.SignalWorkflow(t.Context(), "ace/right", "", "s", 1),
 	} {
-		if err == nil || !strings.Contains(err.Error(), "there is no server") {
+		if err == nil || !strings.Contains(err.Error(), "no server") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	if _, err := c.QueryWorkflow(t.Context(), "ace/right", "", ace.QueryPhase); err == nil || !strings.Contains(err.Error(), "no worker") {
 		t.Errorf("query: %v", err)
 	}
-	if _, err := c.DescribeWorkflowExecution(t.Context(), "ace/other", ""); !sources.NotFound(err) {
+	if _, err := c.DescribeWorkflowExecution(t.Context(), "ace/other", ""); !cluster.NotFound(err) {
 		t.Errorf("another run: %v", err)
 	}
-	if missing, err := sources.MissingAttributes(t.Context(), c, ""); err != nil || len(missing) > 0 {
+	if missing, err := runs.MissingAttributes(t.Context(), c, ""); err != nil || len(missing) > 0 {
 		t.Errorf("attributes: %v, %v", missing, err)
 	}
 }
 
-// What is asked while files are read waits for the answer, and no longer than it may.
+// TestWaits checks that calls wait while files are read, and stop when their context ends.
 func TestWaits(t *testing.T) {
 	f := filed.New()
 	c, err := f.Client()
@@ -380,7 +382,7 @@ func TestWaits(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	if _, err := c.DescribeWorkflowExecution(ctx, "ace/right", ""); err == nil {
-		t.Error("nothing was read, and a run is there")
+		t.Error("a run was found before any file was read")
 	}
 	found := make(chan error)
 	go func() {
@@ -399,27 +401,26 @@ func execution(workflowID string) *commonpb.WorkflowExecution {
 	return &commonpb.WorkflowExecution{WorkflowId: workflowID}
 }
 
-// Time stands still where a file ends: an open run does not look as if it had gone on until
-// today.
-func TestClockStands(t *testing.T) {
+// TestClockStops checks that the duration of an open run ends with its file, not today.
+func TestClockStops(t *testing.T) {
 	_, c := load(t, source("torn.json", recorded(t, "live")[:9000]))
 	s := sources.NewStore()
-	s.SetConnection(sources.Connection{State: sources.ConnReady, Mode: sources.ModeFile})
+	s.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: cluster.ModeFile})
 	s.Look(sources.PartEvents, true)
 	s.Select("ace/live", "")
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); s.Run(ctx, sources.Deps{Client: c}) }()
+	go func() { defer close(done); s.Run(ctx, cluster.Deps{Client: c}) }()
 	defer func() { stop(); <-done }()
 	for {
 		<-s.Changed()
 		snap := s.Snapshot()
 		if d, e := snap.Detail, snap.Events; d != nil && e != nil && d.Events == 12 && d.Err != "" && e.Len() == 12 {
-			if took := d.Clock(snap.At).Sub(d.Start); took <= 0 || took.Hours() > 1 {
-				t.Errorf("the run took %s", took)
+			if elapsed := d.Clock(snap.At).Sub(d.Start); elapsed <= 0 || elapsed.Hours() > 1 {
+				t.Errorf("the run took %s", elapsed)
 			}
-			if took := e.Clock(snap.At).Sub(d.Start); took <= 0 || took.Hours() > 1 {
-				t.Errorf("on the timeline it took %s", took)
+			if elapsed := e.Clock(snap.At).Sub(d.Start); elapsed <= 0 || elapsed.Hours() > 1 {
+				t.Errorf("on the timeline it took %s", elapsed)
 			}
 			return
 		}

@@ -1,37 +1,82 @@
+// Package filed serves histories from files as a Temporal server serves those of its runs, so
+// that every reader of a server also reads files. It may import engine/ace, history,
+// historyfile and playbook, and of the server only its query language.
+//
+// [Files] is a set of histories, [Files.Load] reads them, and [Files.Client] returns a client
+// whose calls are answered from the set; nothing is dialed. Calls that change a run are refused.
+//
+// Order: runs are listed as a server lists them: open runs first, then by close time, the
+// newest first. Events are in the order of their file. Bounds: at most [MaxEvents] events are
+// held; files beyond that are not read, and a [Problem] says so. Loss: of two histories of one
+// run the longer is kept; unreadable data is a Problem. Search attributes and memo come from
+// the history; pending activities are those without an end in it.
 package filed
 
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"io"
 	"maps"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/historyfile"
+)
+
+const (
+	// MaxEvents bounds the events that are held, about two kilobytes each.
+	MaxEvents = 1_000_000
+	// maxProblems bounds the problems that are kept; the rest is counted.
+	maxProblems = 100
+	// firstTimeout is how long a list waits for the first run.
+	firstTimeout = time.Second
 )
 
 // Files is a set of histories from files. It is safe for concurrent use.
 type Files struct {
-	// Decode, where it is set, decodes the payloads of a history that was read, in place.
+	// Decode, if set, decodes the payloads of a history in place.
 	Decode func(ctx context.Context, events []*historypb.HistoryEvent)
 
 	mu       sync.Mutex
-	runs     map[string]*run   // by run id
-	named    map[string][]*run // by workflow id, the oldest first
-	order    []*run            // as they are listed; nil where it must be made anew
+	runs     map[string]*run   // by run ID
+	named    map[string][]*run // by workflow ID, the oldest first
+	order    []*run            // as they are listed; nil if it must be sorted again
 	types    map[string]enumspb.IndexedValueType
 	events   int
 	problems []Problem
 	more     int           // problems that were not kept
-	changed  chan struct{} // closed, and made anew, with each history that comes
+	changed  chan struct{} // closed and replaced when a history is added
 	loaded   bool
 }
 
-// New is an empty set: what is asked of it waits until [Files.Load] is done.
+// Source is a file to read.
+type Source struct {
+	Name string // for display
+	Open func() (io.ReadCloser, error)
+}
+
+// Problem is why a file, or part of it, is missing.
+type Problem struct {
+	Source string
+	Minor  bool // nothing is missing because of it
+	Err    error
+}
+
+func (p Problem) Error() string { return fmt.Sprintf("%s: %v", p.Source, p.Err) }
+
+// Unwrap returns the reason.
+func (p Problem) Unwrap() error { return p.Err }
+
+// New returns an empty set. Calls of its client wait until [Files.Load] is done.
 func New() *Files {
 	f := &Files{runs: map[string]*run{}, named: map[string][]*run{}, types: map[string]enumspb.IndexedValueType{},
 		changed: make(chan struct{})}
@@ -41,14 +86,14 @@ func New() *Files {
 	return f
 }
 
-// Size is how many runs and events there are.
+// Size returns the number of runs and of events.
 func (f *Files) Size() (runs, events int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.runs), f.events
 }
 
-// Problems are those met so far, at most 100, by file, and how many more there were.
+// Problems returns the problems so far by file, at most 100, and how many more there were.
 func (f *Files) Problems() (list []Problem, more int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,8 +102,8 @@ func (f *Files) Problems() (list []Problem, more int) {
 	return list, f.more
 }
 
-// SourceOf names the file that a run was read from, "" for none, and tells whether no other
-// run comes from it.
+// SourceOf returns the file that a run was read from, or "", and whether the run is the only
+// one in it.
 func (f *Files) SourceOf(runID string) (source string, alone bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,7 +119,85 @@ func (f *Files) SourceOf(runID string) (source string, alone bool) {
 	return r.source, true
 }
 
-func (f *Files) problem(p Problem) {
+// Load reads files, several at a time, and adds their histories as they come. progress, which
+// may be nil, gets the number of files read. Load returns when all files are read or ctx ends;
+// calls that wait for a missing run then fail.
+func (f *Files) Load(ctx context.Context, files []Source, progress func(done, total int)) error {
+	defer f.finish()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var next atomic.Int64
+	done := 0
+	for range min(runtime.GOMAXPROCS(0), len(files)) {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(files) {
+					return
+				}
+				f.read(ctx, files[i])
+				mu.Lock()
+				done++
+				if progress != nil {
+					progress(done, len(files))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	if err := ctx.Err(); err != nil && done < len(files) {
+		f.problem(fmt.Sprintf("%d of %d files", len(files)-done, len(files)), "not read: canceled")
+		return err
+	}
+	return nil
+}
+
+// read adds the histories of one file.
+func (f *Files) read(ctx context.Context, s Source) {
+	if _, events := f.Size(); events >= MaxEvents {
+		f.problem(s.Name, "not read: the limit of %d events is reached; open fewer files", MaxEvents)
+		return
+	}
+	r, err := s.Open()
+	if err != nil {
+		f.report(Problem{Source: s.Name, Err: err})
+		return
+	}
+	list, err := historyfile.Read(r)
+	_ = r.Close() // it was only read
+	for i, h := range list {
+		if len(h.Events) == 0 {
+			f.problem(s.Name, "history %d has no events", i+1)
+			continue
+		}
+		if f.Decode != nil {
+			f.Decode(ctx, h.Events)
+		}
+		broken := ""
+		if err != nil && i == len(list)-1 {
+			broken = fmt.Sprintf("%s is incomplete: %v", filepath.Base(s.Name), err)
+		}
+		run := newRun(h, s.Name, i+1, broken)
+		if other := f.add(run); other != "" {
+			f.report(Problem{s.Name, true,
+				fmt.Errorf("the run %s is also in %s; using the longer history", run.name(), other)})
+		}
+		if n := len(h.Unread); n > 0 {
+			f.report(Problem{s.Name, true, fmt.Errorf("%d events of %s could not be decoded, only their ID and time"+
+				" are known; the first is a %s", n, run.name(), h.Unread[0].Type)})
+		}
+	}
+	if err != nil {
+		f.report(Problem{Source: s.Name, Err: err})
+	}
+}
+
+func (f *Files) problem(source, format string, args ...any) {
+	f.report(Problem{Source: source, Err: fmt.Errorf(format, args...)})
+}
+
+func (f *Files) report(p Problem) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.problems) >= maxProblems {
@@ -84,28 +207,26 @@ func (f *Files) problem(p Problem) {
 	f.problems = append(f.problems, p)
 }
 
-func (f *Files) full() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.events >= MaxEvents
-}
-
-// add takes a run up. Where it is there already, the longer history stays, and the other's
-// file is returned.
+// add adds a run. If the set already has it, the longer history stays, and add returns the
+// file of the other one.
 func (f *Files) add(r *run) (other string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	same := f.named[r.workflowID()]
 	if old := f.runs[r.runID()]; old != nil {
 		if len(old.events) >= len(r.events) {
 			return old.source
 		}
-		f.remove(old)
 		other = old.source
+		f.events -= len(old.events)
+		isOld := func(r *run) bool { return r == old }
+		f.named[old.workflowID()] = slices.DeleteFunc(f.named[old.workflowID()], isOld)
+		same = f.named[r.workflowID()]
 	}
+	same = append(same, r)
+	slices.SortStableFunc(same, func(a, b *run) int { return a.start().Compare(b.start()) })
+	f.named[r.workflowID()] = same
 	f.runs[r.runID()] = r
-	list := append(f.named[r.workflowID()], r)
-	slices.SortStableFunc(list, func(a, b *run) int { return a.start().Compare(b.start()) })
-	f.named[r.workflowID()] = list
 	for name, kind := range r.types {
 		if _, known := f.types[name]; !known {
 			f.types[name] = kind
@@ -113,77 +234,58 @@ func (f *Files) add(r *run) (other string) {
 	}
 	f.events += len(r.events)
 	f.order = nil
-	f.announce()
+	f.wake()
 	return other
 }
 
-func (f *Files) remove(r *run) {
-	delete(f.runs, r.runID())
-	f.named[r.workflowID()] = slices.DeleteFunc(f.named[r.workflowID()], func(o *run) bool { return o == r })
-	f.events -= len(r.events)
-}
-
-func (f *Files) announce() {
-	close(f.changed)
-	f.changed = make(chan struct{})
-}
-
-// finish tells that nothing comes any more.
 func (f *Files) finish() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.loaded = true
-	f.announce()
+	f.wake()
 }
 
-// firstWithin is how long a list waits for the first run, so that it is shown as soon as
-// it is there.
-const firstWithin = time.Second
+// wake wakes the calls that wait for a change.
+func (f *Files) wake() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
 
-// list is the runs in the order in which they are listed.
-func (f *Files) list(ctx context.Context) ([]*run, error) {
-	late := time.NewTimer(firstWithin)
-	defer late.Stop()
-	for waits := true; ; {
+// wait returns when all files are loaded, ready returns true under the lock, or limit fires.
+func (f *Files) wait(ctx context.Context, limit <-chan time.Time, ready func() bool) error {
+	for {
 		f.mu.Lock()
-		if f.loaded || len(f.runs) > 0 || !waits {
-			defer f.mu.Unlock()
-			if f.order == nil {
-				f.order = sorted(f.runs)
-			}
-			return f.order, nil
-		}
-		changed := f.changed
+		done, changed := f.loaded || ready(), f.changed
 		f.mu.Unlock()
+		if done {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-late.C:
-			waits = false
+			return ctx.Err()
+		case <-limit:
+			return nil
 		case <-changed:
 		}
 	}
 }
 
-// attributes are the search attributes that are known.
-func (f *Files) attributes() map[string]enumspb.IndexedValueType {
+// list returns the runs in the order of a server's list. It waits a moment for the first one.
+func (f *Files) list(ctx context.Context) ([]*run, error) {
+	err := f.wait(ctx, time.After(firstTimeout), func() bool { return len(f.runs) > 0 })
+	if err != nil {
+		return nil, err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return maps.Clone(f.types)
-}
-
-// sorted is the order of a server's list.
-func sorted(runs map[string]*run) []*run {
-	list := make([]*run, 0, len(runs))
-	for _, r := range runs {
-		list = append(list, r)
+	if f.order == nil {
+		f.order = slices.SortedFunc(maps.Values(f.runs), compareRuns)
 	}
-	slices.SortFunc(list, compareRuns)
-	return list
+	return f.order, nil
 }
 
-// compareRuns puts open runs first, then those that closed last; of equal ones that which
-// began last.
+// compareRuns puts open runs first, then those that closed last; of equal ones the one that
+// started last.
 func compareRuns(a, b *run) int {
 	if a.open() != b.open() {
 		if a.open() {
@@ -194,27 +296,27 @@ func compareRuns(a, b *run) int {
 	return cmp.Or(b.closed().Compare(a.closed()), b.start().Compare(a.start()), cmp.Compare(a.runID(), b.runID()))
 }
 
-// find is a run by its id, or without one the newest of a workflow; nil where there is
-// none. It waits for files that are still being read.
+// find returns a run by its ID, or the newest run of a workflow if runID is "", or nil. It
+// waits for files that are still being read.
 func (f *Files) find(ctx context.Context, workflowID, runID string) (*run, error) {
-	for {
-		f.mu.Lock()
-		r := f.runs[runID]
-		if list := f.named[workflowID]; runID == "" && len(list) > 0 && f.loaded {
-			r = list[len(list)-1]
-		}
-		loaded, changed := f.loaded, f.changed
-		f.mu.Unlock()
-		if r != nil && workflowID != "" && r.workflowID() != workflowID {
-			return nil, nil
-		}
-		if r != nil || loaded {
-			return r, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-changed:
-		}
+	if err := f.wait(ctx, nil, func() bool { return f.runs[runID] != nil }); err != nil {
+		return nil, err
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.runs[runID]
+	if list := f.named[workflowID]; runID == "" && len(list) > 0 {
+		r = list[len(list)-1]
+	}
+	if r != nil && workflowID != "" && r.workflowID() != workflowID {
+		return nil, nil
+	}
+	return r, nil
+}
+
+// attributes returns the types of all known search attributes.
+func (f *Files) attributes() map[string]enumspb.IndexedValueType {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.types)
 }

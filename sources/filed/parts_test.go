@@ -8,17 +8,21 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
-	"acescope/engine/flow"
-	"acescope/engine/replay"
+	"acescope/engine/temporal/replay"
+	"acescope/engine/workflows"
 	"acescope/sources"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
+	"acescope/sources/system"
 )
 
-// TestParts reads everything that a console reads, all at once, from the same histories:
-// nobody may write to them.
+// TestParts reads all parts of a console at once from the same histories, which must not
+// change.
 func TestParts(t *testing.T) {
 	_, c := load(t, all(t)...)
 	s := sources.NewStore()
-	s.SetConnection(sources.Connection{State: sources.ConnReady, Mode: sources.ModeFile, Address: "bug.json"})
+	s.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: cluster.ModeFile, Address: "bug.json"})
 	parts := []sources.Part{sources.PartEvents, sources.PartBooks, sources.PartExperiments, sources.PartLogs, sources.PartTriage,
 		sources.PartSystem, sources.PartFacets, sources.PartReplay, sources.PartDiff}
 	for _, p := range parts {
@@ -29,14 +33,14 @@ func TestParts(t *testing.T) {
 	defer wg.Wait()
 	defer stop()
 	wg.Go(func() {
-		s.Run(ctx, sources.Deps{Client: c, TaskQueue: ace.TaskQueue, NoBooks: func() string { return "none here" },
-			Verify: func(ctx context.Context, events []*historypb.HistoryEvent, strict bool) sources.ReplayVerdict {
-				return (&replay.Verifier{Register: flow.Register, Strict: strict}).Verify(ctx, events)
+		s.Run(ctx, cluster.Deps{Client: c, TaskQueue: ace.TaskQueue, NoBooks: func() string { return "none here" },
+			Verify: func(ctx context.Context, events []*historypb.HistoryEvent, strict bool) histories.ReplayVerdict {
+				return (&replay.Verifier{Register: workflows.Register, Strict: strict}).Verify(ctx, events)
 			}})
 	})
 	s.Select("ace/right", "")
 	s.ShowExperiments([]string{"ace-experiment/exp"})
-	s.DiffRuns(sources.DiffRef{WorkflowID: "ace/right"}, sources.DiffRef{WorkflowID: "ace/wrong"}, false)
+	s.DiffRuns(histories.DiffRef{WorkflowID: "ace/right"}, histories.DiffRef{WorkflowID: "ace/wrong"}, false)
 	s.VerifyRun(true)
 	for {
 		<-s.Changed()
@@ -48,13 +52,13 @@ func TestParts(t *testing.T) {
 			snap.RunDiff == nil || snap.RunDiff.Diff == nil || snap.Books == nil || r == nil || r.Verdict == nil {
 			continue
 		}
-		if snap.Connection.State != sources.ConnReady || d.From != sources.FromHistory {
+		if snap.Connection.State != cluster.ConnReady || d.From != runs.FromHistory {
 			t.Errorf("%+v, %s", snap.Connection, d.From)
 		}
 		if r.Verdict.Outcome == replay.Unverified || !snap.RunDiff.Diff.Differs() {
 			t.Errorf("verdict %+v", r.Verdict)
 		}
-		if snap.System.TotalRuns != 8 || snap.System.OpenRuns != 1 || sources.Wrong(snap.System.Checks(snap.At)) != 0 {
+		if snap.System.TotalRuns != 8 || snap.System.OpenRuns != 1 || system.Wrong(snap.System.Checks(snap.At)) != 0 {
 			t.Errorf("health: %+v", snap.System.Checks(snap.At))
 		}
 		return

@@ -15,15 +15,15 @@ import (
 	"go.temporal.io/server/common/searchattribute"
 )
 
-// timeFormat writes times so that they sort as text.
+// timeFormat formats times so that they sort as text.
 const timeFormat = "2006-01-02T15:04:05.000000000Z"
 
-// truth is what a condition is of a run. As in SQL, one on an attribute that the run does
+// truth is the result of a condition. As in SQL, a condition on an attribute that the run does
 // not have is neither true nor false.
 type truth int8
 
 const (
-	untrue truth = iota
+	isFalse truth = iota
 	unknown
 	isTrue
 )
@@ -32,114 +32,112 @@ func truthOf(b bool) truth {
 	if b {
 		return isTrue
 	}
-	return untrue
+	return isFalse
 }
 
-// test is a condition; nil is none.
-type test func(*run) truth
+// condition tests a run; nil is no condition.
+type condition func(*run) truth
 
-// parsed is a query that was understood.
-type parsed struct {
-	test    test
-	groupBy string // "" for none
+// runQuery is a parsed visibility query.
+type runQuery struct {
+	condition condition
+	groupBy   string // "" for none
 }
 
-func (p parsed) matches(r *run) bool { return p.test == nil || p.test(r) == isTrue }
+func (q runQuery) matches(r *run) bool { return q.condition == nil || q.condition(r) == isTrue }
 
-// parse understands a visibility query as the server does, with the server's own parser:
-// its errors are the server's.
-func parse(text string, types map[string]enumspb.IndexedValueType) (parsed, error) {
-	c := query.NewQueryConverter[test](converter{}, "", searchattribute.NewNameTypeMap(types), &searchattribute.NoopMapper{},
-		metrics.NoopMetricsHandler, log.NewNoopLogger())
+// parse parses a visibility query with the server's own parser; its errors are the server's.
+func parse(text string, types map[string]enumspb.IndexedValueType) (runQuery, error) {
+	c := query.NewQueryConverter[condition](converter{}, "", searchattribute.NewNameTypeMap(types),
+		&searchattribute.NoopMapper{}, metrics.NoopMetricsHandler, log.NewNoopLogger())
 	q, err := c.Convert(text)
 	if err == nil && len(q.OrderBy) > 0 {
 		err = query.NewConverterError("%s: 'ORDER BY' clause", query.NotSupportedErrMessage)
 	}
-	var wrong *query.ConverterError
-	switch {
-	case errors.As(err, &wrong):
-		return parsed{}, wrong.ToInvalidArgument()
-	case err != nil:
-		return parsed{}, serviceerror.NewInvalidArgumentf("invalid query: %v", err)
+	if invalid, ok := errors.AsType[*query.ConverterError](err); ok {
+		return runQuery{}, invalid.ToInvalidArgument()
 	}
-	p := parsed{test: q.QueryExpr}
+	if err != nil {
+		return runQuery{}, serviceerror.NewInvalidArgumentf("invalid query: %v", err)
+	}
+	parsed := runQuery{condition: q.QueryExpr}
 	if len(q.GroupBy) > 0 {
-		p.groupBy = q.GroupBy[0].FieldName
+		parsed.groupBy = q.GroupBy[0].FieldName
 	}
-	return p, nil
+	return parsed, nil
 }
 
-// converter makes tests of the parts of a query.
+// converter makes conditions of the parts of a query.
 type converter struct{}
 
-var _ query.StoreQueryConverter[test] = converter{}
+var _ query.StoreQueryConverter[condition] = converter{}
 
 func (converter) GetDatetimeFormat() string { return timeFormat }
 
-func (converter) BuildParenExpr(t test) (test, error) { return t, nil }
+func (converter) BuildParenExpr(c condition) (condition, error) { return c, nil }
 
-func (converter) BuildNotExpr(t test) (test, error) {
-	return func(r *run) truth { return isTrue - t(r) }, nil
+func (converter) BuildNotExpr(c condition) (condition, error) {
+	return func(r *run) truth { return isTrue - c(r) }, nil
 }
 
-func (converter) BuildAndExpr(tests ...test) (test, error) {
-	return joined(tests, func(a, b truth) truth { return min(a, b) }), nil
+func (converter) BuildAndExpr(list ...condition) (condition, error) {
+	return join(list, func(a, b truth) truth { return min(a, b) }), nil
 }
 
-func (converter) BuildOrExpr(tests ...test) (test, error) {
-	return joined(tests, func(a, b truth) truth { return max(a, b) }), nil
+func (converter) BuildOrExpr(list ...condition) (condition, error) {
+	return join(list, func(a, b truth) truth { return max(a, b) }), nil
 }
 
-// joined is several conditions as one, those left out that are none.
-func joined(tests []test, join func(a, b truth) truth) test {
-	tests = slices.DeleteFunc(slices.Clone(tests), func(t test) bool { return t == nil })
-	if len(tests) == 0 {
+// join makes one condition of several, without those that are nil.
+func join(list []condition, combine func(a, b truth) truth) condition {
+	list = slices.DeleteFunc(slices.Clone(list), func(c condition) bool { return c == nil })
+	if len(list) == 0 {
 		return nil
 	}
 	return func(r *run) truth {
-		all := tests[0](r)
-		for _, t := range tests[1:] {
-			all = join(all, t(r))
+		all := list[0](r)
+		for _, c := range list[1:] {
+			all = combine(all, c(r))
 		}
 		return all
 	}
 }
 
-func (converter) ConvertIsExpr(operator string, col *query.SAColumn) (test, error) {
+func (converter) ConvertIsExpr(operator string, col *query.SAColumn) (condition, error) {
 	null := operator == sqlparser.IsNullStr
 	return func(r *run) truth { return truthOf((r.values[col.FieldName] == nil) == null) }, nil
 }
 
-func (converter) ConvertRangeExpr(operator string, col *query.SAColumn, from, to any) (test, error) {
+func (converter) ConvertRangeExpr(operator string, col *query.SAColumn, from, to any) (condition, error) {
 	within := operator == sqlparser.BetweenStr
 	return on(col, func(v any) bool { return (compare(v, from) >= 0 && compare(v, to) <= 0) == within }), nil
 }
 
-func (c converter) ConvertKeywordComparisonExpr(operator string, col *query.SAColumn, value any) (test, error) {
-	prefix, text := value.(string)
-	switch {
-	case operator != sqlparser.StartsWithStr && operator != sqlparser.NotStartsWithStr:
+func (c converter) ConvertKeywordComparisonExpr(operator string, col *query.SAColumn, value any) (condition, error) {
+	if operator != sqlparser.StartsWithStr && operator != sqlparser.NotStartsWithStr {
 		return c.ConvertComparisonExpr(operator, col, value)
-	case !text:
+	}
+	prefix, ok := value.(string)
+	if !ok {
 		return nil, query.NewConverterError("%s: right-hand side of %q operator must be a literal string (got: %v)",
 			query.InvalidExpressionErrMessage, operator, value)
 	}
-	begins := operator == sqlparser.StartsWithStr
-	return on(col, func(v any) bool { s, _ := v.(string); return strings.HasPrefix(s, prefix) == begins }), nil
+	want := operator == sqlparser.StartsWithStr
+	return on(col, func(v any) bool { s, _ := v.(string); return strings.HasPrefix(s, prefix) == want }), nil
 }
 
-func (converter) ConvertComparisonExpr(operator string, col *query.SAColumn, value any) (test, error) {
-	is, ok := comparisons[operator]
-	list, several := value.([]any)
-	switch in := operator == sqlparser.InStr; {
-	case ok && !several:
-		return on(col, func(v any) bool { return is(compare(v, value)) }), nil
-	case several && (in || operator == sqlparser.NotInStr):
+func (converter) ConvertComparisonExpr(operator string, col *query.SAColumn, value any) (condition, error) {
+	list, isList := value.([]any)
+	if in := operator == sqlparser.InStr; isList && (in || operator == sqlparser.NotInStr) {
 		return on(col, func(v any) bool {
-			return slices.ContainsFunc(list, func(one any) bool { return compare(v, one) == 0 }) == in
+			return slices.ContainsFunc(list, func(w any) bool { return compare(v, w) == 0 }) == in
 		}), nil
 	}
-	return nil, query.NewConverterError("%s: %q with this value", query.InvalidExpressionErrMessage, operator)
+	holds := comparisons[operator]
+	if holds == nil || isList {
+		return nil, query.NewConverterError("%s: %q with this value", query.InvalidExpressionErrMessage, operator)
+	}
+	return on(col, func(v any) bool { return holds(compare(v, value)) }), nil
 }
 
 var comparisons = map[string]func(int) bool{
@@ -151,43 +149,44 @@ var comparisons = map[string]func(int) bool{
 	sqlparser.GreaterEqualStr: func(n int) bool { return n >= 0 },
 }
 
-// ConvertKeywordListComparisonExpr tests whether one of the list is the value, or among
-// the values.
-func (converter) ConvertKeywordListComparisonExpr(operator string, col *query.SAColumn, value any) (test, error) {
+// ConvertKeywordListComparisonExpr tests whether a keyword of the list is (among) the value.
+func (converter) ConvertKeywordListComparisonExpr(operator string, col *query.SAColumn, value any) (condition, error) {
 	wanted, ok := value.([]any)
 	if !ok {
 		wanted = []any{value}
 	}
-	has := operator == sqlparser.EqualStr || operator == sqlparser.InStr
+	want := operator == sqlparser.EqualStr || operator == sqlparser.InStr
 	return on(col, func(v any) bool {
 		list, _ := v.([]string)
-		return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(wanted, any(s)) }) == has
+		return slices.ContainsFunc(list, func(s string) bool { return slices.Contains(wanted, any(s)) }) == want
 	}), nil
 }
 
-// ConvertTextComparisonExpr tests whether the text has one of the words.
-func (converter) ConvertTextComparisonExpr(operator string, col *query.SAColumn, value any) (test, error) {
-	said, _ := value.(string)
-	wanted := strings.Fields(strings.ToLower(said))
-	has := operator == sqlparser.EqualStr
+// ConvertTextComparisonExpr tests whether the text contains one of the words.
+func (converter) ConvertTextComparisonExpr(operator string, col *query.SAColumn, value any) (condition, error) {
+	words := func(v any) []string {
+		s, _ := v.(string)
+		return strings.Fields(strings.ToLower(s))
+	}
+	wanted := words(value)
+	want := operator == sqlparser.EqualStr
 	return on(col, func(v any) bool {
-		text, _ := v.(string)
-		return slices.ContainsFunc(strings.Fields(strings.ToLower(text)), func(w string) bool { return slices.Contains(wanted, w) }) == has
+		return slices.ContainsFunc(words(v), func(w string) bool { return slices.Contains(wanted, w) }) == want
 	}), nil
 }
 
-// on tests the value of an attribute, where the run has it.
-func on(col *query.SAColumn, ok func(any) bool) test {
+// on tests the value of an attribute if the run has it.
+func on(col *query.SAColumn, holds func(any) bool) condition {
 	return func(r *run) truth {
 		v := r.values[col.FieldName]
 		if v == nil {
 			return unknown
 		}
-		return truthOf(ok(v))
+		return truthOf(holds(v))
 	}
 }
 
-// compare orders two values of one type; of others, numbers before texts before truths.
+// compare orders two values of the same type. Values of different types are never equal.
 func compare(a, b any) int {
 	switch x := a.(type) {
 	case string:
@@ -196,7 +195,7 @@ func compare(a, b any) int {
 		}
 	case bool:
 		if y, ok := b.(bool); ok {
-			return cmp.Compare(rank(x), rank(y))
+			return cmp.Compare(truthOf(x), truthOf(y))
 		}
 	case int64:
 		if y, ok := b.(int64); ok {
@@ -208,10 +207,8 @@ func compare(a, b any) int {
 	if isX && isY {
 		return cmp.Compare(x, y)
 	}
-	return cmp.Compare(kindOf(a), kindOf(b))
+	return -1
 }
-
-func rank(b bool) int { return int(truthOf(b)) }
 
 func number(v any) (float64, bool) {
 	switch n := v.(type) {
@@ -221,14 +218,4 @@ func number(v any) (float64, bool) {
 		return n, true
 	}
 	return 0, false
-}
-
-func kindOf(v any) int {
-	switch v.(type) {
-	case int64, float64:
-		return 0
-	case string:
-		return 1
-	}
-	return 2
 }

@@ -1,9 +1,12 @@
 package filed
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -15,125 +18,122 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
-	"acescope/engine/history"
-	"acescope/engine/historyfile"
+	"acescope/engine/temporal/history"
+	"acescope/engine/temporal/historyfile"
 )
 
-// run is one history and what a server's list would say of it. It is immutable.
+// run is one history and what a server's list would report about it. It is immutable.
 type run struct {
 	events  []*historypb.HistoryEvent
 	info    *workflowpb.WorkflowExecutionInfo
 	pending []*workflowpb.PendingActivityInfo
 	source  string                              // file
-	number  int                                 // of the history in it, from 1
-	broken  string                              // why the history ends before the run did, "" where it does not
-	values  map[string]any                      // what queries look at, by the server's names
+	broken  string                              // why the history ends before the run did, or ""
+	values  map[string]any                      // the attributes that queries use, by the server's names
 	types   map[string]enumspb.IndexedValueType // of search attributes
 }
 
 func (r *run) workflowID() string { return r.info.GetExecution().GetWorkflowId() }
 func (r *run) runID() string      { return r.info.GetExecution().GetRunId() }
+func (r *run) name() string       { return r.workflowID() + " " + r.runID() }
 func (r *run) start() time.Time   { return r.info.GetStartTime().AsTime() }
 func (r *run) open() bool         { return r.info.GetCloseTime() == nil }
 
-// closed is when the run ended, of an open one the begin of time.
+// closed returns when the run ended; the Unix epoch if it is open.
 func (r *run) closed() time.Time { return r.info.GetCloseTime().AsTime() }
 
-func (r *run) name() string { return r.workflowID() + " " + r.runID() }
-
-// newRun reads what a list says of a run from its history.
+// newRun describes the run of a history. number is the position of the history in its file,
+// from 1.
 func newRun(h historyfile.History, source string, number int, broken string) *run {
 	first, last := h.Events[0], h.Events[len(h.Events)-1]
-	began := first.GetWorkflowExecutionStartedEventAttributes()
+	started := first.GetWorkflowExecutionStartedEventAttributes()
+	fallbackID := fmt.Sprintf("%s#%d", filepath.Base(source), number)
 	r := &run{events: h.Events, source: source, broken: broken}
-	r.info = &workflowpb.WorkflowExecutionInfo{
-		Execution:        &commonpb.WorkflowExecution{WorkflowId: workflowIDOf(began, source, number), RunId: runIDOf(h.Events, source, number)},
-		Type:             began.GetWorkflowType(),
-		TaskQueue:        began.GetTaskQueue().GetName(),
+	info := &workflowpb.WorkflowExecutionInfo{
+		Execution: &commonpb.WorkflowExecution{
+			WorkflowId: cmp.Or(workflowIDOf(started), fallbackID),
+			RunId:      cmp.Or(runIDOf(h.Events), fallbackID),
+		},
+		Type:             started.GetWorkflowType(),
+		TaskQueue:        started.GetTaskQueue().GetName(),
 		StartTime:        first.GetEventTime(),
 		ExecutionTime:    first.GetEventTime(),
-		Status:           statusOf(last),
+		Status:           closeStatus[last.GetEventType()],
 		HistoryLength:    int64(len(h.Events)),
-		FirstRunId:       began.GetFirstExecutionRunId(),
-		ParentExecution:  began.GetParentWorkflowExecution(),
-		RootExecution:    began.GetRootWorkflowExecution(),
+		FirstRunId:       started.GetFirstExecutionRunId(),
+		ParentExecution:  started.GetParentWorkflowExecution(),
+		RootExecution:    started.GetRootWorkflowExecution(),
 		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{}},
 		Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{}},
 	}
-	if wait := began.GetFirstWorkflowTaskBackoff().AsDuration(); wait > 0 {
-		r.info.ExecutionTime = timestamppb.New(first.GetEventTime().AsTime().Add(wait))
+	r.info = info
+	if wait := started.GetFirstWorkflowTaskBackoff().AsDuration(); wait > 0 {
+		info.ExecutionTime = timestamppb.New(first.GetEventTime().AsTime().Add(wait))
 	}
-	if r.info.Status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		r.info.CloseTime = last.GetEventTime()
-		r.info.ExecutionDuration = durationpb.New(r.closed().Sub(r.info.GetExecutionTime().AsTime()))
+	if info.Status == enumspb.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED {
+		info.Status = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	} else {
+		info.CloseTime = last.GetEventTime()
+		info.ExecutionDuration = durationpb.New(r.closed().Sub(info.GetExecutionTime().AsTime()))
 		r.broken = ""
 	}
-	merge(r.info.SearchAttributes.IndexedFields, began.GetSearchAttributes().GetIndexedFields())
-	merge(r.info.Memo.Fields, began.GetMemo().GetFields())
-	open := map[int64]*workflowpb.PendingActivityInfo{}
+	mergeFields(info.SearchAttributes.IndexedFields, started.GetSearchAttributes().GetIndexedFields())
+	mergeFields(info.Memo.Fields, started.GetMemo().GetFields())
+	pending := map[int64]*workflowpb.PendingActivityInfo{}
 	for _, e := range h.Events {
-		merge(r.info.SearchAttributes.IndexedFields, e.GetUpsertWorkflowSearchAttributesEventAttributes().GetSearchAttributes().GetIndexedFields())
-		merge(r.info.Memo.Fields, e.GetWorkflowPropertiesModifiedEventAttributes().GetUpsertedMemo().GetFields())
-		follow(open, e)
-		r.info.HistorySizeBytes += int64(proto.Size(e))
+		upserted := e.GetUpsertWorkflowSearchAttributesEventAttributes().GetSearchAttributes()
+		mergeFields(info.SearchAttributes.IndexedFields, upserted.GetIndexedFields())
+		mergeFields(info.Memo.Fields, e.GetWorkflowPropertiesModifiedEventAttributes().GetUpsertedMemo().GetFields())
+		trackPending(pending, e)
+		info.HistorySizeBytes += int64(proto.Size(e))
 	}
 	if r.open() {
-		r.pending = inOrder(open, h.Events)
+		for _, id := range slices.Sorted(maps.Keys(pending)) {
+			r.pending = append(r.pending, pending[id])
+		}
 	}
 	r.index()
 	return r
 }
 
-// workflowIDOf is the workflow's id. Old servers do not write it: then a task's is made
-// from its input, and anything else is called after its file.
-func workflowIDOf(began *historypb.WorkflowExecutionStartedEventAttributes, source string, number int) string {
-	if id := began.GetWorkflowId(); id != "" {
-		return id
-	}
-	if payloads := began.GetInput().GetPayloads(); began.GetWorkflowType().GetName() == ace.TaskWorkflow && len(payloads) > 0 {
-		if fact, err := ace.StartedFrom(history.JSONOf(payloads[0])); err == nil && fact.Input.TaskID != "" {
-			return ace.WorkflowID(fact.Input.TaskID)
-		}
-	}
-	return fmt.Sprintf("%s#%d", filepath.Base(source), number)
+var closeStatus = map[enumspb.EventType]enumspb.WorkflowExecutionStatus{
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:           enumspb.WORKFLOW_EXECUTION_STATUS_FAILED,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW,
 }
 
-// runIDOf is the run's id: of one that was reset, the id that the reset gave.
-func runIDOf(events []*historypb.HistoryEvent, source string, number int) string {
+// workflowIDOf returns the workflow's ID, or "". Old servers do not record it; the ID of a task
+// then follows from its input.
+func workflowIDOf(started *historypb.WorkflowExecutionStartedEventAttributes) string {
+	payloads := started.GetInput().GetPayloads()
+	if started.GetWorkflowId() != "" || started.GetWorkflowType().GetName() != ace.TaskWorkflow || len(payloads) == 0 {
+		return started.GetWorkflowId()
+	}
+	if fact, err := ace.StartedFrom(history.PayloadJSON(payloads[0])); err == nil && fact.Input.TaskID != "" {
+		return ace.WorkflowID(fact.Input.TaskID)
+	}
+	return ""
+}
+
+// runIDOf returns the run's ID, or "". After a reset it is the ID that the reset assigned.
+func runIDOf(events []*historypb.HistoryEvent) string {
 	id := events[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
 	for _, e := range events {
-		if a := e.GetWorkflowTaskFailedEventAttributes(); a.GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW && a.GetNewRunId() != "" {
+		a := e.GetWorkflowTaskFailedEventAttributes()
+		if a.GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW && a.GetNewRunId() != "" {
 			id = a.GetNewRunId()
 		}
-	}
-	if id == "" {
-		return fmt.Sprintf("%s#%d", filepath.Base(source), number)
 	}
 	return id
 }
 
-func statusOf(last *historypb.HistoryEvent) enumspb.WorkflowExecutionStatus {
-	switch last.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		return enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-		return enumspb.WORKFLOW_EXECUTION_STATUS_FAILED
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-		return enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
-		return enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
-		return enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
-		return enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW
-	}
-	return enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
-}
-
-// merge writes fields over those that are there; null takes one away.
-func merge(into, fields map[string]*commonpb.Payload) {
+// mergeFields overwrites fields; null removes a field.
+func mergeFields(into, fields map[string]*commonpb.Payload) {
 	for name, p := range fields {
-		if data := history.JSONOf(p); p == nil || string(data) == "null" || len(p.GetData()) == 0 {
+		if data := history.PayloadJSON(p); p == nil || string(data) == "null" || len(p.GetData()) == 0 {
 			delete(into, name)
 			continue
 		}
@@ -141,55 +141,55 @@ func merge(into, fields map[string]*commonpb.Payload) {
 	}
 }
 
-// follow keeps the activities that are scheduled and have not ended, by their event. Of an
-// attempt that was not the last no history tells: it counts as the first.
-func follow(open map[int64]*workflowpb.PendingActivityInfo, e *historypb.HistoryEvent) {
+// trackPending keeps the activities that are scheduled and have not ended, by the ID of their
+// event. A history does not contain failed attempts, so a scheduled activity is at its first.
+func trackPending(pending map[int64]*workflowpb.PendingActivityInfo, e *historypb.HistoryEvent) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		a := e.GetActivityTaskScheduledEventAttributes()
-		open[e.GetEventId()] = &workflowpb.PendingActivityInfo{ActivityId: a.GetActivityId(), ActivityType: a.GetActivityType(),
-			State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, Attempt: 1, ScheduledTime: e.GetEventTime(), MaximumAttempts: a.GetRetryPolicy().GetMaximumAttempts()}
+		pending[e.GetEventId()] = &workflowpb.PendingActivityInfo{
+			ActivityId: a.GetActivityId(), ActivityType: a.GetActivityType(),
+			State: enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, ScheduledTime: e.GetEventTime(),
+			Attempt: 1, MaximumAttempts: a.GetRetryPolicy().GetMaximumAttempts()}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
 		a := e.GetActivityTaskStartedEventAttributes()
-		if p := open[a.GetScheduledEventId()]; p != nil {
-			p.State, p.Attempt, p.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_STARTED, a.GetAttempt(), e.GetEventTime()
-			p.LastWorkerIdentity, p.LastFailure = a.GetIdentity(), a.GetLastFailure()
+		if p := pending[a.GetScheduledEventId()]; p != nil {
+			p.State, p.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_STARTED, e.GetEventTime()
+			p.Attempt, p.LastFailure = a.GetAttempt(), a.GetLastFailure()
+			p.LastWorkerIdentity = a.GetIdentity()
 		}
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		delete(open, e.GetActivityTaskCompletedEventAttributes().GetScheduledEventId())
+		delete(pending, e.GetActivityTaskCompletedEventAttributes().GetScheduledEventId())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
-		delete(open, e.GetActivityTaskFailedEventAttributes().GetScheduledEventId())
+		delete(pending, e.GetActivityTaskFailedEventAttributes().GetScheduledEventId())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
-		delete(open, e.GetActivityTaskTimedOutEventAttributes().GetScheduledEventId())
+		delete(pending, e.GetActivityTaskTimedOutEventAttributes().GetScheduledEventId())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
-		delete(open, e.GetActivityTaskCanceledEventAttributes().GetScheduledEventId())
+		delete(pending, e.GetActivityTaskCanceledEventAttributes().GetScheduledEventId())
 	}
 }
 
-func inOrder(open map[int64]*workflowpb.PendingActivityInfo, events []*historypb.HistoryEvent) []*workflowpb.PendingActivityInfo {
-	var list []*workflowpb.PendingActivityInfo
-	for _, e := range events {
-		if p := open[e.GetEventId()]; p != nil {
-			list = append(list, p)
-		}
-	}
-	return list
-}
-
-// index makes the values that queries look at.
+// index sets the values that queries use.
 func (r *run) index() {
 	i := r.info
 	r.types = map[string]enumspb.IndexedValueType{}
 	r.values = map[string]any{
-		"WorkflowId": r.workflowID(), "RunId": r.runID(), "WorkflowType": i.GetType().GetName(), "TaskQueue": i.GetTaskQueue(),
-		"StartTime": datetime(i.GetStartTime()), "ExecutionTime": datetime(i.GetExecutionTime()), "ExecutionStatus": i.GetStatus().String(),
-		"HistoryLength": i.GetHistoryLength(), "HistorySizeBytes": i.GetHistorySizeBytes(),
+		"WorkflowId":       r.workflowID(),
+		"RunId":            r.runID(),
+		"WorkflowType":     i.GetType().GetName(),
+		"TaskQueue":        i.GetTaskQueue(),
+		"StartTime":        datetime(i.GetStartTime()),
+		"ExecutionTime":    datetime(i.GetExecutionTime()),
+		"ExecutionStatus":  i.GetStatus().String(),
+		"HistoryLength":    i.GetHistoryLength(),
+		"HistorySizeBytes": i.GetHistorySizeBytes(),
 	}
 	if !r.open() {
 		r.values["CloseTime"] = datetime(i.GetCloseTime())
 		r.values["ExecutionDuration"] = int64(i.GetExecutionDuration().AsDuration())
 	}
-	for name, e := range map[string]*commonpb.WorkflowExecution{"Parent": i.GetParentExecution(), "Root": i.GetRootExecution()} {
+	related := map[string]*commonpb.WorkflowExecution{"Parent": i.GetParentExecution(), "Root": i.GetRootExecution()}
+	for name, e := range related {
 		if e.GetWorkflowId() != "" {
 			r.values[name+"WorkflowId"], r.values[name+"RunId"] = e.GetWorkflowId(), e.GetRunId()
 		}
@@ -206,42 +206,34 @@ func (r *run) index() {
 	}
 }
 
-// attribute is the value of a search attribute, nil where it cannot be read.
+// attribute returns the value of a search attribute, or nil if it cannot be decoded.
 func attribute(p *commonpb.Payload, kind enumspb.IndexedValueType) any {
-	data := history.JSONOf(p)
+	data := history.PayloadJSON(p)
 	switch kind {
 	case enumspb.INDEXED_VALUE_TYPE_KEYWORD_LIST:
-		var list []string
-		if json.Unmarshal(data, &list) == nil {
-			return list
-		}
+		return decode[[]string](data)
 	case enumspb.INDEXED_VALUE_TYPE_INT:
-		var n int64
-		if json.Unmarshal(data, &n) == nil {
-			return n
-		}
+		return decode[int64](data)
 	case enumspb.INDEXED_VALUE_TYPE_DOUBLE:
-		var n float64
-		if json.Unmarshal(data, &n) == nil {
-			return n
-		}
+		return decode[float64](data)
 	case enumspb.INDEXED_VALUE_TYPE_BOOL:
-		var b bool
-		if json.Unmarshal(data, &b) == nil {
-			return b
-		}
+		return decode[bool](data)
 	case enumspb.INDEXED_VALUE_TYPE_DATETIME:
-		var at time.Time
-		if json.Unmarshal(data, &at) == nil {
+		if at, ok := decode[time.Time](data).(time.Time); ok {
 			return at.UTC().Format(timeFormat)
 		}
-	default:
-		var text string
-		if json.Unmarshal(data, &text) == nil {
-			return text
-		}
+		return nil
 	}
-	return nil
+	return decode[string](data)
+}
+
+// decode decodes JSON into a T, or returns nil.
+func decode[T any](data []byte) any {
+	var v T
+	if json.Unmarshal(data, &v) != nil {
+		return nil
+	}
+	return v
 }
 
 func datetime(t *timestamppb.Timestamp) string { return t.AsTime().UTC().Format(timeFormat) }

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Client serves the histories of runs by run id, page by page, forwards and backwards.
-// Only what reading them needs is there: any other method is called on nil.
+// Client serves the histories of runs by run ID, page by page, forward and backward. It has only
+// the methods that reading them needs; any other method panics.
 type Client struct {
 	client.Client
 	mu      sync.Mutex
@@ -29,10 +29,10 @@ type Client struct {
 
 type run struct {
 	events  []*historypb.HistoryEvent
-	changed chan struct{} // closed and made anew when there are more
+	changed chan struct{} // closed and replaced when events are added
 }
 
-// NewClient makes a client without runs.
+// NewClient returns a client without runs.
 func NewClient() *Client { return &Client{runs: map[string]*run{}, calls: map[string]int{}} }
 
 // Put appends events to a run.
@@ -49,22 +49,22 @@ func (c *Client) Put(runID string, events ...*historypb.HistoryEvent) {
 	r.changed = make(chan struct{})
 }
 
-// Fail makes calls fail as fn says: it is given "forward", "backward" or "describe" and
-// returns nil for a call that is to work. It must not block.
+// Fail sets a function that makes calls fail. It gets "forward", "backward" or "describe" and
+// returns nil for a call that succeeds. It must not block.
 func (c *Client) Fail(fn func(call string) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fail = fn
 }
 
-// Calls is how often a call was made, those that failed too.
+// Calls returns how often a call was made, failed calls included.
 func (c *Client) Calls(call string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.calls[call]
 }
 
-func (c *Client) enter(call, runID string) (*run, error) {
+func (c *Client) start(call, runID string) (*run, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls[call]++
@@ -80,19 +80,20 @@ func (c *Client) enter(call, runID string) (*run, error) {
 	return r, nil
 }
 
-func (c *Client) look(r *run) ([]*historypb.HistoryEvent, chan struct{}) {
+func (c *Client) events(r *run) ([]*historypb.HistoryEvent, chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return r.events, r.changed
 }
 
 // DescribeWorkflowExecution implements [client.Client].
-func (c *Client) DescribeWorkflowExecution(_ context.Context, workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	r, err := c.enter("describe", runID)
+func (c *Client) DescribeWorkflowExecution(_ context.Context, workflowID, runID string) (
+	*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	r, err := c.start("describe", runID)
 	if err != nil {
 		return nil, err
 	}
-	events, _ := c.look(r)
+	events, _ := c.events(r)
 	firstRun := runID
 	if len(events) > 0 {
 		if id := events[0].GetWorkflowExecutionStartedEventAttributes().GetFirstExecutionRunId(); id != "" {
@@ -108,7 +109,7 @@ func (c *Client) DescribeWorkflowExecution(_ context.Context, workflowID, runID 
 			Execution: &commonpb.WorkflowExecution{WorkflowId: workflowID, RunId: runID}, FirstRunId: firstRun}}, nil
 }
 
-// Closed tells whether the last event closes a run.
+// Closed reports whether the last event closes a run.
 func Closed(events []*historypb.HistoryEvent) bool {
 	if len(events) == 0 {
 		return false
@@ -129,22 +130,24 @@ type service struct {
 	c *Client
 }
 
-// maxPage is how many events a page has at most, as with a server.
+// maxPage is the maximum number of events of a page, as for a server.
 const maxPage = 256
 
 func token(n int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }
 
-func (s service) GetWorkflowExecutionHistory(ctx context.Context, q *workflowservice.GetWorkflowExecutionHistoryRequest, _ ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
-	r, err := s.c.enter("forward", q.GetExecution().GetRunId())
+func (s service) GetWorkflowExecutionHistory(ctx context.Context, q *workflowservice.GetWorkflowExecutionHistoryRequest,
+	_ ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
+	r, err := s.c.start("forward", q.GetExecution().GetRunId())
 	if err != nil {
 		return nil, err
 	}
 	if q.HistoryEventFilterType == enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT && !q.WaitNewEvent {
-		events, _ := s.c.look(r)
+		events, _ := s.c.events(r)
 		if !Closed(events) {
 			events = nil
 		}
-		return &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: events[max(len(events)-1, 0):]}}, nil
+		last := &historypb.History{Events: events[max(len(events)-1, 0):]}
+		return &workflowservice.GetWorkflowExecutionHistoryResponse{History: last}, nil
 	}
 	size := maxPage
 	if q.MaximumPageSize > 0 {
@@ -155,10 +158,11 @@ func (s service) GetWorkflowExecutionHistory(ctx context.Context, q *workflowser
 		from = int(binary.BigEndian.Uint64(q.NextPageToken))
 	}
 	for {
-		events, changed := s.c.look(r)
+		events, changed := s.c.events(r)
 		if from < len(events) || Closed(events) || !q.WaitNewEvent {
 			to := min(from+size, len(events))
-			answer := &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: slices.Clone(events[from:to])}}
+			page := &historypb.History{Events: slices.Clone(events[from:to])}
+			answer := &workflowservice.GetWorkflowExecutionHistoryResponse{History: page}
 			if to < len(events) || q.WaitNewEvent && !Closed(events) {
 				answer.NextPageToken = token(to)
 			}
@@ -172,12 +176,14 @@ func (s service) GetWorkflowExecutionHistory(ctx context.Context, q *workflowser
 	}
 }
 
-func (s service) GetWorkflowExecutionHistoryReverse(_ context.Context, q *workflowservice.GetWorkflowExecutionHistoryReverseRequest, _ ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
-	r, err := s.c.enter("backward", q.GetExecution().GetRunId())
+func (s service) GetWorkflowExecutionHistoryReverse(_ context.Context,
+	q *workflowservice.GetWorkflowExecutionHistoryReverseRequest,
+	_ ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryReverseResponse, error) {
+	r, err := s.c.start("backward", q.GetExecution().GetRunId())
 	if err != nil {
 		return nil, err
 	}
-	events, _ := s.c.look(r)
+	events, _ := s.c.events(r)
 	to := len(events)
 	if len(q.NextPageToken) > 0 {
 		to = int(binary.BigEndian.Uint64(q.NextPageToken))

@@ -1,17 +1,19 @@
-// Package historytest makes histories of runs, and a client that serves them page by
-// page, for tests and benchmarks. It imports engine/ace only. What it makes depends on
-// its arguments alone.
+// Package historytest makes histories of runs, and a client that serves them page by page, for
+// tests and benchmarks. It imports engine/ace only. Its output depends only on its arguments.
 package historytest
 
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -21,8 +23,8 @@ import (
 // Start is when every made history begins.
 var Start = time.Date(2026, 5, 4, 11, 59, 50, 0, time.UTC)
 
-// Builder writes a history event by event. Each method takes how long after the event
-// before it happened, and returns the id of the event that the next ones refer to.
+// Builder writes a history event by event. Its methods take the time since the previous event
+// and return the ID of the event that later events refer to.
 type Builder struct {
 	Events []*historypb.HistoryEvent
 	at     time.Time
@@ -32,18 +34,26 @@ type Builder struct {
 // New begins a history with its first workflow task.
 func New(workflowType string, input any) *Builder {
 	b := &Builder{at: Start}
-	b.Add(0, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
-			WorkflowType: &commonpb.WorkflowType{Name: workflowType}, Input: JSON(input), Attempt: 1}}
-	})
+	b.event(0, &historypb.WorkflowExecutionStartedEventAttributes{
+		WorkflowType: &commonpb.WorkflowType{Name: workflowType}, Input: JSON(input), Attempt: 1})
 	b.Task(time.Millisecond)
 	return b
 }
 
-// Add appends an event whose attributes set writes.
+// Reset begins the history of a run that resets baseRun after kept events.
+func Reset(base *Builder, kept int, baseRun, runID string) *Builder {
+	b := &Builder{Events: base.Events[:kept:kept], at: base.Events[kept-1].GetEventTime().AsTime()}
+	b.event(time.Millisecond, &historypb.WorkflowTaskFailedEventAttributes{
+		Cause: enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW, BaseRunId: baseRun, NewRunId: runID})
+	b.Task(time.Millisecond)
+	return b
+}
+
+// Add appends an event; set, which may be nil, sets its attributes.
 func (b *Builder) Add(after time.Duration, t enumspb.EventType, set func(*historypb.HistoryEvent)) int64 {
 	b.at = b.at.Add(after)
-	e := &historypb.HistoryEvent{EventId: int64(len(b.Events) + 1), EventTime: timestamppb.New(b.at), EventType: t, TaskId: int64(1_048_576 + len(b.Events))}
+	e := &historypb.HistoryEvent{EventId: b.nextID(), EventTime: timestamppb.New(b.at), EventType: t,
+		TaskId: int64(1_048_576 + len(b.Events))}
 	if set != nil {
 		set(e)
 	}
@@ -51,108 +61,133 @@ func (b *Builder) Add(after time.Duration, t enumspb.EventType, set func(*histor
 	return e.EventId
 }
 
-// Task is a workflow task that is scheduled, started and completed.
+func (b *Builder) nextID() int64 { return int64(len(b.Events) + 1) }
+
+// event appends an event with attributes, whose type determines that of the event.
+func (b *Builder) event(after time.Duration, attributes proto.Message) int64 {
+	field := attributeFields[attributes.ProtoReflect().Descriptor().FullName()]
+	name := strings.TrimSuffix(string(field.Name()), "_event_attributes")
+	t := enumspb.EventType(enumspb.EventType_value["EVENT_TYPE_"+strings.ToUpper(name)])
+	return b.Add(after, t, func(e *historypb.HistoryEvent) {
+		e.ProtoReflect().Set(field, protoreflect.ValueOfMessage(attributes.ProtoReflect()))
+	})
+}
+
+// attributeFields is the fields of an event's attributes by their message type.
+var attributeFields = func() map[protoreflect.FullName]protoreflect.FieldDescriptor {
+	fields := (&historypb.HistoryEvent{}).ProtoReflect().Descriptor().Oneofs().ByName("attributes").Fields()
+	out := map[protoreflect.FullName]protoreflect.FieldDescriptor{}
+	for i := range fields.Len() {
+		out[fields.Get(i).Message().FullName()] = fields.Get(i)
+	}
+	return out
+}()
+
+// Of sets the workflow and run IDs, the run that this one continues ("" for none), and the
+// first run of the chain.
+func (b *Builder) Of(workflowID, runID, continues, first string) *Builder {
+	a := b.Events[0].GetWorkflowExecutionStartedEventAttributes()
+	a.WorkflowId, a.OriginalExecutionRunId = workflowID, runID
+	a.ContinuedExecutionRunId, a.FirstExecutionRunId = continues, first
+	if continues != "" {
+		a.Initiator = enumspb.CONTINUE_AS_NEW_INITIATOR_WORKFLOW
+	}
+	return b
+}
+
+// Task adds a workflow task that is scheduled, started and completed.
 func (b *Builder) Task(after time.Duration) int64 {
-	scheduled := b.Add(after, enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes{WorkflowTaskScheduledEventAttributes: &historypb.WorkflowTaskScheduledEventAttributes{Attempt: 1}}
-	})
-	started := b.Add(time.Millisecond, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_WorkflowTaskStartedEventAttributes{WorkflowTaskStartedEventAttributes: &historypb.WorkflowTaskStartedEventAttributes{ScheduledEventId: scheduled, Identity: "worker@host"}}
-	})
-	b.task = b.Add(time.Millisecond, enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{ScheduledEventId: scheduled, StartedEventId: started}}
-	})
+	scheduled := b.event(after, &historypb.WorkflowTaskScheduledEventAttributes{Attempt: 1})
+	started := b.event(time.Millisecond, &historypb.WorkflowTaskStartedEventAttributes{
+		ScheduledEventId: scheduled, Identity: "worker@host"})
+	b.task = b.event(time.Millisecond, &historypb.WorkflowTaskCompletedEventAttributes{
+		ScheduledEventId: scheduled, StartedEventId: started})
 	return b.task
 }
 
 // Schedule schedules an activity.
 func (b *Builder) Schedule(after time.Duration, activity string, input any) int64 {
-	return b.Add(after, enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{
-			ActivityId: fmt.Sprint(e.EventId), ActivityType: &commonpb.ActivityType{Name: activity}, Input: JSON(input), WorkflowTaskCompletedEventId: b.task}}
-	})
+	return b.event(after, &historypb.ActivityTaskScheduledEventAttributes{
+		ActivityId: fmt.Sprint(b.nextID()), ActivityType: &commonpb.ActivityType{Name: activity},
+		Input: JSON(input), WorkflowTaskCompletedEventId: b.task})
 }
 
-// Begin starts an attempt of an activity; before is how the one before failed, "" for
-// the first.
-func (b *Builder) Begin(after time.Duration, scheduled int64, attempt int32, before string) int64 {
-	return b.Add(after, enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED, func(e *historypb.HistoryEvent) {
-		a := &historypb.ActivityTaskStartedEventAttributes{ScheduledEventId: scheduled, Attempt: attempt, Identity: "worker@host"}
-		if before != "" {
-			a.LastFailure = Failure(before)
-		}
-		e.Attributes = &historypb.HistoryEvent_ActivityTaskStartedEventAttributes{ActivityTaskStartedEventAttributes: a}
-	})
+// Begin starts an attempt of an activity; failure is that of the previous attempt, or "".
+func (b *Builder) Begin(after time.Duration, scheduled int64, attempt int32, failure string) int64 {
+	a := &historypb.ActivityTaskStartedEventAttributes{
+		ScheduledEventId: scheduled, Attempt: attempt, Identity: "worker@host"}
+	if failure != "" {
+		a.LastFailure = Failure(failure)
+	}
+	return b.event(after, a)
 }
 
 // Complete ends an activity with a result.
 func (b *Builder) Complete(after time.Duration, scheduled, started int64, result any) int64 {
-	return b.Add(after, enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{
-			ScheduledEventId: scheduled, StartedEventId: started, Result: JSON(result)}}
-	})
+	return b.event(after, &historypb.ActivityTaskCompletedEventAttributes{
+		ScheduledEventId: scheduled, StartedEventId: started, Result: JSON(result)})
 }
 
 // Fail ends an activity with a failure.
 func (b *Builder) Fail(after time.Duration, scheduled, started int64, message string) int64 {
-	return b.Add(after, enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{
-			ScheduledEventId: scheduled, StartedEventId: started, Failure: Failure(message)}}
-	})
+	return b.event(after, &historypb.ActivityTaskFailedEventAttributes{
+		ScheduledEventId: scheduled, StartedEventId: started, Failure: Failure(message)})
 }
 
-// Activity is an activity that completes at its first attempt.
+// Activity adds an activity that completes at its first attempt.
 func (b *Builder) Activity(wait, run time.Duration, activity string, input, result any) int64 {
 	scheduled := b.Schedule(0, activity, input)
 	started := b.Begin(wait, scheduled, 1, "")
 	return b.Complete(run, scheduled, started, result)
 }
 
-// Signal sends a signal; several arguments may be tool events.
+// Signal adds a signal.
 func (b *Builder) Signal(after time.Duration, name string, input any) int64 {
-	return b.Add(after, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: name, Input: JSON(input)}}
-	})
+	return b.event(after, &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: name, Input: JSON(input)})
 }
 
-// Timer is a timer that fires.
+// Timer adds a timer that fires.
 func (b *Builder) Timer(length time.Duration, id string) int64 {
-	started := b.Add(0, enumspb.EVENT_TYPE_TIMER_STARTED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_TimerStartedEventAttributes{TimerStartedEventAttributes: &historypb.TimerStartedEventAttributes{TimerId: id, StartToFireTimeout: durationpb.New(length)}}
-	})
-	return b.Add(length, enumspb.EVENT_TYPE_TIMER_FIRED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_TimerFiredEventAttributes{TimerFiredEventAttributes: &historypb.TimerFiredEventAttributes{TimerId: id, StartedEventId: started}}
-	})
+	started := b.event(0, &historypb.TimerStartedEventAttributes{
+		TimerId: id, StartToFireTimeout: durationpb.New(length)})
+	return b.event(length, &historypb.TimerFiredEventAttributes{TimerId: id, StartedEventId: started})
 }
 
-// Child is a child workflow that completes.
+// Child adds a child workflow that completes.
 func (b *Builder) Child(run time.Duration, workflowType, id string, result any) int64 {
-	exec := &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run-" + id}
-	initiated := b.Add(0, enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_StartChildWorkflowExecutionInitiatedEventAttributes{StartChildWorkflowExecutionInitiatedEventAttributes: &historypb.StartChildWorkflowExecutionInitiatedEventAttributes{WorkflowId: id, WorkflowType: &commonpb.WorkflowType{Name: workflowType}}}
-	})
-	started := b.Add(time.Millisecond, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_ChildWorkflowExecutionStartedEventAttributes{ChildWorkflowExecutionStartedEventAttributes: &historypb.ChildWorkflowExecutionStartedEventAttributes{InitiatedEventId: initiated, WorkflowExecution: exec, WorkflowType: &commonpb.WorkflowType{Name: workflowType}}}
-	})
-	return b.Add(run, enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_ChildWorkflowExecutionCompletedEventAttributes{ChildWorkflowExecutionCompletedEventAttributes: &historypb.ChildWorkflowExecutionCompletedEventAttributes{InitiatedEventId: initiated, StartedEventId: started, WorkflowExecution: exec, WorkflowType: &commonpb.WorkflowType{Name: workflowType}, Result: JSON(result)}}
-	})
+	execution := &commonpb.WorkflowExecution{WorkflowId: id, RunId: "run-" + id}
+	kind := &commonpb.WorkflowType{Name: workflowType}
+	initiated := b.event(0, &historypb.StartChildWorkflowExecutionInitiatedEventAttributes{
+		WorkflowId: id, WorkflowType: kind})
+	started := b.event(time.Millisecond, &historypb.ChildWorkflowExecutionStartedEventAttributes{
+		InitiatedEventId: initiated, WorkflowExecution: execution, WorkflowType: kind})
+	return b.event(run, &historypb.ChildWorkflowExecutionCompletedEventAttributes{
+		InitiatedEventId: initiated, StartedEventId: started, WorkflowExecution: execution, WorkflowType: kind,
+		Result: JSON(result)})
 }
 
 // Close completes the run.
 func (b *Builder) Close(after time.Duration, result any) *Builder {
-	b.Add(after, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes{WorkflowExecutionCompletedEventAttributes: &historypb.WorkflowExecutionCompletedEventAttributes{Result: JSON(result), WorkflowTaskCompletedEventId: b.task}}
-	})
+	b.event(after, &historypb.WorkflowExecutionCompletedEventAttributes{
+		Result: JSON(result), WorkflowTaskCompletedEventId: b.task})
 	return b
 }
 
-// Failure is an application's failure.
-func Failure(message string) *failurepb.Failure {
-	return &failurepb.Failure{Message: message, FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: "ModelError"}}}
+// ContinueAs closes the run; it continues as another one.
+func (b *Builder) ContinueAs(after time.Duration, runID string) *Builder {
+	b.event(after, &historypb.WorkflowExecutionContinuedAsNewEventAttributes{
+		NewExecutionRunId: runID, Initiator: enumspb.CONTINUE_AS_NEW_INITIATOR_WORKFLOW})
+	return b
 }
 
-// JSON is one payload of JSON, none for nil.
+// Failure returns an application failure.
+func Failure(message string) *failurepb.Failure {
+	info := &failurepb.ApplicationFailureInfo{Type: "ModelError"}
+	return &failurepb.Failure{Message: message,
+		FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: info}}
+}
+
+// JSON returns one JSON payload, or nil for nil.
 func JSON(v any) *commonpb.Payloads {
 	if v == nil {
 		return nil
@@ -164,19 +199,22 @@ func JSON(v any) *commonpb.Payloads {
 	return Payload("json/plain", data)
 }
 
-// Payload is one payload of any encoding.
+// Payload returns one payload of an encoding.
 func Payload(encoding string, data []byte) *commonpb.Payloads {
-	return &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte(encoding)}, Data: data}}}
+	p := &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte(encoding)}, Data: data}
+	return &commonpb.Payloads{Payloads: []*commonpb.Payload{p}}
 }
 
-// Task is an ACE task run: a generator that is retried, skills with a refused and a
-// failed call, a reflector, a curator, and persisting. Its last step and its end are
-// there if it is closed.
+// Task makes an ACE task run: a generator that is retried, skills with a denied and a failed
+// call, a reflector and a curator. If closed, the curator fails and the run ends.
 func Task(closed bool) *Builder {
-	b := New(ace.TaskWorkflow, ace.TaskInput{TaskID: "q-00060", Prompt: "Compute the return on equity.", Adapter: ace.Offline, Model: "builtin"})
-	generator := b.Schedule(time.Millisecond, ace.ActivityGenerator, map[string]any{"prompt": "Compute the return on equity."})
+	b := New(ace.TaskWorkflow, ace.TaskInput{TaskID: "q-00060", Prompt: "Compute the return on equity.",
+		Adapter: ace.Offline, Model: "builtin"})
+	prompt := map[string]any{"prompt": "Compute the return on equity."}
+	generator := b.Schedule(time.Millisecond, ace.ActivityGenerator, prompt)
 	started := b.Begin(1200*time.Millisecond, generator, 3, "model: 529 overloaded")
-	b.Complete(800*time.Millisecond, generator, started, ace.GeneratorResult{Plan: "look it up, then divide", PromptTokens: 900})
+	b.Complete(800*time.Millisecond, generator, started,
+		ace.GeneratorResult{Plan: "look it up, then divide", PromptTokens: 900})
 	b.Task(2 * time.Millisecond)
 	skills := b.Schedule(0, ace.ActivitySkills, nil)
 	started = b.Begin(300*time.Millisecond, skills, 1, "")
@@ -184,15 +222,19 @@ func Task(closed bool) *Builder {
 	yes, no := true, false
 	b.Signal(100*time.Millisecond, ace.SignalToolEvent, []ace.ToolEvent{
 		{EventID: "1.use", CallID: "1", Kind: ace.KindToolUse, Name: "look_up", At: at.Add(20 * time.Millisecond)},
-		{EventID: "1.result", CallID: "1", Kind: ace.KindToolResult, Name: "look_up", Accepted: &yes, OK: &no, At: at.Add(60 * time.Millisecond), DurationMS: 40, Error: "no such formula: retrun on equity"}})
-	b.Signal(400*time.Millisecond, ace.SignalToolEvent, ace.ToolEvent{EventID: "2.use", CallID: "2", Kind: ace.KindToolUse, Name: "calculate", At: at.Add(200 * time.Millisecond)})
+		{EventID: "1.result", CallID: "1", Kind: ace.KindToolResult, Name: "look_up", Accepted: &yes, OK: &no,
+			At: at.Add(60 * time.Millisecond), DurationMS: 40, Error: "no such formula: retrun on equity"}})
+	b.Signal(400*time.Millisecond, ace.SignalToolEvent, ace.ToolEvent{EventID: "2.use", CallID: "2", Kind: ace.KindToolUse,
+		Name: "calculate", At: at.Add(200 * time.Millisecond)})
 	b.Task(time.Millisecond)
 	b.Complete(700*time.Millisecond, skills, started, ace.SkillSessionResult{Answer: "0.172", Invocations: []ace.Invocation{
-		{ID: "1", Name: "look_up", Accepted: true, At: at.Add(20 * time.Millisecond), DurationMS: 40, Error: "no such formula: retrun on equity"},
+		{ID: "1", Name: "look_up", Accepted: true, At: at.Add(20 * time.Millisecond), DurationMS: 40,
+			Error: "no such formula: retrun on equity"},
 		{ID: "2", Name: "calculate", Accepted: true, OK: true, At: at.Add(200 * time.Millisecond), DurationMS: 900},
 		{ID: "3", Name: "shell", At: at.Add(1150 * time.Millisecond), Error: "refused by a permission rule"}}})
 	b.Task(2 * time.Millisecond)
-	b.Activity(10*time.Millisecond, 640*time.Millisecond, ace.ActivityReflector, nil, ace.ReflectorResult{Insights: "the name was misspelt"})
+	b.Activity(10*time.Millisecond, 640*time.Millisecond, ace.ActivityReflector, nil,
+		ace.ReflectorResult{Insights: "the name was misspelt"})
 	b.Task(2 * time.Millisecond)
 	b.Timer(500*time.Millisecond, "pace")
 	b.Task(time.Millisecond)
@@ -206,39 +248,43 @@ func Task(closed bool) *Builder {
 	return b.Close(time.Millisecond, nil)
 }
 
-// Long is a history of at least n events, like that of a long agent run: activities, one
-// in ten of them retried and one in fifty failed, signals with tool events, timers and
-// children.
+// Long makes a history of at least n events, like that of a long agent run: activities, one in
+// ten retried and one in fifty failed, signals with tool events, timers and children.
 func Long(n int) *Builder {
 	b := New("AgentWorkflow", map[string]any{"goal": "keep going"})
 	steps := ace.Steps()
 	for i := 0; len(b.Events) < n-1; i++ {
 		name := steps[i%len(steps)].Activity()
-		scheduled := b.Schedule(time.Millisecond, name, map[string]any{"turn": i, "prompt": fmt.Sprintf("What is the ratio of %d to %d, and which formula says so?", 17*i, i+3)})
-		attempt, before := int32(1), ""
+		prompt := fmt.Sprintf("What is the ratio of %d to %d, and which formula says so?", 17*i, i+3)
+		scheduled := b.Schedule(time.Millisecond, name, map[string]any{"turn": i, "prompt": prompt})
+		attempt, failure := int32(1), ""
 		if i%10 == 3 {
-			attempt, before = 2+int32(i%3), "model: 529 overloaded"
+			attempt, failure = 2+int32(i%3), "model: 529 overloaded"
 		}
-		started := b.Begin(time.Duration(3+i%7)*time.Millisecond, scheduled, attempt, before)
+		started := b.Begin(time.Duration(3+i%7)*time.Millisecond, scheduled, attempt, failure)
 		if name == ace.ActivitySkills {
 			ok := i%35 != 6
 			id := fmt.Sprintf("skills-%d", i)
 			b.Signal(5*time.Millisecond, ace.SignalToolEvent, []ace.ToolEvent{
 				{EventID: id + ".use", CallID: id, Kind: ace.KindToolUse, Name: "calculate", At: b.at},
-				{EventID: id + ".result", CallID: id, Kind: ace.KindToolResult, Name: "calculate", OK: &ok, At: b.at.Add(4 * time.Millisecond), DurationMS: 4}})
+				{EventID: id + ".result", CallID: id, Kind: ace.KindToolResult, Name: "calculate", OK: &ok,
+					At: b.at.Add(4 * time.Millisecond), DurationMS: 4}})
 			b.Task(time.Millisecond)
 		}
 		if i%50 == 17 {
 			b.Fail(20*time.Millisecond, scheduled, started, fmt.Sprintf("turn %d gave no answer", i))
 		} else {
-			b.Complete(time.Duration(20+i%60)*time.Millisecond, scheduled, started, map[string]any{"turn": i, "answer": fmt.Sprintf("%.3f", float64(17*i)/float64(i+3)), "rationale": "net income divided by shareholders' equity, as a fraction"})
+			b.Complete(time.Duration(20+i%60)*time.Millisecond, scheduled, started, map[string]any{
+				"turn": i, "answer": fmt.Sprintf("%.3f", float64(17*i)/float64(i+3)),
+				"rationale": "net income divided by shareholders' equity, as a fraction"})
 		}
 		b.Task(time.Millisecond)
 		switch i % 20 {
 		case 4:
 			b.Timer(30*time.Millisecond, fmt.Sprintf("pace-%d", i))
 		case 11:
-			b.Child(40*time.Millisecond, ace.TaskWorkflow, fmt.Sprintf("ace/sub-%d", i), ace.TaskResult{TaskID: fmt.Sprintf("sub-%d", i)})
+			id := fmt.Sprintf("sub-%d", i)
+			b.Child(40*time.Millisecond, ace.TaskWorkflow, "ace/"+id, ace.TaskResult{TaskID: id})
 		}
 	}
 	return b.Close(time.Millisecond, map[string]any{"done": true})

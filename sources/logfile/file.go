@@ -7,22 +7,24 @@ import (
 	"path/filepath"
 )
 
-// file is a name that is followed. cur is the file of that name, old the one that had it
-// before, to which its writer may still add.
+// file is a followed name. cur is the file of that name, old the previous one, to which its
+// writer may still append.
 type file struct {
 	File
 	given    bool // by path, not found in a directory
 	names    []string
 	cur, old *stream
-	had      bool // some file had the name and was read
-	late     bool // it was not there at the beginning: read it from its start
+	had      bool // a file of that name was read before
+	late     bool // it did not exist at the beginning: read it from its start
 }
 
-// turnBytes is how much of one file is read before it is the others' turn.
+// turnBytes is how much of one file is read before the next file has its turn.
 const turnBytes = 4 << 20
 
-// turn looks at a file and reads what is new of it, turnBytes at most of each stream;
-// more is true where there is more.
+var errNotRegular = errors.New("not a regular file")
+
+// turn checks a file and reads its new data, at most turnBytes of each stream. It reports
+// whether there is more.
 func (fo *follower) turn(f *file) (more bool, err error) {
 	if f.old != nil {
 		if more, err = fo.readOld(f); err != nil || more {
@@ -31,41 +33,39 @@ func (fo *follower) turn(f *file) (more bool, err error) {
 	}
 	st, statErr := os.Stat(f.Path)
 	if f.cur != nil {
-		if more, err = fo.readCurrent(f, st); err != nil || more || f.cur != nil && sameFile(f.cur.info, st) {
+		more, err = fo.readCurrent(f, st)
+		if err != nil || more || f.cur != nil && sameFile(f.cur.info, st) {
 			return more, err
 		}
 	}
 	switch {
 	case statErr == nil:
-		return fo.opened(f, st)
+		return fo.openFile(f, st)
 	case errors.Is(statErr, fs.ErrNotExist):
-		return false, fo.gone(f)
+		return false, fo.missing(f)
 	}
 	return false, fo.unreadable(f, statErr)
 }
 
 func sameFile(a, b os.FileInfo) bool { return a != nil && b != nil && os.SameFile(a, b) }
 
-// readCurrent reads on; st is the file that has the name now, nil for none. When another
-// file has it and this one is read to its end, it becomes the old one.
+// readCurrent reads the current stream; st is the file that has the name now, or nil. If that
+// is another file and this one is read to its end, this one becomes the old one.
 func (fo *follower) readCurrent(f *file, st os.FileInfo) (bool, error) {
 	s := f.cur
 	now, err := s.h.Stat()
 	if err != nil {
 		return false, fo.unreadable(f, err)
 	}
-	if s.emptied(now.Size()) {
-		if err := fo.emptied(f); err != nil {
+	if s.truncated(now.Size()) {
+		if err := fo.restart(f); err != nil {
 			return false, err
 		}
 	}
 	f.Size = now.Size()
 	more, err := fo.readStream(f, s)
-	if err != nil || more || f.cur == nil {
+	if err != nil || more || f.cur == nil || sameFile(s.info, st) {
 		return more, err
-	}
-	if sameFile(s.info, st) {
-		return false, nil
 	}
 	if err := fo.dropOld(f); err != nil {
 		return false, err
@@ -75,18 +75,18 @@ func (fo *follower) readCurrent(f *file, st os.FileInfo) (bool, error) {
 	return false, err
 }
 
-func (fo *follower) emptied(f *file) error {
+// restart reads a truncated file from its start.
+func (fo *follower) restart(f *file) error {
 	if err := fo.torn(f, f.cur); err != nil {
 		return err
 	}
 	f.cur.restart()
 	f.State, f.Read = Truncated, 0
 	f.Truncated++
-	return fo.event(WasEmptied, f.Path, "was emptied; reading it from its start")
+	return fo.event(WasEmptied, f.Path, "was truncated; reading from its start")
 }
 
-// readOld reads what is still added to the file that had the name before, and lets go of
-// it once it has no name at all.
+// readOld reads what is still appended to the old file, and drops it when it has no name left.
 func (fo *follower) readOld(f *file) (bool, error) {
 	s := f.old
 	more, err := fo.readStream(f, s)
@@ -109,18 +109,18 @@ func (fo *follower) dropOld(f *file) error {
 	return err
 }
 
-// torn gives the line under way, whose end will not come.
+// torn reports the unfinished line, whose end will not come.
 func (fo *follower) torn(f *file, s *stream) error {
-	l, ok := s.split.open()
+	l, ok := s.lines.unfinished()
 	if !ok {
 		return nil
 	}
 	l.Torn = true
-	return fo.give(f, []Line{l})
+	return fo.report(f, []Line{l})
 }
 
 // readStream reads at most turnBytes.
-func (fo *follower) readStream(f *file, s *stream) (bool, error) {
+func (fo *follower) readStream(f *file, s *stream) (more bool, err error) {
 	for read := 0; read < turnBytes; read += len(fo.buf) {
 		lines, more, err := s.read(fo.buf, fo.lines[:0])
 		fo.lines = lines[:0]
@@ -132,7 +132,7 @@ func (fo *follower) readStream(f *file, s *stream) (bool, error) {
 			if s == f.cur {
 				f.State, f.Err = Following, ""
 			}
-			if err := fo.give(f, lines); err != nil {
+			if err := fo.report(f, lines); err != nil {
 				return false, err
 			}
 		}
@@ -140,7 +140,7 @@ func (fo *follower) readStream(f *file, s *stream) (bool, error) {
 			return false, fo.unreadable(f, err)
 		}
 		if !more {
-			return false, fo.showPartial(f, s)
+			return false, fo.reportPartial(f, s)
 		}
 		if fo.ctx.Err() != nil {
 			return true, nil
@@ -149,25 +149,26 @@ func (fo *follower) readStream(f *file, s *stream) (bool, error) {
 	return true, nil
 }
 
-func (fo *follower) showPartial(f *file, s *stream) error {
+func (fo *follower) reportPartial(f *file, s *stream) error {
 	if !fo.o.Partial {
 		return nil
 	}
 	if l, changed := s.partial(); changed {
-		return fo.give(f, []Line{l})
+		return fo.report(f, []Line{l})
 	}
 	return nil
 }
 
-// give hands lines over, all with the path and the time of now.
-func (fo *follower) give(f *file, lines []Line) error {
+// report passes lines to the handler, with their path and the current time.
+func (fo *follower) report(f *file, lines []Line) error {
 	now := fo.now()
 	for i := range lines {
 		lines[i].Path, lines[i].At = f.Path, now
-		if !lines[i].Partial {
-			f.Lines++
+		if lines[i].Partial {
+			continue
 		}
-		if lines[i].Cut > 0 && !lines[i].Partial {
+		f.Lines++
+		if lines[i].Cut > 0 {
 			f.Cut++
 		}
 	}
@@ -177,33 +178,34 @@ func (fo *follower) give(f *file, lines []Line) error {
 	return fo.h.Lines(lines)
 }
 
-// opened begins with the file that has the name now.
-func (fo *follower) opened(f *file, st os.FileInfo) (bool, error) {
+// openFile starts to read the file that has the name now.
+func (fo *follower) openFile(f *file, st os.FileInfo) (more bool, err error) {
 	if !st.Mode().IsRegular() {
-		if st.IsDir() && f.given { // a directory has come where a file was waited for
-			fo.structure = true
+		if st.IsDir() && f.given { // a directory appeared at the path of a missing file
+			fo.rescanDue = true
 			return false, nil
 		}
-		return false, fo.unreadable(f, errors.New("is no regular file"))
+		return false, fo.unreadable(f, errNotRegular)
 	}
-	switch other, moved := fo.holder(f, st); {
-	case other != "":
+	other, moved := fo.follows(f, st)
+	if other != "" {
 		f.State, f.Err = Same, other
 		return false, nil
-	case moved != nil:
-		f.cur, f.State, f.Err, f.late, f.had = moved, Following, "", true, true
+	}
+	if moved != nil {
+		f.start(moved)
 		return true, nil
 	}
-	h, err := fo.open(f.Path)
+	h, err := fo.o.open(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, fo.gone(f)
+		return false, fo.missing(f)
 	}
 	if err != nil {
 		return false, fo.unreadable(f, err)
 	}
 	info, err := h.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("is no regular file")
+		err = errNotRegular
 	}
 	s := newStream(h, info, fo.o.MaxLine)
 	if err == nil {
@@ -214,61 +216,60 @@ func (fo *follower) opened(f *file, st os.FileInfo) (bool, error) {
 		return false, fo.unreadable(f, err)
 	}
 	again := f.had
-	f.cur, f.State, f.Err, f.late, f.had = s, Following, "", true, true
+	f.start(s)
 	f.Size, f.Read = info.Size(), s.at
 	if again {
 		f.Rotated++
-		err = fo.event(WasRotated, f.Path, "another file has the name; reading it from its start")
-	} else {
-		err = fo.event(Opened, f.Path, "followed")
+		return true, fo.event(WasRotated, f.Path, "was replaced by another file; reading from its start")
 	}
-	return true, err
+	return true, fo.event(Opened, f.Path, "following")
 }
 
-// holder is the name under which a file is followed already, "" for none. One that was
-// renamed to f's name goes on under that: its stream is given.
-func (fo *follower) holder(f *file, st os.FileInfo) (string, *stream) {
+func (f *file) start(s *stream) {
+	f.cur, f.State, f.Err = s, Following, ""
+	f.late, f.had = true, true
+}
+
+// follows returns the name under which the file st is already followed, or "". If the file
+// was renamed to f's name, it returns its stream instead, which continues under that name.
+func (fo *follower) follows(f *file, st os.FileInfo) (name string, moved *stream) {
 	for _, other := range fo.files {
-		if other == f {
-			continue
-		}
-		var s *stream
 		switch {
+		case other == f:
+			continue
 		case other.cur != nil && sameFile(other.cur.info, st):
 			if now, err := os.Stat(other.Path); err == nil && sameFile(now, st) {
 				return other.Path, nil
 			}
-			s, other.cur = other.cur, nil
+			moved, other.cur = other.cur, nil
 		case other.old != nil && sameFile(other.old.info, st):
-			s, other.old = other.old, nil
+			moved, other.old = other.old, nil
 		default:
 			continue
 		}
 		fo.dirty(other)
-		return "", s
+		return "", moved
 	}
 	return "", nil
 }
 
-// gone notes that nothing has the name.
-func (fo *follower) gone(f *file) error {
+// missing records that no file has the name.
+func (fo *follower) missing(f *file) error {
 	f.late = true
-	was := f.State
-	if was == Waiting || was == Removed {
+	if f.State == Waiting || f.State == Removed {
 		return nil
 	}
 	f.State, f.Err = Waiting, ""
 	if f.had {
 		f.State = Removed
-		return fo.event(WasRemoved, f.Path, "is gone; waiting for it to come again")
+		return fo.event(WasRemoved, f.Path, "was removed; waiting for a new file")
 	}
 	return nil
 }
 
-// unreadable notes why a file cannot be read; the others go on.
+// unreadable records why a file cannot be read. Other files are not affected.
 func (fo *follower) unreadable(f *file, err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
 	if f.State == Unreadable && f.Err == err.Error() {
@@ -287,9 +288,9 @@ func (f *file) close() {
 	f.cur, f.old = nil, nil
 }
 
-// known notes the names by which events tell of the file: where it really lies, and what
-// it links to.
-func (f *file) known() {
+// resolve sets the names that notifications use for the file: its real path, and the target
+// of a symbolic link.
+func (f *file) resolve() {
 	f.names = f.names[:0]
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(f.Path)); err == nil {
 		f.names = append(f.names, filepath.Join(dir, filepath.Base(f.Path)))

@@ -4,8 +4,8 @@ package logfile
 
 import "os"
 
-// unlinked is not known here: an open file that was removed is closed when another takes
-// its name.
+// unlinked returns false: the state is unknown here. A removed file is closed when another one
+// gets its name.
 func unlinked(os.FileInfo) bool { return false }
 
 func openFile(path string) (*os.File, error) { return os.Open(path) }

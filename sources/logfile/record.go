@@ -3,10 +3,13 @@ package logfile
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 )
 
-// Record is what a line tells by its form. Texts are untrusted.
+// Record is the fields of a line. Texts are untrusted.
 type Record struct {
 	Form    Form
 	Time    string
@@ -18,44 +21,44 @@ type Record struct {
 // Form is how a line is written.
 type Form string
 
-// Forms. Key is key=value pairs, as log/slog's text handler writes them.
+// Forms. Key is key=value pairs, as the text handler of log/slog writes them.
 const (
 	Plain Form = "plain"
 	JSON  Form = "json"
 	Key   Form = "key"
 )
 
-// Pair is a field. A value that is no text is as the line wrote it.
+// Pair is a field. A value other than a string is as the line wrote it.
 type Pair struct{ Key, Value string }
 
-// maxPairs bounds the fields of one line that are told apart.
+// maxPairs bounds the fields of one line.
 const maxPairs = 200
 
 // Parse reads a line's fields. A line of no known form is its own message.
 func Parse(line []byte) Record {
 	if pairs, ok := objectPairs(line); ok {
-		return recordOf(JSON, pairs)
+		return newRecord(JSON, pairs)
 	}
-	if pairs, ok := keyPairs(line); ok {
-		return recordOf(Key, pairs)
+	if pairs := keyPairs(line); len(pairs) > 0 {
+		return newRecord(Key, pairs)
 	}
 	return Record{Form: Plain, Level: plainLevel(line), Message: string(line)}
 }
 
-func recordOf(form Form, pairs []Pair) Record {
+func newRecord(form Form, pairs []Pair) Record {
 	r := Record{Form: form}
 	for _, p := range pairs {
-		var into *string
+		var field *string
 		switch p.Key {
 		case "time", "ts", "timestamp", "@timestamp", "at", "t":
-			into = &r.Time
+			field = &r.Time
 		case "level", "lvl", "severity":
-			into = &r.Level
+			field = &r.Level
 		case "msg", "message":
-			into = &r.Message
+			field = &r.Message
 		}
-		if into != nil && *into == "" {
-			*into = p.Value
+		if field != nil && *field == "" {
+			*field = p.Value
 		} else {
 			r.Rest = append(r.Rest, p)
 		}
@@ -63,86 +66,38 @@ func recordOf(form Form, pairs []Pair) Record {
 	return r
 }
 
-// objectPairs is the members of a JSON object; ok is false where the line is none.
+// objectPairs returns the members of a JSON object; ok is false if the line is not one.
 func objectPairs(line []byte) (pairs []Pair, ok bool) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 || line[0] != '{' || !json.Valid(line) {
 		return nil, false
 	}
-	// From here on the text is known to be valid.
-	for i := skipSpace(line, 1); line[i] != '}' && len(pairs) < maxPairs; {
-		end := skipValue(line, i)
-		key := unquote(line[i:end])
-		i = skipSpace(line, skipSpace(line, end)+1) // the colon
-		end = skipValue(line, i)
-		pairs = append(pairs, Pair{key, unquote(line[i:end])})
-		if i = skipSpace(line, end); line[i] == ',' {
-			i = skipSpace(line, i+1)
-		}
-	}
+	gjson.ParseBytes(line).ForEach(func(key, value gjson.Result) bool {
+		pairs = append(pairs, Pair{unquote(key.Raw), unquote(value.Raw)})
+		return len(pairs) < maxPairs
+	})
 	return pairs, true
 }
 
-func skipSpace(b []byte, i int) int {
-	for b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n' {
-		i++
+// unquote returns the content of a JSON string, or another value as it is written.
+func unquote(raw string) string {
+	if raw[0] != '"' {
+		return raw
 	}
-	return i
-}
-
-// skipValue is where the value that begins at i ends.
-func skipValue(b []byte, i int) int {
-	switch b[i] {
-	case '"':
-		return skipString(b, i)
-	case '{', '[':
-		depth := 0
-		for ; ; i++ {
-			switch b[i] {
-			case '"':
-				i = skipString(b, i) - 1
-			case '{', '[':
-				depth++
-			case '}', ']':
-				if depth--; depth == 0 {
-					return i + 1
-				}
-			}
-		}
-	}
-	for !bytes.ContainsRune([]byte(",}] \t\r\n"), rune(b[i])) {
-		i++
-	}
-	return i
-}
-
-func skipString(b []byte, i int) int {
-	for i++; b[i] != '"'; i++ {
-		if b[i] == '\\' {
-			i++
-		}
-	}
-	return i + 1
-}
-
-// unquote is a string's content, or another value as it is written.
-func unquote(v []byte) string {
-	if v[0] != '"' {
-		return string(v)
-	}
-	if bytes.IndexByte(v, '\\') < 0 && utf8.Valid(v) {
-		return string(v[1 : len(v)-1])
+	if strings.IndexByte(raw, '\\') < 0 && utf8.ValidString(raw) {
+		return raw[1 : len(raw)-1]
 	}
 	var s string
-	if json.Unmarshal(v, &s) != nil {
-		return string(v)
+	if json.Unmarshal([]byte(raw), &s) != nil {
+		return raw
 	}
 	return s
 }
 
-// keyPairs is the fields of a line of key=value pairs; ok is false where the line does not
-// begin with one. What follows the last pair is a pair without a key.
-func keyPairs(line []byte) (pairs []Pair, ok bool) {
+// keyPairs returns the fields of a line that begins with a key=value pair, otherwise nil. The
+// rest after the last pair becomes a pair without a key.
+func keyPairs(line []byte) []Pair {
+	var pairs []Pair
 	rest := bytes.TrimSpace(line)
 	for len(rest) > 0 && len(pairs) < maxPairs {
 		n := keyLength(rest)
@@ -153,22 +108,19 @@ func keyPairs(line []byte) (pairs []Pair, ok bool) {
 		pairs = append(pairs, Pair{string(rest[:n]), value})
 		rest = bytes.TrimLeft(after, " \t")
 	}
-	if len(pairs) == 0 {
-		return nil, false
-	}
-	if len(rest) > 0 {
+	if len(pairs) > 0 && len(rest) > 0 {
 		pairs = append(pairs, Pair{"", string(rest)})
 	}
-	return pairs, true
+	return pairs
 }
 
-// keyLength is how long the key is before an equals sign, 0 for none.
+// keyLength returns the length of the key before an equals sign, or 0.
 func keyLength(b []byte) int {
 	for i, c := range b {
 		switch {
 		case c == '=':
 			return i
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '-', c == '.', c == '@':
+		case letter(c), c >= '0' && c <= '9', c == '_', c == '-', c == '.', c == '@':
 		default:
 			return 0
 		}
@@ -192,7 +144,81 @@ func keyValue(b []byte) (value string, after []byte) {
 		end++
 	}
 	if end >= len(b) {
-		return string(b), nil // a quote that does not end
+		return string(b), nil // the closing quote is missing
 	}
-	return unquote(b[:end+1]), b[end+1:]
+	return unquote(string(b[:end+1])), b[end+1:]
+}
+
+// Severity is how serious a line is.
+type Severity uint8
+
+// Severities in order. Unknown is for lines without a level.
+const (
+	Unknown Severity = iota
+	Debug
+	Info
+	Warn
+	Error
+)
+
+func (s Severity) String() string { return [...]string{"", "debug", "info", "warn", "error"}[s] }
+
+// SeverityOf returns the severity that a word names, or a number as Bunyan and Pino write it.
+func SeverityOf(level string) Severity {
+	switch strings.ToLower(level) {
+	case "trace", "debug", "verbose", "fine", "dbg", "10", "20":
+		return Debug
+	case "info", "information", "notice", "inf", "30":
+		return Info
+	case "warn", "warning", "wrn", "40":
+		return Warn
+	case "error", "err", "fatal", "panic", "dpanic", "critical", "crit", "alert", "emergency", "severe", "50", "60":
+		return Error
+	}
+	return Unknown
+}
+
+// LevelOf returns a line's severity.
+func LevelOf(line []byte) Severity { return SeverityOf(Parse(line).Level) }
+
+// maxLevelSearch is how many bytes of a plain line are searched for a level.
+const maxLevelSearch = 120
+
+// plainLevel returns the word that names a plain line's level, or "". It is in capitals, in
+// brackets, or before a colon.
+func plainLevel(line []byte) string {
+	line = line[:min(len(line), maxLevelSearch)]
+	for start := 0; start < len(line); {
+		if !letter(line[start]) {
+			start++
+			continue
+		}
+		end := start
+		for end < len(line) && letter(line[end]) {
+			end++
+		}
+		word := line[start:end]
+		marked := bytes.Equal(bytes.ToUpper(word), word) || end < len(line) && (line[end] == ':' || line[end] == ']')
+		if marked && SeverityOf(string(word)) != Unknown {
+			return string(word)
+		}
+		start = end
+	}
+	return ""
+}
+
+func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// Levels returns the severities of one file's lines in order. An indented line without a
+// level, such as a line of a stack, has the severity of the line before it.
+type Levels struct{ last Severity }
+
+// Next returns the severity of the next line.
+func (l *Levels) Next(line []byte) Severity {
+	s := LevelOf(line)
+	if s == Unknown && len(line) > 0 && (line[0] == ' ' || line[0] == '\t') {
+		return l.last
+	}
+	l.last = s
+	return s
 }

@@ -44,8 +44,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that the members of an object are those that encoding/json reads, and
-// that nothing breaks the reader.
+// FuzzParse checks that the members of an object are those that encoding/json reads, and
+// that no line breaks the parser.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{`{"a":1,"b":"x\n","c":{"d":[1,{"e":"]"}]}}`, `a=1 b="c d" e`, `{"a" : "\u00e9\\" , "a":null}`, "\xff{", `a="`, `a="\`} {
 		f.Add([]byte(s))
@@ -71,7 +71,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// decoded is the members of an object as encoding/json reads them.
+// decoded returns the members of an object as encoding/json reads them.
 func decoded(line []byte) (pairs []Pair, ok bool) {
 	if !json.Valid(line) {
 		return nil, false

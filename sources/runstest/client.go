@@ -1,9 +1,8 @@
-// Package runstest simulates a server that holds any number of closed task runs, for
-// benchmarks of the list. It imports engine/ace and historytest only.
+// Package runstest simulates a server with any number of closed task runs, for benchmarks of
+// the list. It imports engine/ace and historytest only.
 //
-// Order: the server's, the newest first, page by page. Bounds: a run is made when it is
-// asked for and none is held, so that what a process holds is its own. What it makes
-// depends on its number alone.
+// Order: that of a server, the newest first, page by page. Bounds: a run is made on request and
+// not kept, so it does not count as memory of the process. A run depends only on its number.
 package runstest
 
 import (
@@ -35,35 +34,36 @@ import (
 // Newest is when the newest run closed; each older one closed a second earlier.
 var Newest = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// WorkflowID and RunID name the n-th run, of which 0 is the newest.
+// WorkflowID returns the workflow ID of the n-th run; 0 is the newest.
 func WorkflowID(n int) string { return ace.WorkflowID(taskID(n)) }
 
-// RunID is the run id of the n-th run.
+// RunID returns the run ID of the n-th run.
 func RunID(n int) string { return fmt.Sprintf("run-%06d", n) }
 
 func taskID(n int) string { return fmt.Sprintf("t-%06d", n) }
 
-// Client lists and counts runs. Only what the list of runs needs is there: any other
-// method is called on nil.
+// Client lists and counts runs. It has only the methods that the list of runs needs; any other
+// method panics.
 type Client struct {
 	client.Client
 	runs    int
 	pages   atomic.Int64
-	history []*historypb.HistoryEvent // that every run has
+	history []*historypb.HistoryEvent // of every run
 }
 
-// New is a server with so many runs.
+// New returns the client of a server with runs.
 func New(runs int) *Client { return &Client{runs: runs, history: historytest.Task(true).Events} }
 
-// Pages is how many pages were read.
+// Pages returns how many pages were read.
 func (c *Client) Pages() int64 { return c.pages.Load() }
 
-// sessionWorkflow is the type of agent sessions, of which there are none.
+// sessionWorkflow is the workflow type of agent sessions; the server has none.
 const sessionWorkflow = "AceSessionWorkflow"
 
-// ListWorkflow implements [client.Client]. It takes no notice of the query, but that
-// there are no experiments.
-func (c *Client) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+// ListWorkflow implements [client.Client]. Experiments and sessions are not found; otherwise the
+// query is ignored.
+func (c *Client) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (
+	*workflowservice.ListWorkflowExecutionsResponse, error) {
 	c.pages.Add(1)
 	out := &workflowservice.ListWorkflowExecutionsResponse{}
 	if strings.Contains(r.GetQuery(), ace.ExperimentWorkflow) || strings.Contains(r.GetQuery(), sessionWorkflow) {
@@ -91,19 +91,24 @@ func info(n int) *workflowpb.WorkflowExecutionInfo {
 		status = enumspb.WORKFLOW_EXECUTION_STATUS_FAILED
 	}
 	attrs := map[string]*commonpb.Payload{}
-	for name, value := range map[string]string{ace.AttrTask: taskID(n), ace.AttrExperiment: fmt.Sprintf("finance-%d", n/1000), ace.AttrDataset: "finance",
-		ace.AttrModel: "builtin-recipes-1", ace.AttrAdapter: string(ace.Offline), ace.AttrExit: string(exit), ace.AttrPhase: string(ace.PhaseDone)} {
+	for name, value := range map[string]string{
+		ace.AttrTask: taskID(n), ace.AttrExperiment: fmt.Sprintf("finance-%d", n/1000), ace.AttrDataset: "finance",
+		ace.AttrModel: "builtin-recipes-1", ace.AttrAdapter: string(ace.Offline), ace.AttrExit: string(exit),
+		ace.AttrPhase: string(ace.PhaseDone)} {
 		attrs[name] = payload([]byte(strconv.Quote(value)))
 	}
-	return &workflowpb.WorkflowExecutionInfo{Execution: &commonpb.WorkflowExecution{WorkflowId: WorkflowID(n), RunId: RunID(n)},
-		Type: &commonpb.WorkflowType{Name: ace.TaskWorkflow}, Status: status, HistoryLength: 41,
+	return &workflowpb.WorkflowExecutionInfo{
+		Execution: &commonpb.WorkflowExecution{WorkflowId: WorkflowID(n), RunId: RunID(n)},
+		Type:      &commonpb.WorkflowType{Name: ace.TaskWorkflow}, Status: status, HistoryLength: 41,
 		StartTime: timestamppb.New(closed.Add(-2 * time.Second)), CloseTime: timestamppb.New(closed),
 		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: attrs},
-		Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: payload(summary)}}}
+		Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: payload(summary)}},
+	}
 }
 
 var summary = func() []byte {
-	data, err := json.Marshal(ace.Summary{Skills: 3, SkillsOK: 2, Added: 1, Usage: ace.Usage{InputTokens: 900, OutputTokens: 100, CostUSD: 0.01}})
+	data, err := json.Marshal(ace.Summary{Skills: 3, SkillsOK: 2, Added: 1,
+		Usage: ace.Usage{InputTokens: 900, OutputTokens: 100, CostUSD: 0.01}})
 	if err != nil {
 		panic(err) // a struct of plain fields
 	}
@@ -114,14 +119,15 @@ func payload(data []byte) *commonpb.Payload {
 	return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: data}
 }
 
-// CountWorkflow implements [client.Client]: all of the runs, whatever is asked, and not
-// by groups.
-func (c *Client) CountWorkflow(context.Context, *workflowservice.CountWorkflowExecutionsRequest) (*workflowservice.CountWorkflowExecutionsResponse, error) {
+// CountWorkflow implements [client.Client]. It ignores the query and counts all runs.
+func (c *Client) CountWorkflow(context.Context, *workflowservice.CountWorkflowExecutionsRequest) (
+	*workflowservice.CountWorkflowExecutionsResponse, error) {
 	return &workflowservice.CountWorkflowExecutionsResponse{Count: int64(c.runs)}, nil
 }
 
 // DescribeWorkflowExecution implements [client.Client].
-func (c *Client) DescribeWorkflowExecution(_ context.Context, _, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (c *Client) DescribeWorkflowExecution(_ context.Context, _, runID string) (
+	*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	var n int
 	if _, err := fmt.Sscanf(runID, "run-%d", &n); err != nil || n < 0 || n >= c.runs {
 		return nil, serviceerror.NewNotFound("no run " + runID)
@@ -129,13 +135,14 @@ func (c *Client) DescribeWorkflowExecution(_ context.Context, _, runID string) (
 	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info(n)}, nil
 }
 
-// QueryWorkflow has no worker that answers.
+// QueryWorkflow implements [client.Client]. It fails, since the server has no worker.
 func (*Client) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
 	return nil, serviceerror.NewFailedPrecondition("no worker")
 }
 
-// GetWorkflowHistory implements [client.Client]: the last event of every run is the same.
-func (c *Client) GetWorkflowHistory(context.Context, string, string, bool, enumspb.HistoryEventFilterType) client.HistoryEventIterator {
+// GetWorkflowHistory implements [client.Client]. It returns the last event, the same for every run.
+func (c *Client) GetWorkflowHistory(context.Context, string, string, bool,
+	enumspb.HistoryEventFilterType) client.HistoryEventIterator {
 	return &lastEvent{left: c.history[len(c.history)-1:]}
 }
 
@@ -152,7 +159,7 @@ func (l *lastEvent) Next() (*historypb.HistoryEvent, error) {
 	return e, nil
 }
 
-// WorkflowService reads histories; every run has the same.
+// WorkflowService implements [client.Client]. Every run has the same history.
 func (c *Client) WorkflowService() workflowservice.WorkflowServiceClient { return histories{c: c} }
 
 type histories struct {
@@ -160,8 +167,10 @@ type histories struct {
 	c *Client
 }
 
-func (h histories) GetWorkflowExecutionHistory(context.Context, *workflowservice.GetWorkflowExecutionHistoryRequest, ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
-	return &workflowservice.GetWorkflowExecutionHistoryResponse{History: &historypb.History{Events: h.c.history}}, nil
+func (h histories) GetWorkflowExecutionHistory(context.Context, *workflowservice.GetWorkflowExecutionHistoryRequest,
+	...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
+	all := &historypb.History{Events: h.c.history}
+	return &workflowservice.GetWorkflowExecutionHistoryResponse{History: all}, nil
 }
 
 // CheckHealth implements [client.Client].
@@ -176,11 +185,12 @@ type operator struct {
 	operatorservice.OperatorServiceClient
 }
 
-// ListSearchAttributes has those of the contract.
-func (operator) ListSearchAttributes(context.Context, *operatorservice.ListSearchAttributesRequest, ...grpc.CallOption) (*operatorservice.ListSearchAttributesResponse, error) {
-	has := map[string]enumspb.IndexedValueType{}
+// ListSearchAttributes returns those of the contract.
+func (operator) ListSearchAttributes(context.Context, *operatorservice.ListSearchAttributesRequest,
+	...grpc.CallOption) (*operatorservice.ListSearchAttributesResponse, error) {
+	known := map[string]enumspb.IndexedValueType{}
 	for _, name := range ace.SearchAttributes() {
-		has[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+		known[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 	}
-	return &operatorservice.ListSearchAttributesResponse{CustomAttributes: has}, nil
+	return &operatorservice.ListSearchAttributesResponse{CustomAttributes: known}, nil
 }

@@ -11,47 +11,42 @@ import (
 	"slices"
 	"time"
 
-	"acescope/engine/transcript"
+	"acescope/engine/agents/transcript"
 )
 
-// Bounds of the cache file. A larger one is not read; what does not fit is not written, the
-// oldest transcripts first.
+// Bounds of the cache file. A larger file is not read; entries that do not fit are not
+// written, the oldest transcripts first.
 const (
 	maxCache     = 64 << 20
 	maxCacheLine = 1 << 20
 )
 
-// cacheVersion is the layout of the cache file, and of what summaries mean. Another one is
-// not read.
+// cacheVersion is the version of the cache file's layout and of the meaning of summaries.
+// Other versions are not read.
 const cacheVersion = 1
 
-// cacheHead is the first line of a cache file. Costs were worked out with prices.
+// cacheHead is the first line of a cache file. Prices identifies those of the costs.
 type cacheHead struct {
 	Version int    `json:"version"`
 	Prices  string `json:"prices"`
 }
 
-// cached is a transcript as it was read: of a file of this size and time.
+// cached is a transcript as it was read from a file of this size and time.
 type cached struct {
 	Path    string             `json:"path"`
 	Size    int64              `json:"size"`
 	ModTime time.Time          `json:"mod_time"`
 	Offset  int64              `json:"offset"`
 	Summary transcript.Summary `json:"summary"`
-	Kin     *cachedKin         `json:"kin,omitempty"`
+	Kin     *kinship           `json:"kin,omitempty"`
 }
 
-type cachedKin struct {
-	Family   string            `json:"family"`
-	Grown    bool              `json:"grown,omitempty"`
-	Parent   string            `json:"parent,omitempty"`
-	Shared   int               `json:"shared,omitempty"`
-	Inherits transcript.Totals `json:"inherits"`
-}
-
-// load takes what an earlier process has read. Each line has a check sum before it; one
-// that is damaged is as if it were not there.
+// load reads the cache once. Each line begins with its checksum; damaged lines are ignored.
 func (x *Index) load() {
+	if x.loaded {
+		return
+	}
+	x.loaded = true
 	info, err := os.Stat(x.o.Cache)
 	if x.o.Cache == "" || err != nil || info.Size() > maxCache {
 		return
@@ -63,62 +58,55 @@ func (x *Index) load() {
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, maxCacheLine)
-	for first := true; lines.Scan(); first = false {
-		data, ok := checked(lines.Bytes())
-		if first {
-			var head cacheHead
-			if !ok || json.Unmarshal(data, &head) != nil || head != (cacheHead{cacheVersion, x.o.Prices.Digest()}) {
-				return
-			}
-			continue
-		}
+	var head cacheHead
+	if !lines.Scan() || !decodeLine(lines.Bytes(), &head) || head != (cacheHead{cacheVersion, x.o.Prices.Digest()}) {
+		return
+	}
+	for lines.Scan() {
 		var c cached
-		if ok && json.Unmarshal(data, &c) == nil && len(x.entries) < MaxFiles {
-			x.recall(c)
+		if decodeLine(lines.Bytes(), &c) && len(x.entries) < MaxFiles {
+			x.addCached(c)
 		}
 	}
 }
 
-func (x *Index) recall(c cached) {
+func (x *Index) addCached(c cached) {
 	session, agent, ok := transcript.SessionOf(c.Path)
 	if !ok || !filepath.IsAbs(c.Path) {
 		return
 	}
-	x.entries[c.Path] = &entry{path: c.Path, session: session, agent: agent, size: c.Size, modTime: c.ModTime, offset: c.Offset,
-		summary: c.Summary, done: true, cached: true}
-	if k := c.Kin; k != nil {
-		x.kin[c.Path] = kinship{family: k.Family, grown: k.Grown, parent: k.Parent, shared: k.Shared, inherits: k.Inherits}
+	x.entries[c.Path] = &entry{path: c.Path, session: session, agent: agent, size: c.Size, modTime: c.ModTime,
+		offset: c.Offset, summary: c.Summary, done: true, cached: true}
+	if c.Kin != nil {
+		x.kin[c.Path] = *c.Kin
 	}
 }
 
-// checked is a line without its check sum; ok is false where that is wrong.
-func checked(line []byte) (data []byte, ok bool) {
+// decodeLine decodes a line whose checksum is right.
+func decodeLine(line []byte, v any) bool {
+	hexSum, data, ok := bytes.Cut(line, []byte(" "))
 	var sum uint32
-	at := bytes.IndexByte(line, ' ')
-	if at != 8 {
-		return nil, false
+	if _, err := fmt.Sscanf(string(hexSum), "%08x", &sum); !ok || err != nil || len(hexSum) != 8 {
+		return false
 	}
-	if _, err := fmt.Sscanf(string(line[:at]), "%08x", &sum); err != nil {
-		return nil, false
-	}
-	data = line[at+1:]
-	return data, crc32.ChecksumIEEE(data) == sum
+	return crc32.ChecksumIEEE(data) == sum && json.Unmarshal(data, v) == nil
 }
 
-// save writes the cache file whole beside its place and moves it there. Nothing is lost
-// where that fails: the next process reads the transcripts again.
+// save writes the cache file if it is out of date and due, or now. If that fails, the next
+// process reads the transcripts again.
 func (x *Index) save(now bool) {
-	if x.o.Cache == "" || !x.stale || !now && time.Since(x.saved) < saveEvery {
+	if x.o.Cache == "" || !x.stale || !now && time.Since(x.saved) < saveInterval {
 		return
 	}
 	x.saved = time.Now()
 	if err := x.writeCache(); err != nil {
-		x.p.Trouble = "what was read is not kept: " + err.Error()
+		x.p.Trouble = "cannot write the cache: " + err.Error()
 		return
 	}
 	x.stale = false
 }
 
+// writeCache writes a temporary file and renames it.
 func (x *Index) writeCache() (err error) {
 	dir := filepath.Dir(x.o.Cache)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -129,9 +117,9 @@ func (x *Index) writeCache() (err error) {
 		return err
 	}
 	defer func() {
-		if err != nil {
-			f.Close()           // the first error is told
-			os.Remove(f.Name()) // the same
+		if err != nil { // the first error is returned
+			f.Close()
+			os.Remove(f.Name())
 		}
 	}()
 	out := bufio.NewWriterSize(f, 1<<16)
@@ -148,8 +136,12 @@ func (x *Index) writeCache() (err error) {
 	if err := put(cacheHead{cacheVersion, x.o.Prices.Digest()}); err != nil {
 		return err
 	}
-	for _, e := range x.byAge() {
-		if err := put(x.cachedOf(e)); err != nil {
+	for _, e := range x.complete() {
+		c := cached{Path: e.path, Size: e.size, ModTime: e.modTime, Offset: e.offset, Summary: e.summary}
+		if k, ok := x.kin[e.path]; ok {
+			c.Kin = &k
+		}
+		if err := put(c); err != nil {
 			return err
 		}
 	}
@@ -162,8 +154,8 @@ func (x *Index) writeCache() (err error) {
 	return os.Rename(f.Name(), x.o.Cache)
 }
 
-// byAge is the transcripts that are read whole, the newest first.
-func (x *Index) byAge() (list []*entry) {
+// complete returns the transcripts that are read to their end, the newest first.
+func (x *Index) complete() (list []*entry) {
 	for _, e := range x.entries {
 		if e.done && e.err == "" {
 			list = append(list, e)
@@ -171,12 +163,4 @@ func (x *Index) byAge() (list []*entry) {
 	}
 	slices.SortFunc(list, byAge)
 	return list
-}
-
-func (x *Index) cachedOf(e *entry) cached {
-	c := cached{Path: e.path, Size: e.size, ModTime: e.modTime, Offset: e.offset, Summary: e.summary}
-	if k, ok := x.kin[e.path]; ok {
-		c.Kin = &cachedKin{k.family, k.grown, k.parent, k.shared, k.inherits}
-	}
-	return c
 }

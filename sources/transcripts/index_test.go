@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"acescope/engine/agentcli"
-	"acescope/engine/price"
-	"acescope/engine/transcript/transcripttest"
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/price"
+	"acescope/engine/agents/transcript/transcripttest"
 )
 
 func once(t testing.TB, o Options) ([]*Session, Progress) {
@@ -35,7 +35,7 @@ func put(t testing.TB, path, data string) {
 	}
 }
 
-// said is a prompt as a line.
+// said returns a prompt as a line.
 func said(id, session, text string, minute int) string {
 	return fmt.Sprintf(`{"type":"user","uuid":%q,"sessionId":%q,"timestamp":"2026-11-20T09:%02d:00Z","cwd":"/home/user/shop","message":{"role":"user","content":%q}}`+"\n", id, session, minute, text)
 }
@@ -44,7 +44,7 @@ func answered(id, session string, minute int) string {
 	return fmt.Sprintf(`{"type":"assistant","uuid":%q,"sessionId":%q,"timestamp":"2026-11-20T09:%02d:30Z","message":{"id":"m%s","model":"claude-opus-5-5","content":[{"type":"text","text":"yes"}],"stop_reason":"end_turn","usage":{"input_tokens":1000,"output_tokens":100}}}`+"\n", id, session, minute, id)
 }
 
-func TestIndexOfMadeUp(t *testing.T) {
+func TestIndex(t *testing.T) {
 	dir := t.TempDir()
 	made, err := transcripttest.Write(dir, transcripttest.Options{Sessions: 20, Bytes: 3 << 20, Subagent: 4})
 	if err != nil {
@@ -117,7 +117,7 @@ func TestCache(t *testing.T) {
 			t.Errorf("%s: %d sessions, %+v", name, len(again), p)
 		}
 		if name == "damaged" && p.Cached != 2 {
-			t.Errorf("%d of a damaged cache are taken", p.Cached)
+			t.Errorf("%d entries of a damaged cache were accepted", p.Cached)
 		}
 	}
 	// Other prices, other costs.
@@ -127,7 +127,7 @@ func TestCache(t *testing.T) {
 	}
 	dear, p := once(t, Options{Roots: []string{dir}, Cache: cache, Prices: own})
 	if p.Cached != 0 || dear[0].Totals().CostUSD == first[0].Totals().CostUSD {
-		t.Errorf("costs are those of other prices: %+v", p)
+		t.Errorf("the costs were computed with other prices: %+v", p)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestSubagentsAreChildren(t *testing.T) {
 	}
 }
 
-// running is an index at work; until waits for it to know something.
+// running is a running index; until waits for a condition.
 type running struct {
 	x    *Index
 	mu   sync.Mutex
@@ -220,12 +220,12 @@ func (r *running) until(t *testing.T, what string, ok func([]*Session, Progress)
 		case <-r.wake:
 		case <-late:
 			list, p := r.x.Sessions()
-			t.Fatalf("%s never: %d sessions, %+v", what, len(list), p)
+			t.Fatalf("timeout waiting for %s: %d sessions, %+v", what, len(list), p)
 		}
 	}
 }
 
-func TestIndexFollows(t *testing.T) {
+func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "projects", "-home-user-shop", "one.jsonl")
 	put(t, path, said("u1", "one", "first", 1))
@@ -248,7 +248,7 @@ func TestIndexFollows(t *testing.T) {
 	r.until(t, "that one is gone", func(l []*Session, _ Progress) bool { return l[len(l)-1].Summary.Prompt != "first" })
 }
 
-func TestNothingThere(t *testing.T) {
+func TestMissingDirectory(t *testing.T) {
 	list, p := once(t, Options{Roots: []string{filepath.Join(t.TempDir(), "none")}})
 	if len(list) != 0 || p.Trouble != "" || p.Scanned.IsZero() {
 		t.Errorf("%v %+v", list, p)
@@ -256,7 +256,7 @@ func TestNothingThere(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "projects")
 	put(t, file, "a file where a directory is to be")
 	if _, p := once(t, Options{Roots: []string{filepath.Dir(file)}}); p.Trouble == "" {
-		t.Error("a directory that cannot be read is not told of")
+		t.Error("an unreadable directory is not reported")
 	}
 }
 
@@ -285,7 +285,7 @@ func TestFind(t *testing.T) {
 }
 
 func TestConversation(t *testing.T) {
-	data, err := os.ReadFile("../../engine/transcript/testdata/session.jsonl")
+	data, err := os.ReadFile("../../engine/agents/transcript/testdata/session.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,12 +293,12 @@ func TestConversation(t *testing.T) {
 	put(t, path, string(data[:len(data)/2]))
 	f := Follow(path)
 	if !f.Read(context.Background()) || f.Read(context.Background()) {
-		t.Fatal("a reading tells wrongly whether there was something new")
+		t.Fatal("Read reports the wrong result")
 	}
 	early := f.Conversation()
 	put(t, path, string(data))
 	if !f.Read(context.Background()) {
-		t.Fatal("what was added is not noticed")
+		t.Fatal("Read does not report the added line")
 	}
 	c := f.Conversation()
 	var got []string
@@ -316,15 +316,15 @@ func TestConversation(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, ", "), want)
 	}
 	if len(early.Entries) >= len(c.Entries) || early.Entries[0] != c.Entries[0] {
-		t.Error("what was handed out before has changed")
+		t.Error("entries that were returned have changed")
 	}
 	put(t, path, said("u1", "s", "anew", 1))
 	if f.Read(context.Background()); len(f.Conversation().Entries) != 1 {
-		t.Errorf("a file that was written anew: %+v", f.Conversation())
+		t.Errorf("a rewritten file: %+v", f.Conversation())
 	}
 	os.Remove(path)
 	if !f.Read(context.Background()) || f.Conversation().Err == "" {
-		t.Error("a file that is gone is not told of")
+		t.Error("a removed file is not reported")
 	}
 }
 
@@ -334,13 +334,13 @@ func TestConversationIsBounded(t *testing.T) {
 	for i := range MaxEntries + 50 {
 		b.WriteString(said(fmt.Sprint(i), "s", fmt.Sprint("prompt ", i), 1))
 	}
-	b.WriteString(said("long", "s", strings.Repeat("ö", maxSaid), 1))
+	b.WriteString(said("long", "s", strings.Repeat("ö", maxSpeech), 1))
 	put(t, path, b.String())
 	f := Follow(path)
 	f.Read(context.Background())
 	c := f.Conversation()
 	last := c.Entries[len(c.Entries)-1]
-	if len(c.Entries) != MaxEntries || c.First != 51 || c.Entries[0].Text != "prompt 51" || len(last.Text)+last.Cut != 2*maxSaid || len(last.Text) > maxSaid {
+	if len(c.Entries) != MaxEntries || c.First != 51 || c.Entries[0].Text != "prompt 51" || len(last.Text)+last.Cut != 2*maxSpeech || len(last.Text) > maxSpeech {
 		t.Errorf("%d entries after %d, the first %q, the last %d + %d", len(c.Entries), c.First, c.Entries[0].Text, len(last.Text), last.Cut)
 	}
 }

@@ -1,14 +1,17 @@
-// Package text makes untrusted text safe to draw and fits text into cells. It is a
-// leaf and keeps no state.
+// Package text makes untrusted text safe to draw, fits text into cells, and formats numbers.
+// It is a leaf and keeps no state.
 //
-// Names, arguments, results and log lines come from models, tools and files, so they
-// are input to the terminal that an attacker may have written. [Safe] leaves only
-// printable characters in one line: nothing it returns can move the cursor, change a
-// colour, reorder what is beside it or hide. Widths are cells of a terminal.
+// Names, arguments, results and log lines come from models, tools and files, so an attacker
+// may have written them to control the terminal. [Safe] leaves only printable characters in
+// one line: its result cannot move the cursor, change a color, reorder its neighbors or hide.
+// Widths are cells of a terminal.
 package text
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -18,9 +21,9 @@ import (
 // TabWidth is how many spaces a tab becomes.
 const TabWidth = 4
 
-// Safe is s as one line of printable text: escape sequences, control characters,
-// bidirectional controls, joiners and other invisible characters are dropped, a tab
-// becomes spaces and a line break becomes newline.
+// Safe returns s as one line of printable text. It drops escape sequences, control characters,
+// bidirectional controls, joiners and other invisible characters, and replaces a tab by spaces
+// and a line break by newline.
 func Safe(s, newline string) string {
 	if plain(s) {
 		return s
@@ -32,7 +35,7 @@ func Safe(s, newline string) string {
 	for _, r := range s {
 		switch {
 		case r == '\t':
-			b.WriteString(strings.Repeat(" ", TabWidth))
+			b.WriteString(Spaces(TabWidth))
 		case r == '\n' || r == '\r' || r == '\u2028' || r == '\u2029' || r == '\u0085':
 			b.WriteString(newline)
 		case hidden(r):
@@ -43,7 +46,7 @@ func Safe(s, newline string) string {
 	return b.String()
 }
 
-// Lines is s as lines of printable text, each made safe, broken where s breaks.
+// Lines splits s at its line breaks into lines made by [Safe].
 func Lines(s string) []string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
@@ -53,7 +56,7 @@ func Lines(s string) []string {
 	return lines
 }
 
-// Wrap is s as safe lines of at most width cells.
+// Wrap returns s as safe lines of at most width cells.
 func Wrap(s string, width int) []string {
 	var out []string
 	for _, l := range Lines(s) {
@@ -62,6 +65,7 @@ func Wrap(s string, width int) []string {
 	return out
 }
 
+// plain reports whether s consists of printable ASCII only.
 func plain(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < 0x20 || c >= 0x7f {
@@ -71,10 +75,9 @@ func plain(s string) bool {
 	return true
 }
 
-// hidden tells whether a character must not reach the terminal: it is not printable,
-// or it changes how its neighbours are drawn or measured without being seen. Emoji
-// modifiers and joiners go too, since terminals disagree about the width of what
-// they build.
+// hidden reports whether a character must not reach the terminal: it is not printable, or it
+// invisibly changes how its neighbors are drawn or measured. Emoji modifiers and joiners are
+// included, since terminals disagree about the width of their combinations.
 func hidden(r rune) bool {
 	switch {
 	case r < 0x20, r >= 0x7f && r < 0xa0:
@@ -91,7 +94,7 @@ func hidden(r rune) bool {
 	return unicode.In(r, unicode.Cf, unicode.Cc, unicode.Cs, unicode.Co) || !unicode.IsGraphic(r)
 }
 
-// Width is how many cells painted or plain text takes.
+// Width returns how many cells painted or plain text takes.
 func Width(s string) int {
 	if plain(s) {
 		return len(s)
@@ -99,7 +102,7 @@ func Width(s string) int {
 	return ansi.StringWidth(s)
 }
 
-// Cut is s in at most width cells, with tail in place of what was cut away.
+// Cut returns s in at most width cells, with tail in place of what was cut off.
 func Cut(s string, width int, tail string) string {
 	if width <= 0 {
 		return ""
@@ -113,8 +116,8 @@ func Cut(s string, width int, tail string) string {
 	return ansi.Truncate(s, width, tail)
 }
 
-// Last is the end of s in at most width cells. A wide character that would be cut in
-// two is left out.
+// Last returns the end of s in at most width cells. A wide character that would be cut in two
+// is left out.
 func Last(s string, width int) string {
 	w, width := Width(s), max(width, 0)
 	for skip := w - width; skip <= w; skip++ {
@@ -125,8 +128,8 @@ func Last(s string, width int) string {
 	return ""
 }
 
-// Middle is s in at most width cells, with tail in place of what was cut out of its middle:
-// ids that begin alike are told apart by their ends.
+// Middle returns s in at most width cells, with tail in place of what was cut out of the
+// middle: IDs with the same beginning differ at their ends.
 func Middle(s string, width int, tail string) string {
 	if Width(s) <= width {
 		return s
@@ -138,27 +141,121 @@ func Middle(s string, width int, tail string) string {
 	return Cut(s, width-Width(tail)-Width(end), "") + tail + end
 }
 
-// Fit is s in exactly width cells, cut or padded on the right.
+// Fit returns s in exactly width cells, cut or padded on the right.
 func Fit(s string, width int, tail string) string {
 	s = Cut(s, width, tail)
 	return s + Spaces(width-Width(s))
 }
 
-// FitLeft is s in exactly width cells, cut or padded on the left.
+// FitLeft returns s in exactly width cells, cut on the right or padded on the left.
 func FitLeft(s string, width int, tail string) string {
 	s = Cut(s, width, tail)
 	return Spaces(width-Width(s)) + s
 }
 
-const blanks = "                                                                                                                                "
+var blanks = strings.Repeat(" ", 128)
 
-// Spaces is n spaces, none where n is not positive.
+// Spaces returns n spaces, or "" if n is negative.
 func Spaces(n int) string {
-	switch {
-	case n <= 0:
-		return ""
-	case n <= len(blanks):
-		return blanks[:n]
+	if n <= len(blanks) {
+		return blanks[:max(n, 0)]
 	}
 	return strings.Repeat(" ", n)
+}
+
+// Painter styles text without changing its width.
+type Painter interface{ Paint(string) string }
+
+// Line builds one line of at most Max cells out of painted parts. Parts that do not fit are
+// cut; nothing is added after a cut.
+type Line struct {
+	Max  int
+	Tail string // in place of what was cut off
+
+	b    strings.Builder
+	used int
+	full bool
+}
+
+// Add appends plain text in a style.
+func (l *Line) Add(p Painter, s string) *Line {
+	if l.full || s == "" {
+		return l
+	}
+	w := Width(s)
+	if room := l.Room(); w > room {
+		s = Cut(s, room, l.Tail)
+		w = Width(s)
+		l.full = true
+	}
+	l.b.WriteString(p.Paint(s))
+	l.used += w
+	return l
+}
+
+// Pad appends spaces in a style until the line has used cells.
+func (l *Line) Pad(p Painter, used int) *Line {
+	if n := min(used, l.Max) - l.used; n > 0 {
+		l.b.WriteString(p.Paint(Spaces(n)))
+		l.used += n
+	}
+	return l
+}
+
+// Room returns how many cells are left.
+func (l *Line) Room() int { return l.Max - l.used }
+
+// String returns the line, padded to Max in a style.
+func (l *Line) String(p Painter) string {
+	l.Pad(p, l.Max)
+	return l.b.String()
+}
+
+// Span formats a duration as an age: "4s", "3m", "2h05m", "5d". Less than a second, and a
+// negative duration, is "0s".
+func Span(d time.Duration) string {
+	s := max(int64(d/time.Second), 0)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm", s/60)
+	case s < 10*3600:
+		return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
+	case s < 48*3600:
+		return fmt.Sprintf("%dh", s/3600)
+	}
+	return fmt.Sprintf("%dd", s/86400)
+}
+
+// Took formats a measured duration: "40µs", "1.8ms", "12ms", "1.2s", "3m05s", "2h05m".
+func Took(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "0ms"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%dµs", max(d/time.Microsecond, 1))
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1fms", float64(d)/float64(time.Millisecond))
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d/time.Millisecond)
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, int64(d/time.Second)%60)
+	}
+	return fmt.Sprintf("%dh%02dm", d/time.Hour, int64(d/time.Minute)%60)
+}
+
+// Count formats a number with thousands separators: "10,214".
+func Count(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	start := 0
+	if n < 0 {
+		start = 1
+	}
+	for i := len(s) - 3; i > start; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }

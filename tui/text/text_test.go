@@ -10,7 +10,7 @@ import (
 func TestSafe(t *testing.T) {
 	for name, c := range map[string]struct{ in, want string }{
 		"plain":           {"q-0182", "q-0182"},
-		"colour":          {"\x1b[31mred\x1b[0m", "red"},
+		"color":           {"\x1b[31mred\x1b[0m", "red"},
 		"title":           {"a\x1b]0;owned\x07b", "ab"},
 		"clipboard":       {"a\x1b]52;c;aGk=\x1b\\b", "ab"},
 		"device control":  {"a\x1bP+q544e\x1b\\b", "ab"},

@@ -1,0 +1,132 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
+	"acescope/engine/temporal/server"
+	"acescope/sources/runs"
+)
+
+func ServeCommand(a *cli.App) *cobra.Command {
+	var printEnv bool
+	var idle time.Duration
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Host the server and the worker without a screen",
+		Long: "Host the embedded server and serve its runs until interrupted. Where another process hosts already, this one\n" +
+			"helps with its runs and takes over when that process ends. With --print-env, print what the temporal command\n" +
+			"and workers in other languages need to connect, and end if another process hosts.",
+		Example: "acescope serve\neval \"$(acescope serve --print-env)\" && temporal workflow list",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return serve(a, cmd.Context(), printEnv, idle)
+		},
+	}
+	cmd.Flags().BoolVar(&printEnv, "print-env", false, "print the environment of a client; it holds the access token")
+	cmd.Flags().DurationVar(&idle, "until-idle", 0, "end when no run has been open for so long (default never)")
+	cmd.Flags().IntVar(&a.Port, "port", 0, "port of the server (default: the last one used, or a free one)")
+	return cmd
+}
+
+// ServeLine says that a server is up.
+type ServeLine struct {
+	Type      string            `json:"type"` // serve
+	Mode      engine.Mode       `json:"mode"`
+	Address   string            `json:"address"`
+	Namespace string            `json:"namespace"`
+	DataDir   string            `json:"data_dir"`
+	Env       map[string]string `json:"env,omitempty"`
+}
+
+func serve(a *cli.App, ctx context.Context, printEnv bool, idle time.Duration) error {
+	if a.Port < 0 || a.Port > 65535 {
+		return cli.UsageError("--port %d: give a number from 1 to 65535", a.Port)
+	}
+	if idle < 0 {
+		return cli.UsageError("--until-idle %s: give a duration above 0, such as 30s", idle)
+	}
+	e, done, err := a.Open(ctx, true, true)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := checkPort(a, e); err != nil {
+		return err
+	}
+	if err := announce(a, e, printEnv); err != nil {
+		return err
+	}
+	if printEnv && e.Mode() == engine.Attached {
+		return nil
+	}
+	if printEnv {
+		fmt.Fprintln(a.Err, "acescope: no other process hosts, so this one goes on serving until it is interrupted")
+	}
+	if idle > 0 {
+		return untilIdle(a, ctx, e, idle)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// checkPort refuses a port that was asked for and that this process cannot give, since
+// another one hosts.
+func checkPort(a *cli.App, e *engine.Engine) error {
+	if a.Port == 0 || e.Mode() != engine.Attached || e.Node().Endpoint().Port() == a.Port {
+		return nil
+	}
+	ep := e.Node().Endpoint()
+	return fmt.Errorf("--port %d: process %d hosts this data directory already, at %s; end it first, or leave --port out", a.Port, ep.PID, ep.Address)
+}
+
+func announce(a *cli.App, e *engine.Engine, printEnv bool) error {
+	line := ServeLine{Type: "serve", Mode: e.Mode(), Address: e.Address(), Namespace: e.Namespace()}
+	var env []server.EnvVar
+	if e.Node() != nil {
+		line.DataDir = e.Node().Dir()
+		if printEnv {
+			env = e.Node().Env()
+		}
+	}
+	if a.JSON {
+		for _, v := range env {
+			if line.Env == nil {
+				line.Env = map[string]string{}
+			}
+			line.Env[v.Name] = v.Value
+		}
+		return cli.NewLines(a.Out).Write(line)
+	}
+	for _, v := range env {
+		fmt.Fprintf(a.Out, "export %s=%s\n", v.Name, cli.ShellQuote(v.Value))
+	}
+	if !printEnv {
+		fmt.Fprintf(a.Out, "%s: %s, namespace %s, data in %s\n", line.Mode, line.Address, line.Namespace, line.DataDir)
+	}
+	return nil
+}
+
+// untilIdle serves until no run has been open for d.
+func untilIdle(a *cli.App, ctx context.Context, e *engine.Engine, d time.Duration) error {
+	quiet := time.Now()
+	tick := time.NewTicker(min(d, time.Second))
+	defer tick.Stop()
+	for time.Since(quiet) < d {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		open, err := runs.Count(ctx, e.Client, `ExecutionStatus = "Running"`)
+		if err != nil || open > 0 {
+			quiet = time.Now()
+		}
+	}
+	return nil
+}

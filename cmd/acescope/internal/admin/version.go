@@ -1,0 +1,52 @@
+package admin
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/cli"
+)
+
+// versionLine says what this program is made of.
+type versionLine struct {
+	Type     string `json:"type"`
+	Version  string `json:"version"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	Server   string `json:"temporal_server"`
+	SDK      string `json:"temporal_sdk"`
+}
+
+func versions() versionLine {
+	v := versionLine{Type: "version", Version: cli.BuildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			switch m.Path {
+			case "go.temporal.io/server":
+				v.Server = m.Version
+			case "go.temporal.io/sdk":
+				v.SDK = m.Version
+			}
+		}
+	}
+	return v
+}
+
+func VersionCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Show the versions of acescope and of the Temporal parts in it",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			v := versions()
+			if a.JSON {
+				return cli.NewLines(a.Out).Write(v)
+			}
+			_, err := fmt.Fprintf(a.Out, "acescope %s (%s, %s)\nTemporal server %s, SDK %s\n", v.Version, v.Go, v.Platform, v.Server, v.SDK)
+			return err
+		},
+	}
+}

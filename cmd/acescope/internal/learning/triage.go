@@ -1,0 +1,245 @@
+package learning
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/charmbracelet/x/term"
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
+	runspkg "acescope/sources/runs"
+	triagepkg "acescope/sources/triage"
+)
+
+func TriageCommand(a *cli.App) *cobra.Command {
+	var o triagepkg.TriageOptions
+	cmd := &cobra.Command{
+		Use:   "triage",
+		Short: "Say what fails and why, what is stuck retrying, what is slow and dear",
+		Long: "Group the runs that failed, timed out, were cancelled or answered wrong by what is the same in their errors, list\n" +
+			"the runs that try something again and again, the slowest and the dearest, and how long each phase takes.",
+		Example: "acescope triage\nacescope triage -q 'ExperimentId = \"finance-7\"' --since 24h\n" +
+			"acescope triage --json | jq -r '.groups[] | [.count, .kind, .pattern] | @tsv'",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return triage(a, cmd.Context(), o) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.Query, "query", "q", "", "Temporal visibility query over the search attributes")
+	f.IntVar(&o.Window, "window", triagepkg.TriageWindow, "look at so many ended runs, the newest")
+	f.DurationVar(&o.Since, "since", 0, "only runs that ended so long ago at most (default all)")
+	return cmd
+}
+
+func triage(a *cli.App, ctx context.Context, o triagepkg.TriageOptions) error {
+	switch {
+	case o.Window < 1 || o.Window > triagepkg.MaxTriage:
+		return cli.UsageError("--window %d: give a number from 1 to %d", o.Window, triagepkg.MaxTriage)
+	case o.Since < 0:
+		return cli.UsageError("--since %s: give a duration above 0, as 90m or 24h", o.Since)
+	}
+	e, done, err := a.OpenReadOnly(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	o.Namespace = e.Namespace()
+	progress, clear := triageProgress(a)
+	t, err := triagepkg.ReadTriage(ctx, e.Client, o, progress)
+	clear()
+	if err != nil {
+		return cli.QueryError(o.Query, err)
+	}
+	if a.JSON {
+		return cli.NewLines(a.Out).Write(triageOf(t))
+	}
+	return printTriage(a.Out, t)
+}
+
+// triageProgress shows on a terminal how far the scan has come, and clears it away.
+func triageProgress(a *cli.App) (show func(triagepkg.Scan), clear func()) {
+	f, ok := a.Err.(term.File)
+	if !ok || !term.IsTerminal(f.Fd()) {
+		return nil, func() {}
+	}
+	var told time.Time
+	show = func(s triagepkg.Scan) {
+		if now := time.Now(); now.Sub(told) > 200*time.Millisecond {
+			told = now
+			fmt.Fprintf(a.Err, "\r\x1b[K%s: %d of %d", s.Stage, s.Done, s.Total)
+		}
+	}
+	return show, func() { fmt.Fprint(a.Err, "\r\x1b[K") }
+}
+
+// TriageLine is what goes wrong, is stuck, is slow or dear.
+type TriageLine struct {
+	Type       string        `json:"type"` // triage
+	Query      string        `json:"query"`
+	Window     int           `json:"window"`
+	SinceMS    float64       `json:"since_ms,omitempty"`
+	At         time.Time     `json:"at"`
+	Ended      int           `json:"ended"`
+	Open       int           `json:"open"`
+	More       bool          `json:"more"`
+	MoreOpen   bool          `json:"more_open"`
+	From       *time.Time    `json:"from,omitempty"`
+	To         *time.Time    `json:"to,omitempty"`
+	Troubled   int           `json:"troubled"`
+	Groups     []groupLine   `json:"groups"`
+	Dropped    int           `json:"groups_dropped"`
+	Retrying   []retryLine   `json:"retrying"`
+	Slowest    []cli.RunLine `json:"slowest"`
+	Dearest    []cli.RunLine `json:"dearest"`
+	Largest    []cli.RunLine `json:"largest"`
+	Phases     []phaseLine   `json:"phases"`
+	PhaseRuns  int           `json:"phase_runs"`
+	Sampled    int           `json:"phase_sampled"`
+	Unknown    int           `json:"phase_unknown"`
+	DurationMS float64       `json:"duration_ms"`
+}
+
+type groupLine struct {
+	Kind     ace.ExitStatus `json:"kind"`
+	Failure  string         `json:"failure_type,omitempty"`
+	Phase    ace.Phase      `json:"phase,omitempty"`
+	Activity string         `json:"activity,omitempty"`
+	Dataset  string         `json:"dataset_id,omitempty"`
+	Pattern  string         `json:"pattern"`
+	Count    int            `json:"count"`
+	Share    float64        `json:"share"`
+	First    exampleLine    `json:"first"`
+	Last     exampleLine    `json:"last"`
+	Trend    []float64      `json:"trend"`
+	Query    string         `json:"query"`
+	Exact    bool           `json:"exact"`
+	Runs     []string       `json:"run_ids"`
+}
+
+type exampleLine struct {
+	TaskID     string    `json:"task_id"`
+	WorkflowID string    `json:"workflow_id"`
+	RunID      string    `json:"run_id"`
+	At         time.Time `json:"at"`
+	Message    string    `json:"message"`
+	Note       string    `json:"note,omitempty"`
+}
+
+type retryLine struct {
+	TaskID      string      `json:"task_id"`
+	WorkflowID  string      `json:"workflow_id"`
+	RunID       string      `json:"run_id"`
+	Activity    string      `json:"activity"`
+	Phase       ace.Phase   `json:"phase,omitempty"`
+	State       string      `json:"state"`
+	Attempt     int32       `json:"attempt"`
+	MaxAttempts int32       `json:"max_attempts"`
+	LastError   ace.Failure `json:"last_error"`
+	Since       time.Time   `json:"since"`
+	Next        *time.Time  `json:"next,omitempty"`
+	Worker      string      `json:"worker,omitempty"`
+}
+
+type phaseLine struct {
+	Phase string  `json:"phase"`
+	Runs  int     `json:"runs"`
+	P50   float64 `json:"p50_ms"`
+	P95   float64 `json:"p95_ms"`
+	Max   float64 `json:"max_ms"`
+	Worst string  `json:"max_run_id"`
+}
+
+func triageOf(t *triagepkg.Triage) TriageLine {
+	l := TriageLine{Type: "triage", Query: t.Query, Window: t.Window, SinceMS: cli.Millis(t.Since), At: t.At.UTC(), Ended: t.Ended, Open: t.Open,
+		More: t.More, MoreOpen: t.MoreOpen, Troubled: t.Troubled, Groups: []groupLine{}, Dropped: t.GroupsDropped, Retrying: []retryLine{},
+		Slowest: runLines(t.Slowest), Dearest: runLines(t.Dearest), Largest: runLines(t.Largest), Phases: []phaseLine{},
+		PhaseRuns: t.PhaseRuns, Sampled: t.PhaseSampled, Unknown: t.PhaseUnknown, DurationMS: cli.Millis(t.Scan.Took)}
+	if t.Ended > 0 {
+		l.From, l.To = &t.From, &t.To
+	}
+	for _, g := range t.Groups {
+		ids := make([]string, 0, len(g.Runs))
+		for _, r := range g.Runs {
+			ids = append(ids, r.RunID)
+		}
+		l.Groups = append(l.Groups, groupLine{g.Kind, g.Type, g.Phase, g.Activity, g.Dataset, g.Pattern, g.Count, g.Share,
+			exampleOf(g.First), exampleOf(g.Last), g.Trend, g.Query(), g.Exact(), ids})
+	}
+	for _, r := range t.Retrying {
+		x := retryLine{TaskID: r.Run.TaskID, WorkflowID: r.Run.WorkflowID, RunID: r.Run.RunID, Activity: r.Activity, Phase: r.Phase,
+			State: r.State, Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, LastError: r.LastError, Since: r.Since, Worker: r.Worker}
+		if !r.Next.IsZero() {
+			x.Next = &r.Next
+		}
+		l.Retrying = append(l.Retrying, x)
+	}
+	for _, p := range t.Phases {
+		l.Phases = append(l.Phases, phaseLine{p.Phase, p.Runs, p.P50, p.P95, p.Max, p.Worst.RunID})
+	}
+	return l
+}
+
+func exampleOf(e triagepkg.Example) exampleLine {
+	return exampleLine{e.Run.TaskID, e.Run.WorkflowID, e.Run.RunID, e.At, e.Message, e.Note}
+}
+
+func runLines(runs []runspkg.Run) []cli.RunLine {
+	out := make([]cli.RunLine, 0, len(runs))
+	for _, r := range runs {
+		out = append(out, cli.ListLine(r))
+	}
+	return out
+}
+
+// textRows bounds each table for people.
+const textRows = 10
+
+func printTriage(out io.Writer, t *triagepkg.Triage) error {
+	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprintf(w, "%d ended runs and %d open ones looked at; %d of them in %s\n", t.Ended, t.Open, t.Troubled,
+		cli.Numbered(int64(len(t.Groups)+t.GroupsDropped), "group"))
+	fmt.Fprintf(w, "\nRETRYING (%d)\n", len(t.Retrying))
+	now := t.At
+	for _, r := range t.Retrying {
+		fmt.Fprintf(w, "  %s\t%s\tattempt %d\tsince %s\t%s\n", cli.SafeText(nameOf(r.Run)), cli.SafeText(r.Activity), r.Attempt,
+			now.Sub(r.Since).Round(time.Second), cli.SafeText(r.LastError.Message))
+	}
+	fmt.Fprintf(w, "\nGROUPS (%d)\n", len(t.Groups))
+	for _, g := range t.Groups {
+		where := string(g.Phase)
+		if g.Phase == "" {
+			where = g.Activity + g.Dataset
+		}
+		fmt.Fprintf(w, "  %d\t%.1f%%\t%s\t%s\t%s\t%s\tlast %s\n", g.Count, 100*g.Share, g.Kind, cli.SafeText(where), cli.SafeText(g.Type), cli.SafeText(g.Pattern), cli.SafeText(nameOf(g.Last.Run)))
+	}
+	for _, list := range []struct {
+		title string
+		runs  []runspkg.Run
+	}{{"SLOWEST", t.Slowest}, {"DEAREST", t.Dearest}, {"MOST TOKENS", t.Largest}} {
+		fmt.Fprintf(w, "\n%s\n", list.title)
+		for _, r := range list.runs[:min(len(list.runs), textRows)] {
+			cost := 0.0
+			if r.Summary != nil {
+				cost = r.Summary.Usage.CostUSD
+			}
+			fmt.Fprintf(w, "  %s\t%s\t$%.4f\t%d tokens\t%s\n", cli.SafeText(nameOf(r)), r.Age(now).Round(time.Millisecond), cost, triagepkg.Tokens(r), r.Exit)
+		}
+	}
+	fmt.Fprintf(w, "\nPHASES (over %d runs, %d of them read from their histories, %d without times)\n", t.PhaseRuns, t.PhaseSampled, t.PhaseUnknown)
+	for _, p := range t.Phases {
+		fmt.Fprintf(w, "  %s\t%d runs\tp50 %.1f ms\tp95 %.1f ms\tmax %.1f ms\n", cli.SafeText(p.Phase), p.Runs, p.P50, p.P95, p.Max)
+	}
+	return w.Flush()
+}
+
+// nameOf is what a run is called: its task's id, else its workflow's.
+func nameOf(r runspkg.Run) string {
+	if r.TaskID != "" {
+		return r.TaskID
+	}
+	return r.WorkflowID
+}

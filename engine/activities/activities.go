@@ -1,0 +1,222 @@
+// Package activities implements the activities of the contract on this machine: the steps of
+// a run, the data sets and evaluations of experiments, calls of agents, and the messages between
+// runs, runners and the dispatcher.
+//
+// Order: tool events are signaled in the order in which they happened, and the notices of a run
+// or a runner arrive at the dispatcher in the order in which it sent them. Bounds: events are
+// signaled in batches of at most [batch.Max], one batch at a time. Loss: an event that could not
+// be signaled is in the session's result; if the session fails, the waiting events are sent
+// before the activity returns.
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/agentcall"
+	"acescope/engine/internal/redact"
+	"acescope/engine/learning/dataset"
+	"acescope/engine/learning/model"
+	"acescope/engine/learning/playbook"
+	"acescope/engine/store/artifact"
+	"acescope/engine/workflows"
+)
+
+// Signaler is the part of a Temporal client that activities need.
+type Signaler interface {
+	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
+}
+
+// Activities implements the activity types of the contract. All fields except Blueprint and Logs
+// are required.
+type Activities struct {
+	Books     *playbook.Store
+	Artifacts *artifact.Store
+	Providers []model.Provider
+	// Blueprint returns the provider that executes steps as runs of a blueprint, according to its
+	// current files. It is nil if blueprints are not available.
+	Blueprint func(name string) (model.Provider, error)
+	Signals   Signaler
+	// Logs is the directory of logs; "" disables live files.
+	Logs   string
+	Agents *agentcall.Runner
+
+	data    *dataset.Loader
+	secrets *redact.Redactor
+}
+
+// Register registers the activities under the names of the contract.
+func (a *Activities) Register(r worker.ActivityRegistry) {
+	a.data = dataset.NewLoader(a.Artifacts)
+	a.secrets = redact.New(redact.Environ(os.Environ())...)
+	for name, fn := range map[string]any{
+		ace.ActivityGenerator: a.generator,
+		ace.ActivitySkills:    a.skills,
+		ace.ActivityReflector: a.reflector,
+		ace.ActivityCurator:   a.curator,
+		ace.ActivityPersist:   a.persist,
+		ace.ActivityLoadTasks: a.loadTasks,
+		ace.ActivityEvaluate:  a.evaluate,
+		ace.ActivityHead:      a.head,
+		ace.ActivityLoadStep:  a.loadStep,
+		ace.ActivityAgentCLI:  a.agentCLI,
+		ace.ActivityReadLog:   a.readLog,
+		ace.ActivityBreakdown: a.breakdown,
+	} {
+		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
+	}
+}
+
+// heartbeatEvery is the heartbeat interval of a running step. It also bounds the delay of a
+// cancellation.
+const heartbeatEvery = time.Second
+
+// heartbeat sends heartbeats until the returned function is called.
+func heartbeat(ctx context.Context) (stop func()) {
+	return heartbeatWith(ctx, func() []any { return nil })
+}
+
+// heartbeatWith sends heartbeats with details from which the next attempt can resume.
+func heartbeatWith(ctx context.Context, details func() []any) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		tick := time.NewTicker(heartbeatEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				activity.RecordHeartbeat(ctx, details()...)
+			}
+		}
+	}()
+	return cancel
+}
+
+// withPlace returns a context that identifies the calling activity to a provider.
+func withPlace(ctx context.Context) context.Context {
+	info := activity.GetInfo(ctx)
+	return model.WithCaller(ctx, &model.Caller{WorkflowID: info.WorkflowExecution.ID, RunID: info.WorkflowExecution.RunID,
+		Activity: info.ActivityType.Name, ActivityID: info.ActivityID, Attempt: info.Attempt})
+}
+
+// maxPrompt bounds a prompt that is an artifact, in bytes.
+const maxPrompt = 16 << 20
+
+// step holds the resolved references of a step's input.
+type step struct {
+	provider model.Provider
+	book     *playbook.Playbook
+	prompt   string
+}
+
+func (a *Activities) prepare(t ace.TaskContext, prompt string, ref *ace.Ref) (step, error) {
+	p, err := a.provider(t.Provider)
+	if err != nil {
+		return step{}, err
+	}
+	book, err := a.playbook(t.PlaybookHash)
+	if err != nil {
+		return step{}, err
+	}
+	if prompt, err = a.resolve("prompt", prompt, ref); err != nil {
+		return step{}, permanent(err)
+	}
+	return step{p, book, prompt}, nil
+}
+
+// resolve returns a text that is given inline or by reference.
+func (a *Activities) resolve(name, text string, ref *ace.Ref) (string, error) {
+	if ref == nil {
+		return text, nil
+	}
+	data, err := a.Artifacts.Get(*ref, maxPrompt)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return string(data), nil
+}
+
+func (a *Activities) provider(name string) (model.Provider, error) {
+	if blueprint, ok := ace.BlueprintOf(name); ok && a.Blueprint != nil {
+		return a.Blueprint(blueprint)
+	}
+	for _, p := range a.Providers {
+		if p.Name() == name {
+			return p, nil
+		}
+	}
+	return nil, permanent(fmt.Errorf("provider %q is not available on this worker", name))
+}
+
+func (a *Activities) playbook(hash string) (*playbook.Playbook, error) {
+	if hash == "" {
+		return &playbook.Playbook{}, nil
+	}
+	book, err := a.Books.Get(hash)
+	if errors.Is(err, playbook.ErrNotFound) {
+		return nil, permanent(err)
+	}
+	return book, err
+}
+
+// permanent returns an error that is not retried.
+func permanent(err error) error {
+	return temporal.NewNonRetryableApplicationError(err.Error(), workflows.ErrTypePermanent, nil)
+}
+
+// stopwatch measures one attempt of a step.
+type stopwatch struct {
+	started time.Time
+	attempt int32
+}
+
+func startStopwatch(ctx context.Context) stopwatch {
+	return stopwatch{time.Now(), activity.GetInfo(ctx).Attempt}
+}
+
+// stop returns the duration of the step, and before that delays the step to the pace.
+func (w stopwatch) stop(ctx context.Context, paceMS int64) *ace.StepTime {
+	took := time.Since(w.started)
+	sleep(ctx, time.Duration(paceMS)*time.Millisecond-took)
+	return &ace.StepTime{StartedAt: w.started.UTC(), DurationMS: millis(took), Attempt: w.attempt}
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// sleep waits for d or until the context is done.
+func sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// parallel calls fn for 0 to n-1, at most limit at a time, and waits for all calls.
+func parallel(n, limit int, fn func(i int)) {
+	var all sync.WaitGroup
+	slots := make(chan struct{}, limit)
+	for i := range n {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			fn(i)
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,193 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/agentcall"
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/session"
+	"acescope/engine/store/artifact"
+)
+
+// agentCLI calls an agent. It returns an error only if a retry may help: the type is the exit
+// class and the details are the result. Every other end of the call is a result.
+func (a *Activities) agentCLI(ctx context.Context, in ace.AgentCall) (ace.AgentResult, error) {
+	instruction, err := a.instruction(in)
+	if err != nil {
+		return ace.AgentResult{}, permanent(err)
+	}
+	call := newCall(ctx, in.Provider, in.ActivityName, in.SequenceNumber)
+	call.Instruction = instruction
+	call.WorkingDir = in.WorkingDir
+	call.Resume = in.SessionID
+	call.Model = in.Model
+	call.Permission = in.PermissionMode
+	call.AllowedTools = in.AllowedTools
+	call.DisallowedTools = in.DisallowedTools
+	call.SystemPrompt = in.SystemPrompt
+	call.MaxTurns = in.MaxTurns
+	call.MaxBudgetUSD = in.MaxBudgetUSD
+	call.Timeout = time.Duration(in.TimeoutMS) * time.Millisecond
+	end, err := a.callAgent(ctx, call)
+	if err != nil {
+		return ace.AgentResult{}, err
+	}
+	return end.AgentResult, nil
+}
+
+// newCall returns a call with the fields that depend on the activity: its identity and its log.
+func newCall(ctx context.Context, provider, name string, seq *int) agentcall.Call {
+	info := activity.GetInfo(ctx)
+	n, err := strconv.Atoi(info.ActivityID)
+	if err != nil || n < 0 {
+		n = 0
+	}
+	if seq != nil {
+		n = *seq
+	}
+	run := info.WorkflowExecution
+	return agentcall.Call{
+		CLI:      agentcli.CLI(cmp.Or(provider, string(agentcli.Claude))),
+		ID:       session.UUID(run.ID, run.RunID, info.ActivityID),
+		Progress: &agentcall.Progress{},
+		Log: artifact.LogName{WorkflowID: run.ID, RunID: run.RunID, Activity: cmp.Or(name, info.ActivityType.Name),
+			Seq: n, Attempt: info.Attempt},
+	}
+}
+
+// callAgent calls an agent and reports its progress in heartbeats.
+func (a *Activities) callAgent(ctx context.Context, c agentcall.Call) (*agentcall.Result, error) {
+	if c.WorkingDir == "" {
+		return nil, permanent(errors.New("working_dir is missing: set the directory in which the agent works"))
+	}
+	if c.Timeout < 0 {
+		return nil, permanent(errors.New("timeout_ms is negative"))
+	}
+	defer heartbeatWith(ctx, func() []any { return []any{c.Progress.Now()} })()
+	end := a.Agents.Run(ctx, c)
+	class := agentcli.Class(end.ExitClass)
+	switch {
+	case class == agentcall.ClassCanceled && ctx.Err() != nil:
+		return end, temporal.NewCanceledError(end.AgentResult)
+	case end.Retry:
+		message := end.Error
+		if end.LogPath != "" {
+			message += " (log: " + end.LogPath + ")"
+		}
+		return end, temporal.NewApplicationError(message, string(class), end.AgentResult)
+	}
+	return end, nil
+}
+
+// instruction returns the instruction of a call, including its task.
+func (a *Activities) instruction(in ace.AgentCall) (string, error) {
+	text, err := a.resolve("instruction", in.Instruction, in.InstructionRef)
+	if err != nil || in.Task == nil {
+		return text, err
+	}
+	task, err := a.task(*in.Task)
+	if err != nil {
+		return "", err
+	}
+	if text == "" {
+		return task, nil
+	}
+	return text + "\n\n" + task, nil
+}
+
+// readLog reads the log of a call by its reference. Workflows read logs only through this
+// activity, so that their decisions are recorded.
+func (a *Activities) readLog(ctx context.Context, in ace.ReadLogInput) (ace.LogContent, error) {
+	defer heartbeat(ctx)()
+	f, err := a.Artifacts.Open(in.Log)
+	if err != nil {
+		return ace.LogContent{}, permanent(fmt.Errorf("log: %w", err))
+	}
+	defer f.Close()
+	limit := int64(min(max(in.Limit, 0), ace.MaxLogPage))
+	var out ace.LogContent
+	l, err := agentcall.ReadLog(contextReader{ctx, f}, func(n int64, e agentcli.Event) {
+		switch {
+		case n < in.From || limit == 0:
+		case n < in.From+limit:
+			out.Page = append(out.Page, logEvent(n, e))
+		case n == in.From+limit:
+			out.Next = n
+		}
+	})
+	switch {
+	case ctx.Err() != nil:
+		return ace.LogContent{}, ctx.Err()
+	case err != nil:
+		return ace.LogContent{}, permanent(fmt.Errorf("log: %w", err))
+	}
+	out.Provider = l.Header.Provider
+	out.Events = l.Events
+	out.SessionID = l.Outcome.SessionID
+	out.Success = l.Outcome.OK
+	out.ExitClass = string(l.Outcome.Class)
+	out.CostUSD = l.Outcome.Usage.CostUSD
+	if !l.Outcome.OK {
+		out.Error = l.Outcome.Sentence
+	}
+	if e := l.End; e != nil {
+		out.Success = e.Success
+		out.ExitClass = e.ExitClass
+		out.Error = e.Error
+		out.CostUSD = e.CostUSD
+		out.DurationMS = e.DurationMS
+		out.SessionID = cmp.Or(e.SessionID, out.SessionID)
+	}
+	out.Result = l.Outcome.Text
+	if len(out.Result) > ace.MaxLogResult {
+		ref, err := a.Artifacts.PutBytes(ctx, []byte(out.Result), "text/plain; charset=utf-8")
+		if err != nil {
+			return ace.LogContent{}, err
+		}
+		out.Result = ace.Cut(out.Result, ace.MaxLogResult)
+		out.ResultRef = &ref
+	}
+	return out, nil
+}
+
+// logEvent truncates an event for a page.
+func logEvent(n int64, e agentcli.Event) ace.LogEvent {
+	out := ace.LogEvent{N: n, Kind: string(e.Kind), Name: e.Name, Text: ace.Cut(e.Text, ace.PreviewBytes)}
+	if e.Tool != nil {
+		out.Name, out.Text = e.Tool.Name, string(ace.Preview(e.Tool.Args))
+		if e.Kind == agentcli.KindToolResult {
+			ok := e.Tool.OK
+			out.OK, out.Text = &ok, string(ace.Preview(e.Tool.Result))
+		}
+	}
+	if e.Result != nil {
+		out.Name, out.Text = e.Result.Subtype, ace.Cut(e.Result.Text, ace.PreviewBytes)
+	}
+	return out
+}
+
+// task returns the text of one task of a breakdown.
+func (a *Activities) task(pick ace.TaskPick) (string, error) {
+	data, err := a.Artifacts.Get(pick.Breakdown, maxBreakdown)
+	if err != nil {
+		return "", fmt.Errorf("breakdown: %w", err)
+	}
+	var b ace.Breakdown
+	if err := json.Unmarshal(data, &b); err != nil {
+		return "", fmt.Errorf("breakdown: %w", err)
+	}
+	if pick.Index < 0 || pick.Index >= len(b.Tasks) {
+		return "", fmt.Errorf("breakdown: task %d is out of range, it has %d tasks", pick.Index, len(b.Tasks))
+	}
+	return taskText(b.Tasks[pick.Index])
+}

@@ -1,0 +1,263 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/worker"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/session"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
+)
+
+// Workflows is the part of a Temporal client that runs, runners and the dispatcher use to reach
+// each other.
+type Workflows interface {
+	Signaler
+	SignalWithStartWorkflow(ctx context.Context, workflowID, signalName string, signalArg any, o client.StartWorkflowOptions,
+		workflow any, args ...any) (client.WorkflowRun, error)
+	ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (
+		*workflowservice.ListWorkflowExecutionsResponse, error)
+	DescribeWorkflowExecution(ctx context.Context, workflowID, runID string) (
+		*workflowservice.DescribeWorkflowExecutionResponse, error)
+}
+
+// Dispatch implements the local activities of runs, runners and the dispatcher. All fields are
+// required.
+type Dispatch struct {
+	Workflows Workflows
+	Logger    *slog.Logger
+
+	notices    *noticeBatcher
+	background *background
+	answers    *answerSender
+	waiters    *waiters
+}
+
+// Register registers the activities under the names of the contract with a worker that executes
+// workflows.
+func (d *Dispatch) Register(r worker.ActivityRegistry) {
+	d.notices = newNoticeBatcher(d.signalDispatcher, collectFor)
+	d.background = newBackground(d.notices.deliver, d.Logger)
+	d.waiters = newWaiters(waitFor)
+	d.answers = newAnswerSender(d.Workflows, d.waiters)
+	for name, fn := range map[string]any{
+		runner.ActivityTell:      d.tell,
+		runner.ActivityTellRuns:  d.tellRuns,
+		runner.ActivityCheckRuns: d.checkRuns,
+		runner.ActivityRecall:    d.recall,
+	} {
+		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
+	}
+}
+
+// Close waits a moment for notices in the background. Call it after the worker stopped.
+func (d *Dispatch) Close() { d.background.close(backgroundClose) }
+
+// tell sends notices to the dispatcher. For a request of a runner it returns the answer if that
+// arrives soon; otherwise it returns nil, and the answer arrives as a signal.
+func (d *Dispatch) tell(ctx context.Context, notices runner.Notices) (*runner.Answer, error) {
+	var request *runner.Request
+	endOnly := len(notices) > 0
+	for _, n := range notices {
+		switch n.Kind {
+		case runner.Release, runner.Withdraw:
+			continue
+		case runner.Enqueue:
+			request = n.Request
+		}
+		endOnly = false
+	}
+	if endOnly && d.background.add(notices) {
+		return nil, nil
+	}
+	if request == nil {
+		return nil, d.notices.deliver(ctx, notices)
+	}
+	w := d.waiters.add(*request)
+	err := d.notices.deliver(ctx, notices)
+	if answer := d.waiters.wait(ctx, w, err == nil); answer != nil {
+		return answer, nil
+	}
+	return nil, err
+}
+
+// signalDispatcher signals the dispatcher, and starts it if necessary.
+func (d *Dispatch) signalDispatcher(ctx context.Context, notices runner.Notices) error {
+	o := client.StartWorkflowOptions{ID: runner.DispatcherID, TaskQueue: ace.TaskQueue,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE}
+	_, err := d.Workflows.SignalWithStartWorkflow(ctx, runner.DispatcherID, runner.SignalNotices, notices, o,
+		runner.DispatcherWorkflow)
+	if err != nil {
+		return fmt.Errorf("signal the dispatcher: %w", err)
+	}
+	return nil
+}
+
+// Bounds of a check of runs.
+const (
+	checkParallel = 16
+	checkTimeout  = 5 * time.Second
+)
+
+// checkRuns finds the runs that ended without a notice and informs their parents. Runs that it does
+// not reach in time are left for the next check.
+func (d *Dispatch) checkRuns(ctx context.Context, in runner.CheckInput) (runner.CheckResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	ended := make([]ace.ExitStatus, len(in.Runs))
+	parallel(len(in.Runs), checkParallel, func(i int) {
+		exit, err := d.checkRun(ctx, in.Runs[i])
+		if err != nil && ctx.Err() == nil {
+			d.Logger.Warn("check of a run failed", "run", in.Runs[i].RunID, "error", err)
+		}
+		ended[i] = exit
+	})
+	var checked runner.CheckResult
+	for i, exit := range ended {
+		if exit != "" {
+			if checked.Ended == nil {
+				checked.Ended = map[string]ace.ExitStatus{}
+			}
+			checked.Ended[in.Runs[i].RunID] = exit
+		}
+	}
+	return checked, nil
+}
+
+// checkRun returns the outcome of a run, or "" if it is open, unknown or its parent could not be
+// informed.
+func (d *Dispatch) checkRun(ctx context.Context, r runner.Request) (ace.ExitStatus, error) {
+	got, err := d.Workflows.DescribeWorkflowExecution(ctx, run.WorkflowID(r.RunID), r.Execution)
+	if isNotFound(err) {
+		return ace.Failed, d.notifyParent(ctx, r, nil, "its record was deleted")
+	}
+	if err != nil {
+		return "", err
+	}
+	info := got.GetWorkflowExecutionInfo()
+	exit, why := ace.Failed, "its workflow failed"
+	switch info.GetStatus() {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
+		return "", nil
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return ace.Success, nil // the run informed its parent
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
+		return ace.Canceled, nil // the run informed its parent
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		exit, why = ace.Timeout, "its workflow ran out of time"
+	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED:
+		why = "its workflow was terminated"
+	}
+	if err := d.notifyParent(ctx, r, info, why); err != nil {
+		return "", err
+	}
+	return exit, nil
+}
+
+// notifyParent reports the failure of a run to its parent session. The session ignores the message
+// if the run reported before, because both messages have the same ID.
+func (d *Dispatch) notifyParent(ctx context.Context, r runner.Request, info *workflowpb.WorkflowExecutionInfo,
+	why string) error {
+	listed := listedOf(info.GetMemo())
+	if listed.Mode != "" && listed.Mode != run.AsyncCallback || r.Parent == "" {
+		return nil
+	}
+	in := run.Input{RunID: r.RunID, SessionID: listed.SessionID, Type: listed.Type, AgentName: r.Name,
+		ParentSessionID: r.Parent}
+	result := run.Result{RunID: r.RunID, SessionID: listed.SessionID, Status: run.Failed,
+		Reason: run.Terminated, Error: why}
+	err := d.Workflows.SignalWorkflow(ctx, session.WorkflowID(r.Parent), "", session.SignalDeliver, run.Callback(in, result))
+	if isNotFound(err) {
+		return nil // the session has ended
+	}
+	return err
+}
+
+// listedOf decodes the memo of a run as far as possible.
+func listedOf(memo *commonpb.Memo) (l run.Memo) {
+	if p := memo.GetFields()[run.MemoKey]; p != nil {
+		_ = converter.GetDefaultDataConverter().FromPayload(p, &l)
+	}
+	return l
+}
+
+// Bounds of a recall of runs and runners.
+const (
+	recallPage     = 500
+	recallParallel = 16
+	recallTimeout  = 8 * time.Second
+)
+
+// recall asks a page of runs and runners to repeat their notices, and returns the next page.
+func (d *Dispatch) recall(ctx context.Context, page []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, recallTimeout)
+	defer cancel()
+	query := fmt.Sprintf("ExecutionStatus = 'Running' AND WorkflowType IN ('%s', '%s')", run.Workflow, runner.Workflow)
+	list, err := d.Workflows.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		PageSize: recallPage, NextPageToken: page, Query: query})
+	if err != nil {
+		return nil, fmt.Errorf("list runs and runners: %w", err)
+	}
+	var mu sync.Mutex
+	parallel(len(list.GetExecutions()), recallParallel, func(i int) {
+		e := list.GetExecutions()[i].GetExecution()
+		signalErr := d.Workflows.SignalWorkflow(ctx, e.GetWorkflowId(), e.GetRunId(), runner.SignalAskAgain, nil)
+		if signalErr != nil && !isNotFound(signalErr) { // closed ones have nothing to repeat
+			mu.Lock()
+			defer mu.Unlock()
+			err = signalErr
+		}
+	})
+	return list.GetNextPageToken(), err
+}
+
+// watchEvery is the interval at which the dispatcher is checked.
+const watchEvery = 10 * time.Second
+
+// Watch restarts the dispatcher whenever it was terminated, until the context is done. Without
+// Watch, waiting runs would wait for the next notice.
+func (d *Dispatch) Watch(ctx context.Context) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		if err := d.revive(ctx); err != nil && ctx.Err() == nil {
+			d.Logger.Warn("check of the dispatcher failed", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// revive starts the dispatcher if it existed and is closed.
+func (d *Dispatch) revive(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, signalTimeout)
+	defer cancel()
+	got, err := d.Workflows.DescribeWorkflowExecution(ctx, runner.DispatcherID, "")
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	switch got.GetWorkflowExecutionInfo().GetStatus() {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
+		return nil
+	}
+	return d.signalDispatcher(ctx, runner.Notices{})
+}

@@ -1,0 +1,290 @@
+package activities
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"acescope/engine/ace"
+	"acescope/engine/learning/model"
+	"acescope/engine/learning/playbook"
+	"acescope/engine/store/artifact"
+)
+
+func (a *Activities) generator(ctx context.Context, in ace.GeneratorInput) (r ace.GeneratorResult, err error) {
+	defer heartbeat(ctx)()
+	r.Time, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
+		in.Prompt = s.prompt
+		r, err = s.provider.Generate(ctx, in, s.book)
+		return err
+	})
+	return r, err
+}
+
+func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (r ace.SkillSessionResult, err error) {
+	defer heartbeat(ctx)()
+	var events *recorder
+	r.Time, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
+		in.Prompt = s.prompt
+		events = newRecorder(in.Task, a.Signals)
+		tools := &toolbox{config: in.Task.SkillsConfig, record: events.add, artifacts: a.Artifacts,
+			attempt: activity.GetInfo(ctx).Attempt,
+			pause:   time.Duration(in.Task.PaceMS) * time.Millisecond / callsPerPace}
+		r, err = s.provider.Skills(ctx, in, s.book, tools)
+		r.Invocations = tools.list()
+		return err
+	})
+	if events == nil {
+		return r, err
+	}
+	if err == nil {
+		err = a.offload(ctx, &r)
+	}
+	events.close(err != nil)
+	return r, err
+}
+
+func (a *Activities) reflector(ctx context.Context, in ace.ReflectorInput) (r ace.ReflectorResult, err error) {
+	defer heartbeat(ctx)()
+	r.Time, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
+		in.Prompt = s.prompt
+		r, err = s.provider.Reflect(ctx, in, s.book)
+		return err
+	})
+	return r, err
+}
+
+func (a *Activities) curator(ctx context.Context, in ace.CuratorInput) (r ace.CuratorResult, err error) {
+	defer heartbeat(ctx)()
+	r.Time, err = a.runStep(ctx, in.Task, "", nil, func(ctx context.Context, s step) (err error) {
+		r, err = s.provider.Curate(ctx, in, s.book)
+		return err
+	})
+	return r, err
+}
+
+// runStep prepares a step, lets call execute it and returns its time.
+func (a *Activities) runStep(ctx context.Context, t ace.TaskContext, prompt string, ref *ace.Ref,
+	call func(context.Context, step) error) (*ace.StepTime, error) {
+	ctx = withPlace(ctx)
+	watch := startStopwatch(ctx)
+	s, err := a.prepare(t, prompt, ref)
+	if err != nil {
+		return nil, a.stepError(ctx, err)
+	}
+	provider, closeLive := a.live(ctx, s.provider, t)
+	defer closeLive()
+	s.provider = provider
+	err = call(ctx, s)
+	return watch.stop(ctx, t.PaceMS), a.stepError(ctx, err)
+}
+
+// offload moves invocations that are too large for a history into an artifact.
+func (a *Activities) offload(ctx context.Context, r *ace.SkillSessionResult) error {
+	var lines []byte
+	for _, inv := range r.Invocations {
+		line, err := json.Marshal(inv)
+		if err != nil {
+			return fmt.Errorf("tool call %s: %w", inv.ID, err)
+		}
+		lines = append(append(lines, line...), '\n')
+	}
+	if len(lines) <= ace.InlineBytes {
+		return nil
+	}
+	ref, err := a.Artifacts.PutBytes(ctx, lines, "application/jsonl")
+	if err != nil {
+		return err
+	}
+	r.Log = &ref
+	for i := range r.Invocations {
+		inv := &r.Invocations[i]
+		inv.Args, inv.Result = ace.Preview(inv.Args), ace.Preview(inv.Result)
+	}
+	return nil
+}
+
+// persist merges the delta into its branch. The run's ID is the ID of the delta, so that a retry
+// after a crash finds the merged delta. Without a branch, the delta is only recorded.
+func (a *Activities) persist(ctx context.Context, in ace.PersistInput) (ace.PersistResult, error) {
+	defer heartbeat(ctx)()
+	watch := startStopwatch(ctx)
+	if in.Branch == "" {
+		book, err := a.playbook(in.Task.PlaybookHash)
+		if err != nil {
+			return ace.PersistResult{}, err
+		}
+		ops := make([]ace.Operation, len(in.Operations))
+		for i, op := range in.Operations {
+			op.Outcome, op.Reason = ace.OutcomeIgnored, "the run has no playbook branch"
+			ops[i] = op
+		}
+		return ace.PersistResult{PlaybookBefore: in.Task.PlaybookHash, PlaybookAfter: in.Task.PlaybookHash,
+			Operations: ops, Bullets: len(book.Bullets), Time: watch.stop(ctx, in.Task.PaceMS)}, nil
+	}
+	if _, err := a.Books.Start(ctx, in.Branch, in.Task.PlaybookHash); err != nil {
+		return ace.PersistResult{}, err
+	}
+	m, err := a.Books.Merge(ctx, playbook.MergeRequest{
+		Branch: in.Branch, DeltaID: in.Task.WorkflowID + "/" + in.Task.RunID, Operations: in.Operations,
+		TaskID: in.Task.TaskID, WorkflowID: in.Task.WorkflowID, RunID: in.Task.RunID,
+		Rationale: in.Rationale, At: watch.started.UTC(),
+	})
+	if err != nil {
+		return ace.PersistResult{}, err
+	}
+	return ace.PersistResult{PlaybookBefore: m.Before, PlaybookAfter: m.After, Operations: m.Operations,
+		Bullets: m.Bullets, Seq: m.Seq, Time: watch.stop(ctx, in.Task.PaceMS)}, nil
+}
+
+// maxResult bounds a reused step result, in bytes: the server's limit of a payload.
+const maxResult = 2 << 20
+
+// loadStep reads a step result that a fork reuses.
+func (a *Activities) loadStep(_ context.Context, in ace.LoadStepInput) (json.RawMessage, error) {
+	data, err := a.Artifacts.Get(in.Ref, maxResult)
+	if errors.Is(err, artifact.ErrNotFound) {
+		return nil, permanent(fmt.Errorf("reused result of %s: %w", in.Phase, err))
+	}
+	return data, err
+}
+
+func (a *Activities) loadTasks(ctx context.Context, in ace.LoadTasksInput) ([]ace.Task, error) {
+	defer heartbeat(ctx)()
+	return a.data.Load(ctx, in.Dataset, in.From, in.Count)
+}
+
+// head returns the latest version of a branch, which it creates if necessary.
+func (a *Activities) head(ctx context.Context, in ace.HeadInput) (ace.HeadResult, error) {
+	defer heartbeat(ctx)()
+	hash, err := a.Books.Start(ctx, in.Branch, in.Initial)
+	if err != nil {
+		return ace.HeadResult{}, err
+	}
+	book, err := a.playbook(hash)
+	if err != nil {
+		return ace.HeadResult{}, err
+	}
+	return ace.HeadResult{PlaybookHash: hash, Bullets: len(book.Bullets)}, nil
+}
+
+// evaluate answers a range of problems with a fixed playbook and counts the correct answers. It
+// signals no events. Heartbeats carry the result so far, from which a retry resumes.
+func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
+	ctx = withPlace(ctx)
+	var total ace.EvaluateResult
+	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &total) != nil {
+		total = ace.EvaluateResult{}
+	}
+	latest := make(chan ace.EvaluateResult, 1) // a variable shared with the heartbeats
+	latest <- total
+	defer heartbeatWith(ctx, func() []any {
+		r := <-latest
+		latest <- r
+		return []any{r}
+	})()
+	for total.Tasks < in.Count {
+		tasks, err := a.data.Load(ctx, in.Dataset, in.From+total.Tasks, in.Count-total.Tasks)
+		if err != nil {
+			return total, err
+		}
+		for _, t := range tasks {
+			if err := a.evaluateTask(ctx, in, t, &total); err != nil {
+				activity.RecordHeartbeat(ctx, total)
+				return total, a.stepError(ctx, err)
+			}
+			<-latest
+			latest <- total
+		}
+	}
+	return total, nil
+}
+
+func (a *Activities) evaluateTask(ctx context.Context, in ace.EvaluateInput, t ace.Task,
+	total *ace.EvaluateResult) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	about := in.Task
+	about.TaskID = fmt.Sprintf("%s-eval-%04d", in.Task.TaskID, t.Index+1)
+	about.Provider = in.ProviderOf(ace.PhaseGenerator)
+	s, err := a.prepare(about, t.Prompt, t.PromptRef)
+	if err != nil {
+		return err
+	}
+	g, err := s.provider.Generate(ctx, ace.GeneratorInput{Task: about, Prompt: s.prompt}, s.book)
+	if err != nil {
+		return err
+	}
+	about.Provider = in.ProviderOf(ace.PhaseSkills)
+	provider, err := a.provider(about.Provider)
+	if err != nil {
+		return err
+	}
+	tools := &toolbox{config: about.SkillsConfig, artifacts: a.Artifacts}
+	k, err := provider.Skills(ctx, ace.SkillsInput{Task: about, Prompt: s.prompt, Plan: g.Plan, Program: g.Program,
+		BulletIDs: g.BulletIDs, Answer: g.Answer}, s.book, tools)
+	if err != nil {
+		return err
+	}
+	total.Tasks++
+	if t.Label != nil && model.SameAnswer(cmp.Or(k.Answer, g.Answer), *t.Label) {
+		total.Correct++
+	} else {
+		total.Wrong = append(total.Wrong, t.Index)
+	}
+	for _, u := range []*ace.Usage{g.Usage, k.Usage} {
+		if u != nil {
+			total.Usage = total.Usage.Add(*u)
+		}
+	}
+	return nil
+}
+
+// stepError converts a provider's error to an application error with its kind as type, and
+// decides whether and when to retry. It stores an unparsable answer as an artifact.
+func (a *Activities) stepError(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	e, ok := errors.AsType[*model.Error](err)
+	if !ok {
+		if errors.Is(err, model.ErrPermanent) {
+			return permanent(err)
+		}
+		return err
+	}
+	o := temporal.ApplicationErrorOptions{NonRetryable: e.Permanent()}
+	if !e.Permanent() {
+		o.NextRetryDelay = retryDelay(e, activity.GetInfo(ctx).Attempt)
+	}
+	message := e.Message
+	if e.Raw != "" {
+		if ref, err := a.Artifacts.PutBytes(ctx, []byte(e.Raw), "text/plain; charset=utf-8"); err == nil {
+			o.Details = []any{ref}
+			message += fmt.Sprintf(" (full answer: artifact %s, %d bytes)", ref.SHA256, ref.Size)
+		}
+	}
+	return temporal.NewApplicationErrorWithOptions(message, string(e.Kind), o)
+}
+
+// retryDelay returns the delay that the provider requests, or an exponential one.
+func retryDelay(e *model.Error, attempt int32) time.Duration {
+	if e.RetryAfter > 0 {
+		return e.RetryAfter
+	}
+	first, longest := 5*time.Second, time.Minute
+	switch e.Kind {
+	case model.NoKey, model.NoBlueprint: // another worker may have one
+		first, longest = time.Second, 2*time.Second
+	case model.RateLimited:
+		first, longest = 15*time.Second, 2*time.Minute
+	}
+	return min(first<<min(max(attempt-1, 0), 6), longest)
+}

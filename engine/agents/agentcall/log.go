@@ -1,0 +1,215 @@
+package agentcall
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/agentcli"
+)
+
+// Types of the lines of a log that acescope writes itself.
+const (
+	lineCall    = "acescope_call"    // the first line: the call
+	lineGarbage = "acescope_garbage" // output of the agent that is not JSON
+	lineStderr  = "acescope_stderr"  // the beginning and the end of standard error
+	lineEnd     = "acescope_end"     // the last line: the result
+)
+
+type headLine struct {
+	Type string `json:"type"`
+	Call Header `json:"call"`
+}
+
+type garbageLine struct {
+	Type string `json:"type"`
+	Name string `json:"name"`
+	Text string `json:"text"`
+	Size int64  `json:"size,omitempty"`
+}
+
+type stderrLine struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+	Size int64  `json:"size"` // of all standard error, in bytes
+}
+
+type endLine struct {
+	Type string `json:"type"`
+	End  footer `json:"end"`
+}
+
+// Header is the first line of a log.
+type Header struct {
+	ID             string      `json:"id"` // of the call, the same for every attempt
+	At             time.Time   `json:"at"`
+	WorkflowID     string      `json:"workflow_id"`
+	RunID          string      `json:"run_id"`
+	ActivityName   string      `json:"activity_name"`
+	SequenceNumber int         `json:"sequence_number"`
+	Attempt        int32       `json:"attempt"`
+	Provider       string      `json:"provider"`
+	Version        string      `json:"version"`
+	Argv           []string    `json:"argv"`
+	WorkingDir     string      `json:"working_dir"`
+	Model          string      `json:"model,omitempty"`
+	PermissionMode string      `json:"permission_mode,omitempty"`
+	Session        string      `json:"agent_session_id,omitempty"`
+	Resumed        bool        `json:"resumed,omitempty"`
+	Continued      bool        `json:"continued,omitempty"` // from an earlier attempt
+	Instruction    Instruction `json:"instruction"`
+	// Before is the length of the session's transcript before the call, in bytes.
+	Before int64 `json:"transcript_bytes,omitempty"`
+	// Meter is the meter's state before the call, and Used the usage of earlier attempts.
+	Meter agentcli.Meter `json:"meter,omitzero"`
+	Used  ace.Usage      `json:"used,omitzero"`
+}
+
+// Instruction identifies an instruction in a log.
+type Instruction struct {
+	SHA256  string `json:"sha256"`
+	Size    int    `json:"size"`
+	Preview string `json:"preview"`
+}
+
+// previewBytes bounds the preview of an instruction or an argument in a log.
+const previewBytes = 500
+
+func instructionOf(text string) Instruction {
+	sum := sha256.Sum256([]byte(text))
+	return Instruction{hex.EncodeToString(sum[:]), len(text), ace.Cut(text, previewBytes)}
+}
+
+// footer is the last line of a log.
+type footer struct {
+	Success    bool      `json:"success"`
+	ExitClass  string    `json:"exit_class"`
+	Retry      bool      `json:"retry,omitempty"`
+	Error      string    `json:"error,omitempty"`
+	SessionID  string    `json:"agent_session_id,omitempty"`
+	CostUSD    float64   `json:"cost_usd"`
+	Usage      ace.Usage `json:"usage"`
+	DurationMS float64   `json:"duration_ms"`
+	ExitCode   int       `json:"exit_code"`
+	Events     int64     `json:"events"`
+	At         time.Time `json:"at"`
+}
+
+// Log is the content of a log.
+type Log struct {
+	Header  Header
+	End     *footer // nil if the log is truncated
+	Outcome agentcli.Outcome
+	Meter   agentcli.Meter // the last cumulative sums of the session
+	Ended   bool           // the agent sent a result
+	Events  int64          // of the agent
+}
+
+// ErrNoLog means that the data is not a log of an agent call.
+var ErrNoLog = errors.New("not a log of an agent call")
+
+// ReadLog reads a log, even a truncated one, and calls each, if set, for every event of the
+// agent.
+func ReadLog(r io.Reader, each func(n int64, e agentcli.Event)) (Log, error) {
+	var l Log
+	lines := agentcli.NewLineReader(r)
+	first, err := lines.Next()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return l, err
+	}
+	var head headLine
+	if err != nil || json.Unmarshal(first.Bytes, &head) != nil || head.Type != lineCall {
+		return l, ErrNoLog
+	}
+	l.Header = head.Call
+	stderr, judge := "", agentcli.Judge{Meter: l.Header.Meter}
+	add := func(e agentcli.Event, line int64) {
+		// The result that OpenCode's parser makes at the end of any stream is not the agent's.
+		l.Ended = l.Ended || e.Kind == agentcli.KindResult && line > 0
+		judge.Add(e)
+		if each != nil {
+			each(l.Events, e)
+		}
+		l.Events++
+	}
+	parser := agentcli.NewParser(agentcli.CLI(l.Header.Provider))
+	for {
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return l, err
+		}
+		switch {
+		case hasType(line.Bytes, lineEnd):
+			var end endLine
+			if json.Unmarshal(line.Bytes, &end) == nil {
+				l.End = &end.End
+			}
+		case hasType(line.Bytes, lineStderr):
+			var s stderrLine
+			_ = json.Unmarshal(line.Bytes, &s) // an invalid line has no text
+			stderr = s.Text
+		case hasType(line.Bytes, lineGarbage):
+			var g garbageLine
+			_ = json.Unmarshal(line.Bytes, &g)
+			add(agentcli.Event{Kind: agentcli.KindGarbage, Name: g.Name, Text: g.Text, Size: g.Size}, line.Number)
+		default:
+			for _, e := range parser.Line(line.Bytes) {
+				add(e, line.Number)
+			}
+		}
+	}
+	for _, e := range parser.End() {
+		add(e, 0)
+	}
+	exit := agentcli.Exit{}
+	if l.End != nil {
+		exit.Code = l.End.ExitCode
+	}
+	l.Outcome, l.Meter = judge.Outcome(exit, stderr), judge.Meter
+	return l, nil
+}
+
+func hasType(line []byte, lineType string) bool {
+	return bytes.HasPrefix(line, []byte(`{"type":"`+lineType+`"`))
+}
+
+// readLogFile reads a log by its path.
+func readLogFile(path string, each func(n int64, e agentcli.Event)) (Log, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Log{}, err
+	}
+	defer f.Close()
+	return ReadLog(f, each)
+}
+
+// final reports whether another attempt could not change the result.
+func (l Log) final() bool {
+	switch {
+	case l.End != nil && (l.End.Success || l.Ended):
+		return !l.End.Retry
+	case l.End != nil:
+		return !l.End.Retry && agentcli.Class(l.End.ExitClass) != ClassCanceled
+	}
+	return l.Ended && !l.Outcome.Retry
+}
+
+// hasUsage reports whether the log has all usage up to its end.
+func (l Log) hasUsage() bool { return l.End != nil || l.Ended }
+
+// usage returns the usage of the call up to the end of the log, as far as the log has it.
+func (l Log) usage() ace.Usage {
+	if l.End != nil {
+		return l.End.Usage
+	}
+	return l.Header.Used.Add(l.Outcome.Usage)
+}

@@ -1,0 +1,273 @@
+package agentcall
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/price"
+	"acescope/engine/agents/transcript"
+)
+
+// past is what earlier attempts and earlier calls of the session left behind.
+type past struct {
+	result *Result        // of a call that is already finished
+	resume string         // the session to continue, "" for a new one
+	begun  bool           // the agent may already have the instruction
+	before int64          // length of the session's transcript before the call in bytes; -1 if unknown
+	meter  agentcli.Meter // sums from which the agent's process counts
+	used   ace.Usage      // of earlier attempts
+	logged bool           // the last log has all of that usage
+}
+
+// past reads the logs of earlier attempts and the agent's transcript.
+func (x *execution) past(ctx context.Context) (past, error) {
+	p := past{resume: x.c.Resume, before: -1}
+	if x.c.Resume != "" {
+		p.meter = x.r.meter(x.c.Resume)
+	}
+	if err := x.readLogs(ctx, &p); err != nil || p.result != nil {
+		return p, err
+	}
+	path := x.transcript()
+	if path == "" {
+		return p, nil
+	}
+	return p, x.readTranscript(ctx, path, &p)
+}
+
+// readLogs reads the logs of earlier attempts, in order.
+func (x *execution) readLogs(ctx context.Context, p *past) error {
+	digest := instructionOf(x.c.Instruction).SHA256
+	for n := int32(1); n < x.c.Log.Attempt; n++ {
+		paths, err := x.logsOf(n)
+		if err != nil {
+			return err
+		}
+		for _, rel := range paths {
+			l, err := readLogFile(x.r.logs.Path(rel), nil)
+			if err != nil && !errors.Is(err, ErrNoLog) {
+				return err
+			}
+			if err != nil || l.Header.ID != x.c.ID || l.Header.Instruction.SHA256 != digest {
+				continue // not a log of this call
+			}
+			if x.addLog(ctx, p, l, rel); p.result != nil {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+func (x *execution) logsOf(attempt int32) ([]string, error) {
+	name := x.c.Log
+	name.Attempt = attempt
+	return x.r.logs.Existing(name)
+}
+
+func (x *execution) addLog(ctx context.Context, p *past, l Log, rel string) {
+	if p.before < 0 {
+		p.before = l.Header.Before
+	}
+	ref, err := x.r.logs.Seal(ctx, rel)
+	if err != nil {
+		x.r.log.Warn("cannot seal the log of an earlier attempt", "log", rel, "error", err)
+	}
+	if l.final() {
+		p.result = x.loggedResult(l, rel)
+		if err == nil {
+			p.result.Log = &ref
+		}
+		return
+	}
+	p.meter, p.used, p.logged = l.Meter, l.usage(), l.hasUsage()
+	if !p.logged && x.c.CLI == agentcli.Claude && l.Events > 0 {
+		p.used.Unpriced = true // unless the transcript has the usage
+	}
+	features := x.adapter.Features()
+	if id := l.Outcome.SessionID; agentcli.ValidSessionID(id) && !features.SessionID && features.Resume {
+		p.resume, p.begun = id, true
+	}
+}
+
+// loggedResult returns the result of a call that a log has.
+func (x *execution) loggedResult(l Log, rel string) *Result {
+	r := x.result(l.Outcome)
+	r.Recovered, r.LogPath, r.Events, r.LogComplete = true, rel, l.Events, l.End != nil
+	r.setUsage(l.usage())
+	if end := l.End; end != nil {
+		r.Success, r.ExitClass, r.Error, r.DurationMS = end.Success, end.ExitClass, end.Error, end.DurationMS
+		r.setSummary()
+	}
+	x.saveMeter(r.SessionID, l.Meter)
+	return r
+}
+
+// readTranscript adds what the agent's transcript has.
+func (x *execution) readTranscript(ctx context.Context, path string, p *past) error {
+	first := x.c.Log.Attempt <= 1
+	// The log starts before its process, so without a log a resumed session has nothing of the
+	// call yet.
+	if p.before < 0 && (first || x.c.Resume != "") {
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		p.before = info.Size()
+	}
+	m, err := remember(ctx, path, p.before)
+	if err != nil {
+		return err
+	}
+	p.meter = agentcli.Meter{Cost: m.Counted}
+	if !p.logged {
+		p.used = m.Used
+	}
+	if first {
+		return nil
+	}
+	p.resume, p.begun = x.session, m.Begun
+	if !m.Done {
+		return nil
+	}
+	x.r.log.Info("the agent's transcript shows that the call is finished", "workflow", x.c.Log.WorkflowID,
+		"run", x.c.Log.RunID, "session", x.session)
+	p.result = x.result(agentcli.Outcome{
+		Class: agentcli.ClassOK, OK: true, Text: m.Text, SessionID: x.session, Usage: p.used,
+	})
+	p.result.Recovered = true
+	return x.setLastLog(p.result)
+}
+
+// setLastLog sets the log of a result to that of the last attempt, although it is incomplete.
+func (x *execution) setLastLog(r *Result) error {
+	for n := x.c.Log.Attempt - 1; n > 0; n-- {
+		paths, err := x.logsOf(n)
+		if err != nil {
+			return err
+		}
+		if len(paths) > 0 {
+			r.LogPath = paths[len(paths)-1]
+			if ref, err := x.r.logs.Seal(context.Background(), r.LogPath); err == nil {
+				r.Log = &ref
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// transcript returns the path of the session's transcript, or "" if it is unknown.
+func (x *execution) transcript() string {
+	id := cmp.Or(x.c.Resume, x.newID)
+	dir := transcript.ConfigDir(x.r.environ(x.adapter, agentcli.Command{}))
+	if x.c.CLI != agentcli.Claude || !agentcli.ValidSessionID(id) || dir == "" {
+		return ""
+	}
+	path, err := transcript.Find(dir, id)
+	if err != nil {
+		x.r.log.Warn("cannot find the agent's transcript", "session", id, "error", err)
+	}
+	return path
+}
+
+// memory is what the agent's transcript says about a call.
+type memory struct {
+	Begun   bool // the agent has the instruction
+	Done    bool // the agent has certainly answered it
+	Text    string
+	Used    ace.Usage // by all attempts
+	Counted float64   // cost of the session from which the agent's next process counts
+}
+
+// remember reads a transcript that no process is writing. The call begins at offset before.
+func remember(ctx context.Context, path string, before int64) (m memory, err error) {
+	spent := transcript.NewSpent(price.Shipped(), 0)
+	failed := false
+	progress, err := transcript.NewReader(path, nil).Read(ctx, 0, nil, func(raw []byte, at int64) {
+		if spent.Count(raw) || at < before {
+			return
+		}
+		events := transcript.Events(raw)
+		if transcript.IsFiller(events) {
+			return
+		}
+		spent.Add(raw)
+		for _, e := range events {
+			switch {
+			case e.ParentID != "": // a subagent's
+			case e.Kind == agentcli.KindUser:
+				m.Text, failed = "", false
+			case e.Kind == agentcli.KindText:
+				m.Text, failed = e.Text, false
+			case e.Kind == agentcli.KindError:
+				failed = true
+			}
+		}
+	})
+	m.Begun = spent.Summary().Turns > 0
+	m.Done = m.Begun && spent.Ended() && !failed && m.Text != "" && progress.Oversized == 0
+	m.Used, m.Counted = spent.Usage(), spent.Counted
+	return m, err
+}
+
+// usage returns the usage of all attempts after this one. Without a result, only the transcript
+// has it.
+func (x *execution) usage(ctx context.Context, own ace.Usage, p past) ace.Usage {
+	all := own.Add(p.used)
+	if x.judge.Ended() || x.c.CLI != agentcli.Claude {
+		return all
+	}
+	path := x.transcript()
+	if path == "" {
+		all.Unpriced = all.Unpriced || x.events > 0
+		return all
+	}
+	m, err := remember(context.WithoutCancel(ctx), path, max(p.before, 0))
+	if err != nil {
+		x.r.log.Warn("the cost of the call is unknown", "session", x.session, "error", err)
+		all.Unpriced = true
+		return all
+	}
+	return m.Used
+}
+
+// Codex reports tokens, and Claude Code its cost, as sums over a session. The last sums are
+// kept next to the logs, unless a transcript has them: sessions are local to a machine, too.
+
+func (r *Runner) meterPath(session string) string {
+	return filepath.Join(r.o.DataDir, sessionsDir, ace.FileName(session)+".json")
+}
+
+func (r *Runner) meter(session string) (m agentcli.Meter) {
+	data, err := os.ReadFile(r.meterPath(session))
+	if err == nil && json.Unmarshal(data, &m) != nil {
+		r.log.Warn("the earlier cost of a session is unreadable", "session", session)
+		m = agentcli.Meter{}
+	}
+	return m
+}
+
+func (x *execution) saveMeter(session string, m agentcli.Meter) {
+	if session == "" || m == (agentcli.Meter{}) || x.transcript() != "" {
+		return
+	}
+	data, err := json.Marshal(m)
+	path := x.r.meterPath(session)
+	if err == nil {
+		err = os.WriteFile(path+".tmp", data, 0o600)
+	}
+	if err == nil {
+		err = os.Rename(path+".tmp", path)
+	}
+	if err != nil {
+		x.r.log.Warn("cannot save the cost of a session; the next call counts it again",
+			"session", session, "error", err)
+	}
+}

@@ -1,0 +1,321 @@
+// Package agentcli gives the command lines of Claude Code, Codex, Gemini and OpenCode one
+// model: how each is called, what it prints, what its end means, and Claude's control
+// protocol. It starts no process and opens no file. It imports only engine/ace.
+//
+// A call goes like this: [For] returns the [Adapter] of a CLI; [Adapter.Command] makes the
+// argument vector of a [Call]; a [Reader] turns the output of the process into [Event]
+// values; a [Judge] counts them and returns the [Outcome]. A [Meter] derives the cost of one
+// turn from cumulative costs.
+//
+// Order: events come in the order of their lines, and within a line in the order of its
+// blocks. Bounds: a line, or an element of an array, is read up to [MaxLine] bytes; of a
+// longer one the first [MaxText] bytes are kept and the rest is skipped. A reader holds one
+// line, its events, and, for CLIs that stream texts in parts, one text of at most [maxParts]
+// bytes; a parser remembers at most [maxOpen] tool calls. Loss: nothing is dropped silently.
+// Invalid JSON and lines that are too long or truncated become events of [KindGarbage];
+// unknown JSON becomes an event of [KindOther].
+package agentcli
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// CLI names the command line of an agent.
+type CLI string
+
+// The supported CLIs.
+const (
+	Claude   CLI = "claude"
+	Codex    CLI = "codex"
+	Gemini   CLI = "gemini"
+	OpenCode CLI = "opencode"
+)
+
+// Adapter knows how to call one CLI.
+//
+// A value never becomes a flag of its own: it shares one argument with its flag (--model=x)
+// or goes through standard input. Session IDs must match [ValidSessionID].
+type Adapter struct {
+	cli      CLI
+	features Features
+	oldest   Version
+	install  string
+	env      []string              // besides commonEnv
+	modes    map[Permission]string // argument for each supported mode
+	command  func(c Call, mode string) (Command, error)
+}
+
+var adapters = []Adapter{
+	{
+		cli: Claude,
+		features: Features{
+			SessionID: true, Resume: true, Fork: true, Streaming: true, AllowedTools: true, DisallowTools: true,
+			MCP: true, MaxTurns: true, Budget: true, SystemPrompt: true, DontAsk: true, ReportsCost: true,
+		},
+		// The first version with the current control protocol and --session-id.
+		oldest:  Version{2, 0, 0},
+		install: "npm install -g @anthropic-ai/claude-code, then claude /login, or set ANTHROPIC_API_KEY",
+		// CLAUDECODE and similar variables are left out: they would make a Claude Code that runs
+		// acescope look like the parent of the called one.
+		env: []string{
+			"ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_*", "CLAUDE_CODE_MAX_*",
+			"CLAUDE_CODE_DISABLE_*", "CLAUDE_CODE_SKIP_*", "DISABLE_*", "AWS_*", "GOOGLE_*", "CLOUD_ML_REGION",
+			"VERTEX_*", "BASH_DEFAULT_TIMEOUT_MS", "BASH_MAX_TIMEOUT_MS", "MCP_*", "GIT_*", "SSH_AUTH_SOCK",
+		},
+		modes: map[Permission]string{
+			PermissionDefault: "", PermissionPlan: "plan", PermissionAcceptEdits: "acceptEdits",
+			PermissionDontAsk: "dontAsk", PermissionFull: "bypassPermissions",
+		},
+		command: claudeCommand,
+	},
+	{
+		cli:      Codex,
+		features: Features{Resume: true},
+		oldest:   Version{0, 44, 0}, // the first with these events
+		install:  "npm install -g @openai/codex, then codex login",
+		env:      []string{"CODEX_*", "OPENAI_*", "GIT_*", "SSH_AUTH_SOCK"},
+		modes: map[Permission]string{
+			PermissionDefault: "", PermissionPlan: "--sandbox=read-only",
+			PermissionAcceptEdits: "--sandbox=workspace-write",
+			PermissionFull:        "--dangerously-bypass-approvals-and-sandbox",
+		},
+		command: codexCommand,
+	},
+	{
+		cli:      Gemini,
+		features: Features{Resume: true, AllowedTools: true},
+		oldest:   Version{0, 20, 0}, // the first with stream-json and --resume
+		install:  "npm install -g @google/gemini-cli, then log in by starting gemini, or set GEMINI_API_KEY",
+		env:      []string{"GEMINI_*", "GOOGLE_*", "CLOUD_*", "GIT_*", "SSH_AUTH_SOCK"},
+		modes: map[Permission]string{
+			PermissionDefault: "", PermissionPlan: "plan", PermissionAcceptEdits: "auto_edit",
+			PermissionFull: "yolo",
+		},
+		command: geminiCommand,
+	},
+	{
+		cli:      OpenCode,
+		features: Features{Resume: true, Fork: true, ReportsCost: true},
+		oldest:   Version{1, 0, 0}, // the first whose events end with step_finish
+		install:  "npm install -g opencode-ai, then opencode auth login",
+		env: []string{
+			"OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "GOOGLE_*", "AWS_*", "OPENROUTER_*", "GIT_*",
+			"SSH_AUTH_SOCK",
+		},
+		// OpenCode's own configuration decides what these agents may do.
+		modes: map[Permission]string{
+			PermissionDefault: "build", PermissionAcceptEdits: "build", PermissionPlan: "plan",
+		},
+		command: openCodeCommand,
+	},
+}
+
+// commonEnv are variables that every program needs: paths, locale and proxies.
+var commonEnv = []string{
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TEMP", "TMP", "LANG", "LC_*", "TZ", "TERM",
+	"XDG_*", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
+	"SystemRoot", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "PATHEXT", "COMSPEC",
+}
+
+// For returns the adapter of a CLI.
+func For(cli CLI) (Adapter, error) {
+	var names []string
+	for _, a := range adapters {
+		if a.cli == cli {
+			return a, nil
+		}
+		names = append(names, string(a.cli))
+	}
+	known := strings.Join(names, ", ")
+	return Adapter{}, fmt.Errorf("unknown agent CLI %.40q; use one of %s", string(cli), known)
+}
+
+// CLIs lists the supported CLIs.
+func CLIs() []CLI { return []CLI{Claude, Codex, Gemini, OpenCode} }
+
+// CLI returns the CLI that a calls.
+func (a Adapter) CLI() CLI { return a.cli }
+
+// Features reports which fields of a [Call] the CLI supports.
+func (a Adapter) Features() Features { return a.features }
+
+// Oldest is the oldest supported version.
+func (a Adapter) Oldest() Version { return a.oldest }
+
+// InstallHint says in one line how to install the CLI and log in.
+func (a Adapter) InstallHint() string { return a.install }
+
+// Inherit lists the environment variables that the CLI needs from its parent. A name that
+// ends with * is a prefix.
+func (a Adapter) Inherit() []string { return slices.Concat(commonEnv, a.env) }
+
+// VersionArgv is the command that prints the version; [ParseVersion] reads its output.
+func (a Adapter) VersionArgv(binary string) []string {
+	return []string{cmp.Or(binary, string(a.cli)), "--version"}
+}
+
+// Command makes the command of a call. Errors are of type [*CallError].
+func (a Adapter) Command(c Call) (Command, error) {
+	if err := c.check(a.cli, a.features); err != nil {
+		return Command{}, err
+	}
+	mode, ok := a.modes[c.Permission]
+	if !ok {
+		reason := fmt.Sprintf("permission mode %.40q is not supported", string(c.Permission))
+		return Command{}, &CallError{a.cli, reason}
+	}
+	c.Binary = cmp.Or(c.Binary, string(a.cli))
+	return a.command(c, mode)
+}
+
+// claudeCommand passes the instruction through standard input: there it cannot become a flag,
+// has no length limit and does not show in the list of processes.
+func claudeCommand(c Call, mode string) (Command, error) {
+	if c.SessionID != "" && !uuidShape.MatchString(c.SessionID) {
+		return Command{}, &CallError{Claude, "the ID of a new session must be a UUID"}
+	}
+	servers, err := claudeServers(c)
+	if err != nil {
+		return Command{}, err
+	}
+	argv := []string{c.Binary, "-p", "--output-format=stream-json", "--verbose"}
+	if c.Streaming {
+		argv = append(argv, "--input-format=stream-json", "--replay-user-messages")
+	}
+	if c.Deltas {
+		argv = append(argv, "--include-partial-messages")
+	}
+	argv = option(argv, "model", c.Model)
+	argv = option(argv, "session-id", c.SessionID)
+	argv = option(argv, "resume", c.Resume)
+	if c.Fork {
+		argv = append(argv, "--fork-session")
+	}
+	argv = option(argv, "permission-mode", mode)
+	if c.AskPermission {
+		argv = append(argv, "--permission-prompt-tool=stdio")
+	}
+	argv = option(argv, "allowedTools", strings.Join(c.AllowedTools, ","))
+	argv = option(argv, "disallowedTools", strings.Join(c.DisallowedTools, ","))
+	if servers != "" {
+		argv = append(argv, "--mcp-config="+servers, "--strict-mcp-config")
+	}
+	if c.MaxTurns > 0 {
+		argv = option(argv, "max-turns", strconv.Itoa(c.MaxTurns))
+	}
+	if c.MaxBudgetUSD > 0 {
+		argv = option(argv, "max-budget-usd", strconv.FormatFloat(c.MaxBudgetUSD, 'f', -1, 64))
+	}
+	argv = option(argv, "append-system-prompt", c.SystemPrompt)
+	cmd := Command{
+		Argv: argv, Dir: c.WorkingDir, Streaming: c.Streaming,
+		Env:   []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1"},
+		Unset: []string{"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT"},
+	}
+	if !c.Streaming {
+		cmd.Input = []byte(c.Instruction)
+	}
+	return cmd, nil
+}
+
+// claudeServers returns the JSON of the MCP servers, or "" without servers.
+func claudeServers(c Call) (string, error) {
+	if c.MCPConfig == "" && c.HostServer == "" {
+		return "", nil
+	}
+	config := struct {
+		Servers map[string]any `json:"mcpServers"`
+	}{map[string]any{}}
+	if c.MCPConfig != "" {
+		if err := json.Unmarshal([]byte(c.MCPConfig), &config); err != nil {
+			return "", &CallError{Claude, "invalid JSON in the MCP configuration: " + err.Error()}
+		}
+	}
+	if c.HostServer != "" {
+		if config.Servers == nil {
+			config.Servers = map[string]any{}
+		}
+		config.Servers[c.HostServer] = map[string]string{"type": "sdk", "name": c.HostServer}
+	}
+	text, err := json.Marshal(config)
+	return string(text), err
+}
+
+func codexCommand(c Call, mode string) (Command, error) {
+	argv := []string{c.Binary, "exec", "--json", "--skip-git-repo-check", "--color=never"}
+	argv = option(argv, "model", c.Model)
+	if mode != "" {
+		argv = append(argv, mode)
+	}
+	if c.Resume != "" {
+		argv = append(argv, "resume", c.Resume)
+	}
+	return Command{Argv: append(argv, "-"), Dir: c.WorkingDir, Input: []byte(c.Instruction)}, nil
+}
+
+// geminiCommand passes the instruction as an argument, as Gemini expects it, or through
+// standard input if it is too long for an argument.
+func geminiCommand(c Call, mode string) (Command, error) {
+	argv := []string{c.Binary, "--output-format=stream-json"}
+	argv = option(argv, "model", c.Model)
+	argv = option(argv, "approval-mode", mode)
+	argv = option(argv, "allowed-tools", strings.Join(c.AllowedTools, ","))
+	argv = option(argv, "resume", c.Resume)
+	if len(c.Instruction) > maxArg || strings.ContainsRune(c.Instruction, 0) {
+		return Command{Argv: argv, Dir: c.WorkingDir, Input: []byte(c.Instruction)}, nil
+	}
+	return Command{Argv: option(argv, "prompt", c.Instruction), Dir: c.WorkingDir}, nil
+}
+
+// openCodeCommand passes the instruction through standard input, because OpenCode puts
+// arguments in quotes.
+func openCodeCommand(c Call, mode string) (Command, error) {
+	argv := []string{c.Binary, "run", "--format=json"}
+	argv = option(argv, "model", c.Model)
+	argv = option(argv, "agent", mode)
+	argv = option(argv, "session", c.Resume)
+	if c.Fork {
+		argv = append(argv, "--fork")
+	}
+	return Command{Argv: argv, Dir: c.WorkingDir, Input: []byte(c.Instruction)}, nil
+}
+
+// option appends a flag and its value as one argument, unless the value is empty.
+func option(argv []string, name, value string) []string {
+	if value == "" {
+		return argv
+	}
+	return append(argv, "--"+name+"="+value)
+}
+
+// Version is the version of a CLI.
+type Version struct{ Major, Minor, Patch int }
+
+func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }
+
+// Before reports whether v is older than w.
+func (v Version) Before(w Version) bool {
+	return slices.Compare([]int{v.Major, v.Minor, v.Patch}, []int{w.Major, w.Minor, w.Patch}) < 0
+}
+
+var versionShape = regexp.MustCompile(`(?:^|[^0-9.])(\d{1,6})\.(\d{1,6})\.(\d{1,6})`)
+
+// ParseVersion finds the version in the output of [Adapter.VersionArgv].
+func ParseVersion(output string) (Version, bool) {
+	m := versionShape.FindStringSubmatch(output[:min(len(output), MaxText)])
+	if m == nil {
+		return Version{}, false
+	}
+	var n [3]int
+	for i := range n {
+		n[i], _ = strconv.Atoi(m[i+1]) // at most six digits
+	}
+	return Version{n[0], n[1], n[2]}, true
+}

@@ -1,0 +1,490 @@
+package agentcli
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"acescope/engine/ace"
+)
+
+// Class says how a call ended.
+type Class string
+
+// Classes of outcomes.
+const (
+	ClassOK             Class = "ok"
+	ClassDenied         Class = "denied"          // it succeeded, but tool calls were denied
+	ClassAPIError       Class = "api_error"       // the model API failed
+	ClassRateLimited    Class = "rate_limited"    // or out of quota
+	ClassOverloaded     Class = "overloaded"      // the model API is
+	ClassRefusal        Class = "refusal"         // the model refused
+	ClassMaxTurns       Class = "max_turns"       // Call.MaxTurns was reached
+	ClassBudget         Class = "budget"          // Call.MaxBudgetUSD was reached
+	ClassMaxTokens      Class = "max_tokens"      // the answer or the context was cut off
+	ClassUnknownSession Class = "unknown_session" // the session to resume does not exist
+	ClassSessionInUse   Class = "session_in_use"  // the new session ID is taken
+	ClassNotLoggedIn    Class = "not_logged_in"   // the CLI has no valid credentials
+	ClassUsage          Class = "usage"           // the CLI rejected its arguments
+	ClassTooOld         Class = "too_old"         // the CLI needs an update
+	ClassMissing        Class = "missing"         // the program does not exist or cannot be started
+	ClassInterrupted    Class = "interrupted"     // the turn was stopped
+	ClassKilled         Class = "killed"          // the process was, by us or by others
+	ClassTimedOut       Class = "timed_out"       // Exit.TimedOut
+	ClassNoResult       Class = "no_result"       // the CLI exited without a result
+	ClassFailed         Class = "failed"          // any other error
+)
+
+// OK reports whether the agent finished its instruction.
+func (c Class) OK() bool { return c == ClassOK || c == ClassDenied }
+
+// Infrastructure reports whether the failure is not the agent's own, so that the same call
+// can succeed later.
+func (c Class) Infrastructure() bool {
+	switch c {
+	case ClassAPIError, ClassRateLimited, ClassOverloaded, ClassKilled, ClassTimedOut, ClassNoResult:
+		return true
+	}
+	return false
+}
+
+// Exit is how the process of a call ended.
+type Exit struct {
+	Code     int    // -1 if a signal ended the process or it was not started
+	Signal   string // the signal that ended it, such as "killed"
+	ByUs     bool   // we ended it
+	TimedOut bool   // because of its timeout
+	StartErr error  // it could not be started
+	Alive    bool   // it still runs: only a turn ended
+}
+
+// Outcome is the interpretation of a finished call.
+type Outcome struct {
+	Class     Class  `json:"class"`
+	OK        bool   `json:"ok"`
+	Retry     bool   `json:"retry"`    // the same call can succeed later
+	Sentence  string `json:"sentence"` // for display, one line
+	SessionID string `json:"session_id,omitempty"`
+	Model     string `json:"model,omitempty"`
+	Text      string `json:"text,omitempty"` // the last text of the agent
+	// Result is the last one, or nil. Its usage is as the CLI counts it; Usage is that of this
+	// call alone.
+	Result   *Result   `json:"result,omitempty"`
+	Results  int       `json:"results"` // more than 1 if agents continued in the background
+	Usage    ace.Usage `json:"usage"`
+	Denials  int       `json:"denials,omitempty"`
+	Retries  int       `json:"retries,omitempty"` // by the CLI itself
+	Garbage  int64     `json:"garbage,omitempty"` // lines that were not events
+	ExitCode int       `json:"exit_code"`
+}
+
+// Error returns the outcome as an error, or nil if the call succeeded.
+func (o Outcome) Error() error {
+	if o.OK {
+		return nil
+	}
+	return errors.New(o.Sentence)
+}
+
+// Judge counts the events of a call, or of one turn of a session, and interprets its end. The
+// zero value is ready to use.
+type Judge struct {
+	Meter Meter // state from earlier calls of the same session
+
+	session, model, text string
+	result               *Result
+	results, retries     int
+	usage                ace.Usage
+	garbage              int64
+	torn                 bool
+	fault                fault  // the last error event
+	denied               int    // tool calls
+	plain                string // the beginning of the output that was not JSON
+}
+
+type fault struct {
+	text   string
+	status int
+}
+
+// NextTurn starts a new turn of the same session. It keeps only the meter, the session and the
+// model.
+func (j *Judge) NextTurn() { *j = Judge{Meter: j.Meter, session: j.session, model: j.model} }
+
+// Add counts an event.
+func (j *Judge) Add(e Event) {
+	if e.SessionID != "" {
+		j.session = e.SessionID
+	}
+	if e.Model != "" && e.Model != "<synthetic>" && e.ParentID == "" {
+		j.model = e.Model
+	}
+	switch e.Kind {
+	case KindText:
+		if e.ParentID == "" {
+			j.text = e.Text
+		}
+	case KindError:
+		j.fault = fault{e.Text, e.Status}
+	case KindStatus:
+		if e.Name == "system/api_retry" {
+			j.retries++
+		}
+	case KindToolResult:
+		if e.Tool != nil && e.Tool.Denied {
+			j.denied++
+		}
+	case KindGarbage:
+		j.garbage++
+		j.torn = e.Name == GarbageTorn
+		if len(j.plain) < MaxText {
+			j.plain += e.Text + "\n"
+		}
+	case KindResult:
+		j.results++
+		j.result = e.Result
+		j.usage = j.usage.Add(j.Meter.Advance(*e.Result))
+		j.denied = max(j.denied, e.Result.Denials)
+	}
+}
+
+// Ended reports whether a result has come.
+func (j *Judge) Ended() bool { return j.results > 0 }
+
+// Outcome interprets the events, the exit of the process and its standard error. For a turn
+// whose process continues, pass Exit{Alive: true}.
+//
+// The result's own is_error decides, not its subtype or the exit code. Exit code and standard
+// error count only without a result.
+func (j *Judge) Outcome(exit Exit, stderr string) Outcome {
+	o := Outcome{
+		SessionID: j.session, Model: j.model, Text: j.text, Result: j.result, Results: j.results, Usage: j.usage,
+		Denials: j.denied, Retries: j.retries, Garbage: j.garbage, ExitCode: exit.Code,
+	}
+	if j.result != nil && j.result.Text != "" {
+		o.Text = j.result.Text
+	}
+	// OpenCode's result is made by our parser, but its exit code is its own.
+	madeUp := j.result != nil && j.result.Subtype == openCodeEnded
+	var why string
+	switch {
+	case exit.StartErr != nil:
+		o.Class, why = ClassMissing, exit.StartErr.Error()
+	case j.result == nil, madeUp && !j.result.IsError && exit.Code > 0 && !exit.ByUs:
+		o.Class, why = j.withoutResult(exit, stderr)
+	case j.result.IsError:
+		o.Class, why = j.failed()
+	default:
+		o.Class = j.succeeded(madeUp)
+	}
+	o.OK = o.Class.OK()
+	o.Retry = j.retry(o.Class, why)
+	o.Sentence = j.sentence(o, exit, why)
+	return o
+}
+
+// succeeded returns the class of a result that is not an error. OpenCode reports no error for
+// an answer that was cut off.
+func (j *Judge) succeeded(openCode bool) Class {
+	switch {
+	case openCode && j.result.StopReason == "content-filter":
+		return ClassRefusal
+	case openCode && j.result.StopReason == "length":
+		return ClassMaxTokens
+	case j.denied > 0:
+		return ClassDenied
+	}
+	return ClassOK
+}
+
+// failed returns the class of a result that is an error, and its reason.
+func (j *Judge) failed() (Class, string) {
+	r := j.result
+	why := strings.Join(r.Errors, "; ")
+	if why == "" {
+		why = r.Text
+	}
+	if why == "" {
+		why = j.fault.text
+	}
+	switch {
+	case r.Subtype == "error_max_turns" || r.TerminalReason == "max_turns":
+		return ClassMaxTurns, why
+	case strings.HasPrefix(r.Subtype, "error_max_budget"):
+		return ClassBudget, why
+	case r.StopReason == "refusal" || r.StopReason == "content-filter":
+		return ClassRefusal, why
+	case r.StopReason == "max_tokens" || r.StopReason == "length":
+		return ClassMaxTokens, why
+	case strings.Contains(r.TerminalReason, "abort") || strings.Contains(r.TerminalReason, "interrupt"):
+		return ClassInterrupted, why
+	}
+	status := r.Status
+	if status == 0 {
+		status = j.fault.status
+	}
+	// The text of a 400 or 404 says more than the status.
+	class := classOfStatus(status)
+	if class == "" || status == 400 || status == 404 {
+		if specific := classOfText(why + "\n" + j.fault.text); specific != "" {
+			class = specific
+		}
+	}
+	if class == "" {
+		class = classOfStatus(statusIn(why))
+	}
+	if class == "" {
+		class = ClassFailed
+	}
+	return class, why
+}
+
+// withoutResult returns the class of a call without a result, and its reason.
+func (j *Judge) withoutResult(exit Exit, stderr string) (Class, string) {
+	output := stderr + "\n" + j.plain
+	switch {
+	case exit.TimedOut:
+		return ClassTimedOut, ""
+	case exit.ByUs:
+		return ClassKilled, "acescope stopped it"
+	}
+	if class := classOfText(output); class != "" {
+		return class, lineOfClass(output, class)
+	}
+	why := lastLine(output)
+	switch {
+	case j.fault.text != "":
+		if class := classOfStatus(j.fault.status); class != "" {
+			return class, j.fault.text
+		}
+		return ClassFailed, j.fault.text
+	case exit.Signal != "":
+		return ClassKilled, "signal: " + exit.Signal
+	case exit.Code == 130:
+		return ClassInterrupted, why
+	case exit.Code == 137 || exit.Code == 143 || exit.Code == 129:
+		return ClassKilled, fmt.Sprintf("signal %d", exit.Code-128)
+	case exit.Code == 2 && why != "":
+		return ClassUsage, why
+	case exit.Code != 0 && why != "":
+		return ClassFailed, why
+	}
+	return ClassNoResult, why
+}
+
+// classOfStatus returns the class of an HTTP status, or "".
+func classOfStatus(status int) Class {
+	switch {
+	case status == 429:
+		return ClassRateLimited
+	case status == 529 || status == 503:
+		return ClassOverloaded
+	case status == 401 || status == 403:
+		return ClassNotLoggedIn
+	case status >= 400:
+		return ClassAPIError
+	}
+	return ""
+}
+
+// messages are the error messages of the CLIs, specific ones before general ones.
+var messages = []struct {
+	class   Class
+	pattern *regexp.Regexp
+}{
+	{ClassUnknownSession, anyOf("no conversation found", "session not found", "no (?:saved )?session found",
+		"thread not found", "no rollout found", "invalid session identifier", "error resuming session")},
+	{ClassSessionInUse, anyOf("already in use")},
+	{ClassNotLoggedIn, anyOf("not logged in", "please run /login", "invalid api key", "invalid x-api-key",
+		"authentication_error", "failed to authenticate", "oauth token has expired", "please set an auth method",
+		"no api key", "missing api key", "api key (?:is )?(?:not set|missing)", "unauthorized",
+		"run .{0,20}(?:auth )?login")},
+	{ClassTooOld, anyOf("needs an update",
+		"(?:version|node).{0,40}(?:too old|no longer supported|is not supported)",
+		"please (?:update|upgrade) (?:to|your|claude|codex|gemini)", "requires node",
+		"newer version.{0,30}required")},
+	{ClassOverloaded, anyOf("overloaded", "service unavailable", "at capacity")},
+	{ClassRateLimited, anyOf("rate.?limit", "too many requests", "resource_exhausted", "quota", "usage limit")},
+	{ClassMaxTurns, anyOf("max(?:imum)? session turns", "maximum number of turns")},
+	{ClassInterrupted, anyOf("request was aborted", "request interrupted", "interrupted by user",
+		"operation was cancelled", "turn (?:was )?interrupted")},
+	{ClassMaxTokens, anyOf("prompt is too long", "maximum context", "context.{0,10}window",
+		"output token maximum", "context_length_exceeded")},
+	{ClassUsage, anyOf("^error: .{0,20}(?:unknown|unexpected|invalid|missing|required|option)", "unknown option",
+		"unknown argument", "unexpected argument", "invalid (?:value|choice)", "invalid values:", "^usage: ",
+		"requires --", "cannot use both")},
+	{ClassAPIError, anyOf("api error", "stream disconnected", "connection (?:refused|reset|error)", "econnre",
+		"etimedout", "fetch failed", "internal server error", "bad gateway", "invalid_request_error",
+		"server_error")},
+}
+
+func anyOf(patterns ...string) *regexp.Regexp {
+	return regexp.MustCompile("(?im)" + strings.Join(patterns, "|"))
+}
+
+// classOfText returns the class of the first known message in text, or "".
+func classOfText(text string) Class {
+	text = text[:min(len(text), 4*MaxText)]
+	for _, m := range messages {
+		if m.pattern.MatchString(text) {
+			return m.class
+		}
+	}
+	return ""
+}
+
+// lineOfClass returns the first line of text that has the class.
+func lineOfClass(text string, class Class) string {
+	for l := range strings.Lines(text) {
+		if classOfText(l) == class {
+			return strings.TrimSpace(l)
+		}
+	}
+	return lastLine(text)
+}
+
+// lastLine returns the last line that is not blank.
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}
+
+var statusShape = regexp.MustCompile(
+	`(?i)(?:"code"|"status"|"statusCode"|api error|status(?: code)?|http)["':\s]{1,4}([45]\d\d)\b`)
+
+// statusIn returns the HTTP status that text mentions, or 0.
+func statusIn(text string) int {
+	m := statusShape.FindStringSubmatch(text[:min(len(text), MaxText)])
+	if m == nil {
+		return 0
+	}
+	status, _ := strconv.Atoi(m[1]) // three digits
+	return status
+}
+
+// retry reports whether the same call can succeed later. An API that rejects a request will
+// reject it again.
+func (j *Judge) retry(class Class, why string) bool {
+	if class != ClassAPIError {
+		return class.Infrastructure()
+	}
+	status := j.fault.status
+	if j.result != nil && j.result.Status != 0 {
+		status = j.result.Status
+	}
+	if status == 0 {
+		status = statusIn(why)
+	}
+	if status == 0 && strings.Contains(why, "invalid_request_error") {
+		return false
+	}
+	return status == 0 || status >= 500 || status == 408 || status == 409
+}
+
+var sentences = map[Class]string{
+	ClassOK:             "The agent finished",
+	ClassAPIError:       "The model API failed",
+	ClassRateLimited:    "The model API is rate limited",
+	ClassOverloaded:     "The model API is overloaded",
+	ClassRefusal:        "The model refused",
+	ClassMaxTurns:       "The limit of turns was reached",
+	ClassBudget:         "The budget is used up",
+	ClassMaxTokens:      "The answer or the context is too long",
+	ClassUnknownSession: "The session to resume was not found",
+	ClassSessionInUse:   "A session with this ID already exists",
+	ClassNotLoggedIn:    "The CLI is not logged in",
+	ClassUsage:          "The CLI rejected its arguments",
+	ClassTooOld:         "The CLI is too old",
+	ClassMissing:        "The CLI could not be started",
+	ClassInterrupted:    "The turn was interrupted",
+	ClassKilled:         "The CLI was killed",
+	ClassTimedOut:       "The CLI timed out and was stopped",
+	ClassNoResult:       "The CLI exited without a result",
+	ClassFailed:         "The agent failed",
+}
+
+// maxSentence bounds the CLI's own words in a sentence, in bytes.
+const maxSentence = 400
+
+// sentence describes the outcome in one line.
+func (j *Judge) sentence(o Outcome, exit Exit, why string) string {
+	s := sentences[o.Class]
+	if o.Class == ClassDenied {
+		s = fmt.Sprintf("The agent finished, but %d tool calls were denied", o.Denials)
+		if o.Denials == 1 {
+			s = "The agent finished, but 1 tool call was denied"
+		}
+	}
+	why = strings.ToValidUTF8(strings.Join(strings.Fields(why), " "), "\ufffd")
+	if len(why) > maxSentence {
+		why = strings.ToValidUTF8(why[:maxSentence], "") + "…"
+	}
+	if why != "" {
+		s += ": " + why
+	}
+	var notes []string
+	note := func(applies bool, format string, args ...any) {
+		if applies {
+			notes = append(notes, fmt.Sprintf(format, args...))
+		}
+	}
+	note(o.Results > 1, "%d results, the last one counts", o.Results)
+	note(o.Retries > 0 && !o.OK, "retries by the CLI: %d", o.Retries)
+	note(!exit.Alive && exit.Code == 0 && j.result != nil && j.result.IsError, "exit code 0")
+	note(o.OK && exit.Code > 0 || o.Class == ClassNoResult, "exit code %d", exit.Code)
+	note(j.torn, "its output is truncated")
+	if len(notes) > 0 {
+		s += " (" + strings.Join(notes, "; ") + ")"
+	}
+	return s
+}
+
+// Meter derives the usage of each turn from a CLI's sums over a session. Its state belongs to
+// the session: store it with the session, as JSON, across processes. The zero value is for a
+// new session.
+type Meter struct {
+	Cost  float64   `json:"cost,omitempty"`  // the last cumulative cost
+	Usage ace.Usage `json:"usage,omitempty"` // the last cumulative tokens
+}
+
+// Advance returns the usage of the turn that ended with r.
+//
+// A sum that is smaller than the last one, or equal although there was output, started from
+// zero: older versions of Claude Code count per process.
+func (m *Meter) Advance(r Result) ace.Usage {
+	u := r.Usage
+	if r.Cumulative {
+		u = m.tokens(u)
+	}
+	if r.CostCumulative {
+		last := m.Cost
+		m.Cost = r.Usage.CostUSD
+		u.CostUSD = r.Usage.CostUSD
+		if u.CostUSD > last || u.CostUSD == last && r.Usage.OutputTokens == 0 {
+			u.CostUSD = math.Round((u.CostUSD-last)*1e9) / 1e9 // no price has smaller parts
+		}
+	}
+	return u
+}
+
+// tokens returns the difference to the last sum.
+func (m *Meter) tokens(u ace.Usage) ace.Usage {
+	if u.InputTokens == 0 && u.OutputTokens == 0 && u.CacheReadTokens == 0 {
+		return u // a failed turn reports no sum
+	}
+	last := m.Usage
+	m.Usage = ace.Usage{
+		InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CacheReadTokens: u.CacheReadTokens,
+	}
+	restarted := u.OutputTokens < last.OutputTokens || u.InputTokens < last.InputTokens ||
+		u.CacheReadTokens < last.CacheReadTokens
+	if !restarted {
+		u.InputTokens -= last.InputTokens
+		u.OutputTokens -= last.OutputTokens
+		u.CacheReadTokens -= last.CacheReadTokens
+	}
+	return u
+}

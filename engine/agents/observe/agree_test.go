@@ -1,0 +1,73 @@
+package observe
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/observe/spool"
+	"acescope/engine/agents/transcript"
+)
+
+// TestAgreesWithTranscript checks that the calls in a session's hooks are those in its transcript,
+// with the same arguments and results, in the same order. Hooks do not fire for the result of a
+// denied call.
+func TestAgreesWithTranscript(t *testing.T) {
+	var fromHooks, fromTranscript []string
+	a := newHookDecoder(nil, func([]byte) json.RawMessage { t.Fatal("stored a payload"); return nil })
+	for i, line := range linesIn(t, "../transcript/testdata/hooks.jsonl") {
+		observations, _ := a.decode(spool.Record{ID: "r" + strconv.Itoa(i), Kind: spool.Hook, Micros: int64(i + 1), Payload: line})
+		for _, one := range observations {
+			fromHooks = append(fromHooks, callOf(t, one.Event)...)
+		}
+	}
+	for _, line := range linesIn(t, "../transcript/testdata/session.jsonl") {
+		for _, e := range transcript.ToolEvents(line) {
+			if e.Kind == ace.KindToolUse || e.Accepted == nil || *e.Accepted {
+				fromTranscript = append(fromTranscript, callOf(t, e)...)
+			}
+		}
+	}
+	if len(fromHooks) == 0 || !reflect.DeepEqual(fromHooks, fromTranscript) {
+		t.Errorf("hooks:\n%s\n\ntranscript:\n%s", strings.Join(fromHooks, "\n"), strings.Join(fromTranscript, "\n"))
+	}
+}
+
+func linesIn(t *testing.T, path string) [][]byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Split(bytes.TrimSpace(data), []byte("\n"))
+}
+
+// callOf describes the tool call of an event, if it has one.
+func callOf(t *testing.T, e ace.ToolEvent) []string {
+	t.Helper()
+	switch e.Kind {
+	case ace.KindToolUse:
+		return []string{e.Call() + " calls " + e.Name + " " + plainJSON(t, e.Args)}
+	case ace.KindToolResult:
+		return []string{e.Call() + " ends " + strconv.FormatBool(*e.OK) + " " + plainJSON(t, e.Result) + e.Error}
+	}
+	return nil
+}
+
+func plainJSON(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	if len(raw) == 0 {
+		return ""
+	}
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := json.Marshal(v)
+	return string(out)
+}

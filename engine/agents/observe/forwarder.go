@@ -1,0 +1,285 @@
+package observe
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/observe/spool"
+)
+
+// Timing and bounds of a forwarder.
+const (
+	pollInterval     = time.Second // for changes that the file system does not report
+	saveInterval     = 200 * time.Millisecond
+	maxInFlight      = 5000     // records
+	maxInFlightBytes = 64 << 20 // of records
+)
+
+// Artifacts stores payloads that are too large for a history.
+type Artifacts interface {
+	PutBytes(ctx context.Context, content []byte, mediaType string) (ace.Ref, error)
+}
+
+// Forwarder delivers the records of a spool to their runs. Of all forwarders of a spool, in any
+// process, one works and the others wait.
+type Forwarder struct {
+	Dir       string
+	To        *Temporal
+	Artifacts Artifacts // nil: large payloads are cut
+	Redact    Redact
+	Log       *slog.Logger
+
+	position  position
+	reader    reader
+	decoder   hookDecoder
+	inFlight  []*transfer // in the order of the records
+	bytes     int
+	delivered chan struct{} // has one slot
+	singles   map[string]bool
+	saved     time.Time
+	changed   bool
+}
+
+// transfer is a record that is being delivered.
+type transfer struct {
+	end     location
+	bytes   int
+	pending atomic.Int32 // undelivered events
+	ignored bool         // the record has no events
+	session string       // of an agent, or ""
+	after   *hookSession
+}
+
+// lockFile is locked by the working forwarder.
+const lockFile = "lock"
+
+// Run forwards until ctx ends. It returns an error if the spool cannot be used.
+func (f *Forwarder) Run(ctx context.Context) error {
+	if f.Log == nil {
+		f.Log = slog.New(slog.DiscardHandler)
+	}
+	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
+		return fmt.Errorf("the spool: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(f.Dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("the spool: %w", err)
+	}
+	defer lock.Close()
+	for !spool.Lock(lock) {
+		if !sleep(ctx, pollInterval) {
+			return nil
+		}
+	}
+	if f.position, err = readPosition(f.Dir); err != nil {
+		return err
+	}
+	f.delivered = make(chan struct{}, 1)
+	f.singles = map[string]bool{}
+	f.decoder = newHookDecoder(f.position.Sessions, func(data []byte) json.RawMessage { return f.store(ctx, data) })
+	f.reader = reader{dir: f.Dir, record: f.record, malformed: func(end location) { f.send(&transfer{end: end}, nil) }}
+	if err := f.reader.open(f.position); err != nil {
+		return err
+	}
+	defer f.reader.close()
+	f.follow(ctx)
+	return nil
+}
+
+func (f *Forwarder) follow(ctx context.Context) {
+	changes, stop := watch(f.Dir)
+	defer stop()
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		if err := f.read(); err != nil {
+			f.Log.Warn("the spool cannot be read", "error", err)
+		}
+		f.update(false)
+		select {
+		case <-ctx.Done():
+			f.update(true)
+			return
+		case <-changes:
+		case <-f.delivered:
+		case <-tick.C:
+			f.update(true)
+		}
+	}
+}
+
+// read reads new records while not too many are in flight.
+func (f *Forwarder) read() error {
+	f.reader.singles(f.single)
+	for len(f.inFlight) < maxInFlight && f.bytes < maxInFlightBytes {
+		more, err := f.reader.next()
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// record sends the events of a record.
+func (f *Forwarder) record(end location, rec spool.Record) {
+	t := &transfer{end: end, bytes: len(rec.Payload)}
+	observations, id := f.decode(rec)
+	if id != "" {
+		t.session, t.after = id, f.decoder.snapshot(id)
+	}
+	f.send(t, observations)
+}
+
+// decode returns the observations of a record and the id of the agent's session.
+func (f *Forwarder) decode(rec spool.Record) (list []Observation, session string) {
+	switch rec.Kind {
+	case spool.Hook, spool.HookTruncated:
+		rec.Payload = f.Redact.apply(rec.Payload)
+		return f.decoder.decode(rec)
+	case spool.Event:
+		var o Observation
+		if json.Unmarshal(rec.Payload, &o) != nil || o.TaskID == "" || o.Start == "" {
+			return nil, ""
+		}
+		o.Event.Args = f.shorten(o.Event.Args)
+		if o.Event.Kind != ace.KindStep && o.Event.Kind != ace.KindFinish { // their results are part of the run
+			o.Event.Result = f.shorten(o.Event.Result)
+		}
+		return []Observation{o}, ""
+	}
+	return nil, ""
+}
+
+// shorten stores a payload that is too large for a history and returns its reference.
+func (f *Forwarder) shorten(data json.RawMessage) json.RawMessage {
+	if len(data) <= ace.InlineBytes {
+		return data
+	}
+	return f.decoder.store(data)
+}
+
+// store stores a payload and returns its reference, or its beginning if it cannot be stored.
+func (f *Forwarder) store(ctx context.Context, data []byte) json.RawMessage {
+	if f.Artifacts != nil {
+		if ref, err := f.Artifacts.PutBytes(ctx, data, "application/json"); err == nil {
+			return mustJSON(ref)
+		}
+	}
+	return ace.Preview(data)
+}
+
+// send sends observations and tracks their record until they are delivered.
+func (f *Forwarder) send(t *transfer, observations []Observation) {
+	t.ignored = len(observations) == 0
+	t.pending.Store(int32(len(observations)))
+	f.inFlight = append(f.inFlight, t)
+	f.bytes += t.bytes
+	for _, o := range observations {
+		f.To.deliver(o, func() {
+			if t.pending.Add(-1) == 0 {
+				notify(f.delivered)
+			}
+		})
+	}
+}
+
+// single sends a record that has a file of its own and removes the file afterwards.
+func (f *Forwarder) single(path string, rec spool.Record) {
+	if f.singles[path] {
+		return
+	}
+	f.singles[path] = true
+	observations, _ := f.decode(rec)
+	if len(observations) == 0 {
+		_ = os.Remove(path)
+	}
+	var pending atomic.Int32
+	pending.Store(int32(len(observations)))
+	for _, o := range observations {
+		f.To.deliver(o, func() {
+			if pending.Add(-1) == 0 {
+				_ = os.Remove(path)
+			}
+		})
+	}
+}
+
+// update advances the position over the delivered records. It saves the position at most every
+// saveInterval, or at once if save is set.
+func (f *Forwarder) update(save bool) {
+	for len(f.inFlight) > 0 && f.inFlight[0].pending.Load() <= 0 {
+		t := f.inFlight[0]
+		f.inFlight = f.inFlight[1:]
+		f.bytes -= t.bytes
+		f.position.Offsets[t.end.file] = t.end.offset
+		if t.session != "" && t.after != nil {
+			f.position.Sessions[t.session] = t.after
+		}
+		if t.ignored {
+			f.position.Ignored++
+		} else {
+			f.position.Forwarded++
+		}
+		f.position.At = time.Now().UTC()
+		f.changed = true
+	}
+	for _, number := range f.reader.removeDelivered(f.position.Offsets) {
+		delete(f.position.Offsets, number)
+		f.changed = true
+	}
+	if failure := f.To.Failure(); failure != f.position.Failure || f.reader.active != f.position.Active {
+		f.position.Failure, f.position.Active = failure, f.reader.active
+		f.changed = true
+	}
+	if !f.changed || !save && time.Since(f.saved) < saveInterval {
+		return
+	}
+	if err := f.position.save(f.Dir); err != nil {
+		f.Log.Warn("the position in the spool cannot be saved", "error", err)
+		return
+	}
+	f.saved = time.Now()
+	f.changed = false
+}
+
+// notify sends to a channel with one slot unless the slot is taken.
+func notify(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// watch reports changes in a directory. If watching is not possible, it reports none.
+func watch(dir string) (<-chan struct{}, func()) {
+	changes := make(chan struct{}, 1)
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return changes, func() {}
+	}
+	if err := w.Add(dir); err != nil {
+		_ = w.Close()
+		return changes, func() {}
+	}
+	go func() {
+		for e := range w.Events {
+			if name := filepath.Base(e.Name); name == spool.Active || filepath.Ext(name) == "" {
+				notify(changes)
+			}
+		}
+	}()
+	go func() {
+		for range w.Errors { // polling finds missed changes
+		}
+	}()
+	return changes, func() { _ = w.Close() }
+}

@@ -1,0 +1,265 @@
+// Package observe reports runs that are executed elsewhere: to the workflow that represents each
+// run ([Temporal]), or to a spool on this machine from which a [Forwarder] delivers later
+// ([Buffered]). It may import engine/ace, engine/temporal and Temporal's SDK.
+//
+// Order: the events of a run are delivered in the order in which they were reported. Duplicate
+// deliveries count once: events have ids and sequence numbers. Bounds: at most [MaxWaiting]
+// events wait in memory; the spool has its own bounds. Loss: dropped events are counted. An
+// observer never blocks its caller and never fails.
+package observe
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/observe/spool"
+)
+
+// MaxWaiting bounds the events in memory that wait to be delivered or written.
+const MaxWaiting = 10_000
+
+// maxOpen bounds the open runs of an observer. The oldest is forgotten; later events of it start
+// another run.
+const maxOpen = 10_000
+
+// Observer receives what a run does. No method blocks or fails: an observer that cannot keep up
+// counts the events that it drops.
+type Observer interface {
+	// Start starts a run. Its TaskID identifies it from then on. Observed is set.
+	Start(in ace.TaskInput)
+	// Phase reports the start of a phase.
+	Phase(taskID string, phase ace.Phase)
+	// ToolEvent reports a tool call, a permission or a message. Empty EventID, Seq and At are set.
+	ToolEvent(taskID string, e ace.ToolEvent)
+	// Step reports the result of a phase, of the contract's type, or its failure.
+	Step(taskID string, step ace.Phase, result any, err error)
+	// Delta reports the curator's result: Step of the curator.
+	Delta(taskID string, delta ace.CuratorResult)
+	// Finish ends the run. With err the run has failed.
+	Finish(taskID string, f ace.Finish, err error)
+}
+
+// Null discards everything.
+type Null struct{}
+
+// Start implements [Observer].
+func (Null) Start(ace.TaskInput) {}
+
+// Phase implements [Observer].
+func (Null) Phase(string, ace.Phase) {}
+
+// ToolEvent implements [Observer].
+func (Null) ToolEvent(string, ace.ToolEvent) {}
+
+// Step implements [Observer].
+func (Null) Step(string, ace.Phase, any, error) {}
+
+// Delta implements [Observer].
+func (Null) Delta(string, ace.CuratorResult) {}
+
+// Finish implements [Observer].
+func (Null) Finish(string, ace.Finish, error) {}
+
+// Observation is an event of a run, as it is delivered and as the spool stores it.
+type Observation struct {
+	TaskID string `json:"task_id"`
+	// Start is the id of the event that started the run. It distinguishes the runs of a task,
+	// which has several if a session is resumed.
+	Start string `json:"start"`
+	// Input is the run's input, with its first event only.
+	Input *ace.TaskInput `json:"input,omitempty"`
+	Event ace.ToolEvent  `json:"event"`
+}
+
+// Redact removes secrets from data before it is stored. It may modify its argument.
+type Redact func([]byte) []byte
+
+func (r Redact) apply(data []byte) []byte {
+	if r == nil || len(data) == 0 {
+		return data
+	}
+	return r(data)
+}
+
+// mustJSON returns v as JSON, or null if it cannot be encoded.
+func mustJSON(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return data
+}
+
+// now is the clock, replaced by tests.
+var now = time.Now
+
+var processStart = now().UnixNano()
+
+// recorder implements [Observer]: it turns calls into observations with ids and sequence numbers.
+type recorder struct {
+	emit   func(Observation) // called with the lock held, so that the order is kept
+	redact Redact
+
+	mu    sync.Mutex
+	open  map[string]*openRun // by task id
+	order []string
+	count int
+	last  int64
+}
+
+type openRun struct {
+	start string
+	input *ace.TaskInput // until the first event
+}
+
+// Start implements [Observer].
+func (r *recorder) Start(in ace.TaskInput) {
+	in.Observed = true
+	in.Prompt = string(r.redact.apply([]byte(in.Prompt)))
+	r.mu.Lock()
+	r.begin(in)
+	r.mu.Unlock()
+	r.record(in.TaskID, ace.ToolEvent{Kind: ace.KindMessage, Name: "start"})
+}
+
+// begin opens a run. It is called with the lock held.
+func (r *recorder) begin(in ace.TaskInput) *openRun {
+	if r.open == nil {
+		r.open = map[string]*openRun{}
+	}
+	if r.open[in.TaskID] == nil {
+		r.order = append(r.order, in.TaskID)
+		for len(r.order) > maxOpen {
+			delete(r.open, r.order[0])
+			r.order = r.order[1:]
+		}
+	}
+	run := &openRun{start: r.newID(), input: &in}
+	r.open[in.TaskID] = run
+	return run
+}
+
+// newID returns an id that is unique on this machine. It is called with the lock held.
+func (r *recorder) newID() string {
+	r.count++
+	return fmt.Sprintf("%x-%x-%d", processStart, os.Getpid(), r.count)
+}
+
+func (r *recorder) record(taskID string, e ace.ToolEvent) {
+	e.Args, e.Result = r.redact.apply(e.Args), r.redact.apply(e.Result)
+	e.Error = string(r.redact.apply([]byte(e.Error)))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	run := r.open[taskID]
+	if run == nil {
+		run = r.begin(ace.TaskInput{TaskID: taskID, Observed: true, Source: e.Source})
+	}
+	if e.EventID == "" {
+		e.EventID = r.newID()
+	}
+	at := now()
+	if e.At.IsZero() {
+		e.At = at.UTC()
+	}
+	r.last = ace.NextSeq(at, r.last)
+	if e.Seq == 0 {
+		e.Seq = r.last
+	}
+	r.emit(Observation{TaskID: taskID, Start: run.start, Input: run.input, Event: e})
+	run.input = nil
+	if e.Kind == ace.KindFinish {
+		delete(r.open, taskID)
+	}
+}
+
+// Phase implements [Observer].
+func (r *recorder) Phase(taskID string, phase ace.Phase) {
+	r.record(taskID, ace.ToolEvent{Kind: ace.KindPhase, Name: string(phase)})
+}
+
+// ToolEvent implements [Observer].
+func (r *recorder) ToolEvent(taskID string, e ace.ToolEvent) { r.record(taskID, e) }
+
+// Step implements [Observer].
+func (r *recorder) Step(taskID string, step ace.Phase, result any, err error) {
+	e := ace.ToolEvent{Kind: ace.KindStep, Name: string(step)}
+	if err != nil {
+		e.Error = err.Error()
+	} else {
+		e.Result = mustJSON(result)
+	}
+	r.record(taskID, e)
+}
+
+// Delta implements [Observer].
+func (r *recorder) Delta(taskID string, delta ace.CuratorResult) {
+	r.Step(taskID, ace.PhaseCurator, delta, nil)
+}
+
+// Finish implements [Observer].
+func (r *recorder) Finish(taskID string, f ace.Finish, err error) {
+	e := ace.ToolEvent{Kind: ace.KindFinish, Result: mustJSON(f)}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	r.record(taskID, e)
+}
+
+// Buffered is an observer that writes to a spool. A [Forwarder] in this or another process
+// delivers the events when Temporal is available. Several processes may write to one spool.
+type Buffered struct {
+	recorder
+	dir     string
+	queue   chan Observation
+	dropped atomic.Int64
+	done    sync.WaitGroup
+	closing sync.Once
+}
+
+// NewBuffered returns an observer that writes to the spool in dir. Call Close to end it.
+func NewBuffered(dir string, redact Redact) *Buffered {
+	b := &Buffered{dir: dir, queue: make(chan Observation, MaxWaiting)}
+	b.recorder = recorder{emit: b.enqueue, redact: redact}
+	b.done.Go(b.write)
+	return b
+}
+
+func (b *Buffered) enqueue(o Observation) {
+	defer func() {
+		if recover() != nil { // the queue was closed
+			b.dropped.Add(1)
+		}
+	}()
+	select {
+	case b.queue <- o:
+	default:
+		b.dropped.Add(1)
+	}
+}
+
+// write writes the queue to the spool.
+func (b *Buffered) write() {
+	for o := range b.queue {
+		data, err := json.Marshal(o)
+		if err == nil {
+			err = spool.Append(b.dir, spool.Event, data)
+		}
+		if err != nil {
+			b.dropped.Add(1)
+		}
+	}
+}
+
+// Dropped returns how many events were dropped because the disk was full or too slow.
+func (b *Buffered) Dropped() int64 { return b.dropped.Load() }
+
+// Close writes the waiting events and ends the observer.
+func (b *Buffered) Close() {
+	b.closing.Do(func() { close(b.queue) })
+	b.done.Wait()
+}

@@ -1,0 +1,153 @@
+package observe
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"acescope/engine/agents/observe/spool"
+)
+
+// maxSessions bounds the agents' sessions that are remembered. The ones without events for the
+// longest time are forgotten.
+const maxSessions = 1000
+
+const positionFile = "position.json"
+
+// position is how far a spool was delivered. It is saved after the deliveries, so a crash repeats
+// some of them and skips none.
+type position struct {
+	Active    int64                   `json:"active"`             // number of the active file
+	Offsets   map[int64]int64         `json:"offsets"`            // delivered bytes, by file
+	Sessions  map[string]*hookSession `json:"sessions,omitempty"` // of agents, by id
+	Forwarded int64                   `json:"forwarded"`          // delivered records
+	Ignored   int64                   `json:"passed"`             // records without events, and malformed lines
+	At        time.Time               `json:"at,omitzero"`        // of the newest delivery
+	Failure   string                  `json:"failure,omitempty"`  // why deliveries fail now
+}
+
+func newPosition() position {
+	return position{Active: 1, Offsets: map[int64]int64{}, Sessions: map[string]*hookSession{}}
+}
+
+func readPosition(dir string) (position, error) {
+	p := newPosition()
+	data, err := os.ReadFile(filepath.Join(dir, positionFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(data, &p); err != nil || p.Active < 1 {
+		return newPosition(), nil // deliver again; the events' ids identify duplicates
+	}
+	if p.Offsets == nil {
+		p.Offsets = map[int64]int64{}
+	}
+	if p.Sessions == nil {
+		p.Sessions = map[string]*hookSession{}
+	}
+	return p, nil
+}
+
+func (p *position) save(dir string) error {
+	forgetSessions(p.Sessions)
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	tmp := filepath.Join(dir, fmt.Sprintf(".%s-%d", positionFile, os.Getpid()))
+	if err := os.WriteFile(tmp, data, 0o600); err != nil {
+		_ = os.Remove(tmp)
+		return err
+	}
+	return os.Rename(tmp, filepath.Join(dir, positionFile))
+}
+
+// forgetSessions removes the oldest sessions beyond maxSessions.
+func forgetSessions(sessions map[string]*hookSession) {
+	excess := len(sessions) - maxSessions
+	if excess <= 0 {
+		return
+	}
+	ids := slices.SortedFunc(maps.Keys(sessions), func(a, b string) int {
+		return cmp.Compare(sessions[a].Last, sessions[b].Last)
+	})
+	for _, id := range ids[:excess] {
+		delete(sessions, id)
+	}
+}
+
+// Status is the status of a spool.
+type Status struct {
+	Bytes      int64     // of all files
+	Waiting    int64     // undelivered records
+	Dropped    int64     // records that did not fit
+	Forwarded  int64     // delivered records
+	Ignored    int64     // records without events, and malformed lines
+	At         time.Time // of the newest delivery
+	Failure    string    // why deliveries fail now
+	Forwarding bool      // a forwarder is running
+}
+
+// ReadStatus returns the status of the spool in dir. A missing spool is empty.
+func ReadStatus(dir string) (Status, error) {
+	p, err := readPosition(dir)
+	if err != nil {
+		return Status{}, err
+	}
+	s := Status{Forwarded: p.Forwarded, Ignored: p.Ignored, At: p.At, Failure: p.Failure}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return s, err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			continue
+		}
+		s.Bytes += info.Size()
+		switch {
+		case e.Name() == spool.Dropped:
+			s.Dropped = info.Size()
+		case strings.HasPrefix(e.Name(), spool.SinglePrefix):
+			s.Waiting++
+		}
+	}
+	r := reader{
+		dir: dir, readOnly: true,
+		record:    func(location, spool.Record) { s.Waiting++ },
+		malformed: func(location) { s.Waiting++ },
+	}
+	defer r.close()
+	if err := r.open(p); err != nil {
+		return s, err
+	}
+	s.Forwarding = isLocked(dir)
+	for _, f := range r.files {
+		for more := true; more; {
+			if more, err = r.readFile(f); err != nil {
+				return s, err
+			}
+		}
+	}
+	return s, nil
+}
+
+// isLocked reports whether a forwarder works on the spool.
+func isLocked(dir string) bool {
+	f, err := os.Open(filepath.Join(dir, lockFile))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return !spool.Lock(f)
+}

@@ -1,0 +1,202 @@
+// Package spool stores records of observers in a directory until acescope fetches them. It serves
+// a hook that runs for about a millisecond, so it imports only small parts of the standard
+// library: no fmt and no JSON.
+//
+// A record is one line, appended to the file "active" with one write. It starts with an empty
+// line, which ends an incomplete record before it, and contains its length and checksum. The
+// reader (engine/agents/observe) renames the file when it is large and removes it when no writer
+// has it open: writers hold a shared lock, and write elsewhere if the file was removed.
+//
+// Order: the order of the writes. Bounds: the file has at most [MaxBytes], a record at most
+// [MaxPayload]. Loss: records that do not fit are counted, one byte each in the file "dropped";
+// the checksum detects records that a full disk truncated.
+package spool
+
+import (
+	"bytes"
+	"errors"
+	"hash/crc32"
+	"os"
+	"strconv"
+	"time"
+)
+
+// Bounds of a spool, in bytes.
+const (
+	MaxBytes   = 256 << 20 // of the active file
+	MaxPayload = 8 << 20   // of one record
+)
+
+// Names in the directory.
+const (
+	Active       = "active"
+	Dropped      = "dropped"
+	RotatedExt   = ".old"
+	SinglePrefix = "extra-" // of files with a single record
+)
+
+// Kind is the kind of a record.
+type Kind byte
+
+// Kinds of records.
+const (
+	Hook          Kind = 'h' // the input of an agent's hook
+	HookTruncated Kind = 'c' // the same, truncated to [MaxPayload]
+	Event         Kind = 'e' // an event of an observer in Go
+)
+
+// Record is one record. Payload has no line breaks.
+type Record struct {
+	Kind    Kind
+	Micros  int64 // time of the write, since 1970
+	PID     int
+	ID      string // unique on this machine
+	Payload []byte
+}
+
+// Env is the environment variable with the directory.
+const Env = "ACESCOPE_SPOOL"
+
+// Dir returns the directory according to the environment, or "".
+func Dir(getenv func(string) string) string {
+	if dir := getenv(Env); dir != "" {
+		return absolute(dir)
+	}
+	if dir := absolute(getenv("XDG_STATE_HOME")); dir != "" {
+		return dir + "/acescope/spool"
+	}
+	if home := absolute(getenv("HOME")); home != "" {
+		return home + "/.local/state/acescope/spool"
+	}
+	return ""
+}
+
+// absolute returns dir if it is an absolute path, otherwise "".
+func absolute(dir string) string {
+	if dir == "" || !os.IsPathSeparator(dir[0]) && (len(dir) < 3 || dir[1] != ':') {
+		return ""
+	}
+	return dir
+}
+
+// Errors of [Append].
+var (
+	ErrFull    = errors.New("the spool is full")
+	errRemoved = errors.New("the file was removed")
+)
+
+// mark starts every record.
+const mark = "ace1 "
+
+const maxTries = 4
+
+// Append appends a record. It replaces line breaks in the payload by spaces, in place.
+func Append(dir string, kind Kind, payload []byte) error {
+	now := time.Now()
+	id := strconv.FormatInt(now.UnixNano(), 36) + "-" + strconv.Itoa(os.Getpid())
+	return appendAs(dir, kind, id, now, payload)
+}
+
+func appendAs(dir string, kind Kind, id string, now time.Time, payload []byte) error {
+	for i, c := range payload {
+		if c == '\n' || c == '\r' {
+			payload[i] = ' '
+		}
+	}
+	line := encode(Record{Kind: kind, Micros: now.UnixMicro(), PID: os.Getpid(), ID: id, Payload: payload})
+	created := false
+	for range maxTries {
+		err := write(dir+"/"+Active, line)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrFull):
+			countDropped(dir)
+			return err
+		case errors.Is(err, os.ErrNotExist) && !created:
+			created = true
+			if os.MkdirAll(dir, 0o700) != nil {
+				return err
+			}
+		case !errors.Is(err, errRemoved):
+			return err
+		}
+	}
+	return writeSingle(dir+"/"+SinglePrefix+id, line)
+}
+
+// encode returns the line of a record: an empty line, then kind, time, process, id, length,
+// checksum and payload.
+func encode(r Record) []byte {
+	line := make([]byte, 0, len(r.Payload)+128)
+	line = append(line, '\n')
+	line = append(line, mark...)
+	line = appendHead(line, r)
+	line = append(line, ' ')
+	line = strconv.AppendUint(line, uint64(checksum(r)), 16)
+	line = append(line, ' ')
+	line = append(line, r.Payload...)
+	return append(line, '\n')
+}
+
+func appendHead(line []byte, r Record) []byte {
+	line = append(line, byte(r.Kind), ' ')
+	line = append(strconv.AppendInt(line, r.Micros, 10), ' ')
+	line = append(strconv.AppendInt(line, int64(r.PID), 10), ' ')
+	line = append(append(line, r.ID...), ' ')
+	return strconv.AppendInt(line, int64(len(r.Payload)), 10)
+}
+
+func checksum(r Record) uint32 {
+	head := appendHead(make([]byte, 0, 96), r)
+	return crc32.Update(crc32.ChecksumIEEE(head), crc32.IEEETable, r.Payload)
+}
+
+// Parse parses a line without its line break; ok is false if it is not a complete record. The
+// payload is a part of the line.
+func Parse(line []byte) (r Record, ok bool) {
+	rest, ok := bytes.CutPrefix(line, []byte(mark))
+	if !ok || len(rest) < 2 || rest[1] != ' ' {
+		return Record{}, false
+	}
+	r.Kind = Kind(rest[0])
+	rest = rest[2:]
+	var fields [5]string // time, process, id, length, checksum
+	for i := range fields {
+		at := bytes.IndexByte(rest, ' ')
+		if at < 0 || at > 64 {
+			return Record{}, false
+		}
+		fields[i] = string(rest[:at])
+		rest = rest[at+1:]
+	}
+	var errs [4]error
+	var size int
+	var sum uint64
+	r.Micros, errs[0] = strconv.ParseInt(fields[0], 10, 64)
+	r.PID, errs[1] = strconv.Atoi(fields[1])
+	size, errs[2] = strconv.Atoi(fields[3])
+	sum, errs[3] = strconv.ParseUint(fields[4], 16, 32)
+	if errors.Join(errs[:]...) != nil {
+		return Record{}, false
+	}
+	r.ID, r.Payload = fields[2], rest
+	return r, r.ID != "" && r.Micros > 0 && size == len(rest) && uint64(checksum(r)) == sum
+}
+
+func countDropped(dir string) {
+	f, err := os.OpenFile(dir+"/"+Dropped, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err == nil {
+		_, _ = f.Write([]byte{'.'})
+		_ = f.Close()
+	}
+}
+
+func writeSingle(path string, line []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(line)
+	return errors.Join(err, f.Close())
+}

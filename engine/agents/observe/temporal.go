@@ -1,0 +1,303 @@
+package observe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/observe/batch"
+	"acescope/engine/temporal/history"
+	"acescope/engine/temporal/searchattr"
+)
+
+// Timing of deliveries.
+const (
+	// signalInterval is the minimum time between signals to a run; the first event after a pause
+	// is sent at once. An observed run continues as new before its history is full, so it accepts
+	// any number of signals.
+	signalInterval = 50 * time.Millisecond
+	callTimeout    = 5 * time.Second
+	minRetry       = 50 * time.Millisecond
+	maxRetry       = 5 * time.Second
+	closeTimeout   = 3 * time.Second // for a finished run to close
+)
+
+// maxLanes bounds the idle lanes that are kept.
+const maxLanes = 1000
+
+// Client is the part of a Temporal client that an observer needs.
+type Client interface {
+	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
+	SignalWithStartWorkflow(ctx context.Context, workflowID, signalName string, signalArg any,
+		options client.StartWorkflowOptions, workflow any, workflowArgs ...any) (client.WorkflowRun, error)
+	DescribeWorkflowExecution(ctx context.Context, workflowID, runID string) (
+		*workflowservice.DescribeWorkflowExecutionResponse, error)
+}
+
+// Temporal is an observer that signals the workflows: a run's first event starts the workflow,
+// later events are sent in batches. It retries while the server is unreachable.
+type Temporal struct {
+	recorder
+	client  Client
+	log     *slog.Logger
+	ctx     context.Context
+	cancel  context.CancelFunc
+	waiting atomic.Int64
+	dropped atomic.Int64
+	late    atomic.Int64
+	failure atomic.Pointer[string]
+
+	lanesMu sync.Mutex
+	lanes   map[string]*lane // by workflow id
+}
+
+// NewTemporal returns an observer that delivers until it is closed.
+func NewTemporal(c Client, redact Redact, log *slog.Logger) *Temporal {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	t := &Temporal{client: c, log: log, lanes: map[string]*lane{}}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.recorder = recorder{redact: redact, emit: func(o Observation) {
+		if t.waiting.Load() >= MaxWaiting {
+			t.dropped.Add(1)
+			return
+		}
+		t.deliver(o, nil)
+	}}
+	return t
+}
+
+// Dropped returns how many events were dropped because too many were waiting.
+func (t *Temporal) Dropped() int64 { return t.dropped.Load() }
+
+// Late returns how many events arrived after their run had closed.
+func (t *Temporal) Late() int64 { return t.late.Load() }
+
+// Waiting returns how many events are not delivered yet.
+func (t *Temporal) Waiting() int64 { return t.waiting.Load() }
+
+// Failure returns why the newest batch could not be delivered, or "".
+func (t *Temporal) Failure() string {
+	if text := t.failure.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
+
+// Close delivers the waiting events until ctx ends, and ends the observer.
+func (t *Temporal) Close(ctx context.Context) {
+	stop := context.AfterFunc(ctx, t.cancel)
+	defer stop()
+	defer t.cancel()
+	t.lanesMu.Lock()
+	lanes := t.lanes
+	t.lanes = map[string]*lane{}
+	t.lanesMu.Unlock()
+	var wg sync.WaitGroup
+	for _, l := range lanes {
+		wg.Go(func() { l.queue.Close(false) })
+	}
+	wg.Wait()
+}
+
+// deliver sends an event to its run. done, if set, is called when the event was delivered or
+// cannot be delivered anymore.
+func (t *Temporal) deliver(o Observation, done func()) {
+	t.waiting.Add(1)
+	t.lane(ace.WorkflowID(o.TaskID)).queue.Add(delivery{o, done})
+}
+
+func (t *Temporal) lane(workflowID string) *lane {
+	t.lanesMu.Lock()
+	defer t.lanesMu.Unlock()
+	l := t.lanes[workflowID]
+	if l == nil {
+		t.removeIdle()
+		l = &lane{to: t, workflowID: workflowID, log: t.log.With("workflow", workflowID)}
+		l.queue = batch.New(batch.Rule[delivery]{
+			MinInterval: signalInterval,
+			Bytes:       func(d delivery) int { return batch.EventBytes(d.Event) },
+			SameBatch:   func(a, b delivery) bool { return a.Start == b.Start },
+		}, l.send)
+		t.lanes[workflowID] = l
+	}
+	return l
+}
+
+// removeIdle removes idle lanes if there are too many. Their state can be queried again.
+func (t *Temporal) removeIdle() {
+	if len(t.lanes) < maxLanes {
+		return
+	}
+	for id, l := range t.lanes {
+		if l.queue.Idle() {
+			delete(t.lanes, id)
+		}
+	}
+}
+
+// delivery is an event with its completion callback.
+type delivery struct {
+	Observation
+	done func()
+}
+
+// lane delivers the events of one task in order. Only its queue calls send, one call at a time.
+type lane struct {
+	to         *Temporal
+	workflowID string
+	queue      *batch.Queue[delivery]
+	log        *slog.Logger
+	openStart  string // Start of the run that was open at the last signal
+	runID      string
+}
+
+// runState is the state of the run of an event.
+type runState int
+
+const (
+	runAbsent runState = iota
+	runOpen
+	runClosed
+)
+
+var errRunClosed = errors.New("the run has closed")
+
+// send delivers a batch. It retries until the batch was delivered, its run has closed or the
+// observer is closed.
+func (l *lane) send(deliveries []delivery) {
+	events := make([]ace.ToolEvent, len(deliveries))
+	var input *ace.TaskInput
+	for i, d := range deliveries {
+		events[i] = d.Event
+		if d.Input != nil {
+			input = d.Input
+		}
+	}
+	to := l.to
+	defer to.waiting.Add(-int64(len(deliveries)))
+	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
+		err := l.try(deliveries[0].Observation, input, events)
+		if err == nil || errors.Is(err, errRunClosed) {
+			to.failure.Store(nil)
+			break
+		}
+		text := err.Error()
+		to.failure.Store(&text)
+		l.log.Warn("delivery of events failed; retrying", "events", len(events), "run", l.runID, "error", err)
+		if !sleep(to.ctx, wait) {
+			return
+		}
+	}
+	for _, d := range deliveries {
+		if d.done != nil {
+			d.done()
+		}
+	}
+}
+
+// try delivers a batch once. The memo of a run identifies the observation that started it, so
+// events of a closed run do not start another one.
+func (l *lane) try(of Observation, input *ace.TaskInput, events []ace.ToolEvent) error {
+	ctx, cancel := context.WithTimeout(l.to.ctx, callTimeout)
+	defer cancel()
+	if l.openStart != of.Start {
+		state, err := l.state(ctx, of.Start)
+		switch {
+		case err != nil:
+			return err
+		case state == runAbsent:
+			return l.start(ctx, of, input, events)
+		case state == runClosed:
+			return l.tooLate(events)
+		}
+	}
+	err := l.to.client.SignalWorkflow(ctx, l.workflowID, "", ace.SignalToolEvent, events)
+	if isNotFound(err) && l.openStart == of.Start {
+		return l.tooLate(events)
+	}
+	if err == nil {
+		l.openStart = of.Start
+	}
+	return err // if the run has just closed, the retry queries it again
+}
+
+func (l *lane) tooLate(events []ace.ToolEvent) error {
+	l.to.late.Add(int64(len(events)))
+	l.log.Warn("events arrived after their run had closed", "events", len(events), "run", l.runID)
+	return errRunClosed
+}
+
+func (l *lane) start(ctx context.Context, of Observation, input *ace.TaskInput, events []ace.ToolEvent) error {
+	in := ace.TaskInput{TaskID: of.TaskID, Observed: true, Adapter: ace.Online}
+	if input != nil {
+		in = *input
+	}
+	options := client.StartWorkflowOptions{
+		ID: l.workflowID, TaskQueue: ace.TaskQueue, TypedSearchAttributes: searchattr.Task(in),
+		Memo: map[string]any{ace.MemoObserved: ace.ObservedStart{ID: of.Start, Source: in.Source}},
+	}
+	run, err := l.to.client.SignalWithStartWorkflow(ctx, l.workflowID, ace.SignalToolEvent, events, options, ace.TaskWorkflow, in)
+	if err != nil {
+		return err
+	}
+	l.openStart, l.runID = of.Start, run.GetRunID()
+	l.log.Info("observed run started", "run", l.runID, "session", events[0].SessionID, "source", in.Source)
+	return nil
+}
+
+// state returns the state of the run with that start. It waits for an earlier run that is about
+// to close.
+func (l *lane) state(ctx context.Context, start string) (runState, error) {
+	for waited := time.Duration(0); ; waited += minRetry {
+		d, err := l.to.client.DescribeWorkflowExecution(ctx, l.workflowID, "")
+		if isNotFound(err) {
+			return runAbsent, nil
+		}
+		if err != nil {
+			return runAbsent, err
+		}
+		info := d.GetWorkflowExecutionInfo()
+		l.runID = info.GetExecution().GetRunId()
+		var started ace.ObservedStart
+		_ = json.Unmarshal(history.PayloadJSON(info.GetMemo().GetFields()[ace.MemoObserved]), &started)
+		isOpen := info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+		switch {
+		case isOpen && (started.ID == start || waited >= closeTimeout):
+			return runOpen, nil
+		case !isOpen && started.ID == start:
+			return runClosed, nil
+		case !isOpen:
+			return runAbsent, nil
+		}
+		if !sleep(ctx, minRetry) {
+			return runAbsent, ctx.Err()
+		}
+	}
+}
+
+func isNotFound(err error) bool {
+	var notFound *serviceerror.NotFound
+	return errors.As(err, &notFound)
+}
+
+// sleep waits and returns false if ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

@@ -1,0 +1,182 @@
+package session
+
+import (
+	"encoding/json"
+	"maps"
+	"strconv"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
+)
+
+// Decoder turns the events of one run of a session, in order from the first, into facts. The
+// zero value is ready to use.
+type Decoder struct {
+	open map[int64]openActivity // by scheduled event id
+}
+
+type openActivity struct{ name, callID string }
+
+// Clone returns an independent copy of the decoder.
+func (d *Decoder) Clone() *Decoder {
+	return &Decoder{open: maps.Clone(d.open)}
+}
+
+// Fact returns the fact of an event; ok is false if the event has none. The error reports an
+// input that does not match the contract.
+func (d *Decoder) Fact(e *historypb.HistoryEvent) (f Fact, ok bool, err error) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+		var in Input
+		input := history.JSON(e.GetWorkflowExecutionStartedEventAttributes().GetInput())
+		if err := json.Unmarshal(input, &in); err != nil {
+			return Fact{}, false, err
+		}
+		return Started(in), true, nil
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
+		r := e.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest()
+		f, ok = Accepted(r.GetInput().GetName(), r.GetMeta().GetUpdateId(), history.JSON(r.GetInput().GetArgs()))
+		return f, ok, nil
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+		return CancelRequested(), true, nil
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return Fact{}, false, nil
+	}
+	if f, ok = d.signal(e); ok {
+		return f, true, nil
+	}
+	if f, ok = d.activity(e); ok {
+		return f, true, nil
+	}
+	c, ok := history.Closing(e)
+	return Closed(c.Exit, c.Failure), ok, nil
+}
+
+// signal decodes signals to the session, and its reports to other workflows.
+func (d *Decoder) signal(e *historypb.HistoryEvent) (f Fact, ok bool) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+		a := e.GetWorkflowExecutionSignaledEventAttributes()
+		return Signaled(a.GetSignalName(), history.JSON(a.GetInput()))
+	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+		a := e.GetSignalExternalWorkflowExecutionInitiatedEventAttributes()
+		var r Report
+		if a.GetSignalName() != SignalReport || json.Unmarshal(history.JSON(a.GetInput()), &r) != nil {
+			return Fact{}, false
+		}
+		return Reported(r.MessageID), true
+	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+		return ReportUndelivered(), true
+	}
+	return Fact{}, false
+}
+
+func (d *Decoder) activity(e *historypb.HistoryEvent) (f Fact, ok bool) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		return d.scheduled(e)
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED:
+		id := e.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()
+		return TurnCancelRequested(), d.open[id].name == ActivityTurn
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		a := e.GetActivityTaskCompletedEventAttributes()
+		if act, ok := d.ended(a.GetScheduledEventId()); ok {
+			return ActivityCompleted(act.name, act.callID, history.JSON(a.GetResult())), true
+		}
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
+		a := e.GetActivityTaskFailedEventAttributes()
+		return d.failed(a.GetScheduledEventId(), history.FailureOf(a.GetFailure()))
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+		a := e.GetActivityTaskTimedOutEventAttributes()
+		return d.failed(a.GetScheduledEventId(), history.FailureOf(a.GetFailure()))
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+		a := e.GetActivityTaskCanceledEventAttributes()
+		return d.failed(a.GetScheduledEventId(), history.Canceled())
+	}
+	return Fact{}, false
+}
+
+// scheduled remembers an activity of the session. A turn begins with its activity.
+func (d *Decoder) scheduled(e *historypb.HistoryEvent) (f Fact, ok bool) {
+	a := e.GetActivityTaskScheduledEventAttributes()
+	act := openActivity{name: a.GetActivityType().GetName()}
+	var turn *TurnInput
+	switch act.name {
+	case ActivityClaim:
+	case ActivityTurn:
+		turn = &TurnInput{}
+		if json.Unmarshal(history.JSON(a.GetInput()), turn) != nil {
+			return Fact{}, false
+		}
+	case ActivityTool:
+		var call ToolCall
+		_ = json.Unmarshal(history.JSON(a.GetInput()), &call)
+		act.callID = call.ID
+	default:
+		return Fact{}, false
+	}
+	if d.open == nil {
+		d.open = map[int64]openActivity{}
+	}
+	d.open[e.GetEventId()] = act
+	return Fact{Kind: FactTurnBegan, Turn: turn}, turn != nil
+}
+
+func (d *Decoder) ended(scheduled int64) (act openActivity, ok bool) {
+	act, ok = d.open[scheduled]
+	delete(d.open, scheduled)
+	return act, ok
+}
+
+func (d *Decoder) failed(scheduled int64, failure ace.Failure) (f Fact, ok bool) {
+	act, ok := d.ended(scheduled)
+	if !ok {
+		return Fact{}, false
+	}
+	return ActivityFailed(act.name, act.callID, failure), true
+}
+
+// ActivityLabel names an activity of a session, such as "turn 3" or "tool read_file"; ok is
+// false for other activities.
+func ActivityLabel(activity string, input *commonpb.Payloads) (label string, ok bool) {
+	var in struct {
+		Turn int    `json:"turn"`
+		Name string `json:"name"`
+	}
+	if activity != ActivityTurn && activity != ActivityTool || json.Unmarshal(history.JSON(input), &in) != nil {
+		return "", false
+	}
+	switch {
+	case activity == ActivityTurn && in.Turn > 0:
+		return "turn " + strconv.Itoa(in.Turn), true
+	case activity == ActivityTool && in.Name != "":
+		return "tool " + in.Name, true
+	}
+	return "", false
+}
+
+// UpdateText summarizes the argument of a session's update in one line, or returns "" if the
+// update's name says enough.
+func UpdateText(name string, arg *commonpb.Payloads) string {
+	f, ok := Accepted(name, "", history.JSON(arg))
+	if !ok {
+		return ""
+	}
+	switch u := f.Update.(type) {
+	case *Message:
+		return u.Text
+	case *ToolRequest:
+		return u.Name
+	case *Decision:
+		return string(u.Action) + " " + u.ID
+	case *Interrupt:
+		return u.Reason
+	case *Stop:
+		return u.Reason
+	}
+	return ""
+}

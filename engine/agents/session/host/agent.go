@@ -1,0 +1,257 @@
+package host
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/session"
+	"acescope/engine/internal/filelock"
+	"acescope/engine/internal/process"
+)
+
+// agent is a process of an agent. A streaming process takes several turns over standard input.
+type agent struct {
+	h         *Host
+	sessionID string
+	cli       agentcli.CLI
+	p         *process.Process
+	stderr    *process.Tail
+	tools     *toolServer   // nil if the session serves no tools
+	gone      chan struct{} // closed when the process has ended
+	streams   bool          // takes turns over standard input
+	stdin     sync.Mutex
+
+	mu           sync.Mutex
+	conversation string   // the agent's id of it
+	attempt      *attempt // the turn in progress
+	requests     map[string]context.CancelFunc
+	closing      bool
+	idleTimer    *time.Timer
+}
+
+// stderrKept is how many bytes of the start and of the end of standard error are kept.
+const stderrKept = 8 << 10
+
+// start starts an agent's process for a turn. The process holds the session's lock from then on.
+func (h *Host) start(t *attempt, adapter agentcli.Adapter, call agentcli.Call, lock *filelock.Lock) (*agent, error) {
+	in := t.in
+	call, env, err := h.addServers(in, call)
+	if err != nil {
+		return nil, err
+	}
+	cmd, err := adapter.Command(call)
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env = append(cmd.Env, env...)
+	a := &agent{
+		h: h, sessionID: in.SessionID, cli: adapter.CLI(), stderr: process.NewTail(stderrKept, stderrKept),
+		gone: make(chan struct{}), streams: cmd.Streaming, conversation: cmp.Or(call.Resume, call.SessionID),
+		attempt: t, requests: map[string]context.CancelFunc{},
+	}
+	if call.HostServer != "" {
+		if a.tools, err = newToolServer(h.life, in.Served, a.callTool); err != nil {
+			return nil, err
+		}
+	}
+	out, stdout := io.Pipe()
+	a.p, err = process.Start(h.life, process.Spec{
+		Argv: cmd.Argv, Dir: cmd.Dir, Env: h.environ(adapter, cmd), Input: cmd.Input, Pipe: cmd.Streaming,
+		Stdout: stdout, Stderr: a.stderr, Files: []*os.File{lock.File}, DieWithParent: true,
+	})
+	if err != nil {
+		a.tools.close()
+		return nil, err
+	}
+	if err := lock.WritePID(a.p.Pid()); err != nil {
+		h.log.Warn("the process id was not written to the session's lock", "session", in.SessionID, "error", err)
+	}
+	go func() {
+		<-a.p.Done()
+		_ = stdout.Close()
+	}()
+	go a.read(out)
+	h.log.Info("agent process started", "session", in.SessionID, "agent", in.Agent,
+		"pid", a.p.Pid(), "resumed", call.Resume != "")
+	return a, nil
+}
+
+// begin assigns a turn before the process can report anything about it. It returns false if the
+// process is ending.
+func (a *agent) begin(t *attempt) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closing {
+		return false
+	}
+	a.attempt = t
+	a.stopIdleTimer()
+	return true
+}
+
+// stopIdleTimer is called with the lock held.
+func (a *agent) stopIdleTimer() {
+	if a.idleTimer != nil {
+		a.idleTimer.Stop()
+	}
+}
+
+// alive reports whether the process can take another turn.
+func (a *agent) alive() bool {
+	select {
+	case <-a.gone:
+		return false
+	default:
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.streams && !a.closing
+}
+
+// send writes a line to standard input, unless err is set.
+func (a *agent) send(line []byte, err error) error {
+	if err != nil {
+		return err
+	}
+	a.stdin.Lock()
+	defer a.stdin.Unlock()
+	_, err = a.p.Stdin().Write(line)
+	return err
+}
+
+// read processes the output until the process has ended.
+func (a *agent) read(out *io.PipeReader) {
+	err := agentcli.NewReader(out, a.cli).All(func(e agentcli.Event) error {
+		a.handle(e)
+		return nil
+	})
+	if err != nil {
+		a.h.log.Error("the agent's output cannot be read", "session", a.sessionID, "error", err)
+		_ = out.CloseWithError(err)
+	}
+	exit := a.p.Wait()
+	a.mu.Lock()
+	t := a.attempt
+	a.attempt = nil
+	a.closing = true
+	for _, cancel := range a.requests {
+		cancel()
+	}
+	a.stopIdleTimer()
+	a.mu.Unlock()
+	a.tools.close()
+	close(a.gone)
+	if t != nil {
+		t.processEnded(exit, a.stderr.String())
+	}
+}
+
+func (a *agent) handle(e agentcli.Event) {
+	a.mu.Lock()
+	t := a.attempt
+	if e.SessionID != "" && e.Kind == agentcli.KindInit {
+		a.conversation = e.SessionID
+	}
+	a.mu.Unlock()
+	ended := t != nil && t.add(e)
+	if e.Kind == agentcli.KindControl {
+		a.control(e.Raw, t)
+	}
+	if ended && a.streams {
+		a.mu.Lock()
+		a.attempt = nil
+		a.mu.Unlock()
+		t.turnEnded()
+	}
+}
+
+// control handles a line of the control protocol. A request is answered by a goroutine.
+func (a *agent) control(line []byte, t *attempt) {
+	c, err := agentcli.DecodeControl(line)
+	if err != nil {
+		a.h.log.Warn("malformed control line", "session", a.sessionID, "error", err)
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case c.Cancel != "":
+		if cancel := a.requests[c.Cancel]; cancel != nil {
+			cancel()
+		}
+	case c.Request != nil:
+		q := *c.Request
+		q.Raw = bytes.Clone(q.Raw)
+		ctx, cancel := context.WithCancel(a.h.life)
+		a.requests[q.ID] = cancel
+		go a.respond(ctx, cancel, q, t)
+	}
+}
+
+// respond answers a request of the agent unless it was canceled meanwhile.
+func (a *agent) respond(ctx context.Context, cancel context.CancelFunc, q agentcli.ControlRequest, t *attempt) {
+	reply, err := a.answer(ctx, q, t)
+	a.mu.Lock()
+	canceled := ctx.Err() != nil
+	delete(a.requests, q.ID)
+	a.mu.Unlock()
+	cancel()
+	if canceled {
+		return
+	}
+	if err := a.send(reply, err); err != nil {
+		a.h.log.Warn("an answer did not reach the agent", "session", a.sessionID, "error", err)
+	}
+	if q.MCP != nil && a.tools != nil {
+		a.tools.sent(q.MCP.Message)
+	}
+}
+
+// answer returns the line that answers a request of the agent.
+func (a *agent) answer(ctx context.Context, q agentcli.ControlRequest, t *attempt) ([]byte, error) {
+	switch {
+	case q.Tool != nil:
+		return a.mayUse(ctx, q, t)
+	case q.MCP != nil && a.tools != nil && q.MCP.Server == session.ToolServerName:
+		reply, err := a.tools.call(ctx, q.MCP.Message)
+		if err != nil {
+			return agentcli.Fail(q.ID, err.Error())
+		}
+		return agentcli.MCPResponse(q.ID, reply)
+	}
+	return agentcli.Fail(q.ID, "acescope does not support "+q.Subtype)
+}
+
+// How long to wait for an agent to end its turn, or itself.
+const (
+	interruptTimeout = 5 * time.Second
+	closeTimeout     = 5 * time.Second
+)
+
+// close ends the process, first by a request, then by closing its input, then by signals. It
+// returns when the process has ended.
+func (a *agent) close() {
+	a.mu.Lock()
+	a.closing = true
+	a.stopIdleTimer()
+	a.mu.Unlock()
+	if a.streams {
+		if err := a.send(agentcli.EndSession("acescope-end")); err == nil || errors.Is(err, os.ErrClosed) {
+			_ = a.p.Stdin().Close()
+		}
+		select {
+		case <-a.gone:
+			return
+		case <-time.After(closeTimeout):
+		}
+	}
+	a.p.Stop()
+	<-a.gone
+}

@@ -1,0 +1,124 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/session"
+)
+
+// maxRequests bounds the tool calls of a session that wait for an answer. By default a server
+// accepts ten incomplete updates of a workflow, and the user's decision is one of them.
+const maxRequests = 5
+
+// mayUse asks the session whether the agent may use one of the agent's own tools.
+func (a *agent) mayUse(ctx context.Context, q agentcli.ControlRequest, t *attempt) ([]byte, error) {
+	if t == nil {
+		return agentcli.Deny(q.ID, "the turn has ended", false)
+	}
+	id := q.Tool.ToolUseID
+	if id == "" {
+		id = t.newCallID()
+	}
+	answer, err := a.h.requestTool(ctx, t, session.ToolRequest{ID: id, Name: q.Tool.Name, Args: q.Tool.Input})
+	switch {
+	case err != nil:
+		return agentcli.Deny(q.ID, "the session cannot be asked: "+err.Error(), true)
+	case answer.Action == session.Allow:
+		return agentcli.Allow(q.ID, q.Tool.Input)
+	}
+	return agentcli.Deny(q.ID, denial(answer), false)
+}
+
+// denial returns the text that tells the agent about a denied call.
+func denial(a session.ToolAnswer) string {
+	if a.Reason != "" {
+		return a.Reason
+	}
+	return "this call was denied by " + a.By
+}
+
+// newCallID returns an id for a call that has none from the agent.
+func (t *attempt) newCallID() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.calls++
+	return session.UUID("call", t.uuid, fmt.Sprint(t.number), fmt.Sprint(t.calls))
+}
+
+// requestTool asks the session's workflow. Secrets are redacted in the request.
+func (h *Host) requestTool(ctx context.Context, t *attempt, q session.ToolRequest) (session.ToolAnswer, error) {
+	select {
+	case t.requests <- struct{}{}:
+		defer func() { <-t.requests }()
+	case <-ctx.Done():
+		return session.ToolAnswer{}, ctx.Err()
+	}
+	q.Turn, q.Attempt = t.in.Turn, t.number
+	q.Args = h.redact.Line(validJSON(q.Args))
+	if len(q.Args) > ace.InlineBytes {
+		ref, err := h.o.Artifacts.PutBytes(ctx, q.Args, "application/json")
+		if err != nil {
+			return session.ToolAnswer{}, err
+		}
+		q.Args, q.ArgsRef = ace.Preview(q.Args), &ref
+	}
+	t.slog.Info("tool requested", "tool", q.Name, "call", q.ID, "served", q.Served)
+	h.step("ask")
+	answer, err := h.o.Workflows.RequestTool(ctx, t.in.WorkflowID, t.in.RunID, q)
+	if err != nil {
+		if ctx.Err() == nil {
+			t.slog.Warn("tool request failed", "call", q.ID, "error", err)
+		}
+		return answer, err
+	}
+	h.step("answered")
+	t.slog.Info("tool request answered", "call", q.ID, "action", answer.Action, "by", answer.By)
+	return answer, nil
+}
+
+// Client implements [Workflows] with a Temporal client.
+type Client struct{ client.Client }
+
+// requestRetry is the delay before a tool request is repeated.
+const requestRetry = 500 * time.Millisecond
+
+// RequestTool implements [Workflows]. It retries while the server is unreachable. The update id
+// is the call id, so the request is made once.
+func (c Client) RequestTool(ctx context.Context, workflowID, runID string, r session.ToolRequest) (session.ToolAnswer, error) {
+	for {
+		var answer session.ToolAnswer
+		handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+			UpdateID: r.ID, WorkflowID: workflowID, RunID: runID, UpdateName: session.UpdateTool, Args: []any{r},
+			WaitForStage: client.WorkflowUpdateStageAccepted,
+		})
+		if err == nil {
+			err = handle.Get(ctx, &answer)
+		}
+		if err == nil || isPermanent(err) || ctx.Err() != nil {
+			return answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return answer, ctx.Err()
+		case <-time.After(requestRetry):
+		}
+	}
+}
+
+// isPermanent reports whether a retry would return the same error.
+func isPermanent(err error) bool {
+	var notFound *serviceerror.NotFound
+	var invalid *serviceerror.InvalidArgument
+	var denied *serviceerror.PermissionDenied
+	var app *temporal.ApplicationError
+	return errors.As(err, &notFound) || errors.As(err, &invalid) || errors.As(err, &denied) || errors.As(err, &app)
+}

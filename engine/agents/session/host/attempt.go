@@ -1,0 +1,288 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/session"
+	"acescope/engine/internal/process"
+)
+
+// attempt is one attempt of a turn. It runs independently of the activity that started it: a
+// later activity attempt in this process waits for the same one.
+type attempt struct {
+	h      *Host
+	in     session.TurnInput
+	number int32
+	began  time.Time
+	slog   *slog.Logger
+
+	done   chan struct{} // closed when result and err are set
+	result session.TurnResult
+	err    error
+
+	stop     chan struct{} // closed to interrupt the turn
+	stopOnce sync.Once
+	life     context.Context // ends when the turn is given up
+	giveUp   context.CancelCauseFunc
+	requests chan struct{} // semaphore of tool requests
+
+	mu           sync.Mutex
+	abandonTimer *time.Timer
+	uuid         string // of the turn's message
+	log          turnLog
+	logErr       error
+	record       *record
+	agent        *agent
+	past         past
+	warm         bool
+	continued    bool
+	version      string        // of the agent, if this turn checked it
+	agentDone    chan struct{} // closed when the agent has ended the turn, or itself
+	exit         agentcli.Exit
+	stderr       string
+	line         int64
+	calls        int
+}
+
+// turnLog is the part of an [artifact.LiveLog] that a turn uses.
+type turnLog interface {
+	Path() string
+	Line(line []byte) error
+	Seal(ctx context.Context) (ace.Ref, error)
+}
+
+// abandonAfter is how long a turn continues after its activity attempt was given up and before
+// the next one arrives.
+const abandonAfter = time.Minute
+
+func (h *Host) newAttempt(in session.TurnInput, number int32) *attempt {
+	t := &attempt{
+		h: h, in: in, number: number, began: time.Now(), uuid: in.UUID,
+		done: make(chan struct{}), stop: make(chan struct{}), agentDone: make(chan struct{}),
+		requests: make(chan struct{}, maxRequests),
+		slog: h.log.With("workflow", in.WorkflowID, "run", in.RunID, "session", in.SessionID,
+			"turn", in.Turn, "attempt", number),
+	}
+	t.life, t.giveUp = context.WithCancelCause(h.life)
+	return t
+}
+
+// isFor reports whether this is an attempt of the turn.
+func (t *attempt) isFor(in session.TurnInput) bool {
+	return t.in.RunID == in.RunID && t.in.Turn == in.Turn
+}
+
+func (t *attempt) ended() bool {
+	select {
+	case <-t.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (t *attempt) interrupt() { t.stopOnce.Do(func() { close(t.stop) }) }
+
+// abandonLater gives the turn up unless keep is called soon.
+func (t *attempt) abandonLater() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.abandonTimer = time.AfterFunc(abandonAfter, func() { t.giveUp(errAbandoned) })
+}
+
+func (t *attempt) keep() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.abandonTimer != nil {
+		t.abandonTimer.Stop()
+	}
+}
+
+func (t *attempt) heartbeat() Heartbeat {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	b := Heartbeat{AgentSessionID: t.in.AgentSessionID, UUID: t.uuid, Line: t.line}
+	if t.log != nil {
+		b.LogPath = t.log.Path()
+	}
+	if t.agent != nil {
+		t.agent.mu.Lock()
+		b.AgentSessionID = t.agent.conversation
+		t.agent.mu.Unlock()
+	}
+	return b
+}
+
+// add logs an event, adds it to the record and reports whether the turn has ended.
+func (t *attempt) add(e agentcli.Event) (ended bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e.Kind == agentcli.KindResult {
+		t.h.step("unwritten")
+	}
+	if e.Part == 0 {
+		t.writeLog(e)
+	}
+	ended = t.record.add(e)
+	switch {
+	case ended:
+		t.h.step("result")
+	case e.Kind == agentcli.KindInit:
+		t.h.step("event")
+	}
+	return ended
+}
+
+// writeLog appends an event to the log, without secrets. A line that is not JSON is wrapped.
+func (t *attempt) writeLog(e agentcli.Event) {
+	t.line++
+	if t.log == nil {
+		return
+	}
+	line := e.Raw
+	if e.Kind == agentcli.KindGarbage || !json.Valid(line) {
+		if len(line) == 0 && e.Kind != agentcli.KindGarbage {
+			return
+		}
+		var err error
+		text := ace.Cut(e.Text, maxText)
+		line, err = json.Marshal(map[string]any{"type": "acescope_garbage", "name": e.Name, "text": text, "size": e.Size})
+		if err != nil {
+			return
+		}
+	}
+	if err := t.log.Line(t.h.redact.Line(line)); err != nil && t.logErr == nil {
+		t.logErr = err
+		t.slog.Error("the turn's log is incomplete; stopping the turn", "error", err)
+		t.interrupt()
+	}
+}
+
+// setBaseline sets the cost from which a new process counts, and logs it: the process itself
+// does not report it.
+func (t *attempt) setBaseline() {
+	if t.past.baseline == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.record.judge.Meter.Cost = t.past.baseline.Counted
+	if line, err := t.past.baseline.line(); err == nil {
+		t.writeLog(agentcli.Event{Raw: line})
+	}
+}
+
+// hasResult reports whether the agent reported how the turn ended.
+func (t *attempt) hasResult() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.record.ended
+}
+
+// turnEnded is called when the agent has ended the turn and stays alive.
+func (t *attempt) turnEnded() {
+	t.exit = agentcli.Exit{Alive: true}
+	close(t.agentDone)
+}
+
+// processEnded is called when the agent's process has ended during the turn.
+func (t *attempt) processEnded(exit process.Exit, stderr string) {
+	t.exit = agentcli.Exit{
+		Code: exit.Code, Signal: exit.Signal, StartErr: exit.Err, TimedOut: exit.Class == process.TimedOut,
+		ByUs: exit.Class == process.Killed || exit.Class == process.Canceled,
+	}
+	t.stderr = stderr
+	close(t.agentDone)
+}
+
+// maxCrashes is the attempt from which an agent that ends without a result fails its turn.
+const maxCrashes = 4
+
+// settle returns the result of a turn that has ended.
+func (t *attempt) settle(interrupted bool) (session.TurnResult, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.record.judge.Outcome(t.exit, t.h.redact.String(t.stderr))
+	r := t.record.result(t.in, o)
+	r.Warm, r.Continued = t.warm, t.continued
+	switch {
+	case t.logErr != nil:
+		r.Status = session.TurnFailed
+		r.Failed = newFailure(TypeLogBroken, t.logErr.Error())
+	case o.OK:
+		r.Status = session.TurnCompleted
+	case t.life.Err() != nil:
+		return r, givenUp(context.Cause(t.life))
+	case interrupted:
+		r.Status, r.Summary = session.TurnInterrupted, "The turn was interrupted"
+	case o.Class != agentcli.ClassInterrupted && o.Result == nil && o.Class.Infrastructure() && t.number < maxCrashes:
+		return r, temporal.NewApplicationError(t.h.redact.String(o.Sentence), string(o.Class))
+	default:
+		setStatus(&r, o)
+	}
+	return t.finish(r), nil
+}
+
+func newFailure(kind, message string) *ace.Failure {
+	return &ace.Failure{Kind: ace.Failed, Type: kind, Message: message}
+}
+
+// setStatus sets the status of a result from the agent's own outcome.
+func setStatus(r *session.TurnResult, o agentcli.Outcome) {
+	switch {
+	case o.OK:
+		r.Status = session.TurnCompleted
+	case o.Class == agentcli.ClassInterrupted:
+		r.Status = session.TurnInterrupted
+	default:
+		r.Status = session.TurnFailed
+		r.Failed = newFailure(string(o.Class), o.Sentence)
+	}
+}
+
+// finish completes a result and redacts it, except for its ids.
+func (t *attempt) finish(r session.TurnResult) session.TurnResult {
+	r.Version = t.version
+	r.Attempt = t.number
+	r.DurationMS = float64(time.Since(t.began).Microseconds()) / 1000
+	data, err := json.Marshal(r)
+	if err != nil {
+		return r
+	}
+	var clean session.TurnResult
+	if err := json.Unmarshal(t.h.redact.Line(data), &clean); err != nil {
+		return session.TurnResult{
+			Turn: r.Turn, Status: session.TurnFailed, AgentSessionID: r.AgentSessionID,
+			CostSeen: r.CostSeen, UsageSeen: r.UsageSeen, Usage: r.Usage,
+			Failed: newFailure("BadResult", fmt.Sprintf("the result cannot be encoded: %v", err)),
+		}
+	}
+	clean.AgentSessionID, clean.Log, clean.LogPath = r.AgentSessionID, r.Log, r.LogPath
+	return clean
+}
+
+// seal ends the log. If the log cannot become an artifact, the result has only its path.
+func (t *attempt) seal(r *session.TurnResult) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.log == nil {
+		return
+	}
+	r.LogPath = t.log.Path()
+	ref, err := t.log.Seal(context.WithoutCancel(t.life))
+	t.log = nil
+	if err != nil {
+		t.slog.Error("the turn's log was not sealed", "error", err)
+		return
+	}
+	r.Log = &ref
+}

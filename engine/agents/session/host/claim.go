@@ -1,0 +1,235 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/session"
+	"acescope/engine/internal/process"
+)
+
+// Failure types of a session that is not claimed, and of turns that fail outside the agent.
+const (
+	TypeAgentMissing = "AgentMissing"
+	TypeAgentTooOld  = "AgentTooOld"
+	TypeBadDirectory = "BadDirectory"
+	TypeRefused      = "Refused" // by policy, or not supported by the agent
+	TypeLogBroken    = "LogBroken"
+	TypeSessionInUse = "SessionInUse"
+	TypeHostGone     = "HostGone"
+	TypeCallLost     = "CallLost"
+)
+
+const versionTimeout = 20 * time.Second
+
+func refused(kind, format string, args ...any) error {
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), kind, nil)
+}
+
+// claim executes claim_session: it accepts a session that can run on this host.
+func (h *Host) claim(ctx context.Context, in session.Input) (session.Host, error) {
+	h.step("claim")
+	if err := in.Check(); err != nil {
+		return session.Host{}, refused(TypeRefused, "%v", err)
+	}
+	version, err := h.check(ctx, session.TurnInput{
+		SessionID: in.SessionID, Agent: in.Agent, Model: in.Model, WorkingDir: in.WorkingDir,
+		SystemPrompt: in.SystemPrompt, PermissionMode: in.PermissionMode, AllowedTools: in.AllowedTools,
+		Served: in.Served, MaxTurns: in.MaxTurns, BudgetUSD: in.BudgetUSD, MCPServers: in.MCPServers,
+	})
+	if err != nil {
+		return session.Host{}, err
+	}
+	h.log.Info("session claimed", "session", in.SessionID, "agent", in.Agent, "version", version.String(),
+		"queue", h.queue)
+	return session.Host{Name: h.name, Queue: h.queue, Version: version.String()}, nil
+}
+
+// check checks whether a session can run on this host and returns the version of its agent.
+func (h *Host) check(ctx context.Context, in session.TurnInput) (version agentcli.Version, err error) {
+	info, err := os.Stat(in.WorkingDir)
+	if err != nil || !info.IsDir() {
+		return version, refused(TypeBadDirectory, "%s: no such directory on %s", in.WorkingDir, h.name)
+	}
+	for _, tool := range in.Served {
+		if !slices.Contains(ServedTools(), tool) {
+			return version, refused(TypeRefused, "unknown served tool %q; use %v", tool, ServedTools())
+		}
+	}
+	adapter, err := agentcli.For(agentcli.CLI(in.Agent))
+	if err != nil {
+		return version, refused(TypeRefused, "%v", err)
+	}
+	if len(in.Served) > 0 && !adapter.Features().MCP {
+		return version, refused(TypeRefused, "%s does not support served tools", in.Agent)
+	}
+	// Build the command only to check that it can be built.
+	call, _, err := h.addServers(in, h.agentCall(adapter, in, "x", ""))
+	if err == nil {
+		_, err = adapter.Command(call)
+	}
+	if err != nil {
+		return version, refused(TypeRefused, "%v", err)
+	}
+	return h.version(ctx, adapter)
+}
+
+// checkHost runs the check at the first turn of a session that no host claimed. If the session
+// cannot run here, ok is false and refusal is the turn's result, unless err is set.
+func (t *attempt) checkHost() (refusal session.TurnResult, ok bool, err error) {
+	if !t.in.Unclaimed {
+		return refusal, true, nil
+	}
+	version, err := t.h.check(t.life, t.in)
+	if err == nil {
+		t.version = version.String()
+		return refusal, true, nil
+	}
+	if app, isApp := errors.AsType[*temporal.ApplicationError](err); isApp && app.NonRetryable() {
+		return t.refuse(app.Type(), errors.New(app.Message())), false, nil
+	}
+	return refusal, false, err
+}
+
+// version asks the agent for its version.
+func (h *Host) version(ctx context.Context, adapter agentcli.Adapter) (agentcli.Version, error) {
+	var unknown agentcli.Version
+	cli := adapter.CLI()
+	out, errs := process.NewTail(4<<10, 0), process.NewTail(4<<10, 0)
+	exit := process.Run(ctx, process.Spec{
+		Argv: adapter.VersionArgv(h.o.Binaries[cli]), Env: h.environ(adapter, agentcli.Command{}),
+		Stdout: out, Stderr: errs, Timeout: versionTimeout,
+	})
+	if err := ctx.Err(); err != nil {
+		return unknown, err
+	}
+	if process.IsStartError(exit.Err, process.NotFound) {
+		return unknown, refused(TypeAgentMissing, "%s is not installed on %s; install it with: %s",
+			cli, h.name, adapter.InstallHint())
+	}
+	if exit.Err != nil {
+		return unknown, refused(TypeAgentMissing, "%v", exit.Err)
+	}
+	version, ok := agentcli.ParseVersion(out.String() + "\n" + errs.String())
+	switch {
+	case exit.Class == process.TimedOut:
+		return unknown, fmt.Errorf("%s did not report its version within %s", cli, versionTimeout)
+	case !ok:
+		return unknown, refused(TypeAgentMissing, "%s reports no version; it may be another program", cli)
+	case version.Before(adapter.Oldest()):
+		return unknown, refused(TypeAgentTooOld, "%s %s on %s is too old: install %s or newer with: %s",
+			cli, version, h.name, adapter.Oldest(), adapter.InstallHint())
+	}
+	return version, nil
+}
+
+// environ returns the environment of an agent's process.
+func (h *Host) environ(adapter agentcli.Adapter, cmd agentcli.Command) []string {
+	return process.Environ(adapter.Inherit(), cmd.Unset, append(slices.Clone(cmd.Env), "MCP_TOOL_TIMEOUT=86400000"))
+}
+
+// agentCall returns the call of the agent for a turn. resume is the id of the conversation to
+// resume, or "" to start one. A streaming agent gets the prompt later, over standard input.
+func (h *Host) agentCall(adapter agentcli.Adapter, in session.TurnInput, prompt, resume string) agentcli.Call {
+	features := adapter.Features()
+	c := agentcli.Call{
+		Binary: h.o.Binaries[adapter.CLI()], WorkingDir: in.WorkingDir, Model: in.Model, Resume: resume,
+		Permission: agentcli.Permission(in.PermissionMode), AllowFull: h.o.AllowFull[agentcli.CLI(in.Agent)],
+		AllowedTools: slices.Clone(in.AllowedTools), SystemPrompt: in.SystemPrompt,
+		MaxTurns: in.MaxTurns, MaxBudgetUSD: in.BudgetUSD,
+		Streaming: features.Streaming, AskPermission: features.Streaming, Deltas: features.Streaming,
+	}
+	if !features.Streaming {
+		c.Instruction = prompt
+	}
+	if features.SessionID && resume == "" {
+		c.SessionID = agentSession(in)
+	}
+	if len(in.Served) > 0 {
+		c.HostServer = session.ToolServerName
+		for _, tool := range in.Served {
+			c.AllowedTools = append(c.AllowedTools, "mcp__"+session.ToolServerName+"__"+tool)
+		}
+	}
+	return c
+}
+
+// agentSession returns the id of the conversation, for agents that accept an id.
+func agentSession(in session.TurnInput) string {
+	if in.AgentSessionID != "" {
+		return in.AgentSessionID
+	}
+	return session.UUID("agent", in.SessionID)
+}
+
+// addServers adds the session's MCP servers to a call and returns the environment variables that
+// they need. Secrets are passed by the environment and expanded by the agent, because every user
+// of the machine can read arguments.
+func (h *Host) addServers(in session.TurnInput, call agentcli.Call) (agentcli.Call, []string, error) {
+	if len(in.MCPServers) == 0 {
+		return call, nil, nil
+	}
+	cli := agentcli.CLI(in.Agent)
+	if err := session.CheckServers(in.MCPServers, len(in.Served) > 0); err != nil {
+		return call, nil, &agentcli.CallError{CLI: cli, Reason: err.Error()}
+	}
+	servers, env := map[string]json.RawMessage{}, []string{}
+	for name, raw := range in.MCPServers {
+		expanded, vars, err := h.expandServer(in.SessionID, raw)
+		if err != nil {
+			return call, nil, &agentcli.CallError{CLI: cli, Reason: fmt.Sprintf("mcp_servers.%s: %v", name, err)}
+		}
+		servers[name] = expanded
+		env = append(env, vars...)
+	}
+	config, err := json.Marshal(map[string]any{"mcpServers": servers})
+	if err != nil {
+		return call, nil, err
+	}
+	call.MCPConfig = string(config)
+	slices.Sort(env)
+	return call, slices.Compact(env), nil
+}
+
+// expandServer returns a server's configuration for the agent, and the variables that it needs.
+func (h *Host) expandServer(sessionID string, raw json.RawMessage) (json.RawMessage, []string, error) {
+	var s struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return nil, nil, err
+	}
+	if s.Type == session.ServerType {
+		args := append(slices.Clone(h.o.MCPCommand[1:]), "--session", sessionID)
+		own, err := json.Marshal(map[string]any{"type": "stdio", "command": h.o.MCPCommand[0], "args": args})
+		return own, nil, err
+	}
+	var env []string
+	for _, m := range session.EnvReference.FindAllSubmatch(raw, -1) {
+		name := string(m[1])
+		value, ok := os.LookupEnv(name)
+		if !ok {
+			return nil, nil, fmt.Errorf("environment variable %s is not set on %s", name, h.name)
+		}
+		env = append(env, name+"="+value)
+	}
+	raw = session.EnvReference.ReplaceAll(raw, []byte("$${$1}"))
+	placeholders := map[string]string{session.PlaceholderSessionID: sessionID, session.PlaceholderDataDir: h.o.DataDir}
+	for placeholder, value := range placeholders {
+		quoted, err := json.Marshal(value)
+		if err != nil {
+			return nil, nil, err
+		}
+		raw = bytes.ReplaceAll(raw, []byte(placeholder), quoted[1:len(quoted)-1])
+	}
+	return raw, env, nil
+}

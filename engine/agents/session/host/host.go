@@ -1,0 +1,331 @@
+// Package host runs agent sessions on this machine: it executes their activities (claim_session,
+// run_turn, run_session_tool, close_session) and keeps the agents' processes warm between turns.
+// It may import the packages of engine/agents, engine/internal, engine/store/artifact and
+// Temporal's SDK.
+//
+// One process at a time serves the sessions of a data directory: the holder of
+// sessions/host.lock. If it dies, the next process that waits for the lock takes over at once.
+// The process of an agent holds a lock of its session as long as it or one of its children
+// lives, so a session never has two agents.
+//
+// Order: turns of a session run one after another; an event is written to the turn's log before
+// it is processed. Bounds: the Max constants here, in engine/agents/session and in
+// engine/store/artifact. Loss: a turn that the agent has ended is never lost. After a crash, the
+// next attempt looks for the turn in the logs of the earlier attempts and then in the agent's
+// transcript: a completed turn is not repeated, and a started turn is continued with a new
+// message. A served tool call is executed at most once: if the process that requested it is
+// gone, the call is dropped and the agent requests it again.
+//
+// Costs come from the agent. Claude Code reports the total of its process at the end of a turn
+// and starts from the last total in its transcript, so the cost of a turn is the difference. If
+// a process ended during a turn without reporting, the cost is the total that it wrote at its
+// end or, if it was killed, the messages of the transcript at list prices; a model without a
+// list price makes the usage unpriced.
+//
+// Secrets from the environment and texts that look like secrets are redacted in logs, results
+// and requests. The agent and its tools exchange the original texts, in memory only.
+package host
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
+
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/session"
+	"acescope/engine/internal/filelock"
+	"acescope/engine/internal/redact"
+	"acescope/engine/store/artifact"
+)
+
+// Default bounds for warm processes.
+const (
+	MaxWarm = 8                // idle processes
+	MaxIdle = 15 * time.Minute // idle time of a process
+)
+
+// Options configure a [Host].
+type Options struct {
+	DataDir   string
+	Artifacts *artifact.Store
+	Workflows Workflows
+	// AllowFull lists the agents whose sessions may use permission mode "full".
+	AllowFull map[agentcli.CLI]bool
+	// Binaries are the programs of agents that are not looked up in PATH.
+	Binaries map[agentcli.CLI]string
+	// MCPCommand starts acescope's own MCP server; --session is appended. It defaults to this
+	// program's mcp command on the data directory.
+	MCPCommand []string
+	MaxWarm    int           // 0: [MaxWarm]
+	MaxIdle    time.Duration // 0: [MaxIdle]
+	Logger     *slog.Logger
+	// OnStep is called at each step of a session, for tests that end the process there.
+	OnStep func(step string)
+}
+
+// Workflows lets a turn call back to the workflow of its session.
+type Workflows interface {
+	// RequestTool asks the session's workflow for a tool call and waits for the answer. It may be
+	// called again for the same call.
+	RequestTool(ctx context.Context, workflowID, runID string, r session.ToolRequest) (session.ToolAnswer, error)
+}
+
+// Host executes the activities of sessions.
+type Host struct {
+	o       Options
+	name    string
+	queue   string
+	log     *slog.Logger
+	logs    *artifact.Logs
+	redact  *redact.Redactor
+	calls   pendingCalls
+	openLog func(artifact.LogName) (turnLog, error)
+
+	life context.Context // of processes
+	end  context.CancelFunc
+
+	mu     sync.Mutex
+	slots  map[string]*slot
+	closed bool
+}
+
+// slot is the state of one session in this process.
+type slot struct {
+	id    string
+	start sync.Mutex // held while a turn starts or the process is ended
+
+	mu      sync.Mutex // guards the fields below
+	agent   *agent
+	attempt *attempt // the newest turn, in progress or ended
+	used    time.Time
+}
+
+// New creates a host. Call Close to end it.
+func New(o Options) (*Host, error) {
+	dir, err := filepath.Abs(o.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	o.DataDir = dir
+	if o.MCPCommand == nil {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		o.MCPCommand = []string{self, "mcp", "--data-dir", dir}
+	}
+	if o.MaxWarm <= 0 {
+		o.MaxWarm = MaxWarm
+	}
+	if o.MaxIdle <= 0 {
+		o.MaxIdle = MaxIdle
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, sessionsDir), 0o700); err != nil {
+		return nil, err
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		name = "localhost"
+	}
+	h := &Host{
+		o: o, name: name, queue: Queue(name, dir), log: o.Logger, logs: artifact.NewLogs(dir, o.Artifacts),
+		redact: redact.New(redact.Environ(os.Environ())...), slots: map[string]*slot{},
+	}
+	h.openLog = func(n artifact.LogName) (turnLog, error) { return h.logs.Create(n) }
+	h.life, h.end = context.WithCancel(context.Background())
+	return h, nil
+}
+
+// RegisterClaim registers claim_session, for the contract's task queue.
+func (h *Host) RegisterClaim(r worker.ActivityRegistry) {
+	r.RegisterActivityWithOptions(h.claim, activity.RegisterOptions{Name: session.ActivityClaim})
+}
+
+// Register registers the other activities, for this host's task queue.
+func (h *Host) Register(r worker.ActivityRegistry) {
+	r.RegisterActivityWithOptions(h.runTurn, activity.RegisterOptions{Name: session.ActivityTurn})
+	r.RegisterActivityWithOptions(h.runTool, activity.RegisterOptions{Name: session.ActivityTool})
+	r.RegisterActivityWithOptions(h.closeSession, activity.RegisterOptions{Name: session.ActivityClose})
+}
+
+// Close ends the processes of all agents. Turns in progress are given up and continue where the
+// session is served next.
+func (h *Host) Close() {
+	h.mu.Lock()
+	h.closed = true
+	var all []*slot
+	for _, s := range h.slots {
+		all = append(all, s)
+	}
+	h.mu.Unlock()
+	h.end()
+	for _, s := range all {
+		if a := s.process(); a != nil {
+			<-a.gone
+		}
+	}
+}
+
+// step reports a step to tests.
+func (h *Host) step(name string) {
+	if h.o.OnStep != nil {
+		h.o.OnStep(name)
+	}
+}
+
+func (h *Host) slot(id string) *slot {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.slots[id]
+	if s == nil {
+		s = &slot{id: id, used: time.Now()}
+		h.slots[id] = s
+	}
+	return s
+}
+
+// trim ends the processes that were idle longest while more than MaxWarm are idle.
+func (h *Host) trim() {
+	for {
+		var oldest *slot
+		var process *agent
+		var since time.Time
+		count := 0
+		h.mu.Lock()
+		for _, s := range h.slots {
+			a, used := s.idle()
+			if a == nil {
+				continue
+			}
+			count++
+			if oldest == nil || used.Before(since) {
+				oldest, process, since = s, a, used
+			}
+		}
+		h.mu.Unlock()
+		if count <= h.o.MaxWarm {
+			return
+		}
+		h.retire(oldest, process, "too many idle processes")
+	}
+}
+
+// retire ends an idle process. The session's next turn starts another one.
+func (h *Host) retire(s *slot, a *agent, reason string) {
+	s.start.Lock()
+	defer s.start.Unlock()
+	if now, _ := s.idle(); now != a {
+		return
+	}
+	h.log.Info("ending the agent's process", "session", s.id, "reason", reason, "pid", a.p.Pid())
+	a.close()
+	s.drop(a)
+}
+
+// process returns the slot's process, or nil.
+func (s *slot) process() *agent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.agent
+}
+
+// warm returns the process if it can take the next turn, or nil.
+func (s *slot) warm() *agent {
+	if a := s.process(); a != nil && a.alive() {
+		return a
+	}
+	return nil
+}
+
+// idle returns the process if it has no turn, and when it was last used.
+func (s *slot) idle() (*agent, time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.agent == nil || s.attempt != nil && !s.attempt.ended() {
+		return nil, s.used
+	}
+	return s.agent, s.used
+}
+
+func (s *slot) drop(a *agent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.agent == a {
+		s.agent = nil
+	}
+}
+
+// closeSession ends the agent's process, even if another process started it.
+func (h *Host) closeSession(ctx context.Context, in session.CloseInput) error {
+	h.step("close")
+	s := h.slot(in.SessionID)
+	s.start.Lock()
+	defer s.start.Unlock()
+	if a := s.process(); a != nil {
+		a.close()
+		s.drop(a)
+	}
+	lock, err := h.lockSession(ctx, in.SessionID)
+	if err != nil {
+		return err
+	}
+	h.log.Info("session closed", "session", in.SessionID)
+	h.mu.Lock()
+	delete(h.slots, in.SessionID)
+	h.mu.Unlock()
+	h.step("closed")
+	lock.Release()
+	return nil
+}
+
+const (
+	sessionsDir = "sessions"    // below the data directory
+	hostLock    = "host.lock"   // held by the process that serves the sessions
+	lockExt     = ".agent.lock" // of sessions' locks; differs from hostLock for every session id
+	lockRetry   = 200 * time.Millisecond
+)
+
+// Queue returns the task queue of the sessions of one data directory on one machine.
+func Queue(hostname, dataDir string) string {
+	return fmt.Sprintf("session.%x", sha256.Sum256([]byte(hostname+"\x00"+filepath.Clean(dataDir))))[:32]
+}
+
+// Queue returns the task queue that this host serves.
+func (h *Host) Queue() string { return h.queue }
+
+// Lock waits until this process may serve the sessions of the data directory. The lock ends
+// with the process or with release.
+func (h *Host) Lock(ctx context.Context) (release func(), err error) {
+	lock := flock.New(filepath.Join(h.o.DataDir, sessionsDir, hostLock), flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, lockRetry); err != nil {
+		return nil, err
+	}
+	return func() { _ = lock.Close() }, nil
+}
+
+// lockSession takes the lock of a session. If an agent's process still holds it because its host
+// died, that process is ended first. The new process inherits the file, so close it here after
+// the start. The file is removed only when the session is closed: removed earlier, the next
+// process would lock another file.
+func (h *Host) lockSession(ctx context.Context, id string) (*filelock.Lock, error) {
+	path := filepath.Join(h.o.DataDir, sessionsDir, artifact.Escape(id)+lockExt)
+	lock, err := filelock.Acquire(ctx, path, func(pid int) {
+		h.log.Warn("ending an orphaned process of the session", "session", id, "pid", pid)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lock of session %s: %w", id, err)
+	}
+	return lock, nil
+}

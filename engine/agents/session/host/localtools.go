@@ -1,0 +1,270 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kballard/go-shellquote"
+
+	"acescope/engine/internal/process"
+)
+
+// Bounds of the served tools, in bytes.
+const (
+	maxRead    = 256 << 10
+	maxWrite   = 4 << 20
+	maxPath    = 4096
+	maxArgv    = 64 << 10
+	outputKept = 128 << 10 // of the start and of the end of a command's output
+)
+
+// Time limits of a command.
+const (
+	commandTimeout    = 10 * time.Minute
+	commandTimeoutMax = time.Hour
+)
+
+// decodeArgs decodes a tool's arguments.
+func decodeArgs(raw json.RawMessage, args any) error {
+	if err := json.Unmarshal(raw, args); err != nil {
+		return fmt.Errorf("malformed arguments: %w", err)
+	}
+	return nil
+}
+
+// checkPath rejects paths outside of the working directory. Opening the file detects links that
+// lead out of it.
+func checkPath(name string) error {
+	switch {
+	case name == "":
+		return errors.New("path is missing")
+	case len(name) > maxPath:
+		return fmt.Errorf("the path is longer than %d bytes", maxPath)
+	case strings.ContainsRune(name, 0):
+		return errors.New("the path contains a NUL byte")
+	case !utf8.ValidString(name):
+		return errors.New("the path is not valid UTF-8")
+	case filepath.IsAbs(name) || strings.HasPrefix(name, "/"):
+		return fmt.Errorf("%q is an absolute path; use a path relative to the working directory", name)
+	case !filepath.IsLocal(filepath.FromSlash(name)):
+		return fmt.Errorf("%q is outside of the working directory", name)
+	}
+	return nil
+}
+
+// openRoot opens the working directory for a path below it.
+func openRoot(dir, name string) (*os.Root, error) {
+	if err := checkPath(name); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fileError(".", err)
+	}
+	return root, nil
+}
+
+// fileError returns an error with the path as the agent wrote it, which may differ from the path
+// in the error.
+func fileError(name string, err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		err = p.Err
+	} else if l, ok := errors.AsType[*os.LinkError](err); ok {
+		err = l.Err
+	}
+	if strings.Contains(err.Error(), "escapes") {
+		return fmt.Errorf("%q is outside of the working directory", name)
+	}
+	return fmt.Errorf("%q: %w", name, err)
+}
+
+func readFile(_ context.Context, dir string, raw json.RawMessage) (string, error) {
+	var args struct {
+		Path   string `json:"path"`
+		Offset int64  `json:"offset"`
+		Limit  int64  `json:"limit"`
+	}
+	if err := decodeArgs(raw, &args); err != nil {
+		return "", err
+	}
+	if args.Offset < 0 || args.Limit < 0 {
+		return "", errors.New("offset and limit must not be negative")
+	}
+	root, err := openRoot(dir, args.Path)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	f, info, err := openRegular(root, args.Path)
+	if err != nil {
+		return "", fileError(args.Path, err)
+	}
+	defer f.Close()
+	limit := int64(maxRead)
+	if args.Limit > 0 {
+		limit = min(limit, args.Limit)
+	}
+	data, err := io.ReadAll(io.NewSectionReader(f, args.Offset, limit))
+	if err != nil {
+		return "", fileError(args.Path, err)
+	}
+	text := strings.ToValidUTF8(string(data), "�")
+	if end := args.Offset + int64(len(data)); end < info.Size() {
+		text += fmt.Sprintf("\n[%d of %d bytes omitted: continue with offset %d]", info.Size()-end, info.Size(), end)
+	}
+	return text, nil
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// openRegular opens a regular file for reading. It does not block on a pipe.
+func openRegular(root *os.Root, name string) (*os.File, os.FileInfo, error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, errNotRegular
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+func writeFile(_ context.Context, dir string, raw json.RawMessage) (string, error) {
+	var args struct {
+		Path    string  `json:"path"`
+		Content *string `json:"content"`
+	}
+	if err := decodeArgs(raw, &args); err != nil {
+		return "", err
+	}
+	switch {
+	case args.Content == nil:
+		return "", errors.New("content is missing")
+	case len(*args.Content) > maxWrite:
+		return "", fmt.Errorf("the content has %d bytes; at most %d can be written", len(*args.Content), maxWrite)
+	}
+	root, err := openRoot(dir, args.Path)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	if err := replaceFile(root, path.Clean(filepath.ToSlash(args.Path)), []byte(*args.Content)); err != nil {
+		return "", fileError(args.Path, err)
+	}
+	return fmt.Sprintf("wrote %d bytes to %s", len(*args.Content), args.Path), nil
+}
+
+// replaceFile writes a temporary file and renames it.
+func replaceFile(root *os.Root, name string, content []byte) error {
+	mode := fs.FileMode(0o644)
+	info, err := root.Lstat(name)
+	switch {
+	case err == nil && info.Mode()&fs.ModeSymlink != 0:
+		return errors.New("it is a symbolic link")
+	case err == nil && !info.Mode().IsRegular():
+		return errNotRegular
+	case err == nil:
+		mode = info.Mode().Perm()
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	dir := path.Dir(name)
+	if err := root.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	tmp := path.Join(dir, ".acescope-"+rand.Text())
+	err = writeNew(root, tmp, content, mode)
+	if err == nil {
+		err = root.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = root.Remove(tmp)
+	}
+	return err
+}
+
+func writeNew(root *os.Root, name string, content []byte, mode fs.FileMode) error {
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// commandEnv are the variables that commands inherit: paths and locale, no keys.
+var commandEnv = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TEMP", "TMP", "LANG", "LC_*", "TZ", "TERM",
+	"GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "CARGO_HOME", "RUSTUP_HOME", "JAVA_HOME", "VIRTUAL_ENV", "NVM_DIR",
+	"SystemRoot", "APPDATA", "LOCALAPPDATA", "USERPROFILE", "PATHEXT", "COMSPEC"}
+
+func runCommand(ctx context.Context, dir string, raw json.RawMessage) (string, error) {
+	var args struct {
+		Command string   `json:"command"`
+		Argv    []string `json:"argv"`
+		Timeout int64    `json:"timeout_seconds"`
+	}
+	if err := decodeArgs(raw, &args); err != nil {
+		return "", err
+	}
+	argv := args.Argv
+	switch {
+	case len(raw) > maxArgv:
+		return "", fmt.Errorf("the command is longer than %d bytes", maxArgv)
+	case (args.Command == "") == (len(args.Argv) == 0):
+		return "", errors.New("use either command or argv")
+	case args.Command != "":
+		var err error
+		if argv, err = shellquote.Split(args.Command); err != nil {
+			return "", fmt.Errorf("malformed quoting in the command: %w", err)
+		}
+	}
+	timeout := commandTimeout
+	if args.Timeout > 0 {
+		timeout = min(time.Duration(args.Timeout)*time.Second, commandTimeoutMax)
+	}
+	out := process.NewTail(outputKept, outputKept)
+	exit := process.Run(ctx, process.Spec{
+		Argv: argv, Dir: dir, Env: process.Environ(commandEnv, nil, nil), Stdout: out, Stderr: out,
+		Timeout: timeout, DieWithParent: true,
+	})
+	text := strings.ToValidUTF8(out.String(), "�")
+	switch {
+	case exit.Err != nil:
+		return "", exit.Err
+	case exit.Class == process.TimedOut:
+		return "", fmt.Errorf("%s\n[stopped after the time limit of %s]", text, timeout)
+	case exit.Signal != "":
+		return "", fmt.Errorf("%s\n[ended by signal %q]", text, exit.Signal)
+	case exit.Code != 0:
+		return "", fmt.Errorf("%s\n[exit code %d]", text, exit.Code)
+	}
+	if exit.Cut {
+		text += "\n[a child process is still running; its output is no longer read]"
+	}
+	return text, nil
+}

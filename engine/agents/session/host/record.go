@@ -1,0 +1,132 @@
+package host
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/session"
+)
+
+// Bounds of a turn's result, in bytes, and of the tool names remembered.
+const (
+	maxOutText = 8 * ace.PreviewBytes
+	maxText    = session.MaxText / 4
+	maxSummary = 500
+	maxNames   = 10_000
+)
+
+// record collects a turn's result from the agent's events.
+type record struct {
+	turn    int
+	uuid    string // of the turn's message
+	started bool   // events belong to this turn
+	ended   bool   // there is a result
+	judge   agentcli.Judge
+	out     []session.Out
+	omitted int               // messages dropped from out
+	names   map[string]string // of tools, by call id
+}
+
+// newRecord starts a record. started is false if the agent may still report events of the
+// previous turn.
+func newRecord(in session.TurnInput, uuid string, started bool) *record {
+	meter := agentcli.Meter{Cost: in.CostSeen, Usage: in.UsageSeen}
+	return &record{
+		turn: in.Turn, uuid: uuid, started: started, names: map[string]string{},
+		judge: agentcli.Judge{Meter: meter},
+	}
+}
+
+// add adds an event and reports whether it ends the turn.
+func (r *record) add(e agentcli.Event) (ended bool) {
+	if !r.started {
+		r.started = e.Kind == agentcli.KindInit || e.Kind == agentcli.KindUser && e.UUID == r.uuid
+		if !r.started {
+			return false
+		}
+	}
+	r.judge.Add(e)
+	r.addOut(e)
+	ended = e.Kind == agentcli.KindResult
+	r.ended = r.ended || ended
+	return ended
+}
+
+// addOut adds the outgoing message of an event. Events of subagents are only in the log.
+func (r *record) addOut(e agentcli.Event) {
+	if e.ParentID != "" {
+		return
+	}
+	o := session.Out{Turn: r.turn, Text: ace.Cut(e.Text, maxOutText)}
+	switch e.Kind {
+	case agentcli.KindText:
+		o.Kind = session.OutAssistant
+		if o.Text == "" {
+			return
+		}
+	case agentcli.KindError:
+		o.Kind = session.OutError
+	case agentcli.KindToolUse:
+		o.Kind, o.Tool, o.CallID = session.OutToolUse, e.Tool.Name, e.Tool.ID
+		o.Args = ace.Preview(validJSON(e.Tool.Args))
+		if len(r.names) < maxNames {
+			r.names[e.Tool.ID] = e.Tool.Name
+		}
+	case agentcli.KindToolResult:
+		ok := e.Tool.OK
+		o.Kind, o.Tool, o.CallID, o.OK = session.OutToolResult, r.names[e.Tool.ID], e.Tool.ID, &ok
+		o.Text = ace.Cut(resultText(e.Tool.Result), ace.PreviewBytes)
+	default:
+		return
+	}
+	r.out = append(r.out, o)
+	if excess := len(r.out) - session.MaxRecent; excess > 0 {
+		r.omitted += excess
+		r.out = slices.Clone(r.out[excess:])
+	}
+}
+
+// result returns the turn's result without its status.
+func (r *record) result(in session.TurnInput, o agentcli.Outcome) session.TurnResult {
+	t := session.TurnResult{
+		Turn: in.Turn, AgentSessionID: o.SessionID, Model: o.Model, Text: ace.Cut(o.Text, maxText), Messages: r.out,
+		Omitted: r.omitted, Summary: ace.Cut(o.Sentence, maxSummary), Usage: o.Usage,
+		CostSeen: r.judge.Meter.Cost, UsageSeen: r.judge.Meter.Usage,
+	}
+	if t.AgentSessionID == "" {
+		t.AgentSessionID = in.AgentSessionID
+	}
+	return t
+}
+
+// validJSON returns raw if it is valid JSON, otherwise nil.
+func validJSON(raw json.RawMessage) json.RawMessage {
+	if !json.Valid(raw) {
+		return nil
+	}
+	return raw
+}
+
+// resultText returns the text of a tool's result: a string, or the text blocks of a list.
+func resultText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	var blocks []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(raw, &blocks) != nil {
+		return string(raw)
+	}
+	var parts []string
+	for _, b := range blocks {
+		if b.Text != "" {
+			parts = append(parts, b.Text)
+		}
+	}
+	return strings.Join(parts, "\n")
+}

@@ -1,0 +1,321 @@
+package host
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/price"
+	"acescope/engine/agents/session"
+	"acescope/engine/agents/transcript"
+)
+
+// past is what earlier attempts left of a turn and its conversation.
+type past struct {
+	result   *session.TurnResult // of a completed turn
+	log      string              // path of the newest log
+	started  bool                // the agent has the turn's message
+	resume   string              // the conversation to resume, or "" to start one
+	baseline *baseline           // nil if the agent's transcript is unknown
+}
+
+// baseline is where an agent's process starts counting in a turn: the conversation's cost, and
+// what earlier attempts used, which the process does not report.
+type baseline struct {
+	Counted float64   `json:"counted"`
+	Used    ace.Usage `json:"used"`
+}
+
+// baselineType is the type of the log line with the baseline.
+const baselineType = "acescope_start"
+
+// line returns the baseline as a line of a log.
+func (b baseline) line() ([]byte, error) {
+	return json.Marshal(struct {
+		Type string `json:"type"`
+		baseline
+	}{baselineType, b})
+}
+
+// baselineOf decodes the baseline from the first event of a log.
+func baselineOf(e agentcli.Event) (b baseline, ok bool) {
+	if e.Line != 1 || e.Name != baselineType {
+		return b, false
+	}
+	return b, json.Unmarshal(e.Raw, &b) == nil
+}
+
+// uuids returns the identities of the turn's messages, of all attempts.
+func (t *attempt) uuids() []string {
+	list := []string{t.in.UUID}
+	for n := int32(2); n <= t.number; n++ {
+		list = append(list, resumeUUID(t.in, n))
+	}
+	return list
+}
+
+// searchLogs looks for the turn's result in the logs of earlier attempts.
+func (h *Host) searchLogs(t *attempt, adapter agentcli.Adapter) error {
+	if t.in.Resume {
+		t.past.resume = t.in.AgentSessionID
+	}
+	for i, uuid := range t.uuids()[:t.number-1] {
+		number := int32(i + 1)
+		path := t.logName(number).Path()
+		f, err := os.Open(h.logs.Path(path))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		result, conversation, err := t.readLog(f, adapter, uuid)
+		_ = f.Close()
+		if err != nil {
+			return err
+		}
+		t.past.log = path
+		if result != nil {
+			t.slog.Info("found the completed turn in the log of an earlier attempt", "log", path)
+			result.Continued = number > 1
+			t.past.result = h.sealPast(t, result)
+			return nil
+		}
+		if conversation != "" && !adapter.Features().SessionID {
+			t.past.resume, t.past.started = conversation, true
+		}
+	}
+	return nil
+}
+
+// readLog returns the result in the log of an earlier attempt, or nil, and the agent's id of the
+// conversation.
+func (t *attempt) readLog(f *os.File, adapter agentcli.Adapter, uuid string) (
+	result *session.TurnResult, conversation string, err error,
+) {
+	// The log of a warm process may start with events of the previous turn.
+	rec := newRecord(t.in, uuid, !adapter.Features().Streaming)
+	var used ace.Usage
+	ended := false
+	err = agentcli.NewReader(f, adapter.CLI()).All(func(e agentcli.Event) error {
+		conversation = cmp.Or(e.SessionID, conversation)
+		if b, ok := baselineOf(e); ok {
+			rec.judge.Meter.Cost = b.Counted
+			used = b.Used
+		}
+		// OpenCode's reader ends every stream with a result that is not in the log (line 0).
+		ended = rec.add(e) && e.Line > 0 || ended
+		return nil
+	})
+	if err != nil || !ended {
+		return nil, conversation, err
+	}
+	o := rec.judge.Outcome(agentcli.Exit{Alive: true}, "")
+	r := rec.result(t.in, o)
+	setStatus(&r, o)
+	r.Usage = r.Usage.Add(used)
+	return &r, conversation, nil
+}
+
+// searchTranscript looks for the turn in the agent's transcript. No process may be writing it.
+func (h *Host) searchTranscript(t *attempt, adapter agentcli.Adapter) error {
+	if !adapter.Features().SessionID {
+		return nil
+	}
+	m, err := h.transcripts(adapter).turn(t.life, t.in, t.uuids())
+	if err != nil {
+		return err
+	}
+	id := agentSession(t.in)
+	if m.Exists {
+		t.past.resume = id
+	}
+	if m.Exists || t.past.resume == "" {
+		t.past.baseline = &baseline{Counted: m.Counted, Used: m.Usage}
+	}
+	t.past.started = m.Started
+	if m.Ended {
+		t.slog.Info("found the completed turn in the agent's transcript")
+		t.past.result = h.sealPast(t, m.result(t.in, id))
+	}
+	return nil
+}
+
+// sealPast marks a result as recovered and adds its log.
+func (h *Host) sealPast(t *attempt, r *session.TurnResult) *session.TurnResult {
+	r.Recovered = true
+	r.LogPath = t.past.log
+	if r.LogPath == "" {
+		return r
+	}
+	ref, err := h.logs.Seal(t.life, r.LogPath)
+	if err != nil {
+		t.slog.Warn("the log of an earlier attempt was not sealed", "error", err)
+		return r
+	}
+	r.Log = &ref
+	return r
+}
+
+// transcriptTurn is a turn as the agent's transcript records it.
+type transcriptTurn struct {
+	Exists  bool // the conversation has a transcript
+	Started bool // it contains the turn's message
+	Ended   bool // and the end of the answer
+	// Interrupted and Failed describe an end that is not an answer.
+	Interrupted bool
+	Failed      string
+	Text        string // the last text
+	Model       string
+	Messages    []session.Out
+	Omitted     int
+	Usage       ace.Usage // of all attempts of the turn, see [transcript.Spent]
+	Counted     float64   // the conversation's cost from which the agent's next process counts
+}
+
+// result returns the result of a completed turn.
+func (m transcriptTurn) result(in session.TurnInput, id string) *session.TurnResult {
+	r := session.TurnResult{
+		Turn: in.Turn, Status: session.TurnCompleted, AgentSessionID: id, Model: m.Model,
+		Text: ace.Cut(m.Text, maxText), Messages: m.Messages, Omitted: m.Omitted,
+		Summary: "The turn was found completed after a crash", Usage: m.Usage,
+		CostSeen: in.CostSeen + m.Usage.CostUSD, UsageSeen: in.UsageSeen,
+	}
+	switch {
+	case m.Interrupted:
+		r.Status = session.TurnInterrupted
+	case m.Failed != "":
+		r.Status = session.TurnFailed
+		r.Failed = newFailure(string(agentcli.ClassAPIError), ace.Cut(m.Failed, maxSummary))
+	}
+	return &r
+}
+
+// transcripts reads the transcripts of Claude Code in its configuration directory.
+type transcripts struct{ configDir string }
+
+// transcripts returns the transcripts of the agents that this host starts.
+func (h *Host) transcripts(adapter agentcli.Adapter) transcripts {
+	return transcripts{transcript.ConfigDir(h.environ(adapter, agentcli.Command{}))}
+}
+
+// turn finds the turn whose message has one of the uuids.
+func (t transcripts) turn(ctx context.Context, in session.TurnInput, uuids []string) (transcriptTurn, error) {
+	id := agentSession(in)
+	if t.configDir == "" || !agentcli.ValidSessionID(id) {
+		return transcriptTurn{}, nil
+	}
+	path, err := transcript.Find(t.configDir, id)
+	if err != nil || path == "" {
+		return transcriptTurn{}, err
+	}
+	s := turnScanner{turn: in.Turn, spent: transcript.NewSpent(price.Shipped(), in.CostSeen)}
+	for _, uuid := range uuids {
+		s.uuids = append(s.uuids, []byte(uuid))
+	}
+	s.Exists = true
+	_, err = transcript.NewReader(path, nil).Read(ctx, 0, nil, func(raw []byte, _ int64) { s.add(raw) })
+	if err != nil {
+		return transcriptTurn{}, fmt.Errorf("transcript: %w", err)
+	}
+	return s.finish(), nil
+}
+
+// turnScanner finds a turn in the lines of a transcript.
+type turnScanner struct {
+	transcriptTurn
+	turn    int
+	uuids   [][]byte          // of the turn's messages
+	replied bool              // the agent replied to the last of them
+	open    map[string]bool   // calls without a result
+	spent   *transcript.Spent // in the turn
+	record  record
+}
+
+// syntheticModel is the model of messages that the CLI writes itself.
+const syntheticModel = "<synthetic>"
+
+func (s *turnScanner) add(raw []byte) {
+	if s.spent.Count(raw) {
+		return
+	}
+	mentioned := slices.ContainsFunc(s.uuids, func(uuid []byte) bool { return bytes.Contains(raw, uuid) })
+	if !s.Started && !mentioned {
+		return
+	}
+	events := transcript.Events(raw)
+	isMessage := slices.ContainsFunc(s.uuids, func(uuid []byte) bool { return string(uuid) == events[0].UUID })
+	switch {
+	case mentioned && isMessage:
+		s.start(raw)
+	case !s.Started || transcript.IsFiller(events):
+	default:
+		s.spent.Add(raw)
+		for _, e := range events {
+			if e.ParentID == "" {
+				s.addEvent(e)
+			}
+		}
+	}
+}
+
+// start handles a message of the turn. A later message continues what the first one started.
+func (s *turnScanner) start(raw []byte) {
+	if !s.Started {
+		s.record = record{turn: s.turn, started: true, names: map[string]string{}}
+	}
+	s.spent.Add(raw)
+	s.Started = true
+	s.replied = false
+	s.Interrupted = false
+	s.Failed, s.Text = "", ""
+	s.open = map[string]bool{}
+}
+
+func (s *turnScanner) addEvent(e agentcli.Event) {
+	if e.Model != "" {
+		s.replied = true
+		if e.Model != syntheticModel {
+			s.Model = e.Model
+		}
+	}
+	switch e.Kind {
+	case agentcli.KindText:
+		s.Text = e.Text
+	case agentcli.KindError:
+		if e.Model == "" {
+			return // the CLI retried the call
+		}
+		s.Text, s.Failed = e.Text, e.Text
+	case agentcli.KindToolUse:
+		if len(s.open) < maxNames {
+			s.open[e.Tool.ID] = true
+		}
+	case agentcli.KindToolResult:
+		delete(s.open, e.Tool.ID)
+	case agentcli.KindStatus:
+		s.Interrupted = s.Interrupted || e.Name == "interrupted"
+	}
+	s.record.addOut(e)
+}
+
+// finish returns the turn after the last line.
+func (s *turnScanner) finish() transcriptTurn {
+	s.Counted = s.spent.Counted
+	if !s.Started {
+		return s.transcriptTurn
+	}
+	answered := s.spent.Ended() || s.Failed != "" && !s.spent.Summary().Unfinished
+	s.Ended = s.Interrupted || s.replied && answered && len(s.open) == 0
+	s.Usage = s.spent.Usage()
+	s.Messages, s.Omitted = s.record.out, s.record.omitted
+	return s.transcriptTurn
+}

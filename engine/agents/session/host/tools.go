@@ -1,0 +1,202 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/session"
+)
+
+// servedTool is a tool that sessions offer to their agents. It is confined to a directory.
+type servedTool struct {
+	name, description string
+	schema            json.RawMessage
+	// run returns the tool's result. The error is the tool's own failure, for the agent.
+	run func(ctx context.Context, dir string, args json.RawMessage) (string, error)
+}
+
+var servedTools = []servedTool{
+	{"read_file", "Reads a text file below the working directory. Read a long file in parts with offset.", json.RawMessage(`{
+		"type":"object","required":["path"],"additionalProperties":false,"properties":{
+		"path":{"type":"string","description":"relative to the working directory"},
+		"offset":{"type":"integer","minimum":0,"description":"the first byte to read"},
+		"limit":{"type":"integer","minimum":1,"description":"maximum number of bytes"}}}`), readFile},
+	{"write_file", "Writes a whole file below the working directory, atomically. Creates missing directories.", json.RawMessage(`{
+		"type":"object","required":["path","content"],"additionalProperties":false,"properties":{
+		"path":{"type":"string","description":"relative to the working directory"},
+		"content":{"type":"string"}}}`), writeFile},
+	{"run_command", "Runs a program in the working directory, without a shell: no pipes, redirections or variables.", json.RawMessage(`{
+		"type":"object","additionalProperties":false,"properties":{
+		"command":{"type":"string","description":"the program and its arguments, quoted as for a shell"},
+		"argv":{"type":"array","items":{"type":"string"},"description":"the program and its arguments, instead of command"},
+		"timeout_seconds":{"type":"integer","minimum":1,"maximum":3600}}}`), runCommand},
+}
+
+// ServedTools returns the names of the tools that sessions can offer.
+func ServedTools() (names []string) {
+	for _, t := range servedTools {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// pendingCalls are the calls of served tools whose agents wait, by id. They have the original
+// arguments and results; those in the history are redacted.
+type pendingCalls struct {
+	mu   sync.Mutex
+	list map[string]*pendingCall
+}
+
+type pendingCall struct {
+	args     json.RawMessage
+	started  bool
+	finished bool
+	text     string
+	failed   bool
+}
+
+// add adds a call unless its id is pending.
+func (c *pendingCalls) add(id string, args json.RawMessage) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.list == nil {
+		c.list = map[string]*pendingCall{}
+	}
+	if c.list[id] != nil {
+		return false
+	}
+	c.list[id] = &pendingCall{args: args}
+	return true
+}
+
+// start returns the arguments of a call, once.
+func (c *pendingCalls) start(id string) (args json.RawMessage, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.list[id]
+	if p == nil || p.started {
+		return nil, false
+	}
+	p.started = true
+	return p.args, true
+}
+
+func (c *pendingCalls) finish(id, text string, failed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.list[id]; p != nil {
+		p.text, p.failed, p.finished = text, failed, true
+	}
+}
+
+// remove removes a call and returns its final state.
+func (c *pendingCalls) remove(id string) pendingCall {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.list[id]
+	delete(c.list, id)
+	if p == nil {
+		return pendingCall{}
+	}
+	return *p
+}
+
+// callTool answers an agent's call of a served tool: the session decides, and executes the call
+// with an activity.
+func (a *agent) callTool(ctx context.Context, id, tool string, args json.RawMessage) (text string, failed bool) {
+	a.mu.Lock()
+	t := a.attempt
+	a.mu.Unlock()
+	if t == nil {
+		return "the turn has ended", true
+	}
+	if id == "" {
+		id = t.newCallID()
+	}
+	if !a.h.calls.add(id, args) {
+		return "this call is already in progress", true
+	}
+	answer, err := a.h.requestTool(ctx, t, session.ToolRequest{ID: id, Name: tool, Args: args, Served: true})
+	call := a.h.calls.remove(id)
+	switch {
+	case err != nil:
+		return "the session cannot be asked: " + err.Error(), true
+	case call.finished:
+		return call.text, call.failed
+	case answer.Action != session.Allow:
+		return denial(answer), true
+	case answer.Result != nil:
+		return answer.Result.Text, answer.Result.Error
+	case answer.Failed != nil:
+		return answer.Failed.Message, true
+	}
+	return "the call has no result", true
+}
+
+// runTool executes run_session_tool. The call fails if its agent no longer waits: the result
+// would be lost, and the agent requests the call again.
+func (h *Host) runTool(ctx context.Context, in session.ToolCall) (session.ToolResult, error) {
+	h.step("tool")
+	heartbeat, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		tick := time.NewTicker(heartbeatInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-heartbeat.Done():
+				return
+			case <-tick.C:
+				activity.RecordHeartbeat(heartbeat)
+			}
+		}
+	}()
+	return h.executeCall(ctx, in)
+}
+
+func (h *Host) executeCall(ctx context.Context, in session.ToolCall) (session.ToolResult, error) {
+	args, ok := h.calls.start(in.ID)
+	if !ok {
+		return session.ToolResult{}, refused(TypeCallLost, "the agent no longer waits for this call")
+	}
+	i := slices.IndexFunc(servedTools, func(t servedTool) bool { return t.name == in.Name })
+	if i < 0 {
+		return session.ToolResult{}, refused(TypeRefused, "unknown served tool %q; use %v", in.Name, ServedTools())
+	}
+	began := time.Now()
+	text, err := servedTools[i].run(ctx, in.WorkingDir, args)
+	if ctx.Err() != nil {
+		return session.ToolResult{}, temporal.NewCanceledError()
+	}
+	if err != nil {
+		text = err.Error()
+	}
+	h.calls.finish(in.ID, text, err != nil)
+	h.step("tool_ran")
+	h.log.Info("tool executed", "session", in.SessionID, "tool", in.Name, "call", in.ID,
+		"failed", err != nil, "duration", time.Since(began))
+	return h.toolResult(ctx, text, err != nil)
+}
+
+// toolResult returns the result for the history: redacted, and as an artifact if it is long.
+func (h *Host) toolResult(ctx context.Context, text string, failed bool) (session.ToolResult, error) {
+	text = h.redact.String(text)
+	r := session.ToolResult{Text: ace.Cut(text, 8*ace.PreviewBytes), Error: failed}
+	if r.Text == text {
+		return r, nil
+	}
+	ref, err := h.o.Artifacts.PutBytes(ctx, []byte(text), "text/plain; charset=utf-8")
+	if err != nil {
+		return r, fmt.Errorf("store the tool's result: %w", err)
+	}
+	r.Ref = &ref
+	return r, nil
+}

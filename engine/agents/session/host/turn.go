@@ -1,0 +1,383 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"acescope/engine/agents/agentcli"
+	"acescope/engine/agents/session"
+	"acescope/engine/internal/filelock"
+	"acescope/engine/store/artifact"
+)
+
+// heartbeatInterval also bounds how late a turn notices its cancellation.
+const heartbeatInterval = time.Second
+
+// Heartbeat is the detail of a turn's heartbeats.
+type Heartbeat struct {
+	AgentSessionID string `json:"agent_session_id,omitempty"`
+	UUID           string `json:"uuid,omitempty"`
+	Line           int64  `json:"line"` // of the log
+	LogPath        string `json:"log_path,omitempty"`
+}
+
+// runTurn executes run_turn.
+func (h *Host) runTurn(ctx context.Context, in session.TurnInput) (session.TurnResult, error) {
+	return h.turn(ctx, in, activity.GetInfo(ctx).Attempt, func(b Heartbeat) { activity.RecordHeartbeat(ctx, b) })
+}
+
+// Reasons for giving up a turn.
+var (
+	errAbandoned = errors.New("no attempt waits for the turn")
+	errClosed    = errors.New("this process is stopping")
+)
+
+// turn runs a turn, or waits for the turn if an earlier attempt started it in this process. If
+// ctx ends because of a cancellation, the turn is interrupted and its result returned. If ctx
+// ends for another reason, the turn continues for the next attempt.
+func (h *Host) turn(ctx context.Context, in session.TurnInput, number int32, heartbeat func(Heartbeat)) (
+	session.TurnResult, error,
+) {
+	h.step("turn")
+	heartbeat(Heartbeat{AgentSessionID: in.AgentSessionID, UUID: in.UUID})
+	t, err := h.enter(ctx, in, number)
+	if err != nil {
+		return session.TurnResult{}, err
+	}
+	tick := time.NewTicker(heartbeatInterval)
+	defer tick.Stop()
+	ended := ctx.Done()
+	for {
+		select {
+		case <-t.done:
+			h.step("done")
+			result := t.result
+			if number > t.number {
+				result.Recovered = true
+			}
+			return result, t.err
+		case <-tick.C:
+			heartbeat(t.heartbeat())
+		case <-ended:
+			if cause := context.Cause(ctx); !temporal.IsCanceledError(cause) {
+				t.abandonLater()
+				return session.TurnResult{}, givenUp(cause)
+			}
+			t.interrupt()
+			ended = nil
+		}
+	}
+}
+
+func givenUp(cause error) error {
+	return temporal.NewApplicationError("the turn was given up: "+cause.Error(), TypeHostGone)
+}
+
+// enter returns the attempt of a turn: the existing one, or a new one once the previous turn has
+// ended.
+func (h *Host) enter(ctx context.Context, in session.TurnInput, number int32) (*attempt, error) {
+	s := h.slot(in.SessionID)
+	s.start.Lock()
+	defer s.start.Unlock()
+	s.mu.Lock()
+	previous := s.attempt
+	s.mu.Unlock()
+	if previous != nil && previous.isFor(in) && (!previous.ended() || previous.err == nil) {
+		previous.keep()
+		return previous, nil
+	}
+	if previous != nil && !previous.ended() {
+		previous.giveUp(errAbandoned)
+		select {
+		case <-previous.done:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	h.mu.Lock()
+	closed := h.closed
+	h.mu.Unlock()
+	if closed {
+		return nil, temporal.NewApplicationError(errClosed.Error(), TypeHostGone)
+	}
+	t := h.newAttempt(in, number)
+	s.mu.Lock()
+	s.attempt = t
+	s.mu.Unlock()
+	go h.work(s, t)
+	return t, nil
+}
+
+// work executes an attempt and then lets its process wait for the next turn.
+func (h *Host) work(s *slot, t *attempt) {
+	defer t.giveUp(nil)
+	t.result, t.err = h.execute(s, t)
+	if t.err != nil {
+		t.slog.Warn("attempt of the turn failed", "error", t.err)
+	} else {
+		t.slog.Info("turn ended", "status", t.result.Status, "cost", t.result.Usage.CostUSD,
+			"recovered", t.result.Recovered, "continued", t.result.Continued)
+	}
+	s.mu.Lock()
+	s.used = time.Now()
+	a := s.agent
+	s.mu.Unlock()
+	switch {
+	case a == nil:
+	case a.alive():
+		a.mu.Lock()
+		a.idleTimer = time.AfterFunc(h.o.MaxIdle, func() { h.retire(s, a, "idle") })
+		a.mu.Unlock()
+	default:
+		s.drop(a)
+	}
+	close(t.done)
+	h.trim()
+}
+
+// execute looks for the turn in the records of earlier attempts, and otherwise runs it.
+func (h *Host) execute(s *slot, t *attempt) (session.TurnResult, error) {
+	adapter, err := agentcli.For(agentcli.CLI(t.in.Agent))
+	if err != nil {
+		return t.refuse(TypeRefused, err), nil
+	}
+	text, err := h.prompt(t.in)
+	if err != nil {
+		return t.refuse(TypeRefused, err), nil
+	}
+	if refusal, ok, err := t.checkHost(); !ok {
+		return refusal, err
+	}
+	a := s.warm()
+	search := a == nil || t.number > 1
+	if search {
+		if err := h.searchLogs(t, adapter); err != nil || t.past.result != nil {
+			return t.recovered(err)
+		}
+	}
+	var lock *filelock.Lock
+	if a == nil {
+		// Take the lock before reading the transcript: this ends an orphaned process, which may
+		// still write to it.
+		if lock, err = h.lockSession(t.life, t.in.SessionID); err != nil {
+			return t.startFailed(err)
+		}
+		defer lock.Close() // the process inherits it
+		h.step("locked")
+	}
+	if search {
+		if err := h.searchTranscript(t, adapter); err != nil || t.past.result != nil {
+			return t.recovered(err)
+		}
+	}
+	select {
+	case <-t.stop:
+		r := t.newResult(session.TurnInterrupted)
+		r.Summary = "The turn was interrupted before it started"
+		return t.finish(r), nil
+	default:
+	}
+	if t.past.started {
+		text = continueText
+		t.mu.Lock()
+		t.continued = true
+		t.uuid = resumeUUID(t.in, t.number)
+		t.mu.Unlock()
+	}
+	log, err := h.openLog(t.logName(t.number))
+	if err != nil {
+		return t.refuse(TypeLogBroken, err), nil
+	}
+	t.mu.Lock()
+	t.log = log
+	t.mu.Unlock()
+	r, err := h.converse(s, t, adapter, a, lock, text)
+	if err == nil {
+		h.completeUsage(t, adapter, &r)
+	}
+	t.seal(&r)
+	return r, err
+}
+
+func (t *attempt) logName(number int32) artifact.LogName {
+	in := t.in
+	return artifact.LogName{WorkflowID: in.WorkflowID, RunID: in.RunID, Activity: session.ActivityTurn, Seq: in.Turn, Attempt: number}
+}
+
+// recovered returns the result of a turn that an earlier attempt completed.
+func (t *attempt) recovered(err error) (session.TurnResult, error) {
+	if err != nil {
+		return session.TurnResult{}, err
+	}
+	return t.finish(*t.past.result), nil
+}
+
+// completeUsage adds what earlier attempts used, which the process does not report. If the agent
+// ended without a result, the usage comes from its transcript.
+func (h *Host) completeUsage(t *attempt, adapter agentcli.Adapter, r *session.TurnResult) {
+	if t.past.baseline != nil && !t.warm {
+		r.Usage = r.Usage.Add(t.past.baseline.Used)
+	}
+	if t.hasResult() || !adapter.Features().SessionID {
+		return
+	}
+	m, err := h.transcripts(adapter).turn(t.life, t.in, t.uuids())
+	if err != nil {
+		t.slog.Warn("the cost of the turn is unknown", "error", err)
+		r.Usage.Unpriced = true
+		return
+	}
+	r.Usage = m.Usage
+	r.CostSeen = t.in.CostSeen + m.Usage.CostUSD
+}
+
+// continueText is the message to an agent whose turn was interrupted by a crash.
+const continueText = "The program that runs you was interrupted in the middle of this turn and has started you again. " +
+	"Go on where you stopped, and finish what you were asked. What you have done already is done: look before you do it again."
+
+// resumeUUID returns the identity of the message with which an attempt continues a turn. An agent
+// ignores a message whose id it already has.
+func resumeUUID(in session.TurnInput, number int32) string {
+	return session.UUID("again", in.UUID, fmt.Sprint(number))
+}
+
+// converse gives the agent the text and waits for the end of the turn. A process that it starts
+// inherits the lock.
+func (h *Host) converse(s *slot, t *attempt, adapter agentcli.Adapter, a *agent, lock *filelock.Lock, text string) (
+	session.TurnResult, error,
+) {
+	t.warm = a != nil
+	if t.warm {
+		t.record = newRecord(t.in, t.uuid, false)
+		if !a.begin(t) {
+			return retryable(string(agentcli.ClassKilled), "the agent's process has just ended")
+		}
+		return h.give(t, a, text)
+	}
+	for {
+		t.record = newRecord(t.in, t.uuid, true)
+		t.setBaseline()
+		a, err := h.start(t, adapter, h.agentCall(adapter, t.in, text, t.past.resume), lock)
+		if err != nil {
+			return t.startFailed(err)
+		}
+		s.mu.Lock()
+		s.agent = a
+		s.mu.Unlock()
+		h.step("started")
+		r, err := h.give(t, a, text)
+		inUse := err == nil && r.Failed != nil && r.Failed.Type == string(agentcli.ClassSessionInUse)
+		if !inUse || t.past.resume != "" {
+			return r, err
+		}
+		// The conversation exists although its transcript was not found: resume it.
+		t.past.resume = agentSession(t.in)
+		t.past.baseline = nil
+		t.agentDone = make(chan struct{})
+	}
+}
+
+// give sends the text to a streaming agent and waits for the end of the turn.
+func (h *Host) give(t *attempt, a *agent, text string) (session.TurnResult, error) {
+	t.mu.Lock()
+	t.agent = a
+	t.mu.Unlock()
+	if !t.warm {
+		a.tools.await(a.gone, t.stop)
+	}
+	if a.streams {
+		h.step("send")
+		if err := a.send(agentcli.UserTurn(t.uuid, text)); err != nil && a.alive() {
+			a.p.Stop() // its exit says more than the write error
+		}
+	}
+	h.step("sent")
+	return t.settle(t.await(a))
+}
+
+// retryable returns the error of an attempt that the activity retries.
+func retryable(kind, message string) (session.TurnResult, error) {
+	return session.TurnResult{}, temporal.NewApplicationError(message, kind)
+}
+
+// startFailed returns the result if no process was started.
+func (t *attempt) startFailed(err error) (session.TurnResult, error) {
+	if _, ok := errors.AsType[*agentcli.CallError](err); ok {
+		return t.refuse(TypeRefused, err), nil
+	}
+	if errors.Is(err, filelock.ErrHeld) {
+		return retryable(TypeSessionInUse, "another process of the agent has the session and does not end")
+	}
+	if t.life.Err() != nil {
+		return retryable(TypeHostGone, context.Cause(t.life).Error())
+	}
+	return t.refuse(string(agentcli.ClassMissing), err), nil
+}
+
+// newResult returns the result of a turn that did not reach the agent.
+func (t *attempt) newResult(status session.TurnStatus) session.TurnResult {
+	return session.TurnResult{
+		Turn: t.in.Turn, Status: status, AgentSessionID: t.in.AgentSessionID,
+		CostSeen: t.in.CostSeen, UsageSeen: t.in.UsageSeen,
+	}
+}
+
+// refuse returns the failed result of a turn that did not reach the agent.
+func (t *attempt) refuse(kind string, err error) session.TurnResult {
+	r := t.newResult(session.TurnFailed)
+	r.Summary = err.Error()
+	r.Failed = newFailure(kind, err.Error())
+	return t.finish(r)
+}
+
+// await waits for the end of the turn and reports whether it was interrupted. An agent that does
+// not end its turn when asked is stopped.
+func (t *attempt) await(a *agent) (interrupted bool) {
+	select {
+	case <-t.agentDone:
+		return false
+	case <-t.life.Done():
+		a.p.Stop()
+		<-t.agentDone
+		return false
+	case <-t.stop:
+		if a.streams && a.send(agentcli.Interrupt("acescope-interrupt-"+t.uuid)) == nil {
+			select {
+			case <-t.agentDone:
+				return true
+			case <-t.life.Done():
+			case <-time.After(interruptTimeout):
+			}
+		}
+		t.slog.Warn("the agent does not end its turn; ending its process", "pid", a.p.Pid())
+		a.p.Stop()
+	}
+	<-t.agentDone
+	return true
+}
+
+// prompt returns the text of the turn's messages.
+func (h *Host) prompt(in session.TurnInput) (string, error) {
+	var texts []string
+	for _, m := range in.Messages {
+		text := m.Text
+		if m.Ref != nil {
+			data, err := h.o.Artifacts.Get(*m.Ref, maxMessage)
+			if err != nil {
+				return "", fmt.Errorf("message %s: %w", m.ID, err)
+			}
+			text = string(data)
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "\n\n"), nil
+}
+
+// maxMessage bounds a message that is an artifact, in bytes.
+const maxMessage = 8 << 20

@@ -1,0 +1,379 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"acescope/engine/ace"
+)
+
+// Action is the decision on a tool call.
+type Action string
+
+// Actions.
+const (
+	Allow Action = "allow"
+	Deny  Action = "deny"
+	Ask   Action = "ask"
+)
+
+// Rule decides the tool calls that its pattern matches: "Bash", "mcp__*", "Bash(git *)".
+// The part in parentheses is matched against the call's main argument (its command, path or
+// URL); * matches any text.
+type Rule struct {
+	Tool   string `json:"tool"`
+	Action Action `json:"action"`
+	Reason string `json:"reason,omitempty"` // shown to the agent
+}
+
+// Check reports the first problem of the rule, or nil.
+func (r Rule) Check() error {
+	name, _, err := r.split()
+	if err != nil {
+		return err
+	}
+	if _, err := path.Match(name, ""); err != nil || name == "" {
+		return fmt.Errorf("tool rule %q: the pattern is empty or malformed", r.Tool)
+	}
+	if r.Action != Allow && r.Action != Deny && r.Action != Ask {
+		return fmt.Errorf("tool rule %q: action %q must be allow, deny or ask", r.Tool, r.Action)
+	}
+	return nil
+}
+
+func (r Rule) split() (name string, arg *string, err error) {
+	name, rest, has := strings.Cut(r.Tool, "(")
+	if !has {
+		return name, nil, nil
+	}
+	inner, ok := strings.CutSuffix(rest, ")")
+	if !ok {
+		return "", nil, fmt.Errorf("tool rule %q: the parenthesis is not closed", r.Tool)
+	}
+	return name, &inner, nil
+}
+
+// Matches reports whether the rule applies to the call.
+func (r Rule) Matches(req ToolRequest) bool {
+	name, arg, err := r.split()
+	if err != nil {
+		return false
+	}
+	if ok, err := path.Match(name, req.Name); err != nil || !ok {
+		return false
+	}
+	return arg == nil || matchWildcard(*arg, mainArgument(req.Args))
+}
+
+// matchWildcard matches text against a pattern in which * matches any text, including slashes
+// and newlines.
+func matchWildcard(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	if len(parts) == 1 {
+		return pattern == text
+	}
+	text, ok := strings.CutPrefix(text, parts[0])
+	if !ok {
+		return false
+	}
+	last := len(parts) - 1
+	for _, p := range parts[1:last] {
+		if _, text, ok = strings.Cut(text, p); !ok {
+			return false
+		}
+	}
+	return strings.HasSuffix(text, parts[last])
+}
+
+// mainArgument returns the argument that rules match, or "".
+func mainArgument(args json.RawMessage) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(args, &fields) != nil {
+		return ""
+	}
+	for _, key := range []string{"command", "file_path", "path", "notebook_path", "url", "pattern"} {
+		var text string
+		if json.Unmarshal(fields[key], &text) == nil && text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// ToolRequest asks for permission for a tool call. The session also executes the call if the
+// tool is one of its served tools.
+type ToolRequest struct {
+	ID      string          `json:"id"`
+	Name    string          `json:"name"`
+	Args    json.RawMessage `json:"args,omitempty"`
+	ArgsRef *ace.Ref        `json:"args_ref,omitempty"` // if set, Args is a preview
+	Turn    int             `json:"turn"`
+	Attempt int32           `json:"attempt"`          // of the turn
+	Served  bool            `json:"served,omitempty"` // the session executes the call
+	Seq     int             `json:"seq,omitempty"`    // sequence number, set by the session
+}
+
+// Named returns the request with its id, which defaults to the update id.
+func (r ToolRequest) Named(updateID string) ToolRequest {
+	if r.ID == "" {
+		r.ID = updateID
+	}
+	return r
+}
+
+// ToolAnswer is the answer to a [ToolRequest].
+type ToolAnswer struct {
+	ID     string `json:"id"`
+	Action Action `json:"action"` // allow or deny
+	Reason string `json:"reason,omitempty"`
+	By     string `json:"by"`            // rule, person, session
+	Seq    int    `json:"seq,omitempty"` // of the request
+	// Result and Failed are set if the session executed the call.
+	Result *ToolResult  `json:"result,omitempty"`
+	Failed *ace.Failure `json:"failure,omitempty"`
+}
+
+// Decision is the user's answer to a pending tool call.
+type Decision struct {
+	ID     string `json:"id"`
+	Action Action `json:"action"` // allow or deny
+	Reason string `json:"reason,omitempty"`
+	By     string `json:"by,omitempty"`
+}
+
+// ToolCall is the input of [ActivityTool], which executes a call of a served tool.
+type ToolCall struct {
+	SessionID  string          `json:"session_id"`
+	WorkingDir string          `json:"working_dir"`
+	ID         string          `json:"id"`
+	Name       string          `json:"name"`
+	Args       json.RawMessage `json:"args,omitempty"`
+	ArgsRef    *ace.Ref        `json:"args_ref,omitempty"`
+}
+
+// ToolResult is the result of a served tool. A failure of the tool itself (file not found,
+// exit code 1) is a result with Error.
+type ToolResult struct {
+	Text  string   `json:"text,omitempty"`
+	Ref   *ace.Ref `json:"text_ref,omitempty"` // the whole text, if Text was cut
+	Error bool     `json:"is_error,omitempty"`
+}
+
+// ToolCount counts the outcomes of the calls of one tool.
+type ToolCount struct {
+	Name    string `json:"name"`
+	Asked   int    `json:"asked"`
+	Allowed int    `json:"allowed"`
+	Denied  int    `json:"denied"`
+	Failed  int    `json:"failed"`
+}
+
+// ToolCalls is the part of a [State] about tool calls.
+type ToolCalls struct {
+	Pending []ToolRequest `json:"pending,omitempty"`       // wait for the user
+	Running []ToolRequest `json:"running_tools,omitempty"` // executed by the session
+	Decided []ToolAnswer  `json:"decided,omitempty"`       // the newest answers, in the order of the requests
+	Tools   []ToolCount   `json:"tools,omitempty"`
+	Asked   int           `json:"asked,omitempty"` // all requests
+}
+
+// Answer returns the answer to a tool call, or nil if there is none yet.
+func (c *ToolCalls) Answer(id string) *ToolAnswer {
+	for _, a := range slices.Backward(c.Decided) {
+		if a.ID == id {
+			return &a
+		}
+	}
+	return nil
+}
+
+// IsPending reports whether the call waits for the user.
+func (c *ToolCalls) IsPending(id string) bool { return indexCall(c.Pending, id) >= 0 }
+
+// IsRunning reports whether the session executes the call now.
+func (c *ToolCalls) IsRunning(id string) bool { return indexCall(c.Running, id) >= 0 }
+
+func indexCall(calls []ToolRequest, id string) int {
+	return slices.IndexFunc(calls, func(r ToolRequest) bool { return r.ID == id })
+}
+
+// removeCall removes the call from the list and returns it.
+func removeCall(calls *[]ToolRequest, id string) (r ToolRequest, ok bool) {
+	i := indexCall(*calls, id)
+	if i < 0 {
+		return r, false
+	}
+	r = (*calls)[i]
+	*calls = without(*calls, i)
+	return r, true
+}
+
+// addRequest counts a new request and gives it its sequence number.
+func (c *ToolCalls) addRequest(r *ToolRequest) {
+	c.Asked++
+	r.Seq = c.Asked
+	c.count(r.Name, func(n *ToolCount) { n.Asked++ })
+}
+
+// decided applies a decision: an allowed call of a served tool runs, any other call is answered.
+func (c *ToolCalls) decided(r ToolRequest, action Action, reason, by string) {
+	if action == Allow && r.Served {
+		c.count(r.Name, func(n *ToolCount) { n.Allowed++ })
+		c.Running = append(slices.Clone(c.Running), r)
+		return
+	}
+	c.answer(r, action, reason, by)
+}
+
+func (c *ToolCalls) answer(r ToolRequest, action Action, reason, by string) {
+	c.count(r.Name, func(n *ToolCount) {
+		if action == Allow {
+			n.Allowed++
+		} else {
+			n.Denied++
+		}
+	})
+	c.keep(ToolAnswer{ID: r.ID, Action: action, Reason: reason, By: by, Seq: r.Seq})
+}
+
+// finished records the outcome of a call that the session executed.
+func (c *ToolCalls) finished(id string, result *ToolResult, failure *ace.Failure) {
+	r, ok := removeCall(&c.Running, id)
+	if !ok {
+		return
+	}
+	if result == nil || result.Error {
+		c.count(r.Name, func(n *ToolCount) { n.Failed++ })
+	}
+	if result != nil {
+		result = &ToolResult{Text: ace.Cut(result.Text, ace.PreviewBytes), Ref: result.Ref, Error: result.Error}
+	}
+	c.keep(ToolAnswer{ID: id, Action: Allow, By: "session", Seq: r.Seq, Result: result, Failed: failure})
+}
+
+// keep stores an answer, in the order of the requests.
+func (c *ToolCalls) keep(a ToolAnswer) {
+	at, _ := slices.BinarySearchFunc(c.Decided, a.Seq, func(b ToolAnswer, seq int) int { return b.Seq - seq })
+	c.Decided = newest(slices.Insert(slices.Clone(c.Decided), at, a), MaxDecided)
+}
+
+// denyPending denies all pending calls.
+func (c *ToolCalls) denyPending(reason string) {
+	c.denyPendingIf(reason, func(ToolRequest) bool { return true })
+}
+
+func (c *ToolCalls) denyPendingIf(reason string, which func(ToolRequest) bool) {
+	var left []ToolRequest
+	for _, r := range c.Pending {
+		if which(r) {
+			c.answer(r, Deny, reason, "session")
+		} else {
+			left = append(left, r)
+		}
+	}
+	c.Pending = left
+}
+
+// count changes the counts of one tool. Tools beyond [MaxTools] share the last row.
+func (c *ToolCalls) count(name string, change func(*ToolCount)) {
+	c.Tools = slices.Clone(c.Tools)
+	named := func(n ToolCount) bool { return n.Name == name }
+	i := slices.IndexFunc(c.Tools, named)
+	if i < 0 && len(c.Tools) >= MaxTools {
+		name = "(others)"
+		i = slices.IndexFunc(c.Tools, named)
+	}
+	if i < 0 {
+		c.Tools = append(c.Tools, ToolCount{Name: name})
+		i = len(c.Tools) - 1
+	}
+	change(&c.Tools[i])
+}
+
+// requestTool decides a tool call by the rules, or leaves it pending for the user.
+func (s *State) requestTool(r ToolRequest) {
+	if s.Answer(r.ID) != nil || s.IsPending(r.ID) || s.IsRunning(r.ID) {
+		return
+	}
+	s.addRequest(&r)
+	s.supersede(r)
+	if s.Current == nil || r.Turn != s.Current.Turn || !s.Open() {
+		s.answer(r, Deny, "the turn that asks has ended", "session")
+		return
+	}
+	action, reason := s.policy(r)
+	if action != Ask {
+		s.decided(r, action, reason, "rule")
+		return
+	}
+	s.Pending = append(slices.Clone(s.Pending), r)
+	s.emit(Out{Kind: OutApproval, Turn: r.Turn, Tool: r.Name, CallID: r.ID, Args: ace.Preview(r.Args)})
+}
+
+// policy returns the action for a call by the rules.
+func (s *State) policy(r ToolRequest) (Action, string) {
+	for _, rule := range s.Input.Rules {
+		if rule.Matches(r) {
+			return rule.Action, rule.Reason
+		}
+	}
+	if s.Input.DefaultAction != "" {
+		return s.Input.DefaultAction, ""
+	}
+	return Ask, ""
+}
+
+// supersede denies the pending calls of earlier attempts of the turn, whose process is gone.
+func (s *State) supersede(r ToolRequest) {
+	if s.Current == nil || r.Turn != s.Current.Turn || r.Attempt <= s.Current.Attempt {
+		return
+	}
+	c := *s.Current
+	c.Attempt = r.Attempt
+	s.Current = &c
+	s.denyPendingIf("the process that asked is gone", func(p ToolRequest) bool { return p.Attempt < r.Attempt })
+}
+
+// decide applies the user's decision on a pending call.
+func (s *State) decide(d Decision) {
+	r, ok := removeCall(&s.Pending, d.ID)
+	if !ok {
+		return
+	}
+	by := "person"
+	if d.By != "" {
+		by += " " + d.By
+	}
+	s.decided(r, d.Action, d.Reason, by)
+}
+
+// CheckTool returns why the session cannot take the request now, or nil.
+func (s *State) CheckTool(r ToolRequest) error {
+	switch {
+	case r.ID == "" || r.Name == "":
+		return errors.New("a tool request needs an id and a name")
+	case len(r.Args) > ace.InlineBytes:
+		return fmt.Errorf("the arguments have %d bytes; above %d they must be an artifact", len(r.Args), ace.InlineBytes)
+	case len(s.Pending) >= MaxPending:
+		return fmt.Errorf("%d tool calls already wait for the user", MaxPending)
+	}
+	return nil
+}
+
+// CheckDecision returns why the decision does not apply now, or nil.
+func (s *State) CheckDecision(d Decision) error {
+	if d.Action != Allow && d.Action != Deny {
+		return fmt.Errorf("decision %q: use allow or deny", d.Action)
+	}
+	if s.IsPending(d.ID) {
+		return nil
+	}
+	if a := s.Answer(d.ID); a != nil {
+		return fmt.Errorf("tool call %s was answered already: %s by %s", d.ID, a.Action, a.By)
+	}
+	return fmt.Errorf("tool call %s is not pending in this session", d.ID)
+}

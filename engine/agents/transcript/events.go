@@ -1,0 +1,195 @@
+package transcript
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/agentcli"
+)
+
+// Events converts a line to the events of the CLI's stream, at least one:
+// [agentcli.KindGarbage] for a line that is not a JSON object, [agentcli.KindOther] for a line
+// that is not part of the conversation. Tool results are as the model got them; see
+// [ToolEvents] for the tool's own results. Raw is not set.
+func Events(raw []byte) []agentcli.Event {
+	var l line
+	if !l.parse(raw) {
+		return []agentcli.Event{{Kind: agentcli.KindGarbage, Text: string(raw[:min(len(raw), maxPrompt)])}}
+	}
+	c := converter{l: &l, base: agentcli.Event{At: l.time(), SessionID: string(l.session), UUID: string(l.uuid)}}
+	if l.sidechain {
+		c.base.ParentID = string(l.agent)
+		if c.base.ParentID == "" {
+			c.base.ParentID = "subagent" // older versions do not name it
+		}
+	}
+	switch string(l.kind) {
+	case "user":
+		c.user()
+	case "assistant":
+		c.assistant()
+	case "system":
+		c.system()
+	}
+	if len(c.out) == 0 {
+		c.add(agentcli.KindOther, string(l.kind), "")
+	}
+	return c.out
+}
+
+// IsFiller reports whether the events are the text that the CLI inserts in place of the model's
+// when it resumes an interrupted turn. It is not an answer.
+func IsFiller(events []agentcli.Event) bool {
+	return events[0].Model == synthetic && events[0].Kind != agentcli.KindError
+}
+
+type converter struct {
+	l    *line
+	base agentcli.Event
+	out  []agentcli.Event
+}
+
+func (c *converter) add(kind agentcli.Kind, name, text string) {
+	e := c.base
+	e.Kind, e.Name, e.Text = kind, name, text
+	c.out = append(c.out, e)
+}
+
+func (c *converter) addTool(kind agentcli.Kind, tool *agentcli.Tool) {
+	c.add(kind, "", "")
+	c.out[len(c.out)-1].Tool = tool
+}
+
+// user adds the texts of the user and tool results. A text that the CLI generated becomes a
+// status named after its kind.
+func (c *converter) user() {
+	blocks(c.l.content, func(b *block) {
+		switch {
+		case b.isResult():
+			c.addTool(agentcli.KindToolResult, c.result(b))
+		case b.is("text"):
+			c.userText(text(b.text, MaxLine))
+		default:
+			c.add(agentcli.KindUser, "", "["+string(b.kind)+"]")
+		}
+	})
+}
+
+func (c *converter) userText(t string) {
+	switch kind := classify(t); {
+	case c.l.compact:
+		c.add(agentcli.KindStatus, "compact_summary", t)
+	case kind == interrupted:
+		c.add(agentcli.KindStatus, "interrupted", t)
+	case kind == command:
+		c.add(agentcli.KindStatus, "command", typedCommand(t))
+	case c.l.meta, kind == generated:
+		c.add(agentcli.KindStatus, "note", t)
+	default:
+		c.add(agentcli.KindUser, "", t)
+	}
+}
+
+func (c *converter) result(b *block) *agentcli.Tool {
+	t := &agentcli.Tool{ID: string(b.callID), OK: !b.failed, Result: cloneJSON(b.content)}
+	t.Denied = b.failed && denied(resultText(b.content, maxVerdict))
+	t.Duration, _ = c.l.resultInfo()
+	return t
+}
+
+// cloneJSON copies a value; nil if it is missing or invalid.
+func cloneJSON(v []byte) json.RawMessage {
+	if !json.Valid(v) {
+		return nil
+	}
+	return bytes.Clone(v)
+}
+
+func (c *converter) assistant() {
+	l := c.l
+	c.base.MessageID, c.base.Model = string(l.id), string(l.model)
+	blocks(l.content, func(b *block) {
+		switch {
+		case b.isCall():
+			call := agentcli.Tool{ID: string(b.id), Name: string(b.name), Args: cloneJSON(b.input)}
+			c.addTool(agentcli.KindToolUse, &call)
+		case b.isResult():
+			c.addTool(agentcli.KindToolResult, c.result(b))
+		case b.is("text") && l.failed:
+			c.add(agentcli.KindError, "", text(b.text, MaxLine))
+		case b.is("text"):
+			c.add(agentcli.KindText, "", text(b.text, MaxLine))
+		case b.is("thinking"), b.is("redacted_thinking"):
+			c.add(agentcli.KindThinking, "", text(b.text, MaxLine))
+		}
+	})
+	if n := len(c.out); n > 0 && len(l.usage) > 0 {
+		t := tokensOf(l.usage)
+		c.out[n-1].Usage = &ace.Usage{
+			InputTokens: t.Input + t.CacheWrite(), OutputTokens: t.Output, CacheReadTokens: t.CacheRead,
+		}
+	}
+}
+
+func (c *converter) system() {
+	l := c.l
+	kind := agentcli.KindStatus
+	if string(l.level) == "error" || string(l.subtype) == "api_error" {
+		kind = agentcli.KindError
+	}
+	c.add(kind, string(l.subtype), text(l.note, MaxLine))
+}
+
+// Source is the source that [ToolEvents] names.
+const Source = "transcript"
+
+// ToolEvents returns the tool calls and results of a line as an observer reports them, in the
+// order of the line. A result holds the tool's own result, as a hook gets it, or its error.
+// The event ID of a call is the ID of the call; its result appends "/result".
+func ToolEvents(raw []byte) (out []ace.ToolEvent) {
+	var l line
+	if !l.parse(raw) {
+		return nil
+	}
+	var results []int
+	blocks(l.content, func(b *block) {
+		var e ace.ToolEvent
+		switch {
+		case b.isCall():
+			e = ace.ToolEvent{EventID: string(b.id), CallID: string(b.id), Kind: ace.KindToolUse, Name: string(b.name)}
+			e.Args = cloneJSON(b.input)
+		case b.isResult():
+			results = append(results, len(out))
+			e = resultEvent(b)
+		default:
+			return
+		}
+		e.At, e.SessionID, e.Source = l.time(), string(l.session), Source
+		out = append(out, e)
+	})
+	if len(results) == 1 { // toolUseResult belongs to the only result
+		e := &out[results[0]]
+		if r := cloneJSON(l.result); r != nil && e.Error == "" {
+			e.Result = r
+		}
+		duration, _ := l.resultInfo()
+		e.DurationMS = float64(duration) / float64(time.Millisecond)
+	}
+	return out
+}
+
+func resultEvent(b *block) ace.ToolEvent {
+	ok := !b.failed
+	id := string(b.callID)
+	e := ace.ToolEvent{EventID: id + "/result", CallID: id, Kind: ace.KindToolResult, OK: &ok}
+	if ok {
+		e.Result = cloneJSON(b.content)
+		return e
+	}
+	e.Error = resultText(b.content, maxPath)
+	accepted := !denied(e.Error)
+	e.Accepted = &accepted
+	return e
+}

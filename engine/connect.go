@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	sdklog "go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"acescope/engine/ace"
+	"acescope/engine/temporal/codec"
+	"acescope/engine/temporal/server"
+)
+
+func (e *Engine) connect(ctx context.Context, o Options) error {
+	if o.Remote != nil {
+		return e.dialRemote(ctx, *o.Remote, o)
+	}
+	var err error
+	if e.Codec, err = codecServer(o.Codec, nil); err != nil {
+		return err
+	}
+	node, err := server.Join(ctx, server.Options{Dir: o.DataDir, Port: o.Port, Version: o.Version,
+		NoTakeover: !o.Takeover, Logger: o.Logger})
+	if err != nil {
+		return err
+	}
+	e.node = node
+	e.namespace = ace.DefaultNamespace
+	if o.Takeover || node.Role() == server.Hosting {
+		tuneGC() // short commands keep the default
+	}
+	opts := node.ClientOptions()
+	opts.Logger = sdklog.NewStructuredLogger(e.log)
+	return e.dial(ctx, opts, o)
+}
+
+func (e *Engine) dialRemote(ctx context.Context, r Remote, o Options) error {
+	profile, err := r.profile()
+	if err != nil {
+		return err
+	}
+	opts, err := profile.ToClientOptions(envconfig.ToClientOptionsRequest{})
+	if err != nil {
+		return fmt.Errorf("%w %q in the temporal command's configuration: %w", ErrProfile, r.Profile, err)
+	}
+	opts.HostPort = cmp.Or(r.Address, opts.HostPort)
+	opts.Namespace = cmp.Or(r.Namespace, opts.Namespace, ace.DefaultNamespace)
+	if r.APIKey != "" {
+		opts.Credentials = client.NewAPIKeyStaticCredentials(r.APIKey)
+	}
+	opts.Logger = sdklog.NewStructuredLogger(e.log)
+	e.address, e.namespace = opts.HostPort, opts.Namespace
+	o.Codec.Namespace = opts.Namespace
+	if e.Codec, err = codecServer(o.Codec, &profile); err != nil {
+		return err
+	}
+	if err := e.dial(ctx, opts, o); err != nil {
+		return fmt.Errorf("%w: %s: %w; %s", ErrUnreachable, opts.HostPort, err, adviceFor(err))
+	}
+	return nil
+}
+
+func adviceFor(err error) string {
+	if isError[*serviceerror.PermissionDenied](err) || status.Code(err) == codes.Unauthenticated {
+		return "set its API key or token: --api-key, TEMPORAL_API_KEY or TEMPORAL_GRPC_META_AUTHORIZATION"
+	}
+	return "check --address and that the cluster is running"
+}
+
+// CodecServer returns the codec server of a configuration, or of a cluster's profile if the
+// configuration has none, or nil. It is for histories in files; [Open] creates the engine's own.
+func CodecServer(c codec.Config, r *Remote) (*codec.Server, error) {
+	var profile *envconfig.ClientConfigProfile
+	if r != nil {
+		p, err := r.profile()
+		if err != nil {
+			return nil, err
+		}
+		profile = &p
+		c.Namespace = cmp.Or(c.Namespace, r.Namespace, p.Namespace)
+	}
+	return codecServer(c, profile)
+}
+
+func codecServer(c codec.Config, p *envconfig.ClientConfigProfile) (*codec.Server, error) {
+	// The profile's credentials are only for the profile's own codec server.
+	if p != nil && p.Codec != nil && (c.Endpoint == "" || c.Endpoint == p.Codec.Endpoint) {
+		c.Endpoint = p.Codec.Endpoint
+		c.Auth = cmp.Or(c.Auth, p.Codec.Auth)
+	}
+	if c.Endpoint == "" {
+		return nil, nil
+	}
+	c.Namespace = cmp.Or(c.Namespace, ace.DefaultNamespace)
+	s, err := codec.New(c)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCodec, err)
+	}
+	return s, nil
+}
+
+// profile reads the profile from the temporal command's configuration and the environment.
+func (r Remote) profile() (envconfig.ClientConfigProfile, error) {
+	p, err := envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{ConfigFileProfile: r.Profile})
+	if err != nil {
+		return p, fmt.Errorf("%w %q in the temporal command's configuration: %w", ErrProfile, r.Profile, err)
+	}
+	return p, nil
+}
+
+// dial connects to the server, and with both a codec server and a worker a second time for the
+// worker: a worker must fail on payloads that it cannot decode, readers must not.
+func (e *Engine) dial(ctx context.Context, opts client.Options, o Options) (err error) {
+	serving := opts
+	if e.Codec != nil {
+		intercept(&opts, e.Codec.Intercept)
+		intercept(&serving, e.Codec.InterceptWorker)
+	}
+	intercept(&opts, o.Intercept)
+	intercept(&serving, o.Intercept)
+	if e.Client, err = client.DialContext(ctx, opts); err != nil || e.Codec == nil || !o.Worker {
+		return err
+	}
+	e.serving, err = client.DialContext(ctx, serving)
+	return err
+}
+
+// intercept adds an interceptor to a copy of the dial options.
+func intercept(o *client.Options, by grpc.UnaryClientInterceptor) {
+	if by != nil {
+		have := o.ConnectionOptions.DialOptions
+		o.ConnectionOptions.DialOptions = append(have[:len(have):len(have)], grpc.WithChainUnaryInterceptor(by))
+	}
+}

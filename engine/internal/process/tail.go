@@ -1,0 +1,72 @@
+package process
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// Tail is a writer that keeps the first and the last bytes. It may be read while it is written.
+type Tail struct {
+	mu    sync.Mutex
+	first []byte
+	last  []byte // a ring buffer once it is full
+	at    int    // the oldest byte in last
+	size  int64
+	head  int
+	tail  int
+}
+
+// NewTail returns a Tail that keeps head bytes of the start and tail bytes of the end.
+func NewTail(head, tail int) *Tail { return &Tail{head: max(0, head), tail: max(0, tail)} }
+
+// Write implements [io.Writer]. It never fails.
+func (t *Tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(b)
+	t.size += int64(n)
+	room := min(t.head-len(t.first), len(b))
+	t.first = append(t.first, b[:room]...)
+	b = b[room:]
+	if len(b) > t.tail {
+		b = b[len(b)-t.tail:]
+	}
+	room = min(t.tail-len(t.last), len(b))
+	t.last = append(t.last, b[:room]...)
+	for b = b[room:]; len(b) > 0; {
+		written := copy(t.last[t.at:], b)
+		b = b[written:]
+		t.at = (t.at + written) % t.tail
+	}
+	return n, nil
+}
+
+// Size returns how many bytes were written.
+func (t *Tail) Size() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.size
+}
+
+// Dropped returns how many bytes were not kept.
+func (t *Tail) Dropped() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.dropped()
+}
+
+func (t *Tail) dropped() int64 { return t.size - int64(len(t.first)) - int64(len(t.last)) }
+
+// Bytes returns the bytes kept. If bytes were dropped, a line in between gives their number.
+func (t *Tail) Bytes() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var gap []byte
+	if n := t.dropped(); n > 0 {
+		gap = fmt.Appendf(nil, "\n… %d bytes left out …\n", n)
+	}
+	return slices.Concat(t.first, gap, t.last[t.at:], t.last[:t.at])
+}
+
+func (t *Tail) String() string { return string(t.Bytes()) }

@@ -1,0 +1,142 @@
+package redact
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
+
+// anchor is a text that indicates a secret.
+type anchor struct {
+	text string
+	kind string
+	// match returns the range of the secret, given the position of the anchor. An empty range
+	// means that there is no secret.
+	match func(b []byte, at int) (from, to int)
+	known bool // a known value, not a shape
+	pair  int  // index in text of its rarest pair of bytes
+}
+
+// hit is a secret in a text.
+type hit struct {
+	from, to int
+	kind     string
+	shape    bool // found by a shape
+}
+
+// finder finds anchors with a table of byte pairs that excludes most positions of a text.
+type finder struct {
+	table   [1 << 16]uint8 // bucket of a pair, or 0
+	buckets [][]anchor
+}
+
+func (f *finder) build(anchors []anchor) {
+	f.buckets = [][]anchor{nil}
+	for _, a := range anchors {
+		a.pair = rarest(a.text)
+		p := pair(a.text[a.pair], a.text[a.pair+1])
+		if f.table[p] == 0 {
+			if len(f.buckets) > 255 {
+				f.table[p] = 255 // shared bucket; find compares the anchors
+			} else {
+				f.table[p] = uint8(len(f.buckets))
+				f.buckets = append(f.buckets, nil)
+			}
+		}
+		n := f.table[p]
+		f.buckets[n] = append(f.buckets[n], a)
+	}
+	for _, b := range f.buckets {
+		slices.SortStableFunc(b, func(x, y anchor) int { return cmp.Compare(len(y.text), len(x.text)) })
+	}
+}
+
+func pair(a, b byte) uint16 { return uint16(a) | uint16(b)<<8 }
+
+// rarest returns the index of the pair of bytes in the text that is rarest in other texts.
+func rarest(text string) int {
+	best, score := 0, 1<<30
+	for i := range len(text) - 1 {
+		if s := frequency(text[i]) * frequency(text[i+1]); s < score {
+			best, score = i, s
+		}
+	}
+	return best
+}
+
+// frequency returns roughly how frequent a byte is.
+func frequency(c byte) int {
+	switch {
+	case c == ' ' || c == 'e' || c == 't' || c == 'a' || c == '"' || c == '-' || c == '/':
+		return 12
+	case 'a' <= c && c <= 'z':
+		return 8
+	case '0' <= c && c <= '9':
+		return 5
+	case c == '\\' || c == ':' || c == '_':
+		return 4
+	}
+	return 2
+}
+
+// find returns the first secret that starts at or after a position.
+func (f *finder) find(b []byte, at int) (first hit, ok bool) {
+	// An anchor may lie behind the start of its secret, and within a longer secret, so the first
+	// anchor does not always belong to the first secret. Secrets that overlap the first one are
+	// merged with it.
+	last := len(b) - 1
+	for i := at; i < last; i++ {
+		n := f.table[pair(b[i], b[i+1])]
+		if n == 0 {
+			continue
+		}
+		if ok && i >= first.to {
+			break
+		}
+		for k := range f.buckets[n] {
+			a := &f.buckets[n][k]
+			start := i - a.pair
+			if ok && first.shape && !a.known {
+				continue // a shape within a shape ends at the same position; matching again would cost time
+			}
+			if start < at || start+len(a.text) > len(b) || string(b[start:start+len(a.text)]) != a.text {
+				continue
+			}
+			from, to := a.match(b, start)
+			if from < at || from >= to || to > len(b) {
+				continue
+			}
+			first, ok = earlier(first, ok, hit{from, to, a.kind, !a.known}), true
+		}
+	}
+	return first, ok
+}
+
+// earlier returns the hit that starts first, or the union of two that overlap.
+func earlier(a hit, ok bool, b hit) hit {
+	switch {
+	case !ok || b.to <= a.from:
+		return b
+	case a.to <= b.from:
+		return a
+	}
+	both := a
+	if b.to-b.from > a.to-a.from {
+		both.kind = b.kind
+	}
+	both.shape = a.shape || b.shape
+	both.from, both.to = min(a.from, b.from), max(a.to, b.to)
+	return both
+}
+
+// index returns the position of sub in b[from:to], or -1.
+func index(b []byte, from, to int, sub string) int {
+	to = min(to, len(b))
+	if from >= to {
+		return -1
+	}
+	if at := bytes.Index(b[from:to], []byte(sub)); at >= 0 {
+		return from + at
+	}
+	return -1
+}

@@ -1,0 +1,200 @@
+package redact
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// madeUp are texts with the shape of secrets.
+var madeUp = map[string]string{
+	"anthropic":   "sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789_-AA",
+	"openai":      "sk-proj-A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6",
+	"aws":         "AKIAQ7XJ4K2M5N8P3R6T",
+	"github":      "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8",
+	"google":      "AIzaSyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q",
+	"slack":       "xoxb-123456789012-abcdefGHIJKL",
+	"gitlab":      "glpat-A1b2C3d4E5f6G7h8I9j0",
+	"stripe":      "sk_live_A1b2C3d4E5f6G7h8",
+	"npm":         "npm_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8",
+	"huggingface": "hf_AbCdEfGhIjKlMnOpQrStUvWxYzAbCdEfGh",
+	"jwt":         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+	"private_key": "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\nabc/+=\n-----END RSA PRIVATE KEY-----",
+}
+
+func TestShapes(t *testing.T) {
+	r := New()
+	for kind, secret := range madeUp {
+		for _, around := range []string{"%", "key: %", "\"%\"", "a\n%\nb", "(%)", "x=%;", "%,%", "'%'"} {
+			text := strings.ReplaceAll(around, "%", secret)
+			want := strings.ReplaceAll(around, "%", "[redacted:"+kind+"]")
+			if got := r.String(text); got != want {
+				t.Errorf("%q: %q, want %q", text, got, want)
+			}
+			if got := r.String(want); got != want {
+				t.Errorf("again: %q", got)
+			}
+			line, err := json.Marshal(map[string]any{"type": "x", "content": []string{text, "other"}, "n": 12.5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := r.Line(line)
+			if !json.Valid(out) || strings.Contains(string(out), secret[:20]) || !strings.Contains(string(out), "[redacted:"+kind+"]") {
+				t.Errorf("%s: %s", line, out)
+			}
+		}
+	}
+}
+
+func TestContexts(t *testing.T) {
+	r := New()
+	for text, want := range map[string]string{
+		"Authorization: Bearer abc.def-123":                                       "Authorization: Bearer [redacted:bearer]",
+		"authorization: Basic dXNlcjpwYXNz":                                       "authorization: Basic [redacted:bearer]",
+		`{\"Authorization\": \"Bearer abcdef12345\"}`:                             `{\"Authorization\": \"Bearer [redacted:bearer]\"}`,
+		"curl -H 'AUTHORIZATION: token 0123456789abcdef'":                         "curl -H 'AUTHORIZATION: token [redacted:bearer]'",
+		"bearer A1b2C3d4E5f6G7h8I9j0":                                             "bearer [redacted:bearer]",
+		"postgres://bob:hunter2@db/x":                                             "postgres://bob:[redacted:password]@db/x",
+		"https://:tok3n@host and redis://u:p%40ss@h:1":                            "https://:[redacted:password]@host and redis://u:[redacted:password]@h:1",
+		"aws_secret_access_key = wJalrXUtnFEMI7K7MDENG/bPxRfiCYEXAMPLE":           "aws_secret_access_key = [redacted:credential]",
+		`export API_KEY="0a1b2c3d4e5f60718293"`:                                   `export API_KEY="[redacted:credential]"`,
+		`"clientSecret":"0a1b2c3d4e5f60718293a"`:                                  `"clientSecret":"[redacted:credential]"`,
+		"-----BEGIN PRIVATE KEY-----\nMIIE half":                                  "[redacted:private_key]",
+		`-----BEGIN EC PRIVATE KEY-----\nMII\n-----END EC PRIVATE KEY-----\nrest`: `[redacted:private_key]\nrest`,
+		`one\nsk-ant-api03-AbCdEfGhIjKlMnOp`:                                      `one\n[redacted:anthropic]`,
+	} {
+		if got := r.String(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	line := `{"headers":{"x-api-key":"0a1b2c3d4e5f60718293","Authorization" : "0a1b2c3d4e5f60718293"},"api_key":"short","max_tokens":5}`
+	want := `{"headers":{"x-api-key":"[redacted:credential]","Authorization" : "[redacted:credential]"},"api_key":"short","max_tokens":5}`
+	if got := string(r.Line([]byte(line))); got != want {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestOrdinary checks that ordinary text is unchanged.
+func TestOrdinary(t *testing.T) {
+	r := New(Environ([]string{"API_KEY=short", "MAX_TOKENS=32000000", "TOKEN_FILE=/run/secrets/token", "GOOGLE_APPLICATION_CREDENTIALS=/home/ann/key.json", "PWD=/home/ann/work"})...)
+	for _, text := range []string{
+		"", "the task-risk-based assessment of sk-learn pipelines", "import sklearn; sk-learn-contrib-something-very-long-name",
+		"git commit 3f2504e04f8911d39a0c0305e82c3301aabbccdd", "uuid 11111111-1111-4111-8111-111111111111", "sha256:9f86d081884c7d659a2feaa0c55ad015",
+		"eyJust a word", "eyJhbGciOiJIUzI1NiJ9 alone", "see https://example.com/a:b@c and user@host:path", "http://localhost:8080/x@y",
+		"https://user:$PASSWORD@host https://user:<password>@host", "Authorization: Bearer $TOKEN", "authorization is required for this resource",
+		"the bearer of this letter", "Bearer authentication", "AKIA is a prefix", "AKIAIOSFODNN7EXAMPLETOOLONG", "MAKIAIOSFODNN7EXAMPLE",
+		"-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----", "api_key = os.environ[\"ANTHROPIC_API_KEY\"]", "access_token: str | None = None",
+		"secret_key=config.get(\"secret_key\")", "ghp_short", "xoxb-", "sk-", "sk-ant-", "AIza", "://", ":@", "eyJ", "key_press npm_install hf_hub",
+		"refresh_token_expires_in_seconds_from_now = 3600", "/home/ann/key.json", "the private_key field holds a path like /etc/ssl/private/server.pem",
+		"data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk", "scheme://user@host:80/", "a \\ b \\u0041 \\/",
+	} {
+		if got := r.String(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+		line, err := json.Marshal(map[string]string{"text": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(r.Line(line)); got != string(line) {
+			t.Errorf("%s became %s", line, got)
+		}
+	}
+}
+
+func TestKnown(t *testing.T) {
+	r := New(Secret{"DB_PASSWORD", "p\"a\\s<s>/wörd\n1"}, Secret{"LONG", "correct horse battery staple"}, Secret{"", "abcdefgh"}, Secret{"SHORT", "abc"}, Secret{"BLANK", "            "})
+	if got := r.String("x correct horse battery staple, abcdefgh abc"); got != "x [redacted:LONG], [redacted:secret] abc" {
+		t.Error(got)
+	}
+	inner, err := json.Marshal(map[string]string{"p": "p\"a\\s<s>/wörd\n1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`{"a":"p\"a\\s<s>/wörd\n1"}`, `{"a":"p\"a\\s\u003cs\u003e\/w\u00f6rd\n1"}`, `{"a":"\u0070\u0022a\u005cs<s>/wörd\u000a1"}`,
+		`{"p\"a\\s<s>/wörd\n1":true}`, `["p\"a\\s<s>/wörd\n1","ok \u0041 \/"]`, `"p\"a\\s<s>/wörd\n1"`,
+	} {
+		got := string(r.Line([]byte(line)))
+		if !json.Valid([]byte(got)) || !strings.Contains(got, "[redacted:DB_PASSWORD]") || strings.Contains(got, "rd\\n1") {
+			t.Errorf("%s: %s", line, got)
+		}
+	}
+	if got := string(r.Line([]byte(`["x","ok \u0041 \/",1e5, {"a":null}]`))); got != `["x","ok \u0041 \/",1e5, {"a":null}]` {
+		t.Errorf("text without a secret was changed: %s", got)
+	}
+	outer, err := json.Marshal(map[string]string{"output": "it says " + string(inner)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Line(outer); !json.Valid(got) || !strings.Contains(string(got), "[redacted:DB_PASSWORD]") {
+		t.Errorf("JSON within JSON: %s", got)
+	}
+	if got := string(r.Line([]byte(`{"broken":"abcdefgh`))); got != `{"broken":"[redacted:secret]` {
+		t.Errorf("not JSON: %s", got)
+	}
+}
+
+// TestOverlap checks that overlapping secrets are removed completely.
+func TestOverlap(t *testing.T) {
+	r := New(Secret{"A", "abcdefghijkl"}, Secret{"B", "ijklmnopqrst"}, Secret{"C", "efghij12"}, Secret{"D", "abcdefghijklmnop"})
+	for text, want := range map[string]string{
+		"-abcdefghijklmnopqrst-":   "-[redacted:D]-",
+		"abcdefghijkl":             "[redacted:A]",
+		"abcdefghijklijklmnopqrst": "[redacted:A][redacted:B]",
+		"abcdefghij12":             "abcd[redacted:C]",
+	} {
+		if got := r.String(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestTruncated checks that parts of known secrets at the ends of a truncated text are removed.
+func TestTruncated(t *testing.T) {
+	r := New(Secret{"A", "abcdefghijkl"})
+	for text, want := range map[string]string{
+		"said abcdefgh":              "said [redacted:A]",
+		"said abcde":                 "said abcde",
+		"efghijkl was said":          "[redacted:A] was said",
+		"ghijkl abcdefghijkl abcdef": "[redacted:A] [redacted:A] [redacted:A]",
+		"":                           "",
+	} {
+		if got := string(r.Truncated([]byte(text))); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"ANTHROPIC_API_KEY": true, "AWS_SECRET_ACCESS_KEY": true, "GITHUB_TOKEN": true, "DB_PASSWORD": true, "DB_PWD": true, "SENTRY_DSN": true,
+		"GH_PAT": true, "MYAPIKEY": true, "NPM_AUTHTOKEN": true, "npm_config__auth_token": true, "SESSION_COOKIE": true, "CLIENT_SECRETS": true,
+		"PWD": false, "OLDPWD": false, "PATH": false, "HOME": false, "MAX_TOKENS": false, "KEYBOARD": false, "TOKENIZERS_PARALLELISM": false,
+		"SSH_AUTH_SOCK": false, "COMPASS": false, "": false,
+	} {
+		if got := SecretName(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestHostile checks texts that would be slow if the time were not linear in their length: the test
+// would not end.
+func TestHostile(t *testing.T) {
+	r := New(Secret{"A", "aaaaaaaaaaaaaaaaaaaaaaaa"})
+	for _, piece := range []string{
+		"eyJ-", "eyJ.eyJ.", "sk-", "sk-a-", "sk-ant-", "://", "://a:", "-----BEGIN PRIVATE KEY-----", "-----BEGIN ", "earer ", "uthorization:", "uthorization: a ",
+		"api_key=", "api_key=a", "a", "aaaaaaaaaaaaaaaaaaaaaaaab", "AKIA", "ghp_", "\\\"", "\\u0041", "\"", "{\"", "xoxb-",
+	} {
+		text := []byte(strings.Repeat(piece, 256<<10/len(piece)))
+		r.Bytes(text)
+		r.Line(text)
+		line, err := json.Marshal([]string{string(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out := r.Line(line); !json.Valid(out) {
+			t.Errorf("%q: invalid JSON", piece)
+		}
+	}
+}

@@ -1,0 +1,314 @@
+// Package dataset reads data sets of labeled problems: JSON lines {context, target}. It may
+// import engine/ace and engine/store/artifact.
+//
+// A data set is checked and copied into the artifact store before anything runs on it, so that
+// a run can be replayed after the file has changed. Order: tasks have the order of their lines.
+// Bounds: a line has at most [MaxLine] bytes; a file may have any size, since it is streamed.
+// Loss: reading stops at the first invalid line, which the error names; the tasks before it are
+// kept.
+package dataset
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"acescope/engine/ace"
+	"acescope/engine/store/artifact"
+)
+
+// MaxLine is the number of bytes allowed in a line.
+const MaxLine = 16 << 20
+
+// MediaType is the media type of a stored data set.
+const MediaType = "application/jsonl"
+
+// Errors that callers distinguish with [errors.Is].
+var (
+	ErrEmpty     = errors.New("has no tasks")
+	ErrDirectory = errors.New("is a directory")
+)
+
+// LineError is the error of a line, 1-based.
+type LineError struct {
+	Path string
+	Line int
+	Err  error
+}
+
+func (e *LineError) Error() string {
+	return fmt.Sprintf("%s:%d: %v; fix or remove the line", e.Path, e.Line, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// line is a line of the file. Data sets use several names for prompt and label.
+type line struct {
+	Context  *string         `json:"context"`
+	Prompt   *string         `json:"prompt"`
+	Question *string         `json:"question"`
+	Target   json.RawMessage `json:"target"`
+	Label    json.RawMessage `json:"label"`
+	Answer   json.RawMessage `json:"answer"`
+}
+
+func (l line) task() (ace.Task, error) {
+	prompt := firstOf(l.Context, l.Prompt, l.Question)
+	if strings.TrimSpace(prompt) == "" {
+		return ace.Task{}, errors.New(`no "context" (or "prompt", "question")`)
+	}
+	t := ace.Task{Prompt: prompt}
+	for _, raw := range []json.RawMessage{l.Target, l.Label, l.Answer} {
+		if len(raw) == 0 || string(raw) == "null" {
+			continue
+		}
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			text = string(raw)
+		}
+		t.Label = &text
+		break
+	}
+	return t, nil
+}
+
+func firstOf(texts ...*string) string {
+	for _, t := range texts {
+		if t != nil {
+			return *t
+		}
+	}
+	return ""
+}
+
+// ParseLine parses one line.
+func ParseLine(data []byte) (ace.Task, error) {
+	var l line
+	if err := json.Unmarshal(data, &l); err != nil {
+		return ace.Task{}, fmt.Errorf("not a JSON object: %w", err)
+	}
+	return l.task()
+}
+
+// Scan calls fn for each task in order, with the bytes of its line, until fn returns false. It
+// skips blank lines.
+func Scan(r io.Reader, path string, fn func(t ace.Task, raw []byte) (bool, error)) error {
+	in := bufio.NewReaderSize(r, 1<<16)
+	index := 0
+	for n := 1; ; n++ {
+		raw, err := readLine(in)
+		if errors.Is(err, io.EOF) && len(raw) == 0 {
+			return nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return &LineError{path, n, err}
+		}
+		last := err != nil
+		if raw = bytes.TrimSpace(raw); len(raw) == 0 {
+			continue
+		}
+		task, err := ParseLine(raw)
+		if err != nil {
+			if last || strings.Contains(err.Error(), "unexpected end") {
+				err = fmt.Errorf("%w (half-written?)", err)
+			}
+			return &LineError{path, n, err}
+		}
+		task.Index = index
+		index++
+		if more, err := fn(task, raw); err != nil || !more {
+			return err
+		}
+	}
+}
+
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var whole []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		whole = append(whole, part...)
+		if len(whole) > MaxLine {
+			return nil, fmt.Errorf("longer than %d MiB", MaxLine>>20)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return whole, err
+		}
+	}
+}
+
+// Set is a data set in the artifact store.
+type Set struct {
+	ID    string // the file name without extension
+	Ref   ace.Ref
+	Tasks int
+}
+
+// Ingest checks a file and stores its tasks, at most limit if limit is positive. With a
+// *LineError it returns the set of the tasks before that line.
+func Ingest(ctx context.Context, path string, store *artifact.Store, limit int) (Set, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Set{}, fmt.Errorf("data set %s: %w", path, plain(err))
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return Set{}, fmt.Errorf("data set %s %w; give a file with JSON lines", path, ErrDirectory)
+	}
+	set := Set{ID: ID(path)}
+	pr, pw := io.Pipe()
+	stopped := make(chan error, 1)
+	go func() {
+		out := bufio.NewWriterSize(pw, 1<<16)
+		err := Scan(f, path, func(_ ace.Task, raw []byte) (bool, error) {
+			set.Tasks++
+			_, werr := out.Write(append(raw, '\n'))
+			return limit <= 0 || set.Tasks < limit, werr
+		})
+		stopped <- err
+		pw.CloseWithError(out.Flush())
+	}()
+	ref, err := store.Put(ctx, pr, MediaType)
+	pr.CloseWithError(err)
+	scanErr := <-stopped
+	if err != nil {
+		return Set{}, fmt.Errorf("store data set %s: %w", path, err)
+	}
+	set.Ref = ref
+	var bad *LineError
+	if scanErr != nil && !errors.As(scanErr, &bad) {
+		return Set{}, fmt.Errorf("read data set %s: %w", path, scanErr)
+	}
+	if set.Tasks == 0 && bad == nil {
+		return Set{}, fmt.Errorf("data set %s %w", path, ErrEmpty)
+	}
+	return set, scanErr
+}
+
+// ID returns the data set ID of a file: its name without extension.
+func ID(path string) string {
+	base := filepath.Base(path)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// plain removes the operation and path from an error.
+func plain(err error) error {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
+		return p.Err
+	}
+	return err
+}
+
+// maxBatch is the number of bytes of prompts that [Loader.Load] returns, well below Temporal's
+// limit of 2 MB for a payload.
+const maxBatch = 512 << 10
+
+// Loader reads ranges of stored data sets. It remembers the offset of every [stride]th task of
+// each set to find a range quickly. It is safe for concurrent use.
+type Loader struct {
+	store *artifact.Store
+	mu    sync.Mutex
+	sets  map[string][]int64
+}
+
+const stride = 64
+
+// NewLoader returns a loader for a store.
+func NewLoader(store *artifact.Store) *Loader {
+	return &Loader{store: store, sets: map[string][]int64{}}
+}
+
+// Load reads at most count tasks from the 0-based index from. It returns fewer, but at least
+// one, if their prompts would make a payload too large. A long prompt is stored as an artifact
+// and returned as a reference.
+
+func (l *Loader) Load(ctx context.Context, set ace.Ref, from, count int) ([]ace.Task, error) {
+	offsets, err := l.offsets(set)
+	if err != nil {
+		return nil, err
+	}
+	if from < 0 || count < 1 || from/stride >= len(offsets) {
+		return nil, fmt.Errorf("data set %.12s has no task %d", set.SHA256, from+1)
+	}
+	f, err := l.store.Open(set)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err := skip(f, offsets[from/stride]); err != nil {
+		return nil, err
+	}
+	return l.read(ctx, f, set, from, count)
+}
+
+func (l *Loader) read(ctx context.Context, f io.Reader, set ace.Ref, from, count int) ([]ace.Task, error) {
+	tasks := make([]ace.Task, 0, count)
+	size := 0
+	err := Scan(f, set.SHA256, func(t ace.Task, _ []byte) (bool, error) {
+		t.Index += from - from%stride
+		if t.Index < from {
+			return true, nil
+		}
+		if len(t.Prompt) > ace.InlineBytes {
+			ref, err := l.store.PutBytes(ctx, []byte(t.Prompt), "text/plain; charset=utf-8")
+			if err != nil {
+				return false, err
+			}
+			t.Prompt, t.PromptRef = "", &ref
+		}
+		if size += len(t.Prompt); size > maxBatch && len(tasks) > 0 {
+			return false, nil
+		}
+		tasks = append(tasks, t)
+		return len(tasks) < count, nil
+	})
+	return tasks, err
+}
+
+func skip(f io.Reader, n int64) error {
+	if s, ok := f.(io.Seeker); ok {
+		_, err := s.Seek(n, io.SeekStart)
+		return err
+	}
+	_, err := io.CopyN(io.Discard, f, n)
+	return err
+}
+
+func (l *Loader) offsets(set ace.Ref) ([]int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o, ok := l.sets[set.SHA256]; ok {
+		return o, nil
+	}
+	f, err := l.store.Open(set)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var offsets []int64
+	in := bufio.NewReaderSize(f, 1<<16)
+	var at int64
+	for n := 0; ; n++ {
+		raw, err := readLine(in)
+		if len(raw) > 0 && n%stride == 0 {
+			offsets = append(offsets, at)
+		}
+		at += int64(len(raw))
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	l.sets[set.SHA256] = offsets
+	return offsets, nil
+}

@@ -1,0 +1,162 @@
+package dataset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"acescope/engine/ace"
+	"acescope/engine/store/artifact"
+)
+
+func store(t *testing.T) *artifact.Store {
+	t.Helper()
+	s, err := artifact.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func file(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "set.jsonl")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestParseLine(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"context":"c","target":"t"}`:      "c=t",
+		`{"question":"q","answer":3.50}`:    "q=3.50",
+		`{"prompt":"p","label":null}`:       "p",
+		`{"prompt":"p","label":["a",1]}`:    `p=["a",1]`,
+		`{"context":"c","target":"","x":1}`: "c=",
+	} {
+		task, err := ParseLine([]byte(line))
+		got := task.Prompt
+		if task.Label != nil {
+			got += "=" + *task.Label
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: %q, %v", line, got, err)
+		}
+	}
+	for _, bad := range []string{``, `{`, `[]`, `{"target":"t"}`, `{"context":"  "}`, `{"context":3}`} {
+		if task, err := ParseLine([]byte(bad)); err == nil {
+			t.Errorf("%s was read as %+v", bad, task)
+		}
+	}
+}
+
+func TestIngestKeepsTasksBeforeError(t *testing.T) {
+	path := file(t, "{\"context\":\"a\"}\n\n{\"context\":\"b\"}\n{\"context\":\n{\"context\":\"d\"}\n")
+	s := store(t)
+	set, err := Ingest(t.Context(), path, s, 0)
+	var bad *LineError
+	if !errors.As(err, &bad) || bad.Line != 4 || set.Tasks != 2 || set.ID != "set" {
+		t.Fatalf("%+v, %v", set, err)
+	}
+	tasks, err := NewLoader(s).Load(t.Context(), set.Ref, 0, 10)
+	if err != nil || len(tasks) != 2 || tasks[1].Prompt != "b" {
+		t.Fatalf("%+v, %v", tasks, err)
+	}
+}
+
+func TestIngestErrors(t *testing.T) {
+	s := store(t)
+	if _, err := Ingest(t.Context(), file(t, "\n \n"), s, 0); !errors.Is(err, ErrEmpty) {
+		t.Errorf("empty: %v", err)
+	}
+	if _, err := Ingest(t.Context(), filepath.Join(t.TempDir(), "none"), s, 0); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+	if _, err := Ingest(t.Context(), t.TempDir(), s, 0); err == nil {
+		t.Error("a directory was read")
+	}
+	long := `{"context":"` + strings.Repeat("x", MaxLine) + `"}`
+	var bad *LineError
+	if _, err := Ingest(t.Context(), file(t, long), s, 0); !errors.As(err, &bad) || bad.Line != 1 {
+		t.Errorf("long line: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Ingest(ctx, file(t, `{"context":"a"}`), s, 0); err == nil {
+		t.Error("a cancelled ingest succeeded")
+	}
+}
+
+func TestLoadRanges(t *testing.T) {
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, "{\"context\":\"task %d\"}\n", i)
+	}
+	s := store(t)
+	set, err := Ingest(t.Context(), file(t, b.String()), s, 190)
+	if err != nil || set.Tasks != 190 {
+		t.Fatalf("%+v, %v", set, err)
+	}
+	l := NewLoader(s)
+	for _, from := range []int{0, 1, 63, 64, 65, 127, 128, 180} {
+		tasks, err := l.Load(t.Context(), set.Ref, from, 10)
+		if err != nil || len(tasks) != 10 {
+			t.Fatalf("from %d: %d tasks, %v", from, len(tasks), err)
+		}
+		for i, task := range tasks {
+			if task.Index != from+i || task.Prompt != fmt.Sprint("task ", from+i) {
+				t.Errorf("from %d, %d: %+v", from, i, task)
+			}
+		}
+	}
+	if _, err := l.Load(t.Context(), set.Ref, 300, 1); err == nil {
+		t.Error("a task beyond the end was loaded")
+	}
+}
+
+func TestLoadIsBounded(t *testing.T) {
+	big := strings.Repeat("y", ace.InlineBytes)
+	var b strings.Builder
+	for range 30 {
+		fmt.Fprintf(&b, "{\"context\":%q}\n", big)
+	}
+	fmt.Fprintf(&b, "{\"context\":%q}\n", big+"z")
+	s := store(t)
+	set, err := Ingest(t.Context(), file(t, b.String()), s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := NewLoader(s)
+	tasks, err := l.Load(t.Context(), set.Ref, 0, 31)
+	if err != nil || len(tasks) == 0 || len(tasks) > maxBatch/len(big) {
+		t.Fatalf("%d tasks, %v", len(tasks), err)
+	}
+	last, err := l.Load(t.Context(), set.Ref, 30, 1)
+	if err != nil || last[0].PromptRef == nil || last[0].Prompt != "" {
+		t.Fatalf("%+v, %v", last, err)
+	}
+}
+
+func FuzzScan(f *testing.F) {
+	f.Add("{\"context\":\"a\",\"target\":1}\n{\"context\":\"b\"}")
+	f.Add("\n\n\x00{}\r\n")
+	f.Fuzz(func(t *testing.T, content string) {
+		n := 0
+		err := Scan(strings.NewReader(content), "f", func(task ace.Task, raw []byte) (bool, error) {
+			if task.Index != n || strings.TrimSpace(task.Prompt) == "" || len(raw) == 0 {
+				t.Fatalf("task %d: %+v", n, task)
+			}
+			n++
+			return true, nil
+		})
+		var bad *LineError
+		if err != nil && !errors.As(err, &bad) {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,265 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"acescope/engine/ace"
+	"acescope/engine/learning/model"
+	"acescope/engine/learning/playbook"
+)
+
+// Tags of a bullet.
+const (
+	helpful = "helpful"
+	harmful = "harmful"
+	neutral = "neutral"
+)
+
+// Reflect implements [model.Provider]. Without a label it judges nothing.
+func (learner) Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error) {
+	if err := check(ctx, in.Prompt); err != nil {
+		return ace.ReflectorResult{}, err
+	}
+	p := parseProblem(in.Prompt)
+	r := reflection{p: p, in: in}
+	switch {
+	case in.Label == nil:
+		r.say("There is no label to compare the answer %q with: nothing was judged.", clip(in.Answer))
+		r.tagUsed(neutral)
+	default:
+		r.judge(book)
+	}
+	raw, err := json.Marshal(r.out)
+	if err != nil {
+		return ace.ReflectorResult{}, fmt.Errorf("reflect: encode the findings: %w", err)
+	}
+	return ace.ReflectorResult{Insights: r.text, BulletTags: r.tags, Correct: r.correct, Findings: raw,
+		Usage: countWords(in.Prompt+" "+in.Answer, r.text)}, nil
+}
+
+// reflection is the state of one Reflect.
+type reflection struct {
+	p       problem
+	in      ace.ReflectorInput
+	out     findings
+	tags    []ace.BulletTag
+	correct *bool
+	text    string
+}
+
+func (r *reflection) say(format string, args ...any) {
+	if r.text != "" {
+		r.text += " "
+	}
+	r.text += fmt.Sprintf(format, args...)
+}
+
+func (r *reflection) tag(id, tag string) {
+	for _, t := range r.tags {
+		if t.ID == id {
+			return
+		}
+	}
+	r.tags = append(r.tags, ace.BulletTag{ID: id, Tag: tag})
+}
+
+func (r *reflection) tagUsed(tag string) {
+	for _, id := range r.in.BulletIDs {
+		r.tag(id, tag)
+	}
+}
+
+func (r *reflection) used(id string) bool {
+	return slices.Contains(r.in.BulletIDs, id)
+}
+
+// judge compares the answer with the label and looks for an explanation of the label.
+func (r *reflection) judge(book *playbook.Playbook) {
+	label := *r.in.Label
+	correct := model.SameAnswer(r.in.Answer, label)
+	r.correct = &correct
+	r.out.Formula = r.p.Formula
+	value, numeric := model.ParseNumber(label)
+	tag := harmful
+	if correct {
+		tag = helpful
+		r.say("The answer %s is correct.", clip(r.in.Answer))
+	} else {
+		r.say("The answer %s is wrong: the label is %s.", clip(r.in.Answer), clip(label))
+	}
+	if r.p.Formula == "" || !numeric {
+		r.tagUsed(tag)
+		r.say("The prompt names no formula or the label is not a number, so there is no recipe to learn.")
+		return
+	}
+	qs := quantities(r.p.Question)
+	r.out.Question = len(qs)
+	opts := options(recipesFor(book, r.p.Formula), qs)
+	r.tagOptions(opts, value)
+	explained := r.refine(opts, qs, value, correct)
+	if correct && len(r.in.BulletIDs) > 0 || explained {
+		return
+	}
+	r.explain(qs, value)
+}
+
+// tagOptions tags the recipes of the formula by what they would have answered. A recipe that was not
+// used and leaves quantities out is not tagged harmful.
+func (r *reflection) tagOptions(opts []option, label float64) {
+	for _, o := range opts {
+		switch {
+		case model.SameAnswer(format(o.value), format(label)):
+			r.tag(o.bullet.ID, helpful)
+		case r.used(o.bullet.ID) || o.covers:
+			r.tag(o.bullet.ID, harmful)
+		}
+	}
+	r.tagUsed(neutral) // used, but not computable for this question
+}
+
+// minAffinity is the affinity below which a slot found its quantity by chance.
+const minAffinity = 0.3
+
+// refine looks for a known recipe that explains the label, possibly with other operands, and
+// rewords it so that it will find them. It reports whether there is one.
+func (r *reflection) refine(opts []option, qs []quantity, label float64, correct bool) bool {
+	for _, o := range opts {
+		if model.SameNumber(o.value, label) {
+			switch {
+			case correct && r.used(o.bullet.ID):
+				r.reword(o, qs, o.binding, "found its operands by luck: words near them added")
+			case !correct:
+				r.say("[%s] would have given it.", o.bullet.ID)
+			}
+			return true
+		}
+	}
+	for _, o := range opts {
+		if b, ok := bindTo(o.recipe, qs, label); ok {
+			r.reword(o, qs, b, "right calculation, wrong operands: words near the right ones added")
+			r.say("[%s] has the right calculation but took the wrong operands.", o.bullet.ID)
+			return true
+		}
+	}
+	return false
+}
+
+// reword adds to the slots of a recipe words with which it would have found b.
+func (r *reflection) reword(o option, qs []quantity, b binding, why string) {
+	better := o.recipe.clone()
+	ranks := ranksOf(qs)
+	for i, j := range b.at {
+		s := &better.slots[i]
+		wrong := o.binding.at[i]
+		if wrong == j && (affinity(*s, qs[j]) >= minAffinity || len(qs) == 1) {
+			continue
+		}
+		if wrong != j {
+			if s.Ordinal != ranks[j] {
+				s.Ordinal = 0
+			}
+			s.Cues = without(s.Cues, qs, wrong, j)
+			s.Cues = unshared(s.Cues, qs, b.at, j)
+		}
+		added := 0
+		for _, w := range nearestWords(qs, j, b.at) {
+			if longer := addCue(s.Cues, w); len(longer) > len(s.Cues) && added < learnedCues {
+				s.Cues = longer
+				added++
+			}
+		}
+	}
+	if after := better.String(); after != o.bullet.Content {
+		r.out.Refine = append(r.out.Refine, refined{o.bullet.ID, o.bullet.Content, after, why})
+	}
+}
+
+// without removes the cues near the wrong quantity, unless they are also near the right one.
+func without(cues []string, qs []quantity, wrong, right int) []string {
+	return slices.DeleteFunc(slices.Clone(cues), func(c string) bool {
+		return contains(qs[wrong].Near, c) && !contains(qs[right].Near, c)
+	})
+}
+
+// unshared removes the cues that are nearer to another operand than to quantity j.
+func unshared(cues []string, qs []quantity, at []int, j int) []string {
+	return slices.DeleteFunc(slices.Clone(cues), func(c string) bool {
+		own, found := distance(qs[j], c)
+		return found && nearerElsewhere(qs, j, at, near{c, own})
+	})
+}
+
+func distance(q quantity, word string) (float64, bool) {
+	for _, n := range q.Near {
+		if n.Word == word {
+			return n.Distance, true
+		}
+	}
+	return 0, false
+}
+
+// explain searches for new recipes.
+func (r *reflection) explain(qs []quantity, label float64) {
+	res := searchRecipes(r.p, qs, label)
+	r.out.Trials, r.out.Capped = res.trials, res.capped
+	for _, h := range res.found {
+		r.out.Candidates = append(r.out.Candidates, finding{Recipe: h.recipe.String(), Value: h.value,
+			Score: h.score, Unused: h.unused, Source: h.source})
+	}
+	if len(res.found) == 0 {
+		r.say("None of %d calculations tried with the question's %d quantities gives the label.", res.trials, len(qs))
+		return
+	}
+	r.say("Of %d calculations tried the most plausible that gives the label is %s, from %s.",
+		res.trials, res.found[0].recipe.expr, res.found[0].source)
+}
+
+// clip quotes and shortens text for a sentence.
+func clip(s string) string {
+	const most = 60
+	if len(s) <= most {
+		return fmt.Sprintf("%q", s)
+	}
+	return fmt.Sprintf("%q…", s[:most])
+}
+
+// maxFindings is the number of bytes that a curator reads.
+const maxFindings = 256 << 10
+
+// findings are the reflector's results for the curator.
+type findings struct {
+	Formula    string    `json:"formula"`
+	Question   int       `json:"quantities"` // number of quantities in the question
+	Candidates []finding `json:"candidates,omitempty"`
+	Refine     []refined `json:"refine,omitempty"`
+	Trials     int       `json:"trials"`
+	Capped     bool      `json:"capped,omitempty"`
+}
+
+// finding is a recipe that produces the label.
+type finding struct {
+	Recipe string  `json:"recipe"`
+	Value  float64 `json:"value"`
+	Score  float64 `json:"score"`
+	Unused int     `json:"unused,omitempty"`
+	Source string  `json:"source"`
+}
+
+// refined is a better wording of a recipe in the playbook.
+type refined struct {
+	BulletID string `json:"bullet_id"`
+	Before   string `json:"before"`
+	After    string `json:"after"`
+	Why      string `json:"why"`
+}
+
+func readFindings(raw json.RawMessage) findings {
+	var f findings
+	if len(raw) == 0 || len(raw) > maxFindings || json.Unmarshal(raw, &f) != nil {
+		return findings{}
+	}
+	return f
+}

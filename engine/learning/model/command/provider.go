@@ -1,0 +1,199 @@
+// Package command serves the ACE phases by runs of a blueprint: a program in any language that
+// a runner starts for each phase. Its parameters are the input of the phase, and it writes the
+// result. It may import engine/ace, engine/learning/model, engine/learning/model/llm (which
+// parses the result), engine/learning/playbook, engine/tasks/run, and Temporal's error for a
+// cancellation.
+//
+// Order: a retry of the phase finds the run of the previous attempt by its ID. Bounds:
+// parameters have at most [run.MaxParams] bytes; prompts above [ace.InlineBytes] and playbooks
+// above [MaxBook] are passed as files; at most [MaxWritten] bytes of the output are read.
+// Loss: if no runner took a run or its runner died, the next attempt starts another run, so a
+// program must tolerate being executed twice.
+package command
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/engine/learning/model"
+	"acescope/engine/learning/model/llm"
+	"acescope/engine/learning/playbook"
+	"acescope/engine/tasks/run"
+)
+
+// Runs is the part of [run.Service] that steps need.
+type Runs interface {
+	Start(ctx context.Context, r run.Request) (run.Input, error)
+	State(ctx context.Context, id string) (run.State, error)
+	Await(ctx context.Context, runID string) (run.Result, error)
+	Stop(ctx context.Context, id string, r run.StopRequest) (run.State, error)
+}
+
+// Artifacts stores what is too large for a history.
+type Artifacts interface {
+	Get(ref ace.Ref, limit int64) ([]byte, error)
+	PutBytes(ctx context.Context, content []byte, mediaType string) (ace.Ref, error)
+	Path(ref ace.Ref) (string, error)
+}
+
+// New returns a provider that serves each phase by a run of a blueprint.
+func New(runs Runs, artifacts Artifacts, blueprint, about string) model.Provider {
+	return &provider{runs: runs, artifacts: artifacts, blueprint: blueprint, about: about,
+		name: ace.BlueprintProvider(blueprint)}
+}
+
+type provider struct {
+	runs                   Runs
+	artifacts              Artifacts
+	name, blueprint, about string
+}
+
+// Name implements [model.Provider].
+func (p *provider) Name() string { return p.name }
+
+// About implements [model.Provider].
+func (p *provider) About() string { return p.about }
+
+// DefaultModel implements [model.Provider]. It is the blueprint.
+func (p *provider) DefaultModel() string { return p.blueprint }
+
+// Generate implements [model.Provider].
+func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput, book *playbook.Playbook) (ace.GeneratorResult, error) {
+	text, served, err := p.serve(ctx, ace.PhaseGenerator, in.Task, in, in.Prompt, book)
+	if err != nil {
+		return ace.GeneratorResult{}, err
+	}
+	r, err := p.written(text).Generator(book, in.Task)
+	r.Served = served
+	return r, withRun(err, served)
+}
+
+// Skills implements [model.Provider]. The program uses its own tools; the calls that it reports
+// become tool events.
+func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook, tools model.Toolbox) (ace.SkillSessionResult, error) {
+	text, served, err := p.serve(ctx, ace.PhaseSkills, in.Task, in, in.Prompt, book)
+	if err != nil {
+		return ace.SkillSessionResult{}, err
+	}
+	r, err := p.written(text).Skills()
+	r.Served = served
+	if err != nil {
+		return r, withRun(err, served)
+	}
+	recordCalls(ctx, tools, &r, in.Task.SkillsConfig)
+	return r, nil
+}
+
+// Reflect implements [model.Provider].
+func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error) {
+	text, served, err := p.serve(ctx, ace.PhaseReflector, in.Task, in, in.Prompt, book)
+	if err != nil {
+		return ace.ReflectorResult{}, err
+	}
+	r, err := p.written(text).Reflector(book, in)
+	r.Served = served
+	return r, withRun(err, served)
+}
+
+// Curate implements [model.Provider].
+func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbook.Playbook) (ace.CuratorResult, error) {
+	text, served, err := p.serve(ctx, ace.PhaseCurator, in.Task, in, "", book)
+	if err != nil {
+		return ace.CuratorResult{}, err
+	}
+	r, err := p.written(text).Curator(book)
+	r.Served = served
+	return r, withRun(err, served)
+}
+
+func (p *provider) written(text string) llm.Written { return llm.Written{Name: p.name, Text: text} }
+
+// serve runs the blueprint for a phase and returns its output.
+func (p *provider) serve(ctx context.Context, phase ace.Phase, at ace.TaskContext, in any, prompt string, book *playbook.Playbook) (string, *ace.Served, error) {
+	params, err := p.parameters(ctx, phase, in, prompt, book)
+	if err != nil {
+		return "", nil, err
+	}
+	result, err := p.execute(ctx, phase, at, params)
+	if err != nil {
+		return "", nil, err
+	}
+	served := &ace.Served{Provider: p.name, RunID: result.RunID, Runner: result.Runner}
+	text, err := p.output(result)
+	return text, served, withRun(err, served)
+}
+
+// MaxWritten is the number of bytes that may be read of a program's output.
+const MaxWritten = 1 << 20
+
+// output returns the output of a program: its JSON, or all of its text.
+func (p *provider) output(r run.Result) (string, error) {
+	ref := r.OutputRef
+	switch {
+	case ref == nil && len(r.Output) > 0 && r.OutputIs == outputJSON:
+		return string(r.Output), nil
+	case ref == nil:
+		ref = r.StdoutRef
+	}
+	if ref == nil {
+		return r.Stdout, nil
+	}
+	if ref.Size > MaxWritten {
+		return "", model.Errorf(model.BadAnswer, "%s: the output has %d bytes, at most %d are allowed",
+			p.name, ref.Size, MaxWritten)
+	}
+	data, err := p.artifacts.Get(*ref, MaxWritten)
+	if err != nil {
+		return "", model.Errorf(model.BadAnswer, "%s: cannot read the output: %v", p.name, err)
+	}
+	return string(data), nil
+}
+
+// outputJSON is the value of [run.Result].OutputIs for JSON.
+const outputJSON = "json"
+
+// Bounds of a reported tool call.
+const (
+	maxError = 500 // bytes
+	maxName  = 100
+	maxTook  = 365 * 24 * time.Hour
+)
+
+// recordCalls passes the tool calls that a program reports to the toolbox, in their order. The
+// program's IDs need not be unique, so the calls are numbered.
+func recordCalls(ctx context.Context, tools model.Toolbox, r *ace.SkillSessionResult, allowed ace.SkillsConfig) {
+	w, ok := tools.(model.CallRecorder)
+	if !ok {
+		return
+	}
+	for i, inv := range r.Invocations {
+		id := strconv.Itoa(i + 1)
+		name := ace.Cut(inv.Name, maxName)
+		w.Begun(ctx, id, name, inv.Args)
+		w.Ended(ctx, id, model.CallEnd{Result: inv.Result, Accepted: inv.Accepted, OK: inv.OK, Error: ace.Cut(inv.Error, maxError),
+			Began: inv.At, Took: duration(inv.DurationMS)})
+		if inv.Accepted && !allowed.Allows(inv.Name) {
+			note(r.Verdict, "it called the tool "+name+", which is not allowed")
+		}
+	}
+}
+
+// duration converts reported milliseconds, within bounds.
+func duration(ms float64) time.Duration {
+	return time.Duration(min(max(ms, 0), float64(maxTook/time.Millisecond)) * float64(time.Millisecond))
+}
+
+// note appends to the note of a verdict, within bounds.
+
+func note(v *ace.Verdict, text string) {
+	const most = 1000
+	if len(v.Note)+len(text) > most {
+		return
+	}
+	if v.Note != "" {
+		v.Note += "; "
+	}
+	v.Note += text
+}

@@ -1,0 +1,93 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+
+	"acescope/engine/agents/price"
+)
+
+// Completer talks to a model server. It must be safe for concurrent use and return as soon as
+// its context is done. Its errors are of type [*model.Error].
+type Completer interface {
+	// Complete requests the next message. It calls onDelta with every piece of text, and with
+	// "" for any other sign of life.
+	Complete(ctx context.Context, r Request, onDelta func(text string)) (Response, error)
+}
+
+// Request is a conversation and the options of its next message.
+type Request struct {
+	Model     string
+	System    []Block
+	Messages  []Message
+	Tools     []Tool
+	MaxTokens int64 // of the answer
+}
+
+// Block is a part of the system prompt. Cache marks the end of the part that is equal in all
+// requests, for servers with explicit caching.
+type Block struct {
+	Text  string
+	Cache bool
+}
+
+// Role is the author of a message.
+type Role string
+
+// Roles. Tool results belong to the user.
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+)
+
+// Message is one turn: of the user, a text or the results of calls; of the assistant, a text
+// and calls. Native is the assistant's message in the server's own format, if it exists.
+type Message struct {
+	Role    Role
+	Text    string
+	Calls   []Call
+	Results []CallResult
+	Native  any
+}
+
+// Tool describes a tool. Schema is the JSON schema of its arguments.
+type Tool struct {
+	Name, About string
+	Schema      map[string]any
+}
+
+// Call is a tool call. Args should be a JSON object but may be any text.
+type Call struct {
+	ID, Name string
+	Args     json.RawMessage
+}
+
+// CallResult is the result of a call as the model sees it.
+type CallResult struct {
+	ID     string
+	Text   string
+	Failed bool
+}
+
+// Stop is the reason why an answer ended.
+type Stop string
+
+// Stop reasons.
+const (
+	StopEnd    Stop = "end"
+	StopCalls  Stop = "calls"
+	StopLength Stop = "length" // the token limit
+	StopRefuse Stop = "refused"
+)
+
+// Response is the model's message. Model and ID are the server's names.
+
+type Response struct {
+	Text   string
+	Calls  []Call
+	Stop   Stop
+	Tokens price.Tokens
+	Model  string
+	ID     string
+	Native any
+}

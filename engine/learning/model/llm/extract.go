@@ -1,0 +1,348 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"acescope/engine/ace"
+
+	"github.com/kaptinlin/jsonrepair"
+)
+
+// Bounds of parsing.
+const (
+	maxAnswer     = 1 << 20  // bytes of an answer
+	maxRepair     = 64 << 10 // bytes to repair, which is slower than parsing
+	maxDepth      = 64       // levels
+	maxCandidates = 32       // of each kind, the last ones
+)
+
+// candidate is a part of an answer that may be the requested JSON.
+type candidate struct {
+	text  string
+	open  int  // unclosed brackets: the answer was cut off
+	whole bool // the answer has nothing else
+}
+
+// found is a parsed object.
+type found struct {
+	fields fields
+	how    ace.ParseKind
+	note   string
+	// cut is the depth in the object at which the answer was cut off, 0 if it was not.
+	cut int
+}
+
+// errNoJSON is the error for an answer without an object.
+var errNoJSON = errors.New("it has no JSON object")
+
+// read finds the object that accept accepts. It prefers valid JSON to repaired JSON, and the
+// last object to earlier ones, since models that repeat themselves mean their last answer.
+// The error says why the best candidate was not accepted.
+func read(text string, accept func(found) error) error {
+	text = strings.TrimSpace(text)
+	switch {
+	case text == "":
+		return errors.New("it is empty")
+	case len(text) > maxAnswer:
+		return fmt.Errorf("it has %d bytes, at most %d are allowed", len(text), maxAnswer)
+	}
+	all := candidates(text)
+	why := errNoJSON
+	try := func(f found) bool {
+		err := accept(f)
+		if err != nil {
+			why = err
+		}
+		return err == nil
+	}
+	for _, c := range all {
+		if f, ok := strict(c); ok && try(f) {
+			return nil
+		}
+	}
+	for _, c := range all {
+		if f, ok := repair(c); ok && try(f) {
+			return nil
+		}
+	}
+	return why
+}
+
+func strict(c candidate) (found, bool) {
+	if c.open > 0 || !json.Valid([]byte(c.text)) {
+		return found{}, false
+	}
+	f := found{how: ace.ParseExtracted}
+	if c.whole {
+		f.how = ace.ParseClean
+	}
+	f.fields = object([]byte(c.text))
+	return f, f.fields != nil
+}
+
+// mend repairs JSON that is nearly valid. The library recurses and copies, so depth and length
+// are bounded.
+func repair(c candidate) (f found, ok bool) {
+	if len(c.text) > maxRepair || json.Valid([]byte(c.text)) && c.open == 0 || depth(c.text) > maxDepth {
+		return found{}, false
+	}
+	defer func() {
+		if recover() != nil { // a bug of the library must not end the worker
+			f, ok = found{}, false
+		}
+	}()
+	repaired, err := jsonrepair.JSONRepair(c.text)
+	if err != nil {
+		return found{}, false
+	}
+	f = found{how: ace.ParseRepaired, note: "it was not valid JSON", cut: c.open, fields: object([]byte(repaired))}
+	if c.open > 0 {
+		f.note = errCut.Error()
+	}
+	return f, f.fields != nil
+}
+
+// depth returns an upper bound of the nesting depth. It ignores quotes.
+func depth(text string) int {
+	now, most := 0, 0
+	for i := range len(text) {
+		switch text[i] {
+		case '{', '[', '(':
+			now++
+			most = max(most, now)
+		case '}', ']', ')':
+			now--
+		}
+	}
+	return most
+}
+
+// candidates returns the parts of an answer that may be the requested JSON, most likely first:
+// the whole answer, the fenced blocks from the last, the objects in the prose from the last,
+// and the unclosed end.
+func candidates(text string) []candidate {
+	text = withoutThought(text)
+	var all []candidate
+	if text != "" && (text[0] == '{' || text[0] == '[') {
+		spans, _, open := scan(text)
+		whole := len(spans) > 0 && spans[len(spans)-1].to == len(text) && spans[len(spans)-1].from == 0
+		if whole || json.Valid([]byte(text)) {
+			all = append(all, candidate{text: text, whole: true})
+		} else if text[0] == '[' {
+			all = append(all, candidate{text: text, open: open})
+		}
+	}
+	blocks := fenced(text)
+	for i := len(blocks) - 1; i >= 0 && i >= len(blocks)-maxCandidates; i-- {
+		_, _, open := scan(blocks[i])
+		all = append(all, candidate{text: blocks[i], open: open})
+	}
+	spans, opened, open := scan(text)
+	for i := len(spans) - 1; i >= 0 && i >= len(spans)-maxCandidates; i-- {
+		all = append(all, candidate{text: text[spans[i].from:spans[i].to]})
+	}
+	if opened >= 0 {
+		all = append(all, candidate{text: text[opened:], open: open})
+	}
+	return all
+}
+
+// withoutThought removes the reasoning before an answer.
+func withoutThought(text string) string {
+	if rest, ok := strings.CutPrefix(text, "<think>"); ok {
+		if _, after, done := strings.Cut(rest, "</think>"); done {
+			return strings.TrimSpace(after)
+		}
+	}
+	return text
+}
+
+// fenced returns the contents of the blocks between lines of three backticks. The last block
+// may be unclosed.
+func fenced(text string) (blocks []string) {
+	inside, from := false, 0
+	for at := 0; at < len(text); {
+		end := strings.IndexByte(text[at:], '\n')
+		next := len(text)
+		if end >= 0 {
+			next = at + end + 1
+		}
+		if strings.HasPrefix(strings.TrimLeft(text[at:next], " \t"), "```") {
+			if inside {
+				blocks = append(blocks, strings.TrimSpace(text[from:at]))
+			}
+			inside, from = !inside, next
+		}
+		at = next
+	}
+	if inside && from < len(text) {
+		blocks = append(blocks, strings.TrimSpace(text[from:]))
+	}
+	return blocks
+}
+
+type span struct{ from, to int }
+
+// scan returns the outermost complete objects, the start of the outermost incomplete object
+// (or -1), and the number of open brackets at the end. It honors quotes only inside objects,
+// since prose contains stray quotes.
+func scan(text string) (spans []span, opened, open int) {
+	var stack []int // positions of open brackets
+	quoted := false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case quoted && c == '\\':
+			i++
+		case c == '"' && len(stack) > 0:
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[' && (len(stack) > 0 || i == 0):
+			stack = append(stack, i)
+		case (c == '}' || c == ']') && len(stack) > 0:
+			from := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if text[from] != '{' && len(stack) > 0 {
+				break
+			}
+			for len(spans) > 0 && spans[len(spans)-1].from > from {
+				spans = spans[:len(spans)-1] // within this one
+			}
+			spans = append(spans, span{from, i + 1})
+		}
+	}
+	if len(stack) == 0 {
+		return spans, -1, 0
+	}
+	for _, at := range stack {
+		if text[at] == '{' {
+			return spans, at, len(stack)
+		}
+	}
+	return spans, -1, len(stack)
+}
+
+// fields is an object by normalized key: "finalAnswer", "Final Answer" and "final_answer" are
+// equal.
+type fields map[string]json.RawMessage
+
+// object reads an object, or a list as an object with the only key "list". It unwraps an
+// object inside another object, a list of one, or a string. It returns nil for other values.
+func object(data []byte) fields {
+	for range 4 {
+		var text string
+		if json.Unmarshal(data, &text) == nil {
+			data = []byte(text)
+			continue
+		}
+		var list []json.RawMessage
+		if json.Unmarshal(data, &list) == nil {
+			if len(list) != 1 {
+				return fields{"list": data}
+			}
+			f := object(list[0])
+			if f != nil && f["type"] != nil {
+				return fields{"list": data} // an operation, not a wrapped answer
+			}
+			return f
+		}
+		var raw map[string]json.RawMessage
+		if json.Unmarshal(data, &raw) != nil || raw == nil {
+			return nil
+		}
+		f := fields{}
+		for k, v := range raw {
+			f[key(k)] = v
+		}
+		if len(raw) == 1 && wraps(f) {
+			for _, v := range raw {
+				data = v
+			}
+			continue
+		}
+		return f
+	}
+	return nil
+}
+
+// wraps reports whether an object of one key only wraps the answer.
+func wraps(f fields) bool {
+	for k, v := range f {
+		switch k {
+		case "response", "output", "result", "answer", "json", "data", "generator", "reflector", "curator", "reflection":
+			return bytes.HasPrefix(bytes.TrimSpace(v), []byte("{"))
+		}
+	}
+	return false
+}
+
+var keyReplacer = strings.NewReplacer("_", "", "-", "", " ", "")
+
+func key(k string) string { return keyReplacer.Replace(strings.ToLower(k)) }
+
+// get returns the value of the first key that exists and is not null.
+func (f fields) get(names ...string) json.RawMessage {
+	for _, n := range names {
+		if v := f[key(n)]; v != nil && string(v) != "null" {
+			return v
+		}
+	}
+	return nil
+}
+
+// text returns the value of the first key that exists as text.
+func (f fields) text(names ...string) string { return textOf(f.get(names...)) }
+
+func textOf(v json.RawMessage) string {
+	var s string
+	if v == nil || json.Unmarshal(v, &s) == nil {
+		return strings.TrimSpace(s)
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(v, &list) == nil {
+		parts := make([]string, 0, len(list))
+		for _, e := range list {
+			parts = append(parts, textOf(e))
+		}
+		return strings.Join(parts, "\n")
+	}
+	var small bytes.Buffer
+	if json.Compact(&small, v) != nil {
+		return ""
+	}
+	return small.String() // a number or object as written
+}
+
+// texts returns a value as a list: the elements of a list, or the parts of a text separated by
+// commas and white space.
+func (f fields) texts(names ...string) []string {
+	v := f.get(names...)
+	var list []json.RawMessage
+	if v == nil || json.Unmarshal(v, &list) != nil {
+		return strings.FieldsFunc(textOf(v), func(r rune) bool { return strings.ContainsRune(",; \n\t[]\"", r) })
+	}
+	var out []string
+	for _, e := range list {
+		if inner := object(e); inner != nil && inner["list"] == nil {
+			e = inner.get("id", "bullet_id")
+		}
+		if s := strings.Trim(textOf(e), "[] "); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// count returns a value as an integer, or 0.
+func count(v json.RawMessage) int {
+	n, err := strconv.ParseFloat(textOf(v), 64)
+	if err != nil || n != n || n > 1e9 || n < -1e9 {
+		return 0
+	}
+	return int(n)
+}

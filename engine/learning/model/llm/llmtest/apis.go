@@ -1,0 +1,212 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+type object = map[string]any
+
+func sendAnthropic(s *stream, q Request, a Reply) {
+	in, out := tokens(q, a)
+	s.event("message_start", object{"type": "message_start", "message": object{"id": "msg_1", "type": "message", "role": "assistant",
+		"model": q.Model, "content": []any{}, "stop_reason": nil, "stop_sequence": nil,
+		"usage": object{"input_tokens": in, "output_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": a.Cached}}})
+	s.event("ping", object{"type": "ping"})
+	index := 0
+	if a.Text != "" || len(a.Calls) == 0 && (a.Break || a.Hang || a.ErrorInside != "") {
+		s.event("content_block_start", object{"type": "content_block_start", "index": 0, "content_block": object{"type": "text", "text": ""}})
+		if !s.text(a, func(t string) {
+			s.event("content_block_delta", object{"type": "content_block_delta", "index": 0, "delta": object{"type": "text_delta", "text": t}})
+		}, func(kind string) {
+			s.event("error", object{"type": "error", "error": object{"type": kind, "message": "it broke"}})
+		}) {
+			return
+		}
+		s.event("content_block_stop", object{"type": "content_block_stop", "index": 0})
+		index++
+	}
+	for _, c := range a.Calls {
+		s.event("content_block_start", object{"type": "content_block_start", "index": index,
+			"content_block": object{"type": "tool_use", "id": c.ID, "name": c.Name, "input": object{}}})
+		for _, half := range halves(c.Args) {
+			s.event("content_block_delta", object{"type": "content_block_delta", "index": index, "delta": object{"type": "input_json_delta", "partial_json": half}})
+		}
+		s.event("content_block_stop", object{"type": "content_block_stop", "index": index})
+		index++
+	}
+	stop := "end_turn"
+	switch {
+	case a.Stop == "length":
+		stop = "max_tokens"
+	case a.Stop == "refusal":
+		stop = "refusal"
+	case len(a.Calls) > 0:
+		stop = "tool_use"
+	}
+	s.event("message_delta", object{"type": "message_delta", "delta": object{"stop_reason": stop, "stop_sequence": nil}, "usage": object{"output_tokens": out}})
+	s.event("message_stop", object{"type": "message_stop"})
+}
+
+func sendOpenAI(s *stream, q Request, a Reply) {
+	chunk := func(delta object, finish any) {
+		s.event("", object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": q.Model,
+			"choices": []any{object{"index": 0, "delta": delta, "finish_reason": finish}}})
+	}
+	chunk(object{"role": "assistant", "content": ""}, nil)
+	kind := "content"
+	if a.Stop == "refusal" {
+		kind = "refusal"
+	}
+	if !s.text(a, func(t string) { chunk(object{kind: t}, nil) }, func(kind string) {
+		s.event("", object{"error": object{"type": kind, "code": kind, "message": "it broke"}})
+	}) {
+		return
+	}
+	for i, c := range a.Calls {
+		for j, half := range halves(c.Args) {
+			call := object{"index": i, "function": object{"arguments": half}}
+			if j == 0 {
+				call["id"], call["type"] = c.ID, "function"
+				call["function"] = object{"name": c.Name, "arguments": half}
+			}
+			chunk(object{"tool_calls": []any{call}}, nil)
+		}
+	}
+	finish := "stop"
+	switch {
+	case a.Stop == "length":
+		finish = "length"
+	case len(a.Calls) > 0:
+		finish = "tool_calls"
+	}
+	chunk(object{}, finish)
+	in, out := tokens(q, a)
+	// Some servers omit the ID here.
+	s.event("", object{"id": "", "object": "chat.completion.chunk", "created": 1, "model": q.Model, "choices": []any{},
+		"usage": object{"prompt_tokens": in + a.Cached, "completion_tokens": out, "total_tokens": in + out + a.Cached,
+			"prompt_tokens_details": object{"cached_tokens": a.Cached}}})
+	_, _ = s.w.Write([]byte("data: [DONE]\n\n"))
+}
+
+func halves(s string) []string {
+	at := len(s) / 2
+	for at > 0 && at < len(s) && s[at]&0xc0 == 0x80 {
+		at--
+	}
+	return []string{s[:at], s[at:]}
+}
+
+func readAnthropic(body []byte) Request {
+	var in struct {
+		Model  string `json:"model"`
+		System []struct {
+			Text  string          `json:"text"`
+			Cache json.RawMessage `json:"cache_control"`
+		} `json:"system"`
+		Messages []struct {
+			Role    string `json:"role"`
+			Content []struct {
+				Type    string          `json:"type"`
+				Text    string          `json:"text"`
+				ID      string          `json:"id"`
+				Name    string          `json:"name"`
+				Input   json.RawMessage `json:"input"`
+				Content []struct {
+					Text string `json:"text"`
+				} `json:"content"`
+			} `json:"content"`
+		} `json:"messages"`
+		Tools []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		panic(err)
+	}
+	q := Request{API: "anthropic", Model: in.Model}
+	for _, b := range in.System {
+		q.System += b.Text + "\n"
+		q.Cached = q.Cached || len(b.Cache) > 0
+	}
+	for _, m := range in.Messages {
+		out := Message{Role: m.Role}
+		for _, b := range m.Content {
+			switch b.Type {
+			case "text":
+				out.Text += b.Text
+			case "tool_use":
+				out.Calls = append(out.Calls, Call{b.ID, b.Name, string(b.Input)})
+			case "tool_result":
+				for _, c := range b.Content {
+					out.Results = append(out.Results, c.Text)
+				}
+			}
+		}
+		q.Messages = append(q.Messages, out)
+	}
+	for _, t := range in.Tools {
+		q.Tools = append(q.Tools, t.Name)
+	}
+	return q
+}
+
+func readOpenAI(body []byte) Request {
+	var in struct {
+		Model    string `json:"model"`
+		Messages []struct {
+			Role      string `json:"role"`
+			Content   string `json:"content"`
+			ToolCalls []struct {
+				ID       string `json:"id"`
+				Function struct {
+					Name      string `json:"name"`
+					Arguments string `json:"arguments"`
+				} `json:"function"`
+			} `json:"tool_calls"`
+		} `json:"messages"`
+		Tools []struct {
+			Function struct {
+				Name string `json:"name"`
+			} `json:"function"`
+		} `json:"tools"`
+	}
+	if err := json.Unmarshal(body, &in); err != nil {
+		panic(err)
+	}
+	q := Request{API: "openai", Model: in.Model}
+	for _, m := range in.Messages {
+		switch m.Role {
+		case "system", "developer":
+			q.System += m.Content + "\n"
+		case "tool":
+			last := len(q.Messages) - 1
+			if last < 0 || q.Messages[last].Role != "user" || q.Messages[last].Text != "" {
+				q.Messages = append(q.Messages, Message{Role: "user"})
+				last++
+			}
+			q.Messages[last].Results = append(q.Messages[last].Results, m.Content)
+		default:
+			out := Message{Role: m.Role, Text: m.Content}
+			for _, c := range m.ToolCalls {
+				out.Calls = append(out.Calls, Call{c.ID, c.Function.Name, c.Function.Arguments})
+			}
+			q.Messages = append(q.Messages, out)
+		}
+	}
+	for _, t := range in.Tools {
+		q.Tools = append(q.Tools, t.Function.Name)
+	}
+	return q
+}
+
+// Between returns the text between the tags of a name in a prompt, or "".
+func Between(prompt, name string) string {
+	_, rest, ok := strings.Cut(prompt, "<"+name+"-")
+	if !ok {
+		return ""
+	}
+	_, rest, _ = strings.Cut(rest, ">\n")
+	text, _, _ := strings.Cut(rest, "\n</"+name+"-")
+	return text
+}

@@ -1,0 +1,124 @@
+package llm
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"acescope/engine/ace"
+	"acescope/engine/learning/playbook"
+)
+
+// Prompts.
+var (
+	//go:embed prompts/generator.md
+	generatorPrompt string
+	//go:embed prompts/skills.md
+	skillsPrompt string
+	//go:embed prompts/reflector.md
+	reflectorPrompt string
+	//go:embed prompts/curator.md
+	curatorPrompt string
+	//go:embed prompts/repair.md
+	repairPrompt string
+)
+
+// system returns the part of a prompt that only changes with the playbook.
+func system(role string, book *playbook.Playbook) []Block {
+	return []Block{{Text: strings.TrimSpace(role)}, {Text: between("playbook", render(book)), Cache: true}}
+}
+
+// render formats a playbook for a model: sections, and bullets with IDs and counters.
+func render(book *playbook.Playbook) string {
+	if book == nil || len(book.Bullets) == 0 {
+		return "(The playbook is empty.)"
+	}
+	var b strings.Builder
+	_ = playbook.WriteText(&b, book) // a strings.Builder never fails
+	return strings.TrimSpace(b.String())
+}
+
+// between encloses untrusted text in tags that it cannot close: their names contain a part of
+// its digest.
+func between(name, text string) string {
+	sum := sha256.Sum256([]byte(text))
+	tag := fmt.Sprintf("%s-%x", name, sum[:4])
+	return "<" + tag + ">\n" + text + "\n</" + tag + ">"
+}
+
+// bulletsOf formats the bullets with the given IDs.
+func bulletsOf(book *playbook.Playbook, ids []string) string {
+	some := &playbook.Playbook{}
+	for _, id := range ids {
+		if b, ok := book.Find(id); ok {
+			some.Bullets = append(some.Bullets, b)
+		}
+	}
+	if len(some.Bullets) == 0 {
+		return "(No bullet was used.)"
+	}
+	return render(some)
+}
+
+func generatorMessage(in ace.GeneratorInput) string {
+	return between("task", in.Prompt)
+}
+
+func skillsMessage(in ace.SkillsInput) string {
+	return between("task", in.Prompt) + "\n\n" + between("plan", in.Plan) + "\n\n" + between("answer", orNone(in.Answer)) +
+		"\n\nBullets that the plan uses: " + orNone(strings.Join(in.BulletIDs, ", "))
+}
+
+func reflectorMessage(in ace.ReflectorInput, book *playbook.Playbook, correct *bool) string {
+	parts := []string{between("task", in.Prompt), between("plan", in.Plan), between("answer", orNone(in.Answer)),
+		between("bullets", bulletsOf(book, in.BulletIDs))}
+	switch {
+	case correct == nil:
+		parts = append(parts, "The expected answer is not known.")
+	case *correct:
+		parts = append(parts, between("expected", *in.Label), "The answer is RIGHT: it agrees with the expected one.")
+	default:
+		parts = append(parts, between("expected", *in.Label), "The answer is WRONG: it differs from the expected one.")
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func curatorMessage(in ace.CuratorInput, r reflected, book *playbook.Playbook) string {
+	var parts []string
+	if r.Question != "" {
+		parts = append(parts, between("task", r.Question))
+	}
+	switch {
+	case in.Correct == nil:
+		parts = append(parts, "It is not known whether the task was solved.")
+	case *in.Correct:
+		parts = append(parts, "The task was solved.")
+	default:
+		parts = append(parts, "The task was not solved.")
+	}
+	parts = append(parts, between("insights", orNone(in.Insights)))
+	var tags []string
+	for _, t := range in.BulletTags {
+		tags = append(tags, t.ID+" "+t.Tag)
+	}
+	parts = append(parts, "Tags given: "+orNone(strings.Join(tags, ", ")),
+		fmt.Sprintf("The playbook has %d bullets.", len(book.Bullets)))
+	return strings.Join(parts, "\n\n")
+}
+
+// repairMessage asks for a valid answer.
+func repairMessage(why error, shorter bool) string {
+	how := ""
+	if shorter {
+		how = ". It was also too long: be brief"
+	}
+	return strings.TrimSpace(fmt.Sprintf(repairPrompt, strings.TrimSuffix(why.Error(), "."), how))
+}
+
+func orNone(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "(none)"
+	}
+	return s
+}

@@ -1,0 +1,305 @@
+// Package llm turns any language model that completes conversations into a provider of the
+// ACE phases: it has the prompts, parses the answers, runs the tool loop and reports errors.
+// A [Completer] talks to the server. [Written] parses the results that programs write.
+//
+// It imports engine/learning/model, engine/ace, engine/learning/playbook, engine/agents/price,
+// the arithmetic of the built-in provider, and a library that repairs JSON.
+//
+// Order: the tool calls of one turn run concurrently, those of the next turn after them.
+// Bounds: [MaxTurns] turns and [maxCalls] calls per turn of a session, [maxAnswer] bytes per
+// answer, one repair request per answer, waits of at most [maxWait]; longer waits are left to
+// the activity's retry.
+// Loss: rejected operations are returned with their reasons, and the verdict of a result says
+// how the answer was parsed.
+package llm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/price"
+	"acescope/engine/learning/model"
+	"acescope/engine/learning/playbook"
+)
+
+// DefaultMaxTokens is the default length limit of an answer.
+const DefaultMaxTokens = 8192
+
+// Options configure a provider.
+type Options struct {
+	// Name is the value of --provider, About a sentence that describes the provider.
+	Name, About string
+	// Model is the default model.
+	Model     string
+	MaxTokens int64 // of an answer; 0: DefaultMaxTokens
+	// Prices of models; nil if unknown.
+	Prices *price.Prices
+	// Dir is the only directory that the tool read_file may read. "" disables the tool.
+	Dir string
+	// Missing, if not nil, is the error of every phase, such as a missing key.
+	Missing error
+	// IdleTimeout is the time without data after which a request fails; 0: DefaultIdleTimeout.
+	IdleTimeout time.Duration
+}
+
+// New returns a provider. The completer may be nil if Options.Missing is set.
+func New(c Completer, o Options) model.Provider {
+	o.MaxTokens = cmp.Or(o.MaxTokens, DefaultMaxTokens)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
+	return &provider{completer: c, o: o}
+}
+
+type provider struct {
+	completer Completer
+	o         Options
+	live      func(text string)
+}
+
+// Name implements [model.Provider].
+func (p *provider) Name() string { return p.o.Name }
+
+// About implements [model.Provider].
+func (p *provider) About() string { return p.o.About }
+
+// DefaultModel implements [model.Provider].
+func (p *provider) DefaultModel() string { return p.o.Model }
+
+// Ready implements [model.Checker].
+func (p *provider) Ready() error { return p.o.Missing }
+
+// Live implements [model.Streamer].
+func (p *provider) Live(to func(text string)) model.Provider {
+	q := *p
+	q.live = to
+	return &q
+}
+
+// step is the execution of one phase and its usage so far.
+type step struct {
+	*provider
+	model   string
+	usage   ace.Usage
+	remarks []string // remarks for the verdict
+}
+
+func (p *provider) begin(ctx context.Context, t ace.TaskContext) (*step, error) {
+	if p.o.Missing != nil {
+		return nil, p.o.Missing
+	}
+	s := &step{provider: p, model: cmp.Or(t.Model, p.o.Model)}
+	if s.model == "" {
+		return nil, model.Errorf(model.NoModel, "%s: no model; set --model, or model in [providers.%s] of the configuration",
+			p.o.Name, p.o.Name)
+	}
+	return s, ctx.Err()
+}
+
+func (s *step) request(role string, book *playbook.Playbook, text string) Request {
+	return Request{Model: s.model, System: system(role, book), MaxTokens: s.o.MaxTokens,
+		Messages: []Message{{Role: User, Text: text}}}
+}
+
+// addUsage adds the tokens and the cost of an answer.
+func (s *step) addUsage(r Response) {
+	t := r.Tokens
+	u := ace.Usage{InputTokens: t.Input + t.CacheWrite5m + t.CacheWrite1h, OutputTokens: t.Output, CacheReadTokens: t.CacheRead}
+	known := false
+	if s.o.Prices != nil {
+		u.CostUSD, known = s.o.Prices.Cost(r.Model, t, time.Now())
+		if !known {
+			u.CostUSD, known = s.o.Prices.Cost(s.model, t, time.Now())
+		}
+	}
+	u.Unpriced = !known && t != (price.Tokens{})
+	s.usage = s.usage.Add(u)
+}
+
+func (s *step) used() *ace.Usage { return new(s.usage) }
+
+// Bounds of requests.
+const (
+	// DefaultIdleTimeout is the default of Options.IdleTimeout. It allows for loading a model and for
+	// thinking.
+	DefaultIdleTimeout = 5 * time.Minute
+	maxTries           = 3               // attempts of one request, if the waits are short
+	maxWait            = 5 * time.Second // between attempts; a longer wait fails the phase
+	maxBegin           = 120             // bytes of an answer that an error quotes
+	maxEcho            = 16 << 10        // bytes of an invalid answer in a repair request
+	maxNote            = 1000            // bytes of a verdict's note
+)
+
+// complete makes a request and retries it soon if that is useful.
+func (s *step) complete(ctx context.Context, r Request) (Response, error) {
+	for try := 1; ; try++ {
+		resp, err := s.once(ctx, r)
+		if err == nil {
+			s.addUsage(resp)
+			return resp, s.refused(resp)
+		}
+		if ctx.Err() != nil {
+			return Response{}, ctx.Err()
+		}
+		wait, ok := retryDelay(err, try)
+		if !ok {
+			return Response{}, err
+		}
+		select {
+		case <-ctx.Done():
+			return Response{}, ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// retryDelay returns the wait before the next attempt, or false if the error should be
+// returned.
+func retryDelay(err error, try int) (time.Duration, bool) {
+	e, ok := errors.AsType[*model.Error](err)
+	if !ok || try >= maxTries {
+		return 0, false
+	}
+	switch e.Kind {
+	case model.Network, model.ServerError, model.Overloaded:
+	case model.RateLimited:
+		if e.RetryAfter == 0 {
+			return 0, false // an early retry would extend the limit
+		}
+	default:
+		return 0, false
+	}
+	wait := e.RetryAfter
+	if wait == 0 {
+		wait = time.Duration(try) * 250 * time.Millisecond
+		wait += time.Duration(rand.Int64N(int64(wait)))
+	}
+	return wait, wait <= maxWait
+}
+
+// errIdle cancels a request whose server sends no data.
+var errIdle = errors.New("idle")
+
+func (s *step) once(ctx context.Context, r Request) (Response, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watch := time.AfterFunc(s.o.IdleTimeout, func() { cancel(errIdle) })
+	defer watch.Stop()
+	resp, err := s.completer.Complete(ctx, r, func(text string) {
+		watch.Reset(s.o.IdleTimeout)
+		if s.live != nil && text != "" {
+			s.live(text)
+		}
+	})
+	if err != nil && errors.Is(context.Cause(ctx), errIdle) {
+		return Response{}, model.Errorf(model.Network, "%s: the server sent no data for %s", s.o.Name, s.o.IdleTimeout)
+	}
+	return resp, err
+}
+
+// refused returns an error if the answer is a refusal.
+func (s *step) refused(r Response) error {
+	if r.Stop != StopRefuse {
+		return nil
+	}
+	e := model.Errorf(model.Refused, "%s: the model refused to answer", s.o.Name)
+	if t := oneLine(r.Text); t != "" {
+		e.Message += ": " + ace.Cut(t, maxShown)
+		if len(t) > maxShown {
+			e.Raw = r.Text
+		}
+	}
+	return e
+}
+
+// answer makes a request and parses the answer. If the answer is invalid, it asks the model
+// once more and says why.
+func (s *step) answer(ctx context.Context, r Request, take func(found) error) (*ace.Verdict, error) {
+	resp, err := s.complete(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return s.parse(ctx, r, resp, take)
+}
+
+func (s *step) parse(ctx context.Context, r Request, resp Response, take func(found) error) (*ace.Verdict, error) {
+	v := &ace.Verdict{Attempts: 1}
+	accept := func(f found) error {
+		err := take(f)
+		if err == nil {
+			v.Parse, v.Note = f.how, f.note
+		}
+		return err
+	}
+	why := parseProblem(resp, accept)
+	if why == nil {
+		return v, nil
+	}
+	v.Attempts = 2
+	again, err := s.complete(ctx, repairRequest(r, resp, why))
+	if err != nil {
+		return nil, err
+	}
+	first := why
+	if why = parseProblem(again, accept); why == nil {
+		v.Parse = ace.ParseAsked
+		v.Note = "the first answer could not be parsed: " + first.Error()
+		return v, nil
+	}
+	e := model.Errorf(model.BadAnswer, "%s: the model's answer could not be parsed after two requests: %v", s.o.Name, why)
+	quote(e, again.Text)
+	return nil, e
+}
+
+// parseProblem parses an answer and returns in one sentence why it is not accepted.
+func parseProblem(resp Response, accept func(found) error) error {
+	why := read(resp.Text, accept)
+	if why != nil && resp.Stop == StopLength {
+		why = fmt.Errorf("it reached the token limit of an answer, and %w", why)
+	}
+	return why
+}
+
+// repairRequest asks for a valid answer, without tools.
+func repairRequest(r Request, resp Response, why error) Request {
+	text := repairMessage(why, resp.Stop == StopLength)
+	r.Messages = slices.Clone(r.Messages)
+	if echo := strings.TrimSpace(resp.Text); echo != "" {
+		r.Messages = append(r.Messages, Message{Role: Assistant, Text: ace.Cut(echo, maxEcho)}, Message{Role: User, Text: text})
+	} else {
+		r.Messages[len(r.Messages)-1].addText(text)
+	}
+	r.Tools = nil
+	return r
+}
+
+// quote adds the beginning of an answer to an error.
+func quote(e *model.Error, answer string) {
+	t := oneLine(answer)
+	if t == "" {
+		return
+	}
+	e.Message += fmt.Sprintf("; it begins with %q", ace.Cut(t, maxBegin))
+	if len(t) > maxBegin {
+		e.Raw = answer
+	}
+}
+
+func (m *Message) addText(text string) {
+	if m.Text != "" {
+		m.Text += "\n\n"
+	}
+	m.Text += text
+}
+
+// verdict completes a verdict with the remarks on the answer.
+func (s *step) verdict(v *ace.Verdict, remarks []string) *ace.Verdict {
+	return withRemarks(v, append(s.remarks, remarks...))
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,264 @@
+package llm
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/engine/learning/model"
+	"acescope/engine/learning/playbook"
+)
+
+// Written is the result of a phase as a program wrote it, in the form of the contract. It is
+// parsed as leniently as the answer of a model, but without a repair request.
+type Written struct {
+	Name string // of the program, for errors
+	Text string
+}
+
+// read finds the object that accept accepts.
+func (w Written) read(phase ace.Phase, accept func(fields) error) (*ace.Verdict, fields, error) {
+	v := &ace.Verdict{Attempts: 1}
+	var out fields
+	why := read(w.Text, func(f found) error {
+		if f.cut > 0 {
+			return errCut
+		}
+		if err := accept(f.fields); err != nil {
+			return err
+		}
+		out, v.Parse, v.Note = f.fields, f.how, f.note
+		return nil
+	})
+	if why == nil {
+		return v, out, nil
+	}
+	e := model.Errorf(model.BadAnswer, "%s: its output is not a valid result of the %s phase: %v", w.Name, phase, why)
+	quote(e, w.Text)
+	return nil, nil, e
+}
+
+// anyOf returns a function that checks that an object has one of the fields.
+func anyOf(names ...string) func(fields) error {
+	return func(f fields) error {
+		if f.get(names...) == nil {
+			return fmt.Errorf(`it has none of "%s"`, strings.Join(names, `", "`))
+		}
+		return nil
+	}
+}
+
+// Generator parses the result of a generator.
+func (w Written) Generator(book *playbook.Playbook, at ace.TaskContext) (ace.GeneratorResult, error) {
+	v, f, err := w.read(ace.PhaseGenerator, anyOf("plan", "answer", "program", "reasoning", "final_answer"))
+	if err != nil {
+		return ace.GeneratorResult{}, err
+	}
+	r := ace.GeneratorResult{Plan: f.text("plan", "reasoning"), Answer: f.text("answer", "final_answer"),
+		TrajectoryID: f.text("trajectory_id"), Usage: f.usage()}
+	if r.Program, err = w.own(f, "program"); err != nil {
+		return r, err
+	}
+	var remarks []string
+	r.BulletIDs, remarks = knownIDs(orEmpty(book), f.texts("bullet_ids"))
+	remarks = append(remarks, fit(maxPlan, "plan", &r.Plan)...)
+	remarks = append(remarks, fit(maxFinal, "answer", &r.Answer)...)
+	remarks = append(remarks, fit(maxFinal, "trajectory_id", &r.TrajectoryID)...)
+	r.TrajectoryID = cmp.Or(r.TrajectoryID, trajectoryID(at, r.Plan, r.Answer))
+	r.PromptTokens = r.Usage.InputTokens + r.Usage.CacheReadTokens
+	r.CompletionTokens = r.Usage.OutputTokens
+	r.Verdict = withRemarks(v, remarks)
+	return r, nil
+}
+
+// Skills parses the result of a skills session. It trusts the reported invocations.
+func (w Written) Skills() (ace.SkillSessionResult, error) {
+	accept := anyOf("answer", "final_answer", "invocations", "usage")
+	v, f, err := w.read(ace.PhaseSkills, func(f fields) error {
+		if len(f) == 0 {
+			return nil // an empty object: no calls and no answer
+		}
+		return accept(f)
+	})
+	if err != nil {
+		return ace.SkillSessionResult{}, err
+	}
+	r := ace.SkillSessionResult{Answer: f.text("answer", "final_answer"), Usage: f.usage()}
+	remarks := fit(maxFinal, "answer", &r.Answer)
+	var list []json.RawMessage
+	if raw := f.get("invocations"); raw != nil && json.Unmarshal(raw, &list) != nil {
+		remarks = append(remarks, "the invocations are not a list")
+	}
+	for i, e := range list {
+		inv, ok := invocation(object(e))
+		if !ok {
+			remarks = append(remarks, fmt.Sprintf("invocation %d has no name", i+1))
+			continue
+		}
+		r.Invocations = append(r.Invocations, inv)
+	}
+	r.Verdict = withRemarks(v, remarks)
+	return r, nil
+}
+
+// invocation parses a tool call. It is accepted and successful unless it says otherwise.
+func invocation(f fields) (ace.Invocation, bool) {
+	inv := ace.Invocation{ID: f.text("id"), Name: f.text("name", "tool"),
+		Args: f.get("args", "arguments"), Result: f.get("result"), Accepted: f.boolean("accepted", true),
+		Error: f.text("error"), DurationMS: f.number("duration_ms")}
+	inv.OK = inv.Accepted && f.boolean("ok", inv.Error == "")
+	if at, err := time.Parse(time.RFC3339, f.text("at")); err == nil {
+		inv.At = at.UTC()
+	}
+	return inv, inv.Name != ""
+}
+
+// Reflector parses the result of a reflector. If the program does not say whether the answer
+// is correct and the task has a label, [model.SameAnswer] decides.
+func (w Written) Reflector(book *playbook.Playbook, in ace.ReflectorInput) (ace.ReflectorResult, error) {
+	v, f, err := w.read(ace.PhaseReflector, anyOf("insights", "bullet_tags", "correct", "findings", "key_insight"))
+	if err != nil {
+		return ace.ReflectorResult{}, err
+	}
+	var tags reflected
+	tags.readTags(f.get("bullet_tags"), 0)
+	tags.keepKnown(orEmpty(book))
+	r := ace.ReflectorResult{Insights: f.text("insights", "key_insight"), BulletTags: tags.tags, Usage: f.usage()}
+	if r.Findings, err = w.own(f, "findings"); err != nil {
+		return r, err
+	}
+	r.Correct = isCorrect(in)
+	if f.get("correct") != nil {
+		r.Correct = new(f.boolean("correct", false))
+	}
+	r.Verdict = withRemarks(v, append(tags.remarks, fit(maxPlan, "insights", &r.Insights)...))
+	return r, nil
+}
+
+// Curator parses the result of a curator. It tries the accepted operations on the playbook and
+// rejects those that cannot be applied.
+func (w Written) Curator(book *playbook.Playbook) (ace.CuratorResult, error) {
+	v, f, err := w.read(ace.PhaseCurator, anyOf("accepted", "operations", "rejected", "rationale"))
+	if err != nil {
+		return ace.CuratorResult{}, err
+	}
+	r := ace.CuratorResult{Rationale: f.text("rationale", "reasoning"), Usage: f.usage()}
+	remarks := fit(maxPart, "rationale", &r.Rationale)
+	accepted, bad := operations(f.get("accepted", "operations"))
+	if bad {
+		remarks = append(remarks, `"accepted" is not a list`)
+	}
+	var ops, unread []ace.Operation
+	for _, op := range accepted {
+		if op.Outcome == ace.OutcomeUnparsable {
+			unread = append(unread, op)
+		} else {
+			op.Outcome = ""
+			ops = append(ops, op)
+		}
+	}
+	r.Accepted, r.Rejected = try(orEmpty(book), ops)
+	rejected, bad := operations(f.get("rejected"))
+	if bad {
+		remarks = append(remarks, `"rejected" is not a list`)
+	}
+	r.Rejected = append(append(r.Rejected, unread...), rejected...)
+	r.FollowUpActions = actions(f.get("follow_up_actions"))
+	r.Verdict = withRemarks(v, remarks)
+	return r, nil
+}
+
+// operations parses a list of operations with the outcomes and reasons that the program gives.
+func operations(v json.RawMessage) (ops []ace.Operation, bad bool) {
+	var list []json.RawMessage
+	if v != nil && json.Unmarshal(v, &list) != nil {
+		return nil, true
+	}
+	for _, e := range list {
+		op := operation(e)
+		if f := object(e); op.Outcome == "" && f != nil {
+			op.Outcome, op.Reason = ace.Outcome(strings.ToLower(f.text("fate"))), ace.Cut(f.text("reason"), maxShown)
+		}
+		switch op.Outcome {
+		case ace.OutcomeIgnored, ace.OutcomeUnparsable:
+		default:
+			op.Outcome = ace.OutcomeRejected // the caller tries accepted operations
+		}
+		ops = append(ops, op)
+	}
+	return ops, false
+}
+
+// maxActions bounds the follow-up actions of a curator.
+const maxActions = 50
+
+func actions(v json.RawMessage) (out []string) {
+	var list []json.RawMessage
+	if json.Unmarshal(v, &list) != nil {
+		return nil
+	}
+	for _, e := range list[:min(len(list), maxActions)] {
+		if s := ace.Cut(textOf(e), maxShown); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// own returns a program's own data for its later phases, unchanged. Data too large for a
+// history is an error, since a part of it would be useless.
+func (w Written) own(f fields, name string) (json.RawMessage, error) {
+	v := f.get(name)
+	if len(v) > ace.InlineBytes {
+		return nil, model.Errorf(model.BadAnswer, "%s: its %s has %d bytes, at most %d are allowed",
+			w.Name, name, len(v), ace.InlineBytes)
+	}
+	return v, nil
+}
+
+// usage returns the usage that a program reports, or zero.
+func (f fields) usage() *ace.Usage {
+	u := object(f.get("usage"))
+	tokens := func(v json.RawMessage) int64 { return max(0, int64(count(v))) }
+	used := ace.Usage{InputTokens: tokens(u.get("input_tokens")), OutputTokens: tokens(u.get("output_tokens")),
+		CacheReadTokens: tokens(u.get("cache_read_tokens")), CostUSD: max(0, u.number("cost_usd")), Unpriced: u.boolean("unpriced", false)}
+	if u == nil {
+		used.InputTokens, used.OutputTokens = tokens(f.get("prompt_tokens")), tokens(f.get("completion_tokens"))
+	}
+	return &used
+}
+
+// number returns a value as a number, or 0.
+func (f fields) number(name string) float64 {
+	n, err := strconv.ParseFloat(f.text(name), 64)
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+		return 0
+	}
+	return n
+}
+
+// boolean returns a value as a boolean, or fallback.
+func (f fields) boolean(name string, fallback bool) bool {
+	b, err := strconv.ParseBool(strings.ToLower(f.text(name)))
+	if err != nil {
+		return fallback
+	}
+	return b
+}
+
+// withRemarks appends remarks to the note of a verdict.
+func withRemarks(v *ace.Verdict, remarks []string) *ace.Verdict {
+	for _, o := range remarks {
+		if v.Note != "" {
+			v.Note += "; "
+		}
+		v.Note += o
+	}
+	v.Note = ace.Cut(oneLine(v.Note), maxNote)
+	return v
+}

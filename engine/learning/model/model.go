@@ -1,0 +1,173 @@
+// Package model defines the provider of the ACE phases. Its sub-packages are the providers.
+// It may import engine/ace and engine/learning/playbook.
+//
+// Activities call a provider concurrently. A provider must be safe for concurrent use, honor
+// its context, and keep no state between calls that a retry on another machine would miss.
+package model
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/engine/learning/playbook"
+)
+
+// ErrPermanent marks an error that no retry can fix.
+var ErrPermanent = errors.New("permanent")
+
+// Provider serves the four phases that need judgment.
+type Provider interface {
+	// Name is the value of --provider.
+	Name() string
+	// About describes in a sentence what answers. The screen and the doctor show it.
+	About() string
+	// DefaultModel is the model name to record if the user names none.
+	DefaultModel() string
+	Generate(ctx context.Context, in ace.GeneratorInput, book *playbook.Playbook) (ace.GeneratorResult, error)
+	// Skills carries out the plan with real tools. Each call goes through the toolbox.
+	Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook, tools Toolbox) (ace.SkillSessionResult, error)
+	Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error)
+	Curate(ctx context.Context, in ace.CuratorInput, book *playbook.Playbook) (ace.CuratorResult, error)
+}
+
+// ErrDenied is the error of a [Toolbox] for a call that a permission rule denied.
+var ErrDenied = errors.New("tool call denied")
+
+// Toolbox runs tool calls and records the name, arguments, outcome and latency of each. The
+// toolbox, not the provider, sets the invocations of the skills session.
+type Toolbox interface {
+	// Call records the call, runs fn if the tool is allowed, and returns its result and error
+	// unchanged. It returns ErrDenied if the tool is not allowed.
+	Call(ctx context.Context, name string, args any, fn func(context.Context) (any, error)) (any, error)
+}
+
+// Streamer is a [Provider] that can stream the text of its model.
+type Streamer interface {
+	// Live returns the same provider, which passes the text of its answers to the function.
+	Live(to func(text string)) Provider
+}
+
+// Checker is a [Provider] that may lack something, such as a key.
+type Checker interface {
+	// Ready returns an error that says what is missing, or nil.
+	Ready() error
+}
+
+// ErrorKind classifies the failure of a request to a model.
+type ErrorKind string
+
+// Error kinds. The first five, [NoRunner] and [NoBlueprint] are worth a retry. After [Network]
+// and [ServerError], the server may not have received the request.
+const (
+	RateLimited ErrorKind = "RateLimited"
+	Overloaded  ErrorKind = "Overloaded"
+	ServerError ErrorKind = "ServerError"
+	Network     ErrorKind = "Network"
+	NoKey       ErrorKind = "NoKey" // on this worker; another worker may have a key
+	Auth        ErrorKind = "Auth"
+	NoModel     ErrorKind = "NoModel"
+	BadRequest  ErrorKind = "BadRequest"
+	TooLong     ErrorKind = "ContextTooLong"
+	Refused     ErrorKind = "Refused"
+	BadAnswer   ErrorKind = "BadAnswer" // the answer does not have the requested form
+	// Errors of a phase that a program serves: no runner was available or it died; this worker
+	// does not find the blueprint, but another may; the program failed.
+	NoRunner      ErrorKind = "NoRunner"
+	NoBlueprint   ErrorKind = "NoBlueprint"
+	ProgramFailed ErrorKind = "ProgramFailed"
+)
+
+// Error says why a model gave no usable answer.
+type Error struct {
+	Kind ErrorKind
+	// Message is one sentence for the user, without secrets.
+	Message string
+	// RetryAfter is the wait that the server requests, or 0.
+	RetryAfter time.Duration
+	// Raw is the model's text if it caused the error.
+	Raw string
+	Err error
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the cause, if known.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Permanent reports whether no retry can fix the error.
+func (e *Error) Permanent() bool {
+	switch e.Kind {
+	case RateLimited, Overloaded, ServerError, Network, NoKey, NoRunner, NoBlueprint:
+		return false
+	}
+	return true
+}
+
+// Is makes a permanent error match [ErrPermanent].
+func (e *Error) Is(target error) bool { return target == ErrPermanent && e.Permanent() }
+
+// Errorf returns an [Error] with a formatted message.
+func Errorf(kind ErrorKind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// KindOf returns the kind of an [Error], or "" for any other error.
+func KindOf(err error) ErrorKind {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	return ""
+}
+
+// Caller identifies the caller of a provider: an attempt of an activity of a run. A provider
+// that writes logs names them by it.
+type Caller struct {
+	WorkflowID, RunID    string
+	Activity, ActivityID string
+	Attempt              int32
+
+	calls atomic.Int32
+}
+
+// Next returns the number of the provider's next call for this caller, from 0. A retry that
+// makes the same calls gets the same numbers.
+func (p *Caller) Next() int { return int(p.calls.Add(1) - 1) }
+
+type callerKey struct{}
+
+// WithCaller returns a context with the caller.
+func WithCaller(ctx context.Context, p *Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, p)
+}
+
+// CallerOf returns the caller in a context, or nil.
+func CallerOf(ctx context.Context) *Caller {
+	p, _ := ctx.Value(callerKey{}).(*Caller)
+	return p
+}
+
+// CallRecorder is a [Toolbox] that also records calls made by others, such as an agent with its own
+// tools. Payloads are JSON without secrets.
+type CallRecorder interface {
+	// Begun records the start of a call with the given ID.
+	Begun(ctx context.Context, id, name string, args json.RawMessage)
+	// Ended records the outcome of a call, and its start if Begun was not called.
+	Ended(ctx context.Context, id string, end CallEnd)
+}
+
+// CallEnd is the outcome of a tool call.
+type CallEnd struct {
+	Result   json.RawMessage
+	Accepted bool // false if a permission rule denied the call
+	OK       bool
+	Error    string
+	Began    time.Time     // zero: the time of Begun
+	Took     time.Duration // 0: unknown
+
+}

@@ -1,0 +1,437 @@
+package playbook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"acescope/engine/ace"
+)
+
+// Bounds of a [History].
+const (
+	// MaxTouches is the number of changes that a history keeps of one bullet: the first and
+	// the newest.
+	MaxTouches = 64
+	// maxWhy is the number of bytes of a rationale that a Source keeps.
+	maxWhy = 400
+	// maxAncestors is the number of branches to follow back from the start of a branch.
+	maxAncestors = 16
+)
+
+// Source identifies the merge that made a change and the run that requested it.
+type Source struct {
+	Branch     string    `json:"branch"`
+	Seq        int       `json:"seq"` // the number of the merge in its branch, from 1
+	Version    string    `json:"version"`
+	At         time.Time `json:"at"`
+	TaskID     string    `json:"task_id,omitempty"`
+	WorkflowID string    `json:"workflow_id,omitempty"`
+	RunID      string    `json:"run_id,omitempty"`
+	Rationale  string    `json:"rationale,omitempty"` // cut to maxWhy bytes
+}
+
+// BulletChange is one change of one bullet. Content is the content after an ADD or UPDATE, Before
+// the content before an UPDATE or REMOVE. The counters are the amounts that an ADD or TAG
+// added. A returned Touch is never modified.
+type BulletChange struct {
+	*Source
+	Type    ace.OperationType `json:"operation"`
+	Content string            `json:"content,omitempty"`
+	Before  string            `json:"before,omitempty"`
+	Helpful int               `json:"helpful,omitempty"`
+	Harmful int               `json:"harmful,omitempty"`
+	Neutral int               `json:"neutral,omitempty"`
+	Reason  string            `json:"reason,omitempty"`
+}
+
+// BulletHistory is the history of one bullet, oldest change first. Added is nil if the bullet was
+// part of the first playbook of the branch. Dropped counts changes that were not kept; Tags
+// and Edits count all changes.
+type BulletHistory struct {
+	Bullet  Bullet         `json:"bullet"` // its current or last state
+	Gone    bool           `json:"gone,omitempty"`
+	Added   *Source        `json:"added,omitempty"`
+	Touches []BulletChange `json:"touches"`
+	Dropped int            `json:"dropped,omitempty"`
+	Tags    int            `json:"tags"`
+	Edits   int            `json:"edits"`
+	Counts  Counts         `json:"-"`
+}
+
+// Last returns the newest change, or nil.
+func (l *BulletHistory) Last() *BulletChange {
+	if len(l.Touches) == 0 {
+		return nil
+	}
+	return &l.Touches[len(l.Touches)-1]
+}
+
+// Totals counts the merged operations by outcome.
+type Totals struct {
+	Merges  int `json:"merges"`
+	Added   int `json:"added"`
+	Updated int `json:"updated"`
+	Removed int `json:"removed"`
+	Tagged  int `json:"tagged"`
+	Refused int `json:"refused"`
+}
+
+// History is what the merges of a branch did to each bullet; see [Store.Read]. It covers the
+// current bullets, with bounded memory for each, and removed bullets that are watched. It is
+// not safe for concurrent use. Values that its methods return are never modified.
+type History struct {
+	Branch string
+	Seq    int // merges read of the branch itself
+
+	watch     map[string]bool // bullets that are kept completely, even after their removal
+	start     string
+	head      string
+	lives     map[string]*BulletHistory
+	totals    Totals
+	size      sizeSeries
+	collapses collapseDetector
+	since     int     // bullets added since the last edit
+	edit      *Source // the last update or removal
+}
+
+// NewHistory returns an empty history of a branch. It keeps all changes of the watched
+// bullets, also after their removal.
+func NewHistory(branch string, watch ...string) *History {
+	h := &History{Branch: branch, watch: map[string]bool{}}
+	for _, id := range watch {
+		h.watch[id] = true
+	}
+	return h
+}
+
+// Read extends a history up to merge number to of its branch, or to the newest merge if to is
+// negative. It does not read merges again. On an error, the history keeps what was read. A
+// branch that starts at a version of another branch includes the history of that branch.
+func (s *Store) Read(ctx context.Context, h *History, to int) error {
+	b, err := s.openBranch(h.Branch)
+	if err != nil {
+		return err
+	}
+	d := b.describe()
+	if to < 0 {
+		to = d.Versions
+	}
+	if to > d.Versions {
+		return fmt.Errorf("%w: branch %q has versions 0 to %d, not %d", ErrNotFound, h.Branch, d.Versions, to)
+	}
+	if h.lives == nil || !h.matches(b, d) || h.Seq > to {
+		if err := s.begin(ctx, h, d, maxAncestors); err != nil {
+			return err
+		}
+	}
+	return b.each(ctx, b.span(h.Seq, to), func(seq int, v *Version) {
+		h.add(h.Branch, seq, v)
+		h.Seq = seq
+	})
+}
+
+// matches reports whether the branch still continues what the history has read.
+func (h *History) matches(b *branch, d Branch) bool {
+	if h.start != d.Start || h.Seq > d.Versions {
+		return false
+	}
+	last := b.span(h.Seq-1, h.Seq)
+	return h.Seq == 0 || len(last) == 1 && last[0].hash == h.head
+}
+
+// begin resets the history to the branch's first playbook and the history of that playbook.
+func (s *Store) begin(ctx context.Context, h *History, d Branch, depth int) error {
+	*h = History{Branch: h.Branch, watch: h.watch, start: d.Start, head: d.Start, lives: map[string]*BulletHistory{}}
+	book, err := s.Get(d.Start)
+	if err != nil {
+		return fmt.Errorf("playbook branch %q: start: %w", h.Branch, err)
+	}
+	from, err := s.ancestor(d)
+	if err != nil && !errors.Is(err, ErrCorrupt) {
+		return err // damage in another branch must not hide this one
+	}
+	if from != nil && depth > 0 {
+		past := &History{Branch: from.branch.name, watch: h.watch}
+		if err := s.begin(ctx, past, from.branch.describe(), depth-1); err != nil {
+			return err
+		}
+		entries := from.branch.span(0, from.entry.index+1)
+		err := from.branch.each(ctx, entries, func(seq int, v *Version) { past.add(past.Branch, seq, v) })
+		if err != nil {
+			return err
+		}
+		h.lives = past.lives
+	}
+	lives := make(map[string]*BulletHistory, len(book.Bullets))
+	for _, b := range book.Bullets {
+		l := h.lives[b.ID]
+		if l == nil {
+			l = &BulletHistory{}
+		}
+		l.Bullet = b
+		l.Counts = startCounts(b)
+		lives[b.ID] = l
+	}
+	for id, l := range h.lives {
+		if l.Gone {
+			lives[id] = l
+		}
+	}
+	h.lives = lives
+	h.size.begin(d.At, lives)
+	return nil
+}
+
+// ancestor returns the merge of another branch that produced the start of a branch, or nil.
+func (s *Store) ancestor(d Branch) (*location, error) {
+	found, err := s.locate(d.Start)
+	if found == nil || found.branch.name == d.Name {
+		return nil, err
+	}
+	return found, nil
+}
+
+// add folds one merge into the history.
+func (h *History) add(branch string, seq int, v *Version) {
+	h.totals.Merges++
+	h.head = v.Hash
+	by := &Source{Branch: branch, Seq: seq, Version: v.Hash, At: v.At,
+		TaskID: v.TaskID, WorkflowID: v.WorkflowID, RunID: v.RunID,
+		Rationale: strings.ToValidUTF8(cut(v.Rationale, maxWhy), "")}
+	for i := range v.Operations {
+		if op := &v.Operations[i]; op.Outcome == ace.OutcomeAccepted {
+			h.apply(by, op)
+		} else {
+			h.totals.Refused++
+		}
+	}
+	h.size.add(seq, v.At)
+	h.collapses.add(by, h.size.now)
+}
+
+func (h *History) apply(by *Source, op *ace.Operation) {
+	t := BulletChange{Source: by, Type: op.Type, Reason: op.Reason}
+	counts, _ := counters(op.Metadata)
+	l := h.lives[op.BulletID]
+	if op.Type == ace.OpAdd {
+		h.totals.Added++
+		h.since++
+		l = &BulletHistory{Bullet: Bullet{ID: op.BulletID, Section: op.Section}, Added: by}
+		h.lives[op.BulletID] = l
+		t.Content = op.Content
+	}
+	if l == nil || l.Gone {
+		return // a store does not merge such an operation
+	}
+	if op.Type != ace.OpAdd {
+		h.size.count(&l.Bullet, -1)
+	}
+	switch op.Type {
+	case ace.OpAdd, ace.OpTag:
+		t.Helpful, t.Harmful, t.Neutral = counts.helpful, counts.harmful, counts.neutral
+		l.Bullet.count(counts)
+		if op.Type == ace.OpTag {
+			h.totals.Tagged++
+			l.Tags++
+		} else {
+			l.Bullet.Content = op.Content
+		}
+		l.Counts = l.Counts.with(Count{by.Seq, l.Bullet.Helpful, l.Bullet.Harmful})
+	case ace.OpUpdate:
+		h.totals.Updated++
+		h.since, h.edit = 0, by
+		l.Edits++
+		t.Before, t.Content = l.Bullet.Content, op.Content
+		l.Bullet.Content = op.Content
+	case ace.OpRemove:
+		h.totals.Removed++
+		h.since, h.edit = 0, by
+		t.Before = l.Bullet.Content
+		l.Gone = true
+		if !h.watch[op.BulletID] {
+			delete(h.lives, op.BulletID)
+		}
+	}
+	if op.Type != ace.OpRemove {
+		h.size.count(&l.Bullet, 1)
+	}
+	l.add(t, h.watch[op.BulletID])
+}
+
+// add appends a change. Unless all are to be kept, it drops old changes if there are too
+// many, but never the first, which says who wrote the bullet.
+func (l *BulletHistory) add(t BulletChange, all bool) {
+	if len(l.Touches) < MaxTouches || all {
+		l.Touches = append(l.Touches, t)
+		return
+	}
+	l.Dropped += MaxTouches / 4
+	kept := make([]BulletChange, 0, MaxTouches)
+	kept = append(kept, l.Touches[0])
+	kept = append(kept, l.Touches[1+MaxTouches/4:]...)
+	l.Touches = append(kept, t)
+}
+
+// BulletHistory returns the history of a bullet. It returns false if the bullet never existed, or was
+// removed and not watched.
+func (h *History) Bullet(id string) (BulletHistory, bool) {
+	l := h.lives[id]
+	if l == nil {
+		return BulletHistory{}, false
+	}
+	return *l, true
+}
+
+// Blame returns the histories of a playbook's bullets in its order.
+func (h *History) Blame(book *Playbook) []BulletHistory {
+	lives := make([]BulletHistory, len(book.Bullets))
+	for i, b := range book.Bullets {
+		if l := h.lives[b.ID]; l != nil {
+			lives[i] = *l
+		}
+		lives[i].Bullet = b
+	}
+	return lives
+}
+
+// Totals returns the number of operations of the branch by outcome.
+func (h *History) Totals() Totals { return h.totals }
+
+// Head returns the last version that the history has read.
+func (h *History) Head() string { return h.head }
+
+// Sizes returns the size of the playbook after the merges of the branch.
+func (h *History) Sizes() Sizes { return h.size.list() }
+
+// Bounds of a series. A full series drops every other point, and new points that are closer
+// together than its resolution replace one another.
+const (
+	maxCounts = 64
+	maxSizes  = 1024
+)
+
+// Count is the counters of a bullet from one merge on.
+type Count struct {
+	Seq     int `json:"seq"`
+	Helpful int `json:"helpful"`
+	Harmful int `json:"harmful"`
+}
+
+// Counts is the counters of a bullet over the merges of a branch, oldest first. It holds at
+// most maxCounts changes: older ones are thinned out. Values are never modified.
+type Counts []Count
+
+func (c Counts) with(now Count) Counts {
+	n := len(c)
+	if n > 0 && c[n-1].Seq == now.Seq || n > 1 && now.Seq-c[n-2].Seq < (now.Seq-c[0].Seq)/maxCounts {
+		c = slices.Clone(c[:n-1]) // replace the last point
+	}
+	if len(c) >= maxCounts {
+		c = thin(c)
+	}
+	return append(c, now)
+}
+
+// startCounts returns the counters at the start of a branch.
+func startCounts(b Bullet) Counts { return Counts{{0, b.Helpful, b.Harmful}} }
+
+// thin returns a new slice with every other element, the first and the last.
+func thin[T any](all []T) []T {
+	kept := make([]T, 0, len(all))
+	for i := 0; i < len(all)-1; i += 2 {
+		kept = append(kept, all[i])
+	}
+	return append(kept, all[len(all)-1])
+}
+
+// At returns the counters after a merge, zero before the first.
+func (c Counts) At(seq int) Count {
+	i := sort.Search(len(c), func(i int) bool { return c[i].Seq > seq })
+	if i == 0 {
+		return Count{Seq: seq}
+	}
+	return c[i-1]
+}
+
+// Sample returns the counters at n merges, spaced evenly from the first merge to the given one.
+func (c Counts) Sample(to, n int) (helpful, harmful []float64) {
+	if len(c) == 0 || n < 1 {
+		return nil, nil
+	}
+	from := c[0].Seq
+	for i := range n {
+		at := c.At(from + (to-from)*(i+1)/n)
+		helpful = append(helpful, float64(at.Helpful))
+		harmful = append(harmful, float64(at.Harmful))
+	}
+	return helpful, harmful
+}
+
+// Size is the size of a playbook after a merge: its bullets, the bytes of their contents, and
+// the sums of their counters.
+type Size struct {
+	Seq     int       `json:"seq"`
+	At      time.Time `json:"at"`
+	Bullets int       `json:"bullets"`
+	Bytes   int       `json:"bytes"`
+	Helpful int       `json:"helpful"`
+	Harmful int       `json:"harmful"`
+}
+
+// Sizes is the size of a playbook over the merges of a branch, oldest first: at most maxSizes
+// points, including the start and the newest. Values are never modified.
+type Sizes []Size
+
+// before returns the size at a time, which is that of the last merge not later than it.
+func (s Sizes) before(at time.Time) Size {
+	i := sort.Search(len(s), func(i int) bool { return s[i].At.After(at) })
+	return s[max(i-1, 0)]
+}
+
+type sizeSeries struct {
+	now Size
+	all Sizes // without the newest, if it is too close to the previous point
+}
+
+// list returns the sizes including the newest.
+func (s *sizeSeries) list() Sizes {
+	if n := len(s.all); n == 0 || s.all[n-1].Seq == s.now.Seq {
+		return s.all
+	}
+	return append(slices.Clip(s.all), s.now)
+}
+
+func (s *sizeSeries) begin(at time.Time, lives map[string]*BulletHistory) {
+	s.now = Size{At: at}
+	for _, l := range lives {
+		if !l.Gone {
+			s.count(&l.Bullet, 1)
+		}
+	}
+	s.all = Sizes{s.now}
+}
+
+// count adds a bullet to the size (sign 1) or removes it (sign -1).
+func (s *sizeSeries) count(b *Bullet, sign int) {
+	s.now.Bullets += sign
+	s.now.Bytes += sign * len(b.Content)
+	s.now.Helpful += sign * b.Helpful
+	s.now.Harmful += sign * b.Harmful
+}
+
+func (s *sizeSeries) add(seq int, at time.Time) {
+
+	s.now.Seq, s.now.At = seq, at
+	if seq-s.all[len(s.all)-1].Seq < seq/maxSizes {
+		return
+	}
+	if len(s.all) >= maxSizes {
+		s.all = thin(s.all)
+	}
+	s.all = append(s.all, s.now)
+}

@@ -1,0 +1,381 @@
+package playbook
+
+import (
+	"container/list"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+// Errors that callers distinguish with [errors.Is].
+var (
+	ErrNotFound  = errors.New("playbook version not found")
+	ErrAmbiguous = errors.New("playbook version is ambiguous")
+	ErrCorrupt   = errors.New("playbook store is corrupt")
+	ErrNoBranch  = errors.New("playbook branch not found")
+)
+
+const (
+	booksDir    = "books"
+	branchesDir = "branches"
+	tmpDir      = "tmp"
+	logSuffix   = ".log"
+	lockSuffix  = ".lock"
+
+	sweepAge   = 24 * time.Hour
+	sweepLimit = 1000
+
+	maxBranchName = 1024
+	maxFileName   = 150
+
+	// minPrefix is the minimum number of digits in an abbreviated hash.
+	minPrefix = 6
+)
+
+// Store is a directory of versions:
+//
+//	books/ab/<hash>.json   whole playbooks in canonical form, so sha256sum returns the name
+//	branches/<name>.log    a branch: a header line, then one [Version] per line
+//	branches/<name>.lock   locked during a merge
+//	tmp                    files being written
+//
+// The log is authoritative: its last complete line is the head. The store keeps the whole
+// playbook at the start of a branch and after every [snapshotEvery] merges; it rebuilds other
+// versions from the nearest one and verifies their hash. Any number of stores in any number
+// of processes may share a directory.
+type Store struct {
+	dir   string
+	books *bookCache
+
+	mu       sync.Mutex
+	branches map[string]*branch // by file name
+}
+
+// OpenStore opens a directory, which it creates if necessary. It removes temporary files of
+// killed processes that are older than a day.
+func OpenStore(dir string) (*Store, error) {
+	for _, sub := range []string{booksDir, branchesDir, tmpDir} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o700); err != nil {
+			return nil, fmt.Errorf("playbook store %s: %w", dir, err)
+		}
+	}
+	sweep(filepath.Join(dir, tmpDir), time.Now().Add(-sweepAge))
+	return OpenStoreReadOnly(dir), nil
+}
+
+// OpenStoreReadOnly opens a directory for reading. A directory that does not exist is an empty store.
+func OpenStoreReadOnly(dir string) *Store {
+	return &Store{dir: dir, books: newBookCache(), branches: map[string]*branch{}}
+}
+
+// Put stores a playbook that is not the result of a merge and returns its hash.
+func (s *Store) Put(book *Playbook) (string, error) {
+	if err := book.check(); err != nil {
+		return "", fmt.Errorf("put playbook: %w", err)
+	}
+	content := book.Canonical()
+	hash := digest(content)
+	if err := s.writeBook(hash, content, true); err != nil {
+		return "", fmt.Errorf("put playbook %s: %w", hash, err)
+	}
+	return hash, nil
+}
+
+// writeBook writes the file of a playbook unless an intact one exists.
+func (s *Store) writeBook(hash string, content []byte, durable bool) error {
+	if old, err := os.ReadFile(s.bookPath(hash)); err == nil && digest(old) == hash {
+		return nil
+	}
+	if err := makeDir(filepath.Dir(s.bookPath(hash))); err != nil {
+		return err
+	}
+	return s.writeFile(s.bookPath(hash), content, durable)
+}
+
+func (s *Store) bookPath(hash string) string {
+	return filepath.Join(s.dir, booksDir, hash[:2], hash+".json")
+}
+
+// Get returns the playbook with that hash. It is shared: do not change it.
+func (s *Store) Get(hash string) (*Playbook, error) {
+	if !validHash(hash) {
+		return nil, fmt.Errorf("%w: %.80q is not a hash", ErrNotFound, hash)
+	}
+	if book := s.books.get(hash); book != nil {
+		return book, nil
+	}
+	book, err := s.readBook(hash)
+	if err == nil {
+		return book, nil
+	}
+	corrupt := errors.Is(err, ErrCorrupt)
+	if !corrupt && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	found, locateErr := s.locate(hash)
+	switch {
+	case locateErr != nil:
+		return nil, locateErr
+	case found != nil:
+		return s.rebuild(found.branch, found.entry)
+	case corrupt:
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w: %s in %s", ErrNotFound, hash, s.dir)
+}
+
+// readBook reads the file of a playbook. The error is fs.ErrNotExist if it does not exist.
+func (s *Store) readBook(hash string) (*Playbook, error) {
+	content, err := os.ReadFile(s.bookPath(hash))
+	if err != nil {
+		return nil, err
+	}
+	book := &Playbook{}
+	if digest(content) != hash || json.Unmarshal(content, book) != nil {
+		return nil, fmt.Errorf("%w: the content of %s does not match its name", ErrCorrupt, s.bookPath(hash))
+	}
+	s.books.add(hash, book)
+	return book, nil
+}
+
+// Resolve returns the only hash that begins with the prefix of six digits or more.
+func (s *Store) Resolve(prefix string) (string, error) {
+	prefix = strings.ToLower(prefix)
+	if len(prefix) < minPrefix || len(prefix) > 64 || !isHex(prefix) {
+		return "", fmt.Errorf("%w: %.80q is not %d to 64 hexadecimal digits", ErrNotFound, prefix, minPrefix)
+	}
+	found := map[string]bool{}
+	entries, err := os.ReadDir(filepath.Join(s.dir, booksDir, prefix[:2]))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("resolve %s: %w", prefix, err)
+	}
+	for _, e := range entries {
+		hash, ok := strings.CutSuffix(e.Name(), ".json")
+		if ok && strings.HasPrefix(hash, prefix) && validHash(hash) {
+			found[hash] = true
+		}
+	}
+	branches, err := s.readBranches()
+	for _, b := range branches {
+		b.hashes(prefix, found)
+	}
+	hashes := slices.Sorted(maps.Keys(found))
+	switch {
+	case len(hashes) == 1:
+		return hashes[0], nil
+	case len(hashes) == 0 && err != nil:
+		return "", err
+	case len(hashes) == 0:
+		return "", fmt.Errorf("%w: %s in %s", ErrNotFound, prefix, s.dir)
+	}
+	hashes = hashes[:min(5, len(hashes))]
+	for i, hash := range hashes {
+		hashes[i] = hash[:min(64, len(prefix)+6)]
+	}
+	candidates := strings.Join(hashes, ", ")
+	return "", fmt.Errorf("%w: %s matches %s; give more digits", ErrAmbiguous, prefix, candidates)
+}
+
+// Version returns the record of the first merge that produced a version.
+func (s *Store) Version(hash string) (Version, error) {
+	if !validHash(hash) {
+		return Version{}, fmt.Errorf("%w: %.80q is not a hash", ErrNotFound, hash)
+	}
+	found, err := s.locate(hash)
+	if err != nil {
+		return Version{}, err
+	}
+	if found != nil {
+		return found.branch.version(found.entry)
+	}
+	book, err := s.Get(hash)
+	if err != nil {
+		return Version{}, err
+	}
+	info, err := os.Stat(s.bookPath(hash))
+	if err != nil {
+		return Version{}, fmt.Errorf("playbook %s: %w", hash, err)
+	}
+	return Version{Hash: hash, At: info.ModTime().UTC(), Bullets: len(book.Bullets)}, nil
+}
+
+// Place returns the branch and number of the first merge that produced a version. The number
+// is 0 for a version that only starts a branch. The branch is "" if no branch has the version.
+func (s *Store) Place(hash string) (branch string, seq int, err error) {
+	found, err := s.locate(hash)
+	if found != nil {
+		return found.branch.name, found.entry.index + 1, nil
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	all, err := s.Branches()
+	for _, d := range all {
+		if d.Start == hash {
+			return d.Name, 0, nil
+		}
+	}
+	return "", 0, err
+}
+
+// location is an entry in the log of a branch.
+type location struct {
+	branch *branch
+	entry  entry
+}
+
+// locate finds the earliest merge that produced the version, or nil. It reports unreadable
+// branches only if no other branch has the version.
+func (s *Store) locate(hash string) (*location, error) {
+	branches, err := s.readBranches()
+	var found *location
+	for _, b := range branches {
+		if e, ok := b.find(hash); ok && (found == nil || e.at < found.entry.at) {
+			found = &location{b, e}
+		}
+	}
+	if found != nil {
+		return found, nil
+	}
+	return nil, err
+}
+
+// cachedBooks is the number of playbooks that a store keeps in memory.
+const cachedBooks = 128
+
+// bookCache is an LRU cache of playbooks by hash.
+type bookCache struct {
+	mu    sync.Mutex
+	order *list.List // of cachedBook, newest first
+	index map[string]*list.Element
+}
+
+type cachedBook struct {
+	hash string
+	book *Playbook
+}
+
+func newBookCache() *bookCache {
+	return &bookCache{order: list.New(), index: map[string]*list.Element{}}
+}
+
+func (c *bookCache) get(hash string) *Playbook {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.index[hash]
+	if !ok {
+		return nil
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(cachedBook).book
+}
+
+func (c *bookCache) add(hash string, book *Playbook) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.index[hash]; ok {
+		c.order.MoveToFront(e)
+		return
+	}
+	c.index[hash] = c.order.PushFront(cachedBook{hash, book})
+	if c.order.Len() > cachedBooks {
+		oldest := c.order.Remove(c.order.Back()).(cachedBook)
+		delete(c.index, oldest.hash)
+	}
+}
+
+// fileName returns the base name of a branch's files. Lower-case letters, digits, "-", "_"
+// and an inner "." are kept; every other byte becomes %XX, so names that differ only in case
+// get different files on every file system. A long name is cut and ends with its SHA-256.
+func fileName(branch string) (string, error) {
+	if branch == "" || len(branch) > maxBranchName || !utf8.ValidString(branch) {
+		return "", fmt.Errorf("branch name %.80q: it must be UTF-8 text of 1 to %d bytes", branch, maxBranchName)
+	}
+	var name strings.Builder
+	for i, c := range []byte(branch) {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' && i > 0 {
+			name.WriteByte(c)
+		} else {
+			fmt.Fprintf(&name, "%%%02x", c)
+		}
+	}
+	if name.Len() <= maxFileName {
+		return name.String(), nil
+	}
+	sum := sha256.Sum256([]byte(branch))
+	return name.String()[:maxFileName-2*sha256.Size-1] + "~" + hex.EncodeToString(sum[:]), nil
+}
+
+// writeFile writes a file atomically. Unless durable, a power failure may leave it empty.
+func (s *Store) writeFile(path string, content []byte, durable bool) error {
+	f, err := os.CreateTemp(filepath.Join(s.dir, tmpDir), "new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails after the rename
+	_, err = f.Write(content)
+	if err == nil && durable {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err == nil && durable {
+		err = syncDir(filepath.Dir(path))
+	}
+	return err
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
+
+// makeDir creates one directory durably.
+func makeDir(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}
+
+// sweep removes files in the temporary directory that are older than the given time. The
+// next start tries again what fails.
+func sweep(dir string, before time.Time) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(sweepLimit)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.ModTime().Before(before) {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package stepper
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/session"
+	"acescope/engine/tasks/run"
+)
+
+// Frame is the state of a run at an event and what the event changed. It is immutable.
+type Frame struct {
+	Position  int       `json:"position"` // from 1
+	EventID   int64     `json:"event_id"`
+	EventType string    `json:"event_type"`
+	At        time.Time `json:"at,omitzero"`
+	ElapsedMS float64   `json:"elapsed_ms"` // since the first event, at least 0
+	// ClockBackMS is how much older the event is than its predecessor, by the server's clocks.
+	ClockBackMS float64  `json:"clock_back_ms,omitempty"`
+	Error       bool     `json:"error"`
+	Changes     []Change `json:"changes"`
+	Notes       []string `json:"notes,omitempty"` // what cannot be read of the event
+
+	Phase        *ace.PhaseAnswer        `json:"phase,omitempty"`
+	Skills       *ace.SkillAnswer        `json:"skills,omitempty"`
+	Delta        *ace.DeltaAnswer        `json:"delta,omitempty"`
+	Experiment   *ace.ExperimentProgress `json:"experiment,omitempty"`
+	Session      *session.State          `json:"session,omitempty"`
+	Run          *run.State              `json:"run_state,omitempty"`
+	Plan         string                  `json:"plan,omitempty"`
+	TrajectoryID string                  `json:"trajectory_id,omitempty"`
+	BulletIDs    []string                `json:"bullet_ids,omitempty"`
+}
+
+// Frame returns the frame at a position from 1 to Len.
+func (s *Stepper) Frame(pos int) *Frame {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, state := s.frame(pos)
+	state.fill(f)
+	return f
+}
+
+// Step returns the frame at a position without the state.
+func (s *Stepper) Step(pos int) *Frame {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, _ := s.frame(pos)
+	return f
+}
+
+func (s *Stepper) frame(pos int) (*Frame, fold) {
+	f := &Frame{
+		Position: pos, EventID: s.EventID(pos), EventType: s.EventType(pos), At: timeOf(s.events[pos-1]),
+		Changes: []Change{}, Notes: s.notes(pos),
+	}
+	_, f.Error = slices.BinarySearch(s.errors, pos)
+	if !f.At.IsZero() {
+		f.ClockBackMS = millis(s.clockBack[pos])
+		if !s.About.Start.IsZero() {
+			f.ElapsedMS = max(millis(f.At.Sub(s.About.Start)), 0)
+		}
+	}
+	if _, changed := slices.BinarySearch(s.facts, pos); !changed {
+		return f, s.seek(pos)
+	}
+	before := s.seek(pos - 1).values()
+	state := s.seek(pos)
+	if changes := diffValues(before, state.values()); changes != nil {
+		f.Changes = changes
+	}
+	return f, state
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// notes returns what cannot be read of an event.
+func (s *Stepper) notes(pos int) (list []string) {
+	note := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	e := s.events[pos-1]
+	if name, ok := s.types[pos-1]; ok {
+		note("an event of type %q, which this program cannot read whole: it does not change the state", name)
+	}
+	if pos > 1 {
+		switch id, before := e.GetEventId(), s.EventID(pos-1); {
+		case id == before+2:
+			note("event %d is missing before this event: the state may differ from the run's", before+1)
+		case id > before+2:
+			note("events %d to %d are missing before this event: the state may differ from the run's", before+1, id-1)
+		case id <= before:
+			note("it follows event %d: the history is out of order or has duplicate events", before)
+		}
+	}
+	for _, encoding := range encodedPayloads(e) {
+		note("a payload is %s: it does not change the state", encoding)
+	}
+	if pos == 1 && s.About.Foreign != "" {
+		note("%s", s.About.Foreign)
+	}
+	return list
+}

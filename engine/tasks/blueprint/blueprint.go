@@ -1,0 +1,303 @@
+package blueprint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"acescope/engine/internal/redact"
+	"acescope/engine/tasks/run"
+)
+
+// Files of a blueprint in its directory. Other files belong to the program.
+const (
+	AgentFile   = "agent.json"
+	ParamsFile  = "agent.parameters.json"
+	PromptFile  = "agent.system-prompt.md"
+	CommandFile = "agent.command.sh"
+	ServersFile = "agent.mcp.json"
+)
+
+func fileNames() []string {
+	return []string{AgentFile, ParamsFile, PromptFile, CommandFile, ServersFile}
+}
+
+// Bounds.
+const (
+	MaxFile        = 256 << 10        // bytes of one file
+	MaxPrompt      = 100_000          // bytes of a system prompt
+	MaxTimeout     = 7 * 24 * 60 * 60 // seconds
+	MaxBlueprints  = 1_000            // directories of one library directory
+	MaxProblems    = 20               // of one blueprint
+	MaxViolations  = 10               // of parameters
+	maxDescription = 1_000            // bytes
+	maxParts       = 5_000            // schemas within a schema
+	maxDepth       = 100              // of JSON
+	maxNumber      = 400              // bytes of a number, and its largest exponent
+	maxArg         = 128<<10 - 1      // bytes of one argument or variable on Linux
+	maxList        = 64               // entries of a list in agent.json
+)
+
+// Placeholders in a command, which the executor replaces by paths.
+const (
+	DirPlaceholder  = "{blueprint_dir}"
+	FilePlaceholder = "{parameters_file}"
+)
+
+const nameRule = "use 1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit"
+
+// Blueprint is a blueprint without problems.
+type Blueprint struct {
+	run.Blueprint
+	Parameters *Schema   // checks the parameters of a run; nil for an agent
+	Notes      []Problem // warnings
+}
+
+// Check fills in and checks the parameters of a run; see [Schema.Check]. An agent has none.
+func (b Blueprint) Check(params json.RawMessage) (json.RawMessage, error) {
+	if b.Parameters == nil {
+		v := &Violations{}
+		v.add("$", "an agent takes a prompt, not parameters")
+		return nil, v
+	}
+	return b.Parameters.Check(params)
+}
+
+// Read reads the blueprint in a directory. The error is [*Problems] if its files are invalid.
+func Read(dir string) (Blueprint, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Blueprint{}, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return Blueprint{}, fmt.Errorf("blueprint %s: %s", dir, withoutPath(err))
+	}
+	defer root.Close()
+	b, problems := read(root, dir)
+	if problems.any() {
+		return b, &problems
+	}
+	return b, nil
+}
+
+// read reads the blueprint in root, whose path is dir.
+func read(root *os.Root, dir string) (Blueprint, Problems) {
+	var all Problems
+	files := map[string]*document{}
+	for _, name := range fileNames() {
+		data, err := readFile(root, name)
+		switch {
+		case err == nil:
+			files[name] = &document{name: name, data: data}
+		case !errors.Is(err, fs.ErrNotExist):
+			all.add(Problem{File: name, Text: withoutPath(err)})
+		}
+	}
+	if files[AgentFile] == nil {
+		if !all.any() {
+			all.add(Problem{File: AgentFile, Text: "is missing: every blueprint needs it"})
+		}
+		return Blueprint{}, all
+	}
+	b, problems := resolve(files, dir)
+	all.addAll(problems)
+	return b, all
+}
+
+// readFile reads one regular file. It does not block on a named pipe.
+func readFile(root *os.Root, name string) ([]byte, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return nil, errors.New("is a broken link, or a link out of the blueprint's directory: copy the file")
+		}
+		return nil, err
+	}
+	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("is not a regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err == nil && len(data) > MaxFile {
+		err = fmt.Errorf("is larger than %d KB", MaxFile>>10)
+	}
+	return data, err
+}
+
+// withoutPath returns the text of a file error without the path.
+func withoutPath(err error) string {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		err = path.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "does not exist"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	}
+	return err.Error()
+}
+
+// resolve builds a blueprint from its files.
+func resolve(files map[string]*document, dir string) (b Blueprint, all Problems) {
+	main := files[AgentFile]
+	tree := main.parse()
+	if tree != nil {
+		b.Blueprint = main.agentFile(tree)
+		f := fields{main, tree, "$"}
+		f.checkName(b.Name, filepath.Base(dir))
+		if tree.kind == objectKind && b.Type == run.Agent {
+			b.readAgentFiles(files, f)
+		}
+		if tree.kind == objectKind && b.Type == run.Deterministic {
+			b.readProgramFiles(files, f)
+		}
+	}
+	b.Dir = dir
+	b.Digest = digest(files)
+	for _, name := range fileNames() {
+		d := files[name]
+		if d == nil {
+			continue
+		}
+		if !d.any() {
+			d.checkSecrets()
+		}
+		all.addAll(d.Problems)
+		b.Notes = append(b.Notes, d.notes...)
+	}
+	return b, all
+}
+
+// checkName checks that the name of a blueprint is valid and the name of its directory.
+func (f fields) checkName(name, dir string) {
+	n := f.get("name")
+	switch {
+	case name == "" || n == nil:
+	case !run.ValidName(name):
+		f.problem(n, "name", "%s is not a valid name: %s", quote(name), nameRule)
+	case name != dir:
+		f.problem(n, "name", "is %s, but the directory is %s: they must be equal", quote(name), quote(dir))
+	}
+}
+
+// conflict reports a field that is also given by a file.
+func (f fields) conflict(name, file string) {
+	if n := f.get(name); n != nil {
+		f.problem(n, name, "conflicts with %s: remove one of them", file)
+	}
+}
+
+func (b *Blueprint) readAgentFiles(files map[string]*document, f fields) {
+	for _, name := range []string{ParamsFile, CommandFile} {
+		if d := files[name]; d != nil {
+			d.problem(-1, "", `is for programs, and this is an agent: remove it, or set "type": "deterministic" in %s`, AgentFile)
+		}
+	}
+	if d := files[PromptFile]; d != nil {
+		f.conflict("system_prompt", PromptFile)
+		d.checkText(MaxPrompt)
+		b.SystemPrompt = string(d.data)
+	}
+	if d := files[ServersFile]; d != nil {
+		f.conflict("mcp_servers", ServersFile)
+		if tree := d.parse(); tree != nil {
+			b.MCPServers = d.serversFile(tree)
+		}
+	}
+}
+
+func (b *Blueprint) readProgramFiles(files map[string]*document, f fields) {
+	for _, name := range []string{PromptFile, ServersFile} {
+		if d := files[name]; d != nil {
+			d.problem(-1, "", `is for agents, and this is a program: remove it, or set "type": "agent" in %s`, AgentFile)
+		}
+	}
+	if d := files[CommandFile]; d != nil {
+		f.conflict("command", CommandFile)
+		d.checkText(MaxFile)
+		if i := bytes.Index(d.data, []byte("\r\n")); i >= 0 && !d.any() {
+			d.problem(i, "", "has Windows line ends, which a shell takes as part of the command")
+		}
+		b.Script = string(d.data)
+	} else if f.get("command") == nil {
+		f.doc.problem(f.obj.at, "$.command", "is missing, and there is no %s: add one of them", CommandFile)
+	}
+	n := f.want("parameters_schema", objectKind)
+	switch d := files[ParamsFile]; {
+	case d != nil:
+		f.conflict("parameters_schema", ParamsFile)
+		if tree := d.parse(); tree != nil {
+			b.setSchema(d, tree, "$")
+		}
+	case n != nil:
+		b.setSchema(f.doc, n, "$.parameters_schema")
+	default:
+		b.Parameters = anyObject(b.Strategy)
+	}
+}
+
+func (b *Blueprint) setSchema(d *document, n *node, path string) {
+	b.Parameters = d.compile(n, path, b.Strategy)
+	if b.Parameters != nil {
+		b.Schema = b.Parameters.raw
+	}
+}
+
+// checkText reports problems of a text file.
+func (d *document) checkText(most int) {
+	nul, invalid := bytes.IndexByte(d.data, 0), invalidAt(d.data)
+	switch {
+	case len(bytes.TrimSpace(d.data)) == 0:
+		d.problem(-1, "", "is empty: fill it in, or remove it")
+	case invalid >= 0:
+		d.problem(invalid, "", "is not UTF-8")
+	case nul >= 0:
+		d.problem(nul, "", "contains a NUL")
+	case len(d.data) > most:
+		d.problem(-1, "", "has %d bytes; at most %d are allowed", len(d.data), most)
+	}
+}
+
+// digest returns the SHA-256 of the files with their names and lengths.
+func digest(files map[string]*document) string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(slices.Values(fileNames())) {
+		if d := files[name]; d != nil {
+			fmt.Fprintf(h, "%s %d\n", name, len(d.data))
+			h.Write(d.data)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// checkSecrets reports text that looks like a secret, since the history of every run has the
+// blueprint.
+func (d *document) checkSecrets() {
+	clean := redact.New().Bytes(d.data)
+	if bytes.Equal(clean, d.data) {
+		return
+	}
+	at := 0
+	for at < len(clean) && at < len(d.data) && clean[at] == d.data[at] {
+		at++
+	}
+	d.problem(at, "", "contains what looks like a secret, which would be recorded with every run: use a variable of the runner instead")
+}

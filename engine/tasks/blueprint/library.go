@@ -1,0 +1,340 @@
+package blueprint
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"acescope/engine/tasks/run"
+)
+
+// Library finds blueprints by name, which is the name of their directory, in each of its
+// directories. The first blueprint of a name is used, even if it has problems. A missing
+// directory counts as empty.
+type Library struct {
+	Dirs []string
+}
+
+// Entry is a blueprint of a library, with or without problems.
+type Entry struct {
+	Blueprint
+	Name     string // of its directory
+	Dir      string
+	Problems Problems
+	Shadowed string // the directory of the blueprint of the same name that is used instead, or ""
+}
+
+// Info returns the entry for a list.
+func (e Entry) Info() run.BlueprintInfo {
+	info := run.BlueprintInfo{Name: e.Name, Description: e.Description, Type: e.Type, Tags: append([]string{}, e.Tags...),
+		Requirements: e.Requirements, Schema: e.Schema, Path: e.Dir}
+	switch {
+	case len(e.Problems.List) > 0:
+		info.Error = e.Problems.Error()
+	case e.Shadowed != "":
+		info.Error = "shadowed by " + e.Shadowed
+	}
+	return info
+}
+
+// List returns all blueprints, sorted by name and then by precedence.
+func (l Library) List(ctx context.Context) ([]run.BlueprintInfo, error) {
+	entries, err := l.Entries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []run.BlueprintInfo{}
+	for _, e := range entries {
+		out = append(out, e.Info())
+	}
+	return out, nil
+}
+
+// Entries reads all blueprints, in the order of [Library.List].
+func (l Library) Entries(ctx context.Context) ([]Entry, error) {
+	var all []Entry
+	first := map[string]string{}
+	for _, dir := range l.Dirs {
+		names, err := blueprintNames(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			e, err := readEntry(dir, name)
+			if err != nil {
+				return nil, err
+			}
+			e.Shadowed = first[name]
+			if e.Shadowed == "" {
+				first[name] = e.Dir
+			}
+			if e.Shadowed != e.Dir { // a directory may be on the path twice
+				all = append(all, e)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+// Find reads the blueprint of a name. It returns [run.ErrNoBlueprint] if there is none, and
+// [run.ErrBadRequest] if the name is invalid.
+func (l Library) Find(name string) (Entry, error) {
+	if !run.ValidName(name) {
+		return Entry{}, invalidName(name)
+	}
+	for _, dir := range l.Dirs {
+		found, err := contains(dir, name)
+		if err != nil {
+			return Entry{}, err
+		}
+		if found {
+			return readEntry(dir, name)
+		}
+	}
+	return Entry{}, fmt.Errorf("%w: %s%s", run.ErrNoBlueprint, name, l.hint(name))
+}
+
+func invalidName(name string) error {
+	return fmt.Errorf("%w: %s is not a valid blueprint name: %s", run.ErrBadRequest, quote(name), nameRule)
+}
+
+// Load reads the blueprint of a name for a run. The error wraps [*Problems] if its files are
+// invalid.
+func (l Library) Load(name string) (Blueprint, error) {
+	e, err := l.Find(name)
+	if err != nil {
+		return Blueprint{}, err
+	}
+	if e.Problems.any() {
+		return Blueprint{}, fmt.Errorf("blueprint %s cannot be used: %w", name, &e.Problems)
+	}
+	return e.Blueprint, nil
+}
+
+// hint suggests a similar name, or names the searched directories.
+func (l Library) hint(name string) string {
+	var known []string
+	for _, dir := range l.Dirs {
+		names, err := blueprintNames(dir)
+		if err == nil {
+			known = append(known, names...)
+		}
+	}
+	if n := nearest(name, known); n != "" {
+		return "; did you mean " + n + "?"
+	}
+	if len(l.Dirs) == 0 {
+		return "; there is no directory to search"
+	}
+	return "; searched in " + strings.Join(l.Dirs, ", ")
+}
+
+// blueprintNames returns the sorted names of the blueprints in a directory.
+func blueprintNames(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("blueprints in %s: %s", dir, withoutPath(err))
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") || !e.IsDir() && e.Type()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if found, err := contains(dir, e.Name()); err != nil || !found {
+			continue
+		}
+		names = append(names, e.Name())
+		if len(names) > MaxBlueprints {
+			return nil, fmt.Errorf("blueprints in %s: there are more than %d directories", dir, MaxBlueprints)
+		}
+	}
+	return names, nil
+}
+
+// contains reports whether a directory has a blueprint of the name, valid or not. A broken
+// link counts as a blueprint, so that the problem is reported.
+func contains(dir, name string) (bool, error) {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("blueprints in %s: %s", dir, withoutPath(err))
+	}
+	defer root.Close()
+	if _, err := root.Lstat(name); err != nil {
+		return false, nil
+	}
+	info, err := root.Stat(name)
+	if err != nil {
+		return true, nil
+	}
+	if !info.IsDir() {
+		return false, nil
+	}
+	_, err = root.Lstat(filepath.Join(name, AgentFile))
+	return !errors.Is(err, fs.ErrNotExist), nil
+}
+
+// readEntry reads a blueprint of a directory. It does not follow links out of the directory.
+func readEntry(dir, name string) (Entry, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Entry{}, err
+	}
+	e := Entry{Name: name, Dir: filepath.Join(dir, name)}
+	library, err := os.OpenRoot(dir)
+	if err != nil {
+		return e, fmt.Errorf("blueprints in %s: %s", dir, withoutPath(err))
+	}
+	defer library.Close()
+	root, err := library.OpenRoot(name)
+	if err != nil {
+		text := withoutPath(err)
+		if info, statErr := library.Lstat(name); statErr == nil && info.Mode()&fs.ModeSymlink != 0 {
+			text = "is a broken link, or a link out of its directory: put the target's directory on the search path"
+		}
+		e.Problems.add(Problem{Text: text})
+		return e, nil
+	}
+	defer root.Close()
+	e.Blueprint, e.Problems = read(root, e.Dir)
+	if !run.ValidName(name) {
+		e.Problems.add(Problem{Text: "the directory's name is not a valid blueprint name: " + nameRule})
+	}
+	return e, nil
+}
+
+// ErrExists means that a new blueprint would overwrite something.
+var ErrExists = errors.New("a file or directory of that name exists already")
+
+// New writes a new blueprint, which can be run unchanged, into a directory of a library, and
+// returns its directory. It writes all or nothing, and never overwrites. strategy is for
+// programs; "" is stdin_json.
+func New(library, name string, blueprintType run.BlueprintType, strategy run.Strategy) (string, error) {
+	if !run.ValidName(name) {
+		return "", invalidName(name)
+	}
+	files, err := starterFiles(name, blueprintType, strategy)
+	if err != nil {
+		return "", err
+	}
+	library, err = filepath.Abs(library)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(library, 0o755); err != nil {
+		return "", err
+	}
+	dir := filepath.Join(library, name)
+	_, err = os.Lstat(dir)
+	if err == nil {
+		return "", fmt.Errorf("%s: %w", dir, ErrExists)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	tmp, err := os.MkdirTemp(library, ".new-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp) // does nothing after the rename
+	for file, text := range files {
+		mode := fs.FileMode(0o644)
+		if file == CommandFile {
+			mode = 0o755
+		}
+		if err := os.WriteFile(filepath.Join(tmp, file), []byte(text), mode); err != nil {
+			return "", err
+		}
+	}
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return "", err
+	}
+	return dir, os.Rename(tmp, dir)
+}
+
+// starterAgent is the agent.json of a new blueprint.
+type starterAgent struct {
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Type        run.BlueprintType `json:"type"`
+	Tags        []string          `json:"tags"`
+	Strategy    run.Strategy      `json:"parameter_strategy,omitempty"`
+	Timeout     int               `json:"timeout_seconds,omitempty"`
+}
+
+// starterFiles returns the files of a new blueprint.
+func starterFiles(name string, blueprintType run.BlueprintType, strategy run.Strategy) (map[string]string, error) {
+	agent := starterAgent{Name: name, Type: blueprintType, Tags: []string{}}
+	files := map[string]string{}
+	switch blueprintType {
+	case run.Agent:
+		if strategy != "" {
+			return nil, fmt.Errorf("%w: a parameter strategy is for programs", run.ErrBadRequest)
+		}
+		agent.Description = "Answers in one sentence."
+		files[PromptFile] = "Answer in one sentence. Say what you do not know.\n"
+	case run.Deterministic:
+		agent.Description = "Returns its parameters."
+		agent.Strategy = cmp.Or(strategy, run.StdinJSON)
+		agent.Timeout = 60
+		script, ok := starterScripts()[agent.Strategy]
+		if !ok {
+			return nil, fmt.Errorf("%w: strategy %s must be stdin_json, args, env or file", run.ErrBadRequest, quote(string(strategy)))
+		}
+		files[CommandFile] = script
+		files[ParamsFile] = starterSchema
+	default:
+		return nil, fmt.Errorf("%w: type %s must be agent or deterministic", run.ErrBadRequest, quote(string(blueprintType)))
+	}
+	main, err := json.MarshalIndent(agent, "", "  ")
+	files[AgentFile] = string(main) + "\n"
+	return files, err
+}
+
+const starterSchema = `{
+  "$schema": "http://json-schema.org/draft-07/schema#",
+  "type": "object",
+  "additionalProperties": false,
+  "properties": {
+    "greeting": {
+      "type": "string",
+      "default": "hello",
+      "description": "The text to return"
+    },
+    "times": {
+      "type": "integer",
+      "minimum": 1,
+      "maximum": 10,
+      "default": 1,
+      "description": "How many times"
+    }
+  }
+}
+`
+
+// starterScripts returns a program for each strategy, which returns its parameters.
+func starterScripts() map[run.Strategy]string {
+	const begin = "#!/bin/sh\n"
+	return map[run.Strategy]string{
+		run.StdinJSON: begin + "# The parameters are one JSON object on standard input. JSON on standard output is the run's output.\nexec cat\n",
+		run.Args:      begin + "# The parameters are flags: --greeting=hello --times=1.\nfor flag; do\n\tprintf '%s\\n' \"$flag\"\ndone\n",
+		run.Env:       begin + "# The parameters are variables: PARAM_GREETING, PARAM_TIMES.\nprintf '%s\\n' \"$PARAM_GREETING\" \"$PARAM_TIMES\"\n",
+		run.File:      begin + "# The parameters are one JSON object in a file, whose path is the last argument.\nexec cat \"$1\"\n",
+	}
+}

@@ -1,0 +1,116 @@
+package run
+
+import (
+	"slices"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/engine/tasks/runner"
+)
+
+// State is the state of a run: the value of the fold, and the answer to [QueryRun]. The zero
+// value is the state before the first fact. It is bounded, and not safe for concurrent use.
+type State struct {
+	Input        Input         `json:"input"`
+	Status       Status        `json:"status"`
+	Try          int           `json:"try"` // how many times the run has asked for a runner
+	Claim        *runner.Claim `json:"claim,omitempty"`
+	ProgramStart *ProgramStart `json:"began,omitempty"`
+	Result       *Result       `json:"result,omitempty"`
+	Moves        []MoveRecord  `json:"moves,omitempty"` // earlier claims
+	Stop         *StopRequest  `json:"stop,omitempty"`
+	// Ignored counts signals that did not match the current claim: late or forged ones.
+	Ignored int `json:"ignored,omitempty"`
+	// Notified is how the parent session was notified: "" if it was not yet, otherwise one of
+	// [NotifiedSession], [NotifiedEnded] and [NotifiedNone].
+	Notified  string    `json:"told,omitempty"`
+	TimeoutAt time.Time `json:"timeout_at,omitzero"`
+	// TimedOut is set while an agent is being stopped because it exceeded its time limit.
+	TimedOut bool           `json:"timed_out,omitempty"`
+	Exit     ace.ExitStatus `json:"exit_status"`
+
+	submitted bool // the current claim is being executed
+	arrived   arrivals
+}
+
+// MoveRecord is a claim that ended without a result.
+type MoveRecord struct {
+	Claim  int64  `json:"claim"`
+	Runner string `json:"runner_id"`
+	Queue  string `json:"queue"` // of the runner's registration
+	Reason string `json:"why"`
+}
+
+// maxOfKind bounds the facts of one kind that are folded between two workflow tasks. More can
+// only be forged: they count as ignored.
+const maxOfKind = 64
+
+// arrivals holds the facts since the last workflow task, and the state before them. Workflow
+// code cannot see in which order signals of different names and ends of activities arrived
+// between two tasks. So they are folded by kind, and within a kind in the order of arrival;
+// then the fold of a history equals the state of the workflow.
+type arrivals struct {
+	before *State
+	newest *arrival
+	counts [FactCancelRequested + 1]uint8 // by kind
+	// skipped counts facts that only count as ignored.
+	skipped int
+}
+
+// arrival is an entry of a linked list that copies of the state may share.
+type arrival struct {
+	fact   Fact
+	before *arrival
+}
+
+// Apply folds one fact into the state.
+func (s *State) Apply(f Fact) {
+	if f.arrives() {
+		s.arrive(f)
+		return
+	}
+	s.arrived = arrivals{}
+	if f.Kind != FactTask {
+		s.fold(f)
+	}
+}
+
+func (s *State) arrive(f Fact) {
+	all := s.arrived
+	switch {
+	case f.Kind == FactUnreadable || all.counts[f.Kind] == maxOfKind:
+		all.skipped++
+		s.Ignored++
+	case all.newest == nil || all.newest.fact.Kind <= f.Kind:
+		if all.before == nil {
+			before := *s
+			before.Ignored -= all.skipped
+			all.before = &before
+		}
+		all.counts[f.Kind]++
+		all.newest = &arrival{f, all.newest}
+		s.fold(f)
+	default: // fold again, in the order of kinds
+		list := all.sortedWith(f)
+		*s = *all.before
+		s.Ignored += all.skipped
+		all.counts[f.Kind]++
+		all.newest = nil
+		for _, f := range list {
+			all.newest = &arrival{f, all.newest}
+			s.fold(f)
+		}
+	}
+	s.arrived = all
+}
+
+// sortedWith returns the facts and f in the order in which they are folded.
+func (a *arrivals) sortedWith(f Fact) []Fact {
+	list := []Fact{f}
+	for b := a.newest; b != nil; b = b.before {
+		list = append(list, b.fact)
+	}
+	slices.Reverse(list)
+	slices.SortStableFunc(list, func(a, b Fact) int { return int(a.Kind - b.Kind) })
+	return list
+}

@@ -1,0 +1,136 @@
+package host
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"acescope/engine/internal/redact"
+	"acescope/engine/store/artifact"
+	"acescope/engine/tasks/executor"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
+)
+
+// MaxSlots bounds the runs that one runner executes at a time.
+const MaxSlots = 256
+
+// Options configure a [Host].
+type Options struct {
+	ID           string // "": [ID]
+	Capabilities runner.Capabilities
+	External     []executor.External // in addition to the built-in executors
+	SessionQueue string              // of the agent sessions of this machine, if any
+	Version      string
+
+	Client    client.Client
+	DataDir   string // absolute
+	Artifacts *artifact.Store
+	Check     func(schema, parameters json.RawMessage) error // validates parameters
+	Redact    *redact.Redactor                               // nil: the secrets of the environment
+
+	Stale, Remove time.Duration // 0: [runner.DefaultStaleAfter] and [runner.DefaultRemoveAfter]
+	Drain         time.Duration // how long runs may continue while the runner drains; 0: no limit
+	Grace         time.Duration // between SIGTERM and SIGKILL; 0: the default
+	WaitForLock   bool          // wait while another process is this runner
+	OnEvent       func(Event)   // may be nil; must not block
+	Logger        *slog.Logger  // nil: no log
+}
+
+// EventKind is the kind of an [Event].
+type EventKind string
+
+// Kinds of events.
+const (
+	Waiting    EventKind = "waits"      // another process is this runner, or the server is unreachable
+	Registered EventKind = "registered" // also after a lost lease
+	LeaseLost  EventKind = "lease_lost"
+	RunStarted EventKind = "run_began"
+	RunEnded   EventKind = "run_ended"
+	Draining   EventKind = "draining"
+	Left       EventKind = "left"
+)
+
+// Event reports a change of a runner.
+type Event struct {
+	Kind   EventKind
+	Text   string
+	Lease  runner.Lease
+	Run    *run.Input  // of RunStarted and RunEnded
+	Result *run.Result // of RunEnded
+}
+
+// ID returns a runner id that depends on the host, the directory and the executor types only,
+// so that it is the same at each start.
+func ID(c runner.Capabilities) string {
+	types := slices.Sorted(slices.Values(c.ExecutorTypes))
+	sum := sha256.Sum256([]byte(c.Hostname + ":" + c.ProjectDir + ":" + strings.Join(types, ",")))
+	return "lnch_" + hex.EncodeToString(sum[:])[:12]
+}
+
+// Hostname returns the name of this machine.
+func Hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return name
+}
+
+// complete sets defaults and returns an error if an option is invalid.
+func (o *Options) complete() error {
+	c := &o.Capabilities
+	types := slices.Clone(c.ExecutorTypes)
+	for _, x := range o.External {
+		if slices.Contains(types, x.Type) {
+			return fmt.Errorf("executor %s: there is another one of the type %q", x.Path, x.Type)
+		}
+		types = append(types, x.Type)
+	}
+	c.ExecutorTypes = slices.Compact(slices.Sorted(slices.Values(types)))
+	c.Tags = slices.Compact(slices.Sorted(slices.Values(c.Tags)))
+	switch {
+	case len(c.ExecutorTypes) == 0:
+		return errors.New("a runner needs an executor")
+	case len(c.Tags) > runner.MaxTags:
+		return fmt.Errorf("%d tags: a runner has at most %d", len(c.Tags), runner.MaxTags)
+	case c.Slots < 1 || c.Slots > MaxSlots:
+		return fmt.Errorf("%d slots: give 1 to %d", c.Slots, MaxSlots)
+	case !filepath.IsAbs(c.ProjectDir):
+		return fmt.Errorf("project directory %q is not absolute", c.ProjectDir)
+	}
+	const rule = "use letters, digits, dots, dashes and underscores"
+	for _, name := range slices.Concat(c.Tags, c.ExecutorTypes) {
+		if !run.ValidName(name) {
+			return fmt.Errorf("%q is not a valid tag or executor type: %s", name, rule)
+		}
+	}
+	o.ID = cmp.Or(o.ID, ID(*c))
+	if !run.ValidName(o.ID) {
+		return fmt.Errorf("%q is not a valid runner id: %s", o.ID, rule)
+	}
+	if o.Stale <= 0 {
+		o.Stale = runner.DefaultStaleAfter
+	}
+	if o.Remove <= 0 {
+		o.Remove = runner.DefaultRemoveAfter
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.OnEvent == nil {
+		o.OnEvent = func(Event) {}
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package runner
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// roster holds the runners of a [Table].
+type roster struct {
+	rows   []*row // by id
+	byID   map[string]*row
+	places []*row // by place; nil: unused
+	free   bitset // places of the runners that can execute one more run
+	eager  int    // number of free runners that meet the requirements of a waiting run
+	ticks  int64  // orders assignments and releases
+	bytes  int    // of all capabilities
+}
+
+// row is a runner.
+type row struct {
+	record
+	offer  Capabilities // normal
+	size   int          // of offer, in bytes
+	place  int
+	wanted int  // number of groups with waiting runs whose requirements it meets
+	eager  bool // free and wanted
+	busy   int
+	held   []*hold // by claim
+}
+
+// record is the part of a row that the next run of the dispatcher needs.
+type record struct {
+	Registration Registration `json:"registration"`
+	Epoch        int64        `json:"epoch"`
+	Queue        string       `json:"queue"`
+	Stale        bool         `json:"stale,omitempty"`
+	Draining     bool         `json:"draining,omitempty"`
+	Gone         bool         `json:"gone,omitempty"`
+	Since        time.Time    `json:"since"` // of the status
+	Tick         int64        `json:"tick"`  // of the last assignment or release
+	Done         int64        `json:"done"`
+}
+
+func (r *row) status() Status { return statusOf(r.Gone, r.Stale, r.Draining) }
+
+// accepts reports whether a registration is newer than the known one. After a runner is gone,
+// another process may register with any epoch, since the workflow may be a new one.
+func (r *row) accepts(n Notice) bool {
+	if n.Registration.Token == r.Registration.Token {
+		return n.Epoch > r.Epoch || n.Epoch == r.Epoch && !r.Gone
+	}
+	return r.Gone || n.Epoch > r.Epoch
+}
+
+func (r *row) view() RunnerView {
+	reg := r.Registration
+	v := RunnerView{ID: reg.ID, Epoch: r.Epoch, Status: r.status(), Since: r.Since, Capabilities: reg.Capabilities,
+		PID: reg.PID, Version: reg.Version, Busy: r.busy, Done: r.Done}
+	for _, h := range r.held {
+		if h.slot {
+			v.Runs = append(v.Runs, h.req.RunID)
+		}
+	}
+	return v
+}
+
+func (t *roster) search(id string) int {
+	i, _ := slices.BinarySearchFunc(t.rows, id, func(r *row, id string) int {
+		return strings.Compare(r.Registration.ID, id)
+	})
+	return i
+}
+
+func (t *roster) add(id string) *row {
+	r := &row{record: record{Registration: Registration{ID: id}}}
+	r.place = slices.Index(t.places, nil)
+	if r.place < 0 {
+		r.place = len(t.places)
+		t.places = append(t.places, nil)
+	}
+	t.places[r.place] = r
+	t.rows = slices.Insert(t.rows, t.search(id), r)
+	t.byID[id] = r
+	return r
+}
+
+func (t *roster) remove(r *row) {
+	i := t.search(r.Registration.ID)
+	t.rows = slices.Delete(t.rows, i, i+1)
+	t.places[r.place] = nil
+	t.bytes -= r.size
+	delete(t.byID, r.Registration.ID)
+}
+
+func (t *roster) setRegistration(r *row, reg Registration) {
+	t.bytes -= r.size
+	r.Registration = reg
+	r.offer = reg.Capabilities.normal()
+	r.size = size(r.offer)
+	t.bytes += r.size
+}
+
+// size returns the approximate size of capabilities in bytes.
+func size(c Capabilities) int {
+	n := len(c.Hostname) + len(c.ProjectDir)
+	for _, s := range slices.Concat(c.ExecutorTypes, c.Tags) {
+		n += len(s) + 1
+	}
+	return n
+}
+
+// touch records that a run was assigned to the runner, or released.
+func (t *roster) touch(r *row) {
+	t.ticks++
+	r.Tick = t.ticks
+}
+
+// update sets the fields that depend on whether the runner is free and wanted.
+func (t *roster) update(r *row) {
+	free := r.status() == Online && r.busy < r.offer.Slots
+	t.free.set(r.place, free)
+	eager := free && r.wanted > 0
+	if eager && !r.eager {
+		t.eager++
+	}
+	if !eager && r.eager {
+		t.eager--
+	}
+	r.eager = eager
+}
+
+// best returns the free runner among the places that gets the next run, or nil.
+func (t *roster) best(able bitset) (best *row) {
+	able.both(t.free, func(place int) {
+		if r := t.places[place]; best == nil || r.before(best) {
+			best = r
+		}
+	})
+	return best
+}
+
+// before reports whether r gets a run rather than other.
+func (r *row) before(other *row) bool {
+	return cmp.Or(
+		cmp.Compare(other.offer.Slots-other.busy, r.offer.Slots-r.busy),
+		cmp.Compare(r.Tick, other.Tick),
+		strings.Compare(r.Registration.ID, other.Registration.ID)) < 0
+}
+
+func (t *roster) countGone() (n int) {
+	for _, r := range t.rows {
+		if r.Gone {
+			n++
+		}
+	}
+	return n
+}
+
+// longestGone returns the runner that has been gone longest and holds no run, or nil.
+func (t *roster) longestGone() (oldest *row) {
+	for _, r := range t.rows {
+		if r.Gone && len(r.held) == 0 && (oldest == nil || r.Since.Before(oldest.Since)) {
+			oldest = r
+		}
+	}
+	return oldest
+}
+
+// nearest describes the runners that meet the requirements of a group but are not available,
+// or else the first of the runners that lack the least.
+func (t *roster) nearest(g *group) string {
+	var busy, away []*row
+	var best *row
+	var least []string
+	for _, r := range t.rows {
+		if r.Gone {
+			continue
+		}
+		missing := r.offer.Missing(g.requirements)
+		if slices.Contains(g.avoid, r.Queue) {
+			missing = append(missing, "a new start (it lost the run before)")
+		}
+		switch {
+		case len(missing) == 0 && r.status() == Online:
+			busy = append(busy, r)
+		case len(missing) == 0:
+			away = append(away, r)
+		case best == nil || len(missing) < len(least):
+			best, least = r, missing
+		}
+	}
+	switch {
+	case len(busy) == 1:
+		return "1 runner could take it, " + busy[0].name() + ", and is busy"
+	case len(busy) > 1:
+		return strconv.Itoa(len(busy)) + " runners could take it, all busy"
+	case len(away) > 0:
+		return "nearest is " + away[0].name() + ", which is " + string(away[0].status())
+	case best != nil:
+		return "nearest is " + best.name() + ", which lacks " + enumerate(least)
+	}
+	return "no runner is registered: start one with acescope runner start"
+}
+
+func (r *row) name() string { return r.Registration.ID + " on " + r.offer.Hostname }
+
+// enumerate returns "a", "a and b" or "a, b and c"; of more than four items it names four.
+func enumerate(items []string) string {
+	const most = 4
+	last := items[len(items)-1]
+	rest := items[:len(items)-1]
+	if len(items) > most {
+		last = strconv.Itoa(len(items)-most) + " more"
+		rest = items[:most]
+	}
+	if len(rest) == 0 {
+		return last
+	}
+	return strings.Join(rest, ", ") + " and " + last
+}
+
+// bitset is a set of places in a roster.
+type bitset []uint64
+
+func (b *bitset) set(i int, on bool) {
+	for i>>6 >= len(*b) {
+		*b = append(*b, 0)
+	}
+	if on {
+		(*b)[i>>6] |= 1 << (i & 63)
+	} else {
+		(*b)[i>>6] &^= 1 << (i & 63)
+	}
+}
+
+// both calls fn with each element of both sets, in order.
+func (b bitset) both(other bitset, fn func(int)) {
+	for w := range min(len(b), len(other)) {
+		for set := b[w] & other[w]; set != 0; set &= set - 1 {
+			fn(w<<6 + bits.TrailingZeros64(set))
+		}
+	}
+}

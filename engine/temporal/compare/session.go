@@ -1,0 +1,180 @@
+package compare
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/ace"
+)
+
+// addCalls adds steps for new tool calls: those of the skills session that event e completed,
+// or of an open session if e is nil.
+func (s *builder) addCalls(e *historypb.HistoryEvent) {
+	calls := s.fold.Calls()
+	if s.calls >= len(calls) {
+		return
+	}
+	var event int64
+	if e != nil {
+		event = e.GetEventId()
+	}
+	session := s.session(event)
+	logged := s.loggedCalls(session)
+	for _, c := range calls[s.calls:] {
+		if full, ok := logged[c.ID]; ok {
+			c.Args, c.Result = full.Args, full.Result
+		}
+		ident := KindTool + " " + c.Name
+		st := Step{
+			Key: s.numbered(ident, false), Kind: KindTool, Name: c.Name, Run: s.run, Event: event,
+			At: c.At, DurationMS: c.DurationMS, Status: Done, Input: c.Args, Result: c.Result,
+			Error: c.Error, error: s.anonymous(c.Error), ident: ident,
+		}
+		if session != nil {
+			st.Event, st.End, st.Taken = session.Event, session.End, session.Taken
+		}
+		switch {
+		case c.Pending:
+			st.Status = Open
+		case !c.Accepted:
+			st.Status = Denied
+		case !c.OK:
+			st.Status = Failed
+		}
+		s.steps = append(s.steps, st)
+	}
+	s.calls = len(calls)
+}
+
+// session returns the skills session that an event completed, or the newest for 0, or nil. The
+// calls in its result are not compared again.
+func (s *builder) session(ended int64) *Step {
+	for i := range slices.Backward(s.steps) {
+		st := &s.steps[i]
+		if st.Kind == KindActivity && st.Name == ace.ActivitySkills && st.Run == s.run && (ended == 0 || st.End == ended) {
+			st.hasCalls = !s.all
+			return st
+		}
+	}
+	return nil
+}
+
+// loggedCalls reads the complete tool calls of a session from its artifact, if the history has
+// only previews of them.
+func (s *builder) loggedCalls(session *Step) map[string]ace.Invocation {
+	var r ace.SkillSessionResult
+	if session == nil || !bytes.Contains(session.Result, []byte(`"log"`)) ||
+		json.Unmarshal(session.Result, &r) != nil || r.Log == nil {
+		return nil
+	}
+	var data []byte
+	err := errors.New("no artifact store is available")
+	if s.side.Artifact != nil {
+		data, err = s.side.Artifact(*r.Log)
+	}
+	if err != nil {
+		s.notes = append(s.notes, fmt.Sprintf(
+			"the artifact with the tool calls of event %d cannot be read (%v): only the first %d bytes of each are compared",
+			session.End, err, ace.PreviewBytes))
+		return nil
+	}
+	logged := map[string]ace.Invocation{}
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, MaxPayload)
+	for lines.Scan() {
+		var c ace.Invocation
+		if json.Unmarshal(lines.Bytes(), &c) == nil && c.ID != "" {
+			logged[c.ID] = c
+		}
+	}
+	return logged
+}
+
+// addReused adds the steps that a fork reuses from its original, which are in its input, as far
+// as the run has come. A result that is an artifact is loaded by an activity, which becomes
+// the step; later steps follow it.
+func (s *builder) addReused(e *historypb.HistoryEvent) {
+	f := s.fold.Input.Fork
+	if f == nil || f.WorkflowID == "" {
+		return
+	}
+	s.about.Fork = &f.Forked
+	for steps := ace.Steps(); s.phase < len(steps); s.phase++ {
+		phase := steps[s.phase]
+		if f.StoredResult(phase) != nil && s.fold.Steps[s.phase].Status != ace.StatusDone {
+			return
+		}
+		result := f.InlineResult(phase)
+		if result == nil {
+			continue
+		}
+		st := s.once(e, KindActivity, phase.Activity(), "", nil)
+		st.Taken = true
+		st.Result = result
+		if phase == ace.PhaseSkills {
+			s.addCalls(e)
+		}
+	}
+}
+
+// setLoaded turns an activity that loads the result of a reused step into that step.
+func (s *builder) setLoaded(st *Step) {
+	var in ace.LoadStepInput
+	if st.Name != ace.ActivityLoadStep || json.Unmarshal(st.Input, &in) != nil || in.Phase.Activity() == "" {
+		return
+	}
+	st.Name = in.Phase.Activity()
+	st.ident = KindActivity + " " + st.Name
+	st.Taken = true
+	st.Input = nil
+	st.Key = s.numbered(st.ident, false)
+}
+
+// withoutFork returns an input without its fork, which is compared as steps.
+func withoutFork(raw json.RawMessage) json.RawMessage {
+	var in struct {
+		Fork *ace.Forked `json:"fork"`
+	}
+	if json.Unmarshal(raw, &in) != nil || in.Fork == nil || in.Fork.WorkflowID == "" {
+		return raw
+	}
+	return without(raw, "fork")
+}
+
+// without returns a JSON object without some members. It returns other JSON unchanged.
+func without(raw json.RawMessage, names ...string) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(raw, &all) != nil {
+		return raw
+	}
+	for _, name := range names {
+		delete(all, name)
+	}
+	out, err := marshal(all)
+	if err != nil {
+		return raw
+	}
+	return out
+}
+
+// reused returns the usage and duration of reused steps, which belong to the original.
+func (s *builder) reused() (used ace.Usage, ms float64) {
+	for _, st := range s.fold.Steps {
+		if !st.Reused {
+			continue
+		}
+		if st.Usage != nil {
+			used = used.Add(*st.Usage)
+		}
+		if st.Time != nil {
+			ms += max(st.Time.DurationMS, 0)
+		}
+	}
+	return used, ms
+}

@@ -1,0 +1,403 @@
+package compare
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
+
+	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
+)
+
+// Kinds of steps.
+const (
+	KindStart    = "start"
+	KindActivity = "activity"
+	KindTool     = "tool call"
+	KindChild    = "child workflow"
+	KindTimer    = "timer"
+	KindSignal   = "signal"
+	KindMarker   = "marker"
+	KindUpdate   = "update"
+	KindExternal = "external call"
+	KindEnd      = "end"
+)
+
+// Statuses of a step.
+const (
+	Done      = "done"
+	Failed    = "failed"
+	TimedOut  = "timed out"
+	Cancelled = "cancelled"
+	Denied    = "denied"
+	Continued = "continued as new"
+	Open      = "open"
+)
+
+// Step is one step of a run. Input and Result are JSON. They are nil if absent or not JSON,
+// which Note then describes.
+type Step struct {
+	Key        string          `json:"key"` // kind, name and number
+	Kind       string          `json:"kind"`
+	Name       string          `json:"name"`
+	Run        int             `json:"run,omitempty"` // of the chain, 0-based
+	Event      int64           `json:"event_id"`
+	End        int64           `json:"end_event_id,omitempty"`
+	At         time.Time       `json:"at"`
+	DurationMS float64         `json:"duration_ms"`
+	Attempt    int32           `json:"attempt,omitempty"`
+	Status     string          `json:"status"`
+	Error      string          `json:"error,omitempty"`
+	Input      json.RawMessage `json:"-"`
+	Result     json.RawMessage `json:"-"`
+	Note       string          `json:"note,omitempty"`
+	Taken      bool            `json:"taken_over,omitempty"` // reused from the original of a fork
+
+	ident     string // identifies the step in both runs
+	hasID     bool   // ident contains an ID, so that it is unique
+	inputHash uint64 // fingerprint of Input, 0 without an input
+	error     string // Error without the run's own IDs
+	encoded   [2]encoded
+	hasCalls  bool // its result lists tool calls, which are separate steps
+	random    bool // its result differs in every run
+}
+
+// encoded describes a payload that is not JSON.
+type encoded struct {
+	encoding string
+	sum      string // SHA-256 of its bytes
+}
+
+// opaque reports whether equal contents may have different bytes, as with encryption.
+func (e encoded) opaque() bool {
+	return e.encoding != "" && !strings.HasPrefix(e.encoding, "binary/plain") &&
+		!strings.HasPrefix(e.encoding, "binary/protobuf")
+}
+
+// builder builds the steps of a side from its histories.
+type builder struct {
+	side    Side
+	all     bool
+	steps   []Step
+	run     int
+	open    map[int64]int  // index of the open steps of this run, by the event that started them
+	counts  map[string]int // steps by key
+	ids     []string       // the run's own IDs, longest first
+	prefix  []string       // prefixes of its children's IDs
+	fold    *ace.State
+	decoder history.Decoder
+	about   About
+	calls   int       // tool calls that have become steps
+	usage   ace.Usage // of the earlier runs of the chain
+
+	clockBack int // events that are older than their predecessor
+	phase     int // next phase of a fork that may be reused
+	notes     []string
+}
+
+// build builds the steps of all runs.
+func (s *builder) build() {
+	s.counts = map[string]int{}
+	s.fold = &ace.State{}
+	for i, events := range s.side.Runs {
+		s.run = i
+		s.open = map[int64]int{}
+		s.decoder = history.Decoder{}
+		if i > 0 {
+			s.addCalls(nil)
+			s.usage = s.usage.Add(s.fold.Usage)
+			s.fold = &ace.State{}
+			s.calls = 0
+			s.phase = 0
+		}
+		var clock history.Clock
+		for at, e := range events {
+			if e == nil || s.isJoint(i, at, e) {
+				continue
+			}
+			if clock.Step(e) > 0 {
+				s.clockBack++
+			}
+			s.addEvent(e)
+			s.foldEvent(e)
+			s.addReused(e)
+		}
+		s.addRunID(i, events)
+		s.about.Events += len(events)
+		if n := len(events); n > 0 {
+			s.about.last = events[n-1].GetEventTime().AsTime()
+		}
+	}
+	s.addCalls(nil)
+	s.about.Runs = len(s.side.Runs)
+}
+
+func (s *builder) addRunID(run int, events []*historypb.HistoryEvent) {
+	id := ""
+	if run < len(s.side.RunIDs) {
+		id = s.side.RunIDs[run]
+	}
+	if id == "" {
+		id = history.OriginOf(events).RunID
+	}
+	s.about.RunIDs = append(s.about.RunIDs, id)
+}
+
+func (s *builder) foldEvent(e *historypb.HistoryEvent) {
+	fact, ok, _ := s.decoder.Fact(e)
+	if !ok {
+		return
+	}
+	s.fold.Apply(fact)
+	if fact.Kind == ace.FactStepCompleted && fact.Step == ace.PhaseSkills {
+		s.addCalls(e)
+	}
+}
+
+// isJoint reports whether an event only joins two runs of the chain by continue-as-new. Such
+// events are no steps.
+func (s *builder) isJoint(run, at int, e *historypb.HistoryEvent) bool {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return run+1 < len(s.side.Runs)
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+		if at > 0 || run == 0 || len(s.side.Runs[run-1]) == 0 {
+			return false
+		}
+		before := s.side.Runs[run-1]
+		if before[len(before)-1].GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW {
+			return false
+		}
+		s.started(e)
+		s.foldEvent(e)
+		return true
+	}
+	return false
+}
+
+// started takes the workflow and its IDs from a start event.
+func (s *builder) started(e *historypb.HistoryEvent) {
+	a := e.GetWorkflowExecutionStartedEventAttributes()
+	id := a.GetWorkflowId()
+	if s.about.Type == "" {
+		s.about.Type = a.GetWorkflowType().GetName()
+		s.about.WorkflowID = id
+		s.about.start = e.GetEventTime().AsTime()
+	}
+	s.about.Open = true
+	s.prefix = nil
+	if experiment, ok := strings.CutPrefix(id, ace.ExperimentIDPrefix); ok {
+		s.prefix = append(s.prefix, experiment+"-")
+	}
+	if id != "" {
+		s.prefix = append(s.prefix, id)
+	}
+	ids := map[string]bool{}
+	for _, own := range append(s.ids, id, ace.TaskIDOf(id), strings.TrimPrefix(id, ace.ExperimentIDPrefix),
+		a.GetOriginalExecutionRunId(), a.GetFirstExecutionRunId(), a.GetContinuedExecutionRunId()) {
+		if len(own) > 3 { // shorter IDs are parts of many words
+			ids[own] = true
+		}
+	}
+	s.ids = slices.SortedFunc(maps.Keys(ids), func(a, b string) int { return len(b) - len(a) })
+}
+
+// anonymous replaces the run's own IDs in a text.
+func (s *builder) anonymous(text string) string {
+	if s.all || text == "" {
+		return text
+	}
+	for _, id := range s.ids {
+		text = strings.ReplaceAll(text, id, "{id}")
+	}
+	return text
+}
+
+// begin adds a step. An ID identifies the step independently of its position.
+func (s *builder) begin(e *historypb.HistoryEvent, kind, name, id string, input *commonpb.Payloads) *Step {
+	key := kind + " " + name
+	if id != "" {
+		key += " " + id
+	}
+	st := Step{
+		Kind: kind, Name: name, Run: s.run, Event: e.GetEventId(), At: e.GetEventTime().AsTime(),
+		Status: Open, ident: key, hasID: id != "",
+	}
+	unique := id != ""
+	if kind == KindStart || kind == KindEnd {
+		st.ident = kind // independent of the workflow type
+		unique = true
+	}
+	st.Key = s.numbered(key, unique)
+	st.Input, st.Note, st.encoded[0] = s.payload(input)
+	s.open[e.GetEventId()] = len(s.steps)
+	s.steps = append(s.steps, st)
+	return &s.steps[len(s.steps)-1]
+}
+
+// numbered adds the number among the steps of a key, except to the first unique one.
+func (s *builder) numbered(key string, unique bool) string {
+	s.counts[key]++
+	if n := s.counts[key]; n > 1 || !unique {
+		return key + " #" + strconv.Itoa(n)
+	}
+	return key
+}
+
+func (s *builder) end(e *historypb.HistoryEvent, began int64, status string, result *commonpb.Payloads, f *failurepb.Failure) {
+	i, ok := s.open[began]
+	if !ok {
+		return
+	}
+	delete(s.open, began)
+	st := &s.steps[i]
+	st.End = e.GetEventId()
+	st.Status = status
+	st.DurationMS = max(float64(e.GetEventTime().AsTime().Sub(st.At)), 0) / float64(time.Millisecond)
+	var note string
+	st.Result, note, st.encoded[1] = s.payload(result)
+	if note != "" {
+		st.Note = note
+	}
+	if f != nil {
+		st.Error = history.FailureOf(f).Message
+		st.error = s.anonymous(st.Error)
+	}
+}
+
+// once adds a step that begins and ends with one event.
+func (s *builder) once(e *historypb.HistoryEvent, kind, name, id string, input *commonpb.Payloads) *Step {
+	st := s.begin(e, kind, name, id, input)
+	s.end(e, e.GetEventId(), Done, nil, nil)
+	return st
+}
+
+func (s *builder) addEvent(e *historypb.HistoryEvent) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+		a := e.GetWorkflowExecutionStartedEventAttributes()
+		s.started(e)
+		st := s.once(e, KindStart, a.GetWorkflowType().GetName(), "", a.GetInput())
+		if !s.all {
+			st.Input = withoutFork(st.Input)
+		}
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+		a := e.GetWorkflowExecutionSignaledEventAttributes()
+		// Tool calls are steps of their own, and their grouping into signals is random.
+		if s.all || a.GetSignalName() != ace.SignalToolEvent {
+			s.once(e, KindSignal, a.GetSignalName(), "", a.GetInput())
+		}
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+		s.once(e, KindSignal, "cancel request", "", nil)
+	case enumspb.EVENT_TYPE_MARKER_RECORDED:
+		s.marker(e)
+	case enumspb.EVENT_TYPE_TIMER_STARTED:
+		a := e.GetTimerStartedEventAttributes()
+		if !s.all && s.busy() {
+			return
+		}
+		s.begin(e, KindTimer, a.GetStartToFireTimeout().AsDuration().String(), s.ownID(a.GetTimerId()), nil)
+	case enumspb.EVENT_TYPE_TIMER_FIRED:
+		s.end(e, e.GetTimerFiredEventAttributes().GetStartedEventId(), Done, nil, nil)
+	case enumspb.EVENT_TYPE_TIMER_CANCELED:
+		s.end(e, e.GetTimerCanceledEventAttributes().GetStartedEventId(), Cancelled, nil, nil)
+	default:
+		s.activity(e)
+		s.child(e)
+		s.external(e)
+		s.close(e)
+	}
+}
+
+// busy reports whether an activity or a child workflow is open. Whether a timer started beside
+// it fires depends on how long it takes.
+func (s *builder) busy() bool {
+	for _, i := range s.open {
+		if k := s.steps[i].Kind; k == KindActivity || k == KindChild {
+			return true
+		}
+	}
+	return false
+}
+
+// ownID returns an ID that the workflow chose, or "" for a number from the SDK.
+func (s *builder) ownID(id string) string {
+	if _, err := strconv.ParseUint(id, 10, 64); err == nil {
+		return ""
+	}
+	return s.anonymous(id)
+}
+
+// childID returns a child's ID without its parent's, or "" if the child's ID does not contain
+// it and may be random.
+func (s *builder) childID(id string) string {
+	for _, p := range s.prefix {
+		if rest, ok := strings.CutPrefix(ace.TaskIDOf(id), p); ok && rest != "" {
+			return rest
+		}
+		if rest, ok := strings.CutPrefix(id, p); ok && rest != "" {
+			return strings.TrimLeft(rest, "/-_.:")
+		}
+	}
+	return ""
+}
+
+// payload returns payloads as JSON, or a note and a description of what cannot be read.
+func (s *builder) payload(p *commonpb.Payloads) (json.RawMessage, string, encoded) {
+	switch n := len(p.GetPayloads()); {
+	case n == 0:
+		return nil, "", encoded{}
+	case n == 1:
+		return s.single(p.GetPayloads()[0])
+	}
+	list := make([]json.RawMessage, 0, len(p.GetPayloads()))
+	var unreadable encoded
+	for _, p := range p.GetPayloads() {
+		data, note, e := s.single(p)
+		if data == nil || !json.Valid(data) {
+			data, _ = json.Marshal(note + e.sum)
+			if e.encoding != "" && (unreadable.encoding == "" || e.opaque()) {
+				unreadable.encoding = e.encoding
+			}
+			unreadable.sum += e.sum
+		}
+		list = append(list, data)
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return nil, "the arguments are not JSON", unreadable
+	}
+	return data, "", unreadable
+}
+
+func (s *builder) single(p *commonpb.Payload) (json.RawMessage, string, encoded) {
+	data := history.PayloadJSON(p)
+	encoding := string(p.GetMetadata()[converter.MetadataEncoding])
+	switch {
+	case data != nil:
+		return data, "", encoded{}
+	case encoding == converter.MetadataEncodingNil:
+		return json.RawMessage("null"), "", encoded{}
+	}
+	sum := sha256.Sum256(p.GetData())
+	if encoding == "" {
+		encoding = "unknown"
+	}
+	note := fmt.Sprintf("%d bytes, encoded as %s", len(p.GetData()), encoding)
+	if reason := history.CodecReason(p); reason != "" {
+		note += "; codec server: " + reason
+	}
+	return nil, note, encoded{encoding, hex.EncodeToString(sum[:])}
+}

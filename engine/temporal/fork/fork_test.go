@@ -1,0 +1,195 @@
+package fork_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+
+	"acescope/engine/ace"
+	"acescope/engine/temporal/fork"
+)
+
+func events(t *testing.T, name string) []*historypb.HistoryEvent {
+	t.Helper()
+	f, err := os.Open("../../workflows/testdata/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	h, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h.Events
+}
+
+func original(t *testing.T, name string) *fork.Original {
+	t.Helper()
+	o, err := fork.Read("", "", events(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// At every event of a run a fork reuses the recorded results, or the point is rejected because
+// nothing is left to rerun.
+func TestEveryEvent(t *testing.T) {
+	for _, name := range []string{"right", "retried", "failed", "cancelled", "live", "fork", "fork-large"} {
+		o := original(t, name)
+		taken := 0
+		for n := int64(1); n <= o.Last(); n++ {
+			p, err := o.Plan(fork.Point{Event: n}, fork.Changes{})
+			if errors.Is(err, fork.ErrPoint) && strings.Contains(err.Error(), "every step is done") {
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%s, event %d: %v", name, n, err)
+			}
+			if len(p.Reused) < taken || len(p.Reused)+len(p.Rerun) != 5 || p.Rerun[0].Phase != p.Phase {
+				t.Errorf("%s, event %d: takes %v, executes %v", name, n, p.Reused, p.Rerun)
+			}
+			taken = len(p.Reused)
+			var s ace.State
+			s.Apply(ace.Started(p.Input))
+			if s.Phase != p.Phase || s.Failure != nil || len(p.Input.Fork.Steps) != taken {
+				t.Errorf("%s, event %d: the fork begins in %s with %d results, not in %s with %d: %v", name, n, s.Phase, len(p.Input.Fork.Steps), p.Phase, taken, s.Failure)
+			}
+		}
+	}
+}
+
+func TestPoints(t *testing.T) {
+	right, failed := original(t, "right"), original(t, "failed")
+	for name, c := range map[string]struct {
+		of   *fork.Original
+		at   fork.Point
+		want string
+	}{
+		"before":      {right, fork.Point{Event: -1}, "event -1 not found"},
+		"behind":      {right, fork.Point{Event: 999}, "the history has events 1 to 38"},
+		"unknown":     {right, fork.Point{Phase: "cooking"}, "not found; phases are"},
+		"done":        {right, fork.Point{Phase: ace.PhaseDone}, "not found; phases are"},
+		"not reached": {failed, fork.Point{Phase: ace.PhaseCurator}, "generator has no recorded result"},
+	} {
+		if _, err := c.of.Plan(c.at, fork.Changes{}); !errors.Is(err, fork.ErrPoint) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := fork.Read("", "", events(t, "experiment")); !errors.Is(err, fork.ErrForeign) || !strings.Contains(err.Error(), ace.ExperimentWorkflow) {
+		t.Errorf("an experiment: %v", err)
+	}
+	if _, err := fork.Read("", "", nil); !errors.Is(err, fork.ErrForeign) {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
+func text(s string) *string { return &s }
+
+// The estimate of a fork covers the original's usage of the steps to rerun only.
+func TestEstimate(t *testing.T) {
+	o := original(t, "right")
+	p, err := o.Plan(fork.Point{Phase: ace.PhaseGenerator}, fork.Changes{})
+	if err != nil || !p.Costs() || p.Estimate.CostUSD != 0.001 || !reflect.DeepEqual(p.Unknown, []ace.Phase{"skills", "reflector", "curator"}) {
+		t.Errorf("%+v, %v", p, err)
+	}
+	p, err = o.Plan(fork.Point{Phase: ace.PhaseReflector}, fork.Changes{Provider: text(fork.Free)})
+	if err != nil || p.Costs() || p.Estimate != (ace.Usage{}) || p.Changed["provider"] != (ace.ForkChange{From: "scripted", To: "builtin"}) {
+		t.Errorf("%+v, %v", p, err)
+	}
+	p, err = o.Plan(fork.Point{Phase: ace.PhasePersist}, fork.Changes{})
+	if err != nil || p.Costs() || !p.Same() || !p.OwnBranch || p.Input.ExperimentID != "fork/right" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func TestSet(t *testing.T) {
+	o := original(t, "right")
+	for _, c := range []struct {
+		set  string
+		get  func(ace.TaskInput) any
+		want any
+	}{
+		{"label=7", func(in ace.TaskInput) any { return *in.Label }, "7"},
+		{`label="7"`, func(in ace.TaskInput) any { return *in.Label }, "7"},
+		{"label=null", func(in ace.TaskInput) any { return in.Label == nil }, true},
+		{"adapter=online", func(in ace.TaskInput) any { return in.Adapter }, ace.Online},
+		{"dataset_id=d", func(in ace.TaskInput) any { return in.DatasetID }, "d"},
+		{"experiment_id=e", func(in ace.TaskInput) any { return in.ExperimentID }, "e"},
+		{"epoch=3", func(in ace.TaskInput) any { return in.Epoch }, 3},
+		{"index=4", func(in ace.TaskInput) any { return in.Index }, 4},
+		{"pace_ms=50", func(in ace.TaskInput) any { return in.PaceMS }, int64(50)},
+		{"skills_config.allowed_tools=a, b", func(in ace.TaskInput) any { return in.SkillsConfig.AllowedTools }, []string{"a", "b"}},
+		{`skills_config.allowed_tools=["c"]`, func(in ace.TaskInput) any { return in.SkillsConfig.AllowedTools }, []string{"c"}},
+		{"skills_config.permission_mode=ask", func(in ace.TaskInput) any { return in.SkillsConfig.PermissionMode }, "ask"},
+		{"steps.curator=builtin", func(in ace.TaskInput) any { return in.ProviderOf(ace.PhaseCurator) }, "builtin"},
+	} {
+		s, err := fork.ParseSetting(c.set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := o.Plan(fork.Point{Phase: ace.PhaseSkills}, fork.Changes{Set: []fork.Setting{s}})
+		if err != nil || !reflect.DeepEqual(c.get(p.Input), c.want) || len(p.Changed) != 1 {
+			t.Errorf("%s: %+v, changed %v, %v", c.set, p.Input, p.Changed, err)
+		}
+	}
+	if o.Input.Steps != nil || *o.Input.Label != "42" {
+		t.Error("the original's input was changed")
+	}
+	for _, bad := range []string{"label", "model=x", "task_id=x", "steps.persist=x", "skills_config=x", "=x"} {
+		if _, err := fork.ParseSetting(bad); err == nil {
+			t.Errorf("%s was taken", bad)
+		}
+	}
+	for _, bad := range []string{"adapter=x", "epoch=-1", "pace_ms=fast", `label="x`, "skills_config.allowed_tools=[1]"} {
+		s, _ := fork.ParseSetting(bad)
+		if _, err := o.Plan(fork.Point{Phase: ace.PhaseSkills}, fork.Changes{Set: []fork.Setting{s}}); !errors.Is(err, fork.ErrNoChange) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// A reset keeps everything up to the point, and is at the end of a workflow task.
+func TestResetAt(t *testing.T) {
+	all := events(t, "right")
+	for n := int64(1); n <= int64(len(all)); n++ {
+		r, err := fork.ResetAt(all, fork.Point{Event: n})
+		if err != nil || r.Event <= n && r.Event != lastTask(all) || r.Kept != r.Event-1 || r.Kept+r.Lost != int64(len(all)) {
+			t.Errorf("event %d: %+v, %v", n, r, err)
+		}
+	}
+	var at []string
+	for _, p := range ace.Steps() {
+		r, err := fork.ResetAt(all, fork.Point{Phase: p})
+		if err != nil || all[r.Event-1].GetWorkflowTaskCompletedEventAttributes() == nil {
+			t.Errorf("%s: %+v, %v", p, r, err)
+		}
+		at = append(at, fmt.Sprint(r.Event))
+	}
+	if len(at) != 5 || at[0] != "4" {
+		t.Errorf("phases begin at %v", at)
+	}
+	for _, bad := range []fork.Point{{Event: 0}, {Event: 999}, {Phase: "cooking"}} {
+		if _, err := fork.ResetAt(all, bad); !errors.Is(err, fork.ErrPoint) {
+			t.Errorf("%+v: %v", bad, err)
+		}
+	}
+	if _, err := fork.ResetAt(all[:2], fork.Point{Event: 1}); !errors.Is(err, fork.ErrPoint) {
+		t.Errorf("before any task ended: %v", err)
+	}
+}
+
+func lastTask(all []*historypb.HistoryEvent) (id int64) {
+	for _, e := range all {
+		if e.GetWorkflowTaskCompletedEventAttributes() != nil {
+			id = e.GetEventId()
+		}
+	}
+	return id
+}

@@ -1,0 +1,227 @@
+// Package history reads Temporal's history events and errors as facts of the contract. The
+// workflow and the readers of its history use the same functions, so that both fold the same
+// facts. The package may import engine/ace and Temporal's API and SDK types; it does no I/O.
+//
+// Order: facts come in the order of the events. Loss: events that do not concern the run
+// give no fact; an unreadable payload gives a fact that says so.
+package history
+
+import (
+	"encoding/json"
+	"maps"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/ace"
+)
+
+// Decoder converts the events of one ACE run, passed in order from the first, into facts.
+// The zero value is ready to use.
+type Decoder struct {
+	steps  map[int64]ace.Phase // phases of the open activities, by scheduled event ID
+	silent map[int64]struct{}  // started event IDs of the timers that end the wait for a silent observer
+}
+
+// Fact returns the fact that the event states about the run, or false if it states none.
+// The error reports an input that does not fit the contract; such a run cannot be folded.
+func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+		fact, err := ace.StartedFrom(JSON(e.GetWorkflowExecutionStartedEventAttributes().GetInput()))
+		return fact, err == nil, err
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+		a := e.GetWorkflowExecutionSignaledEventAttributes()
+		if a.GetSignalName() != ace.SignalToolEvent {
+			return ace.Fact{}, false, nil
+		}
+		return ace.ToolEventsFrom(JSON(a.GetInput())), true, nil
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+		return ace.CancelRequested(), true, nil
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return ace.Fact{}, false, nil // the task continues under another run ID
+	}
+	if fact, ok := d.step(e); ok {
+		return fact, true, nil
+	}
+	if d.observerTimedOut(e) {
+		return ace.IdleTimeout(), true, nil
+	}
+	fact, ok := Closing(e)
+	return fact, ok, nil
+}
+
+func (d *Decoder) step(e *historypb.HistoryEvent) (ace.Fact, bool) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		d.schedule(e.GetEventId(), e.GetActivityTaskScheduledEventAttributes())
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		a := e.GetActivityTaskCompletedEventAttributes()
+		if phase, ok := d.finish(a.GetScheduledEventId()); ok {
+			return ace.StepCompleted(phase, JSON(a.GetResult())), true
+		}
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
+		a := e.GetActivityTaskFailedEventAttributes()
+		return d.fail(a.GetScheduledEventId(), FailureOf(a.GetFailure()))
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+		a := e.GetActivityTaskTimedOutEventAttributes()
+		return d.fail(a.GetScheduledEventId(), FailureOf(a.GetFailure()))
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+		return d.fail(e.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), Canceled())
+	}
+	return ace.Fact{}, false
+}
+
+func (d *Decoder) schedule(id int64, a *historypb.ActivityTaskScheduledEventAttributes) {
+	phase, ok := ace.StepOf(a.GetActivityType().GetName())
+	if a.GetActivityType().GetName() == ace.ActivityLoadStep {
+		var in ace.LoadStepInput
+		ok = json.Unmarshal(JSON(a.GetInput()), &in) == nil
+		phase = in.Phase
+	}
+	if !ok {
+		return
+	}
+	if d.steps == nil {
+		d.steps = map[int64]ace.Phase{}
+	}
+	d.steps[id] = phase
+}
+
+func (d *Decoder) finish(scheduled int64) (ace.Phase, bool) {
+	phase, ok := d.steps[scheduled]
+	delete(d.steps, scheduled)
+	return phase, ok
+}
+
+func (d *Decoder) fail(scheduled int64, f ace.Failure) (ace.Fact, bool) {
+	phase, ok := d.finish(scheduled)
+	if !ok {
+		return ace.Fact{}, false
+	}
+	return ace.StepFailed(phase, f), true
+}
+
+// observerTimedOut reports whether the event ends the wait for a silent observer.
+func (d *Decoder) observerTimedOut(e *historypb.HistoryEvent) bool {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_TIMER_STARTED:
+		var summary string
+		data := PayloadJSON(e.GetUserMetadata().GetSummary())
+		if json.Unmarshal(data, &summary) == nil && summary == ace.TimerIdle {
+			if d.silent == nil {
+				d.silent = map[int64]struct{}{}
+			}
+			d.silent[e.GetEventId()] = struct{}{}
+		}
+	case enumspb.EVENT_TYPE_TIMER_FIRED:
+		_, ok := d.silent[e.GetTimerFiredEventAttributes().GetStartedEventId()]
+		return ok
+	}
+	return false
+}
+
+// Clone returns an independent copy that can decode further events.
+func (d *Decoder) Clone() *Decoder {
+	return &Decoder{steps: maps.Clone(d.steps), silent: maps.Clone(d.silent)}
+}
+
+// Closing returns the fact that an event states about the end of its run, or false for
+// other events.
+func Closing(e *historypb.HistoryEvent) (ace.Fact, bool) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return ace.Closed(ace.Success, nil), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		f := FailureOf(e.GetWorkflowExecutionFailedEventAttributes().GetFailure())
+		return ace.Closed(ace.Failed, &f), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+		return ace.Closed(ace.Timeout, &ace.Failure{Kind: ace.Timeout, Message: "the workflow timed out"}), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+		return ace.Closed(ace.Canceled, nil), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+		a := e.GetWorkflowExecutionTerminatedEventAttributes()
+		return ace.Closed(ace.Failed, &ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: a.GetReason()}), true
+	}
+	return ace.Fact{}, false
+}
+
+// ExperimentDecoder converts the events of one experiment run, passed in order from the
+// first, into facts. The zero value is ready to use.
+type ExperimentDecoder struct {
+	activities map[int64]string // types of the open activities, by scheduled event ID
+}
+
+// Fact returns the fact that the event states about the experiment, or false if it states
+// none. The error reports an input that does not fit the contract.
+func (d *ExperimentDecoder) Fact(e *historypb.HistoryEvent) (ace.ExperimentFact, bool, error) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+		fact, err := ace.ExperimentStartedFrom(JSON(e.GetWorkflowExecutionStartedEventAttributes().GetInput()))
+		return fact, err == nil, err
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		if d.activities == nil {
+			d.activities = map[int64]string{}
+		}
+		d.activities[e.GetEventId()] = e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName()
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		fact, ok := d.activity(e.GetActivityTaskCompletedEventAttributes())
+		return fact, ok, nil
+	}
+	if fact, ok := TaskEnded(e); ok {
+		return fact, true, nil
+	}
+	if fact, ok := Closing(e); ok {
+		return ace.ExperimentFact{Closed: &ace.ExperimentClosed{Exit: fact.Exit, Failure: fact.Failure}}, true, nil
+	}
+	return ace.ExperimentFact{}, false, nil
+}
+
+func (d *ExperimentDecoder) activity(a *historypb.ActivityTaskCompletedEventAttributes) (ace.ExperimentFact, bool) {
+	name := d.activities[a.GetScheduledEventId()]
+	delete(d.activities, a.GetScheduledEventId())
+	data := JSON(a.GetResult())
+	switch name {
+	case ace.ActivityHead:
+		var r ace.HeadResult
+		return ace.ExperimentFact{Head: &r}, json.Unmarshal(data, &r) == nil
+	case ace.ActivityEvaluate:
+		var r ace.EvaluateResult
+		return ace.ExperimentFact{Evaluated: &r}, json.Unmarshal(data, &r) == nil
+	}
+	return ace.ExperimentFact{}, false
+}
+
+// TaskEnded returns the fact that the closing event of a child workflow states, or false
+// for other events.
+func TaskEnded(e *historypb.HistoryEvent) (ace.ExperimentFact, bool) {
+	var f ace.Failure
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+		var r ace.TaskResult
+		data := JSON(e.GetChildWorkflowExecutionCompletedEventAttributes().GetResult())
+		err := json.Unmarshal(data, &r)
+		if err == nil {
+			return ace.ExperimentFact{Completed: &r}, true
+		}
+		f = ace.Failure{Kind: ace.Failed, Type: ace.TypeBadResult, Message: err.Error()}
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
+		f = FailureOf(e.GetChildWorkflowExecutionFailedEventAttributes().GetFailure())
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
+		f = Canceled()
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
+		f = ace.Failure{Kind: ace.Timeout, Message: "the task timed out"}
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+		f = ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: "the task was terminated"}
+	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
+		f = ace.Failure{Kind: ace.Failed, Type: "NotStarted", Message: "a task of that id was there already"}
+	default:
+		return ace.ExperimentFact{}, false
+	}
+	return ace.ExperimentFact{Failed: &f}, true
+}
+
+// Clone returns an independent copy that can decode further events.
+func (d *ExperimentDecoder) Clone() *ExperimentDecoder {
+	return &ExperimentDecoder{activities: maps.Clone(d.activities)}
+}

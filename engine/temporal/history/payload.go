@@ -1,0 +1,118 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+
+	commonpb "go.temporal.io/api/common/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+
+	"acescope/engine/ace"
+)
+
+// JSON returns the data of the first payload, or nil if there is none or it is not JSON.
+func JSON(p *commonpb.Payloads) []byte {
+	if len(p.GetPayloads()) == 0 {
+		return nil
+	}
+	return PayloadJSON(p.GetPayloads()[0])
+}
+
+// PayloadJSON returns the data of a payload, or nil if it is not JSON.
+func PayloadJSON(p *commonpb.Payload) []byte {
+	switch string(p.GetMetadata()[converter.MetadataEncoding]) {
+	case converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON:
+		return p.GetData()
+	}
+	return nil
+}
+
+// MetaCodec is the metadata key under which a payload that a codec server could not decode
+// carries the one-line reason. acescope sets it on payloads it reads and never sends it.
+const MetaCodec = "acescope-codec-server"
+
+// CodecReason returns why a codec server could not decode a payload, or "" if none tried.
+func CodecReason(p *commonpb.Payload) string { return string(p.GetMetadata()[MetaCodec]) }
+
+// DecodeHint returns, in parentheses, what makes an encoded payload readable.
+func DecodeHint(p *commonpb.Payload) string {
+	if reason := CodecReason(p); reason != "" {
+		return " (codec server: " + reason + ")"
+	}
+	return " (it needs a codec server: --codec-endpoint)"
+}
+
+// FoldedPayloads returns the payloads of an event that the fold reads.
+func FoldedPayloads(e *historypb.HistoryEvent) []*commonpb.Payload {
+	switch a := e.GetAttributes().(type) {
+	case *historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes:
+		return a.WorkflowExecutionStartedEventAttributes.GetInput().GetPayloads()
+	case *historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes:
+		return a.WorkflowExecutionSignaledEventAttributes.GetInput().GetPayloads()
+	case *historypb.HistoryEvent_ActivityTaskCompletedEventAttributes:
+		return a.ActivityTaskCompletedEventAttributes.GetResult().GetPayloads()
+	case *historypb.HistoryEvent_ChildWorkflowExecutionCompletedEventAttributes:
+		return a.ChildWorkflowExecutionCompletedEventAttributes.GetResult().GetPayloads()
+	case *historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes:
+		return a.WorkflowExecutionCompletedEventAttributes.GetResult().GetPayloads()
+	}
+	return nil
+}
+
+// FirstEncoded describes the first payload that a workflow could not read, or returns "".
+func FirstEncoded(events []*historypb.HistoryEvent) string {
+	for _, e := range events {
+		for _, p := range FoldedPayloads(e) {
+			switch encoding := string(p.GetMetadata()[converter.MetadataEncoding]); encoding {
+			case converter.MetadataEncodingNil, converter.MetadataEncodingBinary, converter.MetadataEncodingJSON,
+				converter.MetadataEncodingProto, converter.MetadataEncodingProtoJSON:
+			default:
+				return fmt.Sprintf("a payload of event %d is encoded (%s)%s", e.GetEventId(), encoding, DecodeHint(p))
+			}
+		}
+	}
+	return ""
+}
+
+// FailureOf converts a failure that a history recorded.
+func FailureOf(f *failurepb.Failure) ace.Failure {
+	return FailureFrom(temporal.GetDefaultFailureConverter().FailureToError(f))
+}
+
+// FailureFrom converts an error that a workflow receives from an activity or a child. It
+// removes the wrapping that the SDK adds only in the workflow, so that both sides agree.
+func FailureFrom(err error) ace.Failure {
+	if activity, ok := errors.AsType[*temporal.ActivityError](err); ok {
+		err = errors.Unwrap(activity)
+	}
+	if child, ok := errors.AsType[*temporal.ChildWorkflowExecutionError](err); ok {
+		err = errors.Unwrap(child)
+	}
+	if err == nil {
+		return ace.Failure{Kind: ace.Failed, Message: "unknown failure"}
+	}
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
+		return ace.Failure{Kind: ace.Timeout, Type: timeout.TimeoutType().String(), Message: timeoutText(timeout)}
+	}
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return ace.Failure{Kind: ace.Failed, Type: app.Type(), Message: app.Message()}
+	}
+	if _, ok := errors.AsType[*temporal.CanceledError](err); ok {
+		return Canceled()
+	}
+	return ace.Failure{Kind: ace.Failed, Message: err.Error()}
+}
+
+func timeoutText(t *temporal.TimeoutError) string {
+	text := t.Message()
+	if cause := errors.Unwrap(t); cause != nil {
+		text += "; last failure: " + FailureFrom(cause).Message
+	}
+	return text
+}
+
+// Canceled returns the failure of a canceled activity or child workflow.
+func Canceled() ace.Failure { return ace.Failure{Kind: ace.Canceled, Message: "cancelled"} }

@@ -1,0 +1,298 @@
+package historyfile
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+)
+
+// maxDepth bounds the nesting of lists and objects around events.
+const maxDepth = 8
+
+// eventKeys are the keys that an event object may start with.
+var eventKeys = []string{"eventId", "event_id", "eventTime", "event_time", "eventType", "event_type"}
+
+// span is the position of a JSON value in the file.
+type span struct{ from, to int }
+
+// scanner finds the events of a file without decoding them. Unlike encoding/json, it does
+// not look inside events, so one malformed or deeply nested event leaves the others readable.
+type scanner struct {
+	data      []byte
+	pos       int
+	histories [][]span
+}
+
+// scan finds all histories. After an error, histories holds what came before it.
+func (s *scanner) scan() error {
+	for {
+		s.skipSpace()
+		if s.pos >= len(s.data) {
+			return nil
+		}
+		if c := s.data[s.pos]; c == ',' || c == 0x1e { // separators in concatenated files
+			s.pos++
+			continue
+		}
+		if err := s.scanValue(0); err != nil {
+			return err
+		}
+	}
+}
+
+// scanValue scans a history, an event, or a list of either.
+func (s *scanner) scanValue(depth int) error {
+	if depth > maxDepth {
+		return s.fail("nested too deeply for a history")
+	}
+	s.skipSpace()
+	switch s.peek() {
+	case '{':
+		return s.scanObject(depth)
+	case '[':
+		return s.scanArray(depth)
+	case 0:
+		return s.truncated()
+	}
+	return s.fail("a history begins with { or [, not with " + strconv.QuoteRune(rune(s.peek())))
+}
+
+// scanArray scans a list of events, which form one history, or a list of histories.
+func (s *scanner) scanArray(depth int) error {
+	s.pos++
+	newHistory := true
+	for {
+		more, err := s.more(']')
+		if err != nil || !more {
+			return err
+		}
+		if s.peek() == '{' && s.isEvent() {
+			if newHistory {
+				s.histories = append(s.histories, nil)
+				newHistory = false
+			}
+			if err := s.scanEvent(); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := s.scanValue(depth + 1); err != nil {
+			return err
+		}
+		newHistory = true
+	}
+}
+
+// scanObject scans a history, an object that contains one, or a single event.
+func (s *scanner) scanObject(depth int) error {
+	if s.isEvent() {
+		if len(s.histories) == 0 || s.isFirstEvent() {
+			s.histories = append(s.histories, nil)
+		}
+		return s.scanEvent()
+	}
+	start, found := s.pos, false
+	s.pos++
+	for {
+		more, err := s.more('}')
+		if err != nil {
+			return err
+		}
+		if !more {
+			if !found {
+				s.pos = start
+				return s.fail(`an object without "events" is not a history`)
+			}
+			return nil
+		}
+		key, err := s.key()
+		if err != nil {
+			return err
+		}
+		switch key {
+		case "events":
+			found = true
+			err = s.scanEvents(depth)
+		case "history":
+			found = true
+			err = s.scanValue(depth + 1)
+		default:
+			err = s.skipValue()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// scanEvents scans the value of the key "events". An empty list counts as a history.
+func (s *scanner) scanEvents(depth int) error {
+	s.skipSpace()
+	if s.peek() != '[' {
+		return s.fail(`"events" must be a list`)
+	}
+	before := len(s.histories)
+	if err := s.scanArray(depth + 1); err != nil {
+		return err
+	}
+	if len(s.histories) == before {
+		s.histories = append(s.histories, []span{})
+	}
+	return nil
+}
+
+// more advances to the next element of a list or object. It returns false after the end.
+func (s *scanner) more(end byte) (bool, error) {
+	for {
+		s.skipSpace()
+		switch s.peek() {
+		case end:
+			s.pos++
+			return false, nil
+		case ',':
+			s.pos++
+		case 0:
+			return false, s.truncated()
+		default:
+			return true, nil
+		}
+	}
+}
+
+// key reads an object's next key and moves past its colon.
+func (s *scanner) key() (string, error) {
+	if s.peek() != '"' {
+		return "", s.fail("expected a quoted key")
+	}
+	from := s.pos
+	if err := s.skipString(); err != nil {
+		return "", err
+	}
+	key := string(s.data[from+1 : s.pos-1])
+	s.skipSpace()
+	if s.peek() != ':' {
+		return "", s.fail("expected a colon")
+	}
+	s.pos++
+	return key, nil
+}
+
+// isEvent reports whether the first key of the object at pos is an event's.
+func (s *scanner) isEvent() bool {
+	ahead := scanner{data: s.data, pos: s.pos + 1}
+	ahead.skipSpace()
+	key, err := ahead.key()
+	return err == nil && slices.Contains(eventKeys, key)
+}
+
+// isFirstEvent reports whether the event at pos is the first of a history.
+func (s *scanner) isFirstEvent() bool {
+	ahead := scanner{data: s.data, pos: s.pos}
+	if ahead.skipValue() != nil {
+		return false
+	}
+	e, _ := decodePartly(s.data[s.pos:ahead.pos])
+	return e.EventId == 1
+}
+
+func (s *scanner) scanEvent() error {
+	from := s.pos
+	if err := s.skipValue(); err != nil {
+		return err
+	}
+	last := len(s.histories) - 1
+	s.histories[last] = append(s.histories[last], span{from, s.pos})
+	return nil
+}
+
+// skipValue moves past the value at pos. It does not check the value's contents.
+func (s *scanner) skipValue() error {
+	s.skipSpace()
+	switch s.peek() {
+	case '"':
+		return s.skipString()
+	case '{', '[':
+		return s.skipNested()
+	case 0:
+		return s.truncated()
+	}
+	n := bytes.IndexAny(s.data[s.pos:], ",]} \t\r\n")
+	if n == 0 {
+		return s.fail("expected a value")
+	}
+	if n < 0 {
+		n = len(s.data) - s.pos
+	}
+	s.pos += n
+	return nil
+}
+
+// skipNested moves past an object or list.
+func (s *scanner) skipNested() error {
+	depth := 0
+	for s.pos < len(s.data) {
+		switch s.data[s.pos] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+			if depth == 0 {
+				s.pos++
+				return nil
+			}
+		case '"':
+			if err := s.skipString(); err != nil {
+				return err
+			}
+			continue
+		}
+		s.pos++
+	}
+	return s.truncated()
+}
+
+// skipString moves past a string.
+func (s *scanner) skipString() error {
+	for at := s.pos + 1; ; {
+		n := bytes.IndexByte(s.data[at:], '"')
+		if n < 0 {
+			s.pos = len(s.data)
+			return s.truncated()
+		}
+		at += n
+		backslashes := 0
+		for s.data[at-1-backslashes] == '\\' {
+			backslashes++
+		}
+		at++
+		if backslashes%2 == 0 {
+			s.pos = at
+			return nil
+		}
+	}
+}
+
+func (s *scanner) skipSpace() {
+	for s.pos < len(s.data) && bytes.IndexByte([]byte(" \t\r\n"), s.data[s.pos]) >= 0 {
+		s.pos++
+	}
+}
+
+// peek returns the byte at pos, or 0 at the end.
+func (s *scanner) peek() byte {
+	if s.pos < len(s.data) {
+		return s.data[s.pos]
+	}
+	return 0
+}
+
+func (s *scanner) truncated() error { return s.fail("the file ends in the middle") }
+
+func (s *scanner) fail(reason string) error {
+	e := &Error{Offset: int64(s.pos), Reason: reason}
+	if n := len(s.histories); n > 0 {
+		e.History = n
+		e.Event = len(s.histories[n-1]) + 1
+	}
+	return e
+}

@@ -1,0 +1,62 @@
+package example
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/temporal/operation"
+)
+
+// RefundWorkflow is the workflow type of the successive versions below.
+const RefundWorkflow = "Refund"
+
+// RefundFirst is the workflow as it was released first.
+func RefundFirst(ctx workflow.Context, order string) error {
+	r := operation.New(ctx)
+	if err := r.Do(ctx, step("pay back", order), nil); err != nil {
+		return err
+	}
+	return r.Do(ctx, step("tell", order), nil)
+}
+
+// RefundGuarded is the second release: a check comes before the payment, for runs that
+// come here for the first time. Runs that were under way go on as they began.
+func RefundGuarded(ctx workflow.Context, order string) error {
+	r := operation.New(ctx)
+	if r.Version(ctx, "fraud-check", operation.Original, 1) >= 1 {
+		if err := r.Do(ctx, step("look for fraud", order), nil); err != nil {
+			return err
+		}
+	}
+	if err := r.Do(ctx, step("pay back", order), nil); err != nil {
+		return err
+	}
+	return r.Do(ctx, step("tell", order), nil)
+}
+
+// RefundFinished is the third release: no run of the first is open any more, so that the
+// old branch goes. The call of Version stays, with the range that is left.
+func RefundFinished(ctx workflow.Context, order string) error {
+	r := operation.New(ctx)
+	r.Version(ctx, "fraud-check", 1, 1)
+	for _, name := range []string{"look for fraud", "pay back", "tell"} {
+		if err := r.Do(ctx, step(name, order), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// RefundCareless is a mistake: the check was added without a version.
+func RefundCareless(ctx workflow.Context, order string) error {
+	r := operation.New(ctx)
+	for _, name := range []string{"look for fraud", "pay back", "tell"} {
+		if err := r.Do(ctx, step(name, order), nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func step(name, order string) operation.Operation {
+	return operation.Operation{Type: operation.Action, Step: name, Parameters: order}
+}

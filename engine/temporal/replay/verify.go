@@ -1,0 +1,392 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/interceptor"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/temporal/history"
+)
+
+// DefaultPatience is much longer than the second that a worker allows, because other replays
+// may share the processors.
+const DefaultPatience = 10 * time.Second
+
+var (
+	errStuck      = errors.New("the workflow code does not yield")
+	discardLogger = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
+)
+
+// Verifier verifies histories against workflow code. It is safe for concurrent use.
+type Verifier struct {
+	// Register registers the workflows that can be verified.
+	Register func(worker.WorkflowRegistry)
+	// Build names the code that is verified.
+	Build string
+	// Strict also reports differences that Temporal accepts: [Drifted].
+	Strict bool
+	// Patience is how long the code may run without a decision; 0 means [DefaultPatience].
+	Patience time.Duration
+
+	pool pool
+}
+
+// Verify replays a history with Temporal's replayer and reports where the code decides
+// differently. The replayer is the judge. Verify compares decisions only to find the place,
+// and to check what the replayer ignores: how a run ends, and with Strict the inputs and
+// timers. If ctx ends first, the verdict is [Unverified]. Code that never yields leaves a
+// goroutine behind.
+func (v *Verifier) Verify(ctx context.Context, events []*historypb.HistoryEvent) Verdict {
+	out := Verdict{Outcome: Unverified, Events: len(events)}
+	out.Why = checkEvents(events)
+	if len(events) > 0 {
+		started := events[0].GetWorkflowExecutionStartedEventAttributes()
+		out.WorkflowType = started.GetWorkflowType().GetName()
+		out.WorkflowID = started.GetWorkflowId()
+		if started != nil {
+			out.RunID = history.OriginOf(events).RunID
+		}
+	}
+	if out.Why == "" {
+		out.Why = v.checkRegistered(out.WorkflowType)
+	}
+	if out.Why != "" {
+		return out
+	}
+	events = trimIncompleteTask(events)
+	r, replayErr, err := v.replay(ctx, events, v.Strict)
+	if err != nil {
+		out.Why = err.Error()
+		return out
+	}
+	verdict := v.judge(out, events, r, replayErr)
+	if encoded := history.FirstEncoded(events); verdict.Outcome != Same && encoded != "" {
+		out.Why = encoded // code that cannot read its input says nothing about the run
+		return out
+	}
+	if verdict.Outcome == Diverged && !v.Strict && !errors.Is(replayErr, errStuck) {
+		// Replay again with inputs and results, which the report shows.
+		if r, replayErr, err = v.replay(ctx, events, true); err == nil {
+			verdict = v.judge(out, events, r, replayErr)
+		}
+	}
+	return verdict
+}
+
+// checkEvents returns why a history cannot be replayed, or "".
+func checkEvents(events []*historypb.HistoryEvent) string {
+	if len(events) == 0 {
+		return "the history has no events"
+	}
+	first := events[0]
+	if first.GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED ||
+		first.GetWorkflowExecutionStartedEventAttributes() == nil {
+		return fmt.Sprintf("the history begins with event %d (%s) instead of the start event: its first part is missing",
+			first.GetEventId(), first.GetEventType())
+	}
+	for i, e := range events {
+		id, want, eventType := e.GetEventId(), int64(i+1), e.GetEventType()
+		switch {
+		case id > want:
+			return fmt.Sprintf("found event %d instead of event %d: the history has a gap", id, want)
+		case id < want:
+			return fmt.Sprintf("found event %d instead of event %d: the history is out of order or has duplicate events", id, want)
+		case eventType == enumspb.EVENT_TYPE_UNSPECIFIED:
+			return fmt.Sprintf("event %d has an unknown type; a newer acescope may read it", id)
+		case e.GetAttributes() == nil:
+			return fmt.Sprintf("event %d (%s) has no attributes", id, eventType)
+		}
+	}
+	if len(events) < 3 {
+		return "no workflow task has started yet"
+	}
+	return ""
+}
+
+// checkRegistered returns why a workflow type cannot be verified, or "".
+func (v *Verifier) checkRegistered(name string) string {
+	known := &registry{}
+	v.Register(known)
+	if slices.Contains(known.types, name) {
+		return ""
+	}
+	return fmt.Sprintf("workflow type %q is not registered; registered types: %s", name, strings.Join(known.types, ", "))
+}
+
+// trimIncompleteTask removes the last workflow task if the events of its commands may be
+// missing. A server writes them together, but a file may be truncated between them.
+func trimIncompleteTask(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
+	for i, e := range slices.Backward(events) {
+		switch e.GetEventType() {
+		case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+			return events[:i]
+		case enumspb.EVENT_TYPE_MARKER_RECORDED,
+			enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED,
+			enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED:
+			continue
+		}
+		c, task, ok := commandOf(e)
+		if !ok || task == 0 || isClosing(c.Kind) {
+			return events
+		}
+	}
+	return events
+}
+
+// replay replays a history and records the decisions of the code. replayErr is the judgment
+// of Temporal's replayer; err says why there is none.
+func (v *Verifier) replay(
+	ctx context.Context, events []*historypb.HistoryEvent, details bool,
+) (r *recorder, replayErr, err error) {
+	r = newRecorder(details)
+	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
+		Interceptors:             []interceptor.WorkerInterceptor{r},
+		DisableDeadlockDetection: true,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	v.Register(&registry{WorkflowReplayer: replayer})
+	started := events[0].GetWorkflowExecutionStartedEventAttributes()
+	options := worker.ReplayWorkflowHistoryOptions{
+		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()},
+	}
+	done := make(chan error, 1)
+	v.pool.run(func() {
+		defer func() {
+			if p := recover(); p != nil { // the replayer trusts its input, which may be any file
+				done <- &replayerPanic{p}
+			}
+		}()
+		done <- replayer.ReplayWorkflowHistoryWithOptions(discardLogger, &historypb.History{Events: events}, options)
+	})
+	replayErr, err = v.wait(ctx, r, done)
+	if panicked, ok := errors.AsType[*replayerPanic](replayErr); ok {
+		return r, nil, panicked
+	}
+	return r, replayErr, err
+}
+
+// replayerPanic reports that the replayer itself panicked on a history.
+type replayerPanic struct{ value any }
+
+func (e *replayerPanic) Error() string {
+	return fmt.Sprint("Temporal's replayer panicked on the history: ", e.value)
+}
+
+// wait waits for a replay as long as the code makes progress.
+func (v *Verifier) wait(ctx context.Context, r *recorder, done <-chan error) (replayErr, err error) {
+	patience := cmp.Or(v.Patience, DefaultPatience)
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for before := int64(0); ; {
+		select {
+		case replayErr := <-done:
+			return replayErr, nil
+		case <-ctx.Done():
+			r.stop()
+			return nil, ctx.Err()
+		case <-timer.C:
+		}
+		now := r.observed()
+		if now == before {
+			r.stop()
+			return errStuck, nil
+		}
+		before = now
+		timer.Reset(patience)
+	}
+}
+
+// judge derives the verdict from the recorded decisions and the replayer's error.
+func (v *Verifier) judge(out Verdict, events []*historypb.HistoryEvent, r *recorder, replayErr error) Verdict {
+	tasks := tasksOf(events)
+	lastStarted := r.at
+	if len(tasks) > 0 && !isPanic(replayErr) { // code that only waits decides nothing in later tasks
+		lastStarted = tasks[len(tasks)-1].started
+	}
+	d := compare(tasks, r.commands, lastStarted)
+	switch {
+	case replayErr != nil:
+		d = explain(d, tasks, r, replayErr)
+	case d != nil && d.Task != tasks[len(tasks)-1].completed.GetEventId():
+		// The replayer accepted the task: the difference is a command that was taken back,
+		// of a scope canceled in the same task. The replayer does not check the last task.
+		d = nil
+	}
+	out.Outcome = Same
+	if d != nil {
+		out.Outcome = Diverged
+	} else if v.Strict {
+		if d = drift(tasks, r.commands); d != nil {
+			out.Outcome = Drifted
+		}
+	}
+	if d != nil {
+		d.Code = v.Build
+		d.Sentence, d.Advice = d.describe()
+		out.Divergence = d
+	}
+	return out
+}
+
+// explain turns the replayer's error into a divergence at the place where the comparison
+// found a difference, or else in the last task that ran code.
+func explain(d *Divergence, tasks []*task, r *recorder, replayErr error) *Divergence {
+	text := strings.Join(strings.Fields(replayErr.Error()), " ")
+	var last *task
+	for _, t := range tasks {
+		if t.started <= r.at || last == nil {
+			last = t
+		}
+	}
+	switch {
+	case versionRange.MatchString(text):
+		d = unsupportedVersion(last, r, text)
+	case errors.Is(replayErr, errStuck):
+		d = stuck(d, last)
+	case d != nil && isPanic(replayErr):
+		d.Kind = KindPanic
+	case d == nil && last != nil:
+		kind := KindOther
+		if isPanic(replayErr) {
+			kind = KindPanic
+		}
+		event, expected := last.completed, (*Command)(nil)
+		if n := len(last.history); n > 0 {
+			event, expected = last.history[n-1].event, &last.history[n-1].Command
+		}
+		d = last.diverge(kind, event, expected, nil)
+	case d == nil:
+		d = &Divergence{Kind: KindPanic}
+	}
+	d.addLocalActivity(r)
+	d.SDK = text
+	return d
+}
+
+// stuck returns a divergence for code that does not yield: at the difference d, or else in
+// the last task.
+func stuck(d *Divergence, last *task) *Divergence {
+	switch {
+	case d != nil:
+		d.Kind = KindStuck
+		d.Actual = nil
+	case last != nil:
+		d = last.diverge(KindStuck, last.completed, nil, nil)
+	default:
+		d = &Divergence{Kind: KindStuck}
+	}
+	return d
+}
+
+// addLocalActivity names the local activity that the code started instead of the missing
+// command. A local activity leaves a marker only when it ends.
+func (d *Divergence) addLocalActivity(r *recorder) {
+	if d.Kind != KindMissing || d.Actual != nil || len(r.locals) == 0 {
+		return
+	}
+	local := Command{Kind: kindLocal, Name: r.locals[0].activityType}
+	if !local.matches(*d.Expected) {
+		d.Kind = KindOther
+		d.Actual = &local
+	}
+}
+
+// versionRange matches the panics of the SDK's GetVersion.
+var versionRange = regexp.MustCompile(
+	`Workflow code removed support of version (-?\d+)\. for "([^"]*)" changeID\. The oldest supported version is (-?\d+)|` +
+		`Workflow code is too old to support version (-?\d+) for "([^"]*)" changeID\. The maximum supported version is (-?\d+)`)
+
+// unsupportedVersion returns a divergence for a recorded version that the code does not support.
+func unsupportedVersion(t *task, r *recorder, text string) *Divergence {
+	m := versionRange.FindStringSubmatch(text)
+	version, change := cmp.Or(m[1], m[4]), cmp.Or(m[2], m[5])
+	actual := &Command{Kind: "version", Name: change}
+	for _, c := range r.versions {
+		if c.change == change {
+			actual.Detail = fmt.Sprintf("%d to %d", c.min, c.max)
+		}
+	}
+	if t == nil {
+		return &Divergence{Kind: KindVersion, Actual: actual}
+	}
+	event := t.completed
+	if len(t.history) > 0 {
+		event = t.history[0].event
+	}
+	return t.diverge(KindVersion, event, &Command{Kind: "version", Name: change, Detail: version}, actual)
+}
+
+// isPanic reports whether the code panicked. It compares names because the error's type is
+// internal to the SDK, which itself panics on nondeterminism (TMPRL1100).
+func isPanic(err error) bool {
+	return strings.Contains(fmt.Sprintf("%T", err), "PanicError") && !strings.Contains(err.Error(), "TMPRL1100")
+}
+
+// registry records the registered workflow types and passes them on to a replayer, if any.
+type registry struct {
+	worker.WorkflowReplayer
+	types []string
+}
+
+func (r *registry) RegisterWorkflowWithOptions(w any, o workflow.RegisterOptions) {
+	r.types = append(r.types, o.Name)
+	if r.WorkflowReplayer != nil {
+		r.WorkflowReplayer.RegisterWorkflowWithOptions(w, o)
+	}
+}
+
+func (r *registry) RegisterWorkflow(w any) {
+	r.RegisterWorkflowWithOptions(w, workflow.RegisterOptions{})
+}
+
+func (r *registry) RegisterDynamicWorkflow(any, workflow.DynamicRegisterOptions) {}
+
+// pool runs jobs on goroutines that it keeps for a while: the stack of a goroutine that has
+// replayed a history need not grow again. The zero value is ready to use.
+type pool struct {
+	once sync.Once
+	jobs chan func()
+}
+
+// idleTimeout is how long a goroutine of a pool waits for its next job.
+const idleTimeout = time.Second
+
+// run runs a job on an idle goroutine, or on a new one.
+func (p *pool) run(job func()) {
+	p.once.Do(func() { p.jobs = make(chan func()) })
+	select {
+	case p.jobs <- job:
+	default:
+		go p.work(job)
+	}
+}
+
+func (p *pool) work(job func()) {
+	idle := time.NewTimer(idleTimeout)
+	defer idle.Stop()
+	for {
+		job()
+		idle.Reset(idleTimeout)
+		select {
+		case job = <-p.jobs:
+		case <-idle.C:
+			return
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/server/common/authorization"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"acescope/engine/ace"
+)
+
+// target is a placeholder: the dialer looks up the address for every connection.
+const target = "passthrough:///acescope"
+
+// quickReconnect retries quickly, which suits loopback.
+var quickReconnect = grpc.ConnectParams{
+	Backoff:           backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 300 * time.Millisecond},
+	MinConnectTimeout: 2 * time.Second,
+}
+
+var errNoHost = errors.New("no process hosts the server")
+
+// ClientOptions returns options that connect a Temporal client to the current host. The client
+// sends the token and finds the new host after a takeover. The caller may set fields other
+// than HostPort, HeadersProvider and ConnectionOptions. Payloads are not compressed, because
+// gzip costs more than it saves on loopback.
+func (n *Node) ClientOptions() client.Options {
+	return client.Options{
+		HostPort:        target,
+		Namespace:       ace.DefaultNamespace,
+		HeadersProvider: tokenHeader(n.token),
+		Logger:          sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		ConnectionOptions: client.ConnectionOptions{
+			GrpcCompression: &client.GrpcCompressionNone{},
+			DialOptions: []grpc.DialOption{
+				grpc.WithContextDialer(n.dialHost),
+				grpc.WithConnectParams(quickReconnect),
+			},
+		},
+	}
+}
+
+// Dial returns a client with [Node.ClientOptions]. The caller closes it.
+func (n *Node) Dial(ctx context.Context) (client.Client, error) {
+	return client.DialContext(ctx, n.ClientOptions())
+}
+
+// dialHost connects to the current host. It connects, and so sends the token, only to a live
+// process of this user that endpoint.json names.
+func (n *Node) dialHost(ctx context.Context, _ string) (net.Conn, error) {
+	endpoint, ok := n.currentEndpoint()
+	if !ok {
+		return nil, errNoHost
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", endpoint.Address)
+}
+
+// EnvVar is an environment variable.
+type EnvVar struct{ Name, Value string }
+
+// Env returns the variables with which the temporal command and workers in other languages
+// reach the server, by Temporal's environment configuration
+// (go.temporal.io/sdk/contrib/envconfig). They include the token. The address stays valid
+// unless a takeover cannot keep the port.
+func (n *Node) Env() []EnvVar {
+	e := n.Endpoint()
+	return []EnvVar{
+		{"TEMPORAL_ADDRESS", e.Address},
+		{"TEMPORAL_NAMESPACE", e.Namespace},
+		{"TEMPORAL_TLS", "false"},
+		{"TEMPORAL_GRPC_META_AUTHORIZATION", bearer + n.token},
+	}
+}
+
+const bearer = "Bearer "
+
+// loadToken reads the access token, or creates it: 32 random bytes in hexadecimal. It rejects a
+// token that other users could have read.
+func loadToken(dir string) (string, error) {
+	path := filepath.Join(dir, tokenFile)
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeToken(dir, path); err != nil {
+			return "", err
+		}
+		info, err = os.Stat(path)
+	}
+	if err != nil {
+		return "", dirError(dir, err)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return "", failf(ErrDataDir, nil,
+			"token %s has mode %04o, so other users may have read it: stop acescope, delete the file and start again to create a new one",
+			path, info.Mode().Perm())
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", dirError(dir, err)
+	}
+	token := strings.TrimSpace(string(data))
+	if raw, err := hex.DecodeString(token); err != nil || len(raw) != 32 {
+		return "", failf(ErrDataDir, err, "token %s is damaged: stop acescope, delete the file and start again to create a new one", path)
+	}
+	return token, nil
+}
+
+// makeToken creates a token unless another process does so first.
+func makeToken(dir, path string) error {
+	raw := make([]byte, 32)
+	rand.Read(raw)
+	tmp, err := os.CreateTemp(dir, "."+tokenFile+"-*")
+	if err != nil {
+		return dirError(dir, err)
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.WriteString(hex.EncodeToString(raw) + "\n")
+	err = errors.Join(err, tmp.Sync(), tmp.Close())
+	if err == nil {
+		err = os.Link(tmp.Name(), path)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return dirError(dir, err)
+	}
+	return nil
+}
+
+// tokenAuth authorizes calls that carry the token. It implements both parts of Temporal's
+// authorization: mapping a caller to claims, and checking them.
+type tokenAuth struct{ want [sha256.Size]byte }
+
+func newTokenAuth(token string) *tokenAuth { return &tokenAuth{want: sha256.Sum256([]byte(token))} }
+
+// GetClaims gives callers with the token the administrator role and others no role. It compares
+// hashes in constant time.
+func (a *tokenAuth) GetClaims(info *authorization.AuthInfo) (*authorization.Claims, error) {
+	token, _ := strings.CutPrefix(info.AuthToken, bearer)
+	got := sha256.Sum256([]byte(token))
+	if subtle.ConstantTimeCompare(got[:], a.want[:]) != 1 {
+		return &authorization.Claims{}, nil
+	}
+	return &authorization.Claims{System: authorization.RoleAdmin}, nil
+}
+
+// Authorize allows administrators every call and other callers only the health check. The
+// server's own workers use the internal frontend, whose claims the server sets and whose port
+// requires a certificate.
+func (a *tokenAuth) Authorize(
+	_ context.Context, claims *authorization.Claims, target *authorization.CallTarget,
+) (authorization.Result, error) {
+	if claims != nil && claims.System&authorization.RoleAdmin != 0 {
+		return authorization.Result{Decision: authorization.DecisionAllow}, nil
+	}
+	if target.APIName == "/grpc.health.v1.Health/Check" {
+		return authorization.Result{Decision: authorization.DecisionAllow}, nil
+	}
+	return authorization.Result{
+		Decision: authorization.DecisionDeny,
+		Reason:   "this server requires its user's token; acescope serve --print-env shows how to send it",
+	}, nil
+}
+
+// tokenHeader adds the token to every call of a client.
+type tokenHeader string
+
+// GetHeaders implements the SDK's HeadersProvider.
+func (t tokenHeader) GetHeaders(context.Context) (map[string]string, error) {
+	return map[string]string{"authorization": bearer + string(t)}, nil
+}

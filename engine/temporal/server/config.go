@@ -1,0 +1,283 @@
+package server
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/url"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"syscall"
+	"time"
+
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/server/common/cluster"
+	"go.temporal.io/server/common/config"
+	dc "go.temporal.io/server/common/dynamicconfig"
+	"go.temporal.io/server/common/membership/static"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
+	"go.temporal.io/server/common/primitives"
+	"go.temporal.io/server/common/rpc/encryption"
+)
+
+const (
+	clusterName = "active"
+	storeName   = "sqlite"
+)
+
+// sqlConfig configures the database of a data directory. Write-ahead logging with
+// synchronous=normal syncs at checkpoints: acknowledged writes survive the end of the
+// process, and a power cut leaves the database consistent.
+func sqlConfig(dir string) *config.SQL {
+	path := url.URL{Path: filepath.ToSlash(filepath.Join(dir, databaseFile))}
+	return &config.SQL{
+		PluginName:   sqlite.PluginName,
+		DatabaseName: path.EscapedPath(), // part of a file: URI
+		ConnectAttributes: map[string]string{
+			"mode":         "rwc",
+			"journal_mode": "wal",
+			"synchronous":  "normal",
+			"busy_timeout": "5000",
+			"cache_size":   "-32000", // KiB; the default is 2 MB
+			"temp_store":   "memory",
+		},
+	}
+}
+
+func rpcOn(port int) config.Service {
+	return config.Service{RPC: config.RPC{GRPCPort: port, BindOnIP: "127.0.0.1"}}
+}
+
+// serverConfig configures a cluster of one process with five services, one shard (SQLite has
+// one writer), and no archive, metrics or profiler. The internal frontend serves the system's
+// workers, so that the authorizer sees only outside calls.
+func serverConfig(sql *config.SQL, p ports) *config.Config {
+	const disabled = "disabled"
+	cfg := &config.Config{
+		Services: map[string]config.Service{
+			string(primitives.FrontendService):         rpcOn(p.frontend),
+			string(primitives.InternalFrontendService): rpcOn(p.internal),
+			string(primitives.HistoryService):          rpcOn(p.history),
+			string(primitives.MatchingService):         rpcOn(p.matching),
+			string(primitives.WorkerService):           rpcOn(p.worker),
+		},
+		Persistence: config.Persistence{
+			DefaultStore:     storeName,
+			VisibilityStore:  storeName,
+			NumHistoryShards: 1,
+			DataStores:       map[string]config.DataStore{storeName: {SQL: sql}},
+		},
+		ClusterMetadata: &cluster.Config{
+			FailoverVersionIncrement: 10,
+			MasterClusterName:        clusterName,
+			CurrentClusterName:       clusterName,
+			ClusterInformation: map[string]cluster.ClusterInformation{
+				clusterName: {Enabled: true, InitialFailoverVersion: 1, RPCAddress: loopback(p.frontend)},
+			},
+		},
+		DCRedirectionPolicy: config.DCRedirectionPolicy{Policy: "noop"},
+	}
+	cfg.Archival.History.State = disabled
+	cfg.Archival.Visibility.State = disabled
+	cfg.NamespaceDefaults.Archival.History.State = disabled
+	cfg.NamespaceDefaults.Archival.Visibility.State = disabled
+	return cfg
+}
+
+// staticHosts gives each service the addresses of the others, so that no membership port is
+// needed.
+func staticHosts(p ports) map[primitives.ServiceName]static.Hosts {
+	return map[primitives.ServiceName]static.Hosts{
+		primitives.FrontendService:         static.SingleLocalHost(loopback(p.frontend)),
+		primitives.InternalFrontendService: static.SingleLocalHost(loopback(p.internal)),
+		primitives.HistoryService:          static.SingleLocalHost(loopback(p.history)),
+		primitives.MatchingService:         static.SingleLocalHost(loopback(p.matching)),
+		primitives.WorkerService:           static.SingleLocalHost(loopback(p.worker)),
+	}
+}
+
+// unlimited is a rate limit that one machine does not reach.
+const unlimited = 100_000
+
+// dynamicConfig tunes the server for one user, one process and one SQLite file.
+func dynamicConfig() dc.StaticClient {
+	return dc.StaticClient{
+		// The limits protect shared clusters. The visibility one alone, 10 calls a
+		// second, would starve a console.
+		dc.FrontendRPS.Key():                                  unlimited,
+		dc.FrontendMaxNamespaceRPSPerInstance.Key():           unlimited,
+		dc.FrontendMaxNamespaceVisibilityRPSPerInstance.Key(): 1000,
+		dc.HistoryRPS.Key():                                   unlimited,
+		dc.MatchingRPS.Key():                                  unlimited,
+		dc.FrontendPersistenceMaxQPS.Key():                    unlimited,
+		dc.HistoryPersistenceMaxQPS.Key():                     unlimited,
+		dc.MatchingPersistenceMaxQPS.Key():                    unlimited,
+		dc.WorkerPersistenceMaxQPS.Key():                      unlimited,
+
+		// Tool calls that wait for a decision, clients that wait for messages, and decisions
+		// are updates in flight. The default is 10.
+		dc.WorkflowExecutionMaxInFlightUpdates.Key(): 200,
+
+		// One process serves every task queue, so partitions of a queue would only
+		// forward to each other.
+		dc.MatchingNumTaskqueueReadPartitions.Key():  1,
+		dc.MatchingNumTaskqueueWritePartitions.Key(): 1,
+
+		// Both are the defaults; acescope's latency depends on them.
+		dc.EnableActivityEagerExecution.Key(): true,
+		dc.EnableEagerWorkflowStart.Key():     true,
+
+		// The default of 20 reads a second adds up to 50 ms to every step under load.
+		dc.TransferProcessorMaxPollRPS.Key(): 200,
+		// Every read passes over completed tasks until a checkpoint deletes them. With the
+		// default of 30 s that takes a seventh of the load.
+		dc.TransferProcessorUpdateAckInterval.Key():   time.Second,
+		dc.VisibilityProcessorUpdateAckInterval.Key(): time.Second,
+
+		// The timer queue. SQLite reads all rows before the end of the window, including
+		// those of fired timers, until a checkpoint deletes them. With the default of one
+		// checkpoint in 30 s, 20,000 such rows make a read take 9 ms, hence the checkpoint
+		// every second. Reading rarely instead (MaxPollRPS 2) would process at most 200
+		// timers a second, fewer than 20 runs a second create with their timeouts, so that
+		// timers fire 45 s late after 2,000 runs. With large batches and 50 reads, timers
+		// fire 5 ms late on average and 35 ms at most at 26 runs a second.
+		dc.TimerProcessorUpdateAckInterval.Key(): time.Second,
+		dc.TimerProcessorMaxPollRPS.Key():        50,
+		dc.TimerTaskBatchSize.Key():              1000,
+		// How far ahead timers are read. A new timer within this window fires at its end.
+		// The default of 1 s allows for clock differences between machines.
+		dc.TimerProcessorMaxTimeShift.Key(): 100 * time.Millisecond,
+
+		// Closed runs need this cache until their last timeout fires, a minute or two. The
+		// default of 128,000 runs for an hour wastes memory.
+		dc.HistoryCacheHostLevelMaxSize.Key(): 1000,
+		dc.EventsCacheMaxSizeBytes.Key():      16 << 20,
+	}
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// ports are the ports of the server's services, all on 127.0.0.1.
+type ports struct {
+	frontend, internal, history, matching, worker int
+}
+
+// choosePorts finds free ports. The frontend gets want if that is not 0, or else prefer if it
+// is free. All ports stay open until the last is found, so that none is returned twice.
+func choosePorts(want, prefer int) (ports, error) {
+	var held []net.Listener
+	defer func() {
+		for _, l := range held {
+			l.Close()
+		}
+	}()
+	take := func(port int) (int, error) {
+		l, err := net.Listen("tcp", loopback(port))
+		if err != nil {
+			return 0, err
+		}
+		held = append(held, l)
+		return l.Addr().(*net.TCPAddr).Port, nil
+	}
+	var p ports
+	var err error
+	if p.frontend, err = take(want); err != nil {
+		return p, portError(want, err)
+	}
+	if want == 0 && prefer != 0 {
+		if port, err := take(prefer); err == nil {
+			p.frontend = port
+		}
+	}
+	for _, port := range []*int{&p.internal, &p.history, &p.matching, &p.worker} {
+		if *port, err = take(0); err != nil {
+			return p, fmt.Errorf("no free port on 127.0.0.1: %w", err)
+		}
+	}
+	return p, nil
+}
+
+func portError(port int, err error) error {
+	switch {
+	case port == 0:
+		return fmt.Errorf("no free port on 127.0.0.1: %w", err)
+	case errors.Is(err, syscall.EADDRINUSE):
+		return failf(ErrPortTaken, err,
+			"port %d on 127.0.0.1 is in use by another program: stop it, choose another with --port, or leave --port out for a free one", port)
+	case errors.Is(err, syscall.EACCES):
+		return failf(ErrPortTaken, err, "port %d may not be used by this user: choose one above 1023 with --port", port)
+	}
+	return failf(ErrPortTaken, err, "port %d on 127.0.0.1 cannot be used (%v): choose another with --port", port, err)
+}
+
+const internalName = "acescope.internal"
+
+// internodeTLS protects the ports between the server's services (history, matching, worker,
+// internal frontend), which Temporal's authorizer does not cover, with a certificate for both
+// ends whose key never leaves memory. The frontend has no TLS, for clients in other languages,
+// and is protected by the token.
+func internodeTLS() (encryption.TLSConfigProvider, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          serial,
+		Subject:               pkix.Name{CommonName: internalName},
+		DNSNames:              []string{internalName},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().AddDate(20, 0, 0),
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(cert)
+	pair := []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key, Leaf: cert}}
+	return &encryption.FixedTLSConfigProvider{
+		InternodeServerConfig: &tls.Config{
+			MinVersion: tls.VersionTLS13, Certificates: pair,
+			ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool,
+		},
+		InternodeClientConfig: &tls.Config{
+			MinVersion: tls.VersionTLS13, Certificates: pair,
+			RootCAs: pool, ServerName: internalName,
+		},
+	}, nil
+}
+
+// nameBuild sets the build ID of the process's workers, including the server's own. Otherwise
+// the SDK computes the MD5 of the program file, which takes about 300 ms, most of the time to
+// start the server.
+func nameBuild(version string) {
+	id := "acescope-" + version
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+				id += "-" + s.Value[:12]
+			}
+		}
+	}
+	worker.SetBinaryChecksum(id)
+}

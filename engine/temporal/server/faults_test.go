@@ -1,0 +1,195 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// refused checks that joining fails with one line of the kind and with the words.
+func refused(t *testing.T, opts Options, kind error, words ...string) {
+	t.Helper()
+	opts.Version = testVersion
+	n, err := Join(testContext(t), opts)
+	if err == nil {
+		leave(t, n)
+		t.Fatalf("joined, want %v", kind)
+	}
+	if !errors.Is(err, kind) {
+		t.Errorf("error is %v, want %v", err, kind)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("error %q lacks %q", err, word)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("error has several lines: %q", err)
+	}
+}
+
+func TestPortTaken(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	port := l.Addr().(*net.TCPAddr).Port
+	dir := t.TempDir()
+	refused(t, Options{Dir: dir, Port: port}, ErrPortTaken, "in use", "--port")
+
+	// As a preference, a taken port is no obstacle; the lock was given back.
+	if err := keepPort(dir, port); err != nil {
+		t.Fatal(err)
+	}
+	n := join(t, Options{Dir: dir})
+	if n.Role() != Hosting || n.Endpoint().Port() == port {
+		t.Errorf("role %v on %s", n.Role(), n.Endpoint().Address)
+	}
+}
+
+// A port that is lost between the choice and the start fails the start without ending the
+// process or the goroutine.
+func TestPortLost(t *testing.T) {
+	dir := t.TempDir()
+	if err := createDatabase(dir, sqlConfig(dir)); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p, err := choosePorts(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.history = l.Addr().(*net.TCPAddr).Port
+	_, err = startOn(testContext(t), dir, "token", sqlConfig(dir), p, Options{}.withDefaults())
+	if !errors.Is(err, errPortLost) || !errors.Is(err, ErrStart) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestDirIsFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, Options{Dir: file}, ErrDataDir, file, "not a directory")
+	refused(t, Options{Dir: filepath.Join(file, "below")}, ErrDataDir, "not a directory")
+	refused(t, Options{}, ErrDataDir, "--data-dir")
+}
+
+func TestDirErrors(t *testing.T) {
+	for err, word := range map[error]string{
+		syscall.EROFS: "read-only", syscall.ENOSPC: "no space", syscall.EACCES: "permission", syscall.ENOLCK: "locks",
+	} {
+		got := dirError("/d", &os.PathError{Op: "open", Path: "/d/x", Err: err})
+		if !errors.Is(got, ErrDataDir) || !strings.Contains(got.Error(), word) {
+			t.Errorf("%v reads %q", err, got)
+		}
+	}
+}
+
+func TestReadOnlyDir(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may write everywhere")
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "ro"), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, Options{Dir: filepath.Join(dir, "ro")}, ErrDataDir, "permission")
+}
+
+func TestDatabaseDamaged(t *testing.T) {
+	dir := t.TempDir()
+	if err := stamp(dir, "test"); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, databaseFile)
+	if err := os.WriteFile(path, []byte(strings.Repeat("no database ", 200)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, Options{Dir: dir}, ErrDataDir, databaseFile, "not a database")
+}
+
+func TestOtherVersion(t *testing.T) {
+	tests := map[string]map[string]string{
+		"newer format": {formatFile: `{"format":99,"schema":"0.11","visibility_schema":"0.1","acescope":"9.0"}`},
+		"newer schema": {formatFile: `{"format":1,"schema":"0.99","visibility_schema":"0.1","acescope":"9.0"}`},
+		"older schema": {formatFile: `{"format":1,"schema":"0.2","visibility_schema":"0.1","acescope":"0.0.1"}`},
+		"damaged":      {formatFile: `{"format":`},
+		"foreign":      {},
+	}
+	for name, files := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			files[databaseFile] = "precious"
+			for file, text := range files {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			refused(t, Options{Dir: dir}, ErrVersion, "nothing was changed")
+			entries, err := os.ReadDir(dir)
+			if err != nil || len(entries) != len(files) {
+				t.Errorf("the directory has %v, %v", entries, err)
+			}
+			for file, text := range files {
+				if got, _ := os.ReadFile(filepath.Join(dir, file)); string(got) != text {
+					t.Errorf("%s became %q", file, got)
+				}
+			}
+		})
+	}
+}
+
+func TestHostDoesNotAnswer(t *testing.T) {
+	dir := t.TempDir()
+	lock := newHostLock(dir)
+	if ok, err := lock.try(); !ok {
+		t.Fatal(err)
+	}
+	defer lock.release()
+	refused(t, Options{Dir: dir, StartTimeout: 50 * time.Millisecond}, ErrNoAnswer, dir)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := Join(ctx, Options{Dir: dir, Version: testVersion}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestStaleEndpoint(t *testing.T) {
+	dir := t.TempDir()
+	e := newEndpoint(7233, "test")
+	if err := e.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := readEndpoint(dir); !ok || got != e {
+		t.Errorf("got %+v, %v", got, ok)
+	}
+	for name, change := range map[string]func(*Endpoint){
+		"dead process": func(e *Endpoint) { e.PID = 1 << 30 },
+		"not loopback": func(e *Endpoint) { e.Address = "192.0.2.1:7233" },
+		"no address":   func(e *Endpoint) { e.Address = "" },
+	} {
+		bad := e
+		change(&bad)
+		if err := bad.write(dir); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := readEndpoint(dir); ok {
+			t.Errorf("%s: took %+v", name, got)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package server
+
+import (
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/persistence/sql/sqlplugin"
+	sqliteschema "go.temporal.io/server/schema/sqlite"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"acescope/engine/ace"
+)
+
+// retention is how long a closed run keeps its history: ten years, so that runs stay until
+// they are deleted. The server's default for a new namespace is one day.
+const retention = 3650 * 24 * time.Hour
+
+// createDatabase creates the tables in one transaction, and the namespace with its search
+// attributes, unless they exist.
+func createDatabase(dir string, cfg *config.SQL) error {
+	path := filepath.Join(dir, databaseFile)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would use 0644
+	if err != nil {
+		return dirError(dir, err)
+	}
+	if err := file.Close(); err != nil {
+		return dirError(dir, err)
+	}
+	if err := createTables(cfg); err != nil {
+		return databaseError(dir, err)
+	}
+	if err := createNamespace(cfg); err != nil {
+		return databaseError(dir, err)
+	}
+	return nil
+}
+
+// tables runs the schema's statements in a transaction. SetupSchemaOnDB calls no other method
+// of the interface.
+type tables struct {
+	sqlplugin.AdminDB
+	tx *sql.Tx
+}
+
+func (t tables) Exec(stmt string, args ...any) error {
+	_, err := t.tx.Exec(stmt, args...)
+	return err
+}
+
+func createTables(cfg *config.SQL) error {
+	db, err := sql.Open("sqlite", "file:"+cfg.DatabaseName+"?mode=rwc&_pragma=journal_mode(wal)&_pragma=busy_timeout(5000)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	tx, err := db.Begin()
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback()
+	var n int
+	if err := tx.QueryRow("SELECT count(*) FROM sqlite_master WHERE name = 'executions'").Scan(&n); err != nil {
+		return err
+	}
+	if n > 0 {
+		return nil
+	}
+	if err := sqliteschema.SetupSchemaOnDB(tables{tx: tx}); err != nil {
+		return err
+	}
+	if err := dropUnusedIndexes(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+func createNamespace(cfg *config.SQL) error {
+	attributes := map[string]enumspb.IndexedValueType{}
+	for _, name := range ace.SearchAttributes() {
+		attributes[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+	}
+	namespace, err := sqliteschema.NewNamespaceConfig(clusterName, ace.DefaultNamespace, false, attributes)
+	if err != nil {
+		return err
+	}
+	namespace.Detail.Info.Description = "acescope: runs of agent-learning loops"
+	namespace.Detail.Config.Retention = durationpb.New(retention)
+	return sqliteschema.CreateNamespaces(cfg, namespace)
+}
+
+// databaseFaults describes result codes of SQLite, https://www.sqlite.org/rescode.html.
+var databaseFaults = map[int]string{
+	8:  "the database is read-only",
+	10: "reading or writing the disk failed",
+	11: "the database is damaged",
+	13: "no space left",
+	14: "the database cannot be opened",
+	26: "the file is not a database",
+}
+
+func databaseError(dir string, err error) error {
+	var coded interface{ Code() int }
+	if errors.As(err, &coded) {
+		if why := databaseFaults[coded.Code()&0xff]; why != "" {
+			return failf(ErrDataDir, err, "data directory %s: %s (%s); fix that or choose another with --data-dir", dir, why, databaseFile)
+		}
+	}
+	return failf(ErrDataDir, err, "data directory %s: %s: %v; fix that or choose another with --data-dir", dir, databaseFile, err)
+}
+
+// usedIndexes are the indexes of the visibility table that queries of acescope and Temporal
+// use: the list's order, IDs, type, status, times, parents, and the nine search attributes.
+// The schema has 41 more for attributes that this namespace does not have. Updating them with
+// every start, change and close of a run would more than double its cost. A query on a column
+// without an index, such as an attribute added to an older database, scans the table.
+var usedIndexes = map[string]bool{
+	"default_idx": true, "by_workflow_id": true, "by_workflow_type": true, "by_status": true, "by_execution_time": true,
+	"by_parent_workflow_id": true, "by_root_workflow_id": true, "by_temporal_namespace_division": true,
+	"by_keyword_01": true, "by_keyword_02": true, "by_keyword_03": true, "by_keyword_04": true, "by_keyword_05": true,
+	"by_keyword_06": true, "by_keyword_07": true, "by_keyword_08": true, "by_keyword_09": true,
+}
+
+// dropUnusedIndexes removes the other indexes from a new database.
+func dropUnusedIndexes(tx *sql.Tx) error {
+	names, err := unusedIndexes(tx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, err := tx.Exec(`DROP INDEX "` + name + `"`); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func unusedIndexes(tx *sql.Tx) (names []string, err error) {
+	rows, err := tx.Query(`SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'executions_visibility' AND sql IS NOT NULL`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		if !usedIndexes[name] {
+			names = append(names, name)
+		}
+	}
+	return names, rows.Err()
+}

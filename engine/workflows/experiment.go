@@ -1,0 +1,252 @@
+package workflows
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
+	"acescope/engine/temporal/searchattr"
+)
+
+// Bounds of an experiment.
+const (
+	// MaxFailuresInARow ends an experiment whose tasks all fail.
+	MaxFailuresInARow = 20
+	// DefaultWindow is the default number of tasks that an online experiment measures at a time.
+	DefaultWindow = 20
+	// batchSize is the number of tasks that an offline experiment loads at a time.
+	batchSize = 50
+	// evalChunk is the number of problems per evaluation activity: small enough that a retry is
+	// cheap, large enough that the history stays short.
+	evalChunk = 25
+)
+
+// experiment is an open experiment. Everything it knows is in state, which decides what to do
+// next.
+type experiment struct {
+	in       ace.ExperimentInput
+	state    ace.ExperimentState
+	stage    string // the search attribute
+	open     int    // open tasks
+	failures int    // in a row
+}
+
+// Experiment is the workflow of an experiment: a data set over epochs (offline) or windows
+// (online). The playbook evolves task by task. The workflow continues as new only between two
+// batches, with no open task.
+func Experiment(ctx workflow.Context, in ace.ExperimentInput) (*ace.ExperimentProgress, error) {
+	x := newExperiment(in)
+	progress := func() (ace.ExperimentProgress, error) { return x.state.Progress, nil }
+	if err := workflow.SetQueryHandler(ctx, ace.QueryExperiment, progress); err != nil {
+		return nil, err
+	}
+	err := x.run(ctx)
+	if workflow.IsContinueAsNewError(err) {
+		return nil, err
+	}
+	exit := ace.Success
+	switch {
+	case ctx.Err() != nil:
+		exit = ace.Canceled
+	case err != nil:
+		exit = ace.Failed
+	}
+	finishErr := writeOutcome(ctx, x.state.Progress.Summary, x.state.Progress.Stage, exit)
+	return &x.state.Progress, cmp.Or(err, finishErr)
+}
+
+func newExperiment(in ace.ExperimentInput) *experiment {
+	x := &experiment{in: in}
+	x.apply(ace.ExperimentFact{Input: &in})
+	x.in.Parallel = max(in.Parallel, 1)
+	if in.Window < 1 {
+		x.in.Window = DefaultWindow
+	}
+	return x
+}
+
+func (x *experiment) apply(f ace.ExperimentFact) { x.state.Apply(f) }
+
+func (x *experiment) run(ctx workflow.Context) error {
+	if x.in.Progress == nil {
+		if err := x.readHead(ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		if err := x.show(ctx); err != nil {
+			return err
+		}
+		var err error
+		switch x.state.Progress.Stage {
+		case ace.StageEvaluating:
+			err = x.evaluate(ctx)
+		case ace.StageLearning:
+			err = x.learn(ctx)
+		default:
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// show writes the stage to the search attributes.
+func (x *experiment) show(ctx workflow.Context) error {
+	stage := x.state.Progress.Stage
+	if stage == x.stage || stage == ace.StageDone {
+		return nil
+	}
+	x.stage = stage
+	return workflow.UpsertTypedSearchAttributes(ctx, searchattr.Keyword(ace.AttrPhase, stage))
+}
+
+// learn runs the next batch of the epoch.
+func (x *experiment) learn(ctx workflow.Context) error {
+	if isLong(ctx) {
+		next := x.in
+		next.Progress = &x.state.Progress
+		return workflow.NewContinueAsNewError(ctx, ace.ExperimentWorkflow, next)
+	}
+	count := batchSize
+	if x.in.Adapter == ace.Online {
+		count = x.in.Window
+	}
+	from := x.state.Progress.Done()
+	in := ace.LoadTasksInput{Dataset: x.in.Dataset, From: from, Count: min(count, x.in.Tasks-from)}
+	options := withOptions(ctx, ace.ActivityLoadTasks, "")
+	var tasks []ace.Task
+	if err := workflow.ExecuteActivity(options, ace.ActivityLoadTasks, in).Get(ctx, &tasks); err != nil {
+		return err
+	}
+	if err := x.runAll(ctx, x.state.Progress.Epoch, tasks); err != nil {
+		return err
+	}
+	return x.readHead(ctx)
+}
+
+// runAll runs the tasks, at most Parallel at a time, and waits for their ends.
+func (x *experiment) runAll(ctx workflow.Context, epoch int, tasks []ace.Task) error {
+	selector := workflow.NewSelector(ctx)
+	frozen := x.state.Progress.After
+	for _, t := range tasks {
+		for x.open >= x.in.Parallel {
+			selector.Select(ctx)
+		}
+		if x.stop(ctx) != nil {
+			break
+		}
+		playbook := x.state.Progress.After
+		if x.in.Adapter == ace.Online {
+			playbook = frozen
+		}
+		x.start(ctx, selector, x.taskInput(epoch, t, playbook))
+	}
+	for x.open > 0 {
+		selector.Select(ctx)
+	}
+	return x.stop(ctx)
+}
+
+func (x *experiment) stop(ctx workflow.Context) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if x.failures >= MaxFailuresInARow {
+		message := fmt.Sprintf("stopped after %d failed tasks in a row", x.failures)
+		return temporal.NewNonRetryableApplicationError(message, "TooManyFailures", nil)
+	}
+	return nil
+}
+
+func (x *experiment) start(ctx workflow.Context, selector workflow.Selector, in ace.TaskInput) {
+	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+		WorkflowID:            ace.WorkflowID(in.TaskID),
+		WaitForCancellation:   true,
+		TypedSearchAttributes: searchattr.Task(in),
+	})
+	x.open++
+	selector.AddFuture(workflow.ExecuteChildWorkflow(ctx, ace.TaskWorkflow, in), func(f workflow.Future) {
+		x.open--
+		var result ace.TaskResult
+		x.count(&result, f.Get(ctx, &result))
+	})
+}
+
+// TaskID returns the ID of an experiment's task at a 0-based index of the data set.
+func TaskID(experiment string, epoch, index int) string {
+	return fmt.Sprintf("%s-e%d-%04d", experiment, epoch, index+1)
+}
+
+func (x *experiment) taskInput(epoch int, t ace.Task, playbook string) ace.TaskInput {
+	return ace.TaskInput{
+		TaskID: TaskID(x.in.ExperimentID, epoch, t.Index), Prompt: t.Prompt, PromptRef: t.PromptRef,
+		Label: t.Label, Adapter: x.in.Adapter, PlaybookHash: playbook, SkillsConfig: x.in.SkillsConfig,
+		ExperimentID: x.in.ExperimentID, DatasetID: x.in.DatasetID, Provider: x.in.Provider,
+		Model: x.in.Model, Steps: x.in.Steps, Branch: x.in.ExperimentID, Epoch: epoch, Index: t.Index,
+		PaceMS: x.in.PaceMS,
+	}
+}
+
+func (x *experiment) count(r *ace.TaskResult, err error) {
+	if err == nil {
+		x.failures = 0
+		x.apply(ace.ExperimentFact{Completed: r})
+		return
+	}
+	var canceled *temporal.CanceledError
+	if !errors.As(err, &canceled) {
+		x.failures++
+	}
+	failure := history.FailureFrom(err)
+	x.apply(ace.ExperimentFact{Failed: &failure})
+}
+
+// evaluate measures the playbook on the evaluation data set without learning from it.
+func (x *experiment) evaluate(ctx workflow.Context) error {
+	options := withOptions(ctx, ace.ActivityEvaluate, x.in.Provider)
+	for from := 0; from < x.in.EvalTasks; {
+		in := ace.EvaluateInput{Task: x.taskContext(ctx), Steps: x.in.Steps, Dataset: *x.in.Eval}
+		var futures []workflow.Future
+		for ; len(futures) < x.in.Parallel && from < x.in.EvalTasks; from += evalChunk {
+			in.From = from
+			in.Count = min(evalChunk, x.in.EvalTasks-from)
+			futures = append(futures, workflow.ExecuteActivity(options, ace.ActivityEvaluate, in))
+		}
+		for _, f := range futures {
+			var r ace.EvaluateResult
+			if err := f.Get(ctx, &r); err != nil {
+				return err
+			}
+			x.apply(ace.ExperimentFact{Evaluated: &r})
+		}
+	}
+	return nil
+}
+
+func (x *experiment) taskContext(ctx workflow.Context) ace.TaskContext {
+	run := workflow.GetInfo(ctx).WorkflowExecution
+	return ace.TaskContext{
+		TaskID: x.in.ExperimentID, WorkflowID: run.ID, RunID: run.RunID, ExperimentID: x.in.ExperimentID,
+		PlaybookHash: x.state.Progress.After, Provider: x.in.Provider, Model: x.in.Model,
+		SkillsConfig: x.in.SkillsConfig,
+	}
+}
+
+// readHead reads the latest playbook version of the experiment's branch, which it creates if
+// necessary.
+func (x *experiment) readHead(ctx workflow.Context) error {
+	var head ace.HeadResult
+	err := workflow.ExecuteActivity(withOptions(ctx, ace.ActivityHead, ""), ace.ActivityHead,
+		ace.HeadInput{Branch: x.in.ExperimentID, Initial: x.in.PlaybookHash}).Get(ctx, &head)
+	if err == nil {
+		x.apply(ace.ExperimentFact{Head: &head})
+	}
+	return err
+}

@@ -1,0 +1,182 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/ace"
+	"acescope/engine/workflows"
+)
+
+// experimentEnv is a test environment in which a function answers the tasks; the other activities
+// are minimal.
+type experimentEnv struct {
+	*testsuite.TestWorkflowEnvironment
+	started []ace.TaskInput
+	evals   int
+}
+
+func newStage(answer func(ace.TaskInput) (ace.TaskResult, error)) *experimentEnv {
+	var suite testsuite.WorkflowTestSuite
+	s := &experimentEnv{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
+	s.RegisterWorkflowWithOptions(workflows.Experiment, workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
+	s.RegisterWorkflowWithOptions(func(_ workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
+		s.started = append(s.started, in)
+		return answer(in)
+	}, workflow.RegisterOptions{Name: ace.TaskWorkflow})
+	register(s, ace.ActivityHead, func(_ context.Context, in ace.HeadInput) (ace.HeadResult, error) {
+		return ace.HeadResult{PlaybookHash: fmt.Sprintf("v%d", len(s.started)), Bullets: len(s.started)}, nil
+	})
+	register(s, ace.ActivityLoadTasks, func(_ context.Context, in ace.LoadTasksInput) (tasks []ace.Task, _ error) {
+		for i := range in.Count {
+			tasks = append(tasks, ace.Task{Index: in.From + i, Prompt: fmt.Sprintf("task %d", in.From+i)})
+		}
+		return tasks, nil
+	})
+	register(s, ace.ActivityEvaluate, func(_ context.Context, in ace.EvaluateInput) (ace.EvaluateResult, error) {
+		s.evals++
+		return ace.EvaluateResult{Tasks: in.Count, Correct: in.Count - 1, Wrong: []int{in.From}, Usage: ace.Usage{InputTokens: 1}}, nil
+	})
+	return s
+}
+
+func register(s *experimentEnv, name string, fn any) {
+	s.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
+}
+
+func (s *experimentEnv) run(t *testing.T, in ace.ExperimentInput) (ace.ExperimentProgress, error) {
+	t.Helper()
+	s.ExecuteWorkflow(ace.ExperimentWorkflow, in)
+	var p ace.ExperimentProgress
+	if err := s.GetWorkflowError(); err != nil {
+		return p, err
+	}
+	return p, s.GetWorkflowResult(&p)
+}
+
+func right(in ace.TaskInput) (ace.TaskResult, error) {
+	yes := true
+	return ace.TaskResult{TaskID: in.TaskID, ExitStatus: ace.Success, Correct: &yes, PlaybookHash: fmt.Sprintf("after %d", in.Index), Bullets: in.Index,
+		Summary: ace.Summary{Added: 1, Rejected: 2, Usage: ace.Usage{OutputTokens: 5}}}, nil
+}
+
+func experiment(tasks int) ace.ExperimentInput {
+	return ace.ExperimentInput{ExperimentID: "x", Tasks: tasks, Epochs: 2, Adapter: ace.Offline, Parallel: 1, Eval: &ace.Ref{}, EvalTasks: 30}
+}
+
+func TestExperimentCounts(t *testing.T) {
+	s := newStage(right)
+	p, err := s.run(t, experiment(60))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.started) != 120 || len(p.Epochs) != 2 || p.Epochs[1].Correct != 60 || p.Epochs[1].Accuracy != 1 {
+		t.Errorf("%d tasks started, epochs %+v", len(s.started), p.Epochs)
+	}
+	if len(p.Eval) != 3 || p.Eval[2].Tasks != 30 || p.Eval[2].Correct != 28 || !slices.Equal(p.Eval[2].Wrong, []int{0, 25}) {
+		t.Errorf("eval %+v", p.Eval)
+	}
+	if p.Accepted != 120 || p.Rejected != 240 || p.Usage.OutputTokens != 600 || p.Usage.InputTokens != 6 {
+		t.Errorf("operations %d and %d, usage %+v", p.Accepted, p.Rejected, p.Usage)
+	}
+	if p.ExitStatus != ace.Success || p.Stage != ace.StageDone || p.Before != "v0" || p.After != "v120" {
+		t.Errorf("progress %+v", p)
+	}
+	if got := s.started[1].PlaybookHash; got != "after 0" {
+		t.Errorf("offline: the second task has playbook %q", got)
+	}
+}
+
+// TestExperimentFreezesWindow checks that an online experiment answers a whole window with the
+// same playbook.
+func TestExperimentFreezesWindow(t *testing.T) {
+	in := experiment(25)
+	in.Adapter, in.Window, in.Epochs, in.Parallel = ace.Online, 10, 1, 3
+	s := newStage(right)
+	if _, err := s.run(t, in); err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range s.started {
+		if want := fmt.Sprintf("v%d", task.Index/10*10); task.PlaybookHash != want {
+			t.Errorf("task %d has playbook %s, want %s", task.Index, task.PlaybookHash, want)
+		}
+	}
+	if len(s.started) != 25 {
+		t.Errorf("%d tasks", len(s.started))
+	}
+}
+
+// TestExperimentContinuesAsNew continues with the input of the new run and checks that every task
+// runs once.
+func TestExperimentContinuesAsNew(t *testing.T) {
+	in := experiment(120)
+	in.Epochs = 1
+	seen := map[int]int{}
+	for runs := 1; ; runs++ {
+		s := newStage(right)
+		suggested := 0
+		s.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+			if info.ActivityType.Name == ace.ActivityLoadTasks {
+				if suggested++; suggested == 1 {
+					s.SetContinueAsNewSuggested(true)
+				}
+			}
+		})
+		p, err := s.run(t, in)
+		for _, task := range s.started {
+			seen[task.Index]++
+		}
+		var again *workflow.ContinueAsNewError
+		if errors.As(err, &again) {
+			in = ace.ExperimentInput{}
+			if err := converter.GetDefaultDataConverter().FromPayloads(again.Input, &in); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if runs < 2 || p.Runs != runs || p.Epochs[0].Tasks != 120 || len(p.Eval) != 2 || len(seen) != 120 {
+			t.Fatalf("%d runs, %d tasks seen, progress %+v", runs, len(seen), p)
+		}
+		break
+	}
+	for index, n := range seen {
+		if n != 1 {
+			t.Errorf("task %d ran %d times", index, n)
+		}
+	}
+}
+
+func TestExperimentStopsAfterFailures(t *testing.T) {
+	s := newStage(func(ace.TaskInput) (ace.TaskResult, error) {
+		return ace.TaskResult{}, temporal.NewNonRetryableApplicationError("no credit", "Permanent", nil)
+	})
+	_, err := s.run(t, experiment(100))
+	if err == nil || len(s.started) != workflows.MaxFailuresInARow {
+		t.Fatalf("%d tasks started, error %v", len(s.started), err)
+	}
+}
+
+func TestExperimentContinuesAfterFailure(t *testing.T) {
+	s := newStage(func(in ace.TaskInput) (ace.TaskResult, error) {
+		if in.Index%3 == 0 {
+			return ace.TaskResult{}, errors.New("broken")
+		}
+		return right(in)
+	})
+	p, err := s.run(t, experiment(60))
+	if err != nil || p.Epochs[0].Failed != 20 || p.Epochs[0].Correct != 40 {
+		t.Fatalf("%+v, %v", p.Epochs, err)
+	}
+}

@@ -1,0 +1,422 @@
+package workflows_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	sdklog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/session"
+	"acescope/engine/tasks/run"
+	"acescope/engine/temporal/history"
+	"acescope/engine/workflows"
+)
+
+func recorded(t *testing.T) map[string]*historypb.History {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded histories: %v", err)
+	}
+	all := map[string]*historypb.History{}
+	for _, path := range files {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
+		f.Close()
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		all[filepath.Base(path)] = h
+	}
+	return all
+}
+
+// replayer replays a history with the real workflow code and returns its query handlers.
+func replayer(t *testing.T, i interceptor.WorkerInterceptor) worker.WorkflowReplayer {
+	t.Helper()
+	o := worker.WorkflowReplayerOptions{}
+	if i != nil {
+		o.Interceptors = []interceptor.WorkerInterceptor{i}
+	}
+	r, err := worker.NewWorkflowReplayerWithOptions(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	workflows.Register(registry{r})
+	return r
+}
+
+type registry struct{ worker.WorkflowReplayer }
+
+func (registry) RegisterDynamicWorkflow(any, workflow.DynamicRegisterOptions) {}
+
+var quiet = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
+
+// TestReplay is the determinism check of every recorded history.
+func TestReplay(t *testing.T) {
+	for name, h := range recorded(t) {
+		t.Run(name, func(t *testing.T) {
+			if err := replayer(t, nil).ReplayWorkflowHistory(quiet, h); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func kindOf(h *historypb.History) string {
+	return h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
+}
+
+func isTask(h *historypb.History) bool { return kindOf(h) == ace.TaskWorkflow }
+
+// queries is the number of queries that each workflow answers.
+var queries = map[string]int{ace.TaskWorkflow: 3, ace.ExperimentWorkflow: 1, session.Workflow: 1, run.Workflow: 1}
+
+// TestOneFold checks that at every event of every recorded history, the fold of the history
+// equals the workflow's own answers.
+func TestOneFold(t *testing.T) {
+	kinds := map[string]int{}
+	for name, h := range recorded(t) {
+		kinds[kindOf(h)]++
+		t.Run(name, func(t *testing.T) {
+			for n := 1; n <= len(h.Events); n++ {
+				want := answersOfWorkflow(t, h, n)
+				got := answersOfFold(t, h, n)
+				if q := session.QuerySession; !reflect.DeepEqual(got[q], want[q]) {
+					got[q] = withNext(t, h, n)
+				}
+				for query, w := range want {
+					if !reflect.DeepEqual(got[query], w) {
+						t.Fatalf("event %d of %d (%s), %s:\nfold     %v\nworkflow %v", n, len(h.Events),
+							h.Events[n-1].GetEventType(), query, got[query], w)
+					}
+				}
+			}
+		})
+	}
+	for kind := range queries {
+		if kinds[kind] == 0 {
+			t.Errorf("no history of %s is recorded", kind)
+		}
+	}
+}
+
+func answersOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
+	t.Helper()
+	switch kindOf(h) {
+	case session.Workflow:
+		return sessionOfFold(t, h, n)
+	case run.Workflow:
+		return runOfFold(t, h, n)
+	case ace.ExperimentWorkflow:
+		return experimentOfFold(t, h, n)
+	}
+	var d history.Decoder
+	var s ace.State
+	for _, e := range h.Events[:n] {
+		fact, ok, err := d.Fact(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			s.Apply(fact)
+		}
+	}
+	return map[string]any{
+		ace.QueryPhase:  plain(t, s.CurrentPhase()),
+		ace.QuerySkills: plain(t, s.SkillUsage()),
+		ace.QueryDelta:  plain(t, s.PlaybookDelta()),
+	}
+}
+
+func sessionOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
+	t.Helper()
+	var d session.Decoder
+	var s session.State
+	for _, e := range h.Events[:n] {
+		fact, ok, err := d.Fact(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			s.Apply(fact)
+		}
+	}
+	return map[string]any{session.QuerySession: plain(t, s)}
+}
+
+// runOfFold folds the commands of a workflow task together with its completion: the dispatcher's
+// answer within the task is recorded like that, and a reader sees both or neither.
+func runOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
+	t.Helper()
+	if h.Events[n-1].GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED || commands(h, n-1) {
+		for ; commands(h, n) && !closes(h.Events[n]); n++ {
+		}
+	}
+	var d run.Decoder
+	var s run.State
+	for _, e := range h.Events[:n] {
+		fact, ok, err := d.Fact(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			s.Apply(fact)
+		}
+	}
+	return map[string]any{run.QueryRun: plain(t, s)}
+}
+
+// withNext returns the fold including the commands that the workflow issues next: reports and the
+// next turn. The synthetic workflow task after event n issues them at once, while the history has
+// them only after the real task. A real query is answered after that.
+func withNext(t *testing.T, h *historypb.History, n int) any {
+	t.Helper()
+	var d session.Decoder
+	var s session.State
+	for i, e := range h.Events {
+		fact, ok, err := d.Fact(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i >= n && !commands(h, i) {
+			break
+		}
+		if ok {
+			s.Apply(fact)
+		}
+	}
+	for r, ok := s.NextReport(); ok; r, ok = s.NextReport() {
+		s.Apply(session.Reported(r.Report.MessageID))
+	}
+	if s.Current == nil && s.Host != nil && s.Status != session.Ended && len(s.Queue) > 0 {
+		s.Apply(session.Fact{Kind: session.FactTurnBegan, Turn: &session.TurnInput{Turn: s.Turns + 1, Messages: s.NextMessages()}})
+	}
+	return plain(t, s)
+}
+
+func experimentOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
+	t.Helper()
+	var d history.ExperimentDecoder
+	var s ace.ExperimentState
+	for _, e := range h.Events[:n] {
+		fact, ok, err := d.Fact(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			s.Apply(fact)
+		}
+	}
+	return map[string]any{ace.QueryExperiment: plain(t, s.Progress)}
+}
+
+// plain converts a value through JSON, as a query's client sees it.
+func plain(t *testing.T, v any) (out any) {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func answersOfWorkflow(t *testing.T, h *historypb.History, n int) map[string]any {
+	t.Helper()
+	capture := &capture{handlers: map[string]any{}}
+	prefix := asQueried(h, n)
+	// What the last, made-up workflow task would command is not in the history, so a
+	// mismatch there is expected; TestReplay holds the history itself.
+	if err := replayer(t, capture).ReplayWorkflowHistory(quiet, prefix); err != nil && !strings.Contains(err.Error(), "TMPRL1100") {
+		t.Fatalf("replay to event %d: %v", n, err)
+	}
+	answers := map[string]any{}
+	for query, handler := range capture.handlers {
+		out := reflect.ValueOf(handler).Call(nil)
+		answers[query] = plain(t, out[0].Interface())
+	}
+	if len(answers) != queries[kindOf(h)] {
+		t.Fatalf("event %d: %d query handlers", n, len(answers))
+	}
+	return answers
+}
+
+// asQueried returns the history up to event n as a worker receives it for a query: the server
+// first lets it process all events in a workflow task. The replayer ignores the last task of a
+// history, so a synthetic task is appended.
+func asQueried(h *historypb.History, n int) *historypb.History {
+	events := append([]*historypb.HistoryEvent{}, h.Events[:n]...)
+	if closes(h.Events[n-1]) {
+		return h
+	}
+	// Command events belong to the task that was completed before them; the worker has
+	// them all or none.
+	if h.Events[n-1].GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED || commands(h, n-1) {
+		for ; commands(h, n); n++ {
+			events = append(events, h.Events[n])
+		}
+		if n == len(h.Events) {
+			return h
+		}
+	}
+	switch events[n-1].GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED:
+		events = append(events, event(n+1, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED))
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
+	default:
+		events = append(events, event(n+1, enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED), event(n+2, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED))
+	}
+	n = len(events)
+	return &historypb.History{Events: append(events, event(n+1, enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED),
+		event(n+2, enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED), event(n+3, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED))}
+}
+
+// event returns a synthetic workflow task event that follows the previous event.
+func event(id int, kind enumspb.EventType) *historypb.HistoryEvent {
+	e := &historypb.HistoryEvent{EventId: int64(id), EventType: kind, EventTime: timestamppb.Now()}
+	switch kind {
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED:
+		e.Attributes = &historypb.HistoryEvent_WorkflowTaskScheduledEventAttributes{
+			WorkflowTaskScheduledEventAttributes: &historypb.WorkflowTaskScheduledEventAttributes{Attempt: 1}}
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:
+		e.Attributes = &historypb.HistoryEvent_WorkflowTaskStartedEventAttributes{
+			WorkflowTaskStartedEventAttributes: &historypb.WorkflowTaskStartedEventAttributes{ScheduledEventId: int64(id) - 1}}
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+		e.Attributes = &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{
+			WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{
+				ScheduledEventId: int64(id) - 2, StartedEventId: int64(id) - 1}}
+	}
+	return e
+}
+
+func commands(h *historypb.History, n int) bool {
+	if n >= len(h.Events) {
+		return false
+	}
+	switch h.Events[n].GetEventType() {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES,
+		enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED,
+		enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED, enumspb.EVENT_TYPE_MARKER_RECORDED,
+		enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+		return true
+	}
+	return closes(h.Events[n])
+}
+
+func closes(e *historypb.HistoryEvent) bool {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+		return true
+	}
+	return false
+}
+
+// TestFoldAnyOrder swaps tool events with adjacent results, as a worker that reads both in one
+// workflow task may.
+func TestFoldAnyOrder(t *testing.T) {
+	swapped := 0
+	for name, h := range recorded(t) {
+		if !isTask(h) {
+			continue
+		}
+		facts := factsOf(t, h)
+		want := fmt.Sprint(foldOf(facts))
+		for i := 1; i+1 < len(facts); i++ {
+			if facts[i].Kind != ace.FactToolEvents && facts[i+1].Kind != ace.FactToolEvents {
+				continue
+			}
+			swapped++
+			other := append([]ace.Fact{}, facts...)
+			other[i], other[i+1] = other[i+1], other[i]
+			if got := fmt.Sprint(foldOf(other)); got != want {
+				t.Fatalf("%s: facts %d and %d swapped:\n%s\n%s", name, i, i+1, got, want)
+			}
+		}
+	}
+	if swapped == 0 {
+		t.Fatal("no recorded history has tool events")
+	}
+}
+
+func factsOf(t *testing.T, h *historypb.History) (facts []ace.Fact) {
+	t.Helper()
+	var d history.Decoder
+	for _, e := range h.Events {
+		fact, ok, err := d.Fact(proto.Clone(e).(*historypb.HistoryEvent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok {
+			facts = append(facts, fact)
+		}
+	}
+	return facts
+}
+
+func foldOf(facts []ace.Fact) []string {
+	var s ace.State
+	for _, f := range facts {
+		s.Apply(f)
+	}
+	var all []string
+	for _, v := range []any{s.CurrentPhase(), s.SkillUsage(), s.PlaybookDelta()} {
+		data, err := json.Marshal(v)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, string(data))
+	}
+	return all
+}
+
+// capture records the query handlers that a workflow sets.
+type capture struct {
+	interceptor.WorkerInterceptorBase
+	handlers map[string]any
+}
+
+func (c *capture) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &inbound{interceptor.WorkflowInboundInterceptorBase{Next: next}, c}
+}
+
+type inbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+	c *capture
+}
+
+func (i *inbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	return i.Next.Init(&outbound{interceptor.WorkflowOutboundInterceptorBase{Next: next}, i.c})
+}
+
+type outbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	c *capture
+}
+
+func (o *outbound) SetQueryHandler(ctx workflow.Context, query string, handler any) error {
+	o.c.handlers[query] = handler
+	return o.Next.SetQueryHandler(ctx, query, handler)
+}

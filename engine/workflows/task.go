@@ -1,0 +1,277 @@
+package workflows
+
+import (
+	"cmp"
+	"time"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
+	"acescope/engine/temporal/searchattr"
+)
+
+// announceAfter delays an update of the phase in the search attributes.
+const announceAfter = 300 * time.Millisecond
+
+// task is an open task run. Everything it knows is in state, which changes only through apply, so
+// that folding the history gives the same state.
+type task struct {
+	state  ace.State
+	shown  ace.Phase // the search attribute
+	signal workflow.ReceiveChannel
+	heard  time.Time // time of the last event
+
+	generated ace.GeneratorResult
+	reflected ace.ReflectorResult
+	curated   ace.CuratorResult
+}
+
+// Task is the workflow of one ACE run: generator, skills, reflector, curator, persist. A fork
+// starts after the steps that it reuses. A run with a wrong answer completes; a run fails with
+// the error of a step that failed after its last retry. An observed run executes no steps and
+// ends as its observer reports.
+func Task(ctx workflow.Context, in ace.TaskInput) (ace.TaskResult, error) {
+	t := &task{shown: in.FirstPhase(), signal: workflow.GetSignalChannel(ctx, ace.SignalToolEvent)}
+	t.apply(ace.Started(in))
+	t.keepReused(in.Fork)
+	if err := t.answerQueries(ctx); err != nil {
+		return ace.TaskResult{}, err
+	}
+	if !in.Observed {
+		workflow.Go(ctx, t.listen)
+	}
+	workflow.Go(ctx, t.watchCancel)
+	workflow.Go(ctx, t.announce)
+
+	execute := t.steps
+	if in.Observed {
+		execute = t.observe
+	}
+	err := execute(ctx, in)
+	if workflow.IsContinueAsNewError(err) {
+		return ace.TaskResult{}, err
+	}
+	t.drain(ctx)
+	if ctx.Err() != nil && !t.state.Finished() {
+		t.apply(ace.CancelRequested())
+		err = ctx.Err()
+	}
+	if finishErr := t.finish(ctx); err == nil {
+		err = finishErr
+	}
+	return t.state.Result(), err
+}
+
+func (t *task) apply(f ace.Fact) { t.state.Apply(f) }
+
+func (t *task) answerQueries(ctx workflow.Context) error {
+	phase := func() (ace.PhaseAnswer, error) { return t.state.CurrentPhase(), nil }
+	skills := func() (ace.SkillAnswer, error) { return t.state.SkillUsage(), nil }
+	delta := func() (ace.DeltaAnswer, error) { return t.state.PlaybookDelta(), nil }
+	return cmp.Or(
+		workflow.SetQueryHandler(ctx, ace.QueryPhase, phase),
+		workflow.SetQueryHandler(ctx, ace.QuerySkills, skills),
+		workflow.SetQueryHandler(ctx, ace.QueryDelta, delta),
+	)
+}
+
+// listen applies tool events as they are signaled.
+func (t *task) listen(ctx workflow.Context) {
+	for {
+		var raw converter.RawValue
+		if !t.signal.Receive(ctx, &raw) {
+			return
+		}
+		t.hear(ctx, raw)
+	}
+}
+
+func (t *task) hear(ctx workflow.Context, raw converter.RawValue) {
+	t.heard = workflow.Now(ctx)
+	t.apply(ace.ToolEventsFrom(history.PayloadJSON(raw.Payload())))
+}
+
+// drain applies the events that arrived together with the last step's result. They would be lost
+// if the workflow returned before its listener runs.
+func (t *task) drain(ctx workflow.Context) {
+	var raw converter.RawValue
+	for t.signal.ReceiveAsync(&raw) {
+		t.hear(ctx, raw)
+	}
+}
+
+func (t *task) watchCancel(ctx workflow.Context) {
+	ctx.Done().Receive(ctx, nil)
+	t.apply(ace.CancelRequested())
+}
+
+func (t *task) steps(ctx workflow.Context, in ace.TaskInput) error {
+	for t.state.Phase != ace.PhaseDone {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if f := t.state.Failure; f != nil { // a reused result is invalid
+			return failed(*f)
+		}
+		if err := t.step(ctx, in, t.state.Phase); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *task) step(ctx workflow.Context, in ace.TaskInput, step ace.Phase) error {
+	activity, input := step.Activity(), any(nil)
+	if ref := in.Fork.StoredResult(step); ref != nil {
+		activity, input = ace.ActivityLoadStep, ace.LoadStepInput{Phase: step, Ref: *ref}
+	} else {
+		input = t.input(ctx, in, step)
+	}
+	var raw converter.RawValue
+	err := workflow.ExecuteActivity(withOptions(ctx, activity, in.ProviderOf(step)), activity, input).Get(ctx, &raw)
+	if err != nil {
+		t.apply(ace.StepFailed(step, history.FailureFrom(err)))
+		return err
+	}
+	fact := ace.StepCompleted(step, history.PayloadJSON(raw.Payload()))
+	t.apply(fact)
+	if fact.Kind == ace.FactStepFailed {
+		return failed(*fact.Failure)
+	}
+	t.keep(fact.Result)
+	return nil
+}
+
+// announce updates the phase in the search attributes if the run stays in the phase: an update
+// costs the server as much as a step, and lists are read only every second or two.
+func (t *task) announce(ctx workflow.Context) {
+	for {
+		if err := workflow.Await(ctx, func() bool { return t.state.Phase != t.shown }); err != nil {
+			return
+		}
+		if err := workflow.Sleep(ctx, announceAfter); err != nil {
+			return
+		}
+		if t.shown == t.state.Phase {
+			continue
+		}
+		t.shown = t.state.Phase
+		err := workflow.UpsertTypedSearchAttributes(ctx, searchattr.Keyword(ace.AttrPhase, string(t.shown)))
+		if err != nil {
+			workflow.GetLogger(ctx).Error("search attribute Phase was not updated", "error", err)
+		}
+	}
+}
+
+// finish writes the outcome to the search attributes and the memo.
+func (t *task) finish(ctx workflow.Context) error {
+	exit := t.state.ExitStatus()
+	if exit == ace.Running {
+		exit = ace.Canceled
+	}
+	return writeOutcome(ctx, t.state.Summary(), string(t.state.Phase), exit)
+}
+
+// keep stores a result that is input of later steps.
+func (t *task) keep(result any) {
+	switch r := result.(type) {
+	case *ace.GeneratorResult:
+		t.generated = *r
+	case *ace.ReflectorResult:
+		t.reflected = *r
+	case *ace.CuratorResult:
+		t.curated = *r
+	}
+}
+
+// keepReused stores the reused results in the input; the state has applied them already.
+func (t *task) keepReused(f *ace.Fork) {
+	for _, step := range ace.Steps() {
+		if result := f.InlineResult(step); result != nil {
+			t.keep(ace.StepCompleted(step, result).Result)
+		}
+	}
+}
+
+// input returns the input of a step. Only the reflector receives the label.
+func (t *task) input(ctx workflow.Context, in ace.TaskInput, step ace.Phase) any {
+	run := workflow.GetInfo(ctx).WorkflowExecution
+	about := ace.TaskContext{
+		TaskID: in.TaskID, WorkflowID: run.ID, RunID: run.RunID, ExperimentID: in.ExperimentID,
+		PlaybookHash: in.PlaybookHash, Provider: in.ProviderOf(step), Model: in.Model,
+		SkillsConfig: in.SkillsConfig, PaceMS: in.PaceMS,
+	}
+	plan := t.generated
+	switch step {
+	case ace.PhaseGenerator:
+		return ace.GeneratorInput{Task: about, Prompt: in.Prompt, PromptRef: in.PromptRef}
+	case ace.PhaseSkills:
+		return ace.SkillsInput{Task: about, Prompt: in.Prompt, PromptRef: in.PromptRef, Plan: plan.Plan,
+			Program: plan.Program, BulletIDs: plan.BulletIDs, Answer: plan.Answer}
+	case ace.PhaseReflector:
+		return ace.ReflectorInput{Task: about, Prompt: in.Prompt, PromptRef: in.PromptRef, Plan: plan.Plan,
+			Program: plan.Program, BulletIDs: plan.BulletIDs, Answer: t.state.Answer, Label: in.Label}
+	case ace.PhaseCurator:
+		return ace.CuratorInput{Task: about, Insights: t.reflected.Insights, BulletTags: t.reflected.BulletTags,
+			Findings: t.reflected.Findings, Correct: t.reflected.Correct}
+	}
+	return ace.PersistInput{Task: about, Branch: in.Branch, Operations: t.curated.Accepted,
+		Rationale: t.curated.Rationale}
+}
+
+// drainFor delays the close of an observed run for batches that arrive out of order.
+const drainFor = 250 * time.Millisecond
+
+// observe receives events until the observer finishes the run, the run is idle for too long or
+// it is canceled. A long run continues as new. Only this loop reads the channel: a concurrent
+// listener could hold an event when the run continues as new, and lose it.
+func (t *task) observe(ctx workflow.Context, in ace.TaskInput) error {
+	t.heard = workflow.Now(ctx)
+	alarm := workflow.NewTimer(ctx, in.Idle())
+	for t.drain(ctx); !t.state.Finished(); t.drain(ctx) {
+		if isLong(ctx) {
+			in.Carried = t.state.Carry()
+			return workflow.NewContinueAsNewError(ctx, ace.TaskWorkflow, in)
+		}
+		if alarm.IsReady() { // events do not restart the timer, which would cost history
+			wait := in.Idle() - workflow.Now(ctx).Sub(t.heard)
+			if wait <= 0 {
+				return t.timeOut(ctx)
+			}
+			alarm = workflow.NewTimer(ctx, wait)
+		}
+		err := workflow.Await(ctx, func() bool { return t.signal.Len() > 0 || alarm.IsReady() || isLong(ctx) })
+		if err != nil {
+			return err
+		}
+	}
+	_ = workflow.Sleep(ctx, drainFor) // a cancellation only shortens it
+	t.drain(ctx)
+	return t.observedError()
+}
+
+// timeOut ends an idle observed run. It marks the history with a timer whose summary tells
+// readers of the history that the run timed out.
+func (t *task) timeOut(ctx workflow.Context) error {
+	marker := workflow.NewTimerWithOptions(ctx, time.Millisecond, workflow.TimerOptions{Summary: ace.TimerIdle})
+	if err := marker.Get(ctx, nil); err != nil {
+		return err
+	}
+	t.apply(ace.IdleTimeout())
+	t.drain(ctx)
+	return t.observedError()
+}
+
+// observedError returns the error with which the workflow of an observed run closes.
+func (t *task) observedError() error {
+	switch t.state.Exit {
+	case ace.Canceled:
+		return temporal.NewCanceledError()
+	case ace.Failed, ace.Timeout:
+		return failed(*t.state.Failure)
+	}
+	return nil
+}

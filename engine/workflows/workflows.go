@@ -1,0 +1,103 @@
+// Package workflows contains the Temporal workflows: an ACE task, an experiment over a data set,
+// an agent session, a blueprint run, a runner, and the dispatcher that assigns runs to runners.
+//
+// It is replayed, so it may import nothing that reads a clock, a file or the network: only
+// engine/ace, the domain packages of sessions, runs and runners, engine/temporal/history and
+// searchattr, and Temporal's workflow packages.
+//
+// Order: the steps of a task run one after the other; an experiment starts its tasks in the
+// order of the data set. Bounds: an experiment keeps at most Parallel tasks open and continues
+// as new when Temporal suggests it. Loss: a failed task is counted, and the experiment continues
+// until too many tasks in a row fail.
+package workflows
+
+import (
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/session"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
+	"acescope/engine/temporal/searchattr"
+)
+
+// Register registers the workflows under the names of the contract.
+func Register(r worker.WorkflowRegistry) {
+	r.RegisterWorkflowWithOptions(Task, workflow.RegisterOptions{Name: ace.TaskWorkflow})
+	r.RegisterWorkflowWithOptions(Experiment, workflow.RegisterOptions{Name: ace.ExperimentWorkflow})
+	r.RegisterWorkflowWithOptions(Session, workflow.RegisterOptions{Name: session.Workflow})
+	r.RegisterWorkflowWithOptions(Run, workflow.RegisterOptions{Name: run.Workflow})
+	r.RegisterWorkflowWithOptions(Runner, workflow.RegisterOptions{Name: runner.Workflow})
+	r.RegisterWorkflowWithOptions(Dispatcher, workflow.RegisterOptions{Name: runner.DispatcherWorkflow})
+}
+
+// SessionAttributes returns the initial search attributes of a session.
+func SessionAttributes(in session.Input) temporal.SearchAttributes {
+	return temporal.NewSearchAttributes(
+		searchattr.Keyword(ace.AttrTask, in.SessionID),
+		searchattr.Keyword(ace.AttrModel, in.Model),
+		searchattr.Keyword(ace.AttrPhase, string(session.Starting)),
+		searchattr.Keyword(ace.AttrExit, string(ace.Running)),
+	)
+}
+
+// RunAttributes returns the initial search attributes of a blueprint run. They include those
+// that are set later, so that a server that lacks one rejects the run at once.
+func RunAttributes(in run.Input) temporal.SearchAttributes {
+	model := ""
+	if in.Blueprint != nil {
+		model = in.Blueprint.Model
+	}
+	return temporal.NewSearchAttributes(
+		searchattr.Keyword(ace.AttrTask, in.SessionID),
+		searchattr.Keyword(ace.AttrModel, model),
+		searchattr.Keyword(ace.AttrPhase, string(run.Pending)),
+		searchattr.Keyword(ace.AttrExit, string(ace.Running)),
+		searchattr.Keyword(ace.AttrBlueprint, in.Name()),
+		searchattr.Keyword(ace.AttrRunner, ""),
+	)
+}
+
+// maxHistory is the history length at which a workflow continues as new. Temporal itself
+// suggests a new run at 4,096 events.
+const maxHistory = 3500
+
+// isLong reports whether the run should continue as new because of its history.
+func isLong(ctx workflow.Context) bool {
+	info := workflow.GetInfo(ctx)
+	return info.GetContinueAsNewSuggested() || info.GetCurrentHistoryLength() >= maxHistory
+}
+
+// writeOutcome writes the outcome of a workflow to its memo and search attributes.
+func writeOutcome(ctx workflow.Context, summary ace.Summary, phase string, exit ace.ExitStatus) error {
+	if err := workflow.UpsertMemo(ctx, map[string]any{ace.MemoSummary: summary}); err != nil {
+		return fmt.Errorf("write memo %s: %w", ace.MemoSummary, err)
+	}
+	return workflow.UpsertTypedSearchAttributes(ctx,
+		searchattr.Keyword(ace.AttrPhase, phase), searchattr.Keyword(ace.AttrExit, string(exit)))
+}
+
+// updateHandler is a handler of an update with its validator, or nil.
+type updateHandler struct {
+	name              string
+	handle, validator any
+}
+
+func setUpdateHandlers(ctx workflow.Context, handlers ...updateHandler) error {
+	for _, h := range handlers {
+		options := workflow.UpdateHandlerOptions{Validator: h.validator}
+		if err := workflow.SetUpdateHandlerWithOptions(ctx, h.name, h.handle, options); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// failed returns the error of a workflow that ends with the failure.
+func failed(f ace.Failure) error {
+	return temporal.NewNonRetryableApplicationError(f.Message, f.Type, nil)
+}

@@ -1,0 +1,138 @@
+// Package feed is the one pattern by which a screen gets its data: the view sets an ask, a reader function publishes
+// immutable values for it, and the shell is woken.
+//
+// A feed runs at most one reader at a time, in the goroutine that calls Run. A new ask, Again and Look(false) cancel
+// the reader; the next one starts after it has returned. A value published by a canceled reader is dropped, so that
+// Value always belongs to the newest ask. Only the newest value is kept.
+package feed
+
+import (
+	"context"
+	"sync"
+)
+
+// Reader publishes values for an ask until it is done or ctx ends. It may publish from several goroutines as long as
+// they end before it returns. Published values must not be changed afterwards.
+type Reader[Ask, Value any] func(ctx context.Context, ask Ask, publish func(Value))
+
+// Feed connects a view with a reader. All methods but Run return at once and may be called from any goroutine.
+type Feed[Ask comparable, Value any] struct {
+	read Reader[Ask, Value]
+	wake func()
+	turn chan struct{} // one slot: the ask, Look or Again changed
+
+	mu      sync.Mutex
+	ask     Ask
+	asked   bool
+	looking bool
+	number  uint64 // of the newest reader wanted
+	done    bool   // it returned by itself: there is nothing more to read
+	cancel  context.CancelFunc
+	value   Value
+}
+
+// New returns a feed that reads nothing until it has an ask and is looked at. wake is called after each new value; it
+// must not block.
+func New[Ask comparable, Value any](wake func(), read Reader[Ask, Value]) *Feed[Ask, Value] {
+	return &Feed[Ask, Value]{read: read, wake: wake, turn: make(chan struct{}, 1)}
+}
+
+// Want sets the ask and clears the value. The same ask as before changes nothing.
+func (f *Feed[Ask, Value]) Want(ask Ask) {
+	f.mu.Lock()
+	if f.asked && f.ask == ask {
+		f.mu.Unlock()
+		return
+	}
+	var none Value
+	f.ask, f.asked, f.value = ask, true, none
+	f.restart()
+	f.mu.Unlock()
+	f.wake()
+}
+
+// Look starts reading, or stops it. The last value stays, and a reader that returned by itself is not started again.
+func (f *Feed[Ask, Value]) Look(on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.looking == on {
+		return
+	}
+	f.looking = on
+	if !f.done {
+		f.restart()
+	}
+}
+
+// Again reads for the same ask once more. The last value stays until there is a newer one.
+func (f *Feed[Ask, Value]) Again() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.restart()
+}
+
+// Value returns the newest value for the newest ask, or the zero value.
+func (f *Feed[Ask, Value]) Value() Value {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.value
+}
+
+// restart cancels the reader and lets Run start the next. The lock is held.
+func (f *Feed[Ask, Value]) restart() {
+	f.number++
+	f.done = false
+	if f.cancel != nil {
+		f.cancel()
+	}
+	select {
+	case f.turn <- struct{}{}:
+	default:
+	}
+}
+
+// Run reads until ctx ends. It returns after the last reader has returned.
+func (f *Feed[Ask, Value]) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		f.mu.Lock()
+		number, ask, wanted := f.number, f.ask, f.asked && f.looking
+		reading, cancel := context.WithCancel(ctx)
+		f.cancel = cancel
+		f.mu.Unlock()
+		if wanted {
+			f.read(reading, ask, func(v Value) { f.publish(number, v) })
+			f.finish(number)
+		}
+		cancel()
+		for ctx.Err() == nil && f.newest() == number {
+			select {
+			case <-ctx.Done():
+			case <-f.turn:
+			}
+		}
+	}
+}
+
+func (f *Feed[Ask, Value]) finish(number uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.done = number == f.number
+}
+
+func (f *Feed[Ask, Value]) newest() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.number
+}
+
+func (f *Feed[Ask, Value]) publish(number uint64, v Value) {
+	f.mu.Lock()
+	current := number == f.number
+	if current {
+		f.value = v
+	}
+	f.mu.Unlock()
+	if current {
+		f.wake()
+	}
+}

@@ -1,0 +1,353 @@
+package histories
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	updatepb "go.temporal.io/api/update/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/session"
+	"acescope/engine/tasks/run"
+	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
+)
+
+// maxTitle and maxRowMessage bound, in bytes, the texts of a row; the whole event has them
+// whole.
+const (
+	maxTitle      = 200
+	maxRowMessage = 400
+)
+
+// eventDecoder makes rows of events. Names that come again and again are held once.
+type eventDecoder struct {
+	names map[string]string
+}
+
+// What events have in common is read by the names of their fields, so that an event of a
+// type that is not told apart below is related and named all the same.
+type (
+	hasScheduled interface{ GetScheduledEventId() int64 }
+	hasInitiated interface{ GetInitiatedEventId() int64 }
+	hasStarted   interface{ GetStartedEventId() int64 }
+	hasAccepted  interface{ GetAcceptedEventId() int64 }
+
+	hasActivity interface{ GetActivityType() *commonpb.ActivityType }
+	hasWorkflow interface{ GetWorkflowType() *commonpb.WorkflowType }
+	hasSignal   interface{ GetSignalName() string }
+	hasTimer    interface{ GetTimerId() string }
+	hasUpdate   interface{ GetAcceptedRequest() *updatepb.Request }
+	hasNexus    interface {
+		GetService() string
+		GetOperation() string
+	}
+
+	hasAttempt   interface{ GetAttempt() int32 }
+	hasFailure   interface{ GetFailure() *failurepb.Failure }
+	hasLast      interface{ GetLastFailure() *failurepb.Failure }
+	hasExecution interface {
+		GetWorkflowExecution() *commonpb.WorkflowExecution
+	}
+)
+
+func (d *eventDecoder) row(e *historypb.HistoryEvent) Event {
+	r := Event{ID: e.GetEventId(), Root: e.GetEventId(), Type: e.GetEventType(), Kind: kindOfEvent(e.GetEventType()), Error: history.IsError(e)}
+	if t := e.GetEventTime(); t != nil {
+		r.Nanos = t.AsTime().UnixNano()
+	}
+	a := attributesOf(e)
+	if root := rootOf(a); root > 0 {
+		r.Root = root
+	}
+	r.Title = d.intern(titleOf(a))
+	if t, ok := a.(hasAttempt); ok {
+		r.Attempt = t.GetAttempt()
+	}
+	d.tools(e, &r)
+	if r.Message == "" {
+		r.Message = cluster.Cut(messageOf(e, a), maxRowMessage)
+	}
+	return r
+}
+
+// attributesOf is the attributes of an event, of whatever type; nil where it has none
+// that are known.
+func attributesOf(e *historypb.HistoryEvent) any {
+	m := e.ProtoReflect()
+	f := m.WhichOneof(m.Descriptor().Oneofs().ByName("attributes"))
+	if f == nil {
+		return nil
+	}
+	return m.Get(f).Message().Interface()
+}
+
+// rootOf is the event that began what these attributes go on with, 0 for others.
+func rootOf(a any) int64 {
+	switch t := a.(type) {
+	case hasScheduled:
+		return t.GetScheduledEventId()
+	case hasInitiated:
+		return t.GetInitiatedEventId()
+	case hasAccepted:
+		return t.GetAcceptedEventId()
+	case hasStarted:
+		return t.GetStartedEventId()
+	}
+	return 0
+}
+
+func titleOf(a any) string {
+	switch t := a.(type) {
+	case *historypb.ActivityTaskScheduledEventAttributes:
+		if label, ok := history.OperationLabel(t.GetActivityId()); ok {
+			return label
+		}
+		if label, ok := session.ActivityLabel(t.GetActivityType().GetName(), t.GetInput()); ok {
+			return label
+		}
+		if label, ok := run.ActivityLabel(t.GetActivityType().GetName(), t.GetInput()); ok {
+			return label
+		}
+		return t.GetActivityType().GetName()
+	case hasActivity:
+		return t.GetActivityType().GetName()
+	case hasSignal:
+		return t.GetSignalName()
+	case hasTimer:
+		return t.GetTimerId()
+	case *historypb.MarkerRecordedEventAttributes:
+		return MarkerTitle(t)
+	case hasUpdate:
+		return t.GetAcceptedRequest().GetInput().GetName()
+	case hasNexus:
+		return strings.Trim(t.GetService()+"/"+t.GetOperation(), "/")
+	case hasWorkflow:
+		return t.GetWorkflowType().GetName()
+	}
+	return ""
+}
+
+func (d *eventDecoder) intern(s string) string {
+	s = cluster.Cut(s, maxTitle)
+	if have, ok := d.names[s]; ok {
+		return have
+	}
+	if d.names == nil || len(d.names) > 10_000 {
+		d.names = map[string]string{}
+	}
+	s = strings.Clone(s)
+	d.names[s] = s
+	return s
+}
+
+func kindOfEvent(t enumspb.EventType) EventKind {
+	name := t.String()
+	for _, k := range []struct {
+		part string
+		kind EventKind
+	}{
+		{"WorkflowTask", EventTask}, {"ActivityTask", EventActivity}, {"ChildWorkflow", EventChild}, {"Timer", EventTimer},
+		{"Signal", EventSignal}, {"Update", EventUpdate}, {"Nexus", EventNexus}, {"Marker", EventMarker},
+		{"SearchAttributes", EventAttributes}, {"PropertiesModified", EventAttributes}, {"OptionsUpdated", EventAttributes},
+		{"External", EventOther}, {"WorkflowExecution", EventRun},
+	} {
+		if strings.Contains(name, k.part) {
+			if k.kind == EventUpdate && strings.Contains(name, "Options") {
+				continue
+			}
+			return k.kind
+		}
+	}
+	return EventOther
+}
+
+// messageOf is what else is worth a line about an event.
+func messageOf(e *historypb.HistoryEvent, a any) string {
+	switch t := a.(type) {
+	case *historypb.WorkflowExecutionStartedEventAttributes:
+		return startedMessage(t)
+	case *historypb.WorkflowExecutionContinuedAsNewEventAttributes:
+		return "continues as run " + t.GetNewExecutionRunId()
+	case *historypb.WorkflowExecutionTerminatedEventAttributes:
+		return t.GetReason()
+	case *historypb.WorkflowTaskFailedEventAttributes:
+		if history.IsReset(e) {
+			return "reset from run " + t.GetBaseRunId()
+		}
+		return cluster.Join(t.GetCause().String(), failureText(t.GetFailure()))
+	case *historypb.WorkflowExecutionUpdateAcceptedEventAttributes:
+		in := t.GetAcceptedRequest().GetInput()
+		return strings.Join(strings.Fields(session.UpdateText(in.GetName(), in.GetArgs())), " ")
+	case *historypb.TimerStartedEventAttributes:
+		return "for " + span(t.GetStartToFireTimeout())
+	case *historypb.StartChildWorkflowExecutionInitiatedEventAttributes:
+		return t.GetWorkflowId()
+	case *historypb.StartChildWorkflowExecutionFailedEventAttributes:
+		return cluster.Join(t.GetWorkflowId(), t.GetCause().String())
+	case *historypb.UpsertWorkflowSearchAttributesEventAttributes:
+		return fieldsText(t.GetSearchAttributes().GetIndexedFields())
+	case *historypb.WorkflowPropertiesModifiedEventAttributes:
+		return fieldsText(t.GetUpsertedMemo().GetFields())
+	case nil:
+		return "of a type that this program does not know"
+	}
+	if t, ok := a.(hasFailure); ok && t.GetFailure() != nil {
+		return failureText(t.GetFailure())
+	}
+	if t, ok := a.(hasLast); ok && t.GetLastFailure() != nil {
+		n, _ := a.(hasAttempt)
+		return fmt.Sprintf("attempt %d; before: %s", n.GetAttempt(), failureText(t.GetLastFailure()))
+	}
+	if t, ok := a.(hasExecution); ok {
+		return t.GetWorkflowExecution().GetWorkflowId()
+	}
+	return ""
+}
+
+func startedMessage(t *historypb.WorkflowExecutionStartedEventAttributes) string {
+	var parts []string
+	if id := t.GetContinuedExecutionRunId(); id != "" {
+		parts = append(parts, "continued from run "+id)
+	}
+	if n := t.GetAttempt(); n > 1 {
+		parts = append(parts, fmt.Sprintf("attempt %d", n))
+	}
+	if p := t.GetParentWorkflowExecution(); p != nil {
+		parts = append(parts, "child of "+p.GetWorkflowId())
+	}
+	return strings.Join(parts, ", ")
+}
+
+func failureText(f *failurepb.Failure) string {
+	if f == nil {
+		return ""
+	}
+	d := history.FailureOf(f)
+	return cluster.Join(d.Type, d.Message)
+}
+
+func span(d *durationpb.Duration) string { return d.AsDuration().Round(time.Microsecond).String() }
+
+// fieldsText is attributes as "Name=value", in the order of their names.
+func fieldsText(fields map[string]*commonpb.Payload) string {
+	parts := make([]string, 0, len(fields))
+	for name, p := range fields {
+		parts = append(parts, name+"="+string(bytes.TrimSpace(history.PayloadJSON(p))))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, " ")
+}
+
+// toolMark is what an event tells of one tool call.
+type toolMark struct {
+	id, name, err string
+	at            int64 // nanoseconds, 0 where nobody said
+	took          time.Duration
+	kind          ace.EventKind // "" for an invocation in a session's result
+	refused       bool
+	failed        bool
+}
+
+// tools reads the tool calls that a signal or a session's result tells of.
+func (d *eventDecoder) tools(e *historypb.HistoryEvent, r *Event) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+		a := e.GetWorkflowExecutionSignaledEventAttributes()
+		if a.GetSignalName() != ace.SignalToolEvent {
+			return
+		}
+		r.Kind = EventTool
+		events, err := ace.DecodeToolEvents(history.PayloadJSON(cluster.First(a.GetInput().GetPayloads())))
+		if err != nil {
+			r.Message = "cannot be read"
+			return
+		}
+		for _, t := range events {
+			r.calls = append(r.calls, d.mark(t))
+		}
+		r.Message = cluster.Cut(callsText(r.calls), maxRowMessage)
+		r.Error = slices.ContainsFunc(r.calls, func(m toolMark) bool { return m.failed || m.refused })
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		data := history.PayloadJSON(cluster.First(e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads()))
+		if !bytes.Contains(data, []byte(`"invocations"`)) {
+			return
+		}
+		var result struct {
+			Invocations []struct {
+				ID, Name, Error string
+				Accepted, OK    bool
+				At              time.Time
+				DurationMS      float64 `json:"duration_ms"`
+			}
+		}
+		if json.Unmarshal(data, &result) != nil {
+			return
+		}
+		for _, i := range result.Invocations[:min(len(result.Invocations), ace.MaxInvocations)] {
+			r.calls = append(r.calls, toolMark{id: i.ID, name: d.intern(i.Name), err: cluster.Cut(i.Error, maxRowMessage), at: nanosOf(i.At),
+				took: cluster.Took(i.DurationMS), refused: !i.Accepted, failed: i.Accepted && !i.OK})
+		}
+	}
+}
+
+func (d *eventDecoder) mark(t ace.ToolEvent) toolMark {
+	id := t.CallID
+	if id == "" {
+		id = t.EventID
+	}
+	m := toolMark{id: id, name: d.intern(t.Name), err: cluster.Cut(t.Error, maxRowMessage), at: nanosOf(t.At), took: cluster.Took(t.DurationMS), kind: t.Kind}
+	m.refused = t.Accepted != nil && !*t.Accepted
+	m.failed = !m.refused && (t.OK != nil && !*t.OK)
+	return m
+}
+
+func nanosOf(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+// callsText names the calls of a signal: "calculate ok, look_up failed".
+func callsText(calls []toolMark) string {
+	var parts []string
+	for _, m := range calls {
+		word := string(m.kind)
+		switch {
+		case m.refused:
+			word = "refused"
+		case m.failed:
+			word = "failed"
+		case m.kind == ace.KindToolResult:
+			word = "ok"
+		case m.kind == ace.KindToolUse:
+			word = "began"
+		}
+		parts = append(parts, strings.TrimSpace(m.name+" "+word))
+		if len(parts) == 8 && len(calls) > 8 {
+			return strings.Join(parts, ", ") + fmt.Sprintf(" and %d more", len(calls)-8)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// MarkerTitle names a marker; that of a local activity by what was done.
+func MarkerTitle(a *historypb.MarkerRecordedEventAttributes) string {
+	var about struct {
+		ActivityType string `json:"ActivityType"`
+	}
+	if json.Unmarshal(history.PayloadJSON(cluster.First(a.GetDetails()["data"].GetPayloads())), &about) != nil || about.ActivityType == "" {
+		return a.GetMarkerName()
+	}
+	return about.ActivityType
+}

@@ -1,0 +1,195 @@
+package histories
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// EventFilter chooses events, and spans, by their text: id, type, kind, title and
+// message. The patterns are regular expressions in Go's syntax; case does not matter.
+type EventFilter struct {
+	Include string // only what matches this; "" for all
+	Exclude string // and not what matches this; "" for none
+	Errors  bool   // and only errors
+	Full    bool   // match in the whole events too, payloads and all
+}
+
+// Empty tells whether the filter lets everything through.
+func (f EventFilter) Empty() bool { return f.Include == "" && f.Exclude == "" && !f.Errors }
+
+// Compile makes a filter ready; the error is one line that names the pattern.
+func (f EventFilter) Compile() (*EventMatcher, error) {
+	m := &EventMatcher{errors: f.Errors, full: f.Full}
+	for _, p := range []struct {
+		text string
+		into **textPattern
+	}{{f.Include, &m.include}, {f.Exclude, &m.exclude}} {
+		if p.text == "" {
+			continue
+		}
+		c, err := compileText(p.text)
+		if err != nil {
+			return nil, err
+		}
+		*p.into = c
+	}
+	return m, nil
+}
+
+// EventMatcher is a compiled [EventFilter].
+type EventMatcher struct {
+	include, exclude *textPattern
+	errors, full     bool
+}
+
+// textPattern matches text regardless of case. Where it can, it matches a pattern in small
+// letters against text in small letters, which is several times as fast as folding case.
+type textPattern struct {
+	literal []byte
+	lower   *regexp.Regexp
+	folding *regexp.Regexp
+}
+
+func compileText(p string) (*textPattern, error) {
+	if _, err := regexp.Compile(p); err != nil {
+		return nil, fmt.Errorf("pattern %q: %s", p, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+	if regexp.QuoteMeta(p) == p {
+		return &textPattern{literal: []byte(strings.ToLower(p))}, nil
+	}
+	if re, err := regexp.Compile(lowerPattern(p)); err == nil && !strings.Contains(p, "(?") && !strings.Contains(p, "[:upper:]") && !strings.ContainsAny(p, "{") {
+		return &textPattern{lower: re}, nil
+	}
+	return &textPattern{folding: regexp.MustCompile("(?i)" + p)}, nil
+}
+
+// lowerPattern is a pattern with its letters small, but for those that a backslash gives
+// a meaning.
+func lowerPattern(p string) string {
+	var b strings.Builder
+	escaped := false
+	for _, r := range p {
+		if !escaped {
+			b.WriteRune(unicode.ToLower(r))
+		} else {
+			b.WriteRune(r)
+		}
+		escaped = r == '\\' && !escaped
+	}
+	return b.String()
+}
+
+// match takes text in small letters.
+func (p *textPattern) match(text []byte) bool {
+	switch {
+	case p.literal != nil:
+		return bytes.Contains(text, p.literal)
+	case p.lower != nil:
+		return p.lower.Match(text)
+	}
+	return p.folding.Match(text)
+}
+
+// lets tells whether text in small letters passes, given whether it is an error.
+func (m *EventMatcher) lets(text []byte, isError bool) bool {
+	return (!m.errors || isError) && (m.include == nil || m.include.match(text)) && (m.exclude == nil || !m.exclude.match(text))
+}
+
+// Span tells whether a span passes.
+func (m *EventMatcher) Span(s *Span) bool {
+	text := appendLower(nil, s.Kind.String())
+	for _, t := range []string{s.Name, s.State.String(), s.Error} {
+		text = appendLower(append(text, ' '), t)
+	}
+	return m.lets(text, s.State.Bad())
+}
+
+// Events are the ids of those events of a log that pass, ascending, never nil.
+func (m *EventMatcher) Events(l *EventLog) []int64 {
+	n := l.Len()
+	parts := min(runtime.GOMAXPROCS(0), n/4096+1)
+	found := make([][]int64, parts)
+	var wg sync.WaitGroup
+	for part := range parts {
+		wg.Go(func() { found[part] = m.some(l, part*n/parts, (part+1)*n/parts) })
+	}
+	wg.Wait()
+	all := make([]int64, 0, len(found[0])*parts)
+	for _, f := range found {
+		all = append(all, f...)
+	}
+	return all
+}
+
+func (m *EventMatcher) some(l *EventLog, from, to int) []int64 {
+	var found []int64
+	var buf []byte
+	open := unpacked{log: l}
+	for i := from; i < to; i++ {
+		e := l.Row(i)
+		buf = l.appendText(buf[:0], e)
+		if m.full {
+			buf = open.append(append(buf, ' '), e)
+		}
+		if m.lets(buf, e.Error) {
+			found = append(found, e.ID)
+		}
+	}
+	return found
+}
+
+// Event tells whether one event of a log passes.
+func (m *EventMatcher) Event(l *EventLog, e *Event) bool {
+	return m.lets(l.appendText(nil, e), e.Error)
+}
+
+// appendText appends what is searched of an event, in small letters.
+func (l *EventLog) appendText(buf []byte, e *Event) []byte {
+	buf = strconv.AppendInt(buf, e.ID, 10)
+	buf = appendLower(append(buf, ' '), e.Name())
+	buf = appendLower(append(buf, ' '), e.Kind.String())
+	buf = appendLower(append(buf, ' '), l.Title(e))
+	return appendLower(append(buf, ' '), e.Message)
+}
+
+func appendLower[T string | []byte](buf []byte, s T) []byte {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			return append(buf, strings.ToLower(string(s[i:]))...)
+		}
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		buf = append(buf, c)
+	}
+	return buf
+}
+
+// unpacked keeps the block that was unpacked last, since neighbours lie in one.
+type unpacked struct {
+	log    *EventLog
+	block  uint32
+	events [][]byte
+}
+
+func (u *unpacked) append(buf []byte, e *Event) []byte {
+	if !e.place.kept() {
+		return buf
+	}
+	if u.block != e.place.block {
+		u.block = e.place.block
+		u.events, _ = u.log.raw[u.block-1].unpack() // what cannot be read does not match
+	}
+	if int(e.place.slot) >= len(u.events) {
+		return buf
+	}
+	return append(buf, bytes.ToLower(u.events[e.place.slot])...)
+}

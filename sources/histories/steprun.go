@@ -1,0 +1,195 @@
+package histories
+
+import (
+	"slices"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/session"
+	"acescope/engine/tasks/run"
+	"acescope/engine/temporal/history"
+)
+
+// MaxActivities bounds the activities of a run that are kept: the newest.
+const MaxActivities = 500
+
+// Activity is one activity of a run as its history tells it, all attempts together. A
+// history holds the start of the last attempt only: what lies between Scheduled and
+// Started is earlier attempts and waiting. Times and events are zero where they are not
+// known yet.
+type Activity struct {
+	Name  string
+	Phase ace.Phase // of the contract's steps, else ""
+
+	Scheduled, Started, Closed                time.Time
+	ScheduledEvent, StartedEvent, ClosedEvent int64
+
+	Attempt   int32
+	LastError *ace.Failure // of the attempt before the last
+	Failure   *ace.Failure // why it failed in the end, nil if it did not
+	Causes    []Cause      // of Failure, outermost first
+	Retry     string       // why it was not tried again
+	Worker    string
+}
+
+// Event is the history event to show for the activity: the last there is.
+func (a Activity) Event() int64 { return max(a.ScheduledEvent, a.StartedEvent, a.ClosedEvent) }
+
+// Waited is how long earlier attempts and waiting took, up to now where the last attempt
+// has not begun.
+func (a Activity) Waited() time.Duration {
+	if a.Started.IsZero() || a.Scheduled.IsZero() {
+		return 0
+	}
+	return max(a.Started.Sub(a.Scheduled), 0)
+}
+
+// Cause is one link in the chain of failures behind a failure.
+type Cause struct {
+	Kind       string `json:"kind"` // application, activity, child workflow, timeout, cancelled, terminated, server, …
+	Type       string `json:"type,omitempty"`
+	Message    string `json:"message"`
+	Activity   string `json:"activity,omitempty"` // or child workflow
+	Retry      string `json:"retry_state,omitempty"`
+	Final      bool   `json:"non_retryable,omitempty"`
+	StackTrace string `json:"stack_trace,omitempty"`
+}
+
+// maxCauses bounds a chain of failures.
+const maxCauses = 20
+
+// CausesOf is the chain of a failure, outermost first.
+func CausesOf(f *failurepb.Failure) []Cause {
+	var chain []Cause
+	for ; f != nil && len(chain) < maxCauses; f = f.GetCause() {
+		chain = append(chain, causeOf(f))
+	}
+	return chain
+}
+
+func causeOf(f *failurepb.Failure) Cause {
+	c := Cause{Kind: "failure", Message: f.GetMessage(), StackTrace: f.GetStackTrace()}
+	switch {
+	case f.GetApplicationFailureInfo() != nil:
+		i := f.GetApplicationFailureInfo()
+		c.Kind, c.Type, c.Final = "application", i.GetType(), i.GetNonRetryable()
+	case f.GetActivityFailureInfo() != nil:
+		i := f.GetActivityFailureInfo()
+		c.Kind, c.Activity, c.Retry = "activity", i.GetActivityType().GetName(), retryStates[i.GetRetryState()]
+	case f.GetChildWorkflowExecutionFailureInfo() != nil:
+		i := f.GetChildWorkflowExecutionFailureInfo()
+		c.Kind, c.Activity, c.Retry = "child workflow", i.GetWorkflowExecution().GetWorkflowId(), retryStates[i.GetRetryState()]
+	case f.GetTimeoutFailureInfo() != nil:
+		c.Kind, c.Type = "timeout", timeouts[f.GetTimeoutFailureInfo().GetTimeoutType()]
+	case f.GetCanceledFailureInfo() != nil:
+		c.Kind = "cancelled"
+	case f.GetTerminatedFailureInfo() != nil:
+		c.Kind = "terminated"
+	case f.GetServerFailureInfo() != nil:
+		c.Kind, c.Final = "server", f.GetServerFailureInfo().GetNonRetryable()
+	}
+	if f.GetEncodedAttributes() != nil {
+		hidden := f.GetEncodedAttributes()
+		c.Message += " (its details are " + encodingOf(hidden) + ": " + whySealed(history.CodecReason(hidden)) + ")"
+	}
+	return c
+}
+
+var retryStates = map[enumspb.RetryState]string{
+	enumspb.RETRY_STATE_IN_PROGRESS:              "being retried",
+	enumspb.RETRY_STATE_NON_RETRYABLE_FAILURE:    "not to be retried",
+	enumspb.RETRY_STATE_TIMEOUT:                  "out of time",
+	enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED: "out of attempts",
+	enumspb.RETRY_STATE_RETRY_POLICY_NOT_SET:     "has no retry policy",
+	enumspb.RETRY_STATE_INTERNAL_SERVER_ERROR:    "server error",
+	enumspb.RETRY_STATE_CANCEL_REQUESTED:         "cancelled",
+}
+
+var timeouts = map[enumspb.TimeoutType]string{
+	enumspb.TIMEOUT_TYPE_START_TO_CLOSE:    "start to close",
+	enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START: "schedule to start",
+	enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE: "schedule to close",
+	enumspb.TIMEOUT_TYPE_HEARTBEAT:         "heartbeat",
+}
+
+// activityFolder keeps the activities of a run.
+type activityFolder struct {
+	list    []Activity
+	dropped int
+	shared  bool // list was published
+}
+
+// apply takes over what an event tells of an activity.
+func (f *activityFolder) apply(e *historypb.HistoryEvent) {
+	at, id := e.GetEventTime().AsTime(), e.GetEventId()
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		a := e.GetActivityTaskScheduledEventAttributes()
+		name := a.GetActivityType().GetName()
+		phase, _ := ace.StepOf(name)
+		if label, ok := session.ActivityLabel(name, a.GetInput()); ok {
+			name = label
+		}
+		if label, ok := run.ActivityLabel(name, a.GetInput()); ok {
+			name = label
+		}
+		f.list = append(f.list, Activity{Name: name, Phase: phase, Scheduled: at, ScheduledEvent: id})
+		if over := len(f.list) - MaxActivities; over > 0 {
+			f.list = f.list[over:]
+			f.dropped += over
+		}
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
+		a := e.GetActivityTaskStartedEventAttributes()
+		f.change(a.GetScheduledEventId(), func(x *Activity) {
+			x.Started, x.StartedEvent, x.Attempt, x.Worker = at, id, a.GetAttempt(), a.GetIdentity()
+			if last := a.GetLastFailure(); last != nil {
+				failure := history.FailureOf(last)
+				x.LastError = &failure
+			}
+		})
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		f.close(e.GetActivityTaskCompletedEventAttributes().GetScheduledEventId(), id, at, nil, 0)
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
+		a := e.GetActivityTaskFailedEventAttributes()
+		f.close(a.GetScheduledEventId(), id, at, a.GetFailure(), a.GetRetryState())
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+		a := e.GetActivityTaskTimedOutEventAttributes()
+		f.close(a.GetScheduledEventId(), id, at, a.GetFailure(), a.GetRetryState())
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+		a := e.GetActivityTaskCanceledEventAttributes()
+		f.close(a.GetScheduledEventId(), id, at, &failurepb.Failure{Message: "cancelled",
+			FailureInfo: &failurepb.Failure_CanceledFailureInfo{CanceledFailureInfo: &failurepb.CanceledFailureInfo{}}}, 0)
+	}
+}
+
+func (f *activityFolder) close(scheduled, id int64, at time.Time, failed *failurepb.Failure, retry enumspb.RetryState) {
+	f.change(scheduled, func(x *Activity) {
+		x.Closed, x.ClosedEvent = at, id
+		if failed != nil {
+			failure := history.FailureOf(failed)
+			x.Failure, x.Causes, x.Retry = &failure, CausesOf(failed), retryStates[retry]
+		}
+	})
+}
+
+func (f *activityFolder) change(scheduled int64, fn func(*Activity)) {
+	for i := len(f.list) - 1; i >= 0; i-- {
+		if f.list[i].ScheduledEvent == scheduled {
+			if f.shared {
+				f.list, f.shared = slices.Clone(f.list), false
+			}
+			fn(&f.list[i])
+			return
+		}
+	}
+}
+
+// publish is the list as it is now.
+func (f *activityFolder) publish() []Activity {
+	f.shared = true
+	return f.list[:len(f.list):len(f.list)]
+}

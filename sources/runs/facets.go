@@ -1,0 +1,211 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"acescope/engine/ace"
+)
+
+// Bounds of counting facets.
+const (
+	FacetEvery    = 5 * time.Second  // at the soonest, and only if the list has changed
+	FacetLatest   = 30 * time.Second // even if it has not
+	facetTimeout  = 10 * time.Second
+	FacetValues   = 12  // of one attribute that are counted
+	FacetCalls    = 64  // of one counting
+	FacetKept     = 200 // values of one attribute that are remembered
+	facetSample   = 200 // experiments whose values are taken up
+	FacetPollRate = 500 * time.Millisecond
+)
+
+// Facets are the values by which a list can be narrowed, with how many runs each would
+// leave.
+type Facets struct {
+	Query   string
+	List    []Facet
+	Counted time.Time
+	Calls   int // that counting took
+	Err     string
+}
+
+// Facet is the known values of one search attribute.
+type Facet struct {
+	Attribute string       `json:"attribute"`
+	Values    []FacetValue `json:"values"`
+	// Others is how many of the runs have another value or none: the list of values is
+	// complete where it is 0. It is -1 where that is not known.
+	Others  int64 `json:"others"`
+	Dropped int   `json:"not_counted"` // values that are known but were not counted
+}
+
+// FacetValue is a value and how many runs have it, among those that all other conditions
+// leave.
+type FacetValue struct {
+	Value  string `json:"value"`
+	Count  int64  `json:"count"`
+	Picked bool   `json:"picked"`
+}
+
+// KnownValues are the values that were met of each facet attribute, with how often.
+type KnownValues map[string]map[string]int
+
+// Known begins with the values that are the contract's own.
+func Known() KnownValues {
+	k := KnownValues{}
+	for _, e := range ace.ExitStatuses() {
+		k.add(ace.AttrExit, string(e), 0)
+	}
+	for _, a := range []ace.Adapter{ace.Offline, ace.Online} {
+		k.add(ace.AttrAdapter, string(a), 0)
+	}
+	for _, p := range ace.Steps() {
+		k.add(ace.AttrPhase, string(p), 0)
+	}
+	for _, s := range []string{ace.StageLearning, ace.StageEvaluating, ace.StageDone} {
+		k.add(ace.AttrPhase, s, 0)
+	}
+	return k
+}
+
+func (k KnownValues) add(name, value string, n int) {
+	if value == "" {
+		return
+	}
+	of := k[name]
+	if of == nil {
+		of = map[string]int{}
+		k[name] = of
+	}
+	if _, ok := of[value]; ok || len(of) < FacetKept {
+		of[value] += n
+	}
+}
+
+// Add takes up the values of a run.
+func (k KnownValues) Add(r Run) {
+	for _, name := range FacetAttributes() {
+		k.add(name, ValueOf(r, name), 1)
+	}
+}
+
+// ValueOf is a run's value of a facet attribute, "" where it has none.
+func ValueOf(r Run, name string) string {
+	switch name {
+	case ace.AttrExit:
+		return string(r.Exit)
+	case ace.AttrExperiment:
+		return r.Experiment
+	case ace.AttrDataset:
+		return r.Dataset
+	case ace.AttrModel:
+		return r.Model
+	case ace.AttrAdapter:
+		return r.Adapter
+	case ace.AttrPhase:
+		return string(r.Phase)
+	case ace.AttrBlueprint:
+		return r.Blueprint
+	case ace.AttrRunner:
+		return r.Runner
+	}
+	return ""
+}
+
+// usual lists the values of an attribute, those that were met most often first.
+func (k KnownValues) usual(name string) []string {
+	values := slices.Sorted(maps.Keys(k[name]))
+	slices.SortStableFunc(values, func(a, b string) int { return cmp.Compare(k[name][b], k[name][a]) })
+	return values
+}
+
+// CountFacets counts the runs of each known value among those that match a query without
+// its own picks of that attribute. The server groups by none of these attributes, so each
+// value is a call; there are at most 64, and 12 values of one attribute. Of runs that continue
+// one another the newest counts; see [Newest].
+func CountFacets(ctx context.Context, c client.Client, query string, known KnownValues) (*Facets, error) {
+	return CountFacetsOf(ctx, c, query, Newest, known)
+}
+
+func CountFacetsOf(ctx context.Context, c client.Client, query string, newest func(string) string, known KnownValues) (*Facets, error) {
+	ctx, cancel := context.WithTimeout(ctx, facetTimeout)
+	defer cancel()
+	picks := SplitQuery(query)
+	out := &Facets{Query: query}
+	totals := map[string]int64{}
+	for _, name := range FacetAttributes() {
+		base := newest(picks.without(name))
+		total, ok := totals[base]
+		if !ok {
+			var err error
+			if total, err = Count(ctx, c, base); err != nil {
+				return nil, err
+			}
+			totals[base] = total
+			out.Calls++
+		}
+		f, err := countFacet(ctx, c, facetOf(name, picks, known), base, total, &out.Calls)
+		if err != nil && !badQuery(err) {
+			return nil, err
+		}
+		if err == nil { // else the server has no such attribute
+			out.List = append(out.List, f)
+		}
+	}
+	return out, nil
+}
+
+// facetOf is the values that are to be counted: the picked ones, then the usual ones.
+func facetOf(name string, picks Picks, known KnownValues) Facet {
+	f := Facet{Attribute: name}
+	for _, v := range picks.Values[name] {
+		f.Values = append(f.Values, FacetValue{v, -1, true})
+	}
+	for _, v := range known.usual(name) {
+		if !picks.Has(name, v) {
+			f.Values = append(f.Values, FacetValue{v, -1, false})
+		}
+	}
+	return f
+}
+
+func countFacet(ctx context.Context, c client.Client, f Facet, base string, total int64, calls *int) (Facet, error) {
+	f.Others = total
+	for i := range f.Values {
+		v := &f.Values[i]
+		if i >= FacetValues || *calls >= FacetCalls || f.Others <= 0 && !v.Picked {
+			if v.Count = -1; f.Others <= 0 {
+				v.Count = 0 // every run has one of those before it
+			}
+			continue
+		}
+		n, err := Count(ctx, c, And(base, f.Attribute+" = "+Quote(v.Value)))
+		if err != nil {
+			return f, err
+		}
+		*calls++
+		v.Count = n
+		f.Others = max(f.Others-n, 0)
+	}
+	f.Values = slices.DeleteFunc(f.Values, func(v FacetValue) bool {
+		if v.Count < 0 {
+			f.Dropped++
+		}
+		return !v.Picked && v.Count <= 0
+	})
+	slices.SortStableFunc(f.Values, func(a, b FacetValue) int { return cmp.Compare(b.Count, a.Count) })
+	return f, nil
+}
+
+// Learn takes up the values of the newest experiments.
+func Learn(ctx context.Context, c client.Client, known KnownValues) error {
+	return List(ctx, c, "WorkflowType = "+Quote(ace.ExperimentWorkflow), facetSample, func(r Run) error {
+		known.Add(r)
+		return nil
+	})
+}

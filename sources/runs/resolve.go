@@ -1,0 +1,100 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/session"
+	"acescope/sources/cluster"
+)
+
+// MissingError says that no run has the id, and names those that come near.
+type MissingError struct {
+	ID   string
+	Near []string
+}
+
+func (e *MissingError) Error() string {
+	text := fmt.Sprintf("no run has the id %q", e.ID)
+	if len(e.Near) > 0 {
+		return text + "; near: " + strings.Join(e.Near, ", ")
+	}
+	return text + "; acescope list shows them"
+}
+
+// Resolve finds the newest run that a task id, an experiment id or a workflow id names.
+func Resolve(ctx context.Context, c client.Client, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	for _, workflowID := range []string{ace.WorkflowID(ace.TaskIDOf(id)), ace.ExperimentWorkflowID(id), session.WorkflowID(id), id} {
+		if workflowID == "" {
+			continue
+		}
+		r, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
+		if err == nil {
+			return r, nil
+		}
+		if !cluster.NotFound(err) {
+			return nil, err
+		}
+	}
+	return nil, &MissingError{ID: id, Near: near(ctx, c, id)}
+}
+
+// near lists up to three task ids that are like the given one, among the newest runs.
+func near(ctx context.Context, c client.Client, id string) []string {
+	var ids []string
+	_ = List(ctx, c, "", PageSize, func(r Run) error {
+		ids = append(ids, r.TaskID)
+		return nil
+	})
+	return Near(id, ids)
+}
+
+// Near lists up to three of the names that are like the given one, the most like first.
+func Near(id string, names []string) []string {
+	type hit struct {
+		id    string
+		score int
+	}
+	var hits []hit
+	seen := map[string]bool{}
+	for _, name := range names {
+		if d := Distance(id, name); !seen[name] && d <= max(2, len(id)/3) {
+			hits = append(hits, hit{name, d})
+		}
+		seen[name] = true
+	}
+	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(a.score-b.score, cmp.Compare(a.id, b.id)) })
+	var like []string
+	for _, h := range hits[:min(3, len(hits))] {
+		like = append(like, h.id)
+	}
+	return like
+}
+
+// Distance is how many letters must be inserted, deleted or replaced (Levenshtein).
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,207 @@
+// Package transcripts indexes the sessions that Claude Code has kept on this machine, and
+// follows the conversation of one. It imports engine/ace, engine/agents/agentcli and
+// engine/agents/transcript and knows no screen.
+//
+// Order: the newest transcripts are read first, so that recent sessions are available before
+// the rest. Back-pressure: one goroutine reads a bounded piece at a time and checks for newer
+// data between two pieces; nothing waits for it. Bounds: the newest [MaxFiles] transcripts,
+// and [MaxEntries] and [MaxText] of a conversation; dropped data is counted. What was read is
+// kept in a cache file and read again only if its file has changed. No other file is written.
+package transcripts
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"acescope/engine/agents/transcript"
+)
+
+// MaxFiles bounds the transcripts of an index, those of subagents included. The oldest are
+// dropped and counted.
+const MaxFiles = 20_000
+
+// Roots returns the directories with Claude Code's configuration: $CLAUDE_CONFIG_DIR, or
+// ~/.claude, or none without a home directory.
+func Roots(getenv func(string) string) []string {
+	if dir := getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		return []string{dir}
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil
+	}
+	return []string{filepath.Join(home, ".claude")}
+}
+
+// State is how recently a session was active.
+type State string
+
+// States. A Live session was written to less than LiveFor ago, or less than WorkingFor during
+// an unfinished turn; an Idle one less than EndedAfter ago. Transcripts do not record the end
+// of a session, so Ended means only a long silence.
+const (
+	Live  State = "live"
+	Idle  State = "idle"
+	Ended State = "ended"
+)
+
+// Limits of the states.
+const (
+	LiveFor    = time.Minute
+	WorkingFor = 15 * time.Minute
+	EndedAfter = 12 * time.Hour
+)
+
+// Session is a transcript and those of its subagents. It is immutable. Texts are untrusted.
+type Session struct {
+	ID       string
+	Path     string
+	Project  string // name of its directory below projects/
+	Size     int64  // of all its transcripts
+	ModTime  time.Time
+	Read     bool // false while only the names, sizes and times of its files are known
+	Err      string
+	Summary  transcript.Summary
+	Agents   []Agent // by start
+	Inherits transcript.Totals
+	// ForkedFrom is the session that this one was forked from, Shared the number of copied
+	// lines, and Inherits their cost there.
+	ForkedFrom string
+	Shared     int
+}
+
+// Agent is a subagent of a session.
+type Agent struct {
+	ID          string
+	Path        string
+	Parent      string // ID of the subagent that called it, "" for the session
+	Type        string
+	Description string
+	Size        int64
+	ModTime     time.Time
+	Summary     transcript.Summary
+}
+
+// Totals returns the usage of the session and its subagents since it was forked.
+func (s *Session) Totals() transcript.Totals {
+	t := minus(s.Summary.Totals, s.Inherits)
+	for _, a := range s.Agents {
+		t = t.Add(a.Summary.Totals)
+	}
+	return t
+}
+
+func minus(t, u transcript.Totals) transcript.Totals {
+	return transcript.Totals{Tokens: t.Tokens.Sub(u.Tokens), CostUSD: t.CostUSD - u.CostUSD,
+		Priced: t.Priced - u.Priced, Unpriced: t.Unpriced - u.Unpriced,
+		Calls: t.Calls - u.Calls, Failed: t.Failed - u.Failed, Denied: t.Denied - u.Denied}
+}
+
+// State returns the session's state at a time.
+func (s *Session) State(now time.Time) State {
+	age := now.Sub(s.Touched())
+	switch {
+	case age < LiveFor, s.Summary.Unfinished && age < WorkingFor:
+		return Live
+	case age < EndedAfter:
+		return Idle
+	}
+	return Ended
+}
+
+// Touched returns when the session was last active: the time of its last line, but not after
+// its file's time, since clocks may be wrong and files may be copied.
+func (s *Session) Touched() time.Time {
+	at := earlier(s.ModTime, s.Summary.Last)
+	for _, a := range s.Agents {
+		if t := earlier(a.ModTime, a.Summary.Last); t.After(at) {
+			at = t
+		}
+	}
+	return at
+}
+
+func earlier(file, line time.Time) time.Time {
+	if !line.IsZero() && line.Before(file) {
+		return line
+	}
+	return file
+}
+
+// Last returns the time of the last line, or the file's time.
+func (s *Session) Last() time.Time {
+	if s.Summary.Last.IsZero() {
+		return s.ModTime
+	}
+	return s.Summary.Last
+}
+
+// Name returns the session's title, its first prompt, or "".
+func (s *Session) Name() string {
+	if s.Summary.Title != "" {
+		return s.Summary.Title
+	}
+	return s.Summary.Prompt
+}
+
+// Dir returns the session's working directory, or its project if that is unknown.
+func (s *Session) Dir() string {
+	if s.Summary.WorkDir != "" {
+		return s.Summary.WorkDir
+	}
+	return s.Project
+}
+
+// Failed reports whether the session has a failed call or an error.
+func (s *Session) Failed() bool {
+	return s.Err != "" || s.Summary.Errors > 0 || s.Totals().Failed > 0
+}
+
+// Progress is how far an index has read.
+type Progress struct {
+	Sessions, Files int
+	Done            int // files that are read to their end
+	Cached          int // of those, files from the cache
+	Bytes           int64
+	BytesDone       int64
+	Read            int64         // bytes read since the start
+	Busy            time.Duration // time that reading them took
+	Dropped         int           // files beyond MaxFiles
+	Scanned         time.Time     // when the directories were last scanned
+	Reading         string        // the file that is being read, or ""
+	Trouble         string        // a lasting problem, such as an unreadable directory
+}
+
+// Rate returns the bytes read per second, or 0 before the first.
+func (p Progress) Rate() float64 {
+	if p.Busy <= 0 {
+		return 0
+	}
+	return float64(p.Read) / p.Busy.Seconds()
+}
+
+// Find returns the sessions with an ID, the beginning of an ID, or the path of a transcript.
+func Find(sessions []*Session, name string) (found []*Session) {
+	abs, err := filepath.Abs(name)
+	for _, s := range sessions {
+		switch {
+		case s.ID == name, err == nil && s.Path == abs:
+			return []*Session{s}
+		case strings.HasPrefix(s.ID, name):
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+func sortNewest(list []*Session) {
+	slices.SortFunc(list, func(a, b *Session) int {
+		if c := b.Last().Compare(a.Last()); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+}

@@ -1,0 +1,310 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// shellBindings returns the keys of the shell itself, in the order of the help.
+func (m *Model) shellBindings() []Binding {
+	b := func(action, help, short string, do func() tea.Cmd, keys ...string) Binding {
+		return Binding{Action: "shell." + action, Keys: keys, Help: help, Short: short,
+			Do: func(Shell) tea.Cmd { return do() }}
+	}
+	// simple is for actions that need no command.
+	simple := func(do func()) func() tea.Cmd { return func() tea.Cmd { do(); return nil } }
+	resize := func(by int) func() { return func() { m.noteProblem(m.panes.resize(by)) } }
+	list := []Binding{
+		b("open", "open the selection", "open", simple(m.panes.next), "enter"),
+		b("next", "go to the next pane", "pane", simple(m.panes.cycle), "tab"),
+		b("help", "show or hide this help", "help", simple(m.openHelp), "?"),
+		b("command", "type a command; tab completes it", "command", simple(m.openPalette), ":"),
+		b("back", "go back; never quits", "", simple(m.panes.back), "esc"),
+		b("zoom", "show this pane alone, or all panes", "", simple(func() { m.noteProblem(m.panes.zoom()) }), "z"),
+		b("narrower", "make the left pane narrower", "", simple(resize(-shareStep)), "<"),
+		b("wider", "make the left pane wider", "", simple(resize(shareStep)), ">"),
+		b("copy", "copy the selection", "", m.copy, "y"),
+		b("errors", "list errors, newest first", "", simple(m.openErrors), "!"),
+		b("mouse", "turn the mouse on or off", "", simple(m.toggleMouse), "M"),
+		b("quit", "quit; "+quitKey+" works everywhere", "quit", func() tea.Cmd { return tea.Quit }, "q"),
+	}
+	if m.opts.CancelWork != nil {
+		list = append(list, b("cancel_work", "stop the operation in the status line", "",
+			simple(m.cancelWork), "ctrl+x"))
+	}
+	return list
+}
+
+func (m *Model) screenBindings() []Binding {
+	if len(m.panes.screens) < 2 {
+		return nil
+	}
+	var out []Binding
+	for _, s := range m.panes.screens {
+		out = append(out, Binding{Action: "screen." + s.Name, Keys: s.Keys, Help: s.Help,
+			Do: func(sh Shell) tea.Cmd { sh.Open(s.Name); return nil }})
+	}
+	return out
+}
+
+// shellCommands returns the commands of the shell itself.
+func (m *Model) shellCommands() []Command {
+	simple := func(name, help string, do func(), aliases ...string) Command {
+		return Command{Name: name, Aliases: aliases, Help: help, Do: func(Shell, string) tea.Cmd { do(); return nil }}
+	}
+	list := []Command{
+		simple("help", "show the keys that work here", m.openHelp, "h"),
+		simple("keys", "show all keys of all screens", m.openKeys),
+		simple("errors", "list errors, newest first", m.openErrors, "messages"),
+		{Name: "quit", Aliases: []string{"q", "q!", "exit"}, Help: "quit the console",
+			Do: func(Shell, string) tea.Cmd { return tea.Quit }},
+	}
+	if m.themes.load != nil {
+		list = append(list, Command{Name: "theme", Args: "NAME", Help: "use other colors until you quit",
+			Complete: m.themes.complete, Do: m.chooseTheme})
+	}
+	return list
+}
+
+func (m *Model) chooseTheme(_ Shell, name string) tea.Cmd {
+	s, err := m.themes.choose(name)
+	if err != nil {
+		m.fail(err)
+		return nil
+	}
+	m.setStyles(s)
+	m.Note("theme " + s.Theme + ` until you quit; set theme = "` + name + `" in config.toml to keep it`)
+	return nil
+}
+
+func (m *Model) openPalette() {
+	m.Ask(m.palette.prompt(func(line string) tea.Cmd {
+		cmd, err := m.palette.run(m, line)
+		if err != nil {
+			m.fail(err)
+		}
+		return cmd
+	}))
+	m.prompt.help = m.palette.optionHelp
+}
+
+func (m *Model) openHelp() {
+	m.openSheet("Help", "shell.help", func(width int) []string {
+		return m.keys.helpFor(m.panes.focused(), m.styles, width)
+	})
+}
+
+func (m *Model) openKeys() {
+	m.openSheet("Keys", "", func(int) []string { return m.keys.allHelp(m.Keys(), m.styles) })
+}
+
+func (m *Model) openErrors() {
+	m.openSheet("Errors", "shell.errors", func(width int) []string {
+		return m.messages.lines(m.styles, m.snap, width)
+	})
+}
+
+// openSheet opens a page; the keys of action close it.
+func (m *Model) openSheet(title, action string, lines func(width int) []string) {
+	m.dialogs[sheetDialog] = &sheet{title: title, keys: m.keys.keysFor(action), lines: lines}
+}
+
+// noteProblem shows why a key had no effect.
+func (m *Model) noteProblem(problem string) {
+	if problem != "" {
+		m.Note(problem)
+	}
+}
+
+func (m *Model) cancelWork() {
+	w, ok := newestWork(m.snap)
+	if !ok {
+		m.Note("no operation is running")
+		return
+	}
+	m.opts.CancelWork(w.ID)
+	m.Note("stopping: " + w.Label)
+}
+
+// key routes a key: to the prompt, the top dialog, the focused view or the shell.
+func (m *Model) key(k tea.KeyPressMsg) tea.Cmd {
+	if k.String() == quitKey {
+		return tea.Quit
+	}
+	if m.prompt != nil {
+		return m.promptKey(k)
+	}
+	if d := m.dialogs.top(); d != nil {
+		closes, then := d.key(k, m.height)
+		if closes {
+			m.dialogs.close()
+		}
+		if then != nil {
+			return then(m)
+		}
+		return nil
+	}
+	for _, b := range m.keys.bindings(m.panes.focused().Bindings()) {
+		if slices.Contains(b.Keys, k.String()) {
+			return m.do(b)
+		}
+	}
+	return nil
+}
+
+func (m *Model) promptKey(k tea.KeyPressMsg) tea.Cmd {
+	p := m.prompt
+	switch k.String() {
+	case "esc":
+		m.prompt = nil
+		return nil
+	case "enter":
+		m.prompt = nil
+		m.history.add(p.spec.Label, p.value())
+		return p.spec.Done(p.value())
+	}
+	return p.key(k)
+}
+
+// do runs a binding unless read-only mode disables it.
+func (m *Model) do(b Binding) tea.Cmd {
+	if b.Mutates && m.opts.ReadOnly {
+		m.Note(readOnlyNote(b.Action))
+		return nil
+	}
+	return b.Do(m)
+}
+
+// wheelLines is how far one notch of the wheel scrolls.
+const wheelLines = 3
+
+func (m *Model) toggleMouse() {
+	if m.mouseOn = !m.mouseOn; m.mouseOn {
+		m.Note("mouse on: the wheel scrolls, a click focuses; hold shift to select text")
+	} else {
+		m.Note("mouse off: the terminal handles it")
+	}
+}
+
+// mouse handles the wheel and clicks. Of the dialogs only a sheet scrolls.
+func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
+	at := msg.Mouse()
+	open := m.dialogs.top()
+	switch msg.(type) {
+	case tea.MouseWheelMsg:
+		by := map[tea.MouseButton]int{tea.MouseWheelUp: -wheelLines, tea.MouseWheelDown: wheelLines}[at.Button]
+		if s, ok := open.(*sheet); ok {
+			s.scroll(by)
+		} else if open == nil {
+			return m.wheel(at.X, at.Y, by)
+		}
+	case tea.MouseClickMsg:
+		if at.Button == tea.MouseLeft && open == nil {
+			return m.click(at.X, at.Y)
+		}
+	}
+	return nil
+}
+
+// hit returns the spot of the panes at a cell, unless a prompt is open.
+func (m *Model) hit(x, y int) (spot, bool) {
+	if m.tooSmall() || m.prompt != nil {
+		return spot{}, false
+	}
+	return m.panes.hit(x, y)
+}
+
+// wheel scrolls a pane, by pressing its keys up and down if it is no [Wheeler].
+func (m *Model) wheel(x, y, by int) tea.Cmd {
+	at, ok := m.hit(x, y)
+	if !ok || by == 0 {
+		return nil
+	}
+	v := m.panes.views()[at.pane]
+	if w, ok := v.(Wheeler); ok {
+		w.Wheel(by)
+		return nil
+	}
+	key := "down"
+	if by < 0 {
+		key = "up"
+	}
+	for _, b := range v.Bindings() {
+		if slices.Contains(b.Keys, key) {
+			var cmds []tea.Cmd
+			for range wheelLines {
+				cmds = append(cmds, m.do(b))
+			}
+			return tea.Batch(cmds...)
+		}
+	}
+	return nil
+}
+
+// click opens the screen of a tab, or focuses a pane and passes the click on to it.
+func (m *Model) click(x, y int) tea.Cmd {
+	if y == 1 && len(m.panes.screens) > 1 && m.prompt == nil {
+		for _, t := range m.panes.tabs(&m.keys) {
+			if x >= t.from && x < t.to {
+				m.Open(m.panes.screens[t.screen].Name)
+			}
+		}
+		return nil
+	}
+	at, ok := m.hit(x, y)
+	if !ok {
+		return nil
+	}
+	m.Focus(m.panes.paneAt(at))
+	if c, ok := m.panes.focused().(Clicker); ok && at.inside {
+		return c.Click(at.x, at.y)
+	}
+	return nil
+}
+
+// maxTerminalCopy is the longest text, in bytes, that most terminals copy to the clipboard
+// by an escape sequence.
+const maxTerminalCopy = 74_000
+
+var errNoClipboard = errors.New("no clipboard")
+
+// copiedMsg reports the result of writing to the system clipboard.
+type copiedMsg struct {
+	what, text string
+	err        error
+}
+
+// copy copies the focused view's selection to the system clipboard, or through the terminal
+// if that fails.
+func (m *Model) copy() tea.Cmd {
+	what, text := "", ""
+	if c, ok := m.panes.focused().(Copier); ok {
+		what, text = c.Copy()
+	}
+	if text == "" {
+		m.Note("nothing to copy here")
+		return nil
+	}
+	write := m.opts.Clipboard
+	if write == nil {
+		write = func(string) error { return errNoClipboard }
+	}
+	return func() tea.Msg { return copiedMsg{what, text, write(text)} }
+}
+
+func (m *Model) copied(c copiedMsg) tea.Cmd {
+	switch {
+	case c.err == nil:
+		m.Note("copied " + c.what + " to the clipboard")
+		return nil
+	case len(c.text) > maxTerminalCopy:
+		m.fail(fmt.Errorf("cannot copy %s: %d KB is more than terminals accept, and the system clipboard failed: %w",
+			c.what, len(c.text)>>10, c.err))
+		return nil
+	}
+	m.Note("copied " + c.what + " through the terminal (OSC 52)")
+	return tea.SetClipboard(c.text)
+}

@@ -1,0 +1,233 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/theme"
+)
+
+// palette finds and runs the commands that can be typed after ":".
+type palette struct {
+	panes *panes
+	keys  *keymap
+	shell []Command // the shell's own
+	do    func(Binding) tea.Cmd
+}
+
+// prompt returns the line in which commands are typed.
+func (p *palette) prompt(run func(line string) tea.Cmd) Prompt {
+	return Prompt{Label: ":", Hint: "a command, a screen or an action",
+		Preview: p.preview, Complete: p.complete, Done: run}
+}
+
+// commands lists what can be run now: screens, the shell's commands, the views' commands,
+// and every action whose key works here. Of two with the same name the first counts.
+func (p *palette) commands() []Command {
+	list := slices.Concat(p.screenCommands(), p.shell, p.viewCommands(), p.actionCommands())
+	seen := map[string]bool{}
+	return slices.DeleteFunc(list, func(c Command) bool {
+		dup := seen[c.Name]
+		seen[c.Name] = true
+		return dup || c.Mutates && p.keys.readOnly
+	})
+}
+
+func (p *palette) screenCommands() []Command {
+	var out []Command
+	for _, s := range p.panes.screens {
+		out = append(out, Command{Name: s.Name, Aliases: s.Aliases, Help: cmp.Or(s.Help, "the screen "+s.Name),
+			Do: func(sh Shell, _ string) tea.Cmd { sh.Open(s.Name); return nil }})
+	}
+	return out
+}
+
+// viewCommands lists the views' commands, the focused view's first.
+func (p *palette) viewCommands() []Command {
+	var out []Command
+	focused := p.panes.focused()
+	if c, ok := focused.(Commander); ok {
+		out = c.Commands()
+	}
+	for _, v := range p.panes.all {
+		if c, ok := v.(Commander); ok && v != focused {
+			out = append(out, c.Commands()...)
+		}
+	}
+	return out
+}
+
+// actionCommands lists the active bindings, without those that have a command of their own.
+func (p *palette) actionCommands() []Command {
+	var out []Command
+	for _, b := range p.keys.active(p.panes.focused().Bindings()) {
+		if strings.HasPrefix(b.Action, "screen.") || b.Action == "shell.command" {
+			continue
+		}
+		out = append(out, Command{Name: b.Action, Help: b.Help, Mutates: b.Mutates,
+			Do: func(Shell, string) tea.Cmd { return p.do(b) }})
+	}
+	return out
+}
+
+// find returns the command with a name or alias, or the only one whose name has that prefix.
+// near lists the names with the prefix.
+func (p *palette) find(name string) (found Command, ok bool, near []string) {
+	if c, ok := p.numbered(name); ok {
+		return c, true, nil
+	}
+	list := p.commands()
+	for _, c := range list {
+		if c.Name == name || slices.Contains(c.Aliases, name) {
+			return c, true, nil
+		}
+	}
+	for _, c := range list {
+		if strings.HasPrefix(c.Name, name) {
+			found = c
+			near = append(near, c.Name)
+		}
+	}
+	return found, len(near) == 1, near
+}
+
+// numbered returns the command that a bare number means on the current screen.
+func (p *palette) numbered(typed string) (Command, bool) {
+	if typed == "" || strings.Trim(typed, "0123456789") != "" {
+		return Command{}, false
+	}
+	for _, v := range p.panes.views() {
+		commander, ok := v.(Commander)
+		if !ok {
+			continue
+		}
+		for _, c := range commander.Commands() {
+			if c.Number {
+				do := c.Do
+				c.Do = func(s Shell, args string) tea.Cmd { return do(s, strings.TrimSpace(typed+" "+args)) }
+				return c, true
+			}
+		}
+	}
+	return Command{}, false
+}
+
+// run runs a typed line.
+func (p *palette) run(sh Shell, line string) (tea.Cmd, error) {
+	name, args := splitCommand(line)
+	if name == "" {
+		return nil, nil
+	}
+	c, ok, near := p.find(name)
+	switch {
+	case ok && c.Args == "" && args != "":
+		return nil, fmt.Errorf(":%s takes no argument; got %q", c.Name, args)
+	case ok:
+		return c.Do(sh, args), nil
+	case p.disabled(name):
+		sh.Note(readOnlyNote(name))
+		return nil, nil
+	case len(near) > 0:
+		return nil, fmt.Errorf(":%s is ambiguous: %s", name, strings.Join(near[:min(len(near), 5)], ", "))
+	}
+	return nil, fmt.Errorf("command %q not found; press : and tab for a list", name)
+}
+
+func readOnlyNote(action string) string { return "read-only mode: " + action + " is disabled" }
+
+// disabled reports whether read-only mode disables a command or an action.
+func (p *palette) disabled(name string) bool {
+	if !p.keys.readOnly {
+		return false
+	}
+	bindings := slices.Concat(p.panes.focused().Bindings(), p.keys.global)
+	return slices.ContainsFunc(bindings, func(b Binding) bool { return b.Mutates && b.Action == name }) ||
+		slices.ContainsFunc(p.viewCommands(), func(c Command) bool {
+			return c.Mutates && (c.Name == name || slices.Contains(c.Aliases, name))
+		})
+}
+
+func splitCommand(line string) (name, args string) {
+	name, args, _ = strings.Cut(strings.TrimSpace(line), " ")
+	return name, strings.TrimSpace(args)
+}
+
+// complete lists the commands that begin with the typed text, then those that contain it;
+// after a command's name, its arguments.
+func (p *palette) complete(line string, cursor int) (int, []string) {
+	name, rest, inArgs := strings.Cut(strings.TrimLeft(line[:cursor], " "), " ")
+	if inArgs {
+		c, ok, _ := p.find(name)
+		if !ok || c.Complete == nil {
+			return cursor, nil
+		}
+		arg := strings.TrimLeft(rest, " ")
+		return cursor - len(arg), c.Complete(arg)
+	}
+	var begin, contain []string
+	for _, c := range p.commands() {
+		option := c.Name
+		if c.Args != "" {
+			option += " "
+		}
+		switch {
+		case strings.HasPrefix(c.Name, name):
+			begin = append(begin, option)
+		case strings.Contains(c.Name, name) || slices.Contains(c.Aliases, name):
+			contain = append(contain, option)
+		}
+	}
+	return cursor - len(name), append(begin, contain...)
+}
+
+// optionHelp returns the help beside a command in the list.
+func (p *palette) optionHelp(option string) string {
+	name := strings.TrimSpace(option)
+	for _, c := range p.commands() {
+		if c.Name != name {
+			continue
+		}
+		if c.Args != "" {
+			return c.Args + "  " + c.Help
+		}
+		return c.Help
+	}
+	return ""
+}
+
+// preview explains the command that is being typed.
+func (p *palette) preview(line string) string {
+	name, _ := splitCommand(line)
+	if c, ok, _ := p.find(name); ok {
+		return strings.TrimSpace(c.Name+" "+c.Args) + ": " + c.Help
+	}
+	return ""
+}
+
+// themes chooses the console's theme.
+type themes struct {
+	load  func(name string, dark bool) (theme.Styles, error) // nil if the theme is fixed
+	names []string
+	name  string // the current one
+	dark  bool   // the terminal's background, as far as known
+}
+
+func (t *themes) complete(prefix string) []string {
+	list := append([]string{theme.Auto}, t.names...)
+	return slices.DeleteFunc(list, func(n string) bool { return !strings.HasPrefix(n, prefix) })
+}
+
+func (t *themes) choose(name string) (theme.Styles, error) {
+	if name == "" {
+		return theme.Styles{}, fmt.Errorf(":theme needs a name: %s", strings.Join(t.complete(""), ", "))
+	}
+	s, err := t.load(name, t.dark)
+	if err == nil {
+		t.name = name
+	}
+	return s, err
+}

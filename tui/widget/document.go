@@ -1,0 +1,101 @@
+package widget
+
+import (
+	"time"
+
+	"acescope/sources/histories"
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+// Document is the facts of a run as lines. It keeps what it built until the detail,
+// the width or the second on the clock is another, and long texts it wrapped for as
+// long as they stay the same.
+type Document struct {
+	WorkflowID, RunID string
+
+	Detail  *histories.Detail
+	Width   int
+	Second  int64
+	Lines   []string
+	wrapped map[wrapKey][]string
+}
+
+type wrapKey struct {
+	text  string
+	width int
+}
+
+// maxWrapped bounds the texts that are kept wrapped; maxText the bytes of one text
+// that are shown, the rest is counted.
+const (
+	maxWrapped = 64
+	MaxText    = 64 << 10
+)
+
+func (d *Document) Clear() { *d = Document{WorkflowID: d.WorkflowID, RunID: d.RunID} }
+
+func (d *Document) Wrap(t string, width int) []string {
+	k := wrapKey{t, width}
+	if lines, ok := d.wrapped[k]; ok {
+		return lines
+	}
+	shown := t
+	if len(shown) > MaxText {
+		shown = shown[:MaxText]
+	}
+	lines := text.Wrap(shown, width)
+	if rest := len(t) - len(shown); rest > 0 {
+		lines = append(lines, "("+text.Count(int64(rest))+" more bytes)")
+	}
+	if d.wrapped == nil || len(d.wrapped) >= maxWrapped {
+		d.wrapped = map[wrapKey][]string{}
+	}
+	d.wrapped[k] = lines
+	return lines
+}
+
+// Writer writes the lines of a document.
+type Writer struct {
+	Doc   *Document
+	S     theme.Styles
+	Width int
+	Now   time.Time
+	Loc   *time.Location
+	Lines []string
+}
+
+// Line starts a line; end finishes it.
+func (w *Writer) Line() *text.Line { return &text.Line{Max: w.Width, Tail: w.S.Glyphs.Ellipsis} }
+
+func (w *Writer) End(l *text.Line) { w.Lines = append(w.Lines, l.String(w.S.Text)) }
+
+func (w *Writer) Say(ink theme.Ink, t string) { w.End(w.Line().Add(ink, t)) }
+
+// Section starts a part with a heading and a remark beside it.
+func (w *Writer) Section(title, remark string) {
+	if len(w.Lines) > 0 {
+		w.Say(w.S.Text, "")
+	}
+	w.End(w.Line().Add(w.S.Strong, " "+title).Add(w.S.Muted, "  "+remark))
+}
+
+// Prose writes a text of many lines, indented below a first label.
+func (w *Writer) Prose(label string, ink theme.Ink, t string) {
+	indent := text.Width(label)
+	for i, l := range w.Doc.Wrap(t, w.Width-indent-1) {
+		head := text.Spaces(indent)
+		if i == 0 {
+			head = label
+		}
+		w.End(w.Line().Add(w.S.Muted, head).Add(ink, l))
+	}
+}
+
+// Ago is how long before now something was.
+func (w *Writer) Ago(at time.Time) string {
+	if at.IsZero() {
+		return w.S.Glyphs.Dash
+	}
+	return text.Span(w.Now.Sub(at)) + " ago"
+}

@@ -1,0 +1,221 @@
+package widget
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"acescope/tui/text"
+)
+
+// Bounds of what is shown of one payload, and of how many are kept ready.
+const (
+	MaxPayload   = 64 << 10
+	maxValidated = 256 << 10
+	maxPayloads  = 32
+)
+
+// Shown is a payload ready to be drawn: what it is, its size in bytes, and its lines, of
+// which rest bytes are left out.
+type Shown struct {
+	Kind  string
+	Size  int
+	Lines []tokens
+	Rest  int
+}
+
+// Payloads keeps payloads that were made ready.
+type Payloads struct{ ready map[payloadKey]*Shown }
+
+// payloadKey is one payload in memory; payloads are never changed in place.
+type payloadKey struct {
+	first *byte
+	size  int
+}
+
+// Of makes a JSON payload, or the bytes of an artifact, ready to be drawn.
+func (p *Payloads) Of(raw []byte) *Shown {
+	if len(raw) == 0 {
+		return &Shown{Kind: "nothing"}
+	}
+	key := payloadKey{&raw[0], len(raw)}
+	if s := p.ready[key]; s != nil {
+		return s
+	}
+	if p.ready == nil || len(p.ready) >= maxPayloads {
+		p.ready = map[payloadKey]*Shown{}
+	}
+	s := Show(raw)
+	p.ready[key] = s
+	return s
+}
+
+func Show(raw []byte) *Shown {
+	if kind, size := SealedIn(raw); kind != "" {
+		return &Shown{Kind: kind + ", not readable here without its codec", Size: size}
+	}
+	if trimmed := bytes.TrimSpace(raw); len(trimmed) > 0 && trimmed[0] == '"' {
+		var s string
+		if json.Unmarshal(trimmed, &s) == nil {
+			return showString(s)
+		}
+	}
+	// Of a very large one the beginning decides: reading all of it would be felt.
+	if len(raw) > maxValidated && (raw[0] == '{' || raw[0] == '[') || json.Valid(raw) {
+		return showJSON("JSON", raw)
+	}
+	if Binary(raw) {
+		return showBinary("binary", raw)
+	}
+	return showText("text, not JSON", string(raw))
+}
+
+func showString(s string) *Shown {
+	inner := strings.TrimSpace(s)
+	if len(inner) > 1 && (inner[0] == '{' || inner[0] == '[') && json.Valid([]byte(inner)) {
+		return showJSON("JSON in a string", []byte(inner))
+	}
+	if Binary([]byte(s)) {
+		return showBinary("binary in a string", []byte(s))
+	}
+	if len(s) >= 64 && !strings.ContainsAny(s, " \n") {
+		if data, err := base64.StdEncoding.DecodeString(s); err == nil && Binary(data) {
+			return showBinary("base64", data)
+		}
+	}
+	return showText("text", s)
+}
+
+func showJSON(kind string, raw []byte) *Shown {
+	out, used := Indent(raw, MaxPayload)
+	return &Shown{Kind: kind, Size: len(raw), Lines: highlight(string(out)), Rest: len(raw) - used}
+}
+
+func showText(kind, s string) *Shown {
+	kept := s
+	if len(kept) > MaxPayload {
+		kept = strings.ToValidUTF8(kept[:MaxPayload], "")
+	}
+	out := &Shown{Kind: kind, Size: len(s), Rest: max(len(s)-MaxPayload, 0)}
+	for _, l := range text.Lines(kept) {
+		out.Lines = append(out.Lines, tokens{{tokenText, l}})
+	}
+	return out
+}
+
+func showBinary(kind string, data []byte) *Shown {
+	head := data[:min(len(data), 64)]
+	out := &Shown{Kind: kind, Size: len(data), Rest: len(data) - len(head)}
+	for len(head) > 0 {
+		n := min(len(head), 16)
+		out.Lines = append(out.Lines, tokens{{tokenPlain, hex.EncodeToString(head[:n])}})
+		head = head[n:]
+	}
+	return out
+}
+
+// Binary tells whether data is no text: it holds a NUL, or more than a twentieth of it is
+// not printable. The beginning decides.
+func Binary(data []byte) bool {
+	data = data[:min(len(data), 4096)]
+	odd := 0
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		switch {
+		case r == 0:
+			return true
+		case r == utf8.RuneError && n == 1 && i < len(data)-utf8.UTFMax, r < 0x20 && r != '\n' && r != '\r' && r != '\t' && r != 0x1b:
+			odd++
+		}
+		i += n
+	}
+	return odd*20 > len(data)
+}
+
+// SealedIn recognises one of Temporal's payloads inside a payload, as codecs leave them: its
+// encoding and how many bytes it holds.
+func SealedIn(raw []byte) (string, int) {
+	if len(raw) > 4<<20 || !bytes.Contains(raw[:min(len(raw), 4096)], []byte(`"metadata"`)) {
+		return "", 0
+	}
+	var p struct {
+		Metadata struct{ Encoding []byte }
+		Data     []byte
+	}
+	if json.Unmarshal(raw, &p) != nil || len(p.Metadata.Encoding) == 0 {
+		return "", 0
+	}
+	return text.Safe(string(p.Metadata.Encoding), " "), len(p.Data)
+}
+
+// Indent lays JSON out, one value a line, until there are limit bytes of it; used is how
+// much of raw that is.
+func Indent(raw []byte, limit int) (out []byte, used int) {
+	depth, quoted := 0, false
+	newline := func() {
+		out = append(out, '\n')
+		for range min(depth, 40) {
+			out = append(out, ' ', ' ')
+		}
+	}
+	for i := 0; i < len(raw); i++ {
+		c := raw[i]
+		if len(out) >= limit {
+			return []byte(strings.ToValidUTF8(string(out), "")), i
+		}
+		switch {
+		case quoted:
+			out = append(out, c)
+			if c == '\\' && i+1 < len(raw) {
+				i++
+				out = append(out, raw[i])
+			}
+			quoted = c != '"'
+		case c == ' ' || c == '\n' || c == '\t' || c == '\r':
+		case c == '{' || c == '[':
+			out = append(out, c)
+			if end := next(raw, i+1); end < len(raw) && raw[end] == c+2 {
+				out = append(out, c+2)
+				i = end
+				continue
+			}
+			depth++
+			newline()
+		case c == '}' || c == ']':
+			depth--
+			newline()
+			out = append(out, c)
+		case c == ',':
+			out = append(out, c)
+			newline()
+		case c == ':':
+			out = append(out, ':', ' ')
+		default:
+			quoted = c == '"'
+			out = append(out, c)
+		}
+	}
+	return out, len(raw)
+}
+
+// next is where the white space from i on ends.
+func next(raw []byte, i int) int {
+	for i < len(raw) && strings.IndexByte(" \n\t\r", raw[i]) >= 0 {
+		i++
+	}
+	return i
+}
+
+// SizeText is a number of bytes for people: "812 bytes", "64.0 KB", "2.1 MB".
+func SizeText(n int64) string {
+	switch {
+	case n < 10_000:
+		return text.Count(n) + " bytes"
+	case n < 1_000_000:
+		return oneDigit(float64(n)/1000) + " KB"
+	}
+	return oneDigit(float64(n)/1e6) + " MB"
+}

@@ -1,0 +1,296 @@
+package widget
+
+import (
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+// SectionList is a list in parts, each with a heading, that one cursor goes through. What
+// its rows look like is the view's.
+type SectionList struct {
+	Parts         []SectionPart
+	Cursor        SectionRow // of the selected row
+	top           int        // the first visible line
+	width, height int
+	wide          map[string]bool // parts that are shown whole, by name
+	spare         int             // rows that each part may have above its limit, as there is room
+}
+
+// SectionPart is a heading and rows. Of more than limit rows the rest is counted, unless the
+// part is opened; limit 0 shows all.
+type SectionPart struct {
+	Name   string
+	Remark string
+	Rows   int
+	Limit  int
+}
+
+// SectionRow is a row of a part.
+type SectionRow struct{ Part, Row int }
+
+func (s *SectionList) shown(p SectionPart) int {
+	if p.Limit == 0 || s.wide[p.Name] {
+		return p.Rows
+	}
+	return min(p.Rows, p.Limit+s.spare)
+}
+
+// share gives the room that is left to the parts that have more rows than their limit,
+// the same to each.
+func (s *SectionList) share() {
+	s.spare = 0
+	room, short := s.height-len(s.lines()), 0
+	for _, p := range s.Parts {
+		if s.shown(p) < p.Rows {
+			short++
+		}
+	}
+	if short > 0 {
+		s.spare = max(room/short, 0)
+	}
+}
+
+// Set replaces the parts; the cursor goes to the nearest row that there is.
+func (s *SectionList) Set(parts []SectionPart) {
+	s.Parts = parts
+	s.share()
+	s.Settle()
+}
+
+func (s *SectionList) Settle() {
+	if s.Cursor.Part >= len(s.Parts) || s.Cursor.Part < 0 {
+		s.Cursor = SectionRow{}
+	}
+	if len(s.Parts) == 0 {
+		return
+	}
+	if n := s.shown(s.Parts[s.Cursor.Part]); n > 0 {
+		s.Cursor.Row = Clamp(s.Cursor.Row, 0, n-1)
+	} else {
+		s.Cursor = s.near(s.Cursor.Part)
+	}
+	s.Reveal()
+}
+
+// near is the first row of the next part that has any, else of any part.
+func (s *SectionList) near(from int) SectionRow {
+	for i := range s.Parts {
+		if at := (from + i) % len(s.Parts); s.shown(s.Parts[at]) > 0 {
+			return SectionRow{at, 0}
+		}
+	}
+	return SectionRow{}
+}
+
+// Empty tells whether there is no row at all.
+func (s *SectionList) Empty() bool {
+	for _, p := range s.Parts {
+		if p.Rows > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *SectionList) SetSize(width, height int) {
+	s.width, s.height = width, height
+	s.share()
+	s.Reveal()
+}
+
+func (s *SectionList) Page() int { return max(s.height, 1) }
+
+// Scroll moves the cursor by rows, over the headings.
+func (s *SectionList) Scroll(by int) {
+	rows := s.Flat()
+	if len(rows) == 0 {
+		return
+	}
+	at := 0
+	for i, p := range rows {
+		if p == s.Cursor {
+			at = i
+		}
+	}
+	s.Cursor = rows[Clamp(at+by, 0, len(rows)-1)]
+	s.Reveal()
+}
+
+// Flat lists the rows that can be selected, in order.
+func (s *SectionList) Flat() []SectionRow {
+	var all []SectionRow
+	for i, p := range s.Parts {
+		for row := range s.shown(p) {
+			all = append(all, SectionRow{i, row})
+		}
+	}
+	return all
+}
+
+// Jump goes to the first row of the next part that has rows, or of the one before.
+func (s *SectionList) Jump(by int) {
+	for at := s.Cursor.Part + by; at >= 0 && at < len(s.Parts); at += by {
+		if s.shown(s.Parts[at]) > 0 {
+			s.Cursor = SectionRow{at, 0}
+			s.Reveal()
+			return
+		}
+	}
+	if by < 0 {
+		s.Cursor.Row = 0
+		s.Reveal()
+	}
+}
+
+// Toggle shows the part under the cursor whole, or its beginning again.
+func (s *SectionList) Toggle() {
+	if s.Cursor.Part >= len(s.Parts) {
+		return
+	}
+	if s.wide == nil {
+		s.wide = map[string]bool{}
+	}
+	name := s.Parts[s.Cursor.Part].Name
+	s.wide[name] = !s.wide[name]
+	s.share()
+	s.Settle()
+}
+
+// kinds of line.
+const (
+	sectionHeading = iota
+	sectionItem
+	sectionMore
+	sectionBlank
+)
+
+type sectionLine struct {
+	kind int
+	at   SectionRow
+}
+
+func (s *SectionList) lines() []sectionLine {
+	var all []sectionLine
+	for i, p := range s.Parts {
+		if i > 0 {
+			all = append(all, sectionLine{sectionBlank, SectionRow{i, 0}})
+		}
+		all = append(all, sectionLine{sectionHeading, SectionRow{i, 0}})
+		n := s.shown(p)
+		for row := range n {
+			all = append(all, sectionLine{sectionItem, SectionRow{i, row}})
+		}
+		if n < p.Rows {
+			all = append(all, sectionLine{sectionMore, SectionRow{i, n}})
+		}
+	}
+	return all
+}
+
+// Reveal moves the visible part so that it holds the cursor, and the heading above it
+// where the cursor is on the first row.
+func (s *SectionList) Reveal() {
+	all := s.lines()
+	at := 0
+	for i, l := range all {
+		if l.kind == sectionItem && l.at == s.Cursor {
+			at = i
+		}
+	}
+	first := at
+	if s.Cursor.Row == 0 {
+		first = max(at-1, 0)
+	}
+	s.top = Clamp(s.top, at-s.Page()+1, first)
+	s.top = Clamp(s.top, 0, max(len(all)-s.Page(), 0))
+}
+
+// Draw is exactly height lines. row draws a row in width cells; marked ones are painted
+// in one piece afterwards, so they come plain.
+func (s *SectionList) Draw(st theme.Styles, focused bool, row func(at SectionRow, width int, plain bool) string) []string {
+	all := s.lines()
+	out := make([]string, 0, s.height)
+	for _, l := range all[min(s.top, len(all)):min(s.top+s.Page(), len(all))] {
+		out = append(out, s.line(st, focused, l, row))
+	}
+	return Fill(out, s.width, s.height)
+}
+
+func (s *SectionList) line(st theme.Styles, focused bool, l sectionLine, row func(SectionRow, int, bool) string) string {
+	p := s.Parts[l.at.Part]
+	line := text.Line{Max: s.width, Tail: st.Glyphs.Ellipsis}
+	switch l.kind {
+	case sectionHeading:
+		return line.Add(st.Strong, " "+p.Name).Add(st.Muted, "  "+p.Remark).String(st.Text)
+	case sectionMore:
+		return line.Add(st.Muted, "   "+text.Count(int64(p.Rows-l.at.Row))+" more: a shows them").String(st.Text)
+	case sectionBlank:
+		return text.Spaces(s.width)
+	}
+	if l.at != s.Cursor {
+		return text.Fit("  "+row(l.at, s.width-PointerWidth, false), s.width, "")
+	}
+	mark := RowCursor
+	if focused {
+		mark = RowSelected
+	}
+	return RowInk(mark, st).Paint(text.Fit(st.Glyphs.Pointer+" "+row(l.at, s.width-PointerWidth, true), s.width, ""))
+}
+
+// Position is the row of the part under the cursor: "retrying 2/7".
+func (s *SectionList) Position() string {
+	if s.Cursor.Part >= len(s.Parts) || s.Parts[s.Cursor.Part].Rows == 0 {
+		return ""
+	}
+	p := s.Parts[s.Cursor.Part]
+	return p.Name + " " + text.Count(int64(s.Cursor.Row+1)) + "/" + text.Count(int64(p.Rows))
+}
+
+// SizedCells joins cells of fixed widths: a width below 0 is flush right, 0 takes the rest.
+func SizedCells(width int, plain bool, ellipsis string, cells ...SizedCell) string {
+	rest := width - len(cells) + 1
+	for _, c := range cells {
+		if c.Width < 0 {
+			rest += c.Width
+		} else {
+			rest -= c.Width
+		}
+	}
+	out := ""
+	used := 0
+	for i, c := range cells {
+		if i > 0 {
+			out += " "
+			used++
+		}
+		w := c.Width
+		t := ""
+		switch {
+		case w < 0:
+			w = -w
+			t = text.FitLeft(c.Text, w, ellipsis)
+		case w == 0:
+			w = max(rest, 0)
+			t = text.Fit(c.Text, w, ellipsis)
+		default:
+			t = text.Fit(c.Text, w, ellipsis)
+		}
+		used += w
+		if plain {
+			out += t
+		} else {
+			out += c.Ink.Paint(t)
+		}
+	}
+	if used > width {
+		return text.Cut(out, width, "")
+	}
+	return out
+}
+
+// SizedCell is a cell with its width.
+type SizedCell struct {
+	Text  string
+	Width int
+	Ink   theme.Ink
+}

@@ -1,0 +1,191 @@
+// Package widget holds the parts that screens are drawn with: tables, lists of sections, plots,
+// sparklines, payload viewers and wrapped documents. It does no IO and keeps no data but caches of drawn text,
+// each bounded by a constant next to it.
+package widget
+
+import (
+	"strings"
+
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+// Table is a list of any length with a cursor. It asks for the visible rows only, by
+// number, so that what it costs does not depend on how many there are.
+type Table struct {
+	all           []Heading
+	Cols          []int // of all, as far as the width lets them in
+	Widths        []int // of cols
+	Rows          int
+	Cursor, Top   int
+	width, height int
+}
+
+// Heading is a column of a table. Width 0 takes what the others leave, at least minimum
+// (0: 16 cells). Columns are given up in the order of drop, highest first, where there is
+// no room; those with 0 stay.
+type Heading struct {
+	Title   string
+	Width   int
+	Minimum int
+	Right   bool
+	Drop    int
+}
+
+// Cell is one cell of a table as safe text.
+type Cell struct {
+	Text string
+	Ink  theme.Ink
+}
+
+func NewTable(all ...Heading) *Table { return &Table{all: all} }
+
+func (t *Table) SetSize(width, height int) {
+	if width != t.width || t.Cols == nil {
+		t.Arrange(width)
+	}
+	t.width, t.height = width, height
+	t.Reveal()
+}
+
+// Arrange chooses the columns for a width.
+func (t *Table) Arrange(width int) {
+	t.Cols = t.Cols[:0]
+	for i := range t.all {
+		t.Cols = append(t.Cols, i)
+	}
+	for {
+		rest, least, drop := width-PointerWidth-len(t.Cols)+1, 0, 0
+		for at, i := range t.Cols {
+			h := t.all[i]
+			if rest -= h.Width; h.Width == 0 {
+				least += h.least()
+			}
+			if h.Drop > t.all[t.Cols[drop]].Drop {
+				drop = at
+			}
+		}
+		if rest >= least || t.all[t.Cols[drop]].Drop == 0 {
+			t.share(rest)
+			return
+		}
+		t.Cols = append(t.Cols[:drop], t.Cols[drop+1:]...)
+	}
+}
+
+func (h Heading) least() int {
+	if h.Minimum > 0 {
+		return h.Minimum
+	}
+	return NameWidth
+}
+
+// share gives what is left to the columns without a width, in proportion to what they
+// need at least.
+func (t *Table) share(rest int) {
+	t.Widths = make([]int, len(t.Cols))
+	least := 0
+	for at, i := range t.Cols {
+		if t.Widths[at] = t.all[i].Width; t.all[i].Width == 0 {
+			least += t.all[i].least()
+		}
+	}
+	for at, i := range t.Cols {
+		if h := t.all[i]; h.Width == 0 {
+			t.Widths[at] = max(rest*h.least()/least, 1)
+			rest, least = rest-t.Widths[at], least-h.least()
+		}
+	}
+}
+
+// SetRows says how many rows there are now.
+func (t *Table) SetRows(n int) {
+	t.Rows = n
+	t.Reveal()
+}
+
+func (t *Table) Page() int { return max(t.height-1, 1) }
+
+func (t *Table) Scroll(by int) {
+	t.Cursor = Clamp(t.Cursor+by, 0, max(t.Rows-1, 0))
+	t.Reveal()
+}
+
+// Reveal moves the visible part so that it holds the cursor.
+func (t *Table) Reveal() {
+	t.Cursor = Clamp(t.Cursor, 0, max(t.Rows-1, 0))
+	t.Top = Clamp(t.Top, t.Cursor-t.Page()+1, t.Cursor)
+	t.Top = Clamp(t.Top, 0, max(t.Rows-t.Page(), 0))
+}
+
+// Position is where the cursor is: "12/10,214"; "" for an empty table.
+func (t *Table) Position() string {
+	if t.Rows == 0 {
+		return ""
+	}
+	return text.Count(int64(t.Cursor+1)) + "/" + text.Count(int64(t.Rows))
+}
+
+// Draw is exactly height lines: the heading, then the visible rows. row gives the cells
+// of a row by number, one for each column of the table, in order.
+func (t *Table) Draw(s theme.Styles, focused bool, row func(i int) []Cell) []string {
+	lines := append(make([]string, 0, t.height), t.heading(s))
+	for i := t.Top; i < min(t.Top+t.Page(), t.Rows); i++ {
+		lines = append(lines, t.line(s, row(i), i == t.Cursor, focused))
+	}
+	return Fill(lines, t.width, t.height)
+}
+
+func (t *Table) heading(s theme.Styles) string {
+	h := text.Spaces(PointerWidth)
+	for at, i := range t.Cols {
+		if at > 0 {
+			h += " "
+		}
+		h += t.Fit(at, t.all[i].Title, "")
+	}
+	return s.Muted.Paint(text.Fit(h, t.width, ""))
+}
+
+func (t *Table) Fit(at int, what, tail string) string {
+	if t.all[t.Cols[at]].Right {
+		return text.FitLeft(what, t.Widths[at], tail)
+	}
+	return text.Fit(what, t.Widths[at], tail)
+}
+
+// line paints cell by cell, but the row under the cursor in one piece, so that its
+// background has no gaps.
+func (t *Table) line(s theme.Styles, cells []Cell, cursor, focused bool) string {
+	var b strings.Builder
+	mark := RowPlain
+	switch {
+	case cursor && focused:
+		mark = RowSelected
+	case cursor:
+		mark = RowCursor
+	}
+	if mark == RowPlain {
+		b.WriteString(text.Spaces(PointerWidth))
+	} else {
+		b.WriteString(s.Glyphs.Pointer + " ")
+	}
+	used := PointerWidth
+	for at, i := range t.Cols {
+		if at > 0 {
+			b.WriteByte(' ')
+			used++
+		}
+		c := t.Fit(at, cells[i].Text, s.Glyphs.Ellipsis)
+		used += t.Widths[at]
+		if mark == RowPlain {
+			c = cells[i].Ink.Paint(c)
+		}
+		b.WriteString(c)
+	}
+	if used > t.width {
+		return RowInk(mark, s).Paint(text.Fit(b.String(), t.width, ""))
+	}
+	b.WriteString(text.Spaces(t.width - used))
+	return RowInk(mark, s).Paint(b.String())
+}

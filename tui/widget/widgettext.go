@@ -1,0 +1,101 @@
+package widget
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"acescope/sources/system"
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+// NameWidth is what a task's name gets before another column is let in.
+const NameWidth = 16
+
+// PointerWidth is the room for the mark of the selected row.
+const PointerWidth = 2
+
+type RowMark uint8
+
+func Unless(quiet bool, a, b theme.Ink) theme.Ink {
+	if quiet {
+		return a
+	}
+	return b
+}
+
+func HowMany(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return text.Count(int64(n)) + " " + word + "s"
+}
+
+func Counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return text.Count(int64(n)) + " " + what
+}
+
+func Dropped(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return ", " + text.Count(int64(n)) + " more not kept"
+}
+
+// Bounded is the beginning of a text that may be long: more than a screen line can hold
+// whatever it is made of, so that making it safe stays cheap.
+func Bounded(t string, width int) string {
+	if limit := 16*width + 4096; len(t) > limit {
+		return t[:limit]
+	}
+	return t
+}
+
+// Panel is a window on lines; top is the first visible one.
+type Panel struct{ Top, Lines, Height int }
+
+func (p *Panel) Scroll(by int) { p.Top = Clamp(p.Top+by, 0, max(p.Lines-p.Height, 0)) }
+
+// Dollars is a sum of money to the cent, and closer where it is less than one.
+func Dollars(usd float64) string {
+	switch {
+	case usd == 0:
+		return "$0"
+	case usd < 0.01:
+		return "$" + strconv.FormatFloat(usd, 'g', 2, 64)
+	}
+	return "$" + strconv.FormatFloat(usd, 'f', 2, 64)
+}
+
+func Holds(part string, in ...string) bool {
+	return slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(part)) })
+}
+
+func UnlessZero(n uint64) string {
+	if n == 0 {
+		return ""
+	}
+	return system.Bytes(n)
+}
+
+const (
+	RowPlain RowMark = iota
+	RowCursor
+	RowSelected
+)
+
+func RowInk(mark RowMark, s theme.Styles) theme.Ink {
+	switch mark {
+	case RowSelected:
+		return s.Selected
+	case RowCursor:
+		return s.Cursor
+	}
+	return theme.Ink{}
+}
+
+func Clamp(v, low, high int) int { return max(min(v, high), low) }

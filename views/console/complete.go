@@ -1,0 +1,257 @@
+package console
+
+import (
+	"slices"
+	"strings"
+
+	"acescope/engine/ace"
+	"acescope/sources/runs"
+	"acescope/tui/widget"
+)
+
+// MaxOptions bounds what a completion offers.
+const MaxOptions = 40
+
+// complete offers what the query's text may become: attribute names, operators, and the
+// values that are known.
+func (c *Console) complete(line string, cursor int) (int, []string) {
+	return Completion(line, cursor, c.valuesOf)
+}
+
+// valuesOf lists the known values of an attribute, those that most runs have first.
+func (c *Console) valuesOf(attribute string) []string {
+	var values []string
+	add := func(v string) {
+		if v != "" && !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	if fixed, ok := fixedValues[attribute]; ok {
+		return fixed
+	}
+	if c.Counted != nil {
+		for _, f := range c.Counted.List {
+			for _, v := range f.Values {
+				if f.Attribute == attribute {
+					add(v.Value)
+				}
+			}
+		}
+	}
+	for i := range c.Runs.Rows {
+		if len(values) >= MaxOptions {
+			break
+		}
+		add(valueIn(&c.Runs.Rows[i], attribute))
+	}
+	return values
+}
+
+func valueIn(r *runs.Run, attribute string) string {
+	switch attribute {
+	case ace.AttrTask:
+		return r.TaskID
+	case "WorkflowId":
+		return r.WorkflowID
+	case "RunId":
+		return r.RunID
+	}
+	return runs.ValueOf(*r, attribute)
+}
+
+// fixedValues are attributes whose values are known beforehand.
+var fixedValues = map[string][]string{
+	ace.AttrExit:      {"running", "success", "wrong", "failed", "cancelled", "timeout"},
+	ace.AttrAdapter:   {string(ace.Offline), string(ace.Online)},
+	"ExecutionStatus": {"Running", "Completed", "Failed", "Canceled", "Terminated", "TimedOut", "ContinuedAsNew"},
+	"WorkflowType":    {ace.TaskWorkflow, ace.ExperimentWorkflow},
+}
+
+// builtIn are the server's own attributes that a query over runs is likely to name.
+var builtIn = []string{"WorkflowId", "WorkflowType", "RunId", "StartTime", "CloseTime", "ExecutionStatus", "ExecutionDuration", "HistoryLength"}
+
+// Operators are those of the query language, for an attribute that holds a word.
+var Operators = []string{"= ", "!= ", "IN (", "NOT IN (", "STARTS_WITH ", "IS NULL", "IS NOT NULL"}
+
+// Completion offers what the text of a query from byte from up to the cursor may become.
+// Both the short words and the query language are known.
+func Completion(line string, cursor int, values func(attribute string) []string) (from int, options []string) {
+	cursor = widget.Clamp(cursor, 0, len(line))
+	before := queryTokens(line[:cursor])
+	word := queryToken{at: cursor}
+	if n := len(before); n > 0 && before[n-1].end == cursor && before[n-1].text != "(" && before[n-1].text != "," {
+		word, before = before[n-1], before[:n-1]
+	}
+	if attr, ok := awaitsValue(before); ok {
+		typed := strings.TrimLeft(word.text, `"'`)
+		return word.at, match(typed, quoteAll(values(attr)), func(o string) string { return o[1:] })
+	}
+	if at := strings.IndexAny(word.text, "=:"); at > 0 {
+		return completeShort(word, at, values)
+	}
+	switch {
+	case awaitsOperator(before):
+		options = Operators
+	case ended(before):
+		options = []string{"AND ", "OR "}
+		options = append(options, beginnings()...)
+	default:
+		options = beginnings()
+	}
+	return word.at, match(word.text, options, func(o string) string { return o })
+}
+
+// completeShort completes the value in KEY=VALUE: the last of several apart by commas.
+func completeShort(word queryToken, at int, values func(string) []string) (int, []string) {
+	name := attribute(strings.TrimSuffix(word.text[:at], "!"))
+	start := at + 1
+	if comma := strings.LastIndex(word.text, ","); comma > start {
+		start = comma + 1
+	}
+	known := values(name)
+	for i, v := range known {
+		if strings.ContainsAny(v, " \t,\"'()<>`") {
+			known = slices.Clone(known)
+			known[i] = quote(v)
+		}
+	}
+	return word.at + start, match(strings.TrimLeft(word.text[start:], `"'`), known, func(o string) string { return strings.TrimLeft(o, `"`) })
+}
+
+func quoteAll(values []string) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = quote(v)
+	}
+	return out
+}
+
+// beginnings are what a condition may begin with.
+func beginnings() []string {
+	var out []string
+	for _, a := range append(ace.SearchAttributes(), builtIn...) {
+		out = append(out, a+"=")
+	}
+	short := []string{}
+	for k := range filterKeys {
+		if !slices.ContainsFunc(out, func(o string) bool { return strings.EqualFold(o, k+"=") }) {
+			short = append(short, k+"=")
+		}
+	}
+	slices.Sort(short)
+	words := []string{"cancelled", "closed", "failed", "ok", "open", "running", "success", "timeout", "wrong"}
+	return append(append(words, short...), out...)
+}
+
+// match keeps the options that begin with what was typed, whatever its case, but not one
+// that is typed already.
+func match(typed string, options []string, text func(string) string) []string {
+	var out []string
+	lower := strings.ToLower(typed)
+	for _, o := range options {
+		if t := strings.ToLower(text(o)); strings.HasPrefix(t, lower) && strings.TrimSpace(o) != typed && len(out) < MaxOptions {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// queryToken is a word, an operator, a bracket, a comma or a quoted text of a query.
+type queryToken struct {
+	text    string
+	at, end int
+}
+
+func queryTokens(s string) []queryToken {
+	var out []queryToken
+	for i := 0; i < len(s); {
+		switch c := s[i]; {
+		case c == ' ' || c == '\t':
+			i++
+		case c == '(' || c == ')' || c == ',':
+			out = append(out, queryToken{s[i : i+1], i, i + 1})
+			i++
+		default:
+			end := wordEnd(s, i)
+			out = append(out, queryToken{s[i:end], i, end})
+			i = end
+		}
+	}
+	return out
+}
+
+// wordEnd is where the word at a place ends: at a space or bracket that is not quoted. A
+// comma ends it too, unless the word is KEY=VALUE, where it parts values.
+func wordEnd(s string, at int) int {
+	var quoted byte
+	for i := at; i < len(s); i++ {
+		switch c := s[i]; {
+		case quoted != 0:
+			if c == '\\' {
+				i++
+			} else if c == quoted {
+				quoted = 0
+			}
+		case c == '"' || c == '\'':
+			quoted = c
+		case c == ' ' || c == '\t' || c == '(' || c == ')', c == ',' && !strings.ContainsAny(s[at:i], "=:"):
+			return i
+		}
+	}
+	return len(s)
+}
+
+func isAttribute(t queryToken) (string, bool) {
+	name := attribute(t.text)
+	return name, slices.Contains(append(ace.SearchAttributes(), builtIn...), name)
+}
+
+func isOperator(t queryToken) bool {
+	switch strings.ToUpper(t.text) {
+	case "=", "!=", "<", ">", "<=", ">=", "STARTS_WITH":
+		return true
+	}
+	return false
+}
+
+// awaitsValue tells of which attribute a value comes next: after an operator, or in the
+// brackets of an IN.
+func awaitsValue(before []queryToken) (string, bool) {
+	n := len(before)
+	if n >= 2 && isOperator(before[n-1]) {
+		return isAttribute(before[n-2])
+	}
+	for i := n - 1; i >= 2; i-- {
+		switch t := before[i]; {
+		case t.text == ")":
+			return "", false
+		case t.text == "(":
+			if before[n-1].text != "(" && before[n-1].text != "," || !strings.EqualFold(before[i-1].text, "IN") {
+				return "", false
+			}
+			name := before[i-2]
+			if strings.EqualFold(name.text, "NOT") && i >= 3 {
+				name = before[i-3]
+			}
+			return isAttribute(name)
+		}
+	}
+	return "", false
+}
+
+func awaitsOperator(before []queryToken) bool {
+	if len(before) == 0 {
+		return false
+	}
+	_, ok := isAttribute(before[len(before)-1])
+	return ok && strings.ToLower(before[len(before)-1].text) != before[len(before)-1].text
+}
+
+// ended tells whether a condition is complete, so that another may be joined to it.
+func ended(before []queryToken) bool {
+	if len(before) == 0 {
+		return false
+	}
+	last := strings.ToUpper(before[len(before)-1].text)
+	return last != "AND" && last != "OR" && last != "NOT" && last != "("
+}

@@ -1,0 +1,110 @@
+package runs
+
+import (
+	"strings"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/theme"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+)
+
+func (v *Runs) Draw(now time.Time, focused bool) []string {
+	if v.panel.kind == noPanel {
+		return v.drawList(v.width, v.height, now, focused)
+	}
+	if !v.panelBeside() {
+		return v.drawPanel(v.width, v.height, focused)
+	}
+	left := v.drawPanel(panelWidth, v.height, focused)
+	right := v.drawList(v.tableWidth(), v.height, now, false)
+	side := v.Styles.Border.Paint(v.Styles.Glyphs.Plain.Side)
+	for i := range left {
+		left[i] += side + right[i]
+	}
+	return left
+}
+
+func (v *Runs) drawList(width, height int, now time.Time, focused bool) []string {
+	lines := append(make([]string, 0, height), v.problem()...)
+	if v.Count() == 0 {
+		return widget.Fill(append(lines, widget.Centre(v.empty(), width, height-len(lines), v.Styles)...), width, height)
+	}
+	lines = append(lines, v.heading)
+	end := min(v.top+v.Page(), v.Count())
+	for i := v.top; i < end; i++ {
+		lines = append(lines, v.row(*v.At(i), i == v.Cursor, focused, now))
+	}
+	if v.summaryLines() > 0 {
+		lines = append(widget.Fill(lines, width, height-1), recentLine(v.Runs.Recent, width, v.Styles))
+	}
+	return widget.Fill(lines, width, height)
+}
+
+// empty is what is said in place of an empty list.
+func (v *Runs) empty() []string {
+	switch {
+	case !v.loaded && v.state == cluster.ConnLost:
+		return []string{"the server is away", "nothing was read from it yet"}
+	case !v.loaded && v.state == cluster.ConnReady:
+		return []string{"reading the list of runs" + v.Styles.Glyphs.Ellipsis}
+	case !v.loaded:
+		return []string{"starting the server" + v.Styles.Glyphs.Ellipsis}
+	case v.Runs.Err != "":
+		return v.missing()
+	case v.Sorting.retrying && len(v.Runs.Rows) > 0:
+		return []string{"none of the runs that are loaded is being retried", v.orderState(), "R shows all again"}
+	case v.Runs.Query != "":
+		return append([]string{"no run matches", text.Safe(v.Runs.Query, " "), "/ to look for others"}, v.missing()...)
+	case len(v.Runs.Missing) > 0:
+		return append([]string{"no runs yet"}, v.missing()...)
+	}
+	if v.file {
+		return []string{"no history is read yet"}
+	}
+	return []string{"no runs yet", "start some:  acescope run --dataset FILE"}
+}
+
+// missing names the search attributes that the server lacks, and the command that adds
+// them.
+func (v *Runs) missing() []string {
+	if len(v.Runs.Missing) == 0 {
+		return nil
+	}
+	say := []string{"", "the server lacks the search attributes " + strings.Join(v.Runs.Missing, ", "), "add them:"}
+	return append(say, text.Wrap(ace.SearchAttributesCommand(v.namespace, v.Runs.Missing), max(v.tableWidth()-2, 1))...)
+}
+
+// problem is why the list could not be read, with a caret below the place in the
+// query where that is known, and of when the rows are that are still shown.
+func (v *Runs) problem() []string {
+	if v.Runs.Err == "" {
+		return nil
+	}
+	s, width := v.Styles, v.tableWidth()
+	say := func(ink theme.Ink, t string) string {
+		return ink.Paint(text.Fit(t, width, s.Glyphs.Ellipsis))
+	}
+	what := say(s.Error, " "+s.Glyphs.Failed+" "+text.Safe(v.Runs.Err, " "))
+	at := v.Runs.ErrAt
+	if at < 0 || at > len(v.Runs.Query) {
+		if v.Runs.Loaded.IsZero() && len(v.Runs.Rows) > 0 {
+			return []string{what, say(s.Muted, "   the rows below are of the query before")}
+		}
+		return []string{what}
+	}
+	query, caret := around(v.Runs.Query, at, width-5)
+	return []string{say(s.Text, " / "+query), say(s.Error, " "+text.Spaces(caret+2)+"^"), what}
+}
+
+// around is the part of a query of at most width cells that holds the byte at, and
+// how many cells before that byte it begins.
+func around(query string, at, width int) (string, int) {
+	before, after := text.Safe(query[:at], " "), text.Safe(query[at:], " ")
+	if w := text.Width(before); w > width/2 && w+text.Width(after) > width {
+		before = text.Last(before, width/2)
+	}
+	return text.Cut(before+after, width, ""), text.Width(before)
+}
