@@ -19,38 +19,38 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 	if _, err := transcripttest.Write(dir, transcripttest.Options{Sessions: 4, Bytes: 100_000}); err != nil {
 		t.Fatal(err)
 	}
-	s := NewStore()
+	s := NewFeeds()
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.RunLocal(ctx, sessions.Local{Roots: []string{dir}, Prices: price.Shipped(), Cache: filepath.Join(dir, "cache")})
+		s.Transcripts.Run(ctx, sessions.Local{Roots: []string{dir}, Prices: price.Shipped(), Cache: filepath.Join(dir, "cache")})
 	}()
 	defer func() { stop(); <-done }()
 	until := func(what string, ok func(*sessions.Transcripts) bool) *sessions.Transcripts {
 		t.Helper()
 		late := time.After(20 * time.Second)
 		for {
-			if now := s.Snapshot().Transcripts; now != nil && ok(now) {
+			if now := s.Transcripts.Value(); now != nil && ok(now) {
 				return now
 			}
 			select {
-			case <-s.Changed():
+			case <-s.Link.Changed():
 			case <-late:
 				t.Fatal("never: " + what)
 			}
 		}
 	}
-	if s.Snapshot().Transcripts != nil {
+	if s.Transcripts.Value() != nil {
 		t.Error("transcripts are read though nobody looks")
 	}
-	s.Look(PartTranscripts, true)
+	s.Transcripts.Look(true)
 	all := until("all are read", func(now *sessions.Transcripts) bool { return len(now.Rows) == 4 && now.Progress.Done == 4 })
 	first := all.Rows[0]
 	if first.ID != transcripttest.ID(0) || first.Kind != sessions.AgentTranscript || first.Totals.Calls == 0 || !first.Known {
 		t.Errorf("%+v", first)
 	}
-	s.ReadTalk(first.Key)
+	s.Transcripts.Read(first.Key)
 	talk := until("its conversation", func(now *sessions.Transcripts) bool { return now.Wanted == first.Key && now.Talk != nil }).Talk
 	before := len(talk.Entries)
 	f, err := os.OpenFile(first.Key, os.O_APPEND|os.O_WRONLY, 0)
@@ -68,9 +68,9 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 	if len(talk.Entries) != before {
 		t.Error("a conversation that was handed out has changed")
 	}
-	s.Look(PartTranscripts, false)
-	s.Look(PartTranscripts, true)
-	s.ReadTalk("")
+	s.Transcripts.Look(false)
+	s.Transcripts.Look(true)
+	s.Transcripts.Read("")
 	until("no conversation", func(now *sessions.Transcripts) bool {
 		return now.Talk == nil && now.Progress.Read <= all.Progress.Read+200
 	})

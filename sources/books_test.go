@@ -42,28 +42,29 @@ func add(content string) ace.Operation {
 }
 
 // watching is a store that reads playbooks; until waits for a state of them.
-func watching(t *testing.T, d cluster.Deps) (*Store, func(what string, ok func(*playbooks.Books) bool) *playbooks.Books) {
+func watching(t *testing.T, d cluster.Deps) (*Feeds, func(what string, ok func(*playbooks.Books) bool) *playbooks.Books) {
 	t.Helper()
-	s := NewStore()
+	s := NewFeeds()
+	s.Link.Deps = d
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.watchPart(ctx, PartBooks, func(ctx context.Context) { s.readBooks(ctx, d) })
+		s.Playbooks.Run(ctx)
 	}()
 	t.Cleanup(func() { cancel(); <-done })
-	s.Look(PartBooks, true)
+	s.Playbooks.Look(true)
 	return s, func(what string, ok func(*playbooks.Books) bool) *playbooks.Books {
 		t.Helper()
 		deadline := time.After(20 * time.Second)
 		for {
-			if b := s.Snapshot().Books; b != nil && ok(b) {
+			if b := s.Playbooks.Value(); b != nil && ok(b) {
 				return b
 			}
 			select {
-			case <-s.Changed():
+			case <-s.Link.Changed():
 			case <-deadline:
-				t.Fatalf("no %s: %+v", what, s.Snapshot().Books)
+				t.Fatalf("no %s: %+v", what, s.Playbooks.Value())
 			}
 		}
 	}
@@ -81,7 +82,7 @@ func TestBooks(t *testing.T) {
 		len(b.Versions[0].Rationale) > playbooks.MaxRationale || b.Version.Seq != 4 || b.Version.Blamed || len(b.Version.Record.Operations) != 1 || len(b.Version.Changes.Added) != 1 {
 		t.Errorf("%+v", b)
 	}
-	s.WantBooks(playbooks.BookWish{Seq: -1, Around: -1, Bullets: true})
+	s.Playbooks.Refine(playbooks.BookWish{Seq: -1, Around: -1, Bullets: true})
 	b = until("blame", func(b *playbooks.Books) bool { return b.Version != nil && b.Version.Blamed })
 	if len(b.Version.Bullets) != 4 || b.Version.Bullets[1].Added.TaskID != "t3" || b.Version.Totals.Added != 4 || len(b.Version.Sizes) != 5 {
 		t.Errorf("%+v", b.Version)
@@ -91,19 +92,19 @@ func TestBooks(t *testing.T) {
 		return b.Version != nil && b.Version.Blamed && b.Version.Seq == 5 && len(b.Version.Bullets) == 5
 	})
 
-	s.WantBooks(playbooks.BookWish{Branch: "new", Seq: 2, Around: -1, Bullets: true})
+	s.Playbooks.Refine(playbooks.BookWish{Branch: "new", Seq: 2, Around: -1, Bullets: true})
 	b = until("older version", func(b *playbooks.Books) bool { return b.Version != nil && b.Version.Seq == 2 && b.Version.Blamed })
 	if len(b.Version.Bullets) != 2 || b.Version.Totals.Merges != 2 {
 		t.Errorf("%+v", b.Version)
 	}
-	s.WantBooks(playbooks.BookWish{Branch: "new", Seq: 0, Around: -1, Compare: true, A: playbooks.BookMark{"old", 1}, B: playbooks.BookMark{"new", 5}, Health: true})
+	s.Playbooks.Refine(playbooks.BookWish{Branch: "new", Seq: 0, Around: -1, Compare: true, A: playbooks.BookMark{"old", 1}, B: playbooks.BookMark{"new", 5}, Health: true})
 	b = until("pair and health", func(b *playbooks.Books) bool {
 		return b.Compared != nil && b.Health != nil && b.Version != nil && b.Version.Seq == 0 && b.Version.Blamed
 	})
 	if b.Compared.Err != "" || len(b.Compared.Diff.Changed) != 1 || len(b.Compared.Diff.Added) != 4 || b.Health.Bullets != 0 || len(b.Health.Unchecked) == 0 {
 		t.Errorf("%+v, %+v", b.Compared, b.Health)
 	}
-	s.WantBooks(playbooks.BookWish{Branch: "new", Seq: -1, Around: -1, Compare: true, A: playbooks.BookMark{"old", 9}, B: playbooks.BookMark{"new", 5}})
+	s.Playbooks.Refine(playbooks.BookWish{Branch: "new", Seq: -1, Around: -1, Compare: true, A: playbooks.BookMark{"old", 9}, B: playbooks.BookMark{"new", 5}})
 	until("error of a pair", func(b *playbooks.Books) bool { return b.Compared != nil && strings.Contains(b.Compared.Err, "0 to 1") })
 }
 
@@ -114,7 +115,7 @@ func TestBooksMissing(t *testing.T) {
 	books, dir := bookStore(t)
 	s, until := watching(t, cluster.Deps{Books: books})
 	until("empty store", func(b *playbooks.Books) bool { return b.Err == "" && b.Branch.Name == "" && !b.Updated.IsZero() })
-	s.WantBooks(playbooks.BookWish{Branch: "nobody", Seq: -1, Around: -1})
+	s.Playbooks.Refine(playbooks.BookWish{Branch: "nobody", Seq: -1, Around: -1})
 	teach(t, books, "main", 1, add("one"))
 	until("unknown branch", func(b *playbooks.Books) bool { return strings.Contains(b.Err, `"nobody"`) && len(b.Branches) == 1 })
 
@@ -122,7 +123,7 @@ func TestBooksMissing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "branches", "bad.log"), []byte("no log\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.WantBooks(playbooks.BookWish{Seq: -1, Around: -1})
+	s.Playbooks.Refine(playbooks.BookWish{Seq: -1, Around: -1})
 	until("damage", func(b *playbooks.Books) bool {
 		return strings.Contains(b.Err, "bad.log") && b.Branch.Name == "main" && b.Version != nil
 	})

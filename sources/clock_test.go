@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"acescope/sources/detail"
 	"math"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func TestClockSkew(t *testing.T) {
 	b := skewed()
 	c := historytest.NewClient()
 	c.Put("r", b.Events...)
-	d, err := ShowHistory(b.Events)
+	d, err := detail.ReadEvents(b.Events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestClockAhead(t *testing.T) {
 	for _, e := range b.Events {
 		e.EventTime = timestamppb.New(time.Now().Add(time.Hour))
 	}
-	d, err := ShowHistory(b.Events)
+	d, err := detail.ReadEvents(b.Events)
 	if err != nil || d.Skew.AheadMS < 3_500_000 || d.Skew.Back != 0 || !strings.Contains(d.Skew.String(), "ahead of this machine") {
 		t.Errorf("%+v, %v", d.Skew, err)
 	}
@@ -129,7 +130,7 @@ func TestClockOfAnOrderlyRun(t *testing.T) {
 	b.Begin(-8*time.Second, one, 1, "")
 	b.Signal(8*time.Second+300*time.Millisecond, "y", nil)
 	b.Signal(-200*time.Millisecond, "z", nil)
-	d, err := ShowHistory(b.Events)
+	d, err := detail.ReadEvents(b.Events)
 	if err != nil || d.Skew != (histories.Skew{}) {
 		t.Errorf("%+v, %v", d.Skew, err)
 	}

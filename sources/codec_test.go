@@ -25,10 +25,11 @@ func TestWatchCodec(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewStore()
+	s := NewFeeds()
+	s.Link.Codec = c
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); s.watchCodec(ctx, c) }()
+	go func() { defer close(done); s.watchCodec(ctx) }()
 	defer func() { stop(); <-done }()
 
 	web.Fail(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "closed for today", 503) })
@@ -46,7 +47,7 @@ func TestWatchCodec(t *testing.T) {
 		}
 	}
 	health := func() cluster.Health {
-		for _, h := range s.Snapshot().Health {
+		for _, h := range s.Link.Status().Health {
 			if h.Name == system.CodecHealth {
 				return h
 			}
@@ -57,7 +58,7 @@ func TestWatchCodec(t *testing.T) {
 	if h := health(); !strings.Contains(h.Text, "503 Service Unavailable: closed for today") {
 		t.Errorf("%+v", h)
 	}
-	if p := s.Snapshot().Problems; len(p) != 1 || !strings.HasPrefix(p[0].Text, "codec server "+web.URL) {
+	if p := s.Link.Status().Problems; len(p) != 1 || !strings.HasPrefix(p[0].Text, "codec server "+web.URL) {
 		t.Errorf("%+v", p)
 	}
 	web.Fail(nil)
@@ -65,7 +66,7 @@ func TestWatchCodec(t *testing.T) {
 		s.Refresh()
 		return read() == 0 && health().OK
 	})
-	if p := s.Snapshot().Problems; len(p) != 1 {
+	if p := s.Link.Status().Problems; len(p) != 1 {
 		t.Errorf("%+v", p)
 	}
 }

@@ -11,14 +11,14 @@ import (
 )
 
 // untilDiff compares and waits until that is done.
-func untilDiff(t *testing.T, s *Store) *histories.RunDiff {
+func untilDiff(t *testing.T, s *Feeds) *histories.RunDiff {
 	t.Helper()
 	for {
-		if d := s.Snapshot().RunDiff; d != nil && !d.Reading {
+		if d := s.Diff.Value(); d != nil && !d.Reading {
 			return d
 		}
 		select {
-		case <-s.Changed():
+		case <-s.Link.Changed():
 		case <-t.Context().Done():
 			t.Fatal("it never came")
 		}
@@ -26,22 +26,22 @@ func untilDiff(t *testing.T, s *Store) *histories.RunDiff {
 }
 
 // runDiffs runs the feed of comparisons until the test ends.
-func runDiffs(t *testing.T, s *Store, c *historytest.Client) {
+func runDiffs(t *testing.T, s *Feeds, c *historytest.Client) {
 	t.Helper()
-	s.deps = cluster.Deps{Client: c}
+	s.Link.Deps = cluster.Deps{Client: c}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); s.diff.Run(ctx) }()
+	go func() { defer close(done); s.Diff.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
-	s.Look(PartDiff, true)
+	s.Diff.Look(true)
 }
 
 // diffing compares two runs.
 func diffing(t *testing.T, c *historytest.Client, a, b histories.DiffRef) *histories.RunDiff {
 	t.Helper()
-	s := NewStore()
+	s := NewFeeds()
 	runDiffs(t, s, c)
-	s.DiffRuns(a, b, false)
+	s.Compare(histories.DiffAsk{A: a, B: b})
 	return untilDiff(t, s)
 }
 
@@ -74,23 +74,23 @@ func TestDiffOfARunThatIsGone(t *testing.T) {
 // Runs that were compared are not read again until the ask changes.
 func TestDiffIsReadOnce(t *testing.T) {
 	c, _ := hops(1)
-	s := NewStore()
+	s := NewFeeds()
 	ref := histories.DiffRef{WorkflowID: "w", RunID: "r1"}
 	runDiffs(t, s, c)
-	s.DiffRuns(ref, ref, false)
+	s.Compare(histories.DiffAsk{A: ref, B: ref})
 	untilDiff(t, s)
 	read := c.Calls("forward")
-	s.Look(PartDiff, false)
-	s.Look(PartDiff, true)
-	s.DiffRuns(ref, ref, false)
+	s.Diff.Look(false)
+	s.Diff.Look(true)
+	s.Compare(histories.DiffAsk{A: ref, B: ref})
 	if n := c.Calls("forward"); n != read {
 		t.Errorf("read again: %d calls, then %d", read, n)
 	}
-	s.DiffRuns(ref, ref, true)
+	s.Compare(histories.DiffAsk{A: ref, B: ref, AllFields: true})
 	if d := untilDiff(t, s); !d.AllFields || c.Calls("forward") == read {
 		t.Errorf("%+v", d)
 	}
-	if n := len(s.Snapshot().Work); n != 0 {
+	if n := len(s.Link.Status().Work); n != 0 {
 		t.Errorf("%d works go on", n)
 	}
 }
@@ -98,18 +98,18 @@ func TestDiffIsReadOnce(t *testing.T) {
 // A comparison that was stopped says so.
 func TestDiffIsStopped(t *testing.T) {
 	c, _ := hops(1)
-	s := NewStore()
+	s := NewFeeds()
 	c.Fail(func(call string) error {
 		if call == "describe" {
-			for _, w := range s.Snapshot().Work {
-				s.CancelWork(w.ID)
+			for _, w := range s.Link.Status().Work {
+				s.Link.CancelWork(w.ID)
 			}
 			return context.Canceled
 		}
 		return nil
 	})
 	runDiffs(t, s, c)
-	s.DiffRuns(histories.DiffRef{WorkflowID: "w", RunID: "r1"}, histories.DiffRef{WorkflowID: "v", RunID: "r1"}, false)
+	s.Compare(histories.DiffAsk{A: histories.DiffRef{WorkflowID: "w", RunID: "r1"}, B: histories.DiffRef{WorkflowID: "v", RunID: "r1"}})
 	if d := untilDiff(t, s); d.ErrA != "reading was stopped" || d.ErrB != "reading was stopped" {
 		t.Errorf("%+v", d)
 	}

@@ -28,20 +28,20 @@ import (
 // publishes.
 type watchedEvents struct {
 	t     *testing.T
-	store *Store
+	store *Feeds
 }
 
 func watchEvents(t *testing.T, c *historytest.Client, runID string) *watchedEvents {
 	t.Helper()
-	s := NewStore()
-	s.namespace = "test"
+	s := NewFeeds()
+	s.Link.Deps = cluster.Deps{Client: c, Namespace: "test"}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	s.Select("w", runID)
-	s.Look(PartEvents, true)
+	s.Select(runs.ID{WorkflowID: "w", RunID: runID})
+	s.Events.Look(true)
 	go func() {
 		defer close(done)
-		s.watchPart(ctx, PartEvents, func(ctx context.Context) { s.readEvents(ctx, cluster.Deps{Client: c}) })
+		s.Events.Run(ctx)
 	}()
 	t.Cleanup(func() { cancel(); <-done })
 	return &watchedEvents{t, s}
@@ -52,13 +52,13 @@ func (w *watchedEvents) until(what string, ok func(*histories.EventLog) bool) *h
 	w.t.Helper()
 	limit := time.After(20 * time.Second)
 	for {
-		if l := w.store.Snapshot().Events; l != nil && ok(l) {
+		if l := w.store.Events.Value(); l != nil && ok(l) {
 			return l
 		}
 		select {
-		case <-w.store.Changed():
+		case <-w.store.Link.Changed():
 		case <-limit:
-			w.t.Fatalf("never: %s; the log is %+v", what, w.store.Snapshot().Events)
+			w.t.Fatalf("never: %s; the log is %+v", what, w.store.Events.Value())
 		}
 	}
 }
@@ -131,10 +131,10 @@ func TestLookingAgain(t *testing.T) {
 	c.Put("r", events[:2_000]...)
 	w := watchEvents(t, c, "r")
 	w.until("all", func(l *histories.EventLog) bool { return l.Len() == 2_000 && !l.Reading })
-	w.store.Look(PartEvents, false)
+	w.store.Events.Look(false)
 	c.Put("r", events[2_000:]...)
 	before := c.Calls("backward")
-	w.store.Look(PartEvents, true)
+	w.store.Events.Look(true)
 	whole(t, w.until("the rest", func(l *histories.EventLog) bool { return l.Len() == len(events) && !l.Reading }), len(events))
 	if n := c.Calls("backward") - before; n > 12 {
 		t.Errorf("%d pages were read for 1,000 new events", n)
@@ -150,19 +150,19 @@ func TestAnotherRunIsSelected(t *testing.T) {
 	w := watchEvents(t, c, "r0")
 	for i := range 40 {
 		run := fmt.Sprint("r", i%4)
-		w.store.Select("w", run)
+		w.store.Select(runs.ID{WorkflowID: "w", RunID: run})
 		if i%4 == 3 {
 			w.until("its events", func(l *histories.EventLog) bool {
-				if l.RunID != run && w.store.selected.runID == l.RunID {
+				if l.RunID != run {
 					t.Fatalf("%s while %s is selected", l.RunID, run)
 				}
 				return l.RunID == run && !l.Reading && l.Closed
 			})
 		}
 	}
-	w.store.Select("", "")
-	for w.store.Snapshot().Events != nil {
-		<-w.store.Changed()
+	w.store.Select(runs.ID{WorkflowID: "", RunID: ""})
+	for w.store.Events.Value() != nil {
+		<-w.store.Link.Changed()
 	}
 }
 
@@ -207,7 +207,7 @@ func TestFilterAndOpenWhileReading(t *testing.T) {
 	c := historytest.NewClient()
 	c.Put("r", historytest.Long(2_000).Events...)
 	w := watchEvents(t, c, "r")
-	w.store.FilterEvents(histories.EventFilter{Include: "timer", Exclude: "fired"})
+	w.store.Events.Filter(histories.EventFilter{Include: "timer", Exclude: "fired"})
 	l := w.until("filtered", func(l *histories.EventLog) bool { return !l.Reading && l.Filter.Include == "timer" })
 	if len(l.Matches) == 0 {
 		t.Fatal("nothing matches")
@@ -217,7 +217,7 @@ func TestFilterAndOpenWhileReading(t *testing.T) {
 			t.Errorf("%s matches", e.Name())
 		}
 	}
-	w.store.OpenEvent(l.Matches[0])
+	w.store.Events.Open(l.Matches[0])
 	o := w.until("opened", func(l *histories.EventLog) bool { return l.Opened != nil && l.Opened.ID == l.Matches[0] }).Opened
 	if !strings.Contains(o.Text, `"timerId": "pace-`) || o.Err != "" {
 		t.Errorf("opened %+v", o)
@@ -478,14 +478,16 @@ func BenchmarkEvents50k(b *testing.B) {
 
 func readUntil(b *testing.B, c *historytest.Client, ok func(*histories.EventLog) bool) time.Duration {
 	began := time.Now()
-	s := NewStore()
-	s.Select("w", "r")
+	s := NewFeeds()
+	s.Select(runs.ID{WorkflowID: "w", RunID: "r"})
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); s.readEvents(ctx, cluster.Deps{Client: c}) }()
+	s.Link.Deps = cluster.Deps{Client: c}
+	s.Events.Look(true)
+	go func() { defer close(done); s.Events.Run(ctx) }()
 	for {
-		<-s.Changed()
-		if l := s.Snapshot().Events; l != nil && ok(l) {
+		<-s.Link.Changed()
+		if l := s.Events.Value(); l != nil && ok(l) {
 			break
 		}
 	}

@@ -272,21 +272,3 @@ func TestSeriesIsBounded(t *testing.T) {
 		t.Errorf("%d tasks, %d dropped", f.Series.Tasks.Len(), f.Series.Dropped)
 	}
 }
-
-func TestKeptSeriesAreBounded(t *testing.T) {
-	s := NewStore()
-	for i := range experiments.KeptSeries + 3 {
-		s.keepSeries(&experiments.Series{WorkflowID: fmt.Sprint(i), RunID: "r"})
-	}
-	if s.keptSeries("0", "r") != nil || s.keptSeries("10", "other") != nil || s.keptSeries("10", "r") == nil {
-		t.Error("the newest must be kept, the oldest not")
-	}
-}
-
-func TestShowExperimentsIsBounded(t *testing.T) {
-	s := NewStore()
-	s.ShowExperiments(make([]string, experiments.MaxSeries+5))
-	if got := len(s.wishes.series); got != experiments.MaxSeries {
-		t.Errorf("%d series are wanted", got)
-	}
-}

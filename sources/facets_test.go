@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"acescope/engine/ace"
-	"acescope/sources/cluster"
 	"acescope/sources/runs"
 )
 
@@ -123,17 +122,17 @@ func TestFacetsFollowTheQuery(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		w.watchPart(ctx, PartFacets, func(ctx context.Context) { w.readFacets(ctx, cluster.Deps{Client: s}) })
+		w.Facets.Run(ctx)
 	})
 	defer wg.Wait()
 	defer cancel()
-	w.Look(PartFacets, true)
-	w.until("counted", func(runs.RunList) bool { f := w.Snapshot().Facets; return f != nil && f.Query == "" })
+	w.Facets.Look(true)
+	w.until("counted", func(runs.RunList) bool { f := w.Facets.Value(); return f != nil && f.Query == "" })
 	w.SetQuery(`ExitStatus="wrong"`)
-	w.until("counted again", func(runs.RunList) bool { return w.Snapshot().Facets.Query != "" })
+	w.until("counted again", func(runs.RunList) bool { return w.Facets.Value().Query != "" })
 	s.mu.Lock()
 	s.countErr = errors.New("no room")
 	s.mu.Unlock()
 	w.SetQuery("")
-	w.until("it failed", func(runs.RunList) bool { f := w.Snapshot().Facets; return f.Err != "" && len(f.List) > 0 })
+	w.until("it failed", func(runs.RunList) bool { f := w.Facets.Value(); return f.Err != "" && len(f.List) > 0 })
 }

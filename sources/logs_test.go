@@ -11,25 +11,26 @@ import (
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/sources/cluster"
 	"acescope/sources/logfile"
 	"acescope/sources/logs"
+	"acescope/sources/runs"
 )
 
 // reading runs a store's log reader and waits for what it publishes.
 type reading struct {
 	t     *testing.T
-	store *Store
+	store *Feeds
 	last  *logs.Logs
 }
 
 func readingLogs(t *testing.T, dataDir string) *reading {
 	t.Helper()
-	s := NewStore()
+	s := NewFeeds()
+	s.Link.DataDir = dataDir
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		s.watchPart(ctx, PartLogs, func(ctx context.Context) { s.readLogs(ctx, cluster.Deps{DataDir: dataDir}) })
+		s.Logs.Run(ctx)
 	})
 	t.Cleanup(func() { stop(); wg.Wait() })
 	return &reading{t: t, store: s}
@@ -39,13 +40,13 @@ func (r *reading) until(what string, ok func(*logs.Logs) bool) *logs.Logs {
 	r.t.Helper()
 	deadline := time.After(20 * time.Second)
 	for {
-		if l := r.store.Snapshot().Logs; l != nil {
+		if l := r.store.Logs.Value(); l != nil {
 			if r.last = l; ok(l) {
 				return l
 			}
 		}
 		select {
-		case <-r.store.Changed():
+		case <-r.store.Link.Changed():
 		case <-deadline:
 			r.t.Fatalf("%s never came; %+v", what, r.last)
 		}
@@ -80,7 +81,7 @@ func TestReadLogs(t *testing.T) {
 	main := filepath.Join(dir, "logs", "acescope.log")
 	write(t, main, "one about run-1\ntwo\nthr")
 	r := readingLogs(t, dir)
-	r.store.Look(PartLogs, true)
+	r.store.Logs.Look(true)
 	l := r.until("the data directory's logs", func(l *logs.Logs) bool {
 		return texts(l) == "one about run-1|two" && len(l.Open) == 1 && l.Open[0].Text == "thr" && len(l.Files) == 1
 	})
@@ -93,22 +94,22 @@ func TestReadLogs(t *testing.T) {
 	// A run with logs of its own: those, and what others say of it.
 	write(t, filepath.Join(logs.RunLogsDir(dir, "ace/q", "run-1"), "agent.jsonl"), "{\"mine\":1}\n")
 	write(t, filepath.Join(logs.RunLogsDir(dir, "ace/q", "run-2"), "agent.jsonl"), "{\"not mine\":1}\n")
-	r.store.Select("ace/q", "run-1") // they follow the selection
+	r.store.Select(runs.ID{WorkflowID: "ace/q", RunID: "run-1"}) // they follow the selection
 	r.until("the run's logs", func(l *logs.Logs) bool { return texts(l) == "one about run-1|{\"mine\":1}" })
 
 	write(t, other, "elsewhere\n")
-	r.store.FollowLogs([]string{other})
+	r.store.Logs.FollowLogs([]string{other})
 	r.until("another file", func(l *logs.Logs) bool { return l.Chosen && texts(l) == "elsewhere" })
 	if err := os.Truncate(other, 0); err != nil {
 		t.Fatal(err)
 	}
 	r.until("a note", func(l *logs.Logs) bool { return len(l.Lines) == 2 && l.Lines[1].Note == logfile.WasEmptied })
-	r.store.Select("ace/q", "run-2")
-	r.store.Select("ace/q", "run-1") // what was chosen stays
-	if l := r.store.Snapshot().Logs; !l.Chosen || len(l.Lines) != 2 {
+	r.store.Select(runs.ID{WorkflowID: "ace/q", RunID: "run-2"})
+	r.store.Select(runs.ID{WorkflowID: "ace/q", RunID: "run-1"}) // what was chosen stays
+	if l := r.store.Logs.Value(); !l.Chosen || len(l.Lines) != 2 {
 		t.Errorf("logs %+v", l)
 	}
-	r.store.FollowLogs(nil)
+	r.store.Logs.FollowLogs(nil)
 	r.until("the run's logs again", func(l *logs.Logs) bool { return !l.Chosen && len(l.Lines) == 2 })
 }
 
@@ -118,7 +119,7 @@ func TestFirstLinesComeInTheOrderOfTheirTimes(t *testing.T) {
 	write(t, filepath.Join(logs.LogsDir(dir), "b.log"), "{\"ts\":1772359202.5,\"msg\":\"2\"}\n  of 2\n{\"time\":\"2026-03-01T10:00:04.000Z\",\"msg\":\"4\"}\n")
 	write(t, filepath.Join(logs.LogsDir(dir), "c.log"), "no time\n")
 	r := readingLogs(t, dir)
-	r.store.Look(PartLogs, true)
+	r.store.Logs.Look(true)
 	l := r.until("all lines", func(l *logs.Logs) bool { return len(l.Lines) == 6 })
 	var order []string
 	for _, e := range l.Lines {
@@ -135,38 +136,37 @@ func TestCallsOfARun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sum")
 	write(t, file, "{\"call\":1}\n")
 	r := readingLogs(t, t.TempDir())
-	r.store.FollowCalls(ace.Ref{SHA256: "sum"})
-	r.store.Look(PartLogs, true)
+	r.store.Logs.FollowCalls(ace.Ref{SHA256: "sum"})
+	r.store.Logs.Look(true)
 	r.until("that there are no artifacts", func(l *logs.Logs) bool { return l.Err != "" && l.Chosen })
 
-	s := NewStore()
+	s := NewFeeds()
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		s.watchPart(ctx, PartLogs, func(ctx context.Context) {
-			s.readLogs(ctx, cluster.Deps{ArtifactPath: func(ace.Ref) (string, error) { return file, nil }})
-		})
+		s.Link.ArtifactPath = func(ace.Ref) (string, error) { return file, nil }
+		s.Logs.Run(ctx)
 	})
 	t.Cleanup(func() { stop(); wg.Wait() })
 	r = &reading{t: t, store: s}
-	s.FollowCalls(ace.Ref{SHA256: "sum"})
-	s.Look(PartLogs, true)
+	s.Logs.FollowCalls(ace.Ref{SHA256: "sum"})
+	s.Logs.Look(true)
 	r.until("the calls", func(l *logs.Logs) bool { return texts(l) == "{\"call\":1}" })
 }
 
 func TestReadLogsOfNothing(t *testing.T) {
 	r := readingLogs(t, "")
-	r.store.Look(PartLogs, true)
+	r.store.Logs.Look(true)
 	r.until("an error", func(l *logs.Logs) bool { return l.Err != "" })
 	file := filepath.Join(t.TempDir(), "a.log")
 	if err := os.Mkdir(file+".d", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r.store.FollowLogs([]string{file, "/dev/null"})
+	r.store.Logs.FollowLogs([]string{file, "/dev/null"})
 	r.until("a file that is none", func(l *logs.Logs) bool {
 		return len(l.Files) == 2 && l.Files[0].State == logfile.Unreadable && l.Files[1].State == logfile.Waiting
 	})
-	for _, h := range r.store.Snapshot().Health {
+	for _, h := range r.store.Link.Status().Health {
 		if h.Name == "logs" && !h.OK {
 			return
 		}

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"acescope/engine/ace"
+	"acescope/sources/detail"
 	"acescope/sources/historytest"
 	"acescope/sources/runs"
 )
@@ -43,11 +44,11 @@ func TestContinuedRun(t *testing.T) {
 		historytest.New(ace.ExperimentWorkflow, ace.ExperimentInput{ExperimentID: "e", Tasks: 2, Epochs: 1, Parallel: 1}),
 		historytest.New("Foreign", "x"),
 	} {
-		d, err := ShowHistory(b.Events)
+		d, err := detail.ReadEvents(b.Events)
 		if err != nil || d.ContinuedAs != "" || d.Phase.ExitStatus != ace.Running && d.Phase.ExitStatus != "" {
 			t.Errorf("%s: %q, %q, %v", d.Type, d.ContinuedAs, d.Phase.ExitStatus, err)
 		}
-		d, err = ShowHistory(b.ContinueAs(1, "next").Events)
+		d, err = detail.ReadEvents(b.ContinueAs(1, "next").Events)
 		if err != nil || d.ContinuedAs != "next" || d.Phase.ExitStatus != ace.Continued || d.Close.IsZero() {
 			t.Errorf("%s: %q, %q, %v", d.Type, d.ContinuedAs, d.Phase.ExitStatus, err)
 		}

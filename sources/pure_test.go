@@ -50,52 +50,42 @@ func TestDistance(t *testing.T) {
 }
 
 func TestProblemsAreBounded(t *testing.T) {
-	s := NewStore()
-	for i := range 3 * MaxProblems {
-		s.Report(fmt.Sprint(i))
+	s := NewFeeds()
+	for i := range 3 * cluster.MaxProblems {
+		s.Link.Report(fmt.Sprint(i))
 	}
-	p := s.Snapshot().Problems
-	if len(p) != MaxProblems || p[len(p)-1].Text != fmt.Sprint(3*MaxProblems-1) {
+	p := s.Link.Status().Problems
+	if len(p) != cluster.MaxProblems || p[len(p)-1].Text != fmt.Sprint(3*cluster.MaxProblems-1) {
 		t.Errorf("%d problems, the last is %+v", len(p), p[len(p)-1])
 	}
 }
 
-// TestSnapshotsDoNotChange holds a snapshot while the store goes on.
-func TestSnapshotsDoNotChange(t *testing.T) {
-	s := NewStore()
-	s.SetHealth("a", true, "fine")
-	before := s.Snapshot()
-	s.SetHealth("a", false, "broken")
-	s.SetHealth("b", true, "fine")
-	s.Report("x")
+// TestStatusDoesNotChange holds a status while the link changes.
+func TestStatusDoesNotChange(t *testing.T) {
+	s := NewFeeds()
+	s.Link.SetHealth("a", true, "fine")
+	before := s.Link.Status()
+	s.Link.SetHealth("a", false, "broken")
+	s.Link.SetHealth("b", true, "fine")
+	s.Link.Report("x")
 	if len(before.Health) != 1 || !before.Health[0].OK || len(before.Problems) != 0 {
-		t.Errorf("the snapshot changed: %+v", before)
+		t.Errorf("the status changed: %+v", before)
 	}
-	if now := s.Snapshot(); len(now.Health) != 2 || now.Seq <= before.Seq {
+	if now := s.Link.Status(); len(now.Health) != 2 || now.Seq <= before.Seq {
 		t.Errorf("%+v", now)
 	}
 }
 
 func TestChangedHoldsOneToken(t *testing.T) {
-	s := NewStore()
+	s := NewFeeds()
 	for range 5 {
-		s.Report("x")
+		s.Link.Report("x")
 	}
-	<-s.Changed()
+	<-s.Link.Changed()
 	select {
-	case <-s.Changed():
+	case <-s.Link.Changed():
 		t.Error("two tokens")
 	default:
-	}
-}
-
-func TestLogIsBounded(t *testing.T) {
-	w := newWatcher(NewStore(), cluster.Deps{}, selection{"ace/t", ""})
-	for i := range histories.MaxLog + 10 {
-		w.line(runs.LogLine{Event: int64(i)})
-	}
-	if d := w.detail; len(d.Log) != histories.MaxLog || d.LogDropped != 10 || d.Log[0].Event != 10 {
-		t.Errorf("%d lines, %d dropped", len(d.Log), d.LogDropped)
 	}
 }
 

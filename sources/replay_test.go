@@ -11,17 +11,18 @@ import (
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
 	"acescope/sources/historytest"
+	"acescope/sources/runs"
 )
 
 // untilReplay waits for a snapshot that satisfies.
-func untilReplay(t *testing.T, s *Store, want func(*histories.Replay) bool) *histories.Replay {
+func untilReplay(t *testing.T, s *Feeds, want func(*histories.Replay) bool) *histories.Replay {
 	t.Helper()
 	for {
-		if r := s.Snapshot().Replay; r != nil && want(r) {
+		if r := s.Replay.Value(); r != nil && want(r) {
 			return r
 		}
 		select {
-		case <-s.Changed():
+		case <-s.Link.Changed():
 		case <-t.Context().Done():
 			t.Fatal("it never came")
 		}
@@ -33,35 +34,36 @@ func TestReplayPart(t *testing.T) {
 	c := historytest.NewClient()
 	events := historytest.Task(true).Events
 	c.Put("r", events...)
-	s := NewStore()
-	s.Select("ace/t", "r")
+	s := NewFeeds()
+	s.Select(runs.ID{WorkflowID: "ace/t", RunID: "r"})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	verified := make(chan int, 1)
-	deps := cluster.Deps{Client: c, Verify: func(_ context.Context, e []*historypb.HistoryEvent, strict bool) histories.ReplayVerdict {
+	s.Link.Deps = cluster.Deps{Client: c, Verify: func(_ context.Context, e []*historypb.HistoryEvent, strict bool) histories.ReplayVerdict {
 		verified <- len(e)
 		return histories.ReplayVerdict{Outcome: "same", Events: len(e)}
 	}}
-	go func() { defer close(done); s.readReplay(ctx, deps) }()
+	s.Replay.Look(true)
+	go func() { defer close(done); s.Replay.Run(ctx) }()
 	r := untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame != nil })
 	if r.Frame.Position != len(events) || !r.Closed || len(r.Phases) == 0 || len(r.Known) == 0 {
 		t.Errorf("the end: %+v", r)
 	}
-	s.StepTo(1)
+	s.Replay.StepTo(1)
 	untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame.Position == 1 })
-	s.StepMove(histories.StepPhase, true)
+	s.Replay.StepMove(histories.StepPhase, true)
 	r = untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame.Position > 1 })
 	if r.Frame.Position != r.Phases[1] {
 		t.Errorf("to %d, the phases change at %v", r.Frame.Position, r.Phases)
 	}
-	s.StepTo(100_000)
+	s.Replay.StepTo(100_000)
 	untilReplay(t, s, func(r *histories.Replay) bool { return r.Said != "" })
-	s.WatchValue("phase")
+	s.Replay.WatchValue("phase")
 	r = untilReplay(t, s, func(r *histories.Replay) bool { return r.Watched == "phase" })
 	if r.Seen == "" || r.Said != "" {
 		t.Errorf("watching: %+v", r)
 	}
-	s.NextWatched(true)
+	s.Replay.NextWatched(true)
 	untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame.Position > r.Phases[1] })
 	s.VerifyRun(false)
 	r = untilReplay(t, s, func(r *histories.Replay) bool { return r.Verdict != nil })
@@ -70,7 +72,7 @@ func TestReplayPart(t *testing.T) {
 	}
 	cancel()
 	<-done
-	if n := len(s.Snapshot().Work); n != 0 {
+	if n := len(s.Link.Status().Work); n != 0 {
 		t.Errorf("%d works go on", n)
 	}
 }
@@ -79,12 +81,13 @@ func TestReplayPart(t *testing.T) {
 // run that is gone is named.
 func TestReplayOverTheBorder(t *testing.T) {
 	c, all := hops(3)
-	s := NewStore()
-	s.Select("w", "r2")
+	s := NewFeeds()
+	s.Select(runs.ID{WorkflowID: "w", RunID: "r2"})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	deps := cluster.Deps{Client: c}
-	go func() { defer close(done); s.readReplay(ctx, deps) }()
+	s.Link.Deps = cluster.Deps{Client: c}
+	s.Replay.Look(true)
+	go func() { defer close(done); s.Replay.Run(ctx) }()
 	in := func(run string, at int) *histories.Replay {
 		t.Helper()
 		return untilReplay(t, s, func(r *histories.Replay) bool { return r.RunID == run && r.Frame != nil && r.Frame.Position == at })
@@ -93,16 +96,16 @@ func TestReplayOverTheBorder(t *testing.T) {
 	if r := in("r2", last); len(r.Chain.RunIDs) != 3 || r.Chain.At != 1 {
 		t.Errorf("%+v", r.Chain)
 	}
-	s.StepMove(histories.StepEvent, true)
+	s.Replay.StepMove(histories.StepEvent, true)
 	if r := in("r3", 1); r.Chain.At != 2 || r.Selected != "r2" || r.About.RunID != "r3" {
 		t.Errorf("%+v", r)
 	}
-	s.StepMove(histories.StepEvent, false)
+	s.Replay.StepMove(histories.StepEvent, false)
 	in("r2", last)
-	s.StepMove(histories.StepError, true)
+	s.Replay.StepMove(histories.StepError, true)
 	untilReplay(t, s, func(r *histories.Replay) bool { return strings.Contains(r.Said, "in this run") })
 	c.Fail(func(string) error { return serviceerror.NewNotFound("it is gone") })
-	s.StepMove(histories.StepEvent, true)
+	s.Replay.StepMove(histories.StepEvent, true)
 	untilReplay(t, s, func(r *histories.Replay) bool { return strings.Contains(r.Said, "the next run, r3, cannot be read") })
 	cancel()
 	<-done

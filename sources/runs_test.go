@@ -20,17 +20,18 @@ import (
 
 // watched is a store whose list is read from a simulated server.
 type watched struct {
-	*Store
+	*Feeds
 	t   *testing.T
 	sim *sim
 }
 
 func watch(t *testing.T, s *sim) *watched {
-	w := &watched{NewStore(), t, s}
-	w.SetConnection(cluster.Connection{State: cluster.ConnReady})
+	w := &watched{NewFeeds(), t, s}
+	w.Link.Deps = cluster.Deps{Client: s, Namespace: "ace-dev"}
+	w.Link.SetConnection(cluster.Connection{State: cluster.ConnReady})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { w.watchRuns(ctx, cluster.Deps{Client: s, Namespace: "ace-dev"}) })
+	wg.Go(func() { w.Runs.Run(ctx) })
 	t.Cleanup(func() { cancel(); wg.Wait() })
 	w.until("the list is read", func(l runspkg.RunList) bool { return !l.Loaded.IsZero() })
 	return w
@@ -40,13 +41,13 @@ func watch(t *testing.T, s *sim) *watched {
 func (w *watched) until(what string, ok func(runspkg.RunList) bool) runspkg.RunList {
 	w.t.Helper()
 	for {
-		if l := w.Snapshot().Runs; ok(l) {
+		if l := w.Runs.Value(); ok(l) {
 			return l
 		}
 		select {
-		case <-w.Changed():
+		case <-w.Link.Changed():
 		case <-time.After(time.Minute):
-			l := w.Snapshot().Runs
+			l := w.Runs.Value()
 			l.Rows = l.Rows[:min(len(l.Rows), 3)]
 			w.t.Fatalf("never: %s: %+v", what, l)
 		}
@@ -78,7 +79,7 @@ func TestScrollThrough100000(t *testing.T) {
 	seen, most := 0, 0
 	var peak uint64
 	for step := 0; ; step++ {
-		l := w.Snapshot().Runs
+		l := w.Runs.Value()
 		w.holds(l)
 		most = max(most, len(l.Rows))
 		if int(l.First) > seen {
@@ -92,15 +93,15 @@ func TestScrollThrough100000(t *testing.T) {
 			break
 		}
 		end := l.First + int64(len(l.Rows))
-		w.LoadMore()
+		w.Runs.LoadMore()
 		w.until("more", func(l runspkg.RunList) bool { return l.First+int64(len(l.Rows)) > end || !l.More })
 	}
 	if seen != n || most > runspkg.MaxHeld {
 		t.Fatalf("%d rows were seen, at most %d held", seen, most)
 	}
-	for l := w.Snapshot().Runs; l.First > 0; l = w.Snapshot().Runs {
+	for l := w.Runs.Value(); l.First > 0; l = w.Runs.Value() {
 		first := l.First
-		w.LoadNewer()
+		w.Runs.LoadNewer()
 		w.holds(w.until("newer", func(l runspkg.RunList) bool { return l.First < first }))
 	}
 	t.Logf("%d rows seen, %d held at most, heap at most %d MB, the simulated server's %d runs among it; %d listings; %s", seen, most, peak>>20, n, w.sim.lists, resident())
@@ -127,17 +128,17 @@ func heap() uint64 {
 func TestWalkToTheLast(t *testing.T) {
 	t.Parallel()
 	w := watch(t, newSim(simRuns(23_456)...))
-	w.LoadLast()
+	w.Runs.LoadLast()
 	w.until("the walk is told", func(l runspkg.RunList) bool { return l.Walking > 0 || !l.More })
 	l := w.until("the end", func(l runspkg.RunList) bool { return !l.More && l.Walking == 0 })
 	w.holds(l)
 	if int(l.First)+len(l.Rows) != 23_456 {
 		t.Errorf("ends at %d", int(l.First)+len(l.Rows))
 	}
-	w.LoadFirst()
+	w.Runs.LoadFirst()
 	w.holds(w.until("the top", func(l runspkg.RunList) bool { return l.First == 0 }))
 	lists := w.sim.lists
-	w.LoadLast()
+	w.Runs.LoadLast()
 	w.until("the end again", func(l runspkg.RunList) bool { return !l.More && l.Walking == 0 })
 	if again := w.sim.lists - lists; again > 10 {
 		t.Errorf("the way was known and took %d listings", again)
@@ -151,10 +152,10 @@ func TestWalkIsStopped(t *testing.T) {
 	s.mu.Lock()
 	s.block = gate
 	s.mu.Unlock()
-	w.LoadLast()
+	w.Runs.LoadLast()
 	gate <- struct{}{}
 	gate <- struct{}{}
-	w.StopWalk()
+	w.Runs.StopWalk()
 	close(gate)
 	l := w.until("it stopped", func(l runspkg.RunList) bool { return l.Walking == 0 && l.First+int64(len(l.Rows)) > 200 })
 	w.holds(l)
@@ -174,8 +175,8 @@ func TestListStaysWholeWhileRunsMove(t *testing.T) {
 	s := newSim(append(simRuns(3000), open...)...)
 	w := watch(t, s)
 	for range 6 {
-		n := len(w.Snapshot().Runs.Rows)
-		w.LoadMore()
+		n := len(w.Runs.Value().Rows)
+		w.Runs.LoadMore()
 		w.until("more", func(l runspkg.RunList) bool { return len(l.Rows) > n })
 	}
 	for round := range 8 {
@@ -187,11 +188,11 @@ func TestListStaysWholeWhileRunsMove(t *testing.T) {
 		}
 		s.put(moved...)
 		for range 12 {
-			loaded := w.Snapshot().Runs.Loaded
+			loaded := w.Runs.Value().Loaded
 			w.Refresh()
 			w.until("it was read again", func(l runspkg.RunList) bool { return l.Loaded.After(loaded) })
 		}
-		l := w.Snapshot().Runs
+		l := w.Runs.Value()
 		s.mu.Lock()
 		w.holds(l)
 		s.mu.Unlock()
@@ -204,7 +205,7 @@ func TestQuietListIsGlancedAt(t *testing.T) {
 	s := newSim(simRuns(1000)...)
 	w := watch(t, s)
 	reread := func() (rows int) {
-		l := w.Snapshot().Runs
+		l := w.Runs.Value()
 		s.mu.Lock()
 		before := s.rows
 		s.mu.Unlock()
@@ -231,14 +232,14 @@ func TestQuietListIsGlancedAt(t *testing.T) {
 	for range 2 * runspkg.MaxGlances {
 		reread()
 	}
-	w.holds(w.Snapshot().Runs)
+	w.holds(w.Runs.Value())
 }
 
 // More new runs than are read at once leave a gap that is filled when one scrolls there.
 func TestGapIsFilled(t *testing.T) {
 	s := newSim(simRuns(1000)...)
 	w := watch(t, s)
-	w.LoadMore()
+	w.Runs.LoadMore()
 	w.until("more", func(l runspkg.RunList) bool { return len(l.Rows) == 400 })
 	var fresh []runspkg.Run
 	for i := range runspkg.HeadPages*runspkg.ListPage + 700 {
@@ -250,7 +251,7 @@ func TestGapIsFilled(t *testing.T) {
 	w.holds(l)
 	for l.More {
 		end := l.First + int64(len(l.Rows))
-		w.LoadMore()
+		w.Runs.LoadMore()
 		l = w.until("more", func(l runspkg.RunList) bool { return l.First+int64(len(l.Rows)) > end || !l.More })
 		w.holds(l)
 	}
@@ -304,7 +305,7 @@ func TestRetriesAreFoundInTurn(t *testing.T) {
 	s.trying["run-000140"] = runspkg.Trying{Attempt: 4, LastError: "connection refused"}
 	w := watch(t, s)
 	for i := 0; ; i++ {
-		l := w.Snapshot().Runs
+		l := w.Runs.Value()
 		if l.Retries.LookedAt == 150 {
 			break
 		}
@@ -314,7 +315,7 @@ func TestRetriesAreFoundInTurn(t *testing.T) {
 		w.Refresh()
 		w.until("more were looked at", func(n runspkg.RunList) bool { return n.Retries.LookedAt > l.Retries.LookedAt })
 	}
-	l := w.Snapshot().Runs
+	l := w.Runs.Value()
 	at := slices.IndexFunc(l.Rows, func(r runspkg.Run) bool { return r.RunID == "run-000140" })
 	if r := l.Rows[at]; r.Attempt != 4 || r.LastError != "connection refused" || l.Retries.Retrying != 1 {
 		t.Errorf("%+v, %+v", r, l.Retries)
@@ -353,8 +354,8 @@ func TestSlowQuery(t *testing.T) {
 	s.mu.Unlock()
 	w.Refresh()
 	l := w.until("it is said", func(l runspkg.RunList) bool { return l.Err != "" })
-	if len(l.Rows) != 5 || !strings.Contains(l.Err, "did not answer the query within 3s") || w.Snapshot().Connection.State != cluster.ConnReady {
-		t.Errorf("%d rows, %q, %s", len(l.Rows), l.Err, w.Snapshot().Connection.State)
+	if len(l.Rows) != 5 || !strings.Contains(l.Err, "did not answer the query within 3s") || w.Link.Status().Connection.State != cluster.ConnReady {
+		t.Errorf("%d rows, %q, %s", len(l.Rows), l.Err, w.Link.Status().Connection.State)
 	}
 	w.Refresh()
 	w.until("it gets more time", func(l runspkg.RunList) bool { return strings.Contains(l.Err, "within 6s") })
@@ -367,7 +368,7 @@ func TestSlowQuery(t *testing.T) {
 	s.pageErr, s.healthy = serviceerror.NewDeadlineExceeded("context deadline exceeded"), false
 	s.mu.Unlock()
 	w.Refresh()
-	w.until("the server is away", func(runspkg.RunList) bool { return w.Snapshot().Connection.State == cluster.ConnLost })
+	w.until("the server is away", func(runspkg.RunList) bool { return w.Link.Status().Connection.State == cluster.ConnLost })
 }
 
 // Another query does not wait for one that hangs.
@@ -397,7 +398,7 @@ func TestMissingAttributesAreNamed(t *testing.T) {
 	s.missing = []string{ace.AttrExit, ace.AttrPhase}
 	w := watch(t, s)
 	w.until("they are missed", func(l runspkg.RunList) bool { return len(l.Missing) == 2 })
-	h := w.Snapshot().Health
+	h := w.Link.Status().Health
 	want := "temporal operator search-attribute create --namespace ace-dev --name ExitStatus --type Keyword --name Phase --type Keyword"
 	if len(h) != 1 || h[0].OK || !strings.Contains(h[0].Text, want) {
 		t.Errorf("%+v", h)

@@ -173,23 +173,25 @@ func TestTalkIsFollowed(t *testing.T) {
 	first := someTalkEvents()
 	c := &talkClient{Client: historytest.NewClient(), newest: "run-1"}
 	c.Put("run-1", first.Events...)
-	s := NewStore()
+	s := NewFeeds()
 	ctx, stop := context.WithCancel(t.Context())
 	var done sync.WaitGroup
-	done.Go(func() { s.watchTalk(ctx, cluster.Deps{Client: c, TurnLog: logOf}) })
+	s.Link.Deps = cluster.Deps{Client: c, TurnLog: logOf}
+	s.Sessions.Look(true)
+	done.Go(func() { s.Sessions.Run(ctx) })
 	defer func() { stop(); done.Wait() }()
-	s.ReadSession("session/s1")
+	s.Sessions.Read("session/s1")
 	until := func(what string, ok func(*sessions.Talk) bool) *sessions.Talk {
 		t.Helper()
 		late := time.After(20 * time.Second)
 		for {
-			if now := s.Snapshot().Sessions; now != nil && now.Talk != nil && now.Wanted == "session/s1" && ok(now.Talk) {
+			if now := s.Sessions.Value(); now != nil && now.Talk != nil && now.Wanted == "session/s1" && ok(now.Talk) {
 				return now.Talk
 			}
 			select {
-			case <-s.Changed():
+			case <-s.Link.Changed():
 			case <-late:
-				now := s.Snapshot().Sessions
+				now := s.Sessions.Value()
 				if now != nil && now.Talk != nil {
 					t.Logf("%s\n%+v", told(now.Talk.Conversation), now.Talk)
 				}
@@ -268,12 +270,12 @@ func TestTalkIsFollowed(t *testing.T) {
 	c.mu.Lock()
 	c.newest = "run-2"
 	c.mu.Unlock()
-	again, err := ShowSession(t.Context(), cluster.Deps{Client: c}, "session/s1")
+	again, err := sessions.ShowSession(t.Context(), cluster.Deps{Client: c}, "session/s1")
 	if err != nil || again.Runs != 2 || !strings.Contains(told(again.Conversation), "user ada one") || again.State.Turns != 3 {
 		t.Errorf("%v %+v", err, again)
 	}
 	c.Fail(func(string) error { return errors.New("gone") })
-	if _, err := ShowSession(t.Context(), cluster.Deps{Client: c}, "session/s1"); err == nil {
+	if _, err := sessions.ShowSession(t.Context(), cluster.Deps{Client: c}, "session/s1"); err == nil {
 		t.Error("what cannot be read is shown")
 	}
 }
@@ -343,4 +345,9 @@ func TestParseToolRule(t *testing.T) {
 			t.Errorf("%q is taken", bad)
 		}
 	}
+}
+
+// ListWorkflow lists nothing: the test reads one conversation.
+func (c *talkClient) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	return &workflowservice.ListWorkflowExecutionsResponse{}, nil
 }

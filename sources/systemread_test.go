@@ -15,13 +15,11 @@ import (
 
 func TestSourcesTellWhatWasDropped(t *testing.T) {
 	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	snap := &Snapshot{
-		Events:      &histories.EventLog{Left: 7, Cut: true, Updated: at},
-		Books:       &playbooks.Books{Branches: make([]playbooks.BookBranch, 2), Branch: playbooks.BookBranch{Name: "a", Versions: 3}, Updated: at},
-		Experiments: &experiments.Experiments{Rows: make([]experiments.Experiment, 4), More: 2, Series: []*experiments.Series{{Dropped: 5}}, Loaded: at},
-		Logs:        &logs.Logs{Lines: make([]logs.LogEntry, 9), Files: make([]logs.LogFile, 1), Dropped: 11, Updated: at},
-		Facets:      &runs.Facets{Err: errors.New("no room").Error(), Counted: at},
-	}
+	events := &histories.EventLog{Left: 7, Cut: true, Updated: at}
+	books := &playbooks.Books{Branches: make([]playbooks.BookBranch, 2), Branch: playbooks.BookBranch{Name: "a", Versions: 3}, Updated: at}
+	curves := &experiments.Experiments{Rows: make([]experiments.Experiment, 4), More: 2, Series: []*experiments.Series{{Dropped: 5}}, Loaded: at}
+	lines := &logs.Logs{Lines: make([]logs.LogEntry, 9), Files: make([]logs.LogFile, 1), Dropped: 11, Updated: at}
+	facets := &runs.Facets{Err: errors.New("no room").Error(), Counted: at}
 	want := map[string]system.Check{
 		"timeline":    {State: system.CheckFine, Text: "0 events held, 7 dropped"},
 		"playbooks":   {State: system.CheckFine, Text: "2 lines, 3 versions of a"},
@@ -29,7 +27,7 @@ func TestSourcesTellWhatWasDropped(t *testing.T) {
 		"logs":        {State: system.CheckFine, Text: "9 lines of 1 file, 11 dropped"},
 		"facets":      {State: system.CheckOdd, Text: "no room"},
 	}
-	for _, src := range sourcesOf(snap) {
+	for _, src := range shownAges(events, books, curves, lines, facets) {
 		c := src.Check()
 		if w, ok := want[c.Name]; ok && (c.State != w.State || c.Text != w.Text || !c.At.Equal(at)) {
 			t.Errorf("%s: %+v, want %+v", c.Name, c, w)

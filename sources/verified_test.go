@@ -15,26 +15,26 @@ import (
 )
 
 // untilVerified waits for a snapshot that satisfies.
-func untilVerified(t *testing.T, s *sources.Store, want func(*sources.Verified) bool) *sources.Verified {
+func untilVerified(t *testing.T, s *sources.Feeds, want func(*histories.Verified) bool) *histories.Verified {
 	t.Helper()
 	for {
-		if v := s.Snapshot().Verified; v != nil && want(v) {
+		if v := s.Verified.Value(); v != nil && want(v) {
 			return v
 		}
 		select {
-		case <-s.Changed():
+		case <-s.Link.Changed():
 		case <-t.Context().Done():
 			t.Fatal("it never came")
 		}
 	}
 }
 
-func ended(v *sources.Verified) bool { return !v.Ended.IsZero() }
+func ended(v *histories.Verified) bool { return !v.Ended.IsZero() }
 
 // running is a store on a server with so many runs, until the test ends.
-func running(t *testing.T, runs int, verify func(context.Context, []*historypb.HistoryEvent, bool) histories.ReplayVerdict) *sources.Store {
+func running(t *testing.T, runs int, verify func(context.Context, []*historypb.HistoryEvent, bool) histories.ReplayVerdict) *sources.Feeds {
 	t.Helper()
-	s := sources.NewStore()
+	s := sources.NewFeeds()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); s.Run(ctx, cluster.Deps{Client: runstest.New(runs), Verify: verify}) }()
@@ -50,26 +50,26 @@ func TestVerifyRuns(t *testing.T) {
 		turn <- i
 	}
 	s := running(t, runs, func(_ context.Context, events []*historypb.HistoryEvent, strict bool) histories.ReplayVerdict {
-		v := histories.ReplayVerdict{Outcome: sources.VerifySame, Events: len(events)}
+		v := histories.ReplayVerdict{Outcome: histories.VerifySame, Events: len(events)}
 		switch n := <-turn; {
 		case n%100 == 50 && strict:
-			v.Outcome = sources.VerifyDrifted
+			v.Outcome = histories.VerifyDrifted
 		case n%100 == 60:
-			v.Outcome = sources.VerifyDiverged
+			v.Outcome = histories.VerifyDiverged
 		}
 		return v
 	})
-	s.VerifyRuns(sources.VerifyWish{Strict: true})
+	s.VerifyRuns(histories.VerifyWish{Strict: true})
 	v := untilVerified(t, s, ended)
 	if v.Done != runs || v.Total != runs || v.Diverged != 7 || v.Drifted != 7 || v.Same != runs-14 || v.Broken || v.Err != "" || v.Dropped() != 0 || v.Events == 0 {
 		t.Errorf("%+v", v)
 	}
 	for i, r := range v.Rows {
-		if same := r.Verdict.Outcome == sources.VerifySame; same != (i >= 14) {
+		if same := r.Verdict.Outcome == histories.VerifySame; same != (i >= 14) {
 			t.Errorf("row %d is %s", i, r.Verdict.Outcome)
 		}
 	}
-	if n := len(s.Snapshot().Work); n != 0 {
+	if n := len(s.Link.Status().Work); n != 0 {
 		t.Errorf("%d works go on", n)
 	}
 }
@@ -77,9 +77,9 @@ func TestVerifyRuns(t *testing.T) {
 // Only the runs that were named are verified, and a run that cannot be read says why.
 func TestVerifyNamedRuns(t *testing.T) {
 	s := running(t, 3, func(context.Context, []*historypb.HistoryEvent, bool) histories.ReplayVerdict {
-		return histories.ReplayVerdict{Outcome: sources.VerifySame}
+		return histories.ReplayVerdict{Outcome: histories.VerifySame}
 	})
-	s.VerifyRuns(sources.VerifyWish{Runs: []runspkg.Run{{WorkflowID: runstest.WorkflowID(1), RunID: runstest.RunID(1)}, {WorkflowID: "gone", RunID: "gone"}}})
+	s.VerifyRuns(histories.VerifyWish{Runs: []runspkg.Run{{WorkflowID: runstest.WorkflowID(1), RunID: runstest.RunID(1)}, {WorkflowID: "gone", RunID: "gone"}}})
 	v := untilVerified(t, s, ended)
 	if v.Total != 2 || v.Done != 2 || v.Same+v.Unverified != 2 {
 		t.Errorf("%+v", v)
@@ -92,15 +92,15 @@ func TestVerifyStopped(t *testing.T) {
 	waits := make(chan struct{}, 100)
 	s := running(t, 100, func(ctx context.Context, _ []*historypb.HistoryEvent, _ bool) histories.ReplayVerdict {
 		if first.CompareAndSwap(false, true) {
-			return histories.ReplayVerdict{Outcome: sources.VerifyDiverged}
+			return histories.ReplayVerdict{Outcome: histories.VerifyDiverged}
 		}
 		waits <- struct{}{}
 		<-ctx.Done()
-		return histories.ReplayVerdict{Outcome: sources.VerifyUnverified}
+		return histories.ReplayVerdict{Outcome: histories.VerifyUnverified}
 	})
-	s.VerifyRuns(sources.VerifyWish{})
+	s.VerifyRuns(histories.VerifyWish{})
 	<-waits
-	s.CancelWork(s.Snapshot().Work[0].ID)
+	s.Link.CancelWork(s.Link.Status().Work[0].ID)
 	if v := untilVerified(t, s, ended); !v.Broken || v.Unverified != 0 || v.Done > 1 {
 		t.Errorf("%+v", v)
 	}

@@ -1,10 +1,8 @@
 package tui
 
 import (
-	"acescope/sources/cluster"
 	"time"
 
-	"acescope/sources"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -15,7 +13,7 @@ type header struct {
 	theme.Styles
 	width    int
 	now      time.Time
-	snap     *sources.Snapshot // nil before the first
+	status   *Status // nil before the first
 	readOnly bool
 }
 
@@ -27,9 +25,9 @@ func (h header) draw() string {
 	if h.readOnly {
 		l.Add(h.Warning.Over(h.Bar), " read-only ")
 	}
-	if h.snap != nil {
+	if h.status != nil {
 		h.addCounts(&l)
-		if q := h.snap.Runs.Query; q != "" {
+		if q := h.status.Filter; q != "" {
 			l.Add(h.BarMuted, " / ").Add(h.Bar, text.Safe(q, " "))
 		}
 	}
@@ -38,34 +36,27 @@ func (h header) draw() string {
 
 // source names the namespace and the server, or the files.
 func (h header) source() string {
-	if h.snap == nil {
-		return string(cluster.ConnStarting) + h.Glyphs.Ellipsis
+	if h.status == nil {
+		return "starting" + h.Glyphs.Ellipsis
 	}
-	c := h.snap.Connection
-	source, names := "", []string{c.Namespace, c.Mode}
-	if c.Mode == cluster.ModeFile {
-		names = []string{c.Mode, c.Address}
-	}
-	for _, name := range names {
+	c := h.status.Connection
+	source := ""
+	for _, name := range c.Names {
 		if name = text.Safe(name, " "); name != "" && source != "" {
 			source += " " + h.Glyphs.Dot + " "
 		}
 		source += name
 	}
-	if c.State != cluster.ConnReady {
-		source += " (" + string(c.State) + ")"
+	if !c.Ready {
+		source += " (" + c.State + ")"
 	}
 	return source
 }
 
 // addCounts adds the number of runs by status, with words on a wide screen. Zeros are left out.
 func (h header) addCounts(l *text.Line) {
-	counts := map[string]int64{}
-	for status, n := range h.snap.Runs.Counts {
-		counts[string(status)] = n
-	}
 	for _, word := range theme.Statuses() {
-		n := counts[word]
+		n := h.status.Counts[word]
 		if n == 0 {
 			continue
 		}
@@ -81,11 +72,11 @@ func (h header) addCounts(l *text.Line) {
 
 // freshness returns how old the list of runs is and how often it is read.
 func (h header) freshness() (string, theme.Ink) {
-	if h.snap == nil {
+	if h.status == nil {
 		return "", h.Bar
 	}
-	r := h.snap.Runs
-	if h.snap.Connection.Mode == cluster.ModeFile {
+	r := h.status
+	if !r.Connection.Live {
 		return "not live", h.BarMuted
 	}
 	state, ink := "", h.BarMuted
@@ -105,7 +96,7 @@ func (h header) freshness() (string, theme.Ink) {
 	if expected := r.Interval + time.Second; !r.Paused && r.Interval > 0 && elapsed < expected {
 		age = "age <" + text.Span(expected)
 	}
-	if stale(h.snap) {
+	if h.status.stale() {
 		age, ink = "stale "+text.Span(elapsed), h.Warning.Over(h.Bar)
 	}
 	if state != "" {
@@ -114,27 +105,8 @@ func (h header) freshness() (string, theme.Ink) {
 	return state + age, ink
 }
 
-// stale reports whether there is data that cannot be refreshed because the server is
-// unreachable.
-func stale(snap *sources.Snapshot) bool {
-	return snap != nil && snap.Connection.State != cluster.ConnReady && !snap.Runs.Loaded.IsZero()
-}
-
-// banner returns the connection problem that needs a line of its own, or "".
-func banner(snap *sources.Snapshot) string {
-	switch {
-	case snap == nil:
-		return ""
-	case snap.Connection.State == cluster.ConnLost:
-		return "server unreachable"
-	case stale(snap):
-		return "server starting"
-	}
-	return ""
-}
-
 func (h header) drawBanner(problem string) string {
-	c := h.snap.Connection
+	c := h.status.Connection
 	line := " " + h.Glyphs.Failed + " " + problem
 	if !c.Since.IsZero() {
 		line += " since " + text.Span(h.now.Sub(c.Since))

@@ -103,7 +103,7 @@ func (m *Model) openKeys() {
 
 func (m *Model) openErrors() {
 	m.openSheet("Errors", "shell.errors", func(width int) []string {
-		return m.messages.lines(m.styles, m.snap, width)
+		return m.messages.lines(m.styles, m.status, width)
 	})
 }
 
@@ -120,7 +120,7 @@ func (m *Model) noteProblem(problem string) {
 }
 
 func (m *Model) cancelWork() {
-	w, ok := newestWork(m.snap)
+	w, ok := m.status.newestWork()
 	if !ok {
 		m.Note("no operation is running")
 		return

@@ -1,37 +1,35 @@
 package tui
 
 import (
-	"acescope/sources/cluster"
 	"context"
 	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-
-	"acescope/sources"
 )
 
-// DefaultFrame is the minimum time between two snapshots that reach the screen.
+// DefaultFrame is the minimum time between two changes that reach the screen.
 const DefaultFrame = time.Second / 30
 
-type snapshotMsg struct{ snapshot *sources.Snapshot }
+// changedMsg reports that the console's data has changed.
+type changedMsg struct{ status *Status }
 
-// mailbox paces snapshots. Only one wait may run at a time: [Model] starts it at the
-// beginning and again after each snapshot. That command is the only user of next.
+// mailbox paces changes. Only one wait may run at a time: [Model] starts it at the
+// beginning and again after each change. That command is the only user of next.
 type mailbox struct {
-	ctx   context.Context
-	store SnapshotSource
-	frame time.Duration
-	next  time.Time // no snapshot is delivered before
+	ctx    context.Context
+	source Source
+	frame  time.Duration
+	next   time.Time // no change is delivered before
 }
 
-// wait returns the command that delivers the next snapshot.
+// wait returns the command that delivers the next change.
 func (m *mailbox) wait() tea.Cmd {
 	return func() tea.Msg {
 		select {
 		case <-m.ctx.Done():
 			return nil
-		case _, open := <-m.store.Changed():
+		case _, open := <-m.source.Changed():
 			if !open {
 				return nil
 			}
@@ -42,7 +40,7 @@ func (m *mailbox) wait() tea.Cmd {
 		case <-time.After(time.Until(m.next)):
 		}
 		m.next = time.Now().Add(m.frame)
-		return snapshotMsg{m.store.Snapshot()}
+		return changedMsg{m.source.Status()}
 	}
 }
 
@@ -55,8 +53,8 @@ type Frames struct {
 	mu      sync.Mutex
 	now     func() time.Time // nil for time.Now
 	seconds [rateSeconds + 1]frameSecond
-	count   cluster.Screen
-	seq     uint64 // of the newest snapshot
+	count   Rate
+	seq     uint64 // of the newest change
 }
 
 type frameSecond struct {
@@ -82,8 +80,8 @@ func (f *Frames) drawn(d time.Duration) {
 	s.worst = max(s.worst, d)
 }
 
-// received counts a snapshot, and those that it replaced before they were shown.
-func (f *Frames) received(s *sources.Snapshot) {
+// received counts a change, and the changes that it replaced before they were shown.
+func (f *Frames) received(s *Status) {
 	if f == nil {
 		return
 	}
@@ -96,8 +94,8 @@ func (f *Frames) received(s *sources.Snapshot) {
 	}
 }
 
-// Screen returns the counts. The rate and the slowest frame cover the last ten whole seconds.
-func (f *Frames) Screen() cluster.Screen {
+// Rate returns the counts. The rate and the slowest frame cover the last ten whole seconds.
+func (f *Frames) Rate() Rate {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c, now, frames := f.count, f.clock().Unix(), 0

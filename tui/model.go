@@ -1,15 +1,15 @@
 // Package tui is the shell of the console: the root model and the parts that it routes to.
-// It may import sources and theme. It knows no concrete view and does no I/O.
+// It may import theme. It knows no concrete view and does no I/O.
 //
 // Parts: keymap decides which binding a key runs, panes navigates and lays out, palette runs
 // typed commands, prompt is a line to type in, dialogs are boxes over the screen, header and
 // statusLine draw the lines around the panes, messages keeps errors, and saver writes the
 // state that outlives the process.
 //
-// Data: the root has exactly one command waiting on [SnapshotSource.Changed]. When that
-// fires, the command sleeps for the rest of the frame, takes the newest snapshot and delivers
-// it. So at most one snapshot per frame reaches [Model.Update], and the newest is never lost;
-// snapshots in between are skipped on purpose.
+// Data: the root has exactly one command waiting on [Source.Changed]. When that
+// fires, the command sleeps for the rest of the frame, takes the newest status and delivers
+// it. So at most one change per frame reaches [Model.Update], and the newest is never lost;
+// changes in between are skipped on purpose. Every view then takes the newest values of its feeds.
 //
 // Keys: a [Binding] holds keys, help and handler in one value; help and hints are generated
 // from the bindings that dispatch. An open prompt or dialog takes every key but ctrl+c; then
@@ -20,7 +20,7 @@
 // Views: beyond [View], the shell finds what a view can do by small interfaces: [Updater],
 // [ShownSetter], [Copier], [Commander], [Wheeler], [Clicker], [Keeper].
 //
-// Bounds: 100 errors besides those of the snapshot, 50 lines of history for each of 16
+// Bounds: 100 errors besides those of the status, 50 lines of history for each of 16
 // prompts, and [MaxKept] and [MaxKeptBytes] for a view's state. [Options.Save] gets the state
 // at most every 3 s. In read-only mode, bindings and commands that mutate neither run nor show.
 //
@@ -39,7 +39,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -47,7 +46,7 @@ import (
 // Options are the parts and settings of a console.
 type Options struct {
 	Context context.Context // ends the waiting command; nil for the background
-	Store   SnapshotSource
+	Source  Source
 	Screens []Screen  // the first is shown first
 	Global  []Binding // keys that work in every view, besides the shell's own
 	Styles  theme.Styles
@@ -86,7 +85,7 @@ type Model struct {
 	messages messages
 	saver    saver
 	mail     *mailbox
-	snap     *sources.Snapshot
+	status   *Status
 
 	width, height int
 	mouseOn       bool
@@ -97,11 +96,11 @@ type Model struct {
 
 type tickMsg struct{}
 
-// New makes the root model. It fails without a store or a view, or if a key has two actions.
+// New makes the root model. It fails without a source or a view, or if a key has two actions.
 func New(o Options) (*Model, error) {
 	empty := func(s Screen) bool { return len(s.Views) == 0 }
-	if o.Store == nil || len(o.Screens) == 0 || slices.ContainsFunc(o.Screens, empty) {
-		return nil, errors.New("console: a store and at least one screen with a view are required")
+	if o.Source == nil || len(o.Screens) == 0 || slices.ContainsFunc(o.Screens, empty) {
+		return nil, errors.New("console: a source and at least one screen with a view are required")
 	}
 	if o.Context == nil {
 		o.Context = context.Background()
@@ -118,7 +117,7 @@ func New(o Options) (*Model, error) {
 		panes:    newPanes(o.Screens),
 		messages: messages{now: o.Now},
 		saver:    saver{write: o.Save},
-		mail:     &mailbox{ctx: o.Context, store: o.Store, frame: o.Frame},
+		mail:     &mailbox{ctx: o.Context, source: o.Source, frame: o.Frame},
 	}
 	m.keys.global = slices.Concat(m.shellBindings(), m.screenBindings(), o.Global)
 	if clashes := m.keys.clashes(m.keys.lists(m.panes.all)); len(clashes) > 0 {
@@ -127,7 +126,7 @@ func New(o Options) (*Model, error) {
 	m.palette = palette{panes: &m.panes, keys: &m.keys, shell: m.shellCommands(), do: m.do}
 	m.setStyles(o.Styles)
 	m.restore(o.State)
-	m.apply(o.Store.Snapshot())
+	m.apply(o.Source.Status())
 	setShown(m.panes.views(), nil, true)
 	return m, nil
 }
@@ -149,8 +148,8 @@ func tick() tea.Cmd {
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	m.dirty = true
 	switch msg := msg.(type) {
-	case snapshotMsg:
-		m.apply(msg.snapshot)
+	case changedMsg:
+		m.apply(msg.status)
 		return m, m.mail.wait()
 	case tickMsg:
 		return m, tea.Batch(tick(), m.saver.due(m.opts.Now(), m.State))
@@ -199,14 +198,14 @@ func (m *Model) updateViews(msg tea.Msg) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
-func (m *Model) apply(s *sources.Snapshot) {
+func (m *Model) apply(s *Status) {
 	if s == nil {
 		return
 	}
-	m.snap = s
+	m.status = s
 	m.opts.Count.received(s)
 	for _, v := range m.panes.all {
-		v.SetSnapshot(s)
+		v.Refresh()
 	}
 	m.layout() // the banner may have appeared or gone
 }
@@ -273,7 +272,7 @@ func (m *Model) tooSmall() bool { return m.width < MinWidth || m.height < MinHei
 
 // layout gives the panes the area between header and status line.
 func (m *Model) layout() {
-	m.panes.stale = stale(m.snap)
+	m.panes.stale = m.status.stale()
 	if m.width == 0 || m.tooSmall() {
 		return
 	}
@@ -281,7 +280,7 @@ func (m *Model) layout() {
 	if len(m.panes.screens) > 1 {
 		top++
 	}
-	if banner(m.snap) != "" {
+	if m.status.banner() != "" {
 		top++
 	}
 	height := m.height - top - 1
@@ -319,12 +318,12 @@ func (m *Model) draw() (string, *tea.Cursor) {
 		return text.Cut(fmt.Sprintf("too small: needs %dx%d", MinWidth, MinHeight), m.width, ""), nil
 	}
 	now := m.opts.Now()
-	head := header{m.styles, m.width, now, m.snap, m.opts.ReadOnly}
+	head := header{m.styles, m.width, now, m.status, m.opts.ReadOnly}
 	lines := []string{head.draw()}
 	if len(m.panes.screens) > 1 {
 		lines = append(lines, m.panes.drawTabs(&m.keys, m.styles))
 	}
-	if problem := banner(m.snap); problem != "" {
+	if problem := m.status.banner(); problem != "" {
 		lines = append(lines, head.drawBanner(problem))
 	}
 	lines = append(lines, m.panes.draw(m.styles, now)...)
@@ -338,7 +337,7 @@ func (m *Model) draw() (string, *tea.Cursor) {
 		}
 		lines = append(lines, m.prompt.draw(m.styles, m.width)...)
 	}
-	status := statusLine{m.styles, m.width, now, m.snap, m.panes.screen().Name, &m.keys, &m.messages}
+	status := statusLine{m.styles, m.width, now, m.status, m.panes.screen().Name, &m.keys, &m.messages}
 	lines = append(lines, status.draw(m.hints()))
 	if d := m.dialogs.top(); d != nil {
 		title, body := d.draw(m.styles, m.width, m.height, now)

@@ -12,9 +12,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/exp/golden"
 
-	"acescope/sources"
-	"acescope/sources/cluster"
-	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -56,7 +53,7 @@ func eight(change func(*Options)) (Options, *able, *[]string) {
 		{Action: "runs.cancel", Keys: []string{"x"}, Help: "cancel the run", Short: "cancel", Mutates: true, Do: func(Shell) tea.Cmd { *did = append(*did, "cancel"); return nil }},
 	}
 	run := &pane{name: "Run", bindings: first.bindings[:1]}
-	o := Options{Store: newSource(), Now: func() time.Time { return noon }, Themes: theme.Builtin().Names(),
+	o := Options{Source: newSource(), Now: func() time.Time { return noon }, Themes: theme.Builtin().Names(),
 		Theme: func(name string, dark bool) (theme.Styles, error) {
 			th, err := theme.Builtin().Pick(name, dark)
 			return th.Styles(theme.Unicode()), err
@@ -137,9 +134,9 @@ func wants(t *testing.T, m *Model, want ...string) {
 	}
 }
 
-func troubled(s *sources.Snapshot) *sources.Snapshot {
+func troubled(s *Status) *Status {
 	for i := range 40 {
-		s.Problems = append(s.Problems, sources.Problem{At: noon.Add(time.Duration(i-60) * time.Minute),
+		s.Errors = append(s.Errors, Error{At: noon.Add(time.Duration(i-60) * time.Minute),
 			Text: fmt.Sprintf("reading run ace/q-%04d: the server did not answer within 3s, and this line is long enough to be broken at eighty cells \x1b[31m", i)})
 	}
 	return s
@@ -147,8 +144,8 @@ func troubled(s *sources.Snapshot) *sources.Snapshot {
 
 func TestShellScreens(t *testing.T) {
 	for name, c := range map[string]struct {
-		keys []string
-		snap func(*sources.Snapshot) *sources.Snapshot
+		keys   []string
+		status func(*Status) *Status
 	}{
 		"palette":       {[]string{":"}, nil},
 		"palette-typed": {[]string{":", "e"}, nil},
@@ -157,8 +154,8 @@ func TestShellScreens(t *testing.T) {
 		"zoom":          {[]string{"tab", "z"}, nil},
 		"resize":        {[]string{">", ">", ">", "7"}, nil},
 		"keys":          {[]string{":", "keys", "enter"}, nil},
-		"work": {nil, func(s *sources.Snapshot) *sources.Snapshot {
-			s.Work = []sources.Work{{ID: 1, Label: "other", Since: noon}, {ID: 2, Label: "reading the history of ace/q-0182", Done: 21_000, Total: 50_000, Since: noon}}
+		"work": {nil, func(s *Status) *Status {
+			s.Work = []Work{{ID: 1, Label: "other", Since: noon}, {ID: 2, Label: "reading the history of ace/q-0182", Done: 21_000, Total: 50_000, Since: noon}}
 			return s
 		}},
 	} {
@@ -166,12 +163,12 @@ func TestShellScreens(t *testing.T) {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
 				o, _, _ := eight(func(o *Options) { o.CancelWork = func(int64) {} })
 				m := sized(t, o, size[0], size[1])
-				snap := &sources.Snapshot{At: noon, Connection: cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: "ace-dev"},
-					Runs: runs.RunList{Interval: 2 * time.Second, Loaded: noon.Add(-time.Second)}}
-				if c.snap != nil {
-					snap = c.snap(snap)
+				status := &Status{Connection: Connection{Names: []string{"ace-dev", "embedded"}, State: "ready", Ready: true, Live: true},
+					Interval: 2 * time.Second, Loaded: noon.Add(-time.Second)}
+				if c.status != nil {
+					status = c.status(status)
 				}
-				m.apply(snap)
+				m.apply(status)
 				give(m, c.keys...)
 				golden.RequireEqual(t, exact(t, m))
 			})
@@ -185,7 +182,7 @@ func TestShellAtEverySize(t *testing.T) {
 	for _, keys := range [][]string{nil, {":"}, {":", "t", "tab"}, {":", "theme ", "tab"}, {"!"}, {"?"}, {":", "keys", "enter"}, {"z"}, {">", "8"}} {
 		o, _, _ := eight(nil)
 		m := model(t, o)
-		m.apply(troubled(&sources.Snapshot{Work: []sources.Work{{Label: "wide 計算 \x1b[2J", Done: 5}}}))
+		m.apply(troubled(&Status{Work: []Work{{Label: "wide 計算 \x1b[2J", Done: 5}}}))
 		m.Update(tea.WindowSizeMsg{Width: 200, Height: 50})
 		give(m, keys...)
 		for w := 40; w <= 220; w += 9 {
@@ -452,13 +449,13 @@ func TestLongWork(t *testing.T) {
 	m := sized(t, o, 120, 24)
 	give(m, "ctrl+x")
 	wants(t, m, "no operation is running")
-	m.Update(snapshotMsg{&sources.Snapshot{Work: []sources.Work{{ID: 7, Label: "searching", Done: 1, Total: 4}}}})
+	m.Update(changedMsg{&Status{Work: []Work{{ID: 7, Label: "searching", Done: 1, Total: 4}}}})
 	wants(t, m, "searching ██░░░░░░ 25% ^x stop")
 	give(m, "ctrl+x")
 	if stopped != 7 {
 		t.Errorf("stopped %d", stopped)
 	}
-	m.Update(snapshotMsg{&sources.Snapshot{}})
+	m.Update(changedMsg{&Status{}})
 	if out := exact(t, m); strings.Contains(out, "25%") {
 		t.Error("finished work is shown")
 	}
@@ -536,7 +533,7 @@ func TestResizeBetweenKeys(t *testing.T) {
 func TestShellInASCII(t *testing.T) {
 	o, _, _ := eight(func(o *Options) { o.Styles = theme.NoColor().Styles(theme.ASCII()); o.ReadOnly = true })
 	m := sized(t, o, 120, 30)
-	m.Update(snapshotMsg{&sources.Snapshot{Work: []sources.Work{{Label: "searching", Done: 3, Total: 9}}}})
+	m.Update(changedMsg{&Status{Work: []Work{{Label: "searching", Done: 3, Total: 9}}}})
 	for _, keys := range [][]string{nil, {"z"}, {":", "r", "tab"}, {"esc", "?"}, {"esc", "!"}, {"esc", "y"}, {"7"}} {
 		give(m, keys...)
 		for _, r := range exact(t, m) {

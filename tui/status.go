@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"acescope/sources"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -15,7 +14,7 @@ import (
 // noticeTime is how long a notice or a problem stays in the status line.
 const noticeTime = 15 * time.Second
 
-// maxErrors bounds the log of errors that did not come with a snapshot; the oldest are
+// maxErrors bounds the log of errors that did not come with the status; the oldest are
 // dropped, and the log says so.
 const maxErrors = 100
 
@@ -23,13 +22,8 @@ const maxErrors = 100
 type messages struct {
 	now    func() time.Time
 	notice noticeMsg
-	at     time.Time     // of the notice
-	errors []loggedError // newest last
-}
-
-type loggedError struct {
-	at   time.Time
-	text string
+	at     time.Time // of the notice
+	errors []Error   // newest last
 }
 
 // show shows a notice; errors are logged too.
@@ -41,7 +35,7 @@ func (m *messages) show(n noticeMsg) {
 }
 
 func (m *messages) log(text string) {
-	m.errors = append(m.errors, loggedError{m.now(), text})
+	m.errors = append(m.errors, Error{m.now(), text})
 	m.errors = slices.Delete(m.errors, 0, max(0, len(m.errors)-maxErrors))
 }
 
@@ -64,24 +58,22 @@ func (m *messages) current(now time.Time) (n noticeMsg, ok bool) {
 	return m.notice, m.notice.text != "" && now.Sub(m.at) < noticeTime
 }
 
-// lines returns the log, newest first, together with the problems of a snapshot, in lines of
+// lines returns the log, newest first, together with the errors of the status, in lines of
 // at most width cells.
-func (m *messages) lines(s theme.Styles, snap *sources.Snapshot, width int) []string {
+func (m *messages) lines(s theme.Styles, status *Status, width int) []string {
 	all := slices.Clone(m.errors)
-	if snap != nil {
-		for _, p := range snap.Problems {
-			all = append(all, loggedError{p.At, p.Text})
-		}
+	if status != nil {
+		all = append(all, status.Errors...)
 	}
 	if len(all) == 0 {
 		return []string{s.Muted.Paint("No errors so far.")}
 	}
-	slices.SortStableFunc(all, func(a, b loggedError) int { return b.at.Compare(a.at) })
+	slices.SortStableFunc(all, func(a, b Error) int { return b.At.Compare(a.At) })
 	const stamp = "15:04:05  "
 	var lines []string
 	for _, e := range all {
-		head := e.at.In(m.now().Location()).Format(stamp)
-		for _, l := range text.Wrap(text.Safe(e.text, " "), width-len(stamp)) {
+		head := e.At.In(m.now().Location()).Format(stamp)
+		for _, l := range text.Wrap(text.Safe(e.Text, " "), width-len(stamp)) {
 			lines = append(lines, s.Muted.Paint(head)+s.Text.Paint(l))
 			head = text.Spaces(len(stamp))
 		}
@@ -98,8 +90,8 @@ type statusLine struct {
 	theme.Styles
 	width    int
 	now      time.Time
-	snap     *sources.Snapshot // nil before the first
-	screen   string            // the current one
+	status   *Status // nil before the first
+	screen   string  // the current one
 	keys     *keymap
 	messages *messages
 }
@@ -144,23 +136,21 @@ func (s statusLine) message() (string, theme.Ink) {
 		}
 		return text.Safe(n.text, " "), s.Accent
 	}
-	if s.snap == nil {
+	if s.status == nil {
 		return "", s.Text
 	}
-	if p := s.snap.Problems; len(p) > 0 && s.now.Sub(p[len(p)-1].At) < noticeTime {
+	if p := s.status.Errors; len(p) > 0 && s.now.Sub(p[len(p)-1].At) < noticeTime {
 		return s.Glyphs.Failed + " " + text.Safe(p[len(p)-1].Text, " "), s.Error
 	}
-	if n := s.snap.Approvals.Count(); n > 0 {
+	if n := s.status.Approvals; n > 0 {
 		line := s.Glyphs.Failed + " " + text.Count(int64(n)) + " approval"
 		if n != 1 {
 			line += "s"
 		}
 		return line + " pending" + s.keyOfScreen("agents"), s.Alert
 	}
-	for _, h := range s.snap.Health {
-		if !h.OK {
-			return s.Glyphs.Failed + " " + text.Safe(h.Name+": "+h.Text, " "), s.Warning
-		}
+	if u := s.status.Unhealthy; u != "" {
+		return s.Glyphs.Failed + " " + text.Safe(u, " "), s.Warning
 	}
 	return "", s.Text
 }
@@ -176,17 +166,9 @@ func (s statusLine) keyOfScreen(screen string) string {
 	return ": :" + screen
 }
 
-// newestWork returns the newest long operation of a snapshot.
-func newestWork(snap *sources.Snapshot) (sources.Work, bool) {
-	if snap == nil || len(snap.Work) == 0 {
-		return sources.Work{}, false
-	}
-	return snap.Work[len(snap.Work)-1], true
-}
-
 // addWork adds the progress of the newest long operation, and the number of others.
 func (s statusLine) addWork(l *text.Line) {
-	w, ok := newestWork(s.snap)
+	w, ok := s.status.newestWork()
 	if !ok {
 		return
 	}
@@ -204,7 +186,7 @@ func (s statusLine) addWork(l *text.Line) {
 	default:
 		l.Add(s.Text, text.Span(s.now.Sub(w.Since)))
 	}
-	if n := len(s.snap.Work) - 1; n > 0 {
+	if n := len(s.status.Work) - 1; n > 0 {
 		l.Add(s.Muted, " +"+strconv.Itoa(n))
 	}
 	if key := s.keys.firstKey("shell.cancel_work"); key != "" {

@@ -13,8 +13,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/hinshun/vt10x"
 
-	"acescope/sources"
-	"acescope/sources/cluster"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -23,21 +21,26 @@ import (
 type pane struct {
 	name          string
 	width, height int
+	source        *source // nil for none
 	seq           uint64
 	bindings      []Binding
 	msgs          []tea.Msg
 	styles        theme.Styles
 }
 
-func (p *pane) Name() string                    { return p.name }
-func (p *pane) Title() string                   { return p.name }
-func (p *pane) Footer() string                  { return "" }
-func (p *pane) Bindings() []Binding             { return p.bindings }
-func (p *pane) Update(msg tea.Msg) tea.Cmd      { p.msgs = append(p.msgs, msg); return nil }
-func (p *pane) SetStyles(s theme.Styles)        { p.styles = s }
-func (p *pane) SetSize(w, h int)                { p.width, p.height = w, h }
-func (p *pane) SetShown(bool)                   {}
-func (p *pane) SetSnapshot(s *sources.Snapshot) { p.seq = s.Seq }
+func (p *pane) Name() string               { return p.name }
+func (p *pane) Title() string              { return p.name }
+func (p *pane) Footer() string             { return "" }
+func (p *pane) Bindings() []Binding        { return p.bindings }
+func (p *pane) Update(msg tea.Msg) tea.Cmd { p.msgs = append(p.msgs, msg); return nil }
+func (p *pane) SetStyles(s theme.Styles)   { p.styles = s }
+func (p *pane) SetSize(w, h int)           { p.width, p.height = w, h }
+func (p *pane) SetShown(bool)              {}
+func (p *pane) Refresh() {
+	if p.source != nil {
+		p.seq = p.source.current()
+	}
+}
 func (p *pane) Draw(_ time.Time, focused bool) []string {
 	lines := make([]string, p.height)
 	for i := range lines {
@@ -55,11 +58,17 @@ type source struct {
 
 func newSource() *source { return &source{changed: make(chan struct{}, 1)} }
 
-func (s *source) Snapshot() *sources.Snapshot {
+func (s *source) Status() *Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken++
-	return &sources.Snapshot{Seq: s.seq, Connection: cluster.Connection{State: cluster.ConnReady}}
+	return &Status{Seq: s.seq, Connection: Connection{State: "ready", Ready: true, Live: true}}
+}
+
+func (s *source) current() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seq
 }
 
 func (s *source) Changed() <-chan struct{} { return s.changed }
@@ -103,22 +112,23 @@ func press(m *Model, k tea.KeyPressMsg) tea.Cmd {
 
 func rune1(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r, Text: string(r)} }
 
-// TestMailboxDeliversNewest checks that many changes give one snapshot, the newest, and that
+// TestMailboxDeliversNewest checks that many changes give one status, the newest, and that
 // the command waits again after it.
 func TestMailboxDeliversNewest(t *testing.T) {
-	src, left := newSource(), &pane{name: "left"}
-	m := model(t, Options{Store: src, Screens: []Screen{{Name: "one", Views: []View{left}}}, Frame: time.Nanosecond})
+	src := newSource()
+	left := &pane{name: "left", source: src}
+	m := model(t, Options{Source: src, Screens: []Screen{{Name: "one", Views: []View{left}}}, Frame: time.Nanosecond})
 	wait := m.mail.wait()
 	for round := range uint64(3) {
 		for range 1000 {
 			src.bump()
 		}
-		msg, ok := wait().(snapshotMsg)
-		if !ok || msg.snapshot.Seq != 1000*(round+1) {
+		msg, ok := wait().(changedMsg)
+		if !ok || msg.status.Seq != 1000*(round+1) {
 			t.Fatalf("round %d: got %#v", round, msg)
 		}
 		if _, wait = m.Update(msg); wait == nil {
-			t.Fatal("no command waits for the next snapshot")
+			t.Fatal("no command waits for the next change")
 		}
 		if left.seq != 1000*(round+1) {
 			t.Fatalf("the view has %d", left.seq)
@@ -129,11 +139,11 @@ func TestMailboxDeliversNewest(t *testing.T) {
 	}
 }
 
-// TestMailboxPaces checks that at most one snapshot is taken per frame.
+// TestMailboxPaces checks that at most one status is taken per frame.
 func TestMailboxPaces(t *testing.T) {
 	src := newSource()
 	const frame = 20 * time.Millisecond
-	m := model(t, Options{Store: src, Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}, Frame: frame})
+	m := model(t, Options{Source: src, Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}, Frame: frame})
 	stop := make(chan struct{})
 	done := make(chan struct{})
 	go func() {
@@ -155,7 +165,7 @@ func TestMailboxPaces(t *testing.T) {
 		_, wait = m.Update(m.mail.wait()())
 	}
 	if elapsed := time.Since(begin); elapsed < (n-1)*frame {
-		t.Errorf("%d snapshots came in %v, frames of %v", n, elapsed, frame)
+		t.Errorf("%d changes came in %v, frames of %v", n, elapsed, frame)
 	}
 	close(stop)
 	<-done
@@ -163,7 +173,7 @@ func TestMailboxPaces(t *testing.T) {
 
 func TestMailboxEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	m := model(t, Options{Context: ctx, Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}})
+	m := model(t, Options{Context: ctx, Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}})
 	cancel()
 	if msg := m.mail.wait()(); msg != nil {
 		t.Errorf("got %#v", msg)
@@ -172,7 +182,7 @@ func TestMailboxEndsWithContext(t *testing.T) {
 
 func TestFocusAndLayout(t *testing.T) {
 	left, right := &pane{name: "left"}, &pane{name: "right"}
-	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{left, right}}}})
+	m := model(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{left, right}}}})
 	tab := tea.KeyPressMsg{Code: tea.KeyTab}
 	for _, c := range []struct {
 		width int
@@ -210,7 +220,7 @@ func TestKeysCanBeMapped(t *testing.T) {
 	var did []string
 	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"a"}, Help: "go there", Short: "go",
 		Do: func(Shell) tea.Cmd { did = append(did, "go"); return nil }}}}
-	m := mapped(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}}, map[string][]string{"left.go": {"b"}, "shell.quit": {"Q"}})
+	m := mapped(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}}, map[string][]string{"left.go": {"b"}, "shell.quit": {"Q"}})
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 20})
 	press(m, rune1('a'))
 	press(m, rune1('b'))
@@ -235,7 +245,7 @@ func TestInvalidKeyMaps(t *testing.T) {
 		"left.go=ctrl+c": "left.go: ctrl+c always quits", "left.go=ctl+x": `"ctl+x" is not a key`, "left.go=s": "left.stay and left.go", "left.go=q": "", "left.go=f5": "", "left.go=": `"" is not a key`,
 	} {
 		action, key, _ := strings.Cut(keys, "=")
-		m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}})
+		m := model(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}})
 		wrong := m.SetKeys(map[string][]string{action: {key}, "shell.zoom": {"Z"}})
 		if want == "" && len(wrong) > 0 || want != "" && (len(wrong) != 1 || !strings.Contains(wrong[0].Error(), want)) {
 			t.Errorf("%s: mistakes are %v, want one with %q", keys, wrong, want)
@@ -247,7 +257,7 @@ func TestInvalidKeyMaps(t *testing.T) {
 }
 
 func TestKeysCanBeSwapped(t *testing.T) {
-	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}})
+	m := model(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}}}}})
 	if wrong := m.SetKeys(map[string][]string{"shell.help": {"q"}, "shell.quit": {"?"}}); len(wrong) > 0 {
 		t.Error(wrong)
 	}
@@ -255,7 +265,7 @@ func TestKeysCanBeSwapped(t *testing.T) {
 
 // TestHelpListsActiveBindings checks that the help lists every active binding.
 func TestHelpListsActiveBindings(t *testing.T) {
-	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}, &pane{name: "right"}}}}})
+	m := model(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}, &pane{name: "right"}}}}})
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 40})
 	press(m, rune1('?'))
 	listed := ansi.Strip(m.View().Content)
@@ -270,7 +280,7 @@ func TestHelpListsActiveBindings(t *testing.T) {
 func TestUnknownMessagesReachEveryView(t *testing.T) {
 	type own struct{}
 	left, right := &pane{name: "left"}, &pane{name: "right"}
-	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{left, right}}}})
+	m := model(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{left, right}}}})
 	m.Update(own{})
 	if len(left.msgs) != 1 || len(right.msgs) != 1 {
 		t.Errorf("left got %v, right got %v", left.msgs, right.msgs)
@@ -279,7 +289,7 @@ func TestUnknownMessagesReachEveryView(t *testing.T) {
 
 func TestBackgroundRestyles(t *testing.T) {
 	v := &pane{name: "left"}
-	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}, Theme: func(_ string, dark bool) (theme.Styles, error) { return theme.New(dark, false), nil }})
+	m := model(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}, Theme: func(_ string, dark bool) (theme.Styles, error) { return theme.New(dark, false), nil }})
 	m.setDark(false)
 	if v.styles.Theme != "light" {
 		t.Errorf("the view's theme is %q", v.styles.Theme)
@@ -290,7 +300,7 @@ func TestBackgroundRestyles(t *testing.T) {
 // shows new data, handles keys and quits.
 func TestProgramOnATerminal(t *testing.T) {
 	src := newSource()
-	m := model(t, Options{Context: t.Context(), Store: src, Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left"}, &pane{name: "right"}}}}})
+	m := model(t, Options{Context: t.Context(), Source: src, Screens: []Screen{{Name: "one", Views: []View{&pane{name: "left", source: src}, &pane{name: "right", source: src}}}}})
 	vt := vt10x.New(vt10x.WithSize(80, 24))
 	in, keys := io.Pipe()
 	p := tea.NewProgram(m, tea.WithInput(in), tea.WithOutput(vt), tea.WithWindowSize(80, 24), tea.WithContext(t.Context()),
@@ -328,7 +338,7 @@ func TestProgramOnATerminal(t *testing.T) {
 func TestViewKeyHidesGlobalKey(t *testing.T) {
 	went := false
 	v := &pane{name: "left", bindings: []Binding{{Action: "left.go", Keys: []string{"q"}, Help: "go there", Do: func(Shell) tea.Cmd { went = true; return nil }}}}
-	m := model(t, Options{Store: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}})
+	m := model(t, Options{Source: newSource(), Screens: []Screen{{Name: "one", Views: []View{v}}}})
 	m.Update(tea.WindowSizeMsg{Width: 100, Height: 40})
 	if cmd := press(m, rune1('q')); cmd != nil || !went {
 		t.Error("the global key won")

@@ -5,16 +5,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/theme"
 )
-
-// SnapshotSource supplies the console's data. Both methods return at once; Changed has one
-// slot and fires after a newer snapshot is available.
-type SnapshotSource interface {
-	Snapshot() *sources.Snapshot
-	Changed() <-chan struct{}
-}
 
 // View is one pane. Its methods are called from one goroutine and do no I/O.
 type View interface {
@@ -28,9 +20,9 @@ type View interface {
 	SetStyles(s theme.Styles)
 	// SetSize sets the size inside the frame, in cells.
 	SetSize(width, height int)
-	// SetSnapshot sets the newest data, never nil. It is called for hidden views too, so
-	// it must be quick; Draw does the work.
-	SetSnapshot(s *sources.Snapshot)
+	// Refresh takes the newest values of the view's feeds. It is called for hidden views
+	// too, so it must be quick; Draw does the work.
+	Refresh()
 	// Draw returns exactly the lines of SetSize, each exactly that wide.
 	Draw(now time.Time, focused bool) []string
 }
@@ -59,7 +51,7 @@ type Wheeler interface{ Wheel(lines int) }
 type Clicker interface{ Click(x, y int) tea.Cmd }
 
 // Keeper is a view with state that outlives the process, such as a position or a filter.
-// Restore is called once, before the first snapshot, with what Keep returned, maybe in an
+// Restore is called once, before the first Refresh, with what Keep returned, maybe in an
 // older version. [MaxKept] and [MaxKeptBytes] bound what is kept.
 type Keeper interface {
 	Keep() map[string]string

@@ -12,7 +12,6 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
 	"acescope/theme"
@@ -22,7 +21,7 @@ import (
 )
 
 // engineSnap is a console with sessions on the engine, the first of which waits.
-func engineSnap() *sources.Snapshot {
+func engineSnap() *snapshot {
 	s := ready(many(5)...)
 	s.Transcripts = someTranscripts()
 	s.Transcripts.Rows = s.Transcripts.Rows[3:9]
@@ -100,7 +99,7 @@ func TestPlainEngineScreens(t *testing.T) {
 	dead.Sessions.Err = "no answer in time"
 	dead.Sessions.Talk.From = runs.FromHistory
 	for name, c := range map[string]struct {
-		snap *sources.Snapshot
+		snap *snapshot
 		keys []string
 	}{
 		"elsewhere":    {engineSnap(), nil},
@@ -126,7 +125,7 @@ func TestPlainEngineScreens(t *testing.T) {
 }
 
 // calledBack is a session that has callbacks of runs that it started.
-func calledBack() *sources.Snapshot {
+func calledBack() *snapshot {
 	s := engineSnap()
 	e := *s.Sessions.Rows[0]
 	st := *e.State
@@ -146,7 +145,7 @@ func calledBack() *sources.Snapshot {
 }
 
 // hostileEngine is a session whose every text would do harm.
-func hostileEngine() *sources.Snapshot {
+func hostileEngine() *snapshot {
 	s := engineSnap()
 	evil := "\x1b[2J\x1b]0;owned\a\u202egnp.exe\u2066\r\n\tgreen 😀 " + strings.Repeat("wide 漢字 ", 40)
 	e := *s.Sessions.Rows[0]
@@ -170,7 +169,7 @@ func hostileEngine() *sources.Snapshot {
 
 func TestEveryEngineSize(t *testing.T) {
 	t.Parallel()
-	for _, snap := range []*sources.Snapshot{engineSnap(), hostileEngine()} {
+	for _, snap := range []*snapshot{engineSnap(), hostileEngine()} {
 		for _, keys := range [][]string{{}, {"0"}, {"0", "tab"}, {"0", "enter"}, {"0", "w"}, {"0", "i", "a", "ctrl+j", "b"}, {"0", "enter", "O", "g"}} {
 			sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 			sc.press(keys...)
@@ -190,10 +189,7 @@ func TestEveryEngineSize(t *testing.T) {
 	}
 }
 
-func last(sc *screen) string {
-	heard := sc.store.heard()
-	return heard[len(heard)-1]
-}
+func last(sc *screen) string { return sc.told(1) }
 
 func TestAnswer(t *testing.T) {
 	sc := newScreen(t, engineSnap(), theme.New(true, true), 80, 24)
@@ -283,8 +279,8 @@ func TestStartSession(t *testing.T) {
 
 func TestReadOnlySessions(t *testing.T) {
 	st := newStore(engineSnap())
-	screens, global := Screens(console.Options{Controls: st, Actions: st, Location: time.UTC})
-	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: theme.New(true, true), ReadOnly: true, Now: func() time.Time { return noon }})
+	screens, global := Screens(console.Options{Controls: st, Actions: st, Location: time.UTC}, st.feeds())
+	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: theme.New(true, true), ReadOnly: true, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}

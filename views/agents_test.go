@@ -9,14 +9,13 @@ import (
 
 	"github.com/charmbracelet/x/exp/golden"
 
-	"acescope/sources"
 	"acescope/sources/sessions"
 	"acescope/theme"
 	"acescope/views/agents"
 )
 
 // agentSnap is a console that has no engine yet, with sessions on the machine.
-func agentSnap() *sources.Snapshot {
+func agentSnap() *snapshot {
 	s := starting()
 	s.Transcripts = someTranscripts()
 	return s
@@ -114,7 +113,7 @@ func TestPlainAgentScreens(t *testing.T) {
 	gone := agentSnap()
 	gone.Transcripts.Talk = &sessions.Conversation{Path: "/t/0.jsonl", Err: "open /t/0.jsonl: no such file or directory"}
 	for name, c := range map[string]struct {
-		snap *sources.Snapshot
+		snap *snapshot
 		keys []string
 	}{
 		"session":       {agentSnap(), []string{"0", "tab"}},
@@ -141,7 +140,7 @@ func TestPlainAgentScreens(t *testing.T) {
 	}
 }
 
-func hostileAgents() *sources.Snapshot {
+func hostileAgents() *snapshot {
 	s := agentSnap()
 	bad := hostile().Runs.Rows
 	c := &sessions.Conversation{Path: "/t/0.jsonl"}
@@ -161,7 +160,7 @@ func hostileAgents() *sources.Snapshot {
 
 func TestEveryAgentSize(t *testing.T) {
 	t.Parallel()
-	for _, snap := range []*sources.Snapshot{agentSnap(), hostileAgents(), starting()} {
+	for _, snap := range []*snapshot{agentSnap(), hostileAgents(), starting()} {
 		for _, keys := range [][]string{{"0"}, {"0", "tab"}, {"0", "enter"}, {"0", "enter", "O"}, {"0", "enter", "O", "g", "ctrl+d"}} {
 			sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 			sc.press(keys...)
@@ -208,7 +207,7 @@ func TestAgentList(t *testing.T) {
 	if what, id := first.Copy(); what != "session id" || !strings.HasPrefix(id, "5e55") {
 		t.Errorf("%s %s", what, id)
 	}
-	again := agents.NewAgentList(&agents.Agents{Console: first.Console})
+	again := agents.NewAgentList(&agents.Agents{})
 	sc.press("s")
 	again.Restore(first.Keep())
 	if again.Order != 1 {

@@ -8,7 +8,6 @@ import (
 	bubbles "charm.land/bubbles/v2/table"
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	runspkg "acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui/text"
@@ -17,9 +16,9 @@ import (
 
 // moving is snapshots of 10,000 runs as they follow one another: in each, new runs
 // have come in above and the selected run has gone on.
-func moving(n int) []*sources.Snapshot {
+func moving(n int) []*snapshot {
 	rows := many(10_000 + n)
-	var out []*sources.Snapshot
+	var out []*snapshot
 	for i := range n {
 		s := ready(rows[n-i:]...)
 		s.Runs.Total = int64(len(s.Runs.Rows))

@@ -9,11 +9,9 @@ import (
 	"testing"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	runspkg "acescope/sources/runs"
 	"acescope/theme"
 	"acescope/views/console"
-	runsview "acescope/views/runs"
 )
 
 var plainLook = theme.New(true, true)
@@ -294,7 +292,7 @@ func TestLogFollowsUntilScrolledUp(t *testing.T) {
 	line := func(n int) runspkg.LogLine {
 		return runspkg.LogLine{At: noon, Kind: "skill", Text: fmt.Sprintf("entry %d.", n)}
 	}
-	snap := func(from, to int) *sources.Snapshot {
+	snap := func(from, to int) *snapshot {
 		s := full(5)
 		s.Detail.Log, s.Detail.LogDropped = nil, from
 		for i := from; i < to; i++ {
@@ -356,10 +354,11 @@ func TestCachedRowsAreFresh(t *testing.T) {
 
 func TestActionErrorIsShown(t *testing.T) {
 	sc := newScreen(t, full(5), plainLook, 80, 24)
-	cmd := func() *console.Console {
-		return &console.Console{Options: console.Options{Context: t.Context(), Actions: failing{}}}
-	}().DoCancel("ace/q", "r")
-	sc.model.Update(cmd())
+	st := newStore(full(5))
+	c := console.New(console.Options{Context: t.Context(), Controls: st, Actions: failing{}})
+	c.Show(runspkg.Run{WorkflowID: "ace/q", RunID: "r"})
+	c.Cancel(sc.model)
+	sc.model.Update(sc.press("y")())
 	sc.has("cancel ace/q: permission")
 }
 
@@ -375,12 +374,7 @@ func (failing) Cancel(context.Context, string, string) error { return errors.New
 // it, until the list's cursor is moved.
 func TestChosenElsewhere(t *testing.T) {
 	sc := newScreen(t, full(60), plainLook, 200, 50)
-	var c *console.Console
-	for _, v := range sc.named("runs").Views {
-		if list, ok := v.(*runsview.Runs); ok {
-			c = list.Console
-		}
-	}
+	c := sc.shared
 	c.Show(runspkg.Run{WorkflowID: "ace/old-1", RunID: "r-old", TaskID: "old-1"})
 	sc.show(full(60))
 	if c.Selected.Run.TaskID != "old-1" || !slices.Contains(sc.store.heard(), "select ace/old-1 r-old") {

@@ -10,7 +10,6 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/experiments"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -52,7 +51,7 @@ func learnt(name, data string, n, hard int, cost float64) *experiments.Series {
 }
 
 // listed is a console with experiments, of which the series of all are read.
-func listed(all ...*experiments.Series) *sources.Snapshot {
+func listed(all ...*experiments.Series) *snapshot {
 	snap := full(3)
 	e := &experiments.Experiments{Loaded: noon, Series: all}
 	for i, s := range all {
@@ -64,13 +63,13 @@ func listed(all ...*experiments.Series) *sources.Snapshot {
 	return snap
 }
 
-func three() *sources.Snapshot {
+func three() *snapshot {
 	live := learnt("night-3", "finance", 40, 6, 0.002)
 	live.Exit, live.Close, live.Progress.TotalTasks, live.Progress.Stage, live.Progress.Eval = ace.Running, time.Time{}, 200, ace.StageLearning, live.Progress.Eval[:1]
 	return listed(live, learnt("tuned", "finance", 120, 3, 0.004), learnt("plain", "finance", 100, 5, 0.009))
 }
 
-func hostileExperiments() *sources.Snapshot {
+func hostileExperiments() *snapshot {
 	a, b := learnt("財務\x1b[31m\u202eשלום📈📈📈📈📈📈📈📈📈📈📈📈📈📈", "d\x1b]0;x\a", 30, 2, 0), learnt("b\nb", "財務財務財務財務財務", 30, 3, 0)
 	a.Tasks.Answer[7], a.Err = "\x1b[2J財務財務財務財務財務財務", "bad\x1b[31m news"
 	b.Failure = &ace.Failure{Message: "\u202eevil\x1b[1m"}
@@ -78,20 +77,20 @@ func hostileExperiments() *sources.Snapshot {
 	return listed(a, b)
 }
 
-func brokenExperiments() *sources.Snapshot {
+func brokenExperiments() *snapshot {
 	s := full(3)
 	s.Experiments = &experiments.Experiments{Loaded: noon, Err: "context deadline exceeded"}
 	return s
 }
 
 // unread is an experiment that has closed and is being read.
-func unread() *sources.Snapshot {
+func unread() *snapshot {
 	s := learnt("cold", "d", 40, 3, 0)
 	s.Reading, s.Exit, s.Close = true, ace.Running, time.Time{}
 	return listed(s)
 }
 
-func noExperiments() *sources.Snapshot {
+func noExperiments() *snapshot {
 	s := full(3)
 	s.Experiments = &experiments.Experiments{Loaded: noon}
 	return s
@@ -115,7 +114,7 @@ func TestExperimentScreens(t *testing.T) {
 
 func TestPlainExperimentScreens(t *testing.T) {
 	for name, c := range map[string]struct {
-		snap   *sources.Snapshot
+		snap   *snapshot
 		width  int
 		height int
 		keys   []string
@@ -159,7 +158,7 @@ func TestASCIIExperiments(t *testing.T) {
 
 func TestExperimentsAtEverySize(t *testing.T) {
 	t.Parallel()
-	for _, snap := range []*sources.Snapshot{three(), hostileExperiments(), noExperiments(), brokenExperiments(), full(3)} {
+	for _, snap := range []*snapshot{three(), hostileExperiments(), noExperiments(), brokenExperiments(), full(3)} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 		for _, keys := range [][]string{{"5"}, {"tab"}, {"m"}, {"tab", "space", "j", "space", "d"}, {"F"}, {"f"}} {
 			sc.press(keys...)
@@ -237,10 +236,16 @@ func TestExperimentsGrow(t *testing.T) {
 }
 
 func TestExperimentsAreKept(t *testing.T) {
-	a := experimentsview.NewExperimentList(&experimentsview.Experiments{Console: &console.Console{Options: console.Options{Controls: newStore(nil)}}, Metric: 2, Window: 1, ByTime: true,
-		Marks: []string{"x", "y"}, Cursor: "z"})
+	shared := func() *experimentsview.Experiments {
+		st := newStore(nil)
+		return experimentsview.New(console.New(console.Options{Controls: st}), st.experiments())
+	}
+	x := shared()
+	x.Metric, x.Window, x.ByTime = 2, 1, true
+	x.Marks, x.Cursor = []string{"x", "y"}, "z"
+	a := experimentsview.NewExperimentList(x)
 	a.Order, a.Filter = 3, "f"
-	b := experimentsview.NewExperimentList(&experimentsview.Experiments{Console: &console.Console{Options: console.Options{Controls: newStore(nil)}}})
+	b := experimentsview.NewExperimentList(shared())
 	b.Restore(a.Keep())
 	if fmt.Sprint(a.Keep()) != fmt.Sprint(b.Keep()) {
 		t.Errorf("kept %v, restored %v", a.Keep(), b.Keep())

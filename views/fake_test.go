@@ -1,6 +1,16 @@
 package views
 
 import (
+	"acescope/sources/experiments"
+	"acescope/sources/logs"
+	"acescope/sources/runners"
+	"acescope/sources/system"
+	"acescope/sources/triage"
+	agentsview "acescope/views/agents"
+	runview "acescope/views/run"
+	runsview "acescope/views/runs"
+	"cmp"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,7 +22,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
 	"acescope/sources/playbooks"
@@ -27,25 +36,66 @@ import (
 // noon is what the clock says in tests.
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// store is a source that a test sets; it records what it is told.
+// snapshot is what all feeds hold at one moment.
+type snapshot struct {
+	Seq         uint64
+	At          time.Time
+	Connection  cluster.Connection
+	Health      []cluster.Health
+	Problems    []cluster.Problem
+	Work        []cluster.Work
+	Runs        runs.RunList
+	Facets      *runs.Facets
+	Detail      *histories.Detail
+	Artifacts   *histories.Artifacts
+	Events      *histories.EventLog
+	Replay      *histories.Replay
+	Lineage     *histories.LineageTree
+	RunDiff     *histories.RunDiff
+	Verified    *histories.Verified
+	Logs        *logs.Logs
+	Books       *playbooks.Books
+	Experiments *experiments.Experiments
+	Triage      *triage.Triage
+	Sessions    *sessions.Sessions
+	Approvals   *sessions.Approvals
+	Transcripts *sessions.Transcripts
+	Runners     *runners.Runners
+	System      *system.System
+}
+
+// store is a source of data that a test sets; it records what it is asked for.
 type store struct {
 	mu      sync.Mutex
-	snap    *sources.Snapshot
+	snap    *snapshot
 	changed chan struct{}
 	told    []string
 }
 
-func newStore(s *sources.Snapshot) *store { return &store{snap: s, changed: make(chan struct{}, 1)} }
+func newStore(s *snapshot) *store { return &store{snap: s, changed: make(chan struct{}, 1)} }
 
-func (s *store) Snapshot() *sources.Snapshot {
+// current returns the snapshot, an empty one for nil.
+func (s *store) current() *snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.snap
+	return cmp.Or(s.snap, &snapshot{})
+}
+
+func (s *store) Status() *tui.Status {
+	s.mu.Lock()
+	none := s.snap == nil
+	s.mu.Unlock()
+	if none {
+		return nil
+	}
+	c := s.current()
+	link := cluster.Status{Seq: c.Seq, Connection: c.Connection, Health: c.Health, Problems: c.Problems, Work: c.Work}
+	return statusOf(link, c.Runs, c.Approvals.Count())
 }
 
 func (s *store) Changed() <-chan struct{} { return s.changed }
 
-func (s *store) set(snap *sources.Snapshot) {
+func (s *store) set(snap *snapshot) {
 	s.mu.Lock()
 	s.snap = snap
 	s.mu.Unlock()
@@ -53,6 +103,75 @@ func (s *store) set(snap *sources.Snapshot) {
 	case s.changed <- struct{}{}:
 	default:
 	}
+}
+
+// fakeFeed shows one part of the store's snapshot.
+type fakeFeed[V any] struct {
+	*store
+	name string
+	part func(*snapshot) V
+}
+
+func (f fakeFeed[V]) Value() V     { return f.part(f.current()) }
+func (f fakeFeed[V]) Look(on bool) { f.tell("look %s %v", f.name, on) }
+
+type (
+	fakeList        struct{ fakeFeed[runs.RunList] }
+	fakeEvents      struct{ fakeFeed[*histories.EventLog] }
+	fakeArtifacts   struct{ fakeFeed[*histories.Artifacts] }
+	fakeReplay      struct{ fakeFeed[*histories.Replay] }
+	fakeDiff        struct{ fakeFeed[*histories.RunDiff] }
+	fakeBooks       struct{ fakeFeed[*playbooks.Books] }
+	fakeExperiments struct {
+		fakeFeed[*experiments.Experiments]
+	}
+	fakeTriage      struct{ fakeFeed[*triage.Triage] }
+	fakeLogs        struct{ fakeFeed[*logs.Logs] }
+	fakeTranscripts struct {
+		fakeFeed[*sessions.Transcripts]
+	}
+	fakeSessions struct{ fakeFeed[*sessions.Sessions] }
+	fakeRunners  struct{ fakeFeed[*runners.Runners] }
+)
+
+// feeds are all feeds of the store.
+func (s *store) feeds() Feeds {
+	detail := fakeFeed[*histories.Detail]{s, "detail", func(c *snapshot) *histories.Detail { return c.Detail }}
+	return Feeds{
+		Runs: runsview.Feeds{
+			List:   fakeList{fakeFeed[runs.RunList]{s, "runs", func(c *snapshot) runs.RunList { return c.Runs }}},
+			Facets: fakeFeed[*runs.Facets]{s, "facets", func(c *snapshot) *runs.Facets { return c.Facets }},
+			Detail: detail,
+		},
+		Run: runview.Feeds{
+			Detail:    detail,
+			Lineage:   fakeFeed[*histories.LineageTree]{s, "lineage", func(c *snapshot) *histories.LineageTree { return c.Lineage }},
+			Artifacts: fakeArtifacts{fakeFeed[*histories.Artifacts]{s, "artifacts", func(c *snapshot) *histories.Artifacts { return c.Artifacts }}},
+		},
+		Timeline:    fakeEvents{fakeFeed[*histories.EventLog]{s, "events", func(c *snapshot) *histories.EventLog { return c.Events }}},
+		TimeMachine: fakeReplay{fakeFeed[*histories.Replay]{s, "replay", func(c *snapshot) *histories.Replay { return c.Replay }}},
+		Verified:    fakeFeed[*histories.Verified]{s, "verified", func(c *snapshot) *histories.Verified { return c.Verified }},
+		Diff:        fakeDiff{fakeFeed[*histories.RunDiff]{s, "diff", func(c *snapshot) *histories.RunDiff { return c.RunDiff }}},
+		Playbooks:   fakeBooks{fakeFeed[*playbooks.Books]{s, "playbook", func(c *snapshot) *playbooks.Books { return c.Books }}},
+		Experiments: s.experiments(),
+		Triage:      s.triage(),
+		Logs:        fakeLogs{fakeFeed[*logs.Logs]{s, "logs", func(c *snapshot) *logs.Logs { return c.Logs }}},
+		Agents: agentsview.Feeds{
+			Transcripts: fakeTranscripts{fakeFeed[*sessions.Transcripts]{s, "transcripts", func(c *snapshot) *sessions.Transcripts { return c.Transcripts }}},
+			Sessions:    fakeSessions{fakeFeed[*sessions.Sessions]{s, "sessions", func(c *snapshot) *sessions.Sessions { return c.Sessions }}},
+			Approvals:   fakeFeed[*sessions.Approvals]{s, "approvals", func(c *snapshot) *sessions.Approvals { return c.Approvals }},
+		},
+		Runners: fakeRunners{fakeFeed[*runners.Runners]{s, "runners", func(c *snapshot) *runners.Runners { return c.Runners }}},
+		Health:  fakeFeed[*system.System]{s, "health", func(c *snapshot) *system.System { return c.System }},
+	}
+}
+
+func (s *store) experiments() fakeExperiments {
+	return fakeExperiments{fakeFeed[*experiments.Experiments]{s, "experiments", func(c *snapshot) *experiments.Experiments { return c.Experiments }}}
+}
+
+func (s *store) triage() fakeTriage {
+	return fakeTriage{fakeFeed[*triage.Triage]{s, "triage", func(c *snapshot) *triage.Triage { return c.Triage }}}
 }
 
 func (s *store) tell(format string, args ...any) {
@@ -67,47 +186,54 @@ func (s *store) heard() []string {
 	return append([]string{}, s.told...)
 }
 
+func (s *store) Connection() cluster.Connection { return s.current().Connection }
 func (s *store) SetQuery(q string)              { s.tell("query %s", q) }
-func (s *store) Select(w, r string)             { s.tell("select %s %s", w, r) }
+func (s *store) Select(id runs.ID)              { s.tell("select %s %s", id.WorkflowID, id.RunID) }
 func (s *store) Refresh()                       { s.tell("refresh") }
 func (s *store) SetPaused(paused bool)          { s.tell("paused %v", paused) }
-func (s *store) Look(p sources.Part, on bool)   { s.tell("look %s %v", p, on) }
-func (s *store) FollowLogs(paths []string)      { s.tell("follow %q", paths) }
-func (s *store) SetTriageSince(d time.Duration) { s.tell("since %s", d) }
-func (s *store) FollowCalls(ref ace.Ref)        { s.tell("calls %s", ref.SHA256) }
-func (s *store) ShowExperiments(ids []string)   { s.tell("experiments %v", ids) }
-func (s *store) SetTriageWindow(n int)          { s.tell("window %d", n) }
-func (s *store) ScanTriage()                    { s.tell("scan") }
-func (s *store) StopTriage()                    { s.tell("stop") }
-func (s *store) OpenArtifact(r ace.Ref)         { s.tell("artifact %s", r.SHA256) }
-func (s *store) LoadMore()                      { s.tell("more") }
-func (s *store) WantBooks(w playbooks.BookWish) { s.tell("books %+v", w) }
-func (s *store) ReadBooks()                     { s.tell("read books") }
-func (s *store) OpenEvent(id int64)             { s.tell("open %d", id) }
-func (s *store) FilterEvents(f histories.EventFilter) {
-	s.tell("events /%s/ !/%s/ full=%v", f.Include, f.Exclude, f.Full)
+func (s *store) VerifyRun(strict bool)          { s.tell("verify %v", strict) }
+func (s *store) StartWork(ctx context.Context, label string) (context.Context, func(done, total int64), func()) {
+	return ctx, func(int64, int64) {}, func() {}
 }
-func (s *store) DiffRuns(a, b histories.DiffRef, all bool) {
-	s.tell("diff %s %s %v", a.WorkflowID, b.WorkflowID, all)
+func (s *store) Compare(ask histories.DiffAsk) {
+	s.tell("diff %s %s %v", ask.A.WorkflowID, ask.B.WorkflowID, ask.AllFields)
 }
-func (s *store) LoadNewer()             { s.tell("newer") }
-func (s *store) LoadFirst()             { s.tell("first") }
-func (s *store) LoadLast()              { s.tell("last") }
-func (s *store) StopWalk()              { s.tell("stop") }
-func (s *store) StepTo(event int64)     { s.tell("step to %d", event) }
-func (s *store) StepToPosition(pos int) { s.tell("step to position %d", pos) }
-func (s *store) StepMove(by histories.StepBy, forward bool) {
-	s.tell("step by %d %v", by, forward)
-}
-func (s *store) WatchValue(expr string)   { s.tell("watch %s", expr) }
-func (s *store) NextWatched(forward bool) { s.tell("next change %v", forward) }
-func (s *store) ReadTalk(path string)     { s.tell("talk %s", path) }
-func (s *store) ReadSession(id string)    { s.tell("session %s", id) }
-func (s *store) ReadRunner(id string)     { s.tell("runner %s", id) }
-func (s *store) VerifyRun(strict bool)    { s.tell("verify %v", strict) }
-func (s *store) VerifyRuns(w sources.VerifyWish) {
+func (s *store) VerifyRuns(w histories.VerifyWish) {
 	s.tell("verify %d runs of %q %v", len(w.Runs), w.Query, w.Strict)
 }
+
+func (s fakeList) LoadMore()                    { s.tell("more") }
+func (s fakeList) LoadNewer()                   { s.tell("newer") }
+func (s fakeList) LoadFirst()                   { s.tell("first") }
+func (s fakeList) LoadLast()                    { s.tell("last") }
+func (s fakeList) StopWalk()                    { s.tell("stop") }
+func (s fakeArtifacts) Open(r ace.Ref)          { s.tell("artifact %s", r.SHA256) }
+func (s fakeEvents) Open(id int64)              { s.tell("open %d", id) }
+func (s fakeReplay) StepTo(event int64)         { s.tell("step to %d", event) }
+func (s fakeReplay) StepToPosition(pos int)     { s.tell("step to position %d", pos) }
+func (s fakeReplay) WatchValue(expr string)     { s.tell("watch %s", expr) }
+func (s fakeReplay) NextWatched(forward bool)   { s.tell("next change %v", forward) }
+func (s fakeBooks) Refine(w playbooks.BookWish) { s.tell("books %+v", w) }
+func (s fakeBooks) Again()                      { s.tell("read books") }
+func (s fakeExperiments) Show(ids []string)     { s.tell("experiments %v", ids) }
+func (s fakeTriage) SetWindow(n int)            { s.tell("window %d", n) }
+func (s fakeTriage) SetSince(d time.Duration)   { s.tell("since %s", d) }
+func (s fakeTriage) Stop()                      { s.tell("stop") }
+func (s fakeTriage) Again()                     { s.tell("scan") }
+func (s fakeLogs) FollowLogs(paths []string)    { s.tell("follow %q", paths) }
+func (s fakeLogs) FollowCalls(ref ace.Ref)      { s.tell("calls %s", ref.SHA256) }
+func (s fakeTranscripts) Read(path string)      { s.tell("talk %s", path) }
+func (s fakeSessions) Read(id string)           { s.tell("session %s", id) }
+func (s fakeRunners) Refine(id string)          { s.tell("runner %s", id) }
+func (s fakeDiff) Want(ask histories.DiffAsk)   { s.Compare(ask) }
+func (s fakeDiff) Again()                       { s.tell("diff again") }
+func (s fakeEvents) Filter(f histories.EventFilter) {
+	s.tell("events /%s/ !/%s/ full=%v", f.Include, f.Exclude, f.Full)
+}
+func (s fakeReplay) StepMove(by histories.StepBy, forward bool) {
+	s.tell("step by %d %v", by, forward)
+}
+
 func (s *store) Cancel(_ context.Context, w, r string) error {
 	s.tell("cancel %s %s", w, r)
 	return nil
@@ -190,12 +316,13 @@ func (s *store) PrepareSignal(of console.Target, name, argument string) (console
 type screen struct {
 	t             testing.TB
 	store         *store
+	shared        *console.Console
 	model         *tui.Model
 	screens       []tui.Screen
 	width, height int
 }
 
-func newScreen(t testing.TB, snap *sources.Snapshot, s theme.Styles, width, height int) *screen {
+func newScreen(t testing.TB, snap *snapshot, s theme.Styles, width, height int) *screen {
 	t.Helper()
 	st := newStore(snap)
 	return newScreenOf(t, st, console.Options{Controls: st, Actions: st, Location: time.UTC}, s, width, height)
@@ -204,12 +331,13 @@ func newScreen(t testing.TB, snap *sources.Snapshot, s theme.Styles, width, heig
 // newScreenOf is newScreen for a console that acts in another way.
 func newScreenOf(t testing.TB, st *store, o console.Options, s theme.Styles, width, height int) *screen {
 	t.Helper()
-	screens, global := Screens(o)
-	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: s, Frame: time.Nanosecond, Now: func() time.Time { return noon }})
+	c := console.New(o)
+	screens, global := screens(c, st.feeds()), bindings(c)
+	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: s, Frame: time.Nanosecond, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sc := &screen{t: t, store: st, model: m, screens: screens}
+	sc := &screen{t: t, store: st, shared: c, model: m, screens: screens}
 	sc.resize(width, height)
 	return sc
 }
@@ -233,7 +361,7 @@ func (s *screen) resize(width, height int) {
 
 // show hands over a snapshot by the way a running program would: the one command that
 // waits for a change.
-func (s *screen) show(snap *sources.Snapshot) {
+func (s *screen) show(snap *snapshot) {
 	s.t.Helper()
 	s.store.set(snap)
 	s.model.Update(s.waited())
@@ -302,8 +430,8 @@ func splitLines(s string) []string {
 }
 
 // ready is a snapshot of a connected console with these runs.
-func ready(rows ...runs.Run) *sources.Snapshot {
-	return &sources.Snapshot{
+func ready(rows ...runs.Run) *snapshot {
+	return &snapshot{
 		At:         noon,
 		Connection: cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: "ace-dev", Since: noon.Add(-time.Minute)},
 		Runs: runs.RunList{Rows: rows, Total: int64(len(rows)), Loaded: noon.Add(-time.Second), Interval: 2 * time.Second, ErrAt: -1,
@@ -336,7 +464,7 @@ func many(n int) []runs.Run {
 }
 
 // full is a console with runs and the detail of the first.
-func full(n int) *sources.Snapshot {
+func full(n int) *snapshot {
 	s := ready(many(n)...)
 	s.Runs.Total = 10_214
 	s.Runs.More = true

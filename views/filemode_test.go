@@ -8,7 +8,6 @@ import (
 
 	"github.com/charmbracelet/x/exp/golden"
 
-	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/experiments"
 	"acescope/sources/playbooks"
@@ -17,7 +16,7 @@ import (
 )
 
 // onFile is a console on histories from a file, as it is without a server.
-func onFile(t *testing.T, snap *sources.Snapshot, styles theme.Styles, width, height int) *screen {
+func onFile(t *testing.T, snap *snapshot, styles theme.Styles, width, height int) *screen {
 	t.Helper()
 	snap.Connection = cluster.Connection{State: cluster.ConnReady, Mode: cluster.ModeFile, Address: "bug\x1b[31m.json", Since: noon}
 	st := newStore(snap)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/runs"
 )
 
@@ -19,7 +18,7 @@ func continuedRun(rows []runs.Run, at int) (was, next runs.Run) {
 }
 
 // goesOn is a snapshot with the detail of a run that has been continued.
-func goesOn(rows []runs.Run, was, next runs.Run) *sources.Snapshot {
+func goesOn(rows []runs.Run, was, next runs.Run) *snapshot {
 	s := ready(rows...)
 	s.Detail = detailOf(was)
 	s.Detail.Close, s.Detail.ContinuedAs, s.Detail.Phase.ExitStatus = next.Start, next.RunID, ace.Continued
@@ -28,7 +27,7 @@ func goesOn(rows []runs.Run, was, next runs.Run) *sources.Snapshot {
 
 func (s *screen) wantSelected(what string, r runs.Run) {
 	s.t.Helper()
-	if got := s.list().Selected.Run; got.WorkflowID != r.WorkflowID || got.RunID != r.RunID {
+	if got := s.shared.Selected.Run; got.WorkflowID != r.WorkflowID || got.RunID != r.RunID {
 		s.t.Errorf("%s: %s %s is selected, want %s %s", what, got.WorkflowID, got.RunID, r.WorkflowID, r.RunID)
 	}
 	if got, want := s.last("select "), r.WorkflowID+" "+r.RunID; got != want {
@@ -51,7 +50,7 @@ func TestSelectedRunGoesOnAsAnother(t *testing.T) {
 	newer := slices.Concat([]runs.Run{next}, rows[:1], rows[2:])
 	sc.show(goesOn(newer, was, next))
 	sc.wantSelected("the list has the new run", next)
-	if list.Cursor != 0 || list.Elsewhere {
+	if list.Cursor != 0 || sc.shared.Elsewhere {
 		t.Errorf("the cursor is on row %d", list.Cursor)
 	}
 	last := next
@@ -81,7 +80,7 @@ func TestOpenedEarlierRunStays(t *testing.T) {
 	newer := slices.Concat([]runs.Run{next}, rows[:1], rows[2:])
 	sc := newScreen(t, ready(newer...), plainLook, 80, 24)
 	for _, opened := range []runs.Run{{WorkflowID: was.WorkflowID, RunID: was.RunID}, {WorkflowID: was.WorkflowID, RunID: was.RunID, Start: was.Start, Close: next.Start}} {
-		sc.list().GoFrom(opened)
+		sc.shared.GoFrom(opened)
 		sc.show(goesOn(newer, was, next))
 		sc.wantSelected("an earlier run", was)
 	}

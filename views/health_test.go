@@ -8,14 +8,13 @@ import (
 
 	"github.com/charmbracelet/x/exp/golden"
 
-	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/system"
 	"acescope/theme"
 )
 
 // testHost is a console in whose machinery nothing is wrong.
-func testHost() *sources.Snapshot {
+func testHost() *snapshot {
 	s := full(60)
 	poller := system.Poller{Identity: "4711@host", Last: noon.Add(-3 * time.Second), Rate: 100_000}
 	s.System = &system.System{At: noon.Add(-time.Second), Mode: "embedded", Address: "127.0.0.1:40213", Space: "ace-dev",
@@ -38,13 +37,13 @@ func testHost() *sources.Snapshot {
 	return s
 }
 
-func ill(change func(*system.System)) *sources.Snapshot {
+func ill(change func(*system.System)) *snapshot {
 	s := testHost()
 	change(s.System)
 	return s
 }
 
-func noWorker() *sources.Snapshot {
+func noWorker() *snapshot {
 	return ill(func(s *system.System) {
 		s.Queues[1].Pollers, s.Queues[1].Backlog, s.Queues[1].Oldest = nil, 42, 95*time.Second
 	})
@@ -63,7 +62,7 @@ func TestHealthScreens(t *testing.T) {
 	missing := ill(func(s *system.System) { s.Attributes = []string{"ExitStatus", "Phase"} })
 	away := lost(ill(func(s *system.System) {}))
 	for name, c := range map[string]struct {
-		snap *sources.Snapshot
+		snap *snapshot
 		keys []string
 	}{
 		"no-worker":        {noWorker(), []string{"8", "e"}},
@@ -71,7 +70,7 @@ func TestHealthScreens(t *testing.T) {
 		"missing":          {missing, []string{"8", "e"}},
 		"missing-detail":   {missing, []string{"8", "e", "tab"}},
 		"away":             {away, []string{"8"}},
-		"away-at-first":    {lost(&sources.Snapshot{}), []string{"8"}},
+		"away-at-first":    {lost(&snapshot{}), []string{"8"}},
 		"calls":            {testHost(), []string{"8", "]", "]", "]", "tab"}},
 		"process":          {testHost(), []string{"8", "G", "tab"}},
 		"loading":          {full(3), []string{"8"}},
@@ -94,7 +93,7 @@ func TestHealthIsExact(t *testing.T) {
 		s.Queues[0].Pollers[0].Identity, s.Calls[0].Name, s.Calls[0].LastError, s.Sources[0].Text, s.Host.DataDir = bad, bad, bad, bad, bad
 		s.Server.Version = bad
 	})
-	for _, snap := range []*sources.Snapshot{testHost(), noWorker(), evil, full(3), lost(&sources.Snapshot{})} {
+	for _, snap := range []*snapshot{testHost(), noWorker(), evil, full(3), lost(&snapshot{})} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 		for _, keys := range [][]string{{"8"}, {"]"}, {"tab"}, {"tab", "]", "]", "a"}, {"tab"}} {
 			sc.press(keys...)

@@ -13,8 +13,8 @@ import (
 // docs/keys.md is what the bindings say. Write it anew with: go test ./views -run KeysPage -update
 func TestKeysPage(t *testing.T) {
 	st := newStore(nil)
-	screens, global := Screens(console.Options{Controls: st, Actions: st})
-	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: theme.New(true, true), CancelWork: func(int64) {}})
+	screens, global := Screens(console.Options{Controls: st, Actions: st}, st.feeds())
+	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: theme.New(true, true), CancelWork: func(int64) {}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -58,7 +57,7 @@ func family() *histories.LineageTree {
 	return &histories.LineageTree{Root: "ace/q-00006", Nodes: nodes, Updated: noon}
 }
 
-func withFamily() *sources.Snapshot {
+func withFamily() *snapshot {
 	s := full(6)
 	s.Lineage = family()
 	return s
@@ -87,7 +86,7 @@ func TestLineageScreens(t *testing.T) {
 	failed.Lineage = &broken
 	none := withFamily()
 	none.Lineage = &histories.LineageTree{Root: "ace/q-00006"}
-	for name, snap := range map[string]*sources.Snapshot{"alone": alone, "failed": failed, "none": none, "reading": full(6), "empty": ready()} {
+	for name, snap := range map[string]*snapshot{"alone": alone, "failed": failed, "none": none, "reading": full(6), "empty": ready()} {
 		t.Run(name, func(t *testing.T) {
 			sc := newScreen(t, snap, theme.New(true, true), 80, 24)
 			sc.press("T")

@@ -11,7 +11,6 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/logfile"
 	"acescope/sources/logs"
 	"acescope/theme"
@@ -19,7 +18,7 @@ import (
 )
 
 // logged is a console with three log files, the second of which was rotated.
-func logged() *sources.Snapshot {
+func logged() *snapshot {
 	s := full(5)
 	l := &logs.Logs{Why: "of the run, and what others say of it", Base: "/data/logs", Session: 1, Mention: []string{"run-q-00005"}, Dropped: 120, First: 120}
 	file := func(name string, size int64, state logfile.State, rate float64) logs.LogFile {
@@ -55,7 +54,7 @@ func logged() *sources.Snapshot {
 	return s
 }
 
-func onLogs(t testing.TB, s *sources.Snapshot, look theme.Styles, width, height int) *screen {
+func onLogs(t testing.TB, s *snapshot, look theme.Styles, width, height int) *screen {
 	sc := newScreen(t, s, look, width, height)
 	sc.press("6")
 	return sc
@@ -76,7 +75,7 @@ func TestLogScreens(t *testing.T) {
 	broken := full(5)
 	broken.Logs = &logs.Logs{Err: "there is no data directory here: choose files to follow", Session: 1}
 	for name, c := range map[string]struct {
-		snap *sources.Snapshot
+		snap *snapshot
 		keys []string
 	}{
 		"files":   {logged(), []string{"tab"}},
@@ -167,7 +166,7 @@ func TestLogSettingsAndCalls(t *testing.T) {
 }
 
 // grown is the snapshot with more lines, and as many fewer old ones where drop says so.
-func grown(s *sources.Snapshot, n, drop int) *sources.Snapshot {
+func grown(s *snapshot, n, drop int) *snapshot {
 	next, l := *s, *s.Logs
 	for i := range n {
 		l.Lines = append(slices.Clone(l.Lines), logs.LogEntry{File: l.Files[0].Path, Text: fmt.Sprintf("fresh %d", i), At: noon})

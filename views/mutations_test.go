@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
 	"acescope/theme"
@@ -40,11 +40,11 @@ func (s *screen) run(cmd tea.Cmd) {
 
 // told are the last n things that the source heard.
 func (s *screen) told(n int) string {
-	all := s.store.heard()
+	all := slices.DeleteFunc(s.store.heard(), func(t string) bool { return t == "refresh" })
 	return strings.Join(all[max(0, len(all)-n):], "; ")
 }
 
-func forkedRun() *sources.Snapshot {
+func forkedRun() *snapshot {
 	s := full(6)
 	r := s.Runs.Rows[0]
 	s.Detail.Phase.Steps[0].Reused = true
@@ -96,7 +96,7 @@ func TestForkDialog(t *testing.T) {
 	sc.run(sc.press("enter"))
 	sc.run(sc.press("y"))
 	sc.has("fork done")
-	if got := sc.told(3); got != "do fork; select ace/q-7~f1 r9; refresh" {
+	if got := sc.told(2); got != "do fork; select ace/q-7~f1 r9" {
 		t.Errorf("told %s", got)
 	}
 }
@@ -165,8 +165,8 @@ func TestMutationCommands(t *testing.T) {
 // A console that only reads offers nothing that changes something.
 func TestReadOnlyHasNoMutations(t *testing.T) {
 	st := newStore(full(6))
-	screens, global := Screens(console.Options{Controls: st, Actions: st})
-	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: plainLook, ReadOnly: true})
+	screens, global := Screens(console.Options{Controls: st, Actions: st}, st.feeds())
+	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: plainLook, ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,8 @@ func TestParseFork(t *testing.T) {
 	if got := console.PreviewFork("phase=curator model=a"); got != "executes anew: curator, persist; changes model" {
 		t.Error(got)
 	}
-	c := &console.Console{Runs: runs.RunList{Rows: many(3)}}
+	c := console.New(console.Options{Controls: newStore(nil)})
+	c.Runs = runs.RunList{Rows: many(3)}
 	for typed, want := range map[string]string{"phase=s": "[phase=skills]", "at=3 mod": "[model=]", "model=b": "[model=builtin]", "playbook=x": "[]"} {
 		if _, options := c.CompleteFork(typed, len(typed)); fmt.Sprint(options) != want {
 			t.Errorf("%q completes to %v", typed, options)
@@ -206,7 +207,7 @@ func TestParseFork(t *testing.T) {
 
 // What cannot be prepared is said, and nothing is asked.
 func TestPrepareFails(t *testing.T) {
-	c := &console.Console{Options: console.Options{Context: t.Context()}}
+	c := console.New(console.Options{Context: t.Context(), Controls: newStore(nil)})
 	sc := newScreen(t, full(6), plainLook, 80, 24)
 	sc.run(c.Propose(sc.model, "fork", console.Target{"ace/q", "r"}, func(context.Context, console.Target) (console.Prepared, error) {
 		return console.Prepared{}, errors.New("the prompt is gone")
@@ -241,7 +242,7 @@ func TestWaiting(t *testing.T) {
 	sc.press("n")
 
 	ended := make(chan error, 1)
-	c := &console.Console{Options: console.Options{Context: t.Context()}}
+	c := console.New(console.Options{Context: t.Context(), Controls: newStore(nil)})
 	cmd = c.Propose(sc.model, "fork", console.Target{"ace/q", "r"}, func(ctx context.Context, _ console.Target) (console.Prepared, error) {
 		<-ctx.Done()
 		ended <- ctx.Err()
@@ -260,7 +261,7 @@ func TestFrozenRun(t *testing.T) {
 	for line, want := range map[string]string{"run.cancel": "cancel ace/other frozen", "terminate gone wrong": `terminate {ace/other frozen} "gone wrong"`,
 		"signal s 1": "signal {ace/other frozen} s 1", "reset at=9 why": `reset {ace/other frozen} {9 } "why"`, "fork at=7": "fork {ace/other frozen} {7 } []"} {
 		sc := newScreen(t, full(6), plainLook, 80, 24)
-		storyOf(t, sc).Show(runs.Run{WorkflowID: "ace/other"})
+		sc.shared.Show(runs.Run{WorkflowID: "ace/other"})
 		sc.press(":")
 		sc.run(sc.press(append(letters(line), "enter")...))
 		if line == "run.cancel" {
@@ -276,7 +277,7 @@ func TestFrozenRun(t *testing.T) {
 // An experiment has no results that a fork could take over.
 func TestForkOfAnExperiment(t *testing.T) {
 	sc := newScreen(t, full(6), plainLook, 80, 24)
-	storyOf(t, sc).Show(runs.Run{WorkflowID: ace.ExperimentIDPrefix + "x", RunID: "r", Type: ace.ExperimentWorkflow})
+	sc.shared.Show(runs.Run{WorkflowID: ace.ExperimentIDPrefix + "x", RunID: "r", Type: ace.ExperimentWorkflow})
 	sc.press("f")
 	sc.has("an experiment cannot be forked")
 }
@@ -285,7 +286,7 @@ func TestForkOfAnExperiment(t *testing.T) {
 func TestForkOfASession(t *testing.T) {
 	for _, keys := range [][]string{{"f"}, append(append([]string{":"}, letters("fork at=9")...), "enter")} {
 		sc := newScreen(t, full(6), plainLook, 80, 24)
-		storyOf(t, sc).Show(runs.Run{WorkflowID: "session/x", RunID: "r", Type: sessions.SessionWorkflow})
+		sc.shared.Show(runs.Run{WorkflowID: "session/x", RunID: "r", Type: sessions.SessionWorkflow})
 		sc.run(sc.press(keys...))
 		sc.has("a session of an agent cannot be forked")
 	}

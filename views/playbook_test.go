@@ -11,7 +11,6 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
-	"acescope/sources"
 	"acescope/sources/playbooks"
 	"acescope/theme"
 	"acescope/views/console"
@@ -207,7 +206,7 @@ func TestPlaybookScreens(t *testing.T) {
 }
 
 // booksOnly is the playbook screen with what a test made up.
-func booksOnly(t testing.TB, b *playbooks.Books, width, height int, change ...func(*sources.Snapshot)) *screen {
+func booksOnly(t testing.TB, b *playbooks.Books, width, height int, change ...func(*snapshot)) *screen {
 	snap := full(3)
 	snap.Books = b
 	for _, c := range change {
@@ -231,7 +230,7 @@ func TestPlaybookWithoutBooks(t *testing.T) {
 	} {
 		booksOnly(t, b, 80, 24).has(want)
 	}
-	booksOnly(t, &playbooks.Books{}, 80, 24, func(s *sources.Snapshot) { s.Connection.Mode = "remote" }).has("lie where its worker runs")
+	booksOnly(t, &playbooks.Books{}, 80, 24, func(s *snapshot) { s.Connection.Mode = "remote" }).has("lie where its worker runs")
 }
 
 // Which task wrote a bullet is three keys away from the start, and its run one more.
@@ -244,8 +243,8 @@ func TestWhoWroteABullet(t *testing.T) {
 	sh.has("because Both recipes explain the label")
 	sh.keys("J")
 	to := sh.screen.named("timeline").Views[0].(*timeline.Timeline)
-	if to.Want != 35 || to.Selected.Run.TaskID != "q-0001" {
-		t.Errorf("jumps to event %d of %+v", to.Want, to.Selected.Run)
+	if to.Want != 35 || sh.screen.shared.Selected.Run.TaskID != "q-0001" {
+		t.Errorf("jumps to event %d of %+v", to.Want, sh.screen.shared.Selected.Run)
 	}
 	if !slices.Contains(sh.store().heard(), "select ace/q-0001 run-q-0001") {
 		t.Errorf("the store heard %q", sh.store().heard())
@@ -265,7 +264,7 @@ func TestLaterChangesLeadToTheirRuns(t *testing.T) {
 		sh.keys("j")
 	}
 	sh.keys("enter")
-	if got := sh.list().Selected.Run.TaskID; got != "q-0002" {
+	if got := sh.shared.Selected.Run.TaskID; got != "q-0002" {
 		t.Errorf("the run is of %s, want q-0002", got)
 	}
 }
@@ -390,7 +389,7 @@ func TestPlaybookCopiesAndKeeps(t *testing.T) {
 		t.Errorf("%q, %q", what, text)
 	}
 	sh.keys("h", "s")
-	other, _ := playbookview.NewPlaybookScreens(&console.Console{})
+	other, _ := playbookview.NewPlaybookScreens(console.New(console.Options{Controls: newStore(nil)}), nil)
 	other.Restore(sh.list().Keep())
 	if other.Mode != playbookview.HealthMode || other.Order != playbookview.ByHelpful || other.Bullet != sh.list().Bullet {
 		t.Errorf("%+v", other.Keep())

@@ -10,15 +10,14 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
 )
 
-func replaySnapshot() *sources.Snapshot {
-	s := &sources.Snapshot{Connection: cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: "ace-dev"}, Runs: runs.RunList{Total: -1, ErrAt: -1}}
+func replaySnapshot() *snapshot {
+	s := &snapshot{Connection: cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: "ace-dev"}, Runs: runs.RunList{Total: -1, ErrAt: -1}}
 	verdict := &histories.ReplayVerdict{Outcome: "diverged", WorkflowType: ace.TaskWorkflow, Events: 38}
 	if err := json.Unmarshal([]byte(`{"kind":"other","event_id":17,"event_type":"ActivityTaskScheduled","expected":{"kind":"activity","name":"run_mirror"},
 		"actual":{"kind":"activity","name":"run_reflector"},"recorded_by":"old","code":"new","sentence":"the code does another thing","advice":"guard the change"}`), &verdict.Divergence); err != nil {
@@ -60,7 +59,7 @@ func TestReplayEverySize(t *testing.T) {
 	empty.Replay = nil
 	failed := replaySnapshot()
 	failed.Replay = &histories.Replay{WorkflowID: "w", Err: "away"}
-	for _, snap := range []*sources.Snapshot{replaySnapshot(), empty, failed} {
+	for _, snap := range []*snapshot{replaySnapshot(), empty, failed} {
 		sc := newScreen(t, snap, theme.New(true, true), 80, 24)
 		sc.press("9")
 		for width := 40; width <= 220; width += 9 {

@@ -13,7 +13,6 @@ import (
 	"acescope/engine/ace"
 	course "acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/sources/runners"
 	"acescope/sources/runs"
@@ -47,7 +46,7 @@ func endedCourse() *course.State {
 }
 
 // courseSnap is a console on a run of a blueprint.
-func courseSnap(s *course.State) *sources.Snapshot {
+func courseSnap(s *course.State) *snapshot {
 	r := runners.BlueprintRun("crawl-7")
 	r.RunID, r.Blueprint, r.Runner, r.Phase, r.Exit, r.Start = "x", "site-crawler", "lnch_0a1b2c3d4e5f", ace.Phase(s.Status), s.Exit, s.Input.CreatedAt
 	if s.Result != nil {
@@ -68,7 +67,7 @@ func courseSnap(s *course.State) *sources.Snapshot {
 }
 
 // hostileCourse is a run whose every text would do harm.
-func hostileCourse() *sources.Snapshot {
+func hostileCourse() *snapshot {
 	evil := "\x1b[2J\x1b]0;owned\a\u202egnp.exe\u2066\r\n\tgreen 😀 " + strings.Repeat("wide 漢字 ", 40)
 	s := endedCourse()
 	quoted, _ := json.Marshal(map[string]any{evil: evil})
@@ -106,7 +105,7 @@ func TestCourseScreens(t *testing.T) {
 
 func TestPlainCourseScreens(t *testing.T) {
 	for name, c := range map[string]struct {
-		snap *sources.Snapshot
+		snap *snapshot
 		keys []string
 	}{
 		"list":          {courseSnap(endedCourse()), nil},
@@ -128,7 +127,7 @@ func TestPlainCourseScreens(t *testing.T) {
 
 func TestEveryCourseSize(t *testing.T) {
 	t.Parallel()
-	for _, snap := range []*sources.Snapshot{courseSnap(endedCourse()), hostileCourse()} {
+	for _, snap := range []*snapshot{courseSnap(endedCourse()), hostileCourse()} {
 		for _, keys := range [][]string{{}, {"tab"}, {"2"}, {"2", "j", "j", "tab"}, {"2", "G"}, {"2", "l", "l"}} {
 			sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 			sc.press(keys...)

@@ -11,13 +11,12 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/tasks/runner"
-	"acescope/sources"
 	"acescope/sources/runners"
 	"acescope/theme"
 )
 
 // runnersSnap is a console with three runners, two of which fit what waits.
-func runnersSnap() *sources.Snapshot {
+func runnersSnap() *snapshot {
 	s := ready(many(5)...)
 	view := runners.RunnersView{At: noon, Waiting: 42, Running: 3, Matched: 812, Expired: 3, Refused: 0, Lost: 1, Runs: 2}
 	add := func(id string, status runners.RunnerStatus, busy, slots int, done int64, c runner.Capabilities, runs ...string) {
@@ -55,7 +54,7 @@ func runnersSnap() *sources.Snapshot {
 }
 
 // hostileRunners is what runners say that mean harm to a terminal.
-func hostileRunners() *sources.Snapshot {
+func hostileRunners() *snapshot {
 	s := runnersSnap()
 	evil := "\x1b[2J\x1b]0;owned\a\u202egnp.exe\u2066\r\n\tgreen 😀 " + strings.Repeat("wide 漢字 ", 40)
 	d := s.Runners
@@ -81,7 +80,7 @@ func hostileRunners() *sources.Snapshot {
 	return s
 }
 
-func runnersWith(change func(*runners.Runners)) *sources.Snapshot {
+func runnersWith(change func(*runners.Runners)) *snapshot {
 	s := runnersSnap()
 	r := *s.Runners
 	change(&r)
@@ -110,7 +109,7 @@ func TestPlainRunnerScreens(t *testing.T) {
 		*r = runners.Runners{Deaf: true, Err: "no answer in time", Updated: noon}
 	})
 	for name, c := range map[string]struct {
-		snap *sources.Snapshot
+		snap *snapshot
 		keys []string
 	}{
 		"runner":         {runnersSnap(), []string{"Q", "tab"}},
@@ -135,7 +134,7 @@ func TestPlainRunnerScreens(t *testing.T) {
 
 func TestEveryRunnerSize(t *testing.T) {
 	t.Parallel()
-	for _, snap := range []*sources.Snapshot{runnersSnap(), hostileRunners(), ready()} {
+	for _, snap := range []*snapshot{runnersSnap(), hostileRunners(), ready()} {
 		for _, keys := range [][]string{{"Q"}, {"Q", "tab"}, {"Q", "]", "tab"}, {"Q", "G"}, {"Q", "D"}} {
 			sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 			sc.press(keys...)

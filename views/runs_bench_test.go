@@ -6,7 +6,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -15,7 +14,7 @@ import (
 // events is snapshots as they come thirty times a second while 1,000 tool events a second
 // arrive at the selected run: its log, its calls and its counts are others each time, and
 // every second one the list is too.
-func events(n int) []*sources.Snapshot {
+func events(n int) []*snapshot {
 	out := moving(n)
 	var log []runs.LogLine
 	for i, s := range out {
@@ -34,7 +33,7 @@ func events(n int) []*sources.Snapshot {
 }
 
 // benchScreen is a console on the first snapshot, and all of them as messages.
-func benchScreen(b *testing.B, snaps []*sources.Snapshot, keys ...string) (*screen, []tea.Msg) {
+func benchScreen(b *testing.B, snaps []*snapshot, keys ...string) (*screen, []tea.Msg) {
 	sc := newScreen(b, snaps[0], theme.New(true, false), 200, 50)
 	sc.press(append([]string{"j", "k"}, keys...)...) // stay on the run whose detail there is
 	wait := sc.model.Init()().(tea.BatchMsg)[0]

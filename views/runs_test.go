@@ -11,7 +11,6 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui"
@@ -20,7 +19,7 @@ import (
 )
 
 // listOfRuns is a console with all that a list of runs can have.
-func listOfRuns() *sources.Snapshot {
+func listOfRuns() *snapshot {
 	s := full(120)
 	s.Runs.Recent = runs.RecentOf(s.Runs.Rows, runs.RecentRuns)
 	s.Runs.Retries = runs.RetryState{Open: 3, LookedAt: 3, Retrying: 1}
@@ -74,7 +73,7 @@ func TestRunsScreens(t *testing.T) {
 			for look, styles := range looks {
 				t.Run(fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], look), func(t *testing.T) {
 					sc := newScreen(t, listOfRuns(), styles, size[0], size[1])
-					sc.list().Filters = []console.SavedFilter{{Name: "wrong ones", Query: "wrong"}, {Name: "finance", Query: "exp=finance-7", Default: true}}
+					sc.shared.Filters = []console.SavedFilter{{Name: "wrong ones", Query: "wrong"}, {Name: "finance", Query: "exp=finance-7", Default: true}}
 					sc.press(keys...)
 					if out := sc.drawn(); look == "dark" {
 						golden.RequireEqual(t, out)
@@ -99,7 +98,7 @@ func TestRunsAtEverySize(t *testing.T) {
 	hostiles.Runs.Rows[0].Attempt, hostiles.Runs.Rows[0].LastError = 3, hostiles.Runs.Rows[3].TaskID
 	none := ready()
 	none.Runs.Missing = ace.SearchAttributes()
-	for _, snap := range []*sources.Snapshot{listOfRuns(), hostiles, none} {
+	for _, snap := range []*snapshot{listOfRuns(), hostiles, none} {
 		for name, keys := range runsKeys {
 			sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 			sc.press(keys...)
@@ -149,8 +148,8 @@ func TestSavedFilters(t *testing.T) {
 	st := newStore(full(5))
 	filters := []console.SavedFilter{{Name: "a", Query: "wrong"}, {Name: "b", Query: "exp=x failed", Default: true}}
 	saved := &saver{}
-	screens, global := Screens(console.Options{Controls: st, Actions: st, Location: time.UTC, Filters: filters, Saver: saved})
-	m, err := tui.New(tui.Options{Store: st, Screens: screens, Global: global, Styles: plainLook, Now: func() time.Time { return noon }})
+	screens, global := Screens(console.Options{Controls: st, Actions: st, Location: time.UTC, Filters: filters, Saver: saved}, st.feeds())
+	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: plainLook, Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,12 +206,12 @@ func TestSorting(t *testing.T) {
 	}
 	sc.press("s")
 	sc.has("sorted by task, over 120 loaded of 10,214")
-	sel := v.Selected.Run.RunID
+	sel := sc.shared.Selected.Run.RunID
 	next := listOfRuns()
 	next.Runs.Rows = next.Runs.Rows[5:]
 	sc.show(next)
-	if v.Selected.Run.RunID != sel || v.At(v.Cursor).RunID != sel {
-		t.Errorf("the selection went from %s to %s", sel, v.Selected.Run.RunID)
+	if sc.shared.Selected.Run.RunID != sel || v.At(v.Cursor).RunID != sel {
+		t.Errorf("the selection went from %s to %s", sel, sc.shared.Selected.Run.RunID)
 	}
 }
 
@@ -250,7 +249,7 @@ func TestMarksAndCancel(t *testing.T) {
 			t.Errorf("%s was not cancelled: %q", id, sc.store.heard())
 		}
 	}
-	sc.has("asked 3 runs to cancel")
+	sc.has("sent cancel to 3 runs")
 	sc.press("u")
 	sc.lacks("marked")
 	if what, ids := sc.list().Copy(); what != "workflow id" || ids != "ace/q-00116" {
@@ -308,7 +307,7 @@ func TestGoingToTheEnds(t *testing.T) {
 // Scrolling back up asks for what was dropped, and what comes in above moves nothing.
 func TestScrollingBack(t *testing.T) {
 	all := many(400)
-	part := func(from, to int) *sources.Snapshot {
+	part := func(from, to int) *snapshot {
 		s := ready(all[from:to]...)
 		s.Runs.First, s.Runs.More, s.Runs.Total = int64(from), to < 400, 400
 		return s

@@ -10,7 +10,6 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/experiments"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
@@ -21,7 +20,7 @@ import (
 )
 
 // rich is a run with a bit of everything that a run screen must cope with.
-func rich() *sources.Snapshot {
+func rich() *snapshot {
 	s := full(3)
 	s.Runs.Rows[0].Exit, s.Runs.Rows[0].Close = ace.Failed, noon
 	d := s.Detail
@@ -163,7 +162,7 @@ func TestRunScreenRows(t *testing.T) {
 // Every size must be drawn exactly, on every row, in both panes; drawn checks it.
 func TestRunScreenEverySize(t *testing.T) {
 	t.Parallel()
-	for _, snap := range []*sources.Snapshot{rich(), hostile(), full(3), foreign(), experiment(), failedExperiment(), ready()} {
+	for _, snap := range []*snapshot{rich(), hostile(), full(3), foreign(), experiment(), failedExperiment(), ready()} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 		sc.press("2")
 		sc.drawn()
@@ -183,7 +182,7 @@ func TestRunScreenEverySize(t *testing.T) {
 	}
 }
 
-func failedExperiment() *sources.Snapshot {
+func failedExperiment() *snapshot {
 	s := experiment()
 	s.Detail.FailedTasks = []experiments.Finished{{WorkflowID: "ace/finance-7-e1-0004", RunID: "r-4", Event: 77, At: noon, Took: time.Second,
 		Result: ace.TaskResult{TaskID: "finance-7-e1-0004", ExitStatus: ace.Failed}, Failure: &ace.Failure{Kind: ace.Failed, Type: "Overloaded", Message: "model: 529 overloaded"}}}
@@ -318,7 +317,7 @@ func TestRunScreenPlain(t *testing.T) {
 	d.Activities = d.Activities[:2]
 	d.Pending = []histories.PendingActivity{{Type: ace.ActivityReflector, State: "scheduled", Attempt: 3, MaxAttempts: 5, LastError: "model: 529 overloaded", Next: noon.Add(3 * time.Second)}}
 	for name, c := range map[string]struct {
-		snap *sources.Snapshot
+		snap *snapshot
 		keys []string
 	}{
 		"retrying":   {retrying, nil},

@@ -8,7 +8,6 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
@@ -18,8 +17,8 @@ import (
 func TestScreens(t *testing.T) {
 	sizes := [][2]int{{80, 24}, {200, 50}}
 	looks := map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)}
-	for name, snap := range map[string]func() *sources.Snapshot{
-		"full": func() *sources.Snapshot { return full(60) },
+	for name, snap := range map[string]func() *snapshot{
+		"full": func() *snapshot { return full(60) },
 	} {
 		for _, size := range sizes {
 			for look, styles := range looks {
@@ -35,7 +34,7 @@ func TestScreens(t *testing.T) {
 func TestPlainScreens(t *testing.T) {
 	plain := theme.New(true, true)
 	for name, c := range map[string]struct {
-		snap          *sources.Snapshot
+		snap          *snapshot
 		width, height int
 		keys          []string
 	}{
@@ -47,7 +46,7 @@ func TestPlainScreens(t *testing.T) {
 		"nothing":       {nil, 80, 24, nil},
 		"starting":      {starting(), 80, 24, nil},
 		"lost":          {lost(full(60)), 80, 24, nil},
-		"lost-at-first": {lost(&sources.Snapshot{}), 80, 24, nil},
+		"lost-at-first": {lost(&snapshot{}), 80, 24, nil},
 		"empty":         {ready(), 80, 24, nil},
 		"no-match":      {noMatch(), 80, 24, nil},
 		"query-error":   {queryError(), 80, 24, nil},
@@ -92,7 +91,7 @@ func TestASCIIScreen(t *testing.T) {
 func TestEverySize(t *testing.T) {
 	t.Parallel()
 	plain := theme.New(true, false)
-	for _, snap := range []*sources.Snapshot{full(60), hostile(), starting(), lost(full(3)), queryError(), experiment(), foreign()} {
+	for _, snap := range []*snapshot{full(60), hostile(), starting(), lost(full(3)), queryError(), experiment(), foreign()} {
 		sc := newScreen(t, snap, plain, 80, 24)
 		for _, keys := range [][]string{nil, {"enter"}, {"l"}, {"?"}, {"esc"}, {"x"}, {"esc", "/"}} {
 			sc.press(keys...)
@@ -117,41 +116,41 @@ func letters(s string) []string {
 	return out
 }
 
-func starting() *sources.Snapshot {
-	return &sources.Snapshot{At: noon, Connection: cluster.Connection{State: cluster.ConnStarting, Mode: "embedded", Namespace: "ace-dev", Since: noon}, Runs: runs.RunList{ErrAt: -1}}
+func starting() *snapshot {
+	return &snapshot{At: noon, Connection: cluster.Connection{State: cluster.ConnStarting, Mode: "embedded", Namespace: "ace-dev", Since: noon}, Runs: runs.RunList{ErrAt: -1}}
 }
 
-func lost(s *sources.Snapshot) *sources.Snapshot {
+func lost(s *snapshot) *snapshot {
 	s.Connection = cluster.Connection{State: cluster.ConnLost, Mode: "remote", Namespace: "ace-dev", Since: noon.Add(-4 * time.Second),
 		Err: "dial tcp 127.0.0.1:7233: connect: connection refused"}
 	return s
 }
 
-func noMatch() *sources.Snapshot {
+func noMatch() *snapshot {
 	s := ready()
 	s.Runs.Query = `ExitStatus="wrong"`
 	return s
 }
 
-func queryError() *sources.Snapshot {
+func queryError() *snapshot {
 	s := full(60)
 	s.Runs.Query, s.Runs.ErrAt, s.Runs.Err = `ExperimentId="finance-7" AN ExitStatus="wrong"`, 25, `syntax error near "AN"`
 	return s
 }
 
-func paused(s *sources.Snapshot) *sources.Snapshot {
+func paused(s *snapshot) *snapshot {
 	s.Runs.Paused = true
 	return s
 }
 
-func unhealthy() *sources.Snapshot {
+func unhealthy() *snapshot {
 	s := full(60)
 	s.Health = []cluster.Health{{Name: "server", OK: true}, {Name: "worker", Text: "no poller on task queue ace"}}
 	return s
 }
 
 // hostile is runs whose text is wide, right-to-left, or written to harm a terminal.
-func hostile() *sources.Snapshot {
+func hostile() *snapshot {
 	names := []string{"財務-自己資本利益率の計算問題", "📈📉 chart 👩‍👧 family", "שלום-עולם-0182", "a\x1b[2J\x1b]0;owned\x07b", "user\u202egnp.exe",
 		"two\nlines\tand a tab", "\u200bzero\u200bwidth\ufeff", "e\u0301\u0301\u0301 combining", "bad \xff utf-8", ""}
 	s := ready(many(len(names))...)
@@ -171,14 +170,14 @@ func hostile() *sources.Snapshot {
 	return s
 }
 
-func foreign() *sources.Snapshot {
+func foreign() *snapshot {
 	s := ready(runs.Run{WorkflowID: "order-17", RunID: "r1", Type: "OrderWorkflow", Exit: ace.Running, Start: noon.Add(-90 * time.Second)})
 	s.Detail = &histories.Detail{WorkflowID: "order-17", RunID: "r1", Type: "OrderWorkflow", Start: noon.Add(-90 * time.Second), From: runs.FromHistory,
 		Missing: []string{ace.QuerySkills, ace.QueryDelta}, Phase: ace.PhaseAnswer{Phase: "packing", ExitStatus: ace.Running}, Events: 9}
 	return s
 }
 
-func experiment() *sources.Snapshot {
+func experiment() *snapshot {
 	r := runs.Run{WorkflowID: "ace-experiment/finance-7", RunID: "r1", Type: ace.ExperimentWorkflow, Experiment: "finance-7", Exit: ace.Running, Start: noon.Add(-95 * time.Second)}
 	s := ready(r)
 	s.Detail = &histories.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: r.Start, From: runs.FromQuery, Events: 310,

@@ -11,7 +11,6 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 	historypb "go.temporal.io/api/history/v1"
 
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/sources/historytest"
 	"acescope/sources/runs"
@@ -20,7 +19,7 @@ import (
 )
 
 // timed is a console whose first run has a history.
-func timed(events []*historypb.HistoryEvent, change func(*histories.EventLog)) *sources.Snapshot {
+func timed(events []*historypb.HistoryEvent, change func(*histories.EventLog)) *snapshot {
 	s := full(60)
 	r := s.Runs.Rows[0]
 	s.Events = histories.NewEventLog(r.WorkflowID, r.RunID, events, noon)
@@ -46,12 +45,12 @@ func openAt(id int64) func(*histories.EventLog) {
 }
 
 func timelineCases() map[string]struct {
-	snap *sources.Snapshot
+	snap *snapshot
 	keys []string
 } {
 	task := historytest.Task(true).Events
 	type c = struct {
-		snap *sources.Snapshot
+		snap *snapshot
 		keys []string
 	}
 	return map[string]c{
@@ -91,7 +90,7 @@ func TestTimelineEverySize(t *testing.T) {
 	t.Parallel()
 	cases := timelineCases()
 	cases["hostile"] = struct {
-		snap *sources.Snapshot
+		snap *snapshot
 		keys []string
 	}{timed(hostileHistory(), nil), []string{"t", "t", "c"}}
 	for name, c := range cases {
@@ -127,10 +126,10 @@ func TestTimelineJump(t *testing.T) {
 	task := historytest.Task(true).Events
 	sc := newScreen(t, timed(task, nil), plainLook, 200, 50)
 	v := sc.named("timeline").Views[0].(*timeline.Timeline)
-	v.Jump = 7
+	sc.shared.Event = 7
 	sc.press("3")
 	sc.has("Event 7 ActivityTaskCompleted")
-	if v.Jump != 0 {
+	if sc.shared.Event != 0 {
 		t.Error("the jump is kept")
 	}
 	sc.press("b")
@@ -235,7 +234,7 @@ func TestTimelineErrors(t *testing.T) {
 func TestTimelineCopy(t *testing.T) {
 	sc := newScreen(t, timed(historytest.Task(true).Events, openAt(7)), plainLook, 200, 50)
 	v := sc.named("timeline").Views[0].(*timeline.Timeline)
-	v.Jump = 7
+	sc.shared.Event = 7
 	sc.press("3")
 	sc.drawn()
 	if what, copied := v.Copy(); what != "event 7" || !strings.Contains(copied, `"eventId": "7"`) {

@@ -10,7 +10,6 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	runspkg "acescope/sources/runs"
 	"acescope/sources/triage"
 	"acescope/theme"
@@ -19,7 +18,7 @@ import (
 )
 
 // ailing is a console whose runs have all that a triage tells of.
-func ailing() *sources.Snapshot {
+func ailing() *snapshot {
 	s := full(60)
 	runs := s.Runs.Rows[3:]
 	trend := []float64{0, 0, 1, 0, 2, 3, 1, 0, 0, 4, 6, 9, 12, 9, 4, 2, 1, 0, 0, 0, 1, 2, 7, 8}
@@ -56,13 +55,13 @@ func ailing() *sources.Snapshot {
 	return s
 }
 
-func scanning() *sources.Snapshot {
+func scanning() *snapshot {
 	s := ailing()
 	s.Triage = &triage.Triage{Window: 5000, At: noon, Scan: triage.Scan{Running: true, Stage: "why runs failed", Done: 40, Total: 317}}
 	return s
 }
 
-func troubledTriage(change func(*triage.Triage)) *sources.Snapshot {
+func troubledTriage(change func(*triage.Triage)) *snapshot {
 	s := ailing()
 	change(s.Triage)
 	return s
@@ -79,7 +78,7 @@ func TestTriageScreens(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		snap *sources.Snapshot
+		snap *snapshot
 		keys []string
 	}{
 		"group":    {ailing(), []string{"7", "]", "tab"}},
@@ -105,7 +104,7 @@ func TestTriageScreens(t *testing.T) {
 	}
 }
 
-func hostileTriage() *sources.Snapshot {
+func hostileTriage() *snapshot {
 	s := ailing()
 	bad := hostile()
 	for i := range s.Triage.Groups {
@@ -124,7 +123,7 @@ func hostileTriage() *sources.Snapshot {
 
 func TestTriageIsExact(t *testing.T) {
 	t.Parallel()
-	for _, snap := range []*sources.Snapshot{ailing(), hostileTriage(), scanning(), full(3)} {
+	for _, snap := range []*snapshot{ailing(), hostileTriage(), scanning(), full(3)} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 		for _, keys := range [][]string{{"7"}, {"]"}, {"tab"}, {"tab", "a", "G"}, {"tab"}, {"tab", "g"}, {"tab"}} {
 			sc.press(keys...)
@@ -222,9 +221,9 @@ func TestTriageKeepsItsPlace(t *testing.T) {
 }
 
 func TestTriageCopiesAndKeeps(t *testing.T) {
-	c := &console.Console{Options: console.Options{Controls: newStore(ailing()), Location: time.UTC}}
-	v := triageview.NewTriage(c)
-	v.SetSnapshot(ailing())
+	st := newStore(ailing())
+	v := triageview.NewTriage(console.New(console.Options{Controls: st, Location: time.UTC}), st.triage())
+	v.Refresh()
 	if what, text := v.Copy(); what != "the error message" || text != "model: 529 overloaded" {
 		t.Errorf("%q: %q", what, text)
 	}

@@ -10,13 +10,12 @@ import (
 	"github.com/charmbracelet/x/exp/golden"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
 )
 
-func verifiedSnapshot() *sources.Snapshot {
+func verifiedSnapshot() *snapshot {
 	s := snapshotOf(replaySnapshot())
 	verdict := *s.Replay.Verdict
 	run := func(n int) runs.Run {
@@ -24,17 +23,17 @@ func verifiedSnapshot() *sources.Snapshot {
 	}
 	hostile := run(3)
 	hostile.TaskID = "q\x1b[31m日本-3"
-	s.Verified = &sources.Verified{Of: sources.VerifyWish{Query: `ExperimentId="finance-7"`}, Began: noon.Add(-3 * time.Second), Done: 1412, Total: 2000,
+	s.Verified = &histories.Verified{Of: histories.VerifyWish{Query: `ExperimentId="finance-7"`}, Began: noon.Add(-3 * time.Second), Done: 1412, Total: 2000,
 		Same: 1409, Diverged: 1, Drifted: 1, Unverified: 1, Events: 53_000,
-		Rows: []sources.VerifiedRun{
+		Rows: []histories.VerifiedRun{
 			{Run: run(1), Verdict: verdict},
-			{Run: run(2), Verdict: histories.ReplayVerdict{Outcome: sources.VerifyUnverified, Why: `no workflow of type "Elsewhere" is registered here`, Events: 12}},
-			{Run: hostile, Verdict: histories.ReplayVerdict{Outcome: sources.VerifySame, Events: 38, WorkflowType: ace.TaskWorkflow}},
+			{Run: run(2), Verdict: histories.ReplayVerdict{Outcome: histories.VerifyUnverified, Why: `no workflow of type "Elsewhere" is registered here`, Events: 12}},
+			{Run: hostile, Verdict: histories.ReplayVerdict{Outcome: histories.VerifySame, Events: 38, WorkflowType: ace.TaskWorkflow}},
 		}}
 	return s
 }
 
-func snapshotOf(s *sources.Snapshot) *sources.Snapshot { c := *s; return &c }
+func snapshotOf(s *snapshot) *snapshot { c := *s; return &c }
 
 // heardAll demands that the source was told these things.
 func (s *screen) heardAll(wants ...string) {
@@ -59,7 +58,7 @@ func (s *screen) command(line string) {
 	s.typeIn(line)
 }
 
-func openVerified(t *testing.T, snap *sources.Snapshot, styles theme.Styles, width, height int) *screen {
+func openVerified(t *testing.T, snap *snapshot, styles theme.Styles, width, height int) *screen {
 	t.Helper()
 	sc := newScreen(t, snap, styles, width, height)
 	sc.press("V")
@@ -80,8 +79,8 @@ func TestVerifiedDraws(t *testing.T) {
 func TestVerifiedEverySize(t *testing.T) {
 	empty, failed := verifiedSnapshot(), verifiedSnapshot()
 	empty.Verified = nil
-	failed.Verified = &sources.Verified{Err: "the server is away", Broken: true, Ended: noon, Of: sources.VerifyWish{Strict: true, Runs: make([]runs.Run, 3)}}
-	for _, snap := range []*sources.Snapshot{verifiedSnapshot(), empty, failed} {
+	failed.Verified = &histories.Verified{Err: "the server is away", Broken: true, Ended: noon, Of: histories.VerifyWish{Strict: true, Runs: make([]runs.Run, 3)}}
+	for _, snap := range []*snapshot{verifiedSnapshot(), empty, failed} {
 		sc := openVerified(t, snap, theme.New(true, true), 80, 24)
 		for range 2 {
 			for width := 40; width <= 220; width += 9 {

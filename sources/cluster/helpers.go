@@ -96,10 +96,12 @@ func Clock(until, now time.Time) time.Time {
 
 // Time limits and rhythms that readers share.
 const (
-	CallTimeout  = 3 * time.Second // of one call to the server
-	QueryTimeout = 2 * time.Second
-	AskTimeout   = time.Second
-	CursorRest   = 50 * time.Millisecond // before a row under the cursor is read
+	CallTimeout   = 3 * time.Second // of one call to the server
+	QueryTimeout  = 2 * time.Second
+	AskTimeout    = time.Second
+	PublishEvery  = 30 * time.Millisecond  // at most so often a reader publishes what a history says
+	QueryPatience = 150 * time.Millisecond // with a worker that answered the last query
+	CursorRest    = 50 * time.Millisecond  // before a row under the cursor is read
 )
 
 // MaxEvents bounds the events of one history that are read.

@@ -2,13 +2,14 @@
 // immutable values for it, and the shell is woken.
 //
 // A feed runs at most one reader at a time, in the goroutine that calls Run. A new ask, Again and Look(false) cancel
-// the reader; the next one starts after it has returned. A value published by a canceled reader is dropped, so that
-// Value always belongs to the newest ask. Only the newest value is kept.
+// the reader; the next one starts after it has returned. A value published by a canceled reader is dropped. Only the
+// newest value is kept. A Cell is the same for a reader that always runs and asks for nothing.
 package feed
 
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Reader publishes values for an ask until it is done or ctx ends. It may publish from several goroutines as long as
@@ -17,6 +18,10 @@ type Reader[Ask, Value any] func(ctx context.Context, ask Ask, publish func(Valu
 
 // Feed connects a view with a reader. All methods but Run return at once and may be called from any goroutine.
 type Feed[Ask comparable, Value any] struct {
+	// Rest is how long a new ask must stay the same before it is read, so that a cursor that passes many rows
+	// starts one reader. Set it before Run; the first ask does not wait.
+	Rest time.Duration
+
 	read Reader[Ask, Value]
 	wake func()
 	turn chan struct{} // one slot: the ask, Look or Again changed
@@ -40,15 +45,33 @@ func New[Ask comparable, Value any](wake func(), read Reader[Ask, Value]) *Feed[
 // Want sets the ask and clears the value. The same ask as before changes nothing.
 func (f *Feed[Ask, Value]) Want(ask Ask) {
 	f.mu.Lock()
-	if f.asked && f.ask == ask {
-		f.mu.Unlock()
-		return
-	}
 	var none Value
-	f.ask, f.asked, f.value = ask, true, none
-	f.restart()
+	changed := f.setAsk(ask)
+	if changed {
+		f.value = none
+	}
 	f.mu.Unlock()
-	f.wake()
+	if changed {
+		f.wake()
+	}
+}
+
+// Refine sets the ask and keeps the value of the old one until the reader publishes. The same ask changes nothing.
+func (f *Feed[Ask, Value]) Refine(ask Ask) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.setAsk(ask)
+}
+
+// setAsk reports whether the ask is new. The lock is held.
+func (f *Feed[Ask, Value]) setAsk(ask Ask) bool {
+	if f.asked && f.ask == ask {
+		return false
+	}
+	f.ask = ask
+	f.asked = true
+	f.restart()
+	return true
 }
 
 // Look starts reading, or stops it. The last value stays, and a reader that returned by itself is not started again.
@@ -71,7 +94,7 @@ func (f *Feed[Ask, Value]) Again() {
 	f.restart()
 }
 
-// Value returns the newest value for the newest ask, or the zero value.
+// Value returns the newest value, or the zero value. After Want it belongs to the newest ask.
 func (f *Feed[Ask, Value]) Value() Value {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,6 +133,25 @@ func (f *Feed[Ask, Value]) Run(ctx context.Context) {
 			case <-f.turn:
 			}
 		}
+		if wanted {
+			f.settle(ctx)
+		}
+	}
+}
+
+// settle waits until nothing has changed for Rest.
+func (f *Feed[Ask, Value]) settle(ctx context.Context) {
+	for f.Rest > 0 {
+		rest := time.NewTimer(f.Rest)
+		select {
+		case <-f.turn:
+			rest.Stop()
+			continue
+		case <-ctx.Done():
+		case <-rest.C:
+		}
+		rest.Stop()
+		return
 	}
 }
 

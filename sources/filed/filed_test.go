@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -404,22 +405,22 @@ func execution(workflowID string) *commonpb.WorkflowExecution {
 // TestClockStops checks that the duration of an open run ends with its file, not today.
 func TestClockStops(t *testing.T) {
 	_, c := load(t, source("torn.json", recorded(t, "live")[:9000]))
-	s := sources.NewStore()
-	s.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: cluster.ModeFile})
-	s.Look(sources.PartEvents, true)
-	s.Select("ace/live", "")
+	s := sources.NewFeeds()
+	s.Link.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: cluster.ModeFile})
+	s.Events.Look(true)
+	s.Select(runs.ID{WorkflowID: "ace/live"})
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); s.Run(ctx, cluster.Deps{Client: c}) }()
 	defer func() { stop(); <-done }()
 	for {
-		<-s.Changed()
-		snap := s.Snapshot()
-		if d, e := snap.Detail, snap.Events; d != nil && e != nil && d.Events == 12 && d.Err != "" && e.Len() == 12 {
-			if elapsed := d.Clock(snap.At).Sub(d.Start); elapsed <= 0 || elapsed.Hours() > 1 {
+		<-s.Link.Changed()
+		now := time.Now()
+		if d, e := s.Detail.Value(), s.Events.Value(); d != nil && e != nil && d.Events == 12 && d.Err != "" && e.Len() == 12 {
+			if elapsed := d.Clock(now).Sub(d.Start); elapsed <= 0 || elapsed.Hours() > 1 {
 				t.Errorf("the run took %s", elapsed)
 			}
-			if elapsed := e.Clock(snap.At).Sub(d.Start); elapsed <= 0 || elapsed.Hours() > 1 {
+			if elapsed := e.Clock(now).Sub(d.Start); elapsed <= 0 || elapsed.Hours() > 1 {
 				t.Errorf("on the timeline it took %s", elapsed)
 			}
 			return

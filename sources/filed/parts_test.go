@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	historypb "go.temporal.io/api/history/v1"
 
@@ -21,12 +22,11 @@ import (
 // change.
 func TestParts(t *testing.T) {
 	_, c := load(t, all(t)...)
-	s := sources.NewStore()
-	s.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: cluster.ModeFile, Address: "bug.json"})
-	parts := []sources.Part{sources.PartEvents, sources.PartBooks, sources.PartExperiments, sources.PartLogs, sources.PartTriage,
-		sources.PartSystem, sources.PartFacets, sources.PartReplay, sources.PartDiff}
-	for _, p := range parts {
-		s.Look(p, true)
+	s := sources.NewFeeds()
+	s.Link.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: cluster.ModeFile, Address: "bug.json"})
+	for _, look := range []func(bool){s.Events.Look, s.Playbooks.Look, s.Experiments.Look, s.Logs.Look, s.Triage.Look, s.System.Look,
+		s.Facets.Look, s.Replay.Look, s.Diff.Look} {
+		look(true)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -38,28 +38,28 @@ func TestParts(t *testing.T) {
 				return (&replay.Verifier{Register: workflows.Register, Strict: strict}).Verify(ctx, events)
 			}})
 	})
-	s.Select("ace/right", "")
-	s.ShowExperiments([]string{"ace-experiment/exp"})
-	s.DiffRuns(histories.DiffRef{WorkflowID: "ace/right"}, histories.DiffRef{WorkflowID: "ace/wrong"}, false)
+	s.Select(runs.ID{WorkflowID: "ace/right"})
+	s.Experiments.Show([]string{"ace-experiment/exp"})
+	s.Compare(histories.DiffAsk{A: histories.DiffRef{WorkflowID: "ace/right"}, B: histories.DiffRef{WorkflowID: "ace/wrong"}})
 	s.VerifyRun(true)
 	for {
-		<-s.Changed()
-		snap := s.Snapshot()
-		d, e, x, r := snap.Detail, snap.Events, snap.Experiments, snap.Replay
-		if len(snap.Runs.Rows) != 8 || snap.Runs.Total != 8 || snap.Facets == nil || d == nil || d.Events != 38 || d.Phase.ExitStatus != ace.Success ||
+		<-s.Link.Changed()
+		list, facets, found, machine, books := s.Runs.Value(), s.Facets.Value(), s.Triage.Value(), s.System.Value(), s.Playbooks.Value()
+		d, e, x, r, diff := s.Detail.Value(), s.Events.Value(), s.Experiments.Value(), s.Replay.Value(), s.Diff.Value()
+		if len(list.Rows) != 8 || list.Total != 8 || facets == nil || d == nil || d.Events != 38 || d.Phase.ExitStatus != ace.Success ||
 			e == nil || e.Len() != 38 || x == nil || len(x.Series) != 1 || x.Series[0].Tasks.Len() != 7 ||
-			snap.Triage == nil || snap.Triage.Scan.Running || snap.Triage.Ended != 7 || snap.System == nil || snap.System.Loading ||
-			snap.RunDiff == nil || snap.RunDiff.Diff == nil || snap.Books == nil || r == nil || r.Verdict == nil {
+			found == nil || found.Scan.Running || found.Ended != 7 || machine == nil || machine.Loading ||
+			diff == nil || diff.Diff == nil || books == nil || r == nil || r.Verdict == nil {
 			continue
 		}
-		if snap.Connection.State != cluster.ConnReady || d.From != runs.FromHistory {
-			t.Errorf("%+v, %s", snap.Connection, d.From)
+		if s.Connection().State != cluster.ConnReady || d.From != runs.FromHistory {
+			t.Errorf("%+v, %s", s.Connection(), d.From)
 		}
-		if r.Verdict.Outcome == replay.Unverified || !snap.RunDiff.Diff.Differs() {
+		if r.Verdict.Outcome == replay.Unverified || !diff.Diff.Differs() {
 			t.Errorf("verdict %+v", r.Verdict)
 		}
-		if snap.System.TotalRuns != 8 || snap.System.OpenRuns != 1 || system.Wrong(snap.System.Checks(snap.At)) != 0 {
-			t.Errorf("health: %+v", snap.System.Checks(snap.At))
+		if now := time.Now(); machine.TotalRuns != 8 || machine.OpenRuns != 1 || system.Wrong(machine.Checks(now)) != 0 {
+			t.Errorf("health: %+v", machine.Checks(now))
 		}
 		return
 	}

@@ -11,9 +11,7 @@ import (
 
 // Rhythm of the detail watcher.
 const (
-	PublishEvery  = 30 * time.Millisecond
 	DescribeEvery = time.Second
-	QueryPatience = 150 * time.Millisecond // with a worker that answered the last time
 )
 
 // MaxFailedTasks bounds the failed tasks of an experiment that are listed.

@@ -65,7 +65,7 @@ const (
 	ReplayRest  = 10 // times what the last reading took
 )
 
-const MaxReplayWishes = 1000
+const MaxReplayCommands = 1000
 
 var StepWords = map[StepBy]string{StepEvent: "event", StepPhase: "change of phase", StepTool: "tool call", StepError: "error"}
 

@@ -28,6 +28,12 @@ type RunList struct {
 	Missing  []string // search attributes of the contract that the server lacks
 }
 
+// ID names a run. An empty RunID is the newest run of the workflow; an empty WorkflowID is no run.
+type ID struct {
+	WorkflowID string
+	RunID      string
+}
+
 // Run is one run in a list.
 type Run struct {
 	WorkflowID string

@@ -19,7 +19,7 @@ import (
 // talkBindings are the keys for what is done with the selected session. view is the name of
 // the view that has them.
 func (a *Agents) talkBindings(view string, waiting func() *sessions.Approval) []tui.Binding {
-	if a.Actions == nil {
+	if a.actor.Actions == nil {
 		return nil
 	}
 	b := func(name, help, short string, do func(tui.Shell) tea.Cmd, keys ...string) tui.Binding {
@@ -72,18 +72,6 @@ func (a *Agents) listening(s tui.Shell) (sessions.AgentSession, bool) {
 	return r, false
 }
 
-func (a *Agents) do(what string, act func(context.Context) (said string, err error)) tea.Cmd {
-	return func() tea.Msg {
-		ctx, stop := context.WithTimeout(a.Context, console.ActionTimeout)
-		defer stop()
-		said, err := act(ctx)
-		if err != nil {
-			return tui.Failed(fmt.Errorf("%s: %w", what, err))
-		}
-		return tui.Noted(said)
-	}
-}
-
 // message opens the lines in which a message is written. Whatever the list does meanwhile,
 // it goes to the session that was selected.
 func (a *Agents) message(s tui.Shell) tea.Cmd {
@@ -104,8 +92,8 @@ func (a *Agents) message(s tui.Shell) tea.Cmd {
 }
 
 func (a *Agents) send(id, typed string) tea.Cmd {
-	return a.do("send", func(ctx context.Context) (string, error) {
-		n, err := a.Actions.SendMessage(ctx, id, typed)
+	return a.actor.Act("send", func(ctx context.Context) (string, error) {
+		n, err := a.actor.Actions.SendMessage(ctx, id, typed)
 		if n > 0 {
 			return "sent; " + plural(n, "message") + " before it", err
 		}
@@ -124,8 +112,8 @@ func (a *Agents) interrupt(s tui.Shell) tea.Cmd {
 	}
 	s.Confirm(tui.Question{Title: "Interrupt this turn?", Lines: sessionLines(r), Yes: "interrupt the turn; the session goes on",
 		Do: func() tea.Cmd {
-			return a.do("interrupt", func(ctx context.Context) (string, error) {
-				return "asked the agent to end its turn", a.Actions.InterruptSession(ctx, r.ID)
+			return a.actor.Act("interrupt", func(ctx context.Context) (string, error) {
+				return "asked the agent to end its turn", a.actor.Actions.InterruptSession(ctx, r.ID)
 			})
 		}})
 	return nil
@@ -147,8 +135,8 @@ func (a *Agents) stop(s tui.Shell) tea.Cmd {
 	}
 	s.Confirm(tui.Question{Title: "Stop this session?", Lines: append(lines, "it takes no more messages then; its transcript stays"), Yes: "stop the session",
 		Do: func() tea.Cmd {
-			return a.do("stop", func(ctx context.Context) (string, error) {
-				return "asked the session to stop", a.Actions.StopSession(ctx, r.ID)
+			return a.actor.Act("stop", func(ctx context.Context) (string, error) {
+				return "asked the session to stop", a.actor.Actions.StopSession(ctx, r.ID)
 			})
 		}})
 	return nil
@@ -179,9 +167,9 @@ func (a *Agents) answer(s tui.Shell, w *sessions.Approval) tea.Cmd {
 		return nil
 	}
 	return func() tea.Msg {
-		ctx, stop := context.WithTimeout(a.Context, console.ActionTimeout)
+		ctx, stop := context.WithTimeout(a.actor.Context, console.ActionTimeout)
 		defer stop()
-		whole, err := a.Actions.Arguments(ctx, *ref)
+		whole, err := a.actor.Actions.Arguments(ctx, *ref)
 		if err == nil {
 			call.Call.ArgsRef = nil
 			call.Call.Args = whole
@@ -217,8 +205,8 @@ func (a *Agents) question(w sessions.Approval, args []byte, cut error) tui.Quest
 // allow allows a call; one with a risk only when that is confirmed by itself.
 func (a *Agents) allow(w sessions.Approval, risk string, head []string) tea.Cmd {
 	act := func() tea.Cmd {
-		return a.do("allow", func(ctx context.Context) (string, error) {
-			return "allowed " + w.Call.Name, a.Actions.DecideCall(ctx, w.ID, w.Call.ID, true, "")
+		return a.actor.Act("allow", func(ctx context.Context) (string, error) {
+			return "allowed " + w.Call.Name, a.actor.Actions.DecideCall(ctx, w.ID, w.Call.ID, true, "")
 		})
 	}
 	if risk == "" {
@@ -236,8 +224,8 @@ func (a *Agents) deny(s tui.Shell, w sessions.Approval) {
 			return "denies " + text.Safe(w.Call.Name, " ") + " in session " + text.Safe(w.ID, " ")
 		},
 		Done: func(reason string) tea.Cmd {
-			return a.do("deny", func(ctx context.Context) (string, error) {
-				return "denied " + w.Call.Name, a.Actions.DecideCall(ctx, w.ID, w.Call.ID, false, strings.TrimSpace(reason))
+			return a.actor.Act("deny", func(ctx context.Context) (string, error) {
+				return "denied " + w.Call.Name, a.actor.Actions.DecideCall(ctx, w.ID, w.Call.ID, false, strings.TrimSpace(reason))
 			})
 		}})
 }
@@ -246,7 +234,7 @@ func (a *Agents) deny(s tui.Shell, w sessions.Approval) {
 var startFields = []string{"agent=", "dir=", "model=", "name=", "mode=", "allow=", "rule=", "otherwise=", "prompt="}
 
 func (a *Agents) askStart(s tui.Shell) {
-	dir := a.WorkDir
+	dir := a.workDir
 	if r, ok := a.Row(); ok && r.Dir != "" && strings.HasPrefix(r.Dir, "/") {
 		dir = r.Dir
 	}
@@ -306,8 +294,8 @@ func (a *Agents) start(s tui.Shell, line string) tea.Cmd {
 		return console.Failed("start", err)
 	}
 	s.Open("agents")
-	return a.do("start", func(ctx context.Context) (string, error) {
-		id, err := a.Actions.StartSession(ctx, in, first)
+	return a.actor.Act("start", func(ctx context.Context) (string, error) {
+		id, err := a.actor.Actions.StartSession(ctx, in, first)
 		return "started session " + id, err
 	})
 }
@@ -396,7 +384,7 @@ func pairEnd(line string) int {
 
 // commands are those for what is done with sessions.
 func (a *Agents) commands() []tui.Command {
-	if a.Actions == nil {
+	if a.actor.Actions == nil {
 		return nil
 	}
 	return []tui.Command{
@@ -461,7 +449,7 @@ func (a *Agents) eventBinding(view string) tui.Binding {
 			s.Note("only sessions of the engine have a history")
 			return nil
 		}
-		a.Show(runs.Run{WorkflowID: r.Key, RunID: r.Engine.RunID, TaskID: r.Key, Type: sessions.SessionWorkflow, Start: r.Engine.Start, Close: r.Engine.Close, Exit: r.Engine.Exit})
+		a.nav.Show(runs.Run{WorkflowID: r.Key, RunID: r.Engine.RunID, TaskID: r.Key, Type: sessions.SessionWorkflow, Start: r.Engine.Start, Close: r.Engine.Close, Exit: r.Engine.Exit})
 		s.Open("timeline")
 		return nil
 	}}

@@ -8,7 +8,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/sources/sessions"
 	"acescope/theme"
 	"acescope/tui"
@@ -82,10 +81,10 @@ func (v *agentDetail) SetStyles(s theme.Styles) {
 	v.doc.Clear()
 }
 
-func (v *agentDetail) SetSize(width, height int)       { v.width, v.height = width, height }
-func (v *agentDetail) SetSnapshot(s *sources.Snapshot) { v.set(s) }
-func (v *agentDetail) Page() int                       { return max(v.height, 1) }
-func (v *agentDetail) Scroll(by int)                   { v.panel.Scroll(by) }
+func (v *agentDetail) SetSize(width, height int) { v.width, v.height = width, height }
+func (v *agentDetail) Refresh()                  { v.refresh() }
+func (v *agentDetail) Page() int                 { return max(v.height, 1) }
+func (v *agentDetail) Scroll(by int)             { v.panel.Scroll(by) }
 
 func (v *agentDetail) Draw(now time.Time, _ bool) []string {
 	r, ok := v.Row()
@@ -107,7 +106,7 @@ func (v *agentDetail) build(r sessions.AgentSession, now time.Time) {
 		v.panel.Top = 0
 	}
 	v.of = key
-	w := agentWriter{&widget.Writer{Doc: &v.doc, S: v.styles, Width: v.width, Now: now, Loc: v.Location}, r.Transcript}
+	w := agentWriter{&widget.Writer{Doc: &v.doc, S: v.styles, Width: v.width, Now: now, Loc: v.location}, r.Transcript}
 	if r.Engine != nil {
 		w.engine(r, v.state(r), v.live())
 		w.runs(r, v.runsOf(r))
@@ -142,7 +141,7 @@ func (v *agentDetail) tail(w agentWriter) {
 	if c.Err != "" {
 		w.Prose(" "+w.S.Glyphs.Failed+" ", w.S.Error, c.Err)
 	}
-	p := talkPainter{s: v.styles, width: v.width, loc: v.Location}
+	p := talkPainter{s: v.styles, width: v.width, loc: v.location}
 	for _, e := range c.Entries[from:] {
 		w.Lines = append(w.Lines, p.lines(e, false)...)
 	}

@@ -10,7 +10,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/sources/sessions"
 	"acescope/theme"
 	"acescope/tui"
@@ -197,20 +196,19 @@ func (v *AgentList) Restore(kept map[string]string) {
 
 // SetShown reads transcripts while the list is looked at.
 func (v *AgentList) SetShown(shown bool) {
-	v.Controls.Look(sources.PartTranscripts, shown)
-	v.Controls.Look(sources.PartSessions, shown)
+	v.look(shown)
 	if r, ok := v.Row(); shown && ok && v.reads != r.Key {
 		v.read(r.Key)
 	}
 }
 
-func (v *AgentList) SetStyles(s theme.Styles)        { v.styles = s }
-func (v *AgentList) SetSize(width, height int)       { v.width, v.height = width, height }
-func (v *AgentList) SetSnapshot(s *sources.Snapshot) { v.set(s) }
+func (v *AgentList) SetStyles(s theme.Styles)  { v.styles = s }
+func (v *AgentList) SetSize(width, height int) { v.width, v.height = width, height }
+func (v *AgentList) Refresh()                  { v.refresh() }
 
 // arrange sorts and filters, and keeps the cursor on its session, or at the top.
 func (v *AgentList) arrange() {
-	if v.taken == v.fresh && v.Goal == "" {
+	if v.taken == v.fresh && v.nav.Session == "" {
 		return
 	}
 	v.taken, v.list = v.fresh, nil
@@ -222,8 +220,8 @@ func (v *AgentList) arrange() {
 	slices.SortStableFunc(v.list, agentOrders[v.Order].less)
 	v.table.SetRows(len(v.list))
 	at := 0
-	if goal := slices.IndexFunc(v.list, func(r sessions.AgentSession) bool { return r.Key == v.Goal }); v.Goal != "" && goal >= 0 {
-		at, v.top, v.Goal = goal, goal == 0, ""
+	if goal := slices.IndexFunc(v.list, func(r sessions.AgentSession) bool { return r.Key == v.nav.Session }); v.nav.Session != "" && goal >= 0 {
+		at, v.top, v.nav.Session = goal, goal == 0, ""
 	} else if !v.top {
 		if at = slices.IndexFunc(v.list, func(r sessions.AgentSession) bool { return r.Key == v.Cursor }); at < 0 {
 			at = v.table.Cursor
@@ -243,7 +241,7 @@ func (v *AgentList) Page() int { return v.table.Page() }
 
 func (v *AgentList) Scroll(by int) {
 	v.arrange()
-	v.Goal = ""
+	v.nav.Session = ""
 	v.goTo(v.table.Cursor + by)
 	v.top = v.table.Cursor == 0
 }
@@ -282,7 +280,7 @@ func (v *AgentList) empty() []string {
 		return []string{"there is no home directory to look in", "set CLAUDE_CONFIG_DIR"}
 	}
 	lines := []string{"no sessions of agents here"}
-	if v.Actions != nil {
+	if v.actor.Actions != nil {
 		lines = append(lines, "+ starts one on the engine")
 	}
 	lines = append(lines, "looked for transcripts in")

@@ -36,7 +36,7 @@ func (a *Agents) openRuns(s tui.Shell) tea.Cmd {
 	case 0:
 		s.Note("it has neither started a run nor was it given one, as far as is known")
 	case 1:
-		return a.OpenRun(s, list[0])
+		return a.nav.OpenRun(s, list[0])
 	default:
 		var ids []string
 		for _, one := range list[:min(len(list), maxListed)] {
@@ -44,7 +44,7 @@ func (a *Agents) openRuns(s tui.Shell) tea.Cmd {
 				ids = append(ids, id)
 			}
 		}
-		a.Controls.SetQuery("WorkflowId IN (" + strings.Join(ids, ", ") + ")")
+		a.controls.SetQuery("WorkflowId IN (" + strings.Join(ids, ", ") + ")")
 		s.Open("runs")
 		s.Note("the runs of session " + text.Safe(r.ID, " ") + "; / lists others")
 	}
@@ -56,7 +56,7 @@ func (v *Conversation) openCallback(s tui.Shell) tea.Cmd {
 	v.take()
 	if e := v.Entry(v.At.Entry); e != nil && e.Callback {
 		if id, ok := strings.CutPrefix(e.Name, "run "); ok && id != "" {
-			return v.OpenRun(s, runners.BlueprintRun(id))
+			return v.nav.OpenRun(s, runners.BlueprintRun(id))
 		}
 	}
 	return v.openRuns(s)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/sessions"
 	"acescope/theme"
 	"acescope/tui"
@@ -19,7 +18,12 @@ import (
 // Agents is what the screens of agents' sessions share: all of them, the one under the
 // cursor, and which of its transcripts is read.
 type Agents struct {
-	*console.Console
+	nav      *console.Navigation
+	actor    *console.Actor
+	controls console.Controls
+	location *time.Location
+	workDir  string
+	feeds    Feeds
 	data     *sessions.Transcripts // nil before the first
 	sessions *sessions.Sessions    // the same
 	waits    *sessions.Approvals   // nil where none waits
@@ -29,9 +33,28 @@ type Agents struct {
 	fresh    int    // counts the times that rows have become others
 }
 
+// Feeds are what the screens of agents show.
+type Feeds struct {
+	Transcripts ConversationFeed[*sessions.Transcripts]
+	Sessions    ConversationFeed[*sessions.Sessions]
+	Approvals   console.Value[*sessions.Approvals]
+}
+
+// ConversationFeed lists sessions and reads the conversation of one; "" is none.
+type ConversationFeed[V any] interface {
+	console.Feed[V]
+	Read(key string)
+}
+
+// look reads sessions while one of the screens is shown.
+func (a *Agents) look(shown bool) {
+	a.feeds.Transcripts.Look(shown)
+	a.feeds.Sessions.Look(shown)
+}
+
 // AgentScreens are the list with the session beside it, and the conversation whole.
-func AgentScreens(c *console.Console) []tui.Screen {
-	a := &Agents{Console: c}
+func AgentScreens(c *console.Console, feeds Feeds) []tui.Screen {
+	a := &Agents{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, workDir: c.WorkDir, feeds: feeds}
 	return []tui.Screen{
 		{Name: "agents", Aliases: []string{"sessions", "transcripts"}, Keys: []string{"0"}, Help: "sessions of agents, on the engine and on this machine: read and talk",
 			Views: []tui.View{NewAgentList(a), newAgentDetail(a)}, Share: 50},
@@ -39,26 +62,27 @@ func AgentScreens(c *console.Console) []tui.Screen {
 	}
 }
 
-// set takes the sessions of all sources. The list's view does it for all of them.
-func (a *Agents) set(s *sources.Snapshot) {
-	a.waits = s.Approvals
-	if a.data == s.Transcripts && a.sessions == s.Sessions {
+// refresh takes the sessions of all sources. The list's view does it for all of them.
+func (a *Agents) refresh() {
+	files, engineSessions := a.feeds.Transcripts.Value(), a.feeds.Sessions.Value()
+	a.waits = a.feeds.Approvals.Value()
+	if a.data == files && a.sessions == engineSessions {
 		return
 	}
-	same := a.data == s.Transcripts && sameRows(a.sessions, s.Sessions)
-	a.data, a.sessions = s.Transcripts, s.Sessions
+	same := a.data == files && sameRows(a.sessions, engineSessions)
+	a.data, a.sessions = files, engineSessions
 	if same {
 		return // only the conversation has grown
 	}
-	var files []sessions.AgentSession
+	var local []sessions.AgentSession
 	var engine []*sessions.EngineSession
 	if a.data != nil {
-		files = a.data.Rows
+		local = a.data.Rows
 	}
 	if a.sessions != nil {
 		engine = a.sessions.Rows
 	}
-	a.rows = sessions.AgentRows(files, engine)
+	a.rows = sessions.AgentRows(local, engine)
 	a.fresh++
 }
 
@@ -91,15 +115,15 @@ func (a *Agents) read(what string) {
 	a.reads = what
 	r, _ := a.Row()
 	if r.Engine == nil {
-		a.Controls.ReadSession("")
-		a.Controls.ReadTalk(what)
+		a.feeds.Sessions.Read("")
+		a.feeds.Transcripts.Read(what)
 		return
 	}
-	a.Controls.ReadSession(r.Key)
+	a.feeds.Sessions.Read(r.Key)
 	if what == r.Key {
 		what = ""
 	}
-	a.Controls.ReadTalk(what)
+	a.feeds.Transcripts.Read(what)
 }
 
 // live is the session of the engine that is read, nil until it is here.

@@ -8,7 +8,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"acescope/sources"
 	"acescope/sources/sessions"
 	"acescope/theme"
 	"acescope/tui"
@@ -124,7 +123,7 @@ func (v *Conversation) partShort() string {
 
 // enter writes to a session that listens; a transcript's entry is unfolded.
 func (v *Conversation) enter(s tui.Shell) tea.Cmd {
-	if r, ok := v.Row(); ok && r.Engine != nil && r.Engine.Open() && v.Actions != nil {
+	if r, ok := v.Row(); ok && r.Engine != nil && r.Engine.Open() && v.actor.Actions != nil {
 		return v.message(s)
 	}
 	v.fold()
@@ -146,8 +145,7 @@ func (v *Conversation) waitingHere() *sessions.Approval {
 
 // SetShown goes on reading while the conversation is looked at.
 func (v *Conversation) SetShown(shown bool) {
-	v.Controls.Look(sources.PartTranscripts, shown)
-	v.Controls.Look(sources.PartSessions, shown)
+	v.look(shown)
 }
 
 func (v *Conversation) SetStyles(s theme.Styles) { v.styles, v.painted = s, nil }
@@ -159,7 +157,7 @@ func (v *Conversation) SetSize(width, height int) {
 	v.width, v.height = width, height
 }
 
-func (v *Conversation) SetSnapshot(s *sources.Snapshot) { v.set(s) }
+func (v *Conversation) Refresh() { v.refresh() }
 
 // Copy gives the entry under the cursor: what was said, or a call with its result.
 func (v *Conversation) Copy() (what, content string) {
@@ -211,7 +209,7 @@ func (v *Conversation) Lines(n int) []string {
 	if lines, ok := v.painted[key]; ok {
 		return lines
 	}
-	p := talkPainter{s: v.styles, width: max(v.width-2, 1), loc: v.Location}
+	p := talkPainter{s: v.styles, width: max(v.width-2, 1), loc: v.location}
 	lines := p.lines(key.e, key.open)
 	if len(lines) == 0 {
 		lines = []string{text.Spaces(p.width)}

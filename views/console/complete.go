@@ -14,12 +14,12 @@ const MaxOptions = 40
 
 // complete offers what the query's text may become: attribute names, operators, and the
 // values that are known.
-func (c *Console) complete(line string, cursor int) (int, []string) {
-	return Completion(line, cursor, c.valuesOf)
+func (l *Listing) complete(line string, cursor int) (int, []string) {
+	return Completion(line, cursor, l.valuesOf)
 }
 
 // valuesOf lists the known values of an attribute, those that most runs have first.
-func (c *Console) valuesOf(attribute string) []string {
+func (l *Listing) valuesOf(attribute string) []string {
 	var values []string
 	add := func(v string) {
 		if v != "" && !slices.Contains(values, v) {
@@ -29,8 +29,8 @@ func (c *Console) valuesOf(attribute string) []string {
 	if fixed, ok := fixedValues[attribute]; ok {
 		return fixed
 	}
-	if c.Counted != nil {
-		for _, f := range c.Counted.List {
+	if l.Counted != nil {
+		for _, f := range l.Counted.List {
 			for _, v := range f.Values {
 				if f.Attribute == attribute {
 					add(v.Value)
@@ -38,11 +38,11 @@ func (c *Console) valuesOf(attribute string) []string {
 			}
 		}
 	}
-	for i := range c.Runs.Rows {
+	for i := range l.Runs.Rows {
 		if len(values) >= MaxOptions {
 			break
 		}
-		add(valueIn(&c.Runs.Rows[i], attribute))
+		add(valueIn(&l.Runs.Rows[i], attribute))
 	}
 	return values
 }

@@ -1,37 +1,40 @@
 package console
 
 import (
-	"context"
-	"time"
-
 	"acescope/engine/ace"
-	"acescope/sources"
-	"acescope/sources/histories"
-	"acescope/sources/playbooks"
 	"acescope/sources/sessions"
+	"context"
+
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
 )
 
-// Controls steers what is observed. Every method returns at once; what it leads to
-// comes with a later snapshot. Select is called for each row the cursor passes.
+// Value is the newest value of a reader.
+type Value[V any] interface{ Value() V }
+
+// Feed is a feed as a screen uses it: the newest value, and whether the screen is shown.
+type Feed[V any] interface {
+	Value[V]
+	Look(on bool)
+}
+
+// Controls steers what all screens show. Its methods return at once; what they lead to comes with a later Refresh of
+// the views. Select is called for each row that the cursor passes.
 type Controls interface {
+	Connection() cluster.Connection
 	SetQuery(query string)
-	Select(workflowID, runID string)
-	Refresh()
+	Select(id runs.ID)
 	SetPaused(paused bool)
-	listControls
-	// Look starts or stops reading a part of the snapshot.
-	Look(part sources.Part, on bool)
-	logControls
-	ExperimentControls
-	TriageControls
-	ArtifactControls
-	bookControls
-	EventControls
-	DiffControls
-	ReplayControls
-	agentControls
-	VerifyControls
-	RunnerControls
+	Refresh()
+	// StartWork shows a long operation that the user can stop.
+	StartWork(ctx context.Context, label string) (working context.Context, progress func(done, total int64), end func())
+	// Compare compares two runs.
+	Compare(histories.DiffAsk)
+	// VerifyRun verifies the selected run in the time machine.
+	VerifyRun(strict bool)
+	// VerifyRuns verifies many runs.
+	VerifyRuns(histories.VerifyWish)
 }
 
 // Actions are what a person may do to a run. They do IO and are called inside
@@ -42,97 +45,6 @@ type Actions interface {
 	Mutations
 	SessionActions
 	RunnerActions
-}
-
-// listControls steer which part of the list of runs is held.
-type listControls interface {
-	// LoadMore holds more of the older runs, LoadNewer of the newer ones.
-	LoadMore()
-	LoadNewer()
-	// LoadFirst goes to the newest runs, LoadLast walks to the oldest; StopWalk ends that
-	// where it is.
-	LoadFirst()
-	LoadLast()
-	StopWalk()
-}
-
-// logControls steers which logs are followed.
-type logControls interface {
-	// FollowLogs follows files or directories; none go back to those of the selected run.
-	FollowLogs(paths []string)
-	// FollowCalls shows the artifact with the tool calls of a run.
-	FollowCalls(ref ace.Ref)
-}
-
-// ExperimentControls asks for what the experiments' screens show.
-type ExperimentControls interface {
-	// ShowExperiments asks for the series of experiments, by workflow id.
-	ShowExperiments(workflowIDs []string)
-}
-
-// TriageControls steers the triage. Its methods return at once.
-type TriageControls interface {
-	SetTriageWindow(ended int)
-	SetTriageSince(d time.Duration)
-	ScanTriage()
-	StopTriage()
-}
-
-// ArtifactControls reads what is too large for a history.
-type ArtifactControls interface {
-	// OpenArtifact reads an artifact into the snapshot.
-	OpenArtifact(ref ace.Ref)
-}
-
-// bookControls steers what is read of playbooks.
-type bookControls interface {
-	WantBooks(w playbooks.BookWish)
-	ReadBooks()
-}
-
-// EventControls steers what is read of the selected run's events.
-type EventControls interface {
-	FilterEvents(f histories.EventFilter)
-	// OpenEvent makes one event readable, whole; it is called for each that the cursor
-	// passes.
-	OpenEvent(id int64)
-}
-
-// DiffControls steers which runs are compared.
-type DiffControls interface {
-	// DiffRuns compares two runs anew, with all also in what differs between any two.
-	DiffRuns(a, b histories.DiffRef, all bool)
-}
-
-// ReplayControls steers the time machine. Its methods return at once.
-type ReplayControls interface {
-	StepTo(event int64)
-	StepToPosition(pos int)
-	StepMove(by histories.StepBy, forward bool)
-	WatchValue(expr string)
-	NextWatched(forward bool)
-	VerifyRun(strict bool)
-}
-
-// agentControls steers which conversation is read.
-type agentControls interface {
-	// ReadTalk wants the conversation of a transcript, "" none. It is called for each row
-	// that the cursor passes.
-	ReadTalk(path string)
-	// ReadSession wants the conversation of a session on the engine, in the same way.
-	ReadSession(workflowID string)
-}
-
-// VerifyControls verifies many runs. Its method returns at once.
-type VerifyControls interface {
-	VerifyRuns(w sources.VerifyWish)
-}
-
-// RunnerControls steers what is read of runners.
-type RunnerControls interface {
-	// ReadRunner wants the runs of a runner, "" none. It is called for each row that the
-	// cursor passes.
-	ReadRunner(id string)
 }
 
 // SessionActions are what a person may do with sessions on the engine. They do IO and are

@@ -8,7 +8,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -17,8 +16,15 @@ import (
 	"acescope/views/console"
 )
 
-func DiffScreen(c *console.Console) tui.Screen {
-	v := &diffList{Console: c, unfolded: map[int]bool{}, table: widget.NewTable(
+// Feed compares two runs.
+type Feed interface {
+	console.Feed[*histories.RunDiff]
+	Want(histories.DiffAsk)
+	Again()
+}
+
+func DiffScreen(c *console.Console, feed Feed) tui.Screen {
+	v := &diffList{Console: c, feed: feed, unfolded: map[int]bool{}, table: widget.NewTable(
 		widget.Heading{Title: "", Width: diffWord + 2},
 		widget.Heading{Title: "STEP", Minimum: 20},
 		widget.Heading{Title: "EVENTS", Width: 13, Right: true, Drop: 1},
@@ -30,6 +36,7 @@ func DiffScreen(c *console.Console) tui.Screen {
 // diffList is the steps of two runs beside each other.
 type diffList struct {
 	*console.Console
+	feed          Feed
 	styles        theme.Styles
 	width, height int
 	of            *histories.RunDiff // newest, nil while nothing is compared
@@ -135,14 +142,15 @@ func (v *diffList) SetStyles(s theme.Styles) { v.styles = s }
 func (v *diffList) SetSize(width, height int) {
 	v.width, v.height = width, height
 }
-func (v *diffList) SetShown(shown bool) { v.Controls.Look(sources.PartDiff, shown) }
+func (v *diffList) SetShown(shown bool) { v.feed.Look(shown) }
 
-func (v *diffList) SetSnapshot(s *sources.Snapshot) {
-	if v.of == s.RunDiff {
+func (v *diffList) Refresh() {
+	next := v.feed.Value()
+	if v.of == next {
 		return
 	}
-	fresh := v.of == nil || s.RunDiff == nil || v.of.A != s.RunDiff.A || v.of.B != s.RunDiff.B
-	v.of, v.stale = s.RunDiff, true
+	fresh := v.of == nil || next == nil || v.of.A != next.A || v.of.B != next.B
+	v.of, v.stale = next, true
 	if fresh {
 		v.unfolded, v.open, v.kind = map[int]bool{}, false, ""
 		v.table.Cursor, v.table.Top = 0, 0
@@ -318,7 +326,7 @@ func (v *diffList) toEvent(s tui.Shell) {
 		return
 	}
 	v.Show(r)
-	v.Jump = step.Event
+	v.Event = step.Event
 	s.Open("timeline")
 }
 
@@ -343,7 +351,7 @@ func (v *diffList) allFields(s tui.Shell) {
 	if v.of == nil {
 		return
 	}
-	if v.Controls.DiffRuns(v.of.A, v.of.B, !v.of.AllFields); v.of.AllFields {
+	if v.feed.Want(histories.DiffAsk{A: v.of.A, B: v.of.B, AllFields: !v.of.AllFields}); v.of.AllFields {
 		s.Note("without what differs between any two runs")
 	} else {
 		s.Note("with ids, times and durations")
@@ -355,9 +363,9 @@ func (v *diffList) again(s tui.Shell, swap bool) {
 	case v.of == nil:
 		return
 	case swap:
-		v.Controls.DiffRuns(v.of.B, v.of.A, v.of.AllFields)
+		v.feed.Want(histories.DiffAsk{A: v.of.B, B: v.of.A, AllFields: v.of.AllFields})
 	default:
-		v.Controls.DiffRuns(v.of.A, v.of.B, v.of.AllFields)
+		v.feed.Again()
 		s.Note("reading both again")
 	}
 }

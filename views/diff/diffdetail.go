@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui"
@@ -46,12 +45,12 @@ func (d *pairDetail) Bindings() []tui.Binding {
 	return append(widget.Motions("difference", d), d.v.keys("difference")...)
 }
 
-func (d *pairDetail) SetStyles(s theme.Styles)      { d.styles, d.of = s, nil }
-func (d *pairDetail) SetSize(width, height int)     { d.width, d.height = width, height }
-func (d *pairDetail) SetSnapshot(*sources.Snapshot) {}
-func (d *pairDetail) Page() int                     { return max(d.height, 1) }
-func (d *pairDetail) Scroll(by int)                 { d.top = widget.Clamp(d.top+by, 0, max(len(d.lines)-d.height, 0)) }
-func (d *pairDetail) Wheel(by int)                  { d.Scroll(by) }
+func (d *pairDetail) SetStyles(s theme.Styles)  { d.styles, d.of = s, nil }
+func (d *pairDetail) SetSize(width, height int) { d.width, d.height = width, height }
+func (d *pairDetail) Refresh()                  {}
+func (d *pairDetail) Page() int                 { return max(d.height, 1) }
+func (d *pairDetail) Scroll(by int)             { d.top = widget.Clamp(d.top+by, 0, max(len(d.lines)-d.height, 0)) }
+func (d *pairDetail) Wheel(by int)              { d.Scroll(by) }
 func (d *pairDetail) Draw(now time.Time, _ bool) []string {
 	r, ok := d.v.current()
 	diff := d.v.diff()

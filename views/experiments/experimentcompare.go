@@ -7,7 +7,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/experiments"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -94,8 +93,8 @@ func (v *experimentCompare) Bindings() []tui.Binding {
 		b("next_error", "next broken task", "", func(s tui.Shell) { v.toBroken(s, 1) }, "e"),
 		b("previous_error", "previous broken task", "", func(s tui.Shell) { v.toBroken(s, -1) }, "E"),
 	)
-	if v.Actions != nil {
-		all = append(all, v.ForkOf("compare", func() (runs.Run, string, bool) { r, ok := v.taskRun(v.second); return r, "", ok }))
+	if v.actor.Actions != nil {
+		all = append(all, v.actor.ForkOf("compare", func() (runs.Run, string, bool) { r, ok := v.taskRun(v.second); return r, "", ok }))
 	}
 	return all
 }
@@ -138,7 +137,7 @@ func (v *experimentCompare) diffTask(s tui.Shell) {
 		id := v.taskID(r, second)
 		return runs.Run{WorkflowID: ace.WorkflowID(id), TaskID: id}
 	}
-	v.DiffRuns(s, side(false), side(true))
+	v.actor.Compare(s, side(false), side(true))
 }
 
 // open shows the run of the task under the cursor in one of the experiments.
@@ -152,7 +151,7 @@ func (v *experimentCompare) open(s tui.Shell, second bool) {
 		return
 	}
 	run, _ := v.taskRun(second)
-	v.Show(run)
+	v.nav.Show(run)
 	s.Open("run")
 }
 
@@ -191,7 +190,7 @@ func (v *experimentCompare) Copy() (what, content string) {
 }
 
 func (v *experimentCompare) SetShown(shown bool) {
-	v.Controls.Look(sources.PartExperiments, shown)
+	v.feed.Look(shown)
 	if shown {
 		if v.pair == nil && len(v.Marks) == 2 {
 			v.pair = v.Marks
@@ -205,7 +204,7 @@ func (v *experimentCompare) SetStyles(s theme.Styles) { v.styles = s }
 
 func (v *experimentCompare) SetSize(width, height int) { v.width, v.height = width, height }
 
-func (v *experimentCompare) SetSnapshot(*sources.Snapshot) {}
+func (v *experimentCompare) Refresh() {}
 
 // compareAgain compares anew where a series is another than before. What grows keeps the
 // cursor on its task.
@@ -271,7 +270,7 @@ func (v *experimentCompare) Draw(now time.Time, focused bool) []string {
 	if v.of == nil {
 		return widget.Centre(v.nothing(), v.width, v.height, s)
 	}
-	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: v.width, Now: now, Loc: v.Location}
+	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: v.width, Now: now, Loc: v.location}
 	comparison(w, v.of)
 	lines := w.Lines[:min(len(w.Lines), max(v.height-6, 0))]
 	lines = append(lines, v.filterLine())

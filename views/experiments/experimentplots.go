@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/experiments"
 	"acescope/theme"
 	"acescope/tui"
@@ -75,8 +74,8 @@ func (v *experimentPlots) SetStyles(s theme.Styles) { v.styles, v.cache = s, nil
 
 func (v *experimentPlots) SetSize(width, height int) { v.width, v.height = width, height }
 
-// SetSnapshot has nothing to do: the list keeps what is shared.
-func (v *experimentPlots) SetSnapshot(*sources.Snapshot) {}
+// Refresh has nothing to do: the list keeps what is shared.
+func (v *experimentPlots) Refresh() {}
 
 func (v *experimentPlots) Draw(now time.Time, _ bool) []string {
 	ids := v.chosen()
@@ -92,7 +91,7 @@ func (v *experimentPlots) Draw(now time.Time, _ bool) []string {
 	case len(read) == 0:
 		return widget.Centre([]string{"reading its tasks" + v.styles.Glyphs.Ellipsis}, v.width, v.height, v.styles)
 	}
-	w := &widget.Writer{Doc: &widget.Document{}, S: v.styles, Width: v.width, Now: now, Loc: v.Location}
+	w := &widget.Writer{Doc: &widget.Document{}, S: v.styles, Width: v.width, Now: now, Loc: v.location}
 	if len(ids) == 1 {
 		experimentFacts(w, read[0])
 	} else {

@@ -10,7 +10,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/experiments"
 	"acescope/theme"
@@ -23,18 +22,34 @@ import (
 // Experiments is what the screens of experiments share: what is listed, which are
 // marked, and how they are plotted.
 type Experiments struct {
-	*console.Console
-	data   *experiments.Experiments // nil before the first reading
-	state  cluster.ConnState
-	file   bool     // they come from files
-	Marks  []string // workflow ids in the order of marking, at most sources.MaxSeries
-	Cursor string   // workflow id of the row that the list is on
-	pair   []string // the two that are compared, nil while none are
-	asked  []string
+	nav      *console.Navigation
+	actor    *console.Actor
+	controls console.Controls
+	location *time.Location
+	feed     Feed
+	data     *experiments.Experiments // nil before the first reading
+	state    cluster.ConnState
+	file     bool     // they come from files
+	Marks    []string // workflow ids in the order of marking, at most MaxSeries
+	Cursor   string   // workflow id of the row that the list is on
+	pair     []string // the two that are compared, nil while none are
+	asked    []string
 
 	Metric int // of plotMetrics, or allMetrics
 	Window int // of windows
 	ByTime bool
+}
+
+// Feed lists experiments and reads the series of some of them.
+type Feed interface {
+	console.Feed[*experiments.Experiments]
+	// Show reads the series of these experiments, by workflow ID.
+	Show(workflowIDs []string)
+}
+
+// New returns what the screens of experiments share.
+func New(c *console.Console, feed Feed) *Experiments {
+	return &Experiments{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed, Metric: AllMetrics}
 }
 
 // AllMetrics plots every metric side by side, where there is room.
@@ -63,7 +78,7 @@ func (x *Experiments) ask() {
 	}
 	if !slices.Equal(want, x.asked) {
 		x.asked = slices.Clone(want)
-		x.Controls.ShowExperiments(x.asked)
+		x.feed.Show(x.asked)
 	}
 }
 
@@ -137,7 +152,7 @@ func (x *Experiments) plotting(view string) []tui.Binding {
 		b("unmark", "u", "unmark all", "", func(tui.Shell) { x.Marks = nil; x.ask() }),
 		b("run", "o", "open this experiment as a run", "", func(s tui.Shell) {
 			if r, ok := x.row(x.Cursor); ok {
-				x.Show(r.Run)
+				x.nav.Show(r.Run)
 				s.Open("run")
 			}
 		}),
@@ -256,7 +271,7 @@ func (v *experimentList) Copy() (what, content string) {
 }
 
 func (v *experimentList) SetShown(shown bool) {
-	v.Controls.Look(sources.PartExperiments, shown)
+	v.feed.Look(shown)
 	if shown {
 		v.pair = nil
 		v.ask()
@@ -270,10 +285,11 @@ func (v *experimentList) SetSize(width, height int) {
 	v.table.SetSize(width, height)
 }
 
-func (v *experimentList) SetSnapshot(s *sources.Snapshot) {
-	v.state, v.file = s.Connection.State, s.Connection.Mode == cluster.ModeFile
-	if v.data != s.Experiments {
-		v.data, v.stale = s.Experiments, true
+func (v *experimentList) Refresh() {
+	conn := v.controls.Connection()
+	v.state, v.file = conn.State, conn.Mode == cluster.ModeFile
+	if data := v.feed.Value(); v.data != data {
+		v.data, v.stale = data, true
 	}
 	v.arrange()
 }

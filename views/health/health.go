@@ -7,7 +7,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/system"
 	"acescope/theme"
@@ -19,7 +18,9 @@ import (
 
 // health lists how the server, the workers, the sources, the calls and this process are.
 type health struct {
-	*console.Console
+	controls      console.Controls
+	location      *time.Location
+	feed          console.Feed[*system.System]
 	styles        theme.Styles
 	width, height int
 	data          *system.System
@@ -31,7 +32,9 @@ type health struct {
 	list          widget.SectionList
 }
 
-func NewHealth(c *console.Console) *health { return &health{Console: c} }
+func NewHealth(c *console.Console, feed console.Feed[*system.System]) *health {
+	return &health{controls: c.Controls, location: c.Location, feed: feed}
+}
 
 func (v *health) Name() string { return "Health" }
 
@@ -51,13 +54,13 @@ func (v *health) Bindings() []tui.Binding {
 		b("previous_wrong", "to the row before that is wrong", "", func() { v.wrong(-1) }, "E"))
 }
 
-func (v *health) SetShown(shown bool) { v.Controls.Look(sources.PartSystem, shown) }
+func (v *health) SetShown(shown bool) { v.feed.Look(shown) }
 
 func (v *health) SetStyles(s theme.Styles) { v.styles = s }
 
 func (v *health) SetSize(width, height int) { v.width, v.height = width, height }
 
-func (v *health) SetSnapshot(s *sources.Snapshot) { v.data, v.conn = s.System, s.Connection }
+func (v *health) Refresh() { v.data, v.conn = v.feed.Value(), v.controls.Connection() }
 
 func (v *health) Page() int { return v.list.Page() }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/system"
 	"acescope/theme"
@@ -18,7 +17,8 @@ import (
 
 // healthDetail is all that is known of the row that the health's cursor is on.
 type healthDetail struct {
-	*console.Console
+	controls      console.Controls
+	location      *time.Location
 	from          *health
 	styles        theme.Styles
 	width, height int
@@ -28,7 +28,7 @@ type healthDetail struct {
 }
 
 func NewHealthDetail(c *console.Console, from *health) *healthDetail {
-	return &healthDetail{Console: c, from: from}
+	return &healthDetail{controls: c.Controls, location: c.Location, from: from}
 }
 
 func (v *healthDetail) Name() string { return "Detail" }
@@ -43,7 +43,7 @@ func (v *healthDetail) SetStyles(s theme.Styles) { v.styles = s }
 
 func (v *healthDetail) SetSize(width, height int) { v.width, v.height = width, height }
 
-func (v *healthDetail) SetSnapshot(*sources.Snapshot) {}
+func (v *healthDetail) Refresh() {}
 
 // Copy is what the row stands for.
 func (v *healthDetail) Copy() (what, copied string) { return v.from.Copy() }
@@ -55,7 +55,7 @@ func (v *healthDetail) Draw(now time.Time, focused bool) []string {
 		return widget.Centre([]string{"nothing is selected"}, v.width, v.height, v.styles)
 	}
 	v.reader.SetSize(v.width, v.height)
-	w := &checkWriter{widget.Writer{Doc: &v.doc, S: v.styles, Width: max(v.width-widget.PointerWidth, 1), Now: now, Loc: v.Location}}
+	w := &checkWriter{widget.Writer{Doc: &v.doc, S: v.styles, Width: max(v.width-widget.PointerWidth, 1), Now: now, Loc: v.location}}
 	w.check(c)
 	if s := v.from.arranged; s != nil {
 		w.more(c, s)

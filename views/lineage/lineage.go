@@ -9,7 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -23,6 +22,7 @@ import (
 // run under the cursor is the selected one, so that what works on that works on it.
 type lineage struct {
 	*console.Console
+	feed          console.Feed[*histories.LineageTree]
 	styles        theme.Styles
 	width, height int
 	newest        *histories.LineageTree
@@ -30,8 +30,8 @@ type lineage struct {
 	doc           widget.Document // keeps texts wrapped
 }
 
-func LineageScreen(c *console.Console, facts tui.View) tui.Screen {
-	v := &lineage{Console: c, table: widget.NewTable(LineageHeadings()...)}
+func LineageScreen(c *console.Console, feed console.Feed[*histories.LineageTree], facts tui.View) tui.Screen {
+	v := &lineage{Console: c, feed: feed, table: widget.NewTable(LineageHeadings()...)}
 	return tui.Screen{Name: "lineage", Aliases: []string{"forks"}, Keys: []string{"T"}, Help: "the selected run with its forks, as a tree: what was changed, and did it help",
 		Aside: true, Share: 66, Views: []tui.View{v, facts}}
 }
@@ -125,9 +125,9 @@ func (v *lineage) compare(s tui.Shell) {
 	switch {
 	case n == nil:
 	case len(v.Marks.Runs) > 0:
-		v.DiffPair(s)
+		v.CompareMarked(s)
 	default:
-		v.DiffOriginal(s, v.tree(), n)
+		v.CompareOriginal(s, v.tree(), n)
 	}
 }
 
@@ -181,13 +181,13 @@ func (v *lineage) move(to int) {
 
 func (v *lineage) Page() int { return v.table.Page() }
 
-func (v *lineage) SetShown(shown bool) { v.Controls.Look(sources.PartLineage, shown) }
+func (v *lineage) SetShown(shown bool) { v.feed.Look(shown) }
 
 func (v *lineage) SetStyles(s theme.Styles) { v.styles = s }
 
 func (v *lineage) SetSize(width, height int) { v.width, v.height = width, height }
 
-func (v *lineage) SetSnapshot(s *sources.Snapshot) { v.newest = s.Lineage }
+func (v *lineage) Refresh() { v.newest = v.feed.Value() }
 
 // Copy gives the workflow id of the run under the cursor.
 func (v *lineage) Copy() (what, id string) {

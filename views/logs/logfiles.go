@@ -6,7 +6,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/sources/logfile"
 	"acescope/sources/logs"
 	"acescope/theme"
@@ -34,7 +33,7 @@ func (v *logFiles) Footer() string            { return v.table.Position() }
 func (v *logFiles) Update(tea.Msg) tea.Cmd    { return nil }
 func (v *logFiles) SetStyles(s theme.Styles)  { v.styles = s }
 func (v *logFiles) SetSize(width, height int) { v.width, v.height = width, height }
-func (v *logFiles) SetSnapshot(*sources.Snapshot) {
+func (v *logFiles) Refresh() {
 	if v.now != nil {
 		v.table.SetRows(len(v.now.Files))
 	}

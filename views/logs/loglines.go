@@ -9,7 +9,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/sources/logfile"
 	"acescope/sources/logs"
 	"acescope/theme"
@@ -44,8 +43,8 @@ func (v *LogLines) SetSize(width, height int) { v.width, v.height = width, heigh
 
 // SetShown reads log files only while the lines are looked at.
 func (v *LogLines) SetShown(shown bool) {
-	v.Following = v.Following && !shown
-	v.Controls.Look(sources.PartLogs, shown)
+	v.nav.Following = v.nav.Following && !shown
+	v.feed.Look(shown)
 }
 
 // Keep gives what is followed and how lines are shown.
@@ -63,7 +62,7 @@ func (v *LogLines) Restore(kept map[string]string) {
 	}
 }
 
-func (v *LogLines) SetSnapshot(s *sources.Snapshot) { v.set(s) }
+func (v *LogLines) Refresh() { v.takeLogs() }
 
 func (v *LogLines) Title() string {
 	title := "Logs"
@@ -273,7 +272,7 @@ func (v *LogLines) Draw(_ time.Time, focused bool) []string {
 	if len(v.Picked) == 0 && len(v.open(s)) == 0 {
 		return widget.Fill(append(lines, widget.Centre(v.nothing(s), v.width, max(v.height-len(lines), 0), v.styles)...), v.width, v.height)
 	}
-	p := &logPainter{s: v.styles, width: v.width, loc: v.Location, raw: v.raw, wrap: v.wrap, left: v.left, search: v.search}
+	p := &logPainter{s: v.styles, width: v.width, loc: v.location, raw: v.raw, wrap: v.wrap, left: v.left, search: v.search}
 	if len(s.Files) > 1 && v.Want.file == "" {
 		p.tag = func(path string) string { return text.Safe(filepath.Base(path), " ") }
 	}

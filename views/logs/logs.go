@@ -5,11 +5,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
-	"acescope/sources"
+	"acescope/sources/histories"
 	"acescope/sources/logfile"
 	logspkg "acescope/sources/logs"
 	"acescope/theme"
@@ -20,12 +21,15 @@ import (
 
 // logs is what the two panes of the logs share: the files and which lines are wanted.
 type logScreen struct {
-	*console.Console
-	now    *logspkg.Logs // newest, nil before the first
-	frozen *logspkg.Logs // what is shown while it is paused, else nil
-	Want   logWant
-	paths  []string // chosen by name, nil for those of the selected run
-	calls  *ace.Ref // the artifact with the selected run's calls, nil where there is none
+	nav      *console.Navigation
+	location *time.Location
+	feed     Feed
+	detail   console.Value[*histories.Detail]
+	now      *logspkg.Logs // newest, nil before the first
+	frozen   *logspkg.Logs // what is shown while it is paused, else nil
+	Want     logWant
+	paths    []string // chosen by name, nil for those of the selected run
+	calls    *ace.Ref // the artifact with the selected run's calls, nil where there is none
 }
 
 // logWant says which of the lines are shown.
@@ -37,9 +41,18 @@ type logWant struct {
 	session int64
 }
 
+// Feed follows log files.
+type Feed interface {
+	console.Feed[*logspkg.Logs]
+	// FollowLogs follows files or directories; none go back to those of the selected run.
+	FollowLogs(paths []string)
+	// FollowCalls shows the artifact with the tool calls of a run.
+	FollowCalls(ref ace.Ref)
+}
+
 // LogScreen is the lines and beside them the files.
-func LogScreen(c *console.Console) tui.Screen {
-	l := &logScreen{Console: c}
+func LogScreen(c *console.Console, feed Feed, detail console.Value[*histories.Detail]) tui.Screen {
+	l := &logScreen{nav: c.Navigation, location: c.Location, feed: feed, detail: detail}
 	return tui.Screen{Name: "logs", Keys: []string{"6"}, Help: "log files of the run, or of a directory",
 		Views: []tui.View{newLogLines(l), newLogFiles(l)}, Share: 72}
 }
@@ -52,12 +65,12 @@ func (l *logScreen) shown() *logspkg.Logs {
 	return l.now
 }
 
-func (l *logScreen) set(snap *sources.Snapshot) {
+func (l *logScreen) takeLogs() {
 	l.calls = nil
-	if d := snap.Detail; d != nil && l.Selected.Is(d.WorkflowID, d.RunID) {
+	if d := l.detail.Value(); d != nil && l.nav.Selected.Is(d.WorkflowID, d.RunID) {
 		l.calls = d.CallLog
 	}
-	s := snap.Logs
+	s := l.feed.Value()
 	if s != nil && s.Session != l.Want.session {
 		l.Want.session, l.Want.from = s.Session, 0
 	}
@@ -115,21 +128,21 @@ func pathsOf(typed string) (paths []string) {
 
 func (l *logScreen) showCalls(s tui.Shell) tea.Cmd {
 	switch {
-	case !l.Selected.Ok:
+	case !l.nav.Selected.Ok:
 		s.Note("no run is selected")
 	case l.calls == nil:
-		s.Note("the calls of " + console.NameOf(l.Selected.Run) + " lie in its history: 2 shows them")
+		s.Note("the calls of " + console.NameOf(l.nav.Selected.Run) + " lie in its history: 2 shows them")
 	default:
 		l.frozen, l.Want.file, l.paths = nil, "", nil
-		l.Controls.FollowCalls(*l.calls)
-		s.Note("the tool calls of " + console.NameOf(l.Selected.Run) + "; O goes back to its logs")
+		l.feed.FollowCalls(*l.calls)
+		s.Note("the tool calls of " + console.NameOf(l.nav.Selected.Run) + "; O goes back to its logs")
 	}
 	return nil
 }
 
 func (l *logScreen) choose(paths []string) {
 	l.frozen, l.Want.file, l.paths = nil, "", paths
-	l.Controls.FollowLogs(paths)
+	l.feed.FollowLogs(paths)
 }
 
 func (l *logScreen) hold(s tui.Shell) tea.Cmd {

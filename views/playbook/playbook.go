@@ -3,6 +3,7 @@ package playbook
 
 import (
 	"strings"
+	"time"
 
 	playbookspkg "acescope/sources/playbooks"
 	"acescope/sources/runs"
@@ -35,11 +36,14 @@ var bookModes = []struct {
 // playbooks is what the two panes of the playbook screen share: the mode, what is chosen in
 // each, and the newest state of the playbooks.
 type browser struct {
-	*console.Console
-	books  *playbookspkg.Books
-	remote bool
-	shown  bool
-	Sent   playbookspkg.BookWish
+	nav      *console.Navigation
+	controls console.Controls
+	location *time.Location
+	feed     Feed
+	books    *playbookspkg.Books
+	remote   bool
+	shown    bool
+	Sent     playbookspkg.BookWish
 
 	Mode   bookMode
 	branch string // chosen by name, "" for the one that changed last
@@ -98,7 +102,7 @@ func (s *browser) want() {
 	}
 	if w != s.Sent {
 		s.Sent = w
-		s.Controls.WantBooks(w)
+		s.feed.Refine(w)
 	}
 }
 
@@ -267,9 +271,9 @@ func (s *browser) openRun(shell tui.Shell, l *playbookspkg.BookSource, screen st
 		shell.Note("no run is known that did this")
 		return
 	}
-	s.Show(runs.Run{WorkflowID: l.WorkflowID, RunID: l.RunID, TaskID: l.TaskID})
+	s.nav.Show(runs.Run{WorkflowID: l.WorkflowID, RunID: l.RunID, TaskID: l.TaskID})
 	if screen == "timeline" {
-		s.Jump = s.eventOf(l)
+		s.nav.Event = s.eventOf(l)
 	}
 	shell.Open(screen)
 }

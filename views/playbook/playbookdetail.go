@@ -9,7 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/playbooks"
 	"acescope/theme"
 	"acescope/tui"
@@ -84,7 +83,7 @@ func (v *playbookDetail) SetStyles(s theme.Styles) {
 
 func (v *playbookDetail) SetSize(width, height int) { v.width, v.height = width, height }
 
-func (v *playbookDetail) SetSnapshot(s *sources.Snapshot) { v.books = s.Books }
+func (v *playbookDetail) Refresh() { v.books = v.feed.Value() }
 
 func (v *playbookDetail) Page() int { return max(v.height, 1) }
 
@@ -128,7 +127,7 @@ func (v *playbookDetail) Draw(now time.Time, focused bool) []string {
 		v.hold()
 	}
 	v.want()
-	w := &bookWriter{Writer: widget.Writer{Doc: &v.doc, S: v.styles, Width: max(v.width-widget.PointerWidth, 1), Now: now, Loc: v.Location}, browser: v.browser}
+	w := &bookWriter{Writer: widget.Writer{Doc: &v.doc, S: v.styles, Width: max(v.width-widget.PointerWidth, 1), Now: now, Loc: v.location}, browser: v.browser}
 	of := w.write()
 	v.lines, v.links = w.Lines, w.links
 	if of != v.of {

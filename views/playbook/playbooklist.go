@@ -9,8 +9,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/sources/playbooks"
+	playbookspkg "acescope/sources/playbooks"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
@@ -27,9 +27,16 @@ type PlaybookList struct {
 	width, height int
 }
 
+// Feed reads playbooks.
+type Feed interface {
+	console.Feed[*playbookspkg.Books]
+	Refine(playbookspkg.BookWish)
+	Again()
+}
+
 // NewPlaybookScreens makes the two panes of the playbook screen.
-func NewPlaybookScreens(c *console.Console) (*PlaybookList, *playbookDetail) {
-	s := &browser{Console: c, seq: -1}
+func NewPlaybookScreens(c *console.Console, feed Feed) (*PlaybookList, *playbookDetail) {
+	s := &browser{nav: c.Navigation, controls: c.Controls, location: c.Location, feed: feed, seq: -1}
 	list := &PlaybookList{browser: s, tables: bookTables(theme.Unicode())}
 	return list, &playbookDetail{browser: s, list: list}
 }
@@ -90,7 +97,7 @@ func (s *browser) bindings(find func(shell tui.Shell, from, by int, match func(i
 		tui.Binding{Action: "playbook.next_branch", Keys: []string{"]"}, Help: "the next branch", Do: do(func(tui.Shell) { s.choose(s.neighbour(1)) })},
 		tui.Binding{Action: "playbook.branch", Keys: []string{"B"}, Help: "choose a branch by name", Do: func(shell tui.Shell) tea.Cmd { s.askBranch(shell); return nil }},
 		tui.Binding{Action: "playbook.refresh", Keys: []string{"ctrl+r"}, Help: "read the playbooks again now",
-			Do: func(shell tui.Shell) tea.Cmd { s.Controls.ReadBooks(); shell.Note("reading the playbooks"); return nil }},
+			Do: func(shell tui.Shell) tea.Cmd { s.feed.Again(); shell.Note("reading the playbooks"); return nil }},
 	)
 }
 
@@ -214,7 +221,7 @@ func (v *PlaybookList) find(shell tui.Shell, from, by int, match func(i int) boo
 
 func (v *PlaybookList) SetShown(shown bool) {
 	v.shown = shown
-	v.Controls.Look(sources.PartBooks, shown)
+	v.feed.Look(shown)
 	v.want()
 }
 
@@ -229,8 +236,8 @@ func (v *PlaybookList) SetStyles(s theme.Styles) {
 
 func (v *PlaybookList) SetSize(width, height int) { v.width, v.height = width, height }
 
-func (v *PlaybookList) SetSnapshot(s *sources.Snapshot) {
-	v.books, v.remote = s.Books, s.Connection.Mode == "remote"
+func (v *PlaybookList) Refresh() {
+	v.books, v.remote = v.feed.Value(), v.controls.Connection().Mode == "remote"
 }
 
 // sync brings the table of the mode up to what there is, its cursor on what is chosen.

@@ -7,7 +7,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui"
@@ -69,8 +68,8 @@ func (v *Inspector) SetStyles(s theme.Styles) {
 
 func (v *Inspector) SetSize(width, height int) { v.width, v.height = width, height }
 
-// SetSnapshot has nothing to do: the story takes the data for both.
-func (v *Inspector) SetSnapshot(*sources.Snapshot) {}
+// Refresh has nothing to do: the story takes the data for both.
+func (v *Inspector) Refresh() {}
 
 func (v *Inspector) Page() int { return max(v.height, 1) }
 

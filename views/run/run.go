@@ -8,7 +8,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -22,6 +21,7 @@ import (
 // scroll, what is known of it and its log.
 type run struct {
 	*console.Console
+	feed          console.Value[*histories.Detail]
 	styles        theme.Styles
 	width, height int
 	detail        *histories.Detail // of the selected run, or nil
@@ -31,7 +31,9 @@ type run struct {
 	doc           widget.Document
 }
 
-func NewRun(c *console.Console) *run { return &run{Console: c} }
+func NewRun(c *console.Console, feed console.Value[*histories.Detail]) *run {
+	return &run{Console: c, feed: feed}
+}
 
 func (v *run) Name() string { return "Run" }
 
@@ -71,9 +73,8 @@ func (v *run) Copy() (what, text string) {
 
 // Update goes to a run that was started from here.
 func (v *run) Update(msg tea.Msg) tea.Cmd {
-	if m, ok := msg.(console.AnewMsg); ok {
+	if m, ok := msg.(console.Started); ok {
 		v.Show(m.Run)
-		v.Controls.Refresh()
 	}
 	return nil
 }
@@ -88,10 +89,10 @@ func (v *run) SetStyles(s theme.Styles) {
 
 func (v *run) SetSize(width, height int) { v.width, v.height = width, height }
 
-// SetSnapshot takes the detail if it is the selected run's; one of a run that was
+// Refresh takes the detail if it is the selected run's; one of a run that was
 // selected before is not shown under the wrong name.
-func (v *run) SetSnapshot(s *sources.Snapshot) {
-	d := s.Detail
+func (v *run) Refresh() {
+	d := v.feed.Value()
 	if d != nil && !v.Selected.Is(d.WorkflowID, d.RunID) {
 		d = nil
 	}

@@ -6,7 +6,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/tui"
 	"acescope/tui/widget"
@@ -17,6 +16,7 @@ import (
 // cursor, and what was opened.
 type reading struct {
 	*console.Console
+	feeds     Feeds
 	detail    *histories.Detail // of the selected run, or nil
 	artifacts *histories.Artifacts
 	asked     map[string]bool   // artifacts that are on their way
@@ -27,20 +27,35 @@ type reading struct {
 	payloads  widget.Payloads
 }
 
-func NewReading(c *console.Console) *reading { return &reading{Console: c, asked: map[string]bool{}} }
+// Feeds are what the run screen shows.
+type Feeds struct {
+	Detail    console.Value[*histories.Detail]
+	Lineage   console.Feed[*histories.LineageTree]
+	Artifacts Artifacts
+}
+
+// Artifacts reads the artifacts that the user opens.
+type Artifacts interface {
+	console.Feed[*histories.Artifacts]
+	Open(ace.Ref)
+}
+
+func NewReading(c *console.Console, feeds Feeds) *reading {
+	return &reading{Console: c, feeds: feeds, asked: map[string]bool{}}
+}
 
 // take takes the newest data.
-func (r *reading) take(s *sources.Snapshot) {
-	d := s.Detail
+func (r *reading) take() {
+	d := r.feeds.Detail.Value()
 	if d != nil && !r.Selected.Is(d.WorkflowID, d.RunID) {
 		d = nil
 	}
 	if d != nil {
-		d = r.withForks(d, s.Lineage)
+		d = r.withForks(d, r.feeds.Lineage.Value())
 	}
-	r.detail, r.artifacts = d, s.Artifacts
-	if s.Artifacts != nil {
-		for _, a := range s.Artifacts.List {
+	r.detail, r.artifacts = d, r.feeds.Artifacts.Value()
+	if r.artifacts != nil {
+		for _, a := range r.artifacts.List {
 			delete(r.asked, a.Ref.SHA256)
 		}
 	}
@@ -79,7 +94,7 @@ func (r *reading) jumpToEvent(s tui.Shell) tea.Cmd {
 		s.Note("this row has no event of its own")
 		return nil
 	}
-	r.Jump = event
+	r.Event = event
 	s.Open("timeline")
 	return nil
 }
@@ -91,7 +106,7 @@ func (r *reading) open(s tui.Shell) tea.Cmd {
 		return nil
 	}
 	if run, ok := GoesTo(d, r.at); ok && isSession(run) {
-		return r.GoSession(s, run.WorkflowID)
+		return r.OpenSession(s, run.WorkflowID)
 	} else if ok {
 		r.GoFrom(run)
 		s.Note("now " + console.NameOf(run) + "; backspace leads back")
@@ -100,7 +115,7 @@ func (r *reading) open(s tui.Shell) tea.Cmd {
 	for _, ref := range refsOf(d, r.at) {
 		if have := r.artifacts.Find(ref.SHA256); have == nil || have.Err != "" {
 			r.asked[ref.SHA256] = true
-			r.Controls.OpenArtifact(ref)
+			r.feeds.Artifacts.Open(ref)
 			s.Note("reading " + refText(ref))
 			return nil
 		}

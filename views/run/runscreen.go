@@ -7,7 +7,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui"
@@ -98,19 +97,19 @@ func (v *Outline) diff(s tui.Shell) tea.Cmd {
 	}
 	if v.Last.Kind == ItemLineage {
 		if n := nodeOf(v.of, v.Last); n.Original >= 0 || n.Run.RunID != v.of.RunID {
-			v.DiffOriginal(s, v.of.Forks, n)
+			v.CompareOriginal(s, v.of.Forks, n)
 			return nil
 		}
 	}
 	this := histories.LineageNode{Run: v.Selected.Run, Original: -1}
 	this.Run.RunID, this.Run.Fork = v.of.RunID, v.of.Lineage.Fork
-	v.DiffOriginal(s, v.of.Forks, &this)
+	v.CompareOriginal(s, v.of.Forks, &this)
 	return nil
 }
 
 func (v *Outline) SetShown(shown bool) {
-	v.Controls.Look(sources.PartArtifacts, shown)
-	v.Controls.Look(sources.PartLineage, shown)
+	v.feeds.Artifacts.Look(shown)
+	v.feeds.Lineage.Look(shown)
 }
 
 func (v *Outline) SetStyles(s theme.Styles) { v.styles, v.stale = s, true }
@@ -122,7 +121,7 @@ func (v *Outline) SetSize(width, height int) {
 	v.width, v.height = width, height
 }
 
-func (v *Outline) SetSnapshot(s *sources.Snapshot) { v.take(s) }
+func (v *Outline) Refresh() { v.take() }
 
 // list brings the rows up to date and keeps the cursor on its row.
 func (v *Outline) list() {

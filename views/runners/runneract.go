@@ -14,7 +14,7 @@ import (
 
 // runnerActions are the keys for what is done with the runner or the run under a cursor.
 func (v *runnerList) runnerActions(view string, run func() (runs.Run, bool)) []tui.Binding {
-	if v.Actions == nil {
+	if v.actor.Actions == nil {
 		return nil
 	}
 	return []tui.Binding{
@@ -24,7 +24,7 @@ func (v *runnerList) runnerActions(view string, run func() (runs.Run, bool)) []t
 				s.Note("no run is selected here: a runner's stand in the other pane")
 				return nil
 			}
-			return v.AskStop(s, r)
+			return v.actor.AskStop(s, r)
 		}},
 		{Action: view + ".drain", Keys: []string{"D"}, Help: "drain the runner: it gets no more runs (asks first)", Short: "drain", Mutates: true, Do: v.askDrain},
 	}
@@ -47,7 +47,9 @@ func (v *runnerList) askDrain(s tui.Shell) tea.Cmd {
 	}
 	s.Confirm(tui.Question{Title: "Drain this runner?", Lines: append(lines, "it gets no more runs; its process ends when those it has do"), Yes: "drain the runner",
 		Do: func() tea.Cmd {
-			return v.Act("drain "+r.ID, "runner "+r.ID+" gets no more runs", func(ctx context.Context) error { return v.Actions.DrainRunner(ctx, r.ID) })
+			return v.actor.Act("drain "+r.ID, func(ctx context.Context) (string, error) {
+				return "runner " + r.ID + " gets no more runs", v.actor.Actions.DrainRunner(ctx, r.ID)
+			})
 		}})
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/sources/runners"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -20,7 +19,10 @@ import (
 // runnerDetail is what is known of the runner, the queue or the run under the cursor of the
 // list of runners, and below it the runs that go with it.
 type runnerDetail struct {
-	*console.Console
+	nav           *console.Navigation
+	actor         *console.Actor
+	controls      console.Controls
+	location      *time.Location
 	from          *runnerList
 	styles        theme.Styles
 	width, height int
@@ -31,7 +33,7 @@ type runnerDetail struct {
 }
 
 func newRunnerDetail(from *runnerList) *runnerDetail {
-	return &runnerDetail{Console: from.Console, from: from, table: widget.NewTable(
+	return &runnerDetail{nav: from.nav, actor: from.actor, location: from.location, from: from, table: widget.NewTable(
 		widget.Heading{Title: "STATUS", Width: 11},
 		widget.Heading{Title: "BLUEPRINT", Minimum: 12},
 		widget.Heading{Title: "RUN", Width: 17, Drop: 1},
@@ -52,15 +54,15 @@ func (v *runnerDetail) Bindings() []tui.Binding {
 				s.Note("there is no run here")
 				return nil
 			}
-			return v.OpenRun(s, r)
+			return v.nav.OpenRun(s, r)
 		}})
 	return append(all, v.from.runnerActions("runner", v.run)...)
 }
 
-func (v *runnerDetail) Update(tea.Msg) tea.Cmd        { return nil }
-func (v *runnerDetail) SetSnapshot(*sources.Snapshot) {}
-func (v *runnerDetail) SetSize(width, height int)     { v.width, v.height = width, height }
-func (v *runnerDetail) Page() int                     { return v.table.Page() }
+func (v *runnerDetail) Update(tea.Msg) tea.Cmd    { return nil }
+func (v *runnerDetail) Refresh()                  {}
+func (v *runnerDetail) SetSize(width, height int) { v.width, v.height = width, height }
+func (v *runnerDetail) Page() int                 { return v.table.Page() }
 
 func (v *runnerDetail) SetStyles(s theme.Styles) {
 	v.styles = s
@@ -133,7 +135,7 @@ func (v *runnerList) runsHere() []runs.Run {
 
 func (v *runnerDetail) Draw(now time.Time, focused bool) []string {
 	v.take()
-	w := &widget.Writer{Doc: &v.doc, S: v.styles, Width: v.width, Now: now, Loc: v.Location}
+	w := &widget.Writer{Doc: &v.doc, S: v.styles, Width: v.width, Now: now, Loc: v.location}
 	title := v.facts(w)
 	if title == "" {
 		return widget.Centre([]string{"nothing is selected"}, v.width, v.height, v.styles)

@@ -8,7 +8,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/sources/cluster"
 	runnerspkg "acescope/sources/runners"
 	"acescope/sources/runs"
@@ -28,7 +27,11 @@ const (
 
 // runners lists the runners, what waiting runs demand, and the runs that wait.
 type runnerList struct {
-	*console.Console
+	nav           *console.Navigation
+	actor         *console.Actor
+	controls      console.Controls
+	location      *time.Location
+	feed          Feed
 	styles        theme.Styles
 	width, height int
 	data          *runnerspkg.Runners
@@ -37,8 +40,14 @@ type runnerList struct {
 	list          widget.SectionList
 }
 
-func RunnersScreen(c *console.Console) tui.Screen {
-	v := &runnerList{Console: c}
+// Feed lists runners, and the runs of the one that it is asked for by ID.
+type Feed interface {
+	console.Feed[*runnerspkg.Runners]
+	Refine(id string)
+}
+
+func RunnersScreen(c *console.Console, feed Feed) tui.Screen {
+	v := &runnerList{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed}
 	return tui.Screen{Name: "runners", Aliases: []string{"queues"}, Short: "rnrs", Keys: []string{"Q"}, Share: 62,
 		Help: "runners, and the runs that wait for one: who is there, what is demanded, what is lacking", Views: []tui.View{v, newRunnerDetail(v)}}
 }
@@ -65,16 +74,16 @@ func (v *runnerList) Bindings() []tui.Binding {
 
 // SetShown asks the dispatcher while the screen is looked at.
 func (v *runnerList) SetShown(shown bool) {
-	v.Controls.Look(sources.PartRunners, shown)
+	v.feed.Look(shown)
 	if shown {
 		v.choose()
 	}
 }
 
-func (v *runnerList) SetStyles(s theme.Styles)        { v.styles = s }
-func (v *runnerList) SetSize(width, height int)       { v.width, v.height = width, height }
-func (v *runnerList) SetSnapshot(s *sources.Snapshot) { v.data, v.conn = s.Runners, s.Connection }
-func (v *runnerList) Page() int                       { return v.list.Page() }
+func (v *runnerList) SetStyles(s theme.Styles)  { v.styles = s }
+func (v *runnerList) SetSize(width, height int) { v.width, v.height = width, height }
+func (v *runnerList) Refresh()                  { v.data, v.conn = v.feed.Value(), v.controls.Connection() }
+func (v *runnerList) Page() int                 { return v.list.Page() }
 
 func (v *runnerList) Scroll(by int) {
 	v.arrange()
@@ -85,10 +94,10 @@ func (v *runnerList) Scroll(by int) {
 // choose wants the runs of the runner under the cursor.
 func (v *runnerList) choose() {
 	if r, ok := v.runner(); ok {
-		v.Controls.ReadRunner(r.ID)
+		v.feed.Refine(r.ID)
 		return
 	}
-	v.Controls.ReadRunner("")
+	v.feed.Refine("")
 }
 
 // Copy is the id of what the cursor is on, of a queue what it demands.
@@ -190,7 +199,7 @@ func waitingRun(w runnerspkg.WaitingRun) runs.Run {
 func (v *runnerList) open(s tui.Shell) tea.Cmd {
 	v.arrange()
 	if r, ok := v.waiting(); ok {
-		return v.OpenRun(s, r)
+		return v.nav.OpenRun(s, r)
 	}
 	if v.list.Empty() {
 		s.Note("there is nothing to open yet")

@@ -42,7 +42,7 @@ func (c *rowCache) put(k console.RowKey, d drawnRow) {
 
 func (v *Runs) row(r runs.Run, cursor, focused bool, now time.Time) string {
 	key := console.RowKey{r.WorkflowID, r.RunID}
-	want := drawnRow{run: r, mark: widget.RowPlain, marked: v.Marks.Of[key]}
+	want := drawnRow{run: r, mark: widget.RowPlain, marked: v.listing.Marks.Of[key]}
 	if r.Summary != nil {
 		want.summary, want.summed, want.run.Summary = *r.Summary, true, nil
 	}

@@ -7,8 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/cluster"
+	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui"
@@ -23,7 +23,11 @@ const moreWithin = 50
 
 // Runs is the list of runs.
 type Runs struct {
-	*console.Console
+	nav           *console.Navigation
+	listing       *console.Listing
+	actor         *console.Actor
+	controls      console.Controls
+	feeds         Feeds
 	Styles        theme.Styles
 	width, height int
 	shown         bool
@@ -65,7 +69,28 @@ const (
 	halted // on the way to the last: where that was stopped
 )
 
-func NewRuns(c *console.Console) *Runs { return &Runs{Console: c} }
+// Feeds are what the list of runs shows.
+type Feeds struct {
+	List   List
+	Facets console.Feed[*runs.Facets]
+	Detail console.Value[*histories.Detail] // of the selected run
+}
+
+// List holds the part of the list that was scrolled through.
+type List interface {
+	console.Value[runs.RunList]
+	// LoadMore holds more of the older runs, LoadNewer of the newer ones.
+	LoadMore()
+	LoadNewer()
+	// LoadFirst goes to the newest runs, LoadLast walks to the oldest; StopWalk ends the walk.
+	LoadFirst()
+	LoadLast()
+	StopWalk()
+}
+
+func NewRuns(c *console.Console, feeds Feeds) *Runs {
+	return &Runs{nav: c.Navigation, listing: c.Listing, actor: c.Actor, controls: c.Controls, feeds: feeds}
+}
 
 func (v *Runs) Name() string { return "Runs" }
 
@@ -81,13 +106,13 @@ func (v *Runs) Footer() string {
 		}
 	}
 	if v.goal == toLast {
-		add("walking to the last: " + text.Count(v.Runs.Walking) + " of " + v.total() + ", any move stops")
+		add("walking to the last: " + text.Count(v.listing.Runs.Walking) + " of " + v.total() + ", any move stops")
 	}
-	if v.Following && v.Count() > 0 {
+	if v.nav.Following && v.Count() > 0 {
 		add("following the newest")
 	}
 	add(v.orderState())
-	if n := len(v.Marks.Runs); n > 0 {
+	if n := len(v.listing.Marks.Runs); n > 0 {
 		add(text.Count(int64(n)) + " marked")
 	}
 	add(v.columnsState())
@@ -102,16 +127,16 @@ func (v *Runs) position() string {
 	case v.Sorting.on():
 		return text.Count(int64(v.Cursor+1)) + "/" + text.Count(int64(v.Count()))
 	}
-	return text.Count(v.Runs.First+int64(v.Cursor+1)) + "/" + v.total()
+	return text.Count(v.listing.Runs.First+int64(v.Cursor+1)) + "/" + v.total()
 }
 
 // total is how many runs there are, as far as that is known.
 func (v *Runs) total() string {
-	reached := v.Runs.First + int64(len(v.Runs.Rows))
-	if v.Runs.Total >= reached {
-		return text.Count(v.Runs.Total)
+	reached := v.listing.Runs.First + int64(len(v.listing.Runs.Rows))
+	if v.listing.Runs.Total >= reached {
+		return text.Count(v.listing.Runs.Total)
 	}
-	if v.Runs.More {
+	if v.listing.Runs.More {
 		return text.Count(reached) + "+"
 	}
 	return text.Count(reached)
@@ -140,18 +165,18 @@ func (v *Runs) listBindings() []tui.Binding {
 		{Action: "runs.facets", Keys: []string{"F"}, Help: "narrow the list by values, with counts", Short: "facets", Do: do(func() { v.openPanel(facetPanel) })},
 		{Action: "runs.unpick", Keys: []string{"-", "backspace"}, Help: "take the picked values out of the query", Do: tell(v.clearPicks)},
 		{Action: "runs.filters", Keys: []string{"ctrl+o"}, Help: "choose a saved filter", Do: do(func() { v.openPanel(filterPanel) })},
-		{Action: "runs.save_filter", Keys: []string{"ctrl+s"}, Help: "save the query as a filter", Do: v.SaveFilter},
+		{Action: "runs.save_filter", Keys: []string{"ctrl+s"}, Help: "save the query as a filter", Do: v.listing.SaveFilter},
 		{Action: "runs.sort", Keys: []string{"s"}, Help: "sort what is loaded by the next column", Short: "sort", Do: do(v.sortNext)},
 		{Action: "runs.reverse", Keys: []string{"S"}, Help: "sort the other way round", Do: do(func() { v.Sorting.Reverse = v.Sorting.By != "" && !v.Sorting.Reverse; v.Resorted() })},
 		{Action: "runs.retrying", Keys: []string{"R"}, Help: "only runs that are being retried, or all again", Do: do(func() { v.Sorting.retrying = !v.Sorting.retrying; v.Resorted() })},
-		{Action: "runs.verify_all", Keys: []string{"V"}, Help: "verify all runs of the filter against today's code", Do: func(s tui.Shell) tea.Cmd { v.VerifyAll(s, false); return nil }},
+		{Action: "runs.verify_all", Keys: []string{"V"}, Help: "verify all runs of the filter against today's code", Do: func(s tui.Shell) tea.Cmd { v.actor.VerifyAll(s, false); return nil }},
 		{Action: "runs.columns", Keys: []string{"c"}, Help: "choose columns", Do: do(func() { v.openPanel(columnPanel) })},
 		{Action: "runs.wide", Keys: []string{"w"}, Help: "all columns, or those that fit", Do: do(v.widen)},
 		{Action: "runs.left", Keys: []string{"left"}, Help: "scroll the columns back", Do: do(func() { v.slide(-1) })},
 		{Action: "runs.right", Keys: []string{"right"}, Help: "scroll the columns on", Do: do(func() { v.slide(1) })},
 		{Action: "runs.mark", Keys: []string{"space"}, Help: "mark the run, or choose in a panel", Short: "mark", Do: v.space},
-		{Action: "runs.unmark", Keys: []string{"u"}, Help: "take all marks away", Do: do(v.Marks.Clear)},
-		{Action: "runs.diff", Keys: []string{"d"}, Help: "compare two runs step by step: the two marked, or the marked one and this", Do: tell(v.DiffPair)},
+		{Action: "runs.unmark", Keys: []string{"u"}, Help: "take all marks away", Do: do(v.listing.Marks.Clear)},
+		{Action: "runs.diff", Keys: []string{"d"}, Help: "compare two runs step by step: the two marked, or the marked one and this", Do: tell(v.actor.CompareMarked)},
 		{Action: "runs.next_error", Keys: []string{"e"}, Help: "to the next run that failed, timed out or is retrying", Do: tell(func(s tui.Shell) { v.nextError(s, 1) })},
 		{Action: "runs.previous_error", Keys: []string{"E"}, Help: "to the one before", Do: tell(func(s tui.Shell) { v.nextError(s, -1) })},
 	}...)
@@ -170,7 +195,7 @@ func (v *Runs) space(s tui.Shell) tea.Cmd {
 
 func (v *Runs) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(console.FilterSaved); ok {
-		return v.FilterWasSaved(m)
+		return v.listing.FilterWasSaved(m)
 	}
 	return nil
 }
@@ -199,8 +224,8 @@ func (v *Runs) SetSize(width, height int) {
 // Keep is what outlives the process: the query, the order, and the columns.
 func (v *Runs) Keep() map[string]string {
 	to := map[string]string{}
-	if v.Runs.Query != "" {
-		to["query"] = v.Runs.Query
+	if v.listing.Runs.Query != "" {
+		to["query"] = v.listing.Runs.Query
 	}
 	if v.Sorting.By != "" {
 		to["sort"] = v.Sorting.By
@@ -220,24 +245,25 @@ func (v *Runs) Restore(from map[string]string) {
 	v.Arranging.restore(from)
 	v.arrange()
 	if q := from["query"]; q != "" {
-		v.Controls.SetQuery(q)
+		v.controls.SetQuery(q)
 	}
 }
 
-// SetSnapshot keeps the selection on its run and, where new runs came in above, the
+// Refresh keeps the selection on its run and, where new runs came in above, the
 // rows on screen where they are; only at the very top do new runs come into sight.
 // While it follows the newest, the selection moves on when its run has closed.
-func (v *Runs) SetSnapshot(s *sources.Snapshot) {
-	queryChanged := v.loaded && s.Runs.Query != v.Runs.Query
-	wasFirst := v.Runs.First
-	v.Runs, v.state, v.namespace, v.Counted = s.Runs, s.Connection.State, s.Connection.Namespace, s.Facets
-	v.file = s.Connection.Mode == cluster.ModeFile
-	v.loaded = v.loaded || !s.Runs.Loaded.IsZero() || len(s.Runs.Rows) > 0
-	v.GoOn(s.Detail)
+func (v *Runs) Refresh() {
+	list, conn := v.feeds.List.Value(), v.controls.Connection()
+	queryChanged := v.loaded && list.Query != v.listing.Runs.Query
+	wasFirst := v.listing.Runs.First
+	v.listing.Runs, v.state, v.namespace, v.listing.Counted = list, conn.State, conn.Namespace, v.feeds.Facets.Value()
+	v.file = conn.Mode == cluster.ModeFile
+	v.loaded = v.loaded || !list.Loaded.IsZero() || len(list.Rows) > 0
+	v.nav.FollowContinued(v.feeds.Detail.Value())
 	v.reorder()
 	before, at := v.Cursor, v.find()
 	if at >= 0 {
-		v.Elsewhere = false
+		v.nav.Elsewhere = false
 	}
 	switch {
 	case at >= 0:
@@ -251,11 +277,11 @@ func (v *Runs) SetSnapshot(s *sources.Snapshot) {
 		v.top += v.Cursor - before
 	}
 	v.arrive()
-	if v.Following {
+	if v.nav.Following {
 		v.follow(at)
 	}
 	v.reveal()
-	if !v.Elsewhere {
+	if !v.nav.Elsewhere {
 		v.selectRow()
 	}
 }
@@ -264,11 +290,11 @@ func (v *Runs) SetSnapshot(s *sources.Snapshot) {
 // or on the end of what was reached, where the walk was stopped.
 func (v *Runs) arrive() {
 	switch {
-	case v.goal == toFirst && v.Runs.First == 0:
+	case v.goal == toFirst && v.listing.Runs.First == 0:
 		v.Cursor, v.top = 0, 0
-	case v.goal == toLast && v.Runs.Walking == 0 && !v.Runs.More, v.goal == halted && v.Runs.Walking == 0:
+	case v.goal == toLast && v.listing.Runs.Walking == 0 && !v.listing.Runs.More, v.goal == halted && v.listing.Runs.Walking == 0:
 		v.Cursor = v.Count() - 1
-	case v.goal == toLast && v.Runs.Err != "": // the problem is shown
+	case v.goal == toLast && v.listing.Runs.Err != "": // the problem is shown
 	default:
 		return
 	}
@@ -296,7 +322,7 @@ func (v *Runs) follow(at int) {
 // first.
 func (v *Runs) find() int {
 	n := v.Count()
-	if !v.Selected.Ok {
+	if !v.nav.Selected.Ok {
 		return -1
 	}
 	for near := 0; near <= n; near++ {
@@ -315,21 +341,21 @@ func (v *Runs) find() int {
 }
 
 func (v *Runs) sameRun(r *runs.Run) bool {
-	return r.RunID == v.Selected.Run.RunID && r.WorkflowID == v.Selected.Run.WorkflowID
+	return r.RunID == v.nav.Selected.Run.RunID && r.WorkflowID == v.nav.Selected.Run.WorkflowID
 }
 
 // selectRow makes the row under the cursor the selected run and, if it was another
 // one before, asks for its detail.
 func (v *Runs) selectRow() {
 	if v.Count() == 0 {
-		v.Selected = console.Selection{}
+		v.nav.Selected = console.Selection{}
 		return
 	}
 	r := v.At(v.Cursor)
-	changed := !v.Selected.Ok || !v.sameRun(r)
-	v.Selected = console.Selection{*r, true}
+	changed := !v.nav.Selected.Ok || !v.sameRun(r)
+	v.nav.Selected = console.Selection{*r, true}
 	if changed {
-		v.Controls.Select(r.WorkflowID, r.RunID)
+		v.controls.Select(runs.ID{WorkflowID: r.WorkflowID, RunID: r.RunID})
 	}
 }
 
@@ -338,7 +364,7 @@ func (v *Runs) Page() int {
 }
 
 func (v *Runs) summaryLines() int {
-	if v.Runs.Recent == nil || v.height < summaryFrom {
+	if v.listing.Runs.Recent == nil || v.height < summaryFrom {
 		return 0
 	}
 	return 1
@@ -354,20 +380,20 @@ func (v *Runs) Scroll(lines int) {
 	switch v.goal {
 	case toLast:
 		v.goal = halted
-		v.Controls.StopWalk()
+		v.feeds.List.StopWalk()
 		return
 	case toFirst:
 		v.goal = nowhere
 	}
 	switch {
-	case lines == -widget.AllLines && v.Runs.First > 0:
+	case lines == -widget.AllLines && v.listing.Runs.First > 0:
 		v.goal = toFirst
-		v.Controls.LoadFirst()
-	case lines == widget.AllLines && v.Runs.More && !v.Sorting.on():
+		v.feeds.List.LoadFirst()
+	case lines == widget.AllLines && v.listing.Runs.More && !v.Sorting.on():
 		v.goal = toLast
-		v.Controls.LoadLast()
+		v.feeds.List.LoadLast()
 	}
-	v.Following, v.Elsewhere = lines == -widget.AllLines, false
+	v.nav.Following, v.nav.Elsewhere = lines == -widget.AllLines, false
 	v.Cursor = max(min(v.Cursor+lines, v.Count()-1), 0)
 	v.reveal()
 	v.selectRow()
@@ -387,15 +413,15 @@ func (v *Runs) reveal() {
 // more asks for older runs when the end comes near, and for newer ones when the
 // beginning does: once for each stretch that is held.
 func (v *Runs) more() {
-	now := asking{first: v.Runs.First, rows: len(v.Runs.Rows)}
+	now := asking{first: v.listing.Runs.First, rows: len(v.listing.Runs.Rows)}
 	switch {
-	case v.Runs.More && v.Cursor+moreWithin >= v.Count() && v.asked != now:
+	case v.listing.Runs.More && v.Cursor+moreWithin >= v.Count() && v.asked != now:
 		v.asked = now
-		v.Controls.LoadMore()
-	case v.Runs.First > 0 && v.Cursor < moreWithin:
+		v.feeds.List.LoadMore()
+	case v.listing.Runs.First > 0 && v.Cursor < moreWithin:
 		if now.newer = true; v.asked != now {
 			v.asked = now
-			v.Controls.LoadNewer()
+			v.feeds.List.LoadNewer()
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (v *Runs) drawList(width, height int, now time.Time, focused bool) []string
 		lines = append(lines, v.row(*v.At(i), i == v.Cursor, focused, now))
 	}
 	if v.summaryLines() > 0 {
-		lines = append(widget.Fill(lines, width, height-1), recentLine(v.Runs.Recent, width, v.Styles))
+		lines = append(widget.Fill(lines, width, height-1), recentLine(v.listing.Runs.Recent, width, v.Styles))
 	}
 	return widget.Fill(lines, width, height)
 }
@@ -52,13 +52,13 @@ func (v *Runs) empty() []string {
 		return []string{"reading the list of runs" + v.Styles.Glyphs.Ellipsis}
 	case !v.loaded:
 		return []string{"starting the server" + v.Styles.Glyphs.Ellipsis}
-	case v.Runs.Err != "":
+	case v.listing.Runs.Err != "":
 		return v.missing()
-	case v.Sorting.retrying && len(v.Runs.Rows) > 0:
+	case v.Sorting.retrying && len(v.listing.Runs.Rows) > 0:
 		return []string{"none of the runs that are loaded is being retried", v.orderState(), "R shows all again"}
-	case v.Runs.Query != "":
-		return append([]string{"no run matches", text.Safe(v.Runs.Query, " "), "/ to look for others"}, v.missing()...)
-	case len(v.Runs.Missing) > 0:
+	case v.listing.Runs.Query != "":
+		return append([]string{"no run matches", text.Safe(v.listing.Runs.Query, " "), "/ to look for others"}, v.missing()...)
+	case len(v.listing.Runs.Missing) > 0:
 		return append([]string{"no runs yet"}, v.missing()...)
 	}
 	if v.file {
@@ -70,32 +70,32 @@ func (v *Runs) empty() []string {
 // missing names the search attributes that the server lacks, and the command that adds
 // them.
 func (v *Runs) missing() []string {
-	if len(v.Runs.Missing) == 0 {
+	if len(v.listing.Runs.Missing) == 0 {
 		return nil
 	}
-	say := []string{"", "the server lacks the search attributes " + strings.Join(v.Runs.Missing, ", "), "add them:"}
-	return append(say, text.Wrap(ace.SearchAttributesCommand(v.namespace, v.Runs.Missing), max(v.tableWidth()-2, 1))...)
+	say := []string{"", "the server lacks the search attributes " + strings.Join(v.listing.Runs.Missing, ", "), "add them:"}
+	return append(say, text.Wrap(ace.SearchAttributesCommand(v.namespace, v.listing.Runs.Missing), max(v.tableWidth()-2, 1))...)
 }
 
 // problem is why the list could not be read, with a caret below the place in the
 // query where that is known, and of when the rows are that are still shown.
 func (v *Runs) problem() []string {
-	if v.Runs.Err == "" {
+	if v.listing.Runs.Err == "" {
 		return nil
 	}
 	s, width := v.Styles, v.tableWidth()
 	say := func(ink theme.Ink, t string) string {
 		return ink.Paint(text.Fit(t, width, s.Glyphs.Ellipsis))
 	}
-	what := say(s.Error, " "+s.Glyphs.Failed+" "+text.Safe(v.Runs.Err, " "))
-	at := v.Runs.ErrAt
-	if at < 0 || at > len(v.Runs.Query) {
-		if v.Runs.Loaded.IsZero() && len(v.Runs.Rows) > 0 {
+	what := say(s.Error, " "+s.Glyphs.Failed+" "+text.Safe(v.listing.Runs.Err, " "))
+	at := v.listing.Runs.ErrAt
+	if at < 0 || at > len(v.listing.Runs.Query) {
+		if v.listing.Runs.Loaded.IsZero() && len(v.listing.Runs.Rows) > 0 {
 			return []string{what, say(s.Muted, "   the rows below are of the query before")}
 		}
 		return []string{what}
 	}
-	query, caret := around(v.Runs.Query, at, width-5)
+	query, caret := around(v.listing.Runs.Query, at, width-5)
 	return []string{say(s.Text, " / "+query), say(s.Error, " "+text.Spaces(caret+2)+"^"), what}
 }
 

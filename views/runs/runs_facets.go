@@ -15,7 +15,7 @@ import (
 // facetItems lists the values of each attribute with how many runs have them. Before
 // anything is counted it lists what is picked.
 func (v *Runs) facetItems() []panelItem {
-	picks := runs.SplitQuery(v.Runs.Query)
+	picks := runs.SplitQuery(v.listing.Runs.Query)
 	var items []panelItem
 	for _, name := range runs.FacetAttributes() {
 		f := v.facetOf(name)
@@ -36,8 +36,8 @@ func (v *Runs) facetItems() []panelItem {
 }
 
 func (v *Runs) facetOf(name string) runs.Facet {
-	if v.Counted != nil {
-		for _, f := range v.Counted.List {
+	if v.listing.Counted != nil {
+		for _, f := range v.listing.Counted.List {
 			if f.Attribute == name {
 				return f
 			}
@@ -47,7 +47,7 @@ func (v *Runs) facetOf(name string) runs.Facet {
 }
 
 func (v *Runs) facetItem(name string, value runs.FacetValue) panelItem {
-	it := panelItem{on: runs.SplitQuery(v.Runs.Query).Has(name, value.Value), label: text.Safe(value.Value, " "), right: " ?", ink: v.Styles.Text}
+	it := panelItem{on: runs.SplitQuery(v.listing.Runs.Query).Has(name, value.Value), label: text.Safe(value.Value, " "), right: " ?", ink: v.Styles.Text}
 	if value.Count >= 0 {
 		it.right = " " + text.Count(value.Count)
 	}
@@ -55,7 +55,7 @@ func (v *Runs) facetItem(name string, value runs.FacetValue) panelItem {
 		it.ink = v.Styles.Status(value.Value).Ink
 	}
 	it.choose = func(tui.Shell) tea.Cmd {
-		v.setPicks(runs.SplitQuery(v.Runs.Query).Toggle(name, value.Value))
+		v.setPicks(runs.SplitQuery(v.listing.Runs.Query).Toggle(name, value.Value))
 		return nil
 	}
 	return it
@@ -77,13 +77,13 @@ func (v *Runs) otherItems(f runs.Facet) []panelItem {
 // that two quick choices do not undo each other.
 func (v *Runs) setPicks(p runs.Picks) {
 	query := p.Query()
-	v.Runs.Query = query
-	v.Controls.SetQuery(query)
+	v.listing.Runs.Query = query
+	v.controls.SetQuery(query)
 }
 
 // clearPicks takes the picks out of the query and leaves the rest.
 func (v *Runs) clearPicks(s tui.Shell) {
-	p := runs.SplitQuery(v.Runs.Query)
+	p := runs.SplitQuery(v.listing.Runs.Query)
 	if len(p.Values) == 0 {
 		s.Note("no value is picked")
 		return
@@ -93,18 +93,18 @@ func (v *Runs) clearPicks(s tui.Shell) {
 
 // filterItems lists the saved filters; the one in force has its box checked.
 func (v *Runs) filterItems() []panelItem {
-	all := panelItem{label: "all runs", on: v.Runs.Query == "", ink: v.Styles.Text, choose: v.apply("")}
+	all := panelItem{label: "all runs", on: v.listing.Runs.Query == "", ink: v.Styles.Text, choose: v.apply("")}
 	items := []panelItem{all}
-	for _, f := range v.Filters {
+	for _, f := range v.listing.Filters {
 		query := console.Filter(f.Query)
 		name := text.Safe(f.Name, " ")
 		if f.Default {
 			name += " (default)"
 		}
-		items = append(items, panelItem{label: name, on: query == v.Runs.Query, ink: v.Styles.Text, choose: v.apply(query)},
+		items = append(items, panelItem{label: name, on: query == v.listing.Runs.Query, ink: v.Styles.Text, choose: v.apply(query)},
 			panelItem{heading: true, label: "     " + text.Safe(query, " ")})
 	}
-	if len(v.Filters) == 0 {
+	if len(v.listing.Filters) == 0 {
 		items = append(items, panelItem{heading: true, label: "none yet: ctrl+s saves the query"})
 	}
 	return items
@@ -112,8 +112,8 @@ func (v *Runs) filterItems() []panelItem {
 
 func (v *Runs) apply(query string) func(tui.Shell) tea.Cmd {
 	return func(tui.Shell) tea.Cmd {
-		v.Runs.Query = query
-		v.Controls.SetQuery(query)
+		v.listing.Runs.Query = query
+		v.controls.SetQuery(query)
 		v.openPanel(noPanel)
 		return nil
 	}

@@ -3,7 +3,6 @@ package runs
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
@@ -68,7 +67,7 @@ func (v *Runs) openPanel(kind panelKind) {
 
 // look asks for facets while they are on screen.
 func (v *Runs) look() {
-	v.Controls.Look(sources.PartFacets, v.shown && v.panel.kind == facetPanel)
+	v.feeds.Facets.Look(v.shown && v.panel.kind == facetPanel)
 }
 
 // fillPanel makes the lines of the panel. It is small: what there is to choose from.
@@ -167,10 +166,10 @@ func drawItem(it panelItem, cursor, focused bool, width int, s theme.Styles) str
 
 // panelState is a remark beside the panel's title.
 func (v *Runs) panelState() string {
-	switch f := v.Counted; {
+	switch f := v.listing.Counted; {
 	case v.panel.kind != facetPanel:
 		return ""
-	case f == nil || f.Query != v.Runs.Query:
+	case f == nil || f.Query != v.listing.Runs.Query:
 		return "counting" + v.Styles.Glyphs.Ellipsis
 	case f.Err != "":
 		return "not counted: " + text.Safe(f.Err, " ")

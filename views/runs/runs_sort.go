@@ -20,7 +20,7 @@ func (s Sorting) on() bool { return s.By != "" || s.retrying }
 // reorder works out which row stands where. It does nothing while rows and order are the
 // same as before.
 func (v *Runs) reorder() {
-	rows := v.Runs.Rows
+	rows := v.listing.Runs.Rows
 	if !v.Sorting.on() {
 		v.Order, v.ordered = nil, nil
 		return
@@ -51,14 +51,14 @@ func (v *Runs) Count() int {
 	if v.Order != nil {
 		return len(v.Order)
 	}
-	return len(v.Runs.Rows)
+	return len(v.listing.Runs.Rows)
 }
 
 func (v *Runs) At(place int) *runs.Run {
 	if v.Order != nil {
-		return &v.Runs.Rows[v.Order[place]]
+		return &v.listing.Runs.Rows[v.Order[place]]
 	}
-	return &v.Runs.Rows[place]
+	return &v.listing.Runs.Rows[place]
 }
 
 // sortNext sorts by the next column that is on screen, after the last by none.
@@ -77,7 +77,7 @@ func (v *Runs) sortNext() {
 
 // Resorted shows the top of the new order: one sorts to see what comes first.
 func (v *Runs) Resorted() {
-	v.Following = false
+	v.nav.Following = false
 	v.arrange()
 	v.reorder()
 	v.Cursor, v.top = 0, 0
@@ -91,14 +91,14 @@ func (v *Runs) orderState() string {
 	if !v.Sorting.on() {
 		return ""
 	}
-	held := text.Count(int64(len(v.Runs.Rows))) + " loaded"
-	if int64(len(v.Runs.Rows)) < v.Runs.Total {
-		held += " of " + text.Count(v.Runs.Total)
+	held := text.Count(int64(len(v.listing.Runs.Rows))) + " loaded"
+	if int64(len(v.listing.Runs.Rows)) < v.listing.Runs.Total {
+		held += " of " + text.Count(v.listing.Runs.Total)
 	}
 	say := ""
 	if v.Sorting.retrying {
 		say = "only retrying"
-		if r := v.Runs.Retries; r.LookedAt < r.Open {
+		if r := v.listing.Runs.Retries; r.LookedAt < r.Open {
 			held += " (" + text.Count(int64(r.LookedAt)) + " of " + text.Count(int64(r.Open)) + " open looked at)"
 		}
 	}

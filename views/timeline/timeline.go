@@ -8,7 +8,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui"
@@ -17,8 +16,16 @@ import (
 	"acescope/views/console"
 )
 
-func TimelineScreen(c *console.Console) tui.Screen {
-	v := &Timeline{Console: c}
+// Feed reads the events of the selected run.
+type Feed interface {
+	console.Feed[*histories.EventLog]
+	Filter(histories.EventFilter)
+	// Open decodes one event completely; it is called for each event that the cursor passes.
+	Open(id int64)
+}
+
+func TimelineScreen(c *console.Console, feed Feed) tui.Screen {
+	v := &Timeline{Console: c, feed: feed}
 	v.bars.folded = map[foldKey]bool{}
 	v.list.table = widget.NewTable(eventHeadings()...)
 	return tui.Screen{Name: "timeline", Short: "time", Keys: []string{"3"}, Help: "the events of the selected run on a time axis", Share: 64,
@@ -28,6 +35,7 @@ func TimelineScreen(c *console.Console) tui.Screen {
 // Timeline is the events of the selected run: as bars on a time axis, or one by one.
 type Timeline struct {
 	*console.Console
+	feed          Feed
 	styles        theme.Styles
 	width, height int
 	Log           *histories.EventLog // newest, of whatever run
@@ -134,9 +142,9 @@ func (v *Timeline) forkPoint() string {
 // asked for.
 func (v *Timeline) SetShown(shown bool) {
 	v.Following = v.Following && !shown
-	v.Controls.Look(sources.PartEvents, shown)
-	if shown && v.Jump > 0 {
-		v.Want, v.Jump, v.onList = v.Jump, 0, true
+	v.feed.Look(shown)
+	if shown && v.Event > 0 {
+		v.Want, v.Event, v.onList = v.Event, 0, true
 	}
 }
 
@@ -147,7 +155,7 @@ func (v *Timeline) SetSize(width, height int) {
 	v.list.table.SetSize(width, max(height-1, 0))
 }
 
-func (v *Timeline) SetSnapshot(s *sources.Snapshot) { v.Log = s.Events }
+func (v *Timeline) Refresh() { v.Log = v.feed.Value() }
 
 // current is the events of the selected run, nil until they are read. Another run starts
 // at its last event, and with all of its time in sight.
@@ -240,7 +248,7 @@ func (v *Timeline) at() int64 {
 func (v *Timeline) look() {
 	if id := v.at(); id != v.asked && id != 0 {
 		v.asked = id
-		v.Controls.OpenEvent(id)
+		v.feed.Open(id)
 	}
 }
 
@@ -302,7 +310,7 @@ func (v *Timeline) openRun(s tui.Shell) tea.Cmd {
 	switch {
 	case l == nil || id == 0:
 	case l.Opened == nil || l.Opened.ID != id:
-		v.Controls.OpenEvent(id)
+		v.feed.Open(id)
 		s.Note("the event is being read: once more")
 	case l.Opened.Leads.WorkflowID == "":
 		s.Note("this event names no other run")
@@ -354,12 +362,12 @@ func (v *Timeline) setFilter(s tui.Shell, f histories.EventFilter) {
 		return
 	}
 	v.filter = f
-	v.Controls.FilterEvents(f)
+	v.feed.Filter(f)
 }
 
 func (v *Timeline) toggleFull() {
 	v.filter.Full = !v.filter.Full
-	v.Controls.FilterEvents(v.filter)
+	v.feed.Filter(v.filter)
 }
 
 // Copy is the event under the cursor as JSON, or its id until that is read.
@@ -384,7 +392,7 @@ func (v *Timeline) Restore(kept map[string]string) {
 	f := histories.EventFilter{Include: kept["include"], Exclude: kept["exclude"]}
 	if _, err := f.Compile(); err == nil && !f.Empty() {
 		v.filter = f
-		v.Controls.FilterEvents(f)
+		v.feed.Filter(f)
 	}
 	v.onList = kept["list"] == "yes"
 }

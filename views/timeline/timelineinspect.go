@@ -7,7 +7,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui"
@@ -63,7 +62,7 @@ func (v *eventInspector) Bindings() []tui.Binding {
 			Do: func(s tui.Shell) tea.Cmd { s.Open("run"); return nil }})
 }
 
-func (v *eventInspector) SetSnapshot(*sources.Snapshot) {}
+func (v *eventInspector) Refresh() {}
 
 func (v *eventInspector) SetStyles(s theme.Styles) {
 	v.styles, v.opened = s, nil

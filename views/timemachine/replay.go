@@ -9,7 +9,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -23,6 +22,7 @@ import (
 // and what that event changed, with the verdict of verifying it.
 type machine struct {
 	*console.Console
+	feed    Feed
 	data    *histories.Replay
 	shown   int // of its panes
 	changed int // line of the state that the event changed first, -1 for none
@@ -36,11 +36,22 @@ func (m *machine) look(shown bool) {
 	} else {
 		m.shown = max(m.shown-1, 0)
 	}
-	m.Controls.Look(sources.PartReplay, m.shown > 0)
+	m.feed.Look(m.shown > 0)
 }
 
-func ReplayScreen(c *console.Console) tui.Screen {
-	m := &machine{Console: c}
+// Feed steps through the history of the selected run.
+type Feed interface {
+	console.Feed[*histories.Replay]
+	StepTo(event int64)
+	StepToPosition(pos int)
+	StepMove(by histories.StepBy, forward bool)
+	WatchValue(expr string)
+	NextWatched(forward bool)
+	VerifyRun(strict bool)
+}
+
+func ReplayScreen(c *console.Console, feed Feed) tui.Screen {
+	m := &machine{Console: c, feed: feed}
 	return tui.Screen{Name: "replay", Keys: []string{"9"}, Help: "the time machine: the run as of any event; verify it", Aside: true, Share: 52,
 		Views: []tui.View{newReplayPane(m, "State", m.drawState), newReplayPane(m, "Event", m.drawEvent)}}
 }
@@ -96,10 +107,10 @@ func (v *replayPane) forkPoint() string {
 	return "at=" + strconv.FormatInt(v.data.Frame.EventID, 10)
 }
 
-func (v *replayPane) SetShown(shown bool)             { v.look(shown) }
-func (v *replayPane) SetStyles(s theme.Styles)        { v.styles = s }
-func (v *replayPane) SetSize(width, height int)       { v.width, v.height = width, height }
-func (v *replayPane) SetSnapshot(s *sources.Snapshot) { v.data = s.Replay }
+func (v *replayPane) SetShown(shown bool)       { v.look(shown) }
+func (v *replayPane) SetStyles(s theme.Styles)  { v.styles = s }
+func (v *replayPane) SetSize(width, height int) { v.width, v.height = width, height }
+func (v *replayPane) Refresh()                  { v.data = v.feed.Value() }
 
 func (v *replayPane) Scroll(by int) { v.top = widget.Clamp(v.top+by, 0, max(v.lines-v.height, 0)) }
 func (v *replayPane) Page() int     { return v.height }
@@ -108,7 +119,7 @@ func (v *replayPane) Bindings() []tui.Binding {
 	b := func(name, help, short string, do func(), keys ...string) tui.Binding {
 		return tui.Binding{Action: "replay." + name, Keys: keys, Help: help, Short: short, Do: func(tui.Shell) tea.Cmd { do(); return nil }}
 	}
-	move := func(by histories.StepBy, forward bool) func() { return func() { v.Controls.StepMove(by, forward) } }
+	move := func(by histories.StepBy, forward bool) func() { return func() { v.feed.StepMove(by, forward) } }
 	at := func(name, help, short string, do func(tui.Shell) tea.Cmd, keys ...string) tui.Binding {
 		return tui.Binding{Action: "replay." + name, Keys: keys, Help: help, Short: short, Do: do}
 	}
@@ -121,14 +132,14 @@ func (v *replayPane) Bindings() []tui.Binding {
 		b("previous_tool", "the tool call before", "", move(histories.StepTool, false), "{"),
 		b("next_error", "the next error", "error", move(histories.StepError, true), "e"),
 		b("previous_error", "the error before", "", move(histories.StepError, false), "E"),
-		b("first", "the first event", "", func() { v.Controls.StepToPosition(1) }, "g", "home"),
-		b("last", "the last event", "", func() { v.Controls.StepTo(0) }, "G", "end"),
+		b("first", "the first event", "", func() { v.feed.StepToPosition(1) }, "g", "home"),
+		b("last", "the last event", "", func() { v.feed.StepTo(0) }, "G", "end"),
 		at("at", "go to an event by its number; so does :42", "event 42", v.askAt, "#", "a"),
 		at("watch", "watch a value: a path, a bullet's id, a JSON pointer", "watch", v.askWatch, "w"),
-		b("next_change", "the next change of the value that is watched", "", func() { v.Controls.NextWatched(true) }, "n"),
-		b("previous_change", "the change before", "", func() { v.Controls.NextWatched(false) }, "N"),
-		b("verify", "verify: does today's code still decide the same?", "verify", func() { v.Controls.VerifyRun(false) }, "r"),
-		b("verify_strictly", "verify strictly: what Temporal lets pass counts too, another input, another length of a timer", "", func() { v.Controls.VerifyRun(true) }, "S"),
+		b("next_change", "the next change of the value that is watched", "", func() { v.feed.NextWatched(true) }, "n"),
+		b("previous_change", "the change before", "", func() { v.feed.NextWatched(false) }, "N"),
+		b("verify", "verify: does today's code still decide the same?", "verify", func() { v.feed.VerifyRun(false) }, "r"),
+		b("verify_strictly", "verify strictly: what Temporal lets pass counts too, another input, another length of a timer", "", func() { v.feed.VerifyRun(true) }, "S"),
 		at("event", "go to the event on the timeline; esc leads back", "timeline", v.toTimeline, "J"),
 		b("down", "down", "", func() { v.Scroll(1) }, "j", "down"),
 		b("up", "up", "", func() { v.Scroll(-1) }, "k", "up"),
@@ -146,7 +157,7 @@ func (v *replayPane) Commands() []tui.Command {
 		{Name: "at", Args: "EVENT", Number: true, Help: "the time machine goes to an event", Do: func(s tui.Shell, args string) tea.Cmd { return v.goTo(s, args) }},
 		{Name: "watch", Args: "VALUE", Help: "the time machine watches a value; none without one",
 			Complete: func(string) []string { return v.names() },
-			Do:       func(_ tui.Shell, args string) tea.Cmd { v.Controls.WatchValue(strings.TrimSpace(args)); return nil }},
+			Do:       func(_ tui.Shell, args string) tea.Cmd { v.feed.WatchValue(strings.TrimSpace(args)); return nil }},
 	}
 }
 
@@ -156,7 +167,7 @@ func (v *replayPane) goTo(s tui.Shell, typed string) tea.Cmd {
 		s.Note("an event has a number from 1: " + text.Safe(typed, " "))
 		return nil
 	}
-	v.Controls.StepTo(n)
+	v.feed.StepTo(n)
 	return nil
 }
 
@@ -180,7 +191,7 @@ func (v *replayPane) askWatch(s tui.Shell) tea.Cmd {
 			}
 			return 0, fit
 		},
-		Done: func(typed string) tea.Cmd { v.Controls.WatchValue(strings.TrimSpace(typed)); return nil }})
+		Done: func(typed string) tea.Cmd { v.feed.WatchValue(strings.TrimSpace(typed)); return nil }})
 	return nil
 }
 
@@ -202,7 +213,7 @@ func (v *replayPane) toTimeline(s tui.Shell) tea.Cmd {
 	if d := v.data; d.RunID != d.Selected {
 		v.Show(runs.Run{WorkflowID: d.WorkflowID, RunID: d.RunID, TaskID: d.About.TaskID, Type: d.About.WorkflowType})
 	}
-	v.Jump = v.data.Frame.EventID
+	v.Event = v.data.Frame.EventID
 	s.Open("timeline")
 	return nil
 }

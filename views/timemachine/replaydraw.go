@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/tui/text"
 	"acescope/tui/widget"
@@ -63,7 +62,7 @@ func (m *machine) drawState(w *widget.Writer) {
 		w.Say(w.S.Muted, " verify ("+Judged(d.Strict)+"): replaying with today's code "+w.S.Glyphs.Ellipsis)
 	case d.Verdict != nil && d.Verdict.Divergence != nil:
 		w.Say(w.S.Error, " verify: "+string(d.Verdict.Outcome)+" at event "+text.Count(d.Verdict.Divergence.EventID)+", see the pane Event (tab)")
-	case d.Verdict != nil && d.Verdict.Outcome == sources.VerifyUnverified:
+	case d.Verdict != nil && d.Verdict.Outcome == histories.VerifyUnverified:
 		w.Say(w.S.Warning, " verify: unverified, the pane Event says why (tab)")
 	case d.Verdict != nil:
 		w.Say(w.S.Muted, " verify: "+string(d.Verdict.Outcome)+" ("+Judged(d.Strict)+")")

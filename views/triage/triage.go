@@ -9,7 +9,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	runspkg "acescope/sources/runs"
 	triagepkg "acescope/sources/triage"
 	"acescope/theme"
@@ -40,7 +39,11 @@ var triageOrders = []string{"count", "newest", "kind"}
 
 // triage lists what fails, what is stuck, what is slow and what is dear.
 type triageList struct {
-	*console.Console
+	nav           *console.Navigation
+	actor         *console.Actor
+	controls      console.Controls
+	location      *time.Location
+	feed          Feed
 	styles        theme.Styles
 	width, height int
 	data          *triagepkg.Triage
@@ -55,8 +58,17 @@ type triageList struct {
 	list          widget.SectionList
 }
 
-func NewTriage(c *console.Console) *triageList {
-	return &triageList{Console: c, order: triageOrders[0]}
+// Feed scans runs.
+type Feed interface {
+	console.Feed[*triagepkg.Triage]
+	SetWindow(closed int)
+	SetSince(time.Duration)
+	Stop()
+	Again()
+}
+
+func NewTriage(c *console.Console, feed Feed) *triageList {
+	return &triageList{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed, order: triageOrders[0]}
 }
 
 func (v *triageList) Name() string { return "Triage" }
@@ -90,19 +102,19 @@ func (v *triageList) Bindings() []tui.Binding {
 		b("since", "only runs that ended in the last 15 minutes, hour, day, week, or all", "since", v.nextSpan, "t"),
 		b("scan", "stop the scan, or scan again", "stop/scan", v.scan, "c"),
 	)
-	if v.Actions != nil {
-		all = append(all, b("cancel", "cancel the run under the cursor (asks first)", "cancel", v.cancelRun, "x"), v.ForkOf("triage", func() (runspkg.Run, string, bool) { r, ok := v.run(); return r, "", ok }))
+	if v.actor.Actions != nil {
+		all = append(all, b("cancel", "cancel the run under the cursor (asks first)", "cancel", v.cancelRun, "x"), v.actor.ForkOf("triage", func() (runspkg.Run, string, bool) { r, ok := v.run(); return r, "", ok }))
 	}
 	return all
 }
 
-func (v *triageList) SetShown(shown bool) { v.Controls.Look(sources.PartTriage, shown) }
+func (v *triageList) SetShown(shown bool) { v.feed.Look(shown) }
 
 func (v *triageList) SetStyles(s theme.Styles) { v.styles = s }
 
 func (v *triageList) SetSize(width, height int) { v.width, v.height = width, height }
 
-func (v *triageList) SetSnapshot(s *sources.Snapshot) { v.data = s.Triage }
+func (v *triageList) Refresh() { v.data = v.feed.Value() }
 
 func (v *triageList) Page() int { return v.list.Page() }
 
@@ -130,11 +142,11 @@ func (v *triageList) Restore(kept map[string]string) {
 	}
 	if n, err := strconv.Atoi(kept["window"]); err == nil && n > 0 {
 		v.window = n
-		v.Controls.SetTriageWindow(n)
+		v.feed.SetWindow(n)
 	}
 	if d, err := time.ParseDuration(kept["since"]); err == nil && slices.Contains(triageSpans, d) {
 		v.since = d
-		v.Controls.SetTriageSince(d)
+		v.feed.SetSince(d)
 	}
 }
 
@@ -317,7 +329,7 @@ func (v *triageList) open(s tui.Shell) tea.Cmd {
 		s.Note("there is no run here")
 		return nil
 	}
-	v.Show(r)
+	v.nav.Show(r)
 	s.Open("run")
 	return nil
 }
@@ -328,8 +340,8 @@ func (v *triageList) cancelRun(s tui.Shell) tea.Cmd {
 		s.Note("there is no run here")
 		return nil
 	}
-	v.Show(r)
-	return v.Cancel(s)
+	v.nav.Show(r)
+	return v.actor.Cancel(s)
 }
 
 // filter lists the runs of the group under the cursor.
@@ -344,7 +356,7 @@ func (v *triageList) filter(s tui.Shell) tea.Cmd {
 		v.before = q
 	}
 	v.narrowed = g.Query()
-	v.Controls.SetQuery(v.narrowed)
+	v.controls.SetQuery(v.narrowed)
 	if g.Exact() {
 		s.Note("listing the " + widget.HowMany(g.Count, "run") + " of the group; F in triage leads back")
 	} else {
@@ -360,7 +372,7 @@ func (v *triageList) widen(s tui.Shell) tea.Cmd {
 		s.Note("no group is listed")
 		return nil
 	}
-	v.Controls.SetQuery(v.before)
+	v.controls.SetQuery(v.before)
 	v.narrowed = ""
 	return nil
 }
@@ -378,7 +390,7 @@ func (v *triageList) resize(s tui.Shell, by int) tea.Cmd {
 	}
 	at, _ := slices.BinarySearch(triageWindows, v.window)
 	v.window = triageWindows[widget.Clamp(at+by, 0, len(triageWindows)-1)]
-	v.Controls.SetTriageWindow(v.window)
+	v.feed.SetWindow(v.window)
 	s.Note("looking at the newest " + text.Count(int64(v.window)) + " ended runs")
 	return nil
 }
@@ -399,7 +411,7 @@ func spanWord(d time.Duration) string {
 // nextSpan looks at runs only that ended lately.
 func (v *triageList) nextSpan(s tui.Shell) tea.Cmd {
 	v.since = triageSpans[(slices.Index(triageSpans, v.since)+1)%len(triageSpans)]
-	v.Controls.SetTriageSince(v.since)
+	v.feed.SetSince(v.since)
 	if v.since == 0 {
 		s.Note("looking at runs whenever they ended")
 	} else {
@@ -410,11 +422,11 @@ func (v *triageList) nextSpan(s tui.Shell) tea.Cmd {
 
 func (v *triageList) scan(s tui.Shell) tea.Cmd {
 	if v.data != nil && v.data.Scan.Running {
-		v.Controls.StopTriage()
+		v.feed.Stop()
 		s.Note("the scan is stopped: c scans again")
 		return nil
 	}
-	v.Controls.ScanTriage()
+	v.feed.Again()
 	s.Note("scanning")
 	return nil
 }

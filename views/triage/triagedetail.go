@@ -7,7 +7,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/runs"
 	"acescope/sources/triage"
 	"acescope/theme"
@@ -20,7 +19,10 @@ import (
 
 // triageDetail is what is known of the row that the triage's cursor is on.
 type triageDetail struct {
-	*console.Console
+	nav           *console.Navigation
+	actor         *console.Actor
+	controls      console.Controls
+	location      *time.Location
 	from          *triageList
 	styles        theme.Styles
 	width, height int
@@ -34,7 +36,7 @@ type triageDetail struct {
 }
 
 func NewTriageDetail(c *console.Console, from *triageList) *triageDetail {
-	return &triageDetail{Console: c, from: from}
+	return &triageDetail{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, from: from}
 }
 
 func (v *triageDetail) Name() string { return "Finding" }
@@ -56,7 +58,7 @@ func (v *triageDetail) SetStyles(s theme.Styles) {
 
 func (v *triageDetail) SetSize(width, height int) { v.width, v.height = width, height }
 
-func (v *triageDetail) SetSnapshot(*sources.Snapshot) {}
+func (v *triageDetail) Refresh() {}
 
 // Copy is what the row of the list stands for.
 func (v *triageDetail) Copy() (what, copied string) {
@@ -71,7 +73,7 @@ func (v *triageDetail) open(s tui.Shell) tea.Cmd {
 	if !ok {
 		return v.from.open(s)
 	}
-	v.Show(r)
+	v.nav.Show(r)
 	s.Open("run")
 	return nil
 }
@@ -94,7 +96,7 @@ func (v *triageDetail) build(now time.Time) {
 	}
 	anew := key != v.key
 	v.key, v.data, v.second, v.wide = key, v.from.arranged, now.Unix(), v.width
-	w := &findingWriter{Writer: widget.Writer{Doc: &v.doc, S: v.styles, Width: max(v.width-widget.PointerWidth, 1), Now: now, Loc: v.Location}, runs: map[int]runs.Run{}}
+	w := &findingWriter{Writer: widget.Writer{Doc: &v.doc, S: v.styles, Width: max(v.width-widget.PointerWidth, 1), Now: now, Loc: v.location}, runs: map[int]runs.Run{}}
 	if g, ok := v.from.group(); ok {
 		w.group(g, v.data)
 	} else if r, ok := v.from.retry(); ok {

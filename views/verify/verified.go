@@ -9,7 +9,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui"
@@ -21,22 +20,27 @@ import (
 
 // verified lists what verifying many runs has found, what is not the same first.
 type verified struct {
-	*console.Console
+	nav           *console.Navigation
+	actor         *console.Actor
+	controls      console.Controls
+	location      *time.Location
+	feed          console.Value[*histories.Verified]
+	stepTo        func(event int64) // in the time machine
 	styles        theme.Styles
 	width, height int
-	data          *sources.Verified // newest, nil before anybody asked
+	data          *histories.Verified // newest, nil before anybody asked
 	table         *widget.Table
 	only          string // outcome, "" for all
 	rows          []int  // of the data, as far as they fit only
-	of            *sources.Verified
+	of            *histories.Verified
 	ofOnly        string
 }
 
 // verifiedHead is how many lines stand above the list.
 const verifiedHead = 2
 
-func VerifiedScreen(c *console.Console) tui.Screen {
-	v := &verified{Console: c, table: widget.NewTable(
+func VerifiedScreen(c *console.Console, feed console.Value[*histories.Verified], stepTo func(event int64)) tui.Screen {
+	v := &verified{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed, stepTo: stepTo, table: widget.NewTable(
 		widget.Heading{Title: "VERDICT", Width: 12},
 		widget.Heading{Title: "RUN", Minimum: 14},
 		widget.Heading{Title: "AT EVENT", Width: 8, Right: true},
@@ -99,10 +103,10 @@ func (v *verified) command(s tui.Shell, args string) tea.Cmd {
 		}
 	}
 	if all {
-		v.VerifyAll(s, strict)
+		v.actor.VerifyAll(s, strict)
 		return nil
 	}
-	v.Verify(s, strict)
+	v.actor.Verify(s, strict)
 	return nil
 }
 
@@ -113,13 +117,13 @@ func (v *verified) again(s tui.Shell, other bool) {
 	}
 	w := v.data.Of
 	w.Strict = w.Strict != other
-	v.Controls.VerifyRuns(w)
+	v.controls.VerifyRuns(w)
 }
 
-func (v *verified) Update(tea.Msg) tea.Cmd          { return nil }
-func (v *verified) SetStyles(s theme.Styles)        { v.styles = s }
-func (v *verified) Page() int                       { return v.table.Page() }
-func (v *verified) SetSnapshot(s *sources.Snapshot) { v.data = s.Verified }
+func (v *verified) Update(tea.Msg) tea.Cmd   { return nil }
+func (v *verified) SetStyles(s theme.Styles) { v.styles = s }
+func (v *verified) Page() int                { return v.table.Page() }
+func (v *verified) Refresh()                 { v.data = v.feed.Value() }
 
 func (v *verified) SetSize(width, height int) {
 	v.width, v.height = width, height
@@ -156,22 +160,22 @@ func (v *verified) arrange() {
 }
 
 // current is the run under the cursor, of what is arranged.
-func (v *verified) current() (sources.VerifiedRun, bool) {
+func (v *verified) current() (histories.VerifiedRun, bool) {
 	if v.of == nil || v.table.Cursor >= len(v.rows) {
-		return sources.VerifiedRun{}, false
+		return histories.VerifiedRun{}, false
 	}
 	return v.of.Rows[v.rows[v.table.Cursor]], true
 }
 
 func (v *verified) nextFilter() {
-	outcomes := []string{"", string(sources.VerifyDiverged), string(sources.VerifyDrifted), string(sources.VerifyUnverified), string(sources.VerifySame)}
+	outcomes := []string{"", string(histories.VerifyDiverged), string(histories.VerifyDrifted), string(histories.VerifyUnverified), string(histories.VerifySame)}
 	v.only = outcomes[(slices.Index(outcomes, v.only)+1)%len(outcomes)]
 }
 
 func (v *verified) jump(s tui.Shell, by int) {
 	v.arrange()
 	for at := v.table.Cursor + by; at >= 0 && at < len(v.rows); at += by {
-		if v.of.Rows[v.rows[at]].Verdict.Outcome != sources.VerifySame {
+		if v.of.Rows[v.rows[at]].Verdict.Outcome != histories.VerifySame {
 			v.table.Scroll(at - v.table.Cursor)
 			return
 		}
@@ -186,14 +190,14 @@ func (v *verified) open(s tui.Shell) {
 	if !ok {
 		return
 	}
-	v.Show(r.Run)
+	v.nav.Show(r.Run)
 	event := int64(0)
 	if d := r.Verdict.Divergence; d != nil {
 		event = d.EventID
 	}
-	v.Controls.StepTo(event)
+	v.stepTo(event)
 	s.Open("replay")
-	if r.Verdict.Outcome != sources.VerifySame {
+	if r.Verdict.Outcome != histories.VerifySame {
 		s.Focus(1) // the verdict stands there
 	}
 }
@@ -204,9 +208,9 @@ func (v *verified) toTimeline(s tui.Shell) {
 	if !ok {
 		return
 	}
-	v.Show(r.Run)
+	v.nav.Show(r.Run)
 	if d := r.Verdict.Divergence; d != nil {
-		v.Console.Jump = d.EventID
+		v.nav.Event = d.EventID
 	}
 	s.Open("timeline")
 }
@@ -238,7 +242,7 @@ func (v *verified) Draw(now time.Time, focused bool) []string {
 }
 
 // counts is how far it is and what was found.
-func (v *verified) counts(d *sources.Verified) string {
+func (v *verified) counts(d *histories.Verified) string {
 	s := v.styles
 	l := &text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
 	l.Add(s.Strong, " "+text.Count(d.Done))
@@ -266,7 +270,7 @@ func (v *verified) counts(d *sources.Verified) string {
 }
 
 // scope is what was verified, how, and whether it goes on.
-func (v *verified) scope(d *sources.Verified, now time.Time) string {
+func (v *verified) scope(d *histories.Verified, now time.Time) string {
 	s := v.styles
 	l := &text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
 	took := d.Ended.Sub(d.Began)
@@ -286,7 +290,7 @@ func (v *verified) scope(d *sources.Verified, now time.Time) string {
 	return text.Fit(l.String(s.Text), v.width, s.Glyphs.Ellipsis)
 }
 
-func scopeOf(w sources.VerifyWish) string {
+func scopeOf(w histories.VerifyWish) string {
 	switch n := len(w.Runs); {
 	case n == 1:
 		return "1 marked run"
@@ -298,7 +302,7 @@ func scopeOf(w sources.VerifyWish) string {
 	return text.Safe(w.Query, " ")
 }
 
-func (v *verified) cells(r *sources.VerifiedRun) []widget.Cell {
+func (v *verified) cells(r *histories.VerifiedRun) []widget.Cell {
 	s := v.styles
 	event, has, does := "", "", text.Safe(r.Verdict.Why, " ")
 	if d := r.Verdict.Divergence; d != nil {
@@ -306,9 +310,9 @@ func (v *verified) cells(r *sources.VerifiedRun) []widget.Cell {
 	}
 	mark, ink := s.Glyphs.Success, s.Success
 	switch r.Verdict.Outcome {
-	case sources.VerifyDiverged:
+	case histories.VerifyDiverged:
 		mark, ink = s.Glyphs.Failed, s.Error
-	case sources.VerifyDrifted, sources.VerifyUnverified:
+	case histories.VerifyDrifted, histories.VerifyUnverified:
 		mark, ink = s.Glyphs.Unknown, s.Warning
 	}
 	all := []widget.Cell{{mark + " " + string(r.Verdict.Outcome), ink}, {console.NameOf(r.Run), s.Text}, {event, s.Text}, {has, s.Removed}, {does, s.Added},
@@ -321,7 +325,7 @@ func (v *verified) cells(r *sources.VerifiedRun) []widget.Cell {
 
 // command is a decision in few words: its input only where that is what differs.
 func command(c *histories.VerifyCommand, kind histories.VerifyKind) string {
-	if c != nil && kind != sources.VerifyChanged {
+	if c != nil && kind != histories.VerifyChanged {
 		short := *c
 		short.Detail = ""
 		c = &short
@@ -354,13 +358,13 @@ func (d *verifiedDetail) Bindings() []tui.Binding {
 	return append(widget.Motions("verdict", d), d.v.keys("verdict")...)
 }
 
-func (d *verifiedDetail) Update(tea.Msg) tea.Cmd        { return nil }
-func (d *verifiedDetail) SetStyles(s theme.Styles)      { d.styles = s }
-func (d *verifiedDetail) SetSize(width, height int)     { d.width, d.height = width, height }
-func (d *verifiedDetail) SetSnapshot(*sources.Snapshot) {}
-func (d *verifiedDetail) Page() int                     { return max(d.height, 1) }
-func (d *verifiedDetail) Scroll(by int)                 { d.top = widget.Clamp(d.top+by, 0, max(d.lines-d.height, 0)) }
-func (d *verifiedDetail) Copy() (string, string)        { return d.v.Copy() }
+func (d *verifiedDetail) Update(tea.Msg) tea.Cmd    { return nil }
+func (d *verifiedDetail) SetStyles(s theme.Styles)  { d.styles = s }
+func (d *verifiedDetail) SetSize(width, height int) { d.width, d.height = width, height }
+func (d *verifiedDetail) Refresh()                  {}
+func (d *verifiedDetail) Page() int                 { return max(d.height, 1) }
+func (d *verifiedDetail) Scroll(by int)             { d.top = widget.Clamp(d.top+by, 0, max(d.lines-d.height, 0)) }
+func (d *verifiedDetail) Copy() (string, string)    { return d.v.Copy() }
 
 func (d *verifiedDetail) Draw(now time.Time, _ bool) []string {
 	d.v.arrange()
@@ -371,7 +375,7 @@ func (d *verifiedDetail) Draw(now time.Time, _ bool) []string {
 	if key := console.KeyOf(&r.Run); key != d.of {
 		d.of, d.top = key, 0
 	}
-	w := &widget.Writer{Doc: &d.doc, S: d.styles, Width: d.width, Now: now, Loc: d.v.Location}
+	w := &widget.Writer{Doc: &d.doc, S: d.styles, Width: d.width, Now: now, Loc: d.v.location}
 	timemachine.Verdict(w, &r.Verdict, d.v.of.Of.Strict)
 	w.Section("Run", "")
 	w.Prose("   workflow  ", w.S.Text, text.Safe(r.Run.WorkflowID, " "))

@@ -84,7 +84,7 @@ func ConfigCommand(a *cli.App) *cobra.Command {
 // examine settles everything that is settled when the console opens, so that its
 // warnings are known.
 func examine(a *cli.App, cmd *cobra.Command) (*tui.Model, error) {
-	return newModel(a, cmd.Context(), sources.NewStore(), console.Options{Actions: &Link{app: a}}, nil)
+	return newModel(a, cmd.Context(), sources.NewFeeds(), console.Options{Actions: &Link{app: a}}, nil)
 }
 
 func config(a *cli.App, ctx context.Context) error {

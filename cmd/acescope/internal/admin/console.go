@@ -43,9 +43,9 @@ func openConsole(a *cli.App, ctx context.Context, begin func(context.Context, *e
 	if err != nil {
 		return err
 	}
-	store := sources.NewStore()
-	link := &Link{app: a, store: store, dir: dir, frames: &tui.Frames{}}
-	err = paint(a, ctx, store, screenOf{source: source(a, dir), views: console.Options{Actions: link}, frames: link.frames},
+	feeds := sources.NewFeeds()
+	link := &Link{app: a, feeds: feeds, dir: dir, frames: &tui.Frames{}}
+	err = paint(a, ctx, feeds, screenOf{source: source(a, dir), views: console.Options{Actions: link}, frames: link.frames},
 		func(ctx context.Context, _ func()) { link.run(ctx, begin) })
 	if link.err != nil {
 		return link.err
@@ -61,12 +61,12 @@ type screenOf struct {
 }
 
 // paint shows the console and runs work behind it, which quit ends too, until it is left.
-func paint(a *cli.App, ctx context.Context, store *sources.Store, screen screenOf, work func(ctx context.Context, quit func())) error {
+func paint(a *cli.App, ctx context.Context, feeds *sources.Feeds, screen screenOf, work func(ctx context.Context, quit func())) error {
 	a.Codecs.Silent = true
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	store.SetInterval(a.Settings.Refresh)
-	kept, model, err := restored(a, ctx, store, screen)
+	feeds.Link.SetInterval(a.Settings.Refresh)
+	kept, model, err := restored(a, ctx, feeds, screen)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func paint(a *cli.App, ctx context.Context, store *sources.Store, screen screenO
 	}
 	program := tea.NewProgram(model, tea.WithContext(ctx), tea.WithFPS(a.Settings.FrameRate))
 	var wg sync.WaitGroup
-	wg.Go(func() { store.RunLocal(ctx, local) })
+	wg.Go(func() { feeds.Transcripts.Run(ctx, local) })
 	wg.Go(func() { work(ctx, program.Quit) })
 	_, err = program.Run()
 	if saveErr := kept.end(model.State()); saveErr != nil {
@@ -88,7 +88,7 @@ func paint(a *cli.App, ctx context.Context, store *sources.Store, screen screenO
 }
 
 // restored makes the console as an earlier one on the same source was left.
-func restored(a *cli.App, ctx context.Context, store *sources.Store, screen screenOf) (*keeper, *tui.Model, error) {
+func restored(a *cli.App, ctx context.Context, feeds *sources.Feeds, screen screenOf) (*keeper, *tui.Model, error) {
 	path, err := cli.StatePath()
 	if err != nil {
 		return nil, nil, err
@@ -98,7 +98,7 @@ func restored(a *cli.App, ctx context.Context, store *sources.Store, screen scre
 	if warning != "" {
 		a.Settings.Warn("%s", warning)
 	}
-	model, err := newModel(a, ctx, store, screen.views, func(o *tui.Options) {
+	model, err := newModel(a, ctx, feeds, screen.views, func(o *tui.Options) {
 		o.State, o.Save, o.Count = state, kept.save, screen.frames
 	})
 	return kept, model, err
@@ -107,7 +107,7 @@ func restored(a *cli.App, ctx context.Context, store *sources.Store, screen scre
 // Link ties the store to the engine, which comes up while the console is drawn.
 type Link struct {
 	app    *cli.App
-	store  *sources.Store
+	feeds  *sources.Feeds
 	dir    string
 	frames *tui.Frames
 	err    error // why the engine did not start; read after run
@@ -128,13 +128,13 @@ func (l *Link) run(ctx context.Context, begin func(context.Context, *engine.Engi
 	l.connected(e)
 	if begin != nil {
 		if err := begin(ctx, e); err != nil {
-			l.store.Report(cli.OneLine(err))
+			l.feeds.Link.Report(cli.OneLine(err))
 		}
-		l.store.Refresh()
+		l.feeds.Refresh()
 	}
 	go l.watchRole(ctx, e)
 	go e.WatchSpace(ctx, l.space)
-	l.store.Run(ctx, l.deps(e))
+	l.feeds.Run(ctx, l.deps(e))
 }
 
 // connectEvery is how long the console waits before it tries again to connect.
@@ -168,7 +168,7 @@ func (l *Link) deps(e *engine.Engine) cluster.Deps {
 	return cluster.Deps{
 		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: l.dir,
 		Artifact: e.Artifacts.Get, ArtifactPath: e.Artifacts.Path, Meter: l.app.Meter, Host: host(l.app, e, l.dir), Agents: l.app.AgentChecks(),
-		Screen: l.frames.Screen, Codec: e.Codec, Verify: verifyHere, TurnLog: agents.TurnLog(l.dir, e),
+		Screen: func() cluster.Screen { return cluster.Screen(l.frames.Rate()) }, Codec: e.Codec, Verify: verifyHere, TurnLog: agents.TurnLog(l.dir, e),
 	}
 }
 
@@ -184,16 +184,16 @@ func (l *Link) failed(err error) {
 	if l.err = err; known {
 		return
 	}
-	l.store.SetConnection(cluster.Connection{State: cluster.ConnLost, Since: time.Now(), Err: cli.OneLine(err)})
-	l.store.Report(cli.OneLine(err))
+	l.feeds.Link.SetConnection(cluster.Connection{State: cluster.ConnLost, Since: time.Now(), Err: cli.OneLine(err)})
+	l.feeds.Link.Report(cli.OneLine(err))
 }
 
 func (l *Link) connected(e *engine.Engine) {
-	l.store.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: string(e.Mode()), Address: e.Address(),
+	l.feeds.Link.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: string(e.Mode()), Address: e.Address(),
 		Namespace: e.Namespace(), Since: time.Now()})
-	l.store.SetHealth("engine", true, fmt.Sprintf("%s, %s", e.Mode(), e.Address()))
+	l.feeds.Link.SetHealth("engine", true, fmt.Sprintf("%s, %s", e.Mode(), e.Address()))
 	for _, p := range e.Providers {
-		l.store.SetHealth("provider "+p.Name(), true, cli.AboutProvider(p))
+		l.feeds.Link.SetHealth("provider "+p.Name(), true, cli.AboutProvider(p))
 	}
 }
 
@@ -215,11 +215,11 @@ func (l *Link) watchRole(ctx context.Context, e *engine.Engine) {
 // space shows that the disk is nearly full, for as long as it is.
 func (l *Link) space(err error) {
 	if err == nil {
-		l.store.SetHealth("disk", true, "has room again")
+		l.feeds.Link.SetHealth("disk", true, "has room again")
 		return
 	}
-	l.store.SetHealth("disk", false, cli.OneLine(err))
-	l.store.Report(cli.OneLine(err))
+	l.feeds.Link.SetHealth("disk", false, cli.OneLine(err))
+	l.feeds.Link.Report(cli.OneLine(err))
 }
 
 // Cancel implements [views.Actions].

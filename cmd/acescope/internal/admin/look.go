@@ -40,7 +40,7 @@ func themes(a *cli.App) theme.Set {
 
 // newModel makes the console as the settings want it; how says how it acts, change adds
 // what belongs to a console that really opens.
-func newModel(a *cli.App, ctx context.Context, store *sources.Store, how console.Options, change func(*tui.Options)) (*tui.Model, error) {
+func newModel(a *cli.App, ctx context.Context, feeds *sources.Feeds, how console.Options, change func(*tui.Options)) (*tui.Model, error) {
 	set := themes(a)
 	glyphs := theme.GlyphsFor(os.Getenv)
 	pick := func(name string, dark bool) (theme.Styles, error) {
@@ -61,15 +61,15 @@ func newModel(a *cli.App, ctx context.Context, store *sources.Store, how console
 	saved := cli.FilterFile{}
 	more, err := saved.Load()
 	if err != nil {
-		store.SetHealth("filters", false, cli.OneLine(err))
+		feeds.Link.SetHealth("filters", false, cli.OneLine(err))
 	}
 	filters = cli.MergeFilters(filters, more)
-	how.Context, how.Controls, how.Filters, how.Saver = ctx, store, filters, saved
-	screens, global := views.Screens(how)
+	how.Context, how.Controls, how.Filters, how.Saver = ctx, feeds, filters, saved
+	screens, global := views.Screens(how, views.FeedsOf(feeds))
 	o := tui.Options{
-		Context: ctx, Store: store, Screens: screens, Global: global,
+		Context: ctx, Source: views.NewSource(feeds), Screens: screens, Global: global,
 		Styles: styles, Theme: pick, ThemeName: a.Settings.Theme, Themes: set.Names(),
-		Mouse: a.Settings.Mouse, ReadOnly: a.Settings.ReadOnly, CancelWork: store.CancelWork, Clipboard: copyHere(),
+		Mouse: a.Settings.Mouse, ReadOnly: a.Settings.ReadOnly, CancelWork: feeds.Link.CancelWork, Clipboard: copyHere(),
 		Frame: time.Second / time.Duration(cmp.Or(a.Settings.FrameRate, cli.UsualFrameRate)),
 	}
 	if change != nil {

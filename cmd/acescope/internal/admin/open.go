@@ -9,7 +9,7 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
-	"acescope/sources"
+	"acescope/sources/detail"
 )
 
 // OpenCommand opens the console on exported histories; where there is no terminal it shows
@@ -74,7 +74,7 @@ func printFiles(a *cli.App, ctx context.Context, files []string) error {
 }
 
 func showHistory(a *cli.App, h cli.RunHistory) error {
-	d, err := sources.ShowHistory(h.Events)
+	d, err := detail.ReadEvents(h.Events)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type fileConsole struct {
 	path   string // as given
 	files  []string
 	set    *filed.Files
-	store  *sources.Store
+	feeds  *sources.Feeds
 	frames *tui.Frames
 	books  *playbook.Store // in a directory that goes with the console
 	err    error           // why there is nothing to show; read after run
@@ -47,8 +47,8 @@ type fileConsole struct {
 func openFiles(a *cli.App, ctx context.Context, path string, files []string) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // so that nothing stays when the terminal is closed
 	defer stop()
-	c := &fileConsole{app: a, path: path, files: files, set: filed.New(), store: sources.NewStore(), frames: &tui.Frames{}}
-	c.store.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: cluster.ModeFile, Address: nameOfInput(path), Since: time.Now()})
+	c := &fileConsole{app: a, path: path, files: files, set: filed.New(), feeds: sources.NewFeeds(), frames: &tui.Frames{}}
+	c.feeds.Link.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: cluster.ModeFile, Address: nameOfInput(path), Since: time.Now()})
 	codec, err := a.FileCodec()
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func openFiles(a *cli.App, ctx context.Context, path string, files []string) err
 		return err
 	}
 	c.short = "the histories are still being read"
-	err = paint(a, ctx, c.store, screenOf{source: sourceOfInput(path), views: console.Options{Refuse: c.refuse}, frames: c.frames}, c.run)
+	err = paint(a, ctx, c.feeds, screenOf{source: sourceOfInput(path), views: console.Options{Refuse: c.refuse}, frames: c.frames}, c.run)
 	if c.err != nil {
 		return c.err
 	}
@@ -102,20 +102,20 @@ func (c *fileConsole) run(ctx context.Context, quit func()) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() { c.load(ctx, quit) })
-	c.store.Run(ctx, cluster.Deps{Client: client, TaskQueue: ace.TaskQueue, Screen: c.frames.Screen, Artifact: c.artifacts(),
+	c.feeds.Run(ctx, cluster.Deps{Client: client, TaskQueue: ace.TaskQueue, Screen: func() cluster.Screen { return cluster.Screen(c.frames.Rate()) }, Artifact: c.artifacts(),
 		Books: c.books, NoBooks: c.noBooks, Verify: verifyHere})
 }
 
 // makeBooks makes the playbooks again from what the tasks did to them.
 func (c *fileConsole) makeBooks(ctx context.Context) {
-	working, _, end := c.store.StartWork(ctx, "making the playbooks again")
+	working, _, end := c.feeds.Link.StartWork(ctx, "making the playbooks again")
 	defer end()
 	short, err := c.set.Books(working, c.books)
 	if err != nil && ctx.Err() == nil {
 		short = append(short, "the playbooks were not made again: "+cli.OneLine(err))
 	}
 	for _, why := range short {
-		c.store.Report(why)
+		c.feeds.Link.Report(why)
 	}
 	if len(short) == 0 {
 		short = []string{"no task in the files changed a playbook"}
@@ -149,7 +149,7 @@ func (c *fileConsole) artifacts() func(ace.Ref, int64) ([]byte, error) {
 // load reads the files, shows what there is while more comes, and says what is not there.
 // Where there is nothing at all to show, it ends the console.
 func (c *fileConsole) load(ctx context.Context, quit func()) {
-	working, progress, end := c.store.StartWork(ctx, "reading "+nameOfInput(c.path))
+	working, progress, end := c.feeds.Link.StartWork(ctx, "reading "+nameOfInput(c.path))
 	defer end()
 	var shown time.Time
 	read := make(chan struct{})
@@ -159,7 +159,7 @@ func (c *fileConsole) load(ctx context.Context, quit func()) {
 			progress(int64(done), int64(total))
 			if time.Since(shown) > showEvery {
 				shown = time.Now()
-				c.store.Refresh()
+				c.feeds.Refresh()
 			}
 		})
 	}()
@@ -182,8 +182,8 @@ func (c *fileConsole) load(ctx context.Context, quit func()) {
 	if bad := c.say(problems, more); bad > 0 {
 		text += fmt.Sprintf("; %d could not be read whole, ! lists them", bad)
 	}
-	c.store.SetHealth("files", true, text)
-	c.store.Refresh()
+	c.feeds.Link.SetHealth("files", true, text)
+	c.feeds.Refresh()
 	c.makeBooks(ctx)
 }
 
@@ -197,13 +197,13 @@ func (c *fileConsole) say(problems []filed.Problem, more int) (bad int) {
 	for _, p := range problems {
 		if !p.Minor {
 			if bad++; bad <= lasting {
-				c.store.SetHealth(filepath.Base(p.Source), false, cli.OneLine(p.Err))
+				c.feeds.Link.SetHealth(filepath.Base(p.Source), false, cli.OneLine(p.Err))
 			}
 		}
-		c.store.Report(cli.OneLine(p))
+		c.feeds.Link.Report(cli.OneLine(p))
 	}
 	if more > 0 {
-		c.store.Report(fmt.Sprintf("and %d more problems with the files", more))
+		c.feeds.Link.Report(fmt.Sprintf("and %d more problems with the files", more))
 	}
 	return bad + more
 }

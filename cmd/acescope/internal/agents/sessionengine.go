@@ -15,7 +15,6 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
-	"acescope/sources"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
 	"acescope/sources/transcripts"
@@ -157,7 +156,7 @@ func showEngine(a *cli.App, ctx context.Context, name string, follow, quiet bool
 	if follow {
 		return true, followEngine(a, ctx, e, id, "")
 	}
-	talk, err := sources.ShowSession(ctx, sessionDeps(a, e), session.WorkflowID(id))
+	talk, err := sessions.ShowSession(ctx, sessionDeps(a, e), session.WorkflowID(id))
 	if err != nil {
 		return true, err
 	}
@@ -274,7 +273,7 @@ func followEngine(a *cli.App, ctx context.Context, e *engine.Engine, id, message
 	var wrong error
 	var over bool
 	var turn *sessions.SessionTurn
-	sources.FollowSession(ctx, sessionDeps(a, e), session.WorkflowID(id), func(t *sessions.Talk) {
+	sessions.FollowSession(ctx, sessionDeps(a, e), session.WorkflowID(id), func(t *sessions.Talk) {
 		if over {
 			return
 		}

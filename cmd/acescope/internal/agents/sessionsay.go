@@ -11,7 +11,6 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/agents/session"
-	"acescope/sources"
 	"acescope/sources/sessions"
 	"acescope/views/agents"
 	"acescope/views/console"
@@ -133,7 +132,7 @@ func awaitTurn(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID 
 	defer stop()
 	var got *sessions.SessionTurn
 	closed, waits := false, ""
-	sources.FollowSession(ctx, sessionDeps(a, e), session.WorkflowID(id), func(t *sessions.Talk) {
+	sessions.FollowSession(ctx, sessionDeps(a, e), session.WorkflowID(id), func(t *sessions.Talk) {
 		if got = t.TurnOf(messageID); got != nil && !got.Ended.IsZero() || t.Closed {
 			closed = t.Closed
 			stop()
@@ -223,7 +222,7 @@ type ApprovalLine struct {
 
 func sessionApprove(a *cli.App, ctx context.Context, name, call string, allow, deny bool, reason string, yes bool) error {
 	return withSession(a, ctx, name, func(e *engine.Engine, id string) error {
-		talk, err := sources.ShowSession(ctx, sessionDeps(a, e), session.WorkflowID(id))
+		talk, err := sessions.ShowSession(ctx, sessionDeps(a, e), session.WorkflowID(id))
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/temporal/fork"
 	"acescope/engine/temporal/historyfile"
-	"acescope/sources"
+	"acescope/sources/detail"
 	"acescope/views/console"
 )
 
@@ -333,7 +333,7 @@ func afterFork(a *cli.App, ctx context.Context, e *engine.Engine, p *fork.Plan, 
 	if !follow {
 		return nil
 	}
-	d, err := sources.Show(ctx, e.Client, f.WorkflowID, f.RunID)
+	d, err := detail.Read(ctx, e.Client, f.WorkflowID, f.RunID)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
-	"acescope/sources"
 	"acescope/sources/runs"
 	runsview "acescope/views/runs"
 )
@@ -25,7 +24,7 @@ const facetRuns = 1000
 func listInto(a *cli.App, ctx context.Context, c client.Client, o listOptions, put func(runs.Run) error) error {
 	read := func(limit int, fn func(runs.Run) error) error {
 		if o.retrying {
-			return sources.ListRetrying(ctx, c, o.query, limit, fn)
+			return runs.ListRetrying(ctx, c, o.query, limit, fn)
 		}
 		return runs.ListNewest(ctx, c, o.query, limit, fn)
 	}

@@ -17,7 +17,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
-	"acescope/sources"
+	"acescope/sources/detail"
 	"acescope/sources/experiments"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
@@ -259,7 +259,7 @@ func runTask(a *cli.App, ctx context.Context, e *engine.Engine, in ace.TaskInput
 		Interrupted(a, ctx, in.TaskID)
 		return TaskError(in.TaskID, err)
 	}
-	d, err := sources.Show(ctx, e.Client, id, runID)
+	d, err := detail.Read(ctx, e.Client, id, runID)
 	if err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 	"acescope/engine/store/artifact"
-	"acescope/sources"
 	"acescope/sources/cluster"
+	"acescope/sources/detail"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 )
@@ -136,7 +136,7 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags) error {
 		return err
 	}
 	defer done()
-	d, err := sources.ShowAll(ctx, cluster.Deps{Client: e.Client, Books: e.Books, Artifact: e.Artifacts.Get}, exec.GetWorkflowId(), exec.GetRunId())
+	d, err := detail.ReadAll(ctx, cluster.Deps{Client: e.Client, Books: e.Books, Artifact: e.Artifacts.Get}, exec.GetWorkflowId(), exec.GetRunId())
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,89 @@
+package detail
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/ace"
+	"acescope/engine/tasks/run"
+	"acescope/sources/histories"
+	"acescope/sources/logfile"
+	"acescope/sources/logs"
+	"acescope/sources/runners"
+)
+
+// foldCourse folds the next event of a run of a blueprint, and logs what it tells.
+func (w *watcher) foldCourse(e *historypb.HistoryEvent) {
+	c := w.course
+	before := c.State
+	fact, ok, err := c.Decoder.Fact(e)
+	if err != nil {
+		c.Foreign = err
+	}
+	if !ok {
+		return
+	}
+	c.State.Apply(fact)
+	for _, l := range runners.CourseNews(&before, &c.State) {
+		l.Event, l.At = e.GetEventId(), e.GetEventTime().AsTime()
+		w.line(l)
+	}
+}
+
+// takeCourse takes over what the fold says of a run of a blueprint.
+func (w *watcher) takeCourse() {
+	s, d := w.course.State, &w.detail
+	if w.course.Foreign != nil {
+		d.Err = fmt.Sprintf("the input of this run is not the contract's: %v", w.course.Foreign)
+	}
+	d.Course = &s
+	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), ExitStatus: histories.StatusOf(s.Exit, d), Steps: runners.CourseSteps(&s, d.Start, d.Close)}
+	d.Input = ace.TaskInput{TaskID: d.WorkflowID, Prompt: s.Input.Prompt}
+	if b := s.Input.Blueprint; b != nil {
+		d.Input.Model = b.Model
+	}
+	if r := s.Result; r != nil {
+		d.Phase.Usage = r.Usage
+		if r.Status == run.Failed {
+			d.Phase.Failure = &ace.Failure{Kind: s.Exit, Type: string(r.Reason), Message: r.Error}
+		}
+	}
+}
+
+// followOutput adds what the program of a run of a blueprint writes to the run's log, as it
+// is written, where that is on this machine.
+func (w *watcher) followOutput(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-w.program:
+	}
+	if w.link.DataDir == "" {
+		return
+	}
+	o := logfile.Options{Paths: []string{logs.RunLogsDir(w.link.DataDir, w.id.WorkflowID, cmp.Or(w.id.RunID, w.course.RunID))}, Match: []string{run.ActivityExecute + "-*.jsonl"}, Tail: histories.MaxOutputLines, MaxLine: logs.MaxLogLine}
+	err := logfile.Follow(ctx, o, logfile.Handler{Lines: w.takeOutput, Event: func(logfile.Event) error { return nil }, Files: func([]logfile.File) error { return nil }})
+	if err != nil && ctx.Err() == nil {
+		w.link.Report("the live log of " + w.id.WorkflowID + ": " + err.Error())
+	}
+}
+
+func (w *watcher) takeOutput(lines []logfile.Line) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, l := range lines {
+		if said, ok := histories.OutputLine(l.Text); ok {
+			w.output = append(w.output, said)
+		}
+	}
+	if over := len(w.output) - histories.MaxOutputLines; over > 0 {
+		w.output = slices.Clone(w.output[over:])
+		w.outputDropped += over
+	}
+	w.touch()
+	return nil
+}

@@ -1,0 +1,53 @@
+package detail
+
+import (
+	"context"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+
+	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
+)
+
+// Read reads what is known of a run now.
+func Read(ctx context.Context, c client.Client, workflowID, runID string) (*histories.Detail, error) {
+	return ReadAll(ctx, cluster.Deps{Client: c}, workflowID, runID)
+}
+
+// ReadAll is [Read] with more dependencies: the playbook version that the run changed, and artifacts.
+func ReadAll(ctx context.Context, d cluster.Deps, workflowID, runID string) (*histories.Detail, error) {
+	link := cluster.NewLink()
+	link.Deps = d
+	w := newWatcher(link, runs.ID{WorkflowID: workflowID, RunID: runID}, nil)
+	iter := d.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	var last int64
+	if err := cluster.Drain(iter, &last, w.take); err != nil {
+		return nil, err
+	}
+	w.describe(ctx)
+	w.ask(ctx)
+	w.mu.Lock()
+	w.takeFold()
+	w.mu.Unlock()
+	w.settleOld()
+	return w.takeDirty(), nil
+}
+
+// ReadEvents is [Read] of an exported history.
+func ReadEvents(events []*historypb.HistoryEvent) (*histories.Detail, error) {
+	o := history.OriginOf(events)
+	w := newWatcher(cluster.NewLink(), runs.ID{WorkflowID: o.WorkflowID, RunID: o.RunID}, nil)
+	for _, e := range events {
+		if err := w.take(e); err != nil {
+			return nil, err
+		}
+	}
+	w.mu.Lock()
+	w.dirty = true
+	w.mu.Unlock()
+	return w.takeDirty(), nil
+}

@@ -1,0 +1,70 @@
+package detail
+
+import (
+	"context"
+	"fmt"
+
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/session"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
+)
+
+// tell folds an event of an agent session, and logs what it changed.
+func (w *watcher) tell(e *historypb.HistoryEvent) {
+	before := w.talk.State
+	if !w.talk.Apply(e) {
+		return
+	}
+	now := &w.talk.State
+	say := func(kind, format string, args ...any) {
+		w.line(runs.LogLine{Event: e.GetEventId(), At: e.GetEventTime().AsTime(), Kind: kind, Text: fmt.Sprintf(format, args...)})
+	}
+	if now.Status != before.Status {
+		say("phase", "%s", now.Status)
+	}
+	if now.Turns != before.Turns && now.Current != nil && len(now.Current.Messages) > 0 {
+		say("status", "turn %d: %s", now.Turns, now.Current.Messages[0].Text)
+	}
+	if n := len(now.Recent); n > 0 && before.Current != nil && now.Current == nil {
+		r := now.Recent[n-1]
+		kind := "status"
+		if r.Status == session.TurnFailed {
+			kind = "error"
+		}
+		say(kind, "turn %d %s, %s", r.Turn, r.Status, sessions.TurnText(r))
+	}
+	if len(now.Pending) > len(before.Pending) {
+		p := now.Pending[len(now.Pending)-1]
+		say("skill", "%s waits for a person: %s", p.Name, p.Args)
+	}
+}
+
+// askSession asks a live session; nil where nobody answers.
+func (w *watcher) askSession(ctx context.Context) func() {
+	var s session.State
+	if w.query(ctx, session.QuerySession, &s) != nil {
+		return nil
+	}
+	return func() {
+		w.detail.From, w.detail.Err = runs.FromQuery, ""
+		w.takeSession(&s)
+	}
+}
+
+// takeSession takes over what is known of an agent session, in the words of a run: its
+// status is the phase, the tools that it was asked about are the skills.
+func (w *watcher) takeSession(s *session.State) {
+	d := &w.detail
+	d.Session = s
+	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), ExitStatus: histories.StatusOf(s.Exit, d), Failure: s.Failure, Usage: s.Usage}
+	d.Input = ace.TaskInput{TaskID: d.WorkflowID, Model: s.Model, Provider: s.Input.Agent}
+	d.Skills = ace.SkillAnswer{}
+	for _, c := range s.Tools {
+		d.Skills.Total += c.Asked
+		d.Skills.Skills = append(d.Skills.Skills, ace.SkillUsage{Name: c.Name, Calls: c.Asked, OK: c.Allowed - c.Failed, Failed: c.Failed, Denied: c.Denied})
+	}
+}

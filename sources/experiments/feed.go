@@ -1,0 +1,340 @@
+package experiments
+
+import (
+	"acescope/sources/cluster"
+	"acescope/sources/feed"
+	"acescope/sources/runs"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// Feed reads the list of experiments and the learning curves of some of them while they are shown.
+type Feed struct {
+	*feed.Feed[struct{}, *Experiments]
+	link *cluster.Link
+	wake chan struct{} // one slot: other series are wanted
+
+	mu     sync.Mutex
+	series []string              // workflow IDs of the wanted series
+	closed map[string]Experiment // closed experiments of the list with their progress, by run ID
+	kept   []*Series             // of closed experiments; the last used is the last
+}
+
+// NewFeed returns a feed of all experiments.
+func NewFeed(link *cluster.Link) *Feed {
+	f := &Feed{link: link, wake: make(chan struct{}, 1)}
+	f.Feed = feed.New(link.Wake, f.read)
+	f.Want(struct{}{})
+	return f
+}
+
+// Show reads the learning curves of these experiments, by workflow ID, at most [MaxSeries] of them.
+func (f *Feed) Show(workflowIDs []string) {
+	f.mu.Lock()
+	same := slices.Equal(f.series, workflowIDs)
+	f.series = slices.Clone(workflowIDs[:min(len(workflowIDs), MaxSeries)])
+	f.mu.Unlock()
+	if !same {
+		cluster.Signal(f.wake)
+	}
+}
+
+// Reread reads everything again, including what is known of closed experiments.
+func (f *Feed) Reread() {
+	f.mu.Lock()
+	f.closed = nil
+	f.kept = nil
+	f.mu.Unlock()
+	f.Again()
+}
+
+// read keeps the list and the wanted series up to date until ctx ends.
+func (f *Feed) read(ctx context.Context, _ struct{}, publish func(*Experiments)) {
+	r := &reader{feed: f, c: f.link.Client, update: feed.Updater(f.Value(), publish), followed: map[string]*seriesFollower{}}
+	var wg sync.WaitGroup
+	wg.Go(func() { r.list(ctx) })
+	wg.Go(func() { r.run(ctx) })
+	wg.Wait()
+}
+
+// reader reads the list and follows the wanted experiments.
+type reader struct {
+	feed      *Feed
+	c         client.Client
+	update    func(func(*Experiments))
+	followed  map[string]*seriesFollower
+	published []string // workflow IDs of the published series
+}
+
+// list reads the list at the link's interval, the first time even if the console is paused.
+func (r *reader) list(ctx context.Context) {
+	for {
+		if !r.feed.link.Paused() || r.feed.Value() == nil {
+			r.listOnce(ctx)
+		}
+		if cluster.Sleep(ctx, r.feed.link.Status().Interval) != nil {
+			return
+		}
+	}
+}
+
+func (r *reader) listOnce(ctx context.Context) {
+	rows, more, err := ListExperiments(ctx, r.c)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		r.update(func(e *Experiments) { e.Err, e.Reading = cluster.PlainError(err), false })
+		return
+	}
+	settled := r.feed.fillProgress(rows)
+	r.update(func(e *Experiments) {
+		e.Rows, e.More, e.Loaded, e.Err, e.Reading = slices.Clone(rows), more, r.feed.link.Now(), "", len(settled) < len(rows)
+	})
+	for i := range rows {
+		if ctx.Err() != nil {
+			return
+		}
+		if !settled[rows[i].RunID] {
+			rows[i].Read(ctx, r.c)
+		}
+	}
+	r.feed.keepProgress(rows)
+	r.update(func(e *Experiments) { e.Rows, e.Reading = rows, false })
+}
+
+// fillProgress adds to the rows what earlier readings found. settled are the runs of closed experiments that need no
+// further reading.
+func (f *Feed) fillProgress(rows []Experiment) (settled map[string]bool) {
+	settled = map[string]bool{}
+	before := map[string]Experiment{}
+	if e := f.Value(); e != nil {
+		for _, r := range e.Rows {
+			before[r.RunID] = r
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, r := range rows {
+		known, ok := f.closed[r.RunID]
+		if ok {
+			settled[r.RunID] = true
+		} else {
+			known = before[r.RunID]
+		}
+		if known.Progress != nil {
+			rows[i].Progress, rows[i].Start = known.Progress, known.Start
+		}
+	}
+	return settled
+}
+
+// keepProgress keeps the progress of the closed experiments in the list.
+func (f *Feed) keepProgress(rows []Experiment) {
+	keep := map[string]Experiment{}
+	for _, r := range rows {
+		if !r.Open() && r.Progress != nil {
+			keep[r.RunID] = r
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = keep
+}
+
+// keptSeries returns the closed series of an earlier reading, or nil.
+func (f *Feed) keptSeries(workflowID, runID string) *Series {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := slices.IndexFunc(f.kept, func(k *Series) bool { return k.WorkflowID == workflowID && k.RunID == runID })
+	if at < 0 {
+		return nil
+	}
+	kept := f.kept[at]
+	f.kept = append(slices.Delete(f.kept, at, at+1), kept)
+	return kept
+}
+
+// keepSeries keeps a closed series; the least recently used one makes room.
+func (f *Feed) keepSeries(done *Series) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.kept = append(f.kept, done)
+	if over := len(f.kept) - KeptSeries; over > 0 {
+		f.kept = slices.Delete(f.kept, 0, over)
+	}
+}
+
+func (r *reader) run(ctx context.Context) {
+	defer r.stopAll()
+	for {
+		wanted := r.wanted()
+		r.follow(ctx, wanted)
+		tasks := r.publish(wanted)
+		rest := time.NewTimer(SeriesEvery + time.Duration(tasks)*SeriesRest)
+		select {
+		case <-ctx.Done():
+			rest.Stop()
+			return
+		case <-rest.C:
+		case <-r.feed.wake:
+			rest.Stop()
+		}
+	}
+}
+
+func (r *reader) wanted() []string {
+	r.feed.mu.Lock()
+	defer r.feed.mu.Unlock()
+	return r.feed.series
+}
+
+// follow starts what is wanted and not followed, and ends what is no longer wanted.
+func (r *reader) follow(ctx context.Context, wanted []string) {
+	for id, f := range r.followed {
+		if !slices.Contains(wanted, id) {
+			f.stop()
+			<-f.done
+			delete(r.followed, id)
+		}
+	}
+	for _, id := range wanted {
+		if r.followed[id] == nil {
+			following, stop := context.WithCancel(ctx)
+			f := &seriesFollower{stop: stop, done: make(chan struct{})}
+			r.followed[id] = f
+			go func() { defer close(f.done); f.read(following, r.feed, id) }()
+		}
+	}
+}
+
+func (r *reader) stopAll() {
+	for _, f := range r.followed {
+		f.stop()
+		<-f.done
+	}
+}
+
+// publish puts what is new into the snapshot, but nothing while the screen is paused,
+// unless other experiments are wanted. It gives how many tasks it published.
+func (r *reader) publish(wanted []string) (tasks int) {
+	fresh := !slices.Equal(wanted, r.published)
+	if !fresh && (r.feed.link.Paused() || !r.changed()) {
+		return 0
+	}
+	r.published = slices.Clone(wanted)
+	series := make([]*Series, 0, len(wanted))
+	for _, id := range wanted {
+		if s := r.followed[id].value(id); s != nil {
+			series = append(series, s)
+			tasks += s.Tasks.Len()
+		}
+	}
+	r.update(func(e *Experiments) { e.Series = series })
+	return tasks
+}
+
+func (r *reader) changed() bool {
+	for _, f := range r.followed {
+		if f.changed() {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *seriesFollower) changed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed != nil || f.err != nil {
+		return !f.told
+	}
+	return f.folder != nil && f.folder.Changed()
+}
+
+// value is the series as far as it is read, nil before anything of it is.
+func (f *seriesFollower) value(workflowID string) *Series {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.told = f.closed != nil || f.err != nil
+	switch {
+	case f.closed != nil:
+		return f.closed
+	case f.err != nil && f.folder == nil:
+		return &Series{WorkflowID: workflowID, Err: cluster.PlainError(f.err)}
+	case f.folder == nil:
+		return nil
+	}
+	s := f.folder.Value()
+	if f.err != nil {
+		s.Err = cluster.PlainError(f.err)
+	}
+	return s
+}
+
+// read folds the experiment until it closes, or takes what was kept of it.
+func (f *seriesFollower) read(ctx context.Context, from *Feed, workflowID string) {
+	chain, err := f.chain(ctx, from.link, workflowID)
+	if err != nil {
+		f.end(nil, err)
+		return
+	}
+	if kept := from.keptSeries(workflowID, chain.Newest); kept != nil {
+		f.end(kept, nil)
+		return
+	}
+	folder := NewSeriesFolder(workflowID, chain.Newest)
+	folder.Series.Reading = !chain.Open
+	f.mu.Lock()
+	f.folder = folder
+	f.mu.Unlock()
+	err = folder.Read(ctx, chain.First, func(runID string, take func(*historypb.HistoryEvent) error) error {
+		return cluster.Follow(ctx, from.link.Client, from.link.Namespace, workflowID, runID, from.link.Away, take)
+	})
+	if err != nil || ctx.Err() != nil {
+		f.end(nil, errors.Join(err, ctx.Err()))
+		return
+	}
+	done := folder.Whole()
+	from.keepSeries(done)
+	f.end(done, nil)
+}
+
+// chain asks until the server answers.
+func (f *seriesFollower) chain(ctx context.Context, link *cluster.Link, workflowID string) (RunChain, error) {
+	for {
+		chain, err := Chain(ctx, link.Client, workflowID)
+		if err == nil || ctx.Err() != nil || !cluster.Away(err) {
+			return chain, err
+		}
+		link.Away(err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(runs.LostRetry):
+		}
+	}
+}
+
+func (f *seriesFollower) end(s *Series, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed, f.err = s, err
+}
+
+// seriesFollower reads one series in a goroutine of its own.
+type seriesFollower struct {
+	stop context.CancelFunc
+	done chan struct{}
+
+	mu     sync.Mutex
+	folder *SeriesFolder // nil until its first event
+	closed *Series       // once it has closed, or was kept from before
+	err    error
+	told   bool // closed or err was published
+}

@@ -1,0 +1,137 @@
+// Package sources assembles the feeds of one console. Every feed is a package of its own; this package only connects
+// them: what the selected run and the list's query mean for each of them, and which ones a codec server concerns.
+package sources
+
+import (
+	"context"
+	"sync"
+
+	"acescope/sources/cluster"
+	"acescope/sources/detail"
+	"acescope/sources/experiments"
+	"acescope/sources/feed"
+	"acescope/sources/histories"
+	"acescope/sources/logs"
+	"acescope/sources/playbooks"
+	"acescope/sources/runners"
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
+	"acescope/sources/system"
+	"acescope/sources/triage"
+)
+
+// Feeds are the feeds of one console. Run reads them; the screens show them.
+type Feeds struct {
+	Link        *cluster.Link
+	Runs        *runs.ListFeed
+	Facets      *runs.FacetFeed
+	Detail      *feed.Feed[runs.ID, *histories.Detail] // of the selected run
+	Events      *histories.EventFeed
+	Artifacts   *histories.ArtifactFeed
+	Replay      *histories.ReplayFeed
+	Lineage     *histories.LineageFeed
+	Diff        *feed.Feed[histories.DiffAsk, *histories.RunDiff]
+	Verified    *histories.VerifyFeed
+	Logs        *logs.Feed
+	Playbooks   *playbooks.Feed
+	Experiments *experiments.Feed
+	Triage      *triage.Feed
+	Sessions    *sessions.Feed
+	Approvals   *sessions.ApprovalFeed
+	Transcripts *sessions.TranscriptFeed
+	Runners     *feed.Feed[string, *runners.Runners]
+	System      *feed.Feed[struct{}, *system.System]
+
+	retryCodec chan struct{} // one slot
+}
+
+// NewFeeds returns feeds that are not connected yet.
+func NewFeeds() *Feeds {
+	link := cluster.NewLink()
+	list := runs.NewListFeed(link)
+	verified := histories.NewVerifyFeed(link)
+	f := &Feeds{
+		Link:        link,
+		Runs:        list,
+		Facets:      runs.NewFacetFeed(link, list),
+		Detail:      detail.NewFeed(link),
+		Events:      histories.NewEventFeed(link),
+		Artifacts:   histories.NewArtifactFeed(link),
+		Replay:      histories.NewReplayFeed(link, verified),
+		Lineage:     histories.NewLineageFeed(link),
+		Diff:        histories.NewDiffFeed(link),
+		Verified:    verified,
+		Logs:        logs.NewFeed(link),
+		Playbooks:   playbooks.NewFeed(link),
+		Experiments: experiments.NewFeed(link),
+		Triage:      triage.NewFeed(link),
+		Sessions:    sessions.NewFeed(link),
+		Approvals:   sessions.NewApprovalFeed(link),
+		Transcripts: sessions.NewTranscriptFeed(link),
+		Runners:     runners.NewFeed(link),
+		retryCodec:  make(chan struct{}, 1),
+	}
+	f.System = newSystemFeed(f)
+	return f
+}
+
+// Run reads from a server until ctx ends. Transcripts are read by [sessions.TranscriptFeed.Run], which needs no server.
+func (f *Feeds) Run(ctx context.Context, d cluster.Deps) {
+	f.Link.Deps = d
+	var wg sync.WaitGroup
+	for _, run := range []func(context.Context){
+		f.Runs.Run, f.Facets.Run, f.Detail.Run, f.Events.Run, f.Artifacts.Run, f.Replay.Run, f.Lineage.Run, f.Diff.Run,
+		f.Verified.Run, f.Logs.Run, f.Playbooks.Run, f.Experiments.Run, f.Triage.Run, f.Sessions.Run, f.Approvals.Run,
+		f.Runners.Run, f.System.Run, f.watchCodec,
+	} {
+		wg.Go(func() { run(ctx) })
+	}
+	wg.Wait()
+}
+
+// Select reads everything about one run.
+func (f *Feeds) Select(id runs.ID) {
+	f.Detail.Refine(id)
+	f.Events.Want(id)
+	f.Replay.Refine(id)
+	f.Lineage.Refine(id.WorkflowID)
+	f.Logs.Select(id)
+}
+
+// SetQuery lists, counts and scans other runs.
+func (f *Feeds) SetQuery(query string) {
+	f.Runs.SetQuery(query)
+	f.Facets.Again()
+	f.Triage.SetQuery(query)
+}
+
+// Refresh reads now what is otherwise read at an interval.
+func (f *Feeds) Refresh() {
+	f.Runs.Refresh()
+	cluster.Signal(f.retryCodec)
+	f.Triage.Again()
+	f.System.Again()
+}
+
+// Connection returns the state of the connection to the server.
+func (f *Feeds) Connection() cluster.Connection { return f.Link.Connection() }
+
+// SetPaused stops all readers from refreshing by themselves, or lets them refresh again.
+func (f *Feeds) SetPaused(paused bool) { f.Runs.SetPaused(paused) }
+
+// StartWork shows a long operation that the user can stop; see [cluster.Link.StartWork].
+func (f *Feeds) StartWork(ctx context.Context, label string) (context.Context, func(done, total int64), func()) {
+	return f.Link.StartWork(ctx, label)
+}
+
+// Compare compares two runs, anew if they are the ones that were compared last.
+func (f *Feeds) Compare(ask histories.DiffAsk) {
+	f.Diff.Want(ask)
+	f.Diff.Again()
+}
+
+// VerifyRun verifies the selected run in the time machine.
+func (f *Feeds) VerifyRun(strict bool) { f.Replay.VerifyRun(strict) }
+
+// VerifyRuns verifies many runs.
+func (f *Feeds) VerifyRuns(w histories.VerifyWish) { f.Verified.Verify(w) }

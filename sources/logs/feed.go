@@ -1,0 +1,292 @@
+package logs
+
+import (
+	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/sources/feed"
+	"acescope/sources/logfile"
+	"acescope/sources/runs"
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Feed follows log files while they are shown: those of the selected run, or the ones that the user chose.
+type Feed struct {
+	*feed.Feed[ask, *Logs]
+	link *cluster.Link
+
+	mu      sync.Mutex
+	run     runs.ID // selected
+	ask     ask
+	session int64 // number of readings
+}
+
+// ask is the selected run, unless the user chose files or an artifact.
+type ask struct {
+	run   runs.ID
+	paths string  // chosen, one per line
+	calls ace.Ref // the chosen artifact with the tool calls of a run
+}
+
+func (a *ask) chosen() bool { return a.paths != "" || a.calls != (ace.Ref{}) }
+
+// NewFeed returns a feed that follows the logs of no run.
+func NewFeed(link *cluster.Link) *Feed {
+	f := &Feed{link: link}
+	f.Feed = feed.New(link.Wake, f.read)
+	f.Refine(f.ask)
+	return f
+}
+
+// Select follows the logs of a run, unless the user chose others.
+func (f *Feed) Select(id runs.ID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.run = id
+	if !f.ask.chosen() {
+		f.ask.run = id
+		f.Refine(f.ask)
+	}
+}
+
+// FollowCalls shows the artifact with all tool calls of a run, one per line.
+func (f *Feed) FollowCalls(ref ace.Ref) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ask = ask{calls: ref}
+	f.Refine(f.ask)
+}
+
+// FollowLogs follows files or directories by name, "~/" being the home directory. No names go back to the logs of the
+// selected run.
+func (f *Feed) FollowLogs(paths []string) {
+	paths = slices.Clone(paths)
+	for i, p := range paths {
+		if rest, ok := strings.CutPrefix(p, "~/"); ok {
+			if home, err := os.UserHomeDir(); err == nil {
+				paths[i] = filepath.Join(home, rest)
+			}
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ask = ask{paths: strings.Join(paths, "\n")}
+	if len(paths) == 0 {
+		f.ask.run = f.run
+	}
+	f.Refine(f.ask)
+}
+
+// read follows logs until ctx ends.
+func (f *Feed) read(ctx context.Context, a ask, publish func(*Logs)) {
+	f.mu.Lock()
+	f.session++
+	session := f.session
+	f.mu.Unlock()
+	show := func(l Logs) {
+		l.Updated = f.link.Now()
+		publish(&l)
+	}
+	choice, err := choose(f.link.Deps, a)
+	base := Logs{Why: choice.Why, Paths: choice.Options.Paths, Chosen: a.chosen(), Mention: choice.Mention, Session: session}
+	if len(base.Paths) == 0 && err == nil {
+		err = errors.New("no data directory; choose files to follow")
+	}
+	if err != nil {
+		base.Err = err.Error()
+		show(base)
+		return
+	}
+	if !base.Chosen {
+		base.Base = LogsDir(f.link.DataDir)
+	}
+	r := newLogReader(choice, base, f.link.Now)
+	done := make(chan struct{})
+	go func() { defer close(done); f.publishLoop(ctx, r, show) }()
+	choice.Options.Tail, choice.Options.Partial, choice.Options.MaxLine = LogTail, true, MaxLogLine
+	if err := logfile.Follow(ctx, choice.Options, r.handler()); err != nil {
+		r.fail(err)
+		f.link.SetHealth("logs", false, err.Error())
+	}
+	<-done
+}
+
+func choose(d cluster.Deps, a ask) (LogChoice, error) {
+	switch {
+	case a.calls != (ace.Ref{}):
+		return callLog(d, a.calls)
+	case a.paths != "":
+		return ChosenLogs(strings.Split(a.paths, "\n")), nil
+	case d.DataDir == "":
+		return LogChoice{Why: "no logs"}, nil
+	}
+	return LogsOf(d.DataDir, a.run.WorkflowID, a.run.RunID), nil
+}
+
+// publishLoop publishes new lines, with a pause between two publications.
+func (f *Feed) publishLoop(ctx context.Context, r *logReader, show func(Logs)) {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	<-pause.C
+	health := ""
+	for {
+		l := r.snapshot()
+		show(l)
+		if bad := LogHealth(l); bad != health {
+			health = bad
+			f.link.SetHealth("logs", bad == "", OrFine(bad))
+		}
+		pause.Reset(LogPause)
+		select {
+		case <-ctx.Done():
+			return
+		case <-pause.C:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.changed:
+		}
+	}
+}
+
+func callLog(d cluster.Deps, ref ace.Ref) (LogChoice, error) {
+	choice := LogChoice{Why: "of the run's tool calls, whole, from their artifact"}
+	if d.ArtifactPath == nil {
+		return choice, errors.New("there are no artifacts here")
+	}
+	path, err := d.ArtifactPath(ref)
+	choice.Options.Paths = []string{path}
+	return choice, err
+}
+
+func newLogReader(c LogChoice, base Logs, now func() time.Time) *logReader {
+	return &logReader{choice: c, base: base, now: now, changed: make(chan struct{}, 1), open: map[string]LogEntry{}, first: &LogMerge{}, rates: map[string]LineRate{},
+		ring: LogRing{MaxLines: MaxLogLines, MaxBytes: MaxLogBytes}}
+}
+
+func (r *logReader) handler() logfile.Handler {
+	return logfile.Handler{Lines: r.lines, Event: r.event, Files: r.state}
+}
+
+func (r *logReader) lines(batch []logfile.Line) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range batch {
+		if !r.choice.Keeps(l.Path, l.Text) {
+			continue
+		}
+		e := LogEntry{File: l.Path, Number: l.Number, Offset: l.Offset, At: l.At, Text: string(l.Text), Cut: l.Cut, Torn: l.Torn}
+		if l.Partial {
+			r.open[l.Path] = e
+			continue
+		}
+		delete(r.open, l.Path)
+		r.add(e)
+	}
+	cluster.Signal(r.changed)
+	return nil
+}
+
+// add keeps a line; at the beginning it waits for those that other files have.
+func (r *logReader) add(e LogEntry) {
+	if r.first == nil {
+		r.ring.Add(e)
+		return
+	}
+	if r.first.Add(e); r.first.Full() {
+		r.ordered()
+	}
+}
+
+// ordered ends the beginning.
+func (r *logReader) ordered() {
+	if r.first != nil {
+		r.first.Flush(r.ring.Add)
+		r.first = nil
+	}
+}
+
+func (r *logReader) event(e logfile.Event) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch e.Kind {
+	case logfile.Opened:
+	case logfile.Polling, logfile.LeftOut:
+		r.trouble = e.Text
+	default:
+		r.add(LogEntry{File: e.Path, At: e.At, Text: e.Text, Note: e.Kind})
+	}
+	cluster.Signal(r.changed)
+	return nil
+}
+
+func (r *logReader) state(files []logfile.File) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ordered() // it comes when what was there is read, or after a while
+	r.files = make([]LogFile, len(files))
+	for i, f := range files {
+		r.files[i] = r.rated(f)
+	}
+	cluster.Signal(r.changed)
+	return nil
+}
+
+// rated adds how many lines a second the file gave lately.
+func (r *logReader) rated(f logfile.File) LogFile {
+	now, old := r.now(), r.rates[f.Path]
+	if old.At.IsZero() {
+		r.rates[f.Path] = LineRate{At: now, Lines: f.Lines}
+		return LogFile{File: f}
+	}
+	if took := now.Sub(old.At); took >= RateOver {
+		old = LineRate{At: now, Lines: f.Lines, PerSecond: float64(f.Lines-old.Lines) / took.Seconds()}
+		r.rates[f.Path] = old
+	}
+	return LogFile{File: f, PerSecond: old.PerSecond, RatedAt: old.At}
+}
+
+func (r *logReader) fail(err error) {
+	r.mu.Lock()
+	r.err = err.Error()
+	r.mu.Unlock()
+	cluster.Signal(r.changed)
+}
+
+func (r *logReader) snapshot() Logs {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.base
+	l.Files, l.Lines, l.First, l.Dropped, l.Bytes = r.files, r.ring.Lines(), r.ring.Dropped, r.ring.Dropped, r.ring.Bytes
+	for _, path := range slices.Sorted(maps.Keys(r.open)) {
+		l.Open = append(l.Open, r.open[path])
+	}
+	l.Trouble, l.Err = r.trouble, r.err
+	return l
+}
+
+// logReader takes what a following gives and keeps the newest of it. It never waits: what
+// does not fit falls out and is counted.
+type logReader struct {
+	choice  LogChoice
+	now     func() time.Time
+	changed chan struct{}
+
+	mu      sync.Mutex
+	base    Logs
+	ring    LogRing
+	first   *LogMerge           // of what is there at the beginning, nil after it
+	open    map[string]LogEntry // by file: the line under way
+	files   []LogFile
+	rates   map[string]LineRate
+	trouble string
+	err     string
+}

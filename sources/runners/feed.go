@@ -1,0 +1,107 @@
+package runners
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+
+	"acescope/sources/cluster"
+	"acescope/sources/feed"
+	"acescope/sources/runs"
+)
+
+// NewFeed returns a feed that asks the dispatcher for its runners again and again while they are shown, and lists the
+// runs of the runner whose ID it is asked for; "" is none.
+func NewFeed(link *cluster.Link) *feed.Feed[string, *Runners] {
+	var f *feed.Feed[string, *Runners]
+	f = feed.New(link.Wake, func(ctx context.Context, id string, publish func(*Runners)) {
+		if link.Connection().Mode == cluster.ModeFile {
+			return
+		}
+		change := feed.Updater(f.Value(), publish)
+		r := runnersReader{link: link, id: id, update: func(fn func(*Runners)) {
+			change(func(v *Runners) {
+				fn(v)
+				v.Updated = link.Now()
+			})
+		}}
+		r.read(ctx)
+	})
+	f.Want("")
+	return f
+}
+
+type runnersReader struct {
+	link   *cluster.Link
+	id     string // of the runner whose runs are listed
+	update func(func(*Runners))
+}
+
+func (r *runnersReader) read(ctx context.Context) {
+	for ctx.Err() == nil {
+		var wg sync.WaitGroup
+		wg.Go(func() { r.askDispatcher(ctx) })
+		wg.Go(func() { r.listRuns(ctx) })
+		wg.Wait()
+		for cluster.Sleep(ctx, RunnersEvery) == nil && r.link.Paused() {
+		}
+	}
+}
+
+func (r *runnersReader) askDispatcher(ctx context.Context) {
+	view, err := AskDispatcher(ctx, r.link.Client)
+	if ctx.Err() != nil {
+		return
+	}
+	var none *serviceerror.NotFound
+	r.update(func(v *Runners) {
+		v.Absent = errors.As(err, &none)
+		v.Deaf = Deaf(err)
+		v.Err = ""
+		switch {
+		case err == nil:
+			v.View = view
+			v.Answered = r.link.Now()
+		case v.Absent:
+			v.View = RunnersView{}
+			v.Answered = time.Time{}
+		default:
+			v.Err = cluster.PlainError(err)
+		}
+	})
+}
+
+func (r *runnersReader) listRuns(ctx context.Context) {
+	var list []runs.Run
+	var err error
+	if r.id != "" {
+		call, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
+		err = runs.List(call, r.link.Client, RunnerRunsQuery(r.id), MaxRunnerRuns+1, func(r runs.Run) error {
+			list = append(list, r)
+			return nil
+		})
+		cancel()
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	r.update(func(v *Runners) {
+		switch {
+		case err == nil:
+			v.RunsErr = ""
+			v.More = len(list) > MaxRunnerRuns
+			v.Runs = list[:min(len(list), MaxRunnerRuns)]
+		case v.Wanted != r.id:
+			v.Runs = nil
+			v.More = false
+			fallthrough
+		default:
+			v.RunsErr = cluster.PlainError(err)
+		}
+		v.Wanted = r.id
+		v.Runs = WithHeld(v.Runs, v.Held(r.id))
+	})
+}

@@ -1,0 +1,290 @@
+package sessions
+
+import (
+	"acescope/engine/agents/session"
+	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
+	"acescope/sources/runs"
+	"context"
+	"sync"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+)
+
+// run reads until ctx ends, and shows what is new.
+func (t *talker) run(ctx context.Context, show func(*Talk)) {
+	var wg sync.WaitGroup
+	for _, part := range []func(context.Context){t.read, t.question, t.followLogs} {
+		wg.Go(func() { part(ctx) })
+	}
+	cluster.Signal(t.asks)
+	pause := time.NewTicker(cluster.PublishEvery)
+	defer pause.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-t.news:
+			if out := t.publish(); ctx.Err() == nil {
+				show(out)
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-pause.C:
+		}
+	}
+	wg.Wait()
+}
+
+// publish is what is known now.
+func (t *talker) publish() *Talk {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := t.out
+	state := t.fold.State
+	out.State, out.From = &state, runs.FromHistory
+	if t.answer != nil && !out.Closed && (t.asked == t.fresh || !t.started) {
+		out.State, out.From = t.answer, runs.FromQuery
+	}
+	if !t.started && t.answer == nil {
+		out.State = nil
+	}
+	out.RunID = t.fold.RunID
+	out.Conversation = t.fold.Conversation(t.logs.Spoken())
+	out.Conversation.Path, out.Conversation.Updated = t.id, t.link.Now()
+	out.Turns = t.fold.NewestTurns()
+	out.Log = t.logs.Current()
+	out.Updated = t.link.Now()
+	return &out
+}
+
+// read reads the runs of the session, the oldest first, and goes on with the newest as it
+// grows and continues.
+func (t *talker) read(ctx context.Context) {
+	run, err := t.earlier(ctx)
+	for err == nil && run != "" {
+		next := ""
+		err = cluster.Follow(ctx, t.link.Client, t.link.Namespace, t.id, run, nil, func(e *historypb.HistoryEvent) error {
+			t.take(e)
+			next = history.NextRun(e)
+			return nil
+		})
+		run = next
+	}
+	if err != nil && ctx.Err() == nil {
+		t.fail(cluster.PlainError(err))
+	}
+}
+
+func (t *talker) fail(said string) {
+	t.mu.Lock()
+	t.out.Err = said
+	t.mu.Unlock()
+	cluster.Signal(t.news)
+}
+
+// earlier folds the runs before the newest, and gives the newest.
+func (t *talker) earlier(ctx context.Context) (newest string, err error) {
+	short, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
+	d, err := t.link.Client.DescribeWorkflowExecution(short, t.id, "")
+	cancel()
+	if err != nil {
+		return "", err
+	}
+	newest = d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	before, err := t.before(ctx, newest)
+	if err != nil {
+		return "", err
+	}
+	var runs [][]*historypb.HistoryEvent
+	events := 0
+	for before != "" && len(runs) < MaxRunsRead && events < cluster.MaxEvents/4 {
+		list, err := cluster.ReadHistory(ctx, t.link.Client, t.link.Namespace, t.id, before)
+		if cluster.NotFound(err) {
+			break // the server keeps it no longer
+		}
+		if err != nil || len(list) == 0 {
+			return newest, err
+		}
+		runs, events = append(runs, list), events+len(list)
+		before = list[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.out.Runs, t.out.Earlier = len(runs), before != ""
+	for i := len(runs) - 1; i >= 0; i-- {
+		for _, e := range runs[i] {
+			t.fold.Apply(e)
+		}
+	}
+	return newest, nil
+}
+
+// before is the run that another continues, "" for none.
+func (t *talker) before(ctx context.Context, run string) (string, error) {
+	p := cluster.Pages{t.link.Client, t.link.Namespace, t.id, run}
+	events, _, err := p.Forward(ctx, nil, false)
+	if err != nil || len(events) == 0 {
+		return "", err
+	}
+	return events[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId(), nil
+}
+
+func (t *talker) take(e *historypb.HistoryEvent) {
+	t.mu.Lock()
+	if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
+		t.out.Runs++
+		t.out.Closed, t.started = false, true
+	}
+	t.out.Events = e.GetEventId()
+	if cluster.Closing(e.GetEventType()) && history.NextRun(e) == "" {
+		t.out.Closed = true
+	}
+	told := t.fold.Apply(e)
+	if told {
+		t.fresh++
+	}
+	if t.fold.Foreign != nil {
+		t.out.Err = "the input of this session is not the contract's: " + t.fold.Foreign.Error()
+	}
+	if h := t.fold.State.Host; h != nil {
+		t.out.Host = h.Name
+	}
+	live := t.answer != nil
+	closed := t.out.Closed
+	t.mu.Unlock()
+	switch {
+	case !told && !closed:
+	case live && !closed: // the worker's answer shows it, or its silence does
+		cluster.Signal(t.asks)
+		time.AfterFunc(cluster.QueryPatience, func() { cluster.Signal(t.news) })
+	default:
+		cluster.Signal(t.news)
+	}
+}
+
+// question asks the session's worker when something has happened, and now and then whether
+// it lives.
+func (t *talker) question(ctx context.Context) {
+	tick := time.NewTicker(TalkAgain)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.asks:
+		case <-tick.C:
+		}
+		t.mu.Lock()
+		closed, fresh := t.out.Closed, t.fresh
+		t.mu.Unlock()
+		if closed {
+			continue
+		}
+		s, err := AskSession(ctx, t.link.Client, t.id, "")
+		if ctx.Err() != nil {
+			return
+		}
+		t.mu.Lock()
+		t.asked = fresh
+		if t.answer = s; err != nil {
+			t.answer = nil
+		}
+		t.mu.Unlock()
+		cluster.Signal(t.news)
+	}
+}
+
+// followLogs reads the log of the turn under way as it is written.
+func (t *talker) followLogs(ctx context.Context) {
+	if t.link.TurnLog == nil {
+		return
+	}
+	tick := time.NewTicker(LogPoll)
+	defer tick.Stop()
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.logs.Close()
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		t.mu.Lock()
+		changed := t.started && t.logs.Follow(t.id, t.fold)
+		t.mu.Unlock()
+		if changed {
+			cluster.Signal(t.news)
+		}
+	}
+}
+
+// talker reads one session while somebody looks at it.
+type talker struct {
+	link *cluster.Link
+	id   string
+
+	mu      sync.Mutex
+	fold    *SessionFolder
+	answer  *session.State // the worker's, nil where it did not answer the last time
+	fresh   int            // counts what was folded
+	asked   int            // of fresh, when answer was asked for
+	logs    TurnLogs
+	out     Talk
+	news    chan struct{}
+	asks    chan struct{}
+	started bool // the newest run is being read
+}
+
+func newTalker(link *cluster.Link, id string) *talker {
+	return &talker{link: link, id: id, fold: NewSessionFolder(), logs: TurnLogs{Path: link.TurnLog}, out: Talk{WorkflowID: id, From: runs.FromHistory},
+		news: make(chan struct{}, 1), asks: make(chan struct{}, 1)}
+}
+
+// ShowSession reads a session once: what is known of it, and what was said. An open one is
+// asked of its worker first.
+func ShowSession(ctx context.Context, d cluster.Deps, workflowID string) (*Talk, error) {
+	link := cluster.NewLink()
+	link.Deps = d
+	t := newTalker(link, workflowID)
+	newest, err := t.earlier(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for newest != "" {
+		events, err := cluster.ReadHistory(ctx, d.Client, d.Namespace, workflowID, newest)
+		if err != nil {
+			return nil, err
+		}
+		newest = ""
+		for _, e := range events {
+			t.take(e)
+			newest = history.NextRun(e)
+		}
+	}
+	if t.fold.Foreign != nil {
+		return nil, t.fold.Foreign
+	}
+	if !t.out.Closed {
+		if a, err := AskSession(ctx, d.Client, workflowID, ""); err == nil {
+			t.answer, t.asked = a, t.fresh
+		}
+	}
+	if d.TurnLog != nil {
+		t.logs.Follow(workflowID, t.fold)
+		defer t.logs.Close()
+	}
+	return t.publish(), nil
+}
+
+// FollowSession reads a session and shows what is new in it, until ctx ends.
+func FollowSession(ctx context.Context, d cluster.Deps, workflowID string, show func(*Talk)) {
+	link := cluster.NewLink()
+	link.Deps = d
+	newTalker(link, workflowID).run(ctx, show)
+}

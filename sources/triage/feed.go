@@ -1,0 +1,138 @@
+package triage
+
+import (
+	"acescope/sources/cluster"
+	"acescope/sources/feed"
+	"context"
+	"maps"
+	"sync"
+	"time"
+)
+
+// Times of a scan: how often it is published while it runs, and how long it rests before the next; longer, the more
+// open runs each scan queries.
+const (
+	publishEvery = 200 * time.Millisecond
+	restScan     = 5 * time.Second
+	restPerOpen  = 50 * time.Millisecond
+)
+
+// Feed scans runs for failures, stuck, slow and expensive ones while the triage is shown.
+type Feed struct {
+	*feed.Feed[Ask, *Triage]
+	link    *cluster.Link
+	scanner *Scanner // only the reader uses it
+
+	mu   sync.Mutex
+	ask  Ask
+	stop context.CancelFunc // cancels the scan under way
+}
+
+// Ask says which runs to scan: those of a query, at most Window closed ones (0 for the default), which closed at most
+// Since ago (0 for any).
+type Ask struct {
+	Query  string
+	Window int
+	Since  time.Duration
+}
+
+// NewFeed returns a feed that scans all runs.
+func NewFeed(link *cluster.Link) *Feed {
+	f := &Feed{link: link}
+	f.Feed = feed.New(link.Wake, f.read)
+	f.Refine(f.ask)
+	return f
+}
+
+// SetQuery scans other runs.
+func (f *Feed) SetQuery(query string) { f.change(func(a *Ask) { a.Query = query }) }
+
+// SetWindow scans so many closed runs at most.
+func (f *Feed) SetWindow(closed int) {
+	f.change(func(a *Ask) { a.Window = max(1, min(closed, MaxTriage)) })
+}
+
+// SetSince scans only runs that closed at most so long ago; 0 is any.
+func (f *Feed) SetSince(d time.Duration) { f.change(func(a *Ask) { a.Since = max(d, 0) }) }
+
+func (f *Feed) change(change func(*Ask)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change(&f.ask)
+	f.Refine(f.ask)
+}
+
+// Stop cancels the scan under way. Its results stay, and no other scan begins until Again or a new ask.
+func (f *Feed) Stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stop != nil {
+		f.stop()
+	}
+}
+
+// read scans again and again, with a rest between two scans.
+func (f *Feed) read(ctx context.Context, ask Ask, publish func(*Triage)) {
+	for ctx.Err() == nil {
+		sc := f.scannerFor(ask)
+		if !f.scan(ctx, sc, publish) {
+			return
+		}
+		rest := restScan + time.Duration(len(sc.Facts.Open))*restPerOpen
+		for cluster.Sleep(ctx, rest) == nil && f.link.Paused() {
+			rest = time.Second
+		}
+	}
+}
+
+// scannerFor returns the scanner of an ask. What an earlier one read of closed runs is still true.
+func (f *Feed) scannerFor(ask Ask) *Scanner {
+	before := f.scanner
+	next := NewScanner(f.link.Client, TriageOptions{Namespace: f.link.Namespace, Query: ask.Query, Window: ask.Window, Since: ask.Since})
+	if before != nil {
+		if before.O.Query == next.O.Query && before.O.Window == next.O.Window && before.O.Since == next.O.Since {
+			return before
+		}
+		maps.Copy(next.Facts.Ends, before.Facts.Ends)
+		maps.Copy(next.Facts.Notes, before.Facts.Notes)
+		maps.Copy(next.Facts.Steps, before.Facts.Steps)
+		maps.Copy(next.Since, before.Since)
+	}
+	f.scanner = next
+	return next
+}
+
+// scan scans once and publishes meanwhile. It reports false if the user stopped it.
+func (f *Feed) scan(ctx context.Context, sc *Scanner, publish func(*Triage)) bool {
+	scan, stop := context.WithCancel(ctx)
+	defer stop()
+	f.mu.Lock()
+	f.stop = stop
+	f.mu.Unlock()
+	var last time.Time
+	sc.Tell = func(facts *Facts) {
+		if now := time.Now(); scan.Err() == nil && now.Sub(last) >= publishEvery {
+			last = now
+			f.publish(publish, facts, sc.State, "")
+		}
+	}
+	err := sc.Scan(scan)
+	if ctx.Err() != nil {
+		return true
+	}
+	stopped := scan.Err() != nil
+	sc.State.Stopped = stopped
+	reason := ""
+	if err != nil && !stopped {
+		reason = cluster.PlainError(err)
+	}
+	f.publish(publish, &sc.Facts, sc.State, reason)
+	return !stopped
+}
+
+func (f *Feed) publish(publish func(*Triage), facts *Facts, state Scan, reason string) {
+	t := facts.Analyse(f.link.Now())
+	t.Scan = state
+	t.Err = reason
+	publish(t)
+}

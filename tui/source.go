@@ -1,0 +1,84 @@
+package tui
+
+import "time"
+
+// Source supplies the state that the shell itself shows, and announces changes of what the views show. Both methods
+// return at once; Changed has one slot and fires after newer data is available.
+type Source interface {
+	Changed() <-chan struct{}
+	Status() *Status
+}
+
+// Status is the state of the console's data. It is immutable. Its texts need not be safe.
+type Status struct {
+	Seq        uint64 // number of the newest change
+	Connection Connection
+	Filter     string           // chooses the runs of the list, "" for all
+	Counts     map[string]int64 // of these runs, by [theme.Statuses]
+	Paused     bool             // nothing refreshes by itself
+	Interval   time.Duration    // between two refreshes; 0 if there are none
+	Loaded     time.Time        // when the list was read last, zero if never
+	Approvals  int              // tool calls that wait for a user
+	Unhealthy  string           // what is wrong for longer, "" if nothing is
+	Errors     []Error          // newest last
+	Work       []Work           // long operations, newest last
+}
+
+// Connection is where the data comes from.
+type Connection struct {
+	Names []string // most general last: namespace, then mode; or the mode and a file
+	State string   // as the header shows it
+	Ready bool
+	Lost  bool // it was ready, or is known to be unreachable
+	Live  bool // false for data that cannot change, such as a file
+	Since time.Time
+	Err   string // why it is lost
+}
+
+// Error is an error that was shown.
+type Error struct {
+	At   time.Time
+	Text string
+}
+
+// Work is a long operation under way.
+type Work struct {
+	ID    int64
+	Label string
+	Done  int64
+	Total int64 // 0 if unknown
+	Since time.Time
+}
+
+// Rate is what the console drew. PerSecond and Slowest cover the last ten whole seconds.
+type Rate struct {
+	Frames    uint64
+	PerSecond float64
+	Slowest   time.Duration // to draw a frame
+	Shown     uint64        // changes
+	Skipped   uint64        // changes that were replaced before they were shown
+}
+
+// stale reports whether the data is older than it should be because the connection is away.
+func (s *Status) stale() bool { return s != nil && !s.Connection.Ready && !s.Loaded.IsZero() }
+
+// banner returns the problem that the banner under the header names, or "".
+func (s *Status) banner() string {
+	switch {
+	case s == nil:
+		return ""
+	case s.Connection.Lost:
+		return "server unreachable"
+	case s.stale():
+		return "server starting"
+	}
+	return ""
+}
+
+// newestWork returns the newest long operation.
+func (s *Status) newestWork() (Work, bool) {
+	if s == nil || len(s.Work) == 0 {
+		return Work{}, false
+	}
+	return s.Work[len(s.Work)-1], true
+}

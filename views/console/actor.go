@@ -1,0 +1,338 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/engine/ace"
+	"acescope/sources/histories"
+	"acescope/sources/runners"
+	"acescope/sources/runs"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+)
+
+// ActionTimeout bounds one action on one run, and what is read to prepare it.
+const ActionTimeout = 10 * time.Second
+
+// Actor does to runs what the user asks for. Every action takes the same way: it is prepared, the user confirms it, it
+// is done, the result is noted and the list is refreshed. An action on several runs shows its progress as work that the
+// user can stop.
+type Actor struct {
+	Context context.Context
+	Actions Actions // nil for a console that only reads
+
+	nav      *Navigation
+	listing  *Listing
+	controls Controls
+	refuse   func(verb string, of Target) string
+}
+
+// Target is the run that an action is about: the one that was selected when the user asked, whatever the list does
+// meanwhile.
+type Target struct{ WorkflowID, RunID string }
+
+// Prepared is what an action would do, in words, and how to do it. Do returns a line that says what was done, and the
+// run that was started, if any.
+type Prepared struct {
+	Title string
+	Lines []string // plain text, not yet safe
+	Yes   string   // what yes does, as a verb
+	Do    func(context.Context) (done string, started runs.Run, err error)
+}
+
+// Started is the message that an action started a run.
+type Started struct{ Run runs.Run }
+
+// Acts reports whether there are keys for actions.
+func (a *Actor) Acts() bool { return a.Actions != nil || a.refuse != nil }
+
+// refused notes why an action is impossible here, if it is.
+func (a *Actor) refused(s tui.Shell, verb string, of Target) bool {
+	if a.refuse == nil {
+		return false
+	}
+	s.Note(a.refuse(verb, of))
+	return true
+}
+
+// Propose prepares an action on one run in the background, then asks. The user can leave before it asks.
+func (a *Actor) Propose(s tui.Shell, verb string, of Target, prepare func(context.Context, Target) (Prepared, error)) tea.Cmd {
+	ctx, stop := context.WithTimeout(a.Context, ActionTimeout)
+	w := &tui.Waiting{Title: capital(verb) + " " + NameOf(a.nav.Selected.Run) + "?", Leave: stop,
+		Lines: []string{"workflow  " + text.Safe(of.WorkflowID, " "), "run       " + text.Safe(cmp.Or(of.RunID, "the newest, being looked up"), " ")}}
+	s.Wait(w)
+	return func() tea.Msg {
+		defer stop()
+		return tui.Settled(w, a.prepared(ctx, verb, of, prepare))
+	}
+}
+
+func capital(verb string) string { return strings.ToUpper(verb[:1]) + verb[1:] }
+
+// prepared returns the question, or why there is none.
+func (a *Actor) prepared(ctx context.Context, verb string, of Target, prepare func(context.Context, Target) (Prepared, error)) tea.Msg {
+	var p Prepared
+	of, err := a.frozen(ctx, of)
+	if err == nil {
+		p, err = prepare(ctx, of)
+	}
+	if err != nil {
+		return tui.Failed(fmt.Errorf("%s: %w", verb, err))
+	}
+	return tui.Asked(a.question(verb, p))
+}
+
+func (a *Actor) question(verb string, p Prepared) tui.Question {
+	lines := make([]string, len(p.Lines))
+	for i, l := range p.Lines {
+		lines[i] = text.Safe(l, " ")
+	}
+	return tui.Question{Title: p.Title, Lines: lines, Yes: p.Yes, Do: func() tea.Cmd { return a.Perform(verb, p) }}
+}
+
+// frozen returns the newest run of a workflow as of now if no run is named, so that what the user confirms for one run
+// is not done to another.
+func (a *Actor) frozen(ctx context.Context, of Target) (Target, error) {
+	if of.RunID != "" {
+		return of, nil
+	}
+	return a.Actions.Freeze(ctx, of.WorkflowID)
+}
+
+// Perform does a prepared action, notes the result and refreshes.
+func (a *Actor) Perform(verb string, p Prepared) tea.Cmd {
+	return func() tea.Msg {
+		ctx, stop := context.WithTimeout(a.Context, ActionTimeout)
+		defer stop()
+		return a.result(verb, func() (string, runs.Run, error) { return p.Do(ctx) })
+	}
+}
+
+func (a *Actor) result(verb string, do func() (string, runs.Run, error)) tea.Msg {
+	done, started, err := do()
+	a.controls.Refresh()
+	if err != nil {
+		return tui.Failed(fmt.Errorf("%s: %w", verb, err))
+	}
+	if started.WorkflowID == "" {
+		return tui.Noted(done)
+	}
+	return tea.BatchMsg{func() tea.Msg { return tui.Noted(done) }, func() tea.Msg { return Started{started} }}
+}
+
+// Act does something that needs no question.
+func (a *Actor) Act(verb string, do func(context.Context) (done string, err error)) tea.Cmd {
+	return a.Perform(verb, Prepared{Do: func(ctx context.Context) (string, runs.Run, error) {
+		done, err := do(ctx)
+		return done, runs.Run{}, err
+	}})
+}
+
+// ask confirms an action on one run, or on several: then each is prepared and done in turn, with progress.
+func (a *Actor) ask(s tui.Shell, verb string, open []runs.Run, of int, prepare func(context.Context, Target) (Prepared, error)) tea.Cmd {
+	lines := []string{fmt.Sprintf("%d of the %s are open:", len(open), widget.HowMany(of, "marked run")), ""}
+	for _, r := range open[:min(len(open), shownMarks)] {
+		lines = append(lines, text.Safe(NameOf(r)+"  run "+r.RunID, " "))
+	}
+	if more := len(open) - shownMarks; more > 0 {
+		lines = append(lines, "and "+text.Count(int64(more))+" more")
+	}
+	s.Confirm(tui.Question{Title: capital(verb) + " " + widget.HowMany(len(open), "run") + "?", Lines: lines, Yes: verb + " them",
+		Do: func() tea.Cmd {
+			return func() tea.Msg {
+				return a.result(verb, func() (string, runs.Run, error) {
+					done, err := a.each(verb, open, prepare)
+					return done, runs.Run{}, err
+				})
+			}
+		}})
+	return nil
+}
+
+// each acts on runs one after another until the user stops it. The error is that of the first run that failed.
+func (a *Actor) each(verb string, list []runs.Run, prepare func(context.Context, Target) (Prepared, error)) (string, error) {
+	working, progress, end := a.controls.StartWork(a.Context, verb+" "+widget.HowMany(len(list), "run"))
+	defer end()
+	var failed error
+	done := 0
+	one := func(r runs.Run) error {
+		ctx, stop := context.WithTimeout(working, ActionTimeout)
+		defer stop()
+		of, err := a.frozen(ctx, Target{r.WorkflowID, r.RunID})
+		if err != nil {
+			return err
+		}
+		p, err := prepare(ctx, of)
+		if err != nil {
+			return err
+		}
+		_, _, err = p.Do(ctx)
+		return err
+	}
+	for i, r := range list {
+		if working.Err() != nil {
+			failed = cmp.Or(failed, errors.New("stopped"))
+			break
+		}
+		if err := one(r); err == nil {
+			done++
+		} else if failed == nil {
+			failed = fmt.Errorf("%s: %w", r.WorkflowID, err)
+		}
+		progress(int64(i+1), int64(len(list)))
+	}
+	if failed != nil {
+		return "", fmt.Errorf("sent to %d of %s; %w", done, widget.HowMany(len(list), "run"), failed)
+	}
+	return "sent " + verb + " to " + widget.HowMany(done, "run"), nil
+}
+
+// on acts on the marked runs that are open, or else on the selected run.
+func (a *Actor) on(s tui.Shell, verb string, prepare func(context.Context, Target) (Prepared, error)) tea.Cmd {
+	r := a.nav.Selected.Run
+	of := Target{r.WorkflowID, r.RunID}
+	switch {
+	case a.nav.Selected.Ok && a.refused(s, verb, of):
+		return nil
+	case len(a.listing.Marks.Runs) > 0:
+		return a.onMarked(s, verb, prepare)
+	case !a.nav.Selected.Ok:
+		s.Note("no run is selected")
+		return nil
+	case !r.Open():
+		s.Note(NameOf(r) + " has already closed")
+		return nil
+	}
+	return a.Propose(s, verb, of, prepare)
+}
+
+func (a *Actor) onMarked(s tui.Shell, verb string, prepare func(context.Context, Target) (Prepared, error)) tea.Cmd {
+	m := &a.listing.Marks
+	m.refresh(a.listing.Runs.Rows)
+	var open []runs.Run
+	for _, r := range m.Runs {
+		if r.Open() {
+			open = append(open, r)
+		}
+	}
+	if len(open) == 0 {
+		s.Note(fmt.Sprintf("all %s have already closed", widget.HowMany(len(m.Runs), "marked run")))
+		return nil
+	}
+	return a.ask(s, verb, open, len(m.Runs), prepare)
+}
+
+// Cancel asks, then cancels the marked runs or the selected one. A blueprint run is stopped.
+func (a *Actor) Cancel(s tui.Shell) tea.Cmd {
+	r := a.nav.Selected.Run
+	of := Target{r.WorkflowID, r.RunID}
+	prepare := func(_ context.Context, of Target) (Prepared, error) { return a.prepareCancel(of), nil }
+	if len(a.listing.Marks.Runs) == 0 && a.nav.Selected.Ok && a.refuse == nil {
+		switch {
+		case r.Type == runners.RunWorkflow && a.Actions != nil:
+			return a.AskStop(s, r)
+		case r.Open() && r.RunID != "":
+			s.Confirm(a.question("cancel "+of.WorkflowID, a.prepareCancel(of)))
+			return nil
+		}
+	}
+	return a.on(s, "cancel", prepare)
+}
+
+func (a *Actor) prepareCancel(of Target) Prepared {
+	return Prepared{Title: "Cancel this run?", Lines: []string{"workflow  " + of.WorkflowID, "run       " + of.RunID}, Yes: "cancel the run",
+		Do: func(ctx context.Context) (string, runs.Run, error) {
+			return "asked " + of.WorkflowID + " to cancel", runs.Run{}, a.Actions.Cancel(ctx, of.WorkflowID, of.RunID)
+		}}
+}
+
+// AskStop asks, then stops a blueprint run.
+func (a *Actor) AskStop(s tui.Shell, r runs.Run) tea.Cmd {
+	if a.refused(s, "agent stop", Target{r.WorkflowID, r.RunID}) {
+		return nil
+	}
+	if !r.Open() {
+		s.Note(NameOf(r) + " has already closed")
+		return nil
+	}
+	id := runners.BlueprintRunID(r.WorkflowID)
+	lines := []string{"run       " + id}
+	if r.Blueprint != "" {
+		lines = append(lines, "blueprint "+r.Blueprint)
+	}
+	if r.Runner != "" {
+		lines = append(lines, "runner    "+r.Runner)
+	}
+	lines = append(lines, "a program gets SIGTERM and after 5 s SIGKILL; an agent ends its turn")
+	s.Confirm(a.question("stop "+id, Prepared{Title: "Stop this run?", Lines: lines, Yes: "stop the run",
+		Do: func(ctx context.Context) (string, runs.Run, error) {
+			return "asked run " + id + " to stop", runs.Run{}, a.Actions.StopRun(ctx, id)
+		}}))
+	return nil
+}
+
+// Compare opens the comparison of two runs.
+func (a *Actor) Compare(s tui.Shell, one, other runs.Run) {
+	ref := func(r runs.Run) histories.DiffRef {
+		return histories.DiffRef{WorkflowID: r.WorkflowID, RunID: r.RunID, TaskID: r.TaskID}
+	}
+	a.controls.Compare(histories.DiffAsk{A: ref(one), B: ref(other)})
+	s.Open("diff")
+}
+
+// CompareMarked compares the two marked runs, or the marked one and the selected one. The run that started first is A.
+func (a *Actor) CompareMarked(s tui.Shell) {
+	m := &a.listing.Marks
+	m.refresh(a.listing.Runs.Rows)
+	pair := slices.Clone(m.Runs)
+	if selected := &a.nav.Selected; len(pair) == 1 && selected.Ok && KeyOf(&pair[0]) != KeyOf(&selected.Run) {
+		pair = append(pair, selected.Run)
+	}
+	if len(pair) != 2 {
+		s.Note("mark two runs with space to compare them")
+		return
+	}
+	if pair[1].Start.Before(pair[0].Start) {
+		slices.Reverse(pair)
+	}
+	a.Compare(s, pair[0], pair[1])
+}
+
+// CompareOriginal compares a fork with the run that it was forked from.
+func (a *Actor) CompareOriginal(s tui.Shell, t *histories.LineageTree, n *histories.LineageNode) {
+	switch f := n.Run.Fork; {
+	case n.Original >= 0:
+		a.Compare(s, t.Nodes[n.Original].Run, n.Run)
+	case f != nil:
+		a.Compare(s, runs.Run{WorkflowID: f.WorkflowID, RunID: f.RunID, TaskID: ace.TaskIDOf(f.WorkflowID)}, n.Run)
+	default:
+		s.Note(NameOf(n.Run) + " was not forked from another run; select a fork, or mark two runs with space")
+	}
+}
+
+// Verify verifies the marked runs, or the selected one in the time machine.
+func (a *Actor) Verify(s tui.Shell, strict bool) {
+	if len(a.listing.Marks.Runs) == 0 {
+		if a.nav.OpenTimeMachine(s) {
+			a.controls.VerifyRun(strict)
+		}
+		return
+	}
+	a.controls.VerifyRuns(histories.VerifyWish{Runs: slices.Clone(a.listing.Marks.Runs), Strict: strict})
+	s.Open("verified")
+}
+
+// VerifyAll verifies all runs that match the list's query.
+func (a *Actor) VerifyAll(s tui.Shell, strict bool) {
+	a.controls.VerifyRuns(histories.VerifyWish{Query: a.listing.Runs.Query, Strict: strict})
+	s.Open("verified")
+}

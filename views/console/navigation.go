@@ -1,0 +1,114 @@
+package console
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/sources/histories"
+	"acescope/sources/runs"
+	"acescope/tui"
+)
+
+// Selection is the run that all screens show.
+type Selection struct {
+	Run runs.Run
+	Ok  bool
+}
+
+// Is reports whether a run is the selected one. An empty run ID stands for the newest run of the workflow.
+func (s *Selection) Is(workflowID, runID string) bool {
+	return s.Ok && s.Run.WorkflowID == workflowID && (s.Run.RunID == runID || s.Run.RunID == "" || runID == "")
+}
+
+// Navigation is where the user is: the selected run, the runs that led to it, and where other screens go when they are
+// shown next.
+type Navigation struct {
+	Selected Selection
+	// Following is true until the user moves or opens a run, and again after going to the first row: the cursor then
+	// stays near the newest runs, on an open one.
+	Following bool
+	// Elsewhere is true while the selected run was chosen on another screen and is not in the list: the list's cursor
+	// then stays where it is until the user moves it.
+	Elsewhere bool
+	// Session is the session that the screen of agents goes to when it is shown next, "" for none.
+	Session string
+	// Event is the history event that the timeline goes to when it is shown next, 0 for none.
+	Event int64
+
+	read  func(runs.ID) // reads the selected run
+	trail []runs.Run    // the runs that others were opened from, newest last
+}
+
+// maxTrail bounds how far back the user can go from run to run.
+const maxTrail = 32
+
+// Show selects a run that may not be in the list. Open the run or the timeline after it.
+func (n *Navigation) Show(r runs.Run) {
+	n.Selected = Selection{r, true}
+	n.Elsewhere = true
+	n.Following = false
+	n.read(runs.ID{WorkflowID: r.WorkflowID, RunID: r.RunID})
+}
+
+// GoFrom shows a run that the selected run names.
+func (n *Navigation) GoFrom(to runs.Run) {
+	n.trail = append(n.trail, n.Selected.Run)
+	n.trail = n.trail[max(0, len(n.trail)-maxTrail):]
+	n.Show(to)
+}
+
+// Back shows the run from which the selected run was opened.
+func (n *Navigation) Back(s tui.Shell) tea.Cmd {
+	last := len(n.trail) - 1
+	if last < 0 {
+		s.Note("no other run was opened from here")
+		return nil
+	}
+	run := n.trail[last]
+	n.trail = n.trail[:last]
+	n.Show(run)
+	return nil
+}
+
+// FollowContinued selects the run that continues the selected one if that was open when it was selected: the user who
+// opens a closed run wants to see that one.
+func (n *Navigation) FollowContinued(d *histories.Detail) {
+	r := &n.Selected.Run
+	if d == nil || d.ContinuedAs == "" || !n.Live() || d.WorkflowID != r.WorkflowID || d.RunID != r.RunID {
+		return
+	}
+	r.RunID = d.ContinuedAs
+	r.Start = d.Close
+	n.Elsewhere = true // until the list has it
+	n.read(runs.ID{WorkflowID: r.WorkflowID, RunID: r.RunID})
+}
+
+// Live reports whether the selected run was open when it was selected. Only the IDs of a run that another run names
+// are known.
+func (n *Navigation) Live() bool {
+	return n.Selected.Ok && n.Selected.Run.Open() && !n.Selected.Run.Start.IsZero()
+}
+
+// OpenTimeMachine shows the selected run in the time machine. It reports false if no run is selected.
+func (n *Navigation) OpenTimeMachine(s tui.Shell) bool {
+	if !n.Selected.Ok {
+		s.Note("no run is selected")
+		return false
+	}
+	s.Open("replay")
+	return true
+}
+
+// OpenSession shows a session on the screen of agents.
+func (n *Navigation) OpenSession(s tui.Shell, workflowID string) tea.Cmd {
+	n.Session = workflowID
+	s.Open("agents")
+	return nil
+}
+
+// OpenRun shows a run on the run screen.
+func (n *Navigation) OpenRun(s tui.Shell, r runs.Run) tea.Cmd {
+	n.Show(r)
+	s.Open("run")
+	s.Focus(0)
+	return nil
+}
