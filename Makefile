@@ -5,7 +5,7 @@ LDFLAGS := -s -w -X acescope/cmd/acescope/internal/cli.version=$(VERSION)
 BIN     := bin/acescope
 DEMO    := .cache/demo
 
-.PHONY: help build demo test race fuzz bench lint golden dev clean
+.PHONY: help build demo test race fuzz bench lint golden docs dev clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,8 +38,11 @@ lint: ## Check format, vet and the determinism of workflow code
 	go tool workflowcheck -config engine/temporal/operation/workflowcheck.yaml ./engine/temporal/operation/...
 	@! go tool workflowcheck -config engine/workflows/workflowcheck.yaml ./engine/workflows/testdata/wild 2>/dev/null || { echo "workflowcheck does not find what engine/workflows/testdata/wild does"; exit 1; }
 
-golden: ## Draw the screens anew into the golden files, and docs/keys.md; look at the difference before you commit
+golden: ## Update the golden screens in testdata; read the difference before you commit
 	go test ./tui ./views -update
+
+docs: ## Generate docs/reference: json.md, keys.md and the table of config.md
+	go test ./cmd/acescope/internal/cli ./cmd/acescope/internal/admin -run TestReference -update
 
 dev: ## Build without stripping and open the console on the development data directory
 	@mkdir -p bin

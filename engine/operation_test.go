@@ -123,7 +123,7 @@ func TestOperations(t *testing.T) {
 	}
 	named(t, e)
 	chain(t, e, out)
-	// How docs/versioning.md tells whether an old branch may go.
+	// How docs/design/versioning.md tells whether an old branch may go.
 	for _, query := range []string{"TemporalChangeVersion IS NULL", `TemporalChangeVersion = "fraud-check-1"`} {
 		eventually(t, func() error {
 			n, err := e.Client.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: `WorkflowType = "Refund" AND ` + query})

@@ -135,7 +135,7 @@ func TestCuratorInShell(t *testing.T) {
 	}
 }
 
-// Both adapters of docs/adapters.md together learn what the tasks have in common.
+// Both adapters of docs/guides/workers.md together learn what the tasks have in common.
 func TestAdapters(t *testing.T) {
 	if out, err := exec.Command("python3", "-c", "print(1)").Output(); err != nil || string(out) != "1\n" {
 		t.Skip("one of the adapters is in Python, and there is no python3 here")
@@ -217,10 +217,10 @@ func TestCheckStep(t *testing.T) {
 	}
 }
 
-// What docs/adapters.md shows is what lies beside the programs, each takes its input, and what
+// What docs/guides/workers.md shows is what lies beside the programs, each takes its input, and what
 // it shows of their results can be read.
 func TestAdaptersPage(t *testing.T) {
-	page, err := os.ReadFile("../docs/adapters.md")
+	page, err := os.ReadFile("../docs/guides/workers.md")
 	if err != nil {
 		t.Fatal(err)
 	}

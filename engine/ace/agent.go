@@ -53,7 +53,7 @@ type TaskPick struct {
 // of the session. Error is "" if Success is true.
 type AgentResult struct {
 	Success    bool    `json:"success"`
-	ExitClass  string  `json:"exit_class"` // see docs/agents.md
+	ExitClass  string  `json:"exit_class"` // see docs/guides/agents.md
 	Summary    string  `json:"summary"`
 	Error      string  `json:"error,omitempty"`
 	Provider   string  `json:"provider"`

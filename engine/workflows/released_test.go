@@ -18,7 +18,7 @@ import (
 
 // TestReleased replays the histories of every released version of the workflows, because runs of
 // any version may continue with the current code. Put a failing change behind a version
-// (docs/versioning.md); the histories never change.
+// (docs/design/versioning.md); the histories never change.
 func TestReleased(t *testing.T) {
 	releases, err := filepath.Glob("testdata/released/*")
 	if err != nil || len(releases) == 0 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Each test checks that a flaw of document 004 is fixed. docs/tasks.md lists the flaws.
+// Each test checks that a flaw of document 004 is fixed. docs/design/documents.md lists the flaws.
 
 // TestFieldsAreReadOnce: `**metadata` passed fields twice, and kept unknown ones.
 func TestFieldsAreReadOnce(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Each test checks that a flaw of document 004 is fixed, from the files of a blueprint to the
-// program that runs. docs/tasks.md lists the flaws.
+// program that runs. docs/design/documents.md lists the flaws.
 
 // read reads a blueprint with the name x from its files.
 func read(t *testing.T, files map[string]string) run.Blueprint {

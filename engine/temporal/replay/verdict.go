@@ -72,7 +72,7 @@ type Divergence struct {
 // describe returns a sentence about the divergence and advice on what to do.
 func (d *Divergence) describe() (sentence, advice string) {
 	at := fmt.Sprintf("at event %d (%s) ", d.EventID, d.EventType)
-	guard := "guard the change with workflow.GetVersion (docs/versioning.md), or let runs started before it finish on the old code"
+	guard := "guard the change with workflow.GetVersion (docs/design/versioning.md), or let runs started before it finish on the old code"
 	switch d.Kind {
 	case KindMissing:
 		return at + fmt.Sprintf("the history has %s, which the code no longer does", d.Expected), guard

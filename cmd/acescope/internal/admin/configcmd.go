@@ -71,7 +71,7 @@ func ConfigCommand(a *cli.App) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return configKeys(a, cmd, markdown) },
 	})
-	keys.Flags().BoolVar(&markdown, "markdown", false, "write the page docs/keys.md")
+	keys.Flags().BoolVar(&markdown, "markdown", false, "write the page docs/reference/keys.md")
 	cmd.AddCommand(keys, cli.ConsoleFlags(&cobra.Command{
 		Use:   "themes",
 		Short: "List the themes and the files they come from",

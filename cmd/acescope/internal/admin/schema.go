@@ -215,6 +215,7 @@ func lineSchema(l lineType, strict bool) (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	tidy(s, strict)
+	describe(s, l.name)
 	kind := s.Properties["type"]
 	if kind == nil {
 		return nil, fmt.Errorf("%s has no field type", l.of)

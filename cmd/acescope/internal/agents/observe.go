@@ -365,7 +365,7 @@ func sayObserving(a *cli.App, l ObserveLine) {
 func ObserveCommand(a *cli.App) *cobra.Command {
 	observe := &cobra.Command{Use: "observe", Short: "Observe agents and runs that happen elsewhere",
 		Long: "Claude Code tells acescope what it does through hooks, which install adds to its settings. They leave it in a spool on\n" +
-			"this machine, from which any acescope process that serves takes it to a run for each session (docs/observe.md)."}
+			"this machine, from which any acescope process that serves takes it to a run for each session (docs/guides/observe.md)."}
 	temporal := &cobra.Command{Use: "temporal", Short: "Observe runs that Temporal holds"}
 	var task string
 	tail := &cobra.Command{

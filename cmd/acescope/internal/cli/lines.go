@@ -11,7 +11,7 @@ import (
 	"acescope/sources/runs"
 )
 
-// Lines writes one JSON object a line. What docs/json.md says of each is held by the
+// Lines writes one JSON object a line. What docs/reference/json.md says of each is held by the
 // types below.
 type Lines struct {
 	Buf *bufio.Writer

@@ -43,7 +43,7 @@ says where they first differ, what changed in each payload by JSON path, and how
 A name of a file that is there is that file; ace/TASK is the task in any case.
 
 Left out by default is what differs between any two runs: ids, times, durations, attempts, workers, what side effects
-gave (docs/json.md lists it); --all-fields compares that too. Exits 0 where they are the same, 4 where they differ, 3
+gave (docs/reference/json.md lists it); --all-fields compares that too. Exits 0 where they are the same, 4 where they differ, 3
 where one is not there.`
 
 func DiffCommand(a *cli.App) *cobra.Command {

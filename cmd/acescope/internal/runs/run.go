@@ -58,7 +58,7 @@ func RunCommand(a *cli.App) *cobra.Command {
 	fs.StringVar(&f.Dataset, "dataset", "", "data set to learn from")
 	fs.StringVar(&f.Eval, "eval", "", "second data set, measured before the first epoch and after each, without learning from it")
 	fs.StringVar(&f.Experiment, "experiment", "", "id of the experiment (default: data set and time)")
-	fs.StringVar(&f.Provider, "provider", "builtin", "who serves the steps: acescope doctor lists who can; blueprint:NAME is a program of yours, see docs/adapters.md")
+	fs.StringVar(&f.Provider, "provider", "builtin", "who serves the steps: acescope doctor lists who can; blueprint:NAME is a program of yours, see docs/guides/workers.md")
 	fs.StringArrayVar(&f.steps, "step", nil, "who serves one step in place of --provider, as STEP=PROVIDER: generator, skills, reflector or curator; can be given again")
 	a.AgentDirsFlag(fs)
 	fs.StringVar(&f.model, "model", "", "model (default: the provider's)")

@@ -212,7 +212,7 @@ func verdict(t *testing.T, code func(workflow.Context, string) error, name strin
 	return v.Verify(t.Context(), recorded(t, name).Events)
 }
 
-// TestVersioning is the worked example of docs/versioning.md.
+// TestVersioning is the worked example of docs/design/versioning.md.
 func TestVersioning(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -308,7 +308,7 @@ func TestDocs(t *testing.T) {
 		code.WriteString(flat(t, path) + "\n")
 	}
 	blocks := 0
-	for _, path := range []string{"operations.md", "versioning.md"} {
+	for _, path := range []string{"guides/workflows.md", "design/versioning.md"} {
 		for _, part := range strings.Split(flat(t, "../../../../docs/"+path), "```go\n")[1:] {
 			block, _, _ := strings.Cut(part, "\n```")
 			if blocks++; !strings.Contains(code.String(), block) {

@@ -13,7 +13,7 @@ import (
 	"acescope/engine/temporal/operation/example"
 )
 
-// wire creates a worker as docs/operations.md shows.
+// wire creates a worker as docs/guides/workflows.md shows.
 func wire(c client.Client, dir string, artifacts *artifact.Store, outbox example.Outbox) (worker.Worker, error) {
 	h, err := example.Handlers(outbox)
 	if err != nil {
