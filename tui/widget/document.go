@@ -3,18 +3,16 @@ package widget
 import (
 	"time"
 
-	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui/text"
 )
 
-// Document is the facts of a run as lines. It keeps what it built until the detail,
-// the width or the second on the clock is another, and long texts it wrapped for as
-// long as they stay the same.
+// Document keeps the lines that a view built for a run until their source, the width or the second on the clock
+// changes, and long texts wrapped for as long as they stay the same.
 type Document struct {
 	WorkflowID, RunID string
 
-	Detail  *histories.Detail
+	Of      any // what Lines were built from, compared by ==
 	Width   int
 	Second  int64
 	Lines   []string

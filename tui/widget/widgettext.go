@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"acescope/sources/system"
 	"acescope/theme"
 	"acescope/tui/text"
 )
@@ -73,13 +72,6 @@ func Dollars(usd float64) string {
 
 func Holds(part string, in ...string) bool {
 	return slices.ContainsFunc(in, func(s string) bool { return strings.Contains(strings.ToLower(s), strings.ToLower(part)) })
-}
-
-func UnlessZero(n uint64) string {
-	if n == 0 {
-		return ""
-	}
-	return system.Bytes(n)
 }
 
 const (

@@ -192,7 +192,9 @@ func (w *checkWriter) process(p system.Process) {
 	w.Section("This process", "")
 	w.fact("id", strconv.Itoa(p.PID))
 	w.fact("up for", text.Span(w.Now.Sub(p.Started)))
-	w.fact("resident", widget.UnlessZero(p.RSS))
+	if p.RSS > 0 {
+		w.fact("resident", system.Bytes(p.RSS))
+	}
 	w.fact("heap", system.Bytes(p.Heap)+" of "+system.Bytes(p.HeapSys)+" held")
 	w.fact("goroutines", text.Count(int64(p.Goroutines)))
 	w.fact("collections", text.Count(int64(p.GCs))+", "+text.Took(p.GCPause)+" paused in all")

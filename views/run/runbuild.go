@@ -14,7 +14,7 @@ func of(d *widget.Document, detail *histories.Detail) bool {
 
 func build(d *widget.Document, detail *histories.Detail, width int, now time.Time, s theme.Styles, loc *time.Location) []string {
 	second := now.Unix()
-	if d.Detail == detail && d.Width == width && d.Second == second {
+	if d.Of == detail && d.Width == width && d.Second == second {
 		return d.Lines
 	}
 	w := &widget.Writer{Doc: d, S: s, Width: width, Now: now, Loc: loc}
@@ -28,6 +28,6 @@ func build(d *widget.Document, detail *histories.Detail, width int, now time.Tim
 	reflection(w, detail.Delta)
 	calls(w, detail.Skills)
 	identity(w, detail)
-	d.Detail, d.Width, d.Second, d.Lines = detail, width, second, w.Lines
+	d.Of, d.Width, d.Second, d.Lines = detail, width, second, w.Lines
 	return d.Lines
 }
