@@ -3,17 +3,21 @@ package views
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/charmbracelet/x/exp/golden"
+	historypb "go.temporal.io/api/history/v1"
 
+	"acescope/engine/temporal/compare"
+	"acescope/engine/temporal/historyfile"
 	"acescope/sources/histories"
 	"acescope/theme"
 )
 
-// twoRuns is a comparison as a reader would publish it.
+// twoRuns returns a comparison of two runs.
 func twoRuns() *histories.RunDiff {
 	at := func(s int) time.Time { return noon.Add(time.Duration(s) * time.Second) }
 	step := func(kind, name string, nth int, event int64, ms float64, status string) *histories.DiffStep {
@@ -55,7 +59,7 @@ func twoRuns() *histories.RunDiff {
 		B: histories.DiffRef{WorkflowID: "ace/tuned-e1-0004", RunID: "run-b", TaskID: "tuned-e1-0004"}, ReadA: 38, ReadB: 44, Diff: d, Took: 12 * time.Millisecond, Updated: noon}
 }
 
-// diffing is a console on its diff screen.
+// diffing returns a console that shows the diff screen.
 func diffing(t testing.TB, of *histories.RunDiff, s theme.Styles, width, height int, keys ...string) *screen {
 	t.Helper()
 	snap := full(12)
@@ -68,7 +72,7 @@ func diffing(t testing.TB, of *histories.RunDiff, s theme.Styles, width, height 
 	return sc
 }
 
-// hostileDiff has text in it that must not reach the terminal as it is.
+// hostileDiff returns a comparison whose texts try to control the terminal.
 func hostileDiff() *histories.RunDiff {
 	r := twoRuns()
 	evil := "\x1b[2J\u202eevil 🙂 名前\x00\r\n"
@@ -117,7 +121,7 @@ func TestDiffScreens(t *testing.T) {
 	}
 }
 
-// Every size is drawn exactly, whatever is on the screen.
+// Both panes fill every size exactly.
 func TestDiffEverySize(t *testing.T) {
 	for _, of := range []*histories.RunDiff{twoRuns(), hostileDiff(), nil} {
 		for _, keys := range [][]string{nil, {"n", "n"}, {"G"}, {"tab"}} {
@@ -137,27 +141,66 @@ func TestDiffKeys(t *testing.T) {
 	st := sc.store
 	heard := func() string { return strings.Join(st.heard(), "; ") }
 	if got := heard(); !strings.Contains(got, "diff ") || !strings.Contains(got, "look diff true") {
-		t.Errorf("d told %s", got)
+		t.Errorf("d sent %s", got)
 	}
 	sc.press("n", "n", "J")
 	if got := heard(); !strings.Contains(got, "select ace/plain-e1-0004 run-a") {
-		t.Errorf("J told %s", got)
+		t.Errorf("J sent %s", got)
 	}
 	sc.press("esc", "O")
 	if got := heard(); !strings.Contains(got, "select ace/tuned-e1-0004 run-b") {
-		t.Errorf("O told %s", got)
+		t.Errorf("O sent %s", got)
 	}
 	sc.press("esc", "v", "r")
 	if got := heard(); !strings.Contains(got, "diff ace/plain-e1-0004 ace/tuned-e1-0004 true") || !strings.Contains(got, "diff ace/tuned-e1-0004 ace/plain-e1-0004 false") {
-		t.Errorf("v, r told %s", got)
+		t.Errorf("v, r sent %s", got)
 	}
 }
 
-// A task that flipped between two experiments leads to its two runs side by side.
+// d on a task that flipped between two experiments compares its two runs.
 func TestDiffOfFlippedTask(t *testing.T) {
 	sc := newScreen(t, three(), theme.New(true, true), 200, 50)
 	sc.press(append(append([]string{}, comparing...), "d")...)
 	if got := strings.Join(sc.store.heard(), "; "); !strings.Contains(got, "diff ace/") {
-		t.Errorf("d told %s", got)
+		t.Errorf("d sent %s", got)
+	}
+}
+
+// forkDiff compares a fork with its original, as recorded from a server.
+func forkDiff(t *testing.T) *histories.RunDiff {
+	t.Helper()
+	var sides [2]compare.Side
+	for i, name := range []string{"original", "original-fork"} {
+		f, err := os.Open("../engine/workflows/testdata/" + name + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := historyfile.Read(f)
+		if _ = f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		sides[i] = compare.Side{Runs: [][]*historypb.HistoryEvent{list[0].Events}}
+	}
+	d := compare.Of(sides[0], sides[1], compare.Options{})
+	return &histories.RunDiff{A: histories.DiffRef{WorkflowID: d.A.WorkflowID, RunID: d.A.RunIDs[0], TaskID: "original-hello"},
+		B:     histories.DiffRef{WorkflowID: d.B.WorkflowID, RunID: d.B.RunIDs[0], TaskID: "original-hello~f1"},
+		ReadA: d.A.Events, ReadB: d.B.Events, Diff: d, Took: 2 * time.Millisecond, Updated: noon}
+}
+
+// The steps that a fork reused are marked.
+func TestForkDiffScreens(t *testing.T) {
+	of := forkDiff(t)
+	for name, c := range map[string]struct {
+		width, height int
+		keys          []string
+	}{
+		"list": {80, 24, []string{"a"}}, "list-wide": {200, 50, []string{"a"}}, "figures": {80, 24, []string{"tab", "G"}},
+		"step": {80, 24, []string{"a", "j", "j", "tab"}},
+	} {
+		for look, styles := range map[string]theme.Styles{"dark": theme.New(true, false), "nocolor": theme.New(true, true)} {
+			t.Run(name+"/"+look, func(t *testing.T) {
+				golden.RequireEqual(t, diffing(t, of, styles, c.width, c.height, c.keys...).drawn())
+			})
+		}
 	}
 }

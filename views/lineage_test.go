@@ -13,11 +13,10 @@ import (
 	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/views/lineage"
-	runpkg "acescope/views/run"
 	runsview "acescope/views/runs"
 )
 
-// family is a run with forks of it, a fork of a fork, and one whose original is gone.
+// family returns a run with forks, a fork of a fork, and a fork whose original no longer exists.
 func family() *histories.LineageTree {
 	yes, no := true, false
 	run := func(id string, at int, exit ace.ExitStatus, f *ace.Forked) runs.Run {
@@ -108,7 +107,7 @@ func TestLineageKeys(t *testing.T) {
 	selected("ace/q-00006~f1 run-q-00006~f1")
 	sc.press("d")
 	if got := sc.told(3); !strings.Contains(got, "diff ace/q-00006 ace/q-00006~f1 false") {
-		t.Errorf("d told %s", got)
+		t.Errorf("d sent %s", got)
 	}
 	sc.press("esc", "j", "b")
 	selected("ace/q-00006~f1 run-q-00006~f1")
@@ -118,17 +117,17 @@ func TestLineageKeys(t *testing.T) {
 	sc.has("run-gone, no longer listed")
 	sc.press("d")
 	if got := sc.told(3); !strings.Contains(got, "diff ace/q-00006 ace/q-00006~f4 false") {
-		t.Errorf("d on one whose original is gone told %s", got)
+		t.Errorf("d on a fork without original sent %s", got)
 	}
 	sc.press("esc", "g", "d")
 	sc.has("was not forked")
 	sc.press("b")
-	sc.has("there is no run before this one")
+	sc.has("this run is not a fork")
 	sc.press("j", "space", "space")
 	sc.has("2 marked")
 	sc.press("d")
 	if got := sc.told(3); !strings.Contains(got, "diff ace/q-00006~f1 ace/q-00006~f3 false") {
-		t.Errorf("d on two marks told %s", got)
+		t.Errorf("d on two marks sent %s", got)
 	}
 	sc.press("esc", "u", "g", "j", "f")
 	sc.has("q-00006~f1: executes anew: generator")
@@ -139,18 +138,18 @@ func TestLineageKeys(t *testing.T) {
 	sc.has("Lineage of q-00006")
 }
 
-// On the run's screen a fork is opened and compared where it stands.
+// The run screen opens a fork of its lineage and compares it with its original.
 func TestLineageOnTheRunScreen(t *testing.T) {
 	sc := newScreen(t, withFamily(), plainLook, 120, 40)
 	sc.press("2")
-	on(t, sc, runpkg.ItemLineage, 3)
+	on(t, sc, "lineage", 3)
 	sc.press("d")
 	if !contained(sc.store.heard(), "diff ace/q-00006~f1 ace/q-00006~f3 false") {
-		t.Errorf("d told %s", sc.told(5))
+		t.Errorf("d sent %s", sc.told(5))
 	}
 	sc.press("esc")
-	on(t, sc, runpkg.ItemLineage, 1)
-	if what, id := storyOf(t, sc).Copy(); what != "workflow id" || id != "ace/q-00006~f1" {
+	on(t, sc, "lineage", 1)
+	if what, id := outlineOf(t, sc).Copy(); what != "workflow id" || id != "ace/q-00006~f1" {
 		t.Errorf("copies %s %s", what, id)
 	}
 	sc.press("enter")
@@ -163,7 +162,7 @@ func TestLineageOnTheRunScreen(t *testing.T) {
 	}
 }
 
-// The section shows the runs around the one that is shown, however many there are.
+// The lineage section shows at most 12 runs, those around this run.
 func TestManyForks(t *testing.T) {
 	s := withFamily()
 	tree := *s.Lineage
@@ -220,13 +219,13 @@ func TestLineageASCII(t *testing.T) {
 	sc.has("`- q-00006~f2")
 }
 
-// The command draws the same tree.
+// The command prints the same tree.
 func TestLineageLines(t *testing.T) {
 	lines := lineage.LineageLines(family(), "run-q-00006~f1", theme.NoColor().Styles(theme.Unicode()))
 	golden.RequireEqual(t, strings.Join(lines, "\n")+"\n")
 }
 
-// In the list a fork is told by a mark before its name.
+// The list of runs marks forks before their names.
 func TestForksInTheList(t *testing.T) {
 	s := full(6)
 	s.Runs.Rows[1].Fork = &ace.Forked{WorkflowID: "ace/q-1", Event: 14, Phase: ace.PhaseSkills, Changed: map[string]ace.ForkChange{"model": {From: "a", To: "b"}}}

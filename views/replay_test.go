@@ -53,7 +53,7 @@ func TestReplayDraws(t *testing.T) {
 	}
 }
 
-// Whatever there is to draw, it is drawn exactly.
+// Both panes fill every size exactly, also without data.
 func TestReplayEverySize(t *testing.T) {
 	empty := replaySnapshot()
 	empty.Replay = nil
@@ -79,7 +79,7 @@ func TestReplayKeys(t *testing.T) {
 		"n": "next change true", "N": "next change false", "r": "verify false", "S": "verify true"} {
 		sc.press(key)
 		if told := sc.store.heard(); len(told) == 0 || !slices.Contains(told, want) {
-			t.Errorf("%s: told %q, want %q", key, strings.Join(told, "; "), want)
+			t.Errorf("%s: the store received %q, want %q", key, strings.Join(told, "; "), want)
 		}
 	}
 }

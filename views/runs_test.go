@@ -239,7 +239,7 @@ func TestMarksAndCancel(t *testing.T) {
 	}
 	sc.press("x")
 	sc.has("Cancel 3 runs?")
-	sc.has("3 of the 4 marked runs are open:")
+	sc.has("open: 3 of 4 marked runs")
 	other := listOfRuns()
 	other.Runs.Rows = closed(other.Runs.Rows, 0, 1, 2)
 	sc.show(other) // the question stays what it was

@@ -19,7 +19,7 @@ import (
 	"acescope/views/timeline"
 )
 
-// rich is a run with a bit of everything that a run screen must cope with.
+// rich returns the data of a run with all kinds of rows.
 func rich() *snapshot {
 	s := full(3)
 	s.Runs.Rows[0].Exit, s.Runs.Rows[0].Close = ace.Failed, noon
@@ -85,10 +85,10 @@ func rich() *snapshot {
 	return s
 }
 
-// on presses 2 and then moves to the first row of that kind, the n-th.
-func on(t *testing.T, sc *screen, kind run.ItemKind, n int32) {
+// on selects the n-th row of a kind.
+func on(t *testing.T, sc *screen, kind string, n int) {
 	t.Helper()
-	v := storyOf(t, sc)
+	v := outlineOf(t, sc)
 	sc.plain()
 	for i, r := range v.Rows {
 		if r.Kind == kind && r.N == n && !r.Sub {
@@ -97,10 +97,10 @@ func on(t *testing.T, sc *screen, kind run.ItemKind, n int32) {
 			return
 		}
 	}
-	t.Fatalf("no row of kind %d, %d", kind, n)
+	t.Fatalf("no row of kind %s, %d", kind, n)
 }
 
-func storyOf(t *testing.T, sc *screen) *run.Outline {
+func outlineOf(t *testing.T, sc *screen) *run.Outline {
 	t.Helper()
 	for _, s := range sc.screens {
 		if s.Name == "run" {
@@ -125,29 +125,29 @@ func TestRunScreen(t *testing.T) {
 
 func TestRunScreenRows(t *testing.T) {
 	for name, c := range map[string]struct {
-		kind          run.ItemKind
-		n             int32
+		kind          string
+		n             int
 		width, height int
 		keys          []string
 	}{
-		"failure":      {run.ItemFailure, 0, 80, 24, []string{"tab"}},
-		"phase":        {run.ItemPhase, 2, 80, 24, []string{"tab"}},
-		"update":       {run.ItemOperation, 1, 80, 24, []string{"tab"}},
-		"rejected":     {run.ItemOperation, 4, 200, 50, nil},
-		"tag":          {run.ItemOperation, 3, 80, 24, []string{"tab"}},
-		"call":         {run.ItemCall, 1, 200, 50, nil},
-		"call-big":     {run.ItemCall, 4, 80, 24, []string{"tab", "G"}},
-		"call-sealed":  {run.ItemCall, 5, 80, 24, []string{"tab"}},
-		"call-hostile": {run.ItemCall, 6, 80, 24, []string{"tab"}},
-		"call-ref":     {run.ItemCall, 7, 80, 24, []string{"tab", "o"}},
-		"call-binary":  {run.ItemCall, 8, 80, 24, []string{"tab"}},
-		"call-nested":  {run.ItemCall, 9, 80, 40, []string{"tab"}},
-		"calls":        {run.ItemCall, 0, 80, 24, nil},
-		"answer":       {run.ItemAnswer, 0, 80, 24, []string{"tab"}},
-		"plan-open":    {run.ItemPlan, 0, 80, 24, []string{"l"}},
-		"folded":       {run.ItemCall, 0, 80, 24, []string{"h", "h"}},
-		"sealed":       {run.ItemSealed, 0, 80, 24, []string{"tab"}},
-		"skill":        {run.ItemSkill, 1, 80, 24, []string{"tab"}},
+		"failure":      {"failure", 0, 80, 24, []string{"tab"}},
+		"phase":        {"phase", 2, 80, 24, []string{"tab"}},
+		"update":       {"operation", 1, 80, 24, []string{"tab"}},
+		"rejected":     {"operation", 4, 200, 50, nil},
+		"tag":          {"operation", 3, 80, 24, []string{"tab"}},
+		"call":         {"call", 1, 200, 50, nil},
+		"call-big":     {"call", 4, 80, 24, []string{"tab", "G"}},
+		"call-encoded": {"call", 5, 80, 24, []string{"tab"}},
+		"call-hostile": {"call", 6, 80, 24, []string{"tab"}},
+		"call-ref":     {"call", 7, 80, 24, []string{"tab", "o"}},
+		"call-binary":  {"call", 8, 80, 24, []string{"tab"}},
+		"call-nested":  {"call", 9, 80, 40, []string{"tab"}},
+		"calls":        {"call", 0, 80, 24, nil},
+		"answer":       {"answer", 0, 80, 24, []string{"tab"}},
+		"plan-open":    {"plan", 0, 80, 24, []string{"l"}},
+		"folded":       {"call", 0, 80, 24, []string{"h", "h"}},
+		"encoded":      {"encoded", 0, 80, 24, []string{"tab"}},
+		"skill":        {"skill", 1, 80, 24, []string{"tab"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sc := newScreen(t, rich(), theme.New(true, true), c.width, c.height)
@@ -159,14 +159,14 @@ func TestRunScreenRows(t *testing.T) {
 	}
 }
 
-// Every size must be drawn exactly, on every row, in both panes; drawn checks it.
+// Every row fills both panes exactly at every size; sc.drawn checks it.
 func TestRunScreenEverySize(t *testing.T) {
 	t.Parallel()
 	for _, snap := range []*snapshot{rich(), hostile(), full(3), foreign(), experiment(), failedExperiment(), ready()} {
 		sc := newScreen(t, snap, theme.New(true, false), 80, 24)
 		sc.press("2")
 		sc.drawn()
-		v := storyOf(t, sc)
+		v := outlineOf(t, sc)
 		for i := 0; i < max(len(v.Rows), 1); i++ {
 			v.Scroll(1)
 			sc.resize(40+i*13%180, 10+i*7%40)
@@ -193,31 +193,31 @@ func failedExperiment() *snapshot {
 func TestRunScreenKeys(t *testing.T) {
 	sc := newScreen(t, rich(), theme.New(true, true), 120, 40)
 	sc.press("2")
-	v := storyOf(t, sc)
+	v := outlineOf(t, sc)
 	sc.plain()
 	sc.press("]")
-	if v.Last.Kind != run.ItemSection || v.Last.Part != run.PartPhases {
+	if v.Last.Kind != "section" || v.Last.Section != "Phases" {
 		t.Errorf("] leads to %+v", v.Last)
 	}
 	sc.press("[", "[")
-	if v.Last.Part != run.PartAbout {
+	if v.Last.Section != "About" {
 		t.Errorf("[ leads to %+v", v.Last)
 	}
 	sc.press("g", "e")
-	if v.Last.Kind != run.ItemFailure {
+	if v.Last.Kind != "failure" {
 		t.Errorf("e leads to %+v", v.Last)
 	}
 	sc.press("E")
-	if v.Last != (run.Item{run.ItemCall, run.PartCalls, 2}) {
+	if v.Last != (run.Key{"Tool calls", "call", 2}) {
 		t.Errorf("E leads to %+v", v.Last)
 	}
 	sc.press(append(append([]string{"/"}, letters("17.2/100")...), "enter")...)
-	if v.Last != (run.Item{run.ItemCall, run.PartCalls, 3}) {
+	if v.Last != (run.Key{"Tool calls", "call", 3}) {
 		t.Errorf("the match is %+v", v.Last)
 	}
 	sc.press("n")
-	if v.Last != (run.Item{run.ItemCall, run.PartCalls, 3}) {
-		t.Errorf("the next match of one is %+v", v.Last)
+	if v.Last != (run.Key{"Tool calls", "call", 3}) {
+		t.Errorf("the next match of a single match is %+v", v.Last)
 	}
 	if what, text := v.Copy(); what != "call id" || text != "call-4" {
 		t.Errorf("copied %s %q", what, text)
@@ -232,14 +232,14 @@ func TestRunScreenKeys(t *testing.T) {
 	}
 	sc.press("esc")
 	sc.press("h")
-	if v.Last.Kind != run.ItemSection || !v.Folded[run.PartCalls] {
+	if v.Last.Kind != "section" || !v.Folded["Tool calls"] {
 		t.Errorf("folded: %+v", v.Last)
 	}
 	sc.press("l")
-	if v.Folded[run.PartCalls] {
+	if v.Folded["Tool calls"] {
 		t.Error("l does not unfold")
 	}
-	on(t, sc, run.ItemCall, 7)
+	on(t, sc, "call", 7)
 	sc.press("o")
 	if !contained(sc.store.heard(), "artifact "+strings.Repeat("ab", 32)) {
 		t.Errorf("o opens nothing: %v", sc.store.heard())
@@ -247,20 +247,20 @@ func TestRunScreenKeys(t *testing.T) {
 	snap := rich()
 	snap.Artifacts = &histories.Artifacts{List: []histories.Artifact{{Ref: ace.Ref{SHA256: strings.Repeat("ab", 32)}, Data: []byte(`{"found":"it"}`)}}}
 	sc.show(snap)
-	if out := sc.plain(); !strings.Contains(out, `"found": "it"`) || v.Last != (run.Item{run.ItemCall, run.PartCalls, 7}) {
+	if out := sc.plain(); !strings.Contains(out, `"found": "it"`) || v.Last != (run.Key{"Tool calls", "call", 7}) {
 		t.Errorf("the artifact is not shown on %+v:\n%s", v.Last, out)
 	}
 	snap = rich()
 	snap.Artifacts = &histories.Artifacts{List: []histories.Artifact{{Ref: ace.Ref{SHA256: strings.Repeat("ab", 32)}, Err: "artifact not found"}}}
 	sc.show(snap)
 	if out := sc.plain(); !strings.Contains(out, "artifact not found") {
-		t.Errorf("a missing artifact is not told:\n%s", out)
+		t.Errorf("no error for a missing artifact:\n%s", out)
 	}
 }
 
 func TestFoldedSectionsAreKept(t *testing.T) {
 	sc := newScreen(t, rich(), theme.New(true, true), 80, 24)
-	v := storyOf(t, sc)
+	v := outlineOf(t, sc)
 	v.Restore(map[string]string{"folded": "Skills,Tool calls,no such part"})
 	sc.press("2")
 	if out := sc.plain(); !strings.Contains(out, "Skills  7 calls  (folded: l unfolds)") {
@@ -283,28 +283,28 @@ func contained(list []string, want string) bool {
 func TestRunScreenFollowsTheChain(t *testing.T) {
 	sc := newScreen(t, rich(), theme.New(true, true), 80, 24)
 	sc.press("2")
-	on(t, sc, run.ItemLink, 0)
+	on(t, sc, "link", 0)
 	sc.press("o")
 	if !contained(sc.store.heard(), "select ace/q-00003 run-q-00003-before") {
-		t.Errorf("o goes nowhere: %v", sc.store.heard())
+		t.Errorf("o does not select the linked run: %v", sc.store.heard())
 	}
 	sc.press("backspace")
 	if heard := sc.store.heard(); heard[len(heard)-1] != "select ace/q-00003 run-q-00003" {
-		t.Errorf("backspace goes elsewhere: %v", heard)
+		t.Errorf("backspace does not select the previous run: %v", heard)
 	}
 }
 
-// TestRunScreenKeepsItsRow adds rows above the cursor while it stands on a call.
+// TestRunScreenKeepsItsRow adds rows above the selected call.
 func TestRunScreenKeepsItsRow(t *testing.T) {
 	sc := newScreen(t, rich(), theme.New(true, true), 80, 24)
 	sc.press("2")
-	on(t, sc, run.ItemCall, 3)
-	v := storyOf(t, sc)
+	on(t, sc, "call", 3)
+	v := outlineOf(t, sc)
 	snap := rich()
 	snap.Detail.Pending = []histories.PendingActivity{{Type: ace.ActivityCurator, State: "scheduled", Attempt: 4, MaxAttempts: 9, LastError: "x", Next: noon.Add(3 * time.Second)}}
 	sc.show(snap)
 	out := sc.plain()
-	if v.Last != (run.Item{run.ItemCall, run.PartCalls, 3}) || !strings.Contains(out, "▸  11:59:49 ✓ calculate(\"expr\":\"17.2/100\")") {
+	if v.Last != (run.Key{"Tool calls", "call", 3}) || !strings.Contains(out, "▸  11:59:49 ✓ calculate(\"expr\":\"17.2/100\")") {
 		t.Errorf("the cursor is on %+v:\n%s", v.Last, out)
 	}
 }
@@ -341,7 +341,7 @@ func TestRunScreenASCII(t *testing.T) {
 	snap.Detail.Calls = histories.Calls(snap.Detail.Calls.At(1), snap.Detail.Calls.At(4))
 	sc := newScreen(t, snap, theme.NoColor().Styles(theme.ASCII()), 120, 60)
 	sc.press("2")
-	for range len(storyOf(t, sc).Rows) {
+	for range len(outlineOf(t, sc).Rows) {
 		sc.press("j")
 		for _, r := range sc.plain() {
 			if r > 0x7e {
@@ -351,7 +351,7 @@ func TestRunScreenASCII(t *testing.T) {
 	}
 }
 
-// BenchmarkRunScreen20k is a snapshot of a run of 20,000 calls that is new, drawn.
+// BenchmarkRunScreen20k draws a new snapshot of a run with 20,000 calls.
 func BenchmarkRunScreen20k(b *testing.B) {
 	snap := rich()
 	all := make([]*histories.ToolCall, 20_000)
@@ -373,25 +373,26 @@ func BenchmarkRunScreen20k(b *testing.B) {
 	}
 }
 
-// BenchmarkRunSearch20k looks a text up that no call has.
+// BenchmarkRunSearch20k searches for a text that no call contains.
 func BenchmarkRunSearch20k(b *testing.B) {
 	snap := rich()
 	all := make([]*histories.ToolCall, 20_000)
 	for i := range all {
 		all[i] = snap.Detail.Calls.At(1)
 	}
-	d := snap.Detail
-	d.Calls = histories.Calls(all...)
+	snap.Detail.Calls = histories.Calls(all...)
+	sc := newScreen(b, snap, theme.New(true, false), 200, 50)
+	sc.press("2", "/")
+	sc.press(append(letters("nowhere to be found"), "enter")...)
 	for b.Loop() {
-		for i := range all {
-			if run.Contains(d, run.Item{run.ItemCall, run.PartCalls, int32(i)}, "nowhere to be found") {
-				b.Fatal("found")
-			}
+		sc.press("n")
+		if sc.named("run").Views[0].(*run.Outline).Last.Kind == "call" {
+			b.Fatal("found")
 		}
 	}
 }
 
-// BenchmarkBigPayload makes 2 MB ready to be drawn.
+// BenchmarkBigPayload prepares a payload of 2 MB for drawing.
 func BenchmarkBigPayload(b *testing.B) {
 	raw := rich().Detail.Calls.At(4).Result
 	b.SetBytes(int64(len(raw)))

@@ -71,7 +71,7 @@ func screens(c *console.Console, f Feeds) []tui.Screen {
 	facts := run.NewRun(c, f.Run.Detail)
 	return append([]tui.Screen{
 		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{runs.NewRuns(c, f.Runs), facts}},
-		{Name: "run", Keys: []string{"2"}, Help: "the selected run, whole", Views: []tui.View{run.NewStory(whole), run.NewInspector(whole)}},
+		{Name: "run", Keys: []string{"2"}, Help: "the selected run, whole", Views: []tui.View{run.NewOutline(whole), run.NewInspector(whole)}},
 		timeline.TimelineScreen(c, f.Timeline),
 		{Name: "playbook", Short: "book", Keys: []string{"4"}, Help: "playbooks: bullets and who wrote them, versions, differences, health", Views: []tui.View{books, blame}},
 		{Name: "experiments", Short: "exps", Keys: []string{"5"}, Help: "experiments and their learning curves", Share: 42,

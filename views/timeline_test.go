@@ -18,7 +18,7 @@ import (
 	"acescope/views/timeline"
 )
 
-// timed is a console whose first run has a history.
+// timed returns the data of a console whose first run has a history.
 func timed(events []*historypb.HistoryEvent, change func(*histories.EventLog)) *snapshot {
 	s := full(60)
 	r := s.Runs.Rows[0]
@@ -137,18 +137,18 @@ func TestTimelineJump(t *testing.T) {
 	sc.press("b")
 	sc.has("Event 5 ActivityTaskScheduled")
 	sc.press("b")
-	sc.has("follows from no other")
+	sc.has("no related event before this")
 	sc.press("B", "B")
 	sc.has("Event 7 ActivityTaskCompleted")
 	if !slices.Contains(sc.store.heard(), "open 7") || !slices.Contains(sc.store.heard(), "look events true") {
-		t.Errorf("the store heard %q", sc.store.heard())
+		t.Errorf("the store received %q", sc.store.heard())
 	}
 	filtered(v.Log, histories.EventFilter{Include: "completed"})
 	sc.press("b") // to one that the filter keeps out
 	sc.has("Event 6 ActivityTaskStarted")
 	sc.press("1")
 	if !slices.Contains(sc.store.heard(), "look events false") {
-		t.Error("events are read though nobody looks")
+		t.Error("events are read while the timeline is hidden")
 	}
 }
 
@@ -177,7 +177,7 @@ func TestTimelineFilterKeys(t *testing.T) {
 	sc.has(`pattern "a(b"`)
 	for _, l := range sc.store.heard() {
 		if strings.HasPrefix(l, "events") {
-			t.Errorf("a bad pattern was told: %s", l)
+			t.Errorf("the store received an invalid pattern: %s", l)
 		}
 	}
 	sc.press("/")
@@ -185,7 +185,7 @@ func TestTimelineFilterKeys(t *testing.T) {
 	sc.press("enter", `\`, "s", "enter", "F")
 	want := []string{"events // !/task/ full=false", "events // !/tasks/ full=false", "events // !/tasks/ full=true"}
 	if heard := sc.store.heard(); !slices.Equal(heard[len(heard)-3:], want) {
-		t.Errorf("the store heard %q", heard)
+		t.Errorf("the store received %q", heard)
 	}
 }
 
@@ -201,15 +201,15 @@ func TestTimelineZoom(t *testing.T) {
 	before := v.Shown()
 	sc.press("l")
 	if v.Shown().From <= before.From {
-		t.Error("it did not pan")
+		t.Error("l does not pan")
 	}
 	sc.press("-", "-", "-", "-")
 	if v.Shown() != all {
-		t.Error("zooming out does not end at all of it")
+		t.Error("zooming out does not end at the whole run")
 	}
 	sc.press("+", "0")
 	if v.Shown() != all {
-		t.Error("0 does not show all")
+		t.Error("0 does not show the whole run")
 	}
 }
 
@@ -225,7 +225,7 @@ func TestTimelineErrors(t *testing.T) {
 	}
 	sc.press("E", "E")
 	if got := v.Span().Name; got != "shell" {
-		t.Errorf("the error before is %s", got)
+		t.Errorf("the previous error is %s", got)
 	}
 	sc.press("t", "g", "e", "e", "e")
 	sc.has("no error after this")
@@ -241,7 +241,7 @@ func TestTimelineCopy(t *testing.T) {
 		t.Errorf("copied %s: %s", what, copied)
 	}
 	sc.press("k")
-	if what, copied := v.Copy(); what != "the id of event 6" || copied != "6" {
+	if what, copied := v.Copy(); what != "ID of event 6" || copied != "6" {
 		t.Errorf("copied %s: %s", what, copied)
 	}
 }
@@ -281,16 +281,6 @@ func BenchmarkTimelineFrame50k(b *testing.B) {
 	}
 }
 
-func TestAxisTimes(t *testing.T) {
-	for d, want := range map[time.Duration]string{0: "0", 500 * time.Microsecond: "500us", 1500 * time.Millisecond: "1500ms", 30 * time.Second: "30s",
-		90 * time.Second: "1m30s", 2 * time.Minute: "2m", 10 * time.Minute: "10m", 20*time.Minute + 10*time.Second: "20m10s", time.Hour: "1h",
-		90 * time.Minute: "1h30m", 10 * time.Hour: "10h", 20 * time.Hour: "20h", -time.Minute: "-1m"} {
-		if got := timeline.AxisTime(d); got != want {
-			t.Errorf("%s: %q, want %q", d, got, want)
-		}
-	}
-}
-
 func TestTimelineOpensAnotherRun(t *testing.T) {
 	snap := timed(historytest.Task(true).Events, openAt(1))
 	snap.Events.Opened.Leads = runs.Run{WorkflowID: "ace/next", RunID: "run-next"}
@@ -299,16 +289,16 @@ func TestTimelineOpensAnotherRun(t *testing.T) {
 	sc.press("3", "t", "g", "o")
 	sc.has("now ace/next; backspace leads back")
 	if got := sc.toldLast(); got != "select ace/next run-next" {
-		t.Errorf("told %q", got)
+		t.Errorf("the store received %q", got)
 	}
 	sc.press("backspace")
 	if got := sc.toldLast(); got != "select "+was.WorkflowID+" "+was.RunID {
-		t.Errorf("told %q", got)
+		t.Errorf("the store received %q", got)
 	}
 	sc.press("j", "o")
-	sc.has("once more")
+	sc.has("press o again")
 	snap.Events.Opened = snap.Events.Open(2)
 	sc.show(snap)
 	sc.press("o")
-	sc.has("names no other run")
+	sc.has("leads to no other run")
 }

@@ -94,37 +94,3 @@ func FuzzIndent(f *testing.F) {
 		}
 	})
 }
-
-func FuzzDiffWords(f *testing.F) {
-	f.Add("Round to two places at each step.", "Round to three places at the end.")
-	f.Add("", "new")
-	f.Add("a  b\n", "\tb a")
-	f.Fuzz(func(t *testing.T, old, new string) {
-		a, b := "", ""
-		for _, e := range DiffWords(old, new) {
-			if e.Kind != EditNew {
-				a += e.Text
-			}
-			if e.Kind != EditGone {
-				b += e.Text
-			}
-		}
-		if a != old || b != new {
-			t.Fatalf("%q and %q became %q and %q", old, new, a, b)
-		}
-	})
-}
-
-func TestDiffWords(t *testing.T) {
-	got := ""
-	for _, e := range DiffWords("round to two places at each step", "round to three decimal places") {
-		got += string("=-+"[e.Kind]) + e.Text + "|"
-	}
-	if want := "=round to |-two |+three decimal |=places|- at each step|"; got != want {
-		t.Errorf("%s, not %s", got, want)
-	}
-	long := strings.Repeat("word ", 3*maxDiffWords)
-	if edits := DiffWords(long, long+"more"); len(edits) == 0 {
-		t.Error("nothing")
-	}
-}

@@ -139,7 +139,7 @@ func (a *Actor) Act(verb string, do func(context.Context) (done string, err erro
 
 // ask confirms an action on one run, or on several: then each is prepared and done in turn, with progress.
 func (a *Actor) ask(s tui.Shell, verb string, open []runs.Run, of int, prepare func(context.Context, Target) (Prepared, error)) tea.Cmd {
-	lines := []string{fmt.Sprintf("%d of the %s are open:", len(open), widget.HowMany(of, "marked run")), ""}
+	lines := []string{fmt.Sprintf("open: %d of %s", len(open), widget.HowMany(of, "marked run")), ""}
 	for _, r := range open[:min(len(open), shownMarks)] {
 		lines = append(lines, text.Safe(NameOf(r)+"  run "+r.RunID, " "))
 	}

@@ -1,10 +1,12 @@
-// Package diff shows two runs step by step.
+// Package diff shows two runs step by step, on the screen and as text for the command line.
 package diff
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -12,6 +14,7 @@ import (
 	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui"
+	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
 )
@@ -24,36 +27,32 @@ type Feed interface {
 }
 
 func DiffScreen(c *console.Console, feed Feed) tui.Screen {
-	v := &diffList{Console: c, feed: feed, unfolded: map[int]bool{}, table: widget.NewTable(
-		widget.Heading{Title: "", Width: diffWord + 2},
+	v := &diffList{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed, unfolded: map[int]bool{}, table: widget.NewTable(
+		widget.Heading{Title: "", Width: statusWidth + 2},
 		widget.Heading{Title: "STEP", Minimum: 20},
 		widget.Heading{Title: "EVENTS", Width: 13, Right: true, Drop: 1},
-		widget.Heading{Title: "TOOK", Width: 17, Right: true, Drop: 2},
+		widget.Heading{Title: "DURATION", Width: 17, Right: true, Drop: 2},
 	)}
 	return tui.Screen{Name: "diff", Help: "two runs step by step", Aside: true, Share: 48, Views: []tui.View{v, &pairDetail{v: v}}}
 }
 
-// diffList is the steps of two runs beside each other.
+// diffList lists the steps of two runs side by side.
 type diffList struct {
-	*console.Console
+	nav           *console.Navigation
+	actor         *console.Actor
+	location      *time.Location
 	feed          Feed
 	styles        theme.Styles
 	width, height int
-	of            *histories.RunDiff // newest, nil while nothing is compared
+	of            *histories.RunDiff // newest, or nil
 	table         *widget.Table
-	rows          []pairRow
-	unfolded      map[int]bool // stretches of same pairs, by their first
-	open          bool         // all of them are unfolded
+	rows          []row
+	unfolded      map[int]bool // equal steps that are not folded as by default, by the index of their first pair
+	open          bool         // equal steps are not folded by default
 	kind          string       // only steps of this kind, "" for all
 	onlyDiffer    bool
-	second        bool // enter opens the second's run
-	stale         bool // rows are not those of what is compared
-}
-
-// pairRow is a pair, a stretch of pairs that are the same, or the whole.
-type pairRow struct {
-	pair int // in Pairs; -1 for the whole
-	n    int // of a stretch, 0 for a pair
+	second        bool // side B is selected
+	stale         bool // rows must be listed again
 }
 
 func (v *diffList) Name() string  { return "Steps" }
@@ -91,41 +90,51 @@ func (v *diffList) Bindings() []tui.Binding {
 	return append(widget.Motions("diff", v), v.keys("diff")...)
 }
 
-// keys work in both panes.
+// keys returns the keys of both panes.
 func (v *diffList) keys(view string) []tui.Binding {
 	b := func(name, help, short string, do func(s tui.Shell), keys ...string) tui.Binding {
 		return tui.Binding{Action: view + "." + name, Keys: keys, Help: help, Short: short,
 			Do: func(s tui.Shell) tea.Cmd { do(s); return nil }}
 	}
-	all := []tui.Binding{
-		b("next", "next difference", "next", func(s tui.Shell) { v.jumpTo(s, 1, v.differs, "no further difference") }, "n"),
-		b("previous", "difference before", "", func(s tui.Shell) { v.jumpTo(s, -1, v.differs, "no difference before") }, "N"),
-		b("next_section", "next step that is no tool call", "", func(s tui.Shell) { v.jumpTo(s, 1, v.begins, "no further section") }, "]"),
-		b("previous_section", "the one before", "", func(s tui.Shell) { v.jumpTo(s, -1, v.begins, "no section before") }, "["),
-		b("next_error", "next step that failed in one of them", "", func(s tui.Shell) { v.jumpTo(s, 1, v.failed, "no further error") }, "e"),
-		b("previous_error", "the one before", "", func(s tui.Shell) { v.jumpTo(s, -1, v.failed, "no error before") }, "E"),
-		b("open", "open the run on the side that is chosen; on a stretch of same steps, unfold it", "open", v.enter, "enter"),
-		b("run", "open the run on the side that is chosen", "", func(s tui.Shell) { v.openRun(s, v.second) }, "o"),
-		b("other", "open the run on the other side", "other side", func(s tui.Shell) { v.openRun(s, !v.second) }, "O"),
-		b("left", "choose side A", "", func(tui.Shell) { v.second = false }, "h", "left"),
-		b("right", "choose side B", "side", func(tui.Shell) { v.second = true }, "l", "right"),
-		b("event", "go to the step's event on the timeline of the side that is chosen; esc leads back", "event", v.toEvent, "J"),
-		b("fold", "fold or unfold steps that are the same", "fold", func(tui.Shell) { v.fold() }, "space"),
-		b("fold_all", "fold or unfold all of them", "", func(tui.Shell) { v.open = !v.open; v.unfolded = map[int]bool{}; v.refill() }, "a"),
-		b("filter", "only steps of one kind: all, activities, tool calls, …", "filter", func(tui.Shell) { v.nextKind(1) }, "F"),
-		b("filter_back", "the same, backwards", "", func(tui.Shell) { v.nextKind(-1) }),
-		b("only", "only differences, or all again", "", func(tui.Shell) { v.onlyDiffer = !v.onlyDiffer; v.refill() }, "d"),
-		b("fields", "compare also what differs between any two runs: ids, times, durations", "", v.allFields, "v"),
-		b("swap", "swap A and B", "", func(s tui.Shell) { v.again(s, true) }, "r"),
-		b("refresh", "read both again now", "", func(s tui.Shell) { v.again(s, false) }, "ctrl+r"),
+	jump := func(by int, is func(*histories.DiffPair) bool, none string) func(tui.Shell) {
+		return func(s tui.Shell) { v.jump(s, by, is, none) }
 	}
-	if v.Actions != nil {
-		all = append(all, v.ForkOf(view, v.forkPoint))
+	all := []tui.Binding{
+		b("next", "next difference", "next", jump(1, differs, "no further difference"), "n"),
+		b("previous", "previous difference", "", jump(-1, differs, "no previous difference"), "N"),
+		b("next_section", "next step that is not a tool call", "",
+			jump(1, startsSection, "no further section"), "]"),
+		b("previous_section", "previous step that is not a tool call", "",
+			jump(-1, startsSection, "no previous section"), "["),
+		b("next_error", "next step that failed in A or B", "", jump(1, failed, "no further error"), "e"),
+		b("previous_error", "previous step that failed in A or B", "", jump(-1, failed, "no previous error"), "E"),
+		b("open", "open the run of the selected side, or unfold equal steps", "open", v.enter, "enter"),
+		b("run", "open the run of the selected side", "", func(s tui.Shell) { v.openRun(s, v.second) }, "o"),
+		b("other", "open the run of the other side", "other side",
+			func(s tui.Shell) { v.openRun(s, !v.second) }, "O"),
+		b("left", "select side A", "", func(tui.Shell) { v.second = false }, "h", "left"),
+		b("right", "select side B", "side", func(tui.Shell) { v.second = true }, "l", "right"),
+		b("event", "go to the event of the step on the timeline of the selected side; esc leads back",
+			"event", v.toEvent, "J"),
+		b("fold", "fold or unfold equal steps", "fold", func(tui.Shell) { v.fold() }, "space"),
+		b("fold_all", "fold or unfold all equal steps", "",
+			func(tui.Shell) { v.open = !v.open; v.unfolded = map[int]bool{}; v.refill() }, "a"),
+		b("filter", "only steps of the next kind: all, activities, tool calls, …", "filter",
+			func(tui.Shell) { v.nextKind(1) }, "F"),
+		b("filter_back", "only steps of the previous kind", "", func(tui.Shell) { v.nextKind(-1) }),
+		b("only", "only differences, or all steps", "",
+			func(tui.Shell) { v.onlyDiffer = !v.onlyDiffer; v.refill() }, "d"),
+		b("fields", "also compare fields that always differ: IDs, times, durations", "", v.allFields, "v"),
+		b("swap", "swap A and B", "", func(s tui.Shell) { v.again(s, true) }, "r"),
+		b("refresh", "read both runs again", "", func(s tui.Shell) { v.again(s, false) }, "ctrl+r"),
+	}
+	if v.actor.Actions != nil {
+		all = append(all, v.actor.ForkOf(view, v.forkPoint))
 	}
 	return all
 }
 
-// forkPoint is the run on the side that is chosen, at the step under the cursor.
+// forkPoint returns the run of the selected side, and the selected step as fork point.
 func (v *diffList) forkPoint() (r runs.Run, point string, ok bool) {
 	if v.of == nil {
 		return r, "", false
@@ -157,11 +166,11 @@ func (v *diffList) Refresh() {
 	}
 }
 
-// refill works the rows out; the cursor stays on its pair, or near it.
+// refill lists the rows again and keeps the cursor on its pair, or near it.
 func (v *diffList) refill() {
 	at := -1
 	if v.table.Cursor < len(v.rows) {
-		at = v.rows[v.table.Cursor].pair
+		at, _ = v.rows[v.table.Cursor].span()
 	}
 	v.stale, v.rows = false, nil
 	d := v.diff()
@@ -169,97 +178,88 @@ func (v *diffList) refill() {
 		v.table.SetRows(0)
 		return
 	}
-	v.rows = append(v.rows, pairRow{pair: -1})
+	v.rows = append(v.rows, summaryRow{v.of})
 	for i := 0; i < len(d.Pairs); {
-		n := v.stretch(d, i)
+		n := 0
+		if v.kind == "" {
+			n = equalFrom(d, i)
+		}
 		if n >= foldFrom && !v.onlyDiffer && v.open == v.unfolded[i] {
-			v.rows = append(v.rows, pairRow{i, n})
+			v.rows = append(v.rows, equalRow{d, i, n})
 			i += n
 			continue
 		}
 		for range max(n, 1) {
-			if v.shows(&d.Pairs[i]) {
-				v.rows = append(v.rows, pairRow{pair: i})
+			if p := &d.Pairs[i]; (v.kind == "" || p.Step().Kind == v.kind) && (!v.onlyDiffer || differs(p)) {
+				v.rows = append(v.rows, pairRow{p, i})
 			}
 			i++
 		}
 	}
 	v.table.SetRows(len(v.rows))
-	if to := slices.IndexFunc(v.rows, func(r pairRow) bool { return r.pair >= at || r.pair+r.n > at }); to >= 0 {
+	if to := slices.IndexFunc(v.rows, func(r row) bool { _, last := r.span(); return last >= at }); to >= 0 {
 		v.table.Scroll(to - v.table.Cursor)
 	}
-}
-
-func (v *diffList) shows(p *histories.DiffPair) bool {
-	return (v.kind == "" || p.Step().Kind == v.kind) && (!v.onlyDiffer || histories.DiffDiffers(p.Status))
-}
-
-// stretch is how many pairs from i on are the same; where only one kind is shown there are
-// none.
-func (v *diffList) stretch(d *histories.Diff, i int) int {
-	if v.kind != "" {
-		return 0
-	}
-	return sameFrom(d, i)
 }
 
 func (v *diffList) Page() int     { return v.table.Page() }
 func (v *diffList) Scroll(by int) { v.table.Scroll(by) }
 
-// current is the row under the cursor.
-func (v *diffList) current() (pairRow, bool) {
+// current returns the row under the cursor, or nil.
+func (v *diffList) current() row {
 	if v.stale {
 		v.refill()
 	}
 	if v.table.Cursor >= len(v.rows) {
-		return pairRow{}, false
+		return nil
 	}
-	return v.rows[v.table.Cursor], true
+	return v.rows[v.table.Cursor]
 }
 
-// pair is the pair under the cursor, nil where there is none.
+// pair returns the first pair of the row under the cursor, or nil.
 func (v *diffList) pair() *histories.DiffPair {
-	if r, ok := v.current(); ok && r.pair >= 0 {
-		return &v.diff().Pairs[r.pair]
+	if r := v.current(); r != nil {
+		if at, _ := r.span(); at >= 0 {
+			return &v.diff().Pairs[at]
+		}
 	}
 	return nil
 }
 
 func (v *diffList) fold() {
-	r, ok := v.current()
-	d := v.diff()
-	if !ok || r.pair < 0 {
+	if v.pair() == nil {
 		return
 	}
-	from := r.pair
-	for from > 0 && d.Pairs[from].Status == histories.DiffSame && sameFrom(d, from-1) > 0 {
+	d := v.diff()
+	from, _ := v.current().span()
+	for from > 0 && d.Pairs[from].Status == histories.DiffSame && equalFrom(d, from-1) > 0 {
 		from--
 	}
-	if sameFrom(d, from) >= foldFrom {
+	if equalFrom(d, from) >= foldFrom {
 		v.unfolded[from] = !v.unfolded[from]
 		v.refill()
 	}
 }
 
-func (v *diffList) differs(p *histories.DiffPair) bool { return histories.DiffDiffers(p.Status) }
+func differs(p *histories.DiffPair) bool { return histories.DiffDiffers(p.Status) }
 
-func (v *diffList) begins(p *histories.DiffPair) bool { return p.Step().Kind != "tool call" }
+func startsSection(p *histories.DiffPair) bool { return p.Step().Kind != "tool call" }
 
-func (v *diffList) failed(p *histories.DiffPair) bool {
+func failed(p *histories.DiffPair) bool {
 	bad := func(s *histories.DiffStep) bool {
 		return s != nil && (s.Error != "" || s.Status == "failed" || s.Status == "timed out")
 	}
 	return bad(p.A) || bad(p.B)
 }
 
-// jumpTo goes to the next row whose pair is of a kind.
-func (v *diffList) jumpTo(s tui.Shell, by int, is func(*histories.DiffPair) bool, none string) {
+// jump selects the next row, or with by -1 the previous one, of whose pair is returns true.
+func (v *diffList) jump(s tui.Shell, by int, is func(*histories.DiffPair) bool, none string) {
 	if v.current(); v.diff() == nil {
 		return
 	}
-	for at := v.table.Cursor + by; at >= 0 && at < len(v.rows); at += by {
-		if r := v.rows[at]; r.pair >= 0 && is(&v.diff().Pairs[r.pair]) {
-			v.table.Scroll(at - v.table.Cursor)
+	for to := v.table.Cursor + by; to >= 0 && to < len(v.rows); to += by {
+		if at, _ := v.rows[to].span(); at >= 0 && is(&v.diff().Pairs[at]) {
+			v.table.Scroll(to - v.table.Cursor)
 			return
 		}
 	}
@@ -267,14 +267,14 @@ func (v *diffList) jumpTo(s tui.Shell, by int, is func(*histories.DiffPair) bool
 }
 
 func (v *diffList) enter(s tui.Shell) {
-	if r, ok := v.current(); ok && r.n > 0 {
+	if _, ok := v.current().(equalRow); ok {
 		v.fold()
 		return
 	}
 	v.openRun(s, v.second)
 }
 
-// side is the run on a side, at the step under the cursor where there is one.
+// side returns the run of a side, and its step in the selected pair or nil.
 func (v *diffList) side(second bool) (runs.Run, *histories.DiffStep) {
 	ref := v.of.A
 	if second {
@@ -312,7 +312,7 @@ func (v *diffList) openRun(s tui.Shell, second bool) {
 		return
 	}
 	r, _ := v.side(second)
-	v.Show(r)
+	v.nav.Show(r)
 	s.Open("run")
 }
 
@@ -322,15 +322,15 @@ func (v *diffList) toEvent(s tui.Shell) {
 	}
 	r, step := v.side(v.second)
 	if step == nil {
-		s.Note("this side has no such step")
+		s.Note("the selected side does not have this step")
 		return
 	}
-	v.Show(r)
-	v.Event = step.Event
+	v.nav.Show(r)
+	v.nav.Event = step.Event
 	s.Open("timeline")
 }
 
-// nextKind goes through the kinds of steps that there are.
+// nextKind lists only steps of the next kind, and all steps after the last kind.
 func (v *diffList) nextKind(by int) {
 	d := v.diff()
 	if d == nil {
@@ -352,9 +352,9 @@ func (v *diffList) allFields(s tui.Shell) {
 		return
 	}
 	if v.feed.Want(histories.DiffAsk{A: v.of.A, B: v.of.B, AllFields: !v.of.AllFields}); v.of.AllFields {
-		s.Note("without what differs between any two runs")
+		s.Note("without fields that always differ")
 	} else {
-		s.Note("with ids, times and durations")
+		s.Note("with IDs, times and durations")
 	}
 }
 
@@ -366,14 +366,81 @@ func (v *diffList) again(s tui.Shell, swap bool) {
 		v.feed.Want(histories.DiffAsk{A: v.of.B, B: v.of.A, AllFields: v.of.AllFields})
 	default:
 		v.feed.Again()
-		s.Note("reading both again")
+		s.Note("reading both runs again")
 	}
 }
 
-// Copy gives the sentence about the first difference.
+// Copy returns the description of the first difference.
 func (v *diffList) Copy() (what, said string) {
 	if d := v.diff(); d != nil && d.First != nil {
-		return "the first difference", d.First.Text
+		return "first difference", d.First.Text
 	}
 	return "", ""
+}
+
+func (v *diffList) Draw(now time.Time, focused bool) []string {
+	if v.stale {
+		v.refill()
+	}
+	d := v.diff()
+	if d == nil {
+		return widget.Centre(v.emptyLines(), v.width, v.height, v.styles)
+	}
+	lines := v.header(d, now)
+	v.table.SetSize(v.width, v.height-len(lines))
+	return append(lines, v.table.Draw(v.styles, focused,
+		func(i int) []widget.Cell { return v.rows[i].cells(v.styles) })...)
+}
+
+// header returns the two runs, the first difference and the metrics, in as many lines as fit.
+func (v *diffList) header(d *histories.Diff, now time.Time) []string {
+	s := v.styles
+	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: v.width, Now: now, Loc: v.location}
+	writeSide(w, "A", v.of.A.Name(), &d.A)
+	writeSide(w, "B", v.of.B.Name(), &d.B)
+	room := max(v.height/5, 2)
+	from := len(w.Lines)
+	writeVerdict(w, d)
+	if len(w.Lines)-from > room {
+		w.Lines = w.Lines[:from+room-1]
+		w.Say(s.Muted, " "+s.Glyphs.Ellipsis+" the first row shows the rest")
+	}
+	w.Say(s.Muted, " "+countsText(d)+"; "+shortMetrics(d, s.Glyphs))
+	return w.Lines[:min(len(w.Lines), max(v.height-4, 0))]
+}
+
+// shortMetrics returns the most important metrics that differ, in one line.
+func shortMetrics(d *histories.Diff, g theme.Glyphs) string {
+	var parts []string
+	for _, m := range d.Metrics {
+		switch m.Name {
+		case "duration", "input tokens", "output tokens", "cost", "skills":
+			if r := metricCells(m, g); r.By != "=" {
+				parts = append(parts, r.Name+" "+r.A+" "+g.Arrow+" "+r.B)
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return "same duration, tokens, cost and skills"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// emptyLines explains why no comparison is shown.
+func (v *diffList) emptyLines() []string {
+	g := v.styles.Glyphs
+	if v.of == nil {
+		return []string{"no runs are compared", "mark two with space in the list of runs, then press d"}
+	}
+	say := []string{text.Safe(v.of.A.Name(), " "), "and", text.Safe(v.of.B.Name(), " "), ""}
+	if v.of.Reading {
+		return append(say, fmt.Sprintf("reading%s %s and %s events", g.Ellipsis,
+			text.Count(int64(v.of.ReadA)), text.Count(int64(v.of.ReadB))))
+	}
+	for _, x := range []struct{ name, err string }{{"A", v.of.ErrA}, {"B", v.of.ErrB}} {
+		if x.err != "" {
+			say = append(say, g.Failed+" "+x.name+" cannot be read: "+text.Safe(x.err, " "))
+		}
+	}
+	return append(say, "", "ctrl+r tries again; o and O open the runs")
 }

@@ -18,10 +18,13 @@ import (
 	"acescope/views/console"
 )
 
-// lineage is the selected run with all its forks, and the forks of those, as a tree. The
-// run under the cursor is the selected one, so that what works on that works on it.
+// lineage shows the selected run with its forks, and their forks, as a tree. The cursor selects the run
+// for all screens.
 type lineage struct {
-	*console.Console
+	nav           *console.Navigation
+	listing       *console.Listing
+	actor         *console.Actor
+	location      *time.Location
 	feed          console.Feed[*histories.LineageTree]
 	styles        theme.Styles
 	width, height int
@@ -31,14 +34,16 @@ type lineage struct {
 }
 
 func LineageScreen(c *console.Console, feed console.Feed[*histories.LineageTree], facts tui.View) tui.Screen {
-	v := &lineage{Console: c, feed: feed, table: widget.NewTable(LineageHeadings()...)}
-	return tui.Screen{Name: "lineage", Aliases: []string{"forks"}, Keys: []string{"T"}, Help: "the selected run with its forks, as a tree: what was changed, and did it help",
+	v := &lineage{nav: c.Navigation, listing: c.Listing, actor: c.Actor, location: c.Location, feed: feed, table: widget.NewTable(LineageHeadings()...)}
+	return tui.Screen{Name: "lineage", Aliases: []string{"forks"}, Keys: []string{"T"}, Help: "the selected run and its forks as a tree: what was changed, and the effect",
 		Aside: true, Share: 66, Views: []tui.View{v, facts}}
 }
 
+// LineageHeadings returns the columns of a lineage.
 func LineageHeadings() []widget.Heading {
 	t := lineageTitles
-	return []widget.Heading{{Title: t[0], Minimum: 12}, {Title: t[1], Width: 12, Drop: 3}, {Title: t[2], Minimum: 12}, {Title: t[3], Width: 10},
+	return []widget.Heading{{Title: t[0], Minimum: 12}, {Title: t[1], Width: 12, Drop: 3},
+		{Title: t[2], Minimum: 12}, {Title: t[3], Width: 10},
 		{Title: t[4], Width: 6, Right: true, Drop: 2}, {Title: t[5], Width: 8, Drop: 1}, {Title: t[6], Width: 6}}
 }
 
@@ -52,7 +57,7 @@ func (v *lineage) Title() string {
 	return "Lineage of " + text.Safe(ace.TaskIDOf(t.Root), " ")
 }
 
-// Footer is how many forks there are, and where the cursor is.
+// Footer returns the number of forks and the position of the cursor.
 func (v *lineage) Footer() string {
 	t := v.tree()
 	if t == nil {
@@ -60,16 +65,16 @@ func (v *lineage) Footer() string {
 	}
 	dot := " " + v.styles.Glyphs.Dot + " "
 	said := widget.Counted(t.Count(), "fork") + widget.Dropped(t.Dropped)
-	if n := len(v.Marks.Runs); n > 0 {
+	if n := len(v.listing.Marks.Runs); n > 0 {
 		said += dot + text.Count(int64(n)) + " marked"
 	}
 	v.table.SetRows(len(t.Nodes))
 	return said + dot + v.table.Position()
 }
 
-// tree is that of the selected run, nil while it is not read.
+// tree returns the lineage of the selected run, or nil until it is read.
 func (v *lineage) tree() *histories.LineageTree {
-	if t := v.newest; t != nil && v.Selected.Ok && t.Root == rootOf(v.Selected.Run) {
+	if t := v.newest; t != nil && v.nav.Selected.Ok && t.Root == rootOf(v.nav.Selected.Run) {
 		return t
 	}
 	return nil
@@ -80,23 +85,23 @@ func rootOf(r runs.Run) string {
 	return root
 }
 
-// at is the number of the selected run in the tree; of several under its id the newest
-// where no run was named.
+// at returns the index of the selected run in the tree: if its run ID is unknown, the last run with its
+// workflow ID.
 func (v *lineage) at() int {
 	t := v.tree()
-	if i := t.Find(v.Selected.Run.RunID); i >= 0 {
+	if i := t.Find(v.nav.Selected.Run.RunID); i >= 0 {
 		return i
 	}
 	found := 0
 	for i := range t.Nodes {
-		if t.Nodes[i].Run.WorkflowID == v.Selected.Run.WorkflowID {
+		if t.Nodes[i].Run.WorkflowID == v.nav.Selected.Run.WorkflowID {
 			found = i
 		}
 	}
 	return found
 }
 
-// node is the run under the cursor, nil where there is none.
+// node returns the run under the cursor, or nil.
 func (v *lineage) node() *histories.LineageNode {
 	t := v.tree()
 	if t == nil || len(t.Nodes) == 0 {
@@ -107,27 +112,30 @@ func (v *lineage) node() *histories.LineageNode {
 
 func (v *lineage) Bindings() []tui.Binding {
 	b := func(name, help, short string, do func(tui.Shell), keys ...string) tui.Binding {
-		return tui.Binding{Action: "lineage." + name, Keys: keys, Help: help, Short: short, Do: func(s tui.Shell) tea.Cmd { do(s); return nil }}
+		return tui.Binding{Action: "lineage." + name, Keys: keys, Help: help, Short: short,
+			Do: func(s tui.Shell) tea.Cmd { do(s); return nil }}
 	}
 	return append(widget.Motions("lineage", v),
 		b("open", "open the run", "open", func(s tui.Shell) { s.Open("run") }, "enter", "o"),
-		b("diff", "compare the two marked runs; the marked one and this; or a fork with its original", "compare", v.compare, "d"),
-		b("original", "to the run that this one was forked from", "", v.toOriginal, "b"),
+		b("diff", "compare the marked runs, the marked run with this one, or a fork with its original",
+			"compare", v.compare, "d"),
+		b("original", "go to the original of this fork", "", v.toOriginal, "b"),
 		b("mark", "mark the run", "mark", v.mark, "space"),
-		b("unmark", "take all marks away", "", func(tui.Shell) { v.Marks.Clear() }, "u"),
-		b("next_error", "to the next run that failed or answered wrong", "", func(s tui.Shell) { v.nextError(s, 1) }, "e"),
-		b("previous_error", "to the one before", "", func(s tui.Shell) { v.nextError(s, -1) }, "E"))
+		b("unmark", "clear all marks", "", func(tui.Shell) { v.listing.Marks.Clear() }, "u"),
+		b("next_error", "next run that failed or answered wrong", "", func(s tui.Shell) { v.nextError(s, 1) }, "e"),
+		b("previous_error", "previous run that failed or answered wrong", "",
+			func(s tui.Shell) { v.nextError(s, -1) }, "E"))
 }
 
-// compare opens the comparison of two marked runs, or of a fork with its original.
+// compare compares the marked runs, or a fork with its original.
 func (v *lineage) compare(s tui.Shell) {
 	n := v.node()
 	switch {
 	case n == nil:
-	case len(v.Marks.Runs) > 0:
-		v.CompareMarked(s)
+	case len(v.listing.Marks.Runs) > 0:
+		v.actor.CompareMarked(s)
 	default:
-		v.CompareOriginal(s, v.tree(), n)
+		v.actor.CompareOriginal(s, v.tree(), n)
 	}
 }
 
@@ -136,7 +144,7 @@ func (v *lineage) toOriginal(s tui.Shell) {
 		v.move(n.Original)
 		return
 	}
-	s.Note("there is no run before this one")
+	s.Note("this run is not a fork")
 }
 
 func (v *lineage) mark(s tui.Shell) {
@@ -144,8 +152,8 @@ func (v *lineage) mark(s tui.Shell) {
 	if n == nil {
 		return
 	}
-	if !v.Marks.Toggle(n.Run) {
-		s.Note("no more than " + text.Count(console.MaxMarks) + " runs can be marked")
+	if !v.listing.Marks.Toggle(n.Run) {
+		s.Note("at most " + text.Count(console.MaxMarks) + " runs can be marked")
 		return
 	}
 	v.Scroll(1)
@@ -163,7 +171,7 @@ func (v *lineage) nextError(s tui.Shell, by int) {
 			return
 		}
 	}
-	s.Note("no run that failed or answered wrong further on")
+	s.Note("no further run that failed or answered wrong")
 }
 
 func (v *lineage) Scroll(by int) {
@@ -174,8 +182,8 @@ func (v *lineage) Scroll(by int) {
 
 // move selects a run of the tree.
 func (v *lineage) move(to int) {
-	if to != v.at() || v.Selected.Run.RunID == "" {
-		v.Show(v.tree().Nodes[to].Run)
+	if to != v.at() || v.nav.Selected.Run.RunID == "" {
+		v.nav.Show(v.tree().Nodes[to].Run)
 	}
 }
 
@@ -189,7 +197,7 @@ func (v *lineage) SetSize(width, height int) { v.width, v.height = width, height
 
 func (v *lineage) Refresh() { v.newest = v.feed.Value() }
 
-// Copy gives the workflow id of the run under the cursor.
+// Copy returns the workflow ID of the run under the cursor.
 func (v *lineage) Copy() (what, id string) {
 	if n := v.node(); n != nil {
 		return "workflow id", n.Run.WorkflowID
@@ -198,15 +206,17 @@ func (v *lineage) Copy() (what, id string) {
 }
 
 func (v *lineage) Draw(now time.Time, focused bool) []string {
-	v.Following = v.Following && !focused
+	v.nav.Following = v.nav.Following && !focused
 	t := v.tree()
+	centre := func(lines ...string) []string { return widget.Centre(lines, v.width, v.height, v.styles) }
 	switch {
-	case !v.Selected.Ok:
-		return widget.Centre([]string{"no run is selected"}, v.width, v.height, v.styles)
+	case !v.nav.Selected.Ok:
+		return centre("no run is selected")
 	case t == nil:
-		return widget.Centre([]string{"reading the lineage of " + console.NameOf(v.Selected.Run) + v.styles.Glyphs.Ellipsis}, v.width, v.height, v.styles)
+		return centre("reading the lineage of " + console.NameOf(v.nav.Selected.Run) + v.styles.Glyphs.Ellipsis)
 	case len(t.Nodes) == 0 && t.Err == "":
-		return widget.Centre([]string{"the server lists no run " + text.Safe(t.Root, " "), "one that began just now appears within moments"}, v.width, v.height, v.styles)
+		return centre("the server lists no run "+text.Safe(t.Root, " "),
+			"a run that just started appears in a moment")
 	}
 	below := v.below(now)
 	v.table.SetSize(v.width, max(v.height-len(below), 2))
@@ -219,22 +229,23 @@ func (v *lineage) Draw(now time.Time, focused bool) []string {
 
 func (v *lineage) cells(n *histories.LineageNode) []widget.Cell {
 	marked := ""
-	if v.Marks.Of[console.KeyOf(&n.Run)] {
+	if v.listing.Marks.Of[console.KeyOf(&n.Run)] {
 		marked = "*"
 	}
 	return LineageRow(n, marked, v.table.Widths[0], v.styles)
 }
 
-// LineageRow is the cells of a run, in the order of the headings.
+// LineageRow returns the cells of a run in the order of the headings. marked follows its place in the tree.
 func LineageRow(n *histories.LineageNode, marked string, width int, s theme.Styles) []widget.Cell {
-	c := LineageCellsOf(n, s)
-	name := placed(c.Branch+marked, c.Name, width, s.Glyphs)
-	return []widget.Cell{{name, s.Text}, {c.At, s.Muted}, {c.Changed, s.Text}, {c.Status.Glyph + " " + c.Status.Word, c.Status.Ink},
-		{c.Cost, s.Muted}, {c.Answer, s.Text}, {c.Effect, effectInk(n.Effect, s)}}
+	c := lineageCellsOf(n, s)
+	name := placed(c.branch+marked, c.name, width, s.Glyphs)
+	return []widget.Cell{{name, s.Text}, {c.at, s.Muted}, {c.changed, s.Text},
+		{c.status.Glyph + " " + c.status.Word, c.status.Ink},
+		{c.cost, s.Muted}, {c.answer, s.Text}, {c.effect, effectInk(n.Effect, s)}}
 }
 
-// placed is a run's place in the tree and its name. Where there is no room, a fork is its
-// number alone: the rest is the name of the run above that all come from.
+// placed returns the place of a run in the tree and its name, shortened to the number of a fork if it
+// does not fit: the rest is the name of the root.
 func placed(branch, name string, width int, g theme.Glyphs) string {
 	room := width - text.Width(branch)
 	if root, number := ace.ForkRoot(name); number > 0 && text.Width(name) > room {
@@ -246,11 +257,10 @@ func placed(branch, name string, width int, g theme.Glyphs) string {
 	return branch + text.Middle(name, room, g.Ellipsis)
 }
 
-// below is what there is to know of the run under the cursor, whole, below the tree. It
-// takes no more than half of the room.
+// below returns the details of the run under the cursor, in at most half of the height.
 func (v *lineage) below(now time.Time) []string {
 	t, n := v.tree(), v.node()
-	w := &widget.Writer{Doc: &v.doc, S: v.styles, Width: v.width, Now: now, Loc: v.Location}
+	w := &widget.Writer{Doc: &v.doc, S: v.styles, Width: v.width, Now: now, Loc: v.location}
 	w.Say(v.styles.Border, strings.Repeat(v.styles.Glyphs.Plain.Top, v.width))
 	if t.Err != "" {
 		w.Prose(" "+v.styles.Glyphs.Failed+" ", v.styles.Error, t.Err)
@@ -258,35 +268,36 @@ func (v *lineage) below(now time.Time) []string {
 	if n != nil {
 		Node(w, t, n)
 	}
-	if len(t.Nodes) == 1 && n != nil && n.Run.Type == ace.TaskWorkflow && v.Actions != nil {
-		w.Say(v.styles.Muted, " no forks yet: f forks this run")
+	if len(t.Nodes) == 1 && n != nil && n.Run.Type == ace.TaskWorkflow && v.actor.Actions != nil {
+		w.Say(v.styles.Muted, " no forks: f forks this run")
 	}
 	return w.Lines[:min(len(w.Lines), max(v.height/2, 1))]
 }
 
-// Node writes what there is to know of a run of a lineage.
+// Node writes the details of a run of a lineage.
 func Node(w *widget.Writer, t *histories.LineageTree, n *histories.LineageNode) {
 	f := func(name, value string, ink theme.Ink) {
 		if value != "" {
 			w.Prose(" "+text.Fit(name, 9, ""), ink, value)
 		}
 	}
-	c := LineageCellsOf(n, w.S)
-	w.End(w.Line().Add(w.S.Strong, " "+c.Name).Add(w.S.Muted, "  run "+text.Safe(n.Run.RunID, " ")))
-	said := c.Status.Glyph + " " + c.Status.Word
+	c := lineageCellsOf(n, w.S)
+	w.End(w.Line().Add(w.S.Strong, " "+c.name).Add(w.S.Muted, "  run "+text.Safe(n.Run.RunID, " ")))
+	said := c.status.Glyph + " " + c.status.Word
 	if n.Outcome != nil {
-		said += ": it " + outcomeText(n)
+		said += ": answered " + c.answer
 	}
-	f("status", said, c.Status.Ink)
+	f("status", said, c.status.Ink)
 	f("effect", effectText(t, n), effectInk(n.Effect, w.S))
 	f("from", forkText(t, n), w.S.Text)
 	if n.Run.Fork != nil {
 		f("changed", strings.Join(changeTexts(n.Run.Fork, widget.MaxText, w.S.Glyphs), "\n"), w.S.Text)
 	}
 	if n.Run.Summary != nil {
-		cost := c.Cost + ", " + text.Count(n.Run.Summary.Usage.InputTokens+n.Run.Summary.Usage.OutputTokens) + " tokens"
+		cost := c.cost + ", " + text.Count(n.Run.Summary.Usage.InputTokens+n.Run.Summary.Usage.OutputTokens) +
+			" tokens"
 		if n.Run.Fork != nil {
-			cost += ", for what it executed itself"
+			cost += ", without reused steps"
 		}
 		f("cost", cost, w.S.Muted)
 	}

@@ -1,19 +1,23 @@
 package run
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"acescope/engine/ace"
 	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui"
+	"acescope/tui/text"
 	"acescope/tui/widget"
+	"acescope/views/console"
 )
 
-// Inspector shows the row under the cursor of the story whole.
+// Inspector shows everything that is known about the selected row of the outline.
 type Inspector struct {
 	*reading
 	styles        theme.Styles
@@ -22,19 +26,19 @@ type Inspector struct {
 	doc           widget.Document
 
 	lines     []string
-	of        inspectedKey
+	of        inspected
 	foundLine int // of the last match, -1 for none
 }
 
-// inspectedKey is what the lines were made of.
-type inspectedKey struct {
+// inspected is what the lines of an inspector were made from.
+type inspected struct {
+	key       Key
+	row       Row
 	run       string
-	it        Item
-	from      any // the piece of the detail that the row is about
 	artifacts *histories.Artifacts
 	asked     int
 	width     int
-	second    int64 // where the lines hold ages
+	second    int64 // if the lines contain ages
 }
 
 func NewInspector(r *reading) *Inspector { return &Inspector{reading: r} }
@@ -42,33 +46,42 @@ func NewInspector(r *reading) *Inspector { return &Inspector{reading: r} }
 func (v *Inspector) Name() string { return "Inspect" }
 
 func (v *Inspector) Title() string {
-	if d := v.current(); d != nil && v.at.Kind != itemNone {
-		return titleOf(d, v.at)
+	r := v.selectedRow()
+	if r == nil {
+		return "Inspect"
 	}
-	return "Inspect"
+	if t, ok := r.(titler); ok {
+		return t.title()
+	}
+	what, _ := r.Copy()
+	return text.Safe(what, " ")
 }
 
-// Footer is which lines are in sight.
+// Footer returns which lines are visible.
 func (v *Inspector) Footer() string { return Position(&v.panel) }
 
 func (v *Inspector) Bindings() []tui.Binding {
+	match := func(by int) func(tui.Shell) tea.Cmd {
+		return func(s tui.Shell) tea.Cmd { v.match(s, by); return nil }
+	}
 	b := append(widget.Motions("inspect", v),
-		tui.Binding{Action: "inspect.find", Keys: []string{"/"}, Help: "find a text in what is shown here", Short: "find", Do: v.ask},
-		tui.Binding{Action: "inspect.next", Keys: []string{"n"}, Help: "the next match", Do: func(s tui.Shell) tea.Cmd { v.match(s, 1); return nil }},
-		tui.Binding{Action: "inspect.previous", Keys: []string{"N"}, Help: "the match before", Do: func(s tui.Shell) tea.Cmd { v.match(s, -1); return nil }},
+		tui.Binding{Action: "inspect.find", Keys: []string{"/"}, Help: "find text in the inspector",
+			Short: "find", Do: v.ask},
+		tui.Binding{Action: "inspect.next", Keys: []string{"n"}, Help: "next match", Do: match(1)},
+		tui.Binding{Action: "inspect.previous", Keys: []string{"N"}, Help: "previous match", Do: match(-1)},
 	)
-	b = append(b, v.ForkAt("inspect", v.forkPoint)...)
+	b = append(b, v.actor.ForkAt("inspect", v.forkPoint)...)
 	return append(b, v.shared("inspect")...)
 }
 
 func (v *Inspector) SetStyles(s theme.Styles) {
-	v.styles, v.of = s, inspectedKey{}
+	v.styles, v.of = s, inspected{}
 	v.doc.Clear()
 }
 
 func (v *Inspector) SetSize(width, height int) { v.width, v.height = width, height }
 
-// Refresh has nothing to do: the story takes the data for both.
+// Refresh does nothing: the outline takes the data for both.
 func (v *Inspector) Refresh() {}
 
 func (v *Inspector) Page() int { return max(v.height, 1) }
@@ -76,7 +89,7 @@ func (v *Inspector) Page() int { return max(v.height, 1) }
 func (v *Inspector) Scroll(by int) { v.panel.Scroll(by) }
 
 func (v *Inspector) ask(s tui.Shell) tea.Cmd {
-	s.Ask(tui.Prompt{Label: "find: ", Value: v.find, Hint: "a text in what is shown here",
+	s.Ask(tui.Prompt{Label: "find: ", Value: v.find, Hint: "text in the inspector",
 		Done: func(typed string) tea.Cmd {
 			v.find, v.foundLine = strings.ToLower(strings.TrimSpace(typed)), v.panel.Top-1
 			v.match(s, 1)
@@ -96,22 +109,30 @@ func (v *Inspector) match(s tui.Shell, by int) {
 			return
 		}
 	}
-	s.Note("nothing here holds it")
+	s.Note("no match in the inspector")
 }
 
-// Copy gives what is inspected: of a call its result, or its arguments.
-func (v *Inspector) Copy() (string, string) {
-	d := v.current()
-	if d == nil || v.at.Kind == itemNone {
+// Copy returns what is inspected: of a call its result, or its arguments.
+func (v *Inspector) Copy() (what, text string) {
+	r := v.selectedRow()
+	if r == nil {
 		return "", ""
 	}
-	return inspected(d, v.at)
+	if p, ok := r.(payloader); ok {
+		if what, raw := p.payload(); len(raw) > 0 {
+			if json.Unmarshal(raw, &text) == nil {
+				return what, text
+			}
+			return what, string(raw)
+		}
+	}
+	return r.Copy()
 }
 
 func (v *Inspector) Draw(now time.Time, _ bool) []string {
 	d := v.current()
 	if d == nil {
-		return widget.Centre(nothing(v.Console, v.styles.Glyphs), v.width, v.height, v.styles)
+		return widget.Centre(emptyLines(v.nav, v.listing, v.styles.Glyphs), v.width, v.height, v.styles)
 	}
 	v.build(d, d.Clock(now))
 	v.panel.Lines, v.panel.Height = len(v.lines), v.height
@@ -120,24 +141,138 @@ func (v *Inspector) Draw(now time.Time, _ bool) []string {
 	return widget.Fill(append([]string(nil), shown...), v.width, v.height)
 }
 
-// build makes the lines anew where what they are made of is another.
+// build writes the lines again if what they are made from changed.
 func (v *Inspector) build(d *histories.Detail, now time.Time) {
-	key := inspectedKey{run: d.WorkflowID + " " + d.RunID, it: v.at, artifacts: v.artifacts, asked: len(v.asked), width: v.width, from: d}
-	switch v.at.Kind {
-	case ItemCall:
-		key.from = d.Calls.At(int(v.at.N)) // never changed, only replaced
-	case itemPending, ItemPhase, itemActivity, ItemSkill, ItemSection:
-		key.second = now.Unix()
+	of := inspected{row: v.selectedRow(), key: v.at.Key, run: d.WorkflowID + " " + d.RunID,
+		artifacts: v.artifacts, asked: len(v.asked), width: v.width}
+	if _, ok := of.row.(ager); ok {
+		of.second = now.Unix()
 	}
-	if key == v.of {
+	if of == v.of {
 		return
 	}
-	if key.run != v.of.run || key.it != v.of.it {
+	if of.run != v.of.run || of.key != v.of.key {
 		v.panel.Top, v.foundLine = 0, -1
 	}
-	v.of = key
-	w := &widget.Writer{Doc: &v.doc, S: v.styles, Width: v.width, Now: now, Loc: v.Location}
-	i := inspection{Writer: w, d: d, reading: v.reading}
-	i.write(v.at)
+	v.of = of
+	w := &inspection{Writer: &widget.Writer{Doc: &v.doc, S: v.styles, Width: v.width, Now: now,
+		Loc: v.location}, reading: v.reading, d: d}
+	if of.row == nil {
+		w.Say(w.S.Muted, " nothing to inspect")
+	} else {
+		of.row.Inspect(w)
+		w.event(of.row.Event())
+	}
 	v.lines = w.Lines
+}
+
+// inspection writes the lines of an inspector.
+type inspection struct {
+	*widget.Writer
+	*reading
+	d *histories.Detail
+}
+
+// event writes the event that a row comes from, unless it is 0.
+func (w *inspection) event(id int64) {
+	if id != 0 {
+		w.Say(w.S.Text, "")
+		w.End(w.Line().Add(w.S.Muted, " event ").Add(w.S.Text, text.Count(id)).
+			Add(w.S.Muted, "  (").Add(w.S.Key, "J").Add(w.S.Muted, " goes to it)"))
+	}
+}
+
+// field writes a name and a value, unless the value is empty.
+func (w *inspection) field(name, value string) {
+	if value != "" {
+		w.Prose(" "+text.Fit(text.Safe(name, " "), 12, ""), w.S.Text, value)
+	}
+}
+
+func (w *inspection) time(name string, at time.Time) {
+	if !at.IsZero() {
+		w.field(name, at.In(w.Loc).Format("2006-01-02 15:04:05.000"))
+	}
+}
+
+func (w *inspection) hint(key, does string) {
+	w.End(w.Line().Add(w.S.Key, " "+key).Add(w.S.Hint, " "+does))
+}
+
+// showCommand returns the command that prints what does not fit.
+func (w *inspection) showCommand(flags string) string {
+	id := w.d.Input.TaskID
+	if id == "" {
+		id = w.d.WorkflowID
+	}
+	return "acescope show " + shellWord(id, "TASK") + " " + flags
+}
+
+// shellWord returns id if it needs no quotes in a shell, otherwise placeholder.
+func shellWord(id, placeholder string) string {
+	special := func(r rune) bool {
+		plain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !plain && !strings.ContainsRune("._:/-", r)
+	}
+	if id == "" || len(id) > 120 || strings.ContainsFunc(id, special) {
+		return placeholder
+	}
+	return id
+}
+
+// payload writes a JSON value, formatted and colored, up to a bound. The command "show" with flags
+// prints all of it.
+func (w *inspection) payload(title string, raw json.RawMessage, flags string) {
+	if len(raw) == 0 {
+		w.Section(title, "none")
+		return
+	}
+	w.shown(title, w.payloads.Of(raw), w.showCommand(flags)+" prints all of it")
+}
+
+func (w *inspection) shown(title string, p *widget.Shown, whole string) {
+	w.Section(title, p.Kind+", "+widget.SizeText(int64(p.Size)))
+	for _, l := range p.Lines {
+		for _, part := range l.Wrap(w.Width - 2) {
+			out := w.Line().Add(w.S.Text, " ")
+			for _, t := range part {
+				out.Add(t.Kind.Ink(w.S), t.Text)
+			}
+			w.End(out)
+		}
+	}
+	if p.Rest > 0 {
+		w.Prose(" ", w.S.Warning, w.S.Glyphs.Ellipsis+" and "+widget.SizeText(int64(p.Rest))+" more: "+whole)
+	}
+}
+
+// refs writes the contents of artifacts, or how to open them.
+func (w *inspection) refs(refs []ace.Ref) {
+	for _, r := range refs {
+		have := w.artifacts.Find(r.SHA256)
+		if have != nil && have.Err == "" {
+			w.shown("Artifact "+console.Short(r.SHA256, w.S.Glyphs), w.payloads.Of(have.Data),
+				w.showCommand("--artifact "+r.SHA256)+" prints all of it")
+			continue
+		}
+		w.Section("Artifact", strings.TrimPrefix(refText(r), "artifact "))
+		switch {
+		case have != nil:
+			w.Prose(" "+w.S.Glyphs.Failed+" ", w.S.Error, have.Err)
+			w.Prose(" ", w.S.Muted, w.showCommand("--artifact "+r.SHA256))
+		case w.asked[r.SHA256]:
+			w.Say(w.S.Muted, " reading"+w.S.Glyphs.Ellipsis)
+		default:
+			w.hint("o", "opens it")
+		}
+	}
+}
+
+// refText names an artifact.
+func refText(r ace.Ref) string {
+	said := "artifact " + text.Safe(r.SHA256[:min(len(r.SHA256), 12)], " ") + ", " + widget.SizeText(r.Size)
+	if r.MediaType != "" {
+		said += ", " + text.Safe(r.MediaType, " ")
+	}
+	return said
 }

@@ -7,9 +7,9 @@ import (
 	"acescope/tui/widget"
 )
 
-// RunReader is lines that a cursor goes through; some of them name a run that enter opens.
+// RunReader shows lines that a cursor moves through. Some name a run that enter opens.
 type RunReader struct {
-	lines         []string // each two cells narrower than the room
+	lines         []string // two cells narrower than the reader
 	runs          map[int]runspkg.Run
 	cursor, top   int
 	width, height int
@@ -22,10 +22,10 @@ func (r *RunReader) SetSize(width, height int) {
 
 func (r *RunReader) Page() int { return max(r.height, 1) }
 
-// Set replaces the lines; anew begins at the top.
-func (r *RunReader) Set(lines []string, runs map[int]runspkg.Run, anew bool) {
+// Set replaces the lines and scrolls to the top if reset is true. runs are the runs of lines, by index.
+func (r *RunReader) Set(lines []string, runs map[int]runspkg.Run, reset bool) {
 	r.lines, r.runs = lines, runs
-	if anew {
+	if reset {
 		r.cursor, r.top = 0, 0
 	}
 	r.Scroll(0)
@@ -37,7 +37,7 @@ func (r *RunReader) Scroll(by int) {
 	r.top = widget.Clamp(r.top, 0, max(len(r.lines)-r.Page(), 0))
 }
 
-// Selected is the run that the line under the cursor names.
+// Selected returns the run of the line under the cursor.
 func (r *RunReader) Selected() (runspkg.Run, bool) {
 	run, ok := r.runs[r.cursor]
 	return run, ok
@@ -55,7 +55,7 @@ func (r *RunReader) Draw(s theme.Styles, focused bool) []string {
 	return widget.Fill(out, r.width, r.height)
 }
 
-// Position is where the cursor is, "" where all lines are visible.
+// Position returns the position of the cursor, or "" if all lines are visible.
 func (r *RunReader) Position() string {
 	if len(r.lines) <= r.Page() {
 		return ""

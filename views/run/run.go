@@ -1,13 +1,14 @@
-// Package run is the screen of one run: its rows, the inspector beside them and the detail pane of the list.
+// Package run is the screen of one run: the outline, which lists it row by row, the inspector of the
+// selected row, and the detail pane of the list of runs. All three draw the sections in rows.go.
 package run
 
 import (
+	"slices"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/engine/ace"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -17,70 +18,78 @@ import (
 	"acescope/views/console"
 )
 
-// run is the detail of the selected run: a strip of its phases, then two panels that
-// scroll, what is known of it and its log.
+// run is the detail pane of the selected run: its header, then two panels that scroll, facts and log.
 type run struct {
-	*console.Console
+	nav           *console.Navigation
+	listing       *console.Listing
+	actor         *console.Actor
+	location      *time.Location
 	feed          console.Value[*histories.Detail]
 	styles        theme.Styles
 	width, height int
 	detail        *histories.Detail // of the selected run, or nil
 	facts         widget.Panel
 	log           logPanel
-	onLog         bool // the log has the keys
+	onLog         bool // keys go to the log
 	doc           widget.Document
 }
 
 func NewRun(c *console.Console, feed console.Value[*histories.Detail]) *run {
-	return &run{Console: c, feed: feed}
+	return &run{nav: c.Navigation, listing: c.Listing, actor: c.Actor, location: c.Location, feed: feed}
 }
 
 func (v *run) Name() string { return "Run" }
 
-func (v *run) Title() string {
-	if !v.Selected.Ok {
+func (v *run) Title() string { return title(v.nav) }
+
+// title returns the workflow ID of the selected run.
+func title(c *console.Navigation) string {
+	if !c.Selected.Ok {
 		return "Run"
 	}
-	return text.Safe(v.Selected.Run.WorkflowID, " ")
+	return text.Safe(c.Selected.Run.WorkflowID, " ")
 }
 
-// Footer is where the knowledge comes from, and how much of it there is.
 func (v *run) Footer() string {
 	if v.detail == nil {
 		return ""
 	}
-	g := v.styles.Glyphs
-	return string(v.detail.From) + " " + g.Dot + " " + text.Count(v.detail.Events) + " events"
+	return origin(v.detail, v.styles.Glyphs)
+}
+
+// origin returns where the data of a run comes from, and its number of events.
+func origin(d *histories.Detail, g theme.Glyphs) string {
+	return string(d.From) + " " + g.Dot + " " + widget.Counted(int(d.Events), "event")
 }
 
 func (v *run) Bindings() []tui.Binding {
 	return append(widget.Motions("run", v), tui.Binding{
-		Action: "run.panel", Keys: []string{"l"}, Help: "go between facts and log", Short: "facts/log",
+		Action: "run.panel", Keys: []string{"l"}, Help: "switch between facts and log", Short: "facts/log",
 		Do: func(tui.Shell) tea.Cmd { v.onLog = !v.onLog; return nil },
 	}, tui.Binding{
-		Action: "run.whole", Keys: []string{"enter", "o"}, Help: "open the run, whole, on its own screen", Short: "whole run",
+		Action: "run.whole", Keys: []string{"enter", "o"}, Help: "open the run on its own screen", Short: "open",
 		Do: func(s tui.Shell) tea.Cmd { s.Open("run"); return nil },
 	})
 }
 
-// Copy is the workflow id of the run.
+// Copy returns the workflow ID of the run.
 func (v *run) Copy() (what, text string) {
-	if !v.Selected.Ok {
+	if !v.nav.Selected.Ok {
 		return "", ""
 	}
-	return "workflow id", v.Selected.Run.WorkflowID
+	return "workflow id", v.nav.Selected.Run.WorkflowID
 }
 
-// Update goes to a run that was started from here.
+// Update goes to a run that was started from this pane.
 func (v *run) Update(msg tea.Msg) tea.Cmd {
 	if m, ok := msg.(console.Started); ok {
-		v.Show(m.Run)
+		v.nav.Show(m.Run)
 	}
 	return nil
 }
 
-// Commands are those for what is done to the selected run.
-func (v *run) Commands() []tui.Command { return v.MutationCommands() }
+// Commands returns the commands that act on the selected run.
+func (v *run) Commands() []tui.Command { return v.actor.MutationCommands() }
 
 func (v *run) SetStyles(s theme.Styles) {
 	v.styles = s
@@ -89,21 +98,20 @@ func (v *run) SetStyles(s theme.Styles) {
 
 func (v *run) SetSize(width, height int) { v.width, v.height = width, height }
 
-// Refresh takes the detail if it is the selected run's; one of a run that was
-// selected before is not shown under the wrong name.
+// Refresh takes the detail if it belongs to the selected run.
 func (v *run) Refresh() {
 	d := v.feed.Value()
-	if d != nil && !v.Selected.Is(d.WorkflowID, d.RunID) {
+	if d != nil && !v.nav.Selected.Is(d.WorkflowID, d.RunID) {
 		d = nil
 	}
 	v.detail = d
 }
 
-// current is the detail if it still belongs to the selected run; the cursor may have
-// moved since the last snapshot. Another run starts at its top.
+// current returns the detail if it still belongs to the selected run: the cursor may have moved since
+// the last snapshot. Another run starts at its top.
 func (v *run) current() *histories.Detail {
-	if d := v.detail; d != nil && v.Selected.Is(d.WorkflowID, d.RunID) {
-		if !of(&v.doc, d) {
+	if d := v.detail; d != nil && v.nav.Selected.Is(d.WorkflowID, d.RunID) {
+		if v.doc.WorkflowID != d.WorkflowID || v.doc.RunID != d.RunID {
 			v.facts.Top, v.log = 0, logPanel{}
 			v.doc.Clear()
 			v.doc.WorkflowID, v.doc.RunID = d.WorkflowID, d.RunID
@@ -129,25 +137,41 @@ func (v *run) Scroll(by int) {
 }
 
 func (v *run) Draw(now time.Time, focused bool) []string {
-	v.Following = v.Following && !focused
+	v.nav.Following = v.nav.Following && !focused
 	d := v.current()
 	if d == nil {
-		return widget.Centre(nothing(v.Console, v.styles.Glyphs), v.width, v.height, v.styles)
+		return widget.Centre(emptyLines(v.nav, v.listing, v.styles.Glyphs), v.width, v.height, v.styles)
 	}
 	now = d.Clock(now)
-	lines := append(make([]string, 0, v.height), stripLine(d, v.width, now, v.styles), summaryLine(d, v.width, now, v.styles))
-	facts := build(&v.doc, d, v.width, now, v.styles, v.Location)
+	lines := header(d, v.width, now, v.styles)
+	facts := v.build(d, now)
 	rest := max(v.height-len(lines)-2, 0)
 	v.split(rest, len(facts), len(d.Log))
 	lines = append(lines, v.rule("Facts", Position(&v.facts), focused && !v.onLog))
-	lines = append(lines, widget.Fill(append([]string(nil), facts[v.facts.Top:min(v.facts.Top+v.facts.Height, len(facts))]...), v.width, v.facts.Height)...)
+	shown := slices.Clone(facts[v.facts.Top:min(v.facts.Top+v.facts.Height, len(facts))])
+	lines = append(lines, widget.Fill(shown, v.width, v.facts.Height)...)
 	lines = append(lines, v.rule("Log", v.log.state(d), focused && v.onLog))
-	lines = append(lines, v.log.draw(d, v.width, v.styles, v.Location)...)
+	lines = append(lines, v.log.draw(d, v.width, v.styles, v.location)...)
 	return widget.Fill(lines, v.width, v.height)
 }
 
-// split shares the room: the panel that has the keys gets more, and none more than it
-// can fill while the other needs it.
+// build returns the facts of a run. It writes them again if the detail, the width or the second changed.
+func (v *run) build(d *histories.Detail, now time.Time) []string {
+	doc := &v.doc
+	if second := now.Unix(); doc.Of != d || doc.Width != v.width || doc.Second != second {
+		w := &widget.Writer{Doc: doc, S: v.styles, Width: v.width, Now: now, Loc: v.location}
+		for _, s := range sections {
+			if s.facts != nil {
+				s.facts(w, d)
+			}
+		}
+		doc.Of, doc.Width, doc.Second, doc.Lines = d, v.width, second, w.Lines
+	}
+	return doc.Lines
+}
+
+// split divides the height between the panels. The one that has the keys gets more, but not more than
+// it can fill while the other needs it.
 func (v *run) split(rest, facts, log int) {
 	share := rest * 2 / 3
 	if v.onLog {
@@ -159,15 +183,16 @@ func (v *run) split(rest, facts, log int) {
 	v.facts.Scroll(0)
 }
 
-// Position is which lines are visible, "" where all of them are.
+// Position returns which lines of a panel are visible, or "" if all are.
 func Position(p *widget.Panel) string {
 	if p.Lines <= p.Height {
 		return ""
 	}
-	return text.Count(int64(p.Top+1)) + "-" + text.Count(int64(min(p.Top+p.Height, p.Lines))) + " of " + text.Count(int64(p.Lines))
+	last := min(p.Top+p.Height, p.Lines)
+	return text.Count(int64(p.Top+1)) + "-" + text.Count(int64(last)) + " of " + text.Count(int64(p.Lines))
 }
 
-// rule is the heading of a panel.
+// rule returns the heading of a panel.
 func (v *run) rule(title, state string, active bool) string {
 	s := v.styles
 	l := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
@@ -183,31 +208,81 @@ func (v *run) rule(title, state string, active bool) string {
 	return l.String(s.Border)
 }
 
-// summaryLine is the run in a line: status, time, tokens, cost and the model.
-func summaryLine(d *histories.Detail, width int, now time.Time, s theme.Styles) string {
-	g := s.Glyphs
-	m := s.Status(string(d.Phase.ExitStatus))
-	l := text.Line{Max: width, Tail: g.Ellipsis}
-	l.Add(m.Ink, " "+m.Glyph+" "+console.OrDash(m.Word, g))
-	if d.Phase.CancelRequested && d.Close.IsZero() {
-		l.Add(s.Warning, ", asked to cancel")
+// logPanel is a window on the log of a run. It follows the end until the user scrolls up. Then it stays
+// on its lines, even when older ones are dropped.
+type logPanel struct {
+	away   bool // scrolled up
+	top    int  // number of the first visible line, counted from the start of the log
+	height int
+}
+
+func (p *logPanel) Scroll(by int, d *histories.Detail) {
+	if d == nil {
+		return
 	}
-	sep := "  " + g.Dot + "  "
-	if !d.Start.IsZero() {
-		l.Add(s.Muted, sep+console.TookOf(runs.Run{Start: d.Start, Close: d.Close}, now))
+	first, end := p.window(d)
+	oldest, last := d.LogDropped, d.LogDropped+len(d.Log)
+	p.top = widget.Clamp(first+by, oldest, max(last-p.height, oldest))
+	p.away = p.top+(end-first) < last
+}
+
+// window returns the numbers of the first visible line and of the line after the last.
+func (p *logPanel) window(d *histories.Detail) (int, int) {
+	oldest, last := d.LogDropped, d.LogDropped+len(d.Log)
+	top := max(last-p.height, oldest)
+	if p.away {
+		top = widget.Clamp(p.top, oldest, top)
 	}
-	u := d.Phase.Usage
-	if d.Experiment != nil {
-		u = d.Experiment.Usage
+	return top, min(top+p.height, last)
+}
+
+// state returns whether the log follows the run, and how many lines were dropped.
+func (p *logPanel) state(d *histories.Detail) string {
+	said := "following"
+	if !d.Close.IsZero() {
+		said = "complete"
 	}
-	if n := u.InputTokens + u.OutputTokens; n > 0 {
-		l.Add(s.Muted, sep+text.Count(n)+" tokens")
+	if p.away {
+		_, end := p.window(d)
+		said = text.Count(int64(d.LogDropped+len(d.Log)-end)) + " below, G follows"
 	}
-	if u != (ace.Usage{}) {
-		l.Add(s.Muted, sep+console.CostCell(u, g))
+	return said + ", " + text.Count(int64(d.LogDropped)) + " dropped"
+}
+
+func (p *logPanel) draw(d *histories.Detail, width int, s theme.Styles, loc *time.Location) []string {
+	if len(d.Log) == 0 {
+		return widget.Fill([]string{s.Muted.Paint(text.Fit(" no log lines yet", width, ""))}, width, p.height)
 	}
-	if d.Input.Model != "" {
-		l.Add(s.Muted, sep+text.Safe(d.Input.Model, " "))
+	from, to := p.window(d)
+	lines := make([]string, 0, p.height)
+	for _, l := range d.Log[from-d.LogDropped : to-d.LogDropped] {
+		lines = append(lines, logLine(l, width, s, loc))
 	}
-	return l.String(s.Text)
+	return widget.Fill(lines, width, p.height)
+}
+
+func logLine(l runs.LogLine, width int, s theme.Styles, loc *time.Location) string {
+	out := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
+	out.Add(s.Muted, clock(l.At, loc)+" ").Add(kindInk(l.Kind, s), text.Fit(text.Safe(l.Kind, " "), 7, ""))
+	ink := widget.Unless(l.Kind != "error", s.Text, s.Error)
+	out.Add(ink, text.Safe(widget.Bounded(l.Text, width), " "+s.Glyphs.Newline+" "))
+	return out.String(s.Text)
+}
+
+func kindInk(kind string, s theme.Styles) theme.Ink {
+	switch kind {
+	case "phase":
+		return s.Accent
+	case "skill":
+		return s.Tagged
+	case "delta":
+		return s.Added
+	case "error":
+		return s.Error
+	case "status":
+		return s.Strong
+	case "err":
+		return s.Warning
+	}
+	return s.Muted
 }

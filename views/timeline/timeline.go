@@ -25,44 +25,46 @@ type Feed interface {
 }
 
 func TimelineScreen(c *console.Console, feed Feed) tui.Screen {
-	v := &Timeline{Console: c, feed: feed}
+	v := &Timeline{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed}
 	v.bars.folded = map[foldKey]bool{}
 	v.list.table = widget.NewTable(eventHeadings()...)
 	return tui.Screen{Name: "timeline", Short: "time", Keys: []string{"3"}, Help: "the events of the selected run on a time axis", Share: 64,
 		Views: []tui.View{v, &eventInspector{t: v}}}
 }
 
-// Timeline is the events of the selected run: as bars on a time axis, or one by one.
+// Timeline shows the events of the selected run, as bars on a time axis or as a list.
 type Timeline struct {
-	*console.Console
+	nav           *console.Navigation
+	actor         *console.Actor
+	location      *time.Location
 	feed          Feed
 	styles        theme.Styles
 	width, height int
-	Log           *histories.EventLog // newest, of whatever run
+	Log           *histories.EventLog // newest, of any run
 	bars          barPane
 	list          listPane
 	onList        bool
-	everything    bool // rows that the filter keeps out are shown too, without its mark
+	everything    bool // show rows that do not match the filter too, unmarked
 	filter        histories.EventFilter
-	Want          int64 // event to go to when it is read, 0 for none
-	asked         int64 // event that was asked for whole
-	seen          string
+	Want          int64  // event to go to as soon as it is read, or 0
+	asked         int64  // event that was opened last
+	seen          string // run that was shown last
 }
 
 func (v *Timeline) Name() string { return "Timeline" }
 
 func (v *Timeline) Title() string {
-	if !v.Selected.Ok {
+	if !v.nav.Selected.Ok {
 		return "Timeline"
 	}
 	what := "Timeline "
 	if v.onList {
 		what = "Events "
 	}
-	return what + text.Safe(v.Selected.Run.WorkflowID, " ")
+	return what + text.Safe(v.nav.Selected.Run.WorkflowID, " ")
 }
 
-// Footer is the filter and how many events it lets through, and what is not read.
+// Footer returns the filter, the number of events that match it, and how many are not read.
 func (v *Timeline) Footer() string {
 	l := v.current()
 	if l == nil {
@@ -84,11 +86,11 @@ func (v *Timeline) Footer() string {
 	}
 	parts = append(parts, n)
 	if l.ClockBack > 0 {
-		parts = append(parts, "the clock went back "+text.Count(int64(l.ClockBack))+" times")
+		parts = append(parts, "clock went back "+widget.Counted(l.ClockBack, "time"))
 	}
 	switch {
 	case l.Cut:
-		parts = append(parts, text.Count(l.Left)+" older left out")
+		parts = append(parts, text.Count(l.Left)+" older not kept")
 	case l.Left > 0 && l.Reading:
 		parts = append(parts, text.Count(l.Left)+" being read")
 	case l.Left > 0:
@@ -101,36 +103,43 @@ func (v *Timeline) Bindings() []tui.Binding {
 	do := func(fn func()) func(tui.Shell) tea.Cmd {
 		return func(tui.Shell) tea.Cmd { fn(); v.look(); return nil }
 	}
-	jump := func(by int, find func(*histories.EventLog, int64, int) int64, none string) func(tui.Shell) tea.Cmd {
+	jump := func(by int, find finder, none string) func(tui.Shell) tea.Cmd {
 		return func(s tui.Shell) tea.Cmd { v.jumpBy(s, by, find, none); return nil }
 	}
-	b := append(widget.Motions("timeline", v),
-		tui.Binding{Action: "timeline.mode", Keys: []string{"t"}, Help: "bars on a time axis, or a list of events", Short: "bars/list", Do: do(v.toggle)},
-		tui.Binding{Action: "timeline.in", Keys: []string{"+", "="}, Help: "zoom in around the selected span", Short: "zoom", Do: do(func() { v.zoom(0.5) })},
-		tui.Binding{Action: "timeline.out", Keys: []string{"-"}, Help: "zoom out", Do: do(func() { v.zoom(2) })},
-		tui.Binding{Action: "timeline.fit", Keys: []string{"0"}, Help: "show all of the time", Do: do(func() { v.bars.zoomed = false })},
-		tui.Binding{Action: "timeline.here", Keys: []string{"."}, Help: "zoom to the selected span", Do: do(v.zoomHere)},
-		tui.Binding{Action: "timeline.earlier", Keys: []string{"h", "left"}, Help: "pan to earlier", Do: do(func() { v.pan(-0.25) })},
-		tui.Binding{Action: "timeline.later", Keys: []string{"l", "right"}, Help: "pan to later", Do: do(func() { v.pan(0.25) })},
-		tui.Binding{Action: "timeline.fold", Keys: []string{"c"}, Help: "fold or unfold what is within the span", Short: "fold", Do: do(v.fold)},
-		tui.Binding{Action: "timeline.include", Keys: []string{"/"}, Help: "show only what matches a regular expression; ! before it: what does not", Short: "filter", Do: v.askInclude},
-		tui.Binding{Action: "timeline.exclude", Keys: []string{`\`}, Help: "leave out what matches a regular expression", Do: v.askExclude},
-		tui.Binding{Action: "timeline.full", Keys: []string{"F"}, Help: "match in payloads too, or not", Do: do(v.toggleFull)},
-		tui.Binding{Action: "timeline.everything", Keys: []string{"a"}, Help: "show the rest between the matches too, or not", Do: do(func() { v.everything = !v.everything })},
-		tui.Binding{Action: "timeline.next_match", Keys: []string{"n"}, Help: "next match", Do: v.stepOr(v.matches, 1, (*histories.EventLog).NextMatch, "no match after this")},
-		tui.Binding{Action: "timeline.previous_match", Keys: []string{"N"}, Help: "match before", Do: v.stepOr(v.matches, -1, (*histories.EventLog).NextMatch, "no match before this")},
-		tui.Binding{Action: "timeline.next_error", Keys: []string{"e"}, Help: "next error", Short: "error", Do: v.stepOr(wrong, 1, (*histories.EventLog).NextError, "no error after this")},
-		tui.Binding{Action: "timeline.previous_error", Keys: []string{"E"}, Help: "error before", Do: v.stepOr(wrong, -1, (*histories.EventLog).NextError, "no error before this")},
-		tui.Binding{Action: "timeline.related", Keys: []string{"B"}, Help: "to the event that follows from this one: started, completed", Do: jump(1, (*histories.EventLog).Related, "nothing follows from this event")},
-		tui.Binding{Action: "timeline.cause", Keys: []string{"b"}, Help: "to the event that this one follows from: started, scheduled", Do: jump(-1, (*histories.EventLog).Related, "this event follows from no other")},
-		tui.Binding{Action: "timeline.open", Keys: []string{"o"}, Help: "open the run that the event names: the child, the parent, the one before or after", Do: v.openRun},
-		tui.Binding{Action: "timeline.back", Keys: []string{"backspace"}, Help: "back to the run that another was opened from", Do: v.Back},
-		tui.Binding{Action: "timeline.run", Keys: []string{"J"}, Help: "to the run", Do: func(s tui.Shell) tea.Cmd { s.Open("run"); return nil }},
+	b := func(name, help, short string, do func(tui.Shell) tea.Cmd, keys ...string) tui.Binding {
+		return tui.Binding{Action: "timeline." + name, Keys: keys, Help: help, Short: short, Do: do}
+	}
+	all := append(widget.Motions("timeline", v),
+		b("mode", "switch between bars and a list of events", "bars/list", do(v.toggle), "t"),
+		b("in", "zoom in around the selected span", "zoom", do(func() { v.zoom(0.5) }), "+", "="),
+		b("out", "zoom out", "", do(func() { v.zoom(2) }), "-"),
+		b("fit", "show the whole run", "", do(func() { v.bars.zoomed = false }), "0"),
+		b("here", "zoom to the selected span", "", do(v.zoomHere), "."),
+		b("earlier", "pan to earlier", "", do(func() { v.pan(-0.25) }), "h", "left"),
+		b("later", "pan to later", "", do(func() { v.pan(0.25) }), "l", "right"),
+		b("fold", "fold or unfold the span", "fold", do(v.fold), "c"),
+		b("include", "show only matches of a regular expression, or of !expression all others", "filter",
+			v.askInclude, "/"),
+		b("exclude", "hide matches of a regular expression", "", v.askExclude, `\`),
+		b("full", "match payloads too, or not", "", do(v.toggleFull), "F"),
+		b("everything", "show everything, with matches marked, or only matches", "",
+			do(func() { v.everything = !v.everything }), "a"),
+		b("next_match", "next match", "", v.stepOr(v.matches, 1, nextMatch, "no match after this"), "n"),
+		b("previous_match", "previous match", "", v.stepOr(v.matches, -1, nextMatch, "no match before this"), "N"),
+		b("next_error", "next error", "error", v.stepOr(failed, 1, nextError, "no error after this"), "e"),
+		b("previous_error", "previous error", "", v.stepOr(failed, -1, nextError, "no error before this"), "E"),
+		b("related", "next related event: started, completed", "",
+			jump(1, related, "no related event after this"), "B"),
+		b("cause", "previous related event: started, scheduled", "",
+			jump(-1, related, "no related event before this"), "b"),
+		b("open", "open the run of the event: child, parent, previous or next run", "", v.openRun, "o"),
+		b("back", "back to the previous run", "", v.nav.Back, "backspace"),
+		b("run", "open the run screen", "", openRunScreen, "J"),
 	)
-	return append(b, v.ForkAt("timeline", v.forkPoint)...)
+	return append(all, v.actor.ForkAt("timeline", v.forkPoint)...)
 }
 
-// forkPoint is the event under the cursor.
+// forkPoint returns the selected event.
 func (v *Timeline) forkPoint() string {
 	if id := v.at(); id != 0 {
 		return "at=" + strconv.FormatInt(id, 10)
@@ -138,13 +147,12 @@ func (v *Timeline) forkPoint() string {
 	return ""
 }
 
-// SetShown reads events while somebody looks, and goes to the one that another screen
-// asked for.
+// SetShown reads events while the timeline is shown, and goes to the event that another screen chose.
 func (v *Timeline) SetShown(shown bool) {
-	v.Following = v.Following && !shown
+	v.nav.Following = v.nav.Following && !shown
 	v.feed.Look(shown)
-	if shown && v.Event > 0 {
-		v.Want, v.Event, v.onList = v.Event, 0, true
+	if shown && v.nav.Event > 0 {
+		v.Want, v.nav.Event, v.onList = v.nav.Event, 0, true
 	}
 }
 
@@ -157,11 +165,11 @@ func (v *Timeline) SetSize(width, height int) {
 
 func (v *Timeline) Refresh() { v.Log = v.feed.Value() }
 
-// current is the events of the selected run, nil until they are read. Another run starts
-// at its last event, and with all of its time in sight.
+// current returns the events of the selected run, or nil until they are read. Another run starts at
+// its last event, not zoomed.
 func (v *Timeline) current() *histories.EventLog {
 	l := v.Log
-	if l == nil || !v.Selected.Is(l.WorkflowID, l.RunID) {
+	if l == nil || !v.nav.Selected.Is(l.WorkflowID, l.RunID) {
 		return nil
 	}
 	if run := l.WorkflowID + " " + l.RunID; v.seen != run {
@@ -184,7 +192,7 @@ func (v *Timeline) Draw(now time.Time, focused bool) []string {
 	return v.drawBars(l, l.Clock(now), focused)
 }
 
-// arrive goes to the event that is waited for, once it is read.
+// arrive goes to the event v.Want as soon as it is read.
 func (v *Timeline) arrive(l *histories.EventLog) {
 	if v.Want == 0 {
 		return
@@ -199,14 +207,15 @@ func (v *Timeline) arrive(l *histories.EventLog) {
 
 func (v *Timeline) nothing(l *histories.EventLog) []string {
 	switch {
-	case !v.Selected.Ok:
-		return []string{"no run is selected: choose one on screen 1, runs"}
+	case !v.nav.Selected.Ok:
+		return []string{"no run is selected: press 1 to choose one"}
 	case l != nil && l.Err != "":
-		return []string{"the events of " + console.NameOf(v.Selected.Run) + " cannot be read:", text.Safe(l.Err, " ")}
+		return []string{"the events of " + console.NameOf(v.nav.Selected.Run) + " cannot be read:",
+			text.Safe(l.Err, " ")}
 	case l != nil && !l.Reading:
-		return []string{console.NameOf(v.Selected.Run) + " has no events"}
+		return []string{console.NameOf(v.nav.Selected.Run) + " has no events"}
 	}
-	return []string{"reading the events of " + console.NameOf(v.Selected.Run) + v.styles.Glyphs.Ellipsis}
+	return []string{"reading the events of " + console.NameOf(v.nav.Selected.Run) + v.styles.Glyphs.Ellipsis}
 }
 
 func (v *Timeline) Scroll(by int) {
@@ -229,7 +238,7 @@ func (v *Timeline) Page() int {
 	return max(v.bars.height, 1)
 }
 
-// at is the event that the cursor is on, 0 for none.
+// at returns the selected event, or 0.
 func (v *Timeline) at() int64 {
 	l := v.current()
 	if l == nil || l.Len() == 0 {
@@ -244,7 +253,7 @@ func (v *Timeline) at() int64 {
 	return 0
 }
 
-// look asks for the event under the cursor, whole.
+// look opens the selected event.
 func (v *Timeline) look() {
 	if id := v.at(); id != v.asked && id != 0 {
 		v.asked = id
@@ -260,8 +269,8 @@ func (v *Timeline) toggle() {
 	}
 }
 
-// goTo puts the cursor on an event, in the list or on the span that it tells of.
-// One that the filter keeps out is shown with all the others.
+// goTo selects an event, or the span that contains it. If it does not match the filter, all events are
+// shown.
 func (v *Timeline) goTo(l *histories.EventLog, id int64) {
 	v.everything = v.everything || !l.Matched(id)
 	if v.onList {
@@ -272,12 +281,25 @@ func (v *Timeline) goTo(l *histories.EventLog, id int64) {
 	v.look()
 }
 
-func wrong() func(*histories.Span) bool {
+func failed() func(*histories.Span) bool {
 	return func(s *histories.Span) bool { return s.State.Bad() }
 }
 
-// stepOr goes from span to span among the bars, from event to event in the list.
-func (v *Timeline) stepOr(which func() func(*histories.Span) bool, by int, find func(*histories.EventLog, int64, int) int64, none string) func(tui.Shell) tea.Cmd {
+// finder returns the next event after id, or with by -1 the previous one, otherwise 0.
+type finder func(l *histories.EventLog, id int64, by int) int64
+
+var (
+	nextMatch finder = (*histories.EventLog).NextMatch
+	nextError finder = (*histories.EventLog).NextError
+	related   finder = (*histories.EventLog).Related
+)
+
+func openRunScreen(s tui.Shell) tea.Cmd { s.Open("run"); return nil }
+
+// stepOr returns a handler that goes to the next span of which the result of which returns true, or in
+// the list to the next event that find returns.
+func (v *Timeline) stepOr(which func() func(*histories.Span) bool, by int, find finder,
+	none string) func(tui.Shell) tea.Cmd {
 	return func(s tui.Shell) tea.Cmd {
 		l := v.current()
 		switch {
@@ -291,7 +313,7 @@ func (v *Timeline) stepOr(which func() func(*histories.Span) bool, by int, find 
 	}
 }
 
-func (v *Timeline) jumpBy(s tui.Shell, by int, find func(*histories.EventLog, int64, int) int64, none string) {
+func (v *Timeline) jumpBy(s tui.Shell, by int, find finder, none string) {
 	l := v.current()
 	if l == nil {
 		return
@@ -304,26 +326,27 @@ func (v *Timeline) jumpBy(s tui.Shell, by int, find func(*histories.EventLog, in
 	v.goTo(l, id)
 }
 
-// openRun goes to the run that the event under the cursor leads to.
+// openRun goes to the run that the selected event leads to.
 func (v *Timeline) openRun(s tui.Shell) tea.Cmd {
 	l, id := v.current(), v.at()
 	switch {
 	case l == nil || id == 0:
 	case l.Opened == nil || l.Opened.ID != id:
 		v.feed.Open(id)
-		s.Note("the event is being read: once more")
+		s.Note("reading the event; press o again")
 	case l.Opened.Leads.WorkflowID == "":
-		s.Note("this event names no other run")
+		s.Note("this event leads to no other run")
 	default:
 		to := l.Opened.Leads
-		v.GoFrom(to)
+		v.nav.GoFrom(to)
 		s.Note("now " + console.NameOf(to) + "; backspace leads back")
 	}
 	return nil
 }
 
 func (v *Timeline) askInclude(s tui.Shell) tea.Cmd {
-	s.Ask(tui.Prompt{Label: "/", Value: v.filter.Include, Hint: "what to show: a regular expression; !what leaves it out", Preview: previewPattern,
+	s.Ask(tui.Prompt{Label: "/", Value: v.filter.Include,
+		Hint: "a regular expression; !expression hides its matches", Preview: previewPattern,
 		Done: func(typed string) tea.Cmd {
 			f := v.filter
 			if rest, not := strings.CutPrefix(typed, "!"); not {
@@ -338,7 +361,8 @@ func (v *Timeline) askInclude(s tui.Shell) tea.Cmd {
 }
 
 func (v *Timeline) askExclude(s tui.Shell) tea.Cmd {
-	s.Ask(tui.Prompt{Label: `\`, Value: v.filter.Exclude, Hint: "what to leave out: a regular expression", Preview: previewPattern,
+	s.Ask(tui.Prompt{Label: `\`, Value: v.filter.Exclude, Hint: "a regular expression to hide",
+		Preview: previewPattern,
 		Done: func(typed string) tea.Cmd {
 			f := v.filter
 			f.Exclude = typed
@@ -355,7 +379,7 @@ func previewPattern(typed string) string {
 	return ""
 }
 
-// setFilter keeps the filter that is in force where the new one does not compile.
+// setFilter sets the filter unless it does not compile.
 func (v *Timeline) setFilter(s tui.Shell, f histories.EventFilter) {
 	if _, err := f.Compile(); err != nil {
 		s.Note(err.Error())
@@ -370,7 +394,7 @@ func (v *Timeline) toggleFull() {
 	v.feed.Filter(v.filter)
 }
 
-// Copy is the event under the cursor as JSON, or its id until that is read.
+// Copy returns the selected event as JSON, or its ID until it is read.
 func (v *Timeline) Copy() (string, string) {
 	id := v.at()
 	if id == 0 {
@@ -380,12 +404,13 @@ func (v *Timeline) Copy() (string, string) {
 	if l := v.current(); l.Opened != nil && l.Opened.ID == id && l.Opened.Text != "" {
 		return what, l.Opened.Text
 	}
-	return "the id of " + what, text.Count(id)
+	return "ID of " + what, text.Count(id)
 }
 
-// Keep and Restore are what outlives the process: the filter and the mode.
+// Keep returns the filter and the mode for the next session.
 func (v *Timeline) Keep() map[string]string {
-	return map[string]string{"include": v.filter.Include, "exclude": v.filter.Exclude, "list": map[bool]string{true: "yes"}[v.onList]}
+	return map[string]string{"include": v.filter.Include, "exclude": v.filter.Exclude,
+		"list": map[bool]string{true: "yes"}[v.onList]}
 }
 
 func (v *Timeline) Restore(kept map[string]string) {

@@ -2,8 +2,11 @@ package runs
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +17,6 @@ import (
 	"acescope/sources/sessions"
 	"acescope/sources/system"
 	"acescope/tui/text"
-	"acescope/views/run"
 )
 
 // shownCalls is how many calls the text of a run lists: the last; --calls lists all.
@@ -163,8 +165,9 @@ func (s *sheet) forked(f *ace.Forked) {
 		return
 	}
 	s.say("  %-10s %s at event %d, before %s (run %s)", "forked", cli.SafeText(f.WorkflowID), f.Event, cli.SafeText(string(f.Phase)), cli.SafeText(f.RunID))
-	for _, c := range run.ForkChanges(f) {
-		s.text("changed", c)
+	for _, name := range slices.Sorted(maps.Keys(f.Changed)) {
+		c := f.Changed[name]
+		s.text("changed", name+": "+cmp.Or(c.From, "none")+" → "+cmp.Or(c.To, "none"))
 	}
 }
 

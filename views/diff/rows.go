@@ -1,0 +1,232 @@
+package diff
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"acescope/sources/histories"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+)
+
+// row is a row of the list of steps. Rows are comparable.
+type row interface {
+	cells(s theme.Styles) []widget.Cell
+	// write writes everything that is known about the row.
+	write(w *widget.Writer)
+	// span returns the indexes of the first and the last pair, -1 for a row without pairs.
+	span() (first, last int)
+}
+
+// summaryRow is the whole comparison.
+type summaryRow struct{ of *histories.RunDiff }
+
+func (r summaryRow) span() (first, last int) { return -1, -1 }
+
+func (r summaryRow) cells(s theme.Styles) []widget.Cell {
+	return []widget.Cell{{"", s.Muted}, {"summary: first difference, metrics", s.Strong}, {"", s.Muted},
+		{"", s.Muted}}
+}
+
+func (r summaryRow) write(w *widget.Writer) {
+	d := r.of.Diff
+	writeSummary(w, d, r.of.A.Name(), r.of.B.Name())
+	w.Section("Metrics", "")
+	writeMetrics(w, d)
+	w.Say(w.S.Text, "")
+	w.Say(w.S.Muted, " compared "+widget.Counted(d.A.Events+d.B.Events, "event")+" in "+
+		widget.Took(r.of.Took, w.S.Glyphs))
+}
+
+// equalRow is n pairs of equal steps in a row.
+type equalRow struct {
+	d       *histories.Diff
+	from, n int
+}
+
+func (r equalRow) span() (first, last int) { return r.from, r.from + r.n - 1 }
+
+func (r equalRow) cells(s theme.Styles) []widget.Cell {
+	p := &r.d.Pairs[r.from]
+	m := statusMark(p.Status, s)
+	return []widget.Cell{{m.Glyph + " " + m.Word, m.Ink},
+		{s.Glyphs.Pointer + " " + text.Count(int64(r.n)) + " steps", s.Muted},
+		{strconv.FormatInt(p.Step().Event, 10) + s.Glyphs.Ellipsis, s.Muted}, {"", s.Muted}}
+}
+
+func (r equalRow) write(w *widget.Writer) {
+	w.Section(text.Count(int64(r.n))+" equal steps", "space unfolds them")
+	for i := r.from; i < r.from+min(r.n, 500); i++ {
+		writeStep(w, &r.d.Pairs[i])
+	}
+}
+
+// pairRow is a step of A and the same step of B.
+type pairRow struct {
+	*histories.DiffPair
+	at int
+}
+
+func (r pairRow) span() (first, last int) { return r.at, r.at }
+
+func (r pairRow) cells(s theme.Styles) []widget.Cell {
+	p, step, g := r.DiffPair, r.Step(), s.Glyphs
+	m := statusMark(p.Status, s)
+	ink, name := s.Text, text.Safe(step.Key, " ")
+	if p.Status == histories.DiffSame {
+		ink = s.Muted
+	}
+	if step.Kind == "tool call" {
+		name = "  " + strings.TrimPrefix(name, "tool call ")
+	}
+	if where := reusedText(p); where != "" {
+		name += " (" + where + ")"
+	}
+	duration := ""
+	if p.A != nil && p.A.DurationMS > 0 || p.B != nil && p.B.DurationMS > 0 {
+		a, b := bothSides(p, g, func(x *histories.DiffStep) string { return stepDuration(x, g) })
+		duration = a + " | " + b
+	}
+	a, b := bothSides(p, g, eventText)
+	return []widget.Cell{{m.Glyph + " " + m.Word, m.Ink}, {name, ink}, {a + " | " + b, s.Muted},
+		{duration, s.Muted}}
+}
+
+func (r pairRow) write(w *widget.Writer) {
+	p := r.DiffPair
+	writeStep(w, p)
+	writeStepSide(w, "A", p.A)
+	writeStepSide(w, "B", p.B)
+	if p.A == nil || p.B == nil || p.Status == histories.DiffOnlyA || p.Status == histories.DiffOnlyB {
+		writePayloads(w, p)
+	}
+	for _, part := range []struct {
+		name string
+		list []histories.DiffChange
+	}{{"Input", p.Input}, {"Result", p.Result}} {
+		if len(part.list) > 0 {
+			w.Section(part.name, widget.Counted(len(part.list), "change"))
+			writeChanges(w, w.S.Glyphs.Delta, part.list, 1)
+		}
+	}
+	if p.A != nil && p.B != nil && len(p.Input)+len(p.Result) == 0 {
+		w.Say(w.S.Text, "")
+		if reusedText(p) == "" {
+			w.Say(w.S.Muted, " same input and result, except for fields that always differ")
+		} else {
+			w.Prose(" ", w.S.Muted, "Same result. The input of a reused step is not recorded.")
+		}
+	}
+	writeRest(w, p, 1)
+}
+
+// writeStepSide writes outcome, event, time and duration of a step on one side.
+func writeStepSide(w *widget.Writer, side string, step *histories.DiffStep) {
+	l := w.Line().Add(w.S.Muted, " "+side+" ")
+	if step == nil {
+		w.End(l.Add(w.S.Muted, "no such step"))
+		return
+	}
+	if step.Taken {
+		w.End(l.Add(w.S.Muted, "reused from the original, not executed"))
+		return
+	}
+	at := "unknown time"
+	if !step.At.IsZero() && step.At.Unix() > 0 {
+		at = step.At.In(w.Loc).Format("15:04:05.000")
+	}
+	l.Add(statusInk(step.Status, w.S), text.Safe(step.Status, " ")).
+		Add(w.S.Muted, "  event "+text.Count(step.Event)+"  at "+at+"  duration "+
+			widget.TookMS(step.DurationMS, w.S.Glyphs))
+	if step.Attempt > 1 {
+		l.Add(w.S.Retrying, "  attempt "+text.Count(int64(step.Attempt)))
+	}
+	w.End(l)
+	if step.Note != "" {
+		w.Prose("   ", w.S.Muted, step.Note)
+	}
+}
+
+// writePayloads writes the payloads of a step that only one side has.
+func writePayloads(w *widget.Writer, p *histories.DiffPair) {
+	step, glyph, ink := p.Step(), w.S.Glyphs.Removed, w.S.Removed
+	if p.A == nil {
+		glyph, ink = w.S.Glyphs.Added, w.S.Added
+	}
+	for _, part := range []struct {
+		name string
+		raw  []byte
+	}{{"Input", step.Input}, {"Result", step.Result}} {
+		if len(part.raw) > 0 {
+			w.Section(part.name, "")
+			said, _ := valueText(part.raw)
+			writeBelow(w, glyph, ink, []piece{{ink, said}}, 1)
+		}
+	}
+}
+
+// pairDetail shows the row under the cursor of the list.
+type pairDetail struct {
+	v             *diffList
+	styles        theme.Styles
+	width, height int
+	top           int
+
+	of    *histories.RunDiff // that lines show
+	row   row
+	wide  int
+	lines []string
+}
+
+func (d *pairDetail) Name() string { return "Difference" }
+
+func (d *pairDetail) Title() string {
+	if p := d.v.pair(); p != nil {
+		return text.Safe(p.Step().Key, " ")
+	}
+	return "Difference"
+}
+
+func (d *pairDetail) Footer() string {
+	if n := len(d.lines); n > d.height && d.height > 0 {
+		return text.Count(int64(min(d.top+d.height, n))) + "/" + text.Count(int64(n))
+	}
+	return ""
+}
+
+func (d *pairDetail) Bindings() []tui.Binding {
+	return append(widget.Motions("difference", d), d.v.keys("difference")...)
+}
+
+func (d *pairDetail) SetStyles(s theme.Styles)  { d.styles, d.of = s, nil }
+func (d *pairDetail) SetSize(width, height int) { d.width, d.height = width, height }
+func (d *pairDetail) Refresh()                  {}
+func (d *pairDetail) Page() int                 { return max(d.height, 1) }
+func (d *pairDetail) Wheel(by int)              { d.Scroll(by) }
+
+func (d *pairDetail) Scroll(by int) {
+	d.top = widget.Clamp(d.top+by, 0, max(len(d.lines)-d.height, 0))
+}
+
+func (d *pairDetail) Draw(now time.Time, _ bool) []string {
+	r := d.v.current()
+	if r == nil || d.v.diff() == nil {
+		d.lines = nil
+		return widget.Centre([]string{"no runs are compared"}, d.width, d.height, d.styles)
+	}
+	if d.of != d.v.of || d.row != r || d.wide != d.width {
+		if d.of != d.v.of || d.row != r {
+			d.top = 0
+		}
+		d.of, d.row, d.wide = d.v.of, r, d.width
+		w := &widget.Writer{Doc: &widget.Document{}, S: d.styles, Width: d.width, Now: now, Loc: d.v.location}
+		r.write(w)
+		d.lines = w.Lines
+	}
+	d.Scroll(0)
+	return widget.Fill(slices.Clone(d.lines[d.top:min(d.top+d.height, len(d.lines))]), d.width, d.height)
+}

@@ -1,0 +1,171 @@
+package run
+
+import (
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
+	"acescope/theme"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+// header returns the two lines above a run: its phases, and a summary.
+func header(d *histories.Detail, width int, now time.Time, s theme.Styles) []string {
+	return []string{phaseLine(d, width, now, s), summaryLine(d, width, now, s)}
+}
+
+// summaryLine returns status, duration, tokens, cost and model of a run in one line.
+func summaryLine(d *histories.Detail, width int, now time.Time, s theme.Styles) string {
+	g := s.Glyphs
+	m := s.Status(string(d.Phase.ExitStatus))
+	l := text.Line{Max: width, Tail: g.Ellipsis}
+	l.Add(m.Ink, " "+m.Glyph+" "+console.OrDash(m.Word, g))
+	if d.Phase.CancelRequested && d.Close.IsZero() {
+		l.Add(s.Warning, ", cancel requested")
+	}
+	sep := "  " + g.Dot + "  "
+	if !d.Start.IsZero() {
+		l.Add(s.Muted, sep+console.TookOf(runs.Run{Start: d.Start, Close: d.Close}, now))
+	}
+	u := d.Phase.Usage
+	if d.Experiment != nil {
+		u = d.Experiment.Usage
+	}
+	if n := u.InputTokens + u.OutputTokens; n > 0 {
+		l.Add(s.Muted, sep+text.Count(n)+" tokens")
+	}
+	if u != (ace.Usage{}) {
+		l.Add(s.Muted, sep+console.CostCell(u, g))
+	}
+	if d.Input.Model != "" {
+		l.Add(s.Muted, sep+text.Safe(d.Input.Model, " "))
+	}
+	return l.String(s.Text)
+}
+
+// phaseLine returns the phases of a run in one line: the names and durations if they fit, else the
+// names, else only the name of the last phase that began.
+func phaseLine(d *histories.Detail, width int, now time.Time, s theme.Styles) string {
+	if len(d.Phase.Steps) == 0 {
+		l := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
+		where := console.OrDash(string(d.Phase.Phase), s.Glyphs)
+		if p := d.Experiment; p != nil {
+			where = experimentProgress(p)
+		}
+		return l.Add(s.Strong, " "+where).String(s.Text)
+	}
+	for _, labels := range []struct{ names, durations bool }{{true, true}, {true, false}, {false, false}} {
+		l := &text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
+		l.Add(s.Text, " ")
+		if addPhases(l, d, labels.names, labels.durations, now, s) || !labels.names {
+			return l.String(s.Text)
+		}
+	}
+	return ""
+}
+
+// addPhases adds the phases of a run to a line until one does not fit, and reports whether all fit.
+// The last phase that began is named even if names is false.
+func addPhases(l *text.Line, d *histories.Detail, names, durations bool, now time.Time, s theme.Styles) bool {
+	steps := d.Phase.Steps
+	last := 0
+	for i, st := range steps {
+		if st.Status != ace.StatusPending {
+			last = i
+		}
+	}
+	for i, st := range steps {
+		m := stepMark(st.Status, s)
+		attempts := attemptsLabel(d, st, now, s.Glyphs)
+		if attempts != "" && st.Status == ace.StatusRunning {
+			m.Ink = s.Retrying
+		}
+		label := m.Glyph
+		if names || i == last {
+			label += " " + text.Safe(string(st.Phase), " ")
+			if durations && st.Time != nil {
+				label += " " + widget.TookMS(st.Time.DurationMS, s.Glyphs)
+			}
+			label += attempts
+		}
+		link := ""
+		if i+1 < len(steps) {
+			link = " " + s.Glyphs.LinkTodo + " "
+			if st.Status == ace.StatusDone {
+				link = " " + s.Glyphs.Link + " "
+			}
+		}
+		if text.Width(label)+text.Width(link) > l.Room() {
+			return false
+		}
+		l.Add(m.Ink, label).Add(s.Border, link)
+	}
+	return true
+}
+
+// attemptsLabel returns the number of attempts of a phase and the wait for the next one, or "" for a
+// phase with a single attempt.
+func attemptsLabel(d *histories.Detail, st ace.StepState, now time.Time, g theme.Glyphs) string {
+	n := int32(0)
+	if st.Time != nil {
+		n = st.Time.Attempt
+	}
+	if a := activityOf(d, st.Phase); a != nil {
+		n = max(n, a.Attempt)
+	}
+	wait := ""
+	if p := pendingOf(d, st.Phase); p != nil {
+		n = max(n, p.Attempt)
+		if p.Next.After(now) {
+			wait = " in " + text.Span(p.Next.Sub(now)+time.Second)
+		}
+	}
+	if n < 2 {
+		return ""
+	}
+	return " " + g.Retry + text.Count(int64(n)) + wait
+}
+
+func stepMark(status string, s theme.Styles) theme.Mark {
+	switch status {
+	case ace.StatusDone:
+		return theme.Mark{Glyph: s.Glyphs.Success, Word: status, Ink: s.Success}
+	case ace.StatusRunning:
+		return theme.Mark{Glyph: s.Glyphs.Running, Word: status, Ink: s.Running}
+	case ace.StatusFailed:
+		return s.Status(string(ace.Failed))
+	case ace.StatusCanceled:
+		return s.Status(string(ace.Canceled))
+	}
+	return theme.Mark{Glyph: s.Glyphs.Pending, Word: status, Ink: s.Muted}
+}
+
+// emptyLines explains why no run is shown.
+func emptyLines(nav *console.Navigation, listing *console.Listing, g theme.Glyphs) []string {
+	switch {
+	case nav.Selected.Ok:
+		return []string{"reading " + console.NameOf(nav.Selected.Run) + g.Ellipsis}
+	case listing.Runs.Query != "" && len(listing.Runs.Rows) == 0:
+		return []string{"no run matches " + text.Safe(listing.Runs.Query, " "), "/ changes the filter"}
+	}
+	return []string{"no run is selected"}
+}
+
+// verdict returns the verdict on the answer and a sentence about it, both "" for an ungraded answer.
+func verdict(d *histories.Detail) (ace.ExitStatus, string) {
+	c := d.Phase.Correct
+	switch {
+	case c == nil:
+		return "", ""
+	case *c:
+		return ace.Success, "correct"
+	}
+	said := "wrong"
+	if d.Input.Label != nil {
+		said += ": answered " + quoted(d.Phase.Answer) + ", expected " + quoted(*d.Input.Label)
+	}
+	return ace.Wrong, said
+}

@@ -1,0 +1,509 @@
+package run
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/engine/ace"
+	"acescope/sources/histories"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+// reading is what the outline and the inspector share: the run, the selected row, and the artifacts
+// that were opened.
+type reading struct {
+	nav       *console.Navigation
+	listing   *console.Listing
+	actor     *console.Actor
+	location  *time.Location
+	feeds     Feeds
+	detail    *histories.Detail // of the selected run, or nil
+	artifacts *histories.Artifacts
+	asked     map[string]bool   // artifacts that are being read, by SHA-256
+	merged    *histories.Detail // unmerged together with its lineage
+	unmerged  *histories.Detail
+	at        listedRow // the selected row
+	find      string    // last searched text, in lower case
+	payloads  widget.Payloads
+	list      func() // brings the rows up to date
+}
+
+// Feeds are what the run screen shows.
+type Feeds struct {
+	Detail    console.Value[*histories.Detail]
+	Lineage   console.Feed[*histories.LineageTree]
+	Artifacts Artifacts
+}
+
+// Artifacts reads the artifacts that the user opens.
+type Artifacts interface {
+	console.Feed[*histories.Artifacts]
+	Open(ace.Ref)
+}
+
+func NewReading(c *console.Console, feeds Feeds) *reading {
+	return &reading{nav: c.Navigation, listing: c.Listing, actor: c.Actor, location: c.Location, feeds: feeds, asked: map[string]bool{}}
+}
+
+// take takes the newest data.
+func (r *reading) take() {
+	d := r.feeds.Detail.Value()
+	if d != nil && !r.nav.Selected.Is(d.WorkflowID, d.RunID) {
+		d = nil
+	}
+	if d != nil {
+		d = r.withForks(d, r.feeds.Lineage.Value())
+	}
+	r.detail, r.artifacts = d, r.feeds.Artifacts.Value()
+	if r.artifacts != nil {
+		for _, a := range r.artifacts.List {
+			delete(r.asked, a.Ref.SHA256)
+		}
+	}
+}
+
+// withForks returns the detail with its lineage if that has forks. It returns the same value as long
+// as both are the same.
+func (r *reading) withForks(d *histories.Detail, t *histories.LineageTree) *histories.Detail {
+	if root, _ := ace.ForkRoot(d.WorkflowID); t == nil || t.Root != root || !t.Forks() {
+		return d
+	}
+	if r.merged == nil || r.unmerged != d || r.merged.Forks != t {
+		both := *d
+		both.Forks = t
+		r.merged, r.unmerged = &both, d
+	}
+	return r.merged
+}
+
+// current returns the detail if it still belongs to the selected run, otherwise nil.
+func (r *reading) current() *histories.Detail {
+	if d := r.detail; d != nil && r.nav.Selected.Is(d.WorkflowID, d.RunID) {
+		return d
+	}
+	return nil
+}
+
+// selectedRow returns the row under the cursor as of the newest data, or nil.
+func (r *reading) selectedRow() Row {
+	r.list()
+	return r.at.Row
+}
+
+// jumpToEvent opens the timeline at the event of the selected row.
+func (r *reading) jumpToEvent(s tui.Shell) tea.Cmd {
+	row := r.selectedRow()
+	if row == nil {
+		return nil
+	}
+	event := row.Event()
+	if event == 0 {
+		s.Note("this row has no event")
+		return nil
+	}
+	r.nav.Event = event
+	s.Open("timeline")
+	return nil
+}
+
+// open reads the artifact of the selected row, or goes to the run that it leads to.
+func (r *reading) open(s tui.Shell) tea.Cmd {
+	row := r.selectedRow()
+	if row == nil {
+		return nil
+	}
+	if run, ok := target(row); ok && isSession(run) {
+		return r.nav.OpenSession(s, run.WorkflowID)
+	} else if ok {
+		r.nav.GoFrom(run)
+		s.Note("now " + console.NameOf(run) + "; backspace leads back")
+		return nil
+	}
+	if of, ok := row.(referrer); ok {
+		for _, ref := range of.refs() {
+			if have := r.artifacts.Find(ref.SHA256); have == nil || have.Err != "" {
+				r.asked[ref.SHA256] = true
+				r.feeds.Artifacts.Open(ref)
+				s.Note("reading " + refText(ref))
+				return nil
+			}
+		}
+	}
+	s.Note("this row has nothing to open")
+	return nil
+}
+
+// forkPoint returns where a fork from the selected row starts, or "".
+func (r *reading) forkPoint() string {
+	row := r.selectedRow()
+	if row == nil {
+		return ""
+	}
+	if f, ok := row.(forker); ok {
+		return f.forkPoint()
+	}
+	if event := row.Event(); event > 1 {
+		return "at=" + strconv.FormatInt(event, 10)
+	}
+	return ""
+}
+
+// shared returns the keys that both panes have.
+func (r *reading) shared(view string) []tui.Binding {
+	return []tui.Binding{
+		{Action: view + ".open", Keys: []string{"o"}, Help: "open the artifact or the run of the row",
+			Short: "open", Do: r.open},
+		{Action: view + ".back", Keys: []string{"backspace"}, Help: "back to the previous run", Do: r.nav.Back},
+		{Action: view + ".event", Keys: []string{"J"},
+			Help: "go to the event of the row on the timeline; esc leads back", Short: "event", Do: r.jumpToEvent},
+	}
+}
+
+// Outline is the run row by row.
+type Outline struct {
+	*reading
+	styles        theme.Styles
+	width, height int
+
+	Rows   []listedRow
+	of     *histories.Detail
+	stale  bool // rows must be listed again
+	Cursor int
+	top    int
+	Folded map[string]bool // sections by name
+	open   map[Key]bool    // rows whose text is unfolded
+	doc    widget.Document // keeps texts wrapped
+	run    string          // of the rows
+	Last   Key             // of the selected row
+	moved  bool            // the cursor was moved in this run; until then it stays at the top
+}
+
+func NewOutline(r *reading) *Outline {
+	v := &Outline{reading: r, Folded: map[string]bool{}, open: map[Key]bool{}}
+	r.list = v.list
+	return v
+}
+
+func (v *Outline) Name() string { return "Run rows" }
+
+func (v *Outline) Title() string { return title(v.nav) }
+
+// Footer returns where the data comes from and the position of the cursor.
+func (v *Outline) Footer() string {
+	d := v.current()
+	if d == nil {
+		return ""
+	}
+	return origin(d, v.styles.Glyphs) + " " + v.styles.Glyphs.Dot + " " +
+		text.Count(int64(v.Cursor+1)) + "/" + text.Count(int64(len(v.Rows)))
+}
+
+func (v *Outline) Bindings() []tui.Binding {
+	do := func(fn func(tui.Shell)) func(tui.Shell) tea.Cmd {
+		return func(s tui.Shell) tea.Cmd { v.list(); fn(s); return nil }
+	}
+	jump := func(by int, is func(listedRow) bool, none string) func(tui.Shell) tea.Cmd {
+		return do(func(s tui.Shell) {
+			if !v.seek(by, is) {
+				s.Note(none)
+			}
+		})
+	}
+	match := func(by int) func(tui.Shell) tea.Cmd { return do(func(s tui.Shell) { v.match(s, by) }) }
+	b := func(name, help, short string, do func(tui.Shell) tea.Cmd, keys ...string) tui.Binding {
+		return tui.Binding{Action: "outline." + name, Keys: keys, Help: help, Short: short, Do: do}
+	}
+	all := append(widget.Motions("outline", v),
+		b("next_section", "next section", "section", jump(1, isSection, "no further section"), "]"),
+		b("previous_section", "previous section", "", jump(-1, isSection, "no previous section"), "["),
+		b("fold", "fold the text or the section", "", do(func(tui.Shell) { v.fold() }), "h", "left"),
+		b("unfold", "unfold the text or the section", "", do(func(tui.Shell) { v.unfold() }), "l", "right"),
+		b("next_error", "next error", "error", jump(1, isFailed, "no error"), "e"),
+		b("previous_error", "previous error", "", jump(-1, isFailed, "no error"), "E"),
+		b("find", "find text in this run, payloads included", "find", v.ask, "/"),
+		b("next", "next match", "", match(1), "n"),
+		b("previous", "previous match", "", match(-1), "N"),
+	)
+	if v.Last.Kind == "link" || v.Last.Kind == "lineage" {
+		all = append(all, b("go", "open the run of the row", "open it", v.reading.open, "enter"))
+	}
+	all = append(all, b("diff", "compare the fork of the row, or this run, with its original", "", v.diff, "d"))
+	all = append(all, v.actor.ForkAt("outline", v.forkPoint)...)
+	return append(all, v.shared("outline")...)
+}
+
+// diff compares the fork of the selected row, or the run of the screen, with its original.
+func (v *Outline) diff(s tui.Shell) tea.Cmd {
+	row := v.selectedRow()
+	if v.of == nil {
+		return nil
+	}
+	if r, ok := row.(nodeRow); ok && (r.n.Original >= 0 || r.n.Run.RunID != v.of.RunID) {
+		v.actor.CompareOriginal(s, v.of.Forks, r.n)
+		return nil
+	}
+	this := histories.LineageNode{Run: v.nav.Selected.Run, Original: -1}
+	this.Run.RunID, this.Run.Fork = v.of.RunID, v.of.Lineage.Fork
+	v.actor.CompareOriginal(s, v.of.Forks, &this)
+	return nil
+}
+
+func (v *Outline) SetShown(shown bool) {
+	v.feeds.Artifacts.Look(shown)
+	v.feeds.Lineage.Look(shown)
+}
+
+func (v *Outline) SetStyles(s theme.Styles) { v.styles, v.stale = s, true }
+
+func (v *Outline) SetSize(width, height int) {
+	if width != v.width {
+		v.stale = true
+	}
+	v.width, v.height = width, height
+}
+
+func (v *Outline) Refresh() { v.take() }
+
+// list brings the rows up to date and keeps the cursor on its row.
+func (v *Outline) list() {
+	d := v.current()
+	if d == nil {
+		v.Rows, v.of, v.at = v.Rows[:0], nil, listedRow{}
+		return
+	}
+	if run := d.WorkflowID + " " + d.RunID; run != v.run {
+		v.run, v.Cursor, v.top, v.Last, v.find, v.moved = run, 0, 0, Key{}, "", false
+		v.open = map[Key]bool{}
+	}
+	if v.of == d && !v.stale {
+		return
+	}
+	v.of, v.stale = d, false
+	extra := v.extra
+	if len(v.open) == 0 {
+		extra = nil
+	}
+	v.Rows = listRows(d, v.Rows, v.Folded, extra)
+	if v.moved {
+		v.keep()
+	}
+	v.reveal()
+}
+
+// keep moves the cursor to the row that it was on, or to the heading of its section.
+func (v *Outline) keep() {
+	if v.Last == (Key{}) || v.Cursor < len(v.Rows) && v.Rows[v.Cursor].Key == v.Last {
+		return
+	}
+	heading := -1
+	for i, r := range v.Rows {
+		if r.Key == v.Last {
+			v.Cursor = i
+			return
+		}
+		if isSection(r) && r.Section == v.Last.Section {
+			heading = i
+		}
+	}
+	if heading >= 0 {
+		v.Cursor = heading
+	}
+}
+
+// Bounds of a text that is unfolded in the list. The inspector shows more.
+const (
+	maxUnfolded      = 16 << 10 // bytes
+	maxUnfoldedLines = 400
+)
+
+// extra returns the further lines of a row that is unfolded.
+func (v *Outline) extra(r listedRow) []string {
+	if !v.open[r.Key] {
+		return nil
+	}
+	width := v.width - widget.PointerWidth - 6
+	var lines []string
+	var size int
+	var more bool
+	if of, ok := r.Row.(payloader); ok {
+		_, raw := of.payload()
+		p := v.payloads.Of(raw)
+		size, more = p.Size, p.Rest > 0
+		for _, l := range p.Lines {
+			if len(lines) > maxUnfoldedLines {
+				break
+			}
+			for _, part := range l.Wrap(width) {
+				lines = append(lines, part.Plain())
+			}
+		}
+	} else {
+		_, t := r.Copy()
+		size, more = len(t), len(t) > maxUnfolded
+		lines = v.doc.Wrap(t[:min(len(t), maxUnfolded)], width)
+	}
+	if n := min(len(lines), maxUnfoldedLines); n < len(lines) || more {
+		lines = append(lines[:n:n], "("+widget.SizeText(int64(size))+" in all; enter shows more)")
+	}
+	return lines
+}
+
+// headerHeight is the number of lines above the rows.
+const headerHeight = 3
+
+func (v *Outline) Page() int { return max(v.height-headerHeight, 1) }
+
+func (v *Outline) Scroll(by int) {
+	v.list()
+	v.Move(v.Cursor + by)
+}
+
+// Move puts the cursor on the row with a number.
+func (v *Outline) Move(to int) {
+	v.moved = true
+	v.Cursor = to
+	v.reveal()
+}
+
+// reveal scrolls to the cursor and selects its row.
+func (v *Outline) reveal() {
+	v.Cursor = widget.Clamp(v.Cursor, 0, max(len(v.Rows)-1, 0))
+	v.top = widget.Clamp(v.top, v.Cursor-v.Page()+1, v.Cursor)
+	v.top = widget.Clamp(v.top, 0, max(len(v.Rows)-v.Page(), 0))
+	if v.Cursor < len(v.Rows) {
+		v.at = v.Rows[v.Cursor]
+		v.Last = v.at.Key
+	}
+}
+
+// seek moves to the next row of which is returns true, starting over at the end. It reports whether
+// there is one.
+func (v *Outline) seek(by int, is func(listedRow) bool) bool {
+	n := len(v.Rows)
+	for step := 1; step <= n; step++ {
+		i := ((v.Cursor+by*step)%n + n) % n
+		if r := v.Rows[i]; !r.Sub && is(r) {
+			v.Move(i)
+			return true
+		}
+	}
+	return false
+}
+
+func (v *Outline) fold() {
+	v.moved = true
+	switch {
+	case v.Last == Key{}:
+		return
+	case v.open[v.Last]:
+		delete(v.open, v.Last)
+	default:
+		v.Folded[v.Last.Section] = true
+		v.Last = Key{v.Last.Section, "section", 0}
+	}
+	v.stale = true
+	v.list()
+}
+
+func (v *Outline) unfold() {
+	v.moved = true
+	switch v.Last.Kind {
+	case "":
+		return
+	case "section":
+		delete(v.Folded, v.Last.Section)
+	default:
+		v.open[v.Last] = true
+	}
+	v.stale = true
+	v.list()
+	// Scroll to the lines that were unfolded, as far as they fit.
+	unfolded := func(r listedRow) bool {
+		return r.Key == v.Last || v.Last.Kind == "section" && r.Section == v.Last.Section
+	}
+	end := v.Cursor + 1
+	for end < len(v.Rows) && unfolded(v.Rows[end]) {
+		end++
+	}
+	v.top = min(max(v.top, end-v.Page()), v.Cursor)
+}
+
+func (v *Outline) ask(s tui.Shell) tea.Cmd {
+	s.Ask(tui.Prompt{Label: "find: ", Value: v.find, Hint: "text in this run: names, arguments, results, errors",
+		Done: func(typed string) tea.Cmd {
+			v.find = strings.ToLower(strings.TrimSpace(typed))
+			v.Folded, v.stale = map[string]bool{}, true
+			v.list()
+			v.match(s, 1)
+			return nil
+		}})
+	return nil
+}
+
+func (v *Outline) match(s tui.Shell, by int) {
+	switch {
+	case v.find == "":
+		s.Note("nothing to find: press / to search")
+	case !v.seek(by, func(r listedRow) bool { return contains(r.Row, v.find) }):
+		s.Note("no row contains " + strconv.Quote(v.find))
+	}
+}
+
+// Copy returns the text of the selected row.
+func (v *Outline) Copy() (what, text string) {
+	if r := v.selectedRow(); r != nil {
+		return r.Copy()
+	}
+	return "", ""
+}
+
+// Keep returns the sections that are folded, by name.
+func (v *Outline) Keep() map[string]string {
+	var folded []string
+	for _, s := range sections {
+		if v.Folded[s.name] {
+			folded = append(folded, s.name)
+		}
+	}
+	return map[string]string{"folded": strings.Join(folded, ",")}
+}
+
+// Restore folds the sections that Keep returned and ignores unknown names.
+func (v *Outline) Restore(kept map[string]string) {
+	v.Folded, v.stale = map[string]bool{}, true
+	for _, name := range strings.Split(kept["folded"], ",") {
+		v.Folded[name] = true
+	}
+}
+
+func (v *Outline) Draw(now time.Time, focused bool) []string {
+	v.nav.Following = v.nav.Following && !focused
+	v.list()
+	d := v.of
+	if d == nil {
+		return widget.Centre(emptyLines(v.nav, v.listing, v.styles.Glyphs), v.width, v.height, v.styles)
+	}
+	now = d.Clock(now)
+	lines := append(header(d, v.width, now, v.styles),
+		v.styles.Border.Paint(strings.Repeat(v.styles.Glyphs.Plain.Top, v.width)))
+	v.reveal()
+	l := line{S: v.styles, Width: v.width - widget.PointerWidth, Now: now, Loc: v.location, bars: v.width >= 96}
+	for i := v.top; i < min(v.top+v.Page(), len(v.Rows)); i++ {
+		mark := widget.RowPlain
+		switch {
+		case i == v.Cursor && focused:
+			mark = widget.RowSelected
+		case i == v.Cursor:
+			mark = widget.RowCursor
+		}
+		lines = append(lines, l.draw(v.Rows[i], v.width, mark))
+	}
+	return widget.Fill(lines, v.width, v.height)
+}

@@ -1,0 +1,269 @@
+package run
+
+import (
+	"strconv"
+	"strings"
+
+	"acescope/engine/ace"
+	"acescope/sources/histories"
+	"acescope/sources/playbooks"
+	"acescope/theme"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+func operationRows(b *lister, d *histories.Detail) {
+	event := phaseEvent(d, ace.PhasePersist)
+	if event == 0 || d.Delta.PlaybookAfter == "" {
+		event = phaseEvent(d, ace.PhaseCurator)
+	}
+	for i := range d.Delta.Operations {
+		op := &d.Delta.Operations[i]
+		copied := textRow{"operation", op.Content, event}
+		if op.Content == "" {
+			copied = textRow{"bullet id", op.BulletID, event}
+		}
+		b.add("operation", i, operationRow{copied, d, op})
+	}
+}
+
+func deltaTitle(_ *histories.Detail, g theme.Glyphs) string { return "Playbook " + g.Delta }
+
+func deltaRemark(detail *histories.Detail, s theme.Styles) (string, theme.Ink) {
+	d, g := detail.Delta, s.Glyphs
+	said := console.Short(d.PlaybookBefore, g)
+	switch {
+	case d.PlaybookAfter == "":
+		return said + ", not merged yet", s.Muted
+	case d.PlaybookAfter == d.PlaybookBefore:
+		said += " (unchanged)"
+	default:
+		said += " " + g.Arrow + " " + console.Short(d.PlaybookAfter, g)
+	}
+	if d.Bullets > 0 {
+		said += ", " + widget.Counted(d.Bullets, "bullet")
+	}
+	return said, s.Muted
+}
+
+// writeDelta writes the operations of the run on the playbook, and why they were rejected.
+func writeDelta(w *widget.Writer, d *histories.Detail) {
+	if len(d.Delta.Operations) == 0 && d.Delta.PlaybookAfter == "" {
+		return
+	}
+	remark, _ := deltaRemark(d, w.S)
+	w.Section(deltaTitle(d, w.S.Glyphs), remark)
+	for _, op := range d.Delta.Operations {
+		console.Operation(w, op)
+	}
+	if len(d.Delta.Operations) == 0 {
+		w.Say(w.S.Muted, "   no operations")
+	}
+}
+
+// operationRow is one operation on the playbook.
+type operationRow struct {
+	textRow
+	d *histories.Detail
+	*ace.Operation
+}
+
+func (r operationRow) rejected() bool { return r.Outcome != "" && r.Outcome != ace.OutcomeAccepted }
+
+// mark returns the glyph of the operation and the ink of its text.
+func (r operationRow) mark(s theme.Styles) (string, theme.Ink) {
+	if r.rejected() {
+		return s.Glyphs.Rejected, s.Muted
+	}
+	return console.OpMark(r.Type, s)
+}
+
+func (r operationRow) Draw(l *line) {
+	glyph, ink := r.mark(l.S)
+	if r.rejected() {
+		glyph += " " + text.Safe(string(r.Outcome)+" "+string(r.Type), " ")
+	}
+	l.add(ink, glyph+" ")
+	if r.BulletID != "" {
+		l.add(ink, "["+text.Safe(r.BulletID, " ")+"] ")
+	}
+	old := r.d.Old[r.BulletID].Content
+	switch {
+	case r.Type == ace.OpTag:
+		l.add(ink, console.TagText(r.Metadata))
+	case r.Type == ace.OpUpdate && !r.rejected() && old != "" && r.Content != "":
+		for _, h := range playbooks.WordHunks(widget.Bounded(old, 100), widget.Bounded(r.Content, 100)) {
+			l.add(hunkText(h, l.S))
+		}
+	case r.Content != "":
+		l.add(ink, oneLine(r.Content))
+	case r.Type == ace.OpRemove:
+		l.add(ink, oneLine(old))
+	}
+	if r.Reason != "" {
+		l.add(l.S.Muted, " "+l.S.Glyphs.Dash+" because "+oneLine(r.Reason))
+	}
+}
+
+// hunkText returns a hunk as it is shown: brackets say what the color says.
+func hunkText(h playbooks.WordHunk, s theme.Styles) (theme.Ink, string) {
+	t := text.Safe(h.Text, " ")
+	switch h.Kind {
+	case playbooks.HunkRemoved:
+		return s.Removed, "[-" + t + "-]"
+	case playbooks.HunkAdded:
+		return s.Added, "{+" + t + "+}"
+	}
+	return s.Text, t
+}
+
+// Inspect writes the operation as a diff.
+func (r operationRow) Inspect(w *inspection) {
+	_, typeInk := console.OpMark(r.Type, w.S)
+	glyph, ink := r.mark(w.S)
+	outcome, outcomeInk := string(r.Outcome), widget.Unless(r.rejected(), w.S.Warning, w.S.Success)
+	if outcome == "" {
+		outcome = "proposed"
+	}
+	w.End(w.Line().Add(typeInk, " "+glyph+" "+text.Safe(string(r.Type), " ")).
+		Add(outcomeInk, "  "+text.Safe(outcome, " ")))
+	w.field("bullet", r.BulletID)
+	w.field("section", r.Section)
+	w.field("because", r.Reason)
+	old, known := r.d.Old[r.BulletID]
+	if known && r.Section == "" {
+		w.field("section", old.Section)
+	}
+	w.Say(w.S.Text, "")
+	switch {
+	case r.Type == ace.OpTag:
+		r.inspectCounters(w, old, known)
+	case r.Type == ace.OpUpdate && known && r.Content != "":
+		w.Prose(" "+w.S.Glyphs.Removed+" ", w.S.Removed, old.Content)
+		w.Prose(" "+w.S.Glyphs.Added+" ", w.S.Added, r.Content)
+		w.Section("Word by word", "[-removed-] {+added+}")
+		w.hunks(playbooks.WordHunks(widget.Bounded(old.Content, 1000), widget.Bounded(r.Content, 1000)))
+	case r.Type == ace.OpUpdate:
+		w.Prose(" "+w.S.Glyphs.Updated+" ", widget.Unless(r.rejected(), w.S.Muted, w.S.Updated), r.Content)
+		w.Say(w.S.Muted, "   the previous text is not known here")
+	case r.Type == ace.OpRemove && known:
+		w.Prose(" "+w.S.Glyphs.Removed+" ", w.S.Removed, old.Content)
+	case r.Type == ace.OpRemove:
+		w.Say(w.S.Muted, "   the removed text is not known here")
+	default:
+		w.Prose(" "+glyph+" ", ink, r.Content)
+	}
+	if r.d.Delta.Rationale != "" {
+		w.Section("Rationale", "")
+		w.Prose(" ", w.S.Muted, r.d.Delta.Rationale)
+	}
+}
+
+// inspectCounters writes what a TAG operation adds to the counters of a bullet.
+func (r operationRow) inspectCounters(w *inspection, old histories.OldBullet, known bool) {
+	had := map[string]int{"helpful": old.Helpful, "harmful": old.Harmful, "neutral": old.Neutral}
+	for _, name := range []string{"helpful", "harmful", "neutral"} {
+		n := r.Metadata[name]
+		if n == 0 {
+			continue
+		}
+		sign := ""
+		if n > 0 {
+			sign = "+"
+		}
+		l := w.Line().Add(w.S.Tagged, " "+w.S.Glyphs.Tagged+" "+text.Fit(name, 8, "")+" "+sign+strconv.Itoa(n))
+		if known {
+			l.Add(w.S.Muted, "  "+strconv.Itoa(had[name])+" "+w.S.Glyphs.Arrow+" "+strconv.Itoa(had[name]+n))
+		}
+		w.End(l)
+	}
+	if known {
+		w.Say(w.S.Text, "")
+		w.Prose(" ", w.S.Muted, old.Content)
+	}
+}
+
+// hunks writes hunks one after the other, wrapped between words.
+func (w *inspection) hunks(hunks []playbooks.WordHunk) {
+	room := w.Width - 2
+	l, used := w.Line().Add(w.S.Text, " "), 0
+	for _, h := range hunks {
+		ink, t := hunkText(h, w.S)
+		for _, word := range widget.SplitWords(t) {
+			if used > 0 && used+text.Width(word) > room {
+				w.End(l)
+				l, used = w.Line().Add(w.S.Text, " "), 0
+				word = strings.TrimLeft(word, " ")
+			}
+			l.Add(ink, word)
+			used += text.Width(word)
+		}
+	}
+	w.End(l)
+}
+
+func (r operationRow) title() string {
+	return strings.TrimSpace(text.Safe(string(r.Type)+" "+r.BulletID, " "))
+}
+
+func (r operationRow) find(has func(string) bool) bool {
+	return has(r.Content) || has(r.BulletID) || has(string(r.Type)) || has(r.Reason) || has(string(r.Outcome))
+}
+
+func reflectionRows(b *lister, d *histories.Detail) {
+	reflector, curator := phaseEvent(d, ace.PhaseReflector), phaseEvent(d, ace.PhaseCurator)
+	b.text("insights", 0, textRow{"insights", d.Delta.Insights, reflector})
+	for i, t := range d.Delta.BulletTags {
+		b.add("tag", i, tagRow{textRow{"bullet id", t.ID, reflector}, d, t.Tag})
+	}
+	b.text("rationale", 0, textRow{"rationale", d.Delta.Rationale, curator})
+	for i, t := range d.Delta.FollowUpActions {
+		b.add("follow up", i, textRow{"follow up", t, curator})
+	}
+}
+
+// writeReflection writes the insights of the reflector and the rationale of the curator.
+func writeReflection(w *widget.Writer, detail *histories.Detail) {
+	d := detail.Delta
+	if d.Insights == "" && d.Rationale == "" && len(d.BulletTags) == 0 && len(d.FollowUpActions) == 0 {
+		return
+	}
+	w.Section("Reflection", "")
+	if d.Insights != "" {
+		w.Prose("   insights  ", w.S.Text, d.Insights)
+	}
+	var tags []string
+	for _, t := range d.BulletTags {
+		tags = append(tags, "["+t.ID+"] "+t.Tag)
+	}
+	if len(tags) > 0 {
+		w.Prose("   bullets   ", w.S.Tagged, strings.Join(tags, ", "))
+	}
+	if d.Rationale != "" {
+		w.Prose("   rationale ", w.S.Text, d.Rationale)
+	}
+	for _, f := range d.FollowUpActions {
+		w.Prose("   follow up ", w.S.Text, f)
+	}
+}
+
+// tagRow is the tag that the reflector gave to a bullet.
+type tagRow struct {
+	textRow
+	d   *histories.Detail
+	tag string
+}
+
+func (r tagRow) Draw(l *line) {
+	l.add(l.S.Tagged, l.S.Glyphs.Tagged+" ["+text.Safe(r.text, " ")+"] "+text.Safe(r.tag, " "))
+}
+
+func (r tagRow) Inspect(w *inspection) {
+	w.field("bullet", r.text)
+	if b, ok := r.d.Old[r.text]; ok {
+		w.field("section", b.Section)
+		w.Prose(" ", w.S.Muted, b.Content)
+	}
+	w.field("tag", r.tag)
+}

@@ -1,0 +1,530 @@
+package run
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"acescope/engine/ace"
+	"acescope/sources/experiments"
+	"acescope/sources/histories"
+	"acescope/sources/runners"
+	"acescope/sources/runs"
+	"acescope/theme"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+	"acescope/views/lineage"
+)
+
+func taskRows(b *lister, d *histories.Detail) {
+	generator := phaseEvent(d, ace.PhaseGenerator)
+	if r := d.Input.PromptRef; r != nil {
+		b.add("prompt", 0, promptRow{textRow{"artifact", r.SHA256, 1}, d})
+	} else if d.Input.Prompt != "" {
+		b.add("prompt", 0, promptRow{textRow{"prompt", d.Input.Prompt, 1}, d})
+	}
+	if d.Phase.Answer != "" {
+		b.add("answer", 0, answerRow{textRow{"answer", d.Phase.Answer,
+			cmp.Or(phaseEvent(d, ace.PhaseSkills), generator)}, d})
+	}
+	if d.Input.Label != nil {
+		b.add("expected", 0, expectedRow{answerRow{textRow{"expected answer", *d.Input.Label, 1}, d}})
+	}
+	b.text("plan", 0, textRow{"plan", d.Plan, generator})
+	b.text("trajectory", 0, textRow{"trajectory id", d.TrajectoryID, generator})
+	b.text("bullets", 0, textRow{"bullet ids", strings.Join(d.BulletIDs, "\n"), generator})
+}
+
+func taskTitle(d *histories.Detail, _ theme.Glyphs) string {
+	if d.Course != nil {
+		return "Prompt"
+	}
+	return "Task"
+}
+
+func verdictRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
+	exit, said := verdict(d)
+	if said == "" {
+		return "", s.Muted
+	}
+	m := s.Status(string(exit))
+	return m.Glyph + " " + text.Safe(said, " "), m.Ink
+}
+
+// writeTask writes the prompt, the answer and the expected answer.
+func writeTask(w *widget.Writer, d *histories.Detail) {
+	in := d.Input
+	if in.Prompt == "" && d.Phase.Answer == "" && in.Label == nil && in.PromptRef == nil {
+		return
+	}
+	w.Section("Task", "")
+	if in.Prompt != "" {
+		w.Prose("   prompt   ", w.S.Text, in.Prompt)
+	}
+	if r := in.PromptRef; r != nil {
+		w.Prose("   prompt   ", w.S.Muted, "artifact "+r.SHA256+", "+text.Count(r.Size)+" bytes")
+	}
+	if d.Phase.Answer != "" {
+		ink, verdict := w.S.Text, ""
+		if c := d.Phase.Correct; c != nil {
+			m := w.S.Status(string(ace.Wrong))
+			if *c {
+				m = w.S.Status(string(ace.Success))
+				m.Word = "correct"
+			}
+			ink, verdict = m.Ink, m.Glyph+" "+m.Word
+		}
+		w.Prose("   answer   ", ink, d.Phase.Answer+"  "+verdict)
+	}
+	if in.Label != nil {
+		w.Prose("   expected ", w.S.Text, *in.Label)
+	}
+}
+
+// promptRow is the prompt of the task, or the artifact that contains it.
+type promptRow struct {
+	textRow
+	d *histories.Detail
+}
+
+func (r promptRow) Draw(l *line) {
+	t := r.d.Input.Prompt
+	if ref := r.d.Input.PromptRef; ref != nil {
+		t = refText(*ref)
+	}
+	drawText(l, "prompt", l.S.Text, t)
+}
+
+func (r promptRow) Inspect(w *inspection) {
+	if in := r.d.Input; in.Prompt != "" {
+		w.Prose(" ", w.S.Text, in.Prompt)
+	}
+	w.refs(r.refs())
+}
+
+func (r promptRow) refs() []ace.Ref {
+	if ref := r.d.Input.PromptRef; ref != nil {
+		return []ace.Ref{*ref}
+	}
+	return nil
+}
+
+// answerRow is the answer of the run, with its verdict.
+type answerRow struct {
+	textRow
+	d *histories.Detail
+}
+
+func (r answerRow) Draw(l *line) {
+	ink, t := l.S.Text, r.d.Phase.Answer
+	if exit, _ := verdict(r.d); exit != "" {
+		m := l.S.Status(string(exit))
+		ink, t = m.Ink, m.Glyph+" "+t
+	}
+	drawText(l, "answer", ink, t)
+}
+
+func (r answerRow) Inspect(w *inspection) {
+	remark, ink := verdictRemark(r.d, w.S)
+	w.Say(ink, " "+cmp.Or(remark, "not graded"))
+	w.Section("Answer", "")
+	w.Prose(" ", w.S.Text, r.d.Phase.Answer)
+	if r.d.Input.Label != nil {
+		w.Section("Expected", "")
+		w.Prose(" ", w.S.Text, *r.d.Input.Label)
+	}
+}
+
+// expectedRow is the expected answer.
+type expectedRow struct{ answerRow }
+
+func (r expectedRow) Draw(l *line) { drawText(l, "expected", l.S.Text, r.text) }
+
+func aboutRows(b *lister, d *histories.Detail) {
+	for i, l := range links(d) {
+		b.add("link", i, l)
+	}
+	for i, f := range fields(d) {
+		b.add("field", i, f)
+	}
+}
+
+// linkRow is another run that belongs to this one.
+type linkRow struct {
+	textRow
+	what string
+	run  runs.Run
+}
+
+func newLinkRow(what string, r runs.Run) linkRow {
+	copied := textRow{"run id", r.RunID, 1}
+	if r.RunID == "" {
+		copied = textRow{"workflow id", r.WorkflowID, 1}
+	}
+	return linkRow{copied, what, r}
+}
+
+// links returns the runs before and after a run, its parent, and the run that it was forked from.
+func links(d *histories.Detail) []linkRow {
+	var all []linkRow
+	add := func(what, workflowID, runID string) {
+		if runID != "" {
+			all = append(all, newLinkRow(what, runs.Run{WorkflowID: workflowID, RunID: runID,
+				TaskID: ace.TaskIDOf(workflowID)}))
+		}
+	}
+	l := d.Lineage
+	how := l.How
+	if how == "" || l.Reset != nil {
+		how = "continued"
+	}
+	if r := l.Reset; r != nil {
+		add("reset at event "+strconv.FormatInt(r.Event, 10)+" from", d.WorkflowID, r.RunID)
+	}
+	add("previous run, "+how, d.WorkflowID, l.Prev)
+	if l.First != l.Prev && l.First != d.RunID {
+		add("first run of the chain", d.WorkflowID, l.First)
+	}
+	add("reset as", d.WorkflowID, l.ResetAs)
+	add("next run", d.WorkflowID, l.Next)
+	add("parent", l.Parent, l.ParentRun)
+	all = append(all, blueprintLinks(d)...)
+	if f := l.Fork; f != nil {
+		add("forked at event "+strconv.FormatInt(f.Event, 10)+" from", f.WorkflowID, f.RunID)
+	}
+	return all
+}
+
+func (r linkRow) Draw(l *line) {
+	l.add(l.S.Accent, r.what+" "+l.S.Glyphs.Arrow+" ").add(l.S.Text, text.Safe(r.run.WorkflowID, " ")+" ")
+	if r.run.RunID != "" {
+		l.add(l.S.Muted, "run "+text.Safe(r.run.RunID, " "))
+	}
+}
+
+func (r linkRow) Inspect(w *inspection) {
+	w.field("workflow", r.run.WorkflowID)
+	w.field("run", r.run.RunID)
+	if isSession(r.run) {
+		w.hint("o", "shows the session on the agents screen; esc leads back")
+		return
+	}
+	w.hint("o", "goes there; backspace leads back")
+}
+
+func (r linkRow) title() string            { return r.what }
+func (r linkRow) target() (runs.Run, bool) { return r.run, true }
+
+// fieldRow is a name and a value that describe the run.
+type fieldRow struct{ textRow }
+
+func (r fieldRow) Draw(l *line) {
+	l.add(l.S.Muted, text.Fit(r.name, 11, "")).add(l.S.Text, text.Safe(r.text, " "))
+}
+
+// fields returns what describes a run.
+func fields(d *histories.Detail) []fieldRow {
+	in := d.Input
+	var all []fieldRow
+	add := func(name, value string) {
+		if value != "" {
+			all = append(all, fieldRow{textRow{name, value, 1}})
+		}
+	}
+	add("workflow", d.WorkflowID)
+	add("run", d.RunID)
+	add("type", d.Type)
+	add("experiment", in.ExperimentID)
+	add("dataset", in.DatasetID)
+	add("provider", in.Provider)
+	add("steps", runners.Servers(in))
+	add("model", in.Model)
+	add("adapter", string(in.Adapter))
+	add("playbook", in.PlaybookHash)
+	add("branch", in.Branch)
+	add("allowed", strings.Join(in.SkillsConfig.AllowedTools, ", "))
+	add("permission", in.SkillsConfig.PermissionMode)
+	add("clock", d.Skew.String())
+	if f := d.Lineage.Fork; f != nil {
+		for _, name := range console.ChangedNames(f) {
+			c := f.Changed[name]
+			add("changed", name+": "+cmp.Or(c.From, "none")+" "+theme.Unicode().Arrow+" "+cmp.Or(c.To, "none"))
+		}
+	}
+	return all
+}
+
+// writeAbout writes what describes a run, except what its summary line and lineage say.
+func writeAbout(w *widget.Writer, d *histories.Detail) {
+	w.Section("About", "")
+	for _, f := range fields(d) {
+		switch f.name {
+		case "model", "clock", "changed":
+		default:
+			w.Prose("   "+text.Fit(f.name, 11, ""), w.S.Text, f.text)
+		}
+	}
+	if !d.Start.IsZero() {
+		w.Say(w.S.Muted, "   started    "+d.Start.In(w.Loc).Format("2006-01-02 15:04:05 MST"))
+	}
+	if d.Input.PaceMS > 0 {
+		w.Say(w.S.Muted, "   pace       at least "+text.Count(d.Input.PaceMS)+" ms per phase")
+	}
+}
+
+// maxNodes bounds the runs of a lineage on the run screen. The lineage screen shows all.
+const maxNodes = 12
+
+// lineageRows adds the runs around this one in its lineage.
+func lineageRows(b *lister, d *histories.Detail) {
+	if !d.Forks.Forks() {
+		return
+	}
+	all := d.Forks.Nodes
+	from := widget.Clamp(d.Forks.Find(d.RunID)-maxNodes/2, 0, max(len(all)-maxNodes, 0))
+	for i := from; i < min(from+maxNodes, len(all)); i++ {
+		n := &all[i]
+		row := nodeRow{textRow{name: "workflow id", text: n.Run.WorkflowID}, d, n}
+		if f := n.Run.Fork; f != nil && f.RunID == d.RunID {
+			row.event = f.Event
+		}
+		b.add("lineage", n.Number, row)
+	}
+}
+
+func lineageRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
+	said := widget.Counted(d.Forks.Count(), "fork")
+	if n := len(d.Forks.Nodes); n > maxNodes {
+		said += " (" + text.Count(maxNodes) + " of " + text.Count(int64(n)) + " runs here)"
+	}
+	return said + ", " + s.Glyphs.Point + " is this run, T shows the tree", s.Muted
+}
+
+// nodeRow is a run of the lineage, in the columns of the lineage screen that fit.
+type nodeRow struct {
+	textRow
+	d *histories.Detail
+	n *histories.LineageNode
+}
+
+func (r nodeRow) Draw(l *line) {
+	t := widget.NewTable(lineage.LineageHeadings()...)
+	t.Arrange(l.Width + widget.PointerWidth - 2)
+	here := ""
+	if r.n.Run.RunID == r.d.RunID {
+		here = l.S.Glyphs.Point
+	}
+	cells := lineage.LineageRow(r.n, here, t.Widths[0], l.S)
+	for at, i := range t.Cols {
+		if at > 0 {
+			l.add(l.S.Text, " ")
+		}
+		l.add(cells[i].Ink, t.Fit(at, cells[i].Text, l.S.Glyphs.Ellipsis))
+	}
+}
+
+func (r nodeRow) Inspect(w *inspection) {
+	lineage.Node(w.Writer, r.d.Forks, r.n)
+	w.Say(w.S.Text, "")
+	if _, ok := r.target(); ok {
+		w.hint("enter", "opens it; backspace leads back")
+	}
+	w.hint("d", "compares a fork with its original")
+	w.hint("T", "shows the lineage on its own screen")
+}
+
+func (r nodeRow) title() string            { return console.NameOf(r.n.Run) }
+func (r nodeRow) forkPoint() string        { return "" }
+func (r nodeRow) target() (runs.Run, bool) { return r.n.Run, r.n.Run.RunID != r.d.RunID }
+
+// measurement is one measured accuracy of an experiment.
+type measurement struct {
+	label  string
+	share  float64
+	remark string
+	eval   bool
+	curve  *ace.EpochResult // nil for an evaluation
+}
+
+func (m measurement) ink(s theme.Styles) theme.Ink {
+	return widget.Unless(m.eval, s.Success, s.Running)
+}
+
+// measurements returns the accuracy of the epochs, then of the evaluations.
+func measurements(p *ace.ExperimentProgress) []measurement {
+	var all []measurement
+	for i := range p.Epochs {
+		e := &p.Epochs[i]
+		remark := text.Count(int64(e.Correct)) + " of " + text.Count(int64(e.Tasks-e.Unlabeled)) + " correct"
+		if e.Failed > 0 {
+			remark += ", " + text.Count(int64(e.Failed)) + " failed"
+		}
+		all = append(all, measurement{label: "epoch " + strconv.Itoa(e.Epoch), share: e.Accuracy,
+			remark: remark, curve: e})
+	}
+	for _, e := range p.Eval {
+		label := "eval after " + strconv.Itoa(e.Epoch)
+		if e.Epoch == 0 {
+			label = "eval before"
+		}
+		remark := text.Count(int64(e.Correct)) + " of " + text.Count(int64(e.Tasks)) + " correct"
+		all = append(all, measurement{label: label, share: e.Accuracy, remark: remark, eval: true})
+	}
+	return all
+}
+
+func progressRows(b *lister, d *histories.Detail) {
+	if d.Experiment == nil {
+		return
+	}
+	all := measurements(d.Experiment)
+	for i, m := range all {
+		b.add("progress", i, progressRow{measurement: m, p: d.Experiment})
+	}
+	b.add("progress", len(all), mergedRow{progressRow{p: d.Experiment}})
+}
+
+func progressRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
+	return experimentProgress(d.Experiment), s.Muted
+}
+
+// experimentProgress returns the stage of an experiment and how many of its tasks are done.
+func experimentProgress(p *ace.ExperimentProgress) string {
+	said := text.Safe(p.Stage, " ")
+	if said == "" {
+		said = "unknown stage"
+	}
+	said += ", " + text.Count(int64(p.Done())) + " of " + text.Count(int64(p.TotalTasks)) + " tasks"
+	if p.TotalEpochs > 1 {
+		said += " of epoch " + strconv.Itoa(p.Epoch) + " of " + strconv.Itoa(p.TotalEpochs)
+	}
+	return said
+}
+
+// writeProgress writes the accuracy of an experiment as bars.
+func writeProgress(w *widget.Writer, d *histories.Detail) {
+	p := d.Experiment
+	if p == nil {
+		return
+	}
+	g := w.S.Glyphs
+	remark := experimentProgress(p)
+	if p.ExitStatus != ace.Running && p.ExitStatus != "" {
+		remark = string(p.ExitStatus)
+	}
+	w.Section("Progress", text.Safe(remark, " "))
+	size := widget.Clamp(w.Width-54, 8, 30)
+	for _, m := range measurements(p) {
+		full := widget.Clamp(int(m.share*float64(size)+0.5), 0, size)
+		w.End(w.Line().Add(w.S.Muted, "   "+text.Fit(m.label, 14, "")).
+			Add(m.ink(w.S), strings.Repeat(g.Full, full)).Add(w.S.Border, strings.Repeat(g.Empty, size-full)).
+			Add(w.S.Strong, " "+text.FitLeft(console.Percent(m.share), 6, "")).Add(w.S.Muted, "  "+m.remark))
+		if m.curve != nil {
+			writeCurve(w, m.curve)
+		}
+	}
+	w.Say(w.S.Muted, "   playbook      "+widget.Counted(p.Bullets, "bullet")+", "+
+		console.Short(p.Before, g)+" "+g.Arrow+" "+console.Short(p.After, g))
+	w.Say(w.S.Muted, "   operations    "+text.Count(int64(p.Accepted))+" accepted, "+
+		text.Count(int64(p.Rejected))+" rejected")
+}
+
+// writeCurve writes the accuracy of each bucket of tasks in order, one character each.
+func writeCurve(w *widget.Writer, e *ace.EpochResult) {
+	if len(e.Curve) < 2 {
+		return
+	}
+	levels := []rune(w.S.Glyphs.Levels)
+	var b strings.Builder
+	for _, p := range e.Curve {
+		b.WriteRune(levels[widget.Clamp(p.Correct*(len(levels)-1)/max(p.Tasks, 1), 0, len(levels)-1)])
+	}
+	w.End(w.Line().Add(w.S.Muted, "   by "+text.Fit(text.Count(int64(e.Bucket))+" tasks", 11, "")).
+		Add(w.S.Running, b.String()))
+}
+
+func (w *inspection) progress() { writeProgress(w.Writer, w.d) }
+
+// progressRow is one measured accuracy of an experiment.
+type progressRow struct {
+	textRow
+	measurement
+	p *ace.ExperimentProgress
+}
+
+func (r progressRow) Draw(l *line) {
+	full := widget.Clamp(int(r.share*20+0.5), 0, 20)
+	l.add(l.S.Muted, text.Fit(r.label, 14, "")).add(r.ink(l.S), strings.Repeat(l.S.Glyphs.Full, full)).
+		add(l.S.Border, strings.Repeat(l.S.Glyphs.Empty, 20-full)).
+		add(l.S.Strong, " "+text.FitLeft(console.Percent(r.share), 6, "")).add(l.S.Muted, "  "+r.remark)
+}
+
+func (r progressRow) Inspect(w *inspection) { w.progress() }
+func (r progressRow) title() string         { return "Progress" }
+
+// mergedRow is the playbook of an experiment, before and after.
+type mergedRow struct{ progressRow }
+
+func (r mergedRow) Draw(l *line) {
+	p, g := r.p, l.S.Glyphs
+	l.add(l.S.Muted, text.Fit("playbook", 14, "")+widget.Counted(p.Bullets, "bullet")+", "+
+		console.Short(p.Before, g)+" "+g.Arrow+" "+
+		console.Short(p.After, g)+", "+widget.Counted(p.Accepted, "operation")+" accepted, "+
+		text.Count(int64(p.Rejected))+" rejected")
+}
+
+func failedTaskRows(b *lister, d *histories.Detail) {
+	for i := range d.FailedTasks {
+		t := &d.FailedTasks[i]
+		b.add("failed task", i, failedTaskRow{textRow{"task", t.WorkflowID, t.Event}, t})
+	}
+}
+
+func failedTasksRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
+	return widget.Counted(len(d.FailedTasks)+d.FailedDropped, "task") + widget.Dropped(d.FailedDropped), s.Failed
+}
+
+// failedTaskRow is a task of an experiment that failed.
+type failedTaskRow struct {
+	textRow
+	t *experiments.Finished
+}
+
+func (r failedTaskRow) Draw(l *line) {
+	m := l.S.Status(string(r.t.Result.ExitStatus))
+	l.add(m.Ink, m.Glyph+" "+text.Fit(text.Safe(r.t.Result.TaskID, " "), 24, l.S.Glyphs.Ellipsis))
+	if r.t.Failure != nil {
+		l.add(l.S.Error, " "+oneLine(r.t.Failure.Message))
+	}
+}
+
+func (r failedTaskRow) Inspect(w *inspection) {
+	m := w.S.Status(string(r.t.Result.ExitStatus))
+	w.End(w.Line().Add(m.Ink, " "+m.Glyph+" "+console.OrDash(m.Word, w.S.Glyphs)))
+	w.field("task", r.t.Result.TaskID)
+	w.field("workflow", r.t.WorkflowID)
+	w.field("run", r.t.RunID)
+	w.time("closed", r.t.At)
+	if r.t.Took > 0 {
+		w.field("duration", widget.Took(r.t.Took, w.S.Glyphs))
+	}
+	if r.t.Failure != nil {
+		w.Section("Failure", text.Safe(r.t.Failure.Type, " "))
+		w.Prose(" ", w.S.Error, r.t.Failure.Message)
+	}
+	if r.t.WorkflowID != "" {
+		w.hint("o", "goes to its run; backspace leads back")
+	}
+}
+
+func (r failedTaskRow) title() string { return "task " + text.Safe(r.t.Result.TaskID, " ") }
+func (r failedTaskRow) failed() bool  { return true }
+
+func (r failedTaskRow) find(has func(string) bool) bool {
+	return has(r.t.Result.TaskID) || r.t.Failure != nil && has(r.t.Failure.Message)
+}
+
+func (r failedTaskRow) target() (runs.Run, bool) {
+	return runs.Run{WorkflowID: r.t.WorkflowID, RunID: r.t.RunID, TaskID: r.t.Result.TaskID}, r.t.WorkflowID != ""
+}

@@ -1,0 +1,463 @@
+package timeline
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"acescope/sources/histories"
+	"acescope/theme"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+)
+
+// barPane shows the spans as lanes on a time axis.
+type barPane struct {
+	folded      map[foldKey]bool // spans that are not folded as by default
+	cursor, top int              // lanes
+	height      int              // visible lanes
+	window      histories.Window // if zoomed
+	zoomed      bool
+	extent      histories.Window // of the whole run, as drawn last
+
+	lanes []int32 // indexes of the listed spans, which depend on the fields below
+	spans []histories.Span
+	made  laneKey
+	dirty bool
+}
+
+type foldKey struct {
+	kind  histories.SpanKind
+	event int64
+	name  string
+}
+
+type laneKey struct {
+	filter     histories.EventFilter
+	everything bool
+}
+
+func foldOf(s *histories.Span) foldKey { return foldKey{s.Kind, s.Event, s.Name} }
+
+// isFolded reports whether the spans within a span are hidden. Groups are folded by default: their lane
+// shows all that they contain.
+func (p *barPane) isFolded(s *histories.Span) bool {
+	return (s.Kind == histories.SpanGroup) != p.folded[foldOf(s)]
+}
+
+// arrange lists the lanes: the spans that match the filter, with those that contain them, except within
+// folded spans.
+func (v *Timeline) arrange(l *histories.EventLog) {
+	p := &v.bars
+	key := laneKey{v.filter, v.everything}
+	sameSpans := len(p.spans) > 0 && len(p.spans) == len(l.Spans) && &p.spans[0] == &l.Spans[0]
+	if sameSpans && p.made == key && !p.dirty {
+		return
+	}
+	var on foldKey
+	if p.cursor < len(p.lanes) {
+		on = foldOf(&p.spans[p.lanes[p.cursor]])
+	}
+	p.spans, p.made, p.dirty = l.Spans, key, false
+	keep := v.passing(l)
+	p.lanes = p.lanes[:0]
+	hidden := int8(-1)
+	for i := range p.spans {
+		s := &p.spans[i]
+		if hidden >= 0 && s.Depth > hidden {
+			continue
+		}
+		hidden = -1
+		if keep != nil && !keep[i] {
+			continue
+		}
+		if foldOf(s) == on {
+			p.cursor = len(p.lanes)
+		}
+		p.lanes = append(p.lanes, int32(i))
+		if p.isFolded(s) && (keep == nil || v.everything) {
+			hidden = s.Depth
+		}
+	}
+	p.Scroll(0)
+}
+
+// passing returns which spans match the filter or contain a match, or nil for all.
+func (v *Timeline) passing(l *histories.EventLog) []bool {
+	if v.filter.Empty() || v.everything {
+		return nil
+	}
+	m, err := v.filter.Compile()
+	if err != nil {
+		return nil
+	}
+	keep := make([]bool, len(l.Spans))
+	for i := range l.Spans {
+		if l.Spans[i].Kind == histories.SpanGroup || !m.Span(&l.Spans[i]) {
+			continue
+		}
+		for at := int32(i); at >= 0 && !keep[at]; at = l.Spans[at].Parent {
+			keep[at] = true
+		}
+	}
+	if len(keep) > 0 {
+		keep[0] = true
+	}
+	return keep
+}
+
+func (p *barPane) Scroll(by int) {
+	p.cursor = widget.Clamp(p.cursor+by, 0, max(len(p.lanes)-1, 0))
+	p.top = widget.Clamp(p.top, p.cursor-max(p.height, 1)+1, p.cursor)
+	p.top = widget.Clamp(p.top, 0, max(len(p.lanes)-p.height, 0))
+}
+
+// Span returns the selected span, or nil.
+func (v *Timeline) Span() *histories.Span {
+	if l := v.current(); l != nil {
+		v.arrange(l)
+	}
+	if p := &v.bars; p.cursor < len(p.lanes) {
+		return &p.spans[p.lanes[p.cursor]]
+	}
+	return nil
+}
+
+// goTo selects the innermost span of an event.
+func (p *barPane) goTo(v *Timeline, l *histories.EventLog, id int64) {
+	root := id
+	if e := l.Event(id); e != nil {
+		root = e.Root
+	}
+	best := -1
+	for i := range l.Spans {
+		s := &l.Spans[i]
+		switch {
+		case s.Kind == histories.SpanGroup || s.Kind == histories.SpanRun && best >= 0:
+		case s.Event == id, s.Last == id && best < 0, s.Event == root && best < 0:
+			best = i
+		}
+	}
+	if best >= 0 {
+		p.show(v, l, best)
+	}
+}
+
+// show selects a span and unfolds the spans that contain it.
+func (p *barPane) show(v *Timeline, l *histories.EventLog, best int) {
+	for at := l.Spans[best].Parent; at >= 0; at = l.Spans[at].Parent {
+		if s := &l.Spans[at]; p.isFolded(s) {
+			p.folded[foldOf(s)] = !p.folded[foldOf(s)]
+			p.dirty = true
+		}
+	}
+	v.arrange(l)
+	for i, at := range p.lanes {
+		if int(at) == best {
+			p.cursor = i
+		}
+	}
+	p.Scroll(0)
+}
+
+// step selects the next span, or with by -1 the previous one, of which ok returns true. It reports
+// whether there is one.
+func (v *Timeline) step(l *histories.EventLog, by int, ok func(*histories.Span) bool) bool {
+	p := &v.bars
+	v.arrange(l)
+	if p.cursor >= len(p.lanes) {
+		return false
+	}
+	keep := v.passing(l)
+	for i := int(p.lanes[p.cursor]) + by; i >= 0 && i < len(p.spans); i += by {
+		if s := &p.spans[i]; s.Kind != histories.SpanGroup && (keep == nil || keep[i]) && ok(s) {
+			p.show(v, l, i)
+			v.look()
+			return true
+		}
+	}
+	return false
+}
+
+// matches returns the filter of spans. Without a filter nothing matches.
+func (v *Timeline) matches() func(*histories.Span) bool {
+	m, err := v.filter.Compile()
+	if err != nil || v.filter.Empty() {
+		return func(*histories.Span) bool { return false }
+	}
+	return m.Span
+}
+
+func (v *Timeline) fold() {
+	s := v.Span()
+	if s == nil || v.onList {
+		return
+	}
+	v.bars.folded[foldOf(s)] = !v.bars.folded[foldOf(s)]
+	v.bars.dirty = true
+}
+
+// Shown returns the visible time.
+func (v *Timeline) Shown() histories.Window {
+	if v.bars.zoomed {
+		return v.bars.window
+	}
+	return v.bars.extent
+}
+
+// zoom scales the visible time around the selected span, or around the middle.
+func (v *Timeline) zoom(factor float64) {
+	w := v.Shown()
+	length := w.To - w.From
+	anchor := w.From + length/2
+	if s := v.Span(); s != nil && s.Kind != histories.SpanRun {
+		end := max(s.End, s.Start)
+		anchor = min(max((s.Start+end)/2, w.From), w.To)
+	}
+	next := int64(float64(length) * factor)
+	from := anchor - int64(float64(anchor-w.From)*factor)
+	v.setWindow(from, next)
+}
+
+func (v *Timeline) zoomHere() {
+	if s := v.Span(); s != nil {
+		end := s.End
+		if end == 0 {
+			end = v.bars.extent.To
+		}
+		length := max(end-s.Start, int64(100*time.Microsecond))
+		v.setWindow(s.Start-length/8, length+length/4)
+	}
+}
+
+// setWindow zooms to a window within the run.
+func (v *Timeline) setWindow(from, length int64) {
+	all := v.bars.extent
+	length = max(length, int64(10*time.Microsecond))
+	if length >= all.To-all.From {
+		v.bars.zoomed = false
+		return
+	}
+	from = min(max(from, all.From), all.To-length)
+	v.bars.window, v.bars.zoomed = histories.Window{From: from, To: from + length}, true
+}
+
+func (v *Timeline) pan(part float64) {
+	if w := v.Shown(); v.bars.zoomed {
+		v.setWindow(w.From+int64(part*float64(w.To-w.From)), w.To-w.From)
+	}
+}
+
+// The columns before the bars.
+const (
+	durationWidth = 8
+	laneGap       = 1
+)
+
+func laneNameWidth(width int) int { return widget.Clamp(width*36/100, 14, 44) }
+
+func (v *Timeline) drawBars(l *histories.EventLog, now time.Time, focused bool) []string {
+	v.arrange(l)
+	p := &v.bars
+	p.height = max(v.height-3, 1)
+	p.Scroll(0)
+	p.extent = histories.Extent(l.Spans[:1], now)
+	for i := range l.Spans { // moments may be outside the run if clocks differ
+		if s := &l.Spans[i]; s.Depth == 1 {
+			p.extent.From, p.extent.To = min(p.extent.From, s.Start), max(p.extent.To, s.End)
+		}
+	}
+	w, name := v.Shown(), laneNameWidth(v.width)
+	room := max(v.width-widget.PointerWidth-name-durationWidth-2*laneGap, 1)
+	zero := l.Spans[0].Start
+	lines := []string{v.axis(w, zero, name, room)}
+	for i := p.top; i < min(p.top+p.height, len(p.lanes)); i++ {
+		lines = append(lines, v.lane(l, p.lanes[i], w, name, room, now, i == p.cursor, focused))
+	}
+	lines = widget.Fill(lines, v.width, v.height-2)
+	return widget.Fill(append(lines, v.status(l), v.legend()), v.width, v.height)
+}
+
+// axis returns the line of times. Each starts at its own cell.
+func (v *Timeline) axis(w histories.Window, zero int64, name, room int) string {
+	line := []rune(strings.Repeat(" ", room))
+	from := 0
+	for _, t := range w.Ticks(zero, max(room/12, 1)) {
+		x := w.Column(t, room)
+		label := []rune(v.styles.Glyphs.Plain.Side + axisTime(time.Duration(t-zero)))
+		if x < from || x+len(label) > room {
+			continue
+		}
+		copy(line[x:], label)
+		from = x + len(label) + 1
+	}
+	head := text.Fit(text.Spaces(widget.PointerWidth)+"SPAN", widget.PointerWidth+name+laneGap, "") +
+		text.FitLeft("DURATION", durationWidth, "") + text.Spaces(laneGap)
+	return v.styles.Muted.Paint(text.Fit(head+string(line), v.width, ""))
+}
+
+// axisTime formats a time since the start of the run.
+func axisTime(d time.Duration) string {
+	switch {
+	case d == 0:
+		return "0"
+	case d < 0:
+		return "-" + axisTime(-d)
+	case d < time.Millisecond:
+		return strconv.FormatInt(d.Microseconds(), 10) + "us"
+	case d < time.Second || d%time.Second != 0 && d < time.Minute:
+		return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', -1, 64) + "ms"
+	case d < time.Minute:
+		return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+	}
+	whole := d.Round(time.Second).String()
+	for _, none := range []string{"m0s", "h0m"} { // keeps the first letter: the unit of the number before
+		if strings.HasSuffix(whole, none) {
+			whole = whole[:len(whole)-2]
+		}
+	}
+	return whole
+}
+
+// lane returns the line of a span: its name in the tree, its duration and its bar.
+func (v *Timeline) lane(l *histories.EventLog, at int32, w histories.Window, name, room int, now time.Time,
+	cursor, focused bool) string {
+	s, g, p := v.styles, v.styles.Glyphs, &v.bars
+	sp := &p.spans[at]
+	label := text.Spaces(2*int(sp.Depth)) + v.spanGlyph(at) + " " + text.Safe(widget.Bounded(sp.Name, v.width), " ")
+	if sp.Kind == histories.SpanGroup {
+		label += " " + text.Count(int64(sp.Members))
+	}
+	if sp.Kind == histories.SpanActivity && sp.Attempt > 1 {
+		label += " " + g.Retry + text.Count(int64(sp.Attempt))
+	}
+	long := g.Dash
+	if d := sp.Ran(now); !sp.Point && (sp.Run != 0 || sp.State.Open()) {
+		if sp.Run == 0 {
+			d = sp.Waited(now)
+		}
+		long = text.Took(d)
+		if sp.Cut {
+			long = ">" + long
+		}
+	}
+	cells := make([]histories.Cell, room)
+	w.Draw(cells, sp, now)
+	if sp.Kind == histories.SpanGroup && p.isFolded(sp) {
+		clear(cells)
+		for i := int(at) + 1; i < len(p.spans) && p.spans[i].Depth > sp.Depth; i++ {
+			w.Draw(cells, &p.spans[i], now)
+		}
+	}
+	ink := v.spanInk(sp)
+	mark := widget.RowPlain
+	pointer := text.Spaces(widget.PointerWidth)
+	if cursor {
+		mark, pointer = widget.RowCursor, g.Pointer+" "
+		if focused {
+			mark = widget.RowSelected
+		}
+	}
+	label, long = text.Fit(label, name, g.Ellipsis), text.FitLeft(long, durationWidth, "")
+	if mark == widget.RowPlain {
+		label, long = ink.Paint(label), s.Muted.Paint(long)
+	} else {
+		label, long = widget.RowInk(mark, s).Paint(pointer+label), widget.RowInk(mark, s).Paint(long)
+		pointer = ""
+	}
+	line := pointer + label + text.Spaces(laneGap) + long + text.Spaces(laneGap) + v.paintCells(cells, sp)
+	return text.Fit(line, v.width, "")
+}
+
+func (v *Timeline) paintCells(cells []histories.Cell, sp *histories.Span) string {
+	var b strings.Builder
+	for i := 0; i < len(cells); {
+		j := i
+		for j < len(cells) && cells[j] == cells[i] {
+			j++
+		}
+		glyph, ink := v.cellLook(cells[i], sp)
+		b.WriteString(ink.Paint(strings.Repeat(glyph, j-i)))
+		i = j
+	}
+	return b.String()
+}
+
+func (v *Timeline) cellLook(c histories.Cell, sp *histories.Span) (string, theme.Ink) {
+	s, g := v.styles, v.styles.Glyphs
+	switch c {
+	case histories.CellWait:
+		return g.Empty, s.Muted
+	case histories.CellRetry:
+		return g.Shade, s.Retrying
+	case histories.CellRun:
+		if sp.State == histories.SpanCancelled {
+			return g.Full, s.Cancelled
+		}
+		return g.Full, s.Success
+	case histories.CellOpen:
+		return g.Full, s.Running
+	case histories.CellFailed:
+		return g.Full, s.Failed
+	case histories.CellPoint:
+		return g.Point, s.Accent
+	case histories.CellBad:
+		return g.Failed, s.Error
+	}
+	return " ", s.Text
+}
+
+// legend explains the characters of the bars.
+func (v *Timeline) legend() string {
+	s, g := v.styles, v.styles.Glyphs
+	l := text.Line{Max: v.width, Tail: g.Ellipsis}
+	for _, x := range []struct {
+		ink         theme.Ink
+		glyph, word string
+	}{{s.Muted, g.Empty, "waiting"}, {s.Retrying, g.Shade, "retried"}, {s.Success, g.Full, "ran"},
+		{s.Accent, g.Point, "moment"}, {s.Error, g.Failed, "error"}} {
+		l.Add(x.ink, " "+x.glyph).Add(s.Muted, " "+x.word+" ")
+	}
+	return l.String(s.Text)
+}
+
+// spanGlyph returns the state of a span, or + if it is folded.
+func (v *Timeline) spanGlyph(at int32) string {
+	sp, g := &v.bars.spans[at], v.styles.Glyphs
+	if sp.State.Bad() || sp.Kind == histories.SpanGroup && sp.Error != "" {
+		return g.Failed
+	}
+	if int(at)+1 < len(v.bars.spans) && v.bars.spans[at+1].Depth > sp.Depth && v.bars.isFolded(sp) {
+		return "+"
+	}
+	switch sp.State {
+	case histories.SpanScheduled:
+		return g.Pending
+	case histories.SpanRunning:
+		return g.Running
+	case histories.SpanRetrying:
+		return g.Retry
+	case histories.SpanCancelled:
+		return g.Cancelled
+	case histories.SpanContinued:
+		return g.Refresh
+	}
+	return g.Success
+}
+
+func (v *Timeline) spanInk(sp *histories.Span) theme.Ink {
+	s := v.styles
+	switch {
+	case sp.State.Bad():
+		return s.Error
+	case sp.State == histories.SpanRetrying:
+		return s.Retrying
+	case sp.State.Open():
+		return s.Running
+	case sp.Kind == histories.SpanPhase || sp.Kind == histories.SpanRun:
+		return s.Strong
+	case sp.Kind == histories.SpanGroup:
+		return s.Muted
+	}
+	return s.Text
+}

@@ -1,0 +1,354 @@
+package timeline
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"acescope/sources/histories"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/run"
+)
+
+// eventInspector shows the selected event with all its fields.
+type eventInspector struct {
+	t             *Timeline
+	width, height int
+	panel         widget.Panel
+	opened        *histories.OpenedEvent // that lines show
+	wrapped       int                    // width of lines
+	lines         []string               // safe
+	styles        theme.Styles
+}
+
+func (v *eventInspector) Name() string { return "Event" }
+
+func (v *eventInspector) Title() string {
+	id := v.t.at()
+	if id == 0 {
+		return "Event"
+	}
+	e := v.t.current().Event(id)
+	if e == nil {
+		return "Event"
+	}
+	return "Event " + text.Count(id) + " " + e.Name()
+}
+
+func (v *eventInspector) Footer() string {
+	o := v.event()
+	if o == nil || o.Err != "" {
+		return ""
+	}
+	if o.Size > len(o.Text) {
+		return "the first " + size(int64(len(o.Text))) + " of " + size(int64(o.Size)) + " " +
+			v.styles.Glyphs.Dot + " " + run.Position(&v.panel)
+	}
+	return run.Position(&v.panel)
+}
+
+func (v *eventInspector) Bindings() []tui.Binding {
+	b := func(name, help, short string, do func(tui.Shell) tea.Cmd, key string) tui.Binding {
+		return tui.Binding{Action: "event." + name, Keys: []string{key}, Help: help, Short: short, Do: do}
+	}
+	return append(append(widget.Motions("event", v), v.t.actor.ForkAt("event", v.t.forkPoint)...),
+		b("include", "show only matches of a regular expression, or of !expression all others", "",
+			v.t.askInclude, "/"),
+		b("next_error", "next error", "error", v.t.stepOr(failed, 1, nextError, "no error after this"), "e"),
+		b("previous_error", "previous error", "", v.t.stepOr(failed, -1, nextError, "no error before this"), "E"),
+		b("open", "open the run of the event: child, parent, previous or next run", "", v.t.openRun, "o"),
+		b("back", "back to the previous run", "", v.t.nav.Back, "backspace"),
+		b("run", "open the run screen", "", openRunScreen, "J"))
+}
+
+func (v *eventInspector) Refresh() {}
+
+func (v *eventInspector) SetStyles(s theme.Styles) {
+	v.styles, v.opened = s, nil
+}
+
+func (v *eventInspector) SetSize(width, height int) { v.width, v.height = width, height }
+
+func (v *eventInspector) Scroll(by int) { v.panel.Scroll(by) }
+func (v *eventInspector) Page() int     { return max(v.panel.Height, 1) }
+
+// event returns the selected event, or nil until it is read.
+func (v *eventInspector) event() *histories.OpenedEvent {
+	l, id := v.t.current(), v.t.at()
+	if l == nil || l.Opened == nil || l.Opened.ID != id {
+		return nil
+	}
+	return l.Opened
+}
+
+func (v *eventInspector) Draw(now time.Time, _ bool) []string {
+	l, id := v.t.current(), v.t.at()
+	if l == nil || id == 0 {
+		return widget.Centre([]string{"no event is selected"}, v.width, v.height, v.styles)
+	}
+	v.t.look()
+	lines := v.about(l, id, l.Clock(now))
+	o := v.event()
+	switch {
+	case o == nil:
+		lines = append(lines, v.styles.Muted.Paint(text.Fit(" reading"+v.styles.Glyphs.Ellipsis, v.width, "")))
+	case o.Err != "":
+		for _, t := range text.Wrap(o.Err, max(v.width-2, 1)) {
+			lines = append(lines, v.styles.Error.Paint(text.Fit(" "+t, v.width, "")))
+		}
+	default:
+		v.wrap(o)
+		v.panel.Lines, v.panel.Height = len(v.lines), max(v.height-len(lines), 0)
+		v.panel.Scroll(0)
+		for _, t := range v.lines[v.panel.Top:min(v.panel.Top+v.panel.Height, len(v.lines))] {
+			lines = append(lines, v.paint(t))
+		}
+	}
+	return widget.Fill(lines, v.width, v.height)
+}
+
+// about returns the selected span, or the summary of the event, in a few lines.
+func (v *eventInspector) about(l *histories.EventLog, id int64, now time.Time) []string {
+	s := v.styles
+	say := func(ink theme.Ink, label, what string) string {
+		line := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+		return line.Add(s.Muted, text.Fit(" "+label, 10, "")).
+			Add(ink, text.Safe(widget.Bounded(what, v.width), " ")).String(s.Text)
+	}
+	if v.t.onList {
+		e := l.Event(id)
+		lines := []string{say(s.Text, "at", e.At().In(v.t.location).Format("2006-01-02 15:04:05.000")+"  "+
+			offset(e.At().Sub(l.Start())))}
+		if e.Message != "" {
+			ink := s.Text
+			if e.Error {
+				ink = s.Error
+			}
+			lines = append(lines, say(ink, "message", e.Message))
+		}
+		return lines
+	}
+	sp := v.t.Span()
+	if sp == nil {
+		return nil
+	}
+	duration := text.Took(sp.Ran(now))
+	if wait := sp.Waited(now); wait > 0 && sp.Kind != histories.SpanRun {
+		duration += ", after waiting for " + text.Took(wait)
+	}
+	lines := []string{say(v.t.spanInk(sp), sp.Kind.String(), sp.Name), say(s.Text, "state", sp.State.String()),
+		say(s.Text, "started", offset(time.Duration(sp.Start-l.Spans[0].Start))), say(s.Text, "duration", duration)}
+	if sp.Attempt > 1 {
+		lines = append(lines, say(s.Retrying, "attempt", text.Count(int64(sp.Attempt))))
+	}
+	if sp.Error != "" {
+		lines = append(lines, say(s.Error, "error", sp.Error))
+	}
+	return append(lines, s.Border.Paint(strings.Repeat(s.Glyphs.Plain.Top, v.width)))
+}
+
+// wrap wraps the lines of an event if the event or the width changed.
+func (v *eventInspector) wrap(o *histories.OpenedEvent) {
+	if v.opened == o && v.wrapped == v.width {
+		return
+	}
+	if v.opened == nil || v.opened.ID != o.ID {
+		v.panel.Top = 0
+	}
+	v.opened, v.wrapped, v.lines = o, v.width, nil
+	for _, t := range text.Lines(o.Text) {
+		if text.Width(t) <= v.width-1 {
+			v.lines = append(v.lines, t)
+			continue
+		}
+		v.lines = append(v.lines, strings.Split(ansi.Hardwrap(t, max(v.width-1, 1), true), "\n")...)
+	}
+	if o.Size > len(o.Text) {
+		v.lines = append(v.lines, "("+text.Count(int64(o.Size-len(o.Text)))+" more bytes)")
+	}
+}
+
+// paint colors the names of fields.
+func (v *eventInspector) paint(t string) string {
+	s := v.styles
+	l := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+	l.Add(s.Text, " ")
+	if i := strings.Index(t, `": `); i > 0 && strings.HasPrefix(strings.TrimLeft(t, " "), `"`) {
+		return l.Add(s.Accent, t[:i+1]).Add(s.Text, t[i+1:]).String(s.Text)
+	}
+	return l.Add(s.Text, t).String(s.Text)
+}
+
+// Copy returns the event as JSON.
+func (v *eventInspector) Copy() (string, string) { return v.t.Copy() }
+
+// listPane shows the events one by one. The cursor stays on its event while rows are added. On the last
+// event it follows the run.
+type listPane struct {
+	table *widget.Table
+	event int64 // selected
+	end   bool  // the last event is selected
+}
+
+func eventHeadings() []widget.Heading {
+	return []widget.Heading{
+		{Title: "EVENT", Width: 8, Right: true},
+		{Title: "TIME", Width: 10, Right: true},
+		{Title: "", Width: 1},
+		{Title: "TYPE", Minimum: 22},
+		{Title: "DETAIL", Minimum: 24},
+		{Title: "OF", Width: 7, Right: true, Drop: 2},
+		{Title: "SIZE", Width: 6, Right: true, Drop: 3},
+	}
+}
+
+// rows returns the number of rows of the list.
+func (v *Timeline) rows(l *histories.EventLog) int {
+	if v.everything {
+		return l.Len()
+	}
+	return l.Shown()
+}
+
+func (v *Timeline) row(l *histories.EventLog, i int) *histories.Event {
+	if v.everything {
+		return l.Row(i)
+	}
+	return l.ShownRow(i)
+}
+
+// place returns the row of an event, or of the first event after it.
+func (v *Timeline) place(l *histories.EventLog, id int64) int {
+	if v.everything || l.Matches == nil {
+		return l.Find(id)
+	}
+	at, _ := slices.BinarySearch(l.Matches, id)
+	return at
+}
+
+// sync moves the cursor to its event.
+func (p *listPane) sync(v *Timeline, l *histories.EventLog) {
+	n := v.rows(l)
+	offset := p.table.Cursor - p.table.Top
+	p.table.Rows = n
+	p.table.Cursor = n - 1
+	if !p.end {
+		p.table.Cursor = min(v.place(l, p.event), max(n-1, 0))
+	}
+	p.table.Top = p.table.Cursor - offset
+	p.table.Scroll(0)
+	if n > 0 {
+		p.event = v.row(l, p.table.Cursor).ID
+	}
+}
+
+func (p *listPane) Scroll(v *Timeline, l *histories.EventLog, by int) {
+	p.sync(v, l)
+	p.table.Scroll(by)
+	if p.table.Rows > 0 {
+		p.event = v.row(l, p.table.Cursor).ID
+		p.end = p.table.Cursor == p.table.Rows-1
+	}
+}
+
+func (p *listPane) at(v *Timeline, l *histories.EventLog) int64 {
+	p.sync(v, l)
+	if p.table.Rows == 0 {
+		return 0
+	}
+	return p.event
+}
+
+func (p *listPane) goTo(v *Timeline, l *histories.EventLog, id int64) {
+	p.event, p.end = id, false
+	p.sync(v, l)
+}
+
+func (v *Timeline) drawList(l *histories.EventLog, focused bool) []string {
+	v.list.sync(v, l)
+	if v.list.table.Rows == 0 {
+		return widget.Centre([]string{"no event matches"}, v.width, v.height, v.styles)
+	}
+	start := l.Start()
+	lines := v.list.table.Draw(v.styles, focused, func(i int) []widget.Cell {
+		return v.cells(l, v.row(l, i), start)
+	})
+	return widget.Fill(append(lines, v.status(l)), v.width, v.height)
+}
+
+func (v *Timeline) cells(l *histories.EventLog, e *histories.Event, start time.Time) []widget.Cell {
+	s := v.styles
+	mark, ink := " ", s.Text
+	switch {
+	case e.Error:
+		mark, ink = s.Glyphs.Failed, s.Error
+	case v.everything && l.Matches != nil && l.Matched(e.ID):
+		mark, ink = s.Glyphs.Pointer, s.Accent
+	case e.Kind == histories.EventTask:
+		ink = s.Muted
+	}
+	of := ""
+	if e.Root != e.ID {
+		of = strconv.FormatInt(e.Root, 10)
+	}
+	what := l.Title(e)
+	if e.Message != "" {
+		if what != "" {
+			what += " " + s.Glyphs.Dot + " "
+		}
+		what += e.Message
+	}
+	return []widget.Cell{
+		{strconv.FormatInt(e.ID, 10), s.Muted}, {offset(e.At().Sub(start)), s.Muted}, {mark, ink}, {e.Name(), ink},
+		{text.Safe(what, " "), ink}, {of, s.Muted}, {size(int64(e.Size)), s.Muted},
+	}
+}
+
+// status returns the last line: why reading stopped, or what is being read.
+func (v *Timeline) status(l *histories.EventLog) string {
+	s := v.styles
+	line := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+	switch {
+	case l.Err != "":
+		line.Add(s.Error, " "+s.Glyphs.Failed+" "+text.Safe(l.Err, " "))
+	case v.Want != 0:
+		line.Add(s.Muted, " reading up to event "+text.Count(v.Want)+s.Glyphs.Ellipsis)
+	case l.Bare > 0:
+		line.Add(s.Warning, " "+text.Count(int64(l.Bare))+" events without details, to save memory")
+	case l.Left > 0 && l.Reading:
+		line.Add(s.Muted, " "+text.Count(l.Left)+" older events are still being read")
+	}
+	return line.String(s.Text)
+}
+
+// offset formats a time since the start of the run, to the millisecond within the first minute.
+func offset(d time.Duration) string {
+	const sign = "+"
+	d = max(d, 0) // clocks may go back
+	switch {
+	case d < time.Minute:
+		return sign + strconv.FormatFloat(d.Seconds(), 'f', 3, 64) + "s"
+	case d < time.Hour:
+		return sign + strconv.Itoa(int(d/time.Minute)) + "m" +
+			strconv.FormatFloat((d%time.Minute).Seconds(), 'f', 1, 64) + "s"
+	}
+	return sign + text.Took(d)
+}
+
+// size formats a number of bytes in at most six cells.
+func size(n int64) string {
+	switch {
+	case n < 10_000:
+		return strconv.FormatInt(n, 10) + "B"
+	case n < 10_000_000:
+		return strconv.FormatInt(n/1_000, 10) + "kB"
+	}
+	return strconv.FormatInt(n/1_000_000, 10) + "MB"
+}
