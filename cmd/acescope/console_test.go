@@ -2,13 +2,10 @@
 
 package main
 
-import (
-	"testing"
-)
+import "testing"
 
-// TestConsole walks through the console as a person would, on a real server that the
-// console itself hosts: an empty start, an experiment that another process starts, the
-// list, one run, a filter, other sizes, and out.
+// TestConsole uses a console that hosts the server: an empty list, an experiment of another process, a run, a filter,
+// other terminal sizes, and quit.
 func TestConsole(t *testing.T) {
 	dir := t.TempDir()
 	term := openTerminal(t, dir, 80, 24)
@@ -36,7 +33,7 @@ func TestConsole(t *testing.T) {
 	term.await("TASK", "STATUS")
 	term.press("?")
 	term.await("Help")
-	term.press(keyEsc) // a key right behind would make it alt and that key
+	term.press(keyEsc) // a key directly after esc would be read as alt and that key
 	term.gone("Help,")
 	term.press("q")
 	term.quits()

@@ -32,7 +32,7 @@ func startProc(t *testing.T, dir string, args ...string) *proc {
 	return &proc{cmd, bufio.NewScanner(pipe)}
 }
 
-// line is what the tests read of the lines of run and tail.
+// line holds the fields of the output of run and tail that the tests use.
 type line struct {
 	Type       string `json:"type"`
 	TaskID     string `json:"task_id"`
@@ -40,7 +40,7 @@ type line struct {
 	Tasks      int    `json:"tasks"`
 }
 
-// next reads lines until one is of the type, and counts the runs on the way.
+// next reads lines until one has the type, and counts the runs in between.
 func (p *proc) next(t *testing.T, kind string, runs map[string]int) line {
 	t.Helper()
 	for p.out.Scan() {
@@ -51,7 +51,7 @@ func (p *proc) next(t *testing.T, kind string, runs map[string]int) line {
 		if l.Type == "run" {
 			runs[l.TaskID]++
 			if l.ExitStatus != "success" && l.ExitStatus != "wrong" {
-				t.Errorf("%s ended as %s", l.TaskID, l.ExitStatus)
+				t.Errorf("%s closed as %s", l.TaskID, l.ExitStatus)
 			}
 		}
 		if l.Type == kind {
@@ -67,7 +67,7 @@ func (p *proc) kill9(t *testing.T) {
 	if err := p.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for p.out.Scan() { // what it had written before
+	for p.out.Scan() { // drain the output
 	}
 	_ = p.Wait()
 }
@@ -84,17 +84,16 @@ func problemSet(t *testing.T, n int) string {
 func checkRuns(t *testing.T, runs map[string]int, n int) {
 	t.Helper()
 	if len(runs) != n {
-		t.Errorf("%d tasks ended, want %d", len(runs), n)
+		t.Errorf("%d tasks closed, want %d", len(runs), n)
 	}
 	for id, times := range runs {
 		if times != 1 {
-			t.Errorf("%s ended %d times", id, times)
+			t.Errorf("%s closed %d times", id, times)
 		}
 	}
 }
 
-// TestHostKilled kills the hosting process in the middle of an experiment: the attached
-// one takes over, and every task ends once.
+// TestHostKilled kills the host during an experiment: the attached process takes over, and every task closes once.
 func TestHostKilled(t *testing.T) {
 	dir, n := t.TempDir(), 25
 	host := startProc(t, dir, "serve", "--json")
@@ -111,8 +110,7 @@ func TestHostKilled(t *testing.T) {
 	checkRuns(t, runs, n)
 }
 
-// TestOnlyProcessKilled kills the only process: the next one that starts goes on where
-// it stopped.
+// TestOnlyProcessKilled kills the only process: the next process continues the experiment.
 func TestOnlyProcessKilled(t *testing.T) {
 	dir, n := t.TempDir(), 25
 	runs := map[string]int{}
@@ -121,21 +119,20 @@ func TestOnlyProcessKilled(t *testing.T) {
 		run.next(t, "run", runs)
 	}
 	run.kill9(t)
-	told := map[string]int{}
+	seen := map[string]int{}
 	tail := startProc(t, dir, "tail", "k", "--json")
-	for len(told) < n {
-		tail.next(t, "run", told)
+	for len(seen) < n {
+		tail.next(t, "run", seen)
 	}
-	checkRuns(t, told, n)
+	checkRuns(t, seen, n)
 	for id := range runs {
-		if told[id] == 0 {
-			t.Errorf("%s was finished before the kill and is lost", id)
+		if seen[id] == 0 {
+			t.Errorf("%s closed before the kill and is lost", id)
 		}
 	}
 }
 
-// TestManyStartAtOnce starts several processes on a new data directory: one hosts, and
-// all of them work.
+// TestManyStartAtOnce starts several processes on a new data directory: one becomes the host, and all of them work.
 func TestManyStartAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	hosting := 0
@@ -145,7 +142,7 @@ func TestManyStartAtOnce(t *testing.T) {
 	}
 	for _, p := range procs {
 		if !p.out.Scan() {
-			t.Fatalf("a process ended: %v", p.out.Err())
+			t.Fatalf("a process exited: %v", p.out.Err())
 		}
 		var l admin.ServeLine
 		if err := json.Unmarshal(p.out.Bytes(), &l); err != nil {
@@ -156,6 +153,6 @@ func TestManyStartAtOnce(t *testing.T) {
 		}
 	}
 	if hosting != 1 {
-		t.Errorf("%d processes host", hosting)
+		t.Errorf("%d hosts, want 1", hosting)
 	}
 }

@@ -14,8 +14,7 @@ import (
 	"acescope/cmd/acescope/internal/runs"
 )
 
-// TestLogsFollow follows a file that comes later, loses its last line's end and is emptied,
-// until it is interrupted.
+// TestLogsFollow follows a file that does not exist yet, has an incomplete last line and is truncated.
 func TestLogsFollow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "later.log")
 	ctx, stop := context.WithCancel(context.Background())
@@ -44,7 +43,7 @@ func TestLogsFollow(t *testing.T) {
 	}
 }
 
-// scanned is text that comes by and by.
+// scanned is output that arrives in pieces.
 type scanned struct {
 	t    *testing.T
 	from io.Reader
@@ -53,7 +52,7 @@ type scanned struct {
 
 func scanLines(t *testing.T, r io.Reader) *scanned { return &scanned{t: t, from: r} }
 
-// has reads on until the parts have come, in their order.
+// has reads until the output contains the parts in order.
 func (s *scanned) has(parts ...string) {
 	s.t.Helper()
 	buf := make([]byte, 4096)
@@ -73,7 +72,7 @@ func (s *scanned) has(parts ...string) {
 		n, err := s.from.Read(buf)
 		s.text.Write(buf[:n])
 		if err != nil {
-			s.t.Fatal(fmt.Errorf("%q did not come in %s: %w", missing, s.text.String(), err))
+			s.t.Fatal(fmt.Errorf("%q is missing in %s: %w", missing, s.text.String(), err))
 		}
 	}
 }

@@ -1,8 +1,7 @@
-// Command acescope is the console and its headless commands: flags, wiring and exit
-// codes. It may import everything; nobody imports it.
+// Command acescope is the console and its headless commands.
 //
-// Data goes to standard output, everything else to standard error. A command that
-// fails says so in one line and exits as exit.go lists.
+// Commands write data to standard output and everything else to standard error. A command that fails writes one line
+// and exits with one of the codes in internal/cli.
 package main
 
 import (

@@ -11,8 +11,8 @@ import (
 	"acescope/engine/learning/model/llm/llmtest"
 )
 
-// modelServer starts a stand-in for a server of models that answers as the scenario says,
-// and names it in the configuration: modelserver PROVIDER SCENARIO
+// modelServer starts a stub of a model server that answers by a scenario, and adds it to the configuration:
+// modelserver PROVIDER SCENARIO
 func modelServer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: modelserver PROVIDER SCENARIO")
@@ -24,10 +24,12 @@ func modelServer(ts *testscript.TestScript, neg bool, args []string) {
 		"prose":   llmtest.Script(llmtest.Reply{Text: strings.Repeat("Let us talk about something else. ", 20)}),
 		"limited": llmtest.Script(llmtest.Reply{Status: 429, Type: "rate_limit_error", RetryAfter: "6", Text: "slow down"},
 			llmtest.Reply{Text: `{"reasoning": "r", "final_answer": "1", "key_insight": "none", "operations": []}`}),
-		"locked": llmtest.Script(llmtest.Reply{Status: 401, Type: "authentication_error", Text: "key " + ts.Getenv("STUB_KEY") + " is wrong"}),
+		"locked": llmtest.Script(llmtest.Reply{
+			Status: 401, Type: "authentication_error", Text: "key " + ts.Getenv("STUB_KEY") + " is wrong",
+		}),
 	}[args[1]]
 	if answer == nil {
-		ts.Fatalf("there is no scenario %q", args[1])
+		ts.Fatalf("unknown scenario %q", args[1])
 	}
 	s := llmtest.New(answer)
 	ts.Defer(s.Close)
@@ -44,6 +46,7 @@ func modelServer(ts *testscript.TestScript, neg bool, args []string) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	ts.Check(err)
 	defer f.Close()
-	_, err = fmt.Fprintf(f, "[providers.%s]\n%sbase_url = %q\nmodel = \"m-1\"\napi_key_env = \"STUB_KEY\"\n\n", name, kind, base)
+	_, err = fmt.Fprintf(f, "[providers.%s]\n%sbase_url = %q\nmodel = \"m-1\"\napi_key_env = \"STUB_KEY\"\n\n",
+		name, kind, base)
 	ts.Check(err)
 }

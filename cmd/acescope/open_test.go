@@ -11,9 +11,8 @@ import (
 	"testing"
 )
 
-// historiesFor lays recorded histories into a directory, one of them torn, one compressed,
-// beside files that are none.
-func historiesFor(t *testing.T) string {
+// historyDir returns a directory with recorded histories, one of them truncated, and with files that are not histories.
+func historyDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"right", "wrong", "failed", "experiment"} {
@@ -21,7 +20,7 @@ func historiesFor(t *testing.T) string {
 	}
 	copyHistory(t, "live", filepath.Join(dir, "torn.json"), 9000)
 	copyHistory(t, "right", filepath.Join(dir, "again.json"), 0)
-	for name, data := range map[string]string{"notes.txt": "not for us", "empty.json": "", "garbage.json": "hello"} {
+	for name, data := range map[string]string{"notes.txt": "not a history", "empty.json": "", "garbage.json": "hello"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +28,7 @@ func historiesFor(t *testing.T) string {
 	return dir
 }
 
-// copyHistory writes a recorded history, or its first bytes.
+// copyHistory copies a recorded history, or its first bytes.
 func copyHistory(t *testing.T, name, to string, bytes int) {
 	t.Helper()
 	data, err := os.ReadFile("../../engine/workflows/testdata/" + name + ".json")
@@ -44,13 +43,13 @@ func copyHistory(t *testing.T, name, to string, bytes int) {
 	}
 }
 
-// TestOpenConsole walks through the console on a directory of histories: every screen that
-// works from histories, a filter, what is refused, and nothing that is left behind.
+// TestOpenConsole uses the console on a directory of histories: every screen that works from histories, a filter, and
+// actions that are not available. It checks that no file is left behind.
 func TestOpenConsole(t *testing.T) {
-	dir, home, temp := historiesFor(t), t.TempDir(), t.TempDir()
+	dir, home, temp := historyDir(t), t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	data := filepath.Join(home, "data")
-	term := openTerminalOf(t, home, data, 80, 24, "open", dir)
+	term := openTerminalAt(t, home, data, 80, 24, "open", dir)
 	term.await("file · "+filepath.Base(dir), "not live", "1/5", "TASK", "live", "experiment exp")
 
 	term.press("/wrong exp=e2e" + keyEnter)
@@ -64,7 +63,7 @@ func TestOpenConsole(t *testing.T) {
 	term.press("F")
 	term.await("TASK")
 
-	term.press("g2") // the torn one is open and comes first
+	term.press("g2") // the truncated run is open, so it comes first
 	term.await("ace/live", "torn.json is incomplete: byte")
 	term.press("3")
 	term.await("Timeline", "AceTaskWorkflow", "generator")
@@ -79,11 +78,11 @@ func TestOpenConsole(t *testing.T) {
 	term.press("8")
 	term.await("there is no server, and nothing runs", "5 recorded, 1 open", "garbage.json", "torn.json")
 	term.press("1x")
-	term.await("a file is not changed: acescope cancel live")
+	term.await("not available on files; use: acescope cancel live")
 	term.press("f")
-	term.await("a file is not changed: acescope fork ")
+	term.await("not available on files; use: acescope fork ")
 	term.press(":signal x" + keyEnter)
-	term.await("a file is not changed: acescope signal live")
+	term.await("not available on files; use: acescope signal live")
 	term.press("!")
 	term.await("Errors", "no history", "is also in")
 	term.press(keyEsc)
@@ -104,14 +103,14 @@ func TestOpenConsole(t *testing.T) {
 
 	term.press("q")
 	term.quits()
-	term.left()
+	term.restored()
 	if _, err := os.Stat(data); err == nil {
 		t.Error("a data directory was made")
 	}
 	empty(t, temp)
 }
 
-// empty demands that a directory holds nothing.
+// empty checks that a directory is empty.
 func empty(t *testing.T, dir string) {
 	t.Helper()
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
@@ -119,14 +118,14 @@ func empty(t *testing.T, dir string) {
 	}
 }
 
-// Nothing stays of a console whose terminal is closed either.
+// TestOpenConsoleHangup checks that no file is left behind when the terminal is closed.
 func TestOpenConsoleHangup(t *testing.T) {
-	dir, home, temp := historiesFor(t), t.TempDir(), t.TempDir()
+	dir, home, temp := historyDir(t), t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	term := openTerminalOf(t, home, filepath.Join(home, "data"), 80, 24, "open", dir)
+	term := openTerminalAt(t, home, filepath.Join(home, "data"), 80, 24, "open", dir)
 	term.await("1/5")
 	if left, err := os.ReadDir(temp); err != nil || len(left) != 1 {
-		t.Errorf("the playbooks are made elsewhere: %v, %v", left, err)
+		t.Errorf("no directory of playbooks: %v, %v", left, err)
 	}
 	_ = term.file.Close()
 	<-term.ended
@@ -134,30 +133,30 @@ func TestOpenConsoleHangup(t *testing.T) {
 	empty(t, temp)
 }
 
-// The data may come from standard input; keys come from the terminal all the same.
+// TestOpenConsoleFromPipe reads histories from standard input and keys from the terminal.
 func TestOpenConsoleFromPipe(t *testing.T) {
-	dir := historiesFor(t)
+	dir := historyDir(t)
 	cmd := exec.Command("sh", "-c", `cat "$1" "$2" | acescope open -`, "sh", filepath.Join(dir, "right.json"), filepath.Join(dir, "wrong.json"))
 	term := inTerminal(t, t.TempDir(), 80, 24, cmd)
 	term.await("file · standard input", "1/2", "right", "wrong")
 	term.press("jf")
-	term.await("2/2", "a file is not changed: acescope fork right")
+	term.await("2/2", "not available on files; use: acescope fork right")
 	term.press("q")
 	term.quits()
-	term.left()
+	term.restored()
 }
 
-// Where there is nothing to show, the console ends and says why in a line.
-func TestOpenConsoleOnNothing(t *testing.T) {
-	dir := historiesFor(t)
+// TestOpenConsoleWithoutHistory checks that the console exits with one line if there is no history.
+func TestOpenConsoleWithoutHistory(t *testing.T) {
+	dir := historyDir(t)
 	for name, want := range map[string]string{"empty.json": "no history found", "garbage.json": "a history begins with"} {
 		term := openTerminal(t, t.TempDir(), 80, 24, "open", filepath.Join(dir, name))
 		if err := <-term.ended; err == nil || !strings.Contains(err.Error(), "exit status 1") {
-			t.Errorf("%s: ended with %v", name, err)
+			t.Errorf("%s: exited with %v", name, err)
 		}
 		<-term.drained
 		if !bytes.Contains(term.bytes, []byte(want)) {
-			t.Errorf("%s: it never said %q:\n%s", name, want, term.screen.String())
+			t.Errorf("%s: the output lacks %q:\n%s", name, want, term.screen.String())
 		}
 	}
 }

@@ -21,19 +21,18 @@ import (
 	"acescope/engine/workflows"
 )
 
-// troubleQueue is served by a worker of this test, whose generator never succeeds.
+// troubleQueue is the task queue of a worker of this test whose generator never succeeds.
 const troubleQueue = "trouble"
 
-// place is a data directory that a process hosts, with an experiment that has ended, a
-// run that failed and one that is tried again and again.
-type place struct {
+// fixture is a data directory with a host, a closed experiment, a failed run and a run that is retrying.
+type fixture struct {
 	dir  string
 	host *proc
 }
 
-func startPlace(t *testing.T) place {
+func startFixture(t *testing.T) fixture {
 	t.Helper()
-	p := place{dir: t.TempDir()}
+	p := fixture{dir: t.TempDir()}
 	p.host = startProc(t, p.dir, "serve", "--json")
 	p.host.next(t, "serve", nil)
 	startTrouble(t, p.dir)
@@ -43,7 +42,7 @@ func startPlace(t *testing.T) place {
 	return p
 }
 
-// startTrouble serves and starts two tasks whose model cannot be reached.
+// startTrouble starts a worker and two tasks whose model cannot be reached.
 func startTrouble(t *testing.T, dir string) {
 	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Options{DataDir: dir, Version: "test"})
@@ -63,9 +62,14 @@ func startTrouble(t *testing.T, dir string) {
 		_ = e.Close(ctx)
 	})
 	for _, id := range []string{"broken-1", "again-1"} {
-		in := ace.TaskInput{TaskID: id, Prompt: "a question", Adapter: ace.Offline, Provider: "none", Model: "far-away", ExperimentID: "trouble", DatasetID: "none"}
-		run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: ace.WorkflowID(id), TaskQueue: troubleQueue,
-			TypedSearchAttributes: searchattr.Task(in)}, ace.TaskWorkflow, in)
+		in := ace.TaskInput{
+			TaskID: id, Prompt: "a question", Adapter: ace.Offline, Provider: "none", Model: "far-away",
+			ExperimentID: "trouble", DatasetID: "none",
+		}
+		options := client.StartWorkflowOptions{
+			ID: ace.WorkflowID(id), TaskQueue: troubleQueue, TypedSearchAttributes: searchattr.Task(in),
+		}
+		run, err := e.Client.ExecuteWorkflow(t.Context(), options, ace.TaskWorkflow, in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,30 +79,29 @@ func startTrouble(t *testing.T, dir string) {
 	}
 }
 
-// unreachable fails: for good where the task is called broken.
+// unreachable fails; a task whose id starts with broken is not retried.
 func unreachable(ctx context.Context, in ace.GeneratorInput) (ace.GeneratorResult, error) {
 	if strings.HasPrefix(in.Task.TaskID, "broken") {
 		return ace.GeneratorResult{}, temporal.NewNonRetryableApplicationError("model far-away: 401 no such key", "ModelError", nil)
 	}
 	o := temporal.ApplicationErrorOptions{}
 	if activity.GetInfo(ctx).Attempt > 1 {
-		o.NextRetryDelay = time.Hour // so that it stays as it is
+		o.NextRetryDelay = time.Hour // so that the run keeps waiting
 	}
 	return ace.GeneratorResult{}, temporal.NewApplicationErrorWithOptions("dial tcp 10.0.0.1:443: connection refused", "ModelError", o)
 }
 
-// TestPaths walks the main paths through the console on a real server that another
-// process hosts, each in a terminal of its own.
+// TestPaths follows the main paths through the console, each in its own terminal, attached to one host.
 func TestPaths(t *testing.T) {
-	p := startPlace(t)
+	p := startFixture(t)
 	for _, path := range []struct {
 		name string
-		walk func(*testing.T, place)
+		walk func(*testing.T, fixture)
 	}{
 		{"screens by key", screensByKey},
 		{"screens by command", screensByCommand},
 		{"a failed run from triage", failedFromTriage},
-		{"a run that is tried again", retrying},
+		{"a run that is retrying", retrying},
 		{"from a bullet to its event", bulletToEvent},
 		{"filters", filterPath},
 		{"panes", panePath},
@@ -114,7 +117,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// landmarks are what each screen shows of the place, in the order of their keys.
+// landmarks are texts that each screen shows for the fixture, in the order of the keys.
 var landmarks = []struct {
 	screen string
 	texts  []string
@@ -129,7 +132,7 @@ var landmarks = []struct {
 	{"health", []string{"Server", "Workers", "ace activity", "search attributes"}},
 }
 
-func screensByKey(t *testing.T, p place) {
+func screensByKey(t *testing.T, p fixture) {
 	term := openTerminal(t, p.dir, 160, 45)
 	for _, order := range [][]int{{0, 1, 2, 3, 4, 5, 6, 7}, {7, 4, 1, 0}} {
 		for _, n := range order {
@@ -139,7 +142,7 @@ func screensByKey(t *testing.T, p place) {
 	}
 }
 
-func screensByCommand(t *testing.T, p place) {
+func screensByCommand(t *testing.T, p fixture) {
 	term := openTerminal(t, p.dir, 80, 24)
 	term.await("again-1")
 	for n, l := range landmarks {
@@ -150,7 +153,7 @@ func screensByCommand(t *testing.T, p place) {
 	term.await("no-such-thing")
 }
 
-func failedFromTriage(t *testing.T, p place) {
+func failedFromTriage(t *testing.T, p fixture) {
 	term := openTerminal(t, p.dir, 120, 30)
 	term.await("again-1")
 	term.press("7")
@@ -165,7 +168,7 @@ func failedFromTriage(t *testing.T, p place) {
 	term.back("Failures", "no such key")
 }
 
-func retrying(t *testing.T, p place) {
+func retrying(t *testing.T, p fixture) {
 	term := openTerminal(t, p.dir, 120, 30)
 	term.await("again-1", "retry #3")
 	term.press("R")
@@ -177,9 +180,8 @@ func retrying(t *testing.T, p place) {
 	term.await("ace/again-1", "attempt 3 of 5")
 }
 
-// bulletToEvent goes from a bullet to the run that wrote it, to that step's event, and
-// all the way back.
-func bulletToEvent(t *testing.T, p place) {
+// bulletToEvent goes from a bullet to the event of the phase that added it, and back.
+func bulletToEvent(t *testing.T, p fixture) {
 	term := openTerminal(t, p.dir, 160, 45)
 	term.await("again-1")
 	term.press("4")
@@ -192,9 +194,9 @@ func bulletToEvent(t *testing.T, p place) {
 	term.await("Written by")
 }
 
-func filterPath(t *testing.T, p place) {
+func filterPath(t *testing.T, p fixture) {
 	home := t.TempDir()
-	term := openTerminalOf(t, home, p.dir, 120, 30)
+	term := openTerminalAt(t, home, p.dir, 120, 30)
 	term.await("again-1", "walk-e1-0001")
 	term.press("/Exit")
 	term.await("ExitStatus")
@@ -208,7 +210,7 @@ func filterPath(t *testing.T, p place) {
 	term.press("q")
 	term.quits()
 
-	term = openTerminalOf(t, home, p.dir, 120, 30)
+	term = openTerminalAt(t, home, p.dir, 120, 30)
 	term.await("broken-1", `ExperimentId="trouble"`)
 	term.press("/" + keyEmpty + keyEnter)
 	term.await("walk-e1-0001")
@@ -219,9 +221,9 @@ func filterPath(t *testing.T, p place) {
 	term.await("broken-1")
 }
 
-func panePath(t *testing.T, p place) {
+func panePath(t *testing.T, p fixture) {
 	home := t.TempDir()
-	term := openTerminalOf(t, home, p.dir, 160, 40)
+	term := openTerminalAt(t, home, p.dir, 160, 40)
 	term.await("again-1", "Facts")
 	wide := term.column("Facts")
 	term.press(">>")
@@ -234,13 +236,13 @@ func panePath(t *testing.T, p place) {
 	term.press("q")
 	term.quits()
 
-	term = openTerminalOf(t, home, p.dir, 160, 40)
+	term = openTerminalAt(t, home, p.dir, 160, 40)
 	term.await("Experiments (zoomed)", "12/12")
 	term.press("1")
 	term.until("keeps the width", func(string) bool { return term.column("Facts") == wider })
 }
 
-func themePath(t *testing.T, p place) {
+func themePath(t *testing.T, p fixture) {
 	term := openTerminal(t, p.dir, 120, 30)
 	term.await("again-1")
 	term.press(":theme li" + keyTab)
@@ -252,41 +254,39 @@ func themePath(t *testing.T, p place) {
 	term.await("again-1")
 }
 
-func readOnlyPath(t *testing.T, p place) {
+func readOnlyPath(t *testing.T, p fixture) {
 	term := openTerminal(t, p.dir, 120, 30, "--read-only")
 	term.await("again-1", "read-only")
 	term.press("x")
 	term.await("run.cancel is disabled")
 	if strings.Contains(term.screen.String(), "Cancel this run?") {
-		t.Error("it asks all the same")
+		t.Error("a read-only console asks for confirmation")
 	}
 	term.await("retry #3")
 }
 
-func copyPath(t *testing.T, p place) {
+func copyPath(t *testing.T, p fixture) {
 	term := openTerminal(t, p.dir, 120, 30)
 	term.await("again-1")
 	term.press("y")
 	term.await("copied")
-	if !strings.Contains(term.screen.String(), "OSC 52") { // a clipboard of the system took it
+	if !strings.Contains(term.screen.String(), "OSC 52") { // the system clipboard took it
 		return
 	}
 	term.wrote("the copy", "\x1b]52;c;")
 }
 
-// quitPath leaves the terminal as it was found: the cursor is there, the first screen
-// too, and nothing is taken.
-func quitPath(t *testing.T, p place) {
+// quitPath checks that the console restores the terminal.
+func quitPath(t *testing.T, p fixture) {
 	term := openTerminal(t, p.dir, 100, 30, "--mouse")
 	term.await("again-1")
 	term.wrote("the other screen", "\x1b[?1049h")
 	term.press("q")
 	term.quits()
-	term.left()
+	term.restored()
 }
 
-// TestHostKilledUnderConsole kills the host of an attached console: the console takes
-// over and goes on.
+// TestHostKilledUnderConsole kills the host of an attached console: the console takes over.
 func TestHostKilledUnderConsole(t *testing.T) {
 	dir := t.TempDir()
 	host := startProc(t, dir, "serve", "--json")
@@ -303,7 +303,7 @@ func TestHostKilledUnderConsole(t *testing.T) {
 	term.quits()
 }
 
-// TestLogScreenFollows follows a file that is appended to, and taken away and made anew.
+// TestLogScreenFollows follows a file that is appended to and rotated.
 func TestLogScreenFollows(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "logs", "other.log")
@@ -328,8 +328,8 @@ func TestLogScreenFollows(t *testing.T) {
 	if err := os.Rename(path, path+".1"); err != nil {
 		t.Fatal(err)
 	}
-	add("words after the turn")
-	term.await("words after the turn")
+	add("words after the rotation")
+	term.await("words after the rotation")
 	add("last words")
 	term.await("last words")
 }

@@ -25,8 +25,8 @@ import (
 	"acescope/views/console"
 )
 
-// asked hosts a server in the test's own process, with a worker where runs are to end.
-func asked(t *testing.T, worker bool) (*engine.Engine, string) {
+// hostEngine hosts a server in the process of the test; with worker it also executes runs.
+func hostEngine(t *testing.T, worker bool) (*engine.Engine, string) {
 	t.Helper()
 	dir := t.TempDir()
 	e, err := engine.Open(t.Context(), engine.Options{DataDir: dir, Version: "test", Worker: worker, Takeover: true})
@@ -43,7 +43,7 @@ func asked(t *testing.T, worker bool) (*engine.Engine, string) {
 	return e, dir
 }
 
-// exits waits for the end of a command in a terminal, and gives its exit code.
+// exits waits until the command has exited and returns its exit code.
 func (t *terminal) exits() int {
 	t.t.Helper()
 	select {
@@ -59,17 +59,20 @@ func (t *terminal) exits() int {
 		}
 		return 0
 	case <-time.After(time.Minute):
-		t.t.Fatalf("it did not end:\n%s", t.screen.String())
+		t.t.Fatalf("the command did not exit:\n%s", t.screen.String())
 	}
 	return 0
 }
 
-// TestQuestion asks on a terminal before it forks: only yes is a yes. Nothing but text is
-// written to the terminal, so that nothing comes back from it as if somebody had typed.
-func TestQuestion(t *testing.T) {
-	e, dir := asked(t, true)
+// TestConfirmFork answers the question of acescope fork: only yes forks. The command must write only text to the
+// terminal, since the terminal answers queries with input.
+func TestConfirmFork(t *testing.T) {
+	e, dir := hostEngine(t, true)
 	label := "42"
-	in := ace.TaskInput{TaskID: "q", Prompt: "Compute 6 times 7.", Label: &label, Adapter: ace.Offline, Provider: "builtin", Model: "builtin-recipes-1", ExperimentID: "q", DatasetID: "none"}
+	in := ace.TaskInput{
+		TaskID: "q", Prompt: "Compute 6 times 7.", Label: &label, Adapter: ace.Offline, Provider: "builtin",
+		Model: "builtin-recipes-1", ExperimentID: "q", DatasetID: "none",
+	}
 	runID, err := e.StartTask(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +87,7 @@ func TestQuestion(t *testing.T) {
 	for _, c := range []struct {
 		name, keys string
 		code       int
-		says       string
+		output     string
 	}{
 		{"no", "n\r", cli.ExitFailed, "nothing was done"},
 		{"nothing", "\r", cli.ExitFailed, "nothing was done"},
@@ -95,16 +98,16 @@ func TestQuestion(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			term := openTerminal(t, dir, 100, 40, "fork", "q", "--phase", "reflector", "--model", "other")
-			term.await("Fork q?", "run         "+runID, "model: builtin-recipes-1 → other", "costs       nothing", "leave it")
+			term.await("Fork q?", "run         "+runID, "model: builtin-recipes-1 → other", "costs       nothing", "do nothing")
 			term.press(c.keys)
 			if code := term.exits(); code != c.code {
-				t.Errorf("exits %d, want %d", code, c.code)
+				t.Errorf("exit code %d, want %d", code, c.code)
 			}
-			if !strings.Contains(term.screen.String(), c.says) {
-				t.Errorf("does not say %q:\n%s", c.says, term.screen.String())
+			if !strings.Contains(term.screen.String(), c.output) {
+				t.Errorf("the output lacks %q:\n%s", c.output, term.screen.String())
 			}
 			if bytes.ContainsRune(term.bytes, '\x1b') {
-				t.Errorf("it sent the terminal more than text: %q", term.bytes)
+				t.Errorf("it wrote control sequences: %q", term.bytes)
 			}
 			if _, _, err := e.Newest(t.Context(), "ace/q~f1"); cluster.NotFound(err) == (c.name == "yes") {
 				t.Errorf("the fork: %v", err)
@@ -114,16 +117,16 @@ func TestQuestion(t *testing.T) {
 	t.Run("help", func(t *testing.T) {
 		term := openTerminal(t, dir, 100, 60, "fork", "--help")
 		if code := term.exits(); code != cli.ExitFine || bytes.Contains(term.bytes, []byte("\x1b]")) || bytes.Contains(term.bytes, []byte("\x1b[c")) {
-			t.Errorf("exits %d, and wrote %q", code, term.bytes)
+			t.Errorf("exit code %d, output %q", code, term.bytes)
 		}
 	})
 }
 
-// replaced starts a run, and gives what makes another of its id take its place.
-func replaced(t *testing.T, e *engine.Engine, id string) (old console.Target, replace func() (anew string)) {
+// replaceable starts a run and returns a function that replaces it by another run of the same workflow id.
+func replaceable(t *testing.T, e *engine.Engine, id string) (old console.Target, replace func() (runID string)) {
 	t.Helper()
 	start := func() string {
-		run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: "nobody",
+		run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: "unserved",
 			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE}, ace.TaskWorkflow, ace.TaskInput{TaskID: ace.TaskIDOf(id)})
 		if err != nil {
 			t.Fatal(err)
@@ -132,14 +135,14 @@ func replaced(t *testing.T, e *engine.Engine, id string) (old console.Target, re
 	}
 	old = console.Target{WorkflowID: id, RunID: start()}
 	return old, func() string {
-		if err := e.Terminate(t.Context(), id, old.RunID, "it makes room"); err != nil {
+		if err := e.Terminate(t.Context(), id, old.RunID, "replaced"); err != nil {
 			t.Fatal(err)
 		}
 		return start()
 	}
 }
 
-// untouched demands that nothing has happened to a run since it was started.
+// untouched checks that a run has only its first two events.
 func untouched(t *testing.T, e *engine.Engine, id, runID string) {
 	t.Helper()
 	r, err := e.Client.DescribeWorkflowExecution(t.Context(), id, "")
@@ -148,14 +151,14 @@ func untouched(t *testing.T, e *engine.Engine, id, runID string) {
 	}
 	info := r.GetWorkflowExecutionInfo()
 	if info.GetExecution().GetRunId() != runID || info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || info.GetHistoryLength() != 2 {
-		t.Errorf("the newer run %s is not as it was: %v", runID, info)
+		t.Errorf("the newer run %s was changed: %v", runID, info)
 	}
 }
 
-// TestReplacedRun replaces a run between the question and the answer: what was asked of the
-// old one is done to nobody, from the console and from the command line.
+// TestReplacedRun replaces a run between the question and the answer: neither the console nor the command acts on the
+// newer run.
 func TestReplacedRun(t *testing.T) {
-	e, dir := asked(t, false)
+	e, dir := hostEngine(t, false)
 	l := &admin.Link{Engine: e}
 	ctx := t.Context()
 	for name, prepare := range map[string]func(of console.Target) (console.Prepared, error){
@@ -171,29 +174,29 @@ func TestReplacedRun(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			old, replace := replaced(t, e, "ace/console-"+name)
+			old, replace := replaceable(t, e, "ace/console-"+name)
 			p, err := prepare(old)
 			if err != nil || !strings.Contains(strings.Join(p.Lines, "\n"), old.RunID) {
 				t.Fatalf("%v, %v", p.Lines, err)
 			}
-			anew := replace()
+			newer := replace()
 			if _, _, err := p.Do(ctx); err == nil {
-				t.Error("it says that it was done")
+				t.Error("the action on the replaced run succeeded")
 			}
-			untouched(t, e, old.WorkflowID, anew)
+			untouched(t, e, old.WorkflowID, newer)
 		})
 	}
 	for name, args := range map[string][]string{"cancel": nil, "terminate": {"--reason", "why"}, "signal": {"any", "1"}} {
 		t.Run("command "+name, func(t *testing.T) {
-			old, replace := replaced(t, e, "ace/cli-"+name)
+			old, replace := replaceable(t, e, "ace/cli-"+name)
 			term := openTerminal(t, dir, 100, 40, append([]string{name, "cli-" + name}, args...)...)
-			term.await("workflow  "+old.WorkflowID, "run       "+old.RunID, "leave it")
-			anew := replace()
+			term.await("workflow  "+old.WorkflowID, "run       "+old.RunID, "do nothing")
+			newer := replace()
 			term.press("y\r")
 			if code := term.exits(); code == cli.ExitFine || !strings.Contains(term.screen.String(), "acescope: ") {
-				t.Errorf("exits %d:\n%s", code, term.screen.String())
+				t.Errorf("exit code %d:\n%s", code, term.screen.String())
 			}
-			untouched(t, e, old.WorkflowID, anew)
+			untouched(t, e, old.WorkflowID, newer)
 		})
 	}
 }

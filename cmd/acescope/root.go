@@ -15,29 +15,24 @@ func root(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "acescope",
 		Short: "The console for ACE learning runs on Temporal",
-		Long: "acescope shows what learning agents do, why, and what they learn: ACE runs (Generator, Skills, Reflector, Curator)\n" +
-			"as Temporal workflows, on a server of its own or on any cluster. Without a command it opens the console.",
+		Long: "acescope shows ACE runs (generator, skills, reflector, curator), which are Temporal workflows: what they\n" +
+			"do, why, and what they learn. It uses an embedded server or any cluster. Without a command it opens the\n" +
+			"console.",
 		Version:       cli.BuildVersion(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE:          func(p0 *cobra.Command, p1 []string) error { return admin.Console(a, p0, p1) },
+		RunE:          func(cmd *cobra.Command, _ []string) error { return admin.Console(a, cmd.Context()) },
 
-		PersistentPreRunE: a.Load,
+		PersistentPreRunE: a.PreRun,
 	}
-	cli.ConsoleFlags(cmd)
+	a.ConsoleFlags(cmd)
 	f := cmd.PersistentFlags()
-	f.String("data-dir", "", "where the embedded server, artifacts and playbooks lie (default $XDG_DATA_HOME/acescope)")
-	f.String("address", "", "use the Temporal cluster at this host:port instead of the embedded server")
-	f.String("namespace", "", "namespace on that cluster (default ace-dev)")
-	f.String("profile", "", "profile of the temporal command's configuration to connect with")
-	f.String("observe", cli.ObserveOn, "what becomes of what agents' hooks leave in the spool: on, spool (it stays there) or off")
-	f.StringVar(&a.APIKey, "api-key", "", "API key for that cluster (better: $TEMPORAL_API_KEY)")
-	f.String("codec-endpoint", "", "read and write payloads through the codec server at this URL")
-	f.String("codec-auth", "", "header Authorization for the codec server (better: $TEMPORAL_CODEC_AUTH)")
-	f.StringArrayVar(&a.CodecHeaders, "codec-header", nil, "further header for the codec server, as NAME=VALUE; can be given again")
-	f.Bool("no-runner", false, "leave out the local runner, which executes runs of agents and programs where this process serves")
-	f.BoolVar(&a.JSON, "json", false, "write JSON: one object, or one object a line")
+	a.SettingFlags(f)
+	f.StringVar(&a.APIKey, "api-key", "", "API key of the cluster (better: $TEMPORAL_API_KEY)")
+	f.StringArrayVar(&a.CodecHeaders, "codec-header", nil,
+		"further header for the codec server, as NAME=VALUE; repeat the flag for more")
+	f.BoolVar(&a.JSON, "json", false, "write JSON: one object per line")
 	cmd.AddCommand(
 		runs.RunCommand(a),
 		runs.ListCommand(a),
@@ -57,7 +52,7 @@ func root(a *cli.App) *cobra.Command {
 		agents.ObserveCommand(a),
 		learning.PlaybookCommand(a),
 		admin.ServeCommand(a),
-		cli.ConsoleFlags(admin.DemoCommand(a)),
+		a.ConsoleFlags(admin.DemoCommand(a)),
 		admin.ProblemsCommand(a),
 		admin.DoctorCommand(a),
 		admin.SchemaCommand(a),
@@ -72,7 +67,7 @@ func root(a *cli.App) *cobra.Command {
 		agents.AgentCommand(a),
 		agents.McpCommand(a),
 	)
-	cli.Explain(cmd)
-	cli.ExplainPlainly(cmd)
+	cli.TypeUsageErrors(cmd)
+	cli.SetHelp(cmd)
 	return cmd
 }

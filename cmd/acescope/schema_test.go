@@ -16,7 +16,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 )
 
-// compiled is a command's schema in the hands of a validator that did not make it.
+// compiled compiles a command's schema with a validator other than the library that generates it.
 func compiled(command string, strict bool) (*jsonschema.Schema, error) {
 	for _, o := range admin.Outputs() {
 		if o.Command != command {
@@ -44,8 +44,7 @@ func compiled(command string, strict bool) (*jsonschema.Schema, error) {
 	return nil, fmt.Errorf("no schema for %q", command)
 }
 
-// conforms demands that each line of a file fits a command's schema and has no field that
-// the schema does not know: conforms FILE COMMAND …
+// conforms checks that each line of a file fits a command's schema and has no unknown fields: conforms FILE COMMAND …
 func conforms(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: conforms FILE COMMAND …")
@@ -67,10 +66,10 @@ func conforms(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// withoutJSON are the commands that write no JSON objects of their own: some only hold others.
+// withoutJSON are the commands without JSON output; some only group subcommands.
 var withoutJSON = []string{"", "demo", "problems", "experiment", "playbook", "session", "agent", "runner"}
 
-// Every command has a schema, or stands on the list of those that need none.
+// TestEveryCommandHasASchema checks that every command has a schema or is listed in withoutJSON.
 func TestEveryCommandHasASchema(t *testing.T) {
 	known := append(admin.OutputNames(), withoutJSON...)
 	seen := map[string]bool{}
@@ -87,15 +86,15 @@ func TestEveryCommandHasASchema(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(root((&cli.App{})))
+	walk(root(&cli.App{}))
 	for _, name := range known {
 		if !seen[name] {
-			t.Errorf("there is a schema for %q, which is no command", name)
+			t.Errorf("schema for %q, which is not a command", name)
 		}
 	}
 }
 
-func TestSchemasAreSchemas(t *testing.T) {
+func TestSchemasCompile(t *testing.T) {
 	for _, o := range admin.Outputs() {
 		for _, strict := range []bool{true, false} {
 			if _, err := compiled(o.Command, strict); err != nil {
@@ -105,10 +104,10 @@ func TestSchemasAreSchemas(t *testing.T) {
 	}
 }
 
-// A published schema lets fields be added; the one of the tests does not, and neither
-// lets a field be missing or of another type.
-func TestSchemaRefuses(t *testing.T) {
-	for text, want := range map[string][2]bool{ // fits the published one, the strict one
+// TestStrictSchema checks that a published schema allows additional fields and a strict one does not, and that neither
+// allows a missing field or a wrong type.
+func TestStrictSchema(t *testing.T) {
+	for text, want := range map[string][2]bool{ // fits the published schema, fits the strict schema
 		`{"type":"cancel","workflow_id":"a","run_id":"b"}`:         {true, true},
 		`{"type":"cancel","workflow_id":"a","run_id":"b","new":1}`: {true, false},
 		`{"type":"cancel","workflow_id":"a"}`:                      {false, false},

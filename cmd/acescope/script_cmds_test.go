@@ -19,8 +19,8 @@ import (
 	"acescope/engine/workflows"
 )
 
-// exits runs a command and demands its exit code and exactly one line on standard error:
-// exits CODE acescope …
+// exits runs a command and checks its exit code and that it writes exactly one line to standard error:
+// exits CODE COMMAND …
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE COMMAND …")
@@ -43,8 +43,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// save runs a command and writes its standard output to a file, out of the log: save
-// FILE COMMAND …
+// save runs a command and writes its standard output to a file instead of the log: save FILE COMMAND …
 func save(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: save FILE COMMAND …")
@@ -56,7 +55,7 @@ func save(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), out, 0o600))
 }
 
-// endPID ends, with the script, the background process that a started line names.
+// endPID kills the background process of a started line at the end of the script: endpid FILE
 func endPID(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: endpid FILE")
@@ -70,7 +69,7 @@ func endPID(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// lineCount demands how many lines a file holds: lines N FILE
+// lineCount checks the number of lines in a file: lines N FILE
 func lineCount(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: lines N FILE")
@@ -80,8 +79,7 @@ func lineCount(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// eventually runs a command until it succeeds, for a minute at the longest: eventually
-// COMMAND …
+// eventually runs a command until it succeeds, for at most a minute: eventually COMMAND …
 func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: eventually COMMAND …")
@@ -89,12 +87,12 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	deadline := time.Now().Add(time.Minute)
 	for ts.Exec(args[0], args[1:]...) != nil {
 		if time.Now().After(deadline) {
-			ts.Fatalf("%v never succeeded: %s", args, ts.ReadFile("stderr"))
+			ts.Fatalf("%v did not succeed within a minute: %s", args, ts.ReadFile("stderr"))
 		}
 	}
 }
 
-// up waits until a host answers in the script's data directory.
+// up waits until there is a host in the script's data directory.
 func up(ts *testscript.TestScript, neg bool, args []string) {
 	deadline := time.Now().Add(time.Minute)
 	path := ts.Getenv("XDG_DATA_HOME") + "/acescope/endpoint.json"
@@ -104,10 +102,10 @@ func up(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	ts.Fatalf("no host came up: %s", path)
+	ts.Fatalf("no host after a minute: %s", path)
 }
 
-// barereplay demands that Temporal's own replayer takes a file as it is: barereplay FILE
+// barereplay replays a file with the replayer of the Temporal SDK: barereplay FILE
 func barereplay(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: barereplay FILE")
@@ -118,8 +116,8 @@ func barereplay(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(r.ReplayWorkflowHistoryFromJSONFile(nil, ts.MkAbs(args[0])))
 }
 
-// codecServer starts a codec server that lets in who says "Bearer s3cret", and puts its
-// address into a variable: codecserver VARIABLE
+// codecServer starts a codec server that requires "Bearer s3cret" and sets a variable to its URL:
+// codecserver VARIABLE
 func codecServer(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: codecserver VARIABLE")
@@ -129,7 +127,7 @@ func codecServer(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], s.URL)
 }
 
-// taskOf puts the task of the first line of a list into a variable: task VARIABLE FILE
+// taskOf sets a variable to the task id of the first line of a list: task VARIABLE FILE
 func taskOf(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: task VARIABLE FILE")

@@ -15,9 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// mcpTool calls a tool with the official client and writes what it answers to a file: the
-// text, in a line, after "error: " where it is a tool's error. The client starts acescope
-// mcp, or with a port speaks to the one that is served there:
+// mcpTool calls a tool with the client of the MCP SDK and writes the text of the result to a file, after "error: " if
+// the tool failed. The client starts acescope mcp, or connects to a port:
 // mcptool FILE TOOL ARGUMENTS [PORT TOKEN-FILE | FLAG …]
 func mcpTool(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
@@ -25,22 +24,27 @@ func mcpTool(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	c, err := sdk.NewClient(&sdk.Implementation{Name: "script", Version: "1"}, nil).Connect(ctx, mcpTransport(ts, args[3:]), nil)
+	client := sdk.NewClient(&sdk.Implementation{Name: "script", Version: "1"}, nil)
+	c, err := client.Connect(ctx, mcpTransport(ts, args[3:]), nil)
 	ts.Check(err)
 	defer c.Close()
 	res, err := c.CallTool(ctx, &sdk.CallToolParams{Name: args[1], Arguments: json.RawMessage(args[2])})
 	ts.Check(err)
-	said := res.Content[0].(*sdk.TextContent).Text
+	text := res.Content[0].(*sdk.TextContent).Text
 	if res.IsError {
-		said = "error: " + said
+		text = "error: " + text
 	}
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(said+"\n"), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text+"\n"), 0o600))
 }
 
 func mcpTransport(ts *testscript.TestScript, args []string) sdk.Transport {
 	if len(args) == 2 && !strings.HasPrefix(args[0], "-") {
 		token := strings.TrimSpace(ts.ReadFile(args[1]))
-		return &sdk.StreamableClientTransport{Endpoint: "http://127.0.0.1:" + args[0] + "/mcp", HTTPClient: &http.Client{Transport: bearer(token)}, DisableStandaloneSSE: true}
+		return &sdk.StreamableClientTransport{
+			Endpoint:             "http://127.0.0.1:" + args[0] + "/mcp",
+			HTTPClient:           &http.Client{Transport: bearer(token)},
+			DisableStandaloneSSE: true,
+		}
 	}
 	cmd := exec.Command("acescope", append([]string{"mcp"}, args...)...)
 	cmd.Dir = ts.Getenv("WORK")
@@ -50,7 +54,7 @@ func mcpTransport(ts *testscript.TestScript, args []string) sdk.Transport {
 	return &sdk.CommandTransport{Command: cmd}
 }
 
-// bearer sends a token with each request.
+// bearer is a transport that sends a token with each request.
 type bearer string
 
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -59,7 +63,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// freePort puts a port that nobody has into a variable: freeport VARIABLE
+// freePort sets a variable to an unused port: freeport VARIABLE
 func freePort(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: freeport VARIABLE")
@@ -70,7 +74,7 @@ func freePort(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(l.Close())
 }
 
-// field puts a field of the first line of a file into a variable: field VARIABLE FILE NAME
+// field sets a variable to a field of the first line of a file: field VARIABLE FILE NAME
 func field(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: field VARIABLE FILE NAME")
@@ -80,7 +84,7 @@ func field(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(json.Unmarshal([]byte(first), &o))
 	value, ok := o[args[2]].(string)
 	if !ok {
-		ts.Fatalf("%s has no text %s: %s", args[1], args[2], first)
+		ts.Fatalf("%s has no string %s: %s", args[1], args[2], first)
 	}
 	ts.Setenv(args[0], value)
 }

@@ -15,8 +15,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"acescope": func() { os.Exit(execute()) }})
 }
 
-// TestScripts runs every command as its user would. Each script has a data directory of
-// its own; most start a host in the background, so that the commands attach to it.
+// TestScripts runs the scripts in testdata/script. Each has its own data directory. Most start a host in the background
+// that the other commands attach to.
 func TestScripts(t *testing.T) {
 	agent := agentclitest.New(t, "claude")
 	testscript.Run(t, testscript.Params{
@@ -35,6 +35,21 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HISTORIES", histories)
 			return err
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "lines": lineCount, "up": up, "save": save, "endpid": endPID, "conforms": conforms, "eventually": eventually, "barereplay": barereplay, "codecserver": codecServer, "task": taskOf, "mcptool": mcpTool, "freeport": freePort, "field": field, "modelserver": modelServer},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"barereplay":  barereplay,
+			"codecserver": codecServer,
+			"conforms":    conforms,
+			"endpid":      endPID,
+			"eventually":  eventually,
+			"exits":       exits,
+			"field":       field,
+			"freeport":    freePort,
+			"lines":       lineCount,
+			"mcptool":     mcpTool,
+			"modelserver": modelServer,
+			"save":        save,
+			"task":        taskOf,
+			"up":          up,
+		},
 	})
 }

@@ -9,9 +9,8 @@ import (
 	"acescope/engine/agents/agentcli/agentclitest"
 )
 
-// TestSessionConsole talks to an agent's stand-in in the console, which hosts and serves by
-// itself: a session is started, read as it is written, a tool call is allowed from another
-// screen, and the session is stopped.
+// TestSessionConsole uses a session with a stub of an agent in a console that hosts the server: it starts the session,
+// follows its output, allows a tool call from another screen and stops the session.
 func TestSessionConsole(t *testing.T) {
 	agent := agentclitest.New(t, "claude")
 	t.Setenv("PATH", agent.Dir()+string(os.PathListSeparator)+os.Getenv("PATH"))

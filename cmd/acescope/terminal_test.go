@@ -16,33 +16,32 @@ import (
 	"github.com/hinshun/vt10x"
 )
 
-// terminal is the console in a terminal of its own, as a person has it: keys go in, and
-// what is read is the screen, never the bytes that drew it.
+// terminal is a command in its own terminal. Tests press keys and read the screen.
 type terminal struct {
 	t      *testing.T
 	screen vt10x.Terminal
 	file   *os.File
 	ended  chan error
 
-	drained chan struct{} // closed when all that was written is read
+	drained chan struct{} // closed when all output is read
 
 	mu    sync.Mutex
-	bytes []byte // that drew it, for what no screen shows
+	bytes []byte // everything the command wrote, for what the screen does not show
 }
 
+// openTerminal starts acescope with a new home directory.
 func openTerminal(t *testing.T, dir string, width, height int, args ...string) *terminal {
 	t.Helper()
-	return openTerminalOf(t, t.TempDir(), dir, width, height, args...)
+	return openTerminalAt(t, t.TempDir(), dir, width, height, args...)
 }
 
-// openTerminalOf opens the console of somebody whose home is given: another console of
-// theirs finds there what this one kept.
-func openTerminalOf(t *testing.T, home, dir string, width, height int, args ...string) *terminal {
+// openTerminalAt starts acescope with a home directory, in which a later console finds the state of this one.
+func openTerminalAt(t *testing.T, home, dir string, width, height int, args ...string) *terminal {
 	t.Helper()
 	return inTerminal(t, home, width, height, exec.Command("acescope", append(args, "--data-dir", dir)...))
 }
 
-// inTerminal starts a command in a terminal.
+// inTerminal starts a command in its own terminal.
 func inTerminal(t *testing.T, home string, width, height int, cmd *exec.Cmd) *terminal {
 	t.Helper()
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=", "HOME="+home,
@@ -76,7 +75,7 @@ func inTerminal(t *testing.T, home string, width, height int, cmd *exec.Cmd) *te
 	return term
 }
 
-// await waits until the screen shows all of the texts at once.
+// await waits until the screen shows all texts at the same time.
 func (t *terminal) await(texts ...string) {
 	t.t.Helper()
 	t.until("shows "+strings.Join(texts, " and "), func(screen string) bool {
@@ -89,7 +88,7 @@ func (t *terminal) await(texts ...string) {
 	})
 }
 
-// gone waits until the screen does not show the text any more.
+// gone waits until the screen no longer shows the text.
 func (t *terminal) gone(text string) {
 	t.t.Helper()
 	t.until("no longer shows "+text, func(screen string) bool { return !strings.Contains(screen, text) })
@@ -101,7 +100,7 @@ func (t *terminal) until(what string, ok func(screen string) bool) {
 	for !ok(t.screen.String()) {
 		select {
 		case <-deadline:
-			t.t.Fatalf("the terminal never %s:\n%s", what, t.screen.String())
+			t.t.Fatalf("no screen within a minute %s:\n%s", what, t.screen.String())
 		case err := <-t.ended:
 			t.ended <- err
 			t.t.Fatalf("the console ended (%v) before it %s:\n%s", err, what, t.screen.String())
@@ -110,23 +109,22 @@ func (t *terminal) until(what string, ok func(screen string) bool) {
 	}
 }
 
-// Keys that have no character of their own, as a terminal sends them.
+// Keys as a terminal sends them.
 const (
 	keyEnter = "\r"
 	keyEsc   = "\x1b"
 	keyTab   = "\t"
-	keyEmpty = "\x15" // ctrl+u: empties the line that is typed
+	keyEmpty = "\x15" // ctrl+u clears the input line
 )
 
-// back presses esc and waits until a text is there: with a key right behind, esc would be
-// alt and that key.
+// back presses esc and waits for the texts, since a key directly after esc would be read as alt and that key.
 func (t *terminal) back(texts ...string) {
 	t.t.Helper()
 	t.press(keyEsc)
 	t.await(texts...)
 }
 
-// wrote waits until bytes were written to the terminal.
+// wrote waits until the command has written a byte sequence.
 func (t *terminal) wrote(what, seq string) {
 	t.t.Helper()
 	t.until("wrote "+what, func(string) bool {
@@ -151,21 +149,21 @@ func (t *terminal) resize(width, height int) {
 	}
 }
 
-// quits waits for the console to end without an error.
+// quits waits until the console has exited without an error.
 func (t *terminal) quits() {
 	t.t.Helper()
 	select {
 	case err := <-t.ended:
 		t.ended <- err
 		if err != nil {
-			t.t.Errorf("the console ended with %v", err)
+			t.t.Errorf("the console exited with %v", err)
 		}
 	case <-time.After(time.Minute):
 		t.t.Fatalf("the console did not quit:\n%s", t.screen.String())
 	}
 }
 
-// untilLine waits for a line with all of the texts.
+// untilLine waits for a line with all texts.
 func (t *terminal) untilLine(texts ...string) {
 	t.t.Helper()
 	t.until("has a line with "+strings.Join(texts, " and "), func(screen string) bool {
@@ -182,7 +180,7 @@ func (t *terminal) untilLine(texts ...string) {
 	})
 }
 
-// column is where a text stands on the screen, -1 where it does not.
+// column returns the column of a text on the screen, or -1.
 func (t *terminal) column(text string) int {
 	for line := range strings.Lines(t.screen.String()) {
 		if before, _, ok := strings.Cut(line, text); ok {
@@ -192,16 +190,16 @@ func (t *terminal) column(text string) int {
 	return -1
 }
 
-// left demands that the program gave back what it took of the terminal.
-func (t *terminal) left() {
+// restored checks that the program restored the modes of the terminal.
+func (t *terminal) restored() {
 	t.t.Helper()
 	<-t.drained
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, mode := range []string{"1049", "25", "2004", "1000", "1002", "1003", "1006"} {
 		on, off := bytes.LastIndex(t.bytes, []byte("\x1b[?"+mode+"h")), bytes.LastIndex(t.bytes, []byte("\x1b[?"+mode+"l"))
-		if given := mode == "25"; given && on < off || !given && on > off {
-			t.t.Errorf("mode %s is left as the console had it", mode)
+		if visible := mode == "25"; visible && on < off || !visible && on > off {
+			t.t.Errorf("mode %s is not restored", mode)
 		}
 	}
 	if !t.screen.CursorVisible() {

@@ -29,7 +29,7 @@ import (
 	"acescope/engine/temporal/historyfile"
 )
 
-// edited is a recorded history of the real workflows with something changed.
+// edited returns a recorded history after a change.
 func edited(t *testing.T, name string, change func([]*historypb.HistoryEvent) []*historypb.HistoryEvent) []*historypb.HistoryEvent {
 	t.Helper()
 	f, err := os.Open("../../engine/workflows/testdata/" + name + ".json")
@@ -51,7 +51,7 @@ func renamed(id int64, name string) func([]*historypb.HistoryEvent) []*historypb
 	}
 }
 
-// ending is the last three events of right.json, moved behind others and decided by a task.
+// ending appends the last three events of right.json, as commands of a workflow task.
 func ending(events, last []*historypb.HistoryEvent, task int64) []*historypb.HistoryEvent {
 	for _, e := range last {
 		e.EventId = int64(len(events) + 1)
@@ -68,7 +68,7 @@ func ending(events, last []*historypb.HistoryEvent, task int64) []*historypb.His
 	return events
 }
 
-// audited has an activity more before the end: the six events of the last step again.
+// audited adds an activity before the end by repeating the six events of the last phase.
 func audited(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
 	last := slices.Clone(events[35:])
 	events = events[:35:35]
@@ -95,7 +95,7 @@ func audited(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
 	return ending(events, last, 41)
 }
 
-// marked has a marker before the end.
+// marked adds a marker before the end.
 func marked(name string, details map[string]string) func([]*historypb.HistoryEvent) []*historypb.HistoryEvent {
 	return func(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
 		all := map[string]*commonpb.Payloads{}
@@ -116,7 +116,7 @@ type divergenceCase struct {
 	change           func([]*historypb.HistoryEvent) []*historypb.HistoryEvent
 }
 
-// Histories in each of which code and record differ in one way, as files for the command.
+// divergences are histories that differ from the code in one way each.
 var divergences = map[string]divergenceCase{
 	"swapped": {"right", "other", 18, "activity run_curator", "activity run_reflector", func(e []*historypb.HistoryEvent) []*historypb.HistoryEvent {
 		return renamed(24, "run_reflector")(renamed(18, "run_curator")(e))
@@ -144,8 +144,7 @@ var divergences = map[string]divergenceCase{
 	}},
 }
 
-// Every way in which code and history can differ comes out of the command with the right
-// event and names, as JSON and as JUnit.
+// TestVerifyNamesDivergences checks the event and the names of every kind of divergence, as JSON and as JUnit.
 func TestVerifyNamesDivergences(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range divergences {
@@ -176,8 +175,10 @@ func TestVerifyNamesDivergences(t *testing.T) {
 			t.Errorf("%s: %s %s", name, l.Outcome, l.Why)
 			continue
 		}
-		if string(d.Kind) != want.kind || d.EventID != want.event || !strings.HasPrefix(d.Expected.String(), want.expected) || !strings.HasPrefix(d.Actual.String(), want.actual) {
-			t.Errorf("%s: %s at %d, expected %q, actual %q: %s (%s)", name, d.Kind, d.EventID, d.Expected, d.Actual, d.Sentence, d.SDK)
+		if string(d.Kind) != want.kind || d.EventID != want.event ||
+			!strings.HasPrefix(d.Expected.String(), want.expected) || !strings.HasPrefix(d.Actual.String(), want.actual) {
+			t.Errorf("%s: %s at %d, expected %q, actual %q: %s (%s)",
+				name, d.Kind, d.EventID, d.Expected, d.Actual, d.Sentence, d.SDK)
 		}
 	}
 	if seen != len(divergences) {
@@ -199,8 +200,8 @@ func TestVerifyNamesDivergences(t *testing.T) {
 	}
 }
 
-// On a terminal the bar knows the total. What is verified when somebody interrupts is
-// written, also for the CI system, and no more is said than that.
+// TestVerifyInterrupted interrupts the command on a terminal: the progress bar shows the total, and the finished
+// verdicts are written, also as JUnit.
 func TestVerifyInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	data, err := os.ReadFile("../../engine/workflows/testdata/right.json")
@@ -213,7 +214,7 @@ func TestVerifyInterrupted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The last one is read for as long as nobody writes to it.
+	// Reading the last file blocks, since there is no writer.
 	if err := syscall.Mkfifo(filepath.Join(dir, "waits.gz.json"), 0o600); err != nil {
 		t.Skip(err)
 	}
@@ -235,20 +236,20 @@ func TestVerifyInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = tty.Close()
-	said := make(chan string)
+	shown := make(chan string)
 	go func() {
 		var all bytes.Buffer
 		buf := make([]byte, 4096)
-		told := false
+		interrupted := false
 		for {
 			n, err := screen.Read(buf)
 			all.Write(buf[:n])
-			if !told && strings.Contains(all.String(), "99/100 99%") {
-				told = true
+			if !interrupted && strings.Contains(all.String(), "99/100 99%") {
+				interrupted = true
 				_ = cmd.Process.Signal(os.Interrupt)
 			}
 			if err != nil {
-				said <- all.String()
+				shown <- all.String()
 				return
 			}
 		}
@@ -259,8 +260,11 @@ func TestVerifyInterrupted(t *testing.T) {
 		last = s.Text()
 	}
 	_ = cmd.Wait()
-	if text := <-said; !strings.Contains(text, "99/100 99%") || !strings.Contains(text, "ETA") || !strings.Contains(text, "/s") || !strings.Contains(text, "acescope: interrupted") {
-		t.Errorf("on the terminal: %q", text)
+	text := <-shown
+	for _, want := range []string{"99/100 99%", "ETA", "/s", "acescope: interrupted"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing on the terminal: %q", want, text)
+		}
 	}
 	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted {
 		t.Errorf("exit code %d", code)

@@ -1,12 +1,13 @@
-// Package conffile reads the configuration file: what it says, on which line, and what is
-// wrong with it. It knows no setting; whoever asks says which there are. Mistakes are
-// returned, never fatal: what they are in is left out, and the rest counts.
+// Package conffile reads the configuration file. It returns the values with their lines, and every mistake as a
+// warning that names the file and the line. A mistake is never fatal: the entry it is in is left out.
 package conffile
 
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,103 +18,96 @@ import (
 	"acescope/tui/text"
 )
 
-// Bounds of the configuration file: its bytes, and how many filters it may save.
-const (
-	MaxBytes   = 1 << 20
-	MaxFilters = 100
-)
+// MaxBytes is the largest configuration file that is read.
+const MaxBytes = 1 << 20
 
-// File is what a configuration file says, each value with its line.
+// File is the content of a configuration file.
 type File struct {
 	Path    string
 	Values  map[string]Value    // settings by name
-	Keys    map[string][]string // by action
-	KeyLine map[string]int
-	Filters []Filter
-	Prices  []Price
+	Keys    map[string][]string // keys by action
+	KeyLine map[string]int      // line by action
 
+	Filters   []Filter
+	Prices    []Price
 	Providers []Provider
 	Agents    []Agent
 }
 
-// Value is what is said of a setting, and on which line.
+// Value is the value of a setting and the line it is on.
 type Value struct {
 	Value any
 	Line  int
 }
 
-// Filter is a choice of runs with a name.
-type Filter struct {
-	Name    string `json:"name"`
-	Query   string `json:"query"`
-	Default bool   `json:"default"`
-}
-
-// Read reads a configuration file; known tells which settings there are. A file that does not exist says nothing. Mistakes
-// are returned with file and line, and what they are in is left out.
-func Read(path string, known func(name string) bool) (File, []string) {
+// Read reads the configuration file at path. known reports whether a setting exists. A missing file is empty.
+func Read(path string, known func(name string) bool) (f File, warnings []string) {
+	f.Path = path
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return File{Path: path}, nil
+		return f, nil
 	}
 	if err == nil && info.Size() > MaxBytes {
-		err = fmt.Errorf("larger than %d KB, so it is not read", MaxBytes>>10)
+		err = fmt.Errorf("larger than %d KB; not read", MaxBytes>>10)
 	}
 	var data []byte
 	if err == nil {
 		data, err = os.ReadFile(path)
 	}
 	if err != nil {
-		return File{Path: path}, []string{path + ": " + strings.Join(strings.Fields(text.Safe(err.Error(), " ")), " ")}
+		return f, []string{path + ": " + oneLine(err.Error())}
 	}
 	return Parse(path, data, known)
 }
 
-// Parse reads the text of a configuration file. A file that is no TOML says
-// nothing.
-func Parse(path string, data []byte, known func(name string) bool) (File, []string) {
-	p := &parser{File: File{Path: path, Values: map[string]Value{}, Keys: map[string][]string{}, KeyLine: map[string]int{}}}
+// Parse reads the text of a configuration file. A syntax error makes the whole file empty.
+func Parse(path string, data []byte, known func(name string) bool) (f File, warnings []string) {
+	p := &parser{File: File{
+		Path: path, Values: map[string]Value{}, Keys: map[string][]string{}, KeyLine: map[string]int{},
+	}}
 	tree := map[string]any{}
 	if err := toml.Unmarshal(data, &tree); err != nil {
-		p.syntax(err)
-		return File{Path: path}, p.wrong
+		return File{Path: path}, []string{syntaxError(path, err)}
 	}
-	p.lines = locate(data)
-	names := make([]string, 0, len(tree))
-	for name := range tree {
-		names = append(names, name)
+	p.lines = keyLines(data)
+	tables := map[string]func(any){
+		"keys": p.readKeys, "filters": p.readFilters, "prices": p.readPrices,
+		"providers": p.readProviders, "agents": p.readAgents,
 	}
-	slices.SortFunc(names, func(a, b string) int { return p.line(a) - p.line(b) })
-	for _, name := range names {
-		switch {
-		case name == "keys":
-			p.readKeys(tree[name])
-		case name == "filters":
-			p.readFilters(tree[name])
-		case name == "prices":
-			p.readPrices(tree[name])
-		case name == "providers":
-			p.readProviders(tree[name])
-		case name == "agents":
-			p.readAgents(tree[name])
-		case known(name):
+	for _, name := range slices.SortedFunc(maps.Keys(tree), func(a, b string) int { return p.line(a) - p.line(b) }) {
+		if read := tables[name]; read != nil {
+			read(tree[name])
+		} else if known(name) {
 			p.Values[name] = Value{tree[name], p.line(name)}
-		default:
-			p.mistake(name, "there is no setting %q", name)
+		} else {
+			p.mistake(name, "unknown setting %q", name)
 		}
 	}
-	return p.File, p.wrong
+	return p.File, p.warnings
 }
+
+func syntaxError(path string, err error) string {
+	where := path
+	var decode *toml.DecodeError
+	if errors.As(err, &decode) {
+		row, _ := decode.Position()
+		where += ":" + strconv.Itoa(row)
+	}
+	what := oneLine(strings.TrimPrefix(err.Error(), "toml: "))
+	return where + ": " + what + "; the whole file is ignored until this is fixed"
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(text.Safe(s, " ")), " ") }
 
 type parser struct {
 	File
-	lines map[string]int
-	wrong []string
+	lines    map[string]int
+	warnings []string
 }
 
-// line is that of a key, or of the nearest one around it that stands on a line of its own.
+// line returns the line of a key, or of the nearest enclosing key that has a line of its own.
 func (p *parser) line(key string) int {
-	for ; key != ""; key = key[:max(strings.LastIndexAny(key, ".["), 0)] {
+	for ; key != ""; key = parentKey(key) {
 		if n := p.lines[key]; n > 0 {
 			return n
 		}
@@ -121,45 +115,37 @@ func (p *parser) line(key string) int {
 	return 0
 }
 
+func parentKey(key string) string { return key[:max(strings.LastIndexAny(key, ".["), 0)] }
+
 func (p *parser) mistake(key, format string, args ...any) {
 	where := p.Path
 	if n := p.line(key); n > 0 {
 		where += ":" + strconv.Itoa(n)
 	}
-	p.wrong = append(p.wrong, where+": "+fmt.Sprintf(format, args...))
+	p.warnings = append(p.warnings, where+": "+fmt.Sprintf(format, args...))
 }
 
-func (p *parser) syntax(err error) {
-	where, what := p.Path, strings.TrimPrefix(err.Error(), "toml: ")
-	var at *toml.DecodeError
-	if errors.As(err, &at) {
-		row, _ := at.Position()
-		where += ":" + strconv.Itoa(row)
-	}
-	p.wrong = append(p.wrong, where+": "+strings.Join(strings.Fields(text.Safe(what, " ")), " ")+"; nothing of the file counts until that is mended")
-}
-
-// readKeys takes the table [keys]: "runs.query" = ["/"], or = "/".
-func (p *parser) readKeys(v any) {
-	table, ok := v.(map[string]any)
+// readKeys reads the table [keys]: "runs.query" = ["/"] or "runs.query" = "/".
+func (p *parser) readKeys(value any) {
+	table, ok := value.(map[string]any)
 	if !ok {
-		p.mistake("keys", `keys is a table: [keys] and below it "runs.query" = ["/"]`)
+		p.mistake("keys", `keys must be a table: [keys], then "runs.query" = ["/"]`)
 		return
 	}
-	flat := map[string]any{}
-	flatten("", table, flat)
-	for _, action := range sorted(flat) {
-		list, ok := textList(flat[action])
-		if !ok {
-			p.mistake("keys."+action, `keys: %s is a list of keys: ["/", "ctrl+f"]`, action)
+	actions := map[string]any{}
+	flatten("", table, actions)
+	for _, action := range slices.Sorted(maps.Keys(actions)) {
+		var keys []string
+		if err := setValue(reflect.ValueOf(&keys).Elem(), actions[action]); err != nil {
+			p.mistake("keys."+action, `keys: %s must be a list of keys: ["/", "ctrl+f"]`, action)
 			continue
 		}
-		p.Keys[action] = list
+		p.Keys[action] = keys
 		p.KeyLine[action] = p.line("keys." + action)
 	}
 }
 
-// flatten makes runs.query out of both "runs.query" and runs = {query = …}.
+// flatten stores "runs.query" for both "runs.query" = … and runs = {query = …}.
 func flatten(prefix string, from, into map[string]any) {
 	for k, v := range from {
 		if inner, ok := v.(map[string]any); ok {
@@ -170,99 +156,93 @@ func flatten(prefix string, from, into map[string]any) {
 	}
 }
 
-func textList(v any) ([]string, bool) {
-	if one, ok := v.(string); ok {
-		return []string{one}, true
-	}
-	list, ok := v.([]any)
-	out := []string{}
-	for _, e := range list {
-		s, isText := e.(string)
-		ok = ok && isText
-		out = append(out, s)
-	}
-	return out, ok
-}
-
-// readFilters takes the tables [[filters]].
-func (p *parser) readFilters(v any) {
-	list, ok := v.([]any)
+// decode sets the fields of *out that have a toml tag from a table. An unknown key is a mistake of its own; a value
+// of the wrong type is returned as the error, without the value, which may be a secret.
+func (p *parser) decode(at string, value, out any) error {
+	table, ok := value.(map[string]any)
 	if !ok {
-		p.mistake("filters", "filters are tables: [[filters]] and below it name and query")
-		return
+		return errors.New("must be a table")
 	}
-	seen, chosen := map[string]bool{}, ""
-	for i, e := range list {
-		at := "filters[" + strconv.Itoa(i) + "]"
-		f, why := p.filter(at, e)
-		switch {
-		case len(p.Filters) == MaxFilters:
-			why = fmt.Sprintf("more than %d filters", MaxFilters)
-		case why == "" && seen[f.Name]:
-			why = fmt.Sprintf("a filter %q is there already", f.Name)
-		case why == "" && f.Default && chosen != "":
-			p.mistake(at, "filter %q: %q is the default already", f.Name, chosen)
-			f.Default = false
+	fields := map[string]reflect.Value{}
+	var known []string
+	v := reflect.ValueOf(out).Elem()
+	for i := range v.NumField() {
+		if key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ","); key != "" {
+			fields[key] = v.Field(i)
+			known = append(known, key)
 		}
-		if why != "" {
-			p.mistake(at, "filter: %s", why)
+	}
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		field, ok := fields[key]
+		if !ok {
+			p.mistake(at+"."+key, "unknown key %q; known keys: %s", key, strings.Join(known, ", "))
 			continue
 		}
-		if seen[f.Name] = true; f.Default {
-			chosen = f.Name
+		if err := setValue(field, table[key]); err != nil {
+			return fmt.Errorf("%s %w", key, err)
 		}
-		p.Filters = append(p.Filters, f)
 	}
+	return nil
 }
 
-// filter reads one filter; why says what makes it unusable.
-func (p *parser) filter(at string, e any) (f Filter, why string) {
-	table, _ := e.(map[string]any)
-	for _, k := range sorted(table) {
-		ok := true
-		switch k {
-		case "name":
-			f.Name, ok = table[k].(string)
-		case "query":
-			f.Query, ok = table[k].(string)
-		case "default":
-			f.Default, ok = table[k].(bool)
-		default:
-			p.mistake(at+"."+k, "a filter has no %q: it has name, query and default", k)
+// setValue stores a TOML value in a field. An integer is also a float, and a string also a list of one string.
+func setValue(field reflect.Value, value any) error {
+	switch v := value.(type) {
+	case int64:
+		if field.Kind() == reflect.Float64 {
+			value = float64(v)
 		}
-		if !ok {
-			return f, k + " is of another type: name and query are texts, default is true or false"
+	case string:
+		if field.Kind() == reflect.Slice {
+			value = []string{v}
+		}
+	case []any:
+		list := []string{}
+		for _, e := range v {
+			if s, ok := e.(string); ok {
+				list = append(list, s)
+			}
+		}
+		if len(list) == len(v) {
+			value = list
 		}
 	}
-	if strings.TrimSpace(f.Name) == "" || strings.TrimSpace(f.Query) == "" {
-		return f, "it needs a name and a query"
+	v := reflect.ValueOf(value)
+	if v.Type() != field.Type() {
+		return map[reflect.Kind]error{
+			reflect.String: errors.New("must be a string"), reflect.Bool: errors.New("must be true or false"),
+			reflect.Int64: errors.New("must be an integer"), reflect.Float64: errors.New("must be a number"),
+			reflect.Slice: errors.New("must be a list of strings"),
+		}[field.Kind()]
 	}
-	return f, ""
+	field.Set(v)
+	return nil
 }
 
-// locate is the line of every key of a document, by its path: "keys.runs.query",
-// "filters[0].name".
-func locate(data []byte) map[string]int {
+// keyLines returns the line of every key by its path: "keys.runs.query", "filters[0].name".
+func keyLines(data []byte) map[string]int {
 	lines := map[string]int{}
 	var p unstable.Parser
 	p.Reset(data)
 	prefix, tables := "", map[string]int{}
 	for p.NextExpression() {
 		e := p.Expression()
+		if e.Kind != unstable.Table && e.Kind != unstable.ArrayTable && e.Kind != unstable.KeyValue {
+			continue
+		}
 		path, line := keyPath(&p, e)
 		switch e.Kind {
 		case unstable.Table:
 			prefix = path + "."
 		case unstable.ArrayTable:
-			path += "[" + strconv.Itoa(tables[path]) + "]"
-			tables[strings.TrimRight(path, "[]0123456789")]++
+			name := path
+			path += "[" + strconv.Itoa(tables[name]) + "]"
+			tables[name]++
 			prefix = path + "."
 		case unstable.KeyValue:
 			path = prefix + path
-		default:
-			continue
 		}
-		for ; path != ""; path = path[:max(strings.LastIndexAny(path, ".["), 0)] {
+		for ; path != ""; path = parentKey(path) {
 			if lines[path] == 0 {
 				lines[path] = line
 			}
@@ -272,9 +252,6 @@ func locate(data []byte) map[string]int {
 }
 
 func keyPath(p *unstable.Parser, e *unstable.Node) (path string, line int) {
-	if e.Kind != unstable.Table && e.Kind != unstable.ArrayTable && e.Kind != unstable.KeyValue {
-		return "", 0
-	}
 	var parts []string
 	for it := e.Key(); it.Next(); {
 		if line == 0 {
@@ -283,13 +260,4 @@ func keyPath(p *unstable.Parser, e *unstable.Node) (path string, line int) {
 		parts = append(parts, string(it.Node().Data))
 	}
 	return strings.Join(parts, "."), line
-}
-
-func sorted(m map[string]any) []string {
-	names := make([]string, 0, len(m))
-	for n := range m {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
 }

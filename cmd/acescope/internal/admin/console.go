@@ -2,42 +2,45 @@
 package admin
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/term"
-	"github.com/spf13/cobra"
+	"github.com/atotto/clipboard"
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/cmd/acescope/internal/agents"
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
-	"acescope/engine/ace"
 	"acescope/engine/temporal/replay"
 	"acescope/engine/workflows"
 	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
+	"acescope/theme"
 	"acescope/tui"
+	"acescope/views"
 	"acescope/views/console"
 )
 
-func Console(a *cli.App, cmd *cobra.Command, _ []string) error {
-	return openConsole(a, cmd.Context(), nil)
-}
+// Console opens the console.
+func Console(a *cli.App, ctx context.Context) error { return openConsole(a, ctx, nil) }
 
-// openConsole paints first and connects behind the screen. begin, where it is set, runs
-// once the engine is ready.
+// openConsole draws the console first and connects in the background. begin, if not nil, runs once the engine is ready.
 func openConsole(a *cli.App, ctx context.Context, begin func(context.Context, *engine.Engine) error) error {
 	if a.JSON {
 		return cli.UsageError("the console has no --json; use acescope list, show or tail")
 	}
-	if !term.IsTerminal(os.Stdin.Fd()) || !term.IsTerminal(os.Stdout.Fd()) {
-		return cli.UsageError("the console needs a terminal on standard input and output; use acescope list, show or tail in scripts")
+	if !cli.IsTerminal(os.Stdin) || !cli.IsTerminal(os.Stdout) {
+		return cli.UsageError("the console needs a terminal on standard input and output; " +
+			"in scripts use acescope list, show or tail")
 	}
 	dir, err := a.DataDir()
 	if err != nil {
@@ -45,28 +48,31 @@ func openConsole(a *cli.App, ctx context.Context, begin func(context.Context, *e
 	}
 	feeds := sources.NewFeeds()
 	link := &Link{app: a, feeds: feeds, dir: dir, frames: &tui.Frames{}}
-	err = paint(a, ctx, feeds, screenOf{source: source(a, dir), views: console.Options{Actions: link}, frames: link.frames},
-		func(ctx context.Context, _ func()) { link.run(ctx, begin) })
+	screen := screenOptions{source: source(a, dir), views: console.Options{Actions: link}, frames: link.frames}
+	err = runConsole(a, ctx, feeds, screen, func(ctx context.Context, _ func()) { link.run(ctx, begin) })
 	if link.err != nil {
 		return link.err
 	}
 	return err
 }
 
-// screenOf is what differs between consoles.
-type screenOf struct {
-	source string          // what is looked at, for what is kept of it
-	views  console.Options // how it acts
+// screenOptions are the differences between consoles.
+type screenOptions struct {
+	source string // key of the console's state in the state file
+	views  console.Options
 	frames *tui.Frames
 }
 
-// paint shows the console and runs work behind it, which quit ends too, until it is left.
-func paint(a *cli.App, ctx context.Context, feeds *sources.Feeds, screen screenOf, work func(ctx context.Context, quit func())) error {
+// runConsole shows the console until the user quits or work calls quit. It returns after work has returned.
+func runConsole(
+	a *cli.App, ctx context.Context, feeds *sources.Feeds, screen screenOptions,
+	work func(ctx context.Context, quit func()),
+) error {
 	a.Codecs.Silent = true
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	feeds.Link.SetInterval(a.Settings.Refresh)
-	kept, model, err := restored(a, ctx, feeds, screen)
+	state, model, err := restore(a, ctx, feeds, screen)
 	if err != nil {
 		return err
 	}
@@ -79,32 +85,34 @@ func paint(a *cli.App, ctx context.Context, feeds *sources.Feeds, screen screenO
 	wg.Go(func() { feeds.Transcripts.Run(ctx, local) })
 	wg.Go(func() { work(ctx, program.Quit) })
 	_, err = program.Run()
-	if saveErr := kept.end(model.State()); saveErr != nil {
-		fmt.Fprintln(a.Err, "acescope: what you saw is not kept: "+cli.OneLine(saveErr))
+	if saveErr := state.end(model.State()); saveErr != nil {
+		fmt.Fprintln(a.Err, "acescope: the console's state is not saved: "+cli.OneLine(saveErr))
 	}
 	cancel()
 	wg.Wait()
 	return err
 }
 
-// restored makes the console as an earlier one on the same source was left.
-func restored(a *cli.App, ctx context.Context, feeds *sources.Feeds, screen screenOf) (*keeper, *tui.Model, error) {
+// restore returns the console with the state of the last console on the same source.
+func restore(
+	a *cli.App, ctx context.Context, feeds *sources.Feeds, screen screenOptions,
+) (*sourceState, *tui.Model, error) {
 	path, err := cli.StatePath()
 	if err != nil {
 		return nil, nil, err
 	}
-	kept := &keeper{path: path, source: screen.source}
-	state, warning := kept.load()
+	saved := &sourceState{path: path, source: screen.source}
+	state, warning := saved.load()
 	if warning != "" {
 		a.Settings.Warn("%s", warning)
 	}
 	model, err := newModel(a, ctx, feeds, screen.views, func(o *tui.Options) {
-		o.State, o.Save, o.Count = state, kept.save, screen.frames
+		o.State, o.Save, o.Count = state, saved.save, screen.frames
 	})
-	return kept, model, err
+	return saved, model, err
 }
 
-// Link ties the store to the engine, which comes up while the console is drawn.
+// Link connects the feeds with the engine, which starts after the console is drawn.
 type Link struct {
 	app    *cli.App
 	feeds  *sources.Feeds
@@ -116,6 +124,7 @@ type Link struct {
 	Engine *engine.Engine
 }
 
+// run connects, then reads the feeds until ctx ends.
 func (l *Link) run(ctx context.Context, begin func(context.Context, *engine.Engine) error) {
 	e, done := l.connect(ctx, begin != nil)
 	if e == nil {
@@ -125,23 +134,24 @@ func (l *Link) run(ctx context.Context, begin func(context.Context, *engine.Engi
 	l.mu.Lock()
 	l.Engine = e
 	l.mu.Unlock()
-	l.connected(e)
+	l.showConnection(e)
 	if begin != nil {
 		if err := begin(ctx, e); err != nil {
 			l.feeds.Link.Report(cli.OneLine(err))
 		}
 		l.feeds.Refresh()
 	}
-	go l.watchRole(ctx, e)
-	go e.WatchSpace(ctx, l.space)
+	var watchers sync.WaitGroup
+	defer watchers.Wait()
+	watchers.Go(func() { l.watchRole(ctx, e) })
+	watchers.Go(func() { e.WatchSpace(ctx, l.showSpace) })
 	l.feeds.Run(ctx, l.deps(e))
 }
 
-// connectEvery is how long the console waits before it tries again to connect.
-const connectEvery = 2 * time.Second
+// connectInterval is the time between two attempts to connect.
+const connectInterval = 2 * time.Second
 
-// connect tries until it succeeds; nil where ctx ended first. serve is for a console that
-// starts runs itself.
+// connect retries until it succeeds. It returns nil if ctx ends first. With serve, the console starts runs itself.
 func (l *Link) connect(ctx context.Context, serve bool) (*engine.Engine, func()) {
 	open := l.app.OpenFollowing
 	if serve {
@@ -154,32 +164,37 @@ func (l *Link) connect(ctx context.Context, serve bool) (*engine.Engine, func())
 			return e, done
 		}
 		if ctx.Err() == nil {
-			l.failed(err)
+			l.showFailure(err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil, nil
-		case <-time.After(connectEvery):
+		case <-time.After(connectInterval):
 		}
 	}
 }
 
 func (l *Link) deps(e *engine.Engine) cluster.Deps {
-	return cluster.Deps{
-		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: l.dir,
-		Artifact: e.Artifacts.Get, ArtifactPath: e.Artifacts.Path, Meter: l.app.Meter, Host: host(l.app, e, l.dir), Agents: l.app.AgentChecks(),
-		Screen: func() cluster.Screen { return cluster.Screen(l.frames.Rate()) }, Codec: e.Codec, Verify: verifyHere, TurnLog: agents.TurnLog(l.dir, e),
-	}
+	d := healthDeps(l.app, e)
+	d.ArtifactPath, d.Codec = e.Artifacts.Path, e.Codec
+	d.Screen = screenOf(l.frames)
+	d.Verify, d.TurnLog = verifyHere, agents.TurnLog(l.dir, e)
+	return d
 }
 
-// verifyHere replays a history with this program's workflows.
+// screenOf counts what the console draws.
+func screenOf(f *tui.Frames) func() cluster.Screen {
+	return func() cluster.Screen { return cluster.Screen(f.Rate()) }
+}
+
+// verifyHere replays a history with the workflows of this program.
 func verifyHere(ctx context.Context, events []*historypb.HistoryEvent, strict bool) histories.ReplayVerdict {
 	v := replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(), Strict: strict}
 	return v.Verify(ctx, events)
 }
 
-// failed shows why there is no connection, a reason once.
-func (l *Link) failed(err error) {
+// showFailure shows why there is no connection. The same error is shown once.
+func (l *Link) showFailure(err error) {
 	known := l.err != nil && l.err.Error() == err.Error()
 	if l.err = err; known {
 		return
@@ -188,7 +203,7 @@ func (l *Link) failed(err error) {
 	l.feeds.Link.Report(cli.OneLine(err))
 }
 
-func (l *Link) connected(e *engine.Engine) {
+func (l *Link) showConnection(e *engine.Engine) {
 	l.feeds.Link.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: string(e.Mode()), Address: e.Address(),
 		Namespace: e.Namespace(), Since: time.Now()})
 	l.feeds.Link.SetHealth("engine", true, fmt.Sprintf("%s, %s", e.Mode(), e.Address()))
@@ -197,7 +212,7 @@ func (l *Link) connected(e *engine.Engine) {
 	}
 }
 
-// watchRole shows when this process takes the server over.
+// watchRole updates the connection when this process takes over the server. It returns when ctx ends.
 func (l *Link) watchRole(ctx context.Context, e *engine.Engine) {
 	if e.Node() == nil {
 		return
@@ -207,28 +222,108 @@ func (l *Link) watchRole(ctx context.Context, e *engine.Engine) {
 		case <-ctx.Done():
 			return
 		case <-e.Node().Changes():
-			l.connected(e)
+			l.showConnection(e)
 		}
 	}
 }
 
-// space shows that the disk is nearly full, for as long as it is.
-func (l *Link) space(err error) {
+// showSpace shows that the disk is nearly full. A nil err clears it.
+func (l *Link) showSpace(err error) {
 	if err == nil {
-		l.feeds.Link.SetHealth("disk", true, "has room again")
+		l.feeds.Link.SetHealth("disk", true, "has enough free space again")
 		return
 	}
 	l.feeds.Link.SetHealth("disk", false, cli.OneLine(err))
 	l.feeds.Link.Report(cli.OneLine(err))
 }
 
-// Cancel implements [views.Actions].
-func (l *Link) Cancel(ctx context.Context, workflowID, runID string) error {
-	l.mu.Lock()
-	e := l.Engine
-	l.mu.Unlock()
-	if e == nil {
-		return fmt.Errorf("not connected yet")
+// loadThemes loads the user's themes. An unknown theme in the settings is a warning, and the default theme is used.
+func loadThemes(a *cli.App) theme.Set {
+	set, errs := theme.Builtin(), []error(nil)
+	if dir, err := cli.ConfigDir(); err == nil {
+		folder := filepath.Join(dir, "themes")
+		set, errs = theme.Load(os.DirFS(folder), folder)
 	}
-	return e.Cancel(ctx, workflowID, runID)
+	for _, err := range errs {
+		a.Settings.Warn("%s", cli.OneLine(err))
+	}
+	if _, err := set.Pick(a.Settings.Theme, true); err != nil {
+		a.Settings.Warn("%s: %v", a.Settings.Sources["theme"].Text, err)
+		a.Settings.Theme, a.Settings.Sources["theme"] = theme.Auto, cli.DefaultSource
+	}
+	return set
+}
+
+// newModel returns the console with the settings applied. change, if not nil, adds options of a console that opens.
+func newModel(
+	a *cli.App, ctx context.Context, feeds *sources.Feeds, how console.Options, change func(*tui.Options),
+) (*tui.Model, error) {
+	set := loadThemes(a)
+	glyphs := theme.GlyphsFor(os.Getenv)
+	pick := func(name string, dark bool) (theme.Styles, error) {
+		if theme.WantsNoColor(os.Getenv) {
+			name = "no-color"
+		}
+		t, err := set.Pick(name, dark)
+		return t.Styles(glyphs), err
+	}
+	styles, err := pick(a.Settings.Theme, true)
+	if err != nil {
+		return nil, err
+	}
+	filters, err := a.Filters()
+	if err != nil {
+		feeds.Link.SetHealth("filters", false, cli.OneLine(err))
+	}
+	how.Context, how.Controls, how.Filters, how.Saver = ctx, feeds, filters, cli.FilterFile{}
+	screens, global := views.Screens(how, views.FeedsOf(feeds))
+	o := tui.Options{
+		Context: ctx, Source: views.NewSource(feeds), Screens: screens, Global: global,
+		Styles: styles, Theme: pick, ThemeName: a.Settings.Theme, Themes: set.Names(),
+		Mouse: a.Settings.Mouse, ReadOnly: a.Settings.ReadOnly, CancelWork: feeds.Link.CancelWork,
+		Clipboard: systemClipboard(), Frame: time.Second / time.Duration(a.Settings.FrameRate),
+	}
+	if change != nil {
+		change(&o)
+	}
+	m, err := tui.New(o)
+	if err != nil {
+		return nil, err
+	}
+	for _, wrong := range m.SetKeys(a.Settings.File.Keys) {
+		a.Settings.Warn("%s:%d: %v", a.Settings.File.Path, a.Settings.File.KeyLine[wrong.Action], wrong)
+	}
+	m.Warn(a.Settings.Warnings...)
+	return m, nil
+}
+
+// source returns the key of the console's state in the state file.
+func source(a *cli.App, dir string) string {
+	if a.Cluster() == nil {
+		return "data " + dir
+	}
+	cluster := cmp.Or(a.Settings.Address, "profile "+strconv.Quote(a.Settings.Profile))
+	return "cluster " + cluster + " " + a.Settings.Namespace
+}
+
+// clipboardTimeout bounds a write to the system's clipboard, whose program may wait for a display forever.
+const clipboardTimeout = 2 * time.Second
+
+var errClipboardTimeout = errors.New("the clipboard did not answer")
+
+// systemClipboard returns a function that writes to the system's clipboard, nil if there is no clipboard.
+func systemClipboard() func(string) error {
+	if clipboard.Unsupported {
+		return nil
+	}
+	return func(text string) error {
+		done := make(chan error, 1)
+		go func() { done <- clipboard.WriteAll(text) }()
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(clipboardTimeout):
+			return errClipboardTimeout
+		}
+	}
 }

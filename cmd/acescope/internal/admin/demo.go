@@ -17,40 +17,42 @@ import (
 	sourceruns "acescope/sources/runs"
 )
 
-// Seeds of the demonstration: what is learnt from, and what is measured on.
+// Seeds of the training and the evaluation problems, and the number of evaluation problems.
 const (
 	demoSeed     = 1
 	demoEvalSeed = 2
 	demoEval     = 60
 )
 
+// DemoCommand returns the command demo.
 func DemoCommand(a *cli.App) *cobra.Command {
 	var pace time.Duration
 	var tasks int
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Open the console on an experiment that learns before your eyes",
-		Long: "Start an experiment of the built-in learner on generated finance problems and open the console on it.\n" +
-			"No language model, no key, no network. Every phase is held for --pace, so that one can watch.",
+		Short: "Open the console on an experiment with the built-in learner",
+		Long: "Start an experiment with the built-in learner on generated finance problems and open the console on it.\n" +
+			"The demo needs no language model, no API key and no network. Every phase takes at least --pace.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if tasks < 1 || pace < 0 {
-				return cli.UsageError("give --tasks above 0 and --pace of 0 or more")
+				return cli.UsageError("--tasks must be above 0 and --pace 0 or more")
 			}
-			a.Settings.Observe = cli.ObserveOff // what agents do here is no part of the demonstration
+			a.Settings.Observe = cli.ObserveOff // records of agents do not belong to the demo
 			return openConsole(a, cmd.Context(), func(ctx context.Context, e *engine.Engine) error {
 				return startDemo(a, ctx, e, tasks, pace)
 			})
 		},
 	}
-	cmd.Flags().DurationVar(&pace, "pace", 400*time.Millisecond, "hold every phase for at least so long")
-	cmd.Flags().IntVar(&tasks, "tasks", 120, "how many problems to learn from")
+	cmd.Flags().DurationVar(&pace, "pace", 400*time.Millisecond, "minimum duration of every phase")
+	cmd.Flags().IntVar(&tasks, "tasks", 120, "number of training problems")
 	return cmd
 }
 
-// startDemo starts the demonstration unless one is under way in this data directory.
+// startDemo starts the experiment unless one is running in this data directory.
 func startDemo(a *cli.App, ctx context.Context, e *engine.Engine, tasks int, pace time.Duration) error {
-	open, err := sourceruns.Count(ctx, e.Client, `ExecutionStatus = "Running" AND WorkflowType = "`+ace.ExperimentWorkflow+`"`)
+	running := `ExecutionStatus = "Running" AND WorkflowType = "` + ace.ExperimentWorkflow + `"`
+	open, err := sourceruns.Count(ctx, e.Client, running)
 	if err != nil || open > 0 {
 		return err
 	}
@@ -66,8 +68,10 @@ func startDemo(a *cli.App, ctx context.Context, e *engine.Engine, tasks int, pac
 	if err := WriteProblems(eval, demoEvalSeed, demoEval); err != nil {
 		return err
 	}
-	in, _, err := runs.ExperimentInput(ctx, e, runs.RunFlags{Dataset: train, Eval: eval, Provider: "builtin", Adapter: "offline",
-		Epochs: 1, Parallel: 1, Pace: pace, Experiment: "demo-" + time.Now().Format("150405")})
+	in, _, err := runs.ExperimentInput(ctx, e, runs.RunFlags{
+		Dataset: train, Eval: eval, Provider: "builtin", Adapter: "offline", Epochs: 1, Parallel: 1, Pace: pace,
+		Experiment: "demo-" + time.Now().Format("150405"),
+	})
 	if err != nil {
 		return err
 	}
@@ -75,6 +79,7 @@ func startDemo(a *cli.App, ctx context.Context, e *engine.Engine, tasks int, pac
 	return err
 }
 
+// WriteProblems writes n generated problems to a new file.
 func WriteProblems(path string, seed uint64, n int) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
@@ -87,22 +92,24 @@ func WriteProblems(path string, seed uint64, n int) error {
 	return f.Close()
 }
 
+// ProblemsCommand returns the command problems.
 func ProblemsCommand(a *cli.App) *cobra.Command {
 	var seed uint64
 	var n int
 	cmd := &cobra.Command{
-		Use:     "problems",
-		Short:   "Write a data set of labelled finance problems, made from a seed",
-		Example: "acescope problems --count 300 --seed 1 > train.jsonl\nacescope problems --count 100 --seed 2 > held-out.jsonl",
-		Args:    cobra.NoArgs,
+		Use:   "problems",
+		Short: "Write a data set of labeled finance problems, generated from a seed",
+		Example: "acescope problems --count 300 --seed 1 > train.jsonl\n" +
+			"acescope problems --count 100 --seed 2 > held-out.jsonl",
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if n < 1 {
-				return cli.UsageError("--count %d: give a number above 0", n)
+				return cli.UsageError("--count %d: must be above 0", n)
 			}
 			return problems.WriteJSONL(a.Out, problems.Finance(seed, n))
 		},
 	}
-	cmd.Flags().IntVar(&n, "count", 100, "how many problems")
-	cmd.Flags().Uint64Var(&seed, "seed", 1, "the same seed gives the same problems")
+	cmd.Flags().IntVar(&n, "count", 100, "number of problems")
+	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of the generator; equal seeds generate equal problems")
 	return cmd
 }

@@ -2,9 +2,11 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/term"
@@ -13,11 +15,12 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/ace"
+	"acescope/engine/tasks/runner"
 	"acescope/sources/runs"
 	"acescope/theme"
 )
 
-// checkLine is one finding of the doctor.
+// checkLine is the result of one check.
 type checkLine struct {
 	Type string `json:"type"` // check
 	Name string `json:"name"`
@@ -25,10 +28,11 @@ type checkLine struct {
 	Text string `json:"text"`
 }
 
+// DoctorCommand returns the command doctor.
 func DoctorCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what is installed, where data lies, who hosts, and what is wrong",
+		Short: "Check the installation, the data directory, the server and the runners",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return doctor(a, cmd.Context()) },
 	}
@@ -52,7 +56,7 @@ func doctor(a *cli.App, ctx context.Context) error {
 		}
 		mark := "ok   "
 		if !ok {
-			mark = "WRONG"
+			mark = "ERROR"
 		}
 		fmt.Fprintf(a.Out, "%s  %-12s %s\n", mark, c.Name, cli.SafeText(c.Text))
 	}
@@ -62,28 +66,32 @@ func doctor(a *cli.App, ctx context.Context) error {
 	checkPrograms(a, ctx, report)
 	checkEngine(a, ctx, report)
 	if wrong > 0 {
-		return fmt.Errorf("%d of the checks found something wrong", wrong)
+		return checksFailed(wrong)
 	}
 	return nil
 }
 
+// checksFailed returns the error of n failed checks.
+func checksFailed(n int) error { return fmt.Errorf("%s failed", cli.Numbered(int64(n), "check")) }
+
+// reporter reports the result of a check.
 type reporter func(name string, ok bool, format string, args ...any)
 
 func checkTerminal(a *cli.App, report reporter) {
-	if !term.IsTerminal(os.Stdout.Fd()) {
-		report("terminal", true, "standard output is no terminal: the console cannot open here, the other commands can")
+	if !cli.IsTerminal(os.Stdout) {
+		report("terminal", true, "standard output is not a terminal; the console needs one, the other commands do not")
 		return
 	}
 	w, h, err := term.GetSize(os.Stdout.Fd())
 	if err != nil {
-		report("terminal", false, "its size cannot be read: %v", err)
+		report("terminal", false, "cannot read its size: %v", err)
 		return
 	}
 	report("terminal", w >= 40 && h >= 10, "%d×%d (%s), UTF-8 %t, NO_COLOR %t", w, h, os.Getenv("TERM"),
 		theme.HasUTF8(os.Getenv), theme.WantsNoColor(os.Getenv))
 }
 
-// checkPrograms looks for what acescope can work with but does not need.
+// checkPrograms looks for optional programs.
 func checkPrograms(a *cli.App, ctx context.Context, report reporter) {
 	if path, err := exec.LookPath("temporal"); err == nil {
 		report("temporal", true, "%s", path)
@@ -118,7 +126,7 @@ func checkEngine(a *cli.App, ctx context.Context, report reporter) {
 		report("attributes", false, "namespace %s lacks the search attributes %v; add them with: %s",
 			e.Namespace(), missing, ace.SearchAttributesCommand(e.Namespace(), missing))
 	default:
-		report("attributes", true, "all %d search attributes are there", len(ace.SearchAttributes()))
+		report("attributes", true, "all %d search attributes exist", len(ace.SearchAttributes()))
 	}
 	checkRuns(a, ctx, e, report)
 	checkExecution(a, ctx, e, report)
@@ -136,14 +144,15 @@ func checkHost(a *cli.App, e *engine.Engine, report reporter) {
 		return
 	}
 	if e.Mode() == engine.Embedded {
-		report("server", true, "no other process hosts; this one started the server and it answers")
+		report("server", true, "no other process is the host; this process started the server and it answers")
 		return
 	}
 	ep := e.Node().Endpoint()
-	report("server", true, "hosted by process %d (acescope %s) at %s since %s", ep.PID, ep.Version, ep.Address, ep.Started.Local().Format(time.DateTime))
+	report("server", true, "hosted by process %d (acescope %s) at %s since %s", ep.PID, ep.Version, ep.Address,
+		ep.Started.Local().Format(time.DateTime))
 }
 
-// checkCodec asks the codec server that is used, if one is.
+// checkCodec checks the codec server if one is configured.
 func checkCodec(ctx context.Context, e *engine.Engine, report reporter) {
 	if e.Codec == nil {
 		return
@@ -163,4 +172,87 @@ func checkRuns(a *cli.App, ctx context.Context, e *engine.Engine, report reporte
 	}
 	open, err := runs.Count(ctx, e.Client, `ExecutionStatus = "Running"`)
 	report("runs", err == nil, "%d recorded, %d open", total, open)
+}
+
+// checkExecution checks which runners and blueprints there are for blueprint runs.
+func checkExecution(a *cli.App, ctx context.Context, e *engine.Engine, report reporter) {
+	if a.Cluster() == nil {
+		types := strings.Join(e.ExecutorTypes(), ", ")
+		if a.Settings.NoRunner {
+			report("local runner", true, "disabled by no_runner; blueprint runs wait for \"acescope runner start\"; "+
+				"this machine has executors for %s", types)
+		} else {
+			report("local runner", true, "a process that serves this data directory executes runs for %s", types)
+		}
+	}
+	checkRunners(a, ctx, e, report)
+	checkBlueprints(a, ctx, report)
+}
+
+// dispatcherTimeout bounds a query of the dispatcher.
+const dispatcherTimeout = 5 * time.Second
+
+// checkRunners counts the registered runners. Without another process that serves, no runner is alive.
+func checkRunners(a *cli.App, ctx context.Context, e *engine.Engine, report reporter) {
+	if e.Mode() == engine.Embedded {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, dispatcherTimeout)
+	defer cancel()
+	view, err := e.Runners(ctx, runner.ViewOptions{})
+	if errors.Is(err, engine.ErrEncoded) {
+		report("runners", true, "unknown: %v", err)
+		return
+	}
+	if err != nil {
+		report("runners", false, "the dispatcher does not answer: %s; see the log of the serving process", cli.OneLine(err))
+		return
+	}
+	count := map[runner.Status]int{}
+	for _, r := range view.Runners {
+		count[r.Status]++
+	}
+	if len(view.Runners) == 0 {
+		report("runners", true, "no runner is registered; start one with \"acescope runner start\"")
+		return
+	}
+	report("runners", true, "%d online, %d stale, %d draining; %s waiting for a runner", count[runner.Online],
+		count[runner.Stale], count[runner.Draining], cli.Numbered(int64(view.Waiting), "run"))
+}
+
+// checkBlueprints reports the directories of blueprints, and each blueprint that cannot be used.
+func checkBlueprints(a *cli.App, ctx context.Context, report reporter) {
+	l, err := a.Library()
+	if err != nil {
+		report("blueprints", false, "%s", cli.OneLine(err))
+		return
+	}
+	entries, err := l.Entries(ctx)
+	if err != nil {
+		report("blueprints", false, "%s", cli.OneLine(err))
+		return
+	}
+	var existing []string
+	for _, dir := range l.Dirs {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			existing = append(existing, dir)
+		}
+	}
+	good := 0
+	for _, entry := range entries {
+		d := entry.Info()
+		switch {
+		case entry.Shadowed != "":
+		case d.Error != "":
+			report("blueprint", false, "%s cannot be used: %s", d.Name, d.Error)
+		default:
+			good++
+		}
+	}
+	if len(existing) == 0 {
+		report("blueprints", true, "no directory of blueprints (%s); create a blueprint with \"acescope agent new NAME\"",
+			strings.Join(l.Dirs, ", "))
+		return
+	}
+	report("blueprints", true, "%d usable, in %s", good, strings.Join(existing, ", "))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,12 +15,13 @@ import (
 	"acescope/sources/system"
 )
 
+// HealthCommand returns the command health.
 func HealthCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "health",
-		Short: "Say how the server, the workers and their task queues are, and what to do where something is wrong",
-		Long: "Say how the server, the workers and their task queues are. The exit code is 0 where nothing is wrong, 1 where\n" +
-			"something is, 5 where the server cannot be reached. acescope doctor looks at the machine instead.",
+		Short: "Check the server, the workers and their task queues",
+		Long: "Check the server, the workers and their task queues, and advise what to do. The exit code is 0 if every\n" +
+			"check passes, 1 if one fails, and 5 if the server cannot be reached. See also acescope doctor.",
 		Example: "acescope health\nacescope health --json | jq '.checks[] | select(.state != \"ok\")'",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return health(a, cmd.Context()) },
@@ -38,7 +38,7 @@ func health(a *cli.App, ctx context.Context) error {
 		return unreachable(a, err)
 	}
 	defer done()
-	s := system.ReadSystem(ctx, depsOf(a, e), cluster.Connection{Mode: string(e.Mode()), Address: e.Address()})
+	s := system.ReadSystem(ctx, healthDeps(a, e), cluster.Connection{Mode: string(e.Mode()), Address: e.Address()})
 	if err := writeHealth(a, s); err != nil {
 		return err
 	}
@@ -46,12 +46,12 @@ func health(a *cli.App, ctx context.Context) error {
 		return &cli.ExitError{Code: cli.ExitUnreachable, Err: errors.New(s.Err)}
 	}
 	if n := system.Wrong(s.Checks(s.At)); n > 0 {
-		return fmt.Errorf("%d of the checks found something wrong", n)
+		return checksFailed(n)
 	}
 	return nil
 }
 
-// unreachable writes the one row there is where no connection was made.
+// unreachable writes the health of a server that cannot be reached, and returns err.
 func unreachable(a *cli.App, err error) error {
 	if code := cli.ExitCode(err); code != cli.ExitUnreachable {
 		return err
@@ -72,17 +72,17 @@ func unreachable(a *cli.App, err error) error {
 	return err
 }
 
-func depsOf(a *cli.App, e *engine.Engine) cluster.Deps {
-	dir, err := a.DataDir()
-	if err != nil {
-		dir = ""
+// healthDeps returns what the readers of the health need.
+func healthDeps(a *cli.App, e *engine.Engine) cluster.Deps {
+	dir, _ := a.DataDir() // the connection exists, so there is a data directory
+	return cluster.Deps{
+		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: dir,
+		Artifact: e.Artifacts.Get, Meter: a.Meter, Host: host(e, dir), Agents: a.AgentChecks(),
 	}
-	return cluster.Deps{Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: dir,
-		Artifact: e.Artifacts.Get, Meter: a.Meter, Host: host(a, e, dir), Agents: a.AgentChecks()}
 }
 
-// host says, each time it is asked, where the server runs: that changes at a takeover.
-func host(a *cli.App, e *engine.Engine, dir string) func() cluster.Host {
+// host returns a function that describes the host of the server, which changes at a takeover.
+func host(e *engine.Engine, dir string) func() cluster.Host {
 	return func() cluster.Host {
 		h := cluster.Host{Worker: e.Serves()}
 		n := e.Node()
@@ -100,7 +100,7 @@ func host(a *cli.App, e *engine.Engine, dir string) func() cluster.Host {
 	}
 }
 
-// healthLine is how the machinery is.
+// healthLine is the health of the server and the workers.
 type healthLine struct {
 	Type       string       `json:"type"` // health
 	OK         bool         `json:"ok"`
@@ -126,6 +126,7 @@ type checkRow struct {
 	Name    string            `json:"name"`
 	State   system.CheckState `json:"state"`
 	Text    string            `json:"text"`
+	At      time.Time         `json:"-"`
 	Advice  string            `json:"advice,omitempty"`
 }
 
@@ -160,9 +161,9 @@ type queueInfo struct {
 }
 
 type pollerInfo struct {
-	Identity   string    `json:"identity"`
-	LastAccess time.Time `json:"last_access"`
-	Rate       float64   `json:"rate_per_second"`
+	Identity string    `json:"identity"`
+	Last     time.Time `json:"last_access"`
+	Rate     float64   `json:"rate_per_second"`
 }
 
 type callInfo struct {
@@ -186,14 +187,15 @@ type processInfo struct {
 
 func healthOf(s *system.System) healthLine {
 	checks := s.Checks(s.At)
-	l := healthLine{Type: "health", OK: system.Wrong(checks) == 0, At: s.At.UTC(), Mode: s.Mode, Address: s.Address, Namespace: s.Space,
-		Error: s.Err, Checks: []checkRow{}, Missing: s.Attributes, Queues: []queueInfo{}, Runs: s.TotalRuns, Open: s.OpenRuns,
-		Calls: []callInfo{}, DurationMS: cli.Millis(s.Took)}
-	if l.Missing == nil {
-		l.Missing = []string{}
+	p := s.Process
+	l := healthLine{
+		Type: "health", OK: system.Wrong(checks) == 0, At: s.At.UTC(), Mode: s.Mode, Address: s.Address,
+		Namespace: s.Space, Error: s.Err, Checks: []checkRow{}, Missing: append([]string{}, s.Attributes...),
+		Queues: []queueInfo{}, Runs: s.TotalRuns, Open: s.OpenRuns, Calls: []callInfo{}, DurationMS: cli.Millis(s.Took),
+		Process: &processInfo{p.PID, p.Goroutines, p.Heap, p.HeapSys, p.RSS, p.GCs},
 	}
 	for _, c := range checks {
-		l.Checks = append(l.Checks, checkRow{c.Section, c.Name, c.State, c.Text, c.Advice})
+		l.Checks = append(l.Checks, checkRow(c))
 	}
 	if s.Err == "" {
 		i := s.Server
@@ -203,23 +205,18 @@ func healthOf(s *system.System) healthLine {
 		l.Host = &hostInfo{h.PID, h.Version, h.Started, h.DataDir, h.Size, h.Files, h.Free}
 	}
 	for _, q := range s.Queues {
-		l.Queues = append(l.Queues, queueInfoOf(q))
+		pollers := []pollerInfo{}
+		for _, p := range q.Pollers {
+			pollers = append(pollers, pollerInfo(p))
+		}
+		l.Queues = append(l.Queues, queueInfo{q.Name, q.Kind, q.Backlog, cli.Millis(q.Oldest), q.In, q.Out, pollers, q.Err})
 	}
 	for _, c := range s.Calls {
-		l.Calls = append(l.Calls, callInfo{c.Name, c.Waits, c.PerMinute, c.Failed, cli.Millis(c.P50), cli.Millis(c.P95), c.LastError})
+		l.Calls = append(l.Calls, callInfo{
+			c.Name, c.Waits, c.PerMinute, c.Failed, cli.Millis(c.P50), cli.Millis(c.P95), c.LastError,
+		})
 	}
-	p := s.Process
-	l.Process = &processInfo{p.PID, p.Goroutines, p.Heap, p.HeapSys, p.RSS, p.GCs}
 	return l
-}
-
-func queueInfoOf(q system.Queue) queueInfo {
-	out := queueInfo{Name: q.Name, Kind: q.Kind, Backlog: q.Backlog, OldestMS: cli.Millis(q.Oldest), In: q.In, Out: q.Out,
-		Pollers: []pollerInfo{}, Error: q.Err}
-	for _, p := range q.Pollers {
-		out.Pollers = append(out.Pollers, pollerInfo{p.Identity, p.Last.UTC(), p.Rate})
-	}
-	return out
 }
 
 func writeHealth(a *cli.App, s *system.System) error {
@@ -227,10 +224,12 @@ func writeHealth(a *cli.App, s *system.System) error {
 	if a.JSON {
 		return cli.NewLines(a.Out).Write(l)
 	}
-	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
+	marks := map[system.CheckState]string{
+		system.CheckFine: "ok", system.CheckOdd: "WARNING", system.CheckWrong: "ERROR",
+	}
+	w := cli.NewTable(a.Out)
 	for _, c := range l.Checks {
-		mark := map[system.CheckState]string{system.CheckFine: "ok", system.CheckOdd: "LOOK", system.CheckWrong: "WRONG"}[c.State]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", mark, c.Section, cli.SafeText(c.Name), cli.SafeText(c.Text))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", marks[c.State], c.Section, cli.SafeText(c.Name), cli.SafeText(c.Text))
 		if c.Advice != "" {
 			fmt.Fprintf(w, "\t\t\t  %s\n", cli.SafeText(c.Advice))
 		}

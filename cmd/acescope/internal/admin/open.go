@@ -2,26 +2,40 @@ package admin
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
 
-	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
+	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
+	"acescope/engine/ace"
+	"acescope/engine/learning/playbook"
+	"acescope/engine/store/artifact"
+	"acescope/sources"
+	"acescope/sources/cluster"
 	"acescope/sources/detail"
+	"acescope/sources/filed"
+	"acescope/tui"
+	"acescope/views/console"
 )
 
-// OpenCommand opens the console on exported histories; where there is no terminal it shows
-// them as show does those of a server.
+// OpenCommand returns the command open. Without a terminal it writes the histories as acescope show does.
 func OpenCommand(a *cli.App) *cobra.Command {
-	return cli.ConsoleFlags(&cobra.Command{
+	return a.ConsoleFlags(&cobra.Command{
 		Use:   "open FILE|DIR|-",
 		Short: "Open the console on exported histories, without a server",
-		Long: "Reads what \"temporal workflow show -o json\", the Web UI and acescope replay export write, also gzip, directories and\n" +
-			"standard input, and opens the console on it: every screen that works from histories. No server is started, no data\n" +
-			"directory made, and nothing is changed. With --json, or where standard output is no terminal, it writes each run as\n" +
-			"acescope show does.",
+		Long: "Open the console on histories that \"temporal workflow show -o json\", the Web UI or acescope replay export\n" +
+			"wrote. Reads files, also gzip, directories and standard input. Starts no server and changes nothing. With\n" +
+			"--json, or if standard output is not a terminal, it writes each run as acescope show does.",
 		Example: "acescope open bug-report.json.gz\nacescope open histories/\nssh host cat q.json | acescope open -\n" +
 			"acescope open histories/ --json | jq .exit_status",
 		Args: cobra.ExactArgs(1),
@@ -30,7 +44,7 @@ func OpenCommand(a *cli.App) *cobra.Command {
 			switch {
 			case err != nil:
 				return err
-			case !a.JSON && canPaint(args[0]):
+			case !a.JSON && hasTerminal(args[0]):
 				return openFiles(a, cmd.Context(), args[0], files)
 			}
 			return printFiles(a, cmd.Context(), files)
@@ -38,24 +52,23 @@ func OpenCommand(a *cli.App) *cobra.Command {
 	})
 }
 
-// canPaint tells whether there is a terminal to paint on and to type at. Where standard
-// input is the data, keys come from the terminal itself.
-func canPaint(path string) bool {
-	if !term.IsTerminal(os.Stdout.Fd()) {
+// hasTerminal reports whether the console can open. If standard input is the data, keys are read from /dev/tty.
+func hasTerminal(path string) bool {
+	if !cli.IsTerminal(os.Stdout) {
 		return false
 	}
 	if path != "-" {
-		return term.IsTerminal(os.Stdin.Fd())
+		return cli.IsTerminal(os.Stdin)
 	}
 	tty, err := os.Open("/dev/tty")
 	if err != nil {
 		return false
 	}
-	_ = tty.Close() // it was only tried
-	return !term.IsTerminal(os.Stdin.Fd())
+	_ = tty.Close() // opened only to see whether it exists
+	return !cli.IsTerminal(os.Stdin)
 }
 
-// printFiles shows every history that can be read, and then says what could not.
+// printFiles writes every readable history. It returns the first error after that.
 func printFiles(a *cli.App, ctx context.Context, files []string) error {
 	var broken error
 	for _, file := range files {
@@ -83,4 +96,220 @@ func showHistory(a *cli.App, h cli.RunHistory) error {
 		return cli.NewLines(a.Out).Write(line)
 	}
 	return runs.PrintShow(a.Out, d, line)
+}
+
+// showInterval is the time between two updates of the screen while files are read.
+const showInterval = 300 * time.Millisecond
+
+// fileConsole fills the feeds with histories that are read after the console is drawn.
+type fileConsole struct {
+	app    *cli.App
+	path   string // as given
+	files  []string
+	set    *filed.Files
+	feeds  *sources.Feeds
+	frames *tui.Frames
+	books  *playbook.Store // in a directory that is removed at the end
+	err    error           // why there is nothing to show; read after run
+
+	mu      sync.Mutex
+	noBooks string // why there are no playbooks
+}
+
+// openFiles opens the console on histories from files, which are read in the background.
+func openFiles(a *cli.App, ctx context.Context, path string, files []string) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // so that the directory is removed when the terminal is closed
+	defer stop()
+	c := &fileConsole{
+		app: a, path: path, files: files, set: filed.New(), feeds: sources.NewFeeds(), frames: &tui.Frames{},
+	}
+	c.feeds.Link.SetConnection(cluster.Connection{
+		State: cluster.ConnReady, Mode: cluster.ModeFile, Address: inputName(path), Since: time.Now(),
+	})
+	codec, err := a.FileCodec()
+	if err != nil {
+		return err
+	}
+	if codec != nil {
+		c.set.Decode = func(ctx context.Context, events []*historypb.HistoryEvent) { codec.Events(ctx, events) }
+	}
+	dir, err := os.MkdirTemp("", "acescope-open-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	if c.books, err = playbook.OpenStore(dir); err != nil {
+		return err
+	}
+	c.noBooks = "the histories are still being read"
+	screen := screenOptions{source: inputSource(path), views: console.Options{Refuse: c.refuse}, frames: c.frames}
+	err = runConsole(a, ctx, c.feeds, screen, c.run)
+	if c.err != nil {
+		return c.err
+	}
+	return err
+}
+
+// inputName returns the name of the input in the header.
+func inputName(path string) string {
+	if path == "-" {
+		return "standard input"
+	}
+	if full, err := filepath.Abs(path); err == nil {
+		return filepath.Base(full)
+	}
+	return path
+}
+
+// inputSource returns the key of the console's state in the state file.
+func inputSource(path string) string {
+	if full, err := filepath.Abs(path); err == nil && path != "-" {
+		return "file " + full
+	}
+	return "file " + path
+}
+
+func (c *fileConsole) run(ctx context.Context, quit func()) {
+	client, err := c.set.Client()
+	if err != nil {
+		c.err = err
+		quit()
+		return
+	}
+	defer client.Close()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() { c.load(ctx, quit) })
+	c.feeds.Run(ctx, cluster.Deps{
+		Client: client, TaskQueue: ace.TaskQueue, Screen: screenOf(c.frames), Artifact: c.artifacts(),
+		Books: c.books, NoBooks: c.whyNoBooks, Verify: verifyHere,
+	})
+}
+
+// rebuildBooks rebuilds the playbooks from the deltas of the tasks.
+func (c *fileConsole) rebuildBooks(ctx context.Context) {
+	working, _, end := c.feeds.Link.StartWork(ctx, "rebuilding the playbooks")
+	defer end()
+	problems, err := c.set.Books(working, c.books)
+	if err != nil && ctx.Err() == nil {
+		problems = append(problems, "the playbooks were not rebuilt: "+cli.OneLine(err))
+	}
+	for _, why := range problems {
+		c.feeds.Link.Report(why)
+	}
+	if len(problems) == 0 {
+		problems = []string{"no task in the files changed a playbook"}
+	}
+	c.mu.Lock()
+	c.noBooks = problems[0]
+	c.mu.Unlock()
+}
+
+// whyNoBooks returns why no playbook is shown.
+func (c *fileConsole) whyNoBooks() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.noBooks
+}
+
+// artifacts returns a reader of the artifacts in the data directory, nil without such a directory. Artifacts are named
+// by their hash, so a wrong one cannot be read.
+func (c *fileConsole) artifacts() func(ace.Ref, int64) ([]byte, error) {
+	dir, err := c.app.DataDir()
+	if err != nil {
+		return nil
+	}
+	path := filepath.Join(dir, "artifacts")
+	if _, err := os.Stat(path); err != nil {
+		return nil
+	}
+	return artifact.OpenReadOnly(path).Get
+}
+
+// load reads the files and updates the screen meanwhile. If no history can be read, it ends the console.
+func (c *fileConsole) load(ctx context.Context, quit func()) {
+	working, progress, end := c.feeds.Link.StartWork(ctx, "reading "+inputName(c.path))
+	defer end()
+	var shown time.Time
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_ = c.set.Load(working, c.inputs(), func(done, total int) { // Problems returns the errors
+			progress(int64(done), int64(total))
+			if time.Since(shown) > showInterval {
+				shown = time.Now()
+				c.feeds.Refresh()
+			}
+		})
+	}()
+	select {
+	case <-read:
+	case <-ctx.Done():
+		return // the reader is not waited for: a pipe may block forever
+	}
+	count, events := c.set.Size()
+	problems, more := c.set.Problems()
+	if count == 0 && ctx.Err() == nil {
+		c.err = errors.New("no history was read")
+		if len(problems) > 0 {
+			c.err = problems[0]
+		}
+		quit()
+		return
+	}
+	text := fmt.Sprintf("%d runs, %d events in %d files", count, events, len(c.files))
+	if bad := c.report(problems, more); bad > 0 {
+		text += fmt.Sprintf("; %d problems, press ! for the list", bad)
+	}
+	c.feeds.Link.SetHealth("files", true, text)
+	c.feeds.Refresh()
+	c.rebuildBooks(ctx)
+}
+
+// maxFileRows bounds the unreadable files that have a row on the health screen.
+const maxFileRows = 10
+
+// report reports each problem. Problems that are not minor are counted and, up to maxFileRows, shown on the health
+// screen.
+func (c *fileConsole) report(problems []filed.Problem, more int) (bad int) {
+	for _, p := range problems {
+		if !p.Minor {
+			if bad++; bad <= maxFileRows {
+				c.feeds.Link.SetHealth(filepath.Base(p.Source), false, cli.OneLine(p.Err))
+			}
+		}
+		c.feeds.Link.Report(cli.OneLine(p))
+	}
+	if more > 0 {
+		c.feeds.Link.Report(fmt.Sprintf("and %d more problems in the files", more))
+	}
+	return bad + more
+}
+
+// inputs returns the files to read.
+func (c *fileConsole) inputs() []filed.Source {
+	list := make([]filed.Source, len(c.files))
+	for i, path := range c.files {
+		list[i] = filed.Source{Name: path, Open: func() (io.ReadCloser, error) {
+			if path == "-" {
+				return io.NopCloser(os.Stdin), nil
+			}
+			f, err := os.Open(path)
+			if err != nil {
+				return nil, cli.FileError(err)
+			}
+			return f, nil
+		}}
+	}
+	return list
+}
+
+// refuse returns why an action is not available on files, and the command to use instead. A fork can start from a file
+// with a single history; every other action needs the run itself.
+func (c *fileConsole) refuse(what string, of console.Target) string {
+	name := ace.TaskIDOf(of.WorkflowID)
+	if source, alone := c.set.SourceOf(of.RunID); what == "fork" && alone {
+		name = source
+	}
+	return fmt.Sprintf("not available on files; use: acescope %s %s", what, name)
 }

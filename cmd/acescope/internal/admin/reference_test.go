@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
@@ -44,7 +42,7 @@ func TestReferenceKeys(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"} {
 		t.Setenv(name, t.TempDir())
 	}
-	m, err := examine(&cli.App{Settings: cli.Settings{Theme: theme.Auto}}, &cobra.Command{})
+	m, err := dryConsole(&cli.App{Settings: cli.Settings{Theme: theme.Auto, FrameRate: cli.DefaultFrameRate}}, t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

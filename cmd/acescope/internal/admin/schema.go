@@ -22,13 +22,13 @@ import (
 	"acescope/sources/histories"
 )
 
-// output is what a command writes with --json: objects of these types.
+// output is the JSON output of a command.
 type output struct {
 	Command string // without "acescope"
 	lines   []lineType
 }
 
-// lineType is one kind of object, by what its field "type" says.
+// lineType is the Go type of the lines whose field "type" is name.
 type lineType struct {
 	name string
 	of   reflect.Type
@@ -42,15 +42,23 @@ func typed[T any](names ...string) []lineType {
 	return out
 }
 
-// Outputs lists every command that has --json. Tests hold that none is missing and that
-// what the commands write is what the schemas say.
+// Outputs lists every command with --json. Tests check that no command is missing and that the output of the commands
+// fits their schemas.
 func Outputs() []output {
 	finished := slices.Concat(typed[cli.RunLine]("run"), typed[runs.SummaryLine]("summary"))
 	changes := typed[histories.Change]("phase", "skill", "delta", "status")
-	talked := slices.Concat(typed[agents.EntryLine]("user", "text", "thinking", "tool", "status", "error"), typed[agents.SessionChange]("session_state"), typed[agents.DeltaLine]("delta"))
+	conversation := slices.Concat(
+		typed[agents.EntryLine]("user", "text", "thinking", "tool", "status", "error"),
+		typed[agents.SessionChange]("session_state"), typed[agents.DeltaLine]("delta"))
+	sessions := slices.Concat(typed[agents.SessionLine]("session"), typed[agents.EngineLine]("engine_session"))
+	agentStart := slices.Concat(typed[agents.AgentStarted]("agent_started"), typed[agents.AgentResult]("agent_result"))
+	bookDiff := slices.Concat(typed[learning.DiffLine]("added", "removed"), typed[learning.ChangedLine]("changed"),
+		typed[learning.DiffEnd]("playbook_diff"))
+	verdicts := slices.Concat(typed[history.VerdictLine]("verdict"), typed[history.VerifyEnd]("verify_summary"))
 	return []output{
 		{"run", slices.Concat(finished, typed[runs.StartedLine]("started"))},
-		{"list", slices.Concat(typed[cli.RunLine]("run", "experiment"), typed[runs.FacetsLine]("facets"), typed[runs.RecentLine]("recent"))},
+		{"list", slices.Concat(typed[cli.RunLine]("run", "experiment"), typed[runs.FacetsLine]("facets"),
+			typed[runs.RecentLine]("recent"))},
 		{"show", slices.Concat(typed[runs.ShowLine]("task", "experiment", "session", "run"), typed[runs.CallLine]("call"))},
 		{"timeline", slices.Concat(typed[history.SpanLine]("span"), typed[history.EventLine]("event"))},
 		{"operations", typed[history.OperationLine](operationNames()...)},
@@ -58,14 +66,18 @@ func Outputs() []output {
 		{"playbook branches", typed[learning.BranchLine]("playbook_branch")},
 		{"playbook log", typed[learning.BookVersionLine]("playbook_version")},
 		{"playbook show", typed[learning.BookLine]("playbook")},
-		{"playbook diff", slices.Concat(typed[learning.DiffLine]("added", "removed"), typed[learning.ChangedLine]("changed"), typed[learning.DiffEnd]("playbook_diff"))},
+		{"playbook diff", bookDiff},
 		{"playbook blame", typed[learning.BlameLine]("blame")},
-		{"playbook health", slices.Concat(typed[learning.FindingLine]("finding"), typed[learning.HealthEnd]("playbook_health"))},
+		{"playbook health", slices.Concat(typed[learning.FindingLine]("finding"),
+			typed[learning.HealthEnd]("playbook_health"))},
 		{"experiment list", typed[learning.ExperimentRow]("experiment_row")},
-		{"experiment show", slices.Concat(typed[learning.ExperimentSeries]("experiment_series"), typed[learning.TaskLine]("experiment_task"))},
-		{"experiment compare", slices.Concat(typed[learning.ComparisonLine]("comparison"), typed[learning.FlipLine]("flip"))},
-		{"diff", slices.Concat(typed[history.RunDiffLine]("run_diff"), typed[history.PairLine]("pair"), typed[learning.ComparisonLine]("comparison"), typed[history.DiffFlip]("flip"),
-			typed[learning.DiffLine]("added", "removed"), typed[learning.ChangedLine]("changed"), typed[learning.DiffEnd]("playbook_diff"))},
+		{"experiment show", slices.Concat(typed[learning.ExperimentSeries]("experiment_series"),
+			typed[learning.TaskLine]("experiment_task"))},
+		{"experiment compare", slices.Concat(typed[learning.ComparisonLine]("comparison"),
+			typed[learning.FlipLine]("flip"))},
+		{"diff", slices.Concat(typed[history.RunDiffLine]("run_diff"), typed[history.PairLine]("pair"),
+			typed[learning.ComparisonLine]("comparison"), typed[history.DiffFlip]("flip"),
+			bookDiff)},
 		{"triage", typed[learning.TriageLine]("triage")},
 		{"health", typed[healthLine]("health")},
 		{"tail", slices.Concat(changes, finished)},
@@ -82,20 +94,23 @@ func Outputs() []output {
 		{"serve", typed[ServeLine]("serve")},
 		{"doctor", typed[checkLine]("check")},
 		{"open", typed[runs.ShowLine]("task", "experiment", "session", "run")},
-		{"replay step", slices.Concat(typed[history.StepLine]("step"), typed[history.StepChange]("change"), typed[history.WatchLine]("watch"))},
-		{"replay verify", slices.Concat(typed[history.VerdictLine]("verdict"), typed[history.VerifyEnd]("verify_summary"))},
+		{"replay step", slices.Concat(typed[history.StepLine]("step"), typed[history.StepChange]("change"),
+			typed[history.WatchLine]("watch"))},
+		{"replay verify", verdicts},
 		{"replay export", typed[history.ExportLine]("export")},
-		{"observe temporal replay", slices.Concat(typed[history.VerdictLine]("verdict"), typed[history.VerifyEnd]("verify_summary"))},
-		{"session list", slices.Concat(typed[agents.SessionLine]("session"), typed[agents.EngineLine]("engine_session"))},
-		{"session show", slices.Concat(typed[agents.SessionLine]("session"), typed[agents.EngineLine]("engine_session"), talked)},
-		{"session start", slices.Concat(typed[agents.SessionStarted]("session_started"), typed[agents.EngineLine]("engine_session"), talked)},
-		{"session send", slices.Concat(typed[agents.SentLine]("sent"), typed[agents.TurnLine]("turn"), talked)},
+		{"observe temporal replay", verdicts},
+		{"session list", sessions},
+		{"session show", slices.Concat(sessions, conversation)},
+		{"session start", slices.Concat(typed[agents.SessionStarted]("session_started"),
+			typed[agents.EngineLine]("engine_session"), conversation)},
+		{"session send", slices.Concat(typed[agents.SentLine]("sent"), typed[agents.TurnLine]("turn"), conversation)},
 		{"session approve", typed[agents.ApprovalLine]("approval")},
 		{"session interrupt", typed[agents.SessionAsked]("session_interrupt")},
 		{"session stop", typed[agents.SessionAsked]("session_stop")},
 		{"session receive", typed[agents.ReceivedLine]("received")},
 		{"runner start", typed[agents.RunnerEvent](agents.RunnerEvents()...)},
-		{"runner list", slices.Concat(typed[agents.RunnerLine]("runner"), typed[agents.RunnerQueueLine]("runner_queue"), typed[agents.RunnersLine]("runners"))},
+		{"runner list", slices.Concat(typed[agents.RunnerLine]("runner"),
+			typed[agents.RunnerQueueLine]("runner_queue"), typed[agents.RunnersLine]("runners"))},
 		{"runner show", typed[agents.RunnerLine]("runner")},
 		{"runner drain", typed[agents.RunnerDrained]("runner_drain")},
 		{"runner exec", typed[agents.ResultLine]("result")},
@@ -103,8 +118,8 @@ func Outputs() []output {
 		{"agent show", typed[agents.BlueprintDetail]("blueprint_detail")},
 		{"agent validate", typed[agents.BlueprintCheck]("blueprint_check")},
 		{"agent new", typed[agents.BlueprintNew]("blueprint_new")},
-		{"agent start", slices.Concat(typed[agents.AgentStarted]("agent_started"), typed[agents.AgentResult]("agent_result"))},
-		{"agent resume", slices.Concat(typed[agents.AgentStarted]("agent_started"), typed[agents.AgentResult]("agent_result"))},
+		{"agent start", agentStart},
+		{"agent resume", agentStart},
 		{"agent status", typed[agents.AgentRun]("agent_run")},
 		{"agent result", typed[agents.AgentResult]("agent_result")},
 		{"agent stop", typed[agents.AgentRun]("agent_run")},
@@ -125,12 +140,13 @@ func operationNames() (names []string) {
 	return names
 }
 
+// SchemaCommand returns the command schema.
 func SchemaCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [COMMAND]",
-		Short: "Print the JSON Schema of what a command writes with --json; without one, list them",
-		Long: "Prints a JSON Schema (draft 2020-12) that each line of a command's --json output fits. Fields are only ever added,\n" +
-			"so that the schemas allow more of them.",
+		Short: "Print the JSON Schema of a command's --json output, or list the commands",
+		Long: "Print the JSON Schema (draft 2020-12) of the lines that a command writes with --json. Later versions may\n" +
+			"add fields, so the schemas allow additional ones.",
 		Example: "acescope schema list\nacescope schema show | jq '.\"$defs\" | keys'",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return OutputNames(), cobra.ShellCompDirectiveNoFileComp
@@ -139,7 +155,7 @@ func SchemaCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// schemaName names a schema in the list of them.
+// schemaName is a schema in the list.
 type schemaName struct {
 	Type    string   `json:"type"` // schema
 	Command string   `json:"command"`
@@ -163,29 +179,24 @@ func schema(a *cli.App, command string) error {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(s)
 	}
-	return &cli.ExitError{Code: cli.ExitNotFound, Err: fmt.Errorf("no command %q writes JSON; there are: %s", command, strings.Join(OutputNames(), ", "))}
+	return cli.NotFound("no command %q writes JSON; commands: %s", command, strings.Join(OutputNames(), ", "))
 }
 
 func schemaList(a *cli.App) error {
-	out := cli.NewLines(a.Out)
+	var rows []schemaName
 	for _, o := range Outputs() {
-		s := schemaName{Type: "schema", Command: o.Command}
+		row := schemaName{Type: "schema", Command: o.Command}
 		for _, l := range o.lines {
-			s.Lines = append(s.Lines, l.name)
+			row.Lines = append(row.Lines, l.name)
 		}
-		var err error
-		if a.JSON {
-			err = out.Put(s)
-		} else {
-			_, err = fmt.Fprintf(out.Buf, "%-24s %s\n", s.Command, strings.Join(s.Lines, ", "))
-		}
-		if err != nil {
-			return err
-		}
+		rows = append(rows, row)
 	}
-	return out.Flush()
+	return cli.WriteRows(a, slices.Values(rows), "", func(s schemaName) []any {
+		return []any{s.Command, strings.Join(s.Lines, ", ")}
+	})
 }
 
+// OutputNames returns the names of the commands with --json.
 func OutputNames() []string {
 	var names []string
 	for _, o := range Outputs() {
@@ -194,10 +205,13 @@ func OutputNames() []string {
 	return names
 }
 
-// Schema is what one line of the output fits; strict does not let it have other fields.
+// Schema returns the schema of one line of the output. With strict it allows no additional fields.
 func (o output) Schema(strict bool) (*jsonschema.Schema, error) {
-	s := &jsonschema.Schema{Schema: "https://json-schema.org/draft/2020-12/schema", Title: "acescope " + o.Command + " --json: one line",
-		Defs: map[string]*jsonschema.Schema{}}
+	s := &jsonschema.Schema{
+		Schema: "https://json-schema.org/draft/2020-12/schema",
+		Title:  "acescope " + o.Command + " --json: one line",
+		Defs:   map[string]*jsonschema.Schema{},
+	}
 	for _, l := range o.lines {
 		def, err := lineSchema(l, strict)
 		if err != nil {
@@ -224,7 +238,7 @@ func lineSchema(l lineType, strict bool) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// knownTypes are types that say less of themselves than is known.
+// knownTypes returns schemas of types that are narrower than their Go types.
 func knownTypes() map[reflect.Type]*jsonschema.Schema {
 	text := func(words ...any) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Enum: words} }
 	var exits []any
@@ -236,16 +250,14 @@ func knownTypes() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[json.RawMessage]():   {},
 		reflect.TypeFor[ace.Outcome]():       text("accepted", "rejected", "ignored", "unparsable"),
 		reflect.TypeFor[ace.OperationType](): text("ADD", "UPDATE", "TAG", "REMOVE", "MERGE"),
-		// A session's state holds the input that may carry an earlier state: it goes by its own
-		// contract, engine/agents/session.
+		// The state of a session is described by its own contract, engine/agents/session.
 		reflect.TypeFor[session.State](): {Type: "object"},
-		// A foreign run may have no status.
+		// A run of another program may have no status.
 		reflect.TypeFor[ace.ExitStatus](): text(append(exits, string(ace.Continued), "")...),
 	}
 }
 
-// tidy says what encoding does: an optional field is left out rather than null, and a
-// list is never null.
+// tidy describes how the commands encode: an empty optional field is omitted and a list is never null.
 func tidy(s *jsonschema.Schema, strict bool) {
 	if s == nil {
 		return

@@ -13,28 +13,29 @@ import (
 	"acescope/sources/runs"
 )
 
+// ServeCommand returns the command serve.
 func ServeCommand(a *cli.App) *cobra.Command {
 	var printEnv bool
 	var idle time.Duration
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Host the server and the worker without a screen",
-		Long: "Host the embedded server and serve its runs until interrupted. Where another process hosts already, this one\n" +
-			"helps with its runs and takes over when that process ends. With --print-env, print what the temporal command\n" +
-			"and workers in other languages need to connect, and end if another process hosts.",
+		Short: "Host the server and execute runs, without the console",
+		Long: "Host the embedded server and execute its runs until interrupted. If another process is the host, this\n" +
+			"process executes runs too and takes over when the host ends. With --print-env, print the environment that\n" +
+			"the temporal command and other workers need to connect, and exit if another process is the host.",
 		Example: "acescope serve\neval \"$(acescope serve --print-env)\" && temporal workflow list",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return serve(a, cmd.Context(), printEnv, idle)
 		},
 	}
-	cmd.Flags().BoolVar(&printEnv, "print-env", false, "print the environment of a client; it holds the access token")
-	cmd.Flags().DurationVar(&idle, "until-idle", 0, "end when no run has been open for so long (default never)")
-	cmd.Flags().IntVar(&a.Port, "port", 0, "port of the server (default: the last one used, or a free one)")
+	cmd.Flags().BoolVar(&printEnv, "print-env", false, "print the environment of a client with the access token")
+	cmd.Flags().DurationVar(&idle, "until-idle", 0, "exit when no run has been open for this duration (default never)")
+	cmd.Flags().IntVar(&a.Port, "port", 0, "port of the server (default the last port, or a free one)")
 	return cmd
 }
 
-// ServeLine says that a server is up.
+// ServeLine says that a server is running.
 type ServeLine struct {
 	Type      string            `json:"type"` // serve
 	Mode      engine.Mode       `json:"mode"`
@@ -46,10 +47,10 @@ type ServeLine struct {
 
 func serve(a *cli.App, ctx context.Context, printEnv bool, idle time.Duration) error {
 	if a.Port < 0 || a.Port > 65535 {
-		return cli.UsageError("--port %d: give a number from 1 to 65535", a.Port)
+		return cli.UsageError("--port %d: must be from 1 to 65535", a.Port)
 	}
 	if idle < 0 {
-		return cli.UsageError("--until-idle %s: give a duration above 0, such as 30s", idle)
+		return cli.UsageError("--until-idle %s: must be a duration above 0, such as 30s", idle)
 	}
 	e, done, err := a.Open(ctx, true, true)
 	if err != nil {
@@ -66,7 +67,7 @@ func serve(a *cli.App, ctx context.Context, printEnv bool, idle time.Duration) e
 		return nil
 	}
 	if printEnv {
-		fmt.Fprintln(a.Err, "acescope: no other process hosts, so this one goes on serving until it is interrupted")
+		fmt.Fprintln(a.Err, "acescope: this process is the host; it serves until it is interrupted")
 	}
 	if idle > 0 {
 		return untilIdle(a, ctx, e, idle)
@@ -75,14 +76,14 @@ func serve(a *cli.App, ctx context.Context, printEnv bool, idle time.Duration) e
 	return nil
 }
 
-// checkPort refuses a port that was asked for and that this process cannot give, since
-// another one hosts.
+// checkPort rejects --port if another process is the host on a different port.
 func checkPort(a *cli.App, e *engine.Engine) error {
 	if a.Port == 0 || e.Mode() != engine.Attached || e.Node().Endpoint().Port() == a.Port {
 		return nil
 	}
 	ep := e.Node().Endpoint()
-	return fmt.Errorf("--port %d: process %d hosts this data directory already, at %s; end it first, or leave --port out", a.Port, ep.PID, ep.Address)
+	return fmt.Errorf("--port %d: process %d hosts this data directory at %s; end it first or omit --port",
+		a.Port, ep.PID, ep.Address)
 }
 
 func announce(a *cli.App, e *engine.Engine, printEnv bool) error {
@@ -112,12 +113,12 @@ func announce(a *cli.App, e *engine.Engine, printEnv bool) error {
 	return nil
 }
 
-// untilIdle serves until no run has been open for d.
+// untilIdle serves until no run has been open for d. A failed count resets the time.
 func untilIdle(a *cli.App, ctx context.Context, e *engine.Engine, d time.Duration) error {
-	quiet := time.Now()
+	idleSince := time.Now()
 	tick := time.NewTicker(min(d, time.Second))
 	defer tick.Stop()
-	for time.Since(quiet) < d {
+	for time.Since(idleSince) < d {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -125,7 +126,7 @@ func untilIdle(a *cli.App, ctx context.Context, e *engine.Engine, d time.Duratio
 		}
 		open, err := runs.Count(ctx, e.Client, `ExecutionStatus = "Running"`)
 		if err != nil || open > 0 {
-			quiet = time.Now()
+			idleSince = time.Now()
 		}
 	}
 	return nil

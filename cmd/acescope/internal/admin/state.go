@@ -4,50 +4,50 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"acescope/cmd/acescope/internal/cli"
 	"acescope/tui"
 )
 
-// Bounds of the state file: its bytes, and the sources that it remembers; those that
-// were not used for longest go first.
+// Bounds of the state file: its bytes, and the number of sources. The least recently used sources are dropped.
 const (
 	maxState   = 4 << 20
 	maxSources = 32
 )
 
-// stateVersion is the layout of the state file. Another one is kept aside.
+// stateVersion is the version of the state file. A file of another version is moved aside.
 const stateVersion = 1
 
-// stateFile is what consoles leave to later ones, by source.
+// stateFile holds the state of consoles, by source.
 type stateFile struct {
-	Version int                   `json:"version"`
-	Sources map[string]*keptState `json:"sources"`
+	Version int                    `json:"version"`
+	Sources map[string]*savedState `json:"sources"`
 }
 
-type keptState struct {
+type savedState struct {
 	Used time.Time `json:"used"`
 	tui.State
 }
 
-// keeper reads and writes what a console leaves for one source.
-type keeper struct {
+// sourceState reads and writes the state of one source.
+type sourceState struct {
 	path, source string
 
 	mu    sync.Mutex
-	ended bool // what comes later is older than what was written last
+	ended bool // the last state is written; later calls of save are outdated
 }
 
-// load is what an earlier console left. A file that cannot be used is moved aside, and
-// the warning says where to.
-func (k *keeper) load() (state tui.State, warning string) {
+// load returns the state of the last console. An unusable file is moved aside, and the warning says where to.
+func (k *sourceState) load() (state tui.State, warning string) {
 	f, err := readState(k.path)
 	if err != nil {
-		return state, fmt.Sprintf("%s: %v; %s", k.path, err, putAside(k.path))
+		return state, fmt.Sprintf("%s: %v; %s", k.path, err, moveAside(k.path))
 	}
 	if kept := f.Sources[k.source]; kept != nil {
 		state = kept.State
@@ -62,7 +62,7 @@ func readState(path string) (stateFile, error) {
 		return f, nil
 	}
 	if err == nil && info.Size() > maxState {
-		return f, fmt.Errorf("larger than %d MB, so it is not read", maxState>>20)
+		return f, fmt.Errorf("larger than %d MB; not read", maxState>>20)
 	}
 	var data []byte
 	if err == nil {
@@ -72,28 +72,27 @@ func readState(path string) (stateFile, error) {
 		err = json.Unmarshal(data, &f)
 	}
 	if err == nil && f.Version != stateVersion {
-		err = fmt.Errorf("version %d, where this program knows %d", f.Version, stateVersion)
+		err = fmt.Errorf("version %d; this program reads version %d", f.Version, stateVersion)
 	}
 	return f, err
 }
 
-// putAside moves a damaged file away and says so. One file is kept; the one before it
-// goes.
-func putAside(path string) string {
+// moveAside renames a damaged file, replacing an earlier one, and describes what it did.
+func moveAside(path string) string {
 	to := path + ".damaged"
 	if err := os.Rename(path, to); err != nil {
-		return "it stays where it is: " + err.Error()
+		return "it could not be moved aside: " + err.Error()
 	}
-	return "kept aside as " + filepath.Base(to) + ", starting anew"
+	return "moved to " + filepath.Base(to) + "; starting with an empty state"
 }
 
-// save writes the state of the source beside those of the others.
-func (k *keeper) save(s tui.State) error { return k.write(s, false) }
+// save writes the state of the source.
+func (k *sourceState) save(s tui.State) error { return k.write(s, false) }
 
-// end writes the state for the last time.
-func (k *keeper) end(s tui.State) error { return k.write(s, true) }
+// end writes the final state of the source; later calls of save do nothing.
+func (k *sourceState) end(s tui.State) error { return k.write(s, true) }
 
-func (k *keeper) write(s tui.State, last bool) error {
+func (k *sourceState) write(s tui.State, last bool) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ended {
@@ -105,48 +104,24 @@ func (k *keeper) write(s tui.State, last bool) error {
 		f = stateFile{Version: stateVersion}
 	}
 	if f.Sources == nil {
-		f.Sources = map[string]*keptState{}
+		f.Sources = map[string]*savedState{}
 	}
-	f.Sources[k.source] = &keptState{time.Now().UTC(), s}
-	f.forget()
+	f.Sources[k.source] = &savedState{time.Now().UTC(), s}
+	f.dropOldest()
 	data, err := json.Marshal(f)
 	if err != nil {
 		return err
 	}
-	return writeWhole(k.path, data)
+	return cli.ReplaceFile(k.path, data)
 }
 
-// forget drops the sources that were not used for longest, and what is null in a file
-// that somebody edited.
-func (f *stateFile) forget() {
-	var names []string
-	for n, kept := range f.Sources {
-		if kept == nil {
-			delete(f.Sources, n)
-			continue
-		}
-		names = append(names, n)
-	}
-	slices.SortFunc(names, func(a, b string) int { return f.Sources[b].Used.Compare(f.Sources[a].Used) })
+// dropOldest drops the least recently used sources, and null values of a file that was edited by hand.
+func (f *stateFile) dropOldest() {
+	maps.DeleteFunc(f.Sources, func(_ string, s *savedState) bool { return s == nil })
+	names := slices.SortedFunc(maps.Keys(f.Sources), func(a, b string) int {
+		return f.Sources[b].Used.Compare(f.Sources[a].Used)
+	})
 	for _, n := range names[min(maxSources, len(names)):] {
 		delete(f.Sources, n)
 	}
-}
-
-// writeWhole replaces a file in one step, readable by its owner only.
-func writeWhole(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Sync(), tmp.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }

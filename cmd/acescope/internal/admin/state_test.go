@@ -10,12 +10,12 @@ import (
 	"acescope/tui"
 )
 
-func TestStateIsKeptBySource(t *testing.T) {
+func TestStateBySource(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "deep", "state.json")
-	one, two := &keeper{path: path, source: "data /a"}, &keeper{path: path, source: "cluster x ns"}
-	for _, k := range []*keeper{one, two} {
+	one, two := &sourceState{path: path, source: "data /a"}, &sourceState{path: path, source: "cluster x ns"}
+	for _, k := range []*sourceState{one, two} {
 		if s, warning := k.load(); warning != "" || s.Screen != "" {
-			t.Fatalf("at first there is %+v, %q", s, warning)
+			t.Fatalf("the initial state is %+v, %q", s, warning)
 		}
 		if err := k.save(tui.State{Screen: "of " + k.source, History: map[string][]string{":": {"logs"}}}); err != nil {
 			t.Fatal(err)
@@ -30,7 +30,7 @@ func TestStateIsKeptBySource(t *testing.T) {
 	first, _ := one.load()
 	second, _ := two.load()
 	if first.Screen != "last" || second.Screen != "of cluster x ns" || second.History[":"][0] != "logs" {
-		t.Errorf("kept %+v and %+v", first, second)
+		t.Errorf("states %+v and %+v", first, second)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file is %v, %v", info, err)
@@ -40,14 +40,14 @@ func TestStateIsKeptBySource(t *testing.T) {
 	}
 }
 
-func TestDamagedStateIsKeptAside(t *testing.T) {
+func TestDamagedState(t *testing.T) {
 	for _, damaged := range []string{"{\"version\":1,\"sour", `{"version":99}`, `[]`, `{"version":1,"sources":{"a":{"panes":"x"}}}`} {
 		path := filepath.Join(t.TempDir(), "state.json")
 		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		k := &keeper{path: path, source: "a"}
-		if s, warning := k.load(); !strings.Contains(warning, "kept aside as state.json.damaged") || s.Screen != "" {
+		k := &sourceState{path: path, source: "a"}
+		if s, warning := k.load(); !strings.Contains(warning, "moved to state.json.damaged") || s.Screen != "" {
 			t.Errorf("%s: %+v, %q", damaged, s, warning)
 		}
 		if kept, err := os.ReadFile(path + ".damaged"); err != nil || string(kept) != damaged {
@@ -62,15 +62,15 @@ func TestDamagedStateIsKeptAside(t *testing.T) {
 	}
 }
 
-func TestStateIsBounded(t *testing.T) {
+func TestStateBound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.json")
 	for i := range maxSources + 5 {
-		if err := (&keeper{path: path, source: fmt.Sprint("data ", i)}).save(tui.State{Screen: "runs"}); err != nil {
+		if err := (&sourceState{path: path, source: fmt.Sprint("data ", i)}).save(tui.State{Screen: "runs"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	f, err := readState(path)
 	if err != nil || len(f.Sources) != maxSources || f.Sources["data 0"] != nil || f.Sources[fmt.Sprint("data ", maxSources+4)] == nil {
-		t.Errorf("%d sources are kept, %v", len(f.Sources), err)
+		t.Errorf("%d sources, %v", len(f.Sources), err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 )
 
-// versionLine says what this program is made of.
+// versionLine holds the versions of acescope and of the Temporal modules in it.
 type versionLine struct {
 	Type     string `json:"type"`
 	Version  string `json:"version"`
@@ -21,7 +21,9 @@ type versionLine struct {
 }
 
 func versions() versionLine {
-	v := versionLine{Type: "version", Version: cli.BuildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	v := versionLine{
+		Type: "version", Version: cli.BuildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
 			switch m.Path {
@@ -35,17 +37,19 @@ func versions() versionLine {
 	return v
 }
 
+// VersionCommand returns the command version.
 func VersionCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Show the versions of acescope and of the Temporal parts in it",
+		Short: "Show the versions of acescope and of the Temporal modules in it",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := versions()
 			if a.JSON {
 				return cli.NewLines(a.Out).Write(v)
 			}
-			_, err := fmt.Fprintf(a.Out, "acescope %s (%s, %s)\nTemporal server %s, SDK %s\n", v.Version, v.Go, v.Platform, v.Server, v.SDK)
+			_, err := fmt.Fprintf(a.Out, "acescope %s (%s, %s)\nTemporal server %s, SDK %s\n",
+				v.Version, v.Go, v.Platform, v.Server, v.SDK)
 			return err
 		},
 	}

@@ -132,7 +132,7 @@ func printRunners(to io.Writer, v runner.View, now time.Time) error {
 				project = "any"
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%d\t%s\t%s\t%s\t%s\n", cli.SafeText(r.ID), cli.SafeText(string(r.Status)), text.Span(now.Sub(r.Since)), r.Busy, c.Slots, r.Done,
-				cli.SafeText(strings.Join(c.ExecutorTypes, ",")), cli.Dash(cli.SafeText(strings.Join(c.Tags, ","))), cli.SafeText(c.Hostname), project)
+				cli.SafeText(strings.Join(c.ExecutorTypes, ",")), cli.OrDash(cli.SafeText(strings.Join(c.Tags, ","))), cli.SafeText(c.Hostname), project)
 		}
 		if err := w.Flush(); err != nil {
 			return err

@@ -2,56 +2,56 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/model/agent"
+	"acescope/engine/tasks/blueprint"
+	"acescope/engine/tasks/run"
 	"acescope/sources/cluster"
 )
 
-// Agents says how agents are called here, by the configuration; never nil.
+// Agents returns how the configuration calls agent CLIs; never nil.
 func (a *App) Agents() map[agentcli.CLI]agentcall.Agent {
 	out := map[agentcli.CLI]agentcall.Agent{}
 	for _, c := range a.Settings.File.Agents {
-		out[agentcli.CLI(c.Name)] = agentcall.Agent{Command: Home(c.Command), Model: c.Model, Dir: Home(c.WorkingDir), Env: c.Env, AllowFull: c.AllowFull}
+		out[agentcli.CLI(c.Name)] = agentcall.Agent{
+			Command: Home(c.Command), Model: c.Model, Dir: Home(c.WorkingDir), Env: c.Env, AllowFull: c.AllowFull,
+		}
 	}
 	return out
 }
 
-// Home is a path with the begin ~/ as the user's directory.
-func Home(path string) string {
-	rest, ok := strings.CutPrefix(path, "~/")
-	if !ok {
-		return path
-	}
-	dir, err := os.UserHomeDir()
-	if err != nil {
-		return path
-	}
-	return filepath.Join(dir, rest)
-}
-
-// AgentRunner calls nobody: it knows what is installed.
+// AgentRunner returns a runner that knows which agents are installed. It calls none of them.
 func (a *App) AgentRunner() *agentcall.Runner {
 	return agentcall.New(agentcall.Options{Agents: a.Agents()})
 }
 
-// AgentProviders are the providers of ACE's steps by agents, to look at; those that serve
-// are the engine's.
+// AgentProviders returns the step providers of agents, for listing. The engine has its own for executing steps.
 func (a *App) AgentProviders() []model.Provider { return agent.Providers(a.AgentRunner()) }
 
-// agentsWithin bounds how long agents are asked for their versions.
-const agentsWithin = 20 * time.Second
+const (
+	// probeTimeout bounds how long agents may take to report their versions.
+	probeTimeout = 20 * time.Second
+	// probeWait bounds how long a health check waits for a first result.
+	probeWait = 2 * time.Second
+	// probeInterval is the minimum time between two probes of the same process.
+	probeInterval = 30 * time.Second
+)
 
-// Installed looks for every agent, at the same time.
+// Installed probes every agent CLI concurrently.
 func Installed(ctx context.Context, r *agentcall.Runner) []agentcall.Installation {
-	ctx, cancel := context.WithTimeout(ctx, agentsWithin)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	all := make([]agentcall.Installation, len(agentcli.CLIs()))
 	var wait sync.WaitGroup
@@ -62,40 +62,37 @@ func Installed(ctx context.Context, r *agentcall.Runner) []agentcall.Installatio
 	return all
 }
 
-// How long the health waits for agents that are slow to tell their versions, and how often
-// it looks again.
-const (
-	agentsWait  = 2 * time.Second
-	agentsEvery = 30 * time.Second
-)
-
-// AgentChecks says the same for the health, as it was looked at last. It never waits long:
-// an agent that hangs is known by the next time.
+// AgentChecks returns a function that reports which agents are installed, as of the last probe. It waits briefly for
+// the first result; an agent that hangs is reported by a later call. A probe outlives the call that started it by at
+// most probeTimeout.
 func (a *App) AgentChecks() func(ctx context.Context) []cluster.AgentCheck {
 	r := a.AgentRunner()
 	var mu sync.Mutex
 	var last []cluster.AgentCheck
 	var at time.Time
-	var under chan struct{} // a look that has not ended
+	var probing chan struct{} // closed when the current probe has ended
+	probe := func(done chan struct{}) {
+		var checks []cluster.AgentCheck
+		for _, in := range Installed(context.Background(), r) {
+			checks = append(checks, cluster.AgentCheck{Name: string(in.CLI), OK: in.OK(), Text: in.String()})
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		last, at, probing = checks, time.Now(), nil
+		close(done)
+	}
 	return func(ctx context.Context) []cluster.AgentCheck {
 		mu.Lock()
 		defer mu.Unlock()
-		if under == nil && time.Since(at) > agentsEvery {
-			done := make(chan struct{})
-			under = done
-			go func() {
-				checks := checksOf(Installed(context.Background(), r))
-				mu.Lock()
-				defer mu.Unlock()
-				last, at, under = checks, time.Now(), nil
-				close(done)
-			}()
+		if probing == nil && time.Since(at) > probeInterval {
+			probing = make(chan struct{})
+			go probe(probing)
 		}
-		if done := under; done != nil && last == nil {
+		if done := probing; done != nil && last == nil {
 			mu.Unlock()
 			select {
 			case <-done:
-			case <-time.After(agentsWait):
+			case <-time.After(probeWait):
 			case <-ctx.Done():
 			}
 			mu.Lock()
@@ -104,9 +101,87 @@ func (a *App) AgentChecks() func(ctx context.Context) []cluster.AgentCheck {
 	}
 }
 
-func checksOf(all []agentcall.Installation) (out []cluster.AgentCheck) {
-	for _, in := range all {
-		out = append(out, cluster.AgentCheck{Name: string(in.CLI), OK: in.OK(), Text: in.String()})
+// AgentDirsFlag adds the flag --agents-dir.
+func (a *App) AgentDirsFlag(f *pflag.FlagSet) {
+	f.StringArrayVar(&a.AgentDirs, "agents-dir", nil,
+		"a directory of blueprints instead of the default ones; repeat the flag for more, the first one wins")
+}
+
+// Library returns the blueprints in the directories of [App.AgentsPath]. Directories named by flags must exist.
+func (a *App) Library() (blueprint.Library, error) {
+	dirs, err := a.AgentsPath()
+	if err != nil {
+		return blueprint.Library{}, err
 	}
-	return out
+	for _, dir := range a.AgentDirs {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return blueprint.Library{}, UsageError("--agents-dir %s: no such directory", dir)
+		}
+	}
+	return blueprint.Library{Dirs: dirs}, nil
+}
+
+// AgentsPath returns the directories of blueprints, which need not exist: those of the flags, else those of the
+// settings, else the default ones.
+func (a *App) AgentsPath() ([]string, error) {
+	dirs := a.AgentDirs
+	if len(dirs) == 0 {
+		for _, dir := range filepath.SplitList(a.Settings.AgentsDirs) {
+			if dir != "" {
+				dirs = append(dirs, Home(dir))
+			}
+		}
+	}
+	if len(dirs) == 0 {
+		dirs = []string{"agents", filepath.Join(".acescope", "agents")}
+		if config, err := ConfigDir(); err == nil {
+			dirs = append(dirs, filepath.Join(config, "agents"))
+		}
+	}
+	var out []string
+	for _, dir := range dirs {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, abs)
+	}
+	return out, nil
+}
+
+// CompleteBlueprints completes the first argument with the names of blueprints.
+func (a *App) CompleteBlueprints(
+	cmd *cobra.Command, given []string, prefix string,
+) ([]string, cobra.ShellCompDirective) {
+	const noFiles = cobra.ShellCompDirectiveNoFileComp
+	if len(given) > 0 || a.Load(cmd, given) != nil {
+		return nil, noFiles
+	}
+	l, err := a.Library()
+	if err != nil {
+		return nil, noFiles
+	}
+	entries, err := l.Entries(cmd.Context())
+	if err != nil {
+		return nil, noFiles
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Shadowed == "" && strings.HasPrefix(e.Name, prefix) && e.Name == SafeText(e.Name) {
+			names = append(names, e.Name+"\t"+SafeText(e.Description))
+		}
+	}
+	return names, noFiles
+}
+
+// Blueprints implements [engine.Blueprints] with a library.
+type Blueprints struct{ blueprint.Library }
+
+// Load returns a blueprint and the function that checks its parameters, nil without parameters.
+func (b Blueprints) Load(name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error), error) {
+	loaded, err := b.Library.Load(name)
+	if err != nil || loaded.Parameters == nil {
+		return loaded.Blueprint, nil, err
+	}
+	return loaded.Blueprint, loaded.Parameters.Check, nil
 }

@@ -1,4 +1,4 @@
-// Package cli holds what commands share: settings, connecting, tables, JSON lines, confirmations, progress,
+// Package cli holds what the commands share: settings, connecting, tables, JSON lines, confirmations, progress,
 // shell completion and exit codes.
 package cli
 
@@ -6,22 +6,25 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
+	"gopkg.in/natefinch/lumberjack.v2"
 
 	"acescope/cmd/acescope/conffile"
 	"acescope/engine"
 	"acescope/engine/agents/observe/spool"
 	"acescope/engine/learning/model"
 	"acescope/engine/tasks/blueprint"
+	"acescope/engine/temporal/server"
 	"acescope/sources/cluster"
-	"acescope/theme"
 )
 
-// App is what the commands share.
+// App is the state that the commands of one process share.
 type App struct {
 	Out, Err io.Writer
 	Settings Settings
@@ -29,108 +32,108 @@ type App struct {
 	JSON     bool
 	Port     int
 
-	Background int              // process that --detach started
-	Spawned    *os.Process      // the same
+	Background int              // process id of a run started with --detach
+	Spawned    *os.Process      // that process
 	Begun      bool             // a run was started for it
-	Meter      *cluster.Meter   // of the calls to the server, once connected
-	served     []model.Provider // see providers
+	Meter      *cluster.Meter   // counts calls to the server; nil before Connect
+	served     []model.Provider // see Providers
 
-	AgentDirs []string // of blueprints, as flags name them; see library
+	AgentDirs []string // directories of blueprints given by flags; see Library
 
 	CodecHeaders []string // NAME=VALUE
 	Codecs       codecs
 }
 
-// Load works out the settings that are in force, and says in a line what is wrong with the
-// configuration; the commands that show it whole do so themselves.
-func (a *App) Load(cmd *cobra.Command, _ []string) error {
-	dir, err := ConfigDir()
-	if err != nil {
-		return nil // there is no home, and so no file
+// PreRun checks the flags of a command and loads the settings.
+func (a *App) PreRun(cmd *cobra.Command, args []string) error {
+	if err := checkFlags(cmd); err != nil {
+		return err
 	}
-	file, wrong := conffile.Read(filepath.Join(dir, "config.toml"), isSetting)
-	a.Settings, err = resolve(cmd.Flags(), os.Getenv, file, wrong)
-	if n := len(a.Settings.Warnings); err == nil && n > 0 && cmd.Annotations[showsWarnings] == "" {
+	return a.Load(cmd, args)
+}
+
+// Load resolves the settings. It writes the first warning to standard error, unless the command shows all of them.
+func (a *App) Load(cmd *cobra.Command, _ []string) error {
+	var file conffile.File
+	var warnings []string
+	if dir, err := ConfigDir(); err == nil {
+		file, warnings = conffile.Read(filepath.Join(dir, "config.toml"), a.Settings.isSetting)
+	}
+	if err := a.Settings.resolve(os.Getenv, file, warnings); err != nil {
+		return err
+	}
+	if n := len(a.Settings.Warnings); n > 0 && cmd.Annotations[showsWarnings] == "" {
 		more := ""
 		if n > 1 {
-			more = fmt.Sprintf(" (and %d more: acescope config)", n-1)
+			more = fmt.Sprintf(` (and %d more; run "acescope config")`, n-1)
 		}
 		fmt.Fprintln(a.Err, "acescope: "+SafeText(a.Settings.Warnings[0])+more)
-	}
-	return err
-}
-
-// showsWarnings marks commands that show warnings in their own way.
-const showsWarnings = "shows-warnings"
-
-// ConsoleFlags are for the commands that open the console, or show how it would be.
-func ConsoleFlags(cmd *cobra.Command) *cobra.Command {
-	f := cmd.Flags()
-	f.String("theme", theme.Auto, "colours of the console; acescope config themes lists them")
-	f.Bool("mouse", false, "the console takes the mouse")
-	f.Bool("read-only", false, "the console changes nothing")
-	f.Duration("refresh", cluster.DefaultInterval, "how often the console reads the list of runs")
-	f.Int("frame-rate", UsualFrameRate, "frames a second of the console, at most")
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[showsWarnings] = "yes"
-	return cmd
-}
-
-// checkRemote refuses flags of a cluster that name none.
-func (a *App) checkRemote() error {
-	if a.Cluster() == nil && (a.Settings.rank("namespace") == flagRank || a.APIKey != "") {
-		return UsageError("--namespace and --api-key are for a cluster: give --address or --profile too")
 	}
 	return nil
 }
 
-// Cluster is the remote cluster that flags, the environment or the configuration ask
-// for, nil for the embedded server. A profile file alone does not switch: it must be
-// named. What the environment says is read by the library that connects.
+// checkRemote rejects flags that need a cluster if no cluster is named.
+func (a *App) checkRemote() error {
+	if a.Cluster() == nil && (a.Settings.Sources["namespace"].level == fromFlag || a.APIKey != "") {
+		return UsageError("--namespace and --api-key need a cluster; add --address or --profile")
+	}
+	return nil
+}
+
+// Cluster returns the cluster that flags, the environment or the configuration name, nil for the embedded server.
+// Values of the environment are left out: the library that connects reads them itself.
 func (a *App) Cluster() *engine.Remote {
 	if !a.Settings.wantsCluster() {
 		return nil
 	}
-	said := func(name, value string) string {
-		if a.Settings.rank(name) == envRank {
+	value := func(name, value string) string {
+		if a.Settings.Sources[name].level == fromEnv {
 			return ""
 		}
 		return value
 	}
-	return &engine.Remote{Address: said("address", a.Settings.Address), Namespace: said("namespace", a.Settings.Namespace),
-		Profile: said("profile", a.Settings.Profile), APIKey: a.APIKey}
+	return &engine.Remote{
+		Address: value("address", a.Settings.Address), Namespace: value("namespace", a.Settings.Namespace),
+		Profile: value("profile", a.Settings.Profile), APIKey: a.APIKey,
+	}
 }
 
-// closeTimeout bounds how long a command takes to leave.
+// closeTimeout bounds how long closing the engine may take.
 const closeTimeout = 5 * time.Second
 
-// Open connects for a command that changes something. worker serves runs from this
-// process, takeover hosts when the host dies.
+// Open connects for a command that changes something. With worker this process executes runs, with takeover it
+// becomes the host when the host dies.
 func (a *App) Open(ctx context.Context, worker, takeover bool) (*engine.Engine, func(), error) {
 	return a.Connect(ctx, engine.Options{Worker: worker, Takeover: takeover})
 }
 
-// look is open for a command that only reads.
+// OpenReadOnly connects for a command that only reads.
 func (a *App) OpenReadOnly(ctx context.Context) (*engine.Engine, func(), error) {
 	return a.Connect(ctx, engine.Options{LookOnly: true})
 }
 
-// watch is look for a command that stays: where it may become the last process alive, it
-// must be able to carry the runs on its data directory to their end. It never serves the
-// runs of a cluster, whose artifacts and playbooks are not here: they would fail.
+// OpenFollowing connects for a command that reads until it is interrupted. On a data directory it may become the last
+// process, so it can take over and execute the runs. It never executes runs of a cluster, whose artifacts and
+// playbooks are on another machine.
 func (a *App) OpenFollowing(ctx context.Context) (*engine.Engine, func(), error) {
-	here := a.Cluster() == nil
-	return a.Connect(ctx, engine.Options{Worker: here, Takeover: here, LookOnly: true})
+	local := a.Cluster() == nil
+	return a.Connect(ctx, engine.Options{Worker: local, Takeover: local, LookOnly: true})
 }
 
+// Connect opens the engine with the settings added to o. The returned function closes it.
 func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, func(), error) {
 	if err := a.checkRemote(); err != nil {
 		return nil, nil, err
 	}
 	dir, err := a.DataDir()
 	if err != nil {
+		return nil, nil, err
+	}
+	dirs, err := a.AgentsPath()
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.Codec, err = a.codecConfig(); err != nil {
 		return nil, nil, err
 	}
 	log, closeLog, err := OpenLog(dir, o.Worker || !o.LookOnly || a.Cluster() == nil)
@@ -141,18 +144,9 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 	o.NoRunner = o.NoRunner || a.Settings.NoRunner
 	o.DataDir, o.Version, o.Port, o.Remote = dir, BuildVersion(), a.Port, a.Cluster()
 	o.Intercept, o.Logger, o.Providers, o.Agents = a.Meter.Intercept, log, a.Providers(), a.Agents()
-	dirs, err := a.AgentsPath()
-	if err != nil {
-		closeLog()
-		return nil, nil, err
-	}
 	o.Blueprints = Blueprints{blueprint.Library{Dirs: dirs}}
 	if a.Settings.Observe == ObserveOn {
 		o.Spool = spool.Dir(os.Getenv)
-	}
-	if o.Codec, err = a.codecConfig(); err != nil {
-		closeLog()
-		return nil, nil, err
 	}
 	e, err := engine.Open(ctx, o)
 	if err != nil {
@@ -168,4 +162,32 @@ func (a *App) Connect(ctx context.Context, o engine.Options) (*engine.Engine, fu
 		}
 		closeLog()
 	}, nil
+}
+
+// OpenLog opens acescope's own log file, which rotates at 10 MB. If keep is false, nothing is logged.
+func OpenLog(dir string, keep bool) (*slog.Logger, func(), error) {
+	if !keep {
+		return slog.New(slog.DiscardHandler), func() {}, nil
+	}
+	logs := filepath.Join(dir, "logs")
+	if err := os.MkdirAll(logs, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w; choose another with --data-dir", server.ErrDataDir, err)
+	}
+	out := &lumberjack.Logger{Filename: filepath.Join(logs, "acescope.log"), MaxSize: 10, MaxBackups: 3}
+	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelInfo})).With("pid", os.Getpid())
+	return log, func() { _ = out.Close() }, nil
+}
+
+// version is set by the Makefile.
+var version = ""
+
+// BuildVersion returns the version of this program. A build without the Makefile has the version of the Go module.
+func BuildVersion() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "0.1.0-dev"
 }

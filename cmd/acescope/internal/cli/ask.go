@@ -14,35 +14,34 @@ import (
 	"acescope/views/console"
 )
 
-var errDeclined = errors.New("nothing was done")
+var errDeclined = errors.New("declined; nothing was done")
 
-// sure asks on the terminal whether something is to be done; yes is the answer given
-// beforehand. Without a terminal there is nobody to ask.
+// Confirm asks on the terminal whether to do p. With yes it does not ask. Without a terminal it is a usage error.
 func (a *App) Confirm(ctx context.Context, p console.Prepared, yes bool) error {
 	if yes {
 		return nil
 	}
 	if !term.IsTerminal(os.Stdin.Fd()) {
-		return UsageError("this asks before it acts, and there is no terminal to ask on: give --yes")
+		return UsageError("this command asks for confirmation, which needs a terminal; or give --yes")
 	}
 	fmt.Fprintln(a.Err, SafeText(p.Title))
 	for _, l := range p.Lines {
 		fmt.Fprintln(a.Err, "  "+SafeText(l))
 	}
-	fmt.Fprintf(a.Err, "y: %s, anything else: leave it  ", p.Yes)
+	fmt.Fprintf(a.Err, "y: %s, any other key: do nothing  ", p.Yes)
 	return answered(ctx, os.Stdin)
 }
 
-// sureOnTerminal is [App.sure] for what scripts do without being asked.
+// ConfirmOnTerminal is [App.Confirm], but does not ask scripts, which have no terminal.
 func (a *App) ConfirmOnTerminal(ctx context.Context, p console.Prepared, yes bool) error {
 	return a.Confirm(ctx, p, yes || !term.IsTerminal(os.Stdin.Fd()))
 }
 
-// answered waits for a line; the answer is no unless it begins with y.
+// answered waits for a line. Any answer but y and yes declines.
 func answered(ctx context.Context, in io.Reader) error {
 	line := make(chan string, 1)
 	go func() {
-		text, _ := bufio.NewReader(in).ReadString('\n') // what cannot be read is no yes
+		text, _ := bufio.NewReader(in).ReadString('\n') // an unreadable answer declines
 		line <- strings.ToLower(strings.TrimSpace(text))
 	}()
 	select {

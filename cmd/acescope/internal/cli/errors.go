@@ -1,34 +1,135 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"go.temporal.io/api/serviceerror"
 
+	"acescope/engine"
+	"acescope/engine/temporal/server"
 	"acescope/sources/cluster"
+	"acescope/sources/runs"
 )
 
+// Exit codes, the same for every command.
+const (
+	ExitFine        = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitNotFound    = 3
+	ExitDiverged    = 4
+	ExitUnreachable = 5
+	ExitInterrupted = 130
+)
+
+// ErrInterrupted is returned by a command that a signal stopped.
+var ErrInterrupted = errors.New("interrupted")
+
+// ExitError is an error with its exit code.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (c *ExitError) Error() string { return c.Err.Error() }
+func (c *ExitError) Unwrap() error { return c.Err }
+
+// UsageError returns an error about flags, arguments or the configuration.
+func UsageError(format string, args ...any) error {
+	return &ExitError{ExitUsage, fmt.Errorf(format, args...)}
+}
+
+// NotFound returns an error about something that does not exist.
 func NotFound(format string, args ...any) error {
 	return &ExitError{ExitNotFound, fmt.Errorf(format, args...)}
 }
 
-// QueryError shows where a query is wrong.
+// ExitCode returns the exit code for an error.
+func ExitCode(err error) int {
+	var c *ExitError
+	var missing *runs.MissingError
+	switch {
+	case err == nil:
+		return ExitFine
+	case errors.As(err, &c):
+		return c.Code
+	case errors.Is(err, ErrInterrupted):
+		return ExitInterrupted
+	case errors.As(err, &missing), cluster.NotFound(err):
+		return ExitNotFound
+	case errors.Is(err, engine.ErrUnreachable), errors.Is(err, server.ErrNoAnswer), cluster.Away(err),
+		errors.Is(err, context.DeadlineExceeded):
+		return ExitUnreachable
+	case errors.Is(err, engine.ErrProfile):
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+// TypeUsageErrors makes cobra's errors about the arguments and flags of a command and its subcommands usage errors.
+func TypeUsageErrors(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return UsageError("%w; usage: %s", err, c.UseLine())
+			}
+			return nil
+		}
+	}
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		var invalid *pflag.InvalidValueError
+		if errors.As(err, &invalid) {
+			f := invalid.GetFlag()
+			return UsageError("--%s %q: not a valid %s", f.Name, invalid.GetValue(), f.Value.Type())
+		}
+		return UsageError("%w", err)
+	})
+	for _, sub := range cmd.Commands() {
+		TypeUsageErrors(sub)
+	}
+}
+
+// checkFlags returns the usage error of required flags that are missing and of flags that exclude each other. Cobra
+// checks the same later, but returns errors without a type.
+func checkFlags(cmd *cobra.Command) error {
+	err := cmd.ValidateRequiredFlags()
+	if err == nil {
+		err = cmd.ValidateFlagGroups()
+	}
+	if err != nil {
+		return UsageError("%w", err)
+	}
+	return nil
+}
+
+// OneLine returns the text of an error as one line without control characters.
+func OneLine(err error) string {
+	return strings.Join(strings.Fields(SafeText(err.Error())), " ")
+}
+
+// QueryError returns a usage error that shows where a visibility query is wrong, or err if it is about something else.
 func QueryError(query string, err error) error {
 	var invalid *serviceerror.InvalidArgument
 	if query == "" || !errors.As(err, &invalid) {
 		return err
 	}
-	text := strings.Join(strings.Fields(invalid.Error()), " ")
+	text := Cut([]byte(OneLine(invalid)), maxQuoted)
 	if at := cluster.QueryErrorAt(query, err); at >= 0 {
-		return UsageError("query, column %d, at %q: %s", at+1, shortened(query[at:]), shortened(text))
+		return UsageError("query, column %d, at %q: %s", at+1, Cut([]byte(query[at:]), maxQuoted), text)
 	}
-	return UsageError("query %q: %s", shortened(query), shortened(text))
+	return UsageError("query %q: %s", Cut([]byte(query), maxQuoted), text)
 }
 
-// CheckJSON refuses an argument that is none. Nothing is no argument.
+// maxQuoted bounds the bytes of a query and of a server's answer that an error quotes.
+const maxQuoted = 300
+
+// CheckJSON rejects an argument that is not JSON. An empty argument is allowed.
 func CheckJSON(argument []byte) error {
 	var v any
 	if len(argument) == 0 {
@@ -39,6 +140,3 @@ func CheckJSON(argument []byte) error {
 	}
 	return nil
 }
-
-// shortened is the beginning of a text that goes into an error.
-func shortened(s string) string { return Cut([]byte(s), 300) }

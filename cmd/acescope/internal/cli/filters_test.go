@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestFiltersAreKept(t *testing.T) {
+func TestSaveFilter(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	f := FilterFile{}
 	if list, err := f.Load(); err != nil || len(list) != 0 {
@@ -28,15 +28,18 @@ func TestFiltersAreKept(t *testing.T) {
 	}
 }
 
-// A file with a mistake is named by its line, and is not written over.
-func TestBrokenFiltersStay(t *testing.T) {
+// TestBrokenFilters checks that a mistake in the file is reported with its line and the file is not overwritten.
+func TestBrokenFilters(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	f := FilterFile{}
 	path, _ := f.path()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for broken, line := range map[string]string{"[[filter]]\nname = 'a'\nqeury = 'b'\n": ":3: unknown key", "[[filter]]\nname = \n": ":2:"} {
+	for broken, line := range map[string]string{
+		"[[filter]]\nname = 'a'\nqeury = 'b'\n": ":3: unknown key",
+		"[[filter]]\nname = \n":                 ":2:",
+	} {
 		if err := os.WriteFile(path, []byte(broken), 0o600); err != nil {
 			t.Fatal(err)
 		}

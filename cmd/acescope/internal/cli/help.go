@@ -8,10 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// helpTemplate is how a command explains itself: what it does, how it is called, and its
-// flags. It is written in the terminal's own colours. A library that chose some by the
-// background would have to ask the terminal for it: the answer comes as if it was typed,
-// late, and into whatever is read next.
+// helpTemplate is the help of a command. It uses no colors: choosing them by the terminal's background needs a query
+// whose answer arrives late on standard input, where the next program reads it.
 const helpTemplate = `{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}
 
 {{end}}{{heading "Usage"}}{{if .Runnable}}
@@ -31,8 +29,8 @@ const helpTemplate = `{{with or .Long .Short}}{{. | trimTrailingWhitespaces}}
 {{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}
 `
 
-// ExplainPlainly gives the command and all below it this help.
-func ExplainPlainly(root *cobra.Command) {
+// SetHelp sets the help of a command and its subcommands.
+func SetHelp(root *cobra.Command) {
 	bold := term.IsTerminal(os.Stdout.Fd()) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	cobra.AddTemplateFunc("heading", func(title string) string {
 		if bold {

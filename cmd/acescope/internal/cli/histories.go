@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,29 +9,75 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
+	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/agents/session"
 	"acescope/engine/temporal/history"
 	"acescope/engine/temporal/historyfile"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
 )
 
-// RunHistory is a history and where it came from. Err says why the source could not be
-// read, or not beyond this history.
-type RunHistory struct {
-	Source string // file, "-", or workflow id and run id
-	Number int    // of the history in the source, from 1
-	historyfile.History
-	ReadErr error
-	Chain   *ChainLine // nil for a run that is in none
+// OpenRun connects for reading and finds a run by name. runID selects another run of the same workflow.
+func (a *App) OpenRun(
+	ctx context.Context, name, runID string,
+) (e *engine.Engine, exec *commonpb.WorkflowExecution, done func(), err error) {
+	e, done, err = a.OpenReadOnly(ctx)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	run, err := ResolveRun(ctx, e.Client, name)
+	if err != nil {
+		done()
+		return nil, nil, nil, err
+	}
+	exec = run.GetWorkflowExecutionInfo().GetExecution()
+	exec.RunId = cmp.Or(runID, exec.GetRunId())
+	return e, exec, done, nil
 }
 
-// Types names the events that could not be read, by position from 0.
+// RunIDPattern matches the run ids of Temporal.
+var RunIDPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// ResolveRun finds the newest run of a task, an experiment, a session or a workflow. ID@RUN selects one run of it.
+func ResolveRun(
+	ctx context.Context, c client.Client, name string,
+) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	at := strings.LastIndexByte(name, '@')
+	if at <= 0 || !RunIDPattern.MatchString(name[at+1:]) {
+		return runs.Resolve(ctx, c, name)
+	}
+	id, run := name[:at], name[at+1:]
+	for _, workflowID := range []string{
+		ace.WorkflowID(ace.TaskIDOf(id)), ace.ExperimentWorkflowID(id), session.WorkflowID(id), id,
+	} {
+		r, err := c.DescribeWorkflowExecution(ctx, workflowID, run)
+		if err == nil || !cluster.NotFound(err) {
+			return r, err
+		}
+	}
+	return nil, NotFound("%s has no run %s", id, run)
+}
+
+// RunHistory is a history and its source.
+type RunHistory struct {
+	Source string // a file, "-", or a workflow id
+	Number int    // of the history in the source, from 1
+	historyfile.History
+	ReadErr error      // why the source could not be read, or not beyond this history
+	Chain   *ChainLine // nil for a run that is not part of a chain
+}
+
+// Types returns the type names of the events that could not be read, by position from 0.
 func (h RunHistory) Types() map[int]string {
 	names := map[int]string{}
 	for _, u := range h.Unread {
@@ -39,18 +86,180 @@ func (h RunHistory) Types() map[int]string {
 	return names
 }
 
-// IsHistoryFile tells whether an argument names a file, a directory or standard input, rather
-// than a run. What looks like a path is one, though nothing may be there.
+// RunIDOf returns the run id of a history.
+func RunIDOf(events []*historypb.HistoryEvent) string { return history.OriginOf(events).RunID }
+
+// ChainLine is the position of a run in its chain.
+type ChainLine struct {
+	Number int      `json:"number"` // from 1, the oldest run that the server still has
+	RunIDs []string `json:"run_ids"`
+	Before string   `json:"before,omitempty"` // why earlier runs are missing
+	After  string   `json:"after,omitempty"`  // why later runs are missing
+}
+
+// chainLineOf returns nil for a run that neither continues another run nor is continued.
+func chainLineOf(l cluster.Line) *ChainLine {
+	if len(l.RunIDs) < 2 && l.Before == "" && l.After == "" {
+		return nil
+	}
+	return &ChainLine{Number: l.At + 1, RunIDs: l.RunIDs, Before: l.Before, After: l.After}
+}
+
+// String returns "run 2 of 3 of its chain" and why runs of the chain are missing.
+func (c *ChainLine) String() string {
+	text := fmt.Sprintf("run %d of %d of its chain", c.Number, len(c.RunIDs))
+	for _, missing := range []string{c.Before, c.After} {
+		if missing != "" {
+			text += "; " + missing
+		}
+	}
+	return text
+}
+
+// ReadChain reads the histories of all runs in the chain of a run, the oldest first. If runs of the chain are
+// missing, ReadErr of the last history says so.
+func (a *App) ReadChain(ctx context.Context, e *engine.Engine, id, runID string) ([]RunHistory, error) {
+	run, err := runs.Resolve(ctx, e.Client, id)
+	if err != nil {
+		return nil, err
+	}
+	workflowID := run.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
+	chain, err := cluster.ReadChain(ctx, e.Client, e.Namespace(), workflowID, runID, false, nil)
+	if err != nil {
+		return nil, err
+	}
+	var list []RunHistory
+	for i, events := range chain.Runs {
+		position := cluster.Line{RunIDs: chain.RunIDs, At: i, Before: chain.Before, After: chain.Partial}
+		list = append(list, RunHistory{
+			Source: workflowID, Number: i + 1, History: historyfile.History{Events: events}, Chain: chainLineOf(position),
+		})
+	}
+	if gone := chain.Gone(); gone != "" {
+		list[len(list)-1].ReadErr = errors.New("the chain is incomplete: " + gone)
+	}
+	return list, nil
+}
+
+// ReadRun reads the history of a run from the server, by default of the newest run of id.
+func (a *App) ReadRun(ctx context.Context, e *engine.Engine, id, runID string) (RunHistory, error) {
+	run, err := runs.Resolve(ctx, e.Client, id)
+	if err != nil {
+		return RunHistory{}, err
+	}
+	exec := run.GetWorkflowExecutionInfo().GetExecution()
+	workflowID := exec.GetWorkflowId()
+	runID = cmp.Or(runID, exec.GetRunId())
+	events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), workflowID, runID)
+	if err != nil {
+		return RunHistory{}, err
+	}
+	line, err := cluster.ReadLine(ctx, e.Client, e.Namespace(), workflowID, runID)
+	return RunHistory{
+		Source: workflowID, Number: 1, History: historyfile.History{Events: events}, Chain: chainLineOf(line),
+	}, err
+}
+
+// HistoryOf reads the history that an argument names: of a file, or of a run on the server.
+func (a *App) HistoryOf(ctx context.Context, arg string, number int, runID string) (RunHistory, error) {
+	if IsHistoryFile(arg) {
+		if info, err := os.Stat(arg); err == nil && info.IsDir() {
+			return RunHistory{}, UsageError("%s is a directory; name one file in it", arg)
+		}
+		h, err := pick(a.ReadHistories(ctx, arg), number, runID)
+		if err == nil && len(h.Events) == 0 {
+			if err = h.ReadErr; err == nil {
+				err = fmt.Errorf("%s: the history has no events", arg)
+			}
+		}
+		return h, err
+	}
+	if number > 0 {
+		return RunHistory{}, UsageError("--history is for files; select a run of the server with --run")
+	}
+	e, done, err := a.OpenReadOnly(ctx)
+	if err != nil {
+		return RunHistory{}, err
+	}
+	defer done()
+	return a.ReadRun(ctx, e, arg, runID)
+}
+
+// pick selects a history of a file by its number, by its run id, or as the only one.
+func pick(list []RunHistory, number int, runID string) (RunHistory, error) {
+	source := list[0].Source
+	switch {
+	case runID != "":
+		i := slices.IndexFunc(list, func(h RunHistory) bool { return RunIDOf(h.Events) == runID })
+		if i < 0 {
+			return RunHistory{}, NotFound("%s: no history of run %q", source, runID)
+		}
+		return list[i], nil
+	case number > len(list):
+		return RunHistory{}, NotFound("%s: no history %d, the file has %d", source, number, len(list))
+	case number > 0:
+		return list[number-1], nil
+	case len(list) > 1:
+		var ids []string
+		for i, h := range list[:min(len(list), 5)] {
+			ids = append(ids, fmt.Sprintf("%d %s", i+1, RunIDOf(h.Events)))
+		}
+		return RunHistory{}, UsageError("%s: it has %d histories; choose one with --history N or --run ID: %s",
+			source, len(list), strings.Join(ids, ", "))
+	}
+	return list[0], nil
+}
+
+// IsHistoryFile reports whether an argument names a file, a directory or standard input instead of a run. An argument
+// that looks like a path is a file even if the file does not exist.
 func IsHistoryFile(arg string) bool {
-	if arg == "-" || strings.HasSuffix(arg, ".json") || strings.HasSuffix(arg, ".gz") || strings.HasPrefix(arg, "./") || filepath.IsAbs(arg) {
+	if arg == "-" || strings.HasSuffix(arg, ".json") || strings.HasSuffix(arg, ".gz") ||
+		strings.HasPrefix(arg, "./") || filepath.IsAbs(arg) {
 		return true
 	}
 	_, err := os.Stat(arg)
 	return err == nil
 }
 
-// readHistoryFile reads the histories of a file, "-" for standard input. The last has the
-// error where the file breaks off; where nothing could be read, it has only that.
+// FilesIn returns the history files of a directory and its subdirectories, by name. Any other path is returned as is.
+func FilesIn(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if path == "-" || err != nil || !info.IsDir() {
+		return []string{path}, nil
+	}
+	var files []string
+	err = filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := strings.TrimSuffix(d.Name(), ".gz")
+		if d.Type().IsRegular() && (strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".jsonl")) {
+			files = append(files, at)
+		}
+		return nil
+	})
+	if err == nil && len(files) == 0 {
+		err = NotFound("%s: no history files (.json, .jsonl, also with .gz) in this directory", path)
+	}
+	return files, err
+}
+
+// ReadHistories reads the histories of a file, or of standard input for "-", and decodes their payloads. Payloads that
+// cannot be decoded stay encoded. It returns at least one entry; ReadErr of the last says why reading stopped early.
+func (a *App) ReadHistories(ctx context.Context, path string) []RunHistory {
+	list := readHistoryFile(path)
+	s, err := a.FileCodec()
+	if err != nil {
+		return []RunHistory{{Source: path, Number: 1, ReadErr: err}}
+	}
+	if s != nil {
+		for _, h := range list {
+			s.Events(ctx, h.Events)
+		}
+	}
+	return list
+}
+
 func readHistoryFile(path string) []RunHistory {
 	var r io.Reader = os.Stdin
 	if path != "-" {
@@ -77,105 +286,4 @@ func readHistoryFile(path string) []RunHistory {
 	}
 	out[len(out)-1].ReadErr = err
 	return out
-}
-
-func FileError(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return &ExitError{ExitNotFound, err}
-	}
-	return err
-}
-
-// FilesIn lists the history files of a directory and those below it, by name; of anything
-// else, itself.
-func FilesIn(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if path == "-" || err != nil || !info.IsDir() {
-		return []string{path}, nil
-	}
-	var files []string
-	err = filepath.WalkDir(path, func(at string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name := strings.TrimSuffix(d.Name(), ".gz")
-		if d.Type().IsRegular() && (strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".jsonl")) {
-			files = append(files, at)
-		}
-		return nil
-	})
-	if err == nil && len(files) == 0 {
-		err = &ExitError{ExitNotFound, fmt.Errorf("%s: no history files (.json, .jsonl, each also .gz) are in it", path)}
-	}
-	return files, err
-}
-
-// RunIDOf is the id of the run that a history is of.
-func RunIDOf(events []*historypb.HistoryEvent) string {
-	return history.OriginOf(events).RunID
-}
-
-// pick chooses one of a file's histories: by its number, by its run id, or the only one.
-func pick(list []RunHistory, number int, runID string) (RunHistory, error) {
-	switch {
-	case runID != "":
-		i := slices.IndexFunc(list, func(h RunHistory) bool { return RunIDOf(h.Events) == runID })
-		if i < 0 {
-			return RunHistory{}, &ExitError{ExitNotFound, fmt.Errorf("%s: it has no history of the run %q", list[0].Source, runID)}
-		}
-		return list[i], nil
-	case number > len(list):
-		return RunHistory{}, &ExitError{ExitNotFound, fmt.Errorf("%s: it has %d histories, not %d", list[0].Source, len(list), number)}
-	case number > 0:
-		return list[number-1], nil
-	case len(list) > 1:
-		var ids []string
-		for i, h := range list[:min(len(list), 5)] {
-			ids = append(ids, fmt.Sprintf("%d %s", i+1, RunIDOf(h.Events)))
-		}
-		return RunHistory{}, UsageError("%s: it has %d histories; choose one with --history N or --run ID: %s", list[0].Source, len(list), strings.Join(ids, ", "))
-	}
-	return list[0], nil
-}
-
-// HistoryOf reads the history that an argument names: a file's, or a run's from the server.
-func (a *App) HistoryOf(ctx context.Context, arg string, number int, runID string) (RunHistory, error) {
-	if IsHistoryFile(arg) {
-		if info, err := os.Stat(arg); err == nil && info.IsDir() {
-			return RunHistory{}, UsageError("%s is a directory: name one file of it", arg)
-		}
-		h, err := pick(a.ReadHistories(ctx, arg), number, runID)
-		if err == nil && len(h.Events) == 0 {
-			if err = h.ReadErr; err == nil {
-				err = fmt.Errorf("%s: the history has no events", arg)
-			}
-		}
-		return h, err
-	}
-	if number > 0 {
-		return RunHistory{}, UsageError("--history is for files; choose a run of the server with --run")
-	}
-	e, done, err := a.OpenReadOnly(ctx)
-	if err != nil {
-		return RunHistory{}, err
-	}
-	defer done()
-	return a.ReadRun(ctx, e, arg, runID)
-}
-
-func (a *App) ReadRun(ctx context.Context, e *engine.Engine, id, runID string) (RunHistory, error) {
-	run, err := runs.Resolve(ctx, e.Client, id)
-	if err != nil {
-		return RunHistory{}, err
-	}
-	exec := run.GetWorkflowExecutionInfo().GetExecution()
-	if runID == "" {
-		runID = exec.GetRunId()
-	}
-	events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), runID)
-	if err != nil {
-		return RunHistory{}, err
-	}
-	line, err := cluster.ReadLine(ctx, e.Client, e.Namespace(), exec.GetWorkflowId(), runID)
-	return RunHistory{Source: exec.GetWorkflowId(), Number: 1, History: historyfile.History{Events: events}, Chain: chainLineOf(line)}, err
 }

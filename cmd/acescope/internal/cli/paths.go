@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
-// Paths is where things lie.
+// Paths are the files and directories of acescope.
 type Paths struct {
 	Config string `json:"config"`
 	Themes string `json:"themes"`
@@ -15,29 +17,30 @@ type Paths struct {
 	Logs   string `json:"logs"`
 }
 
-// xdg is the folder of a kind for this program: that of the environment, else the usual
-// one below the home directory.
+// xdg returns the directory of acescope below $env, or below the given directory of the home directory.
 func xdg(env string, usual ...string) (string, error) {
 	if base := os.Getenv(env); filepath.IsAbs(base) {
 		return filepath.Join(base, "acescope"), nil
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", UsageError("no home directory: %v; give --data-dir, and set XDG_CONFIG_HOME and XDG_STATE_HOME", err)
+		return "", UsageError("no home directory: %v; set --data-dir, $XDG_CONFIG_HOME and $XDG_STATE_HOME", err)
 	}
-	return filepath.Join(append(append([]string{home}, usual...), "acescope")...), nil
+	return filepath.Join(home, filepath.Join(usual...), "acescope"), nil
 }
 
+// ConfigDir returns the directory of the configuration file, the themes and the saved filters.
 func ConfigDir() (string, error) { return xdg("XDG_CONFIG_HOME", ".config") }
 
+// StatePath returns the file in which the console keeps its state.
 func StatePath() (string, error) {
 	dir, err := xdg("XDG_STATE_HOME", ".local", "state")
 	return filepath.Join(dir, "state.json"), err
 }
 
-// dir is the data directory in force.
+// DataDir returns the effective data directory.
 func (a *App) DataDir() (string, error) {
-	if rest, ok := strings.CutPrefix(a.Settings.DataDir, "~/"); ok && a.Settings.rank("data_dir") == fileRank {
+	if rest, ok := strings.CutPrefix(a.Settings.DataDir, "~/"); ok && a.Settings.Sources["data_dir"].level == fromFile {
 		home, err := os.UserHomeDir()
 		return filepath.Join(home, rest), err
 	}
@@ -47,6 +50,7 @@ func (a *App) DataDir() (string, error) {
 	return xdg("XDG_DATA_HOME", ".local", "share")
 }
 
+// Paths returns the effective paths.
 func (a *App) Paths() (Paths, error) {
 	config, err := ConfigDir()
 	if err != nil {
@@ -57,6 +61,64 @@ func (a *App) Paths() (Paths, error) {
 		return Paths{}, err
 	}
 	data, err := a.DataDir()
-	return Paths{Config: filepath.Join(config, "config.toml"), Themes: filepath.Join(config, "themes"), State: state, Data: data,
-		Logs: filepath.Join(data, "logs")}, err
+	return Paths{
+		Config: filepath.Join(config, "config.toml"), Themes: filepath.Join(config, "themes"), State: state,
+		Data: data, Logs: filepath.Join(data, "logs"),
+	}, err
+}
+
+// Home returns path with a leading ~/ replaced by the home directory.
+func Home(path string) string {
+	rest, ok := strings.CutPrefix(path, "~/")
+	if !ok {
+		return path
+	}
+	dir, err := os.UserHomeDir()
+	if err != nil {
+		return path
+	}
+	return filepath.Join(dir, rest)
+}
+
+// ReadFile reads at most limit bytes of a file, or of standard input for "-". A longer file is a usage error.
+func ReadFile(path string, limit int64) ([]byte, error) {
+	in := os.Stdin
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, FileError(err)
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err := io.ReadAll(io.LimitReader(in, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = UsageError("%s: longer than %d bytes", path, limit)
+	}
+	return data, err
+}
+
+// FileError gives the error about a missing file its exit code.
+func FileError(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return &ExitError{ExitNotFound, err}
+	}
+	return err
+}
+
+// ReplaceFile writes a file that only its owner can read, atomically: a reader finds either the old or the new data.
+func ReplaceFile(path string, data []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	_, err = tmp.Write(data)
+	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
 }

@@ -13,26 +13,26 @@ import (
 	"acescope/tui/text"
 )
 
-// SoFar is how far something long is.
-type SoFar struct {
-	Done, Total int64 // total 0 where nobody knows
+// Progress is the progress of a long operation.
+type Progress struct {
+	Done, Total int64 // Total is 0 if unknown
 	Since       time.Time
-	What        string // is said behind the numbers
+	Note        string // shown after the numbers
 }
 
-// ProgressBar draws progress in the last line of a terminal. A nil one draws nothing.
+// ProgressBar draws progress in the last line of a terminal. A nil ProgressBar draws nothing.
 type ProgressBar struct {
 	out    io.Writer
 	width  func() int
 	glyphs theme.Glyphs
-	drawn  time.Time // zero while the line is empty
-	last   time.Time
+	drawn  bool      // the line is not empty
+	last   time.Time // when the bar was drawn last
 }
 
-// progressEvery bounds how often a bar is drawn.
-const progressEvery = 100 * time.Millisecond
+// progressInterval is the minimum time between two draws.
+const progressInterval = 100 * time.Millisecond
 
-// NewProgressBar is nil where standard error is no terminal that can take a line back.
+// NewProgressBar returns nil if standard error is not a terminal that can erase a line.
 func NewProgressBar(out io.Writer) *ProgressBar {
 	if !term.IsTerminal(os.Stderr.Fd()) || os.Getenv("TERM") == "dumb" {
 		return nil
@@ -46,38 +46,37 @@ func NewProgressBar(out io.Writer) *ProgressBar {
 	return &ProgressBar{out: out, width: width, glyphs: theme.GlyphsFor(os.Getenv)}
 }
 
-// Ticks is when to draw although nothing new has come.
+// Ticks returns a ticker for drawing while nothing changes.
 func (b *ProgressBar) Ticks() *time.Ticker {
 	if b == nil {
 		return time.NewTicker(time.Hour)
 	}
-	return time.NewTicker(5 * progressEvery)
+	return time.NewTicker(5 * progressInterval)
 }
 
-// Draw draws, unless it did a moment ago.
-func (b *ProgressBar) Draw(how func() SoFar) {
-	if b == nil || time.Since(b.last) < progressEvery {
+// Draw draws the progress, at most once per progressInterval.
+func (b *ProgressBar) Draw(progress func() Progress) {
+	if b == nil || time.Since(b.last) < progressInterval {
 		return
 	}
 	b.Clear()
-	b.last = time.Now()
-	b.drawn = b.last
-	fmt.Fprint(b.out, text.Cut(how().line(b.last, b.glyphs), b.width()-1, b.glyphs.Ellipsis))
+	b.last, b.drawn = time.Now(), true
+	fmt.Fprint(b.out, text.Cut(progress().line(b.last, b.glyphs), b.width()-1, b.glyphs.Ellipsis))
 }
 
-// Clear takes the bar away, so that a line can be written.
+// Clear erases the bar, so that a line can be written.
 func (b *ProgressBar) Clear() {
-	if b != nil && !b.drawn.IsZero() {
+	if b != nil && b.drawn {
 		fmt.Fprint(b.out, "\r\x1b[K")
-		b.drawn = time.Time{}
+		b.drawn = false
 	}
 }
 
-// barCells is the length of the bar itself.
+// barCells is the width of the bar.
 const barCells = 16
 
-// line says how far it is, how fast, and how long the rest will take at that rate.
-func (p SoFar) line(now time.Time, g theme.Glyphs) string {
+// line returns the progress, the rate and, at that rate, the remaining time.
+func (p Progress) line(now time.Time, g theme.Glyphs) string {
 	spent := now.Sub(p.Since)
 	rate := float64(p.Done) / max(spent.Seconds(), 0.001)
 	per := fmt.Sprintf("%.0f/s", rate)
@@ -85,19 +84,19 @@ func (p SoFar) line(now time.Time, g theme.Glyphs) string {
 		per = fmt.Sprintf("%.1f/s", rate)
 	}
 	if p.Total == 0 {
-		return fmt.Sprintf("%s  %s  %s  %s", text.Count(p.Done), per, roughly(spent), p.What)
+		return fmt.Sprintf("%s  %s  %s  %s", text.Count(p.Done), per, roughly(spent), p.Note)
 	}
-	done := min(p.Done, p.Total) // there may be more than when they were counted
+	done := min(p.Done, p.Total) // Total may be outdated
 	full := int(done * barCells / p.Total)
 	left := "?"
 	if done > 0 {
 		left = roughly(time.Duration(float64(spent) / float64(done) * float64(p.Total-done)))
 	}
-	return fmt.Sprintf("%s%s %s/%s %d%%  %s  ETA %s  %s", strings.Repeat(g.Full, full), strings.Repeat(g.Empty, barCells-full),
-		text.Count(p.Done), text.Count(p.Total), done*100/p.Total, per, left, p.What)
+	bar := strings.Repeat(g.Full, full) + strings.Repeat(g.Empty, barCells-full)
+	return fmt.Sprintf("%s %s/%s %d%%  %s  ETA %s  %s", bar, text.Count(p.Done), text.Count(p.Total), done*100/p.Total, per, left, p.Note)
 }
 
-// roughly is a duration to the second.
+// roughly returns a duration to the second.
 func roughly(d time.Duration) string {
 	if d < time.Minute {
 		return text.Span(d)

@@ -16,77 +16,39 @@ import (
 	"acescope/engine/tasks/run"
 )
 
-// Providers is who can serve steps here, by the environment and the configuration.
+// Providers returns the step providers of the environment and the configuration.
 func (a *App) Providers() []model.Provider {
 	if a.served == nil {
-		a.served = engine.Providers(a.configured(), a.prices(), os.Getenv)
+		a.served = engine.Providers(a.configuredProviders(), a.prices(), os.Getenv)
 	}
 	return a.served
 }
 
-// configured is what the configuration says of servers of models.
-func (a *App) configured() (own []engine.ProviderConfig) {
+func (a *App) configuredProviders() (list []engine.ProviderConfig) {
 	for _, p := range a.Settings.File.Providers {
-		own = append(own, engine.ProviderConfig{Name: p.Name, Kind: p.Kind, BaseURL: p.BaseURL, Model: p.Model,
-			KeyEnv: p.APIKeyEnv, KeyFile: p.APIKeyFile, Dir: p.WorkingDir, Tokens: p.MaxTokens})
+		list = append(list, engine.ProviderConfig(p))
 	}
-	return own
+	return list
 }
 
-func (a *App) ProviderLines(ctx context.Context) []ProviderLine {
-	servers := engine.Servers(a.configured(), os.Getenv)
-	var out []ProviderLine
-	for _, p := range a.Providers() {
-		l := ProviderLine{Name: p.Name(), Kind: p.Name(), Model: p.DefaultModel(), OK: true, Text: AboutProvider(p)}
-		if c, ok := p.(model.Checker); ok {
-			l.OK = c.Ready() == nil
-		}
-		for _, s := range servers {
-			if s.Name == l.Name {
-				l.Kind, l.BaseURL, l.APIKeyEnv, l.APIKeyFile = s.Kind, llm.AddressOf(s.BaseURL), s.KeyEnv, s.KeyFile
-			}
-		}
-		out = append(out, l)
-	}
-	for _, d := range a.StepBlueprints(ctx) {
-		out = append(out, ProviderLine{Name: ace.BlueprintProvider(d.Name), Kind: "blueprint", Model: d.Name, OK: d.Error == "", Text: AboutBlueprint(d)})
-	}
-	return out
-}
-
-// AboutBlueprint says what a blueprint that serves steps is, or what is wrong with it.
-func AboutBlueprint(d run.BlueprintInfo) string {
-	if d.Error != "" {
-		return "cannot be used: " + OneLine(errors.New(d.Error))
-	}
-	return d.Description
-}
-
-// prices is what models cost: the list that comes with the program, and the user's own
-// prices in place of those of the same models.
+// prices returns the prices that come with acescope, overridden by those of the configuration.
 func (a *App) prices() *price.Prices {
-	var own []price.Price
+	var configured []price.Price
 	for _, p := range a.Settings.File.Prices {
-		own = append(own, price.Price{Models: []string{p.Model}, Input: p.Input, Output: p.Output, CacheRead: p.CacheRead,
-			CacheWrite5m: p.CacheWrite5m, CacheWrite1h: p.CacheWrite1h})
+		configured = append(configured, price.Price{
+			Models: []string{p.Model}, Input: p.Input, Output: p.Output, CacheRead: p.CacheRead,
+			CacheWrite5m: p.CacheWrite5m, CacheWrite1h: p.CacheWrite1h,
+		})
 	}
-	list, err := price.Shipped().With(own)
+	list, err := price.Shipped().With(configured)
 	if err != nil {
-		fmt.Fprintln(a.Err, "acescope: "+OneLine(err)+"; only the list prices count")
+		fmt.Fprintln(a.Err, "acescope: "+OneLine(err)+"; ignoring the prices of the configuration")
 		return price.Shipped()
 	}
 	return list
 }
 
-// AboutProvider says what a provider is, or what it lacks.
-func AboutProvider(p model.Provider) string {
-	if c, ok := p.(model.Checker); ok && c.Ready() != nil {
-		return "cannot be used: " + strings.TrimPrefix(OneLine(c.Ready()), p.Name()+": ")
-	}
-	return p.About()
-}
-
-// ProviderLine is who can serve steps. Keys are named, never shown.
+// ProviderLine is a step provider in the output of acescope config. It names the source of the key, never the key.
 type ProviderLine struct {
 	Name       string `json:"name"`
 	Kind       string `json:"kind"`
@@ -98,7 +60,58 @@ type ProviderLine struct {
 	Text       string `json:"text"`
 }
 
-// StepBlueprints are the blueprints that serve steps, to list them.
+// ProviderLines returns the step providers and the blueprints that can execute steps.
+func (a *App) ProviderLines(ctx context.Context) []ProviderLine {
+	servers := engine.Servers(a.configuredProviders(), os.Getenv)
+	var out []ProviderLine
+	for _, p := range a.Providers() {
+		l := ProviderLine{
+			Name: p.Name(), Kind: p.Name(), Model: p.DefaultModel(), OK: providerError(p) == nil, Text: AboutProvider(p),
+		}
+		for _, s := range servers {
+			if s.Name == l.Name {
+				l.Kind, l.BaseURL, l.APIKeyEnv, l.APIKeyFile = s.Kind, llm.AddressOf(s.BaseURL), s.KeyEnv, s.KeyFile
+			}
+		}
+		out = append(out, l)
+	}
+	for _, d := range a.StepBlueprints(ctx) {
+		out = append(out, ProviderLine{
+			Name: ace.BlueprintProvider(d.Name), Kind: "blueprint", Model: d.Name, OK: d.Error == "", Text: AboutBlueprint(d),
+		})
+	}
+	return out
+}
+
+// providerError returns why a provider cannot be used.
+func providerError(p model.Provider) error {
+	if c, ok := p.(model.Checker); ok {
+		return c.Ready()
+	}
+	return nil
+}
+
+// AboutProvider describes a provider, or says why it cannot be used.
+func AboutProvider(p model.Provider) string {
+	if err := providerError(p); err != nil {
+		return "cannot be used: " + strings.TrimPrefix(OneLine(err), p.Name()+": ")
+	}
+	return p.About()
+}
+
+// AboutBlueprint describes a blueprint that can execute steps, or says why it cannot be used.
+func AboutBlueprint(d run.BlueprintInfo) string {
+	if d.Error != "" {
+		return "cannot be used: " + OneLine(errors.New(d.Error))
+	}
+	return d.Description
+}
+
+// stepTag is the tag of the blueprints that are listed among the providers. A blueprint without it can still be named
+// as a provider.
+const stepTag = "ace-step"
+
+// StepBlueprints returns the blueprints with the tag of step providers. It is empty if the library cannot be read.
 func (a *App) StepBlueprints(ctx context.Context) []run.BlueprintInfo {
 	l, err := a.Library()
 	if err != nil {
@@ -112,7 +125,3 @@ func (a *App) StepBlueprints(ctx context.Context) []run.BlueprintInfo {
 		return !slices.Contains(d.Tags, stepTag) || d.Type == run.Agent
 	})
 }
-
-// stepTag is the tag of blueprints that serve steps: those are listed among the providers.
-// Others serve steps too, where somebody names them.
-const stepTag = "ace-step"

@@ -6,10 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/spf13/pflag"
-
-	"acescope/cmd/acescope/conffile"
 )
 
 var update = flag.Bool("update", false, "write the generated table of docs/reference/config.md")
@@ -26,7 +22,7 @@ func TestReferenceConfig(t *testing.T) {
 	if !found || !closed {
 		t.Fatalf("%s has no lines %q and %q", file, begin, end)
 	}
-	want := before + begin + settingsTable(t) + end + after
+	want := before + begin + settingsTable() + end + after
 	if *update {
 		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -36,11 +32,9 @@ func TestReferenceConfig(t *testing.T) {
 	}
 }
 
-func settingsTable(t *testing.T) string {
-	usual, err := resolve(pflag.NewFlagSet("", pflag.ContinueOnError), func(string) string { return "" }, conffile.File{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+func settingsTable() string {
+	var s Settings
+	s.declare()
 	code := func(s string) string {
 		if s == "" {
 			return ""
@@ -49,12 +43,12 @@ func settingsTable(t *testing.T) string {
 	}
 	var b strings.Builder
 	b.WriteString("| setting | default | flag | environment | |\n|---|---|---|---|---|\n")
-	for _, d := range SettingDefs() {
-		option := d.flag
-		if option != "" {
-			option = "--" + option
+	for _, d := range s.settings {
+		option := ""
+		if d.scope != noCommand {
+			option = "--" + d.Flag.Name
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", d.Name, code(d.Get(&usual)), code(option), code(d.env), d.Help)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", d.name, code(d.DefValue), code(option), code(d.env), d.Usage)
 	}
 	return b.String()
 }

@@ -4,4 +4,5 @@ package cli
 
 import "syscall"
 
-func ownSession() *syscall.SysProcAttr { return nil }
+// OwnSession returns nil: only Unix has sessions.
+func OwnSession() *syscall.SysProcAttr { return nil }

@@ -4,5 +4,5 @@ package cli
 
 import "syscall"
 
-// OwnSession frees a child from this terminal, so that closing it does not end the child.
+// OwnSession detaches a child process from this terminal, so that it survives when the terminal is closed.
 func OwnSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"acescope/cmd/acescope/conffile"
@@ -16,7 +18,7 @@ import (
 	"acescope/theme"
 )
 
-// Settings is what is in force, whoever said it.
+// Settings are the effective settings. Their flags point to the fields, so that Settings must not be copied.
 type Settings struct {
 	Theme     string
 	Mouse     bool
@@ -29,108 +31,37 @@ type Settings struct {
 	Profile   string
 	Observe   string // on, spool or off
 	NoRunner  bool
-	// Transcripts are the directories in which agents keep transcripts, "" for the usual ones.
+	// Transcripts and AgentsDirs are lists of directories as in PATH, "" for the default directories.
 	Transcripts string
-	// AgentsDirs are the directories of blueprints, "" for the usual ones.
-	AgentsDirs string
+	AgentsDirs  string
 
 	CodecEndpoint string
 	CodecAuth     string // a secret
 
-	Origin   map[string]string // by name: "flag --theme", "env ACESCOPE_THEME", "FILE:LINE", "default"
+	Sources  map[string]Source // by name of the setting
 	File     conffile.File
 	Warnings []string
+	settings []setting
 }
 
-// Ranges of numbers.
+// Source is where the value of a setting comes from.
+type Source struct {
+	level sourceLevel
+	Text  string // "flag --theme", "env ACESCOPE_THEME", "FILE:LINE" or "default"
+}
+
+// DefaultSource is the source of a setting that is set nowhere.
+var DefaultSource = Source{fromDefault, "default"}
+
+// sourceLevel orders sources: a higher level overrides the lower ones.
+type sourceLevel int
+
 const (
-	minRefresh, maxRefresh     = 500 * time.Millisecond, time.Hour
-	minFrameRate, maxFrameRate = 1, 120
-	UsualFrameRate             = 20
+	fromDefault sourceLevel = iota
+	fromFile
+	fromEnv
+	fromFlag
 )
-
-// settingDef is one setting: where it may be said and what it may be.
-type settingDef struct {
-	Name string
-	env  string // "" for none
-	flag string // "" for none
-	kind string // of a value in the file: text, bool, number
-	Help string
-	// Secrett values are never shown
-	Secret bool
-	set    func(s *Settings, text string) error
-	Get    func(s *Settings) string
-}
-
-func SettingDefs() []settingDef {
-	text := func(at func(*Settings) *string, check func(string) error) (func(*Settings, string) error, func(*Settings) string) {
-		return func(s *Settings, v string) error {
-			if check != nil {
-				if err := check(v); err != nil {
-					return err
-				}
-			}
-			*at(s) = v
-			return nil
-		}, func(s *Settings) string { return *at(s) }
-	}
-	flag := func(at func(*Settings) *bool) (func(*Settings, string) error, func(*Settings) string) {
-		return func(s *Settings, v string) error {
-			on, err := strconv.ParseBool(v)
-			if err != nil {
-				return fmt.Errorf("%q is neither true nor false", v)
-			}
-			*at(s) = on
-			return nil
-		}, func(s *Settings) string { return strconv.FormatBool(*at(s)) }
-	}
-	var defs []settingDef
-	add := func(d settingDef, set func(*Settings, string) error, get func(*Settings) string) {
-		d.set, d.Get = set, get
-		defs = append(defs, d)
-	}
-	own := func(name, kind, help string) settingDef {
-		return settingDef{Name: name, env: "ACESCOPE_" + strings.ToUpper(name), flag: strings.ReplaceAll(name, "_", "-"), kind: kind, Help: help}
-	}
-	cluster := func(name, help string) settingDef {
-		return settingDef{Name: name, env: "TEMPORAL_" + strings.ToUpper(name), flag: strings.ReplaceAll(name, "_", "-"), kind: "text", Help: help}
-	}
-	set, get := text(func(s *Settings) *string { return &s.Theme }, nil)
-	add(own("theme", "text", "colours, auto for dark or light by the terminal's background"), set, get)
-	set, get = flag(func(s *Settings) *bool { return &s.Mouse })
-	add(own("mouse", "bool", "the console takes the mouse from the start"), set, get)
-	set, get = flag(func(s *Settings) *bool { return &s.ReadOnly })
-	add(own("read_only", "bool", "the console changes nothing"), set, get)
-	add(own("refresh", "text", "how often the console reads the list of runs, 500ms to 1h"), setRefresh,
-		func(s *Settings) string { return s.Refresh.String() })
-	add(own("frame_rate", "number", "frames a second at most, 1 to 120"), setFrameRate,
-		func(s *Settings) string { return strconv.Itoa(s.FrameRate) })
-	set, get = text(func(s *Settings) *string { return &s.DataDir }, nil)
-	add(own("data_dir", "text", "where the embedded server, artifacts and playbooks lie"), set, get)
-	set, get = text(func(s *Settings) *string { return &s.Address }, nil)
-	add(cluster("address", "host:port of a Temporal cluster to use"), set, get)
-	set, get = text(func(s *Settings) *string { return &s.Namespace }, nil)
-	add(cluster("namespace", "namespace on that cluster"), set, get)
-	set, get = text(func(s *Settings) *string { return &s.Profile }, nil)
-	add(cluster("profile", "profile of the temporal command's configuration to connect with"), set, get)
-	set, get = text(func(s *Settings) *string { return &s.Observe }, checkObserve)
-	add(own("observe", "text", "what becomes of what hooks leave in the spool: on, spool (it stays there) or off"), set, get)
-	set, get = flag(func(s *Settings) *bool { return &s.NoRunner })
-	add(own("no_runner", "bool", "a process that serves brings no local runner along"), set, get)
-	set, get = text(func(s *Settings) *string { return &s.Transcripts }, nil)
-	add(settingDef{Name: "transcripts", env: "ACESCOPE_TRANSCRIPTS", kind: "text", Help: "configuration directories of Claude Code, apart as in PATH (else $CLAUDE_CONFIG_DIR, else ~/.claude)"}, set, get)
-	set, get = text(func(s *Settings) *string { return &s.AgentsDirs }, nil)
-	add(settingDef{Name: "agents_dirs", env: "ACESCOPE_AGENTS_DIR", kind: "text", Help: "directories of blueprints, apart as in PATH (else ./agents, ./.acescope/agents and agents beside this file)"}, set, get)
-	set, _ = text(func(s *Settings) *string { return &s.CodecEndpoint }, codec.CheckEndpoint)
-	add(cluster("codec_endpoint", "URL of the codec server that payloads are read and written through"), set, func(s *Settings) string {
-		return codec.Config{Endpoint: s.CodecEndpoint}.Shown()
-	})
-	set, get = text(func(s *Settings) *string { return &s.CodecAuth }, nil)
-	auth := cluster("codec_auth", "what lets you in there, as the header Authorization; never shown")
-	auth.Secret = true
-	add(auth, set, get)
-	return defs
-}
 
 // Values of the setting observe.
 const (
@@ -139,149 +70,263 @@ const (
 	ObserveOff   = "off"
 )
 
+const (
+	minRefresh, maxRefresh     = 500 * time.Millisecond, time.Hour
+	minFrameRate, maxFrameRate = 1, 120
+	DefaultFrameRate           = 20
+)
+
+// setting is one setting. Its flag holds the type, the default, the description and the value.
+type setting struct {
+	*pflag.Flag
+	name  string // in the configuration file
+	env   string
+	scope scope
+}
+
+// scope says which commands have a flag for a setting.
+type scope int
+
+const (
+	everyCommand scope = iota
+	consoleCommands
+	noCommand
+)
+
+// declare declares every setting. A setting needs a field of Settings, one line here and, if its type does not say
+// which values are valid, a check in checks.
+func (s *Settings) declare() {
+	s.Sources = map[string]Source{}
+	group := func(envPrefix string, scope scope, declare func(f *pflag.FlagSet)) {
+		f := pflag.NewFlagSet("settings", pflag.ContinueOnError)
+		f.SortFlags = false
+		declare(f)
+		f.VisitAll(func(flag *pflag.Flag) {
+			name := strings.ReplaceAll(flag.Name, "-", "_")
+			env := cmp.Or(envNames[name], envPrefix+strings.ToUpper(name))
+			s.settings = append(s.settings, setting{flag, name, env, scope})
+		})
+	}
+	group("ACESCOPE_", consoleCommands, func(f *pflag.FlagSet) {
+		f.StringVar(&s.Theme, "theme", theme.Auto, `color theme of the console; "acescope config themes" lists them`)
+		f.BoolVar(&s.Mouse, "mouse", false, "enable the mouse in the console")
+		f.BoolVar(&s.ReadOnly, "read-only", false, "disable every action of the console that changes something")
+		f.DurationVar(&s.Refresh, "refresh", cluster.DefaultInterval, "interval between reads of the run list, 500ms to 1h")
+		f.IntVar(&s.FrameRate, "frame-rate", DefaultFrameRate, "maximum frames per second of the console, 1 to 120")
+	})
+	group("ACESCOPE_", everyCommand, func(f *pflag.FlagSet) {
+		f.StringVar(&s.DataDir, "data-dir", "",
+			"directory of the embedded server, artifacts and playbooks (default $XDG_DATA_HOME/acescope)")
+		f.StringVar(&s.Observe, "observe", ObserveOn,
+			"what happens to records of agent hooks: on forwards them to their runs, spool keeps them, off ignores them")
+		f.BoolVar(&s.NoRunner, "no-runner", false,
+			"do not start the local runner, which executes blueprint runs in a process that serves")
+	})
+	group("TEMPORAL_", everyCommand, func(f *pflag.FlagSet) {
+		f.StringVar(&s.Address, "address", "", "host:port of a Temporal cluster to use instead of the embedded server")
+		f.StringVar(&s.Namespace, "namespace", "", "namespace on that cluster (default ace-dev)")
+		f.StringVar(&s.Profile, "profile", "", "profile of the temporal command's configuration to connect with")
+		f.StringVar(&s.CodecEndpoint, "codec-endpoint", "", "URL of a codec server that encodes and decodes payloads")
+		f.StringVar(&s.CodecAuth, "codec-auth", "",
+			"Authorization header for the codec server (better: $TEMPORAL_CODEC_AUTH)")
+	})
+	group("ACESCOPE_", noCommand, func(f *pflag.FlagSet) {
+		f.StringVar(&s.Transcripts, "transcripts", "",
+			"configuration directories of Claude Code, separated as in PATH (default $CLAUDE_CONFIG_DIR or ~/.claude)")
+		f.StringVar(&s.AgentsDirs, "agents-dirs", "", "directories of blueprints, separated as in PATH "+
+			"(default ./agents, ./.acescope/agents and agents next to the configuration file)")
+	})
+}
+
+// envNames are environment variables that do not follow from the name of the setting.
+var envNames = map[string]string{"agents_dirs": "ACESCOPE_AGENTS_DIR"}
+
+// checks reject values that have the right type.
+var checks = map[string]func(text string) error{
+	"observe": checkObserve, "refresh": checkRefresh, "frame_rate": checkFrameRate, "codec_endpoint": codec.CheckEndpoint,
+}
+
+// absolutePaths are settings that must be absolute paths in the configuration file.
+var absolutePaths = []string{"data_dir", "agents_dirs"}
+
 func checkObserve(v string) error {
 	if v != ObserveOn && v != observeSpool && v != ObserveOff {
-		return fmt.Errorf("%q is none of on, spool and off", v)
+		return fmt.Errorf("%q must be on, spool or off", v)
 	}
 	return nil
 }
 
-func setRefresh(s *Settings, v string) error {
-	d, err := time.ParseDuration(v)
-	if err != nil || d < minRefresh || d > maxRefresh {
-		return fmt.Errorf(`%q is no time from 500ms to 1h: write "2s"`, v)
-	}
-	s.Refresh = d
-	return nil
-}
-
-func setFrameRate(s *Settings, v string) error {
-	n, err := strconv.Atoi(v)
-	if err != nil || n < minFrameRate || n > maxFrameRate {
-		return fmt.Errorf("%q is no number from %d to %d", v, minFrameRate, maxFrameRate)
-	}
-	s.FrameRate = n
-	return nil
-}
-
-func isSetting(name string) bool { return settingNamed(name) != nil }
-
-func settingNamed(name string) *settingDef {
-	defs := SettingDefs()
-	if i := slices.IndexFunc(defs, func(d settingDef) bool { return d.Name == name }); i >= 0 {
-		return &defs[i]
+func checkRefresh(v string) error {
+	if d, err := time.ParseDuration(v); err != nil || d < minRefresh || d > maxRefresh {
+		return fmt.Errorf(`%q must be a duration from 500ms to 1h, such as "2s"`, v)
 	}
 	return nil
 }
 
-// resolve works out what is in force: flags come before the environment, that before the
-// file, and that before the defaults. Mistakes in flags are returned; others are warnings,
-// and the next in that order counts.
-func resolve(flags *pflag.FlagSet, getenv func(string) string, file conffile.File, warnings []string) (Settings, error) {
-	s := Settings{Theme: theme.Auto, Refresh: cluster.DefaultInterval, FrameRate: UsualFrameRate, Observe: ObserveOn, Origin: map[string]string{}, File: file, Warnings: warnings}
-	for _, d := range SettingDefs() {
-		s.Origin[d.Name] = "default"
-		if f := flags.Lookup(d.flag); f != nil && f.Changed {
-			if err := d.set(&s, f.Value.String()); err != nil {
-				return s, UsageError("--%s: %v", d.flag, err)
-			}
-			s.Origin[d.Name] = "flag --" + d.flag
-			continue
+func checkFrameRate(v string) error {
+	if n, err := strconv.Atoi(v); err != nil || n < minFrameRate || n > maxFrameRate {
+		return fmt.Errorf("%q must be a number from %d to %d", v, minFrameRate, maxFrameRate)
+	}
+	return nil
+}
+
+// set parses text and stores it. An error resets the setting to its default.
+func (d setting) set(text string) error {
+	if check := checks[d.name]; check != nil {
+		if err := check(text); err != nil {
+			return err
 		}
-		if v := getenv(d.env); v != "" {
-			if err := d.set(&s, v); err == nil {
-				s.Origin[d.Name] = "env " + d.env
-				continue
-			} else {
-				s.Warn("$%s: %v", d.env, err)
-			}
+	}
+	if d.Value.Set(text) != nil {
+		_ = d.Value.Set(d.DefValue) // a default is valid
+		return fmt.Errorf("%q must be true or false", text)
+	}
+	return nil
+}
+
+// setFromFile stores a value of the configuration file, whose TOML type must fit.
+func (d setting) setFromFile(value any) error {
+	fits, want := false, "a string"
+	switch d.Value.Type() {
+	case "bool":
+		_, fits = value.(bool)
+		want = "true or false"
+	case "int":
+		_, fits = value.(int64)
+		want = "a number"
+	default:
+		_, fits = value.(string)
+	}
+	if !fits {
+		return fmt.Errorf("must be %s", want)
+	}
+	text := fmt.Sprint(value)
+	relative := func(path string) bool { return !conffile.Absolute(path) }
+	if slices.Contains(absolutePaths, d.name) && slices.ContainsFunc(filepath.SplitList(text), relative) {
+		return fmt.Errorf("%q must be an absolute path", text)
+	}
+	return d.set(text)
+}
+
+func (s *Settings) isSetting(name string) bool {
+	return slices.ContainsFunc(s.settings, func(d setting) bool { return d.name == name })
+}
+
+// addFlags adds the flags of the settings of a scope.
+func (a *App) addFlags(f *pflag.FlagSet, scope scope) {
+	if a.Settings.settings == nil {
+		a.Settings.declare()
+	}
+	for _, d := range a.Settings.settings {
+		if d.scope == scope {
+			f.AddFlag(d.Flag)
 		}
-		s.fromFile(d)
+	}
+}
+
+// SettingFlags adds the flags of the settings that every command has.
+func (a *App) SettingFlags(f *pflag.FlagSet) { a.addFlags(f, everyCommand) }
+
+// ConsoleFlags adds the flags of the settings of the console to a command that shows warnings itself.
+func (a *App) ConsoleFlags(cmd *cobra.Command) *cobra.Command {
+	a.addFlags(cmd.Flags(), consoleCommands)
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[showsWarnings] = "yes"
+	return cmd
+}
+
+// showsWarnings marks commands that show the warnings of the configuration themselves.
+const showsWarnings = "shows-warnings"
+
+// resolve sets the settings that no flag set. The environment overrides the file, and the file overrides the
+// default. A wrong flag is an error. Another wrong value is a warning and is skipped.
+func (s *Settings) resolve(getenv func(string) string, file conffile.File, warnings []string) error {
+	s.File, s.Warnings = file, warnings
+	for _, d := range s.settings {
+		source, err := s.resolveOne(d, getenv)
+		if err != nil {
+			return err
+		}
+		s.Sources[d.name] = source
 	}
 	if theme.WantsNoColor(getenv) {
 		s.Theme = "no-color"
-		if s.Origin["theme"] = "env NO_COLOR"; getenv("NO_COLOR") == "" {
-			s.Origin["theme"] = "env TERM"
+		s.Sources["theme"] = Source{fromEnv, "env NO_COLOR"}
+		if getenv("NO_COLOR") == "" {
+			s.Sources["theme"] = Source{fromEnv, "env TERM"}
 		}
 	}
-	return s, nil
+	return nil
 }
 
+func (s *Settings) resolveOne(d setting, getenv func(string) string) (Source, error) {
+	if d.Changed {
+		if err := d.set(d.Value.String()); err != nil {
+			return Source{}, UsageError("--%s: %v", d.Name, err)
+		}
+		return Source{fromFlag, "flag --" + d.Name}, nil
+	}
+	if v := getenv(d.env); v != "" {
+		err := d.set(v)
+		if err == nil {
+			return Source{fromEnv, "env " + d.env}, nil
+		}
+		s.Warn("$%s: %v", d.env, err)
+	}
+	if v, ok := s.File.Values[d.name]; ok {
+		where := s.File.Path + ":" + strconv.Itoa(v.Line)
+		err := d.setFromFile(v.Value)
+		if err == nil {
+			return Source{fromFile, where}, nil
+		}
+		s.Warn("%s: %s: %v", where, d.name, err)
+	}
+	return DefaultSource, nil
+}
+
+// Warn adds a warning.
 func (s *Settings) Warn(format string, args ...any) {
 	s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...))
 }
 
-func (s *Settings) fromFile(d settingDef) {
-	v, ok := s.File.Values[d.Name]
-	if !ok {
-		return
-	}
-	where := s.File.Path + ":" + strconv.Itoa(v.Line)
-	text, kind := "", ""
-	switch value := v.Value.(type) {
-	case string:
-		text, kind = value, "text"
-	case bool:
-		text, kind = strconv.FormatBool(value), "bool"
-	case int64:
-		text, kind = strconv.FormatInt(value, 10), "number"
-	}
-	if kind != d.kind {
-		what := map[string]string{"text": `a text: ` + d.Name + ` = "…"`, "bool": "true or false", "number": "a number"}[d.kind]
-		s.Warn("%s: %s is %s", where, d.Name, what)
-		return
-	}
-	if d.Name == "data_dir" && !absolute(text) || d.Name == "agents_dirs" && !allAbsolute(text) {
-		s.Warn("%s: %s %q is not absolute", where, d.Name, text)
-		return
-	}
-	if err := d.set(s, text); err != nil {
-		s.Warn("%s: %s: %v", where, d.Name, err)
-		return
-	}
-	s.Origin[d.Name] = where
-}
-
-// absolute tells whether a path means the same wherever a command is called.
-func absolute(path string) bool { return strings.HasPrefix(path, "~/") || filepath.IsAbs(path) }
-
-func allAbsolute(list string) bool {
-	for _, path := range filepath.SplitList(list) {
-		if !absolute(path) {
-			return false
-		}
-	}
-	return true
-}
-
-// How much say whoever said something has.
-const (
-	fileRank = 1 + iota
-	envRank
-	flagRank
-)
-
-// rank is who said a setting, 0 where nobody did.
-func (s *Settings) rank(name string) int {
-	switch o := s.Origin[name]; {
-	case strings.HasPrefix(o, "flag "):
-		return flagRank
-	case strings.HasPrefix(o, "env "):
-		return envRank
-	case o == "" || o == "default":
-		return 0
-	}
-	return fileRank
-}
-
-// wantsCluster tells whether a cluster was asked for, and no data directory by somebody
-// with more say.
+// wantsCluster reports whether the settings name a cluster, and no higher source names a data directory.
 func (s *Settings) wantsCluster() bool {
-	named := 0
-	for name, v := range map[string]string{"address": s.Address, "profile": s.Profile} {
-		if v != "" {
-			named = max(named, s.rank(name))
-		}
+	named := fromDefault
+	if s.Address != "" {
+		named = s.Sources["address"].level
 	}
-	return named > 0 && named >= s.rank("data_dir")
+	if s.Profile != "" {
+		named = max(named, s.Sources["profile"].level)
+	}
+	return named > fromDefault && named >= s.Sources["data_dir"].level
+}
+
+// SettingLine is a setting in the output of acescope config.
+type SettingLine struct {
+	Name        string `json:"name"`
+	Value       string `json:"value"`
+	Source      string `json:"source"`
+	Description string `json:"description"`
+}
+
+// SettingLines returns the effective settings, without secrets.
+func (a *App) SettingLines() []SettingLine {
+	var out []SettingLine
+	for _, d := range a.Settings.settings {
+		l := SettingLine{d.name, d.Value.String(), a.Settings.Sources[d.name].Text, d.Usage}
+		switch d.name {
+		case "codec_auth":
+			if l.Value != "" {
+				l.Value = "(set)"
+			}
+		case "codec_endpoint":
+			l.Value = codec.Config{Endpoint: l.Value}.Shown()
+		case "data_dir":
+			l.Value, _ = a.DataDir() // without a data directory, config has failed before
+		}
+		out = append(out, l)
+	}
+	return out
 }

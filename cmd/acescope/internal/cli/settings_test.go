@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,10 +11,17 @@ import (
 )
 
 func TestPrecedence(t *testing.T) {
-	file, _ := conffile.Parse("c.toml", []byte("theme = \"ember\"\nmouse = true\nrefresh = \"7s\"\nframe_rate = 500\nread_only = \"yes\"\naddress = \"file:1\"\ndata_dir = \"rel\"\n"), isSetting)
+	const file = `theme = "ember"
+mouse = true
+refresh = "7s"
+frame_rate = 500
+read_only = "yes"
+address = "file:1"
+data_dir = "rel"
+`
 	for name, c := range map[string]struct {
-		args, env         []string
-		setting, val, who string
+		args, env              []string
+		setting, value, source string
 	}{
 		"flag":     {[]string{"--theme", "paper"}, []string{"ACESCOPE_THEME=light"}, "theme", "paper", "flag --theme"},
 		"env":      {nil, []string{"ACESCOPE_THEME=light"}, "theme", "light", "env ACESCOPE_THEME"},
@@ -22,14 +30,15 @@ func TestPrecedence(t *testing.T) {
 		"bad env":  {nil, []string{"ACESCOPE_REFRESH=soon"}, "refresh", "7s", "c.toml:3"},
 		"bad file": {nil, nil, "frame_rate", "20", "default"},
 		"bad type": {nil, nil, "read_only", "false", "default"},
+		"bad bool": {nil, []string{"ACESCOPE_MOUSE=maybe"}, "mouse", "true", "c.toml:2"},
 		"relative": {nil, nil, "data_dir", "", "default"},
 		"cluster":  {nil, []string{"TEMPORAL_ADDRESS=env:1"}, "address", "env:1", "env TEMPORAL_ADDRESS"},
 		"no color": {[]string{"--theme", "paper"}, []string{"NO_COLOR=1"}, "theme", "no-color", "env NO_COLOR"},
 	} {
 		s := resolved(t, file, c.args, c.env)
-		d := settingNamed(c.setting)
-		if got := d.Get(&s); got != c.val || s.Origin[c.setting] != c.who {
-			t.Errorf("%s: %s is %q by %s, want %q by %s", name, c.setting, got, s.Origin[c.setting], c.val, c.who)
+		i := slices.IndexFunc(s.settings, func(d setting) bool { return d.name == c.setting })
+		if got, source := s.settings[i].Value.String(), s.Sources[c.setting].Text; got != c.value || source != c.source {
+			t.Errorf("%s: %s is %q from %s, want %q from %s", name, c.setting, got, source, c.value, c.source)
 		}
 	}
 	if n := len(resolved(t, file, nil, nil).Warnings); n != 3 {
@@ -37,46 +46,51 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// Whoever has most say decides between a cluster and a data directory.
-func TestClusterOrDataDir(t *testing.T) {
-	file, _ := conffile.Parse("c.toml", []byte("address = \"file:1\"\n"), isSetting)
+// TestWantsCluster checks that the highest source decides between a cluster and a data directory.
+func TestWantsCluster(t *testing.T) {
 	for _, c := range []struct {
 		args, env []string
 		want      bool
 	}{
-		{nil, nil, true}, {[]string{"--data-dir", "d"}, nil, false}, {nil, []string{"ACESCOPE_DATA_DIR=/d"}, false},
-		{[]string{"--data-dir", "d"}, []string{"TEMPORAL_ADDRESS=x:1"}, false}, {[]string{"--data-dir", "d", "--address", "x:1"}, nil, true},
+		{nil, nil, true},
+		{[]string{"--data-dir", "d"}, nil, false},
+		{nil, []string{"ACESCOPE_DATA_DIR=/d"}, false},
+		{[]string{"--data-dir", "d"}, []string{"TEMPORAL_ADDRESS=x:1"}, false},
+		{[]string{"--data-dir", "d", "--address", "x:1"}, nil, true},
 		{nil, []string{"ACESCOPE_DATA_DIR=/d", "TEMPORAL_PROFILE=p"}, true},
 	} {
-		s := resolved(t, file, c.args, c.env)
+		s := resolved(t, "address = \"file:1\"\n", c.args, c.env)
 		if s.wantsCluster() != c.want {
 			t.Errorf("%v %v: a cluster is %v", c.args, c.env, !c.want)
 		}
 	}
-	if s := resolved(t, conffile.File{}, nil, nil); s.wantsCluster() {
-		t.Error("a cluster though nobody asked")
+	if s := resolved(t, "", nil, nil); s.wantsCluster() {
+		t.Error("a cluster without a setting that names one")
 	}
 }
 
-func resolved(t *testing.T, file conffile.File, args, env []string) Settings {
+func resolved(t *testing.T, file string, args, env []string) *Settings {
 	t.Helper()
-	cmd := ConsoleFlags(&cobra.Command{Use: "x", Run: func(*cobra.Command, []string) {}})
-	for _, n := range []string{"data-dir", "address", "namespace", "profile"} {
-		cmd.Flags().String(n, "", "")
-	}
+	a := &App{}
+	cmd := a.ConsoleFlags(&cobra.Command{Use: "x", Run: func(*cobra.Command, []string) {}})
+	a.SettingFlags(cmd.Flags())
 	if err := cmd.ParseFlags(args); err != nil {
 		t.Fatal(err)
 	}
-	s, err := resolve(cmd.Flags(), func(name string) string {
+	f, warnings := conffile.Parse("c.toml", []byte(file), a.Settings.isSetting)
+	if len(warnings) > 0 {
+		t.Fatal(warnings)
+	}
+	getenv := func(name string) string {
 		for _, e := range env {
-			if k, v, _ := strings.Cut(e, "="); k == name {
-				return v
+			if value, ok := strings.CutPrefix(e, name+"="); ok {
+				return value
 			}
 		}
 		return ""
-	}, file, nil)
-	if err != nil {
+	}
+	if err := a.Settings.resolve(getenv, f, nil); err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return &a.Settings
 }

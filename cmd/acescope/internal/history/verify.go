@@ -366,17 +366,17 @@ func (e VerifyEnd) verdict() error {
 }
 
 // progress says how far it is.
-func (v *verifying) progress() cli.SoFar {
+func (v *verifying) progress() cli.Progress {
 	e := v.end
-	p := cli.SoFar{Done: v.done, Total: v.total, Since: v.began, What: fmt.Sprintf("same %d", e.Same)}
+	p := cli.Progress{Done: v.done, Total: v.total, Since: v.began, Note: fmt.Sprintf("same %d", e.Same)}
 	for _, c := range []struct {
 		name string
 		n    int
 	}{{"diverged", e.Diverged}, {"drifted", e.Drifted}, {"unverified", e.Unverified}} {
 		if c.n > 0 {
-			p.What += fmt.Sprintf("  %s %d", c.name, c.n)
+			p.Note += fmt.Sprintf("  %s %d", c.name, c.n)
 		}
 	}
-	p.What += "  " + text.Count(int64(float64(e.Events)/max(time.Since(v.began).Seconds(), 0.001))) + " events/s"
+	p.Note += "  " + text.Count(int64(float64(e.Events)/max(time.Since(v.began).Seconds(), 0.001))) + " events/s"
 	return p
 }

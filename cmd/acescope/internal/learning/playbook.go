@@ -1,32 +1,37 @@
 package learning
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"os"
-	"text/tabwriter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/learning/playbook"
+	"acescope/sources/playbooks"
 )
 
+// PlaybookCommand returns the command playbook.
 func PlaybookCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "playbook",
-		Short: "Look at playbooks: versions, differences, who wrote each bullet, what is wrong",
-		Long:  "Look at the playbooks of the data directory, or at files. No server is needed.\n\n" + refHelp,
+		Short: "Show, compare and check playbooks",
+		Long:  "Show, compare and check the playbooks of the data directory, or playbook files.\n\n" + refHelp,
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return cli.UsageError("playbook what? branches, log, show, diff, blame or health")
+			return cli.UsageError("missing subcommand: acescope playbook branches, log, show, diff, blame or health")
 		},
 	}
-	cmd.AddCommand(playbookBranches(a), playbookLog(a), playbookShow(a), playbookDiff(a), playbookBlame(a), playbookHealth(a))
+	cmd.AddCommand(branchesCommand(a), logCommand(a), showCommand(a), diffCommand(a), blameCommand(a), healthCommand(a))
 	return cmd
 }
 
-// optional is the only argument, "" where there is none.
+// optional returns the only argument, "" if it is missing.
 func optional(args []string) string {
 	if len(args) == 0 {
 		return ""
@@ -34,72 +39,68 @@ func optional(args []string) string {
 	return args[0]
 }
 
-func playbookBranches(a *cli.App) *cobra.Command {
+// BranchLine is a branch of playbook versions.
+type BranchLine struct {
+	Type string `json:"type"` // playbook_branch
+	playbook.Branch
+}
+
+func branchesCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use: "branches", Short: "List the branches: one line of versions for each experiment", Args: cobra.NoArgs,
+		Use:   "branches",
+		Short: "List the branches of playbook versions, one for each experiment",
+		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			store, err := bookStore(a)
+			store, err := openStore(a)
 			if err != nil {
 				return err
 			}
-			list, err := store.Branches()
-			if a.JSON {
-				out := cli.NewLines(a.Out)
-				for _, d := range list {
-					_ = out.Put(BranchLine{"playbook_branch", d}) // flush tells
-				}
-				if flushErr := out.Flush(); err == nil {
-					err = flushErr
-				}
-				return err
+			branches, readErr := store.Branches() // with an error, the readable branches
+			lines := make([]BranchLine, len(branches))
+			for i, b := range branches {
+				lines[i] = BranchLine{"playbook_branch", b}
 			}
-			w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
-			for i, d := range list {
-				if i == 0 {
-					fmt.Fprintln(w, "BRANCH\tVERSIONS\tHEAD\tCHANGED")
-				}
-				fmt.Fprintf(w, "%s\t%d\t%.12s\t%s\n", cli.SafeText(d.Name), d.Versions, d.Head, d.At.Local().Format(time.DateTime))
-			}
-			if flushErr := w.Flush(); err == nil {
-				err = flushErr
+			header := "BRANCH\tVERSIONS\tHEAD\tCHANGED"
+			err = cli.WriteRows(a, slices.Values(lines), header, func(b BranchLine) []any {
+				return []any{b.Name, b.Versions, fmt.Sprintf("%.12s", b.Head), b.At.Local().Format(time.DateTime)}
+			})
+			if readErr != nil {
+				return readErr
 			}
 			return err
 		},
 	}
 }
 
-type BranchLine struct {
-	Type string `json:"type"` // playbook_branch
-	playbook.Branch
-}
-
+// BookVersionLine is a version of a branch.
 type BookVersionLine struct {
 	Type string `json:"type"` // playbook_version
 	Seq  int    `json:"seq"`
 	playbook.Version
 }
 
-func playbookLog(a *cli.App) *cobra.Command {
+func logCommand(a *cli.App) *cobra.Command {
 	limit := 0
 	cmd := &cobra.Command{
-		Use: "log [BRANCH]", Short: "List a branch's versions, newest first: which task, what it changed, why",
+		Use:   "log [BRANCH]",
+		Short: "List the versions of a branch, newest first: the task, its changes and their reason",
 		Example: "acescope playbook log finance-1 --limit 20\n" +
 			"acescope playbook log --json | jq -r 'select(.removed > 0) | [.seq, .task_id, .rationale] | @tsv'",
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return bookLog(a, optional(args), limit) },
+		RunE: func(_ *cobra.Command, args []string) error { return playbookLog(a, optional(args), limit) },
 	}
-	cmd.Flags().IntVar(&limit, "limit", 0, "at most so many versions (default all)")
+	cmd.Flags().IntVar(&limit, "limit", 0, "maximum number of versions (default all)")
 	return cmd
 }
 
-// logPage is how many versions are read at a time.
+// logPage is the number of versions that are read at a time.
 const logPage = 500
 
-func bookLog(a *cli.App, name string, limit int) error {
+func playbookLog(a *cli.App, name string, limit int) error {
 	if limit < 0 {
-		return cli.UsageError("--limit %d: give a number above 0", limit)
+		return cli.UsageError("--limit %d: must be above 0", limit)
 	}
-	store, err := bookStore(a)
+	store, err := openStore(a)
 	if err != nil {
 		return err
 	}
@@ -108,40 +109,41 @@ func bookLog(a *cli.App, name string, limit int) error {
 		return err
 	}
 	if ref.branch == "" {
-		return cli.NotFound("%s is no branch's version", name)
+		return cli.NotFound("%s is not a version of a branch", name)
 	}
-	out := cli.NewLines(a.Out)
-	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
-	given := 0
-	for to := ref.seq; to > 0 && (limit == 0 || given < limit); to -= logPage {
-		page, err := store.Page(ref.branch, max(to-logPage+1, 1), to)
-		if err != nil {
-			return err
-		}
-		for i := len(page) - 1; i >= 0 && (limit == 0 || given < limit); i-- {
-			seq := to - (len(page) - 1 - i)
-			if given++; a.JSON {
-				_ = out.Put(BookVersionLine{"playbook_version", seq, page[i]}) // flush tells
-				continue
+	oldest := 1
+	if limit > 0 {
+		oldest = max(ref.seq-limit+1, 1)
+	}
+	var readErr error
+	versions := func(yield func(BookVersionLine) bool) {
+		for to := ref.seq; to >= oldest; to -= logPage {
+			var page []playbook.Version
+			if page, readErr = store.Page(ref.branch, max(to-logPage+1, 1), to); readErr != nil {
+				return
 			}
-			if given == 1 {
-				fmt.Fprintln(w, "VERSION\tHASH\tTIME\tTASK\tΔ\tTAGS\tBULLETS\tWHY")
+			for i, v := range slices.Backward(page) {
+				seq := to - (len(page) - 1 - i)
+				if seq < oldest || !yield(BookVersionLine{"playbook_version", seq, v}) {
+					return
+				}
 			}
-			v := page[i]
-			fmt.Fprintf(w, "%d\t%.12s\t%s\t%s\t+%d ~%d -%d\t%d\t%d\t%s\n", seq, v.Hash, v.At.Local().Format(time.DateTime), cli.SafeText(v.TaskID),
-				v.Added, v.Updated, v.Removed, v.Tagged, v.Bullets, brief(v.Rationale, 100))
-		}
-		if err := out.Flush(); err != nil {
-			return err
-		}
-		if err := w.Flush(); err != nil {
-			return err
 		}
 	}
-	return nil
+	header := "VERSION\tHASH\tTIME\tTASK\tΔ\tTAGS\tBULLETS\tWHY"
+	err = cli.WriteRows(a, versions, header, func(v BookVersionLine) []any {
+		return []any{
+			v.Seq, fmt.Sprintf("%.12s", v.Hash), v.At.Local().Format(time.DateTime), v.TaskID,
+			fmt.Sprintf("+%d ~%d -%d", v.Added, v.Updated, v.Removed), v.Tagged, v.Bullets, brief(v.Rationale, 100),
+		}
+	})
+	if readErr != nil {
+		return readErr
+	}
+	return err
 }
 
-// brief is the beginning of a text on one line.
+// brief returns at most n characters of a text as one line.
 func brief(s string, n int) string {
 	runes := []rune(cli.OneLine(fmt.Errorf("%.2000s", s)))
 	if len(runes) > n {
@@ -150,47 +152,52 @@ func brief(s string, n int) string {
 	return string(runes)
 }
 
-func playbookShow(a *cli.App) *cobra.Command {
+func showCommand(a *cli.App) *cobra.Command {
 	format := ""
 	cmd := &cobra.Command{
-		Use: "show [VERSION|BRANCH|FILE]", Short: "Write a playbook, whole", Long: "Write a playbook, whole.\n\n" + refHelp,
-		Example: "acescope playbook show finance-1 > best.txt\nacescope playbook show finance-1@40 --format skillbook\nacescope playbook show other.json --format text",
-		Args:    cobra.MaximumNArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return bookShow(a, optional(args), format) },
+		Use:   "show [VERSION|BRANCH|FILE]",
+		Short: "Write a playbook",
+		Long:  "Write a playbook.\n\n" + refHelp,
+		Example: "acescope playbook show finance-1 > best.txt\n" +
+			"acescope playbook show finance-1@40 --format skillbook\n" +
+			"acescope playbook show other.json --format text",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return playbookShow(a, optional(args), format) },
 	}
-	cmd.Flags().StringVar(&format, "format", "", "text (ace-agent/ace; the default), skillbook (kayba JSON) or json (canonical: its SHA-256 is the version)")
+	cmd.Flags().StringVar(&format, "format", "",
+		"text (ace-agent/ace, the default), skillbook (kayba JSON) or json (canonical: its SHA-256 is the version)")
 	return cmd
 }
 
-// BookLine is a playbook, whole.
+// BookLine is a playbook.
 type BookLine struct {
 	Type    string            `json:"type"` // playbook
 	Name    string            `json:"name"`
 	Hash    string            `json:"hash"`
 	Branch  string            `json:"branch,omitempty"`
 	Seq     *int              `json:"seq,omitempty"`
-	Report  *playbook.Report  `json:"report,omitempty"`
+	Report  *playbook.Report  `json:"report,omitempty"` // for a file
 	NextID  int               `json:"next_id"`
 	Bullets []playbook.Bullet `json:"bullets"`
 }
 
-func bookShow(a *cli.App, name, format string) error {
+func playbookShow(a *cli.App, name, format string) error {
 	switch {
 	case a.JSON && format != "":
-		return cli.UsageError("--json and --format: give one of them")
-	case format != "" && format != "text" && format != "skillbook" && format != "json":
-		return cli.UsageError("--format %s: known: text, skillbook, json", format)
+		return cli.UsageError("--json and --format exclude each other")
+	case !slices.Contains([]string{"", "text", "skillbook", "json"}, format):
+		return cli.UsageError("--format %s: must be text, skillbook or json", format)
 	}
-	r, _, err := ref(a, name)
+	r, _, err := findRef(a, name)
 	if err != nil {
 		return err
 	}
-	tell(a, r)
+	reportFiles(a, r)
 	switch {
 	case a.JSON:
-		line := BookLine{Type: "playbook", Name: r.name, Hash: r.hash, NextID: r.book.NextID, Bullets: r.book.Bullets}
-		if line.Bullets == nil {
-			line.Bullets = []playbook.Bullet{}
+		line := BookLine{
+			Type: "playbook", Name: r.name, Hash: r.hash, NextID: r.book.NextID,
+			Bullets: append([]playbook.Bullet{}, r.book.Bullets...),
 		}
 		if r.branch != "" {
 			line.Branch, line.Seq = r.branch, &r.seq
@@ -208,4 +215,239 @@ func bookShow(a *cli.App, name, format string) error {
 		return playbook.WriteText(cli.SafeWriter{W: a.Out}, r.book)
 	}
 	return playbook.WriteText(a.Out, r.book)
+}
+
+func diffCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "diff A B",
+		Short: "Compare two playbooks; exits 4 if they differ",
+		Long:  "Compare two playbooks, bullet by bullet and word by word. Exits 0 if they are equal.\n\n" + refHelp,
+		Example: "acescope playbook diff finance-1@0 finance-1\n" +
+			"acescope playbook diff before.txt after.json --json | jq 'select(.type == \"removed\")'",
+		Args: cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error { return BookDiff(a, args[0], args[1]) },
+	}
+}
+
+// DiffLine is a bullet that only one of the playbooks has.
+type DiffLine struct {
+	Type   string          `json:"type"` // added or removed
+	Bullet playbook.Bullet `json:"bullet"`
+}
+
+// ChangedLine is a bullet that differs.
+type ChangedLine struct {
+	Type string `json:"type"` // changed
+	playbook.Change
+}
+
+// DiffEnd counts the differences.
+type DiffEnd struct {
+	Type      string `json:"type"` // playbook_diff
+	A         string `json:"a"`
+	B         string `json:"b"`
+	HashA     string `json:"hash_a"`
+	HashB     string `json:"hash_b"`
+	Added     int    `json:"added"`
+	Removed   int    `json:"removed"`
+	Changed   int    `json:"changed"`
+	Unchanged int    `json:"unchanged"`
+}
+
+func (e DiffEnd) String() string {
+	return fmt.Sprintf("%d added, %d removed, %d changed, %d unchanged", e.Added, e.Removed, e.Changed, e.Unchanged)
+}
+
+// BookDiff compares two playbooks. A difference is an error with exit code 4.
+func BookDiff(a *cli.App, nameA, nameB string) error {
+	from, _, err := findRef(a, nameA)
+	if err != nil {
+		return err
+	}
+	to, _, err := findRef(a, nameB)
+	if err != nil {
+		return err
+	}
+	reportFiles(a, from, to)
+	d := playbook.Diff(from.book, to.book)
+	end := DiffEnd{"playbook_diff", from.name, to.name, from.hash, to.hash,
+		len(d.Added), len(d.Removed), len(d.Changed), d.Same}
+	if a.JSON {
+		err = writeDiff(a, d, end)
+	} else {
+		err = printDiff(a.Out, d, end)
+	}
+	if err == nil && !d.Empty() {
+		err = fmt.Errorf("%s and %s differ: %v", cli.SafeText(from.name), cli.SafeText(to.name), end)
+		return &cli.ExitError{Code: cli.ExitDiverged, Err: err}
+	}
+	return err
+}
+
+func writeDiff(a *cli.App, d *playbook.Difference, end DiffEnd) error {
+	out := cli.NewLines(a.Out)
+	for _, b := range d.Removed {
+		_ = out.Put(DiffLine{"removed", b}) // Write returns the error
+	}
+	for _, c := range d.Changed {
+		_ = out.Put(ChangedLine{"changed", c})
+	}
+	for _, b := range d.Added {
+		_ = out.Put(DiffLine{"added", b})
+	}
+	return out.Write(end)
+}
+
+func printDiff(w io.Writer, d *playbook.Difference, end DiffEnd) error {
+	for _, b := range d.Removed {
+		fmt.Fprintf(w, "- [%s] %s\n", cli.SafeText(b.ID), cli.SafeText(b.Content))
+	}
+	for _, c := range d.Changed {
+		var what []string
+		if c.From != "" {
+			what = append(what, "was "+c.From)
+		}
+		if c.Moved {
+			what = append(what, "moved from "+c.Before.Section+" to "+c.After.Section)
+		}
+		if c.Counts {
+			what = append(what, fmt.Sprintf("helpful %d→%d harmful %d→%d neutral %d→%d", c.Before.Helpful, c.After.Helpful,
+				c.Before.Harmful, c.After.Harmful, c.Before.Neutral, c.After.Neutral))
+		}
+		fmt.Fprintf(w, "~ [%s] %s", cli.SafeText(c.ID), cli.SafeText(strings.Join(what, ", ")))
+		if c.Content {
+			fmt.Fprintf(w, "\n    %s", wordDiff(c.Words))
+		}
+		fmt.Fprintln(w)
+	}
+	for _, b := range d.Added {
+		fmt.Fprintf(w, "+ [%s] %s\n", cli.SafeText(b.ID), cli.SafeText(b.Content))
+	}
+	_, err := fmt.Fprintln(w, end)
+	return err
+}
+
+// wordDiff marks removed words as [-…-] and added words as {+…+}.
+func wordDiff(list []playbook.Hunk) string {
+	var b strings.Builder
+	for _, h := range list {
+		switch h.Kind {
+		case playbook.HunkAdded:
+			b.WriteString("{+" + cli.SafeText(h.Text) + "+}")
+		case playbook.HunkRemoved:
+			b.WriteString("[-" + cli.SafeText(h.Text) + "-]")
+		default:
+			b.WriteString(cli.SafeText(h.Text))
+		}
+	}
+	return b.String()
+}
+
+func healthCommand(a *cli.App) *cobra.Command {
+	accuracy := false
+	cmd := &cobra.Command{
+		Use:   "health [VERSION|BRANCH|FILE]",
+		Short: "Check a playbook and advise what to change",
+		Long: "Look for near-duplicates, harmful bullets, unused bullets, growth without edits, collapses and, with\n" +
+			"--accuracy, counters that rise while accuracy does not.\n\n" + refHelp,
+		Example: "acescope playbook health finance-1 --accuracy\n" +
+			"acescope playbook health best.txt --json | jq 'select(.severity == \"error\")'",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return playbookHealth(a, cmd.Context(), optional(args), accuracy)
+		},
+	}
+	cmd.Flags().BoolVar(&accuracy, "accuracy", false, "compare the counters with the verdicts on tasks (needs the server)")
+	return cmd
+}
+
+// FindingLine is a finding about a playbook.
+type FindingLine struct {
+	Type string `json:"type"` // finding
+	playbook.Finding
+}
+
+// HealthEnd says what was checked.
+type HealthEnd struct {
+	Type      string                     `json:"type"` // playbook_health
+	Name      string                     `json:"name"`
+	Hash      string                     `json:"hash"`
+	Branch    string                     `json:"branch,omitempty"`
+	Seq       *int                       `json:"seq,omitempty"`
+	Bullets   int                        `json:"bullets"`
+	Findings  int                        `json:"findings"`
+	Dropped   int                        `json:"dropped,omitempty"`
+	Judged    int                        `json:"judged"`
+	Checked   []playbook.FindingKind     `json:"checked"`
+	Unchecked []playbook.UncheckedReason `json:"unchecked"`
+	Totals    *playbook.Totals           `json:"totals,omitempty"`
+}
+
+func playbookHealth(a *cli.App, ctx context.Context, name string, accuracy bool) error {
+	ref, store, err := findRef(a, name)
+	if err != nil {
+		return err
+	}
+	reportFiles(a, ref)
+	h, err := ref.history(ctx, store)
+	if err != nil {
+		return err
+	}
+	var outcomes []playbook.Outcome
+	if accuracy {
+		if outcomes, err = readOutcomes(a, ctx, ref); err != nil {
+			return err
+		}
+	}
+	health := playbook.Check(ref.book, h, outcomes)
+	end := HealthEnd{
+		Type: "playbook_health", Name: ref.name, Hash: ref.hash, Bullets: health.Bullets,
+		Findings: len(health.Findings) + health.Dropped, Dropped: health.Dropped, Judged: len(outcomes),
+		Checked: health.Checked, Unchecked: health.Unchecked,
+	}
+	if h != nil {
+		totals := h.Totals()
+		end.Branch, end.Seq, end.Totals = ref.branch, &ref.seq, &totals
+	}
+	out := cli.NewLines(a.Out)
+	for _, f := range health.Findings {
+		if a.JSON {
+			_ = out.Put(FindingLine{"finding", f}) // Write returns the error
+		} else {
+			fmt.Fprintf(a.Out, "%-7s %-20s %s\n%29s%s\n", f.Severity, f.Kind, cli.SafeText(f.Text), "", f.Advice)
+		}
+	}
+	if a.JSON {
+		return out.Write(end)
+	}
+	for _, u := range health.Unchecked {
+		fmt.Fprintf(a.Out, "%-7s %-20s %s\n", "-", u.Kind, u.Why)
+	}
+	_, err = fmt.Fprintf(a.Out, "%s: %d bullets, %d findings\n", cli.SafeText(ref.name), end.Bullets, end.Findings)
+	return err
+}
+
+// readOutcomes reads from the server the verdicts on the tasks of a branch, up to the version of ref.
+func readOutcomes(a *cli.App, ctx context.Context, ref *bookRef) ([]playbook.Outcome, error) {
+	if ref.branch == "" {
+		return nil, cli.UsageError("--accuracy: %s belongs to no branch, so it has no tasks", ref.name)
+	}
+	e, done, err := a.OpenReadOnly(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	list, err := playbooks.Outcomes(ctx, e.Client, ref.branch)
+	if err != nil {
+		return nil, err
+	}
+	head, err := e.Books.Branch(ref.branch)
+	if err != nil || head.Versions == ref.seq || ref.seq == 0 {
+		return list, err
+	}
+	page, err := e.Books.Page(ref.branch, ref.seq, ref.seq)
+	if err != nil || len(page) == 0 {
+		return list, err
+	}
+	return playbooks.UpTo(list, page[0].At), nil
 }

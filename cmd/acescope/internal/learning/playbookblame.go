@@ -2,11 +2,9 @@ package learning
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,34 +16,34 @@ import (
 	"acescope/sources/runs"
 )
 
-func playbookBlame(a *cli.App) *cobra.Command {
+func blameCommand(a *cli.App) *cobra.Command {
 	bullet, events := "", false
 	cmd := &cobra.Command{
-		Use: "blame [BULLET|VERSION|BRANCH]", Short: "Say which task wrote each bullet, and which changed it",
-		Long: "Say which task, run and version wrote each bullet of a playbook and changed it since; of one bullet all changes,\n" +
-			"and who removed it. A bullet alone is one of the branch that changed last. With --events the server is asked for\n" +
-			"the history events of the runs.\n\n" + refHelp,
+		Use:   "blame [BULLET|VERSION|BRANCH]",
+		Short: "Show which task added each bullet and which tasks changed it",
+		Long: "Show which task, run and version added each bullet of a playbook and changed it since; for a single bullet,\n" +
+			"all its changes. A bullet without a version is looked up in the branch that changed last.\n\n" + refHelp,
 		Example: "acescope playbook blame calc-00041 --events\nacescope playbook blame finance-1@40 --bullet calc-00041\n" +
 			"acescope playbook blame finance-1 --json | jq -r '[.bullet.id, .added.task_id] | @tsv'",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return bookBlame(a, cmd.Context(), optional(args), bullet, events)
+			return playbookBlame(a, cmd.Context(), optional(args), bullet, events)
 		},
 	}
 	cmd.Flags().StringVar(&bullet, "bullet", "", "only this bullet, with all its changes")
-	cmd.Flags().BoolVar(&events, "events", false, "find the history event of each change (asks the server)")
+	cmd.Flags().BoolVar(&events, "events", false, "show the history event of each change (needs the server)")
 	return cmd
 }
 
-// BlameLine is what became of one bullet.
+// BlameLine is the origin and the changes of a bullet.
 type BlameLine struct {
 	Type    string          `json:"type"` // blame
 	Branch  string          `json:"branch"`
 	Seq     int             `json:"seq"`
 	Bullet  playbook.Bullet `json:"bullet"`
-	Gone    bool            `json:"gone,omitempty"`
+	Removed bool            `json:"removed,omitempty"`
 	Added   *blameSource    `json:"added,omitempty"`
-	Changes []blameTouch    `json:"changes"`
+	Changes []blameChange   `json:"changes"`
 	Dropped int             `json:"dropped,omitempty"`
 	Tags    int             `json:"tags"`
 	Edits   int             `json:"edits"`
@@ -57,19 +55,19 @@ type blameSource struct {
 	*blameEvents
 }
 
-type blameTouch struct {
+type blameChange struct {
 	playbook.BulletChange
 	*blameEvents
 }
 
-// blameEvents are the history events that told of a change.
+// blameEvents are the ids of the history events that recorded a change.
 type blameEvents struct {
 	Curator int64 `json:"curator_event,omitempty"`
 	Persist int64 `json:"persist_event,omitempty"`
 }
 
-func bookBlame(a *cli.App, ctx context.Context, name, bullet string, events bool) error {
-	ref, store, err := ref(a, name)
+func playbookBlame(a *cli.App, ctx context.Context, name, bullet string, events bool) error {
+	ref, store, err := findRef(a, name)
 	if cli.ExitCode(err) == cli.ExitNotFound && name != "" && bullet == "" && store != nil {
 		if newest, err2 := storedRef(store, ""); err2 == nil {
 			ref, bullet, err = newest, name, nil
@@ -79,7 +77,7 @@ func bookBlame(a *cli.App, ctx context.Context, name, bullet string, events bool
 		return err
 	}
 	if ref.branch == "" {
-		return cli.UsageError("%s belongs to no branch, so nobody knows who wrote it", ref.name)
+		return cli.UsageError("%s belongs to no branch, so its history is unknown", ref.name)
 	}
 	var watch []string
 	if bullet != "" {
@@ -89,13 +87,13 @@ func bookBlame(a *cli.App, ctx context.Context, name, bullet string, events bool
 	if err != nil {
 		return err
 	}
-	lives := h.Blame(ref.book)
+	bullets := h.Blame(ref.book)
 	if bullet != "" {
 		l, ok := h.Bullet(bullet)
 		if !ok {
 			return noBullet(ref, name, bullet)
 		}
-		lives = []playbook.BulletHistory{l}
+		bullets = []playbook.BulletHistory{l}
 	}
 	f := &eventFinder{app: a}
 	if events {
@@ -104,40 +102,61 @@ func bookBlame(a *cli.App, ctx context.Context, name, bullet string, events bool
 		}
 		defer f.close()
 	}
-	if !a.JSON && bullet == "" {
-		return f.table(ctx, a.Out, lives)
-	}
-	out := cli.NewLines(a.Out)
-	for i := range lives {
-		line, err := f.line(ctx, ref, &lives[i])
+	if !a.JSON && bullet != "" {
+		line, err := f.line(ctx, ref, &bullets[0], true)
 		if err != nil {
 			return err
 		}
-		if !a.JSON {
-			return blameText(a.Out, line)
-		}
-		_ = out.Put(line) // flush tells
+		return printBlame(a.Out, line)
 	}
-	return out.Flush()
+	var findErr error
+	lines := func(yield func(BlameLine) bool) {
+		for i := range bullets {
+			var line BlameLine
+			if line, findErr = f.line(ctx, ref, &bullets[i], a.JSON); findErr != nil || !yield(line) {
+				return
+			}
+		}
+	}
+	err = cli.WriteRows(a, lines, "BULLET\tTASK\tVERSION\tEVENT\tHELPFUL\tHARMFUL\tEDITS\tLAST\tTEXT", blameCells)
+	if findErr != nil {
+		return findErr
+	}
+	return err
 }
 
-// noBullet says that a bullet is not there, and which are like it.
+func blameCells(l BlameLine) []any {
+	task, version, event, last := "-", "start", "-", "-"
+	if l.Added != nil {
+		task, version = l.Added.TaskID, fmt.Sprint(l.Added.Seq)
+		if l.Added.blameEvents != nil {
+			event = fmt.Sprint(l.Added.Persist)
+		}
+	}
+	if n := len(l.Changes); n > 0 && l.Changes[n-1].Type != ace.OpAdd {
+		last = l.Changes[n-1].TaskID
+	}
+	b := l.Bullet
+	return []any{b.ID, task, version, event, b.Helpful, b.Harmful, l.Edits, last, brief(b.Content, 60)}
+}
+
+// noBullet returns the error for an unknown bullet, with similar ids.
 func noBullet(ref *bookRef, name, bullet string) error {
 	ids := make([]string, len(ref.book.Bullets))
 	for i, b := range ref.book.Bullets {
 		ids[i] = b.ID
 	}
-	what := fmt.Sprintf("%s never had a bullet %q", ref.name, bullet)
+	what := fmt.Sprintf("no bullet %q in %s", bullet, ref.name)
 	if name == bullet {
-		what = fmt.Sprintf("no branch or version is called %q, and %s", name, what)
+		what = fmt.Sprintf("no branch or version %q, and %s", name, what)
 	}
 	if near := runs.Near(bullet, ids); len(near) > 0 {
 		what += "; near: " + strings.Join(near, ", ")
 	}
-	return &cli.ExitError{Code: cli.ExitNotFound, Err: errors.New(what)}
+	return cli.NotFound("%s", what)
 }
 
-// eventFinder asks the server for the events of runs, of each run once.
+// eventFinder asks the server for the events of runs, once per run.
 type eventFinder struct {
 	app   *cli.App
 	steps func(context.Context, playbooks.RunKey) playbooks.RunSteps
@@ -157,7 +176,7 @@ func (f *eventFinder) open(ctx context.Context) error {
 	return nil
 }
 
-// of is the events of a change; nil where they were not asked for, or there are none.
+// of returns the events of a change, nil if they were not requested or do not exist.
 func (f *eventFinder) of(ctx context.Context, by *playbook.Source) (*blameEvents, error) {
 	if f.steps == nil || by == nil || by.WorkflowID == "" {
 		return nil, nil
@@ -180,9 +199,12 @@ func (f *eventFinder) of(ctx context.Context, by *playbook.Source) (*blameEvents
 	return f.known[key], nil
 }
 
-func (f *eventFinder) line(ctx context.Context, ref *bookRef, l *playbook.BulletHistory) (BlameLine, error) {
-	line := BlameLine{Type: "blame", Branch: ref.branch, Seq: ref.seq, Bullet: l.Bullet, Gone: l.Gone, Changes: []blameTouch{},
-		Dropped: l.Dropped, Tags: l.Tags, Edits: l.Edits, Counts: l.Counts}
+// line returns the line of a bullet. all also looks up the events of its changes, not just of its addition.
+func (f *eventFinder) line(ctx context.Context, ref *bookRef, l *playbook.BulletHistory, all bool) (BlameLine, error) {
+	line := BlameLine{
+		Type: "blame", Branch: ref.branch, Seq: ref.seq, Bullet: l.Bullet, Removed: l.Gone, Changes: []blameChange{},
+		Dropped: l.Dropped, Tags: l.Tags, Edits: l.Edits, Counts: l.Counts,
+	}
 	if l.Added != nil {
 		events, err := f.of(ctx, l.Added)
 		if err != nil {
@@ -191,50 +213,28 @@ func (f *eventFinder) line(ctx context.Context, ref *bookRef, l *playbook.Bullet
 		line.Added = &blameSource{l.Added, events}
 	}
 	for _, t := range l.Touches {
-		events, err := f.of(ctx, t.Source)
-		if err != nil {
-			return line, err
+		change := blameChange{BulletChange: t}
+		if all {
+			var err error
+			if change.blameEvents, err = f.of(ctx, t.Source); err != nil {
+				return line, err
+			}
 		}
-		line.Changes = append(line.Changes, blameTouch{t, events})
+		line.Changes = append(line.Changes, change)
 	}
 	return line, nil
 }
 
-// table is a line for each bullet, with the event that told of its making where that was
-// asked for.
-func (f *eventFinder) table(ctx context.Context, out io.Writer, lives []playbook.BulletHistory) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	for i, l := range lives {
-		if i == 0 {
-			fmt.Fprintln(w, "BULLET\tTASK\tVERSION\tEVENT\tHELPFUL\tHARMFUL\tEDITS\tLAST\tSAYS")
-		}
-		task, version, event, last := "-", "start", "-", "-"
-		if l.Added != nil {
-			task, version = cli.SafeText(l.Added.TaskID), fmt.Sprint(l.Added.Seq)
-			events, err := f.of(ctx, l.Added)
-			if err != nil {
-				return err
-			}
-			if events != nil {
-				event = fmt.Sprint(events.Persist)
-			}
-		}
-		if t := l.Last(); t != nil && t.Type != ace.OpAdd {
-			last = cli.SafeText(t.TaskID)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", cli.SafeText(l.Bullet.ID), task, version, event, l.Bullet.Helpful, l.Bullet.Harmful, l.Edits, last, brief(l.Bullet.Content, 60))
-	}
-	return w.Flush()
-}
-
-func blameText(w io.Writer, l BlameLine) error {
+func printBlame(w io.Writer, l BlameLine) error {
 	b := l.Bullet
-	fmt.Fprintf(w, "%s  %s  helpful %d, harmful %d, neutral %d\n%s\n", cli.SafeText(b.ID), cli.SafeText(b.Section), b.Helpful, b.Harmful, b.Neutral, cli.SafeText(b.Content))
+	fmt.Fprintf(w, "%s  %s  helpful %d, harmful %d, neutral %d\n%s\n", cli.SafeText(b.ID), cli.SafeText(b.Section),
+		b.Helpful, b.Harmful, b.Neutral, cli.SafeText(b.Content))
 	if l.Added == nil {
-		fmt.Fprintf(w, "START   it came with the playbook that %s began with\n", cli.SafeText(l.Branch))
+		fmt.Fprintf(w, "START   in the initial playbook of %s\n", cli.SafeText(l.Branch))
 	}
 	for _, t := range l.Changes {
-		fmt.Fprintf(w, "%-7s %s@%d  %s  %s  %s/%s", t.Type, cli.SafeText(t.Branch), t.Seq, t.At.Local().Format(time.DateTime), cli.SafeText(t.TaskID), cli.SafeText(t.WorkflowID), cli.SafeText(t.RunID))
+		fmt.Fprintf(w, "%-7s %s@%d  %s  %s  %s/%s", t.Type, cli.SafeText(t.Branch), t.Seq,
+			t.At.Local().Format(time.DateTime), cli.SafeText(t.TaskID), cli.SafeText(t.WorkflowID), cli.SafeText(t.RunID))
 		if e := t.blameEvents; e != nil {
 			fmt.Fprintf(w, "  curator event %d, persist event %d", e.Curator, e.Persist)
 		}

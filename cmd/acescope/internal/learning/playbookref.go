@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,43 +16,43 @@ import (
 	"acescope/sources/runs"
 )
 
-// refHelp says how a playbook is named on the command line.
-const refHelp = "A playbook is named by a branch (its newest version), BRANCH@N (its version N; 0 is its start), six or more digits\n" +
-	"of a version's hash, or a file in any known format (- is standard input). @N is a version of the branch that changed last."
+// refHelp explains how commands name a playbook.
+const refHelp = "Name a playbook by its branch (the newest version), BRANCH@N (version N; 0 is the start), at least six\n" +
+	"digits of a version's hash, or a file in any known format (- is standard input). @N is version N of the branch\n" +
+	"that changed last."
 
-// bookRef is a playbook that an argument names: a version of a branch, a version that is no
-// branch's, or a file.
+// bookRef is a playbook that an argument names: a version of a branch, a version without a branch, or a file.
 type bookRef struct {
 	name   string
 	book   *playbook.Playbook
 	hash   string
-	branch string // "" for a file and for a version that belongs to none
+	branch string // "" for a file and for a version without a branch
 	seq    int
 	file   bool
-	report playbook.Report // of a file
+	report playbook.Report // for a file
 }
 
-// bookStore opens the playbooks of the data directory, with or without a server.
-func bookStore(a *cli.App) (*playbook.Store, error) {
+// openStore opens the playbooks of the data directory for reading. It needs no server.
+func openStore(a *cli.App) (*playbook.Store, error) {
 	dir, err := a.DataDir()
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, "playbooks")
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, cli.NotFound("there are no playbooks in %s: an experiment makes some, --data-dir names another place", dir)
+		return nil, cli.NotFound("no playbooks in %s; run an experiment or select another directory with --data-dir", dir)
 	}
 	return playbook.OpenStoreReadOnly(path), nil
 }
 
-// ref finds the playbook that an argument names; "" is the branch that changed last. A
-// branch or version comes before a file of the same name, which ./ tells from it.
-func ref(a *cli.App, name string) (*bookRef, *playbook.Store, error) {
+// findRef finds the playbook that an argument names; "" is the branch that changed last. A branch or version is
+// preferred to a file of the same name, which ./ selects.
+func findRef(a *cli.App, name string) (*bookRef, *playbook.Store, error) {
 	if name == "-" || strings.ContainsAny(name, `/\`) && isFile(name) {
 		r, err := fileRef(name)
 		return r, nil, err
 	}
-	store, err := bookStore(a)
+	store, err := openStore(a)
 	var r *bookRef
 	if err == nil {
 		r, err = storedRef(store, name)
@@ -63,13 +64,13 @@ func ref(a *cli.App, name string) (*bookRef, *playbook.Store, error) {
 	return r, store, err
 }
 
-// isFile tells whether there is something to read under a name.
+// isFile reports whether name is a readable file.
 func isFile(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && !info.IsDir()
 }
 
-// fileRef reads a playbook file; what it says about it goes to standard error.
+// fileRef reads a playbook file, or standard input for "-".
 func fileRef(name string) (*bookRef, error) {
 	in := os.Stdin
 	if name != "-" {
@@ -90,7 +91,7 @@ func fileRef(name string) (*bookRef, error) {
 	return &bookRef{name: name, book: book, hash: book.Hash(), file: true, report: report}, nil
 }
 
-// storedRef finds a version in the store.
+// storedRef finds a version in the store by branch, number or hash.
 func storedRef(s *playbook.Store, name string) (*bookRef, error) {
 	branch, number, numbered := strings.Cut(name, "@")
 	if branch == "" {
@@ -134,12 +135,12 @@ func branchRef(s *playbook.Store, branch, number string, numbered bool) (*bookRe
 	r := &bookRef{name: branch, branch: branch, seq: d.Versions}
 	if numbered {
 		if r.seq, err = strconv.Atoi(strings.TrimPrefix(number, "v")); err != nil {
-			return nil, cli.UsageError("%s@%s: after the @ stands the number of a version, 0 to %d", branch, number, d.Versions)
+			return nil, cli.UsageError("%s@%s: after @, give a version number from 0 to %d", branch, number, d.Versions)
 		}
 	}
 	if r.hash, err = s.At(branch, r.seq); err != nil {
 		if errors.Is(err, playbook.ErrNotFound) {
-			return nil, &cli.ExitError{Code: cli.ExitNotFound, Err: err}
+			return nil, cli.NotFound("%w", err)
 		}
 		return nil, err
 	}
@@ -148,38 +149,32 @@ func branchRef(s *playbook.Store, branch, number string, numbered bool) (*bookRe
 	return r, err
 }
 
-// newestBranch is the branch that changed last.
+// newestBranch returns the readable branch that changed last.
 func newestBranch(s *playbook.Store) (string, error) {
 	list, err := s.Branches()
-	var newest playbook.Branch
-	for _, d := range list {
-		if newest.Name == "" || d.At.After(newest.At) {
-			newest = d
-		}
-	}
-	if newest.Name == "" && err == nil {
-		return "", cli.NotFound("there is no playbook branch yet: an experiment makes one")
-	}
-	if newest.Name == "" {
+	switch {
+	case len(list) > 0:
+		return slices.MaxFunc(list, func(a, b playbook.Branch) int { return a.At.Compare(b.At) }).Name, nil
+	case err != nil:
 		return "", err
 	}
-	return newest.Name, nil
+	return "", cli.NotFound("no playbook branch yet; run an experiment")
 }
 
-// noSuch says that nothing has a name, and what has one like it.
+// noSuch returns the error for an unknown name, with similar names.
 func noSuch(s *playbook.Store, name string) error {
-	list, _ := s.Branches() // those that can be read will do
+	list, _ := s.Branches() // similar names among the readable branches are enough
 	var names []string
 	for _, d := range list {
 		names = append(names, d.Name)
 	}
 	if near := runs.Near(name, names); len(near) > 0 {
-		return cli.NotFound("no branch, version or file is called %q; near: %s", name, strings.Join(near, ", "))
+		return cli.NotFound("no branch, version or file %q; near: %s", name, strings.Join(near, ", "))
 	}
-	return cli.NotFound("no branch, version or file is called %q; acescope playbook branches shows what there is", name)
+	return cli.NotFound(`no branch, version or file %q; run "acescope playbook branches"`, name)
 }
 
-// history is the past of a version; nil for one that is no branch's.
+// history returns the history of a version, nil for a version without a branch.
 func (r *bookRef) history(ctx context.Context, s *playbook.Store, watch ...string) (*playbook.History, error) {
 	if r.branch == "" || s == nil {
 		return nil, nil
@@ -188,15 +183,16 @@ func (r *bookRef) history(ctx context.Context, s *playbook.Store, watch ...strin
 	return h, s.Read(ctx, h, r.seq)
 }
 
-// tell writes what a file's reader had to say to standard error.
-func tell(a *cli.App, refs ...*bookRef) {
+// reportFiles writes to standard error which bullets of playbook files were skipped or renumbered.
+func reportFiles(a *cli.App, refs ...*bookRef) {
 	for _, r := range refs {
 		if r.report.Skipped+r.report.Renamed == 0 {
 			continue
 		}
-		fmt.Fprintf(a.Err, "acescope: %s: %d bullets read, %d left out, %d numbered anew", cli.SafeText(r.name), r.report.Bullets, r.report.Skipped, r.report.Renamed)
+		fmt.Fprintf(a.Err, "acescope: %s: %d bullets read, %d skipped, %d renumbered",
+			cli.SafeText(r.name), r.report.Bullets, r.report.Skipped, r.report.Renamed)
 		if len(r.report.Warnings) > 0 {
-			fmt.Fprintf(a.Err, "; the first: %s", cli.SafeText(r.report.Warnings[0]))
+			fmt.Fprintf(a.Err, "; first warning: %s", cli.SafeText(r.report.Warnings[0]))
 		}
 		fmt.Fprintln(a.Err)
 	}

@@ -1,10 +1,10 @@
 package learning
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/charmbracelet/x/term"
@@ -12,17 +12,18 @@ import (
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
-	runspkg "acescope/sources/runs"
-	triagepkg "acescope/sources/triage"
+	"acescope/sources/runs"
+	triagesource "acescope/sources/triage"
 )
 
+// TriageCommand returns the command triage.
 func TriageCommand(a *cli.App) *cobra.Command {
-	var o triagepkg.TriageOptions
+	var o triagesource.TriageOptions
 	cmd := &cobra.Command{
 		Use:   "triage",
-		Short: "Say what fails and why, what is stuck retrying, what is slow and dear",
-		Long: "Group the runs that failed, timed out, were cancelled or answered wrong by what is the same in their errors, list\n" +
-			"the runs that try something again and again, the slowest and the dearest, and how long each phase takes.",
+		Short: "Show why runs fail, which ones are retrying, and which ones are slow or expensive",
+		Long: "Group the runs that failed, timed out, were canceled or answered wrong by common errors. List the runs that\n" +
+			"are retrying, the slowest and the most expensive runs, and how long each phase takes.",
 		Example: "acescope triage\nacescope triage -q 'ExperimentId = \"finance-7\"' --since 24h\n" +
 			"acescope triage --json | jq -r '.groups[] | [.count, .kind, .pattern] | @tsv'",
 		Args: cobra.NoArgs,
@@ -30,17 +31,17 @@ func TriageCommand(a *cli.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Query, "query", "q", "", "Temporal visibility query over the search attributes")
-	f.IntVar(&o.Window, "window", triagepkg.TriageWindow, "look at so many ended runs, the newest")
-	f.DurationVar(&o.Since, "since", 0, "only runs that ended so long ago at most (default all)")
+	f.IntVar(&o.Window, "window", triagesource.TriageWindow, "number of closed runs to read, newest first")
+	f.DurationVar(&o.Since, "since", 0, "only runs that closed within this duration (default all)")
 	return cmd
 }
 
-func triage(a *cli.App, ctx context.Context, o triagepkg.TriageOptions) error {
+func triage(a *cli.App, ctx context.Context, o triagesource.TriageOptions) error {
 	switch {
-	case o.Window < 1 || o.Window > triagepkg.MaxTriage:
-		return cli.UsageError("--window %d: give a number from 1 to %d", o.Window, triagepkg.MaxTriage)
+	case o.Window < 1 || o.Window > triagesource.MaxTriage:
+		return cli.UsageError("--window %d: must be from 1 to %d", o.Window, triagesource.MaxTriage)
 	case o.Since < 0:
-		return cli.UsageError("--since %s: give a duration above 0, as 90m or 24h", o.Since)
+		return cli.UsageError("--since %s: must be a duration above 0, such as 90m or 24h", o.Since)
 	}
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {
@@ -49,34 +50,34 @@ func triage(a *cli.App, ctx context.Context, o triagepkg.TriageOptions) error {
 	defer done()
 	o.Namespace = e.Namespace()
 	progress, clear := triageProgress(a)
-	t, err := triagepkg.ReadTriage(ctx, e.Client, o, progress)
+	t, err := triagesource.ReadTriage(ctx, e.Client, o, progress)
 	clear()
 	if err != nil {
 		return cli.QueryError(o.Query, err)
 	}
 	if a.JSON {
-		return cli.NewLines(a.Out).Write(triageOf(t))
+		return cli.NewLines(a.Out).Write(triageLine(t))
 	}
 	return printTriage(a.Out, t)
 }
 
-// triageProgress shows on a terminal how far the scan has come, and clears it away.
-func triageProgress(a *cli.App) (show func(triagepkg.Scan), clear func()) {
+// triageProgress returns functions that show the progress of the scan on a terminal and clear it.
+func triageProgress(a *cli.App) (show func(triagesource.Scan), clear func()) {
 	f, ok := a.Err.(term.File)
 	if !ok || !term.IsTerminal(f.Fd()) {
 		return nil, func() {}
 	}
-	var told time.Time
-	show = func(s triagepkg.Scan) {
-		if now := time.Now(); now.Sub(told) > 200*time.Millisecond {
-			told = now
+	var shown time.Time
+	show = func(s triagesource.Scan) {
+		if now := time.Now(); now.Sub(shown) > 200*time.Millisecond {
+			shown = now
 			fmt.Fprintf(a.Err, "\r\x1b[K%s: %d of %d", s.Stage, s.Done, s.Total)
 		}
 	}
 	return show, func() { fmt.Fprint(a.Err, "\r\x1b[K") }
 }
 
-// TriageLine is what goes wrong, is stuck, is slow or dear.
+// TriageLine is the result of a triage.
 type TriageLine struct {
 	Type       string        `json:"type"` // triage
 	Query      string        `json:"query"`
@@ -89,13 +90,13 @@ type TriageLine struct {
 	MoreOpen   bool          `json:"more_open"`
 	From       *time.Time    `json:"from,omitempty"`
 	To         *time.Time    `json:"to,omitempty"`
-	Troubled   int           `json:"troubled"`
+	Grouped    int           `json:"grouped"`
 	Groups     []groupLine   `json:"groups"`
 	Dropped    int           `json:"groups_dropped"`
 	Retrying   []retryLine   `json:"retrying"`
 	Slowest    []cli.RunLine `json:"slowest"`
-	Dearest    []cli.RunLine `json:"dearest"`
-	Largest    []cli.RunLine `json:"largest"`
+	Expensive  []cli.RunLine `json:"most_expensive"`
+	MostTokens []cli.RunLine `json:"most_tokens"`
 	Phases     []phaseLine   `json:"phases"`
 	PhaseRuns  int           `json:"phase_runs"`
 	Sampled    int           `json:"phase_sampled"`
@@ -153,11 +154,15 @@ type phaseLine struct {
 	Worst string  `json:"max_run_id"`
 }
 
-func triageOf(t *triagepkg.Triage) TriageLine {
-	l := TriageLine{Type: "triage", Query: t.Query, Window: t.Window, SinceMS: cli.Millis(t.Since), At: t.At.UTC(), Ended: t.Ended, Open: t.Open,
-		More: t.More, MoreOpen: t.MoreOpen, Troubled: t.Troubled, Groups: []groupLine{}, Dropped: t.GroupsDropped, Retrying: []retryLine{},
-		Slowest: runLines(t.Slowest), Dearest: runLines(t.Dearest), Largest: runLines(t.Largest), Phases: []phaseLine{},
-		PhaseRuns: t.PhaseRuns, Sampled: t.PhaseSampled, Unknown: t.PhaseUnknown, DurationMS: cli.Millis(t.Scan.Took)}
+func triageLine(t *triagesource.Triage) TriageLine {
+	l := TriageLine{
+		Type: "triage", Query: t.Query, Window: t.Window, SinceMS: cli.Millis(t.Since), At: t.At.UTC(),
+		Ended: t.Ended, Open: t.Open, More: t.More, MoreOpen: t.MoreOpen, Grouped: t.Troubled,
+		Groups: []groupLine{}, Dropped: t.GroupsDropped, Retrying: []retryLine{},
+		Slowest: runLines(t.Slowest), Expensive: runLines(t.Dearest), MostTokens: runLines(t.Largest),
+		Phases: []phaseLine{}, PhaseRuns: t.PhaseRuns, Sampled: t.PhaseSampled, Unknown: t.PhaseUnknown,
+		DurationMS: cli.Millis(t.Scan.Took),
+	}
 	if t.Ended > 0 {
 		l.From, l.To = &t.From, &t.To
 	}
@@ -170,12 +175,11 @@ func triageOf(t *triagepkg.Triage) TriageLine {
 			exampleOf(g.First), exampleOf(g.Last), g.Trend, g.Query(), g.Exact(), ids})
 	}
 	for _, r := range t.Retrying {
-		x := retryLine{TaskID: r.Run.TaskID, WorkflowID: r.Run.WorkflowID, RunID: r.Run.RunID, Activity: r.Activity, Phase: r.Phase,
-			State: r.State, Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, LastError: r.LastError, Since: r.Since, Worker: r.Worker}
-		if !r.Next.IsZero() {
-			x.Next = &r.Next
-		}
-		l.Retrying = append(l.Retrying, x)
+		l.Retrying = append(l.Retrying, retryLine{
+			TaskID: r.Run.TaskID, WorkflowID: r.Run.WorkflowID, RunID: r.Run.RunID, Activity: r.Activity, Phase: r.Phase,
+			State: r.State, Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, LastError: r.LastError, Since: r.Since,
+			Next: cli.TimeOrNil(r.Next), Worker: r.Worker,
+		})
 	}
 	for _, p := range t.Phases {
 		l.Phases = append(l.Phases, phaseLine{p.Phase, p.Runs, p.P50, p.P95, p.Max, p.Worst.RunID})
@@ -183,30 +187,30 @@ func triageOf(t *triagepkg.Triage) TriageLine {
 	return l
 }
 
-func exampleOf(e triagepkg.Example) exampleLine {
+func exampleOf(e triagesource.Example) exampleLine {
 	return exampleLine{e.Run.TaskID, e.Run.WorkflowID, e.Run.RunID, e.At, e.Message, e.Note}
 }
 
-func runLines(runs []runspkg.Run) []cli.RunLine {
-	out := make([]cli.RunLine, 0, len(runs))
-	for _, r := range runs {
+func runLines(list []runs.Run) []cli.RunLine {
+	out := make([]cli.RunLine, 0, len(list))
+	for _, r := range list {
 		out = append(out, cli.ListLine(r))
 	}
 	return out
 }
 
-// textRows bounds each table for people.
+// textRows bounds the rows of each table of runs.
 const textRows = 10
 
-func printTriage(out io.Writer, t *triagepkg.Triage) error {
-	w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-	fmt.Fprintf(w, "%d ended runs and %d open ones looked at; %d of them in %s\n", t.Ended, t.Open, t.Troubled,
+func printTriage(out io.Writer, t *triagesource.Triage) error {
+	w := cli.NewTable(out)
+	fmt.Fprintf(w, "%d closed and %d open runs; %d of them in %s\n", t.Ended, t.Open, t.Troubled,
 		cli.Numbered(int64(len(t.Groups)+t.GroupsDropped), "group"))
 	fmt.Fprintf(w, "\nRETRYING (%d)\n", len(t.Retrying))
 	now := t.At
 	for _, r := range t.Retrying {
-		fmt.Fprintf(w, "  %s\t%s\tattempt %d\tsince %s\t%s\n", cli.SafeText(nameOf(r.Run)), cli.SafeText(r.Activity), r.Attempt,
-			now.Sub(r.Since).Round(time.Second), cli.SafeText(r.LastError.Message))
+		fmt.Fprintf(w, "  %s\t%s\tattempt %d\tsince %s\t%s\n", cli.SafeText(nameOf(r.Run)), cli.SafeText(r.Activity),
+			r.Attempt, now.Sub(r.Since).Round(time.Second), cli.SafeText(r.LastError.Message))
 	}
 	fmt.Fprintf(w, "\nGROUPS (%d)\n", len(t.Groups))
 	for _, g := range t.Groups {
@@ -214,32 +218,33 @@ func printTriage(out io.Writer, t *triagepkg.Triage) error {
 		if g.Phase == "" {
 			where = g.Activity + g.Dataset
 		}
-		fmt.Fprintf(w, "  %d\t%.1f%%\t%s\t%s\t%s\t%s\tlast %s\n", g.Count, 100*g.Share, g.Kind, cli.SafeText(where), cli.SafeText(g.Type), cli.SafeText(g.Pattern), cli.SafeText(nameOf(g.Last.Run)))
+		fmt.Fprintf(w, "  %d\t%.1f%%\t%s\t%s\t%s\t%s\tlast %s\n", g.Count, 100*g.Share, g.Kind, cli.SafeText(where),
+			cli.SafeText(g.Type), cli.SafeText(g.Pattern), cli.SafeText(nameOf(g.Last.Run)))
 	}
 	for _, list := range []struct {
 		title string
-		runs  []runspkg.Run
-	}{{"SLOWEST", t.Slowest}, {"DEAREST", t.Dearest}, {"MOST TOKENS", t.Largest}} {
+		runs  []runs.Run
+	}{{"SLOWEST", t.Slowest}, {"MOST EXPENSIVE", t.Dearest}, {"MOST TOKENS", t.Largest}} {
 		fmt.Fprintf(w, "\n%s\n", list.title)
 		for _, r := range list.runs[:min(len(list.runs), textRows)] {
 			cost := 0.0
 			if r.Summary != nil {
 				cost = r.Summary.Usage.CostUSD
 			}
-			fmt.Fprintf(w, "  %s\t%s\t$%.4f\t%d tokens\t%s\n", cli.SafeText(nameOf(r)), r.Age(now).Round(time.Millisecond), cost, triagepkg.Tokens(r), r.Exit)
+			fmt.Fprintf(w, "  %s\t%s\t$%.4f\t%d tokens\t%s\n", cli.SafeText(nameOf(r)),
+				r.Age(now).Round(time.Millisecond), cost, triagesource.Tokens(r), r.Exit)
 		}
 	}
-	fmt.Fprintf(w, "\nPHASES (over %d runs, %d of them read from their histories, %d without times)\n", t.PhaseRuns, t.PhaseSampled, t.PhaseUnknown)
+	fmt.Fprintf(w, "\nPHASES (%d runs, %d of them read from histories, %d without times)\n",
+		t.PhaseRuns, t.PhaseSampled, t.PhaseUnknown)
 	for _, p := range t.Phases {
-		fmt.Fprintf(w, "  %s\t%d runs\tp50 %.1f ms\tp95 %.1f ms\tmax %.1f ms\n", cli.SafeText(p.Phase), p.Runs, p.P50, p.P95, p.Max)
+		fmt.Fprintf(w, "  %s\t%d runs\tp50 %.1f ms\tp95 %.1f ms\tmax %.1f ms\n",
+			cli.SafeText(p.Phase), p.Runs, p.P50, p.P95, p.Max)
 	}
 	return w.Flush()
 }
 
-// nameOf is what a run is called: its task's id, else its workflow's.
-func nameOf(r runspkg.Run) string {
-	if r.TaskID != "" {
-		return r.TaskID
-	}
-	return r.WorkflowID
+// nameOf returns the task id of a run, or its workflow id.
+func nameOf(r runs.Run) string {
+	return cmp.Or(r.TaskID, r.WorkflowID)
 }

@@ -1,0 +1,199 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/conffile"
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/sources"
+	"acescope/tui"
+	"acescope/views/console"
+)
+
+// configLine is the effective configuration.
+type configLine struct {
+	Type      string             `json:"type"` // config
+	Paths     cli.Paths          `json:"paths"`
+	Settings  []cli.SettingLine  `json:"settings"`
+	Filters   []conffile.Filter  `json:"filters"`
+	Warnings  []string           `json:"warnings"`
+	Providers []cli.ProviderLine `json:"providers"`
+}
+
+// themeLine is a theme that can be selected.
+type themeLine struct {
+	Type   string `json:"type"` // theme
+	Name   string `json:"name"`
+	Base   string `json:"base,omitempty"`
+	Source string `json:"source"`
+	Active bool   `json:"active"`
+}
+
+// keyLine is an action of the console with its keys.
+type keyLine struct {
+	Type        string   `json:"type"` // key
+	Group       string   `json:"group"`
+	Action      string   `json:"action"`
+	Keys        []string `json:"keys"`
+	Description string   `json:"description"`
+	Mutates     bool     `json:"mutates,omitempty"`
+}
+
+// ConfigCommand returns the command config.
+func ConfigCommand(a *cli.App) *cobra.Command {
+	cmd := a.ConsoleFlags(&cobra.Command{
+		Use:   "config",
+		Short: "Show the effective settings, their sources and the paths of files",
+		Example: "acescope config\nacescope config --json | jq -r '.paths.config'\nacescope config themes\n" +
+			"acescope config keys",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return config(a, cmd.Context()) },
+	})
+	markdown := false
+	keys := a.ConsoleFlags(&cobra.Command{
+		Use:   "keys",
+		Short: "List the actions of the console with their keys",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return configKeys(a, cmd.Context(), markdown) },
+	})
+	keys.Flags().BoolVar(&markdown, "markdown", false, "write the page docs/keys.md")
+	cmd.AddCommand(keys, a.ConsoleFlags(&cobra.Command{
+		Use:   "themes",
+		Short: "List the themes and their files",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return configThemes(a) },
+	}))
+	return cmd
+}
+
+// dryConsole creates the console without opening it, which finds all warnings about themes and keys.
+func dryConsole(a *cli.App, ctx context.Context) (*tui.Model, error) {
+	return newModel(a, ctx, sources.NewFeeds(), console.Options{Actions: &Link{app: a}}, nil)
+}
+
+func config(a *cli.App, ctx context.Context) error {
+	if _, err := dryConsole(a, ctx); err != nil {
+		return err
+	}
+	paths, err := a.Paths()
+	if err != nil {
+		return err
+	}
+	c := configLine{
+		Type: "config", Paths: paths, Settings: a.SettingLines(), Providers: a.ProviderLines(ctx),
+		Filters:  append([]conffile.Filter{}, a.Settings.File.Filters...),
+		Warnings: append([]string{}, a.Settings.Warnings...),
+	}
+	if a.JSON {
+		return cli.NewLines(a.Out).Write(c)
+	}
+	return printConfig(a, c)
+}
+
+func printConfig(a *cli.App, c configLine) error {
+	w := cli.NewTable(a.Out)
+	fmt.Fprintln(w, "PATHS")
+	for _, p := range [][2]string{
+		{"config", c.Paths.Config}, {"themes", c.Paths.Themes}, {"state", c.Paths.State}, {"data", c.Paths.Data},
+		{"logs", c.Paths.Logs},
+	} {
+		note := ""
+		if _, err := os.Stat(p[1]); err != nil {
+			note = "does not exist"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", p[0], cli.SafeText(p[1]), note)
+	}
+	fmt.Fprintln(w, "\nSETTINGS")
+	for _, s := range c.Settings {
+		value, source := cli.OrDash(cli.SafeText(s.Value)), cli.SafeText(s.Source)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", s.Name, value, source, s.Description)
+	}
+	fmt.Fprintln(w, "\nPROVIDERS")
+	for _, p := range c.Providers {
+		fmt.Fprintf(w, "  %s\t%s\n", cli.SafeText(p.Name), cli.SafeText(p.Text))
+	}
+	if len(c.Filters) > 0 {
+		fmt.Fprintln(w, "\nFILTERS")
+	}
+	for _, f := range c.Filters {
+		mark := ""
+		if f.Default {
+			mark = "default"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", cli.SafeText(f.Name), cli.SafeText(f.Query), mark)
+	}
+	if len(c.Warnings) > 0 {
+		fmt.Fprintln(w, "\nWARNINGS")
+	}
+	for _, text := range c.Warnings {
+		fmt.Fprintf(w, "  %s\n", cli.SafeText(text))
+	}
+	return w.Flush()
+}
+
+// printWarnings writes the warnings of the settings to standard error.
+func printWarnings(a *cli.App) {
+	for _, text := range a.Settings.Warnings {
+		fmt.Fprintln(a.Err, "acescope: "+cli.SafeText(text))
+	}
+}
+
+func configThemes(a *cli.App) error {
+	set := loadThemes(a)
+	printWarnings(a)
+	var rows []themeLine
+	for _, name := range set.Names() {
+		t, _ := set.Get(name)
+		rows = append(rows, themeLine{"theme", name, t.Base, set.Source(name), name == a.Settings.Theme})
+	}
+	return cli.WriteRows(a, slices.Values(rows), "", func(t themeLine) []any {
+		name, base := "  "+t.Name, ""
+		if t.Active {
+			name = "* " + t.Name
+		}
+		if t.Base != "" {
+			base = "on " + t.Base
+		}
+		return []any{name, t.Source, base}
+	})
+}
+
+func configKeys(a *cli.App, ctx context.Context, markdown bool) error {
+	m, err := dryConsole(a, ctx)
+	if err != nil {
+		return err
+	}
+	groups := m.Keys()
+	if markdown {
+		_, err := fmt.Fprint(a.Out, tui.KeysPage(groups))
+		return err
+	}
+	printWarnings(a)
+	out, w := cli.NewLines(a.Out), cli.NewTable(a.Out)
+	for i, g := range groups {
+		if !a.JSON {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintln(w, strings.ToUpper(g.Name))
+		}
+		for _, b := range g.Bindings {
+			if a.JSON {
+				line := keyLine{"key", g.Name, b.Action, append([]string{}, b.Keys...), b.Help, b.Mutates}
+				_ = out.Put(line) // Flush returns the error
+				continue
+			}
+			fmt.Fprintf(w, "  %s\t%s\t%s\n", b.Action, strings.Join(b.Keys, " "), b.Help)
+		}
+	}
+	if a.JSON {
+		return out.Flush()
+	}
+	return w.Flush()
+}

@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/charmbracelet/x/term"
+
+	"acescope/engine/ace"
+	"acescope/sources/experiments"
+	"acescope/sources/runs"
+	"acescope/theme"
+	"acescope/tui/text"
+)
+
+// SafeText makes untrusted text safe for one line of a terminal.
+func SafeText(s string) string { return text.Safe(s, " ") }
+
+// SafeWriter makes untrusted text safe for a terminal, line by line.
+type SafeWriter struct{ W io.Writer }
+
+func (s SafeWriter) Write(p []byte) (int, error) {
+	lines := strings.Split(string(p), "\n")
+	for i := range lines {
+		lines[i] = SafeText(lines[i])
+	}
+	_, err := io.WriteString(s.W, strings.Join(lines, "\n"))
+	return len(p), err
+}
+
+// Numbered returns a count with its noun: "1 attempt", "2 attempts".
+func Numbered(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Cut returns at most n bytes of a payload, with an ellipsis if it is longer.
+func Cut(raw []byte, n int) string {
+	if len(raw) <= n {
+		return string(raw)
+	}
+	return strings.ToValidUTF8(string(raw[:n]), "") + "…"
+}
+
+// ShellQuote quotes s for a POSIX shell.
+func ShellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// OrDash returns s, or "-" if it is empty.
+func OrDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// TimeOrNil returns nil for the zero time, which JSON then leaves out.
+func TimeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+// Millis returns a duration in milliseconds.
+func Millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// IsTerminal reports whether f is a terminal.
+func IsTerminal(f *os.File) bool { return term.IsTerminal(f.Fd()) }
+
+// Canvas returns the width of the output, its styles, and whether it is a terminal, which alone gets colors.
+func (a *App) Canvas() (width int, s theme.Styles, paint bool) {
+	s = theme.FromEnv(true, os.Getenv)
+	if f, ok := a.Out.(*os.File); ok && IsTerminal(f) {
+		if w, _, err := term.GetSize(f.Fd()); err == nil && w >= 40 {
+			return min(w, 190), s, true
+		}
+	}
+	return 80, s, false
+}
+
+// Print writes lines, without their colors unless paint is set.
+func (a *App) Print(lines []string, paint bool) error {
+	for _, l := range lines {
+		if !paint {
+			l = ansi.Strip(l)
+		}
+		if _, err := fmt.Fprintln(a.Out, strings.TrimRight(l, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NewTable returns a writer that aligns columns separated by tabs. The caller flushes it.
+func NewTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 4, 2, ' ', 0) }
+
+// WriteRows writes rows as JSON lines with --json, otherwise as a table with a header of column names separated by
+// tabs. cells returns the columns of a row; their text may be untrusted. An empty table has no header.
+func WriteRows[T any](a *App, rows iter.Seq[T], header string, cells func(T) []any) error {
+	out, table := NewLines(a.Out), NewTable(a.Out)
+	for row := range rows {
+		if a.JSON {
+			if err := out.Put(row); err != nil {
+				return err
+			}
+			continue
+		}
+		if header != "" {
+			fmt.Fprintln(table, header)
+			header = ""
+		}
+		for i, cell := range cells(row) {
+			if i > 0 {
+				fmt.Fprint(table, "\t")
+			}
+			fmt.Fprint(table, SafeText(fmt.Sprint(cell)))
+		}
+		fmt.Fprintln(table)
+	}
+	if a.JSON {
+		return out.Flush()
+	}
+	return table.Flush()
+}
+
+// Lines writes one JSON object per line. docs/json.md describes the objects.
+type Lines struct {
+	Buf *bufio.Writer
+	enc *json.Encoder
+}
+
+// NewLines returns a buffered writer of JSON lines.
+func NewLines(w io.Writer) *Lines {
+	buf := bufio.NewWriterSize(w, 1<<16)
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	return &Lines{buf, enc}
+}
+
+// Put writes one object, which may stay in the buffer until Flush. An error of the underlying writer is returned by
+// Flush as well.
+func (l *Lines) Put(v any) error { return l.enc.Encode(v) }
+
+// Flush writes the buffer.
+func (l *Lines) Flush() error { return l.Buf.Flush() }
+
+// Write writes one object and the buffer.
+func (l *Lines) Write(v any) error {
+	if err := l.Put(v); err != nil {
+		return err
+	}
+	return l.Flush()
+}
+
+// RunLine is a run in a list, and a task run that has closed.
+type RunLine struct {
+	Type         string         `json:"type"` // run or experiment
+	TaskID       string         `json:"task_id"`
+	WorkflowID   string         `json:"workflow_id"`
+	RunID        string         `json:"run_id"`
+	WorkflowType string         `json:"workflow_type,omitempty"`
+	ExperimentID string         `json:"experiment_id,omitempty"`
+	DatasetID    string         `json:"dataset_id,omitempty"`
+	Model        string         `json:"model,omitempty"`
+	Adapter      string         `json:"adapter,omitempty"`
+	Phase        ace.Phase      `json:"phase,omitempty"`
+	ExitStatus   ace.ExitStatus `json:"exit_status"`
+	Start        *time.Time     `json:"start,omitempty"`
+	Close        *time.Time     `json:"close,omitempty"`
+	DurationMS   float64        `json:"duration_ms,omitempty"`
+	Events       int64          `json:"events,omitempty"`
+	Summary      *ace.Summary   `json:"summary,omitempty"`
+	Answer       string         `json:"answer,omitempty"`
+	Correct      *bool          `json:"correct,omitempty"`
+	Playbook     string         `json:"playbook,omitempty"`
+	Failure      *ace.Failure   `json:"failure,omitempty"`
+	Attempt      int32          `json:"attempt,omitempty"`
+	LastError    string         `json:"last_error,omitempty"`
+	ForkedFrom   *ace.Forked    `json:"forked_from,omitempty"`
+	// The following fields are set for blueprint runs.
+	Blueprint string `json:"blueprint,omitempty"`
+	RunnerID  string `json:"runner_id,omitempty"`
+	SessionID string `json:"session_id,omitempty"`
+	Parent    string `json:"parent_session_id,omitempty"`
+}
+
+// ListLine returns the line of a run in a list.
+func ListLine(r runs.Run) RunLine {
+	l := RunLine{
+		Type: "run", TaskID: r.TaskID, WorkflowID: r.WorkflowID, RunID: r.RunID, WorkflowType: r.Type,
+		ExperimentID: r.Experiment, DatasetID: r.Dataset, Model: r.Model, Adapter: r.Adapter, Phase: r.Phase,
+		ExitStatus: r.Exit, Start: &r.Start, Events: r.Events, Summary: r.Summary, Attempt: r.Attempt,
+		LastError: r.LastError, ForkedFrom: r.Fork, Blueprint: r.Blueprint, RunnerID: r.Runner, SessionID: r.Session,
+		Parent: r.Parent,
+	}
+	if r.Type == ace.ExperimentWorkflow {
+		l.Type, l.TaskID = "experiment", ""
+	}
+	if !r.Open() {
+		l.Close = &r.Close
+		l.DurationMS = Millis(r.Close.Sub(r.Start))
+	}
+	return l
+}
+
+// FinishedLine returns the line of a task run of an experiment that has closed.
+func FinishedLine(f experiments.Finished, in ace.ExperimentInput) RunLine {
+	r := f.Result
+	return RunLine{
+		Type: "run", TaskID: r.TaskID, WorkflowID: f.WorkflowID, RunID: f.RunID, ExperimentID: in.ExperimentID,
+		DatasetID: in.DatasetID, Model: in.Model, Adapter: string(in.Adapter), ExitStatus: r.ExitStatus, Close: &f.At,
+		DurationMS: Millis(f.Took), Summary: &r.Summary, Answer: r.Answer, Correct: r.Correct,
+		Playbook: r.PlaybookHash, Failure: f.Failure,
+	}
+}
