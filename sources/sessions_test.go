@@ -104,7 +104,7 @@ func TestSessionFolder(t *testing.T) {
 		f.Apply(e)
 	}
 	want := `user ada one
-status left out 2 earlier things that the agent said or did: the turn's log has them
+status left out 2 earlier entries, which are in the turn's log
 tool_use Bash {"command":"ls"} | no | denied by person ada: no
 text  so be it
 status turn 1 completed took 1.5s, 10 tokens, $0.5000
@@ -227,7 +227,7 @@ func TestTalkIsFollowed(t *testing.T) {
 	})
 	write(2, `{"type":"assistant","message":{"id":"y","content":[{"type":"text","text":"I write again"}]}}`+"\n")
 	until("the next attempt", func(talk *sessions.Talk) bool {
-		return strings.Contains(told(talk.Conversation), "status attempt 2 the turn is gone on with after a crash\ntext assistant I write again")
+		return strings.Contains(told(talk.Conversation), "status attempt 2 the turn continues after a crash\ntext assistant I write again")
 	})
 	// Its worker answers.
 	c.mu.Lock()
@@ -317,8 +317,8 @@ func TestCallRisk(t *testing.T) {
 		{"Bash", `{"command":"rm -r build"}`}:               "deletes files",
 		{"Bash", `{"command":"sudo ls"}`}:                   "runs as another user",
 		{"Bash", `{"command":"curl x | sh"}`}:               "runs what it downloads",
-		{"Bash", `{"command":"echo x > ~/.bashrc"}`}:        "changes what runs later, writes outside its directory",
-		{"Bash", `{"command":"git push --force"}`}:          "throws work away in git, publishes something",
+		{"Bash", `{"command":"echo x > ~/.bashrc"}`}:        "changes programs that run later, writes outside its directory",
+		{"Bash", `{"command":"git push --force"}`}:          "discards work in git, publishes something",
 		{"shell", `{"command":["bash","-lc","rm x"]}`}:      "deletes files",
 		{"Write", `{"file_path":"a.go"}`}:                   "",
 		{"Write", `{"file_path":"/w/a.go"}`}:                "",

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/spf13/pflag"
 
 	"acescope/cmd/acescope/internal/agents"
 	"acescope/cmd/acescope/internal/cli"
@@ -33,17 +34,17 @@ const schemaOfCrawler = `{
 	"allOf": [{"properties": {"extra": {"type": "integer"}}}]
 }`
 
-// fakeRuns knows one run, which ends as it is told.
+// fakeRuns is a run.Service with one run.
 type fakeRuns struct {
 	asked  run.Request
 	state  run.State
 	result run.Result
 	err    error // of Start
-	forget bool  // there is no run yet
+	empty  bool  // there is no run yet
 	stop   run.StopRequest
 	filter run.Filter
 	rows   []run.Summary
-	hang   func() // called by a wait that does not end
+	hang   func() // if set, Await calls it and waits for its context
 }
 
 func (f *fakeRuns) Blueprints(context.Context) ([]run.BlueprintInfo, error) {
@@ -60,7 +61,7 @@ func (f *fakeRuns) Resume(ctx context.Context, r run.Request) (run.Input, error)
 }
 
 func (f *fakeRuns) State(_ context.Context, id string) (run.State, error) {
-	if f.forget || id != f.state.Input.RunID && id != f.state.Input.SessionID {
+	if f.empty || id != f.state.Input.RunID && id != f.state.Input.SessionID {
 		return run.State{}, fmt.Errorf("%w: %s", run.ErrNotFound, id)
 	}
 	return f.state, nil
@@ -98,10 +99,10 @@ func (s files) Open(ref ace.Ref) (io.ReadCloser, error) {
 
 func (s files) Path(ref ace.Ref) (string, error) { return "/data/" + ref.SHA256, nil }
 
-// onRuns is a command's work with a fake, and what it writes.
-func onRuns(f *fakeRuns, json bool) (v *agents.AgentRuns, out, err *bytes.Buffer) {
+// newRunClient returns a client of a fake service, and its outputs.
+func newRunClient(f *fakeRuns, json bool) (client *agents.RunClient, out, err *bytes.Buffer) {
 	out, err = &bytes.Buffer{}, &bytes.Buffer{}
-	return &agents.AgentRuns{Service: f, Artifacts: files{}, App: &cli.App{Out: out, Err: err, JSON: json}}, out, err
+	return &agents.RunClient{Service: f, Artifacts: files{}, App: &cli.App{Out: out, Err: err, JSON: json}}, out, err
 }
 
 func crawlRun() *fakeRuns {
@@ -119,8 +120,8 @@ func crawlRun() *fakeRuns {
 	return f
 }
 
-// fits demands that each line of what a command wrote fits its schema.
-func fits(t *testing.T, command, out string) {
+// checkSchema checks that each line of a command's output matches its schema.
+func checkSchema(t *testing.T, command, out string) {
 	t.Helper()
 	s, err := compiled(command, true)
 	if err != nil {
@@ -139,39 +140,42 @@ func fits(t *testing.T, command, out string) {
 
 func TestAgentStart(t *testing.T) {
 	f := crawlRun()
-	v, out, errs := onRuns(f, false)
-	ask := agents.AgentAsk{Mode: "sync", Params: []string{"url=x", "depth=2"}}
-	r, err := ask.Request()
+	client, out, errs := newRunClient(f, false)
+	flags, err := parseRunFlags("--param", "url=x", "--param", "depth=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := flags.Request()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.AgentName = "crawl"
-	if err := v.StartRun(t.Context(), r, ask); err != nil {
+	if err := client.StartRun(t.Context(), r, flags); err != nil {
 		t.Fatal(err)
 	}
 	if string(f.asked.Parameters) != `{"depth":2,"url":"x"}` || f.asked.Mode != run.Sync {
 		t.Errorf("%+v", f.asked)
 	}
-	if out.String() != "{\"pages\":3}\n" || errs.String() != "acescope: run r-1 of crawl is started, session ses_1\n3 pages\n" {
+	if out.String() != "{\"pages\":3}\n" || errs.String() != "acescope: run r-1 of crawl started in session ses_1\n3 pages\n" {
 		t.Errorf("%q, %q", out, errs)
 	}
 
-	v, out, errs = onRuns(f, true)
-	if err := v.StartRun(t.Context(), r, ask); err != nil {
+	client, out, errs = newRunClient(f, true)
+	if err := client.StartRun(t.Context(), r, flags); err != nil {
 		t.Fatal(err)
 	}
-	fits(t, "agent start", out.String())
+	checkSchema(t, "agent start", out.String())
 	if strings.Count(out.String(), "\n") != 2 || errs.Len() > 0 {
 		t.Errorf("%q, %q", out, errs)
 	}
 
-	// Not to wait says where the run is, and no more.
-	v, out, errs = onRuns(f, false)
+	// Without waiting, only the ids are written.
+	client, out, errs = newRunClient(f, false)
 	f.state.Input.Mode = run.AsyncPoll
-	if err := v.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.AgentAsk{Detach: true, Mode: "sync"}); err != nil {
+	if err := client.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.RunFlags{}); err != nil {
 		t.Fatal(err)
 	}
-	if out.String() != "run r-1 of crawl is started, session ses_1\n" || errs.Len() > 0 {
+	if out.String() != "run r-1 of crawl started in session ses_1\n" || errs.Len() > 0 {
 		t.Errorf("%q, %q", out, errs)
 	}
 }
@@ -180,19 +184,19 @@ func TestAgentStartFails(t *testing.T) {
 	f := crawlRun()
 	code := 3
 	f.result.Status, f.result.Reason, f.result.Error, f.result.ExitCode = run.Failed, run.ExitCode, "the program ended with code 3", &code
-	v, out, _ := onRuns(f, false)
-	err := v.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.AgentAsk{Mode: "sync"})
+	client, out, _ := newRunClient(f, false)
+	err := client.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.RunFlags{})
 	if cli.ExitCode(err) != cli.ExitFailed || err.Error() != "run r-1 failed: the program ended with code 3" || out.String() != "{\"pages\":3}\n" {
 		t.Errorf("%v, %q", err, out)
 	}
-	v, out, _ = onRuns(f, true)
-	if err := v.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.AgentAsk{Mode: "sync"}); cli.ExitCode(err) != cli.ExitFailed {
+	client, out, _ = newRunClient(f, true)
+	if err := client.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.RunFlags{}); cli.ExitCode(err) != cli.ExitFailed {
 		t.Errorf("%v", err)
 	}
-	fits(t, "agent start", out.String())
+	checkSchema(t, "agent start", out.String())
 	for refused, code := range map[error]int{run.ErrBadRequest: cli.ExitUsage, run.ErrNoBlueprint: cli.ExitNotFound, run.ErrNotFound: cli.ExitNotFound, run.ErrOver: cli.ExitFailed} {
 		f.err = fmt.Errorf("it is so: %w", refused)
-		if err := agents.CodedRun(v.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.AgentAsk{Mode: "sync"})); cli.ExitCode(err) != code {
+		if err := agents.RunError(client.StartRun(t.Context(), run.Request{AgentName: "crawl"}, agents.RunFlags{})); cli.ExitCode(err) != code {
 			t.Errorf("%v: exit code %d, want %d", err, cli.ExitCode(err), code)
 		}
 	}
@@ -202,58 +206,60 @@ func TestAgentStartInterrupted(t *testing.T) {
 	f := crawlRun()
 	ctx, cancel := context.WithCancel(t.Context())
 	f.hang = cancel
-	v, _, errs := onRuns(f, false)
-	err := v.StartRun(ctx, run.Request{AgentName: "crawl"}, agents.AgentAsk{Mode: "sync"})
-	if cli.ExitCode(err) != cli.ExitInterrupted || !strings.Contains(errs.String(), "run r-1: it goes on; acescope agent result r-1 --wait waits again, acescope agent stop r-1 stops it\n") {
+	client, _, errs := newRunClient(f, false)
+	err := client.StartRun(ctx, run.Request{AgentName: "crawl"}, agents.RunFlags{})
+	if cli.ExitCode(err) != cli.ExitInterrupted || !strings.Contains(errs.String(), `run r-1: the run continues; wait again with "acescope agent result r-1 --wait", stop it with "acescope agent stop r-1"`+"\n") {
 		t.Errorf("%v, %q", err, errs)
 	}
 }
 
-// The whole of what a program wrote is an artifact; where that is elsewhere, it is said.
-func TestAgentResultWhole(t *testing.T) {
+// The artifact with the complete output replaces the shortened one. If it is on another machine, the user is told.
+func TestAgentResultArtifact(t *testing.T) {
 	f := crawlRun()
 	f.result.StdoutRef = &ace.Ref{SHA256: "a", Size: 20}
-	v, out, errs := onRuns(f, false)
-	v.Artifacts = files{"a": "the whole\x1b[31m\nof it"}
-	if err := v.WriteResult(f.state.Input, f.result); err != nil || out.String() != "the whole\x1b[31m\nof it" {
+	client, out, errs := newRunClient(f, false)
+	client.Artifacts = files{"a": "the whole\x1b[31m\nof it"}
+	if err := client.WriteResult(f.state.Input, f.result); err != nil || out.String() != "the whole\x1b[31m\nof it" {
 		t.Errorf("%v, %q", err, out)
 	}
-	v, out, errs = onRuns(f, false)
-	if err := v.WriteResult(f.state.Input, f.result); err != nil || out.String() != f.result.Stdout || !strings.Contains(errs.String(), "only the beginning and the end") {
+	client, out, errs = newRunClient(f, false)
+	if err := client.WriteResult(f.state.Input, f.result); err != nil || out.String() != f.result.Stdout || !strings.Contains(errs.String(), "only the beginning and the end are shown") {
 		t.Errorf("%v, %q, %q", err, out, errs)
 	}
-	// JSON has the whole output
-	v, out, _ = onRuns(f, true)
-	v.Artifacts = files{"a": "the whole", "b": `{"n":[1]}`}
+	// JSON has the complete output.
+	client, out, _ = newRunClient(f, true)
+	client.Artifacts = files{"a": "the whole", "b": `{"n":[1]}`}
 	f.result.Output, f.result.OutputRef = nil, &ace.Ref{SHA256: "b", Size: 9}
-	if err := v.WriteResult(f.state.Input, f.result); err != nil || !strings.Contains(out.String(), `"output":{"n":[1]},"output_is":"json"`) {
+	if err := client.WriteResult(f.state.Input, f.result); err != nil || !strings.Contains(out.String(), `"output":{"n":[1]},"output_ref":{"sha256":"b","size":9},"output_is":"json"`) {
 		t.Errorf("%v, %s", err, out)
 	}
-	fits(t, "agent result", out.String())
-	// an agent's answer ends with a line's end
-	v, out, _ = onRuns(f, false)
-	if err := v.WriteResult(run.Input{RunID: "r-2", Type: run.StartSession}, run.Result{Status: run.Completed, Output: json.RawMessage(`"done\nso"`)}); err != nil || out.String() != "done\nso\n" {
+	checkSchema(t, "agent result", out.String())
+	// An agent's answer ends with a line break.
+	client, out, _ = newRunClient(f, false)
+	if err := client.WriteResult(run.Input{RunID: "r-2", Type: run.StartSession}, run.Result{Status: run.Completed, Output: json.RawMessage(`"done\nso"`)}); err != nil || out.String() != "done\nso\n" {
 		t.Errorf("%v, %q", err, out)
 	}
 }
 
 func TestAgentStatus(t *testing.T) {
 	f := crawlRun()
-	v, out, _ := onRuns(f, true)
-	if err := v.WriteState(f.state); err != nil {
+	client, out, _ := newRunClient(f, true)
+	if err := client.WriteState(f.state); err != nil {
 		t.Fatal(err)
 	}
-	fits(t, "agent status", out.String())
-	if !strings.Contains(out.String(), `"status":"running","document_status":"started"`) {
-		t.Errorf("%s", out)
+	checkSchema(t, "agent status", out.String())
+	for _, want := range []string{`"status":"running",`, `"document_status":"started",`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in %s", want, out)
+		}
 	}
-	v, out, _ = onRuns(f, false)
+	client, out, _ = newRunClient(f, false)
 	f.state.Result, f.state.Status = &f.result, run.Completed
 	f.state.Stop = &run.StopRequest{By: "you"}
-	if err := v.WriteState(f.state); err != nil {
+	if err := client.WriteState(f.state); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"run        r-1\n", "status     completed\n", "runner     lnch_2\n", "demands    executor deterministic, tags web\n", "before     lnch_1: it was lost\n", "stop       asked for by you\n", "took       1.2", "exit code  0\n"} {
+	for _, want := range []string{"run        r-1\n", "status     completed\n", "runner     lnch_2\n", "requires   executor deterministic, tags web\n", "before     lnch_1: it was lost\n", "stop       requested by you\n", "duration   1.2", "exit code  0\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -262,28 +268,28 @@ func TestAgentStatus(t *testing.T) {
 
 func TestAgentResult(t *testing.T) {
 	f := crawlRun()
-	v, out, _ := onRuns(f, false)
-	if err := v.Result(t.Context(), "ses_1", false); err == nil || !strings.Contains(err.Error(), "run r-1 has not ended, it is running: --wait") {
+	client, out, _ := newRunClient(f, false)
+	if err := client.Result(t.Context(), "ses_1", false); err == nil || !strings.Contains(err.Error(), "run r-1 has not ended, it is running: wait for it with --wait") {
 		t.Errorf("%v", err)
 	}
-	if err := v.Result(t.Context(), "ses_1", true); err != nil || out.String() != f.result.Stdout {
+	if err := client.Result(t.Context(), "ses_1", true); err != nil || out.String() != f.result.Stdout {
 		t.Errorf("%v, %q", err, out)
 	}
 	f.state.Status, f.state.Result = run.Stopped, &f.result
 	f.result.Status, f.result.Error = run.Stopped, "by you"
-	if err := v.Result(t.Context(), "r-1", true); err == nil || err.Error() != "run r-1: by you" {
+	if err := client.Result(t.Context(), "r-1", true); err == nil || err.Error() != "run r-1: by you" {
 		t.Errorf("%v", err)
 	}
-	if err := agents.CodedRun(v.Result(t.Context(), "r-9", true)); cli.ExitCode(err) != cli.ExitNotFound {
+	if err := agents.RunError(client.Result(t.Context(), "r-9", true)); cli.ExitCode(err) != cli.ExitNotFound {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestAgentResume(t *testing.T) {
 	f := crawlRun()
-	v, _, _ := onRuns(f, false)
+	client, _, _ := newRunClient(f, false)
 	for id, want := range map[string]string{"r-1": "ses_1", "ses_1": "ses_1", "ses_of-no-run": "ses_of-no-run"} {
-		if err := v.ResumeRun(t.Context(), id, run.Request{Prompt: "p"}, agents.AgentAsk{Mode: "sync"}); err != nil || f.asked.SessionID != want {
+		if err := client.ResumeRun(t.Context(), id, run.Request{Prompt: "p"}, agents.RunFlags{}); err != nil || f.asked.SessionID != want {
 			t.Errorf("%s: %v, %+v", id, err, f.asked)
 		}
 	}
@@ -291,25 +297,41 @@ func TestAgentResume(t *testing.T) {
 
 func TestAgentRuns(t *testing.T) {
 	f := crawlRun()
-	v, out, _ := onRuns(f, true)
+	client, out, _ := newRunClient(f, true)
 	now := f.rows[0].CreatedAt.Add(time.Minute)
-	if err := v.ListRuns(t.Context(), run.Filter{Limit: 5}, now); err != nil {
+	if err := client.ListRuns(t.Context(), run.Filter{Limit: 5}, now); err != nil {
 		t.Fatal(err)
 	}
-	fits(t, "agent runs", out.String())
-	v, out, _ = onRuns(f, false)
-	if err := v.ListRuns(t.Context(), run.Filter{Limit: 5}, now); err != nil {
+	checkSchema(t, "agent runs", out.String())
+	client, out, _ = newRunClient(f, false)
+	if err := client.ListRuns(t.Context(), run.Filter{Limit: 5}, now); err != nil {
 		t.Fatal(err)
 	}
-	want := "RUN  SESSION  AGENT   STATUS     RUNNER  AGE  TOOK  PARENT\n" +
-		"r-1  ses_1    crawl   completed  lnch_2  1m   2.0s  \n" +
-		"r-0  ses_0    writer  pending            1m         ses_p\n"
+	want := "RUN  SESSION  AGENT   STATUS     RUNNER  AGE  DURATION  PARENT\n" +
+		"r-1  ses_1    crawl   completed  lnch_2  1m   2.0s      \n" +
+		"r-0  ses_0    writer  pending            1m             ses_p\n"
 	if out.String() != want {
 		t.Errorf("%s\nwant\n%s", out, want)
 	}
 }
 
-func TestAgentAsk(t *testing.T) {
+// parseRunFlags parses the flags of agent start.
+func parseRunFlags(args ...string) (f agents.RunFlags, err error) {
+	fs := pflag.NewFlagSet("start", pflag.ContinueOnError)
+	f.StartFlags(fs)
+	err = fs.Parse(args)
+	return f, err
+}
+
+func parseRequest(args ...string) (run.Request, error) {
+	f, err := parseRunFlags(args...)
+	if err != nil {
+		return run.Request{}, err
+	}
+	return f.Request()
+}
+
+func TestRunRequest(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
@@ -318,25 +340,25 @@ func TestAgentAsk(t *testing.T) {
 		}
 		return "@" + path
 	}
-	r, err := agents.AgentAsk{Mode: "sync", Prompt: write("p", "do it\n"), ProjectDir: "x", Demands: runner.Requirements{Tags: []string{"a"}}}.Request()
+	r, err := parseRequest("--prompt", write("p", "do it\n"), "--project-dir", "x", "--require-tag", "a")
 	if err != nil || r.Prompt != "do it\n" || !filepath.IsAbs(r.ProjectDir) || r.Requirements.Tags[0] != "a" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err := (agents.AgentAsk{Mode: "sync", Detach: true}).Request(); err != nil || r.Mode != run.AsyncPoll {
+	if r, err := parseRequest("--detach"); err != nil || r.Mode != run.AsyncPoll {
 		t.Errorf("%+v, %v", r, err)
 	}
-	for want, f := range map[string]agents.AgentAsk{
-		"give sync, async_poll or async_callback": {Mode: "later"},
-		"which session is to be told":             {Mode: "async_callback"},
-		"--session \"../x\"":                      {Mode: "sync", Session: "../x"},
-		"--run-id \"a/b\"":                        {Mode: "sync", RunID: "a/b"},
-		"--match-within -1":                       {Mode: "sync", Match: -1},
-		"it is empty":                             {Mode: "sync", Prompt: write("e", " \n")},
-		"at most 100000 are taken":                {Mode: "sync", Prompt: strings.Repeat("é", 100_001)},
-		"longer than 400000 bytes":                {Mode: "sync", Prompt: write("l", strings.Repeat("x", 500_000))},
-		"no such file":                            {Mode: "sync", Prompt: "@" + filepath.Join(dir, "none")},
+	for want, args := range map[string][]string{
+		"must be one of sync, async_poll, async_callback": {"--mode", "later"},
+		"needs a session to notify":                       {"--mode", "async_callback"},
+		`argument "../x" for "--session"`:                 {"--session", "../x"},
+		`argument "a/b" for "--run-id"`:                   {"--run-id", "a/b"},
+		`argument "-1" for "--match-within"`:              {"--match-within", "-1"},
+		"the input is empty":                              {"--prompt", write("e", " \n")},
+		"at most 100000 are allowed":                      {"--prompt", strings.Repeat("é", 100_001)},
+		"longer than 400000 bytes":                        {"--prompt", write("l", strings.Repeat("x", 500_000))},
+		"no such file":                                    {"--prompt", "@" + filepath.Join(dir, "none")},
 	} {
-		if _, err := f.Request(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseRequest(args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}

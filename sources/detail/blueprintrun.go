@@ -28,7 +28,7 @@ func (w *watcher) foldCourse(e *historypb.HistoryEvent) {
 		return
 	}
 	c.State.Apply(fact)
-	for _, l := range runners.CourseNews(&before, &c.State) {
+	for _, l := range runners.ChangeLines(&before, &c.State) {
 		l.Event, l.At = e.GetEventId(), e.GetEventTime().AsTime()
 		w.line(l)
 	}

@@ -63,15 +63,15 @@ func TestCourseIsTheFold(t *testing.T) {
 				t.Fatalf("%s, event %d: the detail says %s, the fold %s", name, e.GetEventId(), d.Course.Status, fold.Status)
 			}
 			checkSteps(t, name, d)
-			if runners.CourseFields(d.Course)[0].Value != runners.CourseStatus(fold.Status) || len(runners.CourseFields(d.Course)) != len(runners.CourseFields(&run.State{})) {
+			if runners.CourseFields(d.Course)[0].Value != runners.StatusText(fold.Status) || len(runners.CourseFields(d.Course)) != len(runners.CourseFields(&run.State{})) {
 				t.Fatalf("%s, event %d: fields %+v", name, e.GetEventId(), runners.CourseFields(d.Course))
 			}
 		}
 		d := &w.detail
-		if len(runners.ResultFields(d.Course)) == 0 || !slices.ContainsFunc(d.Log, func(l runs.LogLine) bool { return l.Kind == "phase" && l.Text == runners.CourseStatus(d.Course.Status) }) {
+		if len(runners.ResultFields(d.Course)) == 0 || !slices.ContainsFunc(d.Log, func(l runs.LogLine) bool { return l.Kind == "phase" && l.Text == runners.StatusText(d.Course.Status) }) {
 			t.Errorf("%s: ended as %s, the log is %+v", name, d.Course.Status, d.Log)
 		}
-		if n := len(d.Course.Moves); n > 0 && !slices.ContainsFunc(d.Log, func(l runs.LogLine) bool { return strings.Contains(l.Text, "it asks for another") }) {
+		if n := len(d.Course.Moves); n > 0 && !slices.ContainsFunc(d.Log, func(l runs.LogLine) bool { return strings.Contains(l.Text, "the run asks for another runner") }) {
 			t.Errorf("%s: %d moves, and the log tells of none", name, n)
 		}
 	}
@@ -104,11 +104,11 @@ func TestCourseOfNothing(t *testing.T) {
 		t.Error("a state that knows nothing")
 	}
 	s.Result = &run.Result{Output: []byte(`{"cut`), OutputIs: "invalid"}
-	if got := runners.CourseOutput(s.Result); got != `{"cut` {
+	if got := runners.OutputText(s.Result); got != `{"cut` {
 		t.Errorf("output %q", got)
 	}
 	s.Result = &run.Result{Output: []byte(`{"n":12345678901234567890,"a":[1]}`), OutputIs: "json"}
-	if got := runners.CourseOutput(s.Result); !strings.Contains(got, "12345678901234567890") || !strings.Contains(got, "\n") {
+	if got := runners.OutputText(s.Result); !strings.Contains(got, "12345678901234567890") || !strings.Contains(got, "\n") {
 		t.Errorf("output %q", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // NewFeed returns a feed that asks the dispatcher for its runners again and again while they are shown, and lists the
-// runs of the runner whose ID it is asked for; "" is none.
+// runs of the runner whose ID is wanted, or no runs for "".
 func NewFeed(link *cluster.Link) *feed.Feed[string, *Runners] {
 	var f *feed.Feed[string, *Runners]
 	f = feed.New(link.Wake, func(ctx context.Context, id string, publish func(*Runners)) {
@@ -52,7 +52,7 @@ func (r *runnersReader) read(ctx context.Context) {
 }
 
 func (r *runnersReader) askDispatcher(ctx context.Context) {
-	view, err := AskDispatcher(ctx, r.link.Client)
+	view, err := QueryDispatcher(ctx, r.link.Client)
 	if ctx.Err() != nil {
 		return
 	}
@@ -102,6 +102,6 @@ func (r *runnersReader) listRuns(ctx context.Context) {
 			v.RunsErr = cluster.PlainError(err)
 		}
 		v.Wanted = r.id
-		v.Runs = WithHeld(v.Runs, v.Held(r.id))
+		v.Runs = WithCurrent(v.Runs, v.Held(r.id))
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -18,7 +19,7 @@ import (
 	runspkg "acescope/sources/runs"
 )
 
-// Types of what is known of runners, so that screens need no other package.
+// Types of the dispatcher's view, so that screens need no other package.
 type (
 	RunnersView  = runner.View
 	RunnerView   = runner.RunnerView
@@ -36,42 +37,41 @@ const (
 	RunnerGone     = runner.Gone
 )
 
-// RunWorkflow is the type of the workflow of a run of a blueprint.
+// RunWorkflow is the workflow type of a blueprint run.
 const RunWorkflow = run.Workflow
 
-// BlueprintRun is a run of a blueprint by its run id, before more is known of it.
+// BlueprintRun returns the blueprint run with an id, before anything else is known of it.
 func BlueprintRun(id string) runspkg.Run {
 	return runspkg.Run{WorkflowID: run.WorkflowID(id), Type: run.Workflow, TaskID: id}
 }
 
-// BlueprintRunID is the id of a run of a blueprint, "" for other runs.
+// BlueprintRunID returns the run id of a blueprint run's workflow, or "" for other workflows.
 func BlueprintRunID(workflowID string) string { return run.IDOf(workflowID) }
 
-// Rhythm and bounds of what is read of runners.
+// Interval and bounds of reading.
 const (
-	RunnersEvery = time.Second
-	// MaxRunnerRuns are the newest runs of a runner that are listed.
-	MaxRunnerRuns = 100
-	maxWaiting    = 500 // pending runs that the dispatcher is asked for
+	RunnersEvery  = time.Second
+	MaxRunnerRuns = 100 // listed runs of a runner, the newest
+	maxWaiting    = 500 // waiting runs in the dispatcher's answer
 )
 
-// Runners is what the dispatcher last said, and the runs of one runner.
+// Runners is the dispatcher's newest answer and the runs of one runner.
 type Runners struct {
 	View     RunnersView
-	Answered time.Time // when it said so, zero before the first answer
-	Absent   bool      // there is no dispatcher yet: nobody registered, and nothing was started
-	Deaf     bool      // nobody serves it, so that View is not what is now
+	Answered time.Time // when it answered; zero before the first answer
+	Absent   bool      // there is no dispatcher yet: no runner has registered and no run was started
+	Deaf     bool      // no worker serves the dispatcher, so View is outdated
 	Err      string    // why there is no newer answer
 
-	Wanted  string        // the runner whose runs are listed, "" for none
-	Runs    []runspkg.Run // of it, those that it has first, then the newest
-	More    bool          // it had more
-	RunsErr string        // why they cannot be listed
+	Wanted  string        // the runner whose runs are listed, or ""
+	Runs    []runspkg.Run // its current runs, then its newest
+	More    bool          // it has more runs
+	RunsErr string        // why the runs cannot be listed
 	Updated time.Time
 }
 
-// AskDispatcher asks the dispatcher what it knows; a worker must serve it.
-func AskDispatcher(ctx context.Context, c client.Client) (v RunnersView, err error) {
+// QueryDispatcher queries the dispatcher, which needs a worker.
+func QueryDispatcher(ctx context.Context, c client.Client) (v RunnersView, err error) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.QueryTimeout)
 	defer cancel()
 	answer, err := c.QueryWorkflow(ctx, runner.DispatcherID, "", runner.QueryDispatcher, runner.ViewOptions{Pending: maxWaiting})
@@ -81,29 +81,29 @@ func AskDispatcher(ctx context.Context, c client.Client) (v RunnersView, err err
 	return v, answer.Get(&v)
 }
 
-// Deaf tells whether a query failed because no worker answers, though the server does.
+// Deaf reports whether a query failed because no worker answered, although the server did.
 func Deaf(err error) bool {
 	var early *serviceerror.FailedPrecondition
 	return errors.As(err, &early) || err != nil && cluster.TookTooLong(err)
 }
 
+// RunnerRunsQuery returns the visibility query for the runs of a runner.
 func RunnerRunsQuery(id string) string {
 	return "WorkflowType = " + strconv.Quote(run.Workflow) + " AND " + ace.AttrRunner + " = " + runspkg.Quote(id)
 }
 
-// Held are the ids of the runs that a runner has now.
+// Held returns the ids of a runner's current runs.
 func (r *Runners) Held(id string) []string {
-	for _, one := range r.View.Runners {
-		if one.ID == id {
-			return one.Runs
+	for _, v := range r.View.Runners {
+		if v.ID == id {
+			return v.Runs
 		}
 	}
 	return nil
 }
 
-// WithHeld is a runner's runs with those in front that it has now, also where the list does
-// not know them yet.
-func WithHeld(runs []runspkg.Run, held []string) []runspkg.Run {
+// WithCurrent returns the runs of a runner with its current runs first, even if the list does not have them yet.
+func WithCurrent(runs []runspkg.Run, held []string) []runspkg.Run {
 	var now, others []runspkg.Run
 	for _, id := range held {
 		at := slices.IndexFunc(runs, func(r runspkg.Run) bool { return r.WorkflowID == run.WorkflowID(id) })
@@ -119,4 +119,34 @@ func WithHeld(runs []runspkg.Run, held []string) []runspkg.Run {
 		}
 	}
 	return append(now, others...)
+}
+
+// ServedBy returns the blueprint run that served a step; ok is false for other steps.
+func ServedBy(st ace.StepState) (r runspkg.Run, ok bool) {
+	if st.Served == nil || st.Served.RunID == "" {
+		return r, false
+	}
+	return BlueprintRun(st.Served.RunID), true
+}
+
+// Server returns the provider of a step, or "" if it is the provider of all steps of the run.
+func Server(in ace.TaskInput, st ace.StepState) string {
+	switch {
+	case st.Served != nil:
+		return st.Served.Provider
+	case len(in.Steps) == 0 || st.Phase == ace.PhasePersist || st.Status == ace.StatusPending:
+		return ""
+	}
+	return in.ProviderOf(st.Phase)
+}
+
+// Servers lists the steps of a run with a provider of their own, such as "curator by cheap", or returns "".
+func Servers(in ace.TaskInput) string {
+	var steps []string
+	for _, step := range ace.Steps() {
+		if by := in.Steps[string(step)]; by != "" {
+			steps = append(steps, string(step)+" by "+by)
+		}
+	}
+	return strings.Join(steps, ", ")
 }

@@ -1,18 +1,22 @@
 package sessions
 
 import (
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 )
 
-// MaxApprovals bounds the tool calls that are listed as waiting for a person; the others
-// are counted.
+// MaxApprovals bounds the listed tool calls that wait for the user; the others are counted.
 const MaxApprovals = 100
 
-// Approval is a tool call that waits for a person. Texts are untrusted.
+// Approval is a tool call that waits for the user. Texts are untrusted.
 type Approval struct {
 	WorkflowID string
 	ID         string // of the session
@@ -23,13 +27,13 @@ type Approval struct {
 	Call       ToolRequest
 }
 
-// Approvals is the tool calls that wait for a person, those of the newest session first.
+// Approvals holds the tool calls that wait for the user, those of the newest session first.
 type Approvals struct {
 	Rows []Approval
-	More int // that are not in Rows
+	More int // calls that are not in Rows
 }
 
-// Count is how many wait.
+// Count returns the number of waiting calls.
 func (a *Approvals) Count() int {
 	if a == nil {
 		return 0
@@ -37,7 +41,7 @@ func (a *Approvals) Count() int {
 	return len(a.Rows) + a.More
 }
 
-// ApprovalsOf lists what waits in a session.
+// ApprovalsOf returns the waiting calls of a session.
 func ApprovalsOf(workflowID string, s *TalkState) (list []Approval) {
 	if s == nil {
 		return nil
@@ -47,12 +51,107 @@ func ApprovalsOf(workflowID string, s *TalkState) (list []Approval) {
 		host = s.Host.Name
 	}
 	for _, r := range s.Pending {
-		list = append(list, Approval{WorkflowID: workflowID, ID: s.Input.SessionID, Name: s.Input.Name, Agent: s.Input.Agent, Dir: s.Input.WorkingDir, Host: host, Call: r})
+		list = append(list, Approval{WorkflowID: workflowID, ID: s.Input.SessionID, Name: s.Input.Name,
+			Agent: s.Input.Agent, Dir: s.Input.WorkingDir, Host: host, Call: r})
 	}
 	return list
 }
 
-// ApprovalsEvery is how often is looked, on every screen, whether a tool call waits.
+// ApprovalsEvery is the interval of looking for waiting calls, on every screen.
 const ApprovalsEvery = 2 * time.Second
 
-var WaitingQuery = SessionsQuery + ` AND ExecutionStatus = "Running" AND ` + ace.AttrPhase + " = " + strconv.Quote(string(session.Waiting))
+// WaitingQuery lists the sessions with waiting calls.
+var WaitingQuery = SessionsQuery + ` AND ExecutionStatus = "Running" AND ` + ace.AttrPhase + " = " +
+	strconv.Quote(string(session.Waiting))
+
+// risks are patterns of commands that may be hard to undo. They help a user to decide but are no guard: other commands
+// may have the same effect.
+var risks = []struct {
+	pattern *regexp.Regexp
+	risk    string
+}{
+	{regexp.MustCompile(`\b(sudo|doas|su|pkexec|runas)\b`), "runs as another user"},
+	{regexp.MustCompile(`\b(rm|rmdir|unlink|shred|truncate)\b|\bfind\b.*-delete\b|\bdel\b|Remove-Item`), "deletes files"},
+	{regexp.MustCompile(`\b(mkfs\S*|fdisk|wipefs|parted)\b|\bdd\b.*\bof=`), "overwrites disks"},
+	{regexp.MustCompile(`\b(curl|wget|fetch)\b[^|]*\|\s*\S*(sh|python\d?|perl|node)\b`), "runs what it downloads"},
+	{regexp.MustCompile(`\bbase64\b.*\|\s*\S*sh\b|\beval\b`), "runs a command that is hidden here"},
+	{regexp.MustCompile(`\bgit\b.*\b(push\b.*(-f\b|--force)|reset\b.*--hard|clean\b|checkout\s+--|restore\b|branch\b.*-D\b)`), "discards work in git"},
+	{regexp.MustCompile(`\bgit\b.*\bpush\b|\b(npm|cargo|twine|gh|docker)\b.*\b(publish|push|upload|release)\b`), "publishes something"},
+	{regexp.MustCompile(`\b(chmod|chown|chgrp|setfacl)\b`), "changes file permissions"},
+	{regexp.MustCompile(`\b(kill|pkill|killall|shutdown|reboot|halt|systemctl|launchctl)\b`), "ends processes or services"},
+	{regexp.MustCompile(`(?i)\b(drop\s+(table|database|schema)|delete\s+from|truncate\s+table)\b`), "deletes data"},
+	{regexp.MustCompile(`\.ssh\b|\.aws\b|\.netrc\b|\bid_(rsa|ed25519)\b|\.env\b|\bcredentials?\b|/etc/shadow`), "may access secrets"},
+	{regexp.MustCompile(`\b(ssh|scp|rsync|sftp|nc|ncat|telnet)\b`), "connects to another machine"},
+	{regexp.MustCompile(`\bcrontab\b|\bat\b\s|authorized_keys|\.(bash|zsh)rc\b|\.profile\b`), "changes programs that run later"},
+}
+
+// redirect matches output to a path outside the directory.
+var redirect = regexp.MustCompile(`>>?\s*(/|~|\.\./)(\S*)`)
+
+// CallRisk describes the irreversible effects that a tool call may have, such as "deletes files", or returns "". dir is
+// the session's working directory.
+func CallRisk(call ToolRequest, dir string) string {
+	var args map[string]any
+	_ = json.Unmarshal(call.Args, &args)
+	var found []string
+	note := func(risk string) {
+		if !slices.Contains(found, risk) {
+			found = append(found, risk)
+		}
+	}
+	for _, key := range []string{"command", "cmd", "script", "code", "sql", "query"} {
+		command := joined(args[key])
+		for _, r := range risks {
+			if r.pattern.MatchString(command) {
+				note(r.risk)
+			}
+		}
+		for _, m := range redirect.FindAllStringSubmatch(command, -1) {
+			if m[1] != "/" || !strings.HasPrefix(m[2], "dev/null") {
+				note("writes outside its directory")
+			}
+		}
+	}
+	if writes(call.Name) {
+		for _, key := range []string{"file_path", "path", "notebook_path", "absolute_path", "filePath"} {
+			if path, ok := args[key].(string); ok && outside(path, dir) {
+				note("writes outside its directory")
+			}
+		}
+	}
+	if call.ArgsRef != nil {
+		note("has more arguments than are shown")
+	}
+	return strings.Join(found, ", ")
+}
+
+// joined returns a text, or the texts of a list joined by spaces.
+func joined(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []any:
+		var parts []string
+		for _, w := range v {
+			if s, ok := w.(string); ok {
+				parts = append(parts, s)
+			}
+		}
+		return strings.Join(parts, " ")
+	}
+	return ""
+}
+
+func writes(tool string) bool {
+	verbs := []string{"write", "edit", "replace", "patch", "create", "move", "delete"}
+	return slices.ContainsFunc(verbs, func(v string) bool { return strings.Contains(strings.ToLower(tool), v) })
+}
+
+// outside reports whether a path is outside a directory. It does not follow links.
+func outside(path, dir string) bool {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	rel, err := filepath.Rel(dir, path)
+	return err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}

@@ -27,8 +27,8 @@ func NewFeed(link *cluster.Link) *Feed {
 	return f
 }
 
-// Read reads the conversation of a session by workflow ID; "" is none. It may be called for each row that the cursor
-// passes.
+// Read reads the conversation of a session by workflow ID; an empty ID stops reading. It may be called for each row that
+// the cursor passes.
 func (f *Feed) Read(workflowID string) { f.wanted.set(workflowID) }
 
 func (f *Feed) read(ctx context.Context, _ struct{}, publish func(*Sessions)) {
@@ -91,7 +91,7 @@ func (f *Feed) readConversations(ctx context.Context, update func(func(*Sessions
 		} else {
 			go func() {
 				defer close(done)
-				newTalker(f.link, id).run(reading, func(out *Talk) {
+				newReader(f.link, id).run(reading, func(out *Talk) {
 					update(func(now *Sessions) { now.Talk, now.Wanted = out, id })
 				})
 			}()
@@ -133,7 +133,7 @@ func (w *wantedRow) get() string {
 // settle waits until the cursor rests: rows that it only passes are not read.
 func (w *wantedRow) settle(ctx context.Context) {
 	for ctx.Err() == nil {
-		timer := time.NewTimer(TalkRest)
+		timer := time.NewTimer(SelectionDelay)
 		select {
 		case <-w.changed:
 			timer.Stop()
@@ -162,7 +162,7 @@ func (f *ApprovalFeed) Run(ctx context.Context) {
 	x := NewSessionIndex(f.link.Client, f.link.Namespace)
 	for ctx.Err() == nil {
 		if f.link.Connection().State == cluster.ConnReady {
-			if rows, _, err := x.List(ctx, WaitingQuery, MaxAsked); err == nil && ctx.Err() == nil {
+			if rows, _, err := x.List(ctx, WaitingQuery, MaxQueried); err == nil && ctx.Err() == nil {
 				f.show(rows)
 			}
 		}
@@ -206,7 +206,8 @@ func NewTranscriptFeed(link *cluster.Link) *TranscriptFeed {
 	return f
 }
 
-// Read reads the conversation of a transcript by path; "" is none. It may be called for each row that the cursor passes.
+// Read reads the conversation of a transcript by path; an empty path stops reading. It may be called for each row that
+// the cursor passes.
 func (f *TranscriptFeed) Read(path string) { f.wanted.set(path) }
 
 // Run reads transcripts until ctx ends.
@@ -237,10 +238,10 @@ func (f *TranscriptFeed) follow(ctx context.Context, publish func(*Transcripts))
 			return
 		case <-f.changed:
 		case <-f.wanted.changed:
-			timer.Reset(TalkRest)
+			timer.Reset(SelectionDelay)
 			continue
 		case <-timer.C:
-			timer.Reset(TalkPoll)
+			timer.Reset(ConversationInterval)
 			if path := f.wanted.get(); path != wanted {
 				wanted = path
 				follower = nil

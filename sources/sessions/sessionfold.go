@@ -17,40 +17,39 @@ import (
 	"acescope/sources/transcripts"
 )
 
-// MaxTurns bounds the turns of a session whose conversation is held; of the older ones the
-// number is told.
+// MaxTurns bounds the turns of a session whose conversation is kept; older ones are counted.
 const MaxTurns = 500
 
-// SessionFolder folds the histories of a session's runs, the oldest first, and keeps what
-// was said in each turn. It is for one goroutine.
+// SessionFolder folds the histories of a session's workflow runs, the oldest first, and keeps the conversation of each
+// turn. It is for one goroutine.
 type SessionFolder struct {
 	State   session.State
-	Foreign error // why a run's input is none of a session
+	Foreign error // why a run's input is not that of a session
 	Turns   []*SessionTurn
-	Left    int // turns before those
+	Left    int // number of earlier turns
 	RunID   string
 
 	decoder session.Decoder
 }
 
-// SessionTurn is one turn of a session, as its history tells it.
+// SessionTurn is one turn of a session, read from its history.
 type SessionTurn struct {
 	Turn         int
-	RunID        string // of the run that has it
+	RunID        string // of its workflow run
 	Began, Ended time.Time
 	Messages     []session.Message
-	Result       *session.TurnResult // nil until it has ended, or where it failed
+	Result       *session.TurnResult // nil until it has ended, and if it failed
 	Failure      *ace.Failure
-	Record       *session.TurnRecord // in place of a result, of a turn in a run that was not read
+	Record       *session.TurnRecord // replaces the result of a turn in a run that was not read
 	Answers      map[string]session.ToolAnswer
 
-	done []*TranscriptEntry // what was said, once it has ended
+	done []*TranscriptEntry // its entries, once it has ended
 }
 
-// NewSessionFolder starts at nothing known.
+// NewSessionFolder returns an empty folder.
 func NewSessionFolder() *SessionFolder { return &SessionFolder{} }
 
-// Apply folds one event. It tells whether the event said anything of the session.
+// Apply folds one event and reports whether it is about the session.
 func (f *SessionFolder) Apply(e *historypb.HistoryEvent) bool {
 	if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
 		f.decoder = session.Decoder{}
@@ -67,24 +66,24 @@ func (f *SessionFolder) Apply(e *historypb.HistoryEvent) bool {
 	at := e.GetEventTime().AsTime()
 	switch fact.Kind {
 	case session.FactStarted:
-		f.carried()
+		f.addCarried()
 	case session.FactTurnBegan:
 		f.add(&SessionTurn{Turn: fact.Turn.Turn, RunID: f.RunID, Began: at, Messages: fact.Turn.Messages})
 	case session.FactTurnEnded:
 		if t := f.last(); t != nil {
 			t.Ended, t.Result, t.Failure = at, fact.Result, fact.Failure
-			f.answers(t)
+			f.keepAnswers(t)
 		}
 	case session.FactUpdate, session.FactToolRan:
 		if t := f.last(); t != nil && t.Ended.IsZero() {
-			f.answers(t)
+			f.keepAnswers(t)
 		}
 	}
 	return true
 }
 
-// carried takes over turns of runs that were not read.
-func (f *SessionFolder) carried() {
+// addCarried adds the turns of earlier runs that were not read.
+func (f *SessionFolder) addCarried() {
 	for _, r := range f.State.Recent {
 		if last := f.last(); last == nil || last.Turn < r.Turn {
 			f.add(&SessionTurn{Turn: r.Turn, RunID: f.RunID, Record: &r})
@@ -107,7 +106,7 @@ func (f *SessionFolder) add(t *SessionTurn) {
 	f.Left = f.Turns[0].Turn - 1
 }
 
-// turns is a list to hand out: the newest turn goes on changing.
+// NewestTurns returns the turns, with a copy of the newest one, which still changes.
 func (f *SessionFolder) NewestTurns() []*SessionTurn {
 	list := slices.Clone(f.Turns)
 	if n := len(list); n > 0 {
@@ -118,8 +117,8 @@ func (f *SessionFolder) NewestTurns() []*SessionTurn {
 	return list
 }
 
-// answers takes over who decided the turn's tool calls, which the state forgets.
-func (f *SessionFolder) answers(t *SessionTurn) {
+// keepAnswers keeps the decisions on the turn's tool calls, which the state drops later.
+func (f *SessionFolder) keepAnswers(t *SessionTurn) {
 	for _, a := range f.State.Decided {
 		if _, known := t.Answers[a.ID]; known {
 			continue
@@ -133,19 +132,19 @@ func (f *SessionFolder) answers(t *SessionTurn) {
 	}
 }
 
-// entries are those of a turn. spoken is what its log tells, in place of what the history
-// does, nil where that is not read.
-func (t *SessionTurn) entries(spoken []*TranscriptEntry, pending []session.ToolRequest) []*TranscriptEntry {
-	if spoken != nil || t.Ended.IsZero() && t.Record == nil {
-		return t.tell(spoken, pending)
+// entries returns the entries of a turn. logged are those of its log, which replace those of the history; nil without a
+// log.
+func (t *SessionTurn) entries(logged []*TranscriptEntry, pending []session.ToolRequest) []*TranscriptEntry {
+	if logged != nil || t.Ended.IsZero() && t.Record == nil {
+		return t.buildEntries(logged, pending)
 	}
 	if t.done == nil {
-		t.done = t.tell(nil, nil)
+		t.done = t.buildEntries(nil, nil)
 	}
 	return t.done
 }
 
-func (t *SessionTurn) tell(spoken []*TranscriptEntry, pending []session.ToolRequest) []*TranscriptEntry {
+func (t *SessionTurn) buildEntries(logged []*TranscriptEntry, pending []session.ToolRequest) []*TranscriptEntry {
 	var list []*TranscriptEntry
 	if t.Record != nil {
 		list = append(list, &TranscriptEntry{Kind: EntryUser, Text: t.Record.Prompt})
@@ -157,15 +156,17 @@ func (t *SessionTurn) tell(spoken []*TranscriptEntry, pending []session.ToolRequ
 	for _, m := range t.Messages {
 		list = append(list, messageEntry(m, t.Began))
 	}
-	if spoken == nil && t.Result != nil {
-		spoken = toldBy(t.Result)
+	if logged == nil && t.Result != nil {
+		logged = resultEntries(t.Result)
 	}
-	for _, e := range spoken {
-		list = append(list, t.noted(e, pending))
+	for _, e := range logged {
+		list = append(list, t.withDecision(e, pending))
 	}
 	for _, r := range pending {
-		if !holdsCall(spoken, r.ID) {
-			list = append(list, &TranscriptEntry{Kind: EntryTool, Name: r.Name, Text: string(r.Args), CallID: r.ID, Waits: true})
+		isCall := func(e *TranscriptEntry) bool { return e.CallID == r.ID && r.ID != "" }
+		if !slices.ContainsFunc(logged, isCall) {
+			list = append(list, &TranscriptEntry{Kind: EntryTool, Name: r.Name, Text: string(r.Args), CallID: r.ID,
+				Waits: true})
 		}
 	}
 	if !t.Ended.IsZero() {
@@ -174,36 +175,26 @@ func (t *SessionTurn) tell(spoken []*TranscriptEntry, pending []session.ToolRequ
 	return list
 }
 
-func holdsCall(list []*TranscriptEntry, id string) bool {
-	for _, e := range list {
-		if e.CallID == id && id != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// SenderText says in a few words what a message is that waits, and from whom.
+// SenderText describes a queued message: "callback", "message from ada".
 func SenderText(m QueueMessage) string {
-	what := "message"
+	kind := "message"
 	if m.Callback {
-		what = "callback"
+		kind = "callback"
 	}
 	if m.From != "" {
-		what += " from " + m.From
+		kind += " from " + m.From
 	}
-	return what
+	return kind
 }
 
-// ReportsText says in a line what came of reports to those who wait for messages, and how many
-// messages never reached the agent; "" where there is nothing to say.
+// ReportsText counts the reports to senders and the messages that never reached the agent, or returns "".
 func ReportsText(s *session.State) string {
 	var parts []string
 	if s.ReportsSent > 0 {
-		parts = append(parts, fmt.Sprintf("%d sent to those who wait for a message", s.ReportsSent))
+		parts = append(parts, fmt.Sprintf("%d sent to senders of messages", s.ReportsSent))
 	}
 	if s.ReportsUndelivered > 0 {
-		parts = append(parts, fmt.Sprintf("%d of them heard by nobody", s.ReportsUndelivered))
+		parts = append(parts, fmt.Sprintf("%d not delivered", s.ReportsUndelivered))
 	}
 	if n := s.Undelivered(); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d messages never reached the agent", n))
@@ -211,7 +202,7 @@ func ReportsText(s *session.State) string {
 	return strings.Join(parts, ", ")
 }
 
-// messageEntry is a message to the agent.
+// messageEntry returns the entry of a message to the agent.
 func messageEntry(m session.Message, at time.Time) *TranscriptEntry {
 	e := &TranscriptEntry{Kind: EntryUser, Name: m.From, At: at, Text: m.Text, Callback: m.Callback}
 	if m.Ref != nil {
@@ -220,14 +211,14 @@ func messageEntry(m session.Message, at time.Time) *TranscriptEntry {
 	return e
 }
 
-// noted is an entry of a call with who decided it.
-func (t *SessionTurn) noted(e *TranscriptEntry, pending []session.ToolRequest) *TranscriptEntry {
+// withDecision returns the entry of a tool call with the decision on it. Other entries are returned unchanged.
+func (t *SessionTurn) withDecision(e *TranscriptEntry, pending []session.ToolRequest) *TranscriptEntry {
 	if e.Kind != EntryTool || e.CallID == "" {
 		return e
 	}
 	n := *e
 	for _, r := range pending {
-		if r.ID == e.CallID { // its log may be ahead of what the history tells of the answer
+		if r.ID == e.CallID { // the log may be ahead of the history
 			n.Waits, n.Done, n.OK, n.Denied, n.Result, n.Took = true, false, false, false, "", 0
 		}
 	}
@@ -238,18 +229,18 @@ func (t *SessionTurn) noted(e *TranscriptEntry, pending []session.ToolRequest) *
 	return &n
 }
 
-// answerText says who decided a call, and why.
+// answerText describes the decision on a call: "denied by rule".
 func answerText(a session.ToolAnswer) string {
-	said := map[session.Action]string{session.Allow: "allowed", session.Deny: "denied"}[a.Action] + " by " + a.By
+	text := map[session.Action]string{session.Allow: "allowed", session.Deny: "denied"}[a.Action] + " by " + a.By
 	if a.Reason != "" {
-		said += ": " + a.Reason
+		text += ": " + a.Reason
 	}
-	return said
+	return text
 }
 
-// toldBy is what the result of a turn tells of it.
-func toldBy(r *session.TurnResult) []*TranscriptEntry {
-	var t transcripts.Builder
+// resultEntries returns the entries in the result of a turn.
+func resultEntries(r *session.TurnResult) []*TranscriptEntry {
+	var b transcripts.Builder
 	for _, o := range r.Messages {
 		e := agentcli.Event{Text: o.Text}
 		switch o.Kind {
@@ -264,15 +255,17 @@ func toldBy(r *session.TurnResult) []*TranscriptEntry {
 			if err != nil {
 				continue
 			}
-			e.Kind, e.Tool = agentcli.KindToolResult, &agentcli.Tool{ID: o.CallID, Name: o.Tool, Result: result, OK: o.OK != nil && *o.OK}
+			ok := o.OK != nil && *o.OK
+			e.Kind, e.Tool = agentcli.KindToolResult, &agentcli.Tool{ID: o.CallID, Name: o.Tool, Result: result, OK: ok}
 		default:
 			continue
 		}
-		t.Event(e)
+		b.Event(e)
 	}
-	list, _ := t.Entries()
+	list, _ := b.Entries()
 	if r.Omitted > 0 {
-		list = append([]*TranscriptEntry{{Kind: EntryStatus, Name: "left out", Text: fmt.Sprintf("%d earlier things that the agent said or did: the turn's log has them", r.Omitted)}}, list...)
+		list = slices.Insert(list, 0, &TranscriptEntry{Kind: EntryStatus, Name: "left out",
+			Text: fmt.Sprintf("%d earlier entries, which are in the turn's log", r.Omitted)})
 	}
 	if len(list) == 0 && r.Text != "" {
 		list = append(list, &TranscriptEntry{Kind: EntryText, Text: r.Text})
@@ -304,28 +297,30 @@ func (t *SessionTurn) record() session.TurnRecord {
 	return r
 }
 
-// turnEntry says how a turn ended.
+// turnEntry returns the entry with the outcome of a turn.
 func turnEntry(r session.TurnRecord, at time.Time) *TranscriptEntry {
-	e := &TranscriptEntry{Kind: EntryStatus, Name: fmt.Sprintf("turn %d %s", r.Turn, r.Status), At: at}
-	e.Text = TurnText(r)
+	e := &TranscriptEntry{Kind: EntryStatus, Name: fmt.Sprintf("turn %d %s", r.Turn, r.Status), At: at, Text: TurnText(r)}
 	if r.Status == session.TurnFailed {
 		e.Kind = EntryError
 	}
 	return e
 }
 
-// TurnText says in a line what is to be said of a turn that has ended, but for its number
-// and how it ended.
+// TurnText describes a turn that has ended in one line, without its number and status.
 func TurnText(r session.TurnRecord) string {
 	var parts []string
 	if r.Failure != nil && r.Failure.Message != "" {
 		parts = append(parts, cluster.Join(r.Failure.Type, r.Failure.Message))
 	}
-	if r.Callbacks > 0 {
-		parts = append(parts, fmt.Sprintf("%d of its messages %s", r.Callbacks, map[bool]string{true: "was a callback", false: "were callbacks"}[r.Callbacks == 1]))
+	switch r.Callbacks {
+	case 0:
+	case 1:
+		parts = append(parts, "1 callback")
+	default:
+		parts = append(parts, fmt.Sprintf("%d callbacks", r.Callbacks))
 	}
 	if r.DurationMS > 0 {
-		parts = append(parts, "took "+RoundTook(cluster.Took(r.DurationMS)).String())
+		parts = append(parts, "took "+RoundDuration(cluster.Took(r.DurationMS)).String())
 	}
 	if u := r.Usage; u.InputTokens+u.OutputTokens > 0 {
 		parts = append(parts, fmt.Sprintf("%d tokens", u.InputTokens+u.OutputTokens))
@@ -336,27 +331,24 @@ func TurnText(r session.TurnRecord) string {
 	if r.Attempt > 1 {
 		parts = append(parts, fmt.Sprintf("attempt %d", r.Attempt))
 	}
-	for _, x := range []struct {
-		is   bool
-		said string
-	}{{r.Recovered, "found done after a crash"}, {r.Continued, "gone on with after a crash"}} {
-		if x.is {
-			parts = append(parts, x.said)
-		}
+	if r.Recovered {
+		parts = append(parts, "found completed after a crash")
+	}
+	if r.Continued {
+		parts = append(parts, "continued after a crash")
 	}
 	return strings.Join(parts, ", ")
 }
 
-// Conversation is what was said in the session, the newest part of it. spoken is what the
-// logs of turns tell, by turn.
-func (f *SessionFolder) Conversation(spoken map[int][]*TranscriptEntry) *Conversation {
+// Conversation returns the newest part of the conversation. logged are the entries in the logs of turns, by turn.
+func (f *SessionFolder) Conversation(logged map[int][]*TranscriptEntry) *Conversation {
 	c := &Conversation{}
 	for i, t := range f.Turns {
 		var pending []session.ToolRequest
 		if i == len(f.Turns)-1 && f.State.Current != nil {
 			pending = f.State.Pending
 		}
-		c.Entries = append(c.Entries, t.entries(spoken[t.Turn], pending)...)
+		c.Entries = append(c.Entries, t.entries(logged[t.Turn], pending)...)
 	}
 	for i, m := range f.State.Queue {
 		e := messageEntry(m, time.Time{})
@@ -372,7 +364,8 @@ func (f *SessionFolder) Conversation(spoken map[int][]*TranscriptEntry) *Convers
 	return c
 }
 
-func RoundTook(d time.Duration) time.Duration {
+// RoundDuration rounds a duration for display.
+func RoundDuration(d time.Duration) time.Duration {
 	if d < time.Second {
 		return d.Round(time.Millisecond)
 	}

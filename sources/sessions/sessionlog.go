@@ -11,21 +11,21 @@ import (
 	"acescope/sources/transcripts"
 )
 
-// Bounds of the logs of turns that are read.
+// Bounds of the logs of turns.
 const (
-	keptTurns = 5        // whose logs' text is held after they have ended
-	maxLogged = 64 << 20 // bytes of a log that are read from its end, where it was there before
-	logTurn   = 4 << 20  // bytes that are read at a time
+	keptTurns = 5        // ended turns whose entries are kept
+	maxLogged = 64 << 20 // bytes at the end of an existing log that are read
+	logPiece  = 4 << 20  // bytes that are read at a time
 )
 
-// TurnLogs is what the logs of a session's turns tell. Only one goroutine uses it.
+// TurnLogs reads the logs of a session's turns. It is for one goroutine.
 type TurnLogs struct {
-	// Pathh is where the log of an attempt at a turn lies on this machine.
+	// Path returns the file with the log of an attempt at a turn, or "" if it is not on this machine.
 	Path  func(workflowID, runID string, turn int, attempt int32) string
 	turns []*turnLog // the newest last
 }
 
-// turnLog is what the logs of the attempts at one turn tell.
+// turnLog reads the logs of the attempts at one turn.
 type turnLog struct {
 	runID   string
 	turn    int
@@ -33,11 +33,11 @@ type turnLog struct {
 	file    *os.File
 	name    string
 	events  *agentcli.Reader
-	told    transcripts.Builder
+	entries transcripts.Builder
 }
 
-// Follow reads what is new in the log of the turn under way, and tells whether there was
-// anything. A turn that has just ended is read to its end.
+// Follow reads new data from the log of the current turn and reports whether there was any. If the turn has just ended,
+// the log is read to its end.
 func (l *TurnLogs) Follow(workflowID string, f *SessionFolder) (changed bool) {
 	turn := f.last()
 	if turn == nil || turn.Record != nil {
@@ -46,7 +46,7 @@ func (l *TurnLogs) Follow(workflowID string, f *SessionFolder) (changed bool) {
 	last := l.of(turn.Turn)
 	if last == nil {
 		if !turn.Ended.IsZero() {
-			return false // what its history tells is enough
+			return false // its history has the entries
 		}
 		last = &turnLog{runID: turn.RunID, turn: turn.Turn}
 		for _, old := range l.turns {
@@ -79,7 +79,7 @@ func (l *TurnLogs) of(turn int) *turnLog {
 	return l.turns[i]
 }
 
-// next opens the log of the next attempt, where there is one.
+// next opens the log of the next attempt, if it exists.
 func (t *turnLog) next(path func(string, string, int, int32) string, workflowID string, cli agentcli.CLI) bool {
 	name := path(workflowID, t.runID, t.turn, t.attempt+1)
 	if name == "" {
@@ -101,18 +101,19 @@ func (t *turnLog) next(path func(string, string, int, int32) string, workflowID 
 	lines.Follow = true
 	t.events = agentcli.NewLinesReader(lines, agentcli.NewParser(cli))
 	if t.attempt > 1 {
-		t.told.End()
-		t.told.Add(&TranscriptEntry{Kind: EntryStatus, Name: fmt.Sprintf("attempt %d", t.attempt), Text: "the turn is gone on with after a crash"})
+		t.entries.End()
+		t.entries.Add(&TranscriptEntry{Kind: EntryStatus, Name: fmt.Sprintf("attempt %d", t.attempt),
+			Text: "the turn continues after a crash"})
 	}
 	return true
 }
 
-// read takes what is new, a bounded piece of it, and tells whether there was anything.
+// read reads a bounded piece of new data and reports whether there was any.
 func (t *turnLog) read() (changed bool) {
 	if t.file == nil {
 		return false
 	}
-	for read := 0; read < logTurn; {
+	for read := 0; read < logPiece; {
 		e, err := t.events.Next()
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
@@ -123,15 +124,16 @@ func (t *turnLog) read() (changed bool) {
 		if e.Part == 0 {
 			read += len(e.Raw)
 		}
-		changed = t.take(e) || changed
+		changed = t.add(e) || changed
 	}
 	return changed
 }
 
-// take takes what the agent itself says and does; what its subagents do is in the log.
-func (t *turnLog) take(e agentcli.Event) bool {
+// add adds an event of the agent. The events of its subagents are only in the log.
+func (t *turnLog) add(e agentcli.Event) bool {
 	switch e.Kind {
-	case agentcli.KindText, agentcli.KindThinking, agentcli.KindDelta, agentcli.KindToolUse, agentcli.KindToolResult, agentcli.KindError:
+	case agentcli.KindText, agentcli.KindThinking, agentcli.KindDelta, agentcli.KindToolUse, agentcli.KindToolResult,
+		agentcli.KindError:
 		if e.ParentID != "" {
 			return false
 		}
@@ -139,7 +141,7 @@ func (t *turnLog) take(e agentcli.Event) bool {
 	default:
 		return false
 	}
-	t.told.Event(e)
+	t.entries.Event(e)
 	return true
 }
 
@@ -150,13 +152,14 @@ func (t *turnLog) close() {
 	}
 }
 
+// Close closes all logs.
 func (l *TurnLogs) Close() {
 	for _, t := range l.turns {
 		t.close()
 	}
 }
 
-// Current is the log that is being read, "" for none.
+// Current returns the file that is being read, or "".
 func (l *TurnLogs) Current() string {
 	if n := len(l.turns); n > 0 && l.turns[n-1].file != nil {
 		return l.turns[n-1].name
@@ -164,11 +167,11 @@ func (l *TurnLogs) Current() string {
 	return ""
 }
 
-// Spoken is what the logs tell, by turn.
-func (l *TurnLogs) Spoken() map[int][]*TranscriptEntry {
+// LogEntries returns the entries in the logs by turn.
+func (l *TurnLogs) LogEntries() map[int][]*TranscriptEntry {
 	all := map[int][]*TranscriptEntry{}
 	for _, t := range l.turns {
-		if list, _ := t.told.Entries(); len(list) > 0 {
+		if list, _ := t.entries.Entries(); len(list) > 0 {
 			all[t.turn] = list
 		}
 	}

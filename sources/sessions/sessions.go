@@ -18,22 +18,20 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
+	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
 )
 
-// Bounds of what is known of sessions on the engine.
+// Bounds of listing the sessions on the engine.
 const (
-	// MaxEngineSessions are listed; the oldest are left out.
-	MaxEngineSessions = 500
-	// MaxAsked are the open ones that are asked in a round, the newest.
-	MaxAsked = 50
-	// maxRead are the closed ones that are read in a round; the rest comes with the next.
-	maxRead = 16
+	MaxEngineSessions = 500 // the newest sessions
+	MaxQueried        = 50  // open sessions that are queried in a round, the newest
+	maxRead           = 16  // closed sessions that are read in a round
 )
 
-// Types of what is known of a session on the engine, so that screens need no other package.
+// Types of sessions on the engine, so that screens need no other package.
 type (
 	TalkState    = session.State
 	TalkInput    = session.Input
@@ -47,10 +45,10 @@ type (
 	QueueMessage = session.Message
 )
 
-// SessionWorkflow is the type of the workflow of a session.
+// SessionWorkflow is the workflow type of a session.
 const SessionWorkflow = session.Workflow
 
-// SessionWorkflowID is the workflow id of a session on the engine.
+// SessionWorkflowID returns the workflow id of a session.
 func SessionWorkflowID(id string) string { return session.WorkflowID(id) }
 
 // Statuses of sessions on the engine.
@@ -63,63 +61,61 @@ const (
 	TalkOver     = session.Ended
 )
 
-// ParseToolRule reads a rule as "Bash(git *)=allow".
-func ParseToolRule(said string) (ToolRule, error) {
-	at := strings.LastIndexByte(said, '=')
+// ParseToolRule parses a rule such as "Bash(git *)=allow".
+func ParseToolRule(text string) (ToolRule, error) {
+	at := strings.LastIndexByte(text, '=')
 	if at < 0 {
-		return ToolRule{}, fmt.Errorf("tool rule %q: write it as PATTERN=allow, =deny or =ask", said)
+		return ToolRule{}, fmt.Errorf("tool rule %q: write PATTERN=allow, PATTERN=deny or PATTERN=ask", text)
 	}
-	r := ToolRule{Tool: strings.TrimSpace(said[:at]), Action: ToolAction(strings.TrimSpace(said[at+1:]))}
+	r := ToolRule{Tool: strings.TrimSpace(text[:at]), Action: ToolAction(strings.TrimSpace(text[at+1:]))}
 	return r, r.Check()
 }
 
-// EngineSession is a session on the engine as the list knows it. It is never changed once
-// it was handed out. Texts are untrusted.
+// EngineSession is a session on the engine in a list. It is immutable once it was returned. Texts are untrusted.
 type EngineSession struct {
 	WorkflowID, RunID, ID string
 	Status                session.Status
 	Exit                  ace.ExitStatus
-	Start, Close          time.Time      // of this run of its workflow; Close is zero while it is open
-	State                 *session.State // nil while no more than the above is known
-	From                  runs.Origin    // where State is from
-	Last                  time.Time      // when something was recorded last, as far as it is known
-	Err                   string         // why State is not known, or no newer one
+	Start, Close          time.Time      // of its newest workflow run; Close is zero while it is open
+	State                 *session.State // nil while it is unknown
+	From                  runs.Origin    // of State
+	Last                  time.Time      // of its newest known event
+	Err                   string         // why State is unknown or outdated
 }
 
-// Open tells whether its workflow runs.
+// Open reports whether its workflow is running.
 func (e *EngineSession) Open() bool { return e.Close.IsZero() }
 
-// Sessions is the sessions on the engine, and the one that is looked at.
+// Sessions holds the sessions on the engine and the details of one.
 type Sessions struct {
 	Rows    []*EngineSession // the newest first
 	More    bool             // there are older ones
 	Err     string           // why they cannot be listed
 	Loaded  time.Time
-	Talk    *Talk  // that was asked for, nil before anything is known of it
-	Wanted  string // workflow id of what was asked for
+	Talk    *Talk  // the wanted session, nil before it is read
+	Wanted  string // its workflow id
 	Updated time.Time
-	Runs    map[string][]runs.Run // of blueprints, by session
+	Runs    map[string][]runs.Run // blueprint runs by session
 }
 
-// SessionsQuery lists sessions: of each chain of runs the newest.
+// SessionsQuery lists the newest workflow run of each session.
 var SessionsQuery = "WorkflowType = " + strconv.Quote(session.Workflow) + ` AND ExecutionStatus != "ContinuedAsNew"`
 
-// SessionIndex keeps what is known of each session between two rounds. Only one goroutine
-// reads with it at a time.
+// SessionIndex keeps the sessions between two rounds of reading. It is for one goroutine at a time.
 type SessionIndex struct {
 	c         client.Client
 	namespace string
 	known     map[string]*EngineSession // by workflow id
-	read      map[string]int64          // events that the fold of an open one has taken
-	deaf      time.Time                 // no worker answered then
+	read      map[string]int64          // folded events of open sessions, by run id
+	deaf      time.Time                 // when no worker answered
 }
 
+// NewSessionIndex returns an empty index.
 func NewSessionIndex(c client.Client, namespace string) *SessionIndex {
 	return &SessionIndex{c: c, namespace: namespace, known: map[string]*EngineSession{}, read: map[string]int64{}}
 }
 
-// List reads the sessions that a query lists, what is known of each, and whether there are
-// older ones.
+// List returns at most limit sessions that match a query, with their states, and reports whether there are more.
 func (x *SessionIndex) List(ctx context.Context, query string, limit int) ([]*EngineSession, bool, error) {
 	var rows []*EngineSession
 	seen := map[string]bool{}
@@ -139,10 +135,10 @@ func (x *SessionIndex) List(ctx context.Context, query string, limit int) ([]*En
 	return rows, more, nil
 }
 
-// row is a session with what was known of it before.
+// row returns a session with the state that was known before.
 func (x *SessionIndex) row(r runs.Run) *EngineSession {
-	e := &EngineSession{WorkflowID: r.WorkflowID, RunID: r.RunID, ID: cmp.Or(session.IDOf(r.WorkflowID), r.WorkflowID), Status: session.Status(r.Phase),
-		Exit: r.Exit, Start: r.Start, Close: r.Close, Last: r.Start}
+	e := &EngineSession{WorkflowID: r.WorkflowID, RunID: r.RunID, ID: cmp.Or(session.IDOf(r.WorkflowID), r.WorkflowID),
+		Status: session.Status(r.Phase), Exit: r.Exit, Start: r.Start, Close: r.Close, Last: r.Start}
 	if !e.Open() {
 		e.Status, e.Last = session.Ended, r.Close
 	}
@@ -154,24 +150,23 @@ func (x *SessionIndex) row(r runs.Run) *EngineSession {
 		if e.Open() == old.Open() || e.State == nil {
 			return e
 		}
-		e.From = "" // it has closed since: read it anew
+		e.From = "" // it has closed since: read it again
 	}
 	return e
 }
 
-// atOnce is how many sessions are asked at a time.
-const atOnce = 4
+// maxConcurrent bounds how many sessions are read at a time.
+const maxConcurrent = 4
 
-// fill reads what is known of the sessions: of the open ones from their workers, of the
-// closed ones once, from their histories.
+// fill reads the states of sessions: of open ones from their workers, of closed ones once from their histories.
 func (x *SessionIndex) fill(ctx context.Context, rows []*EngineSession) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	slots := make(chan struct{}, atOnce)
+	slots := make(chan struct{}, maxConcurrent)
 	asked, read := 0, 0
 	for _, e := range rows {
 		switch {
-		case e.Open() && asked < MaxAsked:
+		case e.Open() && asked < MaxQueried:
 			asked++
 		case !e.Open() && read < maxRead && (e.State == nil || e.From == ""):
 			read++
@@ -181,7 +176,7 @@ func (x *SessionIndex) fill(ctx context.Context, rows []*EngineSession) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			x.ask(ctx, &mu, e)
+			x.readState(ctx, &mu, e)
 		})
 	}
 	wg.Wait()
@@ -191,17 +186,17 @@ func (x *SessionIndex) fill(ctx context.Context, rows []*EngineSession) {
 	}
 }
 
-// deafFor is how long nobody is asked after no worker has answered.
+// deafFor is how long no session is queried after no worker has answered.
 const deafFor = 10 * time.Second
 
-func (x *SessionIndex) ask(ctx context.Context, mu *sync.Mutex, e *EngineSession) {
+func (x *SessionIndex) readState(ctx context.Context, mu *sync.Mutex, e *EngineSession) {
 	mu.Lock()
 	deaf := time.Since(x.deaf) < deafFor
 	mu.Unlock()
 	if e.Open() && !deaf {
-		s, err := AskSession(ctx, x.c, e.WorkflowID, "")
+		s, err := QuerySession(ctx, x.c, e.WorkflowID, "")
 		if err == nil {
-			e.take(s, runs.FromQuery)
+			e.setState(s, runs.FromQuery)
 			return
 		}
 		if ctx.Err() != nil {
@@ -220,13 +215,13 @@ func (x *SessionIndex) ask(ctx context.Context, mu *sync.Mutex, e *EngineSession
 		e.Err = cluster.PlainError(err)
 		return
 	}
-	e.take(s, runs.FromHistory)
+	e.setState(s, runs.FromHistory)
 	if last.After(e.Last) {
 		e.Last = last
 	}
 }
 
-// foldOpen folds the history of an open session, where it has become longer.
+// foldOpen folds the history of an open session if it has grown.
 func (x *SessionIndex) foldOpen(ctx context.Context, mu *sync.Mutex, e *EngineSession) {
 	short, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	d, err := x.c.DescribeWorkflowExecution(short, e.WorkflowID, e.RunID)
@@ -246,15 +241,14 @@ func (x *SessionIndex) foldOpen(ctx context.Context, mu *sync.Mutex, e *EngineSe
 		e.Err = cluster.PlainError(err)
 		return
 	}
-	e.take(s, runs.FromHistory)
+	e.setState(s, runs.FromHistory)
 	e.Last = last
 	mu.Lock()
 	x.read[e.RunID] = length
 	mu.Unlock()
 }
 
-// take takes a state over.
-func (e *EngineSession) take(s *session.State, from runs.Origin) {
+func (e *EngineSession) setState(s *session.State, from runs.Origin) {
 	if e.State != nil && e.State.Cursor != s.Cursor || e.State != nil && e.State.Status != s.Status {
 		e.Last = time.Now()
 	}
@@ -267,8 +261,8 @@ func (e *EngineSession) take(s *session.State, from runs.Origin) {
 	}
 }
 
-// AskSession asks an open session's worker what is known of it.
-func AskSession(ctx context.Context, c client.Client, workflowID, runID string) (*session.State, error) {
+// QuerySession queries an open session, which needs a worker.
+func QuerySession(ctx context.Context, c client.Client, workflowID, runID string) (*session.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.QueryTimeout)
 	defer cancel()
 	v, err := c.QueryWorkflow(ctx, workflowID, runID, session.QuerySession)
@@ -279,8 +273,10 @@ func AskSession(ctx context.Context, c client.Client, workflowID, runID string) 
 	return &s, v.Get(&s)
 }
 
-// FoldSession folds the history of one run of a session; last is when its last event was.
-func FoldSession(ctx context.Context, c client.Client, namespace, workflowID, runID string) (s *session.State, last time.Time, err error) {
+// FoldSession folds the history of one workflow run of a session; last is the time of its last event.
+func FoldSession(ctx context.Context, c client.Client, namespace, workflowID, runID string) (
+	s *session.State, last time.Time, err error) {
+
 	events, err := cluster.ReadHistory(ctx, c, namespace, workflowID, runID)
 	if err != nil {
 		return nil, last, err
@@ -298,9 +294,11 @@ func FoldSession(ctx context.Context, c client.Client, namespace, workflowID, ru
 	return &f.State, last, nil
 }
 
-// ClosedSession is the end state of a run of a session: what its workflow returned, else
-// what its history folds to.
-func ClosedSession(ctx context.Context, c client.Client, namespace, workflowID, runID string) (s *session.State, last time.Time, err error) {
+// ClosedSession returns the final state of a workflow run of a session: the result of its workflow, otherwise the fold
+// of its history.
+func ClosedSession(ctx context.Context, c client.Client, namespace, workflowID, runID string) (
+	s *session.State, last time.Time, err error) {
+
 	short, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	iter := c.GetWorkflowHistory(short, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 	var end *historypb.HistoryEvent
@@ -311,23 +309,26 @@ func ClosedSession(ctx context.Context, c client.Client, namespace, workflowID, 
 	if err != nil {
 		return nil, last, err
 	}
-	var state session.State
-	if done := end.GetWorkflowExecutionCompletedEventAttributes(); done != nil &&
-		json.Unmarshal(history.PayloadJSON(cluster.First(done.GetResult().GetPayloads())), &state) == nil && state.Status != "" {
-		return &state, end.GetEventTime().AsTime(), nil
+	if done := end.GetWorkflowExecutionCompletedEventAttributes(); done != nil {
+		var state session.State
+		result := history.PayloadJSON(cluster.First(done.GetResult().GetPayloads()))
+		if json.Unmarshal(result, &state) == nil && state.Status != "" {
+			return &state, end.GetEventTime().AsTime(), nil
+		}
 	}
 	return FoldSession(ctx, c, namespace, workflowID, runID)
 }
 
-// ListSessions is the sessions on the engine, the newest first, at most limit, with what is
-// known of each.
+// ListSessions returns at most limit sessions on the engine with their states, the newest first, and reports whether
+// there are more.
 func ListSessions(ctx context.Context, c client.Client, namespace string, limit int) ([]*EngineSession, bool, error) {
 	if limit <= 0 {
 		limit = MaxEngineSessions
 	}
 	x := NewSessionIndex(c, namespace)
 	rows, more, err := x.List(ctx, SessionsQuery, limit)
-	for err == nil && slices.ContainsFunc(rows, func(e *EngineSession) bool { return !e.Open() && e.State == nil && e.Err == "" }) {
+	unreadClosed := func(e *EngineSession) bool { return !e.Open() && e.State == nil && e.Err == "" }
+	for err == nil && slices.ContainsFunc(rows, unreadClosed) {
 		before := unread(rows)
 		if x.fill(ctx, rows); unread(rows) == before {
 			break
@@ -345,5 +346,78 @@ func unread(rows []*EngineSession) (n int) {
 	return n
 }
 
-// How often sessions are listed while somebody looks.
+// SessionsEvery is the interval of listing sessions while they are shown.
 const SessionsEvery = time.Second
+
+// MaxRunsRead bounds the workflow runs of a session that are read for its conversation.
+const MaxRunsRead = 8
+
+// Talk is a session on the engine with its conversation. It is immutable once it was returned.
+type Talk struct {
+	WorkflowID, RunID string
+	State             *session.State // nil while it is unknown
+	From              runs.Origin
+	Conversation      *Conversation
+	Turns             []*SessionTurn // the newest [MaxTurns]
+	Host              string         // the machine that serves it, or ""
+	Runs              int            // workflow runs that were read
+	Earlier           bool           // there are earlier runs
+	// Log is the file with the log of the current turn, or "" if there is no turn or the file is on another machine.
+	Log     string
+	Events  int64 // of the newest run
+	Closed  bool
+	Updated time.Time
+	Err     string
+}
+
+// Intervals of reading a session.
+const (
+	QueryInterval = 2 * time.Second        // of querying its worker
+	LogPoll       = 100 * time.Millisecond // of checking whether a turn's log has grown
+)
+
+// TurnOf returns the turn with a message, or nil.
+func (t *Talk) TurnOf(messageID string) *SessionTurn {
+	for _, turn := range slices.Backward(t.Turns) {
+		if slices.ContainsFunc(turn.Messages, func(m session.Message) bool { return m.ID == messageID }) {
+			return turn
+		}
+	}
+	return nil
+}
+
+// Outcome returns the record of the turn.
+func (t *SessionTurn) Outcome() TurnRecord { return t.record() }
+
+// Bound and interval of listing the newest blueprint runs.
+const (
+	MaxSessionRuns   = 500
+	SessionRunsEvery = 3 * time.Second
+)
+
+// RunsOf returns the blueprint runs that a session started or belongs to, the newest first.
+func (s *Sessions) RunsOf(id string) []runs.Run { return s.Runs[id] }
+
+// SessionRuns lists the newest blueprint runs by session.
+func SessionRuns(ctx context.Context, c client.Client) (map[string][]runs.Run, error) {
+	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
+	defer cancel()
+	bySession := map[string][]runs.Run{}
+	query := "WorkflowType = " + runs.Quote(run.Workflow)
+	err := runs.List(ctx, c, query, MaxSessionRuns, func(r runs.Run) error {
+		if r.Parent != "" {
+			bySession[r.Parent] = append(bySession[r.Parent], r)
+		}
+		if r.Session != "" && r.Session != r.Parent {
+			bySession[r.Session] = append(bySession[r.Session], r)
+		}
+		return nil
+	})
+	return bySession, err
+}
+
+// WithRuns returns a copy of the sessions with their runs.
+func (s Sessions) WithRuns(bySession map[string][]runs.Run) *Sessions {
+	s.Runs = bySession
+	return &s
+}

@@ -26,27 +26,27 @@ const (
 // Entry is one text, tool call or status of a conversation. It is immutable once it was
 // returned. Texts are untrusted.
 type Entry struct {
-	Kind  agentcli.Kind // user, text, thinking, tool_use (with its result), status, error
-	Name  string        // of a tool or a status
-	At    time.Time
-	Model string
-	Text  string // of a call, its arguments
-	Cut   int    // bytes that were cut from Text
+	Kind  agentcli.Kind `json:"-"`              // user, text, thinking, tool_use (with its result), status, error
+	Name  string        `json:"name,omitempty"` // of a tool or a status
+	At    time.Time     `json:"at,omitzero"`
+	Model string        `json:"model,omitempty"`
+	Text  string        `json:"text,omitempty"` // of a call, its arguments
+	Cut   int           `json:"-"`              // bytes that were cut from Text
 	// Of a call:
-	CallID    string
-	Done      bool // it has a result
-	OK        bool
-	Denied    bool
-	Result    string
-	ResultCut int
-	Took      time.Duration // 0 if unknown
+	CallID    string        `json:"call_id,omitempty"`
+	Done      bool          `json:"-"` // it has a result
+	OK        bool          `json:"-"`
+	Denied    bool          `json:"denied,omitempty"`
+	Result    string        `json:"result,omitempty"`
+	ResultCut int           `json:"-"`
+	Took      time.Duration `json:"-"` // 0 if unknown
 	// Of a session on the engine: Note says who decided a call or why something waits, Waits
 	// is set if it waits for a user, Open if it is still being written, and Callback if the
 	// text is the report of another run, whose name is Name.
-	Note     string
-	Waits    bool
-	Open     bool
-	Callback bool
+	Note     string `json:"note,omitempty"`
+	Waits    bool   `json:"waits,omitempty"`
+	Open     bool   `json:"-"`
+	Callback bool   `json:"callback,omitempty"`
 }
 
 // Failed reports whether the entry is an error, or a call that failed or was denied.

@@ -35,12 +35,12 @@ func put(t testing.TB, path, data string) {
 	}
 }
 
-// said returns a prompt as a line.
-func said(id, session, text string, minute int) string {
+// promptLine returns a prompt as a line.
+func promptLine(id, session, text string, minute int) string {
 	return fmt.Sprintf(`{"type":"user","uuid":%q,"sessionId":%q,"timestamp":"2026-11-20T09:%02d:00Z","cwd":"/home/user/shop","message":{"role":"user","content":%q}}`+"\n", id, session, minute, text)
 }
 
-func answered(id, session string, minute int) string {
+func answerLine(id, session string, minute int) string {
 	return fmt.Sprintf(`{"type":"assistant","uuid":%q,"sessionId":%q,"timestamp":"2026-11-20T09:%02d:30Z","message":{"id":"m%s","model":"claude-opus-5-5","content":[{"type":"text","text":"yes"}],"stop_reason":"end_turn","usage":{"input_tokens":1000,"output_tokens":100}}}`+"\n", id, session, minute, id)
 }
 
@@ -96,7 +96,7 @@ func TestCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprint(f, said("new", first[2].ID, "more", 59))
+	fmt.Fprint(f, promptLine("new", first[2].ID, "more", 59))
 	f.Close()
 	third, p := once(t, o)
 	if p.Files-p.Cached != 1 || third[0].Summary.Turns == 0 {
@@ -125,8 +125,8 @@ func TestCache(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dear, p := once(t, Options{Roots: []string{dir}, Cache: cache, Prices: own})
-	if p.Cached != 0 || dear[0].Totals().CostUSD == first[0].Totals().CostUSD {
+	repriced, p := once(t, Options{Roots: []string{dir}, Cache: cache, Prices: own})
+	if p.Cached != 0 || repriced[0].Totals().CostUSD == first[0].Totals().CostUSD {
 		t.Errorf("the costs were computed with other prices: %+v", p)
 	}
 }
@@ -135,10 +135,10 @@ func TestForkIsCountedOnce(t *testing.T) {
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "projects", "-home-user-shop")
 	head := func(session string) string {
-		return said("u1", session, "first", 1) + answered("a1", session, 1)
+		return promptLine("u1", session, "first", 1) + answerLine("a1", session, 1)
 	}
-	put(t, filepath.Join(folder, "one.jsonl"), head("one")+said("u2", "one", "second", 3)+answered("a2", "one", 3))
-	put(t, filepath.Join(folder, "two.jsonl"), head("two")+said("u9", "two", "instead", 8)+answered("a9", "two", 8))
+	put(t, filepath.Join(folder, "one.jsonl"), head("one")+promptLine("u2", "one", "second", 3)+answerLine("a2", "one", 3))
+	put(t, filepath.Join(folder, "two.jsonl"), head("two")+promptLine("u9", "two", "instead", 8)+answerLine("a9", "two", 8))
 	cache := filepath.Join(dir, "cache")
 	for range 2 { // read, and from the cache
 		list, _ := once(t, Options{Roots: []string{dir}, Cache: cache})
@@ -159,15 +159,15 @@ func TestSubagentsAreChildren(t *testing.T) {
 {"type":"user","uuid":"r` + id + `","timestamp":"2026-11-20T09:04:00Z","toolUseResult":{"agentId":"` + agent + `"},"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + id + `","content":"ok"}]}}
 `
 	}
-	put(t, filepath.Join(folder, "s1.jsonl"), said("u1", "s1", "go", 1)+call("t1", "aa"))
+	put(t, filepath.Join(folder, "s1.jsonl"), promptLine("u1", "s1", "go", 1)+call("t1", "aa"))
 	side := func(s string) string {
 		return strings.ReplaceAll(s, `"type":"user"`, `"isSidechain":true,"agentId":"x","type":"user"`)
 	}
-	put(t, filepath.Join(folder, "s1", "subagents", "agent-aa.jsonl"), side(said("v1", "s1", "inside", 2))+call("t2", "bb"))
-	put(t, filepath.Join(folder, "s1", "subagents", "agent-bb.jsonl"), side(said("w1", "s1", "deeper", 3))+answered("w2", "s1", 3))
+	put(t, filepath.Join(folder, "s1", "subagents", "agent-aa.jsonl"), side(promptLine("v1", "s1", "inside", 2))+call("t2", "bb"))
+	put(t, filepath.Join(folder, "s1", "subagents", "agent-bb.jsonl"), side(promptLine("w1", "s1", "deeper", 3))+answerLine("w2", "s1", 3))
 	put(t, filepath.Join(folder, "s1", "subagents", "agent-aa.meta.json"), "{}")
-	put(t, filepath.Join(folder, "agent-old.jsonl"), side(said("x1", "s1", "beside", 4))+answered("x2", "s1", 4))
-	put(t, filepath.Join(folder, "s2", "subagents", "agent-cc.jsonl"), side(said("y1", "s2", "left alone", 5)))
+	put(t, filepath.Join(folder, "agent-old.jsonl"), side(promptLine("x1", "s1", "beside", 4))+answerLine("x2", "s1", 4))
+	put(t, filepath.Join(folder, "s2", "subagents", "agent-cc.jsonl"), side(promptLine("y1", "s2", "left alone", 5)))
 	put(t, filepath.Join(folder, "sessions-index.json"), "{}")
 	list, _ := once(t, Options{Roots: []string{dir, filepath.Join(dir, "nowhere")}})
 	if len(list) != 2 || list[0].ID != "s2" || list[1].ID != "s1" || len(list[1].Agents) != 3 {
@@ -228,7 +228,7 @@ func (r *running) until(t *testing.T, what string, ok func([]*Session, Progress)
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "projects", "-home-user-shop", "one.jsonl")
-	put(t, path, said("u1", "one", "first", 1))
+	put(t, path, promptLine("u1", "one", "first", 1))
 	r := run(t, Options{Roots: []string{dir}})
 	r.until(t, "the first session", func(l []*Session, _ Progress) bool { return len(l) == 1 && l[0].Summary.Turns == 1 })
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -236,16 +236,16 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	fmt.Fprint(f, answered("a1", "one", 1))
-	r.until(t, "what was added", func(l []*Session, _ Progress) bool { return len(l) == 1 && !l[0].Summary.Unfinished })
-	put(t, filepath.Join(dir, "projects", "-home-user-shop", "one", "subagents", "agent-z.jsonl"), said("v1", "one", "inside", 2))
+	fmt.Fprint(f, answerLine("a1", "one", 1))
+	r.until(t, "the added line", func(l []*Session, _ Progress) bool { return len(l) == 1 && !l[0].Summary.Unfinished })
+	put(t, filepath.Join(dir, "projects", "-home-user-shop", "one", "subagents", "agent-z.jsonl"), promptLine("v1", "one", "inside", 2))
 	r.until(t, "a subagent", func(l []*Session, _ Progress) bool { return len(l[0].Agents) == 1 && l[0].Agents[0].Summary.Turns == 1 })
-	put(t, filepath.Join(dir, "projects", "-other", "two.jsonl"), said("w1", "two", "elsewhere", 9))
+	put(t, filepath.Join(dir, "projects", "-other", "two.jsonl"), promptLine("w1", "two", "elsewhere", 9))
 	r.until(t, "a session of a new project", func(l []*Session, _ Progress) bool { return len(l) == 2 && l[0].ID == "two" && l[0].Read })
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	r.until(t, "that one is gone", func(l []*Session, _ Progress) bool { return l[len(l)-1].Summary.Prompt != "first" })
+	r.until(t, "the removal of a session", func(l []*Session, _ Progress) bool { return l[len(l)-1].Summary.Prompt != "first" })
 }
 
 func TestMissingDirectory(t *testing.T) {
@@ -318,7 +318,7 @@ func TestConversation(t *testing.T) {
 	if len(early.Entries) >= len(c.Entries) || early.Entries[0] != c.Entries[0] {
 		t.Error("entries that were returned have changed")
 	}
-	put(t, path, said("u1", "s", "anew", 1))
+	put(t, path, promptLine("u1", "s", "again", 1))
 	if f.Read(context.Background()); len(f.Conversation().Entries) != 1 {
 		t.Errorf("a rewritten file: %+v", f.Conversation())
 	}
@@ -332,9 +332,9 @@ func TestConversationIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	var b strings.Builder
 	for i := range MaxEntries + 50 {
-		b.WriteString(said(fmt.Sprint(i), "s", fmt.Sprint("prompt ", i), 1))
+		b.WriteString(promptLine(fmt.Sprint(i), "s", fmt.Sprint("prompt ", i), 1))
 	}
-	b.WriteString(said("long", "s", strings.Repeat("ö", maxSpeech), 1))
+	b.WriteString(promptLine("long", "s", strings.Repeat("ö", maxSpeech), 1))
 	put(t, path, b.String())
 	f := Follow(path)
 	f.Read(context.Background())

@@ -88,14 +88,14 @@ func forgetSessions(sessions map[string]*hookSession) {
 
 // Status is the status of a spool.
 type Status struct {
-	Bytes      int64     // of all files
-	Waiting    int64     // undelivered records
-	Dropped    int64     // records that did not fit
-	Forwarded  int64     // delivered records
-	Ignored    int64     // records without events, and malformed lines
-	At         time.Time // of the newest delivery
-	Failure    string    // why deliveries fail now
-	Forwarding bool      // a forwarder is running
+	Bytes      int64     `json:"spool_bytes"` // of all files
+	Waiting    int64     `json:"waiting"`     // undelivered records
+	Dropped    int64     `json:"dropped"`     // records that did not fit
+	Forwarded  int64     `json:"forwarded"`   // delivered records
+	Ignored    int64     `json:"ignored"`     // records without events, and malformed lines
+	At         time.Time `json:"last_forwarded,omitzero"`
+	Failure    string    `json:"failure,omitempty"` // why deliveries fail now
+	Forwarding bool      `json:"forwarding"`        // a forwarder is running
 }
 
 // ReadStatus returns the status of the spool in dir. A missing spool is empty.

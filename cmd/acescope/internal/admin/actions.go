@@ -121,7 +121,7 @@ func (l *Link) StartSession(ctx context.Context, in sessions.TalkInput, first st
 	}
 	in.SessionID = cmp.Or(in.SessionID, agents.NewSessionID(time.Now()))
 	if first != "" {
-		m, err := agents.SessionMessage(ctx, e, "", first, agents.Me())
+		m, err := agents.SessionMessage(ctx, e, "", first, agents.User())
 		if err != nil {
 			return "", err
 		}
@@ -137,12 +137,12 @@ func (l *Link) SendMessage(ctx context.Context, id, text string) (waiting int, e
 	if err != nil {
 		return 0, err
 	}
-	m, err := agents.SessionMessage(ctx, e, "", text, agents.Me())
+	m, err := agents.SessionMessage(ctx, e, "", text, agents.User())
 	if err != nil {
 		return 0, err
 	}
 	r, err := e.Send(ctx, id, m)
-	return r.Waiting, agents.Unheard(id, err)
+	return r.Waiting, agents.SessionError(id, err)
 }
 
 // DecideCall implements [console.SessionActions].
@@ -152,7 +152,7 @@ func (l *Link) DecideCall(ctx context.Context, id, call string, allow bool, reas
 		return err
 	}
 	_, err = e.Decide(ctx, id, agents.Decision(call, allow, reason))
-	return agents.Unheard(id, err)
+	return agents.SessionError(id, err)
 }
 
 // InterruptSession implements [console.SessionActions].
@@ -161,8 +161,8 @@ func (l *Link) InterruptSession(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.Interrupt(ctx, id, session.Note{By: agents.Me()})
-	return agents.Unheard(id, err)
+	_, err = e.Interrupt(ctx, id, session.Note{By: agents.User()})
+	return agents.SessionError(id, err)
 }
 
 // StopSession implements [console.SessionActions].
@@ -171,8 +171,8 @@ func (l *Link) StopSession(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.Stop(ctx, id, session.Note{By: agents.Me()})
-	return agents.Unheard(id, err)
+	_, err = e.Stop(ctx, id, session.Note{By: agents.User()})
+	return agents.SessionError(id, err)
 }
 
 // Arguments implements [console.SessionActions].
@@ -190,11 +190,11 @@ func (l *Link) StopRun(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	verbs, err := agents.RunVerbs(l.app, e)
+	verbs, err := agents.RunService(l.app, e)
 	if err != nil {
 		return err
 	}
-	_, err = verbs.Stop(ctx, id, run.StopRequest{By: agents.Me()})
+	_, err = verbs.Stop(ctx, id, run.StopRequest{By: agents.User()})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return errors.New(`no worker answered in time; run "acescope serve"`)
 	}
@@ -207,6 +207,6 @@ func (l *Link) DrainRunner(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	_, err = e.DrainRunner(ctx, id, runner.Note{By: agents.Me()})
+	_, err = e.DrainRunner(ctx, id, runner.Note{By: agents.User()})
 	return err
 }

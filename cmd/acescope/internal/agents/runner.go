@@ -2,48 +2,46 @@ package agents
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
+	"acescope/engine/store/artifact"
+	"acescope/engine/tasks/executor"
+	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
-	"acescope/sources/cluster"
+	"acescope/sources/runners"
 	"acescope/tui/text"
 )
 
-// RunnerCommand is about the runners that execute runs.
+// RunnerCommand holds the commands on the runners that execute runs.
 func RunnerCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "runner",
-		Short: "Runners: the processes that execute runs of agents and programs",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return cli.UsageError("runner what? start, list, show, drain or exec")
-		},
-	}
-	cmd.AddCommand(runnerStartCommand(a), runnerListCommand(a), runnerShowCommand(a), runnerDrainCommand(a), runnerExecCommand(a))
-	return cmd
+	return newGroup("runner", "Runners: the processes that execute runs of agents and programs",
+		runnerStartCommand(a), runnerListCommand(a), runnerShowCommand(a), runnerDrainCommand(a), runnerExecCommand(a))
 }
 
 // RunnerLine is a runner.
 type RunnerLine struct {
 	Type string `json:"type"` // runner
 	runner.RunnerView
-	// Of runner show.
+	// Only in runner show:
 	Queue        string     `json:"queue,omitempty"`
 	SessionQueue string     `json:"session_queue,omitempty"`
 	Registered   *time.Time `json:"registered,omitempty"`
 	Reason       string     `json:"reason,omitempty"`
 }
 
-// RunnerQueueLine is one set of demands that runs wait with.
+// RunnerQueueLine is a set of waiting runs with equal requirements.
 type RunnerQueueLine struct {
 	Type string `json:"type"` // runner_queue
 	runner.QueueView
@@ -64,155 +62,114 @@ type RunnersLine struct {
 func runnerListCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the runners, what they are doing, and the demands that runs wait with",
-		Long: "Lists the runners that are registered: what each can do and is doing; and of the runs that wait for one, what they demand\n" +
-			"and which runner comes nearest.",
-		Example: "acescope runner list\nacescope runner list --json | jq -r 'select(.type == \"runner\" and .status == \"online\") | .runner_id'",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runnerList(a, cmd.Context()) },
+		Short: "List the runners, their runs, and the requirements of waiting runs",
+		Long: `Lists the registered runners with their capabilities and their load; and for the runs that wait for
+a runner, their requirements and the runner that matches best.`,
+		Example: `acescope runner list
+acescope runner list --json | jq -r 'select(.type == "runner" and .status == "online") | .runner_id'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return listRunners(a, cmd.Context()) },
 	}
 }
 
-// dispatch connects for a command that asks the workflows of runners, which somebody must
-// serve: on a data directory of one's own this process does, if nobody else.
-func dispatch(a *cli.App, ctx context.Context) (*engine.Engine, func(), error) {
-	return a.Connect(ctx, engine.Options{Worker: a.Cluster() == nil, NoRunner: true})
+// withRunners connects to query the workflows of runners, which needs a worker: on a data directory without another
+// one, this process is the worker.
+func withRunners(a *cli.App, ctx context.Context, what string, do func(context.Context, *engine.Engine) error) error {
+	e, done, err := a.Connect(ctx, engine.Options{Worker: a.Cluster() == nil, NoRunner: true})
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return answerError(what, do(ctx, e))
 }
 
-// runnerWithin bounds how long the workflows of runners may take to answer.
-const runnerWithin = 20 * time.Second
-
-func runnerList(a *cli.App, ctx context.Context) error {
+func listRunners(a *cli.App, ctx context.Context) error {
 	var view runner.View
 	if reachable(a) {
-		e, done, err := dispatch(a, ctx)
+		err := withRunners(a, ctx, "the dispatcher", func(ctx context.Context, e *engine.Engine) (err error) {
+			view, err = e.Runners(ctx, runner.ViewOptions{})
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		defer done()
-		short, cancel := context.WithTimeout(ctx, runnerWithin)
-		defer cancel()
-		if view, err = e.Runners(short, runner.ViewOptions{}); err != nil {
-			return runnerUnheard("the dispatcher", err)
-		}
 	}
 	if a.JSON {
-		return runnersJSON(a, view)
+		return writeRunners(a, view)
 	}
 	if len(view.Runners) == 0 {
-		fmt.Fprintln(a.Err, "acescope: no runners; acescope runner start starts one, and acescope serve brings one along")
+		notice(a, `no runners; start one with "acescope runner start", or with "acescope serve", which includes one`)
 	}
 	return printRunners(a.Out, view, time.Now())
 }
 
-func runnersJSON(a *cli.App, v runner.View) error {
-	out := cli.NewLines(a.Out)
+func writeRunners(a *cli.App, v runner.View) error {
+	var lines []any
 	for _, r := range v.Runners {
-		if err := out.Put(RunnerLine{Type: "runner", RunnerView: r}); err != nil {
-			return err
-		}
+		lines = append(lines, RunnerLine{Type: "runner", RunnerView: r})
 	}
 	for _, q := range v.Queues {
-		if err := out.Put(RunnerQueueLine{"runner_queue", q}); err != nil {
-			return err
-		}
+		lines = append(lines, RunnerQueueLine{"runner_queue", q})
 	}
-	return out.Write(RunnersLine{Type: "runners", Runners: len(v.Runners), Waiting: v.Waiting, Running: v.Running, Matched: v.Matched,
-		Expired: v.Expired, Refused: v.Refused, Lost: v.Lost})
+	return writeLines(a, append(lines, RunnersLine{Type: "runners", Runners: len(v.Runners), Waiting: v.Waiting,
+		Running: v.Running, Matched: v.Matched, Expired: v.Expired, Refused: v.Refused, Lost: v.Lost}))
 }
 
 func printRunners(to io.Writer, v runner.View, now time.Time) error {
-	if len(v.Runners) > 0 {
-		w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "RUNNER\tSTATUS\tSINCE\tBUSY\tDONE\tEXECUTORS\tTAGS\tHOST\tPROJECT")
-		for _, r := range v.Runners {
-			c := r.Capabilities
-			project := cli.SafeText(c.ProjectDir)
-			if c.AnyProject {
-				project = "any"
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%d\t%s\t%s\t%s\t%s\n", cli.SafeText(r.ID), cli.SafeText(string(r.Status)), text.Span(now.Sub(r.Since)), r.Busy, c.Slots, r.Done,
-				cli.SafeText(strings.Join(c.ExecutorTypes, ",")), cli.OrDash(cli.SafeText(strings.Join(c.Tags, ","))), cli.SafeText(c.Hostname), project)
+	rows := newTable("RUNNER STATUS SINCE BUSY DONE EXECUTORS TAGS HOST PROJECT")
+	for _, r := range v.Runners {
+		c := r.Capabilities
+		project := c.ProjectDir
+		if c.AnyProject {
+			project = "any"
 		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
+		rows.add(r.ID, r.Status, text.Span(now.Sub(r.Since)), fmt.Sprintf("%d/%d", r.Busy, c.Slots), r.Done,
+			strings.Join(c.ExecutorTypes, ","), cli.OrDash(strings.Join(c.Tags, ",")), c.Hostname, project)
+	}
+	if err := rows.print(to); err != nil {
+		return err
 	}
 	for _, q := range v.Queues {
-		line := fmt.Sprintf("%d waiting for %s", q.Waiting, demandsWord(q.Requirements))
-		switch {
-		case q.Able == 1:
-			line += ": 1 runner could, and has no slot free"
-		case q.Able > 1:
-			line += fmt.Sprintf(": %d runners could, and have no slot free", q.Able)
-		case q.Nearest != "":
-			line += ": " + q.Nearest
+		reason := q.Nearest
+		if q.Able > 0 {
+			reason = cli.Numbered(int64(q.Able), "matching runner") + " without a free slot"
 		}
-		if _, err := fmt.Fprintln(to, cli.SafeText(line)); err != nil {
+		requirements := runners.RequirementsText(q.Requirements)
+		if requirements == "" {
+			requirements = "any runner"
+		}
+		line := fmt.Sprintf("%d waiting for %s: %s", q.Waiting, requirements, reason)
+		if _, err := fmt.Fprintln(to, cli.SafeText(strings.TrimSuffix(line, ": "))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// demandsWord is what is demanded, in one line.
-func demandsWord(d runner.Requirements) string {
-	var parts []string
-	for _, p := range []struct{ name, value string }{{"executor", d.ExecutorType}, {"host", d.Hostname}, {"project", d.ProjectDir},
-		{"tags", strings.Join(d.Tags, ",")}} {
-		if p.value != "" {
-			parts = append(parts, p.name+" "+p.value)
-		}
-	}
-	if len(parts) == 0 {
-		return "any runner"
-	}
-	return strings.Join(parts, ", ")
-}
-
 func runnerShowCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
-		Use:               "show ID",
-		Short:             "Show a runner: what it can do, its process, its runs",
-		Long:              "Shows one runner, also one that is gone: what it can do, its process and queue, and the runs that it has.",
+		Use:   "show ID",
+		Short: "Show a runner: its capabilities, process and runs",
+		Long: `Shows a runner, even if its process has ended: its capabilities, its process and task queues, and
+its current runs.`,
 		Example:           "acescope runner show local\nacescope runner show local --json | jq .runs",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeRunners(a),
-		RunE:              func(cmd *cobra.Command, args []string) error { return runnerShow(a, cmd.Context(), args[0]) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return showRunner(a, cmd.Context(), args[0]) },
 	}
 }
 
-// withRunner asks the workflow of a runner.
+// withRunner is withRunners for a registered runner, which an unused data directory does not have.
 func withRunner(a *cli.App, ctx context.Context, id string, do func(context.Context, *engine.Engine) error) error {
 	if !reachable(a) {
-		return runnerUnheard(id, fmt.Errorf("%w: %s", engine.ErrNoRunner, id))
+		return cli.NotFound("%w: %s", engine.ErrNoRunner, id)
 	}
-	e, done, err := dispatch(a, ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	ctx, cancel := context.WithTimeout(ctx, runnerWithin)
-	defer cancel()
-	return runnerUnheard("runner "+id, do(ctx, e))
+	return withRunners(a, ctx, "runner "+id, do)
 }
 
-// runnerUnheard is an error of asking about runners, with its exit code.
-func runnerUnheard(what string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, engine.ErrNoRunner):
-		return &cli.ExitError{Code: cli.ExitNotFound, Err: err}
-	case errors.Is(err, context.Canceled):
-		return cli.ErrInterrupted
-	case errors.Is(err, context.DeadlineExceeded), cluster.Away(err):
-		return &cli.ExitError{Code: cli.ExitUnreachable, Err: fmt.Errorf("%s did not answer within %s: is any worker running? acescope serve is one", what, runnerWithin)}
-	}
-	return err
-}
-
-func runnerShow(a *cli.App, ctx context.Context, id string) error {
+func showRunner(a *cli.App, ctx context.Context, id string) error {
 	return withRunner(a, ctx, id, func(ctx context.Context, e *engine.Engine) error {
 		info, err := e.Runner(ctx, id)
 		if err != nil {
@@ -222,20 +179,21 @@ func runnerShow(a *cli.App, ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		l := shownRunner(id, info, view)
+		l := newRunnerLine(id, info, view)
 		if a.JSON {
 			return cli.NewLines(a.Out).Write(l)
 		}
-		return printRunner(a.Out, l, time.Now())
+		return runnerDetails(l, time.Now()).print(a.Out)
 	})
 }
 
-// shownRunner is what the runner's own workflow and the dispatcher know together.
-func shownRunner(id string, info runner.Info, view runner.View) RunnerLine {
+// newRunnerLine combines what the runner's workflow and the dispatcher know.
+func newRunnerLine(id string, info runner.Info, view runner.View) RunnerLine {
 	reg := info.Registration
-	l := RunnerLine{Type: "runner", Queue: info.Lease.Queue, SessionQueue: reg.SessionQueue, Registered: timeOf(info.Registered), Reason: info.Reason,
-		RunnerView: runner.RunnerView{ID: id, Epoch: info.Lease.Epoch, Status: info.Status, Since: info.Since, Capabilities: reg.Capabilities,
-			PID: reg.PID, Version: reg.Version}}
+	l := RunnerLine{Type: "runner", Queue: info.Lease.Queue, SessionQueue: reg.SessionQueue,
+		Registered: timeOrNil(info.Registered), Reason: info.Reason,
+		RunnerView: runner.RunnerView{ID: id, Epoch: info.Lease.Epoch, Status: info.Status, Since: info.Since,
+			Capabilities: reg.Capabilities, PID: reg.PID, Version: reg.Version}}
 	for _, r := range view.Runners {
 		if r.ID == id {
 			l.Busy, l.Runs, l.Done = r.Busy, r.Runs, r.Done
@@ -244,45 +202,31 @@ func shownRunner(id string, info runner.Info, view runner.View) RunnerLine {
 	return l
 }
 
-func printRunner(to io.Writer, l RunnerLine, now time.Time) error {
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+func runnerDetails(l RunnerLine, now time.Time) (d details) {
 	c := l.Capabilities
-	status := string(l.Status) + " for " + text.Span(now.Sub(l.Since))
+	d.add("runner", "%s", l.ID)
+	status := fmt.Sprintf("%s for %s", l.Status, text.Span(now.Sub(l.Since)))
 	if l.Reason != "" {
 		status += ": " + l.Reason
 	}
+	d.add("status", "%s", status)
+	d.add("busy", "%d of %d slots, %d runs done", l.Busy, c.Slots, l.Done)
+	d.add("executors", "%s", strings.Join(c.ExecutorTypes, ", "))
+	d.add("tags", "%s", strings.Join(c.Tags, ", "))
+	d.add("host", "%s", c.Hostname)
 	project := c.ProjectDir
 	if c.AnyProject {
 		project += ", and any other"
 	}
-	for _, f := range []struct{ name, value string }{
-		{"runner", l.ID}, {"status", status}, {"busy", fmt.Sprintf("%d of %d slots, %d runs done", l.Busy, c.Slots, l.Done)},
-		{"executors", strings.Join(c.ExecutorTypes, ", ")}, {"tags", strings.Join(c.Tags, ", ")}, {"host", c.Hostname},
-		{"project", project}, {"process", fmt.Sprintf("%d, %s", l.PID, l.Version)}, {"queue", l.Queue}, {"sessions", l.SessionQueue},
-		{"runs", strings.Join(l.Runs, ", ")}} {
-		if f.value != "" {
-			fmt.Fprintf(w, "%s\t%s\n", f.name, cli.SafeText(f.value))
-		}
-	}
-	return w.Flush()
+	d.add("project", "%s", project)
+	d.add("process", "%d, %s", l.PID, l.Version)
+	d.add("queue", "%s", l.Queue)
+	d.add("sessions", "%s", l.SessionQueue)
+	d.add("runs", "%s", strings.Join(l.Runs, ", "))
+	return d
 }
 
-func runnerDrainCommand(a *cli.App) *cobra.Command {
-	var reason string
-	cmd := &cobra.Command{
-		Use:               "drain ID",
-		Short:             "Have a runner take no more runs, and end when those under way have",
-		Long:              "Has a runner take no more runs. Those under way go on; when they have ended, the runner's process ends. The local runner of\nan acescope that serves takes none either then, until that is started again.",
-		Example:           "acescope runner drain lnch_0123456789ab --reason 'new kernel'",
-		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeRunners(a),
-		RunE:              func(cmd *cobra.Command, args []string) error { return runnerDrain(a, cmd.Context(), args[0], reason) },
-	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever looks")
-	return cmd
-}
-
-// RunnerDrained says that a runner drains.
+// RunnerDrained is a runner that drains.
 type RunnerDrained struct {
 	Type     string        `json:"type"` // runner_drain
 	RunnerID string        `json:"runner_id"`
@@ -290,16 +234,87 @@ type RunnerDrained struct {
 	Reason   string        `json:"reason,omitempty"`
 }
 
-func runnerDrain(a *cli.App, ctx context.Context, id, reason string) error {
-	return withRunner(a, ctx, id, func(ctx context.Context, e *engine.Engine) error {
-		info, err := e.DrainRunner(ctx, id, runner.Note{Reason: reason, By: Me()})
-		if err != nil {
-			return err
-		}
-		if a.JSON {
-			return cli.NewLines(a.Out).Write(RunnerDrained{"runner_drain", id, info.Status, reason})
-		}
-		_, err = fmt.Fprintf(a.Out, "runner %s takes no more runs; it ends when those under way have\n", id)
+func runnerDrainCommand(a *cli.App) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "drain ID",
+		Short: "Let a runner finish its runs and accept no more",
+		Long: `Lets a runner accept no more runs. When its current runs have ended, its process ends. The local
+runner of an acescope that serves accepts no runs until that process is restarted.`,
+		Example:           "acescope runner drain lnch_0123456789ab --reason 'new kernel'",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeRunners(a),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id := args[0]
+			return withRunner(a, cmd.Context(), id, func(ctx context.Context, e *engine.Engine) error {
+				info, err := e.DrainRunner(ctx, id, runner.Note{Reason: reason, By: User()})
+				if err != nil {
+					return err
+				}
+				return report(a, RunnerDrained{"runner_drain", id, info.Status, reason},
+					"runner %s accepts no more runs and ends after its current runs", id)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, shown with the runner")
+	return cmd
+}
+
+func runnerExecCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "exec",
+		Short: "Execute one invocation from standard input and print its result as JSON",
+		Long: `Reads an invocation of mode execute (schema 2.1 or 2.2) from standard input, executes its program
+without a server, and prints the result as one line of JSON. The exit code is 0 if the run has
+completed, otherwise 1, so the command can be the executor of another runner. Only output that does
+not fit into the result is stored, in the data directory.`,
+		Example: `echo '{"schema_version":"2.1","mode":"execute","session_id":"ses_1","parameters":{"n":1},` +
+			`"task_blueprint":{"name":"x","command":"cat"}}' | acescope runner exec`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return executeInvocation(a, cmd.Context()) },
+	}
+}
+
+// ResultLine is the result of a run.
+type ResultLine struct {
+	Type string `json:"type"` // result
+	run.Result
+}
+
+func executeInvocation(a *cli.App, ctx context.Context) error {
+	in, err := executor.ReadInvocation(os.Stdin)
+	if err != nil {
+		return cli.UsageError("%v", err)
+	}
+	if in.Mode != executor.Execute {
+		return cli.UsageError("invocation: $.mode: %s is for the executor of an agent; this one executes programs", in.Mode)
+	}
+	dir, err := a.DataDir()
+	if err != nil {
 		return err
-	})
+	}
+	store, err := artifact.Open(filepath.Join(dir, "artifacts"))
+	if err != nil {
+		return err
+	}
+	job := executor.Job{RunID: invocationRunID(in), SessionID: in.SessionID, Blueprint: *in.Task,
+		Parameters: in.Parameters, ProjectDir: in.ProjectDir}
+	r := executor.New(executor.Options{Artifacts: store, Check: engine.CheckParameters}).Run(ctx, job)
+	if err := cli.NewLines(a.Out).Write(ResultLine{"result", r}); err != nil {
+		return err
+	}
+	return resultError(run.Input{RunID: r.RunID}, r)
+}
+
+// invocationRunID returns the run id in the invocation's metadata, or a new one.
+func invocationRunID(in executor.Invocation) string {
+	var meta struct {
+		RunID string `json:"run_id"`
+	}
+	if json.Unmarshal(in.Metadata, &meta) == nil && run.ValidName(meta.RunID) {
+		return meta.RunID
+	}
+	id := make([]byte, 6)
+	_, _ = rand.Read(id) // never fails
+	return "exec_" + hex.EncodeToString(id)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,92 +23,76 @@ import (
 	"acescope/engine/tasks/runner/host"
 )
 
-// runnerFlags are those of acescope runner start.
-type runnerFlags struct {
-	id         string
-	tags       []string
-	executors  []string
-	paths      []string
-	projectDir string
-	anyProject bool
-	slots      int
-	drain      time.Duration
-}
-
 func runnerStartCommand(a *cli.App) *cobra.Command {
-	var f runnerFlags
+	var o host.Options
+	var paths []string
+	c := &o.Capabilities
 	cmd := &cobra.Command{
 		Use:   "start",
-		Short: "Run a runner: it registers, executes the runs that it can, and drains when it is interrupted",
-		Long: "Runs a runner until it is interrupted. It registers with what it can do, and gets the runs whose demands that meets.\n" +
-			"The first interrupt (or SIGTERM) lets the runs under way end, and takes no more; the second ends them.\n" +
-			"Executors are deterministic, for programs, and claude-code, codex, gemini and opencode, for agents; with --executor-path,\n" +
-			"a program of one's own, which is given an invocation (schema 2.2) and prints a result: its type is its directory's name.",
-		Example: "acescope runner start --tags gpu,linux --project-dir ~/work --slots 2\n" +
-			"acescope runner start --executor-path ./executors/my-agent/exec",
+		Short: "Run a runner, which registers and executes runs until it is interrupted",
+		Long: `Runs a runner until it is interrupted. It registers its capabilities and gets the runs whose
+requirements they meet. After the first interrupt (or SIGTERM) it accepts no more runs and ends
+after its current ones; the second interrupt stops them. The executors are deterministic, for
+programs, and claude-code, codex, gemini and opencode, for agents. --executor-path adds a custom
+program, which gets an invocation (schema 2.2) and prints a result; its type is the name of its
+directory.`,
+		Example: `acescope runner start --tags gpu,linux --project-dir ~/work --slots 2
+acescope runner start --executor-path ./executors/my-agent/exec`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runnerStart(a, cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkRunner(&o, paths); err != nil {
+				return err
+			}
+			return startRunner(a, cmd.Context(), o)
+		},
 	}
-	fl := cmd.Flags()
-	fl.StringVar(&f.id, "id", "", "identity of the runner (default: of its host, directory and executors)")
-	fl.StringSliceVar(&f.tags, "tags", nil, "tags that runs may demand, apart by commas; can be given again")
-	fl.StringArrayVar(&f.executors, "executor", nil, "executor that acescope brings along; can be given again (default deterministic, and the agents that are installed)")
-	fl.StringArrayVar(&f.paths, "executor-path", nil, "program that executes runs, of the type that its directory is named; can be given again")
-	fl.StringVar(&f.projectDir, "project-dir", "", "directory that its runs work in (default the current one)")
-	fl.BoolVar(&f.anyProject, "any-project", false, "its runs may work in any directory that they name")
-	fl.IntVar(&f.slots, "slots", runtime.NumCPU(), "runs at a time")
-	fl.DurationVar(&f.drain, "drain-timeout", 0, "how long runs under way are waited for (default as long as they take)")
+	fs := cmd.Flags()
+	nameVar(fs, &o.ID, "id", "id of the runner (default: derived from its host, directory and executors)")
+	fs.StringSliceVar(&c.Tags, "tags", nil, "tags that runs may require, separated by commas; can be repeated")
+	fs.StringArrayVar(&c.ExecutorTypes, "executor", nil,
+		"built-in executor; can be repeated (default: deterministic and the installed agents)")
+	fs.StringArrayVar(&paths, "executor-path", nil,
+		"program that executes runs; its type is the name of its directory; can be repeated")
+	fs.StringVar(&c.ProjectDir, "project-dir", "", "working directory of its runs (default: the current directory)")
+	fs.BoolVar(&c.AnyProject, "any-project", false, "let runs use other working directories")
+	c.Slots = runtime.NumCPU()
+	intVar(fs, &c.Slots, "slots", 1, host.MaxSlots, "maximum number of concurrent runs")
+	fs.DurationVar(&o.Drain, "drain-timeout", 0, "how long to wait for current runs (default: until they end)")
 	return cmd
 }
 
-// options are what the flags say, checked.
-func (f runnerFlags) options() (o host.Options, err error) {
-	if f.drain < 0 {
-		return o, cli.UsageError("--drain-timeout %s: give a duration above 0, such as 5m", f.drain)
+// checkRunner completes and checks the options that the flags have set.
+func checkRunner(o *host.Options, paths []string) (err error) {
+	c := &o.Capabilities
+	if o.Drain < 0 {
+		return cli.UsageError("--drain-timeout %s: must not be negative", o.Drain)
 	}
-	if f.slots < 1 || f.slots > host.MaxSlots {
-		return o, cli.UsageError("--slots %d: give a number from 1 to %d", f.slots, host.MaxSlots)
-	}
-	if f.id != "" && !run.ValidName(f.id) {
-		return o, cli.UsageError("--id %q: give letters, digits, dot, dash and underscore, 100 at most", f.id)
-	}
-	for _, tag := range f.tags {
-		if !run.ValidName(strings.TrimSpace(tag)) {
-			return o, cli.UsageError("--tags: %q is no tag: give letters, digits, dot, dash and underscore", tag)
+	for i, tag := range c.Tags {
+		c.Tags[i] = strings.TrimSpace(tag)
+		if !run.ValidName(c.Tags[i]) {
+			return cli.UsageError("--tags: %q is not a tag: use letters, digits, dots, dashes and underscores", tag)
 		}
-		o.Capabilities.Tags = append(o.Capabilities.Tags, strings.TrimSpace(tag))
 	}
-	for _, kind := range f.executors {
+	for _, kind := range c.ExecutorTypes {
 		if kind != runner.Deterministic && runner.Agent(kind) == "" {
-			return o, cli.UsageError("--executor %q: there are deterministic, claude-code, codex, gemini and opencode; for a program of your own give --executor-path", kind)
+			return cli.UsageError("--executor %q: must be deterministic, claude-code, codex, gemini or opencode; "+
+				"add a custom program with --executor-path", kind)
 		}
 	}
-	for _, path := range f.paths {
+	for _, path := range paths {
 		x, err := executor.NewExternal(path)
 		if err != nil {
-			return o, cli.UsageError("--executor-path: %v", err)
+			return cli.UsageError("--executor-path: %v", err)
 		}
 		o.External = append(o.External, x)
 	}
-	dir := f.projectDir
-	if dir == "" {
-		dir = "."
-	}
-	if dir, err = filepath.Abs(cli.Home(dir)); err != nil {
-		return o, err
-	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return o, cli.UsageError("--project-dir %s: there is no such directory", dir)
-	}
-	o.ID, o.Drain = f.id, f.drain
-	o.Capabilities.ProjectDir, o.Capabilities.AnyProject, o.Capabilities.Slots = dir, f.anyProject, f.slots
-	o.Capabilities.ExecutorTypes = slices.Clone(f.executors)
-	return o, nil
+	c.ProjectDir, err = existingDir("--project-dir", c.ProjectDir)
+	return err
 }
 
-// RunnerEvent is something that happened to a runner.
+// RunnerEvent is an event of a runner.
 type RunnerEvent struct {
-	Type     string     `json:"type"` // runner_waits, runner_registered, runner_lease_lost, runner_run_began, runner_run_ended, runner_draining, runner_left
+	Type     string     `json:"type"` // see [RunnerEvents]
 	At       time.Time  `json:"at"`
 	RunnerID string     `json:"runner_id"`
 	Epoch    int64      `json:"epoch,omitempty"`
@@ -123,124 +106,122 @@ type RunnerEvent struct {
 	Seconds  *float64   `json:"duration_seconds,omitempty"`
 }
 
-// RunnerEvents are the types of [runnerEvent].
+// RunnerEvents returns the types of a [RunnerEvent].
 func RunnerEvents() (names []string) {
-	for _, k := range []host.EventKind{host.Waiting, host.Registered, host.LeaseLost, host.RunStarted, host.RunEnded, host.Draining, host.Left} {
+	for _, k := range []host.EventKind{host.Waiting, host.Registered, host.LeaseLost, host.RunStarted, host.RunEnded,
+		host.Draining, host.Left} {
 		names = append(names, "runner_"+string(k))
 	}
 	return names
 }
 
-func runnerStart(a *cli.App, ctx context.Context, f runnerFlags) error {
-	o, err := f.options()
-	if err != nil {
-		return err
-	}
-	// The engine must outlive the first interrupt: the runs under way do.
-	e, done, err := a.Connect(ctx, engine.Options{Worker: a.Cluster() == nil, NoRunner: true, Takeover: a.Cluster() == nil})
+func startRunner(a *cli.App, ctx context.Context, o host.Options) error {
+	local := a.Cluster() == nil
+	// The engine stays open after the first interrupt, for the current runs.
+	e, done, err := a.Connect(ctx, engine.Options{Worker: local, NoRunner: true, Takeover: local})
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := chooseExecutors(a, e, f, &o.Capabilities); err != nil {
+	if o.Capabilities.ExecutorTypes, err = executorTypes(a, e, o); err != nil {
 		return err
 	}
-	says := &runnerSays{a: a}
-	o.OnEvent = says.tell
+	log := &runnerLog{a: a}
+	o.OnEvent = log.write
 	h, err := e.NewRunner(o)
 	if err != nil {
 		return cli.UsageError("%v", err)
 	}
-	says.id = h.ID()
+	log.id = h.ID()
 	force := make(chan struct{})
-	stop := secondInterrupt(a, ctx, force)
+	stop := onSecondInterrupt(ctx, func() {
+		notice(a, "stopping the current runs")
+		close(force)
+	})
 	defer stop()
 	err = h.Run(ctx, force)
 	if errors.Is(err, host.ErrTaken) {
-		return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("runner %s: %w", h.ID(), err)}
+		return fmt.Errorf("runner %s: %w", h.ID(), err)
 	}
 	return err
 }
 
-// chooseExecutors takes those that are there, where the flags say none. The sessions of agents
-// live where a data directory is served, so a runner of a cluster has none.
-func chooseExecutors(a *cli.App, e *engine.Engine, f runnerFlags, c *runner.Capabilities) error {
+// executorTypes returns the executors that the flags name, by default the installed ones. Agents' sessions exist only
+// on a data directory, so a runner of a cluster has no agents.
+func executorTypes(a *cli.App, e *engine.Engine, o host.Options) ([]string, error) {
+	types := o.Capabilities.ExecutorTypes
+	isAgent := func(kind string) bool { return runner.Agent(kind) != "" }
 	remote := a.Cluster() != nil
 	switch {
-	case len(f.executors) == 0 && len(f.paths) == 0 && remote:
-		c.ExecutorTypes = []string{runner.Deterministic}
-	case len(f.executors) == 0 && len(f.paths) == 0:
-		c.ExecutorTypes = e.ExecutorTypes()
-	case remote && slices.ContainsFunc(f.executors, func(kind string) bool { return runner.Agent(kind) != "" }):
-		return cli.UsageError("--executor: a runner of a cluster executes programs, and what --executor-path names; agents' sessions need a data directory that is served")
+	case remote && slices.ContainsFunc(types, isAgent):
+		return nil, cli.UsageError("--executor: a runner of a cluster executes only programs and custom executors; " +
+			"agents' sessions need a data directory")
+	case len(types) > 0 || len(o.External) > 0:
+		return types, nil
+	case remote:
+		return []string{runner.Deterministic}, nil
 	}
-	return nil
+	return e.ExecutorTypes(), nil
 }
 
-// secondInterrupt closes force when an interrupt comes after the context is done.
-func secondInterrupt(a *cli.App, ctx context.Context, force chan struct{}) (stop func()) {
+// onSecondInterrupt calls do if another interrupt follows the one that has ended ctx.
+func onSecondInterrupt(ctx context.Context, do func()) (stop func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	over := make(chan struct{})
 	go func() {
 		<-ctx.Done()
-		for first := true; ; first = false {
+		for range 2 {
 			select {
 			case <-over:
 				return
 			case <-signals:
-				if !first {
-					fmt.Fprintln(a.Err, "acescope: the runs under way are ended")
-					close(force)
-					return
-				}
 			}
 		}
+		do()
 	}()
 	return func() { signal.Stop(signals); close(over) }
 }
 
-// runnerSays tells what happens to a runner.
-type runnerSays struct {
+// runnerLog writes the events of a runner.
+type runnerLog struct {
 	a  *cli.App
 	id string
 	mu sync.Mutex
 }
 
-func (s *runnerSays) tell(e host.Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := RunnerEvent{Type: "runner_" + string(e.Kind), At: time.Now().UTC(), RunnerID: s.id, Epoch: e.Lease.Epoch, Queue: e.Lease.Queue, Text: e.Text}
+func (w *runnerLog) write(e host.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := RunnerEvent{Type: "runner_" + string(e.Kind), At: time.Now().UTC(), RunnerID: w.id, Epoch: e.Lease.Epoch,
+		Queue: e.Lease.Queue, Text: e.Text}
 	if e.Run != nil {
 		l.RunID, l.Name = e.Run.RunID, e.Run.Name()
 	}
 	if r := e.Result; r != nil {
 		l.Status, l.Reason, l.Error, l.Seconds = r.Status, r.Reason, r.Error, &r.DurationSeconds
 	}
-	if s.a.JSON {
-		_ = cli.NewLines(s.a.Out).Write(l) // nobody may read it any more; runs go on
-		return
-	}
-	fmt.Fprintf(s.a.Out, "%s  %s\n", l.At.Local().Format(time.TimeOnly), cli.SafeText(l.words()))
+	// Runs continue even if the output can no longer be written.
+	_ = report(w.a, l, "%s  %s", l.At.Local().Format(time.TimeOnly), l.text(e.Kind))
 }
 
-// words is the event in one line.
-func (l RunnerEvent) words() string {
-	switch strings.TrimPrefix(l.Type, "runner_") {
-	case string(host.Waiting):
-		return "waits: " + l.Text
-	case string(host.Registered):
-		return fmt.Sprintf("runner %s is registered, on %s", l.RunnerID, l.Queue)
-	case string(host.RunStarted):
-		return fmt.Sprintf("run %s of %s begins", l.RunID, l.Name)
-	case string(host.RunEnded):
-		words := fmt.Sprintf("run %s of %s %s after %.1fs", l.RunID, l.Name, l.Status, *l.Seconds)
+// text describes the event in one line.
+func (l RunnerEvent) text(kind host.EventKind) string {
+	switch kind {
+	case host.Waiting:
+		return "waiting: " + l.Text
+	case host.Registered:
+		return fmt.Sprintf("runner %s registered on %s", l.RunnerID, l.Queue)
+	case host.RunStarted:
+		return fmt.Sprintf("run %s of %s started", l.RunID, l.Name)
+	case host.RunEnded:
+		ended := fmt.Sprintf("run %s of %s %s after %.1fs", l.RunID, l.Name, l.Status, *l.Seconds)
 		if l.Error != "" {
-			words += ": " + l.Error
+			ended += ": " + l.Error
 		}
-		return words
-	case string(host.Left):
-		return "runner " + l.RunnerID + " has left"
+		return ended
+	case host.Left:
+		return "runner " + l.RunnerID + " unregistered"
 	}
 	return l.Text
 }

@@ -3,10 +3,9 @@ package agents
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,65 +18,66 @@ import (
 	"acescope/sources/sessions"
 )
 
-// startFlags are the flags of acescope session start.
-type startFlags struct {
-	id, agent, dir, model, mode, otherwise string
-	name, prompt, file, system             string
-	allow, rules, serve                    []string
-	maxTurns                               int
-	budget                                 float64
-	follow, detach                         bool
+// sessionStartFlags are the flags of session start.
+type sessionStartFlags struct {
+	in             session.Input // the values that flags set directly
+	rules          []string
+	prompt, file   string
+	follow, detach bool
 }
 
 func sessionStartCommand(a *cli.App) *cobra.Command {
-	var f startFlags
+	var f sessionStartFlags
 	cmd := &cobra.Command{
 		Use:   "start",
-		Short: "Start a session of a coding agent that survives the death of its worker",
-		Long: "Starts a session: a conversation with a coding agent (claude, codex, gemini, opencode) that is recorded turn by turn.\n" +
-			"Each tool that the agent asks leave for is decided by the first --rule that matches, else by --otherwise: a person is\n" +
-			"asked (in the console, or with acescope session approve) or it is denied. Where no other acescope serves the data\n" +
-			"directory this one does, until the session has ended; with --detach a process in the background does.",
-		Example: "acescope session start --dir ~/shop --prompt 'Tidy the till' --rule 'Bash(git *)=allow' --otherwise deny --follow\n" +
-			"acescope session start --agent codex --dir . --detach --json",
+		Short: "Start a durable session of a coding agent",
+		Long: `Starts a session: a conversation with a coding agent (claude, codex, gemini, opencode) that is
+recorded turn by turn and survives the death of its worker. The first matching --rule decides a tool
+call that the agent asks about; without a match --otherwise applies: the user decides (in the
+console, or with acescope session approve), or the call is denied. If no other process serves the
+data directory, this one does until the session has ended; with --detach a background process does.`,
+		Example: `acescope session start --dir ~/shop --prompt 'Tidy the till' \
+    --rule 'Bash(git *)=allow' --otherwise deny --follow
+acescope session start --agent codex --dir . --detach --json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return sessionStart(a, cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return startSession(a, cmd.Context(), f) },
 	}
-	fs := cmd.Flags()
-	fs.StringVar(&f.id, "id", "", "id of the session (default: made of the time)")
-	fs.StringVar(&f.agent, "agent", "claude", "who talks: "+strings.Join(session.Agents(), ", "))
-	fs.StringVar(&f.dir, "dir", "", "where it works (default: here)")
-	fs.StringVar(&f.model, "model", "", "its model (default: the agent's)")
-	fs.StringVar(&f.mode, "permission-mode", "", "the agent's own permission mode: default, acceptEdits, plan, dontAsk")
-	fs.StringSliceVar(&f.allow, "allow-tool", nil, "tools that it may use without asking")
-	fs.StringArrayVar(&f.rules, "rule", nil, "decide the calls that it asks about: 'Bash(git *)=allow', 'mcp__*=deny', 'Write=ask'; the first that matches counts")
-	fs.StringVar(&f.otherwise, "otherwise", "ask", "what becomes of calls that no rule decides: ask a person, or deny")
-	fs.StringSliceVar(&f.serve, "serve-tool", nil, "tools that the session itself offers, confined to the directory: read_file, write_file, run_command")
-	fs.StringVar(&f.name, "name", "", "a name for lists")
-	fs.StringVar(&f.prompt, "prompt", "", "the first message")
-	fs.StringVar(&f.file, "prompt-file", "", "the first message, from a file; - is standard input")
-	fs.StringVar(&f.system, "system-prompt", "", "added to the agent's own system prompt")
-	fs.IntVar(&f.maxTurns, "max-turns", 0, "of the agent, within one turn of the session (default: the agent's)")
-	fs.Float64Var(&f.budget, "budget", 0, "dollars that one turn may cost, where the agent can keep to that")
-	fs.BoolVarP(&f.follow, "follow", "f", false, "show what is said, until the session ends or this is interrupted")
-	fs.BoolVar(&f.detach, "detach", false, "return at once; a process in the background serves the session")
+	fs, in := cmd.Flags(), &f.in
+	in.Agent, in.DefaultAction = "claude", session.Ask
+	fs.StringVar(&in.SessionID, "id", "", "id of the session (default: derived from the time)")
+	choiceVar(fs, &in.Agent, "agent", session.Agents(), "agent: "+join(session.Agents()))
+	fs.StringVar(&in.WorkingDir, "dir", "", "working directory (default: the current one)")
+	fs.StringVar(&in.Model, "model", "", "model (default: the agent's)")
+	fs.StringVar(&in.PermissionMode, "permission-mode", "",
+		"the agent's own permission mode: default, acceptEdits, plan, dontAsk")
+	fs.StringSliceVar(&in.AllowedTools, "allow-tool", nil, "tools that the agent may use without asking")
+	fs.StringArrayVar(&f.rules, "rule", nil, "rule for the calls that the agent asks about, such as 'Bash(git *)=allow', "+
+		"'mcp__*=deny' or 'Write=ask'; the first matching rule decides; can be repeated")
+	choiceVar(fs, &in.DefaultAction, "otherwise", []session.Action{session.Ask, session.Deny},
+		"decision on calls without a matching rule: ask the user, or deny")
+	fs.StringSliceVar(&in.Served, "serve-tool", nil,
+		"tools that the session itself offers, confined to the directory: read_file, write_file, run_command")
+	fs.StringVar(&in.Name, "name", "", "name for lists")
+	fs.StringVar(&f.prompt, "prompt", "", "first message")
+	fs.StringVar(&f.file, "prompt-file", "", "file with the first message; - is standard input")
+	fs.StringVar(&in.SystemPrompt, "system-prompt", "", "text appended to the agent's system prompt")
+	intVar(fs, &in.MaxTurns, "max-turns", 0, 1<<31-1,
+		"the agent's turns within a turn of the session (default: the agent's)")
+	fs.Float64Var(&in.BudgetUSD, "budget", 0, "maximum cost of a turn in dollars, if the agent supports it")
+	fs.BoolVarP(&f.follow, "follow", "f", false, "show the conversation until the session ends or is interrupted")
+	fs.BoolVar(&f.detach, "detach", false, "return at once; a background process serves the session")
 	cmd.MarkFlagsMutuallyExclusive("prompt", "prompt-file")
 	cmd.MarkFlagsMutuallyExclusive("follow", "detach")
 	return cmd
 }
 
-// input is what the flags ask for, without a first message.
-func (f startFlags) input() (session.Input, error) {
-	in := session.Input{SessionID: cmp.Or(f.id, NewSessionID(time.Now())), Name: f.name, Agent: f.agent, Model: f.model, SystemPrompt: f.system, PermissionMode: f.mode,
-		AllowedTools: f.allow, Served: f.serve, MaxTurns: f.maxTurns, BudgetUSD: f.budget}
-	dir, err := filepath.Abs(cmp.Or(f.dir, "."))
-	if err != nil {
+// input returns the input of the session, without a first message.
+func (f sessionStartFlags) input() (in session.Input, err error) {
+	in = f.in
+	in.SessionID = cmp.Or(in.SessionID, NewSessionID(time.Now()))
+	if in.WorkingDir, err = existingDir("--dir", in.WorkingDir); err != nil {
 		return in, err
 	}
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return in, cli.UsageError("--dir %s: there is no such directory", f.dir)
-	}
-	in.WorkingDir = dir
 	for _, r := range f.rules {
 		rule, err := sessions.ParseToolRule(r)
 		if err != nil {
@@ -85,15 +85,11 @@ func (f startFlags) input() (session.Input, error) {
 		}
 		in.Rules = append(in.Rules, rule)
 	}
-	switch f.otherwise {
-	case "ask":
-	case "deny":
-		in.DefaultAction = session.Deny
-	default:
-		return in, cli.UsageError("--otherwise %q: give ask or deny", f.otherwise)
+	if in.DefaultAction == session.Ask {
+		in.DefaultAction = "" // the contract's value for asking the user
 	}
-	if f.maxTurns < 0 || f.budget < 0 {
-		return in, cli.UsageError("--max-turns and --budget must not be negative")
+	if in.BudgetUSD < 0 {
+		return in, cli.UsageError("--budget must not be negative")
 	}
 	if err := in.Check(); err != nil {
 		return in, cli.UsageError("%w", err)
@@ -101,20 +97,18 @@ func (f startFlags) input() (session.Input, error) {
 	return in, nil
 }
 
-func sessionStart(a *cli.App, ctx context.Context, f startFlags) error {
+func startSession(a *cli.App, ctx context.Context, f sessionStartFlags) error {
 	in, err := f.input()
 	if err != nil {
 		return err
 	}
 	first := f.prompt
 	if f.file != "" {
-		data, err := cli.ReadFile(f.file, maxSessionMessage)
+		data, err := readInput("--prompt-file", f.file, maxSessionMessage)
 		if err != nil {
 			return err
 		}
-		if first = string(data); strings.TrimSpace(first) == "" {
-			return cli.UsageError("--prompt-file %s: it is empty", f.file)
-		}
+		first = string(data)
 	}
 	if f.detach && a.Cluster() == nil {
 		if err := runs.Spawn(a); err != nil {
@@ -122,13 +116,13 @@ func sessionStart(a *cli.App, ctx context.Context, f startFlags) error {
 		}
 		defer runs.EndUnused(a)
 	}
-	e, done, err := speak(a, ctx)
+	e, done, err := openToServe(a, ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
 	if first != "" {
-		m, err := SessionMessage(ctx, e, "", first, Me())
+		m, err := SessionMessage(ctx, e, "", first, User())
 		if err != nil {
 			return err
 		}
@@ -139,13 +133,34 @@ func sessionStart(a *cli.App, ctx context.Context, f startFlags) error {
 		return err
 	}
 	a.Begun = true
-	if err := saidStarted(a, in, runID); err != nil {
+	line := SessionStarted{Type: "session_started", SessionID: in.SessionID, WorkflowID: session.WorkflowID(in.SessionID),
+		RunID: runID, Agent: in.Agent, WorkDir: in.WorkingDir, PID: a.Background}
+	if in.First != nil {
+		line.MessageID = in.First.ID
+	}
+	if err := report(a, line, "session %s started: %s in %s", in.SessionID, in.Agent, in.WorkingDir); err != nil {
 		return err
 	}
-	return afterStart(a, ctx, e, in.SessionID, f.follow)
+	if f.follow {
+		return followSession(a, ctx, e, in.SessionID, "")
+	}
+	return serveSession(a, ctx, e, in.SessionID)
 }
 
-// SessionStarted says that a session was started.
+// NewSessionID returns a session id that starts with the time.
+func NewSessionID(now time.Time) string {
+	return "s-" + now.Format("20060102-150405") + "-" + strings.ToLower(rand.Text()[:4])
+}
+
+// StartSession starts a session. Claude Code's conversation gets an id derived from the session's.
+func StartSession(ctx context.Context, e *engine.Engine, in session.Input) (runID string, err error) {
+	if in.Agent == "claude" && in.AgentSessionID == "" {
+		in.AgentSessionID = session.UUID("agent", in.SessionID)
+	}
+	return e.StartSession(ctx, in)
+}
+
+// SessionStarted is a session that was started.
 type SessionStarted struct {
 	Type       string `json:"type"` // session_started
 	SessionID  string `json:"session_id"`
@@ -154,30 +169,16 @@ type SessionStarted struct {
 	Agent      string `json:"agent"`
 	WorkDir    string `json:"work_dir"`
 	MessageID  string `json:"message_id,omitempty"` // of the first message
-	PID        int    `json:"pid,omitempty"`        // of the process in the background that serves it
+	PID        int    `json:"pid,omitempty"`        // of the background process that serves the session
 }
 
-func saidStarted(a *cli.App, in session.Input, runID string) error {
-	if !a.JSON {
-		_, err := fmt.Fprintf(a.Out, "session %s is started: %s in %s\n", in.SessionID, in.Agent, cli.SafeText(in.WorkingDir))
-		return err
-	}
-	line := SessionStarted{Type: "session_started", SessionID: in.SessionID, WorkflowID: session.WorkflowID(in.SessionID), RunID: runID, Agent: in.Agent, WorkDir: in.WorkingDir, PID: a.Background}
-	if in.First != nil {
-		line.MessageID = in.First.ID
-	}
-	return cli.NewLines(a.Out).Write(line)
-}
-
-// afterStart shows what is said, or stays where nobody else would serve the session.
-func afterStart(a *cli.App, ctx context.Context, e *engine.Engine, id string, follow bool) error {
-	if follow {
-		return followEngine(a, ctx, e, id, "")
-	}
+// serveSession waits until the session has ended if no other process serves it.
+func serveSession(a *cli.App, ctx context.Context, e *engine.Engine, id string) error {
 	if e.Mode() != engine.Embedded || a.Background != 0 {
 		return nil
 	}
-	fmt.Fprintf(a.Err, "acescope: no other acescope serves this data directory: staying until session %s has ended; acescope serve elsewhere, or ctrl+c, and it is kept\n", id)
+	notice(a, `no other process serves this data directory: serving session %s until it has ended; `+
+		`after ctrl+c it is kept and continues with "acescope serve"`, id)
 	var end session.State
 	err := e.Client.GetWorkflow(ctx, session.WorkflowID(id), "").Get(ctx, &end)
 	if err != nil && ctx.Err() != nil {

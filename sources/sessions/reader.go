@@ -1,25 +1,26 @@
 package sessions
 
 import (
-	"acescope/engine/agents/session"
-	"acescope/engine/temporal/history"
-	"acescope/sources/cluster"
-	"acescope/sources/runs"
 	"context"
 	"sync"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/agents/session"
+	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
+	"acescope/sources/runs"
 )
 
-// run reads until ctx ends, and shows what is new.
-func (t *talker) run(ctx context.Context, show func(*Talk)) {
+// run reads until ctx ends and shows each change.
+func (t *reader) run(ctx context.Context, show func(*Talk)) {
 	var wg sync.WaitGroup
-	for _, part := range []func(context.Context){t.read, t.question, t.followLogs} {
+	for _, part := range []func(context.Context){t.read, t.query, t.followLogs} {
 		wg.Go(func() { part(ctx) })
 	}
-	cluster.Signal(t.asks)
+	cluster.Signal(t.queries)
 	pause := time.NewTicker(cluster.PublishEvery)
 	defer pause.Stop()
 	for ctx.Err() == nil {
@@ -38,8 +39,8 @@ func (t *talker) run(ctx context.Context, show func(*Talk)) {
 	wg.Wait()
 }
 
-// publish is what is known now.
-func (t *talker) publish() *Talk {
+// publish returns the current state of the session.
+func (t *reader) publish() *Talk {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := t.out
@@ -52,7 +53,7 @@ func (t *talker) publish() *Talk {
 		out.State = nil
 	}
 	out.RunID = t.fold.RunID
-	out.Conversation = t.fold.Conversation(t.logs.Spoken())
+	out.Conversation = t.fold.Conversation(t.logs.LogEntries())
 	out.Conversation.Path, out.Conversation.Updated = t.id, t.link.Now()
 	out.Turns = t.fold.NewestTurns()
 	out.Log = t.logs.Current()
@@ -60,9 +61,8 @@ func (t *talker) publish() *Talk {
 	return &out
 }
 
-// read reads the runs of the session, the oldest first, and goes on with the newest as it
-// grows and continues.
-func (t *talker) read(ctx context.Context) {
+// read reads the workflow runs of the session, the oldest first, and follows the newest one and its successors.
+func (t *reader) read(ctx context.Context) {
 	run, err := t.earlier(ctx)
 	for err == nil && run != "" {
 		next := ""
@@ -78,15 +78,15 @@ func (t *talker) read(ctx context.Context) {
 	}
 }
 
-func (t *talker) fail(said string) {
+func (t *reader) fail(message string) {
 	t.mu.Lock()
-	t.out.Err = said
+	t.out.Err = message
 	t.mu.Unlock()
 	cluster.Signal(t.news)
 }
 
-// earlier folds the runs before the newest, and gives the newest.
-func (t *talker) earlier(ctx context.Context) (newest string, err error) {
+// earlier folds the earlier runs and returns the newest one.
+func (t *reader) earlier(ctx context.Context) (newest string, err error) {
 	short, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	d, err := t.link.Client.DescribeWorkflowExecution(short, t.id, "")
 	cancel()
@@ -103,7 +103,7 @@ func (t *talker) earlier(ctx context.Context) (newest string, err error) {
 	for before != "" && len(runs) < MaxRunsRead && events < cluster.MaxEvents/4 {
 		list, err := cluster.ReadHistory(ctx, t.link.Client, t.link.Namespace, t.id, before)
 		if cluster.NotFound(err) {
-			break // the server keeps it no longer
+			break // the server has deleted it
 		}
 		if err != nil || len(list) == 0 {
 			return newest, err
@@ -122,8 +122,8 @@ func (t *talker) earlier(ctx context.Context) (newest string, err error) {
 	return newest, nil
 }
 
-// before is the run that another continues, "" for none.
-func (t *talker) before(ctx context.Context, run string) (string, error) {
+// before returns the run that another run continues, or "".
+func (t *reader) before(ctx context.Context, run string) (string, error) {
 	p := cluster.Pages{t.link.Client, t.link.Namespace, t.id, run}
 	events, _, err := p.Forward(ctx, nil, false)
 	if err != nil || len(events) == 0 {
@@ -132,7 +132,7 @@ func (t *talker) before(ctx context.Context, run string) (string, error) {
 	return events[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId(), nil
 }
 
-func (t *talker) take(e *historypb.HistoryEvent) {
+func (t *reader) take(e *historypb.HistoryEvent) {
 	t.mu.Lock()
 	if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
 		t.out.Runs++
@@ -142,12 +142,12 @@ func (t *talker) take(e *historypb.HistoryEvent) {
 	if cluster.Closing(e.GetEventType()) && history.NextRun(e) == "" {
 		t.out.Closed = true
 	}
-	told := t.fold.Apply(e)
-	if told {
+	applied := t.fold.Apply(e)
+	if applied {
 		t.fresh++
 	}
 	if t.fold.Foreign != nil {
-		t.out.Err = "the input of this session is not the contract's: " + t.fold.Foreign.Error()
+		t.out.Err = "the input of this session does not match the contract: " + t.fold.Foreign.Error()
 	}
 	if h := t.fold.State.Host; h != nil {
 		t.out.Host = h.Name
@@ -156,25 +156,24 @@ func (t *talker) take(e *historypb.HistoryEvent) {
 	closed := t.out.Closed
 	t.mu.Unlock()
 	switch {
-	case !told && !closed:
-	case live && !closed: // the worker's answer shows it, or its silence does
-		cluster.Signal(t.asks)
+	case !applied && !closed:
+	case live && !closed: // the worker's answer shows it, or the timer if it does not answer
+		cluster.Signal(t.queries)
 		time.AfterFunc(cluster.QueryPatience, func() { cluster.Signal(t.news) })
 	default:
 		cluster.Signal(t.news)
 	}
 }
 
-// question asks the session's worker when something has happened, and now and then whether
-// it lives.
-func (t *talker) question(ctx context.Context) {
-	tick := time.NewTicker(TalkAgain)
+// query queries the session's worker after each change, and at an interval to see whether it still answers.
+func (t *reader) query(ctx context.Context) {
+	tick := time.NewTicker(QueryInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-t.asks:
+		case <-t.queries:
 		case <-tick.C:
 		}
 		t.mu.Lock()
@@ -183,7 +182,7 @@ func (t *talker) question(ctx context.Context) {
 		if closed {
 			continue
 		}
-		s, err := AskSession(ctx, t.link.Client, t.id, "")
+		s, err := QuerySession(ctx, t.link.Client, t.id, "")
 		if ctx.Err() != nil {
 			return
 		}
@@ -197,8 +196,8 @@ func (t *talker) question(ctx context.Context) {
 	}
 }
 
-// followLogs reads the log of the turn under way as it is written.
-func (t *talker) followLogs(ctx context.Context) {
+// followLogs reads the log of the current turn as it is written.
+func (t *reader) followLogs(ctx context.Context) {
 	if t.link.TurnLog == nil {
 		return
 	}
@@ -224,34 +223,33 @@ func (t *talker) followLogs(ctx context.Context) {
 	}
 }
 
-// talker reads one session while somebody looks at it.
-type talker struct {
+// reader reads one session while it is shown.
+type reader struct {
 	link *cluster.Link
 	id   string
 
 	mu      sync.Mutex
 	fold    *SessionFolder
-	answer  *session.State // the worker's, nil where it did not answer the last time
-	fresh   int            // counts what was folded
-	asked   int            // of fresh, when answer was asked for
+	answer  *session.State // the worker's, nil if it did not answer the last query
+	fresh   int            // counts folded events
+	asked   int            // fresh at the last query
 	logs    TurnLogs
 	out     Talk
 	news    chan struct{}
-	asks    chan struct{}
+	queries chan struct{}
 	started bool // the newest run is being read
 }
 
-func newTalker(link *cluster.Link, id string) *talker {
-	return &talker{link: link, id: id, fold: NewSessionFolder(), logs: TurnLogs{Path: link.TurnLog}, out: Talk{WorkflowID: id, From: runs.FromHistory},
-		news: make(chan struct{}, 1), asks: make(chan struct{}, 1)}
+func newReader(link *cluster.Link, id string) *reader {
+	return &reader{link: link, id: id, fold: NewSessionFolder(), logs: TurnLogs{Path: link.TurnLog},
+		out: Talk{WorkflowID: id, From: runs.FromHistory}, news: make(chan struct{}, 1), queries: make(chan struct{}, 1)}
 }
 
-// ShowSession reads a session once: what is known of it, and what was said. An open one is
-// asked of its worker first.
+// ShowSession reads a session with its conversation once. The worker of an open session is queried for its state.
 func ShowSession(ctx context.Context, d cluster.Deps, workflowID string) (*Talk, error) {
 	link := cluster.NewLink()
 	link.Deps = d
-	t := newTalker(link, workflowID)
+	t := newReader(link, workflowID)
 	newest, err := t.earlier(ctx)
 	if err != nil {
 		return nil, err
@@ -271,7 +269,7 @@ func ShowSession(ctx context.Context, d cluster.Deps, workflowID string) (*Talk,
 		return nil, t.fold.Foreign
 	}
 	if !t.out.Closed {
-		if a, err := AskSession(ctx, d.Client, workflowID, ""); err == nil {
+		if a, err := QuerySession(ctx, d.Client, workflowID, ""); err == nil {
 			t.answer, t.asked = a, t.fresh
 		}
 	}
@@ -282,9 +280,9 @@ func ShowSession(ctx context.Context, d cluster.Deps, workflowID string) (*Talk,
 	return t.publish(), nil
 }
 
-// FollowSession reads a session and shows what is new in it, until ctx ends.
+// FollowSession reads a session and shows each change until ctx ends.
 func FollowSession(ctx context.Context, d cluster.Deps, workflowID string, show func(*Talk)) {
 	link := cluster.NewLink()
 	link.Deps = d
-	newTalker(link, workflowID).run(ctx, show)
+	newReader(link, workflowID).run(ctx, show)
 }

@@ -9,12 +9,19 @@ import (
 )
 
 const schemaOfCrawler = `{
-	"type": "object", "required": ["url"], "$defs": {"level": {"$ref": "#/$defs/number"}, "number": {"type": "integer"}, "loop": {"$ref": "#/$defs/loop"}},
+	"type": "object",
+	"required": ["url"],
+	"$defs": {
+		"level": {"$ref": "#/$defs/number"}, "number": {"type": "integer"}, "loop": {"$ref": "#/$defs/loop"}
+	},
 	"properties": {
-		"url": {"type": "string"}, "depth": {"type": "integer"}, "wait": {"type": "number"}, "follow": {"type": "boolean"}, "zip": {"type": "string"},
-		"patterns": {"type": "array", "items": {"type": "string"}}, "ports": {"type": "array", "items": {"type": "integer"}}, "any": {"type": "array"},
-		"level": {"$ref": "#/$defs/level"}, "loop": {"$ref": "#/$defs/loop"}, "size": {"type": ["integer", "string", "null"]}, "mode": {"enum": ["fast", 1]},
-		"one": {"const": true}, "either": {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "opts": {"type": "object"}
+		"url": {"type": "string"}, "depth": {"type": "integer"}, "wait": {"type": "number"},
+		"follow": {"type": "boolean"}, "zip": {"type": "string"},
+		"patterns": {"type": "array", "items": {"type": "string"}},
+		"ports": {"type": "array", "items": {"type": "integer"}}, "any": {"type": "array"},
+		"level": {"$ref": "#/$defs/level"}, "loop": {"$ref": "#/$defs/loop"},
+		"size": {"type": ["integer", "string", "null"]}, "mode": {"enum": ["fast", 1]}, "one": {"const": true},
+		"either": {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "opts": {"type": "object"}
 	},
 	"allOf": [{"properties": {"extra": {"type": "integer"}}}]
 }`
@@ -44,30 +51,30 @@ func TestParams(t *testing.T) {
 		`url=`:                                 `{"url":""}`,
 		`--force=1`:                            `{"--force":"1"}`,
 	} {
-		got, err := paramsOf(strings.Fields(given), json.RawMessage(schemaOfCrawler))
+		got, err := parseParams(strings.Fields(given), json.RawMessage(schemaOfCrawler))
 		if err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v; want %s", given, got, err, want)
 		}
 	}
 	for given, want := range map[string]string{
 		`url`:                     "write NAME=VALUE",
-		`=x`:                      "no name",
-		`:=1`:                     "no name",
-		`depth=two`:               `"two" is not what its schema asks for: integer`,
-		`follow=yes`:              "asks for: boolean",
-		`ports=a`:                 "asks for: integer",
-		`url=a url=b`:             "url is given twice",
-		`x:=nope`:                 "x is no JSON",
-		`patterns=a patterns:=[]`: "as a list and as a whole",
-		`patterns:=[] patterns=a`: "as a list and as a whole",
-		`opts=a`:                  "asks for: object",
+		`=x`:                      "write NAME=VALUE",
+		`:=1`:                     "write NAME=VALUE",
+		`depth=two`:               `"two" does not match the schema, which requires: integer`,
+		`follow=yes`:              "requires: boolean",
+		`ports=a`:                 "requires: integer",
+		`url=a url=b`:             "url is repeated",
+		`x:=nope`:                 "x is not JSON",
+		`patterns=a patterns:=[]`: "both by its items and as a whole",
+		`patterns:=[] patterns=a`: "both by its items and as a whole",
+		`opts=a`:                  "requires: object",
 	} {
-		got, err := paramsOf(strings.Fields(given), json.RawMessage(schemaOfCrawler))
+		got, err := parseParams(strings.Fields(given), json.RawMessage(schemaOfCrawler))
 		if err == nil || !strings.Contains(err.Error(), want) || cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%s: %s, %v; want %s", given, got, err, want)
 		}
 	}
-	if got, err := paramsOf([]string{"a=1"}, nil); err != nil || string(got) != `{"a":"1"}` {
+	if got, err := parseParams([]string{"a=1"}, nil); err != nil || string(got) != `{"a":"1"}` {
 		t.Errorf("without a schema: %s, %v", got, err)
 	}
 }
@@ -78,7 +85,7 @@ func FuzzParams(f *testing.F) {
 	f.Add("a=1", `{"properties":{"a":{"items":{"$ref":"#/properties/a"},"type":"array"}}}`)
 	f.Add("a=1", `[`)
 	f.Fuzz(func(t *testing.T, given, schema string) {
-		got, err := paramsOf(strings.Split(given, "\n"), json.RawMessage(schema))
+		got, err := parseParams(strings.Split(given, "\n"), json.RawMessage(schema))
 		if err != nil {
 			if cli.ExitCode(err) != cli.ExitUsage {
 				t.Fatalf("%v", err)

@@ -1,0 +1,141 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
+	"acescope/engine/temporal/server"
+	"acescope/sources/cluster"
+)
+
+// answerTimeout bounds how long a session or a runner may take to answer a request, which needs a worker.
+const answerTimeout = 20 * time.Second
+
+// openToServe connects for a command that changes something. If no process hosts the data directory, this one hosts
+// and serves it.
+func openToServe(a *cli.App, ctx context.Context) (*engine.Engine, func(), error) {
+	alone := a.Cluster() == nil && !hosted(a)
+	return a.Connect(ctx, engine.Options{Worker: alone, Takeover: alone})
+}
+
+// hosted reports whether a process hosts the data directory.
+func hosted(a *cli.App) bool {
+	dir, err := a.DataDir()
+	if err != nil {
+		return false
+	}
+	_, ok := server.Lookup(dir)
+	return ok
+}
+
+// reachable reports whether there is anything to read: a cluster, a host, or a data directory that was used before.
+func reachable(a *cli.App) bool {
+	if a.Cluster() != nil || hosted(a) {
+		return true
+	}
+	dir, err := a.DataDir()
+	if err != nil {
+		return false
+	}
+	entries, err := os.ReadDir(dir)
+	return err == nil && len(entries) > 0
+}
+
+// answerError gives the error of a request to a session or a runner its exit code, and explains a missing answer.
+func answerError(what string, err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return cli.ErrInterrupted
+	case errors.Is(err, context.DeadlineExceeded), cluster.Away(err):
+		return &cli.ExitError{Code: cli.ExitUnreachable, Err: fmt.Errorf(
+			`%s did not answer within %s; check that a worker is running ("acescope serve" starts one)`,
+			what, answerTimeout)}
+	case errors.Is(err, engine.ErrNoRunner), errors.Is(err, engine.ErrNoSession):
+		return &cli.ExitError{Code: cli.ExitNotFound, Err: err}
+	}
+	return err
+}
+
+// User returns the name of the user, for the history.
+func User() string {
+	if name := os.Getenv("USER"); name != "" {
+		return name
+	}
+	return os.Getenv("LOGNAME")
+}
+
+// completeRunIDs completes the first argument with the ids of the newest runs. With sessions it offers the ids of
+// agents' sessions instead, with open only the runs that have not ended.
+func completeRunIDs(a *cli.App, sessions, open bool) cobra.CompletionFunc {
+	return completeFrom(a, func(ctx context.Context, e *engine.Engine) (out []cobra.Completion) {
+		service, err := RunService(a, e)
+		if err != nil {
+			return nil
+		}
+		list, err := service.List(ctx, run.Filter{Limit: cli.CompleteRuns})
+		if err != nil {
+			return nil
+		}
+		for _, s := range list {
+			id := s.RunID
+			if sessions {
+				id = s.SessionID
+			}
+			if (!open || !s.Status.Over()) && (!sessions || s.Type != run.ExecuteTask) {
+				out = append(out, cobra.CompletionWithDesc(id, s.AgentName+", "+string(s.Status)))
+			}
+		}
+		return out
+	})
+}
+
+// completeRunners completes the first argument with the ids of the runners.
+func completeRunners(a *cli.App) cobra.CompletionFunc {
+	return completeFrom(a, func(ctx context.Context, e *engine.Engine) (out []cobra.Completion) {
+		view, err := e.Runners(ctx, runner.ViewOptions{})
+		if err != nil {
+			return nil
+		}
+		for _, r := range view.Runners {
+			out = append(out, cobra.CompletionWithDesc(r.ID, string(r.Status)+" on "+r.Capabilities.Hostname))
+		}
+		return out
+	})
+}
+
+// completeFrom completes the first argument with a list from the server. It does not start a server and hides errors.
+func completeFrom(a *cli.App, list func(context.Context, *engine.Engine) []cobra.Completion) cobra.CompletionFunc {
+	const noFiles = cobra.ShellCompDirectiveNoFileComp
+	return func(cmd *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 || a.Load(cmd, args) != nil || a.Cluster() == nil && !hosted(a) {
+			return nil, noFiles
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), cli.CompleteWithin)
+		defer cancel()
+		e, done, err := a.OpenReadOnly(ctx)
+		if err != nil {
+			return nil, noFiles
+		}
+		defer done()
+		var out []cobra.Completion
+		known := map[string]bool{}
+		for _, c := range list(ctx, e) {
+			id, description, _ := strings.Cut(c, "\t")
+			if strings.HasPrefix(id, prefix) && id == cli.SafeText(id) && !known[id] {
+				known[id] = true
+				out = append(out, cobra.CompletionWithDesc(id, cli.SafeText(description)))
+			}
+		}
+		return out, noFiles
+	}
+}

@@ -1,0 +1,350 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
+	"acescope/engine/agents/session"
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
+	"acescope/sources/transcripts"
+	"acescope/tui/text"
+)
+
+// EntryLine is an entry of a conversation.
+type EntryLine struct {
+	Type      string `json:"type"` // user, text, thinking, tool, status, error
+	SessionID string `json:"session_id"`
+	Number    int    `json:"entry"` // counted from the first entry that was read
+	transcripts.Entry
+	Args       json.RawMessage `json:"args,omitempty"` // of a tool; text replaces them if they were cut
+	Done       *bool           `json:"done,omitempty"` // the tool has a result
+	OK         *bool           `json:"ok,omitempty"`
+	DurationMS float64         `json:"duration_ms,omitempty"`
+	CutBytes   int             `json:"cut_bytes,omitempty"` // missing from text, args and result
+}
+
+func newEntryLine(session string, number int, e transcripts.Entry) EntryLine {
+	l := EntryLine{Type: string(e.Kind), SessionID: session, Number: number, Entry: e, DurationMS: cli.Millis(e.Took),
+		CutBytes: e.Cut + e.ResultCut}
+	l.At = e.At.UTC()
+	if e.Kind != sessions.EntryTool {
+		return l
+	}
+	l.Type, l.Done = "tool", &e.Done
+	if e.Done {
+		l.OK = &e.OK
+	}
+	if args := json.RawMessage(e.Text); json.Valid(args) {
+		l.Args, l.Text = args, ""
+	}
+	return l
+}
+
+// conversationWriter writes the entries of a conversation as they come, each one once.
+type conversationWriter struct {
+	*cli.App
+	session string
+	next    int // number of the first entry that was not written
+}
+
+// maxPendingEntries bounds how many entries wait for the result of a call before them: some calls never get one.
+const maxPendingEntries = 20
+
+// writeEntries writes the new entries. With follow, a call without a result and the entries after it are not written
+// yet.
+func (w *conversationWriter) writeEntries(c transcripts.Conversation, follow bool) error {
+	lines := cli.NewLines(w.Out)
+	end := c.First + len(c.Entries)
+	if w.next > end {
+		w.next = 0 // the file was replaced
+	}
+	if c.First > w.next && w.next == 0 && !w.JSON {
+		fmt.Fprintf(lines.Buf, "\n(%d earlier entries are left out)\n", c.First)
+	}
+	for n := max(w.next, c.First); n < end; n++ {
+		e := c.Entries[n-c.First]
+		pending := e.Kind == sessions.EntryTool && !e.Done && end-n <= maxPendingEntries
+		if follow && (e.Open || pending) {
+			break
+		}
+		w.next = n + 1
+		if !w.JSON {
+			printEntry(lines.Buf, e)
+		} else if err := lines.Put(newEntryLine(w.session, n, *e)); err != nil {
+			return err
+		}
+	}
+	return lines.Flush()
+}
+
+func printEntry(out io.Writer, e *transcripts.Entry) {
+	at := "        "
+	if !e.At.IsZero() {
+		at = e.At.Local().Format(time.TimeOnly)
+	}
+	title, content := string(e.Kind), e.Text
+	switch {
+	case e.Kind == sessions.EntryTool:
+		title = e.Name + " " + callState(e)
+		content += "\n" + e.Result
+	case e.Callback:
+		title = "callback " + e.Name
+	case e.Name != "":
+		title += " " + e.Name
+	}
+	if e.Note != "" {
+		title += ", " + e.Note
+	}
+	fmt.Fprintf(out, "\n%s %s\n", at, cli.SafeText(title))
+	for _, l := range text.Lines(strings.TrimSpace(content)) {
+		fmt.Fprintln(out, "         "+l)
+	}
+	if cut := e.Cut + e.ResultCut; cut > 0 {
+		fmt.Fprintf(out, "         (%d more bytes)\n", cut)
+	}
+}
+
+func callState(e *transcripts.Entry) string {
+	switch {
+	case e.Waits:
+		return "(waits for approval)"
+	case !e.Done:
+		return "(no result yet)"
+	case e.Denied:
+		return "(denied)"
+	case !e.OK:
+		return "(failed)"
+	}
+	return ""
+}
+
+// transcriptInterval is how often a followed transcript is read.
+const transcriptInterval = 200 * time.Millisecond
+
+// writeTranscript writes the conversation of a transcript. With follow it continues until it is interrupted.
+func writeTranscript(a *cli.App, ctx context.Context, s *transcripts.Session, follow bool) error {
+	w := conversationWriter{App: a, session: s.ID}
+	f := transcripts.Follow(s.Path)
+	for {
+		if f.Read(ctx) {
+			c := f.Conversation()
+			if c.Err != "" && !follow {
+				return errors.New(c.Err)
+			}
+			if err := w.writeEntries(c, follow); err != nil {
+				return err
+			}
+		}
+		if !follow {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return cli.ErrInterrupted
+		case <-time.After(transcriptInterval):
+		}
+	}
+}
+
+// SessionChange is a changed state of a session.
+type SessionChange struct {
+	Type      string         `json:"type"` // session_state
+	SessionID string         `json:"session_id"`
+	State     session.Status `json:"state"`
+	Turn      int            `json:"turn,omitempty"`
+	Waiting   int            `json:"waiting"`
+	Queued    int            `json:"queued"`
+	From      runs.Origin    `json:"from"`
+}
+
+// DeltaLine is a part of a text that is being written. The complete text follows its parts.
+type DeltaLine struct {
+	Type      string `json:"type"` // delta
+	SessionID string `json:"session_id"`
+	Entry     int    `json:"entry"`
+	Text      string `json:"text"`
+}
+
+// followSession writes the conversation of a session until the session has ended, or until the turn with a message has.
+func followSession(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID string) error {
+	w := &sessionFollower{conversationWriter: conversationWriter{App: a, session: id}, open: -1}
+	turn, err := watchSession(ctx, e, id, messageID, func(d *sessions.Talk, turn *sessions.SessionTurn) error {
+		if messageID == "" || turn != nil {
+			if err := w.write(ctx, e, d, turn); err != nil {
+				return err
+			}
+		}
+		if d.Err != "" {
+			return fmt.Errorf("session %s: %s", id, d.Err)
+		}
+		return nil
+	})
+	if err != nil || turn == nil {
+		return err
+	}
+	return turnError(turn.Outcome())
+}
+
+// watchSession calls each with every change of a session, until the session has ended or the turn with a message has.
+// It returns that turn, or nil.
+func watchSession(
+	ctx context.Context, e *engine.Engine, id, messageID string, each func(*sessions.Talk, *sessions.SessionTurn) error,
+) (turn *sessions.SessionTurn, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	over := false
+	sessions.FollowSession(ctx, sessionDeps(e), session.WorkflowID(id), func(d *sessions.Talk) {
+		if over {
+			return
+		}
+		turn = d.TurnOf(messageID)
+		err = each(d, turn)
+		over = err != nil || d.Closed || turn != nil && !turn.Ended.IsZero()
+		if over {
+			stop()
+		}
+	})
+	if !over {
+		err = cli.ErrInterrupted
+	}
+	return turn, err
+}
+
+// sessionFollower writes a session on the engine, and its conversation as it comes.
+type sessionFollower struct {
+	conversationWriter
+	started bool
+	state   SessionChange // as it was last written
+	open    int           // number of the entry whose parts are being written
+	written int           // bytes of its text
+}
+
+// write writes what is new: in the session, or only in one turn if it is not nil.
+func (w *sessionFollower) write(
+	ctx context.Context, e *engine.Engine, d *sessions.Talk, turn *sessions.SessionTurn,
+) error {
+	if d.State == nil || len(d.Turns) == 0 && d.Events == 0 {
+		return nil // not read yet
+	}
+	c := *d.Conversation
+	c.Entries = c.Entries[:len(c.Entries)-c.Queued] // queued messages come again with their turn
+	if !w.started {
+		w.started = true
+		if turn != nil {
+			w.next = c.First + max(0, slices.IndexFunc(c.Entries, func(e *transcripts.Entry) bool {
+				return e.Kind == sessions.EntryUser && e.At.Equal(turn.Began)
+			}))
+		} else if err := writeSession(w.App, newSessionRow(ctx, e, d), d); err != nil {
+			return err
+		}
+	}
+	if err := w.writeState(d); err != nil {
+		return err
+	}
+	open := !d.Closed && (turn == nil || turn.Ended.IsZero())
+	if err := w.writeEntries(c, open); err != nil {
+		return err
+	}
+	return w.writeDelta(c)
+}
+
+// writeState writes the state of the session if it has changed.
+func (w *sessionFollower) writeState(d *sessions.Talk) error {
+	s, before := d.State, w.state
+	now := SessionChange{Type: "session_state", SessionID: w.session, State: s.Status, Waiting: len(s.Pending),
+		Queued: len(s.Queue), From: d.From}
+	if s.Current != nil {
+		now.Turn = s.Current.Turn
+	}
+	w.state = now
+	if before.From = now.From; before == now {
+		return nil
+	}
+	if w.JSON {
+		return cli.NewLines(w.Out).Write(now)
+	}
+	if len(s.Pending) > 0 && before.Waiting != now.Waiting {
+		_, err := fmt.Fprintf(w.Out, "\n         %s\n", approvalHint(s.Pending[0], w.session))
+		return err
+	}
+	return nil
+}
+
+func approvalHint(r session.ToolRequest, id string) string {
+	return cli.SafeText(fmt.Sprintf(`%s waits for approval; run "acescope session approve %s"`, r.Name, id))
+}
+
+// writeDelta writes the new part of a text that is being written.
+func (w *sessionFollower) writeDelta(c transcripts.Conversation) error {
+	n := w.next - c.First
+	if !w.JSON || n < 0 || n >= len(c.Entries) || !c.Entries[n].Open {
+		return nil
+	}
+	if w.open != w.next {
+		w.open, w.written = w.next, 0
+	}
+	content := c.Entries[n].Text
+	if len(content) <= w.written {
+		return nil
+	}
+	part := content[w.written:]
+	w.written = len(content)
+	return cli.NewLines(w.Out).Write(DeltaLine{"delta", w.session, w.next, part})
+}
+
+// TurnLine is the outcome of a turn.
+type TurnLine struct {
+	Type      string `json:"type"` // turn
+	SessionID string `json:"session_id"`
+	session.TurnRecord
+}
+
+// awaitTurn waits for the end of the turn with a message and writes the answer.
+func awaitTurn(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID string) error {
+	hinted := ""
+	turn, err := watchSession(ctx, e, id, messageID, func(d *sessions.Talk, _ *sessions.SessionTurn) error {
+		if d.State != nil && len(d.State.Pending) > 0 && d.State.Pending[0].ID != hinted {
+			hinted = d.State.Pending[0].ID
+			notice(a, "%s", approvalHint(d.State.Pending[0], id))
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case turn == nil || turn.Ended.IsZero():
+		return fmt.Errorf("session %s has ended without an answer to this message", id)
+	}
+	r := turn.Outcome()
+	if turn.Result != nil {
+		r.Text = turn.Result.Text
+	}
+	if a.JSON {
+		if err := cli.NewLines(a.Out).Write(TurnLine{"turn", id, r}); err != nil {
+			return err
+		}
+	} else if r.Text != "" {
+		fmt.Fprintln(cli.SafeWriter{W: a.Out}, r.Text)
+	}
+	return turnError(r)
+}
+
+// turnError returns the error of a turn that was not completed, or nil.
+func turnError(r session.TurnRecord) error {
+	switch {
+	case r.Status == session.TurnCompleted:
+		return nil
+	case r.Failure != nil:
+		return fmt.Errorf("turn %d %s: %s", r.Turn, r.Status, r.Failure.Message)
+	}
+	return fmt.Errorf("turn %d was %s", r.Turn, r.Status)
+}

@@ -1,0 +1,139 @@
+package agents
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
+)
+
+// Variables that name the session and the run of the agent or program that calls a command.
+const (
+	envSession = "ACESCOPE_SESSION_ID"
+	envRun     = "ACESCOPE_RUN_ID"
+)
+
+// checkedValue is the value of a flag that is checked when the flag is parsed.
+type checkedValue struct {
+	kind string
+	get  func() string
+	set  func(string) error
+}
+
+func (v checkedValue) String() string     { return v.get() }
+func (v checkedValue) Set(s string) error { return v.set(s) }
+func (v checkedValue) Type() string       { return v.kind }
+
+// intVar adds a flag for a number from low to high. The default is *p.
+func intVar[N int | int64](fs *pflag.FlagSet, p *N, name string, low, high N, usage string) {
+	fs.Var(checkedValue{"int", func() string { return strconv.FormatInt(int64(*p), 10) }, func(s string) error {
+		n, err := strconv.ParseInt(s, 10, 64)
+		if err != nil || n < int64(low) || n > int64(high) {
+			return fmt.Errorf("must be a number from %d to %d", low, high)
+		}
+		*p = N(n)
+		return nil
+	}}, name, usage)
+}
+
+// choiceVar adds a flag for one of the choices. The default is *p.
+func choiceVar[T ~string](fs *pflag.FlagSet, p *T, name string, choices []T, usage string) {
+	fs.Var(checkedValue{"string", func() string { return string(*p) }, func(s string) error {
+		if !slices.Contains(choices, T(s)) {
+			return fmt.Errorf("must be one of %s", join(choices))
+		}
+		*p = T(s)
+		return nil
+	}}, name, usage)
+}
+
+func join[T ~string](list []T) string {
+	var words []string
+	for _, s := range list {
+		words = append(words, string(s))
+	}
+	return strings.Join(words, ", ")
+}
+
+// nameVar adds a flag for the name of a blueprint or the id of a run, session or runner. The default is *p.
+func nameVar(fs *pflag.FlagSet, p *string, name, usage string) {
+	fs.Var(checkedValue{"string", func() string { return *p }, func(s string) error {
+		*p = s
+		return checkName(s)
+	}}, name, usage)
+}
+
+// checkName rejects what cannot be a name or an id. An empty one is allowed.
+func checkName(s string) error {
+	if s != "" && !run.ValidName(s) {
+		return fmt.Errorf("%q is not a name or an id: use up to 100 letters, digits, dots, dashes and underscores, "+
+			"and start with a letter or a digit", s)
+	}
+	return nil
+}
+
+// nameArgs accepts exactly one argument, the name of a blueprint or an id.
+func nameArgs(cmd *cobra.Command, args []string) error {
+	if err := cobra.ExactArgs(1)(cmd, args); err != nil {
+		return err
+	}
+	if args[0] == "" {
+		return cli.UsageError("the name is empty")
+	}
+	if err := checkName(args[0]); err != nil {
+		return cli.UsageError("%w", err)
+	}
+	return nil
+}
+
+// requirementFlags adds the flags for what a run requires of its runner, in addition to its blueprint.
+func requirementFlags(fs *pflag.FlagSet, r *runner.Requirements) {
+	fs.StringArrayVar(&r.Tags, "require-tag", nil, "tag that the runner must have; can be repeated")
+	fs.StringVar(&r.Hostname, "require-host", "", "host name of the runner")
+	fs.StringVar(&r.ExecutorType, "require-executor", "",
+		"executor type: deterministic, claude-code, codex, gemini, opencode or a custom one")
+	fs.StringVar(&r.ProjectDir, "require-project-dir", "", "project directory of the runner")
+}
+
+// readArgument returns the value of a flag, or the content of a file for @FILE and of standard input for "-".
+func readArgument(flag, value string, limit int64) ([]byte, error) {
+	path, isFile := strings.CutPrefix(value, "@")
+	if value == "-" {
+		path, isFile = "-", true
+	}
+	if !isFile {
+		return []byte(value), nil
+	}
+	return readInput(flag, path, limit)
+}
+
+// readInput reads a file, or standard input for "-". Blank content is an error.
+func readInput(flag, path string, limit int64) ([]byte, error) {
+	data, err := cli.ReadFile(path, limit)
+	if err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(string(data)) == "" {
+		return nil, cli.UsageError("%s %s: the input is empty", flag, cli.SafeText(path))
+	}
+	return data, nil
+}
+
+// existingDir returns the absolute path of a directory, by default the current one.
+func existingDir(flag, dir string) (string, error) {
+	dir = cmp.Or(cli.Home(dir), ".")
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", cli.UsageError("%s %s: no such directory", flag, cli.SafeText(dir))
+	}
+	return filepath.Abs(dir)
+}

@@ -1,0 +1,302 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/runs"
+	"acescope/engine/tasks/mcp"
+	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
+	"acescope/sources/runners"
+)
+
+// RunFlags are the flags of agent start and agent resume.
+type RunFlags struct {
+	request    run.Request // the values that flags set directly
+	prompt     string
+	params     []string
+	parameters string
+	detach     bool
+	wait       bool
+}
+
+func runStartCommand(a *cli.App) *cobra.Command {
+	var f RunFlags
+	cmd := &cobra.Command{
+		Use:   "start NAME",
+		Short: "Start an agent or a deterministic program from its blueprint",
+		Long: `Starts a run of the blueprint NAME on a runner that meets its requirements and waits for its end.
+The command writes the program's standard output and standard error unchanged, or the agent's last
+message. The exit code is 0 if the run has completed and 1 if it failed or was stopped. The first
+ctrl+c ends the wait but not the run, and the command says how to continue and how to stop the run.
+
+An agent takes --prompt. A deterministic program takes --param or --parameters; pass '{}' if it
+needs none. In --param NAME=VALUE the blueprint's schema decides the type of VALUE: a number, a
+boolean, an item of a list or a text. NAME:=JSON is passed unchanged.`,
+		Example: `acescope agent start crawler --param url=http://127.0.0.1:8000 --param depth=2
+acescope agent start writer --prompt @task.md --detach --json
+jq -n '{db:"shop.db"}' | acescope agent start backup --parameters - --require-tag sqlite`,
+		Args:              nameArgs,
+		ValidArgsFunction: a.CompleteBlueprints,
+		RunE:              func(cmd *cobra.Command, args []string) error { return startRun(a, cmd.Context(), args[0], f) },
+	}
+	f.StartFlags(cmd.Flags())
+	cmd.MarkFlagsMutuallyExclusive("param", "parameters")
+	exclusiveWaitFlags(cmd)
+	return cmd
+}
+
+func runResumeCommand(a *cli.App) *cobra.Command {
+	var f RunFlags
+	cmd := &cobra.Command{
+		Use:   "resume SESSION",
+		Short: "Send another prompt to an agent's session",
+		Long: `Sends a prompt to the session of an agent that was started before, on the same machine and in the
+same directory. SESSION may be the id of one of its runs. The command waits for the answer as agent
+start does.`,
+		Example:           "acescope agent resume ses_0123456789ab --prompt 'And now the tests'",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeRunIDs(a, true, false),
+		RunE:              func(cmd *cobra.Command, args []string) error { return resumeRun(a, cmd.Context(), args[0], f) },
+	}
+	f.resumeFlags(cmd.Flags())
+	_ = cmd.MarkFlagRequired("prompt")
+	exclusiveWaitFlags(cmd)
+	return cmd
+}
+
+// StartFlags adds the flags of agent start.
+func (f *RunFlags) StartFlags(fs *pflag.FlagSet) {
+	f.resumeFlags(fs)
+	r := &f.request
+	fs.StringArrayVar(&f.params, "param", nil, "parameter of a program, as NAME=VALUE or NAME:=JSON; can be repeated")
+	fs.StringVar(&f.parameters, "parameters", "",
+		"all parameters as a JSON object; @FILE reads a file, - standard input")
+	fs.StringVar(&r.ProjectDir, "project-dir", "", "working directory of the run (default: the runner's)")
+	nameVar(fs, &r.SessionID, "session", "id of the session (default: a new id)")
+	intVar(fs, &r.MatchWithin, "match-within", 0, 1<<31-1, "seconds to wait for a runner (default 300)")
+	requirementFlags(fs, &r.Requirements)
+}
+
+func (f *RunFlags) resumeFlags(fs *pflag.FlagSet) {
+	r := &f.request
+	r.Mode, r.ParentSessionID = run.Sync, os.Getenv(envSession)
+	fs.StringVar(&f.prompt, "prompt", "", "prompt for the agent; @FILE reads a file, - standard input")
+	nameVar(fs, &r.RunID, "run-id", "id of the run; a repeated id does not start another run (default: a new id)")
+	choiceVar(fs, &r.Mode, "mode", []run.Mode{run.Sync, run.AsyncPoll, run.AsyncCallback},
+		"sync waits for the end, async_poll returns at once, async_callback returns and later notifies --parent")
+	nameVar(fs, &r.ParentSessionID, "parent", "session that starts the run (default $"+envSession+")")
+	fs.BoolVar(&f.detach, "detach", false,
+		"return at once, as --mode async_poll; a background process serves the run if no other process does")
+	fs.BoolVar(&f.wait, "wait", false, "wait for the end in every mode")
+}
+
+func exclusiveWaitFlags(cmd *cobra.Command) {
+	cmd.MarkFlagsMutuallyExclusive("detach", "wait")
+	cmd.MarkFlagsMutuallyExclusive("detach", "mode")
+}
+
+// Request returns the request for a run, without its blueprint.
+func (f RunFlags) Request() (run.Request, error) {
+	r := f.request
+	r.ParentRunID, r.By = os.Getenv(envRun), User()
+	if f.detach {
+		r.Mode = run.AsyncPoll
+	}
+	if r.Mode == run.AsyncCallback && r.ParentSessionID == "" {
+		return r, cli.UsageError("--mode async_callback needs a session to notify: give --parent ID, or use async_poll")
+	}
+	for name, id := range map[string]string{envSession: r.ParentSessionID, envRun: r.ParentRunID} {
+		if err := checkName(id); err != nil {
+			return r, cli.UsageError("$%s: %w", name, err)
+		}
+	}
+	for _, p := range f.params {
+		if _, _, _, err := splitParam(p); err != nil {
+			return r, err
+		}
+	}
+	if r.ProjectDir != "" {
+		dir, err := filepath.Abs(r.ProjectDir)
+		if err != nil {
+			return r, err
+		}
+		r.ProjectDir = dir
+	}
+	prompt, err := readArgument("--prompt", f.prompt, run.MaxPrompt*utf8.UTFMax)
+	if err != nil {
+		return r, err
+	}
+	if n := utf8.RuneCount(prompt); n > run.MaxPrompt {
+		return r, cli.UsageError("--prompt: %d characters, at most %d are allowed", n, run.MaxPrompt)
+	}
+	r.Prompt = string(prompt)
+	if f.parameters == "" {
+		return r, nil
+	}
+	if r.Parameters, err = readArgument("--parameters", f.parameters, run.MaxParams); err != nil {
+		return r, err
+	}
+	var v any
+	if err := json.Unmarshal(r.Parameters, &v); err != nil {
+		return r, cli.UsageError("--parameters: not JSON: %w", err)
+	}
+	return r, nil
+}
+
+// waits reports whether the command stays until the run has ended.
+func (f RunFlags) waits(m run.Mode) bool { return f.wait || m == run.Sync }
+
+func startRun(a *cli.App, ctx context.Context, name string, f RunFlags) error {
+	r, err := f.Request()
+	if err != nil {
+		return err
+	}
+	r.AgentName = name
+	return f.withBackground(a, ctx, r.Mode, func(c *RunClient) error { return c.StartRun(ctx, r, f) })
+}
+
+func resumeRun(a *cli.App, ctx context.Context, id string, f RunFlags) error {
+	r, err := f.Request()
+	if err != nil {
+		return err
+	}
+	return f.withBackground(a, ctx, r.Mode, func(c *RunClient) error { return c.ResumeRun(ctx, id, r, f) })
+}
+
+// withBackground connects. If the command does not wait and no other process would serve the run, it starts a
+// background process that does.
+func (f RunFlags) withBackground(a *cli.App, ctx context.Context, m run.Mode, do func(*RunClient) error) error {
+	if !f.waits(m) && a.Cluster() == nil && !hosted(a) {
+		if err := runs.Spawn(a); err != nil {
+			return err
+		}
+	}
+	defer runs.EndUnused(a)
+	return withRuns(a, ctx, false, do)
+}
+
+// StartRun starts a run and waits for its end if the flags say so.
+func (c *RunClient) StartRun(ctx context.Context, r run.Request, f RunFlags) error {
+	if len(f.params) > 0 {
+		blueprints, err := c.Blueprints(ctx)
+		if err != nil {
+			return err
+		}
+		// If there is no such blueprint, Start says so.
+		var schema json.RawMessage
+		if i := slices.IndexFunc(blueprints, func(b run.BlueprintInfo) bool { return b.Name == r.AgentName }); i >= 0 {
+			schema = blueprints[i].Schema
+		}
+		if r.Parameters, err = parseParams(f.params, schema); err != nil {
+			return err
+		}
+	}
+	in, err := c.Start(ctx, r)
+	if err != nil {
+		return err
+	}
+	return c.started(ctx, in, f)
+}
+
+// ResumeRun sends a prompt to the session with the id, or to the session of the run with the id.
+func (c *RunClient) ResumeRun(ctx context.Context, id string, r run.Request, f RunFlags) (err error) {
+	if r.SessionID, err = mcp.ResolveSession(ctx, c.Service, id); err != nil {
+		return err
+	}
+	in, err := c.Resume(ctx, r)
+	if err != nil {
+		return err
+	}
+	return c.started(ctx, in, f)
+}
+
+// AgentStarted is a run that was started.
+type AgentStarted struct {
+	Type       string              `json:"type"` // agent_started
+	RunID      string              `json:"run_id"`
+	SessionID  string              `json:"session_id"`
+	WorkflowID string              `json:"workflow_id"`
+	RunType    run.Type            `json:"run_type"`
+	AgentName  string              `json:"agent_name"`
+	Mode       run.Mode            `json:"execution_mode"`
+	Demands    runner.Requirements `json:"demands"`
+	ProjectDir string              `json:"project_dir,omitempty"`
+	Parent     string              `json:"parent_session_id,omitempty"`
+	PID        int                 `json:"pid,omitempty"` // of the background process that serves the run
+}
+
+// started reports that a run was started, and waits for its end if the flags say so.
+func (c *RunClient) started(ctx context.Context, in run.Input, f RunFlags) error {
+	const text = "run %s of %s started in session %s"
+	a := c.App
+	a.Begun = true
+	waits := f.waits(in.Mode)
+	if waits && !a.JSON { // standard output is for the result
+		notice(a, text, in.RunID, in.Name(), in.SessionID)
+		return c.await(ctx, in)
+	}
+	line := AgentStarted{"agent_started", in.RunID, in.SessionID, run.WorkflowID(in.RunID), in.Type, in.Name(), in.Mode,
+		in.Requirements, in.ProjectDir, in.ParentSessionID, a.Background}
+	err := report(a, line, text, in.RunID, in.Name(), in.SessionID)
+	if err != nil || !waits {
+		return err
+	}
+	return c.await(ctx, in)
+}
+
+// await waits for the end of a run and writes its result.
+func (c *RunClient) await(ctx context.Context, in run.Input) error {
+	waiting, stop := context.WithCancel(ctx)
+	noticed := make(chan struct{})
+	go func() {
+		defer close(noticed)
+		c.noticePending(waiting, in.RunID)
+	}()
+	result, err := c.Await(ctx, in.RunID)
+	stop()
+	<-noticed
+	if err == nil {
+		return c.WriteResult(in, result)
+	}
+	if ctx.Err() == nil {
+		return err
+	}
+	state := "the run continues"
+	if c.alone {
+		state = "the run is kept, but its program in this process ends"
+	}
+	notice(c.App, `stopped waiting for run %s: %s; wait again with "acescope agent result %s --wait", `+
+		`stop it with "acescope agent stop %s"`, in.RunID, state, in.RunID, in.RunID)
+	return cli.ErrInterrupted
+}
+
+// pendingNotice is how long a run may wait for a runner until the user is told.
+const pendingNotice = 2 * time.Second
+
+// noticePending tells the user once that no runner has taken the run.
+func (c *RunClient) noticePending(ctx context.Context, id string) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(pendingNotice):
+	}
+	s, err := c.State(ctx, id)
+	if err != nil || s.Status != run.Pending {
+		return
+	}
+	notice(c.App, `no runner has taken run %s yet; it requires %s and waits up to %s; `+
+		`"acescope runner list" shows the runners and the nearest match`,
+		id, cmp.Or(runners.RequirementsText(s.Input.Requirements), "nothing special"), s.MatchTimeout())
+}

@@ -1,0 +1,446 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
+	"acescope/engine/agents/session"
+	"acescope/sources/sessions"
+	"acescope/views/agents"
+	"acescope/views/console"
+)
+
+// withSession connects and calls do with the id of the session that a name means.
+func withSession(a *cli.App, ctx context.Context, name string, do func(e *engine.Engine, id string) error) error {
+	e, done, err := openToServe(a, ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	id, err := findSession(ctx, e, name)
+	if err == nil && id == "" {
+		err = noSession(name)
+	}
+	if err != nil {
+		return err
+	}
+	return do(e, id)
+}
+
+// SessionError gives the error of a request to a session its exit code, and explains a missing answer.
+func SessionError(id string, err error) error {
+	if errors.Is(err, engine.ErrNoSession) {
+		return noSession(id)
+	}
+	return answerError("session "+id, err)
+}
+
+// noticePaused says that the session pauses when this process exits, if this process is the only one that serves.
+func noticePaused(a *cli.App, e *engine.Engine, id string) {
+	if e.Mode() == engine.Embedded {
+		notice(a, `no other process serves this data directory: session %s continues when one does ("acescope serve")`, id)
+	}
+}
+
+// maxSessionMessage bounds a message, in bytes.
+const maxSessionMessage = 8 << 20
+
+// SessionMessage returns a message with an id. A long text is stored as an artifact.
+func SessionMessage(ctx context.Context, e *engine.Engine, id, content, from string) (session.Message, error) {
+	m := session.Message{ID: cmp.Or(id, "m-"+rand.Text()), Text: content, From: from}
+	if len(content) > maxSessionMessage {
+		return m, cli.UsageError("the message has %d bytes, at most %d are allowed", len(content), maxSessionMessage)
+	}
+	if len(content) > session.MaxText {
+		ref, err := e.Artifacts.PutBytes(ctx, []byte(content), "text/plain; charset=utf-8")
+		if err != nil {
+			return m, err
+		}
+		m.Text, m.Ref = "", &ref
+	}
+	return m, nil
+}
+
+// SentLine is a message that a session has accepted.
+type SentLine struct {
+	Type      string `json:"type"` // sent
+	SessionID string `json:"session_id"`
+	session.Receipt
+}
+
+func sessionSendCommand(a *cli.App) *cobra.Command {
+	var id string
+	var wait, follow bool
+	cmd := &cobra.Command{
+		Use:   "send ID TEXT|-",
+		Short: "Send a message to a session; - reads it from standard input",
+		Long: `Sends a message to a session. The message waits while a turn is in progress, and is kept until the
+agent has answered it. With --id the session accepts it only once, so a script may repeat the
+command.`,
+		Example: `acescope session send s-20261121-1 'And now the tests' --wait
+git diff | acescope session send review-1 - --id "$(git rev-parse HEAD)" --follow`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			content := args[1]
+			if content == "-" {
+				data, err := cli.ReadFile("-", maxSessionMessage)
+				if err != nil {
+					return err
+				}
+				content = string(data)
+			}
+			if strings.TrimSpace(content) == "" {
+				return cli.UsageError("the message is empty")
+			}
+			if len(id) > session.MaxID {
+				return cli.UsageError("--id: %d bytes, at most %d are allowed", len(id), session.MaxID)
+			}
+			return sendMessage(a, cmd.Context(), args[0], content, id, wait, follow)
+		},
+	}
+	cmd.Flags().StringVar(&id, "id", "", "id of the message, which the session accepts once")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait for the agent's answer and print it")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "show the conversation until the agent has answered")
+	cmd.MarkFlagsMutuallyExclusive("wait", "follow")
+	return cmd
+}
+
+func sendMessage(a *cli.App, ctx context.Context, name, content, messageID string, wait, follow bool) error {
+	return withSession(a, ctx, name, func(e *engine.Engine, id string) error {
+		m, err := SessionMessage(ctx, e, messageID, content, User())
+		if err != nil {
+			return err
+		}
+		short, cancel := context.WithTimeout(ctx, answerTimeout)
+		defer cancel()
+		r, err := e.Send(short, id, m)
+		if err != nil {
+			return SessionError(id, err)
+		}
+		switch {
+		case a.JSON:
+			err = cli.NewLines(a.Out).Write(SentLine{"sent", id, r})
+		case r.Duplicate:
+			notice(a, "the message was sent before")
+		case r.Waiting > 0:
+			notice(a, "sent; %s before it", cli.Numbered(int64(r.Waiting), "message"))
+		default:
+			notice(a, "sent")
+		}
+		switch {
+		case err != nil:
+			return err
+		case follow:
+			return followSession(a, ctx, e, id, m.ID)
+		case wait:
+			return awaitTurn(a, ctx, e, id, m.ID)
+		}
+		noticePaused(a, e, id)
+		return nil
+	})
+}
+
+// ApprovalLine is a tool call that waits for the user, or the decision on it.
+type ApprovalLine struct {
+	Type      string          `json:"type"` // approval
+	SessionID string          `json:"session_id"`
+	CallID    string          `json:"call_id"`
+	Tool      string          `json:"tool"`
+	Args      json.RawMessage `json:"args,omitempty"`
+	ArgsCut   bool            `json:"args_cut,omitempty"` // args are only a preview
+	Turn      int             `json:"turn"`
+	WorkDir   string          `json:"work_dir,omitempty"`
+	Risk      string          `json:"risk,omitempty"`
+	Decision  session.Action  `json:"decision,omitempty"`
+	Reason    string          `json:"reason,omitempty"`
+}
+
+func newApprovalLine(w sessions.Approval) ApprovalLine {
+	c := w.Call
+	return ApprovalLine{Type: "approval", SessionID: w.ID, CallID: c.ID, Tool: c.Name, Args: c.Args,
+		ArgsCut: c.ArgsRef != nil, Turn: c.Turn, WorkDir: w.Dir, Risk: sessions.CallRisk(c, w.Dir)}
+}
+
+// MaxArguments bounds the arguments of a call that are shown, in bytes.
+const MaxArguments = 4 << 20
+
+// completeApprovalLine returns the line of a call with its complete arguments, if their artifact can be read.
+func completeApprovalLine(e *engine.Engine, w sessions.Approval) ApprovalLine {
+	if ref := w.Call.ArgsRef; ref != nil {
+		if args, err := e.Artifacts.Get(*ref, MaxArguments); err == nil {
+			w.Call.Args, w.Call.ArgsRef = args, nil
+		}
+	}
+	return newApprovalLine(w)
+}
+
+// approval is the decision that session approve makes. The zero value lists the calls.
+type approval struct {
+	call        string // "" for the only one
+	allow, deny bool
+	reason      string
+	yes         bool
+}
+
+func sessionApproveCommand(a *cli.App) *cobra.Command {
+	var f approval
+	cmd := &cobra.Command{
+		Use:   "approve ID [CALL]",
+		Short: "List the tool calls of a session that wait for the user, or allow or deny one",
+		Long: `Without --allow and --deny it lists the waiting calls with their arguments. CALL can be omitted if
+one call waits. On a terminal it asks for confirmation before it allows a call that looks
+irreversible.`,
+		Example: `acescope session approve s-1 --json | jq .args
+acescope session approve s-1 toolu_01 --deny --reason 'not in this directory'`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.reason != "" && !f.allow && !f.deny {
+				return cli.UsageError("--reason needs --allow or --deny")
+			}
+			if len(args) == 2 {
+				f.call = args[1]
+			}
+			return approve(a, cmd.Context(), args[0], f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.BoolVar(&f.allow, "allow", false, "allow the call")
+	fs.BoolVar(&f.deny, "deny", false, "deny the call")
+	fs.StringVar(&f.reason, "reason", "", "reason, which the agent gets")
+	fs.BoolVar(&f.yes, "yes", false, "do not ask for confirmation")
+	cmd.MarkFlagsMutuallyExclusive("allow", "deny")
+	return cmd
+}
+
+// Decision returns the user's decision on a tool call.
+func Decision(call string, allow bool, reason string) session.Decision {
+	d := session.Decision{ID: call, Action: session.Deny, Reason: reason, By: User()}
+	if allow {
+		d.Action = session.Allow
+	}
+	return d
+}
+
+func approve(a *cli.App, ctx context.Context, name string, f approval) error {
+	return withSession(a, ctx, name, func(e *engine.Engine, id string) error {
+		detail, err := sessions.ShowSession(ctx, sessionDeps(e), session.WorkflowID(id))
+		if err != nil {
+			return err
+		}
+		waiting := sessions.ApprovalsOf(session.WorkflowID(id), detail.State)
+		if f.call != "" {
+			waiting = slices.DeleteFunc(waiting, func(w sessions.Approval) bool { return w.Call.ID != f.call })
+		}
+		decide := f.allow || f.deny
+		switch {
+		case len(waiting) == 0 && (decide || f.call != ""):
+			return cli.NotFound("no tool call %swaits in session %s", strings.TrimLeft(f.call+" ", " "), id)
+		case !decide:
+			return listApprovals(a, e, id, waiting)
+		case len(waiting) > 1:
+			return cli.UsageError("%d tool calls wait in session %s: name one; without --allow and --deny they are listed",
+				len(waiting), id)
+		}
+		w := waiting[0]
+		if risk := sessions.CallRisk(w.Call, w.Dir); f.allow && risk != "" {
+			q := console.Prepared{Title: "Allow " + w.Call.Name + "? It " + risk + ".", Yes: "allow",
+				Lines: []string{"session    " + id, "directory  " + w.Dir, "call       " + string(w.Call.Args)}}
+			if err := a.ConfirmOnTerminal(ctx, q, f.yes); err != nil {
+				return err
+			}
+		}
+		short, cancel := context.WithTimeout(ctx, answerTimeout)
+		defer cancel()
+		d := Decision(w.Call.ID, f.allow, f.reason)
+		if _, err := e.Decide(short, id, d); err != nil {
+			return SessionError(id, err)
+		}
+		line := completeApprovalLine(e, w)
+		line.Decision, line.Reason = d.Action, f.reason
+		decided := map[bool]string{true: "allowed", false: "denied"}[f.allow]
+		if err := report(a, line, "%s: %s %s", decided, line.Tool, line.CallID); err != nil {
+			return err
+		}
+		noticePaused(a, e, id)
+		return nil
+	})
+}
+
+func listApprovals(a *cli.App, e *engine.Engine, id string, waiting []sessions.Approval) error {
+	if len(waiting) == 0 {
+		notice(a, "no tool call waits in session %s", id)
+	}
+	var lines []ApprovalLine
+	for _, w := range waiting {
+		l := completeApprovalLine(e, w)
+		if a.JSON {
+			lines = append(lines, l)
+			continue
+		}
+		fmt.Fprintln(a.Out, cli.SafeText(fmt.Sprintf("%s  %s, turn %d, in %s", l.CallID, l.Tool, l.Turn, l.WorkDir)))
+		if l.Risk != "" {
+			fmt.Fprintf(a.Out, "  it %s\n", l.Risk)
+		}
+		for _, arg := range agents.Arguments(w.Call.Args) {
+			fmt.Fprintln(a.Out, "  "+arg)
+		}
+	}
+	return writeLines(a, lines)
+}
+
+// SessionAsked is a request to a session.
+type SessionAsked struct {
+	Type      string         `json:"type"` // session_interrupt, session_stop
+	SessionID string         `json:"session_id"`
+	Status    session.Status `json:"status"`
+	Reason    string         `json:"reason,omitempty"`
+}
+
+func sessionInterruptCommand(a *cli.App) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "interrupt ID",
+		Short: "Interrupt the current turn; the session continues",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return withSession(a, ctx, args[0], func(e *engine.Engine, id string) error {
+				short, cancel := context.WithTimeout(ctx, answerTimeout)
+				defer cancel()
+				s, err := e.Interrupt(short, id, session.Note{Reason: reason, By: User()})
+				if err != nil {
+					return SessionError(id, err)
+				}
+				return report(a, SessionAsked{"session_interrupt", id, s.Status, reason},
+					"session %s: interrupt requested; its status is %s", id, s.Status)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, which the history keeps")
+	return cmd
+}
+
+func sessionStopCommand(a *cli.App) *cobra.Command {
+	var reason string
+	var yes, wait bool
+	cmd := &cobra.Command{
+		Use:   "stop ID",
+		Short: "Stop a session and its current turn; its transcript is kept",
+		Long:  "Asks the session to end. On a terminal it asks for confirmation.",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			return withSession(a, ctx, args[0], func(e *engine.Engine, id string) error {
+				q := console.Prepared{Title: "Stop session " + id + "?", Lines: []string{"It accepts no more messages."},
+					Yes: "stop"}
+				if err := a.ConfirmOnTerminal(ctx, q, yes); err != nil {
+					return err
+				}
+				s, err := stopSession(ctx, e, id, reason, wait)
+				if err != nil {
+					return err
+				}
+				return report(a, SessionAsked{"session_stop", id, s.Status, reason},
+					"session %s: stop requested; its status is %s", id, s.Status)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, which the history keeps")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the session has ended")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	return cmd
+}
+
+func stopSession(ctx context.Context, e *engine.Engine, id, reason string, wait bool) (session.State, error) {
+	short, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	s, err := e.Stop(short, id, session.Note{Reason: reason, By: User()})
+	if err != nil || !wait {
+		return s, SessionError(id, err)
+	}
+	_ = e.Client.GetWorkflow(ctx, session.WorkflowID(id), "").Get(ctx, nil) // Describe returns the outcome
+	if ctx.Err() != nil {
+		return s, cli.ErrInterrupted
+	}
+	return e.Describe(ctx, id)
+}
+
+// ReceivedLine is the output of a session after a cursor.
+type ReceivedLine struct {
+	Type      string `json:"type"` // received
+	SessionID string `json:"session_id"`
+	session.Received
+}
+
+func sessionReceiveCommand(a *cli.App) *cobra.Command {
+	var r session.Receive
+	cmd := &cobra.Command{
+		Use:   "receive ID",
+		Short: "Receive the output of a session after a cursor, and acknowledge earlier output",
+		Long: `Prints at most --limit messages of the session after a cursor, and the next cursor. Acknowledged
+messages are deleted; others are kept until 500 newer ones exist. "lost" counts the messages that
+were deleted unacknowledged.`,
+		Example: `acescope session receive s-1 --after 0 --wait --json | jq .next
+acescope session receive s-1 --after 12 --ack 12 --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return receive(a, cmd.Context(), args[0], r) },
+	}
+	fs := cmd.Flags()
+	const most = 1<<31 - 1
+	intVar(fs, &r.After, "after", 0, most, "only messages after this cursor")
+	intVar(fs, &r.Ack, "ack", 0, most, "acknowledge the messages up to this cursor")
+	intVar(fs, &r.Limit, "limit", 0, most, "maximum number of messages (default 100)")
+	fs.BoolVar(&r.Wait, "wait", false, "wait until there is a message or the session has ended")
+	return cmd
+}
+
+func receive(a *cli.App, ctx context.Context, name string, r session.Receive) error {
+	return withSession(a, ctx, name, func(e *engine.Engine, id string) error {
+		got, err := receiveMessages(ctx, e, id, r)
+		if err != nil {
+			return SessionError(id, err)
+		}
+		if a.JSON {
+			return cli.NewLines(a.Out).Write(ReceivedLine{"received", id, got})
+		}
+		for _, m := range got.Messages {
+			kind := strings.TrimSpace(string(m.Kind) + " " + m.Tool)
+			content := strings.TrimSpace(m.Text + " " + string(m.Args))
+			fmt.Fprintf(a.Out, "%d\tturn %d\t%s\t%s\n", m.Cursor, m.Turn, cli.SafeText(kind), cli.SafeText(content))
+		}
+		notice(a, "the session is %s; continue with --after %d --ack %d", got.Status, got.Next, got.Next)
+		return nil
+	})
+}
+
+// receiveMessages receives messages once. If the session continues as new while it waits, it receives again.
+func receiveMessages(ctx context.Context, e *engine.Engine, id string, r session.Receive) (
+	got session.Received, err error,
+) {
+	if !r.Wait {
+		short, cancel := context.WithTimeout(ctx, answerTimeout)
+		defer cancel()
+		ctx = short
+	}
+	for {
+		got, err = e.Receive(ctx, id, r)
+		if !r.Wait || err != nil || !got.Continued || len(got.Messages) > 0 {
+			break
+		}
+	}
+	if errors.Is(err, engine.ErrEnded) { // the final state has the remaining messages
+		end, err := e.Describe(ctx, id)
+		return end.After(r.After, r.Limit), err
+	}
+	return got, err
+}
