@@ -38,8 +38,8 @@ const inlineOnCluster = 256 << 10
 
 // ForkNeed is an artifact or a playbook that a fork reads.
 type ForkNeed struct {
-	What string // "the prompt (artifact …)"
-	Here bool   // in this process's data directory
+	What string `json:"what"` // "the prompt (artifact …)"
+	Here bool   `json:"here"` // in this process's data directory
 }
 
 // ForkNeeds lists the artifacts and the playbook that a fork reads.

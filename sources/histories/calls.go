@@ -20,8 +20,10 @@ const callChunk = 256
 // session; 0 where none did. A ToolCall is never changed, only replaced.
 type ToolCall struct {
 	ace.Call
-	UseEvent, ResultEvent, SessionEvent int64
-	Cut                                 bool // the history has more of its payloads than is kept here
+	UseEvent     int64 `json:"use_event_id,omitempty"`
+	ResultEvent  int64 `json:"result_event_id,omitempty"`
+	SessionEvent int64 `json:"session_event_id,omitempty"`
+	Cut          bool  `json:"cut,omitempty"` // the history has more of its payloads than is kept here
 }
 
 // Event is the history event to show for the call: that of its end where there is one.

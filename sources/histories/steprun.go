@@ -22,18 +22,20 @@ const MaxActivities = 500
 // Started is earlier attempts and waiting. Times and events are zero where they are not
 // known yet.
 type Activity struct {
-	Name  string
-	Phase ace.Phase // of the contract's steps, else ""
-
-	Scheduled, Started, Closed                time.Time
-	ScheduledEvent, StartedEvent, ClosedEvent int64
-
-	Attempt   int32
-	LastError *ace.Failure // of the attempt before the last
-	Failure   *ace.Failure // why it failed in the end, nil if it did not
-	Causes    []Cause      // of Failure, outermost first
-	Retry     string       // why it was not tried again
-	Worker    string
+	Name           string       `json:"activity"`
+	Phase          ace.Phase    `json:"phase,omitempty"` // of the contract's steps, else ""
+	Scheduled      time.Time    `json:"scheduled"`
+	Started        time.Time    `json:"started,omitzero"`
+	Closed         time.Time    `json:"closed,omitzero"`
+	ScheduledEvent int64        `json:"scheduled_event_id"`
+	StartedEvent   int64        `json:"started_event_id,omitempty"`
+	ClosedEvent    int64        `json:"closed_event_id,omitempty"`
+	Attempt        int32        `json:"attempt,omitempty"`
+	LastError      *ace.Failure `json:"last_error,omitempty"`  // of the attempt before the last
+	Failure        *ace.Failure `json:"failure,omitempty"`     // why it failed in the end, nil if it did not
+	Causes         []Cause      `json:"causes,omitempty"`      // of Failure, outermost first
+	Retry          string       `json:"retry_state,omitempty"` // why it was not tried again
+	Worker         string       `json:"worker,omitempty"`
 }
 
 // Event is the history event to show for the activity: the last there is.

@@ -55,8 +55,8 @@ type Pair struct {
 	Moved  bool     `json:"moved,omitempty"` // the step is in another place
 	A      *Step    `json:"a,omitempty"`
 	B      *Step    `json:"b,omitempty"`
-	Input  []Change `json:"input,omitempty"`
-	Result []Change `json:"result,omitempty"`
+	Input  []Change `json:"input"`
+	Result []Change `json:"result"`
 	More   int      `json:"more,omitempty"` // changes that are not listed
 	// Partial is set if a payload has more than [MaxNodes] values.
 	Partial bool `json:"partial,omitempty"`
@@ -118,16 +118,17 @@ type Options struct {
 
 // Diff is the result of comparing two runs.
 type Diff struct {
-	A, B    About
-	Pairs   []Pair
-	Counts  map[string]int // pairs by status
-	Metrics []Metric
+	A      About          `json:"-"`
+	B      About          `json:"-"`
+	Pairs  []Pair         `json:"-"`
+	Counts map[string]int `json:"counts"` // pairs by status
 	// First is the first difference, and FirstResult the first difference of a result rather
 	// than an input. They are nil if there is none.
-	First       *Divergence
-	FirstResult *Divergence
-	Notes       []string // caveats, in sentences
-	All         bool     // with all fields
+	First       *Divergence `json:"first,omitempty"`
+	FirstResult *Divergence `json:"first_result,omitempty"`
+	Metrics     []Metric    `json:"metrics"`
+	Notes       []string    `json:"notes"`      // caveats, in sentences
+	All         bool        `json:"all_fields"` // with all fields
 }
 
 // Differs reports whether the runs differ.

@@ -16,31 +16,32 @@ const Free = "builtin"
 
 // Plan is a planned fork.
 type Plan struct {
-	WorkflowID, RunID string // of the original
-	Event             int64  // last event that is kept
-	Phase             ace.Phase
+	WorkflowID string    `json:"of"`     // of the original
+	RunID      string    `json:"of_run"` // of the original
+	Event      int64     `json:"event"`  // last event that is kept
+	Phase      ace.Phase `json:"phase"`
 	// Within is set if the phase started before the event. It is rerun from its start.
-	Within bool
+	Within bool `json:"within_phase,omitempty"`
 	// Input is the input of the fork without its task ID and, with OwnBranch, its branch, which
 	// are set when it starts. Results are inline, whatever their size.
-	Input   ace.TaskInput
-	Changed map[string]ace.ForkChange
-	Reused  []ace.Phase
-	Rerun   []Step
+	Input   ace.TaskInput             `json:"-"`
+	Changed map[string]ace.ForkChange `json:"changed"`
+	Reused  []ace.Phase               `json:"reused"`
+	Rerun   []Step                    `json:"rerun"`
 	// Estimate is the original's usage for the steps to rerun. Unknown lists those without
 	// recorded usage.
-	Estimate ace.Usage
-	Unknown  []ace.Phase
+	Estimate ace.Usage   `json:"-"`
+	Unknown  []ace.Phase `json:"-"`
 	// OwnBranch is set if the delta is merged into a new playbook branch of the fork.
-	OwnBranch bool
+	OwnBranch bool `json:"-"`
 }
 
 // Step is a step to rerun.
 type Step struct {
-	Phase    ace.Phase
-	Provider string     // "" for persist, which has no provider
-	Model    string     // "" for persist
-	Spent    *ace.Usage // by the original, nil if not recorded
+	Phase    ace.Phase  `json:"phase"`
+	Provider string     `json:"provider,omitempty"` // "" for persist, which has no provider
+	Model    string     `json:"model,omitempty"`    // "" for persist
+	Spent    *ace.Usage `json:"-"`                  // by the original, nil if not recorded
 }
 
 // Costs reports whether a step to rerun may cost money.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
-	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/learning"
@@ -22,236 +22,221 @@ import (
 	"acescope/engine/temporal/historyfile"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
-	runspkg "acescope/sources/runs"
-	diffpkg "acescope/views/diff"
+	"acescope/sources/runs"
+	diffview "acescope/views/diff"
 )
 
-// diffFlags are how two things are compared, and what is written of it.
+// diffFlags are the flags of the diff command.
 type diffFlags struct {
 	allFields bool
-	only      string
+	only      diffview.DiffOnly
 	stat      bool
 }
 
-const diffHelp = `Puts two runs side by side, aligned by what their steps are (the activity, the tool, the child, and what it was given), and
-says where they first differ, what changed in each payload by JSON path, and how their figures differ. A and B are
-  a task or a workflow id        the newest run, with those that it was continued as
-  ID@RUN                         that run alone, by its run id
-  FILE, FILE#2                   an exported history, the second one of a file; - is standard input
-  two experiments                compared task by task, as experiment compare does, with both runs of each task
-  playbook:REF playbook:REF      two playbooks, as playbook diff compares them
-A name of a file that is there is that file; ace/TASK is the task in any case.
+const diffHelp = `Compares two runs. It aligns their steps by activity, tool call or child workflow and by input,
+and reports the first difference, the changes of each payload by JSON path, and the metrics. A and B are
+  a task or a workflow ID        the newest run and the runs that it continues
+  ID@RUN                         the run with this run ID alone
+  FILE, FILE#2                   an exported history, the second history of a file; - is standard input
+  two experiments                compared task by task, like "experiment compare", with both runs of each task
+  playbook:REF playbook:REF      two playbooks, compared like "playbook diff"
+A name that is a file on disk means the file; ace/TASK always means the task.
 
-Left out by default is what differs between any two runs: ids, times, durations, attempts, workers, what side effects
-gave (docs/reference/json.md lists it); --all-fields compares that too. Exits 0 where they are the same, 4 where they differ, 3
-where one is not there.`
+By default it ignores what differs between any two runs: IDs, times, durations, attempts, workers, results of
+side effects (docs/reference/json.md lists them); --all-fields compares them too. The exit code is 0 if there is no
+difference, 4 if there is, and 3 if A or B is not found.`
 
 func DiffCommand(a *cli.App) *cobra.Command {
 	var f diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Compare two runs step by step, two experiments task by task, or two playbooks; exits 4 where they differ",
+		Short: "Compare two runs, two experiments or two playbooks; exits with 4 if they differ",
 		Long:  diffHelp,
 		Example: "acescope diff plain-e1-0004 tuned-e1-0004\n" +
 			"acescope diff before.json after.json --only changed\n" +
 			"acescope diff plain tuned --json | jq -r 'select(.type == \"flip\") | .diff'",
 		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error { return diffRuns(a, cmd.Context(), args[0], args[1], f) },
+		RunE: func(cmd *cobra.Command, args []string) error { return diff(a, cmd.Context(), args[0], args[1], f) },
 	}
-	cmd.Flags().BoolVar(&f.allFields, "all-fields", false, "compare also what differs between any two runs: ids, times, durations, attempts")
-	cmd.Flags().StringVar(&f.only, "only", "", "write only steps that are changed, or whose input or result is: changed, input, result")
-	cmd.Flags().BoolVar(&f.stat, "stat", false, "write no steps, only what it comes to")
+	cmd.Flags().BoolVar(&f.allFields, "all-fields", false, "also compare IDs, times, durations and attempts")
+	cmd.Flags().StringVar((*string)(&f.only), "only", "",
+		"write only steps that changed, or whose input or result changed: changed, input, result")
+	cmd.Flags().BoolVar(&f.stat, "stat", false, "write the result without the steps")
+	cmd.MarkFlagsMutuallyExclusive("stat", "only")
 	return cmd
 }
 
-func (f diffFlags) check() error {
-	switch diffpkg.DiffOnly(f.only) {
-	case diffpkg.DiffEvery, diffpkg.DiffOnlyChanged, diffpkg.DiffOnlyInput, diffpkg.DiffOnlyResult:
-	default:
-		return cli.UsageError("--only %q: give changed, input or result", f.only)
-	}
-	if f.stat && f.only != "" {
-		return cli.UsageError("--stat writes no steps: leave --only out")
-	}
-	return nil
+var diffOnly = []diffview.DiffOnly{
+	diffview.DiffEvery, diffview.DiffOnlyChanged, diffview.DiffOnlyInput, diffview.DiffOnlyResult,
 }
 
-// playbookPrefix makes a name one of a playbook.
+// playbookPrefix marks a name as a playbook's.
 const playbookPrefix = "playbook:"
 
-func diffRuns(a *cli.App, ctx context.Context, one, other string, f diffFlags) error {
-	if err := f.check(); err != nil {
-		return err
-	}
-	first, isBook := strings.CutPrefix(one, playbookPrefix)
-	second, isBook2 := strings.CutPrefix(other, playbookPrefix)
+func diff(a *cli.App, ctx context.Context, nameA, nameB string, f diffFlags) error {
+	playbookA, isPlaybookA := strings.CutPrefix(nameA, playbookPrefix)
+	playbookB, isPlaybookB := strings.CutPrefix(nameB, playbookPrefix)
 	switch {
-	case isBook != isBook2:
-		return cli.UsageError("a playbook can be compared with a playbook only: write %s before both", playbookPrefix)
-	case isBook && (f.allFields || f.only != "" || f.stat):
+	case !slices.Contains(diffOnly, f.only):
+		return cli.UsageError("--only %q: use changed, input or result", f.only)
+	case isPlaybookA != isPlaybookB:
+		return cli.UsageError("cannot compare a playbook with a run: write %s before both names", playbookPrefix)
+	case isPlaybookA && f != diffFlags{}:
 		return cli.UsageError("--all-fields, --only and --stat are for runs")
-	case isBook:
-		return learning.BookDiff(a, first, second)
-	case one == "-" && other == "-":
-		return cli.UsageError("standard input can be one side only")
+	case isPlaybookA:
+		return learning.BookDiff(a, playbookA, playbookB)
+	case nameA == "-" && nameB == "-":
+		return cli.UsageError("only one side can be standard input")
 	}
-	d := &differ{App: a}
-	defer d.close()
+	d := &differ{App: a, done: func() {}}
+	defer func() { d.done() }()
 	var sides [2]*diffSide
-	for i, name := range []string{one, other} {
+	for i, name := range []string{nameA, nameB} {
 		var err error
 		if sides[i], err = d.find(ctx, name); err != nil {
 			return err
 		}
 	}
 	if sides[0].experiment && sides[1].experiment {
-		return d.experiments(ctx, sides, f)
+		return d.compareExperiments(ctx, sides, f)
 	}
 	for _, s := range sides {
 		if err := d.read(ctx, s); err != nil {
 			return err
 		}
 	}
-	return putDiff(a, compare.Of(sides[0].side, sides[1].side, compare.Options{AllFields: f.allFields}), sides, f)
+	result := compare.Of(sides[0].Side, sides[1].Side, compare.Options{AllFields: f.allFields})
+	if err := writeDiff(a, result, sides, f); err != nil || !result.Differs() {
+		return err
+	}
+	different := 0
+	for status, n := range result.Counts {
+		if compare.Differs(status) {
+			different += n
+		}
+	}
+	return differs("%s and %s differ in %d of %d steps", sides[0].name, sides[1].name, different, len(result.Pairs))
 }
 
-// differ finds and reads what is compared. It connects when something on the server is
-// asked for.
+// differs returns the error of commands that found a difference.
+func differs(format string, args ...any) error {
+	return &cli.ExitError{Code: cli.ExitDiverged, Err: fmt.Errorf(format, args...)}
+}
+
+// differ finds and reads the sides. It connects to the server when a side needs it.
 type differ struct {
 	*cli.App
 	engine *engine.Engine
 	done   func()
-	stdin  []historyfile.History
 }
 
-func (d *differ) close() {
-	if d.done != nil {
-		d.done()
-	}
-}
-
-func (d *differ) connect(ctx context.Context) (err error) {
-	if d.engine == nil {
-		d.engine, d.done, err = d.OpenReadOnly(ctx)
-	}
-	return err
-}
-
-// diffSide is one of the two.
+// diffSide is one side of a comparison.
 type diffSide struct {
 	name       string
 	file       string // "" for a run on the server
-	number     int    // of the history in the file, 1-based
+	number     int    // 1-based number of the history in the file
 	workflowID string
-	runID      string // "" for the newest and those before it
+	runID      string // "" for the newest run and the runs that it continues
 	experiment bool
-	side       compare.Side
+	compare.Side
 }
 
-// find finds out what a name means.
+// find resolves the name of a side.
 func (d *differ) find(ctx context.Context, name string) (*diffSide, error) {
 	s := &diffSide{name: name, number: 1}
-	path := name
-	if at := strings.LastIndexByte(name, '#'); at > 0 && !cli.IsHistoryFile(name) {
-		n, err := strconv.Atoi(name[at+1:])
-		if path = name[:at]; cli.IsHistoryFile(path) {
+	path, number := splitHistoryName(name)
+	if cli.IsHistoryFile(path) {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return nil, cli.UsageError("%s is a directory; use a file in it", path)
+		}
+		if number != "" {
+			n, err := strconv.Atoi(number)
 			if err != nil || n < 1 {
-				return nil, cli.UsageError("%s: give the number of a history after #, from 1", name)
+				return nil, cli.UsageError("%s: use the 1-based number of a history after #", name)
 			}
 			s.number = n
 		}
-	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, cli.UsageError("%s is a directory: name a file in it", path)
-	}
-	if cli.IsHistoryFile(path) {
 		s.file = path
 		return s, nil
 	}
-	if err := d.connect(ctx); err != nil {
-		return nil, err
-	}
-	id := name
-	if at := strings.LastIndexByte(name, '@'); at > 0 && cli.RunIDPattern.MatchString(name[at+1:]) {
-		id, s.runID = name[:at], name[at+1:]
-	}
-	return s, d.resolve(ctx, s, id)
-}
-
-// resolve finds a run on the server.
-func (d *differ) resolve(ctx context.Context, s *diffSide, id string) error {
-	c := d.engine.Client
-	if s.runID == "" {
-		r, err := runspkg.Resolve(ctx, c, id)
-		if err != nil {
-			return err
+	if d.engine == nil {
+		var err error
+		var done func()
+		if d.engine, done, err = d.OpenReadOnly(ctx); err != nil {
+			return nil, err
 		}
-		info := r.GetWorkflowExecutionInfo()
-		s.workflowID, s.experiment = info.GetExecution().GetWorkflowId(), info.GetType().GetName() == ace.ExperimentWorkflow
-		return nil
+		d.done = done
 	}
-	r, err := cli.ResolveRun(ctx, c, id+"@"+s.runID)
-	s.workflowID = r.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
-	return err
+	if at := strings.LastIndexByte(name, '@'); at > 0 && cli.RunIDPattern.MatchString(name[at+1:]) {
+		s.runID = name[at+1:]
+		r, err := cli.ResolveRun(ctx, d.engine.Client, name)
+		s.workflowID = r.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
+		return s, err
+	}
+	r, err := runs.Resolve(ctx, d.engine.Client, name)
+	info := r.GetWorkflowExecutionInfo()
+	s.workflowID = info.GetExecution().GetWorkflowId()
+	s.experiment = info.GetType().GetName() == ace.ExperimentWorkflow
+	return s, err
 }
 
-// read reads the history, or the histories of the chain.
+// splitHistoryName splits FILE#NUMBER. number is "" for a name without a number.
+func splitHistoryName(name string) (path, number string) {
+	at := strings.LastIndexByte(name, '#')
+	if at <= 0 || !cli.IsHistoryFile(name[:at]) {
+		return name, ""
+	}
+	if _, err := os.Stat(name); err == nil {
+		return name, ""
+	}
+	return name[:at], name[at+1:]
+}
+
+// read reads the history of a side with those of the runs that it continues.
 func (d *differ) read(ctx context.Context, s *diffSide) error {
 	if s.file != "" {
 		return d.readFile(ctx, s)
 	}
-	chain, err := cluster.ReadChain(ctx, d.engine.Client, d.engine.Namespace(), s.workflowID, s.runID, s.runID != "", nil)
-	s.side = histories.DiffSide(chain, d.engine.Artifacts.Get)
+	alone := s.runID != ""
+	chain, err := cluster.ReadChain(ctx, d.engine.Client, d.engine.Namespace(), s.workflowID, s.runID, alone, nil)
+	s.Side = histories.DiffSide(chain, d.engine.Artifacts.Get)
 	return err
 }
 
+// readFile reads a history of a file and the following histories that continue it.
 func (d *differ) readFile(ctx context.Context, s *diffSide) error {
-	in := os.Stdin
-	if s.file != "-" {
-		f, err := os.Open(s.file)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		in = f
-	}
-	list, err := historyfile.Read(in)
-	var broken *historyfile.Error
+	list := d.ReadHistories(ctx, s.file)
+	readErr := list[len(list)-1].ReadErr
+	var truncated *historyfile.Error
 	switch {
-	case err != nil && (!errors.As(err, &broken) || len(list) == 0):
-		return fmt.Errorf("%s: %w", s.file, err)
-	case s.number > len(list) && err == nil:
+	case readErr != nil && (!errors.As(readErr, &truncated) || len(list[0].Events) == 0):
+		return readErr
+	case s.number > len(list) && readErr == nil:
 		return cli.NotFound("%s holds %d histories: there is no number %d", s.file, len(list), s.number)
 	case s.number > len(list):
-		return fmt.Errorf("%s: history %d cannot be read: %w", s.file, s.number, err)
+		return fmt.Errorf("%s: history %d cannot be read: %w", s.file, s.number, readErr)
 	}
-	s.side.Runs = followed(list[s.number-1:])
-	server, err := d.FileCodec()
-	if err != nil {
-		return err
-	}
-	for _, events := range s.side.Runs {
-		if server != nil {
-			server.Events(ctx, events)
+	unread, next := 0, ""
+	for _, h := range list[s.number-1:] {
+		if len(h.Events) == 0 || len(s.Runs) > 0 && (next == "" || cli.RunIDOf(h.Events) != next) {
+			break
+		}
+		s.Runs = append(s.Runs, h.Events)
+		next = history.OriginOf(h.Events).Next
+		unread += len(h.Unread)
+		if truncated != nil && h.ReadErr != nil {
+			s.Partial = truncated.Error()
 		}
 	}
-	end := s.number + len(s.side.Runs) - 1
-	if broken != nil && end == len(list) {
-		s.side.Partial = broken.Error()
+	if unread > 0 && s.Partial == "" {
+		s.Partial = fmt.Sprintf("this version cannot read %d of its events", unread)
 	}
-	unread := 0
-	for _, h := range list[s.number-1 : end] {
-		unread += len(h.Unread)
-	}
-	if unread > 0 && s.side.Partial == "" {
-		s.side.Partial = fmt.Sprintf("%d of its events cannot be read by this program", unread)
-	}
-	s.side.Artifact = d.artifacts()
+	s.Artifact = d.localArtifacts()
 	return nil
 }
 
-// artifacts reads those of the data directory, without a server; nil where there are none.
-func (d *differ) artifacts() func(ace.Ref) ([]byte, error) {
+// localArtifacts returns a reader of the artifacts in the data directory, or nil if it has no artifacts.
+func (d *differ) localArtifacts() func(ace.Ref) ([]byte, error) {
 	dir, err := d.DataDir()
 	if err != nil {
 		return nil
@@ -267,16 +252,79 @@ func (d *differ) artifacts() func(ace.Ref) ([]byte, error) {
 	return func(ref ace.Ref) ([]byte, error) { return store.Get(ref, histories.ArtifactLimit) }
 }
 
-// followed are the first history and those of the file that it was continued as.
-func followed(list []historyfile.History) [][]*historypb.HistoryEvent {
-	var runs [][]*historypb.HistoryEvent
-	next := ""
-	for _, h := range list {
-		if n := len(h.Events); n == 0 || len(runs) > 0 && (next == "" || cli.RunIDOf(h.Events) != next) {
-			break
-		}
-		runs = append(runs, h.Events)
-		next = history.OriginOf(h.Events).Next
+// RunDiffLine is the result of comparing two runs.
+type RunDiffLine struct {
+	Type  string       `json:"type"` // run_diff
+	SideA diffSideLine `json:"a"`
+	SideB diffSideLine `json:"b"`
+	Same  bool         `json:"same"`
+	*compare.Diff
+	Ignored *compare.Ignored `json:"ignored,omitempty"`
+}
+
+type diffSideLine struct {
+	Name    string `json:"name"`
+	File    string `json:"file,omitempty"`
+	History int    `json:"history,omitempty"` // 1-based, in the file
+	compare.About
+}
+
+// PairLine is a step of both runs, or of one.
+type PairLine struct {
+	Type   string `json:"type"` // pair
+	Number int    `json:"pair"` // 1-based
+	Kind   string `json:"kind"`
+	Name   string `json:"name"`
+	Key    string `json:"step"`
+	compare.Pair
+}
+
+func writeDiff(a *cli.App, d *compare.Diff, sides [2]*diffSide, f diffFlags) error {
+	if !a.JSON {
+		width, styles, paint := a.Canvas()
+		return a.Print(diffview.DiffText(d, sides[0].name, sides[1].name, f.only, !f.stat, width, styles), paint)
 	}
-	return runs
+	out := cli.NewLines(a.Out)
+	for _, status := range compare.Statuses() {
+		d.Counts[status] += 0 // the JSON has all statuses
+	}
+	d.Notes = append([]string{}, d.Notes...)
+	l := RunDiffLine{
+		Type: "run_diff", SideA: sides[0].line(d.A), SideB: sides[1].line(d.B), Same: !d.Differs(), Diff: d,
+	}
+	if !d.All {
+		ignored := compare.WhatIsIgnored()
+		l.Ignored = &ignored
+	}
+	if err := out.Put(l); err != nil {
+		return err
+	}
+	for i := range d.Pairs {
+		p := &d.Pairs[i]
+		if f.stat || !f.only.Shows(p) {
+			continue
+		}
+		s := p.Step()
+		line := PairLine{Type: "pair", Number: i + 1, Pair: *p, Kind: s.Kind, Name: s.Name, Key: s.Key}
+		line.Input, line.Result = []compare.Change{}, []compare.Change{}
+		if f.only != diffview.DiffOnlyResult {
+			line.Input = append(line.Input, p.Input...)
+		}
+		if f.only != diffview.DiffOnlyInput {
+			line.Result = append(line.Result, p.Result...)
+		}
+		if err := out.Put(line); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+func (s *diffSide) line(about compare.About) diffSideLine {
+	l := diffSideLine{Name: s.name, File: s.file, About: about}
+	if s.file != "" {
+		l.History = s.number
+	}
+	l.RunIDs = append([]string{}, l.RunIDs...)
+	return l
 }

@@ -12,6 +12,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/temporal/codec"
 	"acescope/engine/temporal/historyfile"
 	"acescope/sources/cluster"
@@ -27,15 +28,19 @@ func exportCommand(a *cli.App) *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use:   "export TASK",
-		Short: "Write the history of a run as JSON that any Temporal replayer takes",
-		Example: "acescope replay export finance-1-e1-0042 -o q.json\nacescope replay export finance-1 --chain -o finance.json\n" +
+		Short: "Write the history of a run as JSON that any Temporal replayer reads",
+		Long: "Writes the history of a run as JSON that any Temporal replayer reads. With --chain it also writes the\n" +
+			"runs before and after it (continue-as-new, retry, cron), oldest first, and with -o each to its own file:\n" +
+			"NAME.1.json, NAME.2.json, and so on. A run that was reset replaces the run that it was reset from.",
+		Example: "acescope replay export finance-1-e1-0042 -o q.json\n" +
+			"acescope replay export finance-1 --chain -o finance.json\n" +
 			"acescope replay export finance-1-e1-0042 | acescope replay verify -",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return export(a, cmd.Context(), args[0], f) },
 	}
-	cmd.Flags().StringVarP(&f.file, "output", "o", "", "file to write; without it, standard output")
-	cmd.Flags().BoolVar(&f.chain, "chain", false, "the runs before and after it too (continue-as-new, retry, cron), oldest first; a run that was reset stands in the place of the one it was reset from; with -o one file each: NAME.1.json, NAME.2.json, …")
-	cmd.Flags().StringVar(&f.run, "run", "", "of several runs of the workflow, the one with this run id")
+	cmd.Flags().StringVarP(&f.file, "output", "o", "", "file to write (default standard output)")
+	cmd.Flags().BoolVar(&f.chain, "chain", false, "include the runs before and after the run")
+	cmd.Flags().StringVar(&f.run, "run", "", "run ID, if the workflow has several runs")
 	return cmd
 }
 
@@ -51,40 +56,37 @@ type ExportLine struct {
 
 func export(a *cli.App, ctx context.Context, id string, f exportFlags) error {
 	if a.JSON && f.file == "" {
-		return cli.UsageError("standard output is the history itself: with --json give -o FILE")
+		return cli.UsageError("standard output is the history: use -o FILE with --json")
 	}
 	e, exec, done, err := a.OpenRun(ctx, id, f.run)
 	if err != nil {
 		return err
 	}
 	defer done()
-	// The file has payloads as the cluster has them: what is encrypted stays encrypted.
-	chain, err := cluster.ReadChain(codec.AsStored(ctx), e.Client, e.Namespace(), exec.GetWorkflowId(), exec.GetRunId(), !f.chain, nil)
+	// Payloads are written as the cluster stores them: encrypted payloads stay encrypted.
+	ctx = codec.AsStored(ctx)
+	workflowID := exec.GetWorkflowId()
+	chain, err := cluster.ReadChain(ctx, e.Client, e.Namespace(), workflowID, exec.GetRunId(), !f.chain, nil)
 	if err != nil {
 		return err
 	}
-	out := cli.NewLines(a.Out)
 	for i, events := range chain.Runs {
-		if err := exportOne(a, out, events, exportName(f.file, i, len(chain.Runs)), exec.GetWorkflowId()); err != nil {
+		file := f.file
+		if ext := filepath.Ext(file); file != "" && len(chain.Runs) > 1 {
+			file = fmt.Sprintf("%s.%d%s", strings.TrimSuffix(file, ext), i+1, ext)
+		}
+		if err := exportRun(a, events, file, workflowID); err != nil {
 			return err
 		}
 	}
-	if err := out.Flush(); err != nil || chain.Gone() == "" {
-		return err
+	if missing := chain.Gone(); missing != "" {
+		return fmt.Errorf("the export is incomplete: %s", missing)
 	}
-	return &cli.ExitError{Code: cli.ExitFailed, Err: fmt.Errorf("not all was there to export: %s", chain.Gone())}
+	return nil
 }
 
-// exportName is the name of the file of history i of n, "" for standard output.
-func exportName(file string, i, n int) string {
-	if file == "" || n == 1 {
-		return file
-	}
-	ext := filepath.Ext(file)
-	return fmt.Sprintf("%s.%d%s", strings.TrimSuffix(file, ext), i+1, ext)
-}
-
-func exportOne(a *cli.App, out *cli.Lines, events []*historypb.HistoryEvent, file, workflowID string) error {
+// exportRun writes a history to a file, or without a file to standard output.
+func exportRun(a *cli.App, events []*historypb.HistoryEvent, file, workflowID string) error {
 	var data bytes.Buffer
 	if err := historyfile.Write(&data, events); err != nil {
 		return err
@@ -93,16 +95,13 @@ func exportOne(a *cli.App, out *cli.Lines, events []*historypb.HistoryEvent, fil
 		_, err := a.Out.Write(data.Bytes())
 		return err
 	}
-	// Under another name first: a reader never meets half a file.
+	// A reader never sees an incomplete file.
 	if err := os.WriteFile(file+".part", data.Bytes(), 0o600); err != nil {
 		return err
 	}
 	if err := os.Rename(file+".part", file); err != nil {
 		return err
 	}
-	if a.JSON {
-		return out.Put(ExportLine{"export", file, workflowID, cli.RunIDOf(events), len(events), data.Len()})
-	}
-	_, err := fmt.Fprintf(out.Buf, "%s  %d events, %d bytes\n", file, len(events), data.Len())
-	return err
+	line := ExportLine{"export", file, workflowID, cli.RunIDOf(events), len(events), data.Len()}
+	return runs.Report(a, line, "%s  %d events, %d bytes", file, line.Events, line.Bytes)
 }

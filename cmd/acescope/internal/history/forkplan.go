@@ -5,9 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
@@ -18,10 +22,12 @@ import (
 	"acescope/views/console"
 )
 
-// PlanFork works a fork out and checks that it can be started here. Fields are the flags'
-// names, or those that --set takes.
-func PlanFork(a *cli.App, ctx context.Context, e *engine.Engine, o *fork.Original, at fork.Point, fields []console.Field) (*fork.Plan, error) {
-	c, err := forkChanges(ctx, e, fields)
+// PlanFork plans a fork and checks that it can start here. The changes are named like the flags of the fork
+// command or the keys of --set.
+func PlanFork(
+	a *cli.App, ctx context.Context, e *engine.Engine, o *fork.Original, at fork.Point, changes []console.Field,
+) (*fork.Plan, error) {
+	c, err := forkChanges(ctx, e, changes)
 	if err != nil {
 		return nil, err
 	}
@@ -37,11 +43,11 @@ func PlanFork(a *cli.App, ctx context.Context, e *engine.Engine, o *fork.Origina
 	} else if err != nil {
 		return nil, err
 	}
-	return p, checkProviders(a, e, p)
+	return p, checkForkProviders(a, e, p)
 }
 
-func forkChanges(ctx context.Context, e *engine.Engine, fields []console.Field) (c fork.Changes, err error) {
-	for _, f := range fields {
+func forkChanges(ctx context.Context, e *engine.Engine, changes []console.Field) (c fork.Changes, err error) {
+	for _, f := range changes {
 		value := f.Value
 		switch f.Name {
 		case "model":
@@ -55,15 +61,11 @@ func forkChanges(ctx context.Context, e *engine.Engine, fields []console.Field) 
 				return c, cli.UsageError("the prompt is empty")
 			}
 			c.Prompt = &value
-			if len(value) > ace.InlineBytes {
-				ref, err := e.Artifacts.PutBytes(ctx, []byte(value), "text/plain; charset=utf-8")
-				if err != nil {
-					return c, err
-				}
-				c.PromptRef = &ref
+			if c.PromptRef, err = runs.StorePrompt(ctx, e, value); err != nil {
+				return c, err
 			}
 		case "playbook":
-			hash, err := forkBook(e, value)
+			hash, err := forkPlaybook(e, value)
 			if err != nil {
 				return c, err
 			}
@@ -76,42 +78,30 @@ func forkChanges(ctx context.Context, e *engine.Engine, fields []console.Field) 
 			c.Set = append(c.Set, s)
 		}
 	}
-	if c.Provider != nil && c.Model == nil { // the model of another provider means nothing to it
-		if blueprint, program := ace.BlueprintOf(*c.Provider); program {
-			c.Model = &blueprint
-		}
-		for _, p := range e.Providers {
-			if p.Name() == *c.Provider {
-				name := p.DefaultModel()
-				c.Model = &name
-			}
+	if c.Provider != nil && c.Model == nil { // the original's model may be unknown to another provider
+		if model, ok := runs.DefaultModel(*c.Provider, e.Providers); ok {
+			c.Model = &model
 		}
 	}
 	return c, nil
 }
 
-// forkBook is the version that a file, a hash or a line of playbooks names; "" is the
-// empty one.
-func forkBook(e *engine.Engine, name string) (string, error) {
-	if name == "" {
-		return "", nil
-	}
-	if _, err := os.Stat(name); err != nil {
+// forkPlaybook returns the hash of the playbook that a file, a hash or a branch names, "" for none.
+func forkPlaybook(e *engine.Engine, name string) (string, error) {
+	if _, err := os.Stat(name); err != nil && name != "" {
 		if head, ok, err := e.Books.Head(name); err != nil || ok {
 			return head, err
 		}
 	}
-	hash, err := runs.StartBook(e, name)
-	var c *cli.ExitError
-	if errors.As(err, &c) && c.Code == cli.ExitNotFound {
-		return "", &cli.ExitError{Code: cli.ExitNotFound, Err: fmt.Errorf("--playbook %s: no such file, no line of playbooks and no version of that hash", name)}
+	hash, err := runs.PlaybookHash(e, name)
+	if cli.ExitCode(err) == cli.ExitNotFound {
+		return "", cli.NotFound("--playbook %s: no such file, branch or version", name)
 	}
 	return hash, err
 }
 
-// checkProviders refuses a fork that nobody here could serve. A cluster may have other
-// workers.
-func checkProviders(a *cli.App, e *engine.Engine, p *fork.Plan) error {
+// checkForkProviders returns a usage error if a phase has no provider here. A cluster may have other workers.
+func checkForkProviders(a *cli.App, e *engine.Engine, p *fork.Plan) error {
 	if e.Mode() == engine.Cluster {
 		return nil
 	}
@@ -120,47 +110,79 @@ func checkProviders(a *cli.App, e *engine.Engine, p *fork.Plan) error {
 		known = append(known, x.Name())
 	}
 	for _, s := range p.Rerun {
-		if blueprint, program := ace.BlueprintOf(s.Provider); program {
+		if blueprint, ok := ace.BlueprintOf(s.Provider); ok {
 			if err := runs.CheckBlueprint(a, string(s.Phase)+" by "+s.Provider, blueprint, s.Phase); err != nil {
 				return err
 			}
 			continue
 		}
 		if s.Provider != "" && !slices.Contains(known, s.Provider) {
-			return cli.UsageError("%s would be served by the provider %q, which is unknown here; give --provider; known: %s, and blueprint:NAME", s.Phase, s.Provider, strings.Join(known, ", "))
+			return cli.UsageError("provider %q of the %s is unknown here; use --provider; known: %s, and blueprint:NAME",
+				s.Provider, s.Phase, strings.Join(known, ", "))
 		}
 	}
 	return nil
 }
 
-// forkText says what a fork would do, a line for each matter.
-func forkText(p *fork.Plan) []string {
-	from := fmt.Sprintf("event %d, before %s", p.Event, p.Phase)
-	if p.Within {
-		from = fmt.Sprintf("event %d, within %s, which begins anew", p.Event, p.Phase)
+// PreparedFork returns a fork that waits for confirmation.
+func PreparedFork(e *engine.Engine, p *fork.Plan, about clusterFork) console.Prepared {
+	return console.Prepared{
+		Title: "Fork " + p.Name() + "?", Lines: append(forkText(p), about.text()...), Yes: "fork the run",
+		Do: func(ctx context.Context) (string, sourceruns.Run, error) {
+			f, err := e.StartFork(ctx, p)
+			if err != nil {
+				return "", sourceruns.Run{}, err
+			}
+			run := sourceruns.Run{WorkflowID: f.WorkflowID, RunID: f.RunID, TaskID: f.TaskID}
+			return "forked as " + f.TaskID, run, nil
+		},
 	}
-	lines := []string{"workflow    " + p.WorkflowID, "run         " + p.RunID, "forked at   " + from, "taken over  " + phaseList(p.Reused)}
-	lines = append(lines, anewText(p)...)
-	names := make([]string, 0, len(p.Changed))
-	for name := range p.Changed {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for i, name := range names {
-		label := "changed     "
-		if i > 0 {
-			label = "            "
-		}
-		ch := p.Changed[name]
-		lines = append(lines, label+name+": "+shortly(ch.From)+" → "+shortly(ch.To))
-	}
-	if p.Same() {
-		lines = append(lines, "changed     nothing")
-	}
-	return append(lines, "merges into "+branchText(p), "costs       "+costText(p))
 }
 
-func phaseList(list []ace.Phase) string {
+// labeled returns lines with a label before the first.
+func labeled(label string, lines ...string) []string {
+	var out []string
+	for _, line := range lines {
+		out = append(out, fmt.Sprintf("%-11s %s", label, line))
+		label = ""
+	}
+	return out
+}
+
+// forkText describes what a fork does, one line per aspect.
+func forkText(p *fork.Plan) []string {
+	point := fmt.Sprintf("event %d, before %s", p.Event, p.Phase)
+	if p.Within {
+		point = fmt.Sprintf("event %d, within %s, which is rerun from its start", p.Event, p.Phase)
+	}
+	var changed []string
+	for _, name := range slices.Sorted(maps.Keys(p.Changed)) {
+		ch := p.Changed[name]
+		changed = append(changed, name+": "+shorten(ch.From)+" → "+shorten(ch.To))
+	}
+	if p.Same() {
+		changed = append(changed, "nothing")
+	}
+	branch := "playbook branch " + p.Input.Branch
+	switch {
+	case p.OwnBranch:
+		branch = "a new playbook branch"
+	case p.Input.Branch == "":
+		branch = "nothing: the delta is only recorded"
+	}
+	return slices.Concat(
+		labeled("workflow", p.WorkflowID),
+		labeled("run", p.RunID),
+		labeled("forked at", point),
+		labeled("reused", formatPhases(p.Reused)),
+		labeled("will rerun", rerunText(p)...),
+		labeled("changed", changed...),
+		labeled("merges into", branch),
+		labeled("costs", costText(p)),
+	)
+}
+
+func formatPhases(list []ace.Phase) string {
 	var names []string
 	for _, p := range list {
 		names = append(names, string(p))
@@ -168,8 +190,8 @@ func phaseList(list []ace.Phase) string {
 	return cmp.Or(strings.Join(names, ", "), "nothing")
 }
 
-// anewText lists what is executed anew, steps with the same provider and model together.
-func anewText(p *fork.Plan) []string {
+// rerunText lists the phases to rerun, those with the same provider and model in one line.
+func rerunText(p *fork.Plan) []string {
 	var lines []string
 	for i := 0; i < len(p.Rerun); {
 		s := p.Rerun[i]
@@ -177,21 +199,17 @@ func anewText(p *fork.Plan) []string {
 		for ; i < len(p.Rerun) && p.Rerun[i].Provider == s.Provider && p.Rerun[i].Model == s.Model; i++ {
 			names = append(names, p.Rerun[i].Phase)
 		}
-		label := "            "
-		if len(lines) == 0 {
-			label = "anew        "
-		}
-		by := ""
+		provider := ""
 		if s.Provider != "" {
-			by = " (" + s.Provider + ", " + cmp.Or(s.Model, "no model") + ")"
+			provider = " (" + s.Provider + ", " + cmp.Or(s.Model, "no model") + ")"
 		}
-		lines = append(lines, label+phaseList(names)+by)
+		lines = append(lines, formatPhases(names)+provider)
 	}
 	return lines
 }
 
-// shortly is a value in a line of a question.
-func shortly(s string) string {
+// shorten returns the start of a value for one line.
+func shorten(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if r := []rune(s); len(r) > 24 {
 		return string(r[:23]) + "…"
@@ -199,39 +217,104 @@ func shortly(s string) string {
 	return cmp.Or(s, "none")
 }
 
-func branchText(p *fork.Plan) string {
-	switch {
-	case p.OwnBranch:
-		return "a line of playbooks of its own"
-	case p.Input.Branch == "":
-		return "nothing: the delta is only recorded"
-	}
-	return "the line of playbooks " + p.Input.Branch
-}
-
 func costText(p *fork.Plan) string {
-	if !p.Costs() {
-		return "nothing: " + fork.Free + " calls no language model"
-	}
-	tokens := p.Estimate.InputTokens + p.Estimate.OutputTokens
-	said := fmt.Sprintf("about $%.4f, %d tokens, as these steps used before", p.Estimate.CostUSD, tokens)
 	switch {
+	case !p.Costs():
+		return "nothing: " + fork.Free + " calls no language model"
 	case p.Estimate == (ace.Usage{}):
-		return "money, but how much is not known: the run has no figures"
-	case len(p.Unknown) > 0:
-		said += "; not counted: " + phaseList(p.Unknown)
+		return "an unknown amount: the original has no usage data"
 	}
-	return said
+	text := fmt.Sprintf("about $%.4f, %d tokens, as much as these phases of the original",
+		p.Estimate.CostUSD, p.Estimate.InputTokens+p.Estimate.OutputTokens)
+	if len(p.Unknown) > 0 {
+		text += "; without " + formatPhases(p.Unknown)
+	}
+	return text
 }
 
-// PreparedFork is a fork that waits for a yes.
-func PreparedFork(e *engine.Engine, p *fork.Plan, about clusterFork) console.Prepared {
-	return console.Prepared{Title: "Fork " + p.Name() + "?", Lines: append(forkText(p), about.text()...), Yes: "fork it",
-		Do: func(ctx context.Context) (string, sourceruns.Run, error) {
-			f, err := e.StartFork(ctx, p)
-			if err != nil {
-				return "", sourceruns.Run{}, err
-			}
-			return "forked as " + f.TaskID, sourceruns.Run{WorkflowID: f.WorkflowID, RunID: f.RunID, TaskID: f.TaskID}, nil
-		}}
+// clusterFork describes a fork on a cluster before it costs money. Workers may keep artifacts and playbooks
+// where this process cannot look. The zero value is for the embedded server.
+type clusterFork struct {
+	cluster bool
+	dir     string
+	needs   []engine.ForkNeed
+	workers int // that poll the task queue
+}
+
+// pollerAge is the maximum age of the last poll of a live worker. A poll takes up to a minute, and the
+// server lists a worker for five minutes after it has gone.
+const pollerAge = 2 * time.Minute
+
+func AboutCluster(ctx context.Context, e *engine.Engine, p *fork.Plan) (clusterFork, error) {
+	if e.Mode() != engine.Cluster {
+		return clusterFork{}, nil
+	}
+	needs, err := e.ForkNeeds(p)
+	if err != nil {
+		return clusterFork{}, err
+	}
+	queue, err := e.Client.DescribeTaskQueue(ctx, ace.TaskQueue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
+	if err != nil {
+		return clusterFork{}, err
+	}
+	c := clusterFork{cluster: true, dir: e.DataDir(), needs: needs}
+	for _, poller := range queue.GetPollers() {
+		if time.Since(poller.GetLastAccessTime().AsTime()) < pollerAge {
+			c.workers++
+		}
+	}
+	return c, nil
+}
+
+// text returns the lines of the confirmation.
+func (c clusterFork) text() []string {
+	if !c.cluster {
+		return nil
+	}
+	var lines []string
+	for _, n := range c.needs {
+		where := "which is in " + c.dir
+		if !n.Here {
+			where = "which is NOT in " + c.dir
+		}
+		lines = append(lines, shortHashes(n.What)+", "+where)
+	}
+	if len(lines) > 0 {
+		lines = append(lines, "the cluster's workers must have it, which this process cannot check;",
+			"phases that read it fail on a worker without it")
+	}
+	return append(labeled("needs", lines...), labeled("workers", c.workersText())...)
+}
+
+func (c clusterFork) workersText() string {
+	if c.workers == 0 {
+		return "none: it waits until a worker polls the task queue " + ace.TaskQueue
+	}
+	return cli.Numbered(int64(c.workers), "worker") + " of the cluster"
+}
+
+// warnings returns what the user must know even with --yes.
+func (c clusterFork) warnings() []string {
+	var lines []string
+	for _, n := range c.needs {
+		if !n.Here {
+			lines = append(lines, "the fork needs "+n.What+", which is not in "+c.dir+
+				"; phases that read it fail on a worker without it")
+		}
+	}
+	if c.cluster && c.workers == 0 {
+		lines = append(lines, "workers: "+c.workersText())
+	}
+	return lines
+}
+
+// shortHashes truncates the hashes in a text.
+func shortHashes(s string) string {
+	words := strings.Fields(s)
+	for i, w := range words {
+		if hash := strings.TrimRight(w, ")"); len(hash) == 64 {
+			words[i] = hash[:12] + w[64:]
+		}
+	}
+	return strings.Join(words, " ")
 }

@@ -38,33 +38,34 @@ type (
 	}
 )
 
-// writeJUnit writes a report: what diverges is a failure, what could not be verified an
-// error.
+// writeJUnit writes a report. A divergence is a failure, an unverified history an error.
 func writeJUnit(path string, list []VerdictLine, end VerifyEnd) error {
-	s := junitSuite{Name: "acescope replay verify", Tests: end.Histories, Failures: end.Diverged + end.Drifted, Errors: end.Unverified, Time: seconds(end.TookMS)}
-	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b VerdictLine) int { return cmp.Or(cmp.Compare(a.Source, b.Source), a.Number-b.Number) })
+	s := junitSuite{
+		Name: "acescope replay verify", Tests: end.Histories, Failures: end.Diverged + end.Drifted,
+		Errors: end.Unverified, Time: seconds(end.DurationMS),
+	}
+	slices.SortStableFunc(list, func(a, b VerdictLine) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), a.Number-b.Number)
+	})
 	for _, l := range list {
-		c := junitCase{Class: l.WorkflowType, Name: l.WorkflowID, Time: seconds(l.TookMS)}
-		if c.Name == "" {
-			c.Name = l.Source
-		}
+		c := junitCase{Class: l.WorkflowType, Name: cmp.Or(l.WorkflowID, l.Source), Time: seconds(l.DurationMS)}
 		if l.RunID != "" {
 			c.Name += " " + l.RunID
 		}
-		switch d := l.Divergence; {
-		case d != nil:
+		if d := l.Divergence; d != nil {
 			c.Failure = &junitProblem{d.Sentence, string(d.Kind), d.Advice}
-		case l.Outcome == replay.Unverified:
+		} else if l.Outcome == replay.Unverified {
 			c.Error = &junitProblem{l.Why, string(l.Outcome), l.Source}
 		}
 		s.Cases = append(s.Cases, c)
 	}
-	if end.Incomplete { // or it would look as if all were well
+	if end.Incomplete { // otherwise the report would look like a success
 		s.Tests++
 		s.Errors++
-		s.Cases = append(s.Cases, junitCase{Class: "acescope", Name: "the whole", Time: seconds(end.TookMS),
-			Error: &junitProblem{"it broke off before all was verified", "incomplete", ""}})
+		s.Cases = append(s.Cases, junitCase{
+			Class: "acescope", Name: "complete", Time: seconds(end.DurationMS),
+			Error: &junitProblem{"not all histories were verified", "incomplete", ""},
+		})
 	}
 	data, err := xml.MarshalIndent(JunitSuites{Suites: []junitSuite{s}}, "", "  ")
 	if err != nil {

@@ -9,109 +9,102 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine/temporal/operation"
 	"acescope/tui/text"
 )
 
-type operationsFlags struct{ run string }
-
 func OperationsCommand(a *cli.App) *cobra.Command {
-	var f operationsFlags
+	var runID string
 	cmd := &cobra.Command{
 		Use:   "operations TASK|FILE",
-		Short: "Show what a run did at its boundary: operations, times, random values, variables, version decisions",
-		Long: "Reads a run's history, with those of the runs that it continues and is continued as, or the histories in a file\n" +
-			"(- for standard input), as operation events. --run shows one run alone.",
+		Short: "Show a run's operations, times, random values, variables and version decisions",
+		Long: "Reads the history of a run with those of the runs that it continues and that continue it, or the\n" +
+			"histories in a file (- is standard input), and writes them as operation events. --run shows one run alone.",
 		Example: "acescope operations finance-1-e1-0042\n" +
-			"temporal workflow show -w refund-17 -o json | acescope operations - --json | jq 'select(.type == \"operation_failed\")'",
+			"temporal workflow show -w refund-17 -o json | acescope operations - --json | " +
+			"jq 'select(.type == \"operation_failed\")'",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return operations(a, cmd.Context(), args[0], f)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return operations(a, cmd.Context(), args[0], runID) },
 	}
-	cmd.Flags().StringVar(&f.run, "run", "", "only the run with this run id")
+	cmd.Flags().StringVar(&runID, "run", "", "only the run with this run ID")
 	return cmd
 }
 
-// OperationLine is an operation event and the run that it is of.
+// OperationLine is an operation event with its run.
 type OperationLine struct {
 	operation.Event
 	RunID string `json:"run_id,omitempty"`
 }
 
-func operations(a *cli.App, ctx context.Context, of string, f operationsFlags) error {
-	list, err := operationHistories(a, ctx, of, f.run)
+func operations(a *cli.App, ctx context.Context, name, runID string) error {
+	list, err := readHistories(a, ctx, name, runID)
 	if err != nil {
 		return err
 	}
-	var began time.Time
+	var start time.Time
 	for i, h := range list {
 		if len(h.Events) > 0 {
 			if h.Chain == nil || i == 0 {
-				began = h.Events[0].GetEventTime().AsTime()
+				start = h.Events[0].GetEventTime().AsTime()
 			}
-			if err := putOperations(a, h, began); err != nil {
+			if err := putOperations(a, h, start); err != nil {
 				return err
 			}
 		}
-		if h.ReadErr != nil { // what could be read was shown
+		if h.ReadErr != nil {
 			return h.ReadErr
 		}
 	}
 	return nil
 }
 
-// operationHistories are those of a file, of a chain, or of one run of either.
-func operationHistories(a *cli.App, ctx context.Context, of, runID string) ([]cli.RunHistory, error) {
-	switch {
-	case cli.IsHistoryFile(of) && runID == "":
-		return a.ReadHistories(ctx, of), nil
-	case runID != "":
-		h, err := a.HistoryOf(ctx, of, 0, runID)
+// readHistories reads the histories of a file or of a chain, or with a run ID one of them.
+func readHistories(a *cli.App, ctx context.Context, name, runID string) ([]cli.RunHistory, error) {
+	if runID != "" {
+		h, err := a.HistoryOf(ctx, name, 0, runID)
 		return []cli.RunHistory{h}, err
+	}
+	if cli.IsHistoryFile(name) {
+		return a.ReadHistories(ctx, name), nil
 	}
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return a.ReadChain(ctx, e, of, "")
+	return a.ReadChain(ctx, e, name, "")
 }
 
-func putOperations(a *cli.App, h cli.RunHistory, began time.Time) error {
-	out := cli.NewLines(a.Out)
-	run := cli.RunIDOf(h.Events)
+// operationWidth is the maximum width of an event's text, in cells.
+const operationWidth = 120
+
+func putOperations(a *cli.App, h cli.RunHistory, start time.Time) error {
+	out := runs.NewOutput(a)
+	runID := cli.RunIDOf(h.Events)
 	if h.Chain != nil && !a.JSON {
-		fmt.Fprintf(out.Buf, "%s: %s\n", h.Chain, cli.SafeText(run))
+		out.Printf("%s: %s", h.Chain, runID)
 	}
 	for _, e := range operation.Project(h.Events, nil) {
-		if err := putOperation(a, out, OperationLine{e, run}, began); err != nil {
-			return err
+		details := ""
+		if !a.JSON { // values can be large
+			details = text.Fit(cli.SafeText(operationText(e)), operationWidth, "~")
 		}
+		out.Line(OperationLine{e, runID}, "%7d  %10.3fs %s %-20s %s", e.EventID, max(e.At.Sub(start), 0).Seconds(),
+			errorMark(e.Type == operation.OperationFailed), e.Type, details)
 	}
 	return out.Flush()
 }
 
-func putOperation(a *cli.App, out *cli.Lines, e OperationLine, began time.Time) error {
-	if a.JSON {
-		return out.Put(e)
-	}
-	mark, at := " ", max(e.At.Sub(began), 0)
-	if e.Type == operation.OperationFailed {
-		mark = "!"
-	}
-	_, err := fmt.Fprintf(out.Buf, "%7d  %10.3fs %s %-20s %s\n", e.EventID, at.Seconds(), mark, e.Type, strings.TrimRight(text.Fit(cli.SafeText(operationText(e.Event)), operationWidth, "~"), " "))
-	return err
-}
-
-// operationWidth bounds what is said of an operation event without --json, in cells.
-const operationWidth = 120
-
-// operationText is what there is to say of an operation event in a line.
+// operationText formats the details of an operation event.
 func operationText(e operation.Event) string {
 	value := string(e.Value)
 	if e.ValueDigest != "" {
 		value = fmt.Sprintf("%d bytes, %.8s", e.ValueBytes, e.ValueDigest)
+	}
+	attempt := ""
+	if e.Attempt > 1 {
+		attempt = fmt.Sprintf("attempt %d, ", e.Attempt)
 	}
 	switch e.Type {
 	case operation.OperationStarted:
@@ -124,29 +117,22 @@ func operationText(e operation.Event) string {
 		if e.Cached {
 			result = "(cached) " + result
 		}
-		return e.OperationID + "  " + attemptText(e) + result
+		return e.OperationID + "  " + attempt + result
 	case operation.OperationFailed:
-		return e.OperationID + "  " + attemptText(e) + strings.TrimPrefix(e.Error.Type+": ", ": ") + e.Error.Message
+		return e.OperationID + "  " + attempt + strings.TrimPrefix(e.Error.Type+": ", ": ") + e.Error.Message
 	case operation.TimeAccessed:
 		return e.Key + "  " + e.Time.Format("2006-01-02T15:04:05.000Z07:00")
 	case operation.VariableSet:
 		return e.Variable + " = " + value
 	case operation.VersionDecision:
 		if e.Version == nil {
-			return "a marker that cannot be read"
+			return "unreadable version marker"
 		}
-		said := fmt.Sprintf("%s: version %d", e.ChangeID, *e.Version)
+		s := fmt.Sprintf("%s: version %d", e.ChangeID, *e.Version)
 		if e.MinVersion != nil && e.MaxVersion != nil {
-			said += fmt.Sprintf(" of %d to %d", *e.MinVersion, *e.MaxVersion)
+			s += fmt.Sprintf(" of %d to %d", *e.MinVersion, *e.MaxVersion)
 		}
-		return said
+		return s
 	}
 	return strings.TrimSpace(e.Key + "  " + value)
-}
-
-func attemptText(e operation.Event) string {
-	if e.Attempt > 1 {
-		return fmt.Sprintf("attempt %d, ", e.Attempt)
-	}
-	return ""
 }

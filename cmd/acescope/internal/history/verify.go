@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -15,9 +16,13 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/cmd/acescope/internal/runs"
 	"acescope/engine"
+	"acescope/engine/ace"
 	"acescope/engine/temporal/replay"
 	"acescope/engine/workflows"
+	"acescope/sources/cluster"
+	sourceruns "acescope/sources/runs"
 	"acescope/tui/text"
 )
 
@@ -33,41 +38,44 @@ type verifyFlags struct {
 func VerifyCommand(a *cli.App, name string) *cobra.Command {
 	var f verifyFlags
 	cmd := &cobra.Command{
-		Use:   name + " [TASK|FILE|DIR|-] …",
-		Short: "Verify that today's workflow code still decides as histories say",
-		Long: "Replays histories with the workflow code of this program through Temporal's own replayer, and names the first place in\n" +
-			"which it decides otherwise. Nothing is run again and nothing is changed. Runs, files, directories, --all and --query can be\n" +
-			"given together: each run is verified once. --all with --query is the runs that match and whose workflow type is known here.\n" +
-			"Exit code 4 says that a run diverges, 3 that there is no such run or file, 1 that some could not be verified.",
-		Example: "acescope replay verify finance-1-e1-0042\nacescope replay verify histories/ bug.json.gz --junit report.xml\n" +
+		Use:   name + " [TASK|FILE|DIR|-]...",
+		Short: "Verify that the current workflow code makes the decisions of recorded histories",
+		Long: "Replays histories with the workflow code of this program through Temporal's own replayer and reports the\n" +
+			"first decision that differs. It runs and changes nothing. Runs, files, directories, --all and --query can\n" +
+			"be combined; each run is verified once. --all with --query verifies the matching runs of workflow types\n" +
+			"that this program has. The exit code is 4 if a history diverges, 3 if no run or file is found, and 1 if\n" +
+			"some histories could not be verified.",
+		Example: "acescope replay verify finance-1-e1-0042\n" +
+			"acescope replay verify histories/ bug.json.gz --junit report.xml\n" +
 			"acescope replay verify -q 'ExperimentId=\"finance-1\"' --json | jq 'select(.outcome == \"diverged\")'\n" +
 			"acescope replay verify --all -q 'ExecutionStatus=\"Running\"' exported/ --junit report.xml\n" +
 			"temporal workflow show -w ace/q-1 -o json | acescope replay verify -",
 		RunE: func(cmd *cobra.Command, args []string) error { return verify(a, cmd.Context(), args, f) },
 	}
 	fl := cmd.Flags()
-	fl.BoolVar(&f.all, "all", false, "every run of the server whose workflow type is known here")
-	fl.StringArrayVarP(&f.queries, "query", "q", nil, "the runs that match this visibility query, or one of several; with --all only those")
-	fl.BoolVar(&f.strict, "strict", false, "decisions that Temporal lets pass count too: another input, another length of a timer")
+	fl.BoolVar(&f.all, "all", false, "every run on the server whose workflow type this program has")
+	fl.StringArrayVarP(&f.queries, "query", "q", nil, "the runs that match this visibility query; repeatable")
+	fl.BoolVar(&f.strict, "strict", false,
+		"also report differences that Temporal accepts: another input, another duration of a timer")
 	fl.StringVar(&f.junit, "junit", "", "write a JUnit report to this file, for a CI system")
-	fl.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "how many histories are verified at a time")
-	fl.BoolVar(&f.chain, "chain", false, "of runs that are named, the runs that they continue and are continued as too")
+	fl.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "number of histories to verify at the same time")
+	fl.BoolVar(&f.chain, "chain", false, "for named runs, also the runs that they continue and that continue them")
 	return cmd
 }
 
-// VerdictLine is what verifying one history found.
+// VerdictLine is the result of verifying one history.
 type VerdictLine struct {
 	Type   string `json:"type"` // verdict
 	Source string `json:"source"`
-	Number int    `json:"history"` // in the source, from 1
+	Number int    `json:"history"` // 1-based, in the source
 	replay.Verdict
-	Chain  *cli.ChainLine `json:"chain,omitempty"` // of a run that was named
-	TookMS float64        `json:"took_ms"`
+	Chain      *cli.ChainLine `json:"chain,omitempty"` // of a named run
+	DurationMS float64        `json:"duration_ms"`
 
 	missing bool
 }
 
-// VerifyEnd sums up what was verified.
+// VerifyEnd sums up the verdicts.
 type VerifyEnd struct {
 	Type       string  `json:"type"` // verify_summary
 	Histories  int     `json:"histories"`
@@ -76,67 +84,74 @@ type VerifyEnd struct {
 	Drifted    int     `json:"drifted"`
 	Unverified int     `json:"unverified"`
 	Events     int     `json:"events"`
-	TookMS     float64 `json:"took_ms"`
+	DurationMS float64 `json:"duration_ms"`
 	EventsPerS float64 `json:"events_per_second"`
-	Incomplete bool    `json:"incomplete,omitempty"` // it was interrupted, or broke off
+	Incomplete bool    `json:"incomplete,omitempty"` // interrupted or failed
 
 	missing int
 }
 
-// verifyGC is how much the heap may grow between collections, in percent.
-const verifyGC = 400
-
-// maxAhead bounds the sources that are listed and not yet verified.
-const maxAhead = 256
+// gcPercent sets the garbage collector for replays, whose garbage is short-lived: fewer collections verify
+// more histories per second.
+const gcPercent = 400
 
 func verify(a *cli.App, ctx context.Context, args []string, f verifyFlags) error {
 	if f.parallel < 1 {
-		return cli.UsageError("--parallel %d: give a number above 0", f.parallel)
+		return cli.UsageError("--parallel %d: must be at least 1", f.parallel)
 	}
 	if len(args) == 0 && !f.all && len(f.queries) == 0 {
-		return cli.UsageError("name runs or files to verify, or give --all or --query")
+		return cli.UsageError("nothing to verify: name runs or files, or use --all or --query")
 	}
-	if f.junit != "" {
-		if err := canWrite(f.junit); err != nil {
+	if f.junit != "" { // fails now rather than after the work; keeps the content
+		file, err := os.OpenFile(f.junit, os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := file.Close(); err != nil {
 			return err
 		}
 	}
-	v := &verifying{app: a, args: args, f: f, out: cli.NewLines(a.Out), began: time.Now(), bar: cli.NewProgressBar(a.Err),
-		verifier: &replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(), Strict: f.strict}}
-	return v.run(ctx)
+	v := &verification{
+		app: a, verifyFlags: f, out: runs.NewOutput(a), start: time.Now(), bar: cli.NewProgressBar(a.Err),
+		verifier: &replay.Verifier{Register: workflows.Register, Build: cli.BuildVersion(), Strict: f.strict},
+	}
+	return v.run(ctx, args)
 }
 
-// verifying is one run of the command.
-type verifying struct {
+// verification is one run of the command.
+type verification struct {
+	verifyFlags
 	app      *cli.App
-	args     []string
-	f        verifyFlags
 	verifier *replay.Verifier
-	out      *cli.Lines
-	began    time.Time
+	out      *runs.Output
+	start    time.Time
 	end      VerifyEnd
 	done     int64         // sources
-	total    int64         // sources, 0 while it is not known
+	total    int64         // sources, 0 if unknown
 	report   []VerdictLine // for JUnit
 	bar      *cli.ProgressBar
 	engine   *engine.Engine
 
+	files, named []string // from the arguments
+
 	mu    sync.Mutex
-	taken map[string]bool // run ids, where a run may be named and listed too
+	taken map[string]bool // run IDs; nil if no run can occur twice
 }
 
-func (v *verifying) run(ctx context.Context) error {
-	// Otherwise the SDK reads this whole program for its checksum before the first replay.
-	// No worker runs in this process whose events could carry it.
+// lists reports whether runs are listed by a query, which may be empty.
+func (v *verification) lists() bool { return v.all || len(v.queries) > 0 }
+
+func (v *verification) run(ctx context.Context, args []string) error {
+	// Without it the SDK reads this whole program for its checksum before the first replay. No worker of
+	// this process writes events that carry it.
 	worker.SetBinaryChecksum(cli.BuildVersion())
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(verifyGC) // what a replay leaves behind is short-lived: fewer collections, more histories a second
+		debug.SetGCPercent(gcPercent)
 	}
-	plan, err := v.plan()
-	if err != nil {
+	if err := v.sortArgs(args); err != nil {
 		return err
 	}
-	if plan.needsServer() {
+	if v.lists() || len(v.named) > 0 {
 		e, done, err := v.app.OpenReadOnly(ctx)
 		if err != nil {
 			return err
@@ -145,26 +160,162 @@ func (v *verifying) run(ctx context.Context) error {
 		v.engine = e
 	}
 	if v.bar != nil {
-		v.total = v.count(ctx, plan)
+		v.total = v.count(ctx)
 	}
-	return v.close(v.work(ctx, plan))
+	return v.finish(v.verifyAll(ctx))
 }
 
-// work verifies all there is, and gives the error that ended it early.
-func (v *verifying) work(ctx context.Context, plan verifyPlan) error {
+// sortArgs sets the files and the named runs, each once.
+func (v *verification) sortArgs(args []string) error {
+	seen := map[string]bool{}
+	add := func(list *[]string, key, name string) {
+		if !seen[key] {
+			seen[key] = true
+			*list = append(*list, name)
+		}
+	}
+	for _, arg := range args {
+		if !cli.IsHistoryFile(arg) {
+			add(&v.named, "run "+arg, arg)
+			continue
+		}
+		files, err := cli.FilesIn(arg)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			add(&v.files, "file "+filepath.Clean(file), file)
+		}
+	}
+	if len(v.named) > 0 && (v.lists() || len(v.named) > 1) {
+		v.taken = map[string]bool{}
+	}
+	return nil
+}
+
+// query matches one of the queries and, with --all, only the workflow types that this program has.
+func (v *verification) query() string {
+	query := strings.Join(v.queries, "")
+	if len(v.queries) > 1 {
+		query = "(" + strings.Join(v.queries, ") OR (") + ")"
+	}
+	for _, q := range v.queries {
+		if strings.TrimSpace(q) == "" {
+			query = "" // it matches all runs
+		}
+	}
+	if !v.all {
+		return query
+	}
+	return sourceruns.And(query, fmt.Sprintf("WorkflowType IN (%q, %q)", ace.TaskWorkflow, ace.ExperimentWorkflow))
+}
+
+// count returns the number of sources, or 0 if the server cannot count the runs.
+func (v *verification) count(ctx context.Context) int64 {
+	n := int64(len(v.files) + len(v.named))
+	if !v.lists() {
+		return n
+	}
+	listed, err := sourceruns.Count(ctx, v.engine.Client, v.query())
+	if err != nil {
+		return 0 // listing the runs returns the error
+	}
+	return n + listed
+}
+
+// source reads the histories of a file or of a run.
+type source func(context.Context) []cli.RunHistory
+
+// until reads until ctx ends. Reading a pipe without a writer ends in no other way.
+func (read source) until(ctx context.Context) []cli.RunHistory {
+	done := make(chan []cli.RunHistory, 1)
+	go func() { done <- read(ctx) }()
+	select {
+	case list := <-done:
+		return list
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// sources calls add for each source until it returns false.
+func (v *verification) sources(ctx context.Context, add func(source) bool) error {
+	for _, file := range v.files {
+		if !add(func(ctx context.Context) []cli.RunHistory { return v.app.ReadHistories(ctx, file) }) {
+			return ctx.Err()
+		}
+	}
+	for _, id := range v.named {
+		if !add(func(ctx context.Context) []cli.RunHistory { return v.readNamed(ctx, id) }) {
+			return ctx.Err()
+		}
+	}
+	if !v.lists() {
+		return nil
+	}
+	return sourceruns.List(ctx, v.engine.Client, v.query(), 0, func(r sourceruns.Run) error {
+		if !add(func(ctx context.Context) []cli.RunHistory { return v.readListed(ctx, r.WorkflowID, r.RunID) }) {
+			return ctx.Err()
+		}
+		return nil
+	})
+}
+
+// readNamed reads the run with an ID, or with --chain its chain, without runs that are verified already.
+func (v *verification) readNamed(ctx context.Context, id string) []cli.RunHistory {
+	read := v.app.ReadChain
+	if !v.chain {
+		read = func(ctx context.Context, e *engine.Engine, id, runID string) ([]cli.RunHistory, error) {
+			h, err := v.app.ReadRun(ctx, e, id, runID)
+			return []cli.RunHistory{h}, err
+		}
+	}
+	all, err := read(ctx, v.engine, id, "")
+	if err != nil {
+		return []cli.RunHistory{{Source: id, Number: 1, ReadErr: err}}
+	}
+	var list []cli.RunHistory
+	for _, h := range all {
+		if v.take(cli.RunIDOf(h.Events)) {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// readListed reads a listed run unless it is verified already.
+func (v *verification) readListed(ctx context.Context, workflowID, runID string) []cli.RunHistory {
+	if !v.take(runID) {
+		return nil
+	}
+	h := cli.RunHistory{Source: workflowID, Number: 1}
+	h.Events, h.ReadErr = cluster.ReadHistory(ctx, v.engine.Client, v.engine.Namespace(), workflowID, runID)
+	return []cli.RunHistory{h}
+}
+
+// take reports whether a run is new, and marks it.
+func (v *verification) take(runID string) bool {
+	if v.taken == nil {
+		return true
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	known := v.taken[runID]
+	v.taken[runID] = true
+	return !known
+}
+
+// verifyAll verifies all sources and writes the verdicts as they arrive. It returns the error that ended it
+// early.
+func (v *verification) verifyAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	jobs, results := make(chan verifyJob), make(chan []VerdictLine)
-	room := make(chan struct{}, maxAhead)
-	var listed error
-	go func() {
+	jobs, results := make(chan source), make(chan []VerdictLine)
+	var listErr, writeErr error
+	var wg sync.WaitGroup
+	wg.Go(func() {
 		defer close(jobs)
-		listed = v.list(ctx, plan, func(job verifyJob) bool {
-			select {
-			case room <- struct{}{}:
-			case <-ctx.Done():
-				return false
-			}
+		listErr = v.sources(ctx, func(job source) bool {
 			select {
 			case jobs <- job:
 				return true
@@ -172,92 +323,92 @@ func (v *verifying) work(ctx context.Context, plan verifyPlan) error {
 				return false
 			}
 		})
-	}()
-	var wg sync.WaitGroup
-	for range v.f.parallel {
+	})
+	for range v.parallel {
 		wg.Go(func() {
 			for read := range jobs {
 				results <- v.verdicts(ctx, read)
 			}
 		})
 	}
-	go func() { wg.Wait(); close(results) }()
-	failed := v.collect(results, room, cancel)
-	v.bar.Clear()
-	if failed == nil && listed == nil {
-		listed = ctx.Err()
-	}
-	return errors.Join(failed, listed)
-}
-
-// collect writes verdicts as they come. It goes on after an error, so that nobody waits
-// for it, and writes nothing more.
-func (v *verifying) collect(results <-chan []VerdictLine, room <-chan struct{}, cancel func()) (failed error) {
+	go func() {
+		wg.Wait()
+		close(results)
+	}()
 	tick := v.bar.Ticks()
 	defer tick.Stop()
-	for {
+	for open := true; open; v.bar.Draw(v.progress) {
+		var list []VerdictLine
 		select {
-		case list, more := <-results:
-			if !more {
-				return failed
-			}
-			<-room
-			v.done++
-			for _, line := range list {
-				if failed == nil {
-					if failed = v.put(line); failed != nil {
-						cancel()
-					}
-				}
+		case list, open = <-results:
+			if open {
+				v.done++
 			}
 		case <-tick.C:
 		}
-		v.bar.Draw(v.progress)
+		for _, line := range list {
+			if writeErr != nil {
+				break // keep receiving, so that no sender blocks
+			}
+			if writeErr = v.put(line); writeErr != nil {
+				cancel()
+			}
+		}
 	}
+	v.bar.Clear()
+	if writeErr == nil && listErr == nil {
+		listErr = ctx.Err()
+	}
+	return errors.Join(writeErr, listErr)
 }
 
-// verdicts verifies the histories of a source.
-func (v *verifying) verdicts(ctx context.Context, read verifyJob) []VerdictLine {
+// verdicts verifies the histories of a source. It drops the verdicts of an interrupted replay.
+func (v *verification) verdicts(ctx context.Context, read source) []VerdictLine {
 	var list []VerdictLine
 	for _, h := range read.until(ctx) {
 		line := VerdictLine{Type: "verdict", Source: h.Source, Number: h.Number, Chain: h.Chain}
 		if len(h.Events) > 0 {
-			begin := time.Now()
+			start := time.Now()
 			line.Verdict = v.verdict(ctx, h)
-			line.TookMS = cli.Millis(time.Since(begin))
-			if ctx.Err() != nil {
-				return list // whatever it says, it was not verified to its end
-			}
-			list = append(list, line)
+			line.DurationMS = cli.Millis(time.Since(start))
 		}
 		if ctx.Err() != nil {
 			return list
 		}
-		if h.ReadErr != nil || len(h.Events) == 0 {
-			why := "the history has no events"
-			if h.ReadErr != nil {
-				why = cli.OneLine(h.ReadErr)
-			}
-			list = append(list, VerdictLine{Type: "verdict", Source: h.Source, Number: h.Number + min(len(h.Events), 1),
-				Verdict: replay.Verdict{Outcome: replay.Unverified, Why: why}, missing: cli.ExitCode(h.ReadErr) == cli.ExitNotFound})
+		if len(h.Events) > 0 {
+			list = append(list, line)
 		}
+		if h.ReadErr == nil && len(h.Events) > 0 {
+			continue
+		}
+		why := "the history has no events"
+		if h.ReadErr != nil {
+			why = cli.OneLine(h.ReadErr)
+		}
+		list = append(list, VerdictLine{
+			Type: "verdict", Source: h.Source, Number: h.Number + min(len(h.Events), 1),
+			Verdict: replay.Verdict{Outcome: replay.Unverified, Why: why},
+			missing: cli.ExitCode(h.ReadErr) == cli.ExitNotFound,
+		})
 	}
 	return list
 }
 
-// verdict verifies one history; one with events that this program cannot read cannot be.
-func (v *verifying) verdict(ctx context.Context, h cli.RunHistory) replay.Verdict {
+// verdict verifies one history. A history with events that this program cannot read is unverified.
+func (v *verification) verdict(ctx context.Context, h cli.RunHistory) replay.Verdict {
 	if len(h.Unread) == 0 {
 		return v.verifier.Verify(ctx, h.Events)
 	}
 	u := h.Unread[0]
-	out := v.verifier.Verify(ctx, h.Events[:1])
-	return replay.Verdict{Outcome: replay.Unverified, WorkflowType: out.WorkflowType, WorkflowID: out.WorkflowID, RunID: out.RunID, Events: len(h.Events),
-		Why: fmt.Sprintf("event %d, of type %s, at byte %d cannot be read: %s", u.Index+1, u.Type, u.Offset, strings.Join(strings.Fields(u.Reason), " "))}
+	verdict := v.verifier.Verify(ctx, h.Events[:1]) // for the IDs
+	verdict.Outcome, verdict.Events, verdict.Divergence = replay.Unverified, len(h.Events), nil
+	verdict.Why = fmt.Sprintf("event %d, of type %s, at byte %d cannot be read: %s",
+		u.Index+1, u.Type, u.Offset, strings.Join(strings.Fields(u.Reason), " "))
+	return verdict
 }
 
-// put counts a verdict and writes it.
-func (v *verifying) put(l VerdictLine) error {
+// put counts and writes a verdict.
+func (v *verification) put(l VerdictLine) error {
 	e := &v.end
 	e.Histories++
 	e.Events += l.Events
@@ -274,109 +425,88 @@ func (v *verifying) put(l VerdictLine) error {
 			e.missing++
 		}
 	}
-	if v.f.junit != "" {
+	if v.junit != "" {
 		v.report = append(v.report, l)
 	}
 	v.bar.Clear()
-	if v.app.JSON {
-		return v.out.Write(l)
+	v.out.Line(l, "%s", l.text())
+	if d := l.Divergence; d != nil && !v.app.JSON {
+		v.out.Printf("%12s%s", "", d.Sentence)
+		v.out.Printf("%12s%s", "", d.Advice)
 	}
-	printVerdict(v.out, l)
 	return v.out.Flush()
 }
 
-func printVerdict(out *cli.Lines, l VerdictLine) {
-	about := l.WorkflowID
-	if about == "" {
-		about = l.Source
+func (l VerdictLine) text() string {
+	name := l.WorkflowID
+	if name == "" {
+		name = l.Source
 	}
-	fmt.Fprintf(out.Buf, "%-10s  %s", l.Outcome, cli.SafeText(about))
-	if l.Source != about {
-		fmt.Fprintf(out.Buf, "  (%s, history %d)", cli.SafeText(l.Source), l.Number)
+	s := fmt.Sprintf("%-10s  %s", l.Outcome, name)
+	if l.Source != name {
+		s += fmt.Sprintf("  (%s, history %d)", l.Source, l.Number)
 	}
 	if l.Events > 0 {
-		fmt.Fprintf(out.Buf, "  %d events", l.Events)
+		s += fmt.Sprintf("  %d events", l.Events)
 	}
 	if l.Chain != nil {
-		fmt.Fprintf(out.Buf, "  %s", l.Chain)
+		s += "  " + l.Chain.String()
 	}
 	if l.Why != "" {
-		fmt.Fprintf(out.Buf, "  %s", cli.SafeText(l.Why))
+		s += "  " + l.Why
 	}
-	fmt.Fprintln(out.Buf)
-	if d := l.Divergence; d != nil {
-		fmt.Fprintf(out.Buf, "            %s\n            %s\n", cli.SafeText(d.Sentence), cli.SafeText(d.Advice))
-	}
+	return s
 }
 
-// close sums up, also where the work was broken off: what was verified by then counts.
-func (v *verifying) close(broken error) error {
-	if broken == nil && v.end.Histories == 0 && len(v.f.queries) > 0 {
-		broken = &cli.ExitError{Code: cli.ExitNotFound, Err: errors.New("no run matches")}
-	}
+// finish writes the summary and the report, also after an error, and returns the result as an error.
+func (v *verification) finish(failure error) error {
 	e := &v.end
-	e.Type, e.TookMS, e.Incomplete = "verify_summary", cli.Millis(time.Since(v.began)), broken != nil
-	if e.TookMS > 0 {
-		e.EventsPerS = float64(e.Events) / e.TookMS * 1000
+	if failure == nil && e.Histories == 0 && len(v.queries) > 0 {
+		failure = cli.NotFound("no run matches")
 	}
-	err := v.sumUp()
-	if v.f.junit != "" {
-		err = errors.Join(err, writeJUnit(v.f.junit, v.report, *e))
+	duration := time.Since(v.start)
+	e.Type, e.DurationMS, e.Incomplete = "verify_summary", cli.Millis(duration), failure != nil
+	e.EventsPerS = float64(e.Events) / max(duration.Seconds(), 1e-9)
+	if v.app.JSON || e.Histories != 1 || e.Incomplete {
+		rest := ""
+		if e.Incomplete {
+			rest = "; the rest was not verified"
+		}
+		v.out.Line(*e, "%d histories, %d events in %.2f s: %d same, %d diverged, %d drifted, %d unverified%s",
+			e.Histories, e.Events, duration.Seconds(), e.Same, e.Diverged, e.Drifted, e.Unverified, rest)
+	}
+	err := v.out.Flush()
+	if v.junit != "" {
+		err = errors.Join(err, writeJUnit(v.junit, v.report, *e))
 	}
 	switch {
-	case errors.Is(broken, context.Canceled):
+	case errors.Is(failure, context.Canceled):
 		return cli.ErrInterrupted
-	case broken != nil:
-		return broken
+	case failure != nil:
+		return failure
 	case err != nil:
 		return err
-	}
-	return e.verdict()
-}
-
-func (v *verifying) sumUp() error {
-	e := v.end
-	if v.app.JSON {
-		return v.out.Write(e)
-	}
-	if e.Histories == 1 && !e.Incomplete {
-		return nil
-	}
-	fmt.Fprintf(v.out.Buf, "%d histories, %d events in %.2f s: %d same, %d diverged, %d drifted, %d unverified", e.Histories, e.Events, e.TookMS/1000,
-		e.Same, e.Diverged, e.Drifted, e.Unverified)
-	if e.Incomplete {
-		fmt.Fprint(v.out.Buf, "; the rest was not verified")
-	}
-	fmt.Fprintln(v.out.Buf)
-	return v.out.Flush()
-}
-
-// verdict is the error of the whole: a divergence weighs more than what could not be
-// verified.
-func (e VerifyEnd) verdict() error {
-	switch {
 	case e.Diverged+e.Drifted > 0:
-		return &cli.ExitError{Code: cli.ExitDiverged, Err: fmt.Errorf("%d of %d histories are not what today's code decides", e.Diverged+e.Drifted, e.Histories)}
+		return differs("the current code makes other decisions than %d of %d histories",
+			e.Diverged+e.Drifted, e.Histories)
 	case e.missing > 0 && e.missing == e.Histories:
-		return &cli.ExitError{Code: cli.ExitNotFound, Err: errors.New("there is no such run or file")}
+		return cli.NotFound("no such run or file")
 	case e.Unverified > 0:
 		return fmt.Errorf("%d of %d histories could not be verified", e.Unverified, e.Histories)
 	}
 	return nil
 }
 
-// progress says how far it is.
-func (v *verifying) progress() cli.Progress {
+func (v *verification) progress() cli.Progress {
 	e := v.end
-	p := cli.Progress{Done: v.done, Total: v.total, Since: v.began, Note: fmt.Sprintf("same %d", e.Same)}
-	for _, c := range []struct {
-		name string
-		n    int
-	}{{"diverged", e.Diverged}, {"drifted", e.Drifted}, {"unverified", e.Unverified}} {
-		if c.n > 0 {
-			p.Note += fmt.Sprintf("  %s %d", c.name, c.n)
+	p := cli.Progress{Done: v.done, Total: v.total, Since: v.start, Note: fmt.Sprintf("same %d", e.Same)}
+	counts := []int{e.Diverged, e.Drifted, e.Unverified}
+	for i, outcome := range []replay.Outcome{replay.Diverged, replay.Drifted, replay.Unverified} {
+		if counts[i] > 0 {
+			p.Note += fmt.Sprintf("  %s %d", outcome, counts[i])
 		}
 	}
-	p.Note += "  " + text.Count(int64(float64(e.Events)/max(time.Since(v.began).Seconds(), 0.001))) + " events/s"
+	rate := float64(e.Events) / max(time.Since(v.start).Seconds(), 0.001)
+	p.Note += "  " + text.Count(int64(rate)) + " events/s"
 	return p
 }

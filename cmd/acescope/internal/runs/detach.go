@@ -13,13 +13,13 @@ import (
 	"acescope/engine/temporal/server"
 )
 
-// idleAfter is how long the background process of --detach waits for more work.
-const idleAfter = "30s"
+const (
+	idleAfter   = "30s"            // how long the background process waits for more work
+	hostTimeout = 20 * time.Second // bounds the start of the background process
+)
 
-const hostWithin = 20 * time.Second
-
-// detach starts a run and leaves it to a process in the background, which hosts or
-// joins the server and ends when nothing is left to do.
+// detach starts a run and leaves its execution to a background process, which hosts or joins the server
+// and ends when it is idle.
 func detach(a *cli.App, ctx context.Context, prompt string, f RunFlags) error {
 	if a.Cluster() == nil {
 		if err := Spawn(a); err != nil {
@@ -35,14 +35,15 @@ func detach(a *cli.App, ctx context.Context, prompt string, f RunFlags) error {
 	return runOn(a, ctx, e, prompt, f)
 }
 
-// EndUnused ends the process in the background where no run was started for it. Whatever
-// else it may have taken up is kept, as it is whenever a process ends.
+// EndUnused stops the background process if no run was started for it. Other runs that it has taken
+// over continue in another process.
 func EndUnused(a *cli.App) {
 	if !a.Begun && a.Spawned != nil {
 		_ = a.Spawned.Signal(os.Interrupt)
 	}
 }
 
+// Spawn starts the background process and waits until a process hosts the data directory.
 func Spawn(a *cli.App) error {
 	dir, err := a.DataDir()
 	if err != nil {
@@ -52,19 +53,20 @@ func Spawn(a *cli.App) error {
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o700); err != nil {
+	path := filepath.Join(dir, "logs", "detached.log")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("data directory %s: %w", dir, err)
 	}
-	out, err := os.OpenFile(filepath.Join(dir, "logs", "detached.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("data directory %s: %w", dir, err)
 	}
-	defer out.Close()
+	defer log.Close()
 	cmd := exec.Command(self, "serve", "--until-idle", idleAfter, "--data-dir", dir)
-	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = cli.OwnSession()
 	cmd.Env = a.CodecEnv()
-	if len(a.AgentDirs) > 0 { // it serves the steps that this command names
+	if len(a.AgentDirs) > 0 { // the process needs the blueprints that this command names
 		dirs, err := a.AgentsPath()
 		if err != nil {
 			return err
@@ -72,23 +74,15 @@ func Spawn(a *cli.App) error {
 		cmd.Env = append(cmd.Env, "ACESCOPE_AGENTS_DIR="+strings.Join(dirs, string(filepath.ListSeparator)))
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start a process in the background: %w", err)
+		return fmt.Errorf("start a background process: %w", err)
 	}
 	a.Background, a.Spawned = cmd.Process.Pid, cmd.Process
-	if err := waitForHost(dir); err != nil {
-		EndUnused(a)
-		return err
-	}
-	return nil
-}
-
-// waitForHost waits until somebody hosts, so that this process does not come first and
-// hand over at once.
-func waitForHost(dir string) error {
-	for end := time.Now().Add(hostWithin); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	// This process must not come first: it would host, and hand over at once.
+	for end := time.Now().Add(hostTimeout); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if _, ok := server.Lookup(dir); ok {
 			return nil
 		}
 	}
-	return fmt.Errorf("the process in the background does not host; see %s", filepath.Join(dir, "logs", "detached.log"))
+	EndUnused(a)
+	return fmt.Errorf("the background process does not host the data directory; see %s", path)
 }

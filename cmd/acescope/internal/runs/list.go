@@ -1,20 +1,25 @@
 package runs
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
 
 	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine/ace"
 	"acescope/sources/runs"
 	"acescope/views/console"
 	runsview "acescope/views/runs"
 )
 
-// listOptions are what list was asked for.
+// listOptions are the flags of the list command.
 type listOptions struct {
 	query    string
 	filter   string
@@ -28,6 +33,14 @@ type listOptions struct {
 	kind     string
 }
 
+const (
+	maxSorted = 100_000 // runs that are read to sort them, about 60 MB
+	facetRuns = 1000    // newest runs that are searched for values to count
+)
+
+// usualColumns are the columns of the table unless --columns sets others.
+var usualColumns = []string{"task", "phase", "skills", "delta", "cost", "took", "status", "experiment"}
+
 func ListCommand(a *cli.App) *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{
@@ -39,50 +52,52 @@ func ListCommand(a *cli.App) *cobra.Command {
 			"acescope list --facets\n" +
 			"acescope list --json | jq -r 'select(.exit_status == \"wrong\") | .task_id'",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return list(a, cmd, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return list(a, cmd.Context(), o) },
 	}
+	columns := strings.Join(runsview.ColumnNames(), ", ")
 	f := cmd.Flags()
 	f.StringVarP(&o.query, "query", "q", "", "Temporal visibility query over the search attributes")
-	f.StringVar(&o.kind, "type", "", "only "+strings.Join(console.RunTypes(), ", ")+": of tasks, experiments, blueprints, or agents' sessions")
+	types := strings.Join(console.RunTypes(), ", ")
+	f.StringVar(&o.kind, "type", "", "only runs of this type: "+types+" (run: blueprint runs)")
 	f.StringVar(&o.filter, "filter", "", "name of a saved filter; --query narrows it further")
-	f.IntVar(&o.limit, "limit", 0, "at most so many runs (default all)")
-	f.StringVar(&o.sort, "sort", "", "sort by a column; all runs are read first, at most "+strconv.Itoa(maxSorted))
-	f.BoolVar(&o.reverse, "reverse", false, "sort the other way round")
-	f.StringSliceVar(&o.columns, "columns", nil, "columns of the table: "+strings.Join(runsview.ColumnNames(), ", "))
-	f.BoolVar(&o.retrying, "retrying", false, "only open runs with an activity that is being retried; each open run is looked at")
+	f.IntVar(&o.limit, "limit", 0, "maximum number of runs (default all)")
+	f.StringVar(&o.sort, "sort", "", fmt.Sprintf("sort by this column; reads all runs first, at most %d", maxSorted))
+	f.BoolVar(&o.reverse, "reverse", false, "reverse the order of --sort")
+	f.StringSliceVar(&o.columns, "columns", usualColumns, "columns of the table: "+columns)
+	f.BoolVar(&o.retrying, "retrying", false, "only open runs with a retried activity; describes each open run")
 	f.BoolVar(&o.facets, "facets", false, "count the values of the search attributes instead")
-	f.BoolVar(&o.summary, "summary", false, "end with what the last "+strconv.Itoa(runs.RecentRuns)+" ended tasks of the list cost and learnt")
+	f.BoolVar(&o.summary, "summary", false,
+		fmt.Sprintf("end with cost and playbook changes of the last %d closed tasks in the list", runs.RecentRuns))
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		if chosen := cmd.Flags().Changed("columns"); chosen && a.JSON {
+			return cli.UsageError("--columns is for the table; --json always writes all fields")
+		} else if !chosen && o.retrying {
+			o.columns = append(slices.Clone(usualColumns), "last_error")
+		}
+		return o.check(a)
+	}
 	return cmd
 }
 
-// narrow narrows the query to a type of runs.
-func (o *listOptions) narrow() error {
-	if o.kind == "" {
-		return nil
-	}
-	workflow, ok := console.RunType(o.kind)
-	if !ok {
-		return cli.UsageError("--type %s: there are %s", o.kind, strings.Join(console.RunTypes(), ", "))
-	}
-	o.query = runs.And(o.query, "WorkflowType = "+runs.Quote(workflow))
-	return nil
-}
-
-// check refuses what makes no sense, and gives the whole query.
+// check validates the flags and combines those that narrow the list into one query.
 func (o *listOptions) check(a *cli.App) error {
 	if o.limit < 0 {
-		return cli.UsageError("--limit %d: give a number above 0", o.limit)
+		return cli.UsageError("--limit %d: must not be negative", o.limit)
 	}
 	for _, c := range append(o.columns, o.sort) {
 		if _, ok := runsview.Cell(c, runs.Run{}, time.Time{}); !ok && c != "" {
-			return cli.UsageError("there is no column %q; there are %s", c, strings.Join(runsview.ColumnNames(), ", "))
+			return cli.UsageError("column %q not found; columns: %s", c, strings.Join(runsview.ColumnNames(), ", "))
 		}
 	}
-	if a.JSON && len(o.columns) > 0 {
-		return cli.UsageError("--columns is for the table; --json always has all fields")
+	if o.kind != "" {
+		workflow, ok := console.RunType(o.kind)
+		if !ok {
+			return cli.UsageError("--type %s: use one of %s", o.kind, strings.Join(console.RunTypes(), ", "))
+		}
+		o.query = runs.And(o.query, "WorkflowType = "+runs.Quote(workflow))
 	}
-	if err := o.narrow(); err != nil || o.filter == "" {
-		return err
+	if o.filter == "" {
+		return nil
 	}
 	saved, err := a.FilterNamed(o.filter)
 	if err != nil {
@@ -95,11 +110,7 @@ func (o *listOptions) check(a *cli.App) error {
 	return nil
 }
 
-func list(a *cli.App, cmd *cobra.Command, o listOptions) error {
-	if err := o.check(a); err != nil {
-		return err
-	}
-	ctx := cmd.Context()
+func list(a *cli.App, ctx context.Context, o listOptions) error {
 	e, done, err := a.OpenReadOnly(ctx)
 	if err != nil {
 		return err
@@ -108,42 +119,175 @@ func list(a *cli.App, cmd *cobra.Command, o listOptions) error {
 	if o.facets {
 		return cli.QueryError(o.query, listFacets(a, ctx, e.Client, o))
 	}
-	table := &runTable{app: a, columns: o.columns}
-	var out runSink = table
-	if a.JSON {
-		out = &runStream{out: cli.NewLines(a.Out)}
+	w := &runWriter{Output: NewOutput(a), columns: o.columns, now: time.Now()}
+	w.table = tabwriter.NewWriter(w.Buf, 0, 4, 2, ' ', 0)
+	if err = o.read(a, ctx, e.Client, w.put); err == nil && o.summary {
+		err = w.summarize()
 	}
-	if o.summary {
-		out = &summing{runSink: out, app: a}
+	if flushErr := w.flush(); err == nil {
+		err = flushErr
 	}
-	err = listInto(a, ctx, e.Client, o, out.put)
-	if closeErr := out.close(); err == nil {
-		err = closeErr
-	}
-	if err == nil && !a.JSON && table.rows == 0 {
-		fmt.Fprintln(a.Err, "acescope: no run to list; acescope run starts one")
+	if err == nil && !a.JSON && w.rows == 0 {
+		Warn(a, "no runs found; start one with \"acescope run\"")
 	}
 	return cli.QueryError(o.query, err)
 }
 
-// runSink takes the runs of a list, one by one.
-type runSink interface {
-	put(runs.Run) error
-	close() error
-}
-
-// runStream writes runs as JSON lines, the first at once.
-type runStream struct {
-	out   *cli.Lines
-	given int
-}
-
-func (l *runStream) put(r runs.Run) error {
-	err := l.out.Put(cli.ListLine(r))
-	if l.given++; err == nil && l.given%200 == 1 {
-		err = l.out.Flush()
+// read calls put for each run of the list, in its order.
+func (o *listOptions) read(a *cli.App, ctx context.Context, c client.Client, put func(runs.Run) error) error {
+	read := runs.ListNewest
+	if o.retrying {
+		read = runs.ListRetrying
 	}
-	return err
+	if o.sort == "" {
+		return read(ctx, c, o.query, o.limit, put)
+	}
+	var rows []runs.Run
+	collect := func(r runs.Run) error {
+		rows = append(rows, r)
+		return nil
+	}
+	if err := read(ctx, c, o.query, maxSorted+1, collect); err != nil {
+		return err
+	}
+	if len(rows) > maxSorted {
+		Warn(a, "the list has more than %d runs; only the newest are sorted", maxSorted)
+		rows = rows[:maxSorted]
+	}
+	runsview.SortRuns(rows, o.sort, o.reverse)
+	if o.limit > 0 && len(rows) > o.limit {
+		rows = rows[:o.limit]
+	}
+	for _, r := range rows {
+		if err := put(r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (l *runStream) close() error { return l.out.Flush() }
+// runWriter writes runs as JSON lines or as a table.
+type runWriter struct {
+	*Output
+	table   *tabwriter.Writer
+	columns []string
+	now     time.Time
+	rows    int
+	closed  []runs.Run // the newest closed tasks
+}
+
+// put writes a run. It flushes now and then: JSON after the first run, so that a reader can start.
+func (w *runWriter) put(r runs.Run) error {
+	if r.Type == ace.TaskWorkflow && !r.Open() {
+		if w.closed = append(w.closed, r); len(w.closed) >= 2*runs.RecentRuns {
+			w.closed = runs.LastEnded(w.closed, runs.RecentRuns)
+		}
+	}
+	if w.rows++; w.JSON {
+		w.Line(cli.ListLine(r), "")
+	} else {
+		if w.rows == 1 {
+			w.row(runsview.Heading)
+		}
+		w.row(func(column string) string {
+			cell, _ := runsview.Cell(column, r, w.now)
+			return cell
+		})
+	}
+	if w.JSON && w.rows%100 == 1 || !w.JSON && w.rows%100 == 0 {
+		return w.flush()
+	}
+	return nil
+}
+
+// row writes a row of the table. Its errors are those of the flush.
+func (w *runWriter) row(cell func(column string) string) {
+	for i, column := range w.columns {
+		if i > 0 {
+			fmt.Fprint(w.table, "\t")
+		}
+		fmt.Fprint(w.table, cell(column))
+	}
+	fmt.Fprintln(w.table)
+}
+
+func (w *runWriter) flush() error {
+	if err := w.table.Flush(); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// RecentLine sums up the last closed tasks of a list.
+type RecentLine struct {
+	Type     string      `json:"type"` // recent
+	Runs     int         `json:"runs"`
+	Correct  int         `json:"correct"`
+	Wrong    int         `json:"wrong"`
+	Failed   int         `json:"failed"`
+	Timeout  int         `json:"timeout"`
+	Canceled int         `json:"canceled"`
+	Summary  ace.Summary `json:"summary"`
+	P50      float64     `json:"p50_ms"`
+	P95      float64     `json:"p95_ms"`
+}
+
+func (w *runWriter) summarize() error {
+	r := runs.RecentOf(w.closed, runs.RecentRuns)
+	if r == nil {
+		r = &runs.Recent{}
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	n := r.Counts
+	line := RecentLine{"recent", r.Runs, n[ace.Success], n[ace.Wrong], n[ace.Failed], n[ace.Timeout], n[ace.Canceled],
+		r.Sum, cli.Millis(r.P50), cli.Millis(r.P95)}
+	w.Line(line, "%s", runsview.RecentText(r))
+	return nil
+}
+
+// FacetsLine is the values of the search attributes with their counts.
+type FacetsLine struct {
+	Type   string       `json:"type"` // facets
+	Query  string       `json:"query"`
+	Facets []runs.Facet `json:"facets"`
+}
+
+func listFacets(a *cli.App, ctx context.Context, c client.Client, o listOptions) error {
+	known := runs.Known()
+	if err := runs.Learn(ctx, c, known); err != nil {
+		return err
+	}
+	add := func(r runs.Run) error {
+		known.Add(r)
+		return nil
+	}
+	if err := runs.ListNewest(ctx, c, o.query, facetRuns, add); err != nil {
+		return err
+	}
+	f, err := runs.CountFacets(ctx, c, o.query, known)
+	if err != nil {
+		return err
+	}
+	if a.JSON {
+		for i := range f.List {
+			f.List[i].Values = append([]runs.FacetValue{}, f.List[i].Values...)
+		}
+		return cli.NewLines(a.Out).Write(FacetsLine{"facets", o.query, f.List})
+	}
+	w := tabwriter.NewWriter(a.Out, 0, 4, 2, ' ', 0)
+	for _, facet := range f.List {
+		for _, v := range facet.Values {
+			count := "not counted"
+			if v.Count >= 0 {
+				count = strconv.FormatInt(v.Count, 10)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\n", facet.Attribute, cli.SafeText(v.Value), count)
+		}
+		if facet.Others > 0 {
+			fmt.Fprintf(w, "%s\t(other values or none)\t%d\n", facet.Attribute, facet.Others)
+		}
+	}
+	return w.Flush()
+}

@@ -2,13 +2,19 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +23,7 @@ import (
 	"acescope/sources/logs"
 )
 
-// LogsFlags are what acescope logs was asked for.
+// LogsFlags are the flags of acescope logs.
 type LogsFlags struct {
 	Follow, FromStart bool
 	tail              int
@@ -30,85 +36,92 @@ func LogsCommand(a *cli.App) *cobra.Command {
 	f := &LogsFlags{}
 	cmd := &cobra.Command{
 		Use:   "logs [TASK|FILE|DIR]...",
-		Short: "Print log files, or follow them: of a run, of directories, by name",
-		Long: "Prints the last lines of log files, or follows them: files, directories (*.log, *.jsonl, *.ndjson, hidden ones left out), or the\n" +
-			"logs of a run and the lines of others that mention it. Without an argument, the logs of the data directory.",
-		Example: "acescope logs -f\nacescope logs finance-1-e1-0042 --level warn\nacescope logs app.jsonl -f --json | jq -c 'select(.data.ms > 100)'",
-		Args:    cobra.ArbitraryArgs,
-		RunE:    func(cmd *cobra.Command, args []string) error { return Logs(a, cmd.Context(), f, args) },
+		Short: "Print or follow log files: of a run, of directories, by name",
+		Long: "Prints the last lines of log files or follows them: files, directories (*.log, *.jsonl, *.ndjson; no\n" +
+			"hidden files), or the logs of a run and the lines of other logs that mention it. Without an argument:\n" +
+			"the logs of the data directory.",
+		Example: "acescope logs -f\n" +
+			"acescope logs finance-1-e1-0042 --level warn\n" +
+			"acescope logs app.jsonl -f --json | jq -c 'select(.data.ms > 100)'",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return Logs(a, cmd.Context(), f, args) },
 	}
-	cmd.Flags().BoolVarP(&f.Follow, "follow", "f", false, "go on with what is added, until interrupted")
-	cmd.Flags().BoolVar(&f.FromStart, "from-start", false, "begin at the start of each file")
-	cmd.Flags().IntVar(&f.tail, "tail", 100, "begin this many lines before the end of each file")
-	cmd.Flags().StringVar(&f.grep, "grep", "", "only lines that this regular expression matches")
-	cmd.Flags().StringVar(&f.level, "level", "", "only lines at least this bad: debug, info, warn, error")
-	cmd.Flags().StringSliceVar(&f.match, "match", nil, "patterns of the names of files in directories (default *.log,*.jsonl,*.ndjson)")
-	cmd.Flags().BoolVar(&f.poll, "poll", false, "look at files every second: for network drives, which notify nobody")
+	cmd.Flags().BoolVarP(&f.Follow, "follow", "f", false, "follow the files until interrupted")
+	cmd.Flags().BoolVar(&f.FromStart, "from-start", false, "start at the beginning of each file")
+	cmd.Flags().IntVar(&f.tail, "tail", 100, "start this many lines before the end of each file")
+	cmd.Flags().StringVar(&f.grep, "grep", "", "only lines that match this regular expression")
+	cmd.Flags().StringVar(&f.level, "level", "", "only lines of at least this level: debug, info, warn, error")
+	cmd.Flags().StringSliceVar(&f.match, "match", nil,
+		"name patterns of the files in directories (default *.log,*.jsonl,*.ndjson)")
+	cmd.Flags().BoolVar(&f.poll, "poll", false, "check the files every second, for network drives")
 	cmd.MarkFlagsMutuallyExclusive("from-start", "tail")
 	return cmd
 }
 
+// Logs prints or follows log files.
 func Logs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) error {
-	keep, err := f.filter()
-	if err != nil {
+	w := &logWriter{out: a.Out, err: a.Err, json: a.JSON, once: !f.Follow}
+	if err := f.filter(w); err != nil {
 		return err
 	}
-	choice, err := chooseLogs(a, ctx, f, args)
-	if err != nil {
+	var err error
+	if w.choice, err = chooseLogs(a, ctx, f, args); err != nil {
 		return err
 	}
-	o := choice.Options
+	o := w.choice.Options
 	o.FromStart, o.Tail, o.Once, o.Poll = f.FromStart, f.tail, !f.Follow, f.poll
 	if len(f.match) > 0 {
 		o.Match = f.match
 	}
-	keep.choice = choice
-	out := &logWriter{out: a.Out, err: a.Err, json: a.JSON, once: o.Once, heads: !oneFile(o.Paths), keep: keep}
-	if err := logfile.Follow(ctx, o, out.handler()); err != nil {
+	w.headings = len(o.Paths) != 1 || isDir(o.Paths[0])
+	keepFiles := func(files []logfile.File) error {
+		w.files = files
+		return nil
+	}
+	handler := logfile.Handler{Lines: w.lines, Event: w.event, Files: keepFiles}
+	if err := logfile.Follow(ctx, o, handler); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return cli.ErrInterrupted
+	case len(w.unreadable) > 0:
+		return errors.New(strings.Join(w.unreadable, "; "))
+	case len(w.files) == 0:
+		Warn(a, "no log files found: logs %s", w.choice.Why)
 	}
-	return out.end(choice)
+	return nil
 }
 
-// oneFile tells whether all lines are of one file, so that none needs its name.
-func oneFile(paths []string) bool {
-	if len(paths) != 1 {
-		return false
-	}
-	info, err := os.Stat(paths[0])
-	return err != nil || !info.IsDir()
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
-// filter checks the flags that choose lines.
-func (f *LogsFlags) filter() (*logFilter, error) {
-	k := &logFilter{levels: map[string]*logfile.Levels{}}
+// filter validates the flags that select lines and passes them to the writer.
+func (f *LogsFlags) filter(w *logWriter) (err error) {
 	if f.tail < 0 {
-		return nil, cli.UsageError("--tail must not be negative")
+		return cli.UsageError("--tail must not be negative")
 	}
 	for _, m := range f.match {
 		if _, err := filepath.Match(m, ""); err != nil {
-			return nil, cli.UsageError("--match %q: %v", m, err)
+			return cli.UsageError("--match %q: %v", m, err)
 		}
 	}
 	if f.grep != "" {
-		re, err := regexp.Compile(f.grep)
-		if err != nil {
-			return nil, cli.UsageError("--grep: %v", err)
+		if w.grep, err = regexp.Compile(f.grep); err != nil {
+			return cli.UsageError("--grep: %v", err)
 		}
-		k.grep = re
 	}
 	if f.level != "" {
-		if k.level = logfile.SeverityOf(f.level); k.level == logfile.Unknown {
-			return nil, cli.UsageError("--level %q: choose debug, info, warn or error", f.level)
+		if w.level = logfile.SeverityOf(f.level); w.level == logfile.Unknown {
+			return cli.UsageError("--level %q: use debug, info, warn or error", f.level)
 		}
 	}
-	return k, nil
+	return nil
 }
 
-// chooseLogs finds out what the arguments name. Only a task needs the server.
+// chooseLogs returns the logs that the arguments name. Only a task needs the server.
 func chooseLogs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) (logs.LogChoice, error) {
 	if len(args) == 0 {
 		dir, err := a.DataDir()
@@ -117,15 +130,16 @@ func chooseLogs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) (l
 	var paths []string
 	for _, arg := range args {
 		_, err := os.Stat(arg)
+		missing := errors.Is(err, fs.ErrNotExist)
 		switch {
-		case err == nil || f.Follow && isPath(arg):
+		case err == nil, f.Follow && isPath(arg):
 			paths = append(paths, arg)
 		case !isPath(arg) && len(args) == 1:
 			return logsOfTask(a, ctx, arg)
-		case errors.Is(err, fs.ErrNotExist) && !isPath(arg):
-			return logs.LogChoice{}, cli.UsageError("%q is no file; a task must be the only argument", arg)
-		case errors.Is(err, fs.ErrNotExist):
-			return logs.LogChoice{}, &cli.ExitError{Code: cli.ExitNotFound, Err: fmt.Errorf("%s: there is no such file; -f waits for it", arg)}
+		case missing && !isPath(arg):
+			return logs.LogChoice{}, cli.UsageError("%q is not a file; a task must be the only argument", arg)
+		case missing:
+			return logs.LogChoice{}, cli.NotFound("%s: no such file; -f waits for it", arg)
 		default:
 			return logs.LogChoice{}, err
 		}
@@ -133,12 +147,10 @@ func chooseLogs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) (l
 	return logs.ChosenLogs(paths), nil
 }
 
-// isPath tells whether a name that nothing has looks like a file's rather than a task's.
+// isPath reports whether the name of a missing file looks like a path rather than a task.
 func isPath(arg string) bool {
-	if ext := filepath.Ext(arg); ext == ".log" || ext == ".jsonl" || ext == ".ndjson" || ext == ".txt" || ext == ".out" {
-		return true
-	}
-	return strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) || strings.HasSuffix(arg, string(filepath.Separator))
+	return slices.Contains([]string{".log", ".jsonl", ".ndjson", ".txt", ".out"}, filepath.Ext(arg)) ||
+		strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) || strings.HasSuffix(arg, string(filepath.Separator))
 }
 
 func logsOfTask(a *cli.App, ctx context.Context, id string) (c logs.LogChoice, err error) {
@@ -152,6 +164,149 @@ func logsOfTask(a *cli.App, ctx context.Context, id string) (c logs.LogChoice, e
 		return c, err
 	}
 	c = logs.LogsOf(dir, exec.GetWorkflowId(), exec.GetRunId())
-	fmt.Fprintln(a.Err, "acescope: logs "+c.Why)
+	Warn(a, "logs %s", c.Why)
 	return c, nil
+}
+
+// logWriter writes log lines as they are read. Reading waits for it, so it drops nothing.
+type logWriter struct {
+	out, err   io.Writer
+	json       bool
+	once       bool // without --follow
+	headings   bool // name the file before its lines
+	choice     logs.LogChoice
+	grep       *regexp.Regexp
+	level      logfile.Severity
+	levels     map[string]*logfile.Levels // by path
+	prefixes   map[string][]byte          // start of a file's JSON lines, by path
+	buf        []byte
+	last       string // path of the last line
+	files      []logfile.File
+	unreadable []string // files with the reason
+}
+
+func (w *logWriter) keeps(l logfile.Line) bool {
+	if w.level != logfile.Unknown {
+		levels := w.levels[l.Path]
+		if levels == nil {
+			if w.levels == nil {
+				w.levels = map[string]*logfile.Levels{}
+			}
+			levels = &logfile.Levels{}
+			w.levels[l.Path] = levels
+		}
+		if levels.Next(l.Text) < w.level {
+			return false
+		}
+	}
+	return (w.grep == nil || w.grep.Match(l.Text)) && w.choice.Keeps(l.Path, l.Text)
+}
+
+func (w *logWriter) lines(batch []logfile.Line) error {
+	w.buf = w.buf[:0]
+	for _, l := range batch {
+		if !w.keeps(l) {
+			continue
+		}
+		if w.json {
+			w.appendJSON(l)
+		} else {
+			w.appendText(l)
+		}
+	}
+	if len(w.buf) == 0 {
+		return nil
+	}
+	_, err := w.out.Write(w.buf)
+	return err
+}
+
+func (w *logWriter) appendText(l logfile.Line) {
+	if l.Path != w.last {
+		if w.headings && w.last != "" {
+			w.buf = append(w.buf, '\n')
+		}
+		if w.headings {
+			w.buf = fmt.Appendf(w.buf, "==> %s <==\n", cli.SafeText(l.Path))
+		}
+		w.last = l.Path
+	}
+	w.buf = append(w.buf, cli.SafeText(string(l.Text))...)
+	if l.Cut > 0 {
+		w.buf = fmt.Appendf(w.buf, " (%d bytes more)", l.Cut)
+	}
+	w.buf = append(w.buf, '\n')
+}
+
+// LogLine describes the JSON of a log line for its schema; see [logWriter.appendJSON].
+type LogLine struct {
+	Type    string          `json:"type"` // line
+	File    string          `json:"file"`
+	Offset  int64           `json:"offset"`
+	Line    int64           `json:"line,omitempty"`
+	At      time.Time       `json:"at"`
+	Cut     int64           `json:"cut,omitempty"`
+	Partial bool            `json:"partial,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	Text    string          `json:"text,omitempty"`
+}
+
+// appendJSON appends a [LogLine] without encoding/json, which is slower than reading the log. A line that
+// is a JSON object or array is copied.
+func (w *logWriter) appendJSON(l logfile.Line) {
+	prefix := w.prefixes[l.Path]
+	if prefix == nil {
+		if w.prefixes == nil {
+			w.prefixes = map[string][]byte{}
+		}
+		prefix = appendString([]byte(`{"type":"line","file":`), l.Path)
+		w.prefixes[l.Path] = prefix
+	}
+	b := append(w.buf, prefix...)
+	b = strconv.AppendInt(append(b, `,"offset":`...), l.Offset, 10)
+	if l.Number > 0 {
+		b = strconv.AppendInt(append(b, `,"line":`...), l.Number, 10)
+	}
+	b = append(l.At.UTC().AppendFormat(append(b, `,"at":"`...), time.RFC3339Nano), '"')
+	if l.Cut > 0 {
+		b = strconv.AppendInt(append(b, `,"cut":`...), l.Cut, 10)
+	}
+	if l.Torn {
+		b = append(b, `,"partial":true`...)
+	}
+	if t := l.Text; len(t) > 1 && (t[0] == '{' || t[0] == '[') && utf8.Valid(t) && json.Valid(t) {
+		b = append(append(b, `,"data":`...), t...)
+	} else {
+		b = appendString(append(b, `,"text":`...), string(t))
+	}
+	w.buf = append(b, '}', '\n')
+}
+
+// appendString appends a JSON string. Invalid UTF-8 becomes U+FFFD.
+func appendString(b []byte, s string) []byte {
+	quoted, _ := json.Marshal(s) // strings can always be encoded
+	return append(b, quoted...)
+}
+
+// LogNote reports an event of a file.
+type LogNote struct {
+	Type  string       `json:"type"` // note
+	Event logfile.Kind `json:"event"`
+	File  string       `json:"file,omitempty"`
+	At    time.Time    `json:"at"`
+	Text  string       `json:"text"`
+}
+
+func (w *logWriter) event(e logfile.Event) error {
+	if e.Kind == logfile.NotReadable {
+		w.unreadable = append(w.unreadable, e.Path+": "+e.Text)
+	}
+	if w.json {
+		return cli.NewLines(w.out).Write(LogNote{"note", e.Kind, e.Path, e.At.UTC(), e.Text})
+	}
+	if e.Kind == logfile.Opened || w.once && e.Kind == logfile.NotReadable {
+		return nil
+	}
+	_, err := fmt.Fprintln(w.err, "acescope: "+cli.SafeText(strings.TrimSpace(e.Path+" "+e.Text)))
+	return err
 }

@@ -2,9 +2,11 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -17,9 +19,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/learning/dataset"
-	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
-	"acescope/engine/temporal/fork"
 )
 
 // RunFlags are the flags of acescope run.
@@ -28,7 +28,7 @@ type RunFlags struct {
 	playbook, Adapter                          string
 	Epochs, limit, Parallel, window            int
 	tools, steps                               []string
-	served                                     map[string]string // steps, read
+	providers                                  map[string]string // by phase, parsed from steps
 	permission                                 string
 	detach                                     bool
 	Pace                                       time.Duration
@@ -39,47 +39,49 @@ func RunCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [PROMPT]",
 		Short: "Run one task, or an experiment over a data set",
-		Long: "Run one task, or with --dataset an experiment: the tasks of the data set one after the other, the playbook\n" +
-			"learning from each. A data set is a file of JSON lines {\"context\": …, \"target\": …}. An interrupted run is kept:\n" +
-			"it goes on when acescope runs on the same data directory again; acescope cancel ends it.",
+		Long: "Runs one task, or with --dataset an experiment: the tasks of the data set one after the other, with a\n" +
+			"playbook that learns from each. A data set is a file of JSON lines {\"context\": …, \"target\": …}. An\n" +
+			"interrupted run is kept: it continues when acescope runs on the same data directory again;\n" +
+			"\"acescope cancel\" ends it.",
 		Example: "acescope run --dataset train.jsonl --eval held-out.jsonl --experiment finance-1\n" +
 			"acescope run \"Use formula Current Ratio …\" --playbook best.txt --json\n" +
 			"acescope run --dataset train.jsonl --step curator=blueprint:my-curator --agents-dir ~/agents",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			prompt := ""
-			if len(args) == 1 {
-				prompt = args[0]
-			}
-			return runTasks(a, cmd.Context(), prompt, f)
+			return runTasks(a, cmd.Context(), strings.Join(args, ""), f)
 		},
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.Dataset, "dataset", "", "data set to learn from")
-	fs.StringVar(&f.Eval, "eval", "", "second data set, measured before the first epoch and after each, without learning from it")
-	fs.StringVar(&f.Experiment, "experiment", "", "id of the experiment (default: data set and time)")
-	fs.StringVar(&f.Provider, "provider", "builtin", "who serves the steps: acescope doctor lists who can; blueprint:NAME is a program of yours, see docs/guides/workers.md")
-	fs.StringArrayVar(&f.steps, "step", nil, "who serves one step in place of --provider, as STEP=PROVIDER: generator, skills, reflector or curator; can be given again")
+	fs.StringVar(&f.Eval, "eval", "",
+		"data set to evaluate on, without learning, before the first epoch and after each epoch")
+	fs.StringVar(&f.Experiment, "experiment", "", "ID of the experiment (default: data set and time)")
+	fs.StringVar(&f.Provider, "provider", "builtin",
+		"provider of the phases; \"acescope doctor\" lists them; blueprint:NAME is your program, see docs/guides/workers.md")
+	fs.StringArrayVar(&f.steps, "step", nil,
+		"provider of one phase, as PHASE=PROVIDER: generator, skills, reflector or curator; repeatable")
 	a.AgentDirsFlag(fs)
 	fs.StringVar(&f.model, "model", "", "model (default: the provider's)")
-	fs.IntVar(&f.Epochs, "epochs", 1, "how often to go through the data set")
+	fs.IntVar(&f.Epochs, "epochs", 1, "number of passes over the data set")
 	fs.IntVar(&f.limit, "limit", 0, "use only the first N tasks of the data set (default all)")
-	fs.IntVar(&f.Parallel, "parallel", 1, "how many tasks may run at a time")
-	fs.IntVar(&f.window, "window", 0, "tasks that --adapter online measures before it learns from them (default 20)")
-	fs.StringVar(&f.playbook, "playbook", "", "playbook to start from: a file, or the hash of a version (default: empty)")
-	fs.StringVar(&f.Adapter, "adapter", "offline", "offline: learn task by task over epochs; online: measure a window, then learn from it")
-	fs.StringSliceVar(&f.tools, "allow-tool", nil, "tools that the skills session may call (default all)")
-	fs.StringVar(&f.permission, "permission-mode", "default", "what an agent may do in its skills session: default, plan, acceptEdits, dontAsk or full")
-	fs.BoolVar(&f.detach, "detach", false, "start it and return at once; a process in the background carries it on")
-	fs.DurationVar(&f.Pace, "pace", 0, "hold every phase for at least so long, for the eye")
-	MustComplete(cmd, "provider", func(p0 *cobra.Command, p1 []string, p2 string) ([]string, cobra.ShellCompDirective) {
-		return CompleteProviders(a, p0, p1, p2)
-	})
-	MustComplete(cmd, "step", func(p0 *cobra.Command, p1 []string, p2 string) ([]string, cobra.ShellCompDirective) {
-		return completeSteps(a, p0, p1, p2)
-	})
+	fs.IntVar(&f.Parallel, "parallel", 1, "maximum number of tasks that run at the same time")
+	fs.IntVar(&f.window, "window", 0,
+		"number of tasks that --adapter online measures before it learns from them (default 20)")
+	fs.StringVar(&f.playbook, "playbook", "",
+		"playbook to start from: a file or the hash of a version (default: empty)")
+	fs.StringVar(&f.Adapter, "adapter", "offline",
+		"offline: learn task by task over epochs; online: measure a window, then learn from it")
+	fs.StringSliceVar(&f.tools, "allow-tool", nil, "tools that the skills phase may call (default all)")
+	fs.StringVar(&f.permission, "permission-mode", permissionModes[0],
+		"permissions of an agent in the skills phase: "+strings.Join(permissionModes, ", "))
+	fs.BoolVar(&f.detach, "detach", false, "start it and return; a background process executes it")
+	fs.DurationVar(&f.Pace, "pace", 0, "minimum duration of every phase, to make demonstrations easier to follow")
+	MustComplete(cmd, "provider", CompleteProviders(a))
+	MustComplete(cmd, "step", completeSteps(a, ""))
 	return cmd
 }
+
+var permissionModes = []string{"default", "plan", "acceptEdits", "dontAsk", "full"}
 
 func (f RunFlags) check(prompt string) error {
 	switch {
@@ -90,74 +92,23 @@ func (f RunFlags) check(prompt string) error {
 	case f.Eval != "" && f.Dataset == "":
 		return cli.UsageError("--eval needs --dataset")
 	case f.Epochs < 1 || f.Epochs > 1000:
-		return cli.UsageError("--epochs %d: give a number from 1 to 1000", f.Epochs)
+		return cli.UsageError("--epochs %d: must be from 1 to 1000", f.Epochs)
 	case f.limit < 0:
-		return cli.UsageError("--limit %d: give a number above 0", f.limit)
+		return cli.UsageError("--limit %d: must not be negative", f.limit)
 	case f.Parallel < 1 || f.Parallel > engine.MaxActivities:
-		return cli.UsageError("--parallel %d: give a number from 1 to %d", f.Parallel, engine.MaxActivities)
+		return cli.UsageError("--parallel %d: must be from 1 to %d", f.Parallel, engine.MaxActivities)
 	case f.window < 0:
-		return cli.UsageError("--window %d: give a number above 0", f.window)
+		return cli.UsageError("--window %d: must not be negative", f.window)
 	case f.Pace < 0:
-		return cli.UsageError("--pace %s: give a duration above 0, such as 400ms", f.Pace)
+		return cli.UsageError("--pace %s: must be a positive duration such as 400ms", f.Pace)
 	case f.Adapter != string(ace.Offline) && f.Adapter != string(ace.Online):
-		return cli.UsageError("--adapter %q: give offline or online", f.Adapter)
-	case !slices.Contains([]string{"default", "plan", "acceptEdits", "dontAsk", "full"}, f.permission):
-		return cli.UsageError("--permission-mode %q: give default, plan, acceptEdits, dontAsk or full", f.permission)
+		return cli.UsageError("--adapter %q: use offline or online", f.Adapter)
+	case !slices.Contains(permissionModes, f.permission):
+		return cli.UsageError("--permission-mode %q: use one of %s", f.permission, strings.Join(permissionModes, ", "))
 	case strings.TrimSpace(prompt) == "" && prompt != "":
 		return cli.UsageError("the PROMPT is empty")
 	}
 	return nil
-}
-
-// checkProvider refuses one that is not known or lacks something. A cluster may have other
-// workers.
-func (f RunFlags) checkProvider(name, said string, known []model.Provider, cluster bool) error {
-	var names []string
-	for _, p := range known {
-		if p.Name() != name {
-			names = append(names, p.Name())
-			continue
-		}
-		if c, ok := p.(model.Checker); ok && !cluster && c.Ready() != nil {
-			return cli.UsageError("%s: %s", said, strings.TrimPrefix(c.Ready().Error(), name+": "))
-		}
-		if f.model == "" && p.DefaultModel() == "" {
-			return cli.UsageError("%s has no default model: give --model, or model in [providers.%s] of the configuration", said, name)
-		}
-		return nil
-	}
-	return cli.UsageError("%s: there is no provider %q; known: %s, and blueprint:NAME", said, name, strings.Join(names, ", "))
-}
-
-// modelName is the model that is recorded and given to every step: that of the first provider
-// which asks one, else what the steps' provider calls itself.
-func (f RunFlags) modelName(known []model.Provider) string {
-	if f.model != "" {
-		return f.model
-	}
-	names := []string{f.Provider}
-	for _, step := range servedSteps() {
-		name, _ := f.providerOf(step)
-		names = append(names, name)
-	}
-	for _, name := range names {
-		if _, program := ace.BlueprintOf(name); !program && name != fork.Free {
-			return defaultModel(name, known)
-		}
-	}
-	if blueprint, program := ace.BlueprintOf(f.Provider); program {
-		return blueprint
-	}
-	return defaultModel(f.Provider, known)
-}
-
-func defaultModel(provider string, known []model.Provider) string {
-	for _, p := range known {
-		if p.Name() == provider {
-			return p.DefaultModel()
-		}
-	}
-	return ""
 }
 
 func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error {
@@ -165,15 +116,17 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error 
 		return err
 	}
 	var err error
-	if f.served, err = parseSteps(f.steps); err != nil {
+	if f.providers, err = parseSteps(f.steps); err != nil {
 		return err
 	}
-	if err := checkServed(a, f); err != nil {
+	if err := checkProviders(a, f); err != nil {
 		return err
 	}
 	skills, _ := f.providerOf(ace.PhaseSkills)
-	if f.permission == string(agentcli.PermissionFull) && a.Cluster() == nil && !a.Agents()[agentcli.CLI(skills)].AllowFull {
-		return cli.UsageError("--permission-mode full is not allowed by policy: allow_full in [agents.%s] of the configuration allows it", skills)
+	full := f.permission == string(agentcli.PermissionFull)
+	if full && a.Cluster() == nil && !a.Agents()[agentcli.CLI(skills)].AllowFull {
+		return cli.UsageError("--permission-mode full is not allowed; set allow_full in [agents.%s] of config.toml",
+			skills)
 	}
 	if f.detach {
 		return detach(a, ctx, prompt, f)
@@ -190,18 +143,16 @@ func runTasks(a *cli.App, ctx context.Context, prompt string, f RunFlags) error 
 			stop(err)
 		}
 	})
-	if err := runOn(a, ctx, e, prompt, f); err != nil {
-		if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-			return cause
-		}
-		return err
+	err = runOn(a, ctx, e, prompt, f)
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
 	}
-	return nil
+	return err
 }
 
 func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f RunFlags) error {
 	if prompt != "" {
-		in, err := taskInput(e, prompt, f)
+		in, err := taskInput(ctx, e, prompt, f)
 		if err != nil {
 			return err
 		}
@@ -212,25 +163,16 @@ func runOn(a *cli.App, ctx context.Context, e *engine.Engine, prompt string, f R
 		return err
 	}
 	if partial != nil {
-		fmt.Fprintf(a.Err, "acescope: %s; going on with what is good before it: tasks 1 to %d\n", cli.OneLine(partial), in.Tasks)
+		Warn(a, "%s; continuing with the valid tasks before it: 1 to %d", cli.OneLine(partial), in.Tasks)
 	}
-	if err := runExperiment(a, ctx, e, in, f); err != nil {
+	if err := runExperiment(a, ctx, e, in, f); err != nil || partial == nil {
 		return err
-	}
-	return partialError(partial)
-}
-
-// partialError makes a data set that could only be read in part fail the command, once
-// what could be read has run.
-func partialError(partial error) error {
-	if partial == nil {
-		return nil
 	}
 	return fmt.Errorf("the data set was read only in part: %w", partial)
 }
 
-// StartBook is the hash of the playbook to start from; "" is the empty one.
-func StartBook(e *engine.Engine, name string) (string, error) {
+// PlaybookHash returns the hash of the playbook that a file or a hash names; "" for the empty playbook.
+func PlaybookHash(e *engine.Engine, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
@@ -238,7 +180,7 @@ func StartBook(e *engine.Engine, name string) (string, error) {
 	if err != nil {
 		hash, hashErr := e.Books.Resolve(name)
 		if errors.Is(hashErr, playbook.ErrNotFound) {
-			return "", &cli.ExitError{Code: cli.ExitNotFound, Err: fmt.Errorf("--playbook %s: no such file, and no version of that hash", name)}
+			return "", cli.NotFound("--playbook %s: no such file or version", name)
 		}
 		return hash, hashErr
 	}
@@ -250,98 +192,101 @@ func StartBook(e *engine.Engine, name string) (string, error) {
 	return e.Books.Put(book)
 }
 
-// ExperimentInput stores the data sets and describes the experiment. partial is the
-// first bad line of a data set of which some could be read.
-func ExperimentInput(ctx context.Context, e *engine.Engine, f RunFlags) (in ace.ExperimentInput, partial, err error) {
+// ExperimentInput stores the data sets and returns the input of the experiment. partial is the error of
+// the first invalid line of a data set that has valid tasks before it.
+func ExperimentInput(ctx context.Context, e *engine.Engine, f RunFlags) (
+	in ace.ExperimentInput, partial, err error,
+) {
 	train, err := dataset.Ingest(ctx, f.Dataset, e.Artifacts, f.limit)
-	if partial, err = split(err, train.Tasks); err != nil {
-		return in, nil, dataError(err)
+	var line *dataset.LineError
+	if errors.As(err, &line) && train.Tasks > 0 {
+		partial, err = err, nil
 	}
-	in = ace.ExperimentInput{ExperimentID: f.Experiment, DatasetID: train.ID, Dataset: train.Ref, Tasks: train.Tasks,
-		Adapter: ace.Adapter(f.Adapter), Provider: f.Provider, Model: f.modelName(e.Providers), Steps: f.served, Epochs: f.Epochs,
+	if err != nil {
+		return in, nil, datasetError(err)
+	}
+	in = ace.ExperimentInput{
+		ExperimentID: f.Experiment, DatasetID: train.ID, Dataset: train.Ref, Tasks: train.Tasks,
+		Adapter: ace.Adapter(f.Adapter), Provider: f.Provider, Model: f.modelName(e.Providers), Steps: f.providers,
+		Epochs: f.Epochs, Parallel: f.Parallel, Window: f.window, PaceMS: f.Pace.Milliseconds(),
 		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
-		Parallel:     f.Parallel, Window: f.window, PaceMS: f.Pace.Milliseconds()}
+	}
 	if in.ExperimentID == "" {
 		in.ExperimentID = train.ID + "-" + time.Now().Format("20060102-150405")
 	}
-	if err := checkID("--experiment", in.ExperimentID); err != nil {
+	if err := checkExperimentID(in.ExperimentID); err != nil {
 		return in, nil, err
 	}
 	if f.Eval != "" {
 		eval, err := dataset.Ingest(ctx, f.Eval, e.Artifacts, 0)
 		if err != nil {
-			return in, nil, dataError(err)
+			return in, nil, datasetError(err)
 		}
 		in.EvalID, in.Eval, in.EvalTasks = eval.ID, &eval.Ref, eval.Tasks
 	}
-	in.PlaybookHash, err = StartBook(e, f.playbook)
+	in.PlaybookHash, err = PlaybookHash(e, f.playbook)
 	return in, partial, err
 }
 
-// split tells a bad line after good ones from a data set that cannot be used at all.
-func split(err error, tasks int) (partial, fatal error) {
+func datasetError(err error) error {
 	var line *dataset.LineError
-	if errors.As(err, &line) && tasks > 0 {
-		return err, nil
-	}
-	return nil, err
-}
-
-func dataError(err error) error {
-	if errors.Is(err, os.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return &cli.ExitError{Code: cli.ExitNotFound, Err: err}
-	}
-	var line *dataset.LineError
-	if errors.As(err, &line) || errors.Is(err, dataset.ErrEmpty) || errors.Is(err, dataset.ErrDirectory) {
+	case errors.As(err, &line), errors.Is(err, dataset.ErrEmpty), errors.Is(err, dataset.ErrDirectory):
 		return &cli.ExitError{Code: cli.ExitUsage, Err: err}
 	}
 	return err
 }
 
-// maxID leaves room in Temporal's limit for prefixes and suffixes.
+// maxID leaves room for prefixes and suffixes within Temporal's limit.
 const maxID = 200
 
-func checkID(flag, id string) error {
+func checkExperimentID(id string) error {
 	if len(id) > maxID {
-		return cli.UsageError("%s: longer than %d bytes", flag, maxID)
+		return cli.UsageError("--experiment: longer than %d bytes", maxID)
 	}
 	if id != cli.SafeText(id) || strings.ContainsAny(id, " \t/\"'\\") {
-		return cli.UsageError("%s %q: use letters, digits, dots, dashes and underscores", flag, id)
+		return cli.UsageError("--experiment %q: use letters, digits, dots, dashes and underscores", id)
 	}
 	return nil
 }
 
-// adhoc is the line of playbooks that tasks without an experiment learn on.
+// adhoc is the experiment and the playbook branch of tasks without an experiment.
 const adhoc = "adhoc"
 
-func taskInput(e *engine.Engine, prompt string, f RunFlags) (ace.TaskInput, error) {
-	if f.Experiment == "" {
-		f.Experiment = adhoc
+func taskInput(ctx context.Context, e *engine.Engine, prompt string, f RunFlags) (in ace.TaskInput, err error) {
+	id := cmp.Or(f.Experiment, adhoc)
+	if err := checkExperimentID(id); err != nil {
+		return in, err
 	}
-	if err := checkID("--experiment", f.Experiment); err != nil {
-		return ace.TaskInput{}, err
-	}
-	book, err := StartBook(e, f.playbook)
+	hash, err := PlaybookHash(e, f.playbook)
 	if err != nil {
-		return ace.TaskInput{}, err
+		return in, err
 	}
 	if f.playbook == "" {
-		if head, ok, headErr := e.Books.Head(f.Experiment); headErr != nil {
-			return ace.TaskInput{}, headErr
-		} else if ok {
-			book = head
-		}
-	}
-	in := ace.TaskInput{TaskID: f.Experiment + "-" + time.Now().Format("20060102-150405.000"), Prompt: prompt,
-		Adapter: ace.Adapter(f.Adapter), PlaybookHash: book, ExperimentID: f.Experiment, DatasetID: "none",
-		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
-		Provider:     f.Provider, Model: f.modelName(e.Providers), Steps: f.served, Branch: f.Experiment, PaceMS: f.Pace.Milliseconds()}
-	if len(prompt) > ace.InlineBytes {
-		ref, err := e.Artifacts.PutBytes(context.Background(), []byte(prompt), "text/plain; charset=utf-8")
-		if err != nil {
+		if hash, _, err = e.Books.Head(id); err != nil {
 			return in, err
 		}
-		in.Prompt, in.PromptRef = "", &ref
 	}
-	return in, nil
+	in = ace.TaskInput{
+		TaskID: id + "-" + time.Now().Format("20060102-150405.000"), Prompt: prompt, Adapter: ace.Adapter(f.Adapter),
+		PlaybookHash: hash, ExperimentID: id, DatasetID: "none", Provider: f.Provider, Model: f.modelName(e.Providers),
+		Steps: f.providers, Branch: id, PaceMS: f.Pace.Milliseconds(),
+		SkillsConfig: ace.SkillsConfig{AllowedTools: f.tools, PermissionMode: f.permission},
+	}
+	in.PromptRef, err = StorePrompt(ctx, e, prompt)
+	if in.PromptRef != nil {
+		in.Prompt = ""
+	}
+	return in, err
+}
+
+// StorePrompt stores a prompt that is too long for an input as an artifact. It returns nil for others.
+func StorePrompt(ctx context.Context, e *engine.Engine, prompt string) (*ace.Ref, error) {
+	if len(prompt) <= ace.InlineBytes {
+		return nil, nil
+	}
+	ref, err := e.Artifacts.PutBytes(ctx, []byte(prompt), "text/plain; charset=utf-8")
+	return &ref, err
 }

@@ -19,281 +19,287 @@ import (
 	"acescope/tui/text"
 )
 
-// shownCalls is how many calls the text of a run lists: the last; --calls lists all.
-const shownCalls = 20
+const (
+	shownCalls = 20       // newest calls in the text of a run; --calls lists all
+	shownText  = 16 << 10 // bytes of a long value
+)
 
-// shownText is how many bytes of a text it prints.
-const shownText = 16 << 10
-
-// PrintShow lays a run out for people, in the order of the console's run screen.
+// PrintShow writes a run as text, in the order of the console's run screen.
 func PrintShow(w io.Writer, d *histories.Detail, l ShowLine) error {
-	out := &sheet{Writer: bufio.NewWriter(w)}
-	out.say("%s  %s  %s (%s, %d events)", cli.SafeText(l.WorkflowID), l.Status, l.Start.Local().Format(time.DateTime), l.From, l.Events)
-	out.trouble(d)
-	if d.Experiment != nil {
-		out.experiment(d)
-		return out.Flush()
+	p := &page{bufio.NewWriter(w)}
+	start := l.Start.Local().Format(time.DateTime)
+	p.line("%s  %s  %s (%s, %d events)", l.WorkflowID, l.Status, start, l.From, l.Events)
+	p.problems(d)
+	p.lineage(&d.Lineage)
+	switch {
+	case d.Experiment != nil:
+		p.experiment(d)
+	case d.Session != nil:
+		p.session(d.Session)
+		p.phases(d)
+		p.skills(d)
+	case d.Course != nil:
+		p.blueprintRun(d.Course)
+	default:
+		p.phases(d)
+		p.skills(d)
+		p.delta(d)
+		p.task(d)
+		p.calls(d)
 	}
-	if d.Session != nil {
-		out.session(d.Session)
-		out.phases(d)
-		out.skills(d)
-		return out.Flush()
-	}
-	if d.Course != nil {
-		out.course(d.Course)
-		return out.Flush()
-	}
-	out.phases(d)
-	out.skills(d)
-	out.delta(d)
-	out.task(d)
-	out.calls(d)
-	return out.Flush()
+	return p.Flush()
 }
 
-// sheet is a text with headings.
-type sheet struct{ *bufio.Writer }
+// page is text with headings. Its errors are those of the flush.
+type page struct{ *bufio.Writer }
 
-func (s *sheet) say(format string, args ...any) { fmt.Fprintf(s, format+"\n", args...) }
+// line writes one line without control characters.
+func (p *page) line(format string, args ...any) {
+	fmt.Fprintln(p, strings.TrimRight(cli.SafeText(fmt.Sprintf(format, args...)), " "))
+}
 
-func (s *sheet) head(title string) { s.say("\n%s", title) }
+func (p *page) heading(format string, args ...any) {
+	p.line("")
+	p.line(format, args...)
+}
 
-// text writes a value below its name, further lines indented.
-func (s *sheet) text(name, value string) {
+// field writes a name and a value in one line.
+func (p *page) field(name, format string, args ...any) {
+	p.line("  %-10s %s", name, fmt.Sprintf(format, args...))
+}
+
+// text writes a name and the lines of a value, or nothing if the value is empty.
+func (p *page) text(name, value string) {
 	if value == "" {
 		return
 	}
 	if size := len(value); size > shownText {
-		value = fmt.Sprintf("%s…\n(%s in all; --json has it whole)", strings.ToValidUTF8(value[:shownText], ""), system.Bytes(uint64(size)))
+		value = fmt.Sprintf("%s…\n(%s in total; --json has all of it)",
+			strings.ToValidUTF8(value[:shownText], ""), system.Bytes(uint64(size)))
 	}
-	for i, line := range text.Lines(value) {
-		if i > 0 {
-			name = ""
-		}
-		s.say("  %-10s %s", name, line)
-	}
-}
-
-// session is an agent session in short; acescope session show has what was said.
-func (s *sheet) session(st *sessions.TalkState) {
-	s.head("Session")
-	s.text("status", string(st.Status))
-	s.text("agent", strings.TrimSpace(st.Input.Agent+" "+st.Model)+" in "+st.Input.WorkingDir)
-	for _, p := range st.Pending {
-		s.text("approval", p.ID+" "+p.Name+" "+string(p.Args))
-	}
-	for _, q := range st.Queue {
-		s.text("waits", q.Text)
-	}
-	for _, t := range st.Recent {
-		s.text(fmt.Sprintf("turn %d", t.Turn), fmt.Sprintf("%s: %s; %s", t.Status, t.Prompt, sessions.TurnText(t)))
-	}
-	s.say("  acescope session show %s has what was said", cli.SafeText(st.Input.SessionID))
-}
-
-// course is a run of a blueprint.
-func (s *sheet) course(st *histories.CourseState) {
-	s.head("Run")
-	s.fields(runners.CourseFields(st))
-	s.text("prompt", st.Input.Prompt)
-	if result := runners.ResultFields(st); len(result) > 0 {
-		s.head("Result")
-		s.fields(result)
+	for _, line := range text.Lines(value) {
+		p.field(name, "%s", line)
+		name = ""
 	}
 }
 
-func (s *sheet) fields(list []runners.CourseField) {
-	for _, f := range list {
-		value := f.Value
-		if !f.At.IsZero() {
-			value = strings.TrimSpace(value + " " + f.At.Local().Format("2006-01-02 15:04:05"))
-		}
-		s.text(f.Name, value)
-	}
-}
-
-func (s *sheet) trouble(d *histories.Detail) {
+func (p *page) problems(d *histories.Detail) {
 	if f := d.Phase.Failure; f != nil {
 		kind := string(f.Kind)
 		if f.Type != "" {
 			kind += ", " + f.Type
 		}
-		s.text("failure", kind+": "+f.Message)
+		p.text("failure", kind+": "+f.Message)
 	}
 	for _, c := range d.Causes {
 		parts := []string{c.Kind}
-		for _, p := range []string{c.Activity, c.Type, c.Retry} {
-			if p != "" {
-				parts = append(parts, p)
+		for _, part := range []string{c.Activity, c.Type, c.Retry} {
+			if part != "" {
+				parts = append(parts, part)
 			}
 		}
-		s.text("because", strings.Join(parts, ", ")+": "+c.Message)
+		p.text("cause", strings.Join(parts, ", ")+": "+c.Message)
 	}
-	s.text("reading", d.Err)
-	s.text("clock", d.Skew.String())
-	s.text("missing", strings.Join(d.Missing, ", "))
+	p.text("read error", d.Err)
+	p.text("clock", d.Skew.String())
+	p.text("missing", strings.Join(d.Missing, ", "))
 	for _, x := range d.Sealed {
-		s.say("  %-10s %s at event %d: %s, %d bytes, %s", "payload", cli.SafeText(x.What), x.Event, cli.SafeText(x.Encoding), x.Size, cli.SafeText(x.Why()))
+		p.field("payload", "%s at event %d: %s, %d bytes, %s", x.What, x.Event, x.Encoding, x.Size, x.Why())
 	}
-	for _, p := range d.Pending {
-		s.say("  %-10s %s %s, attempt %d %s", "pending", cli.SafeText(p.Type), p.State, p.Attempt, cli.SafeText(p.LastError))
+	for _, x := range d.Pending {
+		p.field("pending", "%s %s, attempt %d %s", x.Type, x.State, x.Attempt, x.LastError)
 	}
-	l := d.Lineage
+}
+
+func (p *page) lineage(l *histories.Lineage) {
 	if l.Prev != "" {
 		how := l.How
 		if l.Reset != nil {
-			how = "before the run that it was reset from"
+			how = "before the run that this run was reset from"
 		}
-		s.say("  %-10s run %s (%s)", "before", cli.SafeText(l.Prev), how)
+		p.field("continues", "run %s (%s)", l.Prev, how)
 	}
 	if r := l.Reset; r != nil {
-		s.say("  %-10s run %s after event %d; the events up to it are that run's", "reset from", cli.SafeText(r.RunID), r.Event)
+		p.field("reset from", "run %s after event %d; the events up to it are from that run", r.RunID, r.Event)
 	}
-	s.forked(l.Fork)
+	if f := l.Fork; f != nil {
+		p.field("forked", "%s at event %d, before %s (run %s)", f.WorkflowID, f.Event, f.Phase, f.RunID)
+		for _, name := range slices.Sorted(maps.Keys(f.Changed)) {
+			c := f.Changed[name]
+			p.text("changed", name+": "+cmp.Or(c.From, "none")+" → "+cmp.Or(c.To, "none"))
+		}
+	}
 	if l.ResetAs != "" {
-		s.say("  %-10s run %s", "reset as", cli.SafeText(l.ResetAs))
+		p.field("reset as", "run %s", l.ResetAs)
 	}
 	if l.Next != "" {
-		s.say("  %-10s run %s", "goes on as", cli.SafeText(l.Next))
+		p.field("next", "run %s", l.Next)
 	}
 }
 
-// forked says where a fork comes from and what was changed.
-func (s *sheet) forked(f *ace.Forked) {
-	if f == nil {
-		return
+// session summarizes an agent session; acescope session show has the conversation.
+func (p *page) session(st *sessions.TalkState) {
+	p.heading("Session")
+	p.text("status", string(st.Status))
+	p.text("agent", strings.TrimSpace(st.Input.Agent+" "+st.Model)+" in "+st.Input.WorkingDir)
+	for _, c := range st.Pending {
+		p.text("approval", c.ID+" "+c.Name+" "+string(c.Args))
 	}
-	s.say("  %-10s %s at event %d, before %s (run %s)", "forked", cli.SafeText(f.WorkflowID), f.Event, cli.SafeText(string(f.Phase)), cli.SafeText(f.RunID))
-	for _, name := range slices.Sorted(maps.Keys(f.Changed)) {
-		c := f.Changed[name]
-		s.text("changed", name+": "+cmp.Or(c.From, "none")+" → "+cmp.Or(c.To, "none"))
+	for _, q := range st.Queue {
+		p.text("queued", q.Text)
+	}
+	for _, t := range st.Recent {
+		p.text(fmt.Sprintf("turn %d", t.Turn), fmt.Sprintf("%s: %s; %s", t.Status, t.Prompt, sessions.TurnText(t)))
+	}
+	p.line("  \"acescope session show %s\" shows the conversation", st.Input.SessionID)
+}
+
+func (p *page) blueprintRun(st *histories.CourseState) {
+	p.heading("Run")
+	p.fields(runners.CourseFields(st))
+	p.text("prompt", st.Input.Prompt)
+	if result := runners.ResultFields(st); len(result) > 0 {
+		p.heading("Result")
+		p.fields(result)
 	}
 }
 
-func (s *sheet) phases(d *histories.Detail) {
+func (p *page) fields(list []runners.CourseField) {
+	for _, f := range list {
+		value := f.Value
+		if !f.At.IsZero() {
+			value = strings.TrimSpace(value + " " + f.At.Local().Format(time.DateTime))
+		}
+		p.text(f.Name, value)
+	}
+}
+
+func (p *page) phases(d *histories.Detail) {
 	if len(d.Phase.Steps) == 0 {
 		return
 	}
-	s.head("Phases")
-	for _, st := range d.Phase.Steps {
-		line := fmt.Sprintf("  %-10s %-9s %9s", cli.SafeText(string(st.Phase)), st.Status, stepText(st))
-		if st.Reused {
-			line += "  taken over"
+	p.heading("Phases")
+	for _, step := range d.Phase.Steps {
+		duration := ""
+		if step.Time != nil {
+			duration = formatMillis(step.Time.DurationMS)
 		}
-		if by := runners.Server(d.Input, st); by != "" {
-			line += "  by " + cli.SafeText(by)
+		line := fmt.Sprintf("  %-10s %-9s %9s", step.Phase, step.Status, duration)
+		if step.Reused {
+			line += "  reused"
 		}
-		if of, ok := runners.ServedBy(st); ok {
-			line += ", " + cli.SafeText(of.WorkflowID)
+		if provider := runners.Server(d.Input, step); provider != "" {
+			line += "  by " + provider
 		}
-		if v := st.Verdict.String(); v != "" {
-			line += "  answer: " + cli.SafeText(v)
+		if by, ok := runners.ServedBy(step); ok {
+			line += ", " + by.WorkflowID
 		}
-		for _, a := range d.Activities {
-			if a.Phase != st.Phase || a.Attempt < 2 && a.Failure == nil {
-				continue
-			}
-			line += fmt.Sprintf("  %s, %s before the last", cli.Numbered(int64(a.Attempt), "attempt"), text.Took(a.Waited()))
-			switch {
-			case a.Failure != nil:
-				line += "; " + cli.SafeText(a.Failure.Message) + " (" + a.Retry + ")"
-			case a.LastError != nil:
-				line += "; " + cli.SafeText(a.LastError.Message)
+		if v := step.Verdict.String(); v != "" {
+			line += "  answer: " + v
+		}
+		for _, x := range d.Activities {
+			if x.Phase == step.Phase {
+				line += formatAttempts(x)
 			}
 		}
-		s.say("%s", strings.TrimRight(line, " "))
+		p.line("%s", line)
 	}
 }
 
-func stepText(st ace.StepState) string {
-	if st.Time == nil {
+// formatAttempts returns how often an activity was attempted and its failure, or "".
+func formatAttempts(x histories.Activity) string {
+	if x.Attempt < 2 && x.Failure == nil {
 		return ""
 	}
-	return tookText(st.Time.DurationMS)
+	s := fmt.Sprintf("  %s, %s before the last", cli.Numbered(int64(x.Attempt), "attempt"), text.Took(x.Waited()))
+	switch {
+	case x.Failure != nil:
+		s += "; " + x.Failure.Message + " (" + x.Retry + ")"
+	case x.LastError != nil:
+		s += "; " + x.LastError.Message
+	}
+	return s
 }
 
-func tookText(ms float64) string { return text.Took(time.Duration(ms * float64(time.Millisecond))) }
+func formatMillis(ms float64) string { return text.Took(time.Duration(ms * float64(time.Millisecond))) }
 
-func (s *sheet) skills(d *histories.Detail) {
+func (p *page) skills(d *histories.Detail) {
 	if len(d.Skills.Skills) == 0 {
 		return
 	}
-	s.head("Skills")
-	s.say("  %-16s %6s %6s %6s %6s %7s %8s %8s  %s", "", "calls", "ok", "failed", "denied", "pending", "p50", "p95", "last error")
+	p.heading("Skills")
+	p.line("  %-16s %6s %6s %6s %6s %7s %8s %8s  %s",
+		"", "calls", "ok", "failed", "denied", "pending", "p50", "p95", "last error")
 	for _, u := range d.Skills.Skills {
-		line := fmt.Sprintf("  %s %6d %6d %6d %6d %7d %8s %8s  %s", text.Fit(cli.SafeText(u.Name), 16, "~"), u.Calls, u.OK, u.Failed, u.Denied, u.Pending,
-			tookText(u.P50MS), tookText(u.P95MS), cli.SafeText(u.LastError))
-		s.say("%s", strings.TrimRight(line, " "))
+		p.line("  %s %6d %6d %6d %6d %7d %8s %8s  %s", text.Fit(cli.SafeText(u.Name), 16, "~"),
+			u.Calls, u.OK, u.Failed, u.Denied, u.Pending, formatMillis(u.P50MS), formatMillis(u.P95MS), u.LastError)
 	}
 }
 
-func (s *sheet) delta(d *histories.Detail) {
+func (p *page) delta(d *histories.Detail) {
 	if d.Delta.PlaybookAfter == "" && len(d.Delta.Operations) == 0 {
 		return
 	}
-	s.head(fmt.Sprintf("Playbook  %s → %s", hashText(d.Delta.PlaybookBefore), hashText(d.Delta.PlaybookAfter)))
+	p.heading("Playbook  %s → %s", shortHash(d.Delta.PlaybookBefore), shortHash(d.Delta.PlaybookAfter))
 	for _, op := range d.Delta.Operations {
-		line := fmt.Sprintf("  %-8s %-6s %s", op.Outcome, op.Type, cli.SafeText(op.BulletID))
-		what := op.Content
+		content := op.Content
 		if op.Type == ace.OpTag {
-			what = fmt.Sprint(op.Metadata)
+			content = fmt.Sprint(op.Metadata)
 		}
-		line += " " + cli.SafeText(what)
 		if op.Reason != "" {
-			line += " (" + cli.SafeText(op.Reason) + ")"
+			content += " (" + op.Reason + ")"
 		}
-		s.say("%s", strings.TrimRight(line, " "))
+		p.line("  %-8s %-6s %s %s", op.Outcome, op.Type, op.BulletID, content)
 		if old, ok := d.Old[op.BulletID]; ok && op.Type == ace.OpUpdate && op.Content != "" {
-			s.say("  %-8s %-6s %s", "", "before", cli.SafeText(old.Content))
+			p.line("  %-8s %-6s %s", "", "before", old.Content)
 		}
 	}
 }
 
-func hashText(h string) string {
+func shortHash(h string) string {
 	if h == "" {
 		return "none"
 	}
 	return fmt.Sprintf("%.12s", h)
 }
 
-func (s *sheet) task(d *histories.Detail) {
-	s.head("Task")
-	s.text("prompt", d.Input.Prompt)
+func (p *page) task(d *histories.Detail) {
+	p.heading("Task")
+	p.text("prompt", d.Input.Prompt)
 	if r := d.Input.PromptRef; r != nil {
-		s.text("prompt", "artifact "+r.SHA256)
+		p.text("prompt", "artifact "+r.SHA256)
 	}
 	answer := d.Phase.Answer
 	if c := d.Phase.Correct; c != nil {
 		answer += map[bool]string{true: "  (correct)", false: "  (wrong)"}[*c]
 	}
-	s.text("answer", answer)
+	p.text("answer", answer)
 	if d.Input.Label != nil {
-		s.text("expected", *d.Input.Label)
+		p.text("expected", *d.Input.Label)
 	}
-	s.text("plan", d.Plan)
-	s.text("insights", d.Delta.Insights)
-	s.text("rationale", d.Delta.Rationale)
+	p.text("plan", d.Plan)
+	p.text("insights", d.Delta.Insights)
+	p.text("rationale", d.Delta.Rationale)
 }
 
-func (s *sheet) calls(d *histories.Detail) {
+func (p *page) calls(d *histories.Detail) {
 	n := d.Calls.Len()
-	if n == 0 {
-		return
-	}
 	first := max(0, n-shownCalls)
-	title := fmt.Sprintf("Tool calls  %d", n)
-	if first > 0 {
-		title += fmt.Sprintf(", the last %d", shownCalls)
+	switch {
+	case n == 0:
+		return
+	case first > 0:
+		p.heading("Tool calls  %d, the last %d", n, shownCalls)
+	default:
+		p.heading("Tool calls  %d", n)
 	}
-	s.head(title)
 	for i := first; i < n; i++ {
-		s.say("  %s", callText(d.Calls.At(i)))
+		p.line("  %s", formatCall(d.Calls.At(i)))
 	}
 }
 
-// callText is a call in a line.
-func callText(c *histories.ToolCall) string {
+// formatCall formats a tool call as one line.
+func formatCall(c *histories.ToolCall) string {
 	state := "failed"
 	switch {
 	case !c.Accepted:
@@ -303,43 +309,27 @@ func callText(c *histories.ToolCall) string {
 	case c.OK:
 		state = "ok"
 	}
-	at := "            "
+	at := ""
 	if !c.At.IsZero() {
-		at = c.At.Local().Format("15:04:05.000")
+		at = c.At.Local().Format(clockTime)
 	}
-	line := fmt.Sprintf("%s  %-7s %8s  %s %s", at, state, tookText(c.DurationMS), cli.SafeText(c.Name), cli.SafeText(cli.Cut(c.Args, 120)))
+	line := fmt.Sprintf("%12s  %-7s %8s  %s %s", at, state, formatMillis(c.DurationMS), c.Name, cli.Cut(c.Args, 120))
 	switch {
 	case c.Error != "":
-		line += "  " + cli.SafeText(c.Error)
+		line += "  " + c.Error
 	case len(c.Result) > 0:
-		line += " → " + cli.SafeText(cli.Cut(c.Result, 120))
+		line += " → " + cli.Cut(c.Result, 120)
 	}
-	return line + "  [" + cli.SafeText(c.ID) + "]"
+	return line + "  [" + c.ID + "]"
 }
 
-func (s *sheet) experiment(d *histories.Detail) {
-	// What is written to a buffer fails at its flush.
-	_ = printExperiment(s, *d.Experiment)
+func (p *page) experiment(d *histories.Detail) {
+	_ = printExperiment(p, *d.Experiment) // the flush returns its error
 	if len(d.FailedTasks) == 0 {
 		return
 	}
-	s.head(fmt.Sprintf("Failed tasks  %d", len(d.FailedTasks)+d.FailedDropped))
+	p.heading("Failed tasks  %d", len(d.FailedTasks)+d.FailedDropped)
 	for _, f := range d.FailedTasks {
-		s.say("  %-28s %s", cli.SafeText(f.Result.TaskID), cli.SafeText(f.Failure.Message))
+		p.line("  %-28s %s", f.Result.TaskID, f.Failure.Message)
 	}
-}
-
-func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
-	for _, e := range p.Eval {
-		when := fmt.Sprintf("after epoch %d", e.Epoch)
-		if e.Epoch == 0 {
-			when = "before"
-		}
-		fmt.Fprintf(w, "eval     %s: %d of %d correct, %.3f\n", when, e.Correct, e.Tasks, e.Accuracy)
-	}
-	for _, e := range p.Epochs {
-		fmt.Fprintf(w, "epoch    %d: %d tasks, %d correct, %d wrong, %d failed, %d without label, accuracy %.3f\n", e.Epoch, e.Tasks, e.Correct, e.Wrong, e.Failed, e.Unlabeled, e.Accuracy)
-	}
-	_, err := fmt.Fprintf(w, "playbook %.12s → %.12s, %d bullets, %d operations accepted, %d rejected\n", p.Before, p.After, p.Bullets, p.Accepted, p.Rejected)
-	return err
 }

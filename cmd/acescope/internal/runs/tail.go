@@ -1,8 +1,8 @@
 package runs
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	historypb "go.temporal.io/api/history/v1"
@@ -21,7 +21,7 @@ import (
 func TailCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:     "tail TASK",
-		Short:   "Follow a run: every phase, skill, delta and status change, until it closes",
+		Short:   "Follow a run until it closes: phases, tool calls, deltas and statuses",
 		Example: "acescope tail finance-e1-0042 --json | jq -c 'select(.type == \"skill\")'",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return Tail(a, cmd.Context(), args[0]) },
@@ -30,6 +30,7 @@ func TailCommand(a *cli.App) *cobra.Command {
 	}
 }
 
+// Tail follows a run or an experiment until it closes.
 func Tail(a *cli.App, ctx context.Context, id string) error {
 	e, done, err := a.OpenFollowing(ctx)
 	if err != nil {
@@ -41,27 +42,27 @@ func Tail(a *cli.App, ctx context.Context, id string) error {
 		return err
 	}
 	info := run.GetWorkflowExecutionInfo()
-	workflowID, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
 	if info.GetType().GetName() == ace.ExperimentWorkflow {
 		return tailExperiment(a, ctx, e, info)
 	}
-	return tailTask(a, ctx, e, workflowID, runID)
+	return tailRun(a, ctx, e, info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId())
 }
 
-func tailTask(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runID string) error {
-	out := cli.NewLines(a.Out)
+// tailRun follows a run and the runs that continue it.
+func tailRun(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, runID string) error {
+	out := NewOutput(a)
 	for next := runID; next != ""; {
 		runID, next = next, ""
 		folder := histories.NewFolder(workflowID, runID)
-		err := cluster.Follow(ctx, e.Client, e.Namespace(), workflowID, runID, func(p0 error) { away(a, p0) }, func(ev *historypb.HistoryEvent) error {
+		put := func(ev *historypb.HistoryEvent) error {
 			for _, c := range folder.Apply(ev) {
-				if err := putChange(a, out, c); err != nil {
-					return err
-				}
+				at := c.At.Local().Format(clockTime)
+				out.Line(c, "%s  %-6s  %s", at, c.Type, c.Text())
 			}
-			next = history.NextRun(ev) // an observed run that is long goes on under another id
+			next = history.NextRun(ev)
 			return out.Flush()
-		})
+		}
+		err := cluster.Follow(ctx, e.Client, e.Namespace(), workflowID, runID, reportConnection(a), put)
 		if err != nil {
 			return err
 		}
@@ -69,43 +70,35 @@ func tailTask(a *cli.App, ctx context.Context, e *engine.Engine, workflowID, run
 	return nil
 }
 
-func putChange(a *cli.App, out *cli.Lines, c histories.Change) error {
-	if a.JSON {
-		return out.Put(c)
-	}
-	_, err := fmt.Fprintf(out.Buf, "%s  %-6s  %s\n", c.At.Local().Format("15:04:05.000"), c.Type, cli.SafeText(c.Text()))
-	return err
-}
+// clockTime is the layout of the time of day in text output.
+const clockTime = "15:04:05.000"
 
-// tailExperiment tells each task that ends, from the first of the experiment's runs on, and
-// at last the outcome.
-func tailExperiment(a *cli.App, ctx context.Context, e *engine.Engine, run *workflowpb.WorkflowExecutionInfo) error {
-	out := cli.NewLines(a.Out)
+// tailExperiment writes each task that ends, from the first run of the experiment on, and the summary.
+func tailExperiment(
+	a *cli.App, ctx context.Context, e *engine.Engine, run *workflowpb.WorkflowExecutionInfo,
+) error {
+	out := NewOutput(a)
 	var writeErr error
-	state, runID, err := experiments.FollowWhole(ctx, e.Client, e.Namespace(), run, func(p0 error) { away(a, p0) }, func(in ace.ExperimentInput, f experiments.Finished) {
-		if a.JSON {
-			writeErr = out.Write(cli.FinishedLine(f, in))
-			return
-		}
-		_, writeErr = fmt.Fprintf(a.Out, "%s  %-24s  %-9s  answer %s\n", f.At.Local().Format("15:04:05.000"),
-			cli.SafeText(f.Result.TaskID), f.Result.ExitStatus, cli.SafeText(f.Result.Answer))
-	})
-	if err == nil {
-		err = writeErr
+	put := func(in ace.ExperimentInput, f experiments.Finished) {
+		out.Line(cli.FinishedLine(f, in), "%s  %-24s  %-9s  answer %s",
+			f.At.Local().Format(clockTime), f.Result.TaskID, f.Result.ExitStatus, f.Result.Answer)
+		writeErr = out.Flush()
 	}
-	if err != nil {
+	state, runID, err := experiments.FollowWhole(ctx, e.Client, e.Namespace(), run, reportConnection(a), put)
+	if err := cmp.Or(err, writeErr); err != nil {
 		return err
 	}
-	sum := summaryOf(state)
-	sum.WorkflowID, sum.RunID = run.GetExecution().GetWorkflowId(), runID
-	return printSummary(a, sum)
+	return printSummary(a, state, run.GetExecution().GetWorkflowId(), runID, 0)
 }
 
-// away tells on standard error when the server goes and comes back.
-func away(a *cli.App, err error) {
-	if err == nil {
-		fmt.Fprintln(a.Err, "acescope: the server is back")
-		return
+// reportConnection returns a function that writes to standard error when the server becomes unreachable,
+// and, called with nil, when it is reachable again.
+func reportConnection(a *cli.App) func(error) {
+	return func(err error) {
+		if err == nil {
+			Warn(a, "the server is reachable again")
+			return
+		}
+		Warn(a, "the server is unreachable, retrying: %s", cli.OneLine(err))
 	}
-	fmt.Fprintln(a.Err, "acescope: the server is away, trying again: "+cli.OneLine(err))
 }

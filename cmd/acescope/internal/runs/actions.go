@@ -1,0 +1,309 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/temporal/fork"
+	"acescope/sources/runs"
+	"acescope/views/console"
+)
+
+// ActionLine reports a change of a run.
+type ActionLine struct {
+	Type       string `json:"type"` // cancel, terminate, signal or reset
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id"`
+	NewRunID   string `json:"new_run_id,omitempty"` // of a reset: the run that continues
+	Kept       int64  `json:"kept_event,omitempty"` // of a reset: the last event that is kept
+	Signal     string `json:"signal,omitempty"`
+	Reason     string `json:"reason,omitempty"`
+}
+
+// action changes runs.
+type action struct {
+	ActionLine
+	closed  bool // it also applies to closed runs
+	reason  bool // it needs a reason
+	confirm func(*cli.App, context.Context, console.Prepared, bool) error
+	// prepare describes the change of one run, and may add to its line.
+	prepare func(context.Context, *engine.Engine, *ActionLine) (console.Prepared, error)
+}
+
+func (l *ActionLine) target() console.Target {
+	return console.Target{WorkflowID: l.WorkflowID, RunID: l.RunID}
+}
+
+// do finds all runs first. It then confirms, makes and reports the change of each run, and stops
+// at the first error. A change applies to the run that was found, never to a newer run of its ID.
+func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
+	ctx := cmd.Context()
+	yes, err := cmd.Flags().GetBool("yes")
+	if err != nil {
+		return err
+	}
+	e, done, err := a.OpenReadOnly(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var lines []ActionLine
+	for _, name := range names {
+		run, err := cli.ResolveRun(ctx, e.Client, name)
+		if err != nil {
+			return err
+		}
+		info := run.GetWorkflowExecutionInfo()
+		id, status := info.GetExecution().GetWorkflowId(), info.GetStatus()
+		if !x.closed && status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			return fmt.Errorf("%s is closed already (%s)", id, status)
+		}
+		line := x.ActionLine
+		line.WorkflowID, line.RunID = id, info.GetExecution().GetRunId()
+		lines = append(lines, line)
+	}
+	for _, line := range lines {
+		p, err := x.prepare(ctx, e, &line)
+		if err != nil {
+			return err
+		}
+		if err := x.confirm(a, ctx, p, yes); err != nil {
+			return err
+		}
+		message, successor, err := p.Do(ctx)
+		if err != nil {
+			return err
+		}
+		of := "run"
+		if line.NewRunID = successor.RunID; line.NewRunID != "" {
+			of = "from run"
+		}
+		if err := Report(a, line, "%s (%s %s)", message, of, line.RunID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// actionCommand completes a command that makes a change. By default its arguments are runs.
+func actionCommand(a *cli.App, cmd *cobra.Command, x *action) *cobra.Command {
+	cmd.ValidArgsFunction = a.CompleteIDs(false)
+	cmd.Flags().Bool("yes", false, "do not ask for confirmation")
+	if x.reason {
+		cmd.Flags().StringVar(&x.Reason, "reason", "", "reason, which the history keeps")
+		_ = cmd.MarkFlagRequired("reason") // fails only for an unknown flag
+	}
+	if cmd.Args == nil {
+		cmd.Args = cobra.MinimumNArgs(1)
+	}
+	if cmd.RunE == nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return x.do(a, cmd, args) }
+	}
+	return cmd
+}
+
+func CancelCommand(a *cli.App) *cobra.Command {
+	return actionCommand(a, &cobra.Command{
+		Use:   "cancel TASK...",
+		Short: "Request the cancellation of runs or experiments; what they have learned is kept",
+		Long: "Requests the cancellation of runs or experiments. A phase that is running is notified within a second.\n" +
+			"On a terminal it asks for confirmation; scripts do not need --yes.",
+	}, &action{
+		ActionLine: ActionLine{Type: "cancel"}, confirm: (*cli.App).ConfirmOnTerminal,
+		prepare: func(_ context.Context, e *engine.Engine, l *ActionLine) (console.Prepared, error) {
+			return preparedCancel(e, l.target()), nil
+		},
+	})
+}
+
+func TerminateCommand(a *cli.App) *cobra.Command {
+	return actionCommand(a, &cobra.Command{
+		Use:   "terminate TASK... --reason TEXT",
+		Short: "End runs at once, without cleanup; cancel lets them clean up",
+	}, &action{
+		ActionLine: ActionLine{Type: "terminate"}, reason: true, confirm: (*cli.App).Confirm,
+		prepare: func(_ context.Context, e *engine.Engine, l *ActionLine) (console.Prepared, error) {
+			return PreparedTerminate(e, l.target(), l.Reason), nil
+		},
+	})
+}
+
+func ResetCommand(a *cli.App) *cobra.Command {
+	var at fork.Point
+	cmd := &cobra.Command{
+		Use:   "reset TASK... --at N|--phase P --reason TEXT",
+		Short: "Run again from a point, with the same ID and input; fork can change the input",
+		Long: "Temporal resets a run at the end of a workflow task: the first one after the event, or the one that\n" +
+			"started the phase. It keeps the history up to there, and the workflow decides again. An open run is\n" +
+			"terminated.",
+		Example: "acescope reset finance-1-e1-0042 --phase curator --reason 'curator fixed'",
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return CheckPoint(cmd) },
+	}
+	PointFlags(cmd, &at, "last event that is kept", "first phase to run again")
+	return actionCommand(a, cmd, &action{
+		ActionLine: ActionLine{Type: "reset"}, closed: true, reason: true, confirm: (*cli.App).Confirm,
+		prepare: func(ctx context.Context, e *engine.Engine, l *ActionLine) (console.Prepared, error) {
+			events, err := HistoryOf(ctx, e.Client, l.WorkflowID, l.RunID)
+			if err != nil {
+				return console.Prepared{}, err
+			}
+			to, err := fork.ResetAt(events, at)
+			if err != nil {
+				return console.Prepared{}, cli.UsageError("%s: %w", l.WorkflowID, err)
+			}
+			l.Kept = to.Kept
+			return PreparedReset(ctx, e, l.target(), to, l.Reason)
+		},
+	})
+}
+
+func SignalCommand(a *cli.App) *cobra.Command {
+	var argument []byte
+	x := &action{
+		ActionLine: ActionLine{Type: "signal"}, confirm: (*cli.App).Confirm,
+		prepare: func(_ context.Context, e *engine.Engine, l *ActionLine) (console.Prepared, error) {
+			return PreparedSignal(e, l.target(), l.Signal, argument), nil
+		},
+	}
+	return actionCommand(a, &cobra.Command{
+		Use:   "signal TASK NAME [JSON|-]",
+		Short: "Send a signal to a run, with a JSON argument; - reads it from standard input",
+		Example: "acescope signal demo-1 record_tool_event " +
+			"'[{\"event_id\":\"x1\",\"kind\":\"tool_use\",\"name\":\"my_tool\"}]' --yes",
+		Args: cobra.RangeArgs(2, 3),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if argument, err = signalArgument(args[2:]); err != nil {
+				return err
+			}
+			x.Signal = args[1]
+			return x.do(a, cmd, args[:1])
+		},
+	}, x)
+}
+
+// PointFlags adds the flags that name a point of a history.
+func PointFlags(cmd *cobra.Command, at *fork.Point, event, phase string) {
+	cmd.Flags().Int64Var(&at.Event, "at", 0, event)
+	phase += ": generator, skills, reflector, curator or persist"
+	cmd.Flags().StringVar((*string)(&at.Phase), "phase", "", phase)
+}
+
+// CheckPoint returns a usage error unless exactly one of the flags of [PointFlags] is set.
+func CheckPoint(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("at") == cmd.Flags().Changed("phase") {
+		return cli.UsageError("set the point with either --at EVENT or --phase PHASE")
+	}
+	return nil
+}
+
+// maxSignal is the largest argument that the server accepts, in bytes.
+const maxSignal = 2 << 20
+
+func signalArgument(args []string) (data []byte, err error) {
+	switch {
+	case len(args) == 0:
+		return nil, nil
+	case args[0] == "-":
+		data, err = cli.ReadFile("-", maxSignal)
+	default:
+		data = []byte(args[0])
+	}
+	if err != nil {
+		return nil, err
+	}
+	return data, cli.CheckJSON(data)
+}
+
+// prepared returns a change of a run that waits for confirmation. change returns the ID of the run that
+// continues the run, if any, which follows the message.
+func prepared(
+	verb string, t console.Target, lines []string, message string, change func(context.Context) (string, error),
+) console.Prepared {
+	return console.Prepared{
+		Title: verb + " " + ace.TaskIDOf(t.WorkflowID) + "?", Yes: strings.ToLower(verb) + " the run",
+		Lines: append([]string{"workflow  " + t.WorkflowID, "run       " + t.RunID}, lines...),
+		Do: func(ctx context.Context) (string, runs.Run, error) {
+			runID, err := change(ctx)
+			if runID == "" {
+				return message, runs.Run{}, err
+			}
+			successor := runs.Run{WorkflowID: t.WorkflowID, RunID: runID, TaskID: ace.TaskIDOf(t.WorkflowID)}
+			return message + runID, successor, err
+		},
+	}
+}
+
+// PreparedReset prepares a reset. The server terminates the open run of the workflow ID, whichever
+// that is, so the confirmation names it.
+func PreparedReset(
+	ctx context.Context, e *engine.Engine, of console.Target, at fork.Reset, reason string,
+) (console.Prepared, error) {
+	newest, open, err := e.Newest(ctx, of.WorkflowID)
+	if err != nil {
+		return console.Prepared{}, err
+	}
+	effect := "starts a new run with the same ID; this run is closed"
+	switch {
+	case open && newest == of.RunID:
+		effect = "terminates this run and starts a new run with the same ID"
+	case open:
+		effect = "also terminates run " + newest + ", which is open and newer"
+	}
+	lines := []string{
+		fmt.Sprintf("keeps     events 1 to %d and the input", at.Kept),
+		fmt.Sprintf("drops     %s; the steps in them run and cost again", cli.Numbered(at.Lost, "event")),
+		"effect    " + effect,
+		"reason    " + reason,
+	}
+	message := "reset " + of.WorkflowID + "; continues as run "
+	return prepared("Reset", of, lines, message, func(ctx context.Context) (string, error) {
+		return e.Reset(ctx, of.WorkflowID, of.RunID, at.Event, newest, reason)
+	}), nil
+}
+
+func PreparedSignal(e *engine.Engine, of console.Target, name string, argument []byte) console.Prepared {
+	lines := []string{"signal    " + name, "argument  " + cmp.Or(cli.Cut(argument, 60), "none")}
+	message := "sent " + name + " to " + of.WorkflowID
+	return prepared("Signal", of, lines, message, func(ctx context.Context) (string, error) {
+		return "", e.Signal(ctx, of.WorkflowID, of.RunID, name, argument)
+	})
+}
+
+func PreparedTerminate(e *engine.Engine, of console.Target, reason string) console.Prepared {
+	lines := []string{"effect    ends at once, without cleanup; cancel lets it clean up", "reason    " + reason}
+	return prepared("Terminate", of, lines, "terminated "+of.WorkflowID, func(ctx context.Context) (string, error) {
+		return "", e.Terminate(ctx, of.WorkflowID, of.RunID, reason)
+	})
+}
+
+func preparedCancel(e *engine.Engine, of console.Target) console.Prepared {
+	message := "cancellation of " + of.WorkflowID + " requested"
+	return prepared("Cancel", of, nil, message, func(ctx context.Context) (string, error) {
+		return "", e.Cancel(ctx, of.WorkflowID, of.RunID)
+	})
+}
+
+// HistoryOf reads the history of a run as it is now.
+func HistoryOf(ctx context.Context, c client.Client, workflowID, runID string) ([]*historypb.HistoryEvent, error) {
+	var events []*historypb.HistoryEvent
+	all := enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
+	iter := c.GetWorkflowHistory(ctx, workflowID, runID, false, all)
+	for iter.HasNext() {
+		e, err := iter.Next()
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, e)
+	}
+	return events, nil
+}

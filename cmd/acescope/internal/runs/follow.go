@@ -1,0 +1,284 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
+	"acescope/sources/detail"
+	"acescope/sources/experiments"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
+)
+
+// SummaryLine ends the output of acescope run.
+type SummaryLine struct {
+	Type         string            `json:"type"` // summary
+	ExperimentID string            `json:"experiment_id"`
+	WorkflowID   string            `json:"workflow_id"`
+	RunID        string            `json:"run_id"`
+	Provider     string            `json:"provider"`
+	Model        string            `json:"model"`
+	ExitStatus   ace.ExitStatus    `json:"exit_status"`
+	Tasks        int               `json:"tasks"`
+	Correct      int               `json:"correct"`
+	Epochs       []ace.EpochResult `json:"epochs"`
+	Eval         []ace.EvalResult  `json:"eval"`
+	ace.Usage
+	DurationMS     float64      `json:"duration_ms,omitempty"` // from start to end; 0 in tail
+	PlaybookBefore string       `json:"playbook_before"`
+	PlaybookAfter  string       `json:"playbook_after"`
+	Bullets        int          `json:"bullets"`
+	Accepted       int          `json:"operations_accepted"`
+	Rejected       int          `json:"operations_rejected"`
+	Failure        *ace.Failure `json:"failure,omitempty"`
+}
+
+// runExperiment starts an experiment and, without --detach, follows it until it closes.
+func runExperiment(
+	a *cli.App, ctx context.Context, e *engine.Engine, in ace.ExperimentInput, f RunFlags,
+) error {
+	runID, err := e.StartExperiment(ctx, in)
+	if err != nil {
+		return explainStart(ctx, e, err)
+	}
+	id := ace.ExperimentWorkflowID(in.ExperimentID)
+	reportProviders(a, e, f, "experiment "+in.ExperimentID)
+	if f.detach {
+		return reportStarted(a, id, runID, in.ExperimentID)
+	}
+	start := time.Now()
+	state, err := follow(a, ctx, e, in, id, runID)
+	if err != nil {
+		Interrupted(a, ctx, in.ExperimentID)
+		return err
+	}
+	if err := printSummary(a, state, id, runID, time.Since(start)); err != nil {
+		return err
+	}
+	status := state.ExitStatus()
+	switch {
+	case status == ace.Success:
+		return nil
+	case state.Failure != nil:
+		return fmt.Errorf("experiment %s: %s: %s", in.ExperimentID, status, state.Failure.Message)
+	}
+	return fmt.Errorf("experiment %s: %s", in.ExperimentID, status)
+}
+
+// reportProviders writes to standard error which providers execute the phases, and the pace.
+func reportProviders(a *cli.App, e *engine.Engine, f RunFlags, what string) {
+	for _, p := range e.Providers {
+		if p.Name() == f.Provider {
+			Warn(a, "%s: %s", what, p.About())
+		}
+	}
+	if blueprint, ok := ace.BlueprintOf(f.Provider); ok {
+		Warn(a, "%s: runs of the blueprint %s", what, blueprint)
+	}
+	for _, phase := range providedPhases {
+		if provider := f.providers[string(phase)]; provider != "" {
+			Warn(a, "%s: the %s by %s", what, phase, provider)
+		}
+	}
+	if f.Pace > 0 {
+		Warn(a, "every phase takes at least %s (--pace)", f.Pace)
+	}
+}
+
+// TaskError returns why a task has no result: the message of its failure without the wrapping.
+func TaskError(id string, err error) error {
+	var failed *temporal.ApplicationError
+	if errors.As(err, &failed) {
+		return fmt.Errorf("task %s: %s", id, history.FailureFrom(err).Message)
+	}
+	return fmt.Errorf("task %s: %w", id, err)
+}
+
+// explainStart adds to an error of a start which search attributes the namespace lacks, and how to add them.
+func explainStart(ctx context.Context, e *engine.Engine, err error) error {
+	var invalid *serviceerror.InvalidArgument
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	missing, listErr := runs.MissingAttributes(ctx, e.Client, e.Namespace())
+	if listErr != nil || len(missing) == 0 {
+		return err
+	}
+	command := ace.SearchAttributesCommand(e.Namespace(), missing)
+	return fmt.Errorf("%w; add the missing search attributes: %s", err, command)
+}
+
+// StartedLine reports a detached run. PID is the background process that executes it, 0 on a cluster.
+type StartedLine struct {
+	Type       string `json:"type"` // started
+	ID         string `json:"id"`
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id"`
+	PID        int    `json:"pid,omitempty"`
+}
+
+func reportStarted(a *cli.App, workflowID, runID, id string) error {
+	a.Begun = true
+	line := StartedLine{"started", id, workflowID, runID, a.Background}
+	return Report(a, line, "started %s; follow it with \"acescope tail %s\"", id, id)
+}
+
+// Interrupted writes to standard error what becomes of a run whose command was interrupted.
+func Interrupted(a *cli.App, ctx context.Context, id string) {
+	if ctx.Err() != nil {
+		Warn(a, "%s is kept and continues when acescope runs again; \"acescope cancel %s\" ends it", id, id)
+	}
+}
+
+// follow writes each task that ends as a JSON line or to a progress bar.
+func follow(
+	a *cli.App, ctx context.Context, e *engine.Engine, in ace.ExperimentInput, id, runID string,
+) (*ace.ExperimentState, error) {
+	out := cli.NewLines(a.Out)
+	var bar *cli.ProgressBar
+	if !a.JSON {
+		bar = cli.NewProgressBar(a.Err)
+	}
+	defer bar.Clear()
+	progress := cli.Progress{Total: int64(in.Tasks * in.Epochs), Since: time.Now()}
+	correct, labeled := 0, 0
+	var writeErr error
+	state, err := experiments.FollowExperiment(ctx, e.Client, e.Namespace(), id, runID, reportConnection(a),
+		func(_ ace.ExperimentInput, f experiments.Finished) {
+			if c := f.Result.Correct; c != nil {
+				labeled++
+				if *c {
+					correct++
+				}
+			}
+			progress.Done++
+			progress.Note = fmt.Sprintf("%d of %d correct", correct, labeled)
+			bar.Draw(func() cli.Progress { return progress })
+			if a.JSON && writeErr == nil {
+				writeErr = out.Write(cli.FinishedLine(f, in))
+			}
+		})
+	return state, cmp.Or(err, writeErr)
+}
+
+func printSummary(
+	a *cli.App, state *ace.ExperimentState, workflowID, runID string, duration time.Duration,
+) error {
+	in, p := state.Input, state.Progress
+	s := SummaryLine{
+		Type: "summary", ExperimentID: in.ExperimentID, WorkflowID: workflowID, RunID: runID, Provider: in.Provider,
+		Model: in.Model, ExitStatus: state.ExitStatus(), Epochs: p.Epochs, Eval: p.Eval, Usage: p.Usage,
+		DurationMS: cli.Millis(duration), PlaybookBefore: p.Before, PlaybookAfter: p.After, Bullets: p.Bullets,
+		Accepted: p.Accepted, Rejected: p.Rejected, Failure: state.Failure,
+	}
+	for _, e := range p.Epochs {
+		s.Tasks += e.Tasks
+		s.Correct += e.Correct
+	}
+	if a.JSON {
+		return cli.NewLines(a.Out).Write(s)
+	}
+	took := ""
+	if duration > 0 {
+		took = fmt.Sprintf(", %.1f s", duration.Seconds())
+	}
+	cost := fmt.Sprintf("$%.4f", s.CostUSD)
+	switch {
+	case s.Unpriced && s.CostUSD == 0:
+		cost = "no cost data"
+	case s.Unpriced:
+		cost = "more than " + cost
+	}
+	fmt.Fprintf(a.Out, "experiment %s: %s, %d tasks, %d correct%s, %s\n",
+		s.ExperimentID, s.ExitStatus, s.Tasks, s.Correct, took, cost)
+	return printExperiment(a.Out, p)
+}
+
+func printExperiment(w io.Writer, p ace.ExperimentProgress) error {
+	for _, e := range p.Eval {
+		when := fmt.Sprintf("after epoch %d", e.Epoch)
+		if e.Epoch == 0 {
+			when = "before"
+		}
+		fmt.Fprintf(w, "eval     %s: %d of %d correct, %.3f\n", when, e.Correct, e.Tasks, e.Accuracy)
+	}
+	for _, e := range p.Epochs {
+		fmt.Fprintf(w, "epoch    %d: %d tasks, %d correct, %d wrong, %d failed, %d unlabeled, accuracy %.3f\n",
+			e.Epoch, e.Tasks, e.Correct, e.Wrong, e.Failed, e.Unlabeled, e.Accuracy)
+	}
+	_, err := fmt.Fprintf(w, "playbook %.12s → %.12s, %d bullets, %d operations accepted, %d rejected\n",
+		p.Before, p.After, p.Bullets, p.Accepted, p.Rejected)
+	return err
+}
+
+// runTask starts one task and, without --detach, follows it until it closes.
+func runTask(a *cli.App, ctx context.Context, e *engine.Engine, in ace.TaskInput, f RunFlags) error {
+	runID, err := e.StartTask(ctx, in)
+	if err != nil {
+		return explainStart(ctx, e, err)
+	}
+	reportProviders(a, e, f, "task "+in.TaskID)
+	if f.detach {
+		return reportStarted(a, ace.WorkflowID(in.TaskID), runID, in.TaskID)
+	}
+	return FollowTask(a, ctx, e, in, runID, true)
+}
+
+// FollowTask waits until a task closes and, if show is set, writes the result.
+func FollowTask(
+	a *cli.App, ctx context.Context, e *engine.Engine, in ace.TaskInput, runID string, show bool,
+) error {
+	id := ace.WorkflowID(in.TaskID)
+	var result ace.TaskResult
+	if err := e.Client.GetWorkflow(ctx, id, runID).Get(ctx, &result); err != nil {
+		Interrupted(a, ctx, in.TaskID)
+		return TaskError(in.TaskID, err)
+	}
+	if !show {
+		return nil
+	}
+	d, err := detail.Read(ctx, e.Client, id, runID)
+	if err != nil {
+		return err
+	}
+	if !a.JSON {
+		return PrintShow(a.Out, d, LineOf(d))
+	}
+	return writeResult(a, in, d, result)
+}
+
+// writeResult writes the JSON lines of a closed task: the run and its summary.
+func writeResult(a *cli.App, in ace.TaskInput, d *histories.Detail, r ace.TaskResult) error {
+	out := cli.NewLines(a.Out)
+	finished := experiments.Finished{
+		WorkflowID: d.WorkflowID, RunID: d.RunID, At: d.Close, Took: d.Close.Sub(d.Start), Result: r,
+	}
+	line := cli.FinishedLine(finished, ace.ExperimentInput{
+		ExperimentID: in.ExperimentID, DatasetID: in.DatasetID, Model: in.Model, Adapter: in.Adapter,
+	})
+	line.TaskID, line.Start = in.TaskID, &d.Start
+	if err := out.Put(line); err != nil {
+		return err
+	}
+	sum := SummaryLine{
+		Type: "summary", ExperimentID: in.ExperimentID, WorkflowID: d.WorkflowID, RunID: d.RunID, Provider: in.Provider,
+		Model: in.Model, ExitStatus: r.ExitStatus, Tasks: 1, Epochs: []ace.EpochResult{}, Eval: []ace.EvalResult{},
+		Usage: r.Summary.Usage, DurationMS: line.DurationMS, PlaybookBefore: d.Delta.PlaybookBefore,
+		PlaybookAfter: r.PlaybookHash, Bullets: d.Delta.Bullets, Accepted: r.Summary.Accepted(), Rejected: r.Summary.Rejected,
+	}
+	if r.Correct != nil && *r.Correct {
+		sum.Correct = 1
+	}
+	return out.Write(sum)
+}

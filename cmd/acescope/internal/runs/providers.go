@@ -1,0 +1,212 @@
+package runs
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"acescope/cmd/acescope/internal/cli"
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/learning/model"
+	"acescope/engine/temporal/fork"
+)
+
+// providedPhases are the phases that a provider executes, in order.
+var providedPhases = []ace.Phase{ace.PhaseGenerator, ace.PhaseSkills, ace.PhaseReflector, ace.PhaseCurator}
+
+// parseSteps parses the values of --step.
+func parseSteps(list []string) (map[string]string, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	providers := map[string]string{}
+	for _, s := range list {
+		phase, provider, ok := strings.Cut(s, "=")
+		switch {
+		case !ok || provider == "":
+			return nil, cli.UsageError("--step %q: use PHASE=PROVIDER, such as curator=blueprint:my-curator", s)
+		case !slices.Contains(providedPhases, ace.Phase(phase)):
+			return nil, cli.UsageError("--step %q: unknown phase %q; use generator, skills, reflector or curator",
+				s, phase)
+		case providers[phase] != "":
+			return nil, cli.UsageError("--step %s: set more than once", phase)
+		}
+		providers[phase] = provider
+	}
+	return providers, nil
+}
+
+// providerOf returns the provider of a phase and the flag that sets it.
+func (f RunFlags) providerOf(phase ace.Phase) (name, flag string) {
+	if name := f.providers[string(phase)]; name != "" {
+		return name, "--step " + string(phase) + "=" + name
+	}
+	return f.Provider, "--provider " + f.Provider
+}
+
+// checkProviders returns a usage error if a phase has no provider here that can execute it.
+func checkProviders(a *cli.App, f RunFlags) error {
+	known := slices.Concat(a.Providers(), a.AgentProviders())
+	if _, ok := ace.BlueprintOf(f.Provider); !ok {
+		if err := f.checkProvider(f.Provider, "--provider "+f.Provider, known, a.Cluster() != nil); err != nil {
+			return err
+		}
+	}
+	for _, phase := range providedPhases {
+		name, flag := f.providerOf(phase)
+		var err error
+		if blueprint, ok := ace.BlueprintOf(name); ok {
+			err = CheckBlueprint(a, flag, blueprint, phase)
+		} else if name != f.Provider {
+			err = f.checkProvider(name, flag, known, a.Cluster() != nil)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkProvider checks that a provider is known, has a model and, without a cluster, is ready. Workers of
+// a cluster may have what this process lacks.
+func (f RunFlags) checkProvider(name, flag string, known []model.Provider, cluster bool) error {
+	var names []string
+	for _, p := range known {
+		if p.Name() != name {
+			names = append(names, p.Name())
+			continue
+		}
+		if c, ok := p.(model.Checker); ok && !cluster && c.Ready() != nil {
+			return cli.UsageError("%s: %s", flag, strings.TrimPrefix(c.Ready().Error(), name+": "))
+		}
+		if f.model == "" && p.DefaultModel() == "" {
+			return cli.UsageError("%s has no default model: give --model, or model in [providers.%s] of config.toml",
+				flag, name)
+		}
+		return nil
+	}
+	return cli.UsageError("%s: provider %q not found; known: %s, and blueprint:NAME",
+		flag, name, strings.Join(names, ", "))
+}
+
+// CheckBlueprint returns a usage error if a blueprint cannot execute a phase. It searches the directories
+// of this command; the process that executes the phase checks again.
+func CheckBlueprint(a *cli.App, flag, blueprint string, phase ace.Phase) error {
+	l, err := a.Library()
+	if err != nil {
+		return err
+	}
+	if err := engine.CheckStep(cli.Blueprints{Library: l}, blueprint, phase); err != nil {
+		return cli.UsageError("%s: %s", flag, cli.OneLine(err))
+	}
+	return nil
+}
+
+// modelName returns the model that is recorded and passed to every phase: the default of the first
+// provider that uses a model, otherwise the name of the blueprint or of the provider's model.
+func (f RunFlags) modelName(known []model.Provider) string {
+	if f.model != "" {
+		return f.model
+	}
+	names := []string{f.Provider}
+	for _, phase := range providedPhases {
+		name, _ := f.providerOf(phase)
+		names = append(names, name)
+	}
+	i := slices.IndexFunc(names, func(name string) bool {
+		_, ok := ace.BlueprintOf(name)
+		return !ok && name != fork.Free
+	})
+	name, _ := DefaultModel(names[max(i, 0)], known)
+	return name
+}
+
+// DefaultModel returns the model of a provider, for a blueprint its name, and whether the provider is known.
+func DefaultModel(provider string, known []model.Provider) (name string, ok bool) {
+	if blueprint, ok := ace.BlueprintOf(provider); ok {
+		return blueprint, true
+	}
+	for _, p := range known {
+		if p.Name() == provider {
+			return p.DefaultModel(), true
+		}
+	}
+	return "", false
+}
+
+// blueprintProviders returns the providers of blueprints that execute phases.
+func blueprintProviders(a *cli.App, ctx context.Context) (all []model.Provider) {
+	for _, d := range a.StepBlueprints(ctx) {
+		if d.Error == "" {
+			all = append(all, engine.StepProvider(d))
+		}
+	}
+	return all
+}
+
+// CompleteProviders completes the name of a provider.
+func CompleteProviders(a *cli.App) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if a.Load(cmd, args) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, p := range slices.Concat(a.Providers(), a.AgentProviders(), blueprintProviders(a, cmd.Context())) {
+			if strings.HasPrefix(p.Name(), toComplete) && p.Name() == cli.SafeText(p.Name()) {
+				names = append(names, p.Name()+"\t"+cli.SafeText(p.About()))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// noSpace is for completions that end with "=".
+const noSpace = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+
+// completeSteps completes PHASE=PROVIDER after a prefix.
+func completeSteps(a *cli.App, prefix string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		phase, provider, ok := strings.Cut(strings.TrimPrefix(toComplete, prefix), "=")
+		var values []string
+		if !ok {
+			for _, p := range providedPhases {
+				if strings.HasPrefix(string(p), phase) {
+					values = append(values, prefix+string(p)+"=")
+				}
+			}
+			return values, noSpace
+		}
+		names, directive := CompleteProviders(a)(cmd, args, provider)
+		for _, name := range names {
+			values = append(values, prefix+phase+"="+name)
+		}
+		return values, directive
+	}
+}
+
+// CompleteSettings completes the values of --set of the fork command.
+func CompleteSettings(a *cli.App) cobra.CompletionFunc {
+	steps := completeSteps(a, "steps.")
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if strings.HasPrefix(toComplete, "steps.") {
+			return steps(cmd, args, toComplete)
+		}
+		var values []string
+		for _, key := range fork.Keys() {
+			if strings.HasPrefix(key, toComplete) {
+				values = append(values, key+"=")
+			}
+		}
+		return values, noSpace
+	}
+}
+
+// MustComplete registers the completion of a flag, which must exist.
+func MustComplete(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic(err)
+	}
+}
