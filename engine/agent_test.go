@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -32,13 +31,13 @@ import (
 // them one by one, each in the session of the previous task.
 type loopInput struct {
 	Provider, Dir, Plan string
-	Calls               []string // instructions, in place of a plan
+	Calls               []string // instructions, instead of a plan
 }
 
 type loopResult struct {
 	Tasks  int
 	Done   []ace.AgentResult
-	Last   string // what the agent said last, as a recorded activity tells it
+	Last   string // final message of the agent, from a recorded activity
 	Failed string
 }
 
@@ -86,7 +85,7 @@ func loop(ctx workflow.Context, in loopInput) (r loopResult, err error) {
 	err = workflow.ExecuteActivity(ctx, ace.ActivityReadLog, ace.ReadLogInput{Log: *r.Done[len(r.Done)-1].Log, Limit: 2}).Get(ctx, &content)
 	r.Last = content.Result
 	if err == nil && len(content.Page) != 2 {
-		err = fmt.Errorf("a page of %d", len(content.Page))
+		err = fmt.Errorf("page of %d events", len(content.Page))
 	}
 	return r, err
 }
@@ -111,27 +110,15 @@ func serveLoop(e *engine.Engine) (stop func()) {
 	return w.Stop
 }
 
-// loopEnv makes the test binary a worker of the example that can be killed; it holds its
-// configuration as JSON.
-const loopEnv = "ACESCOPE_TEST_LOOP"
-
-// loopMain runs that worker if the test binary was started as one.
-func loopMain() {
-	options := os.Getenv(loopEnv)
-	if options == "" {
-		return
-	}
-	err := loopUntilKilled(options)
-	fmt.Fprintln(os.Stderr, err)
-	os.Exit(1)
+// loopConfig configures a worker of the example that can be killed.
+type loopConfig struct {
+	Dir, Binary string
+	Loop        loopInput
 }
 
-func loopUntilKilled(options string) error {
-	var in struct {
-		Dir, Binary string
-		Loop        loopInput
-	}
-	if err := json.Unmarshal([]byte(options), &in); err != nil {
+func loopProgram(config []byte) error {
+	var in loopConfig
+	if err := json.Unmarshal(config, &in); err != nil {
 		return err
 	}
 	e, err := engine.Open(context.Background(), engine.Options{DataDir: in.Dir, Version: "test", Worker: true, Agents: claudeAt(in.Binary)})
@@ -224,12 +211,12 @@ func TestAgentCanceled(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := loopOf(t, e, "stop")
-	var cancelled *temporal.CanceledError
-	if !errors.As(err, &cancelled) {
+	var canceled *temporal.CanceledError
+	if !errors.As(err, &canceled) {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("the agent is still there: %v", err)
+		t.Errorf("the agent is still running: %v", err)
 	}
 	logs, err := filepath.Glob(filepath.Join(dir, "logs/runs/stop/*/do-task-0-1.jsonl"))
 	if err != nil || len(logs) != 1 {
@@ -246,25 +233,10 @@ func TestAgentWorkerKilled(t *testing.T) {
 	a := agentclitest.New(t, "claude")
 	t.Setenv("CLAUDE_CONFIG_DIR", a.ConfigDir())
 	dir := t.TempDir()
-	options, err := json.Marshal(map[string]any{"Dir": dir, "Binary": a.Binary(),
-		"Loop": loopInput{Provider: "claude", Dir: t.TempDir(), Calls: []string{"SCENARIO: bash echo one; gate open; say done"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := exec.Command(self)
-	first.Env, first.Stderr = append(os.Environ(), loopEnv+"="+string(options)), os.Stderr
-	if err := first.Start(); err != nil {
-		t.Fatal(err)
-	}
+	first := startProgram(t, nil, "loop", loopConfig{dir, a.Binary(),
+		loopInput{Provider: "claude", Dir: t.TempDir(), Calls: []string{"SCENARIO: bash echo one; gate open; say done"}}})
 	pid := a.Await("gate", 1)[0].PID
-	if err := first.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = first.Wait()
+	first.kill()
 	a.Open("open")
 	e := openWith(t, engine.Options{DataDir: dir, Agents: claudeAt(a.Binary())})
 	t.Cleanup(serveLoop(e))
@@ -273,7 +245,7 @@ func TestAgentWorkerKilled(t *testing.T) {
 		t.Fatalf("%v, %+v", err, r)
 	}
 	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("the first agent is still there: %v", err)
+		t.Errorf("the first agent is still running: %v", err)
 	}
 	turns := a.Did("turn")
 	for i, turn := range turns[1:] {
@@ -310,21 +282,21 @@ func TestAgentSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	look := func(where string, data []byte) {
+	search := func(where string, data []byte) {
 		for _, secret := range []string{key, "AKIAQ7XJ4K2M5N8P3R6T", "hunter2secret", "abcDEF123456ghiJKL789012"} {
 			if bytes.Contains(data, []byte(secret)) {
 				t.Errorf("%s is in %s", secret, where)
 			}
 		}
 	}
-	look("a history", recorded)
+	search("a history", recorded)
 	seen := 0
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		data, err := os.ReadFile(path)
-		look(path, data)
+		search(path, data)
 		seen++
 		return err
 	})
@@ -382,7 +354,7 @@ func TestAgentSteps(t *testing.T) {
 		}
 	}
 	if starts != 1 {
-		t.Errorf("%d calls were allowed to edit, only the skills session is", starts)
+		t.Errorf("%d calls were allowed to edit; only the skills session may", starts)
 	}
 
 	full := agentTask("full", "x")

@@ -1,14 +1,15 @@
 package engine_test
 
 import (
-	"acescope/sources/cluster"
-	"acescope/sources/histories"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -25,33 +26,33 @@ import (
 	"acescope/sources"
 )
 
-// hop waits a moment and continues as new several times.
-func hop(ctx workflow.Context, left int) error {
+// continueTimes waits a moment and continues as new several times.
+func continueTimes(ctx workflow.Context, left int) error {
 	if err := workflow.Sleep(ctx, time.Millisecond); err != nil {
 		return err
 	}
 	if left == 0 {
 		return nil
 	}
-	return workflow.NewContinueAsNewError(ctx, hop, left-1)
+	return workflow.NewContinueAsNewError(ctx, continueTimes, left-1)
 }
 
-// secondTime fails at its first attempt.
-func secondTime(ctx workflow.Context) error {
+// failFirstAttempt fails at its first attempt.
+func failFirstAttempt(ctx workflow.Context) error {
 	if workflow.GetInfo(ctx).Attempt == 1 {
 		return errors.New("the first attempt fails")
 	}
 	return nil
 }
 
-// tick is for a schedule.
-func tick(workflow.Context) error { return nil }
+// noop is for a schedule.
+func noop(workflow.Context) error { return nil }
 
 // TestChains follows chains of every kind on a real server.
 func TestChains(t *testing.T) {
 	e := open(t, t.TempDir(), newScripted())
 	w := worker.New(e.Client, "chains", worker.Options{})
-	for _, code := range []any{hop, secondTime, tick} {
+	for _, code := range []any{continueTimes, failFirstAttempt, noop} {
 		w.RegisterWorkflow(code)
 	}
 	if err := w.Start(); err != nil {
@@ -66,7 +67,7 @@ func TestChains(t *testing.T) {
 	t.Run("deleted", func(t *testing.T) { deleted(t, e) })
 }
 
-// start starts a workflow and waits for the end of its chain.
+// startChain starts a workflow and waits for the end of its chain.
 func startChain(t *testing.T, e *engine.Engine, id string, code any, o client.StartWorkflowOptions, args ...any) {
 	t.Helper()
 	o.ID, o.TaskQueue = id, "chains"
@@ -106,7 +107,7 @@ func chainOf(t *testing.T, e *engine.Engine, id, runID string) (cluster.Chain, [
 }
 
 func continued(t *testing.T, e *engine.Engine) {
-	startChain(t, e, "hops", hop, client.StartWorkflowOptions{}, 2)
+	startChain(t, e, "hops", continueTimes, client.StartWorkflowOptions{}, 2)
 	chain, how := chainOf(t, e, "hops", "")
 	if fmt.Sprint(how) != "[ continue-as-new continue-as-new]" {
 		t.Fatalf("%v of %v", how, chain.RunIDs)
@@ -123,14 +124,14 @@ func continued(t *testing.T, e *engine.Engine) {
 }
 
 func retried(t *testing.T, e *engine.Engine) {
-	startChain(t, e, "again", secondTime, client.StartWorkflowOptions{RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Millisecond, MaximumAttempts: 3}})
+	startChain(t, e, "again", failFirstAttempt, client.StartWorkflowOptions{RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Millisecond, MaximumAttempts: 3}})
 	if chain, how := chainOf(t, e, "again", ""); fmt.Sprint(how) != "[ retry]" {
 		t.Errorf("%v of %v", how, chain.RunIDs)
 	}
 }
 
 func scheduled(t *testing.T, e *engine.Engine) {
-	run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "ticks", TaskQueue: "chains", CronSchedule: "@every 1s"}, tick)
+	run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "ticks", TaskQueue: "chains", CronSchedule: "@every 1s"}, noop)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,9 +174,9 @@ func resetRun(t *testing.T, e *engine.Engine, id string, chain cluster.Chain, at
 	return anew
 }
 
-// resetAlone checks that a reset run knows its original and the original its successor.
+// resetAlone checks the links between a reset run and its original.
 func resetAlone(t *testing.T, e *engine.Engine) {
-	startChain(t, e, "mended", hop, client.StartWorkflowOptions{}, 0)
+	startChain(t, e, "mended", continueTimes, client.StartWorkflowOptions{}, 0)
 	base, _ := chainOf(t, e, "mended", "")
 	anew := resetRun(t, e, "mended", base, 0)
 	chain, how := chainOf(t, e, "mended", "")
@@ -195,7 +196,7 @@ func resetAlone(t *testing.T, e *engine.Engine) {
 	if l := show(base.RunIDs[0]); l.Reset != nil || l.ResetAs != anew {
 		t.Errorf("the old one: %+v", l)
 	}
-	// A reset of a reset comes from that one.
+	// A reset of a reset refers to the first reset.
 	third := resetRun(t, e, "mended", chain, 0)
 	if l := show(third); l.Reset.RunID != anew {
 		t.Errorf("the third: %+v", l)
@@ -205,7 +206,7 @@ func resetAlone(t *testing.T, e *engine.Engine) {
 // resetWithin resets the middle of a chain: the earlier runs stay, and the chain continues from
 // there.
 func resetWithin(t *testing.T, e *engine.Engine) {
-	startChain(t, e, "detour", hop, client.StartWorkflowOptions{}, 2)
+	startChain(t, e, "detour", continueTimes, client.StartWorkflowOptions{}, 2)
 	old, _ := chainOf(t, e, "detour", "")
 	anew := resetRun(t, e, "detour", old, 1)
 	eventually(t, func() error {
@@ -227,7 +228,7 @@ func resetWithin(t *testing.T, e *engine.Engine) {
 
 // deleted removes the middle of a chain, as retention does.
 func deleted(t *testing.T, e *engine.Engine) {
-	startChain(t, e, "forgotten", hop, client.StartWorkflowOptions{}, 2)
+	startChain(t, e, "forgotten", continueTimes, client.StartWorkflowOptions{}, 2)
 	all, _ := chainOf(t, e, "forgotten", "")
 	gone := all.RunIDs[1]
 	if _, err := e.Client.WorkflowService().DeleteWorkflowExecution(t.Context(), &workflowservice.DeleteWorkflowExecutionRequest{

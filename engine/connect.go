@@ -75,7 +75,7 @@ func adviceFor(err error) string {
 }
 
 // CodecServer returns the codec server of a configuration, or of a cluster's profile if the
-// configuration has none, or nil. It is for histories in files; [Open] creates the engine's own.
+// configuration names no endpoint, or nil. It is for histories in files; [Open] creates the engine's own.
 func CodecServer(c codec.Config, r *Remote) (*codec.Server, error) {
 	var profile *envconfig.ClientConfigProfile
 	if r != nil {

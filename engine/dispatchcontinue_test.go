@@ -14,17 +14,17 @@ import (
 	"acescope/engine/tasks/runner"
 )
 
-// toDispatcher signals the dispatcher like the activity of runs.
-func (y *yard) toDispatcher(notices runner.Notices) {
-	y.t.Helper()
-	_, err := y.Client.SignalWithStartWorkflow(y.t.Context(), runner.DispatcherID, runner.SignalNotices, notices,
+// notifyDispatcher signals the dispatcher like the activity of runs.
+func (env *dispatchEnv) notifyDispatcher(notices runner.Notices) {
+	env.t.Helper()
+	_, err := env.Client.SignalWithStartWorkflow(env.t.Context(), runner.DispatcherID, runner.SignalNotices, notices,
 		client.StartWorkflowOptions{ID: runner.DispatcherID, TaskQueue: ace.TaskQueue}, runner.DispatcherWorkflow)
 	if err != nil {
-		y.t.Error(err)
+		env.t.Error(err)
 	}
 }
 
-func wants(run string, tag string) runner.Notice {
+func enqueueNotice(run string, tag string) runner.Notice {
 	return runner.Notice{Kind: runner.Enqueue, Run: run, Request: &runner.Request{RunID: run, Execution: "00000000-0000-4000-8000-000000000000",
 		Requirements: runner.Requirements{ExecutorType: runner.Deterministic, Tags: []string{tag}}, Deadline: time.Now().Add(time.Hour), Try: 1,
 		Parent: "ses_0123456789ab", Name: "crawler"}}
@@ -34,7 +34,7 @@ func wants(run string, tag string) runner.Notice {
 // come and go concurrently. The dispatcher continues as new repeatedly and loses nothing.
 func TestDispatcherContinues(t *testing.T) {
 	t.Parallel()
-	y := newYard(t, openWith(t, engine.Options{DataDir: t.TempDir(), NoRunner: true}))
+	env := newDispatchEnv(t, openWith(t, engine.Options{DataDir: t.TempDir(), NoRunner: true}))
 	const sides, each, batch, rounds = 8, 1250, 250, 12
 	var runners runner.Notices
 	for i := range 200 {
@@ -43,11 +43,11 @@ func TestDispatcherContinues(t *testing.T) {
 			Registration: &runner.Registration{ID: id, Token: id, Capabilities: runner.Capabilities{Hostname: id, ProjectDir: "/", Slots: 2,
 				ExecutorTypes: []string{runner.Deterministic}, Tags: []string{fmt.Sprint("tag-", i)}}}})
 	}
-	y.toDispatcher(runners)
+	env.notifyDispatcher(runners)
 	name := func(side, i int) string { return fmt.Sprintf("run-%d-%05d", side, i) }
-	come := func(side, from, n int) (notices runner.Notices) {
+	enqueue := func(side, from, n int) (notices runner.Notices) {
 		for i := from; i < from+n; i++ {
-			notices = append(notices, wants(name(side, i), fmt.Sprint("other-", i%50)))
+			notices = append(notices, enqueueNotice(name(side, i), fmt.Sprint("other-", i%50)))
 		}
 		return notices
 	}
@@ -65,62 +65,62 @@ func TestDispatcherContinues(t *testing.T) {
 	}
 	atOnce(func(side int) {
 		for i := 0; i < each; i += batch {
-			y.toDispatcher(come(side, i, batch))
+			env.notifyDispatcher(enqueue(side, i, batch))
 		}
 	})
-	for round := range rounds { // the first leave, and new ones come
+	for round := range rounds { // the oldest runs withdraw and new ones arrive
 		atOnce(func(side int) {
 			for i := round * batch; i < (round+1)*batch; i += batch / 5 {
 				var notices runner.Notices
 				for k := range batch / 5 {
 					notices = append(notices, runner.Notice{Kind: runner.Withdraw, Run: name(side, i+k)})
 				}
-				y.toDispatcher(append(notices, come(side, each+i, batch/5)...))
+				env.notifyDispatcher(append(notices, enqueue(side, each+i, batch/5)...))
 			}
 		})
-		y.sees(oldest((round + 1) * batch))
+		env.waitView(oldest((round + 1) * batch))
 	}
-	v := y.sees(oldest(rounds * batch))
+	v := env.waitView(oldest(rounds * batch))
 	if len(v.Runners) != 200 || len(v.Queues) != 50 || v.Runs < 4 {
 		t.Errorf("%d runners, %d queues, run %d", len(v.Runners), len(v.Queues), v.Runs)
 	}
-	y.start("last", tags("last"))
-	y.runner("last", withTags("last"))
-	y.claimed("last", "last")
-	y.finish("last")
-	y.checkRuns(v.Runs)
+	env.startRun("last", tags("last"))
+	env.startRunner("last", withTags("last"))
+	env.waitClaim("last", "last")
+	env.finishRun("last")
+	env.checkRunLimits(v.Runs)
 }
 
-// checkRuns checks that no run of the dispatcher came near a limit.
-func (y *yard) checkRuns(runs int) {
-	y.t.Helper()
+// checkRunLimits checks that no run of the dispatcher came near a limit.
+func (env *dispatchEnv) checkRunLimits(runs int) {
+	env.t.Helper()
 	id := ""
 	for seen := 0; ; seen++ {
-		d, err := y.Client.DescribeWorkflowExecution(y.t.Context(), runner.DispatcherID, id)
+		d, err := env.Client.DescribeWorkflowExecution(env.t.Context(), runner.DispatcherID, id)
 		if err != nil {
-			y.t.Fatal(err)
+			env.t.Fatal(err)
 		}
 		info := d.GetWorkflowExecutionInfo()
-		y.t.Logf("run %d from the end: %d events, %d bytes, %s", seen, info.GetHistoryLength(), info.GetHistorySizeBytes(), info.GetStatus())
+		env.t.Logf("run %d from the end: %d events, %d bytes, %s", seen, info.GetHistoryLength(), info.GetHistorySizeBytes(), info.GetStatus())
 		if info.GetHistoryLength() > 10_000 || info.GetHistorySizeBytes() > 20<<20 {
-			y.t.Errorf("%d events, %d bytes", info.GetHistoryLength(), info.GetHistorySizeBytes())
+			env.t.Errorf("%d events, %d bytes", info.GetHistoryLength(), info.GetHistorySizeBytes())
 		}
-		first := y.Client.GetWorkflowHistory(y.t.Context(), runner.DispatcherID, info.GetExecution().GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		first := env.Client.GetWorkflowHistory(env.t.Context(), runner.DispatcherID, info.GetExecution().GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		event, err := first.Next()
 		if err != nil {
-			y.t.Fatal(err)
+			env.t.Fatal(err)
 		}
 		started := event.GetWorkflowExecutionStartedEventAttributes()
 		if n := len(started.GetInput().GetPayloads()); n > 0 {
 			if size := len(started.GetInput().GetPayloads()[0].GetData()); size > 1_500_000 {
-				y.t.Errorf("%d bytes are carried", size)
+				env.t.Errorf("carried %d bytes", size)
 			} else {
-				y.t.Logf("carried %d bytes", size)
+				env.t.Logf("carried %d bytes", size)
 			}
 		}
 		if id = started.GetContinuedExecutionRunId(); id == "" {
 			if seen+1 < runs {
-				y.t.Errorf("%d runs of %d", seen+1, runs)
+				env.t.Errorf("%d runs of %d", seen+1, runs)
 			}
 			return
 		}

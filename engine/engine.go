@@ -99,6 +99,7 @@ const (
 
 // Engine is a connection to a Temporal server with the workers of this process.
 type Engine struct {
+	Sessions
 	Client    client.Client
 	Books     *playbook.Store
 	Artifacts *artifact.Store
@@ -125,6 +126,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		o.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	e := &Engine{log: o.Logger, Providers: o.Providers, dir: o.DataDir, version: o.Version}
+	e.Sessions.e = e
 	if err := e.openStores(o); err != nil {
 		return nil, err
 	}

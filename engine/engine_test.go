@@ -1,9 +1,6 @@
 package engine_test
 
 import (
-	"acescope/sources/cluster"
-	"acescope/sources/histories"
-	"acescope/sources/runs"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +12,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -32,8 +33,8 @@ import (
 type scripted struct {
 	mu      sync.Mutex
 	failed  map[string]int
-	reached chan string   // tells which slow task is waiting in its skills session
-	release chan struct{} // lets it go on
+	reached chan string   // the slow task that is waiting in its skills session
+	release chan struct{} // ends the wait
 }
 
 func newScripted() *scripted {
@@ -92,7 +93,7 @@ func (*scripted) Reflect(_ context.Context, in ace.ReflectorInput, _ *playbook.P
 }
 
 func (*scripted) Curate(_ context.Context, in ace.CuratorInput, _ *playbook.Playbook) (ace.CuratorResult, error) {
-	return ace.CuratorResult{Rationale: "it is what it is",
+	return ace.CuratorResult{Rationale: "nothing to explain",
 		Accepted: []ace.Operation{{Type: ace.OpAdd, Section: "OTHERS", Content: "the answer is 42, says " + in.Task.TaskID}},
 		Rejected: []ace.Operation{{Type: ace.OpAdd, Section: "OTHERS", Content: "", Reason: "empty"}}}, nil
 }
@@ -102,6 +103,23 @@ func open(t *testing.T, dir string, p ...model.Provider) *engine.Engine {
 	return openWith(t, engine.Options{DataDir: dir}, p...)
 }
 
+// openEngine opens an engine of this version and closes it at the end of the test.
+func openEngine(t *testing.T, o engine.Options) *engine.Engine {
+	t.Helper()
+	o.Version = "test"
+	e, err := engine.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = e.Close(ctx)
+	})
+	return e
+}
+
+// openWith opens an engine with a worker and checks that it closes without an error.
 func openWith(t *testing.T, o engine.Options, p ...model.Provider) *engine.Engine {
 	t.Helper()
 	o.Version, o.Worker, o.Takeover, o.Providers = "test", true, true, p
@@ -192,7 +210,7 @@ func answers(t *testing.T, c client.Client, workflowID string) (p ace.PhaseAnswe
 	return p, s, d
 }
 
-func same(t *testing.T, what string, a, b any) {
+func equalJSON(t *testing.T, what string, a, b any) {
 	t.Helper()
 	x, _ := json.Marshal(a)
 	y, _ := json.Marshal(b)
@@ -209,9 +227,9 @@ func checkFold(t *testing.T, e *engine.Engine, taskID string) {
 	for _, ev := range eventsOf(t, e.Client, id).Events {
 		f.Apply(ev)
 	}
-	same(t, "phase", p, f.State.CurrentPhase())
-	same(t, "skills", s, f.State.SkillUsage())
-	same(t, "delta", d, f.State.PlaybookDelta())
+	equalJSON(t, "phase", p, f.State.CurrentPhase())
+	equalJSON(t, "skills", s, f.State.SkillUsage())
+	equalJSON(t, "delta", d, f.State.PlaybookDelta())
 }
 
 func TestTasks(t *testing.T) {
@@ -248,18 +266,18 @@ func TestTasks(t *testing.T) {
 		}
 		checkFold(t, e, "failed")
 	})
-	t.Run("live", func(t *testing.T) { live(t, e, s) })
-	t.Run("cancelled", func(t *testing.T) { cancelled(t, e, s) })
+	t.Run("live", func(t *testing.T) { testLive(t, e, s) })
+	t.Run("cancelled", func(t *testing.T) { testCanceled(t, e, s) })
 	t.Run("duplicate", func(t *testing.T) {
 		if _, err := e.StartTask(t.Context(), task("right", "again", "42")); !errors.Is(err, engine.ErrExists) {
 			t.Fatalf("error %v", err)
 		}
 	})
-	t.Run("listed", func(t *testing.T) { listed(t, e) })
+	t.Run("listed", func(t *testing.T) { testListed(t, e) })
 }
 
-// live inspects a run in the middle of its skills session.
-func live(t *testing.T, e *engine.Engine, s *scripted) {
+// testLive inspects a run in the middle of its skills session.
+func testLive(t *testing.T, e *engine.Engine, s *scripted) {
 	in := task("live", "slow", "42")
 	if _, err := e.StartTask(t.Context(), in); err != nil {
 		t.Fatal(err)
@@ -296,7 +314,7 @@ func live(t *testing.T, e *engine.Engine, s *scripted) {
 	checkFold(t, e, "live")
 }
 
-func cancelled(t *testing.T, e *engine.Engine, s *scripted) {
+func testCanceled(t *testing.T, e *engine.Engine, s *scripted) {
 	runID, err := e.StartTask(t.Context(), task("cancelled", "slow", "42"))
 	if err != nil {
 		t.Fatal(err)
@@ -306,7 +324,7 @@ func cancelled(t *testing.T, e *engine.Engine, s *scripted) {
 		t.Fatal(err)
 	}
 	if err := e.Client.GetWorkflow(t.Context(), ace.WorkflowID("cancelled"), runID).Get(t.Context(), nil); err == nil {
-		t.Fatal("a cancelled run completed")
+		t.Fatal("a canceled run completed")
 	}
 	record(t, e.Client, "cancelled")
 	checkFold(t, e, "cancelled")
@@ -316,7 +334,7 @@ func cancelled(t *testing.T, e *engine.Engine, s *scripted) {
 	}
 }
 
-func listed(t *testing.T, e *engine.Engine) {
+func testListed(t *testing.T, e *engine.Engine) {
 	want := map[string]ace.ExitStatus{"right": ace.Success, "wrong": ace.Wrong, "retried": ace.Success, "failed": ace.Failed,
 		"live": ace.Success, "cancelled": ace.Canceled}
 	eventually(t, func() error {
@@ -338,7 +356,7 @@ func listed(t *testing.T, e *engine.Engine) {
 // eventually waits for eventually consistent visibility.
 func eventually(t *testing.T, ok func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 80*time.Second)
 	defer cancel()
 	for {
 		err := ok()

@@ -1,10 +1,11 @@
 package engine_test
 
 import (
-	"acescope/sources/experiments"
 	"fmt"
 	"strings"
 	"testing"
+
+	"acescope/sources/experiments"
 
 	"acescope/engine/ace"
 	"acescope/sources"

@@ -1,9 +1,10 @@
 package engine_test
 
 import (
-	"acescope/sources/experiments"
 	"fmt"
 	"testing"
+
+	"acescope/sources/experiments"
 
 	"acescope/engine/ace"
 	"acescope/sources"

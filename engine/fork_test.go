@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"acescope/sources/histories"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"acescope/sources/histories"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -127,7 +128,7 @@ func TestFork(t *testing.T) {
 				recordAs(t, e.Client, f.WorkflowID, "fork")
 			}
 			if wantUsage := phase == ace.PhaseGenerator; (r.Summary.Usage.InputTokens > 0) != wantUsage {
-				t.Errorf("usage %+v: only what was executed anew counts", r.Summary.Usage)
+				t.Errorf("usage %+v: only executed steps count", r.Summary.Usage)
 			}
 			checkFold(t, e, f.TaskID)
 		})

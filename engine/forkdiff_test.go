@@ -1,11 +1,12 @@
 package engine_test
 
 import (
-	"acescope/sources/cluster"
-	"acescope/sources/histories"
 	"fmt"
 	"strings"
 	"testing"
+
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -83,12 +84,12 @@ func TestForkDiff(t *testing.T) {
 				}
 			}
 		}
-		// The other way round it says the same of the other side.
+		// With the sides swapped, the notes are swapped too.
 		d = diffOf(t, e, f.WorkflowID, original)
 		if d.First.Path != "/label" || !strings.Contains(strings.Join(d.Notes, "\n"), "A was forked from B") {
 			t.Errorf("%s: the other way round: %+v %v", prompt, d.First, d.Notes)
 		}
-		// A fork of which nothing was changed differs in nothing.
+		// A fork without changes does not differ.
 		same, _ := forked(t, e, original, fork.Point{Phase: ace.PhaseCurator}, fork.Changes{})
 		for _, p := range diffOf(t, e, original, same.WorkflowID).Pairs {
 			if p.Status != compare.Same && p.B != nil && p.B.Taken {

@@ -26,14 +26,11 @@ import (
 	"acescope/engine/tasks/runner/host"
 )
 
-// memberEnv makes the test binary a process of an estate: a [member] as JSON.
-const memberEnv = "ACESCOPE_TEST_MEMBER"
-
-// member configures such a process.
+// member configures a process of a [runEnv].
 type member struct {
 	Dir    string
-	Serve  bool   // hosts the server where nobody else does, and serves workflows and sessions
-	Runner string // the id of the runner that it is, "" for none
+	Serve  bool   // hosts the server if no other process does, and serves workflows and sessions
+	Runner string // ID of its runner, "" without a runner
 	Agents bool   // the runner executes agents too
 	Tags   []string
 	Work   string // the runner's directory
@@ -45,9 +42,9 @@ type member struct {
 
 // killAt is a call to the server at which a process kills itself.
 type killAt struct {
-	Method string // as RespondWorkflowTaskCompleted
-	With   string // what the request holds, as text
-	After  bool   // when it was answered, else before it is sent
+	Method string // such as RespondWorkflowTaskCompleted
+	With   string // text in the request
+	After  bool   // after the answer instead of before the call
 }
 
 func (k *killAt) intercept() grpc.UnaryClientInterceptor {
@@ -55,12 +52,12 @@ func (k *killAt) intercept() grpc.UnaryClientInterceptor {
 		return nil
 	}
 	return func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		here := path.Base(method) == k.Method && strings.Contains(fmt.Sprint(req), k.With)
-		if here && !k.After {
+		matches := path.Base(method) == k.Method && strings.Contains(fmt.Sprint(req), k.With)
+		if matches && !k.After {
 			killSelf()
 		}
 		err := invoke(ctx, method, req, reply, cc, opts...)
-		if here && err == nil {
+		if matches && err == nil {
 			killSelf()
 		}
 		return err
@@ -73,23 +70,13 @@ func killSelf() {
 	select {}
 }
 
-// memberMain runs such a process until its input is closed or it is killed. SIGTERM drains its
-// runner.
-func memberMain() {
-	text := os.Getenv(memberEnv)
-	if text == "" {
-		return
-	}
+// memberProgram runs a member until its input is closed or it is killed. SIGTERM drains its runner.
+func memberProgram(config []byte) error {
 	var m member
-	err := json.Unmarshal([]byte(text), &m)
-	if err == nil {
-		err = m.run()
+	if err := json.Unmarshal(config, &m); err != nil {
+		return err
 	}
-	if err != nil {
-		fmt.Println("error:", err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	return m.run()
 }
 
 func (m member) run() error {
@@ -134,31 +121,32 @@ func (m member) options() host.Options {
 		OnEvent:      func(e host.Event) { fmt.Println("runner", e.Kind) }}
 }
 
-// process is a started member.
+// process is a started program.
 type process struct {
 	*exec.Cmd
 	t    *testing.T
 	gone chan struct{}
 	in   io.Closer
 
-	mu   sync.Mutex
-	said []string
-	more chan struct{} // closed when more is said
+	mu    sync.Mutex
+	lines []string
+	more  chan struct{} // closed when there are more lines
 }
 
-// startMember starts a process with a stand-in for agents, if there is one.
-func startMember(t *testing.T, m member, agent *agentclitest.Agent) *process {
+// startProgram starts one of the [programs], with a stand-in for agents if there is one. It is
+// killed at the end of the test.
+func startProgram(t *testing.T, agent *agentclitest.Agent, name string, config any, env ...string) *process {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(m)
+	text, err := json.Marshal(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), memberEnv+"="+string(text))
+	cmd.Env = append(append(os.Environ(), env...), programEnv+"="+name, configEnv+"="+string(text))
 	if agent != nil {
 		cmd.Env = append(cmd.Env, "CLAUDE_CONFIG_DIR="+agent.ConfigDir(), "PATH="+agent.Dir()+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
@@ -179,7 +167,7 @@ func startMember(t *testing.T, m member, agent *agentclitest.Agent) *process {
 		lines := bufio.NewScanner(out)
 		for lines.Scan() {
 			p.mu.Lock()
-			p.said = append(p.said, lines.Text())
+			p.lines = append(p.lines, lines.Text())
 			close(p.more)
 			p.more = make(chan struct{})
 			p.mu.Unlock()
@@ -187,15 +175,34 @@ func startMember(t *testing.T, m member, agent *agentclitest.Agent) *process {
 		_ = cmd.Wait()
 		close(p.gone)
 	}()
+	t.Cleanup(p.end)
 	return p
 }
 
-// says waits for a line.
-func (p *process) says(line string) *process {
+// output waits for the first line, or the end of the process, and returns the lines so far.
+func (p *process) output() []string {
+	p.mu.Lock()
+	lines, more := p.lines, p.more
+	p.mu.Unlock()
+	if len(lines) == 0 {
+		select {
+		case <-more:
+		case <-p.gone:
+		case <-time.After(time.Minute):
+			p.t.Error("the process prints nothing")
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lines
+}
+
+// waitLine waits for a line.
+func (p *process) waitLine(line string) *process {
 	p.t.Helper()
 	for limit := time.After(time.Minute); ; {
 		p.mu.Lock()
-		said, more := p.said, p.more
+		said, more := p.lines, p.more
 		p.mu.Unlock()
 		for _, l := range said {
 			if l == line {
@@ -205,9 +212,9 @@ func (p *process) says(line string) *process {
 		select {
 		case <-more:
 		case <-p.gone:
-			p.t.Fatalf("the process has ended, and said %q, not %q", said, line)
+			p.t.Fatalf("the process ended after printing %q, not %q", said, line)
 		case <-limit:
-			p.t.Fatalf("the process says %q, not %q", said, line)
+			p.t.Fatalf("the process printed %q, not %q", said, line)
 		}
 	}
 }
@@ -223,7 +230,7 @@ func (p *process) kill() {
 	p.await()
 }
 
-func (p *process) term() {
+func (p *process) terminate() {
 	p.t.Helper()
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 		p.t.Fatal(err)
@@ -236,6 +243,6 @@ func (p *process) await() {
 	select {
 	case <-p.gone:
 	case <-time.After(time.Minute):
-		p.t.Fatalf("the process lives: %q", p.said)
+		p.t.Fatalf("the process is still running: %q", p.lines)
 	}
 }

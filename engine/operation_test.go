@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"acescope/sources/histories"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"acescope/sources/histories"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -21,14 +22,14 @@ import (
 	"acescope/engine/temporal/operation/example"
 )
 
-// pages is an outbox that publishes each key once.
-type pages struct {
+// recordingOutbox is an outbox that publishes each key once.
+type recordingOutbox struct {
 	mu       sync.Mutex
 	receipts map[string]string
 	keys     []string // of all calls
 }
 
-func (p *pages) Publish(_ context.Context, key string, page example.Page) (string, error) {
+func (p *recordingOutbox) Publish(_ context.Context, key string, page example.Page) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.keys = append(p.keys, key)
@@ -41,14 +42,14 @@ func (p *pages) Publish(_ context.Context, key string, page example.Page) (strin
 	return p.receipts[key], nil
 }
 
-func (p *pages) made() (effects, calls int) {
+func (p *recordingOutbox) counts() (effects, calls int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.receipts), len(p.keys)
 }
 
-// work runs a worker on a queue of its own.
-func work(t *testing.T, e *engine.Engine, queue string, h *operation.Handlers, register func(worker.Registry)) worker.Worker {
+// startOperationWorker runs a worker on a queue of its own.
+func startOperationWorker(t *testing.T, e *engine.Engine, queue string, h *operation.Handlers, register func(worker.Registry)) worker.Worker {
 	t.Helper()
 	w := worker.New(e.Client, queue, worker.Options{MaxHeartbeatThrottleInterval: 100 * time.Millisecond})
 	register(w)
@@ -72,7 +73,7 @@ func begin(t *testing.T, e *engine.Engine, queue, id string, code any, in any) c
 // histories that their own tests replay.
 func TestOperations(t *testing.T) {
 	e := open(t, t.TempDir(), newScripted())
-	out := &pages{}
+	out := &recordingOutbox{}
 	h, err := example.Handlers(out)
 	if err != nil {
 		t.Fatal(err)
@@ -80,9 +81,9 @@ func TestOperations(t *testing.T) {
 	if h.Cache, err = operation.OpenFileCache(t.TempDir(), 100, 1<<20); err != nil {
 		t.Fatal(err)
 	}
-	w := work(t, e, "operations", h, func(r worker.Registry) { example.Register(r) })
+	w := startOperationWorker(t, e, "operations", h, func(r worker.Registry) { example.Register(r) })
 	defer w.Stop()
-	first := work(t, e, "refund-first", h, func(r worker.Registry) {
+	first := startOperationWorker(t, e, "refund-first", h, func(r worker.Registry) {
 		r.RegisterWorkflowWithOptions(example.RefundFirst, workflow.RegisterOptions{Name: example.RefundWorkflow})
 	})
 	defer first.Stop()
@@ -107,7 +108,7 @@ func TestOperations(t *testing.T) {
 	if cached != 2 {
 		t.Errorf("%d results came from the cache", cached)
 	}
-	if effects, calls := out.made(); effects != 2 || calls != 2 {
+	if effects, calls := out.counts(); effects != 2 || calls != 2 {
 		t.Errorf("%d pages after %d calls", effects, calls)
 	}
 	err = begin(t, e, "operations", "review-failed", "Review", example.Question{Rounds: 1}).Get(t.Context(), nil)
@@ -123,7 +124,7 @@ func TestOperations(t *testing.T) {
 	}
 	named(t, e)
 	chain(t, e, out)
-	// How docs/design/versioning.md tells whether an old branch may go.
+	// The query of docs/design/versioning.md for runs that still need an old branch.
 	for _, query := range []string{"TemporalChangeVersion IS NULL", `TemporalChangeVersion = "fraud-check-1"`} {
 		eventually(t, func() error {
 			n, err := e.Client.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: `WorkflowType = "Refund" AND ` + query})
@@ -154,8 +155,8 @@ func named(t *testing.T, e *engine.Engine) {
 
 // chain is a workflow that continues as new: it keeps its variables, and the operation at the
 // same place in the next run is a different one.
-func chain(t *testing.T, e *engine.Engine, out *pages) {
-	before, _ := out.made()
+func chain(t *testing.T, e *engine.Engine, out *recordingOutbox) {
+	before, _ := out.counts()
 	var looks int
 	run := begin(t, e, "operations", "watch", "Watch", example.Watching{Left: 2})
 	first := run.GetRunID()
@@ -180,27 +181,27 @@ func publishOnce(ctx workflow.Context, text string) (string, error) {
 	return receipt, err
 }
 
-// hanging has its effect and then blocks, like a killed worker.
-type hanging struct {
-	*pages
+// blockingOutbox has its effect and then blocks, like a killed worker.
+type blockingOutbox struct {
+	*recordingOutbox
 	reached, release chan struct{}
 }
 
-func (h *hanging) Publish(ctx context.Context, key string, p example.Page) (string, error) {
-	if _, err := h.pages.Publish(ctx, key, p); err != nil {
+func (h *blockingOutbox) Publish(ctx context.Context, key string, p example.Page) (string, error) {
+	if _, err := h.recordingOutbox.Publish(ctx, key, p); err != nil {
 		return "", err
 	}
 	close(h.reached)
 	<-h.release
-	return "", errors.New("nobody hears this")
+	return "", errors.New("unused")
 }
 
 // TestOperationCrash (S2.7, S2.8, S2.16) loses the worker between the effect of an operation and
 // its record. Another worker finishes the operation without repeating the effect.
 func TestOperationCrash(t *testing.T) {
 	e := open(t, t.TempDir(), newScripted())
-	out := &pages{}
-	dying := &hanging{out, make(chan struct{}), make(chan struct{})}
+	out := &recordingOutbox{}
+	dying := &blockingOutbox{out, make(chan struct{}), make(chan struct{})}
 	defer close(dying.release)
 	register := func(r worker.Registry) {
 		r.RegisterWorkflowWithOptions(publishOnce, workflow.RegisterOptions{Name: "PublishOnce"})
@@ -209,7 +210,7 @@ func TestOperationCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := work(t, e, "crash", h, register)
+	first := startOperationWorker(t, e, "crash", h, register)
 	run := begin(t, e, "crash", "crash", "PublishOnce", "news")
 	<-dying.reached
 	first.Stop()
@@ -217,13 +218,13 @@ func TestOperationCrash(t *testing.T) {
 	if h, err = example.Handlers(out); err != nil {
 		t.Fatal(err)
 	}
-	second := work(t, e, "crash", h, register)
+	second := startOperationWorker(t, e, "crash", h, register)
 	defer second.Stop()
 	var receipt string
 	if err := run.Get(t.Context(), &receipt); err != nil {
 		t.Fatal(err)
 	}
-	if effects, calls := out.made(); effects != 1 || calls != 2 || receipt != "receipt 1 for 4 characters" {
+	if effects, calls := out.counts(); effects != 1 || calls != 2 || receipt != "receipt 1 for 4 characters" {
 		t.Errorf("%d effects in %d calls, receipt %q", effects, calls, receipt)
 	}
 	if key := "crash/" + run.GetRunID() + "/op.publish.-.1"; out.keys[0] != key || out.keys[1] != key {

@@ -1,13 +1,11 @@
 package engine_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,28 +23,23 @@ import (
 	"acescope/engine/tasks/runner/host"
 )
 
-// runnerDir makes the test binary a runner of a data directory.
-const runnerDir = "ACESCOPE_TEST_RUNNER"
-
-// runnerMain runs a runner until it is killed, if the test binary was started as one.
-func runnerMain() {
-	dir := os.Getenv(runnerDir)
-	if dir == "" {
-		return
+// runnerProgram is a runner of a data directory that runs until it is killed.
+func runnerProgram(config []byte) error {
+	var dir string
+	if err := json.Unmarshal(config, &dir); err != nil {
+		return err
 	}
 	e, err := engine.Open(context.Background(), engine.Options{DataDir: dir, Version: "test"})
 	if err != nil {
-		fmt.Println("error:", err)
-		os.Exit(1)
+		return err
 	}
 	o := runnerOptions("killed", dir)
 	o.OnEvent = func(e host.Event) { fmt.Println(e.Kind, e.Lease.Queue) }
 	h, err := e.NewRunner(o)
-	if err == nil {
-		err = h.Run(context.Background(), nil)
+	if err != nil {
+		return err
 	}
-	fmt.Println("error:", err)
-	os.Exit(1)
+	return h.Run(context.Background(), nil)
 }
 
 func runnerOptions(id, dir string) host.Options {
@@ -62,17 +55,13 @@ type runnerServer struct {
 	work string
 }
 
-func newRunnerHouse(t *testing.T, change func(*engine.Options)) *runnerServer {
+func newRunnerServer(t *testing.T, change func(*engine.Options)) *runnerServer {
 	t.Helper()
 	o := engine.Options{DataDir: t.TempDir(), Version: "test", Worker: true, Takeover: true, NoRunner: true}
 	if change != nil {
 		change(&o)
 	}
-	e, err := engine.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.Close(context.Background()) })
+	e := openEngine(t, o)
 	return &runnerServer{e, t, o.DataDir, t.TempDir()}
 }
 
@@ -111,20 +100,8 @@ func (h *runnerServer) file(name string) string {
 			return strings.TrimSpace(string(b))
 		}
 	}
-	h.t.Fatalf("no file %s came", name)
+	h.t.Fatalf("file %s does not exist", name)
 	return ""
-}
-
-// ended waits for the end of a process.
-func (h *runnerServer) ended(pid string) {
-	h.t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		stat, err := os.ReadFile("/proc/" + pid + "/stat")
-		if err != nil || strings.Contains(string(stat), ") Z ") {
-			return
-		}
-	}
-	h.t.Errorf("process %s lives", pid)
 }
 
 // runner runs a runner in this process and returns its events.
@@ -156,7 +133,7 @@ func await(t *testing.T, events chan host.Event, kind host.EventKind) host.Event
 				return e
 			}
 		case <-limit:
-			t.Fatalf("no event %s came", kind)
+			t.Fatalf("no event %s", kind)
 		}
 	}
 }
@@ -170,47 +147,31 @@ func TestRunnerKilled(t *testing.T) {
 		t.Skip("programs die with their parent on Linux only")
 	}
 	t.Parallel()
-	h := newRunnerHouse(t, nil)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), runnerDir+"="+h.dir)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() {
-		t.Fatal("the runner says nothing")
-	}
-	queue, ok := strings.CutPrefix(lines.Text(), string(host.Registered)+" ")
+	h := newRunnerServer(t, nil)
+	p := startProgram(t, nil, "runner", h.dir)
+	line := strings.Join(p.output(), "\n")
+	queue, ok := strings.CutPrefix(line, string(host.Registered)+" ")
 	if !ok {
-		t.Fatal(lines.Text())
+		t.Fatal(line)
 	}
 	r := h.execute("r1", queue, slowScript)
 	pid := h.file("pid")
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-	h.ended(pid)
+	p.kill()
+	waitDead(t, pid)
 	var timeout *temporal.TimeoutError
 	if err := r.Get(t.Context(), nil); !errors.As(err, &timeout) || timeout.TimeoutType() != enumspb.TIMEOUT_TYPE_HEARTBEAT {
 		t.Errorf("%v", err)
 	}
 	events, _, _ := h.runner(runnerOptions("killed", h.dir))
 	if e := await(t, events, host.Registered); e.Lease.Queue == queue {
-		t.Errorf("it has the queue of the dead one: %s", queue)
+		t.Errorf("it has the queue of the killed process: %s", queue)
 	}
 }
 
 // TestRunnerStopped checks that a canceled run stops its program and reports it.
 func TestRunnerStopped(t *testing.T) {
 	t.Parallel()
-	h := newRunnerHouse(t, nil)
+	h := newRunnerServer(t, nil)
 	events, _, _ := h.runner(runnerOptions("r", h.work))
 	r := h.execute("r1", await(t, events, host.Registered).Lease.Queue, "trap 'echo bye; exit 0' TERM; "+slowScript)
 	pid := h.file("pid")
@@ -221,14 +182,14 @@ func TestRunnerStopped(t *testing.T) {
 	if err := r.Get(t.Context(), &got); err != nil || got.Status != run.Stopped || got.Stdout != "bye\n" || got.Log == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	h.ended(pid)
+	waitDead(t, pid)
 }
 
 // TestRunnerLosesLease checks that the loss of the lease stops the programs and that the runner
 // returns with another queue.
 func TestRunnerLosesLease(t *testing.T) {
 	t.Parallel()
-	h := newRunnerHouse(t, nil)
+	h := newRunnerServer(t, nil)
 	o := runnerOptions("r", h.work)
 	o.Stale = 2 * time.Second
 	events, _, _ := h.runner(o)
@@ -242,7 +203,7 @@ func TestRunnerLosesLease(t *testing.T) {
 	if again := await(t, events, host.Registered); again.Lease.Queue == first.Lease.Queue {
 		t.Errorf("%+v", again.Lease)
 	}
-	h.ended(pid)
+	waitDead(t, pid)
 	var app *temporal.ApplicationError
 	if err := r.Get(t.Context(), nil); !errors.As(err, &app) || app.Type() != run.TypeRunnerLost {
 		t.Errorf("%v", err)
@@ -253,7 +214,7 @@ func TestRunnerLosesLease(t *testing.T) {
 // shared directory.
 func TestRunnerTwice(t *testing.T) {
 	t.Parallel()
-	h := newRunnerHouse(t, nil)
+	h := newRunnerServer(t, nil)
 	events, _, _ := h.runner(runnerOptions("r", h.work))
 	await(t, events, host.Registered)
 	_, _, result := h.runner(runnerOptions("r", h.work))
@@ -274,7 +235,7 @@ func TestRunnerTwice(t *testing.T) {
 // TestRunnerDrained checks that a drained runner finishes its runs and leaves.
 func TestRunnerDrained(t *testing.T) {
 	t.Parallel()
-	h := newRunnerHouse(t, nil)
+	h := newRunnerServer(t, nil)
 	o := runnerOptions("r", h.work)
 	o.Stale = 2 * time.Second
 	events, _, result := h.runner(o)
@@ -303,7 +264,7 @@ func TestRunnerDrained(t *testing.T) {
 // TestLocalRunner checks that a data directory has one local runner.
 func TestLocalRunner(t *testing.T) {
 	t.Parallel()
-	h := newRunnerHouse(t, func(o *engine.Options) { o.NoRunner = false })
+	h := newRunnerServer(t, func(o *engine.Options) { o.NoRunner = false })
 	local := func(e *engine.Engine, not string) runner.Info {
 		t.Helper()
 		for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -312,18 +273,14 @@ func TestLocalRunner(t *testing.T) {
 				return info
 			}
 		}
-		t.Fatal("no local runner came")
+		t.Fatal("no local runner registered")
 		return runner.Info{}
 	}
 	first := local(h.Engine, "")
 	if c := first.Registration.Capabilities; !c.AnyProject || c.Slots < 4 || c.ExecutorTypes[len(c.ExecutorTypes)-1] == "" || first.Registration.PID != os.Getpid() {
 		t.Errorf("%+v", first)
 	}
-	second, err := engine.Open(t.Context(), engine.Options{DataDir: h.dir, Version: "test", Worker: true, Takeover: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = second.Close(context.Background()) })
+	second := openEngine(t, engine.Options{DataDir: h.dir, Worker: true, Takeover: true})
 	if err := h.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

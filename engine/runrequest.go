@@ -170,7 +170,7 @@ func (r *Runs) setParameters(ctx context.Context, in *run.Input, q run.Request, 
 	case q.Prompt != "":
 		return fmt.Errorf("%w: %s is a program: it takes parameters and no prompt", run.ErrBadRequest, b.Name)
 	case q.Parameters == nil:
-		return fmt.Errorf("%w: %s is a program: it needs parameters, {} if there are none", run.ErrBadRequest, b.Name)
+		return fmt.Errorf("%w: %s is a program: it needs parameters; use {} for an empty set", run.ErrBadRequest, b.Name)
 	case len(q.Parameters) > run.MaxParams:
 		return fmt.Errorf("%w: the parameters have %d bytes, more than %d: put long text into a file and name the file",
 			run.ErrBadRequest, len(q.Parameters), run.MaxParams)

@@ -2,11 +2,10 @@ package engine_test
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -21,46 +20,40 @@ import (
 	"acescope/engine/workflows"
 )
 
-// mortalDir makes the test binary a worker of a data directory that dies after it received the
-// dispatcher's answer to a run.
-const mortalDir = "ACESCOPE_TEST_MORTAL"
-
-func mortalMain() {
-	dir := os.Getenv(mortalDir)
-	if dir == "" {
-		return
+// dyingWorkerProgram is a worker of a data directory that dies after it received the dispatcher's
+// answer to a run.
+func dyingWorkerProgram(config []byte) error {
+	var dir string
+	if err := json.Unmarshal(config, &dir); err != nil {
+		return err
 	}
 	e, err := engine.Open(context.Background(), engine.Options{DataDir: dir, Version: "test"})
-	if err == nil {
-		err = serveAnswers(e, func(*runner.Answer) {
-			for { // until the dispatcher believes that the run has heard it
-				v, err := e.Client.QueryWorkflow(context.Background(), runner.DispatcherID, "", runner.QueryDispatcher, runner.ViewOptions{})
-				var view runner.View
-				if err == nil && v.Get(&view) == nil && view.Running == 1 {
-					break
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
-			self, _ := os.FindProcess(os.Getpid())
-			_ = self.Kill()
-			select {}
-		}).Start()
-	}
 	if err != nil {
-		fmt.Println("error:", err)
-		os.Exit(1)
+		return err
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	os.Exit(1)
+	err = serveAnswers(e, func(*runner.Answer) {
+		for { // until the dispatcher considers the answer delivered
+			v, err := e.Client.QueryWorkflow(context.Background(), runner.DispatcherID, "", runner.QueryDispatcher, runner.ViewOptions{})
+			var view runner.View
+			if err == nil && v.Get(&view) == nil && view.Running == 1 {
+				killSelf()
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}).Start()
+	if err == nil {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}
+	return err
 }
 
-// tellWith is a worker registry that passes each answer to a run to a function.
-type tellWith struct {
+// answerRecorder is a worker registry that passes each answer to a run to a function.
+type answerRecorder struct {
 	worker.Worker
 	answered func(*runner.Answer)
 }
 
-func (w tellWith) RegisterActivityWithOptions(fn any, o sdkactivity.RegisterOptions) {
+func (w answerRecorder) RegisterActivityWithOptions(fn any, o sdkactivity.RegisterOptions) {
 	if tell, ok := fn.(func(context.Context, runner.Notices) (*runner.Answer, error)); ok {
 		fn = func(ctx context.Context, n runner.Notices) (*runner.Answer, error) {
 			a, err := tell(ctx, n)
@@ -77,7 +70,7 @@ func (w tellWith) RegisterActivityWithOptions(fn any, o sdkactivity.RegisterOpti
 func serveAnswers(e *engine.Engine, answered func(*runner.Answer)) worker.Worker {
 	w := worker.New(e.Client, ace.TaskQueue, worker.Options{WorkerStopTimeout: time.Second})
 	workflows.Register(w)
-	(&activities.Dispatch{Workflows: e.Client, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).Register(tellWith{w, answered})
+	(&activities.Dispatch{Workflows: e.Client, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}).Register(answerRecorder{w, answered})
 	return w
 }
 
@@ -86,38 +79,18 @@ func serveAnswers(e *engine.Engine, answered func(*runner.Answer)) worker.Worker
 func TestAnswerLost(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	e, err := engine.Open(t.Context(), engine.Options{DataDir: dir, Version: "test", Takeover: true})
+	e := openEngine(t, engine.Options{DataDir: dir, Takeover: true})
+	p := startProgram(t, nil, "dying worker", dir)
+	env := &dispatchEnv{e, t}
+	env.startRunner("r", func(r *runner.Registration) { r.HeartbeatMS = 60_000 })
+	runs := e.Runs(blueprintMap{"noop": {Name: "noop", Type: run.Deterministic, Argv: []string{"true"}}})
+	started, err := runs.Start(t.Context(), run.Request{AgentName: "noop", Parameters: noParameters})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = e.Close(context.Background()) })
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dying, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(dying, self)
-	cmd.Env = append(os.Environ(), mortalDir+"="+dir)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { in.Close(); _ = cmd.Process.Kill() })
-
-	y := &yard{e, t}
-	y.runner("r", func(r *runner.Registration) { r.HeartbeatMS = 60_000 })
-	runs := e.Runs(shelf{"noop": {Name: "noop", Type: run.Deterministic, Argv: []string{"true"}}})
-	started, err := runs.Start(t.Context(), run.Request{AgentName: "noop", Parameters: none})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() || dying.Err() != nil {
-		t.Fatalf("the process was not killed: %v", cmd.ProcessState)
+	p.await()
+	if p.ProcessState.Exited() {
+		t.Fatalf("the process was not killed: %v", p.ProcessState)
 	}
 	answers := make(chan runner.Answer, 10)
 	w := serveAnswers(e, func(a *runner.Answer) { answers <- *a })
@@ -126,21 +99,21 @@ func TestAnswerLost(t *testing.T) {
 	}
 	t.Cleanup(w.Stop)
 	var st run.State
-	comes(t, "claimed", func() bool {
+	waitUntil(t, "claimed", func() bool {
 		st, err = runs.State(t.Context(), started.RunID)
 		return err == nil && st.Claim != nil
 	})
 	if st.Claim.RunnerID != "r" || st.Try != 1 {
 		t.Errorf("%+v", st.Claim)
 	}
-	if v := y.view(); v.Matched != 1 || v.Waiting != 0 { // the runner executes nothing, so that the run may be over
-		t.Errorf("the dispatcher knows %+v", v)
+	if v := env.view(); v.Matched != 1 || v.Waiting != 0 { // the runner executes nothing, so the run may have ended
+		t.Errorf("the dispatcher has %+v", v)
 	}
 	select {
 	case a := <-answers:
 		if a.Claimed == nil || a.Claimed.Number != st.Claim.Number {
 			t.Errorf("%+v", a)
 		}
-	default: // by a signal
+	default: // delivered by a signal
 	}
 }

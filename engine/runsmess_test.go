@@ -20,16 +20,16 @@ import (
 // requests, claims and runners.
 func TestDispatcherTerminated(t *testing.T) {
 	t.Parallel()
-	s := newEstate(t, false)
-	s.serves(nil)
-	s.open(optionsOfLooker)
-	s.runner(member{Runner: "r", Slots: 1})
-	s.parent("parent")
-	runs := s.start(run.Request{AgentName: "gated", ParentSessionID: "parent"})
-	s.until(runs, isNow(run.Running))
-	waits := s.start(run.Request{AgentName: "quick", ParentSessionID: "parent"})
-	other := s.start(run.Request{AgentName: "quick", Requirements: demand("other"), ParentSessionID: "parent"})
-	s.soon(func() error {
+	s := newRunEnv(t, false)
+	s.startWorker(nil)
+	s.open(clientOptions)
+	s.startRunner(member{Runner: "r", Slots: 1})
+	s.startParent("parent")
+	runs := s.startRun(run.Request{AgentName: "gated", ParentSessionID: "parent"})
+	s.waitRun(runs, hasStatus(run.Running))
+	waits := s.startRun(run.Request{AgentName: "quick", ParentSessionID: "parent"})
+	other := s.startRun(run.Request{AgentName: "quick", Requirements: requireTags("other"), ParentSessionID: "parent"})
+	s.waitFor(func() error {
 		if s.view().Waiting != 2 {
 			return errNotYet
 		}
@@ -39,43 +39,43 @@ func TestDispatcherTerminated(t *testing.T) {
 	if err := s.e.Terminate(t.Context(), runner.DispatcherID, "", "a test"); err != nil {
 		t.Fatal(err)
 	}
-	s.soon(func() error { // nobody says a word to it
+	s.waitFor(func() error { // without a signal from the test
 		v := s.view()
 		if v.Waiting != 2 || len(v.Runners) != 1 || v.Runners[0].Busy != 1 || v.Runners[0].Status != runner.Online || v.Runners[0].Epoch != before.Runners[0].Epoch {
 			return errNotYet
 		}
 		return nil
 	})
-	s.runner(member{Runner: "other", Tags: []string{"other"}})
-	s.ends(other, run.Completed, "")
-	s.lets(runs)
-	if r := s.ends(runs, run.Completed, ""); r.Runner != "r" {
+	s.startRunner(member{Runner: "other", Tags: []string{"other"}})
+	s.expectResult(other, run.Completed, "")
+	s.release(runs)
+	if r := s.expectResult(runs, run.Completed, ""); r.Runner != "r" {
 		t.Errorf("%+v", r)
 	}
-	s.ends(waits, run.Completed, "")
-	s.settled()
+	s.expectResult(waits, run.Completed, "")
+	s.checkSettled()
 }
 
 // TestRunTerminated terminates the workflow of a run: its program ends, its slot is freed, and
 // its parent is notified.
 func TestRunTerminated(t *testing.T) {
 	t.Parallel()
-	s := newEstate(t, false)
-	s.serves(nil)
-	s.open(optionsOfLooker)
-	s.runner(member{Runner: "r", Slots: 1})
-	s.parent("parent")
-	in := s.start(run.Request{AgentName: "gated", ParentSessionID: "parent"})
+	s := newRunEnv(t, false)
+	s.startWorker(nil)
+	s.open(clientOptions)
+	s.startRunner(member{Runner: "r", Slots: 1})
+	s.startParent("parent")
+	in := s.startRun(run.Request{AgentName: "gated", ParentSessionID: "parent"})
 	pid := s.pids(in, 1)[0]
-	s.until(in, isNow(run.Running))
-	waits := s.start(run.Request{AgentName: "quick", ParentSessionID: "parent"})
+	s.waitRun(in, hasStatus(run.Running))
+	waits := s.startRun(run.Request{AgentName: "quick", ParentSessionID: "parent"})
 	if err := s.e.Terminate(t.Context(), run.WorkflowID(in.RunID), "", "a test"); err != nil {
 		t.Fatal(err)
 	}
-	s.dead(pid)
-	s.ends(in, run.Failed, run.Terminated)
-	s.ends(waits, run.Completed, "")
-	s.settled()
+	waitDead(s.t, pid)
+	s.expectResult(in, run.Failed, run.Terminated)
+	s.expectResult(waits, run.Completed, "")
+	s.checkSettled()
 	for _, turn := range s.agent.Did("turn") {
 		if i := strings.Index(turn.Text, `run="`+in.RunID); i >= 0 && !strings.Contains(turn.Text[i:], "terminated: its workflow was terminated") {
 			t.Errorf("%q", turn.Text)
@@ -87,7 +87,7 @@ func TestRunTerminated(t *testing.T) {
 // ends.
 func TestDispatcherUnreachable(t *testing.T) {
 	t.Parallel()
-	s := newEstate(t, false)
+	s := newRunEnv(t, false)
 	var cut atomic.Bool
 	var refused atomic.Int64
 	s.open(engine.Options{Worker: true, Takeover: true, Intercept: func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -97,9 +97,9 @@ func TestDispatcherUnreachable(t *testing.T) {
 		}
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}})
-	s.runner(member{Runner: "r", Slots: 1})
+	s.startRunner(member{Runner: "r", Slots: 1})
 	again := func(n int64) {
-		s.soon(func() error {
+		s.waitFor(func() error {
 			if refused.Load() < n {
 				return errNotYet
 			}
@@ -107,34 +107,34 @@ func TestDispatcherUnreachable(t *testing.T) {
 		})
 	}
 	cut.Store(true)
-	in := s.start(run.Request{AgentName: "gated"})
+	in := s.startRun(run.Request{AgentName: "gated"})
 	again(2)
-	if st := s.until(in, isNow(run.Pending)); st.Claim != nil {
+	if st := s.waitRun(in, hasStatus(run.Pending)); st.Claim != nil {
 		t.Errorf("%+v", st)
 	}
 	cut.Store(false)
 	s.pids(in, 1)
 	before := refused.Load()
 	cut.Store(true)
-	s.lets(in)
+	s.release(in)
 	again(before + 2)
-	if r := s.until(in, isNow(run.Completed)).Result; r.Runner != "r" {
+	if r := s.waitRun(in, hasStatus(run.Completed)).Result; r.Runner != "r" {
 		t.Errorf("%+v", r)
 	}
 	cut.Store(false)
-	s.settled()
+	s.checkSettled()
 }
 
 // TestForged sends runs and the dispatcher signals that only their legitimate senders may send.
 func TestForged(t *testing.T) {
 	t.Parallel()
-	s := newEstate(t, false)
-	s.serves(nil)
-	s.open(optionsOfLooker)
-	s.runner(member{Runner: "r", Slots: 2, Agents: true})
-	s.parent("parent")
-	in := s.start(run.Request{AgentName: "gated", ParentSessionID: "parent"})
-	st := s.until(in, isNow(run.Running))
+	s := newRunEnv(t, false)
+	s.startWorker(nil)
+	s.open(clientOptions)
+	s.startRunner(member{Runner: "r", Slots: 2, Agents: true})
+	s.startParent("parent")
+	in := s.startRun(run.Request{AgentName: "gated", ParentSessionID: "parent"})
+	st := s.waitRun(in, hasStatus(run.Running))
 	code := 0
 	for _, f := range []struct {
 		name string
@@ -170,15 +170,15 @@ func TestForged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	after := s.until(in, func(st run.State) bool { return st.Ignored >= 8 })
+	after := s.waitRun(in, func(st run.State) bool { return st.Ignored >= 8 })
 	if after.Status != run.Running || after.Claim.RunnerID != "r" || after.ProgramStart.PID == 1 {
 		t.Errorf("%+v", after)
 	}
-	s.ends(s.start(run.Request{AgentName: "quick", ParentSessionID: "parent"}), run.Completed, "") // all was heard by then
+	s.expectResult(s.startRun(run.Request{AgentName: "quick", ParentSessionID: "parent"}), run.Completed, "") // by now all signals were processed
 	if v := s.view(); len(v.Runners) != 1 || v.Runners[0].Status != runner.Online || v.Runners[0].Epoch != own.Epoch {
 		t.Errorf("%+v", v)
 	}
-	s.lets(in)
-	s.ends(in, run.Completed, "")
-	s.settled()
+	s.release(in)
+	s.expectResult(in, run.Completed, "")
+	s.checkSettled()
 }

@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -21,7 +20,7 @@ import (
 
 // caller is a workflow that sends a message to a session and records reports until told to stop,
 // like a run that an agent executes.
-func caller(ctx workflow.Context, sessionID string, m session.Message) (heard []session.Report, err error) {
+func caller(ctx workflow.Context, sessionID string, m session.Message) (received []session.Report, err error) {
 	if err := workflow.SignalExternalWorkflow(ctx, session.WorkflowID(sessionID), "", session.SignalDeliver, m).Get(ctx, nil); err != nil {
 		return nil, err
 	}
@@ -31,22 +30,22 @@ func caller(ctx workflow.Context, sessionID string, m session.Message) (heard []
 		s.AddReceive(reports, func(c workflow.ReceiveChannel, _ bool) {
 			var r session.Report
 			c.Receive(ctx, &r)
-			heard = append(heard, r)
+			received = append(received, r)
 		})
 		s.AddReceive(enough, func(c workflow.ReceiveChannel, _ bool) { c.Receive(ctx, nil); done = true })
 		s.Select(ctx)
 	}
 	var r session.Report
 	for reports.ReceiveAsync(&r) {
-		heard = append(heard, r)
+		received = append(received, r)
 	}
-	return heard, nil
+	return received, nil
 }
 
 const callerQueue = "callers"
 
-// callers runs a worker for callers in this process.
-func (h *house) callers() {
+// serveCallers runs a worker for callers in this process.
+func (h *sessionEnv) serveCallers() {
 	w := worker.New(h.Client, callerQueue, worker.Options{})
 	w.RegisterWorkflowWithOptions(caller, workflow.RegisterOptions{Name: "caller"})
 	if err := w.Start(); err != nil {
@@ -55,8 +54,8 @@ func (h *house) callers() {
 	h.t.Cleanup(w.Stop)
 }
 
-// ask makes a caller send the session a message with its ID.
-func (h *house) ask(id string, callback bool, text string) {
+// startCaller makes a caller send the session a message with its ID.
+func (h *sessionEnv) startCaller(id string, callback bool, text string) {
 	h.t.Helper()
 	m := session.Message{ID: id, Text: text + " [" + id + "]", Callback: callback, From: "run " + id, ReplyTo: "run/" + id}
 	if _, err := h.Client.ExecuteWorkflow(h.t.Context(), client.StartWorkflowOptions{ID: "run/" + id, TaskQueue: callerQueue}, "caller", "s", m); err != nil {
@@ -64,8 +63,8 @@ func (h *house) ask(id string, callback bool, text string) {
 	}
 }
 
-// heard stops a caller and returns its reports.
-func (h *house) heard(id string) (all []session.Report) {
+// reportsOf stops a caller and returns its reports.
+func (h *sessionEnv) reportsOf(id string) (all []session.Report) {
 	h.t.Helper()
 	ctx := h.t.Context()
 	if err := h.Client.SignalWorkflow(ctx, "run/"+id, "", "enough", nil); err != nil {
@@ -77,35 +76,35 @@ func (h *house) heard(id string) (all []session.Report) {
 	return all
 }
 
-// checkHeard checks that each caller received one report on a turn of the session, and that the
+// checkReports checks that each caller received one report on a turn of the session, and that the
 // agent received each message in one turn.
-func (h *house) checkHeard(ids []string) {
+func (h *sessionEnv) checkReports(ids []string) {
 	h.t.Helper()
 	turns := h.agent.Did("turn")
 	for _, id := range ids {
-		all := h.heard(id)
+		all := h.reportsOf(id)
 		if len(all) != 1 || all[0].MessageID != id || all[0].Status != session.ReportCompleted || all[0].Turn == 0 {
-			h.t.Errorf("%s was told %+v", id, all)
+			h.t.Errorf("the sender of %s received %+v", id, all)
 		}
 		n := 0
 		for _, turn := range turns {
 			n += strings.Count(turn.Text, "["+id+"]")
 		}
 		if n != 1 {
-			h.t.Errorf("the agent was given %s %d times", id, n)
+			h.t.Errorf("the agent received %s %d times", id, n)
 		}
 	}
 }
 
-// closed stops a session and returns its state after its workflow closed, when all reports have
+// stopAndWait stops a session and returns its state after its workflow closed, when all reports have
 // arrived.
-func (h *house) closed(id string) session.State {
+func (h *sessionEnv) stopAndWait(id string) session.State {
 	h.t.Helper()
-	h.stop(id)
+	h.stopSession(id)
 	if err := h.Client.GetWorkflow(h.t.Context(), session.WorkflowID(id), "").Get(h.t.Context(), nil); err != nil {
 		h.t.Fatal(err)
 	}
-	return h.until(id, over)
+	return h.waitSession(id, hasEnded)
 }
 
 func idsOf(prefix string, n int) (ids []string) {
@@ -115,8 +114,8 @@ func idsOf(prefix string, n int) (ids []string) {
 	return ids
 }
 
-// waiting reports whether the given number of messages wait for the agent.
-func waiting(n int) func(session.State) bool {
+// hasQueued reports whether the given number of messages wait for the agent.
+func hasQueued(n int) func(session.State) bool {
 	return func(s session.State) bool { return len(s.Queue) == n }
 }
 
@@ -126,26 +125,26 @@ func TestCallbacksKilled(t *testing.T) {
 	for _, step := range []string{"turn:2", "send:2", "sent:2", "result:2", "done:2", "done:3"} {
 		t.Run(strings.ReplaceAll(step, ":", "-"), func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
-			h.callers()
-			first := h.worker("")
-			h.start("s", func(in *session.Input) { in.First.Text = "SCENARIO: bash echo a; gate g; say one" })
+			h := newSessionEnv(t)
+			h.serveCallers()
+			first := h.startWorker("")
+			h.startSession("s", func(in *session.Input) { in.First.Text = "SCENARIO: bash echo a; gate g; say one" })
 			h.agent.Await("gate", 1)
 			ids := idsOf("cb", 5)
 			for _, id := range ids {
-				h.ask(id, true, "callback")
+				h.startCaller(id, true, "callback")
 			}
-			h.until("s", waiting(5))
-			first.kill() // while it is busy
-			second := h.worker(step)
-			h.ask("last", false, "prompt")
+			h.waitSession("s", hasQueued(5))
+			first.kill() // during its first turn
+			second := h.startWorker(step)
+			h.startCaller("last", false, "prompt")
 			second.await()
-			h.worker("")
-			h.until("s", turnsEnded(3))
-			s := h.closed("s")
-			h.checkHeard(append(ids, "last"))
+			h.startWorker("")
+			h.waitSession("s", turnsEnded(3))
+			s := h.stopAndWait("s")
+			h.checkReports(append(ids, "last"))
 			if s.ReportsSent != 6 || s.ReportsUndelivered != 0 || s.Turns != 3 || s.Recent[1].Callbacks != 5 {
-				t.Errorf("told %d, unheard %d, %d turns: %+v", s.ReportsSent, s.ReportsUndelivered, s.Turns, s.Recent)
+				t.Errorf("%d reports, %d undelivered, %d turns: %+v", s.ReportsSent, s.ReportsUndelivered, s.Turns, s.Recent)
 			}
 			h.checkFold("s")
 			recordAs(t, h.Client, session.WorkflowID("s"), "session-callbacks-"+strings.ReplaceAll(step, ":", "-"))
@@ -156,27 +155,23 @@ func TestCallbacksKilled(t *testing.T) {
 // TestCallbacksServerKilled kills the process that hosts the server while callbacks wait.
 func TestCallbacksServerKilled(t *testing.T) {
 	t.Parallel()
-	h := &house{t: t, dir: t.TempDir(), work: t.TempDir(), agent: agentclitest.New(t, "claude")}
-	first := h.worker("")
-	h.worker("")
-	e, err := engine.Open(t.Context(), engine.Options{DataDir: h.dir, Version: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.Close(context.Background()) })
+	h := &sessionEnv{t: t, dir: t.TempDir(), work: t.TempDir(), agent: agentclitest.New(t, "claude")}
+	first := h.startWorker("")
+	h.startWorker("")
+	e := openEngine(t, engine.Options{DataDir: h.dir})
 	h.Engine = e
-	h.callers()
-	h.start("s", func(in *session.Input) { in.First.Text = "SCENARIO: bash echo a; gate g; say one" })
+	h.serveCallers()
+	h.startSession("s", func(in *session.Input) { in.First.Text = "SCENARIO: bash echo a; gate g; say one" })
 	h.agent.Await("gate", 1)
 	ids := idsOf("cb", 5)
 	for _, id := range ids {
-		h.ask(id, true, "callback")
+		h.startCaller(id, true, "callback")
 	}
-	h.until("s", waiting(5))
+	h.waitSession("s", hasQueued(5))
 	first.kill()
-	h.until("s", turnsEnded(2))
-	h.closed("s")
-	h.checkHeard(ids)
+	h.waitSession("s", turnsEnded(2))
+	h.stopAndWait("s")
+	h.checkReports(ids)
 	h.checkFold("s")
 }
 
@@ -185,21 +180,21 @@ func TestCallbacksServerKilled(t *testing.T) {
 func TestTwoThousandCallbacks(t *testing.T) {
 	t.Parallel()
 	const many = 2000
-	h := newHouse(t)
-	h.callers()
-	first := h.worker("")
-	h.start("s", func(in *session.Input) { in.First.Text = "SCENARIO: bash echo a; gate g; say one" })
+	h := newSessionEnv(t)
+	h.serveCallers()
+	first := h.startWorker("")
+	h.startSession("s", func(in *session.Input) { in.First.Text = "SCENARIO: bash echo a; gate g; say one" })
 	h.agent.Await("gate", 1)
 	ids := idsOf("told", 3)
 	for _, id := range ids {
-		h.ask(id, true, "callback")
+		h.startCaller(id, true, "callback")
 	}
-	for h.events("s") < 1800 { // a session continues as new from 3,500 events on (maxHistory in engine/workflows)
+	for h.historyLength("s") < 1800 { // a session continues as new from 3,500 events on (maxHistory in engine/workflows)
 		if _, err := h.Receive(t.Context(), "s", session.Receive{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	text := strings.Repeat("what came of it ", 30)
+	text := strings.Repeat("the result of the run ", 30)
 	errs := make(chan error, 8)
 	for lane := range cap(errs) {
 		go func() {
@@ -213,16 +208,16 @@ func TestTwoThousandCallbacks(t *testing.T) {
 			errs <- nil
 		}()
 	}
-	h.until("s", func(s session.State) bool { return len(s.Queue) > many/4 })
+	h.waitSession("s", func(s session.State) bool { return len(s.Queue) > many/4 })
 	first.kill()
-	h.worker("")
+	h.startWorker("")
 	h.agent.Open("g")
 	for range cap(errs) {
 		if err := <-errs; err != nil {
 			t.Fatal(err)
 		}
 	}
-	s := h.until("s", func(s session.State) bool { return s.Current == nil && len(s.Queue) == 0 && s.Turns > 1 })
+	s := h.waitSession("s", func(s session.State) bool { return s.Current == nil && len(s.Queue) == 0 && s.Turns > 1 })
 	if s.Runs < 2 || s.Dropped != 0 {
 		t.Errorf("%d runs, %d dropped", s.Runs, s.Dropped)
 	}
@@ -236,15 +231,15 @@ func TestTwoThousandCallbacks(t *testing.T) {
 	}
 	for id, n := range seen {
 		if n != 1 {
-			t.Errorf("%s came %d times", id, n)
+			t.Errorf("callback %s arrived %d times", id, n)
 		}
 	}
 	if len(seen) != many {
-		t.Errorf("%d of %d callbacks came", len(seen), many)
+		t.Errorf("%d of %d callbacks arrived", len(seen), many)
 	}
 	t.Logf("%d callbacks in %d turns, %d runs", many, s.Turns, s.Runs)
-	h.closed("s")
-	h.checkHeard(ids)
+	h.stopAndWait("s")
+	h.checkReports(ids)
 	h.checkFold("s")
 }
 
@@ -252,26 +247,26 @@ func TestTwoThousandCallbacks(t *testing.T) {
 // the MCP servers.
 func TestPresetHost(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.worker("")
+	h := newSessionEnv(t)
+	h.startWorker("")
 	name, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.start("s", func(in *session.Input) {
+	h.startSession("s", func(in *session.Input) {
 		in.First.Text, in.Host = "SCENARIO: say one", &session.Host{Name: "here", Queue: host.Queue(name, h.dir)}
 	})
-	s := h.until("s", turnsEnded(1))
+	s := h.waitSession("s", turnsEnded(1))
 	if s.Host.Version != "2.1.329" || s.Host.Name != "here" || s.Recent[0].Status != session.TurnCompleted {
 		t.Errorf("%+v, %+v", s.Host, s.Recent)
 	}
 	for _, e := range eventsOf(t, h.Client, session.WorkflowID("s")).Events {
 		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == session.ActivityClaim {
-			t.Error("it was claimed")
+			t.Error("the session was claimed")
 		}
 	}
-	h.stop("s")
-	h.until("s", over)
+	h.stopSession("s")
+	h.waitSession("s", hasEnded)
 	h.checkFold("s")
 	recordAs(t, h.Client, session.WorkflowID("s"), "session-preset")
 }
@@ -280,10 +275,10 @@ func TestPresetHost(t *testing.T) {
 // senders of which some are gone. Each remaining sender gets one report.
 func TestReportsConcurrent(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.callers()
-	h.worker("")
-	h.start("s", func(in *session.Input) { in.First.Text = "SCENARIO: bash echo a; gate g; say one" })
+	h := newSessionEnv(t)
+	h.serveCallers()
+	h.startWorker("")
+	h.startSession("s", func(in *session.Input) { in.First.Text = "SCENARIO: bash echo a; gate g; say one" })
 	h.agent.Await("gate", 1)
 	ids := idsOf("ask", 12)
 	done := make(chan error, 4)
@@ -300,7 +295,7 @@ func TestReportsConcurrent(t *testing.T) {
 		done <- nil
 	}
 	for _, id := range ids {
-		h.ask(id, false, "SCENARIO: say x")
+		h.startCaller(id, false, "SCENARIO: say x")
 	}
 	go lane(func(i int) error {
 		if i%3 != 0 {
@@ -309,7 +304,7 @@ func TestReportsConcurrent(t *testing.T) {
 		return signal(session.SignalWithdraw, session.Withdraw{MessageID: ids[i]})
 	})
 	go lane(func(i int) error {
-		return signal(session.SignalDeliver, session.Message{ID: fmt.Sprint("gone", i), Text: "x", ReplyTo: "run/nobody", Callback: i%2 == 0})
+		return signal(session.SignalDeliver, session.Message{ID: fmt.Sprint("gone", i), Text: "x", ReplyTo: "run/missing", Callback: i%2 == 0})
 	})
 	go lane(func(i int) error {
 		_, err := h.Send(t.Context(), "s", session.Message{ID: fmt.Sprint("person", i), Text: "y"})
@@ -319,28 +314,28 @@ func TestReportsConcurrent(t *testing.T) {
 		if i == 5 {
 			h.agent.Open("g")
 		}
-		if i%2 == 0 { // a signal without an argument, after ones that had some
+		if i%2 == 0 { // a signal without an argument
 			_, err := h.Client.WorkflowService().SignalWorkflowExecution(t.Context(), &workflowservice.SignalWorkflowExecutionRequest{
 				Namespace: h.Namespace(), WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: session.WorkflowID("s")}, SignalName: session.SignalDeliver})
 			return err
 		}
-		return signal(session.SignalDeliver, i) // which is no message
+		return signal(session.SignalDeliver, i) // not a message
 	})
 	for range cap(done) {
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
 	}
-	h.until("s", func(s session.State) bool { return s.Turns > 8 })
-	s := h.closed("s")
+	h.waitSession("s", func(s session.State) bool { return s.Turns > 8 })
+	s := h.stopAndWait("s")
 	for i, id := range ids {
-		all := h.heard(id)
+		all := h.reportsOf(id)
 		if len(all) != 1 || i%3 != 0 && all[0].Status == session.ReportFailed {
-			t.Errorf("%s was told %+v", id, all)
+			t.Errorf("the sender of %s received %+v", id, all)
 		}
 	}
 	if s.ReportsSent != 2*len(ids) || s.ReportsUndelivered != len(ids) || s.Dropped < len(ids) {
-		t.Errorf("told %d, unheard %d, dropped %d", s.ReportsSent, s.ReportsUndelivered, s.Dropped)
+		t.Errorf("%d reports, %d undelivered, %d dropped messages", s.ReportsSent, s.ReportsUndelivered, s.Dropped)
 	}
 	h.checkFold("s")
 	recordAs(t, h.Client, session.WorkflowID("s"), "session-reports")

@@ -26,54 +26,57 @@ var (
 	ErrSilent = errors.New("does not answer")
 )
 
+// Sessions are the actions on agent sessions. They are methods of [Engine].
+type Sessions struct{ e *Engine }
+
 // StartSession starts an agent session and returns its run ID. It returns ErrExists if the session ID
 // is in use.
-func (e *Engine) StartSession(ctx context.Context, in session.Input) (runID string, err error) {
+func (a Sessions) StartSession(ctx context.Context, in session.Input) (runID string, err error) {
 	if err := in.Check(); err != nil {
 		return "", err
 	}
 	o := client.StartWorkflowOptions{ID: session.WorkflowID(in.SessionID),
 		TypedSearchAttributes: workflows.SessionAttributes(in)}
-	return e.start(ctx, in.SessionID, o, session.Workflow, in)
+	return a.e.start(ctx, in.SessionID, o, session.Workflow, in)
 }
 
 // Send sends a message to a session, which accepts each message ID once. A message without an ID
 // gets one.
-func (e *Engine) Send(ctx context.Context, sessionID string, m session.Message) (r session.Receipt, err error) {
+func (a Sessions) Send(ctx context.Context, sessionID string, m session.Message) (r session.Receipt, err error) {
 	m.ID = cmp.Or(m.ID, "m-"+rand.Text())
-	err = e.update(ctx, sessionID, session.UpdateSend, "send."+m.ID, m, &r)
+	err = a.update(ctx, sessionID, session.UpdateSend, "send."+m.ID, m, &r)
 	return r, err
 }
 
 // Receive returns the output of a session after a cursor and acknowledges the output up to another
 // one. With Wait, it waits for output or the end of the session.
-func (e *Engine) Receive(ctx context.Context, sessionID string, r session.Receive) (got session.Received, err error) {
-	err = e.update(ctx, sessionID, session.UpdateReceive, "receive."+rand.Text(), r, &got)
+func (a Sessions) Receive(ctx context.Context, sessionID string, r session.Receive) (got session.Received, err error) {
+	err = a.update(ctx, sessionID, session.UpdateReceive, "receive."+rand.Text(), r, &got)
 	return got, err
 }
 
 // Decide allows or denies a tool call that waits for the user.
-func (e *Engine) Decide(ctx context.Context, sessionID string, d session.Decision) (s session.State, err error) {
-	err = e.update(ctx, sessionID, session.UpdateDecide, "decide."+rand.Text(), d, &s)
+func (a Sessions) Decide(ctx context.Context, sessionID string, d session.Decision) (s session.State, err error) {
+	err = a.update(ctx, sessionID, session.UpdateDecide, "decide."+rand.Text(), d, &s)
 	return s, err
 }
 
 // Interrupt ends the current turn but not the session.
-func (e *Engine) Interrupt(ctx context.Context, sessionID string, n session.Note) (s session.State, err error) {
-	err = e.update(ctx, sessionID, session.UpdateInterrupt, "interrupt."+rand.Text(), n, &s)
+func (a Sessions) Interrupt(ctx context.Context, sessionID string, n session.Note) (s session.State, err error) {
+	err = a.update(ctx, sessionID, session.UpdateInterrupt, "interrupt."+rand.Text(), n, &s)
 	return s, err
 }
 
 // Stop ends a session and its current turn.
-func (e *Engine) Stop(ctx context.Context, sessionID string, n session.Note) (s session.State, err error) {
-	err = e.update(ctx, sessionID, session.UpdateStop, "stop."+rand.Text(), n, &s)
+func (a Sessions) Stop(ctx context.Context, sessionID string, n session.Note) (s session.State, err error) {
+	err = a.update(ctx, sessionID, session.UpdateStop, "stop."+rand.Text(), n, &s)
 	return s, err
 }
 
 // Describe returns the state of a session. It reads the history, so it needs no worker.
-func (e *Engine) Describe(ctx context.Context, sessionID string) (s session.State, err error) {
+func (a Sessions) Describe(ctx context.Context, sessionID string) (s session.State, err error) {
 	d := session.Decoder{}
-	err = fold(ctx, e.Client, session.WorkflowID(sessionID), d.Fact, s.Apply)
+	err = fold(ctx, a.e.Client, session.WorkflowID(sessionID), d.Fact, s.Apply)
 	return s, readError("session", sessionID, ErrNoSession, err)
 }
 
@@ -86,16 +89,16 @@ const (
 // updateAborted is the error type of an update that the workflow accepted but did not complete.
 const updateAborted = "AcceptedUpdateCompletedWorkflow"
 
-func (e *Engine) update(ctx context.Context, sessionID, name, updateID string, arg, answer any) error {
+func (a Sessions) update(ctx context.Context, sessionID, name, updateID string, arg, answer any) error {
 	id := session.WorkflowID(sessionID)
 	for try := 1; ; try++ {
-		handle, err := e.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		handle, err := a.e.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 			UpdateID: updateID, WorkflowID: id, UpdateName: name,
 			Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted})
 		if err == nil {
 			err = handle.Get(ctx, answer)
 		}
-		again, err := e.updateError(ctx, sessionID, err)
+		again, err := a.updateError(ctx, sessionID, err)
 		if !again || try == updateTries {
 			return err
 		}
@@ -108,7 +111,7 @@ func (e *Engine) update(ctx context.Context, sessionID, name, updateID string, a
 }
 
 // updateError describes why an update failed and reports whether to repeat it.
-func (e *Engine) updateError(ctx context.Context, sessionID string, err error) (again bool, described error) {
+func (a Sessions) updateError(ctx context.Context, sessionID string, err error) (again bool, described error) {
 	if err == nil {
 		return false, nil
 	}
@@ -126,7 +129,7 @@ func (e *Engine) updateError(ctx context.Context, sessionID string, err error) (
 	case !isApp && !isNotFound(err):
 		return false, failed
 	}
-	d, err := e.Client.DescribeWorkflowExecution(ctx, session.WorkflowID(sessionID), "")
+	d, err := a.e.Client.DescribeWorkflowExecution(ctx, session.WorkflowID(sessionID), "")
 	switch {
 	case isNotFound(err):
 		return false, fmt.Errorf("%w: %s", ErrNoSession, sessionID)

@@ -1,15 +1,11 @@
 package engine_test
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,8 +19,8 @@ import (
 	"acescope/engine/store/artifact"
 )
 
-// house is a data directory with a server in this process and workers in other processes.
-type house struct {
+// sessionEnv is a data directory with a server in this process and workers in other processes.
+type sessionEnv struct {
 	*engine.Engine
 	t     *testing.T
 	dir   string
@@ -32,92 +28,30 @@ type house struct {
 	agent *agentclitest.Agent
 }
 
-func newHouse(t *testing.T) *house {
+func newSessionEnv(t *testing.T) *sessionEnv {
 	t.Helper()
-	h := &house{t: t, dir: t.TempDir(), work: t.TempDir(), agent: agentclitest.New(t, "claude")}
-	e, err := engine.Open(t.Context(), engine.Options{DataDir: h.dir, Version: "test", Takeover: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_ = e.Close(ctx)
-	})
+	h := &sessionEnv{t: t, dir: t.TempDir(), work: t.TempDir(), agent: agentclitest.New(t, "claude")}
+	e := openEngine(t, engine.Options{DataDir: h.dir, Takeover: true})
 	h.Engine = e
 	return h
 }
 
-// child is a worker in a process of its own.
-type child struct {
-	*exec.Cmd
-	t    *testing.T
-	in   io.Closer
-	gone chan struct{}
-}
-
-// worker starts a worker that kills itself at a step, or "" for never, and waits until it is
-// ready.
-func (h *house) worker(kill string) *child {
+// startWorker starts a worker that kills itself at a step, or "" for never, and waits until it is
+// ready or has ended.
+func (h *sessionEnv) startWorker(kill string) *process {
 	h.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		h.t.Fatal(err)
+	p := startProgram(h.t, h.agent, "worker", workerConfig{h.dir, kill}, "ANTHROPIC_API_KEY="+plantedKey)
+	if kill == "" {
+		return p.waitLine("serving")
 	}
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), workerDir+"="+h.dir, workerKill+"="+kill, "CLAUDE_CONFIG_DIR="+h.agent.ConfigDir(),
-		"PATH="+h.agent.Dir()+string(os.PathListSeparator)+os.Getenv("PATH"), "ANTHROPIC_API_KEY="+plantedKey)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		h.t.Fatal(err)
-	}
-	c := &child{cmd, h.t, in, make(chan struct{})}
-	h.t.Cleanup(func() { _ = cmd.Process.Kill(); <-c.gone })
-	lines := bufio.NewScanner(out)
-	if !lines.Scan() || lines.Text() != "serving" {
-		go func() { _ = cmd.Wait(); close(c.gone) }()
-		if kill == "" {
-			h.t.Fatalf("the worker says %q", lines.Text())
-		}
-		return c
-	}
-	go func() {
-		for lines.Scan() {
-		}
-		_ = cmd.Wait()
-		close(c.gone)
-	}()
-	return c
-}
-
-func (c *child) kill() {
-	c.t.Helper()
-	_ = c.Process.Kill()
-	c.await()
-}
-
-// await waits for the end of the process.
-func (c *child) await() {
-	c.t.Helper()
-	select {
-	case <-c.gone:
-	case <-time.After(60 * time.Second):
-		c.t.Fatal("the worker lives")
-	}
+	p.output()
+	return p
 }
 
 const plantedKey = "planted-Zx81-very-secret-value"
 
-// until waits for a state of the session.
-func (h *house) until(id string, ok func(session.State) bool) session.State {
+// waitSession waits for a state of the session.
+func (h *sessionEnv) waitSession(id string, ok func(session.State) bool) session.State {
 	h.t.Helper()
 	var s session.State
 	for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -128,11 +62,11 @@ func (h *house) until(id string, ok func(session.State) bool) session.State {
 	}
 	data, _ := json.MarshalIndent(s, "", " ")
 	logs, _ := os.ReadFile(filepath.Join(h.dir, workerLog))
-	h.t.Fatalf("the session is not as it should be: %s\n%+v\n%s", data, h.agent.Journal(), logs)
+	h.t.Fatalf("the session did not reach the expected state: %s\n%+v\n%s", data, h.agent.Journal(), logs)
 	return s
 }
 
-func (h *house) send(id, message, text string) {
+func (h *sessionEnv) sendMessage(id, message, text string) {
 	h.t.Helper()
 	if _, err := h.Send(h.t.Context(), id, session.Message{ID: message, Text: text}); err != nil {
 		h.t.Fatal(err)
@@ -145,8 +79,8 @@ func turnsEnded(n int) func(session.State) bool {
 
 const firstText = `SCENARIO: tool mcp__acescope__run_command {"command":"sh -c 'echo ran >> ran'"}; bash echo a; say one`
 
-// start starts a session with two messages to answer.
-func (h *house) start(id string, change func(*session.Input)) {
+// startSession starts a session with two messages to answer.
+func (h *sessionEnv) startSession(id string, change func(*session.Input)) {
 	h.t.Helper()
 	in := session.Input{SessionID: id, Agent: "claude", WorkingDir: h.work, Served: host.ServedTools(),
 		Rules: []session.Rule{{Tool: "run_command", Action: session.Allow}, {Tool: "Bash(echo *)", Action: session.Allow}},
@@ -159,8 +93,8 @@ func (h *house) start(id string, change func(*session.Input)) {
 	}
 }
 
-// ran returns how often the command of the first message ran.
-func (h *house) ran() int {
+// commandRuns returns how often the command of the first message ran.
+func (h *sessionEnv) commandRuns() int {
 	data, err := os.ReadFile(filepath.Join(h.work, "ran"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		h.t.Fatal(err)
@@ -168,8 +102,8 @@ func (h *house) ran() int {
 	return strings.Count(string(data), "ran")
 }
 
-// said counts the answers of the model that the agent remembers.
-func (h *house) said(agentSession string) int {
+// countAnswers counts the answers of the model that the agent remembers.
+func (h *sessionEnv) countAnswers(agentSession string) int {
 	h.t.Helper()
 	data, err := os.ReadFile(h.agent.Transcript(h.work, agentSession))
 	if err != nil {
@@ -190,10 +124,10 @@ func (h *house) said(agentSession string) int {
 
 const price = 0.000828 // of an answer of the stand-in
 
-// check checks the invariants after any number of kills: both messages were answered once, no
+// checkSession checks the invariants after any number of kills: both messages were answered once, no
 // tool ran twice, the cost is correct, no output is lost, logs are complete, and no secret is
 // stored.
-func (h *house) check(id string, s session.State) {
+func (h *sessionEnv) checkSession(id string, s session.State) {
 	t := h.t
 	t.Helper()
 	agentSession := session.UUID("agent", id)
@@ -202,8 +136,8 @@ func (h *house) check(id string, s session.State) {
 			t.Errorf("turn %d: %+v", i+1, s.Recent)
 		}
 	}
-	if h.ran() > 1 {
-		t.Errorf("the command was run %d times", h.ran())
+	if h.commandRuns() > 1 {
+		t.Errorf("the command was run %d times", h.commandRuns())
 	}
 	seen := map[string]int{}
 	for _, e := range h.agent.Did("tool") {
@@ -215,11 +149,11 @@ func (h *house) check(id string, s session.State) {
 		}
 	}
 	if n := len(h.agent.Did("swallowed")); n > 0 {
-		t.Errorf("%d messages were swallowed", n)
+		t.Errorf("the agent lost %d messages", n)
 	}
-	// What is said is paid for once, whichever process said it, as if none had been killed.
-	if cost, said := s.Usage.CostUSD, h.said(agentSession); math.Abs(cost-price*float64(said)) > 1e-9 || s.Usage.Unpriced {
-		t.Errorf("cost %v, unpriced %t, and %d answers at %v", cost, s.Usage.Unpriced, said, price)
+	// Each answer of the model is paid for once, whichever process received it.
+	if cost, answers := s.Usage.CostUSD, h.countAnswers(agentSession); math.Abs(cost-price*float64(answers)) > 1e-9 || s.Usage.Unpriced {
+		t.Errorf("cost %v, unpriced %t, and %d answers at %v", cost, s.Usage.Unpriced, answers, price)
 	}
 	if s.AgentSessionID != agentSession || s.Status != session.Ended || s.Exit != ace.Success {
 		t.Errorf("session %s, %s, %s", s.AgentSessionID, s.Status, s.Exit)
@@ -234,7 +168,7 @@ func (h *house) check(id string, s session.State) {
 	h.checkSecrets(id)
 }
 
-func (h *house) checkLogs(s session.State) {
+func (h *sessionEnv) checkLogs(s session.State) {
 	h.t.Helper()
 	for _, r := range s.Recent {
 		if r.Log == nil || r.LogPath == "" {
@@ -255,7 +189,7 @@ func (h *house) checkLogs(s session.State) {
 }
 
 // checkFold checks that the query returns the fold of the history.
-func (h *house) checkFold(id string) {
+func (h *sessionEnv) checkFold(id string) {
 	h.t.Helper()
 	v, err := h.Client.QueryWorkflow(h.t.Context(), session.WorkflowID(id), "", session.QuerySession)
 	if err != nil {
@@ -269,20 +203,20 @@ func (h *house) checkFold(id string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	same(h.t, "session", live, folded)
+	equalJSON(h.t, "session", live, folded)
 }
 
-func (h *house) checkSecrets(id string) {
+func (h *sessionEnv) checkSecrets(id string) {
 	h.t.Helper()
 	for _, e := range eventsOf(h.t, h.Client, session.WorkflowID(id)).Events {
 		if strings.Contains(e.String(), plantedKey) {
-			h.t.Errorf("event %d holds the key", e.GetEventId())
+			h.t.Errorf("event %d contains the key", e.GetEventId())
 		}
 	}
 	_ = filepath.WalkDir(h.dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			if data, err := os.ReadFile(path); err == nil && strings.Contains(string(data), plantedKey) {
-				h.t.Errorf("%s holds the key", path)
+				h.t.Errorf("%s contains the key", path)
 			}
 		}
 		return nil
@@ -294,8 +228,8 @@ func (h *house) checkSecrets(id string) {
 func TestSessionKilled(t *testing.T) {
 	for _, c := range []struct {
 		step string
-		runs int // of the command, where that is certain
-		// old is an agent that tells nothing when it is ended, as all do that are killed.
+		runs int // of the command, -1 if it varies
+		// old simulates an agent that reports no cost when it is ended.
 		old bool
 	}{
 		{"claim", 1, false}, {"turn", 1, false}, {"locked", 1, false}, {"started", 1, false}, {"send", 1, false}, {"sent", -1, false},
@@ -310,40 +244,40 @@ func TestSessionKilled(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
+			h := newSessionEnv(t)
 			h.agent.SetOldCost(c.old)
-			first := h.worker(c.step)
-			h.start("s", nil)
+			first := h.startWorker(c.step)
+			h.startSession("s", nil)
 			sent := make(chan error, 1)
-			go func() { // it is taken by one worker or the other
+			go func() { // either worker may accept it
 				_, err := h.Send(t.Context(), "s", session.Message{ID: "m2", Text: "SCENARIO: bash echo b; say two"})
 				sent <- err
 			}()
 			if strings.HasPrefix(c.step, "close") {
-				h.until("s", turnsEnded(2))
-				h.stop("s")
+				h.waitSession("s", turnsEnded(2))
+				h.stopSession("s")
 			}
 			first.await()
-			h.worker("")
+			h.startWorker("")
 			if err := <-sent; err != nil {
 				t.Fatal(err)
 			}
-			h.until("s", turnsEnded(2))
-			h.stop("s")
-			s := h.until("s", over)
-			if c.runs >= 0 && h.ran() != c.runs {
-				t.Errorf("the command was run %d times", h.ran())
+			h.waitSession("s", turnsEnded(2))
+			h.stopSession("s")
+			s := h.waitSession("s", hasEnded)
+			if c.runs >= 0 && h.commandRuns() != c.runs {
+				t.Errorf("the command was run %d times", h.commandRuns())
 			}
-			h.check("s", s)
+			h.checkSession("s", s)
 			recordAs(t, h.Client, session.WorkflowID("s"), "session-killed-"+name)
 		})
 	}
 }
 
-func over(s session.State) bool { return s.Status == session.Ended }
+func hasEnded(s session.State) bool { return s.Status == session.Ended }
 
-// stop stops a session, possibly again.
-func (h *house) stop(id string) {
+// stopSession stops a session, possibly again.
+func (h *sessionEnv) stopSession(id string) {
 	h.t.Helper()
 	if _, err := h.Stop(h.t.Context(), id, session.Note{Reason: "enough"}); err != nil && !errors.Is(err, engine.ErrEnded) {
 		logs, _ := os.ReadFile(filepath.Join(h.dir, workerLog))
@@ -355,33 +289,33 @@ func (h *house) stop(id string) {
 func TestSessionKilledWhile(t *testing.T) {
 	for _, c := range []struct {
 		name, first string
-		while       func(*house)
+		while       func(*sessionEnv)
 	}{
-		{"a-person-is-asked", `SCENARIO: tool Write {"file_path":"x"}; say one`, func(h *house) {
-			h.until("s", func(s session.State) bool { return s.Status == session.Waiting })
+		{"a-person-is-asked", `SCENARIO: tool Write {"file_path":"x"}; say one`, func(h *sessionEnv) {
+			h.waitSession("s", func(s session.State) bool { return s.Status == session.Waiting })
 		}},
-		{"a-served-tool-runs", `SCENARIO: tool mcp__acescope__run_command {"command":"sh -c 'echo ran >> ran && exec sleep 1000'"}; say one`, func(h *house) {
-			h.until("s", func(session.State) bool { return h.ran() > 0 })
+		{"a-served-tool-runs", `SCENARIO: tool mcp__acescope__run_command {"command":"sh -c 'echo ran >> ran && exec sleep 1000'"}; say one`, func(h *sessionEnv) {
+			h.waitSession("s", func(session.State) bool { return h.commandRuns() > 0 })
 		}},
-		{"the-agent-works", `SCENARIO: bash echo a; gate g; say one`, func(h *house) { h.agent.Await("gate", 1) }},
-		{"it-is-idle", `SCENARIO: bash echo a; say one`, func(h *house) { h.until("s", turnsEnded(1)) }},
+		{"the-agent-works", `SCENARIO: bash echo a; gate g; say one`, func(h *sessionEnv) { h.agent.Await("gate", 1) }},
+		{"it-is-idle", `SCENARIO: bash echo a; say one`, func(h *sessionEnv) { h.waitSession("s", turnsEnded(1)) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
-			first := h.worker("")
-			h.start("s", func(in *session.Input) { in.First.Text = c.first })
+			h := newSessionEnv(t)
+			first := h.startWorker("")
+			h.startSession("s", func(in *session.Input) { in.First.Text = c.first })
 			c.while(h)
 			first.kill()
-			h.worker("")
-			h.send("s", "m2", "SCENARIO: bash echo b; say two")
-			h.until("s", turnsEnded(2))
-			h.stop("s")
-			s := h.until("s", over)
+			h.startWorker("")
+			h.sendMessage("s", "m2", "SCENARIO: bash echo b; say two")
+			h.waitSession("s", turnsEnded(2))
+			h.stopSession("s")
+			s := h.waitSession("s", hasEnded)
 			if len(s.Pending)+len(s.Running) > 0 {
-				t.Errorf("calls are left: %+v, %+v", s.Pending, s.Running)
+				t.Errorf("open tool calls: %+v, %+v", s.Pending, s.Running)
 			}
-			h.check("s", s)
+			h.checkSession("s", s)
 			recordAs(t, h.Client, session.WorkflowID("s"), "session-killed-while-"+c.name)
 		})
 	}
@@ -391,26 +325,22 @@ func TestSessionKilledWhile(t *testing.T) {
 // process takes over both.
 func TestSessionTakenOver(t *testing.T) {
 	t.Parallel()
-	h := &house{t: t, dir: t.TempDir(), work: t.TempDir(), agent: agentclitest.New(t, "claude")}
-	first := h.worker("")
-	h.worker("")
-	e, err := engine.Open(t.Context(), engine.Options{DataDir: h.dir, Version: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.Close(context.Background()) })
+	h := &sessionEnv{t: t, dir: t.TempDir(), work: t.TempDir(), agent: agentclitest.New(t, "claude")}
+	first := h.startWorker("")
+	h.startWorker("")
+	e := openEngine(t, engine.Options{DataDir: h.dir})
 	h.Engine = e
-	h.start("s", func(in *session.Input) { in.First.Text = `SCENARIO: bash echo a; gate g; say one` })
+	h.startSession("s", func(in *session.Input) { in.First.Text = `SCENARIO: bash echo a; gate g; say one` })
 	h.agent.Await("gate", 1)
 	first.kill()
-	h.send("s", "m2", "SCENARIO: bash echo b; say two")
-	h.until("s", turnsEnded(2))
-	h.stop("s")
-	h.check("s", h.until("s", over))
+	h.sendMessage("s", "m2", "SCENARIO: bash echo b; say two")
+	h.waitSession("s", turnsEnded(2))
+	h.stopSession("s")
+	h.checkSession("s", h.waitSession("s", hasEnded))
 }
 
-// events returns the history length of a session's run.
-func (h *house) events(id string) int64 {
+// historyLength returns the history length of a session's run.
+func (h *sessionEnv) historyLength(id string) int64 {
 	h.t.Helper()
 	d, err := h.Client.DescribeWorkflowExecution(h.t.Context(), session.WorkflowID(id), "")
 	if err != nil {
@@ -422,16 +352,16 @@ func (h *house) events(id string) int64 {
 // TestSessionContinues kills the worker when a session continues as new.
 func TestSessionContinues(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	first := h.worker("")
-	h.start("s", func(in *session.Input) { in.First.Text = `SCENARIO: bash echo a; say one` })
-	before := h.until("s", turnsEnded(1))
+	h := newSessionEnv(t)
+	first := h.startWorker("")
+	h.startSession("s", func(in *session.Input) { in.First.Text = `SCENARIO: bash echo a; say one` })
+	before := h.waitSession("s", turnsEnded(1))
 	receive := func() error {
 		_, err := h.Receive(t.Context(), "s", session.Receive{})
 		return err
 	}
 	// A session continues as new from 3,500 events on (maxHistory in engine/workflows).
-	for h.events("s") < 3380 {
+	for h.historyLength("s") < 3380 {
 		for range 10 {
 			if err := receive(); err != nil {
 				t.Fatal(err)
@@ -446,7 +376,7 @@ func TestSessionContinues(t *testing.T) {
 	for i := range many {
 		if i == many/3 {
 			first.kill()
-			h.worker("")
+			h.startWorker("")
 		}
 		if err := <-errs; err != nil {
 			t.Error(err)
@@ -455,36 +385,36 @@ func TestSessionContinues(t *testing.T) {
 	if r, err := h.Send(t.Context(), "s", session.Message{ID: "m1", Text: "again"}); err != nil || !r.Duplicate {
 		t.Errorf("%+v, %v", r, err)
 	}
-	h.send("s", "m2", "SCENARIO: bash echo b; say two")
-	s := h.until("s", func(s session.State) bool { return turnsEnded(2)(s) && s.Runs == 2 })
+	h.sendMessage("s", "m2", "SCENARIO: bash echo b; say two")
+	s := h.waitSession("s", func(s session.State) bool { return turnsEnded(2)(s) && s.Runs == 2 })
 	if s.Runs != 2 || s.Cursor <= before.Cursor || len(s.Out) <= len(before.Out) {
 		t.Errorf("runs %d, cursor %d after %d", s.Runs, s.Cursor, before.Cursor)
 	}
-	h.stop("s")
-	h.check("s", h.until("s", over))
+	h.stopSession("s")
+	h.checkSession("s", h.waitSession("s", hasEnded))
 }
 
 // TestSessionUndisturbed is a session without failures: it asks the user, a turn is interrupted,
 // and the output is received and acknowledged.
 func TestSessionUndisturbed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.worker("")
-	h.start("s", func(in *session.Input) {
+	h := newSessionEnv(t)
+	h.startWorker("")
+	h.startSession("s", func(in *session.Input) {
 		in.First.Text = `SCENARIO: tool Write {"file_path":"x"}; tool Write {"file_path":"y"}; say one`
 	})
 	decide := func(action session.Action) {
-		s := h.until("s", func(s session.State) bool { return s.Status == session.Waiting })
+		s := h.waitSession("s", func(s session.State) bool { return s.Status == session.Waiting })
 		if _, err := h.Decide(t.Context(), "s", session.Decision{ID: s.Pending[0].ID, Action: action, Reason: "because", By: "ada"}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := h.Decide(t.Context(), "s", session.Decision{ID: s.Pending[0].ID, Action: action}); err == nil || !strings.Contains(err.Error(), "answered already") {
-			t.Errorf("twice: %v", err)
+			t.Errorf("second decision: %v", err)
 		}
 	}
 	decide(session.Allow)
 	decide(session.Deny)
-	s := h.until("s", turnsEnded(1))
+	s := h.waitSession("s", turnsEnded(1))
 	if len(h.agent.Did("tool")) != 1 || s.Tools[0] != (session.ToolCount{Name: "Write", Asked: 2, Allowed: 1, Denied: 1}) {
 		t.Errorf("tools: %+v, %+v", h.agent.Did("tool"), s.Tools)
 	}
@@ -492,12 +422,12 @@ func TestSessionUndisturbed(t *testing.T) {
 	if err != nil || len(got.Messages) != 2 || got.Next != got.Messages[1].Cursor {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	h.send("s", "m2", "SCENARIO: say begun; gate g; say two")
+	h.sendMessage("s", "m2", "SCENARIO: say begun; gate g; say two")
 	h.agent.Await("gate", 1)
 	if _, err := h.Interrupt(t.Context(), "s", session.Note{By: "ada"}); err != nil {
 		t.Fatal(err)
 	}
-	s = h.until("s", turnsEnded(2))
+	s = h.waitSession("s", turnsEnded(2))
 	if s.Recent[1].Status != session.TurnInterrupted || !s.Recent[1].Warm {
 		t.Errorf("%+v", s.Recent[1])
 	}
@@ -506,13 +436,13 @@ func TestSessionUndisturbed(t *testing.T) {
 		got, _ := h.Receive(t.Context(), "s", session.Receive{After: s.Cursor, Ack: got.Next, Wait: true})
 		wait <- got
 	}()
-	h.send("s", "m3", "three")
+	h.sendMessage("s", "m3", "three")
 	if r := <-wait; len(r.Messages) == 0 || r.Messages[0].Cursor != s.Cursor+1 {
 		t.Errorf("%+v", r)
 	}
-	h.until("s", turnsEnded(3))
-	h.stop("s")
-	s = h.until("s", over)
+	h.waitSession("s", turnsEnded(3))
+	h.stopSession("s")
+	s = h.waitSession("s", hasEnded)
 	if s.Acked != got.Next || s.Exit != ace.Success {
 		t.Errorf("acked %d, %s", s.Acked, s.Exit)
 	}
@@ -520,30 +450,30 @@ func TestSessionUndisturbed(t *testing.T) {
 		t.Error(err)
 	}
 	if ends := len(h.agent.Did("end")); ends != 1 {
-		t.Errorf("the agent was asked to end %d times", ends)
+		t.Errorf("the agent received %d requests to end", ends)
 	}
 	if _, err := h.Send(t.Context(), "s", session.Message{Text: "late"}); !errors.Is(err, engine.ErrEnded) {
 		t.Errorf("after the end: %v", err)
 	}
-	if _, err := h.Send(t.Context(), "nobody", session.Message{Text: "x"}); !errors.Is(err, engine.ErrNoSession) {
-		t.Errorf("to nobody: %v", err)
+	if _, err := h.Send(t.Context(), "missing", session.Message{Text: "x"}); !errors.Is(err, engine.ErrNoSession) {
+		t.Errorf("message to a missing session: %v", err)
 	}
 	h.checkFold("s")
 	recordAs(t, h.Client, session.WorkflowID("s"), "session-talk")
 }
 
-// TestSessionNotTaken: what is wrong is one sentence.
+// TestSessionNotTaken checks that a session in a missing directory fails with one sentence.
 func TestSessionNotTaken(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.worker("")
-	h.start("s", func(in *session.Input) { in.WorkingDir = "/nowhere/at/all" })
-	s := h.until("s", over)
+	h := newSessionEnv(t)
+	h.startWorker("")
+	h.startSession("s", func(in *session.Input) { in.WorkingDir = "/nowhere/at/all" })
+	s := h.waitSession("s", hasEnded)
 	if s.Exit != ace.Failed || s.Failure == nil || !strings.Contains(s.Failure.Message, "/nowhere/at/all: no such directory on") {
 		t.Errorf("%+v", s.Failure)
 	}
 	if err := h.Client.GetWorkflow(t.Context(), session.WorkflowID("s"), "").Get(t.Context(), nil); err == nil {
-		t.Error("the workflow went well")
+		t.Error("the workflow completed")
 	}
 	recordAs(t, h.Client, session.WorkflowID("s"), "session-not-taken")
 }

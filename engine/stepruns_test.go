@@ -1,8 +1,6 @@
 package engine_test
 
 import (
-	"acescope/sources/experiments"
-	"acescope/sources/histories"
 	"context"
 	"encoding/json"
 	"os"
@@ -10,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"acescope/sources/experiments"
+	"acescope/sources/histories"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -25,17 +26,6 @@ import (
 // examples are the blueprints of the documentation.
 const examples = "../docs/examples/agents"
 
-// shelves are directories of blueprints.
-type shelves struct{ blueprint.Library }
-
-func (s shelves) Load(name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error), error) {
-	b, err := s.Library.Load(name)
-	if err != nil || b.Parameters == nil {
-		return b.Blueprint, nil, err
-	}
-	return b.Blueprint, b.Parameters.Check, nil
-}
-
 // conversions is the data set of the Python example.
 func conversions(t *testing.T, e *engine.Engine) (ref ace.Ref, tasks int) {
 	t.Helper()
@@ -49,8 +39,8 @@ func conversions(t *testing.T, e *engine.Engine) (ref ace.Ref, tasks int) {
 	return ref, strings.Count(string(data), "\n")
 }
 
-// learn runs an experiment over the conversions to its end and returns the state of each task.
-func learn(t *testing.T, e *engine.Engine, in ace.ExperimentInput) (*ace.ExperimentProgress, []*histories.Detail) {
+// runConversions runs an experiment over the conversions to its end and returns the state of each task.
+func runConversions(t *testing.T, e *engine.Engine, in ace.ExperimentInput) (*ace.ExperimentProgress, []*histories.Detail) {
 	t.Helper()
 	in.DatasetID, in.Adapter, in.Epochs, in.Parallel, in.Model = "conversions", ace.Offline, 1, 1, "none"
 	in.Dataset, in.Tasks = conversions(t, e)
@@ -93,21 +83,21 @@ func servedBy(t *testing.T, runs run.Service, d *histories.Detail, step ace.Phas
 	t.Errorf("%s has no %s", d.WorkflowID, step)
 }
 
-// taught replaces the Python example where only the shell is tested: it knows nothing and returns
-// the correct answers as insights.
-type taught struct{ model.Provider }
+// tutor replaces the Python example where only the shell is tested: it answers 0 and returns the
+// correct answers as insights.
+type tutor struct{ model.Provider }
 
-func (taught) Name() string { return "taught" }
+func (tutor) Name() string { return "taught" }
 
-func (taught) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (ace.GeneratorResult, error) {
+func (tutor) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (ace.GeneratorResult, error) {
 	return ace.GeneratorResult{Plan: "none", Answer: "0"}, nil
 }
 
-func (taught) Skills(context.Context, ace.SkillsInput, *playbook.Playbook, model.Toolbox) (ace.SkillSessionResult, error) {
+func (tutor) Skills(context.Context, ace.SkillsInput, *playbook.Playbook, model.Toolbox) (ace.SkillSessionResult, error) {
 	return ace.SkillSessionResult{}, nil
 }
 
-func (taught) Reflect(_ context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error) {
+func (tutor) Reflect(_ context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error) {
 	r := ace.ReflectorResult{Insights: "It is wrong.\nLesson: \"" + in.Prompt + "\" \\ " + *in.Label, Correct: new(bool)}
 	for _, b := range book.Bullets {
 		r.BulletTags = append(r.BulletTags, ace.BulletTag{ID: b.ID, Tag: "neutral"})
@@ -117,9 +107,9 @@ func (taught) Reflect(_ context.Context, in ace.ReflectorInput, book *playbook.P
 
 // The curator in shell serves the curator of a real experiment.
 func TestCuratorInShell(t *testing.T) {
-	lib := shelves{blueprint.Library{Dirs: []string{examples}}}
-	e := openWith(t, engine.Options{DataDir: t.TempDir(), Blueprints: lib}, taught{builtin.New()})
-	p, tasks := learn(t, e, ace.ExperimentInput{ExperimentID: "shell", Provider: "taught", Steps: map[string]string{"curator": "blueprint:ace-curator-shell"}})
+	lib := library{blueprint.Library{Dirs: []string{examples}}}
+	e := openWith(t, engine.Options{DataDir: t.TempDir(), Blueprints: lib}, tutor{builtin.New()})
+	p, tasks := runConversions(t, e, ace.ExperimentInput{ExperimentID: "shell", Provider: "taught", Steps: map[string]string{"curator": "blueprint:ace-curator-shell"}})
 	if p.Bullets != len(tasks) || p.Rejected != 0 {
 		t.Errorf("%d bullets of %d tasks, %d operations rejected", p.Bullets, len(tasks), p.Rejected)
 	}
@@ -138,12 +128,12 @@ func TestCuratorInShell(t *testing.T) {
 // Both adapters of docs/guides/workers.md together learn what the tasks have in common.
 func TestAdapters(t *testing.T) {
 	if out, err := exec.Command("python3", "-c", "print(1)").Output(); err != nil || string(out) != "1\n" {
-		t.Skip("one of the adapters is in Python, and there is no python3 here")
+		t.Skip("python3 is not installed")
 	}
-	lib := shelves{blueprint.Library{Dirs: []string{examples}}}
+	lib := library{blueprint.Library{Dirs: []string{examples}}}
 	e := openWith(t, engine.Options{DataDir: t.TempDir(), Blueprints: lib}, builtin.New())
 	eval, n := conversions(t, e)
-	p, tasks := learn(t, e, ace.ExperimentInput{ExperimentID: "both", Provider: "builtin", Eval: &eval, EvalTasks: n,
+	p, tasks := runConversions(t, e, ace.ExperimentInput{ExperimentID: "both", Provider: "builtin", Eval: &eval, EvalTasks: n,
 		Steps: map[string]string{"generator": "blueprint:ace-solver-python", "skills": "blueprint:ace-solver-python",
 			"reflector": "blueprint:ace-solver-python", "curator": "blueprint:ace-curator-shell"}})
 	if len(p.Eval) != 2 || p.Eval[0].Correct != 0 || p.Eval[1].Correct != n || p.Epochs[0].Correct != 3 || p.Bullets != 3 || p.Rejected != 0 {
@@ -160,7 +150,7 @@ func TestAdapters(t *testing.T) {
 	}
 }
 
-// What a program says when it fails is why the task failed, which is not tried again.
+// The error output of a failed program is the failure of the task, which is not retried.
 func TestStepFails(t *testing.T) {
 	dir := t.TempDir()
 	for name, file := range map[string]string{
@@ -174,7 +164,7 @@ func TestStepFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lib := shelves{blueprint.Library{Dirs: []string{dir}}}
+	lib := library{blueprint.Library{Dirs: []string{dir}}}
 	e := openWith(t, engine.Options{DataDir: t.TempDir(), Blueprints: lib}, builtin.New())
 	in := task("broken", "hello", "1")
 	in.Provider = "blueprint:broken"
@@ -200,25 +190,25 @@ func TestCheckStep(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "writer", "agent.json"), []byte(`{"name": "writer", "description": "an agent"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	lib := shelves{blueprint.Library{Dirs: []string{examples, dir}}}
+	lib := library{blueprint.Library{Dirs: []string{examples, dir}}}
 	for _, c := range []struct {
 		blueprint string
 		step      ace.Phase
-		says      string
+		text      string
 	}{
 		{"ace-curator-shell", ace.PhaseCurator, ""}, {"ace-solver-python", ace.PhaseReflector, ""},
 		{"ace-curator-shell", ace.PhaseSkills, `$.step: must be "curator" but is "skills"`},
 		{"site-crawler", ace.PhaseGenerator, "cannot serve steps"}, {"writer", ace.PhaseGenerator, "it is an agent"}, {"none", ace.PhaseGenerator, "no such blueprint"},
 	} {
 		err := engine.CheckStep(lib, c.blueprint, c.step)
-		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+		if (err == nil) != (c.text == "") || err != nil && !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s as %s: %v", c.blueprint, c.step, err)
 		}
 	}
 }
 
-// What docs/guides/workers.md shows is what lies beside the programs, each takes its input, and what
-// it shows of their results can be read.
+// The inputs in docs/guides/workers.md equal the files next to the programs and fit their schemas, and the
+// results there can be parsed.
 func TestAdaptersPage(t *testing.T) {
 	page, err := os.ReadFile("../docs/guides/workers.md")
 	if err != nil {
@@ -230,7 +220,7 @@ func TestAdaptersPage(t *testing.T) {
 			blocks = append(blocks, text)
 		}
 	}
-	lib := shelves{blueprint.Library{Dirs: []string{examples}}}
+	lib := library{blueprint.Library{Dirs: []string{examples}}}
 	steps := map[ace.Phase]string{ace.PhaseGenerator: "ace-solver-python", ace.PhaseSkills: "ace-solver-python", ace.PhaseReflector: "ace-solver-python", ace.PhaseCurator: "ace-curator-shell"}
 	if len(blocks) != 2*len(steps) {
 		t.Fatalf("%d blocks of JSON", len(blocks))
@@ -238,7 +228,7 @@ func TestAdaptersPage(t *testing.T) {
 	for i, step := range ace.Steps()[:len(steps)] {
 		file, err := os.ReadFile(filepath.Join(examples, steps[step], string(step)+".json"))
 		if err != nil || string(file) != blocks[2*i] {
-			t.Errorf("%s: the page shows\n%s\nand beside the program lies\n%s, %v", step, blocks[2*i], file, err)
+			t.Errorf("%s: the page shows\n%s\nthe file contains\n%s, %v", step, blocks[2*i], file, err)
 		}
 		_, check, err := lib.Load(steps[step])
 		if err != nil {

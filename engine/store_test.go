@@ -1,12 +1,13 @@
 package engine_test
 
 import (
-	"acescope/sources/cluster"
-	"acescope/sources/runs"
 	"context"
 	"fmt"
 	"testing"
 	"time"
+
+	"acescope/sources/cluster"
+	"acescope/sources/runs"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -95,11 +96,7 @@ func TestStoreReconnects(t *testing.T) {
 	if _, err := result(t, host, task("before", "hello", "42")); err != nil {
 		t.Fatal(err)
 	}
-	console, err := engine.Open(t.Context(), engine.Options{DataDir: dir, Version: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = console.Close(context.Background()) })
+	console := openEngine(t, engine.Options{DataDir: dir})
 	if console.Mode() != engine.Attached {
 		t.Fatalf("mode %s", console.Mode())
 	}

@@ -1,15 +1,16 @@
 package engine_test
 
 import (
-	"acescope/sources/cluster"
-	"acescope/sources/runs"
-	"acescope/sources/system"
-	"acescope/sources/triage"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+
+	"acescope/sources/cluster"
+	"acescope/sources/runs"
+	"acescope/sources/system"
+	"acescope/sources/triage"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -21,24 +22,24 @@ import (
 	"acescope/sources"
 )
 
-// stuck fails at every attempt.
-type stuck struct{ *scripted }
+// unreachableProvider fails at every attempt.
+type unreachableProvider struct{ *scripted }
 
-func (stuck) Name() string { return "stuck" }
+func (unreachableProvider) Name() string { return "stuck" }
 
-func (stuck) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (ace.GeneratorResult, error) {
+func (unreachableProvider) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (ace.GeneratorResult, error) {
 	return ace.GeneratorResult{}, errors.New("dial tcp 10.0.0.1:443: connect: connection refused")
 }
 
 // broken is a workflow whose code fails.
-func broken(workflow.Context) error { panic("step 3 fell over") }
+func broken(workflow.Context) error { panic("step 3 failed") }
 
-// troubled is an engine with runs that failed, answered wrong, or are being retried.
-func troubled(t *testing.T) (*engine.Engine, *cluster.Meter) {
+// newEngineWithFailures is an engine with runs that failed, answered wrong, or are being retried.
+func newEngineWithFailures(t *testing.T) (*engine.Engine, *cluster.Meter) {
 	t.Helper()
 	meter := cluster.NewMeter()
 	s := newScripted()
-	e := openWith(t, engine.Options{DataDir: t.TempDir(), Intercept: meter.Intercept}, s, stuck{s})
+	e := openWith(t, engine.Options{DataDir: t.TempDir(), Intercept: meter.Intercept}, s, unreachableProvider{s})
 	for i := range 3 {
 		_, err := result(t, e, task(fmt.Sprintf("bad-%d", i), "fail-for-good", "42"))
 		if err == nil {
@@ -59,7 +60,7 @@ func troubled(t *testing.T) (*engine.Engine, *cluster.Meter) {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Stop)
-	for _, queue := range []string{"orders", "nobody"} {
+	for _, queue := range []string{"orders", "unserved"} {
 		if _, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: queue + "-1", TaskQueue: queue}, broken); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func troubled(t *testing.T) (*engine.Engine, *cluster.Meter) {
 }
 
 func TestTriageAndHealth(t *testing.T) {
-	e, meter := troubled(t)
+	e, meter := newEngineWithFailures(t)
 	s := sources.NewStore()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -154,7 +155,7 @@ func checkTriage(t *testing.T, got *triage.Triage) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if seen[ace.ActivityGenerator] == "" || !strings.Contains(seen[triage.WorkflowTask], "step 3 fell over") {
+	if seen[ace.ActivityGenerator] == "" || !strings.Contains(seen[triage.WorkflowTask], "step 3 failed") {
 		t.Errorf("retrying: %v", seen)
 	}
 	if got.PhaseRuns != 3 || got.PhaseUnknown != 0 || len(got.Phases) != 5 || len(got.Slowest) != 6 {
@@ -175,7 +176,7 @@ func checkHealth(t *testing.T, e *engine.Engine, s *sources.Store) {
 		states[c.Name] = c.State
 	}
 	for row, want := range map[string]system.CheckState{"server": system.CheckFine, "attributes": system.CheckFine, "ace activity": system.CheckFine,
-		"orders workflow": system.CheckFine, "nobody workflow": system.CheckWrong, "list of runs": system.CheckFine} {
+		"orders workflow": system.CheckFine, "unserved workflow": system.CheckWrong, "list of runs": system.CheckFine} {
 		if states[row] != want {
 			t.Errorf("%s is %q, want %q", row, states[row], want)
 		}

@@ -1,11 +1,12 @@
 package engine_test
 
 import (
-	"acescope/sources/cluster"
 	"context"
 	"errors"
 	"testing"
 	"time"
+
+	"acescope/sources/cluster"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
@@ -15,9 +16,9 @@ import (
 	"acescope/engine/temporal/replay"
 )
 
-// everything does everything that a workflow can do: side effects, concurrent local activities, a
+// allCommands uses all features of workflows: side effects, concurrent local activities, a
 // timer, a child, signals, updates, a query and continue-as-new.
-func everything(ctx workflow.Context, again bool) (int, error) {
+func allCommands(ctx workflow.Context, again bool) (int, error) {
 	n := 0
 	if err := workflow.SetUpdateHandler(ctx, "add", func(ctx workflow.Context, by int) (int, error) {
 		if err := workflow.Sleep(ctx, time.Millisecond); err != nil {
@@ -36,7 +37,7 @@ func everything(ctx workflow.Context, again bool) (int, error) {
 		return 0, err
 	}
 	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{ScheduleToCloseTimeout: time.Minute})
-	slow, quick := workflow.ExecuteLocalActivity(local, Nap, 30*time.Millisecond), workflow.ExecuteLocalActivity(local, Doze)
+	slow, quick := workflow.ExecuteLocalActivity(local, SlowActivity, 30*time.Millisecond), workflow.ExecuteLocalActivity(local, QuickActivity)
 	var name string
 	workflow.GetSignalChannel(ctx, "go").Receive(ctx, &name)
 	for _, f := range []workflow.Future{slow, quick} {
@@ -56,11 +57,11 @@ func everything(ctx workflow.Context, again bool) (int, error) {
 	if again {
 		return 0, workflow.NewContinueAsNewError(ctx, "Everything", false)
 	}
-	return n, workflow.ExecuteLocalActivity(local, Doze).Get(ctx, nil)
+	return n, workflow.ExecuteLocalActivity(local, QuickActivity).Get(ctx, nil)
 }
 
-// Nap takes its time.
-func Nap(ctx context.Context, d time.Duration) error {
+// SlowActivity waits for a duration.
+func SlowActivity(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil
@@ -69,8 +70,8 @@ func Nap(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Doze takes none.
-func Doze() error { return nil }
+// QuickActivity returns at once.
+func QuickActivity() error { return nil }
 
 func leaf(workflow.Context) error { return nil }
 
@@ -78,15 +79,19 @@ func leaf(workflow.Context) error { return nil }
 // also in strict mode and in any part.
 func TestVerifyEverything(t *testing.T) {
 	e := open(t, t.TempDir(), newScripted())
-	h, err := example.Handlers(&pages{})
+	h, err := example.Handlers(&recordingOutbox{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	register := func(r worker.WorkflowRegistry) {
-		r.RegisterWorkflowWithOptions(everything, workflow.RegisterOptions{Name: "Everything"})
+		r.RegisterWorkflowWithOptions(allCommands, workflow.RegisterOptions{Name: "Everything"})
 		r.RegisterWorkflowWithOptions(leaf, workflow.RegisterOptions{Name: "Leaf"})
 	}
-	w := work(t, e, "everything", h, func(r worker.Registry) { register(r); r.RegisterActivity(Nap); r.RegisterActivity(Doze) })
+	w := startOperationWorker(t, e, "everything", h, func(r worker.Registry) {
+		register(r)
+		r.RegisterActivity(SlowActivity)
+		r.RegisterActivity(QuickActivity)
+	})
 	defer w.Stop()
 	run := begin(t, e, "everything", "everything", "Everything", true)
 	first := run.GetRunID()

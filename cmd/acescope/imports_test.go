@@ -25,8 +25,8 @@ var layers = []struct {
 
 	{"engine/ace", nil},
 	{"engine/internal", nil},
-	{"engine/store", []string{"engine/ace"}},
-	{"engine/temporal", []string{"engine/ace", "engine/store"}},
+	{"engine/store", []string{"engine/ace", "engine/internal"}},
+	{"engine/temporal", []string{"engine/ace", "engine/internal", "engine/store"}},
 	{"engine/agents", []string{"engine/ace", "engine/internal", "engine/store", "engine/temporal"}},
 	{"engine/tasks", []string{"engine/ace", "engine/internal", "engine/store", "engine/temporal", "engine/agents"}},
 	{"engine/stepper", []string{"engine/ace", "engine/temporal", "engine/agents", "engine/tasks"}},

@@ -145,7 +145,7 @@ type Verdict struct {
 	Attempts int       `json:"attempts"`
 }
 
-// String describes the irregularities, or returns "" if there are none.
+// String describes the irregularities, or returns "" for a regular answer.
 func (v *Verdict) String() string {
 	if v == nil {
 		return ""

@@ -36,8 +36,8 @@ type Fact struct {
 	Unreadable int // number of unreadable payloads
 }
 
-// Failure is the reason why a step or a run did not complete. Kind is failed, timeout or
-// cancelled; Type is the error type of the application or of Temporal.
+// Failure is the reason why a step or a run did not complete. Kind is "failed", "timeout" or
+// "cancelled"; Type is the error type of the application or of Temporal.
 type Failure struct {
 	Kind    ExitStatus `json:"kind"`
 	Type    string     `json:"type,omitempty"`

@@ -61,7 +61,7 @@ func (f *Fork) InlineResult(step Phase) json.RawMessage {
 	return f.Steps[step].Result
 }
 
-// StoredResult returns the artifact of a reused result, or nil if there is none to load.
+// StoredResult returns the artifact of a reused result, or nil if nothing is to be loaded.
 func (f *Fork) StoredResult(step Phase) *Ref {
 	if f == nil {
 		return nil

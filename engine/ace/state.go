@@ -20,7 +20,7 @@ const minMS = 0.001
 // StepState is the state of one step.
 type StepState struct {
 	Phase  Phase     `json:"phase"`
-	Status string    `json:"status"` // pending, running, done, failed, cancelled
+	Status string    `json:"status"` // "pending", "running", "done", "failed" or "cancelled"
 	Usage  *Usage    `json:"usage,omitempty"`
 	Time   *StepTime `json:"time,omitempty"`
 	// Verdict is nil if no model was asked or the worker does not report it.

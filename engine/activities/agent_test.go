@@ -135,7 +135,7 @@ func isPermanent(err error) bool {
 	return as(err, &app) && app.NonRetryable()
 }
 
-func TestWitness(t *testing.T) {
+func TestCallRecorder(t *testing.T) {
 	var events []ace.ToolEvent
 	box := &toolbox{attempt: 1, record: func(e ...ace.ToolEvent) { events = append(events, e...) }}
 	ctx := t.Context()

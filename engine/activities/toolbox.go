@@ -127,7 +127,7 @@ func (t *toolbox) rawPayload(ctx context.Context, v json.RawMessage) json.RawMes
 	return t.payload(ctx, v)
 }
 
-// Begun implements [model.Witness].
+// Begun implements [model.CallRecorder].
 func (t *toolbox) Begun(ctx context.Context, id, name string, args json.RawMessage) {
 	args = t.rawPayload(ctx, args)
 	t.mu.Lock()
@@ -152,7 +152,7 @@ func (t *toolbox) observe(id, name string, args json.RawMessage) int {
 	return n
 }
 
-// Ended implements [model.Witness].
+// Ended implements [model.CallRecorder].
 func (t *toolbox) Ended(ctx context.Context, id string, end model.CallEnd) {
 	result := t.rawPayload(ctx, end.Result)
 	t.mu.Lock()

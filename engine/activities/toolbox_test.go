@@ -13,14 +13,14 @@ import (
 	"acescope/engine/learning/model"
 )
 
-// wire records signals.
-type wire struct {
+// signalRecorder records signals.
+type signalRecorder struct {
 	mu      sync.Mutex
 	batches [][]ace.ToolEvent
 	sent    chan struct{}
 }
 
-func (w *wire) SignalWorkflow(_ context.Context, workflowID, _, name string, arg any) error {
+func (w *signalRecorder) SignalWorkflow(_ context.Context, workflowID, _, name string, arg any) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if workflowID != "ace/t" || name != ace.SignalToolEvent {
@@ -34,7 +34,7 @@ func (w *wire) SignalWorkflow(_ context.Context, workflowID, _, name string, arg
 	return nil
 }
 
-func (w *wire) ids() (ids []string) {
+func (w *signalRecorder) ids() (ids []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, b := range w.batches {
@@ -45,12 +45,12 @@ func (w *wire) ids() (ids []string) {
 	return ids
 }
 
-func newWire() *wire { return &wire{sent: make(chan struct{}, 1)} }
+func newSignalRecorder() *signalRecorder { return &signalRecorder{sent: make(chan struct{}, 1)} }
 
 var about = ace.TaskContext{TaskID: "t", WorkflowID: "ace/t"}
 
 func TestRecorderBatchesInOrder(t *testing.T) {
-	w := newWire()
+	w := newSignalRecorder()
 	r := newRecorder(about, w)
 	var want []string
 	for i := range 3 * batch.Max {
@@ -69,7 +69,7 @@ func TestRecorderBatchesInOrder(t *testing.T) {
 }
 
 func TestRecorderClose(t *testing.T) {
-	w := newWire()
+	w := newSignalRecorder()
 	r := newRecorder(about, w)
 	r.add(ace.ToolEvent{EventID: "1"})
 	r.close(false)

@@ -1,19 +1,18 @@
 package stepper_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"acescope/engine/stepper"
 	"acescope/engine/temporal/replay"
+	"acescope/engine/temporal/replay/replaytest"
 	"acescope/engine/workflows"
 )
 
@@ -78,7 +77,7 @@ func TestBrokenHistories(t *testing.T) {
 	v := &replay.Verifier{Register: workflows.Register, Patience: time.Minute}
 	outcomes := map[replay.Outcome]int{}
 	for _, name := range []string{"right", "failed", "experiment"} {
-		whole := real(t, name)
+		whole := &historypb.History{Events: replaytest.Recorded(t, name)}
 		for what, wrong := range broken {
 			for i := 0; i < len(whole.Events); i += 1 + len(whole.Events)/40 {
 				events := wrong(proto.Clone(whole).(*historypb.History).Events, i)
@@ -103,7 +102,7 @@ func TestBrokenHistories(t *testing.T) {
 // Missing and duplicate events are noted.
 func TestNotesGaps(t *testing.T) {
 	for what, want := range map[string]string{"gone": "event 10 is missing", "twice": "it follows event 10"} {
-		events := broken[what](proto.Clone(real(t, "right")).(*historypb.History).Events, 9)
+		events := broken[what](replaytest.Recorded(t, "right"), 9)
 		s := stepper.New(events, stepper.Options{})
 		noted := 0
 		for pos := 1; pos <= s.Len(); pos++ {
@@ -117,18 +116,4 @@ func TestNotesGaps(t *testing.T) {
 			t.Errorf("%s: %d notes", what, noted)
 		}
 	}
-}
-
-func real(t testing.TB, name string) *historypb.History {
-	t.Helper()
-	f, err := os.Open("../workflows/testdata/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	h, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
 }

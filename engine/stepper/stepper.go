@@ -301,7 +301,7 @@ const (
 )
 
 // Move returns the next position after pos that a step stops at, or the previous one if
-// forward is false. It returns false if there is none.
+// forward is false. It returns false if the steps end there.
 func (s *Stepper) Move(pos int, by By, forward bool) (int, bool) {
 	switch {
 	case by != ByEvent:

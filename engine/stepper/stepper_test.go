@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"reflect"
 	"runtime"
 	"slices"
@@ -15,29 +14,12 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
 	"acescope/engine/temporal/replay/replaytest"
 )
-
-var recordedNames = []string{"right", "wrong", "retried", "failed", "live", "cancelled", "experiment"}
-
-func recordedEvents(tb testing.TB, name string) []*historypb.HistoryEvent {
-	tb.Helper()
-	f, err := os.Open("../workflows/testdata/" + name + ".json")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer f.Close()
-	h, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return h.Events
-}
 
 // plainFold folds the first n events from the start.
 func plainFold(events []*historypb.HistoryEvent, n int) any {
@@ -83,9 +65,9 @@ func text(v any) string {
 // At every event of every recorded history, in any order of access, the frame equals the
 // fold from the first event.
 func TestFramesAreTheFold(t *testing.T) {
-	for _, name := range recordedNames {
+	for _, name := range replaytest.RecordedNames {
 		t.Run(name, func(t *testing.T) {
-			events := recordedEvents(t, name)
+			events := replaytest.Recorded(t, name)
 			s := New(events, Options{})
 			order := rand.New(rand.NewPCG(1, 2)).Perm(len(events))
 			for n := range events {
@@ -194,8 +176,8 @@ func TestMoves(t *testing.T) {
 // A watch finds every change of every value in both directions.
 func TestWatch(t *testing.T) {
 	runs := map[string][]*historypb.HistoryEvent{"long": longRun(900)}
-	for _, name := range recordedNames {
-		runs[name] = recordedEvents(t, name)
+	for _, name := range replaytest.RecordedNames {
+		runs[name] = replaytest.Recorded(t, name)
 	}
 	watched := 0
 	for name, events := range runs {
@@ -315,7 +297,7 @@ func TestFindEvent(t *testing.T) {
 
 // State and Experiment return copies.
 func TestStateIsCopy(t *testing.T) {
-	s := New(recordedEvents(t, "live"), Options{})
+	s := New(replaytest.Recorded(t, "live"), Options{})
 	want := text(s.Frame(s.Len()).known())
 	state := s.State(s.Len())
 	state.Apply(ace.StepCompleted(ace.PhaseGenerator, []byte(`{"plan":"another"}`)))
@@ -326,7 +308,7 @@ func TestStateIsCopy(t *testing.T) {
 	if s.Experiment(1) != nil {
 		t.Error("a task has an experiment state")
 	}
-	e := New(recordedEvents(t, "experiment"), Options{})
+	e := New(replaytest.Recorded(t, "experiment"), Options{})
 	if e.State(1) != nil || e.Experiment(e.Len()).Progress.ExitStatus != ace.Success {
 		t.Error("wrong states for an experiment")
 	}

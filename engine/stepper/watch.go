@@ -188,7 +188,7 @@ func (w *Watch) At(pos int) json.RawMessage {
 }
 
 // Next returns the first change after a position, or the last one before it if forward is
-// false. It returns false if there is none, or if stop is closed during the search.
+// false. It returns false without such a change, or if stop is closed during the search.
 func (w *Watch) Next(pos int, forward bool, stop <-chan struct{}) (Seen, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -298,7 +298,7 @@ func (d *dispatcher) wait(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool { return d.signal.Len() > 0 || d.timer != nil && d.timer.IsReady() })
 }
 
-// due returns the next due time, or zero if there is none.
+// due returns the next due time, or zero if nothing is due.
 func (d *dispatcher) due() time.Time {
 	at := earliest(earliest(d.table.Deadline(), d.checkAt), d.recallAt)
 	for _, u := range d.undelivered {

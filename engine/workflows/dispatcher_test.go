@@ -19,14 +19,14 @@ import (
 	"acescope/engine/workflows"
 )
 
-// dispatcherEnv is a test environment of the dispatcher with functions in place of its
+// dispatcherEnv is a test environment of the dispatcher with functions want its
 // activities.
 type dispatcherEnv struct {
 	*testsuite.TestWorkflowEnvironment
-	t       *testing.T
-	told    []string // what arrived, and when
-	checked []string
-	// recalled are the pages of runs and runners that were asked to tell again.
+	t         *testing.T
+	delivered []string // answers with their times
+	checked   []string
+	// recalled are the pages of runs and runners that were asked to repeat their notices.
 	recalled []string
 	recall   func(page []byte) ([]byte, error)
 	tell     func(runner.Answers) (runner.TellResult, error)
@@ -58,7 +58,7 @@ func newDispatcherEnv(t *testing.T) *dispatcherEnv {
 		}
 		for _, a := range answers {
 			if !slices.Contains(told.Later, a.RunID) && !slices.Contains(told.Ended, a.RunID) {
-				d.told = append(d.told, fmt.Sprintf("%s %s %s", d.clock(), a.RunID, word(a)))
+				d.delivered = append(d.delivered, fmt.Sprintf("%s %s %s", d.clock(), a.RunID, describe(a)))
 			}
 		}
 		return told, nil
@@ -77,7 +77,7 @@ func newDispatcherEnv(t *testing.T) *dispatcherEnv {
 
 func (d *dispatcherEnv) clock() string { return d.Now().UTC().Format("04:05") }
 
-func word(a runner.Answer) string {
+func describe(a runner.Answer) string {
 	switch {
 	case a.Claimed != nil:
 		return "claimed by " + a.Claimed.RunnerID
@@ -87,7 +87,7 @@ func word(a runner.Answer) string {
 	return "lost"
 }
 
-func (d *dispatcherEnv) say(after time.Duration, notices ...runner.Notice) {
+func (d *dispatcherEnv) notify(after time.Duration, notices ...runner.Notice) {
 	d.RegisterDelayedCallback(func() { d.SignalWorkflow(runner.SignalNotices, runner.Notices(notices)) }, after)
 }
 
@@ -124,33 +124,33 @@ func (d *dispatcherEnv) run(carried []byte, length time.Duration) []byte {
 func (d *dispatcherEnv) expect(what string, got []string, want ...string) {
 	d.t.Helper()
 	if !slices.Equal(got, want) {
-		d.t.Errorf("%s:\n%s\nin place of\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		d.t.Errorf("%s:\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-func comes(id string, slots int) runner.Notice {
+func registered(id string, slots int) runner.Notice {
 	return runner.Notice{Kind: runner.Registered, Runner: id, Epoch: 1, Queue: "runner." + id, Registration: &runner.Registration{ID: id, Token: id,
 		Capabilities: runner.Capabilities{Hostname: "h", ProjectDir: "/", ExecutorTypes: []string{runner.Deterministic, runner.Codex}, Slots: slots}}}
 }
 
-func (d *dispatcherEnv) asks(run string, within time.Duration, tags ...string) runner.Notice {
+func (d *dispatcherEnv) enqueue(run string, within time.Duration, tags ...string) runner.Notice {
 	return runner.Notice{Kind: runner.Enqueue, Run: run, Request: &runner.Request{RunID: run, Execution: "x", Try: 1, Parent: "ses_1",
 		Requirements: runner.Requirements{Tags: tags}, Deadline: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC).Add(within)}}
 }
 
-func ends(run string, claim int64) runner.Notice {
+func released(run string, claim int64) runner.Notice {
 	return runner.Notice{Kind: runner.Release, Run: run, Claim: startTime.UnixMilli() + claim}
 }
 
 // TestDispatcherAnswers checks which answers runs receive, and when.
 func TestDispatcherAnswers(t *testing.T) {
 	d := newDispatcherEnv(t)
-	d.say(time.Second, comes("r", 1), d.asks("a", time.Minute), d.asks("b", time.Minute))
-	d.say(10*time.Second, ends("a", 1), d.asks("c", 30*time.Second, "gpu"), d.asks("d", 20*time.Second, "gpu"))
-	d.say(40*time.Second, d.asks("bad", time.Minute, "no good"))
+	d.notify(time.Second, registered("r", 1), d.enqueue("a", time.Minute), d.enqueue("b", time.Minute))
+	d.notify(10*time.Second, released("a", 1), d.enqueue("c", 30*time.Second, "gpu"), d.enqueue("d", 20*time.Second, "gpu"))
+	d.notify(40*time.Second, d.enqueue("bad", time.Minute, "no good"))
 	d.RegisterDelayedCallback(func() { d.SignalWorkflow(runner.SignalNotices, "nonsense") }, 41*time.Second)
 	d.run(nil, 50*time.Second)
-	d.expect("told", d.told, "00:01 a claimed by r", "00:10 b claimed by r", "00:20 d no_runner", "00:30 c no_runner", "00:40 bad bad_demands")
+	d.expect("delivered", d.delivered, "00:01 a claimed by r", "00:10 b claimed by r", "00:20 d no_runner", "00:30 c no_runner", "00:40 bad bad_demands")
 	if v := d.view(); v.Matched != 2 || v.Expired != 2 || v.Refused != 1 || v.Running != 1 || v.Waiting != 0 || v.Runs != 1 {
 		t.Errorf("%+v", v)
 	}
@@ -170,15 +170,15 @@ func TestDispatcherNotBlocked(t *testing.T) {
 		}
 		return told, nil
 	}
-	d.say(0, comes("r", 2), runner.Notice{Kind: runner.Enqueue, Run: "stuck", Request: &runner.Request{RunID: "stuck", Execution: "x", Try: 1,
+	d.notify(0, registered("r", 2), runner.Notice{Kind: runner.Enqueue, Run: "stuck", Request: &runner.Request{RunID: "stuck", Execution: "x", Try: 1,
 		Requirements: runner.Requirements{ExecutorType: runner.Codex}, Deadline: d.Now().Add(time.Hour)}})
-	d.say(time.Second/2, d.asks("a", time.Hour))
-	d.say(5*time.Second, ends("a", 2), d.asks("b", time.Hour))
-	d.say(6*time.Second, runner.Notice{Kind: runner.Removed, Runner: "r", Epoch: 1})
+	d.notify(time.Second/2, d.enqueue("a", time.Hour))
+	d.notify(5*time.Second, released("a", 2), d.enqueue("b", time.Hour))
+	d.notify(6*time.Second, runner.Notice{Kind: runner.Removed, Runner: "r", Epoch: 1})
 	d.run(nil, 3*time.Minute)
-	d.expect("told", d.told, "00:00 a claimed by r", "00:05 b claimed by r", "02:01 stuck claimed by r", "02:01 stuck lost")
+	d.expect("delivered", d.delivered, "00:00 a claimed by r", "00:05 b claimed by r", "02:01 stuck claimed by r", "02:01 stuck lost")
 	if len(tries) < 5 || len(tries) > 12 {
-		t.Errorf("it was tried at %s", tries)
+		t.Errorf("attempts at %s", tries)
 	}
 }
 
@@ -187,21 +187,21 @@ func TestDispatcherNotBlocked(t *testing.T) {
 func TestDispatcherCarriesAnswers(t *testing.T) {
 	d := newDispatcherEnv(t)
 	d.tell = func(runner.Answers) (runner.TellResult, error) {
-		return runner.TellResult{}, errors.New("the server is away")
+		return runner.TellResult{}, errors.New("server unavailable")
 	}
-	d.say(0, comes("r", 1), d.asks("a", time.Hour))
+	d.notify(0, registered("r", 1), d.enqueue("a", time.Hour))
 	carried := d.run(nil, 10*time.Second)
-	d.expect("told", d.told)
+	d.expect("delivered", d.delivered)
 
 	next := newDispatcherEnv(t)
 	carried = next.run(carried, 10*time.Second)
-	next.expect("told", next.told, "00:00 a claimed by r")
+	next.expect("delivered", next.delivered, "00:00 a claimed by r")
 	if v := next.view(); v.Runs != 2 || v.Running != 1 || len(v.Runners) != 1 {
 		t.Errorf("%+v", v)
 	}
 	last := newDispatcherEnv(t)
 	last.run(carried, 10*time.Second)
-	last.expect("told again", last.told)
+	last.expect("delivered again", last.delivered)
 }
 
 // TestDispatcherChecksRuns checks that runs that ended without a notice free their slots and that
@@ -216,12 +216,12 @@ func TestDispatcherChecksRuns(t *testing.T) {
 		}
 		return told, nil
 	}
-	away := true
+	unavailable := true
 	d.check = func(in runner.CheckInput) runner.CheckResult {
 		ended := map[string]ace.ExitStatus{}
 		for _, r := range in.Runs {
-			if r.RunID == "dead" && away {
-				away = false // its parent cannot be told this time
+			if r.RunID == "dead" && unavailable {
+				unavailable = false // its parent cannot be notified this time
 				continue
 			}
 			if r.Parent != "ses_1" || r.Execution != "x" {
@@ -233,10 +233,10 @@ func TestDispatcherChecksRuns(t *testing.T) {
 		}
 		return runner.CheckResult{Ended: ended}
 	}
-	d.say(0, comes("r", 2), d.asks("dead", time.Hour), d.asks("terminated", time.Hour), d.asks("alive", time.Hour), d.asks("next", time.Hour))
+	d.notify(0, registered("r", 2), d.enqueue("dead", time.Hour), d.enqueue("terminated", time.Hour), d.enqueue("alive", time.Hour), d.enqueue("next", time.Hour))
 	d.run(nil, 29*time.Second)
-	d.expect("told", d.told, "00:00 terminated claimed by r", "00:00 alive claimed by r", "00:15 next claimed by r")
-	d.expect("looked after", d.checked, "00:00 dead", "00:15 dead", "00:15 terminated", "00:15 alive")
+	d.expect("delivered", d.delivered, "00:00 terminated claimed by r", "00:00 alive claimed by r", "00:15 next claimed by r")
+	d.expect("checked", d.checked, "00:00 dead", "00:15 dead", "00:15 terminated", "00:15 alive")
 }
 
 // TestDispatcherKeepsNotices checks that notices that arrive at the end of a run of the
@@ -246,11 +246,11 @@ func TestDispatcherKeepsNotices(t *testing.T) {
 	d.tell = func(runner.Answers) (runner.TellResult, error) { // the dispatcher waits for this
 		d.SetContinueAsNewSuggested(true)
 		for i := range 10 {
-			d.SignalWorkflow(runner.SignalNotices, runner.Notices{d.asks(fmt.Sprint("run", i), time.Hour)})
+			d.SignalWorkflow(runner.SignalNotices, runner.Notices{d.enqueue(fmt.Sprint("run", i), time.Hour)})
 		}
 		return runner.TellResult{}, nil
 	}
-	d.say(0, comes("r", 1), d.asks("first", time.Hour))
+	d.notify(0, registered("r", 1), d.enqueue("first", time.Hour))
 	next := newDispatcherEnv(t)
 	next.run(d.run(nil, 2*time.Second), time.Second)
 	if v := next.view(); v.Waiting != 10 || v.Runs != 2 {
@@ -262,18 +262,18 @@ func TestDispatcherKeepsNotices(t *testing.T) {
 // claims.
 func TestDispatcherRecalls(t *testing.T) {
 	d := newDispatcherEnv(t)
-	away := true
+	unavailable := true
 	d.recall = func(page []byte) ([]byte, error) {
 		switch {
-		case string(page) == "two" && away:
-			away = false
-			return nil, errors.New("the server is away")
+		case string(page) == "two" && unavailable:
+			unavailable = false
+			return nil, errors.New("server unavailable")
 		case len(page) == 0:
 			return []byte("two"), nil
 		}
 		return nil, nil
 	}
-	d.say(0, comes("r", 1))
+	d.notify(0, registered("r", 1))
 	carried := d.run(nil, 10*time.Second)
 	d.expect("recalled", d.recalled, "", "two", "", "two")
 	next := newDispatcherEnv(t)

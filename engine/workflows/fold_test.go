@@ -17,7 +17,6 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
@@ -101,7 +100,7 @@ func TestOneFold(t *testing.T) {
 				want := answersOfWorkflow(t, h, n)
 				got := answersOfFold(t, h, n)
 				if q := session.QuerySession; !reflect.DeepEqual(got[q], want[q]) {
-					got[q] = withNext(t, h, n)
+					got[q] = withNextCommands(t, h, n)
 				}
 				for query, w := range want {
 					if !reflect.DeepEqual(got[query], w) {
@@ -119,27 +118,38 @@ func TestOneFold(t *testing.T) {
 	}
 }
 
-func answersOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
+// foldEvents applies the facts that a decoder reads from events.
+func foldEvents[F any](t *testing.T, events []*historypb.HistoryEvent, decode func(*historypb.HistoryEvent) (F, bool, error), apply func(F)) {
 	t.Helper()
-	switch kindOf(h) {
-	case session.Workflow:
-		return sessionOfFold(t, h, n)
-	case run.Workflow:
-		return runOfFold(t, h, n)
-	case ace.ExperimentWorkflow:
-		return experimentOfFold(t, h, n)
-	}
-	var d history.Decoder
-	var s ace.State
-	for _, e := range h.Events[:n] {
-		fact, ok, err := d.Fact(e)
+	for _, e := range events {
+		fact, ok, err := decode(e)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if ok {
-			s.Apply(fact)
+			apply(fact)
 		}
 	}
+}
+
+func answersOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
+	t.Helper()
+	switch kindOf(h) {
+	case session.Workflow:
+		var s session.State
+		foldEvents(t, h.Events[:n], (&session.Decoder{}).Fact, s.Apply)
+		return map[string]any{session.QuerySession: plain(t, s)}
+	case run.Workflow:
+		var s run.State
+		foldEvents(t, h.Events[:withCommands(h, n)], (&run.Decoder{}).Fact, s.Apply)
+		return map[string]any{run.QueryRun: plain(t, s)}
+	case ace.ExperimentWorkflow:
+		var s ace.ExperimentState
+		foldEvents(t, h.Events[:n], (&history.ExperimentDecoder{}).Fact, s.Apply)
+		return map[string]any{ace.QueryExperiment: plain(t, s.Progress)}
+	}
+	var s ace.State
+	foldEvents(t, h.Events[:n], (&history.Decoder{}).Fact, s.Apply)
 	return map[string]any{
 		ace.QueryPhase:  plain(t, s.CurrentPhase()),
 		ace.QuerySkills: plain(t, s.SkillUsage()),
@@ -147,63 +157,28 @@ func answersOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
 	}
 }
 
-func sessionOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
-	t.Helper()
-	var d session.Decoder
-	var s session.State
-	for _, e := range h.Events[:n] {
-		fact, ok, err := d.Fact(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ok {
-			s.Apply(fact)
+// withCommands returns n, or the end of the commands if event n completes a workflow task: the
+// dispatcher's answer within a task of a run is recorded like that, and a reader sees all or none.
+func withCommands(h *historypb.History, n int) int {
+	if h.Events[n-1].GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED || isCommand(h, n-1) {
+		for isCommand(h, n) && !isClosing(h.Events[n]) {
+			n++
 		}
 	}
-	return map[string]any{session.QuerySession: plain(t, s)}
+	return n
 }
 
-// runOfFold folds the commands of a workflow task together with its completion: the dispatcher's
-// answer within the task is recorded like that, and a reader sees both or neither.
-func runOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
-	t.Helper()
-	if h.Events[n-1].GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED || commands(h, n-1) {
-		for ; commands(h, n) && !closes(h.Events[n]); n++ {
-		}
-	}
-	var d run.Decoder
-	var s run.State
-	for _, e := range h.Events[:n] {
-		fact, ok, err := d.Fact(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ok {
-			s.Apply(fact)
-		}
-	}
-	return map[string]any{run.QueryRun: plain(t, s)}
-}
-
-// withNext returns the fold including the commands that the workflow issues next: reports and the
+// withNextCommands returns the fold including the commands that the workflow issues next: reports and the
 // next turn. The synthetic workflow task after event n issues them at once, while the history has
 // them only after the real task. A real query is answered after that.
-func withNext(t *testing.T, h *historypb.History, n int) any {
+func withNextCommands(t *testing.T, h *historypb.History, n int) any {
 	t.Helper()
-	var d session.Decoder
-	var s session.State
-	for i, e := range h.Events {
-		fact, ok, err := d.Fact(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i >= n && !commands(h, i) {
-			break
-		}
-		if ok {
-			s.Apply(fact)
-		}
+	end := n
+	for isCommand(h, end) {
+		end++
 	}
+	var s session.State
+	foldEvents(t, h.Events[:end], (&session.Decoder{}).Fact, s.Apply)
 	for r, ok := s.NextReport(); ok; r, ok = s.NextReport() {
 		s.Apply(session.Reported(r.Report.MessageID))
 	}
@@ -211,22 +186,6 @@ func withNext(t *testing.T, h *historypb.History, n int) any {
 		s.Apply(session.Fact{Kind: session.FactTurnBegan, Turn: &session.TurnInput{Turn: s.Turns + 1, Messages: s.NextMessages()}})
 	}
 	return plain(t, s)
-}
-
-func experimentOfFold(t *testing.T, h *historypb.History, n int) map[string]any {
-	t.Helper()
-	var d history.ExperimentDecoder
-	var s ace.ExperimentState
-	for _, e := range h.Events[:n] {
-		fact, ok, err := d.Fact(e)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ok {
-			s.Apply(fact)
-		}
-	}
-	return map[string]any{ace.QueryExperiment: plain(t, s.Progress)}
 }
 
 // plain converts a value through JSON, as a query's client sees it.
@@ -244,10 +203,10 @@ func plain(t *testing.T, v any) (out any) {
 
 func answersOfWorkflow(t *testing.T, h *historypb.History, n int) map[string]any {
 	t.Helper()
-	capture := &capture{handlers: map[string]any{}}
+	capture := &queryRecorder{handlers: map[string]any{}}
 	prefix := asQueried(h, n)
-	// What the last, made-up workflow task would command is not in the history, so a
-	// mismatch there is expected; TestReplay holds the history itself.
+	// The commands of the last, synthetic workflow task are not in the history, so a mismatch
+	// there is expected; TestReplay checks the history itself.
 	if err := replayer(t, capture).ReplayWorkflowHistory(quiet, prefix); err != nil && !strings.Contains(err.Error(), "TMPRL1100") {
 		t.Fatalf("replay to event %d: %v", n, err)
 	}
@@ -267,13 +226,13 @@ func answersOfWorkflow(t *testing.T, h *historypb.History, n int) map[string]any
 // history, so a synthetic task is appended.
 func asQueried(h *historypb.History, n int) *historypb.History {
 	events := append([]*historypb.HistoryEvent{}, h.Events[:n]...)
-	if closes(h.Events[n-1]) {
+	if isClosing(h.Events[n-1]) {
 		return h
 	}
-	// Command events belong to the task that was completed before them; the worker has
-	// them all or none.
-	if h.Events[n-1].GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED || commands(h, n-1) {
-		for ; commands(h, n); n++ {
+	// Command events belong to the workflow task that was completed before them; a worker
+	// receives all of them or none.
+	if h.Events[n-1].GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED || isCommand(h, n-1) {
+		for ; isCommand(h, n); n++ {
 			events = append(events, h.Events[n])
 		}
 		if n == len(h.Events) {
@@ -310,7 +269,7 @@ func event(id int, kind enumspb.EventType) *historypb.HistoryEvent {
 	return e
 }
 
-func commands(h *historypb.History, n int) bool {
+func isCommand(h *historypb.History, n int) bool {
 	if n >= len(h.Events) {
 		return false
 	}
@@ -321,10 +280,10 @@ func commands(h *historypb.History, n int) bool {
 		enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
 		return true
 	}
-	return closes(h.Events[n])
+	return isClosing(h.Events[n])
 }
 
-func closes(e *historypb.HistoryEvent) bool {
+func isClosing(e *historypb.HistoryEvent) bool {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
@@ -363,16 +322,7 @@ func TestFoldAnyOrder(t *testing.T) {
 
 func factsOf(t *testing.T, h *historypb.History) (facts []ace.Fact) {
 	t.Helper()
-	var d history.Decoder
-	for _, e := range h.Events {
-		fact, ok, err := d.Fact(proto.Clone(e).(*historypb.HistoryEvent))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ok {
-			facts = append(facts, fact)
-		}
-	}
+	foldEvents(t, h.Events, (&history.Decoder{}).Fact, func(f ace.Fact) { facts = append(facts, f) })
 	return facts
 }
 
@@ -392,19 +342,19 @@ func foldOf(facts []ace.Fact) []string {
 	return all
 }
 
-// capture records the query handlers that a workflow sets.
-type capture struct {
+// queryRecorder records the query handlers that a workflow sets.
+type queryRecorder struct {
 	interceptor.WorkerInterceptorBase
 	handlers map[string]any
 }
 
-func (c *capture) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+func (c *queryRecorder) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
 	return &inbound{interceptor.WorkflowInboundInterceptorBase{Next: next}, c}
 }
 
 type inbound struct {
 	interceptor.WorkflowInboundInterceptorBase
-	c *capture
+	c *queryRecorder
 }
 
 func (i *inbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
@@ -413,7 +363,7 @@ func (i *inbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
 
 type outbound struct {
 	interceptor.WorkflowOutboundInterceptorBase
-	c *capture
+	c *queryRecorder
 }
 
 func (o *outbound) SetQueryHandler(ctx workflow.Context, query string, handler any) error {

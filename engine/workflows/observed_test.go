@@ -33,7 +33,7 @@ func watch(t *testing.T, in ace.TaskInput, prepare func(*testsuite.TestWorkflowE
 	return env
 }
 
-func told(n int) ace.ToolEvent {
+func toolUse(n int) ace.ToolEvent {
 	return ace.ToolEvent{EventID: fmt.Sprint(n), Seq: int64(n), Kind: ace.KindToolUse, Name: "look"}
 }
 
@@ -44,7 +44,7 @@ func finish(n int, result string) ace.ToolEvent {
 // TestObservedEnds checks how an observed run closes.
 func TestObservedEnds(t *testing.T) {
 	var r ace.TaskResult
-	env := watch(t, ace.TaskInput{}, nil, []ace.ToolEvent{told(1)}, []ace.ToolEvent{finish(3, `{"answer": "7"}`)})
+	env := watch(t, ace.TaskInput{}, nil, []ace.ToolEvent{toolUse(1)}, []ace.ToolEvent{finish(3, `{"answer": "7"}`)})
 	if err := env.GetWorkflowError(); err != nil {
 		t.Fatal(err)
 	}
@@ -59,16 +59,16 @@ func TestObservedEnds(t *testing.T) {
 	var canceled *temporal.CanceledError
 	env = watch(t, ace.TaskInput{}, nil, []ace.ToolEvent{finish(1, `{"exit_status": "cancelled"}`)})
 	if err := env.GetWorkflowError(); !errors.As(err, &canceled) {
-		t.Errorf("cancelled by its observer: %v", err)
+		t.Errorf("canceled by its observer: %v", err)
 	}
 	env = watch(t, ace.TaskInput{}, func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(env.CancelWorkflow, time.Hour)
-	}, []ace.ToolEvent{told(1)})
+	}, []ace.ToolEvent{toolUse(1)})
 	if err := env.GetWorkflowError(); !errors.As(err, &canceled) {
-		t.Errorf("cancelled by a person: %v", err)
+		t.Errorf("canceled by a user: %v", err)
 	}
 	start := time.Time{}
-	env = watch(t, ace.TaskInput{IdleMS: 5000}, func(env *testsuite.TestWorkflowEnvironment) { start = env.Now() }, []ace.ToolEvent{told(1)}, []ace.ToolEvent{told(2)}, []ace.ToolEvent{told(3)})
+	env = watch(t, ace.TaskInput{IdleMS: 5000}, func(env *testsuite.TestWorkflowEnvironment) { start = env.Now() }, []ace.ToolEvent{toolUse(1)}, []ace.ToolEvent{toolUse(2)}, []ace.ToolEvent{toolUse(3)})
 	if err := env.GetWorkflowError(); !errors.As(err, &app) || app.Type() != ace.TypeIdleTimeout || app.Message() != "no event received for 5s" {
 		t.Errorf("silent: %v", err)
 	}
@@ -81,7 +81,7 @@ func TestObservedEnds(t *testing.T) {
 func TestObservedContinuesAsNew(t *testing.T) {
 	env := watch(t, ace.TaskInput{Prompt: "p"}, func(env *testsuite.TestWorkflowEnvironment) {
 		env.RegisterDelayedCallback(func() { env.SetContinueAsNewSuggested(true) }, 1500*time.Millisecond)
-	}, []ace.ToolEvent{told(1)}, []ace.ToolEvent{told(2), told(1)})
+	}, []ace.ToolEvent{toolUse(1)}, []ace.ToolEvent{toolUse(2), toolUse(1)})
 	var next *workflow.ContinueAsNewError
 	if err := env.GetWorkflowError(); !errors.As(err, &next) {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestObservedContinuesAsNew(t *testing.T) {
 	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil {
 		t.Fatal(err)
 	}
-	env = watch(t, in, nil, []ace.ToolEvent{told(2), told(3)}, []ace.ToolEvent{finish(9, `{}`)})
+	env = watch(t, in, nil, []ace.ToolEvent{toolUse(2), toolUse(3)}, []ace.ToolEvent{finish(9, `{}`)})
 	var r ace.TaskResult
 	if err := env.GetWorkflowResult(&r); err != nil || r.Summary.Skills != 3 || in.Prompt != "p" {
 		t.Errorf("%+v, %v", r, err)

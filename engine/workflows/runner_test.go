@@ -21,13 +21,13 @@ import (
 // runnerEnv is a test environment of a runner's workflow that holds the lease until it is lost.
 type runnerEnv struct {
 	*testsuite.TestWorkflowEnvironment
-	t      *testing.T
-	heard  []runner.NoticeKind // by the dispatcher
-	leases []runner.LeaseInput
-	lose   chan struct{}
+	t       *testing.T
+	notices []runner.NoticeKind // to the dispatcher
+	leases  []runner.LeaseInput
+	lose    chan struct{}
 }
 
-func newPost(t *testing.T) *runnerEnv {
+func newRunnerEnv(t *testing.T) *runnerEnv {
 	var suite testsuite.WorkflowTestSuite
 	p := &runnerEnv{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), t: t, lose: make(chan struct{}, 10)}
 	p.SetTestTimeout(time.Minute)
@@ -35,7 +35,7 @@ func newPost(t *testing.T) *runnerEnv {
 	p.RegisterWorkflowWithOptions(workflows.Runner, workflow.RegisterOptions{Name: runner.Workflow})
 	p.RegisterActivityWithOptions(func(_ context.Context, notices runner.Notices) error {
 		for _, n := range notices {
-			p.heard = append(p.heard, n.Kind)
+			p.notices = append(p.notices, n.Kind)
 		}
 		return nil
 	}, activity.RegisterOptions{Name: runner.ActivityTell})
@@ -66,14 +66,14 @@ func (p *runnerEnv) at(after time.Duration, fn func()) { p.RegisterDelayedCallba
 
 func (p *runnerEnv) expect(kinds ...runner.NoticeKind) {
 	p.t.Helper()
-	if !slices.Equal(p.heard, kinds) {
-		p.t.Errorf("the dispatcher heard %v in place of %v", p.heard, kinds)
+	if !slices.Equal(p.notices, kinds) {
+		p.t.Errorf("the dispatcher received %v, want %v", p.notices, kinds)
 	}
 }
 
 // TestRunnerLife covers a runner that registers, is lost, returns, and is lost for good.
 func TestRunnerLife(t *testing.T) {
-	p := newPost(t)
+	p := newRunnerEnv(t)
 	var first, refused, changed, other *reply
 	p.at(0, func() { first = p.update(runner.UpdateRegister, process("a")) })
 	p.at(100*time.Millisecond, func() {
@@ -81,7 +81,7 @@ func TestRunnerLife(t *testing.T) {
 		wider := process("a")
 		wider.Capabilities.Slots = 3
 		changed = p.update(runner.UpdateRegister, wider)
-		p.update(runner.UpdateRegister, wider) // and nothing changes
+		p.update(runner.UpdateRegister, wider) // without a change
 		p.lose <- struct{}{}
 	})
 	p.at(200*time.Millisecond, func() { p.update(runner.UpdateRegister, process("a")) })
@@ -99,7 +99,7 @@ func TestRunnerLife(t *testing.T) {
 		t.Errorf("%+v, %+v", lease, changed.value)
 	}
 	if refused.rejected == nil || !strings.Contains(refused.rejected.Error(), "pid 7 on web-1") {
-		t.Errorf("the other process: %+v", refused)
+		t.Errorf("another process: %+v", refused)
 	}
 	if next := other.value.(runner.Lease); next.Epoch <= lease.Epoch || next.Queue == lease.Queue {
 		t.Errorf("%+v after %+v", next, lease)
@@ -110,7 +110,7 @@ func TestRunnerLife(t *testing.T) {
 
 // TestRunnerContinues checks that a runner keeps its state when its workflow continues as new.
 func TestRunnerContinues(t *testing.T) {
-	p := newPost(t)
+	p := newRunnerEnv(t)
 	p.at(0, func() { p.update(runner.UpdateRegister, process("a")) })
 	p.at(100*time.Millisecond, func() { p.update(runner.UpdateDrain, runner.Note{Reason: "tonight"}) })
 	p.at(200*time.Millisecond, func() {
@@ -128,7 +128,7 @@ func TestRunnerContinues(t *testing.T) {
 	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil {
 		t.Fatal(err)
 	}
-	q := newPost(t)
+	q := newRunnerEnv(t)
 	q.at(100*time.Millisecond, func() { q.update(runner.UpdateRegister, process("b")) })
 	q.at(200*time.Millisecond, func() { q.update(runner.UpdateLeave, runner.Note{Token: "a"}) })
 	q.ExecuteWorkflow(runner.Workflow, in)
@@ -141,7 +141,7 @@ func TestRunnerContinues(t *testing.T) {
 
 // TestRunnerNotRegistered checks that a workflow without a registration ends.
 func TestRunnerNotRegistered(t *testing.T) {
-	p := newPost(t)
+	p := newRunnerEnv(t)
 	var refused *reply
 	p.at(0, func() {
 		bad := process("a")

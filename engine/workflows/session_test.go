@@ -24,12 +24,12 @@ import (
 // sessionEnv is a test environment in which a function answers the turns of an agent.
 type sessionEnv struct {
 	*testsuite.TestWorkflowEnvironment
-	t       *testing.T
-	turns   []session.TurnInput
-	calls   []session.ToolCall
-	closed  int
-	refused error // error of the claim
-	answer  func(context.Context, session.TurnInput) (session.TurnResult, error)
+	t          *testing.T
+	turns      []session.TurnInput
+	calls      []session.ToolCall
+	closed     int
+	claimError error // error of the claim
+	answer     func(context.Context, session.TurnInput) (session.TurnResult, error)
 }
 
 func newSessionEnv(t *testing.T) *sessionEnv {
@@ -39,14 +39,14 @@ func newSessionEnv(t *testing.T) *sessionEnv {
 	r.RegisterWorkflowWithOptions(workflows.Session, workflow.RegisterOptions{Name: session.Workflow})
 	for name, fn := range map[string]any{
 		session.ActivityClaim: func(context.Context, session.Input) (session.Host, error) {
-			return session.Host{Name: "here", Queue: "session.here"}, r.refused
+			return session.Host{Name: "here", Queue: "session.here"}, r.claimError
 		},
 		session.ActivityTurn: func(ctx context.Context, in session.TurnInput) (session.TurnResult, error) {
 			r.turns = append(r.turns, in)
 			if r.answer != nil {
 				return r.answer(ctx, in)
 			}
-			return said(in, "answer to "+in.Messages[0].Text), nil
+			return turnResult(in, "answer to "+in.Messages[0].Text), nil
 		},
 		session.ActivityTool: func(_ context.Context, in session.ToolCall) (session.ToolResult, error) {
 			r.calls = append(r.calls, in)
@@ -59,7 +59,7 @@ func newSessionEnv(t *testing.T) *sessionEnv {
 	return r
 }
 
-func said(in session.TurnInput, text string) session.TurnResult {
+func turnResult(in session.TurnInput, text string) session.TurnResult {
 	return session.TurnResult{Turn: in.Turn, Status: session.TurnCompleted, AgentSessionID: "agent-1", Text: text, Summary: text,
 		Messages: []session.Out{{Kind: session.OutAssistant, Turn: in.Turn, Text: text}}, Usage: ace.Usage{InputTokens: 10, CostUSD: 0.5}}
 }
@@ -100,7 +100,7 @@ func (r *sessionEnv) state() session.State {
 	return s
 }
 
-func (r *sessionEnv) end(in session.Input) session.State {
+func (r *sessionEnv) runToEnd(in session.Input) session.State {
 	r.t.Helper()
 	r.ExecuteWorkflow(session.Workflow, in)
 	if !r.IsWorkflowCompleted() {
@@ -119,7 +119,7 @@ func TestSessionTurns(t *testing.T) {
 	})
 	r.at(2*time.Second, func() { got = r.update(session.UpdateReceive, "r1", session.Receive{Ack: 2}) })
 	r.at(3*time.Second, func() { r.update(session.UpdateStop, "s", session.Note{Reason: "enough"}) })
-	end := r.end(input())
+	end := r.runToEnd(input())
 
 	if len(r.turns) != 2 || r.turns[0].Messages[0].Text != "one" || r.turns[1].Messages[0].ID != "m2" {
 		t.Fatalf("turns: %+v", r.turns)
@@ -134,7 +134,7 @@ func TestSessionTurns(t *testing.T) {
 		t.Errorf("receipt: %+v", rc)
 	}
 	if rc := again.value.(session.Receipt); !rc.Duplicate {
-		t.Errorf("the second time: %+v", rc)
+		t.Errorf("repeated message: %+v", rc)
 	}
 	out := got.value.(session.Received)
 	if len(out.Messages) != 2 || out.Messages[0].Kind != session.OutAssistant || out.Messages[0].Cursor != 3 {
@@ -155,7 +155,7 @@ func TestSessionTools(t *testing.T) {
 	held := make(chan struct{})
 	r.answer = func(_ context.Context, in session.TurnInput) (session.TurnResult, error) {
 		<-held
-		return said(in, "done"), nil
+		return turnResult(in, "done"), nil
 	}
 	replies := map[string]*reply{}
 	ask := func(id, name, args string, attempt int32, served bool) {
@@ -178,7 +178,7 @@ func TestSessionTools(t *testing.T) {
 	r.at(3*time.Second, func() { ask("c6", "Write", `{}`, 2, false) })
 	r.at(4*time.Second, func() { close(held) })
 	r.at(5*time.Second, func() { r.update(session.UpdateStop, "s", session.Note{}) })
-	end := r.end(in)
+	end := r.runToEnd(in)
 
 	for id, want := range map[string]string{"c1": "deny never rule", "c2": "allow  rule", "c3": "deny not there person ada", "c4": "allow  session",
 		"c5": "deny the process that asked is gone session", "c6": "deny the turn has ended session"} {
@@ -193,13 +193,13 @@ func TestSessionTools(t *testing.T) {
 		}
 	}
 	if a := replies["c4"].value.(session.ToolAnswer); a.Result == nil || a.Result.Text != "result of read_file" || len(r.calls) != 1 {
-		t.Errorf("the served call: %+v, made %d times", a, len(r.calls))
+		t.Errorf("served call: %+v, executed %d times", a, len(r.calls))
 	}
 	if waiting.Status != session.Waiting || len(waiting.Pending) != 2 {
-		t.Errorf("while it waits: %s, %d pending", waiting.Status, len(waiting.Pending))
+		t.Errorf("waiting: %s, %d pending", waiting.Status, len(waiting.Pending))
 	}
 	if twice.rejected == nil || !strings.Contains(twice.rejected.Error(), "answered already: deny by person ada") {
-		t.Errorf("the second decision: %v", twice.rejected)
+		t.Errorf("second decision: %v", twice.rejected)
 	}
 	i := slices.IndexFunc(end.Tools, func(c session.ToolCount) bool { return c.Name == "Bash" })
 	if i < 0 || end.Tools[i] != (session.ToolCount{Name: "Bash", Asked: 2, Allowed: 1, Denied: 1}) {
@@ -216,7 +216,7 @@ func TestSessionInterruptAndFailure(t *testing.T) {
 			return session.TurnResult{}, temporal.NewNonRetryableApplicationError("the agent is gone", "AgentMissing", nil)
 		}
 		<-ctx.Done()
-		out := said(in, "stopped")
+		out := turnResult(in, "stopped")
 		out.Status = session.TurnInterrupted
 		return out, nil
 	}
@@ -224,13 +224,13 @@ func TestSessionInterruptAndFailure(t *testing.T) {
 	r.at(2*time.Second, func() { r.update(session.UpdateSend, "m2", session.Message{ID: "m2", Text: "x"}) })
 	var after session.State
 	r.at(3*time.Second, func() { after = r.state(); r.CancelWorkflow() })
-	end := r.end(in)
+	end := r.runToEnd(in)
 	if len(after.Recent) != 2 || after.Recent[0].Status != session.TurnInterrupted || after.Recent[1].Failure == nil || after.Status != session.Idle {
-		t.Errorf("after a turn that failed, the session goes on: %s %+v", after.Status, after.Recent)
+		t.Errorf("after a failed turn: %s %+v", after.Status, after.Recent)
 	}
 	var canceled *temporal.CanceledError
 	if err := r.GetWorkflowError(); !errors.As(err, &canceled) || end.Exit != ace.Canceled || r.closed != 1 {
-		t.Errorf("cancelled: %v, %s, closed %d", err, end.Exit, r.closed)
+		t.Errorf("canceled: %v, %s, closed %d", err, end.Exit, r.closed)
 	}
 }
 
@@ -244,10 +244,10 @@ func TestSessionContinuesAsNew(t *testing.T) {
 	r.ExecuteWorkflow(session.Workflow, in)
 	var next *workflow.ContinueAsNewError
 	if !errors.As(r.GetWorkflowError(), &next) {
-		t.Fatalf("no new run: %v", r.GetWorkflowError())
+		t.Fatalf("did not continue as new: %v", r.GetWorkflowError())
 	}
 	if got := waits.value.(session.Received); !got.Continued {
-		t.Errorf("who waits is told: %+v", got)
+		t.Errorf("waiting receiver: %+v", got)
 	}
 	var carried session.Input
 	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &carried); err != nil {
@@ -259,9 +259,9 @@ func TestSessionContinuesAsNew(t *testing.T) {
 		b.update(session.UpdateSend, "m2", session.Message{ID: "m2", Text: "two"})
 	})
 	b.at(2*time.Second, func() { b.update(session.UpdateStop, "s", session.Note{}) })
-	end := b.end(carried)
+	end := b.runToEnd(carried)
 	if len(b.turns) != 1 || b.turns[0].Turn != 2 || b.turns[0].Messages[0].Text != "two" || !b.turns[0].Resume {
-		t.Errorf("the new run knows the message it had: %+v", b.turns)
+		t.Errorf("turns of the new run: %+v", b.turns)
 	}
 	if end.Runs != 2 || end.Usage.CostUSD != 1 || len(end.Recent) != 2 || end.Cursor != 5 {
 		t.Errorf("end: runs %d cost %v turns %d cursor %d", end.Runs, end.Usage.CostUSD, len(end.Recent), end.Cursor)
@@ -270,8 +270,8 @@ func TestSessionContinuesAsNew(t *testing.T) {
 
 func TestSessionNotClaimed(t *testing.T) {
 	r := newSessionEnv(t)
-	r.refused = temporal.NewNonRetryableApplicationError("claude is not installed", "AgentMissing", nil)
-	end := r.end(input())
+	r.claimError = temporal.NewNonRetryableApplicationError("claude is not installed", "AgentMissing", nil)
+	end := r.runToEnd(input())
 	if err := r.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), "claude is not installed") || end.Exit != ace.Failed {
 		t.Errorf("%v, %+v", err, end)
 	}

@@ -229,7 +229,6 @@ func NewLoader(store *artifact.Store) *Loader {
 // Load reads at most count tasks from the 0-based index from. It returns fewer, but at least
 // one, if their prompts would make a payload too large. A long prompt is stored as an artifact
 // and returned as a reference.
-
 func (l *Loader) Load(ctx context.Context, set ace.Ref, from, count int) ([]ace.Task, error) {
 	offsets, err := l.offsets(set)
 	if err != nil {

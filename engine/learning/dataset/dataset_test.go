@@ -88,7 +88,7 @@ func TestIngestErrors(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Ingest(ctx, file(t, `{"context":"a"}`), s, 0); err == nil {
-		t.Error("a cancelled ingest succeeded")
+		t.Error("a canceled ingest succeeded")
 	}
 }
 

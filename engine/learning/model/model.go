@@ -169,5 +169,4 @@ type CallEnd struct {
 	Error    string
 	Began    time.Time     // zero: the time of Begun
 	Took     time.Duration // 0: unknown
-
 }

@@ -69,7 +69,7 @@ func TestApplyOutcomes(t *testing.T) {
 			if changed := next.Hash() != before; changed != (c.fate == ace.OutcomeAccepted) {
 				t.Fatalf("changed: %v, fate %s", changed, c.fate)
 			}
-			sound(t, next)
+			checkValid(t, next)
 		})
 	}
 }
@@ -196,7 +196,7 @@ func FuzzApply(f *testing.F) {
 		if base.Hash() != before {
 			t.Fatal("the input playbook was changed")
 		}
-		sound(t, next)
+		checkValid(t, next)
 		if len(done) != len(ops) {
 			t.Fatalf("%d operations, %d fates", len(ops), len(done))
 		}
@@ -222,7 +222,7 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-func bigBook(n int) *Playbook {
+func largePlaybook(n int) *Playbook {
 	ops := make([]ace.Operation, n)
 	for i := range ops {
 		ops[i] = op(ace.OpAdd, "", fmt.Sprint("SECTION ", i*8/n), fmt.Sprintf("bullet %d: %s", i, strings.Repeat("some advice ", 25)))
@@ -240,7 +240,7 @@ func delta(i int) []ace.Operation {
 
 func BenchmarkApply(b *testing.B) {
 	for _, n := range []int{300, 1000} {
-		p := bigBook(n)
+		p := largePlaybook(n)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				Apply(p, delta(i))
@@ -250,7 +250,7 @@ func BenchmarkApply(b *testing.B) {
 }
 
 func BenchmarkHash300(b *testing.B) {
-	p := bigBook(300)
+	p := largePlaybook(300)
 	b.SetBytes(int64(len(p.Canonical())))
 	for b.Loop() {
 		p.Hash()

@@ -12,7 +12,7 @@ import (
 func BenchmarkMerge300(b *testing.B) {
 	b.Run("merge", func(b *testing.B) {
 		s := openStore(b, b.TempDir())
-		start(b, s, "main", bigBook(300))
+		start(b, s, "main", largePlaybook(300))
 		for i := 0; b.Loop(); i++ {
 			req := request("main", i)
 			req.Operations = delta(i % 100) // later ADDs are duplicates, so the playbook stays at 400 bullets
@@ -42,7 +42,7 @@ func BenchmarkMerge300(b *testing.B) {
 func BenchmarkBranch5000(b *testing.B) {
 	dir := b.TempDir()
 	s := openStore(b, dir)
-	start(b, s, "main", bigBook(300))
+	start(b, s, "main", largePlaybook(300))
 	for i := range 5000 {
 		req := request("main", i)
 		req.Operations = delta(i % 100)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/durable"
 
 	"github.com/gofrs/flock"
 )
@@ -221,7 +222,7 @@ func (s *Store) create(b *branch, hash string) error {
 	if err != nil {
 		return err
 	}
-	return s.writeFile(b.path, line, true)
+	return durable.WriteFile(b.path, filepath.Join(s.dir, tmpDir), line, true)
 }
 
 // Merge applies a delta to the newest head of a branch and makes the result the head. If the
@@ -281,7 +282,7 @@ func (s *Store) merge(b *branch, req MergeRequest) (MergeResult, error) {
 		return MergeResult{}, fmt.Errorf("merge into playbook branch %q: %w", b.name, err)
 	}
 	if v.Hash != before {
-		s.books.add(v.Hash, after)
+		s.books.Put(v.Hash, after)
 	}
 	if (n+1)%snapshotEvery == 0 {
 		// The merge is done. If this fails, the version is rebuilt from an earlier one.
@@ -293,7 +294,7 @@ func (s *Store) merge(b *branch, req MergeRequest) (MergeResult, error) {
 // head returns the playbook at the head of a branch.
 func (s *Store) head(b *branch) (*Playbook, error) {
 	hash, _, n := b.state()
-	if book := s.books.get(hash); book != nil {
+	if book, ok := s.books.Get(hash); ok {
 		return book, nil
 	}
 	if n == 0 {
@@ -309,7 +310,7 @@ func (s *Store) rebuild(b *branch, e entry) (*Playbook, error) {
 	entries := b.span(0, e.index+1)
 	for ; from > 0; from-- {
 		prior := entries[from-1].hash
-		if book = s.books.get(prior); book == nil && from%snapshotEvery == 0 {
+		if book, _ = s.books.Get(prior); book == nil && from%snapshotEvery == 0 {
 			book, _ = s.readBook(prior) // if missing or damaged, use an earlier one
 		}
 		if book != nil {
@@ -333,7 +334,7 @@ func (s *Store) rebuild(b *branch, e entry) (*Playbook, error) {
 		return nil, fmt.Errorf("%w: %s, line %d: its operations do not produce version %s",
 			ErrCorrupt, b.path, e.index+2, e.hash)
 	}
-	s.books.add(e.hash, book)
+	s.books.Put(e.hash, book)
 	return book, nil
 }
 

@@ -79,7 +79,7 @@ func sectionKey(section string) string {
 
 func formatID(slug string, number int) string { return fmt.Sprintf("%s-%05d", slug, number) }
 
-// idNumber returns the number at the end of an ID, or 0 if it has none.
+// idNumber returns the number at the end of an ID, or 0 without a number.
 func idNumber(id string) int {
 	dash := strings.LastIndexByte(id, '-')
 	if dash < 0 || len(id)-dash-1 > 15 {

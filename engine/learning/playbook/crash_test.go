@@ -23,7 +23,7 @@ func logPath(dir, name string) string { return filepath.Join(dir, branchesDir, n
 func TestTornLastLine(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
-	start(t, s, "main", bigBook(16))
+	start(t, s, "main", largePlaybook(16))
 	merge(t, s, request("main", 0))
 	before, err := os.ReadFile(logPath(dir, "main"))
 	if err != nil {
@@ -61,8 +61,8 @@ func TestTornLastLine(t *testing.T) {
 func TestDetectsDamage(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
-	start(t, s, "main", bigBook(16))
-	start(t, s, "sound", bigBook(17))
+	start(t, s, "main", largePlaybook(16))
+	start(t, s, "sound", largePlaybook(17))
 	for i := range 3 {
 		merge(t, s, request("main", i))
 	}
@@ -111,7 +111,7 @@ func TestDetectsDamage(t *testing.T) {
 func TestMissingSnapshots(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
-	root := start(t, s, "main", bigBook(16))
+	root := start(t, s, "main", largePlaybook(16))
 	for i := range 2*snapshotEvery + 1 {
 		merge(t, s, request("main", i))
 	}
@@ -129,7 +129,7 @@ func TestMissingSnapshots(t *testing.T) {
 	if err != nil || snapshots != 2 {
 		t.Fatalf("%d snapshots, %v", snapshots, err)
 	}
-	whole(t, dir, "main")
+	wholeLog(t, dir, "main")
 }
 
 // TestKilled repeatedly kills a merging process: every reported merge exists exactly once,
@@ -147,11 +147,11 @@ func TestKilled(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	start(t, openStore(t, dir), "main", bigBook(40))
+	start(t, openStore(t, dir), "main", largePlaybook(40))
 	told := -1
 	for range 5 {
 		told = mergeUntilKilled(t, dir, told+10)
-		log := whole(t, dir, "main")
+		log := wholeLog(t, dir, "main")
 		if len(log) != told+1 && len(log) != told+2 {
 			t.Fatalf("%d versions; %d were reported", len(log), told+1)
 		}
@@ -217,7 +217,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	start(t, openStore(t, dir), "main", bigBook(40))
+	start(t, openStore(t, dir), "main", largePlaybook(40))
 	cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$")
 	cmd.Env = append(os.Environ(), "PLAYBOOK_FULL_DISK="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -227,7 +227,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil || len(data) >= limit || data[len(data)-1] != '\n' {
 		t.Fatalf("the log has %d bytes and ends in %q, %v", len(data), data[len(data)-1], err)
 	}
-	log := whole(t, dir, "main")
+	log := wholeLog(t, dir, "main")
 	merge(t, openStore(t, dir), request("main", len(log)))
 	if left, err := os.ReadDir(filepath.Join(dir, tmpDir)); err != nil || len(left) != 0 {
 		t.Fatalf("left behind: %v, %v", left, err)
@@ -265,7 +265,7 @@ func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	openStore(t, dir)
 	old, young := filepath.Join(dir, tmpDir, "new-old"), filepath.Join(dir, tmpDir, "new-young")
-	when := time.Now().Add(-sweepAge - time.Hour)
+	when := time.Now().Add(-25 * time.Hour)
 	for _, name := range []string{old, young} {
 		if err := os.WriteFile(name, nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -284,7 +284,7 @@ func TestSweep(t *testing.T) {
 // TestLongTornLine leaves a torn line that is longer than the next record.
 func TestLongTornLine(t *testing.T) {
 	dir := t.TempDir()
-	start(t, openStore(t, dir), "main", bigBook(16))
+	start(t, openStore(t, dir), "main", largePlaybook(16))
 	f, err := os.OpenFile(logPath(dir, "main"), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +294,7 @@ func TestLongTornLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := merge(t, openStore(t, dir), request("main", 1))
-	if log := whole(t, dir, "main"); len(log) != 1 || log[0].Hash != m.After {
+	if log := wholeLog(t, dir, "main"); len(log) != 1 || log[0].Hash != m.After {
 		t.Fatalf("%+v", log)
 	}
 }

@@ -20,7 +20,7 @@ func TestDiff(t *testing.T) {
 		bullet("a-00003", "A", "counted", 1, 0),
 		bullet("a-00004", "A", "gone", 1, 0),
 		bullet("a-00005", "A", "moved", 1, 0),
-		bullet("a-00006", "A", "numbered anew", 1, 0),
+		bullet("a-00006", "A", "numbered again", 1, 0),
 	)
 	b := book(
 		bullet("b-00009", "B", "new", 0, 0),
@@ -28,7 +28,7 @@ func TestDiff(t *testing.T) {
 		bullet("a-00001", "A", "the same", 1, 0),
 		bullet("a-00002", "A", "round only at the end", 2, 0),
 		bullet("a-00003", "A", "counted", 1, 3),
-		bullet("a-00016", "A", "numbered  anew", 1, 0),
+		bullet("a-00016", "A", "numbered  again", 1, 0),
 	)
 	before := fmt.Sprint(a, b)
 	d := Diff(a, b)

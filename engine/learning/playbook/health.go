@@ -321,7 +321,6 @@ func times(n int) string {
 
 // listIDs formats two or more IDs for a sentence. It counts all but the first of many.
 func listIDs(ids []string) string {
-
 	if len(ids) > 3 {
 		return fmt.Sprintf("%s and %d others", ids[0], len(ids)-1)
 	}

@@ -37,7 +37,7 @@ func of(h *Health, kind FindingKind) (list []Finding) {
 	return list
 }
 
-func one(t *testing.T, h *Health, kind FindingKind, severity Severity, says string) Finding {
+func onlyFinding(t *testing.T, h *Health, kind FindingKind, severity Severity, says string) Finding {
 	t.Helper()
 	list := of(h, kind)
 	if len(list) != 1 || list[0].Severity != severity || !strings.Contains(list[0].Text, says) || list[0].Advice == "" || len(list[0].Numbers) == 0 {
@@ -75,12 +75,12 @@ func TestNearDuplicates(t *testing.T) {
 		bullet("a-00007", "A", "!", 1, 0),
 		bullet("a-00008", "A", "?", 1, 0),
 	)
-	f := one(t, Check(book, nil, nil), FindingDuplicate, SeverityWarning, "a-00001, a-00003 and a-00005 say the same")
+	f := onlyFinding(t, Check(book, nil, nil), FindingDuplicate, SeverityWarning, "a-00001, a-00003 and a-00005 say the same")
 	if !slices.Equal(f.BulletIDs, []string{"a-00001", "a-00003", "a-00005"}) || f.Numbers["share_most"] != 1 || f.Numbers["share_least"] >= 1 {
 		t.Errorf("%+v", f)
 	}
 	book.Bullets = slices.Delete(book.Bullets, 2, 3)
-	one(t, Check(book, nil, nil), FindingDuplicate, SeverityInfo, "a-00001 and a-00005 say nearly the same")
+	onlyFinding(t, Check(book, nil, nil), FindingDuplicate, SeverityInfo, "a-00001 and a-00005 say nearly the same")
 	book.Bullets = book.Bullets[1:3]
 	none(t, Check(book, nil, nil), FindingDuplicate)
 }
@@ -128,14 +128,14 @@ func adds(from, to int) (merges [][]ace.Operation) {
 }
 
 func TestGrowthWithoutEdit(t *testing.T) {
-	f := one(t, Check2(past(&Playbook{}, adds(0, GrowthAdds)...)), FindingGrowth, SeverityWarning, "No bullet was ever updated or removed; 40 bullets")
+	f := onlyFinding(t, Check2(past(&Playbook{}, adds(0, GrowthAdds)...)), FindingGrowth, SeverityWarning, "No bullet was ever updated or removed; 40 bullets")
 	if f.Numbers["adds"] != GrowthAdds {
 		t.Errorf("%+v", f)
 	}
 	none(t, Check2(past(&Playbook{}, adds(0, GrowthAdds-1)...)), FindingGrowth)
 	edited := append(adds(0, 30), []ace.Operation{op(ace.OpUpdate, "a-00001", "", "better")})
 	none(t, Check2(past(&Playbook{}, append(edited, adds(30, 60)...)...)), FindingGrowth)
-	one(t, Check2(past(&Playbook{}, append(edited, adds(30, 70)...)...)), FindingGrowth, SeverityWarning, "last update or removal was in version 31; 40 bullets")
+	onlyFinding(t, Check2(past(&Playbook{}, append(edited, adds(30, 70)...)...)), FindingGrowth, SeverityWarning, "last update or removal was in version 31; 40 bullets")
 }
 
 // Check2 checks the result of [past].
@@ -149,7 +149,7 @@ func TestNeverUsed(t *testing.T) {
 		return merges
 	}
 	first := []ace.Operation{op(ace.OpAdd, "", "A", "one thing"), op(ace.OpAdd, "", "A", "something else")}
-	f := one(t, Check2(past(&Playbook{}, append([][]ace.Operation{first}, tags(UnusedAfter)...)...)), FindingUnused, SeverityInfo, "a-00001 was never tagged in the 50 merges")
+	f := onlyFinding(t, Check2(past(&Playbook{}, append([][]ace.Operation{first}, tags(UnusedAfter)...)...)), FindingUnused, SeverityInfo, "a-00001 was never tagged in the 50 merges")
 	if !slices.Equal(f.BulletIDs, []string{"a-00001"}) {
 		t.Errorf("%+v", f)
 	}
@@ -165,7 +165,7 @@ func TestCollapse(t *testing.T) {
 		}
 		return ops
 	}
-	f := one(t, Check2(past(&Playbook{}, append(adds(0, 30), remove(1, 11))...)), FindingCollapse, SeverityError, "Version 31 (task t31) shrank the playbook from 30 bullets to 20")
+	f := onlyFinding(t, Check2(past(&Playbook{}, append(adds(0, 30), remove(1, 11))...)), FindingCollapse, SeverityError, "Version 31 (task t31) shrank the playbook from 30 bullets to 20")
 	if f.By == nil || f.By.TaskID != "t31" {
 		t.Errorf("%+v", f.By)
 	}
@@ -176,7 +176,7 @@ func TestCollapse(t *testing.T) {
 	for i := 1; i <= 16; i += 2 {
 		slow = append(slow, remove(i, i+2))
 	}
-	one(t, Check2(past(&Playbook{}, slow...)), FindingCollapse, SeverityError, "Versions 31 to 38 (task t38) shrank the playbook from 30 bullets to 14")
+	onlyFinding(t, Check2(past(&Playbook{}, slow...)), FindingCollapse, SeverityError, "Versions 31 to 38 (task t38) shrank the playbook from 30 bullets to 14")
 
 	long := strings.Repeat("a long text that says much ", 20)
 	var first, second []ace.Operation
@@ -184,7 +184,7 @@ func TestCollapse(t *testing.T) {
 		first = append(first, op(ace.OpAdd, "", "A", fmt.Sprint(long, i)))
 		second = append(second, op(ace.OpUpdate, fmt.Sprintf("a-%05d", i+1), "", fmt.Sprint("short ", i)))
 	}
-	one(t, Check2(past(&Playbook{}, first, second)), FindingCollapse, SeverityError, "from 12 bullets to 12, from 6494 bytes to 86")
+	onlyFinding(t, Check2(past(&Playbook{}, first, second)), FindingCollapse, SeverityError, "from 12 bullets to 12, from 6494 bytes to 86")
 }
 
 func TestFlatAccuracy(t *testing.T) {
@@ -201,7 +201,7 @@ func TestFlatAccuracy(t *testing.T) {
 		slices.Reverse(list)
 		return list
 	}
-	f := one(t, Check(book, h, outcomes(func(i int) bool { return i%2 == 0 })), FindingFlat, SeverityError,
+	f := onlyFinding(t, Check(book, h, outcomes(func(i int) bool { return i%2 == 0 })), FindingFlat, SeverityError,
 		"The helpful counters rose from 29 to 89, but accuracy went from 50 % (first 30 tasks) to 50 % (last 30).")
 	if f.Numbers["tasks"] != 90 {
 		t.Errorf("%+v", f)

@@ -425,7 +425,6 @@ func (s *sizeSeries) count(b *Bullet, sign int) {
 }
 
 func (s *sizeSeries) add(seq int, at time.Time) {
-
 	s.now.Seq, s.now.At = seq, at
 	if seq-s.all[len(s.all)-1].Seq < seq/maxSizes {
 		return

@@ -21,7 +21,7 @@ func mergeTask(t testing.TB, s *Store, branch string, n int, ops ...ace.Operatio
 		WorkflowID: fmt.Sprint("ace/t", n), RunID: fmt.Sprint("r", n), Rationale: fmt.Sprint("why ", n), At: time.Unix(int64(1000+n), 0)})
 }
 
-func read(t testing.TB, s *Store, h *History, to int) *History {
+func readHistory(t testing.TB, s *Store, h *History, to int) *History {
 	t.Helper()
 	if err := s.Read(t.Context(), h, to); err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func read(t testing.TB, s *Store, h *History, to int) *History {
 func small(t testing.TB) *Store {
 	s := openStore(t, t.TempDir())
 	start(t, s, "main", &Playbook{Bullets: []Bullet{bullet("a-00001", "A", "from a file", 2, 1)}, NextID: 2})
-	mergeTask(t, s, "main", 1, op(ace.OpAdd, "", "A", "first"), op(ace.OpRemove, "nobody", "", ""))
+	mergeTask(t, s, "main", 1, op(ace.OpAdd, "", "A", "first"), op(ace.OpRemove, "unknown", "", ""))
 	mergeTask(t, s, "main", 2, tag("a-00002", map[string]int{"helpful": 2}), tag("a-00001", map[string]int{"harmful": 1}))
 	mergeTask(t, s, "main", 3, op(ace.OpUpdate, "a-00002", "", "first, better"), op(ace.OpAdd, "", "A", "second"))
 	mergeTask(t, s, "main", 4, tag("a-00002", map[string]int{"helpful": 1, "harmful": 1}), op(ace.OpRemove, "a-00003", "", ""))
@@ -43,7 +43,7 @@ func small(t testing.TB) *Store {
 
 func TestBlame(t *testing.T) {
 	s := small(t)
-	h := read(t, s, NewHistory("main", "a-00003"), -1)
+	h := readHistory(t, s, NewHistory("main", "a-00003"), -1)
 	book, err := s.Get(h.Head())
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestBlame(t *testing.T) {
 	if !slices.Equal(sizes, []int{1, 2, 2, 3, 2, 2}) || last.Helpful != 5 || last.Harmful != 3 || last.Bytes != len("from a file"+"first, better") {
 		t.Errorf("%+v", h.Sizes())
 	}
-	if _, ok := read(t, s, NewHistory("main"), -1).Bullet("a-00003"); ok {
+	if _, ok := readHistory(t, s, NewHistory("main"), -1).Bullet("a-00003"); ok {
 		t.Error("a removed bullet was kept, though it is not watched")
 	}
 }
@@ -100,7 +100,7 @@ func TestHistoryIncremental(t *testing.T) {
 	for to := range 6 {
 		before := fmt.Sprintf("%+v", h.Sizes())
 		sizes := h.Sizes()
-		read(t, s, h, to)
+		readHistory(t, s, h, to)
 		if got := fmt.Sprintf("%+v", sizes); got != before {
 			t.Errorf("handed out %s became %s", before, got)
 		}
@@ -118,13 +118,13 @@ func TestHistoryIncremental(t *testing.T) {
 			}
 		}
 	}
-	if got := read(t, s, h, 2); got.Seq != 2 || got.Totals().Merges != 2 {
+	if got := readHistory(t, s, h, 2); got.Seq != 2 || got.Totals().Merges != 2 {
 		t.Errorf("going back: %+v", got.Totals())
 	}
 	if err := s.Read(t.Context(), h, 9); !errors.Is(err, ErrNotFound) {
 		t.Errorf("%v", err)
 	}
-	if err := s.Read(t.Context(), NewHistory("nobody"), -1); !errors.Is(err, ErrNoBranch) {
+	if err := s.Read(t.Context(), NewHistory("missing"), -1); !errors.Is(err, ErrNoBranch) {
 		t.Errorf("%v", err)
 	}
 }
@@ -140,7 +140,7 @@ func TestBlameAcrossBranches(t *testing.T) {
 		t.Fatal(err)
 	}
 	mergeTask(t, s, "side", 9, tag("a-00002", map[string]int{"helpful": 1}))
-	h := read(t, s, NewHistory("side"), -1)
+	h := readHistory(t, s, NewHistory("side"), -1)
 	l, ok := h.Bullet("a-00002")
 	if !ok || l.Added.Branch != "main" || l.Added.TaskID != "t1" || len(l.Touches) != 4 || l.Last().Branch != "side" || l.Last().Seq != 1 {
 		t.Errorf("%+v", l)
@@ -159,13 +159,13 @@ func TestHistoryOfRecreatedBranch(t *testing.T) {
 	s := openStore(t, dir)
 	start(t, s, "main", &Playbook{})
 	mergeTask(t, s, "main", 1, op(ace.OpAdd, "", "A", "x"))
-	h := read(t, s, NewHistory("main"), -1)
+	h := readHistory(t, s, NewHistory("main"), -1)
 	if err := os.Remove(filepath.Join(dir, branchesDir, "main"+logSuffix)); err != nil {
 		t.Fatal(err)
 	}
 	start(t, s, "main", &Playbook{})
 	mergeTask(t, s, "main", 2, op(ace.OpAdd, "", "A", "y"))
-	if l, _ := read(t, s, h, -1).Bullet("a-00001"); l.Bullet.Content != "y" || h.Totals().Merges != 1 {
+	if l, _ := readHistory(t, s, h, -1).Bullet("a-00001"); l.Bullet.Content != "y" || h.Totals().Merges != 1 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -212,7 +212,7 @@ func TestReadResumesAfterCancel(t *testing.T) {
 	if err := s.Read(ctx, h, -1); !errors.Is(err, context.Canceled) {
 		t.Fatalf("%v", err)
 	}
-	if read(t, s, h, -1).Totals().Merges != 5 {
+	if readHistory(t, s, h, -1).Totals().Merges != 5 {
 		t.Errorf("%+v", h.Totals())
 	}
 }
@@ -237,7 +237,7 @@ func TestPages(t *testing.T) {
 // The error names the damaged line, and the history keeps what was read before it.
 func TestReadDamagedLog(t *testing.T) {
 	s := small(t)
-	h := read(t, s, NewHistory("main"), 2)
+	h := readHistory(t, s, NewHistory("main"), 2)
 	path := filepath.Join(s.dir, branchesDir, "main"+logSuffix)
 	log, err := os.ReadFile(path)
 	if err != nil {
@@ -257,7 +257,7 @@ func TestReadDamagedLog(t *testing.T) {
 // and the blame of all bullets.
 func BenchmarkBlame10000(b *testing.B) {
 	s := openStore(b, b.TempDir())
-	start(b, s, "main", bigBook(300))
+	start(b, s, "main", largePlaybook(300))
 	for i := range 10_000 {
 		ops := append(delta(i%1000), tag("s3-00151", map[string]int{"harmful": 1}), tag("s3-00152", map[string]int{"helpful": 1}))
 		merge(b, s, MergeRequest{Branch: "main", DeltaID: fmt.Sprint(i), Operations: ops, TaskID: fmt.Sprint("task-", i), WorkflowID: fmt.Sprint("ace/task-", i),
@@ -266,7 +266,7 @@ func BenchmarkBlame10000(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for b.Loop() {
-		h := read(b, s, NewHistory("main"), -1)
+		h := readHistory(b, s, NewHistory("main"), -1)
 		book, err := s.Get(h.Head())
 		if err != nil || len(h.Blame(book)) != 1300 {
 			b.Fatal(len(book.Bullets), err)

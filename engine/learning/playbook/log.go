@@ -251,7 +251,6 @@ func readBranchName(path string) (string, error) {
 }
 
 // encodeLine returns v as one line of JSON.
-
 func encodeLine(v any) ([]byte, error) {
 	var line bytes.Buffer
 	e := json.NewEncoder(&line)

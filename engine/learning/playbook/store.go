@@ -1,7 +1,6 @@
 package playbook
 
 import (
-	"container/list"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,8 +13,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
+
+	"acescope/engine/internal/durable"
+	"acescope/engine/internal/lru"
 )
 
 // Errors that callers distinguish with [errors.Is].
@@ -32,9 +33,6 @@ const (
 	tmpDir      = "tmp"
 	logSuffix   = ".log"
 	lockSuffix  = ".lock"
-
-	sweepAge   = 24 * time.Hour
-	sweepLimit = 1000
 
 	maxBranchName = 1024
 	maxFileName   = 150
@@ -56,7 +54,7 @@ const (
 // of processes may share a directory.
 type Store struct {
 	dir   string
-	books *bookCache
+	books *lru.Cache[string, *Playbook] // by hash
 
 	mu       sync.Mutex
 	branches map[string]*branch // by file name
@@ -70,13 +68,14 @@ func OpenStore(dir string) (*Store, error) {
 			return nil, fmt.Errorf("playbook store %s: %w", dir, err)
 		}
 	}
-	sweep(filepath.Join(dir, tmpDir), time.Now().Add(-sweepAge))
+	durable.Sweep(filepath.Join(dir, tmpDir))
 	return OpenStoreReadOnly(dir), nil
 }
 
 // OpenStoreReadOnly opens a directory for reading. A directory that does not exist is an empty store.
 func OpenStoreReadOnly(dir string) *Store {
-	return &Store{dir: dir, books: newBookCache(), branches: map[string]*branch{}}
+	books := lru.New[string](cachedBooks, func(*Playbook) int { return 1 })
+	return &Store{dir: dir, books: books, branches: map[string]*branch{}}
 }
 
 // Put stores a playbook that is not the result of a merge and returns its hash.
@@ -93,14 +92,14 @@ func (s *Store) Put(book *Playbook) (string, error) {
 }
 
 // writeBook writes the file of a playbook unless an intact one exists.
-func (s *Store) writeBook(hash string, content []byte, durable bool) error {
+func (s *Store) writeBook(hash string, content []byte, sync bool) error {
 	if old, err := os.ReadFile(s.bookPath(hash)); err == nil && digest(old) == hash {
 		return nil
 	}
-	if err := makeDir(filepath.Dir(s.bookPath(hash))); err != nil {
+	if err := durable.Mkdir(filepath.Dir(s.bookPath(hash))); err != nil {
 		return err
 	}
-	return s.writeFile(s.bookPath(hash), content, durable)
+	return durable.WriteFile(s.bookPath(hash), filepath.Join(s.dir, tmpDir), content, sync)
 }
 
 func (s *Store) bookPath(hash string) string {
@@ -112,7 +111,7 @@ func (s *Store) Get(hash string) (*Playbook, error) {
 	if !validHash(hash) {
 		return nil, fmt.Errorf("%w: %.80q is not a hash", ErrNotFound, hash)
 	}
-	if book := s.books.get(hash); book != nil {
+	if book, ok := s.books.Get(hash); ok {
 		return book, nil
 	}
 	book, err := s.readBook(hash)
@@ -145,7 +144,7 @@ func (s *Store) readBook(hash string) (*Playbook, error) {
 	if digest(content) != hash || json.Unmarshal(content, book) != nil {
 		return nil, fmt.Errorf("%w: the content of %s does not match its name", ErrCorrupt, s.bookPath(hash))
 	}
-	s.books.add(hash, book)
+	s.books.Put(hash, book)
 	return book, nil
 }
 
@@ -254,47 +253,6 @@ func (s *Store) locate(hash string) (*location, error) {
 // cachedBooks is the number of playbooks that a store keeps in memory.
 const cachedBooks = 128
 
-// bookCache is an LRU cache of playbooks by hash.
-type bookCache struct {
-	mu    sync.Mutex
-	order *list.List // of cachedBook, newest first
-	index map[string]*list.Element
-}
-
-type cachedBook struct {
-	hash string
-	book *Playbook
-}
-
-func newBookCache() *bookCache {
-	return &bookCache{order: list.New(), index: map[string]*list.Element{}}
-}
-
-func (c *bookCache) get(hash string) *Playbook {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, ok := c.index[hash]
-	if !ok {
-		return nil
-	}
-	c.order.MoveToFront(e)
-	return e.Value.(cachedBook).book
-}
-
-func (c *bookCache) add(hash string, book *Playbook) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e, ok := c.index[hash]; ok {
-		c.order.MoveToFront(e)
-		return
-	}
-	c.index[hash] = c.order.PushFront(cachedBook{hash, book})
-	if c.order.Len() > cachedBooks {
-		oldest := c.order.Remove(c.order.Back()).(cachedBook)
-		delete(c.index, oldest.hash)
-	}
-}
-
 // fileName returns the base name of a branch's files. Lower-case letters, digits, "-", "_"
 // and an inner "." are kept; every other byte becomes %XX, so names that differ only in case
 // get different files on every file system. A long name is cut and ends with its SHA-256.
@@ -315,67 +273,4 @@ func fileName(branch string) (string, error) {
 	}
 	sum := sha256.Sum256([]byte(branch))
 	return name.String()[:maxFileName-2*sha256.Size-1] + "~" + hex.EncodeToString(sum[:]), nil
-}
-
-// writeFile writes a file atomically. Unless durable, a power failure may leave it empty.
-func (s *Store) writeFile(path string, content []byte, durable bool) error {
-	f, err := os.CreateTemp(filepath.Join(s.dir, tmpDir), "new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails after the rename
-	_, err = f.Write(content)
-	if err == nil && durable {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err == nil && durable {
-		err = syncDir(filepath.Dir(path))
-	}
-	return err
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
-// makeDir creates one directory durably.
-func makeDir(dir string) error {
-	err := os.Mkdir(dir, 0o700)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(dir))
-}
-
-// sweep removes files in the temporary directory that are older than the given time. The
-// next start tries again what fails.
-func sweep(dir string, before time.Time) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return
-	}
-	defer d.Close()
-	entries, err := d.ReadDir(sweepLimit)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.ModTime().Before(before) {
-			_ = os.Remove(filepath.Join(dir, e.Name()))
-		}
-	}
 }

@@ -57,9 +57,9 @@ func head(t testing.TB, s *Store, name string) string {
 	return hash
 }
 
-// whole checks every version of a branch in a fresh store: its parent, and that its
+// wholeLog checks every version of a branch in a fresh store: its parent, and that its
 // playbook can be rebuilt with the right hash.
-func whole(t testing.TB, dir, name string) []Version {
+func wholeLog(t testing.TB, dir, name string) []Version {
 	t.Helper()
 	s := openStore(t, dir)
 	log, err := s.Log(name, 0)
@@ -81,7 +81,7 @@ func whole(t testing.TB, dir, name string) []Version {
 func TestMerge(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
-	base := bigBook(300)
+	base := largePlaybook(300)
 	root := start(t, s, "main", base)
 	want, last := base, root
 	for i := range 3*snapshotEvery + 5 {
@@ -96,7 +96,7 @@ func TestMerge(t *testing.T) {
 	if got := head(t, openStore(t, dir), "main"); got != last {
 		t.Fatalf("head %s, want %s", got, last)
 	}
-	log := whole(t, dir, "main")
+	log := wholeLog(t, dir, "main")
 	if len(log) != 3*snapshotEvery+5 || log[0].Hash != last || log[len(log)-1].Parent != root {
 		t.Fatalf("%d versions", len(log))
 	}
@@ -116,7 +116,7 @@ func TestMerge(t *testing.T) {
 func TestMergeIsIdempotent(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
-	start(t, s, "main", bigBook(300))
+	start(t, s, "main", largePlaybook(300))
 	first := merge(t, s, request("main", 1))
 	later := merge(t, s, request("main", 2))
 	for _, s := range []*Store{s, openStore(t, dir)} {
@@ -149,7 +149,7 @@ func TestMergeWithoutEffect(t *testing.T) {
 	if again := merge(t, s, req); again.After != root || len(again.Operations) != 1 {
 		t.Fatalf("%+v", again)
 	}
-	if log := whole(t, dir, "main"); len(log) != 2 {
+	if log := wholeLog(t, dir, "main"); len(log) != 2 {
 		t.Fatalf("%d records, want the refused and the added", len(log))
 	}
 }
@@ -158,11 +158,11 @@ func TestMergeWithoutEffect(t *testing.T) {
 func TestRevertedChange(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
-	root := start(t, s, "main", bigBook(8))
-	for i, text := range []string{"changed", bigBook(8).Bullets[0].Content, "changed"} {
+	root := start(t, s, "main", largePlaybook(8))
+	for i, text := range []string{"changed", largePlaybook(8).Bullets[0].Content, "changed"} {
 		merge(t, s, MergeRequest{Branch: "main", DeltaID: fmt.Sprint(i), Operations: []ace.Operation{op(ace.OpUpdate, "s0-00001", "", text)}})
 	}
-	log := whole(t, dir, "main")
+	log := wholeLog(t, dir, "main")
 	if len(log) != 3 || log[0].Hash != log[2].Hash || log[1].Hash != root {
 		t.Fatalf("%+v", log)
 	}
@@ -224,7 +224,7 @@ func TestPutRefuses(t *testing.T) {
 
 func TestResolve(t *testing.T) {
 	s := openStore(t, t.TempDir())
-	start(t, s, "main", bigBook(20))
+	start(t, s, "main", largePlaybook(20))
 	m := merge(t, s, request("main", 1))
 	if got, err := s.Resolve(strings.ToUpper(m.After[:7])); err != nil || got != m.After {
 		t.Fatalf("%s, %v", got, err)
@@ -287,7 +287,7 @@ func TestBranchNames(t *testing.T) {
 func TestConcurrentMerges(t *testing.T) {
 	dir := t.TempDir()
 	stores := []*Store{openStore(t, dir), openStore(t, dir), openStore(t, dir)}
-	start(t, stores[0], "main", bigBook(40))
+	start(t, stores[0], "main", largePlaybook(40))
 	var wg sync.WaitGroup
 	const each = 30
 	for w := range 6 {
@@ -307,7 +307,7 @@ func TestConcurrentMerges(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	log := whole(t, dir, "main")
+	log := wholeLog(t, dir, "main")
 	seen := map[string]bool{}
 	for _, v := range log {
 		seen[v.DeltaID] = true

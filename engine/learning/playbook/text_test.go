@@ -193,7 +193,7 @@ func FuzzParseText(f *testing.F) {
 		if err != nil {
 			return
 		}
-		sound(t, p)
+		checkValid(t, p)
 		for i := range p.Bullets {
 			p.Bullets[i].Neutral = 0 // not part of this format
 		}
@@ -215,14 +215,14 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		sound(t, p)
+		checkValid(t, p)
 		same(t, p, func(b *bytes.Buffer) error { return WriteSkillbook(b, p) })
 		same(t, p, func(b *bytes.Buffer) error { _, err := b.Write(p.Canonical()); return err })
 	})
 }
 
-// sound checks the invariants of every playbook that this package creates.
-func sound(t testing.TB, p *Playbook) {
+// checkValid checks the invariants of every playbook that this package creates.
+func checkValid(t testing.TB, p *Playbook) {
 	t.Helper()
 	if err := p.check(); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/durable"
 )
 
 // LogMediaType is the media type of live logs.
@@ -57,7 +58,7 @@ type Logs struct {
 	store *Store
 }
 
-// NewLogs returns the logs of a data directory. Sealed logs are linked into the store, or copied
+// NewLogs returns the logs of a data directory. Finished logs are linked into the store, or copied
 // if the store is on another file system.
 func NewLogs(dataDir string, store *Store) *Logs { return &Logs{dataDir, store} }
 
@@ -113,7 +114,7 @@ func (l *Logs) hash(ctx context.Context, rel string) (ace.Ref, error) {
 	path := l.Path(rel)
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrPermission) {
-		f, err = os.Open(path) // already sealed
+		f, err = os.Open(path) // already read-only
 	}
 	if err != nil {
 		return ace.Ref{}, err
@@ -170,7 +171,7 @@ func (l *Logs) seal(ctx context.Context, rel string, ref ace.Ref) error {
 			return &LogError{rel, err}
 		}
 	}
-	return syncDir(filepath.Dir(path))
+	return durable.SyncDir(filepath.Dir(path))
 }
 
 // LogError reports that a live log could not be written. The lines before it are in the log.

@@ -48,10 +48,10 @@ func TestLiveLog(t *testing.T) {
 		t.Errorf("artifact %q, %+v, %v", data, ref, err)
 	}
 	if info, err := os.Stat(logs.Path(l.Path())); err != nil || info.Mode().Perm() != 0o400 {
-		t.Errorf("sealed: %v, %v", info, err)
+		t.Errorf("finished: %v, %v", info, err)
 	}
 	if again, err := logs.Seal(t.Context(), l.Path()); err != nil || again != ref {
-		t.Errorf("sealed again: %+v, %v", again, err)
+		t.Errorf("finished again: %+v, %v", again, err)
 	}
 	second, err := logs.Create(logName)
 	if err != nil || !strings.HasSuffix(second.Path(), "run_turn-3-1.2.jsonl") {

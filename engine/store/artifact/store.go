@@ -1,13 +1,13 @@
 // Package artifact stores payloads that are too large for a history in files named by the
-// SHA-256 of their content, and the live logs of activities. It imports engine/ace and the
-// standard library.
+// SHA-256 of their content, and the live logs of activities. It imports engine/ace,
+// engine/internal/durable and the standard library.
 //
 // A [Store] is one directory: ab/<sha256> for the content (ab being the first two digits) and tmp
 // for files being written. Several processes and goroutines may use one directory: files are
 // never modified, so there is no lock.
 //
 // [Logs] are files of JSON lines below logs/ of the data directory. They are written during an
-// activity so that others can follow them, and sealed at its end: made read-only and linked as an
+// activity so that others can follow them, and finished at its end: made read-only and linked as an
 // artifact. A log that lacks lines has an empty file with the suffix .incomplete next to it; a log
 // that may still be written has write permission.
 //
@@ -28,9 +28,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/durable"
 )
 
 // Errors for [errors.Is].
@@ -41,11 +41,7 @@ var (
 	ErrBadRef   = errors.New("not an artifact reference")
 )
 
-const (
-	tmpDir     = "tmp"
-	sweepAge   = 24 * time.Hour
-	sweepLimit = 1000 // files
-)
+const tmpDir = "tmp"
 
 // Store is a directory of artifacts.
 type Store struct{ dir string }
@@ -56,31 +52,12 @@ func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(filepath.Join(dir, tmpDir), 0o700); err != nil {
 		return nil, fmt.Errorf("artifact store %s: %w", dir, err)
 	}
-	s := &Store{dir: dir}
-	s.sweep(time.Now().Add(-sweepAge))
-	return s, nil
+	durable.Sweep(filepath.Join(dir, tmpDir))
+	return &Store{dir: dir}, nil
 }
 
 // OpenReadOnly opens a store for reading. It does not create the directory.
 func OpenReadOnly(dir string) *Store { return &Store{dir: dir} }
-
-// sweep removes old temporary files. Files that it cannot remove are left for the next Open.
-func (s *Store) sweep(before time.Time) {
-	d, err := os.Open(filepath.Join(s.dir, tmpDir))
-	if err != nil {
-		return
-	}
-	defer d.Close()
-	entries, err := d.ReadDir(sweepLimit)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.ModTime().Before(before) {
-			_ = os.Remove(filepath.Join(d.Name(), e.Name()))
-		}
-	}
-}
 
 // Put stores everything that r returns. The media type is only part of the reference. Putting the
 // same content again returns the same reference and repairs a corrupt file.
@@ -118,7 +95,7 @@ func copyHashed(ctx context.Context, w io.Writer, r io.Reader, mediaType string)
 // commit renames a temporary file to its final name, unless that file exists and is intact.
 func (s *Store) commit(tmp string, ref ace.Ref) error {
 	path := s.path(ref.SHA256)
-	if err := s.makeDir(filepath.Dir(path)); err != nil {
+	if err := durable.Mkdir(filepath.Dir(path)); err != nil {
 		return err
 	}
 	if !s.isIntact(ref) {
@@ -126,31 +103,20 @@ func (s *Store) commit(tmp string, ref ace.Ref) error {
 			return err
 		}
 	}
-	return syncDir(filepath.Dir(path))
+	return durable.SyncDir(filepath.Dir(path))
 }
 
 // adopt links a finished file as an artifact.
 func (s *Store) adopt(path string, ref ace.Ref) error {
 	to := s.path(ref.SHA256)
-	if err := s.makeDir(filepath.Dir(to)); err != nil {
+	if err := durable.Mkdir(filepath.Dir(to)); err != nil {
 		return err
 	}
 	err := os.Link(path, to)
 	if err != nil && !(errors.Is(err, fs.ErrExist) && s.isIntact(ref)) {
 		return err
 	}
-	return syncDir(filepath.Dir(to))
-}
-
-func (s *Store) makeDir(dir string) error {
-	err := os.Mkdir(dir, 0o700)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return syncDir(s.dir)
+	return durable.SyncDir(filepath.Dir(to))
 }
 
 func (s *Store) isIntact(ref ace.Ref) bool {
@@ -271,14 +237,6 @@ func (v *verifier) Close() error { return v.f.Close() }
 
 func (v *verifier) matches() bool {
 	return v.n == v.ref.Size && hex.EncodeToString(v.hash.Sum(nil)) == v.ref.SHA256
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // contextReader stops a copy soon after its context ends.

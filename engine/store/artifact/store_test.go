@@ -194,7 +194,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	when := time.Now().Add(-sweepAge - time.Hour)
+	when := time.Now().Add(-25 * time.Hour)
 	if err := os.Chtimes(old, when, when); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,8 @@
 // payloads are cached up to CacheBytes, least recently used first out. The secrets of a
 // [Config] appear in no error, status or name.
 //
-// The package may import engine/temporal/history and Temporal's API and SDK.
+// The package may import engine/ace, engine/internal/lru, engine/temporal/history and Temporal's API
+// and SDK.
 package codec
 
 import (
@@ -23,6 +24,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"acescope/engine/internal/lru"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
@@ -112,7 +115,7 @@ type Server struct {
 	name     string
 	timeout  time.Duration
 	http     http.Client
-	decoded  *cache
+	decoded  *lru.Cache[digest, *commonpb.Payload]
 	now      func() time.Time
 	changed  chan struct{}
 
@@ -158,7 +161,7 @@ func New(c Config) (*Server, error) {
 		config: c, endpoint: endpoint, name: name.String(),
 		timeout: cmp.Or(c.Timeout, Timeout),
 		http:    http.Client{Transport: strictTransport{transport}},
-		decoded: newCache(CacheBytes),
+		decoded: lru.New[digest](CacheBytes, sizeOf),
 		now:     time.Now,
 		changed: make(chan struct{}, 1),
 		failed:  map[digest]failure{},

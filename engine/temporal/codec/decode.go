@@ -77,7 +77,7 @@ type decoding struct {
 // lookUp takes known outcomes and returns the payloads to ask for.
 func (d *decoding) lookUp(list []item, force bool) (rest []item) {
 	for _, it := range list {
-		if p := d.s.decoded.get(it.d); p != nil {
+		if p, ok := d.s.decoded.Get(it.d); ok {
 			d.out[it.d] = outcome{p: p}
 		} else {
 			rest = append(rest, it)
@@ -186,7 +186,7 @@ func (d *decoding) ask(batch []item) error {
 			unchanged = append(unchanged, batch[i])
 			continue
 		}
-		d.s.decoded.put(batch[i].d, p)
+		d.s.decoded.Put(batch[i].d, p)
 		d.mu.Lock()
 		d.out[batch[i].d] = outcome{p: p}
 		d.mu.Unlock()

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode"
 
+	"acescope/engine/ace"
+
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 )
@@ -134,9 +136,5 @@ func (s *Server) sanitize(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "?"))
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > maxReason {
-		text = strings.ToValidUTF8(text[:maxReason], "") + "…"
-	}
-	return text
+	return ace.Cut(strings.Join(strings.Fields(text), " "), maxReason)
 }

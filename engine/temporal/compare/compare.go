@@ -123,7 +123,7 @@ type Diff struct {
 	Pairs  []Pair         `json:"-"`
 	Counts map[string]int `json:"counts"` // pairs by status
 	// First is the first difference, and FirstResult the first difference of a result rather
-	// than an input. They are nil if there is none.
+	// than an input. They are nil if the runs do not differ so.
 	First       *Divergence `json:"first,omitempty"`
 	FirstResult *Divergence `json:"first_result,omitempty"`
 	Metrics     []Metric    `json:"metrics"`

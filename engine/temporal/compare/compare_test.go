@@ -3,31 +3,13 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
-	enumspb "go.temporal.io/api/enums/v1"
+	"acescope/engine/temporal/replay/replaytest"
+
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/client"
-	"google.golang.org/protobuf/types/known/timestamppb"
 )
-
-func real(tb testing.TB, name string) []*historypb.HistoryEvent {
-	tb.Helper()
-	f, err := os.Open("../../workflows/testdata/" + name + ".json")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer f.Close()
-	h, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return h.Events
-}
 
 // runs compares two histories.
 func runs(a, b []*historypb.HistoryEvent) *Diff {
@@ -46,8 +28,8 @@ func pairOf(d *Diff, key string) *Pair {
 
 // A run equals itself.
 func TestSameRun(t *testing.T) {
-	for _, name := range []string{"right", "wrong", "retried", "failed", "live", "cancelled", "experiment"} {
-		d := runs(real(t, name), real(t, name))
+	for _, name := range replaytest.RecordedNames {
+		d := runs(replaytest.Recorded(t, name), replaytest.Recorded(t, name))
 		if d.Differs() || len(d.Pairs) < 3 || d.Counts[Same] != len(d.Pairs) {
 			t.Errorf("%s: %+v of %d: %v", name, d.First, len(d.Pairs), d.Counts)
 		}
@@ -61,7 +43,7 @@ func TestSameRun(t *testing.T) {
 
 // Two tasks are aligned step by step, and their differences have paths.
 func TestTwoTasks(t *testing.T) {
-	d := runs(real(t, "right"), real(t, "wrong"))
+	d := runs(replaytest.Recorded(t, "right"), replaytest.Recorded(t, "wrong"))
 	for _, key := range []string{"start AceTaskWorkflow", "activity run_generator #1", "activity run_skills_session #1", "activity persist_results #1", "end run"} {
 		p := pairOf(d, key)
 		if p == nil || p.A == nil || p.B == nil {
@@ -79,7 +61,7 @@ func TestTwoTasks(t *testing.T) {
 }
 
 func TestFailedAgainstCorrect(t *testing.T) {
-	d := runs(real(t, "right"), real(t, "failed"))
+	d := runs(replaytest.Recorded(t, "right"), replaytest.Recorded(t, "failed"))
 	if p := pairOf(d, "activity run_reflector #1"); p == nil || p.Status != OnlyA {
 		t.Errorf("reflector: %+v", p)
 	}
@@ -88,32 +70,20 @@ func TestFailedAgainstCorrect(t *testing.T) {
 	}
 }
 
-// history returns a run of activities, each given as "name=result".
-func made(names ...string) []*historypb.HistoryEvent {
-	var out []*historypb.HistoryEvent
-	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	add := func(e *historypb.HistoryEvent) int64 {
-		e.EventId, e.EventTime = int64(len(out)+1), timestamppb.New(at.Add(time.Duration(len(out))*time.Second))
-		out = append(out, e)
-		return e.EventId
+// runOf returns a run of activities, each given as "name=result".
+func runOf(activities ...string) []*historypb.HistoryEvent {
+	run := started("W", "", "", nil)
+	for _, a := range activities {
+		name, result, _ := strings.Cut(a, "=")
+		run.activity(name, nil, j(result))
 	}
-	add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
-		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{WorkflowType: &commonpb.WorkflowType{Name: "W"}}}})
-	for _, n := range names {
-		name, result, _ := strings.Cut(n, "=")
-		id := add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
-			ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: name}}}})
-		add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, Attributes: &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{
-			ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: id, Result: &commonpb.Payloads{Payloads: []*commonpb.Payload{
-				{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: []byte(result)}}}}}})
-	}
-	return out
+	return run.Events
 }
 
 // A step inserted at the front moves nothing, and a moved step is still the same step.
 func TestAlignment(t *testing.T) {
-	d := runs(made("a=1", "b=2", "c=3"), made("x=0", "a=1", `b={"v":[1,2]}`, "c=3"))
-	var said []string
+	d := runs(runOf("a=1", "b=2", "c=3"), runOf("x=0", "a=1", `b={"v":[1,2]}`, "c=3"))
+	var statuses []string
 	for _, p := range d.Pairs[1:] {
 		key := ""
 		if p.A != nil {
@@ -121,12 +91,12 @@ func TestAlignment(t *testing.T) {
 		} else {
 			key = p.B.Name
 		}
-		said = append(said, key+" "+p.Status)
+		statuses = append(statuses, key+" "+p.Status)
 	}
-	if got := strings.Join(said, ", "); got != "x only_b, a same, b changed, c same" || d.First.Pair != 2 {
+	if got := strings.Join(statuses, ", "); got != "x only_b, a same, b changed, c same" || d.First.Pair != 2 {
 		t.Errorf("%s, first %+v", got, d.First)
 	}
-	moved := runs(made("a=1", "b=2"), made("b=2", "a=1"))
+	moved := runs(runOf("a=1", "b=2"), runOf("b=2", "a=1"))
 	for _, p := range moved.Pairs {
 		if p.A == nil || p.B == nil {
 			t.Errorf("%+v is not paired", p)
@@ -135,7 +105,7 @@ func TestAlignment(t *testing.T) {
 }
 
 func TestChangesHavePaths(t *testing.T) {
-	d := runs(made(`a={"list":[1,2,3],"same":true,"gone":1}`), made(`a={"list":[1,9,3],"same":true,"new":{"x":1}}`))
+	d := runs(runOf(`a={"list":[1,2,3],"same":true,"gone":1}`), runOf(`a={"list":[1,9,3],"same":true,"new":{"x":1}}`))
 	p := pairOf(d, "activity a #1")
 	got := map[string]string{}
 	for _, c := range p.Result {
@@ -150,7 +120,7 @@ func TestChangesHavePaths(t *testing.T) {
 // Payloads that are not JSON or too long are compared as a whole, and changes beyond the limit
 // are counted.
 func TestPayloadLimits(t *testing.T) {
-	d := runs(made("a=not json"), made("a=nor this"))
+	d := runs(runOf("a=not json"), runOf("a=nor this"))
 	if p := pairOf(d, "activity a #1"); p.Status != Changed || len(p.Result) != 1 || p.Result[0].Path != "" {
 		t.Errorf("%+v", p)
 	}
@@ -162,7 +132,7 @@ func TestPayloadLimits(t *testing.T) {
 		data, _ := json.Marshal(v)
 		return string(data)
 	}
-	if p := pairOf(runs(made("a="+list(0)), made("a="+list(5000))), "activity a #1"); len(p.Result) != MaxChanges || p.More != 1000-MaxChanges {
+	if p := pairOf(runs(runOf("a="+list(0)), runOf("a="+list(5000))), "activity a #1"); len(p.Result) != MaxChanges || p.More != 1000-MaxChanges {
 		t.Errorf("%d changes, %d more", len(p.Result), p.More)
 	}
 }
@@ -171,7 +141,7 @@ func FuzzRuns(f *testing.F) {
 	f.Add("a=1,b=2", "b=2,a=1")
 	f.Add(`a={"x":[1]}`, `a={"x":[1,2],"y":null}`)
 	f.Fuzz(func(t *testing.T, a, b string) {
-		d := runs(made(strings.Split(a, ",")...), made(strings.Split(b, ",")...))
+		d := runs(runOf(strings.Split(a, ",")...), runOf(strings.Split(b, ",")...))
 		if a == b && d.Differs() {
 			t.Errorf("%q differs from itself at %+v", a, d.First)
 		}
@@ -190,7 +160,7 @@ func BenchmarkRuns(b *testing.B) {
 		}
 		return out
 	}
-	x, y := made(names(0)...), made(append([]string{"first=1"}, names(3)...)...)
+	x, y := runOf(names(0)...), runOf(append([]string{"first=1"}, names(3)...)...)
 	for b.Loop() {
 		if d := runs(x, y); len(d.Pairs) < 5000 {
 			b.Fatal(len(d.Pairs))

@@ -54,7 +54,7 @@ func (d *Diff) findFirst() {
 }
 
 // callOf returns the first differing tool call of the session at i, from which the session's
-// result follows, or i if there is none.
+// result follows, or i without such a call.
 func (d *Diff) callOf(i int) int {
 	if p := &d.Pairs[i]; p.A == nil || p.B == nil || !p.A.hasCalls && !p.B.hasCalls {
 		return i

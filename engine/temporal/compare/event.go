@@ -7,6 +7,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/temporal/history"
 )
 
 // marker adds a step for a marker of the SDKs.
@@ -43,9 +45,20 @@ func plain(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// external adds updates and calls of other workflows and services.
-func (s *builder) external(e *historypb.HistoryEvent) {
+// operation adds activities, child workflows, updates, and calls of other workflows and services.
+func (s *builder) operation(e *historypb.HistoryEvent) {
 	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		a := e.GetActivityTaskScheduledEventAttributes()
+		s.setLoaded(s.begin(e, KindActivity, a.GetActivityType().GetName(), s.ownID(a.GetActivityId()), a.GetInput()))
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
+		a := e.GetActivityTaskStartedEventAttributes()
+		if i, ok := s.open[a.GetScheduledEventId()]; ok {
+			s.steps[i].Attempt = a.GetAttempt()
+		}
+	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+		a := e.GetStartChildWorkflowExecutionInitiatedEventAttributes()
+		s.begin(e, KindChild, a.GetWorkflowType().GetName(), s.childID(a.GetWorkflowId()), a.GetInput())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
 		r := e.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest()
 		s.begin(e, KindUpdate, r.GetInput().GetName(), "", r.GetInput().GetArgs())
@@ -59,80 +72,15 @@ func (s *builder) external(e *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
 		a := e.GetSignalExternalWorkflowExecutionInitiatedEventAttributes()
 		s.begin(e, KindExternal, "signal "+a.GetSignalName(), "", a.GetInput())
-	case enumspb.EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
-		s.end(e, e.GetExternalWorkflowExecutionSignaledEventAttributes().GetInitiatedEventId(), Done, nil, nil)
-	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
-		a := e.GetSignalExternalWorkflowExecutionFailedEventAttributes()
-		s.end(e, a.GetInitiatedEventId(), Failed, nil, &failurepb.Failure{Message: a.GetCause().String()})
 	case enumspb.EVENT_TYPE_NEXUS_OPERATION_SCHEDULED:
 		a := e.GetNexusOperationScheduledEventAttributes()
-		s.begin(e, KindExternal, a.GetService()+"/"+a.GetOperation(), "", list(a.GetInput()))
-	case enumspb.EVENT_TYPE_NEXUS_OPERATION_COMPLETED:
-		a := e.GetNexusOperationCompletedEventAttributes()
-		s.end(e, a.GetScheduledEventId(), Done, list(a.GetResult()), nil)
-	case enumspb.EVENT_TYPE_NEXUS_OPERATION_FAILED:
-		a := e.GetNexusOperationFailedEventAttributes()
-		s.end(e, a.GetScheduledEventId(), Failed, nil, a.GetFailure())
-	case enumspb.EVENT_TYPE_NEXUS_OPERATION_TIMED_OUT:
-		s.end(e, e.GetNexusOperationTimedOutEventAttributes().GetScheduledEventId(), TimedOut, nil, nil)
-	case enumspb.EVENT_TYPE_NEXUS_OPERATION_CANCELED:
-		s.end(e, e.GetNexusOperationCanceledEventAttributes().GetScheduledEventId(), Cancelled, nil, nil)
+		s.begin(e, KindExternal, a.GetService()+"/"+a.GetOperation(), "", history.PayloadList(a.GetInput()))
 	}
 }
 
-func list(p *commonpb.Payload) *commonpb.Payloads {
-	if p == nil {
-		return nil
-	}
-	return &commonpb.Payloads{Payloads: []*commonpb.Payload{p}}
-}
-
-func (s *builder) activity(e *historypb.HistoryEvent) {
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-		a := e.GetActivityTaskScheduledEventAttributes()
-		s.setLoaded(s.begin(e, KindActivity, a.GetActivityType().GetName(), s.ownID(a.GetActivityId()), a.GetInput()))
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
-		a := e.GetActivityTaskStartedEventAttributes()
-		if i, ok := s.open[a.GetScheduledEventId()]; ok {
-			s.steps[i].Attempt = a.GetAttempt()
-		}
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		a := e.GetActivityTaskCompletedEventAttributes()
-		s.end(e, a.GetScheduledEventId(), Done, a.GetResult(), nil)
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
-		a := e.GetActivityTaskFailedEventAttributes()
-		s.end(e, a.GetScheduledEventId(), Failed, nil, a.GetFailure())
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
-		a := e.GetActivityTaskTimedOutEventAttributes()
-		s.end(e, a.GetScheduledEventId(), TimedOut, nil, a.GetFailure())
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
-		s.end(e, e.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), Cancelled, nil, nil)
-	}
-}
-
-func (s *builder) child(e *historypb.HistoryEvent) {
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
-		a := e.GetStartChildWorkflowExecutionInitiatedEventAttributes()
-		s.begin(e, KindChild, a.GetWorkflowType().GetName(), s.childID(a.GetWorkflowId()), a.GetInput())
-	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
-		a := e.GetStartChildWorkflowExecutionFailedEventAttributes()
-		s.end(e, a.GetInitiatedEventId(), Failed, nil, &failurepb.Failure{Message: a.GetCause().String()})
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
-		a := e.GetChildWorkflowExecutionCompletedEventAttributes()
-		s.end(e, a.GetInitiatedEventId(), Done, a.GetResult(), nil)
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
-		a := e.GetChildWorkflowExecutionFailedEventAttributes()
-		s.end(e, a.GetInitiatedEventId(), Failed, nil, a.GetFailure())
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
-		s.end(e, e.GetChildWorkflowExecutionTimedOutEventAttributes().GetInitiatedEventId(), TimedOut, nil, nil)
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
-		s.end(e, e.GetChildWorkflowExecutionCanceledEventAttributes().GetInitiatedEventId(), Cancelled, nil, nil)
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
-		a := e.GetChildWorkflowExecutionTerminatedEventAttributes()
-		s.end(e, a.GetInitiatedEventId(), Failed, nil, &failurepb.Failure{Message: "terminated"})
-	}
+// endStatuses maps the statuses of endings to those of steps.
+var endStatuses = map[history.EndStatus]string{
+	history.EndCompleted: Done, history.EndFailed: Failed, history.EndTimedOut: TimedOut, history.EndCanceled: Cancelled,
 }
 
 func (s *builder) close(e *historypb.HistoryEvent) {

@@ -10,24 +10,14 @@ import (
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
-	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/replay/replaytest"
 )
 
-// story builds a history event by event.
-type story struct{ events []*historypb.HistoryEvent }
-
-func (s *story) add(t enumspb.EventType, set func(*historypb.HistoryEvent)) int64 {
-	e := &historypb.HistoryEvent{EventId: int64(len(s.events) + 1), EventType: t,
-		EventTime: timestamppb.New(time.Date(2026, 5, 4, 12, 0, len(s.events), 0, time.UTC))}
-	set(e)
-	s.events = append(s.events, e)
-	return e.EventId
-}
+// testRun is a history under construction.
+type testRun struct{ replaytest.History }
 
 func payloads(encoding string, data ...string) *commonpb.Payloads {
 	p := &commonpb.Payloads{}
@@ -37,78 +27,59 @@ func payloads(encoding string, data ...string) *commonpb.Payloads {
 	return p
 }
 
-func started(workflowType, id, run string, input *commonpb.Payloads) *story {
-	s := &story{}
-	s.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
-			WorkflowType: &commonpb.WorkflowType{Name: workflowType}, WorkflowId: id, OriginalExecutionRunId: run, Input: input}}
-	})
+func started(workflowType, id, run string, input *commonpb.Payloads) *testRun {
+	s := &testRun{}
+	s.Append(&historypb.WorkflowExecutionStartedEventAttributes{
+		WorkflowType: &commonpb.WorkflowType{Name: workflowType}, WorkflowId: id, OriginalExecutionRunId: run, Input: input})
 	return s
 }
 
-func (s *story) activity(name string, input, result *commonpb.Payloads) *story {
-	id := s.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{
-			ActivityId: fmt.Sprint(e.EventId), ActivityType: &commonpb.ActivityType{Name: name}, Input: input}}
-	})
-	if result == nil {
-		return s
+// activity adds an activity, which stays open without a result.
+func (s *testRun) activity(name string, input, result *commonpb.Payloads) *testRun {
+	id := s.Append(&historypb.ActivityTaskScheduledEventAttributes{
+		ActivityId: fmt.Sprint(len(s.Events) + 1), ActivityType: &commonpb.ActivityType{Name: name}, Input: input})
+	if result != nil {
+		s.Append(&historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: id, Result: result})
 	}
-	s.add(enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{
-			ScheduledEventId: id, Result: result}}
-	})
 	return s
 }
 
-func (s *story) child(id string) *story {
-	s.add(enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_StartChildWorkflowExecutionInitiatedEventAttributes{StartChildWorkflowExecutionInitiatedEventAttributes: &historypb.StartChildWorkflowExecutionInitiatedEventAttributes{
-			WorkflowId: id, WorkflowType: &commonpb.WorkflowType{Name: ace.TaskWorkflow}}}
-	})
+func (s *testRun) child(id string) *testRun {
+	s.Child(0, ace.TaskWorkflow, id)
 	return s
 }
 
-func (s *story) timer(d time.Duration) *story {
-	s.add(enumspb.EVENT_TYPE_TIMER_STARTED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_TimerStartedEventAttributes{TimerStartedEventAttributes: &historypb.TimerStartedEventAttributes{
-			TimerId: fmt.Sprint(e.EventId), StartToFireTimeout: durationpb.New(d)}}
-	})
+func (s *testRun) timer(d time.Duration) *testRun {
+	s.Timer(0, d)
 	return s
 }
 
-func (s *story) marker(name string, details map[string]*commonpb.Payloads) *story {
-	s.add(enumspb.EVENT_TYPE_MARKER_RECORDED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_MarkerRecordedEventAttributes{MarkerRecordedEventAttributes: &historypb.MarkerRecordedEventAttributes{MarkerName: name, Details: details}}
-	})
+func (s *testRun) marker(name string, details map[string]*commonpb.Payloads) *testRun {
+	s.Append(&historypb.MarkerRecordedEventAttributes{MarkerName: name, Details: details})
 	return s
 }
 
-func (s *story) done() *story {
-	s.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionCompletedEventAttributes{WorkflowExecutionCompletedEventAttributes: &historypb.WorkflowExecutionCompletedEventAttributes{}}
-	})
+func (s *testRun) completed() *testRun {
+	s.Append(&historypb.WorkflowExecutionCompletedEventAttributes{})
 	return s
 }
 
-func (s *story) asNew(next string) *story {
-	s.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, func(e *historypb.HistoryEvent) {
-		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{NewExecutionRunId: next}}
-	})
+func (s *testRun) continuedAsNew(next string) *testRun {
+	s.Append(&historypb.WorkflowExecutionContinuedAsNewEventAttributes{NewExecutionRunId: next})
 	return s
 }
 
-func side(list ...*story) Side {
+func side(list ...*testRun) Side {
 	var s Side
-	for _, one := range list {
-		s.Runs = append(s.Runs, one.events)
+	for _, run := range list {
+		s.Runs = append(s.Runs, run.Events)
 	}
 	return s
 }
 
 func j(data ...string) *commonpb.Payloads { return payloads("json/plain", data...) }
 
-func listed(d *Diff) string {
+func statusesOf(d *Diff) string {
 	var out []string
 	for _, p := range d.Pairs {
 		out = append(out, p.Step().Key+" "+p.Status)
@@ -118,10 +89,10 @@ func listed(d *Diff) string {
 
 // IDs and durations are ignored unless AllFields is set.
 func TestIgnored(t *testing.T) {
-	run := func(task, id, at string, ms int) *story {
+	run := func(task, id, at string, ms int) *testRun {
 		return started("W", "ace/"+task, id, j(`{"task_id":"`+task+`","prompt":"p","branch":"`+task+`"}`)).
 			activity("a", j(`{"task":{"run_id":"`+id+`","workflow_id":"ace/`+task+`","prompt":"p"}}`),
-				j(fmt.Sprintf(`{"plan":"x","trajectory_id":"%s","time":{"started_at":"%s","duration_ms":%d,"worker":"w-%d"}}`, id, at, ms, ms))).done()
+				j(fmt.Sprintf(`{"plan":"x","trajectory_id":"%s","time":{"started_at":"%s","duration_ms":%d,"worker":"w-%d"}}`, id, at, ms, ms))).completed()
 	}
 	a, b := side(run("one-0001", "run-aaaa", "2026-05-04T12:00:00Z", 3)), side(run("two-0001", "run-bbbb", "2026-05-05T09:00:00Z", 900))
 	if d := Of(a, b, Options{}); d.Differs() {
@@ -131,8 +102,8 @@ func TestIgnored(t *testing.T) {
 	if !d.Differs() || d.First.Pair != 1 || d.First.Path != "/branch" {
 		t.Errorf("with all fields: %+v", d.First)
 	}
-	// "at" and "time" are left out only where they hold a time.
-	x, y := started("W", "w", "r", j(`{"at":"the door","time":{"zone":1}}`)), started("W", "w", "q", j(`{"at":"the window","time":{"zone":2}}`))
+	// "at" and "time" are ignored only if the value is a time.
+	x, y := started("W", "w", "r", j(`{"at":"work","time":{"zone":1}}`)), started("W", "w", "q", j(`{"at":"home","time":{"zone":2}}`))
 	if p := Of(side(x), side(y), Options{}).Pairs[0]; len(p.Input) != 2 {
 		t.Errorf("%+v", p.Input)
 	}
@@ -148,7 +119,7 @@ func TestInsertedStep(t *testing.T) {
 		a.activity("get", j(fmt.Sprintf(`{"n":%d}`, i)), j(fmt.Sprint(i)))
 		b.activity("get", j(fmt.Sprintf(`{"n":%d}`, i)), j(fmt.Sprint(i)))
 	}
-	d := Of(side(a.done()), side(b.done()), Options{})
+	d := Of(side(a.completed()), side(b.completed()), Options{})
 	if d.Counts[OnlyB] != 1 || d.Counts[Same] != 202 || d.First.What != WhatOnly || d.First.EventB != 8 {
 		t.Errorf("%v, first %+v", d.Counts, d.First)
 	}
@@ -159,65 +130,65 @@ func TestInsertedStep(t *testing.T) {
 
 // Activities in another order are moved; parallel child workflows are not.
 func TestOrder(t *testing.T) {
-	a := started("W", "w", "r1", nil).activity("x", j(`1`), j(`1`)).activity("y", j(`2`), j(`2`)).done()
-	b := started("W", "w", "r2", nil).activity("y", j(`2`), j(`2`)).activity("x", j(`1`), j(`1`)).done()
+	a := started("W", "w", "r1", nil).activity("x", j(`1`), j(`1`)).activity("y", j(`2`), j(`2`)).completed()
+	b := started("W", "w", "r2", nil).activity("y", j(`2`), j(`2`)).activity("x", j(`1`), j(`1`)).completed()
 	if d := Of(side(a), side(b), Options{}); d.Counts[Moved] != 1 || d.First.What != WhatOrder || len(d.Pairs) != 4 {
-		t.Errorf("%s: %+v", listed(d), d.First)
+		t.Errorf("%s: %+v", statusesOf(d), d.First)
 	}
-	a = started(ace.ExperimentWorkflow, "ace-experiment/one", "r1", nil).child("ace/one-e1-0001").child("ace/one-e1-0002").done()
-	b = started(ace.ExperimentWorkflow, "ace-experiment/two", "r2", nil).child("ace/two-e1-0002").child("ace/two-e1-0001").child("ace/two-e1-0003").done()
+	a = started(ace.ExperimentWorkflow, "ace-experiment/one", "r1", nil).child("ace/one-e1-0001").child("ace/one-e1-0002").completed()
+	b = started(ace.ExperimentWorkflow, "ace-experiment/two", "r2", nil).child("ace/two-e1-0002").child("ace/two-e1-0001").child("ace/two-e1-0003").completed()
 	d := Of(side(a), side(b), Options{})
 	if d.Counts[OnlyB] != 1 || d.Counts[Same] != 4 || d.First.Step != "child workflow AceTaskWorkflow e1-0003" {
-		t.Errorf("%s: %+v", listed(d), d.First)
+		t.Errorf("%s: %+v", statusesOf(d), d.First)
 	}
 }
 
 // A chain is compared as one run.
 func TestChain(t *testing.T) {
-	one := started("W", "w", "r1", j(`{"n":0}`)).activity("a", j(`1`), j(`1`)).activity("a", j(`2`), j(`2`)).done()
-	first, second := started("W", "w", "r2", j(`{"n":0}`)).activity("a", j(`1`), j(`1`)).asNew("r3"), started("W", "w", "r3", j(`{"n":1}`)).activity("a", j(`2`), j(`2`)).done()
+	one := started("W", "w", "r1", j(`{"n":0}`)).activity("a", j(`1`), j(`1`)).activity("a", j(`2`), j(`2`)).completed()
+	first, second := started("W", "w", "r2", j(`{"n":0}`)).activity("a", j(`1`), j(`1`)).continuedAsNew("r3"), started("W", "w", "r3", j(`{"n":1}`)).activity("a", j(`2`), j(`2`)).completed()
 	d := Of(side(one), side(first, second), Options{})
 	if d.Differs() || d.B.Runs != 2 || d.B.RunID(d.Pairs[2].B) != "r3" || d.Pairs[2].B.Event != 2 {
-		t.Errorf("%s: %+v %+v", listed(d), d.First, d.B)
+		t.Errorf("%s: %+v %+v", statusesOf(d), d.First, d.B)
 	}
 	if !strings.Contains(strings.Join(d.Notes, " "), "chain of 2 runs") {
 		t.Error(d.Notes)
 	}
 	if d := Of(side(one), side(first), Options{}); d.First == nil || d.Pairs[len(d.Pairs)-1].B.Status != Continued {
-		t.Errorf("half a chain: %s", listed(d))
+		t.Errorf("first run of the chain: %s", statusesOf(d))
 	}
 }
 
 // An open run, or one with an incomplete history, does not differ in what it has not reached.
 func TestOpenAndPartial(t *testing.T) {
-	whole := started("W", "w", "r1", nil).activity("a", j(`1`), j(`1`)).activity("b", j(`2`), j(`2`)).activity("c", j(`3`), j(`3`)).done()
+	whole := started("W", "w", "r1", nil).activity("a", j(`1`), j(`1`)).activity("b", j(`2`), j(`2`)).activity("c", j(`3`), j(`3`)).completed()
 	open := started("W", "w", "r2", nil).activity("a", j(`1`), j(`1`)).activity("b", j(`2`), nil)
 	d := Of(side(whole), side(open), Options{})
 	if d.Differs() || d.Counts[NotReached] != 3 || !strings.Contains(strings.Join(d.Notes, " "), "B is still running") {
-		t.Errorf("%s: %v", listed(d), d.Notes)
+		t.Errorf("%s: %v", statusesOf(d), d.Notes)
 	}
 	cut := side(open)
 	cut.Partial = "byte 812: the file ends in the middle"
 	if d := Of(side(whole), cut, Options{}); d.Differs() || !strings.Contains(strings.Join(d.Notes, " "), "byte 812") {
-		t.Errorf("%s: %v", listed(d), d.Notes)
+		t.Errorf("%s: %v", statusesOf(d), d.Notes)
 	}
-	// But what it did otherwise counts.
+	// Steps that differ count.
 	other := started("W", "w", "r2", nil).activity("a", j(`1`), j(`9`)).activity("b", j(`2`), nil)
 	if d := Of(side(whole), side(other), Options{}); d.First == nil || d.First.Pair != 2 {
-		t.Errorf("%s: %+v", listed(d), d.First)
+		t.Errorf("%s: %+v", statusesOf(d), d.First)
 	}
 	if d := Of(Side{}, side(whole), Options{}); len(d.Notes) == 0 || d.Differs() == false {
-		t.Errorf("no history against a run: %s %v", listed(d), d.Notes)
+		t.Errorf("missing history and a run: %s %v", statusesOf(d), d.Notes)
 	}
 	if d := Of(Side{}, Side{}, Options{}); d.Differs() || len(d.Pairs) != 0 {
-		t.Errorf("no history against no history: %s", listed(d))
+		t.Errorf("two missing histories: %s", statusesOf(d))
 	}
 }
 
 // Encrypted payloads with different bytes are unreadable; plain bytes are compared.
 func TestEncodedPayloads(t *testing.T) {
-	with := func(encoding, data string) *story {
-		return started("W", "w", "r-"+data, nil).activity("a", payloads(encoding, data), j(`1`)).done()
+	with := func(encoding, data string) *testRun {
+		return started("W", "w", "r-"+data, nil).activity("a", payloads(encoding, data), j(`1`)).completed()
 	}
 	for _, c := range []struct{ encoding, a, b, status string }{
 		{"binary/encrypted", "one", "two", Unreadable}, {"binary/encrypted", "one", "one", Same},
@@ -234,15 +205,15 @@ func TestEncodedPayloads(t *testing.T) {
 }
 
 func TestOtherWorkflowTypes(t *testing.T) {
-	d := Of(side(started("Old", "w", "r1", nil).activity("a", j(`1`), j(`1`)).done()), side(started("New", "w", "r2", nil).activity("a", j(`1`), j(`1`)).done()), Options{})
+	d := Of(side(started("Old", "w", "r1", nil).activity("a", j(`1`), j(`1`)).completed()), side(started("New", "w", "r2", nil).activity("a", j(`1`), j(`1`)).completed()), Options{})
 	if d.First == nil || d.First.What != WhatName || d.Pairs[1].Status != Same || !strings.Contains(d.Notes[0], "workflow types differ, Old and New") {
-		t.Errorf("%s: %+v %v", listed(d), d.First, d.Notes)
+		t.Errorf("%s: %+v %v", statusesOf(d), d.First, d.Notes)
 	}
 }
 
 // Side effects and timers beside an activity are ignored; versions and other timers are not.
 func TestRandomSteps(t *testing.T) {
-	run := func(id, random, version string, beside bool, wait time.Duration) *story {
+	run := func(id, random, version string, beside bool, wait time.Duration) *testRun {
 		s := started("W", "w", id, nil).
 			marker("SideEffect", map[string]*commonpb.Payloads{"data": j(random)}).
 			marker("Version", map[string]*commonpb.Payloads{"change-id": j(`"fix"`), "version": j(version)}).
@@ -255,21 +226,21 @@ func TestRandomSteps(t *testing.T) {
 	}
 	base := run("r1", "17", "1", true, time.Second)
 	if d := Of(side(base), side(run("r2", "99", "1", false, time.Second)), Options{}); d.Differs() {
-		t.Errorf("%s: %+v", listed(d), d.First)
+		t.Errorf("%s: %+v", statusesOf(d), d.First)
 	}
 	if d := Of(side(base), side(run("r2", "17", "2", true, time.Second)), Options{}); d.First == nil || d.First.Step != "marker version fix #1" {
-		t.Errorf("%s: %+v", listed(d), d.First)
+		t.Errorf("%s: %+v", statusesOf(d), d.First)
 	}
 	if d := Of(side(base), side(run("r2", "17", "1", true, time.Hour)), Options{}); d.First == nil || d.First.Step != "timer 1s #1" {
-		t.Errorf("%s: %+v", listed(d), d.First)
+		t.Errorf("%s: %+v", statusesOf(d), d.First)
 	}
 }
 
 // Tool calls with payloads in an artifact are compared completely, or a note says they are not.
 func TestCallsInArtifact(t *testing.T) {
-	run := func(id string) *story {
+	run := func(id string) *testRun {
 		return started(ace.TaskWorkflow, "ace/t", id, j(`{"task_id":"t"}`)).activity(ace.ActivitySkills, j(`{}`),
-			j(`{"invocations":[{"id":"c1","name":"look_up","args":"cut…","accepted":true,"ok":true,"duration_ms":1}],"log":{"sha256":"`+id+`","size":9}}`)).done()
+			j(`{"invocations":[{"id":"c1","name":"look_up","args":"cut…","accepted":true,"ok":true,"duration_ms":1}],"log":{"sha256":"`+id+`","size":9}}`)).completed()
 	}
 	reads := func(args string) func(ace.Ref) ([]byte, error) {
 		return func(ace.Ref) ([]byte, error) {
@@ -279,23 +250,23 @@ func TestCallsInArtifact(t *testing.T) {
 	a, b := side(run("r1")), side(run("r2"))
 	a.Artifact, b.Artifact = reads(`{"q":"x"}`), reads(`{"q":"y"}`)
 	if d := Of(a, b, Options{}); d.First == nil || d.First.Path != "/q" || d.First.Step != "tool call look_up #1" {
-		t.Errorf("%s: %+v", listed(d), d.First)
+		t.Errorf("%s: %+v", statusesOf(d), d.First)
 	}
-	b.Artifact = func(ace.Ref) ([]byte, error) { return nil, errors.New("it is gone") }
+	b.Artifact = func(ace.Ref) ([]byte, error) { return nil, errors.New("not found") }
 	a.Artifact = nil
-	if d := Of(a, b, Options{}); d.Differs() || len(d.Notes) != 2 || !strings.Contains(d.Notes[1], "it is gone") {
-		t.Errorf("%s: %v", listed(d), d.Notes)
+	if d := Of(a, b, Options{}); d.Differs() || len(d.Notes) != 2 || !strings.Contains(d.Notes[1], "not found") {
+		t.Errorf("%s: %v", statusesOf(d), d.Notes)
 	}
 }
 
 func TestSentences(t *testing.T) {
-	a := started("W", "w", "r1", nil).activity("a", j(`{"q":"EPS"}`), j(`{"v":1,"w":1,"z":1}`)).done()
-	b := started("W", "w", "r2", nil).activity("a", j(`{"q":"EPS"}`), j(`{"v":2,"w":2}`)).done()
+	a := started("W", "w", "r1", nil).activity("a", j(`{"q":"EPS"}`), j(`{"v":1,"w":1,"z":1}`)).completed()
+	b := started("W", "w", "r2", nil).activity("a", j(`{"q":"EPS"}`), j(`{"v":2,"w":2}`)).completed()
 	want := "activity a #1 (event 2 in A, 2 in B): result differs at /v: 1 in A, 2 in B, and in 2 more places."
 	if d := Of(side(a), side(b), Options{}); d.First.Text != want {
 		t.Errorf("%s\nwant %s", d.First.Text, want)
 	}
-	b = started("W", "w", "r2", nil).activity("a", j(`{"q":"P/E"}`), j(`{"v":1,"w":1,"z":1}`)).done()
+	b = started("W", "w", "r2", nil).activity("a", j(`{"q":"P/E"}`), j(`{"v":1,"w":1,"z":1}`)).completed()
 	want = `activity a #1 (event 2 in A, 2 in B): input differs at /q: "EPS" in A, "P/E" in B.`
 	if d := Of(side(a), side(b), Options{}); d.First.Text != want || d.FirstResult != nil {
 		t.Errorf("%s\nwant %s", d.First.Text, want)
@@ -362,7 +333,7 @@ func TestEveryStepOnce(t *testing.T) {
 				names[k] = append(names[k], fmt.Sprintf("%c=%d", 'a'+rune(r.IntN(4)), r.IntN(2)))
 			}
 		}
-		checkOnce(t, made(names[0]...), made(names[1]...))
+		checkOnce(t, runOf(names[0]...), runOf(names[1]...))
 	}
 }
 
@@ -374,19 +345,19 @@ func checkOnce(t *testing.T, a, b []*historypb.HistoryEvent) {
 	for _, p := range d.Pairs {
 		if p.A != nil {
 			if seenA[p.A.Event] || p.A.Event < lastA {
-				t.Fatalf("%s: event %d of A stands twice, or late", listed(d), p.A.Event)
+				t.Fatalf("%s: event %d of A appears twice or too late", statusesOf(d), p.A.Event)
 			}
 			seenA[p.A.Event], lastA = true, p.A.Event
 		}
 		if p.B != nil {
 			if seenB[p.B.Event] {
-				t.Fatalf("%s: event %d of B stands twice", listed(d), p.B.Event)
+				t.Fatalf("%s: event %d of B appears twice", statusesOf(d), p.B.Event)
 			}
 			seenB[p.B.Event] = true
 		}
 	}
 	if len(seenA) != d.A.Steps || len(seenB) != d.B.Steps {
-		t.Fatalf("%s: %d of %d, %d of %d steps", listed(d), len(seenA), d.A.Steps, len(seenB), d.B.Steps)
+		t.Fatalf("%s: %d of %d, %d of %d steps", statusesOf(d), len(seenA), d.A.Steps, len(seenB), d.B.Steps)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"acescope/engine/ace"
 )
 
 // Bounds of a comparison.
@@ -148,7 +150,7 @@ func truncate(data []byte) (json.RawMessage, bool) {
 	if len(data) <= MaxValue {
 		return data, false
 	}
-	short, err := marshal(strings.ToValidUTF8(string(data[:MaxValue]), "") + "…")
+	short, err := marshal(ace.Cut(string(data), MaxValue))
 	if err != nil {
 		return nil, true
 	}

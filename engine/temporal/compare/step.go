@@ -309,14 +309,11 @@ func (s *builder) addEvent(e *historypb.HistoryEvent) {
 			return
 		}
 		s.begin(e, KindTimer, a.GetStartToFireTimeout().AsDuration().String(), s.ownID(a.GetTimerId()), nil)
-	case enumspb.EVENT_TYPE_TIMER_FIRED:
-		s.end(e, e.GetTimerFiredEventAttributes().GetStartedEventId(), Done, nil, nil)
-	case enumspb.EVENT_TYPE_TIMER_CANCELED:
-		s.end(e, e.GetTimerCanceledEventAttributes().GetStartedEventId(), Cancelled, nil, nil)
 	default:
-		s.activity(e)
-		s.child(e)
-		s.external(e)
+		if end, ok := history.EndingOf(e); ok {
+			s.end(e, end.Started, endStatuses[end.Status], end.Result, end.Failure)
+		}
+		s.operation(e)
 		s.close(e)
 	}
 }

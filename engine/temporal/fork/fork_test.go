@@ -3,35 +3,20 @@ package fork_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/fork"
+	"acescope/engine/temporal/replay/replaytest"
 )
-
-func events(t *testing.T, name string) []*historypb.HistoryEvent {
-	t.Helper()
-	f, err := os.Open("../../workflows/testdata/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	h, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h.Events
-}
 
 func original(t *testing.T, name string) *fork.Original {
 	t.Helper()
-	o, err := fork.Read("", "", events(t, name))
+	o, err := fork.Read("", "", replaytest.Recorded(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +67,7 @@ func TestPoints(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := fork.Read("", "", events(t, "experiment")); !errors.Is(err, fork.ErrForeign) || !strings.Contains(err.Error(), ace.ExperimentWorkflow) {
+	if _, err := fork.Read("", "", replaytest.Recorded(t, "experiment")); !errors.Is(err, fork.ErrForeign) || !strings.Contains(err.Error(), ace.ExperimentWorkflow) {
 		t.Errorf("an experiment: %v", err)
 	}
 	if _, err := fork.Read("", "", nil); !errors.Is(err, fork.ErrForeign) {
@@ -157,7 +142,7 @@ func TestSet(t *testing.T) {
 
 // A reset keeps everything up to the point, and is at the end of a workflow task.
 func TestResetAt(t *testing.T) {
-	all := events(t, "right")
+	all := replaytest.Recorded(t, "right")
 	for n := int64(1); n <= int64(len(all)); n++ {
 		r, err := fork.ResetAt(all, fork.Point{Event: n})
 		if err != nil || r.Event <= n && r.Event != lastTask(all) || r.Kept != r.Event-1 || r.Kept+r.Lost != int64(len(all)) {

@@ -64,7 +64,7 @@ type Changes struct {
 	PromptRef *ace.Ref
 	Playbook  *string // hash of a version, "" for the empty playbook
 	// Branch is the playbook branch that the delta is merged into, "" for none. If nil, the fork
-	// gets a branch of its own, unless the original has none.
+	// gets a branch of its own, unless the original has no branch.
 	Branch *string
 	Set    []Setting
 }
@@ -170,15 +170,8 @@ func (p *Plan) setText(name string, field, to *string) {
 // note records a change of a field.
 func (p *Plan) note(name, from, to string) {
 	if from != to {
-		p.Changed[name] = ace.ForkChange{From: preview(from), To: preview(to)}
+		p.Changed[name] = ace.ForkChange{From: ace.Cut(from, ace.PreviewBytes), To: ace.Cut(to, ace.PreviewBytes)}
 	}
-}
-
-func preview(s string) string {
-	if len(s) <= ace.PreviewBytes {
-		return s
-	}
-	return strings.ToValidUTF8(s[:ace.PreviewBytes], "") + "…"
 }
 
 // Same reports whether the fork changes no input, so that it only shows random differences.

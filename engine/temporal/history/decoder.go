@@ -40,6 +40,8 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
 		return ace.CancelRequested(), true, nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
 		return ace.Fact{}, false, nil // the task continues under another run ID
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		d.schedule(e.GetEventId(), e.GetActivityTaskScheduledEventAttributes())
 	}
 	if fact, ok := d.step(e); ok {
 		return fact, true, nil
@@ -51,25 +53,21 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
 	return fact, ok, nil
 }
 
+// step returns the fact of the end of a step.
 func (d *Decoder) step(e *historypb.HistoryEvent) (ace.Fact, bool) {
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-		d.schedule(e.GetEventId(), e.GetActivityTaskScheduledEventAttributes())
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		a := e.GetActivityTaskCompletedEventAttributes()
-		if phase, ok := d.finish(a.GetScheduledEventId()); ok {
-			return ace.StepCompleted(phase, JSON(a.GetResult())), true
-		}
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
-		a := e.GetActivityTaskFailedEventAttributes()
-		return d.fail(a.GetScheduledEventId(), FailureOf(a.GetFailure()))
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
-		a := e.GetActivityTaskTimedOutEventAttributes()
-		return d.fail(a.GetScheduledEventId(), FailureOf(a.GetFailure()))
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
-		return d.fail(e.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), Canceled())
+	end, ok := EndingOf(e)
+	if !ok {
+		return ace.Fact{}, false
 	}
-	return ace.Fact{}, false
+	phase, ok := d.steps[end.Started]
+	delete(d.steps, end.Started)
+	switch {
+	case !ok:
+		return ace.Fact{}, false
+	case end.Status == EndCompleted:
+		return ace.StepCompleted(phase, JSON(end.Result)), true
+	}
+	return ace.StepFailed(phase, end.Reason()), true
 }
 
 func (d *Decoder) schedule(id int64, a *historypb.ActivityTaskScheduledEventAttributes) {
@@ -86,20 +84,6 @@ func (d *Decoder) schedule(id int64, a *historypb.ActivityTaskScheduledEventAttr
 		d.steps = map[int64]ace.Phase{}
 	}
 	d.steps[id] = phase
-}
-
-func (d *Decoder) finish(scheduled int64) (ace.Phase, bool) {
-	phase, ok := d.steps[scheduled]
-	delete(d.steps, scheduled)
-	return phase, ok
-}
-
-func (d *Decoder) fail(scheduled int64, f ace.Failure) (ace.Fact, bool) {
-	phase, ok := d.finish(scheduled)
-	if !ok {
-		return ace.Fact{}, false
-	}
-	return ace.StepFailed(phase, f), true
 }
 
 // observerTimedOut reports whether the event ends the wait for a silent observer.

@@ -13,7 +13,7 @@ import (
 	"acescope/engine/ace"
 )
 
-// JSON returns the data of the first payload, or nil if there is none or it is not JSON.
+// JSON returns the data of the first payload, or nil if it is missing or not JSON.
 func JSON(p *commonpb.Payloads) []byte {
 	if len(p.GetPayloads()) == 0 {
 		return nil

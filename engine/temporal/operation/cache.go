@@ -15,11 +15,12 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/durable"
 )
 
 // Cache stores results on the worker's side. Implementations are safe for concurrent use.
 type Cache interface {
-	// Get returns the entry of a key, or false if there is none.
+	// Get returns the entry of a key, or false if it is not cached.
 	Get(ctx context.Context, key string) (Entry, bool, error)
 	Put(ctx context.Context, e Entry) error
 }
@@ -133,7 +134,10 @@ func (c *FileCache) Put(_ context.Context, e Entry) error {
 	if int64(len(data)) > c.bytes {
 		return nil // too large for the cache
 	}
-	if err := writeFile(path, data); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := durable.WriteFile(path, filepath.Dir(path), data, true); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -145,23 +149,6 @@ func (c *FileCache) Put(_ context.Context, e Entry) error {
 		return c.shrink()
 	}
 	return nil
-}
-
-// writeFile writes a file atomically.
-func writeFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails after the rename
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // tempMaxAge is the age at which temporary files of killed processes are removed.

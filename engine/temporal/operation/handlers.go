@@ -267,13 +267,7 @@ func (h *Handlers) store(ctx context.Context, req Request, version string, r Res
 // maxMessage bounds the bytes of a failure message, which is recorded with every attempt.
 const maxMessage = 2 << 10
 
-func truncate(s string) string {
-	s = strings.ToValidUTF8(s, "�")
-	if len(s) <= maxMessage {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxMessage], "") + "…"
-}
+func truncate(s string) string { return ace.Cut(strings.ToValidUTF8(s, "�"), maxMessage) }
 
 // heartbeat reports to the server that a handler is alive, with its last checkpoint.
 type heartbeat struct {
@@ -336,7 +330,7 @@ func Checkpoint(ctx context.Context, checkpoint any) {
 	b.send()
 }
 
-// LastCheckpoint reads the checkpoint of an earlier attempt. It returns false if there is none.
+// LastCheckpoint reads the checkpoint of an earlier attempt. It returns false without a checkpoint.
 func LastCheckpoint(ctx context.Context, into any) (bool, error) {
 	if CallOf(ctx).heartbeat == nil || !activity.HasHeartbeatDetails(ctx) {
 		return false, nil

@@ -120,19 +120,12 @@ func (p *projection) apply(e *historypb.HistoryEvent) {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
 		a := e.GetActivityTaskStartedEventAttributes()
 		p.attempts[a.GetScheduledEventId()] = a.GetAttempt()
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		a := e.GetActivityTaskCompletedEventAttributes()
-		p.completed(e, a.GetScheduledEventId(), a.GetResult())
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
-		a := e.GetActivityTaskFailedEventAttributes()
-		p.failed(e, a.GetScheduledEventId(), history.FailureOf(a.GetFailure()))
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
-		a := e.GetActivityTaskTimedOutEventAttributes()
-		p.failed(e, a.GetScheduledEventId(), history.FailureOf(a.GetFailure()))
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
-		p.failed(e, e.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), history.Canceled())
 	case enumspb.EVENT_TYPE_MARKER_RECORDED:
 		p.marker(e, e.GetMarkerRecordedEventAttributes())
+	default:
+		if end, ok := history.EndingOf(e); ok {
+			p.ended(e, end)
+		}
 	}
 }
 
@@ -181,23 +174,24 @@ func typeOf(activity string) Type {
 	return ExternalCall
 }
 
-// closing removes an operation from the open ones and returns its closing event.
-func (p *projection) closing(scheduled int64, kind EventType) (Event, bool) {
-	out, ok := p.open[scheduled]
-	out.Type = kind
-	out.Attempt = p.attempts[scheduled]
-	out.Unread = false
-	delete(p.open, scheduled)
-	delete(p.attempts, scheduled)
-	return out, ok
-}
-
-func (p *projection) completed(e *historypb.HistoryEvent, scheduled int64, result *commonpb.Payloads) {
-	out, ok := p.closing(scheduled, OperationCompleted)
+// ended reads the end of an operation.
+func (p *projection) ended(e *historypb.HistoryEvent, end history.Ending) {
+	out, ok := p.open[end.Started]
 	if !ok {
 		return
 	}
-	data, readable := p.json(result)
+	out.Attempt = p.attempts[end.Started]
+	out.Unread = false
+	delete(p.open, end.Started)
+	delete(p.attempts, end.Started)
+	if end.Status != history.EndCompleted {
+		failure := end.Reason()
+		out.Type, out.Error = OperationFailed, &failure
+		p.put(e, out)
+		return
+	}
+	out.Type = OperationCompleted
+	data, readable := p.json(end.Result)
 	out.Result, out.Unread = data, !readable
 	var r Result
 	if out.Occurrence > 0 && json.Unmarshal(data, &r) == nil && r.OperationID == out.OperationID {
@@ -217,13 +211,6 @@ func (p *projection) completed(e *historypb.HistoryEvent, scheduled int64, resul
 			Type: VariableSet, OperationID: out.OperationID, Step: out.Step, Branch: out.Branch,
 			Variable: out.Variable, Value: value,
 		})
-	}
-}
-
-func (p *projection) failed(e *historypb.HistoryEvent, scheduled int64, f ace.Failure) {
-	if out, ok := p.closing(scheduled, OperationFailed); ok {
-		out.Error = &f
-		p.put(e, out)
 	}
 }
 

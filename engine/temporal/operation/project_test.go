@@ -12,20 +12,13 @@ import (
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/replay/replaytest"
 )
 
-// made is a hand-written history.
-type made []*historypb.HistoryEvent
-
-func (m *made) add(e *historypb.HistoryEvent) int64 {
-	e.EventId = int64(len(*m) + 1)
-	e.EventTime = timestamppb.New(time.Unix(1_800_000_000+e.EventId, 0))
-	*m = append(*m, e)
-	return e.EventId
-}
+// projected is a history under construction.
+type projected struct{ replaytest.History }
 
 func payloads(t *testing.T, values ...any) *commonpb.Payloads {
 	t.Helper()
@@ -36,24 +29,16 @@ func payloads(t *testing.T, values ...any) *commonpb.Payloads {
 	return p
 }
 
-func (m *made) scheduled(kind, id string, input *commonpb.Payloads) int64 {
-	return m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
-		ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityId: id, ActivityType: &commonpb.ActivityType{Name: kind}, Input: input}}})
+func (m *projected) scheduled(kind, id string, input *commonpb.Payloads) int64 {
+	return m.Append(&historypb.ActivityTaskScheduledEventAttributes{ActivityId: id, ActivityType: &commonpb.ActivityType{Name: kind}, Input: input})
 }
 
-func (m *made) started(scheduled int64, attempt int32) {
-	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED, Attributes: &historypb.HistoryEvent_ActivityTaskStartedEventAttributes{
-		ActivityTaskStartedEventAttributes: &historypb.ActivityTaskStartedEventAttributes{ScheduledEventId: scheduled, Attempt: attempt}}})
+func (m *projected) completed(scheduled int64, result *commonpb.Payloads) {
+	m.Append(&historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: scheduled, Result: result})
 }
 
-func (m *made) completed(scheduled int64, result *commonpb.Payloads) {
-	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, Attributes: &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{
-		ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: scheduled, Result: result}}})
-}
-
-func (m *made) marker(name string, failure *failurepb.Failure, details map[string]*commonpb.Payloads) {
-	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_MARKER_RECORDED, Attributes: &historypb.HistoryEvent_MarkerRecordedEventAttributes{
-		MarkerRecordedEventAttributes: &historypb.MarkerRecordedEventAttributes{MarkerName: name, Details: details, Failure: failure}}})
+func (m *projected) marker(name string, failure *failurepb.Failure, details map[string]*commonpb.Payloads) {
+	m.Append(&historypb.MarkerRecordedEventAttributes{MarkerName: name, Details: details, Failure: failure})
 }
 
 func request(step string) Request {
@@ -70,22 +55,20 @@ func typesOf(events []Event) (types []EventType) {
 // TestS2_13 checks that every failed operation gives operation_failed with its error, and that
 // every event type can occur.
 func TestS2_13(t *testing.T) {
-	var m made
+	var m projected
 	app := &failurepb.Failure{Message: "no", FailureInfo: &failurepb.Failure_ApplicationFailureInfo{ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: TypeAgent, NonRetryable: true}}}
 	id := m.scheduled("operation.action", "op.a.-.1", payloads(t, request("a")))
-	m.started(id, 3)
-	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED, Attributes: &historypb.HistoryEvent_ActivityTaskFailedEventAttributes{
-		ActivityTaskFailedEventAttributes: &historypb.ActivityTaskFailedEventAttributes{ScheduledEventId: id, Failure: app}}})
+	m.Append(&historypb.ActivityTaskStartedEventAttributes{ScheduledEventId: id, Attempt: 3})
+	m.Append(&historypb.ActivityTaskFailedEventAttributes{ScheduledEventId: id, Failure: app})
 	id = m.scheduled("operation.action", "op.b.-.1", payloads(t, request("b")))
-	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT, Attributes: &historypb.HistoryEvent_ActivityTaskTimedOutEventAttributes{
-		ActivityTaskTimedOutEventAttributes: &historypb.ActivityTaskTimedOutEventAttributes{ScheduledEventId: id, Failure: &failurepb.Failure{Message: "late",
-			FailureInfo: &failurepb.Failure_TimeoutFailureInfo{TimeoutFailureInfo: &failurepb.TimeoutFailureInfo{TimeoutType: enumspb.TIMEOUT_TYPE_HEARTBEAT}}}}}})
+	timeout := &failurepb.TimeoutFailureInfo{TimeoutType: enumspb.TIMEOUT_TYPE_HEARTBEAT}
+	m.Append(&historypb.ActivityTaskTimedOutEventAttributes{ScheduledEventId: id, Failure: &failurepb.Failure{Message: "late",
+		FailureInfo: &failurepb.Failure_TimeoutFailureInfo{TimeoutFailureInfo: timeout}}})
 	id = m.scheduled("operation.action", "op.c.-.1", payloads(t, request("c")))
-	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED, Attributes: &historypb.HistoryEvent_ActivityTaskCanceledEventAttributes{
-		ActivityTaskCanceledEventAttributes: &historypb.ActivityTaskCanceledEventAttributes{ScheduledEventId: id}}})
+	m.Append(&historypb.ActivityTaskCanceledEventAttributes{ScheduledEventId: id})
 	m.marker("LocalActivity", app, map[string]*commonpb.Payloads{"data": payloads(t, map[string]any{"ActivityID": "9", "ActivityType": "near", "Attempt": 2})})
 
-	events := Project(m, nil)
+	events := Project(m.Events, nil)
 	want := []EventType{OperationStarted, OperationFailed, OperationStarted, OperationFailed, OperationStarted, OperationFailed, OperationFailed}
 	if !slices.Equal(typesOf(events), want) {
 		t.Fatalf("%v", typesOf(events))
@@ -109,7 +92,7 @@ func TestS2_13(t *testing.T) {
 	m.completed(id, payloads(t, Result{OperationID: "op.d.-.1", Ref: &ace.Ref{SHA256: "ab", Size: 40000}, Cached: true}))
 	m.marker("SideEffect", nil, map[string]*commonpb.Payloads{"data": payloads(t, drawn{RandomGenerated, "random.x.-.1", "ff", json.RawMessage("4")})})
 	seen := map[EventType]bool{}
-	for _, e := range Project(m, nil) {
+	for _, e := range Project(m.Events, nil) {
 		seen[e.Type] = true
 		if e.Type == OperationCompleted && (e.ResultRef == nil || !e.Cached || e.Result != nil) {
 			t.Errorf("%+v", e)
@@ -120,20 +103,20 @@ func TestS2_13(t *testing.T) {
 	}
 	for _, kind := range EventTypes() {
 		if !seen[kind] {
-			t.Errorf("no %s", kind)
+			t.Errorf("no event %s", kind)
 		}
 	}
 }
 
 // TestForeign reads a history of a workflow that does not use this package.
 func TestForeign(t *testing.T) {
-	var m made
+	var m projected
 	id := m.scheduled(ace.ActivityGenerator, "5", payloads(t, map[string]int{"n": 1}))
 	m.completed(id, nil)
 	id = m.scheduled("charge", "6", payloads(t, 1, "two", nil))
 	m.completed(id, &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("binary/encrypted")}, Data: []byte("?")}}})
 	m.completed(id, payloads(t, 1))   // twice
-	m.completed(4711, payloads(t, 1)) // of nothing
+	m.completed(4711, payloads(t, 1)) // not scheduled
 	m.marker("SideEffect", nil, map[string]*commonpb.Payloads{"data": payloads(t, "a uuid")})
 	m.marker("SideEffect", nil, nil)
 	m.marker("Version", nil, map[string]*commonpb.Payloads{"change-id": payloads(t, "c"), "version": payloads(t, 2)})
@@ -141,8 +124,8 @@ func TestForeign(t *testing.T) {
 	m.marker("LocalActivity", nil, map[string]*commonpb.Payloads{"data": payloads(t, map[string]any{"ActivityID": "9", "ActivityType": "near"}), "result": payloads(t, 5)})
 	m.marker("LocalActivity", nil, nil)
 	m.scheduled("operation.action", "op.x.-.1", payloads(t, "not a request"))
-	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED}) // without attributes
-	events := Project(m, nil)
+	m.Add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED}) // without attributes
+	events := Project(m.Events, nil)
 	want := []EventType{OperationStarted, OperationCompleted, OperationStarted, OperationCompleted, RandomGenerated, RandomGenerated, VersionDecision,
 		VersionDecision, OperationCompleted, OperationStarted, OperationStarted}
 	if !slices.Equal(typesOf(events), want) {
@@ -165,6 +148,6 @@ func TestForeign(t *testing.T) {
 		}
 	}
 	if Project(nil, nil) != nil {
-		t.Error("events out of nothing")
+		t.Error("events of an empty history")
 	}
 }

@@ -2,42 +2,25 @@ package replay_test
 
 import (
 	"log/slog"
-	"os"
 	"testing"
 
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/temporal/replay"
+	"acescope/engine/temporal/replay/replaytest"
 	"acescope/engine/workflows"
 )
-
-func real(tb testing.TB, name string) *historypb.History {
-	tb.Helper()
-	f, err := os.Open("../../workflows/testdata/" + name + ".json")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer f.Close()
-	h, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return h
-}
-
-var realNames = []string{"right", "wrong", "retried", "failed", "live", "cancelled", "experiment"}
 
 // Every recorded history of the real workflows replays. Strict may only report that the
 // current code adds to the result of a run.
 func TestRealWorkflows(t *testing.T) {
 	v := &replay.Verifier{Register: workflows.Register}
 	strict := &replay.Verifier{Register: workflows.Register, Strict: true}
-	for _, name := range realNames {
-		events := real(t, name).Events
+	for _, name := range replaytest.RecordedNames {
+		events := replaytest.Recorded(t, name)
 		if got := v.Verify(t.Context(), events); got.Outcome != replay.Same {
 			t.Errorf("%s: %+v %+v", name, got, got.Divergence)
 		}
@@ -55,8 +38,8 @@ func (known) RegisterDynamicWorkflow(any, workflow.DynamicRegisterOptions) {}
 func BenchmarkVerify(b *testing.B) {
 	var all []*historypb.History
 	events := 0
-	for _, name := range realNames {
-		h := real(b, name)
+	for _, name := range replaytest.RecordedNames {
+		h := &historypb.History{Events: replaytest.Recorded(b, name)}
 		all = append(all, h)
 		events += len(h.Events)
 	}

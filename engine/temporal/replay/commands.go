@@ -10,6 +10,8 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/temporal/history"
 )
 
 // Names of the markers that the Go SDK writes.
@@ -31,60 +33,50 @@ type recorded struct {
 // compare: version markers, which may be removed from the code, and cancellations, which
 // follow from the context.
 func commandOf(e *historypb.HistoryEvent) (c Command, task int64, compared bool) {
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-		a := e.GetActivityTaskScheduledEventAttributes()
+	attributes := history.Attributes(e)
+	decided, ok := attributes.(interface{ GetWorkflowTaskCompletedEventId() int64 })
+	if !ok {
+		return Command{}, 0, false
+	}
+	compared = true
+	switch a := attributes.(type) {
+	case *historypb.ActivityTaskScheduledEventAttributes:
 		c = Command{kindActivity, a.GetActivityType().GetName(), a.GetActivityId(), digest(a.GetInput())}
-		return c, a.GetWorkflowTaskCompletedEventId(), true
-	case enumspb.EVENT_TYPE_TIMER_STARTED:
-		a := e.GetTimerStartedEventAttributes()
+	case *historypb.TimerStartedEventAttributes:
 		c = Command{Kind: kindTimer, ID: a.GetTimerId(), Detail: a.GetStartToFireTimeout().AsDuration().String()}
-		return c, a.GetWorkflowTaskCompletedEventId(), true
-	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
-		a := e.GetStartChildWorkflowExecutionInitiatedEventAttributes()
+	case *historypb.StartChildWorkflowExecutionInitiatedEventAttributes:
 		c = Command{kindChild, a.GetWorkflowType().GetName(), a.GetWorkflowId(), digest(a.GetInput())}
-		return c, a.GetWorkflowTaskCompletedEventId(), true
-	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
-		a := e.GetSignalExternalWorkflowExecutionInitiatedEventAttributes()
+	case *historypb.SignalExternalWorkflowExecutionInitiatedEventAttributes:
 		c = Command{kindSignal, a.GetSignalName(), a.GetWorkflowExecution().GetWorkflowId(), digest(a.GetInput())}
-		return c, a.GetWorkflowTaskCompletedEventId(), true
-	case enumspb.EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
-		a := e.GetRequestCancelExternalWorkflowExecutionInitiatedEventAttributes()
+	case *historypb.RequestCancelExternalWorkflowExecutionInitiatedEventAttributes:
 		c = Command{Kind: kindCancel, ID: a.GetWorkflowExecution().GetWorkflowId()}
-		return c, a.GetWorkflowTaskCompletedEventId(), true
-	case enumspb.EVENT_TYPE_MARKER_RECORDED:
-		a := e.GetMarkerRecordedEventAttributes()
+	case *historypb.MarkerRecordedEventAttributes:
 		name := a.GetMarkerName()
 		c = Command{Kind: kindMarker, Name: name}
 		if name == markerLocalActivity {
 			c = Command{Kind: kindLocal, Name: localActivityType(a)}
 		}
-		return c, a.GetWorkflowTaskCompletedEventId(), name != markerVersion && name != markerMutable
-	case enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
-		a := e.GetUpsertWorkflowSearchAttributesEventAttributes()
+		compared = name != markerVersion && name != markerMutable
+	case *historypb.UpsertWorkflowSearchAttributesEventAttributes:
+		c = Command{Kind: kindAttrs}
 		_, version := a.GetSearchAttributes().GetIndexedFields()["TemporalChangeVersion"]
-		return Command{Kind: kindAttrs}, a.GetWorkflowTaskCompletedEventId(), !version
-	case enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
-		a := e.GetWorkflowPropertiesModifiedEventAttributes()
-		return Command{Kind: kindMemo}, a.GetWorkflowTaskCompletedEventId(), true
-	case enumspb.EVENT_TYPE_NEXUS_OPERATION_SCHEDULED:
-		a := e.GetNexusOperationScheduledEventAttributes()
+		compared = !version
+	case *historypb.WorkflowPropertiesModifiedEventAttributes:
+		c = Command{Kind: kindMemo}
+	case *historypb.NexusOperationScheduledEventAttributes:
 		c = Command{Kind: kindNexus, Name: a.GetService() + "." + a.GetOperation()}
-		return c, a.GetWorkflowTaskCompletedEventId(), true
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		a := e.GetWorkflowExecutionCompletedEventAttributes()
-		return Command{Kind: kindComplete, Detail: digest(a.GetResult())}, a.GetWorkflowTaskCompletedEventId(), true
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-		a := e.GetWorkflowExecutionFailedEventAttributes()
-		return Command{Kind: kindFail, Detail: a.GetFailure().GetMessage()}, a.GetWorkflowTaskCompletedEventId(), true
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-		a := e.GetWorkflowExecutionCanceledEventAttributes()
-		return Command{Kind: kindCanceled}, a.GetWorkflowTaskCompletedEventId(), true
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
-		a := e.GetWorkflowExecutionContinuedAsNewEventAttributes()
-		return Command{Kind: kindNew, Name: a.GetWorkflowType().GetName()}, a.GetWorkflowTaskCompletedEventId(), true
+	case *historypb.WorkflowExecutionCompletedEventAttributes:
+		c = Command{Kind: kindComplete, Detail: digest(a.GetResult())}
+	case *historypb.WorkflowExecutionFailedEventAttributes:
+		c = Command{Kind: kindFail, Detail: a.GetFailure().GetMessage()}
+	case *historypb.WorkflowExecutionCanceledEventAttributes:
+		c = Command{Kind: kindCanceled}
+	case *historypb.WorkflowExecutionContinuedAsNewEventAttributes:
+		c = Command{Kind: kindNew, Name: a.GetWorkflowType().GetName()}
+	default:
+		return Command{}, 0, false
 	}
-	return Command{}, 0, false
+	return c, decided.GetWorkflowTaskCompletedEventId(), compared
 }
 
 // acceptedUpdate returns the command for an accepted update. Its event does not name its

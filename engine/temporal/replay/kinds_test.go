@@ -194,7 +194,7 @@ func queryable(with bool) code {
 	}
 }
 
-func again(ctx workflow.Context) (string, error) {
+func continueAsNew(ctx workflow.Context) (string, error) {
 	if err := do(withOptions(ctx), "one"); err != nil {
 		return "", err
 	}
@@ -207,8 +207,8 @@ func plainHistory() []*historypb.HistoryEvent {
 	return m.Complete(m.Task(), "done")      // 11
 }
 
-// endsBeside completes while another coroutine starts a timer in the same task.
-func endsBeside(ctx workflow.Context) (string, error) {
+// completeBesideTimer completes while another coroutine starts a timer in the same task.
+func completeBesideTimer(ctx workflow.Context) (string, error) {
 	done := false
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		if workflow.Await(ctx, func() bool { return done }) == nil {
@@ -220,7 +220,7 @@ func endsBeside(ctx workflow.Context) (string, error) {
 	return "done", err
 }
 
-func besideHistory() []*historypb.HistoryEvent {
+func besideTimerHistory() []*historypb.HistoryEvent {
 	m := replaytest.Begin("W")
 	m.Done(m.Activity(m.Task(), "one"), nil)
 	t := m.Task()
@@ -228,7 +228,7 @@ func besideHistory() []*historypb.HistoryEvent {
 	return m.Complete(t, "done")
 }
 
-func againHistory() []*historypb.HistoryEvent {
+func continueHistory() []*historypb.HistoryEvent {
 	m := replaytest.Begin("W")
 	m.Done(m.Activity(m.Task(), "one"), nil)
 	return continued(m, m.Task(), "W") // 11
@@ -259,10 +259,10 @@ func TestMoreDivergences(t *testing.T) {
 		"update handler gone":        {updatable("other"), updateHistory(), KindMissing, 8, "update change", "nothing"},
 		"query handler kept":         {queryable(true), plainHistory(), "", 0, "", ""},
 		"query handler gone":         {queryable(false), plainHistory(), "", 0, "", ""}, // queries are in no history
-		"ends beside a timer":        {endsBeside, besideHistory(), "", 0, "", ""},
-		"continues as new as before": {again, againHistory(), "", 0, "", ""},
-		"completes, did continue":    {noEffects, againHistory(), KindResult, 11, "continue as new W", "completion"},
-		"continues, did complete":    {again, plainHistory(), KindResult, 11, "completion", "continue as new W"},
+		"ends beside a timer":        {completeBesideTimer, besideTimerHistory(), "", 0, "", ""},
+		"continues as new as before": {continueAsNew, continueHistory(), "", 0, "", ""},
+		"completes, did continue":    {noEffects, continueHistory(), KindResult, 11, "continue as new W", "completion"},
+		"continues, did complete":    {continueAsNew, plainHistory(), KindResult, 11, "completion", "continue as new W"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := verifier(c.code, false).Verify(t.Context(), c.history)

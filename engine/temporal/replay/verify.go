@@ -148,7 +148,7 @@ func trimIncompleteTask(events []*historypb.HistoryEvent) []*historypb.HistoryEv
 }
 
 // replay replays a history and records the decisions of the code. replayErr is the judgment
-// of Temporal's replayer; err says why there is none.
+// of Temporal's replayer; err says why it is missing.
 func (v *Verifier) replay(
 	ctx context.Context, events []*historypb.HistoryEvent, details bool,
 ) (r *recorder, replayErr, err error) {

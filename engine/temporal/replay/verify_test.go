@@ -2,13 +2,11 @@ package replay
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -283,17 +281,8 @@ func TestUnverified(t *testing.T) {
 
 // Tasks and commands are found in a history that a server recorded.
 func TestTasksOfRecorded(t *testing.T) {
-	f, err := os.Open("../../workflows/testdata/right.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	h, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	n := 0
-	for _, task := range tasksOf(h.Events) {
+	for _, task := range tasksOf(replaytest.Recorded(t, "right")) {
 		for _, c := range task.history {
 			if c.Kind == kindActivity {
 				n++

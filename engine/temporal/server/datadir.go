@@ -18,6 +18,7 @@ import (
 	sqliteschema "go.temporal.io/server/schema/sqlite"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/durable"
 )
 
 // Names of the files in the data directory.
@@ -84,19 +85,9 @@ func dirError(dir string, err error) error {
 	return failf(ErrDataDir, err, "data directory %s: %s; %s", dir, why, hint)
 }
 
-// writeFile atomically replaces a file of the data directory, with mode 0600.
+// writeFile replaces a file of the data directory.
 func writeFile(dir, name string, data []byte) error {
-	tmp, err := os.CreateTemp(dir, "."+name+"-*")
-	if err != nil {
-		return dirError(dir, err)
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), filepath.Join(dir, name))
-	}
-	if err != nil {
+	if err := durable.WriteFile(filepath.Join(dir, name), dir, data, true); err != nil {
 		return dirError(dir, err)
 	}
 	return nil

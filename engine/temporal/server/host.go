@@ -102,10 +102,7 @@ func startOn(
 		temporal.WithCustomMetricsHandler(metrics.NoopMetricsHandler),
 	)
 	if err == nil {
-		err = awaitAnswer(ctx, h.endpoint.Address, token)
-	}
-	if err == nil {
-		err = addAttributes(ctx, h.endpoint.Address, token)
+		err = awaitReady(ctx, h.endpoint.Address, token)
 	}
 	if err != nil {
 		h.stop()
@@ -168,52 +165,32 @@ func (h *host) stop() {
 	}
 }
 
-// awaitAnswer waits until the server describes the namespace.
-func awaitAnswer(ctx context.Context, address, token string) error {
-	conn, err := connect(address)
+// awaitReady waits until the server describes the namespace and knows all search attributes.
+func awaitReady(ctx context.Context, address, token string) error {
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(quickReconnect))
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
+	ctx = metadata.AppendToOutgoingContext(ctx, "authorization", bearer+token)
 	frontend := workflowservice.NewWorkflowServiceClient(conn)
-	ctx = authorized(ctx, token)
-	for {
-		_, err := frontend.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: ace.DefaultNamespace})
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
+	missing, err := missingAttributes(ctx, frontend)
+	for err != nil {
+		if pause(ctx, 2*time.Millisecond) != nil {
 			return fmt.Errorf("no answer from %s: %w", address, err)
-		case <-time.After(2 * time.Millisecond):
 		}
+		missing, err = missingAttributes(ctx, frontend)
 	}
-}
-
-func connect(address string) (*grpc.ClientConn, error) {
-	return grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(quickReconnect))
-}
-
-func authorized(ctx context.Context, token string) context.Context {
-	return metadata.AppendToOutgoingContext(ctx, "authorization", bearer+token)
+	if len(missing) == 0 {
+		return nil
+	}
+	return addAttributes(ctx, conn, missing)
 }
 
 // addAttributes adds search attributes that are missing because an older version created the
-// database. It waits until the server accepts them, which takes up to two seconds. If none is
-// missing, it makes one call.
-func addAttributes(ctx context.Context, address, token string) error {
-	conn, err := connect(address)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	frontend := workflowservice.NewWorkflowServiceClient(conn)
-	ctx = authorized(ctx, token)
-	missing, err := missingAttributes(ctx, frontend)
-	if err != nil || len(missing) == 0 {
-		return err
-	}
+// database. It waits until the server accepts them, which takes up to two seconds.
+func addAttributes(ctx context.Context, conn *grpc.ClientConn, missing []string) error {
 	attributes := map[string]enumspb.IndexedValueType{}
 	for _, name := range missing {
 		attributes[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
@@ -223,18 +200,17 @@ func addAttributes(ctx context.Context, address, token string) error {
 		return fmt.Errorf("add the search attributes %v: %w", missing, err)
 	}
 	for {
-		if err := acceptsAttributes(ctx, frontend, missing); err == nil {
+		err := acceptsAttributes(ctx, workflowservice.NewWorkflowServiceClient(conn), missing)
+		if err == nil {
 			return nil
-		} else if ctx.Err() != nil {
-			return fmt.Errorf("the search attributes %v were added but are not accepted: %w", missing, err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(20 * time.Millisecond):
+		if pause(ctx, 20*time.Millisecond) != nil {
+			return fmt.Errorf("the search attributes %v were added but are not accepted: %w", missing, err)
 		}
 	}
 }
 
+// missingAttributes returns the search attributes that the namespace lacks.
 func missingAttributes(ctx context.Context, c workflowservice.WorkflowServiceClient) ([]string, error) {
 	r, err := c.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: ace.DefaultNamespace})
 	if err != nil {

@@ -3,7 +3,7 @@
 //
 // It owns the data directory's server files: host.lock, endpoint.json, format.json,
 // token, port, temporal.db (with its -wal and -shm) and logs/server.log. It imports
-// engine/ace, the Temporal server and SDK, and nothing else of acescope; cmd and the
+// engine/ace, engine/internal/durable, the Temporal server and SDK, and nothing else of acescope; cmd and the
 // engine's other packages may import it.
 //
 // Hosting: [Join] takes an exclusive lock on host.lock. The process that gets it hosts, the

@@ -10,16 +10,15 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
-	"acescope/engine/ace"
 	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/model/llm"
-	"acescope/engine/learning/playbook"
 )
 
 // DefaultModel means the CLI's own default.
@@ -43,30 +42,17 @@ var titles = map[agentcli.CLI]string{
 
 // New returns a provider that calls a CLI.
 func New(r *agentcall.Runner, cli agentcli.CLI) model.Provider {
-	p := &provider{runner: r, cli: cli, model: r.Agent(cli).Model}
-	if p.model == "" {
-		p.model = DefaultModel
-	}
-	p.llm = llm.New(p, llm.Options{Name: string(cli), Model: p.model, IdleTimeout: idleTimeout,
-		About: titles[cli] + " on this machine, with its own tools and login"})
-	return p
+	c := &completer{runner: r, cli: cli}
+	return &provider{c, llm.New(c, llm.Options{Name: string(cli), Model: cmp.Or(r.Agent(cli).Model, DefaultModel),
+		IdleTimeout: idleTimeout, About: titles[cli] + " on this machine, with its own tools and login"})}
 }
 
+// provider is the provider of a CLI. It hides that of package llm, because an agent is not
+// streamed: its log is written anyway.
 type provider struct {
-	runner *agentcall.Runner
-	cli    agentcli.CLI
-	model  string
-	llm    model.Provider
+	*completer
+	model.Provider
 }
-
-// Name implements [model.Provider].
-func (p *provider) Name() string { return p.llm.Name() }
-
-// About implements [model.Provider].
-func (p *provider) About() string { return p.llm.About() }
-
-// DefaultModel implements [model.Provider].
-func (p *provider) DefaultModel() string { return p.model }
 
 // Ready implements [model.Checker].
 func (p *provider) Ready() error {
@@ -76,38 +62,4 @@ func (p *provider) Ready() error {
 		return fmt.Errorf("%s: %s", p.cli, in.Err)
 	}
 	return nil
-}
-
-// Generate implements [model.Provider].
-func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput, book *playbook.Playbook) (ace.GeneratorResult, error) {
-	ctx, s := p.newStep(ctx, in.Task, nil)
-	r, err := p.llm.Generate(ctx, in, book)
-	r.Usage = s.used()
-	r.PromptTokens, r.CompletionTokens = s.usage.InputTokens+s.usage.CacheReadTokens, s.usage.OutputTokens
-	return r, err
-}
-
-// Skills implements [model.Provider]. The agent uses its own tools, within the skills
-// configuration of the task.
-func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook, tools model.Toolbox) (ace.SkillSessionResult, error) {
-	ctx, s := p.newStep(ctx, in.Task, tools)
-	r, err := p.llm.Skills(ctx, in, book, tools)
-	r.Usage = s.used()
-	return r, err
-}
-
-// Reflect implements [model.Provider].
-func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error) {
-	ctx, s := p.newStep(ctx, in.Task, nil)
-	r, err := p.llm.Reflect(ctx, in, book)
-	r.Usage = s.used()
-	return r, err
-}
-
-// Curate implements [model.Provider].
-func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbook.Playbook) (ace.CuratorResult, error) {
-	ctx, s := p.newStep(ctx, in.Task, nil)
-	r, err := p.llm.Curate(ctx, in, book)
-	r.Usage = s.used()
-	return r, err
 }

@@ -10,82 +10,64 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
-	"acescope/engine/agents/price"
 	"acescope/engine/agents/session"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/model/llm"
 	"acescope/engine/store/artifact"
 )
 
-// step is the execution of one phase. It is not safe for concurrent use.
-type step struct {
-	task    ace.TaskContext
-	caller  *model.Caller
-	tools   model.Toolbox // nil if the phase has no tools
-	session string        // the agent's session, once it exists
-	usage   ace.Usage
+// completer calls a CLI.
+type completer struct {
+	runner *agentcall.Runner
+	cli    agentcli.CLI
 }
-
-type stepKey struct{}
-
-func (p *provider) newStep(ctx context.Context, task ace.TaskContext, tools model.Toolbox) (context.Context, *step) {
-	s := &step{task: task, tools: tools, caller: model.CallerOf(ctx)}
-	if s.caller == nil {
-		s.caller = &model.Caller{WorkflowID: task.WorkflowID, RunID: task.RunID, Activity: "step",
-			ActivityID: session.UUID(time.Now().String()), Attempt: 1}
-	}
-	return context.WithValue(ctx, stepKey{}, s), s
-}
-
-func (s *step) used() *ace.Usage { return new(s.usage) }
 
 // Complete implements [llm.Completer] with one call of the agent. A second request of a step
 // resumes the same session.
-func (p *provider) Complete(ctx context.Context, r llm.Request, onDelta func(string)) (llm.Response, error) {
-	s, ok := ctx.Value(stepKey{}).(*step)
-	if !ok {
-		return llm.Response{}, model.Errorf(model.BadRequest, "%s: Complete was called outside of a phase", p.cli)
-	}
-	end := p.runner.Run(ctx, p.call(s, r, func(e agentcli.Event) {
-		s.recordCall(ctx, e)
+func (c *completer) Complete(ctx context.Context, r llm.Request, onDelta func(string)) (llm.Response, error) {
+	s := r.Step
+	end := c.runner.Run(ctx, c.call(r, func(e agentcli.Event) {
+		recordCall(ctx, s.Tools, e)
 		if e.Kind == agentcli.KindText && e.ParentID == "" {
 			onDelta(e.Text)
 		} else {
 			onDelta("")
 		}
 	}))
-	s.usage = s.usage.Add(end.Usage)
 	if err := failure(ctx, end); err != nil {
 		return llm.Response{}, err
 	}
-	s.session = end.SessionID
-	u := end.Usage
-	return llm.Response{Text: end.Text, Stop: llm.StopEnd, Model: end.Model, ID: end.SessionID,
-		Tokens: price.Tokens{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadTokens}}, nil
+	s.Session = end.SessionID
+	return llm.Response{Text: end.Text, Stop: llm.StopEnd, Model: end.Model, ID: end.SessionID, Usage: &end.Usage}, nil
 }
 
 // call returns the arguments of the agent for a request.
-func (p *provider) call(s *step, r llm.Request, each func(agentcli.Event)) agentcall.Call {
-	at := s.caller
+func (c *completer) call(r llm.Request, each func(agentcli.Event)) agentcall.Call {
+	s := r.Step
+	if s.Caller == nil {
+		s.Caller = &model.Caller{WorkflowID: s.Task.WorkflowID, RunID: s.Task.RunID, Activity: "step",
+			ActivityID: session.UUID(time.Now().String()), Attempt: 1}
+	}
+	at := s.Caller
 	seq := at.Next()
-	c := agentcall.Call{CLI: p.cli, WorkingDir: p.runner.Agent(p.cli).Dir, Model: r.Model, OnEvent: each, SystemPrompt: system(r),
-		ID:  session.UUID("step", at.WorkflowID, at.RunID, at.ActivityID, strconv.Itoa(seq), s.task.TaskID),
+	call := agentcall.Call{CLI: c.cli, WorkingDir: c.runner.Agent(c.cli).Dir, OnEvent: each, SystemPrompt: system(r),
+		ID:  session.UUID("step", at.WorkflowID, at.RunID, at.ActivityID, strconv.Itoa(seq), s.Task.TaskID),
 		Log: artifact.LogName{WorkflowID: at.WorkflowID, RunID: at.RunID, Activity: at.Activity, Seq: seq, Attempt: at.Attempt}}
-	if c.Model == DefaultModel {
-		c.Model = ""
+	if r.Model != DefaultModel {
+		call.Model = r.Model
 	}
-	if s.tools != nil {
-		c.Permission, c.AllowedTools = s.task.SkillsConfig.PermissionMode, s.task.SkillsConfig.AllowedTools
+	if s.Tools != nil {
+		call.Permission, call.AllowedTools = s.Task.SkillsConfig.PermissionMode, s.Task.SkillsConfig.AllowedTools
 	}
-	if s.session != "" && len(r.Messages) > 1 {
-		c.Resume, c.Instruction = s.session, r.Messages[len(r.Messages)-1].Text
-		return c
+	if s.Session != "" && len(r.Messages) > 1 {
+		call.Resume, call.Instruction = s.Session, r.Messages[len(r.Messages)-1].Text
+		return call
 	}
-	c.Instruction = conversation(r.Messages)
-	if len(c.SystemPrompt) > maxSystem {
-		c.Instruction, c.SystemPrompt = c.SystemPrompt+"\n\n"+c.Instruction, ""
+	call.Instruction = conversation(r.Messages)
+	if len(call.SystemPrompt) > maxSystem {
+		call.Instruction, call.SystemPrompt = call.SystemPrompt+"\n\n"+call.Instruction, ""
 	}
-	return c
+	return call
 }
 
 // maxSystem is the number of bytes of a system prompt that is passed as an argument. A longer
@@ -116,8 +98,8 @@ func conversation(list []llm.Message) string {
 }
 
 // recordCall passes a tool call to the toolbox.
-func (s *step) recordCall(ctx context.Context, e agentcli.Event) {
-	w, ok := s.tools.(model.CallRecorder)
+func recordCall(ctx context.Context, tools model.Toolbox, e agentcli.Event) {
+	w, ok := tools.(model.CallRecorder)
 	if !ok || e.Tool == nil {
 		return
 	}

@@ -35,6 +35,8 @@ const (
 const (
 	maxFormulaText = 400
 	maxSymbols     = 16
+	maxDefinition  = 4 // nested definitions
+	maxNesting     = 6 // nested sums
 )
 
 // statedShapes parses the formula that a prompt states. It returns the right-hand side if the
@@ -105,7 +107,9 @@ type reader struct {
 	words       map[string][]string
 	tokens      []piece
 	at          int
-	depth       int
+	definition  int  // nested definitions
+	nesting     int  // nested sums
+	failed      bool // the formula is unreadable, and no token is left
 }
 
 // piece is a token of a formula: a name, a number or a sign.
@@ -157,28 +161,34 @@ var spelling = strings.NewReplacer("×", "*", "·", "*", "÷", "/", "−", "-", 
 func plain(text string) string { return strings.TrimSpace(spelling.Replace(text)) }
 
 func (r *reader) read(text string) (*calc.Expr, error) {
-	r.depth = 0
-	out, err := r.explicit(plain(text))
-	if err != nil {
-		return nil, err
+	r.definition, r.nesting, r.failed = 0, 0, false
+	out := r.explicit(plain(text))
+	if r.failed {
+		return nil, errNoFormula
 	}
 	return calc.Parse(out)
 }
 
 // explicit writes out every multiplication.
-func (r *reader) explicit(text string) (string, error) {
-	if r.depth++; r.depth > 4 || len(text) > maxFormulaText {
-		return "", errNoFormula
+func (r *reader) explicit(text string) string {
+	if r.definition++; r.definition > maxDefinition || len(text) > maxFormulaText {
+		return r.fail()
 	}
-	defer func() { r.depth-- }()
+	defer func() { r.definition-- }()
 	tokens, at := r.tokens, r.at
 	defer func() { r.tokens, r.at = tokens, at }()
 	r.tokens, r.at = r.split(text), 0
-	out, err := r.sum(0)
-	if err == nil && r.at < len(r.tokens) {
-		err = errNoFormula
+	out := r.sum()
+	if r.at < len(r.tokens) {
+		return r.fail()
 	}
-	return out, err
+	return out
+}
+
+// fail marks the formula as unreadable.
+func (r *reader) fail() string {
+	r.failed = true
+	return ""
 }
 
 // pieces matches a number, a name of one or more words, or any other character.
@@ -228,145 +238,125 @@ func (r *reader) known(text string) bool {
 	return symbol || definition || text == "e" || text == "N" || text == "ln"
 }
 
-// The parser of a stated formula. Each method returns its part in the syntax of package calc.
+// The methods below parse a stated formula. Each returns its part in the syntax of package calc.
 
-const maxFormulaDepth = 24
-
+// next returns the sign of the next token, or 0 at the end.
 func (r *reader) next() byte {
-	if r.at < len(r.tokens) {
-		return r.tokens[r.at].sign
+	if r.failed || r.at >= len(r.tokens) {
+		return 0
 	}
-	return 0
+	return r.tokens[r.at].sign
 }
 
-func (r *reader) sum(depth int) (string, error) {
-	return r.chain(depth, "+-", r.product)
-}
-
-func (r *reader) product(depth int) (string, error) {
-	return r.chain(depth, "*/", r.adjacent)
-}
-
-func (r *reader) chain(depth int, signs string, operand func(int) (string, error)) (string, error) {
-	if depth > maxFormulaDepth {
-		return "", errNoFormula
+// take consumes the next token if it has the sign.
+func (r *reader) take(sign byte) bool {
+	if r.next() != sign {
+		return false
 	}
-	var b strings.Builder
-	if signs == "+-" && r.next() == '-' {
+	r.at++
+	return true
+}
+
+func (r *reader) sum() string {
+	if r.nesting++; r.nesting > maxNesting {
+		return r.fail()
+	}
+	defer func() { r.nesting-- }()
+	sign := ""
+	if r.take('-') {
+		sign = "-"
+	}
+	return sign + r.chain("+-", r.product)
+}
+
+func (r *reader) product() string { return r.chain("*/", r.adjacent) }
+
+func (r *reader) chain(signs string, operand func() string) string {
+	out := operand()
+	for sign := r.next(); sign != 0 && strings.IndexByte(signs, sign) >= 0; sign = r.next() {
 		r.at++
-		b.WriteByte('-')
+		out += string(rune(sign)) + operand()
 	}
-	for {
-		part, err := operand(depth + 1)
-		if err != nil {
-			return "", err
-		}
-		b.WriteString(part)
-		sign := r.next()
-		if sign == 0 || !strings.ContainsRune(signs, rune(sign)) {
-			return b.String(), nil
-		}
-		b.WriteByte(sign)
-		r.at++
-	}
+	return out
 }
 
 // adjacent parses adjacent factors, which bind tighter than a written operator.
-func (r *reader) adjacent(depth int) (string, error) {
-	first, err := r.power(depth + 1)
-	if err != nil {
-		return "", err
-	}
-	out, many := first, false
+func (r *reader) adjacent() string {
+	factors := []string{r.power()}
 	for c := r.next(); c == 'n' || c == '0' || c == '(' || c == 'r'; c = r.next() {
-		part, err := r.power(depth + 1)
-		if err != nil {
-			return "", err
-		}
-		out, many = out+"*"+part, true
+		factors = append(factors, r.power())
 	}
-	if many {
-		out = "(" + out + ")"
+	if len(factors) == 1 {
+		return factors[0]
 	}
-	return out, nil
+	return "(" + strings.Join(factors, "*") + ")"
 }
 
-func (r *reader) power(depth int) (string, error) {
+func (r *reader) power() string {
 	euler := r.next() == 'n' && r.tokens[r.at].text == "e"
-	base, err := r.atom(depth + 1)
-	if err != nil || r.next() != '^' {
-		return base, err
+	base := r.atom()
+	if !r.take('^') {
+		return base
 	}
-	r.at++
 	sign := ""
-	if r.next() == '-' {
-		r.at++
+	if r.take('-') {
 		sign = "-"
 	}
-	exponent, err := r.atom(depth + 1)
-	if err != nil {
-		return "", err
-	}
+	exponent := sign + r.atom()
 	if euler {
-		return "exp(" + sign + exponent + ")", nil
+		return "exp(" + exponent + ")"
 	}
-	return base + "^(" + sign + exponent + ")", nil
+	return base + "^(" + exponent + ")"
 }
 
-func (r *reader) atom(depth int) (string, error) {
-	if depth > maxFormulaDepth || r.at >= len(r.tokens) {
-		return "", errNoFormula
+func (r *reader) atom() string {
+	if r.next() == 0 {
+		return r.fail()
 	}
 	p := r.tokens[r.at]
 	r.at++
 	switch p.sign {
 	case '0':
-		return p.text, nil
+		return p.text
 	case 'r':
-		inner, err := r.atom(depth + 1)
-		return "sqrt(" + inner + ")", err
+		return "sqrt(" + r.atom() + ")"
 	case '(':
-		inner, err := r.sum(depth + 1)
-		if err != nil || r.next() != ')' {
-			return "", errNoFormula
+		inner := r.sum()
+		if !r.take(')') {
+			return r.fail()
 		}
-		r.at++
-		return "(" + inner + ")", nil
+		return "(" + inner + ")"
 	case 'n':
-		return r.name(p.text, depth)
+		return r.name(p.text)
 	}
-	return "", errNoFormula
+	return r.fail()
 }
 
 // name parses a name: a function, a definition to insert, a quantity in function notation such
 // as Cov(x, y), or an operand.
-func (r *reader) name(text string, depth int) (string, error) {
+func (r *reader) name(text string) string {
 	if r.next() == '(' {
 		if calc.IsFunction(text) {
-			inner, err := r.atom(depth + 1)
-			return text + inner, err
+			return text + r.atom()
 		}
 		if _, symbol := r.symbols[text]; !symbol && len(text) >= 3 {
 			return r.pseudoCall(text)
 		}
 	}
 	if definition, ok := r.definitions[text]; ok {
-		inner, err := r.explicit(plain(definition))
-		return "(" + inner + ")", err
+		return "(" + r.explicit(plain(definition)) + ")"
 	}
-	return r.operand(text), nil
+	return r.operand(text)
 }
 
-func (r *reader) pseudoCall(text string) (string, error) {
-	full := text
+func (r *reader) pseudoCall(text string) string {
 	for ; r.next() != 0 && r.next() != ')'; r.at++ {
-		full += " " + r.tokens[r.at].text
+		text += " " + r.tokens[r.at].text
 	}
-	if r.next() == 0 {
-		return "", errNoFormula
+	if !r.take(')') {
+		return r.fail()
 	}
-	r.at++
-	return r.operand(full), nil
+	return r.operand(text)
 }
 
 // operand returns the identifier of a name and records the words that describe it.

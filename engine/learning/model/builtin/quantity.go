@@ -369,101 +369,68 @@ type token struct {
 	negative bool
 }
 
+// tokenPattern matches white space, a number, a word, a currency sign, or any other character.
+var tokenPattern = regexp.MustCompile(`([\t\v\f\r\p{Z}\x{85}]+)` +
+	`|([0-9](?:[0-9]|,[0-9]{3})*(?:\.[0-9]+)?|\.[0-9]+)` +
+	`|([\p{L}_][\p{L}\p{Nd}_'’]*)` +
+	`|([$€£¥₹])` +
+	`|(?s:.)`)
+
 // tokenize splits text into tokens. Words are folded, so that equal words compare equal.
 func tokenize(text string) []token {
-	s := scanner{text: text[:min(len(text), maxQuestion)], glued: true}
-	for s.at < len(s.text) && len(s.out) < maxTokens {
-		s.step()
+	text = text[:min(len(text), maxQuestion)]
+	var out []token
+	next := token{glued: true} // what is known of the next token
+	emit := func(t token) {
+		t.glued = next.glued
+		out = append(out, t)
+		next.glued = true
+		if t.kind != tokenBreak {
+			next.currency, next.negative = false, false
+		}
 	}
-	return s.out
-}
-
-type scanner struct {
-	text     string
-	at       int
-	out      []token
-	glued    bool
-	currency bool
-	negative bool
-}
-
-func (s *scanner) step() {
-	r, size := utf8.DecodeRuneInString(s.text[s.at:])
-	switch {
-	case r == '\n':
-		s.at += size
-		s.emit(token{kind: tokenBreak, text: "\n"})
-	case unicode.IsSpace(r):
-		s.at += size
-		s.glued = false
-	case isDigit(r) || r == '.' && s.digitAt(s.at+1):
-		s.number()
-	case unicode.IsLetter(r) || r == '_':
-		s.word()
-	case strings.ContainsRune("$€£¥₹", r):
-		s.at += size
-		s.currency = true
-	case strings.ContainsRune("-−–", r) && s.startsNumber(s.at+size):
-		s.at += size
-		s.negative = true
-	default:
-		s.at += size
-		s.emit(token{kind: tokenBreak, text: string(r)})
+	for _, m := range tokenPattern.FindAllStringSubmatchIndex(text, -1) {
+		if len(out) == maxTokens {
+			break
+		}
+		part := text[m[0]:m[1]]
+		switch {
+		case m[2] >= 0:
+			next.glued = false
+		case m[4] >= 0:
+			t := token{kind: tokenNumber, currency: next.currency, grouped: strings.ContainsAny(part, ",.")}
+			t.value, _ = strconv.ParseFloat(strings.ReplaceAll(part, ",", ""), 64)
+			if next.negative {
+				t.value = -t.value
+			}
+			emit(t)
+		case m[6] >= 0:
+			emit(token{kind: tokenWord, text: fold(part)})
+		case m[8] >= 0:
+			next.currency = true
+		case strings.Contains("-−–", part) && startsNumber(text[:m[0]], text[m[1]:], next.currency):
+			next.negative = true
+		default:
+			emit(token{kind: tokenBreak, text: strings.ToValidUTF8(part, "�")})
+		}
 	}
+	return out
 }
 
-func (s *scanner) emit(t token) {
-	t.glued = s.glued
-	s.out = append(s.out, t)
-	s.glued = true
-	if t.kind == tokenNumber || t.text != "\n" && t.kind != tokenBreak {
-		s.currency, s.negative = false, false
-	}
-}
-
-// startsNumber reports whether a sign just before i belongs to a number: it follows white space
-// or a parenthesis, and precedes a digit or currency sign.
-func (s *scanner) startsNumber(i int) bool {
-	r, _ := utf8.DecodeRuneInString(s.text[i:])
+// startsNumber reports whether a minus belongs to the number after it: it follows white space, a
+// parenthesis or a currency sign, and precedes a digit or a currency sign.
+func startsNumber(before, after string, currency bool) bool {
+	r, _ := utf8.DecodeRuneInString(after)
 	if !isDigit(r) && r != '.' && !strings.ContainsRune("$€£¥₹", r) {
 		return false
 	}
-	before, _ := utf8.DecodeLastRuneInString(s.text[:s.at])
-	return s.at == 0 || s.currency || unicode.IsSpace(before) || before == '('
+	last, _ := utf8.DecodeLastRuneInString(before)
+	return before == "" || currency || unicode.IsSpace(last) || last == '('
 }
-
-func (s *scanner) digitAt(i int) bool { return i < len(s.text) && isDigit(rune(s.text[i])) }
 
 func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
-// numberPattern matches digits with commas between groups and a decimal point.
-var numberPattern = regexp.MustCompile(`^(?:[0-9]|,[0-9]{3})*(?:\.[0-9]+)?`)
-
-func (s *scanner) number() {
-	text := numberPattern.FindString(s.text[s.at:])
-	s.at += len(text)
-	t := token{kind: tokenNumber, currency: s.currency, negative: s.negative, grouped: strings.ContainsAny(text, ",.")}
-	t.value, _ = strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
-	if t.negative {
-		t.value = -t.value
-	}
-	s.emit(t)
-}
-
-func (s *scanner) word() {
-	rest := s.text[s.at:]
-	end := strings.IndexFunc(rest, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '\'' && r != '’'
-	})
-	if end < 0 {
-		end = len(rest)
-	}
-	s.at += end
-	s.emit(token{kind: tokenWord, text: fold(rest[:end])})
-}
-
 // fold normalizes a word: lower case, without possessive and plural endings.
-
 func fold(word string) string {
 	w := strings.ToLower(strings.ToValidUTF8(word, ""))
 	w = strings.ReplaceAll(w, "’", "'")

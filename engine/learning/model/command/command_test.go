@@ -83,11 +83,11 @@ func fails(reason run.Reason, why string) func(run.Request) run.Result {
 
 var task = ace.TaskContext{TaskID: "q-7", WorkflowID: "ace/q-7", RunID: "r1", PlaybookHash: "h", Provider: "blueprint:mine"}
 
-func at(ctx context.Context, attempt int32) context.Context {
+func attemptContext(ctx context.Context, attempt int32) context.Context {
 	return model.WithCaller(ctx, &model.Caller{WorkflowID: "ace/q-7", RunID: "r1", ActivityID: "5", Attempt: attempt})
 }
 
-func made(t *testing.T, f *runs) (model.Provider, *artifact.Store) {
+func newProvider(t *testing.T, f *runs) (model.Provider, *artifact.Store) {
 	t.Helper()
 	store, err := artifact.Open(t.TempDir())
 	if err != nil {
@@ -102,10 +102,10 @@ func generate(ctx context.Context, p model.Provider) (ace.GeneratorResult, error
 
 func TestParameters(t *testing.T) {
 	f := &runs{result: says(`{"insights": "i"}`)}
-	p, _ := made(t, f)
+	p, _ := newProvider(t, f)
 	label := "42"
 	book := &playbook.Playbook{Bullets: []playbook.Bullet{{ID: "b-00001", Section: "S", Content: "c", Helpful: 2}}}
-	r, err := p.Reflect(at(t.Context(), 1), ace.ReflectorInput{Task: task, Prompt: "What?", PromptRef: &ace.Ref{}, Plan: "p", Answer: "41", Label: &label}, book)
+	r, err := p.Reflect(attemptContext(t.Context(), 1), ace.ReflectorInput{Task: task, Prompt: "What?", PromptRef: &ace.Ref{}, Plan: "p", Answer: "41", Label: &label}, book)
 	if err != nil || *r.Served != (ace.Served{Provider: "blueprint:mine", RunID: f.started[0].RunID, Runner: "local"}) || r.Correct == nil || *r.Correct {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -120,13 +120,13 @@ func TestParameters(t *testing.T) {
 // A large prompt or playbook is passed as a file.
 func TestLargeParameters(t *testing.T) {
 	f := &runs{result: says(`{"plan": "p"}`)}
-	p, store := made(t, f)
+	p, store := newProvider(t, f)
 	prompt := strings.Repeat("x", ace.InlineBytes+1)
 	book := &playbook.Playbook{}
 	for i := range 40 {
 		book.Bullets = append(book.Bullets, playbook.Bullet{ID: fmt.Sprintf("b-%05d", i), Content: strings.Repeat("y", 2000)})
 	}
-	if _, err := p.Generate(at(t.Context(), 1), ace.GeneratorInput{Task: task, Prompt: prompt}, book); err != nil {
+	if _, err := p.Generate(attemptContext(t.Context(), 1), ace.GeneratorInput{Task: task, Prompt: prompt}, book); err != nil {
 		t.Fatal(err)
 	}
 	var in struct {
@@ -145,7 +145,7 @@ func TestLargeParameters(t *testing.T) {
 	if err != nil || json.Unmarshal(data, &bullets) != nil || !slices.Equal(bullets, book.Bullets) {
 		t.Errorf("%d bullets in the file, %v", len(bullets), err)
 	}
-	_, err = p.Skills(at(t.Context(), 1), ace.SkillsInput{Task: task, Plan: strings.Repeat("z", run.MaxParams)}, nil, nil)
+	_, err = p.Skills(attemptContext(t.Context(), 1), ace.SkillsInput{Task: task, Plan: strings.Repeat("z", run.MaxParams)}, nil, nil)
 	if model.KindOf(err) != model.BadRequest || !strings.Contains(err.Error(), "at most") {
 		t.Error(err)
 	}
@@ -155,30 +155,30 @@ func TestLargeParameters(t *testing.T) {
 // it.
 func TestRetries(t *testing.T) {
 	f := &runs{result: says(`{"plan": "p"}`), states: map[string]run.State{}}
-	p, _ := made(t, f)
-	if _, err := generate(at(t.Context(), 1), p); err != nil {
+	p, _ := newProvider(t, f)
+	if _, err := generate(attemptContext(t.Context(), 1), p); err != nil {
 		t.Fatal(err)
 	}
 	first := f.started[0].RunID
 	f.states[first] = run.State{Status: run.Running}
-	if r, err := generate(at(t.Context(), 2), p); err != nil || r.Served.RunID != first || len(f.started) != 1 {
+	if r, err := generate(attemptContext(t.Context(), 2), p); err != nil || r.Served.RunID != first || len(f.started) != 1 {
 		t.Errorf("it runs: %+v, %v", r, err)
 	}
 	f.states[first] = run.State{Result: &run.Result{RunID: first, Status: run.Failed, Reason: run.ExitCode, Error: "exit code 3"}}
-	if _, err := generate(at(t.Context(), 2), p); model.KindOf(err) != model.ProgramFailed || len(f.started) != 1 {
+	if _, err := generate(attemptContext(t.Context(), 2), p); model.KindOf(err) != model.ProgramFailed || len(f.started) != 1 {
 		t.Errorf("it failed: %v", err)
 	}
 	f.states[first] = run.State{Result: &run.Result{RunID: first, Status: run.Failed, Reason: run.RunnerLost}}
-	r, err := generate(at(t.Context(), 2), p)
+	r, err := generate(attemptContext(t.Context(), 2), p)
 	if err != nil || r.Served.RunID == first || len(f.started) != 2 {
 		t.Fatalf("its runner died: %+v, %v", r, err)
 	}
 	f.states[r.Served.RunID] = run.State{Status: run.Running}
-	if again, err := generate(at(t.Context(), 3), p); err != nil || again.Served.RunID != r.Served.RunID || len(f.started) != 2 {
+	if again, err := generate(attemptContext(t.Context(), 3), p); err != nil || again.Served.RunID != r.Served.RunID || len(f.started) != 2 {
 		t.Errorf("the second runs: %+v, %v", again, err)
 	}
 	f.states = map[string]run.State{}
-	if r, err := generate(at(t.Context(), 3), p); err != nil || r.Served.RunID != first {
+	if r, err := generate(attemptContext(t.Context(), 3), p); err != nil || r.Served.RunID != first {
 		t.Errorf("none was started: %+v, %v", r, err)
 	}
 	other := model.WithCaller(t.Context(), &model.Caller{WorkflowID: "ace/q-7", RunID: "r1", ActivityID: "11", Attempt: 1})
@@ -209,8 +209,8 @@ func TestFailures(t *testing.T) {
 			return run.Result{Status: run.Completed, OutputIs: "json", OutputRef: &ace.Ref{Size: MaxWritten + 1}}
 		}}, model.BadAnswer, false, "at most 1048576 are allowed"},
 	} {
-		p, _ := made(t, &c.f)
-		_, err := generate(at(t.Context(), 1), p)
+		p, _ := newProvider(t, &c.f)
+		_, err := generate(attemptContext(t.Context(), 1), p)
 		if model.KindOf(err) != c.kind || errors.Is(err, model.ErrPermanent) == c.again || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -224,8 +224,8 @@ func TestCanceled(t *testing.T) {
 		stops int
 	}{{temporal.NewCanceledError(), 1}, {errors.New("the worker stops"), 0}} {
 		f := &runs{result: says(`{}`), wait: make(chan struct{})}
-		p, _ := made(t, f)
-		ctx, cancel := context.WithCancelCause(at(t.Context(), 1))
+		p, _ := newProvider(t, f)
+		ctx, cancel := context.WithCancelCause(attemptContext(t.Context(), 1))
 		cancel(c.cause)
 		if _, err := generate(ctx, p); !errors.Is(err, context.Canceled) || len(f.stopped) != c.stops {
 			t.Errorf("%v: %v, %d stopped", c.cause, err, len(f.stopped))
@@ -235,7 +235,7 @@ func TestCanceled(t *testing.T) {
 
 func TestWrittenElsewhere(t *testing.T) {
 	f := &runs{}
-	p, store := made(t, f)
+	p, store := newProvider(t, f)
 	ref, err := store.PutBytes(t.Context(), []byte("log line\n{\"plan\": \"long\"}\n"), "text/plain")
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestWrittenElsewhere(t *testing.T) {
 	f.result = func(run.Request) run.Result {
 		return run.Result{Status: run.Completed, OutputIs: "text", Stdout: "log…", StdoutRef: &ref}
 	}
-	if r, err := generate(at(t.Context(), 1), p); err != nil || r.Plan != "long" || r.Verdict.Parse != ace.ParseExtracted {
+	if r, err := generate(attemptContext(t.Context(), 1), p); err != nil || r.Plan != "long" || r.Verdict.Parse != ace.ParseExtracted {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -265,11 +265,11 @@ func (b *box) Ended(_ context.Context, id string, end model.CallEnd) {
 
 func TestInvocations(t *testing.T) {
 	f := &runs{result: says(`{"answer": "3", "invocations": [{"id": "a", "name": "add", "duration_ms": 1.5}, {"id": "a", "name": "rm", "accepted": false, "error": "no"}, {"name": "late", "duration_ms": 1e300}]}`)}
-	p, _ := made(t, f)
+	p, _ := newProvider(t, f)
 	in := ace.SkillsInput{Task: task}
 	in.Task.SkillsConfig.AllowedTools = []string{"add"}
 	b := &box{}
-	r, err := p.Skills(at(t.Context(), 1), in, nil, b)
+	r, err := p.Skills(attemptContext(t.Context(), 1), in, nil, b)
 	want := []string{"1 add", "1 true true 1.5ms ", "2 rm", "2 false false 0s no", "3 late", "3 true true " + (365 * 24 * time.Hour).String() + " "}
 	if err != nil || r.Answer != "3" || !slices.Equal(b.said, want) || !strings.Contains(r.Verdict.Note, "the tool late, which is not allowed") {
 		t.Errorf("%q, %+v, %v", b.said, r.Verdict, err)

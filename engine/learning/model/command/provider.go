@@ -60,69 +60,62 @@ func (p *provider) About() string { return p.about }
 func (p *provider) DefaultModel() string { return p.blueprint }
 
 // Generate implements [model.Provider].
-func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput, book *playbook.Playbook) (ace.GeneratorResult, error) {
-	text, served, err := p.serve(ctx, ace.PhaseGenerator, in.Task, in, in.Prompt, book)
-	if err != nil {
-		return ace.GeneratorResult{}, err
-	}
-	r, err := p.written(text).Generator(book, in.Task)
-	r.Served = served
-	return r, withRun(err, served)
+func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput, book *playbook.Playbook) (r ace.GeneratorResult, err error) {
+	r.Served, err = p.serve(ctx, ace.PhaseGenerator, in.Task, in, in.Prompt, book, func(w llm.Written) (err error) {
+		r, err = w.Generator(book, in.Task)
+		return err
+	})
+	return r, err
 }
 
 // Skills implements [model.Provider]. The program uses its own tools; the calls that it reports
 // become tool events.
-func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook, tools model.Toolbox) (ace.SkillSessionResult, error) {
-	text, served, err := p.serve(ctx, ace.PhaseSkills, in.Task, in, in.Prompt, book)
-	if err != nil {
-		return ace.SkillSessionResult{}, err
+func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook, tools model.Toolbox) (r ace.SkillSessionResult, err error) {
+	r.Served, err = p.serve(ctx, ace.PhaseSkills, in.Task, in, in.Prompt, book, func(w llm.Written) (err error) {
+		r, err = w.Skills()
+		return err
+	})
+	if err == nil {
+		recordCalls(ctx, tools, &r, in.Task.SkillsConfig)
 	}
-	r, err := p.written(text).Skills()
-	r.Served = served
-	if err != nil {
-		return r, withRun(err, served)
-	}
-	recordCalls(ctx, tools, &r, in.Task.SkillsConfig)
-	return r, nil
+	return r, err
 }
 
 // Reflect implements [model.Provider].
-func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error) {
-	text, served, err := p.serve(ctx, ace.PhaseReflector, in.Task, in, in.Prompt, book)
-	if err != nil {
-		return ace.ReflectorResult{}, err
-	}
-	r, err := p.written(text).Reflector(book, in)
-	r.Served = served
-	return r, withRun(err, served)
+func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (r ace.ReflectorResult, err error) {
+	r.Served, err = p.serve(ctx, ace.PhaseReflector, in.Task, in, in.Prompt, book, func(w llm.Written) (err error) {
+		r, err = w.Reflector(book, in)
+		return err
+	})
+	return r, err
 }
 
 // Curate implements [model.Provider].
-func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbook.Playbook) (ace.CuratorResult, error) {
-	text, served, err := p.serve(ctx, ace.PhaseCurator, in.Task, in, "", book)
-	if err != nil {
-		return ace.CuratorResult{}, err
-	}
-	r, err := p.written(text).Curator(book)
-	r.Served = served
-	return r, withRun(err, served)
+func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbook.Playbook) (r ace.CuratorResult, err error) {
+	r.Served, err = p.serve(ctx, ace.PhaseCurator, in.Task, in, "", book, func(w llm.Written) (err error) {
+		r, err = w.Curator(book)
+		return err
+	})
+	return r, err
 }
 
-func (p *provider) written(text string) llm.Written { return llm.Written{Name: p.name, Text: text} }
-
-// serve runs the blueprint for a phase and returns its output.
-func (p *provider) serve(ctx context.Context, phase ace.Phase, at ace.TaskContext, in any, prompt string, book *playbook.Playbook) (string, *ace.Served, error) {
+// serve runs the blueprint for a phase and lets read parse its output.
+func (p *provider) serve(ctx context.Context, phase ace.Phase, at ace.TaskContext, in any, prompt string, book *playbook.Playbook,
+	read func(llm.Written) error) (*ace.Served, error) {
 	params, err := p.parameters(ctx, phase, in, prompt, book)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	result, err := p.execute(ctx, phase, at, params)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	served := &ace.Served{Provider: p.name, RunID: result.RunID, Runner: result.Runner}
 	text, err := p.output(result)
-	return text, served, withRun(err, served)
+	if err == nil {
+		err = read(llm.Written{Name: p.name, Text: text})
+	}
+	return served, withRun(err, served)
 }
 
 // MaxWritten is the number of bytes that may be read of a program's output.
@@ -186,7 +179,6 @@ func duration(ms float64) time.Duration {
 }
 
 // note appends to the note of a verdict, within bounds.
-
 func note(v *ace.Verdict, text string) {
 	const most = 1000
 	if len(v.Note)+len(text) > most {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
+	"acescope/engine/ace"
 	"acescope/engine/agents/price"
+	"acescope/engine/learning/model"
 )
 
 // Completer talks to a model server. It must be safe for concurrent use and return as soon as
@@ -22,6 +24,16 @@ type Request struct {
 	Messages  []Message
 	Tools     []Tool
 	MaxTokens int64 // of the answer
+	Step      *Step
+}
+
+// Step is the phase that a request belongs to. All requests of one execution share it.
+type Step struct {
+	Task   ace.TaskContext
+	Caller *model.Caller // may be nil
+	Tools  model.Toolbox // nil if the phase has no tools
+	// Session is the conversation of a completer that keeps it outside of the requests.
+	Session string
 }
 
 // Block is a part of the system prompt. Cache marks the end of the part that is equal in all
@@ -81,12 +93,13 @@ const (
 )
 
 // Response is the model's message. Model and ID are the server's names.
-
 type Response struct {
 	Text   string
 	Calls  []Call
 	Stop   Stop
 	Tokens price.Tokens
+	// Usage, if not nil, is the usage as the server states it. It replaces the price of Tokens.
+	Usage  *ace.Usage
 	Model  string
 	ID     string
 	Native any

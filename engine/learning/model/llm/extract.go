@@ -85,7 +85,7 @@ func strict(c candidate) (found, bool) {
 	return f, f.fields != nil
 }
 
-// mend repairs JSON that is nearly valid. The library recurses and copies, so depth and length
+// repair repairs JSON that is nearly valid. The library recurses and copies, so depth and length
 // are bounded.
 func repair(c candidate) (f found, ok bool) {
 	if len(c.text) > maxRepair || json.Valid([]byte(c.text)) && c.open == 0 || depth(c.text) > maxDepth {

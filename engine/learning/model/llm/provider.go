@@ -85,15 +85,17 @@ func (p *provider) Live(to func(text string)) model.Provider {
 type step struct {
 	*provider
 	model   string
+	shared  *Step
 	usage   ace.Usage
 	remarks []string // remarks for the verdict
 }
 
-func (p *provider) begin(ctx context.Context, t ace.TaskContext) (*step, error) {
+func (p *provider) begin(ctx context.Context, t ace.TaskContext, tools model.Toolbox) (*step, error) {
 	if p.o.Missing != nil {
 		return nil, p.o.Missing
 	}
-	s := &step{provider: p, model: cmp.Or(t.Model, p.o.Model)}
+	s := &step{provider: p, model: cmp.Or(t.Model, p.o.Model),
+		shared: &Step{Task: t, Caller: model.CallerOf(ctx), Tools: tools}}
 	if s.model == "" {
 		return nil, model.Errorf(model.NoModel, "%s: no model; set --model, or model in [providers.%s] of the configuration",
 			p.o.Name, p.o.Name)
@@ -103,11 +105,15 @@ func (p *provider) begin(ctx context.Context, t ace.TaskContext) (*step, error) 
 
 func (s *step) request(role string, book *playbook.Playbook, text string) Request {
 	return Request{Model: s.model, System: system(role, book), MaxTokens: s.o.MaxTokens,
-		Messages: []Message{{Role: User, Text: text}}}
+		Messages: []Message{{Role: User, Text: text}}, Step: s.shared}
 }
 
 // addUsage adds the tokens and the cost of an answer.
 func (s *step) addUsage(r Response) {
+	if r.Usage != nil {
+		s.usage = s.usage.Add(*r.Usage)
+		return
+	}
 	t := r.Tokens
 	u := ace.Usage{InputTokens: t.Input + t.CacheWrite5m + t.CacheWrite1h, OutputTokens: t.Output, CacheReadTokens: t.CacheRead}
 	known := false

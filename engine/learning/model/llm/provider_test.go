@@ -24,8 +24,8 @@ import (
 
 const key = "sk-test-0123456789abcdef"
 
-// both runs a test with each API.
-func both(t *testing.T, o llm.Options, answer func(llmtest.Request) llmtest.Reply, test func(t *testing.T, p model.Provider, s *llmtest.Server)) {
+// forBothServers runs a test with each API.
+func forBothServers(t *testing.T, o llm.Options, answer func(llmtest.Request) llmtest.Reply, test func(t *testing.T, p model.Provider, s *llmtest.Server)) {
 	for _, api := range []string{"anthropic", "openai"} {
 		t.Run(api, func(t *testing.T) {
 			t.Parallel()
@@ -45,7 +45,7 @@ func both(t *testing.T, o llm.Options, answer func(llmtest.Request) llmtest.Repl
 	}
 }
 
-func aBook() *playbook.Playbook {
+func samplePlaybook() *playbook.Playbook {
 	return &playbook.Playbook{NextID: 3, Bullets: []playbook.Bullet{
 		{ID: "calc-00001", Section: "FORMULAS & CALCULATIONS", Content: "Current ratio: current assets / current liabilities.", Helpful: 2},
 		{ID: "misc-00002", Section: "OTHERS", Content: "Round to two decimals."},
@@ -56,7 +56,7 @@ const generated = `{"reasoning": "Divide.", "bullet_ids": ["calc-00001", "calc-0
 
 func generate(t *testing.T, p model.Provider) (ace.GeneratorResult, error) {
 	t.Helper()
-	return p.Generate(t.Context(), ace.GeneratorInput{Prompt: "Assets 5, liabilities 2: current ratio?"}, aBook())
+	return p.Generate(t.Context(), ace.GeneratorInput{Prompt: "Assets 5, liabilities 2: current ratio?"}, samplePlaybook())
 }
 
 func TestGenerate(t *testing.T) {
@@ -64,7 +64,7 @@ func TestGenerate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	both(t, llm.Options{Prices: prices}, llmtest.Script(llmtest.Reply{Text: generated, In: 100, Out: 20, Cached: 1000}), func(t *testing.T, p model.Provider, s *llmtest.Server) {
+	forBothServers(t, llm.Options{Prices: prices}, llmtest.Script(llmtest.Reply{Text: generated, In: 100, Out: 20, Cached: 1000}), func(t *testing.T, p model.Provider, s *llmtest.Server) {
 		var said strings.Builder
 		p = p.(model.Streamer).Live(func(text string) { said.WriteString(text) })
 		r, err := generate(t, p)
@@ -97,7 +97,7 @@ func TestGenerate(t *testing.T) {
 }
 
 func TestUnpriced(t *testing.T) {
-	both(t, llm.Options{Prices: price.Shipped()}, llmtest.Script(llmtest.Reply{Text: generated}), func(t *testing.T, p model.Provider, _ *llmtest.Server) {
+	forBothServers(t, llm.Options{Prices: price.Shipped()}, llmtest.Script(llmtest.Reply{Text: generated}), func(t *testing.T, p model.Provider, _ *llmtest.Server) {
 		r, err := generate(t, p)
 		if err != nil || r.Usage.CostUSD != 0 || !r.Usage.Unpriced {
 			t.Errorf("%+v, %v", r.Usage, err)
@@ -116,7 +116,7 @@ func TestRepairsOnce(t *testing.T) {
 		"no field": {llmtest.Reply{Text: `{"reasoning": "Divide"}`}, `no "final_answer"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			both(t, llm.Options{}, func(q llmtest.Request) llmtest.Reply {
+			forBothServers(t, llm.Options{}, func(q llmtest.Request) llmtest.Reply {
 				if strings.Contains(q.Last(), "could not be read") {
 					return llmtest.Reply{Text: generated}
 				}
@@ -160,7 +160,7 @@ func TestFailures(t *testing.T) {
 		"a web page":       {llmtest.Reply{Body: "<html>hello</html>"}, model.BadRequest, "check the base URL", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			both(t, llm.Options{}, llmtest.Script(c.reply), func(t *testing.T, p model.Provider, s *llmtest.Server) {
+			forBothServers(t, llm.Options{}, llmtest.Script(c.reply), func(t *testing.T, p model.Provider, s *llmtest.Server) {
 				_, err := generate(t, p)
 				var e *model.Error
 				if !errors.As(err, &e) || e.Kind != c.kind || !strings.Contains(err.Error(), c.say) || strings.Contains(err.Error(), "\n") {
@@ -183,7 +183,7 @@ func TestFailures(t *testing.T) {
 func TestRetriesAfterShortRateLimit(t *testing.T) {
 	var mu sync.Mutex
 	limited := map[string]bool{}
-	both(t, llm.Options{}, func(q llmtest.Request) llmtest.Reply {
+	forBothServers(t, llm.Options{}, func(q llmtest.Request) llmtest.Reply {
 		mu.Lock()
 		defer mu.Unlock()
 		if !limited[q.API] {
@@ -206,7 +206,7 @@ func TestUnreachableServer(t *testing.T) {
 }
 
 func TestCancellation(t *testing.T) {
-	both(t, llm.Options{}, llmtest.Script(llmtest.Reply{Text: generated, Hang: true}), func(t *testing.T, p model.Provider, s *llmtest.Server) {
+	forBothServers(t, llm.Options{}, llmtest.Script(llmtest.Reply{Text: generated, Hang: true}), func(t *testing.T, p model.Provider, s *llmtest.Server) {
 		ctx, cancel := context.WithCancel(t.Context())
 		p = p.(model.Streamer).Live(func(string) { cancel() })
 		_, err := p.Generate(ctx, ace.GeneratorInput{Prompt: "x"}, nil)
@@ -218,7 +218,7 @@ func TestCancellation(t *testing.T) {
 }
 
 func TestIdleTimeout(t *testing.T) {
-	both(t, llm.Options{IdleTimeout: 20 * time.Millisecond}, llmtest.Script(llmtest.Reply{Text: generated, Hang: true}), func(t *testing.T, p model.Provider, _ *llmtest.Server) {
+	forBothServers(t, llm.Options{IdleTimeout: 20 * time.Millisecond}, llmtest.Script(llmtest.Reply{Text: generated, Hang: true}), func(t *testing.T, p model.Provider, _ *llmtest.Server) {
 		if _, err := generate(t, p); model.KindOf(err) != model.Network || !strings.Contains(err.Error(), "sent no data for 20ms") {
 			t.Error(err)
 		}
@@ -247,7 +247,7 @@ func TestSkills(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "data.txt"), []byte("assets 5"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	both(t, llm.Options{Dir: dir}, func(q llmtest.Request) llmtest.Reply {
+	forBothServers(t, llm.Options{Dir: dir}, func(q llmtest.Request) llmtest.Reply {
 		switch len(q.Messages) {
 		case 1:
 			return llmtest.Reply{Text: "I look.", Calls: []llmtest.Call{{ID: "c1", Name: "look_up", Args: `{"words": "current ratio"}`}, {ID: "c2", Name: "calculate", Args: `{"expression": "5/0"}`},
@@ -258,7 +258,7 @@ func TestSkills(t *testing.T) {
 		return llmtest.Reply{Text: "Done.\n```json\n{\"final_answer\": 2.5}\n```"}
 	}, func(t *testing.T, p model.Provider, s *llmtest.Server) {
 		b := &box{denied: "look_up"}
-		r, err := p.Skills(t.Context(), ace.SkillsInput{Prompt: "Assets 5, liabilities 2: current ratio?", Plan: "Divide.", Answer: "2"}, aBook(), b)
+		r, err := p.Skills(t.Context(), ace.SkillsInput{Prompt: "Assets 5, liabilities 2: current ratio?", Plan: "Divide.", Answer: "2"}, samplePlaybook(), b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,7 +278,7 @@ func TestSkills(t *testing.T) {
 }
 
 func TestSkillsTurnLimit(t *testing.T) {
-	both(t, llm.Options{}, func(q llmtest.Request) llmtest.Reply {
+	forBothServers(t, llm.Options{}, func(q llmtest.Request) llmtest.Reply {
 		if strings.Contains(q.Last(), "could not be read") {
 			return llmtest.Reply{Text: `{"final_answer": "7"}`}
 		}
@@ -299,7 +299,7 @@ func TestSkillsTurnLimit(t *testing.T) {
 }
 
 func TestModelWithoutTools(t *testing.T) {
-	both(t, llm.Options{}, func(q llmtest.Request) llmtest.Reply {
+	forBothServers(t, llm.Options{}, func(q llmtest.Request) llmtest.Reply {
 		if len(q.Tools) > 0 {
 			return llmtest.Reply{Status: 400, Type: "invalid_request_error", Text: "m-1 does not support tools"}
 		}
@@ -316,9 +316,9 @@ const reflection = "Here is what I think:\n{\"reasoning\": \"r\", \"error_identi
 	"\"bullet_tags\": [{\"id\": \"calc-00001\", \"tag\": \"Helpful\"}, {\"id\": \"nope-1\", \"tag\": \"harmful\"}, {\"id\": \"misc-00002\", \"tag\": \"great\"}]}"
 
 func TestReflect(t *testing.T) {
-	both(t, llm.Options{}, llmtest.Script(llmtest.Reply{Text: reflection}), func(t *testing.T, p model.Provider, s *llmtest.Server) {
+	forBothServers(t, llm.Options{}, llmtest.Script(llmtest.Reply{Text: reflection}), func(t *testing.T, p model.Provider, s *llmtest.Server) {
 		label := "3.0"
-		r, err := p.Reflect(t.Context(), ace.ReflectorInput{Prompt: "ratio?", Answer: "2.5", Label: &label, BulletIDs: []string{"calc-00001"}}, aBook())
+		r, err := p.Reflect(t.Context(), ace.ReflectorInput{Prompt: "ratio?", Answer: "2.5", Label: &label, BulletIDs: []string{"calc-00001"}}, samplePlaybook())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +332,7 @@ func TestReflect(t *testing.T) {
 		if q := s.Seen()[0].Last(); !strings.Contains(q, "WRONG") || llmtest.Between(q, "expected") != "3.0" {
 			t.Errorf("the model was told %q", q)
 		}
-		r, err = p.Reflect(t.Context(), ace.ReflectorInput{Prompt: "ratio?", Answer: "2.5"}, aBook())
+		r, err = p.Reflect(t.Context(), ace.ReflectorInput{Prompt: "ratio?", Answer: "2.5"}, samplePlaybook())
 		if err != nil || r.Correct != nil {
 			t.Errorf("without a label: %+v, %v", r.Correct, err)
 		}
@@ -349,9 +349,9 @@ func TestCurate(t *testing.T) {
 		{"type": "MERGE", "bullet_id": "calc-00001"},
 		{"type": "PAINT", "content": "it"},
 		"ADD something"]}`
-	both(t, llm.Options{}, llmtest.Script(llmtest.Reply{Text: ops}), func(t *testing.T, p model.Provider, s *llmtest.Server) {
+	forBothServers(t, llm.Options{}, llmtest.Script(llmtest.Reply{Text: ops}), func(t *testing.T, p model.Provider, s *llmtest.Server) {
 		in := ace.CuratorInput{Insights: "Divide.", BulletTags: []ace.BulletTag{{ID: "calc-00001", Tag: "helpful"}}, Findings: json.RawMessage(`{"question": "ratio?"}`)}
-		r, err := p.Curate(t.Context(), in, aBook())
+		r, err := p.Curate(t.Context(), in, samplePlaybook())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -391,7 +391,7 @@ func TestMissingKey(t *testing.T) {
 // TestLongAnswersAreCut checks that long answers do not enlarge a history.
 func TestLongAnswersAreCut(t *testing.T) {
 	long := strings.Repeat("so and ", 20_000)
-	both(t, llm.Options{}, llmtest.Script(llmtest.Reply{Text: `{"reasoning": "` + long + `", "key_insight": "` + long + `", "operations": [], "final_answer": "` + long + `"}`}),
+	forBothServers(t, llm.Options{}, llmtest.Script(llmtest.Reply{Text: `{"reasoning": "` + long + `", "key_insight": "` + long + `", "operations": [], "final_answer": "` + long + `"}`}),
 		func(t *testing.T, p model.Provider, _ *llmtest.Server) {
 			g, err := generate(t, p)
 			if err != nil || !strings.Contains(g.Verdict.Note, "reasoning had") {

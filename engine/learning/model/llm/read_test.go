@@ -14,7 +14,7 @@ import (
 	"acescope/engine/learning/playbook"
 )
 
-func fatesOf(c curated) (out []string) {
+func outcomesOf(c curated) (out []string) {
 	for _, op := range c.operations {
 		s := fmt.Sprintf("%s %s %s", op.Type, op.BulletID, op.Content)
 		if op.Outcome != "" {
@@ -55,8 +55,8 @@ func TestReadCurator(t *testing.T) {
 			var got curated
 			var how ace.ParseKind
 			err := read(c.text, func(f found) error { how = f.how; return got.parse(f) })
-			if err != nil || how != c.how || !slices.Equal(fatesOf(got), c.want) {
-				t.Errorf("%s %q, %v; want %s %q", how, fatesOf(got), err, c.how, c.want)
+			if err != nil || how != c.how || !slices.Equal(outcomesOf(got), c.want) {
+				t.Errorf("%s %q, %v; want %s %q", how, outcomesOf(got), err, c.how, c.want)
 			}
 		})
 	}

@@ -194,7 +194,6 @@ func Client() *http.Client {
 		}
 		if len(via) > 3 {
 			return errors.New("too many redirects")
-
 		}
 		return nil
 	}}

@@ -24,7 +24,6 @@ import (
 )
 
 // Bounds of a session.
-// Bounds of a session.
 const (
 	// MaxTurns is the number of requests to the model. In the last turn it has no tools.
 	MaxTurns   = 12
@@ -35,7 +34,7 @@ const (
 
 // Skills implements [model.Provider] with a loop of tool calls.
 func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook, tools model.Toolbox) (ace.SkillSessionResult, error) {
-	s, err := p.begin(ctx, in.Task)
+	s, err := p.begin(ctx, in.Task, tools)
 	if err != nil {
 		return ace.SkillSessionResult{}, err
 	}

@@ -18,7 +18,7 @@ import (
 
 // Generate implements [model.Provider].
 func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput, book *playbook.Playbook) (ace.GeneratorResult, error) {
-	s, err := p.begin(ctx, in.Task)
+	s, err := p.begin(ctx, in.Task, nil)
 	if err != nil {
 		return ace.GeneratorResult{}, err
 	}
@@ -65,15 +65,15 @@ const maxQuestion = 2 << 10
 // Reflect implements [model.Provider]. [model.SameAnswer] decides whether the answer is
 // correct, not the model.
 func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (ace.ReflectorResult, error) {
-	s, err := p.begin(ctx, in.Task)
+	s, err := p.begin(ctx, in.Task, nil)
 	if err != nil {
 		return ace.ReflectorResult{}, err
 	}
 	book = orEmpty(book)
 	correct := isCorrect(in)
 	var out reflected
-	r := Request{Model: s.model, System: []Block{{Text: strings.TrimSpace(reflectorPrompt)}}, MaxTokens: s.o.MaxTokens,
-		Messages: []Message{{Role: User, Text: reflectorMessage(in, book, correct)}}}
+	r := s.request(reflectorPrompt, book, reflectorMessage(in, book, correct))
+	r.System = r.System[:1] // without the playbook
 	v, err := s.answer(ctx, r, out.parse)
 	if err != nil {
 		return ace.ReflectorResult{Usage: s.used()}, err
@@ -104,7 +104,7 @@ func isCorrect(in ace.ReflectorInput) *bool {
 // Curate implements [model.Provider]. The reflector's tags always count; each operation of the
 // model is tried on the playbook and returned with its outcome.
 func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbook.Playbook) (ace.CuratorResult, error) {
-	s, err := p.begin(ctx, in.Task)
+	s, err := p.begin(ctx, in.Task, nil)
 	if err != nil {
 		return ace.CuratorResult{}, err
 	}
@@ -240,7 +240,7 @@ func (r *reflected) parse(f found) error {
 		reasoning: g.text("reasoning"),
 	}
 	if out.Insight+out.Approach+out.Cause+out.Error == "" {
-		return errors.New(`it has none of "error_identification", "root_cause_analysis", "correct_approach" and "key_insight"`)
+		return errors.New(`it lacks "error_identification", "root_cause_analysis", "correct_approach" and "key_insight"`)
 	}
 	out.readTags(g.get("bullet_tags", "tags"), f.cut)
 	*r = out

@@ -47,7 +47,7 @@ func (w Written) read(phase ace.Phase, accept func(fields) error) (*ace.Verdict,
 func anyOf(names ...string) func(fields) error {
 	return func(f fields) error {
 		if f.get(names...) == nil {
-			return fmt.Errorf(`it has none of "%s"`, strings.Join(names, `", "`))
+			return fmt.Errorf(`it needs one of "%s"`, strings.Join(names, `", "`))
 		}
 		return nil
 	}

@@ -87,7 +87,7 @@ func TestWrittenReflector(t *testing.T) {
 	}{
 		"its own word":    {`{"insights": "i", "correct": false}`, &label, "false"},
 		"by the label":    {`{"insights": "i"}`, &label, "true"},
-		"nobody's word":   {`{"insights": "i"}`, nil, "null"},
+		"no verdict":      {`{"insights": "i"}`, nil, "null"},
 		"without label":   {`{"insights": "i", "correct": true}`, nil, "true"},
 		"null is no word": {`{"insights": "i", "correct": null}`, &label, "true"},
 	} {

@@ -156,7 +156,6 @@ func (a *answer) add(chunk openai.ChatCompletionChunk, onDelta func(string)) boo
 
 // place returns the position of a piece of a call. Some servers use the same index for all
 // calls and distinguish them by ID.
-
 func (a *answer) place(index int64, id string) int64 {
 	index = max(index, 0)
 	to, known := a.at[index]

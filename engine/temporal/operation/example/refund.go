@@ -19,7 +19,7 @@ func RefundFirst(ctx workflow.Context, order string) error {
 }
 
 // RefundGuarded is the second release: a check comes before the payment, for runs that
-// come here for the first time. Runs that were under way go on as they began.
+// come here for the first time. Runs that were under way continue as they began.
 func RefundGuarded(ctx workflow.Context, order string) error {
 	r := operation.New(ctx)
 	if r.Version(ctx, "fraud-check", operation.Original, 1) >= 1 {

@@ -1,16 +1,22 @@
-// Package replaytest builds histories event by event, as a server would, for tests.
+// Package replaytest has histories for tests: recorded ones, and ones that it builds event by
+// event, as a server would.
 package replaytest
 
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
+	"testing"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -19,6 +25,25 @@ import (
 
 	"acescope/engine/ace"
 )
+
+// Recorded returns a history of engine/workflows/testdata by its name without extension.
+func Recorded(tb testing.TB, name string) []*historypb.HistoryEvent {
+	tb.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	f, err := os.Open(filepath.Join(filepath.Dir(file), "../../../workflows/testdata", name+".json"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	h, err := client.HistoryFromJSON(f, client.HistoryJSONOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return h.Events
+}
+
+// RecordedNames are recorded histories of tasks and of an experiment.
+var RecordedNames = []string{"right", "wrong", "retried", "failed", "live", "cancelled", "experiment"}
 
 // Noon is the time of the first event. Each further event is a second later.
 var Noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)

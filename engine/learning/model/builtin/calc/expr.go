@@ -345,5 +345,4 @@ func isolateCall(n, value *node, unknown string) (*node, error) {
 		return isolate(n.args[0], binary('^', value, constant(2)), unknown)
 	}
 	return nil, fmt.Errorf("cannot solve for %q inside %s", unknown, n.text)
-
 }

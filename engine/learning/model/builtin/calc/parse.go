@@ -11,14 +11,12 @@ func Parse(src string) (*Expr, error) {
 		return nil, fmt.Errorf("the expression has %d bytes, at most %d are allowed", len(src), MaxLength)
 	}
 	p := parser{src: src}
-	root, err := p.sum()
-	if err == nil {
-		if p.skip(); p.at < len(src) {
-			err = p.fault("unexpected %q", src[p.at])
-		}
+	root := p.sum()
+	if p.skip(); p.at < len(src) {
+		p.fail("unexpected %q", src[p.at])
 	}
-	if err != nil {
-		return nil, err
+	if p.err != nil {
+		return nil, p.err
 	}
 	return index(root)
 }
@@ -27,10 +25,16 @@ type parser struct {
 	src   string
 	at    int
 	depth int
+	err   error // the first error, after which the parser is at the end
 }
 
-func (p *parser) fault(format string, args ...any) error {
-	return fmt.Errorf("expression, column %d: %s", p.at+1, fmt.Sprintf(format, args...))
+// fail records an error and returns no node.
+func (p *parser) fail(format string, args ...any) *node {
+	if p.err == nil {
+		p.err = fmt.Errorf("expression, column %d: %s", p.at+1, fmt.Sprintf(format, args...))
+	}
+	p.at = len(p.src)
+	return nil
 }
 
 func (p *parser) skip() {
@@ -48,129 +52,94 @@ func (p *parser) take(c byte) bool {
 	return false
 }
 
-func (p *parser) sum() (*node, error) { return p.chain(p.product, '+', '-') }
+func (p *parser) sum() *node { return p.chain(p.product, '+', '-') }
 
-func (p *parser) product() (*node, error) { return p.chain(p.unary, '*', '/') }
+func (p *parser) product() *node { return p.chain(p.unary, '*', '/') }
 
-// chain parses left-associative operators of one level.
-func (p *parser) chain(operand func() (*node, error), ops ...byte) (*node, error) {
-	left, err := operand()
-	for err == nil {
-		op, ok := p.oneOf(ops)
-		if !ok {
-			return left, nil
-		}
-		var right *node
-		if right, err = operand(); err == nil {
-			left = binary(kind(op), left, right)
-		}
-	}
-	return nil, err
-}
-
-func (p *parser) oneOf(ops []byte) (byte, bool) {
-	for _, op := range ops {
-		if p.take(op) {
-			return op, true
+// chain parses two left-associative operators of one level.
+func (p *parser) chain(operand func() *node, one, other byte) *node {
+	left := operand()
+	for {
+		switch {
+		case p.take(one):
+			left = binary(kind(one), left, operand())
+		case p.take(other):
+			left = binary(kind(other), left, operand())
+		default:
+			return left
 		}
 	}
-	return 0, false
 }
 
-func (p *parser) unary() (*node, error) {
+func (p *parser) unary() *node {
 	if p.depth++; p.depth > MaxDepth {
-		return nil, p.fault("more than %d levels", MaxDepth)
+		return p.fail("more than %d levels", MaxDepth)
 	}
 	defer func() { p.depth-- }()
 	if p.take('-') {
-		arg, err := p.unary()
-		if err != nil {
-			return nil, err
-		}
-		return &node{kind: negate, args: []*node{arg}}, nil
+		return &node{kind: negate, args: []*node{p.unary()}}
 	}
-	base, err := p.atom()
-	if err != nil || !p.take('^') {
-		return base, err
+	base := p.atom()
+	if p.take('^') {
+		return binary('^', base, p.unary())
 	}
-	exponent, err := p.unary()
-	if err != nil {
-		return nil, err
-	}
-	return binary('^', base, exponent), nil
+	return base
 }
 
-func (p *parser) atom() (*node, error) {
+func (p *parser) atom() *node {
 	if p.take('(') {
-		inner, err := p.sum()
-		if err == nil && !p.take(')') {
-			err = p.fault("missing )")
+		inner := p.sum()
+		if !p.take(')') {
+			return p.fail("missing )")
 		}
-		return inner, err
+		return inner
 	}
 	if p.skip(); p.at >= len(p.src) {
-		return nil, p.fault("a value is missing at the end")
+		return p.fail("a value is missing at the end")
 	}
 	c := p.src[p.at]
 	switch {
 	case isDigit(c) || c == '.':
-		return p.number()
+		text := p.span(func(c byte) bool { return isDigit(c) || c == '.' })
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return p.fail("%q is not a number", text)
+		}
+		return constant(v)
 	case isLetter(c):
-		return p.nameOrCall()
+		return p.nameOrCall(p.span(func(c byte) bool { return isLetter(c) || isDigit(c) }))
 	}
-	return nil, p.fault("unexpected %q", c)
+	return p.fail("unexpected %q", c)
 }
 
-func (p *parser) number() (*node, error) {
+// span consumes the next characters that belong to a token.
+func (p *parser) span(belongs func(byte) bool) string {
 	start := p.at
-	for p.at < len(p.src) && (isDigit(p.src[p.at]) || p.src[p.at] == '.') {
+	for p.at < len(p.src) && belongs(p.src[p.at]) {
 		p.at++
 	}
-	v, err := strconv.ParseFloat(p.src[start:p.at], 64)
-	if err != nil {
-		return nil, p.fault("%q is not a number", p.src[start:p.at])
-	}
-	return constant(v), nil
+	return p.src[start:p.at]
 }
 
-func (p *parser) nameOrCall() (*node, error) {
-	start := p.at
-	for p.at < len(p.src) && (isLetter(p.src[p.at]) || isDigit(p.src[p.at])) {
-		p.at++
-	}
-	text := p.src[start:p.at]
+func (p *parser) nameOrCall(text string) *node {
 	most, known := functions[text]
 	if !known {
-		return &node{kind: variable, text: text}, nil
+		return &node{kind: variable, text: text}
 	}
 	if !p.take('(') {
-		return nil, p.fault("the function %s needs an argument in parentheses", text)
+		return p.fail("the function %s needs an argument in parentheses", text)
 	}
-	args, err := p.arguments()
-	if err != nil {
-		return nil, err
+	args := []*node{p.sum()}
+	for p.take(',') {
+		args = append(args, p.sum())
 	}
-	if most > 0 && len(args) > most {
-		return nil, p.fault("%s takes one argument", text)
+	switch {
+	case !p.take(')'):
+		return p.fail("missing ) after the arguments")
+	case most > 0 && len(args) > most:
+		return p.fail("%s takes one argument", text)
 	}
-	return &node{kind: call, text: text, args: args}, nil
-}
-
-func (p *parser) arguments() ([]*node, error) {
-	var args []*node
-	for {
-		arg, err := p.sum()
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, arg)
-		if p.take(')') {
-			return args, nil
-		}
-		if !p.take(',') {
-			return nil, p.fault("missing ) after the arguments")
-		}
-	}
+	return &node{kind: call, text: text, args: args}
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

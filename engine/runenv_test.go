@@ -21,37 +21,37 @@ import (
 	"acescope/engine/tasks/runner/host"
 )
 
-// estate is a data directory with everything that runs need, all real except stand-ins for
+// runEnv is a data directory with everything that runs need, all real except stand-ins for
 // agents: server, workflows, dispatcher, runners, executor and sessions. This process reads,
 // makes requests, and has runners; another process, which may die, executes workflows.
-type estate struct {
+type runEnv struct {
 	e     *engine.Engine
 	runs  *engine.Runs
 	t     *testing.T
 	dir   string
-	work  string // where runs work, and write what they do
+	work  string // the working directory of runs
 	agent *agentclitest.Agent
 
-	servers []*process // ended last: runners take leave
+	servers []*process // ended last, so that runners can leave
 
 	mu      sync.Mutex
 	started []run.Input
 }
 
-// estateShelves are the blueprints of an estate.
-var estateShelves = map[string]string{
+// testBlueprints are the blueprints of an environment.
+var testBlueprints = map[string]string{
 	"quick": `{"name":"quick","description":"Ends at once.","type":"deterministic","command":"echo '{\"ok\":true}'"}`,
-	"gated": `{"name":"gated","description":"Ends when it may.","type":"deterministic","shell":true,
+	"gated": `{"name":"gated","description":"Waits for a file.","type":"deterministic","shell":true,
 		"command":"echo $$ > $ACESCOPE_RUN_ID.pid; while [ ! -e $ACESCOPE_RUN_ID.go ]; do sleep 0.05; done; echo '{\"ok\":true}'"}`,
-	"mover": `{"name":"mover","description":"As gated, and may be run again.","type":"deterministic","shell":true,"idempotent":true,"on_runner_loss":"move",
+	"mover": `{"name":"mover","description":"Like gated, but may be repeated.","type":"deterministic","shell":true,"idempotent":true,"on_runner_loss":"move",
 		"command":"echo $$ >> $ACESCOPE_RUN_ID.pid; while [ ! -e $ACESCOPE_RUN_ID.go ]; do sleep 0.05; done; echo '{\"ok\":true}'"}`,
-	"deaf": `{"name":"deaf","description":"Does not heed SIGTERM.","type":"deterministic","shell":true,
+	"deaf": `{"name":"deaf","description":"Ignores SIGTERM.","type":"deterministic","shell":true,
 		"command":"trap '' TERM; echo $$ > $ACESCOPE_RUN_ID.pid; while [ ! -e $ACESCOPE_RUN_ID.go ]; do sleep 0.05; done"}`,
 	"writer": `{"name":"writer","description":"Writes.","system_prompt":"Write."}`,
-	"short":  `{"name":"short","description":"Has two seconds.","system_prompt":"Write.","timeout_seconds":2}`,
+	"short":  `{"name":"short","description":"Times out after two seconds.","system_prompt":"Write.","timeout_seconds":2}`,
 }
 
-// library is a real library of them.
+// library is a library of blueprints in files.
 type library struct{ blueprint.Library }
 
 func (l library) Load(name string) (run.Blueprint, func(json.RawMessage) (json.RawMessage, error), error) {
@@ -62,16 +62,16 @@ func (l library) Load(name string) (run.Blueprint, func(json.RawMessage) (json.R
 	return b.Blueprint, b.Parameters.Check, nil
 }
 
-// estates bounds the concurrent estates: each has a server and processes that must not starve.
-var estates = make(chan struct{}, 4)
+// envSlots bounds the concurrent environments: each has a server and processes that must not starve.
+var envSlots = make(chan struct{}, 4)
 
-// newEstate creates an estate whose server runs in this process unless another process is to host
+// newRunEnv creates an environment whose server runs in this process unless another process is to host
 // it.
-func newEstate(t *testing.T, hosted bool) *estate {
+func newRunEnv(t *testing.T, hosted bool) *runEnv {
 	t.Helper()
-	estates <- struct{}{}
-	t.Cleanup(func() { <-estates })
-	s := &estate{t: t, dir: t.TempDir(), work: t.TempDir(), agent: agentclitest.New(t, "claude")}
+	envSlots <- struct{}{}
+	t.Cleanup(func() { <-envSlots })
+	s := &runEnv{t: t, dir: t.TempDir(), work: t.TempDir(), agent: agentclitest.New(t, "claude")}
 	t.Cleanup(func() {
 		for _, p := range s.servers {
 			p.end()
@@ -84,20 +84,12 @@ func newEstate(t *testing.T, hosted bool) *estate {
 }
 
 // open connects this process.
-func (s *estate) open(o engine.Options) {
+func (s *runEnv) open(o engine.Options) {
 	s.t.Helper()
 	o.DataDir, o.Version, o.NoRunner = s.dir, "test", true
-	e, err := engine.Open(s.t.Context(), o)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		_ = e.Close(ctx)
-	})
+	e := openEngine(s.t, o)
 	lib := s.t.TempDir()
-	for name, text := range estateShelves {
+	for name, text := range testBlueprints {
 		if err := os.Mkdir(filepath.Join(lib, name), 0o700); err != nil {
 			s.t.Fatal(err)
 		}
@@ -108,28 +100,26 @@ func (s *estate) open(o engine.Options) {
 	s.e, s.runs = e, e.Runs(library{blueprint.Library{Dirs: []string{lib}}})
 }
 
-// serves starts a process that executes workflows.
-func (s *estate) serves(kill *killAt) *process {
+// startWorker starts a process that executes workflows.
+func (s *runEnv) startWorker(kill *killAt) *process {
 	s.t.Helper()
-	p := startMember(s.t, member{Dir: s.dir, Serve: true, Kill: kill}, s.agent)
+	p := startProgram(s.t, s.agent, "member", member{Dir: s.dir, Serve: true, Kill: kill})
 	s.servers = append(s.servers, p)
 	if kill == nil {
-		p.says("serving")
+		p.waitLine("serving")
 	}
 	return p
 }
 
-// runnerProcess starts a runner in a process of its own.
-func (s *estate) runnerProcess(m member) *process {
+// startRunnerProcess starts a runner in a process of its own.
+func (s *runEnv) startRunnerProcess(m member) *process {
 	s.t.Helper()
 	m.Dir, m.Work = s.dir, s.work
-	p := startMember(s.t, m, s.agent)
-	s.t.Cleanup(p.end)
-	return p.says("runner " + string(host.Registered))
+	return startProgram(s.t, s.agent, "member", m).waitLine("runner " + string(host.Registered))
 }
 
-// runner starts a runner in this process.
-func (s *estate) runner(m member) {
+// startRunner starts a runner in this process.
+func (s *runEnv) startRunner(m member) {
 	s.t.Helper()
 	m.Work = s.work
 	o := m.options()
@@ -144,18 +134,18 @@ func (s *estate) runner(m member) {
 		s.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	over := make(chan error, 1)
-	go func() { over <- h.Run(ctx, ctx.Done()) }()
-	s.t.Cleanup(func() { cancel(); <-over })
+	done := make(chan error, 1)
+	go func() { done <- h.Run(ctx, ctx.Done()) }()
+	s.t.Cleanup(func() { cancel(); <-done })
 	select {
 	case <-up:
 	case <-time.After(time.Minute):
-		s.t.Fatalf("the runner does not register: %s", s.logs())
+		s.t.Fatalf("the runner did not register: %s", s.logs())
 	}
 }
 
-// soon waits for a condition.
-func (s *estate) soon(ok func() error) {
+// waitFor waits for a condition.
+func (s *runEnv) waitFor(ok func() error) {
 	s.t.Helper()
 	var err error
 	for end := time.Now().Add(80 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
@@ -166,22 +156,22 @@ func (s *estate) soon(ok func() error) {
 	s.t.Fatalf("%v\n%s", err, s.logs())
 }
 
-func (s *estate) logs() string {
+func (s *runEnv) logs() string {
 	data, _ := os.ReadFile(filepath.Join(s.dir, workerLog))
 	return string(data[max(0, len(data)-8000):])
 }
 
-// start starts a run with defaults for missing fields.
-func (s *estate) start(q run.Request) run.Input {
+// startRun starts a run with defaults for missing fields.
+func (s *runEnv) startRun(q run.Request) run.Input {
 	s.t.Helper()
 	if q.Prompt == "" && q.Parameters == nil {
-		q.Parameters = none
+		q.Parameters = noParameters
 	}
 	if q.ParentSessionID != "" {
 		q.Mode = run.AsyncCallback
 	}
 	var in run.Input
-	s.soon(func() (err error) {
+	s.waitFor(func() (err error) {
 		if q.RunID == "" {
 			q.RunID = fmt.Sprintf("%s-%d", q.AgentName, time.Now().UnixNano())
 		}
@@ -196,27 +186,27 @@ func (s *estate) start(q run.Request) run.Input {
 	return in
 }
 
-func demand(tags ...string) runner.Requirements { return runner.Requirements{Tags: tags} }
+func requireTags(tags ...string) runner.Requirements { return runner.Requirements{Tags: tags} }
 
-// until waits for a state of a run.
-func (s *estate) until(in run.Input, ok func(run.State) bool) (st run.State) {
+// waitRun waits for a state of a run.
+func (s *runEnv) waitRun(in run.Input, ok func(run.State) bool) (st run.State) {
 	s.t.Helper()
-	s.soon(func() (err error) {
+	s.waitFor(func() (err error) {
 		if st, err = s.runs.State(s.t.Context(), in.RunID); err == nil && !ok(st) {
 			data, _ := json.Marshal(st)
-			err = fmt.Errorf("run %s is not as it should be: %s\n%+v", in.RunID, data, s.view())
+			err = fmt.Errorf("run %s did not reach the expected state: %s\n%+v", in.RunID, data, s.view())
 		}
 		return err
 	})
 	return st
 }
 
-func isNow(status run.Status) func(run.State) bool {
+func hasStatus(status run.Status) func(run.State) bool {
 	return func(st run.State) bool { return st.Status == status }
 }
 
 // result returns the result of a run.
-func (s *estate) result(in run.Input) run.Result {
+func (s *runEnv) result(in run.Input) run.Result {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 80*time.Second)
 	defer cancel()
@@ -229,8 +219,8 @@ func (s *estate) result(in run.Input) run.Result {
 	return r
 }
 
-// ends checks how a run ends.
-func (s *estate) ends(in run.Input, status run.Status, reason run.Reason) run.Result {
+// expectResult checks how a run ends.
+func (s *runEnv) expectResult(in run.Input, status run.Status, reason run.Reason) run.Result {
 	s.t.Helper()
 	r := s.result(in)
 	if r.Status != status || r.Reason != reason {
@@ -239,8 +229,8 @@ func (s *estate) ends(in run.Input, status run.Status, reason run.Reason) run.Re
 	return r
 }
 
-// lets makes the program of a run end.
-func (s *estate) lets(in run.Input) {
+// release makes the program of a run end.
+func (s *runEnv) release(in run.Input) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.work, in.RunID+".go"), nil, 0o600); err != nil {
 		s.t.Fatal(err)
@@ -248,54 +238,53 @@ func (s *estate) lets(in run.Input) {
 }
 
 // pids returns the process IDs of the programs of a run, at least n.
-func (s *estate) pids(in run.Input, n int) (pids []string) {
+func (s *runEnv) pids(in run.Input, n int) (pids []string) {
 	s.t.Helper()
-	s.soon(func() error {
+	s.waitFor(func() error {
 		data, err := os.ReadFile(filepath.Join(s.work, in.RunID+".pid"))
 		if pids = strings.Fields(string(data)); len(pids) < n {
-			return fmt.Errorf("the program of run %s was begun %d times: %v", in.RunID, len(pids), err)
+			return fmt.Errorf("the program of run %s was started %d times: %v", in.RunID, len(pids), err)
 		}
 		return nil
 	})
 	return pids
 }
 
-// dead waits until a process has ended.
-func (s *estate) dead(pid string) {
-	s.t.Helper()
-	s.soon(func() error {
-		stat, err := os.ReadFile("/proc/" + pid + "/stat")
-		if err != nil || strings.Contains(string(stat), ") Z ") {
-			return nil
+// waitDead waits until a process has ended.
+func waitDead(t *testing.T, pid string) {
+	t.Helper()
+	eventually(t, func() error {
+		if isAlive(pid) {
+			return fmt.Errorf("process %s is still running", pid)
 		}
-		return fmt.Errorf("process %s lives", pid)
+		return nil
 	})
 }
 
-// lives reports whether a process exists.
-func lives(pid string) bool {
+// isAlive reports whether a process exists.
+func isAlive(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
-func (s *estate) view() (v runner.View) {
+func (s *runEnv) view() (v runner.View) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
 	defer cancel()
 	v, _ = s.e.Runners(ctx, runner.ViewOptions{})
 	return v
 }
 
-// parent starts a session that can be called back and waits until it is idle.
-func (s *estate) parent(id string) {
+// startParent starts a session that can be called back and waits until it is idle.
+func (s *runEnv) startParent(id string) {
 	s.t.Helper()
-	s.begin(id, "SCENARIO: say one")
-	s.talks(id, turnsEnded(1))
+	s.startSession(id, "SCENARIO: say one")
+	s.waitSession(id, turnsEnded(1))
 }
 
-// begin starts a session that works on an instruction.
-func (s *estate) begin(id, text string) {
+// startSession starts a session that works on an instruction.
+func (s *runEnv) startSession(id, text string) {
 	s.t.Helper()
-	s.soon(func() error {
+	s.waitFor(func() error {
 		ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
 		defer cancel()
 		_, err := s.e.StartSession(ctx, session.Input{SessionID: id, Agent: "claude", WorkingDir: s.work, First: &session.Message{ID: "first", Text: text}})
@@ -303,34 +292,34 @@ func (s *estate) begin(id, text string) {
 	})
 }
 
-// talks waits for a state of a session.
-func (s *estate) talks(id string, ok func(session.State) bool) (st session.State) {
+// waitSession waits for a state of a session.
+func (s *runEnv) waitSession(id string, ok func(session.State) bool) (st session.State) {
 	s.t.Helper()
-	s.soon(func() (err error) {
+	s.waitFor(func() (err error) {
 		if st, err = s.e.Describe(s.t.Context(), id); err == nil && !ok(st) {
 			data, _ := json.Marshal(st)
-			err = fmt.Errorf("session %s is not as it should be: %s", id, data)
+			err = fmt.Errorf("session %s did not reach the expected state: %s", id, data)
 		}
 		return err
 	})
 	return st
 }
 
-// settled checks the invariants at the end: each run has one outcome on which all sources agree,
+// checkSettled checks the invariants at the end: each run has one outcome on which all sources agree,
 // the dispatcher holds no slot, and each parent was notified once of each of its runs.
-func (s *estate) settled() {
+func (s *runEnv) checkSettled() {
 	s.t.Helper()
 	s.mu.Lock()
 	started := s.started
 	s.mu.Unlock()
 	for _, in := range started {
 		r := s.result(in)
-		st := s.until(in, func(st run.State) bool { return st.Status.Over() })
+		st := s.waitRun(in, func(st run.State) bool { return st.Status.Over() })
 		if !r.Status.Over() || st.Status != r.Status || st.Result.Reason != r.Reason {
 			s.t.Errorf("run %s: its result is %s %s, its state %s %s", in.RunID, r.Status, r.Reason, st.Status, st.Result.Reason)
 		}
 	}
-	s.soon(func() error {
+	s.waitFor(func() error {
 		ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
 		defer cancel()
 		v, err := s.e.Runners(ctx, runner.ViewOptions{})
@@ -349,51 +338,51 @@ func (s *estate) settled() {
 	})
 	for _, in := range started {
 		if in.Mode == run.AsyncCallback {
-			s.told(in)
+			s.waitNotified(in)
 		}
 	}
-	for _, in := range started { // nobody was told in the meantime once more
+	for _, in := range started { // no session received a second callback
 		if n := s.callbacks(in); in.Mode == run.AsyncCallback && n != 1 {
-			s.t.Errorf("the parent of run %s was told %d times", in.RunID, n)
+			s.t.Errorf("the parent of run %s was notified %d times", in.RunID, n)
 		}
 	}
 }
 
-// told waits until the parent of a run was notified.
-func (s *estate) told(in run.Input) {
+// waitNotified waits until the parent of a run was notified.
+func (s *runEnv) waitNotified(in run.Input) {
 	s.t.Helper()
-	s.soon(func() error {
+	s.waitFor(func() error {
 		if s.callbacks(in) == 0 {
-			return fmt.Errorf("the parent of run %s was not told", in.RunID)
+			return fmt.Errorf("the parent of run %s was not notified", in.RunID)
 		}
 		return nil
 	})
 }
 
 // callbacks returns how often the agent of a parent was notified of a run.
-func (s *estate) callbacks(in run.Input) (n int) {
+func (s *runEnv) callbacks(in run.Input) (n int) {
 	for _, turn := range s.agent.Did("turn") {
 		n += strings.Count(turn.Text, `run="`+in.RunID+`" agent`)
 	}
 	return n
 }
 
-// optionsOfLooker returns the options of a process that executes and hosts nothing.
-var optionsOfLooker = engine.Options{}
+// clientOptions are the options of a process that neither hosts the server nor executes workflows.
+var clientOptions = engine.Options{}
 
-var errNotYet = errors.New("it did not come to that")
+var errNotYet = errors.New("the expected state was not reached")
 
 func messageOf(text string) session.Message {
 	return session.Message{ID: fmt.Sprintf("m%d", time.Now().UnixNano()), Text: text}
 }
 
 // fillDispatcher sends so many notices to the dispatcher that it continues as new.
-func (s *estate) fillDispatcher() {
+func (s *runEnv) fillDispatcher() {
 	s.t.Helper()
 	for i := range 21 {
 		var notices runner.Notices
 		for n := range 500 {
-			notices = append(notices, runner.Notice{Kind: runner.Withdraw, Run: fmt.Sprintf("nobody-%d-%d", i, n)})
+			notices = append(notices, runner.Notice{Kind: runner.Withdraw, Run: fmt.Sprintf("unknown-%d-%d", i, n)})
 		}
 		if err := s.e.Client.SignalWorkflow(s.t.Context(), runner.DispatcherID, "", runner.SignalNotices, notices); err != nil {
 			s.t.Fatal(err)

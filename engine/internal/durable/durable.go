@@ -1,0 +1,80 @@
+// Package durable writes files that are complete or missing after a crash. It imports the standard
+// library only, and every package may import it.
+package durable
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// WriteFile replaces a file atomically by way of a temporary file in tmpDir, with mode 0600. With
+// sync, it returns after the file is on disk; otherwise a power failure may leave it empty.
+func WriteFile(path, tmpDir string, content []byte, sync bool) error {
+	f, err := os.CreateTemp(tmpDir, ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails after the rename
+	_, err = f.Write(content)
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err == nil && sync {
+		err = SyncDir(filepath.Dir(path))
+	}
+	return err
+}
+
+// Mkdir creates a directory with mode 0700 in an existing one, unless it exists.
+func Mkdir(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(dir))
+}
+
+// SyncDir writes the entries of a directory to disk.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Bounds of [Sweep].
+const (
+	sweepAge   = 24 * time.Hour
+	sweepLimit = 1000 // files
+)
+
+// Sweep removes the files of a temporary directory that killed processes left more than a day ago.
+// Files that it cannot remove are left for the next call.
+func Sweep(dir string) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(sweepLimit)
+	if err != nil {
+		return
+	}
+	before := time.Now().Add(-sweepAge)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.ModTime().Before(before) {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}

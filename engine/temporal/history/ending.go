@@ -1,0 +1,119 @@
+package history
+
+import (
+	"fmt"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
+
+	"acescope/engine/ace"
+)
+
+// Ending is the end of an activity, child workflow, timer, Nexus operation, or signal to another
+// workflow.
+type Ending struct {
+	Started int64 // ID of the event that scheduled, initiated or started it
+	Status  EndStatus
+	Result  *commonpb.Payloads
+	Failure *failurepb.Failure // nil if the event records none
+}
+
+// EndStatus is the status of an [Ending].
+type EndStatus int
+
+// Statuses of an ending. A timer that fired is completed.
+const (
+	EndCompleted EndStatus = iota + 1
+	EndFailed
+	EndTimedOut
+	EndCanceled
+)
+
+var endStatuses = map[enumspb.EventType]EndStatus{
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:                   EndCompleted,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:                      EndFailed,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:                   EndTimedOut,
+	enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:                    EndCanceled,
+	enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:     EndFailed,
+	enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:        EndCompleted,
+	enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:           EndFailed,
+	enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:        EndTimedOut,
+	enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:         EndCanceled,
+	enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:       EndFailed,
+	enumspb.EVENT_TYPE_TIMER_FIRED:                               EndCompleted,
+	enumspb.EVENT_TYPE_TIMER_CANCELED:                            EndCanceled,
+	enumspb.EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:      EndCompleted,
+	enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED: EndFailed,
+	enumspb.EVENT_TYPE_NEXUS_OPERATION_COMPLETED:                 EndCompleted,
+	enumspb.EVENT_TYPE_NEXUS_OPERATION_FAILED:                    EndFailed,
+	enumspb.EVENT_TYPE_NEXUS_OPERATION_TIMED_OUT:                 EndTimedOut,
+	enumspb.EVENT_TYPE_NEXUS_OPERATION_CANCELED:                  EndCanceled,
+}
+
+// EndingOf returns the ending that an event states, or false for other events.
+func EndingOf(e *historypb.HistoryEvent) (Ending, bool) {
+	status, ok := endStatuses[e.GetEventType()]
+	if !ok {
+		return Ending{}, false
+	}
+	end := Ending{Status: status}
+	attributes := Attributes(e)
+	switch a := attributes.(type) {
+	case interface{ GetScheduledEventId() int64 }:
+		end.Started = a.GetScheduledEventId()
+	case interface{ GetInitiatedEventId() int64 }:
+		end.Started = a.GetInitiatedEventId()
+	case interface{ GetStartedEventId() int64 }:
+		end.Started = a.GetStartedEventId()
+	}
+	switch a := attributes.(type) {
+	case interface{ GetResult() *commonpb.Payloads }:
+		end.Result = a.GetResult()
+	case interface{ GetResult() *commonpb.Payload }:
+		end.Result = PayloadList(a.GetResult())
+	case interface{ GetFailure() *failurepb.Failure }:
+		end.Failure = a.GetFailure()
+	case *historypb.StartChildWorkflowExecutionFailedEventAttributes:
+		end.Failure = failureOfCause(a.GetCause())
+	case *historypb.SignalExternalWorkflowExecutionFailedEventAttributes:
+		end.Failure = failureOfCause(a.GetCause())
+	case *historypb.ChildWorkflowExecutionTerminatedEventAttributes:
+		end.Failure = &failurepb.Failure{Message: "terminated"}
+	}
+	return end, true
+}
+
+func failureOfCause(cause fmt.Stringer) *failurepb.Failure {
+	return &failurepb.Failure{Message: cause.String()}
+}
+
+// Reason returns why the operation did not complete.
+func (e Ending) Reason() ace.Failure {
+	if e.Status == EndCanceled {
+		return Canceled()
+	}
+	return FailureOf(e.Failure)
+}
+
+// PayloadList returns a list of one payload, or nil for nil.
+func PayloadList(p *commonpb.Payload) *commonpb.Payloads {
+	if p == nil {
+		return nil
+	}
+	return &commonpb.Payloads{Payloads: []*commonpb.Payload{p}}
+}
+
+var attributesOneof = (&historypb.HistoryEvent{}).ProtoReflect().Descriptor().Oneofs().ByName("attributes")
+
+// Attributes returns the attributes of an event, or nil for an event without attributes.
+func Attributes(e *historypb.HistoryEvent) proto.Message {
+	m := e.ProtoReflect()
+	field := m.WhichOneof(attributesOneof)
+	if field == nil {
+		return nil
+	}
+	return m.Get(field).Message().Interface()
+}
