@@ -126,7 +126,7 @@ func (x *execution) attempt(ctx context.Context, lock *filelock.Lock, p past, be
 	}
 	x.log = x.r.wrap(log)
 	x.heartbeat()
-	x.writeOwn(headLine{lineCall, x.header(cmd, call, p)})
+	x.writeOwn(ownLine{Type: lineCall, Call: x.header(cmd, call, p)})
 	var exit process.Exit
 	stderr := process.NewTail(stderrKept, stderrKept)
 	if x.logErr == nil {
@@ -142,9 +142,9 @@ func (x *execution) attempt(ctx context.Context, lock *filelock.Lock, p past, be
 }
 
 // header makes the first line of the log.
-func (x *execution) header(cmd agentcli.Command, call agentcli.Call, p past) Header {
+func (x *execution) header(cmd agentcli.Command, call agentcli.Call, p past) *Header {
 	n := x.c.Log
-	h := Header{
+	h := &Header{
 		ID: x.c.ID, At: time.Now().UTC(), WorkflowID: n.WorkflowID, RunID: n.RunID, ActivityName: n.Activity,
 		SequenceNumber: n.Seq, Attempt: n.Attempt, Provider: string(x.c.CLI), Version: x.version.String(),
 		WorkingDir: cmd.Dir, Model: call.Model, PermissionMode: string(call.Permission), Session: x.session,
@@ -200,7 +200,7 @@ func (x *execution) runProcess(
 func (x *execution) event(e agentcli.Event) {
 	switch {
 	case e.Kind == agentcli.KindGarbage:
-		x.writeOwn(garbageLine{lineGarbage, e.Name, e.Text, e.Size})
+		x.writeOwn(ownLine{Type: lineGarbage, Name: e.Name, Text: e.Text, Size: e.Size})
 	case e.Part == 0 && e.Raw != nil:
 		x.write(e.Raw)
 	}
@@ -221,8 +221,8 @@ func (x *execution) heartbeat() {
 }
 
 // writeOwn logs a line that does not come from the agent.
-func (x *execution) writeOwn(v any) {
-	line, err := json.Marshal(v)
+func (x *execution) writeOwn(own ownLine) {
+	line, err := json.Marshal(own)
 	if err != nil {
 		x.logErr = err
 		return
@@ -239,11 +239,7 @@ func (x *execution) write(line []byte) {
 
 // interpret returns the result of a process that has ended.
 func (x *execution) interpret(ctx context.Context, exit process.Exit, stderr *process.Tail) *Result {
-	byUs := exit.Class == process.Killed || exit.Class == process.Canceled
-	o := x.judge.Outcome(agentcli.Exit{
-		Code: exit.Code, Signal: exit.Signal, ByUs: byUs, StartErr: exit.Err,
-		TimedOut: exit.Class == process.TimedOut,
-	}, string(x.r.redact.Truncated(stderr.Bytes())))
+	o := x.judge.Outcome(ExitOf(exit), string(x.r.redact.Truncated(stderr.Bytes())))
 	r := x.result(o)
 	var failure *Result
 	switch {
@@ -259,6 +255,14 @@ func (x *execution) interpret(ctx context.Context, exit process.Exit, stderr *pr
 	r.Success, r.ExitClass, r.Error, r.Retry = false, failure.ExitClass, failure.Error, failure.Retry
 	r.setSummary()
 	return r
+}
+
+// ExitOf converts the exit of an agent's process.
+func ExitOf(exit process.Exit) agentcli.Exit {
+	return agentcli.Exit{
+		Code: exit.Code, Signal: exit.Signal, StartErr: exit.Err, TimedOut: exit.Class == process.TimedOut,
+		ByUs: exit.Class == process.Killed || exit.Class == process.Canceled,
+	}
 }
 
 // stopped is the result of a call whose context is done.
@@ -291,9 +295,10 @@ func (x *execution) result(o agentcli.Outcome) *Result {
 // canceled.
 func (x *execution) seal(ctx context.Context, r *Result, exit process.Exit, stderr *process.Tail) {
 	if stderr.Size() > 0 {
-		x.writeOwn(stderrLine{lineStderr, string(x.r.redact.Truncated(stderr.Bytes())), stderr.Size()})
+		text := string(x.r.redact.Truncated(stderr.Bytes()))
+		x.writeOwn(ownLine{Type: lineStderr, Text: text, Size: stderr.Size()})
 	}
-	x.writeOwn(endLine{lineEnd, footer{
+	x.writeOwn(ownLine{Type: lineEnd, End: &footer{
 		Success: r.Success, ExitClass: r.ExitClass, Retry: r.Retry, Error: r.Error, SessionID: r.SessionID,
 		CostUSD: r.CostUSD, Usage: r.Usage, DurationMS: r.DurationMS, ExitCode: exit.Code, Events: x.events,
 		At: time.Now().UTC(),

@@ -11,11 +11,11 @@ import (
 
 // FuzzReadLog checks that any data is read to its end with a valid outcome.
 func FuzzReadLog(f *testing.F) {
-	head, err := json.Marshal(headLine{lineCall, Header{ID: "x", Provider: "claude", Attempt: 1}})
+	head, err := json.Marshal(ownLine{Type: lineCall, Call: &Header{ID: "x", Provider: "claude", Attempt: 1}})
 	if err != nil {
 		f.Fatal(err)
 	}
-	end, err := json.Marshal(endLine{lineEnd, footer{Success: true, ExitClass: "ok"}})
+	end, err := json.Marshal(ownLine{Type: lineEnd, End: &footer{Success: true, ExitClass: "ok"}})
 	if err != nil {
 		f.Fatal(err)
 	}

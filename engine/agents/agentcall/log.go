@@ -22,27 +22,17 @@ const (
 	lineEnd     = "acescope_end"     // the last line: the result
 )
 
-type headLine struct {
-	Type string `json:"type"`
-	Call Header `json:"call"`
-}
+// ownPrefix begins every line that acescope writes itself.
+var ownPrefix = []byte(`{"type":"acescope_`)
 
-type garbageLine struct {
-	Type string `json:"type"`
-	Name string `json:"name"`
-	Text string `json:"text"`
-	Size int64  `json:"size,omitempty"`
-}
-
-type stderrLine struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-	Size int64  `json:"size"` // of all standard error, in bytes
-}
-
-type endLine struct {
-	Type string `json:"type"`
-	End  footer `json:"end"`
+// ownLine is a line that acescope writes itself. Only the fields of its type are set.
+type ownLine struct {
+	Type string  `json:"type"`
+	Call *Header `json:"call,omitempty"`
+	End  *footer `json:"end,omitempty"`
+	Name string  `json:"name,omitempty"` // of garbage
+	Text string  `json:"text,omitempty"` // of garbage and of standard error
+	Size int64   `json:"size,omitempty"` // of the whole text, in bytes
 }
 
 // Header is the first line of a log.
@@ -123,11 +113,11 @@ func ReadLog(r io.Reader, each func(n int64, e agentcli.Event)) (Log, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return l, err
 	}
-	var head headLine
-	if err != nil || json.Unmarshal(first.Bytes, &head) != nil || head.Type != lineCall {
+	var head ownLine
+	if err != nil || json.Unmarshal(first.Bytes, &head) != nil || head.Type != lineCall || head.Call == nil {
 		return l, ErrNoLog
 	}
-	l.Header = head.Call
+	l.Header = *head.Call
 	stderr, judge := "", agentcli.Judge{Meter: l.Header.Meter}
 	add := func(e agentcli.Event, line int64) {
 		// The result that OpenCode's parser makes at the end of any stream is not the agent's.
@@ -147,24 +137,21 @@ func ReadLog(r io.Reader, each func(n int64, e agentcli.Event)) (Log, error) {
 		if err != nil {
 			return l, err
 		}
-		switch {
-		case hasType(line.Bytes, lineEnd):
-			var end endLine
-			if json.Unmarshal(line.Bytes, &end) == nil {
-				l.End = &end.End
-			}
-		case hasType(line.Bytes, lineStderr):
-			var s stderrLine
-			_ = json.Unmarshal(line.Bytes, &s) // an invalid line has no text
-			stderr = s.Text
-		case hasType(line.Bytes, lineGarbage):
-			var g garbageLine
-			_ = json.Unmarshal(line.Bytes, &g)
-			add(agentcli.Event{Kind: agentcli.KindGarbage, Name: g.Name, Text: g.Text, Size: g.Size}, line.Number)
-		default:
+		if !bytes.HasPrefix(line.Bytes, ownPrefix) {
 			for _, e := range parser.Line(line.Bytes) {
 				add(e, line.Number)
 			}
+			continue
+		}
+		var own ownLine
+		_ = json.Unmarshal(line.Bytes, &own) // an invalid line says nothing
+		switch own.Type {
+		case lineEnd:
+			l.End = own.End
+		case lineStderr:
+			stderr = own.Text
+		case lineGarbage:
+			add(agentcli.Event{Kind: agentcli.KindGarbage, Name: own.Name, Text: own.Text, Size: own.Size}, line.Number)
 		}
 	}
 	for _, e := range parser.End() {
@@ -176,10 +163,6 @@ func ReadLog(r io.Reader, each func(n int64, e agentcli.Event)) (Log, error) {
 	}
 	l.Outcome, l.Meter = judge.Outcome(exit, stderr), judge.Meter
 	return l, nil
-}
-
-func hasType(line []byte, lineType string) bool {
-	return bytes.HasPrefix(line, []byte(`{"type":"`+lineType+`"`))
 }
 
 // readLogFile reads a log by its path.

@@ -34,7 +34,7 @@ func TestContinue(t *testing.T) {
 				t.Errorf("%+v", l.Header)
 			}
 			if info, err := os.Stat(p.LogPath(first.LogPath)); err != nil || info.Mode().Perm() != 0o400 {
-				t.Errorf("the log of the first attempt is not sealed: %v, %v", info, err)
+				t.Errorf("the log of the first attempt is not closed: %v, %v", info, err)
 			}
 		})
 	}

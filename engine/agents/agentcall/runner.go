@@ -179,7 +179,7 @@ func (r *Runner) version(ctx context.Context, c Call, adapter agentcli.Adapter) 
 		return known.version, nil
 	}
 	argv[0] = path
-	version, result := r.askVersion(ctx, c, adapter, argv, env)
+	version, result := AskVersion(ctx, adapter, argv, env)
 	if result == nil {
 		r.mu.Lock()
 		r.versions[path] = knownVersion{version, info.ModTime(), info.Size()}
@@ -188,9 +188,11 @@ func (r *Runner) version(ctx context.Context, c Call, adapter agentcli.Adapter) 
 	return version, result
 }
 
-func (r *Runner) askVersion(
-	ctx context.Context, c Call, adapter agentcli.Adapter, argv, env []string,
+// AskVersion calls a CLI for its version. The result is set if the CLI cannot be used.
+func AskVersion(
+	ctx context.Context, adapter agentcli.Adapter, argv, env []string,
 ) (version agentcli.Version, _ *Result) {
+	c := Call{CLI: adapter.CLI()}
 	out, errs := process.NewTail(4<<10, 0), process.NewTail(4<<10, 0)
 	exit := process.Run(ctx, process.Spec{
 		Argv: argv, Env: env, Stdout: out, Stderr: errs, Timeout: versionTimeout, DieWithParent: true,

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
+
 	"github.com/tidwall/gjson"
 )
 

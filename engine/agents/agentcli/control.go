@@ -2,7 +2,6 @@ package agentcli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 )
 
@@ -11,11 +10,10 @@ import (
 
 // Subtypes of control requests.
 const (
-	ControlInitialize = "initialize"   // host to CLI, before the first turn
-	ControlInterrupt  = "interrupt"    // host to CLI: stop the turn; its result follows
-	ControlEndSession = "end_session"  // host to CLI
-	ControlCanUseTool = "can_use_tool" // CLI to host, with Call.AskPermission
-	ControlMCPMessage = "mcp_message"  // CLI to host, with Call.HostServer
+	controlInterrupt  = "interrupt"    // host to CLI: stop the turn; its result follows
+	controlEndSession = "end_session"  // host to CLI
+	controlCanUseTool = "can_use_tool" // CLI to host, with Call.AskPermission
+	controlMCPMessage = "mcp_message"  // CLI to host, with Call.HostServer
 )
 
 // UserTurn makes the line of a message to the agent. The uuid must be new: the CLI silently
@@ -27,29 +25,25 @@ func UserTurn(uuid, text string) ([]byte, error) {
 	})
 }
 
-// Control is a line of the control protocol from the CLI. Exactly one field is set.
+// Control is a line of the control protocol from the CLI. It is zero for an answer of the CLI.
 type Control struct {
-	Request  *ControlRequest
-	Response *ControlResponse
-	Cancel   string // the ID of a request that the CLI withdraws
+	Request *ControlRequest
+	Cancel  string // the ID of a request that the CLI withdraws
 }
 
-// ControlRequest is a request to the other side.
+// ControlRequest is a request to the host.
 type ControlRequest struct {
 	ID      string
 	Subtype string
 	Tool    *ToolRequest // of can_use_tool
 	MCP     *MCPMessage  // of mcp_message
-	Raw     json.RawMessage
 }
 
 // ToolRequest asks for permission to use a tool.
 type ToolRequest struct {
-	Name        string          `json:"tool_name"`
-	Input       json.RawMessage `json:"input"`
-	ToolUseID   string          `json:"tool_use_id"`
-	Suggestions json.RawMessage `json:"permission_suggestions,omitempty"`
-	AgentID     string          `json:"agent_id,omitempty"`
+	Name      string          `json:"tool_name"`
+	Input     json.RawMessage `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
 }
 
 // MCPMessage is a JSON-RPC message of the Model Context Protocol to a server that the host
@@ -59,94 +53,49 @@ type MCPMessage struct {
 	Message json.RawMessage `json:"message"`
 }
 
-// ControlResponse is the answer to a request.
-type ControlResponse struct {
-	ID       string
-	Response json.RawMessage // of a request that succeeded; may be nil
-	Err      string          // of a request that failed
-}
-
 // DecodeControl decodes the line of an event of [KindControl] ([Event.Raw]). The result shares
 // no memory with the line.
 func DecodeControl(line []byte) (Control, error) {
 	var in struct {
-		Type      string          `json:"type"`
-		RequestID string          `json:"request_id"`
-		Request   json.RawMessage `json:"request"`
-		Response  struct {
-			Subtype   string          `json:"subtype"`
-			RequestID string          `json:"request_id"`
-			Response  json.RawMessage `json:"response"`
-			Error     string          `json:"error"`
-		} `json:"response"`
+		Type      string `json:"type"`
+		RequestID string `json:"request_id"`
+		Request   struct {
+			Subtype string `json:"subtype"`
+			ToolRequest
+			MCPMessage
+		} `json:"request"`
 	}
 	if err := json.Unmarshal(line, &in); err != nil {
 		return Control{}, fmt.Errorf("control line: %w", err)
 	}
-	switch in.Type {
-	case "control_request":
-		r, err := decodeRequest(in.RequestID, in.Request)
-		return Control{Request: r}, err
-	case "control_response":
-		if in.Response.RequestID == "" {
-			return Control{}, errors.New("control response without a request ID")
-		}
-		r := &ControlResponse{ID: in.Response.RequestID, Response: in.Response.Response}
-		if in.Response.Subtype != "success" {
-			r.Response, r.Err = nil, in.Response.Error
-			if r.Err == "" {
-				r.Err = "the request failed: " + in.Response.Subtype
-			}
-		}
-		return Control{Response: r}, nil
-	case "control_cancel_request":
-		if in.RequestID == "" {
-			return Control{}, errors.New("control cancel request without a request ID")
-		}
+	switch {
+	case in.Type == "control_response":
+		return Control{}, nil
+	case in.Type != "control_request" && in.Type != "control_cancel_request":
+		return Control{}, fmt.Errorf("unknown control line type %.40q", in.Type)
+	case in.RequestID == "":
+		return Control{}, fmt.Errorf("%s without an ID", in.Type)
+	case in.Type == "control_cancel_request":
 		return Control{Cancel: in.RequestID}, nil
 	}
-	return Control{}, fmt.Errorf("unknown control line type %.40q", in.Type)
-}
-
-func decodeRequest(id string, raw json.RawMessage) (*ControlRequest, error) {
-	var what struct {
-		Subtype string `json:"subtype"`
+	r := &ControlRequest{ID: in.RequestID, Subtype: in.Request.Subtype}
+	switch r.Subtype {
+	case controlCanUseTool:
+		r.Tool = &in.Request.ToolRequest
+	case controlMCPMessage:
+		r.MCP = &in.Request.MCPMessage
 	}
-	if err := json.Unmarshal(raw, &what); err != nil {
-		return nil, fmt.Errorf("control request: %w", err)
-	}
-	if id == "" {
-		return nil, errors.New("control request without an ID")
-	}
-	r := &ControlRequest{ID: id, Subtype: what.Subtype, Raw: raw}
-	switch what.Subtype {
-	case ControlCanUseTool:
-		r.Tool = &ToolRequest{}
-		if err := json.Unmarshal(raw, r.Tool); err != nil {
-			return nil, fmt.Errorf("can_use_tool: %w", err)
-		}
-	case ControlMCPMessage:
-		r.MCP = &MCPMessage{}
-		if err := json.Unmarshal(raw, r.MCP); err != nil {
-			return nil, fmt.Errorf("mcp_message: %w", err)
-		}
-	}
-	return r, nil
-}
-
-// Initialize makes the line that starts the protocol.
-func Initialize(id string) ([]byte, error) {
-	return request(id, map[string]any{"subtype": ControlInitialize, "hooks": nil})
+	return Control{Request: r}, nil
 }
 
 // Interrupt makes the line that stops the turn.
 func Interrupt(id string) ([]byte, error) {
-	return request(id, map[string]any{"subtype": ControlInterrupt})
+	return request(id, map[string]any{"subtype": controlInterrupt})
 }
 
 // EndSession makes the line that ends the CLI.
 func EndSession(id string) ([]byte, error) {
-	return request(id, map[string]any{"subtype": ControlEndSession})
+	return request(id, map[string]any{"subtype": controlEndSession})
 }
 
 func request(id string, request map[string]any) ([]byte, error) {

@@ -60,9 +60,6 @@ func NewLineReaderAt(r io.Reader, offset, lines int64) *LineReader {
 	return &LineReader{r: r, offset: offset, number: lines, begun: offset > 0}
 }
 
-// Offset returns where the next line begins, in bytes from the beginning of the stream.
-func (l *LineReader) Offset() int64 { return l.offset }
-
 // Next returns the next line that is not empty, or io.EOF. An error of the source comes after
 // the lines that were read before it.
 func (l *LineReader) Next() (line Line, err error) {
@@ -203,7 +200,7 @@ func (l *LineReader) drop(n int) {
 	}
 }
 
-// fill reads more bytes. It returns false if there are none for now.
+// fill reads more bytes. It returns false at the end of what is available.
 func (l *LineReader) fill() bool {
 	if l.err != nil {
 		return false

@@ -167,8 +167,8 @@ func TestFollow(t *testing.T) {
 			t.Errorf("after %q: %q, want %q", c.more, got, c.want)
 		}
 	}
-	if lr.Offset() != int64(len(`{"type":"message","role":"assistant","content":"part","delta":true}`+"\n{\"type\":\"message\",\"role\":\"user\",\"content\":\"u\"}\n")) {
-		t.Errorf("offset %d", lr.Offset())
+	if lr.offset != int64(len(`{"type":"message","role":"assistant","content":"part","delta":true}`+"\n{\"type\":\"message\",\"role\":\"user\",\"content\":\"u\"}\n")) {
+		t.Errorf("offset %d", lr.offset)
 	}
 }
 

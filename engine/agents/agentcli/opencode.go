@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+
 	"github.com/tidwall/gjson"
 )
 

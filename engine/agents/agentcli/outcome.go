@@ -1,7 +1,6 @@
 package agentcli
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"regexp"
@@ -79,14 +78,6 @@ type Outcome struct {
 	Retries  int       `json:"retries,omitempty"` // by the CLI itself
 	Garbage  int64     `json:"garbage,omitempty"` // lines that were not events
 	ExitCode int       `json:"exit_code"`
-}
-
-// Error returns the outcome as an error, or nil if the call succeeded.
-func (o Outcome) Error() error {
-	if o.OK {
-		return nil
-	}
-	return errors.New(o.Sentence)
 }
 
 // Judge counts the events of a call, or of one turn of a session, and interprets its end. The
@@ -418,10 +409,7 @@ func (j *Judge) sentence(o Outcome, exit Exit, why string) string {
 			s = "The agent finished, but 1 tool call was denied"
 		}
 	}
-	why = strings.ToValidUTF8(strings.Join(strings.Fields(why), " "), "\ufffd")
-	if len(why) > maxSentence {
-		why = strings.ToValidUTF8(why[:maxSentence], "") + "…"
-	}
+	why = ace.Cut(strings.ToValidUTF8(strings.Join(strings.Fields(why), " "), "\ufffd"), maxSentence)
 	if why != "" {
 		s += ": " + why
 	}

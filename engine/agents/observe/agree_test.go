@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe/spool"
-	"acescope/engine/agents/transcript"
 )
 
 // TestAgreesWithTranscript checks that the calls in a session's hooks are those in its transcript,
@@ -27,11 +28,7 @@ func TestAgreesWithTranscript(t *testing.T) {
 		}
 	}
 	for _, line := range linesIn(t, "../transcript/testdata/session.jsonl") {
-		for _, e := range transcript.ToolEvents(line) {
-			if e.Kind == ace.KindToolUse || e.Accepted == nil || *e.Accepted {
-				fromTranscript = append(fromTranscript, callOf(t, e)...)
-			}
-		}
+		fromTranscript = append(fromTranscript, callsIn(t, gjson.ParseBytes(line))...)
 	}
 	if len(fromHooks) == 0 || !reflect.DeepEqual(fromHooks, fromTranscript) {
 		t.Errorf("hooks:\n%s\n\ntranscript:\n%s", strings.Join(fromHooks, "\n"), strings.Join(fromTranscript, "\n"))
@@ -45,6 +42,26 @@ func linesIn(t *testing.T, path string) [][]byte {
 		t.Fatal(err)
 	}
 	return bytes.Split(bytes.TrimSpace(data), []byte("\n"))
+}
+
+// callsIn describes the tool calls of a line of a transcript, and the results of those that were not
+// denied. The result is the tool's own, as a hook gets it.
+func callsIn(t *testing.T, line gjson.Result) (calls []string) {
+	t.Helper()
+	for _, block := range line.Get("message.content").Array() {
+		call, result := block.Get("tool_use_id").String(), line.Get("toolUseResult")
+		switch {
+		case block.Get("type").String() == "tool_use":
+			input := plainJSON(t, json.RawMessage(block.Get("input").Raw))
+			calls = append(calls, block.Get("id").String()+" calls "+block.Get("name").String()+" "+input)
+		case call == "" || strings.HasPrefix(block.Get("content").String(), "The user doesn't want to"):
+		case block.Get("is_error").Bool():
+			calls = append(calls, call+" ends false "+block.Get("content").String())
+		default:
+			calls = append(calls, call+" ends true "+plainJSON(t, json.RawMessage(result.Raw)))
+		}
+	}
+	return calls
 }
 
 // callOf describes the tool call of an event, if it has one.

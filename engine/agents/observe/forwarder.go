@@ -51,12 +51,12 @@ type Forwarder struct {
 
 // transfer is a record that is being delivered.
 type transfer struct {
-	end     location
-	bytes   int
-	pending atomic.Int32 // undelivered events
-	ignored bool         // the record has no events
-	session string       // of an agent, or ""
-	after   *hookSession
+	end       location
+	bytes     int
+	delivered atomic.Bool // all events of the record
+	ignored   bool        // the record has no events
+	session   string      // of an agent, or ""
+	after     *hookSession
 }
 
 // lockFile is locked by the working forwarder.
@@ -180,13 +180,26 @@ func (f *Forwarder) store(ctx context.Context, data []byte) json.RawMessage {
 // send sends observations and tracks their record until they are delivered.
 func (f *Forwarder) send(t *transfer, observations []Observation) {
 	t.ignored = len(observations) == 0
-	t.pending.Store(int32(len(observations)))
 	f.inFlight = append(f.inFlight, t)
 	f.bytes += t.bytes
+	f.deliver(observations, func() {
+		t.delivered.Store(true)
+		notify(f.delivered)
+	})
+}
+
+// deliver delivers observations and calls done after the last one.
+func (f *Forwarder) deliver(observations []Observation, done func()) {
+	if len(observations) == 0 {
+		done()
+		return
+	}
+	var pending atomic.Int32
+	pending.Store(int32(len(observations)))
 	for _, o := range observations {
 		f.To.deliver(o, func() {
-			if t.pending.Add(-1) == 0 {
-				notify(f.delivered)
+			if pending.Add(-1) == 0 {
+				done()
 			}
 		})
 	}
@@ -199,24 +212,13 @@ func (f *Forwarder) single(path string, rec spool.Record) {
 	}
 	f.singles[path] = true
 	observations, _ := f.decode(rec)
-	if len(observations) == 0 {
-		_ = os.Remove(path)
-	}
-	var pending atomic.Int32
-	pending.Store(int32(len(observations)))
-	for _, o := range observations {
-		f.To.deliver(o, func() {
-			if pending.Add(-1) == 0 {
-				_ = os.Remove(path)
-			}
-		})
-	}
+	f.deliver(observations, func() { _ = os.Remove(path) })
 }
 
 // update advances the position over the delivered records. It saves the position at most every
 // saveInterval, or at once if save is set.
 func (f *Forwarder) update(save bool) {
-	for len(f.inFlight) > 0 && f.inFlight[0].pending.Load() <= 0 {
+	for len(f.inFlight) > 0 && f.inFlight[0].delivered.Load() {
 		t := f.inFlight[0]
 		f.inFlight = f.inFlight[1:]
 		f.bytes -= t.bytes

@@ -81,8 +81,8 @@ type hookCall struct {
 
 func (h hookCall) text(key string) string { return h.json.Get(key).String() }
 
-// decode returns the observations of a hook's record and the id of its session. A record without
-// session or event has none.
+// decode returns the observations of a hook's record and the id of its session. The list is empty
+// for a record without session or event.
 func (d *hookDecoder) decode(rec spool.Record) (list []Observation, session string) {
 	if rec.Kind == spool.Hook && !gjson.ValidBytes(rec.Payload) {
 		return nil, ""

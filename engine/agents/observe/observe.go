@@ -44,27 +44,6 @@ type Observer interface {
 	Finish(taskID string, f ace.Finish, err error)
 }
 
-// Null discards everything.
-type Null struct{}
-
-// Start implements [Observer].
-func (Null) Start(ace.TaskInput) {}
-
-// Phase implements [Observer].
-func (Null) Phase(string, ace.Phase) {}
-
-// ToolEvent implements [Observer].
-func (Null) ToolEvent(string, ace.ToolEvent) {}
-
-// Step implements [Observer].
-func (Null) Step(string, ace.Phase, any, error) {}
-
-// Delta implements [Observer].
-func (Null) Delta(string, ace.CuratorResult) {}
-
-// Finish implements [Observer].
-func (Null) Finish(string, ace.Finish, error) {}
-
 // Observation is an event of a run, as it is delivered and as the spool stores it.
 type Observation struct {
 	TaskID string `json:"task_id"`

@@ -373,8 +373,6 @@ func TestTemporal(t *testing.T) {
 	if r == nil || !r.state.Finished() || r.state.SkillUsage().Total != 1 || to.Waiting() != 0 || to.Dropped() != 0 || to.Failure() != "" {
 		t.Errorf("%+v", r)
 	}
-	o = Null{}
-	o.Start(ace.TaskInput{})
 }
 
 // TestRotation checks that files are rotated and removed without losing records.

@@ -26,7 +26,7 @@ func (d *Decoder) Clone() *Decoder {
 	return &Decoder{open: maps.Clone(d.open)}
 }
 
-// Fact returns the fact of an event; ok is false if the event has none. The error reports an
+// Fact returns the fact of an event; ok is false if the event is no fact. The error reports an
 // input that does not match the contract.
 func (d *Decoder) Fact(e *historypb.HistoryEvent) (f Fact, ok bool, err error) {
 	switch e.GetEventType() {

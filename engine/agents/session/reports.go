@@ -118,7 +118,7 @@ func firstReply(messages []Message, report Report) (reply Reply, ok bool) {
 	return Reply{}, false
 }
 
-// NextReport returns the report to send next; ok is false if there is none. Waiting messages
+// NextReport returns the report to send next; ok is false without a report. Waiting messages
 // and a suspended turn are reported when the session has ended.
 func (s *State) NextReport() (reply Reply, ok bool) {
 	if len(s.Reports) > 0 {

@@ -181,7 +181,7 @@ type ToolCalls struct {
 	Asked   int           `json:"asked,omitempty"` // all requests
 }
 
-// Answer returns the answer to a tool call, or nil if there is none yet.
+// Answer returns the answer to a tool call, or nil before it is answered.
 func (c *ToolCalls) Answer(id string) *ToolAnswer {
 	for _, a := range slices.Backward(c.Decided) {
 		if a.ID == id {

@@ -3,7 +3,6 @@ package transcript
 import (
 	"bytes"
 	"encoding/json"
-	"time"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
@@ -11,8 +10,7 @@ import (
 
 // Events converts a line to the events of the CLI's stream, at least one:
 // [agentcli.KindGarbage] for a line that is not a JSON object, [agentcli.KindOther] for a line
-// that is not part of the conversation. Tool results are as the model got them; see
-// [ToolEvents] for the tool's own results. Raw is not set.
+// that is not part of the conversation. Tool results are as the model got them. Raw is not set.
 func Events(raw []byte) []agentcli.Event {
 	var l line
 	if !l.parse(raw) {
@@ -140,56 +138,4 @@ func (c *converter) system() {
 		kind = agentcli.KindError
 	}
 	c.add(kind, string(l.subtype), text(l.note, MaxLine))
-}
-
-// Source is the source that [ToolEvents] names.
-const Source = "transcript"
-
-// ToolEvents returns the tool calls and results of a line as an observer reports them, in the
-// order of the line. A result holds the tool's own result, as a hook gets it, or its error.
-// The event ID of a call is the ID of the call; its result appends "/result".
-func ToolEvents(raw []byte) (out []ace.ToolEvent) {
-	var l line
-	if !l.parse(raw) {
-		return nil
-	}
-	var results []int
-	blocks(l.content, func(b *block) {
-		var e ace.ToolEvent
-		switch {
-		case b.isCall():
-			e = ace.ToolEvent{EventID: string(b.id), CallID: string(b.id), Kind: ace.KindToolUse, Name: string(b.name)}
-			e.Args = cloneJSON(b.input)
-		case b.isResult():
-			results = append(results, len(out))
-			e = resultEvent(b)
-		default:
-			return
-		}
-		e.At, e.SessionID, e.Source = l.time(), string(l.session), Source
-		out = append(out, e)
-	})
-	if len(results) == 1 { // toolUseResult belongs to the only result
-		e := &out[results[0]]
-		if r := cloneJSON(l.result); r != nil && e.Error == "" {
-			e.Result = r
-		}
-		duration, _ := l.resultInfo()
-		e.DurationMS = float64(duration) / float64(time.Millisecond)
-	}
-	return out
-}
-
-func resultEvent(b *block) ace.ToolEvent {
-	ok := !b.failed
-	id := string(b.callID)
-	e := ace.ToolEvent{EventID: id + "/result", CallID: id, Kind: ace.KindToolResult, OK: &ok}
-	if ok {
-		e.Result = cloneJSON(b.content)
-		return e
-	}
-	e.Error = resultText(b.content, maxPath)
-	accepted := !denied(e.Error)
-	e.Accepted = &accepted
-	return e
 }

@@ -2,13 +2,10 @@ package transcript
 
 import (
 	"bufio"
-	"encoding/json"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
-
-	"acescope/engine/ace"
 )
 
 func linesOf(t testing.TB, path string) (lines [][]byte) {
@@ -52,60 +49,4 @@ func TestEvents(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-}
-
-// hook holds the tool fields of a hook's input.
-type hook struct {
-	Event    string          `json:"hook_event_name"`
-	Tool     string          `json:"tool_name"`
-	Input    json.RawMessage `json:"tool_input"`
-	Response json.RawMessage `json:"tool_response"`
-	ID       string          `json:"tool_use_id"`
-	Error    string          `json:"error"`
-}
-
-// TestToolEventsAgreeWithHooks checks that hooks and transcript report the same calls with the
-// same arguments and results, in the same order. Hooks do not fire for the result of a denied
-// call.
-func TestToolEventsAgreeWithHooks(t *testing.T) {
-	var uses, results, hookUses, hookResults []string
-	for _, raw := range linesOf(t, "testdata/session.jsonl") {
-		for _, e := range ToolEvents(raw) {
-			if e.SessionID == "" || e.At.IsZero() || e.Source != Source || e.EventID == "" {
-				t.Errorf("%+v: required field missing", e)
-			}
-			switch {
-			case e.Kind == ace.KindToolUse:
-				uses = append(uses, e.Call()+" "+e.Name+" "+compact(e.Args))
-			case e.Accepted == nil || *e.Accepted:
-				results = append(results, e.Call()+" "+verdict(*e.OK)+" "+compact(e.Result)+e.Error)
-			}
-		}
-	}
-	for _, raw := range linesOf(t, "testdata/hooks.jsonl") {
-		var h hook
-		if err := json.Unmarshal(raw, &h); err != nil {
-			t.Fatal(err)
-		}
-		switch h.Event {
-		case "PreToolUse":
-			hookUses = append(hookUses, h.ID+" "+h.Tool+" "+compact(h.Input))
-		case "PostToolUse", "PostToolUseFailure":
-			hookResults = append(hookResults, h.ID+" "+verdict(h.Event == "PostToolUse")+" "+compact(h.Response)+h.Error)
-		}
-	}
-	if !reflect.DeepEqual(uses, hookUses) || !reflect.DeepEqual(results, hookResults) {
-		t.Errorf("transcript\n%s\n%s\nhooks\n%s\n%s", strings.Join(uses, "\n"), strings.Join(results, "\n"), strings.Join(hookUses, "\n"), strings.Join(hookResults, "\n"))
-	}
-}
-
-func verdict(ok bool) string { return map[bool]string{true: "ok", false: "failed"}[ok] }
-
-func compact(raw json.RawMessage) string {
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		return ""
-	}
-	out, _ := json.Marshal(v)
-	return string(out)
 }

@@ -17,7 +17,7 @@ import (
 
 func read(t testing.TB, path string) Summary {
 	t.Helper()
-	s, err := ReadAll(context.Background(), path, price.Shipped())
+	s, err := NewFold(price.Shipped()).readAll(context.Background(), NewReader(path, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

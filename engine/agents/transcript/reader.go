@@ -7,8 +7,6 @@ import (
 	"hash/maphash"
 	"io"
 	"os"
-
-	"acescope/engine/agents/price"
 )
 
 // Bounds of reading.
@@ -192,11 +190,6 @@ func (r *Reader) lastLine(raw []byte, fn func([]byte, int64)) {
 
 // SkipTo makes a new reader start with the first line that begins after offset.
 func (r *Reader) SkipTo(offset int64) { r.offset, r.over = offset, true }
-
-// ReadAll folds a whole file.
-func ReadAll(ctx context.Context, path string, prices *price.Prices) (Summary, error) {
-	return NewFold(prices).readAll(ctx, NewReader(path, nil))
-}
 
 func (f *Fold) readAll(ctx context.Context, r *Reader) (Summary, error) {
 	p, err := r.Read(ctx, 0, nil, func(raw []byte, _ int64) { f.Add(raw) })

@@ -82,9 +82,6 @@ type Exit struct {
 	Err       error `json:"-"` // a [*StartError] if the program was not started
 }
 
-// OK reports whether the program exited with code 0.
-func (e Exit) OK() bool { return e.Class == Exited && e.Code == 0 }
-
 // Process is a running program.
 type Process struct {
 	spec    Spec
@@ -386,17 +383,8 @@ func (o *output) put(b []byte) {
 	if len(b) == 0 || o.err != nil {
 		return
 	}
-	if _, err := o.w.Write(b); err != nil {
-		o.err = &OutputError{err}
-	}
+	_, o.err = o.w.Write(b)
 }
 
 // cut ends the copying although other processes may still hold the pipe.
 func (o *output) cut() { _ = o.r.SetReadDeadline(time.Unix(1, 0)) }
-
-// OutputError reports that a writer did not accept the output.
-type OutputError struct{ Err error }
-
-func (e *OutputError) Error() string { return "output: " + e.Err.Error() }
-
-func (e *OutputError) Unwrap() error { return e.Err }

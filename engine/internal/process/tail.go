@@ -49,13 +49,6 @@ func (t *Tail) Size() int64 {
 	return t.size
 }
 
-// Dropped returns how many bytes were not kept.
-func (t *Tail) Dropped() int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.dropped()
-}
-
 func (t *Tail) dropped() int64 { return t.size - int64(len(t.first)) - int64(len(t.last)) }
 
 // Bytes returns the bytes kept. If bytes were dropped, a line in between gives their number.

@@ -145,7 +145,7 @@ func TestStopAndTimeout(t *testing.T) {
 	out.await(t, "up")
 	p.Stop()
 	p.Stop()
-	if e := p.Wait(); e.Class != Killed || e.Signal != "terminated" || e.OK() {
+	if e := p.Wait(); e.Class != Killed || e.Signal != "terminated" || ok(e) {
 		t.Errorf("%+v", e)
 	}
 	p = start(t, t.Context(), Spec{Timeout: 10 * time.Millisecond}, "p-sleep")
@@ -205,8 +205,8 @@ func TestEndless(t *testing.T) {
 	}
 	cancel()
 	e := p.Wait()
-	if e.Class != Canceled || tail.Dropped() != tail.Size()-300 || len(tail.Bytes()) > 400 {
-		t.Errorf("%+v, %d of %d dropped, %d kept", e, tail.Dropped(), tail.Size(), len(tail.Bytes()))
+	if e.Class != Canceled || tail.dropped() != tail.Size()-300 || len(tail.Bytes()) > 400 {
+		t.Errorf("%+v, %d of %d dropped, %d kept", e, tail.dropped(), tail.Size(), len(tail.Bytes()))
 	}
 	if !strings.HasPrefix(tail.String(), "endless output") || !strings.Contains(tail.String(), "bytes left out") {
 		t.Errorf("%s", tail)

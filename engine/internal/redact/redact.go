@@ -156,7 +156,7 @@ func (r *Redactor) String(s string) string {
 	return s
 }
 
-// Bytes returns the text without secrets. It returns b itself if there are none.
+// Bytes returns the text without secrets. It returns b itself without secrets.
 func (r *Redactor) Bytes(b []byte) []byte {
 	out, from := []byte(nil), 0
 	for {

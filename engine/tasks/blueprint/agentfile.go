@@ -96,8 +96,8 @@ func (d *document) programFields(f fields, b *run.Blueprint) {
 	if slices.Contains(strings.Split(b.WorkingDir, "/"), "..") {
 		f.problem(f.get("working_dir"), "working_dir", "must not contain ..")
 	}
-	if strings.LastIndex(b.WorkingDir, DirPlaceholder) > 0 {
-		f.problem(f.get("working_dir"), "working_dir", "%s is allowed at the beginning only", DirPlaceholder)
+	if strings.LastIndex(b.WorkingDir, run.DirPlaceholder) > 0 {
+		f.problem(f.get("working_dir"), "working_dir", "%s is allowed at the beginning only", run.DirPlaceholder)
 	}
 	b.Idempotent = f.boolean("idempotent")
 	if b.OnRunnerLoss == run.Move && !b.Idempotent {
@@ -152,8 +152,8 @@ func checkEnv(name string) string {
 		return "must be the name of a variable of the runner, without a value"
 	case !envPattern.MatchString(name):
 		return quote(name) + " is not a valid variable name"
-	case strings.HasPrefix(upper, EnvPrefix):
-		return "names with the prefix " + EnvPrefix + " are reserved for parameters"
+	case strings.HasPrefix(upper, run.EnvPrefix):
+		return "names with the prefix " + run.EnvPrefix + " are reserved for parameters"
 	case upper == "PATH":
 		return "every program gets the runner's PATH: remove it"
 	case strings.HasPrefix(upper, "LD_") || strings.HasPrefix(upper, "DYLD_") || slices.Contains([]string{"BASH_ENV", "ENV", "IFS"}, upper):
@@ -176,12 +176,12 @@ func (d *document) command(f fields, n *node, b *run.Blueprint) {
 	case len(argv) == 0 || strings.TrimSpace(argv[0]) == "":
 		f.problem(n, "command", "names no program")
 		return
-	case b.Strategy != run.File && strings.Contains(text, FilePlaceholder):
-		f.problem(n, "command", `%s needs "parameter_strategy": "file"`, FilePlaceholder)
+	case b.Strategy != run.File && strings.Contains(text, run.FilePlaceholder):
+		f.problem(n, "command", `%s needs "parameter_strategy": "file"`, run.FilePlaceholder)
 		return
 	}
 	if b.Shell {
-		for _, p := range []string{DirPlaceholder, FilePlaceholder} {
+		for _, p := range []string{run.DirPlaceholder, run.FilePlaceholder} {
 			if strings.Contains(text, p) {
 				f.problem(n, "command", "a shell would read the path in %s as part of the command: remove shell, or use %s", p, CommandFile)
 			}

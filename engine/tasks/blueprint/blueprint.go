@@ -47,12 +47,6 @@ const (
 	maxList        = 64               // entries of a list in agent.json
 )
 
-// Placeholders in a command, which the executor replaces by paths.
-const (
-	DirPlaceholder  = "{blueprint_dir}"
-	FilePlaceholder = "{parameters_file}"
-)
-
 const nameRule = "use 1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit"
 
 // Blueprint is a blueprint without problems.
@@ -62,7 +56,7 @@ type Blueprint struct {
 	Notes      []Problem // warnings
 }
 
-// Check fills in and checks the parameters of a run; see [Schema.Check]. An agent has none.
+// Check fills in and checks the parameters of a run; see [Schema.Check]. An agent has no parameters.
 func (b Blueprint) Check(params json.RawMessage) (json.RawMessage, error) {
 	if b.Parameters == nil {
 		v := &Violations{}

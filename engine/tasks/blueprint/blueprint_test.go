@@ -150,7 +150,7 @@ func TestMistakes(t *testing.T) {
 		"latin":          {files{AgentFile: "{\"name\": \"\xe4\"}"}, `agent.json:1:11: is not UTF-8`},
 		"half":           {files{AgentFile: `{"name": "\ud800"}`}, `agent.json:1:10: $.name: a \u escape is half of a surrogate pair`},
 		"twice":          {program(`, "name": "y"`), `agent.json:1:79: $.name: occurs twice`},
-		"deep":           {files{AgentFile: strings.Repeat("[", 200)}, `is nested more than 100 deep`},
+		"deep":           {files{AgentFile: strings.Repeat("[", 200) + strings.Repeat("]", 200)}, `is nested more than 100 deep`},
 		"large":          {files{AgentFile: strings.Repeat(" ", MaxFile+1)}, `agent.json: is larger than 256 KB`},
 		"long number":    {program(`, "timeout_seconds": 1e999999999`), `$.timeout_seconds: the number is too long`},
 		"no name":        {files{AgentFile: `{"description": "d"}`}, `agent.json:1:1: $.name: is missing`},

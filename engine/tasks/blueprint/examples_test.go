@@ -60,7 +60,7 @@ func example(t *testing.T, name, params, dir string, out any) (stderr string, er
 	}
 	var argv []string
 	for _, word := range b.Argv {
-		argv = append(argv, strings.ReplaceAll(word, DirPlaceholder, b.Dir))
+		argv = append(argv, strings.ReplaceAll(word, run.DirPlaceholder, b.Dir))
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	if b.Strategy == run.StdinJSON {

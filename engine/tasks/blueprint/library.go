@@ -3,6 +3,7 @@ package blueprint
 import (
 	"cmp"
 	"context"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func (l Library) Entries(ctx context.Context) ([]Entry, error) {
 	return all, nil
 }
 
-// Find reads the blueprint of a name. It returns [run.ErrNoBlueprint] if there is none, and
+// Find reads the blueprint of a name. It returns [run.ErrNoBlueprint] if it is not found, and
 // [run.ErrBadRequest] if the name is invalid.
 func (l Library) Find(name string) (Entry, error) {
 	if !run.ValidName(name) {
@@ -278,6 +279,14 @@ type starterAgent struct {
 	Timeout     int               `json:"timeout_seconds,omitempty"`
 }
 
+// starter holds a program for each strategy, which returns its parameters.
+//
+//go:embed starter
+var starter embed.FS
+
+//go:embed starter/agent.parameters.json
+var starterSchema string
+
 // starterFiles returns the files of a new blueprint.
 func starterFiles(name string, blueprintType run.BlueprintType, strategy run.Strategy) (map[string]string, error) {
 	agent := starterAgent{Name: name, Type: blueprintType, Tags: []string{}}
@@ -293,11 +302,11 @@ func starterFiles(name string, blueprintType run.BlueprintType, strategy run.Str
 		agent.Description = "Returns its parameters."
 		agent.Strategy = cmp.Or(strategy, run.StdinJSON)
 		agent.Timeout = 60
-		script, ok := starterScripts()[agent.Strategy]
-		if !ok {
+		script, err := starter.ReadFile("starter/" + string(agent.Strategy) + ".sh")
+		if err != nil {
 			return nil, fmt.Errorf("%w: strategy %s must be stdin_json, args, env or file", run.ErrBadRequest, quote(string(strategy)))
 		}
-		files[CommandFile] = script
+		files[CommandFile] = string(script)
 		files[ParamsFile] = starterSchema
 	default:
 		return nil, fmt.Errorf("%w: type %s must be agent or deterministic", run.ErrBadRequest, quote(string(blueprintType)))
@@ -305,36 +314,4 @@ func starterFiles(name string, blueprintType run.BlueprintType, strategy run.Str
 	main, err := json.MarshalIndent(agent, "", "  ")
 	files[AgentFile] = string(main) + "\n"
 	return files, err
-}
-
-const starterSchema = `{
-  "$schema": "http://json-schema.org/draft-07/schema#",
-  "type": "object",
-  "additionalProperties": false,
-  "properties": {
-    "greeting": {
-      "type": "string",
-      "default": "hello",
-      "description": "The text to return"
-    },
-    "times": {
-      "type": "integer",
-      "minimum": 1,
-      "maximum": 10,
-      "default": 1,
-      "description": "How many times"
-    }
-  }
-}
-`
-
-// starterScripts returns a program for each strategy, which returns its parameters.
-func starterScripts() map[run.Strategy]string {
-	const begin = "#!/bin/sh\n"
-	return map[run.Strategy]string{
-		run.StdinJSON: begin + "# The parameters are one JSON object on standard input. JSON on standard output is the run's output.\nexec cat\n",
-		run.Args:      begin + "# The parameters are flags: --greeting=hello --times=1.\nfor flag; do\n\tprintf '%s\\n' \"$flag\"\ndone\n",
-		run.Env:       begin + "# The parameters are variables: PARAM_GREETING, PARAM_TIMES.\nprintf '%s\\n' \"$PARAM_GREETING\" \"$PARAM_TIMES\"\n",
-		run.File:      begin + "# The parameters are one JSON object in a file, whose path is the last argument.\nexec cat \"$1\"\n",
-	}
 }

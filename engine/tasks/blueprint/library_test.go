@@ -142,7 +142,7 @@ func runs(t *testing.T, b Blueprint, want string) {
 	case run.Args:
 		cmd.Args = append(cmd.Args, "--greeting=hello", "--times=1")
 	case run.Env:
-		cmd.Env = append(os.Environ(), EnvName("greeting")+"=hello", EnvName("times")+"=1")
+		cmd.Env = append(os.Environ(), run.EnvName("greeting")+"=hello", run.EnvName("times")+"=1")
 	case run.File:
 		file := filepath.Join(t.TempDir(), "p.json")
 		if err := os.WriteFile(file, []byte(params), 0o600); err != nil {

@@ -122,7 +122,7 @@ func (s *Schema) Check(params json.RawMessage) (json.RawMessage, error) {
 	v := &Violations{schema: s.doc}
 	switch {
 	case len(params) == 0:
-		v.add("$", "parameters are required; use {} if there are none")
+		v.add("$", "parameters are required; use {} for no parameters")
 		return nil, v
 	case len(params) > run.MaxParams:
 		v.add("$", fmt.Sprintf("has %d bytes; at most %d are allowed: pass the path of a file instead", len(params), run.MaxParams))
@@ -155,6 +155,16 @@ func (s *Schema) Check(params json.RawMessage) (json.RawMessage, error) {
 		return nil, v
 	}
 	return filled, nil
+}
+
+// Validate checks an object of any size, without its defaults. The error is [*Violations], or says
+// why the object cannot be checked.
+func (s *Schema) Validate(obj map[string]any) error {
+	v := &Violations{schema: s.doc}
+	if err := v.check(s.compiled, obj); err != nil {
+		return err
+	}
+	return v.err()
 }
 
 func parseObject(params json.RawMessage) (map[string]any, error) {

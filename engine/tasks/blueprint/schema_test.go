@@ -41,7 +41,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("a second time: %s, %v", again, err)
 	}
 	for params, want := range map[string]string{
-		``:                         `parameters: $: parameters are required; use {} if there are none`,
+		``:                         `parameters: $: parameters are required; use {} for no parameters`,
 		`{}`:                       `parameters: $.url: is missing`,
 		`null`:                     `parameters:1:1: $: expected an object, found null`,
 		`[]`:                       `parameters:1:1: $: expected an object, found a list`,
@@ -263,7 +263,7 @@ func TestStrategies(t *testing.T) {
 		}
 	}
 	for param, want := range map[string]string{"PATH": "PARAM_PATH", "ld-preload": "PARAM_LD_PRELOAD", "1": "PARAM_1"} {
-		if got := EnvName(param); got != want {
+		if got := run.EnvName(param); got != want {
 			t.Errorf("%s is %s, want %s", param, got, want)
 		}
 	}

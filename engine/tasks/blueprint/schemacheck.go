@@ -414,7 +414,7 @@ func (g schemaGraph) checkNames(root *jsonschema.Schema, strategy run.Strategy) 
 		}
 	}
 	if first, second := sameVariable(strategy, names); first != "" {
-		g.problem(root, []string{"properties", second}, "has the same variable %s as %s", EnvName(second), quote(first))
+		g.problem(root, []string{"properties", second}, "has the same variable %s as %s", run.EnvName(second), quote(first))
 	}
 }
 

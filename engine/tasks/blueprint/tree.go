@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 )
 
 // jsonKind is the type of a JSON value, with the name that schemas use.
@@ -98,147 +100,101 @@ func (n *node) plain() any {
 	return n.value
 }
 
-// parser parses JSON more strictly than encoding/json: names of an object are unique, strings
-// are valid, and numbers and depth are bounded.
-type parser struct {
-	doc *document
-	dec *json.Decoder
-}
-
-// parse parses the document as one JSON value. It returns nil after a problem.
+// parse parses the document as one JSON value, more strictly than encoding/json: names of an object
+// are unique, strings are valid, and numbers and depth are bounded. It returns nil after a problem.
 func (d *document) parse() *node {
 	if !utf8.Valid(d.data) {
 		d.problem(invalidAt(d.data), "", "is not UTF-8")
 		return nil
 	}
-	p := &parser{d, json.NewDecoder(bytes.NewReader(d.data))}
-	p.dec.UseNumber()
-	n, err := p.value("$", 0)
-	switch at := p.start(); {
-	case err == nil && at < len(d.data):
-		d.problem(at, "", "the JSON value is followed by other text")
-	case err == nil:
-		return n
-	case errors.Is(err, errReported):
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		d.problem(len(d.data), "", "the JSON ends before it is complete")
-	default:
-		d.syntaxProblem(at, err)
+	err := json.Unmarshal(d.data, new(json.RawMessage))
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		offset := min(max(int(syntax.Offset)-1, 0), len(d.data))
+		switch text := syntax.Error(); {
+		case strings.Contains(text, "unexpected end"):
+			d.problem(len(d.data), "", "the JSON ends before it is complete")
+		case strings.Contains(text, "after top-level value"):
+			d.problem(offset, "", "the JSON value is followed by other text")
+		default:
+			d.problem(offset, "", "is not JSON: %v", syntax)
+		}
+		return nil
 	}
-	return nil
+	return d.node(gjson.ParseBytes(d.data), "$", 0)
 }
 
-// syntaxProblem adds a syntax error. Unmarshal reports its place more exactly than a decoder.
-func (d *document) syntaxProblem(offset int, err error) {
-	var whole any
-	if syntax, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(d.data, &whole)); ok {
-		offset = int(syntax.Offset) - 1
-		err = syntax
-	}
-	d.problem(min(max(offset, 0), len(d.data)), "", "is not JSON: %v", err)
-}
-
-// errReported ends the parsing after a problem was added.
-var errReported = errors.New("reported")
-
-// start returns the offset of the next token.
-func (p *parser) start() int {
-	at := int(p.dec.InputOffset())
-	for at < len(p.doc.data) && strings.IndexByte(" \t\r\n,:", p.doc.data[at]) >= 0 {
-		at++
-	}
-	return at
-}
-
-func (p *parser) value(path string, depth int) (*node, error) {
-	n := &node{at: p.start()}
-	if depth > maxDepth {
-		p.doc.problem(n.at, "", "is nested more than %d deep", maxDepth)
-		return nil, errReported
-	}
-	token, err := p.dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	n.value = token
-	switch v := token.(type) {
-	case nil:
+// node converts a value. It returns nil after a problem.
+func (d *document) node(v gjson.Result, path string, depth int) *node {
+	n := &node{at: v.Index}
+	switch {
+	case depth > maxDepth:
+		d.problem(n.at, "", "is nested more than %d deep", maxDepth)
+		return nil
+	case v.Type == gjson.Null:
 		n.kind = nullKind
-	case bool:
-		n.kind = boolKind
-	case string:
-		n.kind = stringKind
-		return n, p.checkString(n.at, path, v)
-	case json.Number:
-		n.kind = numberKind
-		if !isBounded(v) {
-			p.doc.problem(n.at, path, "the number is too long, or its exponent is above %d", maxNumber)
-			return nil, errReported
+	case v.IsBool():
+		n.kind, n.value = boolKind, v.Bool()
+	case v.Type == gjson.String:
+		n.kind, n.value = stringKind, v.Str
+		if !d.checkString(v, path) {
+			return nil
 		}
-	case json.Delim:
-		n.value = nil
-		if v == '[' {
-			return n, p.list(n, path, depth)
+	case v.Type == gjson.Number:
+		n.kind, n.value = numberKind, json.Number(v.Raw)
+		if !isBounded(json.Number(v.Raw)) {
+			d.problem(n.at, path, "the number is too long, or its exponent is above %d", maxNumber)
+			return nil
 		}
-		return n, p.object(n, path, depth)
+	case v.IsArray():
+		n.kind, n.items = listKind, []*node{}
+		v.ForEach(func(_, item gjson.Result) bool {
+			inner := d.node(item, path+"["+strconv.Itoa(len(n.items))+"]", depth+1)
+			n.items = append(n.items, inner)
+			return inner != nil
+		})
+		if slices.Contains(n.items, nil) {
+			return nil
+		}
+	default:
+		return d.object(n, v, path, depth)
 	}
-	return n, nil
+	return n
 }
 
-func (p *parser) list(n *node, path string, depth int) error {
-	n.kind, n.items = listKind, []*node{}
-	for p.dec.More() {
-		item, err := p.value(path+"["+strconv.Itoa(len(n.items))+"]", depth+1)
-		if err != nil {
-			return err
-		}
-		n.items = append(n.items, item)
-	}
-	_, err := p.dec.Token()
-	return err
-}
-
-func (p *parser) object(n *node, path string, depth int) error {
+func (d *document) object(n *node, v gjson.Result, path string, depth int) *node {
 	n.kind = objectKind
 	seen := map[string]bool{}
-	for p.dec.More() {
-		at := p.start()
-		token, err := p.dec.Token()
-		if err != nil {
-			return err
+	ok := true
+	v.ForEach(func(name, value gjson.Result) bool {
+		inner := child(path, name.Str)
+		ok = d.checkString(name, inner)
+		if ok && seen[name.Str] {
+			d.problem(name.Index, inner, "occurs twice")
+			ok = false
 		}
-		name := token.(string) // the decoder only accepts strings here
-		inner := child(path, name)
-		if err := p.checkString(at, inner, name); err != nil {
-			return err
+		seen[name.Str] = true
+		if ok {
+			m := member{name.Str, name.Index, d.node(value, inner, depth+1)}
+			n.members = append(n.members, m)
+			ok = m.value != nil
 		}
-		if seen[name] {
-			p.doc.problem(at, inner, "occurs twice")
-			return errReported
-		}
-		seen[name] = true
-		value, err := p.value(inner, depth+1)
-		if err != nil {
-			return err
-		}
-		n.members = append(n.members, member{name, at, value})
+		return ok
+	})
+	if !ok {
+		return nil
 	}
-	_, err := p.dec.Token()
-	return err
+	return n
 }
 
 // checkString reports a string that decoding has changed: half of a surrogate pair becomes
 // another character.
-func (p *parser) checkString(at int, path, text string) error {
-	if !strings.ContainsRune(text, utf8.RuneError) {
-		return nil
+func (d *document) checkString(v gjson.Result, path string) bool {
+	raw := strings.ToLower(v.Raw)
+	if strings.Count(v.Str, "\ufffd") == strings.Count(raw, "\ufffd")+strings.Count(raw, `\ufffd`) {
+		return true
 	}
-	raw := strings.ToLower(string(p.doc.data[at:p.dec.InputOffset()]))
-	if strings.Count(text, "\ufffd") == strings.Count(raw, "\ufffd")+strings.Count(raw, `\ufffd`) {
-		return nil
-	}
-	p.doc.problem(at, path, `a \u escape is half of a surrogate pair`)
-	return errReported
+	d.problem(v.Index, path, `a \u escape is half of a surrogate pair`)
+	return false
 }
 
 // isBounded reports whether arithmetic with a number has a bounded cost.

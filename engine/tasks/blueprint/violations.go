@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/big"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -124,7 +123,7 @@ func (v *Violations) collect(e *jsonschema.ValidationError, value any) {
 		missing(k.Prop, k.Missing)
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			report("unknown parameter"+suggestion(name, v.knownNames(e.SchemaURL)), name)
+			report("unknown parameter"+v.hint(name, e.SchemaURL), name)
 		}
 	case *kind.PropertyNames:
 		text := "its name is not allowed"
@@ -153,6 +152,19 @@ func (v *Violations) describeAlternatives(causes []*jsonschema.ValidationError, 
 		text += " (" + strings.Join(parts, "; ") + ")"
 	}
 	return text
+}
+
+// hint suggests a similar name of a part of the schema, or lists its names.
+func (v *Violations) hint(name, location string) string {
+	const most = 10
+	known := v.knownNames(location)
+	if s := suggestion(name, known); s != "" || len(known) > most {
+		return s
+	}
+	if len(known) == 0 {
+		return "; no parameters are known"
+	}
+	return "; known: " + strings.Join(known, ", ")
 }
 
 // knownNames returns the property names of a part of the schema.
@@ -308,22 +320,9 @@ func formatNumber(r *big.Rat) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// EnvPrefix is the prefix of the variables of parameters, so that none of them replaces a
-// variable such as PATH.
-const EnvPrefix = "PARAM_"
-
-// parameterName matches parameters that can be a flag or a variable.
-var parameterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
-
-// EnvName returns the variable of a parameter: [EnvPrefix] and the name in upper case with _
-// for -.
-func EnvName(param string) string {
-	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(param, "-", "_"))
-}
-
 // cannotPass says why a strategy cannot pass a parameter of a name, or returns "".
 func cannotPass(s run.Strategy, name string) string {
-	if s != run.Args && s != run.Env || parameterName.MatchString(name) {
+	if s != run.Args && s != run.Env || run.ValidParameter(name) {
 		return ""
 	}
 	return fmt.Sprintf("the strategy %s cannot pass a parameter of this name: use 1 to 100 letters, digits, - and _, starting with a letter or a digit", s)
@@ -336,7 +335,7 @@ func sameVariable(s run.Strategy, names []string) (first, second string) {
 	}
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		variable := EnvName(name)
+		variable := run.EnvName(name)
 		if before, ok := seen[variable]; ok {
 			return before, name
 		}
@@ -367,7 +366,7 @@ func (v *Violations) checkStrategy(s run.Strategy, params map[string]any) {
 		}
 	}
 	if first, second := sameVariable(s, names); first != "" {
-		v.add(child("$", second), fmt.Sprintf("has the same variable %s as %s", EnvName(second), quote(first)))
+		v.add(child("$", second), fmt.Sprintf("has the same variable %s as %s", run.EnvName(second), quote(first)))
 	}
 }
 
@@ -386,7 +385,7 @@ func (v *Violations) checkArgument(s run.Strategy, path, name string, value any)
 		}
 		size = len(raw)
 	}
-	if most := maxArg - len(EnvPrefix) - len(name) - 1; size > most {
+	if most := maxArg - len(run.EnvPrefix) - len(name) - 1; size > most {
 		v.add(path, fmt.Sprintf("has %d bytes, and the strategy %s can pass at most %d: the blueprint needs stdin_json or file", size, s, most))
 	}
 }

@@ -101,7 +101,7 @@ func (e *Executor) Run(ctx context.Context, j Job) run.Result {
 // check validates the parameters.
 func (e *Executor) check(j Job) error {
 	if text := bytes.TrimSpace(j.Parameters); len(text) == 0 || text[0] != '{' {
-		return errors.New("the parameters are not a JSON object; use {} if there are none")
+		return errors.New("the parameters are not a JSON object; use {} for no parameters")
 	}
 	if len(j.Parameters) > run.MaxParams {
 		return fmt.Errorf("the parameters have %d bytes, at most %d are allowed", len(j.Parameters), run.MaxParams)
@@ -195,17 +195,13 @@ func setExit(r *run.Result, exit process.Exit, j Job) {
 func lastLine(text string) string {
 	const most = 200 // bytes
 	text = strings.TrimSpace(text)
-	text = strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return ace.Cut(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]), most)
 }
 
 // setOutput makes the program's stdout the output of the run.
 func (e *Executor) setOutput(ctx context.Context, r *run.Result, o *outputs) {
 	c := o.stdout
-	is, value, err := classify(c.f, c.kept, c.err == nil && c.size == c.kept)
+	is, value, err := c.classify()
 	if err != nil {
 		r.OutputIs = run.OutputInvalid
 		addLoss(r, "its output cannot be read", err)

@@ -322,7 +322,7 @@ printf -- '-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n' >&2; sleep 0.05;
 	}
 }
 
-// TestLiveLog checks that the log is written while the program runs, and then sealed.
+// TestLiveLog checks that the log is written while the program runs, and then stored as an artifact.
 func TestLiveLog(t *testing.T) {
 	h := newFixture(t, nil)
 	j := h.job("echo one; echo two >&2; while [ ! -e go ]; do sleep 0.02; done; printf three", `{}`, "")

@@ -73,25 +73,23 @@ func ReadInvocation(r io.Reader) (Invocation, error) {
 
 // ParseInvocation parses a payload; see [ReadInvocation].
 func ParseInvocation(data []byte) (in Invocation, err error) {
-	f, err := parseFields(data)
+	p, err := parsePayload(data)
 	if err != nil {
 		return in, err
 	}
-	version := ""
-	if err := f.required("schema_version", &version); err != nil {
-		return in, err
+	switch version := p.SchemaVersion; {
+	case version == nil:
+		return in, invalid("$.schema_version", "is required")
+	case *version != v20 && *version != v21 && *version != v22:
+		return in, invalid("$.schema_version", "%q is not supported; use 2.0, 2.1 or 2.2", short(*version))
+	case p.Mode == nil:
+		return in, invalid("$.mode", "is required")
+	case p.SessionID == nil:
+		return in, invalid("$.session_id", "is required")
 	}
-	if version != v20 && version != v21 && version != v22 {
-		return in, invalid("$.schema_version", "%q is not supported; use 2.0, 2.1 or 2.2", short(version))
-	}
-	if err := cmp.Or(f.required("mode", &in.Mode), f.required("session_id", &in.SessionID)); err != nil {
-		return in, err
-	}
+	in.Mode, in.SessionID, in.ProjectDir = *p.Mode, *p.SessionID, p.ProjectDir
 	if err := checkID(in.SessionID); err != nil {
 		return in, invalid("$.session_id", "%v", err)
-	}
-	if err := f.optional("project_dir", &in.ProjectDir); err != nil {
-		return in, err
 	}
 	if strings.ContainsRune(in.ProjectDir, 0) {
 		return in, invalid("$.project_dir", "contains a NUL")
@@ -99,45 +97,52 @@ func ParseInvocation(data []byte) (in Invocation, err error) {
 	if in.ProjectDir != "" && !filepath.IsAbs(in.ProjectDir) {
 		return in, invalid("$.project_dir", "%q is not absolute", short(in.ProjectDir))
 	}
-	err = cmp.Or(f.object("parameters", &in.Parameters), f.object("agent_blueprint", &in.Agent),
-		f.object("executor_config", &in.Config), f.object("metadata", &in.Metadata))
-	if err != nil {
-		return in, err
+	for _, o := range []struct {
+		name string
+		from json.RawMessage
+		to   *json.RawMessage
+	}{
+		{"parameters", p.Parameters, &in.Parameters},
+		{"agent_blueprint", p.Agent, &in.Agent},
+		{"executor_config", p.Config, &in.Config},
+		{"metadata", p.Metadata, &in.Metadata},
+	} {
+		if isNull(o.from) {
+			continue
+		}
+		if o.from[0] != '{' {
+			return in, invalid("$."+o.name, "not an object")
+		}
+		*o.to = o.from
 	}
 	switch in.Mode {
 	case Start, Resume:
-		return in, in.parsePrompt(f, version)
+		return in, in.parsePrompt(p)
 	case Execute:
-		return in, in.parseTask(f, version)
+		return in, in.parseTask(p)
 	}
 	return in, invalid("$.mode", "%q must be one of start, resume and execute", short(string(in.Mode)))
 }
 
 // parsePrompt takes the prompt from its field or from the parameters, where version 2.2 has it.
-func (in *Invocation) parsePrompt(f fields, version string) error {
+func (in *Invocation) parsePrompt(p payload) error {
 	where := "$.prompt"
-	if version == v22 {
+	if *p.SchemaVersion == v22 {
 		where = "$.parameters.prompt"
 	}
-	var direct, inside *string
-	if err := f.optional("prompt", &direct); err != nil {
-		return err
+	var inside struct {
+		Prompt *string `json:"prompt"`
 	}
 	if in.Parameters != nil {
-		inner, err := parseFields(in.Parameters)
-		if err != nil {
-			return invalid("$.parameters", "not an object")
-		}
-		inner.path = "$.parameters"
-		if err := inner.optional("prompt", &inside); err != nil {
+		if err := decode("$.parameters", in.Parameters, &inside); err != nil {
 			return err
 		}
 	}
-	prompt := cmp.Or(direct, inside)
+	prompt := cmp.Or(p.Prompt, inside.Prompt)
 	switch {
 	case prompt == nil:
 		return invalid(where, "is required: mode %s needs a prompt", in.Mode)
-	case inside != nil && *prompt != *inside:
+	case inside.Prompt != nil && *prompt != *inside.Prompt:
 		return invalid("$.prompt", "differs from $.parameters.prompt")
 	case strings.TrimSpace(*prompt) == "":
 		return invalid(where, "is empty")
@@ -147,19 +152,19 @@ func (in *Invocation) parsePrompt(f fields, version string) error {
 }
 
 // parseTask takes the blueprint of a program.
-func (in *Invocation) parseTask(f fields, version string) error {
+func (in *Invocation) parseTask(p payload) error {
 	switch {
-	case version == v20:
+	case *p.SchemaVersion == v20:
 		return invalid("$.mode", "execute needs schema_version 2.1; this is 2.0")
 	case in.Parameters == nil:
 		return invalid("$.parameters", "are required: mode execute needs an object, {} for none")
-	case f.has("prompt"):
+	case p.Prompt != nil:
 		return invalid("$.prompt", "mode execute takes parameters and no prompt")
-	case !f.has("task_blueprint"):
+	case isNull(p.Task):
 		return invalid("$.task_blueprint", "is required: mode execute needs the program's blueprint")
 	}
 	in.Task = &run.Blueprint{}
-	if err := f.required("task_blueprint", in.Task); err != nil {
+	if err := decode("$.task_blueprint", p.Task, in.Task); err != nil {
 		return err
 	}
 	return checkTask(in.Task)
@@ -211,29 +216,33 @@ func checkID(id string) error {
 	return nil
 }
 
-// payload is an invocation of version 2.2, with the task_blueprint of version 2.1.
+// payload is an invocation of any version.
 type payload struct {
-	SchemaVersion string          `json:"schema_version"`
-	Mode          Mode            `json:"mode"`
-	SessionID     string          `json:"session_id"`
+	SchemaVersion *string         `json:"schema_version"`
+	Mode          *Mode           `json:"mode"`
+	SessionID     *string         `json:"session_id"`
+	Prompt        *string         `json:"prompt,omitempty"` // up to version 2.1
 	Parameters    json.RawMessage `json:"parameters"`
 	ProjectDir    string          `json:"project_dir,omitempty"`
 	Agent         json.RawMessage `json:"agent_blueprint,omitempty"`
-	Task          *run.Blueprint  `json:"task_blueprint,omitempty"`
+	Task          json.RawMessage `json:"task_blueprint,omitempty"` // since version 2.1
 	Config        json.RawMessage `json:"executor_config,omitempty"`
 	Metadata      json.RawMessage `json:"metadata,omitempty"`
 }
 
 // MarshalJSON writes version 2.2, where the prompt is one of the parameters.
-func (in Invocation) MarshalJSON() ([]byte, error) {
-	p := payload{SchemaVersion: v22, Mode: in.Mode, SessionID: in.SessionID, Parameters: in.Parameters,
+func (in Invocation) MarshalJSON() (data []byte, err error) {
+	version := v22
+	p := payload{SchemaVersion: &version, Mode: &in.Mode, SessionID: &in.SessionID, Parameters: in.Parameters,
 		ProjectDir: in.ProjectDir, Agent: in.Agent, Config: in.Config, Metadata: in.Metadata}
 	if in.Task != nil {
 		task := *in.Task
 		if task.Command == "" && len(task.Argv) > 0 {
 			task.Command = shellquote.Join(task.Argv...)
 		}
-		p.Task = &task
+		if p.Task, err = marshal(task); err != nil {
+			return nil, err
+		}
 	}
 	if in.Mode == Execute {
 		return marshal(p)
@@ -244,7 +253,6 @@ func (in Invocation) MarshalJSON() ([]byte, error) {
 			return nil, err
 		}
 	}
-	var err error
 	if parameters["prompt"], err = marshal(in.Prompt); err != nil {
 		return nil, err
 	}
@@ -263,64 +271,31 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// fields are the members of a JSON object.
-type fields struct {
-	path    string // of the object
-	members map[string]json.RawMessage
-}
-
-// parseFields parses one object, followed by nothing. A null member counts as absent.
-func parseFields(data []byte) (fields, error) {
-	f := fields{path: "$", members: map[string]json.RawMessage{}}
+// parsePayload parses one object, followed by nothing.
+func parsePayload(data []byte) (p payload, err error) {
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 	switch {
 	case len(data) > MaxInvocation:
-		return f, invalid("$", "is longer than %d bytes", MaxInvocation)
+		return p, invalid("$", "is longer than %d bytes", MaxInvocation)
 	case len(data) == 0:
-		return f, invalid("$", "is empty; expected a JSON object")
+		return p, invalid("$", "is empty; expected a JSON object")
 	case data[0] != '{':
-		return f, invalid("$", "not a JSON object")
+		return p, invalid("$", "not a JSON object")
 	case !utf8.Valid(data):
-		return f, invalid("$", "is not valid UTF-8")
+		return p, invalid("$", "is not valid UTF-8")
 	}
-	if err := json.Unmarshal(data, &f.members); err != nil {
-		return f, invalid("$", "%s", jsonError(err))
-	}
-	for name, v := range f.members {
-		if string(v) == "null" {
-			delete(f.members, name)
-		}
-	}
-	return f, nil
+	return p, decode("$", data, &p)
 }
 
-func jsonError(err error) string {
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return fmt.Sprintf("at byte %d: %v", syntax.Offset, err)
-	}
-	return err.Error()
-}
+// isNull reports whether a field is absent or null.
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
-func (f fields) has(name string) bool { return f.members[name] != nil }
-
-// required decodes a member that must be present.
-func (f fields) required(name string, into any) error {
-	if !f.has(name) {
-		return invalid(f.path+"."+name, "is required")
-	}
-	return f.optional(name, into)
-}
-
-// optional decodes a member if it is present.
-func (f fields) optional(name string, into any) error {
-	if !f.has(name) {
-		return nil
-	}
-	err := json.Unmarshal(f.members[name], into)
+// decode decodes the value at a path.
+func decode(path string, data []byte, into any) error {
+	err := json.Unmarshal(data, into)
 	if err == nil {
 		return nil
 	}
-	path := f.path + "." + name
 	mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
 		return invalid(path, "%s", jsonError(err))
@@ -329,6 +304,13 @@ func (f fields) optional(name string, into any) error {
 		path += "." + mismatch.Field
 	}
 	return invalid(path, "must be %s, but is: %s", jsonType(mismatch.Type.Kind().String()), mismatch.Value)
+}
+
+func jsonError(err error) string {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Sprintf("at byte %d: %v", syntax.Offset, err)
+	}
+	return err.Error()
 }
 
 // jsonType returns JSON's name of a kind of Go.
@@ -346,14 +328,4 @@ func jsonType(kind string) string {
 		return "a number"
 	}
 	return "a " + kind
-}
-
-// object takes a member that must be an object, if it is present.
-func (f fields) object(name string, into *json.RawMessage) error {
-	v := f.members[name]
-	if v != nil && v[0] != '{' {
-		return invalid(f.path+"."+name, "not an object")
-	}
-	*into = v
-	return nil
 }

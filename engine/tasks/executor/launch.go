@@ -89,12 +89,6 @@ func (e *Executor) fill(l *launch, j Job, p passed) (err error) {
 	return e.setArgv(l, j.Blueprint, p.args, path)
 }
 
-// Placeholders in a command. They are replaced within each argument.
-const (
-	filePlaceholder = "{parameters_file}"
-	dirPlaceholder  = "{blueprint_dir}"
-)
-
 // setArgv sets the argument vector. A shell gets parameters as "$@", never as part of its
 // text.
 func (e *Executor) setArgv(l *launch, b run.Blueprint, args []string, file string) error {
@@ -110,15 +104,15 @@ func (e *Executor) setArgv(l *launch, b run.Blueprint, args []string, file strin
 	case len(b.Argv) == 0:
 		return errors.New("the blueprint has no command")
 	default:
-		replaced := []string{dirPlaceholder, b.Dir}
+		replaced := []string{run.DirPlaceholder, b.Dir}
 		if file != "" {
-			replaced = append(replaced, filePlaceholder, file)
+			replaced = append(replaced, run.FilePlaceholder, file)
 		}
 		replacer := strings.NewReplacer(replaced...)
 		for _, a := range b.Argv {
 			l.argv = append(l.argv, replacer.Replace(a))
 		}
-		if strings.Contains(strings.Join(b.Argv, "\x00"), filePlaceholder) {
+		if strings.Contains(strings.Join(b.Argv, "\x00"), run.FilePlaceholder) {
 			file = "" // passed already
 		}
 	}
@@ -164,7 +158,7 @@ func (e *Executor) writeFile(l *launch, name string, content []byte, mode os.Fil
 
 // workingDir returns the directory in which a job's program runs.
 func workingDir(j Job) (string, error) {
-	dir := strings.ReplaceAll(j.Blueprint.WorkingDir, dirPlaceholder, j.Blueprint.Dir)
+	dir := strings.ReplaceAll(j.Blueprint.WorkingDir, run.DirPlaceholder, j.Blueprint.Dir)
 	switch {
 	case dir == "":
 		return j.ProjectDir, nil
@@ -216,7 +210,7 @@ func environ(j Job, parameters []string) ([]string, error) {
 	var unset []string // variables of the runner that look like parameters
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
-		if strings.HasPrefix(name, parameterPrefix) {
+		if strings.HasPrefix(name, run.EnvPrefix) {
 			unset = append(unset, name)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -189,151 +188,42 @@ func headTail(text string) string {
 	for from < len(text) && !utf8.RuneStart(text[from]) {
 		from++
 	}
-	return prefix(text, half) + gap + text[from:]
+	return strings.TrimSuffix(ace.Cut(text, half), "…") + gap + text[from:]
 }
 
 // short truncates a text for an error.
-func short(text string) string {
-	const most = 80
-	if len(text) <= most {
-		return text
-	}
-	return prefix(text, most) + "…"
-}
+func short(text string) string { return ace.Cut(text, 80) }
 
-// prefix returns the longest prefix of at most n bytes that does not split a character.
-func prefix(text string, n int) string {
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
-}
-
-// classify classifies an output as one JSON value, as text, or as invalid: an object or a list
-// that is incomplete or followed by other text. value is set up to [run.MaxOutput] bytes.
-// complete is false if a part of the output is missing.
-func classify(r io.ReaderAt, size int64, complete bool) (is string, value json.RawMessage, err error) {
-	first, err := firstByte(r, size)
-	switch {
-	case err != nil:
+// classify classifies the output as one JSON value, as text, or as invalid: an object or a list that
+// is incomplete or followed by other text. value is set up to [run.MaxOutput] bytes.
+func (c *capture) classify() (is string, value json.RawMessage, err error) {
+	data := make([]byte, c.kept)
+	if _, err := c.f.ReadAt(data, 0); err != nil && !errors.Is(err, io.EOF) {
 		return "", nil, err
-	case first == 0:
+	}
+	text := bytes.Trim(data, " \t\r\n")
+	if len(text) == 0 {
 		return run.OutputNone, nil, nil
 	}
-	compound := first == '{' || first == '['
-	if compound && !complete {
-		return run.OutputInvalid, nil, nil
-	}
-	begin := &prefixWriter{left: run.MaxOutput + 1}
-	check := &utf8Reader{r: io.TeeReader(io.NewSectionReader(r, 0, size), begin)}
-	err = readValue(check)
-	_, isSyntax := errors.AsType[*json.SyntaxError](err)
-	isIncomplete := errors.Is(err, io.ErrUnexpectedEOF)
-	isOther := errors.Is(err, errTrailing) || errors.Is(err, io.EOF)
+	compound := text[0] == '{' || text[0] == '['
+	complete := c.err == nil && c.size == c.kept
+	isJSON := complete && json.Valid(text)
 	switch {
-	case err == nil && complete && !check.invalid:
-		if text := bytes.TrimSpace(begin.b); begin.left > 0 && len(text) <= run.MaxOutput {
+	case isJSON && utf8.Valid(text):
+		if len(text) <= run.MaxOutput {
 			value = compact(text)
 		}
 		return run.OutputJSON, value, nil
-	case compound && (err == nil || isIncomplete || errors.Is(err, errTrailing) || errors.Is(err, errDepth)):
+	case compound && (!complete || isJSON || beginsJSON(text)):
 		return run.OutputInvalid, nil, nil
-	case err == nil || isSyntax || isIncomplete || isOther:
-		return run.OutputText, nil, nil
 	}
-	return "", nil, err
+	return run.OutputText, nil, nil
 }
 
-var (
-	errTrailing = errors.New("text after the value")
-	errDepth    = errors.New("nested too deep")
-)
-
-// readValue reads one JSON value by tokens, so that memory does not depend on its size.
-func readValue(r io.Reader) error {
-	const maxDepth = 10_000 // of encoding/json
-	d := json.NewDecoder(r)
-	d.UseNumber()
-	for depth := 0; ; {
-		t, err := d.Token()
-		if errors.Is(err, io.EOF) && depth > 0 {
-			return io.ErrUnexpectedEOF
-		}
-		if err != nil {
-			return err
-		}
-		switch t {
-		case json.Delim('{'), json.Delim('['):
-			depth++
-		case json.Delim('}'), json.Delim(']'):
-			depth--
-		}
-		if depth > maxDepth {
-			return errDepth
-		}
-		if depth == 0 {
-			break
-		}
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errTrailing
-	}
-	return nil
-}
-
-// firstByte returns the first byte that is not white space, or 0.
-func firstByte(r io.ReaderAt, size int64) (byte, error) {
-	buf := make([]byte, 4<<10)
-	in := io.NewSectionReader(r, 0, size)
-	for {
-		n, err := in.Read(buf)
-		if text := bytes.TrimLeft(buf[:n], " \t\r\n"); len(text) > 0 {
-			return text[0], nil
-		}
-		if errors.Is(err, io.EOF) {
-			return 0, nil
-		}
-		if err != nil {
-			return 0, err
-		}
-	}
-}
-
-// utf8Reader records whether the data that it reads is invalid UTF-8.
-type utf8Reader struct {
-	r       io.Reader
-	part    []byte // of an incomplete character
-	invalid bool
-}
-
-func (u *utf8Reader) Read(b []byte) (int, error) {
-	n, err := u.r.Read(b)
-	text := append(u.part, b[:n]...)
-	for len(text) > 0 && !u.invalid {
-		r, size := utf8.DecodeRune(text)
-		if r == utf8.RuneError && size == 1 {
-			if !utf8.FullRune(text) && err == nil {
-				break
-			}
-			u.invalid = true
-		}
-		text = text[size:]
-	}
-	u.part = bytes.Clone(text)
-	return n, err
-}
-
-// prefixWriter keeps the first bytes that are written to it.
-type prefixWriter struct {
-	b    []byte
-	left int
-}
-
-func (w *prefixWriter) Write(b []byte) (int, error) {
-	room := min(len(b), w.left)
-	w.b = append(w.b, b[:room]...)
-	w.left -= room
-	return len(b), nil
+// beginsJSON reports whether text is the beginning of a JSON value, or a value and other text.
+func beginsJSON(text []byte) bool {
+	err := json.NewDecoder(bytes.NewReader(text)).Decode(new(json.RawMessage))
+	return err == nil || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "max depth")
 }
 
 // Streams of a [LogLine].
@@ -385,13 +275,11 @@ func (l *liveLog) stream(name string) func([]byte) {
 		if l.to == nil || l.left[name] < 0 {
 			return
 		}
-		now, err := json.Marshal(time.Now().UTC())
-		if err != nil {
-			return // after the year 9999
-		}
-		block := l.encode(fmt.Sprintf(`{"at":%s,"stream":%q,"text":`, now, name), text)
+		head := LogLine{At: time.Now().UTC(), Stream: name}
+		block := l.encode(head, text)
 		if l.left[name] -= int64(len(block)); l.left[name] < 0 {
-			block = fmt.Appendf(nil, `{"at":%s,"stream":%q,"text":"","note":"the rest of this stream is omitted"}`, now, name)
+			head.Note = "the rest of this stream is omitted"
+			block = l.encode(head, []byte("\n"))
 		}
 		if err := l.to.Line(block); l.err == nil {
 			l.err = err
@@ -400,7 +288,7 @@ func (l *liveLog) stream(name string) func([]byte) {
 }
 
 // encode returns lines of the log.
-func (l *liveLog) encode(head string, text []byte) []byte {
+func (l *liveLog) encode(head LogLine, text []byte) []byte {
 	l.block.Reset()
 	e := json.NewEncoder(&l.block)
 	e.SetEscapeHTML(false)
@@ -408,10 +296,8 @@ func (l *liveLog) encode(head string, text []byte) []byte {
 		line = bytes.TrimRight(line, "\r\n")
 		for first := true; first || len(line) > 0; first = false {
 			n := min(len(line), maxLine)
-			l.block.WriteString(head)
-			_ = e.Encode(strings.ToValidUTF8(string(line[:n]), "�")) // cannot fail for a string
-			l.block.Truncate(l.block.Len() - 1)
-			l.block.WriteString("}\n")
+			head.Text = strings.ToValidUTF8(string(line[:n]), "�")
+			_ = e.Encode(head) // cannot fail before the year 9999
 			line = line[n:]
 		}
 	}

@@ -5,16 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"acescope/engine/tasks/run"
 )
-
-// parameterPrefix is the prefix of every variable that holds a parameter, so that none of them
-// affects a program or its loader.
-const parameterPrefix = "PARAM_"
 
 func checkStrategy(s run.Strategy) error {
 	if slices.Contains([]run.Strategy{"", run.StdinJSON, run.Args, run.Env, run.File}, s) {
@@ -117,11 +112,9 @@ func compact(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-var parameterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
-
 // checkName returns an error if the parameter cannot be a flag or a variable.
 func (p parameter) checkName() error {
-	if !parameterName.MatchString(p.name) {
+	if !run.ValidParameter(p.name) {
 		return fmt.Errorf("parameter %q: the name of a flag or a variable must have 1 to 100 letters, digits, - and _, "+
 			"and start with a letter or a digit", short(p.name))
 	}
@@ -178,7 +171,7 @@ func variables(list []parameter) ([]string, error) {
 		if err := p.checkName(); err != nil {
 			return nil, err
 		}
-		variable := parameterPrefix + strings.ToUpper(strings.ReplaceAll(p.name, "-", "_"))
+		variable := run.EnvName(p.name)
 		if other, ok := names[variable]; ok {
 			return nil, fmt.Errorf("parameters %q and %q would both be $%s", other, p.name, variable)
 		}

@@ -99,7 +99,7 @@ func FuzzArgs(f *testing.F) {
 		}
 		g, err = passParameters(run.Env, json.RawMessage(in))
 		for _, v := range g.env {
-			if err == nil && (!strings.HasPrefix(v, parameterPrefix) || strings.ContainsRune(v, 0)) {
+			if err == nil && (!strings.HasPrefix(v, run.EnvPrefix) || strings.ContainsRune(v, 0)) {
 				t.Errorf("%q sets %q", in, v)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/tidwall/gjson"
 
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
@@ -74,7 +75,8 @@ func ParseTags(list string) (tags []string) {
 	return tags
 }
 
-var requirementsDecoder = newDecoder(requirementsSchema())
+var requirementsDecoder = newDecoder(json.RawMessage(
+	gjson.GetBytes(toolsJSON, `#(name=="start_agent_session").inputSchema.properties.additional_demands`).Raw))
 
 func headerRequirements(h http.Header) (r runner.Requirements, err error) {
 	value := h.Get(HeaderRequirements)

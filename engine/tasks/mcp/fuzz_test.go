@@ -16,7 +16,7 @@ func FuzzArguments(f *testing.F) {
 		`{"Agent_Name":"a"}`, `{"agent_name":"\ud800"}`, `{"agent_name":"a","\u0000":1}`, strings.Repeat("[", 10_000), `{"agent_name":"a","limit":1E400}`} {
 		f.Add([]byte(s))
 	}
-	check := newDecoder(startSchema())
+	check := newDecoder(inputSchema("start_agent_session"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var a startArgs
 		err := check.decode(raw, &a)

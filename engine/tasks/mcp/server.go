@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/tidwall/gjson"
 
 	"acescope/engine/ace"
 	"acescope/engine/tasks/run"
@@ -132,11 +133,33 @@ func (c call) by() string {
 	return strings.TrimSpace("mcp " + truncate(oneLine(name), maxQuote))
 }
 
-// addTool adds a tool with arguments of type In, which match the schema. Errors of the handler
-// are tool errors.
-func addTool[In any](s *Server, t *sdk.Tool, in *jsonschema.Schema, handle func(context.Context, call, In) (any, error)) {
-	t.InputSchema = in
-	args := newDecoder(in)
+//go:embed tools.json
+var toolsJSON []byte
+
+func (s *Server) addTools() {
+	addTool(s, "list_agent_blueprints", s.blueprints)
+	addTool(s, "start_agent_session", s.start)
+	addTool(s, "resume_agent_session", s.resume)
+	addTool(s, "get_agent_session_status", s.status)
+	addTool(s, "get_agent_session_result", s.result)
+	addTool(s, "list_agent_sessions", s.list)
+	addTool(s, "stop_agent_session", s.stopRun)
+}
+
+// inputSchema returns the schema of a tool's arguments.
+func inputSchema(tool string) json.RawMessage {
+	return json.RawMessage(gjson.GetBytes(toolsJSON, `#(name=="`+tool+`").inputSchema`).Raw)
+}
+
+// addTool adds a tool of tools.json, whose arguments are of type In. Errors of the handler are
+// tool errors.
+func addTool[In any](s *Server, name string, handle func(context.Context, call, In) (any, error)) {
+	t := &sdk.Tool{}
+	if err := json.Unmarshal([]byte(gjson.GetBytes(toolsJSON, `#(name=="`+name+`")`).Raw), t); err != nil {
+		panic(err) // the file is part of the program
+	}
+	t.InputSchema = inputSchema(name)
+	args := newDecoder(inputSchema(name))
 	invoke := func(ctx context.Context, req *sdk.CallToolRequest) (any, error) {
 		var in In
 		if err := args.decode(req.Params.Arguments, &in); err != nil {

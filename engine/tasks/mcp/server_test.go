@@ -4,22 +4,20 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/tidwall/gjson"
 
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // serveStdio is a variable that makes this test binary serve a fake over stdin and stdout.
 const serveStdio = "ACESCOPE_MCP_TEST_STDIO"
@@ -91,30 +89,42 @@ func unpack(t *testing.T, res *sdk.CallToolResult) (map[string]any, string) {
 	return out, ""
 }
 
-// TestToolsGolden compares the tools with testdata/tools.json.
-func TestToolsGolden(t *testing.T) {
+// TestToolsFile checks that the server serves the tools of tools.json, whose bounds are those of the
+// contract.
+func TestToolsFile(t *testing.T) {
 	c := client(t, newFake(), Options{}, nil)
 	res, err := c.ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := json.MarshalIndent(res.Tools, "", "  ")
-	if err != nil {
+	var file []*sdk.Tool
+	if err := json.Unmarshal(toolsJSON, &file); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join("testdata", "tools.json")
-	if *update {
-		if err := os.WriteFile(path, append(got, '\n'), 0o644); err != nil {
-			t.Fatal(err)
+	slices.SortFunc(file, func(a, b *sdk.Tool) int { return strings.Compare(a.Name, b.Name) })
+	got, want := marshal(t, res.Tools), marshal(t, file)
+	if got != want {
+		t.Errorf("served:\n%s\nfile:\n%s", got, want)
+	}
+	for path, want := range map[string]int64{
+		"start_agent_session.properties.prompt.maxLength":  run.MaxPrompt,
+		"resume_agent_session.properties.prompt.maxLength": run.MaxPrompt,
+		"list_agent_sessions.properties.limit.maximum":     maxListed,
+	} {
+		tool, path, _ := strings.Cut(path, ".")
+		if got := gjson.GetBytes(inputSchema(tool), path).Int(); got != want {
+			t.Errorf("%s %s is %d, not %d", tool, path, got, want)
 		}
 	}
-	want, err := os.ReadFile(path)
+}
+
+func marshal(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(want) != string(got)+"\n" {
-		t.Errorf("the tools differ from %s: review, and write it with -update", path)
-	}
+	return string(data)
 }
 
 // TestEveryTool calls each tool once.
@@ -306,7 +316,7 @@ func TestCallback(t *testing.T) {
 	f := newFake()
 	args := map[string]any{"agent_name": "writer", "prompt": "p", "execution_mode": "async_callback"}
 	_, wrong := said(t, client(t, f, Options{}, nil), "start_agent_session", args)
-	if !strings.Contains(wrong, "has none: use async_poll") {
+	if !strings.Contains(wrong, "has no session: use async_poll") {
 		t.Errorf("a callback without a session: %q", wrong)
 	}
 	out, _ := said(t, client(t, f, Options{Caller: Caller{Session: "ses_mine"}}, nil), "start_agent_session", args)
@@ -343,42 +353,42 @@ func TestBadInput(t *testing.T) {
 	c := client(t, f, Options{}, nil)
 	long := strings.Repeat("x", 200<<10)
 	for _, bad := range []struct{ tool, args, want string }{
-		{"start_agent_session", `{}`, "agent_name is required"},
-		{"start_agent_session", `{"agent_name":7,"prompt":"p"}`, "agent_name must be a string, but is a number"},
-		{"start_agent_session", `{"agent_name":"writer","promt":"p"}`, `unknown argument "promt"; known: agent_name, prompt, parameters, execution_mode, mode, additional_demands, project_dir`},
-		{"start_agent_session", `{"agent_name":"writer","Prompt":"p"}`, `unknown argument "Prompt"`},
+		{"start_agent_session", `{}`, "agent_name: is missing"},
+		{"start_agent_session", `{"agent_name":7,"prompt":"p"}`, "agent_name: must be a string but is a number"},
+		{"start_agent_session", `{"agent_name":"writer","promt":"p"}`, `promt: unknown parameter; did you mean "prompt"?`},
+		{"start_agent_session", `{"agent_name":"writer","Prompt":"p"}`, `Prompt: unknown parameter; did you mean "prompt"?`},
 		{"start_agent_session", `{"agent_name":"writer","prompt":""}`, "prompt is empty"},
 		{"start_agent_session", `{"agent_name":"writer","prompt":null}`, "agent writer needs a prompt"},
-		{"start_agent_session", `{"agent_name":"writer","prompt":"` + long + `"}`, "prompt has 204800 characters, at most 100000 are allowed"},
+		{"start_agent_session", `{"agent_name":"writer","prompt":"` + long + `"}`, "prompt: must have at most 100000 characters but has 204800"},
 		{"start_agent_session", `{"agent_name":"crawl","parameters":{"x":"` + strings.Repeat("x", 300<<10) + `"}}`, "at most 262144 are allowed"},
-		{"start_agent_session", `{"agent_name":"crawl","parameters":"{}"}`, "parameters must be an object, but is a string"},
-		{"start_agent_session", `{"agent_name":"crawl","parameters":[1]}`, "parameters must be an object, but is an array"},
+		{"start_agent_session", `{"agent_name":"crawl","parameters":"{}"}`, "parameters: must be an object but is a string"},
+		{"start_agent_session", `{"agent_name":"crawl","parameters":[1]}`, "parameters: must be an object but is an array"},
 		{"start_agent_session", `{"agent_name":"crawl","parameters":null}`, "needs parameters, {} where it needs none"},
 		{"start_agent_session", `{"agent_name":"crawl"}`, "needs parameters, {} where it needs none"},
-		{"start_agent_session", `{"agent_name":"writer","prompt":"p","execution_mode":"later"}`, `execution_mode "later" must be one of sync, async_poll, async_callback`},
+		{"start_agent_session", `{"agent_name":"writer","prompt":"p","execution_mode":"later"}`, `execution_mode: must be one of "sync", "async_poll", "async_callback" but is "later"`},
 		{"start_agent_session", `{"agent_name":"writer","prompt":"p","execution_mode":"sync","mode":"async_poll"}`, "give only one"},
-		{"start_agent_session", `{"agent_name":"writer","prompt":"p","additional_demands":{"os":"plan9"}}`, `unknown argument "additional_demands.os"; known: hostname`},
-		{"start_agent_session", `{"agent_name":"writer","prompt":"p","additional_demands":{"tags":"gpu"}}`, "additional_demands.tags must be an array, but is a string"},
-		{"start_agent_session", `{"agent_name":"writer","prompt":"p","additional_demands":{"tags":[1]}}`, "additional_demands.tags.0 must be a string"},
+		{"start_agent_session", `{"agent_name":"writer","prompt":"p","additional_demands":{"os":"plan9"}}`, `additional_demands.os: unknown parameter; known: hostname, project_dir, executor_type, tags`},
+		{"start_agent_session", `{"agent_name":"writer","prompt":"p","additional_demands":{"tags":"gpu"}}`, "additional_demands.tags: must be an array but is a string"},
+		{"start_agent_session", `{"agent_name":"writer","prompt":"p","additional_demands":{"tags":[1]}}`, "additional_demands.tags[0]: must be a string but is a number"},
 		{"start_agent_session", `{"agent_name":"../../etc/passwd","prompt":"p"}`, `agent_name "../../etc/passwd" is not a valid name`},
 		{"start_agent_session", `{"agent_name":"a/b","prompt":"p"}`, `agent_name "a/b" is not a valid name`},
 		{"start_agent_session", `{"agent_name":"a\u0000b","prompt":"p"}`, `agent_name "a\x00b" is not a valid name`},
 		{"start_agent_session", `{"agent_name":"` + long + `","prompt":"p"}`, "is not a valid name"},
-		{"start_agent_session", `{"agent_name":"nobody","prompt":"p"}`, `no such blueprint "nobody"`},
-		{"resume_agent_session", `{"session_id":"ses_x"}`, "prompt is required"},
+		{"start_agent_session", `{"agent_name":"missing","prompt":"p"}`, `no such blueprint "missing"`},
+		{"resume_agent_session", `{"session_id":"ses_x"}`, "prompt: is missing"},
 		{"resume_agent_session", `{"session_id":"ses_x","prompt":"p"}`, "no such run or session: ses_x"},
 		{"resume_agent_session", `{"session_id":"ses/../x","prompt":"p"}`, "is not a valid id"},
-		{"get_agent_session_status", `{}`, "session_id is required"},
-		{"get_agent_session_status", `{"session_id":"..","id":1}`, `unknown argument "id"; known: session_id`},
+		{"get_agent_session_status", `{}`, "session_id: is missing"},
+		{"get_agent_session_status", `{"session_id":"..","id":1}`, `id: unknown parameter; known: session_id`},
 		{"get_agent_session_status", `{"session_id":""}`, `session_id "" is not a valid id`},
-		{"get_agent_session_status", `{"session_id":"nobody"}`, "no such run or session: nobody"},
+		{"get_agent_session_status", `{"session_id":"missing"}`, "no such run or session: missing"},
 		{"get_agent_session_result", `{"session_id":"a\nb"}`, `session_id "a\nb" is not a valid id`},
-		{"list_agent_sessions", `{"limit":0}`, "limit must be at least 1"},
-		{"list_agent_sessions", `{"limit":1.5}`, "limit must be an integer"},
-		{"list_agent_sessions", `{"limit":100000}`, "limit must be at most 200"},
+		{"list_agent_sessions", `{"limit":0}`, "limit: must be ≥ 1 but is 0"},
+		{"list_agent_sessions", `{"limit":1.5}`, "limit: must be an integer but is a number"},
+		{"list_agent_sessions", `{"limit":100000}`, "limit: must be ≤ 200 but is 100000"},
 		{"list_agent_sessions", `{"agent_name":"../x"}`, "is not a valid name"},
-		{"list_agent_blueprints", `{"x":1}`, `unknown argument "x"; the tool takes no arguments`},
-		{"stop_agent_session", `{"session_id":["a"]}`, "session_id must be a string, but is an array"},
+		{"list_agent_blueprints", `{"x":1}`, `x: unknown parameter; no parameters are known`},
+		{"stop_agent_session", `{"session_id":["a"]}`, "session_id: must be a string but is an array"},
 	} {
 		_, wrong := said(t, c, bad.tool, json.RawMessage(bad.args))
 		if !strings.Contains(wrong, bad.want) {

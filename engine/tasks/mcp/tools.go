@@ -9,87 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"acescope/engine/ace"
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 )
-
-// hints tell a client which calls need the user's permission.
-func hints(title string, readOnly, destructive, openWorld bool) *sdk.ToolAnnotations {
-	return &sdk.ToolAnnotations{Title: title, ReadOnlyHint: readOnly, IdempotentHint: readOnly,
-		DestructiveHint: &destructive, OpenWorldHint: &openWorld}
-}
-
-func (s *Server) addTools() {
-	addTool(s, &sdk.Tool{
-		Name: "list_agent_blueprints",
-		Description: "Lists the blueprints that can be started: agents, which take a prompt, and deterministic programs, which take " +
-			"parameters that match the JSON Schema parameters_schema. A blueprint with an error cannot be started.",
-		Annotations: hints("List blueprints", true, false, false),
-	}, objectSchema(""), s.blueprints)
-	addTool(s, &sdk.Tool{
-		Name: "start_agent_session",
-		Description: "Starts an agent or a deterministic program in a new session, on a runner that meets its requirements. " +
-			"Give an agent a prompt and no parameters; give a deterministic program parameters ({} if it needs none) and no prompt. " +
-			"Returns session_id and run_id; with execution_mode sync also the result: status completed, failed or stopped, output, " +
-			"stdout, stderr, exit_code. Canceling the call does not stop the run; stop_agent_session does.",
-		Annotations: hints("Start a session", false, true, true),
-	}, startSchema(), s.start)
-	addTool(s, &sdk.Tool{
-		Name: "resume_agent_session",
-		Description: "Sends another prompt to an agent's session, on the same machine and in the same directory. Returns the same as " +
-			"start_agent_session. A deterministic program cannot be resumed: start it again.",
-		Annotations: hints("Resume a session", false, true, true),
-	}, objectSchema("", append([]property{idProperty(),
-		required("prompt", promptSchema("What the agent should do next, at most 100,000 characters.")),
-	}, modeProperties()...)...), s.resume)
-	addTool(s, &sdk.Tool{
-		Name: "get_agent_session_status",
-		Description: "Returns the status of a run: pending (it waits for a runner), claimed, running, stopping, and at the end completed, " +
-			"failed or stopped. It returns immediately. Wait a few seconds between two calls.",
-		Annotations: hints("Get the status", true, false, false),
-	}, objectSchema("", idProperty()), s.status)
-	addTool(s, &sdk.Tool{
-		Name: "get_agent_session_result",
-		Description: "Returns the result of a run that has ended: output (JSON if the program wrote JSON, otherwise text; an agent's last " +
-			"message), stdout, stderr, exit_code, duration_seconds. For other runs it returns the status. Texts are truncated to 50,000 " +
-			"characters in total; then message says where the whole text is.",
-		Annotations: hints("Get the result", true, false, false),
-	}, objectSchema("", idProperty()), s.result)
-	addTool(s, &sdk.Tool{
-		Name:        "list_agent_sessions",
-		Description: "Lists the sessions that runs have started, with the newest run of each: open runs first, then by time.",
-		Annotations: hints("List sessions", true, false, false),
-	}, objectSchema("",
-		optional("agent_name", textSchema("Only sessions of this blueprint.")),
-		optional("status", enumSchema("Only sessions with a run of this status; that run is listed.",
-			run.Pending, run.Claimed, run.Running, run.Stopping, run.Completed, run.Failed, run.Stopped)),
-		optional("parent_session_id", textSchema("Only sessions that this session started.")),
-		optional("limit", integerSchema("Maximum number of sessions, 50 by default.", 1, maxListed)),
-	), s.list)
-	addTool(s, &sdk.Tool{
-		Name: "stop_agent_session",
-		Description: "Stops the newest run of a session: its program is asked to end and killed after five seconds, an agent's turn is " +
-			"interrupted, a run that waits for a runner is withdrawn. It returns the status immediately, which is stopping until the run " +
-			"is stopped.",
-		Annotations: hints("Stop a session", false, true, false),
-	}, objectSchema("", idProperty(), optional("reason", textSchema("The reason, for readers of the history."))), s.stopRun)
-}
-
-func startSchema() *jsonschema.Schema {
-	return objectSchema("", slices.Concat([]property{
-		required("agent_name", textSchema("The name of the blueprint, from list_agent_blueprints.")),
-		optional("prompt", promptSchema("What the agent should do, at most 100,000 characters. Only for blueprints of type agent.")),
-		optional("parameters", &jsonschema.Schema{Type: "object", Description: "The parameters of a deterministic program, which match " +
-			"its parameters_schema. Only for blueprints of type deterministic, where they are required: pass {} if there are none."}),
-	}, modeProperties(), []property{
-		optional("additional_demands", requirementsSchema()),
-		optional("project_dir", textSchema("The absolute path of the working directory. The default is the runner's.")),
-	})...)
-}
 
 // blueprintItem is a blueprint in a list.
 type blueprintItem struct {
@@ -139,7 +61,7 @@ func (m modeArgs) mode(c call) (run.Mode, error) {
 	}
 	mode := cmp.Or(m.Execution, m.Mode, run.Sync)
 	if mode == run.AsyncCallback && c.caller.Session == "" {
-		return "", fmt.Errorf("%w: execution_mode async_callback needs a session to call back, and this connection has none: "+
+		return "", fmt.Errorf("%w: execution_mode async_callback needs a session to call back, and this connection has no session: "+
 			"use async_poll, or connect with acescope mcp --session ID or header %s", run.ErrBadRequest, HeaderSession)
 	}
 	return mode, nil
@@ -354,20 +276,6 @@ type listArgs struct {
 	Limit     int        `json:"limit"`
 }
 
-// sessionItem is a session in a list, with its newest run.
-type sessionItem struct {
-	SessionID string         `json:"session_id"`
-	RunID     string         `json:"run_id"`
-	Type      run.Type       `json:"type"`
-	AgentName string         `json:"agent_name"`
-	Status    run.Status     `json:"status"`
-	Exit      ace.ExitStatus `json:"exit_status,omitempty"`
-	Runner    string         `json:"runner_id,omitempty"`
-	Parent    string         `json:"parent_session_id,omitempty"`
-	Created   *time.Time     `json:"created_at,omitempty"`
-	Ended     *time.Time     `json:"ended_at,omitempty"`
-}
-
 func (s *Server) list(ctx context.Context, _ call, a listArgs) (any, error) {
 	for name, id := range map[string]string{"agent_name": a.AgentName, "parent_session_id": a.Parent} {
 		if id == "" {
@@ -383,9 +291,9 @@ func (s *Server) list(ctx context.Context, _ call, a listArgs) (any, error) {
 		return nil, err
 	}
 	out := struct {
-		Sessions []sessionItem `json:"sessions"`
+		Sessions []run.Summary `json:"sessions"` // with the newest run of each
 		More     bool          `json:"more"`
-	}{[]sessionItem{}, len(runs) >= limit*runsPerSession}
+	}{[]run.Summary{}, len(runs) >= limit*runsPerSession}
 	seen := map[string]bool{}
 	for _, r := range runs {
 		if seen[r.SessionID] {
@@ -396,8 +304,9 @@ func (s *Server) list(ctx context.Context, _ call, a listArgs) (any, error) {
 			out.More = true
 			break
 		}
-		out.Sessions = append(out.Sessions, sessionItem{r.SessionID, r.RunID, r.Type, r.AgentName, r.Status, r.ExitStatus,
-			r.RunnerID, r.ParentSessionID, optionalTime(r.CreatedAt), optionalTime(r.EndedAt)})
+		r.CreatedAt = r.CreatedAt.UTC()
+		r.EndedAt = r.EndedAt.UTC()
+		out.Sessions = append(out.Sessions, r)
 	}
 	return out, nil
 }

@@ -83,6 +83,27 @@ func ValidName(name string) bool {
 	return validName.MatchString(name) && !strings.Contains(name, "..")
 }
 
+// Placeholders in a command and in the working directory, which the executor replaces by paths.
+const (
+	DirPlaceholder  = "{blueprint_dir}"
+	FilePlaceholder = "{parameters_file}"
+)
+
+// EnvPrefix is the prefix of the variables of parameters, so that none of them replaces a
+// variable such as PATH.
+const EnvPrefix = "PARAM_"
+
+// EnvName returns the variable of a parameter: [EnvPrefix] and the name in upper case with _
+// for -.
+func EnvName(parameter string) string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(parameter, "-", "_"))
+}
+
+var parameterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
+
+// ValidParameter reports whether a parameter of this name can be a flag or a variable.
+func ValidParameter(name string) bool { return parameterName.MatchString(name) }
+
 // BlueprintType is the kind of work a blueprint describes.
 type BlueprintType string
 
@@ -302,7 +323,7 @@ type Result struct {
 	DurationSeconds float64   `json:"duration_seconds"`
 	StartedAt       time.Time `json:"started_at,omitzero"`
 
-	Log     *ace.Ref  `json:"log,omitempty"` // the sealed live log
+	Log     *ace.Ref  `json:"log,omitempty"` // the complete live log
 	LogPath string    `json:"log_path,omitempty"`
 	Usage   ace.Usage `json:"usage"`
 	Turn    int       `json:"turn,omitempty"` // of the session

@@ -7,8 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
+	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 	"acescope/engine/tasks/runner"
 )
@@ -144,13 +144,7 @@ var callbackTags = regexp.MustCompile(`(?i)<([\s/]*agent-callback)`)
 
 // escapeText truncates text to limit bytes and makes sure that it cannot end the callback.
 func escapeText(text string, limit int) string {
-	text = strings.TrimSpace(removeControls(text))
-	if len(text) > limit {
-		for limit > 0 && !utf8.RuneStart(text[limit]) {
-			limit--
-		}
-		text = text[:limit] + "…"
-	}
+	text = ace.Cut(strings.TrimSpace(removeControls(text)), limit)
 	return callbackTags.ReplaceAllString(text, "&lt;$1")
 }
 

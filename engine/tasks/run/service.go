@@ -48,7 +48,7 @@ type Request struct {
 	SessionID string `json:"session_id,omitempty"` // to resume; to start, an id of the caller's choice
 	RunID     string `json:"run_id,omitempty"`     // of the caller's choice; the same id starts only one run
 	Prompt    string `json:"prompt,omitempty"`
-	// Parameters is nil if there are none, which differs from {}.
+	// Parameters is nil without parameters, which differs from {}.
 	Parameters   json.RawMessage     `json:"parameters,omitempty"`
 	Mode         Mode                `json:"execution_mode,omitempty"` // "": Sync
 	Requirements runner.Requirements `json:"additional_demands"`

@@ -85,7 +85,7 @@ type Registration struct {
 	Capabilities Capabilities `json:"capabilities"`
 	Token        string       `json:"token"` // identifies the process; new at each start
 	// LastToken is the token of the previous process of the runner's directory, which has
-	// ended; "" if there was none.
+	// ended; "" without one.
 	LastToken    string `json:"last,omitempty"`
 	PID          int    `json:"pid"`
 	Version      string `json:"version,omitempty"`

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"acescope/engine/ace"
 )
 
 // Input is the input of a runner's workflow.
@@ -158,7 +160,7 @@ func (s *LeaseState) setStatus(now time.Time, reason string) {
 	const maxReason = 500
 	s.Info.Status = statusOf(s.Gone, s.Stale, s.Draining)
 	s.Info.Since = now
-	s.Info.Reason = truncate(reason, maxReason)
+	s.Info.Reason = ace.Cut(reason, maxReason)
 }
 
 func (s *LeaseState) notify(kind NoticeKind) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"acescope/engine/ace"
 )
 
 // Executor types that are part of acescope. A custom executor is named after its directory.
@@ -263,11 +265,4 @@ func checkText(what, s string, longest int) error {
 }
 
 // short truncates a text for a message.
-func short(s string) string { return truncate(s, 60) }
-
-func truncate(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+func short(s string) string { return ace.Cut(s, 60) }

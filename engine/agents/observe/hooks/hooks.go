@@ -168,7 +168,7 @@ func Uninstall(settings []byte) ([]byte, error) {
 	}
 }
 
-// removeOne removes one of our hooks. It returns nil if there is none.
+// removeOne removes one of our hooks. It returns nil if the settings have no hook of ours.
 func removeOne(settings []byte) (next []byte) {
 	each(settings, func(h hook) bool {
 		all := gjson.GetBytes(settings, "hooks")

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -187,11 +186,9 @@ func (a *agent) control(line []byte, t *attempt) {
 			cancel()
 		}
 	case c.Request != nil:
-		q := *c.Request
-		q.Raw = bytes.Clone(q.Raw)
 		ctx, cancel := context.WithCancel(a.h.life)
-		a.requests[q.ID] = cancel
-		go a.respond(ctx, cancel, q, t)
+		a.requests[c.Request.ID] = cancel
+		go a.respond(ctx, cancel, *c.Request, t)
 	}
 }
 

@@ -46,7 +46,7 @@ func denial(a session.ToolAnswer) string {
 	return "this call was denied by " + a.By
 }
 
-// newCallID returns an id for a call that has none from the agent.
+// newCallID returns an id for a call without an id from the agent.
 func (t *attempt) newCallID() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

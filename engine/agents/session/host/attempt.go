@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"acescope/engine/ace"
+	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/internal/process"
@@ -196,10 +197,7 @@ func (t *attempt) turnEnded() {
 
 // processEnded is called when the agent's process has ended during the turn.
 func (t *attempt) processEnded(exit process.Exit, stderr string) {
-	t.exit = agentcli.Exit{
-		Code: exit.Code, Signal: exit.Signal, StartErr: exit.Err, TimedOut: exit.Class == process.TimedOut,
-		ByUs: exit.Class == process.Killed || exit.Class == process.Canceled,
-	}
+	t.exit = agentcall.ExitOf(exit)
 	t.stderr = stderr
 	close(t.agentDone)
 }
@@ -281,7 +279,7 @@ func (t *attempt) seal(r *session.TurnResult) {
 	ref, err := t.log.Seal(context.WithoutCancel(t.life))
 	t.log = nil
 	if err != nil {
-		t.slog.Error("the turn's log was not sealed", "error", err)
+		t.slog.Error("the turn's log was not stored as an artifact", "error", err)
 		return
 	}
 	r.Log = &ref

@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"time"
 
 	"go.temporal.io/sdk/temporal"
 
+	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/internal/process"
@@ -28,8 +28,6 @@ const (
 	TypeHostGone     = "HostGone"
 	TypeCallLost     = "CallLost"
 )
-
-const versionTimeout = 20 * time.Second
 
 func refused(kind, format string, args ...any) error {
 	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), kind, nil)
@@ -102,34 +100,19 @@ func (t *attempt) checkHost() (refusal session.TurnResult, ok bool, err error) {
 
 // version asks the agent for its version.
 func (h *Host) version(ctx context.Context, adapter agentcli.Adapter) (agentcli.Version, error) {
-	var unknown agentcli.Version
-	cli := adapter.CLI()
-	out, errs := process.NewTail(4<<10, 0), process.NewTail(4<<10, 0)
-	exit := process.Run(ctx, process.Spec{
-		Argv: adapter.VersionArgv(h.o.Binaries[cli]), Env: h.environ(adapter, agentcli.Command{}),
-		Stdout: out, Stderr: errs, Timeout: versionTimeout,
-	})
-	if err := ctx.Err(); err != nil {
-		return unknown, err
-	}
-	if process.IsStartError(exit.Err, process.NotFound) {
-		return unknown, refused(TypeAgentMissing, "%s is not installed on %s; install it with: %s",
-			cli, h.name, adapter.InstallHint())
-	}
-	if exit.Err != nil {
-		return unknown, refused(TypeAgentMissing, "%v", exit.Err)
-	}
-	version, ok := agentcli.ParseVersion(out.String() + "\n" + errs.String())
+	argv, env := adapter.VersionArgv(h.o.Binaries[adapter.CLI()]), h.environ(adapter, agentcli.Command{})
+	version, failed := agentcall.AskVersion(ctx, adapter, argv, env)
 	switch {
-	case exit.Class == process.TimedOut:
-		return unknown, fmt.Errorf("%s did not report its version within %s", cli, versionTimeout)
-	case !ok:
-		return unknown, refused(TypeAgentMissing, "%s reports no version; it may be another program", cli)
-	case version.Before(adapter.Oldest()):
-		return unknown, refused(TypeAgentTooOld, "%s %s on %s is too old: install %s or newer with: %s",
-			cli, version, h.name, adapter.Oldest(), adapter.InstallHint())
+	case failed == nil:
+		return version, nil
+	case ctx.Err() != nil:
+		return version, ctx.Err()
+	case failed.Retry:
+		return version, errors.New(failed.Error)
+	case failed.ExitClass == string(agentcli.ClassTooOld):
+		return version, refused(TypeAgentTooOld, "%s: %s", h.name, failed.Error)
 	}
-	return version, nil
+	return version, refused(TypeAgentMissing, "%s: %s", h.name, failed.Error)
 }
 
 // environ returns the environment of an agent's process.

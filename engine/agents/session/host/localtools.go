@@ -12,6 +12,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -137,7 +138,7 @@ func openRegular(root *os.Root, name string) (*os.File, os.FileInfo, error) {
 	if !info.Mode().IsRegular() {
 		return nil, nil, errNotRegular
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -158,7 +158,7 @@ func (h *Host) sealPast(t *attempt, r *session.TurnResult) *session.TurnResult {
 	}
 	ref, err := h.logs.Seal(t.life, r.LogPath)
 	if err != nil {
-		t.slog.Warn("the log of an earlier attempt was not sealed", "error", err)
+		t.slog.Warn("the log of an earlier attempt was not stored as an artifact", "error", err)
 		return r
 	}
 	r.Log = &ref

@@ -284,7 +284,7 @@ func TestClaim(t *testing.T) {
 		kind, says string
 		change     func(*session.Input)
 	}{
-		{TypeAgentTooOld, "claude 1.0.3 on", func(*session.Input) {}},
+		{TypeAgentTooOld, got.Name + ": claude 1.0.3 is too old", func(*session.Input) {}},
 		{TypeBadDirectory, "no such directory", func(in *session.Input) { in.WorkingDir = "/nowhere/at/all" }},
 		{TypeRefused, "unknown served tool", func(in *session.Input) { in.Served = []string{"rm"} }},
 		{TypeRefused, "policy", func(in *session.Input) { in.PermissionMode = "full" }},
