@@ -1,249 +1,244 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
-	"acescope/sources"
-	"acescope/sources/cluster"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/ace"
+	"acescope/engine/temporal/historyfile"
+	"acescope/engine/temporal/replay/replaytest"
+	embedded "acescope/engine/temporal/server"
 )
 
-// historyEvents is how many events the long history has: as many as a server allows.
+// historyEvents is how many events the long history has. A server allows 51,200.
 const historyEvents = 50_000
 
-// What is searched for in a long history: a literal in what is shown of an event, and
-// one that stands in payloads only.
-const (
-	shownText   = "7"
-	payloadText = "shareholders"
-)
-
-// historyTimes is what a child measured of a console that opens a long history.
-type historyTimes struct {
-	Events     int     `json:"events"`
-	ByteMS     float64 `json:"byte_ms"`  // from the key to the first answer
-	FirstMS    float64 `json:"first_ms"` // from that to the first screen of the timeline
-	AllMS      float64 `json:"all_ms"`   // from that to a screen that knows all events
-	HistoryMB  float64 `json:"history_mb"`
-	HeapMB     float64 `json:"heap_mb"`   // more than before the timeline was opened
-	BeforeMB   float64 `json:"before_mb"` // resident before
-	ResidentMB float64 `json:"resident_mb"`
-	PeakMB     float64 `json:"peak_mb"`
-	SearchMS   float64 `json:"search_ms"` // from the key to the screen
-	FullMS     float64 `json:"full_ms"`   // the same, payloads too
-	Found      int     `json:"found"`
-	FullFound  int     `json:"full_found"`
-	BarsP99    float64 `json:"bars_p99_ms"` // a step of the cursor
-	ListP99    float64 `json:"list_p99_ms"`
-	BarsP50    float64 `json:"bars_p50_ms"`
-	ListP50    float64 `json:"list_p50_ms"`
-}
-
-// history measures a history of 50,000 events: one that a simulated server hands out,
-// and one of a workflow that ran on the embedded server.
-func (b *bench) history(ctx context.Context) error {
-	if err := b.historyOf(ctx, "simulated", func() (historyTimes, error) { return b.historyOnce(ctx, spec{Variant: simulated}) }); err != nil {
-		return err
-	}
-	dir, err := b.ensureLong(ctx)
-	if err != nil {
-		return err
-	}
-	s, err := b.serve(ctx, dir, "history-server")
-	if err != nil {
-		return err
-	}
-	err = b.historyOf(ctx, "embedded server", func() (historyTimes, error) {
-		return b.historyOnce(ctx, spec{Variant: embeddedServer, Dir: dir})
-	})
-	return errors.Join(err, s.stop())
-}
-
-func (b *bench) historyOnce(ctx context.Context, s spec) (t historyTimes, err error) {
-	s.Kind, s.Profile, s.Name = kindHistory, b.profile, "history-"+s.Variant
-	err = ask(ctx, s, func(got historyTimes) error { t = got; return nil })
-	return t, err
-}
-
-func (b *bench) historyOf(ctx context.Context, from string, once func() (historyTimes, error)) error {
-	fields := []struct {
-		row row
-		of  func(historyTimes) float64
-	}{
-		{row{what: "first byte to the timeline's first screen", unit: "ms", target: below(1000)}, func(t historyTimes) float64 { return t.FirstMS }},
-		{row{what: "key to the first byte", unit: "ms"}, func(t historyTimes) float64 { return t.ByteMS }},
-		{row{what: "first byte to all events", unit: "ms"}, func(t historyTimes) float64 { return t.AllMS }},
-		{row{what: "search in what is shown, key to screen", unit: "ms", target: below(200)}, func(t historyTimes) float64 { return t.SearchMS }},
-		{row{what: "search in payloads too, key to screen", unit: "ms", target: below(200)}, func(t historyTimes) float64 { return t.FullMS }},
-		{row{what: "step along the bars, p99", unit: "ms", target: below(1000.0 / 60)}, func(t historyTimes) float64 { return t.BarsP99 }},
-		{row{what: "step along the list, p99", unit: "ms", target: below(1000.0 / 60)}, func(t historyTimes) float64 { return t.ListP99 }},
-		{row{what: "the history as the server stores it", unit: "MB"}, func(t historyTimes) float64 { return t.HistoryMB }},
-		{row{what: "heap that it takes", unit: "MB"}, func(t historyTimes) float64 { return t.HeapMB }},
-		{row{what: "resident before the timeline is opened", unit: "MB"}, func(t historyTimes) float64 { return t.BeforeMB }},
-		{row{what: "resident after it, the console in all", unit: "MB"}, func(t historyTimes) float64 { return t.ResidentMB }},
-		{row{what: "peak resident", unit: "MB"}, func(t historyTimes) float64 { return t.PeakMB }},
-	}
-	for range b.size.runs {
-		t, err := once()
-		if err != nil {
-			return fmt.Errorf("%s: %w", from, err)
+// history measures a console that opens a long history, of a simulated server and of a run that
+// was executed on the embedded server, in another process.
+func history(b *bench) {
+	open := func(server string, env ...string) {
+		about := func(what string) string {
+			return fmt.Sprintf("%d events, %s server: %s", historyEvents, server, what)
 		}
-		b.progress("  %s: %d events, first screen after %.0f ms, all after %.0f ms, search %.0f ms and %.0f ms (%d and %d found), step %.2f and %.2f ms",
-			from, t.Events, t.FirstMS, t.AllMS, t.SearchMS, t.FullMS, t.Found, t.FullFound, t.BarsP50, t.ListP50)
-		for i := range fields {
-			f := &fields[i]
-			f.row.section, f.row.ours = "history", append(f.row.ours, f.of(t))
-		}
+		b.goBench(goBenchmark{pkg: "views", ours: "History/" + server, count: 1, env: env}, []metric{
+			{about("first byte to the first screen of the timeline"), "ms", "≤ 1000", "first-ms"},
+			{about("key to the first byte"), "ms", "", "byte-ms"},
+			{about("first byte to all events"), "ms", "", "all-ms"},
+			{about("search in the shown text, key to screen"), "ms", "≤ 200", "search-ms"},
+			{about("search in payloads too, key to screen"), "ms", "≤ 200", "full-search-ms"},
+			{about("step along the bars, p99"), "ms", "≤ 16.7", "bars-p99-ms"},
+			{about("step along the list, p99"), "ms", "≤ 16.7", "list-p99-ms"},
+			{about("history as the server stores it"), "MB", "", "history-MB"},
+			{about("heap that the history needs"), "MB", "", "heap-MB"},
+			{about("resident before the timeline is opened"), "MB", "", "before-MB"},
+			{about("resident with the timeline"), "MB", "", "resident-MB"},
+			{about("peak resident"), "MB", "", "peak-MB"},
+		})
 	}
-	for _, f := range fields {
-		f.row.what = fmt.Sprintf("%d events, %s: %s", historyEvents, from, f.row.what)
-		b.report.add(f.row)
-	}
-	return nil
-}
-
-// opening is the child: a console that opens the one run that there is.
-func opening(ctx context.Context, s spec) (err error) {
-	long, closeLong, err := longRun(ctx, s)
-	if err != nil {
-		return err
-	}
-	defer closeLong()
-	store, stop := runStore(ctx, cluster.Deps{Client: long, Namespace: long.namespace})
-	defer stop()
-	p, err := openProbe(ctx, store)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, p.close()) }()
-	if _, err := p.until(ctx, "the run is read", func(s *sources.Snapshot) bool {
-		return len(s.Runs.Rows) > 0 && s.Detail != nil && s.Detail.Events >= historyEvents
-	}); err != nil {
-		return err
-	}
-	end, err := profile(s, s.Name)
-	if err != nil {
-		return err
-	}
-	t, err := lookInto(ctx, p, long)
-	end()
-	if err != nil {
-		return err
-	}
-	return tell(t)
-}
-
-func lookInto(ctx context.Context, p *probe, long *longClient) (t historyTimes, err error) {
-	before := heapMB()
-	t.BeforeMB = ownMB()
-	pressed, err := p.press("3")
-	if err != nil {
-		return t, err
-	}
-	first, err := p.until(ctx, "the first screen", func(s *sources.Snapshot) bool { return s.Events != nil && s.Events.Len() > 0 })
-	if err != nil {
-		return t, err
-	}
-	all, err := p.until(ctx, "all events", func(s *sources.Snapshot) bool {
-		l := s.Events
-		return l != nil && l.Left == 0 && !l.Reading && l.Len() >= historyEvents
-	})
-	if err != nil {
-		return t, err
-	}
-	answered := long.first()
-	t.ByteMS, t.FirstMS, t.AllMS = millis(answered.Sub(pressed)), millis(first.Sub(answered)), millis(all.Sub(answered))
-	p.mu.Lock()
-	log := p.drawn.Events
-	p.mu.Unlock()
-	t.Events, t.HistoryMB = log.Len(), float64(log.Bytes)/(1<<20)
-	t.HeapMB, t.ResidentMB = heapMB()-before, ownMB()
-	t.PeakMB = ownPeakMB()
-	return t, walkAndSearch(ctx, p, &t)
-}
-
-// walkAndSearch types in the bars and in the list, and searches there.
-func walkAndSearch(ctx context.Context, p *probe, t *historyTimes) error {
-	bars, err := upAndDown(ctx, p)
-	if err != nil {
-		return err
-	}
-	if _, err := p.press("t"); err != nil {
-		return err
-	}
-	list, err := upAndDown(ctx, p)
-	if err != nil {
-		return err
-	}
-	t.BarsP50, t.BarsP99, t.ListP50, t.ListP99 = bars.percentile(50), bars.percentile(99), list.percentile(50), list.percentile(99)
-	if t.SearchMS, t.Found, err = searchFor(ctx, p, shownText, false); err != nil {
-		return err
-	}
-	if _, err := p.press("f"); err != nil {
-		return err
-	}
-	t.FullMS, t.FullFound, err = searchFor(ctx, p, payloadText, true)
-	return err
-}
-
-// walkKeys is how often each direction is typed.
-const walkKeys = 300
-
-func upAndDown(ctx context.Context, p *probe) (series, error) {
-	up, err := p.steps(ctx, "k", walkKeys)
-	if err != nil {
-		return nil, err
-	}
-	down, err := p.steps(ctx, "j", walkKeys)
-	return append(up, down...), err
-}
-
-// searchFor types a search and waits for the screen that shows what it found.
-func searchFor(ctx context.Context, p *probe, text string, full bool) (ms float64, found int, err error) {
-	if _, err := p.press("/\x15" + text); err != nil { // ctrl+u empties the line
-		return 0, 0, err
-	}
-	at, err := p.press("\r")
-	if err != nil {
-		return 0, 0, err
-	}
-	shown, err := p.until(ctx, "the search for "+text, func(s *sources.Snapshot) bool {
-		l := s.Events
-		if l == nil || l.Filter.Include != text || l.Filter.Full != full {
-			return false
-		}
-		found = l.Shown()
-		return true
-	})
-	if err == nil && (found == 0 || found == historyEvents) {
-		err = fmt.Errorf("the search for %q found %d events", text, found)
-	}
-	return float64(shown.Sub(at)) / float64(time.Millisecond), found, err
-}
-
-// ensureLong is a data directory with one run of a long history, made where it is missing.
-func (b *bench) ensureLong(ctx context.Context) (string, error) {
+	open("simulated")
 	dir := filepath.Join(b.dir, fmt.Sprintf("history-%d", historyEvents))
-	if exists(dir) {
-		return dir, nil
+	if !exists(dir) {
+		b.progress("  creating a run of %d events in %s, once", historyEvents, dir)
+		tmp := b.tempDir()
+		p := b.child(spec{Kind: "long", Dir: tmp})
+		var events int64
+		p.read(&events)
+		p.wait()
+		if events < historyEvents {
+			fail("the run has %d events", events)
+		}
+		check(os.Rename(tmp, dir))
 	}
-	b.progress("  making a run of %d events in %s, once", historyEvents, dir)
-	tmp, remove, err := b.fresh("making")
-	if err != nil {
-		return "", err
+	s := b.serve(dir)
+	open("embedded", append(s.env, "ACESCOPE_BENCH_DATA="+dir)...)
+}
+
+// longState is the input and the result of the activities of the long workflow.
+type longState struct {
+	Turn      int
+	Rationale string
+}
+
+// longWorkflow has a history like that of an agent that does not stop: timers, activities and
+// markers.
+func longWorkflow(ctx workflow.Context, events int) (int, error) {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
+	turn := 0
+	for ; workflow.GetInfo(ctx).GetCurrentHistoryLength() < events; turn++ {
+		state := longState{turn, "net income divided by shareholders' equity, as a fraction"}
+		var pending []workflow.Future
+		for range 60 {
+			pending = append(pending, workflow.NewTimer(ctx, time.Millisecond))
+		}
+		for n := range 10 {
+			step := ace.Steps()[n%len(ace.Steps())]
+			pending = append(pending, workflow.ExecuteActivity(ctx, step.Activity(), state))
+		}
+		for range 200 {
+			workflow.SideEffect(ctx, func(workflow.Context) any { return state })
+		}
+		for _, f := range pending {
+			if err := f.Get(ctx, nil); err != nil {
+				return turn, err
+			}
+		}
 	}
-	defer remove()
-	var events int64
-	err = ask(ctx, spec{Kind: kindLong, Dir: tmp}, func(got struct{ Events int64 }) error { events = got.Events; return nil })
-	if err != nil {
-		return "", err
+	return turn, nil
+}
+
+// longChild runs the long workflow and answers with the number of its events.
+func longChild(ctx context.Context, s spec) {
+	node := must(embedded.Join(ctx, embedded.Options{Dir: s.Dir, Version: "bench"}))
+	defer stopIn(node.Close)
+	c := must(node.Dial(ctx))
+	defer c.Close()
+	w := worker.New(c, "long", worker.Options{})
+	w.RegisterWorkflow(longWorkflow)
+	for _, step := range ace.Steps() {
+		w.RegisterActivityWithOptions(func(_ context.Context, in longState) (longState, error) { return in, nil },
+			activity.RegisterOptions{Name: step.Activity()})
 	}
-	if events < historyEvents {
-		return "", fmt.Errorf("the run has %d events", events)
+	check(w.Start())
+	defer w.Stop()
+	o := client.StartWorkflowOptions{ID: "long", TaskQueue: "long"}
+	run := must(c.ExecuteWorkflow(ctx, o, longWorkflow, historyEvents))
+	check(run.Get(ctx, nil))
+	d := must(c.DescribeWorkflowExecution(ctx, run.GetID(), run.GetRunID()))
+	answer(d.GetWorkflowExecutionInfo().GetHistoryLength())
+}
+
+// diffEvents is about how many events each of two compared histories has.
+const diffEvents = 10_000
+
+// diff measures acescope diff on two history files. Every tenth result differs, and the second
+// history has one more step in the middle.
+func diff(b *bench) {
+	dir := b.tempDir()
+	args := []string{"diff", "--json", "--data-dir", dir}
+	size := 0
+	for salt := range 2 {
+		path, text := filepath.Join(dir, fmt.Sprintf("%d.json", salt)), diffHistory(salt)
+		check(os.WriteFile(path, text, 0o600))
+		args, size = append(args, path), size+len(text)
 	}
-	return dir, os.Rename(tmp, dir)
+	what := fmt.Sprintf("two histories of %d events (%d MB of JSON), read, compared, written", diffEvents, size/1e6)
+	b.compare(b.size.runs, []figure{
+		{what: what, unit: "s", target: "≤ 1"},
+		{what: "user and system CPU", unit: "s"},
+		{what: "peak memory", unit: "MB"},
+	}, func() []float64 {
+		r, err := b.run(nil, b.acescope, args...)
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 4 {
+			fail("exit code 4 expected, because the histories differ: %v", err)
+		}
+		if r.lines < diffEvents/3 {
+			fail("acescope diff wrote only %d lines", r.lines)
+		}
+		return []float64{r.total.Seconds(), r.cpu.Seconds(), r.peakMB}
+	}, nil)
+}
+
+// diffHistory returns the file of a history of activities. The salt changes IDs and every tenth
+// result.
+func diffHistory(salt int) []byte {
+	h := replaytest.Begin("Long")
+	task := h.Task()
+	ids := map[string]any{"task_id": fmt.Sprint("long-", salt), "run_id": fmt.Sprint("run-", salt), "model": "m"}
+	at := replaytest.Noon.Add(time.Duration(salt) * time.Hour)
+	step := func(i, answer int) {
+		input := map[string]any{"task": ids, "prompt": filler, "n": i}
+		h.Done(h.Activity(task, fmt.Sprintf("step_%d", i%7), input), map[string]any{"answer": answer,
+			"notes": []string{filler, "b", "c"}, "time": map[string]any{"started_at": at, "duration_ms": i}})
+	}
+	for i := 0; len(h.Events) < diffEvents; i++ {
+		if i == 1500 && salt > 0 {
+			step(i, -1)
+		}
+		answer := i
+		if i%10 == 0 {
+			answer += salt
+		}
+		step(i, answer)
+	}
+	var text bytes.Buffer
+	check(historyfile.Write(&text, h.Events))
+	return text.Bytes()
+}
+
+// step measures reading a long history and seeking in it.
+func step(b *bench) {
+	read := goBenchmark{pkg: "engine/temporal/historyfile", ours: "Read/ours-50000", peer: "Read/bare-50000"}
+	b.goBench(read, []metric{{"read 50000 events", "s", "≤ 1.5×", "ns/op"}})
+	b.goBench(goBenchmark{pkg: "engine/stepper", ours: "Step/load"}, []metric{
+		{"fold 50000 events and keep checkpoints", "s", "", "ns/op"},
+		{"memory of the checkpoints", "MB", "", "MB-held"},
+	})
+	b.goBench(goBenchmark{pkg: "engine/stepper", ours: "Step/seek"}, []metric{
+		{"seek to any event, p99", "ms", "≤ 5", "p99-ms"},
+	})
+}
+
+// verify compares the verifier with the bare replayer of the SDK, and two cores with one.
+func verify(b *bench) {
+	b.goBench(goBenchmark{pkg: "engine/temporal/replay", ours: "Verify/ours", peer: "Verify/bare", count: 200}, []metric{
+		{"one history after another", "events/s", "≥ 0.9×", "events/s"},
+	})
+	const files = 1000
+	dir := b.tempDir()
+	b.progress("  exporting histories")
+	for i, text := range b.taskHistories(8) {
+		for n := i; n < files; n += 8 {
+			check(os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04d.json", n)), text, 0o600))
+		}
+	}
+	onCores := func(cores string) measure {
+		return func() []float64 {
+			env := []string{"GOMAXPROCS=" + cores}
+			r := must(b.run(env, b.acescope, "replay", "verify", dir, "--parallel", cores, "--json"))
+			var summary struct {
+				Histories int     `json:"histories"`
+				Rate      float64 `json:"events_per_second"`
+			}
+			check(json.Unmarshal(r.last, &summary))
+			if summary.Histories != files {
+				fail("%d of %d histories verified", summary.Histories, files)
+			}
+			return []float64{summary.Rate}
+		}
+	}
+	b.compare(b.size.runs, []figure{
+		{what: fmt.Sprintf("%d histories, two cores over one", files), unit: "events/s", target: "≥ 1.7×"},
+	}, onCores("2"), onCores("1"))
+}
+
+// taskHistories runs tasks and returns their exported histories.
+func (b *bench) taskHistories(count int) (texts [][]byte) {
+	output := func(args ...string) []byte {
+		out, err := exec.CommandContext(b.ctx, b.acescope, args...).Output()
+		if err != nil {
+			fail("acescope %s: %w", args[0], err)
+		}
+		return out
+	}
+	data := b.tempDir()
+	dataset := filepath.Join(data, "tasks.jsonl")
+	check(os.WriteFile(dataset, output("problems", "--count", fmt.Sprint(count), "--seed", "1"), 0o600))
+	output("run", "--dataset", dataset, "--experiment", "v", "--data-dir", data)
+	for i := range count {
+		texts = append(texts, output("replay", "export", fmt.Sprintf("v-e1-%04d", i+1), "--data-dir", data))
+	}
+	return texts
 }

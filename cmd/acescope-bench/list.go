@@ -1,120 +1,145 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"sync"
+	"time"
 )
 
-// list compares acescope list with temporal workflow list on one serving process.
-func (b *bench) list(ctx context.Context) (err error) {
-	dir, err := b.ensureFilled(ctx, b.size.list)
-	if err != nil {
-		return err
+// temporalModule is the newest release of the temporal command that Go can build by itself. Later
+// releases replace a module by a directory outside of their own.
+const temporalModule = "github.com/temporalio/cli/cmd/temporal@v1.5.1"
+
+// ensureTemporal builds the temporal command if it is missing and was not named.
+func (b *bench) ensureTemporal() {
+	if b.temporal != "" {
+		return
 	}
-	s, err := b.serve(ctx, dir, "list-server")
-	if err != nil {
-		return err
+	bin := filepath.Join(b.dir, "bin")
+	b.temporal = filepath.Join(bin, "temporal")
+	if exists(b.temporal) {
+		return
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
-	if err := b.compareLists(ctx, s, dir); err != nil {
-		return err
+	b.progress("  building %s, once; this takes minutes", temporalModule)
+	if _, err := b.run([]string{"GOBIN=" + bin}, "go", "install", temporalModule); err != nil {
+		fail("%w; name a temporal command with -temporal", err)
 	}
-	if err := b.listMemory(ctx, dir); err != nil {
-		return err
-	}
-	return b.firstLine(ctx, s)
 }
 
-// listAttempts is how often each list is read: it takes seconds, so more often.
-func (b *bench) listAttempts() int { return 2*b.size.runs + 1 }
-
-func (b *bench) compareLists(ctx context.Context, s *server, dir string) error {
-	last := row{section: "list", what: fmt.Sprintf("%d runs, start to last line", b.size.list), unit: "ms", faster: true, target: atLeast(1.3)}
-	first := row{section: "list", what: "start to first line", unit: "ms", faster: true}
-	cpu := row{section: "list", what: "user and system CPU", unit: "ms", faster: true}
-	peak := row{section: "list", what: "peak resident", unit: "MB", faster: true}
-	for range b.listAttempts() {
-		a, err := b.listOurs(ctx, dir, "")
-		if err != nil {
-			return err
+// list compares acescope list with temporal workflow list on one server.
+func list(b *bench) {
+	b.ensureTemporal()
+	count, attempts := b.size.list, 2*b.size.runs+1 // a list takes only seconds
+	dir := b.ensureFilled()
+	s := b.serve(dir)
+	lines := func(atLeast int, env []string, program string, args ...string) result {
+		r := must(b.run(env, program, args...))
+		if r.lines < atLeast {
+			fail("%s wrote %d lines for %d runs", program, r.lines, atLeast)
 		}
-		p, err := attemptOf(ctx, s.env, b.temporal, "workflow", "list", "-o", "jsonl")
-		if err != nil {
-			return err
-		}
-		if a.lines < b.size.list || p.lines < b.size.list {
-			return fmt.Errorf("%d and %d lines for %d runs", a.lines, p.lines, b.size.list)
-		}
-		b.progress("  %.0f against %.0f ms to the last line, %.0f against %.0f ms to the end", millis(a.last.Sub(a.started)),
-			millis(p.last.Sub(p.started)), millis(a.total), millis(p.total))
-		for _, x := range []struct {
-			*row
-			of func(attempt) float64
-		}{
-			{&last, func(x attempt) float64 { return millis(x.last.Sub(x.started)) }},
-			{&first, func(x attempt) float64 { return millis(x.first.Sub(x.started)) }},
-			{&cpu, func(x attempt) float64 { return millis(x.cpu) }},
-			{&peak, func(x attempt) float64 { return x.peakMB }},
-		} {
-			x.ours, x.peer = append(x.ours, x.of(a)), append(x.peer, x.of(p))
-		}
+		return r
 	}
-	b.report.add(last, first, cpu, peak)
-	return nil
-}
+	b.compare(attempts, []figure{
+		{what: fmt.Sprintf("%d runs, start to last line", count), unit: "ms", speedup: true, target: "≥ 1.3×"},
+		{what: "start to first line", unit: "ms", speedup: true},
+		{what: "user and system CPU", unit: "ms", speedup: true},
+		{what: "peak resident", unit: "MB", speedup: true},
+	}, func() []float64 {
+		return lines(count, nil, b.acescope, "list", "--json", "--data-dir", dir).figures()
+	}, func() []float64 {
+		return lines(count, s.env, b.temporal, "workflow", "list", "-o", "jsonl").figures()
+	})
 
-func (b *bench) listOurs(ctx context.Context, dir, query string) (attempt, error) {
-	args := []string{"list", "--json", "--data-dir", dir}
-	if query != "" {
-		args = append(args, "-q", query)
-	}
-	return attemptOf(ctx, nil, b.acescope, args...)
-}
+	// The memory must not depend on the number of runs. A tenth more is allowed, because the
+	// collector does not run for little garbage.
+	part := min(group, count)
+	b.compare(attempts, []figure{
+		{what: fmt.Sprintf("peak resident, %d runs against %d", count, part), unit: "MB", target: "≤ 1.1×"},
+	}, func() []float64 {
+		return []float64{lines(count, nil, b.acescope, "list", "--json", "--data-dir", dir).peakMB}
+	}, func() []float64 {
+		query := fmt.Sprintf("ExperimentId = %q", experimentOf(0))
+		return []float64{lines(part, nil, b.acescope, "list", "--json", "--data-dir", dir, "-q", query).peakMB}
+	})
 
-// listMemory compares the peak for all runs with that for a tenth of them. A tenth more
-// is allowed: the collector lets garbage stand until it is worth its time.
-func (b *bench) listMemory(ctx context.Context, dir string) error {
-	part := min(group, b.size.list)
-	r := row{section: "list", what: fmt.Sprintf("peak resident, %d runs against %d", b.size.list, part), unit: "MB", target: atMost(1.1)}
-	for range b.listAttempts() {
-		all, err := b.listOurs(ctx, dir, "")
-		if err != nil {
-			return err
-		}
-		few, err := b.listOurs(ctx, dir, fmt.Sprintf("ExperimentId = %q", experimentOf(0)))
-		if err != nil {
-			return err
-		}
-		if few.lines != part {
-			return fmt.Errorf("%d lines for %d runs", few.lines, part)
-		}
-		r.ours, r.peer = append(r.ours, all.peakMB), append(r.peer, few.peakMB)
-	}
-	b.report.add(r)
-	return nil
-}
-
-// firstLine measures from the server's first answer with runs in it, as it passes a
-// relay, to the first line that is printed.
-func (b *bench) firstLine(ctx context.Context, s *server) error {
-	r := row{section: "list", what: "server's answer to first line", unit: "ms", target: below(100)}
-	for range b.listAttempts() {
-		relay, err := newRelay(ctx, s.address())
-		if err != nil {
-			return err
-		}
-		env := append(s.env[:len(s.env):len(s.env)], "TEMPORAL_ADDRESS="+relay.address())
-		a, err := attemptOf(ctx, env, b.acescope, "list", "--json", "--address", relay.address(), "--namespace", "ace-dev")
+	b.compare(attempts, []figure{
+		{what: "server's answer to first line", unit: "ms", target: "≤ 100"},
+	}, func() []float64 {
+		relay := newRelay(s.address)
+		at := relay.listener.Addr().String()
+		env := append(s.env[:len(s.env):len(s.env)], "TEMPORAL_ADDRESS="+at)
+		r := lines(count, env, b.acescope, "list", "--json", "--address", at, "--namespace", "ace-dev")
 		answered := relay.close()
-		if err != nil {
-			return err
+		if answered.IsZero() {
+			fail("the relay saw no answer")
 		}
-		if answered.IsZero() || a.lines < b.size.list {
-			return fmt.Errorf("the relay saw no answer, or %d lines were printed", a.lines)
+		return []float64{millis(r.firstLine.Sub(answered))}
+	}, nil)
+}
+
+// figures returns the values of the comparison of lists.
+func (r result) figures() []float64 {
+	return []float64{r.untilLast(), millis(r.firstLine.Sub(r.started)), millis(r.cpu), r.peakMB}
+}
+
+// answerBytes is more than a server sends before its first page of runs: settings and capabilities
+// are some hundreds of bytes, a compressed page of 50 runs some thousands.
+const answerBytes = 2 << 10
+
+// relay passes bytes between a client and a server and notes when the server's first large answer
+// came.
+type relay struct {
+	listener net.Listener
+	target   string
+	wg       sync.WaitGroup
+	once     sync.Once
+	answered time.Time
+}
+
+func newRelay(target string) *relay {
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	r := &relay{listener: l, target: target}
+	r.wg.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			r.wg.Go(func() { r.pass(client) })
 		}
-		r.ours = append(r.ours, millis(a.first.Sub(answered)))
+	})
+	return r
+}
+
+// close ends the relay and returns when the answer came, or the zero time.
+func (r *relay) close() time.Time {
+	r.listener.Close()
+	r.wg.Wait()
+	return r.answered
+}
+
+func (r *relay) pass(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", r.target)
+	if err != nil {
+		return
 	}
-	b.report.add(r)
-	return nil
+	defer server.Close()
+	r.wg.Go(func() {
+		_, _ = io.Copy(server, client)
+		server.Close()
+	})
+	buf := make([]byte, 1<<15)
+	for total := 0; ; {
+		n, err := server.Read(buf)
+		if total += n; total >= answerBytes {
+			r.once.Do(func() { r.answered = time.Now() })
+		}
+		if _, writeErr := client.Write(buf[:n]); err != nil || writeErr != nil {
+			return
+		}
+	}
 }

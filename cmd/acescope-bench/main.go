@@ -1,11 +1,13 @@
-// Command acescope-bench measures acescope against what a user would have otherwise: the
-// temporal command for lists, and a bare Temporal worker for tasks. docs/dev/bench.sh
-// builds what it needs and runs it. It may import everything; nobody imports it.
+// Command acescope-bench measures acescope side by side with what a user would otherwise use: the
+// temporal command, a bare Temporal worker, jq, or a plain loop. docs/dev/bench.sh runs it. It may
+// import everything; nothing imports it.
 //
-// Order: where there is a peer, ours and the peer's attempts alternate in one run, and
-// the ratio is that of their medians. Everything that is measured runs in a process of
-// its own. Bounds: nothing is kept but the figures. Loss: a section that fails is
-// reported, the others still run, and the exit code is 1.
+// What one process can measure is a Go benchmark next to the code; this program runs it and prints
+// its metrics with the others. What needs several processes is here, written like a test: [check]
+// ends a section with an error.
+//
+// Order: ours and peer take turns in one run, and the ratio is the ratio of their medians. Loss: a
+// section that fails is reported, the others still run, and the exit code is 1.
 package main
 
 import (
@@ -17,199 +19,222 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
+	"text/tabwriter"
 )
 
-// bench is one run of the program: what was asked for, and the rows measured so far.
-type bench struct {
-	acescope string // the program under measurement
-	temporal string // the peer's
-	dir      string // everything that is written lies below
-	profile  string // directory for CPU profiles, "" for none
-	streams  string // directory of recorded output of agents, by CLI
-	size     sizes
-	report   *report
+// section is a part of the benchmark that can be run by name.
+type section struct {
+	name     string
+	measures string
+	peer     string // what it is compared with; "" for nothing
+	run      func(*bench)
 }
 
-// sizes say how much is measured.
-type sizes struct {
-	runs      int // attempts of each kind
-	list      int // closed runs in the list
-	tasks     int // tasks of one attempt
-	growth    int // tasks of the growth run
-	events    int // tool events that are tailed
-	idleSecs  int
-	frameSecs int // of typing
-	logMB     int // megabytes of a log that is followed
+// sections in the order in which they run. growth creates the runs that list, idle and console use.
+var sections = []section{
+	{"start", "exec to the first frame of the console; exec to the first task", "a plain embedded server", start},
+	{"tail", "a tool event to its line of acescope tail", "", tail},
+	{"tasks", "throughput and CPU of tasks", "a bare worker", tasks},
+	{"growth", "throughput after many tasks", "an empty data directory", growth},
+	{"list", "acescope list", "temporal workflow list", list},
+	{"idle", "CPU of an idle server", "", idle},
+	{"console", "CPU and output of an idle console", "", console},
+	{"frame", "the console while events come and a user types", "the table of Bubbles", frame},
+	{"scroll", "scrolling through 100,000 runs", "", scroll},
+	{"history", "opening and searching a history of 50,000 events", "", history},
+	{"logs", "following a log at full speed", "tail | jq", logs},
+	{"diff", "acescope diff of two long histories", "", diff},
+	{"step", "reading a long history and seeking in it", "the bare JSON decoder", step},
+	{"verify", "verifying histories, in one process and on two cores", "the SDK's replayer; one core", verify},
+	{"hook", "acescope-hook, and from the hook to the screen", "/bin/cat", hook},
+	{"transcripts", "indexing transcripts while a user types", "", transcripts},
+	{"stream", "parsing the output of agents", "encoding/json", stream},
+	{"runs", "runs of a blueprint", "a bare activity; a fixed task queue", runs},
+	{"dispatch", "the dispatcher while many runs wait", "", dispatch},
+}
 
-	consoleSecs int // that a console idles
+// bench is one run of this program.
+type bench struct {
+	ctx      context.Context
+	acescope string // program under measurement
+	temporal string // the temporal command
+	dir      string // all files are written below it
+	profile  string // directory for profiles; "" for none
+	size     sizes
+	report   *report
+	cleanups []func() // at the end of the section
+}
+
+// sizes determine how much is measured.
+type sizes struct {
+	runs        int // attempts
+	list        int // closed runs in the list
+	tasks       int // of one attempt
+	growth      int // tasks of the section growth
+	events      int // tool events, or runs that are timed one by one
+	idleSecs    int // of a server
+	consoleSecs int // of an idle console
+	typingSecs  int
+	megabytes   int // of logs, transcripts and streams
 	programs    int // runs of a blueprint
 	pending     int // runs that wait for a runner
 }
 
 var (
-	fullSize  = sizes{runs: 3, list: 10_000, tasks: 1000, growth: 10_000, events: 300, idleSecs: 20, frameSecs: 20, logMB: 1024, consoleSecs: 30, programs: 1000, pending: 10_000}
-	quickSize = sizes{runs: 2, list: 1000, tasks: 200, growth: 1000, events: 60, idleSecs: 5, frameSecs: 5, logMB: 64, consoleSecs: 5, programs: 100, pending: 1000}
+	fullSizes = sizes{runs: 3, list: 10_000, tasks: 1000, growth: 10_000, events: 300, idleSecs: 20,
+		consoleSecs: 30, typingSecs: 20, megabytes: 1024, programs: 1000, pending: 10_000}
+	quickSizes = sizes{runs: 2, list: 1000, tasks: 200, growth: 1000, events: 60, idleSecs: 5,
+		consoleSecs: 5, typingSecs: 5, megabytes: 64, programs: 100, pending: 1000}
 )
 
-// section is a part of the benchmark that can be asked for by name.
-type section struct {
-	name string
-	run  func(*bench, context.Context) error
-}
-
-// sections in the order in which they run. The growth run leaves the data directory
-// that list and idle look at.
-var sections = []section{
-	{"start", (*bench).start},
-	{"tail", (*bench).tail},
-	{"tasks", (*bench).tasks},
-	{"growth", (*bench).growth},
-	{"list", (*bench).list},
-	{"idle", (*bench).idle},
-	{"console", (*bench).console},
-	{"frame", (*bench).frame},
-	{"scroll", (*bench).scroll},
-	{"history", (*bench).history},
-	{"logs", (*bench).logs},
-	{"diff", (*bench).diff},
-	{"step", (*bench).step},
-	{"verify", (*bench).verify},
-	{"hook", (*bench).hook},
-	{"transcripts", (*bench).transcripts},
-	{"stream", (*bench).stream},
-	{"runs", (*bench).runs},
-	{"dispatch", (*bench).dispatch},
-}
-
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == "child" {
-		os.Exit(exit(child(os.Args[2])))
-	}
-	os.Exit(exit(run()))
-}
-
-func exit(err error) int {
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintln(os.Stderr, "acescope-bench:", err)
-	return 1
-}
-
-func run() error {
-	b := &bench{size: fullSize}
-	var asJSON, quick bool
-	var runs int
-	flag.StringVar(&b.acescope, "acescope", "bin/acescope", "the program to measure")
-	flag.StringVar(&b.temporal, "temporal", ".cache/bench/bin/temporal", "the temporal command to compare with")
-	flag.StringVar(&b.dir, "dir", ".cache/bench", "where data directories are made")
-	flag.StringVar(&b.profile, "profile", "", "write CPU profiles of the serving processes into this directory")
-	flag.StringVar(&b.streams, "streams", "engine/agents/agentcli/testdata", "recorded output of agents, in a directory for each")
-	flag.BoolVar(&quick, "quick", false, "small sizes: to see that it works, not to judge by")
-	flag.IntVar(&runs, "runs", 0, "attempts of each kind (default 3)")
-	flag.BoolVar(&asJSON, "json", false, "write one JSON object a row instead of a table")
-	flag.Usage = func() {
-		fmt.Fprintf(os.Stderr, "acescope-bench [flags] [SECTION...]\nsections: %s (default all)\n", strings.Join(names(), " "))
-		flag.PrintDefaults()
-	}
-	flag.Parse()
-	if quick {
-		b.size = quickSize
-	}
-	if runs > 0 {
-		b.size.runs = runs
-	}
-	chosen, err := choose(flag.Args())
-	if err != nil {
-		return err
-	}
-	if err := b.prepare(); err != nil {
-		return err
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	b.report = newReport(os.Stdout, asJSON)
-	return b.measure(ctx, chosen)
+	err := try(func() {
+		if len(os.Args) == 3 && os.Args[1] == "child" {
+			runChild(ctx, os.Args[2])
+		} else {
+			runSections(ctx)
+		}
+	})
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "acescope-bench:", err)
+		os.Exit(1)
+	}
 }
 
-func names() (all []string) {
-	for _, s := range sections {
-		all = append(all, s.name)
+// failure is what check panics with.
+type failure struct{ error }
+
+// check ends the function that try calls if err is not nil. Like Fatal of a test, it may only be
+// called by the goroutine of that function.
+func check(err error) {
+	if err != nil {
+		panic(failure{err})
 	}
-	return all
 }
 
-func choose(wanted []string) ([]section, error) {
-	if len(wanted) == 0 {
-		return sections, nil
-	}
-	for _, name := range wanted {
-		if !slices.Contains(names(), name) {
-			return nil, fmt.Errorf("no section %q; there are %s", name, strings.Join(names(), ", "))
-		}
-	}
-	var chosen []section
-	for _, s := range sections {
-		if slices.Contains(wanted, s.name) {
-			chosen = append(chosen, s)
-		}
-	}
-	return chosen, nil
+// must is check for functions that also return a value.
+func must[T any](v T, err error) T {
+	check(err)
+	return v
 }
 
-// prepare makes paths absolute, as processes get directories of their own.
-func (b *bench) prepare() error {
-	for _, path := range []*string{&b.acescope, &b.temporal, &b.dir, &b.profile} {
-		if *path == "" {
-			continue
+// fail is check for a new error.
+func fail(format string, args ...any) { check(fmt.Errorf(format, args...)) }
+
+func try(run func()) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case failure:
+			err = r.error
+		default:
+			panic(r)
 		}
-		abs, err := filepath.Abs(*path)
-		if err != nil {
-			return err
-		}
-		*path = abs
-	}
-	if _, err := os.Stat(b.acescope); err != nil {
-		return fmt.Errorf("%w; build it with make build or name it with -acescope", err)
-	}
-	// Consoles keep where they were: not in the state of whoever measures.
-	if err := os.Setenv("XDG_STATE_HOME", filepath.Join(b.dir, "state")); err != nil {
-		return err
-	}
-	for _, dir := range []string{b.dir, b.profile} {
-		if dir == "" {
-			continue
-		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
-	}
+	}()
+	run()
 	return nil
 }
 
-func (b *bench) measure(ctx context.Context, chosen []section) error {
-	var failed []error
-	for _, s := range chosen {
-		b.progress("%s …", s.name)
-		if err := s.run(b, ctx); err != nil {
-			failed = append(failed, fmt.Errorf("%s: %w", s.name, err))
+func usage() {
+	fmt.Fprintln(os.Stderr, "usage: acescope-bench [flags] [SECTION...]\n\nSections (default all):")
+	w := tabwriter.NewWriter(os.Stderr, 0, 4, 2, ' ', 0)
+	for _, s := range sections {
+		peer := ""
+		if s.peer != "" {
+			peer = "; peer: " + s.peer
 		}
-		if ctx.Err() != nil {
-			break
-		}
+		fmt.Fprintf(w, "  %s\t%s%s\n", s.name, s.measures, peer)
 	}
-	return errors.Join(append(failed, b.report.end())...)
+	w.Flush()
+	fmt.Fprintln(os.Stderr, "\nFlags:")
+	flag.PrintDefaults()
 }
 
-// progress tells on standard error what goes on.
+func runSections(ctx context.Context) {
+	b := &bench{ctx: ctx, size: fullSizes, report: &report{out: os.Stdout}}
+	flag.StringVar(&b.acescope, "acescope", "bin/acescope", "`program` to measure")
+	flag.StringVar(&b.temporal, "temporal", "", "temporal `command` to compare with (default: built below -dir)")
+	flag.StringVar(&b.dir, "dir", ".cache/bench", "`directory` of everything that is written")
+	flag.StringVar(&b.profile, "profile", "", "write profiles of servers and benchmarks to this `directory`")
+	quick := flag.Bool("quick", false, "use small sizes, to try the benchmark; the figures are not reliable")
+	runs := flag.Int("runs", 0, "`number` of attempts (default 3; 2 with -quick)")
+	flag.BoolVar(&b.report.json, "json", false, "write one JSON object per figure instead of a table")
+	flag.Usage = usage
+	flag.Parse()
+	if *quick {
+		b.size = quickSizes
+	}
+	if *runs > 0 {
+		b.size.runs = *runs
+	}
+	for _, name := range flag.Args() {
+		if !slices.ContainsFunc(sections, func(s section) bool { return s.name == name }) {
+			fail("section %q not found; run acescope-bench -h", name)
+		}
+	}
+	b.prepare()
+	var failed []error
+	for _, s := range sections {
+		if ctx.Err() != nil || flag.NArg() > 0 && !slices.Contains(flag.Args(), s.name) {
+			continue
+		}
+		b.progress("%s …", s.name)
+		b.report.section = s.name
+		if err := b.runSection(s); err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", s.name, err))
+		}
+	}
+	check(errors.Join(append(failed, b.report.end())...))
+}
+
+func (b *bench) runSection(s section) error {
+	defer func() {
+		for _, f := range slices.Backward(b.cleanups) {
+			f()
+		}
+		b.cleanups = nil
+	}()
+	return try(func() { s.run(b) })
+}
+
+// prepare makes paths absolute, because processes have directories of their own, and creates the
+// directories.
+func (b *bench) prepare() {
+	for _, path := range []*string{&b.acescope, &b.temporal, &b.dir, &b.profile} {
+		if *path != "" {
+			*path = must(filepath.Abs(*path))
+		}
+	}
+	if !exists(b.acescope) {
+		fail(`%s not found; run "make build", or name the program with -acescope`, b.acescope)
+	}
+	// Consoles keep their state; do not use the state of the user.
+	check(os.Setenv("XDG_STATE_HOME", filepath.Join(b.dir, "state")))
+	check(os.MkdirAll(filepath.Join(b.dir, "bin"), 0o700))
+	if b.profile != "" {
+		check(os.MkdirAll(b.profile, 0o700))
+	}
+}
+
+// progress writes a line to standard error.
 func (b *bench) progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, format+"\n", args...)
 }
 
-// fresh makes an empty directory below the bench's, and says how to remove it.
-func (b *bench) fresh(name string) (dir string, remove func(), err error) {
-	dir, err = os.MkdirTemp(b.dir, name+"-")
-	return dir, func() { os.RemoveAll(dir) }, err
+// cleanup calls f at the end of the section, the last one first.
+func (b *bench) cleanup(f func()) { b.cleanups = append(b.cleanups, f) }
+
+// tempDir creates a directory below -dir that is removed at the end of the section.
+func (b *bench) tempDir() string {
+	dir := must(os.MkdirTemp(b.dir, b.report.section+"-"))
+	b.cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

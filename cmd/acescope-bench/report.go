@@ -4,25 +4,18 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 )
 
-// series are the values of one figure over the attempts.
-type series []float64
+// samples are the values of one figure, one for each attempt.
+type samples []float64
 
-// median is the middle value, the mean of the two middle ones where there are two.
-func (s series) median() float64 {
-	if len(s) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(s))
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
-}
-
-// percentile is the nearest-rank percentile.
-func (s series) percentile(p int) float64 {
+// percentile returns the nearest-rank percentile, or 0 without values.
+func (s samples) percentile(p int) float64 {
 	if len(s) == 0 {
 		return 0
 	}
@@ -30,75 +23,65 @@ func (s series) percentile(p int) float64 {
 	return sorted[max((len(sorted)*p+99)/100, 1)-1]
 }
 
-// spread is the smallest and the largest value.
-func (s series) spread() []float64 {
+// median returns the middle value, or the mean of the two middle values.
+func (s samples) median() float64 {
+	if len(s) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(s))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
+
+// limits returns the smallest and the largest value, or nil without values.
+func (s samples) limits() []float64 {
 	if len(s) == 0 {
 		return nil
 	}
 	return []float64{slices.Min(s), slices.Max(s)}
 }
 
-// target is what a figure has to be: of its ratio where relative, else of its value.
-type target struct {
-	limit    float64
-	atLeast  bool
-	relative bool
+// figure is one measured quantity of a section. The ratio is ours over peer, or peer over ours if
+// speedup is set. The target is a limit of our value ("≤ 150") or of the ratio ("≥ 1.3×").
+type figure struct {
+	what       string
+	unit       string
+	target     string
+	speedup    bool
+	ours, peer samples
 }
 
-func (t *target) String() string {
-	if t == nil {
-		return ""
-	}
-	sign, of := "≤", ""
-	if t.atLeast {
-		sign = "≥"
-	}
-	if t.relative {
-		of = "×"
-	}
-	return sign + " " + number(t.limit) + of
-}
-
-func (t *target) met(value, ratio float64) bool {
-	if t.relative {
-		value = ratio
-	}
-	if t.atLeast {
-		return value >= t.limit
-	}
-	return value <= t.limit
-}
-
-func atLeast(x float64) *target { return &target{limit: x, atLeast: true, relative: true} }
-func atMost(x float64) *target  { return &target{limit: x, relative: true} }
-func below(x float64) *target   { return &target{limit: x} }
-func above(x float64) *target   { return &target{limit: x, atLeast: true} }
-
-// row is one measured figure. Faster says that the ratio is the peer's time over ours,
-// so that more than 1 is always better where a target says "at least".
-type row struct {
-	section string
-	what    string
-	unit    string
-	ours    series
-	peer    series
-	faster  bool
-	target  *target
-}
-
-func (r row) ratio() float64 {
-	ours, peer := r.ours.median(), r.peer.median()
-	if r.faster {
+func (f figure) ratio() float64 {
+	ours, peer := f.ours.median(), f.peer.median()
+	if f.speedup {
 		ours, peer = peer, ours
 	}
-	if len(r.peer) == 0 || peer == 0 {
+	if peer == 0 {
 		return 0
 	}
 	return ours / peer
 }
 
-// rowLine is a row as JSON. Ours and Peer are medians of Attempts values.
-type rowLine struct {
+// met reports whether the figure reaches its target, or nil without a target.
+func (f figure) met() *bool {
+	limit, relative := strings.CutSuffix(f.target, "×")
+	limit, atMost := strings.CutPrefix(limit, "≤ ")
+	x, err := strconv.ParseFloat(strings.TrimPrefix(limit, "≥ "), 64)
+	if err != nil {
+		return nil
+	}
+	value := f.ours.median()
+	if relative {
+		value = f.ratio()
+	}
+	met := value >= x
+	if atMost {
+		met = value <= x
+	}
+	return &met
+}
+
+// line is a figure as a JSON line. Ours and Peer are medians.
+type line struct {
 	Type      string    `json:"type"` // bench
 	Section   string    `json:"section"`
 	What      string    `json:"what"`
@@ -113,68 +96,66 @@ type rowLine struct {
 	Attempts  int       `json:"attempts"`
 }
 
-func (r row) line() rowLine {
-	l := rowLine{Type: "bench", Section: r.section, What: r.what, Unit: r.unit, Ours: r.ours.median(),
-		OursRange: r.ours.spread(), PeerRange: r.peer.spread(), Target: r.target.String(), Attempts: len(r.ours)}
-	if len(r.peer) > 0 {
-		peer, ratio := r.peer.median(), r.ratio()
+func (f figure) line(section string) line {
+	l := line{Type: "bench", Section: section, What: f.what, Unit: f.unit, Target: f.target, Met: f.met(),
+		Ours: f.ours.median(), OursRange: f.ours.limits(), PeerRange: f.peer.limits(), Attempts: len(f.ours)}
+	if len(f.peer) > 0 {
+		peer, ratio := f.peer.median(), f.ratio()
 		l.Peer, l.Ratio = &peer, &ratio
-	}
-	if r.target != nil {
-		met := r.target.met(l.Ours, r.ratio())
-		l.Met = &met
 	}
 	return l
 }
 
-// report collects rows: as JSON they are written at once, as a table at the end.
+// report writes figures: JSON lines at once, a table at the end.
 type report struct {
-	out  io.Writer
-	json bool
-	rows []row
-	err  error
+	out     io.Writer
+	json    bool
+	section string // of the figures that are added
+	lines   []line
+	err     error
 }
 
-func newReport(out io.Writer, json bool) *report { return &report{out: out, json: json} }
-
-func (r *report) add(rows ...row) {
-	for _, x := range rows {
-		if r.json && r.err == nil {
-			r.err = json.NewEncoder(r.out).Encode(x.line())
+func (r *report) add(figures ...figure) {
+	for _, f := range figures {
+		if len(f.ours) == 0 {
+			continue
 		}
-		r.rows = append(r.rows, x)
+		l := f.line(r.section)
+		if r.json && r.err == nil {
+			r.err = json.NewEncoder(r.out).Encode(l)
+		}
+		r.lines = append(r.lines, l)
 	}
 }
 
 func (r *report) end() error {
-	if r.json || r.err != nil || len(r.rows) == 0 {
+	if r.json || r.err != nil || len(r.lines) == 0 {
 		return r.err
 	}
 	w := tabwriter.NewWriter(r.out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "WHAT\tOURS (MIN–MAX)\tPEER (MIN–MAX)\tRATIO\tTARGET\tMET\tN")
-	for _, x := range r.rows {
-		l := x.line()
+	for _, l := range r.lines {
 		peer, ratio, met := "", "", ""
 		if l.Peer != nil {
-			peer, ratio = withSpread(*l.Peer, l.PeerRange), fmt.Sprintf("%.2f×", *l.Ratio)
+			peer, ratio = withRange(*l.Peer, l.PeerRange), fmt.Sprintf("%.2f×", *l.Ratio)
 		}
 		if l.Met != nil {
 			met = map[bool]string{true: "yes", false: "NO"}[*l.Met]
 		}
 		fmt.Fprintf(w, "%s: %s, %s\t%s\t%s\t%s\t%s\t%s\t%d\n", l.Section, l.What, l.Unit,
-			withSpread(l.Ours, l.OursRange), peer, ratio, l.Target, met, l.Attempts)
+			withRange(l.Ours, l.OursRange), peer, ratio, l.Target, met, l.Attempts)
 	}
 	return w.Flush()
 }
 
-func withSpread(v float64, spread []float64) string {
-	if len(spread) < 2 || spread[0] == spread[1] {
+func withRange(v float64, limits []float64) string {
+	if limits[0] == limits[1] {
 		return number(v)
 	}
-	return fmt.Sprintf("%s (%s–%s)", number(v), number(spread[0]), number(spread[1]))
+	return fmt.Sprintf("%s (%s–%s)", number(v), number(limits[0]), number(limits[1]))
 }
 
-// number has three digits or so.
+// number formats v with about three digits.
 func number(v float64) string {
 	switch {
 	case v >= 100:
@@ -183,4 +164,42 @@ func number(v float64) string {
 		return fmt.Sprintf("%.1f", v)
 	}
 	return fmt.Sprintf("%.2f", v)
+}
+
+// measure makes one attempt and returns a value for each figure, in their order. NaN is no value,
+// and values at the end may be missing.
+type measure func() []float64
+
+// compare lets ours and peer take turns, attempts times each, and reports the figures. A nil peer
+// is left out.
+func (b *bench) compare(attempts int, figures []figure, ours, peer measure) {
+	for n := range attempts {
+		for side, m := range []measure{ours, peer} {
+			if m == nil {
+				continue
+			}
+			var text []string
+			for i, v := range m() {
+				if math.IsNaN(v) {
+					continue
+				}
+				to := [2]*samples{&figures[i].ours, &figures[i].peer}[side]
+				*to = append(*to, v)
+				text = append(text, number(v)+" "+figures[i].unit)
+			}
+			if len(text) > 0 {
+				b.progress("  %d of %d, %s: %s", n+1, attempts, [2]string{"ours", "peer"}[side], strings.Join(text, ", "))
+			}
+		}
+	}
+	b.report.add(figures...)
+}
+
+// compareBoth is compare for attempts that measure ours and the peer together.
+func (b *bench) compareBoth(attempts int, figures []figure, both func() (ours, peer []float64)) {
+	var peer []float64
+	b.compare(attempts, figures, func() (ours []float64) {
+		ours, peer = both()
+		return ours
+	}, func() []float64 { return peer })
 }

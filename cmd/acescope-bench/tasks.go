@@ -1,156 +1,399 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine"
+	"acescope/engine/ace"
+	"acescope/engine/learning/model"
+	"acescope/engine/learning/playbook"
+	embedded "acescope/engine/temporal/server"
 )
 
-// lingerMS is how long a session lasts after its calls in the second comparison: long
-// enough that acescope's recorder sends the events, as it does for real sessions. A
-// session that ends sooner leaves them to its result.
-const lingerMS = 60
+const (
+	// calls is how many tool calls a task makes. Each is two tool events.
+	calls = 10
+	// bareSteps is how many activities the bare task has. A task of acescope has five.
+	bareSteps = 4
+	// linger is how many milliseconds a session lasts after its calls in the second comparison:
+	// long enough that acescope sends the events, as for real sessions. A shorter session leaves
+	// them to its result.
+	linger = 60
+	// turn is how many tasks a child runs before it is the turn of the other one. Turns are short
+	// so that other load of the machine affects both.
+	turn = 100
+	// group is how many tasks share an experiment, by which the list can be filtered.
+	group = 1000
+	// warmup is how many tasks run before the clock starts.
+	warmup = 16
+)
 
-// bareSteps are the activities of the bare task; acescope's has five.
-const bareSteps = 4
+// noop is a provider whose steps do nothing, but whose sessions call tools.
+type noop struct {
+	calls  int
+	before time.Duration // the calls
+	each   time.Duration // duration of a call
+	pause  time.Duration // after each call
+	linger time.Duration // after all calls
+	began  func()        // called by the first step; may be nil
+}
 
-// tasks compares the throughput of acescope's tasks with a bare worker's.
-func (b *bench) tasks(ctx context.Context) error {
-	for _, kind := range []struct {
-		what     string
-		lingerMS int
-		target   *target
-	}{
-		{"20 tool events, short sessions", 0, atLeast(1.8)},
-		{fmt.Sprintf("20 tool events, sessions of %d ms", lingerMS), lingerMS, atLeast(1.8)},
-	} {
-		if err := b.compareTasks(ctx, kind.what, kind.lingerMS, kind.target); err != nil {
+func (*noop) Name() string         { return "noop" }
+func (*noop) About() string        { return "does nothing, for measurements" }
+func (*noop) DefaultModel() string { return "none" }
+
+func (n *noop) Generate(context.Context, ace.GeneratorInput, *playbook.Playbook) (ace.GeneratorResult, error) {
+	if n.began != nil {
+		n.began()
+	}
+	return ace.GeneratorResult{Plan: "nothing", Usage: &ace.Usage{InputTokens: 100, OutputTokens: 10}}, nil
+}
+
+func (n *noop) Skills(ctx context.Context, _ ace.SkillsInput, _ *playbook.Playbook, tools model.Toolbox) (
+	ace.SkillSessionResult, error) {
+	err := sleep(ctx, n.before)
+	for i := 0; i < n.calls && err == nil; i++ {
+		_, err = tools.Call(ctx, "calculate", map[string]int{"n": i}, func(ctx context.Context) (any, error) {
+			return map[string]int{"value": i}, sleep(ctx, n.each)
+		})
+		if err == nil {
+			err = sleep(ctx, n.pause)
+		}
+	}
+	if err != nil {
+		return ace.SkillSessionResult{}, err
+	}
+	return ace.SkillSessionResult{Answer: "42"}, sleep(ctx, n.linger)
+}
+
+func (*noop) Reflect(context.Context, ace.ReflectorInput, *playbook.Playbook) (ace.ReflectorResult, error) {
+	correct := true
+	return ace.ReflectorResult{Insights: "none", Correct: &correct}, nil
+}
+
+func (*noop) Curate(context.Context, ace.CuratorInput, *playbook.Playbook) (ace.CuratorResult, error) {
+	return ace.CuratorResult{Rationale: "none"}, nil
+}
+
+// runner starts tasks. Start returns when the start is acknowledged; wait waits for the result.
+type runner interface {
+	start(ctx context.Context, n int) (wait func(context.Context) error, err error)
+	close()
+}
+
+// ours runs tasks on acescope's engine.
+type ours struct {
+	*engine.Engine
+	calls int // of each task
+}
+
+func openOurs(ctx context.Context, s spec, p *noop) runner {
+	o := engine.Options{DataDir: s.Dir, Version: "bench", Worker: true, Providers: []model.Provider{p}}
+	return ours{must(engine.Open(ctx, o)), p.calls}
+}
+
+func experimentOf(n int) string { return fmt.Sprintf("bench-%03d", n/group) }
+
+func taskInput(n int) ace.TaskInput {
+	label := "42"
+	return ace.TaskInput{TaskID: fmt.Sprintf("bench-%06d", n), Prompt: "a task that does nothing", Label: &label,
+		Adapter: ace.Offline, Provider: "noop", Model: "none", ExperimentID: experimentOf(n), DatasetID: "bench"}
+}
+
+func (r ours) start(ctx context.Context, n int) (func(context.Context) error, error) {
+	in := taskInput(n)
+	runID, err := r.StartTask(ctx, in)
+	return func(ctx context.Context) error {
+		var result ace.TaskResult
+		if err := r.Client.GetWorkflow(ctx, ace.WorkflowID(in.TaskID), runID).Get(ctx, &result); err != nil {
 			return err
 		}
+		if result.ExitStatus != ace.Success || result.Summary.Skills != r.calls {
+			return fmt.Errorf("task %s: %s with %d tool calls", in.TaskID, result.ExitStatus, result.Summary.Skills)
+		}
+		return nil
+	}, err
+}
+
+func (r ours) close() { stopIn(r.Close) }
+
+const (
+	bareQueue  = "bare"
+	bareSignal = "tool_event"
+	bareEvents = 2 * calls // signals of a bare task, one for each tool event
+)
+
+// bareEvent is the payload of a signal.
+type bareEvent struct {
+	ID   int
+	Name string
+	Args map[string]int
+	OK   bool
+	At   time.Time
+}
+
+// bare runs tasks as a first attempt would: activities in a row, the second of which reports every
+// tool event with a signal of its own.
+type bare struct {
+	client.Client
+	worker worker.Worker
+	stop   func() error // the server
+	noop   *noop
+}
+
+// openBare runs bare tasks on acescope's embedded server.
+func openBare(ctx context.Context, s spec, p *noop) runner {
+	node := must(embedded.Join(ctx, embedded.Options{Dir: s.Dir, Version: "bench"}))
+	return startBare(must(node.Dial(ctx)), p, func() error { return node.Close(context.Background()) })
+}
+
+func startBare(c client.Client, p *noop, stop func() error) runner {
+	r := &bare{Client: c, worker: worker.New(c, bareQueue, worker.Options{}), stop: stop, noop: p}
+	r.worker.RegisterWorkflow(bareWorkflow)
+	r.worker.RegisterActivityWithOptions(r.step, activity.RegisterOptions{Name: "step"})
+	r.worker.RegisterActivityWithOptions(r.skills, activity.RegisterOptions{Name: "skills"})
+	check(r.worker.Start())
+	return r
+}
+
+func bareWorkflow(ctx workflow.Context) (int, error) {
+	var events []bareEvent
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		signals := workflow.GetSignalChannel(ctx, bareSignal)
+		for {
+			var e bareEvent
+			signals.Receive(ctx, &e)
+			events = append(events, e)
+		}
+	})
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
+	for i := range bareSteps {
+		name := "step"
+		if i == 1 {
+			name = "skills"
+		}
+		if err := workflow.ExecuteActivity(ctx, name).Get(ctx, nil); err != nil {
+			return 0, err
+		}
+	}
+	err := workflow.Await(ctx, func() bool { return len(events) >= bareEvents })
+	return len(events), err
+}
+
+func (r *bare) step(context.Context) error {
+	if r.noop.began != nil {
+		r.noop.began()
 	}
 	return nil
 }
 
-func (b *bench) compareTasks(ctx context.Context, what string, lingerMS int, t *target) error {
-	rate := row{section: "tasks", what: what, unit: "tasks/s", target: t}
-	cpu := row{section: "tasks", what: what, unit: "ms CPU a task", faster: true}
-	for n := range b.size.runs {
-		m, p, err := b.duel(ctx, spec{Variant: ours, LingerMS: lingerMS, Name: fmt.Sprintf("tasks-ours-%d", lingerMS)},
-			spec{Variant: bare, LingerMS: lingerMS, Steps: bareSteps, Name: fmt.Sprintf("tasks-bare-%d", lingerMS)})
-		if err != nil {
+func (r *bare) skills(ctx context.Context) error {
+	run := activity.GetInfo(ctx).WorkflowExecution
+	for i := range bareEvents {
+		e := bareEvent{ID: i, Name: "calculate", Args: map[string]int{"n": i}, OK: true, At: time.Now()}
+		if err := r.SignalWorkflow(ctx, run.ID, run.RunID, bareSignal, e); err != nil {
 			return err
 		}
-		b.progress("  %s, %d of %d: %.1f against %.1f tasks/s, %.1f against %.1f ms CPU a task", what, n+1, b.size.runs,
-			m.perSecond(), p.perSecond(), m.cpuMS(), p.cpuMS())
-		rate.ours, rate.peer = append(rate.ours, m.perSecond()), append(rate.peer, p.perSecond())
-		cpu.ours, cpu.peer = append(cpu.ours, m.cpuMS()), append(cpu.peer, p.cpuMS())
 	}
-	b.report.add(rate, cpu)
-	return nil
+	return sleep(ctx, r.noop.linger)
 }
 
-// duel runs the tasks of one attempt of two kinds in turns, on data directories of
-// their own.
-func (b *bench) duel(ctx context.Context, one, other spec) (m, p mark, err error) {
-	var players [2]*player
-	for i, s := range []spec{one, other} {
-		dir, remove, err := b.fresh("tasks")
-		if err != nil {
-			return m, p, err
+func (r *bare) start(ctx context.Context, n int) (func(context.Context) error, error) {
+	o := client.StartWorkflowOptions{ID: fmt.Sprintf("bare-%06d", n), TaskQueue: bareQueue}
+	run, err := r.ExecuteWorkflow(ctx, o, bareWorkflow)
+	return func(ctx context.Context) error {
+		var events int
+		if err := run.Get(ctx, &events); err != nil {
+			return err
 		}
-		defer remove()
-		s.Dir, s.Profile, s.Tasks, s.Every = dir, b.profile, b.size.tasks, turn
-		if players[i], err = play(ctx, s); err != nil {
-			if i > 0 {
-				err = players[0].end(err)
+		if events != bareEvents {
+			return fmt.Errorf("bare task %d: %d events", n, events)
+		}
+		return nil
+	}, err
+}
+
+func (r *bare) close() {
+	r.worker.Stop()
+	r.Close()
+	check(r.stop())
+}
+
+// mark is what a load child used for some tasks. The CPU is of the process, which contains the
+// server, the worker and the client.
+type mark struct {
+	Tasks   int     `json:"tasks"`
+	Seconds float64 `json:"seconds"`
+	CPU     float64 `json:"cpu"` // seconds
+	PeakMB  float64 `json:"peak_mb"`
+}
+
+func (m mark) add(next mark) mark {
+	next.Tasks, next.Seconds, next.CPU = m.Tasks+next.Tasks, m.Seconds+next.Seconds, m.CPU+next.CPU
+	return next
+}
+
+func (m mark) perSecond() float64 { return float64(m.Tasks) / m.Seconds }
+func (m mark) cpuMS() float64     { return m.CPU * 1000 / float64(m.Tasks) }
+
+// loadChild runs tasks and answers with a mark after each turn. After s.Alone tasks it waits for a
+// line of input before each turn.
+func loadChild(ctx context.Context, s spec) {
+	open, atOnce := openOurs, 8
+	if s.Bare {
+		open = openBare
+	}
+	if s.Linger > 0 {
+		atOnce = 24 // with 8, waiting would bound the throughput
+	}
+	r := open(ctx, s, &noop{calls: calls, linger: time.Duration(s.Linger) * time.Millisecond})
+	defer r.close()
+	check(runTasks(ctx, r, atOnce, 900_000, warmup))
+	turns := bufio.NewReader(os.Stdin)
+	for from := 0; from < s.Tasks; from += turn {
+		if from >= s.Alone {
+			must(turns.ReadString('\n'))
+		}
+		began := time.Now()
+		before, _ := ownUsage()
+		check(runTasks(ctx, r, atOnce, from, turn))
+		cpu, peak := ownUsage()
+		answer(mark{Tasks: turn, Seconds: time.Since(began).Seconds(), CPU: (cpu - before).Seconds(), PeakMB: peak})
+	}
+	s.profileHeap()
+}
+
+// runTasks runs count tasks, numbered from first, atOnce at a time.
+func runTasks(ctx context.Context, r runner, atOnce, first, count int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range atOnce {
+		wg.Go(func() {
+			for n := int(next.Add(1)) - 1; n < count && ctx.Err() == nil; n = int(next.Add(1)) - 1 {
+				wait, err := r.start(ctx, first+n)
+				if err == nil {
+					err = wait(ctx)
+				}
+				if err != nil {
+					cancel(fmt.Errorf("task %d: %w", first+n, err))
+				}
 			}
-			return m, p, err
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// load is a load child and the sum of its turns.
+type load struct {
+	*process
+	sum mark
+}
+
+// turn runs one turn of the child.
+func (l *load) turn() {
+	must(fmt.Fprintln(l.in, "go"))
+	var m mark
+	l.read(&m)
+	l.sum = l.sum.add(m)
+}
+
+// takeTurns lets two children take turns until they have run their tasks.
+func takeTurns(a, b *load, turns int) {
+	for range turns {
+		a.turn()
+		b.turn()
+	}
+	a.wait()
+	b.wait()
+}
+
+// tasks compares the throughput of acescope's tasks with that of a bare worker.
+func tasks(b *bench) {
+	for _, ms := range []int{0, linger} {
+		what := "20 tool events, short sessions"
+		if ms > 0 {
+			what = fmt.Sprintf("20 tool events, sessions of %d ms", ms)
 		}
+		b.compareBoth(b.size.runs, []figure{
+			{what: what, unit: "tasks/s", target: "≥ 1.8×"},
+			{what: what, unit: "ms CPU a task", speedup: true},
+		}, func() (_, _ []float64) {
+			s := spec{Kind: "load", Dir: b.tempDir(), Linger: ms, Tasks: b.size.tasks}
+			ours := &load{process: b.child(s)}
+			s.Dir, s.Bare = b.tempDir(), true
+			peer := &load{process: b.child(s)}
+			takeTurns(ours, peer, b.size.tasks/turn)
+			return []float64{ours.sum.perSecond(), ours.sum.cpuMS()}, []float64{peer.sum.perSecond(), peer.sum.cpuMS()}
+		})
 	}
-	err = alternate(players[0], players[1], b.size.tasks/turn)
-	return players[0].sum, players[1].sum, err
 }
 
-// growth runs many tasks on one data directory, which list and idle use afterwards. The
-// last thousand take turns with the first thousand of an empty directory, so that what
-// else the machine does is no part of the answer.
-func (b *bench) growth(ctx context.Context) error {
-	marks, last, fresh, err := b.fill(ctx, b.size.growth)
-	if err != nil {
-		return err
-	}
-	first, what := marks[0], fmt.Sprintf("last %d of %d tasks against an empty directory, in turns", last.Tasks, last.Done)
-	b.report.add(
-		row{section: "growth", what: what, unit: "tasks/s", ours: series{last.perSecond()}, peer: series{fresh.perSecond()}, target: atLeast(0.8)},
-		row{section: "growth", what: "the same", unit: "ms CPU a task", ours: series{last.cpuMS()}, peer: series{fresh.cpuMS()}, faster: true},
-		row{section: "growth", what: "the last against the first, minutes apart", unit: "tasks/s", ours: series{last.perSecond()}, peer: series{first.perSecond()}},
-		row{section: "growth", what: "the same", unit: "ms CPU a task", ours: series{last.cpuMS()}, peer: series{first.cpuMS()}, faster: true},
-		row{section: "growth", what: "peak resident, at the end against a tenth", unit: "MB", ours: series{last.PeakMB}, peer: series{first.PeakMB}})
-	return nil
+// growth runs many tasks on one data directory. The last tenth takes turns with the first tasks of
+// an empty directory, so that other load of the machine affects both.
+func growth(b *bench) {
+	what := fmt.Sprintf("last %d of %d tasks against an empty directory, in turns", b.size.growth/10, b.size.growth)
+	b.compareBoth(1, []figure{
+		{what: what, unit: "tasks/s", target: "≥ 0.8×"},
+		{what: what, unit: "ms CPU a task", speedup: true},
+		{what: "last tenth against the first, minutes apart", unit: "tasks/s"},
+		{what: "last tenth against the first, minutes apart", unit: "ms CPU a task", speedup: true},
+		{what: "peak resident, at the end against after a tenth", unit: "MB"},
+	}, func() (_, _ []float64) {
+		first, last, fresh := b.fill(b.size.growth)
+		return []float64{last.perSecond(), last.cpuMS(), last.perSecond(), last.cpuMS(), last.PeakMB},
+			[]float64{fresh.perSecond(), fresh.cpuMS(), first.perSecond(), first.cpuMS(), first.PeakMB}
+	})
 }
 
-// fill makes a data directory with so many closed runs and keeps it. Marks are of each
-// tenth but the last, which takes turns with an empty directory.
-func (b *bench) fill(ctx context.Context, count int) (marks []mark, last, fresh mark, err error) {
+// fill creates the data directory with count closed runs, for the sections that need it. It returns
+// what the first and the last tenth used, and a tenth on an empty directory.
+func (b *bench) fill(count int) (first, last, fresh mark) {
 	dir, tenth := b.filled(count), count/10
-	if err := os.RemoveAll(dir); err != nil {
-		return nil, last, fresh, err
-	}
-	tmp, remove, err := b.fresh("filling")
-	if err != nil {
-		return nil, last, fresh, err
-	}
-	defer remove()
-	empty, removeEmpty, err := b.fresh("empty")
-	if err != nil {
-		return nil, last, fresh, err
-	}
-	defer removeEmpty()
-	full, err := play(ctx, spec{Variant: ours, Dir: tmp, Tasks: count, Every: turn, Alone: count - tenth, Profile: b.profile, Name: "growth"})
-	if err != nil {
-		return nil, last, fresh, err
-	}
-	if marks, err = b.alone(full, count-tenth, tenth); err != nil {
-		return nil, last, fresh, full.end(err)
-	}
-	other, err := play(ctx, spec{Variant: ours, Dir: empty, Tasks: tenth, Every: turn, Profile: b.profile, Name: "growth-empty"})
-	if err != nil {
-		return nil, last, fresh, full.end(err)
-	}
-	if err := alternate(full, other, tenth/turn); err != nil {
-		return nil, last, fresh, err
-	}
-	return marks, full.sum, other.sum, os.Rename(tmp, dir)
-}
-
-// alone reads the marks of a child that takes no turns yet, and joins them to tenths.
-func (b *bench) alone(p *player, count, tenth int) (marks []mark, err error) {
-	var sum mark
-	for sum.Done < count {
-		m, err := p.next()
-		if err != nil {
-			return nil, err
+	check(os.RemoveAll(dir))
+	tmp := b.tempDir()
+	full := &load{process: b.child(spec{Kind: "load", Dir: tmp, Tasks: count, Alone: count - tenth})}
+	for done := tenth; done < count; done += tenth {
+		var sum mark
+		for range tenth / turn {
+			var m mark
+			full.read(&m)
+			sum = sum.add(m)
 		}
-		if sum = sum.add(m); sum.Done%tenth == 0 {
-			b.progress("  %6d tasks: %5.1f tasks/s, %5.1f ms CPU a task, peak %4.0f MB", sum.Done, sum.perSecond(), sum.cpuMS(), sum.PeakMB)
-			marks = append(marks, sum)
-			sum = mark{Done: sum.Done}
+		b.progress("  %6d tasks: %5.1f tasks/s, %5.1f ms CPU a task, peak %4.0f MB",
+			done, sum.perSecond(), sum.cpuMS(), sum.PeakMB)
+		if done == tenth {
+			first = sum
 		}
 	}
-	return marks, nil
+	empty := &load{process: b.child(spec{Kind: "load", Dir: b.tempDir(), Tasks: tenth})}
+	takeTurns(full, empty, tenth/turn)
+	check(os.Rename(tmp, dir))
+	return first, full.sum, empty.sum
 }
 
 func (b *bench) filled(count int) string { return filepath.Join(b.dir, fmt.Sprintf("runs-%d", count)) }
 
-// ensureFilled is the directory with so many closed runs, made where it is missing. The
-// runs of an older acescope's flow are still runs to list.
-func (b *bench) ensureFilled(ctx context.Context, count int) (string, error) {
-	dir := b.filled(count)
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
+// ensureFilled returns the directory with closed runs and creates it if it is missing.
+func (b *bench) ensureFilled() string {
+	dir := b.filled(b.size.list)
+	if !exists(dir) {
+		b.progress("  creating %d closed runs in %s, once", b.size.list, dir)
+		b.fill(b.size.list)
 	}
-	b.progress("  making %d closed runs in %s, once", count, dir)
-	_, _, _, err := b.fill(ctx, count)
-	return dir, err
+	return dir
 }
