@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"acescope/sources/cluster"
+	"acescope/sources/detail"
 	"acescope/sources/histories"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -23,7 +24,6 @@ import (
 	"acescope/engine/temporal/compare"
 	"acescope/engine/temporal/fork"
 	"acescope/engine/temporal/history"
-	"acescope/sources"
 )
 
 // continueTimes waits a moment and continues as new several times.
@@ -184,7 +184,7 @@ func resetAlone(t *testing.T, e *engine.Engine) {
 		t.Fatalf("%v of %v", how, chain.RunIDs)
 	}
 	show := func(runID string) histories.Lineage {
-		d, err := sources.Show(t.Context(), e.Client, "mended", runID)
+		d, err := detail.Read(t.Context(), e.Client, "mended", runID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"acescope/sources/cluster"
+	"acescope/sources/detail"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 
@@ -26,7 +27,6 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
-	"acescope/sources"
 )
 
 // scripted is a provider whose behavior the prompt selects.
@@ -328,7 +328,7 @@ func testCanceled(t *testing.T, e *engine.Engine, s *scripted) {
 	}
 	record(t, e.Client, "cancelled")
 	checkFold(t, e, "cancelled")
-	d, err := sources.Show(t.Context(), e.Client, ace.WorkflowID("cancelled"), runID)
+	d, err := detail.Read(t.Context(), e.Client, ace.WorkflowID("cancelled"), runID)
 	if err != nil || d.Phase.ExitStatus != ace.Canceled || d.From != runs.FromHistory {
 		t.Fatalf("%+v, %v", d, err)
 	}

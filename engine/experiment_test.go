@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"acescope/sources/detail"
 	"acescope/sources/experiments"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 )
 
 func TestExperiment(t *testing.T) {
@@ -57,7 +57,7 @@ func TestExperiment(t *testing.T) {
 	if len(p.Eval) != 2 || p.Eval[1].Correct != 2 || p.Eval[1].Tasks != 3 {
 		t.Errorf("eval %+v", p.Eval)
 	}
-	d, err := sources.Show(t.Context(), e.Client, ace.ExperimentWorkflowID("exp"), runID)
+	d, err := detail.Read(t.Context(), e.Client, ace.ExperimentWorkflowID("exp"), runID)
 	if err != nil || d.Experiment == nil || d.Experiment.Epochs[0].Tasks != 7 || len(d.Log) != 7 {
 		t.Errorf("shown %+v, %v", d, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"acescope/sources/experiments"
 
 	"acescope/engine/ace"
-	"acescope/sources"
 )
 
 // TestStoreFollowsExperiments reads the list and the series of an experiment while it runs, at
@@ -28,10 +27,10 @@ func TestStoreFollowsExperiments(t *testing.T) {
 		Adapter: ace.Offline, Epochs: 1, Parallel: 1, Provider: "scripted", Model: "script"}); err != nil {
 		t.Fatal(err)
 	}
-	s.ShowExperiments([]string{id})
-	s.Look(sources.PartExperiments, true)
+	s.Experiments.Show([]string{id})
+	s.Experiments.Look(true)
 	<-script.reached
-	until(t, s, func(snap *sources.Snapshot) error {
+	until(t, s, func(snap *snapshot) error {
 		x := snap.Experiments
 		if x == nil || len(x.Rows) != 1 || x.Rows[0].Progress == nil || x.Rows[0].Exit != ace.Running || len(x.Series) != 1 || x.Series[0].Tasks.Len() != 1 {
 			return fmt.Errorf("one task has ended: %+v", x)
@@ -39,7 +38,7 @@ func TestStoreFollowsExperiments(t *testing.T) {
 		return nil
 	})
 	script.release <- struct{}{}
-	whole := func(snap *sources.Snapshot) error {
+	whole := func(snap *snapshot) error {
 		x := snap.Experiments
 		if len(x.Series) != 1 || x.Series[0].Tasks.Len() != 3 || x.Series[0].Close.IsZero() || x.Rows[0].Exit != ace.Success || x.Rows[0].Progress == nil || x.Rows[0].Progress.Done() != 3 {
 			return fmt.Errorf("not at its end: %+v", x)
@@ -50,16 +49,16 @@ func TestStoreFollowsExperiments(t *testing.T) {
 	if r := first.Tasks.Row(2); r.TaskID != "seen-e1-0003" || r.Index != 2 || r.Exit != ace.Failed || r.Verdict != experiments.AnsweredWrong {
 		t.Errorf("the last task is %+v", r)
 	}
-	s.Look(sources.PartExperiments, false)
-	s.ShowExperiments(nil)
-	s.Look(sources.PartExperiments, true)
-	until(t, s, func(snap *sources.Snapshot) error {
+	s.Experiments.Look(false)
+	s.Experiments.Show(nil)
+	s.Experiments.Look(true)
+	until(t, s, func(snap *snapshot) error {
 		if n := len(snap.Experiments.Series); n != 0 {
 			return fmt.Errorf("%d series though none is wanted", n)
 		}
 		return nil
 	})
-	s.ShowExperiments([]string{id})
+	s.Experiments.Show([]string{id})
 	if again := until(t, s, whole).Experiments.Series[0]; again != first {
 		t.Error("a closed series was read again")
 	}
@@ -67,8 +66,8 @@ func TestStoreFollowsExperiments(t *testing.T) {
 	if err != nil || read.Tasks.Len() != 3 || read.Progress.Epochs[0].Accuracy != first.Progress.Epochs[0].Accuracy {
 		t.Errorf("read %+v, %v", read, err)
 	}
-	s.ShowExperiments([]string{"ace-experiment/nothing"})
-	until(t, s, func(snap *sources.Snapshot) error {
+	s.Experiments.Show([]string{"ace-experiment/nothing"})
+	until(t, s, func(snap *snapshot) error {
 		if x := snap.Experiments.Series; len(x) != 1 || x[0].Err == "" {
 			return fmt.Errorf("an experiment that is not there has no error: %+v", x)
 		}

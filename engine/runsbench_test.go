@@ -74,9 +74,9 @@ func inParallel(b *testing.B, atOnce, first, count int, do func(n int) error) {
 	}
 }
 
-// programs starts a no-op program: as a run of a blueprint on 8 runners of this process, or in a
+// noopPrograms starts a no-op program: as a run of a blueprint on 8 runners of this process, or in a
 // bare activity. The program copies its parameters to a pipe, which tells when its first byte came.
-type programs struct {
+type noopPrograms struct {
 	*engine.Engine
 	b        *testing.B
 	runs     *engine.Runs
@@ -89,13 +89,13 @@ type programs struct {
 }
 
 const (
-	programsQueue   = "bench-programs"
+	programsQueue   = "bench-noopPrograms"
 	programsRunners = 8
 )
 
-func openPrograms(b *testing.B) *programs {
+func openPrograms(b *testing.B) *noopPrograms {
 	dir := b.TempDir()
-	p := &programs{Engine: openBench(b), b: b, pipe: filepath.Join(dir, "pipe"), bytes: map[int]chan time.Time{}}
+	p := &noopPrograms{Engine: openBench(b), b: b, pipe: filepath.Join(dir, "pipe"), bytes: map[int]chan time.Time{}}
 	if err := syscall.Mkfifo(p.pipe, 0o600); err != nil {
 		b.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func openPrograms(b *testing.B) *programs {
 	return p
 }
 
-func (p *programs) startRunners(dir string) {
+func (p *noopPrograms) startRunners(dir string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	p.b.Cleanup(func() {
@@ -170,7 +170,7 @@ func (p *programs) startRunners(dir string) {
 }
 
 // listen notes when the parameters of each program come.
-func (p *programs) listen(pipe *os.File) {
+func (p *noopPrograms) listen(pipe *os.File) {
 	lines := bufio.NewScanner(pipe)
 	lines.Split(func(data []byte, _ bool) (int, []byte, error) { // objects without nested ones
 		end := bytes.IndexByte(data, '}') + 1
@@ -196,7 +196,7 @@ func (p *programs) listen(pipe *os.File) {
 
 func parameters(n int) json.RawMessage { return json.RawMessage(fmt.Sprintf(`{"n":%d}`, n)) }
 
-func (p *programs) await(runID string) error {
+func (p *noopPrograms) await(runID string) error {
 	r, err := p.runs.Await(p.b.Context(), runID)
 	if err == nil && r.Status != run.Completed {
 		err = fmt.Errorf("run %s: %s: %s", runID, r.Status, r.Error)
@@ -205,7 +205,7 @@ func (p *programs) await(runID string) error {
 }
 
 // blueprintRun starts a run of the blueprint and waits for its result.
-func (p *programs) blueprintRun(n int) error {
+func (p *noopPrograms) blueprintRun(n int) error {
 	in, err := p.runs.Start(p.b.Context(), run.Request{AgentName: "noop", Parameters: parameters(n)})
 	if err != nil {
 		return err
@@ -214,7 +214,7 @@ func (p *programs) blueprintRun(n int) error {
 }
 
 // bareActivity starts the program from a workflow that does nothing else.
-func (p *programs) bareActivity(n int) error {
+func (p *noopPrograms) bareActivity(n int) error {
 	o := client.StartWorkflowOptions{ID: fmt.Sprint("bare-", n), TaskQueue: programsQueue}
 	r, err := p.Client.ExecuteWorkflow(p.b.Context(), o, bareProgram, []string{"tee", p.pipe}, string(parameters(n)))
 	if err != nil {
@@ -240,8 +240,8 @@ func execProgram(ctx context.Context, argv []string, input string) (string, erro
 // BenchmarkBlueprintRun measures one program after another, from its start to its first byte and to
 // its result.
 func BenchmarkBlueprintRun(b *testing.B) {
-	for name, start := range map[string]func(*programs, int) error{
-		"run": (*programs).blueprintRun, "activity": (*programs).bareActivity,
+	for name, start := range map[string]func(*noopPrograms, int) error{
+		"run": (*noopPrograms).blueprintRun, "activity": (*noopPrograms).bareActivity,
 	} {
 		b.Run(name, func(b *testing.B) {
 			p := openPrograms(b)
@@ -290,7 +290,7 @@ func BenchmarkManyRuns(b *testing.B) {
 
 // queuedRun starts the workflow of a run without the checks of Start, so that only the task queue
 // differs.
-func (p *programs) queuedRun(n int, fixed bool) error {
+func (p *noopPrograms) queuedRun(n int, fixed bool) error {
 	in := p.template
 	in.RunID, in.SessionID = fmt.Sprintf("run_%012d", n), fmt.Sprintf("ses_%012d", n)
 	in.Parameters, in.CreatedAt = parameters(n), time.Now().UTC()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"acescope/sources/detail"
 	"acescope/sources/experiments"
 	"acescope/sources/histories"
 
@@ -20,7 +21,6 @@ import (
 	"acescope/engine/tasks/blueprint"
 	"acescope/engine/tasks/run"
 	"acescope/engine/workflows"
-	"acescope/sources"
 )
 
 // examples are the blueprints of the documentation.
@@ -54,7 +54,7 @@ func runConversions(t *testing.T, e *engine.Engine, in ace.ExperimentInput) (*ac
 	}
 	var all []*histories.Detail
 	for i := range in.Tasks {
-		d, err := sources.Show(t.Context(), e.Client, ace.WorkflowID(workflows.TaskID(in.ExperimentID, 1, i)), "")
+		d, err := detail.Read(t.Context(), e.Client, ace.WorkflowID(workflows.TaskID(in.ExperimentID, 1, i)), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestStepFails(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "blueprint:broken: ") || !strings.Contains(err.Error(), "the disk is full (run step_") {
 		t.Error(err)
 	}
-	d, err := sources.Show(t.Context(), e.Client, ace.WorkflowID("broken"), "")
+	d, err := detail.Read(t.Context(), e.Client, ace.WorkflowID("broken"), "")
 	if err != nil || d.Phase.Failure == nil || d.Phase.Failure.Type != string(model.ProgramFailed) || len(d.Activities) != 1 || d.Activities[0].Attempt > 1 {
 		t.Errorf("%+v, %v", d, err)
 	}

@@ -1,6 +1,11 @@
 package engine_test
 
 import (
+	"acescope/sources/experiments"
+	"acescope/sources/histories"
+	"acescope/sources/system"
+	"acescope/sources/triage"
+
 	"context"
 	"fmt"
 	"testing"
@@ -14,19 +19,35 @@ import (
 	"acescope/sources"
 )
 
+// snapshot is what the feeds of a console hold at one moment.
+type snapshot struct {
+	At          time.Time
+	Connection  cluster.Connection
+	Runs        runs.RunList
+	Detail      *histories.Detail
+	Experiments *experiments.Experiments
+	Triage      *triage.Triage
+	System      *system.System
+}
+
+func snapshotOf(s *sources.Feeds) *snapshot {
+	return &snapshot{At: time.Now(), Connection: s.Connection(), Runs: s.Runs.Value(), Detail: s.Detail.Value(),
+		Experiments: s.Experiments.Value(), Triage: s.Triage.Value(), System: s.System.Value()}
+}
+
 // until reads snapshots until ok accepts one.
-func until(t *testing.T, s *sources.Store, ok func(*sources.Snapshot) error) *sources.Snapshot {
+func until(t *testing.T, s *sources.Feeds, ok func(*snapshot) error) *snapshot {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	for {
-		snap := s.Snapshot()
+		snap := snapshotOf(s)
 		err := ok(snap)
 		if err == nil {
 			return snap
 		}
 		select {
-		case <-s.Changed():
+		case <-s.Link.Changed():
 		case <-ctx.Done():
 			t.Fatalf("%v; connection %+v, list error %q", err, snap.Connection, snap.Runs.Err)
 		}
@@ -34,14 +55,14 @@ func until(t *testing.T, s *sources.Store, ok func(*sources.Snapshot) error) *so
 }
 
 // watch runs a store on an engine like the console.
-func watch(t *testing.T, e *engine.Engine) *sources.Store {
+func watch(t *testing.T, e *engine.Engine) *sources.Feeds {
 	t.Helper()
-	s := sources.NewStore()
+	s := sources.NewFeeds()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); s.Run(ctx, cluster.Deps{Client: e.Client, Namespace: e.Namespace()}) }()
 	t.Cleanup(func() { cancel(); <-done })
-	s.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: string(e.Mode())})
+	s.Link.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: string(e.Mode())})
 	return s
 }
 
@@ -53,9 +74,9 @@ func TestStoreStreamsARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Select(ace.WorkflowID("streamed"), runID)
+	s.Select(runs.ID{WorkflowID: ace.WorkflowID("streamed"), RunID: runID})
 	<-script.reached
-	until(t, s, func(snap *sources.Snapshot) error {
+	until(t, s, func(snap *snapshot) error {
 		d := snap.Detail
 		if d == nil || d.Phase.Phase != ace.PhaseSkills || d.Skills.Total != 4 || d.From != runs.FromQuery || len(d.Pending) != 1 {
 			return fmt.Errorf("not in its skills session: %+v", d)
@@ -63,14 +84,14 @@ func TestStoreStreamsARun(t *testing.T) {
 		return nil
 	})
 	s.Refresh()
-	until(t, s, func(snap *sources.Snapshot) error {
+	until(t, s, func(snap *snapshot) error {
 		if len(snap.Runs.Rows) != 1 || snap.Runs.Rows[0].Phase != ace.PhaseSkills || snap.Runs.Counts[ace.Running] != 1 {
 			return fmt.Errorf("list %+v", snap.Runs)
 		}
 		return nil
 	})
 	script.release <- struct{}{}
-	snap := until(t, s, func(snap *sources.Snapshot) error {
+	snap := until(t, s, func(snap *snapshot) error {
 		if d := snap.Detail; d.Close.IsZero() || d.Phase.Phase != ace.PhaseDone || d.From != runs.FromHistory {
 			return fmt.Errorf("not closed: %+v", d)
 		}
@@ -80,7 +101,7 @@ func TestStoreStreamsARun(t *testing.T) {
 		t.Errorf("detail %+v", d)
 	}
 	s.SetQuery(`ExitStatus = = "x"`)
-	until(t, s, func(snap *sources.Snapshot) error {
+	until(t, s, func(snap *snapshot) error {
 		if snap.Runs.Err == "" || snap.Runs.ErrAt != 13 {
 			return fmt.Errorf("query error at %d: %q", snap.Runs.ErrAt, snap.Runs.Err)
 		}
@@ -102,7 +123,7 @@ func TestStoreReconnects(t *testing.T) {
 	}
 	s := watch(t, console)
 	connection := func(want cluster.ConnState) {
-		until(t, s, func(snap *sources.Snapshot) error {
+		until(t, s, func(snap *snapshot) error {
 			if snap.Connection.State != want || len(snap.Runs.Rows) != 1 {
 				return fmt.Errorf("want %s, have %+v with %d rows", want, snap.Connection, len(snap.Runs.Rows))
 			}

@@ -70,16 +70,16 @@ func newEngineWithFailures(t *testing.T) (*engine.Engine, *cluster.Meter) {
 
 func TestTriageAndHealth(t *testing.T) {
 	e, meter := newEngineWithFailures(t)
-	s := sources.NewStore()
+	s := sources.NewFeeds()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	deps := cluster.Deps{Client: e.Client, Namespace: e.Namespace(), Meter: meter, Host: func() cluster.Host { return cluster.Host{PID: 1, DataDir: t.TempDir(), Free: 1 << 40} }}
 	go func() { defer close(done); s.Run(ctx, deps) }()
 	t.Cleanup(func() { cancel(); <-done })
-	s.Look(sources.PartTriage, true)
-	s.Look(sources.PartSystem, true)
+	s.Triage.Look(true)
+	s.System.Look(true)
 
-	snap := until(t, s, func(snap *sources.Snapshot) error {
+	snap := until(t, s, func(snap *snapshot) error {
 		return scanned(s, snap, func(got *triage.Triage) bool { return got.Ended >= 6 && len(got.Retrying) >= 2 })
 	})
 	checkTriage(t, snap.Triage)
@@ -108,7 +108,7 @@ func TestTriageAndHealth(t *testing.T) {
 		if _, err := result(t, e, task("late", "fail-for-good", "42")); err == nil {
 			t.Fatal("the task did not fail")
 		}
-		until(t, s, func(snap *sources.Snapshot) error {
+		until(t, s, func(snap *snapshot) error {
 			return scanned(s, snap, func(got *triage.Triage) bool { return got.Ended >= 7 && got.Groups[0].Last.Run.TaskID == "late" })
 		})
 	})
@@ -116,7 +116,7 @@ func TestTriageAndHealth(t *testing.T) {
 }
 
 // scanned waits for a scan with the expected result and rescans otherwise.
-func scanned(s *sources.Store, snap *sources.Snapshot, found func(*triage.Triage) bool) error {
+func scanned(s *sources.Feeds, snap *snapshot, found func(*triage.Triage) bool) error {
 	got := snap.Triage
 	switch {
 	case got == nil || got.Scan.Running:
@@ -163,8 +163,8 @@ func checkTriage(t *testing.T, got *triage.Triage) {
 	}
 }
 
-func checkHealth(t *testing.T, e *engine.Engine, s *sources.Store) {
-	snap := until(t, s, func(snap *sources.Snapshot) error {
+func checkHealth(t *testing.T, e *engine.Engine, s *sources.Feeds) {
+	snap := until(t, s, func(snap *snapshot) error {
 		if got := snap.System; got == nil || got.Loading || len(got.Queues) != 6 || got.OpenRuns < 2 {
 			return fmt.Errorf("%+v", got)
 		}

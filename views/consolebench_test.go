@@ -33,7 +33,9 @@ import (
 	"acescope/engine/agents/transcript/transcripttest"
 	"acescope/sources"
 	"acescope/sources/cluster"
+	"acescope/sources/histories"
 	"acescope/sources/historytest"
+	"acescope/sources/runs"
 	"acescope/sources/runstest"
 	"acescope/sources/sessions"
 	"acescope/theme"
@@ -54,28 +56,43 @@ const (
 
 // benchSource is what a console reads and controls.
 type benchSource interface {
-	tui.SnapshotSource
+	tui.Source
 	console.Controls
+	screens() views.Feeds
+	moment() *moment
 }
 
-// lastSnapshot notes the snapshot that it returned last.
-type lastSnapshot struct {
-	tui.SnapshotSource
-	last atomic.Pointer[sources.Snapshot]
+// moment is what the feeds held when the model took a change.
+type moment struct {
+	Runs        runs.RunList
+	Detail      *histories.Detail
+	Events      *histories.EventLog
+	Transcripts *sessions.Transcripts
 }
 
-func (l *lastSnapshot) Snapshot() *sources.Snapshot {
-	s := l.SnapshotSource.Snapshot()
-	l.last.Store(s)
-	return s
+// feedSource is the source of a real console.
+type feedSource struct {
+	*sources.Feeds
+	tui.Source
 }
 
-// probe is a running program that times the work from each message to its frame and knows which
-// snapshot a frame shows.
+func newFeedSource() feedSource {
+	f := sources.NewFeeds()
+	return feedSource{f, views.NewSource(f)}
+}
+
+func (s feedSource) screens() views.Feeds { return views.FeedsOf(s.Feeds) }
+
+func (s feedSource) moment() *moment {
+	return &moment{Runs: s.Runs.Value(), Detail: s.Detail.Value(), Events: s.Events.Value(), Transcripts: s.Transcripts.Value()}
+}
+
+// probe is a running program that times the work from each message to its frame and knows what
+// a frame shows.
 type probe struct {
 	b       *testing.B
 	model   tea.Model
-	source  *lastSnapshot // nil for a program without snapshots
+	source  benchSource // nil for a program without feeds
 	program *tea.Program
 	input   io.Writer
 	ended   chan error
@@ -84,28 +101,27 @@ type probe struct {
 	bytes   atomic.Int64
 
 	mu         sync.Mutex
-	applied    *sources.Snapshot // last one that the model got
-	shown      *sources.Snapshot // by the last frame
-	content    string            // of the last frame
-	at         time.Time         // of the last frame
-	began      time.Time         // of the work on the current message
-	work       *[]float64        // list of the current message
-	keys, data []float64         // milliseconds of work
+	applied    *moment    // last one that the model got
+	shown      *moment    // by the last frame
+	content    string     // of the last frame
+	at         time.Time  // of the last frame
+	began      time.Time  // of the work on the current message
+	work       *[]float64 // list of the current message
+	keys, data []float64  // milliseconds of work
 }
 
 // openConsole runs a console until the benchmark ends.
 func openConsole(b *testing.B, s benchSource) *probe {
-	source := &lastSnapshot{SnapshotSource: s}
-	screens, global := views.Screens(console.Options{Context: b.Context(), Controls: s})
-	model, err := tui.New(tui.Options{Context: b.Context(), Store: source, Screens: screens, Global: global,
+	screens, global := views.Screens(console.Options{Context: b.Context(), Controls: s}, s.screens())
+	model, err := tui.New(tui.Options{Context: b.Context(), Source: s, Screens: screens, Global: global,
 		Styles: theme.New(true, false)})
 	if err != nil {
 		b.Fatal(err)
 	}
-	return runProbe(b, model, source)
+	return runProbe(b, model, s)
 }
 
-func runProbe(b *testing.B, model tea.Model, source *lastSnapshot) *probe {
+func runProbe(b *testing.B, model tea.Model, source benchSource) *probe {
 	p := &probe{b: b, model: model, source: source, ended: make(chan error, 1), drawn: make(chan struct{}, 1)}
 	in, keys := io.Pipe()
 	p.input = keys
@@ -148,7 +164,7 @@ func (p *probe) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		work = nil
 	default:
 		if p.source != nil {
-			applied = p.source.last.Load()
+			applied = p.source.moment()
 		}
 	}
 	model, cmd := p.model.Update(msg)
@@ -199,8 +215,8 @@ func (p *probe) pressEach(key string, count int) []float64 {
 	return slices.Clone(p.keys[from : from+count])
 }
 
-// until waits for a frame of a snapshot for which ok returns true and returns when it was drawn.
-func (p *probe) until(what string, ok func(*sources.Snapshot) bool) time.Time {
+// until waits for a frame of values for which ok returns true and returns when it was drawn.
+func (p *probe) until(what string, ok func(*moment) bool) time.Time {
 	return p.wait(what, func() bool { return p.shown != nil && ok(p.shown) })
 }
 
@@ -226,18 +242,18 @@ func (p *probe) wait(what string, ok func() bool) time.Time {
 	}
 }
 
-// snapshot returns the snapshot of the last frame and the time of the frame.
-func (p *probe) snapshot() (*sources.Snapshot, time.Time) {
+// snapshot returns what the last frame shows and the time of the frame.
+func (p *probe) snapshot() (*moment, time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.shown, p.at
 }
 
-// readStore returns a store that reads from a server until stop is called.
-func readStore(b *testing.B, d cluster.Deps) (s *sources.Store, stop func()) {
-	s = sources.NewStore()
-	s.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: "remote", Namespace: d.Namespace})
-	return s, inBackground(b, func(ctx context.Context) { s.Run(ctx, d) })
+// readFeeds returns feeds that read from a server until stop is called.
+func readFeeds(b *testing.B, d cluster.Deps) (s feedSource, stop func()) {
+	s = newFeedSource()
+	s.Link.SetConnection(cluster.Connection{State: cluster.ConnReady, Mode: "remote", Namespace: d.Namespace})
+	return s, inBackground(b, func(ctx context.Context) { s.Feeds.Run(ctx, d) })
 }
 
 // inBackground calls run and returns a function that cancels its context and waits.
@@ -256,9 +272,9 @@ func inBackground(b *testing.B, run func(context.Context)) (stop func()) {
 func BenchmarkScroll(b *testing.B) {
 	const count = 100_000
 	for b.Loop() {
-		store, stop := readStore(b, cluster.Deps{Client: runstest.New(count), Namespace: "bench"})
-		p := openConsole(b, store)
-		p.until("the list", func(s *sources.Snapshot) bool { return len(s.Runs.Rows) > 0 && s.Runs.Total == count })
+		source, stop := readFeeds(b, cluster.Deps{Client: runstest.New(count), Namespace: "bench"})
+		p := openConsole(b, source)
+		p.until("the list", func(s *moment) bool { return len(s.Runs.Rows) > 0 && s.Runs.Total == count })
 		b.ReportMetric(residentMB(), "before-MB")
 		began := time.Now()
 		seen, held := 0, 0
@@ -289,9 +305,9 @@ func BenchmarkScroll(b *testing.B) {
 		b.ReportMetric(heapMB(), "heap-MB")
 
 		p.press("g")
-		p.until("the first run", func(s *sources.Snapshot) bool { return s.Runs.First == 0 })
+		p.until("the first run", func(s *moment) bool { return s.Runs.First == 0 })
 		pressed := p.press("G")
-		last := p.until("the last run", func(s *sources.Snapshot) bool { return !s.Runs.More && s.Runs.Walking == 0 })
+		last := p.until("the last run", func(s *moment) bool { return !s.Runs.More && s.Runs.Walking == 0 })
 		b.ReportMetric(millis(last.Sub(pressed)), "last-ms")
 		p.quit()
 		stop()
@@ -331,18 +347,18 @@ func dialBench(b *testing.B) client.Client {
 func openHistory(b *testing.B, c client.Client, namespace string) {
 	for b.Loop() {
 		pages := &firstPage{Client: c}
-		store, stop := readStore(b, cluster.Deps{Client: pages, Namespace: namespace})
-		p := openConsole(b, store)
-		p.until("the run", func(s *sources.Snapshot) bool {
+		source, stop := readFeeds(b, cluster.Deps{Client: pages, Namespace: namespace})
+		p := openConsole(b, source)
+		p.until("the run", func(s *moment) bool {
 			return len(s.Runs.Rows) > 0 && s.Detail != nil && s.Detail.Events >= historyEvents
 		})
 		before := heapMB()
 		b.ReportMetric(residentMB(), "before-MB")
 		pressed := p.press("3")
-		first := p.until("the first screen", func(s *sources.Snapshot) bool {
+		first := p.until("the first screen", func(s *moment) bool {
 			return s.Events != nil && s.Events.Len() > 0
 		})
-		all := p.until("all events", func(s *sources.Snapshot) bool {
+		all := p.until("all events", func(s *moment) bool {
 			l := s.Events
 			return l != nil && l.Left == 0 && !l.Reading && l.Len() >= historyEvents
 		})
@@ -376,7 +392,7 @@ func (p *probe) search(text string, payloads bool) float64 {
 	p.press("/\x15" + text) // ctrl+u empties the line
 	pressed := p.press("\r")
 	found := 0
-	shown := p.until("the search for "+text, func(s *sources.Snapshot) bool {
+	shown := p.until("the search for "+text, func(s *moment) bool {
 		l := s.Events
 		if l == nil || l.Filter.Include != text || l.Filter.Full != payloads {
 			return false
@@ -457,14 +473,14 @@ func BenchmarkHookToScreen(b *testing.B) {
 			b.Fatalf("hook: %v: %s", err, out)
 		}
 	}
-	store, stop := readStore(b, cluster.Deps{Client: c, Namespace: ace.DefaultNamespace,
+	source, stop := readFeeds(b, cluster.Deps{Client: c, Namespace: ace.DefaultNamespace,
 		DataDir: os.Getenv("ACESCOPE_BENCH_DATA")})
 	defer stop()
-	p := openConsole(b, store)
+	p := openConsole(b, source)
 	defer p.quit()
 	hook("UserPromptSubmit", 0)
 	calls := 0
-	p.until("the run of the session", func(s *sources.Snapshot) bool {
+	p.until("the run of the session", func(s *moment) bool {
 		if s.Detail == nil || s.Detail.WorkflowID != ace.WorkflowID("claude-bench") {
 			return false
 		}
@@ -476,7 +492,7 @@ func BenchmarkHookToScreen(b *testing.B) {
 		calls++
 		hook("PreToolUse", calls)
 		left := time.Now()
-		shown := p.until("the tool call", func(s *sources.Snapshot) bool { return s.Detail.Skills.Total >= calls })
+		shown := p.until("the tool call", func(s *moment) bool { return s.Detail.Skills.Total >= calls })
 		latencies = append(latencies, max(0, millis(shown.Sub(left))))
 	}
 	b.ReportMetric(percentile(latencies, 50), "p50-ms")
@@ -521,15 +537,15 @@ type indexing struct {
 
 // indexTranscripts runs a console without a server and types until all sessions are on the screen.
 func indexTranscripts(b *testing.B, dir, cache string, made transcripttest.Made) (t indexing) {
-	store := sources.NewStore()
+	source := newFeedSource()
 	stop := inBackground(b, func(ctx context.Context) {
-		store.RunLocal(ctx, sessions.Local{Roots: []string{dir}, Prices: price.Shipped(), Cache: cache})
+		source.Transcripts.Run(ctx, sessions.Local{Roots: []string{dir}, Prices: price.Shipped(), Cache: cache})
 	})
 	defer stop()
-	p := openConsole(b, store)
+	p := openConsole(b, source)
 	defer p.quit()
 	began := p.press("0")
-	t.newest = p.until("the newest session", func(s *sources.Snapshot) bool {
+	t.newest = p.until("the newest session", func(s *moment) bool {
 		return s.Transcripts != nil && len(s.Transcripts.Rows) > 0 && s.Transcripts.Rows[0].Known
 	}).Sub(began)
 	for {

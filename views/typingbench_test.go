@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"acescope/sources/runs"
 	"acescope/tui"
 	"acescope/tui/text"
+	"acescope/views"
 )
 
 // BenchmarkTyping types a key every 10 ms while 1,000 tool events a second come: in the console,
@@ -57,11 +59,12 @@ func typeKeys(b *testing.B, s *busyRuns, p *probe) {
 	b.ReportMetric(percentile(p.data, 99), "data-p99-ms")
 }
 
-// busyRuns is a source of synthetic runs, the newest of which calls tools. Controls go to a store
+// busyRuns is a source of synthetic runs, the newest of which calls tools. Controls go to feeds
 // without a server.
 type busyRuns struct {
-	*sources.Store
+	*sources.Feeds
 	changed chan struct{}
+	taken   atomic.Pointer[moment] // by the newest Status
 
 	mu     sync.Mutex
 	events int
@@ -71,7 +74,7 @@ type busyRuns struct {
 
 func newBusyRuns(n int) *busyRuns {
 	now := time.Now()
-	s := &busyRuns{Store: sources.NewStore(), changed: make(chan struct{}, 1)}
+	s := &busyRuns{Feeds: sources.NewFeeds(), changed: make(chan struct{}, 1)}
 	for i := range n {
 		id := fmt.Sprintf("task-%06d", n-i)
 		r := runs.Run{WorkflowID: ace.WorkflowID(id), RunID: "run-" + id, Type: ace.TaskWorkflow, TaskID: id,
@@ -95,8 +98,8 @@ func newBusyRuns(n int) *busyRuns {
 
 func (s *busyRuns) Changed() <-chan struct{} { return s.changed }
 
-// Snapshot returns copies of the lists, as the store of a server does.
-func (s *busyRuns) Snapshot() *sources.Snapshot {
+// Status takes copies of the lists, as the feeds of a server publish them.
+func (s *busyRuns) Status() *tui.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := s.detail
@@ -108,15 +111,40 @@ func (s *busyRuns) Snapshot() *sources.Snapshot {
 	summary := *rows[0].Summary
 	summary.Skills = d.Skills.Total
 	rows[0].Summary = &summary
-	snap := s.Store.Snapshot()
-	snap.Seq = uint64(s.events)
-	snap.Connection = cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: ace.DefaultNamespace}
-	snap.Runs = runs.RunList{Rows: rows, Total: int64(len(rows)), Loaded: time.Now(),
+	list := runs.RunList{Rows: rows, Total: int64(len(rows)), Loaded: time.Now(),
 		Interval: cluster.DefaultInterval, ErrAt: -1,
 		Counts: map[ace.ExitStatus]int64{ace.Running: 3, ace.Success: int64(len(rows) - 3)}}
-	snap.Detail = &d
-	return snap
+	s.taken.Store(&moment{Runs: list, Detail: &d})
+	return &tui.Status{Seq: uint64(s.events), Interval: list.Interval, Loaded: list.Loaded,
+		Connection: tui.Connection{Names: []string{ace.DefaultNamespace, "embedded"}, State: "ready", Ready: true, Live: true},
+		Counts:     map[string]int64{string(ace.Running): 3, string(ace.Success): int64(len(rows) - 3)}}
 }
+
+func (s *busyRuns) Connection() cluster.Connection {
+	return cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: ace.DefaultNamespace}
+}
+
+func (s *busyRuns) moment() *moment { return s.taken.Load() }
+
+// screens returns feeds of which the list and the detail are synthetic.
+func (s *busyRuns) screens() views.Feeds {
+	f := views.FeedsOf(s.Feeds)
+	detail := busyDetail{s}
+	f.Runs.List = busyList{s.Feeds.Runs, s}
+	f.Runs.Detail, f.Run.Detail = detail, detail
+	return f
+}
+
+type busyList struct {
+	*runs.ListFeed
+	runs *busyRuns
+}
+
+func (l busyList) Value() runs.RunList { return l.runs.moment().Runs }
+
+type busyDetail struct{ runs *busyRuns }
+
+func (d busyDetail) Value() *histories.Detail { return d.runs.moment().Detail }
 
 // run adds 1,000 tool events a second until ctx ends.
 func (s *busyRuns) run(ctx context.Context) {
@@ -200,7 +228,8 @@ func (t *bubblesTable) awaitChange() tea.Msg {
 	case <-t.runs.Changed():
 	}
 	time.Sleep(tui.DefaultFrame)
-	return changedRow{bubblesRow(t.runs.Snapshot().Runs.Rows[0])}
+	t.runs.Status()
+	return changedRow{bubblesRow(t.runs.moment().Runs.Rows[0])}
 }
 
 // Update implements [tea.Model].
