@@ -122,7 +122,7 @@ func scanned(s *sources.Feeds, snap *snapshot, found func(*triage.Triage) bool) 
 	case got == nil || got.Scan.Running:
 		return errors.New("scanning")
 	case !found(got):
-		s.ScanTriage()
+		s.Triage.Again()
 		return fmt.Errorf("%+v", got)
 	}
 	return nil
