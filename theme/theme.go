@@ -120,7 +120,7 @@ func GlyphsFor(getenv func(string) string) Glyphs {
 }
 
 // WantsNoColor reports whether the environment asks for no colors: NO_COLOR is set
-// (https://no-color.org), or the terminal has none.
+// (https://no-color.org), or $TERM is dumb.
 func WantsNoColor(getenv func(string) string) bool {
 	return getenv("NO_COLOR") != "" || getenv("TERM") == "dumb"
 }

@@ -16,7 +16,7 @@ type Status struct {
 	Filter     string           // chooses the runs of the list, "" for all
 	Counts     map[string]int64 // of these runs, by [theme.Statuses]
 	Paused     bool             // nothing refreshes by itself
-	Interval   time.Duration    // between two refreshes; 0 if there are none
+	Interval   time.Duration    // between two refreshes; 0 if nothing refreshes
 	Loaded     time.Time        // when the list was read last, zero if never
 	Approvals  int              // tool calls that wait for a user
 	Unhealthy  string           // what is wrong for longer, "" if nothing is

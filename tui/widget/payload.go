@@ -117,8 +117,8 @@ func showBinary(kind string, data []byte) *Shown {
 	return out
 }
 
-// Binary tells whether data is no text: it holds a NUL, or more than a twentieth of it is
-// not printable. The beginning decides.
+// Binary reports whether data is not text: its first bytes contain a NUL, or more than a twentieth of them are not
+// printable.
 func Binary(data []byte) bool {
 	data = data[:min(len(data), 4096)]
 	odd := 0

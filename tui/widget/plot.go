@@ -9,8 +9,7 @@ import (
 	"acescope/tui/text"
 )
 
-// Plot is curves over one x axis, drawn into any room. Curves differ by mark and by
-// line, and by colour only besides.
+// Plot draws curves over one x axis at any size. Curves differ by mark and line, and also by color.
 type Plot struct {
 	Title  string // what y is, and in what
 	X, Y   Axis
@@ -101,7 +100,7 @@ func (p Plot) body(width, height int, s theme.Styles) []string {
 	return append(lines, a.xAxis(p.X, labelWidth, height-a.rows)...)
 }
 
-// ranges are the least and greatest x and y of all points; false where there is none.
+// ranges returns the ranges of x and y of all points; ok is false without points.
 func (p Plot) ranges() (x, y interval, ok bool) {
 	x, y = newSpan(), newSpan()
 	for _, c := range p.Curves {
@@ -335,7 +334,7 @@ func (p Plot) legendLines(width, most int, s theme.Styles) []string {
 	return out
 }
 
-// SeriesMark tells an experiment from the others on a plot without colour.
+// SeriesMark returns the mark of the i-th series, which distinguishes it on a plot without color.
 func SeriesMark(i int, g theme.Glyphs) string {
 	marks := []string{"●", "◆", "▲", "■", "○", "◇", "△", "□"}
 	if g.Full[0] < 0x80 {

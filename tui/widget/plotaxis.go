@@ -27,7 +27,7 @@ func newSpan() interval { return interval{math.Inf(1), math.Inf(-1)} }
 
 func (s *interval) add(v float64) { s.low, s.high = min(s.low, v), max(s.high, v) }
 
-// wider is the interval with some room, where it has none.
+// wider returns an interval with a length above 0.
 func (s interval) wider() interval {
 	if s.high > s.low {
 		return s

@@ -82,7 +82,7 @@ func (s *SectionList) near(from int) SectionRow {
 	return SectionRow{}
 }
 
-// Empty tells whether there is no row at all.
+// Empty reports whether the list has no rows.
 func (s *SectionList) Empty() bool {
 	for _, p := range s.Parts {
 		if p.Rows > 0 {
