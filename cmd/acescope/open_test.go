@@ -72,7 +72,7 @@ func TestOpenConsole(t *testing.T) {
 	term.press("5")
 	term.await("EXPERIMENT", "exp", "7/7")
 	term.press("6")
-	term.await("no data directory here")
+	term.await("no data directory")
 	term.press("7")
 	term.await("4 ended runs, 1 open", "this prompt cannot be answered")
 	term.press("8")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -86,7 +87,12 @@ func TypeUsageErrors(cmd *cobra.Command) {
 		var invalid *pflag.InvalidValueError
 		if errors.As(err, &invalid) {
 			f := invalid.GetFlag()
-			return UsageError("--%s %q: not a valid %s", f.Name, invalid.GetValue(), f.Value.Type())
+			reason := invalid.Unwrap()
+			var number *strconv.NumError
+			if errors.As(reason, &number) || strings.HasPrefix(reason.Error(), "time: ") {
+				reason = fmt.Errorf("not a valid %s", f.Value.Type())
+			}
+			return UsageError("--%s %q: %w", f.Name, invalid.GetValue(), reason)
 		}
 		return UsageError("%w", err)
 	})
