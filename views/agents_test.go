@@ -14,7 +14,7 @@ import (
 	"acescope/views/agents"
 )
 
-// agentSnap is a console that has no engine yet, with sessions on the machine.
+// agentSnap has transcripts on the machine and no engine yet.
 func agentSnap() *snapshot {
 	s := starting()
 	s.Transcripts = someTranscripts()
@@ -82,7 +82,7 @@ func someTalk() *sessions.Conversation {
 	add(sessions.TranscriptEntry{Kind: sessions.EntryUser, Text: "Tidy the till and add a test for it"})
 	for range 6 {
 		add(sessions.TranscriptEntry{Kind: sessions.EntryThinking, Text: "Where is the till?\nIt may be in two places.\nOne of them is old.\nThe other is older.\nOr not."})
-		add(sessions.TranscriptEntry{Kind: sessions.EntryText, Model: "claude-sonnet-4-5-20250929", Text: "I look at **the till** first, then at who calls it, so that the test covers what they need and nothing that nobody asked for."})
+		add(sessions.TranscriptEntry{Kind: sessions.EntryText, Model: "claude-sonnet-4-5-20250929", Text: "I look at **the till** first, then at who calls it, so that the test covers what they need and nothing else."})
 		add(sessions.TranscriptEntry{Kind: sessions.EntryTool, Name: "Bash", Text: string(args), CallID: "t1", Done: true, OK: true, Took: 1300 * time.Millisecond, Result: "ok  \tshop/till\t0.3s"})
 		add(sessions.TranscriptEntry{Kind: sessions.EntryTool, Name: "Bash", Text: string(args), CallID: "t2", Done: true, Took: 2 * time.Second, Result: "Exit code 1\n--- FAIL: TestTill\n    till_test.go:9: want 3, got 2\nFAIL\nFAIL shop/till"})
 	}
@@ -185,7 +185,7 @@ func TestAgentList(t *testing.T) {
 		t.Errorf("it asks for\n%s", heard)
 	}
 	// The cursor stays at the top when newer ones come, and on its session once it was moved.
-	first := sc.named("agents").Views[0].(*agents.AgentList)
+	first := sc.named("agents").Views[0].(*agents.List)
 	newer := agentSnap()
 	one := madeUpTranscript(0)
 	one.Path, one.Summary.Last = "/t/new.jsonl", noon
@@ -207,7 +207,7 @@ func TestAgentList(t *testing.T) {
 	if what, id := first.Copy(); what != "session id" || !strings.HasPrefix(id, "5e55") {
 		t.Errorf("%s %s", what, id)
 	}
-	again := agents.NewAgentList(&agents.Agents{})
+	again := agents.NewList(&agents.Agents{})
 	sc.press("s")
 	again.Restore(first.Keep())
 	if again.Order != 1 {
@@ -219,7 +219,7 @@ func TestAgentTalk(t *testing.T) {
 	sc := newScreen(t, agentSnap(), theme.New(true, true), 80, 24)
 	sc.press("0", "enter")
 	v := sc.named("conversation").Views[0].(*agents.Conversation)
-	last := len(v.C.Entries) - 1
+	last := len(v.Current.Entries) - 1
 	if v.At.Entry != last || v.Away {
 		t.Errorf("it begins at %+v", v.At)
 	}
@@ -233,7 +233,7 @@ func TestAgentTalk(t *testing.T) {
 	sc.show(agentSnap())
 	sc.show(more)
 	sc.press("g")
-	if v.At != (agents.TalkPlace{}) {
+	if v.At != (agents.Place{}) {
 		t.Errorf("g goes to %+v", v.At)
 	}
 	sc.press("e")
@@ -245,7 +245,7 @@ func TestAgentTalk(t *testing.T) {
 	}
 	// However one moves, every line is met once.
 	sc.press("g", "O")
-	seen := map[agents.TalkPlace]bool{}
+	seen := map[agents.Place]bool{}
 	for {
 		if seen[v.At] {
 			t.Fatalf("%+v is met twice", v.At)
@@ -257,7 +257,7 @@ func TestAgentTalk(t *testing.T) {
 		}
 	}
 	total := 0
-	for n := range v.C.Entries {
+	for n := range v.Current.Entries {
 		total += len(v.Lines(n))
 	}
 	if len(seen) != total {
@@ -267,7 +267,7 @@ func TestAgentTalk(t *testing.T) {
 	if got := sc.store.heard(); got[len(got)-1] != "talk /t/a1.jsonl" {
 		t.Errorf("a reads %s", got[len(got)-1])
 	}
-	if v.Talk() != nil {
+	if v.Loaded() != nil {
 		t.Error("the subagent's conversation is that of the session")
 	}
 }

@@ -14,8 +14,7 @@ import (
 	runsview "acescope/views/runs"
 )
 
-// moving is snapshots of 10,000 runs as they follow one another: in each, new runs
-// have come in above and the selected run has gone on.
+// moving returns successive snapshots of 10,000 runs: each has new runs on top and progress of the selected run.
 func moving(n int) []*snapshot {
 	rows := many(10_000 + n)
 	var out []*snapshot
@@ -30,8 +29,7 @@ func moving(n int) []*snapshot {
 	return out
 }
 
-// BenchmarkFrame200x50 is the work from a changed snapshot of 10,000 runs to the
-// finished frame.
+// BenchmarkFrame200x50 measures from a changed snapshot of 10,000 runs to the finished frame.
 func BenchmarkFrame200x50(b *testing.B) {
 	snaps := moving(64)
 	sc := newScreen(b, snaps[0], theme.New(true, false), 200, 50)
@@ -51,7 +49,7 @@ func BenchmarkFrame200x50(b *testing.B) {
 	}
 }
 
-// BenchmarkKey200x50 is the work from a keystroke to the finished frame.
+// BenchmarkKey200x50 measures from a keystroke to the finished frame.
 func BenchmarkKey200x50(b *testing.B) {
 	sc := newScreen(b, moving(1)[0], theme.New(true, false), 200, 50)
 	b.ReportAllocs()
@@ -67,7 +65,7 @@ func BenchmarkKey200x50(b *testing.B) {
 	}
 }
 
-// BenchmarkUnchanged200x50 is View after a message that changed nothing.
+// BenchmarkUnchanged200x50 measures View after a message that changed nothing.
 func BenchmarkUnchanged200x50(b *testing.B) {
 	sc := newScreen(b, moving(1)[0], theme.New(true, false), 200, 50)
 	for b.Loop() {
@@ -75,12 +73,11 @@ func BenchmarkUnchanged200x50(b *testing.B) {
 	}
 }
 
-// BenchmarkBubblesTable200x50 is what the same 10,000 runs cost in the table of
-// Bubbles alone: no detail, no header, no frame.
+// BenchmarkBubblesTable200x50 measures the same 10,000 runs in a Bubbles table without detail, header and frame.
 func BenchmarkBubblesTable200x50(b *testing.B) {
 	snaps := moving(8)
 	s := theme.New(true, false)
-	cols := runsview.Fitting(runsview.Columns(s.Glyphs), 114)
+	cols := runsview.Fitting(runsview.DefaultColumns(s.Glyphs), 114)
 	var heads []bubbles.Column
 	for _, c := range cols {
 		heads = append(heads, bubbles.Column{Title: c.Title, Width: c.Width})
@@ -95,10 +92,10 @@ func BenchmarkBubblesTable200x50(b *testing.B) {
 	}
 }
 
-// BenchmarkBubblesTableKey200x50 is a keystroke in the table of Bubbles alone.
+// BenchmarkBubblesTableKey200x50 measures a keystroke in a Bubbles table.
 func BenchmarkBubblesTableKey200x50(b *testing.B) {
 	s := theme.New(true, false)
-	cols := runsview.Fitting(runsview.Columns(s.Glyphs), 114)
+	cols := runsview.Fitting(runsview.DefaultColumns(s.Glyphs), 114)
 	var heads []bubbles.Column
 	for _, c := range cols {
 		heads = append(heads, bubbles.Column{Title: c.Title, Width: c.Width})

@@ -16,7 +16,7 @@ import (
 
 var plainLook = theme.New(true, true)
 
-// selected is the row that the pointer is on.
+// selected returns the row under the cursor.
 func (s *screen) selected() string {
 	for _, l := range splitLines(s.plain()) {
 		if i := strings.Index(l, "▸ q-"); i >= 0 {
@@ -72,12 +72,12 @@ func TestSelectionStaysOnItsRun(t *testing.T) {
 	}
 	for _, l := range sc.store.heard()[4:] {
 		if strings.HasPrefix(l, "select") {
-			t.Errorf("the store was told %q though nobody moved", l)
+			t.Errorf("the store was told %q though the cursor did not move", l)
 		}
 	}
 }
 
-// Rows on screen must not jump while somebody reads further down.
+// Rows on screen must not jump while the user reads further down.
 func TestReadingIsNotDisturbed(t *testing.T) {
 	all := many(300)
 	sc := newScreen(t, ready(all[100:]...), plainLook, 80, 24)
@@ -108,10 +108,10 @@ func TestFollowingTheNewest(t *testing.T) {
 		{all[2:], nil, all[2].TaskID, true},               // the only open run
 		{all, nil, all[2].TaskID, true},                   // still open, newer ones are not taken
 		{closed(all, 2), nil, all[0].TaskID, true},        // it closed: the newest open one
-		{closed(all, 2), []string{"j"}, "q-00059", false}, // somebody moved
+		{closed(all, 2), []string{"j"}, "q-00059", false}, // the user moved
 		{closed(all, 0, 1, 2), nil, "q-00059", false},
 		{all, []string{"g"}, all[0].TaskID, true},
-		{all, []string{"enter", "esc"}, all[0].TaskID, false}, // somebody read it
+		{all, []string{"enter", "esc"}, all[0].TaskID, false}, // the user read it
 	}
 	for i, s := range steps {
 		sc.show(ready(s.rows...))
@@ -125,7 +125,7 @@ func TestFollowingTheNewest(t *testing.T) {
 	}
 }
 
-// closed is the runs with some of them closed.
+// closed returns the runs with some of them closed.
 func closed(runs []runspkg.Run, which ...int) []runspkg.Run {
 	out := slices.Clone(runs)
 	for _, i := range which {
@@ -338,7 +338,7 @@ func TestSettledRunsShowTheirRetry(t *testing.T) {
 	sc.has("✓ success")
 }
 
-// A row that is drawn from the cache must be the row that would be drawn.
+// A cached row must equal the row that would be drawn.
 func TestCachedRowsAreFresh(t *testing.T) {
 	s := full(30)
 	sc := newScreen(t, s, plainLook, 80, 24)
@@ -370,8 +370,7 @@ type failing struct {
 
 func (failing) Cancel(context.Context, string, string) error { return errors.New("permission denied") }
 
-// A run that was chosen on another screen stays selected, though the list does not have
-// it, until the list's cursor is moved.
+// A run chosen on another screen that is not in the list stays selected until the user moves the cursor of the list.
 func TestChosenElsewhere(t *testing.T) {
 	sc := newScreen(t, full(60), plainLook, 200, 50)
 	c := sc.shared

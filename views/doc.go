@@ -1,13 +1,10 @@
-// Package views holds the console's screens, one file or family of files each: runs
-// (the list), run (the detail of the selected run) and the filter language of the
-// query bar. It may import tui, sources, engine/ace and theme.
+// Package views lists the screens of the console, their order and the keys that work on all of them. Each screen is a
+// package of its own. It may import tui, sources, engine/ace and theme.
 //
-// Views draw snapshots and change nothing themselves. They steer what is observed
-// through [Controls], which must return at once, and act on the engine through
-// [Actions], which are called inside commands only.
+// A view draws the newest values of its feeds and changes nothing itself. It steers the readers through
+// [console.Controls], whose methods return at once, and changes runs through [console.Actions], inside commands only.
 //
-// Bounds: the list caches the drawn text of at most a few screens of rows, the detail
-// the text of one run. Order: rows are shown as the snapshot has them; the selection
-// stays on its run, by workflow id and run id, wherever that moves to; until somebody
-// moves or opens a run it follows the newest open one.
+// Bounds: a list caches the drawn text of a few screens of rows, a detail the text of one run. Order: rows are shown in
+// the order of the feed. The selection stays on its run, by workflow ID and run ID; until the user moves or opens a run
+// it follows the newest open one.
 package views

@@ -17,7 +17,7 @@ import (
 	experimentsview "acescope/views/experiments"
 )
 
-// learnt is a series of n tasks that are answered the better the more there were.
+// learnt returns a series of n tasks whose accuracy grows.
 func learnt(name, data string, n, hard int, cost float64) *experiments.Series {
 	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), RunID: "run-" + name, Exit: ace.Success, Start: noon.Add(-10 * time.Minute), Close: noon.Add(-5 * time.Minute),
 		Input: ace.ExperimentInput{ExperimentID: name, DatasetID: data, Dataset: ace.Ref{SHA256: data}, Model: "builtin", Adapter: ace.Offline, Parallel: 2,
@@ -50,7 +50,7 @@ func learnt(name, data string, n, hard int, cost float64) *experiments.Series {
 	return s
 }
 
-// listed is a console with experiments, of which the series of all are read.
+// listed has experiments with all their series read.
 func listed(all ...*experiments.Series) *snapshot {
 	snap := full(3)
 	e := &experiments.Experiments{Loaded: noon, Series: all}
@@ -83,7 +83,7 @@ func brokenExperiments() *snapshot {
 	return s
 }
 
-// unread is an experiment that has closed and is being read.
+// unread has a closed experiment that is being read.
 func unread() *snapshot {
 	s := learnt("cold", "d", 40, 3, 0)
 	s.Reading, s.Exit, s.Close = true, ace.Running, time.Time{}
@@ -221,7 +221,7 @@ func TestFlippedTaskOpensItsRun(t *testing.T) {
 	}
 }
 
-// The cursor of the comparison and of the list stay where they are when more is read.
+// The cursors of the comparison and of the list stay on their rows when more is read.
 func TestExperimentsGrow(t *testing.T) {
 	snap := three()
 	sc := newScreen(t, snap, plainLook, 80, 24)
@@ -243,9 +243,9 @@ func TestExperimentsAreKept(t *testing.T) {
 	x := shared()
 	x.Metric, x.Window, x.ByTime = 2, 1, true
 	x.Marks, x.Cursor = []string{"x", "y"}, "z"
-	a := experimentsview.NewExperimentList(x)
+	a := experimentsview.NewList(x)
 	a.Order, a.Filter = 3, "f"
-	b := experimentsview.NewExperimentList(shared())
+	b := experimentsview.NewList(shared())
 	b.Restore(a.Keep())
 	if fmt.Sprint(a.Keep()) != fmt.Sprint(b.Keep()) {
 		t.Errorf("kept %v, restored %v", a.Keep(), b.Keep())

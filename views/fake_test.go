@@ -1,6 +1,8 @@
 package views
 
 import (
+	"cmp"
+
 	"acescope/sources/experiments"
 	"acescope/sources/logs"
 	"acescope/sources/runners"
@@ -9,7 +11,6 @@ import (
 	agentsview "acescope/views/agents"
 	runview "acescope/views/run"
 	runsview "acescope/views/runs"
-	"cmp"
 
 	"context"
 	"encoding/json"
@@ -33,10 +34,10 @@ import (
 	"acescope/views/console"
 )
 
-// noon is what the clock says in tests.
+// noon is the time in tests.
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// snapshot is what all feeds hold at one moment.
+// snapshot has the values of all feeds at one moment.
 type snapshot struct {
 	Seq         uint64
 	At          time.Time
@@ -64,7 +65,7 @@ type snapshot struct {
 	System      *system.System
 }
 
-// store is a source of data that a test sets; it records what it is asked for.
+// store is a fake source of data. It records its calls.
 type store struct {
 	mu      sync.Mutex
 	snap    *snapshot
@@ -134,7 +135,7 @@ type (
 	fakeRunners  struct{ fakeFeed[*runners.Runners] }
 )
 
-// feeds are all feeds of the store.
+// feeds returns all feeds of the store.
 func (s *store) feeds() Feeds {
 	detail := fakeFeed[*histories.Detail]{s, "detail", func(c *snapshot) *histories.Detail { return c.Detail }}
 	return Feeds{
@@ -328,7 +329,7 @@ func newScreen(t testing.TB, snap *snapshot, s theme.Styles, width, height int) 
 	return newScreenOf(t, st, console.Options{Controls: st, Actions: st, Location: time.UTC}, s, width, height)
 }
 
-// newScreenOf is newScreen for a console that acts in another way.
+// newScreenOf is newScreen with other options.
 func newScreenOf(t testing.TB, st *store, o console.Options, s theme.Styles, width, height int) *screen {
 	t.Helper()
 	c := console.New(o)
@@ -342,7 +343,7 @@ func newScreenOf(t testing.TB, st *store, o console.Options, s theme.Styles, wid
 	return sc
 }
 
-// named is a screen of the console by its name.
+// named returns a screen by name.
 func (s *screen) named(name string) tui.Screen {
 	s.t.Helper()
 	for _, sc := range s.screens {
@@ -359,16 +360,15 @@ func (s *screen) resize(width, height int) {
 	s.model.Update(tea.WindowSizeMsg{Width: width, Height: height})
 }
 
-// show hands over a snapshot by the way a running program would: the one command that
-// waits for a change.
+// show delivers a snapshot as in a running program: through the command that waits for a change.
 func (s *screen) show(snap *snapshot) {
 	s.t.Helper()
 	s.store.set(snap)
 	s.model.Update(s.waited())
 }
 
-// waited is what the waiting command returns. Init batches it with the clock, which
-// fires a second later, so the snapshot is the first to come.
+// waited returns the message of the waiting command. Init batches it with the clock, which fires a second later, so the
+// snapshot comes first.
 func (s *screen) waited() tea.Msg {
 	s.t.Helper()
 	batch, ok := s.model.Init()().(tea.BatchMsg)
@@ -378,7 +378,7 @@ func (s *screen) waited() tea.Msg {
 	return batch[0]()
 }
 
-// press types keys by their names and returns the last one's command.
+// press types keys by name and returns the command of the last one.
 func (s *screen) press(names ...string) tea.Cmd {
 	var cmd tea.Cmd
 	for _, n := range names {
@@ -400,7 +400,7 @@ func keyPress(name string) tea.KeyPressMsg {
 	return tea.KeyPressMsg{Code: []rune(name)[0], Text: name}
 }
 
-// drawn is the screen, which must be exactly as large as the terminal.
+// drawn returns the screen and checks that it has the size of the terminal.
 func (s *screen) drawn() string {
 	s.t.Helper()
 	out := s.model.View().Content
@@ -429,7 +429,7 @@ func splitLines(s string) []string {
 	return lines
 }
 
-// ready is a snapshot of a connected console with these runs.
+// ready returns a snapshot of a connected console with these runs.
 func ready(rows ...runs.Run) *snapshot {
 	return &snapshot{
 		At:         noon,
@@ -439,7 +439,7 @@ func ready(rows ...runs.Run) *snapshot {
 	}
 }
 
-// many is n runs of every kind, newest first.
+// many returns n runs of every kind, newest first.
 func many(n int) []runs.Run {
 	exits := []ace.ExitStatus{ace.Success, ace.Success, ace.Wrong, ace.Success, ace.Failed, ace.Canceled, ace.Timeout}
 	rows := make([]runs.Run, n)
@@ -463,7 +463,7 @@ func many(n int) []runs.Run {
 	return rows
 }
 
-// full is a console with runs and the detail of the first.
+// full returns a snapshot with runs and the detail of the first.
 func full(n int) *snapshot {
 	s := ready(many(n)...)
 	s.Runs.Total = 10_214

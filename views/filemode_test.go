@@ -15,7 +15,7 @@ import (
 	"acescope/views/console"
 )
 
-// onFile is a console on histories from a file, as it is without a server.
+// onFile returns a console on histories from a file, without a server.
 func onFile(t *testing.T, snap *snapshot, styles theme.Styles, width, height int) *screen {
 	t.Helper()
 	snap.Connection = cluster.Connection{State: cluster.ConnReady, Mode: cluster.ModeFile, Address: "bug\x1b[31m.json", Since: noon}
@@ -36,7 +36,7 @@ func TestFileScreens(t *testing.T) {
 	}
 }
 
-// Keys and commands that would change a run say what to do instead, at once.
+// Keys and commands that would change a run say at once what to do instead.
 func TestFileRefuses(t *testing.T) {
 	for name, keys := range map[string][]string{
 		"cancel":    {"x"},
@@ -50,7 +50,7 @@ func TestFileRefuses(t *testing.T) {
 		heard := len(sc.store.heard())
 		sc.press(keys...)
 		if want := "a file is not changed: acescope " + name + " " + snap.Runs.Rows[0].WorkflowID; !strings.Contains(sc.plain(), want) {
-			t.Errorf("%v: %q is not said:\n%s", keys, want, sc.plain())
+			t.Errorf("%v: %q is missing:\n%s", keys, want, sc.plain())
 		}
 		if said := sc.store.heard()[heard:]; len(said) > 0 {
 			t.Errorf("%v: %v", keys, said)
@@ -58,17 +58,17 @@ func TestFileRefuses(t *testing.T) {
 	}
 }
 
-// Empty screens say so in words that are true of files.
+// Messages of empty screens apply to files.
 func TestFileEmpty(t *testing.T) {
 	snap := ready()
 	snap.Experiments = &experiments.Experiments{Loaded: noon}
 	snap.Books = &playbooks.Books{Missing: "no task in the files changed a playbook"}
 	sc := onFile(t, snap, theme.New(true, true), 80, 24)
-	for key, want := range map[string]string{"1": "no history is read yet", "4": "no task in the files changed a playbook",
-		"5": "there is no history of an experiment in the files", "8": "none: there is no server"} {
+	for key, want := range map[string]string{"1": "reading the history", "4": "no task in the files changed a playbook",
+		"5": "the files contain no history of an experiment", "8": "none: a history file needs no server"} {
 		sc.press(key)
 		if !strings.Contains(sc.plain(), want) || strings.Contains(sc.plain(), "acescope run") {
-			t.Errorf("%s: %q is not said:\n%s", key, want, sc.plain())
+			t.Errorf("%s: %q is missing:\n%s", key, want, sc.plain())
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"acescope/theme"
 )
 
-// testHost is a console in whose machinery nothing is wrong.
+// testHost has no failing checks.
 func testHost() *snapshot {
 	s := full(60)
 	poller := system.Poller{Identity: "4711@host", Last: noon.Add(-3 * time.Second), Rate: 100_000}
@@ -112,16 +112,16 @@ func TestHealthIsExact(t *testing.T) {
 	}
 }
 
-// What is wrong is obvious at once, and e goes there.
+// Errors are shown first, and e goes there.
 func TestHealthSaysWhatIsWrong(t *testing.T) {
 	sc := newScreen(t, testHost(), plainLook, 80, 24)
 	sc.press("8")
-	sc.has("✓ all is well")
+	sc.has("✓ all checks passed")
 	sc.show(noWorker())
-	sc.has("1 thing wrong")
+	sc.has("1 error")
 	sc.has("no worker polls: nothing runs")
 	sc.press("e")
-	sc.has("▸ ‼ wrong ace activity")
+	sc.has("▸ ‼ error ace activity")
 	sc.press("tab")
 	sc.has("acescope serve --data-dir")
 	sc.show(lost(testHost()))

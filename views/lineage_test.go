@@ -130,7 +130,7 @@ func TestLineageKeys(t *testing.T) {
 		t.Errorf("d on two marks sent %s", got)
 	}
 	sc.press("esc", "u", "g", "j", "f")
-	sc.has("q-00006~f1: executes anew: generator")
+	sc.has("q-00006~f1: will rerun generator")
 	sc.press("esc", "enter")
 	sc.has("ace/q-00006~f1")
 	sc.press(":")

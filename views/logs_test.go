@@ -17,7 +17,7 @@ import (
 	logsview "acescope/views/logs"
 )
 
-// logged is a console with three log files, the second of which was rotated.
+// logged has three log files, the second of which was rotated.
 func logged() *snapshot {
 	s := full(5)
 	l := &logs.Logs{Why: "of the run, and what others say of it", Base: "/data/logs", Session: 1, Mention: []string{"run-q-00005"}, Dropped: 120, First: 120}
@@ -136,13 +136,13 @@ func TestLogKeys(t *testing.T) {
 func TestLogSettingsAndCalls(t *testing.T) {
 	snap := logged()
 	sc := onLogs(t, snap, theme.New(true, true), 80, 24)
-	v := sc.named("logs").Views[0].(*logsview.LogLines)
+	v := sc.named("logs").Views[0].(*logsview.Lines)
 	sc.press("L", "r", "i", "o")
 	sc.press(letters("/b")...)
 	sc.press("enter")
 	kept := v.Keep()
 	other := onLogs(t, snap, theme.New(true, true), 80, 24)
-	w := other.named("logs").Views[0].(*logsview.LogLines)
+	w := other.named("logs").Views[0].(*logsview.Lines)
 	w.Restore(kept)
 	if got := w.Keep(); !maps.Equal(got, kept) || kept["level"] == "" || kept["paths"] != "/b" || kept["raw"] != "yes" || kept["mention"] != "yes" {
 		t.Errorf("%v became %v", kept, got)
@@ -165,7 +165,7 @@ func TestLogSettingsAndCalls(t *testing.T) {
 	}
 }
 
-// grown is the snapshot with more lines, and as many fewer old ones where drop says so.
+// grown returns the snapshot with n more lines and drop fewer old ones.
 func grown(s *snapshot, n, drop int) *snapshot {
 	next, l := *s, *s.Logs
 	for i := range n {
@@ -184,7 +184,7 @@ func TestLogFollowsAndStays(t *testing.T) {
 	if !strings.Contains(sc.plain(), "fresh 2") {
 		t.Error("it does not follow the end")
 	}
-	v := sc.named("logs").Views[0].(*logsview.LogLines)
+	v := sc.named("logs").Views[0].(*logsview.Lines)
 	sc.press("k", "k", "k", "k")
 	stays := v.Cursor
 	sc.show(grown(s, 30, 25))
@@ -205,7 +205,7 @@ func TestLogHold(t *testing.T) {
 	sc := onLogs(t, s, theme.New(true, true), 120, 30)
 	sc.press("P")
 	sc.show(grown(s, 7, 7))
-	if out := sc.plain(); strings.Contains(out, "fresh") || !strings.Contains(out, "held, 7 new") {
+	if out := sc.plain(); strings.Contains(out, "fresh") || !strings.Contains(out, "paused, 7 new") {
 		t.Errorf("held:\n%s", out)
 	}
 	sc.press("P")
@@ -216,13 +216,13 @@ func TestLogHold(t *testing.T) {
 
 func TestLogCopyAndFilters(t *testing.T) {
 	sc := onLogs(t, logged(), theme.New(true, true), 120, 30)
-	v := sc.named("logs").Views[0].(*logsview.LogLines)
+	v := sc.named("logs").Views[0].(*logsview.Lines)
 	sc.press("k", "k")
 	if what, got := v.Copy(); what != "line" || got != logged().Logs.Lines[57].Text {
 		t.Errorf("copied %s %q", what, got)
 	}
 	sc.press("E", "E")
-	if e := v.Entry(v.Cursor); !logsview.Bad(e) {
+	if e := v.Entry(v.Cursor); !logsview.IsError(e) {
 		t.Errorf("E went to %+v", e)
 	}
 	sc.press("L", "L")
@@ -235,7 +235,7 @@ func TestLogCopyAndFilters(t *testing.T) {
 	}
 }
 
-// A search goes over all lines that are kept.
+// A search covers all kept lines.
 func BenchmarkLogSearch(b *testing.B) {
 	s := logged()
 	l := *s.Logs
@@ -245,7 +245,7 @@ func BenchmarkLogSearch(b *testing.B) {
 	}
 	s.Logs = &l
 	sc := onLogs(b, s, theme.New(true, true), 200, 50)
-	v := sc.named("logs").Views[0].(*logsview.LogLines)
+	v := sc.named("logs").Views[0].(*logsview.Lines)
 	sc.drawn()
 	for b.Loop() {
 		v.Away = false

@@ -18,9 +18,8 @@ import (
 	"acescope/views/timeline"
 )
 
-// bookRoom is a playbook store of a test with a branch "finance-7": it is made by real
-// merges, so that what the screen shows is what there would be.
-func bookRoom(t testing.TB) *playbook.Store {
+// newPlaybooks returns a store with a branch "finance-7" made by real merges.
+func newPlaybooks(t testing.TB) *playbook.Store {
 	t.Helper()
 	store, err := playbook.OpenStore(t.TempDir())
 	if err != nil {
@@ -66,13 +65,13 @@ func teach(t testing.TB, s *playbook.Store, branch string, n int, why string, op
 	}
 }
 
-// library answers what a screen wants of playbooks, as the reader of sources does.
+// library reads playbooks as the reader of sources does.
 type library struct {
 	t     testing.TB
 	store *playbook.Store
 }
 
-// answer is what there would be to see after a wish.
+// answer returns the playbooks for a wish.
 func (l library) answer(w playbooks.BookWish) *playbooks.Books {
 	l.t.Helper()
 	must := func(err error) {
@@ -130,7 +129,7 @@ func (l library) answer(w playbooks.BookWish) *playbooks.Books {
 	return b
 }
 
-// shelved is a console on the playbook screen that answers what it wants after each key.
+// shelved is a console on the playbook screen whose feed is updated after each key.
 type shelved struct {
 	*screen
 	library
@@ -138,7 +137,7 @@ type shelved struct {
 }
 
 func newShelved(t testing.TB, styles theme.Styles, width, height int) *shelved {
-	sh := &shelved{library: library{t, bookRoom(t)}, wish: playbooks.BookWish{Seq: -1, Around: -1}}
+	sh := &shelved{library: library{t, newPlaybooks(t)}, wish: playbooks.BookWish{Seq: -1, Around: -1}}
 	snap := full(5)
 	snap.Books = sh.answer(sh.wish)
 	sh.screen = newScreen(t, snap, styles, width, height)
@@ -164,11 +163,11 @@ func (s *shelved) keys(names ...string) {
 	}
 }
 
-// wished is what the screen last wanted.
+// wished returns the last request of the screen.
 func (s *shelved) wished() playbooks.BookWish {
 	for _, sc := range s.screens {
 		for _, v := range sc.Views {
-			if l, ok := v.(*playbookview.PlaybookList); ok {
+			if l, ok := v.(*playbookview.List); ok {
 				return l.Sent
 			}
 		}
@@ -176,10 +175,10 @@ func (s *shelved) wished() playbooks.BookWish {
 	return playbooks.BookWish{}
 }
 
-func (s *shelved) list() *playbookview.PlaybookList {
+func (s *shelved) list() *playbookview.List {
 	for _, sc := range s.screens {
 		for _, v := range sc.Views {
-			if l, ok := v.(*playbookview.PlaybookList); ok {
+			if l, ok := v.(*playbookview.List); ok {
 				return l
 			}
 		}
@@ -205,7 +204,7 @@ func TestPlaybookScreens(t *testing.T) {
 	}
 }
 
-// booksOnly is the playbook screen with what a test made up.
+// booksOnly returns the playbook screen with given playbooks.
 func booksOnly(t testing.TB, b *playbooks.Books, width, height int, change ...func(*snapshot)) *screen {
 	snap := full(3)
 	snap.Books = b
@@ -224,20 +223,20 @@ func TestPlaybookWithoutBooks(t *testing.T) {
 		"no playbooks yet":                     {Updated: noon},
 		"the playbooks cannot be read":         {Err: "playbook store is corrupt: main.log, line 7"},
 		`no such playbook branch: "x"`:         {Err: `no such playbook branch: "x"`},
-		"reading who wrote what":               {Branch: playbooks.BookBranch{Name: "main", Versions: 3}},
+		"reading the authors":                  {Branch: playbooks.BookBranch{Name: "main", Versions: 3}},
 		"main.log, line 7: it does not follow": {Branch: playbooks.BookBranch{Name: "main", Versions: 3}, Err: "main.log, line 7: it does not follow"},
 		"this version has no bullets":          {Branch: playbooks.BookBranch{Name: "main"}, Version: &playbooks.BookAt{BookMark: playbooks.BookMark{Branch: "main"}, Blamed: true}},
 	} {
 		booksOnly(t, b, 80, 24).has(want)
 	}
-	booksOnly(t, &playbooks.Books{}, 80, 24, func(s *snapshot) { s.Connection.Mode = "remote" }).has("lie where its worker runs")
+	booksOnly(t, &playbooks.Books{}, 80, 24, func(s *snapshot) { s.Connection.Mode = "remote" }).has("the worker of a remote cluster")
 }
 
-// Which task wrote a bullet is three keys away from the start, and its run one more.
+// Three keys lead to the task that wrote a bullet, one more to its run.
 func TestWhoWroteABullet(t *testing.T) {
 	sh := newShelved(t, plainLook, 200, 50)
 	sh.keys("j")
-	sh.has("Who wrote it")
+	sh.has("Author")
 	sh.has("q-0001  ADD  v1  39m ago")
 	sh.has("ace/q-0001  curator: event 29, persist: event 35")
 	sh.has("because Both recipes explain the label")
@@ -287,7 +286,7 @@ func TestVersionsFollowTheNewest(t *testing.T) {
 	sh.keys("g", "enter")
 	teach(t, sh.library.store, "finance-7", 34, "", addBullet("A", "the last one"))
 	sh.answerNow()
-	sh.has("v33 of finance-7") // somebody reads it
+	sh.has("v33 of finance-7") // the user reads it
 }
 
 func (s *shelved) answerNow() {
@@ -297,7 +296,7 @@ func (s *shelved) answerNow() {
 	s.model.View()
 }
 
-// A bullet stays chosen by its id, whatever comes in before it and however they are sorted.
+// A bullet stays selected by its ID when rows are added and in every order.
 func TestChosenBulletStays(t *testing.T) {
 	sh := newShelved(t, plainLook, 80, 24)
 	sh.keys("j", "j", "j")
@@ -337,14 +336,14 @@ func TestBranches(t *testing.T) {
 	sh.has("Playbook finance-7")
 	cmd := func() (out string) {
 		sh.press("B", "x", "y", "z")
-		sh.has("no branch has that in its name")
+		sh.has("no matching branch")
 		if c := sh.press("enter"); c != nil {
 			sh.model.Update(c())
 		}
 		return sh.plain()
 	}
-	if !strings.Contains(cmd(), "no playbook branch is called xyz") {
-		t.Error("a slip in a branch's name is not told")
+	if !strings.Contains(cmd(), `playbook branch "xyz" not found`) {
+		t.Error("an unknown branch is not reported")
 	}
 }
 
@@ -359,21 +358,21 @@ func TestSearchingBullets(t *testing.T) {
 		t.Errorf("%s, %s, %s", first, second, sh.list().Bullet)
 	}
 	sh.keys("/", "ctrl+u", "q", "q", "q", "enter")
-	sh.has("nothing in this list matches")
+	sh.has("no row matches")
 	sh.keys("g", "e")
 	if got := sh.list().Bullet; got != "calc-00002" {
 		t.Errorf("e goes to %s", got)
 	}
 }
 
-// From a finding to the bullet that it names.
+// A finding leads to its bullet.
 func TestFindingLeadsToItsBullet(t *testing.T) {
 	sh := newShelved(t, plainLook, 200, 50)
 	sh.keys("h")
 	sh.has("calc-00002 was tagged harmful 28 times")
 	sh.has("Not checked")
 	sh.keys("enter", "G", "enter")
-	sh.has("Who wrote it")
+	sh.has("Author")
 	if got := sh.list().Bullet; got != "calc-00002" {
 		t.Errorf("it leads to %s", got)
 	}
@@ -389,7 +388,7 @@ func TestPlaybookCopiesAndKeeps(t *testing.T) {
 		t.Errorf("%q, %q", what, text)
 	}
 	sh.keys("h", "s")
-	other, _ := playbookview.NewPlaybookScreens(console.New(console.Options{Controls: newStore(nil)}), nil)
+	other, _ := playbookview.New(console.New(console.Options{Controls: newStore(nil)}), nil)
 	other.Restore(sh.list().Keep())
 	if other.Mode != playbookview.HealthMode || other.Order != playbookview.ByHelpful || other.Bullet != sh.list().Bullet {
 		t.Errorf("%+v", other.Keep())
@@ -441,7 +440,7 @@ func TestPlaybookInASCII(t *testing.T) {
 	}
 }
 
-// BenchmarkPlaybookKey is a keystroke in a book of 10,000 bullets, to the finished frame.
+// BenchmarkPlaybookKey measures a keystroke in a playbook of 10,000 bullets, to the finished frame.
 func BenchmarkPlaybookKey(b *testing.B) {
 	at := &playbooks.BookAt{BookMark: playbooks.BookMark{Branch: "main", Seq: 20_000}, Blamed: true, Changes: &playbooks.BookDiff{}}
 	for i := range 10_000 {
@@ -464,7 +463,7 @@ func BenchmarkPlaybookKey(b *testing.B) {
 	}
 }
 
-// The detail goes on to be of its bullet while the list is out of sight.
+// The detail stays on its bullet while the list is hidden.
 func TestDetailOutlivesANewVersion(t *testing.T) {
 	sh := newShelved(t, plainLook, 80, 24)
 	sh.keys("j", "enter")
@@ -477,11 +476,11 @@ func TestDetailOutlivesANewVersion(t *testing.T) {
 	}
 }
 
-// A mode is a list: its key leads back to it from the detail.
+// The key of a mode leads from the detail to the list.
 func TestModeKeysLeadToTheList(t *testing.T) {
 	sh := newShelved(t, plainLook, 80, 24)
 	sh.keys("enter")
-	sh.has("Who wrote it")
+	sh.has("Author")
 	sh.keys("v")
 	sh.has("▸Versions")
 }

@@ -15,7 +15,7 @@ import (
 	"acescope/theme"
 )
 
-// runnersSnap is a console with three runners, two of which fit what waits.
+// runnersSnap has three runners, two of which can take the waiting runs.
 func runnersSnap() *snapshot {
 	s := ready(many(5)...)
 	view := runners.RunnersView{At: noon, Waiting: 42, Running: 3, Matched: 812, Expired: 3, Refused: 0, Lost: 1, Runs: 2}
@@ -53,7 +53,7 @@ func runnersSnap() *snapshot {
 	return s
 }
 
-// hostileRunners is what runners say that mean harm to a terminal.
+// hostileRunners has runners whose texts attack the terminal.
 func hostileRunners() *snapshot {
 	s := runnersSnap()
 	evil := "\x1b[2J\x1b]0;owned\a\u202egnp.exe\u2066\r\n\tgreen 😀 " + strings.Repeat("wide 漢字 ", 40)
@@ -151,7 +151,7 @@ func TestEveryRunnerSize(t *testing.T) {
 	}
 }
 
-// What is stopped or drained is what the question was about, and only once it is answered.
+// Stop and drain act on the run or runner in the question, after a yes.
 func TestRunnerActions(t *testing.T) {
 	for name, c := range map[string]struct {
 		keys []string
@@ -180,7 +180,7 @@ func TestRunnerActions(t *testing.T) {
 	}
 }
 
-// Runs are opened from both panes, and the runner's are asked for as the cursor passes.
+// Runs open from both panes; a runner's runs are read when the cursor is on it.
 func TestRunnerOpens(t *testing.T) {
 	sc := newScreen(t, runnersSnap(), plainLook, 80, 24)
 	sc.press("Q", "tab", "j", "enter")
@@ -194,7 +194,7 @@ func TestRunnerOpens(t *testing.T) {
 	}
 }
 
-// The cursor stays on its run while others come and go before it.
+// The cursor stays on its run while others are added and removed before it.
 func TestRunnersKeepTheCursor(t *testing.T) {
 	sc := newScreen(t, runnersSnap(), plainLook, 80, 24)
 	sc.press("Q", "]", "]", "j", "j")

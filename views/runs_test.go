@@ -18,7 +18,7 @@ import (
 	runsview "acescope/views/runs"
 )
 
-// listOfRuns is a console with all that a list of runs can have.
+// listOfRuns has every feature of a list of runs.
 func listOfRuns() *snapshot {
 	s := full(120)
 	s.Runs.Recent = runs.RecentOf(s.Runs.Rows, runs.RecentRuns)
@@ -43,7 +43,7 @@ func (s *screen) list() *runsview.Runs {
 	return nil
 }
 
-// last is the newest thing that the store was told and that begins so.
+// last returns the last call of the store with a prefix.
 func (s *screen) last(begins string) string {
 	heard := s.store.heard()
 	for i := len(heard) - 1; i >= 0; i-- {
@@ -86,7 +86,7 @@ func TestRunsScreens(t *testing.T) {
 	}
 }
 
-// Every size must be drawn exactly, whichever panel is open.
+// Every size must be drawn exactly, with any panel.
 func TestRunsAtEverySize(t *testing.T) {
 	t.Parallel()
 	hostiles := hostile()
@@ -190,11 +190,11 @@ func TestSorting(t *testing.T) {
 	v := sc.list()
 	for _, c := range runsview.AllColumns(v.Styles.Glyphs) {
 		for _, reverse := range []bool{false, true} {
-			v.Sorting = runsview.Sorting{By: c.Id, Reverse: reverse}
+			v.Sorting = runsview.Sorting{By: c.ID, Reverse: reverse}
 			v.Resorted()
 			for i := 1; i < v.Count(); i++ {
 				if runsview.Directed(c.Order(v.At(i-1), v.At(i)), reverse) > 0 {
-					t.Fatalf("by %s, reversed %v: rows %d and %d", c.Id, reverse, i-1, i)
+					t.Fatalf("by %s, reversed %v: rows %d and %d", c.ID, reverse, i-1, i)
 				}
 			}
 		}
@@ -234,7 +234,7 @@ func TestMarksAndCancel(t *testing.T) {
 	sc.press("space", "space", "space", "space")
 	sc.has("4 marked")
 	what, ids := sc.list().Copy()
-	if what != "4 workflow ids" || ids != "ace/q-00120\nace/q-00119\nace/q-00118\nace/q-00117" {
+	if what != "4 workflow IDs" || ids != "ace/q-00120\nace/q-00119\nace/q-00118\nace/q-00117" {
 		t.Errorf("copied %q: %q", what, ids)
 	}
 	sc.press("x")
@@ -246,13 +246,13 @@ func TestMarksAndCancel(t *testing.T) {
 	sc.model.Update(sc.press("y")())
 	for _, id := range []string{"q-00120", "q-00119", "q-00118"} {
 		if !slices.Contains(sc.store.heard(), "cancel ace/"+id+" run-"+id) {
-			t.Errorf("%s was not cancelled: %q", id, sc.store.heard())
+			t.Errorf("%s was not canceled: %q", id, sc.store.heard())
 		}
 	}
 	sc.has("sent cancel to 3 runs")
 	sc.press("u")
 	sc.lacks("marked")
-	if what, ids := sc.list().Copy(); what != "workflow id" || ids != "ace/q-00116" {
+	if what, ids := sc.list().Copy(); what != "workflow ID" || ids != "ace/q-00116" {
 		t.Errorf("copied %q: %q", what, ids)
 	}
 }
@@ -267,14 +267,14 @@ func TestColumnsAreKept(t *testing.T) {
 	fresh := newScreen(t, listOfRuns(), plainLook, 200, 50)
 	fresh.list().Restore(kept)
 	fresh.show(listOfRuns())
-	if a, b := sc.list(), fresh.list(); !slices.Equal(a.Arranging.Chosen, b.Arranging.Chosen) || a.Sorting != b.Sorting || fresh.last("query ") != kept["query"] {
-		t.Errorf("%+v, %+v", b.Arranging, b.Sorting)
+	if a, b := sc.list(), fresh.list(); !slices.Equal(a.Layout.Chosen, b.Layout.Chosen) || a.Sorting != b.Sorting || fresh.last("query ") != kept["query"] {
+		t.Errorf("%+v, %+v", b.Layout, b.Sorting)
 	}
 	fresh.list().Restore(map[string]string{"columns": "no,such", "sort": "nothing"})
 	fresh.drawn()
 }
 
-// Both ends of a list that is held in part are reached by walking, which any move ends.
+// Both ends of a partly loaded list are reached by loading; any move stops it.
 func TestGoingToTheEnds(t *testing.T) {
 	sc := newScreen(t, listOfRuns(), plainLook, 80, 24)
 	sc.press("G")
@@ -284,7 +284,7 @@ func TestGoingToTheEnds(t *testing.T) {
 	walking := listOfRuns()
 	walking.Runs.Walking = 3400
 	sc.show(walking)
-	sc.has("walking to the last: 3,400 of 10,214")
+	sc.has("loading up to the last: 3,400 of 10,214")
 	end := listOfRuns()
 	end.Runs.First, end.Runs.More = 10_094, false
 	for i := range end.Runs.Rows {
@@ -304,7 +304,7 @@ func TestGoingToTheEnds(t *testing.T) {
 	}
 }
 
-// Scrolling back up asks for what was dropped, and what comes in above moves nothing.
+// Scrolling up loads dropped rows; rows added above move nothing.
 func TestScrollingBack(t *testing.T) {
 	all := many(400)
 	part := func(from, to int) *snapshot {
@@ -345,7 +345,7 @@ func TestSlowQueryKeepsOldRows(t *testing.T) {
 	s = full(20)
 	s.Runs.Err, s.Runs.Loaded, s.Runs.Query = "too slow", time.Time{}, "x"
 	sc.show(s)
-	sc.has("the rows below are of the query before")
+	sc.has("the rows below belong to the previous query")
 }
 
 func TestNextError(t *testing.T) {

@@ -1,8 +1,6 @@
 package views
 
 import (
-	tea "charm.land/bubbletea/v2"
-
 	"acescope/sources"
 	"acescope/sources/histories"
 	"acescope/sources/system"
@@ -24,7 +22,7 @@ import (
 	"acescope/views/verify"
 )
 
-// Feeds are what the screens show. [FeedsOf] takes them from the console's readers.
+// Feeds are the data of all screens. [FeedsOf] takes them from the console's readers.
 type Feeds struct {
 	Runs        runs.Feeds
 	Run         run.Feeds
@@ -63,29 +61,24 @@ func FeedsOf(f *sources.Feeds) Feeds {
 // screens returns the screens of the console in the order of their keys.
 func screens(c *console.Console, f Feeds) []tui.Screen {
 	whole := run.NewReading(c, f.Run)
-	books, blame := playbook.NewPlaybookScreens(c, f.Playbooks)
-	x := experiments.New(c, f.Experiments)
-	list := experiments.NewExperimentList(x)
-	found := triage.NewTriage(c, f.Triage)
-	machine := health.NewHealth(c, f.Health)
 	facts := run.NewRun(c, f.Run.Detail)
+	experimentList, compare := experiments.Screens(c, f.Experiments)
 	return append([]tui.Screen{
-		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{runs.NewRuns(c, f.Runs), facts}},
-		{Name: "run", Keys: []string{"2"}, Help: "the selected run, whole", Views: []tui.View{run.NewOutline(whole), run.NewInspector(whole)}},
+		{Name: "runs", Keys: []string{"1"}, Help: "the list of runs", Views: []tui.View{runs.New(c, f.Runs), facts}},
+		{Name: "run", Keys: []string{"2"}, Help: "the whole selected run", Views: []tui.View{run.NewOutline(whole), run.NewInspector(whole)}},
 		timeline.TimelineScreen(c, f.Timeline),
-		{Name: "playbook", Short: "book", Keys: []string{"4"}, Help: "playbooks: bullets and who wrote them, versions, differences, health", Views: []tui.View{books, blame}},
-		{Name: "experiments", Short: "exps", Keys: []string{"5"}, Help: "experiments and their learning curves", Share: 42,
-			Views: []tui.View{list, experiments.NewExperimentPlots(x, list)}},
-		logs.LogScreen(c, f.Logs, f.Run.Detail),
-		{Name: "triage", Keys: []string{"7"}, Help: "what fails, is stuck, is slow or dear", Views: []tui.View{found, triage.NewTriageDetail(c, found)}},
-		{Name: "health", Keys: []string{"8"}, Help: "the server, the workers, the sources", Views: []tui.View{machine, health.NewHealthDetail(c, machine)}},
+		playbook.Screen(c, f.Playbooks),
+		experimentList,
+		logs.Screen(c, f.Logs, f.Run.Detail),
+		triage.Screen(c, f.Triage),
+		health.Screen(c, f.Health),
 		timemachine.ReplayScreen(c, f.TimeMachine),
-		verify.VerifiedScreen(c, f.Verified, f.TimeMachine.StepTo),
-		{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task", Aside: true, Views: []tui.View{experiments.NewExperimentCompare(x)}},
+		verify.Screen(c, f.Verified, f.TimeMachine.StepTo),
+		compare,
 		diff.DiffScreen(c, f.Diff),
 		lineage.LineageScreen(c, f.Run.Lineage, facts),
-		runners.RunnersScreen(c, f.Runners),
-	}, agents.AgentScreens(c, f.Agents)...)
+		runners.Screen(c, f.Runners),
+	}, agents.Screens(c, f.Agents)...)
 }
 
 // Screens returns the screens, the list of runs first, and the keys that work on all of them.
@@ -95,14 +88,16 @@ func Screens(o console.Options, f Feeds) ([]tui.Screen, []tui.Binding) {
 }
 
 func bindings(c *console.Console) []tui.Binding {
-	b := []tui.Binding{
-		{Action: "runs.query", Keys: []string{"/"}, Help: "choose which runs are listed", Short: "filter", Hints: []string{"runs", "run", "triage"}, Do: c.AskFilter},
-		{Action: "runs.refresh", Keys: []string{"ctrl+r"}, Help: "read the list again now",
-			Do: func(s tui.Shell) tea.Cmd { c.Controls.Refresh(); s.Note("refreshing"); return nil }},
-		{Action: "replay.open", Keys: []string{"t"}, Help: "the time machine: the selected run as of any event", Short: "time machine", Hints: []string{"runs", "run"}, Do: func(s tui.Shell) tea.Cmd { c.OpenTimeMachine(s); return nil }},
-		{Action: "replay.verify_selected", Keys: []string{"r"}, Help: "verify the marked runs, or the selected one, against today's code", Short: "verify", Hints: []string{"run"},
-			Do: func(s tui.Shell) tea.Cmd { c.Verify(s, false); return nil }},
-	}
+	query := console.Key("runs.query", "filter the list of runs", "filter", c.AskFilter, "/")
+	query.Hints = []string{"runs", "run", "triage"}
+	open := console.Key("replay.open", "open the time machine: the selected run as of any event", "time machine",
+		func(s tui.Shell) { c.OpenTimeMachine(s) }, "t")
+	open.Hints = []string{"runs", "run"}
+	verify := console.Key("replay.verify_selected", "verify the marked runs, or the selected one, against the current code", "verify",
+		func(s tui.Shell) { c.Verify(s, false) }, "r")
+	verify.Hints = []string{"run"}
+	refresh := func(s tui.Shell) { c.Controls.Refresh(); s.Note("refreshing") }
+	b := []tui.Binding{query, console.Key("runs.refresh", "read the list again now", "", refresh, "ctrl+r"), open, verify}
 	if c.Acts() {
 		b = append(b, c.MutationBindings()...)
 		b = append(b, tui.Binding{Action: "run.cancel", Keys: []string{"x"}, Help: "cancel the marked runs, or the selected one (asks first)",

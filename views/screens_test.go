@@ -30,7 +30,7 @@ func TestScreens(t *testing.T) {
 	}
 }
 
-// The other screens are kept without colour, so that a reviewer can read them.
+// The other goldens have no color, so that a reviewer can read them.
 func TestPlainScreens(t *testing.T) {
 	plain := theme.New(true, true)
 	for name, c := range map[string]struct {
@@ -87,7 +87,7 @@ func TestASCIIScreen(t *testing.T) {
 	golden.RequireEqual(t, out)
 }
 
-// Every size must be drawn exactly, whatever is on screen; drawn checks it.
+// Every size must be drawn exactly; drawn checks it.
 func TestEverySize(t *testing.T) {
 	t.Parallel()
 	plain := theme.New(true, false)
@@ -149,7 +149,7 @@ func unhealthy() *snapshot {
 	return s
 }
 
-// hostile is runs whose text is wide, right-to-left, or written to harm a terminal.
+// hostile has runs whose text is wide, right-to-left, or attacks the terminal.
 func hostile() *snapshot {
 	names := []string{"財務-自己資本利益率の計算問題", "📈📉 chart 👩‍👧 family", "שלום-עולם-0182", "a\x1b[2J\x1b]0;owned\x07b", "user\u202egnp.exe",
 		"two\nlines\tand a tab", "\u200bzero\u200bwidth\ufeff", "e\u0301\u0301\u0301 combining", "bad \xff utf-8", ""}

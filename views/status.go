@@ -10,7 +10,7 @@ import (
 // source adapts the console's readers to the shell.
 type source struct{ feeds *sources.Feeds }
 
-// NewSource returns what the shell itself shows of the console's readers.
+// NewSource returns the data of the shell itself, such as the connection and the counts.
 func NewSource(f *sources.Feeds) tui.Source { return source{f} }
 
 func (s source) Changed() <-chan struct{} { return s.feeds.Link.Changed() }

@@ -17,7 +17,7 @@ import (
 	triageview "acescope/views/triage"
 )
 
-// ailing is a console whose runs have all that a triage tells of.
+// ailing has runs with every kind of finding.
 func ailing() *snapshot {
 	s := full(60)
 	runs := s.Runs.Rows[3:]
@@ -162,7 +162,7 @@ func TestTriageKeys(t *testing.T) {
 	told("window 1000")
 	sc.press("t", "t")
 	told("since 1h0m0s")
-	sc.has("ended in the last hour")
+	sc.has("closed in the last hour")
 	sc.press("t", "t", "t")
 	told("since 0s")
 	sc.press("c")
@@ -186,7 +186,7 @@ func TestTriageKeys(t *testing.T) {
 	}
 }
 
-// toldLast is what the store was told last, but for what is looked at.
+// toldLast returns the last call of the store, except Look.
 func (s *screen) toldLast() string {
 	told := slices.DeleteFunc(s.store.heard(), func(t string) bool { return strings.HasPrefix(t, "look ") })
 	if len(told) == 0 {
@@ -205,7 +205,7 @@ func TestTriageStopsAScan(t *testing.T) {
 	}
 }
 
-// The cursor stays on its group while others overtake it.
+// The cursor stays on its group when the order changes.
 func TestTriageKeepsItsPlace(t *testing.T) {
 	sc := newScreen(t, ailing(), plainLook, 80, 24)
 	sc.press("7", "]", "j", "j")
@@ -222,16 +222,16 @@ func TestTriageKeepsItsPlace(t *testing.T) {
 
 func TestTriageCopiesAndKeeps(t *testing.T) {
 	st := newStore(ailing())
-	v := triageview.NewTriage(console.New(console.Options{Controls: st, Location: time.UTC}), st.triage())
+	v := triageview.New(console.New(console.Options{Controls: st, Location: time.UTC}), st.triage())
 	v.Refresh()
-	if what, text := v.Copy(); what != "the error message" || text != "model: 529 overloaded" {
+	if what, text := v.Copy(); what != "error message" || text != "model: 529 overloaded" {
 		t.Errorf("%q: %q", what, text)
 	}
 	v.Restore(map[string]string{"sort": "kind", "window": "500", "since": "24h0m0s"})
 	if k := v.Keep(); k["sort"] != "kind" || k["window"] != "500" || k["since"] != "24h0m0s" {
 		t.Errorf("%v", k)
 	}
-	v.Restore(map[string]string{"sort": "colour", "window": "-1", "since": "3s"})
+	v.Restore(map[string]string{"sort": "color", "window": "-1", "since": "3s"})
 	if k := v.Keep(); k["sort"] != "kind" || k["window"] != "500" || k["since"] != "24h0m0s" {
 		t.Errorf("%v", k)
 	}

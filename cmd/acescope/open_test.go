@@ -74,7 +74,7 @@ func TestOpenConsole(t *testing.T) {
 	term.press("6")
 	term.await("no data directory")
 	term.press("7")
-	term.await("4 ended runs, 1 open", "this prompt cannot be answered")
+	term.await("4 closed runs, 1 open", "this prompt cannot be answered")
 	term.press("8")
 	term.await("there is no server, and nothing runs", "5 recorded, 1 open", "garbage.json", "torn.json")
 	term.press("1x")

@@ -122,7 +122,7 @@ var landmarks = []struct {
 	screen string
 	texts  []string
 }{
-	{"runs", []string{"TASK", "walk-e1-0012", "broken-1", "last 13 ended"}},
+	{"runs", []string{"TASK", "walk-e1-0012", "broken-1", "last 13:"}},
 	{"run", []string{"Phases", "generator", "far-away"}},
 	{"timeline", []string{"SPAN", "run_generator", "AceTaskWorkflow"}},
 	{"playbook", []string{"Playbook walk", "calc-00001", "newest"}},

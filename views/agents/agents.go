@@ -4,9 +4,14 @@ package agents
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
 	"acescope/engine/ace"
+	"acescope/sources/runners"
+	"acescope/sources/runs"
 	"acescope/sources/sessions"
 	"acescope/theme"
 	"acescope/tui"
@@ -15,32 +20,31 @@ import (
 	"acescope/views/console"
 )
 
-// Agents is what the screens of agents' sessions share: all of them, the one under the
-// cursor, and which of its transcripts is read.
+// Agents is the state that the screens share: all sessions, the selected one, and the transcript that is read.
 type Agents struct {
-	nav      *console.Navigation
-	actor    *console.Actor
-	controls console.Controls
-	location *time.Location
-	workDir  string
-	feeds    Feeds
-	data     *sessions.Transcripts // nil before the first
-	sessions *sessions.Sessions    // the same
-	waits    *sessions.Approvals   // nil where none waits
-	rows     []sessions.AgentSession
-	Cursor   string // key of the row under the cursor
-	reads    string // whose conversation is wanted: the path of a transcript, or a session's workflow id
-	fresh    int    // counts the times that rows have become others
+	nav       *console.Navigation
+	actor     *console.Actor
+	controls  console.Controls
+	location  *time.Location
+	workDir   string
+	feeds     Feeds
+	data      *sessions.Transcripts // nil before the first
+	sessions  *sessions.Sessions    // nil before the first
+	approvals *sessions.Approvals   // nil if no call is waiting
+	rows      []sessions.AgentSession
+	Cursor    string // key of the row under the cursor
+	wanted    string // conversation to read: the path of a transcript, or a session's workflow ID
+	version   int    // changes with rows
 }
 
-// Feeds are what the screens of agents show.
+// Feeds are the data of the screens.
 type Feeds struct {
 	Transcripts ConversationFeed[*sessions.Transcripts]
 	Sessions    ConversationFeed[*sessions.Sessions]
 	Approvals   console.Value[*sessions.Approvals]
 }
 
-// ConversationFeed lists sessions and reads the conversation of one; "" is none.
+// ConversationFeed lists sessions and reads the conversation of one of them, or stops reading for "".
 type ConversationFeed[V any] interface {
 	console.Feed[V]
 	Read(key string)
@@ -52,20 +56,20 @@ func (a *Agents) look(shown bool) {
 	a.feeds.Sessions.Look(shown)
 }
 
-// AgentScreens are the list with the session beside it, and the conversation whole.
-func AgentScreens(c *console.Console, feeds Feeds) []tui.Screen {
+// Screens returns the list of sessions with the selected one beside it, and the whole conversation.
+func Screens(c *console.Console, feeds Feeds) []tui.Screen {
 	a := &Agents{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, workDir: c.WorkDir, feeds: feeds}
 	return []tui.Screen{
-		{Name: "agents", Aliases: []string{"sessions", "transcripts"}, Keys: []string{"0"}, Help: "sessions of agents, on the engine and on this machine: read and talk",
-			Views: []tui.View{NewAgentList(a), newAgentDetail(a)}, Share: 50},
-		{Name: "conversation", Short: "talk", Help: "the conversation of the selected agent, whole", Aside: true, Views: []tui.View{newAgentTalk(a)}},
+		{Name: "agents", Aliases: []string{"sessions", "transcripts"}, Keys: []string{"0"}, Help: "agent sessions on the engine and transcripts on this machine",
+			Views: []tui.View{NewList(a), newDetail(a)}, Share: 50},
+		{Name: "conversation", Short: "conv", Help: "the whole conversation of the selected session", Aside: true, Views: []tui.View{newConversation(a)}},
 	}
 }
 
-// refresh takes the sessions of all sources. The list's view does it for all of them.
+// refresh takes the newest sessions of both sources.
 func (a *Agents) refresh() {
 	files, engineSessions := a.feeds.Transcripts.Value(), a.feeds.Sessions.Value()
-	a.waits = a.feeds.Approvals.Value()
+	a.approvals = a.feeds.Approvals.Value()
 	if a.data == files && a.sessions == engineSessions {
 		return
 	}
@@ -83,7 +87,7 @@ func (a *Agents) refresh() {
 		engine = a.sessions.Rows
 	}
 	a.rows = sessions.AgentRows(local, engine)
-	a.fresh++
+	a.version++
 }
 
 func sameRows(a, b *sessions.Sessions) bool {
@@ -93,7 +97,7 @@ func sameRows(a, b *sessions.Sessions) bool {
 	return len(a.Rows) == 0 || &a.Rows[0] == &b.Rows[0]
 }
 
-// Row is the one under the cursor; ok is false where there is none.
+// Row returns the session under the cursor.
 func (a *Agents) Row() (sessions.AgentSession, bool) {
 	if i := slices.IndexFunc(a.rows, func(r sessions.AgentSession) bool { return r.Key == a.Cursor }); i >= 0 {
 		return a.rows[i], true
@@ -101,7 +105,7 @@ func (a *Agents) Row() (sessions.AgentSession, bool) {
 	return sessions.AgentSession{}, false
 }
 
-// choose puts the cursor on a row; its conversation is wanted then.
+// choose moves the cursor to a session and reads its conversation.
 func (a *Agents) choose(r sessions.AgentSession) {
 	if a.Cursor == r.Key {
 		return
@@ -110,23 +114,23 @@ func (a *Agents) choose(r sessions.AgentSession) {
 	a.read(r.Key)
 }
 
-// read wants a conversation: that of the row, or of a subagent of it.
-func (a *Agents) read(what string) {
-	a.reads = what
+// read reads the conversation of the selected session or of one of its subagents.
+func (a *Agents) read(key string) {
+	a.wanted = key
 	r, _ := a.Row()
 	if r.Engine == nil {
 		a.feeds.Sessions.Read("")
-		a.feeds.Transcripts.Read(what)
+		a.feeds.Transcripts.Read(key)
 		return
 	}
 	a.feeds.Sessions.Read(r.Key)
-	if what == r.Key {
-		what = ""
+	if key == r.Key {
+		key = ""
 	}
-	a.feeds.Transcripts.Read(what)
+	a.feeds.Transcripts.Read(key)
 }
 
-// live is the session of the engine that is read, nil until it is here.
+// live returns the selected session of the engine as read last, or nil.
 func (a *Agents) live() *sessions.Talk {
 	if a.sessions == nil || a.sessions.Talk == nil || a.sessions.Wanted != a.Cursor {
 		return nil
@@ -134,7 +138,7 @@ func (a *Agents) live() *sessions.Talk {
 	return a.sessions.Talk
 }
 
-// state is what is known of a session of the engine, nil before anything is.
+// state returns the newest known state of a session on the engine, or nil.
 func (a *Agents) state(r sessions.AgentSession) *sessions.TalkState {
 	if t := a.live(); t != nil && t.State != nil && r.Key == a.Cursor {
 		return t.State
@@ -145,33 +149,32 @@ func (a *Agents) state(r sessions.AgentSession) *sessions.TalkState {
 	return r.Engine.State
 }
 
-// Talk is the conversation that is wanted, nil until it is here.
-func (a *Agents) Talk() *sessions.Conversation {
-	if t := a.live(); t != nil && a.reads == a.Cursor {
+// Loaded returns the wanted conversation, or nil until it is read.
+func (a *Agents) Loaded() *sessions.Conversation {
+	if t := a.live(); t != nil && a.wanted == a.Cursor {
 		return t.Conversation
 	}
-	if a.data == nil || a.data.Talk == nil || a.data.Wanted != a.reads {
+	if a.data == nil || a.data.Talk == nil || a.data.Wanted != a.wanted {
 		return nil
 	}
 	return a.data.Talk
 }
 
-// part is the subagent whose conversation is read; ok is false for the session's own.
+// part returns the subagent whose conversation is read. It reports false for the session itself.
 func (a *Agents) part() (agent sessions.TranscriptAgent, ok bool) {
 	r, _ := a.Row()
 	if r.Transcript == nil {
 		return agent, false
 	}
 	for _, agent := range r.Transcript.Agents {
-		if agent.Path == a.reads && a.reads != r.Key {
+		if agent.Path == a.wanted && a.wanted != r.Key {
 			return agent, true
 		}
 	}
 	return agent, false
 }
 
-// nextPart goes to the conversation of the next subagent, and from the last back to that
-// of the session.
+// nextPart reads the conversation of the next subagent, and after the last that of the session.
 func (a *Agents) nextPart(s tui.Shell, by int) {
 	r, ok := a.Row()
 	if !ok || r.Transcript == nil || len(r.Transcript.Agents) == 0 {
@@ -184,15 +187,15 @@ func (a *Agents) nextPart(s tui.Shell, by int) {
 			paths = append(paths, agent.Path)
 		}
 	}
-	at := slices.Index(paths, a.reads)
+	at := slices.Index(paths, a.wanted)
 	a.read(paths[(at+by+len(paths))%len(paths)])
 }
 
-// stateMark is how fresh a session is. A turn without an end is told of, unless somebody
-// may still be working on it.
+// stateMark returns the mark of a session: its status on the engine, or the age of a transcript. A transcript that
+// ends within a turn is marked open unless it is live.
 func stateMark(r sessions.AgentSession, now time.Time, s theme.Styles) theme.Mark {
 	if r.Engine != nil {
-		return talkMark(r.Engine.Status, r.Engine.Exit, s)
+		return engineMark(r.Engine.Status, r.Engine.Exit, s)
 	}
 	state := r.State(now)
 	switch {
@@ -206,9 +209,8 @@ func stateMark(r sessions.AgentSession, now time.Time, s theme.Styles) theme.Mar
 	return theme.Mark{Glyph: s.Glyphs.Dash, Word: string(state), Ink: s.Muted}
 }
 
-// spent is what a session has cost: of tokens without a known price nothing is told, and
-// where some have none, there is a plus behind.
-func spent(t sessions.AgentTotals, g theme.Glyphs) string {
+// costText shows the cost of a session, with a plus if some tokens have no known price.
+func costText(t sessions.AgentTotals, g theme.Glyphs) string {
 	switch {
 	case t.Tokens.Total() == 0:
 		return g.Dash
@@ -222,8 +224,8 @@ func spent(t sessions.AgentTotals, g theme.Glyphs) string {
 	return widget.Dollars(t.CostUSD) + more
 }
 
-// roughly is a large number in few cells: "980", "12.3k", "4.56M".
-func roughly(n int64) string {
+// shortCount formats a number in at most six cells: "980", "12.3k", "4.56M".
+func shortCount(n int64) string {
 	for _, u := range []struct {
 		of   float64
 		name string
@@ -241,7 +243,7 @@ func roughly(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// megabytes is a number of bytes as the progress tells it.
+// megabytes formats a number of bytes in MB or GB.
 func megabytes(n float64) string {
 	if n < 1e9 {
 		return strconv.FormatFloat(n/1e6, 'f', 0, 64) + " MB"
@@ -249,8 +251,8 @@ func megabytes(n float64) string {
 	return strconv.FormatFloat(n/1e9, 'f', 2, 64) + " GB"
 }
 
-// talkMark is how a session on the engine stands.
-func talkMark(status sessions.TalkStatus, exit ace.ExitStatus, s theme.Styles) theme.Mark {
+// engineMark returns the mark of a session on the engine.
+func engineMark(status sessions.TalkStatus, exit ace.ExitStatus, s theme.Styles) theme.Mark {
 	word := text.Cut(text.Safe(string(status), " "), 12, "")
 	switch status {
 	case sessions.TalkWorking:
@@ -268,4 +270,68 @@ func talkMark(status sessions.TalkStatus, exit ace.ExitStatus, s theme.Styles) t
 		return theme.Mark{Glyph: s.Glyphs.Dash, Word: word, Ink: s.Muted}
 	}
 	return theme.Mark{Glyph: s.Glyphs.Unknown, Word: console.OrDash(word, s.Glyphs), Ink: s.Muted}
+}
+
+// runsOf returns the blueprint runs that a session started or was given, newest first.
+func (a *Agents) runsOf(r sessions.AgentSession) []runs.Run {
+	if a.sessions == nil || r.Engine == nil {
+		return nil
+	}
+	return a.sessions.RunsOf(r.Engine.ID)
+}
+
+// maxListed is the largest number of runs in a query.
+const maxListed = 50
+
+// openRuns opens the run of the selected session, or lists several.
+func (a *Agents) openRuns(s tui.Shell) tea.Cmd {
+	r, ok := a.Row()
+	if !ok {
+		s.Note("no session is selected")
+		return nil
+	}
+	switch list := a.runsOf(r); len(list) {
+	case 0:
+		s.Note("this session has no known runs")
+	case 1:
+		return a.nav.OpenRun(s, list[0])
+	default:
+		var ids []string
+		for _, one := range list[:min(len(list), maxListed)] {
+			if id := runs.Quote(one.WorkflowID); !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+		a.controls.SetQuery("WorkflowId IN (" + strings.Join(ids, ", ") + ")")
+		s.Open("runs")
+		s.Note("listing the runs of session " + text.Safe(r.ID, " ") + "; / changes the filter")
+	}
+	return nil
+}
+
+// openCallback opens the run of the callback under the cursor, or the runs of the session.
+func (v *Conversation) openCallback(s tui.Shell) tea.Cmd {
+	v.sync()
+	if e := v.Entry(v.At.Entry); e != nil && e.Callback {
+		if id, ok := strings.CutPrefix(e.Name, "run "); ok && id != "" {
+			return v.nav.OpenRun(s, runners.BlueprintRun(id))
+		}
+	}
+	return v.openRuns(s)
+}
+
+// runs writes the newest runs of a session.
+func (w sessionWriter) runs(r sessions.AgentSession, list []runs.Run) {
+	if len(list) == 0 {
+		return
+	}
+	w.Section("Runs", widget.HowMany(len(list), "run")+"; R opens them")
+	for _, one := range list[:min(len(list), shownTurns)] {
+		m := console.BlueprintMarkOf(one, w.S)
+		how := "started here"
+		if one.Parent != r.Engine.ID {
+			how = "given to this session"
+		}
+		w.End(w.Line().Add(m.Ink, "   "+m.Glyph+" "+text.Fit(m.Word, 10, "")).Add(w.S.Text, console.NameOf(one)).Add(w.S.Muted, "  "+how+", "+w.Ago(one.Start)))
+	}
 }

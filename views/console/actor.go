@@ -23,9 +23,8 @@ import (
 // ActionTimeout bounds one action on one run, and what is read to prepare it.
 const ActionTimeout = 10 * time.Second
 
-// Actor does to runs what the user asks for. Every action takes the same way: it is prepared, the user confirms it, it
-// is done, the result is noted and the list is refreshed. An action on several runs shows its progress as work that the
-// user can stop.
+// Actor changes runs for the user. It prepares an action, asks the user to confirm it, performs it, notes the result and
+// refreshes the list. An action on several runs shows its progress as work that the user can stop.
 type Actor struct {
 	Context context.Context
 	Actions Actions // nil for a console that only reads
@@ -36,23 +35,22 @@ type Actor struct {
 	refuse   func(verb string, of Target) string
 }
 
-// Target is the run that an action is about: the one that was selected when the user asked, whatever the list does
-// meanwhile.
+// Target is the run of an action: the one that was selected when the user asked.
 type Target struct{ WorkflowID, RunID string }
 
-// Prepared is what an action would do, in words, and how to do it. Do returns a line that says what was done, and the
-// run that was started, if any.
+// Prepared is an action that waits for confirmation. Do performs it and returns a line for the user, and the run that
+// it started, if any.
 type Prepared struct {
 	Title string
 	Lines []string // plain text, not yet safe
-	Yes   string   // what yes does, as a verb
+	Yes   string   // verb phrase for yes
 	Do    func(context.Context) (done string, started runs.Run, err error)
 }
 
 // Started is the message that an action started a run.
 type Started struct{ Run runs.Run }
 
-// Acts reports whether there are keys for actions.
+// Acts reports whether the console has keys for actions.
 func (a *Actor) Acts() bool { return a.Actions != nil || a.refuse != nil }
 
 // refused notes why an action is impossible here, if it is.
@@ -64,7 +62,7 @@ func (a *Actor) refused(s tui.Shell, verb string, of Target) bool {
 	return true
 }
 
-// Propose prepares an action on one run in the background, then asks. The user can leave before it asks.
+// Propose prepares an action on one run in the background, then asks the user to confirm it. The user can leave before.
 func (a *Actor) Propose(s tui.Shell, verb string, of Target, prepare func(context.Context, Target) (Prepared, error)) tea.Cmd {
 	ctx, stop := context.WithTimeout(a.Context, ActionTimeout)
 	w := &tui.Waiting{Title: capital(verb) + " " + NameOf(a.nav.Selected.Run) + "?", Leave: stop,
@@ -78,7 +76,7 @@ func (a *Actor) Propose(s tui.Shell, verb string, of Target, prepare func(contex
 
 func capital(verb string) string { return strings.ToUpper(verb[:1]) + verb[1:] }
 
-// prepared returns the question, or why there is none.
+// prepared returns the message that asks the question or reports an error.
 func (a *Actor) prepared(ctx context.Context, verb string, of Target, prepare func(context.Context, Target) (Prepared, error)) tea.Msg {
 	var p Prepared
 	of, err := a.frozen(ctx, of)
@@ -99,8 +97,8 @@ func (a *Actor) question(verb string, p Prepared) tui.Question {
 	return tui.Question{Title: p.Title, Lines: lines, Yes: p.Yes, Do: func() tea.Cmd { return a.Perform(verb, p) }}
 }
 
-// frozen returns the newest run of a workflow as of now if no run is named, so that what the user confirms for one run
-// is not done to another.
+// frozen sets the run ID of a target to that of the newest run if it is empty, so that a confirmed action does not
+// apply to a later run.
 func (a *Actor) frozen(ctx context.Context, of Target) (Target, error) {
 	if of.RunID != "" {
 		return of, nil
@@ -129,7 +127,7 @@ func (a *Actor) result(verb string, do func() (string, runs.Run, error)) tea.Msg
 	return tea.BatchMsg{func() tea.Msg { return tui.Noted(done) }, func() tea.Msg { return Started{started} }}
 }
 
-// Act does something that needs no question.
+// Act performs an action that needs no confirmation.
 func (a *Actor) Act(verb string, do func(context.Context) (done string, err error)) tea.Cmd {
 	return a.Perform(verb, Prepared{Do: func(ctx context.Context) (string, runs.Run, error) {
 		done, err := do(ctx)
@@ -137,7 +135,7 @@ func (a *Actor) Act(verb string, do func(context.Context) (done string, err erro
 	}})
 }
 
-// ask confirms an action on one run, or on several: then each is prepared and done in turn, with progress.
+// ask asks to confirm an action on several runs, then prepares and performs it on each in turn.
 func (a *Actor) ask(s tui.Shell, verb string, open []runs.Run, of int, prepare func(context.Context, Target) (Prepared, error)) tea.Cmd {
 	lines := []string{fmt.Sprintf("open: %d of %s", len(open), widget.HowMany(of, "marked run")), ""}
 	for _, r := range open[:min(len(open), shownMarks)] {

@@ -9,16 +9,15 @@ import (
 	"acescope/tui/widget"
 )
 
-// MaxOptions bounds what a completion offers.
+// MaxOptions is the largest number of completions offered.
 const MaxOptions = 40
 
-// complete offers what the query's text may become: attribute names, operators, and the
-// values that are known.
+// complete completes attribute names, operators, and known values of a query.
 func (l *Listing) complete(line string, cursor int) (int, []string) {
 	return Completion(line, cursor, l.valuesOf)
 }
 
-// valuesOf lists the known values of an attribute, those that most runs have first.
+// valuesOf lists the known values of an attribute, the most frequent first.
 func (l *Listing) valuesOf(attribute string) []string {
 	var values []string
 	add := func(v string) {
@@ -59,7 +58,7 @@ func valueIn(r *runs.Run, attribute string) string {
 	return runs.ValueOf(*r, attribute)
 }
 
-// fixedValues are attributes whose values are known beforehand.
+// fixedValues are the values of the attributes that have a fixed set.
 var fixedValues = map[string][]string{
 	ace.AttrExit:      {"running", "success", "wrong", "failed", "cancelled", "timeout"},
 	ace.AttrAdapter:   {string(ace.Offline), string(ace.Online)},
@@ -67,14 +66,13 @@ var fixedValues = map[string][]string{
 	"WorkflowType":    {ace.TaskWorkflow, ace.ExperimentWorkflow},
 }
 
-// builtIn are the server's own attributes that a query over runs is likely to name.
+// builtIn are the server's own attributes that are useful in a query over runs.
 var builtIn = []string{"WorkflowId", "WorkflowType", "RunId", "StartTime", "CloseTime", "ExecutionStatus", "ExecutionDuration", "HistoryLength"}
 
-// Operators are those of the query language, for an attribute that holds a word.
+// Operators are the operators of the query language for keyword attributes.
 var Operators = []string{"= ", "!= ", "IN (", "NOT IN (", "STARTS_WITH ", "IS NULL", "IS NOT NULL"}
 
-// Completion offers what the text of a query from byte from up to the cursor may become.
-// Both the short words and the query language are known.
+// Completion returns replacements for line[from:cursor] of a query, written in short words or in the query language.
 func Completion(line string, cursor int, values func(attribute string) []string) (from int, options []string) {
 	cursor = widget.Clamp(cursor, 0, len(line))
 	before := queryTokens(line[:cursor])
@@ -92,16 +90,16 @@ func Completion(line string, cursor int, values func(attribute string) []string)
 	switch {
 	case awaitsOperator(before):
 		options = Operators
-	case ended(before):
+	case conditionComplete(before):
 		options = []string{"AND ", "OR "}
-		options = append(options, beginnings()...)
+		options = append(options, conditionStarts()...)
 	default:
-		options = beginnings()
+		options = conditionStarts()
 	}
 	return word.at, match(word.text, options, func(o string) string { return o })
 }
 
-// completeShort completes the value in KEY=VALUE: the last of several apart by commas.
+// completeShort completes the value in KEY=VALUE, or the last of several values separated by commas.
 func completeShort(word queryToken, at int, values func(string) []string) (int, []string) {
 	name := attribute(strings.TrimSuffix(word.text[:at], "!"))
 	start := at + 1
@@ -126,8 +124,8 @@ func quoteAll(values []string) []string {
 	return out
 }
 
-// beginnings are what a condition may begin with.
-func beginnings() []string {
+// conditionStarts returns the texts that a condition may begin with.
+func conditionStarts() []string {
 	var out []string
 	for _, a := range append(ace.SearchAttributes(), builtIn...) {
 		out = append(out, a+"=")
@@ -143,8 +141,7 @@ func beginnings() []string {
 	return append(append(words, short...), out...)
 }
 
-// match keeps the options that begin with what was typed, whatever its case, but not one
-// that is typed already.
+// match returns the options that begin with the typed text, ignoring case, except an option that is complete.
 func match(typed string, options []string, text func(string) string) []string {
 	var out []string
 	lower := strings.ToLower(typed)
@@ -156,7 +153,7 @@ func match(typed string, options []string, text func(string) string) []string {
 	return out
 }
 
-// queryToken is a word, an operator, a bracket, a comma or a quoted text of a query.
+// queryToken is a word, operator, bracket, comma or quoted text of a query.
 type queryToken struct {
 	text    string
 	at, end int
@@ -180,8 +177,7 @@ func queryTokens(s string) []queryToken {
 	return out
 }
 
-// wordEnd is where the word at a place ends: at a space or bracket that is not quoted. A
-// comma ends it too, unless the word is KEY=VALUE, where it parts values.
+// wordEnd returns the end of the word at a position: an unquoted space or bracket, or a comma outside KEY=VALUE.
 func wordEnd(s string, at int) int {
 	var quoted byte
 	for i := at; i < len(s); i++ {
@@ -214,8 +210,7 @@ func isOperator(t queryToken) bool {
 	return false
 }
 
-// awaitsValue tells of which attribute a value comes next: after an operator, or in the
-// brackets of an IN.
+// awaitsValue returns the attribute whose value comes next: after an operator, or in the brackets of an IN.
 func awaitsValue(before []queryToken) (string, bool) {
 	n := len(before)
 	if n >= 2 && isOperator(before[n-1]) {
@@ -247,8 +242,8 @@ func awaitsOperator(before []queryToken) bool {
 	return ok && strings.ToLower(before[len(before)-1].text) != before[len(before)-1].text
 }
 
-// ended tells whether a condition is complete, so that another may be joined to it.
-func ended(before []queryToken) bool {
+// conditionComplete reports whether AND or OR may follow.
+func conditionComplete(before []queryToken) bool {
 	if len(before) == 0 {
 		return false
 	}

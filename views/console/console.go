@@ -5,14 +5,20 @@ package console
 import (
 	"context"
 	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
 )
 
-// Options are what the screens work on.
+// Options configure a console.
 type Options struct {
 	Context  context.Context // of actions; nil for the background
 	Controls Controls
 	Actions  Actions // nil for a console that only reads
-	// Refuse says, in place of Actions, why an action is impossible and what to do instead; nil if Actions act.
+	// Refuse explains why an action is impossible and what to do instead. It is nil if Actions is set.
 	Refuse   func(verb string, of Target) string
 	Filters  []SavedFilter  // the default one applies at the start
 	Saver    FilterSaver    // nil if filters cannot be saved
@@ -43,4 +49,73 @@ func New(o Options) *Console {
 	actor := &Actor{Context: o.Context, Actions: o.Actions, nav: nav, listing: listing, controls: o.Controls, refuse: o.Refuse}
 	listing.StartFilter()
 	return &Console{Navigation: nav, Listing: listing, Actor: actor, Controls: o.Controls, Location: o.Location, WorkDir: o.WorkDir}
+}
+
+// Value is the newest value of a reader.
+type Value[V any] interface{ Value() V }
+
+// Feed is a feed as a screen uses it: the newest value, and whether the screen is shown.
+type Feed[V any] interface {
+	Value[V]
+	Look(on bool)
+}
+
+// Controls steers what all screens show. Its methods return at once; what they lead to comes with a later Refresh of
+// the views. Select is called for each row that the cursor passes.
+type Controls interface {
+	Connection() cluster.Connection
+	SetQuery(query string)
+	Select(id runs.ID)
+	SetPaused(paused bool)
+	Refresh()
+	// StartWork shows a long operation that the user can stop.
+	StartWork(ctx context.Context, label string) (working context.Context, progress func(done, total int64), end func())
+	// Compare compares two runs.
+	Compare(histories.DiffAsk)
+	// VerifyRun verifies the selected run in the time machine.
+	VerifyRun(strict bool)
+	// VerifyRuns verifies many runs.
+	VerifyRuns(histories.VerifyWish)
+}
+
+// Actions change runs, sessions and runners. They do I/O and are called inside commands.
+type Actions interface {
+	// Cancel requests cancellation. It returns before the run closes.
+	Cancel(ctx context.Context, workflowID, runID string) error
+	Mutations
+	SessionActions
+	RunnerActions
+}
+
+// SessionActions change sessions on the engine.
+type SessionActions interface {
+	// StartSession starts a session and returns its ID. If the input has no ID, it generates one.
+	StartSession(ctx context.Context, in sessions.TalkInput, first string) (id string, err error)
+	// SendMessage queues a message; waiting is the number of messages before it.
+	SendMessage(ctx context.Context, session, message string) (waiting int, err error)
+	// DecideCall allows or denies a waiting tool call. The agent is told the reason.
+	DecideCall(ctx context.Context, session, call string, allow bool, reason string) error
+	InterruptSession(ctx context.Context, session string) error
+	StopSession(ctx context.Context, session string) error
+	// Arguments reads the arguments of a call that are too large for its request.
+	Arguments(ctx context.Context, ref ace.Ref) ([]byte, error)
+}
+
+// RunnerActions change blueprint runs and runners.
+type RunnerActions interface {
+	// StopRun asks a blueprint run to stop. It does not wait.
+	StopRun(ctx context.Context, id string) error
+	// DrainRunner stops assigning runs to a runner.
+	DrainRunner(ctx context.Context, id string) error
+}
+
+// Mutations prepare changes to a run. Preparing may read the history and changes nothing; [Prepared].Do makes the
+// change after the user confirmed it.
+type Mutations interface {
+	// Freeze returns the newest run of a workflow.
+	Freeze(ctx context.Context, workflowID string) (Target, error)
+	PrepareFork(ctx context.Context, of Target, at Point, changes []Field) (Prepared, error)
+	PrepareReset(ctx context.Context, of Target, at Point, reason string) (Prepared, error)
+	PrepareTerminate(of Target, reason string) (Prepared, error)
+	PrepareSignal(of Target, name, argument string) (Prepared, error)
 }

@@ -8,12 +8,10 @@ import (
 	"acescope/sources/sessions"
 )
 
-// Filter is the visibility query that a person's words stand for. Words are statuses
-// ("wrong", "failed"), KEY=VALUE, KEY:VALUE or KEY!=VALUE with short or whole
-// attribute names (several values apart by commas, a trailing * for a prefix), "open",
-// "closed", and anything else is the beginning of a task id. They are joined by AND.
-// Text with an operator between spaces, a bracket or one of the query language's own
-// words is taken for a query and returned as it is.
+// Filter translates typed words to a visibility query. A word is a status ("wrong", "failed"), "open", "closed",
+// KEY=VALUE, KEY:VALUE or KEY!=VALUE with a short or full attribute name (several values separated by commas, a
+// trailing * for a prefix), or else the beginning of a task ID. The words are joined by AND. Text with a separate
+// operator, a bracket or a keyword of the query language is a query already and is returned unchanged.
 func Filter(typed string) string {
 	words := split(typed)
 	if isQuery(words) {
@@ -52,12 +50,12 @@ var filterKeys = map[string]string{
 	"status": ace.AttrExit, "exit": ace.AttrExit, "type": "WorkflowType", "blueprint": ace.AttrBlueprint, "bp": ace.AttrBlueprint, "runner": ace.AttrRunner, "workflow": "WorkflowId", "id": "WorkflowId",
 }
 
-// runTypes are the types of workflows by their short names.
+// runTypes are the workflow types and their short names.
 var runTypes = []struct{ name, workflow string }{
 	{"task", ace.TaskWorkflow}, {"experiment", ace.ExperimentWorkflow}, {"run", runners.RunWorkflow}, {"session", sessions.SessionWorkflow},
 }
 
-// RunTypes lists the short names of the types of workflows.
+// RunTypes lists the short names of the workflow types.
 func RunTypes() []string {
 	var names []string
 	for _, t := range runTypes {
@@ -66,7 +64,7 @@ func RunTypes() []string {
 	return names
 }
 
-// RunType is the type of workflow that a short name stands for.
+// RunType returns the workflow type for a short name.
 func RunType(name string) (workflow string, ok bool) {
 	for _, t := range runTypes {
 		if t.name == name {
@@ -76,8 +74,7 @@ func RunType(name string) (workflow string, ok bool) {
 	return "", false
 }
 
-// attribute is the search attribute that a key names, in its right spelling; keys that
-// are nobody's short form are taken as they are.
+// attribute returns the search attribute for a key, or the key itself if it is unknown.
 func attribute(key string) string {
 	lower := strings.ToLower(key)
 	if a, ok := filterKeys[lower]; ok {
@@ -91,19 +88,19 @@ func attribute(key string) string {
 	return key
 }
 
-// term is one word as a condition.
+// term translates one word to a condition.
 func term(word string) string {
 	if s, ok := stateWords[strings.ToLower(word)]; ok {
 		return s
 	}
 	at := strings.IndexAny(word, "=:!\"'")
 	if at <= 0 || word[at] == '"' || word[at] == '\'' {
-		return named(word)
+		return idStartsWith(word)
 	}
 	key, op, value := attribute(word[:at]), "=", word[at+1:]
 	if word[at] == '!' {
 		if !strings.HasPrefix(value, "=") {
-			return named(word)
+			return idStartsWith(word)
 		}
 		op, value = "!=", value[1:]
 	}
@@ -117,7 +114,7 @@ func term(word string) string {
 	return equals(key, op, values)
 }
 
-// valueOf spells out the values that have short forms.
+// valueOf expands short forms of values.
 func valueOf(key, value string) string {
 	lower := strings.ToLower(value)
 	if s, ok := statusWords[lower]; ok && key == ace.AttrExit {
@@ -145,15 +142,14 @@ func equals(key, op string, values []string) string {
 	return key + in + strings.Join(values, ", ") + ")"
 }
 
-// named finds runs by the beginning of their name: of a task, or of a workflow that is
-// none of ACE's and has no task id.
-func named(word string) string {
+// idStartsWith matches runs by the beginning of the task ID, or of the workflow ID for workflows other than ACE tasks.
+func idStartsWith(word string) string {
 	return "(" + prefix(ace.AttrTask, word) + " OR " + prefix("WorkflowId", word) + ")"
 }
 
 func prefix(key, value string) string { return key + " STARTS_WITH " + quote(value) }
 
-// quote is a value as the query language has it. One that is quoted already stays.
+// quote quotes a value unless it is quoted already.
 func quote(s string) string {
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
 		return s
@@ -161,7 +157,7 @@ func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// split breaks text at spaces that are not quoted.
+// split splits text at unquoted spaces.
 func split(s string) []string {
 	var words []string
 	var word strings.Builder
@@ -193,14 +189,14 @@ var queryWords = map[string]bool{
 	"OR": true, "NOT": true, "IN": true, "BETWEEN": true, "IS": true, "STARTS_WITH": true, "LIKE": true, "ORDER": true, "GROUP": true,
 }
 
-// isQuery tells whether the words are the query language itself. An odd number of
-// quotes counts too: the server says what is wrong with it, and where.
+// isQuery reports whether the words are in the query language. Unbalanced quotes count too: the server reports the
+// error and its place.
 func isQuery(words []string) bool {
 	for _, w := range words {
 		if queryWords[strings.ToUpper(w)] || strings.Count(w, `"`)%2 == 1 || strings.Count(w, `'`)%2 == 1 {
 			return true
 		}
-		unquoted := outside(w)
+		unquoted := unquoted(w)
 		if strings.ContainsAny(unquoted, "()<>`") || strings.Trim(unquoted, "=!") == "" ||
 			strings.HasPrefix(unquoted, "=") || strings.HasSuffix(unquoted, "=") && !strings.ContainsAny(w, `"'`) {
 			return true
@@ -209,8 +205,8 @@ func isQuery(words []string) bool {
 	return false
 }
 
-// outside is what of a word is not quoted; a wholly quoted word counts as a letter.
-func outside(w string) string {
+// unquoted returns the unquoted part of a word. Each quoted part becomes the letter q.
+func unquoted(w string) string {
 	var b strings.Builder
 	var quoted rune
 	for _, r := range w {

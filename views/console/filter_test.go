@@ -41,8 +41,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// A query that the console itself made, shown in the prompt and sent again, must not
-// change its meaning.
+// The console shows its own query in the prompt; sending it again must not change its meaning.
 func FuzzFilterIsStable(f *testing.F) {
 	for _, s := range []string{"wrong", "exp=a", "q-01", `a"b`, "exp!=a,b", "type:task open", `exp="x y"`, "=", "a=*"} {
 		f.Add(s)

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -43,7 +44,7 @@ func (l *Listing) Pause(s tui.Shell) tea.Cmd {
 	paused := !l.Runs.Paused
 	l.controls.SetPaused(paused)
 	if paused {
-		s.Note("paused: what is shown does not change")
+		s.Note("refreshing paused; p resumes")
 	} else {
 		s.Note("resumed")
 	}
@@ -123,5 +124,62 @@ func (l *Listing) FilterWasSaved(m FilterSaved) tea.Cmd {
 		fresh = append(fresh, SavedFilter{Name: m.name, Query: m.query})
 	}
 	l.Filters = fresh
-	return func() tea.Msg { return tui.Noted("saved as " + m.name + ": ctrl+o lists the saved filters") }
+	return func() tea.Msg { return tui.Noted("saved as " + m.name + "; ctrl+o lists the saved filters") }
 }
+
+// marks are the marked runs, in the order of marking.
+type marks struct {
+	Runs []runs.Run
+	Of   map[RowKey]bool
+}
+
+// KeyOf returns the key of a run.
+func KeyOf(r *runs.Run) RowKey { return RowKey{r.WorkflowID, r.RunID} }
+
+// Toggle marks or unmarks a run. It reports false if [MaxMarks] runs are marked.
+func (m *marks) Toggle(r runs.Run) bool {
+	k := KeyOf(&r)
+	if m.Of[k] {
+		delete(m.Of, k)
+		m.Runs = slices.DeleteFunc(m.Runs, func(o runs.Run) bool { return KeyOf(&o) == k })
+		return true
+	}
+	if len(m.Runs) >= MaxMarks {
+		return false
+	}
+	if m.Of == nil {
+		m.Of = map[RowKey]bool{}
+	}
+	m.Of[k] = true
+	m.Runs = append(m.Runs, r)
+	return true
+}
+
+func (m *marks) Clear() { *m = marks{} }
+
+// refresh replaces the marked runs by their newest rows in a list.
+func (m *marks) refresh(rows []runs.Run) {
+	if len(m.Runs) == 0 {
+		return
+	}
+	now := map[RowKey]int{}
+	for i := range rows {
+		if k := KeyOf(&rows[i]); m.Of[k] {
+			now[k] = i
+		}
+	}
+	for i := range m.Runs {
+		if at, ok := now[KeyOf(&m.Runs[i])]; ok {
+			m.Runs[i] = rows[at]
+		}
+	}
+}
+
+// MaxMarks is the largest number of marked runs.
+const MaxMarks = 10_000
+
+// RowKey identifies a run in a list.
+type RowKey struct{ WorkflowID, RunID string }
+
+// shownMarks is the number of marked runs that a question names.
+const shownMarks = 8

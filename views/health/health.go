@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"acescope/sources/cluster"
 	"acescope/sources/system"
 	"acescope/theme"
@@ -16,70 +14,58 @@ import (
 	"acescope/views/console"
 )
 
-// health lists how the server, the workers, the sources, the calls and this process are.
+// health lists the checks of the server, the workers, the sources, the calls and this process.
 type health struct {
-	controls      console.Controls
-	location      *time.Location
-	feed          console.Feed[*system.System]
-	styles        theme.Styles
-	width, height int
-	data          *system.System
-	conn          cluster.Connection
-	arranged      *system.System
-	lostSince     time.Time      // that checks were made for
-	checks        []system.Check // nil before the first time
-	bySection     [][]system.Check
-	list          widget.SectionList
+	controls console.Controls
+	location *time.Location
+	feed     console.Feed[*system.System]
+	console.Pane
+	data      *system.System
+	conn      cluster.Connection
+	arranged  *system.System
+	lostSince time.Time      // connection loss that checks were made for
+	checks    []system.Check // nil before the first data
+	bySection [][]system.Check
+	list      widget.SectionList
 }
 
-func NewHealth(c *console.Console, feed console.Feed[*system.System]) *health {
-	return &health{controls: c.Controls, location: c.Location, feed: feed}
+// Screen returns the list of checks with the selected one beside it.
+func Screen(c *console.Console, feed console.Feed[*system.System]) tui.Screen {
+	v := &health{Pane: console.NewPane("Health"), controls: c.Controls, location: c.Location, feed: feed}
+	return tui.Screen{Name: "health", Keys: []string{"8"}, Help: "the server, the workers, the sources",
+		Views: []tui.View{v, &detail{Pane: console.NewPane("Detail"), from: v}}}
 }
-
-func (v *health) Name() string { return "Health" }
-
-func (v *health) Title() string { return "Health" }
 
 func (v *health) Footer() string { return v.list.Position() }
 
 func (v *health) Bindings() []tui.Binding {
-	b := func(name, help, short string, do func(), keys ...string) tui.Binding {
-		return tui.Binding{Action: "health." + name, Keys: keys, Help: help, Short: short, Do: func(tui.Shell) tea.Cmd { do(); return nil }}
-	}
 	return append(widget.Motions("health", v),
-		b("next_part", "to the next part", "part", func() { v.list.Jump(1) }, "]"),
-		b("previous_part", "to the part before", "", func() { v.list.Jump(-1) }, "["),
-		b("whole", "show a part whole, or its beginning", "whole part", v.list.Toggle, "a"),
-		b("next_wrong", "to the next row that is wrong", "wrong", func() { v.wrong(1) }, "e"),
-		b("previous_wrong", "to the row before that is wrong", "", func() { v.wrong(-1) }, "E"))
+		console.Key("health.next_part", "next section", "section", func() { v.list.Jump(1) }, "]"),
+		console.Key("health.previous_part", "previous section", "", func() { v.list.Jump(-1) }, "["),
+		console.Key("health.whole", "expand or collapse the section", "expand", v.list.Toggle, "a"),
+		console.Key("health.next_wrong", "next error or warning", "next problem", func() { v.nextProblem(1) }, "e"),
+		console.Key("health.previous_wrong", "previous error or warning", "", func() { v.nextProblem(-1) }, "E"))
 }
 
 func (v *health) SetShown(shown bool) { v.feed.Look(shown) }
+func (v *health) Refresh()            { v.data, v.conn = v.feed.Value(), v.controls.Connection() }
+func (v *health) Page() int           { return v.list.Page() }
+func (v *health) Scroll(by int)       { v.list.Scroll(by) }
 
-func (v *health) SetStyles(s theme.Styles) { v.styles = s }
-
-func (v *health) SetSize(width, height int) { v.width, v.height = width, height }
-
-func (v *health) Refresh() { v.data, v.conn = v.feed.Value(), v.controls.Connection() }
-
-func (v *health) Page() int { return v.list.Page() }
-
-func (v *health) Scroll(by int) { v.list.Scroll(by) }
-
-// Copy is what to do about the row under the cursor, or what it says.
+// Copy returns the advice for the row under the cursor, or its text.
 func (v *health) Copy() (what, copied string) {
 	c, ok := v.selected()
 	switch {
 	case !ok:
 		return "", ""
 	case c.Advice != "":
-		return "the advice", c.Advice
+		return "advice", c.Advice
 	}
-	return "the row", c.Name + ": " + c.Text
+	return "check", c.Name + ": " + c.Text
 }
 
-// wrong goes to the next row that is not well.
-func (v *health) wrong(by int) {
+// nextProblem goes to the next row that is an error or a warning.
+func (v *health) nextProblem(by int) {
 	rows := v.list.Flat()
 	at := -1
 	for i, r := range rows {
@@ -108,8 +94,7 @@ func (v *health) selected() (system.Check, bool) {
 	return c, c.Name != ""
 }
 
-// arrange judges the newest data. A server that went away since it was read is told at
-// once, from the connection.
+// arrange checks the newest data. A connection lost since then is shown at once.
 func (v *health) arrange(now time.Time) {
 	lost := time.Time{}
 	if v.conn.State == cluster.ConnLost {
@@ -143,7 +128,7 @@ func (v *health) arrange(now time.Time) {
 			}
 		}
 		if section == system.SectionAgents && len(rows) == 0 {
-			continue // nobody calls any
+			continue // no agent was called
 		}
 		v.bySection = append(v.bySection, rows)
 		parts = append(parts, widget.SectionPart{strings.ToUpper(string(section[:1])) + string(section[1:]), v.partRemark(section, rows), len(rows), partLimit(section)})
@@ -170,43 +155,43 @@ func (v *health) partRemark(s system.Section, rows []system.Check) string {
 	}
 	switch {
 	case s == system.SectionWorkers && v.conn.Mode == cluster.ModeFile:
-		return "none: there is no server"
+		return "none: a history file needs no server"
 	case s == system.SectionWorkers:
-		return "not known while the server does not answer"
+		return "unknown: the server does not answer"
 	case s == system.SectionCalls:
-		return "none was made"
+		return "no calls"
 	}
-	return "nothing is known"
+	return "no data"
 }
 
 func (v *health) Draw(now time.Time, focused bool) []string {
 	v.arrange(now)
 	head := append([]string{v.head(now)}, v.advice()...)
-	v.list.SetSize(v.width, max(v.height-len(head), 0))
-	return widget.Fill(append(head, v.list.Draw(v.styles, focused, func(at widget.SectionRow, width int, plain bool) string {
+	v.list.SetSize(v.Width, max(v.Height-len(head), 0))
+	return widget.Fill(append(head, v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int, plain bool) string {
 		return v.row(v.at(at), width, plain, now)
-	})...), v.width, v.height)
+	})...), v.Width, v.Height)
 }
 
-// head is the verdict in a line.
+// head summarizes the checks.
 func (v *health) head(now time.Time) string {
-	s := v.styles
+	s := v.Styles
 	wrong, odd := system.Wrong(v.checks), 0
 	for _, c := range v.checks {
 		if c.State == system.CheckOdd {
 			odd++
 		}
 	}
-	l := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
 	switch {
 	case v.arranged == nil && wrong == 0:
-		l.Add(s.Muted, " asking"+s.Glyphs.Ellipsis)
+		l.Add(s.Muted, " checking"+s.Glyphs.Ellipsis)
 	case wrong > 0:
-		l.Add(s.Error, " "+s.Glyphs.Failed+" "+widget.HowMany(wrong, "thing")+" wrong").Add(s.Muted, " "+s.Glyphs.Dot+" e goes there")
+		l.Add(s.Error, " "+s.Glyphs.Failed+" "+widget.HowMany(wrong, "error")).Add(s.Muted, " "+s.Glyphs.Dot+" e goes there")
 	case odd > 0:
-		l.Add(s.Warning, " "+s.Glyphs.Unknown+" all works, "+widget.HowMany(odd, "row")+" worth a look")
+		l.Add(s.Warning, " "+s.Glyphs.Unknown+" "+widget.HowMany(odd, "warning"))
 	default:
-		l.Add(s.Success, " "+s.Glyphs.Success+" all is well")
+		l.Add(s.Success, " "+s.Glyphs.Success+" all checks passed")
 	}
 	if v.arranged != nil && !v.arranged.Loading {
 		l.Add(s.Muted, " "+s.Glyphs.Dot+" read "+text.Span(now.Sub(v.arranged.At))+" ago")
@@ -214,8 +199,7 @@ func (v *health) head(now time.Time) string {
 	return l.String(s.Text)
 }
 
-// advice is what to do about the row under the cursor, or else about the first that is
-// wrong.
+// advice shows the advice for the row under the cursor, or for the last error.
 func (v *health) advice() []string {
 	c, _ := v.selected()
 	for _, other := range v.checks {
@@ -226,25 +210,25 @@ func (v *health) advice() []string {
 	if c.Advice == "" {
 		return nil
 	}
-	s := v.styles
-	l := text.Line{Max: v.width, Tail: s.Glyphs.Ellipsis}
+	s := v.Styles
+	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
 	l.Add(s.Muted, "   "+text.Safe(c.Name, " ")+" "+s.Glyphs.Arrow+" ").Add(s.Accent, text.Safe(c.Advice, " "))
 	return []string{l.String(s.Text)}
 }
 
-// checkMark is how a row is, as a glyph with a word.
+// checkMark returns the mark of a check.
 func checkMark(state system.CheckState, s theme.Styles) theme.Mark {
 	switch state {
 	case system.CheckWrong:
-		return theme.Mark{Glyph: s.Glyphs.Failed, Word: "wrong", Ink: s.Error}
+		return theme.Mark{Glyph: s.Glyphs.Failed, Word: "error", Ink: s.Error}
 	case system.CheckOdd:
-		return theme.Mark{Glyph: s.Glyphs.Unknown, Word: "look", Ink: s.Warning}
+		return theme.Mark{Glyph: s.Glyphs.Unknown, Word: "warn", Ink: s.Warning}
 	}
 	return theme.Mark{Glyph: s.Glyphs.Success, Word: "ok", Ink: s.Success}
 }
 
 func (v *health) row(c system.Check, width int, plain bool, now time.Time) string {
-	s := v.styles
+	s := v.Styles
 	m := checkMark(c.State, s)
 	age := ""
 	if !c.At.IsZero() {

@@ -29,7 +29,7 @@ type lineageCells struct {
 // lineageCellsOf returns the texts of a run.
 func lineageCellsOf(n *histories.LineageNode, s theme.Styles) lineageCells {
 	g := s.Glyphs
-	c := lineageCells{branch: branchOf(n, g), name: console.NameOf(n.Run), status: console.MarkOf(n.Run, s),
+	c := lineageCells{branch: branchOf(n, g), name: console.NameOf(n.Run), status: console.StatusMark(n.Run, s),
 		cost: console.CostOf(n.Run, n.Run.Start, s), at: g.Dash, changed: g.Dash, answer: g.Dash,
 		effect: cmp.Or(string(n.Effect), g.Dash)}
 	if n.Nth > 0 {

@@ -12,60 +12,60 @@ import (
 	"acescope/engine/ace"
 	"acescope/sources/histories"
 	"acescope/sources/logfile"
-	logspkg "acescope/sources/logs"
+	"acescope/sources/logs"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/views/console"
 )
 
-// logs is what the two panes of the logs share: the files and which lines are wanted.
-type logScreen struct {
+// shared is the state of both panes: the files and the selection of lines.
+type shared struct {
 	nav      *console.Navigation
 	location *time.Location
 	feed     Feed
 	detail   console.Value[*histories.Detail]
-	now      *logspkg.Logs // newest, nil before the first
-	frozen   *logspkg.Logs // what is shown while it is paused, else nil
-	Want     logWant
-	paths    []string // chosen by name, nil for those of the selected run
-	calls    *ace.Ref // the artifact with the selected run's calls, nil where there is none
+	now      *logs.Logs // newest, nil before the first
+	frozen   *logs.Logs // shown while paused, otherwise nil
+	Want     selection
+	paths    []string // chosen by the user, nil for those of the selected run
+	calls    *ace.Ref // artifact with the tool calls of the selected run, or nil
 }
 
-// logWant says which of the lines are shown.
-type logWant struct {
+// selection says which lines are shown.
+type selection struct {
 	file    string // "" for all
 	Level   logfile.Severity
 	mention bool  // only lines that mention the selected run
-	from    int64 // lines before it were cleared away
+	from    int64 // lines before it were cleared
 	session int64
 }
 
 // Feed follows log files.
 type Feed interface {
-	console.Feed[*logspkg.Logs]
-	// FollowLogs follows files or directories; none go back to those of the selected run.
+	console.Feed[*logs.Logs]
+	// FollowLogs follows files or directories, or those of the selected run for no paths.
 	FollowLogs(paths []string)
 	// FollowCalls shows the artifact with the tool calls of a run.
 	FollowCalls(ref ace.Ref)
 }
 
-// LogScreen is the lines and beside them the files.
-func LogScreen(c *console.Console, feed Feed, detail console.Value[*histories.Detail]) tui.Screen {
-	l := &logScreen{nav: c.Navigation, location: c.Location, feed: feed, detail: detail}
+// Screen returns the screen with the log lines and the list of files.
+func Screen(c *console.Console, feed Feed, detail console.Value[*histories.Detail]) tui.Screen {
+	l := &shared{nav: c.Navigation, location: c.Location, feed: feed, detail: detail}
 	return tui.Screen{Name: "logs", Keys: []string{"6"}, Help: "log files of the run, or of a directory",
-		Views: []tui.View{newLogLines(l), newLogFiles(l)}, Share: 72}
+		Views: []tui.View{newLines(l), newFileList(l)}, Share: 72}
 }
 
-// shown is what the panes draw.
-func (l *logScreen) shown() *logspkg.Logs {
+// shown returns what the panes draw.
+func (l *shared) shown() *logs.Logs {
 	if l.frozen != nil {
 		return l.frozen
 	}
 	return l.now
 }
 
-func (l *logScreen) takeLogs() {
+func (l *shared) refresh() {
 	l.calls = nil
 	if d := l.detail.Value(); d != nil && l.nav.Selected.Is(d.WorkflowID, d.RunID) {
 		l.calls = d.CallLog
@@ -77,8 +77,8 @@ func (l *logScreen) takeLogs() {
 	l.now = s
 }
 
-// unseen is how many lines came since the pause began.
-func (l *logScreen) unseen() int64 {
+// unseen returns the number of lines read since the pause began.
+func (l *shared) unseen() int64 {
 	if l.frozen == nil || l.now == nil {
 		return 0
 	}
@@ -88,33 +88,31 @@ func (l *logScreen) unseen() int64 {
 	return l.now.First + int64(len(l.now.Lines)) - l.frozen.First - int64(len(l.frozen.Lines))
 }
 
-// nameIn is a file's name as it is shown: below the base directory where it lies there.
-func nameIn(s *logspkg.Logs, path string) string {
+// nameIn returns the displayed name of a file: relative to the base directory if it is below it.
+func nameIn(s *logs.Logs, path string) string {
 	if rel, ok := strings.CutPrefix(path, s.Base+string(filepath.Separator)); ok && s.Base != "" {
 		return text.Safe(rel, " ")
 	}
 	return text.Safe(filepath.Base(path), " ")
 }
 
-// bindings are the keys of both panes; view is the name their actions begin with.
-func (l *logScreen) bindings(view string) []tui.Binding {
+// bindings returns the keys of both panes.
+func (l *shared) bindings(view string) []tui.Binding {
+	selected := func(s tui.Shell) { l.choose(nil); s.Note("showing the logs of the selected run") }
 	return []tui.Binding{
-		{Action: view + ".open", Keys: []string{"o"}, Help: "follow other files or directories", Short: "open", Do: l.ask},
-		{Action: view + ".run", Keys: []string{"O"}, Help: "back to the logs of the selected run",
-			Do: func(s tui.Shell) tea.Cmd { l.choose(nil); s.Note("the logs of the selected run"); return nil }},
-		{Action: view + ".calls", Keys: []string{"a"}, Help: "the tool calls of the selected run, whole, where an artifact holds them", Do: l.showCalls},
-		{Action: view + ".pause", Keys: []string{"P"}, Help: "hold the lines still, or go on; the reading goes on", Short: "hold", Do: l.hold},
-		{Action: view + ".clear", Keys: []string{"c"}, Help: "clear away the lines that are here",
-			Do: func(tui.Shell) tea.Cmd { l.clear(); return nil }},
+		console.Key(view+".open", "follow other files or directories", "open", l.ask, "o"),
+		console.Key(view+".run", "back to the logs of the selected run", "", selected, "O"),
+		console.Key(view+".calls", "show the tool calls of the selected run, if an artifact holds them", "", l.showCalls, "a"),
+		console.Key(view+".pause", "pause the display, or resume it; reading continues", "pause", l.hold, "P"),
+		console.Key(view+".clear", "clear the lines shown so far", "", l.clear, "c"),
 	}
 }
 
-func (l *logScreen) ask(s tui.Shell) tea.Cmd {
+func (l *shared) ask(s tui.Shell) {
 	s.Ask(tui.Prompt{
-		Label: "follow ", Hint: "file or directory, several apart by commas; empty for the logs of the selected run",
+		Label: "follow ", Hint: "file or directory, separate several with commas; empty for the logs of the selected run",
 		Done: func(typed string) tea.Cmd { l.choose(pathsOf(typed)); return nil },
 	})
-	return nil
 }
 
 func pathsOf(typed string) (paths []string) {
@@ -126,50 +124,48 @@ func pathsOf(typed string) (paths []string) {
 	return paths
 }
 
-func (l *logScreen) showCalls(s tui.Shell) tea.Cmd {
+func (l *shared) showCalls(s tui.Shell) {
 	switch {
 	case !l.nav.Selected.Ok:
 		s.Note("no run is selected")
 	case l.calls == nil:
-		s.Note("the calls of " + console.NameOf(l.nav.Selected.Run) + " lie in its history: 2 shows them")
+		s.Note("showing the tool calls of " + console.NameOf(l.nav.Selected.Run) + " are in its history; 2 shows them")
 	default:
 		l.frozen, l.Want.file, l.paths = nil, "", nil
 		l.feed.FollowCalls(*l.calls)
-		s.Note("the tool calls of " + console.NameOf(l.nav.Selected.Run) + "; O goes back to its logs")
+		s.Note("showing the tool calls of " + console.NameOf(l.nav.Selected.Run) + "; O goes back to its logs")
 	}
-	return nil
 }
 
-func (l *logScreen) choose(paths []string) {
+func (l *shared) choose(paths []string) {
 	l.frozen, l.Want.file, l.paths = nil, "", paths
 	l.feed.FollowLogs(paths)
 }
 
-func (l *logScreen) hold(s tui.Shell) tea.Cmd {
+func (l *shared) hold(s tui.Shell) {
 	if l.frozen != nil {
 		l.frozen = nil
-		s.Note("going on")
+		s.Note("resumed")
 	} else if l.now != nil {
 		l.frozen = l.now
-		s.Note("held: lines that come are counted and shown later")
+		s.Note("display paused; new lines are counted and shown later")
 	}
-	return nil
 }
 
-func (l *logScreen) clear() {
+func (l *shared) clear() {
 	if s := l.shown(); s != nil {
 		l.Want.from = s.First + int64(len(s.Lines))
 	}
 }
 
-// choice says which lines are left out, "" for none.
-func (l *logScreen) choice() string {
+// selectionText describes the selection, "" for all lines.
+func (l *shared) selectionText() string {
 	var parts []string
 	if l.Want.file != "" && l.shown() != nil {
 		parts = append(parts, "only "+nameIn(l.shown(), l.Want.file))
 	}
 	if l.Want.Level != logfile.Unknown {
-		parts = append(parts, l.Want.Level.String()+" and worse")
+		parts = append(parts, l.Want.Level.String()+" and above")
 	}
 	if l.Want.mention {
 		parts = append(parts, "only this run")
@@ -177,18 +173,18 @@ func (l *logScreen) choice() string {
 	return strings.Join(parts, ", ")
 }
 
-// logPicker keeps the numbers of the wanted lines, and goes on where it was when more come.
-type logPicker struct {
-	want   logWant
-	next   int64 // number of the first line that was not looked at
+// picker keeps the numbers of the selected lines and extends them when lines are added.
+type picker struct {
+	want   selection
+	next   int64 // number of the first line not checked yet
 	picked []int64
 	levels map[string]*logfile.Levels
 }
 
-func (p *logPicker) pick(want logWant, s *logspkg.Logs) []int64 {
+func (p *picker) pick(want selection, s *logs.Logs) []int64 {
 	end := s.First + int64(len(s.Lines))
 	if p.want != want || p.next > end || p.levels == nil {
-		*p = logPicker{want: want, levels: map[string]*logfile.Levels{}}
+		*p = picker{want: want, levels: map[string]*logfile.Levels{}}
 	}
 	for p.next = max(p.next, s.First, want.from); p.next < end; p.next++ {
 		if p.wanted(s.Lines[p.next-s.First], s.Mention) {
@@ -202,7 +198,7 @@ func (p *logPicker) pick(want logWant, s *logspkg.Logs) []int64 {
 	return p.picked
 }
 
-func (p *logPicker) wanted(e logspkg.LogEntry, mention []string) bool {
+func (p *picker) wanted(e logs.LogEntry, mention []string) bool {
 	if p.want.file != "" && e.File != p.want.file {
 		return false
 	}
@@ -219,7 +215,7 @@ func (p *logPicker) wanted(e logspkg.LogEntry, mention []string) bool {
 			return false
 		}
 	}
-	return !p.want.mention || logspkg.Mentions([]byte(e.Text), mention)
+	return !p.want.mention || logs.Mentions([]byte(e.Text), mention)
 }
 
 func levelInk(l logfile.Severity, s theme.Styles) theme.Ink {

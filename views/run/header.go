@@ -28,7 +28,7 @@ func summaryLine(d *histories.Detail, width int, now time.Time, s theme.Styles) 
 	}
 	sep := "  " + g.Dot + "  "
 	if !d.Start.IsZero() {
-		l.Add(s.Muted, sep+console.TookOf(runs.Run{Start: d.Start, Close: d.Close}, now))
+		l.Add(s.Muted, sep+console.DurationOf(runs.Run{Start: d.Start, Close: d.Close}, now))
 	}
 	u := d.Phase.Usage
 	if d.Experiment != nil {

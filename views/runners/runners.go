@@ -2,6 +2,7 @@
 package runners
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"time"
@@ -9,7 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/sources/cluster"
-	runnerspkg "acescope/sources/runners"
+	"acescope/sources/runners"
 	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui"
@@ -18,81 +19,72 @@ import (
 	"acescope/views/console"
 )
 
-// Parts of the list of runners, in order.
+// Sections of the list, in order.
 const (
 	runnerRows = iota
 	queueRows
 	waitingRows
 )
 
-// runners lists the runners, what waiting runs demand, and the runs that wait.
-type runnerList struct {
-	nav           *console.Navigation
-	actor         *console.Actor
-	controls      console.Controls
-	location      *time.Location
-	feed          Feed
-	styles        theme.Styles
-	width, height int
-	data          *runnerspkg.Runners
-	conn          cluster.Connection
-	arranged      *runnerspkg.Runners // that the list was last arranged for
-	list          widget.SectionList
+// list lists the runners, the queues by requirements, and the waiting runs.
+type list struct {
+	nav      *console.Navigation
+	actor    *console.Actor
+	controls console.Controls
+	location *time.Location
+	feed     Feed
+	console.Pane
+	data     *runners.Runners
+	conn     cluster.Connection
+	arranged *runners.Runners // data of the arranged list
+	list     widget.SectionList
 }
 
-// Feed lists runners, and the runs of the one that it is asked for by ID.
+// Feed lists runners, and the runs of one of them.
 type Feed interface {
-	console.Feed[*runnerspkg.Runners]
+	console.Feed[*runners.Runners]
+	// Refine reads the runs of a runner, or of no runner for "".
 	Refine(id string)
 }
 
-func RunnersScreen(c *console.Console, feed Feed) tui.Screen {
-	v := &runnerList{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed}
+// Screen returns the screen with the list of runners and the selected row.
+func Screen(c *console.Console, feed Feed) tui.Screen {
+	v := &list{Pane: console.NewPane("Runners"), nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed}
 	return tui.Screen{Name: "runners", Aliases: []string{"queues"}, Short: "rnrs", Keys: []string{"Q"}, Share: 62,
-		Help: "runners, and the runs that wait for one: who is there, what is demanded, what is lacking", Views: []tui.View{v, newRunnerDetail(v)}}
+		Help: "runners, waiting runs, and the requirements that no runner meets", Views: []tui.View{v, newDetail(v)}}
 }
 
-func (v *runnerList) Name() string   { return "Runners" }
-func (v *runnerList) Title() string  { return "Runners" }
-func (v *runnerList) Footer() string { return v.list.Position() }
+func (v *list) Footer() string { return v.list.Position() }
 
-func (v *runnerList) Bindings() []tui.Binding {
-	b := func(name, help, short string, do func(tui.Shell) tea.Cmd, keys ...string) tui.Binding {
-		return tui.Binding{Action: "runners." + name, Keys: keys, Help: help, Short: short, Do: do}
-	}
-	quiet := func(do func()) func(tui.Shell) tea.Cmd {
-		return func(tui.Shell) tea.Cmd { v.arrange(); do(); return nil }
-	}
+func (v *list) Bindings() []tui.Binding {
 	all := append(widget.Motions("runners", v),
-		b("open", "open the run that waits; of a runner or a queue, go to its runs", "open", v.open, "enter", "o"),
-		b("next_part", "to the next part", "part", quiet(func() { v.list.Jump(1) }), "]"),
-		b("previous_part", "to the part before", "", quiet(func() { v.list.Jump(-1) }), "["),
-		b("whole", "show a part whole, or its beginning", "", quiet(v.list.Toggle), "a"),
+		console.Key("runners.open", "open the waiting run, or go to the runs of a runner or a queue", "open", v.open, "enter", "o"),
+		console.Key("runners.next_part", "next section", "section", func() { v.arrange(); v.list.Jump(1) }, "]"),
+		console.Key("runners.previous_part", "previous section", "", func() { v.arrange(); v.list.Jump(-1) }, "["),
+		console.Key("runners.whole", "expand or collapse the section", "", func() { v.arrange(); v.list.Toggle() }, "a"),
 	)
 	return append(all, v.runnerActions("runners", v.waiting)...)
 }
 
-// SetShown asks the dispatcher while the screen is looked at.
-func (v *runnerList) SetShown(shown bool) {
+// SetShown reads from the dispatcher while the screen is shown.
+func (v *list) SetShown(shown bool) {
 	v.feed.Look(shown)
 	if shown {
 		v.choose()
 	}
 }
 
-func (v *runnerList) SetStyles(s theme.Styles)  { v.styles = s }
-func (v *runnerList) SetSize(width, height int) { v.width, v.height = width, height }
-func (v *runnerList) Refresh()                  { v.data, v.conn = v.feed.Value(), v.controls.Connection() }
-func (v *runnerList) Page() int                 { return v.list.Page() }
+func (v *list) Refresh()  { v.data, v.conn = v.feed.Value(), v.controls.Connection() }
+func (v *list) Page() int { return v.list.Page() }
 
-func (v *runnerList) Scroll(by int) {
+func (v *list) Scroll(by int) {
 	v.arrange()
 	v.list.Scroll(by)
 	v.choose()
 }
 
-// choose wants the runs of the runner under the cursor.
-func (v *runnerList) choose() {
+// choose reads the runs of the runner under the cursor.
+func (v *list) choose() {
 	if r, ok := v.runner(); ok {
 		v.feed.Refine(r.ID)
 		return
@@ -100,31 +92,31 @@ func (v *runnerList) choose() {
 	v.feed.Refine("")
 }
 
-// Copy is the id of what the cursor is on, of a queue what it demands.
-func (v *runnerList) Copy() (what, copied string) {
+// Copy returns the ID of the runner or run under the cursor, or the requirements of a queue.
+func (v *list) Copy() (what, copied string) {
 	v.arrange()
 	if r, ok := v.runner(); ok {
-		return "the runner's id", r.ID
+		return "runner ID", r.ID
 	}
 	if w, ok := v.waiting(); ok {
-		return "the run's id", runnerspkg.BlueprintRunID(w.WorkflowID)
+		return "run ID", runners.BlueprintRunID(w.WorkflowID)
 	}
 	if q, ok := v.queue(); ok {
-		return "what is demanded", demandsText(q.Requirements)
+		return "requirements", requirementsText(q.Requirements)
 	}
 	return "", ""
 }
 
-// view is what the dispatcher last said.
-func (v *runnerList) view() runnerspkg.RunnersView {
+// view returns the last answer of the dispatcher.
+func (v *list) view() runners.RunnersView {
 	if v.data == nil {
-		return runnerspkg.RunnersView{}
+		return runners.RunnersView{}
 	}
 	return v.data.View
 }
 
-// arrange puts the newest answer into the list. The cursor stays on what it was on.
-func (v *runnerList) arrange() {
+// arrange lists the newest answer. The cursor stays on its row.
+func (v *list) arrange() {
 	if v.data == nil || v.data == v.arranged {
 		return
 	}
@@ -132,7 +124,7 @@ func (v *runnerList) arrange() {
 	v.arranged = v.data
 	view := v.data.View
 	v.list.Set([]widget.SectionPart{
-		{"Runners", runnersRemark(view, v.styles), len(view.Runners), 12},
+		{"Runners", runnersRemark(view, v.Styles), len(view.Runners), 12},
 		{"Queues", queuesRemark(view), len(view.Queues), 6},
 		{"Waiting", waitingRemark(view), len(view.Pending), 8},
 	})
@@ -148,113 +140,113 @@ func (v *runnerList) arrange() {
 	v.choose()
 }
 
-// keyOf tells a row from its neighbours, "" where there is none.
-func (v *runnerList) keyOf(d *runnerspkg.Runners, at widget.SectionRow) string {
+// keyOf identifies a row, "" for no row.
+func (v *list) keyOf(d *runners.Runners, at widget.SectionRow) string {
 	switch {
 	case d == nil:
 	case at.Part == runnerRows && at.Row < len(d.View.Runners):
 		return d.View.Runners[at.Row].ID
 	case at.Part == queueRows && at.Row < len(d.View.Queues):
-		return demandsText(d.View.Queues[at.Row].Requirements)
+		return requirementsText(d.View.Queues[at.Row].Requirements)
 	case at.Part == waitingRows && at.Row < len(d.View.Pending):
 		return d.View.Pending[at.Row].RunID
 	}
 	return ""
 }
 
-func (v *runnerList) runner() (r runnerspkg.RunnerView, ok bool) {
+func (v *list) runner() (r runners.RunnerView, ok bool) {
 	if at := v.list.Cursor; at.Part == runnerRows && at.Row < len(v.view().Runners) {
 		return v.view().Runners[at.Row], true
 	}
 	return r, false
 }
 
-func (v *runnerList) queue() (q runnerspkg.RunQueue, ok bool) {
+func (v *list) queue() (q runners.RunQueue, ok bool) {
 	if at := v.list.Cursor; at.Part == queueRows && at.Row < len(v.view().Queues) {
 		return v.view().Queues[at.Row], true
 	}
 	return q, false
 }
 
-func (v *runnerList) pending() (w runnerspkg.WaitingRun, ok bool) {
+func (v *list) pending() (w runners.WaitingRun, ok bool) {
 	if at := v.list.Cursor; at.Part == waitingRows && at.Row < len(v.view().Pending) {
 		return v.view().Pending[at.Row], true
 	}
 	return w, false
 }
 
-// waiting is the run under the cursor that waits.
-func (v *runnerList) waiting() (runs.Run, bool) {
+// waiting returns the waiting run under the cursor.
+func (v *list) waiting() (runs.Run, bool) {
 	v.arrange()
 	w, ok := v.pending()
 	return waitingRun(w), ok
 }
 
-func waitingRun(w runnerspkg.WaitingRun) runs.Run {
-	r := runnerspkg.BlueprintRun(w.RunID)
+func waitingRun(w runners.WaitingRun) runs.Run {
+	r := runners.BlueprintRun(w.RunID)
 	r.Phase, r.Start, r.Blueprint = "pending", w.Since, w.Name
 	return r
 }
 
-func (v *runnerList) open(s tui.Shell) tea.Cmd {
+func (v *list) open(s tui.Shell) tea.Cmd {
 	v.arrange()
 	if r, ok := v.waiting(); ok {
 		return v.nav.OpenRun(s, r)
 	}
 	if v.list.Empty() {
-		s.Note("there is nothing to open yet")
+		s.Note("the list is empty")
 		return nil
 	}
 	s.Focus(1)
 	return nil
 }
 
-func (v *runnerList) Draw(now time.Time, focused bool) []string {
+func (v *list) Draw(now time.Time, focused bool) []string {
 	v.arrange()
 	lines := v.head(now)
 	if say := v.empty(); say != nil {
-		return widget.Fill(append(lines, widget.Centre(say, v.width, v.height-len(lines), v.styles)...), v.width, v.height)
+		return v.Message(lines, say...)
 	}
-	v.list.SetSize(v.width, max(v.height-len(lines), 0))
-	lines = append(lines, v.list.Draw(v.styles, focused, func(at widget.SectionRow, width int, plain bool) string { return v.row(at, width, plain, now) })...)
-	return widget.Fill(lines, v.width, v.height)
+	v.list.SetSize(v.Width, max(v.Height-len(lines), 0))
+	lines = append(lines, v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int, plain bool) string { return v.row(at, width, plain, now) })...)
+	return widget.Fill(lines, v.Width, v.Height)
 }
 
-// head is what all runners have done, and why nothing newer is known.
-func (v *runnerList) head(now time.Time) []string {
-	d, s := v.data, v.styles
+// head shows why the data is old, and the totals of the dispatcher.
+func (v *list) head(now time.Time) []string {
+	d, s := v.data, v.Styles
 	if d == nil {
 		return nil
 	}
 	var lines []string
-	if said := deafText(d, now); said != "" {
-		all := text.Wrap(said, max(v.width-4, 1))
+	if said := staleText(d, now); said != "" {
+		all := text.Wrap(said, max(v.Width-4, 1))
 		for _, l := range all[:min(len(all), 3)] {
-			lines = append(lines, s.Warning.Paint(text.Fit(" "+s.Glyphs.Failed+" "+l, v.width, s.Glyphs.Ellipsis)))
+			lines = append(lines, s.Warning.Paint(text.Fit(" "+s.Glyphs.Failed+" "+l, v.Width, s.Glyphs.Ellipsis)))
 		}
 	}
 	if !d.Answered.IsZero() {
-		lines = append(lines, countsLine(d.View, v.width, s))
+		lines = append(lines, countsLine(d.View, v.Width, s))
 	}
-	return lines[:min(len(lines), max(v.height, 0))]
+	return lines[:min(len(lines), max(v.Height, 0))]
 }
 
-// deafText says why nothing newer is known, and what to do; "" where all is well.
-func deafText(d *runnerspkg.Runners, now time.Time) string {
+// staleText says why there is no newer data and what to do, or returns "".
+func staleText(d *runners.Runners, now time.Time) string {
 	if d.Err == "" {
 		return ""
 	}
 	said := "no answer: " + text.Safe(d.Err, " ")
 	if d.Deaf {
-		said = "nobody serves this: acescope serve does"
+		said = "no dispatcher is running; start one with acescope serve"
 	}
 	if !d.Answered.IsZero() {
-		said += ". What stands here is " + text.Span(now.Sub(d.Answered)) + " old"
+		said += ". The data shown is " + text.Span(now.Sub(d.Answered)) + " old"
 	}
 	return said
 }
 
-func countsLine(view runnerspkg.RunnersView, width int, s theme.Styles) string {
+func countsLine(view runners.RunnersView, width int, s theme.Styles) string {
 	l := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
 	for i, c := range []struct {
 		n    int64
@@ -270,35 +262,35 @@ func countsLine(view runnerspkg.RunnersView, width int, s theme.Styles) string {
 	return l.String(s.Text)
 }
 
-// empty is what is said where there is nothing to list; nil where there is.
-func (v *runnerList) empty() []string {
+// empty explains why the list is empty, or returns nil.
+func (v *list) empty() []string {
 	d := v.data
 	switch {
 	case v.conn.Mode == cluster.ModeFile:
-		return []string{"a file has no runners", "acescope without FILE shows those of the data directory"}
+		return []string{"a history file has no runners", "run acescope without FILE to see those of the data directory"}
 	case d == nil || d.Answered.IsZero() && d.Err == "" && !d.Absent:
-		return []string{"asking the dispatcher" + v.styles.Glyphs.Ellipsis}
+		return []string{"asking the dispatcher" + v.Styles.Glyphs.Ellipsis}
 	case d.Answered.IsZero() && d.Err != "":
-		return []string{"nothing is known of runners yet"}
+		return []string{"no data about runners yet"}
 	case !v.list.Empty():
 		return nil
 	}
-	return []string{"no runner is there, and no run waits for one", "", "acescope runner start --tags gpu,linux   starts a runner",
-		"acescope serve   serves this directory and brings one along", "acescope agent list   has the blueprints of agents and programs",
-		"acescope agent start NAME   starts a run of one"}
+	return []string{"no runners, and no waiting runs", "", "acescope runner start --tags gpu,linux   starts a runner",
+		"acescope serve   serves this directory with a runner", "acescope agent list   lists the blueprints",
+		"acescope agent start NAME   starts a blueprint run"}
 }
 
-func runnersRemark(view runnerspkg.RunnersView, s theme.Styles) string {
-	count := map[runnerspkg.RunnerStatus]int{}
+func runnersRemark(view runners.RunnersView, s theme.Styles) string {
+	count := map[runners.RunnerStatus]int{}
 	busy, slots := 0, 0
 	for _, r := range view.Runners {
 		count[r.Status]++
-		if busy += r.Busy; r.Status == runnerspkg.RunnerOnline {
+		if busy += r.Busy; r.Status == runners.RunnerOnline {
 			slots += r.Capabilities.Slots
 		}
 	}
 	var parts []string
-	for _, st := range []runnerspkg.RunnerStatus{runnerspkg.RunnerOnline, runnerspkg.RunnerDraining, runnerspkg.RunnerStale, runnerspkg.RunnerGone} {
+	for _, st := range []runners.RunnerStatus{runners.RunnerOnline, runners.RunnerDraining, runners.RunnerStale, runners.RunnerGone} {
 		if n := count[st]; n > 0 {
 			parts = append(parts, text.Count(int64(n))+" "+string(st))
 		}
@@ -309,17 +301,14 @@ func runnersRemark(view runnerspkg.RunnersView, s theme.Styles) string {
 	return strings.Join(parts, ", ") + " " + s.Glyphs.Dot + " " + text.Count(int64(busy)) + " of " + text.Count(int64(slots)) + " slots busy"
 }
 
-func queuesRemark(view runnerspkg.RunnersView) string {
+func queuesRemark(view runners.RunnersView) string {
 	if len(view.Queues) == 0 {
-		return "no run waits"
+		return "no waiting runs"
 	}
-	if view.Waiting == 1 {
-		return "1 run waits, by what it demands"
-	}
-	return widget.HowMany(view.Waiting, "run") + " wait, by what they demand"
+	return widget.HowMany(view.Waiting, "waiting run") + ", by requirements"
 }
 
-func waitingRemark(view runnerspkg.RunnersView) string {
+func waitingRemark(view runners.RunnersView) string {
 	switch {
 	case len(view.Pending) == 0:
 		return "none"
@@ -329,16 +318,16 @@ func waitingRemark(view runnerspkg.RunnersView) string {
 	return "the oldest first"
 }
 
-func runnerMark(status runnerspkg.RunnerStatus, s theme.Styles) theme.Mark {
+func runnerMark(status runners.RunnerStatus, s theme.Styles) theme.Mark {
 	m := theme.Mark{Word: text.Cut(text.Safe(string(status), " "), 8, "")}
 	switch status {
-	case runnerspkg.RunnerOnline:
+	case runners.RunnerOnline:
 		m.Glyph, m.Ink = s.Glyphs.Running, s.Success
-	case runnerspkg.RunnerDraining:
+	case runners.RunnerDraining:
 		m.Glyph, m.Ink = s.Glyphs.Pending, s.Warning
-	case runnerspkg.RunnerStale:
+	case runners.RunnerStale:
 		m.Glyph, m.Ink = s.Glyphs.Unknown, s.Warning
-	case runnerspkg.RunnerGone:
+	case runners.RunnerGone:
 		m.Glyph, m.Ink = s.Glyphs.Cancelled, s.Muted
 	default:
 		m.Glyph, m.Ink = s.Glyphs.Unknown, s.Muted
@@ -346,8 +335,8 @@ func runnerMark(status runnerspkg.RunnerStatus, s theme.Styles) theme.Mark {
 	return m
 }
 
-// demandsText is what is demanded, in one line.
-func demandsText(d runnerspkg.RunDemands) string {
+// requirementsText formats requirements on one line.
+func requirementsText(d runners.RunDemands) string {
 	var parts []string
 	for _, p := range []struct{ name, value string }{{"", d.ExecutorType}, {"tags", strings.Join(d.Tags, ",")}, {"host", d.Hostname},
 		{"project", d.ProjectDir}} {
@@ -362,7 +351,7 @@ func demandsText(d runnerspkg.RunDemands) string {
 }
 
 // row draws one row of the list.
-func (v *runnerList) row(at widget.SectionRow, width int, plain bool, now time.Time) string {
+func (v *list) row(at widget.SectionRow, width int, plain bool, now time.Time) string {
 	view := v.view()
 	switch {
 	case at.Part == runnerRows && at.Row < len(view.Runners):
@@ -375,11 +364,11 @@ func (v *runnerList) row(at widget.SectionRow, width int, plain bool, now time.T
 	return ""
 }
 
-// wideRunner is the width from which a runner's row tells its host and directory too.
-const wideRunner = 110
+// wideWidth is the minimum width of rows with host and directory.
+const wideWidth = 110
 
-func (v *runnerList) runnerRow(r runnerspkg.RunnerView, width int, plain bool, now time.Time) string {
-	s, c := v.styles, r.Capabilities
+func (v *list) runnerRow(r runners.RunnerView, width int, plain bool, now time.Time) string {
+	s, c := v.Styles, r.Capabilities
 	m := runnerMark(r.Status, s)
 	cells := []widget.SizedCell{{m.Glyph + " " + m.Word, 10, m.Ink}, {text.Safe(r.ID, " "), 17, s.Text},
 		{strconv.Itoa(r.Busy) + "/" + strconv.Itoa(c.Slots) + " busy", -10, widget.Unless(r.Busy > 0, s.Text, s.Muted)}, {text.Count(r.Done) + " done", -10, s.Muted},
@@ -389,26 +378,26 @@ func (v *runnerList) runnerRow(r runnerspkg.RunnerView, width int, plain bool, n
 		offers += "; " + strings.Join(c.Tags, ",")
 	}
 	cells = append(cells, widget.SizedCell{text.Safe(offers, " "), 0, s.Text})
-	if width >= wideRunner {
+	if width >= wideWidth {
 		cells = append(cells, widget.SizedCell{text.Safe(c.Hostname, " "), 14, s.Muted}, widget.SizedCell{projectText(r), 26, s.Muted})
 	}
 	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, cells...)
 }
 
-func projectText(r runnerspkg.RunnerView) string {
+func projectText(r runners.RunnerView) string {
 	if r.Capabilities.AnyProject {
 		return "any directory"
 	}
 	return text.Safe(r.Capabilities.ProjectDir, " ")
 }
 
-func (v *runnerList) queueRow(q runnerspkg.RunQueue, width int, plain bool, now time.Time) string {
-	s := v.styles
+func (v *list) queueRow(q runners.RunQueue, width int, plain bool, now time.Time) string {
+	s := v.Styles
 	able, ink := text.Count(int64(q.Able))+" able", s.Text
 	if q.Able == 0 {
 		able, ink = s.Glyphs.Failed+" none able", s.Error
 	}
-	said := demandsText(q.Requirements)
+	said := requirementsText(q.Requirements)
 	if q.Nearest != "" {
 		said += ": " + text.Safe(q.Nearest, " ")
 	}
@@ -416,41 +405,86 @@ func (v *runnerList) queueRow(q runnerspkg.RunQueue, width int, plain bool, now 
 		widget.SizedCell{"oldest " + v.oldest(q, now), 13, s.Muted}, widget.SizedCell{able, 11, ink}, widget.SizedCell{said, 0, s.Text})
 }
 
-// oldest is how long the first run of a queue has waited.
-func (v *runnerList) oldest(q runnerspkg.RunQueue, now time.Time) string {
+// oldest returns how long the first run of a queue has waited.
+func (v *list) oldest(q runners.RunQueue, now time.Time) string {
 	for _, w := range v.view().Pending {
 		if w.RunID == q.Oldest {
 			return text.Span(now.Sub(w.Since))
 		}
 	}
-	return v.styles.Glyphs.Dash
+	return v.Styles.Glyphs.Dash
 }
 
-func (v *runnerList) waitingRow(w runnerspkg.WaitingRun, width int, plain bool, now time.Time) string {
-	s := v.styles
+func (v *list) waitingRow(w runners.WaitingRun, width int, plain bool, now time.Time) string {
+	s := v.Styles
 	cells := []widget.SizedCell{{s.Glyphs.Pending + " " + console.OrDash(w.Name, s.Glyphs), 20, s.Text}, {text.Safe(w.RunID, " "), 17, s.Muted},
-		{text.Span(now.Sub(w.Since)), -5, s.Muted}, {deadlineText(w.Deadline, now), 16, deadlineInk(w.Deadline, now, s)}, {demandsText(w.Requirements), 0, s.Text}}
-	if width >= wideRunner && w.Parent != "" {
+		{text.Span(now.Sub(w.Since)), -5, s.Muted}, {deadlineText(w.Deadline, now), 16, deadlineInk(w.Deadline, now, s)}, {requirementsText(w.Requirements), 0, s.Text}}
+	if width >= wideWidth && w.Parent != "" {
 		cells = append(cells, widget.SizedCell{"for " + text.Safe(w.Parent, " "), 22, s.Muted})
 	}
 	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, cells...)
 }
 
-// deadlineText counts down to when a run gives up.
+// deadlineText shows the time until a waiting run expires.
 func deadlineText(at, now time.Time) string {
 	switch left := at.Sub(now); {
 	case at.IsZero():
-		return "waits on"
+		return "no deadline"
 	case left <= 0:
-		return "gives up now"
+		return "expires now"
 	default:
-		return "gives up in " + text.Span(left)
+		return "expires in " + text.Span(left)
 	}
 }
 
-// soon is when a deadline is near enough to be marked.
+// soon is the time before a deadline at which it is marked.
 const soon = 30 * time.Second
 
 func deadlineInk(at, now time.Time, s theme.Styles) theme.Ink {
 	return widget.Unless(at.IsZero() || at.Sub(now) > soon, s.Muted, s.Warning)
+}
+
+// runnerActions returns the keys that act on the runner or the run under a cursor.
+func (v *list) runnerActions(view string, run func() (runs.Run, bool)) []tui.Binding {
+	if v.actor.Actions == nil {
+		return nil
+	}
+	stop := func(s tui.Shell) tea.Cmd {
+		r, ok := run()
+		if !ok {
+			s.Note("no run is selected; the other pane lists the runs of a runner")
+			return nil
+		}
+		return v.actor.AskStop(s, r)
+	}
+	list := []tui.Binding{
+		console.Key(view+".stop", "stop the run under the cursor (asks first)", "stop", stop, "x"),
+		console.Key(view+".drain", "drain the runner: it gets no more runs (asks first)", "drain", v.askDrain, "D"),
+	}
+	list[0].Mutates, list[1].Mutates = true, true
+	return list
+}
+
+func (v *list) askDrain(s tui.Shell) tea.Cmd {
+	v.arrange()
+	r, ok := v.runner()
+	switch {
+	case !ok:
+		s.Note("no runner is selected")
+		return nil
+	case r.Status == runners.RunnerDraining || r.Status == runners.RunnerGone:
+		s.Note("runner " + text.Safe(r.ID, " ") + " is already " + text.Safe(string(r.Status), " "))
+		return nil
+	}
+	lines := []string{"runner    " + text.Safe(r.ID, " "), "host      " + text.Safe(r.Capabilities.Hostname, " ")}
+	if r.Busy > 0 {
+		lines = append(lines, widget.HowMany(r.Busy, "run")+" in progress; not stopped")
+	}
+	s.Confirm(tui.Question{Title: "Drain this runner?", Lines: append(lines, "it gets no more runs; its process exits after its last run"), Yes: "drain the runner",
+		Do: func() tea.Cmd {
+			return v.actor.Act("drain "+r.ID, func(ctx context.Context) (string, error) {
+				return "runner " + r.ID + " gets no more runs", v.actor.Actions.DrainRunner(ctx, r.ID)
+			})
+		}})
+	return nil
 }

@@ -16,11 +16,10 @@ import (
 	"acescope/views/lineage"
 )
 
-// Column is one column of the runs table. Width 0 takes what the others leave. Columns
-// are given up in the order of drop, highest first, where a pane is narrow; extra ones
-// are shown only where all are or where they were chosen.
+// Column is a column of the list of runs. Width 0 takes the remaining width. A narrow pane drops columns in the order of
+// drop, highest first. Extra columns are shown only if the user chose them or all columns.
 type Column struct {
-	Id    string
+	ID    string
 	Title string
 	Width int
 	right bool
@@ -28,11 +27,11 @@ type Column struct {
 	extra bool
 	Cell  func(r runs.Run, now time.Time, s theme.Styles) string
 	ink   func(r runs.Run, s theme.Styles) theme.Ink
-	// Orderr puts what one wants to see first at the front: the dearest, the newest, by name.
+	// Order sorts by the column, most relevant first: the newest, the most expensive, by name.
 	Order func(a, b *runs.Run) int
 }
 
-// Ids of columns that are treated apart.
+// IDs of columns with special handling.
 const (
 	columnTask  = "task"
 	columnError = "last_error"
@@ -41,12 +40,12 @@ const (
 func plainInk(_ runs.Run, s theme.Styles) theme.Ink { return s.Text }
 func mutedInk(_ runs.Run, s theme.Styles) theme.Ink { return s.Muted }
 
-// Columns is the usual columns.
-func Columns(g theme.Glyphs) []Column {
+// DefaultColumns returns the columns shown by default.
+func DefaultColumns(g theme.Glyphs) []Column {
 	return slices.DeleteFunc(AllColumns(g), func(c Column) bool { return c.extra })
 }
 
-// AllColumns is every column there is, in the order in which they stand.
+// AllColumns returns all columns in display order.
 func AllColumns(g theme.Glyphs) []Column {
 	words := func(of func(runs.Run) string) func(runs.Run, time.Time, theme.Styles) string {
 		return func(r runs.Run, _ time.Time, s theme.Styles) string { return console.OrDash(of(r), s.Glyphs) }
@@ -55,36 +54,36 @@ func AllColumns(g theme.Glyphs) []Column {
 		return func(r runs.Run, _ time.Time, s theme.Styles) string { return of(r.Summary, s.Glyphs) }
 	}
 	return []Column{
-		{Id: columnTask, Title: "TASK", ink: plainInk, Order: by(console.NameOfRun),
+		{ID: columnTask, Title: "TASK", ink: plainInk, Order: by(console.RawNameOf),
 			Cell: func(r runs.Run, _ time.Time, _ theme.Styles) string { return console.NameOf(r) }},
-		{Id: "experiment", Title: "EXPERIMENT", Width: 16, drop: 7, Cell: words(experimentOf), ink: mutedInk, Order: by(experimentOf)},
-		{Id: "dataset", Title: "DATASET", Width: 12, drop: 11, extra: true, Cell: words(datasetOf), ink: mutedInk, Order: by(datasetOf)},
-		{Id: "model", Title: "MODEL", Width: 12, drop: 8, Cell: words(modelOf), ink: mutedInk, Order: by(modelOf)},
-		{Id: "blueprint", Title: "BLUEPRINT", Width: 16, drop: 13, extra: true, Cell: words(blueprintOf), ink: plainInk, Order: by(blueprintOf)},
-		{Id: "runner", Title: "RUNNER", Width: 17, drop: 13, extra: true, Cell: words(runnerOf), ink: mutedInk, Order: by(runnerOf)},
-		{Id: "adapter", Title: "ADAPTER", Width: 8, drop: 12, extra: true, Cell: words(adapterOf), ink: mutedInk, Order: by(adapterOf)},
-		{Id: "phase", Title: "PHASE", Width: 9, drop: 2, Cell: words(phaseOf), ink: plainInk, Order: by(phaseOf)},
-		{Id: "skills", Title: "SKILLS", Width: 7, right: true, drop: 5, Cell: sum(console.SkillsCell), ink: plainInk, Order: most(skillsOf)},
-		{Id: "delta", Title: g.Delta, Width: 8, drop: 4, Cell: sum(console.DeltaCell), ink: plainInk, Order: most(changesOf)},
-		{Id: "refused", Title: "REFUSED", Width: 7, right: true, drop: 13, extra: true, Cell: sum(refusedCell), ink: mutedInk, Order: most(refusedOf)},
-		{Id: "tokens", Title: "TOKENS", Width: 9, right: true, drop: 10, extra: true, Cell: sum(tokensCell), ink: mutedInk, Order: most(tokensOf)},
-		{Id: "cost", Title: "COST", Width: 7, right: true, drop: 6, Cell: console.CostOf, ink: mutedInk, Order: most(dollarsOf)},
-		{Id: "took", Title: "TOOK", Width: 6, right: true, drop: 9, ink: mutedInk, Order: longest,
-			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return console.TookOf(r, now) }},
-		{Id: "age", Title: "AGE", Width: 5, right: true, drop: 3, ink: mutedInk, Order: newest,
+		{ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 7, Cell: words(experimentOf), ink: mutedInk, Order: by(experimentOf)},
+		{ID: "dataset", Title: "DATASET", Width: 12, drop: 11, extra: true, Cell: words(datasetOf), ink: mutedInk, Order: by(datasetOf)},
+		{ID: "model", Title: "MODEL", Width: 12, drop: 8, Cell: words(modelOf), ink: mutedInk, Order: by(modelOf)},
+		{ID: "blueprint", Title: "BLUEPRINT", Width: 16, drop: 13, extra: true, Cell: words(blueprintOf), ink: plainInk, Order: by(blueprintOf)},
+		{ID: "runner", Title: "RUNNER", Width: 17, drop: 13, extra: true, Cell: words(runnerOf), ink: mutedInk, Order: by(runnerOf)},
+		{ID: "adapter", Title: "ADAPTER", Width: 8, drop: 12, extra: true, Cell: words(adapterOf), ink: mutedInk, Order: by(adapterOf)},
+		{ID: "phase", Title: "PHASE", Width: 9, drop: 2, Cell: words(phaseOf), ink: plainInk, Order: by(phaseOf)},
+		{ID: "skills", Title: "SKILLS", Width: 7, right: true, drop: 5, Cell: sum(console.SkillsCell), ink: plainInk, Order: most(skillsOf)},
+		{ID: "delta", Title: g.Delta, Width: 8, drop: 4, Cell: sum(console.DeltaCell), ink: plainInk, Order: most(changesOf)},
+		{ID: "refused", Title: "REFUSED", Width: 7, right: true, drop: 13, extra: true, Cell: sum(refusedCell), ink: mutedInk, Order: most(refusedOf)},
+		{ID: "tokens", Title: "TOKENS", Width: 9, right: true, drop: 10, extra: true, Cell: sum(tokensCell), ink: mutedInk, Order: most(tokensOf)},
+		{ID: "cost", Title: "COST", Width: 7, right: true, drop: 6, Cell: console.CostOf, ink: mutedInk, Order: most(dollarsOf)},
+		{ID: "took", Title: "TOOK", Width: 6, right: true, drop: 9, ink: mutedInk, Order: longest,
+			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return console.DurationOf(r, now) }},
+		{ID: "age", Title: "AGE", Width: 5, right: true, drop: 3, ink: mutedInk, Order: newest,
 			Cell: func(r runs.Run, now time.Time, _ theme.Styles) string { return text.Span(now.Sub(r.Start)) }},
-		{Id: "events", Title: "EVENTS", Width: 7, right: true, drop: 14, extra: true, Cell: eventsOf, ink: mutedInk,
+		{ID: "events", Title: "EVENTS", Width: 7, right: true, drop: 14, extra: true, Cell: eventsOf, ink: mutedInk,
 			Order: most(func(r *runs.Run) float64 { return float64(r.Events) })},
-		{Id: "status", Title: "STATUS", Width: 12, drop: 1, Cell: statusOf, Order: worst,
-			ink: func(r runs.Run, s theme.Styles) theme.Ink { return console.MarkOf(r, s).Ink }},
-		{Id: columnError, Title: "LAST ERROR", Width: 30, drop: 15, extra: true, Cell: words(retryErrorOf), Order: by(retryErrorOf),
+		{ID: "status", Title: "STATUS", Width: 12, drop: 1, Cell: statusOf, Order: bySeverity,
+			ink: func(r runs.Run, s theme.Styles) theme.Ink { return console.StatusMark(r, s).Ink }},
+		{ID: columnError, Title: "LAST ERROR", Width: 30, drop: 15, extra: true, Cell: words(retryErrorOf), Order: by(retryErrorOf),
 			ink: func(_ runs.Run, s theme.Styles) theme.Ink { return s.Retrying }},
-		{Id: "forked", Title: "FORKED FROM", Width: 28, drop: 15, extra: true, ink: mutedInk, Order: by(originalOf),
+		{ID: "forked", Title: "FORKED FROM", Width: 28, drop: 15, extra: true, ink: mutedInk, Order: by(originalOf),
 			Cell: func(r runs.Run, _ time.Time, s theme.Styles) string {
 				return console.OrDash(forkedFrom(r, s.Glyphs), s.Glyphs)
 			}},
-		{Id: "workflow", Title: "WORKFLOW ID", Width: 32, drop: 16, extra: true, Cell: words(workflowOf), ink: mutedInk, Order: by(workflowOf)},
-		{Id: "run", Title: "RUN ID", Width: 36, drop: 17, extra: true, Cell: words(runIDOf), ink: mutedInk, Order: by(runIDOf)},
+		{ID: "workflow", Title: "WORKFLOW ID", Width: 32, drop: 16, extra: true, Cell: words(workflowOf), ink: mutedInk, Order: by(workflowOf)},
+		{ID: "run", Title: "RUN ID", Width: 36, drop: 17, extra: true, Cell: words(runIDOf), ink: mutedInk, Order: by(runIDOf)},
 	}
 }
 
@@ -105,7 +104,7 @@ func originalOf(r runs.Run) string {
 	return r.Fork.WorkflowID
 }
 
-// forkedFrom is where a run was forked and what was changed, "" for one that was not.
+// forkedFrom describes the fork point and the changes of a fork, "" for other runs.
 func forkedFrom(r runs.Run, g theme.Glyphs) string {
 	f := r.Fork
 	if f == nil {
@@ -145,11 +144,11 @@ func tokensCell(sum *ace.Summary, g theme.Glyphs) string {
 }
 
 func statusOf(r runs.Run, _ time.Time, s theme.Styles) string {
-	m := console.MarkOf(r, s)
+	m := console.StatusMark(r, s)
 	return m.Glyph + " " + m.Word
 }
 
-// Fitting is the columns that fit a width, with the first one's width worked out.
+// Fitting returns the columns that fit a width; the first takes the remaining width.
 func Fitting(all []Column, width int) []Column {
 	cols := append([]Column{}, all...)
 	for {
@@ -169,14 +168,13 @@ func Fitting(all []Column, width int) []Column {
 	}
 }
 
-// wideName is the width of the task's name where all columns are shown.
-const wideName = 24
+// wideNameWidth is the width of the task's name if all columns are shown.
+const wideNameWidth = 24
 
-// sliding is as many of all columns as fit, from the one at left on; the first always
-// stands. What room is left goes to the first.
-func sliding(all []Column, left, width int) []Column {
+// scrolled returns the first column and those that fit from number left on. The first takes the remaining width.
+func scrolled(all []Column, left, width int) []Column {
 	cols := append([]Column{}, all[0])
-	cols[0].Width = min(wideName, max(width-widget.PointerWidth, 1))
+	cols[0].Width = min(wideNameWidth, max(width-widget.PointerWidth, 1))
 	rest := width - widget.PointerWidth - cols[0].Width
 	for _, c := range all[1+left:] {
 		if rest -= c.Width + 1; rest < 0 {
@@ -194,17 +192,17 @@ func (c Column) fit(s string, tail string) string {
 		return text.FitLeft(s, c.Width, tail)
 	}
 	switch {
-	case c.Id == columnTask:
+	case c.ID == columnTask:
 		s = text.Middle(s, c.Width, tail)
-	case c.Id == "delta" && text.Width(s) > c.Width: // all of its numbers rather than room between them
+	case c.ID == "delta" && text.Width(s) > c.Width: // drop the spaces rather than a number
 		s = strings.ReplaceAll(s, " ", "")
 	}
 	return text.Fit(s, c.Width, tail)
 }
 
-// name is what the column is called in a sentence.
+// name returns the column's name in a sentence.
 func (c Column) name() string {
-	if c.Id == "delta" {
+	if c.ID == "delta" {
 		return "changes"
 	}
 	return strings.ToLower(c.Title)
@@ -213,7 +211,7 @@ func (c Column) name() string {
 func by(of func(runs.Run) string) func(a, b *runs.Run) int {
 	return func(a, b *runs.Run) int {
 		x, y := of(*a), of(*b)
-		if (x == "") != (y == "") { // what has none goes last
+		if (x == "") != (y == "") { // empty values go last
 			return cmp.Compare(y, x)
 		}
 		return cmp.Compare(x, y)
@@ -245,8 +243,7 @@ func changesOf(r *runs.Run) float64 {
 
 func newest(a, b *runs.Run) int { return b.Start.Compare(a.Start) }
 
-// longest puts open runs first, the oldest of them at the front: how long a closed one
-// took does not change, and theirs grows.
+// longest sorts open runs first, the oldest first, then closed runs by duration.
 func longest(a, b *runs.Run) int {
 	switch {
 	case a.Open() && b.Open():
@@ -260,10 +257,10 @@ func longest(a, b *runs.Run) int {
 	return cmp.Compare(b.Age(b.Close), a.Age(a.Close))
 }
 
-// worst puts first what needs looking at.
-func worst(a, b *runs.Run) int { return cmp.Compare(badness(a), badness(b)) }
+// bySeverity sorts retrying runs first, then by status.
+func bySeverity(a, b *runs.Run) int { return cmp.Compare(severityOrder(a), severityOrder(b)) }
 
-func badness(r *runs.Run) int {
+func severityOrder(r *runs.Run) int {
 	if retrying(r) {
 		return 0
 	}
@@ -271,8 +268,7 @@ func badness(r *runs.Run) int {
 	return 1 + slices.Index(order, r.Exit)
 }
 
-// SortRuns sorts runs by a column as its heading says, or the other way round, and
-// tells whether there is such a column.
+// SortRuns sorts runs by a column, given by ID or heading. It reports false if the column is unknown.
 func SortRuns(rows []runs.Run, by string, reverse bool) bool {
 	c, ok := columnBy(by)
 	if !ok {
@@ -282,6 +278,7 @@ func SortRuns(rows []runs.Run, by string, reverse bool) bool {
 	return true
 }
 
+// Directed reverses the result of a comparison if reverse is true.
 func Directed(c int, reverse bool) int {
 	if reverse {
 		return -c
@@ -289,35 +286,30 @@ func Directed(c int, reverse bool) int {
 	return c
 }
 
-// columnBy is the column that an id or a heading names.
+// columnBy returns the column with an ID or a heading.
 func columnBy(name string) (Column, bool) {
 	for _, c := range AllColumns(theme.Unicode()) {
-		if strings.EqualFold(c.Id, name) || strings.EqualFold(c.Title, name) || strings.EqualFold(c.name(), name) {
+		if strings.EqualFold(c.ID, name) || strings.EqualFold(c.Title, name) || strings.EqualFold(c.name(), name) {
 			return c, true
 		}
 	}
 	return Column{}, false
 }
 
-// ColumnNames lists the columns of a list of runs by their ids.
-func ColumnNames() []string {
-	var names []string
-	for _, c := range AllColumns(theme.Unicode()) {
-		names = append(names, c.Id)
+// ColumnNames lists the IDs of all columns.
+func ColumnNames() []string { return columnIDs(AllColumns(theme.Unicode())) }
+
+// DefaultColumnNames lists the IDs of the default columns.
+func DefaultColumnNames() []string { return columnIDs(DefaultColumns(theme.Unicode())) }
+
+func columnIDs(columns []Column) (ids []string) {
+	for _, c := range columns {
+		ids = append(ids, c.ID)
 	}
-	return names
+	return ids
 }
 
-// UsualColumns lists the ids of those that are shown unless others are asked for.
-func UsualColumns() []string {
-	var names []string
-	for _, c := range Columns(theme.Unicode()) {
-		names = append(names, c.Id)
-	}
-	return names
-}
-
-// Cell is what stands in a column for a run, as safe text.
+// Cell returns the value of a column for a run, as safe text.
 func Cell(column string, r runs.Run, now time.Time) (string, bool) {
 	c, ok := columnBy(column)
 	if !ok {
@@ -326,7 +318,7 @@ func Cell(column string, r runs.Run, now time.Time) (string, bool) {
 	return text.Safe(c.Cell(r, now, theme.NoColor().Styles(theme.Unicode())), " "), true
 }
 
-// Heading is the title of a column.
+// Heading returns the title of a column.
 func Heading(column string) string {
 	c, _ := columnBy(column)
 	return c.Title

@@ -11,24 +11,23 @@ import (
 	"acescope/views/console"
 )
 
-// rowCache keeps drawn rows by run. What it keeps for a run is used again only if
-// the run, its times on screen and the way it is marked are all the same.
+// rowCache keeps drawn rows by run. A row is reused if the run, its shown times and its marks are unchanged.
 type rowCache struct {
 	rows map[console.RowKey]drawnRow
 }
 
 type drawnRow struct {
-	run     runs.Run // with no summary; that is beside it, by value
+	run     runs.Run // without summary, which is stored by value below
 	summed  bool
 	summary ace.Summary
-	fork    string // where it was forked, which is beside it too
-	second  int64  // of its age, or minute once that is closed and in minutes
+	fork    string // its fork as text
+	second  int64  // its age in seconds, or in minutes for a closed run older than a minute
 	mark    widget.RowMark
 	marked  bool
 	text    string
 }
 
-// rowCacheSize bounds the cache; when it is full it starts anew.
+// rowCacheSize is the maximum size; a full cache is emptied.
 const rowCacheSize = 1024
 
 func (c *rowCache) clear() { c.rows = nil }
@@ -47,7 +46,7 @@ func (v *Runs) row(r runs.Run, cursor, focused bool, now time.Time) string {
 		want.summary, want.summed, want.run.Summary = *r.Summary, true, nil
 	}
 	if f := r.Fork; f != nil {
-		want.fork, want.run.Fork = forkedFrom(r, v.Styles.Glyphs), nil // another one with every reading
+		want.fork, want.run.Fork = forkedFrom(r, v.Styles.Glyphs), nil // a new pointer at each read
 	}
 	age := max(now.Sub(r.Start), 0)
 	want.second = int64(age / time.Second)
@@ -70,8 +69,7 @@ func (v *Runs) row(r runs.Run, cursor, focused bool, now time.Time) string {
 	return want.text
 }
 
-// drawRow paints cell by cell, but the selected row in one piece, so that its
-// background has no gaps.
+// drawRow paints cell by cell, but the selected row at once, so that its background has no gaps.
 func (v *Runs) drawRow(r runs.Run, mark widget.RowMark, marked bool, now time.Time) string {
 	s := v.Styles
 	var b strings.Builder
@@ -83,7 +81,7 @@ func (v *Runs) drawRow(r runs.Run, mark widget.RowMark, marked bool, now time.Ti
 		star = "*"
 	}
 	b.WriteString(pointer + star)
-	tells := v.tellsWhy(&r)
+	tells := v.showsErrorOf(&r)
 	for i := 0; i < len(v.cols); i++ {
 		if i > 0 {
 			b.WriteByte(' ')
@@ -94,12 +92,12 @@ func (v *Runs) drawRow(r runs.Run, mark widget.RowMark, marked bool, now time.Ti
 			what = s.Glyphs.Forked + " " + what
 		}
 		switch {
-		case tells && v.why.from == 0 && i == 0:
+		case tells && v.errorSpan.from == 0 && i == 0:
 			what, ink = text.Cut(what+"  "+text.Safe(r.LastError, " "), c.Width, s.Glyphs.Ellipsis), s.Retrying
-		case tells && v.why.from > 0 && i == v.why.from:
-			c.Width, c.right = v.why.width, false
+		case tells && v.errorSpan.from > 0 && i == v.errorSpan.from:
+			c.Width, c.right = v.errorSpan.width, false
 			what, ink = text.Safe(r.LastError, " "), s.Retrying
-			i = v.why.to
+			i = v.errorSpan.to
 		}
 		cell := c.fit(what, s.Glyphs.Ellipsis)
 		if mark == widget.RowPlain {
@@ -110,18 +108,17 @@ func (v *Runs) drawRow(r runs.Run, mark widget.RowMark, marked bool, now time.Ti
 	return widget.RowInk(mark, s).Paint(b.String())
 }
 
-// whyPlace is where a run that is being retried tells its last error, where that has no
-// column of its own: over the columns from to to, which it has nothing to say in yet, or
-// with 0 behind its name.
-type whyPlace struct{ from, to, width int }
+// errorSpan is the range of columns that shows the last error of a retrying run instead of their empty values, if there
+// is no column for the error. If from is 0, the error follows the name.
+type errorSpan struct{ from, to, width int }
 
-// whyOver are the columns that an error may stand over. They stand side by side.
-var whyOver = map[string]bool{"skills": true, "delta": true, "refused": true, "tokens": true, "cost": true}
+// errorColumns are adjacent columns that an error may replace.
+var errorColumns = map[string]bool{"skills": true, "delta": true, "refused": true, "tokens": true, "cost": true}
 
-func placeForWhy(cols []Column) whyPlace {
-	var p whyPlace
+func errorSpanOf(cols []Column) errorSpan {
+	var p errorSpan
 	for i, c := range cols {
-		if !whyOver[c.Id] {
+		if !errorColumns[c.ID] {
 			continue
 		}
 		if p.from == 0 {
@@ -131,11 +128,11 @@ func placeForWhy(cols []Column) whyPlace {
 		p.width += c.Width + 1
 	}
 	if p.width < widget.NameWidth {
-		return whyPlace{}
+		return errorSpan{}
 	}
 	return p
 }
 
-func (v *Runs) tellsWhy(r *runs.Run) bool {
+func (v *Runs) showsErrorOf(r *runs.Run) bool {
 	return r.LastError != "" && !v.showsError && retrying(r)
 }

@@ -17,87 +17,80 @@ import (
 	"acescope/views/console"
 )
 
-// moreWithin is how near to the last loaded row the screen comes before more are
-// asked for.
-const moreWithin = 50
+// loadMargin is the distance of the cursor from the end of the loaded rows at which more are loaded.
+const loadMargin = 50
 
-// Runs is the list of runs.
+// Runs is the view of the list of runs.
 type Runs struct {
-	nav           *console.Navigation
-	listing       *console.Listing
-	actor         *console.Actor
-	controls      console.Controls
-	feeds         Feeds
-	Styles        theme.Styles
-	width, height int
-	shown         bool
-	loaded        bool // a list was read at least once
-	state         cluster.ConnState
-	file          bool // the runs come from files
-	namespace     string
-	Cursor, top   int
-	asked         asking // for what more runs were last asked
-	goal          goal
-	cols          []Column
-	bindings      []tui.Binding
-	showsError    bool
-	why           whyPlace
-	heading       string
-	cache         rowCache
-	Arranging     arranging
-	Sorting       Sorting
-	Order         []int32   // places of rows, nil for the server's order
-	ordered       *runs.Run // the first of the rows that order is of
-	orderedBy     Sorting
-	panel         sidePanel
+	nav      *console.Navigation
+	listing  *console.Listing
+	actor    *console.Actor
+	controls console.Controls
+	feeds    Feeds
+	console.Pane
+	shown       bool
+	loaded      bool // the list was read at least once
+	state       cluster.ConnState
+	file        bool // the runs come from files
+	namespace   string
+	Cursor, top int
+	asked       request // last request for more runs
+	goal        goal
+	cols        []Column
+	bindings    []tui.Binding
+	showsError  bool
+	errorSpan   errorSpan
+	heading     string
+	cache       rowCache
+	Layout      layout
+	Sorting     Sorting
+	Order       []int32   // indexes of rows, nil for the server's order
+	ordered     *runs.Run // first of the rows that Order refers to
+	orderedBy   Sorting
+	panel       sidePanel
 }
 
-// asking is a request for more runs: from which end of what is held.
-type asking struct {
+// request is a request for more runs at one end of the loaded rows.
+type request struct {
 	first int64
 	rows  int
 	newer bool
 }
 
-// goal is the end of the list that somebody is on the way to.
+// goal is the end of the list that is being loaded.
 type goal uint8
 
 const (
-	nowhere goal = iota
+	noGoal goal = iota
 	toFirst
 	toLast
-	halted // on the way to the last: where that was stopped
+	halted // loading the last rows was stopped
 )
 
-// Feeds are what the list of runs shows.
+// Feeds are the data of the list.
 type Feeds struct {
 	List   List
 	Facets console.Feed[*runs.Facets]
 	Detail console.Value[*histories.Detail] // of the selected run
 }
 
-// List holds the part of the list that was scrolled through.
+// List loads the rows around the user's position.
 type List interface {
 	console.Value[runs.RunList]
-	// LoadMore holds more of the older runs, LoadNewer of the newer ones.
+	// LoadMore loads more older runs, LoadNewer more newer ones.
 	LoadMore()
 	LoadNewer()
-	// LoadFirst goes to the newest runs, LoadLast walks to the oldest; StopWalk ends the walk.
+	// LoadFirst loads the newest runs. LoadLast loads page after page up to the oldest; StopWalk stops it.
 	LoadFirst()
 	LoadLast()
 	StopWalk()
 }
 
-func NewRuns(c *console.Console, feeds Feeds) *Runs {
-	return &Runs{nav: c.Navigation, listing: c.Listing, actor: c.Actor, controls: c.Controls, feeds: feeds}
+func New(c *console.Console, feeds Feeds) *Runs {
+	return &Runs{Pane: console.NewPane("Runs"), nav: c.Navigation, listing: c.Listing, actor: c.Actor, controls: c.Controls, feeds: feeds}
 }
 
-func (v *Runs) Name() string { return "Runs" }
-
-func (v *Runs) Title() string { return "Runs" }
-
-// Footer is what is special about the list, then where the cursor is: "12/10,214", with
-// a plus where the total is unknown.
+// Footer shows the state of the list, then the position: "12/10,214", with a plus if the total is unknown.
 func (v *Runs) Footer() string {
 	var parts []string
 	add := func(s string) {
@@ -106,7 +99,7 @@ func (v *Runs) Footer() string {
 		}
 	}
 	if v.goal == toLast {
-		add("walking to the last: " + text.Count(v.listing.Runs.Walking) + " of " + v.total() + ", any move stops")
+		add("loading up to the last: " + text.Count(v.listing.Runs.Walking) + " of " + v.total() + ", any move stops it")
 	}
 	if v.nav.Following && v.Count() > 0 {
 		add("following the newest")
@@ -130,7 +123,7 @@ func (v *Runs) position() string {
 	return text.Count(v.listing.Runs.First+int64(v.Cursor+1)) + "/" + v.total()
 }
 
-// total is how many runs there are, as far as that is known.
+// total returns the number of runs, as far as it is known.
 func (v *Runs) total() string {
 	reached := v.listing.Runs.First + int64(len(v.listing.Runs.Rows))
 	if v.listing.Runs.Total >= reached {
@@ -142,7 +135,7 @@ func (v *Runs) total() string {
 	return text.Count(reached)
 }
 
-// Bindings are made once: they are asked for at each key and each frame.
+// Bindings returns the keys. They are made once because the shell asks at each key and each frame.
 func (v *Runs) Bindings() []tui.Binding {
 	if v.bindings == nil {
 		v.bindings = v.listBindings()
@@ -153,36 +146,35 @@ func (v *Runs) Bindings() []tui.Binding {
 	return v.bindings
 }
 
-// panelKeys is how many bindings there are only while a panel is open.
+// panelKeys is the number of last bindings that exist only while a panel is open.
 const panelKeys = 2
 
 func (v *Runs) listBindings() []tui.Binding {
-	do := func(fn func()) func(tui.Shell) tea.Cmd { return func(tui.Shell) tea.Cmd { fn(); return nil } }
-	tell := func(fn func(tui.Shell)) func(tui.Shell) tea.Cmd {
-		return func(s tui.Shell) tea.Cmd { fn(s); return nil }
-	}
-	b := append(widget.Motions("runs", v), []tui.Binding{
-		{Action: "runs.facets", Keys: []string{"F"}, Help: "narrow the list by values, with counts", Short: "facets", Do: do(func() { v.openPanel(facetPanel) })},
-		{Action: "runs.unpick", Keys: []string{"-", "backspace"}, Help: "take the picked values out of the query", Do: tell(v.clearPicks)},
-		{Action: "runs.filters", Keys: []string{"ctrl+o"}, Help: "choose a saved filter", Do: do(func() { v.openPanel(filterPanel) })},
-		{Action: "runs.save_filter", Keys: []string{"ctrl+s"}, Help: "save the query as a filter", Do: v.listing.SaveFilter},
-		{Action: "runs.sort", Keys: []string{"s"}, Help: "sort what is loaded by the next column", Short: "sort", Do: do(v.sortNext)},
-		{Action: "runs.reverse", Keys: []string{"S"}, Help: "sort the other way round", Do: do(func() { v.Sorting.Reverse = v.Sorting.By != "" && !v.Sorting.Reverse; v.Resorted() })},
-		{Action: "runs.retrying", Keys: []string{"R"}, Help: "only runs that are being retried, or all again", Do: do(func() { v.Sorting.retrying = !v.Sorting.retrying; v.Resorted() })},
-		{Action: "runs.verify_all", Keys: []string{"V"}, Help: "verify all runs of the filter against today's code", Do: func(s tui.Shell) tea.Cmd { v.actor.VerifyAll(s, false); return nil }},
-		{Action: "runs.columns", Keys: []string{"c"}, Help: "choose columns", Do: do(func() { v.openPanel(columnPanel) })},
-		{Action: "runs.wide", Keys: []string{"w"}, Help: "all columns, or those that fit", Do: do(v.widen)},
-		{Action: "runs.left", Keys: []string{"left"}, Help: "scroll the columns back", Do: do(func() { v.slide(-1) })},
-		{Action: "runs.right", Keys: []string{"right"}, Help: "scroll the columns on", Do: do(func() { v.slide(1) })},
-		{Action: "runs.mark", Keys: []string{"space"}, Help: "mark the run, or choose in a panel", Short: "mark", Do: v.space},
-		{Action: "runs.unmark", Keys: []string{"u"}, Help: "take all marks away", Do: do(v.listing.Marks.Clear)},
-		{Action: "runs.diff", Keys: []string{"d"}, Help: "compare two runs step by step: the two marked, or the marked one and this", Do: tell(v.actor.CompareMarked)},
-		{Action: "runs.next_error", Keys: []string{"e"}, Help: "to the next run that failed, timed out or is retrying", Do: tell(func(s tui.Shell) { v.nextError(s, 1) })},
-		{Action: "runs.previous_error", Keys: []string{"E"}, Help: "to the one before", Do: tell(func(s tui.Shell) { v.nextError(s, -1) })},
-	}...)
-	return append(b,
-		tui.Binding{Action: "runs.choose", Keys: []string{"enter"}, Help: "choose what the panel's cursor is on", Short: "choose", Do: func(s tui.Shell) tea.Cmd { return v.panel.choose(s) }},
-		tui.Binding{Action: "runs.close_panel", Keys: []string{"esc"}, Help: "close the panel", Short: "close", Do: do(func() { v.openPanel(noPanel) })})
+	return append(widget.Motions("runs", v),
+		console.Key("runs.facets", "narrow the list by values, with counts", "facets", func() { v.openPanel(facetPanel) }, "F"),
+		console.Key("runs.unpick", "clear the picked values from the query", "", v.clearPicks, "-", "backspace"),
+		console.Key("runs.filters", "choose a saved filter", "", func() { v.openPanel(filterPanel) }, "ctrl+o"),
+		console.Key("runs.save_filter", "save the query as a filter", "", v.listing.SaveFilter, "ctrl+s"),
+		console.Key("runs.sort", "sort the loaded runs by the next column", "sort", v.sortNext, "s"),
+		console.Key("runs.reverse", "reverse the order", "",
+			func() { v.Sorting.Reverse = v.Sorting.By != "" && !v.Sorting.Reverse; v.Resorted() }, "S"),
+		console.Key("runs.retrying", "show only runs with a retrying activity, or all", "",
+			func() { v.Sorting.retrying = !v.Sorting.retrying; v.Resorted() }, "R"),
+		console.Key("runs.verify_all", "verify all runs of the filter against the current code", "",
+			func(s tui.Shell) { v.actor.VerifyAll(s, false) }, "V"),
+		console.Key("runs.columns", "choose columns", "", func() { v.openPanel(columnPanel) }, "c"),
+		console.Key("runs.wide", "show all columns, or only those that fit", "", v.widen, "w"),
+		console.Key("runs.left", "scroll the columns left", "", func() { v.slide(-1) }, "left"),
+		console.Key("runs.right", "scroll the columns right", "", func() { v.slide(1) }, "right"),
+		console.Key("runs.mark", "mark the run, or choose in a panel", "mark", v.space, "space"),
+		console.Key("runs.unmark", "unmark all", "", v.listing.Marks.Clear, "u"),
+		console.Key("runs.diff", "compare two runs step by step: both marked, or the marked and the selected one", "",
+			v.actor.CompareMarked, "d"),
+		console.Key("runs.next_error", "next run that failed, timed out or is retrying", "", func(s tui.Shell) { v.nextError(s, 1) }, "e"),
+		console.Key("runs.previous_error", "previous run that failed, timed out or is retrying", "",
+			func(s tui.Shell) { v.nextError(s, -1) }, "E"),
+		console.Key("runs.choose", "choose the item under the cursor", "choose", v.panel.choose, "enter"),
+		console.Key("runs.close_panel", "close the panel", "close", func() { v.openPanel(noPanel) }, "esc"))
 }
 
 func (v *Runs) space(s tui.Shell) tea.Cmd {
@@ -213,15 +205,15 @@ func (v *Runs) SetStyles(s theme.Styles) {
 }
 
 func (v *Runs) SetSize(width, height int) {
-	if width == v.width && height == v.height {
+	if width == v.Width && height == v.Height {
 		return
 	}
-	v.width, v.height = width, height
+	v.Width, v.Height = width, height
 	v.arrange()
 	v.reveal()
 }
 
-// Keep is what outlives the process: the query, the order, and the columns.
+// Keep returns the query, the order, and the columns.
 func (v *Runs) Keep() map[string]string {
 	to := map[string]string{}
 	if v.listing.Runs.Query != "" {
@@ -233,25 +225,24 @@ func (v *Runs) Keep() map[string]string {
 	if v.Sorting.Reverse {
 		to["reverse"] = "true"
 	}
-	v.Arranging.keep(to)
+	v.Layout.keep(to)
 	return to
 }
 
-// Restore takes up what was kept. A query takes the place of the default filter's.
+// Restore applies what Keep returned. The query replaces that of the default filter.
 func (v *Runs) Restore(from map[string]string) {
 	if _, ok := columnBy(from["sort"]); ok {
 		v.Sorting.By, v.Sorting.Reverse = from["sort"], from["reverse"] == "true"
 	}
-	v.Arranging.restore(from)
+	v.Layout.restore(from)
 	v.arrange()
 	if q := from["query"]; q != "" {
 		v.controls.SetQuery(q)
 	}
 }
 
-// Refresh keeps the selection on its run and, where new runs came in above, the
-// rows on screen where they are; only at the very top do new runs come into sight.
-// While it follows the newest, the selection moves on when its run has closed.
+// Refresh keeps the selection on its run and the rows on screen in place: new runs appear only at the very top. While
+// following the newest, the selection moves on when its run closes.
 func (v *Runs) Refresh() {
 	list, conn := v.feeds.List.Value(), v.controls.Connection()
 	queryChanged := v.loaded && list.Query != v.listing.Runs.Query
@@ -272,11 +263,11 @@ func (v *Runs) Refresh() {
 		v.Cursor = 0
 	}
 	if queryChanged {
-		v.top, v.asked, v.goal = 0, asking{}, nowhere
+		v.top, v.asked, v.goal = 0, request{}, noGoal
 	} else if v.top > 0 || wasFirst > 0 {
 		v.top += v.Cursor - before
 	}
-	v.arrive()
+	v.reachGoal()
 	if v.nav.Following {
 		v.follow(at)
 	}
@@ -286,9 +277,9 @@ func (v *Runs) Refresh() {
 	}
 }
 
-// arrive puts the cursor on the end that somebody was on the way to, once that is held;
-// or on the end of what was reached, where the walk was stopped.
-func (v *Runs) arrive() {
+// reachGoal moves the cursor to the requested end of the list once it is loaded, or to the last loaded row if loading
+// was stopped.
+func (v *Runs) reachGoal() {
 	switch {
 	case v.goal == toFirst && v.listing.Runs.First == 0:
 		v.Cursor, v.top = 0, 0
@@ -298,11 +289,11 @@ func (v *Runs) arrive() {
 	default:
 		return
 	}
-	v.goal = nowhere
+	v.goal = noGoal
 }
 
-// follow keeps the cursor on its run, at row at, while that is open and in sight of
-// the newest; then it goes to the newest open one, or to the newest where none is open.
+// follow keeps the cursor on its run, at row at, while the run is open and on the first page. Otherwise it moves to the
+// newest open run, or to the newest run.
 func (v *Runs) follow(at int) {
 	v.top = 0
 	page := min(v.Page(), v.Count())
@@ -318,8 +309,7 @@ func (v *Runs) follow(at int) {
 	v.Cursor = 0
 }
 
-// find is where the selected run is now, -1 if it is gone. It looks near the cursor
-// first.
+// find returns the row of the selected run or of its successor, or -1. It searches from the cursor outward.
 func (v *Runs) find() int {
 	n := v.Count()
 	if !v.nav.Selected.Ok {
@@ -344,8 +334,7 @@ func (v *Runs) sameRun(r *runs.Run) bool {
 	return r.RunID == v.nav.Selected.Run.RunID && r.WorkflowID == v.nav.Selected.Run.WorkflowID
 }
 
-// selectRow makes the row under the cursor the selected run and, if it was another
-// one before, asks for its detail.
+// selectRow selects the run under the cursor and reads its detail if it changed.
 func (v *Runs) selectRow() {
 	if v.Count() == 0 {
 		v.nav.Selected = console.Selection{}
@@ -360,18 +349,18 @@ func (v *Runs) selectRow() {
 }
 
 func (v *Runs) Page() int {
-	return max(v.height-1-len(v.problem())-v.summaryLines(), 1)
+	return max(v.Height-1-len(v.problem())-v.summaryLines(), 1)
 }
 
 func (v *Runs) summaryLines() int {
-	if v.listing.Runs.Recent == nil || v.height < summaryFrom {
+	if v.listing.Runs.Recent == nil || v.Height < recentMinHeight {
 		return 0
 	}
 	return 1
 }
 
-// Scroll moves in the panel where one is open, else in the list. Going to an end of the
-// list that is not held walks there; any other move ends that.
+// Scroll moves in the open panel, or in the list. Going to an end that is not loaded loads it; any other move stops
+// loading.
 func (v *Runs) Scroll(lines int) {
 	if v.panel.kind != noPanel {
 		v.panel.move(widget.Clamp(lines, -len(v.panel.items), len(v.panel.items)))
@@ -383,7 +372,7 @@ func (v *Runs) Scroll(lines int) {
 		v.feeds.List.StopWalk()
 		return
 	case toFirst:
-		v.goal = nowhere
+		v.goal = noGoal
 	}
 	switch {
 	case lines == -widget.AllLines && v.listing.Runs.First > 0:
@@ -397,12 +386,12 @@ func (v *Runs) Scroll(lines int) {
 	v.Cursor = max(min(v.Cursor+lines, v.Count()-1), 0)
 	v.reveal()
 	v.selectRow()
-	if v.goal == nowhere {
+	if v.goal == noGoal {
 		v.more()
 	}
 }
 
-// reveal moves the visible part so that it holds the cursor.
+// reveal scrolls so that the cursor is visible.
 func (v *Runs) reveal() {
 	v.Cursor = max(min(v.Cursor, v.Count()-1), 0)
 	page := v.Page()
@@ -410,15 +399,14 @@ func (v *Runs) reveal() {
 	v.top = max(min(v.top, v.Count()-page), 0)
 }
 
-// more asks for older runs when the end comes near, and for newer ones when the
-// beginning does: once for each stretch that is held.
+// more loads older runs near the end and newer runs near the beginning, once for the same loaded rows.
 func (v *Runs) more() {
-	now := asking{first: v.listing.Runs.First, rows: len(v.listing.Runs.Rows)}
+	now := request{first: v.listing.Runs.First, rows: len(v.listing.Runs.Rows)}
 	switch {
-	case v.listing.Runs.More && v.Cursor+moreWithin >= v.Count() && v.asked != now:
+	case v.listing.Runs.More && v.Cursor+loadMargin >= v.Count() && v.asked != now:
 		v.asked = now
 		v.feeds.List.LoadMore()
-	case v.listing.Runs.First > 0 && v.Cursor < moreWithin:
+	case v.listing.Runs.First > 0 && v.Cursor < loadMargin:
 		if now.newer = true; v.asked != now {
 			v.asked = now
 			v.feeds.List.LoadNewer()
@@ -426,7 +414,7 @@ func (v *Runs) more() {
 	}
 }
 
-// nextError goes to the next row, down or up, whose run needs looking at.
+// nextError goes to the next run that failed, timed out or is retrying.
 func (v *Runs) nextError(s tui.Shell, by int) {
 	for i := v.Cursor + by; i >= 0 && i < v.Count(); i += by {
 		if r := v.At(i); retrying(r) || r.Exit == ace.Failed || r.Exit == ace.Timeout {
@@ -434,5 +422,5 @@ func (v *Runs) nextError(s tui.Shell, by int) {
 			return
 		}
 	}
-	s.Note("no failed or retrying run further on, in what is loaded")
+	s.Note("no further failed or retrying run among the loaded ones")
 }

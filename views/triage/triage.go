@@ -9,122 +9,116 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/engine/ace"
-	runspkg "acescope/sources/runs"
-	triagepkg "acescope/sources/triage"
-	"acescope/theme"
+	"acescope/sources/runs"
+	"acescope/sources/triage"
 	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
 )
 
-// Parts of the triage, in order: what is stuck comes first, since it can still be helped.
+// Sections of the list, in order. Retrying runs come first because the user can still help them.
 const (
-	triageRetrying = iota
-	triageGroups
-	triageSlowest
-	triageDearest
-	triageLargest
-	triagePhases
+	partRetrying = iota
+	partGroups
+	partSlowest
+	partCostliest
+	partLargest
+	partPhases
 )
 
-// triageWindows are the numbers of ended runs that + and - choose among.
-var triageWindows = []int{100, 200, 500, 1000, 2000, 5000, 10_000, 20_000}
+// windows are the numbers of closed runs that + and - choose from.
+var windows = []int{100, 200, 500, 1000, 2000, 5000, 10_000, 20_000}
 
-// triageSpans are how long ago a run may have ended that t goes through, 0 for however long.
-var triageSpans = []time.Duration{0, 15 * time.Minute, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
+// spans are the maximum ages of closed runs that t chooses from; 0 stands for any age.
+var spans = []time.Duration{0, 15 * time.Minute, time.Hour, 24 * time.Hour, 7 * 24 * time.Hour}
 
-// triageOrders are the orders of the failure groups that s goes through.
-var triageOrders = []string{"count", "newest", "kind"}
+// orders are the orders of failure groups that s chooses from.
+var orders = []string{"count", "newest", "kind"}
 
-// triage lists what fails, what is stuck, what is slow and what is dear.
-type triageList struct {
-	nav           *console.Navigation
-	actor         *console.Actor
-	controls      console.Controls
-	location      *time.Location
-	feed          Feed
-	styles        theme.Styles
-	width, height int
-	data          *triagepkg.Triage
-	arranged      *triagepkg.Triage // that the list was last arranged for
-	groups        []triagepkg.FailureGroup
-	order         string
-	ordered       string // that groups is in
-	window        int    // that was asked for, 0 for the usual
-	since         time.Duration
-	before        string // the query that was in force when a group was listed
-	narrowed      string // the query of that group
-	list          widget.SectionList
+// list shows failing, retrying, slow and expensive runs.
+type list struct {
+	nav      *console.Navigation
+	actor    *console.Actor
+	controls console.Controls
+	location *time.Location
+	feed     Feed
+	console.Pane
+	data     *triage.Triage
+	arranged *triage.Triage // data of the arranged list
+	groups   []triage.FailureGroup
+	order    string
+	ordered  string // order of groups
+	window   int    // requested, 0 for the default
+	since    time.Duration
+	before   string // query before a group was listed
+	narrowed string // query of that group
+	list     widget.SectionList
 }
 
 // Feed scans runs.
 type Feed interface {
-	console.Feed[*triagepkg.Triage]
+	console.Feed[*triage.Triage]
+	// SetWindow sets the number of closed runs to scan, SetSince their maximum age.
 	SetWindow(closed int)
 	SetSince(time.Duration)
+	// Stop stops the scan; Again starts another.
 	Stop()
 	Again()
 }
 
-func NewTriage(c *console.Console, feed Feed) *triageList {
-	return &triageList{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed, order: triageOrders[0]}
+// Screen returns the list of findings with the selected one beside it.
+func Screen(c *console.Console, feed Feed) tui.Screen {
+	v := New(c, feed)
+	return tui.Screen{Name: "triage", Keys: []string{"7"}, Help: "failing, retrying, slow and expensive runs",
+		Views: []tui.View{v, &detail{Pane: console.NewPane("Finding"), from: v}}}
 }
 
-func (v *triageList) Name() string { return "Triage" }
+// New returns the list of findings.
+func New(c *console.Console, feed Feed) *list {
+	return &list{Pane: console.NewPane("Triage"), nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed, order: orders[0]}
+}
 
-func (v *triageList) Title() string { return "Triage" }
-
-func (v *triageList) Footer() string {
+func (v *list) Footer() string {
 	if v.data == nil {
 		return ""
 	}
 	return v.list.Position()
 }
 
-func (v *triageList) Bindings() []tui.Binding {
-	b := func(name, help, short string, do func(tui.Shell) tea.Cmd, keys ...string) tui.Binding {
-		return tui.Binding{Action: "triage." + name, Keys: keys, Help: help, Short: short, Do: do}
-	}
-	quiet := func(do func()) func(tui.Shell) tea.Cmd {
-		return func(tui.Shell) tea.Cmd { do(); return nil }
-	}
+func (v *list) Bindings() []tui.Binding {
 	all := append(widget.Motions("triage", v),
-		b("open", "open the run, of a group its newest", "open", v.open, "enter", "o"),
-		b("runs", "list the runs of the group", "list its runs", v.filter, "F"),
-		b("back", "look at all runs again after listing a group", "", v.widen, "backspace"),
-		b("next_part", "to the next part", "", quiet(func() { v.list.Jump(1) }), "]"),
-		b("previous_part", "to the part before", "", quiet(func() { v.list.Jump(-1) }), "["),
-		b("whole", "show a part whole, or its beginning", "", quiet(v.list.Toggle), "a"),
-		b("sort", "sort the failures by count, newest or kind", "sort", v.sort, "s"),
-		b("wider", "look at more ended runs", "", func(s tui.Shell) tea.Cmd { return v.resize(s, 1) }, "+", "="),
-		b("narrower", "look at fewer ended runs", "", func(s tui.Shell) tea.Cmd { return v.resize(s, -1) }, "-"),
-		b("since", "only runs that ended in the last 15 minutes, hour, day, week, or all", "since", v.nextSpan, "t"),
-		b("scan", "stop the scan, or scan again", "stop/scan", v.scan, "c"),
+		console.Key("triage.open", "open the run, or the newest run of the group", "open", v.open, "enter", "o"),
+		console.Key("triage.runs", "list the runs of the group", "list its runs", v.filter, "F"),
+		console.Key("triage.back", "show all runs again after listing a group", "", v.widen, "backspace"),
+		console.Key("triage.next_part", "next section", "", func() { v.list.Jump(1) }, "]"),
+		console.Key("triage.previous_part", "previous section", "", func() { v.list.Jump(-1) }, "["),
+		console.Key("triage.whole", "expand or collapse the section", "", v.list.Toggle, "a"),
+		console.Key("triage.sort", "sort the failures by count, newest or kind", "sort", v.sort, "s"),
+		console.Key("triage.wider", "scan more closed runs", "", func(s tui.Shell) { v.resize(s, 1) }, "+", "="),
+		console.Key("triage.narrower", "scan fewer closed runs", "", func(s tui.Shell) { v.resize(s, -1) }, "-"),
+		console.Key("triage.since", "only runs that closed in the last 15 minutes, hour, day, week, or all", "since", v.nextSpan, "t"),
+		console.Key("triage.scan", "stop the scan, or scan again", "stop/scan", v.scan, "c"),
 	)
 	if v.actor.Actions != nil {
-		all = append(all, b("cancel", "cancel the run under the cursor (asks first)", "cancel", v.cancelRun, "x"), v.actor.ForkOf("triage", func() (runspkg.Run, string, bool) { r, ok := v.run(); return r, "", ok }))
+		point := func() (runs.Run, string, bool) { r, ok := v.run(); return r, "", ok }
+		all = append(all, console.Key("triage.cancel", "cancel the run under the cursor (asks first)", "cancel", v.cancelRun, "x"),
+			v.actor.ForkOf("triage", point))
 	}
 	return all
 }
 
-func (v *triageList) SetShown(shown bool) { v.feed.Look(shown) }
+func (v *list) SetShown(shown bool) { v.feed.Look(shown) }
+func (v *list) Refresh()            { v.data = v.feed.Value() }
+func (v *list) Page() int           { return v.list.Page() }
 
-func (v *triageList) SetStyles(s theme.Styles) { v.styles = s }
-
-func (v *triageList) SetSize(width, height int) { v.width, v.height = width, height }
-
-func (v *triageList) Refresh() { v.data = v.feed.Value() }
-
-func (v *triageList) Page() int { return v.list.Page() }
-
-func (v *triageList) Scroll(by int) {
+func (v *list) Scroll(by int) {
 	v.arrange()
 	v.list.Scroll(by)
 }
 
-// Keep is what outlives the process.
-func (v *triageList) Keep() map[string]string {
+// Keep returns the order and the window.
+func (v *list) Keep() map[string]string {
 	kept := map[string]string{"sort": v.order}
 	if v.window > 0 {
 		kept["window"] = strconv.Itoa(v.window)
@@ -135,38 +129,38 @@ func (v *triageList) Keep() map[string]string {
 	return kept
 }
 
-// Restore takes what was kept.
-func (v *triageList) Restore(kept map[string]string) {
-	if slices.Contains(triageOrders, kept["sort"]) {
+// Restore applies what Keep returned.
+func (v *list) Restore(kept map[string]string) {
+	if slices.Contains(orders, kept["sort"]) {
 		v.order = kept["sort"]
 	}
 	if n, err := strconv.Atoi(kept["window"]); err == nil && n > 0 {
 		v.window = n
 		v.feed.SetWindow(n)
 	}
-	if d, err := time.ParseDuration(kept["since"]); err == nil && slices.Contains(triageSpans, d) {
+	if d, err := time.ParseDuration(kept["since"]); err == nil && slices.Contains(spans, d) {
 		v.since = d
 		v.feed.SetSince(d)
 	}
 }
 
-// Copy is the error under the cursor, or the run's workflow id.
-func (v *triageList) Copy() (what, copied string) {
+// Copy returns the error under the cursor, or the run's workflow ID.
+func (v *list) Copy() (what, copied string) {
 	v.arrange()
 	if g, ok := v.group(); ok {
-		return "the error message", g.Last.Message
+		return "error message", g.Last.Message
 	}
 	if r, ok := v.retry(); ok && r.LastError.Message != "" {
-		return "the error message", r.LastError.Message
+		return "error message", r.LastError.Message
 	}
 	if r, ok := v.run(); ok {
-		return "the workflow id", r.WorkflowID
+		return "workflow ID", r.WorkflowID
 	}
 	return "", ""
 }
 
-// arrange puts the newest data into the list. The cursor stays on what it was on.
-func (v *triageList) arrange() {
+// arrange lists the newest data. The cursor stays on its row.
+func (v *list) arrange() {
 	t := v.data
 	if t == nil || t == v.arranged && v.ordered == v.order {
 		return
@@ -188,24 +182,24 @@ func (v *triageList) arrange() {
 	v.list.Settle()
 }
 
-func sortGroups(groups []triagepkg.FailureGroup, order string) []triagepkg.FailureGroup {
+func sortGroups(groups []triage.FailureGroup, order string) []triage.FailureGroup {
 	sorted := slices.Clone(groups)
-	slices.SortStableFunc(sorted, func(a, b triagepkg.FailureGroup) int {
+	slices.SortStableFunc(sorted, func(a, b triage.FailureGroup) int {
 		switch order {
 		case "newest":
 			return b.Last.At.Compare(a.Last.At)
 		case "kind":
-			return slices.Index(badKinds, a.Kind) - slices.Index(badKinds, b.Kind)
+			return slices.Index(kindOrder, a.Kind) - slices.Index(kindOrder, b.Kind)
 		}
-		return 0 // they come by count
+		return 0 // sorted by count already
 	})
 	return sorted
 }
 
-var badKinds = []ace.ExitStatus{ace.Failed, ace.Timeout, ace.Wrong, ace.Canceled}
+var kindOrder = []ace.ExitStatus{ace.Failed, ace.Timeout, ace.Wrong, ace.Canceled}
 
-func (v *triageList) parts(t *triagepkg.Triage) []widget.SectionPart {
-	phases := "of no run known"
+func (v *list) parts(t *triage.Triage) []widget.SectionPart {
+	phases := "no data"
 	if t.PhaseRuns > 0 {
 		phases = "over " + widget.HowMany(t.PhaseRuns, "run")
 		if t.PhaseSampled > 0 {
@@ -219,7 +213,7 @@ func (v *triageList) parts(t *triagepkg.Triage) []widget.SectionPart {
 	if t.Troubled > 0 {
 		failures = widget.HowMany(t.Troubled, "run") + ", by " + v.order
 		if t.GroupsDropped > 0 {
-			failures += ", " + text.Count(int64(t.GroupsDropped)) + " groups not shown"
+			failures += ", " + text.Count(int64(t.GroupsDropped)) + " groups not listed"
 		}
 	}
 	retrying := "none"
@@ -230,33 +224,33 @@ func (v *triageList) parts(t *triagepkg.Triage) []widget.SectionPart {
 		{"Retrying", retrying, len(t.Retrying), 5},
 		{"Failures", failures, len(t.Groups), 12},
 		{"Slowest", "", len(t.Slowest), 5},
-		{"Dearest", noneIf(t.Dearest, "nobody counted a cost"), len(t.Dearest), 5},
-		{"Most tokens", noneIf(t.Largest, "nobody counted tokens"), len(t.Largest), 5},
+		{"Most expensive", remarkIfEmpty(t.Dearest, "no cost data"), len(t.Dearest), 5},
+		{"Most tokens", remarkIfEmpty(t.Largest, "no token data"), len(t.Largest), 5},
 		{"Phases", phases, len(t.Phases), 0},
 	}
 }
 
-func noneIf(runs []runspkg.Run, why string) string {
+func remarkIfEmpty(runs []runs.Run, why string) string {
 	if len(runs) == 0 {
 		return why
 	}
 	return ""
 }
 
-// key tells an item from its neighbours, "" where there is none.
-func (v *triageList) key(at widget.SectionRow) string {
+// key identifies a row, "" for no row.
+func (v *list) key(at widget.SectionRow) string {
 	t := v.arranged
 	if t == nil {
 		return ""
 	}
 	switch {
-	case at.Part == triageRetrying && at.Row < len(t.Retrying):
+	case at.Part == partRetrying && at.Row < len(t.Retrying):
 		r := t.Retrying[at.Row]
 		return r.Run.RunID + "/" + r.Activity
-	case at.Part == triageGroups && at.Row < len(v.groups):
+	case at.Part == partGroups && at.Row < len(v.groups):
 		g := v.groups[at.Row]
 		return string(g.Kind) + "\x00" + g.Type + "\x00" + g.Activity + "\x00" + string(g.Phase) + "\x00" + g.Dataset + "\x00" + g.Pattern
-	case at.Part == triagePhases && at.Row < len(t.Phases):
+	case at.Part == partPhases && at.Row < len(t.Phases):
 		return t.Phases[at.Row].Phase
 	}
 	if list := v.runsOf(at.Part); at.Row < len(list) {
@@ -265,48 +259,48 @@ func (v *triageList) key(at widget.SectionRow) string {
 	return ""
 }
 
-func (v *triageList) runsOf(part int) []runspkg.Run {
+func (v *list) runsOf(part int) []runs.Run {
 	switch part {
-	case triageSlowest:
+	case partSlowest:
 		return v.arranged.Slowest
-	case triageDearest:
+	case partCostliest:
 		return v.arranged.Dearest
-	case triageLargest:
+	case partLargest:
 		return v.arranged.Largest
 	}
 	return nil
 }
 
-// group is the failure group under the cursor, retry the run that retries.
-func (v *triageList) group() (triagepkg.FailureGroup, bool) {
+// group returns the failure group under the cursor.
+func (v *list) group() (triage.FailureGroup, bool) {
 	at := v.list.Cursor
-	if v.arranged == nil || at.Part != triageGroups || at.Row >= len(v.groups) {
-		return triagepkg.FailureGroup{}, false
+	if v.arranged == nil || at.Part != partGroups || at.Row >= len(v.groups) {
+		return triage.FailureGroup{}, false
 	}
 	return v.groups[at.Row], true
 }
 
-func (v *triageList) retry() (triagepkg.Retrying, bool) {
+func (v *list) retry() (triage.Retrying, bool) {
 	at := v.list.Cursor
-	if v.arranged == nil || at.Part != triageRetrying || at.Row >= len(v.arranged.Retrying) {
-		return triagepkg.Retrying{}, false
+	if v.arranged == nil || at.Part != partRetrying || at.Row >= len(v.arranged.Retrying) {
+		return triage.Retrying{}, false
 	}
 	return v.arranged.Retrying[at.Row], true
 }
 
-func (v *triageList) phase() (triagepkg.PhaseStat, bool) {
+func (v *list) phase() (triage.PhaseStat, bool) {
 	at := v.list.Cursor
-	if v.arranged == nil || at.Part != triagePhases || at.Row >= len(v.arranged.Phases) {
-		return triagepkg.PhaseStat{}, false
+	if v.arranged == nil || at.Part != partPhases || at.Row >= len(v.arranged.Phases) {
+		return triage.PhaseStat{}, false
 	}
 	return v.arranged.Phases[at.Row], true
 }
 
-// run is the run that the row under the cursor stands for.
-func (v *triageList) run() (runspkg.Run, bool) {
+// run returns the run of the row under the cursor.
+func (v *list) run() (runs.Run, bool) {
 	v.arrange()
 	if v.arranged == nil {
-		return runspkg.Run{}, false
+		return runs.Run{}, false
 	}
 	if g, ok := v.group(); ok {
 		return g.Last.Run, true
@@ -320,37 +314,35 @@ func (v *triageList) run() (runspkg.Run, bool) {
 	if list := v.runsOf(v.list.Cursor.Part); v.list.Cursor.Row < len(list) {
 		return list[v.list.Cursor.Row], true
 	}
-	return runspkg.Run{}, false
+	return runs.Run{}, false
 }
 
-func (v *triageList) open(s tui.Shell) tea.Cmd {
+func (v *list) open(s tui.Shell) tea.Cmd {
 	r, ok := v.run()
 	if !ok {
-		s.Note("there is no run here")
+		s.Note("no run is selected")
 		return nil
 	}
-	v.nav.Show(r)
-	s.Open("run")
-	return nil
+	return v.nav.OpenRun(s, r)
 }
 
-func (v *triageList) cancelRun(s tui.Shell) tea.Cmd {
+func (v *list) cancelRun(s tui.Shell) tea.Cmd {
 	r, ok := v.run()
 	if !ok {
-		s.Note("there is no run here")
+		s.Note("no run is selected")
 		return nil
 	}
 	v.nav.Show(r)
 	return v.actor.Cancel(s)
 }
 
-// filter lists the runs of the group under the cursor.
-func (v *triageList) filter(s tui.Shell) tea.Cmd {
+// filter lists the runs of the failure group under the cursor.
+func (v *list) filter(s tui.Shell) {
 	v.arrange()
 	g, ok := v.group()
 	if !ok {
-		s.Note("only a group of failures can be listed: choose one with ]")
-		return nil
+		s.Note("select a failure group to list its runs; ] goes there")
+		return
 	}
 	if q := v.data.Query; q != v.narrowed || v.narrowed == "" {
 		v.before = q
@@ -358,44 +350,40 @@ func (v *triageList) filter(s tui.Shell) tea.Cmd {
 	v.narrowed = g.Query()
 	v.controls.SetQuery(v.narrowed)
 	if g.Exact() {
-		s.Note("listing the " + widget.HowMany(g.Count, "run") + " of the group; F in triage leads back")
+		s.Note("listing the " + widget.HowMany(g.Count, "run") + " of the group; backspace in triage shows all again")
 	} else {
-		s.Note("listing all that ended so in that time; F in triage leads back")
+		s.Note("listing all runs with this status in that time; backspace in triage shows all again")
 	}
 	s.Open("runs")
-	return nil
 }
 
-// widen puts the query back that was in force before a group was listed.
-func (v *triageList) widen(s tui.Shell) tea.Cmd {
+// widen restores the query from before a group was listed.
+func (v *list) widen(s tui.Shell) {
 	if v.narrowed == "" || v.data == nil || v.data.Query != v.narrowed {
 		s.Note("no group is listed")
-		return nil
+		return
 	}
 	v.controls.SetQuery(v.before)
 	v.narrowed = ""
-	return nil
 }
 
-func (v *triageList) sort(s tui.Shell) tea.Cmd {
-	v.order = triageOrders[(slices.Index(triageOrders, v.order)+1)%len(triageOrders)]
+func (v *list) sort(s tui.Shell) {
+	v.order = orders[(slices.Index(orders, v.order)+1)%len(orders)]
 	s.Note("failures by " + v.order)
-	return nil
 }
 
-// resize looks at more or fewer ended runs.
-func (v *triageList) resize(s tui.Shell, by int) tea.Cmd {
+// resize changes the number of scanned runs.
+func (v *list) resize(s tui.Shell, by int) {
 	if v.window == 0 {
-		v.window = triagepkg.TriageWindow
+		v.window = triage.TriageWindow
 	}
-	at, _ := slices.BinarySearch(triageWindows, v.window)
-	v.window = triageWindows[widget.Clamp(at+by, 0, len(triageWindows)-1)]
+	at, _ := slices.BinarySearch(windows, v.window)
+	v.window = windows[widget.Clamp(at+by, 0, len(windows)-1)]
 	v.feed.SetWindow(v.window)
-	s.Note("looking at the newest " + text.Count(int64(v.window)) + " ended runs")
-	return nil
+	s.Note("scanning the newest " + text.Count(int64(v.window)) + " closed runs")
 }
 
-// spanWord is one of triageSpans, or what a command line asked for, in words.
+// spanWord formats a maximum age.
 func spanWord(d time.Duration) string {
 	switch d {
 	case time.Hour:
@@ -408,25 +396,23 @@ func spanWord(d time.Duration) string {
 	return text.Span(d)
 }
 
-// nextSpan looks at runs only that ended lately.
-func (v *triageList) nextSpan(s tui.Shell) tea.Cmd {
-	v.since = triageSpans[(slices.Index(triageSpans, v.since)+1)%len(triageSpans)]
+// nextSpan chooses the next maximum age.
+func (v *list) nextSpan(s tui.Shell) {
+	v.since = spans[(slices.Index(spans, v.since)+1)%len(spans)]
 	v.feed.SetSince(v.since)
 	if v.since == 0 {
-		s.Note("looking at runs whenever they ended")
+		s.Note("scanning runs of any age")
 	} else {
-		s.Note("looking at runs that ended in the last " + spanWord(v.since))
+		s.Note("scanning runs that closed in the last " + spanWord(v.since))
 	}
-	return nil
 }
 
-func (v *triageList) scan(s tui.Shell) tea.Cmd {
+func (v *list) scan(s tui.Shell) {
 	if v.data != nil && v.data.Scan.Running {
 		v.feed.Stop()
-		s.Note("the scan is stopped: c scans again")
-		return nil
+		s.Note("scan stopped; c scans again")
+		return
 	}
 	v.feed.Again()
 	s.Note("scanning")
-	return nil
 }

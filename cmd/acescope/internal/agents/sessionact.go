@@ -291,7 +291,7 @@ func listApprovals(a *cli.App, e *engine.Engine, id string, waiting []sessions.A
 		if l.Risk != "" {
 			fmt.Fprintf(a.Out, "  it %s\n", l.Risk)
 		}
-		for _, arg := range agents.Arguments(w.Call.Args) {
+		for _, arg := range agents.ArgumentLines(w.Call.Args) {
 			fmt.Fprintln(a.Out, "  "+arg)
 		}
 	}

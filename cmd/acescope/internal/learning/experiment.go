@@ -140,8 +140,8 @@ func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) e
 		err = cli.NewLines(a.Out).Write(seriesLine(s))
 	} else {
 		width, styles, paint := a.Canvas()
-		lines := append(experimentsview.ExperimentText(s, width, time.Now(), styles), "")
-		plot := experimentsview.ExperimentPlot([]*experiments.Series{s}, experiments.Metric(f.metric), f.window, f.byTime,
+		lines := append(experimentsview.Text(s, width, time.Now(), styles), "")
+		plot := experimentsview.Plot([]*experiments.Series{s}, experiments.Metric(f.metric), f.window, f.byTime,
 			width, plotLines, styles)
 		err = a.Print(append(lines, plot...), paint)
 	}
@@ -222,7 +222,7 @@ func experimentCompare(a *cli.App, ctx context.Context, first, second string, al
 func printComparison(a *cli.App, c *experiments.Comparison) error {
 	width, styles, paint := a.Canvas()
 	lines := append(experimentsview.ComparisonText(c, width, time.Now(), styles), "")
-	lines = append(lines, experimentsview.ExperimentPlot([]*experiments.Series{c.A, c.B}, experiments.MetricAccuracy,
+	lines = append(lines, experimentsview.Plot([]*experiments.Series{c.A, c.B}, experiments.MetricAccuracy,
 		experiments.DefaultWindow, false, width, plotLines, styles)...)
 	counts := ""
 	for _, flip := range experiments.Flips() {

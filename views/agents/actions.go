@@ -1,0 +1,451 @@
+package agents
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+// actionBindings returns the keys that act on the selected session. view is the name of the view that has them.
+func (a *Agents) actionBindings(view string, waiting func() *sessions.Approval) []tui.Binding {
+	if a.actor.Actions == nil {
+		return nil
+	}
+	list := []tui.Binding{
+		console.Key(view+".answer", "allow or deny the waiting tool call (shows it whole, and asks)", a.short(waiting, "answer"),
+			func(s tui.Shell) tea.Cmd { return a.answer(s, waiting()) }, "w"),
+		console.Key(view+".message", "write a message to the session", a.short(nil, "message"), a.message, "i"),
+		console.Key(view+".interrupt", "interrupt the current turn; the session continues (asks first)", "", a.interrupt, "I"),
+		console.Key(view+".stop", "stop the session (asks first)", "", a.stop, "S"),
+		console.Key(view+".start", "start a session on the engine", "start", a.askStart, "+"),
+	}
+	for i := range list {
+		list[i].Mutates = true
+	}
+	return list
+}
+
+// short returns the label of a key for the status line, or "" if the key does nothing now.
+func (a *Agents) short(waiting func() *sessions.Approval, word string) string {
+	r, ok := a.Row()
+	if !ok || r.Engine == nil || waiting != nil && waiting() == nil || waiting == nil && !r.Engine.Open() {
+		return ""
+	}
+	return word
+}
+
+// waiting returns the oldest waiting tool call of the selected session, or of any session.
+func (a *Agents) waiting() *sessions.Approval {
+	if r, ok := a.Row(); ok && r.Engine != nil && r.Engine.Open() {
+		if list := sessions.ApprovalsOf(r.Key, a.state(r)); len(list) > 0 {
+			return &list[0]
+		}
+	}
+	if a.approvals != nil {
+		return &a.approvals.Rows[0]
+	}
+	return nil
+}
+
+// openSession returns the selected session if it is open on the engine. Otherwise it notes why not.
+func (a *Agents) openSession(s tui.Shell) (sessions.AgentSession, bool) {
+	r, ok := a.Row()
+	switch {
+	case !ok:
+		s.Note("no session is selected")
+	case r.Engine == nil:
+		s.Note("a transcript accepts no messages; + starts a session on the engine")
+	case !r.Engine.Open():
+		s.Note("the session is closed")
+	default:
+		return r, true
+	}
+	return r, false
+}
+
+// message opens the prompt for a message. It goes to the session that is selected now, even if the list changes.
+func (a *Agents) message(s tui.Shell) tea.Cmd {
+	r, ok := a.openSession(s)
+	if !ok {
+		return nil
+	}
+	id, name := r.ID, text.Safe(sessionName(r), " ")
+	s.Ask(tui.Prompt{Label: "message", Lines: true, Hint: "to " + text.Cut(name, 60, "…"),
+		Preview: func(string) string { return "enter sends it to " + name + "; ctrl+j: new line, esc: cancel" },
+		Done: func(typed string) tea.Cmd {
+			if strings.TrimSpace(typed) == "" {
+				return nil
+			}
+			return a.send(id, typed)
+		}})
+	return nil
+}
+
+func (a *Agents) send(id, typed string) tea.Cmd {
+	return a.actor.Act("send", func(ctx context.Context) (string, error) {
+		n, err := a.actor.Actions.SendMessage(ctx, id, typed)
+		if n > 0 {
+			return "sent; " + widget.HowMany(n, "message") + " before it", err
+		}
+		return "sent", err
+	})
+}
+
+func (a *Agents) interrupt(s tui.Shell) tea.Cmd {
+	r, ok := a.openSession(s)
+	if !ok {
+		return nil
+	}
+	if st := a.state(r); st != nil && st.Current == nil {
+		s.Note("no turn is in progress")
+		return nil
+	}
+	s.Confirm(tui.Question{Title: "Interrupt this turn?", Lines: sessionLines(r), Yes: "interrupt the turn; the session continues",
+		Do: func() tea.Cmd {
+			return a.actor.Act("interrupt", func(ctx context.Context) (string, error) {
+				return "asked the agent to end its turn", a.actor.Actions.InterruptSession(ctx, r.ID)
+			})
+		}})
+	return nil
+}
+
+func (a *Agents) stop(s tui.Shell) tea.Cmd {
+	r, ok := a.openSession(s)
+	if !ok {
+		return nil
+	}
+	lines := sessionLines(r)
+	if st := a.state(r); st != nil {
+		if st.Current != nil {
+			lines = append(lines, "the turn in progress is interrupted")
+		}
+		if n := len(st.Queue); n > 0 {
+			lines = append(lines, widget.HowMany(n, "queued message")+" will not reach the agent")
+		}
+	}
+	s.Confirm(tui.Question{Title: "Stop this session?", Lines: append(lines, "it then accepts no messages; its transcript is kept"), Yes: "stop the session",
+		Do: func() tea.Cmd {
+			return a.actor.Act("stop", func(ctx context.Context) (string, error) {
+				return "asked the session to stop", a.actor.Actions.StopSession(ctx, r.ID)
+			})
+		}})
+	return nil
+}
+
+func sessionLines(r sessions.AgentSession) []string {
+	return []string{"session   " + text.Safe(r.ID, " "), "name      " + text.Cut(text.Safe(firstLine(sessionName(r)), " "), 60, "…"), "directory " + text.Safe(r.Dir, " ")}
+}
+
+func sessionName(r sessions.AgentSession) string {
+	if r.Name == "" {
+		return r.ID
+	}
+	return r.Name
+}
+
+// answer shows a whole tool call and asks whether to allow it. Later calls do not replace it.
+func (a *Agents) answer(s tui.Shell, w *sessions.Approval) tea.Cmd {
+	if w == nil {
+		s.Note("no tool call is waiting")
+		return nil
+	}
+	call := *w
+	ref := call.Call.ArgsRef
+	if ref == nil {
+		s.Confirm(a.question(call, call.Call.Args, nil))
+		return nil
+	}
+	return func() tea.Msg {
+		ctx, stop := context.WithTimeout(a.actor.Context, console.ActionTimeout)
+		defer stop()
+		whole, err := a.actor.Actions.Arguments(ctx, *ref)
+		if err == nil {
+			call.Call.ArgsRef = nil
+			call.Call.Args = whole
+			return tui.Asked(a.question(call, whole, nil))
+		}
+		return tui.Asked(a.question(call, call.Call.Args, err))
+	}
+}
+
+// question returns the dialog about a call. cut is the reason why its arguments are incomplete, or nil.
+func (a *Agents) question(w sessions.Approval, args []byte, cut error) tui.Question {
+	risk := sessions.CallRisk(w.Call, w.Dir)
+	head := []string{
+		"session   " + text.Safe(w.ID, " ") + "  " + text.Cut(text.Safe(firstLine(w.Name), " "), 60, "…"),
+		"agent     " + text.Safe(w.Agent, " ") + ", turn " + fmt.Sprint(w.Call.Turn),
+		"where     " + text.Safe(strings.TrimSuffix(w.Dir+" on "+w.Host, " on "), " "),
+		"call      " + text.Safe(w.Call.ID, " "),
+		"",
+	}
+	lines := append(head, ArgumentLines(args)...)
+	if cut != nil {
+		lines = append(lines, "", "THE ARGUMENTS ARE INCOMPLETE: "+text.Safe(cut.Error(), " "))
+	}
+	q := tui.Question{Title: "Allow " + text.Cut(text.Safe(w.Call.Name, " "), 30, "…") + "?", Lines: lines, Long: true, Yes: "allow",
+		Do:     func() tea.Cmd { return a.allow(w, risk, head) },
+		Others: []tui.Choice{{Key: "d", Yes: "deny", Do: func(s tui.Shell) tea.Cmd { a.deny(s, w); return nil }}}}
+	if risk != "" {
+		q.Warning = "it " + risk
+	}
+	return q
+}
+
+// allow allows a call. A risk needs a second confirmation.
+func (a *Agents) allow(w sessions.Approval, risk string, head []string) tea.Cmd {
+	act := func() tea.Cmd {
+		return a.actor.Act("allow", func(ctx context.Context) (string, error) {
+			return "allowed " + w.Call.Name, a.actor.Actions.DecideCall(ctx, w.ID, w.Call.ID, true, "")
+		})
+	}
+	if risk == "" {
+		return act()
+	}
+	lines := append(slices.Clone(head[:len(head)-1]), "", "The tool runs on that host, as the user who serves the session.",
+		"Its effects may be impossible to undo.")
+	return func() tea.Msg {
+		return tui.Asked(tui.Question{Title: "Allow " + text.Cut(text.Safe(w.Call.Name, " "), 30, "…") + " despite the risk?", Lines: lines, Long: true, Warning: "it " + risk, Yes: "allow it", Do: act})
+	}
+}
+
+func (a *Agents) deny(s tui.Shell, w sessions.Approval) {
+	s.Ask(tui.Prompt{Label: "deny, reason", Hint: "a reason for the agent, may be empty",
+		Preview: func(string) string {
+			return "denies " + text.Safe(w.Call.Name, " ") + " in session " + text.Safe(w.ID, " ")
+		},
+		Done: func(reason string) tea.Cmd {
+			return a.actor.Act("deny", func(ctx context.Context) (string, error) {
+				return "denied " + w.Call.Name, a.actor.Actions.DecideCall(ctx, w.ID, w.Call.ID, false, strings.TrimSpace(reason))
+			})
+		}})
+}
+
+// startFields are the fields of a new session.
+var startFields = []string{"agent=", "dir=", "model=", "name=", "mode=", "allow=", "rule=", "otherwise=", "prompt="}
+
+func (a *Agents) askStart(s tui.Shell) {
+	dir := a.workDir
+	if r, ok := a.Row(); ok && r.Dir != "" && strings.HasPrefix(r.Dir, "/") {
+		dir = r.Dir
+	}
+	value := "agent=claude "
+	if dir != "" {
+		value += "dir=" + quoted(dir) + " "
+	}
+	s.Ask(tui.Prompt{Label: "start", Value: value, Hint: "agent=claude dir=/path model=sonnet prompt=\"…\"",
+		Preview: previewStart, Complete: completeStart, Done: func(line string) tea.Cmd { return a.start(s, line) }})
+}
+
+func quoted(s string) string {
+	if strings.ContainsAny(s, " \"") {
+		return fmt.Sprintf("%q", s)
+	}
+	return s
+}
+
+func completeStart(line string, cursor int) (int, []string) {
+	typed := line[:cursor]
+	from := strings.LastIndexByte(typed, ' ') + 1
+	word := typed[from:]
+	options := startFields
+	for name, values := range map[string][]string{"agent=": {"claude", "codex", "gemini", "opencode"}, "otherwise=": {"ask", "deny"},
+		"mode=": {"default", "acceptEdits", "plan", "dontAsk"}} {
+		if strings.HasPrefix(word, name) {
+			options = nil
+			for _, v := range values {
+				options = append(options, name+v)
+			}
+		}
+	}
+	return from, console.WithPrefix(word, options)
+}
+
+func previewStart(line string) string {
+	in, first, err := ParseStart(line)
+	if err != nil {
+		return err.Error()
+	}
+	said := "starts " + in.Agent + " in " + in.WorkingDir
+	if first == "" {
+		return said + "; it then waits for a message"
+	}
+	return said + " with a first message"
+}
+
+func (a *Agents) start(s tui.Shell, line string) tea.Cmd {
+	in, first, err := ParseStart(line)
+	if err != nil {
+		return console.Failed("start", err)
+	}
+	s.Open("agents")
+	return a.actor.Act("start", func(ctx context.Context) (string, error) {
+		id, err := a.actor.Actions.StartSession(ctx, in, first)
+		return "started session " + id, err
+	})
+}
+
+// ParseStart reads the name=value pairs of a new session. The text after the last pair is the first message.
+func ParseStart(line string) (in sessions.TalkInput, first string, err error) {
+	pairs, rest, err := leadingPairs(line)
+	if err != nil {
+		return in, "", err
+	}
+	in.Agent, first = "claude", rest
+	for _, p := range pairs {
+		switch p.Name {
+		case "agent":
+			in.Agent = p.Value
+		case "dir":
+			in.WorkingDir = p.Value
+		case "model":
+			in.Model = p.Value
+		case "name":
+			in.Name = p.Value
+		case "mode":
+			in.PermissionMode = p.Value
+		case "allow":
+			in.AllowedTools = append(in.AllowedTools, strings.Split(p.Value, ",")...)
+		case "rule":
+			r, err := sessions.ParseToolRule(p.Value)
+			if err != nil {
+				return in, "", err
+			}
+			in.Rules = append(in.Rules, r)
+		case "otherwise":
+			if p.Value != "ask" && p.Value != "deny" {
+				return in, "", fmt.Errorf("otherwise=%s: want ask or deny", p.Value)
+			}
+			in.DefaultAction = sessions.ToolAction(p.Value)
+		case "prompt":
+			first = p.Value
+		default:
+			return in, "", fmt.Errorf("unknown field %s=; use %s", p.Name, strings.Join(startFields, " "))
+		}
+	}
+	if in.WorkingDir == "" {
+		return in, "", errors.New("missing dir=…, the directory in which the agent works")
+	}
+	check := in
+	check.SessionID = "x"
+	return in, strings.TrimSpace(first), check.Check()
+}
+
+// leadingPairs reads the name=value pairs at the start of a line and returns the rest.
+func leadingPairs(line string) (pairs []console.Field, rest string, err error) {
+	for rest = strings.TrimSpace(line); rest != ""; {
+		word, _, _ := strings.Cut(rest, " ")
+		name, _, ok := strings.Cut(word, "=")
+		if !ok || !slices.Contains(startFields, name+"=") {
+			return pairs, rest, nil
+		}
+		end := pairEnd(rest)
+		one, err := console.SplitPairs(rest[:end])
+		if err != nil {
+			return nil, "", err
+		}
+		pairs, rest = append(pairs, one...), strings.TrimSpace(rest[end:])
+	}
+	return pairs, "", nil
+}
+
+// pairEnd returns the end of the pair at the start of a line.
+func pairEnd(line string) int {
+	quote, escaped := false, false
+	for i, r := range line {
+		switch {
+		case escaped:
+			escaped = false
+		case r == '\\' && quote:
+			escaped = true
+		case r == '"':
+			quote = !quote
+		case r == ' ' && !quote:
+			return i
+		}
+	}
+	return len(line)
+}
+
+// commands returns the commands for sessions.
+func (a *Agents) commands() []tui.Command {
+	if a.actor.Actions == nil {
+		return nil
+	}
+	return []tui.Command{
+		{Name: "session", Args: "start agent=… dir=… PROMPT | send TEXT | interrupt | stop | approve", Help: "start a session, or act on the selected one", Mutates: true,
+			Complete: completeSession, Do: a.command},
+		{Name: "approve", Help: "allow or deny the waiting tool call", Mutates: true, Do: func(s tui.Shell, _ string) tea.Cmd { return a.answer(s, a.waiting()) }},
+	}
+}
+
+func completeSession(arg string) []string {
+	if rest, ok := strings.CutPrefix(arg, "start "); ok {
+		from, options := completeStart(rest, len(rest))
+		for i, o := range options {
+			options[i] = "start " + rest[:from] + o
+		}
+		return options
+	}
+	var out []string
+	for _, o := range []string{"start ", "send ", "interrupt", "stop", "approve"} {
+		if strings.HasPrefix(o, arg) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+func (a *Agents) command(s tui.Shell, args string) tea.Cmd {
+	verb, rest, _ := strings.Cut(args, " ")
+	switch rest = strings.TrimSpace(rest); verb {
+	case "start":
+		if rest == "" {
+			a.askStart(s)
+			return nil
+		}
+		return a.start(s, rest)
+	case "send":
+		r, ok := a.openSession(s)
+		if !ok || rest == "" {
+			return nil
+		}
+		return a.send(r.ID, rest)
+	case "interrupt":
+		return a.interrupt(s)
+	case "stop":
+		return a.stop(s)
+	case "approve":
+		return a.answer(s, a.waiting())
+	}
+	return console.Failed("session", errors.New("unknown action; use start, send, interrupt, stop or approve"))
+}
+
+// runBindings returns the keys that lead to the runs and to the history of the selected session.
+func (a *Agents) runBindings(view string, open func(tui.Shell) tea.Cmd) []tui.Binding {
+	return []tui.Binding{
+		console.Key(view+".runs", "open the runs that the session started or was given; on a callback, its run", "", open, "R"),
+		console.Key(view+".history", "show the history of the session's workflow on the timeline; esc leads back", "", a.openHistory, "J"),
+	}
+}
+
+func (a *Agents) openHistory(s tui.Shell) {
+	r, ok := a.Row()
+	if !ok || r.Engine == nil {
+		s.Note("a transcript has no history; only sessions on the engine do")
+		return
+	}
+	a.nav.Show(runs.Run{WorkflowID: r.Key, RunID: r.Engine.RunID, TaskID: r.Key, Type: sessions.SessionWorkflow,
+		Start: r.Engine.Start, Close: r.Engine.Close, Exit: r.Engine.Exit})
+	s.Open("timeline")
+}

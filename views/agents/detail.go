@@ -1,0 +1,329 @@
+package agents
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"acescope/sources/sessions"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+	"acescope/views/run"
+)
+
+// detail shows the selected session: facts, tools, subagents, and the end of its conversation.
+type detail struct {
+	*Agents
+	console.Pane
+	panel widget.Panel
+	doc   widget.Document
+	lines []string
+	of    detailKey
+}
+
+// detailKey is the input of the drawn lines.
+type detailKey struct {
+	key     string
+	session *sessions.Transcript
+	engine  *sessions.EngineSession
+	live    *sessions.Talk
+	talk    *sessions.Conversation
+	width   int
+	second  int64
+}
+
+// tailEntries is the number of last entries shown of a conversation.
+const tailEntries = 40
+
+func newDetail(a *Agents) *detail { return &detail{Agents: a, Pane: console.NewPane("Session")} }
+
+func (v *detail) Title() string {
+	if r, ok := v.Row(); ok {
+		return "Session " + text.Safe(r.ID, " ")
+	}
+	return "Session"
+}
+
+func (v *detail) Footer() string { return run.Position(&v.panel) }
+
+func (v *detail) Bindings() []tui.Binding {
+	list := append(widget.Motions("agent", v),
+		console.Key("agent.read", "read the whole conversation", "read", func(s tui.Shell) { s.Open("conversation") }, "enter"),
+		console.Key("agent.part", "show the conversation of the next subagent, then of the session again", "subagent",
+			func(s tui.Shell) { v.nextPart(s, 1) }, "a"))
+	return slices.Concat(list, v.actionBindings("agent", v.waiting), v.runBindings("agent", v.openRuns))
+}
+
+// Copy returns the workflow ID of the session or the path of the transcript.
+func (v *detail) Copy() (what, content string) {
+	if r, ok := v.Row(); ok && r.Engine != nil {
+		return "workflow ID", r.Key
+	}
+	if r, ok := v.Row(); ok && r.Transcript != nil {
+		return "transcript path", r.Transcript.Path
+	}
+	return "", ""
+}
+
+func (v *detail) SetStyles(s theme.Styles) {
+	v.Styles, v.of = s, detailKey{}
+	v.doc.Clear()
+}
+
+func (v *detail) Refresh()      { v.refresh() }
+func (v *detail) Page() int     { return max(v.Height, 1) }
+func (v *detail) Scroll(by int) { v.panel.Scroll(by) }
+
+func (v *detail) Draw(now time.Time, _ bool) []string {
+	r, ok := v.Row()
+	if !ok || r.Transcript == nil && r.Engine == nil {
+		return v.Message(nil, "no session is selected")
+	}
+	v.build(r, now)
+	v.panel.Lines, v.panel.Height = len(v.lines), v.Height
+	v.panel.Scroll(0)
+	return widget.Fill(append([]string(nil), v.lines[v.panel.Top:min(v.panel.Top+v.Height, len(v.lines))]...), v.Width, v.Height)
+}
+
+func (v *detail) build(r sessions.AgentSession, now time.Time) {
+	key := detailKey{r.Key, r.Transcript, r.Engine, v.live(), v.Loaded(), v.Width, now.Unix()}
+	if key == v.of {
+		return
+	}
+	if v.of.key != r.Key {
+		v.panel.Top = 0
+	}
+	v.of = key
+	w := sessionWriter{&widget.Writer{Doc: &v.doc, S: v.Styles, Width: v.Width, Now: now, Loc: v.location}, r.Transcript}
+	if r.Engine != nil {
+		w.engine(r, v.state(r), v.live())
+		w.runs(r, v.runsOf(r))
+	} else {
+		w.facts(r)
+	}
+	if w.t != nil {
+		w.tools()
+		w.agentTree()
+	}
+	v.tail(w)
+	v.lines = w.Lines
+}
+
+// tail writes the end of the conversation.
+func (v *detail) tail(w sessionWriter) {
+	title := "Conversation"
+	if a, ok := v.part(); ok {
+		title += " of subagent " + text.Safe(a.ID, " ")
+	}
+	c := v.Loaded()
+	if c == nil {
+		w.Section(title, "reading"+w.S.Glyphs.Ellipsis)
+		return
+	}
+	from := max(len(c.Entries)-tailEntries, 0)
+	remark := "enter opens the whole conversation"
+	if from+c.First > 0 {
+		remark = "the last " + strconv.Itoa(len(c.Entries)-from) + " of " + text.Count(int64(len(c.Entries)+c.First)) + "; " + remark
+	}
+	w.Section(title, remark)
+	if c.Err != "" {
+		w.Prose(" "+w.S.Glyphs.Failed+" ", w.S.Error, c.Err)
+	}
+	p := entryPainter{s: v.Styles, width: v.Width, loc: v.location}
+	for _, e := range c.Entries[from:] {
+		w.Lines = append(w.Lines, p.lines(e, false)...)
+	}
+}
+
+// sessionWriter writes the facts of a session.
+type sessionWriter struct {
+	*widget.Writer
+	t *sessions.Transcript
+}
+
+func (w sessionWriter) fact(name string, ink theme.Ink, said string) {
+	if said != "" {
+		w.Prose(" "+text.Fit(name, 10, ""), ink, said)
+	}
+}
+
+func (w sessionWriter) facts(r sessions.AgentSession) {
+	t, sum, g := w.t, w.t.Summary, w.S.Glyphs
+	w.Prose(" ", w.S.Strong, console.OrDash(t.Name(), g))
+	if t.Err != "" {
+		w.Prose(" "+g.Failed+" ", w.S.Error, t.Err)
+	}
+	m := stateMark(r, w.Now, w.S)
+	said := m.Word + ", last line " + w.Ago(t.Last())
+	if r.Unfinished {
+		said += ", its last turn is incomplete"
+	}
+	w.fact("state", m.Ink, m.Glyph+" "+said)
+	w.fact("directory", w.S.Text, t.Dir())
+	if sum.Title != "" {
+		w.fact("prompt", w.S.Text, firstLine(sum.Prompt))
+	}
+	if !sum.Started.IsZero() {
+		w.fact("started", w.S.Text, sum.Started.In(w.Loc).Format("2006-01-02 15:04:05")+", over "+text.Span(sum.Last.Sub(sum.Started)))
+	}
+	w.fact("git", w.S.Text, sum.Branch)
+	w.fact("version", w.S.Text, sum.Version)
+	w.fact("length", w.S.Text, widget.HowMany(sum.Turns, "turn")+", "+widget.HowMany(sum.Messages, "message")+compactions(sum.Compactions))
+	if t.ForkedFrom != "" {
+		w.fact("forked", w.S.Text, "from "+t.ForkedFrom+": "+text.Count(int64(t.Shared))+" lines, "+costText(t.Inherits, g)+" counted there")
+	}
+	w.spending()
+	if sum.Errors > 0 {
+		w.fact("errors", w.S.Error, text.Count(int64(sum.Errors))+", the last: "+firstLine(sum.LastError))
+	}
+	w.fact("odd lines", w.S.Warning, oddLines(t))
+}
+
+func firstLine(s string) string {
+	line, rest, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	if rest != "" {
+		line += " …"
+	}
+	return line
+}
+
+func compactions(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return ", compacted " + strconv.Itoa(n) + "x"
+}
+
+// oddLines counts the lines that could not be used, by reason.
+func oddLines(t *sessions.Transcript) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{t.Summary.Unreadable, "not JSON"}, {t.Summary.Odd, "without content"}, {t.Summary.Oversized, "too long"}, {t.Summary.Repeated, "repeated"}} {
+		if p.n > 0 {
+			parts = append(parts, text.Count(int64(p.n))+" "+p.what)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (w sessionWriter) spending() {
+	t, g := w.t.Totals(), w.S.Glyphs
+	said := shortCount(t.Tokens.Total()) + ": " + shortCount(t.Tokens.Input) + " in, " + shortCount(t.Tokens.Output) + " out, cache " +
+		shortCount(t.Tokens.CacheRead) + " read, " + shortCount(t.Tokens.CacheWrite()) + " written"
+	w.fact("tokens", w.S.Text, said)
+	cost := costText(t, g) + " at list prices"
+	if t.Unpriced > 0 {
+		cost += "; no known price for " + shortCount(t.Unpriced) + " tokens"
+	}
+	w.fact("cost", w.S.Text, cost)
+	for _, m := range w.t.Summary.Models {
+		price := widget.Dollars(m.CostUSD)
+		if !m.Priced {
+			price = "price unknown"
+		}
+		w.fact("model", w.S.Muted, m.Name+"  "+widget.HowMany(m.Messages, "message")+", "+shortCount(m.Tokens.Total())+" tokens, "+price)
+	}
+}
+
+func (w sessionWriter) tools() {
+	list := w.t.Summary.Tools
+	if len(list) == 0 {
+		return
+	}
+	t := w.t.Summary.Totals
+	remark := widget.HowMany(t.Calls, "call")
+	if t.Failed > 0 {
+		remark += ", " + strconv.Itoa(t.Failed) + " failed"
+	}
+	if t.Denied > 0 {
+		remark += ", " + strconv.Itoa(t.Denied) + " denied"
+	}
+	w.Section("Tools", remark)
+	name := widget.Clamp(w.Width-58, 8, 32)
+	w.Say(w.S.Muted, "   "+text.Fit("TOOL", name, "")+"  CALLS  FAIL DENIED    MEAN     MAX  LAST")
+	for _, u := range list {
+		w.tool(u, name)
+	}
+}
+
+func (w sessionWriter) tool(u sessions.ToolUse, name int) {
+	number := func(n, width int) string { return text.FitLeft(text.Count(int64(n)), width, "") }
+	g := w.S.Glyphs
+	mean, most := g.Dash, g.Dash
+	if u.Timed > 0 {
+		mean, most = widget.Took(u.Mean(), g), widget.Took(u.Max, g)
+	}
+	last := w.Ago(u.Last)
+	if u.Ended < u.Calls {
+		last = strconv.Itoa(u.Calls-u.Ended) + " without result"
+	}
+	w.End(w.Line().Add(w.S.Text, "   "+text.Fit(text.Safe(u.Name, " "), name, g.Ellipsis)).Add(w.S.Text, number(u.Calls, 7)).
+		Add(widget.Unless(u.Failed == 0, w.S.Muted, w.S.Failed), number(u.Failed, 6)).Add(widget.Unless(u.Denied == 0, w.S.Muted, w.S.Warning), number(u.Denied, 7)).
+		Add(w.S.Muted, text.FitLeft(mean, 8, "")+text.FitLeft(most, 8, "")+"  "+last))
+}
+
+// maxTree is the largest number of subagents drawn.
+const maxTree = 200
+
+// agentTree writes the subagents as a tree, below their callers.
+func (w sessionWriter) agentTree() {
+	list := w.t.Agents
+	if len(list) == 0 {
+		return
+	}
+	w.Section("Subagents", widget.HowMany(len(list), "transcript")+"; a reads them")
+	children := map[string][]sessions.TranscriptAgent{}
+	for _, a := range list {
+		children[a.Parent] = append(children[a.Parent], a)
+	}
+	drawn := 0
+	w.subagents(children, "", "   ", &drawn)
+	if rest := len(list) - drawn; rest > 0 {
+		w.Say(w.S.Muted, "   "+text.Count(int64(rest))+" more")
+	}
+}
+
+func (w sessionWriter) subagents(children map[string][]sessions.TranscriptAgent, of, indent string, drawn *int) {
+	list := children[of]
+	delete(children, of) // stop at a cycle
+	for i, a := range list {
+		if *drawn >= maxTree {
+			return
+		}
+		*drawn++
+		bend, below := "|- ", "|  "
+		if i == len(list)-1 {
+			bend, below = "`- ", "   "
+		}
+		w.subagent(a, indent+bend)
+		if len(indent) < 24 {
+			w.subagents(children, a.ID, indent+below, drawn)
+		}
+	}
+}
+
+func (w sessionWriter) subagent(a sessions.TranscriptAgent, head string) {
+	g, t := w.S.Glyphs, a.Summary.Totals
+	name := a.Description
+	if name == "" {
+		name = firstLine(a.Summary.Prompt)
+	}
+	facts := "  " + widget.HowMany(t.Calls, "call") + ", " + shortCount(t.Tokens.Total()) + " tokens, " + costText(t, g)
+	if t.Failed > 0 {
+		facts += ", " + strconv.Itoa(t.Failed) + " failed"
+	}
+	kind := a.Type
+	if kind == "" {
+		kind = filepath.Base(a.ID)
+	}
+	l := w.Line().Add(w.S.Border, head).Add(w.S.Accent, text.Safe(kind, " ")+" ")
+	room := max(l.Room()-text.Width(facts), 8)
+	w.End(l.Add(w.S.Text, text.Cut(text.Safe(name, " "), room, g.Ellipsis)).Add(widget.Unless(t.Failed == 0, w.S.Muted, w.S.Failed), facts))
+}

@@ -1,0 +1,215 @@
+package agents
+
+import (
+	"strconv"
+	"strings"
+
+	"acescope/engine/ace"
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
+	"acescope/theme"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+	"acescope/views/run"
+)
+
+// engine writes a session on the engine, waiting calls first.
+func (w sessionWriter) engine(r sessions.AgentSession, st *sessions.TalkState, live *sessions.Talk) {
+	g := w.S.Glyphs
+	w.Prose(" ", w.S.Strong, console.OrDash(r.Name, g))
+	if e := r.Engine.Err; e != "" {
+		w.Prose(" "+g.Failed+" ", w.S.Error, e)
+	}
+	if live != nil && live.Err != "" {
+		w.Prose(" "+g.Failed+" ", w.S.Error, live.Err)
+	}
+	if st == nil {
+		m := stateMark(r, w.Now, w.S)
+		w.fact("state", m.Ink, m.Glyph+" "+m.Word)
+		w.Say(w.S.Muted, " reading"+g.Ellipsis)
+		return
+	}
+	w.pendingCalls(st)
+	w.status(r, st, live)
+	w.engineFacts(r, st, live)
+	w.queue(st)
+	w.turns(st)
+	w.askedTools(st)
+}
+
+func (w sessionWriter) pendingCalls(st *sessions.TalkState) {
+	for i, p := range st.Pending {
+		if i == 0 {
+			w.Section(widget.HowMany(len(st.Pending), "call")+" "+waitWord(len(st.Pending))+" for approval", "w shows and answers")
+		}
+		if i == 5 {
+			w.Say(w.S.Warning, "   "+strconv.Itoa(len(st.Pending)-i)+" more")
+			break
+		}
+		risk := sessions.CallRisk(p, st.Input.WorkingDir)
+		l := w.Line().Add(w.S.Alert, " "+w.S.Glyphs.Failed+" "+text.Safe(p.Name, " ")+" ")
+		w.End(l.Add(w.S.Text, " "+text.Safe(run.Payload(p.Args), " ")))
+		if risk != "" {
+			w.Prose("     ", w.S.Error, "it "+risk)
+		}
+	}
+	if len(st.Pending) > 0 {
+		w.Say(w.S.Text, "")
+	}
+}
+
+// status writes the state of the session and its source.
+func (w sessionWriter) status(r sessions.AgentSession, st *sessions.TalkState, live *sessions.Talk) {
+	m := engineMark(st.Status, st.Exit, w.S)
+	said := m.Word
+	if st.Current != nil {
+		said += ", turn " + strconv.Itoa(st.Current.Turn)
+	}
+	w.fact("state", m.Ink, m.Glyph+" "+said)
+	from := r.Engine.From
+	if live != nil {
+		from = live.From
+	}
+	switch {
+	case from == runs.FromQuery:
+		w.fact("source", w.S.Muted, string(from)+": its worker answers")
+	case r.Engine.Open():
+		w.fact("source", w.S.Warning, string(runs.FromHistory)+": no worker answers; the session continues when one does")
+	default:
+		w.fact("source", w.S.Muted, string(runs.FromHistory))
+	}
+	for _, n := range []struct {
+		what string
+		note string
+		ink  theme.Ink
+	}{{"stop", noteText(st.Stop), w.S.Warning}, {"interrupt", noteText(st.Interrupt), w.S.Warning}, {"failure", failureText(st.Failure), w.S.Error}} {
+		w.fact(n.what, n.ink, n.note)
+	}
+}
+
+func noteText(n *sessions.SessionNote) string {
+	if n == nil {
+		return ""
+	}
+	said := "requested"
+	if n.By != "" {
+		said += " by " + n.By
+	}
+	if n.Reason != "" {
+		said += ": " + n.Reason
+	}
+	return said
+}
+
+func failureText(f *ace.Failure) string {
+	if f == nil {
+		return ""
+	}
+	return strings.TrimPrefix(f.Type+": "+f.Message, ": ")
+}
+
+func (w sessionWriter) engineFacts(r sessions.AgentSession, st *sessions.TalkState, live *sessions.Talk) {
+	in := st.Input
+	agent := in.Agent
+	if h := st.Host; h != nil {
+		agent = strings.TrimSpace(in.Agent+" "+h.Version) + " on " + h.Name
+	}
+	w.fact("agent", w.S.Text, agent)
+	w.fact("model", w.S.Text, r.Model)
+	w.fact("directory", w.S.Text, in.WorkingDir)
+	w.fact("mode", w.S.Text, in.PermissionMode)
+	w.fact("tools", w.S.Text, toolRules(in))
+	w.fact("reports", w.S.Text, sessions.ReportsText(st))
+	w.fact("started", w.S.Text, r.Engine.Start.In(w.Loc).Format("2006-01-02 15:04:05")+", "+w.Ago(r.Engine.Start))
+	w.fact("spent", w.S.Text, shortCount(st.Usage.InputTokens)+" tokens in, "+shortCount(st.Usage.OutputTokens)+" out, "+widget.Dollars(st.Usage.CostUSD)+" reported by the agent")
+	w.fact("session", w.S.Muted, st.AgentSessionID+" of the agent")
+	if t := r.Transcript; t != nil {
+		w.fact("file", w.S.Muted, t.Path)
+	}
+	if live != nil && live.Log != "" {
+		w.fact("log", w.S.Muted, live.Log)
+	}
+	w.fact("workflow", w.S.Muted, r.Key+", run "+r.Engine.RunID)
+	if st.Runs > 1 {
+		w.fact("runs", w.S.Muted, "this is run "+strconv.Itoa(st.Runs)+" of its workflow")
+	}
+	if st.Lost > 0 {
+		w.fact("lost", w.S.Warning, text.Count(st.Lost)+" messages from it were not acknowledged in time")
+	}
+}
+
+// toolRules lists which tools are allowed without asking the user.
+func toolRules(in sessions.TalkInput) string {
+	var parts []string
+	if len(in.AllowedTools) > 0 {
+		parts = append(parts, "allowed "+strings.Join(in.AllowedTools, ", "))
+	}
+	for _, r := range in.Rules {
+		parts = append(parts, r.Tool+"="+string(r.Action))
+	}
+	switch in.DefaultAction {
+	case "", "ask":
+		parts = append(parts, "otherwise ask the user")
+	default:
+		parts = append(parts, "otherwise "+string(in.DefaultAction))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (w sessionWriter) queue(st *sessions.TalkState) {
+	if len(st.Queue) == 0 {
+		return
+	}
+	w.Section(widget.HowMany(len(st.Queue), "message")+" "+waitWord(len(st.Queue))+" for the agent", "")
+	for i, m := range st.Queue[:min(len(st.Queue), 5)] {
+		said := firstLine(m.Text)
+		if m.Callback {
+			said = sessions.SenderText(m) + ": " + said
+		}
+		w.Prose("   "+strconv.Itoa(i+1)+" ", w.S.Text, said)
+	}
+}
+
+// shownTurns is the number of newest turns and runs listed.
+const shownTurns = 8
+
+func (w sessionWriter) turns(st *sessions.TalkState) {
+	if len(st.Recent) == 0 {
+		return
+	}
+	from := max(len(st.Recent)-shownTurns, 0)
+	w.Section("Turns", widget.HowMany(st.Turns, "turn")+"; the newest:")
+	for _, t := range st.Recent[from:] {
+		m := turnMark(string(t.Status), w.S)
+		l := w.Line().Add(m.Ink, "   "+text.FitLeft(strconv.Itoa(t.Turn), 3, "")+" "+m.Glyph+" ")
+		said := "  " + sessions.TurnText(t)
+		room := max(l.Room()-text.Width(text.Safe(said, " ")), 12)
+		w.End(l.Add(w.S.Text, text.Cut(text.Safe(firstLine(t.Prompt), " "), room, w.S.Glyphs.Ellipsis)).Add(w.S.Muted, text.Safe(said, " ")))
+	}
+}
+
+func turnMark(status string, s theme.Styles) theme.Mark {
+	switch status {
+	case "completed":
+		return s.Status(string(ace.Success))
+	case "interrupted":
+		return s.Status(string(ace.Canceled))
+	}
+	return s.Status(string(ace.Failed))
+}
+
+// askedTools writes the outcomes of the tool calls that needed a decision.
+func (w sessionWriter) askedTools(st *sessions.TalkState) {
+	if len(st.Tools) == 0 {
+		return
+	}
+	w.Section("Decisions", "tool calls that needed permission, and calls of the session")
+	name := widget.Clamp(w.Width-40, 8, 32)
+	w.Say(w.S.Muted, "   "+text.Fit("TOOL", name, "")+"  ASKED ALLOWED DENIED  FAILED")
+	for _, c := range st.Tools {
+		w.End(w.Line().Add(w.S.Text, "   "+text.Fit(text.Safe(c.Name, " "), name, w.S.Glyphs.Ellipsis)).Add(w.S.Text, text.FitLeft(strconv.Itoa(c.Asked), 7, "")).
+			Add(w.S.Text, text.FitLeft(strconv.Itoa(c.Allowed), 8, "")).Add(widget.Unless(c.Denied == 0, w.S.Muted, w.S.Warning), text.FitLeft(strconv.Itoa(c.Denied), 7, "")).
+			Add(widget.Unless(c.Failed == 0, w.S.Muted, w.S.Failed), text.FitLeft(strconv.Itoa(c.Failed), 8, "")))
+	}
+}

@@ -1,0 +1,330 @@
+package agents
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/sources/sessions"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+// List is the list of agent sessions.
+type List struct {
+	*Agents
+	console.Pane
+	table        *widget.Table
+	list         []sessions.AgentSession // sorted and filtered
+	marks        map[string]bool         // by key
+	filter       string
+	Order        int // index into orders
+	shownVersion int // version of the rows in list, -1 to sort again
+	top          bool
+}
+
+// orders are the sort orders, largest first.
+var orders = []struct {
+	name string
+	less func(a, b sessions.AgentSession) int
+}{
+	{"newest", func(a, b sessions.AgentSession) int { return b.Last.Compare(a.Last) }},
+	{"cost", func(a, b sessions.AgentSession) int { return cmp.Compare(b.Totals.CostUSD, a.Totals.CostUSD) }},
+	{"tokens", func(a, b sessions.AgentSession) int {
+		return cmp.Compare(b.Totals.Tokens.Total(), a.Totals.Tokens.Total())
+	}},
+	{"tool calls", func(a, b sessions.AgentSession) int { return cmp.Compare(b.Totals.Calls, a.Totals.Calls) }},
+	{"failed calls", func(a, b sessions.AgentSession) int { return cmp.Compare(b.Totals.Failed, a.Totals.Failed) }},
+	{"project", func(a, b sessions.AgentSession) int { return cmp.Compare(a.Dir, b.Dir) }},
+}
+
+func NewList(a *Agents) *List {
+	return &List{Agents: a, Pane: console.NewPane("Agents"), top: true, shownVersion: -1, marks: map[string]bool{}, table: widget.NewTable(
+		widget.Heading{Title: "STATE", Width: 10},
+		widget.Heading{Title: "SESSION", Minimum: 24},
+		widget.Heading{Title: "PROJECT", Width: 10, Drop: 4},
+		widget.Heading{Title: "KIND", Width: 6, Drop: 5},
+		widget.Heading{Title: "MODEL", Width: 12, Drop: 8},
+		widget.Heading{Title: "AGE", Width: 5, Right: true},
+		widget.Heading{Title: "TURNS", Width: 5, Right: true, Drop: 6},
+		widget.Heading{Title: "TOOLS", Width: 7, Right: true, Drop: 3},
+		widget.Heading{Title: "TOKENS", Width: 6, Right: true, Drop: 2},
+		widget.Heading{Title: "COST", Width: 8, Right: true},
+	)}
+}
+
+// Footer shows the progress of reading, omitted sessions, marks, order, filter and position.
+func (v *List) Footer() string {
+	dot := " " + v.Styles.Glyphs.Dot + " "
+	var parts []string
+	if d := v.data; d != nil {
+		parts = append(parts, v.reading()...)
+		if v.sessions != nil && v.sessions.More {
+			parts = append(parts, "older sessions on the engine not listed")
+		}
+		if n := d.Dropped + d.Progress.Dropped; n > 0 {
+			parts = append(parts, text.Count(int64(n))+" older not listed")
+		}
+	}
+	if n := len(v.marks); n > 0 {
+		parts = append(parts, text.Count(int64(n))+" marked "+v.marked())
+	}
+	if v.Order > 0 {
+		parts = append(parts, "by "+orders[v.Order].name)
+	}
+	if v.filter != "" {
+		parts = append(parts, "/"+text.Cut(text.Safe(v.filter, " "), 20, ""))
+	}
+	if at := v.table.Position(); at != "" {
+		parts = append(parts, at)
+	}
+	return strings.Join(parts, dot)
+}
+
+// reading shows the progress of indexing transcripts, nothing once it is done.
+func (v *List) reading() []string {
+	p := v.data.Progress
+	if p.Done >= p.Files {
+		return nil
+	}
+	said := "reading " + text.Count(int64(p.Done)) + " of " + text.Count(int64(p.Files))
+	if p.Rate() > 0 {
+		said += ", " + megabytes(p.Rate()) + "/s"
+	}
+	return []string{said}
+}
+
+// marked sums the cost and tokens of the marked sessions.
+func (v *List) marked() string {
+	var t sessions.AgentTotals
+	for _, r := range v.rows {
+		if v.marks[r.Key] {
+			t = t.Add(r.Totals)
+		}
+	}
+	return costText(t, v.Styles.Glyphs) + " " + shortCount(t.Tokens.Total()) + " tokens"
+}
+
+func (v *List) Bindings() []tui.Binding {
+	list := append(widget.Motions("agents", v),
+		console.Key("agents.read", "read the conversation", "read", v.open, "enter"),
+		console.Key("agents.mark", "mark, to add up the cost of several", "mark", v.mark, "space"),
+		console.Key("agents.unmark", "unmark all", "", func() { clear(v.marks) }, "u"),
+		console.Key("agents.sort", "sort by newest, cost, tokens, calls, failed calls, project", "sort", func() { v.Order = (v.Order + 1) % len(orders); v.shownVersion = -1 }, "s"),
+		console.Key("agents.filter", "filter by name, project, model, branch or ID", "filter", v.ask, "/"),
+		console.Key("agents.next_error", "next session with a failed call", "", func(s tui.Shell) { v.toError(s, 1) }, "e"),
+		console.Key("agents.previous_error", "previous session with a failed call", "", func(s tui.Shell) { v.toError(s, -1) }, "E"))
+	return slices.Concat(list, v.actionBindings("agents", v.waiting), v.runBindings("agents", v.openRuns))
+}
+
+// Commands returns the commands for sessions.
+func (v *List) Commands() []tui.Command { return v.commands() }
+
+func (v *List) open(s tui.Shell) {
+	r, ok := v.Row()
+	if !ok {
+		s.Note("no session is selected")
+		return
+	}
+	if v.wanted != r.Key {
+		v.read(r.Key)
+	}
+	s.Open("conversation")
+}
+
+func (v *List) mark() {
+	if v.marks[v.Cursor] {
+		delete(v.marks, v.Cursor)
+	} else if v.Cursor != "" {
+		v.marks[v.Cursor] = true
+	}
+	v.Scroll(1)
+}
+
+func (v *List) ask(s tui.Shell) {
+	s.Ask(tui.Prompt{Label: "/", Value: v.filter, Hint: "part of a name, project, model, branch or id",
+		Done: func(typed string) tea.Cmd { v.filter, v.shownVersion = strings.TrimSpace(typed), -1; return nil }})
+}
+
+func (v *List) toError(s tui.Shell, by int) {
+	for at := v.table.Cursor + by; at >= 0 && at < len(v.list); at += by {
+		if v.list[at].Bad {
+			v.Scroll(at - v.table.Cursor)
+			return
+		}
+	}
+	s.Note("no other session with a failed call")
+}
+
+// Copy returns the session's ID.
+func (v *List) Copy() (what, content string) {
+	if r, ok := v.Row(); ok {
+		return "session id", r.ID
+	}
+	return "", ""
+}
+
+// Keep returns the filter, the order and the cursor.
+func (v *List) Keep() map[string]string {
+	return map[string]string{"filter": v.filter, "order": orders[v.Order].name, "cursor": v.Cursor}
+}
+
+// Restore applies what Keep returned.
+func (v *List) Restore(kept map[string]string) {
+	v.filter = kept["filter"]
+	for i, o := range orders {
+		if o.name == kept["order"] {
+			v.Order = i
+		}
+	}
+}
+
+// SetShown reads transcripts while the list is shown.
+func (v *List) SetShown(shown bool) {
+	v.look(shown)
+	if r, ok := v.Row(); shown && ok && v.wanted != r.Key {
+		v.read(r.Key)
+	}
+}
+
+func (v *List) Refresh() { v.refresh() }
+
+// arrange sorts and filters the rows, and keeps the cursor on its session or at the top.
+func (v *List) arrange() {
+	if v.shownVersion == v.version && v.nav.Session == "" {
+		return
+	}
+	v.shownVersion, v.list = v.version, nil
+	for _, r := range v.rows {
+		if v.filter == "" || widget.Holds(v.filter, r.Name, r.Dir, r.Model, r.ID, gitBranchOf(r)) {
+			v.list = append(v.list, r)
+		}
+	}
+	slices.SortStableFunc(v.list, orders[v.Order].less)
+	v.table.SetRows(len(v.list))
+	at := 0
+	if goal := slices.IndexFunc(v.list, func(r sessions.AgentSession) bool { return r.Key == v.nav.Session }); v.nav.Session != "" && goal >= 0 {
+		at, v.top, v.nav.Session = goal, goal == 0, ""
+	} else if !v.top {
+		if at = slices.IndexFunc(v.list, func(r sessions.AgentSession) bool { return r.Key == v.Cursor }); at < 0 {
+			at = v.table.Cursor
+		}
+	}
+	v.goTo(at)
+}
+
+func gitBranchOf(r sessions.AgentSession) string {
+	if r.Transcript == nil {
+		return ""
+	}
+	return r.Transcript.Summary.Branch
+}
+
+func (v *List) Page() int { return v.table.Page() }
+
+func (v *List) Scroll(by int) {
+	v.arrange()
+	v.nav.Session = ""
+	v.goTo(v.table.Cursor + by)
+	v.top = v.table.Cursor == 0
+}
+
+func (v *List) goTo(at int) {
+	v.table.Scroll(at - v.table.Cursor)
+	if len(v.list) > 0 {
+		v.choose(v.list[v.table.Cursor])
+	}
+}
+
+func (v *List) Draw(now time.Time, focused bool) []string {
+	v.arrange()
+	s := v.Styles
+	var lines []string
+	if v.data != nil && v.data.Progress.Trouble != "" {
+		lines = append(lines, v.Problem(s.Error, v.data.Progress.Trouble))
+	}
+	if v.sessions != nil && v.sessions.Err != "" {
+		lines = append(lines, v.Problem(s.Warning, "the engine's sessions: "+v.sessions.Err))
+	}
+	if len(v.list) == 0 {
+		return v.Message(lines, v.empty()...)
+	}
+	v.table.SetSize(v.Width, v.Height-len(lines))
+	return append(lines, v.table.Draw(s, focused, func(i int) []widget.Cell { return v.cells(v.list[i], now) })...)
+}
+
+func (v *List) empty() []string {
+	switch {
+	case v.data == nil || v.data.Progress.Scanned.IsZero():
+		return []string{"looking for sessions" + v.Styles.Glyphs.Ellipsis}
+	case v.filter != "":
+		return []string{"no session matches", text.Safe(v.filter, " "), "/ changes the filter"}
+	case len(v.data.Roots) == 0:
+		return []string{"no home directory to search for transcripts", "set CLAUDE_CONFIG_DIR"}
+	}
+	lines := []string{"no agent sessions"}
+	if v.actor.Actions != nil {
+		lines = append(lines, "+ starts one on the engine")
+	}
+	lines = append(lines, "searched for transcripts in")
+	for _, root := range v.data.Roots {
+		lines = append(lines, text.Safe(filepath.Join(root, "projects"), " "))
+	}
+	return lines
+}
+
+func (v *List) cells(r sessions.AgentSession, now time.Time) []widget.Cell {
+	s, g := v.Styles, v.Styles.Glyphs
+	state := stateMark(r, now, s)
+	name := text.Safe(r.Name, " ")
+	ink := s.Text
+	if name == "" {
+		name, ink = r.ID, s.Muted
+	}
+	if v.marks[r.Key] {
+		name = "*" + name
+	}
+	turns, tools, tokens, cost := strconv.Itoa(r.Turns), strconv.Itoa(r.Totals.Calls), shortCount(r.Totals.Tokens.Total()), costText(r.Totals, g)
+	if !r.Known {
+		turns, tools, tokens, cost = g.Ellipsis, g.Ellipsis, g.Ellipsis, g.Ellipsis
+	}
+	toolInk := s.Text
+	if r.Totals.Failed > 0 {
+		tools, toolInk = tools+" "+strconv.Itoa(r.Totals.Failed)+g.Wrong, s.Failed
+	}
+	if r.Waiting > 0 {
+		name = widget.HowMany(r.Waiting, "approval") + ": " + name
+	}
+	if r.Engine != nil && r.Transcript == nil && r.Engine.State == nil {
+		turns, tools, tokens, cost = g.Dash, g.Dash, g.Dash, g.Dash
+	}
+	return []widget.Cell{
+		{state.Glyph + " " + state.Word, state.Ink}, {text.Safe(name, " "), ink}, {console.OrDash(filepath.Base(r.Dir), g), s.Muted}, {kindWord(r.Kind), s.Muted},
+		{console.OrDash(shortModel(r.Model), g), s.Muted}, {text.Span(now.Sub(r.Last)), s.Muted}, {turns, s.Text}, {tools, toolInk},
+		{tokens, s.Text}, {cost, s.Muted},
+	}
+}
+
+// kindWord returns the source of a session.
+func kindWord(k sessions.AgentKind) string {
+	if k == sessions.AgentTranscript {
+		return "file"
+	}
+	return text.Safe(string(k), " ")
+}
+
+// shortModel strips the vendor prefix and the date from a model's name.
+func shortModel(model string) string {
+	model = strings.TrimPrefix(model, "claude-")
+	if at := len(model) - len("-20260101"); at > 0 && strings.HasPrefix(model[at:], "-20") && strings.Trim(model[at+1:], "0123456789") == "" {
+		return model[:at]
+	}
+	return model
+}

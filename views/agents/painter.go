@@ -1,0 +1,241 @@
+package agents
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"acescope/sources/sessions"
+	"acescope/theme"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/run"
+)
+
+// Lines of a folded entry, bytes of a folded text, and lines of an unfolded one.
+const (
+	foldedText    = 30
+	foldedAside   = 3 // thinking, results and notes
+	foldedBytes   = 4 << 10
+	maxEntryLines = 4000
+)
+
+// entryPainter draws the entries of a conversation.
+type entryPainter struct {
+	s     theme.Styles
+	width int
+	loc   *time.Location
+}
+
+// entryIndent is the column of texts, after the time.
+const entryIndent = 10
+
+// lines draws an entry. Each line has the full width.
+func (p entryPainter) lines(e *sessions.TranscriptEntry, open bool) []string {
+	d := entryLines{entryPainter: p, e: e, open: open}
+	switch e.Kind {
+	case sessions.EntryUser:
+		d.head(p.s.Accent, map[bool]string{true: "callback", false: "user"}[e.Callback], strings.TrimSpace(e.Name+"  "+e.Note))
+		d.body(p.s.Text, e.Text, e.Cut, foldedText)
+	case sessions.EntryText:
+		d.head(p.s.Success, "agent", strings.TrimSpace(shortModel(e.Model)+writingText(e, p.s.Glyphs)))
+		d.body(p.s.Text, e.Text, e.Cut, foldedText)
+	case sessions.EntryThinking:
+		d.head(p.s.Muted, "thinking", "")
+		d.body(p.s.Muted, e.Text, e.Cut, foldedAside)
+	case sessions.EntryTool:
+		d.tool()
+	case sessions.EntryError:
+		d.head(p.s.Error, p.s.Glyphs.Failed+" error", e.Name)
+		d.body(p.s.Error, e.Text, e.Cut, foldedText)
+	default:
+		d.head(p.s.Muted, cmp.Or(text.Safe(e.Name, " "), "note"), "")
+		d.body(p.s.Muted, e.Text, e.Cut, foldedAside)
+	}
+	return d.out
+}
+
+type entryLines struct {
+	entryPainter
+	e    *sessions.TranscriptEntry
+	open bool
+	out  []string
+}
+
+func (d *entryLines) line() *text.Line { return &text.Line{Max: d.width, Tail: d.s.Glyphs.Ellipsis} }
+func (d *entryLines) end(l *text.Line) { d.out = append(d.out, l.String(d.s.Text)) }
+
+// begin starts a line with the entry's time.
+func (d *entryLines) begin() *text.Line {
+	at := "        "
+	if !d.e.At.IsZero() {
+		at = d.e.At.In(d.loc).Format("15:04:05")
+	}
+	return d.line().Add(d.s.Muted, at+"  ")
+}
+
+func (d *entryLines) head(ink theme.Ink, who, more string) {
+	d.end(d.begin().Add(ink, who).Add(d.s.Muted, "  "+text.Safe(more, " ")))
+}
+
+// body writes a text, folded or whole. cut is the number of bytes missing from it.
+func (d *entryLines) body(ink theme.Ink, t string, cut, folded int) {
+	if strings.TrimSpace(t) == "" && cut == 0 {
+		return
+	}
+	limit, bytes := folded, foldedBytes
+	if d.open {
+		limit, bytes = maxEntryLines, len(t)
+	}
+	shown := t
+	if len(shown) > bytes {
+		shown = shown[:bytes]
+	}
+	lines := text.Wrap(shown, d.width-entryIndent-1)
+	if len(shown) == len(t) && len(lines) == limit+1 {
+		limit++ // the line "1 more line" would take the same room
+	}
+	for _, l := range lines[:min(len(lines), limit)] {
+		d.end(d.line().Add(d.s.Text, text.Spaces(entryIndent)).Add(ink, l))
+	}
+	d.rest(t, shown, len(lines)-limit, cut)
+}
+
+// rest writes how much of a text is not drawn.
+func (d *entryLines) rest(t, shown string, lines, cut int) {
+	var parts []string
+	if len(shown) < len(t) || lines > 0 {
+		more := strings.Count(t[len(shown):], "\n") + max(lines, 0)
+		said := widget.HowMany(max(more, 1), "more line")
+		if !d.open {
+			said += "; o unfolds"
+		}
+		parts = append(parts, said)
+	}
+	if cut > 0 {
+		parts = append(parts, widget.HowMany(cut, "byte")+" not kept")
+	}
+	if len(parts) > 0 {
+		d.end(d.line().Add(d.s.Hint, text.Spaces(entryIndent)+d.s.Glyphs.Ellipsis+" "+strings.Join(parts, "; ")))
+	}
+}
+
+// tool writes a call on a line and its result below; unfolded also its indented arguments.
+func (d *entryLines) tool() {
+	e, g := d.e, d.s.Glyphs
+	m := toolMark(e, d.s)
+	name := e.Name
+	if name == "" {
+		name = "result of " + e.CallID
+	}
+	l := d.begin().Add(m.Ink, m.Glyph+" "+text.Safe(name, " "))
+	tail := ""
+	if m.Word != "" {
+		tail += "  " + m.Word
+	}
+	if e.Note != "" {
+		tail += "  " + text.Cut(text.Safe(e.Note, " "), max(d.width/2, 8), g.Ellipsis)
+	}
+	if e.Took > 0 {
+		tail += "  " + widget.Took(e.Took, g)
+	}
+	if e.Text != "" && !d.open {
+		room := max(l.Room()-text.Width(tail)-2, 4)
+		l.Add(d.s.Text, "("+text.Cut(run.Payload(json.RawMessage(e.Text)), room, g.Ellipsis)+")")
+	}
+	d.end(l.Add(m.Ink, tail))
+	if d.open && e.Text != "" {
+		d.body(d.s.Tagged, indented(e.Text), e.Cut, maxEntryLines)
+		d.end(d.line().Add(d.s.Muted, text.Spaces(entryIndent)+g.Arrow))
+	}
+	ink := d.s.Muted
+	if e.Failed() {
+		ink = d.s.Error
+	}
+	d.body(ink, e.Result, e.ResultCut, foldedAside)
+}
+
+// indented returns indented JSON; other text unchanged.
+func indented(raw string) string {
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(raw), "", "  ") != nil {
+		return raw
+	}
+	return b.String()
+}
+
+func toolMark(e *sessions.TranscriptEntry, s theme.Styles) theme.Mark {
+	switch {
+	case e.Waits:
+		return theme.Mark{Glyph: s.Glyphs.Failed, Word: "waiting for approval: w", Ink: s.Alert}
+	case !e.Done:
+		return theme.Mark{Glyph: s.Glyphs.Running, Word: "no result yet", Ink: s.Running}
+	case e.Denied:
+		return theme.Mark{Glyph: s.Glyphs.Cancelled, Word: "denied", Ink: s.Warning}
+	case e.OK:
+		return theme.Mark{Glyph: s.Glyphs.Success, Ink: s.Success}
+	}
+	return theme.Mark{Glyph: s.Glyphs.Wrong, Word: "failed", Ink: s.Failed}
+}
+
+// writingText marks a text that the agent is still writing.
+func writingText(e *sessions.TranscriptEntry, g theme.Glyphs) string {
+	if e.Open {
+		return " writing" + g.Ellipsis
+	}
+	return ""
+}
+
+// ArgumentLines returns the arguments of a tool call as safe lines: each member of an object on its own, strings
+// unquoted. Characters that cannot be shown are dropped; a last line counts them.
+func ArgumentLines(raw []byte) []string {
+	var lines []string
+	dropped := 0
+	add := func(indent, said string) {
+		for _, l := range strings.Split(strings.ReplaceAll(said, "\r\n", "\n"), "\n") {
+			safe := text.Safe(strings.ReplaceAll(l, "\t", "    "), " ")
+			dropped += max(utf8.RuneCountInString(strings.ReplaceAll(l, "\t", "    "))-utf8.RuneCountInString(safe), 0)
+			lines = append(lines, indent+safe)
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if begin, err := dec.Token(); err != nil || begin != json.Delim('{') {
+		add("", indented(string(raw)))
+		return noteDropped(lines, dropped)
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			break
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			break
+		}
+		key, _ := name.(string)
+		var said string
+		if json.Unmarshal(value, &said) != nil {
+			said = indented(string(value))
+		}
+		if !strings.Contains(said, "\n") {
+			add("", key+": "+said)
+			continue
+		}
+		add("", key+":")
+		add("  ", said)
+	}
+	if len(lines) == 0 {
+		lines = []string{"(no arguments)"}
+	}
+	return noteDropped(lines, dropped)
+}
+
+func noteDropped(lines []string, n int) []string {
+	if n > 0 {
+		lines = append(lines, "", widget.HowMany(n, "character")+" removed because the terminal might act on them")
+	}
+	return lines
+}

@@ -1,0 +1,344 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/engine/ace"
+	"acescope/sources/runners"
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
+	"acescope/tui"
+)
+
+// ParseFork reads a fork from name=value pairs. Values with spaces are quoted.
+func ParseFork(line string) (at Point, fields []Field, err error) {
+	pairs, err := SplitPairs(line)
+	if err != nil {
+		return at, nil, err
+	}
+	for _, p := range pairs {
+		switch p.Name {
+		case "at", "event":
+			if at.Event, err = strconv.ParseInt(p.Value, 10, 64); err != nil || at.Event < 1 {
+				return at, nil, fmt.Errorf("at=%s: want the number of an event", p.Value)
+			}
+		case "phase":
+			at.Phase = ace.Phase(p.Value)
+			if at.Phase.Activity() == "" {
+				return at, nil, fmt.Errorf("unknown phase %q; use one of %s", p.Value, strings.Join(phaseNames(), ", "))
+			}
+		default:
+			fields = append(fields, p)
+		}
+	}
+	switch {
+	case at.Event == 0 && at.Phase == "":
+		err = errors.New("missing point; give at=EVENT or phase=PHASE")
+	case at.Event != 0 && at.Phase != "":
+		err = errors.New("give at=EVENT or phase=PHASE, not both")
+	}
+	return at, fields, err
+}
+
+// SplitPairs reads name=value pairs. Values with spaces are quoted.
+func SplitPairs(line string) (pairs []Field, err error) {
+	for rest := strings.TrimSpace(line); rest != ""; rest = strings.TrimSpace(rest) {
+		name, after, ok := strings.Cut(rest, "=")
+		if !ok || name == "" || strings.ContainsAny(name, " \"") {
+			word, _, _ := strings.Cut(rest, " ")
+			return nil, fmt.Errorf("%q: write it as name=value", word)
+		}
+		value := ""
+		if strings.HasPrefix(after, `"`) {
+			quoted, err := strconv.QuotedPrefix(after)
+			if err != nil {
+				return nil, fmt.Errorf("%s: missing closing quote", name)
+			}
+			if value, err = strconv.Unquote(quoted); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			rest = after[len(quoted):]
+		} else {
+			value, rest, _ = strings.Cut(after, " ")
+		}
+		pairs = append(pairs, Field{name, value})
+	}
+	return pairs, nil
+}
+
+// PreviewFork describes the fork that a line stands for, or says what is missing.
+func PreviewFork(line string) string {
+	at, fields, err := ParseFork(line)
+	if err != nil {
+		return err.Error()
+	}
+	said := "reuses the steps up to event " + strconv.FormatInt(at.Event, 10)
+	if at.Phase != "" {
+		var rerun []string
+		for i, p := range ace.Steps() {
+			if p == at.Phase {
+				rerun = phaseNames()[i:]
+			}
+		}
+		said = "will rerun " + strings.Join(rerun, ", ")
+	}
+	if len(fields) == 0 {
+		return said + "; no changes yet"
+	}
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.Name)
+	}
+	return said + "; changes " + strings.Join(names, ", ")
+}
+
+func phaseNames() []string {
+	var names []string
+	for _, p := range ace.Steps() {
+		names = append(names, string(p))
+	}
+	return names
+}
+
+// forkFields are the fields that a fork can change, the most common first.
+var forkFields = []string{"model=", "provider=", "prompt=\"", "playbook=", "branch=", "label=", "pace_ms=", "adapter=",
+	"skills_config.allowed_tools=", "skills_config.permission_mode=", "steps.generator=", "steps.skills=", "steps.reflector=", "steps.curator=",
+	"experiment_id=", "dataset_id=", "epoch=", "index="}
+
+func (a *Actor) completeForkArgs(arg string) []string {
+	from, options := a.CompleteFork(arg, len(arg))
+	for i, o := range options {
+		options[i] = arg[:from] + o
+	}
+	return options
+}
+
+// CompleteFork completes field names, phases, and models of loaded runs.
+func (a *Actor) CompleteFork(line string, cursor int) (int, []string) {
+	typed := line[:cursor]
+	from := strings.LastIndexByte(typed, ' ') + 1
+	word := typed[from:]
+	name, _, isValue := strings.Cut(word, "=")
+	switch {
+	case !isValue:
+		return from, WithPrefix(word, slices.Concat([]string{"phase=", "at="}, forkFields))
+	case name == "phase":
+		return from, WithPrefix(word, assignments("phase", phaseNames()))
+	case name == "model":
+		return from, WithPrefix(word, assignments("model", a.modelsSeen()))
+	}
+	return from, nil
+}
+
+// assignments returns name=value for each value.
+func assignments(name string, values []string) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = name + "=" + v
+	}
+	return out
+}
+
+// modelsSeen returns the models of the loaded runs.
+func (a *Actor) modelsSeen() []string {
+	var names []string
+	for _, r := range a.listing.Runs.Rows {
+		if r.Model != "" && !slices.Contains(names, r.Model) && !strings.ContainsAny(r.Model, " \"") {
+			names = append(names, r.Model)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func completePoint(arg string) []string {
+	var out []string
+	for _, p := range append([]string{"at="}, phaseNames()...) {
+		if p != "at=" {
+			p = "phase=" + p + " "
+		}
+		if strings.HasPrefix(p, arg) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Point is a point in a run: an event, or the start of a phase. One of the fields is set.
+type Point struct {
+	Event int64
+	Phase ace.Phase
+}
+
+// Field is a field of an input and its new value.
+type Field struct{ Name, Value string }
+
+// forkKey is the key that forks, on every screen.
+const forkKey = "f"
+
+// MutationBindings returns the keys that change the selected run.
+func (a *Actor) MutationBindings() []tui.Binding {
+	return []tui.Binding{{Action: "run.fork", Keys: []string{forkKey}, Help: "fork the selected run: rerun it from a point, with changes (asks first)",
+		Short: "fork", Hints: []string{"runs", "lineage"}, Mutates: true, Do: func(s tui.Shell) tea.Cmd { return a.askFork(s, "") }}}
+}
+
+// ForkAt returns the fork key of a screen that knows the point under its cursor.
+func (a *Actor) ForkAt(view string, point func() string) []tui.Binding {
+	if !a.Acts() {
+		return nil
+	}
+	return []tui.Binding{{Action: view + ".fork", Keys: []string{forkKey}, Help: "fork the run at the cursor, with changes (asks first)",
+		Short: "fork", Mutates: true, Do: func(s tui.Shell) tea.Cmd { return a.askFork(s, point()) }}}
+}
+
+// ForkOf returns the fork key of a screen whose cursor may be on a run other than the selected one. The key selects
+// that run. at returns the run, and the point or "" for the default.
+func (a *Actor) ForkOf(view string, at func() (runs.Run, string, bool)) tui.Binding {
+	return tui.Binding{Action: view + ".fork", Keys: []string{forkKey}, Help: "fork the run under the cursor, with changes (asks first)", Mutates: true,
+		Do: func(s tui.Shell) tea.Cmd {
+			r, point, ok := at()
+			if !ok {
+				s.Note("no run is selected")
+				return nil
+			}
+			a.nav.Show(r)
+			return a.askFork(s, point)
+		}}
+}
+
+// MutationCommands returns the commands that change runs.
+func (a *Actor) MutationCommands() []tui.Command {
+	if !a.Acts() {
+		return nil
+	}
+	return []tui.Command{
+		{Name: "fork", Args: "[at=EVENT|phase=PHASE] [model=M] [prompt=\"…\"] …", Help: "rerun it from a point, with changes", Mutates: true,
+			Complete: a.completeForkArgs, Do: func(s tui.Shell, args string) tea.Cmd {
+				if args == "" {
+					return a.askFork(s, "")
+				}
+				return a.fork(s, args)
+			}},
+		{Name: "reset", Args: "at=EVENT|phase=PHASE REASON", Help: "restart the run itself at a point, with the same input", Mutates: true,
+			Complete: completePoint, Do: a.reset},
+		{Name: "terminate", Args: "REASON", Help: "end the run at once, without its consent", Mutates: true, Do: a.terminate},
+		{Name: "signal", Args: "NAME [JSON]", Help: "send the run a signal", Mutates: true, Do: a.signal},
+	}
+}
+
+// askFork opens the prompt for a fork. It starts with the point under the cursor, or the phase in which the run failed,
+// or the first phase.
+func (a *Actor) askFork(s tui.Shell, point string) tea.Cmd {
+	if of, ok := a.target(s); !ok || a.refused(s, "fork", of) {
+		return nil
+	}
+	if !a.forkable(s) {
+		return nil
+	}
+	name := NameOf(a.nav.Selected.Run)
+	if point == "" {
+		point = "phase=" + string(a.defaultPhase())
+	}
+	s.Ask(tui.Prompt{Label: "fork", Value: point + " ", Hint: "phase=reflector model=other   or   at=16 prompt=\"…\" playbook=best.txt",
+		Preview: func(line string) string { return name + ": " + PreviewFork(line) }, Complete: a.CompleteFork, Done: func(line string) tea.Cmd { return a.fork(s, line) }})
+	return nil
+}
+
+// forkable reports whether the selected run can be forked. If not, it notes why.
+func (a *Actor) forkable(s tui.Shell) bool {
+	switch a.nav.Selected.Run.Type {
+	case ace.ExperimentWorkflow:
+		s.Note("an experiment cannot be forked; fork the run of one of its tasks")
+	case sessions.SessionWorkflow:
+		s.Note("an agent session cannot be forked; start another with :session start")
+	case runners.RunWorkflow:
+		s.Note("a blueprint run cannot be forked; start another with acescope agent start")
+	default:
+		return true
+	}
+	return false
+}
+
+func (a *Actor) defaultPhase() ace.Phase {
+	if r := a.nav.Selected.Run; (r.Exit == ace.Failed || r.Exit == ace.Timeout) && r.Phase.Activity() != "" {
+		return r.Phase
+	}
+	return ace.PhaseGenerator
+}
+
+func (a *Actor) fork(s tui.Shell, line string) tea.Cmd {
+	of, ok := a.target(s)
+	if !ok || a.refused(s, "fork", of) || !a.forkable(s) {
+		return nil
+	}
+	at, fields, err := ParseFork(line)
+	if err != nil {
+		return Failed("fork", err)
+	}
+	return a.Propose(s, "fork", of, func(ctx context.Context, of Target) (Prepared, error) {
+		return a.Actions.PrepareFork(ctx, of, at, fields)
+	})
+}
+
+// Failed returns a command that reports the error of an action.
+func Failed(what string, err error) tea.Cmd {
+	return func() tea.Msg { return tui.Failed(fmt.Errorf("%s: %w", what, err)) }
+}
+
+func (a *Actor) reset(s tui.Shell, args string) tea.Cmd {
+	of, ok := a.target(s)
+	if !ok || a.refused(s, "reset", of) {
+		return nil
+	}
+	first, reason, _ := strings.Cut(args, " ")
+	at, rest, err := ParseFork(first)
+	if len(rest) > 0 {
+		err = fmt.Errorf("%q: give the point (at=EVENT or phase=PHASE) first, then the reason", first)
+	}
+	if reason = strings.TrimSpace(reason); err == nil && reason == "" {
+		err = errNoReason
+	}
+	if err != nil {
+		return Failed("reset", err)
+	}
+	return a.Propose(s, "reset", of, func(ctx context.Context, of Target) (Prepared, error) {
+		return a.Actions.PrepareReset(ctx, of, at, reason)
+	})
+}
+
+var errNoReason = errors.New("missing reason; the history keeps it")
+
+func (a *Actor) terminate(s tui.Shell, reason string) tea.Cmd {
+	if reason == "" && a.refuse == nil {
+		return Failed("terminate", errNoReason)
+	}
+	return a.on(s, "terminate", func(_ context.Context, of Target) (Prepared, error) {
+		return a.Actions.PrepareTerminate(of, reason)
+	})
+}
+
+func (a *Actor) signal(s tui.Shell, args string) tea.Cmd {
+	name, argument, _ := strings.Cut(args, " ")
+	if name == "" && a.refuse == nil {
+		return Failed("signal", errors.New("missing signal name; give the name, then the argument as JSON"))
+	}
+	return a.on(s, "signal", func(_ context.Context, of Target) (Prepared, error) {
+		return a.Actions.PrepareSignal(of, name, strings.TrimSpace(argument))
+	})
+}
+
+// target returns the selected run. It notes if no run is selected.
+func (a *Actor) target(s tui.Shell) (Target, bool) {
+	if !a.nav.Selected.Ok {
+		s.Note("no run is selected")
+		return Target{}, false
+	}
+	return Target{a.nav.Selected.Run.WorkflowID, a.nav.Selected.Run.RunID}, true
+}

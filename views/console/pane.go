@@ -1,0 +1,81 @@
+package console
+
+import (
+	"regexp"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+)
+
+// Pane has what all views share: a name, styles and a size. A view embeds it and replaces the methods that differ.
+type Pane struct {
+	Styles        theme.Styles
+	Width, Height int
+	name          string
+}
+
+// NewPane returns a pane whose title is its name.
+func NewPane(name string) Pane { return Pane{name: name} }
+
+func (p *Pane) Name() string              { return p.name }
+func (p *Pane) Title() string             { return p.name }
+func (p *Pane) Footer() string            { return "" }
+func (p *Pane) Refresh()                  {}
+func (p *Pane) SetStyles(s theme.Styles)  { p.Styles = s }
+func (p *Pane) SetSize(width, height int) { p.Width, p.Height = width, height }
+
+// Message draws the head and, centered below it, lines in place of the rows.
+func (p *Pane) Message(head []string, lines ...string) []string {
+	body := widget.Centre(lines, p.Width, p.Height-len(head), p.Styles)
+	return widget.Fill(append(head, body...), p.Width, p.Height)
+}
+
+// Problem draws a line that reports an error or a warning.
+func (p *Pane) Problem(ink theme.Ink, message string) string {
+	g := p.Styles.Glyphs
+	return ink.Paint(text.Fit(" "+g.Failed+" "+text.Safe(message, " "), p.Width, g.Ellipsis))
+}
+
+// AskPattern opens a prompt for a regular expression.
+func AskPattern(s tui.Shell, current *regexp.Regexp, done func(typed string) tea.Cmd) {
+	value := ""
+	if current != nil {
+		value = current.String()
+	}
+	s.Ask(tui.Prompt{Label: "/", Value: value, Hint: "a regular expression; start with (?i) to ignore case", Done: done,
+		Preview: func(typed string) string {
+			if _, err := regexp.Compile(typed); err != nil {
+				return err.Error()
+			}
+			return ""
+		}})
+}
+
+// WithPrefix returns the options that the typed text can be completed to.
+func WithPrefix(typed string, options []string) (out []string) {
+	for _, o := range options {
+		if strings.HasPrefix(o, typed) && o != typed {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// Key returns the binding of an action such as "runs.sort". Short is its label in the status line, "" for none.
+func Key[F func() | func(tui.Shell) | func(tui.Shell) tea.Cmd](action, help, short string, do F, keys ...string) tui.Binding {
+	b := tui.Binding{Action: action, Keys: keys, Help: help, Short: short}
+	switch do := any(do).(type) {
+	case func():
+		b.Do = func(tui.Shell) tea.Cmd { do(); return nil }
+	case func(tui.Shell):
+		b.Do = func(s tui.Shell) tea.Cmd { do(s); return nil }
+	case func(tui.Shell) tea.Cmd:
+		b.Do = do
+	}
+	return b
+}

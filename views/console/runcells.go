@@ -1,0 +1,228 @@
+package console
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources/runners"
+	"acescope/sources/runs"
+	"acescope/theme"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+)
+
+// NameOf returns the name of a run in lists, as safe text.
+func NameOf(r runs.Run) string {
+	switch {
+	case r.Blueprint != "":
+		return text.Safe(RawNameOf(r), " ")
+	case r.TaskID != "":
+		return text.Safe(r.TaskID, " ")
+	case r.Type == ace.ExperimentWorkflow:
+		return "experiment " + text.Safe(strings.TrimPrefix(r.WorkflowID, ace.ExperimentIDPrefix), " ")
+	}
+	return text.Safe(r.WorkflowID, " ")
+}
+
+// StatusMark returns the mark of a run's status. A run with a retrying activity has its own mark.
+func StatusMark(r runs.Run, s theme.Styles) theme.Mark {
+	if r.Open() && r.Attempt > 1 {
+		m := s.Retry()
+		m.Word = "retry #" + strconv.Itoa(int(r.Attempt))
+		return m
+	}
+	m := s.Status(string(r.Exit))
+	if m.Word == "" {
+		m.Word = s.Glyphs.Dash
+	}
+	m.Word = text.Safe(m.Word, " ")
+	return m
+}
+
+// SkillsCell shows successful tool calls over all tool calls: "7/8".
+func SkillsCell(sum *ace.Summary, g theme.Glyphs) string {
+	if sum == nil || sum.Skills == 0 {
+		return g.Dash
+	}
+	return strconv.Itoa(sum.SkillsOK) + "/" + strconv.Itoa(sum.Skills)
+}
+
+// DeltaCell shows how a run changed the playbook: "+2 ~1 −1". It shows tags only if there are no other changes, and
+// rejected operations only if there are no changes at all.
+func DeltaCell(sum *ace.Summary, g theme.Glyphs) string {
+	if sum == nil {
+		return g.Dash
+	}
+	var parts []string
+	add := func(glyph string, n int) {
+		if n > 0 {
+			parts = append(parts, glyph+strconv.Itoa(n))
+		}
+	}
+	add(g.Added, sum.Added)
+	add(g.Updated, sum.Updated)
+	add(g.Removed, sum.Removed)
+	if len(parts) == 0 {
+		add(g.Tagged, sum.Tagged)
+	}
+	if len(parts) == 0 {
+		add(g.Rejected, sum.Rejected)
+	}
+	if len(parts) == 0 {
+		return g.Dash
+	}
+	return strings.Join(parts, " ")
+}
+
+// CostCell shows a cost in US dollars: a dash without usage data, a question mark if no price is known.
+func CostCell(u ace.Usage, g theme.Glyphs) string {
+	switch {
+	case u == (ace.Usage{}):
+		return g.Dash
+	case u.CostUSD == 0 && u.Unpriced:
+		return "?"
+	case u.CostUSD == 0:
+		return "$0"
+	case u.CostUSD < 0.0005:
+		return "<$.001"
+	case u.CostUSD < 10:
+		return "$" + strconv.FormatFloat(u.CostUSD, 'f', 3, 64)
+	}
+	return "$" + strconv.FormatFloat(u.CostUSD, 'f', 2, 64)
+}
+
+// OrDash returns safe text, or a dash for "".
+func OrDash(s string, g theme.Glyphs) string {
+	if s == "" {
+		return g.Dash
+	}
+	return text.Safe(s, " ")
+}
+
+// Percent formats a ratio with one decimal: "65.0%".
+func Percent(f float64) string { return strconv.FormatFloat(f*100, 'f', 1, 64) + "%" }
+
+// Short returns the first 12 cells of a hash or ID.
+func Short(id string, g theme.Glyphs) string {
+	id = text.Safe(id, " ")
+	if id == "" {
+		return g.Dash
+	}
+	return text.Cut(id, 12, "")
+}
+
+// RawNameOf returns the name of a run, not made safe. Lists sort by it.
+func RawNameOf(r runs.Run) string {
+	if r.Blueprint != "" {
+		return r.Blueprint + " " + runners.BlueprintRunID(r.WorkflowID)
+	}
+	if r.TaskID != "" {
+		return r.TaskID
+	}
+	return r.WorkflowID
+}
+
+// CostOf shows the cost of a run.
+func CostOf(r runs.Run, _ time.Time, s theme.Styles) string {
+	if r.Summary == nil {
+		return s.Glyphs.Dash
+	}
+	return CostCell(r.Summary.Usage, s.Glyphs)
+}
+
+// DurationOf shows the duration of a run, in whole seconds while it is open.
+func DurationOf(r runs.Run, now time.Time) string {
+	if age := r.Age(now); r.Open() && age < time.Minute {
+		return text.Span(age)
+	}
+	return text.Took(r.Age(now))
+}
+
+// BlueprintMarkOf returns the mark of a blueprint run by its phase, or that of its workflow status.
+func BlueprintMarkOf(r runs.Run, s theme.Styles) theme.Mark {
+	word := text.Cut(text.Safe(string(r.Phase), " "), 9, "")
+	switch r.Phase {
+	case "pending":
+		return theme.Mark{Glyph: s.Glyphs.Pending, Word: word, Ink: s.Muted}
+	case "claimed":
+		return theme.Mark{Glyph: s.Glyphs.Pending, Word: word, Ink: s.Running}
+	case "running", "stopping":
+		return theme.Mark{Glyph: s.Glyphs.Running, Word: word, Ink: s.Running}
+	case "completed", "failed", "stopped":
+		m := s.Status(string(runExit(r.Phase)))
+		m.Word = word
+		return m
+	}
+	return StatusMark(r, s)
+}
+
+// runExit returns the exit status that corresponds to the phase of a closed blueprint run.
+func runExit(p ace.Phase) ace.ExitStatus {
+	return map[ace.Phase]ace.ExitStatus{"completed": ace.Success, "failed": ace.Failed, "stopped": ace.Canceled}[p]
+}
+
+// ChangedNames lists the fields that a fork changed, sorted.
+func ChangedNames(f *ace.Forked) []string { return slices.Sorted(maps.Keys(f.Changed)) }
+
+// OpMark returns the glyph and color of an operation.
+func OpMark(t ace.OperationType, s theme.Styles) (string, theme.Ink) {
+	switch t {
+	case ace.OpAdd:
+		return s.Glyphs.Added, s.Added
+	case ace.OpUpdate, ace.OpMerge:
+		return s.Glyphs.Updated, s.Updated
+	case ace.OpRemove:
+		return s.Glyphs.Removed, s.Removed
+	case ace.OpTag:
+		return s.Glyphs.Tagged, s.Tagged
+	}
+	return s.Glyphs.Unknown, s.Muted
+}
+
+// TagText lists the changes of a TAG to a bullet's counters, in a fixed order.
+func TagText(counts map[string]int) string {
+	var parts []string
+	for _, name := range []string{"helpful", "harmful", "neutral"} {
+		if n := counts[name]; n != 0 {
+			sign := ""
+			if n > 0 {
+				sign = "+"
+			}
+			parts = append(parts, name+" "+sign+strconv.Itoa(n))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Operation writes an operation with its outcome and reason.
+func Operation(w *widget.Writer, op ace.Operation) {
+	glyph, ink := OpMark(op.Type, w.S)
+	outcome := ""
+	if op.Outcome != "" && op.Outcome != ace.OutcomeAccepted {
+		glyph, ink = w.S.Glyphs.Rejected, w.S.Muted
+		outcome = text.Safe(string(op.Outcome), " ") + " " + text.Safe(string(op.Type), " ") + ": "
+	}
+	label := "   " + glyph + " " + outcome
+	if op.BulletID != "" {
+		label += "[" + text.Safe(op.BulletID, " ") + "] "
+	}
+	content := op.Content
+	if op.Type == ace.OpTag {
+		content = TagText(op.Metadata)
+	}
+	if content == "" {
+		content = strings.ToLower(string(op.Type))
+	}
+	if text.Width(label) > w.Width/2 {
+		w.End(w.Line().Add(ink, label))
+		label = "     "
+	}
+	w.Prose(label, ink, content)
+	if op.Reason != "" {
+		w.Prose("     because ", w.S.Muted, op.Reason)
+	}
+}

@@ -1,0 +1,430 @@
+package experiments
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources/experiments"
+	"acescope/sources/runs"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+// compareView compares two experiments: their numbers, and how the verdict on each task changed.
+type compareView struct {
+	*Experiments
+	console.Pane
+	of     *experiments.Comparison // of the newest series, nil until both are read
+	table  *widget.Table
+	rows   []compareRow
+	only   int  // index into compareFilters
+	second bool // enter opens the run of B
+}
+
+// compareRow is a task of the experiments or of the evaluation.
+type compareRow struct {
+	pair experiments.Pair
+	eval bool
+}
+
+// compareFilters select the listed tasks.
+var compareFilters = []struct {
+	name  string
+	flips []experiments.Flip
+}{
+	{"flipped", []experiments.Flip{experiments.FlipFixed, experiments.FlipBroken}},
+	{"fixed", []experiments.Flip{experiments.FlipFixed}},
+	{"broken", []experiments.Flip{experiments.FlipBroken}},
+	{"both wrong", []experiments.Flip{experiments.FlipBothWrong}},
+	{"both correct", []experiments.Flip{experiments.FlipBothRight}},
+	{"ungraded", []experiments.Flip{experiments.FlipUnjudged}},
+	{"eval", nil},
+}
+
+func newCompareView(x *Experiments) *compareView {
+	return &compareView{Experiments: x, Pane: console.NewPane("Compare"), table: widget.NewTable(
+		widget.Heading{Title: "CHANGE", Width: 13},
+		widget.Heading{Title: "EPOCH", Width: 5, Right: true, Drop: 2},
+		widget.Heading{Title: "#", Width: 5, Right: true, Drop: 1},
+		widget.Heading{Title: "A", Minimum: 15},
+		widget.Heading{Title: "ANSWER A", Minimum: 8},
+		widget.Heading{Title: "B", Minimum: 15},
+		widget.Heading{Title: "ANSWER B", Minimum: 8},
+	)}
+}
+
+func (v *compareView) Footer() string {
+	side := "A"
+	if v.second {
+		side = "B"
+	}
+	out := "enter opens side " + side
+	if at := v.table.Position(); at != "" {
+		out += " " + v.Styles.Glyphs.Dot + " " + at
+	}
+	return out
+}
+
+func (v *compareView) Bindings() []tui.Binding {
+	all := append(widget.Motions("compare", v),
+		console.Key("compare.open", "open the task's run in the chosen experiment", "open", func(s tui.Shell) { v.open(s, v.second) }, "enter"),
+		console.Key("compare.other", "open the task's run in the other experiment", "other side", func(s tui.Shell) { v.open(s, !v.second) }, "o"),
+		console.Key("compare.left", "choose experiment A", "", func() { v.second = false }, "h", "left"),
+		console.Key("compare.right", "choose experiment B", "side", func() { v.second = true }, "l", "right"),
+		console.Key("compare.filter", "next filter: flipped, fixed, broken, both wrong, both correct, ungraded, eval", "filter",
+			func() { v.filter(1) }, "F"),
+		console.Key("compare.filter_back", "previous filter", "", func() { v.filter(-1) }),
+		console.Key("compare.diff", "compare the task's two runs step by step", "diff", v.diffTask, "d"),
+		console.Key("compare.swap", "swap A and B", "swap", v.swap, "r"),
+		console.Key("compare.next_error", "next broken task", "", func(s tui.Shell) { v.toBroken(s, 1) }, "e"),
+		console.Key("compare.previous_error", "previous broken task", "", func(s tui.Shell) { v.toBroken(s, -1) }, "E"),
+	)
+	if v.actor.Actions != nil {
+		point := func() (runs.Run, string, bool) { r, ok := v.taskRun(v.second); return r, "", ok }
+		all = append(all, v.actor.ForkOf("compare", point))
+	}
+	return all
+}
+
+func (v *compareView) filter(by int) {
+	v.only = (v.only + by + len(compareFilters)) % len(compareFilters)
+	v.table.Cursor, v.table.Top = 0, 0
+	v.fillRows()
+}
+
+func (v *compareView) swap() {
+	if len(v.pair) == 2 {
+		v.pair = []string{v.pair[1], v.pair[0]}
+		v.ask()
+		v.compareAgain()
+	}
+}
+
+func (v *compareView) toBroken(s tui.Shell, by int) {
+	for at := v.table.Cursor + by; at >= 0 && at < len(v.rows); at += by {
+		if v.rows[at].pair.Flip == experiments.FlipBroken {
+			v.table.Scroll(at - v.table.Cursor)
+			return
+		}
+	}
+	s.Note("no other broken task is listed")
+}
+
+// diffTask compares the runs of the task under the cursor.
+func (v *compareView) diffTask(s tui.Shell) {
+	r, ok := v.current()
+	switch {
+	case !ok:
+		return
+	case r.eval:
+		s.Note("evaluation tasks have no runs")
+		return
+	}
+	side := func(second bool) runs.Run {
+		id := v.taskID(r, second)
+		return runs.Run{WorkflowID: ace.WorkflowID(id), TaskID: id}
+	}
+	v.actor.Compare(s, side(false), side(true))
+}
+
+// open opens the run of the task under the cursor.
+func (v *compareView) open(s tui.Shell, second bool) {
+	r, ok := v.current()
+	switch {
+	case !ok:
+		return
+	case r.eval:
+		s.Note("evaluation tasks have no runs")
+		return
+	}
+	run, _ := v.taskRun(second)
+	v.nav.Show(run)
+	s.Open("run")
+}
+
+// taskRun returns the run of the task under the cursor in A, or in B if second. Evaluation tasks have no runs.
+func (v *compareView) taskRun(second bool) (runs.Run, bool) {
+	r, ok := v.current()
+	if !ok || r.eval {
+		return runs.Run{}, false
+	}
+	id := v.taskID(r, second)
+	return runs.Run{WorkflowID: ace.WorkflowID(id), TaskID: id, Type: ace.TaskWorkflow}, true
+}
+
+func (v *compareView) taskID(r compareRow, second bool) string {
+	if second {
+		return v.of.B.Tasks.TaskID[r.pair.B]
+	}
+	return v.of.A.Tasks.TaskID[r.pair.A]
+}
+
+func (v *compareView) current() (compareRow, bool) {
+	if v.of == nil || v.table.Cursor >= len(v.rows) {
+		return compareRow{}, false
+	}
+	return v.rows[v.table.Cursor], true
+}
+
+// Copy returns the task's IDs.
+func (v *compareView) Copy() (what, content string) {
+	r, ok := v.current()
+	if !ok || r.eval {
+		return "", ""
+	}
+	return "task ids", v.taskID(r, false) + " " + v.taskID(r, true)
+}
+
+func (v *compareView) SetShown(shown bool) {
+	v.feed.Look(shown)
+	if shown {
+		if v.pair == nil && len(v.Marks) == 2 {
+			v.pair = v.Marks
+		}
+		v.ask()
+		v.compareAgain()
+	}
+}
+
+// compareAgain updates the comparison if a series changed, and keeps the cursor on its task.
+func (v *compareView) compareAgain() {
+	if len(v.pair) != 2 {
+		v.of = nil
+		return
+	}
+	a, b := v.series(v.pair[0]), v.series(v.pair[1])
+	switch {
+	case a == nil || b == nil || a.Reading || b.Reading:
+		v.of = nil
+	case v.of == nil || v.of.A != a || v.of.B != b:
+		before, had := v.current()
+		v.of = experiments.Compare(a, b)
+		v.fillRows()
+		if had {
+			v.find(before)
+		}
+	}
+}
+
+func (v *compareView) find(r compareRow) {
+	at := slices.IndexFunc(v.rows, func(o compareRow) bool {
+		return o.eval == r.eval && o.pair.Epoch == r.pair.Epoch && o.pair.IndexA == r.pair.IndexA
+	})
+	if at >= 0 {
+		v.table.Scroll(at - v.table.Cursor)
+	}
+}
+
+func (v *compareView) fillRows() {
+	v.rows = nil
+	if v.of == nil {
+		v.table.SetRows(0)
+		return
+	}
+	only := compareFilters[v.only]
+	if e := v.of.Evaluations; only.flips == nil && e != nil {
+		for _, flip := range []struct {
+			of []int
+			as experiments.Flip
+		}{{e.Fixed, experiments.FlipFixed}, {e.Broken, experiments.FlipBroken}} {
+			for _, i := range flip.of {
+				v.rows = append(v.rows, compareRow{experiments.Pair{Flip: flip.as, IndexA: i, IndexB: i, Epoch: e.A.Epoch}, true})
+			}
+		}
+	}
+	for _, p := range v.of.Pairs {
+		if slices.Contains(only.flips, p.Flip) {
+			v.rows = append(v.rows, compareRow{pair: p})
+		}
+	}
+	v.table.SetRows(len(v.rows))
+}
+
+func (v *compareView) Page() int     { return v.table.Page() }
+func (v *compareView) Scroll(by int) { v.table.Scroll(by) }
+
+func (v *compareView) Draw(now time.Time, focused bool) []string {
+	v.compareAgain()
+	s := v.Styles
+	if v.of == nil {
+		return v.Message(nil, v.empty()...)
+	}
+	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: v.Width, Now: now, Loc: v.location}
+	comparison(w, v.of)
+	lines := w.Lines[:min(len(w.Lines), max(v.Height-6, 0))]
+	lines = append(lines, v.filterLine())
+	v.table.SetSize(v.Width, v.Height-len(lines))
+	if len(v.rows) == 0 {
+		return v.Message(lines, v.noRows())
+	}
+	return append(lines, v.table.Draw(s, focused, func(i int) []widget.Cell { return v.cells(v.rows[i]) })...)
+}
+
+func (v *compareView) empty() []string {
+	if len(v.pair) != 2 {
+		return []string{"no experiments to compare", "in the list of experiments, mark two with space, then press d"}
+	}
+	return []string{"reading the tasks of both" + v.Styles.Glyphs.Ellipsis}
+}
+
+func (v *compareView) noRows() string {
+	switch name := compareFilters[v.only].name; {
+	case name == "eval" && v.of.Evaluations == nil:
+		return "the experiments were not evaluated on the same data set"
+	case name == "eval":
+		return "no verdict changed in the evaluation"
+	case len(v.of.Pairs) == 0:
+		return "the experiments have no tasks in common; only their curves can be compared"
+	default:
+		return "no task is " + name
+	}
+}
+
+// filterLine shows the number of tasks per filter, the chosen filter in brackets.
+func (v *compareView) filterLine() string {
+	s := v.Styles
+	l := text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
+	for i, f := range compareFilters {
+		n := 0
+		for _, flip := range f.flips {
+			n += v.of.Counts[flip]
+		}
+		if e := v.of.Evaluations; f.flips == nil && e != nil {
+			n = len(e.Fixed) + len(e.Broken)
+		}
+		if n == 0 && i != v.only && f.name == "ungraded" {
+			continue
+		}
+		label := f.name + " " + text.Count(int64(n))
+		if i == v.only {
+			l.Add(s.Title, "["+label+"]")
+		} else {
+			l.Add(s.Muted, " "+label+" ")
+		}
+	}
+	return l.String(s.Text)
+}
+
+func (v *compareView) cells(r compareRow) []widget.Cell {
+	s, g := v.Styles, v.Styles.Glyphs
+	p := r.pair
+	label, ink := flipLabel(p.Flip, s)
+	if r.eval {
+		return []widget.Cell{{label, ink}, {g.Dash, s.Muted}, {text.Count(int64(p.IndexA)), s.Muted},
+			{"evaluation " + text.Safe(v.of.Evaluations.Dataset, " "), s.Muted}, {g.Dash, s.Muted}, {"", s.Muted}, {g.Dash, s.Muted}}
+	}
+	a, b := v.of.A.Tasks, v.of.B.Tasks
+	left, right := s.Strong, s.Text
+	if v.second {
+		left, right = right, left
+	}
+	return []widget.Cell{{label, ink}, {text.Count(int64(p.Epoch)), s.Muted}, {text.Count(int64(p.IndexA)), s.Muted},
+		{text.Safe(a.TaskID[p.A], " "), left}, {console.OrDash(a.Answer[p.A], g), left},
+		{text.Safe(b.TaskID[p.B], " "), right}, {console.OrDash(b.Answer[p.B], g), right}}
+}
+
+// flipLabel names the change of a verdict.
+func flipLabel(f experiments.Flip, s theme.Styles) (string, theme.Ink) {
+	g := s.Glyphs
+	switch f {
+	case experiments.FlipFixed:
+		return g.Wrong + g.Arrow + g.Success + " fixed", s.Success
+	case experiments.FlipBroken:
+		return g.Success + g.Arrow + g.Wrong + " broken", s.Wrong
+	case experiments.FlipBothWrong:
+		return g.Wrong + " both wrong", s.Muted
+	case experiments.FlipBothRight:
+		return g.Success + " both correct", s.Text
+	}
+	return g.Unknown + " ungraded", s.Muted
+}
+
+// comparison writes the numbers of two experiments and how their tasks are aligned.
+func comparison(w *widget.Writer, c *experiments.Comparison) {
+	s, g := w.S, w.S.Glyphs
+	head := w.Line().Add(s.Muted, " A ").Add(s.Strong, text.Safe(c.A.Name(), " ")).Add(s.Muted, "  "+g.Arrow+"  B ").Add(s.Strong, text.Safe(c.B.Name(), " "))
+	w.End(head)
+	from, to := console.OrDash(c.A.Input.DatasetID, g), console.OrDash(c.B.Input.DatasetID, g)
+	how, ink := " same data set "+from+": aligned by epoch and index", s.Muted
+	switch {
+	case !c.SameData && from == to:
+		how, ink = " data sets differ: aligned by equal prompts (both named "+from+")", s.Warning
+	case !c.SameData:
+		how, ink = " data sets differ: aligned by equal prompts ("+from+", "+to+")", s.Warning
+	}
+	w.End(w.Line().Add(ink, how))
+	w.End(w.Line().Add(s.Text, " "+text.Count(int64(len(c.Pairs)))+" aligned").
+		Add(s.Muted, ", "+text.Count(int64(c.OnlyA))+" only in A, "+text.Count(int64(c.OnlyB))+" only in B"))
+	comparedRow(w, "", "A", "B", "B"+g.Dash+"A", s.Muted)
+	for _, r := range compared(c, w, g) {
+		comparedRow(w, r.Name, r.A, r.B, r.By, s.Text)
+	}
+	for _, x := range []*experiments.Series{c.A, c.B} {
+		if x.Err != "" {
+			w.Prose(" "+g.Failed+" "+text.Safe(x.Name(), " ")+": ", s.Error, x.Err)
+		}
+	}
+}
+
+func comparedRow(w *widget.Writer, name, a, b, by string, ink theme.Ink) {
+	ComparedCells(w, ComparedNumber{name, a, b, by}, 16, ink)
+}
+
+// ComparedCells writes a row; wide is the width of its two values.
+func ComparedCells(w *widget.Writer, r ComparedNumber, wide int, ink theme.Ink) {
+	w.End(w.Line().Add(w.S.Muted, text.Fit(" "+r.Name, 22, "")).Add(ink, text.FitLeft(r.A, wide, "")+text.FitLeft(r.B, wide, "")+text.FitLeft(r.By, 16, "")))
+}
+
+// ComparedNumber is a formatted number of both experiments and its difference.
+type ComparedNumber struct{ Name, A, B, By string }
+
+func compared(c *experiments.Comparison, w *widget.Writer, g theme.Glyphs) []ComparedNumber {
+	a, b := c.TotalsA, c.TotalsB
+	count := func(name string, a, b int64) ComparedNumber {
+		return ComparedNumber{name, text.Count(a), text.Count(b), Signed(float64(b-a), func(f float64) string { return text.Count(int64(f)) })}
+	}
+	rate := func(name string, a, b float64) ComparedNumber {
+		points := func(f float64) string { return strconv.FormatFloat(f*100, 'f', 1, 64) + " pp" }
+		return ComparedNumber{name, rateCell(a, g), rateCell(b, g), Signed(b-a, points)}
+	}
+	span := func(name string, a, b float64) ComparedNumber {
+		return ComparedNumber{name, durationOrDash(a, g), durationOrDash(b, g), Signed(b-a, func(ms float64) string { return widget.TookMS(ms, g) })}
+	}
+	rows := []ComparedNumber{rate("accuracy", a.Accuracy, b.Accuracy)}
+	if c.OnlyA+c.OnlyB > 0 {
+		rows = append(rows, rate("  of aligned tasks", c.AlignedA, c.AlignedB))
+	}
+	if e := c.Evaluations; e != nil {
+		rows = append(rows, rate("last evaluation", e.A.Accuracy, e.B.Accuracy))
+	}
+	if a.Cost > 0 || b.Cost > 0 {
+		usd := func(f float64) string { return console.CostCell(ace.Usage{InputTokens: 1, CostUSD: f}, g) }
+		rows = append(rows, ComparedNumber{"cost", usd(a.Cost), usd(b.Cost), Signed(b.Cost-a.Cost, usd)})
+	}
+	return append(rows, count("tokens", a.Tokens, b.Tokens),
+		ComparedNumber{"per correct answer", perCorrect(a, g), perCorrect(b, g), ""},
+		span("mean task time", a.MeanTookMS, b.MeanTookMS),
+		span("total time", float64(c.A.Took(w.Now).Milliseconds()), float64(c.B.Took(w.Now).Milliseconds())),
+		count("bullets", int64(a.Bullets), int64(b.Bullets)),
+		count("operations accepted", int64(a.Accepted), int64(b.Accepted)),
+		count("operations rejected", int64(a.Rejected), int64(b.Rejected)))
+}
+
+// Signed formats a difference with its sign: "=" for zero, "" for NaN.
+func Signed(f float64, write func(float64) string) string {
+	switch {
+	case math.IsNaN(f):
+		return ""
+	case f < 0:
+		return "-" + write(-f)
+	case f > 0:
+		return "+" + write(f)
+	}
+	return "="
+}

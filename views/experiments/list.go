@@ -1,0 +1,407 @@
+// Package experiments lists experiments, plots their metrics and compares two of them task by task.
+package experiments
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/sources/experiments"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+// Experiments is the state that the screens share: the experiments, the marks, and how they are plotted.
+type Experiments struct {
+	nav      *console.Navigation
+	actor    *console.Actor
+	controls console.Controls
+	location *time.Location
+	feed     Feed
+	data     *experiments.Experiments // nil before the first reading
+	state    cluster.ConnState
+	file     bool     // the experiments come from files
+	Marks    []string // workflow IDs in the order of marking, at most MaxSeries
+	Cursor   string   // workflow ID of the row under the cursor
+	pair     []string // workflow IDs of the compared experiments, or nil
+	asked    []string
+
+	Metric int // index into PlotMetrics, or AllMetrics
+	Window int // index into windows
+	ByTime bool
+}
+
+// Feed lists experiments and reads the series of some of them.
+type Feed interface {
+	console.Feed[*experiments.Experiments]
+	// Show reads the series of these experiments, by workflow ID.
+	Show(workflowIDs []string)
+}
+
+// Screens returns the list of experiments with their curves, and the comparison of two.
+func Screens(c *console.Console, feed Feed) (list, compare tui.Screen) {
+	x := New(c, feed)
+	l := NewList(x)
+	list = tui.Screen{Name: "experiments", Short: "exps", Keys: []string{"5"}, Help: "experiments and their learning curves", Share: 42,
+		Views: []tui.View{l, &plotsView{Experiments: x, Pane: console.NewPane("Curves"), list: l}}}
+	compare = tui.Screen{Name: "compare", Keys: []string{"D"}, Help: "the two marked experiments, task by task", Aside: true,
+		Views: []tui.View{newCompareView(x)}}
+	return list, compare
+}
+
+// New returns the shared state of the screens.
+func New(c *console.Console, feed Feed) *Experiments {
+	return &Experiments{nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed, Metric: AllMetrics}
+}
+
+// AllMetrics plots every metric side by side, where there is room.
+const AllMetrics = -1
+
+// windows are the numbers of last tasks over which rates are computed; 0 stands for all tasks so far.
+var windows = []int{experiments.DefaultWindow, 100, 20, 0}
+
+// chosen returns the plotted experiments: the marked ones, or the one under the cursor.
+func (x *Experiments) chosen() []string {
+	switch {
+	case len(x.Marks) > 0:
+		return x.Marks
+	case x.Cursor != "":
+		return []string{x.Cursor}
+	}
+	return nil
+}
+
+// ask requests the series of the shown experiments if they changed.
+func (x *Experiments) ask() {
+	want := x.chosen()
+	if x.pair != nil {
+		want = x.pair
+	}
+	if !slices.Equal(want, x.asked) {
+		x.asked = slices.Clone(want)
+		x.feed.Show(x.asked)
+	}
+}
+
+// series returns the series of an experiment, or nil until it is read.
+func (x *Experiments) series(workflowID string) *experiments.Series {
+	if x.data == nil {
+		return nil
+	}
+	for _, s := range x.data.Series {
+		if s.WorkflowID == workflowID {
+			return s
+		}
+	}
+	return nil
+}
+
+func (x *Experiments) row(workflowID string) (experiments.Experiment, bool) {
+	if x.data != nil {
+		for _, r := range x.data.Rows {
+			if r.WorkflowID == workflowID {
+				return r, true
+			}
+		}
+	}
+	return experiments.Experiment{}, false
+}
+
+func (x *Experiments) mark(s tui.Shell, id string) {
+	if at := slices.Index(x.Marks, id); at >= 0 {
+		x.Marks = slices.Delete(slices.Clone(x.Marks), at, at+1)
+	} else if len(x.Marks) >= experiments.MaxSeries {
+		s.Note("at most " + text.Count(experiments.MaxSeries) + " experiments can be marked")
+	} else if id != "" {
+		x.Marks = append(slices.Clone(x.Marks), id)
+	}
+	x.ask()
+}
+
+// compare compares the two marked experiments, or the marked one and the one under the cursor. The older one is A.
+func (x *Experiments) compare(s tui.Shell) {
+	pair := slices.Clone(x.Marks)
+	if len(pair) == 1 && x.Cursor != pair[0] {
+		pair = append(pair, x.Cursor)
+	}
+	if len(pair) != 2 {
+		s.Note("mark two experiments with space to compare them")
+		return
+	}
+	a, _ := x.row(pair[0])
+	b, _ := x.row(pair[1])
+	if b.Start.Before(a.Start) {
+		slices.Reverse(pair)
+	}
+	x.pair = pair
+	s.Open("compare")
+}
+
+// plotBindings returns the keys of the plots, which work in the list too.
+func (x *Experiments) plotBindings(view string) []tui.Binding {
+	return []tui.Binding{
+		console.Key(view+".metric", "show the next metric: all, accuracy, playbook size, operations, cost per correct answer",
+			"metric", func() { x.nextMetric(1) }, "m", "]"),
+		console.Key(view+".metric_back", "show the previous metric", "", func() { x.nextMetric(-1) }, "["),
+		console.Key(view+".axis", "plot over tasks or over time", "tasks/time", func() { x.ByTime = !x.ByTime }, "t"),
+		console.Key(view+".window", "average rates over the last 50, 100 or 20 tasks, or all", "window",
+			func() { x.Window = (x.Window + 1) % len(windows) }, "w"),
+		console.Key(view+".compare", "compare two experiments task by task: both marked, or the marked and the selected one",
+			"compare", x.compare, "d"),
+		console.Key(view+".unmark", "unmark all", "", func() { x.Marks = nil; x.ask() }, "u"),
+		console.Key(view+".run", "open this experiment as a run", "", func(s tui.Shell) tea.Cmd {
+			r, ok := x.row(x.Cursor)
+			if !ok {
+				return nil
+			}
+			return x.nav.OpenRun(s, r.Run)
+		}, "o"),
+	}
+}
+
+func (x *Experiments) nextMetric(by int) {
+	n := len(PlotMetrics) + 1
+	x.Metric = (x.Metric+1+by+n)%n - 1
+}
+
+// list is the view of all experiments.
+type list struct {
+	*Experiments
+	console.Pane
+	table  *widget.Table
+	rows   []experiments.Experiment // sorted and filtered
+	Filter string
+	Order  int // index into orders
+	stale  bool
+}
+
+// orders are the sort orders, best first.
+var orders = []struct {
+	name string
+	less func(a, b experiments.Experiment) int
+}{
+	{"newest", func(a, b experiments.Experiment) int { return b.Start.Compare(a.Start) }},
+	{"accuracy", func(a, b experiments.Experiment) int { return cmp.Compare(accuracyOf(b), accuracyOf(a)) }},
+	{"eval", func(a, b experiments.Experiment) int { return cmp.Compare(lastEval(b), lastEval(a)) }},
+	{"cost", func(a, b experiments.Experiment) int { return cmp.Compare(costSoFar(b), costSoFar(a)) }},
+	{"name", func(a, b experiments.Experiment) int { return cmp.Compare(a.Name(), b.Name()) }},
+}
+
+func NewList(x *Experiments) *list {
+	return &list{Experiments: x, Pane: console.NewPane("Experiments"), table: widget.NewTable(
+		widget.Heading{Title: "EXPERIMENT", Minimum: 12},
+		widget.Heading{Title: "DATA SET", Width: 14, Drop: 5},
+		widget.Heading{Title: "MODEL", Width: 12, Drop: 7},
+		widget.Heading{Title: "STATUS", Width: 10},
+		widget.Heading{Title: "TASKS", Width: 11, Right: true},
+		widget.Heading{Title: "ACC", Width: 6, Right: true},
+		widget.Heading{Title: "EVAL", Width: 13, Right: true, Drop: 2},
+		widget.Heading{Title: "BULLETS", Width: 7, Right: true, Drop: 3},
+		widget.Heading{Title: "COST", Width: 7, Right: true, Drop: 6},
+		widget.Heading{Title: "AGE", Width: 5, Right: true, Drop: 4},
+	)}
+}
+
+func (v *list) Footer() string {
+	dot := " " + v.Styles.Glyphs.Dot + " "
+	parts := []string{}
+	if n := len(v.Marks); n > 0 {
+		parts = append(parts, text.Count(int64(n))+" marked")
+	}
+	if v.Order > 0 {
+		parts = append(parts, "by "+orders[v.Order].name)
+	}
+	if v.Filter != "" {
+		parts = append(parts, "/"+text.Cut(text.Safe(v.Filter, " "), 20, ""))
+	}
+	if v.data != nil && v.data.More > 0 {
+		parts = append(parts, text.Count(v.data.More)+" older not listed")
+	}
+	if at := v.table.Position(); at != "" {
+		parts = append(parts, at)
+	}
+	return strings.Join(parts, dot)
+}
+
+func (v *list) Bindings() []tui.Binding {
+	own := []tui.Binding{
+		console.Key("experiments.curves", "show its learning curves, with those of the marked ones", "curves",
+			func(s tui.Shell) { s.Focus(1) }, "enter"),
+		console.Key("experiments.mark", "mark, to plot several together", "mark", func(s tui.Shell) { v.mark(s, v.Cursor) }, "space"),
+		console.Key("experiments.sort", "sort by newest, accuracy, eval, cost, name", "sort",
+			func() { v.Order = (v.Order + 1) % len(orders); v.stale = true }, "s"),
+		console.Key("experiments.filter", "filter by name, data set or model", "", v.askFilter, "/"),
+		console.Key("experiments.next_error", "next failed experiment", "", v.toError(1), "e"),
+		console.Key("experiments.previous_error", "previous failed experiment", "", v.toError(-1), "E"),
+	}
+	return slices.Concat(widget.Motions("experiments", v), own, v.plotBindings("experiments"))
+}
+
+func (v *list) askFilter(s tui.Shell) tea.Cmd {
+	s.Ask(tui.Prompt{Label: "/", Value: v.Filter, Hint: "part of a name, data set or model",
+		Done: func(typed string) tea.Cmd { v.Filter, v.stale = strings.TrimSpace(typed), true; return nil }})
+	return nil
+}
+
+func (v *list) toError(by int) func(tui.Shell) tea.Cmd {
+	return func(s tui.Shell) tea.Cmd {
+		for at := v.table.Cursor + by; at >= 0 && at < len(v.rows); at += by {
+			if exit := v.rows[at].Exit; exit != ace.Success && exit != ace.Running {
+				v.Scroll(at - v.table.Cursor)
+				return nil
+			}
+		}
+		s.Note("no other failed experiment")
+		return nil
+	}
+}
+
+// Copy returns the experiment's ID.
+func (v *list) Copy() (what, content string) {
+	r, ok := v.row(v.Cursor)
+	if !ok {
+		return "", ""
+	}
+	return "experiment id", r.Name()
+}
+
+func (v *list) SetShown(shown bool) {
+	v.feed.Look(shown)
+	if shown {
+		v.pair = nil
+		v.ask()
+	}
+}
+
+func (v *list) SetSize(width, height int) {
+	v.Width, v.Height = width, height
+	v.table.SetSize(width, height)
+}
+
+func (v *list) Refresh() {
+	conn := v.controls.Connection()
+	v.state, v.file = conn.State, conn.Mode == cluster.ModeFile
+	if data := v.feed.Value(); v.data != data {
+		v.data, v.stale = data, true
+	}
+	v.arrange()
+}
+
+// arrange sorts and filters the rows, and keeps the cursor on its experiment.
+func (v *list) arrange() {
+	if !v.stale {
+		return
+	}
+	v.stale, v.rows = false, nil
+	if v.data != nil {
+		for _, r := range v.data.Rows {
+			if v.Filter == "" || widget.Holds(v.Filter, r.Name(), r.Dataset, r.Model) {
+				v.rows = append(v.rows, r)
+			}
+		}
+	}
+	slices.SortStableFunc(v.rows, orders[v.Order].less)
+	v.table.SetRows(len(v.rows))
+	at := slices.IndexFunc(v.rows, func(r experiments.Experiment) bool { return r.WorkflowID == v.Cursor })
+	if at < 0 {
+		at = v.table.Cursor
+	}
+	v.Scroll(at - v.table.Cursor)
+}
+
+func (v *list) Page() int { return v.table.Page() }
+
+func (v *list) Scroll(by int) {
+	v.table.Scroll(by)
+	if len(v.rows) > 0 {
+		v.Cursor = v.rows[v.table.Cursor].WorkflowID
+	}
+	v.ask()
+}
+
+func (v *list) Draw(now time.Time, focused bool) []string {
+	v.arrange()
+	s := v.Styles
+	var lines []string
+	if v.data != nil && v.data.Err != "" {
+		lines = append(lines, v.Problem(s.Error, v.data.Err))
+	}
+	if len(v.rows) == 0 {
+		return v.Message(lines, v.empty()...)
+	}
+	v.table.SetSize(v.Width, v.Height-len(lines))
+	return append(lines, v.table.Draw(s, focused, func(i int) []widget.Cell { return v.cells(v.rows[i], now) })...)
+}
+
+func (v *list) empty() []string {
+	e := v.Styles.Glyphs.Ellipsis
+	switch {
+	case v.data != nil && v.data.Err != "":
+		return nil
+	case v.data == nil && v.state == cluster.ConnLost:
+		return []string{"no connection to the server", "no experiments read yet"}
+	case v.data == nil || v.data.Loaded.IsZero():
+		return []string{"reading the experiments" + e}
+	case v.Filter != "":
+		return []string{"no experiment matches", text.Safe(v.Filter, " "), "/ changes the filter"}
+	}
+	if v.file {
+		return []string{"the files contain no history of an experiment"}
+	}
+	return []string{"no experiments yet", "start one:  acescope run --dataset FILE"}
+}
+
+func (v *list) cells(r experiments.Experiment, now time.Time) []widget.Cell {
+	s, g := v.Styles, v.Styles.Glyphs
+	status := s.Status(string(r.Exit))
+	name := "  " + text.Safe(r.Name(), " ")
+	if at := slices.Index(v.Marks, r.WorkflowID); at >= 0 {
+		name = widget.SeriesMark(at, g) + name[1:]
+	}
+	p := r.Progress
+	if p == nil {
+		p = &ace.ExperimentProgress{}
+	}
+	return []widget.Cell{
+		{name, s.Text}, {console.OrDash(r.Dataset, g), s.Muted}, {console.OrDash(r.Model, g), s.Muted},
+		{status.Glyph + " " + console.OrDash(status.Word, g), status.Ink},
+		{tasksCell(p, g), s.Text}, {rateCell(accuracyOf(r), g), s.Text}, {evalCell(p.Eval, g), s.Text},
+		{countOrDash(p.Bullets, g), s.Text}, {console.CostCell(p.Usage, g), s.Muted}, {text.Span(now.Sub(r.Start)), s.Muted},
+	}
+}
+
+// Keep returns the marks, filter, order, and plot settings.
+func (v *list) Keep() map[string]string {
+	return map[string]string{
+		"marks": strings.Join(v.Marks, "\n"), "cursor": v.Cursor, "filter": v.Filter, "order": strconv.Itoa(v.Order),
+		"metric": strconv.Itoa(v.Metric), "window": strconv.Itoa(v.Window), "time": strconv.FormatBool(v.ByTime),
+	}
+}
+
+// Restore applies what Keep returned and ignores invalid values.
+func (v *list) Restore(kept map[string]string) {
+	number := func(name string, low, high int, into *int) {
+		if n, err := strconv.Atoi(kept[name]); err == nil && n >= low && n < high {
+			*into = n
+		}
+	}
+	number("order", 0, len(orders), &v.Order)
+	number("metric", AllMetrics, len(PlotMetrics), &v.Metric)
+	number("window", 0, len(windows), &v.Window)
+	v.ByTime = kept["time"] == "true"
+	v.Cursor, v.Filter, v.stale = kept["cursor"], kept["filter"], true
+	v.Marks = nil
+	for _, id := range strings.Split(kept["marks"], "\n") {
+		if id != "" && len(v.Marks) < len(plotKey{}.series) {
+			v.Marks = append(v.Marks, id)
+		}
+	}
+}

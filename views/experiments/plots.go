@@ -1,0 +1,405 @@
+package experiments
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources/experiments"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+// plotsView shows facts and learning curves of the chosen experiments.
+type plotsView struct {
+	*Experiments
+	list *list
+	console.Pane
+	cache map[plotKey][]string
+}
+
+// plotKey is the input of a drawn plot, except the styles.
+type plotKey struct {
+	series        [experiments.MaxSeries]*experiments.Series
+	options       plotOptions
+	width, height int
+}
+
+func (v *plotsView) Title() string {
+	ids := v.chosen()
+	switch len(ids) {
+	case 0:
+		return "Curves"
+	case 1:
+		r, ok := v.row(ids[0])
+		if !ok {
+			return "Curves"
+		}
+		return text.Safe(r.Name(), " ")
+	}
+	return text.Count(int64(len(ids))) + " experiments"
+}
+
+// Footer shows how the curves are computed.
+func (v *plotsView) Footer() string {
+	over := "over all tasks"
+	if w := windows[v.Window]; w > 0 {
+		over = "over " + text.Count(int64(w)) + " tasks"
+	}
+	if v.ByTime {
+		over += " " + v.Styles.Glyphs.Dot + " by time"
+	}
+	return over
+}
+
+func (v *plotsView) Bindings() []tui.Binding {
+	return append(widget.Motions("curves", v), v.plotBindings("curves")...)
+}
+
+// Scroll moves the cursor of the list.
+func (v *plotsView) Scroll(by int)            { v.list.Scroll(by) }
+func (v *plotsView) Page() int                { return 1 }
+func (v *plotsView) SetStyles(s theme.Styles) { v.Styles, v.cache = s, nil }
+
+func (v *plotsView) Draw(now time.Time, _ bool) []string {
+	ids := v.chosen()
+	var read []*experiments.Series
+	for _, id := range ids {
+		if s := v.series(id); s != nil {
+			read = append(read, s)
+		}
+	}
+	switch {
+	case len(ids) == 0:
+		return v.Message(nil, "no experiment is selected")
+	case len(read) == 0:
+		return v.Message(nil, "reading its tasks"+v.Styles.Glyphs.Ellipsis)
+	}
+	w := &widget.Writer{Doc: &widget.Document{}, S: v.Styles, Width: v.Width, Now: now, Loc: v.location}
+	if len(ids) == 1 {
+		facts(w, read[0])
+	} else {
+		comparedFacts(w, read)
+		if missing := len(ids) - len(read); missing > 0 {
+			w.Say(v.Styles.Muted, " reading "+text.Count(int64(missing))+" more"+v.Styles.Glyphs.Ellipsis)
+		}
+	}
+	facts := w.Lines[:min(len(w.Lines), max(v.Height-minPlotHeight, 1))]
+	return widget.Fill(append(facts, v.plots(read, v.Height-len(facts))...), v.Width, v.Height)
+}
+
+// Minimum height of a plot below facts, and minimum size of the grid of four.
+const (
+	minPlotHeight = 8
+	gridWidth     = 84
+	gridHeight    = 26
+)
+
+// plots draws the chosen metric, or all four in a grid. Without room for the grid, it draws the first.
+func (v *plotsView) plots(read []*experiments.Series, height int) []string {
+	if v.Metric != AllMetrics || v.Width < gridWidth || height < gridHeight {
+		return v.plot(read, plotOptions{PlotMetrics[max(v.Metric, 0)], windows[v.Window], v.ByTime, true}, v.Width, height)
+	}
+	left, top := v.Width/2, height/2
+	cell := func(i, width, height int) []string {
+		return v.plot(read, plotOptions{PlotMetrics[i], windows[v.Window], v.ByTime, true}, width, height)
+	}
+	var lines []string
+	for row, h := range []int{top, height - top} {
+		a, b := cell(2*row, left-1, h), cell(2*row+1, v.Width-left, h)
+		for i := range a {
+			lines = append(lines, a[i]+" "+b[i])
+		}
+	}
+	return lines
+}
+
+func (v *plotsView) plot(read []*experiments.Series, o plotOptions, width, height int) []string {
+	key := plotKey{options: o, width: width, height: height}
+	copy(key.series[:], read)
+	if lines, ok := v.cache[key]; ok {
+		return lines
+	}
+	if v.cache == nil || len(v.cache) >= 2*len(PlotMetrics) {
+		v.cache = map[plotKey][]string{}
+	}
+	lines := newPlot(read, o, v.Styles).Draw(width, height, v.Styles)
+	v.cache[key] = lines
+	return lines
+}
+
+// facts writes one experiment in a few lines.
+func facts(w *widget.Writer, x *experiments.Series) {
+	s, g := w.S, w.S.Glyphs
+	dot := "  " + g.Dot + "  "
+	p, t := &x.Progress, x.Totals()
+	m := s.Status(string(x.Exit))
+	if x.Reading {
+		m = theme.Mark{Glyph: g.Refresh, Word: "reading its history" + g.Ellipsis, Ink: s.Warning}
+	}
+	l := w.Line().Add(m.Ink, " "+m.Glyph+" "+console.OrDash(m.Word, g))
+	if x.Exit == ace.Running && !x.Reading && p.Stage != "" {
+		l.Add(s.Text, " "+text.Safe(p.Stage, " "))
+	}
+	if p.TotalEpochs > 1 {
+		l.Add(s.Text, ", epoch "+text.Count(int64(p.Epoch))+" of "+text.Count(int64(p.TotalEpochs)))
+	}
+	w.End(l.Add(s.Text, dot+tasksCell(p, g)+" tasks").Add(s.Muted, dot+seriesDuration(x, w)+dot+"a task "+durationOrDash(t.MeanTookMS, g)))
+	w.End(w.Line().Add(s.Muted, " accuracy ").Add(s.Strong, rateCell(t.Accuracy, g)).Add(s.Text, ", "+lastCount(x)+" "+rateCell(lastRate(x), g)).
+		Add(s.Muted, dot+"eval ").Add(s.Strong, evalCell(p.Eval, g)))
+	w.End(w.Line().Add(s.Muted, " playbook ").Add(s.Text, text.Count(int64(p.Bullets))+" bullets").
+		Add(s.Muted, dot+"operations ").Add(s.Added, text.Count(int64(p.Accepted))+" accepted").Add(s.Text, ", ").Add(s.Removed, text.Count(int64(p.Rejected))+" rejected"))
+	w.End(w.Line().Add(s.Muted, " cost ").Add(s.Text, console.CostCell(p.Usage, g)+", "+text.Count(t.Tokens)+" tokens").
+		Add(s.Muted, dot+"per correct answer ").Add(s.Text, perCorrect(t, g)))
+	in := x.Input
+	w.End(w.Line().Add(s.Muted, " "+console.OrDash(in.DatasetID, g)+dot+console.OrDash(in.Model, g)+dot+console.OrDash(string(in.Adapter), g)+
+		dot+text.Count(int64(max(in.Parallel, 1)))+" at a time"+toolsOf(in, dot)))
+	seriesErrors(w, x)
+}
+
+func toolsOf(in ace.ExperimentInput, dot string) string {
+	if len(in.SkillsConfig.AllowedTools) == 0 {
+		return ""
+	}
+	return dot + "only " + text.Safe(strings.Join(in.SkillsConfig.AllowedTools, ", "), " ")
+}
+
+func seriesErrors(w *widget.Writer, x *experiments.Series) {
+	if x.Failure != nil {
+		w.Prose(" "+w.S.Glyphs.Failed+" ", w.S.Error, x.Failure.Message)
+	}
+	if x.Err != "" {
+		w.Prose(" "+w.S.Glyphs.Failed+" reading: ", w.S.Error, x.Err)
+	}
+	if x.Dropped > 0 {
+		w.Say(w.S.Warning, " "+text.Count(int64(x.Dropped))+" later tasks counted but not plotted")
+	}
+}
+
+// lastRate returns the accuracy over the last tasks, or -1.
+func lastRate(x *experiments.Series) float64 {
+	all := x.Accuracy(experiments.DefaultWindow)
+	if len(all) == 0 {
+		return -1
+	}
+	return all[len(all)-1]
+}
+
+func lastCount(x *experiments.Series) string {
+	return "last " + text.Count(int64(min(experiments.DefaultWindow, max(x.Tasks.Len(), 1))))
+}
+
+// seriesDuration shows the duration of the experiment once its history is read.
+func seriesDuration(x *experiments.Series, w *widget.Writer) string {
+	if x.Reading {
+		return "reading"
+	}
+	return text.Took(x.Took(w.Now))
+}
+
+func durationOrDash(ms float64, g theme.Glyphs) string {
+	if ms != ms {
+		return g.Dash
+	}
+	return widget.TookMS(ms, g)
+}
+
+// perCorrect shows the cost of a correct answer, in tokens if there is no cost.
+func perCorrect(t experiments.Totals, g theme.Glyphs) string {
+	switch {
+	case t.Right == 0:
+		return g.Dash
+	case t.Cost == 0:
+		return text.Count(int64(t.TokensPerRight+0.5)) + " tokens"
+	}
+	return console.CostCell(ace.Usage{CostUSD: t.CostPerRight}, g)
+}
+
+// comparedFacts writes one line per experiment, with the mark of its curve.
+func comparedFacts(w *widget.Writer, list []*experiments.Series) {
+	s, g := w.S, w.S.Glyphs
+	t := widget.NewTable(widget.Heading{Title: "EXPERIMENT", Minimum: 10}, widget.Heading{Title: "TASKS", Width: 11, Right: true}, widget.Heading{Title: "ACC", Width: 6, Right: true},
+		widget.Heading{Title: "EVAL", Width: 13, Right: true, Drop: 1}, widget.Heading{Title: "BULLETS", Width: 7, Right: true, Drop: 2},
+		widget.Heading{Title: "ACC/REJ", Width: 9, Right: true, Drop: 4}, widget.Heading{Title: "COST", Width: 7, Right: true, Drop: 5},
+		widget.Heading{Title: "PER CORRECT", Width: 13, Right: true, Drop: 6}, widget.Heading{Title: "TOOK", Width: 7, Right: true, Drop: 3})
+	t.SetSize(w.Width, len(list)+1)
+	t.SetRows(len(list))
+	t.Cursor = -1
+	lines := t.Draw(s, false, func(i int) []widget.Cell {
+		x := list[i]
+		p, sum, ink := &x.Progress, x.Totals(), s.Series(i)
+		return []widget.Cell{{widget.SeriesMark(i, g) + " " + text.Safe(x.Name(), " "), ink}, {tasksCell(p, g), s.Text}, {rateCell(sum.Accuracy, g), s.Text},
+			{evalCell(p.Eval, g), s.Text}, {text.Count(int64(p.Bullets)), s.Text},
+			{text.Count(int64(p.Accepted)) + "/" + text.Count(int64(p.Rejected)), s.Text}, {console.CostCell(p.Usage, g), s.Muted},
+			{perCorrect(sum, g), s.Muted}, {seriesDuration(x, w), s.Muted}}
+	})
+	w.Lines = append(w.Lines, lines...)
+	for _, x := range list {
+		if x.Err != "" {
+			w.Prose(" "+g.Failed+" "+text.Safe(x.Name(), " ")+": ", s.Error, x.Err)
+		}
+	}
+}
+
+// PlotMetrics are the metrics in the order of the screen.
+var PlotMetrics = []experiments.Metric{experiments.MetricAccuracy, experiments.MetricPlaybook, experiments.MetricOperations, experiments.MetricCost}
+
+// plotOptions are the metric of a plot and how it is drawn.
+type plotOptions struct {
+	metric experiments.Metric
+	window int // last tasks of rates, 0 for all so far
+	byTime bool
+	legend bool
+}
+
+// Plot draws a metric of experiments as exactly height lines of width cells. Rates are over the last window tasks, or
+// all so far for 0. If no experiment reports a cost, tokens replace it and the title says so.
+func Plot(list []*experiments.Series, m experiments.Metric, window int, byTime bool, width, height int, s theme.Styles) []string {
+	return newPlot(list, plotOptions{m, window, byTime, true}, s).Draw(width, height, s)
+}
+
+func newPlot(list []*experiments.Series, o plotOptions, s theme.Styles) widget.Plot {
+	if o.metric == experiments.MetricCost && experiments.Free(list...) {
+		o.metric = experiments.MetricTokens
+	}
+	p := widget.Plot{Title: o.title(s.Glyphs), X: widget.Axis{Format: widget.CountTick, Whole: true, Zero: true, Unit: "tasks"}, Y: yAxis(o.metric), Empty: "no closed task yet"}
+	if correctOnly(o.metric) {
+		p.Empty = "no correct answer yet"
+	}
+	if o.byTime {
+		p.X = widget.Axis{Format: widget.TimeTick, Time: true, Zero: true}
+	}
+	for i, series := range list {
+		for j, c := range series.Curves(o.metric, o.window, o.byTime) {
+			name := text.Cut(text.Safe(series.Name(), " "), 24, s.Glyphs.Ellipsis)
+			if c.Name != "" {
+				name += " " + c.Name
+			}
+			p.Curves = append(p.Curves, widget.PlotCurve{Name: name, X: c.X, Y: c.Y, Ink: s.Series(i), Mark: widget.SeriesMark(i, s.Glyphs), Dashed: j > 0})
+		}
+	}
+	p.Legend = o.legend && len(p.Curves) > 1
+	return p
+}
+
+// correctOnly reports whether a metric needs correct answers.
+func correctOnly(m experiments.Metric) bool {
+	return m == experiments.MetricCost || m == experiments.MetricTokens
+}
+
+func (o plotOptions) title(g theme.Glyphs) string {
+	over := "all so far"
+	if o.window > 0 {
+		over = "last " + text.Count(int64(o.window))
+	}
+	sep := " " + g.Dot + " "
+	return map[experiments.Metric]string{
+		experiments.MetricAccuracy:   "Accuracy" + sep + over,
+		experiments.MetricPlaybook:   "Playbook" + sep + "bullets",
+		experiments.MetricOperations: "Operations so far" + sep + "rejected dashed",
+		experiments.MetricCost:       "US$ per correct answer" + sep + over,
+		experiments.MetricTokens:     "Tokens per correct answer" + sep + over + ", no cost known",
+	}[o.metric]
+}
+
+func yAxis(m experiments.Metric) widget.Axis {
+	switch m {
+	case experiments.MetricAccuracy:
+		return widget.Axis{Format: widget.PercentTick, Most: 1, Room: 0.1}
+	case experiments.MetricCost:
+		return widget.Axis{Format: widget.DollarTick, Zero: true}
+	case experiments.MetricOperations:
+		return widget.Axis{Format: widget.CountTick, Whole: true, Zero: true}
+	}
+	return widget.Axis{Format: widget.CountTick, Whole: true}
+}
+
+// Text returns the facts of an experiment, as painted lines of width cells.
+func Text(x *experiments.Series, width int, now time.Time, s theme.Styles) []string {
+	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: width, Now: now, Loc: time.Local}
+	facts(w, x)
+	return w.Lines
+}
+
+// ComparisonText returns the comparison of two experiments without their tasks, as painted lines.
+func ComparisonText(c *experiments.Comparison, width int, now time.Time, s theme.Styles) []string {
+	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: width, Now: now, Loc: time.Local}
+	comparison(w, c)
+	return w.Lines
+}
+
+// done returns the closed tasks of all epochs, and the total.
+func done(p *ace.ExperimentProgress) (ended, of int) {
+	for _, e := range p.Epochs {
+		ended += e.Tasks
+	}
+	return ended, p.TotalTasks * p.TotalEpochs
+}
+
+func tasksCell(p *ace.ExperimentProgress, g theme.Glyphs) string {
+	ended, of := done(p)
+	if of == 0 {
+		return g.Dash
+	}
+	return text.Count(int64(ended)) + "/" + text.Count(int64(of))
+}
+
+// accuracyOf returns the accuracy over all epochs, or -1 without labeled answers.
+func accuracyOf(r experiments.Experiment) float64 {
+	if r.Progress == nil {
+		return -1
+	}
+	correct, labeled := 0, 0
+	for _, e := range r.Progress.Epochs {
+		correct, labeled = correct+e.Correct, labeled+e.Tasks-e.Unlabeled
+	}
+	if labeled == 0 {
+		return -1
+	}
+	return float64(correct) / float64(labeled)
+}
+
+// lastEval returns the newest evaluation, or -1.
+func lastEval(r experiments.Experiment) float64 {
+	if r.Progress == nil || len(r.Progress.Eval) == 0 {
+		return -1
+	}
+	return r.Progress.Eval[len(r.Progress.Eval)-1].Accuracy
+}
+
+func costSoFar(r experiments.Experiment) float64 {
+	if r.Progress == nil {
+		return -1
+	}
+	return r.Progress.Usage.CostUSD
+}
+
+func rateCell(f float64, g theme.Glyphs) string {
+	if f < 0 || math.IsNaN(f) {
+		return g.Dash
+	}
+	return console.Percent(f)
+}
+
+// evalCell shows the first and the last evaluation: "20.0→65.0%".
+func evalCell(list []ace.EvalResult, g theme.Glyphs) string {
+	switch len(list) {
+	case 0:
+		return g.Dash
+	case 1:
+		return console.Percent(list[0].Accuracy)
+	}
+	before := console.Percent(list[0].Accuracy)
+	return before[:len(before)-1] + g.Arrow + console.Percent(list[len(list)-1].Accuracy)
+}
+
+func countOrDash(n int, g theme.Glyphs) string {
+	if n == 0 {
+		return g.Dash
+	}
+	return text.Count(int64(n))
+}

@@ -1,0 +1,183 @@
+package health
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"acescope/sources/cluster"
+	"acescope/sources/system"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+	"acescope/views/run"
+)
+
+// detail shows the check under the cursor of the list.
+type detail struct {
+	from *health
+	console.Pane
+	reader run.RunReader
+	doc    widget.Document
+	key    string
+}
+
+func (v *detail) Footer() string          { return v.reader.Position() }
+func (v *detail) Bindings() []tui.Binding { return widget.Motions("detail", &v.reader) }
+
+// Copy copies the same as the list.
+func (v *detail) Copy() (what, copied string) { return v.from.Copy() }
+
+func (v *detail) Draw(now time.Time, focused bool) []string {
+	v.from.arrange(now)
+	c, ok := v.from.selected()
+	if !ok {
+		return v.Message(nil, "no check is selected")
+	}
+	v.reader.SetSize(v.Width, v.Height)
+	w := &checkWriter{widget.Writer{Doc: &v.doc, S: v.Styles, Width: max(v.Width-widget.PointerWidth, 1), Now: now, Loc: v.from.location}}
+	w.check(c)
+	if s := v.from.arranged; s != nil {
+		w.more(c, s)
+	}
+	key := string(c.Section) + "/" + c.Name
+	v.reader.Set(w.Lines, nil, key != v.key)
+	v.key = key
+	return v.reader.Draw(v.Styles, focused)
+}
+
+// checkWriter writes a check and the data behind it.
+type checkWriter struct{ widget.Writer }
+
+func (w *checkWriter) check(c system.Check) {
+	m := checkMark(c.State, w.S)
+	w.End(w.Line().Add(m.Ink, " "+m.Glyph+" "+m.Word).Add(w.S.Strong, "  "+text.Safe(c.Name, " ")))
+	w.Prose("   ", w.S.Text, c.Text)
+	if !c.At.IsZero() {
+		w.Say(w.S.Muted, "   "+c.At.In(w.Loc).Format("2006-01-02 15:04:05")+", "+w.Ago(c.At))
+	}
+	if c.Advice != "" {
+		w.Section("What to do", "y copies it")
+		w.Prose("   ", w.S.Accent, c.Advice)
+	}
+}
+
+func (w *checkWriter) more(c system.Check, s *system.System) {
+	switch c.Section {
+	case system.SectionWorkers:
+		for _, q := range s.Queues {
+			if q.Name+" "+q.Kind == c.Name {
+				w.queue(q)
+			}
+		}
+	case system.SectionCalls:
+		w.calls(c, s.Calls)
+	case system.SectionServer:
+		w.server(s)
+	case system.SectionProcess:
+		w.process(s.Process)
+	}
+}
+
+func (w *checkWriter) fact(label, value string) {
+	if value != "" {
+		w.Prose("   "+text.Fit(label, 11, "")+" ", w.S.Text, value)
+	}
+}
+
+func (w *checkWriter) queue(q system.Queue) {
+	w.Section("Task queue", "")
+	w.fact("name", q.Name)
+	w.fact("tasks", q.Kind+" tasks")
+	w.fact("waiting", text.Count(q.Backlog)+" (approximately)")
+	if q.Backlog > 0 {
+		w.fact("oldest", text.Took(q.Oldest))
+	}
+	w.fact("rate", perSecond(q.In)+" in, "+perSecond(q.Out)+" out")
+	w.Section("Pollers", widget.HowMany(len(q.Pollers), "worker"))
+	for _, p := range q.Pollers {
+		w.End(w.Line().Add(w.S.Success, "   "+w.S.Glyphs.Running+" ").Add(w.S.Text, text.Safe(p.Identity, " ")).
+			Add(w.S.Muted, "  polled "+w.Ago(p.Last)))
+	}
+	if len(q.Pollers) == 0 {
+		w.Say(w.S.Muted, "   no worker polled in the last minutes")
+	}
+}
+
+func perSecond(f float64) string { return strconv.FormatFloat(f, 'f', 2, 64) + "/s" }
+
+func (w *checkWriter) calls(c system.Check, calls []cluster.CallStat) {
+	w.Section("Calls", "of this process, over the last minute")
+	name := widget.Clamp(w.Width-38, 10, 40)
+	w.Say(w.S.Muted, "   "+text.Fit("CALL", name, "")+"  /MIN FAIL     P50     P95")
+	for _, k := range calls {
+		p50, p95 := text.Took(k.P50), text.Took(k.P95)
+		if k.Waits || k.PerMinute == 0 {
+			p50, p95 = w.S.Glyphs.Dash, w.S.Glyphs.Dash
+		}
+		mark, ink := "   ", w.S.Text
+		if k.Name == c.Name {
+			mark, ink = " "+w.S.Glyphs.Pointer+" ", w.S.Strong
+		}
+		l := w.Line().Add(ink, mark+text.Fit(text.Safe(k.Name, " "), name, w.S.Glyphs.Ellipsis)+text.FitLeft(text.Count(int64(k.PerMinute)), 6, ""))
+		l.Add(widget.Unless(k.Failed == 0, w.S.Muted, w.S.Failed), text.FitLeft(text.Count(int64(k.Failed)), 5, ""))
+		w.End(l.Add(w.S.Muted, text.FitLeft(p50, 8, "")+text.FitLeft(p95, 8, "")))
+	}
+	for _, k := range calls {
+		if k.LastError != "" && (k.Name == c.Name || c.Name == "all calls") {
+			w.Section("Last error of "+text.Safe(k.Name, " "), w.Ago(k.LastAt)+", "+text.Count(k.Failures)+" of "+text.Count(k.Total)+" failed in total")
+			w.Prose("   ", w.S.Error, k.LastError)
+		}
+	}
+	w.Say(w.S.Text, "")
+	w.Prose(" ", w.S.Muted, "Long polls have no times, because they do not measure the server.")
+}
+
+func (w *checkWriter) server(s *system.System) {
+	w.Section("Server", "")
+	w.fact("mode", s.Mode)
+	w.fact("address", s.Address)
+	w.fact("namespace", s.Space)
+	w.fact("Temporal", s.Server.Version)
+	w.fact("cluster", s.Server.Cluster)
+	w.fact("storage", s.Server.Store)
+	w.fact("visibility", s.Server.Search)
+	if s.Server.Shards > 0 {
+		w.fact("shards", strconv.Itoa(int(s.Server.Shards)))
+	}
+	h := s.Host
+	if h.PID == 0 {
+		return
+	}
+	w.Section("Host", "")
+	w.fact("process", strconv.Itoa(h.PID)+ours(h.PID == s.Process.PID))
+	w.fact("acescope", h.Version)
+	if !h.Started.IsZero() {
+		w.fact("up for", text.Span(w.Now.Sub(h.Started)))
+	}
+	w.fact("data", h.DataDir)
+	w.fact("size", system.Bytes(uint64(h.Size))+" in "+text.Count(int64(h.Files))+" files")
+	w.fact("free", system.Bytes(h.Free))
+	w.fact("worker", strings.TrimSpace(map[bool]string{true: "this process runs a worker", false: "this process runs no worker"}[h.Worker]))
+}
+
+func ours(is bool) string {
+	if is {
+		return " (this one)"
+	}
+	return ""
+}
+
+func (w *checkWriter) process(p system.Process) {
+	w.Section("This process", "")
+	w.fact("id", strconv.Itoa(p.PID))
+	w.fact("up for", text.Span(w.Now.Sub(p.Started)))
+	if p.RSS > 0 {
+		w.fact("resident", system.Bytes(p.RSS))
+	}
+	w.fact("heap", system.Bytes(p.Heap)+" of "+system.Bytes(p.HeapSys)+" held")
+	w.fact("goroutines", text.Count(int64(p.Goroutines)))
+	w.fact("collections", text.Count(int64(p.GCs))+", "+text.Took(p.GCPause)+" paused in total")
+	w.fact("snapshots", text.Count(int64(p.Snapshots))+" made")
+}

@@ -1,0 +1,350 @@
+package logs
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/sources/logfile"
+	"acescope/sources/logs"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+// Lines shows the lines of the followed files. It follows the end until the user moves up; then it stays on its line,
+// even when older lines are dropped.
+type Lines struct {
+	*shared
+	console.Pane
+	picker      picker
+	Picked      []int64 // numbers of the selected lines
+	Away        bool    // the cursor is not at the end
+	Cursor, top int64   // numbers of lines
+	session     int64
+	raw, wrap   bool
+	left        int // cells scrolled to the left
+	search      *regexp.Regexp
+}
+
+func newLines(l *shared) *Lines { return &Lines{shared: l, Pane: console.NewPane("Logs")} }
+
+// SetShown reads log files while the lines are shown.
+func (v *Lines) SetShown(shown bool) {
+	v.nav.Following = v.nav.Following && !shown
+	v.feed.Look(shown)
+}
+
+// Keep returns the followed files and how lines are shown.
+func (v *Lines) Keep() map[string]string {
+	yes := map[bool]string{true: "yes"}
+	return map[string]string{"paths": strings.Join(v.paths, "\n"), "level": v.Want.Level.String(), "raw": yes[v.raw], "wrap": yes[v.wrap], "mention": yes[v.Want.mention]}
+}
+
+// Restore applies what Keep returned.
+func (v *Lines) Restore(kept map[string]string) {
+	v.raw, v.wrap = kept["raw"] == "yes", kept["wrap"] == "yes"
+	v.Want.Level, v.Want.mention = logfile.SeverityOf(kept["level"]), kept["mention"] == "yes"
+	if kept["paths"] != "" {
+		v.choose(strings.Split(kept["paths"], "\n"))
+	}
+}
+
+func (v *Lines) Refresh() { v.refresh() }
+
+func (v *Lines) Title() string {
+	title := "Logs"
+	if s := v.shown(); s != nil && s.Why != "" {
+		title += " " + text.Safe(s.Why, " ")
+	}
+	return title
+}
+
+// Footer shows the position, the number of lines, and the selection.
+func (v *Lines) Footer() string {
+	s := v.shown()
+	if s == nil {
+		return ""
+	}
+	dot := " " + v.Styles.Glyphs.Dot + " "
+	state := "following"
+	switch below := v.below(); {
+	case v.frozen != nil:
+		state = "paused, " + text.Count(v.unseen()) + " new, P resumes"
+	case v.Away:
+		state = text.Count(int64(below)) + " below, G follows"
+	}
+	parts := []string{state, text.Count(int64(len(v.Picked))) + " lines", text.Count(s.Dropped) + " dropped"}
+	if c := v.selectionText(); c != "" {
+		parts = append(parts, c)
+	}
+	if v.search != nil {
+		parts = append(parts, "/"+text.Safe(v.search.String(), " "))
+	}
+	return strings.Join(parts, dot)
+}
+
+func (v *Lines) below() int { return max(len(v.Picked)-1-v.at(), 0) }
+
+func (v *Lines) Bindings() []tui.Binding {
+	own := []tui.Binding{
+		console.Key("logs.search", "search with a regular expression; empty ends the search", "search", v.askSearch, "/"),
+		console.Key("logs.next", "next match", "", func(s tui.Shell) { v.jump(s, 1, v.hit, "no further match") }, "n"),
+		console.Key("logs.previous", "previous match", "", func(s tui.Shell) { v.jump(s, -1, v.hit, "no earlier match") }, "N"),
+		console.Key("logs.next_error", "next error", "", func(s tui.Shell) { v.jump(s, 1, IsError, "no further error") }, "e"),
+		console.Key("logs.previous_error", "previous error", "", func(s tui.Shell) { v.jump(s, -1, IsError, "no earlier error") }, "E"),
+		console.Key("logs.level", "lowest level to show: warn, error, info, debug, all", "level", v.nextLevel, "L"),
+		console.Key("logs.file", "show only the lines of this file, or of all", "this file", v.onlyFile, "F"),
+		console.Key("logs.mention", "show only lines that mention the selected run, or all", "", v.onlyRun, "i"),
+		console.Key("logs.raw", "show raw lines, or their fields", "raw", func() { v.raw = !v.raw }, "r"),
+		console.Key("logs.wrap", "wrap long lines, or cut them", "wrap", func() { v.wrap, v.left = !v.wrap, 0 }, "w"),
+		console.Key("logs.right", "scroll right", "", func() { v.left += max(v.Width/3, 1) }, "l", "right"),
+		console.Key("logs.left", "scroll left", "", func() { v.left = max(v.left-max(v.Width/3, 1), 0) }, "h", "left"),
+	}
+	return slices.Concat(widget.Motions("logs", v), own, v.bindings("logs"))
+}
+
+// at returns the position of the cursor among the selected lines.
+func (v *Lines) at() int {
+	if !v.Away {
+		return len(v.Picked) - 1
+	}
+	i, _ := slices.BinarySearch(v.Picked, v.Cursor)
+	return min(i, len(v.Picked)-1)
+}
+
+func (v *Lines) Page() int { return max(v.Height-v.headRows(), 1) }
+
+func (v *Lines) Scroll(by int) {
+	v.pickLines()
+	if len(v.Picked) > 0 {
+		v.goTo(widget.Clamp(v.at()+by, 0, len(v.Picked)-1))
+	}
+}
+
+func (v *Lines) goTo(i int) {
+	v.Cursor = v.Picked[i]
+	v.Away = i < len(v.Picked)-1
+}
+
+// pickLines selects the lines to show.
+func (v *Lines) pickLines() {
+	s := v.shown()
+	if s == nil {
+		v.Picked = nil
+		return
+	}
+	if s.Session != v.session {
+		v.session, v.Away = s.Session, false
+		v.picker = picker{}
+	}
+	v.Picked = v.picker.pick(v.Want, s)
+}
+
+func (v *Lines) Entry(number int64) logs.LogEntry {
+	s := v.shown()
+	return s.Lines[number-s.First]
+}
+
+func (v *Lines) askSearch(s tui.Shell) {
+	console.AskPattern(s, v.search, func(typed string) tea.Cmd { return v.Find(s, typed) })
+}
+
+// Find goes to the last match at or before the cursor, or else to the next one.
+func (v *Lines) Find(s tui.Shell, typed string) tea.Cmd {
+	if typed == "" {
+		v.search = nil
+		return nil
+	}
+	re, err := regexp.Compile(typed)
+	if err != nil {
+		return console.Failed("search", err)
+	}
+	v.search = re
+	v.pickLines()
+	if len(v.Picked) > 0 && v.hit(v.Entry(v.Picked[v.at()])) {
+		v.goTo(v.at())
+	} else if !v.seek(-1, v.hit) && !v.seek(1, v.hit) {
+		s.Note("no line matches")
+	}
+	return nil
+}
+
+func (v *Lines) hit(e logs.LogEntry) bool {
+	return v.search != nil && v.search.MatchString(e.Text)
+}
+
+// IsError reports whether a line is an error or a note about a file.
+func IsError(e logs.LogEntry) bool {
+	return e.Note != "" || logfile.LevelOf([]byte(e.Text)) == logfile.Error
+}
+
+func (v *Lines) jump(s tui.Shell, step int, is func(logs.LogEntry) bool, none string) {
+	v.pickLines()
+	if !v.seek(step, is) {
+		s.Note(none)
+	}
+}
+
+// seek moves the cursor to the next line that satisfies is. It reports false if there is no such line.
+func (v *Lines) seek(step int, is func(logs.LogEntry) bool) bool {
+	for i := v.at() + step; i >= 0 && i < len(v.Picked); i += step {
+		if is(v.Entry(v.Picked[i])) {
+			v.goTo(i)
+			v.Away = true
+			return true
+		}
+	}
+	return false
+}
+
+func (v *Lines) nextLevel(s tui.Shell) {
+	next := map[logfile.Severity]logfile.Severity{logfile.Unknown: logfile.Warn, logfile.Warn: logfile.Error,
+		logfile.Error: logfile.Info, logfile.Info: logfile.Debug, logfile.Debug: logfile.Unknown}
+	if v.Want.Level = next[v.Want.Level]; v.Want.Level == logfile.Unknown {
+		s.Note("showing lines of all levels")
+		return
+	}
+	s.Note("showing level " + v.Want.Level.String() + " and above")
+}
+
+func (v *Lines) onlyFile() {
+	v.pickLines()
+	switch {
+	case v.Want.file != "":
+		v.Want.file = ""
+	case len(v.Picked) > 0:
+		v.Want.file = v.Entry(v.Picked[v.at()]).File
+	}
+}
+
+func (v *Lines) onlyRun(s tui.Shell) {
+	if l := v.shown(); l == nil || len(l.Mention) == 0 {
+		s.Note("no run is selected")
+		return
+	}
+	v.Want.mention = !v.Want.mention
+}
+
+// Copy returns the line under the cursor as it is in the file.
+func (v *Lines) Copy() (what, content string) {
+	v.pickLines()
+	if len(v.Picked) == 0 {
+		return "", ""
+	}
+	return "line", v.Entry(v.Picked[v.at()]).Text
+}
+
+func (v *Lines) Draw(_ time.Time, focused bool) []string {
+	s := v.shown()
+	if s == nil {
+		return v.Message(nil, "reading log files"+v.Styles.Glyphs.Ellipsis)
+	}
+	v.pickLines()
+	lines := v.head(s)
+	if len(v.Picked) == 0 && len(v.open(s)) == 0 {
+		return v.Message(lines, v.empty(s)...)
+	}
+	p := &painter{s: v.Styles, width: v.Width, loc: v.location, raw: v.raw, wrap: v.wrap, left: v.left, search: v.search}
+	if len(s.Files) > 1 && v.Want.file == "" {
+		p.tag = func(path string) string { return text.Safe(filepath.Base(path), " ") }
+	}
+	return widget.Fill(append(lines, v.window(p, s, v.Height-len(lines), focused)...), v.Width, v.Height)
+}
+
+// open returns the selected lines that are not terminated yet. They are drawn last.
+func (v *Lines) open(s *logs.Logs) (open []logs.LogEntry) {
+	for _, e := range s.Open {
+		if v.Want.Level == logfile.Unknown && (v.Want.file == "" || v.Want.file == e.File) &&
+			(!v.Want.mention || logs.Mentions([]byte(e.Text), s.Mention)) {
+			open = append(open, e)
+		}
+	}
+	return open
+}
+
+// window draws the lines that fit: the last ones while following, otherwise those around the cursor.
+func (v *Lines) window(p *painter, s *logs.Logs, height int, focused bool) []string {
+	if !v.Away {
+		open := v.open(s)
+		var rows []string
+		for i := len(open) - 1; i >= 0 && len(rows) < height; i-- {
+			rows = append(p.rows(open[i], false, true), rows...)
+		}
+		at := v.at()
+		top := at + 1
+		for i := at; i >= 0 && len(rows) < height; i-- {
+			rows = append(p.rows(v.Entry(v.Picked[i]), focused && i == at, false), rows...)
+			top = i
+		}
+		if top < len(v.Picked) {
+			v.top = v.Picked[top]
+		}
+		return rows[max(len(rows)-height, 0):]
+	}
+	at := v.at()
+	top, _ := slices.BinarySearch(v.Picked, v.top)
+	top = min(top, at)
+	used := 0
+	for i := at; i >= top; i-- { // from below, so that the cursor is visible
+		used += len(p.rows(v.Entry(v.Picked[i]), false, false))
+		if used > height && i < at {
+			top = i + 1
+			break
+		}
+	}
+	v.top = v.Picked[top]
+	var rows []string
+	for i := top; i < len(v.Picked) && len(rows) < height; i++ {
+		rows = append(rows, p.rows(v.Entry(v.Picked[i]), i == at, false)...)
+	}
+	for ; top > 0 && len(rows) < height; top-- { // the end is visible: fill from above
+		rows = append(p.rows(v.Entry(v.Picked[top-1]), false, false), rows...)
+		v.top = v.Picked[top-1]
+		if len(rows) > height {
+			return rows[len(rows)-height:]
+		}
+	}
+	return rows[:min(len(rows), height)]
+}
+
+// headRows returns the number of lines above the log lines.
+func (v *Lines) headRows() int {
+	if s := v.shown(); s != nil {
+		return len(v.head(s))
+	}
+	return 0
+}
+
+// head shows up to three errors.
+func (v *Lines) head(s *logs.Logs) (lines []string) {
+	if s.Err != "" {
+		lines = append(lines, v.Problem(v.Styles.Error, s.Err))
+	}
+	if s.Trouble != "" {
+		lines = append(lines, v.Problem(v.Styles.Warning, s.Trouble))
+	}
+	for _, f := range s.Files {
+		if f.State == logfile.Unreadable && len(lines) < 3 {
+			lines = append(lines, v.Problem(v.Styles.Error, nameIn(s, f.Path)+": "+f.Err))
+		}
+	}
+	return lines[:min(len(lines), max(v.Height-1, 0))]
+}
+
+func (v *Lines) empty(s *logs.Logs) []string {
+	switch {
+	case len(s.Lines) > 0 && v.selectionText() != "":
+		return []string{"no line matches", v.selectionText(), "L, F and i change the selection"}
+	case len(s.Lines) > 0:
+		return []string{"cleared; no new lines yet"}
+	case len(s.Files) == 0 && s.Err == "":
+		return []string{"no log files yet", "o follows other files"}
+	}
+	return []string{"no lines yet", "o follows other files"}
+}

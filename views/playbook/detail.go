@@ -1,0 +1,480 @@
+package playbook
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources/playbooks"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+// detail is the right pane: the selected row of the list. Its cursor is on a line; some lines lead to a run or a bullet.
+type detail struct {
+	*browser
+	list *List // updated even if it is hidden
+	console.Pane
+	cursor, top int
+	of          string // identifies the drawn row
+	doc         widget.Document
+	lines       []string
+	links       []lineLink // by line
+}
+
+// lineLink is the target of a line.
+type lineLink struct {
+	by     *playbooks.BookSource
+	bullet string
+}
+
+func (v *detail) Title() string {
+	switch v.Mode {
+	case bulletMode:
+		return "Author"
+	case versionMode:
+		return "Changes"
+	case diffMode:
+		return "Difference"
+	}
+	return "Finding"
+}
+
+func (v *detail) Footer() string {
+	if len(v.lines) <= v.Height {
+		return ""
+	}
+	return text.Count(int64(v.cursor+1)) + "/" + text.Count(int64(len(v.lines)))
+}
+
+func (v *detail) Bindings() []tui.Binding {
+	list := append(widget.Motions("blame", v), console.Key("blame.open", "open the run or the bullet on this line", "run", v.open, "enter"))
+	return append(list, v.browser.bindings(v.find)...)
+}
+
+// find moves to the nearest line that contains the search text.
+func (v *detail) find(shell tui.Shell, from, by int, _ func(int) bool) {
+	for n := range v.lines {
+		i := ((v.cursor+from+n*by)%len(v.lines) + len(v.lines)) % len(v.lines)
+		if v.query != "" && strings.Contains(strings.ToLower(text.Safe(v.lines[i], " ")), v.query) {
+			v.Scroll(i - v.cursor)
+			return
+		}
+	}
+	shell.Note("no line matches")
+}
+
+func (v *detail) SetStyles(s theme.Styles) {
+	v.Styles = s
+	v.doc.Clear()
+}
+
+func (v *detail) Refresh()  { v.books = v.feed.Value() }
+func (v *detail) Page() int { return max(v.Height, 1) }
+
+func (v *detail) Scroll(by int) {
+	v.cursor = widget.Clamp(v.cursor+by, 0, max(len(v.lines)-1, 0))
+	v.reveal()
+	v.RowBy = v.link().by
+	v.want()
+}
+
+func (v *detail) reveal() {
+	v.cursor = widget.Clamp(v.cursor, 0, max(len(v.lines)-1, 0))
+	v.top = widget.Clamp(v.top, v.cursor-v.Height+1, v.cursor)
+	v.top = widget.Clamp(v.top, 0, max(len(v.lines)-v.Height, 0))
+}
+
+// link returns the target of the cursor's line or of the nearest line above it.
+func (v *detail) link() lineLink {
+	for i := min(v.cursor, len(v.links)-1); i >= 0; i-- {
+		if v.links[i] != (lineLink{}) {
+			return v.links[i]
+		}
+	}
+	return lineLink{by: v.browser.selectedSource()}
+}
+
+// open opens the target of the line.
+func (v *detail) open(shell tui.Shell) {
+	l := v.link()
+	if l.bullet == "" {
+		v.openRun(shell, l.by, "run")
+		return
+	}
+	v.Mode, v.Bullet, v.RowBy = bulletMode, l.bullet, nil
+	v.want()
+}
+
+func (v *detail) Draw(now time.Time, focused bool) []string {
+	v.list.sync()
+	if focused {
+		v.hold()
+	}
+	v.want()
+	w := &detailWriter{Writer: widget.Writer{Doc: &v.doc, S: v.Styles, Width: max(v.Width-widget.PointerWidth, 1), Now: now, Loc: v.location}, browser: v.browser}
+	of := w.write()
+	v.lines, v.links = w.Lines, w.links
+	if of != v.of {
+		v.of, v.cursor, v.top = of, 0, 0
+	}
+	if len(v.lines) == 0 {
+		return v.Message(nil, "no row is selected")
+	}
+	v.reveal()
+	out := make([]string, 0, v.Height)
+	for i := v.top; i < min(v.top+v.Height, len(v.lines)); i++ {
+		gutter := text.Spaces(widget.PointerWidth)
+		if i == v.cursor && focused {
+			gutter = v.Styles.Title.Paint(v.Styles.Glyphs.Pointer) + " "
+		}
+		out = append(out, text.Fit(gutter+v.lines[i], v.Width, ""))
+	}
+	return widget.Fill(out, v.Width, v.Height)
+}
+
+// hold keeps the version that the user reads: the list stops following the newest.
+func (v *detail) hold() {
+	if at := v.chosen(); v.Mode == versionMode && v.seq < 0 && at != nil && at.Branch == v.books.Branch.Name {
+		v.seq = at.Seq
+		v.want()
+	}
+}
+
+// detailWriter writes the selected row.
+type detailWriter struct {
+	widget.Writer
+	*browser
+	links []lineLink
+}
+
+// linkLines sets the target of the lines from a number on.
+func (w *detailWriter) linkLines(l lineLink, from int) {
+	for len(w.links) < len(w.Lines) {
+		w.links = append(w.links, lineLink{})
+	}
+	for i := from; i < len(w.Lines); i++ {
+		w.links[i] = l
+	}
+}
+
+// write writes the selected row and returns its identity.
+func (w *detailWriter) write() (of string) {
+	switch w.Mode {
+	case bulletMode:
+		if l := w.bulletLife(w.Bullet); l != nil {
+			w.bullet(l)
+			return "bullet " + w.Bullet
+		}
+	case versionMode:
+		if at := w.chosen(); at != nil && at.Seq == w.seqNow() {
+			w.version(at)
+			return "version " + at.Branch + " " + strconv.Itoa(at.Seq)
+		}
+	case diffMode:
+		if i := w.at[diffMode]; i < len(w.rows.diffs) && w.rows.pair == w.pair() {
+			w.difference(w.rows.diffs[i])
+			return "difference " + w.rows.diffs[i].bullet.ID
+		}
+	case HealthMode:
+		if f := w.finding(); f != nil {
+			w.found(f)
+			return "finding " + f.Text
+		}
+	}
+	return ""
+}
+
+// bullet writes a bullet: its text, counters, author and changes.
+func (w *detailWriter) bullet(l *playbooks.BulletLife) {
+	s := w.S
+	w.End(w.Line().Add(s.Accent, text.Safe(l.Bullet.ID, " ")).Add(s.Muted, "  "+text.Safe(l.Bullet.Section, " ")))
+	w.Prose("", s.Text, l.Bullet.Content)
+	w.counters(l)
+	w.Section("Written by", "")
+	if l.Added == nil {
+		w.Say(s.Muted, "   part of the first version of the branch")
+	} else {
+		from := len(w.Lines)
+		w.source(l.Added, "ADD", s.Added)
+		w.linkLines(lineLink{by: l.Added}, from)
+	}
+	w.changes(l)
+}
+
+// counters shows how often a bullet helped and harmed, over time.
+func (w *detailWriter) counters(l *playbooks.BulletLife) {
+	s, b := w.S, l.Bullet
+	at := w.chosen()
+	helpful, harmful := l.Counts.Sample(at.Seq, 20)
+	w.Say(s.Text, "")
+	row := func(name string, ink theme.Ink, n int, values []float64) {
+		w.End(w.Line().Add(s.Muted, "   "+text.Fit(name, 8, "")).Add(ink, text.FitLeft(text.Count(int64(n)), 6, "")+"  "+widget.Spark(values, 20, s.Glyphs)))
+	}
+	row("helpful", s.Added, b.Helpful, helpful)
+	row("harmful", widget.Unless(b.Harmful == 0, s.Muted, s.Removed), b.Harmful, harmful)
+	if b.Neutral > 0 {
+		row("neutral", s.Muted, b.Neutral, nil)
+	}
+}
+
+// source writes a merge: its task, version, age, events and reason.
+func (w *detailWriter) source(by *playbooks.BookSource, did string, ink theme.Ink) {
+	s := w.S
+	l := w.Line().Add(s.Text, "   ").Add(s.Accent, console.OrDash(by.TaskID, s.Glyphs)).Add(ink, "  "+did)
+	l.Add(s.Muted, "  v"+strconv.Itoa(by.Seq))
+	if w.books.Branch.Name != by.Branch {
+		l.Add(s.Muted, " of "+text.Safe(by.Branch, " "))
+	}
+	w.End(l.Add(s.Muted, "  "+w.Ago(by.At)))
+	if by.WorkflowID != "" {
+		w.End(w.Line().Add(s.Muted, "     "+text.Safe(by.WorkflowID, " ")+"  ").Add(s.Muted, w.steps(by)))
+	}
+	if by.Rationale != "" {
+		w.Prose("     because ", s.Muted, by.Rationale)
+	}
+}
+
+// steps names the history events of a merge.
+func (w *detailWriter) steps(by *playbooks.BookSource) string {
+	key := playbooks.RunKey{WorkflowID: by.WorkflowID, RunID: by.RunID}
+	st, known := w.books.Steps[key]
+	switch {
+	case known && st.Err != "":
+		return "history not read: " + text.Safe(st.Err, " ")
+	case known && st.Persist == 0 && st.Curator == 0:
+		return "no history event for this change"
+	case known && st.Curator == 0:
+		return fmt.Sprintf("persist: event %d", st.Persist)
+	case known:
+		return fmt.Sprintf("curator: event %d, persist: event %d", st.Curator, st.Persist)
+	case w.run() == key:
+		return "searching its history" + w.S.Glyphs.Ellipsis
+	}
+	return ""
+}
+
+// changes writes the later changes of a bullet, newest first: rewording, then counters.
+func (w *detailWriter) changes(l *playbooks.BulletLife) {
+	var edits, tags []*playbooks.BulletTouch
+	for i := len(l.Touches) - 1; i >= 0; i-- {
+		switch t := &l.Touches[i]; t.Type {
+		case ace.OpAdd:
+		case ace.OpTag:
+			tags = append(tags, t)
+		default:
+			edits = append(edits, t)
+		}
+	}
+	w.touches("Reworded by", edits, l.Edits)
+	w.touches("Counted by", tags, l.Tags)
+}
+
+// touches writes a list of changes; all is their number, including those not kept.
+func (w *detailWriter) touches(title string, list []*playbooks.BulletTouch, all int) {
+	if all == 0 {
+		return
+	}
+	remark := text.Count(int64(all))
+	if len(list) > 1 {
+		remark += ", newest first"
+	}
+	if n := all - len(list); n > 0 {
+		remark += "; " + text.Count(int64(n)) + " older not kept"
+	}
+	w.Section(title, remark)
+	for _, t := range list {
+		from := len(w.Lines)
+		w.touch(t)
+		w.linkLines(lineLink{by: t.Source}, from)
+	}
+}
+
+func (w *detailWriter) touch(t *playbooks.BulletTouch) {
+	_, ink := console.OpMark(t.Type, w.S)
+	if t.Type == ace.OpTag {
+		l := w.Line().Add(w.S.Text, "   ").Add(w.S.Accent, console.OrDash(t.TaskID, w.S.Glyphs)).Add(ink, "  "+console.TagText(map[string]int{"helpful": t.Helpful, "harmful": t.Harmful, "neutral": t.Neutral}))
+		w.End(l.Add(w.S.Muted, "  v"+strconv.Itoa(t.Seq)+"  "+w.Ago(t.At)))
+		if st := w.steps(t.Source); st != "" {
+			w.Say(w.S.Muted, "     "+st)
+		}
+		return
+	}
+	w.source(t.Source, string(t.Type), ink)
+	if t.Type == ace.OpUpdate {
+		w.hunks("     ", playbooks.WordHunks(t.Before, t.Content))
+	}
+}
+
+// version writes a version: its author, reason, and operations with their outcomes.
+func (w *detailWriter) version(at *playbooks.BookAt) {
+	s, g, r := w.S, w.S.Glyphs, at.Record
+	w.End(w.Line().Add(s.Accent, "v"+strconv.Itoa(at.Seq)).Add(s.Text, " of "+text.Safe(at.Branch, " ")).Add(s.Muted, "  "+console.Short(at.Hash, g)+"  "+widget.HowMany(r.Bullets, "bullet")))
+	if at.Seq == 0 {
+		w.Say(s.Muted, "the first version of the branch")
+		return
+	}
+	from := len(w.Lines)
+	w.source(w.selectedSource(), versionDelta(r, g), s.Text)
+	w.linkLines(lineLink{by: w.selectedSource()}, from)
+	if r.Hash == r.Parent {
+		w.Say(s.Muted, "   no change to the playbook")
+	}
+	if r.Rationale != "" {
+		w.Section("Why", "")
+		w.Prose("   ", s.Text, r.Rationale)
+	}
+	w.Section("Operations", text.Count(int64(len(r.Operations))))
+	words := map[string][]playbooks.WordHunk{}
+	for _, c := range at.Changes.Changed {
+		words[c.ID] = c.Words
+	}
+	for _, op := range r.Operations {
+		if h := words[op.BulletID]; op.Type == ace.OpUpdate && op.Outcome == ace.OutcomeAccepted && len(h) > 0 {
+			w.End(w.Line().Add(s.Updated, "   "+g.Updated+" ["+text.Safe(op.BulletID, " ")+"]"))
+			w.hunks("     ", h)
+			delete(words, op.BulletID) // several updates of one bullet are shown once
+			continue
+		}
+		console.Operation(&w.Writer, op)
+	}
+}
+
+// difference writes a bullet in two versions.
+func (w *detailWriter) difference(d diffRow) {
+	s := w.S
+	glyph, ink := diffMark(d, s)
+	w.End(w.Line().Add(ink, glyph+" "+text.Safe(d.bullet.ID, " ")).Add(s.Muted, "  "+text.Safe(d.bullet.Section, " ")))
+	c := d.change
+	if c == nil {
+		w.Say(s.Muted, "   "+d.kind)
+		w.Prose("   ", ink, d.bullet.Content)
+		w.Say(s.Muted, fmt.Sprintf("   helpful %d, harmful %d, neutral %d", d.bullet.Helpful, d.bullet.Harmful, d.bullet.Neutral))
+		return
+	}
+	if c.From != "" {
+		w.Say(s.Muted, "   previous ID "+text.Safe(c.From, " "))
+	}
+	if c.Moved {
+		w.Say(s.Updated, "   moved from section "+text.Safe(c.Before.Section, " "))
+	}
+	for _, n := range []struct {
+		name   string
+		before int
+		after  int
+	}{{"helpful", c.Before.Helpful, c.After.Helpful}, {"harmful", c.Before.Harmful, c.After.Harmful}, {"neutral", c.Before.Neutral, c.After.Neutral}} {
+		if n.before != n.after {
+			w.Say(s.Tagged, fmt.Sprintf("   %s %d %s %d (%s)", n.name, n.before, s.Glyphs.Arrow, n.after, signedCount(n.after-n.before)))
+		}
+	}
+	if !c.Content {
+		w.Say(s.Text, "")
+		w.Prose("   ", s.Muted, c.After.Content)
+		return
+	}
+	w.Section("Text", "[-removed-] {+added+}")
+	w.hunks("   ", c.Words)
+}
+
+// found writes a finding and its bullets.
+func (w *detailWriter) found(f *playbooks.BookFinding) {
+	s := w.S
+	glyph, ink := findingMark(*f, s)
+	w.End(w.Line().Add(ink, glyph+" "+string(f.Severity)).Add(s.Strong, "  "+string(f.Kind)))
+	w.Prose("", s.Text, f.Text)
+	w.Prose("fix ", s.Accent, f.Advice)
+	if f.By != nil {
+		w.Section("Caused by", "")
+		from := len(w.Lines)
+		w.source(f.By, "", s.Text)
+		w.linkLines(lineLink{by: f.By}, from)
+	}
+	const enough = 50
+	for i, id := range f.BulletIDs {
+		if i == 0 {
+			w.Section("Bullets", "enter opens a bullet")
+		}
+		if i == enough {
+			w.Say(s.Muted, "   and "+text.Count(int64(len(f.BulletIDs)-enough+f.More))+" more")
+			break
+		}
+		from := len(w.Lines)
+		l := w.Line().Add(s.Accent, "   "+text.Safe(id, " "))
+		life := w.bulletLife(id)
+		if life != nil {
+			l.Add(s.Muted, fmt.Sprintf("  helpful %d, harmful %d", life.Bullet.Helpful, life.Bullet.Harmful))
+			if life.Added != nil {
+				l.Add(s.Muted, "  by "+console.OrDash(life.Added.TaskID, s.Glyphs))
+			}
+		}
+		w.End(l)
+		if life != nil {
+			w.Prose("     ", s.Text, life.Bullet.Content)
+		}
+		w.linkLines(lineLink{bullet: id}, from)
+	}
+	w.uncheckedKinds()
+}
+
+// uncheckedKinds writes the kinds of findings that could not be checked.
+func (w *detailWriter) uncheckedKinds() {
+	if len(w.books.Health.Unchecked) == 0 {
+		return
+	}
+	w.Section("Not checked", "")
+	for _, u := range w.books.Health.Unchecked {
+		w.Prose("   "+string(u.Kind)+": ", w.S.Muted, u.Why)
+	}
+}
+
+// hunks writes a text with its removed and added parts in color and between marks.
+func (w *detailWriter) hunks(indent string, list []playbooks.WordHunk) {
+	l := w.Line().Add(w.S.Text, indent)
+	empty := true
+	put := func(ink theme.Ink, word string) {
+		for first := true; first || word != ""; first = false {
+			if text.Width(word) > l.Room() && !empty {
+				w.End(l)
+				l, empty = w.Line().Add(w.S.Text, indent), true
+				word = strings.TrimLeft(word, " ")
+			}
+			fits := text.Cut(word, l.Room(), "")
+			if fits == "" {
+				return // no room for one character
+			}
+			l.Add(ink, fits)
+			empty = false
+			word = word[len(fits):]
+		}
+	}
+	for _, h := range list {
+		ink, before, after := w.S.Muted, "", ""
+		switch h.Kind {
+		case playbooks.HunkAdded:
+			ink, before, after = w.S.Added, "{+", "+}"
+		case playbooks.HunkRemoved:
+			ink, before, after = w.S.Removed, "[-", "-]"
+		}
+		shown := h.Text
+		if len(shown) > widget.MaxText {
+			shown = shown[:widget.MaxText]
+		}
+		for i, part := range text.Lines(before + shown + after) {
+			if i > 0 {
+				w.End(l)
+				l, empty = w.Line().Add(w.S.Text, indent), true
+			}
+			for _, word := range strings.SplitAfter(part, " ") {
+				if word != "" {
+					put(ink, word)
+				}
+			}
+		}
+	}
+	w.End(l)
+}

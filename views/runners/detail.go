@@ -1,0 +1,283 @@
+package runners
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/sources/runners"
+	"acescope/sources/runs"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+// detail shows the runner, queue or run under the cursor of the list, and its runs below.
+type detail struct {
+	from *list
+	console.Pane
+	doc   widget.Document
+	table *widget.Table
+	key   string // of the shown row
+	list  []runs.Run
+}
+
+func newDetail(from *list) *detail {
+	return &detail{Pane: console.NewPane("Runner"), from: from, table: widget.NewTable(
+		widget.Heading{Title: "STATUS", Width: 11},
+		widget.Heading{Title: "BLUEPRINT", Minimum: 12},
+		widget.Heading{Title: "RUN", Width: 17, Drop: 1},
+		widget.Heading{Title: "AGE", Width: 5, Right: true},
+		widget.Heading{Title: "DURATION", Width: 8, Right: true, Drop: 2},
+	)}
+}
+
+func (v *detail) Title() string  { return "Selected" }
+func (v *detail) Footer() string { return v.table.Position() }
+
+func (v *detail) Bindings() []tui.Binding {
+	all := append(widget.Motions("runner", v), console.Key("runner.open", "open the run under the cursor", "open", v.open, "enter", "o"))
+	return append(all, v.from.runnerActions("runner", v.run)...)
+}
+
+func (v *detail) open(s tui.Shell) tea.Cmd {
+	r, ok := v.run()
+	if !ok {
+		s.Note("no run is selected")
+		return nil
+	}
+	return v.from.nav.OpenRun(s, r)
+}
+
+func (v *detail) Page() int { return v.table.Page() }
+
+func (v *detail) SetStyles(s theme.Styles) {
+	v.Styles = s
+	v.doc.Clear()
+}
+
+func (v *detail) Scroll(by int) {
+	v.sync()
+	v.table.Scroll(by)
+}
+
+// Copy returns the ID of the run under the cursor.
+func (v *detail) Copy() (what, copied string) {
+	if r, ok := v.run(); ok {
+		return "run ID", runners.BlueprintRunID(r.WorkflowID)
+	}
+	return v.from.Copy()
+}
+
+// run returns the run under the cursor.
+func (v *detail) run() (runs.Run, bool) {
+	v.sync()
+	if v.table.Cursor < len(v.list) {
+		return v.list[v.table.Cursor], true
+	}
+	return runs.Run{}, false
+}
+
+// sync lists the runs of the selected row and keeps the cursor on its run.
+func (v *detail) sync() {
+	v.from.arrange()
+	was := ""
+	if v.table.Cursor < len(v.list) {
+		was = v.list[v.table.Cursor].WorkflowID
+	}
+	key := strconv.Itoa(v.from.list.Cursor.Part) + v.from.keyOf(v.from.data, v.from.list.Cursor)
+	if key != v.key {
+		v.key, v.table.Cursor, was = key, 0, ""
+	}
+	v.list = v.from.selectedRuns()
+	v.table.SetRows(len(v.list))
+	for i, r := range v.list {
+		if r.WorkflowID == was {
+			v.table.Scroll(i - v.table.Cursor)
+		}
+	}
+}
+
+// selectedRuns returns the runs of the runner under the cursor, or the waiting runs of the queue.
+func (v *list) selectedRuns() []runs.Run {
+	if r, ok := v.runner(); ok {
+		if v.data.Wanted != r.ID {
+			return nil
+		}
+		return v.data.Runs
+	}
+	var list []runs.Run
+	if q, ok := v.queue(); ok {
+		for _, w := range v.view().Pending {
+			if requirementsText(w.Requirements) == requirementsText(q.Requirements) {
+				list = append(list, waitingRun(w))
+			}
+		}
+	}
+	if w, ok := v.pending(); ok {
+		list = append(list, waitingRun(w))
+	}
+	return list
+}
+
+func (v *detail) Draw(now time.Time, focused bool) []string {
+	v.sync()
+	w := &widget.Writer{Doc: &v.doc, S: v.Styles, Width: v.Width, Now: now, Loc: v.from.location}
+	title := v.facts(w)
+	if title == "" {
+		return v.Message(nil, "no row is selected")
+	}
+	lines := w.Lines[:min(len(w.Lines), max(v.Height-min(len(v.list)+3, v.Height/2), 1))]
+	rest := v.Height - len(lines) - 1
+	if rest < 2 {
+		return widget.Fill(lines, v.Width, v.Height)
+	}
+	lines = append(lines, ruleLine(title, v.remark(), v.Width, v.Styles, focused))
+	v.table.SetSize(v.Width, rest)
+	if len(v.list) == 0 {
+		return v.Message(lines, v.empty())
+	}
+	return append(lines, v.table.Draw(v.Styles, focused, func(i int) []widget.Cell { return v.cells(v.list[i], now) })...)
+}
+
+func ruleLine(title, remark string, width int, s theme.Styles, active bool) string {
+	l := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
+	l.Add(s.Border, s.Glyphs.Plain.Top+" ").Add(widget.Unless(active, s.Title, s.Strong), title+" ")
+	if remark != "" {
+		l.Add(s.Muted, s.Glyphs.Dot+" "+remark+" ")
+	}
+	l.Add(s.Border, strings.Repeat(s.Glyphs.Plain.Top, max(l.Room(), 0)))
+	return l.String(s.Border)
+}
+
+func (v *detail) remark() string {
+	d := v.from.data
+	if _, ok := v.from.runner(); !ok {
+		return ""
+	}
+	switch {
+	case d.RunsErr != "":
+		return "not read: " + text.Safe(d.RunsErr, " ")
+	case d.More:
+		return "the newest " + text.Count(int64(len(v.list)))
+	}
+	return ""
+}
+
+func (v *detail) empty() string {
+	if r, ok := v.from.runner(); ok && v.from.data.Wanted != r.ID {
+		return "reading" + v.Styles.Glyphs.Ellipsis
+	}
+	return "no runs"
+}
+
+// facts writes the selected row and returns the title of its runs, or "" if no row is selected.
+func (v *detail) facts(w *widget.Writer) string {
+	if r, ok := v.from.runner(); ok {
+		v.runnerFacts(w, r)
+		return "Runs"
+	}
+	if q, ok := v.from.queue(); ok {
+		v.queueFacts(w, q)
+		return "Waiting runs"
+	}
+	if p, ok := v.from.pending(); ok {
+		v.waitingFacts(w, p)
+		return "Run"
+	}
+	return ""
+}
+
+func fact(w *widget.Writer, label string, ink theme.Ink, value string) {
+	if value != "" {
+		w.Prose(" "+text.Fit(label, 11, ""), ink, value)
+	}
+}
+
+func (v *detail) runnerFacts(w *widget.Writer, r runners.RunnerView) {
+	s, c := v.Styles, r.Capabilities
+	m := runnerMark(r.Status, s)
+	w.Prose(" ", s.Strong, r.ID)
+	fact(w, "status", m.Ink, m.Glyph+" "+m.Word+" for "+text.Span(w.Now.Sub(r.Since)))
+	if r.Status == runners.RunnerStale {
+		fact(w, "", s.Warning, "no heartbeat; it gets no runs until it is back")
+	}
+	fact(w, "slots", s.Text, strconv.Itoa(r.Busy)+" of "+strconv.Itoa(c.Slots)+" busy, "+text.Count(r.Done)+" runs done")
+	fact(w, "executors", s.Text, strings.Join(c.ExecutorTypes, ", "))
+	fact(w, "tags", s.Text, console.OrDash(strings.Join(c.Tags, ", "), s.Glyphs))
+	fact(w, "host", s.Text, c.Hostname)
+	if c.AnyProject {
+		fact(w, "directory", s.Text, c.ProjectDir+", or any that a run names")
+	} else {
+		fact(w, "directory", s.Text, c.ProjectDir)
+	}
+	process := ""
+	if r.PID > 0 {
+		process = strconv.Itoa(r.PID)
+	}
+	fact(w, "process", s.Muted, process)
+	fact(w, "version", s.Muted, r.Version)
+	fact(w, "epoch", s.Muted, strconv.FormatInt(r.Epoch, 10))
+}
+
+func (v *detail) queueFacts(w *widget.Writer, q runners.RunQueue) {
+	s := v.Styles
+	w.Prose(" ", s.Strong, requirementsText(q.Requirements))
+	fact(w, "waiting", s.Text, widget.HowMany(q.Waiting, "run")+", the oldest for "+v.from.oldest(q, w.Now))
+	if q.Able > 0 {
+		fact(w, "able", s.Text, widget.HowMany(q.Able, "runner")+" without a free slot")
+		return
+	}
+	fact(w, "able", s.Error, s.Glyphs.Failed+" no runner meets them")
+	fact(w, "nearest", s.Warning, q.Nearest)
+	fact(w, "fix", s.Accent, "acescope runner start "+startFlags(q.Requirements))
+}
+
+// startFlags returns the flags of a runner that meets requirements.
+func startFlags(d runners.RunDemands) string {
+	var parts []string
+	if len(d.Tags) > 0 {
+		parts = append(parts, "--tags "+runners.ShellWord(strings.Join(d.Tags, ",")))
+	}
+	if d.ProjectDir != "" {
+		parts = append(parts, "--project-dir "+runners.ShellWord(d.ProjectDir))
+	}
+	if d.ExecutorType != "" {
+		parts = append(parts, "--executor "+runners.ShellWord(d.ExecutorType))
+	}
+	said := strings.Join(parts, " ")
+	if d.Hostname != "" {
+		said += "   on " + d.Hostname
+	}
+	return strings.TrimSpace(said)
+}
+
+func (v *detail) waitingFacts(w *widget.Writer, p runners.WaitingRun) {
+	s := v.Styles
+	w.Prose(" ", s.Strong, console.OrDash(p.Name, s.Glyphs)+" "+p.RunID)
+	fact(w, "waits", s.Text, "for "+text.Span(w.Now.Sub(p.Since)))
+	fact(w, "limit", deadlineInk(p.Deadline, w.Now, s), deadlineText(p.Deadline, w.Now))
+	fact(w, "requires", s.Text, requirementsText(p.Requirements))
+	fact(w, "parent", s.Text, p.Parent)
+	for _, q := range v.from.view().Queues {
+		if requirementsText(q.Requirements) == requirementsText(p.Requirements) && q.Able == 0 {
+			fact(w, "able", s.Error, s.Glyphs.Failed+" no runner meets them")
+			fact(w, "nearest", s.Warning, q.Nearest)
+		}
+	}
+}
+
+func (v *detail) cells(r runs.Run, now time.Time) []widget.Cell {
+	s := v.Styles
+	m := console.BlueprintMarkOf(r, s)
+	age, duration := s.Glyphs.Dash, s.Glyphs.Dash
+	if !r.Start.IsZero() {
+		age, duration = text.Span(now.Sub(r.Start)), console.DurationOf(r, now)
+	}
+	return []widget.Cell{{m.Glyph + " " + m.Word, m.Ink}, {console.OrDash(r.Blueprint, s.Glyphs), s.Text}, {console.OrDash(runners.BlueprintRunID(r.WorkflowID), s.Glyphs), s.Muted},
+		{age, s.Muted}, {duration, s.Muted}}
+}

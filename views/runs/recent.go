@@ -1,0 +1,69 @@
+package runs
+
+import (
+	"strconv"
+	"strings"
+
+	"acescope/engine/ace"
+	"acescope/sources/runs"
+	"acescope/theme"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+)
+
+// recentMinHeight is the minimum height of a list that shows a line about the last tasks.
+const recentMinHeight = 14
+
+// recentLine summarizes the results, changes and cost of the last tasks: in words if they fit, otherwise in glyphs.
+func recentLine(r *runs.Recent, width int, s theme.Styles) string {
+	inWords, inGlyphs := recentParts(r, s, true), recentParts(r, s, false)
+	parts := inWords
+	if w := 0; width < recentWidth {
+		for _, p := range inWords {
+			w += text.Width(p.Text)
+		}
+		if w > width {
+			parts = inGlyphs
+		}
+	}
+	l := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
+	for _, p := range parts {
+		l.Add(p.Ink, p.Text)
+	}
+	return l.String(s.Text)
+}
+
+// recentWidth is wider than any such line.
+const recentWidth = 160
+
+func recentParts(r *runs.Recent, s theme.Styles, words bool) []widget.Cell {
+	g := s.Glyphs
+	sep := " " + g.Dot + " "
+	parts := []widget.Cell{{" last " + text.Count(int64(r.Runs)) + ":", s.Muted}}
+	for _, exit := range []ace.ExitStatus{ace.Success, ace.Wrong, ace.Failed, ace.Timeout, ace.Canceled} {
+		n := r.Counts[exit]
+		if n == 0 && exit != ace.Success {
+			continue
+		}
+		m := s.Status(string(exit))
+		label := " " + m.Glyph + text.Count(int64(n))
+		if words {
+			if exit == ace.Success {
+				m.Word = "correct"
+			}
+			if label = " " + text.Count(int64(n)) + " " + m.Word; len(parts) > 1 {
+				label = "," + label
+			}
+		}
+		parts = append(parts, widget.Cell{label, m.Ink})
+	}
+	return append(parts, widget.Cell{sep, s.Muted}, widget.Cell{g.Added + strconv.Itoa(r.Sum.Added), s.Added},
+		widget.Cell{" " + g.Updated + strconv.Itoa(r.Sum.Updated), s.Updated}, widget.Cell{" " + g.Removed + strconv.Itoa(r.Sum.Removed), s.Removed},
+		widget.Cell{sep + widget.Dollars(r.Sum.Usage.CostUSD) + sep + "p50 " + text.Took(r.P50) + "  p95 " + text.Took(r.P95), s.Muted})
+}
+
+// RecentText returns that line without colors, in full width.
+func RecentText(r *runs.Recent) string {
+	line := recentLine(r, 200, theme.NoColor().Styles(theme.Unicode()))
+	return strings.TrimSpace(text.Safe(line, " ")) // Safe removes bold and faint
+}

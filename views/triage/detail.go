@@ -1,0 +1,270 @@
+package triage
+
+import (
+	"strconv"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/engine/ace"
+	"acescope/sources/runs"
+	"acescope/sources/triage"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+	"acescope/views/run"
+)
+
+// detail shows the row under the cursor of the list.
+type detail struct {
+	from *list
+	console.Pane
+	reader run.RunReader
+	doc    widget.Document
+
+	key    string // of the row that is drawn
+	data   *triage.Triage
+	second int64
+	wide   int
+}
+
+func (v *detail) Footer() string { return v.reader.Position() }
+
+func (v *detail) Bindings() []tui.Binding {
+	return append(widget.Motions("finding", &v.reader),
+		console.Key("finding.open", "open the run under the cursor", "open", v.open, "enter"),
+		console.Key("finding.runs", "list the runs of the group", "list its runs", v.from.filter, "F"))
+}
+
+func (v *detail) SetStyles(s theme.Styles) {
+	v.Styles = s
+	v.data = nil
+}
+
+// Copy returns the workflow ID of the run under the cursor, or what the list copies.
+func (v *detail) Copy() (what, copied string) {
+	if r, ok := v.reader.Selected(); ok {
+		return "workflow ID", r.WorkflowID
+	}
+	return v.from.Copy()
+}
+
+func (v *detail) open(s tui.Shell) tea.Cmd {
+	r, ok := v.reader.Selected()
+	if !ok {
+		return v.from.open(s)
+	}
+	return v.from.nav.OpenRun(s, r)
+}
+
+func (v *detail) Draw(now time.Time, focused bool) []string {
+	v.from.arrange()
+	if v.from.key(v.from.list.Cursor) == "" {
+		return v.Message(nil, "no finding is selected")
+	}
+	v.reader.SetSize(v.Width, v.Height)
+	v.build(now)
+	return v.reader.Draw(v.Styles, focused)
+}
+
+// build writes the lines again if the row, its data, the width or the second changed.
+func (v *detail) build(now time.Time) {
+	key := strconv.Itoa(v.from.list.Cursor.Part) + v.from.key(v.from.list.Cursor)
+	if key == v.key && v.data == v.from.arranged && v.second == now.Unix() && v.wide == v.Width {
+		return
+	}
+	changed := key != v.key
+	v.key, v.data, v.second, v.wide = key, v.from.arranged, now.Unix(), v.Width
+	w := &findingWriter{Writer: widget.Writer{Doc: &v.doc, S: v.Styles, Width: max(v.Width-widget.PointerWidth, 1), Now: now, Loc: v.from.location}, runs: map[int]runs.Run{}}
+	if g, ok := v.from.group(); ok {
+		w.group(g, v.data)
+	} else if r, ok := v.from.retry(); ok {
+		w.retry(r)
+	} else if p, ok := v.from.phase(); ok {
+		w.phase(p, v.data)
+	} else if r, ok := v.from.run(); ok {
+		w.run(r)
+	}
+	v.reader.Set(w.Lines, w.runs, changed)
+}
+
+// findingWriter writes a finding and records the lines that name a run.
+type findingWriter struct {
+	widget.Writer
+	runs map[int]runs.Run
+}
+
+// fact writes a label and a value unless the value is empty.
+func (w *findingWriter) fact(label, value string) {
+	if value != "" {
+		w.Prose(" "+text.Fit(label, 10, "")+" ", w.S.Text, value)
+	}
+}
+
+// link writes a line for a run that enter opens.
+func (w *findingWriter) link(r runs.Run, say string) {
+	m := w.S.Status(string(r.Exit))
+	w.runs[len(w.Lines)] = r
+	w.End(w.Line().Add(m.Ink, " "+m.Glyph+" ").Add(w.S.Text, console.NameOf(r)).Add(w.S.Muted, "  "+say))
+}
+
+func (w *findingWriter) title(m theme.Mark, say string) {
+	w.End(w.Line().Add(m.Ink, " "+m.Glyph+" "+text.Safe(m.Word, " ")).Add(w.S.Strong, "  "+say))
+}
+
+func (w *findingWriter) group(g triage.FailureGroup, t *triage.Triage) {
+	w.title(w.S.Status(string(g.Kind)), widget.HowMany(g.Count, "run")+", "+console.Percent(g.Share)+" of closed runs")
+	w.Prose("   ", w.S.Error, g.Pattern)
+	w.Say(w.S.Text, "")
+	w.fact("type", g.Type)
+	w.fact("phase", string(g.Phase))
+	w.fact("activity", g.Activity)
+	w.fact("dataset", g.Dataset)
+	w.End(w.Line().Add(w.S.Muted, " trend      ").Add(w.S.Accent, widget.Spark(g.Trend, len(g.Trend), w.S.Glyphs)).
+		Add(w.S.Muted, "  "+w.clock(t.From)+" "+w.S.Glyphs.Arrow+" "+w.clock(t.To)))
+	w.example("Newest", g.Last)
+	if g.Count > 1 {
+		w.example("Oldest", g.First)
+	}
+	if g.Kind == ace.Wrong {
+		w.Say(w.S.Text, "")
+		w.Prose(" ", w.S.Muted, "Wrong answers are grouped by data set and by the results of tool calls in their summaries. The note comes from the history of the newest run.")
+	}
+	remark := "enter opens one, F lists them"
+	if g.Count > len(g.Runs) {
+		remark = "the newest " + text.Count(int64(len(g.Runs))) + " of " + text.Count(int64(g.Count)) + "; " + remark
+	}
+	w.Section("Runs", remark)
+	for _, r := range g.Runs {
+		w.link(r, w.clock(r.Close)+"  "+text.Took(r.Age(w.Now)))
+	}
+}
+
+func (w *findingWriter) clock(at time.Time) string {
+	if at.IsZero() {
+		return w.S.Glyphs.Dash
+	}
+	at = at.In(w.Loc)
+	if w.Now.Sub(at) < 24*time.Hour {
+		return at.Format("15:04:05")
+	}
+	return at.Format("2006-01-02 15:04")
+}
+
+func (w *findingWriter) example(title string, e triage.Example) {
+	w.Section(title, w.clock(e.At)+", "+w.Ago(e.At))
+	w.link(e.Run, text.Safe(e.Run.Experiment, " "))
+	if e.Note != "" {
+		w.Prose("   ", w.S.Text, e.Note)
+		return
+	}
+	w.Prose("   ", w.S.Error, e.Message)
+}
+
+func (w *findingWriter) retry(r triage.Retrying) {
+	attempt := "attempt " + strconv.Itoa(int(r.Attempt))
+	if r.MaxAttempts > 0 {
+		attempt += " of " + strconv.Itoa(int(r.MaxAttempts))
+	}
+	w.title(w.S.Retry(), attempt)
+	w.link(r.Run, text.Safe(r.Run.Experiment, " "))
+	w.Say(w.S.Text, "")
+	w.fact("activity", r.Activity)
+	w.fact("phase", string(r.Phase))
+	w.fact("state", r.State)
+	if !r.Since.IsZero() {
+		w.fact("since", w.clock(r.Since)+", for "+text.Span(w.Now.Sub(r.Since)))
+	}
+	if !r.Next.IsZero() {
+		w.fact("next", w.clock(r.Next)+", in "+text.Span(r.Next.Sub(w.Now)))
+	}
+	w.fact("worker", r.Worker)
+	w.Section("Last error", text.Safe(r.LastError.Type, " "))
+	if r.LastError.Message == "" {
+		w.Say(w.S.Muted, "   unknown")
+		return
+	}
+	w.Prose("   ", w.S.Error, r.LastError.Message)
+}
+
+func (w *findingWriter) run(r runs.Run) {
+	w.title(w.S.Status(string(r.Exit)), text.Took(r.Age(w.Now)))
+	w.link(r, "enter opens it")
+	w.Say(w.S.Text, "")
+	w.fact("workflow", r.WorkflowID)
+	w.fact("type", r.Type)
+	w.fact("experiment", r.Experiment)
+	w.fact("dataset", r.Dataset)
+	w.fact("model", r.Model)
+	w.fact("closed", w.clock(r.Close)+", "+w.Ago(r.Close))
+	if r.Events > 0 {
+		w.fact("events", text.Count(r.Events))
+	}
+	sum := r.Summary
+	if sum == nil {
+		w.Say(w.S.Muted, " no summary: cost, tokens and phase times are unknown")
+		return
+	}
+	w.fact("cost", console.CostCell(sum.Usage, w.S.Glyphs))
+	w.fact("tokens", text.Count(sum.Usage.InputTokens)+" in, "+text.Count(sum.Usage.OutputTokens)+" out")
+	w.fact("tool calls", strconv.Itoa(sum.Skills)+", "+strconv.Itoa(sum.SkillsOK)+" ok")
+	w.steps(r, sum.PhaseMS)
+}
+
+// steps shows the time of each phase, and the time between them.
+func (w *findingWriter) steps(r runs.Run, p ace.PhaseMS) {
+	if p == (ace.PhaseMS{}) {
+		return
+	}
+	total := float64(r.Age(w.Now).Microseconds()) / 1000
+	w.Section("Time by phase", "")
+	left := total
+	for _, step := range ace.Steps() {
+		if ms := p.Of(step); ms > 0 {
+			w.bar(string(step), ms, total)
+			left -= ms
+		}
+	}
+	if left > 0 {
+		w.bar("waiting", left, total)
+	}
+}
+
+// barWidth is the width of a bar.
+const barWidth = 24
+
+func (w *findingWriter) bar(name string, ms, total float64) {
+	n := 0
+	if total > 0 {
+		n = widget.Clamp(int(ms/total*barWidth+0.5), 0, barWidth)
+	}
+	bar := ""
+	for i := range barWidth {
+		if i < n {
+			bar += w.S.Glyphs.Full
+		} else {
+			bar += w.S.Glyphs.Empty
+		}
+	}
+	w.End(w.Line().Add(w.S.Muted, "   "+text.Fit(name, 10, "")+" "+text.FitLeft(widget.TookMS(ms, w.S.Glyphs), 8, "")+" ").Add(w.S.Accent, bar))
+}
+
+func (w *findingWriter) phase(p triage.PhaseStat, t *triage.Triage) {
+	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(p.Phase, " ")).Add(w.S.Muted, "  "+widget.HowMany(p.Runs, "run")))
+	w.Say(w.S.Text, "")
+	for _, f := range []struct {
+		name string
+		ms   float64
+	}{{"p50", p.P50}, {"p95", p.P95}, {"max", p.Max}} {
+		w.bar(f.name, f.ms, p.Max)
+	}
+	w.Section("Longest", "enter opens it")
+	w.link(p.Worst, text.Safe(p.Worst.Experiment, " "))
+	w.Section("Data", "")
+	w.Prose(" ", w.S.Muted, "Times come from run summaries (phase_ms). For up to 50 of the newest runs without a summary, they come from histories: from the last start of an activity to its end.")
+	w.fact("summaries", text.Count(int64(t.PhaseRuns-t.PhaseSampled)))
+	w.fact("histories", text.Count(int64(t.PhaseSampled)))
+	w.fact("unknown", text.Count(int64(t.PhaseUnknown)))
+}

@@ -1,0 +1,374 @@
+// Package verify lists the verdicts of replaying many runs with the current workflow code.
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"acescope/sources/histories"
+	"acescope/theme"
+	"acescope/tui"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+	"acescope/views/timemachine"
+)
+
+// list lists verified runs, those that do not match first.
+type list struct {
+	nav      *console.Navigation
+	actor    *console.Actor
+	controls console.Controls
+	location *time.Location
+	feed     console.Value[*histories.Verified]
+	stepTo   func(event int64) // shows an event in the time machine
+	console.Pane
+	data         *histories.Verified // newest, nil before the first verification
+	table        *widget.Table
+	only         string // outcome, "" for all
+	rows         []int  // indexes of the listed runs
+	arranged     *histories.Verified
+	arrangedOnly string
+}
+
+// headLines is the number of lines above the table.
+const headLines = 2
+
+// Screen returns the screen of verified runs. stepTo shows an event in the time machine.
+func Screen(c *console.Console, feed console.Value[*histories.Verified], stepTo func(event int64)) tui.Screen {
+	v := &list{Pane: console.NewPane("Verified"), nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed, stepTo: stepTo, table: widget.NewTable(
+		widget.Heading{Title: "VERDICT", Width: 12},
+		widget.Heading{Title: "RUN", Minimum: 14},
+		widget.Heading{Title: "AT EVENT", Width: 8, Right: true},
+		widget.Heading{Title: "HISTORY", Minimum: 16, Drop: 2},
+		widget.Heading{Title: "CODE", Minimum: 16, Drop: 1},
+		widget.Heading{Title: "EVENTS", Width: 7, Right: true, Drop: 3},
+	)}
+	return tui.Screen{Name: "verified", Help: "the verdicts of verifying several runs", Aside: true, Share: 58, Views: []tui.View{v, &detail{v: v, Pane: console.NewPane("Verdict")}}}
+}
+
+func (v *list) Title() string { return "Verified runs" }
+
+func (v *list) Footer() string {
+	v.arrange()
+	if v.only != "" && v.table.Rows > 0 {
+		return "only " + v.only + " " + v.Styles.Glyphs.Dot + " " + v.table.Position()
+	}
+	return v.table.Position()
+}
+
+func (v *list) Bindings() []tui.Binding {
+	return append(widget.Motions("verified", v), v.keys("verified")...)
+}
+
+// keys returns the keys of both panes.
+func (v *list) keys(view string) []tui.Binding {
+	return []tui.Binding{
+		console.Key(view+".open", "open the run in the time machine, at the event where it diverges", "open there", v.open, "enter", "o"),
+		console.Key(view+".event", "go to that event on the timeline; esc leads back", "timeline", v.toTimeline, "J"),
+		console.Key(view+".next", "next run that does not match", "", func(s tui.Shell) { v.jump(s, 1) }, "e", "n"),
+		console.Key(view+".previous", "previous run that does not match", "", func(s tui.Shell) { v.jump(s, -1) }, "E", "N"),
+		console.Key(view+".filter", "show only runs of one verdict, or all", "filter", v.nextFilter, "f"),
+		console.Key(view+".again", "verify them again", "again", func(s tui.Shell) { v.again(s, false) }, "r"),
+		console.Key(view+".strict", "verify them again, with strict on or off: strict also counts what Temporal tolerates", "strict",
+			func(s tui.Shell) { v.again(s, true) }, "S"),
+	}
+}
+
+// Commands returns the command that verifies.
+func (v *list) Commands() []tui.Command {
+	return []tui.Command{{Name: "verify", Args: "[all] [strict]", Help: "verify the marked runs, or the selected one; all: every run of the list's filter",
+		Complete: func(typed string) []string {
+			return slices.DeleteFunc([]string{"all", "all strict", "strict"}, func(o string) bool { return !strings.HasPrefix(o, typed) })
+		}, Do: v.command}}
+}
+
+func (v *list) command(s tui.Shell, args string) tea.Cmd {
+	all, strict := false, false
+	for _, word := range strings.Fields(args) {
+		switch word {
+		case "all":
+			all = true
+		case "strict":
+			strict = true
+		default:
+			return console.Failed("verify", fmt.Errorf("unknown argument %q; use all or strict", word))
+		}
+	}
+	if all {
+		v.actor.VerifyAll(s, strict)
+		return nil
+	}
+	v.actor.Verify(s, strict)
+	return nil
+}
+
+func (v *list) again(s tui.Shell, other bool) {
+	if v.data == nil {
+		s.Note("no runs verified yet")
+		return
+	}
+	w := v.data.Of
+	w.Strict = w.Strict != other
+	v.controls.VerifyRuns(w)
+}
+
+func (v *list) Page() int { return v.table.Page() }
+func (v *list) Refresh()  { v.data = v.feed.Value() }
+
+func (v *list) SetSize(width, height int) {
+	v.Width, v.Height = width, height
+	v.table.SetSize(width, max(height-headLines, 1))
+}
+
+func (v *list) Scroll(by int) {
+	v.arrange()
+	v.table.Scroll(by)
+}
+
+// arrange filters the rows. The cursor stays on its run.
+func (v *list) arrange() {
+	if v.arranged == v.data && v.arrangedOnly == v.only {
+		return
+	}
+	was, had := v.current()
+	v.arranged, v.arrangedOnly, v.rows = v.data, v.only, v.rows[:0]
+	if v.data == nil {
+		v.table.SetRows(0)
+		return
+	}
+	for i := range v.data.Rows {
+		r := &v.data.Rows[i]
+		if v.only != "" && string(r.Verdict.Outcome) != v.only {
+			continue
+		}
+		if had && console.KeyOf(&r.Run) == console.KeyOf(&was.Run) {
+			v.table.Cursor = len(v.rows)
+		}
+		v.rows = append(v.rows, i)
+	}
+	v.table.SetRows(len(v.rows))
+}
+
+// current returns the run under the cursor.
+func (v *list) current() (histories.VerifiedRun, bool) {
+	if v.arranged == nil || v.table.Cursor >= len(v.rows) {
+		return histories.VerifiedRun{}, false
+	}
+	return v.arranged.Rows[v.rows[v.table.Cursor]], true
+}
+
+func (v *list) nextFilter() {
+	outcomes := []string{"", string(histories.VerifyDiverged), string(histories.VerifyDrifted), string(histories.VerifyUnverified), string(histories.VerifySame)}
+	v.only = outcomes[(slices.Index(outcomes, v.only)+1)%len(outcomes)]
+}
+
+func (v *list) jump(s tui.Shell, by int) {
+	v.arrange()
+	for at := v.table.Cursor + by; at >= 0 && at < len(v.rows); at += by {
+		if v.arranged.Rows[v.rows[at]].Verdict.Outcome != histories.VerifySame {
+			v.table.Scroll(at - v.table.Cursor)
+			return
+		}
+	}
+	s.Note("all other listed runs match")
+}
+
+// open shows the run in the time machine, at the event where it diverges or at its end.
+func (v *list) open(s tui.Shell) {
+	v.arrange()
+	r, ok := v.current()
+	if !ok {
+		return
+	}
+	v.nav.Show(r.Run)
+	event := int64(0)
+	if d := r.Verdict.Divergence; d != nil {
+		event = d.EventID
+	}
+	v.stepTo(event)
+	s.Open("replay")
+	if r.Verdict.Outcome != histories.VerifySame {
+		s.Focus(1) // the pane with the verdict
+	}
+}
+
+func (v *list) toTimeline(s tui.Shell) {
+	v.arrange()
+	r, ok := v.current()
+	if !ok {
+		return
+	}
+	v.nav.Show(r.Run)
+	if d := r.Verdict.Divergence; d != nil {
+		v.nav.Event = d.EventID
+	}
+	s.Open("timeline")
+}
+
+// Copy returns the verdict on the run under the cursor.
+func (v *list) Copy() (what, copied string) {
+	v.arrange()
+	r, ok := v.current()
+	if !ok {
+		return "", ""
+	}
+	said := r.Run.WorkflowID + " " + r.Run.RunID + " " + string(r.Verdict.Outcome)
+	if d := r.Verdict.Divergence; d != nil {
+		said += " " + d.Sentence
+	} else if r.Verdict.Why != "" {
+		said += " " + r.Verdict.Why
+	}
+	return "verdict", said
+}
+
+func (v *list) Draw(now time.Time, focused bool) []string {
+	v.arrange()
+	d := v.data
+	if d == nil {
+		return v.Message(nil, "no runs verified yet",
+			"in the list of runs, space marks, r verifies the marked runs, V all of the filter")
+	}
+	lines := []string{v.counts(d), v.scope(d, now)}
+	return widget.Fill(append(lines, v.table.Draw(v.Styles, focused, func(i int) []widget.Cell { return v.cells(&d.Rows[v.rows[i]]) })...), v.Width, v.Height)
+}
+
+// counts shows the progress and the number of runs per verdict.
+func (v *list) counts(d *histories.Verified) string {
+	s := v.Styles
+	l := &text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
+	l.Add(s.Strong, " "+text.Count(d.Done))
+	if d.Ended.IsZero() || d.Broken {
+		if d.Total > 0 {
+			l.Add(s.Text, " of "+text.Count(max(d.Total, d.Done)))
+		}
+	}
+	l.Add(s.Text, " verified  ").Add(s.Success, text.Count(d.Same)+" match")
+	for _, c := range []struct {
+		n    int64
+		name string
+		ink  theme.Ink
+	}{{d.Diverged, "diverged", s.Error}, {d.Drifted, "drifted", s.Warning}, {d.Unverified, "unverified", s.Warning}} {
+		l.Add(widget.Unless(c.n == 0, s.Muted, c.ink), "  "+text.Count(c.n)+" "+c.name)
+	}
+	if n := d.Dropped(); n > 0 {
+		l.Add(s.Muted, "  ("+text.Count(n)+" counted, not listed)")
+	}
+	return text.Fit(l.String(s.Text), v.Width, s.Glyphs.Ellipsis)
+}
+
+// scope shows which runs were verified, how, and how long it took.
+func (v *list) scope(d *histories.Verified, now time.Time) string {
+	s := v.Styles
+	l := &text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
+	duration := d.Ended.Sub(d.Began)
+	switch {
+	case d.Err != "":
+		l.Add(s.Error, " "+s.Glyphs.Failed+" "+text.Safe(d.Err, " ")+"  ")
+	case d.Ended.IsZero():
+		duration = now.Sub(d.Began)
+		l.Add(s.Running, " verifying  ")
+	case d.Broken:
+		l.Add(s.Warning, " stopped before the end  ")
+	}
+	l.Add(s.Muted, " "+timemachine.Judged(d.Of.Strict)+" "+s.Glyphs.Dot+" "+scopeOf(d.Of))
+	if duration > 0 && d.Events > 0 {
+		l.Add(s.Muted, fmt.Sprintf(" %s %s events in %s", s.Glyphs.Dot, text.Count(d.Events), text.Took(duration)))
+	}
+	return text.Fit(l.String(s.Text), v.Width, s.Glyphs.Ellipsis)
+}
+
+func scopeOf(w histories.VerifyWish) string {
+	switch n := len(w.Runs); {
+	case n > 0:
+		return widget.HowMany(n, "marked run")
+	case w.Query == "":
+		return "all runs"
+	}
+	return text.Safe(w.Query, " ")
+}
+
+func (v *list) cells(r *histories.VerifiedRun) []widget.Cell {
+	s := v.Styles
+	event, has, does := "", "", text.Safe(r.Verdict.Why, " ")
+	if d := r.Verdict.Divergence; d != nil {
+		event, has, does = text.Count(d.EventID), command(d.Expected, d.Kind), command(d.Actual, d.Kind)
+	}
+	mark, ink := s.Glyphs.Success, s.Success
+	switch r.Verdict.Outcome {
+	case histories.VerifyDiverged:
+		mark, ink = s.Glyphs.Failed, s.Error
+	case histories.VerifyDrifted, histories.VerifyUnverified:
+		mark, ink = s.Glyphs.Unknown, s.Warning
+	}
+	all := []widget.Cell{{mark + " " + string(r.Verdict.Outcome), ink}, {console.NameOf(r.Run), s.Text}, {event, s.Text}, {has, s.Removed}, {does, s.Added},
+		{text.Count(int64(r.Verdict.Events)), s.Muted}}
+	if r.Verdict.Divergence == nil {
+		all[3].Ink, all[4].Ink = s.Muted, s.Muted
+	}
+	return all
+}
+
+// command formats a command, with its input only if the input differs.
+func command(c *histories.VerifyCommand, kind histories.VerifyKind) string {
+	if c != nil && kind != histories.VerifyChanged {
+		short := *c
+		short.Detail = ""
+		c = &short
+	}
+	return text.Safe(c.String(), " ")
+}
+
+// detail shows the whole verdict on the run under the cursor.
+type detail struct {
+	v *list
+	console.Pane
+	top, lines int
+	doc        widget.Document
+	of         console.RowKey
+}
+
+func (d *detail) Title() string {
+	if r, ok := d.v.current(); ok {
+		return "Verdict of " + console.NameOf(r.Run)
+	}
+	return "Verdict"
+}
+
+func (d *detail) Bindings() []tui.Binding {
+	return append(widget.Motions("verdict", d), d.v.keys("verdict")...)
+}
+
+func (d *detail) Page() int              { return max(d.Height, 1) }
+func (d *detail) Scroll(by int)          { d.top = widget.Clamp(d.top+by, 0, max(d.lines-d.Height, 0)) }
+func (d *detail) Copy() (string, string) { return d.v.Copy() }
+
+func (d *detail) Draw(now time.Time, _ bool) []string {
+	d.v.arrange()
+	r, ok := d.v.current()
+	if !ok {
+		return d.Message(nil, "no run is selected")
+	}
+	if key := console.KeyOf(&r.Run); key != d.of {
+		d.of, d.top = key, 0
+	}
+	w := &widget.Writer{Doc: &d.doc, S: d.Styles, Width: d.Width, Now: now, Loc: d.v.location}
+	timemachine.Verdict(w, &r.Verdict, d.v.arranged.Of.Strict)
+	w.Section("Run", "")
+	w.Prose("   workflow  ", w.S.Text, text.Safe(r.Run.WorkflowID, " "))
+	w.Prose("   run       ", w.S.Text, text.Safe(r.Run.RunID, " "))
+	w.Prose("   type      ", w.S.Text, text.Safe(r.Verdict.WorkflowType, " "))
+	w.Say(w.S.Muted, "")
+	w.Say(w.S.Muted, " "+w.S.Glyphs.Enter+" opens it in the time machine, J on the timeline")
+	d.lines = len(w.Lines)
+	d.top = widget.Clamp(d.top, 0, max(d.lines-d.Height, 0))
+	lines := append([]string(nil), w.Lines[min(d.top, len(w.Lines)):min(d.top+max(d.Height, 0), len(w.Lines))]...)
+	for i := range lines {
+		lines[i] = text.Fit(lines[i], d.Width, d.Styles.Glyphs.Ellipsis)
+	}
+	return widget.Fill(lines, d.Width, d.Height)
+}
