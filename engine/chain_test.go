@@ -88,7 +88,7 @@ func chainOf(t *testing.T, e *engine.Engine, id, runID string) (cluster.Chain, [
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := cluster.ReadLine(t.Context(), e.Client, e.Namespace(), id, runID)
+	line, err := cluster.ReadChainPosition(t.Context(), e.Client, e.Namespace(), id, runID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func scheduled(t *testing.T, e *engine.Engine) {
 	}
 	first := run.GetRunID()
 	eventually(t, func() error {
-		line, err := cluster.ReadLine(t.Context(), e.Client, e.Namespace(), "ticks", first)
+		line, err := cluster.ReadChainPosition(t.Context(), e.Client, e.Namespace(), "ticks", first)
 		if err == nil && len(line.RunIDs) < 3 {
 			err = fmt.Errorf("runs %v", line.RunIDs)
 		}

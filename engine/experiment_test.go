@@ -33,7 +33,7 @@ func TestExperiment(t *testing.T) {
 	}
 	ended := map[string]ace.ExitStatus{}
 	books := map[string]bool{}
-	state, err := experiments.FollowExperiment(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("exp"), runID, nil,
+	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID("exp"), runID, nil,
 		func(_ ace.ExperimentInput, f experiments.Finished) {
 			ended[f.Result.TaskID] = f.Result.ExitStatus
 			if f.Result.PlaybookHash != "" {

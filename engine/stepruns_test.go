@@ -48,7 +48,7 @@ func runConversions(t *testing.T, e *engine.Engine, in ace.ExperimentInput) (*ac
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, err := experiments.FollowExperiment(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID(in.ExperimentID), runID, nil, func(ace.ExperimentInput, experiments.Finished) {})
+	state, err := experiments.Follow(t.Context(), e.Client, e.Namespace(), ace.ExperimentWorkflowID(in.ExperimentID), runID, nil, func(ace.ExperimentInput, experiments.Finished) {})
 	if err != nil || state.ExitStatus() != ace.Success {
 		t.Fatalf("%v: %+v", err, state)
 	}

@@ -26,7 +26,7 @@ type snapshot struct {
 	Runs        runs.RunList
 	Detail      *histories.Detail
 	Experiments *experiments.Experiments
-	Triage      *triage.Triage
+	Triage      *triage.Result
 	System      *system.System
 }
 

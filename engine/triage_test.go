@@ -80,7 +80,7 @@ func TestTriageAndHealth(t *testing.T) {
 	s.System.Look(true)
 
 	snap := until(t, s, func(snap *snapshot) error {
-		return scanned(s, snap, func(got *triage.Triage) bool { return got.Ended >= 6 && len(got.Retrying) >= 2 })
+		return scanned(s, snap, func(got *triage.Result) bool { return got.Ended >= 6 && len(got.Retrying) >= 2 })
 	})
 	checkTriage(t, snap.Triage)
 	t.Run("query", func(t *testing.T) {
@@ -96,11 +96,11 @@ func TestTriageAndHealth(t *testing.T) {
 		}
 	})
 	t.Run("once", func(t *testing.T) {
-		got, err := triage.ReadTriage(t.Context(), e.Client, triage.TriageOptions{Namespace: e.Namespace(), Window: 2}, nil)
+		got, err := triage.Read(t.Context(), e.Client, triage.Options{Namespace: e.Namespace(), Window: 2}, nil)
 		if err != nil || got.Ended != 2 || !got.More {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if _, err = triage.ReadTriage(t.Context(), e.Client, triage.TriageOptions{Query: "a = = b"}, nil); err == nil {
+		if _, err = triage.Read(t.Context(), e.Client, triage.Options{Query: "a = = b"}, nil); err == nil {
 			t.Error("a bad query is no error")
 		}
 	})
@@ -109,14 +109,14 @@ func TestTriageAndHealth(t *testing.T) {
 			t.Fatal("the task did not fail")
 		}
 		until(t, s, func(snap *snapshot) error {
-			return scanned(s, snap, func(got *triage.Triage) bool { return got.Ended >= 7 && got.Groups[0].Last.Run.TaskID == "late" })
+			return scanned(s, snap, func(got *triage.Result) bool { return got.Ended >= 7 && got.Groups[0].Last.Run.TaskID == "late" })
 		})
 	})
 	t.Run("health", func(t *testing.T) { checkHealth(t, e, s) })
 }
 
 // scanned waits for a scan with the expected result and rescans otherwise.
-func scanned(s *sources.Feeds, snap *snapshot, found func(*triage.Triage) bool) error {
+func scanned(s *sources.Feeds, snap *snapshot, found func(*triage.Result) bool) error {
 	got := snap.Triage
 	switch {
 	case got == nil || got.Scan.Running:
@@ -128,7 +128,7 @@ func scanned(s *sources.Feeds, snap *snapshot, found func(*triage.Triage) bool) 
 	return nil
 }
 
-func checkTriage(t *testing.T, got *triage.Triage) {
+func checkTriage(t *testing.T, got *triage.Result) {
 	t.Helper()
 	for _, want := range []struct {
 		kind    ace.ExitStatus
@@ -175,8 +175,8 @@ func checkHealth(t *testing.T, e *engine.Engine, s *sources.Feeds) {
 	for _, c := range sys.Checks(sys.At) {
 		states[c.Name] = c.State
 	}
-	for row, want := range map[string]system.CheckState{"server": system.CheckFine, "attributes": system.CheckFine, "ace activity": system.CheckFine,
-		"orders workflow": system.CheckFine, "unserved workflow": system.CheckWrong, "list of runs": system.CheckFine} {
+	for row, want := range map[string]system.CheckState{"server": system.CheckOK, "attributes": system.CheckOK, "ace activity": system.CheckOK,
+		"orders workflow": system.CheckOK, "unserved workflow": system.CheckError, "list of runs": system.CheckOK} {
 		if states[row] != want {
 			t.Errorf("%s is %q, want %q", row, states[row], want)
 		}
@@ -184,8 +184,8 @@ func checkHealth(t *testing.T, e *engine.Engine, s *sources.Feeds) {
 	if sys.Server.Version == "" || len(sys.Calls) == 0 || sys.Process.Goroutines == 0 {
 		t.Errorf("%+v", sys)
 	}
-	away := system.ReadSystem(canceled(), cluster.Deps{Client: e.Client, Namespace: "ace-dev"}, cluster.Connection{})
-	if away.Err == "" || system.Wrong(away.Checks(away.At)) != 1 {
+	away := system.Read(canceled(), cluster.Deps{Client: e.Client, Namespace: "ace-dev"}, cluster.Connection{})
+	if away.Err == "" || system.CountErrors(away.Checks(away.At)) != 1 {
 		t.Errorf("%+v", away)
 	}
 }

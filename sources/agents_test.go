@@ -12,8 +12,7 @@ import (
 	"acescope/sources/sessions"
 )
 
-// Transcripts are read while somebody looks, with no server at all, and the conversation
-// that is asked for is followed.
+// Transcripts are read while they are shown, without a server, and the requested conversation is followed.
 func TestTranscriptsWithoutAServer(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := transcripttest.Write(dir, transcripttest.Options{Sessions: 4, Bytes: 100_000}); err != nil {
@@ -42,7 +41,7 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 		}
 	}
 	if s.Transcripts.Value() != nil {
-		t.Error("transcripts are read though nobody looks")
+		t.Error("transcripts are read while they are not shown")
 	}
 	s.Transcripts.Look(true)
 	all := until("all are read", func(now *sessions.Transcripts) bool { return len(now.Rows) == 4 && now.Progress.Done == 4 })

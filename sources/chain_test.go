@@ -15,9 +15,8 @@ import (
 	"acescope/sources/historytest"
 )
 
-// hops is a client with a chain of n runs, r1 to rn, each with two activities, and their
-// histories.
-func hops(n int) (*historytest.Client, []*historytest.Builder) {
+// newChain returns a client with a chain of n runs, r1 to rn, each with two activities, and their histories.
+func newChain(n int) (*historytest.Client, []*historytest.Builder) {
 	c := historytest.NewClient()
 	var all []*historytest.Builder
 	for i := 1; i <= n; i++ {
@@ -43,15 +42,14 @@ func hops(n int) (*historytest.Client, []*historytest.Builder) {
 	return c, all
 }
 
-// chainIs reads the chain that a run is in, whole and in short, and holds that both are as
-// they are wanted.
-func chainIs(t *testing.T, c *historytest.Client, runID, runs, before, after string) cluster.Chain {
+// checkChain checks the chain of a run and its position in it.
+func checkChain(t *testing.T, c *historytest.Client, runID, runs, before, after string) cluster.Chain {
 	t.Helper()
 	chain, err := cluster.ReadChain(t.Context(), c, "", "w", runID, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	line, err := cluster.ReadLine(t.Context(), c, "", "w", runID)
+	line, err := cluster.ReadChainPosition(t.Context(), c, "", "w", runID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,11 +76,11 @@ func says(text, want string) bool {
 	return (text == "") == (want == "") && strings.Contains(text, want)
 }
 
-// From any run of a chain one comes to all of them.
+// Every run of a chain leads to all of its runs.
 func TestChain(t *testing.T) {
-	c, _ := hops(3)
+	c, _ := newChain(3)
 	for _, id := range []string{"r1", "r2", "r3"} {
-		chainIs(t, c, id, "r1 r2 r3", "", "")
+		checkChain(t, c, id, "r1 r2 r3", "", "")
 	}
 	read := 0
 	alone, err := cluster.ReadChain(t.Context(), c, "", "w", "r2", true, func(n int) { read = n })
@@ -94,47 +92,47 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// A run that was reset stands in the place of the one that it was reset from.
+// A run that was reset replaces its original.
 func TestChainWithAReset(t *testing.T) {
-	c, all := hops(3)
+	c, all := newChain(3)
 	reset := historytest.Reset(all[1], 6, "r2", "x2")
 	reset.ContinueAs(time.Millisecond, "x3")
 	c.Put("x2", reset.Events...)
 	c.Put("x3", historytest.New("Hops", 9).Of("w", "x3", "x2", "r1").Close(time.Millisecond, "done").Events...)
 	for _, id := range []string{"x2", "x3"} {
-		chainIs(t, c, id, "r1 x2 x3", "", "")
+		checkChain(t, c, id, "r1 x2 x3", "", "")
 	}
-	chainIs(t, c, "r3", "r1 r2 r3", "", "")
+	checkChain(t, c, "r3", "r1 r2 r3", "", "")
 
 	again := historytest.Reset(reset, 9, "x2", "y2").Close(time.Millisecond, "done")
 	c.Put("y2", again.Events...)
-	chain := chainIs(t, c, "y2", "r1 y2", "", "")
+	chain := checkChain(t, c, "y2", "r1 y2", "", "")
 	if o := history.OriginOf(chain.Runs[1]); *o.Reset != (history.ResetFrom{RunID: "x2", Event: 9}) || o.Prev != "r1" || o.How != history.ByReset {
 		t.Errorf("%+v", o)
 	}
-	// The first of a chain was reset: nothing comes before it.
+	// The first run of a chain was reset: it has no previous run.
 	first := historytest.Reset(all[0], 6, "r1", "x1").Close(time.Millisecond, "done")
 	c.Put("x1", first.Events...)
-	chainIs(t, c, "x1", "x1", "", "")
+	checkChain(t, c, "x1", "x1", "", "")
 }
 
-// What retention has deleted ends the chain on its side, and is named.
+// A deleted run ends the chain and is named.
 func TestChainWithoutARun(t *testing.T) {
-	_, all := hops(4)
+	_, all := newChain(4)
 	c := historytest.NewClient()
 	for i, b := range all {
 		if i != 1 {
 			c.Put(fmt.Sprint("r", i+1), b.Events...)
 		}
 	}
-	chainIs(t, c, "r1", "r1", "", "the run r2, which continues it, is gone")
-	chainIs(t, c, "r3", "r3 r4", "the run r2, which it continues, is gone", "")
-	chainIs(t, c, "r4", "r3 r4", "the run r2, which it continues, is gone", "")
+	checkChain(t, c, "r1", "r1", "", "the next run, r2, no longer exists")
+	checkChain(t, c, "r3", "r3 r4", "the previous run, r2, no longer exists", "")
+	checkChain(t, c, "r4", "r3 r4", "the previous run, r2, no longer exists", "")
 	c, all = historytest.NewClient(), all[1:]
 	for i, b := range all {
 		c.Put(fmt.Sprint("r", i+2), b.Events...)
 	}
-	chainIs(t, c, "r4", "r2 r3 r4", "the run r1, which it continues, is gone", "")
+	checkChain(t, c, "r4", "r2 r3 r4", "the previous run, r1, no longer exists", "")
 }
 
 // Histories that name one another in a circle end the reading.
@@ -142,12 +140,12 @@ func TestChainInACircle(t *testing.T) {
 	c := historytest.NewClient()
 	c.Put("a", historytest.New("W", 1).Of("w", "a", "b", "z").ContinueAs(time.Millisecond, "b").Events...)
 	c.Put("b", historytest.New("W", 1).Of("w", "b", "a", "z").ContinueAs(time.Millisecond, "a").Events...)
-	chainIs(t, c, "a", "b a", "", "")
+	checkChain(t, c, "a", "b a", "", "")
 }
 
-// A server that fails is no run that is gone.
+// A failing server is not a deleted run.
 func TestChainWithAFailingServer(t *testing.T) {
-	c, _ := hops(2)
+	c, _ := newChain(2)
 	away := errors.New("away")
 	for _, call := range []string{"describe", "forward"} {
 		c.Fail(func(of string) error {
@@ -159,15 +157,15 @@ func TestChainWithAFailingServer(t *testing.T) {
 		if _, err := cluster.ReadChain(t.Context(), c, "", "w", "r2", false, nil); !errors.Is(err, away) {
 			t.Errorf("%s: %v", call, err)
 		}
-		if _, err := cluster.ReadLine(t.Context(), c, "", "w", "r2"); !errors.Is(err, away) {
+		if _, err := cluster.ReadChainPosition(t.Context(), c, "", "w", "r2"); !errors.Is(err, away) {
 			t.Errorf("%s: %v", call, err)
 		}
 	}
 }
 
-// A chain whose first run is gone is compared from where it is kept.
+// A chain whose first run is deleted is compared from the oldest run that exists.
 func TestDiffWithoutTheFirstRun(t *testing.T) {
-	whole, all := hops(2)
+	whole, all := newChain(2)
 	a, err := cluster.ReadChain(t.Context(), whole, "", "w", "r2", false, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +180,7 @@ func TestDiffWithoutTheFirstRun(t *testing.T) {
 	if d.A.Runs != 2 || d.B.Runs != 1 || d.Counts[compare.NotReached] != 2 || d.Counts[compare.OnlyA] != 0 {
 		t.Errorf("%v, %+v", d.Counts, d.First)
 	}
-	if notes := strings.Join(d.Notes, " "); !strings.Contains(notes, "before the first run of B are missing: the run r1") {
+	if notes := strings.Join(d.Notes, " "); !strings.Contains(notes, "before the first run of B are missing: the previous run, r1") {
 		t.Errorf("%q", notes)
 	}
 }

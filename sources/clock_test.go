@@ -20,8 +20,8 @@ import (
 	"acescope/sources/triage"
 )
 
-// skewed is a whole task of whose events every third is older than the one before it, and
-// whose end lies before its start.
+// skewed is a task in which every third event is older than the previous one, and whose end is before its
+// start.
 func skewed() *historytest.Builder {
 	b := historytest.Task(true)
 	for i, e := range b.Events {
@@ -32,7 +32,7 @@ func skewed() *historytest.Builder {
 	return b
 }
 
-// Clocks that go backwards give no negative durations anywhere, and it is said once.
+// Clocks that go backward cause no negative durations, and one message.
 func TestClockSkew(t *testing.T) {
 	b := skewed()
 	c := historytest.NewClient()
@@ -56,7 +56,7 @@ func TestClockSkew(t *testing.T) {
 	if l.ClockBack != d.Skew.Back {
 		t.Errorf("the timeline counts %d, the run %d", l.ClockBack, d.Skew.Back)
 	}
-	now := historytest.Start.Add(-time.Hour) // and this machine is behind too
+	now := historytest.Start.Add(-time.Hour) // this machine's clock is behind, too
 	w := histories.Extent(l.Spans, now)
 	if w.To <= w.From {
 		t.Errorf("the window is %+v", w)
@@ -106,7 +106,7 @@ func TestClockSkew(t *testing.T) {
 	}
 }
 
-// A server ahead of this machine is noticed.
+// A server whose clock is ahead of this machine's is reported.
 func TestClockAhead(t *testing.T) {
 	b := historytest.New(ace.TaskWorkflow, ace.TaskInput{TaskID: "q"})
 	for _, e := range b.Events {
@@ -121,8 +121,8 @@ func TestClockAhead(t *testing.T) {
 	}
 }
 
-// What a server records out of order without fault is no skew: the start of an activity is
-// recorded with its end, and signals that come during a workflow task after it.
+// A server records some events out of order, which is not skew: the start of an activity is recorded with its
+// end, and signals during a workflow task after it.
 func TestClockOfAnOrderlyRun(t *testing.T) {
 	b := historytest.New(ace.TaskWorkflow, ace.TaskInput{TaskID: "q"})
 	one := b.Schedule(time.Millisecond, "one", nil)

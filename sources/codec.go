@@ -10,8 +10,8 @@ import (
 	"acescope/sources/system"
 )
 
-// watchCodec shows the health of the codec server. What was read while it failed is read again when it answers again,
-// or when the user refreshes.
+// watchCodec reports the health of the codec server. Payloads that were read while it failed are read again
+// when it answers again, or when the user refreshes.
 func (f *Feeds) watchCodec(ctx context.Context) {
 	c := f.Link.Codec
 	if c == nil {
@@ -51,8 +51,7 @@ func (f *Feeds) rereadAll() {
 	}
 }
 
-// show sets the server's lasting state, and reports a problem once for as long as it stays
-// the same.
+// show sets the health of the codec server, and reports a problem once until it changes.
 func (w *codecWatch) show() {
 	st, name := w.c.Status(), w.c.Name()
 	text, problem := name, ""
@@ -79,6 +78,6 @@ func (w *codecWatch) show() {
 type codecWatch struct {
 	link *cluster.Link
 	c    *codec.Server
-	told string // the problem that was reported last
+	told string // the last reported problem
 	down bool
 }

@@ -16,8 +16,8 @@ import (
 	"acescope/sources/system"
 )
 
-// While a codec server fails, one problem is reported, however often it is asked; a
-// refresh tries again, and its lasting state says how it does.
+// A failing codec server is reported once, however often it is called. A refresh tries again, and the health
+// shows the result.
 func TestWatchCodec(t *testing.T) {
 	web := codectest.New(codectest.Cipher{Key: "k"}, "")
 	defer web.Close()

@@ -10,7 +10,7 @@ import (
 	"acescope/sources/historytest"
 )
 
-// untilDiff compares and waits until that is done.
+// untilDiff compares and waits for the result.
 func untilDiff(t *testing.T, s *Feeds) *histories.RunDiff {
 	t.Helper()
 	for {
@@ -47,7 +47,7 @@ func diffing(t *testing.T, c *historytest.Client, a, b histories.DiffRef) *histo
 
 // Two runs of one workflow id are compared alone, others with their chains.
 func TestDiffPart(t *testing.T) {
-	c, _ := hops(3)
+	c, _ := newChain(3)
 	c.Put("o", historytest.New("Hops", 1).Of("other", "o", "", "o").Close(time.Millisecond, "done").Events...)
 	d := diffing(t, c, histories.DiffRef{WorkflowID: "w", RunID: "r1"}, histories.DiffRef{WorkflowID: "w", RunID: "r3"})
 	if d.Diff == nil || d.Diff.A.Runs != 1 || d.Diff.A.RunIDs[0] != "r1" || d.Diff.B.RunIDs[0] != "r3" || d.ReadA != d.Diff.A.Events {
@@ -62,18 +62,18 @@ func TestDiffPart(t *testing.T) {
 	}
 }
 
-// A run that cannot be read is said so, beside the one that can.
+// A run that cannot be read is reported beside the other run.
 func TestDiffOfARunThatIsGone(t *testing.T) {
-	c, _ := hops(1)
+	c, _ := newChain(1)
 	d := diffing(t, c, histories.DiffRef{WorkflowID: "w", RunID: "r1"}, histories.DiffRef{WorkflowID: "x", RunID: "gone"})
 	if d.Diff != nil || d.ErrA != "" || d.ErrB == "" {
 		t.Errorf("%+v", d)
 	}
 }
 
-// Runs that were compared are not read again until the ask changes.
+// Compared runs are not read again until the ask changes.
 func TestDiffIsReadOnce(t *testing.T) {
-	c, _ := hops(1)
+	c, _ := newChain(1)
 	s := NewFeeds()
 	ref := histories.DiffRef{WorkflowID: "w", RunID: "r1"}
 	runDiffs(t, s, c)
@@ -95,9 +95,9 @@ func TestDiffIsReadOnce(t *testing.T) {
 	}
 }
 
-// A comparison that was stopped says so.
+// A canceled comparison is reported.
 func TestDiffIsStopped(t *testing.T) {
-	c, _ := hops(1)
+	c, _ := newChain(1)
 	s := NewFeeds()
 	c.Fail(func(call string) error {
 		if call == "describe" {
@@ -110,7 +110,7 @@ func TestDiffIsStopped(t *testing.T) {
 	})
 	runDiffs(t, s, c)
 	s.Compare(histories.DiffAsk{A: histories.DiffRef{WorkflowID: "w", RunID: "r1"}, B: histories.DiffRef{WorkflowID: "v", RunID: "r1"}})
-	if d := untilDiff(t, s); d.ErrA != "reading was stopped" || d.ErrB != "reading was stopped" {
+	if d := untilDiff(t, s); d.ErrA != "reading was canceled" || d.ErrB != "reading was canceled" {
 		t.Errorf("%+v", d)
 	}
 }

@@ -24,8 +24,7 @@ import (
 	"acescope/sources/runs"
 )
 
-// watchedEvents is a store whose events are read from a client, and a way to wait for what it
-// publishes.
+// watchedEvents reads the events of a run from a client and waits for published logs.
 type watchedEvents struct {
 	t     *testing.T
 	store *Feeds
@@ -47,7 +46,7 @@ func watchEvents(t *testing.T, c *historytest.Client, runID string) *watchedEven
 	return &watchedEvents{t, s}
 }
 
-// until waits for a log of which a condition holds.
+// until waits for a log that satisfies a condition.
 func (w *watchedEvents) until(what string, ok func(*histories.EventLog) bool) *histories.EventLog {
 	w.t.Helper()
 	limit := time.After(20 * time.Second)
@@ -97,13 +96,13 @@ func TestNewestPageComesFirst(t *testing.T) {
 	})
 	w := watchEvents(t, c, "r")
 	l := w.until("the newest page", func(l *histories.EventLog) bool { return l.Len() > 0 })
-	if l.Row(l.Len()-1).ID != int64(len(events)) || l.Left == 0 || l.Len() > cluster.NewestBatches {
-		t.Errorf("first are %d events to %d, %d left", l.Len(), l.Row(l.Len()-1).ID, l.Left)
+	if l.Row(l.Len()-1).ID != int64(len(events)) || l.Unread == 0 || l.Len() > cluster.NewestBatches {
+		t.Errorf("first are %d events to %d, %d left", l.Len(), l.Row(l.Len()-1).ID, l.Unread)
 	}
 	close(gate)
 	l = w.until("all", func(l *histories.EventLog) bool { return !l.Reading })
 	whole(t, l, len(events))
-	if !l.Closed || l.Left != 0 || l.Err != "" {
+	if !l.Closed || l.Unread != 0 || l.Err != "" {
 		t.Errorf("at the end: %+v", l)
 	}
 	if c.Calls("forward") != 0 {
@@ -124,7 +123,7 @@ func TestFollowingEvents(t *testing.T) {
 	whole(t, w.until("the end", func(l *histories.EventLog) bool { return l.Closed }), len(events))
 }
 
-// What was read stays when nobody looks for a while; only what is new is read then.
+// Events stay while they are not shown; only new events are read afterwards.
 func TestLookingAgain(t *testing.T) {
 	c := historytest.NewClient()
 	events := historytest.Long(3_000).Events
@@ -141,7 +140,7 @@ func TestLookingAgain(t *testing.T) {
 	}
 }
 
-// Another run's events are never shown under a run's name, whatever comes late.
+// Late events of another run are never shown as those of the selected run.
 func TestAnotherRunIsSelected(t *testing.T) {
 	c := historytest.NewClient()
 	for i := range 4 {
@@ -178,7 +177,7 @@ func TestEventsSurviveALostServer(t *testing.T) {
 		return nil
 	})
 	w := watchEvents(t, c, "r")
-	whole(t, w.until("all", func(l *histories.EventLog) bool { return !l.Reading && l.Left == 0 }), len(events))
+	whole(t, w.until("all", func(l *histories.EventLog) bool { return !l.Reading && l.Unread == 0 }), len(events))
 }
 
 func TestARunThatIsNotThere(t *testing.T) {
@@ -188,7 +187,7 @@ func TestARunThatIsNotThere(t *testing.T) {
 	}
 }
 
-// A server that cannot read backwards is read forwards.
+// A server that cannot read backward is read forward.
 func TestOldServer(t *testing.T) {
 	c := historytest.NewClient()
 	c.Put("r", historytest.Long(800).Events...)
@@ -256,8 +255,7 @@ func TestFollowGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-// A token that is refused, as after a failover, leads to another reading from the start;
-// still no event comes twice.
+// After a refused token, as after a failover, reading starts over without repeating events.
 func TestFollowWithARefusedToken(t *testing.T) {
 	c := historytest.NewClient()
 	events := historytest.Long(1_000).Events
@@ -296,7 +294,7 @@ func TestFollowEndsWithItsContextAndItsCallback(t *testing.T) {
 	}
 }
 
-// A server shows a workflow task before it is recorded; its id may go to another event.
+// A server shows a workflow task before it is recorded; another event may get its id.
 func TestUnrecordedTasksAreLeftOut(t *testing.T) {
 	recordedEvents := historytest.Long(40).Events[:8]
 	tentative := &historypb.HistoryEvent{EventId: 9, EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED}
@@ -334,7 +332,7 @@ func TestRows(t *testing.T) {
 func TestStrangeEvents(t *testing.T) {
 	b := historytest.New("W", nil)
 	b.Add(time.Millisecond, enumspb.EventType(999), nil)
-	b.Add(-5*time.Second, enumspb.EVENT_TYPE_MARKER_RECORDED, nil) // the clock went backwards, and there are no attributes
+	b.Add(-5*time.Second, enumspb.EVENT_TYPE_MARKER_RECORDED, nil) // the clock went backward, and there are no attributes
 	b.Events = append(b.Events, &historypb.HistoryEvent{EventId: int64(len(b.Events) + 1), EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED})
 	b.Signal(time.Millisecond, ace.SignalToolEvent, "no tool event")
 	b.Add(0, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, func(e *historypb.HistoryEvent) {
@@ -359,8 +357,8 @@ func TestStrangeEvents(t *testing.T) {
 	if o := l.Open(n); !strings.Contains(o.Text, `"encoding": "binary/encrypted"`) || !strings.Contains(o.Text, `"bytes": 3`) {
 		t.Errorf("encrypted: %s", o.Text)
 	}
-	if o := l.Open(n + 1); !strings.Contains(o.Text, "not the JSON") {
-		t.Errorf("torn: %s", o.Text)
+	if o := l.Open(n + 1); !strings.Contains(o.Text, "invalid JSON") {
+		t.Errorf("truncated: %s", o.Text)
 	}
 	if o := l.Open(12_345); o.Err == "" {
 		t.Error("an event that is not there was opened")
@@ -527,7 +525,7 @@ func TestEventsLeadToOtherRuns(t *testing.T) {
 			WorkflowId: "ace/child"}}}, runs.Run{WorkflowID: "ace/child", TaskID: "child"}},
 		{&historypb.HistoryEvent{}, runs.Run{}},
 	} {
-		if got := histories.Leads("w", c.e); got.WorkflowID != c.want.WorkflowID || got.RunID != c.want.RunID {
+		if got := histories.TargetRun("w", c.e); got.WorkflowID != c.want.WorkflowID || got.RunID != c.want.RunID {
 			t.Errorf("%v leads to %+v, want %+v", c.e, got, c.want)
 		}
 	}

@@ -19,15 +19,15 @@ import (
 
 var testStart = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// tale writes the history of an experiment.
-type tale struct {
+// experimentHistory builds the history of an experiment.
+type experimentHistory struct {
 	t      *testing.T
 	id     int64
 	at     time.Time
 	events []*historypb.HistoryEvent
 }
 
-func (h *tale) add(kind enumspb.EventType, set func(*historypb.HistoryEvent)) int64 {
+func (h *experimentHistory) add(kind enumspb.EventType, set func(*historypb.HistoryEvent)) int64 {
 	h.id++
 	h.at = h.at.Add(time.Second)
 	e := &historypb.HistoryEvent{EventId: h.id, EventType: kind, EventTime: timestamppb.New(h.at)}
@@ -36,7 +36,7 @@ func (h *tale) add(kind enumspb.EventType, set func(*historypb.HistoryEvent)) in
 	return h.id
 }
 
-func (h *tale) payload(v any) *commonpb.Payloads {
+func (h *experimentHistory) payload(v any) *commonpb.Payloads {
 	p, err := converter.GetDefaultDataConverter().ToPayloads(v)
 	if err != nil {
 		h.t.Fatal(err)
@@ -44,14 +44,14 @@ func (h *tale) payload(v any) *commonpb.Payloads {
 	return p
 }
 
-func (h *tale) started(in ace.ExperimentInput) {
+func (h *experimentHistory) started(in ace.ExperimentInput) {
 	h.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, func(e *historypb.HistoryEvent) {
 		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: h.payload(in)}}
 	})
 }
 
-// task starts a child and ends it with the result, or with a failure where that is nil.
-func (h *tale) task(in ace.TaskInput, r *ace.TaskResult) {
+// task starts a child and ends it with the result, or with a failure if that is nil.
+func (h *experimentHistory) task(in ace.TaskInput, r *ace.TaskResult) {
 	id := h.add(enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED, func(e *historypb.HistoryEvent) {
 		e.Attributes = &historypb.HistoryEvent_StartChildWorkflowExecutionInitiatedEventAttributes{StartChildWorkflowExecutionInitiatedEventAttributes: &historypb.StartChildWorkflowExecutionInitiatedEventAttributes{
 			WorkflowId: ace.WorkflowID(in.TaskID), Input: h.payload(in)}}
@@ -72,7 +72,7 @@ func (h *tale) task(in ace.TaskInput, r *ace.TaskResult) {
 	})
 }
 
-func (h *tale) continued(runID string) {
+func (h *experimentHistory) continued(runID string) {
 	h.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, func(e *historypb.HistoryEvent) {
 		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{NewExecutionRunId: runID}}
 	})
@@ -90,17 +90,17 @@ func answered(id string, right bool) *ace.TaskResult {
 // twoRuns is an experiment of four tasks that continued as new after two.
 func twoRuns(t *testing.T) map[string][]*historypb.HistoryEvent {
 	in := ace.ExperimentInput{ExperimentID: "x", DatasetID: "d", Tasks: 4, Epochs: 1, Dataset: ace.Ref{SHA256: "s"}}
-	a := &tale{t: t, at: testStart}
+	a := &experimentHistory{t: t, at: testStart}
 	a.started(in)
 	a.task(ace.TaskInput{TaskID: "x-e1-0002", Prompt: "two", Epoch: 1, Index: 1}, answered("x-e1-0002", true))
 	a.task(ace.TaskInput{TaskID: "x-e1-0001", Prompt: "one", Epoch: 1, Index: 0}, nil)
 	a.continued("second")
-	f := experiments.NewExperimentFolder(nil)
+	f := experiments.NewFolder(nil)
 	for _, e := range a.events {
 		f.Apply(e)
 	}
 	in.Progress = &f.State.Progress
-	b := &tale{t: t, at: a.at}
+	b := &experimentHistory{t: t, at: a.at}
 	b.started(in)
 	b.task(ace.TaskInput{TaskID: "x-e1-0003", Prompt: "three", Epoch: 1, Index: 2}, answered("x-e1-0003", false))
 	b.task(ace.TaskInput{TaskID: "x-e1-0004", Prompt: "one", Epoch: 1, Index: 3}, answered("x-e1-0004", true))
@@ -152,7 +152,7 @@ func TestSeriesGoesThroughTheChain(t *testing.T) {
 	}
 }
 
-// What was given out must not change when more is folded.
+// A published value does not change when more events are folded.
 func TestSeriesValueStays(t *testing.T) {
 	f := experiments.NewSeriesFolder("ace-experiment/x", "first")
 	events := twoRuns(t)["first"]
@@ -201,8 +201,8 @@ func same(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) < 1e-9 || math.IsNaN(x) && math.IsNaN(y) })
 }
 
-// made is a series whose tasks were right (R), wrong (W) or not judged (-), in the order
-// of the data set.
+// madeSeries returns a series of tasks with correct (R), wrong (W) or no (-) verdicts, in the order of the data
+// set.
 func madeSeries(name, data, verdicts string) *experiments.Series {
 	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), Start: testStart, Input: ace.ExperimentInput{DatasetID: data, Dataset: ace.Ref{SHA256: data}}}
 	for i, r := range verdicts {
@@ -221,15 +221,14 @@ func TestCompareTheSameData(t *testing.T) {
 	if c.AlignedA != 0.5 || c.AlignedB != 0.5 {
 		t.Errorf("accuracy over aligned tasks %v and %v", c.AlignedA, c.AlignedB)
 	}
-	for i, want := range []experiments.Flip{experiments.FlipBothRight, experiments.FlipFixed, experiments.FlipBothWrong, experiments.FlipBroken, experiments.FlipUnjudged} {
+	for i, want := range []experiments.Flip{experiments.FlipBothCorrect, experiments.FlipFixed, experiments.FlipBothWrong, experiments.FlipBroken, experiments.FlipUnjudged} {
 		if c.Pairs[i].Flip != want || c.Counts[want] != 1 {
 			t.Errorf("task %d is %s, want %s", i, c.Pairs[i].Flip, want)
 		}
 	}
 }
 
-// Other data sets are aligned by prompts, wherever these stand, and equal prompts in
-// their order.
+// Different data sets are aligned by prompts; equal prompts in their order.
 func TestCompareOtherData(t *testing.T) {
 	a, b := madeSeries("a", "data", "RWWR"), madeSeries("b", "other", "WRRR")
 	a.Tasks.Prompt = []uint64{7, 7, 8, 0}
@@ -238,7 +237,7 @@ func TestCompareOtherData(t *testing.T) {
 	if c.SameData || c.AlignedBy != experiments.AlignedByPrompt || c.OnlyA != 1 || c.OnlyB != 1 {
 		t.Fatalf("%+v", c)
 	}
-	for i, want := range []experiments.Pair{{1, 0, 1, experiments.FlipBothRight, 0, 1}, {1, 1, 2, experiments.FlipFixed, 1, 2}, {1, 2, 0, experiments.FlipBothWrong, 2, 0}} {
+	for i, want := range []experiments.Pair{{1, 0, 1, experiments.FlipBothCorrect, 0, 1}, {1, 1, 2, experiments.FlipFixed, 1, 2}, {1, 2, 0, experiments.FlipBothWrong, 2, 0}} {
 		if c.Pairs[i] != want {
 			t.Errorf("pair %d is %+v, want %+v", i, c.Pairs[i], want)
 		}

@@ -15,7 +15,7 @@ func TestSplitQuery(t *testing.T) {
 	for query, want := range map[string]struct {
 		picks string
 		rest  int
-		again string // "" for the same
+		again string // "" for the same query
 	}{
 		``:                   {"map[]", 0, ""},
 		`ExitStatus="wrong"`: {"map[ExitStatus:[wrong]]", 0, ""},
@@ -60,8 +60,7 @@ func TestToggle(t *testing.T) {
 	}
 }
 
-// A query that was taken apart and put together keeps its meaning: a second time changes
-// nothing more.
+// A query that is split and joined keeps its meaning: a second round changes nothing.
 func FuzzSplitQuery(f *testing.F) {
 	for _, s := range []string{`ExitStatus="a" AND (b="c" OR d='e')`, `a`, `"`, `((`, `ExitStatus IN ("a",'b')`, `x BETWEEN 1 AND 2 AND y=3`, `AND AND`, `(a OR b)`} {
 		f.Add(s)
@@ -78,7 +77,7 @@ func TestFacetsAreCounted(t *testing.T) {
 	s := newSim(simRuns(100)...)
 	known := runs.Known()
 	known.Add(simRun(0)) // e0
-	known.Add(simRun(1)) // e1; e2 was never seen
+	known.Add(simRun(1)) // e1; e2 is unknown
 	f, err := runs.CountFacets(t.Context(), s, `ExitStatus="wrong"`, known)
 	if err != nil {
 		t.Fatal(err)
@@ -114,8 +113,7 @@ func TestFacetsAreBounded(t *testing.T) {
 	}
 }
 
-// Facets are counted while somebody looks, again when the query is another, and an error
-// leaves the old ones.
+// Facets are counted while they are shown, again for another query, and an error keeps the old counts.
 func TestFacetsFollowTheQuery(t *testing.T) {
 	s := newSim(simRuns(20)...)
 	w := watch(t, s)

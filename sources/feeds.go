@@ -124,7 +124,7 @@ func (f *Feeds) StartWork(ctx context.Context, label string) (context.Context, f
 	return f.Link.StartWork(ctx, label)
 }
 
-// Compare compares two runs, anew if they are the ones that were compared last.
+// Compare compares two runs, again if they are the same as before.
 func (f *Feeds) Compare(ask histories.DiffAsk) {
 	f.Diff.Want(ask)
 	f.Diff.Again()
@@ -134,4 +134,4 @@ func (f *Feeds) Compare(ask histories.DiffAsk) {
 func (f *Feeds) VerifyRun(strict bool) { f.Replay.VerifyRun(strict) }
 
 // VerifyRuns verifies many runs.
-func (f *Feeds) VerifyRuns(w histories.VerifyWish) { f.Verified.Verify(w) }
+func (f *Feeds) VerifyRuns(w histories.VerifyRequest) { f.Verified.Verify(w) }

@@ -16,7 +16,7 @@ import (
 	"acescope/sources/runs"
 )
 
-// reading runs a store's log reader and waits for what it publishes.
+// reading runs a log reader and waits for published lines.
 type reading struct {
 	t     *testing.T
 	store *Feeds
@@ -85,16 +85,16 @@ func TestReadLogs(t *testing.T) {
 	l := r.until("the data directory's logs", func(l *logs.Logs) bool {
 		return texts(l) == "one about run-1|two" && len(l.Open) == 1 && l.Open[0].Text == "thr" && len(l.Files) == 1
 	})
-	if l.Chosen || l.Why == "" || l.Base != filepath.Join(dir, "logs") || l.Files[0].State != logfile.Following {
+	if l.Chosen || l.Description == "" || l.Base != filepath.Join(dir, "logs") || l.Files[0].State != logfile.Following {
 		t.Errorf("logs %+v", l)
 	}
 	write(t, main, "ee\n")
 	r.until("the rest of the line", func(l *logs.Logs) bool { return texts(l) == "one about run-1|two|three" && len(l.Open) == 0 })
 
-	// A run with logs of its own: those, and what others say of it.
-	write(t, filepath.Join(logs.RunLogsDir(dir, "ace/q", "run-1"), "agent.jsonl"), "{\"mine\":1}\n")
-	write(t, filepath.Join(logs.RunLogsDir(dir, "ace/q", "run-2"), "agent.jsonl"), "{\"not mine\":1}\n")
-	r.store.Select(runs.ID{WorkflowID: "ace/q", RunID: "run-1"}) // they follow the selection
+	// A run with its own logs: these, and lines of other logs that mention it.
+	write(t, filepath.Join(logs.RunDir(dir, "ace/q", "run-1"), "agent.jsonl"), "{\"mine\":1}\n")
+	write(t, filepath.Join(logs.RunDir(dir, "ace/q", "run-2"), "agent.jsonl"), "{\"not mine\":1}\n")
+	r.store.Select(runs.ID{WorkflowID: "ace/q", RunID: "run-1"}) // the logs of the selected run
 	r.until("the run's logs", func(l *logs.Logs) bool { return texts(l) == "one about run-1|{\"mine\":1}" })
 
 	write(t, other, "elsewhere\n")
@@ -105,7 +105,7 @@ func TestReadLogs(t *testing.T) {
 	}
 	r.until("a note", func(l *logs.Logs) bool { return len(l.Lines) == 2 && l.Lines[1].Note == logfile.WasEmptied })
 	r.store.Select(runs.ID{WorkflowID: "ace/q", RunID: "run-2"})
-	r.store.Select(runs.ID{WorkflowID: "ace/q", RunID: "run-1"}) // what was chosen stays
+	r.store.Select(runs.ID{WorkflowID: "ace/q", RunID: "run-1"}) // chosen files stay
 	if l := r.store.Logs.Value(); !l.Chosen || len(l.Lines) != 2 {
 		t.Errorf("logs %+v", l)
 	}
@@ -115,9 +115,9 @@ func TestReadLogs(t *testing.T) {
 
 func TestFirstLinesComeInTheOrderOfTheirTimes(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(logs.LogsDir(dir), "a.log"), "{\"time\":\"2026-03-01T10:00:01Z\",\"msg\":\"1\"}\n{\"time\":\"2026-03-01T10:00:05Z\",\"msg\":\"5\"}\n")
-	write(t, filepath.Join(logs.LogsDir(dir), "b.log"), "{\"ts\":1772359202.5,\"msg\":\"2\"}\n  of 2\n{\"time\":\"2026-03-01T10:00:04.000Z\",\"msg\":\"4\"}\n")
-	write(t, filepath.Join(logs.LogsDir(dir), "c.log"), "no time\n")
+	write(t, filepath.Join(logs.Dir(dir), "a.log"), "{\"time\":\"2026-03-01T10:00:01Z\",\"msg\":\"1\"}\n{\"time\":\"2026-03-01T10:00:05Z\",\"msg\":\"5\"}\n")
+	write(t, filepath.Join(logs.Dir(dir), "b.log"), "{\"ts\":1772359202.5,\"msg\":\"2\"}\n  of 2\n{\"time\":\"2026-03-01T10:00:04.000Z\",\"msg\":\"4\"}\n")
+	write(t, filepath.Join(logs.Dir(dir), "c.log"), "no time\n")
 	r := readingLogs(t, dir)
 	r.store.Logs.Look(true)
 	l := r.until("all lines", func(l *logs.Logs) bool { return len(l.Lines) == 6 })
@@ -128,7 +128,7 @@ func TestFirstLinesComeInTheOrderOfTheirTimes(t *testing.T) {
 	if got := strings.Join(order, ""); got != "cabbba" {
 		t.Errorf("files in the order %s: %s", got, texts(l))
 	}
-	write(t, filepath.Join(logs.LogsDir(dir), "a.log"), "{\"time\":\"2026-03-01T09:00:00Z\"}\n")
+	write(t, filepath.Join(logs.Dir(dir), "a.log"), "{\"time\":\"2026-03-01T09:00:00Z\"}\n")
 	r.until("a late line at the end", func(l *logs.Logs) bool { return len(l.Lines) == 7 && strings.Contains(l.Lines[6].Text, "09:00") })
 }
 
@@ -163,7 +163,7 @@ func TestReadLogsOfNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.store.Logs.FollowLogs([]string{file, "/dev/null"})
-	r.until("a file that is none", func(l *logs.Logs) bool {
+	r.until("an invalid file", func(l *logs.Logs) bool {
 		return len(l.Files) == 2 && l.Files[0].State == logfile.Unreadable && l.Files[1].State == logfile.Waiting
 	})
 	for _, h := range r.store.Link.Status().Health {
@@ -175,10 +175,10 @@ func TestReadLogsOfNothing(t *testing.T) {
 }
 
 func TestLogRing(t *testing.T) {
-	r := logs.LogRing{MaxLines: 10, MaxBytes: 100}
-	var shown []logs.LogEntry
+	r := logs.Ring{MaxLines: 10, MaxBytes: 100}
+	var shown []logs.Entry
 	for i := range 1000 {
-		r.Add(logs.LogEntry{Text: fmt.Sprintf("%03d", i), Offset: int64(i)})
+		r.Add(logs.Entry{Text: fmt.Sprintf("%03d", i), Offset: int64(i)})
 		if i == 500 {
 			shown = r.Lines()
 		}
@@ -192,12 +192,12 @@ func TestLogRing(t *testing.T) {
 		}
 	}
 	for range 50 {
-		r.Add(logs.LogEntry{Text: strings.Repeat("x", 60)})
-		if r.Dead > 200 || r.Bytes > 100 {
-			t.Fatalf("%d bytes kept, %d not freed", r.Bytes, r.Dead)
+		r.Add(logs.Entry{Text: strings.Repeat("x", 60)})
+		if r.DroppedBytes > 200 || r.Bytes > 100 {
+			t.Fatalf("%d bytes kept, %d not freed", r.Bytes, r.DroppedBytes)
 		}
 	}
-	r.Add(logs.LogEntry{Text: strings.Repeat("x", 500)})
+	r.Add(logs.Entry{Text: strings.Repeat("x", 500)})
 	if len(r.Lines()) != 1 {
 		t.Error("the newest line is kept, however long")
 	}

@@ -24,7 +24,7 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// A query that the server refuses is asked as it was written, once.
+// A query that the server rejects is sent once, as written.
 func TestNewestOfAQueryThatIsRefused(t *testing.T) {
 	s := newSim(simRuns(3)...)
 	s.pageErr = serviceerror.NewInvalidArgument("invalid query")
@@ -37,7 +37,7 @@ func TestNewestOfAQueryThatIsRefused(t *testing.T) {
 	}
 }
 
-// A run that was continued as new says so, and as what: of a task, an experiment and others.
+// A run that was continued as new reports that and its successor: for a task, an experiment and others.
 func TestContinuedRun(t *testing.T) {
 	for _, b := range []*historytest.Builder{
 		historytest.Task(false),

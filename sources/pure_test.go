@@ -19,8 +19,8 @@ func TestQueryErrorAt(t *testing.T) {
 	}{
 		{`ExitStatus = = "wrong"`, `invalid query: malformed SQL query: syntax error at position 42`, 13},
 		{`ExitStatus = "wrong" AND AND x`, `syntax error at position 55 near 'AND'`, 25},
-		{`a = 1 AND Colour = "red"`, `invalid query: invalid search attribute: Colour`, 10},
-		{`Colour = "red"`, `invalid query: column name 'Colour' is not defined`, 0},
+		{`a = 1 AND Color = "red"`, `invalid query: invalid search attribute: Color`, 10},
+		{`Color = "red"`, `invalid query: column name 'Color' is not defined`, 0},
 		{`x`, `something else`, -1},
 		{``, `syntax error at position 9999`, 0},
 		{`ab`, `syntax error at position 99999999999999999999`, -1},

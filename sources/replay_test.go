@@ -14,7 +14,7 @@ import (
 	"acescope/sources/runs"
 )
 
-// untilReplay waits for a snapshot that satisfies.
+// untilReplay waits for a value that satisfies want.
 func untilReplay(t *testing.T, s *Feeds, want func(*histories.Replay) bool) *histories.Replay {
 	t.Helper()
 	for {
@@ -29,7 +29,7 @@ func untilReplay(t *testing.T, s *Feeds, want func(*histories.Replay) bool) *his
 	}
 }
 
-// The time machine reads the selected run, goes where it is told, and verifies beside.
+// The time machine reads the selected run, steps through it, and verifies it in parallel.
 func TestReplayPart(t *testing.T) {
 	c := historytest.NewClient()
 	events := historytest.Task(true).Events
@@ -57,10 +57,10 @@ func TestReplayPart(t *testing.T) {
 		t.Errorf("to %d, the phases change at %v", r.Frame.Position, r.Phases)
 	}
 	s.Replay.StepTo(100_000)
-	untilReplay(t, s, func(r *histories.Replay) bool { return r.Said != "" })
+	untilReplay(t, s, func(r *histories.Replay) bool { return r.Message != "" })
 	s.Replay.WatchValue("phase")
 	r = untilReplay(t, s, func(r *histories.Replay) bool { return r.Watched == "phase" })
-	if r.Seen == "" || r.Said != "" {
+	if r.WatchedValue == "" || r.Message != "" {
 		t.Errorf("watching: %+v", r)
 	}
 	s.Replay.NextWatched(true)
@@ -77,10 +77,9 @@ func TestReplayPart(t *testing.T) {
 	}
 }
 
-// A step past the last event of a run goes on into the one that continues it, and back. A
-// run that is gone is named.
+// A step past the last event of a run leads to the next run of the chain, and back. A deleted run is named.
 func TestReplayOverTheBorder(t *testing.T) {
-	c, all := hops(3)
+	c, all := newChain(3)
 	s := NewFeeds()
 	s.Select(runs.ID{WorkflowID: "w", RunID: "r2"})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -103,10 +102,10 @@ func TestReplayOverTheBorder(t *testing.T) {
 	s.Replay.StepMove(histories.StepEvent, false)
 	in("r2", last)
 	s.Replay.StepMove(histories.StepError, true)
-	untilReplay(t, s, func(r *histories.Replay) bool { return strings.Contains(r.Said, "in this run") })
+	untilReplay(t, s, func(r *histories.Replay) bool { return strings.Contains(r.Message, "in this run") })
 	c.Fail(func(string) error { return serviceerror.NewNotFound("it is gone") })
 	s.Replay.StepMove(histories.StepEvent, true)
-	untilReplay(t, s, func(r *histories.Replay) bool { return strings.Contains(r.Said, "the next run, r3, cannot be read") })
+	untilReplay(t, s, func(r *histories.Replay) bool { return strings.Contains(r.Message, "the next run, r3, cannot be read") })
 	cancel()
 	<-done
 }

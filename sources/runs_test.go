@@ -18,7 +18,7 @@ import (
 	runspkg "acescope/sources/runs"
 )
 
-// watched is a store whose list is read from a simulated server.
+// watched reads the list of runs from a simulated server.
 type watched struct {
 	*Feeds
 	t   *testing.T
@@ -37,7 +37,7 @@ func watch(t *testing.T, s *sim) *watched {
 	return w
 }
 
-// until waits for a list that is as wanted.
+// until waits for a list that satisfies ok.
 func (w *watched) until(what string, ok func(runspkg.RunList) bool) runspkg.RunList {
 	w.t.Helper()
 	for {
@@ -54,7 +54,7 @@ func (w *watched) until(what string, ok func(runspkg.RunList) bool) runspkg.RunL
 	}
 }
 
-// holds demands that the list is a stretch of the server's, in order.
+// holds checks that the list is a part of the server's, in order.
 func (w *watched) holds(l runspkg.RunList) {
 	w.t.Helper()
 	if len(l.Rows) > runspkg.MaxHeld+runspkg.Slack {
@@ -67,8 +67,8 @@ func (w *watched) holds(l runspkg.RunList) {
 	}
 }
 
-// TestScrollThrough100000 holds that whoever scrolls down sees every run once, in order,
-// that no more than a few thousand are held, and that the way back up is the same.
+// TestScrollThrough100000 checks that scrolling down shows every run once, in order, that no more than a few
+// thousand runs are held, and that scrolling up shows the same.
 func TestScrollThrough100000(t *testing.T) {
 	t.Parallel()
 	n := 100_000
@@ -107,7 +107,7 @@ func TestScrollThrough100000(t *testing.T) {
 	t.Logf("%d rows seen, %d held at most, heap at most %d MB, the simulated server's %d runs among it; %d listings; %s", seen, most, peak>>20, n, w.sim.lists, resident())
 }
 
-// resident is the most memory that the process ever had, where the system tells.
+// resident returns the peak memory of the process if the system reports it.
 func resident() string {
 	data, _ := os.ReadFile("/proc/self/status")
 	for _, l := range strings.Split(string(data), "\n") {
@@ -164,8 +164,7 @@ func TestWalkIsStopped(t *testing.T) {
 	}
 }
 
-// Runs that come in, close and vanish must neither double nor hide others, wherever one
-// looks.
+// Runs that start, close and disappear neither duplicate nor hide others, at any position.
 func TestListStaysWholeWhileRunsMove(t *testing.T) {
 	t.Parallel()
 	var open []runspkg.Run
@@ -181,7 +180,7 @@ func TestListStaysWholeWhileRunsMove(t *testing.T) {
 	}
 	for round := range 8 {
 		var moved []runspkg.Run
-		for i := range 30 { // some close, new ones begin
+		for i := range 30 { // some close, new ones start
 			r := simOpen(-1000 - round*30 - i)
 			r.Close, r.Exit = simStart.Add(time.Duration(2000+round*30+i)*time.Second), ace.Success
 			moved = append(moved, r, simOpen(-2000-round*30-i))
@@ -199,8 +198,7 @@ func TestListStaysWholeWhileRunsMove(t *testing.T) {
 	}
 }
 
-// A list in which nothing happens is read by its first rows; what comes, changes or is
-// deleted is seen all the same.
+// Only the first rows of an unchanged list are read; additions, changes and deletions are still noticed.
 func TestQuietListIsGlancedAt(t *testing.T) {
 	s := newSim(simRuns(1000)...)
 	w := watch(t, s)
@@ -235,7 +233,7 @@ func TestQuietListIsGlancedAt(t *testing.T) {
 	w.holds(w.Runs.Value())
 }
 
-// More new runs than are read at once leave a gap that is filled when one scrolls there.
+// If more new runs arrive than are read at once, they leave a gap that is filled when the user scrolls there.
 func TestGapIsFilled(t *testing.T) {
 	s := newSim(simRuns(1000)...)
 	w := watch(t, s)
@@ -302,7 +300,7 @@ func TestRetriesAreFoundInTurn(t *testing.T) {
 		open = append(open, simOpen(i))
 	}
 	s := newSim(open...)
-	s.trying["run-000140"] = runspkg.Trying{Attempt: 4, LastError: "connection refused"}
+	s.trying["run-000140"] = simAttempt{number: 4, lastError: "connection refused"}
 	w := watch(t, s)
 	for i := 0; ; i++ {
 		l := w.Runs.Value()
@@ -345,7 +343,7 @@ func TestOpenExperimentsTellWhatTheyDid(t *testing.T) {
 	}
 }
 
-// A query that takes too long keeps what was read, says so, and is asked again.
+// A query that times out keeps the old rows, reports it, and is retried.
 func TestSlowQuery(t *testing.T) {
 	s := newSim(simRuns(5)...)
 	w := watch(t, s)
@@ -371,7 +369,7 @@ func TestSlowQuery(t *testing.T) {
 	w.until("the server is away", func(runspkg.RunList) bool { return w.Link.Status().Connection.State == cluster.ConnLost })
 }
 
-// Another query does not wait for one that hangs.
+// A new query does not wait for a hanging one.
 func TestNewQueryDoesNotWait(t *testing.T) {
 	s := newSim(simRuns(5)...)
 	w := watch(t, s)

@@ -26,8 +26,7 @@ import (
 	runspkg "acescope/sources/runs"
 )
 
-// sim is a server that holds runs in the server's order and hands them out page by page,
-// by tokens that are positions. What it is asked is counted.
+// sim is a server that holds runs in order and lists them in pages; tokens are positions. It counts the calls.
 type sim struct {
 	client.Client
 
@@ -35,27 +34,33 @@ type sim struct {
 	runs      []runspkg.Run // in order
 	pageErr   error         // of the next listings
 	countErr  error
-	groups    bool // whether it groups by status
+	groups    bool // whether it can group by status
 	lists     int
-	rows      int // that were handed out
+	rows      int // returned rows
 	counted   []string
 	described map[string]int
-	trying    map[string]runspkg.Trying
+	trying    map[string]simAttempt
 	answers   map[string]any // by run id
 	healthy   bool
 	missing   []string
-	block     chan struct{} // closed to let listings go on; nil for at once
+	block     chan struct{} // closed to let listings continue; nil for no block
 }
 
 func newSim(runs ...runspkg.Run) *sim {
-	s := &sim{runs: runs, groups: true, described: map[string]int{}, trying: map[string]runspkg.Trying{}, answers: map[string]any{}, healthy: true}
+	s := &sim{runs: runs, groups: true, described: map[string]int{}, trying: map[string]simAttempt{}, answers: map[string]any{}, healthy: true}
 	slices.SortFunc(s.runs, func(a, b runspkg.Run) int { return runspkg.PlaceOf(a).Compare(runspkg.PlaceOf(b)) })
 	return s
 }
 
+// simAttempt is the pending activity of a simulated run.
+type simAttempt struct {
+	number    int32
+	lastError string
+}
+
 var simStart = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// simRuns is n closed tasks, the newest first.
+// simRuns returns n closed tasks, newest first.
 func simRuns(n int) []runspkg.Run {
 	runs := make([]runspkg.Run, n)
 	for i := range runs {
@@ -64,7 +69,7 @@ func simRuns(n int) []runspkg.Run {
 	return runs
 }
 
-// simRun is the i-th newest closed task; negative ones are newer still.
+// simRun returns the i-th newest closed task; negative ones are newer.
 func simRun(i int) runspkg.Run {
 	at := simStart.Add(-time.Duration(i) * time.Second)
 	exit := []ace.ExitStatus{ace.Success, ace.Wrong, ace.Success, ace.Failed}[(i%4+4)%4]
@@ -79,7 +84,7 @@ func simOpen(i int) runspkg.Run {
 	return r
 }
 
-// put adds runs, or puts them where they belong now.
+// put adds runs, or moves them to their new position.
 func (s *sim) put(runs ...runspkg.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,8 +171,7 @@ func infoOf(r runspkg.Run) *workflowpb.WorkflowExecutionInfo {
 	return info
 }
 
-// CountWorkflow understands no more than the counts that the console asks for: by one
-// value of an attribute, and by status.
+// CountWorkflow supports the console's counts: by one value of an attribute, and by status.
 func (s *sim) CountWorkflow(_ context.Context, r *workflowservice.CountWorkflowExecutionsRequest) (*workflowservice.CountWorkflowExecutionsResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,8 +200,7 @@ func (s *sim) CountWorkflow(_ context.Context, r *workflowservice.CountWorkflowE
 	return out, nil
 }
 
-// matches tells whether a run has what the picks of a query ask for; other conditions it
-// takes to be met.
+// matches reports whether a run has the picked values of a query; it ignores other conditions.
 func matches(r runspkg.Run, query string) bool {
 	if _, ored := runspkg.Conditions(query); ored {
 		return true
@@ -219,8 +222,8 @@ func (s *sim) DescribeWorkflowExecution(_ context.Context, _, runID string) (*wo
 	s.described[runID]++
 	out := &workflowservice.DescribeWorkflowExecutionResponse{}
 	if t, ok := s.trying[runID]; ok {
-		out.PendingActivities = []*workflowpb.PendingActivityInfo{{Attempt: t.Attempt, ActivityType: &commonpb.ActivityType{Name: "run_generator"},
-			LastFailure: &failurepb.Failure{Message: t.LastError}}}
+		out.PendingActivities = []*workflowpb.PendingActivityInfo{{Attempt: t.number, ActivityType: &commonpb.ActivityType{Name: "run_generator"},
+			LastFailure: &failurepb.Failure{Message: t.lastError}}}
 	}
 	return out, nil
 }

@@ -73,8 +73,8 @@ func TestMeterIsBounded(t *testing.T) {
 	}
 }
 
-// well is a system in which nothing is wrong.
-func well() *system.System {
+// healthySystem is a system without problems.
+func healthySystem() *system.System {
 	poller := []system.Poller{{Identity: "1@host", Last: base}}
 	return &system.System{At: base, Mode: "embedded", Address: "127.0.0.1:7233", Space: "ace-dev", Server: system.ServerInfo{Version: "1.32.1"},
 		Host:   cluster.Host{PID: 7, DataDir: "/d", Free: 10 << 30},
@@ -82,7 +82,7 @@ func well() *system.System {
 }
 
 func TestChecks(t *testing.T) {
-	if c := well().Checks(base); system.Wrong(c) != 0 {
+	if c := healthySystem().Checks(base); system.CountErrors(c) != 0 {
 		t.Fatalf("%+v", c)
 	}
 	for name, c := range map[string]struct {
@@ -91,25 +91,25 @@ func TestChecks(t *testing.T) {
 		state        system.CheckState
 		text, advice string
 	}{
-		"away":    {func(s *system.System) { s.Err = "connection refused" }, "server", system.CheckWrong, "cannot be reached: connection refused", "acescope serve --data-dir /d"},
-		"cluster": {func(s *system.System) { s.Err, s.Host = "refused", cluster.Host{} }, "server", system.CheckWrong, "refused", "acescope doctor --address 127.0.0.1:7233"},
-		"worker":  {func(s *system.System) { s.Queues[1].Pollers = nil }, "ace activity", system.CheckWrong, "no worker polls", "acescope serve --data-dir /d"},
+		"away":    {func(s *system.System) { s.Err = "connection refused" }, "server", system.CheckError, "cannot be reached: connection refused", "acescope serve --data-dir /d"},
+		"cluster": {func(s *system.System) { s.Err, s.Host = "refused", cluster.Host{} }, "server", system.CheckError, "refused", "acescope doctor --address 127.0.0.1:7233"},
+		"worker":  {func(s *system.System) { s.Queues[1].Pollers = nil }, "ace activity", system.CheckError, "no worker polls", "acescope serve --data-dir /d"},
 		"foreign": {func(s *system.System) {
 			s.Queues = append(s.Queues, system.Queue{Name: "orders", Kind: "workflow", Backlog: 3})
-		}, "orders workflow", system.CheckWrong, "3 waiting", "serves task queue orders"},
-		"unused": {func(s *system.System) { s.Queues = append(s.Queues, system.Queue{Name: "orders", Kind: "activity"}) }, "orders activity", system.CheckFine, "no worker polls and nothing waits", ""},
-		"gone":   {func(s *system.System) { s.Queues[0].Pollers = []system.Poller{{"1@host", base.Add(-time.Hour), 0}} }, "ace workflow", system.CheckOdd, "1 poller", "seems to be gone"},
-		"slow":   {func(s *system.System) { s.Queues[0].Backlog, s.Queues[0].Oldest = 40, time.Minute }, "ace workflow", system.CheckOdd, "40 waiting", "do not keep up"},
-		"attributes": {func(s *system.System) { s.Attributes = []string{"Phase", "TaskId"} }, "attributes", system.CheckWrong, "lacks Phase, TaskId",
+		}, "orders workflow", system.CheckError, "3 waiting", "serves task queue orders"},
+		"unused": {func(s *system.System) { s.Queues = append(s.Queues, system.Queue{Name: "orders", Kind: "activity"}) }, "orders activity", system.CheckOK, "no worker polls and nothing waits", ""},
+		"gone":   {func(s *system.System) { s.Queues[0].Pollers = []system.Poller{{"1@host", base.Add(-time.Hour), 0}} }, "ace workflow", system.CheckWarning, "1 poller", "seems to be gone"},
+		"slow":   {func(s *system.System) { s.Queues[0].Backlog, s.Queues[0].Oldest = 40, time.Minute }, "ace workflow", system.CheckWarning, "40 waiting", "do not keep up"},
+		"attributes": {func(s *system.System) { s.Attributes = []string{"Phase", "TaskId"} }, "attributes", system.CheckError, "lacks Phase, TaskId",
 			"temporal operator search-attribute create --namespace ace-dev --name Phase --type Keyword --name TaskId --type Keyword"},
-		"disk":   {func(s *system.System) { s.Host.Free = 1 << 20 }, "data", system.CheckWrong, "1.0 MiB free", "make room"},
-		"source": {func(s *system.System) { s.Sources = []system.SourceAge{{Name: "disk", Text: "is full", Dropped: 4}} }, "disk", system.CheckWrong, "is full, 4 dropped", ""},
+		"disk":   {func(s *system.System) { s.Host.Free = 1 << 20 }, "data", system.CheckError, "1.0 MiB free", "make room"},
+		"source": {func(s *system.System) { s.Sources = []system.SourceAge{{Name: "disk", Text: "is full", Dropped: 4}} }, "disk", system.CheckError, "is full, 4 dropped", ""},
 		"calls": {func(s *system.System) {
 			s.Calls = []cluster.CallStat{{Name: "X", PerMinute: 3, Failed: 1, LastError: "no"}}
-		}, "X", system.CheckOdd, "1 failed: no", ""},
+		}, "X", system.CheckWarning, "1 failed: no", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := well()
+			s := healthySystem()
 			c.change(s)
 			for _, got := range s.Checks(base) {
 				if got.Name == c.row {

@@ -72,7 +72,7 @@ func TestTimelineOfAnOpenTask(t *testing.T) {
 	}
 }
 
-// A timeline of the last page alone has beginnings that are not known.
+// A timeline of the last page alone has unknown starts.
 func TestTimelineOfTheLastPage(t *testing.T) {
 	events := historytest.Task(true).Events
 	for from := range events {
@@ -85,7 +85,7 @@ func TestTimelineOfTheLastPage(t *testing.T) {
 	}
 }
 
-// However a history is read, what comes of it is the same.
+// The order of reading a history does not change the result.
 func TestFillingGivesTheSame(t *testing.T) {
 	events := historytest.Long(1_500).Events
 	want := histories.NewEventLog("w", "r", events, time.Now())
@@ -115,7 +115,7 @@ func TestTimelineOfOtherEnds(t *testing.T) {
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: histories.SpanContinued,
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       histories.SpanTerminated,
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        histories.SpanTimedOut,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         histories.SpanCancelled,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         histories.SpanCanceled,
 	} {
 		b := historytest.Task(false)
 		b.Add(time.Second, end, func(e *historypb.HistoryEvent) {
@@ -147,7 +147,7 @@ func TestBars(t *testing.T) {
 		{histories.Span{Start: 30 * ms, State: histories.SpanScheduled}, "...wwwwwww"},
 		{histories.Span{Start: 10 * ms, Run: 40 * ms, End: 60 * ms, State: histories.SpanFailed, Kind: histories.SpanActivity, Attempt: 2}, ".~~~fff..."[:6] + "x..."},
 		{histories.Span{Start: 55 * ms, Run: 55 * ms, End: 55 * ms, Point: true}, ".....p...."},
-		{histories.Span{Start: 55 * ms, Run: 55 * ms, End: 20 * ms}, ".....r...."}, // a clock that went backwards
+		{histories.Span{Start: 55 * ms, Run: 55 * ms, End: 20 * ms}, ".....r...."}, // a clock that went backward
 		{histories.Span{Start: 200 * ms, Run: 200 * ms, End: 300 * ms}, ".........."},
 		{histories.Span{Start: 100 * ms, Run: 100 * ms, End: 100 * ms}, ".........r"},
 		{histories.Span{Start: -50 * ms, Run: -50 * ms, End: 300 * ms}, "rrrrrrrrrr"},

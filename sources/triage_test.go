@@ -26,10 +26,10 @@ func ended(i int, exit ace.ExitStatus) runspkg.Run {
 		Start: base.Add(-time.Duration(i)*time.Minute - time.Second), Close: base.Add(-time.Duration(i) * time.Minute)}
 }
 
-// some is n ended runs of which every third failed at one of two things and every fifth
-// answered wrong, newest first.
-func some(n int) *triage.Facts {
-	f := &triage.Facts{Window: triage.TriageWindow, Ends: map[string]triage.Ending{}, Notes: map[string]string{}, Steps: map[string][]triage.Timed{}}
+// exampleFacts returns n closed runs, newest first: every third failed for one of two reasons, every fifth answered
+// wrong.
+func exampleFacts(n int) *triage.Facts {
+	f := &triage.Facts{Window: triage.DefaultWindow, Ends: map[string]triage.Ending{}, Notes: map[string]string{}, Steps: map[string][]triage.Timed{}}
 	for i := range n {
 		exit := ace.Success
 		switch {
@@ -46,7 +46,7 @@ func some(n int) *triage.Facts {
 			if i%2 == 0 {
 				what = fmt.Sprintf("open /data/%d: no such file", i)
 			}
-			f.Ends[r.RunID] = triage.Ending{ace.Failure{Kind: ace.Failed, Type: "E", Message: what}, ace.ActivityReflector, triage.Normalise(what)}
+			f.Ends[r.RunID] = triage.Ending{ace.Failure{Kind: ace.Failed, Type: "E", Message: what}, ace.ActivityReflector, triage.Normalize(what)}
 		}
 		f.Closed = append(f.Closed, r)
 	}
@@ -54,12 +54,12 @@ func some(n int) *triage.Facts {
 }
 
 func TestAnalyse(t *testing.T) {
-	f := some(60)
+	f := exampleFacts(60)
 	f.Retrying = []triage.Retrying{{Run: runspkg.Run{RunID: "a"}, Attempt: 3, Since: base}, {Run: runspkg.Run{RunID: "b"}, Attempt: 9, Since: base},
 		{Run: runspkg.Run{RunID: "c"}, Attempt: 9, Since: base.Add(-time.Hour)}}
-	got := f.Analyse(base)
-	if got.Ended != 60 || got.Troubled != 28 || len(got.Groups) != 3 || !got.To.Equal(base) || !got.From.Equal(base.Add(-59*time.Minute)) {
-		t.Fatalf("%d ended, %d troubled, %d groups, %s to %s", got.Ended, got.Troubled, len(got.Groups), got.From, got.To)
+	got := f.Analyze(base)
+	if got.Ended != 60 || got.Grouped != 28 || len(got.Groups) != 3 || !got.To.Equal(base) || !got.From.Equal(base.Add(-59*time.Minute)) {
+		t.Fatalf("%d ended, %d troubled, %d groups, %s to %s", got.Ended, got.Grouped, len(got.Groups), got.From, got.To)
 	}
 	g := got.Groups[0]
 	if g.Count != 10 || g.Kind != ace.Failed || g.Phase != ace.PhaseReflector || g.Last.Run.TaskID != "q-0000" || g.First.Run.TaskID != "q-0054" ||
@@ -73,7 +73,7 @@ func TestAnalyse(t *testing.T) {
 	if len(g.Trend) != triage.TrendBuckets || sum != 10 || g.Trend[triage.TrendBuckets-1] == 0 {
 		t.Errorf("trend %v", g.Trend)
 	}
-	if w := got.Groups[2]; w.Kind != ace.Wrong || w.Count != 8 || w.Dataset != "finance" || w.Pattern != "wrong answer though every tool call succeeded" {
+	if w := got.Groups[2]; w.Kind != ace.Wrong || w.Count != 8 || w.Dataset != "finance" || w.Pattern != "wrong answer; every tool call succeeded" {
 		t.Errorf("%+v", w)
 	}
 	order := ""
@@ -83,23 +83,23 @@ func TestAnalyse(t *testing.T) {
 	if order != "cba" {
 		t.Errorf("retrying in the order %s", order)
 	}
-	if len(got.Dearest) != triage.MaxTop || got.Dearest[0].TaskID != "q-0059" || got.Largest[19].TaskID != "q-0040" {
-		t.Errorf("dearest %s, the twentieth largest %s", got.Dearest[0].TaskID, got.Largest[19].TaskID)
+	if len(got.MostExpensive) != triage.MaxTop || got.MostExpensive[0].TaskID != "q-0059" || got.Largest[19].TaskID != "q-0040" {
+		t.Errorf("most expensive %s, the twentieth largest %s", got.MostExpensive[0].TaskID, got.Largest[19].TaskID)
 	}
 	if p := got.Phases; len(p) != 2 || p[0].Phase != "generator" || p[0].P50 != 30 || p[0].P95 != 57 || p[0].Max != 60 || p[0].Worst.TaskID != "q-0059" || p[1].P95 != 2 {
 		t.Errorf("%+v", p)
 	}
 }
 
-// What stands in no memo comes from a sample, and what is not known is counted.
+// Step times that are not in memos come from a sample, and unknown ones are counted.
 func TestPhasesSayWhatTheyAreOver(t *testing.T) {
-	f := some(10)
+	f := exampleFacts(10)
 	for i := range f.Closed {
 		f.Closed[i].Exit = ace.Success
 		f.Closed[i].Summary = nil
 	}
 	f.Steps["run-q-0003"] = []triage.Timed{{"pack", 7}, {"generator", 5}}
-	got := f.Analyse(base)
+	got := f.Analyze(base)
 	if got.PhaseRuns != 1 || got.PhaseSampled != 1 || got.PhaseUnknown != 9 || len(got.Phases) != 2 || got.Phases[1].Phase != "pack" {
 		t.Errorf("%d runs, %d sampled, %d unknown: %+v", got.PhaseRuns, got.PhaseSampled, got.PhaseUnknown, got.Phases)
 	}
@@ -130,13 +130,13 @@ func TestTopIsThatOfSorting(t *testing.T) {
 }
 
 func TestGroupsAreBounded(t *testing.T) {
-	f := some(0)
+	f := exampleFacts(0)
 	for i := range 3 * triage.MaxGroups {
 		r := ended(i, ace.Failed)
 		f.Closed = append(f.Closed, r)
 		f.Ends[r.RunID] = triage.Ending{Failure: ace.Failure{Message: "kind " + strings.Repeat("a", i+1)}}
 	}
-	if got := f.Analyse(base); len(got.Groups) != triage.MaxGroups || got.GroupsDropped != 2*triage.MaxGroups {
+	if got := f.Analyze(base); len(got.Groups) != triage.MaxGroups || got.GroupsDropped != 2*triage.MaxGroups {
 		t.Errorf("%d groups, %d dropped", len(got.Groups), got.GroupsDropped)
 	}
 }
@@ -157,15 +157,15 @@ func TestGroupQuery(t *testing.T) {
 	}
 }
 
-// What is published is not written to by the scans that follow.
+// Later scans do not change a published result.
 func TestTriageDoesNotChange(t *testing.T) {
-	f := some(12)
+	f := exampleFacts(12)
 	f.Retrying = []triage.Retrying{{Run: runspkg.Run{RunID: "a"}, Attempt: 2}}
-	before := f.Analyse(base)
+	before := f.Analyze(base)
 	count, slowest := before.Groups[0].Count, before.Slowest[0].RunID
 	f.Retrying[0].Attempt = 9
 	f.Closed = append([]runspkg.Run{ended(99, ace.Failed)}, f.Closed...)
-	f.Analyse(base)
+	f.Analyze(base)
 	if before.Retrying[0].Attempt != 2 || before.Groups[0].Count != count || before.Slowest[0].RunID != slowest {
 		t.Error("the triage changed")
 	}
@@ -203,7 +203,7 @@ func TestStepTimer(t *testing.T) {
 	end.Attributes = &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: 5}}
 	var s triage.StepTimer
 	for _, e := range []*historypb.HistoryEvent{end, schedule, begin, end} {
-		s.See(e)
+		s.Add(e)
 	}
 	if len(s.Done) != 1 || s.Done[0] != (triage.Timed{"generator", 25}) {
 		t.Errorf("%+v", s.Done)
@@ -211,8 +211,8 @@ func TestStepTimer(t *testing.T) {
 }
 
 func BenchmarkAnalyse(b *testing.B) {
-	f := some(triage.TriageWindow)
+	f := exampleFacts(triage.DefaultWindow)
 	for b.Loop() {
-		f.Analyse(base)
+		f.Analyze(base)
 	}
 }

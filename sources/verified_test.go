@@ -14,7 +14,7 @@ import (
 	"acescope/sources/runstest"
 )
 
-// untilVerified waits for a snapshot that satisfies.
+// untilVerified waits for a value that satisfies want.
 func untilVerified(t *testing.T, s *sources.Feeds, want func(*histories.Verified) bool) *histories.Verified {
 	t.Helper()
 	for {
@@ -31,7 +31,7 @@ func untilVerified(t *testing.T, s *sources.Feeds, want func(*histories.Verified
 
 func ended(v *histories.Verified) bool { return !v.Ended.IsZero() }
 
-// running is a store on a server with so many runs, until the test ends.
+// running returns feeds on a server with a number of runs, until the test ends.
 func running(t *testing.T, runs int, verify func(context.Context, []*historypb.HistoryEvent, bool) histories.ReplayVerdict) *sources.Feeds {
 	t.Helper()
 	s := sources.NewFeeds()
@@ -42,7 +42,7 @@ func running(t *testing.T, runs int, verify func(context.Context, []*historypb.H
 	return s
 }
 
-// Every run of a query is verified, in the background; what is not the same comes first.
+// Every run of a query is verified in the background; runs that do not match come first.
 func TestVerifyRuns(t *testing.T) {
 	const runs = 700
 	turn := make(chan int, runs)
@@ -59,9 +59,9 @@ func TestVerifyRuns(t *testing.T) {
 		}
 		return v
 	})
-	s.VerifyRuns(histories.VerifyWish{Strict: true})
+	s.VerifyRuns(histories.VerifyRequest{Strict: true})
 	v := untilVerified(t, s, ended)
-	if v.Done != runs || v.Total != runs || v.Diverged != 7 || v.Drifted != 7 || v.Same != runs-14 || v.Broken || v.Err != "" || v.Dropped() != 0 || v.Events == 0 {
+	if v.Done != runs || v.Total != runs || v.Diverged != 7 || v.Drifted != 7 || v.Same != runs-14 || v.Incomplete || v.Err != "" || v.Dropped() != 0 || v.Events == 0 {
 		t.Errorf("%+v", v)
 	}
 	for i, r := range v.Rows {
@@ -74,19 +74,19 @@ func TestVerifyRuns(t *testing.T) {
 	}
 }
 
-// Only the runs that were named are verified, and a run that cannot be read says why.
+// Only the named runs are verified, and a run that cannot be read has a reason.
 func TestVerifyNamedRuns(t *testing.T) {
 	s := running(t, 3, func(context.Context, []*historypb.HistoryEvent, bool) histories.ReplayVerdict {
 		return histories.ReplayVerdict{Outcome: histories.VerifySame}
 	})
-	s.VerifyRuns(histories.VerifyWish{Runs: []runspkg.Run{{WorkflowID: runstest.WorkflowID(1), RunID: runstest.RunID(1)}, {WorkflowID: "gone", RunID: "gone"}}})
+	s.VerifyRuns(histories.VerifyRequest{Runs: []runspkg.Run{{WorkflowID: runstest.WorkflowID(1), RunID: runstest.RunID(1)}, {WorkflowID: "gone", RunID: "gone"}}})
 	v := untilVerified(t, s, ended)
 	if v.Total != 2 || v.Done != 2 || v.Same+v.Unverified != 2 {
 		t.Errorf("%+v", v)
 	}
 }
 
-// What is cancelled keeps what was found, and says that it is not all.
+// A canceled verification keeps its results and reports that they are incomplete.
 func TestVerifyStopped(t *testing.T) {
 	var first atomic.Bool
 	waits := make(chan struct{}, 100)
@@ -98,10 +98,10 @@ func TestVerifyStopped(t *testing.T) {
 		<-ctx.Done()
 		return histories.ReplayVerdict{Outcome: histories.VerifyUnverified}
 	})
-	s.VerifyRuns(histories.VerifyWish{})
+	s.VerifyRuns(histories.VerifyRequest{})
 	<-waits
 	s.Link.CancelWork(s.Link.Status().Work[0].ID)
-	if v := untilVerified(t, s, ended); !v.Broken || v.Unverified != 0 || v.Done > 1 {
+	if v := untilVerified(t, s, ended); !v.Incomplete || v.Unverified != 0 || v.Done > 1 {
 		t.Errorf("%+v", v)
 	}
 }

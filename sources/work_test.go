@@ -16,7 +16,7 @@ func TestWorkIsShownAndCancelled(t *testing.T) {
 	}
 	s.Link.CancelWork(before.Work[0].ID)
 	if first.Err() != context.Canceled || second.Err() != nil {
-		t.Errorf("after one was cancelled: %v, %v", first.Err(), second.Err())
+		t.Errorf("after one was canceled: %v, %v", first.Err(), second.Err())
 	}
 	end()
 	end()

@@ -53,7 +53,7 @@ func blueprintRunSnapshot(s *blueprintrun.State) *snapshot {
 		r.Close = noon.Add(-10 * time.Second)
 	}
 	snap := ready(r)
-	d := &histories.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: r.Start, Close: r.Close, Events: 23, From: runs.FromHistory, Course: s}
+	d := &histories.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: r.Start, Close: r.Close, Events: 23, From: runs.FromHistory, BlueprintRun: s}
 	d.Phase = ace.PhaseAnswer{Phase: r.Phase, ExitStatus: r.Exit, Steps: runners.CourseSteps(s, d.Start, d.Close)}
 	if s.Result != nil {
 		d.CloseEvent, d.Phase.Failure = 23, &ace.Failure{Kind: ace.Failed, Type: string(s.Result.Reason), Message: s.Result.Error}

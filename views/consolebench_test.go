@@ -360,7 +360,7 @@ func openHistory(b *testing.B, c client.Client, namespace string) {
 		})
 		all := p.until("all events", func(s *moment) bool {
 			l := s.Events
-			return l != nil && l.Left == 0 && !l.Reading && l.Len() >= historyEvents
+			return l != nil && l.Unread == 0 && !l.Reading && l.Len() >= historyEvents
 		})
 		answered := time.Unix(0, pages.at.Load())
 		b.ReportMetric(millis(answered.Sub(pressed)), "byte-ms")

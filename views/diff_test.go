@@ -56,7 +56,7 @@ func twoRuns() *histories.RunDiff {
 	d.FirstResult = &histories.Divergence{Pair: 3, Text: `activity run_skills_session #1 (event 11 in A, 13 in B) came to something else at /answer: "17.2" in A, "17.25" in B, and in 2 more places.`}
 	d.Notes = []string{"Payloads of 1 step are encoded and not the same byte for byte: whether they differ cannot be told here."}
 	return &histories.RunDiff{A: histories.DiffRef{WorkflowID: "ace/plain-e1-0004", RunID: "run-a", TaskID: "plain-e1-0004"},
-		B: histories.DiffRef{WorkflowID: "ace/tuned-e1-0004", RunID: "run-b", TaskID: "tuned-e1-0004"}, ReadA: 38, ReadB: 44, Diff: d, Took: 12 * time.Millisecond, Updated: noon}
+		B: histories.DiffRef{WorkflowID: "ace/tuned-e1-0004", RunID: "run-b", TaskID: "tuned-e1-0004"}, ReadA: 38, ReadB: 44, Diff: d, Duration: 12 * time.Millisecond, Updated: noon}
 }
 
 // diffing returns a console that shows the diff screen.
@@ -184,7 +184,7 @@ func forkDiff(t *testing.T) *histories.RunDiff {
 	d := compare.Of(sides[0], sides[1], compare.Options{})
 	return &histories.RunDiff{A: histories.DiffRef{WorkflowID: d.A.WorkflowID, RunID: d.A.RunIDs[0], TaskID: "original-hello"},
 		B:     histories.DiffRef{WorkflowID: d.B.WorkflowID, RunID: d.B.RunIDs[0], TaskID: "original-hello~f1"},
-		ReadA: d.A.Events, ReadB: d.B.Events, Diff: d, Took: 2 * time.Millisecond, Updated: noon}
+		ReadA: d.A.Events, ReadB: d.B.Events, Diff: d, Duration: 2 * time.Millisecond, Updated: noon}
 }
 
 // The steps that a fork reused are marked.

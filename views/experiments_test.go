@@ -42,7 +42,7 @@ func learnt(name, data string, n, hard int, cost float64) *experiments.Series {
 		t.Exit, t.Verdict, t.Bullets = append(t.Exit, exit), append(t.Verdict, v), append(t.Bullets, int32(bullets))
 		t.Accepted, t.Rejected = append(t.Accepted, int32(2-i%2)), append(t.Rejected, int32(i%3/2))
 		t.Input, t.Output, t.Cost = append(t.Input, 500), append(t.Output, 100), append(t.Cost, cost)
-		t.At, t.Took = append(t.At, int64(i+1)*1200), append(t.Took, 800)
+		t.At, t.Duration = append(t.At, int64(i+1)*1200), append(t.Duration, 800)
 		p.Bullets, p.Accepted, p.Rejected = bullets, p.Accepted+2-i%2, p.Rejected+i%3/2
 		p.Epochs[0].Tasks++
 		p.Usage = p.Usage.Add(ace.Usage{InputTokens: 500, OutputTokens: 100, CostUSD: cost})

@@ -55,9 +55,9 @@ type snapshot struct {
 	RunDiff     *histories.RunDiff
 	Verified    *histories.Verified
 	Logs        *logs.Logs
-	Books       *playbooks.Books
+	Books       *playbooks.Playbooks
 	Experiments *experiments.Experiments
-	Triage      *triage.Triage
+	Triage      *triage.Result
 	Sessions    *sessions.Sessions
 	Approvals   *sessions.Approvals
 	Transcripts *sessions.Transcripts
@@ -122,11 +122,11 @@ type (
 	fakeArtifacts   struct{ fakeFeed[*histories.Artifacts] }
 	fakeReplay      struct{ fakeFeed[*histories.Replay] }
 	fakeDiff        struct{ fakeFeed[*histories.RunDiff] }
-	fakeBooks       struct{ fakeFeed[*playbooks.Books] }
+	fakeBooks       struct{ fakeFeed[*playbooks.Playbooks] }
 	fakeExperiments struct {
 		fakeFeed[*experiments.Experiments]
 	}
-	fakeTriage      struct{ fakeFeed[*triage.Triage] }
+	fakeTriage      struct{ fakeFeed[*triage.Result] }
 	fakeLogs        struct{ fakeFeed[*logs.Logs] }
 	fakeTranscripts struct {
 		fakeFeed[*sessions.Transcripts]
@@ -153,7 +153,7 @@ func (s *store) feeds() Feeds {
 		TimeMachine: fakeReplay{fakeFeed[*histories.Replay]{s, "replay", func(c *snapshot) *histories.Replay { return c.Replay }}},
 		Verified:    fakeFeed[*histories.Verified]{s, "verified", func(c *snapshot) *histories.Verified { return c.Verified }},
 		Diff:        fakeDiff{fakeFeed[*histories.RunDiff]{s, "diff", func(c *snapshot) *histories.RunDiff { return c.RunDiff }}},
-		Playbooks:   fakeBooks{fakeFeed[*playbooks.Books]{s, "playbook", func(c *snapshot) *playbooks.Books { return c.Books }}},
+		Playbooks:   fakeBooks{fakeFeed[*playbooks.Playbooks]{s, "playbook", func(c *snapshot) *playbooks.Playbooks { return c.Books }}},
 		Experiments: s.experiments(),
 		Triage:      s.triage(),
 		Logs:        fakeLogs{fakeFeed[*logs.Logs]{s, "logs", func(c *snapshot) *logs.Logs { return c.Logs }}},
@@ -172,7 +172,7 @@ func (s *store) experiments() fakeExperiments {
 }
 
 func (s *store) triage() fakeTriage {
-	return fakeTriage{fakeFeed[*triage.Triage]{s, "triage", func(c *snapshot) *triage.Triage { return c.Triage }}}
+	return fakeTriage{fakeFeed[*triage.Result]{s, "triage", func(c *snapshot) *triage.Result { return c.Triage }}}
 }
 
 func (s *store) tell(format string, args ...any) {
@@ -199,35 +199,35 @@ func (s *store) StartWork(ctx context.Context, label string) (context.Context, f
 func (s *store) Compare(ask histories.DiffAsk) {
 	s.tell("diff %s %s %v", ask.A.WorkflowID, ask.B.WorkflowID, ask.AllFields)
 }
-func (s *store) VerifyRuns(w histories.VerifyWish) {
+func (s *store) VerifyRuns(w histories.VerifyRequest) {
 	s.tell("verify %d runs of %q %v", len(w.Runs), w.Query, w.Strict)
 }
 
-func (s fakeList) LoadMore()                    { s.tell("more") }
-func (s fakeList) LoadNewer()                   { s.tell("newer") }
-func (s fakeList) LoadFirst()                   { s.tell("first") }
-func (s fakeList) LoadLast()                    { s.tell("last") }
-func (s fakeList) StopWalk()                    { s.tell("stop") }
-func (s fakeArtifacts) Open(r ace.Ref)          { s.tell("artifact %s", r.SHA256) }
-func (s fakeEvents) Open(id int64)              { s.tell("open %d", id) }
-func (s fakeReplay) StepTo(event int64)         { s.tell("step to %d", event) }
-func (s fakeReplay) StepToPosition(pos int)     { s.tell("step to position %d", pos) }
-func (s fakeReplay) WatchValue(expr string)     { s.tell("watch %s", expr) }
-func (s fakeReplay) NextWatched(forward bool)   { s.tell("next change %v", forward) }
-func (s fakeBooks) Refine(w playbooks.BookWish) { s.tell("books %+v", w) }
-func (s fakeBooks) Again()                      { s.tell("read books") }
-func (s fakeExperiments) Show(ids []string)     { s.tell("experiments %v", ids) }
-func (s fakeTriage) SetWindow(n int)            { s.tell("window %d", n) }
-func (s fakeTriage) SetSince(d time.Duration)   { s.tell("since %s", d) }
-func (s fakeTriage) Stop()                      { s.tell("stop") }
-func (s fakeTriage) Again()                     { s.tell("scan") }
-func (s fakeLogs) FollowLogs(paths []string)    { s.tell("follow %q", paths) }
-func (s fakeLogs) FollowCalls(ref ace.Ref)      { s.tell("calls %s", ref.SHA256) }
-func (s fakeTranscripts) Read(path string)      { s.tell("talk %s", path) }
-func (s fakeSessions) Read(id string)           { s.tell("session %s", id) }
-func (s fakeRunners) Refine(id string)          { s.tell("runner %s", id) }
-func (s fakeDiff) Want(ask histories.DiffAsk)   { s.Compare(ask) }
-func (s fakeDiff) Again()                       { s.tell("diff again") }
+func (s fakeList) LoadMore()                  { s.tell("more") }
+func (s fakeList) LoadNewer()                 { s.tell("newer") }
+func (s fakeList) LoadFirst()                 { s.tell("first") }
+func (s fakeList) LoadLast()                  { s.tell("last") }
+func (s fakeList) StopWalk()                  { s.tell("stop") }
+func (s fakeArtifacts) Open(r ace.Ref)        { s.tell("artifact %s", r.SHA256) }
+func (s fakeEvents) Open(id int64)            { s.tell("open %d", id) }
+func (s fakeReplay) StepTo(event int64)       { s.tell("step to %d", event) }
+func (s fakeReplay) StepToPosition(pos int)   { s.tell("step to position %d", pos) }
+func (s fakeReplay) WatchValue(expr string)   { s.tell("watch %s", expr) }
+func (s fakeReplay) NextWatched(forward bool) { s.tell("next change %v", forward) }
+func (s fakeBooks) Refine(w playbooks.Ask)    { s.tell("books %+v", w) }
+func (s fakeBooks) Again()                    { s.tell("read books") }
+func (s fakeExperiments) Show(ids []string)   { s.tell("experiments %v", ids) }
+func (s fakeTriage) SetWindow(n int)          { s.tell("window %d", n) }
+func (s fakeTriage) SetSince(d time.Duration) { s.tell("since %s", d) }
+func (s fakeTriage) Stop()                    { s.tell("stop") }
+func (s fakeTriage) Again()                   { s.tell("scan") }
+func (s fakeLogs) FollowLogs(paths []string)  { s.tell("follow %q", paths) }
+func (s fakeLogs) FollowCalls(ref ace.Ref)    { s.tell("calls %s", ref.SHA256) }
+func (s fakeTranscripts) Read(path string)    { s.tell("talk %s", path) }
+func (s fakeSessions) Read(id string)         { s.tell("session %s", id) }
+func (s fakeRunners) Refine(id string)        { s.tell("runner %s", id) }
+func (s fakeDiff) Want(ask histories.DiffAsk) { s.Compare(ask) }
+func (s fakeDiff) Again()                     { s.tell("diff again") }
 func (s fakeEvents) Filter(f histories.EventFilter) {
 	s.tell("events /%s/ !/%s/ full=%v", f.Include, f.Exclude, f.Full)
 }

@@ -62,7 +62,7 @@ func TestFileRefuses(t *testing.T) {
 func TestFileEmpty(t *testing.T) {
 	snap := ready()
 	snap.Experiments = &experiments.Experiments{Loaded: noon}
-	snap.Books = &playbooks.Books{Missing: "no task in the files changed a playbook"}
+	snap.Books = &playbooks.Playbooks{Missing: "no task in the files changed a playbook"}
 	sc := onFile(t, snap, theme.New(true, true), 80, 24)
 	for key, want := range map[string]string{"1": "reading the history", "4": "no task in the files changed a playbook",
 		"5": "the files contain no history of an experiment", "8": "none: a history file needs no server"} {

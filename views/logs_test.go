@@ -20,15 +20,15 @@ import (
 // logged has three log files, the second of which was rotated.
 func logged() *snapshot {
 	s := full(5)
-	l := &logs.Logs{Why: "of the run, and what others say of it", Base: "/data/logs", Session: 1, Mention: []string{"run-q-00005"}, Dropped: 120, First: 120}
-	file := func(name string, size int64, state logfile.State, rate float64) logs.LogFile {
-		return logs.LogFile{File: logfile.File{Path: "/data/logs/" + name, Size: size, State: state}, PerSecond: rate, RatedAt: noon.Add(-time.Second)}
+	l := &logs.Logs{Description: "of the run, and what others say of it", Base: "/data/logs", Session: 1, Mention: []string{"run-q-00005"}, Dropped: 120, First: 120}
+	file := func(name string, size int64, state logfile.State, rate float64) logs.File {
+		return logs.File{File: logfile.File{Path: "/data/logs/" + name, Size: size, State: state}, PerSecond: rate, RatedAt: noon.Add(-time.Second)}
 	}
-	l.Files = []logs.LogFile{file("acescope.log", 48_213, logfile.Following, 12.4), file("runs/ace%2Fq-00005/run-q-00005/agent.jsonl", 1_204_233_118, logfile.Following, 1043),
+	l.Files = []logs.File{file("acescope.log", 48_213, logfile.Following, 12.4), file("runs/ace%2Fq-00005/run-q-00005/agent.jsonl", 1_204_233_118, logfile.Following, 1043),
 		file("secret.log", 12, logfile.Unreadable, 0), file("old.log", 0, logfile.Removed, 0), file("app.log", 0, logfile.Truncated, 0)}
 	l.Files[2].Err = "permission denied"
 	for i := range 60 {
-		e := logs.LogEntry{File: l.Files[i%2].Path, Number: int64(i + 1), At: noon}
+		e := logs.Entry{File: l.Files[i%2].Path, Number: int64(i + 1), At: noon}
 		at := noon.Add(time.Duration(i) * 20 * time.Millisecond).Format(time.RFC3339Nano)
 		switch i % 6 {
 		case 0:
@@ -49,7 +49,7 @@ func logged() *snapshot {
 		}
 		l.Lines = append(l.Lines, e)
 	}
-	l.Open = []logs.LogEntry{{File: l.Files[0].Path, Text: "half a li"}}
+	l.Open = []logs.Entry{{File: l.Files[0].Path, Text: "half a li"}}
 	s.Logs = l
 	return s
 }
@@ -69,9 +69,9 @@ func TestLogScreens(t *testing.T) {
 		}
 	}
 	polling := logged()
-	polling.Logs.Trouble = "looking at files every 1s: no watch can be had: too many open files"
+	polling.Logs.Problem = "looking at files every 1s: no watch can be had: too many open files"
 	empty := full(5)
-	empty.Logs = &logs.Logs{Why: "of the data directory", Session: 1}
+	empty.Logs = &logs.Logs{Description: "of the data directory", Session: 1}
 	broken := full(5)
 	broken.Logs = &logs.Logs{Err: "there is no data directory here: choose files to follow", Session: 1}
 	for name, c := range map[string]struct {
@@ -169,7 +169,7 @@ func TestLogSettingsAndCalls(t *testing.T) {
 func grown(s *snapshot, n, drop int) *snapshot {
 	next, l := *s, *s.Logs
 	for i := range n {
-		l.Lines = append(slices.Clone(l.Lines), logs.LogEntry{File: l.Files[0].Path, Text: fmt.Sprintf("fresh %d", i), At: noon})
+		l.Lines = append(slices.Clone(l.Lines), logs.Entry{File: l.Files[0].Path, Text: fmt.Sprintf("fresh %d", i), At: noon})
 	}
 	l.Lines, l.First, l.Dropped = l.Lines[drop:], l.First+int64(drop), l.Dropped+int64(drop)
 	next.Logs = &l
@@ -239,8 +239,8 @@ func TestLogCopyAndFilters(t *testing.T) {
 func BenchmarkLogSearch(b *testing.B) {
 	s := logged()
 	l := *s.Logs
-	for i := range logs.MaxLogLines {
-		l.Lines = append(l.Lines, logs.LogEntry{File: l.Files[0].Path,
+	for i := range logs.MaxLines {
+		l.Lines = append(l.Lines, logs.Entry{File: l.Files[0].Path,
 			Text: fmt.Sprintf(`{"time":"2026-05-04T12:00:00Z","level":"info","seq":%d,"msg":"%s"}`, i, strings.Repeat("learning by doing ", 10))})
 	}
 	s.Logs = &l

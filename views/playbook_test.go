@@ -72,7 +72,7 @@ type library struct {
 }
 
 // answer returns the playbooks for a wish.
-func (l library) answer(w playbooks.BookWish) *playbooks.Books {
+func (l library) answer(w playbooks.Ask) *playbooks.Playbooks {
 	l.t.Helper()
 	must := func(err error) {
 		if err != nil {
@@ -80,7 +80,7 @@ func (l library) answer(w playbooks.BookWish) *playbooks.Books {
 			l.t.Fatal(err)
 		}
 	}
-	b := &playbooks.Books{Updated: noon, From: 1}
+	b := &playbooks.Playbooks{Updated: noon, From: 1}
 	var err error
 	b.Branches, err = l.store.Branches()
 	must(err)
@@ -100,8 +100,8 @@ func (l library) answer(w playbooks.BookWish) *playbooks.Books {
 	must(l.store.Read(l.t.Context(), h, seq))
 	book, err := l.store.Get(h.Head())
 	must(err)
-	at := &playbooks.BookAt{BookMark: playbooks.BookMark{Branch: name, Seq: seq}, Hash: h.Head(), Blamed: true, Bullets: h.Blame(book), Totals: h.Totals(),
-		Sizes: h.Sizes(), Changes: &playbooks.BookDiff{}, Record: playbooks.BookVersion{Hash: h.Head(), Bullets: len(book.Bullets)}}
+	at := &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: name, Seq: seq}, Hash: h.Head(), HasBullets: true, Bullets: h.Blame(book), Totals: h.Totals(),
+		Sizes: h.Sizes(), Changes: &playbooks.Difference{}, Record: playbooks.Version{Hash: h.Head(), Bullets: len(book.Bullets)}}
 	if seq > 0 {
 		at.Record = b.Versions[seq-1]
 		before, err := l.store.Get(at.Record.Parent)
@@ -110,12 +110,12 @@ func (l library) answer(w playbooks.BookWish) *playbooks.Books {
 	}
 	b.Version = at
 	if w.Health {
-		b.Health = &playbooks.HealthOf{BookMark: at.BookMark, BookHealth: playbook.Check(book, h, nil), Judged: 12}
+		b.Health = &playbooks.VersionHealth{VersionRef: at.VersionRef, Health: playbook.Check(book, h, nil), Judged: 12}
 	}
 	if w.Compare {
-		b.Compared = &playbooks.BookPair{A: w.A, B: w.B}
+		b.Compared = &playbooks.Pair{A: w.A, B: w.B}
 		var books [2]*playbook.Playbook
-		for i, m := range []playbooks.BookMark{w.A, w.B} {
+		for i, m := range []playbooks.VersionRef{w.A, w.B} {
 			hash, err := l.store.At(m.Branch, m.Seq)
 			must(err)
 			books[i], err = l.store.Get(hash)
@@ -133,11 +133,11 @@ func (l library) answer(w playbooks.BookWish) *playbooks.Books {
 type shelved struct {
 	*screen
 	library
-	wish playbooks.BookWish
+	wish playbooks.Ask
 }
 
 func newShelved(t testing.TB, styles theme.Styles, width, height int) *shelved {
-	sh := &shelved{library: library{t, newPlaybooks(t)}, wish: playbooks.BookWish{Seq: -1, Around: -1}}
+	sh := &shelved{library: library{t, newPlaybooks(t)}, wish: playbooks.Ask{Seq: -1, Around: -1}}
 	snap := full(5)
 	snap.Books = sh.answer(sh.wish)
 	sh.screen = newScreen(t, snap, styles, width, height)
@@ -164,7 +164,7 @@ func (s *shelved) keys(names ...string) {
 }
 
 // wished returns the last request of the screen.
-func (s *shelved) wished() playbooks.BookWish {
+func (s *shelved) wished() playbooks.Ask {
 	for _, sc := range s.screens {
 		for _, v := range sc.Views {
 			if l, ok := v.(*playbookview.List); ok {
@@ -172,7 +172,7 @@ func (s *shelved) wished() playbooks.BookWish {
 			}
 		}
 	}
-	return playbooks.BookWish{}
+	return playbooks.Ask{}
 }
 
 func (s *shelved) list() *playbookview.List {
@@ -205,7 +205,7 @@ func TestPlaybookScreens(t *testing.T) {
 }
 
 // booksOnly returns the playbook screen with given playbooks.
-func booksOnly(t testing.TB, b *playbooks.Books, width, height int, change ...func(*snapshot)) *screen {
+func booksOnly(t testing.TB, b *playbooks.Playbooks, width, height int, change ...func(*snapshot)) *screen {
 	snap := full(3)
 	snap.Books = b
 	for _, c := range change {
@@ -217,19 +217,19 @@ func booksOnly(t testing.TB, b *playbooks.Books, width, height int, change ...fu
 }
 
 func TestPlaybookWithoutBooks(t *testing.T) {
-	for want, b := range map[string]*playbooks.Books{
+	for want, b := range map[string]*playbooks.Playbooks{
 		"reading the playbooks":                nil,
 		"no playbook store":                    {Missing: "this console has no playbook store"},
 		"no playbooks yet":                     {Updated: noon},
 		"the playbooks cannot be read":         {Err: "playbook store is corrupt: main.log, line 7"},
 		`no such playbook branch: "x"`:         {Err: `no such playbook branch: "x"`},
-		"reading the authors":                  {Branch: playbooks.BookBranch{Name: "main", Versions: 3}},
-		"main.log, line 7: it does not follow": {Branch: playbooks.BookBranch{Name: "main", Versions: 3}, Err: "main.log, line 7: it does not follow"},
-		"this version has no bullets":          {Branch: playbooks.BookBranch{Name: "main"}, Version: &playbooks.BookAt{BookMark: playbooks.BookMark{Branch: "main"}, Blamed: true}},
+		"reading the authors":                  {Branch: playbooks.Branch{Name: "main", Versions: 3}},
+		"main.log, line 7: it does not follow": {Branch: playbooks.Branch{Name: "main", Versions: 3}, Err: "main.log, line 7: it does not follow"},
+		"this version has no bullets":          {Branch: playbooks.Branch{Name: "main"}, Version: &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: "main"}, HasBullets: true}},
 	} {
 		booksOnly(t, b, 80, 24).has(want)
 	}
-	booksOnly(t, &playbooks.Books{}, 80, 24, func(s *snapshot) { s.Connection.Mode = "remote" }).has("the worker of a remote cluster")
+	booksOnly(t, &playbooks.Playbooks{}, 80, 24, func(s *snapshot) { s.Connection.Mode = "remote" }).has("the worker of a remote cluster")
 }
 
 // Three keys lead to the task that wrote a bullet, one more to its run.
@@ -442,9 +442,9 @@ func TestPlaybookInASCII(t *testing.T) {
 
 // BenchmarkPlaybookKey measures a keystroke in a playbook of 10,000 bullets, to the finished frame.
 func BenchmarkPlaybookKey(b *testing.B) {
-	at := &playbooks.BookAt{BookMark: playbooks.BookMark{Branch: "main", Seq: 20_000}, Blamed: true, Changes: &playbooks.BookDiff{}}
+	at := &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: "main", Seq: 20_000}, HasBullets: true, Changes: &playbooks.Difference{}}
 	for i := range 10_000 {
-		l := playbooks.BulletLife{Bullet: playbooks.Bullet{ID: fmt.Sprintf("calc-%05d", i), Section: "FORMULAS", Content: strings.Repeat("words that say much ", 12), Helpful: i % 9}}
+		l := playbooks.BulletHistory{Bullet: playbooks.Bullet{ID: fmt.Sprintf("calc-%05d", i), Section: "FORMULAS", Content: strings.Repeat("words that say much ", 12), Helpful: i % 9}}
 		for n := range 60 {
 			l.Counts = append(l.Counts, playbook.Count{Seq: i + n*10, Helpful: n})
 		}
@@ -452,7 +452,7 @@ func BenchmarkPlaybookKey(b *testing.B) {
 	}
 	sc := newScreen(b, full(5), theme.New(true, false), 200, 50)
 	snap := full(5)
-	snap.Books = &playbooks.Books{Branch: playbooks.BookBranch{Name: "main", Versions: 20_000}, Version: at}
+	snap.Books = &playbooks.Playbooks{Branch: playbooks.Branch{Name: "main", Versions: 20_000}, Version: at}
 	sc.press("4")
 	sc.show(snap)
 	b.ReportAllocs()

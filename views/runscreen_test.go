@@ -44,10 +44,10 @@ func rich() *snapshot {
 			LastError: d.Phase.Failure, Failure: d.Phase.Failure, Retry: "out of attempts", Causes: d.Causes},
 	}
 	d.Pending = nil
-	d.Sealed = []histories.Sealed{{Event: 23, What: "signal record_tool_event", Encoding: "binary/encrypted", Size: 1234}}
+	d.Encoded = []histories.EncodedPayload{{Event: 23, What: "signal record_tool_event", Encoding: "binary/encrypted", Size: 1234}}
 	d.Input.Label = &label
 	d.Plan, d.TrajectoryID, d.BulletIDs = "1. look the formula up\n2. put the numbers in", "traj-0182", []string{"calc-00002", "calc-00007"}
-	d.Old = map[string]histories.OldBullet{
+	d.OldBullets = map[string]histories.OldBullet{
 		"calc-00007": {Section: "rounding", Content: "Round to two places at each step, only at the end of the sum."},
 		"calc-00031": {Section: "rounding", Content: "Never round."},
 		"calc-00002": {Section: "formulae", Content: "Look formulae up before calculating.", Helpful: 4},

@@ -65,7 +65,7 @@ func timelineCases() map[string]struct {
 		"errors":      {timed(task, nil), []string{"t", "g", "e", "e"}},
 		"empty":       {timed(nil, nil), nil},
 		"nothing":     {full(60), nil},
-		"reading":     {timed(task, func(l *histories.EventLog) { l.Left, l.Reading = 48_000, true }), []string{"t", "G"}},
+		"reading":     {timed(task, func(l *histories.EventLog) { l.Unread, l.Reading = 48_000, true }), []string{"t", "G"}},
 		"failed":      {timed(nil, func(l *histories.EventLog) { l.Err = "the history is corrupted" }), nil},
 	}
 }
@@ -283,7 +283,7 @@ func BenchmarkTimelineFrame50k(b *testing.B) {
 
 func TestTimelineOpensAnotherRun(t *testing.T) {
 	snap := timed(historytest.Task(true).Events, openAt(1))
-	snap.Events.Opened.Leads = runs.Run{WorkflowID: "ace/next", RunID: "run-next"}
+	snap.Events.Opened.Target = runs.Run{WorkflowID: "ace/next", RunID: "run-next"}
 	sc := newScreen(t, snap, plainLook, 200, 50)
 	was := snap.Runs.Rows[0]
 	sc.press("3", "t", "g", "o")

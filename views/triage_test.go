@@ -23,7 +23,7 @@ func ailing() *snapshot {
 	runs := s.Runs.Rows[3:]
 	trend := []float64{0, 0, 1, 0, 2, 3, 1, 0, 0, 4, 6, 9, 12, 9, 4, 2, 1, 0, 0, 0, 1, 2, 7, 8}
 	group := func(kind ace.ExitStatus, what string, phase ace.Phase, n int, message string) triage.FailureGroup {
-		g := triage.FailureGroup{Kind: kind, Type: what, Phase: phase, Activity: phase.Activity(), Pattern: triage.Normalise(message), Count: n,
+		g := triage.FailureGroup{Kind: kind, Type: what, Phase: phase, Activity: phase.Activity(), Pattern: triage.Normalize(message), Count: n,
 			Share: float64(n) / 2000, Trend: trend, Runs: runs[:min(n, 40)]}
 		g.First = triage.Example{Run: runs[39], At: noon.Add(-3 * time.Hour), Message: message}
 		g.Last = triage.Example{Run: runs[1], At: noon.Add(-12 * time.Second), Message: message}
@@ -31,8 +31,8 @@ func ailing() *snapshot {
 	}
 	wrong := group(ace.Wrong, "", "", 80, "wrong answer though every tool call succeeded")
 	wrong.Dataset, wrong.Last.Note = "finance", "answered 0.172, expected 0.2; the reflector: the formula was looked up under another name"
-	t := &triage.Triage{Query: s.Runs.Query, Window: triage.TriageWindow, At: noon.Add(-2 * time.Second), Ended: 2000, Open: 3, More: true,
-		Scan: triage.Scan{Took: 640 * time.Millisecond}, From: noon.Add(-3 * time.Hour), To: noon, Troubled: 256,
+	t := &triage.Result{Query: s.Runs.Query, Window: triage.DefaultWindow, At: noon.Add(-2 * time.Second), Ended: 2000, Open: 3, More: true,
+		Scan: triage.Scan{Took: 640 * time.Millisecond}, From: noon.Add(-3 * time.Hour), To: noon, Grouped: 256,
 		Groups: []triage.FailureGroup{
 			group(ace.Failed, "Permanent", ace.PhaseReflector, 131, "model: status 529 overloaded, request req_8f12c0de at 2026-05-04T11:59:48Z; retry after 20s"),
 			wrong,
@@ -46,7 +46,7 @@ func ailing() *snapshot {
 			{Run: runspkg.Run{WorkflowID: "order-17", RunID: "r-17", Type: "OrderWorkflow", Exit: ace.Running, Start: noon.Add(-time.Hour)},
 				Activity: triage.WorkflowTask, State: "started", Attempt: 3, LastError: ace.Failure{Message: "nondeterministic workflow"}, Since: noon.Add(-time.Minute)},
 		},
-		Slowest: runs[:8], Dearest: runs[8:20], Largest: runs[20:24], PhaseRuns: 1990, PhaseSampled: 50, PhaseUnknown: 10}
+		Slowest: runs[:8], MostExpensive: runs[8:20], Largest: runs[20:24], PhaseRuns: 1990, PhaseSampled: 50, PhaseUnknown: 10}
 	runs[0].Summary.PhaseMS = ace.PhaseMS{Generator: 120, Skills: 300, Reflector: 80, Curator: 40, Persist: 9}
 	for i, step := range ace.Steps() {
 		t.Phases = append(t.Phases, triage.PhaseStat{Phase: string(step), Runs: 1990 - i, P50: float64(80 + 300*i%700), P95: float64(900 + 100*i), Max: 4200, Worst: runs[i]})
@@ -57,11 +57,11 @@ func ailing() *snapshot {
 
 func scanning() *snapshot {
 	s := ailing()
-	s.Triage = &triage.Triage{Window: 5000, At: noon, Scan: triage.Scan{Running: true, Stage: "why runs failed", Done: 40, Total: 317}}
+	s.Triage = &triage.Result{Window: 5000, At: noon, Scan: triage.Scan{Running: true, Stage: "why runs failed", Done: 40, Total: 317}}
 	return s
 }
 
-func troubledTriage(change func(*triage.Triage)) *snapshot {
+func troubledTriage(change func(*triage.Result)) *snapshot {
 	s := ailing()
 	change(s.Triage)
 	return s
@@ -89,12 +89,12 @@ func TestTriageScreens(t *testing.T) {
 		"end":      {ailing(), []string{"7", "G"}},
 		"scanning": {scanning(), []string{"7"}},
 		"loading":  {full(3), []string{"7"}},
-		"empty":    {troubledTriage(func(t *triage.Triage) { *t = triage.Triage{Window: triage.TriageWindow, At: noon} }), []string{"7"}},
-		"no-match": {troubledTriage(func(t *triage.Triage) {
-			*t = triage.Triage{Query: `TaskId="x"`, Window: triage.TriageWindow, At: noon}
+		"empty":    {troubledTriage(func(t *triage.Result) { *t = triage.Result{Window: triage.DefaultWindow, At: noon} }), []string{"7"}},
+		"no-match": {troubledTriage(func(t *triage.Result) {
+			*t = triage.Result{Query: `TaskId="x"`, Window: triage.DefaultWindow, At: noon}
 		}), []string{"7"}},
-		"error":   {troubledTriage(func(t *triage.Triage) { t.Err = "shard status unknown" }), []string{"7"}},
-		"stopped": {troubledTriage(func(t *triage.Triage) { t.Scan = triage.Scan{Stopped: true} }), []string{"7"}},
+		"error":   {troubledTriage(func(t *triage.Result) { t.Err = "shard status unknown" }), []string{"7"}},
+		"stopped": {troubledTriage(func(t *triage.Result) { t.Scan = triage.Scan{Stopped: true} }), []string{"7"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sc := newScreen(t, c.snap, plainLook, 80, 24)

@@ -23,7 +23,7 @@ func verifiedSnapshot() *snapshot {
 	}
 	hostile := run(3)
 	hostile.TaskID = "q\x1b[31m日本-3"
-	s.Verified = &histories.Verified{Of: histories.VerifyWish{Query: `ExperimentId="finance-7"`}, Began: noon.Add(-3 * time.Second), Done: 1412, Total: 2000,
+	s.Verified = &histories.Verified{Request: histories.VerifyRequest{Query: `ExperimentId="finance-7"`}, Began: noon.Add(-3 * time.Second), Done: 1412, Total: 2000,
 		Same: 1409, Diverged: 1, Drifted: 1, Unverified: 1, Events: 53_000,
 		Rows: []histories.VerifiedRun{
 			{Run: run(1), Verdict: verdict},
@@ -79,7 +79,7 @@ func TestVerifiedDraws(t *testing.T) {
 func TestVerifiedEverySize(t *testing.T) {
 	empty, failed := verifiedSnapshot(), verifiedSnapshot()
 	empty.Verified = nil
-	failed.Verified = &histories.Verified{Err: "the server is away", Broken: true, Ended: noon, Of: histories.VerifyWish{Strict: true, Runs: make([]runs.Run, 3)}}
+	failed.Verified = &histories.Verified{Err: "the server is away", Incomplete: true, Ended: noon, Request: histories.VerifyRequest{Strict: true, Runs: make([]runs.Run, 3)}}
 	for _, snap := range []*snapshot{verifiedSnapshot(), empty, failed} {
 		sc := openVerified(t, snap, theme.New(true, true), 80, 24)
 		for range 2 {

@@ -13,36 +13,33 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// Bounds of a chain of runs that is read: events that are held whole, and runs before and
-// after the one that was asked for.
+// Bounds of a chain: complete events, and runs before and after the given run.
 const (
-	MaxChainEvents = 250_000
-	MaxChainRuns   = 1000
+	maxChainEvents = 250_000
+	maxChainRuns   = 1000
 )
 
-// Chain is the histories of runs that continue one another, in order. A run that was reset
-// stands in the place of the one that it was reset from: its history begins with that
-// one's.
+// Chain holds the histories of runs that continue one another, in order. A run that was reset replaces its
+// original, because its history begins with the original's.
 type Chain struct {
 	WorkflowID string
 	Runs       [][]*historypb.HistoryEvent
 	RunIDs     []string
-	Before     string // why what comes before is not there, "" where nothing does
-	Partial    string // why what comes after is not there, "" where it is
+	Before     string // why earlier runs are missing
+	Partial    string // why later runs are missing
 }
 
-// Gone says what of the chain is not there, "" where all is.
-func (c *Chain) Gone() string {
+// Incomplete returns which runs of the chain are missing and why, or "".
+func (c *Chain) Incomplete() string {
 	if c.Before != "" && c.Partial != "" {
 		return c.Before + "; " + c.Partial
 	}
 	return c.Before + c.Partial
 }
 
-// ReadChain reads the histories of the runs that a run continues, of the run itself and of
-// those that continue it; with alone, of the run alone. Without a run id it is the newest.
-// Runs that are no longer kept end the chain on their side; Before and Partial say so. read,
-// which may be nil, is told how many events there are so far.
+// ReadChain reads the histories of a run and of the runs before and after it in its chain, or of the run alone.
+// An empty run id is the newest run. A deleted run ends the chain; Before and Partial report it. read receives
+// the number of events so far; it may be nil.
 func ReadChain(ctx context.Context, c client.Client, namespace, workflowID, runID string, alone bool, read func(events int)) (Chain, error) {
 	chain := Chain{WorkflowID: workflowID}
 	p := Pages{c, namespace, workflowID, runID}
@@ -68,7 +65,7 @@ func ReadChain(ctx context.Context, c client.Client, namespace, workflowID, runI
 		}
 		p.RunID, err = chain.read(ctx, p, read)
 		if err != nil && NotFound(err) {
-			chain.Partial, err = "the run "+id+", which continues it, is gone", nil
+			chain.Partial, err = "the next run, "+id+", no longer exists", nil
 		}
 		if err != nil {
 			return chain, err
@@ -77,7 +74,7 @@ func ReadChain(ctx context.Context, c client.Client, namespace, workflowID, runI
 	return chain, nil
 }
 
-// read adds the history of one run, and gives the run that continues it.
+// read adds the history of one run and returns the id of the next run.
 func (c *Chain) read(ctx context.Context, p Pages, told func(int)) (next string, err error) {
 	total := 0
 	for _, r := range c.Runs {
@@ -97,7 +94,7 @@ func (c *Chain) read(ctx context.Context, p Pages, told func(int)) (next string,
 		if token = more; len(token) == 0 {
 			break
 		}
-		if total >= MaxChainEvents {
+		if total >= maxChainEvents {
 			c.Partial = fmt.Sprintf("only its first %d events are read", total)
 			break
 		}
@@ -109,18 +106,17 @@ func (c *Chain) read(ctx context.Context, p Pages, told func(int)) (next string,
 	return history.NextRun(events[len(events)-1]), nil
 }
 
-// Line is the ids of the runs that continue one another, in order, and where among them a
-// run stands.
-type Line struct {
+// ChainPosition lists the run ids of a chain, in order, and the position of one of them.
+type ChainPosition struct {
 	RunIDs []string
-	At     int    // of the run that was asked for
-	Before string // why what comes before is not there, "" where nothing does
-	After  string // why what comes after is not there, "" where nothing does
+	At     int    // index of the given run
+	Before string // why earlier runs are missing
+	After  string // why later runs are missing
 }
 
-// ReadLine finds the runs that a run continues, and those that continue it. It reads the
-// first and the last event of each only.
-func ReadLine(ctx context.Context, c client.Client, namespace, workflowID, runID string) (Line, error) {
+// ReadChainPosition finds the runs before and after a run in its chain. It reads only the first and last event
+// of each.
+func ReadChainPosition(ctx context.Context, c client.Client, namespace, workflowID, runID string) (ChainPosition, error) {
 	p := Pages{c, namespace, workflowID, runID}
 	line, err := p.before(ctx)
 	if err != nil {
@@ -130,7 +126,7 @@ func ReadLine(ctx context.Context, c client.Client, namespace, workflowID, runID
 		last, err := p.closing(ctx)
 		if NotFound(err) && p.RunID != line.RunIDs[line.At] {
 			line.RunIDs = line.RunIDs[:len(line.RunIDs)-1]
-			line.After = "the run " + p.RunID + ", which continues it, is gone"
+			line.After = "the next run, " + p.RunID + ", no longer exists"
 			return line, nil
 		}
 		if err != nil {
@@ -140,31 +136,30 @@ func ReadLine(ctx context.Context, c client.Client, namespace, workflowID, runID
 		if next == "" || slices.Contains(line.RunIDs, next) {
 			return line, nil
 		}
-		if len(line.RunIDs)-line.At > MaxChainRuns {
-			line.After = fmt.Sprintf("only %d runs after it are looked at", MaxChainRuns)
+		if len(line.RunIDs)-line.At > maxChainRuns {
+			line.After = fmt.Sprintf("only the next %d runs are read", maxChainRuns)
 			return line, nil
 		}
 		line.RunIDs, p.RunID = append(line.RunIDs, next), next
 	}
 }
 
-// before finds the runs that a run continues: each history's first event names the one
-// before.
-func (p Pages) before(ctx context.Context) (Line, error) {
+// before finds the earlier runs: the first event of each history names the previous run.
+func (p Pages) before(ctx context.Context) (ChainPosition, error) {
 	asking, cancel := context.WithTimeout(ctx, CallTimeout)
 	r, err := p.C.DescribeWorkflowExecution(asking, p.WorkflowID, p.RunID)
 	cancel()
 	if err != nil {
-		return Line{}, err
+		return ChainPosition{}, err
 	}
 	info := r.GetWorkflowExecutionInfo()
 	p.RunID = info.GetExecution().GetRunId()
-	line := Line{RunIDs: []string{p.RunID}}
+	line := ChainPosition{RunIDs: []string{p.RunID}}
 	for len(line.RunIDs) > 1 || p.RunID != info.GetFirstRunId() {
 		began, err := p.single(ctx, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		if NotFound(err) && len(line.RunIDs) > 1 {
 			line.RunIDs = line.RunIDs[:len(line.RunIDs)-1]
-			line.Before = "the run " + p.RunID + ", which it continues, is gone"
+			line.Before = "the previous run, " + p.RunID + ", no longer exists"
 			break
 		}
 		if err != nil {
@@ -174,8 +169,8 @@ func (p Pages) before(ctx context.Context) (Line, error) {
 		if p.RunID == "" || slices.Contains(line.RunIDs, p.RunID) {
 			break
 		}
-		if len(line.RunIDs) > MaxChainRuns {
-			line.Before = fmt.Sprintf("only %d runs before it are looked at", MaxChainRuns)
+		if len(line.RunIDs) > maxChainRuns {
+			line.Before = fmt.Sprintf("only the previous %d runs are read", maxChainRuns)
 			break
 		}
 		line.RunIDs = append(line.RunIDs, p.RunID)
@@ -185,19 +180,19 @@ func (p Pages) before(ctx context.Context) (Line, error) {
 	return line, nil
 }
 
-// closing is the event that closed a run, nil where it is open.
+// closing returns the event that closed a run, or nil if it is open.
 func (p Pages) closing(ctx context.Context) (*historypb.HistoryEvent, error) {
 	asking, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	r, err := p.C.DescribeWorkflowExecution(asking, p.WorkflowID, p.RunID)
 	if err != nil || r.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		return nil, err // asked for the end of an open run, the server waits for it
+		return nil, err // the server waits for the end of an open run
 	}
 	return p.single(ctx, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 }
 
-// single is the first event of a run, or with the filter for it the one that closed it; nil
-// where there is none.
+// single returns the first event of a run, or with the filter for it the closing event; nil if the history has
+// no such event.
 func (p Pages) single(ctx context.Context, filter enumspb.HistoryEventFilterType) (*historypb.HistoryEvent, error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()

@@ -15,69 +15,66 @@ import (
 	"acescope/engine/temporal/replay"
 )
 
-// Deps are what a store reads from.
+// Deps holds what readers read from.
 type Deps struct {
 	Client    client.Client
 	Namespace string
 	TaskQueue string
-	// Books is where playbook versions lie, nil where there are none here.
-	Books *playbook.Store
-	// NoBooks says why there are no playbooks in Books; nil where that needs no saying.
-	NoBooks func() string
-	// Artifact reads an artifact of at most limit bytes and checks it against the
-	// reference; nil where there are none here.
+	// Playbooks stores playbook versions; nil if this machine has no store.
+	Playbooks *playbook.Store
+	// NoPlaybooks returns why Playbooks is nil; may be nil.
+	NoPlaybooks func() string
+	// Artifact reads an artifact of at most limit bytes and checks its hash; nil without an artifact store.
 	Artifact func(ref ace.Ref, limit int64) ([]byte, error)
-	// ArtifactPath is the file of an artifact that is here; nil where there are none.
+	// ArtifactPath returns the file of a local artifact; nil without an artifact store.
 	ArtifactPath func(ref ace.Ref) (string, error)
-	// DataDir is the local data directory: its logs can be followed.
+	// DataDir is the local data directory, which contains logs.
 	DataDir string
-	// TurnLog is the file that holds, on this machine, what an attempt at a turn of a session
-	// says, as it is written; nil where there are none.
+	// TurnLog returns the local file with the live output of an attempt at a session's turn; may be nil.
 	TurnLog func(workflowID, runID string, turn int, attempt int32) string
-	// Codec is the codec server that the client reads payloads through, nil where there is
-	// none.
+	// Codec is the codec server that decodes payloads for Client; may be nil.
 	Codec *codec.Server
-	// Meter counts the calls to the server, nil where nobody counts.
+	// Meter counts the calls to the server; may be nil.
 	Meter *Meter
-	// Host says who hosts the server and how much room is left; nil where nobody knows.
+	// Host returns the host of the server and its free space; may be nil.
 	Host func() Host
-	// Agents looks which agents can be called here; nil where nobody calls any.
+	// Agents checks which agents can be called on this machine; may be nil.
 	Agents func(ctx context.Context) []AgentCheck
-	// Screen counts what is drawn, nil where nothing is.
+	// Screen returns drawing statistics; nil without a screen.
 	Screen func() Screen
-	// Verify replays a history with today's workflow code, strictly or as Temporal judges;
-	// nil where there is none here.
+	// Verify replays a history with the current workflow code. If strict, differences that Temporal accepts
+	// count, too. It is nil if this process has no workflow code.
 	Verify func(ctx context.Context, events []*historypb.HistoryEvent, strict bool) replay.Verdict
 }
 
-// Host is what this process knows of where the server runs.
+// Host describes the process and machine that host the server.
 type Host struct {
-	PID     int       // of the process that hosts, 0 for a cluster
-	Version string    // acescope's, of that process
-	Started time.Time // zero where unknown
+	PID     int       // of the host process, 0 for a cluster
+	Version string    // acescope version of the host process
+	Started time.Time // zero if unknown
 	DataDir string
-	Free    uint64 // bytes left on the data directory's file system
+	Free    uint64 // free bytes of the data directory's file system
 	FreeErr string
-	Worker  bool  // this process serves runs
+	Worker  bool  // this process executes runs
 	Size    int64 // bytes in the data directory
 	Files   int
-	Partial bool // there are more files than were counted
+	Partial bool // Size does not count all files
 	SizeErr string
 }
 
-// AgentCheck says whether an agent's command line can be called on this machine.
+// AgentCheck reports whether an agent's command can be called on this machine.
 type AgentCheck struct {
 	Name string
 	OK   bool
 	Text string
 }
 
-// Screen is what the console drew since it began. PerSecond and Slowest are of the last
-// ten seconds.
+// Screen holds drawing statistics of the console since its start. PerSecond and Slowest cover the last ten
+// seconds.
 type Screen struct {
 	Frames    uint64
 	PerSecond float64
-	Slowest   time.Duration // to draw a frame
-	Shown     uint64        // snapshots
-	Skipped   uint64        // snapshots that a newer one replaced before they were shown
+	Slowest   time.Duration // time to draw a frame
+	Shown     uint64        // updates
+	Skipped   uint64        // updates that were replaced before they were shown
 }

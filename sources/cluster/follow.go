@@ -10,14 +10,12 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// RetryDelay is how long a follower waits before it asks a server again that is away.
+// RetryDelay is the time between two attempts to reach the server.
 const RetryDelay = 200 * time.Millisecond
 
-// Follow calls fn for every event of a run, the recorded ones first and then each as it
-// happens, until the run closes. A server that goes away is asked again until it is
-// back or ctx ends, and the reading goes on where it stopped; no event is given twice,
-// and they come in order. away, where it is not nil, is told of each failure and, with
-// nil, of recovery.
+// Follow calls fn for every event of a run, recorded and new, in order and once each, until the run closes. It
+// retries while the server is unreachable, until ctx ends. away receives each failure, and nil when the server
+// answers again; away may be nil.
 func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID string, away func(error), fn func(*historypb.HistoryEvent) error) error {
 	each := func(events []*historypb.HistoryEvent) error {
 		for _, e := range events {
@@ -27,7 +25,7 @@ func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID s
 		}
 		return nil
 	}
-	f := Follower{Pages: Pages{c, namespace, workflowID, runID}, Away: away, Fn: each}
+	f := Follower{Pages: Pages{c, namespace, workflowID, runID}, OnAway: away, Fn: each}
 	for {
 		more, err := f.Page(ctx)
 		if err != nil || !more {
@@ -36,27 +34,27 @@ func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID s
 	}
 }
 
-// Follower is where a [Follow] stands.
+// Follower is the position of a [Follow].
 type Follower struct {
 	Pages
-	Away  func(error)
-	Fn    func([]*historypb.HistoryEvent) error // takes a page
-	token []byte
-	last  int64 // event given last
-	lost  bool
+	OnAway func(error)
+	Fn     func([]*historypb.HistoryEvent) error // handles a page
+	token  []byte
+	last   int64 // id of the last event passed to Fn
+	lost   bool
 }
 
-// Page reads a page and gives its events; false after the last one.
+// Page reads one page and passes its events to Fn. It returns false after the last page.
 func (f *Follower) Page(ctx context.Context) (bool, error) {
 	events, token, err := f.Forward(ctx, f.token, true)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
 		return false, err
-	case Passing(err):
+	case Temporary(err):
 		return true, f.wait(ctx, err)
 	case f.token != nil && f.RunID != "" && refused(err):
-		f.token = nil // from the start again, without those that were given
+		f.token = nil // start over and skip known events
 		return true, nil
 	default:
 		return false, err
@@ -75,12 +73,12 @@ func (f *Follower) Page(ctx context.Context) (bool, error) {
 	return len(token) > 0, nil
 }
 
-// wait tells of a failure and returns when the server answers again. It asks for
-// something that is answered at once: a poll would tell only when the run goes on.
+// wait reports a failure and returns when the server answers a description of the run again. A poll would
+// return only after the next event.
 func (f *Follower) wait(ctx context.Context, err error) error {
 	for {
-		if f.lost = true; f.Away != nil {
-			f.Away(err)
+		if f.lost = true; f.OnAway != nil {
+			f.OnAway(err)
 		}
 		select {
 		case <-time.After(RetryDelay):
@@ -90,7 +88,7 @@ func (f *Follower) wait(ctx context.Context, err error) error {
 		asking, cancel := context.WithTimeout(ctx, CallTimeout)
 		_, err = f.C.DescribeWorkflowExecution(asking, f.WorkflowID, f.RunID)
 		cancel()
-		if err == nil || !Passing(err) {
+		if err == nil || !Temporary(err) {
 			f.back()
 			return nil
 		}
@@ -98,28 +96,26 @@ func (f *Follower) wait(ctx context.Context, err error) error {
 }
 
 func (f *Follower) back() {
-	if f.lost && f.Away != nil {
-		f.Away(nil)
+	if f.lost && f.OnAway != nil {
+		f.OnAway(nil)
 	}
 	f.lost = false
 }
 
-// Passing tells whether to ask again: the server is away or has too much to do.
-func Passing(err error) bool {
+// Temporary reports whether to retry: the server is unreachable or overloaded.
+func Temporary(err error) bool {
 	var exhausted *serviceerror.ResourceExhausted
-	return Away(err) || errors.As(err, &exhausted)
+	return Unreachable(err) || errors.As(err, &exhausted)
 }
 
-// refused tells whether a server does not take a token, for instance since the history
-// has another branch now.
+// refused reports whether the server rejects a page token, for instance because the run was reset.
 func refused(err error) bool {
 	var invalid *serviceerror.InvalidArgument
 	return errors.As(err, &invalid)
 }
 
-// Away tells whether an error means that the server cannot be reached now, so that
-// asking again may help.
-func Away(err error) bool {
+// Unreachable reports whether an error means that the server cannot be reached.
+func Unreachable(err error) bool {
 	var unavailable *serviceerror.Unavailable
 	var deadline *serviceerror.DeadlineExceeded
 	var canceled *serviceerror.Canceled
@@ -127,7 +123,7 @@ func Away(err error) bool {
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// NotFound tells whether an error means that a run does not exist.
+// NotFound reports whether an error means that a run does not exist.
 func NotFound(err error) bool {
 	var missing *serviceerror.NotFound
 	return errors.As(err, &missing)

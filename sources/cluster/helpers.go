@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
+// First returns the first element, or nil.
 func First[T any](list []*T) *T {
 	if len(list) == 0 {
 		return nil
@@ -19,7 +20,8 @@ func First[T any](list []*T) *T {
 	return list[0]
 }
 
-func Closing(t enumspb.EventType) bool {
+// ClosesRun reports whether an event of this type is the last of a run.
+func ClosesRun(t enumspb.EventType) bool {
 	switch t {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
@@ -29,13 +31,7 @@ func Closing(t enumspb.EventType) bool {
 	return false
 }
 
-func Or(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
-}
-
+// Join joins two texts with a colon, unless one is empty.
 func Join(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
@@ -43,7 +39,7 @@ func Join(a, b string) string {
 	return a + ": " + b
 }
 
-// Cut is at most limit bytes of a text, in a string of its own.
+// Cut returns at most limit bytes of a text, with an ellipsis if it is longer.
 func Cut(s string, limit int) string {
 	if len(s) > limit {
 		return strings.ToValidUTF8(s[:limit], "") + "…"
@@ -51,6 +47,7 @@ func Cut(s string, limit int) string {
 	return s
 }
 
+// Drain calls fn for the events after last, and updates last.
 func Drain(iter client.HistoryEventIterator, last *int64, fn func(*historypb.HistoryEvent) error) error {
 	for iter.HasNext() {
 		e, err := iter.Next()
@@ -68,7 +65,7 @@ func Drain(iter client.HistoryEventIterator, last *int64, fn func(*historypb.His
 	return nil
 }
 
-// PlainError is an error's text in one line, without the wrapping that gRPC adds.
+// PlainError returns the text of an error in one line, without gRPC's wrapping.
 func PlainError(err error) string {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if _, after, ok := strings.Cut(text, "desc = "); ok {
@@ -80,13 +77,16 @@ func PlainError(err error) string {
 	return text
 }
 
-func TookTooLong(err error) bool {
+// TimedOut reports whether an error means that a call took too long.
+func TimedOut(err error) bool {
 	var deadline *serviceerror.DeadlineExceeded
 	return errors.As(err, &deadline) || errors.Is(err, context.DeadlineExceeded)
 }
 
-func Took(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+// Milliseconds converts a number of milliseconds.
+func Milliseconds(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
+// Clock returns until, or now if until is zero.
 func Clock(until, now time.Time) time.Time {
 	if until.IsZero() {
 		return now
@@ -94,19 +94,20 @@ func Clock(until, now time.Time) time.Time {
 	return until
 }
 
-// Time limits and rhythms that readers share.
+// Time limits and intervals of all readers.
 const (
 	CallTimeout   = 3 * time.Second // of one call to the server
 	QueryTimeout  = 2 * time.Second
 	AskTimeout    = time.Second
-	PublishEvery  = 30 * time.Millisecond  // at most so often a reader publishes what a history says
-	QueryPatience = 150 * time.Millisecond // with a worker that answered the last query
-	CursorRest    = 50 * time.Millisecond  // before a row under the cursor is read
+	PublishEvery  = 30 * time.Millisecond  // shortest time between two publications of a history
+	QueryPatience = 150 * time.Millisecond // of a query to a worker that answered the last one
+	CursorRest    = 50 * time.Millisecond  // before the row under the cursor is read
 )
 
-// MaxEvents bounds the events of one history that are read.
+// MaxEvents bounds the events of one history.
 const MaxEvents = 250_000
 
+// Signal puts a token into a channel with one slot, unless it holds one.
 func Signal(ch chan struct{}) {
 	select {
 	case ch <- struct{}{}:
@@ -114,5 +115,5 @@ func Signal(ch chan struct{}) {
 	}
 }
 
-// DefaultInterval is how often the list of runs is read.
+// DefaultInterval is the time between two readings of the list of runs.
 const DefaultInterval = 2 * time.Second

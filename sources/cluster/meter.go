@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Bounds of a [Meter]: seconds that it looks back, times kept of one call, and calls that
-// are told apart; others are counted together.
+// Bounds of a [Meter]: covered seconds, kept durations of one call, and names of calls; other calls are counted
+// together.
 const (
 	meterSeconds = 60
 	meterTimes   = 256
@@ -23,18 +23,18 @@ const (
 	otherCalls   = "other calls"
 )
 
-// Meter counts the calls of this process to the server, over the last minute. Give
-// [Meter.Intercept] to the client's connection. It is safe for concurrent use.
+// Meter counts the calls of this process to the server over the last minute. Set [Meter.Intercept] as the
+// client's interceptor. It is safe for concurrent use.
 type Meter struct {
 	mu    sync.Mutex
 	calls map[string]*callRing
 	Now   func() time.Time
 }
 
-// NewMeter makes a meter that has counted nothing.
+// NewMeter returns a meter without counts.
 func NewMeter() *Meter { return &Meter{calls: map[string]*callRing{}, Now: time.Now} }
 
-// callRing is the last minute of one call, by second, and its newest times.
+// callRing holds the last minute of one call, by second, and its newest durations.
 type callRing struct {
 	seconds [meterSeconds]callSecond
 	times   [meterTimes]callTime
@@ -56,21 +56,20 @@ type callTime struct {
 	took time.Duration
 }
 
-// CallStat is one kind of call over the last minute.
+// CallStat describes one kind of call over the last minute.
 type CallStat struct {
 	Name      string
-	Waits     bool // it waits for something to happen, so that its times tell nothing
+	Waits     bool // a long poll, so its duration means nothing
 	PerMinute int
-	Failed    int // of them
+	Failed    int // of Calls
 	P50, P95  time.Duration
-	Total     int64 // since the process began
+	Total     int64 // since the start of the process
 	Failures  int64
 	LastError string
-	LastAt    time.Time // of that error
+	LastAt    time.Time // time of LastErr
 }
 
-// Intercept counts one call, each attempt of it by itself. A call that the caller gave up
-// is no failure.
+// Intercept counts one call, each attempt separately. A call that the caller canceled is not a failure.
 func (m *Meter) Intercept(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	began := m.Now()
 	err := invoke(ctx, method, req, reply, cc, opts...)
@@ -79,7 +78,7 @@ func (m *Meter) Intercept(ctx context.Context, method string, req, reply any, cc
 	return err
 }
 
-// callName is the last part of a method, and whether the call waits.
+// callName returns the last part of a method, and whether the call is a long poll.
 func callName(method string, req any) (string, bool) {
 	name := method[strings.LastIndexByte(method, '/')+1:]
 	if r, ok := req.(*workflowservice.GetWorkflowExecutionHistoryRequest); ok && r.GetWaitNewEvent() {
@@ -111,7 +110,7 @@ func (r *callRing) count(at time.Time, took time.Duration, err error) {
 	}
 	s.calls++
 	r.total++
-	if err != nil && !r.ordinary(err) {
+	if err != nil && !r.expected(err) {
 		s.bad++
 		r.failed++
 		r.lastErr, r.lastAt = PlainError(err), at
@@ -120,12 +119,12 @@ func (r *callRing) count(at time.Time, took time.Duration, err error) {
 	r.next++
 }
 
-// unhandled is how a server says that something came in while a worker decided: it gets
-// the task anew with that in it, as always where signals come fast.
+// unhandled is the server's answer if a signal arrives while a worker decides. The server then sends the
+// workflow task again, so it is not an error.
 const unhandled = "UnhandledCommand"
 
-// ordinary tells whether an error is part of a call's usual course.
-func (r *callRing) ordinary(err error) bool {
+// expected reports whether an error occurs in normal operation.
+func (r *callRing) expected(err error) bool {
 	switch status.Code(err) {
 	case codes.Canceled:
 		return true
@@ -135,7 +134,7 @@ func (r *callRing) ordinary(err error) bool {
 	return strings.Contains(err.Error(), unhandled)
 }
 
-// Stats lists the kinds of call, those made most often in the last minute first.
+// Stats returns the kinds of calls, most frequent in the last minute first.
 func (m *Meter) Stats() []CallStat {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,28 +14,26 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Pages of a history. The sizes are in batches of events, as the server stores them; it
-// caps them at 256.
+// Page sizes of a history, in batches of events as the server stores them. The server's maximum is 256.
 const (
-	NewestBatches = 100 // newest first: small, since somebody waits for it
+	NewestBatches = 100 // newest first: small, because the user waits for it
 	OlderBatches  = 256
-	// pageTimeout bounds the reading of what is recorded, pollTimeout that of what is to
-	// come: the server answers an idle poll after about 20 seconds.
+	// pageTimeout bounds the reading of recorded events, pollTimeout the waiting for new ones: the server
+	// answers an idle poll after about 20 seconds.
 	pageTimeout = 15 * time.Second
 	pollTimeout = 65 * time.Second
 )
 
-// Pages reads the history of one run page by page. A token names where the next page
-// begins and stays good when the connection is lost, so that no page is read twice.
+// Pages reads the history of one run in pages. A token names the next page and stays valid when the connection
+// is lost.
 type Pages struct {
 	C                 client.Client
 	Namespace         string
 	WorkflowID, RunID string
 }
 
-// Forward is a page of events, oldest first, and the token of the next one; no token
-// where the history ends. With wait it waits for more as long as the run is open; the
-// page may then be empty.
+// Forward returns a page of events, oldest first, and the token of the next page, which is empty at the end.
+// With wait, it waits for new events of an open run; the page may then be empty.
 func (p Pages) Forward(ctx context.Context, token []byte, wait bool) ([]*historypb.HistoryEvent, []byte, error) {
 	limit := pageTimeout
 	if wait {
@@ -53,7 +51,7 @@ func (p Pages) Forward(ctx context.Context, token []byte, wait bool) ([]*history
 	return Recorded(events), r.GetNextPageToken(), err
 }
 
-// eventsOf are the events of an answer, which may hold them as the server stores them.
+// eventsOf returns the events of a response, which may hold them as the server stores them.
 func (p Pages) eventsOf(r *workflowservice.GetWorkflowExecutionHistoryResponse) ([]*historypb.HistoryEvent, error) {
 	events := r.GetHistory().GetEvents()
 	for _, blob := range r.GetRawHistory() {
@@ -66,8 +64,8 @@ func (p Pages) eventsOf(r *workflowservice.GetWorkflowExecutionHistoryResponse) 
 	return events, nil
 }
 
-// Backward is a page of events, oldest first, that come before those of the pages read
-// so far; without a token the newest. No token comes back where the history begins.
+// Backward returns a page of events, oldest first, before the pages read so far; without a token the newest
+// page. The returned token is empty at the beginning of the history.
 func (p Pages) Backward(ctx context.Context, size int, token []byte) ([]*historypb.HistoryEvent, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
@@ -85,8 +83,8 @@ func (p Pages) execution() *commonpb.WorkflowExecution {
 	return &commonpb.WorkflowExecution{WorkflowId: p.WorkflowID, RunId: p.RunID}
 }
 
-// Recorded leaves out the workflow task that a server adds to the last page of an open
-// run though it is not part of the history yet: its ids may be given to other events.
+// Recorded removes the workflow task that a server appends to the last page of an open run. It is not part of
+// the history, and other events may get its ids.
 func Recorded(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
 	n := len(events)
 	for n > 0 && events[n-1].GetTaskId() == 0 && isTaskBegin(events[n-1].GetEventType()) {
@@ -97,4 +95,24 @@ func Recorded(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
 
 func isTaskBegin(t enumspb.EventType) bool {
 	return t == enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED || t == enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED
+}
+
+// ReadHistory reads the recorded history of a run. It fails above [MaxEvents] events.
+func ReadHistory(ctx context.Context, c client.Client, namespace, workflowID, runID string) ([]*historypb.HistoryEvent, error) {
+	p := Pages{c, namespace, workflowID, runID}
+	var all []*historypb.HistoryEvent
+	var token []byte
+	for {
+		events, next, err := p.Forward(ctx, token, false)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, events...)
+		if len(all) > MaxEvents {
+			return nil, fmt.Errorf("the history of %s has more than %d events", workflowID, MaxEvents)
+		}
+		if token = next; len(token) == 0 {
+			return all, nil
+		}
+	}
 }

@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// What the server's messages say of a place in a query.
+// Positions in the server's error messages.
 var (
 	atPosition = regexp.MustCompile(`at position (\d+)(?: near '([^']*)')?`)
 	namedThing = regexp.MustCompile(`(?:search attribute:|column name|filter on|operator) ?['"]?([\w.]+)`)
 )
 
-// hidden is what the server puts before a query to make a statement of it; positions
-// count from there, and point behind the word that did not fit.
-const hidden = "select * from table1 where "
+// statementPrefix is what the server prepends to a query. Positions count from its start, and point after the
+// invalid word.
+const statementPrefix = "select * from table1 where "
 
-// QueryErrorAt is the byte offset in a visibility query that its server's error points
-// to, -1 where it points nowhere.
+// QueryErrorAt returns the byte offset of an error in a visibility query, or -1.
 func QueryErrorAt(query string, err error) int {
 	text := err.Error()
 	if m := atPosition.FindStringSubmatch(text); m != nil {
@@ -39,7 +38,7 @@ func offset(query, position, near string) int {
 	if err != nil {
 		return -1
 	}
-	behind := min(max(n-len(hidden)-1, 0), len(query))
+	behind := min(max(n-len(statementPrefix)-1, 0), len(query))
 	words := strings.TrimRight(query[:behind], " ")
 	return strings.LastIndex(words, " ") + 1
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ResidentBytes is how much memory the process takes, 0 where that cannot be read.
+// ResidentBytes returns the memory of this process, or 0 if it cannot be read.
 func ResidentBytes() uint64 {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

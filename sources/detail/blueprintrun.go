@@ -16,9 +16,9 @@ import (
 	"acescope/sources/runners"
 )
 
-// foldCourse folds the next event of a run of a blueprint, and logs what it tells.
-func (w *watcher) foldCourse(e *historypb.HistoryEvent) {
-	c := w.course
+// foldBlueprintRun folds the next event of a blueprint run and logs its changes.
+func (w *watcher) foldBlueprintRun(e *historypb.HistoryEvent) {
+	c := w.blueprint
 	before := c.State
 	fact, ok, err := c.Decoder.Fact(e)
 	if err != nil {
@@ -34,13 +34,13 @@ func (w *watcher) foldCourse(e *historypb.HistoryEvent) {
 	}
 }
 
-// takeCourse takes over what the fold says of a run of a blueprint.
-func (w *watcher) takeCourse() {
-	s, d := w.course.State, &w.detail
-	if w.course.Foreign != nil {
-		d.Err = fmt.Sprintf("the input of this run is not the contract's: %v", w.course.Foreign)
+// takeBlueprintRun sets the detail from the state of a blueprint run.
+func (w *watcher) takeBlueprintRun() {
+	s, d := w.blueprint.State, &w.detail
+	if w.blueprint.Foreign != nil {
+		d.Err = fmt.Sprintf("the input of this run is not the contract's: %v", w.blueprint.Foreign)
 	}
-	d.Course = &s
+	d.BlueprintRun = &s
 	d.Phase = ace.PhaseAnswer{Phase: ace.Phase(s.Status), ExitStatus: histories.StatusOf(s.Exit, d), Steps: runners.CourseSteps(&s, d.Start, d.Close)}
 	d.Input = ace.TaskInput{TaskID: d.WorkflowID, Prompt: s.Input.Prompt}
 	if b := s.Input.Blueprint; b != nil {
@@ -54,8 +54,7 @@ func (w *watcher) takeCourse() {
 	}
 }
 
-// followOutput adds what the program of a run of a blueprint writes to the run's log, as it
-// is written, where that is on this machine.
+// followOutput adds the output of a blueprint run's program to the log, if the program runs on this machine.
 func (w *watcher) followOutput(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -65,7 +64,7 @@ func (w *watcher) followOutput(ctx context.Context) {
 	if w.link.DataDir == "" {
 		return
 	}
-	o := logfile.Options{Paths: []string{logs.RunLogsDir(w.link.DataDir, w.id.WorkflowID, cmp.Or(w.id.RunID, w.course.RunID))}, Match: []string{run.ActivityExecute + "-*.jsonl"}, Tail: histories.MaxOutputLines, MaxLine: logs.MaxLogLine}
+	o := logfile.Options{Paths: []string{logs.RunDir(w.link.DataDir, w.id.WorkflowID, cmp.Or(w.id.RunID, w.blueprint.RunID))}, Match: []string{run.ActivityExecute + "-*.jsonl"}, Tail: histories.MaxOutputLines, MaxLine: logs.MaxLine}
 	err := logfile.Follow(ctx, o, logfile.Handler{Lines: w.takeOutput, Event: func(logfile.Event) error { return nil }, Files: func([]logfile.File) error { return nil }})
 	if err != nil && ctx.Err() == nil {
 		w.link.Report("the live log of " + w.id.WorkflowID + ": " + err.Error())

@@ -21,7 +21,7 @@ import (
 	"acescope/sources/runs"
 )
 
-// recordedRuns are the histories of runs that the engine recorded, by name.
+// recordedRuns returns the recorded histories of blueprint runs, by name.
 func recordedRuns(t *testing.T) map[string][]*historypb.HistoryEvent {
 	t.Helper()
 	files, err := filepath.Glob("../../engine/workflows/testdata/run-*.json")
@@ -44,8 +44,8 @@ func recordedRuns(t *testing.T) map[string][]*historypb.HistoryEvent {
 	return all
 }
 
-// At every event the detail is what the one fold says, and its steps, fields and log fit it.
-func TestCourseIsTheFold(t *testing.T) {
+// At every event the detail equals the fold, and its steps, fields and log agree with it.
+func TestBlueprintRunIsTheFold(t *testing.T) {
 	for name, events := range recordedRuns(t) {
 		w := newWatcher(linkTo(cluster.Deps{}), runs.ID{WorkflowID: "run/x", RunID: "r"}, nil)
 		var fold run.State
@@ -57,28 +57,29 @@ func TestCourseIsTheFold(t *testing.T) {
 			if fact, ok, _ := decoder.Fact(e); ok {
 				fold.Apply(fact)
 			}
-			w.takeCourse()
+			w.takeBlueprintRun()
 			d := &w.detail
-			if d.Course.Status != fold.Status || d.Phase.Phase != ace.Phase(fold.Status) || (d.Course.Result == nil) != (fold.Result == nil) {
-				t.Fatalf("%s, event %d: the detail says %s, the fold %s", name, e.GetEventId(), d.Course.Status, fold.Status)
+			if d.BlueprintRun.Status != fold.Status || d.Phase.Phase != ace.Phase(fold.Status) || (d.BlueprintRun.Result == nil) != (fold.Result == nil) {
+				t.Fatalf("%s, event %d: the detail says %s, the fold %s", name, e.GetEventId(), d.BlueprintRun.Status, fold.Status)
 			}
 			checkSteps(t, name, d)
-			if runners.CourseFields(d.Course)[0].Value != runners.StatusText(fold.Status) || len(runners.CourseFields(d.Course)) != len(runners.CourseFields(&run.State{})) {
-				t.Fatalf("%s, event %d: fields %+v", name, e.GetEventId(), runners.CourseFields(d.Course))
+			if runners.CourseFields(d.BlueprintRun)[0].Value != runners.StatusText(fold.Status) || len(runners.CourseFields(d.BlueprintRun)) != len(runners.CourseFields(&run.State{})) {
+				t.Fatalf("%s, event %d: fields %+v", name, e.GetEventId(), runners.CourseFields(d.BlueprintRun))
 			}
 		}
 		d := &w.detail
-		if len(runners.ResultFields(d.Course)) == 0 || !slices.ContainsFunc(d.Log, func(l runs.LogLine) bool { return l.Kind == "phase" && l.Text == runners.StatusText(d.Course.Status) }) {
-			t.Errorf("%s: ended as %s, the log is %+v", name, d.Course.Status, d.Log)
+		if len(runners.ResultFields(d.BlueprintRun)) == 0 || !slices.ContainsFunc(d.Log, func(l runs.LogLine) bool {
+			return l.Kind == "phase" && l.Text == runners.StatusText(d.BlueprintRun.Status)
+		}) {
+			t.Errorf("%s: ended as %s, the log is %+v", name, d.BlueprintRun.Status, d.Log)
 		}
-		if n := len(d.Course.Moves); n > 0 && !slices.ContainsFunc(d.Log, func(l runs.LogLine) bool { return strings.Contains(l.Text, "the run asks for another runner") }) {
-			t.Errorf("%s: %d moves, and the log tells of none", name, n)
+		if n := len(d.BlueprintRun.Moves); n > 0 && !slices.ContainsFunc(d.Log, func(l runs.LogLine) bool { return strings.Contains(l.Text, "the run asks for another runner") }) {
+			t.Errorf("%s: %d moves, but the log has no line about them", name, n)
 		}
 	}
 }
 
-// checkSteps tells whether what is done comes before what is not, and one step at most is
-// under way.
+// checkSteps checks that finished steps come before others, and that at most one step is running.
 func checkSteps(t *testing.T, name string, d *histories.Detail) {
 	t.Helper()
 	running, pending := 0, false
@@ -92,13 +93,13 @@ func checkSteps(t *testing.T, name string, d *histories.Detail) {
 		}
 	}
 	last := d.Phase.Steps[3]
-	if over := d.Course.Status.Over(); over != (running == 0) || over != (last.Status != ace.StatusPending) || over && string(last.Phase) != string(d.Course.Status) {
-		t.Fatalf("%s, %s: steps %+v", name, d.Course.Status, d.Phase.Steps)
+	if over := d.BlueprintRun.Status.Over(); over != (running == 0) || over != (last.Status != ace.StatusPending) || over && string(last.Phase) != string(d.BlueprintRun.Status) {
+		t.Fatalf("%s, %s: steps %+v", name, d.BlueprintRun.Status, d.Phase.Steps)
 	}
 }
 
-// A run of nothing, as a foreign workflow of the same type may be, has fields all the same.
-func TestCourseOfNothing(t *testing.T) {
+// A run without facts, such as a foreign workflow of the same type, has all fields.
+func TestEmptyBlueprintRun(t *testing.T) {
 	var s run.State
 	if len(runners.CourseFields(&s)) == 0 || runners.ResultFields(&s) != nil || len(runners.CourseSteps(&s, time.Time{}, time.Time{})) != 4 {
 		t.Error("a state that knows nothing")
@@ -121,8 +122,7 @@ func TestShellWord(t *testing.T) {
 	}
 }
 
-// What the program writes is in the run's log as it is written, with the steps of the run,
-// bounded, and lines that are none are left out.
+// The output of the program is added to the run's log, bounded; invalid lines are skipped.
 func TestOutputIsFollowed(t *testing.T) {
 	events := recordedRuns(t)["run-completed"]
 	dir := t.TempDir()
@@ -135,7 +135,7 @@ func TestOutputIsFollowed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	own := logs.RunLogsDir(dir, "run/x", "r")
+	own := logs.RunDir(dir, "run/x", "r")
 	if err := os.MkdirAll(own, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestOutputIsFollowed(t *testing.T) {
 	}
 }
 
-// outputNow counts the lines that came, for the test.
+// outputNow returns the number of lines.
 func (w *watcher) outputNow() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -185,7 +185,7 @@ func TestOutputLine(t *testing.T) {
 	}
 }
 
-// Lines are merged by their times, none is lost, and what was published is not written to.
+// Lines are merged by time, no line is lost, and published lines are not changed.
 func TestWithOutput(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
 	log := []runs.LogLine{{At: at(1), Text: "a"}, {At: at(3), Text: "c"}, {At: at(5), Text: "e"}}
@@ -199,7 +199,7 @@ func TestWithOutput(t *testing.T) {
 	}
 }
 
-// A local activity is called by what it does, and a marker that is none by its name.
+// A local activity is named by its type, another marker by its name.
 func TestMarkerTitle(t *testing.T) {
 	seen := map[string]bool{}
 	for _, events := range recordedRuns(t) {

@@ -19,8 +19,8 @@ import (
 	"acescope/sources/runs"
 )
 
-// take folds a made history.
-func (m *made) take(t *testing.T) *watcher {
+// take folds a history.
+func (m *historyBuilder) take(t *testing.T) *watcher {
 	t.Helper()
 	w := newWatcher(linkTo(cluster.Deps{}), runs.ID{WorkflowID: "ace/t", RunID: "r"}, nil)
 	for _, e := range m.events {
@@ -31,18 +31,18 @@ func (m *made) take(t *testing.T) *watcher {
 	return w
 }
 
-func (m *made) schedule(name string) int64 {
+func (m *historyBuilder) schedule(name string) int64 {
 	e := m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED, Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
 		ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{ActivityType: &commonpb.ActivityType{Name: name}}}})
 	return e.EventId
 }
 
-func (m *made) begin(scheduled int64, attempt int32, last *failurepb.Failure) {
+func (m *historyBuilder) begin(scheduled int64, attempt int32, last *failurepb.Failure) {
 	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED, Attributes: &historypb.HistoryEvent_ActivityTaskStartedEventAttributes{
 		ActivityTaskStartedEventAttributes: &historypb.ActivityTaskStartedEventAttributes{ScheduledEventId: scheduled, Attempt: attempt, LastFailure: last, Identity: "w-1"}}})
 }
 
-func (m *made) complete(scheduled int64, result *commonpb.Payloads) {
+func (m *historyBuilder) complete(scheduled int64, result *commonpb.Payloads) {
 	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, Attributes: &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{
 		ActivityTaskCompletedEventAttributes: &historypb.ActivityTaskCompletedEventAttributes{ScheduledEventId: scheduled, Result: result}}})
 }
@@ -52,10 +52,10 @@ func application(kind, message string, cause *failurepb.Failure) *failurepb.Fail
 		ApplicationFailureInfo: &failurepb.ApplicationFailureInfo{Type: kind, NonRetryable: true}}}
 }
 
-// TestCallsAreWhole holds that payloads that answers cut are whole in the list, with the
-// events that told of them.
-func TestCallsAreWhole(t *testing.T) {
-	m := &made{}
+// TestCallsAreComplete checks that payloads that are cut in query answers are complete in the list, with the
+// events that report them.
+func TestCallsAreComplete(t *testing.T) {
+	m := &historyBuilder{}
 	m.start(ace.TaskInput{TaskID: "t"})
 	long := json.RawMessage(`{"text":"` + strings.Repeat("x", 2<<20) + `"}`)
 	no := false
@@ -82,9 +82,9 @@ func TestCallsAreWhole(t *testing.T) {
 	}
 }
 
-// TestSessionResultKeepsWhatIsLonger ends a session whose result holds previews only.
-func TestSessionResultKeepsWhatIsLonger(t *testing.T) {
-	m := &made{}
+// TestSessionResultKeepsLongerPayloads ends a session whose result holds previews only.
+func TestSessionResultKeepsLongerPayloads(t *testing.T) {
+	m := &historyBuilder{}
 	m.start(ace.TaskInput{TaskID: "t"})
 	long := json.RawMessage(`"` + strings.Repeat("y", 5000) + `"`)
 	m.signal(ace.ToolEvent{EventID: "1", CallID: "a", Kind: ace.KindToolUse, Name: "look", Args: long})
@@ -102,7 +102,7 @@ func TestSessionResultKeepsWhatIsLonger(t *testing.T) {
 	}
 }
 
-// TestPublishedCallsDoNotChange holds a list while the run goes on.
+// TestPublishedCallsDoNotChange keeps a published list while the run continues.
 func TestPublishedCallsDoNotChange(t *testing.T) {
 	events := longHistory(1000, 0)
 	w := newWatcher(linkTo(cluster.Deps{}), runs.ID{WorkflowID: "ace/t", RunID: "r"}, nil)
@@ -136,7 +136,7 @@ func TestPublishedCallsDoNotChange(t *testing.T) {
 }
 
 func TestActivitiesTellTheirAttempts(t *testing.T) {
-	m := &made{}
+	m := &historyBuilder{}
 	m.start(ace.TaskInput{TaskID: "t"})
 	gen := m.schedule(ace.ActivityGenerator)
 	m.events[len(m.events)-1].EventTime.Seconds -= 5
@@ -168,20 +168,20 @@ func TestActivitiesTellTheirAttempts(t *testing.T) {
 }
 
 func TestSealedPayloadsAreTold(t *testing.T) {
-	m := &made{}
+	m := &historyBuilder{}
 	m.start(ace.TaskInput{TaskID: "t"})
 	gen := m.schedule(ace.ActivityGenerator)
 	m.complete(gen, &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("binary/encrypted")}, Data: make([]byte, 77)}}})
-	for range histories.MaxSealed + 5 {
+	for range histories.MaxEncoded + 5 {
 		m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
 			WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: "x", Input: &commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("?")}}}}}})
 	}
 	d := m.take(t).takeDirty()
-	if got := d.Sealed[0]; got != (histories.Sealed{Event: 3, What: "result of run_generator", Encoding: "binary/encrypted", Size: 77}) {
+	if got := d.Encoded[0]; got != (histories.EncodedPayload{Event: 3, What: "result of run_generator", Encoding: "binary/encrypted", Size: 77}) {
 		t.Errorf("%+v", got)
 	}
-	if len(d.Sealed) != histories.MaxSealed || d.SealedDropped != 6 || d.Sealed[1].Encoding != "of unknown encoding" {
-		t.Errorf("%d, %d dropped, %+v", len(d.Sealed), d.SealedDropped, d.Sealed[1])
+	if len(d.Encoded) != histories.MaxEncoded || d.EncodedDropped != 6 || d.Encoded[1].Encoding != "of unknown encoding" {
+		t.Errorf("%d, %d dropped, %+v", len(d.Encoded), d.EncodedDropped, d.Encoded[1])
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"acescope/sources/runs"
 )
 
-// jsonPayloads is one JSON payload, as Temporal's default converter writes it.
+// jsonPayloads returns one JSON payload as Temporal's default converter writes it.
 func jsonPayloads(v any) *commonpb.Payloads {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -25,32 +25,32 @@ func jsonPayloads(v any) *commonpb.Payloads {
 	return &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: data}}}
 }
 
-// made builds histories by hand.
-type made struct{ events []*historypb.HistoryEvent }
+// historyBuilder builds histories.
+type historyBuilder struct{ events []*historypb.HistoryEvent }
 
 var madeStart = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-func (m *made) add(e *historypb.HistoryEvent) *historypb.HistoryEvent {
+func (m *historyBuilder) add(e *historypb.HistoryEvent) *historypb.HistoryEvent {
 	e.EventId = int64(len(m.events) + 1)
 	e.EventTime = timestamppb.New(madeStart.Add(time.Duration(len(m.events)) * time.Millisecond))
 	m.events = append(m.events, e)
 	return e
 }
 
-func (m *made) start(in ace.TaskInput) {
+func (m *historyBuilder) start(in ace.TaskInput) {
 	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
 		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{
 			WorkflowType: &commonpb.WorkflowType{Name: ace.TaskWorkflow}, Input: jsonPayloads(in)}}})
 }
 
-func (m *made) signal(events ...ace.ToolEvent) {
+func (m *historyBuilder) signal(events ...ace.ToolEvent) {
 	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED, Attributes: &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
 		WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{SignalName: ace.SignalToolEvent, Input: jsonPayloads(events)}}})
 }
 
-// longHistory has calls tool calls, each told by two signals, and n events in all.
+// longHistory has n events and calls tool calls, each reported by two signals.
 func longHistory(calls, n int) []*historypb.HistoryEvent {
-	m := &made{}
+	m := &historyBuilder{}
 	m.start(ace.TaskInput{TaskID: "long"})
 	yes := true
 	for i := range calls {
@@ -68,9 +68,7 @@ func longHistory(calls, n int) []*historypb.HistoryEvent {
 	return m.events
 }
 
-// BenchmarkFold50k folds a history of 50,000 events with 20,000 tool calls and publishes
-// it as often as the console would at 30 Hz, were a second of work a second of events:
-// thirty times in all.
+// BenchmarkFold50k folds a history of 50,000 events with 20,000 tool calls and publishes it thirty times.
 func BenchmarkFold50k(b *testing.B) {
 	events := longHistory(20_000, 50_000)
 	b.ReportAllocs()
@@ -88,7 +86,7 @@ func BenchmarkFold50k(b *testing.B) {
 	}
 }
 
-// BenchmarkPublish is one snapshot of a run of 20,000 calls to which one call was added.
+// BenchmarkPublish publishes a run of 20,000 calls after one call was added.
 func BenchmarkPublish(b *testing.B) {
 	events := longHistory(20_000, 50_000)
 	w := newWatcher(linkTo(cluster.Deps{}), runs.ID{WorkflowID: "ace/long", RunID: "r"}, nil)

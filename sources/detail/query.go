@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// question asks an open run's worker whenever there is something new.
-func (w *watcher) question(ctx context.Context) {
+// queryLoop queries an open run's worker after each change.
+func (w *watcher) queryLoop(ctx context.Context) {
 	pause := time.NewTicker(cluster.PublishEvery)
 	defer pause.Stop()
 	for {
@@ -40,11 +40,11 @@ func (w *watcher) takeFresh() bool {
 	return fresh
 }
 
-// ask brings the answers up to date: from the run's worker while the run is open, from
-// the fold where it is closed or nobody answers in time.
+// ask updates the detail: from the run's worker while the run is open, from the fold if it is closed or the
+// worker does not answer in time.
 func (w *watcher) ask(ctx context.Context) {
 	w.mu.Lock()
-	open, tasks, talk, course := w.detail.Close.IsZero(), w.tasks != nil, w.talk != nil, w.course != nil
+	open, tasks, talk, blueprint := w.detail.Close.IsZero(), w.tasks != nil, w.session != nil, w.blueprint != nil
 	if open {
 		w.asking = time.Now()
 	}
@@ -58,7 +58,7 @@ func (w *watcher) ask(ctx context.Context) {
 			take = w.askExperiment(ctx)
 		case talk:
 			take = w.askSession(ctx)
-		case course: // its history tells all that it would answer
+		case blueprint: // its history contains all facts
 		default:
 			take = w.askTask(ctx)
 		}
@@ -68,7 +68,7 @@ func (w *watcher) ask(ctx context.Context) {
 	w.asking, w.asked = time.Time{}, true
 	w.changed = true
 	w.touch()
-	// What a worker said before the run closed is older than its history.
+	// An answer from before the close is older than the history.
 	w.live = take != nil && w.detail.Close.IsZero()
 	if w.live {
 		take()
@@ -76,8 +76,8 @@ func (w *watcher) ask(ctx context.Context) {
 	}
 }
 
-// takeFold takes over what the fold says, unless a worker that answered the last time is
-// being asked and may still answer. Call it with the lock held.
+// takeFold sets the detail from the fold, unless a worker that answered last time may still answer. The lock
+// must be held.
 func (w *watcher) takeFold() {
 	if !w.changed {
 		return
@@ -93,16 +93,16 @@ func (w *watcher) takeFold() {
 		w.takeExperiment(w.tasks.State.Progress)
 		return
 	}
-	if w.talk != nil {
-		state := w.talk.State
-		if w.talk.Foreign != nil {
-			d.Err = fmt.Sprintf("the input of this session is not the contract's: %v", w.talk.Foreign)
+	if w.session != nil {
+		state := w.session.State
+		if w.session.Foreign != nil {
+			d.Err = fmt.Sprintf("the input of this session is not the contract's: %v", w.session.Foreign)
 		}
 		w.takeSession(&state)
 		return
 	}
-	if w.course != nil {
-		w.takeCourse()
+	if w.blueprint != nil {
+		w.takeBlueprintRun()
 		return
 	}
 	s := &w.folder.State
@@ -122,18 +122,18 @@ func (w *watcher) takeFold() {
 	w.takeState()
 }
 
-// takeStatus takes over how a run stands whose steps cannot be told.
+// takeStatus sets the status of a run whose steps are unknown.
 func (w *watcher) takeStatus() {
 	w.detail.Phase.ExitStatus = histories.StatusOf(w.folder.State.ExitStatus(), &w.detail)
 }
 
-// takeState takes over what no query tells.
+// takeState sets the fields that no query returns.
 func (w *watcher) takeState() {
 	s, d := &w.folder.State, &w.detail
 	d.Input, d.Plan, d.TrajectoryID, d.BulletIDs = s.Input, s.Plan, s.TrajectoryID, s.BulletIDs
 }
 
-// askTask queries a live run; nil where none of the contract's queries was answered.
+// askTask queries a live run. It returns nil if no contract query was answered.
 func (w *watcher) askTask(ctx context.Context) func() {
 	var phase ace.PhaseAnswer
 	var skills ace.SkillAnswer
@@ -144,7 +144,7 @@ func (w *watcher) askTask(ctx context.Context) func() {
 		answer any
 	}{{ace.QueryPhase, &phase}, {ace.QuerySkills, &skills}, {ace.QueryDelta, &delta}} {
 		if err := w.query(ctx, q.name, q.answer); err != nil {
-			if cluster.Away(err) || ctx.Err() != nil {
+			if cluster.Unreachable(err) || ctx.Err() != nil {
 				return nil
 			}
 			missing = append(missing, q.name)
@@ -156,13 +156,13 @@ func (w *watcher) askTask(ctx context.Context) func() {
 	return func() {
 		d := &w.detail
 		d.Phase, d.Skills, d.Delta = phase, skills, delta
-		d.Phase.ExitStatus = cmp.Or(phase.ExitStatus, ace.Running) // a bare phase does not say it
+		d.Phase.ExitStatus = cmp.Or(phase.ExitStatus, ace.Running) // a bare phase has no status
 		d.Missing, d.From, d.Err = missing, runs.FromQuery, ""
 		w.takeState()
 	}
 }
 
-// query asks one question. A phase may come as a bare string.
+// query calls one query. A phase may be a bare string.
 func (w *watcher) query(ctx context.Context, name string, answer any) error {
 	v, err := w.c.QueryWorkflow(ctx, w.id.WorkflowID, w.id.RunID, name)
 	if err != nil {
@@ -178,7 +178,7 @@ func (w *watcher) query(ctx context.Context, name string, answer any) error {
 	return v.Get(answer)
 }
 
-// askExperiment asks how far a live experiment has come; nil where nobody answers.
+// askExperiment queries the progress of a live experiment. It returns nil if the worker does not answer.
 func (w *watcher) askExperiment(ctx context.Context) func() {
 	var live ace.ExperimentProgress
 	if w.query(ctx, ace.QueryExperiment, &live) != nil {
@@ -200,21 +200,21 @@ func (w *watcher) takeExperiment(p ace.ExperimentProgress) {
 	d.Phase.ExitStatus, d.Phase.Failure = p.ExitStatus, state.Failure
 }
 
-// settleOld looks up what the run's operations replaced, once for each delta. It reads
-// files and so holds no lock meanwhile.
+// settleOld reads the bullets that the run's operations replaced, once for each delta. It reads files, so it
+// does not hold the lock.
 func (w *watcher) settleOld() {
 	w.mu.Lock()
 	delta := w.detail.Delta
 	key := delta.PlaybookBefore + " " + delta.PlaybookAfter + " " + fmt.Sprint(len(delta.Operations))
-	known := key == w.oldOf
-	w.oldOf = key
+	known := key == w.oldBulletsOf
+	w.oldBulletsOf = key
 	w.mu.Unlock()
 	if known || len(delta.Operations) == 0 {
 		return
 	}
 	old := histories.OldBullets(w.link.Deps, delta)
 	w.mu.Lock()
-	w.detail.Old = old
+	w.detail.OldBullets = old
 	w.touch()
 	w.mu.Unlock()
 }

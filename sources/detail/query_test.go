@@ -20,7 +20,7 @@ import (
 	"acescope/sources/runs"
 )
 
-// fakeClient has one history, which stays open, and answers queries as it is told.
+// fakeClient has one open history and answers queries as set.
 type fakeClient struct {
 	client.Client
 	events []*historypb.HistoryEvent
@@ -60,7 +60,7 @@ func (a answerOf) Get(to any) error {
 	return json.Unmarshal(data, to)
 }
 
-// fakeHistory gives its events and then, where it is to wait, waits for the end.
+// fakeHistory returns its events, then waits for the end if it should.
 type fakeHistory struct {
 	ctx    context.Context
 	events []*historypb.HistoryEvent
@@ -86,7 +86,7 @@ func linkTo(d cluster.Deps) *cluster.Link {
 	return link
 }
 
-// watchDetailOf watches the run until a detail is as wanted.
+// watchDetailOf watches the run until a detail satisfies wanted.
 func watchDetailOf(t *testing.T, c client.Client, wanted func(*histories.Detail) bool) *histories.Detail {
 	t.Helper()
 	link := linkTo(cluster.Deps{Client: c})
@@ -110,9 +110,8 @@ func watchDetailOf(t *testing.T, c client.Client, wanted func(*histories.Detail)
 
 func openRun() []*historypb.HistoryEvent { return longHistory(3, 0) }
 
-// TestAWorkerThatNeverAnswersHoldsNothingUp shows the fold while a query hangs, longer
-// than any timeout: it is let go only when the fold was seen.
-func TestAWorkerThatNeverAnswersHoldsNothingUp(t *testing.T) {
+// TestSilentWorkerDelaysNothing shows the fold while a query hangs.
+func TestSilentWorkerDelaysNothing(t *testing.T) {
 	release, asked := make(chan struct{}), make(chan struct{}, 1)
 	c := &fakeClient{events: openRun(), query: func(context.Context, string) (any, error) {
 		cluster.Signal(asked)
@@ -132,7 +131,7 @@ func TestAWorkerThatNeverAnswersHoldsNothingUp(t *testing.T) {
 	}
 }
 
-// TestAnsweredThenSilent holds what is shown when a worker goes away between two events.
+// TestAnsweredThenSilent shows the last state when a worker stops answering between two events.
 func TestAnsweredThenSilent(t *testing.T) {
 	silent := false
 	c := &fakeClient{events: openRun(), query: func(_ context.Context, name string) (any, error) {
@@ -163,13 +162,13 @@ func TestAnsweredThenSilent(t *testing.T) {
 	}
 }
 
-// TestAnswersOfAClosedRunAreLate drops an answer that comes when the run has closed.
-func TestAnswersOfAClosedRunAreLate(t *testing.T) {
-	m := &made{}
+// TestLateAnswersOfAClosedRun drops an answer that arrives after the run has closed.
+func TestLateAnswersOfAClosedRun(t *testing.T) {
+	m := &historyBuilder{}
 	m.start(ace.TaskInput{TaskID: "t"})
 	var w *watcher
 	c := &fakeClient{query: func(_ context.Context, name string) (any, error) {
-		if name == ace.QueryDelta { // the last question: meanwhile the run closes
+		if name == ace.QueryDelta { // the last query: the run closes meanwhile
 			_ = w.take(m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED}))
 		}
 		return ace.PhaseAnswer{Phase: ace.PhaseSkills, ExitStatus: ace.Running}, nil
@@ -182,9 +181,9 @@ func TestAnswersOfAClosedRunAreLate(t *testing.T) {
 	}
 }
 
-// TestForeignWorkflows answer with a bare string, and only some of the queries.
+// TestForeignWorkflows answers with a bare string, and only some of the queries.
 func TestForeignWorkflows(t *testing.T) {
-	m := &made{}
+	m := &historyBuilder{}
 	m.add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
 		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: jsonPayloads("order 17")}}})
 	c := &fakeClient{events: m.events, query: func(_ context.Context, name string) (any, error) {

@@ -13,12 +13,12 @@ import (
 	"acescope/sources/runs"
 )
 
-// Read reads what is known of a run now.
+// Read returns the current state of a run.
 func Read(ctx context.Context, c client.Client, workflowID, runID string) (*histories.Detail, error) {
 	return ReadAll(ctx, cluster.Deps{Client: c}, workflowID, runID)
 }
 
-// ReadAll is [Read] with more dependencies: the playbook version that the run changed, and artifacts.
+// ReadAll is [Read] with the playbook version that the run changed, and artifacts.
 func ReadAll(ctx context.Context, d cluster.Deps, workflowID, runID string) (*histories.Detail, error) {
 	link := cluster.NewLink()
 	link.Deps = d
@@ -37,7 +37,7 @@ func ReadAll(ctx context.Context, d cluster.Deps, workflowID, runID string) (*hi
 	return w.takeDirty(), nil
 }
 
-// ReadEvents is [Read] of an exported history.
+// ReadEvents is [Read] for an exported history.
 func ReadEvents(events []*historypb.HistoryEvent) (*histories.Detail, error) {
 	o := history.OriginOf(events)
 	w := newWatcher(cluster.NewLink(), runs.ID{WorkflowID: o.WorkflowID, RunID: o.RunID}, nil)

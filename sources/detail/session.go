@@ -13,13 +13,13 @@ import (
 	"acescope/sources/sessions"
 )
 
-// tell folds an event of an agent session, and logs what it changed.
-func (w *watcher) tell(e *historypb.HistoryEvent) {
-	before := w.talk.State
-	if !w.talk.Apply(e) {
+// foldSession folds an event of an agent session and logs its changes.
+func (w *watcher) foldSession(e *historypb.HistoryEvent) {
+	before := w.session.State
+	if !w.session.Apply(e) {
 		return
 	}
-	now := &w.talk.State
+	now := &w.session.State
 	say := func(kind, format string, args ...any) {
 		w.line(runs.LogLine{Event: e.GetEventId(), At: e.GetEventTime().AsTime(), Kind: kind, Text: fmt.Sprintf(format, args...)})
 	}
@@ -43,7 +43,7 @@ func (w *watcher) tell(e *historypb.HistoryEvent) {
 	}
 }
 
-// askSession asks a live session; nil where nobody answers.
+// askSession queries a live session. It returns nil if the worker does not answer.
 func (w *watcher) askSession(ctx context.Context) func() {
 	var s session.State
 	if w.query(ctx, session.QuerySession, &s) != nil {
@@ -55,8 +55,7 @@ func (w *watcher) askSession(ctx context.Context) func() {
 	}
 }
 
-// takeSession takes over what is known of an agent session, in the words of a run: its
-// status is the phase, the tools that it was asked about are the skills.
+// takeSession sets the detail from a session: its status is the phase, its tool calls are the skills.
 func (w *watcher) takeSession(s *session.State) {
 	d := &w.detail
 	d.Session = s

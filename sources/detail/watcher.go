@@ -1,4 +1,4 @@
-// Package detail follows the selected run: it folds the run's history as it grows and asks its worker.
+// Package detail follows the selected run: it folds the growing history and queries the worker.
 package detail
 
 import (
@@ -23,8 +23,8 @@ import (
 	"acescope/sources/sessions"
 )
 
-// NewFeed returns a feed that follows the run that it is asked for, whether or not it is shown: other screens need it
-// too. The old run's detail stays until there is one of the new run.
+// NewFeed returns a feed of the details of a run, whether or not it is shown, because other screens need it
+// too. The old run's detail stays until the new run's first one.
 func NewFeed(link *cluster.Link) *feed.Feed[runs.ID, *histories.Detail] {
 	f := feed.New(link.Wake, func(ctx context.Context, id runs.ID, publish func(*histories.Detail)) {
 		if id.WorkflowID == "" {
@@ -33,7 +33,7 @@ func NewFeed(link *cluster.Link) *feed.Feed[runs.ID, *histories.Detail] {
 		}
 		w := newWatcher(link, id, publish)
 		var wg sync.WaitGroup
-		for _, part := range []func(context.Context){w.follow, w.refresh, w.question, w.look, w.followOutput} {
+		for _, part := range []func(context.Context){w.follow, w.refresh, w.queryLoop, w.look, w.followOutput} {
 			wg.Go(func() { part(ctx) })
 		}
 		wg.Wait()
@@ -65,19 +65,19 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 		d.Start = at
 		d.Type = e.GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
 		if d.Type == ace.ExperimentWorkflow {
-			w.tasks = experiments.NewExperimentFolder(func(_ ace.ExperimentInput, f experiments.Finished) { w.ended(f) })
-			// Its input has the same names for what a task's has too.
+			w.tasks = experiments.NewFolder(func(_ ace.ExperimentInput, f experiments.Finished) { w.ended(f) })
+			// Inputs of other workflow types share field names with a task's.
 			_ = json.Unmarshal(history.PayloadJSON(cluster.First(e.GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads())), &d.Input)
 		}
 	}
-	if d.Type == session.Workflow && w.talk == nil {
-		w.talk = sessions.NewSessionFolder()
+	if d.Type == session.Workflow && w.session == nil {
+		w.session = sessions.NewSessionFolder()
 	}
-	if d.Type == run.Workflow && w.course == nil {
-		w.course = &histories.CourseFolder{RunID: e.GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()}
+	if d.Type == run.Workflow && w.blueprint == nil {
+		w.blueprint = &histories.BlueprintRunFolder{RunID: e.GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()}
 		close(w.program)
 	}
-	if cluster.Closing(e.GetEventType()) {
+	if cluster.ClosesRun(e.GetEventType()) {
 		d.Close, d.CloseEvent, d.Pending = at, e.GetEventId(), nil
 		d.ContinuedAs = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	}
@@ -89,18 +89,18 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// fold applies the event to what it is an event of.
+// fold folds an event according to the workflow type.
 func (w *watcher) fold(e *historypb.HistoryEvent) {
 	if w.tasks != nil {
 		w.tasks.Apply(e)
 		return
 	}
-	if w.talk != nil {
-		w.tell(e)
+	if w.session != nil {
+		w.foldSession(e)
 		return
 	}
-	if w.course != nil {
-		w.foldCourse(e)
+	if w.blueprint != nil {
+		w.foldBlueprintRun(e)
 		return
 	}
 	for _, c := range w.folder.Apply(e) {
@@ -108,7 +108,7 @@ func (w *watcher) fold(e *historypb.HistoryEvent) {
 	}
 }
 
-// ended takes over the end of one task of an experiment.
+// ended logs the end of a task of an experiment.
 func (w *watcher) ended(f experiments.Finished) {
 	w.line(histories.TaskLine(f))
 	if f.Failure == nil {
@@ -126,8 +126,7 @@ func (w *watcher) log(c histories.Change) {
 	w.line(runs.LogLine{Event: c.Event, At: c.At, Kind: c.Kind(), Text: c.Text()})
 }
 
-// line adds to the bounded log. What was published of it ends before the line, so it is
-// never written to.
+// line appends to the bounded log. Published logs end before the new line.
 func (w *watcher) line(l runs.LogLine) {
 	d := &w.detail
 	d.Log = append(d.Log, l)
@@ -137,7 +136,7 @@ func (w *watcher) line(l runs.LogLine) {
 	}
 }
 
-// refresh publishes what is new.
+// refresh publishes changes.
 func (w *watcher) refresh(ctx context.Context) {
 	pause := time.NewTicker(cluster.PublishEvery)
 	defer pause.Stop()
@@ -162,21 +161,20 @@ func (w *watcher) refresh(ctx context.Context) {
 	}
 }
 
-// touch notes that there is something to publish. The lock must be held.
+// touch marks the detail as changed. The lock must be held.
 func (w *watcher) touch() {
 	w.dirty = true
 	cluster.Signal(w.news)
 }
 
-// waits tells whether events are held back until the worker has answered, or had time to.
+// waits reports whether events are held back until the worker has answered or timed out.
 func (w *watcher) waits() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.changed
 }
 
-// look reads what no history shows again and again while the run is open, and once when it
-// is closed.
+// look reads what the history lacks: repeatedly while the run is open, once when it is closed.
 func (w *watcher) look(ctx context.Context) {
 	tick := time.NewTicker(histories.DescribeEvery)
 	defer tick.Stop()
@@ -184,7 +182,7 @@ func (w *watcher) look(ctx context.Context) {
 		open := w.open()
 		w.describe(ctx)
 		if !open {
-			return // what is left to learn of a closed run was told once
+			return // a closed run is described once
 		}
 		select {
 		case <-ctx.Done():
@@ -200,8 +198,7 @@ func (w *watcher) open() bool {
 	return w.detail.Close.IsZero()
 }
 
-// takeDirty is a copy of the detail if it has changed. It shares what is only ever added
-// to.
+// takeDirty returns a copy of the detail if it has changed. The copy shares slices that only grow.
 func (w *watcher) takeDirty() *histories.Detail {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -225,14 +222,13 @@ func (w *watcher) takeDirty() *histories.Detail {
 	return &d
 }
 
-// describe reads what no history shows: the activities that are pending, and the run that
-// this one was reset as.
+// describe reads what the history lacks: pending activities, and the newest reset of this run.
 func (w *watcher) describe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	defer cancel()
 	r, err := w.c.DescribeWorkflowExecution(ctx, w.id.WorkflowID, w.id.RunID)
 	if err != nil {
-		return // the follower reports a server that is away
+		return // the follower reports an unreachable server
 	}
 	pending := make([]histories.PendingActivity, 0, len(r.GetPendingActivities()))
 	for _, a := range r.GetPendingActivities() {
@@ -250,9 +246,8 @@ func (w *watcher) describe(ctx context.Context) {
 	}
 }
 
-// watcher knows one run while it is selected. Events are folded as they come; what the
-// fold says is published at once, and the run's worker is asked beside that, so that one
-// which never answers holds nothing up.
+// watcher follows one selected run. It publishes the fold at once and queries the worker in parallel, so that a
+// worker that does not answer delays nothing.
 type watcher struct {
 	link *cluster.Link
 	c    client.Client
@@ -263,24 +258,24 @@ type watcher struct {
 	folder        *histories.Folder
 	trace         histories.Trace
 	detail        histories.Detail
-	news          chan struct{} // one slot: something is dirty
-	asks          chan struct{} // one slot: something is fresh
+	news          chan struct{} // one slot: detail has changed
+	asks          chan struct{} // one slot: fresh is set
 	dirty         bool
-	changed       bool                          // events came since the fold's answers were taken over
-	fresh         bool                          // events came since the last queries
-	live          bool                          // the worker answered the last time it was asked
-	asked         bool                          // it was asked at least once, or need not be
-	asking        time.Time                     // when the queries under way were begun, zero where none are
-	oldOf         string                        // the delta that detail.Old belongs to
-	resetAs       string                        // the run that this one was reset as, "" for none
-	tasks         *experiments.ExperimentFolder // in place of folder for an experiment, else nil
-	talk          *sessions.SessionFolder       // the same, for an agent session
-	course        *histories.CourseFolder       // the same, for a run of a blueprint
-	program       chan struct{}                 // closed once it is known to be one
-	output        []runs.LogLine                // of its program, the newest
-	outputDropped int                           // lines before those
-	file          bool                          // the history comes from a file: it does not go on
-	last          time.Time                     // when the last event was
+	changed       bool                          // there were events since the fold's answers were taken
+	fresh         bool                          // there were events since the last queries
+	live          bool                          // the worker answered the last queries
+	asked         bool                          // the worker was queried at least once, or need not be
+	asking        time.Time                     // start of the queries under way, or zero
+	oldBulletsOf  string                        // the delta that detail.Old belongs to
+	resetAs       string                        // the newest run that this one was reset as, or ""
+	tasks         *experiments.Folder           // instead of folder for an experiment, otherwise nil
+	session       *sessions.SessionFolder       // the same for an agent session
+	blueprint     *histories.BlueprintRunFolder // the same for a blueprint run
+	program       chan struct{}                 // closed when the run is known to be a blueprint run
+	output        []runs.LogLine                // of its program, the newest lines
+	outputDropped int                           // earlier lines
+	file          bool                          // the history comes from a file and does not grow
+	last          time.Time                     // time of the last event
 }
 
 func newWatcher(link *cluster.Link, id runs.ID, show func(*histories.Detail)) *watcher {

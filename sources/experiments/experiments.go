@@ -17,48 +17,44 @@ import (
 	runspkg "acescope/sources/runs"
 )
 
-// Bounds and rhythm of the experiments' reader. Of MaxExperiments experiments the
-// progress is known, of MaxSeries of them the whole series; keptSeries of those that
-// have closed are kept besides, so that coming back to one costs nothing.
+// Bounds and intervals of the experiments' reader: MaxExperiments are listed with their progress, MaxSeries are
+// read completely. maxKeptSeries closed ones are kept in memory.
 const (
 	MaxExperiments = 200
 	MaxSeries      = 8
-	KeptSeries     = 8
-	SeriesEvery    = 100 * time.Millisecond
-	// SeriesRestt is added for each task that was published: drawing takes longer, the more
-	// there are.
-	SeriesRest = 10 * time.Microsecond
+	maxKeptSeries  = 8
+	seriesEvery    = 100 * time.Millisecond
+	// seriesRest is added per published task, because drawing takes longer the more there are.
+	seriesRest = 10 * time.Microsecond
 )
 
-// experimentQuery finds experiments; a run that was continued as another one is not an
-// experiment of its own.
+// experimentQuery finds the newest run of each experiment.
 const experimentQuery = `WorkflowType = "` + ace.ExperimentWorkflow + `" AND ExecutionStatus != "ContinuedAsNew"`
 
-// Experiments is the newest experiments, and the series of those that were asked for.
+// Experiments holds the newest experiments and the requested series.
 type Experiments struct {
 	Rows    []Experiment // newest first, at most MaxExperiments
-	More    int64        // older ones that are not listed
-	Series  []*Series    // in the order they were asked for, as far as they are read
-	Loaded  time.Time    // when the list was last read, zero before the first time
-	Reading bool         // the rows' progress is still being read
-	Err     string       // why the last reading failed, "" if it did not
+	More    int64        // number of older experiments
+	Series  []*Series    // in the requested order, as far as they are read
+	Loaded  time.Time    // time of the last reading, zero before the first
+	Reading bool         // the rows' progress is being read
+	Err     string       // why the last reading failed
 }
 
-// Experiment is one experiment in the list. Progress is nil until it is read, and stays
-// so where nothing tells it.
+// Experiment is one experiment in the list. Progress is nil until it is read, or if it cannot be read.
 type Experiment struct {
-	runspkg.Run // the newest of its runs; Start is that of the first, once that is known
+	runspkg.Run // the newest run; Start is that of the first run if it is known
 	Progress    *ace.ExperimentProgress
 }
 
-// Name is the experiment's id.
+// Name returns the experiment's id.
 func (e Experiment) Name() string {
 	return strings.TrimPrefix(e.WorkflowID, ace.ExperimentIDPrefix)
 }
 
-// ListExperiments reads the newest experiments, without their progress, and how many
-// more there are. Of several of one workflow id it gives the newest.
-func ListExperiments(ctx context.Context, c client.Client) ([]Experiment, int64, error) {
+// List reads the newest experiments, without their progress, and the number of older ones. A workflow id is
+// listed once, with its newest run.
+func List(ctx context.Context, c client.Client) ([]Experiment, int64, error) {
 	runs, token, err := runspkg.ListOnce(ctx, c, experimentQuery, MaxExperiments, nil)
 	if err != nil {
 		return nil, 0, err
@@ -85,7 +81,7 @@ func ListExperiments(ctx context.Context, c client.Client) ([]Experiment, int64,
 	return rows, more, nil
 }
 
-// ReadProgress fills in how far each experiment has come, as far as that can be known.
+// ReadProgress sets the progress of each experiment if it is available.
 func ReadProgress(ctx context.Context, c client.Client, rows []Experiment) error {
 	for i := range rows {
 		if rows[i].Read(ctx, c); ctx.Err() != nil {
@@ -96,8 +92,8 @@ func ReadProgress(ctx context.Context, c client.Client, rows []Experiment) error
 	return nil
 }
 
-// Read brings up to date how far the experiment has come. One that continued as new
-// began with its first run, which is looked up once.
+// Read updates the progress of the experiment. It reads the start of a continued experiment once, from its
+// first run.
 func (e *Experiment) Read(ctx context.Context, c client.Client) {
 	known := e.Progress != nil
 	if p := progressOf(ctx, c, e.Run); p != nil {
@@ -108,7 +104,7 @@ func (e *Experiment) Read(ctx context.Context, c client.Client) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	defer cancel()
-	runs, err := Chain(ctx, c, e.WorkflowID)
+	runs, err := readChain(ctx, c, e.WorkflowID)
 	if err != nil {
 		return
 	}
@@ -117,9 +113,8 @@ func (e *Experiment) Read(ctx context.Context, c client.Client) {
 	}
 }
 
-// progressOf is how far an experiment has come: as its worker or its result says, else
-// as the history of its newest run does, which begins with what came before. It is nil
-// where neither can be had.
+// progressOf returns the progress of an experiment from its worker, its result, or the history of its newest
+// run, which begins with the earlier progress. It returns nil if all fail.
 func progressOf(ctx context.Context, c client.Client, r runspkg.Run) *ace.ExperimentProgress {
 	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	defer cancel()
@@ -134,7 +129,7 @@ func progressOf(ctx context.Context, c client.Client, r runspkg.Run) *ace.Experi
 	} else if resultOf(ctx, c, r, p) {
 		return p
 	}
-	f := NewExperimentFolder(nil)
+	f := NewFolder(nil)
 	var last int64
 	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	err := cluster.Drain(iter, &last, func(e *historypb.HistoryEvent) error { f.Apply(e); return f.Foreign })
@@ -146,7 +141,7 @@ func progressOf(ctx context.Context, c client.Client, r runspkg.Run) *ace.Experi
 	return &state
 }
 
-// resultOf reads the result that a completed experiment left.
+// resultOf reads the result of a completed experiment.
 func resultOf(ctx context.Context, c client.Client, r runspkg.Run, p *ace.ExperimentProgress) bool {
 	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
 	for iter.HasNext() {
@@ -161,9 +156,8 @@ func resultOf(ctx context.Context, c client.Client, r runspkg.Run, p *ace.Experi
 	return false
 }
 
-// ResolveExperiment finds the workflow id of the experiment that an experiment id or its
-// workflow id names.
-func ResolveExperiment(ctx context.Context, c client.Client, id string) (string, error) {
+// Resolve returns the workflow id of an experiment, given its id or workflow id.
+func Resolve(ctx context.Context, c client.Client, id string) (string, error) {
 	name := strings.TrimPrefix(id, ace.ExperimentIDPrefix)
 	if name != "" {
 		workflowID := ace.ExperimentWorkflowID(name)
@@ -173,7 +167,7 @@ func ResolveExperiment(ctx context.Context, c client.Client, id string) (string,
 		}
 	}
 	missing := &runspkg.MissingError{ID: id}
-	if rows, _, err := ListExperiments(ctx, c); err == nil {
+	if rows, _, err := List(ctx, c); err == nil {
 		names := make([]string, len(rows))
 		for i, r := range rows {
 			names[i] = r.Name()
@@ -183,7 +177,7 @@ func ResolveExperiment(ctx context.Context, c client.Client, id string) (string,
 	return "", missing
 }
 
-// nearest lists up to three names that are like the given one.
+// nearest returns up to three similar names.
 func nearest(name string, names []string) []string {
 	var near []string
 	for _, n := range names {

@@ -18,12 +18,12 @@ import (
 type Feed struct {
 	*feed.Feed[struct{}, *Experiments]
 	link *cluster.Link
-	wake chan struct{} // one slot: other series are wanted
+	wake chan struct{} // one slot: the requested series have changed
 
 	mu     sync.Mutex
-	series []string              // workflow IDs of the wanted series
-	closed map[string]Experiment // closed experiments of the list with their progress, by run ID
-	kept   []*Series             // of closed experiments; the last used is the last
+	series []string              // workflow ids of the requested series
+	closed map[string]Experiment // closed experiments of the list with their progress, by run id
+	kept   []*Series             // of closed experiments, least recently used first
 }
 
 // NewFeed returns a feed of all experiments.
@@ -34,7 +34,7 @@ func NewFeed(link *cluster.Link) *Feed {
 	return f
 }
 
-// Show reads the learning curves of these experiments, by workflow ID, at most [MaxSeries] of them.
+// Show reads the learning curves of these experiments, by workflow id, at most [MaxSeries].
 func (f *Feed) Show(workflowIDs []string) {
 	f.mu.Lock()
 	same := slices.Equal(f.series, workflowIDs)
@@ -45,7 +45,7 @@ func (f *Feed) Show(workflowIDs []string) {
 	}
 }
 
-// Reread reads everything again, including what is known of closed experiments.
+// Reread reads everything again, including closed experiments.
 func (f *Feed) Reread() {
 	f.mu.Lock()
 	f.closed = nil
@@ -54,7 +54,7 @@ func (f *Feed) Reread() {
 	f.Again()
 }
 
-// read keeps the list and the wanted series up to date until ctx ends.
+// read updates the list and the requested series until ctx ends.
 func (f *Feed) read(ctx context.Context, _ struct{}, publish func(*Experiments)) {
 	r := &reader{feed: f, c: f.link.Client, update: feed.Updater(f.Value(), publish), followed: map[string]*seriesFollower{}}
 	var wg sync.WaitGroup
@@ -63,13 +63,13 @@ func (f *Feed) read(ctx context.Context, _ struct{}, publish func(*Experiments))
 	wg.Wait()
 }
 
-// reader reads the list and follows the wanted experiments.
+// reader reads the list and follows the requested experiments.
 type reader struct {
 	feed      *Feed
 	c         client.Client
 	update    func(func(*Experiments))
 	followed  map[string]*seriesFollower
-	published []string // workflow IDs of the published series
+	published []string // workflow ids of the published series
 }
 
 // list reads the list at the link's interval, the first time even if the console is paused.
@@ -85,7 +85,7 @@ func (r *reader) list(ctx context.Context) {
 }
 
 func (r *reader) listOnce(ctx context.Context) {
-	rows, more, err := ListExperiments(ctx, r.c)
+	rows, more, err := List(ctx, r.c)
 	if ctx.Err() != nil {
 		return
 	}
@@ -109,8 +109,8 @@ func (r *reader) listOnce(ctx context.Context) {
 	r.update(func(e *Experiments) { e.Rows, e.Reading = rows, false })
 }
 
-// fillProgress adds to the rows what earlier readings found. settled are the runs of closed experiments that need no
-// further reading.
+// fillProgress adds the results of earlier readings to the rows. settled holds the closed experiments that need
+// no further reading.
 func (f *Feed) fillProgress(rows []Experiment) (settled map[string]bool) {
 	settled = map[string]bool{}
 	before := map[string]Experiment{}
@@ -161,12 +161,12 @@ func (f *Feed) keptSeries(workflowID, runID string) *Series {
 	return kept
 }
 
-// keepSeries keeps a closed series; the least recently used one makes room.
+// keepSeries keeps a closed series and drops the least recently used one.
 func (f *Feed) keepSeries(done *Series) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.kept = append(f.kept, done)
-	if over := len(f.kept) - KeptSeries; over > 0 {
+	if over := len(f.kept) - maxKeptSeries; over > 0 {
 		f.kept = slices.Delete(f.kept, 0, over)
 	}
 }
@@ -177,7 +177,7 @@ func (r *reader) run(ctx context.Context) {
 		wanted := r.wanted()
 		r.follow(ctx, wanted)
 		tasks := r.publish(wanted)
-		rest := time.NewTimer(SeriesEvery + time.Duration(tasks)*SeriesRest)
+		rest := time.NewTimer(seriesEvery + time.Duration(tasks)*seriesRest)
 		select {
 		case <-ctx.Done():
 			rest.Stop()
@@ -195,7 +195,7 @@ func (r *reader) wanted() []string {
 	return r.feed.series
 }
 
-// follow starts what is wanted and not followed, and ends what is no longer wanted.
+// follow starts and stops followers to match the requested series.
 func (r *reader) follow(ctx context.Context, wanted []string) {
 	for id, f := range r.followed {
 		if !slices.Contains(wanted, id) {
@@ -221,8 +221,8 @@ func (r *reader) stopAll() {
 	}
 }
 
-// publish puts what is new into the snapshot, but nothing while the screen is paused,
-// unless other experiments are wanted. It gives how many tasks it published.
+// publish publishes changes. While the console is paused, it publishes only newly requested experiments. It
+// returns the number of published tasks.
 func (r *reader) publish(wanted []string) (tasks int) {
 	fresh := !slices.Equal(wanted, r.published)
 	if !fresh && (r.feed.link.Paused() || !r.changed()) {
@@ -255,10 +255,10 @@ func (f *seriesFollower) changed() bool {
 	if f.closed != nil || f.err != nil {
 		return !f.told
 	}
-	return f.folder != nil && f.folder.Changed()
+	return f.folder != nil && f.folder.changed()
 }
 
-// value is the series as far as it is read, nil before anything of it is.
+// value returns the series so far, or nil before its first event.
 func (f *seriesFollower) value(workflowID string) *Series {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -278,7 +278,7 @@ func (f *seriesFollower) value(workflowID string) *Series {
 	return s
 }
 
-// read folds the experiment until it closes, or takes what was kept of it.
+// read folds the experiment until it closes, or uses the kept series.
 func (f *seriesFollower) read(ctx context.Context, from *Feed, workflowID string) {
 	chain, err := f.chain(ctx, from.link, workflowID)
 	if err != nil {
@@ -301,16 +301,16 @@ func (f *seriesFollower) read(ctx context.Context, from *Feed, workflowID string
 		f.end(nil, errors.Join(err, ctx.Err()))
 		return
 	}
-	done := folder.Whole()
+	done := folder.all()
 	from.keepSeries(done)
 	f.end(done, nil)
 }
 
-// chain asks until the server answers.
-func (f *seriesFollower) chain(ctx context.Context, link *cluster.Link, workflowID string) (RunChain, error) {
+// chain retries until the server answers.
+func (f *seriesFollower) chain(ctx context.Context, link *cluster.Link, workflowID string) (runChain, error) {
 	for {
-		chain, err := Chain(ctx, link.Client, workflowID)
-		if err == nil || ctx.Err() != nil || !cluster.Away(err) {
+		chain, err := readChain(ctx, link.Client, workflowID)
+		if err == nil || ctx.Err() != nil || !cluster.Unreachable(err) {
 			return chain, err
 		}
 		link.Away(err)
@@ -327,14 +327,14 @@ func (f *seriesFollower) end(s *Series, err error) {
 	f.closed, f.err = s, err
 }
 
-// seriesFollower reads one series in a goroutine of its own.
+// seriesFollower reads one series in a goroutine.
 type seriesFollower struct {
 	stop context.CancelFunc
 	done chan struct{}
 
 	mu     sync.Mutex
 	folder *SeriesFolder // nil until its first event
-	closed *Series       // once it has closed, or was kept from before
+	closed *Series       // set when it has closed, or if it was kept
 	err    error
 	told   bool // closed or err was published
 }

@@ -9,7 +9,7 @@ import (
 
 func TestKeptSeriesAreBounded(t *testing.T) {
 	s := NewFeed(cluster.NewLink())
-	for i := range KeptSeries + 3 {
+	for i := range maxKeptSeries + 3 {
 		s.keepSeries(&Series{WorkflowID: fmt.Sprint(i), RunID: "r"})
 	}
 	if s.keptSeries("0", "r") != nil || s.keptSeries("10", "other") != nil || s.keptSeries("10", "r") == nil {

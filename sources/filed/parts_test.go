@@ -33,7 +33,7 @@ func TestParts(t *testing.T) {
 	defer wg.Wait()
 	defer stop()
 	wg.Go(func() {
-		s.Run(ctx, cluster.Deps{Client: c, TaskQueue: ace.TaskQueue, NoBooks: func() string { return "none here" },
+		s.Run(ctx, cluster.Deps{Client: c, TaskQueue: ace.TaskQueue, NoPlaybooks: func() string { return "none here" },
 			Verify: func(ctx context.Context, events []*historypb.HistoryEvent, strict bool) histories.ReplayVerdict {
 				return (&replay.Verifier{Register: workflows.Register, Strict: strict}).Verify(ctx, events)
 			}})
@@ -58,7 +58,7 @@ func TestParts(t *testing.T) {
 		if r.Verdict.Outcome == replay.Unverified || !diff.Diff.Differs() {
 			t.Errorf("verdict %+v", r.Verdict)
 		}
-		if now := time.Now(); machine.TotalRuns != 8 || machine.OpenRuns != 1 || system.Wrong(machine.Checks(now)) != 0 {
+		if now := time.Now(); machine.TotalRuns != 8 || machine.OpenRuns != 1 || system.CountErrors(machine.Checks(now)) != 0 {
 			t.Errorf("health: %+v", machine.Checks(now))
 		}
 		return

@@ -8,16 +8,15 @@ import (
 	"acescope/engine/ace"
 )
 
-// MaxCallBytes bounds the payloads of a run's calls that are kept whole; of calls beyond
-// it the previews are kept. A history as a whole can hold no more than some 50 MB.
-const MaxCallBytes = 64 << 20
+// maxCallBytes bounds the complete payloads of a run's calls. Later calls keep only previews.
+const maxCallBytes = 64 << 20
 
-// callChunk is how many calls of a [CallList] are replaced together.
+// callChunk is the number of calls of a [CallList] that are copied together.
 const callChunk = 256
 
-// ToolCall is one tool call with its payloads as the history has them. UseEvent,
-// ResultEvent and SessionEvent are the events that told of the call, of its end, and of both at the end of the
-// session; 0 where none did. A ToolCall is never changed, only replaced.
+// ToolCall is a tool call with its payloads as recorded in the history. UseEvent, ResultEvent and SessionEvent
+// are the events that report the call, its end, and both at the end of the session; 0 if there is no such
+// event. A ToolCall is never changed, only replaced.
 type ToolCall struct {
 	ace.Call
 	UseEvent     int64 `json:"use_event_id,omitempty"`
@@ -26,7 +25,7 @@ type ToolCall struct {
 	Cut          bool  `json:"cut,omitempty"` // the history has more of its payloads than is kept here
 }
 
-// Event is the history event to show for the call: that of its end where there is one.
+// Event returns the newest kind of event that reports the call: its end, the end of the session, or its start.
 func (c *ToolCall) Event() int64 {
 	for _, id := range []int64{c.ResultEvent, c.SessionEvent, c.UseEvent} {
 		if id != 0 {
@@ -36,15 +35,15 @@ func (c *ToolCall) Event() int64 {
 	return 0
 }
 
-// CallList is tool calls in the order in which the history first tells of them. It is
-// immutable; a longer one shares its parts.
+// CallList holds tool calls in the order in which the history first reports them. It is immutable; a longer
+// list shares its chunks.
 type CallList struct {
 	chunks [][]*ToolCall
 	n      int
 	cut    int
 }
 
-// Calls makes a list.
+// Calls returns a list of calls.
 func Calls(all ...*ToolCall) CallList {
 	var l CallList
 	for chunk := range slices.Chunk(all, callChunk) {
@@ -54,13 +53,13 @@ func Calls(all ...*ToolCall) CallList {
 	return l
 }
 
-// Len is how many calls there are; At is the i-th, from 0.
+// Len returns the number of calls.
 func (l CallList) Len() int { return l.n }
 
-// At is the i-th call.
+// At returns the call at an index, from 0.
 func (l CallList) At(i int) *ToolCall { return l.chunks[i/callChunk][i%callChunk] }
 
-// Cut is of how many calls no more than previews are kept.
+// Cut returns the number of calls of which only previews are kept.
 func (l CallList) Cut() int { return l.cut }
 
 // All calls fn for each call in order until it returns false.
@@ -72,7 +71,7 @@ func (l CallList) All(fn func(int, *ToolCall) bool) {
 	}
 }
 
-// Find is the call with that id, nil where there is none.
+// Find returns the call with an id, or nil.
 func (l CallList) Find(id string) *ToolCall {
 	for i := range l.n {
 		if c := l.At(i); c.ID == id {
@@ -82,33 +81,32 @@ func (l CallList) Find(id string) *ToolCall {
 	return nil
 }
 
-// callFolder keeps the calls of a run. What it publishes it no longer writes to: chunks
-// that are in a published list are copied before one of their calls is replaced.
+// callFolder collects the calls of a run. It copies a published chunk before it replaces a call in it.
 type callFolder struct {
 	list  CallList
-	own   []bool // by chunk: no published list has it
+	own   []bool // by chunk: it is in no published list
 	index map[string]int
 	bytes int64
 	log   *ace.Ref
 }
 
-// payloads are what one fact says of a call, whole.
+// payloads are the complete payloads of one call in one fact.
 type payloads struct {
 	args, result     []json.RawMessage
 	use, end, settle bool
 }
 
-// apply takes over what a fact has told of the calls that it touched.
+// apply adds what a fact reports about the calls that it changed.
 func (f *callFolder) apply(event int64, fact ace.Fact, touched []ace.Call) {
 	if len(touched) == 0 {
 		return
 	}
-	told := map[string]*payloads{}
+	byID := map[string]*payloads{}
 	of := func(id string) *payloads {
-		if told[id] == nil {
-			told[id] = &payloads{}
+		if byID[id] == nil {
+			byID[id] = &payloads{}
 		}
-		return told[id]
+		return byID[id]
 	}
 	for _, e := range fact.Events {
 		p := of(e.Call())
@@ -155,7 +153,7 @@ func (f *callFolder) put(event int64, now ace.Call, p *payloads, logged bool) {
 	f.bytes -= before.size()
 	next.Args = f.whole(now.Args, append(p.args, before.Args), before.Args, logged)
 	next.Result = f.whole(now.Result, append(p.result, before.Result), before.Result, logged)
-	if f.bytes+next.size() > MaxCallBytes {
+	if f.bytes+next.size() > maxCallBytes {
 		next.Args, next.Result, next.Cut = now.Args, now.Result, true
 	}
 	f.bytes += next.size()
@@ -170,8 +168,8 @@ func (f *callFolder) put(event int64, now ace.Call, p *payloads, logged bool) {
 
 func (c *ToolCall) size() int64 { return int64(len(c.Args) + len(c.Result)) }
 
-// whole is the payload that the fold's preview is of. Where the session's result holds
-// previews itself, what signals told before stays if it is longer.
+// whole returns the payload that belongs to a preview of the fold. If the session's result holds only previews,
+// the longer payload of an earlier signal stays.
 func (f *callFolder) whole(preview json.RawMessage, candidates []json.RawMessage, before json.RawMessage, logged bool) json.RawMessage {
 	if logged && len(before) > len(preview) {
 		return before
@@ -193,7 +191,7 @@ func (f *callFolder) store(at int, known bool, c *ToolCall) {
 			f.own = append(f.own, true)
 		}
 		last := len(l.chunks) - 1
-		l.chunks[last] = append(l.chunks[last], c) // behind the end of what was published
+		l.chunks[last] = append(l.chunks[last], c) // behind the end of the published lists
 		l.n++
 		return
 	}
@@ -206,7 +204,7 @@ func (f *callFolder) store(at int, known bool, c *ToolCall) {
 	l.chunks[chunk][at%callChunk] = c
 }
 
-// publish is the list as it is now.
+// publish returns the current list.
 func (f *callFolder) publish() CallList {
 	clear(f.own)
 	l := f.list

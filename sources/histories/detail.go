@@ -1,26 +1,35 @@
 package histories
 
 import (
+	"encoding/json"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
+	"acescope/engine/ace"
+	"acescope/engine/tasks/run"
 	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
+	"acescope/sources/experiments"
+	"acescope/sources/runs"
+	"acescope/sources/sessions"
 )
 
-// Rhythm of the detail watcher.
+// How often a running workflow is described.
 const (
 	DescribeEvery = time.Second
 )
 
-// MaxFailedTasks bounds the failed tasks of an experiment that are listed.
+// MaxFailedTasks bounds the listed failed tasks of an experiment.
 const MaxFailedTasks = 200
 
 func PendingOf(a *workflowpb.PendingActivityInfo) PendingActivity {
 	p := PendingActivity{Type: a.GetActivityType().GetName(), Attempt: a.GetAttempt(), State: activityStates[a.GetState()]}
 	if f := a.GetLastFailure(); f != nil {
-		p.LastError, p.Causes = history.FailureOf(f).Message, CausesOf(f)
+		p.LastError, p.Causes = history.FailureOf(f).Message, causesOf(f)
 	}
 	p.MaxAttempts, p.Worker = a.GetMaximumAttempts(), a.GetLastWorkerIdentity()
 	if next := a.GetNextAttemptScheduleTime(); next != nil && a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
@@ -40,4 +49,213 @@ var activityStates = map[enumspb.PendingActivityState]string{
 	enumspb.PENDING_ACTIVITY_STATE_STARTED:          "started",
 	enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED: "cancel requested",
 	enumspb.PENDING_ACTIVITY_STATE_PAUSED:           "paused",
+}
+
+// Detail is the state of the selected run.
+type Detail struct {
+	WorkflowID string                  `json:"workflow_id"`
+	RunID      string                  `json:"run_id"`
+	Type       string                  `json:"workflow_type"`
+	Phase      ace.PhaseAnswer         `json:"phase,omitzero"`
+	Skills     ace.SkillAnswer         `json:"skills,omitzero"`
+	Delta      ace.DeltaAnswer         `json:"delta,omitzero"`
+	Input      ace.TaskInput           `json:"input,omitzero"`
+	Missing    []string                `json:"missing,omitempty"`    // contract queries that a foreign workflow does not answer
+	Experiment *ace.ExperimentProgress `json:"experiment,omitempty"` // nil unless the run is an experiment
+	// OldBullets holds the changed bullets as they were before, by id; nil if the previous version cannot be read.
+	OldBullets   map[string]OldBullet `json:"replaced,omitempty"`
+	Calls        CallList             `json:"-"`                  // in the order of the history
+	CallLog      *ace.Ref             `json:"call_log,omitempty"` // artifact with the complete calls; nil if the history has them
+	Plan         string               `json:"plan,omitempty"`
+	TrajectoryID string               `json:"trajectory_id,omitempty"`
+	BulletIDs    []string             `json:"bullet_ids,omitempty"` // bullets used by the generator
+	Activities   []Activity           `json:"activities,omitempty"` // in order of scheduling, the newest maxActivities
+	// ActivitiesDropped is the number of older activities.
+	ActivitiesDropped int     `json:"-"`
+	Causes            []Cause `json:"causes,omitempty"` // of the failure that closed the run, outermost first
+	// Session is the state of an agent session, nil for other runs. The phase is then its status.
+	Session *sessions.TalkState `json:"session,omitempty"`
+	// BlueprintRun is the state of a run started from a blueprint, nil for other runs.
+	BlueprintRun *BlueprintRunState `json:"run_state,omitempty"`
+	Lineage      Lineage            `json:"lineage,omitzero"`
+	// ContinuedAs is the id of the run that continues this one as new.
+	ContinuedAs string `json:"-"`
+	// Forks is the lineage of the run, nil if it is unknown.
+	Forks          *LineageTree           `json:"-"`
+	Skew           Skew                   `json:"clock_skew,omitzero"`
+	Encoded        []EncodedPayload       `json:"encoded,omitempty"` // payloads that cannot be read, at most MaxEncoded
+	EncodedDropped int                    `json:"-"`
+	FailedTasks    []experiments.Finished `json:"-"` // of an experiment, oldest first, the newest MaxFailedTasks
+	FailedDropped  int                    `json:"-"`
+	CloseEvent     int64                  `json:"-"` // the event that closed the run, 0 while it is open
+	Pending        []PendingActivity      `json:"pending,omitempty"`
+	Log            []runs.LogLine         `json:"-"` // oldest first, at most MaxLog
+	LogDropped     int                    `json:"-"`
+	Events         int64                  `json:"events"` // number of history events read so far
+	Start          time.Time              `json:"start"`
+	Close          time.Time              `json:"close,omitzero"`
+	From           runs.Origin            `json:"from"`
+	Updated        time.Time              `json:"-"`
+	Until          time.Time              `json:"-"` // last event of an open run in a file, zero for other runs
+	Err            string                 `json:"read_error,omitempty"`
+}
+
+// Clock returns the time as of which the run is shown: now, or Until if it is set.
+func (d *Detail) Clock(now time.Time) time.Time { return cluster.Clock(d.Until, now) }
+
+// MaxLog bounds the lines of a run's log.
+const MaxLog = 2000
+
+// PendingActivity is an activity that is scheduled or running.
+type PendingActivity struct {
+	Type      string    `json:"activity"`
+	State     string    `json:"state"` // scheduled, started, cancel requested
+	Attempt   int32     `json:"attempt"`
+	LastError string    `json:"last_error,omitempty"`
+	Since     time.Time `json:"-"`
+	// MaxAttempts is 0 if there is no limit. Next is the start of the next attempt, zero while an attempt runs.
+	MaxAttempts int32     `json:"max_attempts,omitempty"`
+	Next        time.Time `json:"next_attempt,omitzero"`
+	Worker      string    `json:"-"`
+	Causes      []Cause   `json:"-"` // of LastError, outermost first
+}
+
+// StatusOf returns the status of a run. Its input may not state that it runs, and it may have continued as new.
+func StatusOf(exit ace.ExitStatus, d *Detail) ace.ExitStatus {
+	switch {
+	case d.ContinuedAs != "":
+		return ace.Continued
+	case exit == "" && d.Close.IsZero():
+		return ace.Running
+	}
+	return exit
+}
+
+// Trace collects what a history records besides the contract's answers: complete calls, activities with their
+// attempts, chains of failures, and lineage.
+type Trace struct {
+	calls      callFolder
+	activities activityFolder
+	encoded    encodedFolder
+	lineage    Lineage
+	clock      skewFolder
+	causes     []Cause
+}
+
+// Fact applies a fact after the state has applied it.
+func (t *Trace) Fact(e *historypb.HistoryEvent, f ace.Fact, s *ace.State) {
+	touched := s.ChangedCalls()
+	if len(touched) > 0 && f.Kind != ace.FactToolEvents {
+		if taken := s.Input.Fork.InlineResult(ace.PhaseSkills); taken != nil {
+			f.Result = ace.StepCompleted(ace.PhaseSkills, taken).Result // of the original of the fork
+		}
+	}
+	t.calls.apply(e.GetEventId(), f, touched)
+}
+
+// Event applies an event.
+func (t *Trace) Event(e *historypb.HistoryEvent) {
+	t.activities.apply(e)
+	t.encoded.apply(e)
+	t.lineage.Apply(e)
+	t.clock.apply(e, time.Now())
+	if f := failureOf(e); f != nil {
+		t.causes = causesOf(f)
+	}
+}
+
+// failureOf returns the failure with which an event closed the run, or nil.
+func failureOf(e *historypb.HistoryEvent) *failurepb.Failure {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		return e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		return e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetFailure()
+	}
+	return nil
+}
+
+// Publish sets the collected values in a detail.
+func (t *Trace) Publish(d *Detail) {
+	d.Calls, d.CallLog = t.calls.publish(), t.calls.log
+	d.Activities, d.ActivitiesDropped = t.activities.publish(), t.activities.dropped
+	d.Encoded, d.EncodedDropped = t.encoded.list[:len(t.encoded.list):len(t.encoded.list)], t.encoded.dropped
+	d.Lineage, d.Causes, d.Skew = t.lineage, t.causes, t.clock.Skew
+}
+
+// OldBullet is a bullet as it was before a run changed it.
+type OldBullet struct {
+	Section string `json:"section"`
+	Content string `json:"content"`
+	Helpful int    `json:"helpful"`
+	Harmful int    `json:"harmful"`
+	Neutral int    `json:"neutral"`
+}
+
+// OldBullets returns the bullets of a delta's operations as in the version before; nil if that cannot be read.
+// It reads files.
+func OldBullets(d cluster.Deps, delta ace.DeltaAnswer) map[string]OldBullet {
+	if d.Playbooks == nil || delta.PlaybookBefore == "" || len(delta.Operations) == 0 {
+		return nil
+	}
+	book, err := d.Playbooks.Get(delta.PlaybookBefore)
+	if err != nil {
+		return nil // the operations are shown without old bullets
+	}
+	old := map[string]OldBullet{}
+	for _, op := range delta.Operations {
+		if op.BulletID == "" || op.Type == ace.OpAdd {
+			continue
+		}
+		if b, ok := book.Find(op.BulletID); ok {
+			old[op.BulletID] = OldBullet{b.Section, b.Content, b.Helpful, b.Harmful, b.Neutral}
+		}
+	}
+	return old
+}
+
+// BlueprintRunState is the state of a blueprint run.
+type BlueprintRunState = run.State
+
+// BlueprintRunFolder folds the history of a run of a blueprint.
+type BlueprintRunFolder struct {
+	State   run.State
+	Decoder run.Decoder
+	Foreign error  // why its input is not a blueprint run's
+	RunID   string // of its workflow, from its first event
+}
+
+// MaxOutputLines bounds the newest output lines of a run's program in its log.
+const MaxOutputLines = MaxLog / 2
+
+// outputKinds holds the kind of log line of each output stream.
+var outputKinds = map[string]string{"stdout": "out", "stderr": "err"}
+
+// OutputLine parses a line of a live log. It returns false if the line is invalid.
+func OutputLine(raw []byte) (runs.LogLine, bool) {
+	var l struct {
+		At     time.Time `json:"at"`
+		Stream string    `json:"stream"`
+		Text   string    `json:"text"`
+		Note   string    `json:"note"`
+	}
+	if json.Unmarshal(raw, &l) != nil || outputKinds[l.Stream] == "" {
+		return runs.LogLine{}, false
+	}
+	if l.Note != "" {
+		return runs.LogLine{At: l.At, Kind: "status", Text: l.Note}, true
+	}
+	return runs.LogLine{At: l.At, Kind: outputKinds[l.Stream], Text: l.Text}, true
+}
+
+// WithOutput merges the log of a run with the output of its program by time. Both must be sorted.
+func WithOutput(log, output []runs.LogLine) []runs.LogLine {
+	all := make([]runs.LogLine, 0, len(log)+len(output))
+	for _, l := range log {
+		for len(output) > 0 && output[0].At.Before(l.At) {
+			all, output = append(all, output[0]), output[1:]
+		}
+		all = append(all, l)
+	}
+	return append(all, output...)
 }

@@ -1,14 +1,17 @@
 package histories
 
 import (
+	"context"
+	"sync"
 	"time"
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/compare"
 	"acescope/sources/cluster"
+	"acescope/sources/feed"
 )
 
-// What is compared, as engine/temporal/compare has it.
+// Types of engine/temporal/compare, which views may not import.
 type (
 	Diff       = compare.Diff
 	DiffPair   = compare.Pair
@@ -19,7 +22,7 @@ type (
 	Divergence = compare.Divergence
 )
 
-// Ways in which a pair of a [Diff] is; see engine/temporal/compare.
+// Statuses of a pair in a [Diff]; see engine/temporal/compare.
 const (
 	DiffSame       = compare.Same
 	DiffChanged    = compare.Changed
@@ -30,17 +33,17 @@ const (
 	DiffUnreadable = compare.Unreadable
 )
 
-// DiffDiffers tells whether a status says that the runs differ.
+// DiffDiffers reports whether a status means that the runs differ.
 func DiffDiffers(status string) bool { return compare.Differs(status) }
 
 // DiffRef names one of the two runs.
 type DiffRef struct {
 	WorkflowID string
 	RunID      string // "" for the newest
-	TaskID     string // for the eye; "" where there is none
+	TaskID     string // for display, may be ""
 }
 
-// Name is what the run is called.
+// Name returns the task id, or the workflow id.
 func (r DiffRef) Name() string {
 	if r.TaskID != "" {
 		return r.TaskID
@@ -48,26 +51,94 @@ func (r DiffRef) Name() string {
 	return r.WorkflowID
 }
 
-// RunDiff is two runs side by side, as far as they are read. It is immutable.
+// RunDiff is the comparison of two runs, as far as they are read. It is immutable.
 type RunDiff struct {
 	A, B         DiffRef
 	AllFields    bool
 	Reading      bool
-	ReadA, ReadB int    // events
-	ErrA, ErrB   string // why a side cannot be read, "" if it can
+	ReadA, ReadB int    // number of events
+	ErrA, ErrB   string // why a run cannot be read
 	Diff         *Diff  // nil until both are read
-	Took         time.Duration
+	Duration     time.Duration
 	Updated      time.Time
 }
 
-// ProgressEvery is how often it is said how far the reading is.
-const ProgressEvery = 100 * time.Millisecond
+// progressEvery is the time between two reports of progress.
+const progressEvery = 100 * time.Millisecond
 
-// DiffSide is a chain as one side of a comparison.
+// DiffSide returns a chain as one side of a comparison.
 func DiffSide(c cluster.Chain, artifact func(ref ace.Ref, limit int64) ([]byte, error)) compare.Side {
 	side := compare.Side{Runs: c.Runs, RunIDs: c.RunIDs, Before: c.Before, Partial: c.Partial}
 	if artifact != nil {
 		side.Artifact = func(ref ace.Ref) ([]byte, error) { return artifact(ref, ArtifactLimit) }
 	}
 	return side
+}
+
+// DiffAsk names the two runs to compare. With AllFields, fields that differ between any two runs are compared too.
+type DiffAsk struct {
+	A, B      DiffRef
+	AllFields bool
+}
+
+// NewDiffFeed returns a feed that compares two runs.
+func NewDiffFeed(link *cluster.Link) *feed.Feed[DiffAsk, *RunDiff] {
+	return feed.New(link.Wake, func(ctx context.Context, ask DiffAsk, publish func(*RunDiff)) {
+		readDiff(ctx, link, ask, publish)
+	})
+}
+
+// readDiff reads both runs and compares them.
+func readDiff(ctx context.Context, link *cluster.Link, ask DiffAsk, publish func(*RunDiff)) {
+	r := RunDiff{A: ask.A, B: ask.B, AllFields: ask.AllFields, Reading: true}
+	show := func() { c := r; publish(&c) }
+	show()
+	working, progress, end := link.StartWork(ctx, "comparing two runs")
+	defer end()
+	var mu sync.Mutex
+	var shown time.Time
+	count := func(at *int) func(int) {
+		return func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			if *at = n; time.Since(shown) > progressEvery {
+				shown = time.Now()
+				progress(int64(r.ReadA+r.ReadB), 0)
+				show()
+			}
+		}
+	}
+	began := time.Now()
+	// With the same workflow id, the runs may belong to one chain.
+	alone := ask.A.WorkflowID == ask.B.WorkflowID && ask.A.RunID != ask.B.RunID
+	sides := make([]compare.Side, 2)
+	errs := make([]error, 2)
+	var wg sync.WaitGroup
+	for i, side := range []struct {
+		ref  DiffRef
+		read *int
+	}{{ask.A, &r.ReadA}, {ask.B, &r.ReadB}} {
+		wg.Go(func() {
+			var chain cluster.Chain
+			chain, errs[i] = cluster.ReadChain(working, link.Client, link.Namespace, side.ref.WorkflowID, side.ref.RunID, alone, count(side.read))
+			sides[i] = DiffSide(chain, link.Artifact)
+		})
+	}
+	wg.Wait()
+	r.Reading, r.Updated = false, link.Now()
+	for i, err := range errs {
+		if err == nil {
+			continue
+		}
+		reason := cluster.PlainError(err)
+		if working.Err() != nil && ctx.Err() == nil {
+			reason = "reading was canceled"
+		}
+		*[]*string{&r.ErrA, &r.ErrB}[i] = reason
+	}
+	if r.ErrA == "" && r.ErrB == "" {
+		r.Diff = compare.Of(sides[0], sides[1], compare.Options{AllFields: ask.AllFields})
+		r.Duration = time.Since(began)
+	}
+	show()
 }

@@ -22,20 +22,18 @@ import (
 	"acescope/sources/cluster"
 )
 
-// maxTitle and maxRowMessage bound, in bytes, the texts of a row; the whole event has them
-// whole.
+// Bounds, in bytes, of the texts of a row. An opened event shows them completely.
 const (
 	maxTitle      = 200
 	maxRowMessage = 400
 )
 
-// eventDecoder makes rows of events. Names that come again and again are held once.
+// eventDecoder makes rows of events. Repeated names share one string.
 type eventDecoder struct {
 	names map[string]string
 }
 
-// What events have in common is read by the names of their fields, so that an event of a
-// type that is not told apart below is related and named all the same.
+// Interfaces by common fields of attributes. They also relate and name events of types without a case below.
 type (
 	hasScheduled interface{ GetScheduledEventId() int64 }
 	hasInitiated interface{ GetInitiatedEventId() int64 }
@@ -80,8 +78,7 @@ func (d *eventDecoder) row(e *historypb.HistoryEvent) Event {
 	return r
 }
 
-// attributesOf is the attributes of an event, of whatever type; nil where it has none
-// that are known.
+// attributesOf returns the attributes of an event, or nil if their type is unknown.
 func attributesOf(e *historypb.HistoryEvent) any {
 	m := e.ProtoReflect()
 	f := m.WhichOneof(m.Descriptor().Oneofs().ByName("attributes"))
@@ -91,7 +88,7 @@ func attributesOf(e *historypb.HistoryEvent) any {
 	return m.Get(f).Message().Interface()
 }
 
-// rootOf is the event that began what these attributes go on with, 0 for others.
+// rootOf returns the event that scheduled or initiated what these attributes belong to, or 0.
 func rootOf(a any) int64 {
 	switch t := a.(type) {
 	case hasScheduled:
@@ -171,7 +168,7 @@ func kindOfEvent(t enumspb.EventType) EventKind {
 	return EventOther
 }
 
-// messageOf is what else is worth a line about an event.
+// messageOf returns further details of an event in one line.
 func messageOf(e *historypb.HistoryEvent, a any) string {
 	switch t := a.(type) {
 	case *historypb.WorkflowExecutionStartedEventAttributes:
@@ -199,7 +196,7 @@ func messageOf(e *historypb.HistoryEvent, a any) string {
 	case *historypb.WorkflowPropertiesModifiedEventAttributes:
 		return fieldsText(t.GetUpsertedMemo().GetFields())
 	case nil:
-		return "of a type that this program does not know"
+		return "unknown event type"
 	}
 	if t, ok := a.(hasFailure); ok && t.GetFailure() != nil {
 		return failureText(t.GetFailure())
@@ -238,7 +235,7 @@ func failureText(f *failurepb.Failure) string {
 
 func span(d *durationpb.Duration) string { return d.AsDuration().Round(time.Microsecond).String() }
 
-// fieldsText is attributes as "Name=value", in the order of their names.
+// fieldsText formats fields as "Name=value", sorted by name.
 func fieldsText(fields map[string]*commonpb.Payload) string {
 	parts := make([]string, 0, len(fields))
 	for name, p := range fields {
@@ -248,17 +245,17 @@ func fieldsText(fields map[string]*commonpb.Payload) string {
 	return strings.Join(parts, " ")
 }
 
-// toolMark is what an event tells of one tool call.
-type toolMark struct {
+// callReport is what an event reports about one tool call.
+type callReport struct {
 	id, name, err string
-	at            int64 // nanoseconds, 0 where nobody said
-	took          time.Duration
+	at            int64 // nanoseconds, 0 if unknown
+	duration      time.Duration
 	kind          ace.EventKind // "" for an invocation in a session's result
 	refused       bool
 	failed        bool
 }
 
-// tools reads the tool calls that a signal or a session's result tells of.
+// tools reads the tool calls in a signal or in a session's result.
 func (d *eventDecoder) tools(e *historypb.HistoryEvent, r *Event) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
@@ -276,7 +273,7 @@ func (d *eventDecoder) tools(e *historypb.HistoryEvent, r *Event) {
 			r.calls = append(r.calls, d.mark(t))
 		}
 		r.Message = cluster.Cut(callsText(r.calls), maxRowMessage)
-		r.Error = slices.ContainsFunc(r.calls, func(m toolMark) bool { return m.failed || m.refused })
+		r.Error = slices.ContainsFunc(r.calls, func(m callReport) bool { return m.failed || m.refused })
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		data := history.PayloadJSON(cluster.First(e.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads()))
 		if !bytes.Contains(data, []byte(`"invocations"`)) {
@@ -294,18 +291,18 @@ func (d *eventDecoder) tools(e *historypb.HistoryEvent, r *Event) {
 			return
 		}
 		for _, i := range result.Invocations[:min(len(result.Invocations), ace.MaxInvocations)] {
-			r.calls = append(r.calls, toolMark{id: i.ID, name: d.intern(i.Name), err: cluster.Cut(i.Error, maxRowMessage), at: nanosOf(i.At),
-				took: cluster.Took(i.DurationMS), refused: !i.Accepted, failed: i.Accepted && !i.OK})
+			r.calls = append(r.calls, callReport{id: i.ID, name: d.intern(i.Name), err: cluster.Cut(i.Error, maxRowMessage), at: nanosOf(i.At),
+				duration: cluster.Milliseconds(i.DurationMS), refused: !i.Accepted, failed: i.Accepted && !i.OK})
 		}
 	}
 }
 
-func (d *eventDecoder) mark(t ace.ToolEvent) toolMark {
+func (d *eventDecoder) mark(t ace.ToolEvent) callReport {
 	id := t.CallID
 	if id == "" {
 		id = t.EventID
 	}
-	m := toolMark{id: id, name: d.intern(t.Name), err: cluster.Cut(t.Error, maxRowMessage), at: nanosOf(t.At), took: cluster.Took(t.DurationMS), kind: t.Kind}
+	m := callReport{id: id, name: d.intern(t.Name), err: cluster.Cut(t.Error, maxRowMessage), at: nanosOf(t.At), duration: cluster.Milliseconds(t.DurationMS), kind: t.Kind}
 	m.refused = t.Accepted != nil && !*t.Accepted
 	m.failed = !m.refused && (t.OK != nil && !*t.OK)
 	return m
@@ -318,8 +315,8 @@ func nanosOf(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// callsText names the calls of a signal: "calculate ok, look_up failed".
-func callsText(calls []toolMark) string {
+// callsText formats the calls of a signal: "calculate ok, look_up failed".
+func callsText(calls []callReport) string {
 	var parts []string
 	for _, m := range calls {
 		word := string(m.kind)
@@ -341,7 +338,7 @@ func callsText(calls []toolMark) string {
 	return strings.Join(parts, ", ")
 }
 
-// MarkerTitle names a marker; that of a local activity by what was done.
+// MarkerTitle returns the name of a marker, or the activity type of a local activity.
 func MarkerTitle(a *historypb.MarkerRecordedEventAttributes) string {
 	var about struct {
 		ActivityType string `json:"ActivityType"`

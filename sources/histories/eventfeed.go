@@ -1,9 +1,6 @@
 package histories
 
 import (
-	"acescope/sources/cluster"
-	"acescope/sources/feed"
-	"acescope/sources/runs"
 	"context"
 	"errors"
 	"slices"
@@ -15,10 +12,41 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
+
+	"acescope/sources/cluster"
+	"acescope/sources/feed"
+	"acescope/sources/runs"
 )
 
-// EventFeed reads the events of the selected run while they are shown: the newest page first, then the pages before it
-// and what happens meanwhile. What was read of the last run is kept when reading stops.
+// restFor limits the reader's share of time: after a publication it rests restFor times as long as that took.
+const restFor = 8
+
+func PendingWorkOf(a *workflowpb.PendingActivityInfo) PendingWork {
+	w := PendingWork{ActivityID: a.GetActivityId(), Type: a.GetActivityType().GetName(), State: SpanScheduled, Attempt: a.GetAttempt()}
+	if t := a.GetScheduledTime(); t != nil {
+		w.Scheduled = t.AsTime()
+	}
+	if t := a.GetLastStartedTime(); t != nil {
+		w.Started = t.AsTime()
+	}
+	if t := a.GetLastAttemptCompleteTime(); t != nil {
+		w.Ended = t.AsTime()
+	}
+	if t := a.GetNextAttemptScheduleTime(); t != nil {
+		w.Next = t.AsTime()
+	}
+	w.Error = failureText(a.GetLastFailure())
+	switch {
+	case a.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED || a.GetState() == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED:
+		w.State = SpanRunning
+	case a.GetAttempt() > 1:
+		w.State = SpanRetrying
+	}
+	return w
+}
+
+// EventFeed reads the events of the selected run while they are shown: the newest page first, then the older
+// pages and new events. It keeps the events of the last run when reading stops.
 type EventFeed struct {
 	*feed.Feed[runs.ID, *EventLog]
 	link *cluster.Link
@@ -105,8 +133,8 @@ func (r *eventReader) read(ctx context.Context) {
 	wg.Wait()
 }
 
-// newestRun is the run that the workflow id stands for now, so that all that is read is
-// of one run; "" where that cannot be told.
+// newestRun returns the newest run id of the workflow, so that all pages belong to one run. It returns "" if it
+// is unknown.
 func (r *eventReader) newestRun(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	defer cancel()
@@ -117,7 +145,7 @@ func (r *eventReader) newestRun(ctx context.Context) string {
 	return d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 }
 
-// set changes what is known under the lock and wakes the publisher.
+// set changes the reader's state under the lock and wakes the publisher.
 func (r *eventReader) set(fn func()) {
 	r.mu.Lock()
 	fn()
@@ -138,7 +166,7 @@ func (r *eventReader) fail(ctx context.Context, err error) {
 	}
 }
 
-// newest reads from the end back to what is known, or one page where nothing is.
+// newest reads from the end back to the last known event, or one page if no event is known.
 func (r *eventReader) newest(ctx context.Context, p cluster.Pages) error {
 	r.mu.Lock()
 	known, whole := r.index.Last(), r.index.Closed
@@ -175,11 +203,11 @@ func (r *eventReader) newest(ctx context.Context, p cluster.Pages) error {
 	return nil
 }
 
-// page reads until the server answers, or refuses.
+// page reads a page. It retries temporary errors.
 func (r *eventReader) page(ctx context.Context, read func(context.Context) ([]*historypb.HistoryEvent, []byte, error)) ([]*historypb.HistoryEvent, []byte, error) {
 	for {
 		events, token, err := read(ctx)
-		if err == nil || ctx.Err() != nil || !cluster.Passing(err) {
+		if err == nil || ctx.Err() != nil || !cluster.Temporary(err) {
 			if err == nil {
 				r.back(nil)
 			}
@@ -194,21 +222,21 @@ func (r *eventReader) page(ctx context.Context, read func(context.Context) ([]*h
 	}
 }
 
-// back notes that the server is away, or with nil that it is not.
+// back records that the server is unreachable, or with nil that it answers.
 func (r *eventReader) back(err error) {
-	said := ""
+	reason := ""
 	if err != nil {
-		said = cluster.PlainError(err)
+		reason = cluster.PlainError(err)
 	}
 	r.mu.Lock()
-	same := r.err == said
+	same := r.err == reason
 	r.mu.Unlock()
 	if !same {
-		r.set(func() { r.err = said })
+		r.set(func() { r.err = reason })
 	}
 }
 
-// fill reads what comes before the first event, page by page.
+// fill reads the pages before the first known event.
 func (r *eventReader) fill(ctx context.Context, p cluster.Pages) {
 	for {
 		r.mu.Lock()
@@ -235,10 +263,10 @@ func (r *eventReader) fill(ctx context.Context, p cluster.Pages) {
 	r.set(func() { r.reading = false })
 }
 
-// follow appends what happens, until the run closes. The server gives no way to begin at
-// the end: the pages up to there are read once more and left out.
+// follow appends new events until the run closes. The server cannot start at the end, so known pages are read
+// again and skipped.
 func (r *eventReader) follow(ctx context.Context, p cluster.Pages) {
-	f := cluster.Follower{Pages: p, Away: r.back, Fn: func(events []*historypb.HistoryEvent) error {
+	f := cluster.Follower{Pages: p, OnAway: r.back, Fn: func(events []*historypb.HistoryEvent) error {
 		r.mu.Lock()
 		news := events[len(events)-1].GetEventId() > r.index.Last()
 		r.mu.Unlock()
@@ -260,8 +288,7 @@ func (r *eventReader) follow(ctx context.Context, p cluster.Pages) {
 	}
 }
 
-// describeLoop reads the activities that are under way, since no history tells of their
-// attempts.
+// describeLoop reads pending activities, because the history does not record their attempts.
 func (r *eventReader) describeLoop(ctx context.Context, p cluster.Pages) {
 	tick := time.NewTicker(DescribeEvery)
 	defer tick.Stop()
@@ -298,13 +325,12 @@ func (r *eventReader) describe(list []*workflowpb.PendingActivityInfo, status en
 	}
 }
 
-// publishLoop publishes what is known when it has changed, or when something else of it
-// is wanted.
+// publishLoop publishes after each change, with rests in between.
 func (r *eventReader) publishLoop(ctx context.Context) {
 	for {
 		began := time.Now()
 		r.publish(ctx)
-		rest := time.NewTimer(max(cluster.PublishEvery, RestFor*time.Since(began)))
+		rest := time.NewTimer(max(cluster.PublishEvery, restFor*time.Since(began)))
 		select {
 		case <-ctx.Done():
 			rest.Stop()
@@ -326,16 +352,15 @@ func (r *eventReader) publishLoop(ctx context.Context) {
 	}
 }
 
-// otherFilter tells whether another filter is wanted than is published: somebody waits
-// for it, so that it does not rest.
+// otherFilter reports whether the filter has changed. The user waits for the matches, so publishLoop does not
+// rest.
 func (r *eventReader) otherFilter() bool {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
 	return r.feed.filter != r.filter
 }
 
-// publish works out the log as it is wanted and hands it out, unless another run was
-// selected meanwhile.
+// publish builds and publishes the log, unless another run was selected meanwhile.
 func (r *eventReader) publish(ctx context.Context) {
 	r.feed.mu.Lock()
 	filter, open := r.feed.filter, r.feed.open
@@ -353,13 +378,13 @@ func (r *eventReader) publish(ctx context.Context) {
 		l.Until = time.Unix(0, l.Row(l.Len()-1).Nanos)
 	}
 	if version != r.published {
-		r.spans, r.clockBack = Timeline(l, pending), ClockBack(l)
+		r.spans, r.clockBack = Timeline(l, pending), countClockBack(l)
 	}
 	l.Spans, l.ClockBack = r.spans, r.clockBack
 	if version != r.published || filter != r.filter {
 		r.match(l, filter)
 	}
-	l.Filter, l.Matches, l.Took = r.filter, r.matched, r.took
+	l.Filter, l.Matches, l.FilterDuration = r.filter, r.matched, r.filterDuration
 	if open != 0 && (r.opened == nil || r.opened.ID != open || r.opened.Err != "") {
 		r.opened = l.Open(open)
 	}
@@ -371,7 +396,7 @@ func (r *eventReader) publish(ctx context.Context) {
 }
 
 func (r *eventReader) match(l *EventLog, f EventFilter) {
-	r.filter, r.matched, r.took = f, nil, 0
+	r.filter, r.matched, r.filterDuration = f, nil, 0
 	if f.Empty() {
 		return
 	}
@@ -381,11 +406,10 @@ func (r *eventReader) match(l *EventLog, f EventFilter) {
 	}
 	began := time.Now()
 	r.matched = m.Events(l)
-	r.took = time.Since(began)
+	r.filterDuration = time.Since(began)
 }
 
-// eventReader reads the history of one run: the newest page first, then those before it,
-// and what happens meanwhile. What it read stays when reading stops.
+// eventReader reads the history of one run. It keeps its events when reading stops.
 type eventReader struct {
 	feed *EventFeed
 	c    client.Client
@@ -397,14 +421,14 @@ type eventReader struct {
 	pending []PendingWork
 	reading bool
 	err     string
-	version int // of what is known
+	version int // of everything above
 	changed chan struct{}
 
-	opened    *OpenedEvent
-	spans     []Span  // as published
-	clockBack int     // of the same log
-	matched   []int64 // by filter, as published
-	filter    EventFilter
-	took      time.Duration
-	published int
+	opened         *OpenedEvent
+	spans          []Span  // as published
+	clockBack      int     // of the same log
+	matched        []int64 // by filter, as published
+	filter         EventFilter
+	filterDuration time.Duration
+	published      int
 }

@@ -12,19 +12,19 @@ import (
 	"unicode/utf8"
 )
 
-// EventFilter chooses events, and spans, by their text: id, type, kind, title and
-// message. The patterns are regular expressions in Go's syntax; case does not matter.
+// EventFilter selects events and spans by their text: id, type, kind, title and message. Patterns are
+// case-insensitive Go regular expressions.
 type EventFilter struct {
-	Include string // only what matches this; "" for all
-	Exclude string // and not what matches this; "" for none
-	Errors  bool   // and only errors
-	Full    bool   // match in the whole events too, payloads and all
+	Include string // "" for all
+	Exclude string // "" for none
+	Errors  bool   // only errors
+	Full    bool   // match complete events, including payloads
 }
 
-// Empty tells whether the filter lets everything through.
+// Empty reports whether the filter matches everything.
 func (f EventFilter) Empty() bool { return f.Include == "" && f.Exclude == "" && !f.Errors }
 
-// Compile makes a filter ready; the error is one line that names the pattern.
+// Compile prepares the filter. An error is one line that names the pattern.
 func (f EventFilter) Compile() (*EventMatcher, error) {
 	m := &EventMatcher{errors: f.Errors, full: f.Full}
 	for _, p := range []struct {
@@ -49,8 +49,8 @@ type EventMatcher struct {
 	errors, full     bool
 }
 
-// textPattern matches text regardless of case. Where it can, it matches a pattern in small
-// letters against text in small letters, which is several times as fast as folding case.
+// textPattern matches text regardless of case. Lower-case patterns and text are several times as fast as
+// folding case, so it uses them if the pattern allows.
 type textPattern struct {
 	literal []byte
 	lower   *regexp.Regexp
@@ -70,8 +70,7 @@ func compileText(p string) (*textPattern, error) {
 	return &textPattern{folding: regexp.MustCompile("(?i)" + p)}, nil
 }
 
-// lowerPattern is a pattern with its letters small, but for those that a backslash gives
-// a meaning.
+// lowerPattern returns a pattern in lower case, except for escaped letters.
 func lowerPattern(p string) string {
 	var b strings.Builder
 	escaped := false
@@ -86,7 +85,7 @@ func lowerPattern(p string) string {
 	return b.String()
 }
 
-// match takes text in small letters.
+// match expects text in lower case.
 func (p *textPattern) match(text []byte) bool {
 	switch {
 	case p.literal != nil:
@@ -97,21 +96,21 @@ func (p *textPattern) match(text []byte) bool {
 	return p.folding.Match(text)
 }
 
-// lets tells whether text in small letters passes, given whether it is an error.
-func (m *EventMatcher) lets(text []byte, isError bool) bool {
+// matches reports whether text in lower case passes the filter.
+func (m *EventMatcher) matches(text []byte, isError bool) bool {
 	return (!m.errors || isError) && (m.include == nil || m.include.match(text)) && (m.exclude == nil || !m.exclude.match(text))
 }
 
-// Span tells whether a span passes.
+// Span reports whether a span passes the filter.
 func (m *EventMatcher) Span(s *Span) bool {
 	text := appendLower(nil, s.Kind.String())
 	for _, t := range []string{s.Name, s.State.String(), s.Error} {
 		text = appendLower(append(text, ' '), t)
 	}
-	return m.lets(text, s.State.Bad())
+	return m.matches(text, s.State.Bad())
 }
 
-// Events are the ids of those events of a log that pass, ascending, never nil.
+// Events returns the ids of the events that pass the filter, ascending, never nil.
 func (m *EventMatcher) Events(l *EventLog) []int64 {
 	n := l.Len()
 	parts := min(runtime.GOMAXPROCS(0), n/4096+1)
@@ -138,19 +137,19 @@ func (m *EventMatcher) some(l *EventLog, from, to int) []int64 {
 		if m.full {
 			buf = open.append(append(buf, ' '), e)
 		}
-		if m.lets(buf, e.Error) {
+		if m.matches(buf, e.Error) {
 			found = append(found, e.ID)
 		}
 	}
 	return found
 }
 
-// Event tells whether one event of a log passes.
+// Event reports whether an event of a log passes the filter.
 func (m *EventMatcher) Event(l *EventLog, e *Event) bool {
-	return m.lets(l.appendText(nil, e), e.Error)
+	return m.matches(l.appendText(nil, e), e.Error)
 }
 
-// appendText appends what is searched of an event, in small letters.
+// appendText appends the searched text of an event, in lower case.
 func (l *EventLog) appendText(buf []byte, e *Event) []byte {
 	buf = strconv.AppendInt(buf, e.ID, 10)
 	buf = appendLower(append(buf, ' '), e.Name())
@@ -173,7 +172,7 @@ func appendLower[T string | []byte](buf []byte, s T) []byte {
 	return buf
 }
 
-// unpacked keeps the block that was unpacked last, since neighbours lie in one.
+// unpacked caches the block that was unpacked last, because neighboring events share one.
 type unpacked struct {
 	log    *EventLog
 	block  uint32
@@ -186,7 +185,7 @@ func (u *unpacked) append(buf []byte, e *Event) []byte {
 	}
 	if u.block != e.place.block {
 		u.block = e.place.block
-		u.events, _ = u.log.raw[u.block-1].unpack() // what cannot be read does not match
+		u.events, _ = u.log.raw[u.block-1].unpack() // an unreadable block does not match
 	}
 	if int(e.place.slot) >= len(u.events) {
 		return buf

@@ -18,21 +18,21 @@ import (
 	"acescope/sources/runs"
 )
 
-// MaxOpened bounds, in bytes, how much of one event is shown.
+// MaxOpened bounds the displayed bytes of one event.
 const MaxOpened = 256 << 10
 
-// OpenedEvent is one event, whole, as JSON for people. Text is untrusted.
+// OpenedEvent is a complete event as JSON for display. Text is untrusted.
 type OpenedEvent struct {
 	ID   int64
 	Text string // indented JSON, at most MaxOpened bytes
-	Size int    // of all of it, in bytes
-	Err  string // why there is none, "" if there is
-	// Leads is the run that the event names beside its own: of a child, the one before or
-	// after, else the parent. Its workflow id is "" where there is none.
-	Leads runs.Run
+	Size int    // of the complete text, in bytes
+	Err  string // why the event cannot be shown
+	// Target is the other run that the event names: a child, the previous or next run, or the parent. Its
+	// workflow id is "" otherwise.
+	Target runs.Run
 }
 
-// Open makes an event of a log readable.
+// Open decodes an event of a log.
 func (l *EventLog) Open(id int64) *OpenedEvent {
 	o := &OpenedEvent{ID: id}
 	e, err := l.Raw(id)
@@ -40,12 +40,12 @@ func (l *EventLog) Open(id int64) *OpenedEvent {
 	case err != nil:
 		o.Err = err.Error()
 	case e == nil && l.Event(id) == nil:
-		o.Err = fmt.Sprintf("event %d is not read", id)
+		o.Err = fmt.Sprintf("event %d has not been read", id)
 	case e == nil:
-		o.Err = "this event is held in short only: the history is larger than what is kept whole"
+		o.Err = "only the summary of this event is in memory: the history is too large"
 	default:
-		o.Leads = Leads(l.WorkflowID, e)
-		data, err := EventJSON(e)
+		o.Target = TargetRun(l.WorkflowID, e)
+		data, err := eventJSON(e)
 		if err != nil {
 			o.Err = err.Error()
 		}
@@ -58,8 +58,8 @@ func (l *EventLog) Open(id int64) *OpenedEvent {
 	return o
 }
 
-// Leads is the run that an event of a workflow's history names beside its own.
-func Leads(workflowID string, e *historypb.HistoryEvent) runs.Run {
+// TargetRun returns the other run that an event of a workflow's history names.
+func TargetRun(workflowID string, e *historypb.HistoryEvent) runs.Run {
 	of := func(workflowID, runID string) runs.Run {
 		return runs.Run{WorkflowID: workflowID, RunID: runID, TaskID: ace.TaskIDOf(workflowID)}
 	}
@@ -81,7 +81,7 @@ func Leads(workflowID string, e *historypb.HistoryEvent) runs.Run {
 	case *historypb.StartChildWorkflowExecutionInitiatedEventAttributes:
 		return of(t.GetWorkflowId(), "")
 	case interface{ GetNewExecutionRunId() string }:
-		if id := t.GetNewExecutionRunId(); id != "" { // tried again, or the next of a schedule
+		if id := t.GetNewExecutionRunId(); id != "" { // retried, or the next run of a schedule
 			return of(workflowID, id)
 		}
 	case hasExecution:
@@ -92,9 +92,9 @@ func Leads(workflowID string, e *historypb.HistoryEvent) runs.Run {
 	return runs.Run{}
 }
 
-// EventJSON is an event as indented JSON. A payload that holds JSON or text stands there
-// decoded; of others there are encoding and size.
-func EventJSON(e *historypb.HistoryEvent) ([]byte, error) {
+// eventJSON returns an event as indented JSON. Payloads with JSON or text are decoded; others show their
+// encoding and size.
+func eventJSON(e *historypb.HistoryEvent) ([]byte, error) {
 	data, err := protojson.Marshal(e)
 	if err != nil {
 		return nil, fmt.Errorf("event %d as JSON: %w", e.GetEventId(), err)
@@ -125,7 +125,7 @@ func EventJSON(e *historypb.HistoryEvent) ([]byte, error) {
 	return indented.Bytes(), nil
 }
 
-// eventFields is the fields of an event, those first that say what it is.
+// eventFields returns the names of an event's fields, the identifying fields first.
 func eventFields(fields map[string]any) []string {
 	names := []string{}
 	for _, n := range []string{"eventId", "eventTime", "eventType"} {
@@ -151,7 +151,7 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSpace(out.Bytes()), err
 }
 
-// readable replaces payloads within a value by what they hold.
+// readable replaces payloads within a value by their content.
 func readable(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -169,7 +169,7 @@ func readable(v any) any {
 	return v
 }
 
-// payload is what a payload holds; false for a value that is none.
+// payload returns the content of a payload, and false if the value is not a payload.
 func payload(v map[string]any) (any, bool) {
 	meta, ok := v["metadata"].(map[string]any)
 	encoded, isText := meta["encoding"].(string)
@@ -196,16 +196,16 @@ func payload(v map[string]any) (any, bool) {
 		if dec.Decode(&inner) == nil && !dec.More() {
 			return inner, true
 		}
-		return map[string]any{"encoding": kind, "bytes": len(data), "remark": "not the JSON that it says it is", "begins": headOf(data)}, true
+		return map[string]any{"encoding": kind, "bytes": len(data), "remark": "invalid JSON", "begins": headOf(data)}, true
 	case strings.HasPrefix(kind, "text/") && utf8.Valid(data):
 		return string(data), true
 	}
-	sealed := map[string]any{"encoding": kind, "bytes": len(data)}
+	opaque := map[string]any{"encoding": kind, "bytes": len(data)}
 	reason, _ := meta[history.MetaCodec].(string)
-	if said, err := base64.StdEncoding.DecodeString(reason); err == nil && reason != "" {
-		sealed["codec_server"] = string(said)
+	if text, err := base64.StdEncoding.DecodeString(reason); err == nil && reason != "" {
+		opaque["codec_server"] = string(text)
 	}
-	return sealed, true
+	return opaque, true
 }
 
 func headOf(data []byte) string {

@@ -11,7 +11,7 @@ import (
 	"acescope/sources/cluster"
 )
 
-// EventKind is what an event of a history is about.
+// EventKind is the subject of an event.
 type EventKind uint8
 
 // Event kinds.
@@ -35,75 +35,72 @@ func (k EventKind) String() string {
 		"nexus", "marker", "attributes"}[k]
 }
 
-// Event is one event of a history in short. Title and Message are untrusted text and are
-// made safe where they are drawn.
+// Event is a summary of a history event. Title and Message are untrusted text.
 type Event struct {
 	ID      int64
-	Nanos   int64  // when, in nanoseconds of Unix time
-	Root    int64  // the event that began what this one goes on with; its own id for others
-	Title   string // what it is about, "" where its root tells; see [EventLog.Title]
+	Nanos   int64  // time, in nanoseconds since 1970
+	Root    int64  // the event that scheduled or initiated it; its own id for others
+	Title   string // "" if the root has it; see [EventLog.Title]
 	Message string
 	Type    enumspb.EventType
-	Attempt int32 // of an activity or a workflow task, 0 where the event does not say
-	Size    int32 // bytes of the whole event as the server stores it
+	Attempt int32 // of an activity or a workflow task, 0 if unknown
+	Size    int32 // bytes of the complete event as the server stores it
 	Kind    EventKind
 	Error   bool
 
 	place rawPlace
-	calls []toolMark
+	calls []callReport
 }
 
-// At is when the event happened, as the server's clock had it.
+// At returns the server's time of the event.
 func (e *Event) At() time.Time { return time.Unix(0, e.Nanos).UTC() }
 
-// Name is the type of the event: "ActivityTaskScheduled".
+// Name returns the type of the event: "ActivityTaskScheduled".
 func (e *Event) Name() string { return e.Type.String() }
 
-// EventLog is the history of one run as far as it is read. It is immutable.
-//
-// Bounds: at most [MaxEvents] events, the newest; of those the newest that fit in
-// [MaxKept] compressed bytes whole, the others in short. What was left out is counted.
+// EventLog is the history of one run, as far as it is read. It is immutable. It holds at most the newest
+// cluster.MaxEvents events; the newest maxKept compressed bytes of them completely. The number of the others is
+// counted.
 type EventLog struct {
 	WorkflowID string
 	RunID      string
-	Left       int64 // events before the first that are not read
-	Cut        bool  // they stay unread, for there are more than MaxEvents
-	Reading    bool  // they are being read
+	Unread     int64 // unread events before the first
+	Cut        bool  // there are more than cluster.MaxEvents, so the oldest stay unread
+	Reading    bool  // reading continues
 	Closed     bool  // the run has closed
 	Bytes      int64 // of the events as the server stores them
-	Kept       int64 // of the same, as they are held here
-	Bare       int   // events that are not held whole
+	Kept       int64 // compressed bytes in memory
+	NotKept    int   // events of which only the summary is held
 
-	ClockBack int // events that are older than the one before them
+	ClockBack int // events that are older than the previous event
 
 	Spans  []Span
 	Filter EventFilter
-	// Matches are the ids of the events that the filter lets through, ascending; nil where
-	// it lets all through.
-	Matches []int64
-	Took    time.Duration // by the filter, over all events
-	Opened  *OpenedEvent  // the event that was asked for last, once it is ready
-	Updated time.Time
-	Until   time.Time // as [Detail.Until]
-	Err     string    // why reading does not go on, "" if it does
+	// Matches holds the ids of the events that pass the filter, ascending; nil without a filter.
+	Matches        []int64
+	FilterDuration time.Duration // to filter all events
+	Opened         *OpenedEvent  // the event that was opened last, nil until it is decoded
+	Updated        time.Time
+	Until          time.Time // see [Detail.Until]
+	Err            string    // why reading has stopped
 
-	older []Event // those read backwards, newest first
-	newer []Event // those that came after them, oldest first
+	older []Event // read backward, newest first
+	newer []Event // after those, oldest first
 	raw   []rawBlock
 }
 
 // Bounds of an [EventLog].
 const (
-	MaxKept = 64 << 20
+	maxKept = 64 << 20
 )
 
-// Len is how many events are read.
+// Len returns the number of events read.
 func (l *EventLog) Len() int { return len(l.older) + len(l.newer) }
 
-// Clock is the time as of which the run is shown, as [Detail.Clock].
+// Clock returns the time as of which the run is shown; see [Detail.Clock].
 func (l *EventLog) Clock(now time.Time) time.Time { return cluster.Clock(l.Until, now) }
 
-// Row is an event by its place, the oldest first. It must not be changed.
+// Row returns the event at an index, oldest first. It must not be changed.
 func (l *EventLog) Row(i int) *Event {
 	if n := len(l.older); i < n {
 		return &l.older[n-1-i]
@@ -111,21 +108,20 @@ func (l *EventLog) Row(i int) *Event {
 	return &l.newer[i-len(l.older)]
 }
 
-// Find is the place of the event with an id, or of the first one after it where there is
-// none; Len if all come before it.
+// Find returns the index of the event with an id, or of the first event after it; otherwise Len.
 func (l *EventLog) Find(id int64) int {
 	n := l.Len()
 	if n == 0 {
 		return 0
 	}
-	// Ids follow one another, so that the place is known; only after a gap it is searched.
+	// Ids are consecutive, so a search is needed only after a gap.
 	if at := id - l.Row(0).ID; at >= 0 && at < int64(n) && l.Row(int(at)).ID == id {
 		return int(at)
 	}
 	return sort.Search(n, func(i int) bool { return l.Row(i).ID >= id })
 }
 
-// Event is the event with an id, nil where it is not read.
+// Event returns the event with an id, or nil if it is not read.
 func (l *EventLog) Event(id int64) *Event {
 	if at := l.Find(id); at < l.Len() && l.Row(at).ID == id {
 		return l.Row(at)
@@ -133,8 +129,7 @@ func (l *EventLog) Event(id int64) *Event {
 	return nil
 }
 
-// Title is what an event is about; that of the event it goes on with where it does not
-// say itself.
+// Title returns the title of an event, or that of its root.
 func (l *EventLog) Title(e *Event) string {
 	if e.Title != "" || e.Root == e.ID {
 		return e.Title
@@ -145,7 +140,7 @@ func (l *EventLog) Title(e *Event) string {
 	return ""
 }
 
-// Start is when the first event that is read happened.
+// Start returns the time of the first event that is read.
 func (l *EventLog) Start() time.Time {
 	if l.Len() == 0 {
 		return time.Time{}
@@ -153,7 +148,7 @@ func (l *EventLog) Start() time.Time {
 	return l.Row(0).At()
 }
 
-// Shown is how many events the filter lets through.
+// Shown returns the number of events that pass the filter.
 func (l *EventLog) Shown() int {
 	if l.Matches != nil {
 		return len(l.Matches)
@@ -161,7 +156,7 @@ func (l *EventLog) Shown() int {
 	return l.Len()
 }
 
-// ShownRow is one of the events that the filter lets through, the oldest first.
+// ShownRow returns the event at an index among those that pass the filter, oldest first.
 func (l *EventLog) ShownRow(i int) *Event {
 	if l.Matches == nil {
 		return l.Row(i)
@@ -169,11 +164,11 @@ func (l *EventLog) ShownRow(i int) *Event {
 	return l.Event(l.Matches[i])
 }
 
-// Total is how many events the history has, as far as that is known.
-func (l *EventLog) Total() int64 { return l.Left + int64(l.Len()) }
+// Total returns the number of events of the history, as far as it is known.
+func (l *EventLog) Total() int64 { return l.Unread + int64(l.Len()) }
 
-// Related is the event before (by -1) or after (by 1) this one among those that tell of
-// the same thing: scheduled, started, completed. 0 where there is none.
+// Related returns the previous (by -1) or next (by 1) event with the same root, such as scheduled, started,
+// completed; otherwise 0.
 func (l *EventLog) Related(id int64, by int) int64 {
 	e := l.Event(id)
 	if e == nil {
@@ -194,22 +189,22 @@ func (l *EventLog) Related(id int64, by int) int64 {
 	return 0
 }
 
-// NextError is the next event after id, or before it for by -1, that tells of an error
-// and that the filter lets through; 0 where there is none.
+// NextError returns the next error after an event, or the previous one (by -1), that passes the filter;
+// otherwise 0.
 func (l *EventLog) NextError(id int64, by int) int64 {
 	start := l.Find(id)
 	if start < l.Len() && l.Row(start).ID == id || by < 0 {
 		start += by
 	}
 	for i := start; i >= 0 && i < l.Len(); i += by {
-		if e := l.Row(i); e.Error && l.lets(e.ID) {
+		if e := l.Row(i); e.Error && l.matches(e.ID) {
 			return e.ID
 		}
 	}
 	return 0
 }
 
-func (l *EventLog) lets(id int64) bool {
+func (l *EventLog) matches(id int64) bool {
 	if l.Matches == nil {
 		return true
 	}
@@ -217,8 +212,7 @@ func (l *EventLog) lets(id int64) bool {
 	return at < len(l.Matches) && l.Matches[at] == id
 }
 
-// NextMatch is the next event after id, or before it for by -1, that the filter lets
-// through; 0 where there is none.
+// NextMatch returns the next event, or the previous one (by -1), that passes the filter; otherwise 0.
 func (l *EventLog) NextMatch(id int64, by int) int64 {
 	n := l.Shown()
 	at := sort.Search(n, func(i int) bool { return l.ShownRow(i).ID >= id })
@@ -231,5 +225,5 @@ func (l *EventLog) NextMatch(id int64, by int) int64 {
 	return l.ShownRow(at).ID
 }
 
-// Matched tells whether the filter lets an event through.
-func (l *EventLog) Matched(id int64) bool { return l.lets(id) }
+// Matched reports whether an event passes the filter.
+func (l *EventLog) Matched(id int64) bool { return l.matches(id) }

@@ -1,33 +1,40 @@
 package histories
 
 import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
+	"acescope/sources/experiments"
+	"acescope/sources/runs"
 )
 
-// Folder folds the history of one run, event by event, and says what each changed.
+// Folder folds the history of one run, event by event, and lists the changes of each.
 type Folder struct {
 	WorkflowID string
 	RunID      string
 	State      ace.State
 
-	decoder history.Decoder
-	told    map[string]string                                   // skill states that were reported, by call id
-	foreign error                                               // why the input is none of ours
-	Each    func(*historypb.HistoryEvent, ace.Fact, *ace.State) // after each fact, where it is set
+	decoder  history.Decoder
+	reported map[string]string                                   // reported skill states, by call id
+	foreign  error                                               // why the input is not a task's
+	Each     func(*historypb.HistoryEvent, ace.Fact, *ace.State) // called after each fact; may be nil
 }
 
-// NewFolder starts at nothing known.
+// NewFolder returns a folder with an empty state.
 func NewFolder(workflowID, runID string) *Folder {
-	return &Folder{WorkflowID: workflowID, RunID: runID, told: map[string]string{}}
+	return &Folder{WorkflowID: workflowID, RunID: runID, reported: map[string]string{}}
 }
 
-// Foreign says why the history cannot be folded, nil if it can.
+// Foreign returns why the history cannot be folded, or nil.
 func (f *Folder) Foreign() error { return f.foreign }
 
-// Apply folds one event and lists what it changed, in order.
+// Apply folds one event and returns its changes, in order.
 func (f *Folder) Apply(e *historypb.HistoryEvent) []Change {
 	fact, ok, err := f.decoder.Fact(e)
 	if err != nil {
@@ -68,10 +75,10 @@ func (f *Folder) status(e *historypb.HistoryEvent) Change {
 func (f *Folder) skills(e *historypb.HistoryEvent, changes []Change) []Change {
 	for _, c := range f.State.ChangedCalls() {
 		inv, state := c.Invocation, SkillState(c)
-		if f.told[inv.ID] == state {
+		if f.reported[inv.ID] == state {
 			continue
 		}
-		f.told[inv.ID] = state
+		f.reported[inv.ID] = state
 		changes = append(changes, f.change(e, Change{Type: ChangeSkill, Phase: ace.PhaseSkills, Skill: &inv, State: state}))
 	}
 	return changes
@@ -81,4 +88,133 @@ func (f *Folder) change(e *historypb.HistoryEvent, c Change) Change {
 	c.TaskID, c.WorkflowID, c.RunID = f.State.Input.TaskID, f.WorkflowID, f.RunID
 	c.Event, c.At = e.GetEventId(), e.GetEventTime().AsTime()
 	return c
+}
+
+// ChangeType is the kind of a [Change]: the "type" of its JSON line.
+type ChangeType string
+
+// Change types.
+const (
+	ChangePhase  ChangeType = "phase"
+	ChangeSkill  ChangeType = "skill"
+	ChangeDelta  ChangeType = "delta"
+	ChangeStatus ChangeType = "status"
+)
+
+// Change is a change in a run's state, for a log or a tail. Only the fields of its type are set. Event is the
+// id of the history event that reports it, At the time of that event.
+type Change struct {
+	Type       ChangeType       `json:"type"`
+	TaskID     string           `json:"task_id"`
+	WorkflowID string           `json:"workflow_id"`
+	RunID      string           `json:"run_id"`
+	Event      int64            `json:"event_id"`
+	At         time.Time        `json:"at"`
+	Phase      ace.Phase        `json:"phase,omitempty"`
+	Skill      *ace.Invocation  `json:"skill,omitempty"`
+	State      string           `json:"state,omitempty"` // of a skill: started, ok, failed, denied
+	Delta      *ace.DeltaAnswer `json:"delta,omitempty"`
+	ExitStatus ace.ExitStatus   `json:"exit_status,omitempty"`
+	Answer     string           `json:"answer,omitempty"`
+	Correct    *bool            `json:"correct,omitempty"`
+	Failure    *ace.Failure     `json:"failure,omitempty"`
+	Cancel     bool             `json:"cancel_requested,omitempty"`
+}
+
+// Skill states.
+const (
+	SkillStarted = "started"
+	SkillOK      = "ok"
+	SkillFailed  = "failed"
+	SkillDenied  = "denied"
+)
+
+func SkillState(c ace.Call) string {
+	switch {
+	case !c.Accepted:
+		return SkillDenied
+	case c.Pending:
+		return SkillStarted
+	case c.OK:
+		return SkillOK
+	}
+	return SkillFailed
+}
+
+// Kind is the kind of the log line that tells a change.
+func (c Change) Kind() string {
+	if c.Failure != nil || c.State == SkillFailed || c.State == SkillDenied {
+		return "error"
+	}
+	return string(c.Type)
+}
+
+// Text tells a change in a line. It holds untrusted text.
+func (c Change) Text() string {
+	switch c.Type {
+	case ChangePhase:
+		return string(c.Phase)
+	case ChangeSkill:
+		return skillText(c)
+	case ChangeDelta:
+		return deltaText(c.Delta)
+	default:
+		return statusText(c)
+	}
+}
+
+func skillText(c Change) string {
+	text := fmt.Sprintf("%s %s", c.Skill.Name, c.State)
+	if c.State == SkillStarted {
+		return strings.TrimSpace(text + " " + string(c.Skill.Args))
+	}
+	text += " " + durationText(c.Skill.DurationMS)
+	if c.Skill.Error != "" {
+		return text + " " + c.Skill.Error
+	}
+	return strings.TrimSpace(text + " " + string(c.Skill.Result))
+}
+
+// durationText is a number of milliseconds; of less than one, in microseconds.
+func durationText(ms float64) string {
+	if ms > 0 && ms < 1 {
+		return fmt.Sprintf("%.0fµs", max(ms*1000, 1))
+	}
+	return fmt.Sprintf("%.1fms", ms)
+}
+
+func deltaText(d *ace.DeltaAnswer) string {
+	outcomes := map[ace.Outcome]int{}
+	for _, op := range d.Operations {
+		outcomes[op.Outcome]++
+	}
+	return fmt.Sprintf("%.8s → %.8s: %d accepted, %d rejected", cmp.Or(d.PlaybookBefore, "empty"), d.PlaybookAfter,
+		outcomes[ace.OutcomeAccepted], outcomes[ace.OutcomeRejected])
+}
+
+func statusText(c Change) string {
+	text := string(c.ExitStatus)
+	if c.Cancel && c.ExitStatus == ace.Running {
+		text = "cancel requested"
+	}
+	if c.Answer != "" {
+		text += ", answer " + c.Answer
+	}
+	if c.Failure != nil {
+		text += ": " + c.Failure.Message
+	}
+	return text
+}
+
+// TaskLine tells the end of one task of an experiment.
+func TaskLine(f experiments.Finished) runs.LogLine {
+	kind := "status"
+	if f.Failure != nil {
+		kind = "error"
+	}
+	text := fmt.Sprintf("%s %s, answer %s", f.Result.TaskID, f.Result.ExitStatus, cmp.Or(f.Result.Answer, "none"))
+	if f.Failure != nil {
+		text += ": " + f.Failure.Message
+	}
+	return runs.LogLine{Event: f.Event, At: f.At, Kind: kind, Text: text}
 }

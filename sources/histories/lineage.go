@@ -11,30 +11,26 @@ import (
 	"acescope/sources/cluster"
 )
 
-// Lineage ties a run to the runs before and after it under the same workflow id, and to
-// its parent. Run ids are "" where there is none.
+// Lineage names the previous and next run of a workflow id, and the parent. Run ids are "" otherwise.
 type Lineage struct {
 	Prev  string `json:"previous_run_id,omitempty"` // the run that this one continues
 	Next  string `json:"next_run_id,omitempty"`
-	First string `json:"first_run_id,omitempty"` // of the chain, where it is another run
+	First string `json:"first_run_id,omitempty"` // of the chain, "" if it is this run
 	How   string `json:"begun_by,omitempty"`     // continue-as-new, retry, cron, reset
-	// Reset is the run that this one was reset from, and up to which event it has that
-	// run's history; nil for a run that was not reset.
+	// Reset is the run that this one was reset from, and the last event that they share; nil if it was not
+	// reset.
 	Reset *history.ResetFrom `json:"reset_from,omitempty"`
-	// ResetAs is the run that this one was last reset as. The history does not tell it; the
-	// server does.
-	ResetAs string `json:"reset_as_run_id,omitempty"`
-	Parent  string `json:"parent_workflow_id,omitempty"`
-	// ParentRun is the run id of Parent.
+	// ResetAs is the newest run that this one was reset as. The server reports it; the history does not.
+	ResetAs   string `json:"reset_as_run_id,omitempty"`
+	Parent    string `json:"parent_workflow_id,omitempty"`
 	ParentRun string `json:"parent_run_id,omitempty"`
-	// Fork is the run that this one was forked from, where, and what was changed; nil for a
-	// run that began by itself.
+	// Fork is the run that this one was forked from, the position, and the edits; nil if it is not a fork.
 	Fork *ace.Forked `json:"forked_from,omitempty"`
 
 	Origin history.Origin `json:"-"`
 }
 
-// Known tells whether there is anything to say.
+// Known reports whether any field is set.
 func (l Lineage) Known() bool {
 	l.Origin = history.Origin{}
 	return l != Lineage{}
@@ -54,7 +50,7 @@ func (l *Lineage) Apply(e *historypb.HistoryEvent) {
 	}
 }
 
-// forkedFrom reads from a run's input where it was forked from.
+// forkedFrom reads the original of a fork from the run's input.
 func forkedFrom(a *historypb.WorkflowExecutionStartedEventAttributes) *ace.Forked {
 	var in struct {
 		Fork *ace.Forked `json:"fork"`

@@ -11,10 +11,10 @@ import (
 	"acescope/sources/cluster"
 )
 
-// SpanKind is what a span is of.
+// SpanKind is the kind of work of a span.
 type SpanKind uint8
 
-// Span kinds. SpanGroup is a heading over spans of one kind.
+// Span kinds. SpanGroup is a heading for spans of one kind.
 const (
 	SpanRun SpanKind = iota
 	SpanPhase
@@ -36,10 +36,10 @@ func (k SpanKind) String() string {
 		"signal", "marker", "group"}[k]
 }
 
-// SpanState is where a span stands.
+// SpanState is the state of a span.
 type SpanState uint8
 
-// Span states. A scheduled span waits for a worker; a retrying one for its next attempt.
+// Span states. A scheduled span waits for a worker, a retrying one for its next attempt.
 const (
 	SpanDone SpanState = iota
 	SpanScheduled
@@ -47,47 +47,45 @@ const (
 	SpanRetrying
 	SpanFailed
 	SpanTimedOut
-	SpanCancelled
+	SpanCanceled
 	SpanTerminated
 	SpanRefused
 	SpanContinued
 )
 
 func (s SpanState) String() string {
-	return [...]string{"done", "scheduled", "running", "retrying", "failed", "timed out", "cancelled", "terminated", "refused",
+	return [...]string{"done", "scheduled", "running", "retrying", "failed", "timed out", "canceled", "terminated", "refused",
 		"continued as new"}[s]
 }
 
-// Bad tells whether the state is an error.
+// Bad reports whether the state is a failure.
 func (s SpanState) Bad() bool {
 	return s == SpanFailed || s == SpanTimedOut || s == SpanTerminated || s == SpanRefused
 }
 
-// Open tells whether a span in this state goes on.
+// Open reports whether the span has not ended.
 func (s SpanState) Open() bool { return s == SpanScheduled || s == SpanRunning || s == SpanRetrying }
 
-// Span is a stretch of a run's time, or a point. Name and Error are untrusted text.
+// Span is a period of a run, or a point in time. Name and Error are untrusted text.
 type Span struct {
 	Kind  SpanKind
 	State SpanState
-	Point bool // it has no length
-	Cut   bool // its beginning is not read: Start is not known to be it
+	Point bool // it has no duration
+	Cut   bool // its start has not been read; Start is the first known event
 	Depth int8
-	// Attempt is which attempt is meant, or how many there were; 0 where that means nothing.
+	// Attempt is the number of the attempt, or of an activity the number of attempts; 0 if it does not apply.
 	Attempt int32
-	Parent  int32 // place of the span that this one is within, -1 for the run
+	Parent  int32 // index of the enclosing span, -1 for the run
 	Members int32 // of a group
 
-	// Start is when it was scheduled, Run when it began to run (0: it has not), End when it
-	// ended (0: it goes on), in nanoseconds of Unix time.
+	// Times are in nanoseconds since 1970: when it was scheduled, started (0: not yet) and ended (0: not yet).
 	Start, Run, End int64
 	Name            string
 	Error           string
-	Event, Last     int64 // the first and the last event that tell of it
+	Event, Last     int64 // first and last event that report it
 }
 
-// Waited is how long it waited before it ran; Ran how long it ran, until now if it goes on.
-// A clock that went backwards gives 0.
+// Waited returns the time before it started, so far if it waits; never negative.
 func (s *Span) Waited(now time.Time) time.Duration {
 	until := s.Run
 	if until == 0 {
@@ -96,7 +94,7 @@ func (s *Span) Waited(now time.Time) time.Duration {
 	return time.Duration(max(until-s.Start, 0))
 }
 
-// Ran is how long it ran, so far if it goes on; 0 where it has not begun.
+// Ran returns how long it ran, so far if it runs; 0 before it started.
 func (s *Span) Ran(now time.Time) time.Duration {
 	if s.Run == 0 {
 		return 0
@@ -111,7 +109,7 @@ func (s *Span) until(now time.Time) int64 {
 	return s.End
 }
 
-// PendingWork is an activity under way, of which a history does not tell the attempts.
+// PendingWork is a pending activity. The history does not record its attempts.
 type PendingWork struct {
 	ActivityID string
 	Type       string
@@ -119,15 +117,14 @@ type PendingWork struct {
 	Attempt    int32
 	Scheduled  time.Time
 	Started    time.Time // of this attempt, zero before it
-	Ended      time.Time // of the attempt before, zero where there was none
-	Next       time.Time // of the attempt to come, zero where it is under way
-	Error      string    // of the attempt before
+	Ended      time.Time // of the previous attempt, zero for the first attempt
+	Next       time.Time // of the next attempt, zero while an attempt runs
+	Error      string    // of the previous attempt
 }
 
-// Timeline is the spans of a run as a tree, each followed by those within it: phase,
-// activity, attempt, tool call; then children, timers, updates, signals, markers and
-// workflow tasks under a heading each. The first is the run. pending is what a server
-// says of activities under way. A log without events has no spans.
+// Timeline returns the spans of a run in tree order: the run; its phases, activities, attempts and tool calls;
+// then children, timers, updates, signals, markers and workflow tasks in groups. pending is the server's report
+// on pending activities. An empty log has no spans.
 func Timeline(l *EventLog, pending []PendingWork) []Span {
 	if l.Len() == 0 {
 		return nil
@@ -140,16 +137,16 @@ func Timeline(l *EventLog, pending []PendingWork) []Span {
 	return b.tree()
 }
 
-// spanBuilder goes through the events once, the oldest first.
+// spanBuilder reads the events once, oldest first.
 type spanBuilder struct {
 	log    *EventLog
 	spans  []Span
 	open   map[int64]int32 // by root event
 	groups map[SpanKind]int32
-	phase  int32 // the newest, -1 for none
-	skills int32 // the newest skills session, -1 for none
+	phase  int32 // newest, -1 for none
+	skills int32 // newest skills session, -1 for none
 	calls  map[callKey]int32
-	tries  map[int32]int32 // the last attempt of an activity that was tried again
+	tries  map[int32]int32 // last attempt of each retried activity
 }
 
 const noSpan = int32(-1)
@@ -178,7 +175,7 @@ func (b *spanBuilder) event(e *Event) {
 		b.work(e)
 	case EventTool:
 		b.point(SpanSignal, e)
-		b.told(e)
+		b.addCalls(e)
 	case EventSignal:
 		b.point(SpanSignal, e)
 	case EventUpdate:
@@ -199,7 +196,7 @@ func (b *spanBuilder) run(e *Event) {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_PAUSED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED:
 		b.point(SpanMarker, e)
 	default:
-		if cluster.Closing(e.Type) {
+		if cluster.ClosesRun(e.Type) {
 			run.End, run.State, run.Error = e.Nanos, endOf(e), e.Message
 			if !run.State.Bad() {
 				run.Error = ""
@@ -208,14 +205,14 @@ func (b *spanBuilder) run(e *Event) {
 	}
 }
 
-// endOf is the state that an event leaves its span in.
+// endOf returns the state of a span after its last event, or SpanRunning.
 func endOf(e *Event) SpanState {
 	name := e.Name()
 	for _, c := range []struct {
 		ending string
 		state  SpanState
 	}{{"ContinuedAsNew", SpanContinued}, {"Completed", SpanDone}, {"Fired", SpanDone}, {"Failed", SpanFailed},
-		{"TimedOut", SpanTimedOut}, {"Canceled", SpanCancelled}, {"Terminated", SpanTerminated}, {"Rejected", SpanRefused}} {
+		{"TimedOut", SpanTimedOut}, {"Canceled", SpanCanceled}, {"Terminated", SpanTerminated}, {"Rejected", SpanRefused}} {
 		if len(name) >= len(c.ending) && name[len(name)-len(c.ending):] == c.ending {
 			return c.state
 		}
@@ -226,7 +223,7 @@ func endOf(e *Event) SpanState {
 var spanKinds = map[EventKind]SpanKind{EventTask: SpanTask, EventActivity: SpanActivity, EventTimer: SpanTimer,
 	EventChild: SpanChild, EventNexus: SpanNexus}
 
-// work is an event of something that is scheduled, runs and ends.
+// work handles an event of work that is scheduled, runs and ends.
 func (b *spanBuilder) work(e *Event) {
 	at, ok := b.open[e.Root]
 	if !ok {
@@ -251,7 +248,7 @@ func (b *spanBuilder) work(e *Event) {
 	}
 }
 
-// begin makes the span of something that an event is the first to tell of.
+// begin adds the span of the first event of some work.
 func (b *spanBuilder) begin(e *Event) int32 {
 	s := Span{Kind: spanKinds[e.Kind], State: SpanScheduled, Start: e.Nanos, Event: e.ID, Name: b.log.Title(e), Cut: e.ID != e.Root}
 	if s.Kind == SpanTimer {
@@ -278,7 +275,7 @@ func (b *spanBuilder) begin(e *Event) int32 {
 	return at
 }
 
-// enter is the span of a phase: the newest one, if it is of that phase, else a new one.
+// enter returns the newest phase span if it has that phase, otherwise a new one.
 func (b *spanBuilder) enter(step ace.Phase, e *Event) int32 {
 	if b.phase != noSpan && b.spans[b.phase].Name == string(step) {
 		p := &b.spans[b.phase]
@@ -304,7 +301,7 @@ func (b *spanBuilder) group(kind SpanKind, e *Event) int32 {
 var groupNames = map[SpanKind]string{SpanTask: "workflow tasks", SpanTimer: "timers", SpanChild: "children", SpanNexus: "nexus operations",
 	SpanUpdate: "updates", SpanSignal: "signals", SpanMarker: "markers"}
 
-// end closes a span, and what it is part of as far as that ends with it.
+// end closes a span, its last attempt and its phase.
 func (b *spanBuilder) end(at int32, e *Event, state SpanState) {
 	s := &b.spans[at]
 	s.End, s.State = e.Nanos, state
@@ -312,7 +309,7 @@ func (b *spanBuilder) end(at int32, e *Event, state SpanState) {
 		s.Error = e.Message
 	}
 	if s.Kind == SpanTask && state == SpanFailed && !e.Error {
-		s.State = SpanDone // where the run was reset
+		s.State = SpanDone // the event marks a reset
 	}
 	if s.Kind == SpanTimer && s.Run == 0 {
 		s.Run = s.Start
@@ -330,16 +327,16 @@ func (b *spanBuilder) end(at int32, e *Event, state SpanState) {
 	}
 }
 
-// attempts splits an activity that was tried more than once. Its history has only the
-// last attempt and how the one before failed.
+// attempts splits an activity with several attempts. The history has only the last attempt and the previous
+// failure.
 func (b *spanBuilder) attempts(at int32, e *Event) {
 	s := &b.spans[at]
 	if s.Attempt = e.Attempt; e.Attempt < 2 {
 		return
 	}
-	_, said, _ := strings.Cut(e.Message, "; before: ")
+	_, previous, _ := strings.Cut(e.Message, "; before: ")
 	before := Span{Kind: SpanAttempt, State: SpanFailed, Parent: at, Start: s.Start, Run: s.Start, End: e.Nanos, Attempt: e.Attempt - 1,
-		Name: attemptsName(e.Attempt - 1), Error: said, Event: e.ID}
+		Name: attemptsName(e.Attempt - 1), Error: previous, Event: e.ID}
 	b.add(before)
 	b.tries[at] = b.add(Span{Kind: SpanAttempt, State: SpanRunning, Parent: at, Start: e.Nanos, Run: e.Nanos, Attempt: e.Attempt,
 		Name: fmt.Sprintf("attempt %d", e.Attempt), Event: e.ID})

@@ -6,6 +6,7 @@ import (
 	"acescope/sources/feed"
 	"acescope/sources/logfile"
 	"acescope/sources/runs"
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -28,11 +29,11 @@ type Feed struct {
 	session int64 // number of readings
 }
 
-// ask is the selected run, unless the user chose files or an artifact.
+// ask selects the logs: of a run, unless files or an artifact are chosen.
 type ask struct {
 	run   runs.ID
 	paths string  // chosen, one per line
-	calls ace.Ref // the chosen artifact with the tool calls of a run
+	calls ace.Ref // artifact with the tool calls of a run
 }
 
 func (a *ask) chosen() bool { return a.paths != "" || a.calls != (ace.Ref{}) }
@@ -95,7 +96,7 @@ func (f *Feed) read(ctx context.Context, a ask, publish func(*Logs)) {
 		publish(&l)
 	}
 	choice, err := choose(f.link.Deps, a)
-	base := Logs{Why: choice.Why, Paths: choice.Options.Paths, Chosen: a.chosen(), Mention: choice.Mention, Session: session}
+	base := Logs{Description: choice.Description, Paths: choice.Options.Paths, Chosen: a.chosen(), Mention: choice.Mention, Session: session}
 	if len(base.Paths) == 0 && err == nil {
 		err = errors.New("no data directory; choose files to follow")
 	}
@@ -105,12 +106,12 @@ func (f *Feed) read(ctx context.Context, a ask, publish func(*Logs)) {
 		return
 	}
 	if !base.Chosen {
-		base.Base = LogsDir(f.link.DataDir)
+		base.Base = Dir(f.link.DataDir)
 	}
 	r := newLogReader(choice, base, f.link.Now)
 	done := make(chan struct{})
 	go func() { defer close(done); f.publishLoop(ctx, r, show) }()
-	choice.Options.Tail, choice.Options.Partial, choice.Options.MaxLine = LogTail, true, MaxLogLine
+	choice.Options.Tail, choice.Options.Partial, choice.Options.MaxLine = tailLines, true, MaxLine
 	if err := logfile.Follow(ctx, choice.Options, r.handler()); err != nil {
 		r.fail(err)
 		f.link.SetHealth("logs", false, err.Error())
@@ -118,19 +119,19 @@ func (f *Feed) read(ctx context.Context, a ask, publish func(*Logs)) {
 	<-done
 }
 
-func choose(d cluster.Deps, a ask) (LogChoice, error) {
+func choose(d cluster.Deps, a ask) (Choice, error) {
 	switch {
 	case a.calls != (ace.Ref{}):
 		return callLog(d, a.calls)
 	case a.paths != "":
-		return ChosenLogs(strings.Split(a.paths, "\n")), nil
+		return ChoosePaths(strings.Split(a.paths, "\n")), nil
 	case d.DataDir == "":
-		return LogChoice{Why: "no logs"}, nil
+		return Choice{Description: "no logs"}, nil
 	}
-	return LogsOf(d.DataDir, a.run.WorkflowID, a.run.RunID), nil
+	return ChooseRun(d.DataDir, a.run.WorkflowID, a.run.RunID), nil
 }
 
-// publishLoop publishes new lines, with a pause between two publications.
+// publishLoop publishes new lines, with a rest between two publications.
 func (f *Feed) publishLoop(ctx context.Context, r *logReader, show func(Logs)) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -139,11 +140,11 @@ func (f *Feed) publishLoop(ctx context.Context, r *logReader, show func(Logs)) {
 	for {
 		l := r.snapshot()
 		show(l)
-		if bad := LogHealth(l); bad != health {
+		if bad := healthText(l); bad != health {
 			health = bad
-			f.link.SetHealth("logs", bad == "", OrFine(bad))
+			f.link.SetHealth("logs", bad == "", cmp.Or(bad, "log files are read"))
 		}
-		pause.Reset(LogPause)
+		pause.Reset(publishDelay)
 		select {
 		case <-ctx.Done():
 			return
@@ -157,8 +158,8 @@ func (f *Feed) publishLoop(ctx context.Context, r *logReader, show func(Logs)) {
 	}
 }
 
-func callLog(d cluster.Deps, ref ace.Ref) (LogChoice, error) {
-	choice := LogChoice{Why: "of the run's tool calls, whole, from their artifact"}
+func callLog(d cluster.Deps, ref ace.Ref) (Choice, error) {
+	choice := Choice{Description: "of the run's tool calls, whole, from their artifact"}
 	if d.ArtifactPath == nil {
 		return choice, errors.New("there are no artifacts here")
 	}
@@ -167,9 +168,9 @@ func callLog(d cluster.Deps, ref ace.Ref) (LogChoice, error) {
 	return choice, err
 }
 
-func newLogReader(c LogChoice, base Logs, now func() time.Time) *logReader {
-	return &logReader{choice: c, base: base, now: now, changed: make(chan struct{}, 1), open: map[string]LogEntry{}, first: &LogMerge{}, rates: map[string]LineRate{},
-		ring: LogRing{MaxLines: MaxLogLines, MaxBytes: MaxLogBytes}}
+func newLogReader(c Choice, base Logs, now func() time.Time) *logReader {
+	return &logReader{choice: c, base: base, now: now, changed: make(chan struct{}, 1), open: map[string]Entry{}, first: &merger{}, rates: map[string]lineRate{},
+		ring: Ring{MaxLines: MaxLines, MaxBytes: maxBytes}}
 }
 
 func (r *logReader) handler() logfile.Handler {
@@ -183,7 +184,7 @@ func (r *logReader) lines(batch []logfile.Line) error {
 		if !r.choice.Keeps(l.Path, l.Text) {
 			continue
 		}
-		e := LogEntry{File: l.Path, Number: l.Number, Offset: l.Offset, At: l.At, Text: string(l.Text), Cut: l.Cut, Torn: l.Torn}
+		e := Entry{File: l.Path, Number: l.Number, Offset: l.Offset, At: l.At, Text: string(l.Text), Cut: l.Cut, Incomplete: l.Torn}
 		if l.Partial {
 			r.open[l.Path] = e
 			continue
@@ -195,21 +196,21 @@ func (r *logReader) lines(batch []logfile.Line) error {
 	return nil
 }
 
-// add keeps a line; at the beginning it waits for those that other files have.
-func (r *logReader) add(e LogEntry) {
+// add keeps a line. Lines from before the start wait for those of other files, to be sorted.
+func (r *logReader) add(e Entry) {
 	if r.first == nil {
 		r.ring.Add(e)
 		return
 	}
-	if r.first.Add(e); r.first.Full() {
+	if r.first.add(e); r.first.full() {
 		r.ordered()
 	}
 }
 
-// ordered ends the beginning.
+// ordered publishes the sorted lines from before the start.
 func (r *logReader) ordered() {
 	if r.first != nil {
-		r.first.Flush(r.ring.Add)
+		r.first.flush(r.ring.Add)
 		r.first = nil
 	}
 }
@@ -222,7 +223,7 @@ func (r *logReader) event(e logfile.Event) error {
 	case logfile.Polling, logfile.LeftOut:
 		r.trouble = e.Text
 	default:
-		r.add(LogEntry{File: e.Path, At: e.At, Text: e.Text, Note: e.Kind})
+		r.add(Entry{File: e.Path, At: e.At, Text: e.Text, Note: e.Kind})
 	}
 	cluster.Signal(r.changed)
 	return nil
@@ -231,8 +232,8 @@ func (r *logReader) event(e logfile.Event) error {
 func (r *logReader) state(files []logfile.File) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.ordered() // it comes when what was there is read, or after a while
-	r.files = make([]LogFile, len(files))
+	r.ordered() // after all lines from before the start, or a timeout
+	r.files = make([]File, len(files))
 	for i, f := range files {
 		r.files[i] = r.rated(f)
 	}
@@ -240,18 +241,18 @@ func (r *logReader) state(files []logfile.File) error {
 	return nil
 }
 
-// rated adds how many lines a second the file gave lately.
-func (r *logReader) rated(f logfile.File) LogFile {
+// rated adds the lines per second of a file.
+func (r *logReader) rated(f logfile.File) File {
 	now, old := r.now(), r.rates[f.Path]
-	if old.At.IsZero() {
-		r.rates[f.Path] = LineRate{At: now, Lines: f.Lines}
-		return LogFile{File: f}
+	if old.at.IsZero() {
+		r.rates[f.Path] = lineRate{at: now, lines: f.Lines}
+		return File{File: f}
 	}
-	if took := now.Sub(old.At); took >= RateOver {
-		old = LineRate{At: now, Lines: f.Lines, PerSecond: float64(f.Lines-old.Lines) / took.Seconds()}
+	if took := now.Sub(old.at); took >= rateOver {
+		old = lineRate{at: now, lines: f.Lines, perSecond: float64(f.Lines-old.lines) / took.Seconds()}
 		r.rates[f.Path] = old
 	}
-	return LogFile{File: f, PerSecond: old.PerSecond, RatedAt: old.At}
+	return File{File: f, PerSecond: old.perSecond, RatedAt: old.at}
 }
 
 func (r *logReader) fail(err error) {
@@ -269,24 +270,24 @@ func (r *logReader) snapshot() Logs {
 	for _, path := range slices.Sorted(maps.Keys(r.open)) {
 		l.Open = append(l.Open, r.open[path])
 	}
-	l.Trouble, l.Err = r.trouble, r.err
+	l.Problem, l.Err = r.trouble, r.err
 	return l
 }
 
-// logReader takes what a following gives and keeps the newest of it. It never waits: what
-// does not fit falls out and is counted.
+// logReader keeps the newest lines of followed files. It never waits: lines that do not fit are dropped and
+// counted.
 type logReader struct {
-	choice  LogChoice
+	choice  Choice
 	now     func() time.Time
 	changed chan struct{}
 
 	mu      sync.Mutex
 	base    Logs
-	ring    LogRing
-	first   *LogMerge           // of what is there at the beginning, nil after it
-	open    map[string]LogEntry // by file: the line under way
-	files   []LogFile
-	rates   map[string]LineRate
+	ring    Ring
+	first   *merger          // lines from before the start, nil after them
+	open    map[string]Entry // by file: the incomplete last line
+	files   []File
+	rates   map[string]lineRate
 	trouble string
 	err     string
 }

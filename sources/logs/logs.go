@@ -9,61 +9,61 @@ import (
 	"acescope/sources/logfile"
 )
 
-// Bounds of the lines that are kept; the oldest go first and are counted.
+// Bounds of the kept lines; the oldest are dropped and counted.
 const (
-	MaxLogLines = 20_000
-	MaxLogBytes = 16 << 20
-	// LogTaill is how many lines before the end of a file the reading begins.
-	LogTail = 500
-	// MaxLogLinee is where lines are cut for the screen, in bytes.
-	MaxLogLine = 64 << 10
-	// LogPausee is how long new lines wait for more before they are published.
-	LogPause = 50 * time.Millisecond
+	MaxLines = 20_000
+	maxBytes = 16 << 20
+	// tailLines is the number of existing lines to read of each file.
+	tailLines = 500
+	// MaxLine bounds the bytes of a line on the screen.
+	MaxLine = 64 << 10
+	// publishDelay collects new lines before they are published.
+	publishDelay = 50 * time.Millisecond
 )
 
-// Logs is the log files that are followed, and their newest lines.
+// Logs holds the followed log files and their newest lines.
 type Logs struct {
-	Why     string   // which files these are
-	Paths   []string // files and directories that are followed
-	Chosen  bool     // by name; else those of the selected run or of the data directory
-	Mention []string // ids of the selected run, to find it in lines of others
-	Base    string   // directory that names are shown below, "" for none
-	Session int64    // counts the times that reading began anew
-	Files   []LogFile
-	Lines   []LogEntry // oldest first
-	First   int64      // how many lines came before Lines[0]
-	Dropped int64      // lines that fell out
-	Bytes   int64      // of Lines
-	Open    []LogEntry // last lines whose end is not there yet, one a file at most
-	Trouble string     // what lasts: polling, files left out
-	Err     string     // why nothing is read
-	Updated time.Time
+	Description string   // which files these are
+	Paths       []string // followed files and directories
+	Chosen      bool     // the user chose them; otherwise those of the selected run or of the data directory
+	Mention     []string // ids of the selected run, to find it in other files
+	Base        string   // directory that file names are relative to, or ""
+	Session     int64    // number of the reading
+	Files       []File
+	Lines       []Entry // oldest first
+	First       int64   // number of lines before Lines[0]
+	Dropped     int64   // number of dropped lines
+	Bytes       int64   // of Lines
+	Open        []Entry // incomplete last lines, at most one per file
+	Problem     string  // a lasting problem: polling, too many files
+	Err         string  // why nothing is read
+	Updated     time.Time
 }
 
-// LogFile is a file that is followed and how fast it grows.
-type LogFile struct {
+// File is a followed file and its growth.
+type File struct {
 	logfile.File
-	PerSecond float64   // lines, over the last seconds before RatedAt
+	PerSecond float64   // lines in the last seconds before RatedAt
 	RatedAt   time.Time // zero before the first rate
 }
 
-// LogEntry is a line, or a note on what happened to a file. Text is untrusted.
-type LogEntry struct {
-	File   string
-	Number int64 // 0 where nobody counted
-	Offset int64
-	At     time.Time // of reading
-	Text   string
-	Cut    int64
-	Note   logfile.Kind // "" for a line
-	Torn   bool         // its end never came
+// Entry is a line, or a note about a file. Text is untrusted.
+type Entry struct {
+	File       string
+	Number     int64 // 0 if unknown
+	Offset     int64
+	At         time.Time // when it was read
+	Text       string
+	Cut        int64
+	Note       logfile.Kind // "" for a line
+	Incomplete bool         // its end is missing
 }
 
-// LogHealth is what is wrong with the files for as long as it is, "" for nothing.
-func LogHealth(l Logs) string {
+// healthText returns the lasting problems of the files, or "".
+func healthText(l Logs) string {
 	var bad []string
-	if l.Trouble != "" {
-		bad = append(bad, l.Trouble)
+	if l.Problem != "" {
+		bad = append(bad, l.Problem)
 	}
 	for _, f := range l.Files {
 		if f.State == logfile.Unreadable {
@@ -74,11 +74,4 @@ func LogHealth(l Logs) string {
 		bad = append(bad[:3], "and others")
 	}
 	return strings.Join(bad, "; ")
-}
-
-func OrFine(bad string) string {
-	if bad == "" {
-		return "log files are read"
-	}
-	return bad
 }

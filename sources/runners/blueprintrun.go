@@ -94,7 +94,7 @@ func durationText(r *run.Result) string {
 	if r.DurationSeconds <= 0 {
 		return ""
 	}
-	return sessions.RoundDuration(cluster.Took(r.DurationSeconds * 1000)).String()
+	return sessions.RoundDuration(cluster.Milliseconds(r.DurationSeconds * 1000)).String()
 }
 
 // CourseSteps returns the life cycle of a blueprint run as steps: pending, claimed, running and its end. began and ended
@@ -116,7 +116,7 @@ func CourseSteps(s *run.State, began, ended time.Time) []ace.StepState {
 		reached = 2
 	}
 	if r := s.Result; r != nil && started { // the workflow ends after it has notified its parent
-		times[3] = times[2].Add(cluster.Took(r.DurationSeconds * 1000))
+		times[3] = times[2].Add(cluster.Milliseconds(r.DurationSeconds * 1000))
 	}
 	over, outcome := s.Status.Over(), ace.StatusFailed
 	switch s.Status {

@@ -84,7 +84,7 @@ func QueryDispatcher(ctx context.Context, c client.Client) (v RunnersView, err e
 // Deaf reports whether a query failed because no worker answered, although the server did.
 func Deaf(err error) bool {
 	var early *serviceerror.FailedPrecondition
-	return errors.As(err, &early) || err != nil && cluster.TookTooLong(err)
+	return errors.As(err, &early) || err != nil && cluster.TimedOut(err)
 }
 
 // RunnerRunsQuery returns the visibility query for the runs of a runner.

@@ -12,8 +12,8 @@ import (
 	"acescope/engine/ace"
 )
 
-// MissingAttributes lists the contract's search attributes that a namespace lacks, or
-// has with another type than Keyword.
+// MissingAttributes returns the search attributes of the contract that a namespace lacks or has with another
+// type than Keyword.
 func MissingAttributes(ctx context.Context, c client.Client, namespace string) ([]string, error) {
 	r, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 	if err != nil {
@@ -25,7 +25,7 @@ func MissingAttributes(ctx context.Context, c client.Client, namespace string) (
 }
 
 const (
-	AttributesHealth = "search attributes"
-	CheckEvery       = 5 * time.Minute
-	RecheckEvery     = 15 * time.Second // while some are missing
+	attributesHealth = "search attributes"
+	checkEvery       = 5 * time.Minute
+	recheckEvery     = 15 * time.Second // while attributes are missing
 )

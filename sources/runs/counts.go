@@ -16,13 +16,13 @@ import (
 	"acescope/engine/temporal/history"
 )
 
-// Counting is which list the counts are of.
-type Counting struct {
-	At     time.Time
-	Newest string
+// countKey identifies the list that the counts belong to.
+type countKey struct {
+	at     time.Time
+	newest string
 }
 
-func Fingerprint(rows []Run) string {
+func fingerprint(rows []Run) string {
 	var b strings.Builder
 	for _, r := range rows[:min(len(rows), ListPage)] {
 		b.WriteString(r.RunID)
@@ -31,17 +31,16 @@ func Fingerprint(rows []Run) string {
 	return b.String()
 }
 
-// CountOutcomes counts the runs that match a query, all and by outcome. It takes three
-// calls where nothing ended badly, else up to six: the server groups by its own status,
-// which does not tell a wrong answer from a right one, and not by the attribute that
-// does. On a server without the attribute its own status is all there is.
+// CountOutcomes counts the runs that match a query: all, and by outcome. It makes three to six calls, because
+// the server groups only by its own status, which does not distinguish wrong from correct answers. A server
+// without the contract's attribute yields its own status only.
 func CountOutcomes(ctx context.Context, c client.Client, query string) (int64, map[ace.ExitStatus]int64, error) {
 	is := func(exits ...ace.ExitStatus) (int64, error) {
 		return Count(ctx, c, And(query, ace.AttrExit+" IN ("+quoted(exits)+")"))
 	}
 	total, counts, err := countByStatus(ctx, c, query)
 	if err != nil && badQuery(err) {
-		return countEach(ctx, c, query, is) // an old server, or the query itself is wrong
+		return countEach(ctx, c, query, is) // an old server, or an invalid query
 	}
 	if err != nil {
 		return 0, nil, err
@@ -49,11 +48,11 @@ func CountOutcomes(ctx context.Context, c client.Client, query string) (int64, m
 	wrong, err := is(ace.Wrong)
 	if err != nil {
 		if badQuery(err) {
-			err = nil // there is no such attribute
+			err = nil // the attribute does not exist
 		}
 		return total, counts, err
 	}
-	said, err := is(endedBadly...)
+	said, err := is(failedOutcomes...)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -62,10 +61,10 @@ func CountOutcomes(ctx context.Context, c client.Client, query string) (int64, m
 	if said == 0 {
 		return total, counts, nil
 	}
-	return total, counts, countBad(ctx, c, query, said, counts, is)
+	return total, counts, countFailed(ctx, c, query, said, counts, is)
 }
 
-// countEach counts outcome by outcome, on a server that does not group.
+// countEach counts each outcome separately, for servers that cannot group.
 func countEach(ctx context.Context, c client.Client, query string, is func(...ace.ExitStatus) (int64, error)) (int64, map[ace.ExitStatus]int64, error) {
 	total, err := Count(ctx, c, query)
 	counts := map[ace.ExitStatus]int64{}
@@ -77,12 +76,11 @@ func countEach(ctx context.Context, c client.Client, query string, is func(...ac
 	return total, counts, err
 }
 
-// countBad tells apart how runs ended badly: as they said themselves, and where one said
-// nothing, as its server did.
-func countBad(ctx context.Context, c client.Client, query string, said int64, counts map[ace.ExitStatus]int64,
+// countFailed counts failed outcomes: by the attribute, and by the server's status for runs without it.
+func countFailed(ctx context.Context, c client.Client, query string, said int64, counts map[ace.ExitStatus]int64,
 	is func(...ace.ExitStatus) (int64, error)) error {
 	var ended int64
-	for _, exit := range endedBadly {
+	for _, exit := range failedOutcomes {
 		ended += counts[exit]
 	}
 	silent := map[ace.ExitStatus]int64{}
@@ -94,9 +92,9 @@ func countBad(ctx context.Context, c client.Client, query string, said int64, co
 		}
 	}
 	rest := said
-	for i, exit := range endedBadly {
+	for i, exit := range failedOutcomes {
 		n := rest
-		if i < len(endedBadly)-1 {
+		if i < len(failedOutcomes)-1 {
 			var err error
 			if n, err = is(exit); err != nil {
 				return err
@@ -106,12 +104,12 @@ func countBad(ctx context.Context, c client.Client, query string, said int64, co
 		rest -= n
 		counts[exit] = n + silent[exit]
 	}
-	counts[ace.Success] -= max(said-ended, 0) // these completed, and say that they did not end well
+	counts[ace.Success] -= max(said-ended, 0) // completed runs whose attribute says that they failed
 	return nil
 }
 
-// endedBadly are the outcomes besides success and wrong.
-var endedBadly = []ace.ExitStatus{ace.Failed, ace.Canceled, ace.Timeout}
+// failedOutcomes holds the outcomes besides success and wrong.
+var failedOutcomes = []ace.ExitStatus{ace.Failed, ace.Canceled, ace.Timeout}
 
 func quoted[S ~string](values []S) string {
 	var parts []string
@@ -121,9 +119,9 @@ func quoted[S ~string](values []S) string {
 	return strings.Join(parts, ", ")
 }
 
-// countByStatus counts runs, all and by what the server's own status says of the outcome.
+// countByStatus counts the runs: all, and by the outcome that follows from the server's status.
 func countByStatus(ctx context.Context, c client.Client, query string) (int64, map[ace.ExitStatus]int64, error) {
-	group := "(" + work(query) + ") GROUP BY ExecutionStatus"
+	group := "(" + withoutHousekeeping(query) + ") GROUP BY ExecutionStatus"
 	r, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: group})
 	if err != nil {
 		return 0, nil, err

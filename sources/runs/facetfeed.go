@@ -12,7 +12,7 @@ type FacetFeed struct {
 	*feed.Feed[struct{}, *Facets]
 	link  *cluster.Link
 	list  *ListFeed
-	known KnownValues // values that any list had; only the reader uses it
+	known KnownValues // values seen in any list; only the reader uses it
 }
 
 // NewFacetFeed returns a feed of the values in a list of runs.
@@ -23,7 +23,7 @@ func NewFacetFeed(link *cluster.Link, list *ListFeed) *FacetFeed {
 	return f
 }
 
-// read counts when the query or the list has changed, and at least every [FacetLatest].
+// read counts when the query or the list has changed, and at least every facetLatest.
 func (f *FacetFeed) read(ctx context.Context, _ struct{}, publish func(*Facets)) {
 	f.learn(ctx)
 	var at time.Time
@@ -33,18 +33,18 @@ func (f *FacetFeed) read(ctx context.Context, _ struct{}, publish func(*Facets))
 		for _, r := range l.Rows {
 			f.known.Add(r)
 		}
-		age, now := f.link.Now().Sub(at), Fingerprint(l.Rows)
-		if first || query != l.Query || age >= FacetLatest || age >= FacetEvery && of != now {
+		age, now := f.link.Now().Sub(at), fingerprint(l.Rows)
+		if first || query != l.Query || age >= facetLatest || age >= facetEvery && of != now {
 			f.count(ctx, l.Query, publish)
 			at, of, query = f.link.Now(), now, l.Query
 		}
-		if cluster.Sleep(ctx, FacetPollRate) != nil {
+		if cluster.Sleep(ctx, facetPollRate) != nil {
 			return
 		}
 	}
 }
 
-// learn adds the values of the newest experiments, whose tasks all have values of their own.
+// learn adds the values of the newest experiments. Their tasks have values of their own.
 func (f *FacetFeed) learn(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	defer cancel()
@@ -53,7 +53,7 @@ func (f *FacetFeed) learn(ctx context.Context) {
 
 func (f *FacetFeed) count(ctx context.Context, query string, publish func(*Facets)) {
 	newest := func(query string) string { return newestOnly(f.link, query) }
-	fresh, err := CountFacetsOf(ctx, f.link.Client, query, newest, f.known)
+	fresh, err := countFacets(ctx, f.link.Client, query, newest, f.known)
 	if ctx.Err() != nil || f.list.Value().Query != query {
 		return
 	}

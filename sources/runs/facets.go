@@ -14,48 +14,45 @@ import (
 
 // Bounds of counting facets.
 const (
-	FacetEvery    = 5 * time.Second  // at the soonest, and only if the list has changed
-	FacetLatest   = 30 * time.Second // even if it has not
+	facetEvery    = 5 * time.Second  // shortest interval, if the list has changed
+	facetLatest   = 30 * time.Second // longest interval
 	facetTimeout  = 10 * time.Second
-	FacetValues   = 12  // of one attribute that are counted
-	FacetCalls    = 64  // of one counting
-	FacetKept     = 200 // values of one attribute that are remembered
-	facetSample   = 200 // experiments whose values are taken up
-	FacetPollRate = 500 * time.Millisecond
+	FacetValues   = 12  // counted values of one attribute
+	FacetCalls    = 64  // calls of one count
+	FacetKept     = 200 // remembered values of one attribute
+	facetSample   = 200 // experiments whose values are remembered
+	facetPollRate = 500 * time.Millisecond
 )
 
-// Facets are the values by which a list can be narrowed, with how many runs each would
-// leave.
+// Facets holds the values by which a list can be narrowed, with the number of runs of each.
 type Facets struct {
 	Query   string
 	List    []Facet
 	Counted time.Time
-	Calls   int // that counting took
+	Calls   int // number of calls to the server
 	Err     string
 }
 
-// Facet is the known values of one search attribute.
+// Facet holds the known values of one search attribute.
 type Facet struct {
 	Attribute string       `json:"attribute"`
 	Values    []FacetValue `json:"values"`
-	// Others is how many of the runs have another value or none: the list of values is
-	// complete where it is 0. It is -1 where that is not known.
+	// Others is the number of runs with another value or no value; -1 if unknown.
 	Others  int64 `json:"others"`
-	Dropped int   `json:"not_counted"` // values that are known but were not counted
+	Dropped int   `json:"not_counted"` // known values that were not counted
 }
 
-// FacetValue is a value and how many runs have it, among those that all other conditions
-// leave.
+// FacetValue is a value and its number of runs, among the runs that match all other conditions.
 type FacetValue struct {
 	Value  string `json:"value"`
 	Count  int64  `json:"count"`
 	Picked bool   `json:"picked"`
 }
 
-// KnownValues are the values that were met of each facet attribute, with how often.
+// KnownValues counts the values seen of each facet attribute.
 type KnownValues map[string]map[string]int
 
-// Known begins with the values that are the contract's own.
+// Known returns the values defined by the contract.
 func Known() KnownValues {
 	k := KnownValues{}
 	for _, e := range ace.ExitStatuses() {
@@ -87,14 +84,14 @@ func (k KnownValues) add(name, value string, n int) {
 	}
 }
 
-// Add takes up the values of a run.
+// Add adds the values of a run.
 func (k KnownValues) Add(r Run) {
 	for _, name := range FacetAttributes() {
 		k.add(name, ValueOf(r, name), 1)
 	}
 }
 
-// ValueOf is a run's value of a facet attribute, "" where it has none.
+// ValueOf returns a run's value of a facet attribute, or "".
 func ValueOf(r Run, name string) string {
 	switch name {
 	case ace.AttrExit:
@@ -117,22 +114,21 @@ func ValueOf(r Run, name string) string {
 	return ""
 }
 
-// usual lists the values of an attribute, those that were met most often first.
-func (k KnownValues) usual(name string) []string {
+// frequent returns the values of an attribute, most frequent first.
+func (k KnownValues) frequent(name string) []string {
 	values := slices.Sorted(maps.Keys(k[name]))
 	slices.SortStableFunc(values, func(a, b string) int { return cmp.Compare(k[name][b], k[name][a]) })
 	return values
 }
 
-// CountFacets counts the runs of each known value among those that match a query without
-// its own picks of that attribute. The server groups by none of these attributes, so each
-// value is a call; there are at most 64, and 12 values of one attribute. Of runs that continue
-// one another the newest counts; see [Newest].
+// CountFacets counts the runs of each known value among the runs that match the query without its picks of that
+// attribute. The server cannot group by these attributes, so each value is a call: at most 64 calls, and 12
+// values of one attribute. Of a chain only the newest run counts; see [Newest].
 func CountFacets(ctx context.Context, c client.Client, query string, known KnownValues) (*Facets, error) {
-	return CountFacetsOf(ctx, c, query, Newest, known)
+	return countFacets(ctx, c, query, Newest, known)
 }
 
-func CountFacetsOf(ctx context.Context, c client.Client, query string, newest func(string) string, known KnownValues) (*Facets, error) {
+func countFacets(ctx context.Context, c client.Client, query string, newest func(string) string, known KnownValues) (*Facets, error) {
 	ctx, cancel := context.WithTimeout(ctx, facetTimeout)
 	defer cancel()
 	picks := SplitQuery(query)
@@ -153,20 +149,20 @@ func CountFacetsOf(ctx context.Context, c client.Client, query string, newest fu
 		if err != nil && !badQuery(err) {
 			return nil, err
 		}
-		if err == nil { // else the server has no such attribute
+		if err == nil { // otherwise the server has no such attribute
 			out.List = append(out.List, f)
 		}
 	}
 	return out, nil
 }
 
-// facetOf is the values that are to be counted: the picked ones, then the usual ones.
+// facetOf returns the values to count: picked values, then usual ones.
 func facetOf(name string, picks Picks, known KnownValues) Facet {
 	f := Facet{Attribute: name}
 	for _, v := range picks.Values[name] {
 		f.Values = append(f.Values, FacetValue{v, -1, true})
 	}
-	for _, v := range known.usual(name) {
+	for _, v := range known.frequent(name) {
 		if !picks.Has(name, v) {
 			f.Values = append(f.Values, FacetValue{v, -1, false})
 		}
@@ -180,7 +176,7 @@ func countFacet(ctx context.Context, c client.Client, f Facet, base string, tota
 		v := &f.Values[i]
 		if i >= FacetValues || *calls >= FacetCalls || f.Others <= 0 && !v.Picked {
 			if v.Count = -1; f.Others <= 0 {
-				v.Count = 0 // every run has one of those before it
+				v.Count = 0 // the previous values already account for all runs
 			}
 			continue
 		}
@@ -202,7 +198,7 @@ func countFacet(ctx context.Context, c client.Client, f Facet, base string, tota
 	return f, nil
 }
 
-// Learn takes up the values of the newest experiments.
+// Learn adds the values of the newest experiments.
 func Learn(ctx context.Context, c client.Client, known KnownValues) error {
 	return List(ctx, c, "WorkflowType = "+Quote(ace.ExperimentWorkflow), facetSample, func(r Run) error {
 		known.Add(r)

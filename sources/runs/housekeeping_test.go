@@ -13,7 +13,7 @@ func TestWork(t *testing.T) {
 		`workflowtype = "t"`:          `workflowtype = "t"`,
 		`WorkflowId STARTS_WITH "r/"`: `WorkflowId STARTS_WITH "r/"`,
 	} {
-		if got := work(in); got != want {
+		if got := withoutHousekeeping(in); got != want {
 			t.Errorf("%q: %q", in, got)
 		}
 	}

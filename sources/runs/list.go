@@ -1,10 +1,13 @@
-// Package runs lists and counts runs by visibility query. Window holds a bounded part of a list of any length.
+// Package runs lists and counts runs by visibility query.
 package runs
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"regexp"
+	"strings"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -13,16 +16,16 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/tasks/run"
+	"acescope/engine/tasks/runner"
 	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
 )
 
-// PageSize is how many runs are asked of the server at a time: half of its largest page,
-// which costs little time and saves memory.
+// PageSize is the number of runs per page, half of the server's maximum, to save memory.
 const PageSize = 500
 
-// List calls fn for every run that matches the query, in the server's order, until fn
-// returns an error or limit runs were given (0: all). The next page is read while fn
-// works on one; no more than two pages are held.
+// List calls fn for every run that matches the query, in the server's order, until fn returns an error or limit
+// runs were passed (0: all). It reads the next page while fn works; at most two pages are held.
 func List(ctx context.Context, c client.Client, query string, limit int, fn func(Run) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -45,10 +48,9 @@ func List(ctx context.Context, c client.Client, query string, limit int, fn func
 	return ctx.Err()
 }
 
-// ListNewest is [List] of the newest of the runs that continue one another as new; see
-// [Newest].
+// ListNewest is [List] restricted to the newest run of each chain; see [Newest].
 func ListNewest(ctx context.Context, c client.Client, query string, limit int, fn func(Run) error) error {
-	return OfNewest(query, Newest(query), func(query string) error { return List(ctx, c, query, limit, fn) })
+	return tryNewest(query, Newest(query), func(query string) error { return List(ctx, c, query, limit, fn) })
 }
 
 type page struct {
@@ -56,7 +58,7 @@ type page struct {
 	err  error
 }
 
-// firstPage is small, so that the first line is out while the server reads the rest.
+// firstPage is small, so that the first line appears early.
 const firstPage = 50
 
 func readPages(ctx context.Context, c client.Client, query string, limit int, out chan<- page) {
@@ -68,7 +70,7 @@ func readPages(ctx context.Context, c client.Client, query string, limit int, ou
 			size = min(size, limit)
 		}
 		r, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Query: work(query), PageSize: int32(size), NextPageToken: token})
+			Query: withoutHousekeeping(query), PageSize: int32(size), NextPageToken: token})
 		select {
 		case out <- page{r.GetExecutions(), err}:
 		case <-ctx.Done():
@@ -82,13 +84,13 @@ func readPages(ctx context.Context, c client.Client, query string, limit int, ou
 	}
 }
 
-// Count is how many runs match the query.
+// Count returns the number of runs that match the query.
 func Count(ctx context.Context, c client.Client, query string) (int64, error) {
-	r, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: work(query)})
+	r, err := c.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: withoutHousekeeping(query)})
 	return r.GetCount(), err
 }
 
-// runOf reads what visibility knows of a run.
+// runOf reads a run from visibility.
 func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 	attrs := info.GetSearchAttributes().GetIndexedFields()
 	r := Run{
@@ -131,7 +133,7 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 	return r
 }
 
-// takeListed takes over what a run of a blueprint was started with, as far as lists tell.
+// takeListed sets the fields of a blueprint run from its memo.
 func (r *Run) takeListed(memo *commonpb.Payload) {
 	var l run.Memo
 	if json.Unmarshal(history.PayloadJSON(memo), &l) != nil {
@@ -152,12 +154,96 @@ func keyword(attrs map[string]*commonpb.Payload, name string) string {
 	return text
 }
 
-// exitOf trusts the server over the attribute: a run that was terminated, timed out or
-// never had the attribute did not set it.
+// exitOf prefers the server's status to the attribute: a run that was terminated or timed out did not set it.
 func exitOf(info *workflowpb.WorkflowExecutionInfo, attr string) ace.ExitStatus {
 	said := ace.ExitStatus(attr)
 	if said != "" && said != ace.Running {
 		return said
 	}
 	return exitOfStatus(info.GetStatus())
+}
+
+// Intervals and limits of the list reader.
+const (
+	maxTimeout = 30 * time.Second // longest time for a query that timed out
+	countEvery = 10 * time.Second
+	LostRetry  = 300 * time.Millisecond
+)
+
+// ListOnce reads one page of the runs that match a query.
+func ListOnce(ctx context.Context, c client.Client, query string, size int, token []byte) ([]Run, []byte, error) {
+	return listPage(ctx, c, query, size, token, cluster.CallTimeout)
+}
+
+func listPage(ctx context.Context, c client.Client, query string, size int, token []byte, timeout time.Duration) ([]Run, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	answer, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Query: withoutHousekeeping(query), PageSize: int32(size), NextPageToken: token})
+	if err != nil {
+		return nil, nil, err
+	}
+	infos := answer.GetExecutions()
+	runs := make([]Run, 0, len(infos))
+	for _, info := range infos {
+		runs = append(runs, runOf(info))
+	}
+	return runs, answer.GetNextPageToken(), nil
+}
+
+// Newest narrows a visibility query to the newest run of each chain. A query that mentions ExecutionStatus or
+// RunId stays as it is.
+func Newest(query string) string {
+	if asServer.MatchString(query) {
+		return query
+	}
+	return And(query, `ExecutionStatus != "ContinuedAsNew"`)
+}
+
+var asServer = regexp.MustCompile(`(?i)\b(ExecutionStatus|RunId)\b`)
+
+// tryNewest calls ask with the narrowed query. If the server rejects that, it calls ask with the query itself,
+// so that the error refers to the user's text.
+func tryNewest(query, newest string, ask func(query string) error) error {
+	err := ask(newest)
+	if err != nil && badQuery(err) && newest != query {
+		err = ask(query)
+	}
+	return err
+}
+
+// And narrows a visibility query.
+func And(query, more string) string {
+	if strings.TrimSpace(query) == "" {
+		return more
+	}
+	return "(" + query + ") AND " + more
+}
+
+// notHousekeeping excludes the workflows of runners and of the dispatcher. notSteps excludes blueprint runs
+// that execute a step of a task.
+const (
+	notHousekeeping = `WorkflowType NOT IN ("` + runner.Workflow + `", "` + runner.DispatcherWorkflow + `")`
+	notSteps        = `WorkflowId NOT STARTS_WITH "` + run.IDPrefix + run.StepPrefix + `"`
+)
+
+// withoutHousekeeping narrows a query to the work of users and agents, unless the query names workflow types. A query about
+// blueprints or runners includes steps. The result begins with the query, so that error positions stay valid.
+func withoutHousekeeping(query string) string {
+	lower := strings.ToLower(query)
+	about := func(attribute string) bool { return strings.Contains(lower, strings.ToLower(attribute)) }
+	narrow := notHousekeeping
+	switch {
+	case about("WorkflowType"), about("WorkflowId"), about("RunId"):
+		return query
+	case !about(ace.AttrBlueprint) && !about(ace.AttrRunner):
+		narrow += " AND " + notSteps
+	}
+	switch {
+	case strings.TrimSpace(query) == "":
+		return narrow
+	case about(" or "):
+		return And(query, narrow)
+	}
+	return query + " AND " + narrow
 }

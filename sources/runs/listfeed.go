@@ -18,8 +18,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 )
 
-// ListFeed reads the list of runs again and again, whether or not it is shown: the other screens need it too. It holds
-// the part of the list that was scrolled through.
+// ListFeed reads the list of runs repeatedly, whether or not it is shown, because other screens need it. It
+// holds the part of the list that the user has scrolled through.
 type ListFeed struct {
 	link *cluster.Link
 	cell *feed.Cell[RunList]
@@ -31,10 +31,10 @@ type ListFeed struct {
 	endRound func() // cancels the reading under way; nil before the first
 }
 
-// wanted is what the reader does besides reading the newest runs again.
+// wanted holds the requests to the reader.
 type wanted struct {
-	older, newer bool // one part more
-	first, last  bool // go there
+	older, newer bool // load one more page
+	first, last  bool // go to the end
 	stop         bool // stop walking to the last run
 }
 
@@ -189,20 +189,19 @@ func newestOnly(link *cluster.Link, query string) string {
 	return Newest(query)
 }
 
-// round does what is wished, or reads the newest again and all that goes with it. A new
-// query ends it early.
+// round handles requests, or reads the newest runs with all their details. A new query ends it early.
 func (r *runsReader) round(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	query, want := r.feed.takeWanted(cancel)
 	if query != r.query || r.live == nil {
-		r.query, r.list, r.live, r.counts, r.slow = query, Window{}, map[string]Asked{}, Counting{}, 0
+		r.query, r.list, r.live, r.counts, r.slow = query, window{}, map[string]progress{}, countKey{}, 0
 	}
 	var err error
 	if want.moves() {
 		err = r.move(ctx, want)
 	} else {
-		err = r.list.Refresh(ctx, r.page)
+		err = r.list.refresh(ctx, r.page)
 	}
 	if ctx.Err() != nil {
 		return
@@ -219,7 +218,7 @@ func (r *runsReader) round(ctx context.Context) {
 	r.count(ctx)
 	r.describe(ctx)
 	r.askOpen(ctx)
-	if r.retries.Open > 0 {
+	if r.retries.open > 0 {
 		r.publish()
 	}
 	r.checkAttributes(ctx)
@@ -230,30 +229,29 @@ func (r *runsReader) move(ctx context.Context, want wanted) error {
 	case want.last:
 		return r.walk(ctx)
 	case want.first:
-		return r.list.Top(ctx, r.page)
+		return r.list.top(ctx, r.page)
 	case want.newer:
-		return r.list.Up(ctx, r.page)
+		return r.list.up(ctx, r.page)
 	}
-	return r.list.Down(ctx, r.page, ListPage)
+	return r.list.down(ctx, r.page, ListPage)
 }
 
-// walk goes to the oldest run, page by page, until it is stopped, and says how far it
-// has come.
+// walk goes to the oldest run, page by page, until it is stopped, and publishes its progress.
 func (r *runsReader) walk(ctx context.Context) error {
-	r.list.Bottom()
-	passed := func() { r.walking(r.list.First() + int64(r.list.Held())) }
+	r.list.bottom()
+	passed := func() { r.walking(r.list.first() + int64(r.list.held())) }
 	defer r.walking(0)
-	for passed(); len(r.list.Next) > 0 && !r.feed.stopped(); passed() {
-		if err := r.list.Down(ctx, r.page, WalkPage); err != nil {
+	for passed(); len(r.list.next) > 0 && !r.feed.stopped(); passed() {
+		if err := r.list.down(ctx, r.page, walkPage); err != nil {
 			return err
 		}
 	}
-	for r.list.Lo > 0 && r.list.Held() < 2*ListPage {
-		if err := r.list.Up(ctx, r.page); err != nil {
+	for r.list.lo > 0 && r.list.held() < 2*ListPage {
+		if err := r.list.up(ctx, r.page); err != nil {
 			return err
 		}
 	}
-	r.list.Upwards = false
+	r.list.upwards = false
 	return nil
 }
 
@@ -261,43 +259,43 @@ func (r *runsReader) walking(n int64) {
 	r.update(func(l *RunList) { l.Walking = n })
 }
 
-// page reads one page. A query that timed out before is given longer.
+// page reads one page. After a timeout it allows more time.
 func (r *runsReader) page(ctx context.Context, size int, token []byte) (runs []Run, next []byte, err error) {
-	err = OfNewest(r.query, newestOnly(r.feed.link, r.query), func(query string) error {
-		runs, next, err = ListPageOf(ctx, r.c, query, size, token, r.patience())
+	err = tryNewest(r.query, newestOnly(r.feed.link, r.query), func(query string) error {
+		runs, next, err = listPage(ctx, r.c, query, size, token, r.patience())
 		return err
 	})
 	return runs, next, err
 }
 
 func (r *runsReader) patience() time.Duration {
-	return min(cluster.CallTimeout<<min(r.slow, 8), MaxTimeout)
+	return min(cluster.CallTimeout<<min(r.slow, 8), maxTimeout)
 }
 
-// publish shows what is held, unless another query was asked for meanwhile.
+// publish publishes the held rows, unless the query has changed.
 func (r *runsReader) publish() bool {
-	rows := r.list.Rows()
+	rows := r.list.rows()
 	r.fill(rows)
 	return r.update(func(l *RunList) {
-		l.Rows, l.First, l.More = rows, r.list.First(), r.list.More()
+		l.Rows, l.First, l.More = rows, r.list.first(), r.list.more()
 		l.Loaded, l.Loading = r.readAt, false
 		l.Err, l.ErrAt = "", -1
-		l.Retries = r.retries.State()
+		l.Retries = r.retries.state()
 		if l.First == 0 {
 			l.Recent = RecentOf(rows, RecentRuns)
 		}
 	})
 }
 
-// failed shows why the list could not be read. A query that takes too long on a server
-// that answers is the query's trouble and not the connection's.
+// failed publishes why the list could not be read. If the server answers other calls, a timeout is caused by
+// the query and not by the connection.
 func (r *runsReader) failed(ctx context.Context, err error) {
 	text, at := cluster.PlainError(err), cluster.QueryErrorAt(r.query, err)
 	switch {
-	case cluster.TookTooLong(err) && r.answers(ctx):
+	case cluster.TimedOut(err) && r.answers(ctx):
 		text, at = fmt.Sprintf("the server did not answer the query within %s; asking again, with more time", r.patience()), -1
 		r.slow++
-	case cluster.Away(err):
+	case cluster.Unreachable(err):
 		r.feed.link.Away(err)
 		return
 	}
@@ -310,7 +308,7 @@ func (r *runsReader) failed(ctx context.Context, err error) {
 	r.checkAttributes(ctx)
 }
 
-// answers tells whether the server is there at all.
+// answers reports whether the server responds.
 func (r *runsReader) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	defer cancel()
@@ -318,50 +316,49 @@ func (r *runsReader) answers(ctx context.Context) bool {
 	return err == nil
 }
 
-// runsReader is what the list reader holds between readings. It belongs to one goroutine.
+// runsReader is the state of the list reader. It belongs to one goroutine.
 type runsReader struct {
 	feed      *ListFeed
 	c         client.Client
 	namespace string
 
 	query   string
-	list    Window
-	live    map[string]Asked // open runs by run id
-	retries Retries
-	counts  Counting
-	slow    int       // readings in a row that timed out
-	readAt  time.Time // when the list was last read
+	list    window
+	live    map[string]progress // open runs, by run id
+	retries retries
+	counts  countKey
+	slow    int       // consecutive timeouts
+	readAt  time.Time // time of the last reading
 	checked time.Time
 }
 
-// count asks how many runs there are by outcome, when the list has changed or the last
-// counts are old.
+// count counts the runs by outcome if the list has changed or the counts are old.
 func (r *runsReader) count(ctx context.Context) {
-	newest := Fingerprint(r.list.Rows())
-	if r.counts.Newest == newest && r.feed.link.Now().Sub(r.counts.At) < CountEvery {
+	newest := fingerprint(r.list.rows())
+	if r.counts.newest == newest && r.feed.link.Now().Sub(r.counts.at) < countEvery {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.patience())
 	defer cancel()
 	total, counts, err := CountOutcomes(ctx, r.c, newestOnly(r.feed.link, r.query))
 	if err != nil {
-		return // the list itself was read: the counts keep their age
+		return // the list was read, only the counts are older
 	}
-	r.counts = Counting{At: r.feed.link.Now(), Newest: newest}
+	r.counts = countKey{at: r.feed.link.Now(), newest: newest}
 	r.update(func(l *RunList) {
 		l.Total = total
 		l.Counts = counts
 	})
 }
 
-// askOpen asks the newest open runs how far they are, since only a run that has ended
-// leaves a summary. The first that does not answer ends the round.
+// askOpen queries the newest open runs for their phase, because only closed runs have a summary. The first
+// failure ends the round.
 func (r *runsReader) askOpen(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.AskTimeout)
 	defer cancel()
-	fresh := map[string]Asked{}
-	for _, row := range r.list.Rows() {
-		if len(fresh) >= AskAtMost {
+	fresh := map[string]progress{}
+	for _, row := range r.list.rows() {
+		if len(fresh) >= maxAsked {
 			break
 		}
 		if !row.Open() || row.Type != ace.TaskWorkflow && row.Type != ace.ExperimentWorkflow {
@@ -376,12 +373,12 @@ func (r *runsReader) askOpen(ctx context.Context) {
 	r.live = fresh
 }
 
-func (r *runsReader) askOne(ctx context.Context, row Run) (Asked, error) {
+func (r *runsReader) askOne(ctx context.Context, row Run) (progress, error) {
 	if row.Type == ace.ExperimentWorkflow {
 		var p ace.ExperimentProgress
 		err := r.query1(ctx, row, ace.QueryExperiment, &p)
 		p.Summary.Usage = p.Usage
-		return Asked{&p.Summary, ace.Phase(p.Stage)}, err
+		return progress{&p.Summary, ace.Phase(p.Stage)}, err
 	}
 	var answer ace.SkillAnswer
 	err := r.query1(ctx, row, ace.QuerySkills, &answer)
@@ -390,7 +387,7 @@ func (r *runsReader) askOne(ctx context.Context, row Run) (Asked, error) {
 		sum.Skills += u.Calls
 		sum.SkillsOK += u.OK
 	}
-	return Asked{Sum: sum}, err
+	return progress{summary: sum}, err
 }
 
 func (r *runsReader) query1(ctx context.Context, row Run, name string, answer any) error {
@@ -401,7 +398,7 @@ func (r *runsReader) query1(ctx context.Context, row Run, name string, answer an
 	return v.Get(answer)
 }
 
-// fill adds to rows what was found out besides visibility. The rows are not published yet.
+// fill adds what was read besides visibility to rows that are not published yet.
 func (r *runsReader) fill(rows []Run) {
 	for i := range rows {
 		row := &rows[i]
@@ -409,55 +406,53 @@ func (r *runsReader) fill(rows []Run) {
 			continue
 		}
 		if a, ok := r.live[row.RunID]; ok && row.Summary == nil {
-			row.Summary = a.Sum
+			row.Summary = a.summary
 			if row.Phase == "" {
-				row.Phase = a.Phase
+				row.Phase = a.phase
 			}
 		}
-		if t, ok := r.retries.Known[row.RunID]; ok {
-			row.Attempt, row.LastError = t.Attempt, t.LastError
+		if t, ok := r.retries.known[row.RunID]; ok {
+			row.Attempt, row.LastError = t.number, t.lastError
 		}
 	}
 }
 
-// describe looks at some of the open runs: those that were being retried and those that
-// were not looked at for longest.
+// describe describes some open runs: those that were retrying, and those described longest ago.
 func (r *runsReader) describe(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, DescribeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
-	for _, row := range r.retries.Next(r.list.Rows()) {
+	for _, row := range r.retries.next(r.list.rows()) {
 		answer, err := r.c.DescribeWorkflowExecution(ctx, row.WorkflowID, row.RunID)
 		if err != nil {
 			if !cluster.NotFound(err) {
-				return // out of time, or away: the rest has its turn next time
+				return // out of time, or unreachable: continue next time
 			}
 			continue
 		}
-		r.retries.Known[row.RunID] = tryingOf(answer, r.feed.link.Now())
+		r.retries.known[row.RunID] = newestAttempt(answer, r.feed.link.Now())
 	}
 }
 
-// tryingOf is the pending activity that was tried most often.
-func tryingOf(d *workflowservice.DescribeWorkflowExecutionResponse, at time.Time) Trying {
-	t := Trying{At: at}
+// newestAttempt returns the pending activity with the most attempts.
+func newestAttempt(d *workflowservice.DescribeWorkflowExecutionResponse, at time.Time) attempt {
+	t := attempt{at: at}
 	for _, a := range d.GetPendingActivities() {
 		attempt, reason := a.GetAttempt(), ""
 		if f := a.GetLastFailure(); f != nil {
 			reason = history.FailureOf(f).Message
 		}
-		if attempt > 1 && cmp.Or(cmp.Compare(attempt, t.Attempt), cmp.Compare(reason, t.LastError)) > 0 {
-			t.Attempt, t.LastError = attempt, reason
+		if attempt > 1 && cmp.Or(cmp.Compare(attempt, t.number), cmp.Compare(reason, t.lastError)) > 0 {
+			t.number, t.lastError = attempt, reason
 		}
 	}
 	return t
 }
 
-// ListRetrying is [List] for the open runs that have an activity which is being tried
-// again. Each open run is a call, as visibility does not tell; at most 10,000 are looked
-// at.
+// ListRetrying is [List] restricted to open runs that retry an activity. It describes each open run, at most
+// 10,000.
 func ListRetrying(ctx context.Context, c client.Client, query string, limit int, fn func(Run) error) error {
 	given := 0
-	err := List(ctx, c, And(query, `ExecutionStatus = "Running"`), DescribeAll, func(r Run) error {
+	err := List(ctx, c, And(query, `ExecutionStatus = "Running"`), describeAll, func(r Run) error {
 		d, err := c.DescribeWorkflowExecution(ctx, r.WorkflowID, r.RunID)
 		if cluster.NotFound(err) {
 			return nil
@@ -465,32 +460,32 @@ func ListRetrying(ctx context.Context, c client.Client, query string, limit int,
 		if err != nil {
 			return err
 		}
-		t := tryingOf(d, r.Start)
-		if t.Attempt <= 1 {
+		t := newestAttempt(d, r.Start)
+		if t.number <= 1 {
 			return nil
 		}
-		r.Attempt, r.LastError = t.Attempt, t.LastError
+		r.Attempt, r.LastError = t.number, t.lastError
 		if err := fn(r); err != nil {
 			return err
 		}
 		if given++; limit > 0 && given >= limit {
-			return ErrEnough
+			return errEnough
 		}
 		return nil
 	})
-	if errors.Is(err, ErrEnough) {
+	if errors.Is(err, errEnough) {
 		return nil
 	}
 	return err
 }
 
-// checkAttributes says lastingly which search attributes the server lacks. A server that
-// does not let us ask is taken to have them.
+// checkAttributes reports missing search attributes as a health problem. Without permission to list them, it
+// assumes that they exist.
 func (r *runsReader) checkAttributes(ctx context.Context) {
 	missing := r.feed.cell.Value().Missing
-	every := CheckEvery
+	every := checkEvery
 	if len(missing) > 0 {
-		every = RecheckEvery
+		every = recheckEvery
 	}
 	if !r.checked.IsZero() && r.feed.link.Now().Sub(r.checked) < every {
 		return
@@ -503,9 +498,9 @@ func (r *runsReader) checkAttributes(ctx context.Context) {
 	}
 	r.checked = r.feed.link.Now()
 	if len(fresh) > 0 {
-		r.feed.link.SetHealth(AttributesHealth, false, "the server lacks "+strings.Join(fresh, ", ")+": "+ace.SearchAttributesCommand(r.namespace, fresh))
+		r.feed.link.SetHealth(attributesHealth, false, "the server lacks "+strings.Join(fresh, ", ")+": "+ace.SearchAttributesCommand(r.namespace, fresh))
 	} else {
-		r.feed.link.SetHealth(AttributesHealth, true, "all there")
+		r.feed.link.SetHealth(attributesHealth, true, "all there")
 	}
 	r.feed.cell.Update(func(l *RunList) { l.Missing = fresh })
 }

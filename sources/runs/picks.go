@@ -8,23 +8,20 @@ import (
 	"acescope/engine/ace"
 )
 
-// FacetAttributes lists the search attributes by which a list can be narrowed value by
-// value, in the order in which screens show them. A task's id is not one: nearly every
-// run has its own.
+// FacetAttributes returns the search attributes by which a list can be narrowed by value, in display order. The
+// task id is not included, because nearly every run has its own.
 func FacetAttributes() []string {
 	return []string{ace.AttrExit, ace.AttrExperiment, ace.AttrDataset, ace.AttrModel, ace.AttrAdapter, ace.AttrPhase, ace.AttrBlueprint, ace.AttrRunner}
 }
 
-// Picks is a visibility query taken apart: the values that are picked of each facet
-// attribute, and the rest as it was written.
+// Picks is a parsed visibility query: the picked values of each facet attribute, and the rest.
 type Picks struct {
 	Values map[string][]string
-	Rest   []string // conditions that are joined by AND
+	Rest   []string // conditions joined by AND
 }
 
-// SplitQuery takes a query apart. Conditions of the form Attribute = "value" and
-// Attribute IN ("a", "b") that are joined to the others by AND are picks; a query with OR
-// at its top is one condition of the rest.
+// SplitQuery parses a query. Conditions of the form Attribute = "value" and Attribute IN ("a", "b") that are
+// joined by AND are picks. A query with OR at the top level has no picks.
 func SplitQuery(query string) Picks {
 	p := Picks{Values: map[string][]string{}}
 	parts, ored := Conditions(query)
@@ -43,10 +40,10 @@ func SplitQuery(query string) Picks {
 	return p
 }
 
-// Query puts the parts together again: the rest first, then the picks.
+// Query returns the query: the rest, then the picks.
 func (p Picks) Query() string { return p.without("") }
 
-// without is the query without the picks of one attribute.
+// without returns the query without the picks of one attribute.
 func (p Picks) without(name string) string {
 	parts := slices.Clone(p.Rest)
 	for _, a := range FacetAttributes() {
@@ -61,7 +58,7 @@ func (p Picks) without(name string) string {
 	}
 	if len(parts) == 1 && len(p.Rest) == 1 && strings.HasPrefix(parts[0], "(") {
 		if _, ored := Conditions(Inside(parts[0])); ored {
-			return Inside(parts[0]) // as it was written
+			return Inside(parts[0]) // unchanged
 		}
 	}
 	return strings.Join(parts, " AND ")
@@ -69,10 +66,10 @@ func (p Picks) without(name string) string {
 
 func Inside(bracketed string) string { return bracketed[1 : len(bracketed)-1] }
 
-// Has tells whether a value is picked.
+// Has reports whether a value is picked.
 func (p Picks) Has(name, value string) bool { return slices.Contains(p.Values[name], value) }
 
-// Toggle is the picks with a value picked, or no longer.
+// Toggle returns the picks with a value added or removed.
 func (p Picks) Toggle(name, value string) Picks {
 	values := map[string][]string{}
 	for k, v := range p.Values {
@@ -86,7 +83,7 @@ func (p Picks) Toggle(name, value string) Picks {
 	return Picks{values, p.Rest}
 }
 
-// Clear is the picks without those of one attribute, or with "" without any.
+// Clear returns the picks without those of one attribute, or without any for "".
 func (p Picks) Clear(name string) Picks {
 	values := map[string][]string{}
 	for k, v := range p.Values {
@@ -97,7 +94,7 @@ func (p Picks) Clear(name string) Picks {
 	return Picks{values, p.Rest}
 }
 
-// Quote is a value as the query language has it.
+// Quote quotes a value for the query language.
 func Quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
@@ -107,7 +104,7 @@ var (
 	oneOf   = regexp.MustCompile(`(?i)^(\w+)\s+IN\s*\((.*)\)$`)
 )
 
-// picked is the attribute and the values of a condition that is a pick, else "".
+// picked returns the attribute and the values of a condition, or "" if it is not a pick.
 func picked(condition string) (string, []string) {
 	if m := equalTo.FindStringSubmatch(condition); m != nil && facetAttribute(m[1]) {
 		if v, rest, ok := literal(m[2]); ok && rest == "" {
@@ -137,7 +134,7 @@ func picked(condition string) (string, []string) {
 
 func facetAttribute(name string) bool { return slices.Contains(FacetAttributes(), name) }
 
-// literal reads the quoted text at the beginning of s.
+// literal reads the quoted text at the start of s.
 func literal(s string) (value, rest string, ok bool) {
 	if s == "" || s[0] != '"' && s[0] != '\'' {
 		return "", "", false
@@ -157,8 +154,8 @@ func literal(s string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// Conditions splits a query at the ANDs of its top, and tells whether there is an OR (or
-// something else that must not be split: a bracket or a quote without its other) there.
+// Conditions splits a query at its top-level ANDs. It reports whether the query must stay whole: it has a
+// top-level OR, or an unbalanced bracket or quote.
 func Conditions(query string) (parts []string, whole bool) {
 	start, depth, between := 0, 0, false
 	for i := 0; i < len(query); i++ {

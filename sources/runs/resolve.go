@@ -15,7 +15,7 @@ import (
 	"acescope/sources/cluster"
 )
 
-// MissingError says that no run has the id, and names those that come near.
+// MissingError reports that no run has the id, and suggests similar ones.
 type MissingError struct {
 	ID   string
 	Near []string
@@ -29,7 +29,7 @@ func (e *MissingError) Error() string {
 	return text + "; acescope list shows them"
 }
 
-// Resolve finds the newest run that a task id, an experiment id or a workflow id names.
+// Resolve finds the newest run with a task id, an experiment id or a workflow id.
 func Resolve(ctx context.Context, c client.Client, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	for _, workflowID := range []string{ace.WorkflowID(ace.TaskIDOf(id)), ace.ExperimentWorkflowID(id), session.WorkflowID(id), id} {
 		if workflowID == "" {
@@ -46,7 +46,7 @@ func Resolve(ctx context.Context, c client.Client, id string) (*workflowservice.
 	return nil, &MissingError{ID: id, Near: near(ctx, c, id)}
 }
 
-// near lists up to three task ids that are like the given one, among the newest runs.
+// near returns up to three similar task ids of the newest runs.
 func near(ctx context.Context, c client.Client, id string) []string {
 	var ids []string
 	_ = List(ctx, c, "", PageSize, func(r Run) error {
@@ -56,7 +56,7 @@ func near(ctx context.Context, c client.Client, id string) []string {
 	return Near(id, ids)
 }
 
-// Near lists up to three of the names that are like the given one, the most like first.
+// Near returns up to three similar names, most similar first.
 func Near(id string, names []string) []string {
 	type hit struct {
 		id    string
@@ -78,7 +78,7 @@ func Near(id string, names []string) []string {
 	return like
 }
 
-// Distance is how many letters must be inserted, deleted or replaced (Levenshtein).
+// Distance returns the Levenshtein distance.
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

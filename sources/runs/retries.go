@@ -4,63 +4,65 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"acescope/engine/ace"
 )
 
-// Bounds of looking for runs that are being retried.
+// Bounds of describing open runs.
 const (
-	describeWithin  = 200 // the first open runs that are looked at over time
-	describeAtMost  = 24  // at each reading
-	DescribeTimeout = time.Second
+	describeWithin  = 200 // described open runs
+	describeAtMost  = 24  // per reading
+	describeTimeout = time.Second
 )
 
-// RetryState says how far the looking for retries has come.
+// RetryState is the progress of describing open runs.
 type RetryState struct {
-	Open     int // open runs that are looked at in turn
-	LookedAt int // of these, at least once
-	Retrying int // of these, being retried when they were last looked at
+	Open     int // open runs to describe
+	LookedAt int // described at least once
+	Retrying int // retrying when last described
 }
 
-// Retries is what is known of open runs' pending activities, which visibility does not
-// tell. It belongs to the list reader.
-type Retries struct {
-	Known map[string]Trying // by run id
-	Open  int
+// retries holds the pending activities of open runs, which visibility does not list. It belongs to the list
+// reader.
+type retries struct {
+	known map[string]attempt // by run id
+	open  int
 }
 
-type Trying struct {
-	At        time.Time
-	Attempt   int32 // above 1 where it is being retried
-	LastError string
+type attempt struct {
+	at        time.Time
+	number    int32 // above 1 if it is retried
+	lastError string
 }
 
-func (t *Retries) State() RetryState {
-	s := RetryState{Open: t.Open, LookedAt: len(t.Known)}
-	for _, k := range t.Known {
-		if k.Attempt > 1 {
+func (t *retries) state() RetryState {
+	s := RetryState{Open: t.open, LookedAt: len(t.known)}
+	for _, k := range t.known {
+		if k.number > 1 {
 			s.Retrying++
 		}
 	}
 	return s
 }
 
-// Next picks whom to look at, and forgets runs that are no longer open.
-func (t *Retries) Next(rows []Run) []Run {
+// next returns the runs to describe and removes closed runs.
+func (t *retries) next(rows []Run) []Run {
 	var open []Run
-	known := map[string]Trying{}
+	known := map[string]attempt{}
 	for _, row := range rows {
 		if !row.Open() || len(open) >= describeWithin {
 			break
 		}
 		open = append(open, row)
-		if k, ok := t.Known[row.RunID]; ok {
+		if k, ok := t.known[row.RunID]; ok {
 			known[row.RunID] = k
 		}
 	}
-	t.Known, t.Open = known, len(open)
-	slices.SortStableFunc(open, func(a, b Run) int { return known[a.RunID].At.Compare(known[b.RunID].At) })
+	t.known, t.open = known, len(open)
+	slices.SortStableFunc(open, func(a, b Run) int { return known[a.RunID].at.Compare(known[b.RunID].at) })
 	again, others := []Run{}, []Run{}
 	for _, row := range open {
-		if known[row.RunID].Attempt > 1 && len(again) < describeAtMost/2 {
+		if known[row.RunID].number > 1 && len(again) < describeAtMost/2 {
 			again = append(again, row)
 		} else {
 			others = append(others, row)
@@ -69,7 +71,16 @@ func (t *Retries) Next(rows []Run) []Run {
 	return append(again, others[:min(len(others), describeAtMost-len(again))]...)
 }
 
-// DescribeAll bounds the open runs that [ListRetrying] looks at.
-const DescribeAll = 10_000
+// describeAll bounds the open runs that [ListRetrying] describes.
+const describeAll = 10_000
 
-var ErrEnough = errors.New("enough")
+var errEnough = errors.New("enough")
+
+// maxAsked bounds the queried open runs.
+const maxAsked = 10
+
+// progress is the answer of an open run's worker.
+type progress struct {
+	summary *ace.Summary
+	phase   ace.Phase // or the stage of an experiment
+}

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// Bounds of what is held of a list.
+// Bounds of the held part of a list.
 const (
-	ListPage    = 200  // runs asked for at a time while somebody scrolls
-	WalkPage    = 500  // while walking to the end
-	MaxHeld     = 4000 // runs that are held; those far from the cursor are dropped
-	HeadPages   = 10   // pages that a part may have grown by before what is missing is left as a gap
-	Slack       = 1000 // new runs that may come into what is held before something is dropped for them
-	liveAtATime = 4    // parts with open runs that are read again at a time, besides the first
-	Glance      = 20   // newest runs that are looked at first: where they are as before, so is the rest
-	MaxGlances  = 15   // in a row; only a whole page shows that an older run was deleted
+	ListPage    = 200  // page size while the user scrolls
+	walkPage    = 500  // page size while walking to the end
+	MaxHeld     = 4000 // held runs; those far from the cursor are dropped
+	HeadPages   = 10   // pages that a segment may grow by before the rest becomes a gap
+	Slack       = 1000 // new runs that may be added before others are dropped
+	liveAtATime = 4    // segments with open runs that are read again per refresh, besides the first
+	Glance      = 20   // newest runs that are checked first: if they are unchanged, so are the others
+	MaxGlances  = 15   // consecutive short checks; only a complete page shows that an older run was deleted
 )
 
-// place is a position in the server's order: open runs first, then those that closed
-// last, among these those that started last, then by run id.
+// place is a position in the server's order: open runs first, then by close time and start time, newest first,
+// then by run id.
 type place struct {
 	open         bool
 	close, start time.Time
@@ -46,8 +46,7 @@ func (p place) Compare(q place) int {
 	return strings.Compare(p.run, q.run)
 }
 
-// Joined is parts of a list as one, each run once as the first part has it, in the server's
-// order.
+// Joined merges parts of a list in the server's order. Of a run in several parts, the first one stays.
 func Joined(parts ...[]Run) []Run {
 	var rows []Run
 	seen := map[string]bool{}
@@ -63,57 +62,56 @@ func Joined(parts ...[]Run) []Run {
 	return rows
 }
 
-// segment is a part of the list: what lies behind the end of the one before it, up to
-// its own end. The token leads to its beginning, whether its rows are held or not; a
-// position stays valid when the run that stood there has moved.
+// segment is a part of the list between the end of the previous segment and its own end. The token leads to its
+// start, whether or not its rows are held. A position stays valid when its run has moved.
 type segment struct {
 	token []byte
 	end   place
 	rows  []Run
-	count int // rows when it was last read; 0 for one that never was
+	count int // number of rows when last read; 0 if never read
 }
 
 // lister reads one page of a list.
 type lister func(ctx context.Context, size int, token []byte) ([]Run, []byte, error)
 
-// Window is a list of any length of which a bounded stretch is held. Segments between
-// lo and hi have rows; all that was ever reached has a token.
-type Window struct {
+// window holds a bounded part of a list of any length. Segments from lo to hi have rows; all segments reached
+// so far have tokens.
+type window struct {
 	segments []segment
-	Lo, hi   int
-	Next     []byte // behind the last segment; nil where the list ends there
-	Upwards  bool   // the last step was towards newer runs
-	turn     int    // which of the segments with open runs are next to be read again
-	glances  int    // in a row, at the newest runs only
+	lo, hi   int
+	next     []byte // after the last segment; nil at the end of the list
+	upwards  bool   // the last step was toward newer runs
+	turn     int    // which segment with open runs is read next
+	glances  int    // consecutive checks of the newest runs only
 }
 
-// First is how many rows lie before those that are held.
-func (w *Window) First() int64 {
+// first returns the number of rows before the held ones.
+func (w *window) first() int64 {
 	n := 0
-	for _, s := range w.segments[:w.Lo] {
+	for _, s := range w.segments[:w.lo] {
 		n += s.count
 	}
 	return int64(n)
 }
 
-// More tells whether there are rows behind those that are held.
-func (w *Window) More() bool { return w.hi < len(w.segments) || len(w.Next) > 0 }
+// more reports whether there are rows after the held ones.
+func (w *window) more() bool { return w.hi < len(w.segments) || len(w.next) > 0 }
 
-func (w *Window) Held() int {
+func (w *window) held() int {
 	n := 0
-	for _, s := range w.segments[w.Lo:w.hi] {
+	for _, s := range w.segments[w.lo:w.hi] {
 		n += len(s.rows)
 	}
 	return n
 }
 
-// Rows joins what is held, each run once: a run that closed between two readings may
-// stand in two segments, and then its closed row is the newer one.
-func (w *Window) Rows() []Run {
-	rows := make([]Run, 0, w.Held())
+// rows returns the held rows, each run once. A run that closed between two readings may be in two segments; its
+// closed row is the newer one.
+func (w *window) rows() []Run {
+	rows := make([]Run, 0, w.held())
 	at := make(map[string]int, cap(rows))
 	twice := false
-	for _, s := range w.segments[w.Lo:w.hi] {
+	for _, s := range w.segments[w.lo:w.hi] {
 		for _, r := range s.rows {
 			if i, ok := at[r.RunID]; ok {
 				if twice = true; r.Open() || !rows[i].Open() {
@@ -131,29 +129,28 @@ func (w *Window) Rows() []Run {
 	return rows
 }
 
-// Refresh reads the first segment anew, and some of those whose rows may have changed.
-func (w *Window) Refresh(ctx context.Context, list lister) error {
+// refresh reads the first segment again, and some segments whose rows may have changed.
+func (w *window) refresh(ctx context.Context, list lister) error {
 	if len(w.segments) == 0 {
-		return w.Down(ctx, list, ListPage)
+		return w.down(ctx, list, ListPage)
 	}
 	if same, err := w.unchanged(ctx, list); same || err != nil {
 		return err
 	}
-	for _, at := range append(w.live(), 0) { // from the back, so that numbers stay right
-		if err := w.again(ctx, list, at); err != nil {
+	for _, at := range append(w.live(), 0) { // last first, so that indexes stay valid
+		if err := w.readAgain(ctx, list, at); err != nil {
 			return err
 		}
 	}
-	if w.Held() > MaxHeld+Slack {
-		w.trim(w.Upwards)
+	if w.held() > MaxHeld+Slack {
+		w.trim(w.upwards)
 	}
 	return nil
 }
 
-// unchanged tells, by a short page, that the newest runs are as they are held and that all
-// others have closed: then nothing has come or changed.
-func (w *Window) unchanged(ctx context.Context, list lister) (bool, error) {
-	if first := w.segments[0].rows; w.Lo > 0 || len(first) <= Glance || w.glances >= MaxGlances || w.openAfter(Glance) {
+// unchanged reports, after reading a short page, that the newest runs are unchanged and all others are closed.
+func (w *window) unchanged(ctx context.Context, list lister) (bool, error) {
+	if first := w.segments[0].rows; w.lo > 0 || len(first) <= Glance || w.glances >= MaxGlances || w.openAfter(Glance) {
 		w.glances = 0
 		return false, nil
 	}
@@ -166,9 +163,9 @@ func (w *Window) unchanged(ctx context.Context, list lister) (bool, error) {
 	return true, nil
 }
 
-// openAfter tells whether a run is open among those that are held, but for the first ones.
-func (w *Window) openAfter(first int) bool {
-	for _, seg := range w.segments[w.Lo:w.hi] {
+// openAfter reports whether a held run is open, besides the first ones.
+func (w *window) openAfter(first int) bool {
+	for _, seg := range w.segments[w.lo:w.hi] {
 		if slices.ContainsFunc(seg.rows[min(first, len(seg.rows)):], Run.Open) {
 			return true
 		}
@@ -177,11 +174,11 @@ func (w *Window) openAfter(first int) bool {
 	return false
 }
 
-// live lists held segments, last first, that hold open runs or the place where runs go
-// when they close: at most liveAtATime, in turn.
-func (w *Window) live() []int {
+// live returns held segments, last first, that contain open runs or the place where closing runs move to: at
+// most liveAtATime, in turn.
+func (w *window) live() []int {
 	var all []int
-	for i := max(w.Lo, 1); i < w.hi; i++ {
+	for i := max(w.lo, 1); i < w.hi; i++ {
 		if w.segments[i-1].end.open || slices.ContainsFunc(w.segments[i].rows, Run.Open) {
 			all = append(all, i)
 		}
@@ -196,8 +193,8 @@ func (w *Window) live() []int {
 	return all
 }
 
-// again reads one segment anew. It may have become several, or none.
-func (w *Window) again(ctx context.Context, list lister, at int) error {
+// readAgain reads one segment again. It may be replaced by several segments, or by none.
+func (w *window) readAgain(ctx context.Context, list lister, at int) error {
 	if at == len(w.segments)-1 {
 		return w.reread(ctx, list)
 	}
@@ -213,26 +210,26 @@ func (w *Window) again(ctx context.Context, list lister, at int) error {
 	return nil
 }
 
-// reread reads the last segment anew. It ends where a page ends.
-func (w *Window) reread(ctx context.Context, list lister) error {
+// reread reads the last segment again. It ends where a page ends.
+func (w *window) reread(ctx context.Context, list lister) error {
 	last := &w.segments[len(w.segments)-1]
-	rows, next, err := list(ctx, max(min(last.count, WalkPage), ListPage), last.token)
+	rows, next, err := list(ctx, max(min(last.count, walkPage), ListPage), last.token)
 	if err != nil {
 		return err
 	}
-	*last, w.Next = segmentOf(last.token, rows), next
-	if len(w.segments)-1 < w.Lo || w.hi < len(w.segments) {
+	*last, w.next = segmentOf(last.token, rows), next
+	if len(w.segments)-1 < w.lo || w.hi < len(w.segments) {
 		last.rows = nil
 	}
 	return nil
 }
 
-// replace puts segments in the place of one. A gap among them ends what is held.
-func (w *Window) replace(at int, fresh []segment) {
+// replace replaces one segment. A gap among the new ones ends the held part.
+func (w *window) replace(at int, fresh []segment) {
 	grown := len(fresh) - 1
 	switch {
-	case at < w.Lo:
-		w.Lo, w.hi = w.Lo+grown, w.hi+grown
+	case at < w.lo:
+		w.lo, w.hi = w.lo+grown, w.hi+grown
 		for i := range fresh {
 			fresh[i].rows = nil
 		}
@@ -244,7 +241,7 @@ func (w *Window) replace(at int, fresh []segment) {
 		}
 	}
 	w.segments = slices.Concat(w.segments[:at], fresh, w.segments[at+1:])
-	if gap := at + grown; at >= w.Lo && gap < w.hi && len(fresh) > 0 && fresh[grown].count == 0 {
+	if gap := at + grown; at >= w.lo && gap < w.hi && len(fresh) > 0 && fresh[grown].count == 0 {
 		for i := gap; i < w.hi; i++ {
 			w.segments[i].rows = nil
 		}
@@ -252,9 +249,8 @@ func (w *Window) replace(at int, fresh []segment) {
 	}
 }
 
-// between reads from a token to an end. Pages become segments, except that a short rest
-// goes with the page before it. Where there are more than headPages, the last segment
-// has no rows and stands for what was not read.
+// between reads from a token to an end. Pages become segments; a short rest is added to the previous page.
+// Beyond HeadPages, the last segment has no rows and stands for the gap.
 func between(ctx context.Context, list lister, token []byte, end place) ([]segment, error) {
 	var out []segment
 	for range HeadPages {
@@ -296,8 +292,8 @@ func segmentOf(token []byte, rows []Run) segment {
 	return s
 }
 
-// Down holds the next segment towards older runs, and drops what is far above.
-func (w *Window) Down(ctx context.Context, list lister, size int) error {
+// down loads the next segment toward older runs, and drops newer rows.
+func (w *window) down(ctx context.Context, list lister, size int) error {
 	if w.hi < len(w.segments)-1 {
 		old := w.segments[w.hi]
 		fresh, err := between(ctx, list, old.token, old.end)
@@ -305,12 +301,12 @@ func (w *Window) Down(ctx context.Context, list lister, size int) error {
 			return err
 		}
 		w.open(w.hi, fresh)
-		w.hi += max(len(held(fresh)), 0)
+		w.hi += max(len(beforeGap(fresh)), 0)
 		w.trim(false)
 		return nil
 	}
-	token := w.Next
-	if w.hi < len(w.segments) { // the last one
+	token := w.next
+	if w.hi < len(w.segments) { // the last segment
 		token = w.segments[w.hi].token
 	} else if len(w.segments) > 0 && len(token) == 0 {
 		return nil
@@ -320,94 +316,93 @@ func (w *Window) Down(ctx context.Context, list lister, size int) error {
 		return err
 	}
 	w.segments = append(w.segments[:w.hi:w.hi], segmentOf(token, rows))
-	w.Next = next
+	w.next = next
 	w.hi++
-	if len(rows) == 0 && w.hi > 1 { // the page before was full, and the last
+	if len(rows) == 0 && w.hi > 1 { // the previous page was full, and the last
 		w.segments, w.hi = w.segments[:w.hi-1], w.hi-1
 	}
 	w.trim(false)
 	return nil
 }
 
-// Up holds the segment before the first that is held, and drops what is far below.
-func (w *Window) Up(ctx context.Context, list lister) error {
-	if w.Lo == 0 {
+// up loads the segment before the first held one, and drops older rows.
+func (w *window) up(ctx context.Context, list lister) error {
+	if w.lo == 0 {
 		return nil
 	}
-	if w.Lo == len(w.segments) { // only a walk leaves it so
-		w.Lo, w.hi = w.Lo-1, w.Lo-1
-		return w.Down(ctx, list, WalkPage)
+	if w.lo == len(w.segments) { // only a walk ends here
+		w.lo, w.hi = w.lo-1, w.lo-1
+		return w.down(ctx, list, walkPage)
 	}
-	at := w.Lo - 1
+	at := w.lo - 1
 	old := w.segments[at]
 	fresh, err := between(ctx, list, old.token, old.end)
 	if err != nil {
 		return err
 	}
 	w.open(at, fresh)
-	if got := held(fresh); len(got) < len(fresh) { // a gap between: what was held goes
+	if got := beforeGap(fresh); len(got) < len(fresh) { // there is a gap: drop the old rows
 		for i := range w.segments[at+len(fresh):] {
 			w.segments[at+len(fresh)+i].rows = nil
 		}
-		w.Lo, w.hi = at, at+len(got)
+		w.lo, w.hi = at, at+len(got)
 	} else {
-		w.Lo, w.hi = at, w.hi+len(fresh)-1
+		w.lo, w.hi = at, w.hi+len(fresh)-1
 	}
 	w.trim(true)
 	return nil
 }
 
-// open puts segments that were read in the place of one that was not held.
-func (w *Window) open(at int, fresh []segment) {
+// open replaces a segment without rows by segments that were read.
+func (w *window) open(at int, fresh []segment) {
 	if len(fresh) == 0 {
 		w.segments[at+1].token = w.segments[at].token
 	}
 	w.segments = slices.Concat(w.segments[:at], fresh, w.segments[at+1:])
 }
 
-// held is the segments before a gap.
-func held(fresh []segment) []segment {
+// beforeGap returns the segments before a gap.
+func beforeGap(fresh []segment) []segment {
 	if n := len(fresh); n > 0 && fresh[n-1].count == 0 {
 		return fresh[:n-1]
 	}
 	return fresh
 }
 
-// Top goes back to the newest runs.
-func (w *Window) Top(ctx context.Context, list lister) error {
-	if w.Lo == 0 && w.hi > 0 {
+// top goes back to the newest runs.
+func (w *window) top(ctx context.Context, list lister) error {
+	if w.lo == 0 && w.hi > 0 {
 		return nil
 	}
 	w.drop()
-	w.Lo, w.hi = 0, 0
-	return w.Down(ctx, list, ListPage)
+	w.lo, w.hi = 0, 0
+	return w.down(ctx, list, ListPage)
 }
 
-// Bottom goes behind the last segment that is known, to walk on from there.
-func (w *Window) Bottom() {
+// bottom goes to the last known segment, to walk on from there.
+func (w *window) bottom() {
 	if w.hi < len(w.segments) {
 		w.drop()
-		w.Lo, w.hi = len(w.segments), len(w.segments)
+		w.lo, w.hi = len(w.segments), len(w.segments)
 	}
 }
 
-func (w *Window) drop() {
-	for i := w.Lo; i < w.hi; i++ {
+func (w *window) drop() {
+	for i := w.lo; i < w.hi; i++ {
 		w.segments[i].rows = nil
 	}
 }
 
-// trim drops rows until no more than maxHeld are held, but never the segment at the end
-// that is looked at.
-func (w *Window) trim(fromBelow bool) {
-	w.Upwards = fromBelow
-	for n := w.Held(); n > MaxHeld && w.hi-w.Lo > 1; {
-		at := w.Lo
+// trim drops rows until at most MaxHeld are held, but never the segment under the cursor.
+func (w *window) trim(fromBelow bool) {
+	w.upwards = fromBelow
+	for n := w.held(); n > MaxHeld && w.hi-w.lo > 1; {
+		at := w.lo
 		if fromBelow {
 			w.hi--
 			at = w.hi
 		} else {
-			w.Lo++
+			w.lo++
 		}
 		n -= len(w.segments[at].rows)
 		w.segments[at].rows = nil

@@ -57,7 +57,7 @@ func New(runs int) *Client { return &Client{runs: runs, history: historytest.Tas
 // Pages returns how many pages were read.
 func (c *Client) Pages() int64 { return c.pages.Load() }
 
-// sessionWorkflow is the workflow type of agent sessions; the server has none.
+// sessionWorkflow is the workflow type of agent sessions; this server has no sessions.
 const sessionWorkflow = "AceSessionWorkflow"
 
 // ListWorkflow implements [client.Client]. Experiments and sessions are not found; otherwise the

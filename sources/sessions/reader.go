@@ -139,7 +139,7 @@ func (t *reader) take(e *historypb.HistoryEvent) {
 		t.out.Closed, t.started = false, true
 	}
 	t.out.Events = e.GetEventId()
-	if cluster.Closing(e.GetEventType()) && history.NextRun(e) == "" {
+	if cluster.ClosesRun(e.GetEventType()) && history.NextRun(e) == "" {
 		t.out.Closed = true
 	}
 	applied := t.fold.Apply(e)

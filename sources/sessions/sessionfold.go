@@ -320,7 +320,7 @@ func TurnText(r session.TurnRecord) string {
 		parts = append(parts, fmt.Sprintf("%d callbacks", r.Callbacks))
 	}
 	if r.DurationMS > 0 {
-		parts = append(parts, "took "+RoundDuration(cluster.Took(r.DurationMS)).String())
+		parts = append(parts, "took "+RoundDuration(cluster.Milliseconds(r.DurationMS)).String())
 	}
 	if u := r.Usage; u.InputTokens+u.OutputTokens > 0 {
 		parts = append(parts, fmt.Sprintf("%d tokens", u.InputTokens+u.OutputTokens))

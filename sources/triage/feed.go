@@ -19,16 +19,16 @@ const (
 
 // Feed scans runs for failures, stuck, slow and expensive ones while the triage is shown.
 type Feed struct {
-	*feed.Feed[Ask, *Triage]
+	*feed.Feed[Ask, *Result]
 	link    *cluster.Link
-	scanner *Scanner // only the reader uses it
+	scanner *scanner // only the reader uses it
 
 	mu   sync.Mutex
 	ask  Ask
 	stop context.CancelFunc // cancels the scan under way
 }
 
-// Ask says which runs to scan: those of a query, at most Window closed ones (0 for the default), which closed at most
+// Ask says which runs to scan: those of a query, at most Window closed ones (0 for the default), closed at most
 // Since ago (0 for any).
 type Ask struct {
 	Query  string
@@ -47,12 +47,12 @@ func NewFeed(link *cluster.Link) *Feed {
 // SetQuery scans other runs.
 func (f *Feed) SetQuery(query string) { f.change(func(a *Ask) { a.Query = query }) }
 
-// SetWindow scans so many closed runs at most.
+// SetWindow bounds the scanned closed runs.
 func (f *Feed) SetWindow(closed int) {
-	f.change(func(a *Ask) { a.Window = max(1, min(closed, MaxTriage)) })
+	f.change(func(a *Ask) { a.Window = max(1, min(closed, MaxWindow)) })
 }
 
-// SetSince scans only runs that closed at most so long ago; 0 is any.
+// SetSince scans only runs that closed at most d ago; 0 is any.
 func (f *Feed) SetSince(d time.Duration) { f.change(func(a *Ask) { a.Since = max(d, 0) }) }
 
 func (f *Feed) change(change func(*Ask)) {
@@ -72,66 +72,66 @@ func (f *Feed) Stop() {
 }
 
 // read scans again and again, with a rest between two scans.
-func (f *Feed) read(ctx context.Context, ask Ask, publish func(*Triage)) {
+func (f *Feed) read(ctx context.Context, ask Ask, publish func(*Result)) {
 	for ctx.Err() == nil {
 		sc := f.scannerFor(ask)
 		if !f.scan(ctx, sc, publish) {
 			return
 		}
-		rest := restScan + time.Duration(len(sc.Facts.Open))*restPerOpen
+		rest := restScan + time.Duration(len(sc.facts.Open))*restPerOpen
 		for cluster.Sleep(ctx, rest) == nil && f.link.Paused() {
 			rest = time.Second
 		}
 	}
 }
 
-// scannerFor returns the scanner of an ask. What an earlier one read of closed runs is still true.
-func (f *Feed) scannerFor(ask Ask) *Scanner {
+// scannerFor returns the scanner of an ask. It keeps what earlier scans read of closed runs.
+func (f *Feed) scannerFor(ask Ask) *scanner {
 	before := f.scanner
-	next := NewScanner(f.link.Client, TriageOptions{Namespace: f.link.Namespace, Query: ask.Query, Window: ask.Window, Since: ask.Since})
+	next := newScanner(f.link.Client, Options{Namespace: f.link.Namespace, Query: ask.Query, Window: ask.Window, Since: ask.Since})
 	if before != nil {
-		if before.O.Query == next.O.Query && before.O.Window == next.O.Window && before.O.Since == next.O.Since {
+		if before.options.Query == next.options.Query && before.options.Window == next.options.Window && before.options.Since == next.options.Since {
 			return before
 		}
-		maps.Copy(next.Facts.Ends, before.Facts.Ends)
-		maps.Copy(next.Facts.Notes, before.Facts.Notes)
-		maps.Copy(next.Facts.Steps, before.Facts.Steps)
-		maps.Copy(next.Since, before.Since)
+		maps.Copy(next.facts.Ends, before.facts.Ends)
+		maps.Copy(next.facts.Notes, before.facts.Notes)
+		maps.Copy(next.facts.Steps, before.facts.Steps)
+		maps.Copy(next.since, before.since)
 	}
 	f.scanner = next
 	return next
 }
 
 // scan scans once and publishes meanwhile. It reports false if the user stopped it.
-func (f *Feed) scan(ctx context.Context, sc *Scanner, publish func(*Triage)) bool {
+func (f *Feed) scan(ctx context.Context, sc *scanner, publish func(*Result)) bool {
 	scan, stop := context.WithCancel(ctx)
 	defer stop()
 	f.mu.Lock()
 	f.stop = stop
 	f.mu.Unlock()
 	var last time.Time
-	sc.Tell = func(facts *Facts) {
+	sc.publish = func(facts *Facts) {
 		if now := time.Now(); scan.Err() == nil && now.Sub(last) >= publishEvery {
 			last = now
-			f.publish(publish, facts, sc.State, "")
+			f.publish(publish, facts, sc.state, "")
 		}
 	}
-	err := sc.Scan(scan)
+	err := sc.scan(scan)
 	if ctx.Err() != nil {
 		return true
 	}
 	stopped := scan.Err() != nil
-	sc.State.Stopped = stopped
+	sc.state.Stopped = stopped
 	reason := ""
 	if err != nil && !stopped {
 		reason = cluster.PlainError(err)
 	}
-	f.publish(publish, &sc.Facts, sc.State, reason)
+	f.publish(publish, &sc.facts, sc.state, reason)
 	return !stopped
 }
 
-func (f *Feed) publish(publish func(*Triage), facts *Facts, state Scan, reason string) {
-	t := facts.Analyse(f.link.Now())
+func (f *Feed) publish(publish func(*Result), facts *Facts, state Scan, reason string) {
+	t := facts.Analyze(f.link.Now())
 	t.Scan = state
 	t.Err = reason
 	publish(t)

@@ -12,66 +12,66 @@ import (
 	runspkg "acescope/sources/runs"
 )
 
-// Bounds of a triage. What falls out of a list is counted in the number beside it.
+// Bounds of a triage. Dropped items are counted.
 const (
-	TriageWindow   = 2000   // ended runs that are looked at, where nothing else is asked for
-	MaxTriage      = 20_000 // at most
-	MaxTriageOpen  = 500    // open runs that are looked at
-	maxGroupRuns   = 100    // runs kept of a group, newest first
+	DefaultWindow  = 2000   // default number of closed runs
+	MaxWindow      = 20_000 // maximum number of closed runs
+	maxOpen        = 500    // open runs
+	maxGroupRuns   = 100    // kept runs of a group, newest first
 	MaxGroups      = 200
-	MaxTop         = 20 // slowest, dearest, largest
+	MaxTop         = 20 // slowest, most expensive, largest
 	TrendBuckets   = 24
-	maxMessage     = 4096 // bytes kept of an error
-	maxPhaseSample = 50   // histories read for step times that no memo has
+	maxMessage     = 4096 // bytes of an error
+	maxPhaseSample = 50   // histories read for step times that are not in a memo
 )
 
-// Triage is what goes wrong, is stuck, is slow or dear among the runs of a query.
-type Triage struct {
+// Result lists the failed, stuck, slow and expensive runs of a query.
+type Result struct {
 	Query  string
-	Window int           // ended runs at most, newest first
-	Since  time.Duration // only runs that ended so long ago at most, 0 for all
-	At     time.Time     // when it was worked out
+	Window int           // maximum number of closed runs, newest first
+	Since  time.Duration // maximum age of closed runs, 0 for any
+	At     time.Time     // time of the scan
 	Scan   Scan
-	Err    string // why the last scan did not get to its end, "" if it did
+	Err    string // why the last scan is incomplete
 
-	Ended, Open int       // runs that were looked at
-	More        bool      // there are older ended runs that were not
-	MoreOpen    bool      // there are open runs that were not
-	From, To    time.Time // when the first and the last of the ended runs ended
+	Ended, Open int       // numbers of scanned runs
+	More        bool      // older closed runs were not scanned
+	MoreOpen    bool      // further open runs were not scanned
+	From, To    time.Time // close times of the oldest and newest scanned run
 
-	Troubled      int // ended runs that are in groups
+	Grouped       int // closed runs that are in groups
 	Groups        []FailureGroup
 	GroupsDropped int
 	Retrying      []Retrying
-	Slowest       []runspkg.Run // by how long they took
-	Dearest       []runspkg.Run // by cost; empty where nobody counted any
+	Slowest       []runspkg.Run // by duration
+	MostExpensive []runspkg.Run // by cost; empty without cost data
 	Largest       []runspkg.Run // by tokens
 	Phases        []PhaseStat
-	PhaseRuns     int // runs that the percentiles are over
-	PhaseSampled  int // of them: runs whose histories were read, since their memos have no times
-	PhaseUnknown  int // ended tasks whose times are not known
+	PhaseRuns     int // runs of the percentiles
+	PhaseSampled  int // runs whose histories were read because their memos have no step times
+	PhaseUnknown  int // closed tasks with unknown step times
 }
 
-// Scan is how far the reading has come.
+// Scan is the progress of a scan.
 type Scan struct {
 	Running bool
-	Stopped bool // by a person: nothing is read until asked again
+	Stopped bool // by the user: no new scan begins
 	Stage   string
 	Done    int
-	Total   int // of this stage, 0 while unknown
+	Total   int // of this stage, 0 if unknown
 	Took    time.Duration
 }
 
-// FailureGroup is runs that ended badly in the same way.
+// FailureGroup is a group of runs that failed for the same reason.
 type FailureGroup struct {
-	Kind     ace.ExitStatus // failed, timeout, cancelled, wrong
-	Type     string         // the application's or Temporal's error type
+	Kind     ace.ExitStatus // failed, timeout, canceled, wrong
+	Type     string         // error type of the application or of Temporal
 	Dataset  string         // of a group of wrong answers
-	Phase    ace.Phase      // in which it happened, "" where unknown
-	Activity string         // whose failure it was, "" where it was the workflow's own
-	Pattern  string         // the message, normalised
+	Phase    ace.Phase      // of the failure, "" if unknown
+	Activity string         // that failed, "" for the workflow itself
+	Pattern  string         // normalized message
 	Count    int
-	Share    float64 // of the ended runs, 0 to 1
+	Share    float64 // of the closed runs, 0 to 1
 	First    Example
 	Last     Example
 	Runs     []runspkg.Run // newest first, at most 100
@@ -82,35 +82,35 @@ type FailureGroup struct {
 type Example struct {
 	Run     runspkg.Run
 	At      time.Time
-	Message string // in full, at most 4 KiB
-	Note    string // what a reader of the history learns beyond the error
+	Message string // complete, at most 4 KiB
+	Note    string // further information from the history
 }
 
-// Retrying is an open run that tries something again.
+// Retrying is an open run that retries an activity or a workflow task.
 type Retrying struct {
 	Run         runspkg.Run
-	Activity    string // "workflow task" where the workflow's own code fails
+	Activity    string // "workflow task" if the workflow code fails
 	Phase       ace.Phase
 	State       string
 	Attempt     int32
 	MaxAttempts int32 // 0 for no limit
 	LastError   ace.Failure
-	Since       time.Time // when it was scheduled first
-	Next        time.Time // when it is tried again, zero while it runs
-	Worker      string    // who tried last
+	Since       time.Time // first schedule
+	Next        time.Time // next attempt, zero while an attempt runs
+	Worker      string    // of the last attempt
 }
 
-// PhaseStat is how long a step takes.
+// PhaseStat holds the durations of a step.
 type PhaseStat struct {
-	Phase string // or the activity's type where that is none of the contract's
+	Phase string // or the activity type if it is not a step of the contract
 	Runs  int
 	P50   float64 // milliseconds
 	P95   float64
 	Max   float64
-	Worst runspkg.Run // the run of Max
+	Worst runspkg.Run // run of Max
 }
 
-// Facts are what a scan has read; analyse works the rest out of them.
+// Facts holds what a scan has read; Analyze derives the result.
 type Facts struct {
 	query    string
 	Window   int
@@ -119,9 +119,9 @@ type Facts struct {
 	Open     []runspkg.Run
 	more     bool
 	moreOpen bool
-	Ends     map[string]Ending  // by run id: why it ended badly
-	Notes    map[string]string  // by run id: what an example's history says
-	Steps    map[string][]Timed // by run id: step times that the memo does not have
+	Ends     map[string]Ending  // by run id: why it failed
+	Notes    map[string]string  // by run id: note of an example
+	Steps    map[string][]Timed // by run id: step times that are not in the memo
 	Retrying []Retrying
 }
 
@@ -129,18 +129,18 @@ type Facts struct {
 type Ending struct {
 	Failure  ace.Failure
 	Activity string
-	Shape    string // of its message, "" where it is not worked out yet
+	Pattern  string // normalized message, "" until it is needed
 }
 
-// Timed is how long one step took.
+// Timed is the duration of one step.
 type Timed struct {
 	Step string
 	Ms   float64
 }
 
-// Analyse is a pure function of what was read.
-func (f *Facts) Analyse(now time.Time) *Triage {
-	t := &Triage{Query: f.query, Window: f.Window, Since: f.since, At: now, Ended: len(f.Closed), Open: len(f.Open),
+// Analyze derives the result from the facts.
+func (f *Facts) Analyze(now time.Time) *Result {
+	t := &Result{Query: f.query, Window: f.Window, Since: f.since, At: now, Ended: len(f.Closed), Open: len(f.Open),
 		More: f.more, MoreOpen: f.moreOpen}
 	for _, r := range f.Closed {
 		if t.From.IsZero() || r.Close.Before(t.From) {
@@ -157,13 +157,13 @@ func (f *Facts) Analyse(now time.Time) *Triage {
 	})
 	tasks := slices.DeleteFunc(slices.Clone(f.Closed), func(r runspkg.Run) bool { return r.Type == ace.ExperimentWorkflow })
 	t.Slowest = Top(tasks, func(r runspkg.Run) float64 { return float64(r.Age(r.Close)) })
-	t.Dearest = Top(tasks, func(r runspkg.Run) float64 { return UsageOf(r).CostUSD })
+	t.MostExpensive = Top(tasks, func(r runspkg.Run) float64 { return UsageOf(r).CostUSD })
 	t.Largest = Top(tasks, func(r runspkg.Run) float64 { return float64(Tokens(r)) })
 	f.phases(t, tasks)
 	return t
 }
 
-// Tokens is how many tokens a run took, as its summary says.
+// Tokens returns the number of tokens in a run's summary.
 func Tokens(r runspkg.Run) int64 {
 	u := UsageOf(r)
 	return u.InputTokens + u.OutputTokens
@@ -176,7 +176,7 @@ func UsageOf(r runspkg.Run) ace.Usage {
 	return r.Summary.Usage
 }
 
-// Top is the runs of which there is most, most first; those with nothing are left out.
+// Top returns the runs with the largest values, largest first, without zeros.
 func Top(runs []runspkg.Run, of func(runspkg.Run) float64) []runspkg.Run {
 	var best []runspkg.Run
 	for _, r := range runs {
@@ -200,16 +200,16 @@ func bad(r runspkg.Run) bool {
 	return !r.Open() && r.Exit != ace.Success && r.Exit != ace.Running && r.Exit != ace.Continued
 }
 
-// groupKey is what makes two failures the same.
+// groupKey identifies a group of failures.
 type groupKey struct {
-	kind            ace.ExitStatus
-	what            string
-	phase           ace.Phase
-	activity, shape string
-	dataset         string
+	kind              ace.ExitStatus
+	what              string
+	phase             ace.Phase
+	activity, pattern string
+	dataset           string
 }
 
-func (f *Facts) group(t *Triage) {
+func (f *Facts) group(t *Result) {
 	groups := map[groupKey]*FailureGroup{}
 	var order []*FailureGroup
 	for _, r := range f.Closed {
@@ -220,12 +220,12 @@ func (f *Facts) group(t *Triage) {
 		if !known {
 			continue
 		}
-		t.Troubled++
+		t.Grouped++
 		k := f.keyOf(r, e)
 		g := groups[k]
 		ex := Example{Run: r, At: r.Close, Message: e.Failure.Message, Note: f.Notes[r.RunID]}
 		if g == nil {
-			g = &FailureGroup{Kind: k.kind, Type: k.what, Phase: k.phase, Activity: k.activity, Dataset: k.dataset, Pattern: k.shape,
+			g = &FailureGroup{Kind: k.kind, Type: k.what, Phase: k.phase, Activity: k.activity, Dataset: k.dataset, Pattern: k.pattern,
 				Last: ex, Trend: make([]float64, TrendBuckets)}
 			groups[k] = g
 			order = append(order, g)
@@ -258,7 +258,7 @@ func BucketOf(at, from, to time.Time) int {
 	return min(int(float64(TrendBuckets)*float64(max(at.Sub(from), 0))/float64(span)), TrendBuckets-1)
 }
 
-// why is why a run ended badly; false while that is not read.
+// why returns why a run failed; false if its history is not read yet.
 func (f *Facts) why(r runspkg.Run) (Ending, bool) {
 	if r.Exit == ace.Wrong {
 		return Ending{Failure: ace.Failure{Kind: ace.Wrong, Message: verdict(r.Summary)}}, true
@@ -267,12 +267,12 @@ func (f *Facts) why(r runspkg.Run) (Ending, bool) {
 	return e, known
 }
 
-// verdict tells what the summary says of a run whose answer was wrong. The reason itself
-// stands only in its history, which is read for the examples.
+// verdict describes a wrong answer from the summary. The details are only in the history, which is read for
+// examples.
 func verdict(s *ace.Summary) string {
 	switch {
 	case s == nil:
-		return "wrong answer; the run left no summary"
+		return "wrong answer; the run has no summary"
 	case s.Skills == 0:
 		return "wrong answer without any tool call"
 	case s.SkillsOK == 0:
@@ -280,16 +280,16 @@ func verdict(s *ace.Summary) string {
 	case s.SkillsOK < s.Skills:
 		return "wrong answer; some tool calls failed"
 	}
-	return "wrong answer though every tool call succeeded"
+	return "wrong answer; every tool call succeeded"
 }
 
 func (f *Facts) keyOf(r runspkg.Run, e Ending) groupKey {
-	k := groupKey{kind: r.Exit, what: e.Failure.Type, activity: e.Activity, shape: e.Shape}
-	if k.shape == "" {
-		k.shape = Normalise(e.Failure.Message)
+	k := groupKey{kind: r.Exit, what: e.Failure.Type, activity: e.Activity, pattern: e.Pattern}
+	if k.pattern == "" {
+		k.pattern = Normalize(e.Failure.Message)
 	}
-	if k.shape == "" {
-		k.shape = "(no message)"
+	if k.pattern == "" {
+		k.pattern = "(no message)"
 	}
 	if r.Exit == ace.Wrong {
 		k.dataset = r.Dataset
@@ -302,8 +302,8 @@ func (f *Facts) keyOf(r runspkg.Run, e Ending) groupKey {
 	return k
 }
 
-// phases works out the percentiles, over what the memos have and what was read besides.
-func (f *Facts) phases(t *Triage, tasks []runspkg.Run) {
+// phases computes the percentiles of the step times from memos and histories.
+func (f *Facts) phases(t *Result, tasks []runspkg.Run) {
 	times := map[string][]float64{}
 	worst := map[string]runspkg.Run{}
 	most := map[string]float64{}
@@ -329,7 +329,7 @@ func (f *Facts) phases(t *Triage, tasks []runspkg.Run) {
 			for _, s := range read {
 				add(r, s.Step, s.Ms)
 			}
-		case !bad(r) || r.Exit == ace.Wrong: // one that failed may not have come to the end of a step
+		case !bad(r) || r.Exit == ace.Wrong: // a failed run may have ended within a step
 			t.PhaseUnknown++
 		}
 	}
@@ -341,7 +341,7 @@ func (f *Facts) phases(t *Triage, tasks []runspkg.Run) {
 	}
 }
 
-// stepNames lists the contract's steps in their order, then others by name.
+// stepNames returns the contract's steps in their order, then others by name.
 func stepNames(times map[string][]float64) []string {
 	var names, others []string
 	for _, step := range ace.Steps() {
@@ -358,7 +358,7 @@ func stepNames(times map[string][]float64) []string {
 	return append(names, others...)
 }
 
-// rank is the nearest-rank percentile of sorted values, 0 where there are none.
+// rank returns the nearest-rank percentile of sorted values, or 0 for an empty list.
 func rank(sorted []float64, p int) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -366,11 +366,11 @@ func rank(sorted []float64, p int) float64 {
 	return sorted[max((len(sorted)*p+99)/100, 1)-1]
 }
 
-// exactRuns is how many runs a query names one by one.
+// exactRuns is the largest number of runs that a query names individually.
 const exactRuns = 20
 
-// Query is a visibility query for the runs of the group: exactly them where they are few,
-// else all that ended in the same way in the same time.
+// Query returns a visibility query for the runs of the group: exactly these runs if they are few, otherwise all
+// runs that ended the same way in the same period.
 func (g FailureGroup) Query() string {
 	if g.Count <= exactRuns && g.Count == len(g.Runs) {
 		ids := make([]string, 0, len(g.Runs))
@@ -387,7 +387,7 @@ func (g FailureGroup) Query() string {
 	return strings.Join(parts, " AND ")
 }
 
-// Exact tells whether Query finds the runs of the group and no others.
+// Exact reports whether Query finds only the runs of the group.
 func (g FailureGroup) Exact() bool { return g.Count <= exactRuns && g.Count == len(g.Runs) }
 
 func (g FailureGroup) statusQuery() string {

@@ -325,12 +325,12 @@ func (a *Actor) Verify(s tui.Shell, strict bool) {
 		}
 		return
 	}
-	a.controls.VerifyRuns(histories.VerifyWish{Runs: slices.Clone(a.listing.Marks.Runs), Strict: strict})
+	a.controls.VerifyRuns(histories.VerifyRequest{Runs: slices.Clone(a.listing.Marks.Runs), Strict: strict})
 	s.Open("verified")
 }
 
 // VerifyAll verifies all runs that match the list's query.
 func (a *Actor) VerifyAll(s tui.Shell, strict bool) {
-	a.controls.VerifyRuns(histories.VerifyWish{Query: a.listing.Runs.Query, Strict: strict})
+	a.controls.VerifyRuns(histories.VerifyRequest{Query: a.listing.Runs.Query, Strict: strict})
 	s.Open("verified")
 }

@@ -75,7 +75,7 @@ type Controls interface {
 	// VerifyRun verifies the selected run in the time machine.
 	VerifyRun(strict bool)
 	// VerifyRuns verifies many runs.
-	VerifyRuns(histories.VerifyWish)
+	VerifyRuns(histories.VerifyRequest)
 }
 
 // Actions change runs, sessions and runners. They do I/O and are called inside commands.

@@ -39,7 +39,7 @@ func (r summaryRow) write(w *widget.Writer) {
 	writeMetrics(w, d)
 	w.Say(w.S.Text, "")
 	w.Say(w.S.Muted, " compared "+widget.Counted(d.A.Events+d.B.Events, "event")+" in "+
-		widget.Took(r.of.Took, w.S.Glyphs))
+		widget.Took(r.of.Duration, w.S.Glyphs))
 }
 
 // equalRow is n pairs of equal steps in a row.

@@ -42,7 +42,7 @@ var compareFilters = []struct {
 	{"fixed", []experiments.Flip{experiments.FlipFixed}},
 	{"broken", []experiments.Flip{experiments.FlipBroken}},
 	{"both wrong", []experiments.Flip{experiments.FlipBothWrong}},
-	{"both correct", []experiments.Flip{experiments.FlipBothRight}},
+	{"both correct", []experiments.Flip{experiments.FlipBothCorrect}},
 	{"ungraded", []experiments.Flip{experiments.FlipUnjudged}},
 	{"eval", nil},
 }
@@ -339,7 +339,7 @@ func flipLabel(f experiments.Flip, s theme.Styles) (string, theme.Ink) {
 		return g.Success + g.Arrow + g.Wrong + " broken", s.Wrong
 	case experiments.FlipBothWrong:
 		return g.Wrong + " both wrong", s.Muted
-	case experiments.FlipBothRight:
+	case experiments.FlipBothCorrect:
 		return g.Success + " both correct", s.Text
 	}
 	return g.Unknown + " ungraded", s.Muted
@@ -409,8 +409,8 @@ func compared(c *experiments.Comparison, w *widget.Writer, g theme.Glyphs) []Com
 	}
 	return append(rows, count("tokens", a.Tokens, b.Tokens),
 		ComparedNumber{"per correct answer", perCorrect(a, g), perCorrect(b, g), ""},
-		span("mean task time", a.MeanTookMS, b.MeanTookMS),
-		span("total time", float64(c.A.Took(w.Now).Milliseconds()), float64(c.B.Took(w.Now).Milliseconds())),
+		span("mean task time", a.MeanDurationMS, b.MeanDurationMS),
+		span("total time", float64(c.A.Duration(w.Now).Milliseconds()), float64(c.B.Duration(w.Now).Milliseconds())),
 		count("bullets", int64(a.Bullets), int64(b.Bullets)),
 		count("operations accepted", int64(a.Accepted), int64(b.Accepted)),
 		count("operations rejected", int64(a.Rejected), int64(b.Rejected)))

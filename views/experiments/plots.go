@@ -148,7 +148,7 @@ func facts(w *widget.Writer, x *experiments.Series) {
 	if p.TotalEpochs > 1 {
 		l.Add(s.Text, ", epoch "+text.Count(int64(p.Epoch))+" of "+text.Count(int64(p.TotalEpochs)))
 	}
-	w.End(l.Add(s.Text, dot+tasksCell(p, g)+" tasks").Add(s.Muted, dot+seriesDuration(x, w)+dot+"a task "+durationOrDash(t.MeanTookMS, g)))
+	w.End(l.Add(s.Text, dot+tasksCell(p, g)+" tasks").Add(s.Muted, dot+seriesDuration(x, w)+dot+"a task "+durationOrDash(t.MeanDurationMS, g)))
 	w.End(w.Line().Add(s.Muted, " accuracy ").Add(s.Strong, rateCell(t.Accuracy, g)).Add(s.Text, ", "+lastCount(x)+" "+rateCell(lastRate(x), g)).
 		Add(s.Muted, dot+"eval ").Add(s.Strong, evalCell(p.Eval, g)))
 	w.End(w.Line().Add(s.Muted, " playbook ").Add(s.Text, text.Count(int64(p.Bullets))+" bullets").
@@ -198,7 +198,7 @@ func seriesDuration(x *experiments.Series, w *widget.Writer) string {
 	if x.Reading {
 		return "reading"
 	}
-	return text.Took(x.Took(w.Now))
+	return text.Took(x.Duration(w.Now))
 }
 
 func durationOrDash(ms float64, g theme.Glyphs) string {
@@ -216,7 +216,7 @@ func perCorrect(t experiments.Totals, g theme.Glyphs) string {
 	case t.Cost == 0:
 		return text.Count(int64(t.TokensPerRight+0.5)) + " tokens"
 	}
-	return console.CostCell(ace.Usage{CostUSD: t.CostPerRight}, g)
+	return console.CostCell(ace.Usage{CostUSD: t.CostPerCorrect}, g)
 }
 
 // comparedFacts writes one line per experiment, with the mark of its curve.
@@ -263,7 +263,7 @@ func Plot(list []*experiments.Series, m experiments.Metric, window int, byTime b
 }
 
 func newPlot(list []*experiments.Series, o plotOptions, s theme.Styles) widget.Plot {
-	if o.metric == experiments.MetricCost && experiments.Free(list...) {
+	if o.metric == experiments.MetricCost && experiments.WithoutCost(list...) {
 		o.metric = experiments.MetricTokens
 	}
 	p := widget.Plot{Title: o.title(s.Glyphs), X: widget.Axis{Format: widget.CountTick, Whole: true, Zero: true, Unit: "tasks"}, Y: yAxis(o.metric), Empty: "no closed task yet"}

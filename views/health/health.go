@@ -74,7 +74,7 @@ func (v *health) nextProblem(by int) {
 		}
 	}
 	for i := at + by; i >= 0 && i < len(rows); i += by {
-		if v.at(rows[i]).State != system.CheckFine {
+		if v.at(rows[i]).State != system.CheckOK {
 			v.list.Cursor = rows[i]
 			v.list.Reveal()
 			return
@@ -176,9 +176,9 @@ func (v *health) Draw(now time.Time, focused bool) []string {
 // head summarizes the checks.
 func (v *health) head(now time.Time) string {
 	s := v.Styles
-	wrong, odd := system.Wrong(v.checks), 0
+	wrong, odd := system.CountErrors(v.checks), 0
 	for _, c := range v.checks {
-		if c.State == system.CheckOdd {
+		if c.State == system.CheckWarning {
 			odd++
 		}
 	}
@@ -203,7 +203,7 @@ func (v *health) head(now time.Time) string {
 func (v *health) advice() []string {
 	c, _ := v.selected()
 	for _, other := range v.checks {
-		if c.Advice == "" && other.State == system.CheckWrong {
+		if c.Advice == "" && other.State == system.CheckError {
 			c = other
 		}
 	}
@@ -219,9 +219,9 @@ func (v *health) advice() []string {
 // checkMark returns the mark of a check.
 func checkMark(state system.CheckState, s theme.Styles) theme.Mark {
 	switch state {
-	case system.CheckWrong:
+	case system.CheckError:
 		return theme.Mark{Glyph: s.Glyphs.Failed, Word: "error", Ink: s.Error}
-	case system.CheckOdd:
+	case system.CheckWarning:
 		return theme.Mark{Glyph: s.Glyphs.Unknown, Word: "warn", Ink: s.Warning}
 	}
 	return theme.Mark{Glyph: s.Glyphs.Success, Word: "ok", Ink: s.Success}
@@ -235,7 +235,7 @@ func (v *health) row(c system.Check, width int, plain bool, now time.Time) strin
 		age = text.Span(now.Sub(c.At))
 	}
 	ink := s.Text
-	if c.State != system.CheckFine {
+	if c.State != system.CheckOK {
 		ink = m.Ink
 	}
 	name := widget.Clamp(width/4, 14, 28)

@@ -32,8 +32,8 @@ func lineageCellsOf(n *histories.LineageNode, s theme.Styles) lineageCells {
 	c := lineageCells{branch: branchOf(n, g), name: console.NameOf(n.Run), status: console.StatusMark(n.Run, s),
 		cost: console.CostOf(n.Run, n.Run.Start, s), at: g.Dash, changed: g.Dash, answer: g.Dash,
 		effect: cmp.Or(string(n.Effect), g.Dash)}
-	if n.Nth > 0 {
-		c.name += " run " + strconv.Itoa(n.Nth)
+	if n.RunNumber > 0 {
+		c.name += " run " + strconv.Itoa(n.RunNumber)
 	}
 	if f := n.Run.Fork; f != nil {
 		c.at = strconv.FormatInt(f.Event, 10) + " " + text.Safe(string(f.Phase), " ")

@@ -67,7 +67,7 @@ func (v *fileList) Draw(now time.Time, focused bool) []string {
 	return v.table.Draw(v.Styles, focused, func(i int) []widget.Cell { return v.row(s, s.Files[i], now) })
 }
 
-func (v *fileList) row(s *logs.Logs, f logs.LogFile, now time.Time) []widget.Cell {
+func (v *fileList) row(s *logs.Logs, f logs.File, now time.Time) []widget.Cell {
 	g := v.Styles.Glyphs
 	name, speed, ink := nameIn(s, f.Path), g.Dash, v.Styles.Text
 	if f.Path == v.Want.file {

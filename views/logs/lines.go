@@ -59,8 +59,8 @@ func (v *Lines) Refresh() { v.refresh() }
 
 func (v *Lines) Title() string {
 	title := "Logs"
-	if s := v.shown(); s != nil && s.Why != "" {
-		title += " " + text.Safe(s.Why, " ")
+	if s := v.shown(); s != nil && s.Description != "" {
+		title += " " + text.Safe(s.Description, " ")
 	}
 	return title
 }
@@ -146,7 +146,7 @@ func (v *Lines) pickLines() {
 	v.Picked = v.picker.pick(v.Want, s)
 }
 
-func (v *Lines) Entry(number int64) logs.LogEntry {
+func (v *Lines) Entry(number int64) logs.Entry {
 	s := v.shown()
 	return s.Lines[number-s.First]
 }
@@ -175,16 +175,16 @@ func (v *Lines) Find(s tui.Shell, typed string) tea.Cmd {
 	return nil
 }
 
-func (v *Lines) hit(e logs.LogEntry) bool {
+func (v *Lines) hit(e logs.Entry) bool {
 	return v.search != nil && v.search.MatchString(e.Text)
 }
 
 // IsError reports whether a line is an error or a note about a file.
-func IsError(e logs.LogEntry) bool {
+func IsError(e logs.Entry) bool {
 	return e.Note != "" || logfile.LevelOf([]byte(e.Text)) == logfile.Error
 }
 
-func (v *Lines) jump(s tui.Shell, step int, is func(logs.LogEntry) bool, none string) {
+func (v *Lines) jump(s tui.Shell, step int, is func(logs.Entry) bool, none string) {
 	v.pickLines()
 	if !v.seek(step, is) {
 		s.Note(none)
@@ -192,7 +192,7 @@ func (v *Lines) jump(s tui.Shell, step int, is func(logs.LogEntry) bool, none st
 }
 
 // seek moves the cursor to the next line that satisfies is. It reports false if there is no such line.
-func (v *Lines) seek(step int, is func(logs.LogEntry) bool) bool {
+func (v *Lines) seek(step int, is func(logs.Entry) bool) bool {
 	for i := v.at() + step; i >= 0 && i < len(v.Picked); i += step {
 		if is(v.Entry(v.Picked[i])) {
 			v.goTo(i)
@@ -258,7 +258,7 @@ func (v *Lines) Draw(_ time.Time, focused bool) []string {
 }
 
 // open returns the selected lines that are not terminated yet. They are drawn last.
-func (v *Lines) open(s *logs.Logs) (open []logs.LogEntry) {
+func (v *Lines) open(s *logs.Logs) (open []logs.Entry) {
 	for _, e := range s.Open {
 		if v.Want.Level == logfile.Unknown && (v.Want.file == "" || v.Want.file == e.File) &&
 			(!v.Want.mention || logs.Mentions([]byte(e.Text), s.Mention)) {
@@ -326,8 +326,8 @@ func (v *Lines) head(s *logs.Logs) (lines []string) {
 	if s.Err != "" {
 		lines = append(lines, v.Problem(v.Styles.Error, s.Err))
 	}
-	if s.Trouble != "" {
-		lines = append(lines, v.Problem(v.Styles.Warning, s.Trouble))
+	if s.Problem != "" {
+		lines = append(lines, v.Problem(v.Styles.Warning, s.Problem))
 	}
 	for _, f := range s.Files {
 		if f.State == logfile.Unreadable && len(lines) < 3 {

@@ -198,7 +198,7 @@ func (p *picker) pick(want selection, s *logs.Logs) []int64 {
 	return p.picked
 }
 
-func (p *picker) wanted(e logs.LogEntry, mention []string) bool {
+func (p *picker) wanted(e logs.Entry, mention []string) bool {
 	if p.want.file != "" && e.File != p.want.file {
 		return false
 	}

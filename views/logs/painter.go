@@ -38,7 +38,7 @@ const (
 )
 
 // rows draws an entry: with a pointer at the cursor, and an ellipsis after an unterminated line.
-func (p *painter) rows(e logs.LogEntry, cursor, open bool) []string {
+func (p *painter) rows(e logs.Entry, cursor, open bool) []string {
 	spans := p.spans(e)
 	if open {
 		spans = append(spans, span{p.s.Muted, p.s.Glyphs.Ellipsis})
@@ -103,7 +103,7 @@ func skipCells(spans []span, cells int) []span {
 }
 
 // spans splits an entry into time, level, message and fields, as far as they are known.
-func (p *painter) spans(e logs.LogEntry) (out []span) {
+func (p *painter) spans(e logs.Entry) (out []span) {
 	s := p.s
 	add := func(ink theme.Ink, t string) {
 		if t != "" {
@@ -136,7 +136,7 @@ func (p *painter) spans(e logs.LogEntry) (out []span) {
 	if n := int64(len(e.Text)-len(body)) + e.Cut; n > 0 && (p.raw || rec.Form == logfile.Plain) {
 		add(s.Muted, " ("+text.Count(n)+" more bytes)")
 	}
-	if e.Torn {
+	if e.Incomplete {
 		add(s.Muted, " (incomplete)")
 	}
 	return out

@@ -39,28 +39,28 @@ type browser struct {
 	controls console.Controls
 	location *time.Location
 	feed     Feed
-	books    *playbooks.Books
+	books    *playbooks.Playbooks
 	remote   bool
 	shown    bool
-	Sent     playbooks.BookWish
+	Sent     playbooks.Ask
 
 	Mode   mode
 	branch string // name of the chosen branch, "" for the one changed last
 	seq    int    // selected version, -1 follows the newest
 	Bullet string // ID of the selected bullet
-	pairA  playbooks.BookMark
-	pairB  playbooks.BookMark
-	marks  []playbooks.BookMark
+	pairA  playbooks.VersionRef
+	pairB  playbooks.VersionRef
+	marks  []playbooks.VersionRef
 	Order  bulletOrder
 	query  string // search text, in lower case
 
 	rows  rowCache
-	at    [4]int                // selected row by mode; bullets and versions are found by ID
-	RowBy *playbooks.BookSource // merge on the detail's line, nil until its cursor moves
+	at    [4]int            // selected row by mode; bullets and versions are found by ID
+	RowBy *playbooks.Source // merge on the detail's line, nil until its cursor moves
 }
 
 // chosen returns the selected version, or nil until it is read.
-func (s *browser) chosen() *playbooks.BookAt {
+func (s *browser) chosen() *playbooks.VersionDetail {
 	if s.books == nil {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (s *browser) want() {
 	if !s.shown {
 		return
 	}
-	w := playbooks.BookWish{Branch: s.branch, Seq: s.seq, Around: -1, Bullets: s.Mode == bulletMode || s.Mode == HealthMode,
+	w := playbooks.Ask{Branch: s.branch, Seq: s.seq, Around: -1, Bullets: s.Mode == bulletMode || s.Mode == HealthMode,
 		Health: s.Mode == HealthMode, Compare: s.Mode == diffMode, Run: s.run()}
 	if s.seq >= 0 {
 		w.Around = s.seq / windowStep * windowStep
@@ -114,7 +114,7 @@ func (s *browser) run() playbooks.RunKey {
 }
 
 // selectedSource returns the merge that wrote the selected row, or nil if it is unknown.
-func (s *browser) selectedSource() *playbooks.BookSource {
+func (s *browser) selectedSource() *playbooks.Source {
 	at := s.chosen()
 	switch s.Mode {
 	case bulletMode:
@@ -124,7 +124,7 @@ func (s *browser) selectedSource() *playbooks.BookSource {
 	case versionMode:
 		if at != nil && at.Seq > 0 && at.Seq == s.seqNow() && at.Branch == s.books.Branch.Name {
 			r := at.Record
-			return &playbooks.BookSource{Branch: at.Branch, Seq: at.Seq, Version: at.Hash, At: r.At, TaskID: r.TaskID,
+			return &playbooks.Source{Branch: at.Branch, Seq: at.Seq, Version: at.Hash, At: r.At, TaskID: r.TaskID,
 				WorkflowID: r.WorkflowID, RunID: r.RunID}
 		}
 	case HealthMode:
@@ -143,7 +143,7 @@ func (s *browser) selectedSource() *playbooks.BookSource {
 }
 
 // bulletLife returns a bullet of the selected version, or nil.
-func (s *browser) bulletLife(id string) *playbooks.BulletLife {
+func (s *browser) bulletLife(id string) *playbooks.BulletHistory {
 	at := s.chosen()
 	if at == nil || id == "" {
 		return nil
@@ -154,7 +154,7 @@ func (s *browser) bulletLife(id string) *playbooks.BulletLife {
 	return nil
 }
 
-func (s *browser) finding() *playbooks.BookFinding {
+func (s *browser) finding() *playbooks.Finding {
 	if s.books == nil || s.books.Health == nil {
 		return nil
 	}
@@ -214,7 +214,7 @@ func (s *browser) compare() bool {
 	if s.books == nil || s.books.Branch.Name == "" {
 		return false
 	}
-	now := playbooks.BookMark{Branch: s.books.Branch.Name, Seq: s.seqNow()}
+	now := playbooks.VersionRef{Branch: s.books.Branch.Name, Seq: s.seqNow()}
 	a, b := now, now
 	switch {
 	case len(s.marks) == 2:
@@ -240,8 +240,8 @@ func (s *browser) mark() {
 	if s.books == nil || s.books.Branch.Name == "" {
 		return
 	}
-	now := playbooks.BookMark{Branch: s.books.Branch.Name, Seq: s.seqNow()}
-	var kept []playbooks.BookMark
+	now := playbooks.VersionRef{Branch: s.books.Branch.Name, Seq: s.seqNow()}
+	var kept []playbooks.VersionRef
 	for _, m := range s.marks {
 		if m != now {
 			kept = append(kept, m)
@@ -263,7 +263,7 @@ func (s *browser) marked(branch string, seq int) bool {
 }
 
 // openRun opens the run of a merge on another screen.
-func (s *browser) openRun(shell tui.Shell, l *playbooks.BookSource, screen string) {
+func (s *browser) openRun(shell tui.Shell, l *playbooks.Source, screen string) {
 	if l == nil || l.WorkflowID == "" {
 		shell.Note("the run that wrote this is unknown")
 		return
@@ -276,7 +276,7 @@ func (s *browser) openRun(shell tui.Shell, l *playbooks.BookSource, screen strin
 }
 
 // eventOf returns the history event of a merge, or 0 until it is known.
-func (s *browser) eventOf(l *playbooks.BookSource) int64 {
+func (s *browser) eventOf(l *playbooks.Source) int64 {
 	if s.books == nil {
 		return 0
 	}

@@ -29,7 +29,7 @@ type detail struct {
 
 // lineLink is the target of a line.
 type lineLink struct {
-	by     *playbooks.BookSource
+	by     *playbooks.Source
 	bullet string
 }
 
@@ -191,7 +191,7 @@ func (w *detailWriter) write() (of string) {
 }
 
 // bullet writes a bullet: its text, counters, author and changes.
-func (w *detailWriter) bullet(l *playbooks.BulletLife) {
+func (w *detailWriter) bullet(l *playbooks.BulletHistory) {
 	s := w.S
 	w.End(w.Line().Add(s.Accent, text.Safe(l.Bullet.ID, " ")).Add(s.Muted, "  "+text.Safe(l.Bullet.Section, " ")))
 	w.Prose("", s.Text, l.Bullet.Content)
@@ -208,7 +208,7 @@ func (w *detailWriter) bullet(l *playbooks.BulletLife) {
 }
 
 // counters shows how often a bullet helped and harmed, over time.
-func (w *detailWriter) counters(l *playbooks.BulletLife) {
+func (w *detailWriter) counters(l *playbooks.BulletHistory) {
 	s, b := w.S, l.Bullet
 	at := w.chosen()
 	helpful, harmful := l.Counts.Sample(at.Seq, 20)
@@ -224,7 +224,7 @@ func (w *detailWriter) counters(l *playbooks.BulletLife) {
 }
 
 // source writes a merge: its task, version, age, events and reason.
-func (w *detailWriter) source(by *playbooks.BookSource, did string, ink theme.Ink) {
+func (w *detailWriter) source(by *playbooks.Source, did string, ink theme.Ink) {
 	s := w.S
 	l := w.Line().Add(s.Text, "   ").Add(s.Accent, console.OrDash(by.TaskID, s.Glyphs)).Add(ink, "  "+did)
 	l.Add(s.Muted, "  v"+strconv.Itoa(by.Seq))
@@ -241,7 +241,7 @@ func (w *detailWriter) source(by *playbooks.BookSource, did string, ink theme.In
 }
 
 // steps names the history events of a merge.
-func (w *detailWriter) steps(by *playbooks.BookSource) string {
+func (w *detailWriter) steps(by *playbooks.Source) string {
 	key := playbooks.RunKey{WorkflowID: by.WorkflowID, RunID: by.RunID}
 	st, known := w.books.Steps[key]
 	switch {
@@ -260,8 +260,8 @@ func (w *detailWriter) steps(by *playbooks.BookSource) string {
 }
 
 // changes writes the later changes of a bullet, newest first: rewording, then counters.
-func (w *detailWriter) changes(l *playbooks.BulletLife) {
-	var edits, tags []*playbooks.BulletTouch
+func (w *detailWriter) changes(l *playbooks.BulletHistory) {
+	var edits, tags []*playbooks.BulletEvent
 	for i := len(l.Touches) - 1; i >= 0; i-- {
 		switch t := &l.Touches[i]; t.Type {
 		case ace.OpAdd:
@@ -276,7 +276,7 @@ func (w *detailWriter) changes(l *playbooks.BulletLife) {
 }
 
 // touches writes a list of changes; all is their number, including those not kept.
-func (w *detailWriter) touches(title string, list []*playbooks.BulletTouch, all int) {
+func (w *detailWriter) touches(title string, list []*playbooks.BulletEvent, all int) {
 	if all == 0 {
 		return
 	}
@@ -295,7 +295,7 @@ func (w *detailWriter) touches(title string, list []*playbooks.BulletTouch, all 
 	}
 }
 
-func (w *detailWriter) touch(t *playbooks.BulletTouch) {
+func (w *detailWriter) touch(t *playbooks.BulletEvent) {
 	_, ink := console.OpMark(t.Type, w.S)
 	if t.Type == ace.OpTag {
 		l := w.Line().Add(w.S.Text, "   ").Add(w.S.Accent, console.OrDash(t.TaskID, w.S.Glyphs)).Add(ink, "  "+console.TagText(map[string]int{"helpful": t.Helpful, "harmful": t.Harmful, "neutral": t.Neutral}))
@@ -312,7 +312,7 @@ func (w *detailWriter) touch(t *playbooks.BulletTouch) {
 }
 
 // version writes a version: its author, reason, and operations with their outcomes.
-func (w *detailWriter) version(at *playbooks.BookAt) {
+func (w *detailWriter) version(at *playbooks.VersionDetail) {
 	s, g, r := w.S, w.S.Glyphs, at.Record
 	w.End(w.Line().Add(s.Accent, "v"+strconv.Itoa(at.Seq)).Add(s.Text, " of "+text.Safe(at.Branch, " ")).Add(s.Muted, "  "+console.Short(at.Hash, g)+"  "+widget.HowMany(r.Bullets, "bullet")))
 	if at.Seq == 0 {
@@ -382,7 +382,7 @@ func (w *detailWriter) difference(d diffRow) {
 }
 
 // found writes a finding and its bullets.
-func (w *detailWriter) found(f *playbooks.BookFinding) {
+func (w *detailWriter) found(f *playbooks.Finding) {
 	s := w.S
 	glyph, ink := findingMark(*f, s)
 	w.End(w.Line().Add(ink, glyph+" "+string(f.Severity)).Add(s.Strong, "  "+string(f.Kind)))

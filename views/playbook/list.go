@@ -26,8 +26,8 @@ type List struct {
 
 // Feed reads playbooks.
 type Feed interface {
-	console.Feed[*playbooks.Books]
-	Refine(playbooks.BookWish)
+	console.Feed[*playbooks.Playbooks]
+	Refine(playbooks.Ask)
 	// Again reads the playbooks again.
 	Again()
 }
@@ -113,7 +113,7 @@ func (s *browser) enter(shell tui.Shell, mode mode) {
 }
 
 // target returns the merge on the detail's line, or that of the selected row.
-func (s *browser) target() *playbooks.BookSource {
+func (s *browser) target() *playbooks.Source {
 	if s.RowBy != nil {
 		return s.RowBy
 	}
@@ -205,7 +205,7 @@ func (s *browser) wrong(i int) bool {
 	case diffMode:
 		return s.rows.diffs[i].kind == "removed"
 	}
-	return s.books.Health.Findings[i].Severity == playbooks.FindingBad
+	return s.books.Health.Findings[i].Severity == playbooks.SeverityError
 }
 
 // find moves to the nearest matching row, starting from rows after the cursor and wrapping around.
@@ -283,14 +283,14 @@ func (v *List) sync() {
 }
 
 // pair returns the requested difference, or nil until it is read.
-func (s *browser) pair() *playbooks.BookPair {
+func (s *browser) pair() *playbooks.Pair {
 	if s.books == nil || s.books.Compared == nil || s.books.Compared.A != s.pairA || s.books.Compared.B != s.pairB {
 		return nil
 	}
 	return s.books.Compared
 }
 
-func (s *browser) health() *playbooks.HealthOf {
+func (s *browser) health() *playbooks.VersionHealth {
 	if s.books == nil || s.books.Health == nil {
 		return nil
 	}
@@ -392,7 +392,7 @@ func (v *List) stateLine(now time.Time) string {
 }
 
 // sizeLine adds the size of the playbook over its versions, or the number of graded tasks.
-func (v *List) sizeLine(l *text.Line, at *playbooks.BookAt, sep string) {
+func (v *List) sizeLine(l *text.Line, at *playbooks.VersionDetail, sep string) {
 	s := v.Styles
 	if h := v.health(); v.Mode == HealthMode && h != nil {
 		l.Add(s.Muted, sep+widget.HowMany(h.Judged, "graded task"))
@@ -408,7 +408,7 @@ func (v *List) sizeLine(l *text.Line, at *playbooks.BookAt, sep string) {
 }
 
 // markName names a version, with its branch if the other version is of another branch.
-func markName(m, other playbooks.BookMark) string {
+func markName(m, other playbooks.VersionRef) string {
 	name := "v" + strconv.Itoa(m.Seq)
 	if m.Branch != other.Branch {
 		name = text.Safe(m.Branch, " ") + " " + name
@@ -440,7 +440,7 @@ func (v *List) empty() []string {
 		return []string{text.Safe(v.pair().Err, " ")}
 	case v.Mode == diffMode:
 		return []string{"no difference"}
-	case at == nil || !at.Blamed || v.Mode == HealthMode && v.health() == nil:
+	case at == nil || !at.HasBullets || v.Mode == HealthMode && v.health() == nil:
 		return []string{"reading the authors" + g.Ellipsis}
 	case v.Mode == HealthMode:
 		return []string{"no findings"}

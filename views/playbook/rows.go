@@ -32,12 +32,12 @@ func (o bulletOrder) String() string {
 
 // rowCache keeps the sorted bullets of a version and the rows of a difference.
 type rowCache struct {
-	of    *playbooks.BookAt
+	of    *playbooks.VersionDetail
 	order bulletOrder
 	list  []int // indexes of the bullets
 	byID  map[string]int
 
-	pair  *playbooks.BookPair
+	pair  *playbooks.Pair
 	diffs []diffRow
 }
 
@@ -48,7 +48,7 @@ type diffRow struct {
 	change *playbooks.BulletChange
 }
 
-func (r *rowCache) set(at *playbooks.BookAt, order bulletOrder) {
+func (r *rowCache) set(at *playbooks.VersionDetail, order bulletOrder) {
 	if r.of == at && r.order == order && r.byID != nil {
 		return
 	}
@@ -78,14 +78,14 @@ func (r *rowCache) set(at *playbooks.BookAt, order bulletOrder) {
 }
 
 // addedAt returns the time when a bullet was added, zero for the first version.
-func addedAt(l *playbooks.BulletLife) time.Time {
+func addedAt(l *playbooks.BulletHistory) time.Time {
 	if l.Added == nil {
 		return time.Time{}
 	}
 	return l.Added.At
 }
 
-func (r *rowCache) setPair(p *playbooks.BookPair) {
+func (r *rowCache) setPair(p *playbooks.Pair) {
 	if r.pair == p {
 		return
 	}
@@ -133,7 +133,7 @@ func newTables(g theme.Glyphs) [4]*widget.Table {
 const trendWidth = 8
 
 // trend plots helpful minus harmful over the versions since a bullet was added.
-func trend(l *playbooks.BulletLife, seq, width int, g theme.Glyphs) string {
+func trend(l *playbooks.BulletHistory, seq, width int, g theme.Glyphs) string {
 	helpful, harmful := l.Counts.Sample(seq, width)
 	for i := range helpful {
 		helpful[i] -= harmful[i]
@@ -141,7 +141,7 @@ func trend(l *playbooks.BulletLife, seq, width int, g theme.Glyphs) string {
 	return widget.Spark(helpful, width, g)
 }
 
-func bulletCells(l *playbooks.BulletLife, seq int, now time.Time, s theme.Styles) []widget.Cell {
+func bulletCells(l *playbooks.BulletHistory, seq int, now time.Time, s theme.Styles) []widget.Cell {
 	b := l.Bullet
 	age := s.Glyphs.Dash
 	if l.Added != nil {
@@ -184,12 +184,12 @@ func (s *browser) versionCells(seq int, now time.Time, st theme.Styles) []widget
 }
 
 // taskIn returns a version's task ID without the branch prefix.
-func taskIn(v playbooks.BookVersion) string {
+func taskIn(v playbooks.Version) string {
 	return strings.TrimPrefix(v.TaskID, v.Branch+"-")
 }
 
 // versionDelta shows what a version changed: "+2 ~1 −1", or its tags if it changed only counters.
-func versionDelta(v playbooks.BookVersion, g theme.Glyphs) string {
+func versionDelta(v playbooks.Version, g theme.Glyphs) string {
 	var parts []string
 	for _, p := range []struct {
 		glyph string
@@ -260,7 +260,7 @@ func signedCount(n int) string {
 	return strconv.Itoa(n)
 }
 
-func findingCells(f playbooks.BookFinding, s theme.Styles) []widget.Cell {
+func findingCells(f playbooks.Finding, s theme.Styles) []widget.Cell {
 	glyph, ink := findingMark(f, s)
 	bullets := s.Glyphs.Dash
 	if n := len(f.BulletIDs) + f.More; n > 0 {
@@ -269,11 +269,11 @@ func findingCells(f playbooks.BookFinding, s theme.Styles) []widget.Cell {
 	return []widget.Cell{{glyph + " " + string(f.Severity), ink}, {string(f.Kind), s.Text}, {bullets, s.Muted}, {oneLine(f.Text), s.Text}}
 }
 
-func findingMark(f playbooks.BookFinding, s theme.Styles) (string, theme.Ink) {
+func findingMark(f playbooks.Finding, s theme.Styles) (string, theme.Ink) {
 	switch f.Severity {
-	case playbooks.FindingBad:
+	case playbooks.SeverityError:
 		return s.Glyphs.Failed, s.Error
-	case playbooks.FindingDoubt:
+	case playbooks.SeverityWarning:
 		return s.Glyphs.Unknown, s.Warning
 	}
 	return s.Glyphs.Dot, s.Muted

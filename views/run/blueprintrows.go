@@ -14,14 +14,14 @@ import (
 )
 
 func blueprintRows(b *lister, d *histories.Detail) {
-	if d.Course != nil {
-		addFields(b, d, "blueprint", 0, runners.CourseFields(d.Course))
+	if d.BlueprintRun != nil {
+		addFields(b, d, "blueprint", 0, runners.CourseFields(d.BlueprintRun))
 	}
 }
 
 func resultRows(b *lister, d *histories.Detail) {
-	if d.Course != nil {
-		addFields(b, d, "result", d.CloseEvent, runners.ResultFields(d.Course))
+	if d.BlueprintRun != nil {
+		addFields(b, d, "result", d.CloseEvent, runners.ResultFields(d.BlueprintRun))
 	}
 }
 
@@ -134,7 +134,7 @@ func (w *inspection) blueprint() {
 const maxLogRows = 200
 
 func logRows(b *lister, d *histories.Detail) {
-	if d.Course == nil {
+	if d.BlueprintRun == nil {
 		return
 	}
 	for i := max(len(d.Log)-maxLogRows, 0); i < len(d.Log); i++ {
@@ -170,10 +170,10 @@ func (r logRow) failed() bool { return r.line.Kind == "error" }
 
 // blueprintLinks returns the sessions and the run that a blueprint run belongs to.
 func blueprintLinks(d *histories.Detail) (links []linkRow) {
-	if d.Course == nil {
+	if d.BlueprintRun == nil {
 		return nil
 	}
-	in := d.Course.Input
+	in := d.BlueprintRun.Input
 	session := func(what, id string) {
 		if id != "" {
 			w := sessions.SessionWorkflowID(id)

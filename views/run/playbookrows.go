@@ -88,7 +88,7 @@ func (r operationRow) Draw(l *line) {
 	if r.BulletID != "" {
 		l.add(ink, "["+text.Safe(r.BulletID, " ")+"] ")
 	}
-	old := r.d.Old[r.BulletID].Content
+	old := r.d.OldBullets[r.BulletID].Content
 	switch {
 	case r.Type == ace.OpTag:
 		l.add(ink, console.TagText(r.Metadata))
@@ -131,7 +131,7 @@ func (r operationRow) Inspect(w *inspection) {
 	w.field("bullet", r.BulletID)
 	w.field("section", r.Section)
 	w.field("because", r.Reason)
-	old, known := r.d.Old[r.BulletID]
+	old, known := r.d.OldBullets[r.BulletID]
 	if known && r.Section == "" {
 		w.field("section", old.Section)
 	}
@@ -261,7 +261,7 @@ func (r tagRow) Draw(l *line) {
 
 func (r tagRow) Inspect(w *inspection) {
 	w.field("bullet", r.text)
-	if b, ok := r.d.Old[r.text]; ok {
+	if b, ok := r.d.OldBullets[r.text]; ok {
 		w.field("section", b.Section)
 		w.Prose(" ", w.S.Muted, b.Content)
 	}

@@ -32,13 +32,13 @@ func troubleRows(b *lister, d *histories.Detail) {
 	if len(d.Missing) > 0 {
 		b.add("missing", 0, missingRow{textRow{name: "missing queries", text: strings.Join(d.Missing, "\n")}})
 	}
-	for i, x := range d.Sealed {
+	for i, x := range d.Encoded {
 		b.add("encoded", i, encodedRow{textRow{"payload", x.What + " " + x.Encoding, x.Event}, x})
 	}
 }
 
 func troubleRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
-	return strings.TrimPrefix(widget.Dropped(d.SealedDropped), ", "), s.Muted
+	return strings.TrimPrefix(widget.Dropped(d.EncodedDropped), ", "), s.Muted
 }
 
 // writeTrouble writes what went wrong with the run and with reading it.
@@ -214,7 +214,7 @@ func (r missingRow) Draw(l *line) {
 // encodedRow is a payload that cannot be read without its codec.
 type encodedRow struct {
 	textRow
-	x histories.Sealed
+	x histories.EncodedPayload
 }
 
 func (r encodedRow) Draw(l *line) {
@@ -339,7 +339,7 @@ func phasesTitle(d *histories.Detail, _ theme.Glyphs) string {
 	switch {
 	case len(d.Phase.Steps) == 0:
 		return "Activities"
-	case d.Course != nil:
+	case d.BlueprintRun != nil:
 		return "Life cycle"
 	}
 	return "Phases"
@@ -378,7 +378,7 @@ func (r phaseRow) Draw(l *line) {
 		m = l.S.Retry()
 	}
 	name := 10
-	if r.d.Course != nil {
+	if r.d.BlueprintRun != nil {
 		name = 18
 	}
 	l.add(m.Ink, m.Glyph+" "+text.Fit(text.Safe(string(st.Phase), " "), name, g.Ellipsis))

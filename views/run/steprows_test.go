@@ -65,12 +65,12 @@ func TestParseText(t *testing.T) {
 func TestRowsAreComparable(t *testing.T) {
 	label := "x"
 	d := &histories.Detail{Err: "e", Missing: []string{"q"}, Plan: "p", CallLog: &ace.Ref{},
-		Causes: []histories.Cause{{}, {}}, Sealed: []histories.Sealed{{}},
+		Causes: []histories.Cause{{}, {}}, Encoded: []histories.EncodedPayload{{}},
 		Pending: []histories.PendingActivity{{}}, Activities: []histories.Activity{{}},
 		BulletIDs: []string{"b"}, FailedTasks: []experiments.Finished{{}},
 		Experiment: &ace.ExperimentProgress{Epochs: []ace.EpochResult{{}}},
 		Calls:      histories.Calls(&histories.ToolCall{}),
-		Course: &histories.CourseState{Input: blueprintrun.Input{ParentRunID: "r"},
+		BlueprintRun: &histories.BlueprintRunState{Input: blueprintrun.Input{ParentRunID: "r"},
 			Result: &blueprintrun.Result{}}, Log: []runs.LogLine{{}}}
 	d.Phase.Failure, d.Phase.Answer, d.Input.Label, d.Input.Prompt = &ace.Failure{}, "a", &label, "p"
 	d.Phase.Steps = []ace.StepState{{Phase: ace.PhaseSkills, Usage: &ace.Usage{}}}

@@ -37,7 +37,7 @@ func taskRows(b *lister, d *histories.Detail) {
 }
 
 func taskTitle(d *histories.Detail, _ theme.Glyphs) string {
-	if d.Course != nil {
+	if d.BlueprintRun != nil {
 		return "Prompt"
 	}
 	return "Task"

@@ -391,7 +391,7 @@ func (v *Timeline) cellLook(c histories.Cell, sp *histories.Span) (string, theme
 	case histories.CellRetry:
 		return g.Shade, s.Retrying
 	case histories.CellRun:
-		if sp.State == histories.SpanCancelled {
+		if sp.State == histories.SpanCanceled {
 			return g.Full, s.Cancelled
 		}
 		return g.Full, s.Success
@@ -437,7 +437,7 @@ func (v *Timeline) spanGlyph(at int32) string {
 		return g.Running
 	case histories.SpanRetrying:
 		return g.Retry
-	case histories.SpanCancelled:
+	case histories.SpanCanceled:
 		return g.Cancelled
 	case histories.SpanContinued:
 		return g.Refresh

@@ -78,7 +78,7 @@ func (v *Timeline) Footer() string {
 		parts = append(parts, "not /"+text.Safe(v.filter.Exclude, " "))
 	}
 	if v.filter.Full {
-		parts = append(parts, "full text "+text.Took(l.Took))
+		parts = append(parts, "full text "+text.Took(l.FilterDuration))
 	}
 	n := text.Count(l.Total()) + " events"
 	if l.Matches != nil {
@@ -90,11 +90,11 @@ func (v *Timeline) Footer() string {
 	}
 	switch {
 	case l.Cut:
-		parts = append(parts, text.Count(l.Left)+" older not kept")
-	case l.Left > 0 && l.Reading:
-		parts = append(parts, text.Count(l.Left)+" being read")
-	case l.Left > 0:
-		parts = append(parts, text.Count(l.Left)+" not read")
+		parts = append(parts, text.Count(l.Unread)+" older not kept")
+	case l.Unread > 0 && l.Reading:
+		parts = append(parts, text.Count(l.Unread)+" being read")
+	case l.Unread > 0:
+		parts = append(parts, text.Count(l.Unread)+" not read")
 	}
 	return strings.Join(parts, " "+v.styles.Glyphs.Dot+" ")
 }
@@ -334,10 +334,10 @@ func (v *Timeline) openRun(s tui.Shell) tea.Cmd {
 	case l.Opened == nil || l.Opened.ID != id:
 		v.feed.Open(id)
 		s.Note("reading the event; press o again")
-	case l.Opened.Leads.WorkflowID == "":
+	case l.Opened.Target.WorkflowID == "":
 		s.Note("this event leads to no other run")
 	default:
-		to := l.Opened.Leads
+		to := l.Opened.Target
 		v.nav.GoFrom(to)
 		s.Note("now " + console.NameOf(to) + "; backspace leads back")
 	}

@@ -45,11 +45,11 @@ func (m *machine) drawState(w *widget.Writer) {
 	d, f := m.data, m.data.Frame
 	m.slider(w)
 	switch {
-	case d.Said != "":
-		w.Say(w.S.Warning, " "+text.Safe(d.Said, " "))
+	case d.Message != "":
+		w.Say(w.S.Warning, " "+text.Safe(d.Message, " "))
 	case d.Watched != "":
 		w.End(w.Line().Add(w.S.Muted, " watching ").Add(w.S.Strong, text.Safe(d.Watched, " ")).
-			Add(w.S.Text, " = "+text.Safe(d.Seen, " ")))
+			Add(w.S.Text, " = "+text.Safe(d.WatchedValue, " ")))
 	default:
 		w.Say(w.S.Muted, " recorded history, no code runs: r verifies, w watches a value")
 	}

@@ -223,7 +223,7 @@ func (v *replayPane) Copy() (what, copied string) {
 	case d == nil || d.Frame == nil:
 		return "", ""
 	case d.Watched != "":
-		return "value of " + d.Watched, d.Seen
+		return "value of " + d.Watched, d.WatchedValue
 	default:
 		return "event", fmt.Sprintf("%s event %d %s", d.WorkflowID, d.Frame.EventID, d.Frame.EventType)
 	}

@@ -25,7 +25,7 @@ type detail struct {
 	doc    widget.Document
 
 	key    string // of the row that is drawn
-	data   *triage.Triage
+	data   *triage.Result
 	second int64
 	wide   int
 }
@@ -114,7 +114,7 @@ func (w *findingWriter) title(m theme.Mark, say string) {
 	w.End(w.Line().Add(m.Ink, " "+m.Glyph+" "+text.Safe(m.Word, " ")).Add(w.S.Strong, "  "+say))
 }
 
-func (w *findingWriter) group(g triage.FailureGroup, t *triage.Triage) {
+func (w *findingWriter) group(g triage.FailureGroup, t *triage.Result) {
 	w.title(w.S.Status(string(g.Kind)), widget.HowMany(g.Count, "run")+", "+console.Percent(g.Share)+" of closed runs")
 	w.Prose("   ", w.S.Error, g.Pattern)
 	w.Say(w.S.Text, "")
@@ -251,7 +251,7 @@ func (w *findingWriter) bar(name string, ms, total float64) {
 	w.End(w.Line().Add(w.S.Muted, "   "+text.Fit(name, 10, "")+" "+text.FitLeft(widget.TookMS(ms, w.S.Glyphs), 8, "")+" ").Add(w.S.Accent, bar))
 }
 
-func (w *findingWriter) phase(p triage.PhaseStat, t *triage.Triage) {
+func (w *findingWriter) phase(p triage.PhaseStat, t *triage.Result) {
 	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(p.Phase, " ")).Add(w.S.Muted, "  "+widget.HowMany(p.Runs, "run")))
 	w.Say(w.S.Text, "")
 	for _, f := range []struct {

@@ -167,7 +167,7 @@ func (v *list) head(now time.Time) []string {
 	default:
 		l.Add(s.Muted, dot+"scanned "+text.Span(now.Sub(t.At))+" ago in "+text.Took(t.Scan.Took))
 	}
-	if t.More || t.Window != triage.TriageWindow {
+	if t.More || t.Window != triage.DefaultWindow {
 		l.Add(s.Muted, dot+"window "+text.Count(int64(t.Window))+" (+ -)")
 	}
 	lines := []string{l.String(s.Text)}

@@ -44,8 +44,8 @@ type list struct {
 	location *time.Location
 	feed     Feed
 	console.Pane
-	data     *triage.Triage
-	arranged *triage.Triage // data of the arranged list
+	data     *triage.Result
+	arranged *triage.Result // data of the arranged list
 	groups   []triage.FailureGroup
 	order    string
 	ordered  string // order of groups
@@ -58,7 +58,7 @@ type list struct {
 
 // Feed scans runs.
 type Feed interface {
-	console.Feed[*triage.Triage]
+	console.Feed[*triage.Result]
 	// SetWindow sets the number of closed runs to scan, SetSince their maximum age.
 	SetWindow(closed int)
 	SetSince(time.Duration)
@@ -198,7 +198,7 @@ func sortGroups(groups []triage.FailureGroup, order string) []triage.FailureGrou
 
 var kindOrder = []ace.ExitStatus{ace.Failed, ace.Timeout, ace.Wrong, ace.Canceled}
 
-func (v *list) parts(t *triage.Triage) []widget.SectionPart {
+func (v *list) parts(t *triage.Result) []widget.SectionPart {
 	phases := "no data"
 	if t.PhaseRuns > 0 {
 		phases = "over " + widget.HowMany(t.PhaseRuns, "run")
@@ -210,8 +210,8 @@ func (v *list) parts(t *triage.Triage) []widget.SectionPart {
 		}
 	}
 	failures := "none"
-	if t.Troubled > 0 {
-		failures = widget.HowMany(t.Troubled, "run") + ", by " + v.order
+	if t.Grouped > 0 {
+		failures = widget.HowMany(t.Grouped, "run") + ", by " + v.order
 		if t.GroupsDropped > 0 {
 			failures += ", " + text.Count(int64(t.GroupsDropped)) + " groups not listed"
 		}
@@ -224,7 +224,7 @@ func (v *list) parts(t *triage.Triage) []widget.SectionPart {
 		{"Retrying", retrying, len(t.Retrying), 5},
 		{"Failures", failures, len(t.Groups), 12},
 		{"Slowest", "", len(t.Slowest), 5},
-		{"Most expensive", remarkIfEmpty(t.Dearest, "no cost data"), len(t.Dearest), 5},
+		{"Most expensive", remarkIfEmpty(t.MostExpensive, "no cost data"), len(t.MostExpensive), 5},
 		{"Most tokens", remarkIfEmpty(t.Largest, "no token data"), len(t.Largest), 5},
 		{"Phases", phases, len(t.Phases), 0},
 	}
@@ -264,7 +264,7 @@ func (v *list) runsOf(part int) []runs.Run {
 	case partSlowest:
 		return v.arranged.Slowest
 	case partCostliest:
-		return v.arranged.Dearest
+		return v.arranged.MostExpensive
 	case partLargest:
 		return v.arranged.Largest
 	}
@@ -375,7 +375,7 @@ func (v *list) sort(s tui.Shell) {
 // resize changes the number of scanned runs.
 func (v *list) resize(s tui.Shell, by int) {
 	if v.window == 0 {
-		v.window = triage.TriageWindow
+		v.window = triage.DefaultWindow
 	}
 	at, _ := slices.BinarySearch(windows, v.window)
 	v.window = windows[widget.Clamp(at+by, 0, len(windows)-1)]

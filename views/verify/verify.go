@@ -112,7 +112,7 @@ func (v *list) again(s tui.Shell, other bool) {
 		s.Note("no runs verified yet")
 		return
 	}
-	w := v.data.Of
+	w := v.data.Request
 	w.Strict = w.Strict != other
 	v.controls.VerifyRuns(w)
 }
@@ -242,7 +242,7 @@ func (v *list) counts(d *histories.Verified) string {
 	s := v.Styles
 	l := &text.Line{Max: v.Width, Tail: s.Glyphs.Ellipsis}
 	l.Add(s.Strong, " "+text.Count(d.Done))
-	if d.Ended.IsZero() || d.Broken {
+	if d.Ended.IsZero() || d.Incomplete {
 		if d.Total > 0 {
 			l.Add(s.Text, " of "+text.Count(max(d.Total, d.Done)))
 		}
@@ -272,17 +272,17 @@ func (v *list) scope(d *histories.Verified, now time.Time) string {
 	case d.Ended.IsZero():
 		duration = now.Sub(d.Began)
 		l.Add(s.Running, " verifying  ")
-	case d.Broken:
+	case d.Incomplete:
 		l.Add(s.Warning, " stopped before the end  ")
 	}
-	l.Add(s.Muted, " "+timemachine.Judged(d.Of.Strict)+" "+s.Glyphs.Dot+" "+scopeOf(d.Of))
+	l.Add(s.Muted, " "+timemachine.Judged(d.Request.Strict)+" "+s.Glyphs.Dot+" "+scopeOf(d.Request))
 	if duration > 0 && d.Events > 0 {
 		l.Add(s.Muted, fmt.Sprintf(" %s %s events in %s", s.Glyphs.Dot, text.Count(d.Events), text.Took(duration)))
 	}
 	return text.Fit(l.String(s.Text), v.Width, s.Glyphs.Ellipsis)
 }
 
-func scopeOf(w histories.VerifyWish) string {
+func scopeOf(w histories.VerifyRequest) string {
 	switch n := len(w.Runs); {
 	case n > 0:
 		return widget.HowMany(n, "marked run")
@@ -357,7 +357,7 @@ func (d *detail) Draw(now time.Time, _ bool) []string {
 		d.of, d.top = key, 0
 	}
 	w := &widget.Writer{Doc: &d.doc, S: d.Styles, Width: d.Width, Now: now, Loc: d.v.location}
-	timemachine.Verdict(w, &r.Verdict, d.v.arranged.Of.Strict)
+	timemachine.Verdict(w, &r.Verdict, d.v.arranged.Request.Strict)
 	w.Section("Run", "")
 	w.Prose("   workflow  ", w.S.Text, text.Safe(r.Run.WorkflowID, " "))
 	w.Prose("   run       ", w.S.Text, text.Safe(r.Run.RunID, " "))

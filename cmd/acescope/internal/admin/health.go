@@ -38,14 +38,14 @@ func health(a *cli.App, ctx context.Context) error {
 		return unreachable(a, err)
 	}
 	defer done()
-	s := system.ReadSystem(ctx, healthDeps(a, e), cluster.Connection{Mode: string(e.Mode()), Address: e.Address()})
+	s := system.Read(ctx, healthDeps(a, e), cluster.Connection{Mode: string(e.Mode()), Address: e.Address()})
 	if err := writeHealth(a, s); err != nil {
 		return err
 	}
 	if s.Err != "" {
 		return &cli.ExitError{Code: cli.ExitUnreachable, Err: errors.New(s.Err)}
 	}
-	if n := system.Wrong(s.Checks(s.At)); n > 0 {
+	if n := system.CountErrors(s.Checks(s.At)); n > 0 {
 		return checksFailed(n)
 	}
 	return nil
@@ -76,7 +76,7 @@ func unreachable(a *cli.App, err error) error {
 func healthDeps(a *cli.App, e *engine.Engine) cluster.Deps {
 	dir, _ := a.DataDir() // the connection exists, so there is a data directory
 	return cluster.Deps{
-		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Books: e.Books, DataDir: dir,
+		Client: e.Client, Namespace: e.Namespace(), TaskQueue: ace.TaskQueue, Playbooks: e.Books, DataDir: dir,
 		Artifact: e.Artifacts.Get, Meter: a.Meter, Host: host(e, dir), Agents: a.AgentChecks(),
 	}
 }
@@ -189,7 +189,7 @@ func healthOf(s *system.System) healthLine {
 	checks := s.Checks(s.At)
 	p := s.Process
 	l := healthLine{
-		Type: "health", OK: system.Wrong(checks) == 0, At: s.At.UTC(), Mode: s.Mode, Address: s.Address,
+		Type: "health", OK: system.CountErrors(checks) == 0, At: s.At.UTC(), Mode: s.Mode, Address: s.Address,
 		Namespace: s.Space, Error: s.Err, Checks: []checkRow{}, Missing: append([]string{}, s.Attributes...),
 		Queues: []queueInfo{}, Runs: s.TotalRuns, Open: s.OpenRuns, Calls: []callInfo{}, DurationMS: cli.Millis(s.Took),
 		Process: &processInfo{p.PID, p.Goroutines, p.Heap, p.HeapSys, p.RSS, p.GCs},
@@ -225,7 +225,7 @@ func writeHealth(a *cli.App, s *system.System) error {
 		return cli.NewLines(a.Out).Write(l)
 	}
 	marks := map[system.CheckState]string{
-		system.CheckFine: "ok", system.CheckOdd: "WARNING", system.CheckWrong: "ERROR",
+		system.CheckOK: "ok", system.CheckWarning: "WARNING", system.CheckError: "ERROR",
 	}
 	w := cli.NewTable(a.Out)
 	for _, c := range l.Checks {

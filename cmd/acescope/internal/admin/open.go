@@ -182,7 +182,7 @@ func (c *fileConsole) run(ctx context.Context, quit func()) {
 	wg.Go(func() { c.load(ctx, quit) })
 	c.feeds.Run(ctx, cluster.Deps{
 		Client: client, TaskQueue: ace.TaskQueue, Screen: screenOf(c.frames), Artifact: c.artifacts(),
-		Books: c.books, NoBooks: c.whyNoBooks, Verify: verifyHere,
+		Playbooks: c.books, NoPlaybooks: c.whyNoBooks, Verify: verifyHere,
 	})
 }
 
@@ -190,7 +190,7 @@ func (c *fileConsole) run(ctx context.Context, quit func()) {
 func (c *fileConsole) rebuildBooks(ctx context.Context) {
 	working, _, end := c.feeds.Link.StartWork(ctx, "rebuilding the playbooks")
 	defer end()
-	problems, err := c.set.Books(working, c.books)
+	problems, err := c.set.Playbooks(working, c.books)
 	if err != nil && ctx.Err() == nil {
 		problems = append(problems, "the playbooks were not rebuilt: "+cli.OneLine(err))
 	}

@@ -56,7 +56,7 @@ func answerError(what string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return cli.ErrInterrupted
-	case errors.Is(err, context.DeadlineExceeded), cluster.Away(err):
+	case errors.Is(err, context.DeadlineExceeded), cluster.Unreachable(err):
 		return &cli.ExitError{Code: cli.ExitUnreachable, Err: fmt.Errorf(
 			`%s did not answer within %s; check that a worker is running ("acescope serve" starts one)`,
 			what, answerTimeout)}

@@ -98,7 +98,7 @@ type ChainLine struct {
 }
 
 // chainLineOf returns nil for a run that neither continues another run nor is continued.
-func chainLineOf(l cluster.Line) *ChainLine {
+func chainLineOf(l cluster.ChainPosition) *ChainLine {
 	if len(l.RunIDs) < 2 && l.Before == "" && l.After == "" {
 		return nil
 	}
@@ -130,12 +130,12 @@ func (a *App) ReadChain(ctx context.Context, e *engine.Engine, id, runID string)
 	}
 	var list []RunHistory
 	for i, events := range chain.Runs {
-		position := cluster.Line{RunIDs: chain.RunIDs, At: i, Before: chain.Before, After: chain.Partial}
+		position := cluster.ChainPosition{RunIDs: chain.RunIDs, At: i, Before: chain.Before, After: chain.Partial}
 		list = append(list, RunHistory{
 			Source: workflowID, Number: i + 1, History: historyfile.History{Events: events}, Chain: chainLineOf(position),
 		})
 	}
-	if gone := chain.Gone(); gone != "" {
+	if gone := chain.Incomplete(); gone != "" {
 		list[len(list)-1].ReadErr = errors.New("the chain is incomplete: " + gone)
 	}
 	return list, nil
@@ -154,7 +154,7 @@ func (a *App) ReadRun(ctx context.Context, e *engine.Engine, id, runID string) (
 	if err != nil {
 		return RunHistory{}, err
 	}
-	line, err := cluster.ReadLine(ctx, e.Client, e.Namespace(), workflowID, runID)
+	line, err := cluster.ReadChainPosition(ctx, e.Client, e.Namespace(), workflowID, runID)
 	return RunHistory{
 		Source: workflowID, Number: 1, History: historyfile.History{Events: events}, Chain: chainLineOf(line),
 	}, err

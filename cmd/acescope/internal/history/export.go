@@ -79,7 +79,7 @@ func export(a *cli.App, ctx context.Context, id string, f exportFlags) error {
 			return err
 		}
 	}
-	if missing := chain.Gone(); missing != "" {
+	if missing := chain.Incomplete(); missing != "" {
 		return fmt.Errorf("the export is incomplete: %s", missing)
 	}
 	return nil

@@ -48,7 +48,7 @@ func experimentList(a *cli.App, ctx context.Context) error {
 		return err
 	}
 	defer done()
-	list, more, err := experiments.ListExperiments(ctx, e.Client)
+	list, more, err := experiments.List(ctx, e.Client)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) e
 const plotLines = 14
 
 func readExperiment(ctx context.Context, e *engine.Engine, id string) (*experiments.Series, error) {
-	workflowID, err := experiments.ResolveExperiment(ctx, e.Client, id)
+	workflowID, err := experiments.Resolve(ctx, e.Client, id)
 	if err != nil {
 		return nil, err
 	}

@@ -103,8 +103,8 @@ func seriesLine(s *experiments.Series) ExperimentSeries {
 	return ExperimentSeries{
 		ExperimentRow: row, Input: in, Epochs: append([]ace.EpochResult{}, p.Epochs...), Runs: p.Runs,
 		PlaybookBefore: p.Before, PlaybookAfter: p.After,
-		CostPerCorrect: number(t.CostPerRight), TokensPerCorrect: number(t.TokensPerRight),
-		MeanTaskMS: number(t.MeanTookMS), Dropped: s.Dropped, Incomplete: s.Err, Failure: s.Failure,
+		CostPerCorrect: number(t.CostPerCorrect), TokensPerCorrect: number(t.TokensPerRight),
+		MeanTaskMS: number(t.MeanDurationMS), Dropped: s.Dropped, Incomplete: s.Err, Failure: s.Failure,
 	}
 }
 
@@ -136,7 +136,7 @@ type TaskLine struct {
 func taskLines(s *experiments.Series, window int) iter.Seq[TaskLine] {
 	cost := func(i int) float64 { return s.Tasks.Cost[i] }
 	all, rolling := s.Accuracy(0), s.Accuracy(window)
-	allCost, rollingCost := s.PerRight(0, cost), s.PerRight(window, cost)
+	allCost, rollingCost := s.PerCorrect(0, cost), s.PerCorrect(window, cost)
 	return func(yield func(TaskLine) bool) {
 		for i := range s.Tasks.Len() {
 			t := s.Tasks.Row(i)

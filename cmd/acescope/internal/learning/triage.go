@@ -18,7 +18,7 @@ import (
 
 // TriageCommand returns the command triage.
 func TriageCommand(a *cli.App) *cobra.Command {
-	var o triagesource.TriageOptions
+	var o triagesource.Options
 	cmd := &cobra.Command{
 		Use:   "triage",
 		Short: "Show why runs fail, which ones are retrying, and which ones are slow or expensive",
@@ -31,15 +31,15 @@ func TriageCommand(a *cli.App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.Query, "query", "q", "", "Temporal visibility query over the search attributes")
-	f.IntVar(&o.Window, "window", triagesource.TriageWindow, "number of closed runs to read, newest first")
+	f.IntVar(&o.Window, "window", triagesource.DefaultWindow, "number of closed runs to read, newest first")
 	f.DurationVar(&o.Since, "since", 0, "only runs that closed within this duration (default all)")
 	return cmd
 }
 
-func triage(a *cli.App, ctx context.Context, o triagesource.TriageOptions) error {
+func triage(a *cli.App, ctx context.Context, o triagesource.Options) error {
 	switch {
-	case o.Window < 1 || o.Window > triagesource.MaxTriage:
-		return cli.UsageError("--window %d: must be from 1 to %d", o.Window, triagesource.MaxTriage)
+	case o.Window < 1 || o.Window > triagesource.MaxWindow:
+		return cli.UsageError("--window %d: must be from 1 to %d", o.Window, triagesource.MaxWindow)
 	case o.Since < 0:
 		return cli.UsageError("--since %s: must be a duration above 0, such as 90m or 24h", o.Since)
 	}
@@ -50,7 +50,7 @@ func triage(a *cli.App, ctx context.Context, o triagesource.TriageOptions) error
 	defer done()
 	o.Namespace = e.Namespace()
 	progress, clear := triageProgress(a)
-	t, err := triagesource.ReadTriage(ctx, e.Client, o, progress)
+	t, err := triagesource.Read(ctx, e.Client, o, progress)
 	clear()
 	if err != nil {
 		return cli.QueryError(o.Query, err)
@@ -154,12 +154,12 @@ type phaseLine struct {
 	Worst string  `json:"max_run_id"`
 }
 
-func triageLine(t *triagesource.Triage) TriageLine {
+func triageLine(t *triagesource.Result) TriageLine {
 	l := TriageLine{
 		Type: "triage", Query: t.Query, Window: t.Window, SinceMS: cli.Millis(t.Since), At: t.At.UTC(),
-		Ended: t.Ended, Open: t.Open, More: t.More, MoreOpen: t.MoreOpen, Grouped: t.Troubled,
+		Ended: t.Ended, Open: t.Open, More: t.More, MoreOpen: t.MoreOpen, Grouped: t.Grouped,
 		Groups: []groupLine{}, Dropped: t.GroupsDropped, Retrying: []retryLine{},
-		Slowest: runLines(t.Slowest), Expensive: runLines(t.Dearest), MostTokens: runLines(t.Largest),
+		Slowest: runLines(t.Slowest), Expensive: runLines(t.MostExpensive), MostTokens: runLines(t.Largest),
 		Phases: []phaseLine{}, PhaseRuns: t.PhaseRuns, Sampled: t.PhaseSampled, Unknown: t.PhaseUnknown,
 		DurationMS: cli.Millis(t.Scan.Took),
 	}
@@ -202,9 +202,9 @@ func runLines(list []runs.Run) []cli.RunLine {
 // textRows bounds the rows of each table of runs.
 const textRows = 10
 
-func printTriage(out io.Writer, t *triagesource.Triage) error {
+func printTriage(out io.Writer, t *triagesource.Result) error {
 	w := cli.NewTable(out)
-	fmt.Fprintf(w, "%d closed and %d open runs; %d of them in %s\n", t.Ended, t.Open, t.Troubled,
+	fmt.Fprintf(w, "%d closed and %d open runs; %d of them in %s\n", t.Ended, t.Open, t.Grouped,
 		cli.Numbered(int64(len(t.Groups)+t.GroupsDropped), "group"))
 	fmt.Fprintf(w, "\nRETRYING (%d)\n", len(t.Retrying))
 	now := t.At
@@ -224,7 +224,7 @@ func printTriage(out io.Writer, t *triagesource.Triage) error {
 	for _, list := range []struct {
 		title string
 		runs  []runs.Run
-	}{{"SLOWEST", t.Slowest}, {"MOST EXPENSIVE", t.Dearest}, {"MOST TOKENS", t.Largest}} {
+	}{{"SLOWEST", t.Slowest}, {"MOST EXPENSIVE", t.MostExpensive}, {"MOST TOKENS", t.Largest}} {
 		fmt.Fprintf(w, "\n%s\n", list.title)
 		for _, r := range list.runs[:min(len(list.runs), textRows)] {
 			cost := 0.0

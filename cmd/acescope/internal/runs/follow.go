@@ -154,7 +154,7 @@ func follow(
 	progress := cli.Progress{Total: int64(in.Tasks * in.Epochs), Since: time.Now()}
 	correct, labeled := 0, 0
 	var writeErr error
-	state, err := experiments.FollowExperiment(ctx, e.Client, e.Namespace(), id, runID, reportConnection(a),
+	state, err := experiments.Follow(ctx, e.Client, e.Namespace(), id, runID, reportConnection(a),
 		func(_ ace.ExperimentInput, f experiments.Finished) {
 			if c := f.Result.Correct; c != nil {
 				labeled++

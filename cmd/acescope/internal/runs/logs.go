@@ -88,7 +88,7 @@ func Logs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) error {
 	case len(w.unreadable) > 0:
 		return errors.New(strings.Join(w.unreadable, "; "))
 	case len(w.files) == 0:
-		Warn(a, "no log files found: logs %s", w.choice.Why)
+		Warn(a, "no log files found: logs %s", w.choice.Description)
 	}
 	return nil
 }
@@ -122,10 +122,10 @@ func (f *LogsFlags) filter(w *logWriter) (err error) {
 }
 
 // chooseLogs returns the logs that the arguments name. Only a task needs the server.
-func chooseLogs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) (logs.LogChoice, error) {
+func chooseLogs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) (logs.Choice, error) {
 	if len(args) == 0 {
 		dir, err := a.DataDir()
-		return logs.LogsOf(dir, "", ""), err
+		return logs.ChooseRun(dir, "", ""), err
 	}
 	var paths []string
 	for _, arg := range args {
@@ -137,14 +137,14 @@ func chooseLogs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) (l
 		case !isPath(arg) && len(args) == 1:
 			return logsOfTask(a, ctx, arg)
 		case missing && !isPath(arg):
-			return logs.LogChoice{}, cli.UsageError("%q is not a file; a task must be the only argument", arg)
+			return logs.Choice{}, cli.UsageError("%q is not a file; a task must be the only argument", arg)
 		case missing:
-			return logs.LogChoice{}, cli.NotFound("%s: no such file; -f waits for it", arg)
+			return logs.Choice{}, cli.NotFound("%s: no such file; -f waits for it", arg)
 		default:
-			return logs.LogChoice{}, err
+			return logs.Choice{}, err
 		}
 	}
-	return logs.ChosenLogs(paths), nil
+	return logs.ChoosePaths(paths), nil
 }
 
 // isPath reports whether the name of a missing file looks like a path rather than a task.
@@ -153,7 +153,7 @@ func isPath(arg string) bool {
 		strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) || strings.HasSuffix(arg, string(filepath.Separator))
 }
 
-func logsOfTask(a *cli.App, ctx context.Context, id string) (c logs.LogChoice, err error) {
+func logsOfTask(a *cli.App, ctx context.Context, id string) (c logs.Choice, err error) {
 	_, exec, done, err := a.OpenRun(ctx, id, "")
 	if err != nil {
 		return c, err
@@ -163,8 +163,8 @@ func logsOfTask(a *cli.App, ctx context.Context, id string) (c logs.LogChoice, e
 	if err != nil {
 		return c, err
 	}
-	c = logs.LogsOf(dir, exec.GetWorkflowId(), exec.GetRunId())
-	Warn(a, "logs %s", c.Why)
+	c = logs.ChooseRun(dir, exec.GetWorkflowId(), exec.GetRunId())
+	Warn(a, "logs %s", c.Description)
 	return c, nil
 }
 
@@ -174,7 +174,7 @@ type logWriter struct {
 	json       bool
 	once       bool // without --follow
 	headings   bool // name the file before its lines
-	choice     logs.LogChoice
+	choice     logs.Choice
 	grep       *regexp.Regexp
 	level      logfile.Severity
 	levels     map[string]*logfile.Levels // by path

@@ -79,7 +79,7 @@ func LineOf(d *histories.Detail) ShowLine {
 	l.Skills.Skills = append([]ace.SkillUsage{}, d.Skills.Skills...)
 	l.Skills.Recent = append([]ace.Call{}, d.Skills.Recent...)
 	l.Delta.Operations = append([]ace.Operation{}, d.Delta.Operations...)
-	if d.Experiment == nil && d.Session == nil && d.Course == nil {
+	if d.Experiment == nil && d.Session == nil && d.BlueprintRun == nil {
 		d.Calls.All(func(_ int, c *histories.ToolCall) bool {
 			l.Calls = append(l.Calls, c)
 			return true
@@ -87,7 +87,7 @@ func LineOf(d *histories.Detail) ShowLine {
 		return l
 	}
 	l.Input, l.Delta = ace.TaskInput{}, ace.DeltaAnswer{}
-	l.Plan, l.TrajectoryID, l.BulletIDs, l.Old, l.CallLog = "", "", nil, nil, nil
+	l.Plan, l.TrajectoryID, l.BulletIDs, l.OldBullets, l.CallLog = "", "", nil, nil, nil
 	switch {
 	case d.Experiment != nil:
 		l.Kind, l.Status = "experiment", d.Experiment.ExitStatus
@@ -115,7 +115,7 @@ func show(a *cli.App, ctx context.Context, id string, f showFlags) error {
 		return err
 	}
 	defer done()
-	deps := cluster.Deps{Client: e.Client, Books: e.Books, Artifact: e.Artifacts.Get}
+	deps := cluster.Deps{Client: e.Client, Playbooks: e.Books, Artifact: e.Artifacts.Get}
 	d, err := detail.ReadAll(ctx, deps, exec.GetWorkflowId(), exec.GetRunId())
 	switch {
 	case err != nil:

@@ -38,8 +38,8 @@ func PrintShow(w io.Writer, d *histories.Detail, l ShowLine) error {
 		p.session(d.Session)
 		p.phases(d)
 		p.skills(d)
-	case d.Course != nil:
-		p.blueprintRun(d.Course)
+	case d.BlueprintRun != nil:
+		p.blueprintRun(d.BlueprintRun)
 	default:
 		p.phases(d)
 		p.skills(d)
@@ -103,7 +103,7 @@ func (p *page) problems(d *histories.Detail) {
 	p.text("read error", d.Err)
 	p.text("clock", d.Skew.String())
 	p.text("missing", strings.Join(d.Missing, ", "))
-	for _, x := range d.Sealed {
+	for _, x := range d.Encoded {
 		p.field("payload", "%s at event %d: %s, %d bytes, %s", x.What, x.Event, x.Encoding, x.Size, x.Why())
 	}
 	for _, x := range d.Pending {
@@ -154,7 +154,7 @@ func (p *page) session(st *sessions.TalkState) {
 	p.line("  \"acescope session show %s\" shows the conversation", st.Input.SessionID)
 }
 
-func (p *page) blueprintRun(st *histories.CourseState) {
+func (p *page) blueprintRun(st *histories.BlueprintRunState) {
 	p.heading("Run")
 	p.fields(runners.CourseFields(st))
 	p.text("prompt", st.Input.Prompt)
@@ -250,7 +250,7 @@ func (p *page) delta(d *histories.Detail) {
 			content += " (" + op.Reason + ")"
 		}
 		p.line("  %-8s %-6s %s %s", op.Outcome, op.Type, op.BulletID, content)
-		if old, ok := d.Old[op.BulletID]; ok && op.Type == ace.OpUpdate && op.Content != "" {
+		if old, ok := d.OldBullets[op.BulletID]; ok && op.Type == ace.OpUpdate && op.Content != "" {
 			p.line("  %-8s %-6s %s", "", "before", old.Content)
 		}
 	}

@@ -1,0 +1,146 @@
+package filed
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/engine/learning/playbook"
+	"acescope/engine/temporal/history"
+)
+
+// merge is a task's merge into a branch of playbooks, as its history records it.
+type merge struct {
+	seq        int // the version that it made, 0 for none
+	state      *ace.State
+	operations []ace.Operation // the accepted ones, or all if none was
+	run        *run
+	at         time.Time
+}
+
+// Playbooks rebuilds the branches of playbooks in a store from the merges in the histories. A
+// branch is rebuilt as far as the files contain every merge since the empty playbook and each
+// gives the version, by its hash, that the task recorded. incomplete says, for each branch
+// that is cut short, why.
+func (f *Files) Playbooks(ctx context.Context, store *playbook.Store) (incomplete []string, err error) {
+	branches := f.merges()
+	for _, name := range slices.Sorted(maps.Keys(branches)) {
+		list := branches[name]
+		slices.SortFunc(list, func(a, b merge) int { return cmp.Compare(a.seq, b.seq) })
+		why, err := rebuild(ctx, store, name, list)
+		if err != nil {
+			return incomplete, err
+		}
+		if why != "" {
+			incomplete = append(incomplete, fmt.Sprintf("playbook %s: %s", name, why))
+		}
+	}
+	return incomplete, nil
+}
+
+// merges returns the merges of all tasks by branch.
+func (f *Files) merges() map[string][]merge {
+	f.mu.Lock()
+	runs := slices.Collect(maps.Values(f.runs))
+	f.mu.Unlock()
+	branches := map[string][]merge{}
+	for _, r := range runs {
+		if r.info.GetType().GetName() != ace.TaskWorkflow {
+			continue
+		}
+		if m := mergeOf(r); m.seq > 0 && m.state.Input.Branch != "" {
+			branches[m.state.Input.Branch] = append(branches[m.state.Input.Branch], m)
+		}
+	}
+	return branches
+}
+
+// mergeOf folds a task's history up to its merge.
+func mergeOf(r *run) merge {
+	m := merge{state: &ace.State{}, run: r}
+	var decoder history.Decoder
+	for _, e := range r.events {
+		fact, ok, err := decoder.Fact(e)
+		if err != nil {
+			return merge{}
+		}
+		if !ok {
+			continue
+		}
+		if m.state.Apply(fact); m.state.PlaybookSeq > 0 {
+			m.seq, m.at = m.state.PlaybookSeq, e.GetEventTime().AsTime()
+			for _, o := range m.state.Operations {
+				if o.Outcome == ace.OutcomeAccepted {
+					m.operations = append(m.operations, o)
+				}
+			}
+			if len(m.operations) == 0 && m.state.PlaybookBefore == m.state.PlaybookAfter {
+				m.operations = m.state.Operations // all are rejected again, which makes a version too
+			}
+			return m
+		}
+	}
+	return m
+}
+
+// rebuild repeats the merges of a branch and says why it stopped before the last one.
+func rebuild(ctx context.Context, store *playbook.Store, name string, list []merge) (why string, err error) {
+	book := &playbook.Playbook{}
+	head := book.Hash()
+	if first := list[0]; first.seq != 1 || first.state.PlaybookBefore != head {
+		return fmt.Sprintf("cannot be rebuilt: the files lack the history of the task that made version 1;"+
+			" the first version in the files is %d", first.seq), nil
+	}
+	if _, err := store.Start(ctx, name, ""); err != nil {
+		return "", err
+	}
+	last := 0
+	for len(list) > 0 {
+		m, rest := next(list, last, head)
+		if list = rest; m == nil {
+			continue
+		}
+		if m.seq != last+1 || m.state.PlaybookBefore != head {
+			return fmt.Sprintf("rebuilt up to version %d: the files lack the history of the task that made version %d",
+				last, last+1), nil
+		}
+		after, _ := playbook.Apply(book, m.operations)
+		if after.Hash() != m.state.PlaybookAfter {
+			return fmt.Sprintf("rebuilt up to version %d: the operations of version %d do not give the recorded playbook",
+				last, m.seq), nil
+		}
+		_, err := store.Merge(ctx, playbook.MergeRequest{
+			Branch: name, DeltaID: m.run.runID(), Operations: m.operations, At: m.at,
+			TaskID: m.state.Input.TaskID, WorkflowID: m.run.workflowID(), RunID: m.run.runID(),
+			Rationale: m.state.Rationale})
+		if err != nil {
+			return "", err
+		}
+		book, head, last = after, m.state.PlaybookAfter, m.seq
+	}
+	return "", nil
+}
+
+// next removes the tasks of the lowest version from the list and returns the one that made
+// it, or nil if that version exists already: a task that had nothing to merge records the
+// version that it found.
+func next(list []merge, last int, head string) (m *merge, rest []merge) {
+	n := 1
+	for n < len(list) && list[n].seq == list[0].seq {
+		n++
+	}
+	if list[0].seq <= last {
+		return nil, list[n:]
+	}
+	m = &list[0]
+	for i := range list[:n] {
+		if list[i].state.PlaybookBefore == head && len(list[i].operations) > 0 {
+			m = &list[i]
+		}
+	}
+	return m, list[n:]
+}

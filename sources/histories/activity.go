@@ -1,0 +1,196 @@
+package histories
+
+import (
+	"slices"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/session"
+	"acescope/engine/tasks/run"
+	"acescope/engine/temporal/history"
+)
+
+// maxActivities bounds the activities of a run; the newest are kept.
+const maxActivities = 500
+
+// Activity is an activity of a run with all its attempts. A history records only the start of the last attempt:
+// the time from Scheduled to Started is earlier attempts and waiting. Unknown times and events are zero.
+type Activity struct {
+	Name  string    `json:"activity"`
+	Phase ace.Phase `json:"phase,omitempty"` // "" unless it is a step of the contract
+
+	Scheduled      time.Time `json:"scheduled"`
+	Started        time.Time `json:"started,omitzero"`
+	Closed         time.Time `json:"closed,omitzero"`
+	ScheduledEvent int64     `json:"scheduled_event_id"`
+	StartedEvent   int64     `json:"started_event_id,omitempty"`
+	ClosedEvent    int64     `json:"closed_event_id,omitempty"`
+
+	Attempt   int32        `json:"attempt,omitempty"`
+	LastError *ace.Failure `json:"last_error,omitempty"`  // of the attempt before the last
+	Failure   *ace.Failure `json:"failure,omitempty"`     // final failure, nil if it did not fail
+	Causes    []Cause      `json:"causes,omitempty"`      // of Failure, outermost first
+	Retry     string       `json:"retry_state,omitempty"` // why it was not retried
+	Worker    string       `json:"worker,omitempty"`
+}
+
+// Event returns the last history event of the activity.
+func (a Activity) Event() int64 { return max(a.ScheduledEvent, a.StartedEvent, a.ClosedEvent) }
+
+// Waited returns how long earlier attempts and waiting took, 0 before the last attempt started.
+func (a Activity) Waited() time.Duration {
+	if a.Started.IsZero() || a.Scheduled.IsZero() {
+		return 0
+	}
+	return max(a.Started.Sub(a.Scheduled), 0)
+}
+
+// Cause is one failure in a chain of failures.
+type Cause struct {
+	Kind       string `json:"kind"` // application, activity, child workflow, timeout, canceled, terminated, server, …
+	Type       string `json:"type,omitempty"`
+	Message    string `json:"message"`
+	Activity   string `json:"activity,omitempty"` // or child workflow
+	Retry      string `json:"retry_state,omitempty"`
+	Final      bool   `json:"non_retryable,omitempty"`
+	StackTrace string `json:"stack_trace,omitempty"`
+}
+
+// maxCauses bounds a chain of failures.
+const maxCauses = 20
+
+// causesOf returns the chain of a failure, outermost first.
+func causesOf(f *failurepb.Failure) []Cause {
+	var chain []Cause
+	for ; f != nil && len(chain) < maxCauses; f = f.GetCause() {
+		chain = append(chain, causeOf(f))
+	}
+	return chain
+}
+
+func causeOf(f *failurepb.Failure) Cause {
+	c := Cause{Kind: "failure", Message: f.GetMessage(), StackTrace: f.GetStackTrace()}
+	switch {
+	case f.GetApplicationFailureInfo() != nil:
+		i := f.GetApplicationFailureInfo()
+		c.Kind, c.Type, c.Final = "application", i.GetType(), i.GetNonRetryable()
+	case f.GetActivityFailureInfo() != nil:
+		i := f.GetActivityFailureInfo()
+		c.Kind, c.Activity, c.Retry = "activity", i.GetActivityType().GetName(), retryStates[i.GetRetryState()]
+	case f.GetChildWorkflowExecutionFailureInfo() != nil:
+		i := f.GetChildWorkflowExecutionFailureInfo()
+		c.Kind, c.Activity, c.Retry = "child workflow", i.GetWorkflowExecution().GetWorkflowId(), retryStates[i.GetRetryState()]
+	case f.GetTimeoutFailureInfo() != nil:
+		c.Kind, c.Type = "timeout", timeouts[f.GetTimeoutFailureInfo().GetTimeoutType()]
+	case f.GetCanceledFailureInfo() != nil:
+		c.Kind = "canceled"
+	case f.GetTerminatedFailureInfo() != nil:
+		c.Kind = "terminated"
+	case f.GetServerFailureInfo() != nil:
+		c.Kind, c.Final = "server", f.GetServerFailureInfo().GetNonRetryable()
+	}
+	if f.GetEncodedAttributes() != nil {
+		hidden := f.GetEncodedAttributes()
+		c.Message += " (details are " + encodingOf(hidden) + ": " + reasonUnreadable(history.CodecReason(hidden)) + ")"
+	}
+	return c
+}
+
+var retryStates = map[enumspb.RetryState]string{
+	enumspb.RETRY_STATE_IN_PROGRESS:              "being retried",
+	enumspb.RETRY_STATE_NON_RETRYABLE_FAILURE:    "not retryable",
+	enumspb.RETRY_STATE_TIMEOUT:                  "out of time",
+	enumspb.RETRY_STATE_MAXIMUM_ATTEMPTS_REACHED: "out of attempts",
+	enumspb.RETRY_STATE_RETRY_POLICY_NOT_SET:     "no retry policy",
+	enumspb.RETRY_STATE_INTERNAL_SERVER_ERROR:    "server error",
+	enumspb.RETRY_STATE_CANCEL_REQUESTED:         "canceled",
+}
+
+var timeouts = map[enumspb.TimeoutType]string{
+	enumspb.TIMEOUT_TYPE_START_TO_CLOSE:    "start to close",
+	enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START: "schedule to start",
+	enumspb.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE: "schedule to close",
+	enumspb.TIMEOUT_TYPE_HEARTBEAT:         "heartbeat",
+}
+
+// activityFolder collects the activities of a run.
+type activityFolder struct {
+	list    []Activity
+	dropped int
+	shared  bool // list is published and must be copied before a change
+}
+
+// apply adds an event of an activity.
+func (f *activityFolder) apply(e *historypb.HistoryEvent) {
+	at, id := e.GetEventTime().AsTime(), e.GetEventId()
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		a := e.GetActivityTaskScheduledEventAttributes()
+		name := a.GetActivityType().GetName()
+		phase, _ := ace.StepOf(name)
+		if label, ok := session.ActivityLabel(name, a.GetInput()); ok {
+			name = label
+		}
+		if label, ok := run.ActivityLabel(name, a.GetInput()); ok {
+			name = label
+		}
+		f.list = append(f.list, Activity{Name: name, Phase: phase, Scheduled: at, ScheduledEvent: id})
+		if over := len(f.list) - maxActivities; over > 0 {
+			f.list = f.list[over:]
+			f.dropped += over
+		}
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
+		a := e.GetActivityTaskStartedEventAttributes()
+		f.change(a.GetScheduledEventId(), func(x *Activity) {
+			x.Started, x.StartedEvent, x.Attempt, x.Worker = at, id, a.GetAttempt(), a.GetIdentity()
+			if last := a.GetLastFailure(); last != nil {
+				failure := history.FailureOf(last)
+				x.LastError = &failure
+			}
+		})
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		f.close(e.GetActivityTaskCompletedEventAttributes().GetScheduledEventId(), id, at, nil, 0)
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
+		a := e.GetActivityTaskFailedEventAttributes()
+		f.close(a.GetScheduledEventId(), id, at, a.GetFailure(), a.GetRetryState())
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+		a := e.GetActivityTaskTimedOutEventAttributes()
+		f.close(a.GetScheduledEventId(), id, at, a.GetFailure(), a.GetRetryState())
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+		a := e.GetActivityTaskCanceledEventAttributes()
+		f.close(a.GetScheduledEventId(), id, at, &failurepb.Failure{Message: "canceled",
+			FailureInfo: &failurepb.Failure_CanceledFailureInfo{CanceledFailureInfo: &failurepb.CanceledFailureInfo{}}}, 0)
+	}
+}
+
+func (f *activityFolder) close(scheduled, id int64, at time.Time, failed *failurepb.Failure, retry enumspb.RetryState) {
+	f.change(scheduled, func(x *Activity) {
+		x.Closed, x.ClosedEvent = at, id
+		if failed != nil {
+			failure := history.FailureOf(failed)
+			x.Failure, x.Causes, x.Retry = &failure, causesOf(failed), retryStates[retry]
+		}
+	})
+}
+
+func (f *activityFolder) change(scheduled int64, fn func(*Activity)) {
+	for i := len(f.list) - 1; i >= 0; i-- {
+		if f.list[i].ScheduledEvent == scheduled {
+			if f.shared {
+				f.list, f.shared = slices.Clone(f.list), false
+			}
+			fn(&f.list[i])
+			return
+		}
+	}
+}
+
+// publish returns the current list.
+func (f *activityFolder) publish() []Activity {
+	f.shared = true
+	return f.list[:len(f.list):len(f.list)]
+}

@@ -1,0 +1,82 @@
+package histories
+
+import (
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
+
+	"acescope/engine/temporal/history"
+)
+
+// MaxEncoded bounds the listed payloads; others are counted.
+const MaxEncoded = 50
+
+// EncodedPayload is a payload that is not JSON, such as an encrypted or compressed one. It needs a codec
+// server. Reason is why the codec server in use could not decode it, "" without a codec server.
+type EncodedPayload struct {
+	Event    int64  `json:"event_id"`
+	What     string `json:"what"` // input, signal NAME, result of ACTIVITY, result
+	Encoding string `json:"encoding"`
+	Size     int    `json:"size"` // bytes
+	Reason   string `json:"codec_server,omitempty"`
+}
+
+type encodedFolder struct {
+	list    []EncodedPayload
+	dropped int
+	names   map[int64]string // of open activities, by scheduled event id
+}
+
+func (f *encodedFolder) apply(e *historypb.HistoryEvent) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+		f.look(e, "input", e.GetWorkflowExecutionStartedEventAttributes().GetInput())
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+		a := e.GetWorkflowExecutionSignaledEventAttributes()
+		f.look(e, "signal "+a.GetSignalName(), a.GetInput())
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		if f.names == nil {
+			f.names = map[int64]string{}
+		}
+		f.names[e.GetEventId()] = e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName()
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		a := e.GetActivityTaskCompletedEventAttributes()
+		f.look(e, "result of "+f.names[a.GetScheduledEventId()], a.GetResult())
+		delete(f.names, a.GetScheduledEventId())
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		f.look(e, "result", e.GetWorkflowExecutionCompletedEventAttributes().GetResult())
+	}
+}
+
+func (f *encodedFolder) look(e *historypb.HistoryEvent, what string, p *commonpb.Payloads) {
+	for _, one := range p.GetPayloads() {
+		switch enc := encodingOf(one); enc {
+		case converter.MetadataEncodingJSON, converter.MetadataEncodingProtoJSON, converter.MetadataEncodingNil:
+		default:
+			if len(f.list) == MaxEncoded {
+				f.dropped++
+				continue
+			}
+			f.list = append(f.list, EncodedPayload{e.GetEventId(), what, enc, len(one.GetData()), history.CodecReason(one)})
+		}
+	}
+}
+
+// Why returns why the payload cannot be read.
+func (x EncodedPayload) Why() string { return reasonUnreadable(x.Reason) }
+
+// reasonUnreadable returns why a payload cannot be read, given the codec server's reason.
+func reasonUnreadable(reason string) string {
+	if reason == "" {
+		return "not readable without a codec server; set --codec-endpoint"
+	}
+	return "not readable; codec server: " + reason
+}
+
+func encodingOf(p *commonpb.Payload) string {
+	if enc := string(p.GetMetadata()[converter.MetadataEncoding]); enc != "" {
+		return enc
+	}
+	return "of unknown encoding"
+}

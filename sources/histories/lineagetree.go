@@ -1,0 +1,393 @@
+package histories
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/sources/feed"
+	runspkg "acescope/sources/runs"
+)
+
+// Bounds of a lineage: its runs, and the calls that read their outcomes or resets.
+const (
+	maxLineage         = 1000
+	maxLineageOutcomes = 200
+)
+
+// LineageTree is a run with all its forks, and their forks. It is immutable.
+type LineageTree struct {
+	Root string // workflow id of the original run
+	// Nodes holds the runs, each after its original, siblings in the order of their starts.
+	Nodes   []LineageNode
+	Dropped int       // newest runs beyond maxLineage
+	Err     string    // why the last reading failed
+	Updated time.Time // time of the last reading
+}
+
+// LineageNode is a run in the tree. Depth is 0 for the root's runs and for forks whose original is deleted.
+type LineageNode struct {
+	Run   runspkg.Run
+	Depth int
+	// Last and More draw the lines of the tree. Last reports whether it is the last fork of its original; More,
+	// by depth, whether its ancestor there has a later sibling.
+	Last bool
+	More []bool
+	// Original is the index of the run that it was forked or reset from, or -1.
+	Original  int
+	Number    int      // in the order of starts, from 0; does not change when runs are added
+	RunNumber int      // among the runs of its workflow id, from 1; 0 for a single run
+	Outcome   *Outcome // otherwise nil or it cannot be read
+	Effect    Effect
+}
+
+// Outcome is the final answer of a run.
+type Outcome struct {
+	Answer  string
+	Correct *bool // nil without a label
+}
+
+// Effect compares the outcome of a fork with that of its original.
+type Effect string
+
+// Effects. A failed run is worse than a wrong answer, which is worse than a correct one.
+const (
+	EffectUnknown Effect = "" // one of the two has no outcome, or there is no original
+	EffectBetter  Effect = "better"
+	EffectWorse   Effect = "worse"
+	EffectSame    Effect = "same"  // the same answer, or both failed
+	EffectOther   Effect = "other" // another answer, equally correct or wrong
+)
+
+// Forks reports whether the lineage has a fork or a reset.
+func (t *LineageTree) Forks() bool {
+	return t != nil && slices.ContainsFunc(t.Nodes, func(n LineageNode) bool { return n.Original >= 0 || n.Run.Fork != nil })
+}
+
+// Count returns the number of forked runs.
+func (t *LineageTree) Count() int {
+	n := 0
+	for i := range t.Nodes {
+		if t.Nodes[i].Run.Fork != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Find returns the index of a run in the tree, or -1.
+func (t *LineageTree) Find(runID string) int {
+	if t == nil {
+		return -1
+	}
+	return slices.IndexFunc(t.Nodes, func(n LineageNode) bool { return n.Run.RunID == runID })
+}
+
+// Started returns the run with a Number, or nil.
+func (t *LineageTree) Started(n int) *LineageNode {
+	for i := range t.Nodes {
+		if t.Nodes[i].Number == n {
+			return &t.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// ReadLineage reads the lineage of a workflow from the list of runs: a fork's id begins with its root's, and
+// its memo names its original. It does not read again what before has; before may be nil.
+func ReadLineage(ctx context.Context, c client.Client, workflowID string, before *LineageTree) (*LineageTree, error) {
+	root, _ := ace.ForkRoot(workflowID)
+	t := &LineageTree{Root: root}
+	var runs []runspkg.Run
+	for _, query := range []string{"WorkflowId = " + strconv.Quote(root), "WorkflowId STARTS_WITH " + strconv.Quote(ace.ForkPrefix(root))} {
+		err := runspkg.List(ctx, c, query, 0, func(r runspkg.Run) error {
+			if of, _ := ace.ForkRoot(r.WorkflowID); of != root {
+				return nil // the id only looks like a fork's
+			}
+			if len(runs) >= maxLineage {
+				t.Dropped++
+				return nil
+			}
+			runs = append(runs, r)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := readResets(ctx, c, runs, before); err != nil {
+		return nil, err
+	}
+	t.Nodes = lineageOf(runs)
+	if err := t.outcomes(ctx, c, before); err != nil {
+		return nil, err
+	}
+	t.compare()
+	return t, nil
+}
+
+// readResets finds which run of a workflow id was reset from which. The server names the newest reset of each
+// run. It asks nothing if the workflow id has one run, or if all runs are known.
+func readResets(ctx context.Context, c client.Client, runs []runspkg.Run, before *LineageTree) error {
+	under := map[string][]*runspkg.Run{}
+	for i := range runs {
+		r := &runs[i]
+		if had := before.Find(r.RunID); had >= 0 {
+			r.ResetFrom = before.Nodes[had].Run.ResetFrom
+		}
+		under[r.WorkflowID] = append(under[r.WorkflowID], r)
+	}
+	asked := 0
+	for _, list := range under {
+		unknown := slices.ContainsFunc(list, func(r *runspkg.Run) bool { return before.Find(r.RunID) < 0 })
+		for _, r := range list {
+			if len(list) == 1 || !unknown {
+				break
+			}
+			if asked++; asked > maxLineageOutcomes {
+				return nil
+			}
+			d, err := c.DescribeWorkflowExecution(ctx, r.WorkflowID, r.RunID)
+			if cluster.NotFound(err) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			as := d.GetWorkflowExtendedInfo().GetResetRunId()
+			if i := slices.IndexFunc(list, func(o *runspkg.Run) bool { return o.RunID == as }); as != "" && i >= 0 {
+				list[i].ResetFrom = r.RunID
+			}
+		}
+	}
+	return nil
+}
+
+// outcomes reads the answers of the runs. A run whose history is deleted has no outcome.
+func (t *LineageTree) outcomes(ctx context.Context, c client.Client, before *LineageTree) error {
+	read := 0
+	for i := range t.Nodes {
+		n := &t.Nodes[i]
+		if n.Run.Exit != ace.Success && n.Run.Exit != ace.Wrong {
+			continue
+		}
+		if had := before.Find(n.Run.RunID); had >= 0 && before.Nodes[had].Outcome != nil {
+			n.Outcome = before.Nodes[had].Outcome
+			continue
+		}
+		if read++; read > maxLineageOutcomes {
+			return nil
+		}
+		var result ace.TaskResult
+		err := c.GetWorkflow(ctx, n.Run.WorkflowID, n.Run.RunID).Get(ctx, &result)
+		switch {
+		case err == nil:
+			n.Outcome = &Outcome{Answer: result.Answer, Correct: result.Correct}
+		case !cluster.NotFound(err):
+			return err
+		}
+	}
+	return nil
+}
+
+// compare sets the effect of each fork.
+func (t *LineageTree) compare() {
+	for i := range t.Nodes {
+		if n := &t.Nodes[i]; n.Original >= 0 {
+			n.Effect = effectOf(&t.Nodes[n.Original], n)
+		}
+	}
+}
+
+func effectOf(of, n *LineageNode) Effect {
+	was, is := grade(of), grade(n)
+	judged := was != unjudged && is != unjudged || was == failure || is == failure
+	switch {
+	case was == 0 || is == 0:
+		return EffectUnknown
+	case judged && is > was:
+		return EffectBetter
+	case judged && is < was:
+		return EffectWorse
+	case is == failure || of.Outcome.Answer == n.Outcome.Answer:
+		return EffectSame
+	}
+	return EffectOther
+}
+
+// Grades of a run, worst first; 0 without an outcome.
+const (
+	failure = 1 + iota
+	mistaken
+	unjudged
+	right
+)
+
+func grade(n *LineageNode) int {
+	switch exit := n.Run.Exit; {
+	case exit == ace.Failed || exit == ace.Timeout:
+		return failure
+	case n.Outcome == nil:
+		return 0
+	case n.Outcome.Correct == nil:
+		return unjudged
+	case *n.Outcome.Correct:
+		return right
+	}
+	return mistaken
+}
+
+// lineageOf arranges runs as a tree.
+func lineageOf(runs []runspkg.Run) []LineageNode {
+	slices.SortFunc(runs, func(a, b runspkg.Run) int {
+		_, i := ace.ForkRoot(a.WorkflowID)
+		_, j := ace.ForkRoot(b.WorkflowID)
+		return cmp.Or(i-j, a.Start.Compare(b.Start))
+	})
+	children := map[string][]runspkg.Run{}
+	origin := origins(runs)
+	for _, r := range runs {
+		children[origin[r.RunID]] = append(children[origin[r.RunID]], r)
+	}
+	var nodes []LineageNode
+	seen := map[string]bool{}
+	var walk func(from string, original, depth int, more []bool)
+	walk = func(from string, original, depth int, more []bool) {
+		list := children[from]
+		for i, r := range list {
+			if seen[r.RunID] {
+				continue
+			}
+			seen[r.RunID] = true
+			last := i == len(list)-1
+			at := len(nodes)
+			nodes = append(nodes, LineageNode{Run: r, Depth: depth, Last: last, More: slices.Clone(more), Original: original})
+			walk(r.RunID, at, depth+1, append(slices.Clone(more), !last))
+		}
+	}
+	walk("", -1, 0, nil)
+	numberByStart(nodes)
+	return nodes
+}
+
+// numberByStart sets Number and RunNumber.
+func numberByStart(nodes []LineageNode) {
+	order := make([]int, len(nodes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return nodes[a].Run.Start.Compare(nodes[b].Run.Start) })
+	under := map[string]int{}
+	for n, i := range order {
+		nodes[i].Number = n
+		under[nodes[i].Run.WorkflowID]++
+		nodes[i].RunNumber = under[nodes[i].Run.WorkflowID]
+	}
+	for i := range nodes {
+		if under[nodes[i].Run.WorkflowID] == 1 {
+			nodes[i].RunNumber = 0
+		}
+	}
+}
+
+// origins returns the run id of each run's original, by run id: "" without an original or if it is deleted.
+func origins(runs []runspkg.Run) map[string]string {
+	here := map[string]bool{}
+	newest := map[string]string{} // run id by workflow id
+	for _, r := range runs {
+		here[r.RunID], newest[r.WorkflowID] = true, r.RunID
+	}
+	from := map[string]string{}
+	for _, r := range runs {
+		of := ""
+		switch f := r.Fork; {
+		case r.ResetFrom != "": // also of a fork that was reset later
+			if here[r.ResetFrom] {
+				of = r.ResetFrom
+			}
+		case f != nil:
+			if of = f.RunID; !here[of] {
+				of = newest[f.WorkflowID] // the original run is deleted, but not its workflow
+			}
+		}
+		if of != r.RunID {
+			from[r.RunID] = of
+		}
+	}
+	return from
+}
+
+// LineageFeed reads the lineage of a workflow repeatedly while it is shown, because other processes may fork
+// it.
+type LineageFeed struct {
+	*feed.Feed[string, *LineageTree]
+	link *cluster.Link
+}
+
+// NewLineageFeed returns a feed of the lineage of a workflow id.
+func NewLineageFeed(link *cluster.Link) *LineageFeed {
+	f := &LineageFeed{link: link}
+	f.Feed = feed.New(link.Wake, f.read)
+	return f
+}
+
+func (f *LineageFeed) read(ctx context.Context, workflowID string, publish func(*LineageTree)) {
+	if workflowID == "" {
+		return
+	}
+	root, _ := ace.ForkRoot(workflowID)
+	last := f.Value()
+	if last != nil && last.Root != root {
+		last = nil
+	}
+	for {
+		t := f.readOnce(ctx, workflowID, last)
+		if ctx.Err() != nil {
+			return
+		}
+		publish(t)
+		last = t
+		if cluster.Sleep(ctx, t.interval()) != nil {
+			return
+		}
+	}
+}
+
+// readOnce returns the last tree with an error if reading fails.
+func (f *LineageFeed) readOnce(ctx context.Context, workflowID string, last *LineageTree) *LineageTree {
+	ctx, stop := context.WithTimeout(ctx, cluster.CallTimeout)
+	defer stop()
+	t, err := ReadLineage(ctx, f.link.Client, workflowID, last)
+	if err != nil {
+		root, _ := ace.ForkRoot(workflowID)
+		t = &LineageTree{Root: root}
+		if last != nil {
+			*t = *last
+		}
+		t.Err = cluster.PlainError(err)
+		return t
+	}
+	t.Updated = f.link.Now()
+	return t
+}
+
+// Time between two readings of a lineage: with and without an open run.
+const (
+	lineageEvery  = cluster.DefaultInterval
+	lineageSeldom = 5 * cluster.DefaultInterval
+)
+
+func (t *LineageTree) interval() time.Duration {
+	for i := range t.Nodes {
+		if t.Nodes[i].Run.Open() {
+			return lineageEvery
+		}
+	}
+	return lineageSeldom
+}

@@ -1,0 +1,74 @@
+package histories
+
+import (
+	"fmt"
+	"time"
+
+	historypb "go.temporal.io/api/history/v1"
+
+	"acescope/engine/temporal/history"
+)
+
+// Skew describes clocks that disagree. Negative durations are shown as 0 everywhere; Skew is the explanation.
+// The zero Skew found no disagreement.
+type Skew struct {
+	Back    int     `json:"events,omitempty"`   // number of events that are older than the previous event
+	Event   int64   `json:"event_id,omitempty"` // first of them
+	MostMS  float64 `json:"most_ms,omitempty"`  // largest difference
+	AheadMS float64 `json:"ahead_ms,omitempty"` // how far an event was ahead of this machine's clock when it was read
+}
+
+// ahead is the tolerated difference between this machine's clock and the server's.
+const ahead = 2 * time.Second
+
+// skewFolder compares the clocks of events.
+type skewFolder struct {
+	Skew
+	clock history.Clock
+}
+
+func (f *skewFolder) apply(e *historypb.HistoryEvent, now time.Time) {
+	if e.GetEventTime() == nil {
+		return
+	}
+	at := e.GetEventTime().AsTime()
+	if by := f.clock.Step(e); by > 0 {
+		if f.Back++; f.Back == 1 {
+			f.Event = e.GetEventId()
+		}
+		f.MostMS = max(f.MostMS, float64(by.Microseconds())/1000)
+	}
+	if by := at.Sub(now); by > ahead {
+		f.AheadMS = max(f.AheadMS, float64(by.Microseconds())/1000)
+	}
+}
+
+// String returns a sentence, or "" if the clocks agree.
+func (s Skew) String() string {
+	text := ""
+	if s.Back > 0 {
+		text = fmt.Sprintf("went back %d times, first at event %d, by at most %.3f s", s.Back, s.Event, s.MostMS/1000)
+	}
+	if s.AheadMS > 0 {
+		if text != "" {
+			text += "; "
+		}
+		text += fmt.Sprintf("%.3f s ahead of this machine's", s.AheadMS/1000)
+	}
+	if text == "" {
+		return ""
+	}
+	return text + "; negative durations are shown as 0"
+}
+
+// countClockBack returns the number of events of a log that are older than the previous event.
+func countClockBack(l *EventLog) int {
+	n := 0
+	var clock history.Clock
+	for i := range l.Len() {
+		if e := l.Row(i); clock.StepAt(e.Type, e.At()) > 0 {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,247 @@
+package histories
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"acescope/engine/ace"
+	"acescope/engine/agents/session"
+)
+
+// addCalls adds the tool calls of a signal. Their parent is the newest skills session, or the run.
+func (b *spanBuilder) addCalls(e *Event) {
+	parent := max(b.skills, 0)
+	for i := range e.calls {
+		m := &e.calls[i]
+		if m.kind != ace.KindToolUse && m.kind != ace.KindToolResult && m.kind != ace.KindPermission {
+			continue
+		}
+		at, s := b.call(parent, m, e)
+		s.Last = e.ID
+		if m.kind == ace.KindToolResult || m.refused {
+			s.End = end(m, s, e)
+			s.State = stateOfCall(m)
+		}
+		if m.err != "" {
+			s.Error = m.err
+		}
+		b.spans[at] = s
+	}
+}
+
+// settle adds the calls of a session's result, which replace earlier reports. A call without an end was lost
+// with its attempt.
+func (b *spanBuilder) settle(session int32, e *Event) {
+	for i := range e.calls {
+		m := &e.calls[i]
+		at, s := b.call(session, m, e)
+		s.State, s.Error, s.Last, s.Parent = stateOfCall(m), m.err, e.ID, session
+		if m.at != 0 {
+			s.Start, s.Run = m.at, m.at
+		}
+		s.End = s.Start + int64(m.duration)
+		b.spans[at] = s
+	}
+}
+
+// callKey is a call by its id within its session.
+type callKey struct {
+	session int32
+	id      string
+}
+
+// call returns the span of a call.
+func (b *spanBuilder) call(parent int32, m *callReport, e *Event) (int32, Span) {
+	key := callKey{parent, m.id}
+	at, ok := b.calls[key]
+	if !ok {
+		start := cmp.Or(m.at, e.Nanos)
+		if m.kind == ace.KindToolResult || m.kind == "" && m.at == 0 {
+			start -= int64(m.duration)
+		}
+		at = b.add(Span{Kind: SpanCall, State: SpanRunning, Parent: parent, Start: start, Run: start, Event: e.ID, Name: m.name})
+		b.calls[key] = at
+	}
+	s := b.spans[at]
+	if s.Name == "" {
+		s.Name = m.name
+	}
+	return at, s
+}
+
+func end(m *callReport, s Span, e *Event) int64 {
+	if m.duration > 0 {
+		return s.Start + int64(m.duration)
+	}
+	return max(cmp.Or(m.at, e.Nanos), s.Start)
+}
+
+func stateOfCall(m *callReport) SpanState {
+	switch {
+	case m.refused:
+		return SpanRefused
+	case m.failed:
+		return SpanFailed
+	}
+	return SpanDone
+}
+
+// pending adds the server's report on pending activities to the open spans.
+func (b *spanBuilder) pending(work []PendingWork) {
+	taken := map[int32]bool{}
+	for _, w := range work {
+		at := b.pendingSpan(w, taken)
+		if at == noSpan {
+			continue
+		}
+		taken[at] = true
+		s := &b.spans[at]
+		s.State, s.Attempt = w.State, w.Attempt
+		if w.State == SpanRunning && s.Run == 0 {
+			s.Run = nanosOf(w.Started)
+		}
+		if w.Attempt < 2 {
+			continue
+		}
+		ended := cmp.Or(nanosOf(w.Ended), nanosOf(w.Started), s.Start)
+		event, start := s.Event, s.Start
+		b.add(Span{Kind: SpanAttempt, State: SpanFailed, Parent: at, Start: start, Run: start, End: ended, Attempt: w.Attempt - 1,
+			Name: attemptsName(w.Attempt - 1), Error: w.Error, Event: event})
+		next := Span{Kind: SpanAttempt, State: w.State, Parent: at, Start: ended, Attempt: w.Attempt,
+			Name: fmt.Sprintf("attempt %d", w.Attempt), Event: event}
+		if w.State == SpanRunning {
+			next.Run = nanosOf(w.Started)
+		}
+		b.add(next)
+	}
+}
+
+// pendingSpan returns the open span of a pending activity: by its id if the worker uses the Go SDK, else the
+// first one of its type that is not taken.
+func (b *spanBuilder) pendingSpan(w PendingWork, taken map[int32]bool) int32 {
+	fits := func(at int32) bool {
+		s := &b.spans[at]
+		return s.Kind == SpanActivity && s.End == 0 && (s.Name == w.Type || isLabelOf(w.Type, s.Name)) && !taken[at]
+	}
+	if id, err := strconv.ParseInt(w.ActivityID, 10, 64); err == nil {
+		if at, ok := b.open[id]; ok && fits(at) {
+			return at
+		}
+	}
+	for i := range b.spans {
+		if fits(int32(i)) {
+			return int32(i)
+		}
+	}
+	return noSpan
+}
+
+// tree returns the spans in tree order and sets the range of the groups.
+func (b *spanBuilder) tree() []Span {
+	run := &b.spans[0]
+	if run.End != 0 {
+		b.close(run.End)
+	}
+	inside := make([][]int32, len(b.spans))
+	for i := 1; i < len(b.spans); i++ {
+		p := max(b.spans[i].Parent, 0)
+		inside[p] = append(inside[p], int32(i))
+	}
+	for p := range inside {
+		b.sort(inside[p], int32(p))
+	}
+	out := make([]Span, 0, len(b.spans))
+	var walk func(at, parent int32, depth int8)
+	walk = func(at, parent int32, depth int8) {
+		s := b.spans[at]
+		s.Parent, s.Depth = parent, depth
+		if s.Kind == SpanGroup {
+			s = b.sum(s, inside[at])
+		}
+		out = append(out, s)
+		here := int32(len(out) - 1)
+		for _, c := range inside[at] {
+			walk(c, here, depth+1)
+		}
+	}
+	walk(0, noSpan, 0)
+	return out
+}
+
+// close ends open spans when the run ends.
+func (b *spanBuilder) close(at int64) {
+	for i := range b.spans {
+		s := &b.spans[i]
+		if s.Kind == SpanGroup || s.End != 0 || !s.State.Open() {
+			continue
+		}
+		s.End, s.State = max(at, s.Start), SpanCanceled
+	}
+}
+
+// sort sorts spans by their start, groups last. The sort is stable.
+func (b *spanBuilder) sort(list []int32, parent int32) {
+	slices.SortStableFunc(list, func(x, y int32) int {
+		s, t := &b.spans[x], &b.spans[y]
+		if s.Kind == SpanGroup || t.Kind == SpanGroup {
+			return cmp.Compare(b.rank(x), b.rank(y))
+		}
+		return cmp.Compare(s.Start, t.Start)
+	})
+}
+
+func (b *spanBuilder) rank(at int32) int {
+	if b.spans[at].Kind != SpanGroup {
+		return -1
+	}
+	for i, k := range []SpanKind{SpanChild, SpanNexus, SpanTimer, SpanUpdate, SpanSignal, SpanMarker, SpanTask} {
+		if g, ok := b.groups[k]; ok && g == at {
+			return i
+		}
+	}
+	return -1
+}
+
+func (b *spanBuilder) sum(g Span, members []int32) Span {
+	g.State = SpanDone
+	for _, i := range members {
+		m := &b.spans[i]
+		g.Start = min(g.Start, m.Start)
+		g.End = max(g.End, m.End, m.Start)
+		if m.State.Open() {
+			g.State = SpanRunning
+		}
+	}
+	for _, i := range members {
+		if b.spans[i].State.Bad() {
+			g.Error = fmt.Sprintf("%d of %d failed", b.bad(members), len(members))
+			break
+		}
+	}
+	g.Run = g.Start
+	return g
+}
+
+func (b *spanBuilder) bad(members []int32) int {
+	n := 0
+	for _, i := range members {
+		if b.spans[i].State.Bad() {
+			n++
+		}
+	}
+	return n
+}
+
+// isLabelOf reports whether a span's name is the label of a session's activity.
+func isLabelOf(activity, name string) bool {
+	switch activity {
+	case session.ActivityTurn:
+		return strings.HasPrefix(name, "turn ")
+	case session.ActivityTool:
+		return strings.HasPrefix(name, "tool ")
+	}
+	return false
+}

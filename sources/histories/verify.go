@@ -1,0 +1,229 @@
+package histories
+
+import (
+	"acescope/engine/temporal/replay"
+	"acescope/sources/cluster"
+	"acescope/sources/feed"
+	"acescope/sources/runs"
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// VerifyFeed replays many runs with the current workflow code, whether or not the result is shown. The user can
+// cancel it; a new request cancels the previous one.
+type VerifyFeed struct {
+	*feed.Feed[*VerifyRequest, *Verified]
+	link *cluster.Link
+}
+
+// NewVerifyFeed returns a feed that has verified nothing.
+func NewVerifyFeed(link *cluster.Link) *VerifyFeed {
+	f := &VerifyFeed{link: link}
+	f.Feed = feed.New(link.Wake, f.read)
+	f.Look(true)
+	return f
+}
+
+// Verify starts verifying runs.
+func (f *VerifyFeed) Verify(w VerifyRequest) { f.Refine(&w) }
+
+func (f *VerifyFeed) read(ctx context.Context, w *VerifyRequest, publish func(*Verified)) {
+	if f.link.Verify != nil {
+		f.verifyMany(ctx, *w, publish)
+	}
+}
+
+// Outcomes of a verification.
+const (
+	VerifyChanged    = replay.KindChanged
+	VerifySame       = replay.Same
+	VerifyDiverged   = replay.Diverged
+	VerifyDrifted    = replay.Drifted
+	VerifyUnverified = replay.Unverified
+)
+
+// Verified is the result of verifying many runs so far. It is immutable. It holds the first maxVerified runs
+// that do not match and the first maxSame that do; the others are counted.
+type Verified struct {
+	Request    VerifyRequest
+	Began      time.Time
+	Ended      time.Time // zero while it runs
+	Incomplete bool      // canceled or failed before the end
+	Done       int64
+	Total      int64 // 0 if unknown
+
+	Same, Diverged, Drifted, Unverified int64
+
+	Events int64
+	Rows   []VerifiedRun // runs that do not match, then the others, each in the order of completion
+	Err    string        // why the list of runs is incomplete
+}
+
+// Bounds of the held runs.
+const (
+	maxVerified = 5000
+	maxSame     = 1000
+)
+
+// VerifiedRun is a run and its verdict.
+type VerifiedRun struct {
+	Run      runs.Run
+	Verdict  ReplayVerdict
+	At       time.Time
+	Duration time.Duration
+}
+
+// Dropped returns the number of runs that are counted but not held.
+func (v *Verified) Dropped() int64 { return v.Done - int64(len(v.Rows)) }
+
+// of returns the verdict of a run, or nil.
+func (v *Verified) of(id runs.ID) (verdict *ReplayVerdict, strict bool, at time.Time) {
+	if v == nil {
+		return nil, false, time.Time{}
+	}
+	for i := range v.Rows {
+		if r := &v.Rows[i]; r.Run.WorkflowID == id.WorkflowID && r.Run.RunID == id.RunID {
+			return &r.Verdict, v.Request.Strict, r.At
+		}
+	}
+	return nil, false, time.Time{}
+}
+
+// VerifyRequest names the runs to verify: Runs, or if it is empty all runs that match the query.
+type VerifyRequest struct {
+	Runs   []runs.Run
+	Query  string
+	Strict bool
+}
+
+// verifiedEvery is the time between two publications.
+const verifiedEvery = 100 * time.Millisecond
+
+// countTimeout bounds the optional counting of the runs.
+const countTimeout = 5 * time.Second
+
+func (f *VerifyFeed) verifyMany(ctx context.Context, w VerifyRequest, publish func(*Verified)) {
+	m := &manyVerifier{link: f.link, publish: publish, out: Verified{Request: w, Began: f.link.Now(), Total: int64(len(w.Runs))}}
+	working, progress, end := f.link.StartWork(ctx, "verifying runs")
+	defer end()
+	m.show(true)
+	if len(w.Runs) == 0 {
+		counting, stop := context.WithTimeout(working, countTimeout)
+		if n, err := runs.Count(counting, f.link.Client, w.Query); err == nil {
+			m.out.Total = n
+		}
+		stop()
+	}
+	next := make(chan runs.Run)
+	var wg sync.WaitGroup
+	for range max(runtime.GOMAXPROCS(0)-1, 1) { // one processor is left for the screen
+		wg.Go(func() {
+			for r := range next {
+				m.one(working, r)
+				m.mu.Lock()
+				done, total := m.out.Done, m.out.Total
+				m.mu.Unlock()
+				progress(done, total)
+			}
+		})
+	}
+	err := m.list(working, func(r runs.Run) error {
+		select {
+		case next <- r:
+			return nil
+		case <-working.Done():
+			return working.Err()
+		}
+	})
+	close(next)
+	wg.Wait()
+	m.mu.Lock()
+	m.out.Ended, m.out.Incomplete = f.link.Now(), err != nil
+	if err != nil && !errors.Is(err, context.Canceled) {
+		m.out.Err = cluster.PlainError(err)
+	}
+	m.mu.Unlock()
+	end() // before the end is published
+	m.show(true)
+}
+
+func (m *manyVerifier) list(ctx context.Context, fn func(runs.Run) error) error {
+	if len(m.out.Request.Runs) == 0 {
+		return runs.List(ctx, m.link.Client, m.out.Request.Query, 0, fn)
+	}
+	for _, r := range m.out.Request.Runs {
+		if err := fn(r); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// one verifies a run.
+func (m *manyVerifier) one(ctx context.Context, r runs.Run) {
+	begin := time.Now()
+	events, err := cluster.ReadHistory(ctx, m.link.Client, m.link.Namespace, r.WorkflowID, r.RunID)
+	verdict := ReplayVerdict{Outcome: VerifyUnverified, WorkflowType: r.Type, WorkflowID: r.WorkflowID, RunID: r.RunID}
+	if err == nil {
+		verdict = m.link.Verify(ctx, events, m.out.Request.Strict)
+	} else {
+		verdict.Why = cluster.PlainError(err)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	m.add(VerifiedRun{Run: r, Verdict: verdict, At: m.link.Now(), Duration: time.Since(begin)})
+	m.show(false)
+}
+
+func (m *manyVerifier) add(r VerifiedRun) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := &m.out
+	o.Done++
+	o.Events += int64(r.Verdict.Events)
+	list, room := &m.others, maxVerified
+	switch r.Verdict.Outcome {
+	case VerifySame:
+		o.Same++
+		list, room = &m.same, maxSame
+	case VerifyDiverged:
+		o.Diverged++
+	case VerifyDrifted:
+		o.Drifted++
+	default:
+		o.Unverified++
+	}
+	if len(*list) < room {
+		*list = append(*list, r)
+	}
+}
+
+// show publishes the result; unless now is set, at most every verifiedEvery.
+func (m *manyVerifier) show(now bool) {
+	m.mu.Lock()
+	if !now && time.Since(m.shown) < verifiedEvery {
+		m.mu.Unlock()
+		return
+	}
+	m.shown = time.Now()
+	next := m.out
+	next.Rows = append(append(make([]VerifiedRun, 0, len(m.others)+len(m.same)), m.others...), m.same...)
+	m.mu.Unlock()
+	m.publish(&next)
+}
+
+// manyVerifier verifies the runs of one request.
+type manyVerifier struct {
+	link    *cluster.Link
+	publish func(*Verified)
+
+	mu     sync.Mutex
+	out    Verified
+	others []VerifiedRun // runs that do not match
+	same   []VerifiedRun
+	shown  time.Time
+}

@@ -1,0 +1,315 @@
+package system
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources/cluster"
+)
+
+// Check is one row of the health screen.
+type Check struct {
+	Section Section
+	Name    string
+	State   CheckState
+	Text    string    // the finding
+	At      time.Time // time that Text refers to, zero for now
+	Advice  string    // what to do, "" if nothing is wrong
+}
+
+// Section is a part of the health screen.
+type Section string
+
+// Sections, in display order.
+const (
+	SectionServer  Section = "server"
+	SectionWorkers Section = "workers"
+	SectionAgents  Section = "agents"
+	SectionSources Section = "sources"
+	SectionCalls   Section = "calls"
+	SectionProcess Section = "process"
+)
+
+// Sections returns all sections.
+func Sections() []Section {
+	return []Section{SectionServer, SectionWorkers, SectionAgents, SectionSources, SectionCalls, SectionProcess}
+}
+
+// CheckState is the severity of a row.
+type CheckState string
+
+// Check states. Odd is a warning.
+const (
+	CheckOK      CheckState = "ok"
+	CheckWarning CheckState = "odd"
+	CheckError   CheckState = "wrong"
+)
+
+// Thresholds of warnings.
+const (
+	lowSpace   = 512 << 20
+	noSpace    = 64 << 20
+	oldBacklog = 10 * time.Second
+	oldPoller  = 2 * time.Minute
+)
+
+// Checks judges the health as of now.
+func (s *System) Checks(now time.Time) []Check {
+	var out []Check
+	out = append(out, s.serverChecks()...)
+	if s.Err == "" && !s.Loading {
+		out = append(out, s.workerChecks(now)...)
+	}
+	for _, agent := range s.Agents {
+		out = append(out, check(agent))
+	}
+	for _, src := range s.Sources {
+		out = append(out, src.Check())
+	}
+	out = append(out, s.callChecks()...)
+	return append(out, s.processChecks()...)
+}
+
+// CountErrors returns the number of rows with errors.
+func CountErrors(checks []Check) int {
+	n := 0
+	for _, c := range checks {
+		if c.State == CheckError {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *System) serverChecks() []Check {
+	c := Check{Section: SectionServer, Name: "server", State: CheckOK}
+	switch {
+	case s.Loading:
+		c.Text = "asking…"
+		return []Check{c}
+	case s.Mode == cluster.ModeFile:
+		c.Name, c.Text = "file", s.Address+": there is no server, and nothing runs"
+		return []Check{c, s.runsCheck()}
+	case s.Err != "":
+		c.State, c.Text = CheckError, "cannot be reached: "+s.Err
+		c.Advice = "start a host for this data directory: acescope serve" + s.dirFlag()
+		if s.Host.PID == 0 {
+			c.Advice = "check that the cluster runs and the address is right: acescope doctor" + s.addressFlags()
+		}
+		return append([]Check{c}, s.dataChecks()...)
+	}
+	c.Text = strings.TrimSpace(fmt.Sprintf("%s %s", s.Mode, s.Address)) + ", namespace " + s.Space
+	if s.Server.Version != "" {
+		c.Text += ", Temporal " + s.Server.Version
+	}
+	c.Text += ", answers in " + s.Server.Answered.Round(100*time.Microsecond).String()
+	out := []Check{c}
+	if s.Host.PID != 0 {
+		host := Check{Section: SectionServer, Name: "host", State: CheckOK, At: s.Host.Started,
+			Text: fmt.Sprintf("process %d, acescope %s", s.Host.PID, s.Host.Version)}
+		out = append(out, host)
+	}
+	return append(append(out, s.attributeCheck(), s.runsCheck()), s.dataChecks()...)
+}
+
+func (s *System) attributeCheck() Check {
+	c := Check{Section: SectionServer, Name: "attributes", State: CheckOK,
+		Text: fmt.Sprintf("all %d search attributes are there", len(ace.SearchAttributes()))}
+	switch {
+	case s.AttrErr != "":
+		c.State, c.Text = CheckWarning, "could not be listed: "+s.AttrErr
+	case len(s.Attributes) > 0:
+		c.State, c.Text = CheckError, fmt.Sprintf("namespace %s lacks %s", s.Space, strings.Join(s.Attributes, ", "))
+		c.Advice = ace.SearchAttributesCommand(s.Space, s.Attributes)
+	}
+	return c
+}
+
+func (s *System) runsCheck() Check {
+	c := Check{Section: SectionServer, Name: "runs", State: CheckOK, Text: fmt.Sprintf("%d recorded, %d open", s.TotalRuns, s.OpenRuns)}
+	if s.CountErr != "" {
+		c.State, c.Text = CheckWarning, "could not be counted: "+s.CountErr
+	}
+	return c
+}
+
+func (s *System) dataChecks() []Check {
+	h := s.Host
+	if h.DataDir == "" {
+		return nil
+	}
+	size := Bytes(uint64(h.Size))
+	if h.Partial {
+		size = "more than " + size
+	}
+	c := Check{Section: SectionServer, Name: "data", State: CheckOK,
+		Text: fmt.Sprintf("%s: %s in %d files, %s free", h.DataDir, size, h.Files, Bytes(h.Free))}
+	switch {
+	case h.FreeErr != "" || h.SizeErr != "":
+		c.State, c.Text = CheckWarning, h.DataDir+": "+cmp.Or(h.FreeErr, h.SizeErr)
+	case h.Free < noSpace:
+		c.State, c.Advice = CheckError, "make room on that file system: a server whose disk is full stops"
+	case h.Free < lowSpace:
+		c.State, c.Advice = CheckWarning, "make room on that file system soon"
+	}
+	return []Check{c}
+}
+
+func (s *System) workerChecks(now time.Time) []Check {
+	var out []Check
+	for _, q := range s.Queues {
+		out = append(out, s.queueCheck(q, now))
+	}
+	return out
+}
+
+func (s *System) queueCheck(q Queue, now time.Time) Check {
+	c := Check{Section: SectionWorkers, Name: q.Name + " " + q.Kind, State: CheckOK}
+	if q.Err != "" {
+		c.State, c.Text = CheckWarning, "could not be described: "+q.Err
+		return c
+	}
+	backlog := "no backlog"
+	if q.Backlog > 0 {
+		backlog = fmt.Sprintf("%d waiting, the oldest for %s", q.Backlog, q.Oldest.Round(time.Second))
+	}
+	c.Text = fmt.Sprintf("%d %s, %s", len(q.Pollers), Plural(len(q.Pollers), "poller"), backlog)
+	switch {
+	case len(q.Pollers) == 0 && !q.Ours && q.Kind == "activity" && q.Backlog == 0:
+		c.Text = "no worker polls and nothing waits"
+	case len(q.Pollers) == 0:
+		c.State, c.Text, c.Advice = CheckError, "no worker polls: nothing runs; "+backlog, s.startWorker(q)
+	case now.Sub(q.Pollers[0].Last) > oldPoller:
+		c.State, c.At, c.Advice = CheckWarning, q.Pollers[0].Last, "the last worker seems to be gone: "+s.startWorker(q)
+	case q.Oldest > oldBacklog:
+		c.State, c.Advice = CheckWarning, "the workers do not keep up: start another one, "+s.startWorker(q)
+	default:
+		c.At = q.Pollers[0].Last
+	}
+	return c
+}
+
+func (s *System) startWorker(q Queue) string {
+	switch {
+	case !q.Ours:
+		return "start the program that serves task queue " + q.Name
+	case s.Host.PID == 0:
+		return "start one: acescope serve" + s.addressFlags()
+	}
+	return "start one: acescope serve" + s.dirFlag()
+}
+
+func (s *System) dirFlag() string {
+	if s.Host.DataDir == "" {
+		return ""
+	}
+	return " --data-dir " + s.Host.DataDir
+}
+
+func (s *System) addressFlags() string {
+	if s.Address == "" {
+		return ""
+	}
+	return " --address " + s.Address + " --namespace " + s.Space
+}
+
+// check warns if an agent is installed but cannot be called.
+func check(a cluster.AgentCheck) Check {
+	c := Check{Section: SectionAgents, Name: a.Name, State: CheckOK, Text: a.Text}
+	if !a.OK {
+		c.State, c.Advice = CheckWarning, "acescope doctor says more"
+	}
+	return c
+}
+
+func (src SourceAge) Check() Check {
+	c := Check{Section: SectionSources, Name: src.Name, State: CheckOK, Text: src.Text, At: src.Since}
+	if src.Dropped > 0 {
+		c.Text = strings.TrimPrefix(fmt.Sprintf("%s, %d dropped", c.Text, src.Dropped), ", ")
+	}
+	switch {
+	case !src.OK && src.Minor:
+		c.State = CheckWarning
+	case !src.OK:
+		c.State = CheckError
+	}
+	return c
+}
+
+func (s *System) callChecks() []Check {
+	if len(s.Calls) == 0 {
+		return nil
+	}
+	made, failed := 0, 0
+	all := Check{Section: SectionCalls, Name: "all calls", State: CheckOK}
+	out := []Check{all}
+	for _, call := range s.Calls {
+		made += call.PerMinute
+		failed += call.Failed
+		c := Check{Section: SectionCalls, Name: call.Name, State: CheckOK, Text: fmt.Sprintf("%d a minute", call.PerMinute)}
+		if !call.Waits && call.PerMinute > 0 {
+			c.Text += fmt.Sprintf(", p50 %s, p95 %s", shortly(call.P50), shortly(call.P95))
+		}
+		if call.Failed > 0 {
+			c.State, c.Text = CheckWarning, c.Text+fmt.Sprintf(", %d failed: %s", call.Failed, call.LastError)
+		}
+		out = append(out, c)
+	}
+	out[0].Text = fmt.Sprintf("%d in the last minute, %d failed", made, failed)
+	if failed > 0 {
+		out[0].State = CheckWarning
+	}
+	return out
+}
+
+func shortly(d time.Duration) string { return d.Round(100 * time.Microsecond).String() }
+
+func (s *System) processChecks() []Check {
+	p := s.Process
+	if p.PID == 0 {
+		return nil
+	}
+	memory := fmt.Sprintf("heap %s of %s held", Bytes(p.Heap), Bytes(p.HeapSys))
+	if p.RSS > 0 {
+		memory = Bytes(p.RSS) + " resident, " + memory
+	}
+	out := []Check{
+		{Section: SectionProcess, Name: "memory", State: CheckOK, Text: memory},
+		{Section: SectionProcess, Name: "collector", State: CheckOK,
+			Text: fmt.Sprintf("%d collections, %s paused in all", p.GCs, p.GCPause.Round(time.Microsecond))},
+		{Section: SectionProcess, Name: "process", State: CheckOK, At: p.Started,
+			Text: fmt.Sprintf("%d, %d goroutines", p.PID, p.Goroutines)},
+	}
+	if p.Snapshots > 0 {
+		out[2].Text += fmt.Sprintf(", %d snapshots made", p.Snapshots)
+	}
+	if c := p.Screen; c.Frames > 0 {
+		out = append(out, Check{Section: SectionProcess, Name: "screen", State: CheckOK,
+			Text: fmt.Sprintf("%.1f frames a second, the slowest drawn in %s; %d snapshots shown, %d skipped for newer ones",
+				c.PerSecond, shortly(c.Slowest), c.Shown, c.Skipped)})
+	}
+	return out
+}
+
+func Plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}
+
+// Bytes formats a number of bytes: "512 B", "1.5 MiB".
+func Bytes(n uint64) string {
+	const units = "KMGTPE"
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	f, at := float64(n)/1024, 0
+	for f >= 1024 && at < len(units)-1 {
+		f, at = f/1024, at+1
+	}
+	return fmt.Sprintf("%.1f %ciB", f, units[at])
+}

@@ -1,0 +1,193 @@
+package system
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/sources/runs"
+)
+
+// Intervals and bounds of the health reader.
+const (
+	ReadEvery     = 2 * time.Second
+	sizeEvery     = 30 * time.Second
+	maxSizedFiles = 50_000
+	maxQueues     = 8
+	queueSample   = 200 // open runs whose task queues are described
+)
+
+// Read reads the health once.
+func Read(ctx context.Context, d cluster.Deps, c cluster.Connection) *System {
+	return ReadOnce(ctx, d, c, &DirSize{})
+}
+
+func ReadOnce(ctx context.Context, d cluster.Deps, c cluster.Connection, size *DirSize) *System {
+	began := time.Now()
+	s := &System{Mode: c.Mode, Address: c.Address, Space: d.Namespace}
+	if d.Host != nil {
+		s.Host = d.Host()
+		size.read(s.Host.DataDir)
+		s.Host.Size, s.Host.Files, s.Host.Partial, s.Host.SizeErr = size.bytes, size.files, size.partial, size.err
+	}
+	if c.Mode == cluster.ModeFile {
+		s.askCounts(ctx, d)
+	} else if s.askServer(ctx, d); s.Err == "" {
+		s.askAttributes(ctx, d)
+		s.askQueues(ctx, d)
+		s.askCounts(ctx, d)
+	}
+	if d.Meter != nil {
+		s.Calls = d.Meter.Stats()
+	}
+	if d.Agents != nil {
+		s.Agents = d.Agents(ctx)
+	}
+	s.Process = ThisProcess()
+	s.At, s.Took = time.Now(), time.Since(began)
+	return s
+}
+
+func (s *System) askServer(ctx context.Context, d cluster.Deps) {
+	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
+	defer cancel()
+	began := time.Now()
+	r, err := d.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
+	if err != nil && !cluster.Unreachable(err) { // a cluster may deny this
+		var sys *workflowservice.GetSystemInfoResponse
+		if sys, err = d.Client.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{}); err == nil {
+			s.Server = ServerInfo{Version: sys.GetServerVersion(), Answered: time.Since(began)}
+			return
+		}
+	}
+	if err != nil {
+		s.Err = cluster.PlainError(err)
+		return
+	}
+	s.Server = ServerInfo{Version: r.GetServerVersion(), Cluster: r.GetClusterName(), Store: r.GetPersistenceStore(),
+		Search: r.GetVisibilityStore(), Shards: r.GetHistoryShardCount(), Answered: time.Since(began)}
+}
+
+func (s *System) askAttributes(ctx context.Context, d cluster.Deps) {
+	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
+	defer cancel()
+	missing, err := runs.MissingAttributes(ctx, d.Client, d.Namespace)
+	if err != nil {
+		s.AttrErr = cluster.PlainError(err)
+	}
+	s.Attributes = missing
+}
+
+func (s *System) askCounts(ctx context.Context, d cluster.Deps) {
+	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
+	defer cancel()
+	var err error
+	if s.TotalRuns, err = runs.Count(ctx, d.Client, ""); err == nil {
+		s.OpenRuns, err = runs.Count(ctx, d.Client, `ExecutionStatus = "Running"`)
+	}
+	if err != nil {
+		s.CountErr = cluster.PlainError(err)
+	}
+}
+
+// askQueues describes the contract's task queue and those of open runs.
+func (s *System) askQueues(ctx context.Context, d cluster.Deps) {
+	for _, name := range openQueues(ctx, d) {
+		for _, kind := range []enumspb.TaskQueueType{enumspb.TASK_QUEUE_TYPE_WORKFLOW, enumspb.TASK_QUEUE_TYPE_ACTIVITY} {
+			q := describeQueue(ctx, d, name, kind)
+			q.Ours = name == queueOf(d)
+			s.Queues = append(s.Queues, q)
+		}
+	}
+}
+
+func queueOf(d cluster.Deps) string { return cmp.Or(d.TaskQueue, ace.TaskQueue) }
+
+func openQueues(ctx context.Context, d cluster.Deps) []string {
+	names := []string{queueOf(d)}
+	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
+	defer cancel()
+	r, err := d.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+		Query: `ExecutionStatus = "Running"`, PageSize: queueSample})
+	if err != nil {
+		return names
+	}
+	for _, e := range r.GetExecutions() {
+		if q := e.GetTaskQueue(); q != "" && !slices.Contains(names, q) && len(names) < maxQueues {
+			names = append(names, q)
+		}
+	}
+	return names
+}
+
+func describeQueue(ctx context.Context, d cluster.Deps, name string, kind enumspb.TaskQueueType) Queue {
+	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
+	defer cancel()
+	q := Queue{Name: name, Kind: "workflow"}
+	if kind == enumspb.TASK_QUEUE_TYPE_ACTIVITY {
+		q.Kind = "activity"
+	}
+	r, err := d.Client.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace: d.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: name, Kind: enumspb.TASK_QUEUE_KIND_NORMAL},
+		TaskQueueType: kind, ReportStats: true})
+	if err != nil {
+		q.Err = cluster.PlainError(err)
+		return q
+	}
+	for _, p := range r.GetPollers() {
+		q.Pollers = append(q.Pollers, Poller{p.GetIdentity(), p.GetLastAccessTime().AsTime(), p.GetRatePerSecond()})
+	}
+	slices.SortFunc(q.Pollers, func(a, b Poller) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Identity, b.Identity))
+	})
+	st := r.GetStats()
+	q.Backlog, q.Oldest = st.GetApproximateBacklogCount(), st.GetApproximateBacklogAge().AsDuration()
+	q.In, q.Out = float64(st.GetTasksAddRate()), float64(st.GetTasksDispatchRate())
+	return q
+}
+
+// DirSize is the size of a directory, measured from time to time.
+type DirSize struct {
+	at      time.Time
+	bytes   int64
+	files   int
+	partial bool
+	err     string
+}
+
+func (d *DirSize) read(dir string) {
+	if dir == "" || time.Since(d.at) < sizeEvery && !d.at.IsZero() {
+		return
+	}
+	*d = DirSize{at: time.Now()}
+	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // the file was deleted meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		if d.files >= maxSizedFiles {
+			d.partial = true
+			return fs.SkipAll
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			d.bytes += info.Size()
+			d.files++
+		}
+		return nil
+	})
+	if err != nil {
+		d.err = err.Error()
+	}
+}

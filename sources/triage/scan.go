@@ -1,0 +1,555 @@
+package triage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
+)
+
+// Limits of a scan: concurrent calls, and calls per second.
+const (
+	triageWorkers = 8
+	triageGap     = 4 * time.Millisecond
+	maxNotes      = 40
+	maxKept       = 50_000 // endings and step times kept between scans
+	knownInARow   = 50     // known rows in a row that end a listing
+	maxSampled    = 2_000  // events read of one history
+)
+
+// Options says which runs to scan.
+type Options struct {
+	Namespace string
+	Query     string        // visibility query, "" for all runs
+	Window    int           // maximum number of closed runs; 0 for DefaultWindow
+	Since     time.Duration // maximum age of closed runs; 0 for any
+}
+
+// Read scans once. progress may be nil.
+func Read(ctx context.Context, c client.Client, o Options, progress func(Scan)) (*Result, error) {
+	if progress == nil {
+		progress = func(Scan) {}
+	}
+	s := newScanner(c, o)
+	s.publish = func(*Facts) { progress(s.state) }
+	err := s.scan(ctx)
+	t := s.facts.Analyze(time.Now())
+	t.Scan = s.state
+	return t, err
+}
+
+// scanner reads the facts of a triage. It keeps what it read of closed runs, so that the next scan reads only
+// new runs.
+type scanner struct {
+	c       client.Client
+	options Options
+	publish func(*Facts) // called after each step, from one goroutine at a time
+	state   Scan
+	began   time.Time
+	mu      sync.Mutex // held while workers write results
+	facts   Facts
+	since   map[string]scheduled // by run and activity id
+	readErr error                // first failure to read a history in this scan
+}
+
+// scheduled is the first schedule of an activity, and its failure.
+type scheduled struct {
+	at      time.Time
+	failure ace.Failure
+}
+
+func newScanner(c client.Client, o Options) *scanner {
+	if o.Window <= 0 {
+		o.Window = DefaultWindow
+	}
+	o.Window = min(o.Window, MaxWindow)
+	return &scanner{c: c, options: o, publish: func(*Facts) {}, since: map[string]scheduled{}, facts: Facts{
+		query: o.Query, Window: o.Window, since: o.Since,
+		Ends: map[string]Ending{}, Notes: map[string]string{}, Steps: map[string][]Timed{},
+	}}
+}
+
+// scan reads stuck runs first, because the user can still act on them.
+func (s *scanner) scan(ctx context.Context) error {
+	s.began, s.readErr = time.Now(), nil
+	s.forget()
+	for _, stage := range []func(context.Context) error{s.readOpen, s.readPending, s.readClosed, s.readEnds, s.readNotes, s.readSteps} {
+		if err := stage(ctx); err != nil {
+			s.state.Running = false
+			return err
+		}
+	}
+	s.state = Scan{Took: time.Since(s.began)}
+	return s.readErr
+}
+
+// stage begins a part of the scan.
+func (s *scanner) stage(name string, total int) {
+	s.state = Scan{Running: true, Stage: name, Total: total, Took: time.Since(s.began)}
+	s.publish(&s.facts)
+}
+
+// forget bounds what is kept between scans.
+func (s *scanner) forget() {
+	if len(s.facts.Ends) > maxKept {
+		s.facts.Ends = map[string]Ending{}
+	}
+	if len(s.facts.Notes) > maxKept {
+		s.facts.Notes = map[string]string{}
+	}
+	if len(s.facts.Steps) > maxKept {
+		s.facts.Steps = map[string][]Timed{}
+	}
+	if len(s.since) > maxKept {
+		s.since = map[string]scheduled{}
+	}
+}
+
+func (s *scanner) readOpen(ctx context.Context) error {
+	s.stage("open runs", 0)
+	var open []runs.Run
+	err := runs.List(ctx, s.c, runs.And(s.options.Query, `ExecutionStatus = "Running"`), maxOpen+1, func(r runs.Run) error {
+		open = append(open, r)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.facts.moreOpen = len(open) > maxOpen
+	s.facts.Open = open[:min(len(open), maxOpen)]
+	return nil
+}
+
+// readClosed lists closed runs, newest first, until it reaches known runs.
+func (s *scanner) readClosed(ctx context.Context) error {
+	s.stage("closed runs", s.options.Window)
+	known := map[string]runs.Run{}
+	for _, r := range s.facts.Closed {
+		known[r.RunID] = r
+	}
+	var fresh []runs.Run
+	row, caughtUp := 0, false
+	query := runs.And(s.options.Query, `ExecutionStatus != "Running" AND ExecutionStatus != "ContinuedAsNew"`)
+	oldest := time.Time{}
+	if s.options.Since > 0 {
+		oldest = time.Now().Add(-s.options.Since)
+		query = runs.And(query, fmt.Sprintf("CloseTime >= %q", oldest.UTC().Format(time.RFC3339)))
+	}
+	err := runs.List(ctx, s.c, query, s.options.Window+1, func(r runs.Run) error {
+		if _, ok := known[r.RunID]; !ok {
+			fresh, row = append(fresh, r), 0
+		} else if row++; row == knownInARow {
+			caughtUp = true
+			return errCaughtUp
+		}
+		if len(fresh)%runs.PageSize == 0 {
+			s.state.Done = len(fresh)
+			s.publish(&s.facts)
+		}
+		return nil
+	})
+	if err != nil && !caughtUp {
+		return err
+	}
+	all := runs.Joined(fresh, s.facts.Closed)
+	if !oldest.IsZero() {
+		for len(all) > 0 && all[len(all)-1].Close.Before(oldest) {
+			all = all[:len(all)-1]
+		}
+	}
+	s.facts.more = len(all) > s.options.Window || caughtUp && s.facts.more
+	s.facts.Closed = all[:min(len(all), s.options.Window)]
+	return nil
+}
+
+var errCaughtUp = fmt.Errorf("reached known runs")
+
+// each calls fn for indexes below n, concurrently and at a limited rate. It stops early only if ctx ends or the
+// server is unreachable.
+func (s *scanner) each(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	work := make(chan int)
+	done := make(chan error)
+	var wg sync.WaitGroup
+	for range min(triageWorkers, n) {
+		wg.Go(func() {
+			for i := range work {
+				call, stop := context.WithTimeout(ctx, cluster.CallTimeout)
+				err := fn(call, i)
+				stop()
+				done <- err
+			}
+		})
+	}
+	go func() {
+		defer close(work)
+		gap := time.NewTicker(triageGap)
+		defer gap.Stop()
+		for i := range n {
+			select {
+			case work <- i:
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case <-gap.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	go func() { wg.Wait(); close(done) }()
+	var away error
+	for err := range done {
+		if err != nil && away == nil && ctx.Err() == nil {
+			if s.readErr == nil && !cluster.NotFound(err) {
+				s.readErr = err
+			}
+			if cluster.Unreachable(err) {
+				away = err
+				cancel()
+			}
+		}
+		s.mu.Lock()
+		s.state.Done++
+		s.publish(&s.facts)
+		s.mu.Unlock()
+	}
+	if away != nil {
+		return away
+	}
+	if err := context.Cause(ctx); err != nil && n > 0 {
+		return err
+	}
+	return nil
+}
+
+// readEnds reads the last event of every failed run that is not known yet.
+func (s *scanner) readEnds(ctx context.Context) error {
+	var want []runs.Run
+	for _, r := range s.facts.Closed {
+		if _, known := s.facts.Ends[r.RunID]; bad(r) && r.Exit != ace.Wrong && !known {
+			want = append(want, r)
+		}
+	}
+	s.stage("reasons of failures", len(want))
+	return s.each(ctx, len(want), func(ctx context.Context, i int) error {
+		r := want[i]
+		iter := s.c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+		if !iter.HasNext() {
+			return nil
+		}
+		e, err := iter.Next()
+		if err != nil && !cluster.NotFound(err) {
+			return err
+		}
+		end := Ending{Failure: ace.Failure{Kind: r.Exit, Message: "its history is gone"}}
+		if err == nil {
+			end = EndingOf(e, r)
+		}
+		end.Pattern = Normalize(end.Failure.Message)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.facts.Ends[r.RunID] = end
+		return nil
+	})
+}
+
+// EndingOf returns why a run ended, from its last event.
+func EndingOf(e *historypb.HistoryEvent, r runs.Run) Ending {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		f := e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
+		end := Ending{Failure: history.FailureOf(f), Activity: failedActivity(f)}
+		end.Failure.Message = bounded(end.Failure.Message)
+		return end
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+		return Ending{Failure: ace.Failure{Kind: ace.Timeout, Type: "WorkflowTimeout", Message: "the workflow timed out"}}
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+		return Ending{Failure: ace.Failure{Kind: ace.Canceled, Message: "cancelled"}}
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+		a := e.GetWorkflowExecutionTerminatedEventAttributes()
+		return Ending{Failure: ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: bounded("terminated: " + cmp.Or(a.GetReason(), "no reason given"))}}
+	}
+	return Ending{Failure: ace.Failure{Kind: r.Exit, Message: "the workflow completed, but says of itself: " + string(r.Exit)}}
+}
+
+// failedActivity returns the activity type of a failure, or "".
+func failedActivity(f *failurepb.Failure) string {
+	name := ""
+	for ; f != nil; f = f.GetCause() {
+		if a := f.GetActivityFailureInfo(); a != nil {
+			name = a.GetActivityType().GetName()
+		}
+	}
+	return name
+}
+
+func bounded(message string) string {
+	if len(message) > maxMessage {
+		return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	return message
+}
+
+// readNotes reads the answer and the reflector's finding of the newest run of each group of wrong answers. Only
+// the history has them.
+func (s *scanner) readNotes(ctx context.Context) error {
+	var want []runs.Run
+	kinds := map[groupKey]bool{}
+	for _, r := range s.facts.Closed {
+		if r.Exit != ace.Wrong {
+			continue
+		}
+		e, _ := s.facts.why(r)
+		k := s.facts.keyOf(r, e)
+		if _, known := s.facts.Notes[r.RunID]; !known && !kinds[k] && len(want) < maxNotes {
+			want = append(want, r)
+		}
+		kinds[k] = true
+	}
+	s.stage("examples of wrong answers", len(want))
+	return s.each(ctx, len(want), func(ctx context.Context, i int) error {
+		r := want[i]
+		f := histories.NewFolder(r.WorkflowID, r.RunID)
+		if err := s.events(ctx, r, func(e *historypb.HistoryEvent) { f.Apply(e) }); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.facts.Notes[r.RunID] = bounded(noteOf(&f.State))
+		return nil
+	})
+}
+
+func noteOf(s *ace.State) string {
+	var parts []string
+	if s.Answer != "" {
+		parts = append(parts, "answered "+s.Answer)
+	}
+	if s.Input.Label != nil {
+		parts = append(parts, "expected "+*s.Input.Label)
+	}
+	text := strings.Join(parts, ", ")
+	if s.Insights != "" {
+		text = strings.TrimPrefix(text+"; the reflector: "+s.Insights, "; ")
+	}
+	return text
+}
+
+// readSteps reads the step times of some runs whose memos lack them.
+func (s *scanner) readSteps(ctx context.Context) error {
+	var want []runs.Run
+	sample := 0
+	for _, r := range s.facts.Closed {
+		if r.Type == ace.ExperimentWorkflow || bad(r) && r.Exit != ace.Wrong || r.Summary != nil && r.Summary.PhaseMS != (ace.PhaseMS{}) {
+			continue
+		}
+		if sample++; sample > maxPhaseSample {
+			break
+		}
+		if _, known := s.facts.Steps[r.RunID]; !known {
+			want = append(want, r)
+		}
+	}
+	s.stage("step times", len(want))
+	return s.each(ctx, len(want), func(ctx context.Context, i int) error {
+		r := want[i]
+		var steps StepTimer
+		if err := s.events(ctx, r, steps.Add); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.facts.Steps[r.RunID] = steps.Done
+		return nil
+	})
+}
+
+// events passes the first maxSampled events of a run to fn.
+func (s *scanner) events(ctx context.Context, r runs.Run, fn func(*historypb.HistoryEvent)) error {
+	iter := s.c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for n := 0; n < maxSampled && iter.HasNext(); n++ {
+		e, err := iter.Next()
+		if cluster.NotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		fn(e)
+	}
+	return nil
+}
+
+// StepTimer measures activities from their last start to their end, by the server's clock. A step of the
+// contract is named by its phase.
+type StepTimer struct {
+	names  map[int64]string
+	starts map[int64]time.Time
+	Done   []Timed
+}
+
+func (t *StepTimer) Add(e *historypb.HistoryEvent) {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		name := e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName()
+		if step, ok := ace.StepOf(name); ok {
+			name = string(step)
+		}
+		if t.names == nil {
+			t.names, t.starts = map[int64]string{}, map[int64]time.Time{}
+		}
+		t.names[e.GetEventId()] = name
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
+		if t.starts != nil {
+			t.starts[e.GetActivityTaskStartedEventAttributes().GetScheduledEventId()] = e.GetEventTime().AsTime()
+		}
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		id := e.GetActivityTaskCompletedEventAttributes().GetScheduledEventId()
+		if at, ok := t.starts[id]; ok {
+			t.Done = append(t.Done, Timed{t.names[id], float64(max(e.GetEventTime().AsTime().Sub(at), 0).Microseconds()) / 1000})
+		}
+	}
+}
+
+// WorkflowTask is the activity of a Retrying if the workflow code fails.
+const WorkflowTask = "workflow task"
+
+// lastEvents bounds the newest events that are read to find the first schedule.
+const lastEvents = 50
+
+// readPending reads the pending activities and workflow tasks of each open run.
+func (s *scanner) readPending(ctx context.Context) error {
+	open := s.facts.Open
+	s.stage("pending activities of open runs", len(open))
+	var found []Retrying
+	err := s.each(ctx, len(open), func(ctx context.Context, i int) error {
+		r := open[i]
+		d, err := s.c.DescribeWorkflowExecution(ctx, r.WorkflowID, r.RunID)
+		if err != nil {
+			return err
+		}
+		if d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			return nil
+		}
+		for _, x := range s.retrying(ctx, r, d) {
+			s.mu.Lock()
+			found = append(found, x)
+			s.mu.Unlock()
+		}
+		return nil
+	})
+	if err == nil {
+		s.mu.Lock()
+		s.facts.Retrying = found
+		s.mu.Unlock()
+	}
+	return err
+}
+
+func (s *scanner) retrying(ctx context.Context, r runs.Run, d *workflowservice.DescribeWorkflowExecutionResponse) []Retrying {
+	var out []Retrying
+	for _, a := range d.GetPendingActivities() {
+		if a.GetAttempt() > 1 {
+			x := retryOf(r, a)
+			x.Since = s.first(ctx, r, a.GetActivityId(), x.Since).at
+			out = append(out, x)
+		}
+	}
+	if w := d.GetPendingWorkflowTask(); w.GetAttempt() > 1 {
+		x := Retrying{Run: r, Activity: WorkflowTask, Phase: r.Phase, State: "scheduled", Attempt: w.GetAttempt()}
+		if w.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED {
+			x.State = "started"
+		}
+		if w.GetOriginalScheduledTime() != nil {
+			x.Since = w.GetOriginalScheduledTime().AsTime()
+		}
+		known := s.first(ctx, r, "", x.Since)
+		x.Since, x.LastError = known.at, known.failure
+		out = append(out, x)
+	}
+	return out
+}
+
+func retryOf(r runs.Run, a *workflowpb.PendingActivityInfo) Retrying {
+	p := histories.PendingOf(a)
+	x := Retrying{Run: r, Activity: p.Type, State: p.State, Attempt: p.Attempt, MaxAttempts: a.GetMaximumAttempts(),
+		Since: p.Since, Worker: a.GetLastWorkerIdentity()}
+	if f := a.GetLastFailure(); f != nil {
+		x.LastError = history.FailureOf(f)
+		x.LastError.Message = bounded(x.LastError.Message)
+	}
+	if step, ok := ace.StepOf(p.Type); ok {
+		x.Phase = step
+	}
+	if at := a.GetNextAttemptScheduleTime(); at != nil && a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
+		x.Next = at.AsTime()
+	}
+	return x
+}
+
+// first returns when an activity, or with "" the workflow task, was first scheduled. It reads the newest
+// events, because the server's description restarts with each attempt. It returns other if they do not contain
+// the schedule.
+func (s *scanner) first(ctx context.Context, r runs.Run, activityID string, other time.Time) scheduled {
+	key := r.RunID + "/" + activityID
+	s.mu.Lock()
+	known, ok := s.since[key]
+	s.mu.Unlock()
+	if !ok {
+		known.at = other
+	}
+	if ok && activityID != "" {
+		return known
+	}
+	res, err := s.c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+		Namespace: s.options.Namespace, MaximumPageSize: lastEvents,
+		Execution: &commonpb.WorkflowExecution{WorkflowId: r.WorkflowID, RunId: r.RunID}})
+	if err != nil {
+		return known
+	}
+	for _, e := range res.GetHistory().GetEvents() {
+		if at, ok := begins(e, activityID); ok {
+			s.mu.Lock()
+			s.since[key] = at
+			s.mu.Unlock()
+			return at
+		}
+	}
+	return known
+}
+
+// begins returns the schedule in an event of the retried work.
+func begins(e *historypb.HistoryEvent, activityID string) (scheduled, bool) {
+	at := e.GetEventTime().AsTime()
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		return scheduled{at: at}, activityID != "" && e.GetActivityTaskScheduledEventAttributes().GetActivityId() == activityID
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+		f := history.FailureOf(e.GetWorkflowTaskFailedEventAttributes().GetFailure())
+		f.Message = bounded(f.Message)
+		return scheduled{at, f}, activityID == ""
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
+		f := ace.Failure{Kind: ace.Timeout, Message: "no worker finished the workflow task in time"}
+		return scheduled{at, f}, activityID == ""
+	}
+	return scheduled{}, false
+}
