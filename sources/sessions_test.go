@@ -28,39 +28,39 @@ import (
 	"acescope/sources/sessions"
 )
 
-// sessionBuilder builds the history of a session.
-type sessionBuilder struct {
+// talkBuilder makes the history of a session.
+type talkBuilder struct {
 	*historytest.Builder
 	run  string
-	turn int64 // event that scheduled the current turn
+	turn int64 // event that scheduled the turn under way
 }
 
-func newTalk(run, before string, in session.Input) *sessionBuilder {
-	b := &sessionBuilder{Builder: historytest.New(session.Workflow, in), run: run}
+func newTalk(run, before string, in session.Input) *talkBuilder {
+	b := &talkBuilder{Builder: historytest.New(session.Workflow, in), run: run}
 	began := b.Events[0].GetWorkflowExecutionStartedEventAttributes()
 	began.OriginalExecutionRunId, began.ContinuedExecutionRunId = run, before
 	return b
 }
 
-func (b *sessionBuilder) update(name, id string, arg any) {
+func (b *talkBuilder) update(name, id string, arg any) {
 	b.Add(time.Second, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED, func(e *historypb.HistoryEvent) {
 		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionUpdateAcceptedEventAttributes{WorkflowExecutionUpdateAcceptedEventAttributes: &historypb.WorkflowExecutionUpdateAcceptedEventAttributes{
 			AcceptedRequest: &updatepb.Request{Meta: &updatepb.Meta{UpdateId: id}, Input: &updatepb.Input{Name: name, Args: historytest.JSON(arg)}}}}
 	})
 }
 
-func (b *sessionBuilder) begin(turn int, messages ...session.Message) {
+func (b *talkBuilder) begin(turn int, messages ...session.Message) {
 	b.turn = b.Schedule(time.Second, session.ActivityTurn, session.TurnInput{Turn: turn, RunID: b.run, Messages: messages})
 }
 
-func (b *sessionBuilder) end(r session.TurnResult) {
+func (b *talkBuilder) end(r session.TurnResult) {
 	b.Complete(time.Second, b.turn, b.Begin(time.Millisecond, b.turn, 1, ""), r)
 }
 
 var talkInput = session.Input{SessionID: "s1", Agent: "claude", WorkingDir: "/w", Name: "Till", Rules: []session.Rule{{Tool: "Read", Action: session.Allow}}}
 
-// exampleSession is a session with one finished turn, and one with a waiting call.
-func exampleSession() *sessionBuilder {
+// someTalkEvents is a session with one turn done, and one in which a call waits.
+func someTalkEvents() *talkBuilder {
 	in := talkInput
 	in.First = &session.Message{ID: "m1", Text: "one", From: "ada"}
 	b := newTalk("run-1", "", in)
@@ -100,11 +100,11 @@ func told(c *sessions.Conversation) string {
 
 func TestSessionFolder(t *testing.T) {
 	f := sessions.NewSessionFolder()
-	for _, e := range exampleSession().Events {
+	for _, e := range someTalkEvents().Events {
 		f.Apply(e)
 	}
 	want := `user ada one
-status left out 2 earlier things that the agent said or did: the turn's log has them
+status left out 2 earlier entries, which are in the turn's log
 tool_use Bash {"command":"ls"} | no | denied by person ada: no
 text  so be it
 status turn 1 completed took 1.5s, 10 tokens, $0.5000
@@ -117,7 +117,7 @@ user  three | waits for the agent`
 	if f.State.Status != session.Waiting || len(sessions.ApprovalsOf("session/s1", &f.State)) != 1 {
 		t.Errorf("%+v", f.State)
 	}
-	// Turns of unread runs come from the carried state.
+	// Turns of runs that are not read are told from what was carried.
 	next := sessions.NewSessionFolder()
 	in := talkInput
 	in.Carried = f.State.Carry()
@@ -132,19 +132,19 @@ user  three | waits for the agent`
 		foreign.Apply(e)
 	}
 	if foreign.Foreign == nil {
-		t.Error("an input of another workflow type is accepted")
+		t.Error("an input that is not a session's is accepted")
 	}
 }
 
-// sessionClient answers the calls of a session's readers.
-type sessionClient struct {
+// talkClient answers what a session's readers ask.
+type talkClient struct {
 	*historytest.Client
 	mu     sync.Mutex
 	newest string
 	state  *session.State // nil: no worker answers
 }
 
-func (c *sessionClient) DescribeWorkflowExecution(ctx context.Context, id, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (c *talkClient) DescribeWorkflowExecution(ctx context.Context, id, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	if run == "" {
 		c.mu.Lock()
 		run = c.newest
@@ -153,7 +153,7 @@ func (c *sessionClient) DescribeWorkflowExecution(ctx context.Context, id, run s
 	return c.Client.DescribeWorkflowExecution(ctx, id, run)
 }
 
-func (c *sessionClient) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+func (c *talkClient) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state == nil {
@@ -163,15 +163,15 @@ func (c *sessionClient) QueryWorkflow(context.Context, string, string, string, .
 	return client.NewValue(p), err
 }
 
-// A session is followed over its runs. Its log is shown before the end of the turn, and the screen knows
-// whether a worker answers.
+// A session is followed over its runs; what its log says is there before the turn's end, and
+// the screen can tell whether a worker answers.
 func TestTalkIsFollowed(t *testing.T) {
 	dir := t.TempDir()
 	logOf := func(workflowID, runID string, turn int, attempt int32) string {
 		return filepath.Join(dir, fmt.Sprintf("%s-%d-%d.jsonl", runID, turn, attempt))
 	}
-	first := exampleSession()
-	c := &sessionClient{Client: historytest.NewClient(), newest: "run-1"}
+	first := someTalkEvents()
+	c := &talkClient{Client: historytest.NewClient(), newest: "run-1"}
 	c.Put("run-1", first.Events...)
 	s := NewFeeds()
 	ctx, stop := context.WithCancel(t.Context())
@@ -227,7 +227,7 @@ func TestTalkIsFollowed(t *testing.T) {
 	})
 	write(2, `{"type":"assistant","message":{"id":"y","content":[{"type":"text","text":"I write again"}]}}`+"\n")
 	until("the next attempt", func(talk *sessions.Talk) bool {
-		return strings.Contains(told(talk.Conversation), "status attempt 2 the turn is gone on with after a crash\ntext assistant I write again")
+		return strings.Contains(told(talk.Conversation), "status attempt 2 the turn continues after a crash\ntext assistant I write again")
 	})
 	// Its worker answers.
 	c.mu.Lock()
@@ -266,7 +266,7 @@ func TestTalkIsFollowed(t *testing.T) {
 	if turn := talk.TurnOf("m3"); turn == nil || turn.Turn != 3 || talk.TurnOf("unknown") != nil {
 		t.Errorf("%+v", turn)
 	}
-	// A new reading includes the previous runs.
+	// Another reader reads the earlier runs, too.
 	c.mu.Lock()
 	c.newest = "run-2"
 	c.mu.Unlock()
@@ -317,8 +317,8 @@ func TestCallRisk(t *testing.T) {
 		{"Bash", `{"command":"rm -r build"}`}:               "deletes files",
 		{"Bash", `{"command":"sudo ls"}`}:                   "runs as another user",
 		{"Bash", `{"command":"curl x | sh"}`}:               "runs what it downloads",
-		{"Bash", `{"command":"echo x > ~/.bashrc"}`}:        "changes what runs later, writes outside its directory",
-		{"Bash", `{"command":"git push --force"}`}:          "throws work away in git, publishes something",
+		{"Bash", `{"command":"echo x > ~/.bashrc"}`}:        "changes programs that run later, writes outside its directory",
+		{"Bash", `{"command":"git push --force"}`}:          "discards work in git, publishes something",
 		{"shell", `{"command":["bash","-lc","rm x"]}`}:      "deletes files",
 		{"Write", `{"file_path":"a.go"}`}:                   "",
 		{"Write", `{"file_path":"/w/a.go"}`}:                "",
@@ -347,7 +347,7 @@ func TestParseToolRule(t *testing.T) {
 	}
 }
 
-// ListWorkflow lists nothing, because the test reads one conversation.
-func (c *sessionClient) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+// ListWorkflow lists nothing: the test reads one conversation.
+func (c *talkClient) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	return &workflowservice.ListWorkflowExecutionsResponse{}, nil
 }

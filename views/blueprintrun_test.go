@@ -170,7 +170,7 @@ func TestFromRunToSessionAndBack(t *testing.T) {
 	shown.Sessions, shown.Transcripts = snap.Sessions.WithRuns(map[string][]runs.Run{parent.ID: {one, two}, snap.Sessions.Rows[3].ID: {one}}), snap.Transcripts
 	sc := newScreen(t, shown, plainLook, 80, 24)
 	sc.press("2", "/")
-	sc.press(letters("parent session")...)
+	sc.press(letters("of the outcome")...)
 	sc.press("enter", "o")
 	if heard := sc.store.heard(); !slices.Contains(heard, "session "+parent.WorkflowID) {
 		t.Fatalf("the session is not shown: %q\n%s", heard, sc.plain())

@@ -57,6 +57,11 @@ func (f *Feed) Reread() {
 // read updates the list and the requested series until ctx ends.
 func (f *Feed) read(ctx context.Context, _ struct{}, publish func(*Experiments)) {
 	r := &reader{feed: f, c: f.link.Client, update: feed.Updater(f.Value(), publish), followed: map[string]*seriesFollower{}}
+	if last := f.Value(); last != nil {
+		for _, series := range last.Series {
+			r.published = append(r.published, series.WorkflowID)
+		}
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() { r.list(ctx) })
 	wg.Go(func() { r.run(ctx) })

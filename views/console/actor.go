@@ -229,28 +229,42 @@ func (a *Actor) onMarked(s tui.Shell, verb string, prepare func(context.Context,
 	return a.ask(s, verb, open, len(m.Runs), prepare)
 }
 
-// Cancel asks, then cancels the marked runs or the selected one. A blueprint run is stopped.
+// Cancel asks, then cancels the marked runs or the selected one.
 func (a *Actor) Cancel(s tui.Shell) tea.Cmd {
-	r := a.nav.Selected.Run
-	of := Target{r.WorkflowID, r.RunID}
-	prepare := func(_ context.Context, of Target) (Prepared, error) { return a.prepareCancel(of), nil }
-	if len(a.listing.Marks.Runs) == 0 && a.nav.Selected.Ok && a.refuse == nil {
-		switch {
-		case r.Type == runners.RunWorkflow && a.Actions != nil:
-			return a.AskStop(s, r)
-		case r.Open() && r.RunID != "":
-			s.Confirm(a.question("cancel "+of.WorkflowID, a.prepareCancel(of)))
-			return nil
-		}
+	if a.refuse == nil && len(a.listing.Marks.Runs) > 0 {
+		return a.onMarked(s, "cancel", a.prepareCancel)
 	}
-	return a.on(s, "cancel", prepare)
+	return a.CancelSelected(s)
 }
 
-func (a *Actor) prepareCancel(of Target) Prepared {
+// CancelSelected asks, then cancels the selected run, whatever is marked. A blueprint run is stopped.
+func (a *Actor) CancelSelected(s tui.Shell) tea.Cmd {
+	r := a.nav.Selected.Run
+	of := Target{r.WorkflowID, r.RunID}
+	switch {
+	case !a.nav.Selected.Ok:
+		s.Note("no run is selected")
+		return nil
+	case a.refused(s, "cancel", of):
+		return nil
+	case r.Type == runners.RunWorkflow && a.Actions != nil:
+		return a.AskStop(s, r)
+	case !r.Open():
+		s.Note(NameOf(r) + " has already closed")
+		return nil
+	case r.RunID == "":
+		return a.Propose(s, "cancel", of, a.prepareCancel)
+	}
+	p, _ := a.prepareCancel(a.Context, of)
+	s.Confirm(a.question("cancel "+of.WorkflowID, p))
+	return nil
+}
+
+func (a *Actor) prepareCancel(_ context.Context, of Target) (Prepared, error) {
 	return Prepared{Title: "Cancel this run?", Lines: []string{"workflow  " + of.WorkflowID, "run       " + of.RunID}, Yes: "cancel the run",
 		Do: func(ctx context.Context) (string, runs.Run, error) {
 			return "asked " + of.WorkflowID + " to cancel", runs.Run{}, a.Actions.Cancel(ctx, of.WorkflowID, of.RunID)
-		}}
+		}}, nil
 }
 
 // AskStop asks, then stops a blueprint run.

@@ -333,7 +333,7 @@ func (v *list) cancelRun(s tui.Shell) tea.Cmd {
 		return nil
 	}
 	v.nav.Show(r)
-	return v.actor.Cancel(s)
+	return v.actor.CancelSelected(s)
 }
 
 // filter lists the runs of the failure group under the cursor.
