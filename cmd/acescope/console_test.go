@@ -24,6 +24,10 @@ func TestConsole(t *testing.T) {
 	term.await("ace/walk-e1-", "Skills", "Playbook", "folded from history")
 	term.press(keyEsc)
 	term.await("TASK", "STATUS")
+	term.press("?")
+	term.await("Help")
+	term.press(keyEsc) // a key directly after esc would be read as alt and that key
+	term.gone("Help,")
 
 	term.resize(200, 50)
 	term.await("Skills", "TASK", "Log")
@@ -31,10 +35,6 @@ func TestConsole(t *testing.T) {
 	term.await("too small")
 	term.resize(80, 24)
 	term.await("TASK", "STATUS")
-	term.press("?")
-	term.await("Help")
-	term.press(keyEsc) // a key directly after esc would be read as alt and that key
-	term.gone("Help,")
 	term.press("q")
 	term.quits()
 }
