@@ -7,8 +7,8 @@ import (
 	"acescope/tui/text"
 )
 
-// Document keeps the lines that a view built for a run until their source, the width or the second on the clock
-// changes, and long texts wrapped for as long as they stay the same.
+// Document caches the lines that a view draws for a run. They are valid until their source, the width or the current
+// second changes. It also caches wrapped texts.
 type Document struct {
 	WorkflowID, RunID string
 

@@ -51,7 +51,7 @@ func isWordStart(b []byte, at int) bool {
 	return at == 0 || !alnum[b[at-1]] && b[at-1] != '_' || at > 1 && b[at-2] == '\\'
 }
 
-// key returns the anchor of a prefix followed by at least so many bytes of a class.
+// key returns an anchor that matches prefix followed by at least atLeast bytes of class c.
 func key(kind, prefix string, atLeast int, c *class) anchor {
 	return anchor{text: prefix, kind: kind, match: func(b []byte, at int) (int, int) {
 		if !isWordStart(b, at) {

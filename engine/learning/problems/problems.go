@@ -132,8 +132,8 @@ func target(v float64) string {
 	return s
 }
 
-// variable says how to draw and format a value. Values are low + k*step up to high; a
-// percentage is in percent.
+// variable describes how to choose a random value and how to format it. Values are low +
+// k*step, up to high; a percentage of 5 means 5%.
 type variable struct {
 	low, high, step float64
 	unit            unit

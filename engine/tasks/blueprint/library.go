@@ -279,7 +279,7 @@ type starterAgent struct {
 	Timeout     int               `json:"timeout_seconds,omitempty"`
 }
 
-// starter holds a program for each strategy, which returns its parameters.
+// starter holds one example program per parameter strategy. Each program prints the parameters that it receives.
 //
 //go:embed starter
 var starter embed.FS

@@ -22,7 +22,7 @@ import (
 
 var errNotConnected = errors.New("not connected yet")
 
-// ready returns the engine once it is connected.
+// ready returns the engine, or errNotConnected if it is not connected yet.
 func (l *Link) ready() (*engine.Engine, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -160,7 +160,7 @@ func (l *loop) call(ctx context.Context, c Call) CallResult {
 	return CallResult{ID: c.ID, Text: ace.Cut(string(data), maxResult)}
 }
 
-// tool is a tool and its implementation.
+// tool is a tool definition and the function that executes it.
 type tool struct {
 	Tool
 	run func(args json.RawMessage) (any, error)
