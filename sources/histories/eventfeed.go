@@ -76,11 +76,10 @@ func (f *EventFeed) Open(id int64) {
 
 func (f *EventFeed) change(change func()) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	change()
-	r := f.kept
-	f.mu.Unlock()
-	if r != nil {
-		cluster.Signal(r.changed)
+	if f.kept != nil {
+		cluster.Signal(f.kept.changed)
 	}
 }
 
