@@ -126,8 +126,9 @@ func (f *Feeds) StartWork(ctx context.Context, label string) (context.Context, f
 
 // Compare compares two runs, again if they are the same as before.
 func (f *Feeds) Compare(ask histories.DiffAsk) {
-	f.Diff.Want(ask)
-	f.Diff.Again()
+	if !f.Diff.Want(ask) {
+		f.Diff.Again()
+	}
 }
 
 // VerifyRun verifies the selected run in the time machine.

@@ -203,31 +203,31 @@ func (s *store) VerifyRuns(w histories.VerifyRequest) {
 	s.tell("verify %d runs of %q %v", len(w.Runs), w.Query, w.Strict)
 }
 
-func (s fakeList) LoadMore()                  { s.tell("more") }
-func (s fakeList) LoadNewer()                 { s.tell("newer") }
-func (s fakeList) LoadFirst()                 { s.tell("first") }
-func (s fakeList) LoadLast()                  { s.tell("last") }
-func (s fakeList) StopWalk()                  { s.tell("stop") }
-func (s fakeArtifacts) Open(r ace.Ref)        { s.tell("artifact %s", r.SHA256) }
-func (s fakeEvents) Open(id int64)            { s.tell("open %d", id) }
-func (s fakeReplay) StepTo(event int64)       { s.tell("step to %d", event) }
-func (s fakeReplay) StepToPosition(pos int)   { s.tell("step to position %d", pos) }
-func (s fakeReplay) WatchValue(expr string)   { s.tell("watch %s", expr) }
-func (s fakeReplay) NextWatched(forward bool) { s.tell("next change %v", forward) }
-func (s fakeBooks) Refine(w playbooks.Ask)    { s.tell("books %+v", w) }
-func (s fakeBooks) Again()                    { s.tell("read books") }
-func (s fakeExperiments) Show(ids []string)   { s.tell("experiments %v", ids) }
-func (s fakeTriage) SetWindow(n int)          { s.tell("window %d", n) }
-func (s fakeTriage) SetSince(d time.Duration) { s.tell("since %s", d) }
-func (s fakeTriage) Stop()                    { s.tell("stop") }
-func (s fakeTriage) Again()                   { s.tell("scan") }
-func (s fakeLogs) FollowLogs(paths []string)  { s.tell("follow %q", paths) }
-func (s fakeLogs) FollowCalls(ref ace.Ref)    { s.tell("calls %s", ref.SHA256) }
-func (s fakeTranscripts) Read(path string)    { s.tell("talk %s", path) }
-func (s fakeSessions) Read(id string)         { s.tell("session %s", id) }
-func (s fakeRunners) Refine(id string)        { s.tell("runner %s", id) }
-func (s fakeDiff) Want(ask histories.DiffAsk) { s.Compare(ask) }
-func (s fakeDiff) Again()                     { s.tell("diff again") }
+func (s fakeList) LoadMore()                       { s.tell("more") }
+func (s fakeList) LoadNewer()                      { s.tell("newer") }
+func (s fakeList) LoadFirst()                      { s.tell("first") }
+func (s fakeList) LoadLast()                       { s.tell("last") }
+func (s fakeList) StopWalk()                       { s.tell("stop") }
+func (s fakeArtifacts) Open(r ace.Ref)             { s.tell("artifact %s", r.SHA256) }
+func (s fakeEvents) Open(id int64)                 { s.tell("open %d", id) }
+func (s fakeReplay) StepTo(event int64)            { s.tell("step to %d", event) }
+func (s fakeReplay) StepToPosition(pos int)        { s.tell("step to position %d", pos) }
+func (s fakeReplay) WatchValue(expr string)        { s.tell("watch %s", expr) }
+func (s fakeReplay) NextWatched(forward bool)      { s.tell("next change %v", forward) }
+func (s fakeBooks) Refine(w playbooks.Ask)         { s.tell("books %+v", w) }
+func (s fakeBooks) Again()                         { s.tell("read books") }
+func (s fakeExperiments) Show(ids []string)        { s.tell("experiments %v", ids) }
+func (s fakeTriage) SetWindow(n int)               { s.tell("window %d", n) }
+func (s fakeTriage) SetSince(d time.Duration)      { s.tell("since %s", d) }
+func (s fakeTriage) Stop()                         { s.tell("stop") }
+func (s fakeTriage) Again()                        { s.tell("scan") }
+func (s fakeLogs) FollowLogs(paths []string)       { s.tell("follow %q", paths) }
+func (s fakeLogs) FollowCalls(ref ace.Ref)         { s.tell("calls %s", ref.SHA256) }
+func (s fakeTranscripts) Read(path string)         { s.tell("talk %s", path) }
+func (s fakeSessions) Read(id string)              { s.tell("session %s", id) }
+func (s fakeRunners) Refine(id string)             { s.tell("runner %s", id) }
+func (s fakeDiff) Want(ask histories.DiffAsk) bool { s.Compare(ask); return true }
+func (s fakeDiff) Again()                          { s.tell("diff again") }
 func (s fakeEvents) Filter(f histories.EventFilter) {
 	s.tell("events /%s/ !/%s/ full=%v", f.Include, f.Exclude, f.Full)
 }

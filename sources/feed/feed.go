@@ -42,18 +42,18 @@ func New[Ask comparable, Value any](wake func(), read Reader[Ask, Value]) *Feed[
 	return &Feed[Ask, Value]{read: read, wake: wake, turn: make(chan struct{}, 1)}
 }
 
-// Want sets the ask and clears the value. The same ask as before changes nothing.
-func (f *Feed[Ask, Value]) Want(ask Ask) {
+// Want sets the ask, clears the value and returns true. The same ask as before changes nothing.
+func (f *Feed[Ask, Value]) Want(ask Ask) (changed bool) {
 	f.mu.Lock()
-	var none Value
-	changed := f.setAsk(ask)
-	if changed {
+	if changed = f.setAsk(ask); changed {
+		var none Value
 		f.value = none
 	}
 	f.mu.Unlock()
 	if changed {
 		f.wake()
 	}
+	return changed
 }
 
 // Refine sets the ask and keeps the value of the old one until the reader publishes. The same ask changes nothing.

@@ -22,7 +22,7 @@ import (
 // Feed compares two runs.
 type Feed interface {
 	console.Feed[*histories.RunDiff]
-	Want(histories.DiffAsk)
+	Want(histories.DiffAsk) (changed bool)
 	Again()
 }
 
