@@ -89,7 +89,7 @@ func TestDiffScreens(t *testing.T) {
 	reading := twoRuns()
 	reading.Diff, reading.Reading = nil, true
 	missing := twoRuns()
-	missing.Diff, missing.ErrB = nil, `no run has the id "tuned-e1-0004"`
+	missing.Diff, missing.ErrB = nil, `run "tuned-e1-0004" not found`
 	same := twoRuns()
 	for i := range same.Diff.Pairs {
 		p := &same.Diff.Pairs[i]

@@ -15,18 +15,18 @@ import (
 	"acescope/sources/cluster"
 )
 
-// MissingError reports that no run has the id, and suggests similar ones.
+// MissingError reports that a run was not found, and suggests similar IDs.
 type MissingError struct {
 	ID   string
 	Near []string
 }
 
 func (e *MissingError) Error() string {
-	text := fmt.Sprintf("no run has the id %q", e.ID)
+	text := fmt.Sprintf("run %q not found", e.ID)
 	if len(e.Near) > 0 {
 		return text + "; near: " + strings.Join(e.Near, ", ")
 	}
-	return text + "; acescope list shows them"
+	return text + `; run "acescope list"`
 }
 
 // Resolve finds the newest run with a task id, an experiment id or a workflow id.

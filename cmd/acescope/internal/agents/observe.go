@@ -139,8 +139,11 @@ func hookProgram(path string) (string, error) {
 		return err == nil && !info.IsDir()
 	}
 	if path != "" {
-		if !isFile(path) || !strings.Contains(filepath.Base(path), hooks.Name) {
-			return "", cli.UsageError("--hook %s: no such %s program", path, hooks.Name)
+		if !isFile(path) {
+			return "", cli.UsageError("--hook %s: file not found", path)
+		}
+		if !strings.Contains(filepath.Base(path), hooks.Name) {
+			return "", cli.UsageError("--hook %s: the file name must contain %q", path, hooks.Name)
 		}
 		return filepath.Abs(path)
 	}

@@ -280,15 +280,15 @@ func (c clusterFork) text() []string {
 		lines = append(lines, shortHashes(n.What)+", "+where)
 	}
 	if len(lines) > 0 {
-		lines = append(lines, "the cluster's workers must have it, which this process cannot check;",
-			"phases that read it fail on a worker without it")
+		lines = append(lines, "Every worker of the cluster needs this data. acescope cannot check the workers.",
+			"A phase fails on a worker that does not have the data.")
 	}
 	return append(labeled("needs", lines...), labeled("workers", c.workersText())...)
 }
 
 func (c clusterFork) workersText() string {
 	if c.workers == 0 {
-		return "none: it waits until a worker polls the task queue " + ace.TaskQueue
+		return "none; the fork waits until a worker polls task queue " + ace.TaskQueue
 	}
 	return cli.Numbered(int64(c.workers), "worker") + " of the cluster"
 }
@@ -299,7 +299,7 @@ func (c clusterFork) warnings() []string {
 	for _, n := range c.needs {
 		if !n.Here {
 			lines = append(lines, "the fork needs "+n.What+", which is not in "+c.dir+
-				"; phases that read it fail on a worker without it")
+				"; a phase fails on a worker that does not have it")
 		}
 	}
 	if c.cluster && c.workers == 0 {

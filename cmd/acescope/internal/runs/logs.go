@@ -88,7 +88,7 @@ func Logs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) error {
 	case len(w.unreadable) > 0:
 		return errors.New(strings.Join(w.unreadable, "; "))
 	case len(w.files) == 0:
-		Warn(a, "no log files found: logs %s", w.choice.Description)
+		Warn(a, "no log files found; name a file or directory: acescope logs PATH")
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func logsOfTask(a *cli.App, ctx context.Context, id string) (c logs.Choice, err 
 		return c, err
 	}
 	c = logs.ChooseRun(dir, exec.GetWorkflowId(), exec.GetRunId())
-	Warn(a, "logs %s", c.Description)
+	Warn(a, "showing logs %s", c.Description)
 	return c, nil
 }
 
