@@ -311,9 +311,9 @@ func (l *liveLog) close(ctx context.Context) (ref *ace.Ref, path string, err err
 	if l.to == nil {
 		return nil, "", l.err
 	}
-	sealed, err := l.to.Seal(ctx)
+	stored, err := l.to.Seal(ctx)
 	if err != nil {
 		return nil, l.to.Path(), err
 	}
-	return &sealed, l.to.Path(), l.err
+	return &stored, l.to.Path(), l.err
 }
