@@ -139,11 +139,11 @@ func (f *Feed) publishLoop(ctx context.Context, r *logReader, show func(Logs)) {
 	health := ""
 	for {
 		l := r.snapshot()
-		show(l)
 		if bad := healthText(l); bad != health {
 			health = bad
 			f.link.SetHealth("logs", bad == "", cmp.Or(bad, "log files are read"))
 		}
+		show(l)
 		pause.Reset(publishDelay)
 		select {
 		case <-ctx.Done():
