@@ -44,6 +44,7 @@ func (f *Feeds) watchCodec(ctx context.Context) {
 
 // rereadAll starts every reader of payloads again.
 func (f *Feeds) rereadAll() {
+	f.Link.ForgetHistories()
 	f.Runs.Refresh()
 	f.Experiments.Reread()
 	for _, again := range []func(){f.Detail.Again, f.Events.Again, f.Replay.Again, f.Triage.Again, f.Diff.Again, f.Facets.Again, f.Playbooks.Again} {

@@ -96,14 +96,10 @@ func shownAges(
 	}
 	if e != nil {
 		row := fmt.Sprintf("%d events held", e.Len())
-		unread := int64(0)
-		switch {
-		case e.Cut:
-			unread = e.Unread
-		case e.Unread > 0:
+		if e.Unread > 0 {
 			row += fmt.Sprintf(", %d not read yet", e.Unread)
 		}
-		add("timeline", e.Err, row, e.Updated, unread)
+		add("timeline", e.Err, row, e.Updated, 0)
 	}
 	if b != nil {
 		row := fmt.Sprintf("%d %s", len(b.Branches), system.Plural(len(b.Branches), "line"))

@@ -15,13 +15,13 @@ import (
 
 func TestSourcesTellWhatWasDropped(t *testing.T) {
 	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	events := &histories.EventLog{Unread: 7, Cut: true, Updated: at}
+	events := &histories.EventLog{Unread: 7, Updated: at}
 	books := &playbooks.Playbooks{Branches: make([]playbooks.Branch, 2), Branch: playbooks.Branch{Name: "a", Versions: 3}, Updated: at}
 	curves := &experiments.Experiments{Rows: make([]experiments.Experiment, 4), More: 2, Series: []*experiments.Series{{Dropped: 5}}, Loaded: at}
 	lines := &logs.Logs{Lines: make([]logs.Entry, 9), Files: make([]logs.File, 1), Dropped: 11, Updated: at}
 	facets := &runs.Facets{Err: errors.New("no room").Error(), Counted: at}
 	want := map[string]system.Check{
-		"timeline":    {State: system.CheckOK, Text: "0 events held, 7 dropped"},
+		"timeline":    {State: system.CheckOK, Text: "0 events held, 7 not read yet"},
 		"playbooks":   {State: system.CheckOK, Text: "2 lines, 3 versions of a"},
 		"experiments": {State: system.CheckOK, Text: "4 listed, 1 with curves, 7 dropped"},
 		"logs":        {State: system.CheckOK, Text: "9 lines of 1 file, 11 dropped"},

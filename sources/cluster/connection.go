@@ -75,6 +75,8 @@ type Link struct {
 	Now    func() time.Time // for tests
 	OnLost func()           // called when the server becomes unreachable; may be nil, set before any reader runs
 
+	histories historySet
+
 	changed chan struct{}
 	mu      sync.Mutex
 	status  Status

@@ -25,27 +25,27 @@ func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID s
 		}
 		return nil
 	}
-	f := Follower{Pages: Pages{c, namespace, workflowID, runID}, OnAway: away, Fn: each}
+	f := follower{Pages: Pages{c, namespace, workflowID, runID}, away: away, fn: each}
 	for {
-		more, err := f.Page(ctx)
+		more, err := f.page(ctx)
 		if err != nil || !more {
 			return err
 		}
 	}
 }
 
-// Follower is the position of a [Follow].
-type Follower struct {
+// follower is a position in the history of a run.
+type follower struct {
 	Pages
-	OnAway func(error)
-	Fn     func([]*historypb.HistoryEvent) error // handles a page
-	token  []byte
-	last   int64 // id of the last event passed to Fn
-	lost   bool
+	away  func(error)
+	fn    func([]*historypb.HistoryEvent) error // handles a page
+	token []byte
+	last  int64 // id of the last event passed to fn
+	lost  bool
 }
 
-// Page reads one page and passes its events to Fn. It returns false after the last page.
-func (f *Follower) Page(ctx context.Context) (bool, error) {
+// page reads one page and passes its new events to fn. It returns false after the last page.
+func (f *follower) page(ctx context.Context) (bool, error) {
 	events, token, err := f.Forward(ctx, f.token, true)
 	switch {
 	case err == nil:
@@ -65,7 +65,7 @@ func (f *Follower) Page(ctx context.Context) (bool, error) {
 	}
 	if len(events) > 0 {
 		f.last = events[len(events)-1].GetEventId()
-		if err := f.Fn(events); err != nil {
+		if err := f.fn(events); err != nil {
 			return false, err
 		}
 	}
@@ -75,10 +75,10 @@ func (f *Follower) Page(ctx context.Context) (bool, error) {
 
 // wait reports a failure and returns when the server answers a description of the run again. A poll would
 // return only after the next event.
-func (f *Follower) wait(ctx context.Context, err error) error {
+func (f *follower) wait(ctx context.Context, err error) error {
 	for {
-		if f.lost = true; f.OnAway != nil {
-			f.OnAway(err)
+		if f.lost = true; f.away != nil {
+			f.away(err)
 		}
 		select {
 		case <-time.After(RetryDelay):
@@ -95,9 +95,9 @@ func (f *Follower) wait(ctx context.Context, err error) error {
 	}
 }
 
-func (f *Follower) back() {
-	if f.lost && f.OnAway != nil {
-		f.OnAway(nil)
+func (f *follower) back() {
+	if f.lost && f.away != nil {
+		f.away(nil)
 	}
 	f.lost = false
 }

@@ -44,7 +44,13 @@ func NewFeed(link *cluster.Link) *feed.Feed[runs.ID, *histories.Detail] {
 }
 
 func (w *watcher) follow(ctx context.Context) {
-	err := cluster.Follow(ctx, w.c, w.link.Namespace, w.id.WorkflowID, w.id.RunID, w.link.Away, w.take)
+	h := w.link.History(w.id.WorkflowID, w.id.RunID)
+	err := h.Follow(ctx, 0, w.link.Away, func(events []*historypb.HistoryEvent) error {
+		for _, e := range events {
+			_ = w.take(e) // never fails
+		}
+		return nil
+	})
 	if err != nil && ctx.Err() == nil {
 		w.mu.Lock()
 		w.detail.Err = cluster.PlainError(err)

@@ -2,16 +2,13 @@ package histories
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/sdk/client"
 
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
@@ -45,8 +42,8 @@ func PendingWorkOf(a *workflowpb.PendingActivityInfo) PendingWork {
 	return w
 }
 
-// EventFeed reads the events of the selected run while they are shown: the newest page first, then the older
-// pages and new events. It keeps the events of the last run when reading stops.
+// EventFeed reads the events of the selected run while they are shown: the newest page first, then all events from the
+// run's shared history. It keeps the summaries of the last run when reading stops.
 type EventFeed struct {
 	*feed.Feed[runs.ID, *EventLog]
 	link *cluster.Link
@@ -89,59 +86,25 @@ func (f *EventFeed) readRun(ctx context.Context, id runs.ID, publish func(*Event
 		publish(nil)
 		return
 	}
+	h := f.link.History(id.WorkflowID, id.RunID)
 	f.mu.Lock()
-	r := &eventReader{feed: f, c: f.link.Client, id: id, index: NewEventIndex(id.WorkflowID, id.RunID)}
-	if f.kept != nil && f.kept.id == id {
+	r := &eventReader{feed: f, id: id, history: h, index: NewEventIndex(id.WorkflowID, id.RunID, h)}
+	if f.kept != nil && f.kept.history == h {
 		r = f.kept
 	}
 	r.show = publish
 	r.changed = make(chan struct{}, 1)
 	r.published = -1
-	r.reading = true
+	r.tail = nil
+	r.ended = false
 	r.err = ""
 	f.kept = r
 	f.mu.Unlock()
 	var wg sync.WaitGroup
-	wg.Go(func() { r.read(ctx) })
-	wg.Go(func() { r.publishLoop(ctx) })
-	wg.Wait()
-}
-
-// read fills the index and follows the run.
-func (r *eventReader) read(ctx context.Context) {
-	p := cluster.Pages{r.c, r.feed.link.Namespace, r.id.WorkflowID, r.id.RunID}
-	if p.RunID == "" {
-		p.RunID = r.newestRun(ctx)
-	}
-	forward := false
-	if err := r.newest(ctx, p); err != nil {
-		var unknown *serviceerror.Unimplemented
-		if forward = errors.As(err, &unknown); !forward {
-			r.fail(ctx, err)
-			return
-		}
-	}
-	var wg sync.WaitGroup
-	if !r.hasClosed() || forward {
-		wg.Go(func() { r.follow(ctx, p) })
-		wg.Go(func() { r.describeLoop(ctx, p) })
-	}
-	if !forward {
-		wg.Go(func() { r.fill(ctx, p) })
+	for _, part := range []func(context.Context){r.newest, r.follow, r.describeLoop, r.publishLoop} {
+		wg.Go(func() { part(ctx) })
 	}
 	wg.Wait()
-}
-
-// newestRun returns the newest run id of the workflow, so that all pages belong to one run. It returns "" if it
-// is unknown.
-func (r *eventReader) newestRun(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
-	defer cancel()
-	d, err := r.c.DescribeWorkflowExecution(ctx, r.id.WorkflowID, "")
-	if err != nil {
-		return ""
-	}
-	return d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 }
 
 // set changes the reader's state under the lock and wakes the publisher.
@@ -156,150 +119,79 @@ func (r *eventReader) set(fn func()) {
 func (r *eventReader) hasClosed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.index.Closed
+	return r.index.closed
 }
 
-func (r *eventReader) fail(ctx context.Context, err error) {
-	if ctx.Err() == nil {
-		r.set(func() { r.err, r.reading = cluster.PlainError(err), false })
-	}
-}
-
-// newest reads from the end back to the last known event, or one page if no event is known.
-func (r *eventReader) newest(ctx context.Context, p cluster.Pages) error {
-	r.mu.Lock()
-	known, whole := r.index.Last(), r.index.Closed
-	r.mu.Unlock()
-	if whole {
-		return nil
-	}
-	var back [][]*historypb.HistoryEvent
-	var token []byte
-	for {
-		events, next, err := r.page(ctx, func(ctx context.Context) ([]*historypb.HistoryEvent, []byte, error) {
-			return p.Backward(ctx, cluster.NewestBatches, token)
-		})
-		if err != nil {
-			return err
-		}
-		back = append(back, events)
-		if token = next; known == 0 || len(events) == 0 || events[0].GetEventId() <= known+1 || len(token) == 0 {
-			break
-		}
-	}
-	r.set(func() {
-		for _, events := range slices.Backward(back) {
-			if known == 0 {
-				r.index.Prepend(events)
-				continue
-			}
-			r.index.Append(events)
-		}
-		if known == 0 {
-			r.index.Token = token
-		}
-	})
-	return nil
-}
-
-// page reads a page. It retries temporary errors.
-func (r *eventReader) page(ctx context.Context, read func(context.Context) ([]*historypb.HistoryEvent, []byte, error)) ([]*historypb.HistoryEvent, []byte, error) {
-	for {
-		events, token, err := read(ctx)
-		if err == nil || ctx.Err() != nil || !cluster.Temporary(err) {
-			if err == nil {
-				r.back(nil)
-			}
-			return events, token, err
-		}
-		r.back(err)
-		select {
-		case <-ctx.Done():
-			return nil, nil, ctx.Err()
-		case <-time.After(cluster.RetryDelay):
-		}
-	}
-}
-
-// back records that the server is unreachable, or with nil that it answers.
-func (r *eventReader) back(err error) {
-	reason := ""
-	if err != nil {
-		reason = cluster.PlainError(err)
-	}
-	r.mu.Lock()
-	same := r.err == reason
-	r.mu.Unlock()
-	if !same {
-		r.set(func() { r.err = reason })
-	}
-}
-
-// fill reads the pages before the first known event.
-func (r *eventReader) fill(ctx context.Context, p cluster.Pages) {
-	for {
-		r.mu.Lock()
-		from, full := r.index.Token, r.index.Len() >= cluster.MaxEvents
-		r.mu.Unlock()
-		if ctx.Err() != nil {
-			return
-		}
-		if len(from) == 0 || full {
-			break
-		}
-		events, token, err := r.page(ctx, func(ctx context.Context) ([]*historypb.HistoryEvent, []byte, error) {
-			return p.Backward(ctx, cluster.OlderBatches, from)
-		})
-		if err != nil {
-			r.fail(ctx, err)
-			return
+// newest reads the newest page, which is shown until all events before it are read. A server that cannot read backward
+// has none.
+func (r *eventReader) newest(ctx context.Context) {
+	p := cluster.Pages{r.feed.link.Client, r.feed.link.Namespace, r.id.WorkflowID, r.id.RunID}
+	for !r.history.Closed() {
+		page, _, err := p.Backward(ctx, cluster.NewestBatches, nil)
+		if err != nil && cluster.Temporary(err) && cluster.Sleep(ctx, cluster.RetryDelay) == nil {
+			continue
 		}
 		r.set(func() {
-			r.index.Prepend(events)
-			r.index.Token = token
+			r.tail = NewEventIndex(r.id.WorkflowID, r.id.RunID, nil)
+			r.tail.Append(page)
 		})
+		return
 	}
-	r.set(func() { r.reading = false })
 }
 
-// follow appends new events until the run closes. The server cannot start at the end, so known pages are read
-// again and skipped.
-func (r *eventReader) follow(ctx context.Context, p cluster.Pages) {
-	f := cluster.Follower{Pages: p, OnAway: r.back, Fn: func(events []*historypb.HistoryEvent) error {
-		r.mu.Lock()
-		news := events[len(events)-1].GetEventId() > r.index.Last()
-		r.mu.Unlock()
-		if news {
-			r.set(func() { r.index.Append(events) })
-		}
+// follow appends events until the run closes.
+func (r *eventReader) follow(ctx context.Context) {
+	r.mu.Lock()
+	after := r.index.Last()
+	r.mu.Unlock()
+	err := r.history.Follow(ctx, after, r.away, func(events []*historypb.HistoryEvent) error {
+		r.set(func() { r.index.Append(events) })
 		return nil
-	}}
-	for {
-		more, err := f.Page(ctx)
-		if err != nil {
-			r.fail(ctx, err)
-			return
-		}
-		if !more {
-			r.set(func() { r.pending, r.reading = nil, len(r.index.Token) > 0 })
-			return
-		}
+	})
+	if ctx.Err() != nil {
+		return
 	}
+	r.set(func() {
+		r.ended = true
+		if err != nil {
+			r.err = cluster.PlainError(err)
+		}
+		r.pending = nil
+	})
+}
+
+// log returns the events read so far: the newest page until all before it are read. The lock is held.
+func (r *eventReader) log(now time.Time) *EventLog {
+	l := r.index.Log(now)
+	l.Reading = !r.ended && r.tail == nil
+	if r.tail != nil && r.tail.Last() > r.index.Last() {
+		l = r.tail.Log(now)
+		l.Reading = !r.ended
+	}
+	l.Err = r.err
+	return l
+}
+
+// away records that the server is unreachable, or with nil that it answers.
+func (r *eventReader) away(err error) {
+	r.set(func() {
+		r.err = ""
+		if err != nil {
+			r.err = cluster.PlainError(err)
+		}
+	})
 }
 
 // describeLoop reads pending activities, because the history does not record their attempts.
-func (r *eventReader) describeLoop(ctx context.Context, p cluster.Pages) {
+func (r *eventReader) describeLoop(ctx context.Context) {
 	tick := time.NewTicker(DescribeEvery)
 	defer tick.Stop()
-	for {
+	for !r.hasClosed() && !r.history.Closed() {
 		asking, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
-		d, err := r.c.DescribeWorkflowExecution(asking, p.WorkflowID, p.RunID)
+		d, err := r.feed.link.Client.DescribeWorkflowExecution(asking, r.id.WorkflowID, r.id.RunID)
 		cancel()
 		if err == nil {
 			r.describe(d.GetPendingActivities(), d.GetWorkflowExecutionInfo().GetStatus())
-		}
-		if r.hasClosed() {
-			return
 		}
 		select {
 		case <-ctx.Done():
@@ -366,12 +258,12 @@ func (r *eventReader) publish(ctx context.Context) {
 	r.feed.mu.Unlock()
 	file := r.feed.link.Connection().Mode == cluster.ModeFile
 	r.mu.Lock()
-	l := r.index.Log(r.feed.link.Now())
-	l.Reading, l.Err = r.reading, r.err
+	l := r.log(r.feed.link.Now())
+	unknown := l.Reading && (r.tail == nil || l.Len() == 0)
 	pending, version := r.pending, r.version
 	r.mu.Unlock()
-	if l.Len() == 0 && l.Reading && l.Err == "" {
-		return
+	if unknown && l.Err == "" {
+		return // the newest page comes first
 	}
 	if file && !l.Closed && l.Len() > 0 {
 		l.Until = time.Unix(0, l.Row(l.Len()-1).Nanos)
@@ -410,15 +302,16 @@ func (r *eventReader) match(l *EventLog, f EventFilter) {
 
 // eventReader reads the history of one run. It keeps its events when reading stops.
 type eventReader struct {
-	feed *EventFeed
-	c    client.Client
-	id   runs.ID
-	show func(*EventLog)
+	feed    *EventFeed
+	id      runs.ID
+	history *cluster.History
+	show    func(*EventLog)
 
 	mu      sync.Mutex
 	index   *EventIndex
+	tail    *EventIndex // the newest page; nil until it is read
 	pending []PendingWork
-	reading bool
+	ended   bool // nothing more is read
 	err     string
 	version int // of everything above
 	changed chan struct{}

@@ -175,20 +175,17 @@ func appendLower[T string | []byte](buf []byte, s T) []byte {
 // unpacked caches the block that was unpacked last, because neighboring events share one.
 type unpacked struct {
 	log    *EventLog
-	block  uint32
 	events [][]byte
+	last   int64 // id of the last of them
 }
 
 func (u *unpacked) append(buf []byte, e *Event) []byte {
-	if !e.place.kept() {
+	if e.ID > u.last {
+		u.events, u.last = u.log.history.Block(e.ID)
+	}
+	at := len(u.events) - 1 - int(u.last-e.ID)
+	if at < 0 || at >= len(u.events) {
 		return buf
 	}
-	if u.block != e.place.block {
-		u.block = e.place.block
-		u.events, _ = u.log.raw[u.block-1].unpack() // an unreadable block does not match
-	}
-	if int(e.place.slot) >= len(u.events) {
-		return buf
-	}
-	return append(buf, bytes.ToLower(u.events[e.place.slot])...)
+	return append(buf, bytes.ToLower(u.events[at])...)
 }

@@ -35,14 +35,12 @@ type OpenedEvent struct {
 // Open decodes an event of a log.
 func (l *EventLog) Open(id int64) *OpenedEvent {
 	o := &OpenedEvent{ID: id}
-	e, err := l.Raw(id)
+	e, err := l.history.Event(id)
 	switch {
 	case err != nil:
 		o.Err = err.Error()
-	case e == nil && l.Event(id) == nil:
-		o.Err = fmt.Sprintf("event %d has not been read", id)
 	case e == nil:
-		o.Err = "only the summary of this event is in memory: the history is too large"
+		o.Err = fmt.Sprintf("event %d has not been read", id)
 	default:
 		o.Target = TargetRun(l.WorkflowID, e)
 		data, err := eventJSON(e)

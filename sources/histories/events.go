@@ -48,7 +48,6 @@ type Event struct {
 	Kind    EventKind
 	Error   bool
 
-	place rawPlace
 	calls []callReport
 }
 
@@ -58,19 +57,14 @@ func (e *Event) At() time.Time { return time.Unix(0, e.Nanos).UTC() }
 // Name returns the type of the event: "ActivityTaskScheduled".
 func (e *Event) Name() string { return e.Type.String() }
 
-// EventLog is the history of one run, as far as it is read. It is immutable. It holds at most the newest
-// cluster.MaxEvents events; the newest maxKept compressed bytes of them completely. The number of the others is
-// counted.
+// EventLog is the history of one run, as far as it is read, oldest first. It is immutable.
 type EventLog struct {
 	WorkflowID string
 	RunID      string
 	Unread     int64 // unread events before the first
-	Cut        bool  // there are more than cluster.MaxEvents, so the oldest stay unread
-	Reading    bool  // reading continues
+	Reading    bool  // older events are being read
 	Closed     bool  // the run has closed
 	Bytes      int64 // of the events as the server stores them
-	Kept       int64 // compressed bytes in memory
-	NotKept    int   // events of which only the summary is held
 
 	ClockBack int // events that are older than the previous event
 
@@ -84,29 +78,18 @@ type EventLog struct {
 	Until          time.Time // see [Detail.Until]
 	Err            string    // why reading has stopped
 
-	older []Event // read backward, newest first
-	newer []Event // after those, oldest first
-	raw   []rawBlock
+	rows    []Event
+	history *cluster.History
 }
 
-// Bounds of an [EventLog].
-const (
-	maxKept = 64 << 20
-)
-
 // Len returns the number of events read.
-func (l *EventLog) Len() int { return len(l.older) + len(l.newer) }
+func (l *EventLog) Len() int { return len(l.rows) }
 
 // Clock returns the time as of which the run is shown; see [Detail.Clock].
 func (l *EventLog) Clock(now time.Time) time.Time { return cluster.Clock(l.Until, now) }
 
 // Row returns the event at an index, oldest first. It must not be changed.
-func (l *EventLog) Row(i int) *Event {
-	if n := len(l.older); i < n {
-		return &l.older[n-1-i]
-	}
-	return &l.newer[i-len(l.older)]
-}
+func (l *EventLog) Row(i int) *Event { return &l.rows[i] }
 
 // Find returns the index of the event with an id, or of the first event after it; otherwise Len.
 func (l *EventLog) Find(id int64) int {

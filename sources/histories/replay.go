@@ -63,10 +63,11 @@ type Replay struct {
 	Verified  time.Time
 }
 
-// Time between two readings of an open run.
+// Time between two folds of an open run.
 const (
+	replayFirst = 100 * time.Millisecond // before the first, to read more than one page
 	replayEvery = 2 * time.Second
-	replayRest  = 10 // times the duration of the last reading
+	replayRest  = 10 // times the duration of the last fold
 )
 
 const maxReplayCommands = 1000
@@ -158,44 +159,84 @@ func (f *ReplayFeed) read(ctx context.Context, id runs.ID, publish func(*Replay)
 		r.out.Verified = at
 	}
 	r.publish()
-	took := r.load()
+	r.follow(nil)
 	for {
-		var again <-chan time.Time
-		if !r.out.Closed {
-			again = time.After(max(replayEvery, replayRest*took))
-		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-again:
-			took = r.load()
+		case <-r.ended:
+			r.fold()
+			r.rested = nil
+		case <-r.rested:
+			began := time.Now()
+			r.fold()
+			r.rested = time.After(max(replayEvery, replayRest*time.Since(began)))
 		case <-f.wake:
 			r.serve()
 		}
 	}
 }
 
-// load reads the history and folds it.
-func (r *stepReader) load() time.Duration {
-	begin := time.Now()
-	events, err := cluster.ReadHistory(r.ctx, r.feed.link.Client, r.feed.link.Namespace, r.id.WorkflowID, r.id.RunID)
-	if r.ctx.Err() != nil {
-		return 0
+// follow collects the events of the run after those that are known, until it is called again.
+func (r *stepReader) follow(known []*historypb.HistoryEvent) {
+	if r.unfollow != nil {
+		r.unfollow()
 	}
-	if err != nil {
-		r.out.Err, r.out.Reading = cluster.PlainError(err), false
-		r.publish()
-		return time.Since(begin)
+	ctx, cancel := context.WithCancel(r.ctx)
+	r.unfollow = cancel
+	r.rested = time.After(replayFirst)
+	ended := make(chan struct{}, 1)
+	r.ended = ended
+	read := &readEvents{list: known}
+	r.read = read
+	after := int64(0)
+	if n := len(known); n > 0 {
+		after = known[n-1].GetEventId()
 	}
-	if r.out.Err, r.out.Reading = "", false; r.stepper != nil && len(events) == len(r.events) {
-		r.publish()
-		return time.Since(begin)
-	}
-	r.take(events)
-	return time.Since(begin)
+	history := r.feed.link.History(r.id.WorkflowID, r.id.RunID)
+	r.wg.Go(func() {
+		away := func(err error) { read.add(nil, err) }
+		err := history.Follow(ctx, after, away, func(events []*historypb.HistoryEvent) error {
+			read.add(events, nil)
+			return nil
+		})
+		if ctx.Err() == nil {
+			read.add(nil, err)
+			cluster.Signal(ended)
+		}
+	})
 }
 
-// take folds a newly read history and keeps the position.
+// readEvents are the events that one goroutine reads and another folds.
+type readEvents struct {
+	mu   sync.Mutex
+	list []*historypb.HistoryEvent
+	err  error // why reading has stopped
+}
+
+func (e *readEvents) add(events []*historypb.HistoryEvent, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.list = append(e.list, events...)
+	e.err = err
+}
+
+// fold folds what was read since the last time.
+func (r *stepReader) fold() {
+	r.read.mu.Lock()
+	events, err := r.read.list, r.read.err
+	r.read.mu.Unlock()
+	switch {
+	case err != nil:
+		r.out.Err, r.out.Reading = cluster.PlainError(err), false
+		r.publish()
+	case len(events) > 0 && (r.stepper == nil || len(events) > len(r.events)):
+		r.out.Err, r.out.Reading = "", false
+		r.take(events)
+	}
+}
+
+// take folds a history and keeps the position.
 func (r *stepReader) take(events []*historypb.HistoryEvent) {
 	atEnd := r.stepper == nil && r.pos == 0 || r.stepper != nil && r.pos == r.stepper.Len()
 	r.events, r.stepper = events, stepper.New(events, stepper.Options{})
@@ -220,7 +261,7 @@ func (r *stepReader) chain() {
 
 // cross changes to the next or previous run of the chain.
 func (r *stepReader) cross(runID string, forward bool) {
-	events, err := cluster.ReadHistory(r.ctx, r.feed.link.Client, r.feed.link.Namespace, r.id.WorkflowID, runID)
+	events, err := r.feed.link.History(r.id.WorkflowID, runID).Events(r.ctx)
 	if err != nil {
 		r.message = "the next run, " + runID + ", cannot be read: " + cluster.PlainError(err)
 		if !forward {
@@ -234,6 +275,7 @@ func (r *stepReader) cross(runID string, forward bool) {
 	if forward {
 		r.pos = 1
 	}
+	r.follow(events)
 	r.take(events)
 }
 
@@ -372,6 +414,9 @@ type stepReader struct {
 	show    func(*Replay)
 	ctx     context.Context
 	id      runs.ID
+	read    *readEvents
+	ended   <-chan struct{}  // one slot: all events are read
+	rested  <-chan time.Time // the next fold is due
 	events  []*historypb.HistoryEvent
 	stepper *stepper.Stepper
 	pos     int
@@ -379,4 +424,6 @@ type stepReader struct {
 	message string
 	out     Replay
 	wg      *sync.WaitGroup
+
+	unfollow context.CancelFunc
 }

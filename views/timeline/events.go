@@ -320,8 +320,6 @@ func (v *Timeline) status(l *histories.EventLog) string {
 		line.Add(s.Error, " "+s.Glyphs.Failed+" "+text.Safe(l.Err, " "))
 	case v.Want != 0:
 		line.Add(s.Muted, " reading up to event "+text.Count(v.Want)+s.Glyphs.Ellipsis)
-	case l.NotKept > 0:
-		line.Add(s.Warning, " "+text.Count(int64(l.NotKept))+" events without details, to save memory")
 	case l.Unread > 0 && l.Reading:
 		line.Add(s.Muted, " "+text.Count(l.Unread)+" older events are still being read")
 	}

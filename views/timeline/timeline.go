@@ -89,8 +89,6 @@ func (v *Timeline) Footer() string {
 		parts = append(parts, "clock went back "+widget.Counted(l.ClockBack, "time"))
 	}
 	switch {
-	case l.Cut:
-		parts = append(parts, text.Count(l.Unread)+" older not kept")
 	case l.Unread > 0 && l.Reading:
 		parts = append(parts, text.Count(l.Unread)+" being read")
 	case l.Unread > 0:

@@ -1,0 +1,282 @@
+package cluster
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"sort"
+	"sync"
+
+	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// History is the history of one run. It is read page by page, by whichever of its followers needs the next page
+// first, and kept for all of them: the newest page as it was read, all events compressed. It is not bounded, because a
+// server bounds a history (50 MB unless it is configured otherwise).
+type History struct {
+	follower follower      // used by the follower that has the turn
+	turn     chan struct{} // one slot
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced by each change
+	blocks  []eventBlock
+	newest  []*historypb.HistoryEvent // the last page
+	last    int64                     // id of the last event
+	closed  bool                      // there are no further events
+	away    error                     // why the server cannot be reached
+	writer  *flate.Writer
+}
+
+// NewHistory returns a history of which nothing is read yet.
+func NewHistory(p Pages) *History {
+	h := &History{turn: make(chan struct{}, 1), changed: make(chan struct{})}
+	h.follower = follower{Pages: p, fn: func(events []*historypb.HistoryEvent) error { h.Add(events); return nil }, away: h.setAway}
+	return h
+}
+
+// HistoryOf returns the complete history of a run, for instance from a file.
+func HistoryOf(events []*historypb.HistoryEvent) *History {
+	h := NewHistory(Pages{})
+	h.Add(events)
+	h.closed = true
+	return h
+}
+
+// Follow calls fn with the events after an id (0 for all), recorded and new, in order and once each, until the run
+// closes. It retries while the server is unreachable, until ctx ends. away receives each failure, and nil when the
+// server answers again; it may be nil. fn must not change the events, which others read too.
+func (h *History) Follow(ctx context.Context, after int64, away func(error), fn func([]*historypb.HistoryEvent) error) error {
+	var lost error
+	for ctx.Err() == nil {
+		h.mu.Lock()
+		events, err := h.pageAfter(after)
+		closed, reason, changed := h.closed, h.away, h.changed
+		h.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if away != nil && !errors.Is(reason, lost) {
+			away(reason)
+		}
+		lost = reason
+		if len(events) > 0 {
+			after = events[len(events)-1].GetEventId()
+			if err := fn(events); err != nil {
+				return err
+			}
+			continue
+		}
+		if closed {
+			return nil
+		}
+		select {
+		case h.turn <- struct{}{}:
+			err := h.readPage(ctx, after)
+			<-h.turn
+			if err != nil {
+				return err
+			}
+		case <-changed:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+// readPage reads the next page, unless another follower has just read it.
+func (h *History) readPage(ctx context.Context, after int64) error {
+	h.mu.Lock()
+	known := h.last > after || h.closed
+	h.mu.Unlock()
+	if known {
+		return nil
+	}
+	more, err := h.follower.page(ctx)
+	if err == nil && !more {
+		h.change(func() { h.closed = true })
+	}
+	return err
+}
+
+// Events returns the recorded events. It reads them, unless the run has closed and its history is known.
+func (h *History) Events(ctx context.Context) ([]*historypb.HistoryEvent, error) {
+	var all []*historypb.HistoryEvent
+	if h.Closed() {
+		err := h.Follow(ctx, 0, nil, func(events []*historypb.HistoryEvent) error {
+			all = append(all, events...)
+			return nil
+		})
+		return all, err
+	}
+	p := h.follower.Pages
+	return ReadHistory(ctx, p.C, p.Namespace, p.WorkflowID, p.RunID)
+}
+
+// Event returns the event with an id, or nil if it is not read.
+func (h *History) Event(id int64) (*historypb.HistoryEvent, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	events, err := h.pageAfter(id - 1)
+	if e := First(events); e.GetEventId() == id {
+		return e, err
+	}
+	return nil, err
+}
+
+// Closed reports whether the run has closed and its history is read to the end.
+func (h *History) Closed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.closed
+}
+
+func (h *History) change(change func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change()
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+func (h *History) setAway(err error) { h.change(func() { h.away = err }) }
+
+// Add keeps events that were read elsewhere. They must follow the last one.
+func (h *History) Add(events []*historypb.HistoryEvent) {
+	if len(events) == 0 {
+		return
+	}
+	h.change(func() {
+		h.newest = events
+		h.last = events[len(events)-1].GetEventId()
+		for len(events) > 0 {
+			n := min(len(events), blockEvents)
+			h.blocks = append(h.blocks, h.pack(events[:n]))
+			events = events[n:]
+		}
+	})
+}
+
+// pageAfter returns some of the events after an id, beginning with the first; none if they are not read. The lock is
+// held.
+func (h *History) pageAfter(id int64) ([]*historypb.HistoryEvent, error) {
+	events := h.newest
+	if first := First(events); first != nil && first.GetEventId() > id+1 {
+		block, err := h.blockOf(id + 1).unpack()
+		if err != nil {
+			return nil, err
+		}
+		events = make([]*historypb.HistoryEvent, len(block))
+		for i, encoded := range block {
+			events[i] = &historypb.HistoryEvent{}
+			if err := proto.Unmarshal(encoded, events[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	skip := sort.Search(len(events), func(i int) bool { return events[i].GetEventId() > id })
+	return events[skip:], nil
+}
+
+// blockOf returns the block of an event that is at most the last one. The lock is held.
+func (h *History) blockOf(id int64) eventBlock {
+	return h.blocks[sort.Search(len(h.blocks), func(i int) bool { return h.blocks[i].last >= id })]
+}
+
+// Block returns the encoded events that are compressed together with an event, and the id of the last of them; none if
+// the event is not read.
+func (h *History) Block(id int64) (encoded [][]byte, last int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if id > h.last {
+		return nil, 0
+	}
+	b := h.blockOf(id)
+	encoded, _ = b.unpack() // it was packed here
+	return encoded, b.last
+}
+
+// blockEvents is the number of events that are compressed together. Reading one event unpacks its block.
+const blockEvents = 64
+
+// eventBlock is a compressed sequence of events, each preceded by its length.
+type eventBlock struct {
+	last int64 // id of its last event
+	data []byte
+}
+
+func (h *History) pack(events []*historypb.HistoryEvent) eventBlock {
+	var plain []byte
+	for _, e := range events {
+		plain = binary.AppendUvarint(plain, uint64(proto.Size(e)))
+		plain, _ = proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(plain, e) // it was just decoded
+	}
+	var out bytes.Buffer
+	if h.writer == nil {
+		h.writer, _ = flate.NewWriter(nil, flate.BestSpeed) // the level is valid
+	}
+	h.writer.Reset(&out)
+	_, _ = h.writer.Write(plain) // to memory
+	_ = h.writer.Close()
+	return eventBlock{last: events[len(events)-1].GetEventId(), data: bytes.Clone(out.Bytes())}
+}
+
+// unpack returns the encoded events.
+func (b eventBlock) unpack() (events [][]byte, err error) {
+	plain, err := io.ReadAll(flate.NewReader(bytes.NewReader(b.data)))
+	for err == nil && len(plain) > 0 {
+		size, n := binary.Uvarint(plain)
+		events = append(events, plain[n:n+int(size)])
+		plain = plain[n+int(size):]
+	}
+	return events, err
+}
+
+// maxHistories bounds the histories that a link keeps.
+const maxHistories = 8
+
+// historySet keeps the histories that were asked for last.
+type historySet struct {
+	mu   sync.Mutex
+	list []keptHistory // newest last
+}
+
+type keptHistory struct {
+	workflowID string
+	runID      string
+	history    *History
+}
+
+// History returns the history of a run, which all who ask for it share. Without a run id it is that of the newest run
+// and not shared, because there may be a newer one later.
+func (l *Link) History(workflowID, runID string) *History {
+	s := &l.histories
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := keptHistory{workflowID: workflowID, runID: runID}
+	for i, k := range s.list {
+		if k.workflowID == workflowID && k.runID == runID {
+			kept = k
+			s.list = append(s.list[:i:i], s.list[i+1:]...)
+			break
+		}
+	}
+	if kept.history == nil {
+		kept.history = NewHistory(Pages{C: l.Client, Namespace: l.Namespace, WorkflowID: workflowID, RunID: runID})
+	}
+	if runID != "" {
+		s.list = append(s.list, kept)
+		s.list = s.list[max(0, len(s.list)-maxHistories):]
+	}
+	return kept.history
+}
+
+// ForgetHistories lets all histories be read again, because their payloads would now be decoded differently.
+func (l *Link) ForgetHistories() {
+	l.histories.mu.Lock()
+	defer l.histories.mu.Unlock()
+	l.histories.list = nil
+}
