@@ -27,6 +27,8 @@ type Chain struct {
 	RunIDs     []string
 	Before     string // why earlier runs are missing
 	Partial    string // why later runs are missing
+
+	shared *Link // its histories need not be read again; may be nil
 }
 
 // Incomplete returns which runs of the chain are missing and why, or "".
@@ -41,8 +43,15 @@ func (c *Chain) Incomplete() string {
 // An empty run id is the newest run. A deleted run ends the chain; Before and Partial report it. read receives
 // the number of events so far; it may be nil.
 func ReadChain(ctx context.Context, c client.Client, namespace, workflowID, runID string, alone bool, read func(events int)) (Chain, error) {
-	chain := Chain{WorkflowID: workflowID}
-	p := Pages{c, namespace, workflowID, runID}
+	return readChain(ctx, Chain{WorkflowID: workflowID}, Pages{c, namespace, workflowID, runID}, alone, read)
+}
+
+// ReadChain is like the function [ReadChain], but does not read again what a shared history holds.
+func (l *Link) ReadChain(ctx context.Context, workflowID, runID string, alone bool, read func(events int)) (Chain, error) {
+	return readChain(ctx, Chain{WorkflowID: workflowID, shared: l}, Pages{l.Client, l.Namespace, workflowID, runID}, alone, read)
+}
+
+func readChain(ctx context.Context, chain Chain, p Pages, alone bool, read func(events int)) (Chain, error) {
 	if alone {
 		_, err := chain.read(ctx, p, read)
 		return chain, err
@@ -83,7 +92,7 @@ func (c *Chain) read(ctx context.Context, p Pages, told func(int)) (next string,
 	var events []*historypb.HistoryEvent
 	var token []byte
 	for {
-		page, more, err := p.Forward(ctx, token, false)
+		page, more, err := c.page(ctx, p, token)
 		if err != nil {
 			return "", err
 		}
@@ -104,6 +113,17 @@ func (c *Chain) read(ctx context.Context, p Pages, told func(int)) (next string,
 		return "", nil
 	}
 	return history.NextRun(events[len(events)-1]), nil
+}
+
+// page returns a page of a run, or the complete history of a closed run if it is shared.
+func (c *Chain) page(ctx context.Context, p Pages, token []byte) (events []*historypb.HistoryEvent, next []byte, err error) {
+	if c.shared != nil {
+		if h := c.shared.History(p.WorkflowID, p.RunID); h.Closed() {
+			events, err = h.Events(ctx)
+			return events, nil, err
+		}
+	}
+	return p.Forward(ctx, token, false)
 }
 
 // ChainPosition lists the run ids of a chain, in order, and the position of one of them.

@@ -120,7 +120,7 @@ func readDiff(ctx context.Context, link *cluster.Link, ask DiffAsk, publish func
 	}{{ask.A, &r.ReadA}, {ask.B, &r.ReadB}} {
 		wg.Go(func() {
 			var chain cluster.Chain
-			chain, errs[i] = cluster.ReadChain(working, link.Client, link.Namespace, side.ref.WorkflowID, side.ref.RunID, alone, count(side.read))
+			chain, errs[i] = link.ReadChain(working, side.ref.WorkflowID, side.ref.RunID, alone, count(side.read))
 			sides[i] = DiffSide(chain, link.Artifact)
 		})
 	}
