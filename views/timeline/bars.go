@@ -13,9 +13,10 @@ import (
 
 // barPane shows the spans as lanes on a time axis.
 type barPane struct {
+	*scope
 	folded      map[foldKey]bool // spans that are not folded as by default
 	cursor, top int              // lanes
-	height      int              // visible lanes
+	lanesShown  int              // number of visible lanes
 	window      histories.Window // if zoomed
 	zoomed      bool
 	extent      histories.Window // of the whole run, as drawn last
@@ -39,6 +40,8 @@ type laneKey struct {
 
 func foldOf(s *histories.Span) foldKey { return foldKey{s.Kind, s.Event, s.Name} }
 
+func newBarPane(s *scope) *barPane { return &barPane{scope: s, folded: map[foldKey]bool{}} }
+
 // isFolded reports whether the spans within a span are hidden. Groups are folded by default: their lane
 // shows all that they contain.
 func (p *barPane) isFolded(s *histories.Span) bool {
@@ -47,9 +50,8 @@ func (p *barPane) isFolded(s *histories.Span) bool {
 
 // arrange lists the lanes: the spans that match the filter, with those that contain them, except within
 // folded spans.
-func (v *Timeline) arrange(l *histories.EventLog) {
-	p := &v.bars
-	key := laneKey{v.filter, v.everything}
+func (p *barPane) arrange(l *histories.EventLog) {
+	key := laneKey{p.filter, p.everything}
 	sameSpans := len(p.spans) > 0 && len(p.spans) == len(l.Spans) && &p.spans[0] == &l.Spans[0]
 	if sameSpans && p.made == key && !p.dirty {
 		return
@@ -59,7 +61,7 @@ func (v *Timeline) arrange(l *histories.EventLog) {
 		on = foldOf(&p.spans[p.lanes[p.cursor]])
 	}
 	p.spans, p.made, p.dirty = l.Spans, key, false
-	keep := v.passing(l)
+	keep := p.passing(l)
 	p.lanes = p.lanes[:0]
 	hidden := int8(-1)
 	for i := range p.spans {
@@ -75,19 +77,19 @@ func (v *Timeline) arrange(l *histories.EventLog) {
 			p.cursor = len(p.lanes)
 		}
 		p.lanes = append(p.lanes, int32(i))
-		if p.isFolded(s) && (keep == nil || v.everything) {
+		if p.isFolded(s) && (keep == nil || p.everything) {
 			hidden = s.Depth
 		}
 	}
-	p.Scroll(0)
+	p.moveBy(0)
 }
 
 // passing returns which spans match the filter or contain a match, or nil for all.
-func (v *Timeline) passing(l *histories.EventLog) []bool {
-	if v.filter.Empty() || v.everything {
+func (p *barPane) passing(l *histories.EventLog) []bool {
+	if p.filter.Empty() || p.everything {
 		return nil
 	}
-	m, err := v.filter.Compile()
+	m, err := p.filter.Compile()
 	if err != nil {
 		return nil
 	}
@@ -106,25 +108,39 @@ func (v *Timeline) passing(l *histories.EventLog) []bool {
 	return keep
 }
 
-func (p *barPane) Scroll(by int) {
-	p.cursor = widget.Clamp(p.cursor+by, 0, max(len(p.lanes)-1, 0))
-	p.top = widget.Clamp(p.top, p.cursor-max(p.height, 1)+1, p.cursor)
-	p.top = widget.Clamp(p.top, 0, max(len(p.lanes)-p.height, 0))
+func (p *barPane) scroll(l *histories.EventLog, by int) {
+	p.arrange(l)
+	p.moveBy(by)
 }
 
-// Span returns the selected span, or nil.
-func (v *Timeline) Span() *histories.Span {
-	if l := v.current(); l != nil {
-		v.arrange(l)
+func (p *barPane) page() int { return max(p.lanesShown, 1) }
+
+func (p *barPane) moveBy(by int) {
+	p.cursor = widget.Clamp(p.cursor+by, 0, max(len(p.lanes)-1, 0))
+	p.top = widget.Clamp(p.top, p.cursor-max(p.lanesShown, 1)+1, p.cursor)
+	p.top = widget.Clamp(p.top, 0, max(len(p.lanes)-p.lanesShown, 0))
+}
+
+// span returns the selected span, or nil.
+func (p *barPane) span(l *histories.EventLog) *histories.Span {
+	if l != nil {
+		p.arrange(l)
 	}
-	if p := &v.bars; p.cursor < len(p.lanes) {
+	if p.cursor < len(p.lanes) {
 		return &p.spans[p.lanes[p.cursor]]
 	}
 	return nil
 }
 
+func (p *barPane) at(l *histories.EventLog) int64 {
+	if s := p.span(l); s != nil {
+		return s.Event
+	}
+	return 0
+}
+
 // goTo selects the innermost span of an event.
-func (p *barPane) goTo(v *Timeline, l *histories.EventLog, id int64) {
+func (p *barPane) goTo(l *histories.EventLog, id int64) {
 	root := id
 	if e := l.Event(id); e != nil {
 		root = e.Root
@@ -139,112 +155,101 @@ func (p *barPane) goTo(v *Timeline, l *histories.EventLog, id int64) {
 		}
 	}
 	if best >= 0 {
-		p.show(v, l, best)
+		p.show(l, best)
 	}
 }
 
 // show selects a span and unfolds the spans that contain it.
-func (p *barPane) show(v *Timeline, l *histories.EventLog, best int) {
+func (p *barPane) show(l *histories.EventLog, best int) {
 	for at := l.Spans[best].Parent; at >= 0; at = l.Spans[at].Parent {
 		if s := &l.Spans[at]; p.isFolded(s) {
 			p.folded[foldOf(s)] = !p.folded[foldOf(s)]
 			p.dirty = true
 		}
 	}
-	v.arrange(l)
+	p.arrange(l)
 	for i, at := range p.lanes {
 		if int(at) == best {
 			p.cursor = i
 		}
 	}
-	p.Scroll(0)
+	p.moveBy(0)
 }
 
 // step selects the next span, or with by -1 the previous one, of which ok returns true. It reports
 // whether there is one.
-func (v *Timeline) step(l *histories.EventLog, by int, ok func(*histories.Span) bool) bool {
-	p := &v.bars
-	v.arrange(l)
+func (p *barPane) step(l *histories.EventLog, by int, ok func(*histories.Span) bool) bool {
+	p.arrange(l)
 	if p.cursor >= len(p.lanes) {
 		return false
 	}
-	keep := v.passing(l)
+	keep := p.passing(l)
 	for i := int(p.lanes[p.cursor]) + by; i >= 0 && i < len(p.spans); i += by {
 		if s := &p.spans[i]; s.Kind != histories.SpanGroup && (keep == nil || keep[i]) && ok(s) {
-			p.show(v, l, i)
-			v.look()
+			p.show(l, i)
 			return true
 		}
 	}
 	return false
 }
 
-// matches returns the filter of spans. Without a filter nothing matches.
-func (v *Timeline) matches() func(*histories.Span) bool {
-	m, err := v.filter.Compile()
-	if err != nil || v.filter.Empty() {
-		return func(*histories.Span) bool { return false }
-	}
-	return m.Span
-}
-
-func (v *Timeline) fold() {
-	s := v.Span()
-	if s == nil || v.onList {
+func (p *barPane) fold(l *histories.EventLog) {
+	s := p.span(l)
+	if s == nil {
 		return
 	}
-	v.bars.folded[foldOf(s)] = !v.bars.folded[foldOf(s)]
-	v.bars.dirty = true
+	p.folded[foldOf(s)] = !p.folded[foldOf(s)]
+	p.dirty = true
 }
 
-// Shown returns the visible time.
-func (v *Timeline) Shown() histories.Window {
-	if v.bars.zoomed {
-		return v.bars.window
+// shown returns the visible time.
+func (p *barPane) shown() histories.Window {
+	if p.zoomed {
+		return p.window
 	}
-	return v.bars.extent
+	return p.extent
 }
 
 // zoom scales the visible time around the selected span, or around the middle.
-func (v *Timeline) zoom(factor float64) {
-	w := v.Shown()
+func (p *barPane) zoom(l *histories.EventLog, factor float64) {
+	w := p.shown()
 	length := w.To - w.From
 	anchor := w.From + length/2
-	if s := v.Span(); s != nil && s.Kind != histories.SpanRun {
+	if s := p.span(l); s != nil && s.Kind != histories.SpanRun {
 		end := max(s.End, s.Start)
 		anchor = min(max((s.Start+end)/2, w.From), w.To)
 	}
 	next := int64(float64(length) * factor)
 	from := anchor - int64(float64(anchor-w.From)*factor)
-	v.setWindow(from, next)
+	p.setWindow(from, next)
 }
 
-func (v *Timeline) zoomHere() {
-	if s := v.Span(); s != nil {
+func (p *barPane) zoomHere(l *histories.EventLog) {
+	if s := p.span(l); s != nil {
 		end := s.End
 		if end == 0 {
-			end = v.bars.extent.To
+			end = p.extent.To
 		}
 		length := max(end-s.Start, int64(100*time.Microsecond))
-		v.setWindow(s.Start-length/8, length+length/4)
+		p.setWindow(s.Start-length/8, length+length/4)
 	}
 }
 
 // setWindow zooms to a window within the run.
-func (v *Timeline) setWindow(from, length int64) {
-	all := v.bars.extent
+func (p *barPane) setWindow(from, length int64) {
+	all := p.extent
 	length = max(length, int64(10*time.Microsecond))
 	if length >= all.To-all.From {
-		v.bars.zoomed = false
+		p.zoomed = false
 		return
 	}
 	from = min(max(from, all.From), all.To-length)
-	v.bars.window, v.bars.zoomed = histories.Window{From: from, To: from + length}, true
+	p.window, p.zoomed = histories.Window{From: from, To: from + length}, true
 }
 
-func (v *Timeline) pan(part float64) {
-	if w := v.Shown(); v.bars.zoomed {
-		v.setWindow(w.From+int64(part*float64(w.To-w.From)), w.To-w.From)
+func (p *barPane) pan(part float64) {
+	if w := p.shown(); p.zoomed {
+		p.setWindow(w.From+int64(part*float64(w.To-w.From)), w.To-w.From)
 	}
 }
 
@@ -256,35 +261,34 @@ const (
 
 func laneNameWidth(width int) int { return widget.Clamp(width*36/100, 14, 44) }
 
-func (v *Timeline) drawBars(l *histories.EventLog, now time.Time, focused bool) []string {
-	v.arrange(l)
-	p := &v.bars
-	p.height = max(v.height-3, 1)
-	p.Scroll(0)
+func (p *barPane) draw(l *histories.EventLog, now time.Time, focused bool, status string) []string {
+	p.arrange(l)
+	p.lanesShown = max(p.height-3, 1)
+	p.moveBy(0)
 	p.extent = histories.Extent(l.Spans[:1], now)
 	for i := range l.Spans { // moments may be outside the run if clocks differ
 		if s := &l.Spans[i]; s.Depth == 1 {
 			p.extent.From, p.extent.To = min(p.extent.From, s.Start), max(p.extent.To, s.End)
 		}
 	}
-	w, name := v.Shown(), laneNameWidth(v.width)
-	room := max(v.width-widget.PointerWidth-name-durationWidth-2*laneGap, 1)
+	w, name := p.shown(), laneNameWidth(p.width)
+	room := max(p.width-widget.PointerWidth-name-durationWidth-2*laneGap, 1)
 	zero := l.Spans[0].Start
-	lines := []string{v.axis(w, zero, name, room)}
-	for i := p.top; i < min(p.top+p.height, len(p.lanes)); i++ {
-		lines = append(lines, v.lane(l, p.lanes[i], w, name, room, now, i == p.cursor, focused))
+	lines := []string{p.axis(w, zero, name, room)}
+	for i := p.top; i < min(p.top+p.lanesShown, len(p.lanes)); i++ {
+		lines = append(lines, p.lane(l, p.lanes[i], w, name, room, now, i == p.cursor, focused))
 	}
-	lines = widget.Fill(lines, v.width, v.height-2)
-	return widget.Fill(append(lines, v.status(l), v.legend()), v.width, v.height)
+	lines = widget.Fill(lines, p.width, p.height-2)
+	return widget.Fill(append(lines, status, p.legend()), p.width, p.height)
 }
 
 // axis returns the line of times. Each starts at its own cell.
-func (v *Timeline) axis(w histories.Window, zero int64, name, room int) string {
+func (p *barPane) axis(w histories.Window, zero int64, name, room int) string {
 	line := []rune(strings.Repeat(" ", room))
 	from := 0
 	for _, t := range w.Ticks(zero, max(room/12, 1)) {
 		x := w.Column(t, room)
-		label := []rune(v.styles.Glyphs.Plain.Side + axisTime(time.Duration(t-zero)))
+		label := []rune(p.styles.Glyphs.Plain.Side + axisTime(time.Duration(t-zero)))
 		if x < from || x+len(label) > room {
 			continue
 		}
@@ -293,7 +297,7 @@ func (v *Timeline) axis(w histories.Window, zero int64, name, room int) string {
 	}
 	head := text.Fit(text.Spaces(widget.PointerWidth)+"SPAN", widget.PointerWidth+name+laneGap, "") +
 		text.FitLeft("DURATION", durationWidth, "") + text.Spaces(laneGap)
-	return v.styles.Muted.Paint(text.Fit(head+string(line), v.width, ""))
+	return p.styles.Muted.Paint(text.Fit(head+string(line), p.width, ""))
 }
 
 // axisTime formats a time since the start of the run.
@@ -320,11 +324,11 @@ func axisTime(d time.Duration) string {
 }
 
 // lane returns the line of a span: its name in the tree, its duration and its bar.
-func (v *Timeline) lane(l *histories.EventLog, at int32, w histories.Window, name, room int, now time.Time,
+func (p *barPane) lane(l *histories.EventLog, at int32, w histories.Window, name, room int, now time.Time,
 	cursor, focused bool) string {
-	s, g, p := v.styles, v.styles.Glyphs, &v.bars
+	s, g := p.styles, p.styles.Glyphs
 	sp := &p.spans[at]
-	label := text.Spaces(2*int(sp.Depth)) + v.spanGlyph(at) + " " + text.Safe(widget.Bounded(sp.Name, v.width), " ")
+	label := text.Spaces(2*int(sp.Depth)) + p.spanGlyph(at) + " " + text.Safe(widget.Bounded(sp.Name, p.width), " ")
 	if sp.Kind == histories.SpanGroup {
 		label += " " + text.Count(int64(sp.Members))
 	}
@@ -349,7 +353,7 @@ func (v *Timeline) lane(l *histories.EventLog, at int32, w histories.Window, nam
 			w.Draw(cells, &p.spans[i], now)
 		}
 	}
-	ink := v.spanInk(sp)
+	ink := p.spanInk(sp)
 	mark := widget.RowPlain
 	pointer := text.Spaces(widget.PointerWidth)
 	if cursor {
@@ -365,26 +369,26 @@ func (v *Timeline) lane(l *histories.EventLog, at int32, w histories.Window, nam
 		label, long = widget.RowInk(mark, s).Paint(pointer+label), widget.RowInk(mark, s).Paint(long)
 		pointer = ""
 	}
-	line := pointer + label + text.Spaces(laneGap) + long + text.Spaces(laneGap) + v.paintCells(cells, sp)
-	return text.Fit(line, v.width, "")
+	line := pointer + label + text.Spaces(laneGap) + long + text.Spaces(laneGap) + p.paintCells(cells, sp)
+	return text.Fit(line, p.width, "")
 }
 
-func (v *Timeline) paintCells(cells []histories.Cell, sp *histories.Span) string {
+func (p *barPane) paintCells(cells []histories.Cell, sp *histories.Span) string {
 	var b strings.Builder
 	for i := 0; i < len(cells); {
 		j := i
 		for j < len(cells) && cells[j] == cells[i] {
 			j++
 		}
-		glyph, ink := v.cellLook(cells[i], sp)
+		glyph, ink := p.cellLook(cells[i], sp)
 		b.WriteString(ink.Paint(strings.Repeat(glyph, j-i)))
 		i = j
 	}
 	return b.String()
 }
 
-func (v *Timeline) cellLook(c histories.Cell, sp *histories.Span) (string, theme.Ink) {
-	s, g := v.styles, v.styles.Glyphs
+func (p *barPane) cellLook(c histories.Cell, sp *histories.Span) (string, theme.Ink) {
+	s, g := p.styles, p.styles.Glyphs
 	switch c {
 	case histories.CellWait:
 		return g.Empty, s.Muted
@@ -408,9 +412,9 @@ func (v *Timeline) cellLook(c histories.Cell, sp *histories.Span) (string, theme
 }
 
 // legend explains the characters of the bars.
-func (v *Timeline) legend() string {
-	s, g := v.styles, v.styles.Glyphs
-	l := text.Line{Max: v.width, Tail: g.Ellipsis}
+func (p *barPane) legend() string {
+	s, g := p.styles, p.styles.Glyphs
+	l := text.Line{Max: p.width, Tail: g.Ellipsis}
 	for _, x := range []struct {
 		ink         theme.Ink
 		glyph, word string
@@ -422,12 +426,12 @@ func (v *Timeline) legend() string {
 }
 
 // spanGlyph returns the state of a span, or + if it is folded.
-func (v *Timeline) spanGlyph(at int32) string {
-	sp, g := &v.bars.spans[at], v.styles.Glyphs
+func (p *barPane) spanGlyph(at int32) string {
+	sp, g := &p.spans[at], p.styles.Glyphs
 	if sp.State.Bad() || sp.Kind == histories.SpanGroup && sp.Error != "" {
 		return g.Failed
 	}
-	if int(at)+1 < len(v.bars.spans) && v.bars.spans[at+1].Depth > sp.Depth && v.bars.isFolded(sp) {
+	if int(at)+1 < len(p.spans) && p.spans[at+1].Depth > sp.Depth && p.isFolded(sp) {
 		return "+"
 	}
 	switch sp.State {
@@ -445,8 +449,8 @@ func (v *Timeline) spanGlyph(at int32) string {
 	return g.Success
 }
 
-func (v *Timeline) spanInk(sp *histories.Span) theme.Ink {
-	s := v.styles
+func (p *barPane) spanInk(sp *histories.Span) theme.Ink {
+	s := p.styles
 	switch {
 	case sp.State.Bad():
 		return s.Error

@@ -143,7 +143,7 @@ func (v *eventInspector) about(l *histories.EventLog, id int64, now time.Time) [
 	if wait := sp.Waited(now); wait > 0 && sp.Kind != histories.SpanRun {
 		duration += ", after waiting for " + text.Took(wait)
 	}
-	lines := []string{say(v.t.spanInk(sp), sp.Kind.String(), sp.Name), say(s.Text, "state", sp.State.String()),
+	lines := []string{say(v.t.bars.spanInk(sp), sp.Kind.String(), sp.Name), say(s.Text, "state", sp.State.String()),
 		say(s.Text, "started", offset(time.Duration(sp.Start-l.Spans[0].Start))), say(s.Text, "duration", duration)}
 	if sp.Attempt > 1 {
 		lines = append(lines, say(s.Retrying, "attempt", text.Count(int64(sp.Attempt))))
@@ -192,6 +192,7 @@ func (v *eventInspector) Copy() (string, string) { return v.t.Copy() }
 // listPane shows the events one by one. The cursor stays on its event while rows are added. On the last
 // event it follows the run.
 type listPane struct {
+	*scope
 	table *widget.Table
 	event int64 // selected
 	end   bool  // the last event is selected
@@ -210,23 +211,23 @@ func eventHeadings() []widget.Heading {
 }
 
 // rows returns the number of rows of the list.
-func (v *Timeline) rows(l *histories.EventLog) int {
-	if v.everything {
+func (p *listPane) rows(l *histories.EventLog) int {
+	if p.everything {
 		return l.Len()
 	}
 	return l.Shown()
 }
 
-func (v *Timeline) row(l *histories.EventLog, i int) *histories.Event {
-	if v.everything {
+func (p *listPane) row(l *histories.EventLog, i int) *histories.Event {
+	if p.everything {
 		return l.Row(i)
 	}
 	return l.ShownRow(i)
 }
 
 // place returns the row of an event, or of the first event after it.
-func (v *Timeline) place(l *histories.EventLog, id int64) int {
-	if v.everything || l.Matches == nil {
+func (p *listPane) place(l *histories.EventLog, id int64) int {
+	if p.everything || l.Matches == nil {
 		return l.Find(id)
 	}
 	at, _ := slices.BinarySearch(l.Matches, id)
@@ -234,62 +235,64 @@ func (v *Timeline) place(l *histories.EventLog, id int64) int {
 }
 
 // sync moves the cursor to its event.
-func (p *listPane) sync(v *Timeline, l *histories.EventLog) {
-	n := v.rows(l)
+func (p *listPane) sync(l *histories.EventLog) {
+	n := p.rows(l)
 	offset := p.table.Cursor - p.table.Top
 	p.table.Rows = n
 	p.table.Cursor = n - 1
 	if !p.end {
-		p.table.Cursor = min(v.place(l, p.event), max(n-1, 0))
+		p.table.Cursor = min(p.place(l, p.event), max(n-1, 0))
 	}
 	p.table.Top = p.table.Cursor - offset
 	p.table.Scroll(0)
 	if n > 0 {
-		p.event = v.row(l, p.table.Cursor).ID
+		p.event = p.row(l, p.table.Cursor).ID
 	}
 }
 
-func (p *listPane) Scroll(v *Timeline, l *histories.EventLog, by int) {
-	p.sync(v, l)
+func (p *listPane) scroll(l *histories.EventLog, by int) {
+	p.sync(l)
 	p.table.Scroll(by)
 	if p.table.Rows > 0 {
-		p.event = v.row(l, p.table.Cursor).ID
+		p.event = p.row(l, p.table.Cursor).ID
 		p.end = p.table.Cursor == p.table.Rows-1
 	}
 }
 
-func (p *listPane) at(v *Timeline, l *histories.EventLog) int64 {
-	p.sync(v, l)
+func (p *listPane) page() int { return p.table.Page() }
+
+func (p *listPane) at(l *histories.EventLog) int64 {
+	p.sync(l)
 	if p.table.Rows == 0 {
 		return 0
 	}
 	return p.event
 }
 
-func (p *listPane) goTo(v *Timeline, l *histories.EventLog, id int64) {
+func (p *listPane) goTo(l *histories.EventLog, id int64) {
 	p.event, p.end = id, false
-	p.sync(v, l)
+	p.sync(l)
 }
 
-func (v *Timeline) drawList(l *histories.EventLog, focused bool) []string {
-	v.list.sync(v, l)
-	if v.list.table.Rows == 0 {
-		return widget.Centre([]string{"no event matches"}, v.width, v.height, v.styles)
+func (p *listPane) draw(l *histories.EventLog, _ time.Time, focused bool, status string) []string {
+	p.sync(l)
+	if p.table.Rows == 0 {
+		return widget.Centre([]string{"no event matches"}, p.width, p.height, p.styles)
 	}
 	start := l.Start()
-	lines := v.list.table.Draw(v.styles, focused, func(i int) []widget.Cell {
-		return v.cells(l, v.row(l, i), start)
+	lines := p.table.Draw(p.styles, focused, func(i int) []widget.Cell {
+		return p.cells(l, p.row(l, i), start)
 	})
-	return widget.Fill(append(lines, v.status(l)), v.width, v.height)
+	return widget.Fill(append(lines, status), p.width, p.height)
 }
 
-func (v *Timeline) cells(l *histories.EventLog, e *histories.Event, start time.Time) []widget.Cell {
-	s := v.styles
+func (p *listPane) cells(l *histories.EventLog, e *histories.Event, start time.Time) []widget.Cell {
+	s := p.styles
 	mark, ink := " ", s.Text
 	switch {
 	case e.Error:
 		mark, ink = s.Glyphs.Failed, s.Error
-	case v.everything && l.Matches != nil && l.Matched(e.ID):
+	case p.everything && l.Matches != nil && l.Matched(e.ID):
 		mark, ink = s.Glyphs.Pointer, s.Accent
 	case e.Kind == histories.EventTask:
 		ink = s.Muted

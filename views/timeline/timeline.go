@@ -25,31 +25,68 @@ type Feed interface {
 }
 
 func TimelineScreen(c *console.Console, feed Feed) tui.Screen {
-	v := &Timeline{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed}
-	v.bars.folded = map[foldKey]bool{}
-	v.list.table = widget.NewTable(eventHeadings()...)
+	v := &Timeline{scope: &scope{}, nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed}
+	v.bars = newBarPane(v.scope)
+	v.list = &listPane{scope: v.scope, table: widget.NewTable(eventHeadings()...)}
 	return tui.Screen{Name: "timeline", Short: "time", Keys: []string{"3"}, Help: "the events of the selected run on a time axis", Share: 64,
 		Views: []tui.View{v, &eventInspector{t: v}}}
 }
 
-// Timeline shows the events of the selected run, as bars on a time axis or as a list.
-type Timeline struct {
-	nav           *console.Navigation
-	actor         *console.Actor
-	location      *time.Location
-	feed          Feed
+// scope is what the bars and the list share.
+type scope struct {
 	styles        theme.Styles
 	width, height int
-	Log           *histories.EventLog // newest, of any run
-	bars          barPane
-	list          listPane
-	onList        bool
-	everything    bool // show rows that do not match the filter too, unmarked
 	filter        histories.EventFilter
-	Want          int64  // event to go to as soon as it is read, or 0
-	asked         int64  // event that was opened last
-	seen          string // run that was shown last
+	everything    bool // show rows that do not match the filter too, unmarked
 }
+
+// matches returns the filter of spans. Without a filter nothing matches.
+func (s *scope) matches() func(*histories.Span) bool {
+	m, err := s.filter.Compile()
+	if err != nil || s.filter.Empty() {
+		return func(*histories.Span) bool { return false }
+	}
+	return m.Span
+}
+
+// pane is one of the two ways to show the events.
+type pane interface {
+	draw(l *histories.EventLog, now time.Time, focused bool, status string) []string
+	scroll(l *histories.EventLog, by int)
+	page() int
+	at(l *histories.EventLog) int64 // the selected event, or 0
+	goTo(l *histories.EventLog, id int64)
+}
+
+// Timeline shows the events of the selected run, as bars on a time axis or as a list.
+type Timeline struct {
+	*scope
+	nav      *console.Navigation
+	actor    *console.Actor
+	location *time.Location
+	feed     Feed
+	Log      *histories.EventLog // newest, of any run
+	bars     *barPane
+	list     *listPane
+	onList   bool
+	Want     int64  // event to go to as soon as it is read, or 0
+	asked    int64  // event that was opened last
+	seen     string // run that was shown last
+}
+
+// shown returns the pane that is shown.
+func (v *Timeline) shown() pane {
+	if v.onList {
+		return v.list
+	}
+	return v.bars
+}
+
+// Span returns the selected span, or nil.
+func (v *Timeline) Span() *histories.Span { return v.bars.span(v.current()) }
+
+// Shown returns the visible time.
+func (v *Timeline) Shown() histories.Window { return v.bars.shown() }
 
 func (v *Timeline) Name() string { return "Timeline" }
 
@@ -109,12 +146,12 @@ func (v *Timeline) Bindings() []tui.Binding {
 	}
 	all := append(widget.Motions("timeline", v),
 		b("mode", "switch between bars and a list of events", "bars/list", do(v.toggle), "t"),
-		b("in", "zoom in around the selected span", "zoom", do(func() { v.zoom(0.5) }), "+", "="),
-		b("out", "zoom out", "", do(func() { v.zoom(2) }), "-"),
+		b("in", "zoom in around the selected span", "zoom", do(func() { v.bars.zoom(v.current(), 0.5) }), "+", "="),
+		b("out", "zoom out", "", do(func() { v.bars.zoom(v.current(), 2) }), "-"),
 		b("fit", "show the whole run", "", do(func() { v.bars.zoomed = false }), "0"),
-		b("here", "zoom to the selected span", "", do(v.zoomHere), "."),
-		b("earlier", "pan to earlier", "", do(func() { v.pan(-0.25) }), "h", "left"),
-		b("later", "pan to later", "", do(func() { v.pan(0.25) }), "l", "right"),
+		b("here", "zoom to the selected span", "", do(func() { v.bars.zoomHere(v.current()) }), "."),
+		b("earlier", "pan to earlier", "", do(func() { v.bars.pan(-0.25) }), "h", "left"),
+		b("later", "pan to later", "", do(func() { v.bars.pan(0.25) }), "l", "right"),
 		b("fold", "fold or unfold the span", "fold", do(v.fold), "c"),
 		b("include", "show only matches of a regular expression, or of !expression all others", "filter",
 			v.askInclude, "/"),
@@ -172,8 +209,8 @@ func (v *Timeline) current() *histories.EventLog {
 	}
 	if run := l.WorkflowID + " " + l.RunID; v.seen != run {
 		v.seen, v.asked = run, 0
-		v.bars = barPane{folded: map[foldKey]bool{}}
-		v.list = listPane{table: v.list.table, end: true}
+		v.bars = newBarPane(v.scope)
+		v.list = &listPane{scope: v.scope, table: v.list.table, end: true}
 	}
 	return l
 }
@@ -184,10 +221,7 @@ func (v *Timeline) Draw(now time.Time, focused bool) []string {
 		return widget.Centre(v.nothing(l), v.width, v.height, v.styles)
 	}
 	v.arrive(l)
-	if v.onList {
-		return v.drawList(l, focused)
-	}
-	return v.drawBars(l, l.Clock(now), focused)
+	return v.shown().draw(l, l.Clock(now), focused, v.status(l))
 }
 
 // arrive goes to the event v.Want as soon as it is read.
@@ -221,20 +255,11 @@ func (v *Timeline) Scroll(by int) {
 	if l == nil {
 		return
 	}
-	if v.onList {
-		v.list.Scroll(v, l, by)
-	} else {
-		v.bars.Scroll(by)
-	}
+	v.shown().scroll(l, by)
 	v.look()
 }
 
-func (v *Timeline) Page() int {
-	if v.onList {
-		return v.list.table.Page()
-	}
-	return max(v.bars.height, 1)
-}
+func (v *Timeline) Page() int { return v.shown().page() }
 
 // at returns the selected event, or 0.
 func (v *Timeline) at() int64 {
@@ -242,13 +267,7 @@ func (v *Timeline) at() int64 {
 	if l == nil || l.Len() == 0 {
 		return 0
 	}
-	if v.onList {
-		return v.list.at(v, l)
-	}
-	if s := v.Span(); s != nil {
-		return s.Event
-	}
-	return 0
+	return v.shown().at(l)
 }
 
 // look opens the selected event.
@@ -256,6 +275,12 @@ func (v *Timeline) look() {
 	if id := v.at(); id != v.asked && id != 0 {
 		v.asked = id
 		v.feed.Open(id)
+	}
+}
+
+func (v *Timeline) fold() {
+	if !v.onList {
+		v.bars.fold(v.current())
 	}
 }
 
@@ -271,11 +296,7 @@ func (v *Timeline) toggle() {
 // shown.
 func (v *Timeline) goTo(l *histories.EventLog, id int64) {
 	v.everything = v.everything || !l.Matched(id)
-	if v.onList {
-		v.list.goTo(v, l, id)
-	} else {
-		v.bars.goTo(v, l, id)
-	}
+	v.shown().goTo(l, id)
 	v.look()
 }
 
@@ -304,7 +325,9 @@ func (v *Timeline) stepOr(which func() func(*histories.Span) bool, by int, find 
 		case l == nil:
 		case v.onList:
 			v.jumpBy(s, by, find, none)
-		case !v.step(l, by, which()):
+		case v.bars.step(l, by, which()):
+			v.look()
+		default:
 			s.Note(none)
 		}
 		return nil
