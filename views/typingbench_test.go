@@ -91,8 +91,8 @@ func newBusyRuns(n int) *busyRuns {
 	}
 	first := s.runs[0]
 	s.detail = histories.Detail{WorkflowID: first.WorkflowID, RunID: first.RunID, Type: first.Type, Start: first.Start,
-		From: runs.FromQuery, Phase: ace.PhaseAnswer{Phase: ace.PhaseSkills, ExitStatus: ace.Running},
-		Skills: ace.SkillAnswer{Skills: []ace.SkillUsage{{Name: "calculate"}, {Name: "look_up"}}}}
+		From: runs.FromQuery, TaskState: histories.TaskState{Phase: ace.PhaseAnswer{Phase: ace.PhaseSkills, ExitStatus: ace.Running},
+			Skills: ace.SkillAnswer{Skills: []ace.SkillUsage{{Name: "calculate"}, {Name: "look_up"}}}}}
 	return s
 }
 

@@ -219,7 +219,7 @@ func (w *watcher) takeDirty() *histories.Detail {
 		d.Log, d.LogDropped = histories.WithOutput(d.Log, w.output), d.LogDropped+w.outputDropped
 	}
 	d.FailedTasks = d.FailedTasks[:len(d.FailedTasks):len(d.FailedTasks)]
-	w.trace.Publish(&d)
+	d.Trace = w.trace.Trace()
 	d.Lineage.ResetAs = w.resetAs
 	if w.file && d.Close.IsZero() {
 		d.Until = w.last
@@ -262,7 +262,7 @@ type watcher struct {
 
 	mu            sync.Mutex
 	folder        *histories.Folder
-	trace         histories.Trace
+	trace         histories.TraceFolder
 	detail        histories.Detail
 	news          chan struct{} // one slot: detail has changed
 	asks          chan struct{} // one slot: fresh is set

@@ -2,6 +2,7 @@ package histories
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -53,51 +54,61 @@ var activityStates = map[enumspb.PendingActivityState]string{
 
 // Detail is the state of the selected run.
 type Detail struct {
-	WorkflowID string                  `json:"workflow_id"`
-	RunID      string                  `json:"run_id"`
-	Type       string                  `json:"workflow_type"`
-	Phase      ace.PhaseAnswer         `json:"phase,omitzero"`
-	Skills     ace.SkillAnswer         `json:"skills,omitzero"`
-	Delta      ace.DeltaAnswer         `json:"delta,omitzero"`
-	Input      ace.TaskInput           `json:"input,omitzero"`
-	Missing    []string                `json:"missing,omitempty"`    // contract queries that a foreign workflow does not answer
-	Experiment *ace.ExperimentProgress `json:"experiment,omitempty"` // nil unless the run is an experiment
+	WorkflowID string    `json:"workflow_id"`
+	RunID      string    `json:"run_id"`
+	Type       string    `json:"workflow_type"`
+	Start      time.Time `json:"start"`
+	Close      time.Time `json:"close,omitzero"`
+	Events     int64     `json:"events"` // number of history events read so far
+	CloseEvent int64     `json:"-"`      // the event that closed the run, 0 while it is open
+	// ContinuedAs is the id of the run that continues this one as new.
+	ContinuedAs string `json:"-"`
+
+	TaskState
+	Experiment   *ace.ExperimentProgress `json:"experiment,omitempty"` // nil unless the run is an experiment
+	Session      *sessions.TalkState     `json:"session,omitempty"`    // nil unless it is an agent session; the phase is its status
+	BlueprintRun *BlueprintRunState      `json:"run_state,omitempty"`  // nil unless it was started from a blueprint
+
+	Trace
+	Pending []PendingActivity `json:"pending,omitempty"`
+	// Forks is the lineage of the run, nil if it is unknown.
+	Forks         *LineageTree           `json:"-"`
+	FailedTasks   []experiments.Finished `json:"-"` // of an experiment, oldest first, the newest MaxFailedTasks
+	FailedDropped int                    `json:"-"`
+	Log           []runs.LogLine         `json:"-"` // oldest first, at most MaxLog
+	LogDropped    int                    `json:"-"`
+
+	From    runs.Origin `json:"from"`
+	Updated time.Time   `json:"-"`
+	Until   time.Time   `json:"-"` // last event of an open run in a file, zero for other runs
+	Err     string      `json:"read_error,omitempty"`
+}
+
+// TaskState is what the contract tells about a task.
+type TaskState struct {
+	Phase   ace.PhaseAnswer `json:"phase,omitzero"`
+	Skills  ace.SkillAnswer `json:"skills,omitzero"`
+	Delta   ace.DeltaAnswer `json:"delta,omitzero"`
+	Input   ace.TaskInput   `json:"input,omitzero"`
+	Missing []string        `json:"missing,omitempty"` // contract queries that a foreign workflow does not answer
 	// OldBullets holds the changed bullets as they were before, by id; nil if the previous version cannot be read.
 	OldBullets   map[string]OldBullet `json:"replaced,omitempty"`
-	Calls        CallList             `json:"-"`                  // in the order of the history
-	CallLog      *ace.Ref             `json:"call_log,omitempty"` // artifact with the complete calls; nil if the history has them
 	Plan         string               `json:"plan,omitempty"`
 	TrajectoryID string               `json:"trajectory_id,omitempty"`
 	BulletIDs    []string             `json:"bullet_ids,omitempty"` // bullets used by the generator
-	Activities   []Activity           `json:"activities,omitempty"` // in order of scheduling, the newest maxActivities
-	// ActivitiesDropped is the number of older activities.
-	ActivitiesDropped int     `json:"-"`
-	Causes            []Cause `json:"causes,omitempty"` // of the failure that closed the run, outermost first
-	// Session is the state of an agent session, nil for other runs. The phase is then its status.
-	Session *sessions.TalkState `json:"session,omitempty"`
-	// BlueprintRun is the state of a run started from a blueprint, nil for other runs.
-	BlueprintRun *BlueprintRunState `json:"run_state,omitempty"`
-	Lineage      Lineage            `json:"lineage,omitzero"`
-	// ContinuedAs is the id of the run that continues this one as new.
-	ContinuedAs string `json:"-"`
-	// Forks is the lineage of the run, nil if it is unknown.
-	Forks          *LineageTree           `json:"-"`
-	Skew           Skew                   `json:"clock_skew,omitzero"`
-	Encoded        []EncodedPayload       `json:"encoded,omitempty"` // payloads that cannot be read, at most MaxEncoded
-	EncodedDropped int                    `json:"-"`
-	FailedTasks    []experiments.Finished `json:"-"` // of an experiment, oldest first, the newest MaxFailedTasks
-	FailedDropped  int                    `json:"-"`
-	CloseEvent     int64                  `json:"-"` // the event that closed the run, 0 while it is open
-	Pending        []PendingActivity      `json:"pending,omitempty"`
-	Log            []runs.LogLine         `json:"-"` // oldest first, at most MaxLog
-	LogDropped     int                    `json:"-"`
-	Events         int64                  `json:"events"` // number of history events read so far
-	Start          time.Time              `json:"start"`
-	Close          time.Time              `json:"close,omitzero"`
-	From           runs.Origin            `json:"from"`
-	Updated        time.Time              `json:"-"`
-	Until          time.Time              `json:"-"` // last event of an open run in a file, zero for other runs
-	Err            string                 `json:"read_error,omitempty"`
+}
+
+// Trace is what a history records besides the contract's answers.
+type Trace struct {
+	Calls             CallList         `json:"-"`                    // in the order of the history
+	CallLog           *ace.Ref         `json:"call_log,omitempty"`   // artifact with the complete calls; nil if the history has them
+	Activities        []Activity       `json:"activities,omitempty"` // in order of scheduling, the newest maxActivities
+	ActivitiesDropped int              `json:"-"`
+	Causes            []Cause          `json:"causes,omitempty"` // of the failure that closed the run, outermost first
+	Lineage           Lineage          `json:"lineage,omitzero"`
+	Skew              Skew             `json:"clock_skew,omitzero"`
+	Encoded           []EncodedPayload `json:"encoded,omitempty"` // payloads that cannot be read, at most MaxEncoded
+	EncodedDropped    int              `json:"-"`
 }
 
 // Clock returns the time as of which the run is shown: now, or Until if it is set.
@@ -131,9 +142,8 @@ func StatusOf(exit ace.ExitStatus, d *Detail) ace.ExitStatus {
 	return exit
 }
 
-// Trace collects what a history records besides the contract's answers: complete calls, activities with their
-// attempts, chains of failures, and lineage.
-type Trace struct {
+// TraceFolder collects the [Trace] of a history.
+type TraceFolder struct {
 	calls      callFolder
 	activities activityFolder
 	encoded    encodedFolder
@@ -143,7 +153,7 @@ type Trace struct {
 }
 
 // Fact applies a fact after the state has applied it.
-func (t *Trace) Fact(e *historypb.HistoryEvent, f ace.Fact, s *ace.State) {
+func (t *TraceFolder) Fact(e *historypb.HistoryEvent, f ace.Fact, s *ace.State) {
 	touched := s.ChangedCalls()
 	if len(touched) > 0 && f.Kind != ace.FactToolEvents {
 		if taken := s.Input.Fork.InlineResult(ace.PhaseSkills); taken != nil {
@@ -154,7 +164,7 @@ func (t *Trace) Fact(e *historypb.HistoryEvent, f ace.Fact, s *ace.State) {
 }
 
 // Event applies an event.
-func (t *Trace) Event(e *historypb.HistoryEvent) {
+func (t *TraceFolder) Event(e *historypb.HistoryEvent) {
 	t.activities.apply(e)
 	t.encoded.apply(e)
 	t.lineage.Apply(e)
@@ -175,12 +185,19 @@ func failureOf(e *historypb.HistoryEvent) *failurepb.Failure {
 	return nil
 }
 
-// Publish sets the collected values in a detail.
-func (t *Trace) Publish(d *Detail) {
-	d.Calls, d.CallLog = t.calls.publish(), t.calls.log
-	d.Activities, d.ActivitiesDropped = t.activities.publish(), t.activities.dropped
-	d.Encoded, d.EncodedDropped = t.encoded.list[:len(t.encoded.list):len(t.encoded.list)], t.encoded.dropped
-	d.Lineage, d.Causes, d.Skew = t.lineage, t.causes, t.clock.Skew
+// Trace returns the values collected so far.
+func (t *TraceFolder) Trace() Trace {
+	return Trace{
+		Calls:             t.calls.publish(),
+		CallLog:           t.calls.log,
+		Activities:        t.activities.publish(),
+		ActivitiesDropped: t.activities.dropped,
+		Causes:            t.causes,
+		Lineage:           t.lineage,
+		Skew:              t.clock.Skew,
+		Encoded:           slices.Clip(t.encoded.list),
+		EncodedDropped:    t.encoded.dropped,
+	}
 }
 
 // OldBullet is a bullet as it was before a run changed it.

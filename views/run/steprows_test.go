@@ -20,8 +20,8 @@ import (
 // A phase that a blueprint run served names it and leads to that run. A phase of another provider than
 // that of the task names the provider. Other phases name none.
 func TestServedSteps(t *testing.T) {
-	d := &histories.Detail{Input: ace.TaskInput{Provider: "builtin",
-		Steps: map[string]string{"curator": "blueprint:mine", "skills": "claude"}}}
+	d := &histories.Detail{}
+	d.Input = ace.TaskInput{Provider: "builtin", Steps: map[string]string{"curator": "blueprint:mine", "skills": "claude"}}
 	d.Phase.Steps = []ace.StepState{
 		{Phase: ace.PhaseGenerator, Status: ace.StatusDone}, {Phase: ace.PhaseSkills, Status: ace.StatusRunning},
 		{Phase: ace.PhaseReflector, Status: ace.StatusPending},
@@ -64,12 +64,13 @@ func TestParseText(t *testing.T) {
 // Rows are compared to find out whether the inspector must be written again.
 func TestRowsAreComparable(t *testing.T) {
 	label := "x"
-	d := &histories.Detail{Err: "e", Missing: []string{"q"}, Plan: "p", CallLog: &ace.Ref{},
-		Causes: []histories.Cause{{}, {}}, Encoded: []histories.EncodedPayload{{}},
-		Pending: []histories.PendingActivity{{}}, Activities: []histories.Activity{{}},
-		BulletIDs: []string{"b"}, FailedTasks: []experiments.Finished{{}},
+	d := &histories.Detail{Err: "e",
+		TaskState: histories.TaskState{Missing: []string{"q"}, Plan: "p", BulletIDs: []string{"b"}},
+		Trace: histories.Trace{CallLog: &ace.Ref{}, Causes: []histories.Cause{{}, {}},
+			Encoded: []histories.EncodedPayload{{}}, Activities: []histories.Activity{{}},
+			Calls: histories.Calls(&histories.ToolCall{})},
+		Pending: []histories.PendingActivity{{}}, FailedTasks: []experiments.Finished{{}},
 		Experiment: &ace.ExperimentProgress{Epochs: []ace.EpochResult{{}}},
-		Calls:      histories.Calls(&histories.ToolCall{}),
 		BlueprintRun: &histories.BlueprintRunState{Input: blueprintrun.Input{ParentRunID: "r"},
 			Result: &blueprintrun.Result{}}, Log: []runs.LogLine{{}}}
 	d.Phase.Failure, d.Phase.Answer, d.Input.Label, d.Input.Prompt = &ace.Failure{}, "a", &label, "p"
