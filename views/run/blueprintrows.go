@@ -96,40 +96,6 @@ func (r blueprintFieldRow) target() (runs.Run, bool) {
 	return runs.Run{}, false
 }
 
-// maxFieldLines bounds the lines of a field in the detail pane. The inspector shows all of them.
-const maxFieldLines = 12
-
-func writeBlueprintRun(w *widget.Writer, d *histories.Detail) {
-	writeFields(w, "Run", blueprintRows, d)
-}
-
-func writeResult(w *widget.Writer, d *histories.Detail) { writeFields(w, "Result", resultRows, d) }
-
-// writeFields writes the fields that list adds.
-func writeFields(w *widget.Writer, title string, list func(*lister, *histories.Detail), d *histories.Detail) {
-	var b lister
-	list(&b, d)
-	for i, row := range b.rows {
-		if i == 0 {
-			w.Section(title, "")
-		}
-		r := row.Row.(blueprintFieldRow)
-		before := len(w.Lines)
-		w.Prose(" "+text.Fit(r.name, fieldNameWidth, ""), widget.Unless(!r.f.Bad, w.S.Text, w.S.Error),
-			strings.TrimRight(r.text, "\n")+r.moment(w.Now, w.Loc))
-		if over := len(w.Lines) - before - maxFieldLines; over > 0 {
-			w.Lines = w.Lines[:before+maxFieldLines]
-			w.Say(w.S.Muted, text.Spaces(fieldNameWidth+1)+"("+widget.Counted(over, "more line")+
-				": enter shows them)")
-		}
-	}
-}
-
-func (w *inspection) blueprint() {
-	writeBlueprintRun(w.Writer, w.d)
-	writeResult(w.Writer, w.d)
-}
-
 // maxLogRows bounds the log lines of a blueprint run on the run screen.
 const maxLogRows = 200
 

@@ -37,42 +37,6 @@ func skillsRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	return said, s.Muted
 }
 
-// writeSkills writes a table of the skills that were used.
-func writeSkills(w *widget.Writer, d *histories.Detail) {
-	if len(d.Skills.Skills) == 0 {
-		return
-	}
-	remark, _ := skillsRemark(d, w.S)
-	w.Section("Skills", remark)
-	heading, room := " CALLS  OK FAIL DENIED    P50    P95", w.Width-39
-	withLast := w.Width >= 58
-	if withLast {
-		heading, room = heading+"  LAST", room-9
-	}
-	name := widget.Clamp(room, 8, 24)
-	w.Say(w.S.Muted, "   "+text.Fit("SKILL", name, "")+heading)
-	for i := range d.Skills.Skills {
-		u := &d.Skills.Skills[i]
-		number := func(n, width int) string { return text.FitLeft(text.Count(int64(n)), width, "") }
-		duration := func(ms float64) string { return text.FitLeft(widget.TookMS(ms, w.S.Glyphs), 7, "") }
-		l := w.Line().Add(w.S.Text, "   "+text.Fit(text.Safe(u.Name, " "), name, w.S.Glyphs.Ellipsis))
-		l.Add(w.S.Text, number(u.Calls, 6)+number(u.OK, 4))
-		l.Add(widget.Unless(u.Failed == 0, w.S.Muted, w.S.Failed), number(u.Failed, 5))
-		l.Add(widget.Unless(u.Denied == 0, w.S.Muted, w.S.Warning), number(u.Denied, 7))
-		l.Add(w.S.Muted, duration(u.P50MS)+duration(u.P95MS))
-		switch {
-		case withLast && u.Pending > 0:
-			l.Add(w.S.Muted, "  now")
-		case withLast:
-			l.Add(w.S.Muted, "  "+w.Ago(u.LastAt))
-		}
-		w.End(l)
-		if u.LastError != "" {
-			w.Prose("     last error: ", w.S.Error, u.LastError)
-		}
-	}
-}
-
 // skillRow is the usage of one skill.
 type skillRow struct {
 	textRow
@@ -102,6 +66,9 @@ func (r skillRow) Draw(l *line) {
 		number(u.Pending, 4, " pending", s.Running)
 	}
 	l.add(s.Muted, "  p50 "+widget.TookMS(u.P50MS, g)+"  p95 "+widget.TookMS(u.P95MS, g))
+	if l.whole && !u.LastAt.IsZero() {
+		l.add(s.Muted, ", last "+text.Span(l.Now.Sub(u.LastAt))+" ago")
+	}
 	if u.LastError != "" {
 		l.add(s.Muted, "  last error: ").add(s.Error, oneLine(u.LastError))
 	}
@@ -134,7 +101,7 @@ func (r skillRow) Inspect(w *inspection) {
 		if written == 0 {
 			w.Section("Not ok", "newest first, at most "+strconv.Itoa(most))
 		}
-		writeCall(w.Writer, c.Call)
+		writeRows(w.Writer, []listedRow{{Row: c}}, allRows)
 		written++
 	}
 }
@@ -319,37 +286,6 @@ func (r callRow) payload() (what string, raw []byte) {
 		return "arguments", r.Args
 	}
 	return "result", r.Result
-}
-
-// writeRecentCalls writes the newest tool calls, newest first.
-func writeRecentCalls(w *widget.Writer, d *histories.Detail) {
-	a := d.Skills
-	if len(a.Recent) == 0 {
-		return
-	}
-	w.Section("Tool calls", "newest first, "+text.Count(int64(len(a.Recent)))+" of "+text.Count(int64(a.Total)))
-	for i := len(a.Recent) - 1; i >= 0; i-- {
-		writeCall(w, a.Recent[i])
-	}
-}
-
-func writeCall(w *widget.Writer, c ace.Call) {
-	m := callMark(c, w.S)
-	l := w.Line().Add(w.S.Muted, "   "+clock(c.At, w.Loc)+" ").Add(m.Ink, m.Glyph+" "+text.Safe(c.Name, " "))
-	l.Add(w.S.Text, "("+Payload(c.Args)+")")
-	switch {
-	case m.Word != "":
-		l.Add(m.Ink, " "+m.Word)
-	case len(c.Result) > 0:
-		l.Add(w.S.Muted, " "+w.S.Glyphs.Arrow+" ").Add(w.S.Text, Payload(c.Result))
-	}
-	if c.DurationMS > 0 {
-		l.Add(w.S.Muted, "  "+widget.TookMS(c.DurationMS, w.S.Glyphs))
-	}
-	w.End(l)
-	if c.Error != "" {
-		w.Prose("              ", w.S.Error, c.Error)
-	}
 }
 
 // callMark returns the outcome of a call. Its word is "" if the result is the outcome.

@@ -47,21 +47,6 @@ func deltaRemark(detail *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	return said, s.Muted
 }
 
-// writeDelta writes the operations of the run on the playbook, and why they were rejected.
-func writeDelta(w *widget.Writer, d *histories.Detail) {
-	if len(d.Delta.Operations) == 0 && d.Delta.PlaybookAfter == "" {
-		return
-	}
-	remark, _ := deltaRemark(d, w.S)
-	w.Section(deltaTitle(d, w.S.Glyphs), remark)
-	for _, op := range d.Delta.Operations {
-		console.Operation(w, op)
-	}
-	if len(d.Delta.Operations) == 0 {
-		w.Say(w.S.Muted, "   no operations")
-	}
-}
-
 // operationRow is one operation on the playbook.
 type operationRow struct {
 	textRow
@@ -184,23 +169,14 @@ func (r operationRow) inspectCounters(w *inspection, old histories.OldBullet, kn
 	}
 }
 
-// hunks writes hunks one after the other, wrapped between words.
+// hunks writes hunks one after the other.
 func (w *inspection) hunks(hunks []playbooks.WordHunk) {
-	room := w.Width - 2
-	l, used := w.Line().Add(w.S.Text, " "), 0
+	var pieces []piece
 	for _, h := range hunks {
 		ink, t := hunkText(h, w.S)
-		for _, word := range widget.SplitWords(t) {
-			if used > 0 && used+text.Width(word) > room {
-				w.End(l)
-				l, used = w.Line().Add(w.S.Text, " "), 0
-				word = strings.TrimLeft(word, " ")
-			}
-			l.Add(ink, word)
-			used += text.Width(word)
-		}
+		pieces = append(pieces, piece{ink, t})
 	}
-	w.End(l)
+	writePieces(w.Writer, pieces, " ", allRows)
 }
 
 func (r operationRow) title() string {
@@ -220,31 +196,6 @@ func reflectionRows(b *lister, d *histories.Detail) {
 	b.text("rationale", 0, textRow{"rationale", d.Delta.Rationale, curator})
 	for i, t := range d.Delta.FollowUpActions {
 		b.add("follow up", i, textRow{"follow up", t, curator})
-	}
-}
-
-// writeReflection writes the insights of the reflector and the rationale of the curator.
-func writeReflection(w *widget.Writer, detail *histories.Detail) {
-	d := detail.Delta
-	if d.Insights == "" && d.Rationale == "" && len(d.BulletTags) == 0 && len(d.FollowUpActions) == 0 {
-		return
-	}
-	w.Section("Reflection", "")
-	if d.Insights != "" {
-		w.Prose("   insights  ", w.S.Text, d.Insights)
-	}
-	var tags []string
-	for _, t := range d.BulletTags {
-		tags = append(tags, "["+t.ID+"] "+t.Tag)
-	}
-	if len(tags) > 0 {
-		w.Prose("   bullets   ", w.S.Tagged, strings.Join(tags, ", "))
-	}
-	if d.Rationale != "" {
-		w.Prose("   rationale ", w.S.Text, d.Rationale)
-	}
-	for _, f := range d.FollowUpActions {
-		w.Prose("   follow up ", w.S.Text, f)
 	}
 }
 

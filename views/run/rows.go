@@ -1,6 +1,7 @@
 package run
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -113,29 +114,94 @@ type section struct {
 	title   func(*histories.Detail, theme.Glyphs) string              // nil for the name
 	remark  func(*histories.Detail, theme.Styles) (string, theme.Ink) // beside the title; nil for none
 	rows    func(*lister, *histories.Detail)
-	facts   func(*widget.Writer, *histories.Detail) // the section in the detail pane; nil to leave it out
-	inspect func(*inspection)                       // nil for facts
+	inPane  int               // newest rows in the detail pane
+	inspect func(*inspection) // nil for all rows
 }
+
+// Numbers of rows in the detail pane.
+const (
+	noRows  = 0
+	allRows = math.MaxInt
+)
 
 // sections are the parts of the run screen in order.
 var sections = []section{
-	{name: "Trouble", remark: troubleRemark, rows: troubleRows, facts: writeTrouble,
-		inspect: (*inspection).failure},
-	{name: "Under way", rows: pendingRows, facts: writePending},
-	{name: "Progress", remark: progressRemark, rows: progressRows, facts: writeProgress},
-	{name: "Failed tasks", remark: failedTasksRemark, rows: failedTaskRows, inspect: (*inspection).progress},
-	{name: "Phases", title: phasesTitle, remark: phasesRemark, rows: phaseRows, inspect: (*inspection).phases},
-	{name: "Run", rows: blueprintRows, facts: writeBlueprintRun, inspect: (*inspection).blueprint},
-	{name: "Result", rows: resultRows, facts: writeResult, inspect: (*inspection).blueprint},
-	{name: "Log", remark: logRemark, rows: logRows},
-	{name: "Lineage", remark: lineageRemark, rows: lineageRows},
-	{name: "Skills", remark: skillsRemark, rows: skillRows, facts: writeSkills},
-	{name: "Playbook", title: deltaTitle, remark: deltaRemark, rows: operationRows, facts: writeDelta},
-	{name: "Task", title: taskTitle, remark: verdictRemark, rows: taskRows, facts: writeTask},
-	{name: "Reflection", rows: reflectionRows, facts: writeReflection},
-	{name: "Tool calls", remark: callsRemark, rows: callRows, facts: writeRecentCalls,
-		inspect: (*inspection).calls},
-	{name: "About", rows: aboutRows, facts: writeAbout},
+	{name: "Trouble", remark: troubleRemark, rows: troubleRows, inPane: allRows, inspect: (*inspection).failure},
+	{name: "Under way", rows: pendingRows, inPane: allRows},
+	{name: "Progress", remark: progressRemark, rows: progressRows, inPane: allRows},
+	{name: "Failed tasks", remark: failedTasksRemark, rows: failedTaskRows, inPane: 5},
+	{name: "Phases", title: phasesTitle, remark: phasesRemark, rows: phaseRows, inPane: noRows,
+		inspect: (*inspection).phases},
+	{name: "Run", rows: blueprintRows, inPane: allRows},
+	{name: "Result", rows: resultRows, inPane: allRows},
+	{name: "Log", remark: logRemark, rows: logRows, inPane: noRows},
+	{name: "Lineage", remark: lineageRemark, rows: lineageRows, inPane: noRows},
+	{name: "Skills", remark: skillsRemark, rows: skillRows, inPane: allRows},
+	{name: "Playbook", title: deltaTitle, remark: deltaRemark, rows: operationRows, inPane: allRows},
+	{name: "Task", title: taskTitle, remark: verdictRemark, rows: taskRows, inPane: allRows},
+	{name: "Reflection", rows: reflectionRows, inPane: allRows},
+	{name: "Tool calls", remark: callsRemark, rows: callRows, inPane: 10, inspect: (*inspection).calls},
+	{name: "About", rows: aboutRows, inPane: allRows},
+}
+
+// head returns the title of the section and the remark beside it.
+func (s *section) head(d *histories.Detail, styles theme.Styles) (title, remark string, ink theme.Ink) {
+	title, ink = s.name, styles.Muted
+	if s.title != nil {
+		title = s.title(d, styles.Glyphs)
+	}
+	if s.remark != nil {
+		remark, ink = s.remark(d, styles)
+	}
+	return title, remark, ink
+}
+
+// write writes the heading and the newest rows of the section, each wrapped to at most most lines.
+func (s *section) write(w *widget.Writer, d *histories.Detail, newest, most int) {
+	b := lister{section: s.name}
+	s.rows(&b, d)
+	if len(b.rows) == 0 {
+		return
+	}
+	title, remark, ink := s.head(d, w.S)
+	if len(w.Lines) > 0 {
+		w.Say(w.S.Text, "")
+	}
+	w.End(w.Line().Add(w.S.Strong, " "+title).Add(ink, "  "+remark))
+	writeRows(w, b.rows[max(len(b.rows)-newest, 0):], most)
+}
+
+// writeRows writes rows, each wrapped to at most most lines.
+func writeRows(w *widget.Writer, rows []listedRow, most int) {
+	l := line{S: w.S, Width: w.Width - widget.PointerWidth, Now: w.Now, Loc: w.Loc, whole: true}
+	for _, r := range rows {
+		l.pieces = l.pieces[:0]
+		r.Draw(&l)
+		writePieces(w, l.pieces, "   ", most)
+	}
+}
+
+// writePieces writes pieces one after the other, wrapped between words to at most most lines.
+func writePieces(w *widget.Writer, pieces []piece, indent string, most int) {
+	const hanging = "  "
+	room := w.Width - len(indent+hanging) - 1
+	l, used := w.Line().Add(w.S.Text, indent), -len(hanging)
+	for _, p := range pieces {
+		for _, word := range widget.SplitWords(p.text) {
+			if used > 0 && used+text.Width(word) > room {
+				if most--; most == 0 {
+					w.End(l.Add(w.S.Muted, w.S.Glyphs.Ellipsis))
+					return
+				}
+				w.End(l)
+				l, used = w.Line().Add(w.S.Text, indent+hanging), 0
+				word = strings.TrimLeft(word, " ")
+			}
+			l.Add(p.ink, word)
+			used += text.Width(word)
+		}
+	}
+	w.End(l)
 }
 
 // sectionRow is the heading of a section.
@@ -148,14 +214,7 @@ type sectionRow struct {
 }
 
 func (r sectionRow) Draw(l *line) {
-	title := r.section.name
-	if r.section.title != nil {
-		title = r.section.title(r.d, l.S.Glyphs)
-	}
-	remark, ink := "", l.S.Muted
-	if r.section.remark != nil {
-		remark, ink = r.section.remark(r.d, l.S)
-	}
+	title, remark, ink := r.section.head(r.d, l.S)
 	l.add(l.S.Strong, title).add(ink, "  "+remark)
 	if r.folded {
 		l.add(l.S.Accent, "  (folded: l unfolds)")
@@ -163,12 +222,11 @@ func (r sectionRow) Draw(l *line) {
 }
 
 func (r sectionRow) Inspect(w *inspection) {
-	switch {
-	case r.section.inspect != nil:
+	if r.section.inspect != nil {
 		r.section.inspect(w)
-	case r.section.facts != nil:
-		r.section.facts(w.Writer, r.d)
+		return
 	}
+	r.section.write(w.Writer, r.d, allRows, allRows)
 }
 
 func (r sectionRow) title() string { return r.section.name }
@@ -186,6 +244,7 @@ type line struct {
 	Now    time.Time
 	Loc    *time.Location
 	bars   bool // there is room for time bars
+	whole  bool // the line will be wrapped
 	pieces []piece
 }
 
@@ -244,6 +303,10 @@ func (r textRow) Draw(l *line) { drawText(l, r.name, l.S.Text, r.text) }
 // drawText adds a name and the first line of a text.
 func drawText(l *line, name string, ink theme.Ink, t string) {
 	t = strings.TrimSpace(t)
+	if l.whole {
+		l.add(l.S.Muted, text.Fit(name, 10, "")).add(ink, text.Safe(widget.Bounded(t, maxWrapped), " "))
+		return
+	}
 	first, _, _ := strings.Cut(t, "\n")
 	l.add(l.S.Muted, text.Fit(name, 15, "")).add(ink, oneLine(first))
 	if more := strings.Count(t, "\n"); more > 0 {
@@ -254,6 +317,9 @@ func drawText(l *line, name string, ink theme.Ink, t string) {
 func (r textRow) Inspect(w *inspection)     { w.Prose(" ", w.S.Text, r.text) }
 func (r textRow) Copy() (what, text string) { return r.name, r.text }
 func (r textRow) Event() int64              { return r.event }
+
+// maxWrapped bounds the bytes of a text that is wrapped in the detail pane.
+const maxWrapped = 4096
 
 // oneLine returns the beginning of a text as one safe line.
 func oneLine(t string) string { return text.Safe(strings.TrimSpace(widget.Bounded(t, 400)), " ") }

@@ -155,14 +155,17 @@ func (v *run) Draw(now time.Time, focused bool) []string {
 	return widget.Fill(lines, v.width, v.height)
 }
 
+// maxPaneLines bounds the lines of one row in the detail pane. The run screen shows all of them.
+const maxPaneLines = 12
+
 // build returns the facts of a run. It writes them again if the detail, the width or the second changed.
 func (v *run) build(d *histories.Detail, now time.Time) []string {
 	doc := &v.doc
 	if second := now.Unix(); doc.Of != d || doc.Width != v.width || doc.Second != second {
 		w := &widget.Writer{Doc: doc, S: v.styles, Width: v.width, Now: now, Loc: v.location}
-		for _, s := range sections {
-			if s.facts != nil {
-				s.facts(w, d)
+		for i := range sections {
+			if s := &sections[i]; s.inPane != noRows {
+				s.write(w, d, s.inPane, maxPaneLines)
 			}
 		}
 		doc.Of, doc.Width, doc.Second, doc.Lines = d, v.width, second, w.Lines

@@ -41,25 +41,6 @@ func troubleRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	return strings.TrimPrefix(widget.Dropped(d.EncodedDropped), ", "), s.Muted
 }
 
-// writeTrouble writes what went wrong with the run and with reading it.
-func writeTrouble(w *widget.Writer, d *histories.Detail) {
-	g := w.S.Glyphs
-	if f := d.Phase.Failure; f != nil {
-		m := w.S.Status(string(f.Kind))
-		label := " " + m.Glyph + " " + console.OrDash(m.Word, g) + ": "
-		if f.Type != "" {
-			label += text.Safe(f.Type, " ") + ": "
-		}
-		w.Prose(label, w.S.Error, f.Message)
-	}
-	if d.Err != "" {
-		w.Prose(" "+g.Failed+" reading: ", w.S.Error, d.Err)
-	}
-	if len(d.Missing) > 0 {
-		w.Prose(" "+g.Unknown+" not answered by this workflow: ", w.S.Warning, strings.Join(d.Missing, ", "))
-	}
-}
-
 // causes returns the chain behind the failure of a run, or nil if it says no more than the failure.
 func causes(d *histories.Detail) []histories.Cause {
 	chain := d.Causes
@@ -131,7 +112,9 @@ func (r failureRow) forkPoint() string     { return "" }
 
 // failure writes what went wrong, and the chain of causes.
 func (w *inspection) failure() {
-	writeTrouble(w.Writer, w.d)
+	var b lister
+	troubleRows(&b, w.d)
+	writeRows(w.Writer, b.rows, allRows)
 	if a := failedActivity(w.d); a != nil {
 		w.Say(w.S.Text, "")
 		w.field("activity", a.Name)
@@ -276,25 +259,6 @@ func (r pendingRow) Draw(l *line) {
 	}
 	if r.a.LastError != "" {
 		l.add(l.S.Muted, "  last error: ").add(l.S.Error, oneLine(r.a.LastError))
-	}
-}
-
-func writePending(w *widget.Writer, d *histories.Detail) {
-	for i := range d.Pending {
-		a := &d.Pending[i]
-		mark := pendingRow{a: a}.mark(w.S)
-		l := w.Line().Add(mark.Ink, " "+mark.Glyph+" "+text.Safe(a.Type, " "))
-		if a.Attempt > 1 {
-			l.Add(mark.Ink, " retrying, attempt "+text.Count(int64(a.Attempt)))
-		}
-		l.Add(w.S.Muted, "  "+text.Safe(a.State, " "))
-		if !a.Since.IsZero() {
-			l.Add(w.S.Muted, " for "+text.Span(w.Now.Sub(a.Since)))
-		}
-		w.End(l)
-		if a.LastError != "" {
-			w.Prose("   last error: ", w.S.Error, a.LastError)
-		}
 	}
 }
 

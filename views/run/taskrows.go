@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
+	"time"
 
 	"acescope/engine/ace"
 	"acescope/sources/experiments"
@@ -50,36 +51,6 @@ func verdictRemark(d *histories.Detail, s theme.Styles) (string, theme.Ink) {
 	}
 	m := s.Status(string(exit))
 	return m.Glyph + " " + text.Safe(said, " "), m.Ink
-}
-
-// writeTask writes the prompt, the answer and the expected answer.
-func writeTask(w *widget.Writer, d *histories.Detail) {
-	in := d.Input
-	if in.Prompt == "" && d.Phase.Answer == "" && in.Label == nil && in.PromptRef == nil {
-		return
-	}
-	w.Section("Task", "")
-	if in.Prompt != "" {
-		w.Prose("   prompt   ", w.S.Text, in.Prompt)
-	}
-	if r := in.PromptRef; r != nil {
-		w.Prose("   prompt   ", w.S.Muted, "artifact "+r.SHA256+", "+text.Count(r.Size)+" bytes")
-	}
-	if d.Phase.Answer != "" {
-		ink, verdict := w.S.Text, ""
-		if c := d.Phase.Correct; c != nil {
-			m := w.S.Status(string(ace.Wrong))
-			if *c {
-				m = w.S.Status(string(ace.Success))
-				m.Word = "correct"
-			}
-			ink, verdict = m.Ink, m.Glyph+" "+m.Word
-		}
-		w.Prose("   answer   ", ink, d.Phase.Answer+"  "+verdict)
-	}
-	if in.Label != nil {
-		w.Prose("   expected ", w.S.Text, *in.Label)
-	}
 }
 
 // promptRow is the prompt of the task, or the artifact that contains it.
@@ -217,10 +188,17 @@ func (r linkRow) title() string            { return r.what }
 func (r linkRow) target() (runs.Run, bool) { return r.run, true }
 
 // fieldRow is a name and a value that describe the run.
-type fieldRow struct{ textRow }
+type fieldRow struct {
+	textRow
+	at time.Time // instead of a text
+}
 
 func (r fieldRow) Draw(l *line) {
-	l.add(l.S.Muted, text.Fit(r.name, 11, "")).add(l.S.Text, text.Safe(r.text, " "))
+	value := text.Safe(r.text, " ")
+	if !r.at.IsZero() {
+		value = r.at.In(l.Loc).Format("2006-01-02 15:04:05 MST")
+	}
+	l.add(l.S.Muted, text.Fit(r.name, 11, "")).add(l.S.Text, value)
 }
 
 // fields returns what describes a run.
@@ -229,12 +207,15 @@ func fields(d *histories.Detail) []fieldRow {
 	var all []fieldRow
 	add := func(name, value string) {
 		if value != "" {
-			all = append(all, fieldRow{textRow{name, value, 1}})
+			all = append(all, fieldRow{textRow: textRow{name, value, 1}})
 		}
 	}
 	add("workflow", d.WorkflowID)
 	add("run", d.RunID)
 	add("type", d.Type)
+	if !d.Start.IsZero() {
+		all = append(all, fieldRow{textRow{"started", d.Start.Format(time.RFC3339), 1}, d.Start})
+	}
 	add("experiment", in.ExperimentID)
 	add("dataset", in.DatasetID)
 	add("provider", in.Provider)
@@ -245,6 +226,9 @@ func fields(d *histories.Detail) []fieldRow {
 	add("branch", in.Branch)
 	add("allowed", strings.Join(in.SkillsConfig.AllowedTools, ", "))
 	add("permission", in.SkillsConfig.PermissionMode)
+	if in.PaceMS > 0 {
+		add("pace", "at least "+text.Count(in.PaceMS)+" ms per phase")
+	}
 	add("clock", d.Skew.String())
 	if f := d.Lineage.Fork; f != nil {
 		for _, name := range console.ChangedNames(f) {
@@ -253,24 +237,6 @@ func fields(d *histories.Detail) []fieldRow {
 		}
 	}
 	return all
-}
-
-// writeAbout writes what describes a run, except what its summary line and lineage say.
-func writeAbout(w *widget.Writer, d *histories.Detail) {
-	w.Section("About", "")
-	for _, f := range fields(d) {
-		switch f.name {
-		case "model", "clock", "changed":
-		default:
-			w.Prose("   "+text.Fit(f.name, 11, ""), w.S.Text, f.text)
-		}
-	}
-	if !d.Start.IsZero() {
-		w.Say(w.S.Muted, "   started    "+d.Start.In(w.Loc).Format("2006-01-02 15:04:05 MST"))
-	}
-	if d.Input.PaceMS > 0 {
-		w.Say(w.S.Muted, "   pace       at least "+text.Count(d.Input.PaceMS)+" ms per phase")
-	}
 }
 
 // maxNodes bounds the runs of a lineage on the run screen. The lineage screen shows all.
@@ -402,49 +368,18 @@ func experimentProgress(p *ace.ExperimentProgress) string {
 	return said
 }
 
-// writeProgress writes the accuracy of an experiment as bars.
-func writeProgress(w *widget.Writer, d *histories.Detail) {
-	p := d.Experiment
-	if p == nil {
-		return
+// curveText returns the accuracy of each bucket of tasks in order, one character each, or "" for a single bucket.
+func curveText(e *ace.EpochResult, g theme.Glyphs) string {
+	if e == nil || len(e.Curve) < 2 {
+		return ""
 	}
-	g := w.S.Glyphs
-	remark := experimentProgress(p)
-	if p.ExitStatus != ace.Running && p.ExitStatus != "" {
-		remark = string(p.ExitStatus)
-	}
-	w.Section("Progress", text.Safe(remark, " "))
-	size := widget.Clamp(w.Width-54, 8, 30)
-	for _, m := range measurements(p) {
-		full := widget.Clamp(int(m.share*float64(size)+0.5), 0, size)
-		w.End(w.Line().Add(w.S.Muted, "   "+text.Fit(m.label, 14, "")).
-			Add(m.ink(w.S), strings.Repeat(g.Full, full)).Add(w.S.Border, strings.Repeat(g.Empty, size-full)).
-			Add(w.S.Strong, " "+text.FitLeft(console.Percent(m.share), 6, "")).Add(w.S.Muted, "  "+m.remark))
-		if m.curve != nil {
-			writeCurve(w, m.curve)
-		}
-	}
-	w.Say(w.S.Muted, "   playbook      "+widget.Counted(p.Bullets, "bullet")+", "+
-		console.Short(p.Before, g)+" "+g.Arrow+" "+console.Short(p.After, g))
-	w.Say(w.S.Muted, "   operations    "+text.Count(int64(p.Accepted))+" accepted, "+
-		text.Count(int64(p.Rejected))+" rejected")
-}
-
-// writeCurve writes the accuracy of each bucket of tasks in order, one character each.
-func writeCurve(w *widget.Writer, e *ace.EpochResult) {
-	if len(e.Curve) < 2 {
-		return
-	}
-	levels := []rune(w.S.Glyphs.Levels)
+	levels := []rune(g.Levels)
 	var b strings.Builder
 	for _, p := range e.Curve {
 		b.WriteRune(levels[widget.Clamp(p.Correct*(len(levels)-1)/max(p.Tasks, 1), 0, len(levels)-1)])
 	}
-	w.End(w.Line().Add(w.S.Muted, "   by "+text.Fit(text.Count(int64(e.Bucket))+" tasks", 11, "")).
-		Add(w.S.Running, b.String()))
+	return b.String()
 }
-
-func (w *inspection) progress() { writeProgress(w.Writer, w.d) }
 
 // progressRow is one measured accuracy of an experiment.
 type progressRow struct {
@@ -458,10 +393,18 @@ func (r progressRow) Draw(l *line) {
 	l.add(l.S.Muted, text.Fit(r.label, 14, "")).add(r.ink(l.S), strings.Repeat(l.S.Glyphs.Full, full)).
 		add(l.S.Border, strings.Repeat(l.S.Glyphs.Empty, 20-full)).
 		add(l.S.Strong, " "+text.FitLeft(console.Percent(r.share), 6, "")).add(l.S.Muted, "  "+r.remark)
+	if curve := curveText(r.curve, l.S.Glyphs); curve != "" {
+		l.add(l.S.Muted, ", by "+widget.Counted(r.curve.Bucket, "task")+" ").add(l.S.Running, curve)
+	}
 }
 
-func (r progressRow) Inspect(w *inspection) { w.progress() }
-func (r progressRow) title() string         { return "Progress" }
+func (r progressRow) Inspect(w *inspection) {
+	var b lister
+	progressRows(&b, w.d)
+	writeRows(w.Writer, b.rows, allRows)
+}
+
+func (r progressRow) title() string { return "Progress" }
 
 // mergedRow is the playbook of an experiment, before and after.
 type mergedRow struct{ progressRow }
