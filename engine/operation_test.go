@@ -98,7 +98,7 @@ func TestOperations(t *testing.T) {
 		if a.Text != "Well. Is it round? Yes." || a.Rounds != 2 || len(a.Wrong) != 1 || a.Receipt == "" || a.At.IsZero() {
 			t.Errorf("%s: %+v", name, a)
 		}
-		for _, ev := range operation.Project(eventsOf(t, e.Client, name).Events, nil) {
+		for _, ev := range operation.Project(eventsOf(t, e.Client, name).Events) {
 			if ev.Cached {
 				cached++
 			}
@@ -238,7 +238,7 @@ func TestOperationCrash(t *testing.T) {
 			scheduled++
 		}
 	}
-	events := operation.Project(history, nil)
+	events := operation.Project(history)
 	if scheduled != 1 || len(events) != 2 || events[0].Type != operation.OperationStarted || events[1].Type != operation.OperationCompleted || events[1].Attempt != 2 {
 		data, _ := json.Marshal(events)
 		t.Errorf("%d times scheduled; %s", scheduled, data)

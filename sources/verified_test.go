@@ -1,17 +1,24 @@
 package sources_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"io"
 	"sync/atomic"
 	"testing"
 
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
 
+	"acescope/engine/ace"
+	"acescope/engine/temporal/historyfile"
 	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
+	"acescope/sources/historytest"
+	"acescope/sources/offline"
 	runspkg "acescope/sources/runs"
-	"acescope/sources/runstest"
 )
 
 // untilVerified waits for a value that satisfies want.
@@ -31,13 +38,38 @@ func untilVerified(t *testing.T, s *sources.Feeds, want func(*histories.Verified
 
 func ended(v *histories.Verified) bool { return !v.Ended.IsZero() }
 
+// closedRuns returns a client of a server with a number of closed runs.
+func closedRuns(t *testing.T, runs int) client.Client {
+	t.Helper()
+	files := make([]offline.Source, runs)
+	for i := range files {
+		id := fmt.Sprintf("run-%d", i)
+		var text bytes.Buffer
+		if err := historyfile.Write(&text, historytest.Task(true).Of(ace.WorkflowID(id), id, "", id).Events); err != nil {
+			t.Fatal(err)
+		}
+		open := func() (io.ReadCloser, error) { return io.NopCloser(&text), nil }
+		files[i] = offline.Source{Name: id, Open: open}
+	}
+	set := offline.New()
+	if err := set.Load(t.Context(), files, nil); err != nil {
+		t.Fatal(err)
+	}
+	c, err := set.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
 // running returns feeds on a server with a number of runs, until the test ends.
 func running(t *testing.T, runs int, verify func(context.Context, []*historypb.HistoryEvent, bool) histories.ReplayVerdict) *sources.Feeds {
 	t.Helper()
 	s := sources.NewFeeds()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); s.Run(ctx, cluster.Deps{Client: runstest.New(runs), Verify: verify}) }()
+	go func() { defer close(done); s.Run(ctx, cluster.Deps{Client: closedRuns(t, runs), Verify: verify}) }()
 	t.Cleanup(func() { cancel(); <-done })
 	return s
 }
@@ -79,7 +111,7 @@ func TestVerifyNamedRuns(t *testing.T) {
 	s := running(t, 3, func(context.Context, []*historypb.HistoryEvent, bool) histories.ReplayVerdict {
 		return histories.ReplayVerdict{Outcome: histories.VerifySame}
 	})
-	s.VerifyRuns(histories.VerifyRequest{Runs: []runspkg.Run{{WorkflowID: runstest.WorkflowID(1), RunID: runstest.RunID(1)}, {WorkflowID: "gone", RunID: "gone"}}})
+	s.VerifyRuns(histories.VerifyRequest{Runs: []runspkg.Run{{WorkflowID: "ace/run-1", RunID: "run-1"}, {WorkflowID: "gone", RunID: "gone"}}})
 	v := untilVerified(t, s, ended)
 	if v.Total != 2 || v.Done != 2 || v.Same+v.Unverified != 2 {
 		t.Errorf("%+v", v)

@@ -36,7 +36,6 @@ import (
 	"acescope/sources/histories"
 	"acescope/sources/historytest"
 	"acescope/sources/runs"
-	"acescope/sources/runstest"
 	"acescope/sources/sessions"
 	"acescope/theme"
 	"acescope/tui"
@@ -272,7 +271,7 @@ func inBackground(b *testing.B, run func(context.Context)) (stop func()) {
 func BenchmarkScroll(b *testing.B) {
 	const count = 100_000
 	for b.Loop() {
-		source, stop := readFeeds(b, cluster.Deps{Client: runstest.New(count), Namespace: "bench"})
+		source, stop := readFeeds(b, cluster.Deps{Client: newRunServer(count), Namespace: "bench"})
 		p := openConsole(b, source)
 		p.until("the list", func(s *moment) bool { return len(s.Runs.Rows) > 0 && s.Runs.Total == count })
 		b.ReportMetric(residentMB(), "before-MB")
@@ -286,7 +285,7 @@ func BenchmarkScroll(b *testing.B) {
 				b.Fatalf("runs %d to %d were not in the list", seen, first)
 			}
 			for i, r := range s.Runs.Rows {
-				if r.RunID != runstest.RunID(first+i) {
+				if r.RunID != servedRunID(first+i) {
 					b.Fatalf("row %d is %s", first+i, r.RunID)
 				}
 			}
@@ -324,8 +323,8 @@ const historyEvents = 50_000
 func BenchmarkHistory(b *testing.B) {
 	b.Run("simulated", func(b *testing.B) {
 		h := historytest.NewClient()
-		h.Put(runstest.RunID(0), historytest.Long(historyEvents).Events...)
-		openHistory(b, oneRun{h, runstest.New(1)}, "bench")
+		h.Put(servedRunID(0), historytest.Long(historyEvents).Events...)
+		openHistory(b, oneRun{h, newRunServer(1)}, "bench")
 	})
 	b.Run("embedded", func(b *testing.B) { openHistory(b, dialBench(b), ace.DefaultNamespace) })
 }
@@ -433,7 +432,7 @@ func (s firstPageService) GetWorkflowExecutionHistoryReverse(ctx context.Context
 // oneRun lists one run, whose history another client has.
 type oneRun struct {
 	*historytest.Client
-	list *runstest.Client
+	list *runServer
 }
 
 func (o oneRun) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (

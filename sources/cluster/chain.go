@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -57,34 +58,20 @@ func readChain(ctx context.Context, chain Chain, p Pages, alone bool, read func(
 		return chain, err
 	}
 	line, err := p.before(ctx)
-	if err != nil {
-		return chain, err
+	if err == nil {
+		err = p.walk(&line, 0, func(p Pages) (string, error) { return chain.read(ctx, p, read) })
 	}
 	chain.Before = line.Before
-	for _, id := range line.RunIDs {
-		p.RunID = id
-		if p.RunID, err = chain.read(ctx, p, read); err != nil || chain.Partial != "" {
-			return chain, err
-		}
-	}
-	for p.RunID != "" && chain.Partial == "" {
-		id := p.RunID
-		if slices.Contains(chain.RunIDs, id) {
-			break
-		}
-		p.RunID, err = chain.read(ctx, p, read)
-		if err != nil && NotFound(err) {
-			chain.Partial, err = "the next run, "+id+", no longer exists", nil
-		}
-		if err != nil {
-			return chain, err
-		}
-	}
-	return chain, nil
+	chain.Partial = cmp.Or(chain.Partial, line.After)
+	return chain, err
 }
 
-// read adds the history of one run and returns the id of the next run.
+// read adds the history of one run and returns the id of the next run. It adds nothing to a chain with too many
+// events.
 func (c *Chain) read(ctx context.Context, p Pages, told func(int)) (next string, err error) {
+	if c.Partial != "" {
+		return "", nil
+	}
 	total := 0
 	for _, r := range c.Runs {
 		total += len(r)
@@ -109,7 +96,7 @@ func (c *Chain) read(ctx context.Context, p Pages, told func(int)) (next string,
 		}
 	}
 	c.Runs, c.RunIDs = append(c.Runs, events), append(c.RunIDs, p.RunID)
-	if len(events) == 0 {
+	if len(events) == 0 || c.Partial != "" {
 		return "", nil
 	}
 	return history.NextRun(events[len(events)-1]), nil
@@ -142,26 +129,34 @@ func ReadChainPosition(ctx context.Context, c client.Client, namespace, workflow
 	if err != nil {
 		return line, err
 	}
-	for p.RunID = line.RunIDs[line.At]; ; {
+	return line, p.walk(&line, line.At, func(p Pages) (string, error) {
 		last, err := p.closing(ctx)
-		if NotFound(err) && p.RunID != line.RunIDs[line.At] {
-			line.RunIDs = line.RunIDs[:len(line.RunIDs)-1]
+		return history.NextRun(last), err
+	})
+}
+
+// walk calls visit, which returns the ID of the next run, for the runs of a chain from an index on, and adds the
+// runs that follow.
+func (p Pages) walk(line *ChainPosition, from int, visit func(Pages) (next string, err error)) error {
+	for i := from; i < len(line.RunIDs); i++ {
+		p.RunID = line.RunIDs[i]
+		next, err := visit(p)
+		switch {
+		case NotFound(err) && i > line.At:
+			line.RunIDs = line.RunIDs[:i]
 			line.After = "the next run, " + p.RunID + ", no longer exists"
-			return line, nil
-		}
-		if err != nil {
-			return line, err
-		}
-		next := history.NextRun(last)
-		if next == "" || slices.Contains(line.RunIDs, next) {
-			return line, nil
-		}
-		if len(line.RunIDs)-line.At > maxChainRuns {
+			return nil
+		case err != nil:
+			return err
+		case i < line.At || next == "" || slices.Contains(line.RunIDs, next):
+			continue
+		case i-line.At >= maxChainRuns:
 			line.After = fmt.Sprintf("only the next %d runs are read", maxChainRuns)
-			return line, nil
+			return nil
 		}
-		line.RunIDs, p.RunID = append(line.RunIDs, next), next
+		line.RunIDs = append(line.RunIDs, next)
 	}
+	return nil
 }
 
 // before finds the earlier runs: the first event of each history names the previous run.

@@ -103,28 +103,25 @@ func (f *follower) back() {
 }
 
 // Temporary reports whether to retry: the server is unreachable or overloaded.
-func Temporary(err error) bool {
-	var exhausted *serviceerror.ResourceExhausted
-	return Unreachable(err) || errors.As(err, &exhausted)
-}
+func Temporary(err error) bool { return Unreachable(err) || is[*serviceerror.ResourceExhausted](err) }
 
 // refused reports whether the server rejects a page token, for instance because the run was reset.
-func refused(err error) bool {
-	var invalid *serviceerror.InvalidArgument
-	return errors.As(err, &invalid)
-}
+func refused(err error) bool { return is[*serviceerror.InvalidArgument](err) }
 
 // Unreachable reports whether an error means that the server cannot be reached.
 func Unreachable(err error) bool {
-	var unavailable *serviceerror.Unavailable
-	var deadline *serviceerror.DeadlineExceeded
-	var canceled *serviceerror.Canceled
-	return errors.As(err, &unavailable) || errors.As(err, &deadline) || errors.As(err, &canceled) ||
-		errors.Is(err, context.DeadlineExceeded)
+	return TimedOut(err) || is[*serviceerror.Unavailable](err) || is[*serviceerror.Canceled](err)
+}
+
+// TimedOut reports whether an error means that a call took too long.
+func TimedOut(err error) bool {
+	return is[*serviceerror.DeadlineExceeded](err) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // NotFound reports whether an error means that a run does not exist.
-func NotFound(err error) bool {
-	var missing *serviceerror.NotFound
-	return errors.As(err, &missing)
+func NotFound(err error) bool { return is[*serviceerror.NotFound](err) }
+
+func is[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
 }

@@ -2,14 +2,14 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
+
+	"acescope/engine/temporal/history"
 )
 
 // First returns the first element, or nil.
@@ -22,13 +22,8 @@ func First[T any](list []*T) *T {
 
 // ClosesRun reports whether an event of this type is the last of a run.
 func ClosesRun(t enumspb.EventType) bool {
-	switch t {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
-		return true
-	}
-	return false
+	_, closes := history.CloseStatus(t)
+	return closes
 }
 
 // Join joins two texts with a colon, unless one is empty.
@@ -75,12 +70,6 @@ func PlainError(err error) string {
 		return "no answer in time"
 	}
 	return text
-}
-
-// TimedOut reports whether an error means that a call took too long.
-func TimedOut(err error) bool {
-	var deadline *serviceerror.DeadlineExceeded
-	return errors.As(err, &deadline) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // Milliseconds converts a number of milliseconds.

@@ -34,7 +34,6 @@ type Meter struct {
 // NewMeter returns a meter without counts.
 func NewMeter() *Meter { return &Meter{calls: map[string]*callRing{}, Now: time.Now} }
 
-// callRing holds the last minute of one call, by second, and its newest durations.
 type callRing struct {
 	seconds [meterSeconds]callSecond
 	times   [meterTimes]callTime
@@ -123,7 +122,6 @@ func (r *callRing) count(at time.Time, took time.Duration, err error) {
 // workflow task again, so it is not an error.
 const unhandled = "UnhandledCommand"
 
-// expected reports whether an error occurs in normal operation.
 func (r *callRing) expected(err error) bool {
 	switch status.Code(err) {
 	case codes.Canceled:

@@ -14,6 +14,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc"
+
+	"acescope/engine/temporal/history"
 )
 
 // Client serves the histories of runs by run ID, page by page, forward and backward. It has only
@@ -114,12 +116,8 @@ func Closed(events []*historypb.HistoryEvent) bool {
 	if len(events) == 0 {
 		return false
 	}
-	switch events[len(events)-1].GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
-		return true
-	}
-	return false
+	_, closed := history.CloseStatus(events[len(events)-1].GetEventType())
+	return closed
 }
 
 // WorkflowService implements [client.Client].

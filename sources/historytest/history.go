@@ -1,11 +1,10 @@
 // Package historytest makes histories of runs, and a client that serves them page by page, for
-// tests and benchmarks. It imports engine/ace only. Its output depends only on its arguments.
+// tests and benchmarks. It imports engine/ace, engine/temporal/history and replaytest only. Its
+// output depends only on its arguments.
 package historytest
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -13,11 +12,11 @@ import (
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/replay/replaytest"
 )
 
 // Start is when every made history begins.
@@ -65,23 +64,9 @@ func (b *Builder) nextID() int64 { return int64(len(b.Events) + 1) }
 
 // event appends an event with attributes, whose type determines that of the event.
 func (b *Builder) event(after time.Duration, attributes proto.Message) int64 {
-	field := attributeFields[attributes.ProtoReflect().Descriptor().FullName()]
-	name := strings.TrimSuffix(string(field.Name()), "_event_attributes")
-	t := enumspb.EventType(enumspb.EventType_value["EVENT_TYPE_"+strings.ToUpper(name)])
-	return b.Add(after, t, func(e *historypb.HistoryEvent) {
-		e.ProtoReflect().Set(field, protoreflect.ValueOfMessage(attributes.ProtoReflect()))
-	})
+	made := replaytest.EventOf(attributes)
+	return b.Add(after, made.EventType, func(e *historypb.HistoryEvent) { e.Attributes = made.Attributes })
 }
-
-// attributeFields is the fields of an event's attributes by their message type.
-var attributeFields = func() map[protoreflect.FullName]protoreflect.FieldDescriptor {
-	fields := (&historypb.HistoryEvent{}).ProtoReflect().Descriptor().Oneofs().ByName("attributes").Fields()
-	out := map[protoreflect.FullName]protoreflect.FieldDescriptor{}
-	for i := range fields.Len() {
-		out[fields.Get(i).Message().FullName()] = fields.Get(i)
-	}
-	return out
-}()
 
 // Of sets the workflow and run IDs, the run that this one continues ("" for none), and the
 // first run of the chain.
@@ -192,11 +177,7 @@ func JSON(v any) *commonpb.Payloads {
 	if v == nil {
 		return nil
 	}
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // a mistake in a test
-	}
-	return Payload("json/plain", data)
+	return replaytest.Encoded(v)
 }
 
 // Payload returns one payload of an encoding.

@@ -19,8 +19,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -79,7 +81,6 @@ func (c Config) Shown() string {
 	return strings.NewReplacer("%7B", "{", "%7D", "}").Replace(u.String())
 }
 
-// sign sets the headers of a request.
 func (c Config) sign(h http.Header) {
 	h.Set("X-Namespace", c.Namespace)
 	for name, value := range c.Headers {
@@ -92,10 +93,7 @@ func (c Config) sign(h http.Header) {
 
 // secrets lists the texts to remove from what a server says.
 func (c Config) secrets() []string {
-	all := []string{c.Auth}
-	for _, v := range c.Headers {
-		all = append(all, v)
-	}
+	all := slices.AppendSeq([]string{c.Auth}, maps.Values(c.Headers))
 	for _, s := range all {
 		if _, token, ok := strings.Cut(s, " "); ok { // "Bearer token"
 			all = append(all, token)
@@ -128,13 +126,11 @@ type Server struct {
 
 // Status describes the state of a codec server.
 type Status struct {
-	OK       bool
-	Reason   string    // one line; also set while only some payloads fail
-	Since    time.Time // last change of OK or Reason, zero before the first request
-	Next     time.Time // next request to a paused server, zero if not paused
-	Requests int64
-	Decoded  int64 // payloads
-	Failed   int64 // payloads that stayed encoded, counted at every read
+	OK     bool
+	Reason string    // one line; also set while only some payloads fail
+	Since  time.Time // last change of OK or Reason, zero before the first request
+	Next   time.Time // next request to a paused server, zero if not paused
+	Failed int64     // payloads that stayed encoded, counted at every read
 }
 
 // failure is why a payload cannot be decoded, and when to retry it.
@@ -150,15 +146,10 @@ func New(c Config) (*Server, error) {
 	if err := CheckEndpoint(endpoint); err != nil {
 		return nil, fmt.Errorf("codec endpoint: %w", err)
 	}
-	name, err := url.Parse(endpoint)
-	if err != nil {
-		return nil, errors.New("codec endpoint: invalid URL")
-	}
-	name.User = nil
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = parallelRequests
 	return &Server{
-		config: c, endpoint: endpoint, name: name.String(),
+		config: c, endpoint: endpoint, name: Config{Endpoint: endpoint}.Shown(),
 		timeout: cmp.Or(c.Timeout, Timeout),
 		http:    http.Client{Transport: strictTransport{transport}},
 		decoded: lru.New[digest](CacheBytes, sizeOf),
@@ -238,7 +229,6 @@ func (s *Server) setDown(ctx context.Context, err error) {
 	s.setStatus(false, s.explain(err))
 }
 
-// setUp records that the server answered.
 func (s *Server) setUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

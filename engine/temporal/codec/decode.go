@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,13 +27,11 @@ const (
 	maxKinds         = 8  // kinds of payloads in a batch that are tried separately
 )
 
-// item is a payload with its digest.
 type item struct {
 	d digest
 	p *commonpb.Payload
 }
 
-// outcome is a decoded payload, or the reason why it could not be decoded.
 type outcome struct {
 	p      *commonpb.Payload
 	reason string
@@ -61,7 +60,6 @@ func (s *Server) decode(ctx context.Context, list []item, force bool) map[digest
 	return d.out
 }
 
-// decoding is the state of one call of decode.
 type decoding struct {
 	s   *Server
 	ctx context.Context
@@ -95,18 +93,12 @@ func (d *decoding) lookUp(list []item, force bool) (rest []item) {
 	}
 	unknown := rest[:0]
 	for _, it := range rest {
-		reason := s.failureOf(it.d)
-		if reason == "" {
-			reason = s.failureOf(kindOf(it.p))
-		}
-		if reason == "" {
-			reason = paused
-		}
+		reason := cmp.Or(s.failureOf(it.d), s.failureOf(kindOf(it.p)), paused)
 		if reason == "" {
 			unknown = append(unknown, it)
-		} else {
-			d.out[it.d] = outcome{reason: reason}
+			continue
 		}
+		d.out[it.d] = outcome{reason: reason}
 	}
 	return unknown
 }
@@ -137,7 +129,6 @@ func (d *decoding) request(list []item) {
 	wg.Wait()
 }
 
-// batchLen returns how many payloads fit into one request.
 func batchLen(list []item) int {
 	bytes := 0
 	for i, it := range list[:min(len(list), MaxBatch)] {
@@ -152,18 +143,26 @@ func batchLen(list []item) int {
 // try asks for a batch, or for parts of it if the server rejects it.
 func (d *decoding) try(batch []item) {
 	err := d.ask(batch)
-	switch {
-	case err == nil:
-	case !rejectsPayloads(err):
+	if err == nil {
+		return
+	}
+	if !rejectsPayloads(err) {
 		d.abandon(err, batch)
-	case len(batch) == 1:
+		return
+	}
+	parts, oneKind := d.split(batch, err)
+	switch {
+	case oneKind && len(batch) > 3 && d.takeSplits(2) && d.fails(batch[:1]) && d.fails(batch[len(batch)-1:]):
+		d.reject(batch, d.s.explain(err), true)
+	case len(batch) == 1 || !d.takeSplits(len(parts)):
 		d.reject(batch, d.s.explain(err), false)
 	default:
-		d.split(batch, err)
+		for _, part := range parts {
+			d.try(part)
+		}
 	}
 }
 
-// ask sends a batch and stores the decoded payloads.
 func (d *decoding) ask(batch []item) error {
 	d.mu.Lock()
 	down := d.down
@@ -197,46 +196,25 @@ func (d *decoding) ask(batch []item) error {
 	return nil
 }
 
-// split searches a rejected batch for payloads that can be decoded. Payloads of one kind,
-// such as those with the same key, usually fail together.
-func (d *decoding) split(batch []item, err error) {
+// split divides a rejected batch. Payloads of one kind, such as those with the same key, usually
+// fail together.
+func (d *decoding) split(batch []item, err error) (parts [][]item, oneKind bool) {
 	r, ok := errors.AsType[*httpError](err)
-	tooLarge := ok && r.code == http.StatusRequestEntityTooLarge
-	kinds := groupByKind(batch)
-	switch {
-	case tooLarge || len(kinds) > maxKinds:
-		d.halve(batch, err)
-	case len(kinds) > 1:
-		for _, kind := range kinds {
-			if d.takeSplits(1) {
-				d.try(kind)
-			} else {
-				d.reject(kind, d.s.explain(err), false)
-			}
+	if tooLarge := ok && r.code == http.StatusRequestEntityTooLarge; !tooLarge {
+		kinds := groupByKind(batch)
+		if n := len(kinds); n > 1 && n <= maxKinds {
+			return kinds, false
 		}
-	case len(batch) > 3 && d.takeSplits(2) && d.fails(batch[:1]) && d.fails(batch[len(batch)-1:]):
-		d.reject(batch, d.s.explain(err), true)
-	default:
-		d.halve(batch, err)
+		oneKind = len(kinds) == 1
 	}
+	return [][]item{batch[:len(batch)/2], batch[len(batch)/2:]}, oneKind
 }
 
-// fails reports whether the server rejects a batch.
 func (d *decoding) fails(batch []item) bool {
 	err := d.ask(batch)
 	return err != nil && rejectsPayloads(err)
 }
 
-func (d *decoding) halve(batch []item, err error) {
-	if !d.takeSplits(2) {
-		d.reject(batch, d.s.explain(err), false)
-		return
-	}
-	d.try(batch[:len(batch)/2])
-	d.try(batch[len(batch)/2:])
-}
-
-// takeSplits reserves n requests for splitting, or returns false if too few are left.
 func (d *decoding) takeSplits(n int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -247,7 +225,6 @@ func (d *decoding) takeSplits(n int) bool {
 	return true
 }
 
-// fail sets the reason of payloads that are not decoded.
 func (d *decoding) fail(batch []item, reason string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -263,9 +240,7 @@ func (d *decoding) fail(batch []item, reason string) {
 func (d *decoding) reject(batch []item, reason string, wholeKind bool) {
 	d.fail(batch, reason)
 	d.mu.Lock()
-	if d.rejected == "" {
-		d.rejected = reason
-	}
+	d.rejected = cmp.Or(d.rejected, reason)
 	d.mu.Unlock()
 	s := d.s
 	s.mu.Lock()
@@ -280,7 +255,6 @@ func (d *decoding) reject(batch []item, reason string, wholeKind bool) {
 	}
 }
 
-// remember records a failure. The caller holds s.mu.
 func (s *Server) remember(key digest, f failure) {
 	if len(s.failed) >= maxFailed {
 		s.failed = map[digest]failure{}
@@ -304,7 +278,6 @@ func (d *decoding) abandon(err error, batch []item) {
 	}
 }
 
-// finish updates the server's counters and status.
 func (d *decoding) finish() {
 	failed := int64(0)
 	for _, o := range d.out {
@@ -314,7 +287,6 @@ func (d *decoding) finish() {
 	}
 	s := d.s
 	s.mu.Lock()
-	s.status.Decoded += int64(len(d.out)) - failed
 	s.status.Failed += failed
 	status := s.status
 	s.mu.Unlock()

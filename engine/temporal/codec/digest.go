@@ -12,7 +12,6 @@ import (
 // CacheBytes bounds the memory of cached decoded payloads.
 const CacheBytes = 32 << 20
 
-// digest identifies a payload by its content.
 type digest [sha256.Size]byte
 
 func digestOf(p *commonpb.Payload) (d digest) {
@@ -32,7 +31,6 @@ func digestOf(p *commonpb.Payload) (d digest) {
 	return d
 }
 
-// sizeOf estimates the memory of a payload in bytes.
 func sizeOf(p *commonpb.Payload) int {
 	n := len(p.GetData()) + 256
 	for name, v := range p.GetMetadata() {

@@ -83,7 +83,6 @@ func (s *Server) InterceptWorker(
 	return nil
 }
 
-// send makes a call with encoded payloads.
 func (s *Server) send(
 	ctx context.Context, method string, req, reply any,
 	cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts []grpc.CallOption,

@@ -22,7 +22,6 @@ const (
 	maxResponse = 64 << 20 // bytes
 )
 
-// httpError is a response with a status other than 200.
 type httpError struct {
 	code int
 	body string // its beginning
@@ -66,9 +65,6 @@ func (s *Server) call(ctx context.Context, method string, payloads []*commonpb.P
 			return nil
 		},
 	})
-	s.mu.Lock()
-	s.status.Requests++
-	s.mu.Unlock()
 	if method == "encode" {
 		return remote.Encode(payloads)
 	}

@@ -12,7 +12,6 @@ type key struct {
 	nth  int
 }
 
-// match is a pair of positions with the same key.
 type match struct{ a, b int }
 
 // common returns the longest common subsequence of two lists of unique keys.
@@ -106,7 +105,6 @@ func inputKeys(steps []Step) []key {
 	return out
 }
 
-// nameKeys returns keys by step and its number among equal steps.
 func nameKeys(steps []Step) []key {
 	out := make([]key, len(steps))
 	seen := map[string]int{}

@@ -18,9 +18,6 @@ package compare
 
 import (
 	"encoding/json"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	historypb "go.temporal.io/api/history/v1"
@@ -136,32 +133,15 @@ func (d *Diff) Differs() bool { return d.First != nil }
 
 // Of compares two runs, or chains of runs.
 func Of(a, b Side, o Options) *Diff {
-	sa := &builder{side: a, all: o.AllFields}
-	sb := &builder{side: b, all: o.AllFields}
-	var steps []*Step
-	both := []*builder{sa, sb}
-	forEach(both, (*builder).build)
-	for _, s := range both {
-		s.about.Steps = len(s.steps)
-		s.about.Partial = s.side.Partial
-		s.about.Before = s.side.Before
-		if s.about.Status == "" {
-			s.about.Status = Open
-		}
-		for i := range s.steps {
-			steps = append(steps, &s.steps[i])
-		}
-	}
-	forEach(steps, func(s *Step) { s.inputHash = fingerprint(s.Input, o.AllFields) })
+	sa := build(a, o.AllFields)
+	sb := build(b, o.AllFields)
 	d := &Diff{A: sa.about, B: sb.about, Pairs: align(sa.steps, sb.steps), All: o.AllFields, Counts: map[string]int{}}
-	pairs := make([]*Pair, len(d.Pairs))
 	for i := range d.Pairs {
-		pairs[i] = &d.Pairs[i]
+		d.Pairs[i].compare(o.AllFields)
 	}
-	forEach(pairs, func(p *Pair) { p.compare(o.AllFields) })
 	d.markNotReached(sa, sb)
-	for i := range d.Pairs {
-		d.Counts[d.Pairs[i].Status]++
+	for _, p := range d.Pairs {
+		d.Counts[p.Status]++
 	}
 	d.Metrics = metrics(sa, sb)
 	d.findFirst()
@@ -169,28 +149,6 @@ func Of(a, b Side, o Options) *Diff {
 	return d
 }
 
-// forEach calls do for each element of a list, in parallel.
-func forEach[T any](list []T, do func(T)) {
-	const chunk = 16
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(list)) {
-		wg.Go(func() {
-			for {
-				from := int(next.Add(chunk)) - chunk
-				for i := from; i < min(from+chunk, len(list)); i++ {
-					do(list[i])
-				}
-				if from >= len(list) {
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// compare sets the status and the changes of a pair.
 func (p *Pair) compare(all bool) {
 	switch {
 	case p.B == nil:
@@ -256,7 +214,6 @@ func (p *Pair) changes(a, b json.RawMessage, ea, eb encoded, all bool, unreadabl
 	return d.out
 }
 
-// wholeChange returns the change of payloads that are not both JSON.
 func wholeChange(a, b json.RawMessage, ea, eb encoded) Change {
 	show := func(raw json.RawMessage, e encoded) (json.RawMessage, bool) {
 		switch {

@@ -36,7 +36,6 @@ type Divergence struct {
 	Text   string          `json:"text"` // a sentence
 }
 
-// findFirst sets First and FirstResult.
 func (d *Diff) findFirst() {
 	for i := range d.Pairs {
 		if !Differs(d.Pairs[i].Status) {
@@ -105,7 +104,6 @@ func (d *Diff) describe(i int, resultFirst bool) Divergence {
 	return v
 }
 
-// sentence describes a divergence in a sentence.
 func (d *Diff) sentence(i int, v Divergence) string {
 	p := &d.Pairs[i]
 	if v.What == WhatOnly {
@@ -162,7 +160,6 @@ func (d *Diff) onlyOne(i int) string {
 	return text + "; " + other + " ends before it."
 }
 
-// addForkNote adds what a fork reuses from its original.
 func (d *Diff) addForkNote(name string, s *builder) {
 	f := s.about.Fork
 	if f == nil {
@@ -191,7 +188,6 @@ func (d *Diff) addForkNote(name string, s *builder) {
 	d.Notes = append(d.Notes, text)
 }
 
-// outcome returns how a step ended, and why.
 func (s *Step) outcome() string {
 	if s.Error != "" {
 		return s.Status + " (" + Brief(s.Error) + ")"
@@ -206,7 +202,6 @@ func shown(raw json.RawMessage) string {
 	return Brief(string(raw))
 }
 
-// maxBrief bounds the runes of a value in a sentence.
 const maxBrief = 72
 
 // Brief returns the beginning of a text in one line, without control characters.
@@ -219,7 +214,6 @@ func Brief(s string) string {
 	return string(runes)
 }
 
-// addNotes adds what a reader of the comparison must know.
 func (d *Diff) addNotes(sa, sb *builder) {
 	note := func(format string, args ...any) { d.Notes = append(d.Notes, fmt.Sprintf(format, args...)) }
 	a, b := &d.A, &d.B

@@ -1,48 +1,29 @@
 package compare
 
 import (
-	"encoding/json"
-
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/temporal/history"
 )
 
-// marker adds a step for a marker of the SDKs.
 func (s *builder) marker(e *historypb.HistoryEvent) {
-	a := e.GetMarkerRecordedEventAttributes()
-	d := a.GetDetails()
-	name, result := a.GetMarkerName(), d["data"]
-	random := false
-	switch name {
-	case "Version":
-		id, _, _ := s.payload(d["change-id"])
-		name, result = "version "+plain(id), d["version"]
-	case "SideEffect", "MutableSideEffect":
+	m := history.MarkerOf(e.GetMarkerRecordedEventAttributes())
+	name, random := m.Name, false
+	switch m.Name {
+	case history.MarkerVersion:
+		name = "version " + m.Change
+	case history.MarkerSideEffect, history.MarkerMutable:
 		name, random = "side effect", !s.all
-	case "LocalActivity":
-		var about struct{ ActivityType string }
-		data, _, _ := s.payload(d["data"])
-		_ = json.Unmarshal(data, &about) // the name may be missing
-		name, result = "local activity "+about.ActivityType, d["result"]
+	case history.MarkerLocalActivity:
+		name = "local activity " + m.Local.ActivityType
 	}
 	s.begin(e, KindMarker, name, "", nil).random = random
-	s.end(e, e.GetEventId(), Done, result, a.GetFailure())
-	if a.GetFailure() != nil {
-		s.steps[len(s.steps)-1].Status = Failed
+	status := Done
+	if m.Failure != nil {
+		status = Failed
 	}
-}
-
-// plain returns JSON without the quotes of a string.
-func plain(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(raw)
+	s.end(e, e.GetEventId(), status, m.Result, m.Failure)
 }
 
 // operation adds activities, child workflows, updates, and calls of other workflows and services.
@@ -78,31 +59,27 @@ func (s *builder) operation(e *historypb.HistoryEvent) {
 	}
 }
 
-// endStatuses maps the statuses of endings to those of steps.
 var endStatuses = map[history.EndStatus]string{
 	history.EndCompleted: Done, history.EndFailed: Failed, history.EndTimedOut: TimedOut, history.EndCanceled: Cancelled,
 }
 
+var closeStatuses = map[enumspb.EventType]string{
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        Done,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:           Failed,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        TimedOut,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         Cancelled,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       Failed,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: Continued,
+}
+
 func (s *builder) close(e *historypb.HistoryEvent) {
-	finish := func(status string, result *commonpb.Payloads, f *failurepb.Failure) {
-		s.begin(e, KindEnd, "run", "", nil)
-		s.end(e, e.GetEventId(), status, result, f)
-		s.about.Open = false
-		s.about.Status = status
+	status, ok := closeStatuses[e.GetEventType()]
+	if !ok {
+		return
 	}
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		finish(Done, e.GetWorkflowExecutionCompletedEventAttributes().GetResult(), nil)
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-		finish(Failed, nil, e.GetWorkflowExecutionFailedEventAttributes().GetFailure())
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
-		finish(TimedOut, nil, nil)
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-		finish(Cancelled, nil, nil)
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
-		reason := e.GetWorkflowExecutionTerminatedEventAttributes().GetReason()
-		finish(Failed, nil, &failurepb.Failure{Message: "terminated: " + reason})
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
-		finish(Continued, e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetInput(), nil)
-	}
+	result, failure := history.Outcome(e)
+	s.begin(e, KindEnd, "run", "", nil)
+	s.end(e, e.GetEventId(), status, result, failure)
+	s.about.Open = false
+	s.about.Status = status
 }

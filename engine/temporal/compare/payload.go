@@ -65,36 +65,25 @@ func fingerprint(raw json.RawMessage, all bool) uint64 {
 
 // hashOf returns a hash that ignores the order of an object's members.
 func hashOf(v any, all bool) uint64 {
-	var h maphash.Hash
-	h.SetSeed(seed)
 	switch v := v.(type) {
-	case nil:
-		h.WriteByte('n')
-	case bool:
-		h.WriteByte('b')
-		h.WriteString(strconv.FormatBool(v))
 	case json.Number:
-		h.WriteByte('0')
-		h.WriteString(canonical(v))
-	case string:
-		h.WriteByte('s')
-		h.WriteString(v)
+		return maphash.Comparable[any](seed, json.Number(canonical(v)))
 	case []any:
-		h.WriteByte('l')
+		sum := maphash.String(seed, "list")
 		for _, e := range v {
-			maphash.WriteComparable(&h, hashOf(e, all))
+			sum = maphash.Comparable(seed, [2]uint64{sum, hashOf(e, all)})
 		}
+		return sum
 	case map[string]any:
-		h.WriteByte('o')
-		var sum uint64
+		sum := maphash.String(seed, "object")
 		for name, e := range v {
 			if all || !ignored(name, e) {
 				sum += maphash.Comparable(seed, [2]uint64{maphash.String(seed, name), hashOf(e, all)})
 			}
 		}
-		maphash.WriteComparable(&h, sum)
+		return sum
 	}
-	return h.Sum64()
+	return maphash.Comparable(seed, v) // nil, a bool or a string
 }
 
 // canonical returns the form in which numbers are compared: 1, 1.0 and 1e0 are equal, and
@@ -111,7 +100,6 @@ func canonical(n json.Number) string {
 	return strconv.FormatFloat(f, 'f', -1, 64)
 }
 
-// differ lists the differences of two values.
 type differ struct {
 	all     bool // compare ignored members too
 	nodes   int  // values that may still be compared
@@ -137,7 +125,6 @@ func (d *differ) add(path string, a, b any, inA, inB bool) {
 	d.out = append(d.out, c)
 }
 
-// value returns a value as JSON of bounded length, and whether it was truncated.
 func value(v any) (json.RawMessage, bool) {
 	data, err := marshal(v)
 	if err != nil {
@@ -157,7 +144,6 @@ func truncate(data []byte) (json.RawMessage, bool) {
 	return short, true
 }
 
-// marshal encodes JSON without escaping HTML.
 func marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

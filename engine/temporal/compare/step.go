@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -74,7 +75,6 @@ type Step struct {
 	random    bool // its result differs in every run
 }
 
-// encoded describes a payload that is not JSON.
 type encoded struct {
 	encoding string
 	sum      string // SHA-256 of its bytes
@@ -86,7 +86,6 @@ func (e encoded) opaque() bool {
 		!strings.HasPrefix(e.encoding, "binary/protobuf")
 }
 
-// builder builds the steps of a side from its histories.
 type builder struct {
 	side    Side
 	all     bool
@@ -107,10 +106,9 @@ type builder struct {
 	notes     []string
 }
 
-// build builds the steps of all runs.
-func (s *builder) build() {
-	s.counts = map[string]int{}
-	s.fold = &ace.State{}
+func build(side Side, all bool) *builder {
+	s := &builder{side: side, all: all, counts: map[string]int{}, fold: &ace.State{}}
+	s.about = About{Runs: len(side.Runs), Status: Open, Partial: side.Partial, Before: side.Before}
 	for i, events := range s.side.Runs {
 		s.run = i
 		s.open = map[int64]int{}
@@ -141,16 +139,17 @@ func (s *builder) build() {
 		}
 	}
 	s.addCalls(nil)
-	s.about.Runs = len(s.side.Runs)
+	s.about.Steps = len(s.steps)
+	for i := range s.steps {
+		s.steps[i].inputHash = fingerprint(s.steps[i].Input, all)
+	}
+	return s
 }
 
 func (s *builder) addRunID(run int, events []*historypb.HistoryEvent) {
-	id := ""
+	id := history.OriginOf(events).RunID
 	if run < len(s.side.RunIDs) {
-		id = s.side.RunIDs[run]
-	}
-	if id == "" {
-		id = history.OriginOf(events).RunID
+		id = cmp.Or(s.side.RunIDs[run], id)
 	}
 	s.about.RunIDs = append(s.about.RunIDs, id)
 }
@@ -214,7 +213,6 @@ func (s *builder) started(e *historypb.HistoryEvent) {
 	s.ids = slices.SortedFunc(maps.Keys(ids), func(a, b string) int { return len(b) - len(a) })
 }
 
-// anonymous replaces the run's own IDs in a text.
 func (s *builder) anonymous(text string) string {
 	if s.all || text == "" {
 		return text
@@ -277,7 +275,6 @@ func (s *builder) end(e *historypb.HistoryEvent, began int64, status string, res
 	}
 }
 
-// once adds a step that begins and ends with one event.
 func (s *builder) once(e *historypb.HistoryEvent, kind, name, id string, input *commonpb.Payloads) *Step {
 	st := s.begin(e, kind, name, id, input)
 	s.end(e, e.GetEventId(), Done, nil, nil)
@@ -389,9 +386,7 @@ func (s *builder) single(p *commonpb.Payload) (json.RawMessage, string, encoded)
 		return json.RawMessage("null"), "", encoded{}
 	}
 	sum := sha256.Sum256(p.GetData())
-	if encoding == "" {
-		encoding = "unknown"
-	}
+	encoding = cmp.Or(encoding, "unknown")
 	note := fmt.Sprintf("%d bytes, encoded as %s", len(p.GetData()), encoding)
 	if reason := history.CodecReason(p); reason != "" {
 		note += "; codec server: " + reason

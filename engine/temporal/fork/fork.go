@@ -9,6 +9,7 @@
 package fork
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,21 +62,16 @@ func Read(workflowID, runID string, events []*historypb.HistoryEvent) (*Original
 	if kind := start.GetWorkflowType().GetName(); kind != ace.TaskWorkflow {
 		return nil, errorf(ErrForeign, "the run is an %s; only an %s can be forked", kind, ace.TaskWorkflow)
 	}
-	o := &Original{WorkflowID: workflowID, RunID: runID, events: events}
-	if o.WorkflowID == "" {
-		o.WorkflowID = start.GetWorkflowId()
-	}
-	if o.RunID == "" {
-		o.RunID = history.OriginOf(events).RunID
+	o := &Original{
+		WorkflowID: cmp.Or(workflowID, start.GetWorkflowId()), RunID: cmp.Or(runID, history.OriginOf(events).RunID),
+		events: events,
 	}
 	all := func(*ace.State, *historypb.HistoryEvent) bool { return true }
 	if err := o.fold(all, &o.final, nil); err != nil {
 		return nil, errorf(ErrForeign, "the run cannot be read: %v", err)
 	}
 	o.Input = o.final.Input
-	if o.WorkflowID == "" {
-		o.WorkflowID = ace.WorkflowID(o.Input.TaskID)
-	}
+	o.WorkflowID = cmp.Or(o.WorkflowID, ace.WorkflowID(o.Input.TaskID))
 	return o, nil
 }
 
@@ -194,7 +190,6 @@ func errUnknownPhase(phase ace.Phase) error {
 	return errorf(ErrPoint, "phase %q not found; phases are generator, skills, reflector, curator, persist", phase)
 }
 
-// before reports whether phase a precedes phase b.
 func before(a, b ace.Phase) bool { return order(a) < order(b) }
 
 func order(p ace.Phase) int {

@@ -167,7 +167,6 @@ func (p *Plan) setText(name string, field, to *string) {
 	*field = *to
 }
 
-// note records a change of a field.
 func (p *Plan) note(name, from, to string) {
 	if from != to {
 		p.Changed[name] = ace.ForkChange{From: ace.Cut(from, ace.PreviewBytes), To: ace.Cut(to, ace.PreviewBytes)}
@@ -190,7 +189,6 @@ func Keys() []string {
 	return keys
 }
 
-// otherFields explains fields that have a flag of their own or cannot be changed.
 var otherFields = map[string]string{
 	"model": "use --model", "provider": "use --provider", "prompt": "use --prompt or --prompt-file", "prompt_ref": "use --prompt-file",
 	"playbook_hash": "use --playbook", "playbook": "use --playbook", "branch": "use --branch",
@@ -217,7 +215,6 @@ func unknownKey(key string) error {
 	return errorf(ErrNoChange, "field %q not found; fields are %s", key, strings.Join(Keys(), ", "))
 }
 
-// set sets one field.
 func (p *Plan) set(s Setting) error {
 	in := &p.Input
 	if step, ok := strings.CutPrefix(s.Key, "steps."); ok && slices.Contains(Keys(), s.Key) {

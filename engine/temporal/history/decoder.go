@@ -53,7 +53,6 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (ace.Fact, bool, error) {
 	return fact, ok, nil
 }
 
-// step returns the fact of the end of a step.
 func (d *Decoder) step(e *historypb.HistoryEvent) (ace.Fact, bool) {
 	end, ok := EndingOf(e)
 	if !ok {
@@ -86,7 +85,6 @@ func (d *Decoder) schedule(id int64, a *historypb.ActivityTaskScheduledEventAttr
 	d.steps[id] = phase
 }
 
-// observerTimedOut reports whether the event ends the wait for a silent observer.
 func (d *Decoder) observerTimedOut(e *historypb.HistoryEvent) bool {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_TIMER_STARTED:

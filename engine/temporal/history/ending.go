@@ -1,8 +1,6 @@
 package history
 
 import (
-	"fmt"
-
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
@@ -53,6 +51,22 @@ var endStatuses = map[enumspb.EventType]EndStatus{
 	enumspb.EVENT_TYPE_NEXUS_OPERATION_CANCELED:                  EndCanceled,
 }
 
+var closeStatuses = map[enumspb.EventType]enumspb.WorkflowExecutionStatus{
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:           enumspb.WORKFLOW_EXECUTION_STATUS_FAILED,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT,
+	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW,
+}
+
+// CloseStatus returns the status of a run whose last event has the type, or false if such an
+// event does not close a run.
+func CloseStatus(t enumspb.EventType) (enumspb.WorkflowExecutionStatus, bool) {
+	status, ok := closeStatuses[t]
+	return status, ok
+}
+
 // EndingOf returns the ending that an event states, or false for other events.
 func EndingOf(e *historypb.HistoryEvent) (Ending, bool) {
 	status, ok := endStatuses[e.GetEventType()]
@@ -60,8 +74,7 @@ func EndingOf(e *historypb.HistoryEvent) (Ending, bool) {
 		return Ending{}, false
 	}
 	end := Ending{Status: status}
-	attributes := Attributes(e)
-	switch a := attributes.(type) {
+	switch a := Attributes(e).(type) {
 	case interface{ GetScheduledEventId() int64 }:
 		end.Started = a.GetScheduledEventId()
 	case interface{ GetInitiatedEventId() int64 }:
@@ -69,25 +82,32 @@ func EndingOf(e *historypb.HistoryEvent) (Ending, bool) {
 	case interface{ GetStartedEventId() int64 }:
 		end.Started = a.GetStartedEventId()
 	}
-	switch a := attributes.(type) {
-	case interface{ GetResult() *commonpb.Payloads }:
-		end.Result = a.GetResult()
-	case interface{ GetResult() *commonpb.Payload }:
-		end.Result = PayloadList(a.GetResult())
-	case interface{ GetFailure() *failurepb.Failure }:
-		end.Failure = a.GetFailure()
-	case *historypb.StartChildWorkflowExecutionFailedEventAttributes:
-		end.Failure = failureOfCause(a.GetCause())
-	case *historypb.SignalExternalWorkflowExecutionFailedEventAttributes:
-		end.Failure = failureOfCause(a.GetCause())
-	case *historypb.ChildWorkflowExecutionTerminatedEventAttributes:
-		end.Failure = &failurepb.Failure{Message: "terminated"}
-	}
+	end.Result, end.Failure = Outcome(e)
 	return end, true
 }
 
-func failureOfCause(cause fmt.Stringer) *failurepb.Failure {
-	return &failurepb.Failure{Message: cause.String()}
+// Outcome returns the result or failure that an ending, or the event that closes a run, records.
+// The result of a run that continues as new is the input of the next run.
+func Outcome(e *historypb.HistoryEvent) (*commonpb.Payloads, *failurepb.Failure) {
+	switch a := Attributes(e).(type) {
+	case interface{ GetResult() *commonpb.Payloads }:
+		return a.GetResult(), nil
+	case interface{ GetResult() *commonpb.Payload }:
+		return PayloadList(a.GetResult()), nil
+	case interface{ GetFailure() *failurepb.Failure }:
+		return nil, a.GetFailure()
+	case *historypb.WorkflowExecutionContinuedAsNewEventAttributes:
+		return a.GetInput(), nil
+	case *historypb.WorkflowExecutionTerminatedEventAttributes:
+		return nil, &failurepb.Failure{Message: "terminated: " + a.GetReason()}
+	case *historypb.StartChildWorkflowExecutionFailedEventAttributes:
+		return nil, &failurepb.Failure{Message: a.GetCause().String()}
+	case *historypb.SignalExternalWorkflowExecutionFailedEventAttributes:
+		return nil, &failurepb.Failure{Message: a.GetCause().String()}
+	case *historypb.ChildWorkflowExecutionTerminatedEventAttributes:
+		return nil, &failurepb.Failure{Message: "terminated"}
+	}
+	return nil, nil
 }
 
 // Reason returns why the operation did not complete.

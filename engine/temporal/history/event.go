@@ -2,6 +2,7 @@ package history
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,28 +13,13 @@ import (
 
 // IsError reports whether an event records a failure, a timeout, a termination or a rejection.
 func IsError(e *historypb.HistoryEvent) bool {
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-		return !IsReset(e)
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
-		enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED,
-		enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT,
-		enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT,
-		enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED,
-		enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED,
-		enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT,
-		enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED,
-		enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED,
-		enumspb.EVENT_TYPE_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_FAILED,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_REJECTED,
-		enumspb.EVENT_TYPE_NEXUS_OPERATION_FAILED,
-		enumspb.EVENT_TYPE_NEXUS_OPERATION_TIMED_OUT,
-		enumspb.EVENT_TYPE_NEXUS_OPERATION_CANCEL_REQUEST_FAILED:
-		return true
+	if IsReset(e) {
+		return false
 	}
-	return false
+	name := e.GetEventType().String()
+	return slices.ContainsFunc([]string{"Failed", "TimedOut", "Terminated", "Rejected"}, func(end string) bool {
+		return strings.HasSuffix(name, end)
+	})
 }
 
 // IsReset reports whether a failed workflow task only marks where a run was reset.
@@ -147,15 +133,8 @@ var initiators = map[enumspb.ContinueAsNewInitiator]string{
 // NextRun returns the ID of the run that a closing event continues with (continue-as-new,
 // retry or cron), or "".
 func NextRun(e *historypb.HistoryEvent) string {
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
-		return e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
-		return e.GetWorkflowExecutionCompletedEventAttributes().GetNewExecutionRunId()
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
-		return e.GetWorkflowExecutionFailedEventAttributes().GetNewExecutionRunId()
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
-		return e.GetWorkflowExecutionTimedOutEventAttributes().GetNewExecutionRunId()
+	if a, ok := Attributes(e).(interface{ GetNewExecutionRunId() string }); ok {
+		return a.GetNewExecutionRunId()
 	}
 	return ""
 }

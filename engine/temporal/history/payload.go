@@ -1,6 +1,7 @@
 package history
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -28,6 +29,30 @@ func PayloadJSON(p *commonpb.Payload) []byte {
 		return p.GetData()
 	}
 	return nil
+}
+
+// Values returns the JSON of one payload, or a list of several. It returns false if one of them
+// is not JSON.
+func Values(p *commonpb.Payloads) (json.RawMessage, bool) {
+	var list []json.RawMessage
+	for _, payload := range p.GetPayloads() {
+		data := PayloadJSON(payload)
+		if string(payload.GetMetadata()[converter.MetadataEncoding]) == converter.MetadataEncodingNil {
+			data = []byte("null")
+		}
+		if !json.Valid(data) {
+			return nil, false
+		}
+		list = append(list, data)
+	}
+	switch len(list) {
+	case 0:
+		return nil, true
+	case 1:
+		return list[0], true
+	}
+	data, err := json.Marshal(list)
+	return data, err == nil
 }
 
 // MetaCodec is the metadata key under which a payload that a codec server could not decode

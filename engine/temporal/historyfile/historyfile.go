@@ -31,6 +31,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/temporalproto"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -45,7 +46,6 @@ const (
 	minBombBytes = 64 << 20
 )
 
-// chunk is the number of events that a goroutine decodes at a time.
 const chunk = 256
 
 // History is the history of one run.
@@ -153,38 +153,30 @@ func (r *ratioReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decode decodes the events of all histories in parallel.
 func decode(data []byte, histories [][]span) []History {
 	out := make([]History, len(histories))
-	type job struct{ history, from, to int }
-	jobs := make(chan job)
 	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			for j := range jobs {
-				unread := decodeChunk(data, histories[j.history], out[j.history].Events, j.from, j.to)
-				mu.Lock()
-				out[j.history].Unread = append(out[j.history].Unread, unread...)
-				mu.Unlock()
-			}
-		})
-	}
+	var decoding errgroup.Group
+	decoding.SetLimit(runtime.GOMAXPROCS(0))
 	for h, spans := range histories {
 		out[h].Events = make([]*historypb.HistoryEvent, len(spans))
 		for from := 0; from < len(spans); from += chunk {
-			jobs <- job{h, from, min(from+chunk, len(spans))}
+			decoding.Go(func() error {
+				unread := decodeChunk(data, spans, out[h].Events, from, min(from+chunk, len(spans)))
+				mu.Lock()
+				defer mu.Unlock()
+				out[h].Unread = append(out[h].Unread, unread...)
+				return nil
+			})
 		}
 	}
-	close(jobs)
-	wg.Wait()
+	_ = decoding.Wait() // decoding returns no error
 	for _, h := range out {
 		slices.SortFunc(h.Unread, func(a, b Unread) int { return cmp.Compare(a.Index, b.Index) })
 	}
 	return out
 }
 
-// decodeChunk decodes events[from:to].
 func decodeChunk(data []byte, spans []span, events []*historypb.HistoryEvent, from, to int) (unread []Unread) {
 	options := temporalproto.CustomJSONUnmarshalOptions{DiscardUnknown: true}
 	for i := from; i < to; i++ {

@@ -9,10 +9,8 @@ import (
 // maxDepth bounds the nesting of lists and objects around events.
 const maxDepth = 8
 
-// eventKeys are the keys that an event object may start with.
 var eventKeys = []string{"eventId", "event_id", "eventTime", "event_time", "eventType", "event_type"}
 
-// span is the position of a JSON value in the file.
 type span struct{ from, to int }
 
 // scanner finds the events of a file without decoding them. Unlike encoding/json, it does
@@ -50,36 +48,36 @@ func (s *scanner) scanValue(depth int) error {
 	case '{':
 		return s.scanObject(depth)
 	case '[':
-		return s.scanArray(depth)
+		return s.scanArray(depth, false)
 	case 0:
 		return s.truncated()
 	}
 	return s.fail("a history begins with { or [, not with " + strconv.QuoteRune(rune(s.peek())))
 }
 
-// scanArray scans a list of events, which form one history, or a list of histories.
-func (s *scanner) scanArray(depth int) error {
+// scanArray scans a list of events or histories. The events form one history: the last one if it
+// was started for the list, or else a new one.
+func (s *scanner) scanArray(depth int, started bool) error {
 	s.pos++
-	newHistory := true
 	for {
 		more, err := s.more(']')
 		if err != nil || !more {
 			return err
 		}
-		if s.peek() == '{' && s.isEvent() {
-			if newHistory {
-				s.histories = append(s.histories, nil)
-				newHistory = false
-			}
-			if err := s.scanEvent(); err != nil {
+		if !s.isEvent() {
+			started = false
+			if err := s.scanValue(depth + 1); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := s.scanValue(depth + 1); err != nil {
+		if !started {
+			s.histories = append(s.histories, nil)
+			started = true
+		}
+		if err := s.scanEvent(); err != nil {
 			return err
 		}
-		newHistory = true
 	}
 }
 
@@ -98,47 +96,37 @@ func (s *scanner) scanObject(depth int) error {
 		if err != nil {
 			return err
 		}
+		if !more && !found {
+			s.pos = start
+			return s.fail(`an object without "events" is not a history`)
+		}
 		if !more {
-			if !found {
-				s.pos = start
-				return s.fail(`an object without "events" is not a history`)
-			}
 			return nil
 		}
 		key, err := s.key()
 		if err != nil {
 			return err
 		}
-		switch key {
-		case "events":
-			found = true
-			err = s.scanEvents(depth)
-		case "history":
-			found = true
-			err = s.scanValue(depth + 1)
-		default:
-			err = s.skipValue()
-		}
-		if err != nil {
+		found = found || key == "events" || key == "history"
+		if err := s.scanMember(key, depth); err != nil {
 			return err
 		}
 	}
 }
 
-// scanEvents scans the value of the key "events". An empty list counts as a history.
-func (s *scanner) scanEvents(depth int) error {
+// scanMember scans the value of a key of an object. An empty list of events counts as a history.
+func (s *scanner) scanMember(key string, depth int) error {
 	s.skipSpace()
-	if s.peek() != '[' {
+	switch {
+	case key == "history":
+		return s.scanValue(depth + 1)
+	case key != "events":
+		return s.skipValue()
+	case s.peek() != '[':
 		return s.fail(`"events" must be a list`)
 	}
-	before := len(s.histories)
-	if err := s.scanArray(depth + 1); err != nil {
-		return err
-	}
-	if len(s.histories) == before {
-		s.histories = append(s.histories, []span{})
-	}
-	return nil
+	s.histories = append(s.histories, []span{})
+	return s.scanArray(depth+1, true)
 }
 
 // more advances to the next element of a list or object. It returns false after the end.
@@ -177,15 +165,17 @@ func (s *scanner) key() (string, error) {
 	return key, nil
 }
 
-// isEvent reports whether the first key of the object at pos is an event's.
+// isEvent reports whether an object at pos begins with a key of an event.
 func (s *scanner) isEvent() bool {
+	if s.peek() != '{' {
+		return false
+	}
 	ahead := scanner{data: s.data, pos: s.pos + 1}
 	ahead.skipSpace()
 	key, err := ahead.key()
 	return err == nil && slices.Contains(eventKeys, key)
 }
 
-// isFirstEvent reports whether the event at pos is the first of a history.
 func (s *scanner) isFirstEvent() bool {
 	ahead := scanner{data: s.data, pos: s.pos}
 	if ahead.skipValue() != nil {
@@ -227,7 +217,6 @@ func (s *scanner) skipValue() error {
 	return nil
 }
 
-// skipNested moves past an object or list.
 func (s *scanner) skipNested() error {
 	depth := 0
 	for s.pos < len(s.data) {
@@ -251,7 +240,6 @@ func (s *scanner) skipNested() error {
 	return s.truncated()
 }
 
-// skipString moves past a string.
 func (s *scanner) skipString() error {
 	for at := s.pos + 1; ; {
 		n := bytes.IndexByte(s.data[at:], '"')

@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"acescope/engine/ace"
 	"acescope/engine/internal/durable"
 )
 
@@ -27,14 +26,11 @@ type Cache interface {
 
 // Entry is a cached result.
 type Entry struct {
-	Key        string          `json:"key"`
-	Type       Type            `json:"operation_type"`
-	Step       string          `json:"step"`
-	Version    string          `json:"handler_version"`
-	Value      json.RawMessage `json:"result,omitempty"`
-	Ref        *ace.Ref        `json:"result_ref,omitempty"`
-	ExecutedAt time.Time       `json:"executed_at"`
-	DurationMS float64         `json:"duration_ms"`
+	Key     string `json:"key"`
+	Type    Type   `json:"operation_type"`
+	Step    string `json:"step"`
+	Version string `json:"handler_version"`
+	Result
 }
 
 // CacheKey returns the SHA-256, in lower-case hexadecimal, of the canonical JSON of an object

@@ -41,7 +41,7 @@ func FuzzProject(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		histories, _ := historyfile.Read(bytes.NewReader(data))
 		for _, h := range histories {
-			for _, e := range operation.Project(h.Events, nil) {
+			for _, e := range operation.Project(h.Events) {
 				if _, err := json.Marshal(e); err != nil {
 					t.Fatal(err)
 				}

@@ -145,7 +145,6 @@ func (h *Handlers) find(t Type, step string) (handler, error) {
 		"this worker has no handler for %s %q; it has: %s", t, step, truncate(strings.Join(steps, ", "))), TypeNoHandler)
 }
 
-// serve is the activity that runs an operation.
 func (h *Handlers) serve(ctx context.Context, req Request) (Result, error) {
 	found, err := h.find(req.Type, req.Step)
 	if err != nil {
@@ -157,12 +156,10 @@ func (h *Handlers) serve(ctx context.Context, req Request) (Result, error) {
 			return Result{}, permanent(TypeBadParameters, "operation %s: the parameters: %v", req.OperationID, err)
 		}
 		if e, ok := h.cached(ctx, out.CacheKey); ok {
-			out.Value = e.Value
-			out.Ref = e.Ref
-			out.ExecutedAt = e.ExecutedAt
-			out.DurationMS = e.DurationMS
-			out.Cached = true
-			return out, nil
+			e.OperationID = req.OperationID
+			e.CacheKey = out.CacheKey
+			e.Cached = true
+			return e.Result, nil
 		}
 	}
 	info := activity.GetInfo(ctx)
@@ -189,7 +186,6 @@ func (h *Handlers) serve(ctx context.Context, req Request) (Result, error) {
 	return out, nil
 }
 
-// callHandler calls a handler and turns a panic into an error.
 func callHandler(ctx context.Context, do Handler, parameters json.RawMessage) (value any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -219,7 +215,6 @@ func activityError(ctx context.Context, err error) error {
 	return temporal.NewApplicationError(truncate(err.Error()), TypeInfrastructure)
 }
 
-// setValue puts a handler's value into the result, by reference if it is large.
 func (h *Handlers) setValue(ctx context.Context, out *Result, value any) error {
 	data, err := encode(value)
 	if err != nil {
@@ -255,10 +250,7 @@ func (h *Handlers) cached(ctx context.Context, key string) (Entry, bool) {
 }
 
 func (h *Handlers) store(ctx context.Context, req Request, version string, r Result) {
-	e := Entry{
-		Key: r.CacheKey, Type: req.Type, Step: req.Step, Version: version,
-		Value: r.Value, Ref: r.Ref, ExecutedAt: r.ExecutedAt, DurationMS: r.DurationMS,
-	}
+	e := Entry{Key: r.CacheKey, Type: req.Type, Step: req.Step, Version: version, Result: r}
 	if err := h.Cache.Put(ctx, e); err != nil {
 		activity.GetLogger(ctx).Warn("the result cache cannot be written", "error", err)
 	}
@@ -275,7 +267,7 @@ type heartbeat struct {
 	stop func()
 
 	mu         sync.Mutex
-	checkpoint any
+	checkpoint []any // at most one
 }
 
 // startHeartbeat sends four heartbeats per timeout until stop is called. A handler learns of a
@@ -286,7 +278,7 @@ func startHeartbeat(ctx context.Context, timeout time.Duration) *heartbeat {
 	if activity.HasHeartbeatDetails(ctx) {
 		var before any
 		if activity.GetHeartbeatDetails(ctx, &before) == nil {
-			b.checkpoint = before // so that the next heartbeat does not erase it
+			b.checkpoint = []any{before} // so that the next heartbeat does not erase it
 		}
 	}
 	if timeout <= 0 {
@@ -310,11 +302,7 @@ func startHeartbeat(ctx context.Context, timeout time.Duration) *heartbeat {
 func (b *heartbeat) send() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.checkpoint == nil {
-		activity.RecordHeartbeat(b.ctx)
-		return
-	}
-	activity.RecordHeartbeat(b.ctx, b.checkpoint)
+	activity.RecordHeartbeat(b.ctx, b.checkpoint...)
 }
 
 // Checkpoint reports how far a handler has come, so that the next attempt can continue there.
@@ -325,7 +313,7 @@ func Checkpoint(ctx context.Context, checkpoint any) {
 		return
 	}
 	b.mu.Lock()
-	b.checkpoint = checkpoint
+	b.checkpoint = []any{checkpoint}
 	b.mu.Unlock()
 	b.send()
 }

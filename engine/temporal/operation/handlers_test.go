@@ -226,7 +226,7 @@ func TestCache(t *testing.T) {
 
 func entry(n int) Entry {
 	key := digest([]byte(fmt.Sprint(n)))
-	return Entry{Key: key, Type: Action, Value: json.RawMessage(fmt.Sprint(n)), ExecutedAt: time.Unix(0, 0).UTC()}
+	return Entry{Key: key, Type: Action, Result: Result{Value: json.RawMessage(fmt.Sprint(n)), ExecutedAt: time.Unix(0, 0).UTC()}}
 }
 
 func TestFileCache(t *testing.T) {

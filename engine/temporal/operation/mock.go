@@ -12,31 +12,24 @@ import (
 // Temporal's testsuite, or with a worker. An answer is a result, an error, or a
 // func(Request) (any, error).
 type Mock struct {
-	mu    sync.Mutex
-	ids   map[string]any
-	steps map[string][]any
-	calls []Request
+	mu      sync.Mutex
+	answers map[string][]any // by operation ID or step
+	calls   []Request
 }
 
 // Step sets the answers of a step, one per operation of a branch. The last answer repeats.
-func (m *Mock) Step(step string, answers ...any) *Mock {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.steps == nil {
-		m.steps = map[string][]any{}
-	}
-	m.steps[step] = answers
-	return m
-}
+func (m *Mock) Step(step string, answers ...any) *Mock { return m.set("step "+step, answers) }
 
 // ID sets the answer of an operation ID, which precedes answers for its step.
-func (m *Mock) ID(id string, answer any) *Mock {
+func (m *Mock) ID(id string, answer any) *Mock { return m.set("id "+id, []any{answer}) }
+
+func (m *Mock) set(key string, answers []any) *Mock {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.ids == nil {
-		m.ids = map[string]any{}
+	if m.answers == nil {
+		m.answers = map[string][]any{}
 	}
-	m.ids[id] = answer
+	m.answers[key] = answers
 	return m
 }
 
@@ -84,10 +77,10 @@ func (m *Mock) answer(req Request) (any, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.calls = append(m.calls, req)
-	if a, ok := m.ids[req.OperationID]; ok {
-		return a, true
+	if own, ok := m.answers["id "+req.OperationID]; ok {
+		return own[0], true
 	}
-	answers := m.steps[req.Step]
+	answers := m.answers["step "+req.Step]
 	if len(answers) == 0 {
 		return nil, false
 	}

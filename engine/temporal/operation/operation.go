@@ -135,7 +135,6 @@ func (r Result) Decode(into any) error {
 	return nil
 }
 
-// permanent returns an error that is not retried.
 func permanent(kind, format string, args ...any) error {
 	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), kind, nil)
 }
@@ -148,20 +147,11 @@ type Options struct {
 	// heartbeats for their handlers. A negative value disables heartbeats.
 	Heartbeat time.Duration
 	// Retry is the retry policy for infrastructure failures.
-	Retry Retry
+	Retry temporal.RetryPolicy
 	// TaskQueue selects the workers of another task queue.
 	TaskQueue string
 	// Cache lets the worker use and fill its cache.
 	Cache Choice
-}
-
-// Retry is a retry policy.
-type Retry struct {
-	Attempts int32         // 1 means no retry
-	First    time.Duration // before the second attempt
-	Backoff  float64       // factor of successive waits
-	Longest  time.Duration
-	Never    []string // further error types that are not retried
 }
 
 // Choice is yes, no, or the inherited choice.
@@ -179,35 +169,31 @@ const (
 func Defaults(t Type) Options {
 	switch t {
 	case AgentResponse:
-		return Options{
-			Timeout: 10 * time.Minute, Heartbeat: 10 * time.Second,
-			Retry: Retry{Attempts: 5, First: time.Second, Backoff: 2, Longest: 30 * time.Second},
-		}
+		return defaults(10*time.Minute, 5, time.Second, 30*time.Second)
 	case ExternalCall:
-		return Options{
-			Timeout: 2 * time.Minute, Heartbeat: 10 * time.Second,
-			Retry: Retry{Attempts: 8, First: 500 * time.Millisecond, Backoff: 2, Longest: 30 * time.Second},
-		}
+		return defaults(2*time.Minute, 8, 500*time.Millisecond, 30*time.Second)
 	}
-	return Options{
-		Timeout: time.Minute, Heartbeat: 10 * time.Second,
-		Retry: Retry{Attempts: 10, First: 200 * time.Millisecond, Backoff: 2, Longest: 5 * time.Second},
-	}
+	return defaults(time.Minute, 10, 200*time.Millisecond, 5*time.Second)
 }
 
-// with returns o with the fields that are set in more.
+func defaults(timeout time.Duration, attempts int32, first, longest time.Duration) Options {
+	return Options{Timeout: timeout, Heartbeat: 10 * time.Second, Retry: temporal.RetryPolicy{
+		MaximumAttempts: attempts, InitialInterval: first, MaximumInterval: longest, BackoffCoefficient: 2,
+	}}
+}
+
 func (o Options) with(more Options) Options {
 	o.Timeout = cmp.Or(more.Timeout, o.Timeout)
 	o.Total = cmp.Or(more.Total, o.Total)
 	o.Heartbeat = cmp.Or(more.Heartbeat, o.Heartbeat)
 	o.TaskQueue = cmp.Or(more.TaskQueue, o.TaskQueue)
 	o.Cache = cmp.Or(more.Cache, o.Cache)
-	o.Retry.Attempts = cmp.Or(more.Retry.Attempts, o.Retry.Attempts)
-	o.Retry.First = cmp.Or(more.Retry.First, o.Retry.First)
-	o.Retry.Backoff = cmp.Or(more.Retry.Backoff, o.Retry.Backoff)
-	o.Retry.Longest = cmp.Or(more.Retry.Longest, o.Retry.Longest)
-	if len(more.Retry.Never) > 0 {
-		o.Retry.Never = more.Retry.Never
+	o.Retry.MaximumAttempts = cmp.Or(more.Retry.MaximumAttempts, o.Retry.MaximumAttempts)
+	o.Retry.InitialInterval = cmp.Or(more.Retry.InitialInterval, o.Retry.InitialInterval)
+	o.Retry.BackoffCoefficient = cmp.Or(more.Retry.BackoffCoefficient, o.Retry.BackoffCoefficient)
+	o.Retry.MaximumInterval = cmp.Or(more.Retry.MaximumInterval, o.Retry.MaximumInterval)
+	if len(more.Retry.NonRetryableErrorTypes) > 0 {
+		o.Retry.NonRetryableErrorTypes = more.Retry.NonRetryableErrorTypes
 	}
 	return o
 }
@@ -215,6 +201,8 @@ func (o Options) with(more Options) Options {
 // activity returns the options of an operation's activity. Cancellation waits for the activity,
 // so that its result is known before the run closes.
 func (o Options) activity(id, summary string) workflow.ActivityOptions {
+	retry := o.Retry
+	retry.MaximumInterval = max(retry.MaximumInterval, retry.InitialInterval)
 	return workflow.ActivityOptions{
 		ActivityID:             id,
 		Summary:                summary,
@@ -223,13 +211,7 @@ func (o Options) activity(id, summary string) workflow.ActivityOptions {
 		ScheduleToCloseTimeout: o.Total,
 		HeartbeatTimeout:       max(o.Heartbeat, 0),
 		WaitForCancellation:    true,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:        o.Retry.First,
-			BackoffCoefficient:     o.Retry.Backoff,
-			MaximumInterval:        max(o.Retry.Longest, o.Retry.First),
-			MaximumAttempts:        o.Retry.Attempts,
-			NonRetryableErrorTypes: o.Retry.Never,
-		},
+		RetryPolicy:            &retry,
 	}
 }
 

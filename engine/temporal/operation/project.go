@@ -5,10 +5,8 @@ import (
 	"strings"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/ace"
@@ -78,27 +76,14 @@ type Event struct {
 	MaxVersion *workflow.Version `json:"max_version,omitempty"`
 }
 
-// Names of the markers that the Go SDK writes, and of their details.
-const (
-	markerSideEffect    = "SideEffect"
-	markerVersion       = "Version"
-	markerMutable       = "MutableSideEffect"
-	markerLocalActivity = "LocalActivity"
-
-	detailData    = "data"
-	detailResult  = "result"
-	detailChange  = "change-id"
-	detailVersion = "version"
-)
-
 // Project reads a history, or the beginning of one, as operation events in the order of its
-// events. It is a pure function. It decodes payloads with dc, or Temporal's default if nil.
+// events. It is a pure function.
 //
 // Other activities are operations too: the step is the activity type, and learning steps that
 // call a model are agent responses. Side effects of other code are random values without a
 // key. Of failed and retried attempts a history has only the number of the last one.
-func Project(events []*historypb.HistoryEvent, dc converter.DataConverter) []Event {
-	p := projection{dc: dc, open: map[int64]Event{}, attempts: map[int64]int32{}, versions: map[string]int{}}
+func Project(events []*historypb.HistoryEvent) []Event {
+	p := projection{open: map[int64]Event{}, attempts: map[int64]int32{}, versions: map[string]int{}}
 	for _, e := range events {
 		p.apply(e)
 	}
@@ -106,7 +91,6 @@ func Project(events []*historypb.HistoryEvent, dc converter.DataConverter) []Eve
 }
 
 type projection struct {
-	dc       converter.DataConverter
 	open     map[int64]Event // open operations, by scheduled event ID
 	attempts map[int64]int32
 	versions map[string]int // index in out, by change
@@ -121,7 +105,7 @@ func (p *projection) apply(e *historypb.HistoryEvent) {
 		a := e.GetActivityTaskStartedEventAttributes()
 		p.attempts[a.GetScheduledEventId()] = a.GetAttempt()
 	case enumspb.EVENT_TYPE_MARKER_RECORDED:
-		p.marker(e, e.GetMarkerRecordedEventAttributes())
+		p.marker(e, history.MarkerOf(e.GetMarkerRecordedEventAttributes()))
 	default:
 		if end, ok := history.EndingOf(e); ok {
 			p.ended(e, end)
@@ -140,7 +124,7 @@ func (p *projection) scheduled(e *historypb.HistoryEvent) {
 	out := Event{OperationID: a.GetActivityId(), Activity: a.GetActivityType().GetName()}
 	out.Step = out.Activity
 	out.OperationType = typeOf(out.Activity)
-	data, ok := p.json(a.GetInput())
+	data, ok := history.Values(a.GetInput())
 	out.Unread = !ok
 	var req Request
 	if strings.HasPrefix(out.Activity, activityPrefix) && json.Unmarshal(data, &req) == nil &&
@@ -160,7 +144,6 @@ func (p *projection) scheduled(e *historypb.HistoryEvent) {
 	p.put(e, out)
 }
 
-// typeOf returns the type of operation of an activity.
 func typeOf(activity string) Type {
 	if t := Type(strings.TrimPrefix(activity, activityPrefix)); t.known() {
 		return t
@@ -174,7 +157,6 @@ func typeOf(activity string) Type {
 	return ExternalCall
 }
 
-// ended reads the end of an operation.
 func (p *projection) ended(e *historypb.HistoryEvent, end history.Ending) {
 	out, ok := p.open[end.Started]
 	if !ok {
@@ -191,7 +173,7 @@ func (p *projection) ended(e *historypb.HistoryEvent, end history.Ending) {
 		return
 	}
 	out.Type = OperationCompleted
-	data, readable := p.json(end.Result)
+	data, readable := history.Values(end.Result)
 	out.Result, out.Unread = data, !readable
 	var r Result
 	if out.Occurrence > 0 && json.Unmarshal(data, &r) == nil && r.OperationID == out.OperationID {
@@ -214,20 +196,19 @@ func (p *projection) ended(e *historypb.HistoryEvent, end history.Ending) {
 	}
 }
 
-func (p *projection) marker(e *historypb.HistoryEvent, a *historypb.MarkerRecordedEventAttributes) {
-	data, readable := p.json(a.GetDetails()[detailData])
-	switch a.GetMarkerName() {
-	case markerSideEffect, markerMutable:
-		p.sideEffect(e, data, readable)
-	case markerVersion:
-		p.version(e, a)
-	case markerLocalActivity:
-		p.local(e, a, data)
+func (p *projection) marker(e *historypb.HistoryEvent, m history.Marker) {
+	switch m.Name {
+	case history.MarkerSideEffect, history.MarkerMutable:
+		p.sideEffect(e, m)
+	case history.MarkerVersion:
+		p.version(e, m)
+	case history.MarkerLocalActivity:
+		p.local(e, m)
 	}
 }
 
-// sideEffect reads the marker of a random value or of [Runner.Flush].
-func (p *projection) sideEffect(e *historypb.HistoryEvent, data []byte, readable bool) {
+func (p *projection) sideEffect(e *historypb.HistoryEvent, m history.Marker) {
+	data, readable := history.Values(m.Result)
 	var ours struct {
 		drawn
 		Notes []Note `json:"notes"`
@@ -247,17 +228,14 @@ func (p *projection) sideEffect(e *historypb.HistoryEvent, data []byte, readable
 
 // version reads the marker of a version decision. The range that the code supports is in a note
 // of the next operation.
-func (p *projection) version(e *historypb.HistoryEvent, a *historypb.MarkerRecordedEventAttributes) {
-	var change string
+func (p *projection) version(e *historypb.HistoryEvent, m history.Marker) {
 	var v workflow.Version
-	id, _ := p.json(a.GetDetails()[detailChange])
-	number, _ := p.json(a.GetDetails()[detailVersion])
-	if json.Unmarshal(id, &change) != nil || json.Unmarshal(number, &v) != nil {
+	if m.Unread || json.Unmarshal(history.JSON(m.Result), &v) != nil {
 		p.put(e, Event{Type: VersionDecision, Unread: true})
 		return
 	}
-	p.versions[change] = len(p.out)
-	p.put(e, Event{Type: VersionDecision, ChangeID: change, Version: &v})
+	p.versions[m.Change] = len(p.out)
+	p.put(e, Event{Type: VersionDecision, ChangeID: m.Change, Version: &v})
 }
 
 func (p *projection) notes(e *historypb.HistoryEvent, notes []Note) {
@@ -278,60 +256,21 @@ func (p *projection) notes(e *historypb.HistoryEvent, notes []Note) {
 	}
 }
 
-// local reads the marker of a local activity.
-func (p *projection) local(e *historypb.HistoryEvent, a *historypb.MarkerRecordedEventAttributes, data []byte) {
-	var about struct {
-		ActivityID, ActivityType string
-		Attempt                  int32
-	}
-	if json.Unmarshal(data, &about) != nil {
+func (p *projection) local(e *historypb.HistoryEvent, m history.Marker) {
+	if m.Unread {
 		return
 	}
-	out := Event{Type: OperationCompleted, OperationID: about.ActivityID, Activity: about.ActivityType, Step: about.ActivityType,
-		OperationType: typeOf(about.ActivityType), Attempt: about.Attempt}
-	if a.GetFailure() != nil {
-		f := history.FailureOf(a.GetFailure())
+	kind := m.Local.ActivityType
+	out := Event{
+		Type: OperationCompleted, OperationID: m.Local.ActivityID, OperationType: typeOf(kind),
+		Activity: kind, Step: kind, Attempt: m.Local.Attempt,
+	}
+	if m.Failure != nil {
+		f := history.FailureOf(m.Failure)
 		out.Type, out.Error = OperationFailed, &f
 	} else {
-		result, readable := p.json(a.GetDetails()[detailResult])
+		result, readable := history.Values(m.Result)
 		out.Result, out.Unread = result, !readable
 	}
 	p.put(e, out)
-}
-
-// payloadJSON returns the JSON of a payload, or nil.
-func (p *projection) payloadJSON(payload *commonpb.Payload) []byte {
-	if p.dc == nil {
-		return history.PayloadJSON(payload)
-	}
-	var raw converter.RawValue
-	if err := p.dc.FromPayload(payload, &raw); err != nil {
-		return nil
-	}
-	return history.PayloadJSON(raw.Payload())
-}
-
-// json returns the JSON of one payload, or a list of several. It returns false if one of them is
-// not JSON.
-func (p *projection) json(all *commonpb.Payloads) (json.RawMessage, bool) {
-	var list []json.RawMessage
-	for _, payload := range all.GetPayloads() {
-		if string(payload.GetMetadata()[converter.MetadataEncoding]) == converter.MetadataEncodingNil {
-			list = append(list, json.RawMessage("null"))
-			continue
-		}
-		data := p.payloadJSON(payload)
-		if !json.Valid(data) {
-			return nil, false
-		}
-		list = append(list, data)
-	}
-	switch len(list) {
-	case 0:
-		return nil, true
-	case 1:
-		return list[0], true
-	}
-	data, err := json.Marshal(list)
-	return data, err == nil
 }

@@ -12,6 +12,7 @@ import (
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/workflow"
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/replay/replaytest"
@@ -68,7 +69,7 @@ func TestS2_13(t *testing.T) {
 	m.Append(&historypb.ActivityTaskCanceledEventAttributes{ScheduledEventId: id})
 	m.marker("LocalActivity", app, map[string]*commonpb.Payloads{"data": payloads(t, map[string]any{"ActivityID": "9", "ActivityType": "near", "Attempt": 2})})
 
-	events := Project(m.Events, nil)
+	events := Project(m.Events)
 	want := []EventType{OperationStarted, OperationFailed, OperationStarted, OperationFailed, OperationStarted, OperationFailed, OperationFailed}
 	if !slices.Equal(typesOf(events), want) {
 		t.Fatalf("%v", typesOf(events))
@@ -83,7 +84,7 @@ func TestS2_13(t *testing.T) {
 		t.Errorf("%+v", events[1])
 	}
 
-	one, low := Original, Original
+	one, low := workflow.DefaultVersion, workflow.DefaultVersion
 	req := request("d")
 	req.Variable = "v"
 	req.Notes = []Note{{Event: TimeAccessed, Key: "time.now.-.1", Time: time.Unix(1, 0).UTC()}, {Event: VersionDecision, Key: "old", Version: &one, Min: &low, Max: &one},
@@ -92,12 +93,12 @@ func TestS2_13(t *testing.T) {
 	m.completed(id, payloads(t, Result{OperationID: "op.d.-.1", Ref: &ace.Ref{SHA256: "ab", Size: 40000}, Cached: true}))
 	m.marker("SideEffect", nil, map[string]*commonpb.Payloads{"data": payloads(t, drawn{RandomGenerated, "random.x.-.1", "ff", json.RawMessage("4")})})
 	seen := map[EventType]bool{}
-	for _, e := range Project(m.Events, nil) {
+	for _, e := range Project(m.Events) {
 		seen[e.Type] = true
 		if e.Type == OperationCompleted && (e.ResultRef == nil || !e.Cached || e.Result != nil) {
 			t.Errorf("%+v", e)
 		}
-		if e.Type == VersionDecision && (*e.Version != Original || e.ChangeID != "old" || e.MinVersion == nil) {
+		if e.Type == VersionDecision && (*e.Version != workflow.DefaultVersion || e.ChangeID != "old" || e.MinVersion == nil) {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -125,7 +126,7 @@ func TestForeign(t *testing.T) {
 	m.marker("LocalActivity", nil, nil)
 	m.scheduled("operation.action", "op.x.-.1", payloads(t, "not a request"))
 	m.Add(&historypb.HistoryEvent{EventType: enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED}) // without attributes
-	events := Project(m.Events, nil)
+	events := Project(m.Events)
 	want := []EventType{OperationStarted, OperationCompleted, OperationStarted, OperationCompleted, RandomGenerated, RandomGenerated, VersionDecision,
 		VersionDecision, OperationCompleted, OperationStarted, OperationStarted}
 	if !slices.Equal(typesOf(events), want) {
@@ -147,7 +148,7 @@ func TestForeign(t *testing.T) {
 			t.Errorf("%s, %v", data, err)
 		}
 	}
-	if Project(nil, nil) != nil {
+	if Project(nil) != nil {
 		t.Error("events of an empty history")
 	}
 }

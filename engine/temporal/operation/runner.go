@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -122,7 +123,6 @@ func (r *Runner) Branch(name string) *Runner {
 	return &Runner{s: r.s, branch: path}
 }
 
-// nextID returns the next ID of a step, and its number.
 func (r *Runner) nextID(prefix, step string) (id string, n int) {
 	place := prefix + "." + step + "." + r.branch
 	r.s.counters[place]++
@@ -198,14 +198,8 @@ type Future struct {
 	future       workflow.Future
 }
 
-// ID returns the operation's ID.
-func (f *Future) ID() string { return f.id }
-
 // Future returns Temporal's future, for selectors.
 func (f *Future) Future() workflow.Future { return f.future }
-
-// IsReady reports whether the operation has ended.
-func (f *Future) IsReady() bool { return f.future.IsReady() }
 
 // Result waits for the operation, assigns its variable, and returns its result. The error is
 // Temporal's; [FailureOf] interprets it.
@@ -265,10 +259,6 @@ func FailureOf(err error) *Failure {
 	return f
 }
 
-func (f *Failure) String() string {
-	return strings.TrimPrefix(f.OperationID+": ", ": ") + string(f.Kind) + ": " + f.Message
-}
-
 // Bounds of a batch. Temporal allows 2,000 pending activities.
 const (
 	MaxBatch      = 2000
@@ -321,7 +311,6 @@ func (r *Runner) Batch(ctx workflow.Context, ops []Operation, o BatchOptions) ([
 var errNotRun = permanent(TypeNotRun,
 	"the operation was not started: another operation of the batch failed, or the run was canceled")
 
-// batch is a running batch.
 type batch struct {
 	o     BatchOptions
 	all   []prepared
@@ -357,7 +346,6 @@ func (b *batch) run(ctx workflow.Context) error {
 	return nil
 }
 
-// lane runs operations one after another until none is left.
 func (b *batch) lane(ctx workflow.Context, cancel workflow.CancelFunc) {
 	for b.next < len(b.all) && ctx.Err() == nil {
 		i := b.next
@@ -368,9 +356,7 @@ func (b *batch) lane(ctx workflow.Context, cancel workflow.CancelFunc) {
 		if b.out[i].Err == nil {
 			continue
 		}
-		if b.first == nil {
-			b.first = b.out[i].Err
-		}
+		b.first = cmp.Or(b.first, b.out[i].Err)
 		if b.o.OnFailed == FailFast {
 			cancel()
 			return
@@ -398,10 +384,8 @@ const (
 // and "-" stands for the main path. It does not depend on events or attempts, so that it is
 // the same in every replay and after operations were added or removed elsewhere.
 func idOf(prefix, step, branch string, n int) string {
-	if branch == "" {
-		branch = "-"
-	}
-	return prefix + "." + bounded(escape(step), maxStepPart) + "." + bounded(branch, maxBranchPart) + "." + strconv.Itoa(n)
+	branch = bounded(cmp.Or(branch, "-"), maxBranchPart)
+	return prefix + "." + bounded(escape(step), maxStepPart) + "." + branch + "." + strconv.Itoa(n)
 }
 
 // escape replaces bytes other than letters, digits, "_" and "-" with %XX. It also escapes the

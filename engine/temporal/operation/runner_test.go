@@ -255,8 +255,8 @@ func TestVariables(t *testing.T) {
 		if ok, err := r.Get("big", &n); !ok || err == nil {
 			t.Errorf("%t, %v", ok, err)
 		}
-		if !slices.Equal(r.Variables(), []string{"asked", "big", "count", "z"}) {
-			t.Errorf("%q", r.Variables())
+		if !slices.Equal(sortedNames(r.s.variables), []string{"asked", "big", "count", "z"}) {
+			t.Errorf("%q", sortedNames(r.s.variables))
 		}
 		for _, bad := range []error{r.Set("", 1), r.Set("e", errors.New("x")), r.Set("l", strings.Repeat("x", MaxInline))} {
 			if bad == nil {
@@ -270,8 +270,8 @@ func TestVariables(t *testing.T) {
 		for i := range MaxVariables + 10 {
 			_ = r.Set(fmt.Sprint(i), i)
 		}
-		if len(r.Variables()) != MaxVariables {
-			t.Errorf("%d variables", len(r.Variables()))
+		if len(sortedNames(r.s.variables)) != MaxVariables {
+			t.Errorf("%d variables", len(sortedNames(r.s.variables)))
 		}
 		return r.Do(ctx, act("ask"), nil)
 	})
@@ -338,7 +338,7 @@ func TestS2_15_Range(t *testing.T) {
 	err := run(t, m, func(ctx workflow.Context) error {
 		r := New(ctx)
 		for range 2 {
-			if v := r.Version(ctx, "new", Original, 3); v != 3 {
+			if v := r.Version(ctx, "new", workflow.DefaultVersion, 3); v != 3 {
 				t.Errorf("version %d", v)
 			}
 		}
@@ -399,7 +399,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for _, ty := range Types() {
-		o := Defaults(ty).with(Options{Retry: Retry{Attempts: 2, First: time.Minute, Never: []string{"X"}}})
+		o := Defaults(ty).with(Options{Retry: temporal.RetryPolicy{MaximumAttempts: 2, InitialInterval: time.Minute, NonRetryableErrorTypes: []string{"X"}}})
 		a := o.activity("id", "")
 		if a.RetryPolicy.MaximumAttempts != 2 || a.RetryPolicy.MaximumInterval < a.RetryPolicy.InitialInterval || a.RetryPolicy.BackoffCoefficient != 2 || a.RetryPolicy.NonRetryableErrorTypes[0] != "X" || !a.WaitForCancellation {
 			t.Errorf("%s: %+v", ty, a.RetryPolicy)
@@ -413,10 +413,10 @@ func TestRetries(t *testing.T) {
 	err := run(t, m, func(ctx workflow.Context) error {
 		r := New(ctx)
 		f := FailureOf(r.Do(ctx, act("agent"), nil))
-		if !f.Agent() || !f.Permanent || f.Message != "I will not" || f.OperationID != "op.agent.-.1" || !strings.Contains(f.String(), "I will not") {
+		if !f.Agent() || !f.Permanent || f.Message != "I will not" || f.OperationID != "op.agent.-.1" {
 			t.Errorf("%+v", f)
 		}
-		f = FailureOf(r.Do(ctx, Operation{Type: Action, Step: "flaky", Options: Options{Retry: Retry{Attempts: 3}}}, nil))
+		f = FailureOf(r.Do(ctx, Operation{Type: Action, Step: "flaky", Options: Options{Retry: temporal.RetryPolicy{MaximumAttempts: 3}}}, nil))
 		if f.Agent() || f.Permanent || f.Type != TypeInfrastructure || f.Kind != ace.Failed {
 			t.Errorf("%+v", f)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -178,32 +179,20 @@ func (r *Runner) Get(name string, into any) (bool, error) {
 	return true, nil
 }
 
-// Variables lists the names of the variables in alphabetical order.
-func (r *Runner) Variables() []string { return sortedNames(r.s.variables) }
-
 func sortedNames(m map[string]json.RawMessage) []string {
-	names := make([]string, 0, len(m))
-	//workflowcheck:ignore
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(m)) //workflowcheck:ignore
 }
 
-// Original is the version of the code before a change.
-const Original = workflow.DefaultVersion
-
 // Version returns the version of a change that this run follows: high if the run gets here for
-// the first time, from then on the same, and [Original] if it got here before the change. low
+// the first time, from then on the same, and [workflow.DefaultVersion] if it got here before the change. low
 // is the oldest version that the code still supports.
 //
 // An invalid range, or a recorded version outside it, fails the workflow task, which Temporal
 // retries until the code is fixed.
 func (r *Runner) Version(ctx workflow.Context, change string, low, high workflow.Version) workflow.Version {
-	if change == "" || low > high || low < Original {
-		panic(fmt.Sprintf("version of change %q: invalid range %d to %d: it must begin at operation.Original (%d) or later",
-			change, low, high, Original))
+	if change == "" || low > high || low < workflow.DefaultVersion {
+		panic(fmt.Sprintf("version of change %q: invalid range %d to %d: it must begin at workflow.DefaultVersion (%d) or later",
+			change, low, high, workflow.DefaultVersion))
 	}
 	v := workflow.GetVersion(ctx, change, low, high)
 	if !r.s.decided[change] {

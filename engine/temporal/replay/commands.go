@@ -1,9 +1,9 @@
 package replay
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -12,14 +12,6 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"acescope/engine/temporal/history"
-)
-
-// Names of the markers that the Go SDK writes.
-const (
-	markerSideEffect    = "SideEffect"
-	markerVersion       = "Version"
-	markerMutable       = "MutableSideEffect"
-	markerLocalActivity = "LocalActivity"
 )
 
 // recorded is a command in a history and the event that it led to.
@@ -51,12 +43,12 @@ func commandOf(e *historypb.HistoryEvent) (c Command, task int64, compared bool)
 	case *historypb.RequestCancelExternalWorkflowExecutionInitiatedEventAttributes:
 		c = Command{Kind: kindCancel, ID: a.GetWorkflowExecution().GetWorkflowId()}
 	case *historypb.MarkerRecordedEventAttributes:
-		name := a.GetMarkerName()
-		c = Command{Kind: kindMarker, Name: name}
-		if name == markerLocalActivity {
-			c = Command{Kind: kindLocal, Name: localActivityType(a)}
+		m := history.MarkerOf(a)
+		c = Command{Kind: kindMarker, Name: m.Name}
+		if m.Name == history.MarkerLocalActivity {
+			c = Command{Kind: kindLocal, Name: m.Local.ActivityType}
 		}
-		compared = name != markerVersion && name != markerMutable
+		compared = m.Name != history.MarkerVersion && m.Name != history.MarkerMutable
 	case *historypb.UpsertWorkflowSearchAttributesEventAttributes:
 		c = Command{Kind: kindAttrs}
 		_, version := a.GetSearchAttributes().GetIndexedFields()["TemporalChangeVersion"]
@@ -87,17 +79,6 @@ func acceptedUpdate(e *historypb.HistoryEvent) (Command, bool) {
 	return Command{Kind: kindUpdate, Name: name, ID: a.GetProtocolInstanceId()}, a != nil
 }
 
-// localActivityType returns the type of a local activity, or "" if its marker is unreadable.
-func localActivityType(a *historypb.MarkerRecordedEventAttributes) string {
-	var data struct{ ActivityType string }
-	for _, p := range a.GetDetails()["data"].GetPayloads() {
-		if json.Unmarshal(p.GetData(), &data) == nil {
-			return data.ActivityType
-		}
-	}
-	return ""
-}
-
 // digest returns the size and the start of the hash of payloads. It ignores their metadata,
 // which may change with the SDK version.
 func digest(p *commonpb.Payloads) string {
@@ -113,7 +94,6 @@ func digest(p *commonpb.Payloads) string {
 	return strconv.Itoa(n) + " bytes, " + hex.EncodeToString(h.Sum(nil)[:4])
 }
 
-// task is a completed workflow task of a history.
 type task struct {
 	started   int64
 	completed *historypb.HistoryEvent
@@ -121,7 +101,6 @@ type task struct {
 	next      *historypb.HistoryEvent // first event after its commands, nil at the end
 }
 
-// tasksOf lists the completed workflow tasks of a history with their commands.
 func tasksOf(events []*historypb.HistoryEvent) []*task {
 	var all []*task
 	byID := map[int64]*task{}
@@ -174,11 +153,7 @@ func (t *task) compare(actual []Command) *Divergence {
 	if len(actual) == len(t.history) {
 		return nil
 	}
-	event := t.next
-	if event == nil {
-		event = t.completed
-	}
-	return t.diverge(KindAdded, event, nil, &actual[len(t.history)])
+	return t.diverge(KindAdded, cmp.Or(t.next, t.completed), nil, &actual[len(t.history)])
 }
 
 // mismatch classifies the difference at command i. The command is missing if the code does
@@ -202,13 +177,10 @@ func (t *task) mismatch(i int, actual []Command) Kind {
 
 func (t *task) diverge(kind Kind, e *historypb.HistoryEvent, expected, actual *Command) *Divergence {
 	a := t.completed.GetWorkflowTaskCompletedEventAttributes()
-	build := a.GetWorkerVersion().GetBuildId()
-	if build == "" {
-		build = a.GetBinaryChecksum()
-	}
 	return &Divergence{
 		Kind: kind, EventID: e.GetEventId(), EventType: e.GetEventType().String(), Task: t.completed.GetEventId(),
-		Expected: expected, Actual: actual, Recorded: build,
+		Expected: expected, Actual: actual,
+		Recorded: cmp.Or(a.GetWorkerVersion().GetBuildId(), a.GetBinaryChecksum()),
 	}
 }
 

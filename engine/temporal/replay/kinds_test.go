@@ -14,6 +14,7 @@ import (
 	updatepb "go.temporal.io/api/update/v1"
 	"go.temporal.io/sdk/workflow"
 
+	"acescope/engine/temporal/history"
 	"acescope/engine/temporal/replay/replaytest"
 )
 
@@ -27,11 +28,11 @@ func marker(m *replaytest.History, task int64, name string, details map[string]a
 }
 
 func sideEffect(m *replaytest.History, task int64, id int, value any) {
-	marker(m, task, markerSideEffect, map[string]any{"side-effect-id": id, "data": value})
+	marker(m, task, history.MarkerSideEffect, map[string]any{"side-effect-id": id, "data": value})
 }
 
 func localActivity(m *replaytest.History, task int64, id, kind string) {
-	marker(m, task, markerLocalActivity, map[string]any{"data": map[string]any{"ActivityID": id, "ActivityType": kind,
+	marker(m, task, history.MarkerLocalActivity, map[string]any{"data": map[string]any{"ActivityID": id, "ActivityType": kind,
 		"ReplayTime": replaytest.Noon, "Attempt": 1, "Backoff": 0}})
 }
 

@@ -11,6 +11,8 @@ import (
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"acescope/engine/temporal/history"
 )
 
 // recorder is an interceptor that records the decisions of replayed code by workflow task.
@@ -45,7 +47,6 @@ func newRecorder(details bool) *recorder {
 	return &recorder{details: details, commands: map[int64][]Command{}}
 }
 
-// record appends a command to those of the current workflow task.
 func (r *recorder) record(ctx workflow.Context, c Command) {
 	r.observe(ctx, func() {
 		list := append(r.commands[r.at], c)
@@ -83,7 +84,6 @@ func (r *recorder) observe(ctx workflow.Context, update func()) {
 	}
 }
 
-// observed returns the number of calls observed so far.
 func (r *recorder) observed() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +169,6 @@ func (r *recorder) recordPanic(ctx workflow.Context) {
 	}
 }
 
-// closingCommand returns the command that a workflow function's error leads to.
 func closingCommand(err error) Command {
 	if err == nil {
 		return Command{Kind: kindComplete}
@@ -269,14 +268,14 @@ func (o *outbound) UpsertMemo(ctx workflow.Context, memo map[string]any) error {
 }
 
 func (o *outbound) SideEffect(ctx workflow.Context, f func(workflow.Context) any) converter.EncodedValue {
-	o.r.record(ctx, Command{Kind: kindMarker, Name: markerSideEffect})
+	o.r.record(ctx, Command{Kind: kindMarker, Name: history.MarkerSideEffect})
 	return o.Next.SideEffect(ctx, f)
 }
 
 func (o *outbound) SideEffectWithOptions(
 	ctx workflow.Context, options workflow.SideEffectOptions, f func(workflow.Context) any,
 ) converter.EncodedValue {
-	o.r.record(ctx, Command{Kind: kindMarker, Name: markerSideEffect})
+	o.r.record(ctx, Command{Kind: kindMarker, Name: history.MarkerSideEffect})
 	return o.Next.SideEffectWithOptions(ctx, options, f)
 }
 

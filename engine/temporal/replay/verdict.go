@@ -69,7 +69,6 @@ type Divergence struct {
 	SDK       string   `json:"sdk,omitempty"` // message of Temporal's replayer
 }
 
-// describe returns a sentence about the divergence and advice on what to do.
 func (d *Divergence) describe() (sentence, advice string) {
 	at := fmt.Sprintf("at event %d (%s) ", d.EventID, d.EventType)
 	guard := "guard the change with workflow.GetVersion (docs/design/versioning.md), or let runs started before it finish on the old code"
@@ -139,7 +138,6 @@ const (
 	kindNew      = "continue as new"
 )
 
-// isClosing reports whether commands of a kind close the run.
 func isClosing(kind string) bool {
 	switch kind {
 	case kindComplete, kindFail, kindCanceled, kindNew:

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -28,6 +27,7 @@ const DefaultPatience = 10 * time.Second
 
 var (
 	errStuck      = errors.New("the workflow code does not yield")
+	errReplayer   = errors.New("Temporal's replayer panicked on the history")
 	discardLogger = sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))
 )
 
@@ -41,8 +41,6 @@ type Verifier struct {
 	Strict bool
 	// Patience is how long the code may run without a decision; 0 means [DefaultPatience].
 	Patience time.Duration
-
-	pool pool
 }
 
 // Verify replays a history with Temporal's replayer and reports where the code decides
@@ -166,26 +164,19 @@ func (v *Verifier) replay(
 		OriginalExecution: workflow.Execution{ID: started.GetWorkflowId(), RunID: started.GetOriginalExecutionRunId()},
 	}
 	done := make(chan error, 1)
-	v.pool.run(func() {
+	go func() {
 		defer func() {
 			if p := recover(); p != nil { // the replayer trusts its input, which may be any file
-				done <- &replayerPanic{p}
+				done <- fmt.Errorf("%w: %v", errReplayer, p)
 			}
 		}()
 		done <- replayer.ReplayWorkflowHistoryWithOptions(discardLogger, &historypb.History{Events: events}, options)
-	})
+	}()
 	replayErr, err = v.wait(ctx, r, done)
-	if panicked, ok := errors.AsType[*replayerPanic](replayErr); ok {
-		return r, nil, panicked
+	if errors.Is(replayErr, errReplayer) {
+		return r, nil, replayErr
 	}
 	return r, replayErr, err
-}
-
-// replayerPanic reports that the replayer itself panicked on a history.
-type replayerPanic struct{ value any }
-
-func (e *replayerPanic) Error() string {
-	return fmt.Sprint("Temporal's replayer panicked on the history: ", e.value)
 }
 
 // wait waits for a replay as long as the code makes progress.
@@ -254,43 +245,29 @@ func explain(d *Divergence, tasks []*task, r *recorder, replayErr error) *Diverg
 			last = t
 		}
 	}
+	stuck, panicked := errors.Is(replayErr, errStuck), isPanic(replayErr)
 	switch {
 	case versionRange.MatchString(text):
 		d = unsupportedVersion(last, r, text)
-	case errors.Is(replayErr, errStuck):
-		d = stuck(d, last)
-	case d != nil && isPanic(replayErr):
-		d.Kind = KindPanic
-	case d == nil && last != nil:
-		kind := KindOther
-		if isPanic(replayErr) {
-			kind = KindPanic
-		}
+	case d == nil && last == nil:
+		d = &Divergence{Kind: KindPanic}
+	case d == nil:
 		event, expected := last.completed, (*Command)(nil)
-		if n := len(last.history); n > 0 {
+		if n := len(last.history); n > 0 && !stuck {
 			event, expected = last.history[n-1].event, &last.history[n-1].Command
 		}
-		d = last.diverge(kind, event, expected, nil)
-	case d == nil:
-		d = &Divergence{Kind: KindPanic}
+		d = last.diverge(KindOther, event, expected, nil)
+	}
+	switch {
+	case d.Kind == KindVersion:
+	case stuck:
+		d.Kind = KindStuck
+		d.Actual = nil
+	case panicked:
+		d.Kind = KindPanic
 	}
 	d.addLocalActivity(r)
 	d.SDK = text
-	return d
-}
-
-// stuck returns a divergence for code that does not yield: at the difference d, or else in
-// the last task.
-func stuck(d *Divergence, last *task) *Divergence {
-	switch {
-	case d != nil:
-		d.Kind = KindStuck
-		d.Actual = nil
-	case last != nil:
-		d = last.diverge(KindStuck, last.completed, nil, nil)
-	default:
-		d = &Divergence{Kind: KindStuck}
-	}
 	return d
 }
 
@@ -356,37 +333,3 @@ func (r *registry) RegisterWorkflow(w any) {
 }
 
 func (r *registry) RegisterDynamicWorkflow(any, workflow.DynamicRegisterOptions) {}
-
-// pool runs jobs on goroutines that it keeps for a while: the stack of a goroutine that has
-// replayed a history need not grow again. The zero value is ready to use.
-type pool struct {
-	once sync.Once
-	jobs chan func()
-}
-
-// idleTimeout is how long a goroutine of a pool waits for its next job.
-const idleTimeout = time.Second
-
-// run runs a job on an idle goroutine, or on a new one.
-func (p *pool) run(job func()) {
-	p.once.Do(func() { p.jobs = make(chan func()) })
-	select {
-	case p.jobs <- job:
-	default:
-		go p.work(job)
-	}
-}
-
-func (p *pool) work(job func()) {
-	idle := time.NewTimer(idleTimeout)
-	defer idle.Stop()
-	for {
-		job()
-		idle.Reset(idleTimeout)
-		select {
-		case job = <-p.jobs:
-		case <-idle.C:
-			return
-		}
-	}
-}

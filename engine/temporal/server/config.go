@@ -52,23 +52,13 @@ func sqlConfig(dir string) *config.SQL {
 	}
 }
 
-func rpcOn(port int) config.Service {
-	return config.Service{RPC: config.RPC{GRPCPort: port, BindOnIP: "127.0.0.1"}}
-}
-
 // serverConfig configures a cluster of one process with five services, one shard (SQLite has
 // one writer), and no archive, metrics or profiler. The internal frontend serves the system's
 // workers, so that the authorizer sees only outside calls.
 func serverConfig(sql *config.SQL, p ports) *config.Config {
 	const disabled = "disabled"
 	cfg := &config.Config{
-		Services: map[string]config.Service{
-			string(primitives.FrontendService):         rpcOn(p.frontend),
-			string(primitives.InternalFrontendService): rpcOn(p.internal),
-			string(primitives.HistoryService):          rpcOn(p.history),
-			string(primitives.MatchingService):         rpcOn(p.matching),
-			string(primitives.WorkerService):           rpcOn(p.worker),
-		},
+		Services: map[string]config.Service{},
 		Persistence: config.Persistence{
 			DefaultStore:     storeName,
 			VisibilityStore:  storeName,
@@ -80,10 +70,13 @@ func serverConfig(sql *config.SQL, p ports) *config.Config {
 			MasterClusterName:        clusterName,
 			CurrentClusterName:       clusterName,
 			ClusterInformation: map[string]cluster.ClusterInformation{
-				clusterName: {Enabled: true, InitialFailoverVersion: 1, RPCAddress: loopback(p.frontend)},
+				clusterName: {Enabled: true, InitialFailoverVersion: 1, RPCAddress: p.address(primitives.FrontendService)},
 			},
 		},
 		DCRedirectionPolicy: config.DCRedirectionPolicy{Policy: "noop"},
+	}
+	for service, port := range p {
+		cfg.Services[string(service)] = config.Service{RPC: config.RPC{GRPCPort: port, BindOnIP: "127.0.0.1"}}
 	}
 	cfg.Archival.History.State = disabled
 	cfg.Archival.Visibility.State = disabled
@@ -95,13 +88,11 @@ func serverConfig(sql *config.SQL, p ports) *config.Config {
 // staticHosts gives each service the addresses of the others, so that no membership port is
 // needed.
 func staticHosts(p ports) map[primitives.ServiceName]static.Hosts {
-	return map[primitives.ServiceName]static.Hosts{
-		primitives.FrontendService:         static.SingleLocalHost(loopback(p.frontend)),
-		primitives.InternalFrontendService: static.SingleLocalHost(loopback(p.internal)),
-		primitives.HistoryService:          static.SingleLocalHost(loopback(p.history)),
-		primitives.MatchingService:         static.SingleLocalHost(loopback(p.matching)),
-		primitives.WorkerService:           static.SingleLocalHost(loopback(p.worker)),
+	hosts := map[primitives.ServiceName]static.Hosts{}
+	for service := range p {
+		hosts[service] = static.SingleLocalHost(p.address(service))
 	}
+	return hosts
 }
 
 // unlimited is a rate limit that one machine does not reach.
@@ -165,9 +156,13 @@ func dynamicConfig() dc.StaticClient {
 
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// ports are the ports of the server's services, all on 127.0.0.1.
-type ports struct {
-	frontend, internal, history, matching, worker int
+type ports map[primitives.ServiceName]int
+
+func (p ports) address(service primitives.ServiceName) string { return loopback(p[service]) }
+
+// innerServices are the services that only the server itself calls.
+var innerServices = []primitives.ServiceName{
+	primitives.InternalFrontendService, primitives.HistoryService, primitives.MatchingService, primitives.WorkerService,
 }
 
 // choosePorts finds free ports. The frontend gets want if that is not 0, or else prefer if it
@@ -187,19 +182,19 @@ func choosePorts(want, prefer int) (ports, error) {
 		held = append(held, l)
 		return l.Addr().(*net.TCPAddr).Port, nil
 	}
-	var p ports
-	var err error
-	if p.frontend, err = take(want); err != nil {
-		return p, portError(want, err)
+	frontend, err := take(want)
+	if err != nil {
+		return nil, portError(want, err)
 	}
 	if want == 0 && prefer != 0 {
 		if port, err := take(prefer); err == nil {
-			p.frontend = port
+			frontend = port
 		}
 	}
-	for _, port := range []*int{&p.internal, &p.history, &p.matching, &p.worker} {
-		if *port, err = take(0); err != nil {
-			return p, fmt.Errorf("no free port on 127.0.0.1: %w", err)
+	p := ports{primitives.FrontendService: frontend}
+	for _, service := range innerServices {
+		if p[service], err = take(0); err != nil {
+			return nil, portError(0, err)
 		}
 	}
 	return p, nil

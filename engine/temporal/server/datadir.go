@@ -66,7 +66,6 @@ func openDir(dir string) (string, error) {
 	return abs, nil
 }
 
-// dirError describes in one line what is wrong with a data directory and what to do.
 func dirError(dir string, err error) error {
 	why, hint := err.Error(), "choose another with --data-dir"
 	switch {
@@ -85,12 +84,19 @@ func dirError(dir string, err error) error {
 	return failf(ErrDataDir, err, "data directory %s: %s; %s", dir, why, hint)
 }
 
-// writeFile replaces a file of the data directory.
 func writeFile(dir, name string, data []byte) error {
 	if err := durable.WriteFile(filepath.Join(dir, name), dir, data, true); err != nil {
 		return dirError(dir, err)
 	}
 	return nil
+}
+
+func writeJSON(dir, name string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(dir, name, append(data, '\n'))
 }
 
 // Errors that the user can fix. An error from [Join] for one of these reasons wraps it and is
@@ -130,33 +136,16 @@ func failf(kind, cause error, format string, args ...any) error {
 	return &problem{kind: kind, text: fmt.Sprintf(format, args...), cause: cause}
 }
 
-// hostLock is the exclusive right to run a server on a data directory. The operating system
-// releases it when the process ends.
-type hostLock struct {
-	dir  string
-	file *flock.Flock
+// newHostLock returns the lock that is the exclusive right to run a server on a data directory.
+// The operating system releases it when the process ends.
+func newHostLock(dir string) *flock.Flock {
+	return flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
 }
-
-func newHostLock(dir string) *hostLock {
-	return &hostLock{dir: dir, file: flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))}
-}
-
-// try takes the lock if it is free.
-func (l *hostLock) try() (bool, error) {
-	ok, err := l.file.TryLock()
-	if err != nil {
-		return false, dirError(l.dir, err)
-	}
-	return ok, nil
-}
-
-func (l *hostLock) release() { l.file.Close() }
 
 // formatVersion is the version of the data directory's layout: its files, the namespace and
 // its search attributes.
 const formatVersion = 1
 
-// dirFormat is the content of format.json.
 type dirFormat struct {
 	Format     int    `json:"format"`
 	Schema     string `json:"schema"`            // of Temporal's SQLite tables
@@ -224,11 +213,7 @@ func stamp(dir, acescope string) error {
 	if have == want {
 		return nil
 	}
-	data, err := json.MarshalIndent(want, "", "  ")
-	if err != nil {
-		return err
-	}
-	return writeFile(dir, formatFile, append(data, '\n'))
+	return writeJSON(dir, formatFile, want)
 }
 
 // Endpoint is the content of endpoint.json: the address of the server and its host.
@@ -240,10 +225,6 @@ type Endpoint struct {
 	Version   string    `json:"version"` // acescope version of the host
 	Format    int       `json:"format"`  // format version of the data directory
 }
-
-// Lookup returns the endpoint of the process that hosts a data directory, or false if none
-// does.
-func Lookup(dir string) (Endpoint, bool) { return readEndpoint(dir) }
 
 // Port returns the port of Address, or 0.
 func (e Endpoint) Port() int {
@@ -266,10 +247,10 @@ func newEndpoint(port int, version string) Endpoint {
 	}
 }
 
-// readEndpoint reads endpoint.json. It returns false if the file is missing or damaged, or if
-// it does not name a live process of this user: then another program may use the port, which
-// must not receive the token.
-func readEndpoint(dir string) (Endpoint, bool) {
+// Lookup returns the endpoint of the process that hosts a data directory, from endpoint.json. It
+// returns false if the file is missing or damaged, or if it does not name a live process of this
+// user: then another program may use the port, which must not receive the token.
+func Lookup(dir string) (Endpoint, bool) {
 	var e Endpoint
 	data, err := os.ReadFile(filepath.Join(dir, endpointFile))
 	if err != nil || json.Unmarshal(data, &e) != nil {
@@ -282,22 +263,13 @@ func readEndpoint(dir string) (Endpoint, bool) {
 	return e, true
 }
 
-func (e Endpoint) write(dir string) error {
-	data, err := json.MarshalIndent(e, "", "  ")
-	if err != nil {
-		return err
-	}
-	return writeFile(dir, endpointFile, append(data, '\n'))
-}
-
 // remove deletes endpoint.json unless another host has replaced it.
 func (e Endpoint) remove(dir string) {
-	if have, ok := readEndpoint(dir); ok && have == e {
+	if have, ok := Lookup(dir); ok && have == e {
 		os.Remove(filepath.Join(dir, endpointFile))
 	}
 }
 
-// readPort returns the port of the last host, or 0 if unknown.
 func readPort(dir string) int {
 	data, err := os.ReadFile(filepath.Join(dir, portFile))
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"go.temporal.io/server/common/primitives"
 )
 
 // refused checks that joining fails with one line of the kind and with the words.
@@ -71,7 +73,7 @@ func TestPortLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.history = l.Addr().(*net.TCPAddr).Port
+	p[primitives.HistoryService] = l.Addr().(*net.TCPAddr).Port
 	_, err = startOn(testContext(t), dir, "token", sqlConfig(dir), p, Options{}.withDefaults())
 	if !errors.Is(err, errPortLost) || !errors.Is(err, ErrStart) {
 		t.Errorf("error is %v", err)
@@ -156,10 +158,10 @@ func TestOtherVersion(t *testing.T) {
 func TestHostDoesNotAnswer(t *testing.T) {
 	dir := t.TempDir()
 	lock := newHostLock(dir)
-	if ok, err := lock.try(); !ok {
+	if ok, err := lock.TryLock(); !ok {
 		t.Fatal(err)
 	}
-	defer lock.release()
+	defer lock.Close()
 	refused(t, Options{Dir: dir, StartTimeout: 50 * time.Millisecond}, ErrNoAnswer, dir)
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -172,10 +174,10 @@ func TestHostDoesNotAnswer(t *testing.T) {
 func TestStaleEndpoint(t *testing.T) {
 	dir := t.TempDir()
 	e := newEndpoint(7233, "test")
-	if err := e.write(dir); err != nil {
+	if err := writeJSON(dir, endpointFile, e); err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := readEndpoint(dir); !ok || got != e {
+	if got, ok := Lookup(dir); !ok || got != e {
 		t.Errorf("got %+v, %v", got, ok)
 	}
 	for name, change := range map[string]func(*Endpoint){
@@ -185,10 +187,10 @@ func TestStaleEndpoint(t *testing.T) {
 	} {
 		bad := e
 		change(&bad)
-		if err := bad.write(dir); err != nil {
+		if err := writeJSON(dir, endpointFile, bad); err != nil {
 			t.Fatal(err)
 		}
-		if got, ok := readEndpoint(dir); ok {
+		if got, ok := Lookup(dir); ok {
 			t.Errorf("%s: took %+v", name, got)
 		}
 	}

@@ -13,13 +13,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/server/common/authorization"
 	"go.temporal.io/server/common/config"
 	"go.temporal.io/server/common/log"
 	"go.temporal.io/server/common/metrics"
+	"go.temporal.io/server/common/primitives"
 	"go.temporal.io/server/temporal"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -74,7 +74,7 @@ func startHost(ctx context.Context, dir, token string, opts Options) (*host, err
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(keepPort(dir, h.endpoint.Port()), h.endpoint.write(dir)); err != nil {
+	if err := errors.Join(keepPort(dir, h.endpoint.Port()), writeJSON(dir, endpointFile, h.endpoint)); err != nil {
 		h.stop()
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func startOn(
 	if err != nil {
 		return nil, err
 	}
-	h := &host{dir: dir, log: openLog(dir), endpoint: newEndpoint(p.frontend, opts.Version)}
+	h := &host{dir: dir, log: openLog(dir), endpoint: newEndpoint(p[primitives.FrontendService], opts.Version)}
 	auth := newTokenAuth(token)
 	err = h.start(
 		temporal.WithConfig(serverConfig(sql, p)),
@@ -191,12 +191,11 @@ func awaitReady(ctx context.Context, address, token string) error {
 // addAttributes adds search attributes that are missing because an older version created the
 // database. It waits until the server accepts them, which takes up to two seconds.
 func addAttributes(ctx context.Context, conn *grpc.ClientConn, missing []string) error {
-	attributes := map[string]enumspb.IndexedValueType{}
-	for _, name := range missing {
-		attributes[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
-	}
-	if _, err := operatorservice.NewOperatorServiceClient(conn).AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
-		Namespace: ace.DefaultNamespace, SearchAttributes: attributes}); err != nil {
+	_, err := operatorservice.NewOperatorServiceClient(conn).AddSearchAttributes(ctx,
+		&operatorservice.AddSearchAttributesRequest{
+			Namespace: ace.DefaultNamespace, SearchAttributes: keywords(missing),
+		})
+	if err != nil {
 		return fmt.Errorf("add the search attributes %v: %w", missing, err)
 	}
 	for {
@@ -210,7 +209,6 @@ func addAttributes(ctx context.Context, conn *grpc.ClientConn, missing []string)
 	}
 }
 
-// missingAttributes returns the search attributes that the namespace lacks.
 func missingAttributes(ctx context.Context, c workflowservice.WorkflowServiceClient) ([]string, error) {
 	r, err := c.DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: ace.DefaultNamespace})
 	if err != nil {
@@ -267,7 +265,6 @@ func (l *serverLog) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field)
 	runtime.Goexit()
 }
 
-// fatalText returns the first fatal line, or "".
 func (l *serverLog) fatalText() string {
 	if text := l.fatal.Load(); text != nil {
 		return *text

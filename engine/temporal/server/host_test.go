@@ -24,7 +24,7 @@ func TestHost(t *testing.T) {
 	if n.Role() != Hosting {
 		t.Fatalf("role is %v", n.Role())
 	}
-	e, ok := readEndpoint(dir)
+	e, ok := Lookup(dir)
 	if !ok || e != n.Endpoint() || e.PID != os.Getpid() || e.Version != "1.2.3" || e.Port() == 0 {
 		t.Errorf("endpoint.json has %+v, the node %+v", e, n.Endpoint())
 	}

@@ -1,32 +1,28 @@
-// Package server runs a real Temporal server inside the process, on SQLite in a
-// data directory, and lets any number of processes of one user share it.
+// Package server runs a real Temporal server inside the process, on SQLite in a data directory, and
+// lets any number of processes of one user share it. It owns the directory's server files:
+// host.lock, endpoint.json, format.json, token, port, temporal.db (with its -wal and -shm) and
+// logs/server.log. It may import engine/ace, engine/internal/durable, and the Temporal server and SDK.
 //
-// It owns the data directory's server files: host.lock, endpoint.json, format.json,
-// token, port, temporal.db (with its -wal and -shm) and logs/server.log. It imports
-// engine/ace, engine/internal/durable, the Temporal server and SDK, and nothing else of acescope; cmd and the
-// engine's other packages may import it.
+// Hosting: [Join] takes an exclusive lock on host.lock. The process that gets it hosts, the others
+// attach through endpoint.json. The operating system frees the lock however the process ends; an
+// attached [Node] then takes it and starts a server on the same data and, if possible, the same
+// port. Two servers never work on one database.
 //
-// Hosting: [Join] takes an exclusive lock on host.lock. The process that gets it hosts, the
-// others attach through endpoint.json. The lock belongs to the process, so the
-// operating system frees it however the process ends; an attached [Node] then takes
-// it, starts a server on the same data and, when it can, on the same port. At no
-// time do two servers work on one database.
+// Order and loss: a state change of a workflow is in SQLite's write-ahead log before the server
+// acknowledges it. It survives the end of the process, a kill -9 included; a power cut may lose the
+// last moments and leaves the database consistent. Clients from [Node.ClientOptions] find a new
+// host; calls in flight during a takeover fail or are retried by the SDK.
 //
-// Order and loss: every state change of a workflow is in SQLite's write-ahead log
-// before the server acknowledges it. That survives the end of the process, a kill -9
-// included; after a power cut the last moments before it may be missing, and the
-// database is still consistent. Clients from [Node.ClientOptions] find a new host on
-// their own; calls in flight during a takeover fail or are retried by the SDK.
+// Bounds: waiting for a host is limited by the context and by [Options.StartTimeout], [Node.Close]
+// by its context and [closeTimeout], the log by three files of 10 MB.
 //
-// Bounds: waiting for a host is limited by the context and by [Options.StartTimeout];
-// [Node.Close] by its context and [closeTimeout]; the log by three files of 10 MB.
-//
-// Access: callers need the token, which is in a file that only its user can read. The
-// ports between the server's own services require a certificate that exists only in this
-// process's memory. Everything listens on 127.0.0.1.
+// Access: callers need the token, which is in a file that only its user can read. The ports between
+// the server's own services require a certificate that exists only in this process's memory.
+// Everything listens on 127.0.0.1.
 package server
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -34,6 +30,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // Options are options for [Join]. Dir is required.
@@ -50,7 +48,8 @@ type Options struct {
 	NoTakeover bool
 	// StartTimeout bounds the wait for a server to answer; 0 means 20 seconds.
 	StartTimeout time.Duration
-	// Logger receives messages of the node, such as about a takeover. Nil discards them. The server's own log goes to logs/server.log.
+	// Logger receives messages of the node, such as about a takeover; nil discards them. The
+	// server's own log is logs/server.log.
 	Logger *slog.Logger
 }
 
@@ -61,9 +60,7 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.Version == "" {
-		o.Version = "unknown"
-	}
+	o.Version = cmp.Or(o.Version, "unknown")
 	return o
 }
 
@@ -99,7 +96,7 @@ type Node struct {
 	dir     string
 	token   string
 	opts    Options
-	lock    *hostLock
+	lock    *flock.Flock
 	changes chan struct{}
 	cancel  context.CancelFunc
 	watched chan struct{} // closed when the watcher has ended
@@ -143,17 +140,25 @@ func Join(ctx context.Context, opts Options) (*Node, error) {
 	return n, nil
 }
 
+func (n *Node) tryLock() (bool, error) {
+	ok, err := n.lock.TryLock()
+	if err != nil {
+		return false, dirError(n.dir, err)
+	}
+	return ok, nil
+}
+
 // join takes the lock and hosts, or waits until the host answers.
 func (n *Node) join(ctx context.Context) error {
 	for {
-		ok, err := n.lock.try()
+		ok, err := n.tryLock()
 		if err != nil {
 			return err
 		}
 		if ok {
 			return n.becomeHost(ctx, n.opts)
 		}
-		if e, ok := readEndpoint(n.dir); ok && answers(ctx, e) {
+		if e, ok := Lookup(n.dir); ok && answers(ctx, e) {
 			if e.Format != formatVersion {
 				return failf(ErrVersion, nil,
 					"data directory %s: hosted by acescope %s (process %d) with format %d, this version has format %d; use that version or another --data-dir",
@@ -173,7 +178,7 @@ func (n *Node) join(ctx context.Context) error {
 func (n *Node) becomeHost(ctx context.Context, opts Options) error {
 	h, err := startHost(ctx, n.dir, n.token, opts)
 	if err != nil {
-		n.lock.release()
+		n.lock.Close()
 		return err
 	}
 	n.mu.Lock()
@@ -184,12 +189,17 @@ func (n *Node) becomeHost(ctx context.Context, opts Options) error {
 
 // Role returns the current role.
 func (n *Node) Role() Role {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.host != nil {
+	if n.ownHost() != nil {
 		return Hosting
 	}
 	return Attached
+}
+
+// ownHost returns the server of this process, or nil while attached.
+func (n *Node) ownHost() *host {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.host
 }
 
 // Endpoint returns the last known endpoint, which during a takeover is the former host's.
@@ -208,13 +218,10 @@ func (n *Node) Dir() string { return n.dir }
 
 // currentEndpoint returns the endpoint to connect to, or false if no process hosts.
 func (n *Node) currentEndpoint() (Endpoint, bool) {
-	n.mu.Lock()
-	h := n.host
-	n.mu.Unlock()
-	if h != nil {
+	if h := n.ownHost(); h != nil {
 		return h.endpoint, true
 	}
-	return readEndpoint(n.dir)
+	return Lookup(n.dir)
 }
 
 func (n *Node) notify() {
@@ -249,12 +256,9 @@ func (n *Node) Close(ctx context.Context) error {
 func (n *Node) leave() {
 	defer close(n.stopped)
 	<-n.watched
-	n.mu.Lock()
-	h := n.host
-	n.mu.Unlock()
-	if h != nil {
+	if h := n.ownHost(); h != nil {
 		h.stop()
-		n.lock.release()
+		n.lock.Close()
 	}
 }
 
@@ -279,7 +283,7 @@ func (n *Node) watch(ctx context.Context) {
 
 // takeOver hosts if the lock is free.
 func (n *Node) takeOver(ctx context.Context) error {
-	ok, err := n.lock.try()
+	ok, err := n.tryLock()
 	if err != nil || !ok {
 		return err
 	}
@@ -295,7 +299,6 @@ func (n *Node) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// follow updates the endpoint from endpoint.json.
 func (n *Node) follow() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -306,7 +309,7 @@ func (n *Node) follow() {
 	if err != nil || n.read != nil && os.SameFile(info, n.read) && info.ModTime().Equal(n.read.ModTime()) {
 		return
 	}
-	e, ok := readEndpoint(n.dir)
+	e, ok := Lookup(n.dir)
 	if !ok {
 		return
 	}
@@ -317,7 +320,6 @@ func (n *Node) follow() {
 	}
 }
 
-// answers reports whether something listens at the endpoint.
 func answers(ctx context.Context, e Endpoint) bool {
 	d := net.Dialer{Timeout: time.Second}
 	conn, err := d.DialContext(ctx, "tcp", e.Address)
@@ -328,7 +330,6 @@ func answers(ctx context.Context, e Endpoint) bool {
 	return true
 }
 
-// pause waits for d, or returns the context's error.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

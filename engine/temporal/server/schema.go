@@ -81,10 +81,7 @@ func createTables(cfg *config.SQL) error {
 }
 
 func createNamespace(cfg *config.SQL) error {
-	attributes := map[string]enumspb.IndexedValueType{}
-	for _, name := range ace.SearchAttributes() {
-		attributes[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
-	}
+	attributes := keywords(ace.SearchAttributes())
 	namespace, err := sqliteschema.NewNamespaceConfig(clusterName, ace.DefaultNamespace, false, attributes)
 	if err != nil {
 		return err
@@ -92,6 +89,14 @@ func createNamespace(cfg *config.SQL) error {
 	namespace.Detail.Info.Description = "acescope: runs of agent-learning loops"
 	namespace.Detail.Config.Retention = durationpb.New(retention)
 	return sqliteschema.CreateNamespaces(cfg, namespace)
+}
+
+func keywords(names []string) map[string]enumspb.IndexedValueType {
+	types := map[string]enumspb.IndexedValueType{}
+	for _, name := range names {
+		types[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+	}
+	return types
 }
 
 // databaseFaults describes result codes of SQLite, https://www.sqlite.org/rescode.html.
@@ -126,7 +131,6 @@ var usedIndexes = map[string]bool{
 	"by_keyword_06": true, "by_keyword_07": true, "by_keyword_08": true, "by_keyword_09": true,
 }
 
-// dropUnusedIndexes removes the other indexes from a new database.
 func dropUnusedIndexes(tx *sql.Tx) error {
 	names, err := unusedIndexes(tx)
 	if err != nil {

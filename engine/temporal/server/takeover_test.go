@@ -109,7 +109,7 @@ func TestJoinAtOnce(t *testing.T) {
 	for _, n := range nodes {
 		leave(t, n)
 	}
-	if _, ok := readEndpoint(dir); ok {
+	if _, ok := Lookup(dir); ok {
 		t.Error("the endpoint file was not removed")
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
 	"acescope/engine/temporal/fork"
+	"acescope/sources/cluster"
 	"acescope/sources/sessions"
 	"acescope/views/console"
 )
@@ -63,7 +64,7 @@ func (l *Link) PrepareFork(
 	if err != nil {
 		return console.Prepared{}, err
 	}
-	events, err := runs.HistoryOf(ctx, e.Client, of.WorkflowID, of.RunID)
+	events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), of.WorkflowID, of.RunID)
 	if err != nil {
 		return console.Prepared{}, err
 	}
@@ -87,7 +88,7 @@ func (l *Link) PrepareReset(
 	if err != nil {
 		return console.Prepared{}, err
 	}
-	events, err := runs.HistoryOf(ctx, e.Client, of.WorkflowID, of.RunID)
+	events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), of.WorkflowID, of.RunID)
 	if err != nil {
 		return console.Prepared{}, err
 	}

@@ -23,7 +23,7 @@ import (
 	"acescope/sources"
 	"acescope/sources/cluster"
 	"acescope/sources/detail"
-	"acescope/sources/filed"
+	"acescope/sources/offline"
 	"acescope/tui"
 	"acescope/views/console"
 )
@@ -106,7 +106,7 @@ type fileConsole struct {
 	app    *cli.App
 	path   string // as given
 	files  []string
-	set    *filed.Files
+	set    *offline.Files
 	feeds  *sources.Feeds
 	frames *tui.Frames
 	books  *playbook.Store // in a directory that is removed at the end
@@ -121,7 +121,7 @@ func openFiles(a *cli.App, ctx context.Context, path string, files []string) err
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP) // so that the directory is removed when the terminal is closed
 	defer stop()
 	c := &fileConsole{
-		app: a, path: path, files: files, set: filed.New(), feeds: sources.NewFeeds(), frames: &tui.Frames{},
+		app: a, path: path, files: files, set: offline.New(), feeds: sources.NewFeeds(), frames: &tui.Frames{},
 	}
 	c.feeds.Link.SetConnection(cluster.Connection{
 		State: cluster.ConnReady, Mode: cluster.ModeFile, Address: inputName(path), Since: time.Now(),
@@ -271,7 +271,7 @@ const maxFileRows = 10
 
 // report reports each problem. Problems that are not minor are counted and, up to maxFileRows, shown on the health
 // screen.
-func (c *fileConsole) report(problems []filed.Problem, more int) (bad int) {
+func (c *fileConsole) report(problems []offline.Problem, more int) (bad int) {
 	for _, p := range problems {
 		if !p.Minor {
 			if bad++; bad <= maxFileRows {
@@ -287,10 +287,10 @@ func (c *fileConsole) report(problems []filed.Problem, more int) (bad int) {
 }
 
 // inputs returns the files to read.
-func (c *fileConsole) inputs() []filed.Source {
-	list := make([]filed.Source, len(c.files))
+func (c *fileConsole) inputs() []offline.Source {
+	list := make([]offline.Source, len(c.files))
 	for i, path := range c.files {
-		list[i] = filed.Source{Name: path, Open: func() (io.ReadCloser, error) {
+		list[i] = offline.Source{Name: path, Open: func() (io.ReadCloser, error) {
 			if path == "-" {
 				return io.NopCloser(os.Stdin), nil
 			}

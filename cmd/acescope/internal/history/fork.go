@@ -18,6 +18,7 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/temporal/fork"
+	"acescope/sources/cluster"
 	"acescope/views/console"
 )
 
@@ -207,7 +208,7 @@ func readOriginal(a *cli.App, ctx context.Context, e *engine.Engine, name string
 		}
 		exec := run.GetWorkflowExecutionInfo().GetExecution()
 		workflowID, runID = exec.GetWorkflowId(), exec.GetRunId()
-		events, err = runs.HistoryOf(ctx, e.Client, workflowID, runID)
+		events, err = cluster.ReadHistory(ctx, e.Client, e.Namespace(), workflowID, runID)
 	}
 	if err != nil {
 		return nil, err

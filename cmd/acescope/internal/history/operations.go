@@ -85,7 +85,7 @@ func putOperations(a *cli.App, h cli.RunHistory, start time.Time) error {
 	if h.Chain != nil && !a.JSON {
 		out.Printf("%s: %s", h.Chain, runID)
 	}
-	for _, e := range operation.Project(h.Events, nil) {
+	for _, e := range operation.Project(h.Events) {
 		details := ""
 		if !a.JSON { // values can be large
 			details = text.Fit(cli.SafeText(operationText(e)), operationWidth, "~")

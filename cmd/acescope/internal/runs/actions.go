@@ -8,13 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/client"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/temporal/fork"
+	"acescope/sources/cluster"
 	"acescope/sources/runs"
 	"acescope/views/console"
 )
@@ -153,7 +152,7 @@ func ResetCommand(a *cli.App) *cobra.Command {
 	return actionCommand(a, cmd, &action{
 		ActionLine: ActionLine{Type: "reset"}, closed: true, reason: true, confirm: (*cli.App).Confirm,
 		prepare: func(ctx context.Context, e *engine.Engine, l *ActionLine) (console.Prepared, error) {
-			events, err := HistoryOf(ctx, e.Client, l.WorkflowID, l.RunID)
+			events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), l.WorkflowID, l.RunID)
 			if err != nil {
 				return console.Prepared{}, err
 			}
@@ -291,19 +290,4 @@ func preparedCancel(e *engine.Engine, of console.Target) console.Prepared {
 	return prepared("Cancel", of, nil, message, func(ctx context.Context) (string, error) {
 		return "", e.Cancel(ctx, of.WorkflowID, of.RunID)
 	})
-}
-
-// HistoryOf reads the history of a run as it is now.
-func HistoryOf(ctx context.Context, c client.Client, workflowID, runID string) ([]*historypb.HistoryEvent, error) {
-	var events []*historypb.HistoryEvent
-	all := enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
-	iter := c.GetWorkflowHistory(ctx, workflowID, runID, false, all)
-	for iter.HasNext() {
-		e, err := iter.Next()
-		if err != nil {
-			return nil, err
-		}
-		events = append(events, e)
-	}
-	return events, nil
 }

@@ -88,7 +88,7 @@ func replayed(t *testing.T, h *historypb.History) []string {
 }
 
 func started(h *historypb.History) (ids []string) {
-	for _, e := range operation.Project(h.Events, nil) {
+	for _, e := range operation.Project(h.Events) {
 		if e.Type == operation.OperationStarted {
 			ids = append(ids, e.OperationID)
 		}
@@ -120,7 +120,7 @@ func TestS2_17(t *testing.T) {
 
 // TestEvents checks the projection of a recorded history: S2.3 and S2.4.
 func TestEvents(t *testing.T) {
-	events := operation.Project(recorded(t, "review").Events, nil)
+	events := operation.Project(recorded(t, "review").Events)
 	kinds := map[operation.EventType]int{}
 	variables := map[string]string{}
 	for _, e := range events {
@@ -155,11 +155,11 @@ func TestEvents(t *testing.T) {
 	if variables["wrong"] != "1" || !strings.Contains(variables["draft"], "Yes.") || variables["receipt"] == "" {
 		t.Errorf("%v", variables)
 	}
-	last := operation.Project(recorded(t, "review-failed").Events, nil)
+	last := operation.Project(recorded(t, "review-failed").Events)
 	if f := last[len(last)-1]; f.Type != operation.OperationFailed || f.Error.Type != operation.TypeAgent || f.Error.Message == "" || f.Attempt != 1 {
 		t.Errorf("%+v", f)
 	}
-	guarded := operation.Project(recorded(t, "refund-guarded").Events, nil)
+	guarded := operation.Project(recorded(t, "refund-guarded").Events)
 	if v := guarded[0]; v.Type != operation.VersionDecision || v.ChangeID != "fraud-check" || *v.Version != 1 || *v.MinVersion != -1 || *v.MaxVersion != 1 {
 		t.Errorf("%+v", v)
 	}
@@ -173,9 +173,9 @@ func TestEvents(t *testing.T) {
 // as for an open run.
 func TestPartialHistory(t *testing.T) {
 	h := recorded(t, "review").Events
-	whole := operation.Project(h, nil)
+	whole := operation.Project(h)
 	for n := range h {
-		if part := operation.Project(h[:n], nil); !reflect.DeepEqual(part, whole[:len(part):len(part)]) && len(part) > 0 {
+		if part := operation.Project(h[:n]); !reflect.DeepEqual(part, whole[:len(part):len(part)]) && len(part) > 0 {
 			t.Fatalf("after %d events: %+v", n, part)
 		}
 	}
@@ -278,9 +278,9 @@ func TestS2_15(t *testing.T) {
 		low, high workflow.Version
 		want      workflow.Version
 	}{
-		{"refund-first", operation.Original, 1, operation.Original},
-		{"refund-first", operation.Original, 7, operation.Original},
-		{"refund-guarded", operation.Original, 1, 1},
+		{"refund-first", workflow.DefaultVersion, 1, workflow.DefaultVersion},
+		{"refund-first", workflow.DefaultVersion, 7, workflow.DefaultVersion},
+		{"refund-guarded", workflow.DefaultVersion, 1, 1},
 		{"refund-guarded", 1, 7, 1},
 	} {
 		var got []workflow.Version

@@ -22,7 +22,7 @@ func RefundFirst(ctx workflow.Context, order string) error {
 // come here for the first time. Runs that were under way continue as they began.
 func RefundGuarded(ctx workflow.Context, order string) error {
 	r := operation.New(ctx)
-	if r.Version(ctx, "fraud-check", operation.Original, 1) >= 1 {
+	if r.Version(ctx, "fraud-check", workflow.DefaultVersion, 1) >= 1 {
 		if err := r.Do(ctx, step("look for fraud", order), nil); err != nil {
 			return err
 		}

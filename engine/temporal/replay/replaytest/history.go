@@ -75,20 +75,23 @@ func (h *History) Add(e *historypb.HistoryEvent) int64 {
 }
 
 // Append adds an event with the attributes, which determine its type, and returns its ID.
-func (h *History) Append(attributes proto.Message) int64 {
+func (h *History) Append(attributes proto.Message) int64 { return h.Add(EventOf(attributes)) }
+
+// EventOf returns an event with the attributes, which determine its type.
+func EventOf(attributes proto.Message) *historypb.HistoryEvent {
 	e := &historypb.HistoryEvent{}
-	name := attributes.ProtoReflect().Descriptor().Name()
+	m := attributes.ProtoReflect()
 	fields := e.ProtoReflect().Descriptor().Oneofs().ByName("attributes").Fields()
 	for i := range fields.Len() {
 		f := fields.Get(i)
-		if f.Message().Name() != name {
+		if f.Message().FullName() != m.Descriptor().FullName() {
 			continue
 		}
-		e.ProtoReflect().Set(f, protoreflect.ValueOfMessage(attributes.ProtoReflect()))
-		eventType := strings.TrimSuffix(strings.ToUpper(string(f.Name())), "_EVENT_ATTRIBUTES")
-		e.EventType, _ = enumspb.EventTypeFromString("EVENT_TYPE_" + eventType)
+		e.ProtoReflect().Set(f, protoreflect.ValueOfMessage(m))
+		name := strings.ToUpper(strings.TrimSuffix(string(f.Name()), "_event_attributes"))
+		e.EventType = enumspb.EventType(enumspb.EventType_value["EVENT_TYPE_"+name])
 	}
-	return h.Add(e)
+	return e
 }
 
 // Task adds a completed workflow task and returns the ID of its last event.

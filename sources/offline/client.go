@@ -1,4 +1,4 @@
-package filed
+package offline
 
 import (
 	"context"
@@ -52,7 +52,6 @@ func (f *Files) intercept(ctx context.Context, method string, q, reply any, _ *g
 	return serviceerror.ToStatus(err).Err()
 }
 
-// answer fills in the reply of a call that reads.
 func (f *Files) answer(ctx context.Context, method string, q, reply any) error {
 	switch q := q.(type) {
 	case *workflowservice.ListWorkflowExecutionsRequest:
@@ -161,7 +160,6 @@ func (f *Files) countRuns(ctx context.Context, q *workflowservice.CountWorkflowE
 	return nil
 }
 
-// findExecution returns the run that a call names.
 func (f *Files) findExecution(ctx context.Context, e *commonpb.WorkflowExecution) (*run, error) {
 	r, err := f.find(ctx, e.GetWorkflowId(), e.GetRunId())
 	if err == nil && r == nil {

@@ -1,4 +1,4 @@
-package filed_test
+package offline_test
 
 import (
 	"fmt"
@@ -8,12 +8,12 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/learning/playbook"
-	"acescope/sources/filed"
 	"acescope/sources/historytest"
+	"acescope/sources/offline"
 )
 
 // task returns the history of a task that merged operations as version seq of a branch.
-func task(t *testing.T, book *playbook.Playbook, name string, seq int, ops ...ace.Operation) (filed.Source, *playbook.Playbook) {
+func task(t *testing.T, book *playbook.Playbook, name string, seq int, ops ...ace.Operation) (offline.Source, *playbook.Playbook) {
 	t.Helper()
 	after, done := playbook.Apply(book, ops)
 	b := historytest.New(ace.TaskWorkflow, ace.TaskInput{TaskID: name, Prompt: "why", Branch: "line"})
@@ -39,14 +39,14 @@ func TestBooks(t *testing.T) {
 	none, _ := task(t, v2, "none", 2)
 	three, v3 := task(t, v2, "three", 3, ace.Operation{Type: ace.OpTag, BulletID: v1.Bullets[0].ID, Metadata: map[string]int{"helpful": 1}})
 	for name, c := range map[string]struct {
-		files    []filed.Source
+		files    []offline.Source
 		versions int
 		head     string
 		short    string
 	}{
-		"all":            {[]filed.Source{three, none, two, one}, 3, v3.Hash(), ""},
-		"one is missing": {[]filed.Source{one, three}, 1, v1.Hash(), "rebuilt up to version 1: the files lack the history of the task that made version 2"},
-		"no begin":       {[]filed.Source{two, three}, 0, "", "cannot be rebuilt: the files lack the history of the task that made version 1"},
+		"all":            {[]offline.Source{three, none, two, one}, 3, v3.Hash(), ""},
+		"one is missing": {[]offline.Source{one, three}, 1, v1.Hash(), "rebuilt up to version 1: the files lack the history of the task that made version 2"},
+		"no begin":       {[]offline.Source{two, three}, 0, "", "cannot be rebuilt: the files lack the history of the task that made version 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, _ := load(t, c.files...)

@@ -1,4 +1,4 @@
-// Package filed serves histories from files as a Temporal server serves those of its runs, so
+// Package offline serves histories from files as a Temporal server serves those of its runs, so
 // that every reader of a server also reads files. It may import engine/ace, history,
 // historyfile and playbook, and of the server only its query language.
 //
@@ -10,7 +10,7 @@
 // held; files beyond that are not read, and a [Problem] says so. Loss: of two histories of one
 // run the longer is kept; unreadable data is a Problem. Search attributes and memo come from
 // the history; pending activities are those without an end in it.
-package filed
+package offline
 
 import (
 	"cmp"
@@ -22,11 +22,11 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"golang.org/x/sync/errgroup"
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/historyfile"
@@ -124,36 +124,32 @@ func (f *Files) SourceOf(runID string) (source string, alone bool) {
 // calls that wait for a missing run then fail.
 func (f *Files) Load(ctx context.Context, files []Source, progress func(done, total int)) error {
 	defer f.finish()
-	var wg sync.WaitGroup
+	var reading errgroup.Group
+	reading.SetLimit(runtime.GOMAXPROCS(0))
 	var mu sync.Mutex
-	var next atomic.Int64
 	done := 0
-	for range min(runtime.GOMAXPROCS(0), len(files)) {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= len(files) {
-					return
-				}
-				f.read(ctx, files[i])
-				mu.Lock()
-				done++
-				if progress != nil {
-					progress(done, len(files))
-				}
-				mu.Unlock()
+	for _, file := range files {
+		reading.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
+			f.read(ctx, file)
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			if progress != nil {
+				progress(done, len(files))
+			}
+			return nil
 		})
 	}
-	wg.Wait()
-	if err := ctx.Err(); err != nil && done < len(files) {
+	err := reading.Wait()
+	if err != nil {
 		f.problem(fmt.Sprintf("%d of %d files", len(files)-done, len(files)), "not read: canceled")
-		return err
 	}
-	return nil
+	return err
 }
 
-// read adds the histories of one file.
 func (f *Files) read(ctx context.Context, s Source) {
 	if _, events := f.Size(); events >= MaxEvents {
 		f.problem(s.Name, "not read: the limit of %d events is reached; open fewer files", MaxEvents)
@@ -212,7 +208,6 @@ func (f *Files) report(p Problem) {
 func (f *Files) add(r *run) (other string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	same := f.named[r.workflowID()]
 	if old := f.runs[r.runID()]; old != nil {
 		if len(old.events) >= len(r.events) {
 			return old.source
@@ -221,9 +216,8 @@ func (f *Files) add(r *run) (other string) {
 		f.events -= len(old.events)
 		isOld := func(r *run) bool { return r == old }
 		f.named[old.workflowID()] = slices.DeleteFunc(f.named[old.workflowID()], isOld)
-		same = f.named[r.workflowID()]
 	}
-	same = append(same, r)
+	same := append(f.named[r.workflowID()], r)
 	slices.SortStableFunc(same, func(a, b *run) int { return a.start().Compare(b.start()) })
 	f.named[r.workflowID()] = same
 	f.runs[r.runID()] = r
@@ -314,7 +308,6 @@ func (f *Files) find(ctx context.Context, workflowID, runID string) (*run, error
 	return r, nil
 }
 
-// attributes returns the types of all known search attributes.
 func (f *Files) attributes() map[string]enumspb.IndexedValueType {
 	f.mu.Lock()
 	defer f.mu.Unlock()

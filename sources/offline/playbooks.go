@@ -1,4 +1,4 @@
-package filed
+package offline
 
 import (
 	"cmp"
@@ -42,7 +42,6 @@ func (f *Files) Playbooks(ctx context.Context, store *playbook.Store) (incomplet
 	return incomplete, nil
 }
 
-// merges returns the merges of all tasks by branch.
 func (f *Files) merges() map[string][]merge {
 	f.mu.Lock()
 	runs := slices.Collect(maps.Values(f.runs))
@@ -91,27 +90,26 @@ func mergeOf(r *run) merge {
 func rebuild(ctx context.Context, store *playbook.Store, name string, list []merge) (why string, err error) {
 	book := &playbook.Playbook{}
 	head := book.Hash()
-	if first := list[0]; first.seq != 1 || first.state.PlaybookBefore != head {
+	if mergeInto(list, 1, head) == nil {
 		return fmt.Sprintf("cannot be rebuilt: the files lack the history of the task that made version 1;"+
-			" the first version in the files is %d", first.seq), nil
+			" the first version in the files is %d", list[0].seq), nil
 	}
 	if _, err := store.Start(ctx, name, ""); err != nil {
 		return "", err
 	}
-	last := 0
-	for len(list) > 0 {
-		m, rest := next(list, last, head)
-		if list = rest; m == nil {
-			continue
+	for seq := 1; ; seq++ {
+		m := mergeInto(list, seq, head)
+		if m == nil && list[len(list)-1].seq < seq {
+			return "", nil
 		}
-		if m.seq != last+1 || m.state.PlaybookBefore != head {
+		if m == nil {
 			return fmt.Sprintf("rebuilt up to version %d: the files lack the history of the task that made version %d",
-				last, last+1), nil
+				seq-1, seq), nil
 		}
 		after, _ := playbook.Apply(book, m.operations)
 		if after.Hash() != m.state.PlaybookAfter {
 			return fmt.Sprintf("rebuilt up to version %d: the operations of version %d do not give the recorded playbook",
-				last, m.seq), nil
+				seq-1, seq), nil
 		}
 		_, err := store.Merge(ctx, playbook.MergeRequest{
 			Branch: name, DeltaID: m.run.runID(), Operations: m.operations, At: m.at,
@@ -120,27 +118,18 @@ func rebuild(ctx context.Context, store *playbook.Store, name string, list []mer
 		if err != nil {
 			return "", err
 		}
-		book, head, last = after, m.state.PlaybookAfter, m.seq
+		book, head = after, m.state.PlaybookAfter
 	}
-	return "", nil
 }
 
-// next removes the tasks of the lowest version from the list and returns the one that made
-// it, or nil if that version exists already: a task that had nothing to merge records the
-// version that it found.
-func next(list []merge, last int, head string) (m *merge, rest []merge) {
-	n := 1
-	for n < len(list) && list[n].seq == list[0].seq {
-		n++
-	}
-	if list[0].seq <= last {
-		return nil, list[n:]
-	}
-	m = &list[0]
-	for i := range list[:n] {
-		if list[i].state.PlaybookBefore == head && len(list[i].operations) > 0 {
-			m = &list[i]
+// mergeInto returns the merge that made a version from the previous playbook, or nil. A task that
+// had nothing to merge records the version that it found.
+func mergeInto(list []merge, seq int, head string) (found *merge) {
+	for i := range list {
+		m := &list[i]
+		if m.seq == seq && m.state.PlaybookBefore == head && (found == nil || len(m.operations) > 0) {
+			found = m
 		}
 	}
-	return m, list[n:]
+	return found
 }

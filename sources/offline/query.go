@@ -1,4 +1,4 @@
-package filed
+package offline
 
 import (
 	"cmp"
@@ -35,10 +35,8 @@ func truthOf(b bool) truth {
 	return isFalse
 }
 
-// condition tests a run; nil is no condition.
 type condition func(*run) truth
 
-// runQuery is a parsed visibility query.
 type runQuery struct {
 	condition condition
 	groupBy   string // "" for none
@@ -67,7 +65,6 @@ func parse(text string, types map[string]enumspb.IndexedValueType) (runQuery, er
 	return parsed, nil
 }
 
-// converter makes conditions of the parts of a query.
 type converter struct{}
 
 var _ query.StoreQueryConverter[condition] = converter{}

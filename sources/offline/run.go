@@ -1,4 +1,4 @@
-package filed
+package offline
 
 import (
 	"cmp"
@@ -39,7 +39,6 @@ func (r *run) name() string       { return r.workflowID() + " " + r.runID() }
 func (r *run) start() time.Time   { return r.info.GetStartTime().AsTime() }
 func (r *run) open() bool         { return r.info.GetCloseTime() == nil }
 
-// closed returns when the run ended; the Unix epoch if it is open.
 func (r *run) closed() time.Time { return r.info.GetCloseTime().AsTime() }
 
 // newRun describes the run of a history. number is the position of the history in its file,
@@ -52,13 +51,13 @@ func newRun(h historyfile.History, source string, number int, broken string) *ru
 	info := &workflowpb.WorkflowExecutionInfo{
 		Execution: &commonpb.WorkflowExecution{
 			WorkflowId: cmp.Or(workflowIDOf(started), fallbackID),
-			RunId:      cmp.Or(runIDOf(h.Events), fallbackID),
+			RunId:      cmp.Or(history.OriginOf(h.Events).RunID, fallbackID),
 		},
 		Type:             started.GetWorkflowType(),
 		TaskQueue:        started.GetTaskQueue().GetName(),
 		StartTime:        first.GetEventTime(),
 		ExecutionTime:    first.GetEventTime(),
-		Status:           closeStatus[last.GetEventType()],
+		Status:           enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING,
 		HistoryLength:    int64(len(h.Events)),
 		FirstRunId:       started.GetFirstExecutionRunId(),
 		ParentExecution:  started.GetParentWorkflowExecution(),
@@ -70,9 +69,8 @@ func newRun(h historyfile.History, source string, number int, broken string) *ru
 	if wait := started.GetFirstWorkflowTaskBackoff().AsDuration(); wait > 0 {
 		info.ExecutionTime = timestamppb.New(first.GetEventTime().AsTime().Add(wait))
 	}
-	if info.Status == enumspb.WORKFLOW_EXECUTION_STATUS_UNSPECIFIED {
-		info.Status = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
-	} else {
+	if status, closed := history.CloseStatus(last.GetEventType()); closed {
+		info.Status = status
 		info.CloseTime = last.GetEventTime()
 		info.ExecutionDuration = durationpb.New(r.closed().Sub(info.GetExecutionTime().AsTime()))
 		r.broken = ""
@@ -96,38 +94,16 @@ func newRun(h historyfile.History, source string, number int, broken string) *ru
 	return r
 }
 
-var closeStatus = map[enumspb.EventType]enumspb.WorkflowExecutionStatus{
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:           enumspb.WORKFLOW_EXECUTION_STATUS_FAILED,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT,
-	enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW,
-}
-
 // workflowIDOf returns the workflow's ID, or "". Old servers do not record it; the ID of a task
 // then follows from its input.
 func workflowIDOf(started *historypb.WorkflowExecutionStartedEventAttributes) string {
-	payloads := started.GetInput().GetPayloads()
-	if started.GetWorkflowId() != "" || started.GetWorkflowType().GetName() != ace.TaskWorkflow || len(payloads) == 0 {
+	if started.GetWorkflowId() != "" || started.GetWorkflowType().GetName() != ace.TaskWorkflow {
 		return started.GetWorkflowId()
 	}
-	if fact, err := ace.StartedFrom(history.PayloadJSON(payloads[0])); err == nil && fact.Input.TaskID != "" {
+	if fact, err := ace.StartedFrom(history.JSON(started.GetInput())); err == nil && fact.Input.TaskID != "" {
 		return ace.WorkflowID(fact.Input.TaskID)
 	}
 	return ""
-}
-
-// runIDOf returns the run's ID, or "". After a reset it is the ID that the reset assigned.
-func runIDOf(events []*historypb.HistoryEvent) string {
-	id := events[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
-	for _, e := range events {
-		a := e.GetWorkflowTaskFailedEventAttributes()
-		if a.GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW && a.GetNewRunId() != "" {
-			id = a.GetNewRunId()
-		}
-	}
-	return id
 }
 
 // mergeFields overwrites fields; null removes a field.
@@ -158,18 +134,13 @@ func trackPending(pending map[int64]*workflowpb.PendingActivityInfo, e *historyp
 			p.Attempt, p.LastFailure = a.GetAttempt(), a.GetLastFailure()
 			p.LastWorkerIdentity = a.GetIdentity()
 		}
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		delete(pending, e.GetActivityTaskCompletedEventAttributes().GetScheduledEventId())
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
-		delete(pending, e.GetActivityTaskFailedEventAttributes().GetScheduledEventId())
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
-		delete(pending, e.GetActivityTaskTimedOutEventAttributes().GetScheduledEventId())
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
-		delete(pending, e.GetActivityTaskCanceledEventAttributes().GetScheduledEventId())
+	default:
+		if end, ok := history.EndingOf(e); ok {
+			delete(pending, end.Started)
+		}
 	}
 }
 
-// index sets the values that queries use.
 func (r *run) index() {
 	i := r.info
 	r.types = map[string]enumspb.IndexedValueType{}

@@ -1,4 +1,4 @@
-package filed_test
+package offline_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package filed_test
+package offline_test
 
 import (
 	"acescope/sources/cluster"
@@ -25,7 +25,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/temporal/historyfile"
 	"acescope/sources"
-	"acescope/sources/filed"
+	"acescope/sources/offline"
 )
 
 // recorded returns the text of a recorded history.
@@ -56,14 +56,14 @@ func text(t testing.TB, events []*historypb.HistoryEvent) []byte {
 	return b.Bytes()
 }
 
-func source(name string, data []byte) filed.Source {
-	return filed.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
+func source(name string, data []byte) offline.Source {
+	return offline.Source{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }}
 }
 
 // load reads the files and returns a client for them.
-func load(t testing.TB, files ...filed.Source) (*filed.Files, client.Client) {
+func load(t testing.TB, files ...offline.Source) (*offline.Files, client.Client) {
 	t.Helper()
-	f := filed.New()
+	f := offline.New()
 	if err := f.Load(t.Context(), files, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -76,8 +76,8 @@ func load(t testing.TB, files ...filed.Source) (*filed.Files, client.Client) {
 }
 
 // all returns the recorded histories, one of them truncated.
-func all(t testing.TB) []filed.Source {
-	var files []filed.Source
+func all(t testing.TB) []offline.Source {
+	var files []offline.Source
 	for _, name := range []string{"right", "wrong", "failed", "cancelled", "retried", "experiment", "fork"} {
 		files = append(files, source(name+".json", recorded(t, name)))
 	}
@@ -270,27 +270,27 @@ func TestOddFiles(t *testing.T) {
 	z.Close()
 	web := right[bytes.IndexByte(right, '[') : bytes.LastIndexByte(right, ']')+1]
 	half := eventsOf(t, right)[:20]
-	gone := filed.Source{Name: "gone.json", Open: func() (io.ReadCloser, error) { return nil, os.ErrPermission }}
+	gone := offline.Source{Name: "gone.json", Open: func() (io.ReadCloser, error) { return nil, os.ErrPermission }}
 	old := eventsOf(t, wrong)
 	old[0].GetWorkflowExecutionStartedEventAttributes().WorkflowId = ""
 	old[0].GetWorkflowExecutionStartedEventAttributes().OriginalExecutionRunId = ""
 	for name, c := range map[string]struct {
-		files    []filed.Source
+		files    []offline.Source
 		want     string // workflow ids
 		events   int
 		problems []string
 	}{
-		"gzip":             {[]filed.Source{source("a.gz", packed.Bytes())}, "right", 38, nil},
-		"web ui":           {[]filed.Source{source("a.json", web)}, "right", 38, nil},
-		"several":          {[]filed.Source{source("a.json", slices.Concat(right, wrong))}, "wrong right", 76, nil},
-		"empty":            {[]filed.Source{source("a.json", nil)}, "", 0, []string{"a.json: byte 0: no history found"}},
-		"garbage":          {[]filed.Source{source("a.json", []byte("hello")), source("b.json", right)}, "right", 38, []string{"a.json: byte 0: a history begins with"}},
-		"unreadable":       {[]filed.Source{gone}, "", 0, []string{"gone.json: permission denied"}},
-		"no events":        {[]filed.Source{source("a.json", []byte(`{"events":[]}`))}, "", 0, []string{"history 1 has no events"}},
-		"twice":            {[]filed.Source{source("a.json", right), source("b.gz", packed.Bytes())}, "right", 38, []string{"also in a.json"}},
-		"twice, a half":    {[]filed.Source{source("a.json", text(t, half)), source("b.json", right)}, "right", 38, []string{"also in a.json; using the longer"}},
-		"a half, twice":    {[]filed.Source{source("b.json", right), source("a.json", text(t, half))}, "right", 38, []string{"also in b.json; using the longer"}},
-		"of an old server": {[]filed.Source{source("dir/o.json", text(t, old))}, "wrong", 38, nil},
+		"gzip":             {[]offline.Source{source("a.gz", packed.Bytes())}, "right", 38, nil},
+		"web ui":           {[]offline.Source{source("a.json", web)}, "right", 38, nil},
+		"several":          {[]offline.Source{source("a.json", slices.Concat(right, wrong))}, "wrong right", 76, nil},
+		"empty":            {[]offline.Source{source("a.json", nil)}, "", 0, []string{"a.json: byte 0: no history found"}},
+		"garbage":          {[]offline.Source{source("a.json", []byte("hello")), source("b.json", right)}, "right", 38, []string{"a.json: byte 0: a history begins with"}},
+		"unreadable":       {[]offline.Source{gone}, "", 0, []string{"gone.json: permission denied"}},
+		"no events":        {[]offline.Source{source("a.json", []byte(`{"events":[]}`))}, "", 0, []string{"history 1 has no events"}},
+		"twice":            {[]offline.Source{source("a.json", right), source("b.gz", packed.Bytes())}, "right", 38, []string{"also in a.json"}},
+		"twice, a half":    {[]offline.Source{source("a.json", text(t, half)), source("b.json", right)}, "right", 38, []string{"also in a.json; using the longer"}},
+		"a half, twice":    {[]offline.Source{source("b.json", right), source("a.json", text(t, half))}, "right", 38, []string{"also in b.json; using the longer"}},
+		"of an old server": {[]offline.Source{source("dir/o.json", text(t, old))}, "wrong", 38, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, cl := loadInOrder(t, c.files...)
@@ -311,10 +311,10 @@ func TestOddFiles(t *testing.T) {
 }
 
 // loadInOrder is load for files whose order matters.
-func loadInOrder(t *testing.T, files ...filed.Source) (*filed.Files, client.Client) {
-	f := filed.New()
+func loadInOrder(t *testing.T, files ...offline.Source) (*offline.Files, client.Client) {
+	f := offline.New()
 	for _, file := range files {
-		if err := f.Load(t.Context(), []filed.Source{file}, nil); err != nil {
+		if err := f.Load(t.Context(), []offline.Source{file}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -374,7 +374,7 @@ func TestRefusesChanges(t *testing.T) {
 
 // TestWaits checks that calls wait while files are read, and stop when their context ends.
 func TestWaits(t *testing.T) {
-	f := filed.New()
+	f := offline.New()
 	c, err := f.Client()
 	if err != nil {
 		t.Fatal(err)
@@ -390,7 +390,7 @@ func TestWaits(t *testing.T) {
 		_, err := c.DescribeWorkflowExecution(t.Context(), "ace/right", "")
 		found <- err
 	}()
-	if err := f.Load(t.Context(), []filed.Source{source("right.json", recorded(t, "right"))}, nil); err != nil {
+	if err := f.Load(t.Context(), []offline.Source{source("right.json", recorded(t, "right"))}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-found; err != nil {

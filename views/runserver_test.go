@@ -1,9 +1,4 @@
-// Package runstest simulates a server with any number of closed task runs, for benchmarks of
-// the list. It imports engine/ace and historytest only.
-//
-// Order: that of a server, the newest first, page by page. Bounds: a run is made on request and
-// not kept, so it does not count as memory of the process. A run depends only on its number.
-package runstest
+package views_test
 
 import (
 	"context"
@@ -12,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -31,40 +25,33 @@ import (
 	"acescope/sources/historytest"
 )
 
-// Newest is when the newest run closed; each older one closed a second earlier.
-var Newest = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+// newestClose is when the newest run of a [runServer] closed; each older one closed a second
+// earlier.
+var newestClose = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// WorkflowID returns the workflow ID of the n-th run; 0 is the newest.
-func WorkflowID(n int) string { return ace.WorkflowID(taskID(n)) }
+// servedRunID returns the run ID of the n-th run; 0 is the newest.
+func servedRunID(n int) string { return fmt.Sprintf("run-%06d", n) }
 
-// RunID returns the run ID of the n-th run.
-func RunID(n int) string { return fmt.Sprintf("run-%06d", n) }
-
-func taskID(n int) string { return fmt.Sprintf("t-%06d", n) }
-
-// Client lists and counts runs. It has only the methods that the list of runs needs; any other
-// method panics.
-type Client struct {
+// runServer simulates a server with any number of closed task runs, the newest first. A run is made
+// on request and not kept, so it does not count as memory of the process. It has only the methods
+// that the list of runs needs; any other method panics.
+type runServer struct {
 	client.Client
 	runs    int
-	pages   atomic.Int64
 	history []*historypb.HistoryEvent // of every run
 }
 
-// New returns the client of a server with runs.
-func New(runs int) *Client { return &Client{runs: runs, history: historytest.Task(true).Events} }
-
-// Pages returns how many pages were read.
-func (c *Client) Pages() int64 { return c.pages.Load() }
+func newRunServer(runs int) *runServer {
+	return &runServer{runs: runs, history: historytest.Task(true).Events}
+}
 
 // sessionWorkflow is the workflow type of agent sessions; this server has no sessions.
 const sessionWorkflow = "AceSessionWorkflow"
 
 // ListWorkflow implements [client.Client]. Experiments and sessions are not found; otherwise the
 // query is ignored.
-func (c *Client) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (
+func (c *runServer) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (
 	*workflowservice.ListWorkflowExecutionsResponse, error) {
-	c.pages.Add(1)
 	out := &workflowservice.ListWorkflowExecutionsResponse{}
 	if strings.Contains(r.GetQuery(), ace.ExperimentWorkflow) || strings.Contains(r.GetQuery(), sessionWorkflow) {
 		return out, nil
@@ -75,7 +62,7 @@ func (c *Client) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflow
 	}
 	end := min(at+int(r.GetPageSize()), c.runs)
 	for n := at; n < end; n++ {
-		out.Executions = append(out.Executions, info(n))
+		out.Executions = append(out.Executions, servedRun(n))
 	}
 	if end < c.runs {
 		out.NextPageToken = binary.BigEndian.AppendUint64(nil, uint64(end))
@@ -83,8 +70,9 @@ func (c *Client) ListWorkflow(_ context.Context, r *workflowservice.ListWorkflow
 	return out, nil
 }
 
-func info(n int) *workflowpb.WorkflowExecutionInfo {
-	closed := Newest.Add(-time.Duration(n) * time.Second)
+func servedRun(n int) *workflowpb.WorkflowExecutionInfo {
+	task := fmt.Sprintf("t-%06d", n)
+	closed := newestClose.Add(-time.Duration(n) * time.Second)
 	exit := [...]ace.ExitStatus{ace.Success, ace.Wrong, ace.Success, ace.Failed}[n%4]
 	status := enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	if exit == ace.Failed {
@@ -92,21 +80,21 @@ func info(n int) *workflowpb.WorkflowExecutionInfo {
 	}
 	attrs := map[string]*commonpb.Payload{}
 	for name, value := range map[string]string{
-		ace.AttrTask: taskID(n), ace.AttrExperiment: fmt.Sprintf("finance-%d", n/1000), ace.AttrDataset: "finance",
+		ace.AttrTask: task, ace.AttrExperiment: fmt.Sprintf("finance-%d", n/1000), ace.AttrDataset: "finance",
 		ace.AttrModel: "builtin-recipes-1", ace.AttrAdapter: string(ace.Offline), ace.AttrExit: string(exit),
 		ace.AttrPhase: string(ace.PhaseDone)} {
-		attrs[name] = payload([]byte(strconv.Quote(value)))
+		attrs[name] = servedPayload([]byte(strconv.Quote(value)))
 	}
 	return &workflowpb.WorkflowExecutionInfo{
-		Execution: &commonpb.WorkflowExecution{WorkflowId: WorkflowID(n), RunId: RunID(n)},
+		Execution: &commonpb.WorkflowExecution{WorkflowId: ace.WorkflowID(task), RunId: servedRunID(n)},
 		Type:      &commonpb.WorkflowType{Name: ace.TaskWorkflow}, Status: status, HistoryLength: 41,
 		StartTime: timestamppb.New(closed.Add(-2 * time.Second)), CloseTime: timestamppb.New(closed),
 		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: attrs},
-		Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: payload(summary)}},
+		Memo:             &commonpb.Memo{Fields: map[string]*commonpb.Payload{ace.MemoSummary: servedPayload(servedSummary)}},
 	}
 }
 
-var summary = func() []byte {
+var servedSummary = func() []byte {
 	data, err := json.Marshal(ace.Summary{Skills: 3, SkillsOK: 2, Added: 1,
 		Usage: ace.Usage{InputTokens: 900, OutputTokens: 100, CostUSD: 0.01}})
 	if err != nil {
@@ -115,33 +103,33 @@ var summary = func() []byte {
 	return data
 }()
 
-func payload(data []byte) *commonpb.Payload {
+func servedPayload(data []byte) *commonpb.Payload {
 	return &commonpb.Payload{Metadata: map[string][]byte{"encoding": []byte("json/plain")}, Data: data}
 }
 
 // CountWorkflow implements [client.Client]. It ignores the query and counts all runs.
-func (c *Client) CountWorkflow(context.Context, *workflowservice.CountWorkflowExecutionsRequest) (
+func (c *runServer) CountWorkflow(context.Context, *workflowservice.CountWorkflowExecutionsRequest) (
 	*workflowservice.CountWorkflowExecutionsResponse, error) {
 	return &workflowservice.CountWorkflowExecutionsResponse{Count: int64(c.runs)}, nil
 }
 
 // DescribeWorkflowExecution implements [client.Client].
-func (c *Client) DescribeWorkflowExecution(_ context.Context, _, runID string) (
+func (c *runServer) DescribeWorkflowExecution(_ context.Context, _, runID string) (
 	*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	var n int
 	if _, err := fmt.Sscanf(runID, "run-%d", &n); err != nil || n < 0 || n >= c.runs {
 		return nil, serviceerror.NewNotFound("no run " + runID)
 	}
-	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: info(n)}, nil
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: servedRun(n)}, nil
 }
 
 // QueryWorkflow implements [client.Client]. It fails, since the server has no worker.
-func (*Client) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+func (*runServer) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
 	return nil, serviceerror.NewFailedPrecondition("no worker")
 }
 
 // GetWorkflowHistory implements [client.Client]. It returns the last event, the same for every run.
-func (c *Client) GetWorkflowHistory(context.Context, string, string, bool,
+func (c *runServer) GetWorkflowHistory(context.Context, string, string, bool,
 	enumspb.HistoryEventFilterType) client.HistoryEventIterator {
 	return &lastEvent{left: c.history[len(c.history)-1:]}
 }
@@ -160,33 +148,35 @@ func (l *lastEvent) Next() (*historypb.HistoryEvent, error) {
 }
 
 // WorkflowService implements [client.Client]. Every run has the same history.
-func (c *Client) WorkflowService() workflowservice.WorkflowServiceClient { return histories{c: c} }
-
-type histories struct {
-	workflowservice.WorkflowServiceClient
-	c *Client
+func (c *runServer) WorkflowService() workflowservice.WorkflowServiceClient {
+	return servedHistories{c: c}
 }
 
-func (h histories) GetWorkflowExecutionHistory(context.Context, *workflowservice.GetWorkflowExecutionHistoryRequest,
+type servedHistories struct {
+	workflowservice.WorkflowServiceClient
+	c *runServer
+}
+
+func (h servedHistories) GetWorkflowExecutionHistory(context.Context, *workflowservice.GetWorkflowExecutionHistoryRequest,
 	...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
 	all := &historypb.History{Events: h.c.history}
 	return &workflowservice.GetWorkflowExecutionHistoryResponse{History: all}, nil
 }
 
 // CheckHealth implements [client.Client].
-func (*Client) CheckHealth(context.Context, *client.CheckHealthRequest) (*client.CheckHealthResponse, error) {
+func (*runServer) CheckHealth(context.Context, *client.CheckHealthRequest) (*client.CheckHealthResponse, error) {
 	return &client.CheckHealthResponse{}, nil
 }
 
 // OperatorService implements [client.Client].
-func (*Client) OperatorService() operatorservice.OperatorServiceClient { return operator{} }
+func (*runServer) OperatorService() operatorservice.OperatorServiceClient { return servedOperator{} }
 
-type operator struct {
+type servedOperator struct {
 	operatorservice.OperatorServiceClient
 }
 
 // ListSearchAttributes returns those of the contract.
-func (operator) ListSearchAttributes(context.Context, *operatorservice.ListSearchAttributesRequest,
+func (servedOperator) ListSearchAttributes(context.Context, *operatorservice.ListSearchAttributesRequest,
 	...grpc.CallOption) (*operatorservice.ListSearchAttributesResponse, error) {
 	known := map[string]enumspb.IndexedValueType{}
 	for _, name := range ace.SearchAttributes() {
