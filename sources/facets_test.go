@@ -55,7 +55,7 @@ func TestToggle(t *testing.T) {
 	if got, want := again.Query(), `a="x" OR b="y"`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got := p.Clear("").Query(); got != `a="x" OR b="y"` {
+	if got := p.Clear().Query(); got != `a="x" OR b="y"` {
 		t.Errorf("cleared: %s", got)
 	}
 }

@@ -93,7 +93,7 @@ func TestScrollThrough100000(t *testing.T) {
 			break
 		}
 		end := l.First + int64(len(l.Rows))
-		w.Runs.LoadMore()
+		w.Runs.Load(runspkg.LoadOlder)
 		w.until("more", func(l runspkg.RunList) bool { return l.First+int64(len(l.Rows)) > end || !l.More })
 	}
 	if seen != n || most > runspkg.MaxHeld {
@@ -101,7 +101,7 @@ func TestScrollThrough100000(t *testing.T) {
 	}
 	for l := w.Runs.Value(); l.First > 0; l = w.Runs.Value() {
 		first := l.First
-		w.Runs.LoadNewer()
+		w.Runs.Load(runspkg.LoadNewer)
 		w.holds(w.until("newer", func(l runspkg.RunList) bool { return l.First < first }))
 	}
 	t.Logf("%d rows seen, %d held at most, heap at most %d MB, the simulated server's %d runs among it; %d listings; %s", seen, most, peak>>20, n, w.sim.lists, resident())
@@ -128,17 +128,17 @@ func heap() uint64 {
 func TestWalkToTheLast(t *testing.T) {
 	t.Parallel()
 	w := watch(t, newSim(simRuns(23_456)...))
-	w.Runs.LoadLast()
+	w.Runs.Load(runspkg.LoadLast)
 	w.until("the walk is told", func(l runspkg.RunList) bool { return l.Walking > 0 || !l.More })
 	l := w.until("the end", func(l runspkg.RunList) bool { return !l.More && l.Walking == 0 })
 	w.holds(l)
 	if int(l.First)+len(l.Rows) != 23_456 {
 		t.Errorf("ends at %d", int(l.First)+len(l.Rows))
 	}
-	w.Runs.LoadFirst()
+	w.Runs.Load(runspkg.LoadFirst)
 	w.holds(w.until("the top", func(l runspkg.RunList) bool { return l.First == 0 }))
 	lists := w.sim.lists
-	w.Runs.LoadLast()
+	w.Runs.Load(runspkg.LoadLast)
 	w.until("the end again", func(l runspkg.RunList) bool { return !l.More && l.Walking == 0 })
 	if again := w.sim.lists - lists; again > 10 {
 		t.Errorf("the way was known and took %d listings", again)
@@ -152,10 +152,10 @@ func TestWalkIsStopped(t *testing.T) {
 	s.mu.Lock()
 	s.block = gate
 	s.mu.Unlock()
-	w.Runs.LoadLast()
+	w.Runs.Load(runspkg.LoadLast)
 	gate <- struct{}{}
 	gate <- struct{}{}
-	w.Runs.StopWalk()
+	w.Runs.Load(runspkg.StopWalk)
 	close(gate)
 	l := w.until("it stopped", func(l runspkg.RunList) bool { return l.Walking == 0 && l.First+int64(len(l.Rows)) > 200 })
 	w.holds(l)
@@ -175,7 +175,7 @@ func TestListStaysWholeWhileRunsMove(t *testing.T) {
 	w := watch(t, s)
 	for range 6 {
 		n := len(w.Runs.Value().Rows)
-		w.Runs.LoadMore()
+		w.Runs.Load(runspkg.LoadOlder)
 		w.until("more", func(l runspkg.RunList) bool { return len(l.Rows) > n })
 	}
 	for round := range 8 {
@@ -237,7 +237,7 @@ func TestQuietListIsGlancedAt(t *testing.T) {
 func TestGapIsFilled(t *testing.T) {
 	s := newSim(simRuns(1000)...)
 	w := watch(t, s)
-	w.Runs.LoadMore()
+	w.Runs.Load(runspkg.LoadOlder)
 	w.until("more", func(l runspkg.RunList) bool { return len(l.Rows) == 400 })
 	var fresh []runspkg.Run
 	for i := range runspkg.HeadPages*runspkg.ListPage + 700 {
@@ -249,7 +249,7 @@ func TestGapIsFilled(t *testing.T) {
 	w.holds(l)
 	for l.More {
 		end := l.First + int64(len(l.Rows))
-		w.Runs.LoadMore()
+		w.Runs.Load(runspkg.LoadOlder)
 		l = w.until("more", func(l runspkg.RunList) bool { return l.First+int64(len(l.Rows)) > end || !l.More })
 		w.holds(l)
 	}
@@ -408,7 +408,7 @@ func TestRecent(t *testing.T) {
 	runs = append(runs, runspkg.Run{Type: ace.ExperimentWorkflow, Close: simStart.Add(time.Hour)})
 	r := runspkg.RecentOf(runs, 100)
 	if r.Runs != 100 || r.Counts[ace.Success] != 50 || r.Counts[ace.Wrong] != 25 || r.Counts[ace.Failed] != 25 || r.Sum.Added != 100 ||
-		fmt.Sprintf("%.2f", r.Sum.Usage.CostUSD) != "1.00" || r.P50 != 2*time.Second {
+		fmt.Sprintf("%.2f", r.Sum.Usage.CostUSD) != "1.00" || r.P50MS != 2000 {
 		t.Errorf("%+v", r)
 	}
 	if runspkg.RecentOf(nil, 100) != nil {

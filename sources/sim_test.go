@@ -150,11 +150,7 @@ func infoOf(r runspkg.Run) *workflowpb.WorkflowExecutionInfo {
 	}
 	attrs := map[string]*commonpb.Payload{}
 	for _, name := range append(runspkg.FacetAttributes(), ace.AttrTask) {
-		v := runspkg.ValueOf(r, name)
-		if name == ace.AttrTask {
-			v = r.TaskID
-		}
-		if v != "" {
+		if v := r.Value(name); v != "" {
 			attrs[name] = &commonpb.Payload{Metadata: simJSON, Data: []byte(strconv.Quote(v))}
 		}
 	}
@@ -184,9 +180,9 @@ func (s *sim) CountWorkflow(_ context.Context, r *workflowservice.CountWorkflowE
 	if grouped && !s.groups {
 		return nil, serviceerror.NewInvalidArgument("GROUP BY is not supported")
 	}
-	by := map[string]int64{}
+	by, matches := map[string]int64{}, matching(query)
 	for _, run := range s.runs {
-		if matches(run, query) {
+		if matches(run) {
 			out.Count++
 			by[infoOf(run).GetStatus().String()]++
 		}
@@ -200,20 +196,26 @@ func (s *sim) CountWorkflow(_ context.Context, r *workflowservice.CountWorkflowE
 	return out, nil
 }
 
-// matches reports whether a run has the picked values of a query; it ignores other conditions.
-func matches(r runspkg.Run, query string) bool {
+// matching returns a function that reports whether a run has the picked values of a query; it ignores other conditions.
+func matching(query string) func(runspkg.Run) bool {
 	if _, ored := runspkg.Conditions(query); ored {
-		return true
+		return func(runspkg.Run) bool { return true }
 	}
 	p := runspkg.SplitQuery(query)
-	for name, values := range p.Values {
-		if !slices.Contains(values, runspkg.ValueOf(r, name)) {
-			return false
+	var inner []func(runspkg.Run) bool
+	for _, part := range p.Rest {
+		if strings.HasPrefix(part, "(") {
+			inner = append(inner, matching(part[1:len(part)-1]))
 		}
 	}
-	return !slices.ContainsFunc(p.Rest, func(part string) bool {
-		return strings.HasPrefix(part, "(") && !matches(r, runspkg.Inside(part))
-	})
+	return func(r runspkg.Run) bool {
+		for name, values := range p.Values {
+			if !slices.Contains(values, r.Value(name)) {
+				return false
+			}
+		}
+		return !slices.ContainsFunc(inner, func(matches func(runspkg.Run) bool) bool { return !matches(r) })
+	}
 }
 
 func (s *sim) DescribeWorkflowExecution(_ context.Context, _, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {

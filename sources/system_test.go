@@ -41,7 +41,7 @@ func TestMeter(t *testing.T) {
 	for _, s := range m.Stats() {
 		got[s.Name] = s
 	}
-	if s := got["ListWorkflowExecutions"]; s.PerMinute != 12 || s.Failed != 1 || s.LastError != "no host" || s.P50 != time.Millisecond {
+	if s := got["ListWorkflowExecutions"]; s.PerMinute != 12 || s.Failed != 1 || s.LastError != "no host" || s.P50MS != 1 {
 		t.Errorf("%+v", s)
 	}
 	if s := got["RespondWorkflowTaskCompleted"]; s.PerMinute != 1 || s.Failed != 0 {
@@ -99,7 +99,7 @@ func TestChecks(t *testing.T) {
 		}, "orders workflow", system.CheckError, "3 waiting", "serves task queue orders"},
 		"unused": {func(s *system.System) { s.Queues = append(s.Queues, system.Queue{Name: "orders", Kind: "activity"}) }, "orders activity", system.CheckOK, "no worker polls and nothing waits", ""},
 		"gone":   {func(s *system.System) { s.Queues[0].Pollers = []system.Poller{{"1@host", base.Add(-time.Hour), 0}} }, "ace workflow", system.CheckWarning, "1 poller", "seems to be gone"},
-		"slow":   {func(s *system.System) { s.Queues[0].Backlog, s.Queues[0].Oldest = 40, time.Minute }, "ace workflow", system.CheckWarning, "40 waiting", "do not keep up"},
+		"slow":   {func(s *system.System) { s.Queues[0].Backlog, s.Queues[0].OldestMS = 40, 60_000 }, "ace workflow", system.CheckWarning, "40 waiting", "do not keep up"},
 		"attributes": {func(s *system.System) { s.Attributes = []string{"Phase", "TaskId"} }, "attributes", system.CheckError, "lacks Phase, TaskId",
 			"temporal operator search-attribute create --namespace ace-dev --name Phase --type Keyword --name TaskId --type Keyword"},
 		"disk":   {func(s *system.System) { s.Host.Free = 1 << 20 }, "data", system.CheckError, "1.0 MiB free", "make room"},

@@ -16,18 +16,19 @@ func (m *Model) shellBindings() []Binding {
 	}
 	// simple is for actions that need no command.
 	simple := func(do func()) func() tea.Cmd { return func() tea.Cmd { do(); return nil } }
+	help, problems := func() { m.openSheet("Help", "shell.help") }, func() { m.openSheet("Errors", "shell.errors") }
 	resize := func(by int) func() { return func() { m.noteProblem(m.panes.resize(by)) } }
 	list := []Binding{
 		b("open", "open the selection", "open", simple(m.panes.next), "enter"),
 		b("next", "go to the next pane", "pane", simple(m.panes.cycle), "tab"),
-		b("help", "show or hide this help", "help", simple(m.openHelp), "?"),
+		b("help", "show or hide this help", "help", simple(help), "?"),
 		b("command", "type a command; tab completes it", "command", simple(m.openPalette), ":"),
 		b("back", "go back; never quits", "", simple(m.panes.back), "esc"),
 		b("zoom", "show this pane alone, or all panes", "", simple(func() { m.noteProblem(m.panes.zoom()) }), "z"),
 		b("narrower", "make the left pane narrower", "", simple(resize(-shareStep)), "<"),
 		b("wider", "make the left pane wider", "", simple(resize(shareStep)), ">"),
 		b("copy", "copy the selection", "", m.copy, "y"),
-		b("errors", "list errors, newest first", "", simple(m.openErrors), "!"),
+		b("errors", "list errors, newest first", "", simple(problems), "!"),
 		b("mouse", "turn the mouse on or off", "", simple(m.toggleMouse), "M"),
 		b("quit", "quit; "+quitKey+" works everywhere", "quit", func() tea.Cmd { return tea.Quit }, "q"),
 	}
@@ -56,9 +57,9 @@ func (m *Model) shellCommands() []Command {
 		return Command{Name: name, Aliases: aliases, Help: help, Do: func(Shell, string) tea.Cmd { do(); return nil }}
 	}
 	list := []Command{
-		simple("help", "show the keys that work here", m.openHelp, "h"),
-		simple("keys", "show all keys of all screens", m.openKeys),
-		simple("errors", "list errors, newest first", m.openErrors, "messages"),
+		simple("help", "show the keys that work here", func() { m.openSheet("Help", "shell.help") }, "h"),
+		simple("keys", "show all keys of all screens", func() { m.openSheet("Keys", "") }),
+		simple("errors", "list errors, newest first", func() { m.openSheet("Errors", "shell.errors") }, "messages"),
 		{Name: "quit", Aliases: []string{"q", "q!", "exit"}, Help: "quit the console",
 			Do: func(Shell, string) tea.Cmd { return tea.Quit }},
 	}
@@ -91,24 +92,13 @@ func (m *Model) openPalette() {
 	m.prompt.help = m.palette.optionHelp
 }
 
-func (m *Model) openHelp() {
-	m.openSheet("Help", "shell.help", func(width int) []string {
-		return m.keys.helpFor(m.panes.focused(), m.styles, width)
-	})
-}
-
-func (m *Model) openKeys() {
-	m.openSheet("Keys", "", func(int) []string { return m.keys.allHelp(m.Keys(), m.styles) })
-}
-
-func (m *Model) openErrors() {
-	m.openSheet("Errors", "shell.errors", func(width int) []string {
-		return m.messages.lines(m.styles, m.status, width)
-	})
-}
-
-// openSheet opens a page; the keys of action close it.
-func (m *Model) openSheet(title, action string, lines func(width int) []string) {
+// openSheet opens the page of the help, of all keys, or of the errors. The keys that open it close it, too.
+func (m *Model) openSheet(title, action string) {
+	lines := map[string]func(width int) []string{
+		"Help":   func(width int) []string { return m.keys.helpFor(m.panes.focused(), m.styles, width) },
+		"Keys":   func(int) []string { return m.keys.allHelp(m.Keys(), m.styles) },
+		"Errors": func(width int) []string { return m.messages.lines(m.styles, m.status, width) },
+	}[title]
 	m.dialogs[sheetDialog] = &sheet{title: title, keys: m.keys.keysFor(action), lines: lines}
 }
 
@@ -209,18 +199,10 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 	return nil
 }
 
-// hit returns the spot of the panes at a cell, unless a prompt is open.
-func (m *Model) hit(x, y int) (spot, bool) {
-	if m.tooSmall() || m.prompt != nil {
-		return spot{}, false
-	}
-	return m.panes.hit(x, y)
-}
-
 // wheel scrolls a pane, by pressing its keys up and down if it is no [Wheeler].
 func (m *Model) wheel(x, y, by int) tea.Cmd {
-	at, ok := m.hit(x, y)
-	if !ok || by == 0 {
+	at, ok := m.panes.hit(x, y)
+	if !ok || by == 0 || m.tooSmall() || m.prompt != nil {
 		return nil
 	}
 	v := m.panes.views()[at.pane]
@@ -254,8 +236,8 @@ func (m *Model) click(x, y int) tea.Cmd {
 		}
 		return nil
 	}
-	at, ok := m.hit(x, y)
-	if !ok {
+	at, ok := m.panes.hit(x, y)
+	if !ok || m.tooSmall() || m.prompt != nil {
 		return nil
 	}
 	m.Focus(m.panes.paneAt(at))

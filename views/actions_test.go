@@ -189,7 +189,7 @@ func TestReadOnlyHasNoMutations(t *testing.T) {
 
 func TestParseFork(t *testing.T) {
 	at, fields, err := console.ParseFork(`  phase=persist  model=a prompt="b \"c\" d"  label= `)
-	if want := []console.Field{{"model", "a"}, {"prompt", `b "c" d`}, {"label", ""}}; err != nil || at != (console.Point{Phase: ace.PhasePersist}) || !reflect.DeepEqual(fields, want) {
+	if want := []runs.Field{{"model", "a"}, {"prompt", `b "c" d`}, {"label", ""}}; err != nil || at != (runs.Point{Phase: ace.PhasePersist}) || !reflect.DeepEqual(fields, want) {
 		t.Errorf("%v %v %v", at, fields, err)
 	}
 	if got := console.PreviewFork("phase=curator model=a"); got != "will rerun curator, persist; changes model" {
@@ -208,11 +208,11 @@ func TestParseFork(t *testing.T) {
 func TestPrepareFails(t *testing.T) {
 	c := console.New(console.Options{Context: t.Context(), Controls: newStore(nil)})
 	sc := newScreen(t, full(6), plainLook, 80, 24)
-	sc.run(c.Propose(sc.model, "fork", console.Target{"ace/q", "r"}, func(context.Context, console.Target) (console.Prepared, error) {
-		return console.Prepared{}, errors.New("the prompt is gone")
+	sc.run(c.Propose(sc.model, "fork", runs.ID{"ace/q", "r"}, func(context.Context, runs.ID) (runs.Prepared, error) {
+		return runs.Prepared{}, errors.New("the prompt is gone")
 	}))
 	sc.has("fork: the prompt is gone")
-	msg := c.Perform("fork", console.Prepared{Do: func(context.Context) (string, runs.Run, error) { return "", runs.Run{}, errors.New("no room") }})()
+	msg := c.Perform("fork", runs.Prepared{Do: func(context.Context) (string, runs.Run, error) { return "", runs.Run{}, errors.New("no room") }})()
 	sc.model.Update(msg)
 	sc.has("fork: no room")
 }
@@ -241,10 +241,10 @@ func TestWaiting(t *testing.T) {
 
 	ended := make(chan error, 1)
 	c := console.New(console.Options{Context: t.Context(), Controls: newStore(nil)})
-	cmd = c.Propose(sc.model, "fork", console.Target{"ace/q", "r"}, func(ctx context.Context, _ console.Target) (console.Prepared, error) {
+	cmd = c.Propose(sc.model, "fork", runs.ID{"ace/q", "r"}, func(ctx context.Context, _ runs.ID) (runs.Prepared, error) {
 		<-ctx.Done()
 		ended <- ctx.Err()
-		return console.Prepared{}, ctx.Err()
+		return runs.Prepared{}, ctx.Err()
 	})
 	sc.press("esc")
 	sc.run(cmd)

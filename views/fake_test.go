@@ -203,11 +203,11 @@ func (s *store) VerifyRuns(w histories.VerifyRequest) {
 	s.tell("verify %d runs of %q %v", len(w.Runs), w.Query, w.Strict)
 }
 
-func (s fakeList) LoadMore()                       { s.tell("more") }
-func (s fakeList) LoadNewer()                      { s.tell("newer") }
-func (s fakeList) LoadFirst()                      { s.tell("first") }
-func (s fakeList) LoadLast()                       { s.tell("last") }
-func (s fakeList) StopWalk()                       { s.tell("stop") }
+func (s fakeList) Load(part runs.Load) {
+	s.tell("%s", map[runs.Load]string{runs.LoadOlder: "more", runs.LoadNewer: "newer", runs.LoadFirst: "first",
+		runs.LoadLast: "last", runs.StopWalk: "stop"}[part])
+}
+
 func (s fakeArtifacts) Open(r ace.Ref)             { s.tell("artifact %s", r.SHA256) }
 func (s fakeEvents) Open(id int64)                 { s.tell("open %d", id) }
 func (s fakeReplay) StepTo(event int64)            { s.tell("step to %d", event) }
@@ -280,37 +280,31 @@ func (s *store) Arguments(_ context.Context, ref ace.Ref) ([]byte, error) {
 	return []byte(`{"command":"echo whole"}`), nil
 }
 
-func prepared(s *store, what string) console.Prepared {
-	return console.Prepared{Title: what + "?", Lines: []string{"workflow    ace/q-7", "costs       nothing"}, Yes: "do it",
+func prepared(s *store, what string) runs.Prepared {
+	return runs.Prepared{Title: what + "?", Lines: []string{"workflow    ace/q-7", "costs       nothing"}, Yes: "do it",
 		Do: func(context.Context) (string, runs.Run, error) {
 			s.tell("do %s", what)
 			return what + " done", runs.Run{WorkflowID: "ace/q-7~f1", RunID: "r9", TaskID: "q-7~f1"}, nil
 		}}
 }
 
-func (s *store) Freeze(_ context.Context, w string) (console.Target, error) {
+func (s *store) Freeze(_ context.Context, w string) (runs.ID, error) {
 	s.tell("freeze %s", w)
-	return console.Target{w, "frozen"}, nil
+	return runs.ID{w, "frozen"}, nil
 }
 
-func (s *store) PrepareFork(_ context.Context, of console.Target, at console.Point, changes []console.Field) (console.Prepared, error) {
-	s.tell("fork %v %v %q", of, at, changes)
-	return prepared(s, "fork"), nil
-}
-
-func (s *store) PrepareReset(_ context.Context, of console.Target, at console.Point, reason string) (console.Prepared, error) {
-	s.tell("reset %v %v %q", of, at, reason)
-	return prepared(s, "reset"), nil
-}
-
-func (s *store) PrepareTerminate(of console.Target, reason string) (console.Prepared, error) {
-	s.tell("terminate %v %q", of, reason)
-	return prepared(s, "terminate"), nil
-}
-
-func (s *store) PrepareSignal(of console.Target, name, argument string) (console.Prepared, error) {
-	s.tell("signal %v %s %s", of, name, argument)
-	return prepared(s, "signal"), nil
+func (s *store) Prepare(_ context.Context, of runs.ID, c runs.Change) (runs.Prepared, error) {
+	switch c.Verb {
+	case "fork":
+		s.tell("fork %v %v %q", of, c.At, c.Fields)
+	case "reset":
+		s.tell("reset %v %v %q", of, c.At, c.Reason)
+	case "terminate":
+		s.tell("terminate %v %q", of, c.Reason)
+	case "signal":
+		s.tell("signal %v %s %s", of, c.Signal, c.Argument)
+	}
+	return prepared(s, c.Verb), nil
 }
 
 // screen is a console under test.

@@ -11,6 +11,7 @@ import (
 	"acescope/sources/cluster"
 	"acescope/sources/experiments"
 	"acescope/sources/playbooks"
+	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/views/console"
 )
@@ -20,7 +21,7 @@ func onFile(t *testing.T, snap *snapshot, styles theme.Styles, width, height int
 	t.Helper()
 	snap.Connection = cluster.Connection{State: cluster.ConnReady, Mode: cluster.ModeFile, Address: "bug\x1b[31m.json", Since: noon}
 	st := newStore(snap)
-	refuse := func(what string, of console.Target) string {
+	refuse := func(what string, of runs.ID) string {
 		return "a file is not changed: acescope " + what + " " + of.WorkflowID
 	}
 	return newScreenOf(t, st, console.Options{Controls: st, Refuse: refuse, Location: time.UTC}, styles, width, height)

@@ -20,7 +20,7 @@ func testHost() *snapshot {
 	s.System = &system.System{At: noon.Add(-time.Second), Mode: "embedded", Address: "127.0.0.1:40213", Space: "ace-dev",
 		Host: cluster.Host{PID: 4711, Version: "1.4.0", Started: noon.Add(-3 * time.Hour), DataDir: "/home/ada/.local/share/acescope",
 			Free: 60 << 30, Worker: true, Size: 712 << 20, Files: 1234},
-		Server: system.ServerInfo{Version: "1.32.1", Cluster: "active", Store: "sqlite", Search: "sqlite", Shards: 1, Answered: 700 * time.Microsecond},
+		Server: system.ServerInfo{Version: "1.32.1", Cluster: "active", Store: "sqlite", Search: "sqlite", Shards: 1, AnsweredMS: 0.7},
 		Queues: []system.Queue{
 			{Name: "ace", Kind: "workflow", Ours: true, Pollers: []system.Poller{poller, {Identity: "4712@host", Last: noon.Add(-50 * time.Second)}}, In: 7.9, Out: 7.9},
 			{Name: "ace", Kind: "activity", Ours: true, Pollers: []system.Poller{poller}, In: 30, Out: 30}},
@@ -29,8 +29,8 @@ func testHost() *snapshot {
 			{Name: "list of runs", OK: true, Text: "read every 2s", Since: noon.Add(-time.Second)},
 			{Name: "selected run", OK: true, Text: "live query", Since: noon, Dropped: 12}},
 		Calls: []cluster.CallStat{
-			{Name: "RespondActivityTaskCompleted", PerMinute: 300, P50: 2 * time.Millisecond, P95: 9 * time.Millisecond, Total: 4000},
-			{Name: "ListWorkflowExecutions", PerMinute: 30, P50: time.Millisecond, P95: 4 * time.Millisecond, Total: 400},
+			{Name: "RespondActivityTaskCompleted", PerMinute: 300, P50MS: 2, P95MS: 9, Total: 4000},
+			{Name: "ListWorkflowExecutions", PerMinute: 30, P50MS: 1, P95MS: 4, Total: 400},
 			{Name: "PollActivityTaskQueue", Waits: true, PerMinute: 12, Total: 100}},
 		Process: system.Process{PID: 4711, Goroutines: 240, Heap: 60 << 20, HeapSys: 90 << 20, RSS: 150 << 20, GCs: 80, GCPause: 9 * time.Millisecond,
 			Snapshots: 5210, Started: noon.Add(-3 * time.Hour)}}
@@ -45,7 +45,7 @@ func ill(change func(*system.System)) *snapshot {
 
 func noWorker() *snapshot {
 	return ill(func(s *system.System) {
-		s.Queues[1].Pollers, s.Queues[1].Backlog, s.Queues[1].Oldest = nil, 42, 95*time.Second
+		s.Queues[1].Pollers, s.Queues[1].Backlog, s.Queues[1].OldestMS = nil, 42, 95_000
 	})
 }
 

@@ -73,7 +73,7 @@ func TestRunsScreens(t *testing.T) {
 			for look, styles := range looks {
 				t.Run(fmt.Sprintf("%s-%dx%d-%s", name, size[0], size[1], look), func(t *testing.T) {
 					sc := newScreen(t, listOfRuns(), styles, size[0], size[1])
-					sc.shared.Filters = []console.SavedFilter{{Name: "wrong ones", Query: "wrong"}, {Name: "finance", Query: "exp=finance-7", Default: true}}
+					sc.shared.Filters = []runs.SavedFilter{{Name: "wrong ones", Query: "wrong"}, {Name: "finance", Query: "exp=finance-7", Default: true}}
 					sc.press(keys...)
 					if out := sc.drawn(); look == "dark" {
 						golden.RequireEqual(t, out)
@@ -146,7 +146,7 @@ func TestFacetsNarrowTheQuery(t *testing.T) {
 
 func TestSavedFilters(t *testing.T) {
 	st := newStore(full(5))
-	filters := []console.SavedFilter{{Name: "a", Query: "wrong"}, {Name: "b", Query: "exp=x failed", Default: true}}
+	filters := []runs.SavedFilter{{Name: "a", Query: "wrong"}, {Name: "b", Query: "exp=x failed", Default: true}}
 	saved := &saver{}
 	screens, global := Screens(console.Options{Controls: st, Actions: st, Location: time.UTC, Filters: filters, Saver: saved}, st.feeds())
 	m, err := tui.New(tui.Options{Source: st, Screens: screens, Global: global, Styles: plainLook, Now: func() time.Time { return noon }})
@@ -382,7 +382,7 @@ func TestCompletion(t *testing.T) {
 		{"exp=t", 4, `"two words"`, 1},
 		{"status=wrong,f", 13, "failed", 1},
 		{"wrong Exper", 6, "experiment=", 0},
-		{"ExitStatus ", 11, "= ", len(console.Operators)},
+		{"ExitStatus ", 11, "= ", len(runs.Operators)},
 		{"ExitStatus = ", 13, `"success"`, 3},
 		{`ExitStatus = "w`, 13, `"wrong"`, 1},
 		{`ExitStatus IN ("wrong", `, 24, `"success"`, 3},
@@ -392,7 +392,7 @@ func TestCompletion(t *testing.T) {
 		{`ExitStatus="wrong" a`, 19, "AND ", 0},
 		{"nothing-like-it", 0, "", 0},
 	} {
-		from, options := console.Completion(c.line, len(c.line), values)
+		from, options := runs.Completion(c.line, len(c.line), values)
 		first := ""
 		if len(options) > 0 {
 			first = options[0]
@@ -408,8 +408,8 @@ func FuzzCompletion(f *testing.F) {
 		f.Add(s, len(s))
 	}
 	f.Fuzz(func(t *testing.T, line string, cursor int) {
-		from, options := console.Completion(line, cursor, func(string) []string { return []string{"a", `b"c`, "d e"} })
-		if from < 0 || from > len(line) || len(options) > console.MaxOptions {
+		from, options := runs.Completion(line, cursor, func(string) []string { return []string{"a", `b"c`, "d e"} })
+		if from < 0 || from > len(line) || len(options) > runs.MaxOptions {
 			t.Fatalf("%q at %d: from %d, %d options", line, cursor, from, len(options))
 		}
 	})

@@ -22,7 +22,6 @@ import (
 	"acescope/engine/temporal/fork"
 	"acescope/sources/cluster"
 	sourceruns "acescope/sources/runs"
-	"acescope/views/console"
 )
 
 // hostEngine hosts a server in the process of the test; with worker it also executes runs.
@@ -123,7 +122,7 @@ func TestConfirmFork(t *testing.T) {
 }
 
 // replaceable starts a run and returns a function that replaces it by another run of the same workflow id.
-func replaceable(t *testing.T, e *engine.Engine, id string) (old console.Target, replace func() (runID string)) {
+func replaceable(t *testing.T, e *engine.Engine, id string) (old sourceruns.ID, replace func() (runID string)) {
 	t.Helper()
 	start := func() string {
 		run, err := e.Client.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: id, TaskQueue: "unserved",
@@ -133,7 +132,7 @@ func replaceable(t *testing.T, e *engine.Engine, id string) (old console.Target,
 		}
 		return run.GetRunID()
 	}
-	old = console.Target{WorkflowID: id, RunID: start()}
+	old = sourceruns.ID{WorkflowID: id, RunID: start()}
 	return old, func() string {
 		if err := e.Terminate(t.Context(), id, old.RunID, "replaced"); err != nil {
 			t.Fatal(err)
@@ -161,14 +160,18 @@ func TestReplacedRun(t *testing.T) {
 	e, dir := hostEngine(t, false)
 	l := &admin.Link{Engine: e}
 	ctx := t.Context()
-	for name, prepare := range map[string]func(of console.Target) (console.Prepared, error){
-		"terminate": func(of console.Target) (console.Prepared, error) { return l.PrepareTerminate(of, "why") },
-		"signal":    func(of console.Target) (console.Prepared, error) { return l.PrepareSignal(of, "any", "1") },
-		"reset": func(of console.Target) (console.Prepared, error) {
+	for name, prepare := range map[string]func(of sourceruns.ID) (sourceruns.Prepared, error){
+		"terminate": func(of sourceruns.ID) (sourceruns.Prepared, error) {
+			return l.Prepare(ctx, of, sourceruns.Change{Verb: "terminate", Reason: "why"})
+		},
+		"signal": func(of sourceruns.ID) (sourceruns.Prepared, error) {
+			return l.Prepare(ctx, of, sourceruns.Change{Verb: "signal", Signal: "any", Argument: "1"})
+		},
+		"reset": func(of sourceruns.ID) (sourceruns.Prepared, error) {
 			return runs.PreparedReset(ctx, e, of, fork.Reset{Event: 4, Kept: 3, Lost: 1}, "why")
 		},
-		"cancel": func(of console.Target) (console.Prepared, error) {
-			return console.Prepared{Lines: []string{of.WorkflowID, of.RunID}, Do: func(ctx context.Context) (string, sourceruns.Run, error) {
+		"cancel": func(of sourceruns.ID) (sourceruns.Prepared, error) {
+			return sourceruns.Prepared{Lines: []string{of.WorkflowID, of.RunID}, Do: func(ctx context.Context) (string, sourceruns.Run, error) {
 				return "", sourceruns.Run{}, l.Cancel(ctx, of.WorkflowID, of.RunID)
 			}}, nil
 		},

@@ -18,7 +18,7 @@ import (
 
 // compiled compiles a command's schema with a validator other than the library that generates it.
 func compiled(command string, strict bool) (*jsonschema.Schema, error) {
-	for _, o := range admin.Outputs() {
+	for _, o := range admin.Outputs {
 		if o.Command != command {
 			continue
 		}
@@ -95,7 +95,7 @@ func TestEveryCommandHasASchema(t *testing.T) {
 }
 
 func TestSchemasCompile(t *testing.T) {
-	for _, o := range admin.Outputs() {
+	for _, o := range admin.Outputs {
 		for _, strict := range []bool{true, false} {
 			if _, err := compiled(o.Command, strict); err != nil {
 				t.Errorf("%s: %v", o.Command, err)

@@ -49,18 +49,21 @@ type Deps struct {
 
 // Host describes the process and machine that host the server.
 type Host struct {
-	PID     int       // of the host process, 0 for a cluster
-	Version string    // acescope version of the host process
-	Started time.Time // zero if unknown
-	DataDir string
-	Free    uint64 // free bytes of the data directory's file system
-	FreeErr string
-	Worker  bool  // this process executes runs
-	Size    int64 // bytes in the data directory
-	Files   int
-	Partial bool // Size does not count all files
-	SizeErr string
+	PID     int       `json:"pid"` // of the host process, 0 for a cluster
+	Version string    `json:"version"`
+	Started time.Time `json:"started"` // zero if unknown
+	DataDir string    `json:"data_dir"`
+	Size    int64     `json:"bytes"` // in the data directory
+	Files   int       `json:"files"`
+	Free    uint64    `json:"free_bytes"` // of the data directory's file system
+	FreeErr string    `json:"-"`
+	Worker  bool      `json:"-"` // this process executes runs
+	Partial bool      `json:"-"` // Size does not count all files
+	SizeErr string    `json:"-"`
 }
+
+// IsZero reports whether no process hosts the server.
+func (h Host) IsZero() bool { return h.PID == 0 }
 
 // AgentCheck reports whether an agent's command can be called on this machine.
 type AgentCheck struct {

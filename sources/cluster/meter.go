@@ -57,15 +57,16 @@ type callTime struct {
 
 // CallStat describes one kind of call over the last minute.
 type CallStat struct {
-	Name      string
-	Waits     bool // a long poll, so its duration means nothing
-	PerMinute int
-	Failed    int // of Calls
-	P50, P95  time.Duration
-	Total     int64 // since the start of the process
-	Failures  int64
-	LastError string
-	LastAt    time.Time // time of LastErr
+	Name      string    `json:"name"`
+	Waits     bool      `json:"waits"` // a long poll, so its duration means nothing
+	PerMinute int       `json:"per_minute"`
+	Failed    int       `json:"failed"` // of PerMinute
+	P50MS     float64   `json:"p50_ms"`
+	P95MS     float64   `json:"p95_ms"`
+	Total     int64     `json:"-"` // since the start of the process
+	Failures  int64     `json:"-"` // of Total
+	LastError string    `json:"last_error,omitempty"`
+	LastAt    time.Time `json:"-"` // of LastError
 }
 
 // Intercept counts one call, each attempt separately. A call that the caller canceled is not a failure.
@@ -132,6 +133,9 @@ func (r *callRing) expected(err error) bool {
 	return strings.Contains(err.Error(), unhandled)
 }
 
+// Millis returns a duration in milliseconds, as JSON shows it.
+func Millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
 // Stats returns the kinds of calls, most frequent in the last minute first.
 func (m *Meter) Stats() []CallStat {
 	m.mu.Lock()
@@ -163,7 +167,8 @@ func (r *callRing) stat(name string, now time.Time) CallStat {
 	}
 	slices.Sort(took)
 	if n := len(took); n > 0 {
-		s.P50, s.P95 = took[max((n*50+99)/100, 1)-1], took[max((n*95+99)/100, 1)-1]
+		percentile := func(p int) float64 { return Millis(took[max((n*p+99)/100, 1)-1]) }
+		s.P50MS, s.P95MS = percentile(50), percentile(95)
 	}
 	return s
 }

@@ -209,16 +209,16 @@ func plainLevel(line []byte) string {
 
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// Levels returns the severities of one file's lines in order. An indented line without a
-// level, such as a line of a stack, has the severity of the line before it.
-type Levels struct{ last Severity }
+// Levels holds the severity of the last line of each file, by path.
+type Levels map[string]Severity
 
-// Next returns the severity of the next line.
-func (l *Levels) Next(line []byte) Severity {
+// Next returns the severity of the next line of a file. An indented line without a level, such
+// as a line of a stack, has the severity of the line before it.
+func (l Levels) Next(path string, line []byte) Severity {
 	s := LevelOf(line)
 	if s == Unknown && len(line) > 0 && (line[0] == ' ' || line[0] == '\t') {
-		return l.last
+		return l[path]
 	}
-	l.last = s
+	l[path] = s
 	return s
 }

@@ -35,10 +35,10 @@ func TestParse(t *testing.T) {
 }
 
 func TestLevels(t *testing.T) {
-	var l Levels
+	l := Levels{}
 	for i, line := range []string{"panic: broken", "\tmain.go:4", "", " indented", "level=debug x=1", `{"level":50}`, "  at x"} {
 		want := []Severity{Error, Error, Unknown, Unknown, Debug, Error, Error}[i]
-		if got := l.Next([]byte(line)); got != want {
+		if got := l.Next("f", []byte(line)); got != want {
 			t.Errorf("%q is %q, want %q", line, got, want)
 		}
 	}

@@ -36,7 +36,7 @@ func fingerprint(rows []Run) string {
 // without the contract's attribute yields its own status only.
 func CountOutcomes(ctx context.Context, c client.Client, query string) (int64, map[ace.ExitStatus]int64, error) {
 	is := func(exits ...ace.ExitStatus) (int64, error) {
-		return Count(ctx, c, And(query, ace.AttrExit+" IN ("+quoted(exits)+")"))
+		return Count(ctx, c, And(query, equals(ace.AttrExit, "=", exits)))
 	}
 	total, counts, err := countByStatus(ctx, c, query)
 	if err != nil && badQuery(err) {
@@ -110,14 +110,6 @@ func countFailed(ctx context.Context, c client.Client, query string, said int64,
 
 // failedOutcomes holds the outcomes besides success and wrong.
 var failedOutcomes = []ace.ExitStatus{ace.Failed, ace.Canceled, ace.Timeout}
-
-func quoted[S ~string](values []S) string {
-	var parts []string
-	for _, v := range values {
-		parts = append(parts, Quote(string(v)))
-	}
-	return strings.Join(parts, ", ")
-}
 
 // countByStatus counts the runs: all, and by the outcome that follows from the server's status.
 func countByStatus(ctx context.Context, c client.Client, query string) (int64, map[ace.ExitStatus]int64, error) {

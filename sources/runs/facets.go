@@ -33,6 +33,15 @@ type Facets struct {
 	Err     string
 }
 
+// Of returns the facet of an attribute, an empty one if it was not counted.
+func (f *Facets) Of(attribute string) Facet {
+	i := slices.IndexFunc(f.List, func(f Facet) bool { return f.Attribute == attribute })
+	if i < 0 {
+		return Facet{Attribute: attribute}
+	}
+	return f.List[i]
+}
+
 // Facet holds the known values of one search attribute.
 type Facet struct {
 	Attribute string       `json:"attribute"`
@@ -87,31 +96,8 @@ func (k KnownValues) add(name, value string, n int) {
 // Add adds the values of a run.
 func (k KnownValues) Add(r Run) {
 	for _, name := range FacetAttributes() {
-		k.add(name, ValueOf(r, name), 1)
+		k.add(name, r.Value(name), 1)
 	}
-}
-
-// ValueOf returns a run's value of a facet attribute, or "".
-func ValueOf(r Run, name string) string {
-	switch name {
-	case ace.AttrExit:
-		return string(r.Exit)
-	case ace.AttrExperiment:
-		return r.Experiment
-	case ace.AttrDataset:
-		return r.Dataset
-	case ace.AttrModel:
-		return r.Model
-	case ace.AttrAdapter:
-		return r.Adapter
-	case ace.AttrPhase:
-		return string(r.Phase)
-	case ace.AttrBlueprint:
-		return r.Blueprint
-	case ace.AttrRunner:
-		return r.Runner
-	}
-	return ""
 }
 
 // frequent returns the values of an attribute, most frequent first.

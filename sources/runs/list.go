@@ -90,45 +90,37 @@ func Count(ctx context.Context, c client.Client, query string) (int64, error) {
 	return r.GetCount(), err
 }
 
-// runOf reads a run from visibility.
+// runOf reads a run from visibility. The server's status outranks the attribute: a run that was terminated or timed out
+// did not set it.
 func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
-	attrs := info.GetSearchAttributes().GetIndexedFields()
 	r := Run{
-		WorkflowID: info.GetExecution().GetWorkflowId(),
-		RunID:      info.GetExecution().GetRunId(),
-		Type:       info.GetType().GetName(),
-		TaskID:     keyword(attrs, ace.AttrTask),
-		Experiment: keyword(attrs, ace.AttrExperiment),
-		Dataset:    keyword(attrs, ace.AttrDataset),
-		Model:      keyword(attrs, ace.AttrModel),
-		Adapter:    keyword(attrs, ace.AttrAdapter),
-		Blueprint:  keyword(attrs, ace.AttrBlueprint),
-		Runner:     keyword(attrs, ace.AttrRunner),
-		Phase:      ace.Phase(keyword(attrs, ace.AttrPhase)),
-		Exit:       exitOf(info, keyword(attrs, ace.AttrExit)),
-		Start:      info.GetStartTime().AsTime(),
-		Events:     info.GetHistoryLength(),
+		WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId(),
+		Type: info.GetType().GetName(), Start: info.GetStartTime().AsTime(), Events: info.GetHistoryLength(),
+	}
+	for _, name := range ace.SearchAttributes() {
+		if data := history.PayloadJSON(info.GetSearchAttributes().GetIndexedFields()[name]); data != nil {
+			_ = json.Unmarshal(data, attributes[name](&r)) // a value of another type counts as none
+		}
+	}
+	if r.Exit == "" || r.Exit == ace.Running {
+		r.Exit = exitOfStatus(info.GetStatus())
 	}
 	if info.GetCloseTime() != nil {
 		r.Close = info.GetCloseTime().AsTime()
 	}
+	memo := info.GetMemo().GetFields()
 	if r.Type == run.Workflow {
-		r.takeListed(info.GetMemo().GetFields()[run.MemoKey])
+		r.takeListed(memo[run.MemoKey])
 	}
 	if r.TaskID == "" && r.Type != ace.ExperimentWorkflow {
 		r.TaskID = ace.TaskIDOf(r.WorkflowID)
 	}
-	if data := history.PayloadJSON(info.GetMemo().GetFields()[ace.MemoSummary]); data != nil {
-		var sum ace.Summary
-		if json.Unmarshal(data, &sum) == nil {
-			r.Summary = &sum
-		}
+	if data := history.PayloadJSON(memo[ace.MemoSummary]); data != nil && json.Unmarshal(data, &r.Summary) != nil {
+		r.Summary = nil
 	}
-	if data := history.PayloadJSON(info.GetMemo().GetFields()[ace.MemoFork]); data != nil {
-		var from ace.Forked
-		if json.Unmarshal(data, &from) == nil && from.WorkflowID != "" {
-			r.Fork = &from
-		}
+	data := history.PayloadJSON(memo[ace.MemoFork])
+	if data != nil && (json.Unmarshal(data, &r.Fork) != nil || r.Fork != nil && r.Fork.WorkflowID == "") {
+		r.Fork = nil
 	}
 	return r
 }
@@ -140,27 +132,6 @@ func (r *Run) takeListed(memo *commonpb.Payload) {
 		return
 	}
 	r.Session, r.Parent, r.Blueprint = l.SessionID, l.ParentSessionID, cmp.Or(r.Blueprint, l.AgentName)
-}
-
-func keyword(attrs map[string]*commonpb.Payload, name string) string {
-	data := history.PayloadJSON(attrs[name])
-	if data == nil {
-		return ""
-	}
-	var text string
-	if json.Unmarshal(data, &text) != nil {
-		return ""
-	}
-	return text
-}
-
-// exitOf prefers the server's status to the attribute: a run that was terminated or timed out did not set it.
-func exitOf(info *workflowpb.WorkflowExecutionInfo, attr string) ace.ExitStatus {
-	said := ace.ExitStatus(attr)
-	if said != "" && said != ace.Running {
-		return said
-	}
-	return exitOfStatus(info.GetStatus())
 }
 
 // Intervals and limits of the list reader.

@@ -1,10 +1,6 @@
 package runs
 
 import (
-	"acescope/engine/ace"
-	"acescope/engine/temporal/history"
-	"acescope/sources/cluster"
-	"acescope/sources/feed"
 	"cmp"
 	"context"
 	"errors"
@@ -13,9 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
-	"go.temporal.io/api/workflowservice/v1"
+	"acescope/engine/ace"
+	"acescope/engine/temporal/history"
+	"acescope/sources/cluster"
+	"acescope/sources/feed"
 )
 
 // ListFeed reads the list of runs repeatedly, whether or not it is shown, because other screens need it. It
@@ -31,14 +31,25 @@ type ListFeed struct {
 	endRound func() // cancels the reading under way; nil before the first
 }
 
+// Load is a part of the list that the reader is asked to load.
+type Load uint8
+
+// Parts to load. LoadFirst goes back to the newest runs. LoadLast walks to the oldest run; RunList.Walking counts the
+// runs passed so far. StopWalk ends the walk.
+const (
+	noLoad Load = iota
+	LoadOlder
+	LoadNewer
+	LoadFirst
+	LoadLast
+	StopWalk
+)
+
 // wanted holds the requests to the reader.
 type wanted struct {
-	older, newer bool // load one more page
-	first, last  bool // go to the end
-	stop         bool // stop walking to the last run
+	load Load // none, older, newer, first or last
+	stop bool // stop walking to the last run
 }
-
-func (w wanted) moves() bool { return w.older || w.newer || w.first || w.last }
 
 // NewListFeed returns a list of all runs that has read nothing yet.
 func NewListFeed(link *cluster.Link) *ListFeed {
@@ -84,34 +95,21 @@ func (f *ListFeed) SetPaused(paused bool) {
 	f.Refresh()
 }
 
-// LoadMore holds more of the older runs.
-func (f *ListFeed) LoadMore() {
-	f.want(func(w *wanted) {
-		w.older = true
-		w.newer = false
-	})
-}
-
-// LoadNewer holds more of the newer runs.
-func (f *ListFeed) LoadNewer() {
-	f.want(func(w *wanted) {
-		w.newer = true
-		w.older = false
-	})
-}
-
-// LoadFirst goes back to the newest runs.
-func (f *ListFeed) LoadFirst() { f.want(func(w *wanted) { *w = wanted{first: true, stop: true} }) }
-
-// LoadLast walks to the oldest run. RunList.Walking counts the runs passed so far.
-func (f *ListFeed) LoadLast() { f.want(func(w *wanted) { *w = wanted{last: true} }) }
-
-// StopWalk ends the walk to the oldest run.
-func (f *ListFeed) StopWalk() { f.want(func(w *wanted) { *w = wanted{stop: true} }) }
-
-func (f *ListFeed) want(change func(*wanted)) {
+// Load loads a part of the list. Going to an end of the list outranks loading one more page.
+func (f *ListFeed) Load(part Load) {
 	f.mu.Lock()
-	change(&f.wanted)
+	switch part {
+	case LoadFirst:
+		f.wanted = wanted{load: LoadFirst, stop: true}
+	case LoadLast:
+		f.wanted = wanted{load: LoadLast}
+	case StopWalk:
+		f.wanted = wanted{stop: true}
+	default:
+		if f.wanted.load < LoadFirst {
+			f.wanted.load = part
+		}
+	}
 	f.mu.Unlock()
 	f.Refresh()
 }
@@ -198,7 +196,7 @@ func (r *runsReader) round(ctx context.Context) {
 		r.query, r.list, r.live, r.counts, r.slow = query, window{}, map[string]progress{}, countKey{}, 0
 	}
 	var err error
-	if want.moves() {
+	if want.load != noLoad {
 		err = r.move(ctx, want)
 	} else {
 		err = r.list.refresh(ctx, r.page)
@@ -212,7 +210,7 @@ func (r *runsReader) round(ctx context.Context) {
 	}
 	r.slow, r.readAt = 0, r.feed.link.Now()
 	r.feed.link.Away(nil)
-	if !r.publish() || want.moves() {
+	if !r.publish() || want.load != noLoad {
 		return
 	}
 	r.count(ctx)
@@ -225,12 +223,12 @@ func (r *runsReader) round(ctx context.Context) {
 }
 
 func (r *runsReader) move(ctx context.Context, want wanted) error {
-	switch {
-	case want.last:
+	switch want.load {
+	case LoadLast:
 		return r.walk(ctx)
-	case want.first:
+	case LoadFirst:
 		return r.list.top(ctx, r.page)
-	case want.newer:
+	case LoadNewer:
 		return r.list.up(ctx, r.page)
 	}
 	return r.list.down(ctx, r.page, ListPage)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,19 +30,34 @@ func (e *MissingError) Error() string {
 	return text + `; run "acescope list"`
 }
 
-// Resolve finds the newest run with a task id, an experiment id or a workflow id.
-func Resolve(ctx context.Context, c client.Client, id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	for _, workflowID := range []string{ace.WorkflowID(ace.TaskIDOf(id)), ace.ExperimentWorkflowID(id), session.WorkflowID(id), id} {
+var runIDPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// SplitName splits ID@RUN, which names one of several runs of a workflow. run is "" for any other name.
+func SplitName(name string) (id, run string) {
+	if at := strings.LastIndexByte(name, '@'); at > 0 && runIDPattern.MatchString(name[at+1:]) {
+		return name[:at], name[at+1:]
+	}
+	return name, ""
+}
+
+// Resolve finds the newest run of a task, an experiment, a session or a workflow. ID@RUN selects one run of it.
+func Resolve(
+	ctx context.Context, c client.Client, name string,
+) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	id, run := SplitName(name)
+	for _, workflowID := range []string{
+		ace.WorkflowID(ace.TaskIDOf(id)), ace.ExperimentWorkflowID(id), session.WorkflowID(id), id,
+	} {
 		if workflowID == "" {
 			continue
 		}
-		r, err := c.DescribeWorkflowExecution(ctx, workflowID, "")
-		if err == nil {
-			return r, nil
+		r, err := c.DescribeWorkflowExecution(ctx, workflowID, run)
+		if err == nil || !cluster.NotFound(err) {
+			return r, err
 		}
-		if !cluster.NotFound(err) {
-			return nil, err
-		}
+	}
+	if run != "" {
+		return nil, &MissingError{ID: name}
 	}
 	return nil, &MissingError{ID: id, Near: near(ctx, c, id)}
 }

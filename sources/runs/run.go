@@ -1,12 +1,14 @@
 package runs
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"acescope/engine/ace"
+	"acescope/sources/cluster"
 )
 
 // RunList holds the runs that match the query, newest first, as far as they are loaded.
@@ -37,28 +39,54 @@ type ID struct {
 
 // Run is one run in a list.
 type Run struct {
-	WorkflowID string
-	RunID      string
-	Type       string // workflow type
-	TaskID     string
-	Experiment string
-	Dataset    string
-	Model      string
-	Adapter    string
-	Phase      ace.Phase
-	Exit       ace.ExitStatus
-	Start      time.Time
-	Close      time.Time    // zero while it runs
-	Events     int64        // history length in visibility
-	Summary    *ace.Summary // nil if it has not set one
-	Attempt    int32        // of a retried pending activity, otherwise 0
-	LastError  string       // of that activity
-	Fork       *ace.Forked  // the original of a fork, otherwise nil
-	Blueprint  string       // of a blueprint run, otherwise ""
-	Runner     string       // current or last runner
-	Session    string       // id of the session that a blueprint run is or belongs to
-	Parent     string       // id of the session that started it, or ""
-	ResetFrom  string       // run id of the original of a reset; "" if unknown, because lists do not contain it
+	TaskID     string         `json:"task_id"`
+	WorkflowID string         `json:"workflow_id"`
+	RunID      string         `json:"run_id"`
+	Type       string         `json:"workflow_type,omitempty"`
+	Experiment string         `json:"experiment_id,omitempty"`
+	Dataset    string         `json:"dataset_id,omitempty"`
+	Model      string         `json:"model,omitempty"`
+	Adapter    string         `json:"adapter,omitempty"`
+	Phase      ace.Phase      `json:"phase,omitempty"`
+	Exit       ace.ExitStatus `json:"exit_status"`
+	Start      time.Time      `json:"start,omitzero"`
+	Close      time.Time      `json:"close,omitzero"`              // zero while it runs
+	Events     int64          `json:"events,omitempty"`            // history length in visibility
+	Summary    *ace.Summary   `json:"summary,omitempty"`           // nil if it has not set one
+	Attempt    int32          `json:"attempt,omitempty"`           // of a retried pending activity, otherwise 0
+	LastError  string         `json:"last_error,omitempty"`        // of that activity
+	Fork       *ace.Forked    `json:"forked_from,omitempty"`       // the original of a fork, otherwise nil
+	Blueprint  string         `json:"blueprint,omitempty"`         // of a blueprint run, otherwise ""
+	Runner     string         `json:"runner_id,omitempty"`         // current or last runner
+	Session    string         `json:"session_id,omitempty"`        // session that a blueprint run is or belongs to
+	Parent     string         `json:"parent_session_id,omitempty"` // of the session that started it, or ""
+	ResetFrom  string         `json:"reset_from,omitempty"`        // original of a reset; "" in lists
+}
+
+// ID returns the ID of the run.
+func (r Run) ID() ID { return ID{r.WorkflowID, r.RunID} }
+
+// attributes are the fields of a run by the search attribute that sets or names them.
+var attributes = map[string]func(*Run) *string{
+	"WorkflowId":       func(r *Run) *string { return &r.WorkflowID },
+	"RunId":            func(r *Run) *string { return &r.RunID },
+	ace.AttrTask:       func(r *Run) *string { return &r.TaskID },
+	ace.AttrExperiment: func(r *Run) *string { return &r.Experiment },
+	ace.AttrDataset:    func(r *Run) *string { return &r.Dataset },
+	ace.AttrModel:      func(r *Run) *string { return &r.Model },
+	ace.AttrAdapter:    func(r *Run) *string { return &r.Adapter },
+	ace.AttrPhase:      func(r *Run) *string { return (*string)(&r.Phase) },
+	ace.AttrExit:       func(r *Run) *string { return (*string)(&r.Exit) },
+	ace.AttrBlueprint:  func(r *Run) *string { return &r.Blueprint },
+	ace.AttrRunner:     func(r *Run) *string { return &r.Runner },
+}
+
+// Value returns the value of a search attribute, "" if the run does not hold it.
+func (r *Run) Value(attribute string) string {
+	if field := attributes[attribute]; field != nil {
+		return *field(r)
+	}
+	return ""
 }
 
 // Open reports whether the run has not closed.
@@ -72,23 +100,17 @@ func (r Run) Age(now time.Time) time.Duration {
 	return max(r.Close.Sub(r.Start), 0)
 }
 
-// Origins. FromQuery: the run's worker answered. FromHistory: the history was folded here, because the run is
-// closed or no worker answers.
+// exits are the outcomes that follow from the server's status. Any other status is a failure.
+var exits = map[enumspb.WorkflowExecutionStatus]ace.ExitStatus{
+	enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:          ace.Running,
+	enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:        ace.Success,
+	enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW: ace.Continued,
+	enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:         ace.Canceled,
+	enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:        ace.Timeout,
+}
 
 func exitOfStatus(s enumspb.WorkflowExecutionStatus) ace.ExitStatus {
-	switch s {
-	case enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
-		return ace.Running
-	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
-		return ace.Success
-	case enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
-		return ace.Continued
-	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED:
-		return ace.Canceled
-	case enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
-		return ace.Timeout
-	}
-	return ace.Failed
+	return cmp.Or(exits[s], ace.Failed)
 }
 
 // LogLine is an event of a run in one line. Text is untrusted.
@@ -103,8 +125,8 @@ type LogLine struct {
 type Origin string
 
 const (
-	FromQuery   Origin = "live query"
-	FromHistory Origin = "folded from history"
+	FromQuery   Origin = "live query"          // the run's worker answered
+	FromHistory Origin = "folded from history" // the run is closed, or no worker answers
 )
 
 // RecentRuns is the number of closed tasks in the summary of a list.
@@ -112,10 +134,11 @@ const RecentRuns = 100
 
 // Recent summarizes the tasks that closed last.
 type Recent struct {
-	Runs     int
-	Counts   map[ace.ExitStatus]int
-	Sum      ace.Summary
-	P50, P95 time.Duration
+	Runs   int                    `json:"runs"`
+	Counts map[ace.ExitStatus]int `json:"counts"` // by outcome
+	Sum    ace.Summary            `json:"summary"`
+	P50MS  float64                `json:"p50_ms"`
+	P95MS  float64                `json:"p95_ms"`
 }
 
 // LastEnded returns at most n tasks of rows that closed last, newest first.
@@ -146,6 +169,7 @@ func RecentOf(rows []Run, n int) *Recent {
 		took = append(took, r.Age(r.Close))
 	}
 	slices.Sort(took)
-	out.P50, out.P95 = took[(len(took)-1)/2], took[(len(took)-1)*95/100]
+	out.P50MS = cluster.Millis(took[(len(took)-1)/2])
+	out.P95MS = cluster.Millis(took[(len(took)-1)*95/100])
 	return out
 }

@@ -12,12 +12,12 @@ import (
 
 // Check is one row of the health screen.
 type Check struct {
-	Section Section
-	Name    string
-	State   CheckState
-	Text    string    // the finding
-	At      time.Time // time that Text refers to, zero for now
-	Advice  string    // what to do, "" if nothing is wrong
+	Section Section    `json:"section"`
+	Name    string     `json:"name"`
+	State   CheckState `json:"state"`
+	Text    string     `json:"text"`             // the finding
+	At      time.Time  `json:"-"`                // time that Text refers to, zero for now
+	Advice  string     `json:"advice,omitempty"` // what to do, "" if nothing is wrong
 }
 
 // Section is a part of the health screen.
@@ -105,7 +105,7 @@ func (s *System) serverChecks() []Check {
 	if s.Server.Version != "" {
 		c.Text += ", Temporal " + s.Server.Version
 	}
-	c.Text += ", answers in " + s.Server.Answered.Round(100*time.Microsecond).String()
+	c.Text += ", answers in " + shortly(s.Server.AnsweredMS)
 	out := []Check{c}
 	if s.Host.PID != 0 {
 		host := Check{Section: SectionServer, Name: "host", State: CheckOK, At: s.Host.Started,
@@ -174,7 +174,7 @@ func (s *System) queueCheck(q Queue, now time.Time) Check {
 	}
 	backlog := "no backlog"
 	if q.Backlog > 0 {
-		backlog = fmt.Sprintf("%d waiting, the oldest for %s", q.Backlog, q.Oldest.Round(time.Second))
+		backlog = fmt.Sprintf("%d waiting, the oldest for %s", q.Backlog, q.oldest().Round(time.Second))
 	}
 	c.Text = fmt.Sprintf("%d %s, %s", len(q.Pollers), Plural(len(q.Pollers), "poller"), backlog)
 	switch {
@@ -184,7 +184,7 @@ func (s *System) queueCheck(q Queue, now time.Time) Check {
 		c.State, c.Text, c.Advice = CheckError, "no worker polls: nothing runs; "+backlog, s.startWorker(q)
 	case now.Sub(q.Pollers[0].Last) > oldPoller:
 		c.State, c.At, c.Advice = CheckWarning, q.Pollers[0].Last, "the last worker seems to be gone: "+s.startWorker(q)
-	case q.Oldest > oldBacklog:
+	case q.oldest() > oldBacklog:
 		c.State, c.Advice = CheckWarning, "the workers do not keep up: start another one, "+s.startWorker(q)
 	default:
 		c.At = q.Pollers[0].Last
@@ -251,7 +251,7 @@ func (s *System) callChecks() []Check {
 		failed += call.Failed
 		c := Check{Section: SectionCalls, Name: call.Name, State: CheckOK, Text: fmt.Sprintf("%d a minute", call.PerMinute)}
 		if !call.Waits && call.PerMinute > 0 {
-			c.Text += fmt.Sprintf(", p50 %s, p95 %s", shortly(call.P50), shortly(call.P95))
+			c.Text += fmt.Sprintf(", p50 %s, p95 %s", shortly(call.P50MS), shortly(call.P95MS))
 		}
 		if call.Failed > 0 {
 			c.State, c.Text = CheckWarning, c.Text+fmt.Sprintf(", %d failed: %s", call.Failed, call.LastError)
@@ -265,7 +265,11 @@ func (s *System) callChecks() []Check {
 	return out
 }
 
-func shortly(d time.Duration) string { return d.Round(100 * time.Microsecond).String() }
+func shortly(ms float64) string { return duration(ms).Round(100 * time.Microsecond).String() }
+
+func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+func (q Queue) oldest() time.Duration { return duration(q.OldestMS) }
 
 func (s *System) processChecks() []Check {
 	p := s.Process
@@ -289,7 +293,7 @@ func (s *System) processChecks() []Check {
 	if c := p.Screen; c.Frames > 0 {
 		out = append(out, Check{Section: SectionProcess, Name: "screen", State: CheckOK,
 			Text: fmt.Sprintf("%.1f frames a second, the slowest drawn in %s; %d snapshots shown, %d skipped for newer ones",
-				c.PerSecond, shortly(c.Slowest), c.Shown, c.Skipped)})
+				c.PerSecond, shortly(cluster.Millis(c.Slowest)), c.Shown, c.Skipped)})
 	}
 	return out
 }

@@ -34,7 +34,7 @@ func Read(ctx context.Context, d cluster.Deps, c cluster.Connection) *System {
 
 func ReadOnce(ctx context.Context, d cluster.Deps, c cluster.Connection, size *DirSize) *System {
 	began := time.Now()
-	s := &System{Mode: c.Mode, Address: c.Address, Space: d.Namespace}
+	s := New(c.Mode, c.Address, d.Namespace)
 	if d.Host != nil {
 		s.Host = d.Host()
 		size.read(s.Host.DataDir)
@@ -54,7 +54,7 @@ func ReadOnce(ctx context.Context, d cluster.Deps, c cluster.Connection, size *D
 		s.Agents = d.Agents(ctx)
 	}
 	s.Process = ThisProcess()
-	s.At, s.Took = time.Now(), time.Since(began)
+	s.At, s.TookMS = time.Now().UTC(), cluster.Millis(time.Since(began))
 	return s
 }
 
@@ -66,7 +66,7 @@ func (s *System) askServer(ctx context.Context, d cluster.Deps) {
 	if err != nil && !cluster.Unreachable(err) { // a cluster may deny this
 		var sys *workflowservice.GetSystemInfoResponse
 		if sys, err = d.Client.WorkflowService().GetSystemInfo(ctx, &workflowservice.GetSystemInfoRequest{}); err == nil {
-			s.Server = ServerInfo{Version: sys.GetServerVersion(), Answered: time.Since(began)}
+			s.Server = ServerInfo{Version: sys.GetServerVersion(), AnsweredMS: cluster.Millis(time.Since(began))}
 			return
 		}
 	}
@@ -75,7 +75,7 @@ func (s *System) askServer(ctx context.Context, d cluster.Deps) {
 		return
 	}
 	s.Server = ServerInfo{Version: r.GetServerVersion(), Cluster: r.GetClusterName(), Store: r.GetPersistenceStore(),
-		Search: r.GetVisibilityStore(), Shards: r.GetHistoryShardCount(), Answered: time.Since(began)}
+		Search: r.GetVisibilityStore(), Shards: r.GetHistoryShardCount(), AnsweredMS: cluster.Millis(time.Since(began))}
 }
 
 func (s *System) askAttributes(ctx context.Context, d cluster.Deps) {
@@ -84,6 +84,7 @@ func (s *System) askAttributes(ctx context.Context, d cluster.Deps) {
 	missing, err := runs.MissingAttributes(ctx, d.Client, d.Namespace)
 	if err != nil {
 		s.AttrErr = cluster.PlainError(err)
+		return
 	}
 	s.Attributes = missing
 }
@@ -133,7 +134,7 @@ func openQueues(ctx context.Context, d cluster.Deps) []string {
 func describeQueue(ctx context.Context, d cluster.Deps, name string, kind enumspb.TaskQueueType) Queue {
 	ctx, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 	defer cancel()
-	q := Queue{Name: name, Kind: "workflow"}
+	q := Queue{Name: name, Kind: "workflow", Pollers: []Poller{}}
 	if kind == enumspb.TASK_QUEUE_TYPE_ACTIVITY {
 		q.Kind = "activity"
 	}
@@ -151,7 +152,7 @@ func describeQueue(ctx context.Context, d cluster.Deps, name string, kind enumsp
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Identity, b.Identity))
 	})
 	st := r.GetStats()
-	q.Backlog, q.Oldest = st.GetApproximateBacklogCount(), st.GetApproximateBacklogAge().AsDuration()
+	q.Backlog, q.OldestMS = st.GetApproximateBacklogCount(), cluster.Millis(st.GetApproximateBacklogAge().AsDuration())
 	q.In, q.Out = float64(st.GetTasksAddRate()), float64(st.GetTasksDispatchRate())
 	return q
 }

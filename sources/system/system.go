@@ -12,56 +12,63 @@ import (
 
 // System is the health of the server, the workers, the readers and this process.
 type System struct {
-	At      time.Time
-	Loading bool // the first reading is running
-	Mode    string
-	Address string
-	Space   string // namespace
-	Err     string // why the server did not answer
-	Took    time.Duration
+	At      time.Time `json:"at"`
+	Loading bool      `json:"-"` // the first reading is running
+	Mode    string    `json:"mode"`
+	Address string    `json:"address,omitempty"`
+	Space   string    `json:"namespace"`
+	Err     string    `json:"error,omitempty"` // why the server did not answer
 
-	Host       cluster.Host
-	Server     ServerInfo
-	Attributes []string // missing search attributes of the contract
-	AttrErr    string
-	Queues     []Queue
-	OpenRuns   int64
-	TotalRuns  int64
-	CountErr   string
+	Server     ServerInfo   `json:"server,omitzero"`
+	Host       cluster.Host `json:"host,omitzero"`
+	Attributes []string     `json:"missing_attributes"`
+	AttrErr    string       `json:"-"`
+	Queues     []Queue      `json:"queues"`
+	TotalRuns  int64        `json:"runs"`
+	OpenRuns   int64        `json:"open"`
+	CountErr   string       `json:"-"`
 
-	Agents  []cluster.AgentCheck
-	Sources []SourceAge
-	Calls   []cluster.CallStat
-	Process Process
+	Agents  []cluster.AgentCheck `json:"-"`
+	Sources []SourceAge          `json:"-"`
+	Calls   []cluster.CallStat   `json:"calls"`
+	Process Process              `json:"process,omitzero"`
+	TookMS  float64              `json:"duration_ms"`
+}
+
+// New returns the health of a server that was not read yet. Its lists are never nil, for JSON.
+func New(mode, address, namespace string) *System {
+	return &System{Mode: mode, Address: address, Space: namespace,
+		Attributes: []string{}, Queues: []Queue{}, Calls: []cluster.CallStat{}}
 }
 
 // ServerInfo describes the server.
 type ServerInfo struct {
-	Version  string
-	Cluster  string
-	Store    string // storage of runs
-	Search   string // storage of visibility
-	Shards   int32
-	Answered time.Duration // time of the response
+	Version    string  `json:"version,omitempty"`
+	Cluster    string  `json:"cluster,omitempty"`
+	Store      string  `json:"store,omitempty"`      // storage of runs
+	Search     string  `json:"visibility,omitempty"` // storage of visibility
+	Shards     int32   `json:"shards,omitempty"`
+	AnsweredMS float64 `json:"answered_ms"` // time of the response
 }
 
 // Queue is a task queue and its pollers.
 type Queue struct {
-	Name    string
-	Kind    string // workflow, activity
-	Ours    bool   // the contract's queue
-	Pollers []Poller
-	Backlog int64         // approximate number of waiting tasks
-	Oldest  time.Duration // age of the oldest waiting task
-	In, Out float64       // tasks per second
-	Err     string
+	Name     string   `json:"name"`
+	Kind     string   `json:"kind"` // workflow, activity
+	Ours     bool     `json:"-"`    // the contract's queue
+	Backlog  int64    `json:"backlog"`
+	OldestMS float64  `json:"oldest_ms"` // age of the oldest waiting task
+	In       float64  `json:"tasks_in_per_second"`
+	Out      float64  `json:"tasks_out_per_second"`
+	Pollers  []Poller `json:"pollers"`
+	Err      string   `json:"error,omitempty"`
 }
 
 // Poller is a worker that polls a task queue.
 type Poller struct {
-	Identity string
-	Last     time.Time // last poll
-	Rate     float64   // its limit of tasks per second
+	Identity string    `json:"identity"`
+	Last     time.Time `json:"last_access"`
+	Rate     float64   `json:"rate_per_second"` // its limit of tasks per second
 }
 
 // SourceAge is the age of a source of the console.
@@ -77,16 +84,16 @@ type SourceAge struct {
 
 // Process describes this process.
 type Process struct {
-	PID        int
-	Goroutines int
-	Heap       uint64 // bytes of live objects and garbage
-	HeapSys    uint64 // bytes reserved for the heap
-	RSS        uint64 // bytes in memory, 0 if unknown
-	GCs        uint32
-	GCPause    time.Duration // total
-	Snapshots  uint64        // published values of the console
-	Started    time.Time
-	Screen     cluster.Screen
+	PID        int            `json:"pid"`
+	Goroutines int            `json:"goroutines"`
+	Heap       uint64         `json:"heap_bytes"`          // of live objects and garbage
+	HeapSys    uint64         `json:"heap_held_bytes"`     // reserved for the heap
+	RSS        uint64         `json:"rss_bytes,omitempty"` // in memory, 0 if unknown
+	GCs        uint32         `json:"collections"`
+	GCPause    time.Duration  `json:"-"` // total
+	Snapshots  uint64         `json:"-"` // published values of the console
+	Started    time.Time      `json:"-"`
+	Screen     cluster.Screen `json:"-"`
 }
 
 // processStarted approximates the start of the process.

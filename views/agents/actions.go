@@ -342,7 +342,7 @@ func ParseStart(line string) (in sessions.TalkInput, first string, err error) {
 }
 
 // leadingPairs reads the name=value pairs at the start of a line and returns the rest.
-func leadingPairs(line string) (pairs []console.Field, rest string, err error) {
+func leadingPairs(line string) (pairs []runs.Field, rest string, err error) {
 	for rest = strings.TrimSpace(line); rest != ""; {
 		word, _, _ := strings.Cut(rest, " ")
 		name, _, ok := strings.Cut(word, "=")

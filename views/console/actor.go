@@ -32,19 +32,7 @@ type Actor struct {
 	nav      *Navigation
 	listing  *Listing
 	controls Controls
-	refuse   func(verb string, of Target) string
-}
-
-// Target is the run of an action: the one that was selected when the user asked.
-type Target struct{ WorkflowID, RunID string }
-
-// Prepared is an action that waits for confirmation. Do performs it and returns a line for the user, and the run that
-// it started, if any.
-type Prepared struct {
-	Title string
-	Lines []string // plain text, not yet safe
-	Yes   string   // verb phrase for yes
-	Do    func(context.Context) (done string, started runs.Run, err error)
+	refuse   func(verb string, of runs.ID) string
 }
 
 // Started is the message that an action started a run.
@@ -54,7 +42,7 @@ type Started struct{ Run runs.Run }
 func (a *Actor) Acts() bool { return a.Actions != nil || a.refuse != nil }
 
 // refused notes why an action is impossible here, if it is.
-func (a *Actor) refused(s tui.Shell, verb string, of Target) bool {
+func (a *Actor) refused(s tui.Shell, verb string, of runs.ID) bool {
 	if a.refuse == nil {
 		return false
 	}
@@ -62,8 +50,16 @@ func (a *Actor) refused(s tui.Shell, verb string, of Target) bool {
 	return true
 }
 
+// preparer prepares an action on one run.
+type preparer = func(context.Context, runs.ID) (runs.Prepared, error)
+
+// preparing returns a preparer of a change.
+func (a *Actor) preparing(c runs.Change) preparer {
+	return func(ctx context.Context, of runs.ID) (runs.Prepared, error) { return a.Actions.Prepare(ctx, of, c) }
+}
+
 // Propose prepares an action on one run in the background, then asks the user to confirm it. The user can leave before.
-func (a *Actor) Propose(s tui.Shell, verb string, of Target, prepare func(context.Context, Target) (Prepared, error)) tea.Cmd {
+func (a *Actor) Propose(s tui.Shell, verb string, of runs.ID, prepare preparer) tea.Cmd {
 	ctx, stop := context.WithTimeout(a.Context, ActionTimeout)
 	w := &tui.Waiting{Title: capital(verb) + " " + NameOf(a.nav.Selected.Run) + "?", Leave: stop,
 		Lines: []string{"workflow  " + text.Safe(of.WorkflowID, " "), "run       " + text.Safe(cmp.Or(of.RunID, "the newest, being looked up"), " ")}}
@@ -77,8 +73,8 @@ func (a *Actor) Propose(s tui.Shell, verb string, of Target, prepare func(contex
 func capital(verb string) string { return strings.ToUpper(verb[:1]) + verb[1:] }
 
 // prepared returns the message that asks the question or reports an error.
-func (a *Actor) prepared(ctx context.Context, verb string, of Target, prepare func(context.Context, Target) (Prepared, error)) tea.Msg {
-	var p Prepared
+func (a *Actor) prepared(ctx context.Context, verb string, of runs.ID, prepare preparer) tea.Msg {
+	var p runs.Prepared
 	of, err := a.frozen(ctx, of)
 	if err == nil {
 		p, err = prepare(ctx, of)
@@ -89,7 +85,7 @@ func (a *Actor) prepared(ctx context.Context, verb string, of Target, prepare fu
 	return tui.Asked(a.question(verb, p))
 }
 
-func (a *Actor) question(verb string, p Prepared) tui.Question {
+func (a *Actor) question(verb string, p runs.Prepared) tui.Question {
 	lines := make([]string, len(p.Lines))
 	for i, l := range p.Lines {
 		lines[i] = text.Safe(l, " ")
@@ -99,7 +95,7 @@ func (a *Actor) question(verb string, p Prepared) tui.Question {
 
 // frozen sets the run ID of a target to that of the newest run if it is empty, so that a confirmed action does not
 // apply to a later run.
-func (a *Actor) frozen(ctx context.Context, of Target) (Target, error) {
+func (a *Actor) frozen(ctx context.Context, of runs.ID) (runs.ID, error) {
 	if of.RunID != "" {
 		return of, nil
 	}
@@ -107,7 +103,7 @@ func (a *Actor) frozen(ctx context.Context, of Target) (Target, error) {
 }
 
 // Perform does a prepared action, notes the result and refreshes.
-func (a *Actor) Perform(verb string, p Prepared) tea.Cmd {
+func (a *Actor) Perform(verb string, p runs.Prepared) tea.Cmd {
 	return func() tea.Msg {
 		ctx, stop := context.WithTimeout(a.Context, ActionTimeout)
 		defer stop()
@@ -129,14 +125,14 @@ func (a *Actor) result(verb string, do func() (string, runs.Run, error)) tea.Msg
 
 // Act performs an action that needs no confirmation.
 func (a *Actor) Act(verb string, do func(context.Context) (done string, err error)) tea.Cmd {
-	return a.Perform(verb, Prepared{Do: func(ctx context.Context) (string, runs.Run, error) {
+	return a.Perform(verb, runs.Prepared{Do: func(ctx context.Context) (string, runs.Run, error) {
 		done, err := do(ctx)
 		return done, runs.Run{}, err
 	}})
 }
 
 // ask asks to confirm an action on several runs, then prepares and performs it on each in turn.
-func (a *Actor) ask(s tui.Shell, verb string, open []runs.Run, of int, prepare func(context.Context, Target) (Prepared, error)) tea.Cmd {
+func (a *Actor) ask(s tui.Shell, verb string, open []runs.Run, of int, prepare preparer) tea.Cmd {
 	lines := []string{fmt.Sprintf("open: %d of %s", len(open), widget.HowMany(of, "marked run")), ""}
 	for _, r := range open[:min(len(open), shownMarks)] {
 		lines = append(lines, text.Safe(NameOf(r)+"  run "+r.RunID, " "))
@@ -157,7 +153,7 @@ func (a *Actor) ask(s tui.Shell, verb string, open []runs.Run, of int, prepare f
 }
 
 // each acts on runs one after another until the user stops it. The error is that of the first run that failed.
-func (a *Actor) each(verb string, list []runs.Run, prepare func(context.Context, Target) (Prepared, error)) (string, error) {
+func (a *Actor) each(verb string, list []runs.Run, prepare preparer) (string, error) {
 	working, progress, end := a.controls.StartWork(a.Context, verb+" "+widget.HowMany(len(list), "run"))
 	defer end()
 	var failed error
@@ -165,7 +161,7 @@ func (a *Actor) each(verb string, list []runs.Run, prepare func(context.Context,
 	one := func(r runs.Run) error {
 		ctx, stop := context.WithTimeout(working, ActionTimeout)
 		defer stop()
-		of, err := a.frozen(ctx, Target{r.WorkflowID, r.RunID})
+		of, err := a.frozen(ctx, r.ID())
 		if err != nil {
 			return err
 		}
@@ -195,25 +191,31 @@ func (a *Actor) each(verb string, list []runs.Run, prepare func(context.Context,
 }
 
 // on acts on the marked runs that are open, or else on the selected run.
-func (a *Actor) on(s tui.Shell, verb string, prepare func(context.Context, Target) (Prepared, error)) tea.Cmd {
+func (a *Actor) on(s tui.Shell, verb string, prepare preparer) tea.Cmd {
 	r := a.nav.Selected.Run
-	of := Target{r.WorkflowID, r.RunID}
+	of := r.ID()
 	switch {
 	case a.nav.Selected.Ok && a.refused(s, verb, of):
 		return nil
 	case len(a.listing.Marks.Runs) > 0:
 		return a.onMarked(s, verb, prepare)
-	case !a.nav.Selected.Ok:
-		s.Note("no run is selected")
-		return nil
-	case !r.Open():
-		s.Note(NameOf(r) + " has already closed")
+	case !a.selectedOpen(s):
 		return nil
 	}
 	return a.Propose(s, verb, of, prepare)
 }
 
-func (a *Actor) onMarked(s tui.Shell, verb string, prepare func(context.Context, Target) (Prepared, error)) tea.Cmd {
+// selectedOpen reports whether the selected run is open. If not, it notes why.
+func (a *Actor) selectedOpen(s tui.Shell) bool {
+	_, ok := a.target(s)
+	if ok && !a.nav.Selected.Run.Open() {
+		s.Note(NameOf(a.nav.Selected.Run) + " has already closed")
+		ok = false
+	}
+	return ok
+}
+
+func (a *Actor) onMarked(s tui.Shell, verb string, prepare preparer) tea.Cmd {
 	m := &a.listing.Marks
 	m.refresh(a.listing.Runs.Rows)
 	var open []runs.Run
@@ -240,17 +242,13 @@ func (a *Actor) Cancel(s tui.Shell) tea.Cmd {
 // CancelSelected asks, then cancels the selected run, whatever is marked. A blueprint run is stopped.
 func (a *Actor) CancelSelected(s tui.Shell) tea.Cmd {
 	r := a.nav.Selected.Run
-	of := Target{r.WorkflowID, r.RunID}
-	switch {
-	case !a.nav.Selected.Ok:
-		s.Note("no run is selected")
-		return nil
-	case a.refused(s, "cancel", of):
+	of := r.ID()
+	switch _, ok := a.target(s); {
+	case !ok, a.refused(s, "cancel", of):
 		return nil
 	case r.Type == runners.RunWorkflow && a.Actions != nil:
 		return a.AskStop(s, r)
-	case !r.Open():
-		s.Note(NameOf(r) + " has already closed")
+	case !a.selectedOpen(s):
 		return nil
 	case r.RunID == "":
 		return a.Propose(s, "cancel", of, a.prepareCancel)
@@ -260,8 +258,10 @@ func (a *Actor) CancelSelected(s tui.Shell) tea.Cmd {
 	return nil
 }
 
-func (a *Actor) prepareCancel(_ context.Context, of Target) (Prepared, error) {
-	return Prepared{Title: "Cancel this run?", Lines: []string{"workflow  " + of.WorkflowID, "run       " + of.RunID}, Yes: "cancel the run",
+func (a *Actor) prepareCancel(_ context.Context, of runs.ID) (runs.Prepared, error) {
+	return runs.Prepared{
+		Title: "Cancel this run?", Yes: "cancel the run",
+		Lines: []string{"workflow  " + of.WorkflowID, "run       " + of.RunID},
 		Do: func(ctx context.Context) (string, runs.Run, error) {
 			return "asked " + of.WorkflowID + " to cancel", runs.Run{}, a.Actions.Cancel(ctx, of.WorkflowID, of.RunID)
 		}}, nil
@@ -269,7 +269,7 @@ func (a *Actor) prepareCancel(_ context.Context, of Target) (Prepared, error) {
 
 // AskStop asks, then stops a blueprint run.
 func (a *Actor) AskStop(s tui.Shell, r runs.Run) tea.Cmd {
-	if a.refused(s, "agent stop", Target{r.WorkflowID, r.RunID}) {
+	if a.refused(s, "agent stop", r.ID()) {
 		return nil
 	}
 	if !r.Open() {
@@ -285,7 +285,7 @@ func (a *Actor) AskStop(s tui.Shell, r runs.Run) tea.Cmd {
 		lines = append(lines, "runner    "+r.Runner)
 	}
 	lines = append(lines, "a program gets SIGTERM and after 5 s SIGKILL; an agent ends its turn")
-	s.Confirm(a.question("stop "+id, Prepared{Title: "Stop this run?", Lines: lines, Yes: "stop the run",
+	s.Confirm(a.question("stop "+id, runs.Prepared{Title: "Stop this run?", Lines: lines, Yes: "stop the run",
 		Do: func(ctx context.Context) (string, runs.Run, error) {
 			return "asked run " + id + " to stop", runs.Run{}, a.Actions.StopRun(ctx, id)
 		}}))
@@ -306,7 +306,7 @@ func (a *Actor) CompareMarked(s tui.Shell) {
 	m := &a.listing.Marks
 	m.refresh(a.listing.Runs.Rows)
 	pair := slices.Clone(m.Runs)
-	if selected := &a.nav.Selected; len(pair) == 1 && selected.Ok && KeyOf(&pair[0]) != KeyOf(&selected.Run) {
+	if selected := &a.nav.Selected; len(pair) == 1 && selected.Ok && pair[0].ID() != selected.Run.ID() {
 		pair = append(pair, selected.Run)
 	}
 	if len(pair) != 2 {

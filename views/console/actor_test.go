@@ -44,11 +44,11 @@ func TestActionOnSeveralRuns(t *testing.T) {
 	list := []runs.Run{{WorkflowID: "a", RunID: "1"}, {WorkflowID: "b", RunID: "2"}, {WorkflowID: "c", RunID: "3"}}
 	act := func(c *controls) (acted []string, result string) {
 		a := New(Options{Context: t.Context(), Controls: c}).Actor
-		done, err := a.each("cancel", list, func(_ context.Context, of Target) (Prepared, error) {
+		done, err := a.each("cancel", list, func(_ context.Context, of runs.ID) (runs.Prepared, error) {
 			if of.WorkflowID == "b" {
-				return Prepared{}, errors.New("permission denied")
+				return runs.Prepared{}, errors.New("permission denied")
 			}
-			return Prepared{Do: func(context.Context) (string, runs.Run, error) {
+			return runs.Prepared{Do: func(context.Context) (string, runs.Run, error) {
 				acted = append(acted, of.WorkflowID)
 				return "", runs.Run{}, nil
 			}}, nil

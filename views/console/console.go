@@ -19,11 +19,11 @@ type Options struct {
 	Controls Controls
 	Actions  Actions // nil for a console that only reads
 	// Refuse explains why an action is impossible and what to do instead. It is nil if Actions is set.
-	Refuse   func(verb string, of Target) string
-	Filters  []SavedFilter  // the default one applies at the start
-	Saver    FilterSaver    // nil if filters cannot be saved
-	Location *time.Location // of times of day; nil for local
-	WorkDir  string         // where sessions start unless another directory is named
+	Refuse   func(verb string, of runs.ID) string
+	Filters  []runs.SavedFilter // the default one applies at the start
+	Saver    FilterSaver        // nil if filters cannot be saved
+	Location *time.Location     // of times of day; nil for local
+	WorkDir  string             // where sessions start unless another directory is named
 }
 
 // Console has the parts that screens share. A screen keeps only those that it needs.
@@ -109,13 +109,10 @@ type RunnerActions interface {
 	DrainRunner(ctx context.Context, id string) error
 }
 
-// Mutations prepare changes to a run. Preparing may read the history and changes nothing; [Prepared].Do makes the
+// Mutations prepare changes to a run. Preparing may read the history and changes nothing; [runs.Prepared].Do makes the
 // change after the user confirmed it.
 type Mutations interface {
 	// Freeze returns the newest run of a workflow.
-	Freeze(ctx context.Context, workflowID string) (Target, error)
-	PrepareFork(ctx context.Context, of Target, at Point, changes []Field) (Prepared, error)
-	PrepareReset(ctx context.Context, of Target, at Point, reason string) (Prepared, error)
-	PrepareTerminate(of Target, reason string) (Prepared, error)
-	PrepareSignal(of Target, name, argument string) (Prepared, error)
+	Freeze(ctx context.Context, workflowID string) (runs.ID, error)
+	Prepare(ctx context.Context, of runs.ID, c runs.Change) (runs.Prepared, error)
 }

@@ -1,9 +1,9 @@
 package console
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +18,7 @@ import (
 )
 
 // ParseFork reads a fork from name=value pairs. Values with spaces are quoted.
-func ParseFork(line string) (at Point, fields []Field, err error) {
+func ParseFork(line string) (at runs.Point, fields []runs.Field, err error) {
 	pairs, err := SplitPairs(line)
 	if err != nil {
 		return at, nil, err
@@ -48,7 +48,7 @@ func ParseFork(line string) (at Point, fields []Field, err error) {
 }
 
 // SplitPairs reads name=value pairs. Values with spaces are quoted.
-func SplitPairs(line string) (pairs []Field, err error) {
+func SplitPairs(line string) (pairs []runs.Field, err error) {
 	for rest := strings.TrimSpace(line); rest != ""; rest = strings.TrimSpace(rest) {
 		name, after, ok := strings.Cut(rest, "=")
 		if !ok || name == "" || strings.ContainsAny(name, " \"") {
@@ -68,7 +68,7 @@ func SplitPairs(line string) (pairs []Field, err error) {
 		} else {
 			value, rest, _ = strings.Cut(after, " ")
 		}
-		pairs = append(pairs, Field{name, value})
+		pairs = append(pairs, runs.Field{name, value})
 	}
 	return pairs, nil
 }
@@ -148,37 +148,22 @@ func assignments(name string, values []string) []string {
 
 // modelsSeen returns the models of the loaded runs.
 func (a *Actor) modelsSeen() []string {
-	var names []string
+	names := map[string]bool{}
 	for _, r := range a.listing.Runs.Rows {
-		if r.Model != "" && !slices.Contains(names, r.Model) && !strings.ContainsAny(r.Model, " \"") {
-			names = append(names, r.Model)
+		if r.Model != "" && !strings.ContainsAny(r.Model, " \"") {
+			names[r.Model] = true
 		}
 	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(names))
 }
 
 func completePoint(arg string) []string {
-	var out []string
-	for _, p := range append([]string{"at="}, phaseNames()...) {
-		if p != "at=" {
-			p = "phase=" + p + " "
-		}
-		if strings.HasPrefix(p, arg) {
-			out = append(out, p)
-		}
+	options := []string{"at="}
+	for _, p := range phaseNames() {
+		options = append(options, "phase="+p+" ")
 	}
-	return out
+	return WithPrefix(arg, options)
 }
-
-// Point is a point in a run: an event, or the start of a phase. One of the fields is set.
-type Point struct {
-	Event int64
-	Phase ace.Phase
-}
-
-// Field is a field of an input and its new value.
-type Field struct{ Name, Value string }
 
 // forkKey is the key that forks, on every screen.
 const forkKey = "f"
@@ -282,9 +267,7 @@ func (a *Actor) fork(s tui.Shell, line string) tea.Cmd {
 	if err != nil {
 		return Failed("fork", err)
 	}
-	return a.Propose(s, "fork", of, func(ctx context.Context, of Target) (Prepared, error) {
-		return a.Actions.PrepareFork(ctx, of, at, fields)
-	})
+	return a.Propose(s, "fork", of, a.preparing(runs.Change{Verb: "fork", At: at, Fields: fields}))
 }
 
 // Failed returns a command that reports the error of an action.
@@ -308,9 +291,7 @@ func (a *Actor) reset(s tui.Shell, args string) tea.Cmd {
 	if err != nil {
 		return Failed("reset", err)
 	}
-	return a.Propose(s, "reset", of, func(ctx context.Context, of Target) (Prepared, error) {
-		return a.Actions.PrepareReset(ctx, of, at, reason)
-	})
+	return a.Propose(s, "reset", of, a.preparing(runs.Change{Verb: "reset", At: at, Reason: reason}))
 }
 
 var errNoReason = errors.New("missing reason; the history keeps it")
@@ -319,9 +300,7 @@ func (a *Actor) terminate(s tui.Shell, reason string) tea.Cmd {
 	if reason == "" && a.refuse == nil {
 		return Failed("terminate", errNoReason)
 	}
-	return a.on(s, "terminate", func(_ context.Context, of Target) (Prepared, error) {
-		return a.Actions.PrepareTerminate(of, reason)
-	})
+	return a.on(s, "terminate", a.preparing(runs.Change{Verb: "terminate", Reason: reason}))
 }
 
 func (a *Actor) signal(s tui.Shell, args string) tea.Cmd {
@@ -329,16 +308,14 @@ func (a *Actor) signal(s tui.Shell, args string) tea.Cmd {
 	if name == "" && a.refuse == nil {
 		return Failed("signal", errors.New("missing signal name; give the name, then the argument as JSON"))
 	}
-	return a.on(s, "signal", func(_ context.Context, of Target) (Prepared, error) {
-		return a.Actions.PrepareSignal(of, name, strings.TrimSpace(argument))
-	})
+	c := runs.Change{Verb: "signal", Signal: name, Argument: strings.TrimSpace(argument)}
+	return a.on(s, "signal", a.preparing(c))
 }
 
 // target returns the selected run. It notes if no run is selected.
-func (a *Actor) target(s tui.Shell) (Target, bool) {
+func (a *Actor) target(s tui.Shell) (runs.ID, bool) {
 	if !a.nav.Selected.Ok {
 		s.Note("no run is selected")
-		return Target{}, false
 	}
-	return Target{a.nav.Selected.Run.WorkflowID, a.nav.Selected.Run.RunID}, true
+	return a.nav.Selected.Run.ID(), a.nav.Selected.Ok
 }

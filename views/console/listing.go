@@ -17,7 +17,7 @@ type Listing struct {
 	Runs    runs.RunList // newest
 	Counted *runs.Facets // newest, or nil
 	Marks   marks        // actions apply to the marked runs, if there are any
-	Filters []SavedFilter
+	Filters []runs.SavedFilter
 
 	context  context.Context
 	controls Controls
@@ -28,11 +28,15 @@ type Listing struct {
 func (l *Listing) AskFilter(s tui.Shell) tea.Cmd {
 	s.Ask(tui.Prompt{
 		Label: "/", Value: l.Runs.Query,
-		Hint:     `wrong   exp=finance-7   phase:skills   or a query: ExitStatus="failed" AND ModelName="m"`,
-		Preview:  Filter,
-		Complete: l.complete,
+		Hint:    `wrong   exp=finance-7   phase:skills   or a query: ExitStatus="failed" AND ModelName="m"`,
+		Preview: runs.Filter,
+		Complete: func(line string, cursor int) (int, []string) {
+			return runs.Completion(line, cursor, func(attribute string) []string {
+				return runs.KnownValuesOf(attribute, l.Counted, l.Runs.Rows)
+			})
+		},
 		Done: func(typed string) tea.Cmd {
-			l.controls.SetQuery(Filter(typed))
+			l.controls.SetQuery(runs.Filter(typed))
 			return nil
 		},
 	})
@@ -51,13 +55,6 @@ func (l *Listing) Pause(s tui.Shell) tea.Cmd {
 	return nil
 }
 
-// SavedFilter is a query with a name. The default one applies at the start.
-type SavedFilter struct {
-	Name    string
-	Query   string // as it is typed: short words or the query language
-	Default bool
-}
-
 // FilterSaver saves filters to disk. It does I/O and is called in commands.
 type FilterSaver interface {
 	// SaveFilter saves a query under a name and replaces an older one of that name.
@@ -68,7 +65,7 @@ type FilterSaver interface {
 func (l *Listing) StartFilter() {
 	for _, f := range l.Filters {
 		if f.Default {
-			l.controls.SetQuery(Filter(f.Query))
+			l.controls.SetQuery(runs.Filter(f.Query))
 			return
 		}
 	}
@@ -112,43 +109,34 @@ func (l *Listing) doSaveFilter(name, query string) tea.Cmd {
 
 // FilterWasSaved adds a saved filter to the list.
 func (l *Listing) FilterWasSaved(m FilterSaved) tea.Cmd {
-	fresh := []SavedFilter{}
-	found := false
-	for _, f := range l.Filters {
-		if f.Name == m.name {
-			f.Query, found = m.query, true
-		}
-		fresh = append(fresh, f)
+	i := slices.IndexFunc(l.Filters, func(f runs.SavedFilter) bool { return f.Name == m.name })
+	if i < 0 {
+		l.Filters = append(l.Filters, runs.SavedFilter{Name: m.name, Query: m.query})
+	} else {
+		l.Filters[i].Query = m.query
 	}
-	if !found {
-		fresh = append(fresh, SavedFilter{Name: m.name, Query: m.query})
-	}
-	l.Filters = fresh
 	return func() tea.Msg { return tui.Noted("saved as " + m.name + "; ctrl+o lists the saved filters") }
 }
 
 // marks are the marked runs, in the order of marking.
 type marks struct {
 	Runs []runs.Run
-	Of   map[RowKey]bool
+	Of   map[runs.ID]bool
 }
-
-// KeyOf returns the key of a run.
-func KeyOf(r *runs.Run) RowKey { return RowKey{r.WorkflowID, r.RunID} }
 
 // Toggle marks or unmarks a run. It reports false if [MaxMarks] runs are marked.
 func (m *marks) Toggle(r runs.Run) bool {
-	k := KeyOf(&r)
+	k := r.ID()
 	if m.Of[k] {
 		delete(m.Of, k)
-		m.Runs = slices.DeleteFunc(m.Runs, func(o runs.Run) bool { return KeyOf(&o) == k })
+		m.Runs = slices.DeleteFunc(m.Runs, func(o runs.Run) bool { return o.ID() == k })
 		return true
 	}
 	if len(m.Runs) >= MaxMarks {
 		return false
 	}
 	if m.Of == nil {
-		m.Of = map[RowKey]bool{}
+		m.Of = map[runs.ID]bool{}
 	}
 	m.Of[k] = true
 	m.Runs = append(m.Runs, r)
@@ -162,14 +150,14 @@ func (m *marks) refresh(rows []runs.Run) {
 	if len(m.Runs) == 0 {
 		return
 	}
-	now := map[RowKey]int{}
+	now := map[runs.ID]int{}
 	for i := range rows {
-		if k := KeyOf(&rows[i]); m.Of[k] {
+		if k := rows[i].ID(); m.Of[k] {
 			now[k] = i
 		}
 	}
 	for i := range m.Runs {
-		if at, ok := now[KeyOf(&m.Runs[i])]; ok {
+		if at, ok := now[m.Runs[i].ID()]; ok {
 			m.Runs[i] = rows[at]
 		}
 	}
@@ -177,9 +165,6 @@ func (m *marks) refresh(rows []runs.Run) {
 
 // MaxMarks is the largest number of marked runs.
 const MaxMarks = 10_000
-
-// RowKey identifies a run in a list.
-type RowKey struct{ WorkflowID, RunID string }
 
 // shownMarks is the number of marked runs that a question names.
 const shownMarks = 8

@@ -46,7 +46,7 @@ func (n *Navigation) Show(r runs.Run) {
 	n.Selected = Selection{r, true}
 	n.Elsewhere = true
 	n.Following = false
-	n.read(runs.ID{WorkflowID: r.WorkflowID, RunID: r.RunID})
+	n.read(r.ID())
 }
 
 // GoFrom shows a run that the selected run names.
@@ -79,7 +79,7 @@ func (n *Navigation) FollowContinued(d *histories.Detail) {
 	r.RunID = d.ContinuedAs
 	r.Start = d.Close
 	n.Elsewhere = true // until the list has it
-	n.read(runs.ID{WorkflowID: r.WorkflowID, RunID: r.RunID})
+	n.read(r.ID())
 }
 
 // Live reports whether the selected run was open when it was selected. Only the IDs of a run that another run names

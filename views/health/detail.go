@@ -2,7 +2,6 @@ package health
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"acescope/sources/cluster"
@@ -92,7 +91,7 @@ func (w *checkWriter) queue(q system.Queue) {
 	w.fact("tasks", q.Kind+" tasks")
 	w.fact("waiting", text.Count(q.Backlog)+" (approximately)")
 	if q.Backlog > 0 {
-		w.fact("oldest", text.Took(q.Oldest))
+		w.fact("oldest", widget.TookMS(q.OldestMS, w.S.Glyphs))
 	}
 	w.fact("rate", perSecond(q.In)+" in, "+perSecond(q.Out)+" out")
 	w.Section("Pollers", widget.HowMany(len(q.Pollers), "worker"))
@@ -112,7 +111,7 @@ func (w *checkWriter) calls(c system.Check, calls []cluster.CallStat) {
 	name := widget.Clamp(w.Width-38, 10, 40)
 	w.Say(w.S.Muted, "   "+text.Fit("CALL", name, "")+"  /MIN FAIL     P50     P95")
 	for _, k := range calls {
-		p50, p95 := text.Took(k.P50), text.Took(k.P95)
+		p50, p95 := widget.TookMS(k.P50MS, w.S.Glyphs), widget.TookMS(k.P95MS, w.S.Glyphs)
 		if k.Waits || k.PerMinute == 0 {
 			p50, p95 = w.S.Glyphs.Dash, w.S.Glyphs.Dash
 		}
@@ -151,7 +150,7 @@ func (w *checkWriter) server(s *system.System) {
 		return
 	}
 	w.Section("Host", "")
-	w.fact("process", strconv.Itoa(h.PID)+ours(h.PID == s.Process.PID))
+	w.fact("process", strconv.Itoa(h.PID)+map[bool]string{true: " (this one)"}[h.PID == s.Process.PID])
 	w.fact("acescope", h.Version)
 	if !h.Started.IsZero() {
 		w.fact("up for", text.Span(w.Now.Sub(h.Started)))
@@ -159,14 +158,7 @@ func (w *checkWriter) server(s *system.System) {
 	w.fact("data", h.DataDir)
 	w.fact("size", system.Bytes(uint64(h.Size))+" in "+text.Count(int64(h.Files))+" files")
 	w.fact("free", system.Bytes(h.Free))
-	w.fact("worker", strings.TrimSpace(map[bool]string{true: "this process runs a worker", false: "this process runs no worker"}[h.Worker]))
-}
-
-func ours(is bool) string {
-	if is {
-		return " (this one)"
-	}
-	return ""
+	w.fact("worker", map[bool]string{true: "this process runs a worker", false: "this process runs no worker"}[h.Worker])
 }
 
 func (w *checkWriter) process(p system.Process) {

@@ -39,7 +39,7 @@ func Screen(c *console.Console, feed console.Feed[*system.System]) tui.Screen {
 func (v *health) Footer() string { return v.list.Position() }
 
 func (v *health) Bindings() []tui.Binding {
-	return append(widget.Motions("health", v),
+	return append(widget.Motions("health", &v.list),
 		console.Key("health.next_part", "next section", "section", func() { v.list.Jump(1) }, "]"),
 		console.Key("health.previous_part", "previous section", "", func() { v.list.Jump(-1) }, "["),
 		console.Key("health.whole", "expand or collapse the section", "expand", v.list.Toggle, "a"),
@@ -49,8 +49,6 @@ func (v *health) Bindings() []tui.Binding {
 
 func (v *health) SetShown(shown bool) { v.feed.Look(shown) }
 func (v *health) Refresh()            { v.data, v.conn = v.feed.Value(), v.controls.Connection() }
-func (v *health) Page() int           { return v.list.Page() }
-func (v *health) Scroll(by int)       { v.list.Scroll(by) }
 
 // Copy returns the advice for the row under the cursor, or its text.
 func (v *health) Copy() (what, copied string) {

@@ -229,7 +229,7 @@ func (v *lineage) Draw(now time.Time, focused bool) []string {
 
 func (v *lineage) cells(n *histories.LineageNode) []widget.Cell {
 	marked := ""
-	if v.listing.Marks.Of[console.KeyOf(&n.Run)] {
+	if v.listing.Marks.Of[n.Run.ID()] {
 		marked = "*"
 	}
 	return LineageRow(n, marked, v.table.Widths[0], v.styles)

@@ -20,8 +20,9 @@ type fileList struct {
 }
 
 func newFileList(l *shared) *fileList {
-	return &fileList{shared: l, Pane: console.NewPane("Files"), table: widget.NewTable(widget.Heading{Title: "FILE"}, widget.Heading{Title: "SIZE", Width: 7, Right: true},
-		widget.Heading{Title: "LINES/S", Width: 7, Right: true, Drop: 1}, widget.Heading{Title: "STATE", Width: 13})}
+	table := widget.NewTable(widget.Heading{Title: "FILE"}, widget.Heading{Title: "SIZE", Width: 7, Right: true},
+		widget.Heading{Title: "LINES/S", Width: 7, Right: true, Drop: 1}, widget.Heading{Title: "STATE", Width: 13})
+	return &fileList{shared: l, Pane: console.NewPane("Files"), table: table}
 }
 
 func (v *fileList) Footer() string { return v.table.Position() }
@@ -30,12 +31,10 @@ func (v *fileList) Refresh() {
 		v.table.SetRows(len(v.now.Files))
 	}
 }
-func (v *fileList) Scroll(by int) { v.table.Scroll(by) }
-func (v *fileList) Page() int     { return v.table.Page() }
 
 func (v *fileList) Bindings() []tui.Binding {
 	only := console.Key("logfiles.only", "show only the lines of this file, or of all", "only this", v.only, "F", "enter")
-	return append(append(widget.Motions("logfiles", v), only), v.bindings("logfiles")...)
+	return append(append(widget.Motions("logfiles", v.table), only), v.bindings("logfiles")...)
 }
 
 func (v *fileList) only() {

@@ -178,13 +178,13 @@ type picker struct {
 	want   selection
 	next   int64 // number of the first line not checked yet
 	picked []int64
-	levels map[string]*logfile.Levels
+	levels logfile.Levels
 }
 
 func (p *picker) pick(want selection, s *logs.Logs) []int64 {
 	end := s.First + int64(len(s.Lines))
 	if p.want != want || p.next > end || p.levels == nil {
-		*p = picker{want: want, levels: map[string]*logfile.Levels{}}
+		*p = picker{want: want, levels: logfile.Levels{}}
 	}
 	for p.next = max(p.next, s.First, want.from); p.next < end; p.next++ {
 		if p.wanted(s.Lines[p.next-s.First], s.Mention) {
@@ -205,15 +205,8 @@ func (p *picker) wanted(e logs.Entry, mention []string) bool {
 	if e.Note != "" {
 		return true
 	}
-	if p.want.Level != logfile.Unknown {
-		levels := p.levels[e.File]
-		if levels == nil {
-			levels = &logfile.Levels{}
-			p.levels[e.File] = levels
-		}
-		if levels.Next([]byte(e.Text)) < p.want.Level {
-			return false
-		}
+	if p.want.Level != logfile.Unknown && p.levels.Next(e.File, []byte(e.Text)) < p.want.Level {
+		return false
 	}
 	return !p.want.mention || logs.Mentions([]byte(e.Text), mention)
 }

@@ -16,8 +16,8 @@ import (
 	"acescope/views/lineage"
 )
 
-// Column is a column of the list of runs. Width 0 takes the remaining width. A narrow pane drops columns in the order of
-// drop, highest first. Extra columns are shown only if the user chose them or all columns.
+// Column is a column of the list of runs. Width 0 takes the remaining width. A narrow pane drops columns in
+// the order of drop, highest first. Extra columns are shown only if the user chose them or all columns.
 type Column struct {
 	ID    string
 	Title string
@@ -50,19 +50,34 @@ func AllColumns(g theme.Glyphs) []Column {
 	words := func(of func(runs.Run) string) func(runs.Run, time.Time, theme.Styles) string {
 		return func(r runs.Run, _ time.Time, s theme.Styles) string { return console.OrDash(of(r), s.Glyphs) }
 	}
+	attribute := func(name string, c Column) Column {
+		of := func(r runs.Run) string { return r.Value(name) }
+		c.Cell, c.Order = words(of), by(of)
+		return c
+	}
 	sum := func(of func(*ace.Summary, theme.Glyphs) string) func(runs.Run, time.Time, theme.Styles) string {
 		return func(r runs.Run, _ time.Time, s theme.Styles) string { return of(r.Summary, s.Glyphs) }
 	}
 	return []Column{
 		{ID: columnTask, Title: "TASK", ink: plainInk, Order: by(console.RawNameOf),
 			Cell: func(r runs.Run, _ time.Time, _ theme.Styles) string { return console.NameOf(r) }},
-		{ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 7, Cell: words(experimentOf), ink: mutedInk, Order: by(experimentOf)},
-		{ID: "dataset", Title: "DATASET", Width: 12, drop: 11, extra: true, Cell: words(datasetOf), ink: mutedInk, Order: by(datasetOf)},
-		{ID: "model", Title: "MODEL", Width: 12, drop: 8, Cell: words(modelOf), ink: mutedInk, Order: by(modelOf)},
-		{ID: "blueprint", Title: "BLUEPRINT", Width: 16, drop: 13, extra: true, Cell: words(blueprintOf), ink: plainInk, Order: by(blueprintOf)},
-		{ID: "runner", Title: "RUNNER", Width: 17, drop: 13, extra: true, Cell: words(runnerOf), ink: mutedInk, Order: by(runnerOf)},
-		{ID: "adapter", Title: "ADAPTER", Width: 8, drop: 12, extra: true, Cell: words(adapterOf), ink: mutedInk, Order: by(adapterOf)},
-		{ID: "phase", Title: "PHASE", Width: 9, drop: 2, Cell: words(phaseOf), ink: plainInk, Order: by(phaseOf)},
+		attribute(ace.AttrExperiment, Column{
+			ID: "experiment", Title: "EXPERIMENT", Width: 16, drop: 7, ink: mutedInk,
+		}),
+		attribute(ace.AttrDataset, Column{
+			ID: "dataset", Title: "DATASET", Width: 12, drop: 11, extra: true, ink: mutedInk,
+		}),
+		attribute(ace.AttrModel, Column{ID: "model", Title: "MODEL", Width: 12, drop: 8, ink: mutedInk}),
+		attribute(ace.AttrBlueprint, Column{
+			ID: "blueprint", Title: "BLUEPRINT", Width: 16, drop: 13, extra: true, ink: plainInk,
+		}),
+		attribute(ace.AttrRunner, Column{
+			ID: "runner", Title: "RUNNER", Width: 17, drop: 13, extra: true, ink: mutedInk,
+		}),
+		attribute(ace.AttrAdapter, Column{
+			ID: "adapter", Title: "ADAPTER", Width: 8, drop: 12, extra: true, ink: mutedInk,
+		}),
+		attribute(ace.AttrPhase, Column{ID: "phase", Title: "PHASE", Width: 9, drop: 2, ink: plainInk}),
 		{ID: "skills", Title: "SKILLS", Width: 7, right: true, drop: 5, Cell: sum(console.SkillsCell), ink: plainInk, Order: most(skillsOf)},
 		{ID: "delta", Title: g.Delta, Width: 8, drop: 4, Cell: sum(console.DeltaCell), ink: plainInk, Order: most(changesOf)},
 		{ID: "refused", Title: "REFUSED", Width: 7, right: true, drop: 13, extra: true, Cell: sum(refusedCell), ink: mutedInk, Order: most(refusedOf)},
@@ -82,20 +97,14 @@ func AllColumns(g theme.Glyphs) []Column {
 			Cell: func(r runs.Run, _ time.Time, s theme.Styles) string {
 				return console.OrDash(forkedFrom(r, s.Glyphs), s.Glyphs)
 			}},
-		{ID: "workflow", Title: "WORKFLOW ID", Width: 32, drop: 16, extra: true, Cell: words(workflowOf), ink: mutedInk, Order: by(workflowOf)},
-		{ID: "run", Title: "RUN ID", Width: 36, drop: 17, extra: true, Cell: words(runIDOf), ink: mutedInk, Order: by(runIDOf)},
+		attribute("WorkflowId", Column{
+			ID: "workflow", Title: "WORKFLOW ID", Width: 32, drop: 16, extra: true, ink: mutedInk,
+		}),
+		attribute("RunId", Column{
+			ID: "run", Title: "RUN ID", Width: 36, drop: 17, extra: true, ink: mutedInk,
+		}),
 	}
 }
-
-func experimentOf(r runs.Run) string { return r.Experiment }
-func datasetOf(r runs.Run) string    { return r.Dataset }
-func modelOf(r runs.Run) string      { return r.Model }
-func adapterOf(r runs.Run) string    { return r.Adapter }
-func phaseOf(r runs.Run) string      { return string(r.Phase) }
-func blueprintOf(r runs.Run) string  { return r.Blueprint }
-func runnerOf(r runs.Run) string     { return r.Runner }
-func workflowOf(r runs.Run) string   { return r.WorkflowID }
-func runIDOf(r runs.Run) string      { return r.RunID }
 
 func originalOf(r runs.Run) string {
 	if r.Fork == nil {

@@ -12,14 +12,14 @@ import (
 )
 
 func (v *Runs) Draw(now time.Time, focused bool) []string {
-	if v.panel.kind == noPanel {
+	if !v.panel.open() {
 		return v.drawList(v.Width, v.Height, now, focused)
 	}
 	if !v.panelBeside() {
-		return v.drawPanel(v.Width, v.Height, focused)
+		return v.panel.draw(v.Width, v.Height, focused)
 	}
-	left := v.drawPanel(panelWidth, v.Height, focused)
-	right := v.drawList(v.tableWidth(), v.Height, now, false)
+	left := v.panel.draw(panelWidth, v.Height, focused)
+	right := v.drawList(v.table.width, v.Height, now, false)
 	side := v.Styles.Border.Paint(v.Styles.Glyphs.Plain.Side)
 	for i := range left {
 		left[i] += side + right[i]
@@ -73,7 +73,7 @@ func (v *Runs) missing() []string {
 		return nil
 	}
 	say := []string{"", "the server lacks the search attributes " + strings.Join(v.listing.Runs.Missing, ", "), "add them:"}
-	return append(say, text.Wrap(ace.SearchAttributesCommand(v.namespace, v.listing.Runs.Missing), max(v.tableWidth()-2, 1))...)
+	return append(say, text.Wrap(ace.SearchAttributesCommand(v.namespace, v.listing.Runs.Missing), max(v.table.width-2, 1))...)
 }
 
 // problem shows why the list could not be read: the error, the query with a caret below the error, and whether the
@@ -82,7 +82,7 @@ func (v *Runs) problem() []string {
 	if v.listing.Runs.Err == "" {
 		return nil
 	}
-	s, width := v.Styles, v.tableWidth()
+	s, width := v.Styles, v.table.width
 	say := func(ink theme.Ink, t string) string {
 		return ink.Paint(text.Fit(t, width, s.Glyphs.Ellipsis))
 	}

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -23,78 +24,77 @@ func (a *layout) shows(c Column) bool {
 }
 
 // arrange chooses the columns for the width and draws the heading.
-func (v *Runs) arrange() {
-	v.cache.clear()
-	if v.Width <= 0 {
+func (t *table) arrange() {
+	if t.width <= 0 {
 		return
 	}
-	width, all := v.tableWidth(), AllColumns(v.Styles.Glyphs)
-	if v.cols = nil; v.Layout.wide {
-		v.Layout.left = widget.Clamp(v.Layout.left, 0, len(all)-2)
-		v.cols = scrolled(all, v.Layout.left, width)
+	width, all := t.width, AllColumns(t.pane.Styles.Glyphs)
+	if t.cols = nil; t.Layout.wide {
+		t.Layout.left = widget.Clamp(t.Layout.left, 0, len(all)-2)
+		t.cols = scrolled(all, t.Layout.left, width)
 	} else {
-		v.cols = Fitting(slices.DeleteFunc(all, func(c Column) bool { return !v.Layout.shows(c) }), width)
+		t.cols = Fitting(slices.DeleteFunc(all, func(c Column) bool { return !t.Layout.shows(c) }), width)
 	}
-	v.showsError = slices.ContainsFunc(v.cols, func(c Column) bool { return c.ID == columnError })
-	v.errorSpan = errorSpanOf(v.cols)
+	t.showsError = slices.ContainsFunc(t.cols, func(c Column) bool { return c.ID == columnError })
+	t.errorSpan = errorSpanOf(t.cols)
 	l := text.Line{Max: width}
-	l.Add(v.Styles.Muted, text.Spaces(widget.PointerWidth))
-	for i, c := range v.cols {
+	l.Add(t.pane.Styles.Muted, text.Spaces(widget.PointerWidth))
+	for i, c := range t.cols {
 		if i > 0 {
-			l.Add(v.Styles.Muted, " ")
+			l.Add(t.pane.Styles.Muted, " ")
 		}
-		ink := v.Styles.Muted
-		if c.ID == v.Sorting.By {
-			ink = v.Styles.Strong
+		ink := t.pane.Styles.Muted
+		if c.ID == t.Sorting.By {
+			ink = t.pane.Styles.Strong
 		}
 		l.Add(ink, c.fit(c.Title, ""))
 	}
-	v.heading = l.String(v.Styles.Muted)
+	t.heading = l.String(t.pane.Styles.Muted)
 }
 
 // slide scrolls sideways if all columns are shown and do not fit.
-func (v *Runs) slide(by int) {
-	if !v.Layout.wide {
+func (t *table) slide(by int) {
+	if !t.Layout.wide {
 		return
 	}
-	all := len(AllColumns(v.Styles.Glyphs)) - 1
-	if by > 0 && v.Layout.left+len(v.cols)-1 >= all {
+	all := len(AllColumns(t.pane.Styles.Glyphs)) - 1
+	if by > 0 && t.Layout.left+len(t.cols)-1 >= all {
 		return
 	}
-	v.Layout.left = widget.Clamp(v.Layout.left+by, 0, all-1)
-	v.arrange()
+	t.Layout.left = widget.Clamp(t.Layout.left+by, 0, all-1)
+	t.arrange()
 }
 
-func (v *Runs) widen() {
-	v.Layout.wide, v.Layout.left = !v.Layout.wide, 0
-	v.arrange()
+func (t *table) widen() {
+	t.Layout.wide, t.Layout.left = !t.Layout.wide, 0
+	t.arrange()
 }
 
 // toggleColumn shows or hides a column.
-func (v *Runs) toggleColumn(id string) {
+func (t *table) toggleColumn(id string) {
 	if id == columnTask {
 		return
 	}
 	var chosen []string
-	for _, c := range AllColumns(v.Styles.Glyphs) {
-		if v.Layout.shows(c) != (c.ID == id) {
+	for _, c := range AllColumns(t.pane.Styles.Glyphs) {
+		if t.Layout.shows(c) != (c.ID == id) {
 			chosen = append(chosen, c.ID)
 		}
 	}
-	if v.Layout.Chosen = chosen; slices.Equal(chosen, DefaultColumnNames()) {
-		v.Layout.Chosen = nil
+	if t.Layout.Chosen = chosen; slices.Equal(chosen, DefaultColumnNames()) {
+		t.Layout.Chosen = nil
 	}
-	v.arrange()
+	t.arrange()
 }
 
 // columnsState names the visible columns if not all fit.
-func (v *Runs) columnsState() string {
-	all := len(AllColumns(v.Styles.Glyphs)) - 1
-	if !v.Layout.wide || len(v.cols)-1 >= all {
+func (t *table) columnsState() string {
+	all := len(AllColumns(t.pane.Styles.Glyphs)) - 1
+	if !t.Layout.wide || len(t.cols)-1 >= all {
 		return ""
 	}
-	from := v.Layout.left + 1
-	return "columns " + text.Count(int64(from)) + "-" + text.Count(int64(from+len(v.cols)-2)) + " of " + text.Count(int64(all)) + " (left, right)"
+	from := t.Layout.left + 1
+	return fmt.Sprintf("columns %d-%d of %d (left, right)", from, from+len(t.cols)-2, all)
 }
 
 func (a *layout) keep(to map[string]string) {

@@ -24,11 +24,25 @@ const (
 	columnPanel
 )
 
-// sidePanel is a list of choices beside the runs, or in their place in a narrow pane.
+// sidePanel is a list of choices beside the runs, or in their place in a narrow pane. It queries, and selects columns.
 type sidePanel struct {
+	pane     *console.Pane
+	listing  *console.Listing
+	controls console.Controls
+	table    *table
+	close    func()
+
 	kind        panelKind
 	cursor, top int
 	items       []panelItem
+}
+
+func (p *sidePanel) open() bool { return p.kind != noPanel }
+
+// turn shows another panel, or none.
+func (p *sidePanel) turn(kind panelKind) {
+	p.kind, p.cursor, p.top = kind, 0, 0
+	p.fill()
 }
 
 // panelItem is a line of the panel: a heading, or something to choose.
@@ -47,43 +61,15 @@ const (
 	panelMinWidth = 90
 )
 
-func (v *Runs) panelBeside() bool { return v.panel.kind != noPanel && v.Width >= panelMinWidth }
-
-// tableWidth returns the width beside the panel.
-func (v *Runs) tableWidth() int {
-	if v.panelBeside() {
-		return v.Width - panelWidth - 1
-	}
-	return v.Width
-}
-
-// openPanel opens a panel, or closes it if it is open.
-func (v *Runs) openPanel(kind panelKind) {
-	if v.panel.kind == kind {
-		kind = noPanel
-	}
-	v.panel = sidePanel{kind: kind}
-	v.look()
-	v.arrange()
-	v.reveal()
-	v.fillPanel()
-}
-
-// look reads facets while they are shown.
-func (v *Runs) look() {
-	v.feeds.Facets.Look(v.shown && v.panel.kind == facetPanel)
-}
-
-// fillPanel lists the choices of the panel.
-func (v *Runs) fillPanel() {
-	p := &v.panel
+// fill lists the choices of the panel.
+func (p *sidePanel) fill() {
 	switch p.kind {
 	case facetPanel:
-		p.items = v.facetItems()
+		p.items = p.facetItems()
 	case filterPanel:
-		p.items = v.filterItems()
+		p.items = p.filterItems()
 	case columnPanel:
-		p.items = v.columnItems()
+		p.items = p.columnItems()
 	default:
 		p.items = nil
 	}
@@ -115,8 +101,8 @@ func (p *sidePanel) choose(s tui.Shell) tea.Cmd {
 	return p.items[p.cursor].choose(s)
 }
 
-func (v *Runs) panelTitle() (title, hint string) {
-	switch v.panel.kind {
+func (p *sidePanel) title() (title, hint string) {
+	switch p.kind {
 	case facetPanel:
 		return "Facets", "space picks, - clears, F closes"
 	case filterPanel:
@@ -125,13 +111,13 @@ func (v *Runs) panelTitle() (title, hint string) {
 	return "Columns", "space shows or hides, c closes"
 }
 
-// drawPanel returns exactly height lines.
-func (v *Runs) drawPanel(width, height int, focused bool) []string {
-	v.fillPanel()
-	s, p := v.Styles, &v.panel
-	title, hint := v.panelTitle()
+// draw returns exactly height lines.
+func (p *sidePanel) draw(width, height int, focused bool) []string {
+	p.fill()
+	s := p.pane.Styles
+	title, hint := p.title()
 	head := text.Line{Max: width, Tail: s.Glyphs.Ellipsis}
-	head.Add(s.Title, " "+title).Add(s.Muted, "  "+v.panelState())
+	head.Add(s.Title, " "+title).Add(s.Muted, "  "+p.state())
 	lines := append(make([]string, 0, height), head.String(s.Text))
 	room := max(height-2, 1)
 	p.top = widget.Clamp(p.top, p.cursor-room+1, p.cursor)
@@ -168,13 +154,13 @@ func drawItem(it panelItem, cursor, focused bool, width int, s theme.Styles) str
 	return text.Fit(l.String(s.Text)+s.Muted.Paint(it.right), width, "")
 }
 
-// panelState returns the remark beside the panel's title.
-func (v *Runs) panelState() string {
-	switch f := v.listing.Counted; {
-	case v.panel.kind != facetPanel:
+// state returns the remark beside the panel's title.
+func (p *sidePanel) state() string {
+	switch f := p.listing.Counted; {
+	case p.kind != facetPanel:
 		return ""
-	case f == nil || f.Query != v.listing.Runs.Query:
-		return "counting" + v.Styles.Glyphs.Ellipsis
+	case f == nil || f.Query != p.listing.Runs.Query:
+		return "counting" + p.pane.Styles.Glyphs.Ellipsis
 	case f.Err != "":
 		return "not counted: " + text.Safe(f.Err, " ")
 	}
@@ -183,55 +169,51 @@ func (v *Runs) panelState() string {
 
 // facetItems lists the values of each attribute with their number of runs. Before the counts are read, it lists the
 // picked values.
-func (v *Runs) facetItems() []panelItem {
-	picks := runs.SplitQuery(v.listing.Runs.Query)
+func (p *sidePanel) facetItems() []panelItem {
+	picks := runs.SplitQuery(p.listing.Runs.Query)
+	counted := p.listing.Counted
+	if counted == nil {
+		counted = &runs.Facets{}
+	}
 	var items []panelItem
 	for _, name := range runs.FacetAttributes() {
-		f := v.facetOf(name)
+		f := counted.Of(name)
 		items = append(items, panelItem{heading: true, label: name})
 		listed := []string{}
 		for _, value := range f.Values {
 			listed = append(listed, value.Value)
-			items = append(items, v.facetItem(name, value))
+			items = append(items, p.facetItem(name, value))
 		}
 		for _, value := range picks.Values[name] {
 			if !slices.Contains(listed, value) {
-				items = append(items, v.facetItem(name, runs.FacetValue{Value: value, Count: -1}))
+				items = append(items, p.facetItem(name, runs.FacetValue{Value: value, Count: -1}))
 			}
 		}
-		items = append(items, v.otherItems(f)...)
+		items = append(items, p.otherItems(f)...)
 	}
 	return items
 }
 
-func (v *Runs) facetOf(name string) runs.Facet {
-	if v.listing.Counted != nil {
-		for _, f := range v.listing.Counted.List {
-			if f.Attribute == name {
-				return f
-			}
-		}
+func (p *sidePanel) facetItem(name string, value runs.FacetValue) panelItem {
+	it := panelItem{
+		on:    runs.SplitQuery(p.listing.Runs.Query).Has(name, value.Value),
+		label: text.Safe(value.Value, " "), right: " ?", ink: p.pane.Styles.Text,
 	}
-	return runs.Facet{Attribute: name}
-}
-
-func (v *Runs) facetItem(name string, value runs.FacetValue) panelItem {
-	it := panelItem{on: runs.SplitQuery(v.listing.Runs.Query).Has(name, value.Value), label: text.Safe(value.Value, " "), right: " ?", ink: v.Styles.Text}
 	if value.Count >= 0 {
 		it.right = " " + text.Count(value.Count)
 	}
 	if name == ace.AttrExit {
-		it.ink = v.Styles.Status(value.Value).Ink
+		it.ink = p.pane.Styles.Status(value.Value).Ink
 	}
 	it.choose = func(tui.Shell) tea.Cmd {
-		v.setPicks(runs.SplitQuery(v.listing.Runs.Query).Toggle(name, value.Value))
+		p.setPicks(runs.SplitQuery(p.listing.Runs.Query).Toggle(name, value.Value))
 		return nil
 	}
 	return it
 }
 
 // otherItems count the values that are not listed.
-func (v *Runs) otherItems(f runs.Facet) []panelItem {
+func (p *sidePanel) otherItems(f runs.Facet) []panelItem {
 	var items []panelItem
 	if f.Others > 0 {
 		items = append(items, panelItem{heading: true, label: "    other or no value", right: text.Count(f.Others)})
@@ -243,58 +225,62 @@ func (v *Runs) otherItems(f runs.Facet) []panelItem {
 }
 
 // setPicks sets the query for picked values. It changes the query at once so that a second quick pick extends it.
-func (v *Runs) setPicks(p runs.Picks) {
-	query := p.Query()
-	v.listing.Runs.Query = query
-	v.controls.SetQuery(query)
+func (p *sidePanel) setPicks(picks runs.Picks) {
+	query := picks.Query()
+	p.listing.Runs.Query = query
+	p.controls.SetQuery(query)
 }
 
 // clearPicks removes the picked values from the query and keeps the rest.
-func (v *Runs) clearPicks(s tui.Shell) {
-	p := runs.SplitQuery(v.listing.Runs.Query)
-	if len(p.Values) == 0 {
+func (p *sidePanel) clearPicks(s tui.Shell) {
+	picks := runs.SplitQuery(p.listing.Runs.Query)
+	if len(picks.Values) == 0 {
 		s.Note("no value is picked")
 		return
 	}
-	v.setPicks(p.Clear(""))
+	p.setPicks(picks.Clear())
 }
 
 // filterItems lists the saved filters; the current one is checked.
-func (v *Runs) filterItems() []panelItem {
-	all := panelItem{label: "all runs", on: v.listing.Runs.Query == "", ink: v.Styles.Text, choose: v.apply("")}
+func (p *sidePanel) filterItems() []panelItem {
+	all := panelItem{label: "all runs", on: p.listing.Runs.Query == "", ink: p.pane.Styles.Text, choose: p.apply("")}
 	items := []panelItem{all}
-	for _, f := range v.listing.Filters {
-		query := console.Filter(f.Query)
+	for _, f := range p.listing.Filters {
+		query := runs.Filter(f.Query)
 		name := text.Safe(f.Name, " ")
 		if f.Default {
 			name += " (default)"
 		}
-		items = append(items, panelItem{label: name, on: query == v.listing.Runs.Query, ink: v.Styles.Text, choose: v.apply(query)},
+		on := query == p.listing.Runs.Query
+		items = append(items, panelItem{label: name, on: on, ink: p.pane.Styles.Text, choose: p.apply(query)},
 			panelItem{heading: true, label: "     " + text.Safe(query, " ")})
 	}
-	if len(v.listing.Filters) == 0 {
+	if len(p.listing.Filters) == 0 {
 		items = append(items, panelItem{heading: true, label: "no saved filters; ctrl+s saves the query"})
 	}
 	return items
 }
 
-func (v *Runs) apply(query string) func(tui.Shell) tea.Cmd {
+func (p *sidePanel) apply(query string) func(tui.Shell) tea.Cmd {
 	return func(tui.Shell) tea.Cmd {
-		v.listing.Runs.Query = query
-		v.controls.SetQuery(query)
-		v.openPanel(noPanel)
+		p.listing.Runs.Query = query
+		p.controls.SetQuery(query)
+		p.close()
 		return nil
 	}
 }
 
 // columnItems lists the columns; shown ones are checked.
-func (v *Runs) columnItems() []panelItem {
+func (p *sidePanel) columnItems() []panelItem {
 	var items []panelItem
-	for _, c := range AllColumns(v.Styles.Glyphs) {
-		items = append(items, panelItem{label: c.name(), on: v.Layout.shows(c), ink: v.Styles.Text, choose: func(tui.Shell) tea.Cmd {
-			v.toggleColumn(c.ID)
+	for _, c := range AllColumns(p.pane.Styles.Glyphs) {
+		toggle := func(tui.Shell) tea.Cmd {
+			p.table.toggleColumn(c.ID)
 			return nil
-		}})
+		}
+		items = append(items, panelItem{
+			label: c.name(), on: p.table.Layout.shows(c), ink: p.pane.Styles.Text, choose: toggle,
+		})
 	}
 	return items
 }

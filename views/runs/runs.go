@@ -23,31 +23,20 @@ const loadMargin = 50
 // Runs is the view of the list of runs.
 type Runs struct {
 	nav      *console.Navigation
-	listing  *console.Listing
 	actor    *console.Actor
 	controls console.Controls
 	feeds    Feeds
 	console.Pane
-	shown       bool
-	loaded      bool // the list was read at least once
-	state       cluster.ConnState
-	file        bool // the runs come from files
-	namespace   string
-	Cursor, top int
-	asked       request // last request for more runs
-	goal        goal
-	cols        []Column
-	bindings    []tui.Binding
-	showsError  bool
-	errorSpan   errorSpan
-	heading     string
-	cache       rowCache
-	Layout      layout
-	Sorting     Sorting
-	Order       []int32   // indexes of rows, nil for the server's order
-	ordered     *runs.Run // first of the rows that Order refers to
-	orderedBy   Sorting
-	panel       sidePanel
+	table
+	panel     sidePanel
+	bindings  []tui.Binding
+	shown     bool
+	loaded    bool // the list was read at least once
+	state     cluster.ConnState
+	file      bool // the runs come from files
+	namespace string
+	asked     request // last request for more runs
+	goal      goal
 }
 
 // request is a request for more runs at one end of the loaded rows.
@@ -77,17 +66,15 @@ type Feeds struct {
 // List loads the rows around the user's position.
 type List interface {
 	console.Value[runs.RunList]
-	// LoadMore loads more older runs, LoadNewer more newer ones.
-	LoadMore()
-	LoadNewer()
-	// LoadFirst loads the newest runs. LoadLast loads page after page up to the oldest; StopWalk stops it.
-	LoadFirst()
-	LoadLast()
-	StopWalk()
+	Load(part runs.Load)
 }
 
 func New(c *console.Console, feeds Feeds) *Runs {
-	return &Runs{Pane: console.NewPane("Runs"), nav: c.Navigation, listing: c.Listing, actor: c.Actor, controls: c.Controls, feeds: feeds}
+	v := &Runs{Pane: console.NewPane("Runs"), nav: c.Navigation, actor: c.Actor, controls: c.Controls, feeds: feeds}
+	v.table = table{pane: &v.Pane, listing: c.Listing}
+	v.panel = sidePanel{pane: &v.Pane, listing: c.Listing, controls: c.Controls, table: &v.table}
+	v.panel.close = func() { v.openPanel(noPanel) }
+	return v
 }
 
 // Footer shows the state of the list, then the position: "12/10,214", with a plus if the total is unknown.
@@ -113,34 +100,12 @@ func (v *Runs) Footer() string {
 	return strings.Join(parts, " "+v.Styles.Glyphs.Dot+" ")
 }
 
-func (v *Runs) position() string {
-	switch {
-	case v.Count() == 0:
-		return ""
-	case v.Sorting.on():
-		return text.Count(int64(v.Cursor+1)) + "/" + text.Count(int64(v.Count()))
-	}
-	return text.Count(v.listing.Runs.First+int64(v.Cursor+1)) + "/" + v.total()
-}
-
-// total returns the number of runs, as far as it is known.
-func (v *Runs) total() string {
-	reached := v.listing.Runs.First + int64(len(v.listing.Runs.Rows))
-	if v.listing.Runs.Total >= reached {
-		return text.Count(v.listing.Runs.Total)
-	}
-	if v.listing.Runs.More {
-		return text.Count(reached) + "+"
-	}
-	return text.Count(reached)
-}
-
 // Bindings returns the keys. They are made once because the shell asks at each key and each frame.
 func (v *Runs) Bindings() []tui.Binding {
 	if v.bindings == nil {
 		v.bindings = v.listBindings()
 	}
-	if v.panel.kind == noPanel {
+	if !v.panel.open() {
 		return v.bindings[:len(v.bindings)-panelKeys]
 	}
 	return v.bindings
@@ -152,10 +117,11 @@ const panelKeys = 2
 func (v *Runs) listBindings() []tui.Binding {
 	return append(widget.Motions("runs", v),
 		console.Key("runs.facets", "narrow the list by values, with counts", "facets", func() { v.openPanel(facetPanel) }, "F"),
-		console.Key("runs.unpick", "clear the picked values from the query", "", v.clearPicks, "-", "backspace"),
+		console.Key("runs.unpick", "clear the picked values from the query", "", v.panel.clearPicks, "-", "backspace"),
 		console.Key("runs.filters", "choose a saved filter", "", func() { v.openPanel(filterPanel) }, "ctrl+o"),
 		console.Key("runs.save_filter", "save the query as a filter", "", v.listing.SaveFilter, "ctrl+s"),
-		console.Key("runs.sort", "sort the loaded runs by the next column", "sort", v.sortNext, "s"),
+		console.Key("runs.sort", "sort the loaded runs by the next column", "sort",
+			func() { v.sortNext(); v.Resorted() }, "s"),
 		console.Key("runs.reverse", "reverse the order", "",
 			func() { v.Sorting.Reverse = v.Sorting.By != "" && !v.Sorting.Reverse; v.Resorted() }, "S"),
 		console.Key("runs.retrying", "show only runs with a retrying activity, or all", "",
@@ -178,7 +144,7 @@ func (v *Runs) listBindings() []tui.Binding {
 }
 
 func (v *Runs) space(s tui.Shell) tea.Cmd {
-	if v.panel.kind != noPanel {
+	if v.panel.open() {
 		return v.panel.choose(s)
 	}
 	v.mark(s)
@@ -192,9 +158,37 @@ func (v *Runs) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
+// openPanel opens a panel, or closes it if it is open.
+func (v *Runs) openPanel(kind panelKind) {
+	if v.panel.kind == kind {
+		kind = noPanel
+	}
+	v.panel.turn(kind)
+	v.look()
+	v.arrange()
+	v.reveal()
+}
+
+// look reads facets while they are shown.
+func (v *Runs) look() {
+	v.feeds.Facets.Look(v.shown && v.panel.kind == facetPanel)
+}
+
+func (v *Runs) panelBeside() bool { return v.panel.open() && v.Width >= panelMinWidth }
+
+// arrange gives the table the width beside the panel.
+func (v *Runs) arrange() {
+	if v.table.width = v.Width; v.panelBeside() {
+		v.table.width -= panelWidth + 1
+	}
+	v.table.arrange()
+}
+
+func (v *Runs) reveal() { v.table.reveal(v.Page()) }
+
 func (v *Runs) SetShown(shown bool) {
 	v.shown = shown
-	if v.panel.kind != noPanel {
+	if v.panel.open() {
 		v.look()
 	}
 }
@@ -331,7 +325,7 @@ func (v *Runs) find() int {
 }
 
 func (v *Runs) sameRun(r *runs.Run) bool {
-	return r.RunID == v.nav.Selected.Run.RunID && r.WorkflowID == v.nav.Selected.Run.WorkflowID
+	return r.ID() == v.nav.Selected.Run.ID()
 }
 
 // selectRow selects the run under the cursor and reads its detail if it changed.
@@ -344,7 +338,7 @@ func (v *Runs) selectRow() {
 	changed := !v.nav.Selected.Ok || !v.sameRun(r)
 	v.nav.Selected = console.Selection{*r, true}
 	if changed {
-		v.controls.Select(runs.ID{WorkflowID: r.WorkflowID, RunID: r.RunID})
+		v.controls.Select(r.ID())
 	}
 }
 
@@ -362,14 +356,14 @@ func (v *Runs) summaryLines() int {
 // Scroll moves in the open panel, or in the list. Going to an end that is not loaded loads it; any other move stops
 // loading.
 func (v *Runs) Scroll(lines int) {
-	if v.panel.kind != noPanel {
+	if v.panel.open() {
 		v.panel.move(widget.Clamp(lines, -len(v.panel.items), len(v.panel.items)))
 		return
 	}
 	switch v.goal {
 	case toLast:
 		v.goal = halted
-		v.feeds.List.StopWalk()
+		v.feeds.List.Load(runs.StopWalk)
 		return
 	case toFirst:
 		v.goal = noGoal
@@ -377,10 +371,10 @@ func (v *Runs) Scroll(lines int) {
 	switch {
 	case lines == -widget.AllLines && v.listing.Runs.First > 0:
 		v.goal = toFirst
-		v.feeds.List.LoadFirst()
+		v.feeds.List.Load(runs.LoadFirst)
 	case lines == widget.AllLines && v.listing.Runs.More && !v.Sorting.on():
 		v.goal = toLast
-		v.feeds.List.LoadLast()
+		v.feeds.List.Load(runs.LoadLast)
 	}
 	v.nav.Following, v.nav.Elsewhere = lines == -widget.AllLines, false
 	v.Cursor = max(min(v.Cursor+lines, v.Count()-1), 0)
@@ -391,25 +385,17 @@ func (v *Runs) Scroll(lines int) {
 	}
 }
 
-// reveal scrolls so that the cursor is visible.
-func (v *Runs) reveal() {
-	v.Cursor = max(min(v.Cursor, v.Count()-1), 0)
-	page := v.Page()
-	v.top = widget.Clamp(v.top, v.Cursor-page+1, v.Cursor)
-	v.top = max(min(v.top, v.Count()-page), 0)
-}
-
 // more loads older runs near the end and newer runs near the beginning, once for the same loaded rows.
 func (v *Runs) more() {
 	now := request{first: v.listing.Runs.First, rows: len(v.listing.Runs.Rows)}
 	switch {
 	case v.listing.Runs.More && v.Cursor+loadMargin >= v.Count() && v.asked != now:
 		v.asked = now
-		v.feeds.List.LoadMore()
+		v.feeds.List.Load(runs.LoadOlder)
 	case v.listing.Runs.First > 0 && v.Cursor < loadMargin:
 		if now.newer = true; v.asked != now {
 			v.asked = now
-			v.feeds.List.LoadNewer()
+			v.feeds.List.Load(runs.LoadNewer)
 		}
 	}
 }
@@ -423,4 +409,56 @@ func (v *Runs) nextError(s tui.Shell, by int) {
 		}
 	}
 	s.Note("no further failed or retrying run among the loaded ones")
+}
+
+// Resorted applies a new order and goes to the first row.
+func (v *Runs) Resorted() {
+	v.nav.Following = false
+	v.arrange()
+	v.reorder()
+	v.Cursor, v.top = 0, 0
+	v.reveal()
+	v.selectRow()
+}
+
+// mark marks the run under the cursor and moves to the next.
+func (v *Runs) mark(s tui.Shell) {
+	if v.Count() == 0 {
+		return
+	}
+	if !v.listing.Marks.Toggle(*v.At(v.Cursor)) {
+		s.Note("at most " + text.Count(console.MaxMarks) + " runs can be marked")
+		return
+	}
+	v.Scroll(1)
+}
+
+// Copy returns the workflow IDs of the marked runs, or of the selected one.
+func (v *Runs) Copy() (what, ids string) {
+	switch n := len(v.listing.Marks.Runs); {
+	case n == 0 && !v.nav.Selected.Ok:
+		return "", ""
+	case n == 0:
+		return "workflow ID", v.nav.Selected.Run.WorkflowID
+	default:
+		list := make([]string, n)
+		for i, r := range v.listing.Marks.Runs {
+			list[i] = r.WorkflowID
+		}
+		return text.Count(int64(n)) + " workflow IDs", strings.Join(list, "\n")
+	}
+}
+
+// successorRow returns the row of the run that continues the selected one, or -1.
+func (v *Runs) successorRow() int {
+	if !v.nav.Live() {
+		return -1
+	}
+	was := &v.nav.Selected.Run
+	for i := range v.Count() {
+		if r := v.At(i); r.WorkflowID == was.WorkflowID && r.RunID != was.RunID && !r.Start.Before(was.Start) {
+			return i
+		}
+	}
+	return -1
 }

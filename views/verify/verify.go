@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"acescope/sources/histories"
+	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
@@ -146,7 +147,7 @@ func (v *list) arrange() {
 		if v.only != "" && string(r.Verdict.Outcome) != v.only {
 			continue
 		}
-		if had && console.KeyOf(&r.Run) == console.KeyOf(&was.Run) {
+		if had && r.Run.ID() == was.Run.ID() {
 			v.table.Cursor = len(v.rows)
 		}
 		v.rows = append(v.rows, i)
@@ -329,7 +330,7 @@ type detail struct {
 	console.Pane
 	top, lines int
 	doc        widget.Document
-	of         console.RowKey
+	of         runs.ID
 }
 
 func (d *detail) Title() string {
@@ -353,7 +354,7 @@ func (d *detail) Draw(now time.Time, _ bool) []string {
 	if !ok {
 		return d.Message(nil, "no run is selected")
 	}
-	if key := console.KeyOf(&r.Run); key != d.of {
+	if key := r.Run.ID(); key != d.of {
 		d.of, d.top = key, 0
 	}
 	w := &widget.Writer{Doc: &d.doc, S: d.Styles, Width: d.Width, Now: now, Loc: d.v.location}

@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"acescope/sources/runs"
 	"acescope/tui/text"
 )
 
@@ -28,7 +29,7 @@ type File struct {
 	Keys    map[string][]string // keys by action
 	KeyLine map[string]int      // line by action
 
-	Filters   []Filter
+	Filters   []runs.SavedFilter
 	Prices    []Price
 	Providers []Provider
 	Agents    []Agent

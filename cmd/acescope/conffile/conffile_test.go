@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"acescope/sources/runs"
 )
 
 func known(name string) bool {
@@ -62,7 +64,7 @@ query = "exp=x"
 		c.Keys["shell.zoom"][0] != "Z" || c.KeyLine["run.log"] != 7 || c.Keys["run.log"] == nil {
 		t.Errorf("keys are %v at %v", c.Keys, c.KeyLine)
 	}
-	if len(c.Filters) != 2 || c.Filters[0] != (Filter{"bad", "wrong", true}) || c.Filters[1].Name != "mine" {
+	if len(c.Filters) != 2 || c.Filters[0] != (runs.SavedFilter{"bad", "wrong", true}) || c.Filters[1].Name != "mine" {
 		t.Errorf("filters are %v", c.Filters)
 	}
 	if c, warnings := Read(filepath.Join(t.TempDir(), "missing.toml"), known); len(warnings) > 0 || len(c.Values) > 0 {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"acescope/sources/runs"
 )
 
 // Bounds of the tables of a configuration file.
@@ -20,18 +22,11 @@ const (
 	MaxProviders = 50
 )
 
-// Filter is a named choice of runs.
-type Filter struct {
-	Name    string `toml:"name" json:"name"`
-	Query   string `toml:"query" json:"query"`
-	Default bool   `toml:"default,omitempty" json:"default"`
-}
-
 // readFilters reads the tables [[filters]].
 func (p *parser) readFilters(value any) {
 	seen, chosen := map[string]bool{}, ""
 	p.readList("filters", "name and query", value, func(at string, e any) error {
-		var f Filter
+		var f runs.SavedFilter
 		if err := p.decode(at, e, &f); err != nil {
 			return err
 		}

@@ -9,11 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"acescope/cmd/acescope/conffile"
 	"acescope/cmd/acescope/internal/cli"
-	"acescope/sources"
+	"acescope/sources/runs"
 	"acescope/tui"
-	"acescope/views/console"
 )
 
 // configLine is the effective configuration.
@@ -21,7 +19,7 @@ type configLine struct {
 	Type      string             `json:"type"` // config
 	Paths     cli.Paths          `json:"paths"`
 	Settings  []cli.SettingLine  `json:"settings"`
-	Filters   []conffile.Filter  `json:"filters"`
+	Filters   []runs.SavedFilter `json:"filters"`
 	Warnings  []string           `json:"warnings"`
 	Providers []cli.ProviderLine `json:"providers"`
 }
@@ -72,11 +70,6 @@ func ConfigCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// dryConsole creates the console without opening it, which finds all warnings about themes and keys.
-func dryConsole(a *cli.App, ctx context.Context) (*tui.Model, error) {
-	return newModel(a, ctx, sources.NewFeeds(), console.Options{Actions: &Link{app: a}}, nil)
-}
-
 func config(a *cli.App, ctx context.Context) error {
 	if _, err := dryConsole(a, ctx); err != nil {
 		return err
@@ -87,7 +80,7 @@ func config(a *cli.App, ctx context.Context) error {
 	}
 	c := configLine{
 		Type: "config", Paths: paths, Settings: a.SettingLines(), Providers: a.ProviderLines(ctx),
-		Filters:  append([]conffile.Filter{}, a.Settings.File.Filters...),
+		Filters:  append([]runs.SavedFilter{}, a.Settings.File.Filters...),
 		Warnings: append([]string{}, a.Settings.Warnings...),
 	}
 	if a.JSON {

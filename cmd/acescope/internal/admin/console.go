@@ -106,9 +106,8 @@ func restore(
 	if warning != "" {
 		a.Settings.Warn("%s", warning)
 	}
-	model, err := newModel(a, ctx, feeds, screen.views, func(o *tui.Options) {
-		o.State, o.Save, o.Count = state, saved.save, screen.frames
-	})
+	o := tui.Options{State: state, Save: saved.save, Count: screen.frames}
+	model, err := newModel(a, ctx, feeds, screen.views, o)
 	return saved, model, err
 }
 
@@ -254,9 +253,9 @@ func loadThemes(a *cli.App) theme.Set {
 	return set
 }
 
-// newModel returns the console with the settings applied. change, if not nil, adds options of a console that opens.
+// newModel returns the console with the settings applied to the options.
 func newModel(
-	a *cli.App, ctx context.Context, feeds *sources.Feeds, how console.Options, change func(*tui.Options),
+	a *cli.App, ctx context.Context, feeds *sources.Feeds, how console.Options, o tui.Options,
 ) (*tui.Model, error) {
 	set := loadThemes(a)
 	glyphs := theme.GlyphsFor(os.Getenv)
@@ -276,16 +275,11 @@ func newModel(
 		feeds.Link.SetHealth("filters", false, cli.OneLine(err))
 	}
 	how.Context, how.Controls, how.Filters, how.Saver = ctx, feeds, filters, cli.FilterFile{}
-	screens, global := views.Screens(how, views.FeedsOf(feeds))
-	o := tui.Options{
-		Context: ctx, Source: views.NewSource(feeds), Screens: screens, Global: global,
-		Styles: styles, Theme: pick, ThemeName: a.Settings.Theme, Themes: set.Names(),
-		Mouse: a.Settings.Mouse, ReadOnly: a.Settings.ReadOnly, CancelWork: feeds.Link.CancelWork,
-		Clipboard: systemClipboard(), Frame: time.Second / time.Duration(a.Settings.FrameRate),
-	}
-	if change != nil {
-		change(&o)
-	}
+	o.Context, o.Source, o.CancelWork = ctx, views.NewSource(feeds), feeds.Link.CancelWork
+	o.Screens, o.Global = views.Screens(how, views.FeedsOf(feeds))
+	o.Styles, o.Theme, o.ThemeName, o.Themes = styles, pick, a.Settings.Theme, set.Names()
+	o.Mouse, o.ReadOnly, o.Clipboard = a.Settings.Mouse, a.Settings.ReadOnly, systemClipboard()
+	o.Frame = time.Second / time.Duration(a.Settings.FrameRate)
 	m, err := tui.New(o)
 	if err != nil {
 		return nil, err
@@ -295,6 +289,11 @@ func newModel(
 	}
 	m.Warn(a.Settings.Warnings...)
 	return m, nil
+}
+
+// dryConsole creates the console without opening it, which finds all warnings about themes and keys.
+func dryConsole(a *cli.App, ctx context.Context) (*tui.Model, error) {
+	return newModel(a, ctx, sources.NewFeeds(), console.Options{Actions: &Link{app: a}}, tui.Options{})
 }
 
 // source returns the key of the console's state in the state file.

@@ -16,7 +16,8 @@ import (
 	"acescope/engine"
 	"acescope/engine/ace"
 	"acescope/engine/tasks/runner"
-	"acescope/sources/runs"
+	"acescope/sources/cluster"
+	"acescope/sources/system"
 	"acescope/theme"
 )
 
@@ -118,17 +119,14 @@ func checkEngine(a *cli.App, ctx context.Context, report reporter) {
 	report("data", true, "%s", dir)
 	checkHost(a, e, report)
 	checkCodec(ctx, e, report)
-	missing, err := runs.MissingAttributes(ctx, e.Client, e.Namespace())
-	switch {
-	case err != nil:
-		report("attributes", false, "%s", cli.OneLine(err))
-	case len(missing) > 0:
-		report("attributes", false, "namespace %s lacks the search attributes %v; add them with: %s",
-			e.Namespace(), missing, ace.SearchAttributesCommand(e.Namespace(), missing))
-	default:
-		report("attributes", true, "all %d search attributes exist", len(ace.SearchAttributes()))
+	deps := healthDeps(a, e)
+	deps.Agents = nil // checked before
+	health := system.Read(ctx, deps, cluster.Connection{Mode: string(e.Mode()), Address: e.Address()})
+	for _, c := range health.Checks(health.At) {
+		if c.Name == "attributes" || c.Name == "runs" {
+			report(c.Name, c.State == system.CheckOK, "%s", strings.TrimRight(c.Text+"; "+c.Advice, "; "))
+		}
 	}
-	checkRuns(a, ctx, e, report)
 	checkExecution(a, ctx, e, report)
 	for _, p := range e.Providers {
 		report("provider", true, "%s: %s", p.Name(), cli.AboutProvider(p))
@@ -162,16 +160,6 @@ func checkCodec(ctx context.Context, e *engine.Engine, report reporter) {
 		return
 	}
 	report("codec", true, "%s decodes", e.Codec.Name())
-}
-
-func checkRuns(a *cli.App, ctx context.Context, e *engine.Engine, report reporter) {
-	total, err := runs.Count(ctx, e.Client, "")
-	if err != nil {
-		report("runs", false, "%s", cli.OneLine(err))
-		return
-	}
-	open, err := runs.Count(ctx, e.Client, `ExecutionStatus = "Running"`)
-	report("runs", err == nil, "%d recorded, %d open", total, open)
 }
 
 // checkExecution checks which runners and blueprints there are for blueprint runs.

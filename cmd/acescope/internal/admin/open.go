@@ -24,6 +24,7 @@ import (
 	"acescope/sources/cluster"
 	"acescope/sources/detail"
 	"acescope/sources/offline"
+	sourceruns "acescope/sources/runs"
 	"acescope/tui"
 	"acescope/views/console"
 )
@@ -306,7 +307,7 @@ func (c *fileConsole) inputs() []offline.Source {
 
 // refuse returns why an action is not available on files, and the command to use instead. A fork can start from a file
 // with a single history; every other action needs the run itself.
-func (c *fileConsole) refuse(what string, of console.Target) string {
+func (c *fileConsole) refuse(what string, of sourceruns.ID) string {
 	name := ace.TaskIDOf(of.WorkflowID)
 	if source, alone := c.set.SourceOf(of.RunID); what == "fork" && alone {
 		name = source

@@ -87,7 +87,7 @@ func (p *page) render() string {
 	p.b.WriteString(jsonHead)
 	p.b.WriteString("| command | types |\n|---|---|\n")
 	var lines []lineType
-	for _, o := range Outputs() {
+	for _, o := range Outputs {
 		var links []string
 		for _, l := range o.lines {
 			links = append(links, fmt.Sprintf("[`%s`](#%s)", l.name, p.heading(lines, l)))

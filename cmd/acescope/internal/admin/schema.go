@@ -42,95 +42,97 @@ func typed[T any](names ...string) []lineType {
 	return out
 }
 
-// Outputs lists every command with --json. Tests check that no command is missing and that the output of the commands
-// fits their schemas.
-func Outputs() []output {
-	finished := slices.Concat(typed[cli.RunLine]("run"), typed[runs.SummaryLine]("summary"))
-	changes := typed[histories.Change]("phase", "skill", "delta", "status")
-	conversation := slices.Concat(
+// Lines that several commands write.
+var (
+	finished     = slices.Concat(typed[cli.RunLine]("run"), typed[runs.SummaryLine]("summary"))
+	changes      = typed[histories.Change]("phase", "skill", "delta", "status")
+	conversation = slices.Concat(
 		typed[agents.EntryLine]("user", "text", "thinking", "tool", "status", "error"),
 		typed[agents.SessionChange]("session_state"), typed[agents.DeltaLine]("delta"))
-	sessions := slices.Concat(typed[agents.SessionLine]("session"), typed[agents.EngineLine]("engine_session"))
-	agentStart := slices.Concat(typed[agents.AgentStarted]("agent_started"), typed[agents.AgentResult]("agent_result"))
-	bookDiff := slices.Concat(typed[learning.DiffLine]("added", "removed"), typed[learning.ChangedLine]("changed"),
+	sessionLines = slices.Concat(typed[agents.SessionLine]("session"), typed[agents.EngineLine]("engine_session"))
+	agentStart   = slices.Concat(typed[agents.AgentStarted]("agent_started"), typed[agents.AgentResult]("agent_result"))
+	bookDiff     = slices.Concat(typed[learning.DiffLine]("added", "removed"), typed[learning.ChangedLine]("changed"),
 		typed[learning.DiffEnd]("playbook_diff"))
-	verdicts := slices.Concat(typed[history.VerdictLine]("verdict"), typed[history.VerifyEnd]("verify_summary"))
-	return []output{
-		{"run", slices.Concat(finished, typed[runs.StartedLine]("started"))},
-		{"list", slices.Concat(typed[cli.RunLine]("run", "experiment"), typed[runs.FacetsLine]("facets"),
-			typed[runs.RecentLine]("recent"))},
-		{"show", slices.Concat(typed[runs.ShowLine]("task", "experiment", "session", "run"), typed[runs.CallLine]("call"))},
-		{"timeline", slices.Concat(typed[history.SpanLine]("span"), typed[history.EventLine]("event"))},
-		{"operations", typed[history.OperationLine](operationNames()...)},
-		{"logs", slices.Concat(typed[runs.LogLine]("line"), typed[runs.LogNote]("note"))},
-		{"playbook branches", typed[learning.BranchLine]("playbook_branch")},
-		{"playbook log", typed[learning.BookVersionLine]("playbook_version")},
-		{"playbook show", typed[learning.BookLine]("playbook")},
-		{"playbook diff", bookDiff},
-		{"playbook blame", typed[learning.BlameLine]("blame")},
-		{"playbook health", slices.Concat(typed[learning.FindingLine]("finding"),
-			typed[learning.HealthEnd]("playbook_health"))},
-		{"experiment list", typed[learning.ExperimentRow]("experiment_row")},
-		{"experiment show", slices.Concat(typed[learning.ExperimentSeries]("experiment_series"),
-			typed[learning.TaskLine]("experiment_task"))},
-		{"experiment compare", slices.Concat(typed[learning.ComparisonLine]("comparison"),
-			typed[learning.FlipLine]("flip"))},
-		{"diff", slices.Concat(typed[history.RunDiffLine]("run_diff"), typed[history.PairLine]("pair"),
-			typed[learning.ComparisonLine]("comparison"), typed[history.DiffFlip]("flip"),
-			bookDiff)},
-		{"triage", typed[learning.TriageLine]("triage")},
-		{"health", typed[healthLine]("health")},
-		{"tail", slices.Concat(changes, finished)},
-		{"observe install", typed[agents.HooksLine]("observe_install")},
-		{"observe uninstall", typed[agents.HooksLine]("observe_uninstall")},
-		{"observe status", typed[agents.ObserveLine]("observe_status")},
-		{"observe temporal tail", slices.Concat(changes, finished)},
-		{"cancel", typed[runs.ActionLine]("cancel")},
-		{"terminate", typed[runs.ActionLine]("terminate")},
-		{"signal", typed[runs.ActionLine]("signal")},
-		{"reset", typed[runs.ActionLine]("reset")},
-		{"fork", slices.Concat(typed[history.ForkLine]("fork"), finished)},
-		{"lineage", typed[history.LineageLine]("lineage")},
-		{"serve", typed[ServeLine]("serve")},
-		{"doctor", typed[checkLine]("check")},
-		{"open", typed[runs.ShowLine]("task", "experiment", "session", "run")},
-		{"replay step", slices.Concat(typed[history.StepLine]("step"), typed[history.StepChange]("change"),
-			typed[history.WatchLine]("watch"))},
-		{"replay verify", verdicts},
-		{"replay export", typed[history.ExportLine]("export")},
-		{"observe temporal replay", verdicts},
-		{"session list", sessions},
-		{"session show", slices.Concat(sessions, conversation)},
-		{"session start", slices.Concat(typed[agents.SessionStarted]("session_started"),
-			typed[agents.EngineLine]("engine_session"), conversation)},
-		{"session send", slices.Concat(typed[agents.SentLine]("sent"), typed[agents.TurnLine]("turn"), conversation)},
-		{"session approve", typed[agents.ApprovalLine]("approval")},
-		{"session interrupt", typed[agents.SessionAsked]("session_interrupt")},
-		{"session stop", typed[agents.SessionAsked]("session_stop")},
-		{"session receive", typed[agents.ReceivedLine]("received")},
-		{"runner start", typed[agents.RunnerEvent](agents.RunnerEvents()...)},
-		{"runner list", slices.Concat(typed[agents.RunnerLine]("runner"),
-			typed[agents.RunnerQueueLine]("runner_queue"), typed[agents.RunnersLine]("runners"))},
-		{"runner show", typed[agents.RunnerLine]("runner")},
-		{"runner drain", typed[agents.RunnerDrained]("runner_drain")},
-		{"runner exec", typed[agents.ResultLine]("result")},
-		{"agent list", typed[agents.BlueprintLine]("blueprint")},
-		{"agent show", typed[agents.BlueprintDetail]("blueprint_detail")},
-		{"agent validate", typed[agents.BlueprintCheck]("blueprint_check")},
-		{"agent new", typed[agents.BlueprintNew]("blueprint_new")},
-		{"agent start", agentStart},
-		{"agent resume", agentStart},
-		{"agent status", typed[agents.AgentRun]("agent_run")},
-		{"agent result", typed[agents.AgentResult]("agent_result")},
-		{"agent stop", typed[agents.AgentRun]("agent_run")},
-		{"agent runs", typed[agents.AgentRun]("agent_run")},
-		{"mcp", typed[agents.McpLine]("mcp")},
-		{"config", typed[configLine]("config")},
-		{"config themes", typed[themeLine]("theme")},
-		{"config keys", typed[keyLine]("key")},
-		{"schema", typed[schemaName]("schema")},
-		{"version", typed[versionLine]("version")},
-	}
+	verdicts = slices.Concat(typed[history.VerdictLine]("verdict"), typed[history.VerifyEnd]("verify_summary"))
+)
+
+// Outputs lists every command with --json. Tests check that no command is missing and that the output of the commands
+// fits their schemas.
+var Outputs = []output{
+	{"run", slices.Concat(finished, typed[runs.StartedLine]("started"))},
+	{"list", slices.Concat(typed[cli.RunLine]("run", "experiment"), typed[runs.FacetsLine]("facets"),
+		typed[runs.RecentLine]("recent"))},
+	{"show", slices.Concat(typed[runs.ShowLine]("task", "experiment", "session", "run"), typed[runs.CallLine]("call"))},
+	{"timeline", slices.Concat(typed[history.SpanLine]("span"), typed[history.EventLine]("event"))},
+	{"operations", typed[history.OperationLine](operationNames()...)},
+	{"logs", slices.Concat(typed[runs.LogLine]("line"), typed[runs.LogNote]("note"))},
+	{"playbook branches", typed[learning.BranchLine]("playbook_branch")},
+	{"playbook log", typed[learning.BookVersionLine]("playbook_version")},
+	{"playbook show", typed[learning.BookLine]("playbook")},
+	{"playbook diff", bookDiff},
+	{"playbook blame", typed[learning.BlameLine]("blame")},
+	{"playbook health", slices.Concat(typed[learning.FindingLine]("finding"),
+		typed[learning.HealthEnd]("playbook_health"))},
+	{"experiment list", typed[learning.ExperimentRow]("experiment_row")},
+	{"experiment show", slices.Concat(typed[learning.ExperimentSeries]("experiment_series"),
+		typed[learning.TaskLine]("experiment_task"))},
+	{"experiment compare", slices.Concat(typed[learning.ComparisonLine]("comparison"),
+		typed[learning.FlipLine]("flip"))},
+	{"diff", slices.Concat(typed[history.RunDiffLine]("run_diff"), typed[history.PairLine]("pair"),
+		typed[learning.ComparisonLine]("comparison"), typed[history.DiffFlip]("flip"),
+		bookDiff)},
+	{"triage", typed[learning.TriageLine]("triage")},
+	{"health", typed[healthLine]("health")},
+	{"tail", slices.Concat(changes, finished)},
+	{"observe install", typed[agents.HooksLine]("observe_install")},
+	{"observe uninstall", typed[agents.HooksLine]("observe_uninstall")},
+	{"observe status", typed[agents.ObserveLine]("observe_status")},
+	{"observe temporal tail", slices.Concat(changes, finished)},
+	{"cancel", typed[runs.ActionLine]("cancel")},
+	{"terminate", typed[runs.ActionLine]("terminate")},
+	{"signal", typed[runs.ActionLine]("signal")},
+	{"reset", typed[runs.ActionLine]("reset")},
+	{"fork", slices.Concat(typed[history.ForkLine]("fork"), finished)},
+	{"lineage", typed[history.LineageLine]("lineage")},
+	{"serve", typed[ServeLine]("serve")},
+	{"doctor", typed[checkLine]("check")},
+	{"open", typed[runs.ShowLine]("task", "experiment", "session", "run")},
+	{"replay step", slices.Concat(typed[history.StepLine]("step"), typed[history.StepChange]("change"),
+		typed[history.WatchLine]("watch"))},
+	{"replay verify", verdicts},
+	{"replay export", typed[history.ExportLine]("export")},
+	{"observe temporal replay", verdicts},
+	{"session list", sessionLines},
+	{"session show", slices.Concat(sessionLines, conversation)},
+	{"session start", slices.Concat(typed[agents.SessionStarted]("session_started"),
+		typed[agents.EngineLine]("engine_session"), conversation)},
+	{"session send", slices.Concat(typed[agents.SentLine]("sent"), typed[agents.TurnLine]("turn"), conversation)},
+	{"session approve", typed[agents.ApprovalLine]("approval")},
+	{"session interrupt", typed[agents.SessionAsked]("session_interrupt")},
+	{"session stop", typed[agents.SessionAsked]("session_stop")},
+	{"session receive", typed[agents.ReceivedLine]("received")},
+	{"runner start", typed[agents.RunnerEvent](agents.RunnerEvents()...)},
+	{"runner list", slices.Concat(typed[agents.RunnerLine]("runner"),
+		typed[agents.RunnerQueueLine]("runner_queue"), typed[agents.RunnersLine]("runners"))},
+	{"runner show", typed[agents.RunnerLine]("runner")},
+	{"runner drain", typed[agents.RunnerDrained]("runner_drain")},
+	{"runner exec", typed[agents.ResultLine]("result")},
+	{"agent list", typed[agents.BlueprintLine]("blueprint")},
+	{"agent show", typed[agents.BlueprintDetail]("blueprint_detail")},
+	{"agent validate", typed[agents.BlueprintCheck]("blueprint_check")},
+	{"agent new", typed[agents.BlueprintNew]("blueprint_new")},
+	{"agent start", agentStart},
+	{"agent resume", agentStart},
+	{"agent status", typed[agents.AgentRun]("agent_run")},
+	{"agent result", typed[agents.AgentResult]("agent_result")},
+	{"agent stop", typed[agents.AgentRun]("agent_run")},
+	{"agent runs", typed[agents.AgentRun]("agent_run")},
+	{"mcp", typed[agents.McpLine]("mcp")},
+	{"config", typed[configLine]("config")},
+	{"config themes", typed[themeLine]("theme")},
+	{"config keys", typed[keyLine]("key")},
+	{"schema", typed[schemaName]("schema")},
+	{"version", typed[versionLine]("version")},
 }
 
 func operationNames() (names []string) {
@@ -166,7 +168,7 @@ func schema(a *cli.App, command string) error {
 	if command == "" {
 		return schemaList(a)
 	}
-	for _, o := range Outputs() {
+	for _, o := range Outputs {
 		if o.Command != command {
 			continue
 		}
@@ -184,7 +186,7 @@ func schema(a *cli.App, command string) error {
 
 func schemaList(a *cli.App) error {
 	var rows []schemaName
-	for _, o := range Outputs() {
+	for _, o := range Outputs {
 		row := schemaName{Type: "schema", Command: o.Command}
 		for _, l := range o.lines {
 			row.Lines = append(row.Lines, l.name)
@@ -199,7 +201,7 @@ func schemaList(a *cli.App) error {
 // OutputNames returns the names of the commands with --json.
 func OutputNames() []string {
 	var names []string
-	for _, o := range Outputs() {
+	for _, o := range Outputs {
 		names = append(names, o.Command)
 	}
 	return names

@@ -15,9 +15,9 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/agents/session"
+	"acescope/sources/runs"
 	"acescope/sources/sessions"
 	"acescope/views/agents"
-	"acescope/views/console"
 )
 
 // withSession connects and calls do with the id of the session that a name means.
@@ -253,7 +253,7 @@ func approve(a *cli.App, ctx context.Context, name string, f approval) error {
 		}
 		w := waiting[0]
 		if risk := sessions.CallRisk(w.Call, w.Dir); f.allow && risk != "" {
-			q := console.Prepared{Title: "Allow " + w.Call.Name + "? It " + risk + ".", Yes: "allow",
+			q := runs.Prepared{Title: "Allow " + w.Call.Name + "? It " + risk + ".", Yes: "allow",
 				Lines: []string{"session    " + id, "directory  " + w.Dir, "call       " + string(w.Call.Args)}}
 			if err := a.ConfirmOnTerminal(ctx, q, f.yes); err != nil {
 				return err
@@ -341,7 +341,7 @@ func sessionStopCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return withSession(a, ctx, args[0], func(e *engine.Engine, id string) error {
-				q := console.Prepared{Title: "Stop session " + id + "?", Lines: []string{"It accepts no more messages."},
+				q := runs.Prepared{Title: "Stop session " + id + "?", Lines: []string{"It accepts no more messages."},
 					Yes: "stop"}
 				if err := a.ConfirmOnTerminal(ctx, q, yes); err != nil {
 					return err

@@ -64,38 +64,34 @@ func Installed(ctx context.Context, r *agentcall.Runner) []agentcall.Installatio
 
 // AgentChecks returns a function that reports which agents are installed, as of the last probe. It waits briefly for
 // the first result; an agent that hangs is reported by a later call. A probe outlives the call that started it by at
-// most probeTimeout.
+// most probeTimeout. The function is for one goroutine.
 func (a *App) AgentChecks() func(ctx context.Context) []cluster.AgentCheck {
 	r := a.AgentRunner()
-	var mu sync.Mutex
 	var last []cluster.AgentCheck
 	var at time.Time
-	var probing chan struct{} // closed when the current probe has ended
-	probe := func(done chan struct{}) {
+	results := make(chan []cluster.AgentCheck, 1)
+	probing := false
+	probe := func() {
 		var checks []cluster.AgentCheck
 		for _, in := range Installed(context.Background(), r) {
 			checks = append(checks, cluster.AgentCheck{Name: string(in.CLI), OK: in.OK(), Text: in.String()})
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		last, at, probing = checks, time.Now(), nil
-		close(done)
+		results <- checks
 	}
 	return func(ctx context.Context) []cluster.AgentCheck {
-		mu.Lock()
-		defer mu.Unlock()
-		if probing == nil && time.Since(at) > probeInterval {
-			probing = make(chan struct{})
-			go probe(probing)
+		if !probing && time.Since(at) > probeInterval {
+			probing = true
+			go probe()
 		}
-		if done := probing; done != nil && last == nil {
-			mu.Unlock()
-			select {
-			case <-done:
-			case <-time.After(probeWait):
-			case <-ctx.Done():
-			}
-			mu.Lock()
+		wait := probeWait
+		if last != nil || !probing {
+			wait = 0
+		}
+		select {
+		case last = <-results:
+			at, probing = time.Now(), false
+		case <-time.After(wait):
+		case <-ctx.Done():
 		}
 		return last
 	}

@@ -11,13 +11,13 @@ import (
 
 	"github.com/charmbracelet/x/term"
 
-	"acescope/views/console"
+	"acescope/sources/runs"
 )
 
 var errDeclined = errors.New("declined; nothing was done")
 
 // Confirm asks on the terminal whether to do p. With yes it does not ask. Without a terminal it is a usage error.
-func (a *App) Confirm(ctx context.Context, p console.Prepared, yes bool) error {
+func (a *App) Confirm(ctx context.Context, p runs.Prepared, yes bool) error {
 	if yes {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (a *App) Confirm(ctx context.Context, p console.Prepared, yes bool) error {
 }
 
 // ConfirmOnTerminal is [App.Confirm], but does not ask scripts, which have no terminal.
-func (a *App) ConfirmOnTerminal(ctx context.Context, p console.Prepared, yes bool) error {
+func (a *App) ConfirmOnTerminal(ctx context.Context, p runs.Prepared, yes bool) error {
 	return a.Confirm(ctx, p, yes || !term.IsTerminal(os.Stdin.Fd()))
 }
 

@@ -14,16 +14,15 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"acescope/cmd/acescope/conffile"
-	"acescope/views/console"
+	"acescope/sources/runs"
 )
 
 // FilterFile is the file of the filters that the console saves: filters.toml next to the configuration file. It
-// implements [console.FilterSaver].
+// implements the FilterSaver of the console.
 type FilterFile struct{}
 
 type savedFilters struct {
-	Filter []conffile.Filter `toml:"filter"`
+	Filter []runs.SavedFilter `toml:"filter"`
 }
 
 // savingFilters serializes SaveFilter within this process.
@@ -35,7 +34,7 @@ func (FilterFile) path() (string, error) {
 }
 
 // Load reads the saved filters; a missing file is empty. An error names the line, and no filter is loaded.
-func (f FilterFile) Load() ([]conffile.Filter, error) {
+func (f FilterFile) Load() ([]runs.SavedFilter, error) {
 	path, err := f.path()
 	if err != nil {
 		return nil, err
@@ -77,9 +76,9 @@ func (f FilterFile) SaveFilter(_ context.Context, name, query string) error {
 	if err != nil {
 		return fmt.Errorf("filter not saved, to keep the file: %w", err)
 	}
-	i := slices.IndexFunc(list, func(o conffile.Filter) bool { return o.Name == name })
+	i := slices.IndexFunc(list, func(o runs.SavedFilter) bool { return o.Name == name })
 	if i < 0 {
-		list = append(list, conffile.Filter{Name: name, Query: query})
+		list = append(list, runs.SavedFilter{Name: name, Query: query})
 	} else {
 		list[i].Query = query
 	}
@@ -99,18 +98,17 @@ func (f FilterFile) SaveFilter(_ context.Context, name, query string) error {
 
 // Filters returns the filters of the configuration, then the saved ones. A saved filter replaces one of the same
 // name. An error is about the saved filters; those of the configuration are returned nevertheless.
-func (a *App) Filters() ([]console.SavedFilter, error) {
+func (a *App) Filters() ([]runs.SavedFilter, error) {
 	saved, err := FilterFile{}.Load()
-	var out []console.SavedFilter
+	var out []runs.SavedFilter
 	for _, f := range append(slices.Clone(a.Settings.File.Filters), saved...) {
-		filter := console.SavedFilter(f)
-		i := slices.IndexFunc(out, func(o console.SavedFilter) bool { return o.Name == f.Name })
+		i := slices.IndexFunc(out, func(o runs.SavedFilter) bool { return o.Name == f.Name })
 		if i < 0 {
-			out = append(out, filter)
+			out = append(out, f)
 			continue
 		}
-		filter.Default = filter.Default || out[i].Default
-		out[i] = filter
+		f.Default = f.Default || out[i].Default
+		out[i] = f
 	}
 	return out, err
 }
@@ -124,7 +122,7 @@ func (a *App) FilterNamed(name string) (string, error) {
 	var known []string
 	for _, f := range filters {
 		if f.Name == name {
-			return console.Filter(f.Query), nil
+			return runs.Filter(f.Query), nil
 		}
 		known = append(known, f.Name)
 	}

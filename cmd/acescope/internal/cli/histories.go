@@ -9,18 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
 
 	"acescope/engine"
-	"acescope/engine/ace"
-	"acescope/engine/agents/session"
 	"acescope/engine/temporal/history"
 	"acescope/engine/temporal/historyfile"
 	"acescope/sources/cluster"
@@ -35,7 +30,7 @@ func (a *App) OpenRun(
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	run, err := ResolveRun(ctx, e.Client, name)
+	run, err := runs.Resolve(ctx, e.Client, name)
 	if err != nil {
 		done()
 		return nil, nil, nil, err
@@ -43,29 +38,6 @@ func (a *App) OpenRun(
 	exec = run.GetWorkflowExecutionInfo().GetExecution()
 	exec.RunId = cmp.Or(runID, exec.GetRunId())
 	return e, exec, done, nil
-}
-
-// RunIDPattern matches the run ids of Temporal.
-var RunIDPattern = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-
-// ResolveRun finds the newest run of a task, an experiment, a session or a workflow. ID@RUN selects one run of it.
-func ResolveRun(
-	ctx context.Context, c client.Client, name string,
-) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	at := strings.LastIndexByte(name, '@')
-	if at <= 0 || !RunIDPattern.MatchString(name[at+1:]) {
-		return runs.Resolve(ctx, c, name)
-	}
-	id, run := name[:at], name[at+1:]
-	for _, workflowID := range []string{
-		ace.WorkflowID(ace.TaskIDOf(id)), ace.ExperimentWorkflowID(id), session.WorkflowID(id), id,
-	} {
-		r, err := c.DescribeWorkflowExecution(ctx, workflowID, run)
-		if err == nil || !cluster.NotFound(err) {
-			return r, err
-		}
-	}
-	return nil, NotFound("%s has no run %s", id, run)
 }
 
 // RunHistory is a history and its source.
@@ -118,7 +90,7 @@ func (c *ChainLine) String() string {
 
 // ReadChain reads the histories of all runs in the chain of a run, the oldest first. If runs of the chain are
 // missing, ReadErr of the last history says so.
-func (a *App) ReadChain(ctx context.Context, e *engine.Engine, id, runID string) ([]RunHistory, error) {
+func ReadChain(ctx context.Context, e *engine.Engine, id, runID string) ([]RunHistory, error) {
 	run, err := runs.Resolve(ctx, e.Client, id)
 	if err != nil {
 		return nil, err
@@ -142,7 +114,7 @@ func (a *App) ReadChain(ctx context.Context, e *engine.Engine, id, runID string)
 }
 
 // ReadRun reads the history of a run from the server, by default of the newest run of id.
-func (a *App) ReadRun(ctx context.Context, e *engine.Engine, id, runID string) (RunHistory, error) {
+func ReadRun(ctx context.Context, e *engine.Engine, id, runID string) (RunHistory, error) {
 	run, err := runs.Resolve(ctx, e.Client, id)
 	if err != nil {
 		return RunHistory{}, err
@@ -182,7 +154,7 @@ func (a *App) HistoryOf(ctx context.Context, arg string, number int, runID strin
 		return RunHistory{}, err
 	}
 	defer done()
-	return a.ReadRun(ctx, e, arg, runID)
+	return ReadRun(ctx, e, arg, runID)
 }
 
 // pick selects a history of a file by its number, by its run id, or as the only one.

@@ -15,6 +15,7 @@ import (
 	"github.com/charmbracelet/x/term"
 
 	"acescope/engine/ace"
+	"acescope/sources/cluster"
 	"acescope/sources/experiments"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -72,7 +73,7 @@ func TimeOrNil(t time.Time) *time.Time {
 }
 
 // Millis returns a duration in milliseconds.
-func Millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+func Millis(d time.Duration) float64 { return cluster.Millis(d) }
 
 // IsTerminal reports whether f is a terminal.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(f.Fd()) }
@@ -164,50 +165,22 @@ func (l *Lines) Write(v any) error {
 
 // RunLine is a run in a list, and a task run that has closed.
 type RunLine struct {
-	Type         string         `json:"type"` // run or experiment
-	TaskID       string         `json:"task_id"`
-	WorkflowID   string         `json:"workflow_id"`
-	RunID        string         `json:"run_id"`
-	WorkflowType string         `json:"workflow_type,omitempty"`
-	ExperimentID string         `json:"experiment_id,omitempty"`
-	DatasetID    string         `json:"dataset_id,omitempty"`
-	Model        string         `json:"model,omitempty"`
-	Adapter      string         `json:"adapter,omitempty"`
-	Phase        ace.Phase      `json:"phase,omitempty"`
-	ExitStatus   ace.ExitStatus `json:"exit_status"`
-	Start        *time.Time     `json:"start,omitempty"`
-	Close        *time.Time     `json:"close,omitempty"`
-	DurationMS   float64        `json:"duration_ms,omitempty"`
-	Events       int64          `json:"events,omitempty"`
-	Summary      *ace.Summary   `json:"summary,omitempty"`
-	Answer       string         `json:"answer,omitempty"`
-	Correct      *bool          `json:"correct,omitempty"`
-	Playbook     string         `json:"playbook,omitempty"`
-	Failure      *ace.Failure   `json:"failure,omitempty"`
-	Attempt      int32          `json:"attempt,omitempty"`
-	LastError    string         `json:"last_error,omitempty"`
-	ForkedFrom   *ace.Forked    `json:"forked_from,omitempty"`
-	// The following fields are set for blueprint runs.
-	Blueprint string `json:"blueprint,omitempty"`
-	RunnerID  string `json:"runner_id,omitempty"`
-	SessionID string `json:"session_id,omitempty"`
-	Parent    string `json:"parent_session_id,omitempty"`
+	Kind string `json:"type"` // run or experiment
+	runs.Run
+	DurationMS float64      `json:"duration_ms,omitempty"`
+	Answer     string       `json:"answer,omitempty"`
+	Correct    *bool        `json:"correct,omitempty"`
+	Playbook   string       `json:"playbook,omitempty"`
+	Failure    *ace.Failure `json:"failure,omitempty"`
 }
 
 // ListLine returns the line of a run in a list.
 func ListLine(r runs.Run) RunLine {
-	l := RunLine{
-		Type: "run", TaskID: r.TaskID, WorkflowID: r.WorkflowID, RunID: r.RunID, WorkflowType: r.Type,
-		ExperimentID: r.Experiment, DatasetID: r.Dataset, Model: r.Model, Adapter: r.Adapter, Phase: r.Phase,
-		ExitStatus: r.Exit, Start: &r.Start, Events: r.Events, Summary: r.Summary, Attempt: r.Attempt,
-		LastError: r.LastError, ForkedFrom: r.Fork, Blueprint: r.Blueprint, RunnerID: r.Runner, SessionID: r.Session,
-		Parent: r.Parent,
-	}
+	l := RunLine{Kind: "run", Run: r}
 	if r.Type == ace.ExperimentWorkflow {
-		l.Type, l.TaskID = "experiment", ""
+		l.Kind, l.TaskID = "experiment", ""
 	}
 	if !r.Open() {
-		l.Close = &r.Close
 		l.DurationMS = Millis(r.Close.Sub(r.Start))
 	}
 	return l
@@ -217,9 +190,12 @@ func ListLine(r runs.Run) RunLine {
 func FinishedLine(f experiments.Finished, in ace.ExperimentInput) RunLine {
 	r := f.Result
 	return RunLine{
-		Type: "run", TaskID: r.TaskID, WorkflowID: f.WorkflowID, RunID: f.RunID, ExperimentID: in.ExperimentID,
-		DatasetID: in.DatasetID, Model: in.Model, Adapter: string(in.Adapter), ExitStatus: r.ExitStatus, Close: &f.At,
-		DurationMS: Millis(f.Took), Summary: &r.Summary, Answer: r.Answer, Correct: r.Correct,
-		Playbook: r.PlaybookHash, Failure: f.Failure,
+		Kind: "run",
+		Run: runs.Run{
+			TaskID: r.TaskID, WorkflowID: f.WorkflowID, RunID: f.RunID, Experiment: in.ExperimentID,
+			Dataset: in.DatasetID, Model: in.Model, Adapter: string(in.Adapter), Exit: r.ExitStatus, Close: f.At,
+			Summary: &r.Summary,
+		},
+		DurationMS: Millis(f.Took), Answer: r.Answer, Correct: r.Correct, Playbook: r.PlaybookHash, Failure: f.Failure,
 	}
 }

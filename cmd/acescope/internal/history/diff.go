@@ -167,16 +167,11 @@ func (d *differ) find(ctx context.Context, name string) (*diffSide, error) {
 		}
 		d.done = done
 	}
-	if at := strings.LastIndexByte(name, '@'); at > 0 && cli.RunIDPattern.MatchString(name[at+1:]) {
-		s.runID = name[at+1:]
-		r, err := cli.ResolveRun(ctx, d.engine.Client, name)
-		s.workflowID = r.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
-		return s, err
-	}
+	_, s.runID = runs.SplitName(name)
 	r, err := runs.Resolve(ctx, d.engine.Client, name)
 	info := r.GetWorkflowExecutionInfo()
 	s.workflowID = info.GetExecution().GetWorkflowId()
-	s.experiment = info.GetType().GetName() == ace.ExperimentWorkflow
+	s.experiment = s.runID == "" && info.GetType().GetName() == ace.ExperimentWorkflow
 	return s, err
 }
 

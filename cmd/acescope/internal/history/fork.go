@@ -19,7 +19,7 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/temporal/fork"
 	"acescope/sources/cluster"
-	"acescope/views/console"
+	sourceruns "acescope/sources/runs"
 )
 
 // forkFlags are the flags of the fork command.
@@ -72,11 +72,11 @@ func ForkCommand(a *cli.App) *cobra.Command {
 const maxPromptFile = 16 << 20
 
 // changes returns the input fields that the flags change.
-func (f forkFlags) changes(cmd *cobra.Command) ([]console.Field, error) {
-	var out []console.Field
+func (f forkFlags) changes(cmd *cobra.Command) ([]sourceruns.Field, error) {
+	var out []sourceruns.Field
 	for _, name := range []string{"model", "provider", "prompt", "playbook", "branch"} {
 		if flag := cmd.Flags().Lookup(name); flag.Changed {
-			out = append(out, console.Field{Name: name, Value: flag.Value.String()})
+			out = append(out, sourceruns.Field{Name: name, Value: flag.Value.String()})
 		}
 	}
 	if f.promptFile != "" {
@@ -84,14 +84,14 @@ func (f forkFlags) changes(cmd *cobra.Command) ([]console.Field, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, console.Field{Name: "prompt", Value: string(text)})
+		out = append(out, sourceruns.Field{Name: "prompt", Value: string(text)})
 	}
 	for _, s := range f.set {
 		setting, err := fork.ParseSetting(s)
 		if err != nil {
 			return nil, cli.UsageError("--set: %w", err)
 		}
-		out = append(out, console.Field{Name: setting.Key, Value: setting.Value})
+		out = append(out, sourceruns.Field{Name: setting.Key, Value: setting.Value})
 	}
 	return out, nil
 }
@@ -203,7 +203,7 @@ func readOriginal(a *cli.App, ctx context.Context, e *engine.Engine, name string
 		events, err = readHistoryFile(a, ctx, path, number)
 	} else {
 		var run *workflowservice.DescribeWorkflowExecutionResponse
-		if run, err = cli.ResolveRun(ctx, e.Client, name); err != nil {
+		if run, err = sourceruns.Resolve(ctx, e.Client, name); err != nil {
 			return nil, err
 		}
 		exec := run.GetWorkflowExecutionInfo().GetExecution()

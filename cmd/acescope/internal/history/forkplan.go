@@ -19,13 +19,12 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/temporal/fork"
 	sourceruns "acescope/sources/runs"
-	"acescope/views/console"
 )
 
 // PlanFork plans a fork and checks that it can start here. The changes are named like the flags of the fork
 // command or the keys of --set.
 func PlanFork(
-	a *cli.App, ctx context.Context, e *engine.Engine, o *fork.Original, at fork.Point, changes []console.Field,
+	a *cli.App, ctx context.Context, e *engine.Engine, o *fork.Original, at fork.Point, changes []sourceruns.Field,
 ) (*fork.Plan, error) {
 	c, err := forkChanges(ctx, e, changes)
 	if err != nil {
@@ -46,7 +45,7 @@ func PlanFork(
 	return p, checkForkProviders(a, e, p)
 }
 
-func forkChanges(ctx context.Context, e *engine.Engine, changes []console.Field) (c fork.Changes, err error) {
+func forkChanges(ctx context.Context, e *engine.Engine, changes []sourceruns.Field) (c fork.Changes, err error) {
 	for _, f := range changes {
 		value := f.Value
 		switch f.Name {
@@ -125,8 +124,8 @@ func checkForkProviders(a *cli.App, e *engine.Engine, p *fork.Plan) error {
 }
 
 // PreparedFork returns a fork that waits for confirmation.
-func PreparedFork(e *engine.Engine, p *fork.Plan, about clusterFork) console.Prepared {
-	return console.Prepared{
+func PreparedFork(e *engine.Engine, p *fork.Plan, about clusterFork) sourceruns.Prepared {
+	return sourceruns.Prepared{
 		Title: "Fork " + p.Name() + "?", Lines: append(forkText(p), about.text()...), Yes: "fork the run",
 		Do: func(ctx context.Context) (string, sourceruns.Run, error) {
 			f, err := e.StartFork(ctx, p)

@@ -20,10 +20,9 @@ type LineageLine struct {
 	// OriginalRun is the parent in the tree: the run that this run was forked or reset from, or if that run
 	// is gone the newest of its workflow ID.
 	OriginalRun string           `json:"original_run_id,omitempty"`
-	ResetFrom   string           `json:"reset_from,omitempty"` // run ID, if known
-	Selected    bool             `json:"selected,omitempty"`   // the run that the command names
-	Effect      histories.Effect `json:"effect,omitempty"`     // better, worse, same or other, if known
-	CostUSD     *float64         `json:"cost_usd,omitempty"`   // without reused phases; nil while it is open
+	Selected    bool             `json:"selected,omitempty"` // the run that the command names
+	Effect      histories.Effect `json:"effect,omitempty"`   // better, worse, same or other, if known
+	CostUSD     *float64         `json:"cost_usd,omitempty"` // without reused phases; nil while it is open
 	Tokens      int64            `json:"tokens,omitempty"`
 }
 
@@ -65,10 +64,10 @@ func lineage(a *cli.App, ctx context.Context, name string) error {
 func lineageLine(t *histories.LineageTree, n *histories.LineageNode, selected string) LineageLine {
 	r := n.Run
 	l := LineageLine{
-		RunLine: cli.ListLine(r), Depth: n.Depth, ResetFrom: r.ResetFrom, Selected: r.RunID == selected,
+		RunLine: cli.ListLine(r), Depth: n.Depth, Selected: r.RunID == selected,
 		Effect: n.Effect,
 	}
-	l.Type = "lineage"
+	l.Kind = "lineage"
 	if n.Original >= 0 {
 		l.OriginalRun = t.Nodes[n.Original].Run.RunID
 	}

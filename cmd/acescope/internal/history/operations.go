@@ -73,7 +73,7 @@ func readHistories(a *cli.App, ctx context.Context, name, runID string) ([]cli.R
 		return nil, err
 	}
 	defer done()
-	return a.ReadChain(ctx, e, name, "")
+	return cli.ReadChain(ctx, e, name, "")
 }
 
 // operationWidth is the maximum width of an event's text, in cells.

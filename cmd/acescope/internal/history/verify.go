@@ -263,10 +263,10 @@ func (v *verification) sources(ctx context.Context, add func(source) bool) error
 
 // readNamed reads the run with an ID, or with --chain its chain, without runs that are verified already.
 func (v *verification) readNamed(ctx context.Context, id string) []cli.RunHistory {
-	read := v.app.ReadChain
+	read := cli.ReadChain
 	if !v.chain {
 		read = func(ctx context.Context, e *engine.Engine, id, runID string) ([]cli.RunHistory, error) {
-			h, err := v.app.ReadRun(ctx, e, id, runID)
+			h, err := cli.ReadRun(ctx, e, id, runID)
 			return []cli.RunHistory{h}, err
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"acescope/engine/temporal/fork"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
-	"acescope/views/console"
 )
 
 // ActionLine reports a change of a run.
@@ -34,13 +33,13 @@ type action struct {
 	ActionLine
 	closed  bool // it also applies to closed runs
 	reason  bool // it needs a reason
-	confirm func(*cli.App, context.Context, console.Prepared, bool) error
+	confirm func(*cli.App, context.Context, runs.Prepared, bool) error
 	// prepare describes the change of one run, and may add to its line.
-	prepare func(context.Context, *engine.Engine, *ActionLine) (console.Prepared, error)
+	prepare func(context.Context, *engine.Engine, *ActionLine) (runs.Prepared, error)
 }
 
-func (l *ActionLine) target() console.Target {
-	return console.Target{WorkflowID: l.WorkflowID, RunID: l.RunID}
+func (l *ActionLine) target() runs.ID {
+	return runs.ID{WorkflowID: l.WorkflowID, RunID: l.RunID}
 }
 
 // do finds all runs first. It then confirms, makes and reports the change of each run, and stops
@@ -58,7 +57,7 @@ func (x *action) do(a *cli.App, cmd *cobra.Command, names []string) error {
 	defer done()
 	var lines []ActionLine
 	for _, name := range names {
-		run, err := cli.ResolveRun(ctx, e.Client, name)
+		run, err := runs.Resolve(ctx, e.Client, name)
 		if err != nil {
 			return err
 		}
@@ -119,7 +118,7 @@ func CancelCommand(a *cli.App) *cobra.Command {
 			"On a terminal it asks for confirmation; scripts do not need --yes.",
 	}, &action{
 		ActionLine: ActionLine{Type: "cancel"}, confirm: (*cli.App).ConfirmOnTerminal,
-		prepare: func(_ context.Context, e *engine.Engine, l *ActionLine) (console.Prepared, error) {
+		prepare: func(_ context.Context, e *engine.Engine, l *ActionLine) (runs.Prepared, error) {
 			return preparedCancel(e, l.target()), nil
 		},
 	})
@@ -131,7 +130,7 @@ func TerminateCommand(a *cli.App) *cobra.Command {
 		Short: "End runs at once, without cleanup; cancel lets them clean up",
 	}, &action{
 		ActionLine: ActionLine{Type: "terminate"}, reason: true, confirm: (*cli.App).Confirm,
-		prepare: func(_ context.Context, e *engine.Engine, l *ActionLine) (console.Prepared, error) {
+		prepare: func(_ context.Context, e *engine.Engine, l *ActionLine) (runs.Prepared, error) {
 			return PreparedTerminate(e, l.target(), l.Reason), nil
 		},
 	})
@@ -151,14 +150,14 @@ func ResetCommand(a *cli.App) *cobra.Command {
 	PointFlags(cmd, &at, "last event that is kept", "first phase to run again")
 	return actionCommand(a, cmd, &action{
 		ActionLine: ActionLine{Type: "reset"}, closed: true, reason: true, confirm: (*cli.App).Confirm,
-		prepare: func(ctx context.Context, e *engine.Engine, l *ActionLine) (console.Prepared, error) {
+		prepare: func(ctx context.Context, e *engine.Engine, l *ActionLine) (runs.Prepared, error) {
 			events, err := cluster.ReadHistory(ctx, e.Client, e.Namespace(), l.WorkflowID, l.RunID)
 			if err != nil {
-				return console.Prepared{}, err
+				return runs.Prepared{}, err
 			}
 			to, err := fork.ResetAt(events, at)
 			if err != nil {
-				return console.Prepared{}, cli.UsageError("%s: %w", l.WorkflowID, err)
+				return runs.Prepared{}, cli.UsageError("%s: %w", l.WorkflowID, err)
 			}
 			l.Kept = to.Kept
 			return PreparedReset(ctx, e, l.target(), to, l.Reason)
@@ -170,7 +169,7 @@ func SignalCommand(a *cli.App) *cobra.Command {
 	var argument []byte
 	x := &action{
 		ActionLine: ActionLine{Type: "signal"}, confirm: (*cli.App).Confirm,
-		prepare: func(_ context.Context, e *engine.Engine, l *ActionLine) (console.Prepared, error) {
+		prepare: func(_ context.Context, e *engine.Engine, l *ActionLine) (runs.Prepared, error) {
 			return PreparedSignal(e, l.target(), l.Signal, argument), nil
 		},
 	}
@@ -226,9 +225,9 @@ func signalArgument(args []string) (data []byte, err error) {
 // prepared returns a change of a run that waits for confirmation. change returns the ID of the run that
 // continues the run, if any, which follows the message.
 func prepared(
-	verb string, t console.Target, lines []string, message string, change func(context.Context) (string, error),
-) console.Prepared {
-	return console.Prepared{
+	verb string, t runs.ID, lines []string, message string, change func(context.Context) (string, error),
+) runs.Prepared {
+	return runs.Prepared{
 		Title: verb + " " + ace.TaskIDOf(t.WorkflowID) + "?", Yes: strings.ToLower(verb) + " the run",
 		Lines: append([]string{"workflow  " + t.WorkflowID, "run       " + t.RunID}, lines...),
 		Do: func(ctx context.Context) (string, runs.Run, error) {
@@ -245,11 +244,11 @@ func prepared(
 // PreparedReset prepares a reset. The server terminates the open run of the workflow ID, whichever
 // that is, so the confirmation names it.
 func PreparedReset(
-	ctx context.Context, e *engine.Engine, of console.Target, at fork.Reset, reason string,
-) (console.Prepared, error) {
+	ctx context.Context, e *engine.Engine, of runs.ID, at fork.Reset, reason string,
+) (runs.Prepared, error) {
 	newest, open, err := e.Newest(ctx, of.WorkflowID)
 	if err != nil {
-		return console.Prepared{}, err
+		return runs.Prepared{}, err
 	}
 	effect := "starts a new run with the same ID; this run is closed"
 	switch {
@@ -270,7 +269,7 @@ func PreparedReset(
 	}), nil
 }
 
-func PreparedSignal(e *engine.Engine, of console.Target, name string, argument []byte) console.Prepared {
+func PreparedSignal(e *engine.Engine, of runs.ID, name string, argument []byte) runs.Prepared {
 	lines := []string{"signal    " + name, "argument  " + cmp.Or(cli.Cut(argument, 60), "none")}
 	message := "sent " + name + " to " + of.WorkflowID
 	return prepared("Signal", of, lines, message, func(ctx context.Context) (string, error) {
@@ -278,14 +277,14 @@ func PreparedSignal(e *engine.Engine, of console.Target, name string, argument [
 	})
 }
 
-func PreparedTerminate(e *engine.Engine, of console.Target, reason string) console.Prepared {
+func PreparedTerminate(e *engine.Engine, of runs.ID, reason string) runs.Prepared {
 	lines := []string{"effect    ends at once, without cleanup; cancel lets it clean up", "reason    " + reason}
 	return prepared("Terminate", of, lines, "terminated "+of.WorkflowID, func(ctx context.Context) (string, error) {
 		return "", e.Terminate(ctx, of.WorkflowID, of.RunID, reason)
 	})
 }
 
-func preparedCancel(e *engine.Engine, of console.Target) console.Prepared {
+func preparedCancel(e *engine.Engine, of runs.ID) runs.Prepared {
 	message := "cancellation of " + of.WorkflowID + " requested"
 	return prepared("Cancel", of, nil, message, func(ctx context.Context) (string, error) {
 		return "", e.Cancel(ctx, of.WorkflowID, of.RunID)

@@ -267,7 +267,7 @@ func writeResult(a *cli.App, in ace.TaskInput, d *histories.Detail, r ace.TaskRe
 	line := cli.FinishedLine(finished, ace.ExperimentInput{
 		ExperimentID: in.ExperimentID, DatasetID: in.DatasetID, Model: in.Model, Adapter: in.Adapter,
 	})
-	line.TaskID, line.Start = in.TaskID, &d.Start
+	line.TaskID, line.Start = in.TaskID, d.Start
 	if err := out.Put(line); err != nil {
 		return err
 	}

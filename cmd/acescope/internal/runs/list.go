@@ -15,7 +15,6 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
 	"acescope/sources/runs"
-	"acescope/views/console"
 	runsview "acescope/views/runs"
 )
 
@@ -57,7 +56,7 @@ func ListCommand(a *cli.App) *cobra.Command {
 	columns := strings.Join(runsview.ColumnNames(), ", ")
 	f := cmd.Flags()
 	f.StringVarP(&o.query, "query", "q", "", "Temporal visibility query over the search attributes")
-	types := strings.Join(console.RunTypes(), ", ")
+	types := strings.Join(runs.RunTypes(), ", ")
 	f.StringVar(&o.kind, "type", "", "only runs of this type: "+types+" (run: blueprint runs)")
 	f.StringVar(&o.filter, "filter", "", "name of a saved filter; --query narrows it further")
 	f.IntVar(&o.limit, "limit", 0, "maximum number of runs (default all)")
@@ -90,9 +89,9 @@ func (o *listOptions) check(a *cli.App) error {
 		}
 	}
 	if o.kind != "" {
-		workflow, ok := console.RunType(o.kind)
+		workflow, ok := runs.RunType(o.kind)
 		if !ok {
-			return cli.UsageError("--type %s: use one of %s", o.kind, strings.Join(console.RunTypes(), ", "))
+			return cli.UsageError("--type %s: use one of %s", o.kind, strings.Join(runs.RunTypes(), ", "))
 		}
 		o.query = runs.And(o.query, "WorkflowType = "+runs.Quote(workflow))
 	}
@@ -220,30 +219,19 @@ func (w *runWriter) flush() error {
 
 // RecentLine sums up the last closed tasks of a list.
 type RecentLine struct {
-	Type     string      `json:"type"` // recent
-	Runs     int         `json:"runs"`
-	Correct  int         `json:"correct"`
-	Wrong    int         `json:"wrong"`
-	Failed   int         `json:"failed"`
-	Timeout  int         `json:"timeout"`
-	Canceled int         `json:"canceled"`
-	Summary  ace.Summary `json:"summary"`
-	P50      float64     `json:"p50_ms"`
-	P95      float64     `json:"p95_ms"`
+	Type string `json:"type"` // recent
+	*runs.Recent
 }
 
 func (w *runWriter) summarize() error {
-	r := runs.RecentOf(w.closed, runs.RecentRuns)
-	if r == nil {
-		r = &runs.Recent{}
-	}
 	if err := w.flush(); err != nil {
 		return err
 	}
-	n := r.Counts
-	line := RecentLine{"recent", r.Runs, n[ace.Success], n[ace.Wrong], n[ace.Failed], n[ace.Timeout], n[ace.Canceled],
-		r.Sum, cli.Millis(r.P50), cli.Millis(r.P95)}
-	w.Line(line, "%s", runsview.RecentText(r))
+	r := runs.RecentOf(w.closed, runs.RecentRuns)
+	if r == nil {
+		r = &runs.Recent{Counts: map[ace.ExitStatus]int{}}
+	}
+	w.Line(RecentLine{"recent", r}, "%s", runsview.RecentText(r))
 	return nil
 }
 

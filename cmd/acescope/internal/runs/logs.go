@@ -60,7 +60,10 @@ func LogsCommand(a *cli.App) *cobra.Command {
 
 // Logs prints or follows log files.
 func Logs(a *cli.App, ctx context.Context, f *LogsFlags, args []string) error {
-	w := &logWriter{out: a.Out, err: a.Err, json: a.JSON, once: !f.Follow}
+	w := &logWriter{
+		out: a.Out, err: a.Err, json: a.JSON, once: !f.Follow,
+		levels: logfile.Levels{}, prefixes: map[string][]byte{},
+	}
 	if err := f.filter(w); err != nil {
 		return err
 	}
@@ -177,8 +180,8 @@ type logWriter struct {
 	choice     logs.Choice
 	grep       *regexp.Regexp
 	level      logfile.Severity
-	levels     map[string]*logfile.Levels // by path
-	prefixes   map[string][]byte          // start of a file's JSON lines, by path
+	levels     logfile.Levels
+	prefixes   map[string][]byte // start of a file's JSON lines, by path
 	buf        []byte
 	last       string // path of the last line
 	files      []logfile.File
@@ -186,18 +189,8 @@ type logWriter struct {
 }
 
 func (w *logWriter) keeps(l logfile.Line) bool {
-	if w.level != logfile.Unknown {
-		levels := w.levels[l.Path]
-		if levels == nil {
-			if w.levels == nil {
-				w.levels = map[string]*logfile.Levels{}
-			}
-			levels = &logfile.Levels{}
-			w.levels[l.Path] = levels
-		}
-		if levels.Next(l.Text) < w.level {
-			return false
-		}
+	if w.level != logfile.Unknown && w.levels.Next(l.Path, l.Text) < w.level {
+		return false
 	}
 	return (w.grep == nil || w.grep.Match(l.Text)) && w.choice.Keeps(l.Path, l.Text)
 }
@@ -256,9 +249,6 @@ type LogLine struct {
 func (w *logWriter) appendJSON(l logfile.Line) {
 	prefix := w.prefixes[l.Path]
 	if prefix == nil {
-		if w.prefixes == nil {
-			w.prefixes = map[string][]byte{}
-		}
 		prefix = appendString([]byte(`{"type":"line","file":`), l.Path)
 		w.prefixes[l.Path] = prefix
 	}

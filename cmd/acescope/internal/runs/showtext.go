@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -26,9 +25,9 @@ const (
 
 // PrintShow writes a run as text, in the order of the console's run screen.
 func PrintShow(w io.Writer, d *histories.Detail, l ShowLine) error {
-	p := &page{bufio.NewWriter(w)}
+	p := &page{&Output{Lines: cli.NewLines(w)}}
 	start := l.Start.Local().Format(time.DateTime)
-	p.line("%s  %s  %s (%s, %d events)", l.WorkflowID, l.Status, start, l.From, l.Events)
+	p.Printf("%s  %s  %s (%s, %d events)", l.WorkflowID, l.Status, start, l.From, l.Events)
 	p.problems(d)
 	p.lineage(&d.Lineage)
 	switch {
@@ -50,22 +49,17 @@ func PrintShow(w io.Writer, d *histories.Detail, l ShowLine) error {
 	return p.Flush()
 }
 
-// page is text with headings. Its errors are those of the flush.
-type page struct{ *bufio.Writer }
-
-// line writes one line without control characters.
-func (p *page) line(format string, args ...any) {
-	fmt.Fprintln(p, strings.TrimRight(cli.SafeText(fmt.Sprintf(format, args...)), " "))
-}
+// page is text with headings.
+type page struct{ *Output }
 
 func (p *page) heading(format string, args ...any) {
-	p.line("")
-	p.line(format, args...)
+	p.Printf("")
+	p.Printf(format, args...)
 }
 
 // field writes a name and a value in one line.
 func (p *page) field(name, format string, args ...any) {
-	p.line("  %-10s %s", name, fmt.Sprintf(format, args...))
+	p.Printf("  %-10s %s", name, fmt.Sprintf(format, args...))
 }
 
 // text writes a name and the lines of a value, or nothing if the value is empty.
@@ -151,7 +145,7 @@ func (p *page) session(st *sessions.TalkState) {
 	for _, t := range st.Recent {
 		p.text(fmt.Sprintf("turn %d", t.Turn), fmt.Sprintf("%s: %s; %s", t.Status, t.Prompt, sessions.TurnText(t)))
 	}
-	p.line("  \"acescope session show %s\" shows the conversation", st.Input.SessionID)
+	p.Printf("  \"acescope session show %s\" shows the conversation", st.Input.SessionID)
 }
 
 func (p *page) blueprintRun(st *histories.BlueprintRunState) {
@@ -202,7 +196,7 @@ func (p *page) phases(d *histories.Detail) {
 				line += formatAttempts(x)
 			}
 		}
-		p.line("%s", line)
+		p.Printf("%s", line)
 	}
 }
 
@@ -228,10 +222,10 @@ func (p *page) skills(d *histories.Detail) {
 		return
 	}
 	p.heading("Skills")
-	p.line("  %-16s %6s %6s %6s %6s %7s %8s %8s  %s",
+	p.Printf("  %-16s %6s %6s %6s %6s %7s %8s %8s  %s",
 		"", "calls", "ok", "failed", "denied", "pending", "p50", "p95", "last error")
 	for _, u := range d.Skills.Skills {
-		p.line("  %s %6d %6d %6d %6d %7d %8s %8s  %s", text.Fit(cli.SafeText(u.Name), 16, "~"),
+		p.Printf("  %s %6d %6d %6d %6d %7d %8s %8s  %s", text.Fit(cli.SafeText(u.Name), 16, "~"),
 			u.Calls, u.OK, u.Failed, u.Denied, u.Pending, formatMillis(u.P50MS), formatMillis(u.P95MS), u.LastError)
 	}
 }
@@ -249,9 +243,9 @@ func (p *page) delta(d *histories.Detail) {
 		if op.Reason != "" {
 			content += " (" + op.Reason + ")"
 		}
-		p.line("  %-8s %-6s %s %s", op.Outcome, op.Type, op.BulletID, content)
+		p.Printf("  %-8s %-6s %s %s", op.Outcome, op.Type, op.BulletID, content)
 		if old, ok := d.OldBullets[op.BulletID]; ok && op.Type == ace.OpUpdate && op.Content != "" {
-			p.line("  %-8s %-6s %s", "", "before", old.Content)
+			p.Printf("  %-8s %-6s %s", "", "before", old.Content)
 		}
 	}
 }
@@ -294,7 +288,7 @@ func (p *page) calls(d *histories.Detail) {
 		p.heading("Tool calls  %d", n)
 	}
 	for i := first; i < n; i++ {
-		p.line("  %s", formatCall(d.Calls.At(i)))
+		p.Printf("  %s", formatCall(d.Calls.At(i)))
 	}
 }
 
@@ -324,12 +318,12 @@ func formatCall(c *histories.ToolCall) string {
 }
 
 func (p *page) experiment(d *histories.Detail) {
-	_ = printExperiment(p, *d.Experiment) // the flush returns its error
+	_ = printExperiment(p.Buf, *d.Experiment) // the flush returns its error
 	if len(d.FailedTasks) == 0 {
 		return
 	}
 	p.heading("Failed tasks  %d", len(d.FailedTasks)+d.FailedDropped)
 	for _, f := range d.FailedTasks {
-		p.line("  %-28s %s", f.Result.TaskID, f.Failure.Message)
+		p.Printf("  %-28s %s", f.Result.TaskID, f.Failure.Message)
 	}
 }

@@ -1,11 +1,13 @@
-package console
+package runs
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"acescope/engine/ace"
-	"acescope/sources/runners"
-	"acescope/sources/sessions"
+	"acescope/engine/agents/session"
+	"acescope/engine/tasks/run"
 )
 
 // Filter translates typed words to a visibility query. A word is a status ("wrong", "failed"), "open", "closed",
@@ -13,17 +15,18 @@ import (
 // trailing * for a prefix), or else the beginning of a task ID. The words are joined by AND. Text with a separate
 // operator, a bracket or a keyword of the query language is a query already and is returned unchanged.
 func Filter(typed string) string {
-	words := split(typed)
+	words := spacedWords.FindAllString(typed, -1)
 	if isQuery(words) {
 		return strings.TrimSpace(typed)
 	}
-	var terms, statuses []string
+	var terms []string
+	var statuses []ace.ExitStatus
 	for _, w := range words {
 		if strings.EqualFold(w, "AND") {
 			continue
 		}
 		if s, ok := statusWords[strings.ToLower(w)]; ok {
-			statuses = append(statuses, string(s))
+			statuses = append(statuses, s)
 			continue
 		}
 		terms = append(terms, term(w))
@@ -47,12 +50,14 @@ var filterKeys = map[string]string{
 	"exp": ace.AttrExperiment, "experiment": ace.AttrExperiment,
 	"ds": ace.AttrDataset, "data": ace.AttrDataset, "dataset": ace.AttrDataset,
 	"model": ace.AttrModel, "adapter": ace.AttrAdapter, "task": ace.AttrTask, "phase": ace.AttrPhase,
-	"status": ace.AttrExit, "exit": ace.AttrExit, "type": "WorkflowType", "blueprint": ace.AttrBlueprint, "bp": ace.AttrBlueprint, "runner": ace.AttrRunner, "workflow": "WorkflowId", "id": "WorkflowId",
+	"status": ace.AttrExit, "exit": ace.AttrExit, "type": "WorkflowType", "workflow": "WorkflowId", "id": "WorkflowId",
+	"blueprint": ace.AttrBlueprint, "bp": ace.AttrBlueprint, "runner": ace.AttrRunner,
 }
 
 // runTypes are the workflow types and their short names.
 var runTypes = []struct{ name, workflow string }{
-	{"task", ace.TaskWorkflow}, {"experiment", ace.ExperimentWorkflow}, {"run", runners.RunWorkflow}, {"session", sessions.SessionWorkflow},
+	{"task", ace.TaskWorkflow}, {"experiment", ace.ExperimentWorkflow},
+	{"run", run.Workflow}, {"session", session.Workflow},
 }
 
 // RunTypes lists the short names of the workflow types.
@@ -80,10 +85,9 @@ func attribute(key string) string {
 	if a, ok := filterKeys[lower]; ok {
 		return a
 	}
-	for _, a := range ace.SearchAttributes() {
-		if strings.ToLower(a) == lower {
-			return a
-		}
+	known := ace.SearchAttributes()
+	if i := slices.IndexFunc(known, func(a string) bool { return strings.ToLower(a) == lower }); i >= 0 {
+		return known[i]
 	}
 	return key
 }
@@ -128,18 +132,16 @@ func valueOf(key, value string) string {
 	return value
 }
 
-func equals(key, op string, values []string) string {
+// equals returns the condition that an attribute has one of the values, or with != another value.
+func equals[S ~string](key, op string, values []S) string {
 	if len(values) == 1 {
-		return key + op + quote(values[0])
-	}
-	for i, v := range values {
-		values[i] = quote(v)
+		return key + op + quote(string(values[0]))
 	}
 	in := " IN ("
 	if op == "!=" {
 		in = " NOT IN ("
 	}
-	return key + in + strings.Join(values, ", ") + ")"
+	return key + in + strings.Join(quoteAll(values), ", ") + ")"
 }
 
 // idStartsWith matches runs by the beginning of the task ID, or of the workflow ID for workflows other than ACE tasks.
@@ -154,73 +156,38 @@ func quote(s string) string {
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && s[len(s)-1] == s[0] {
 		return s
 	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+	return Quote(s)
 }
 
-// split splits text at unquoted spaces.
-func split(s string) []string {
-	var words []string
-	var word strings.Builder
-	var quoted rune
-	for _, r := range s {
-		switch {
-		case quoted != 0:
-			if r == quoted {
-				quoted = 0
-			}
-		case r == '"' || r == '\'':
-			quoted = r
-		case r == ' ' || r == '\t':
-			if word.Len() > 0 {
-				words = append(words, word.String())
-				word.Reset()
-			}
-			continue
-		}
-		word.WriteRune(r)
+func quoteAll[S ~string](values []S) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = quote(string(v))
 	}
-	if word.Len() > 0 {
-		words = append(words, word.String())
-	}
-	return words
+	return out
 }
 
-var queryWords = map[string]bool{
-	"OR": true, "NOT": true, "IN": true, "BETWEEN": true, "IS": true, "STARTS_WITH": true, "LIKE": true, "ORDER": true, "GROUP": true,
-}
+var (
+	// spacedWords matches the words of typed text: they end at unquoted spaces.
+	spacedWords = regexp.MustCompile(`(?:"[^"]*"?|'[^']*'?|[^ \t"'])+`)
+	quotedParts = regexp.MustCompile(`"[^"]*(?:"|$)|'[^']*(?:'|$)`)
+)
+
+var queryWords = []string{"OR", "NOT", "IN", "BETWEEN", "IS", "STARTS_WITH", "LIKE", "ORDER", "GROUP"}
 
 // isQuery reports whether the words are in the query language. Unbalanced quotes count too: the server reports the
 // error and its place.
 func isQuery(words []string) bool {
 	for _, w := range words {
-		if queryWords[strings.ToUpper(w)] || strings.Count(w, `"`)%2 == 1 || strings.Count(w, `'`)%2 == 1 {
+		if slices.Contains(queryWords, strings.ToUpper(w)) ||
+			strings.Count(w, `"`)%2 == 1 || strings.Count(w, `'`)%2 == 1 {
 			return true
 		}
-		unquoted := unquoted(w)
+		unquoted := quotedParts.ReplaceAllString(w, "q")
 		if strings.ContainsAny(unquoted, "()<>`") || strings.Trim(unquoted, "=!") == "" ||
 			strings.HasPrefix(unquoted, "=") || strings.HasSuffix(unquoted, "=") && !strings.ContainsAny(w, `"'`) {
 			return true
 		}
 	}
 	return false
-}
-
-// unquoted returns the unquoted part of a word. Each quoted part becomes the letter q.
-func unquoted(w string) string {
-	var b strings.Builder
-	var quoted rune
-	for _, r := range w {
-		switch {
-		case quoted != 0:
-			if r == quoted {
-				quoted = 0
-				b.WriteByte('q')
-			}
-		case r == '"' || r == '\'':
-			quoted = r
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

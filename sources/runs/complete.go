@@ -1,61 +1,40 @@
-package console
+package runs
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"acescope/engine/ace"
-	"acescope/sources/runs"
-	"acescope/tui/widget"
 )
 
 // MaxOptions is the largest number of completions offered.
 const MaxOptions = 40
 
-// complete completes attribute names, operators, and known values of a query.
-func (l *Listing) complete(line string, cursor int) (int, []string) {
-	return Completion(line, cursor, l.valuesOf)
-}
-
-// valuesOf lists the known values of an attribute, the most frequent first.
-func (l *Listing) valuesOf(attribute string) []string {
+// KnownValuesOf lists the known values of an attribute for its completion, the most frequent first: those of
+// the counted facets, which may be nil, then those of rows.
+func KnownValuesOf(attribute string, counted *Facets, rows []Run) []string {
+	if fixed, ok := fixedValues[attribute]; ok {
+		return fixed
+	}
 	var values []string
 	add := func(v string) {
 		if v != "" && !slices.Contains(values, v) {
 			values = append(values, v)
 		}
 	}
-	if fixed, ok := fixedValues[attribute]; ok {
-		return fixed
-	}
-	if l.Counted != nil {
-		for _, f := range l.Counted.List {
-			for _, v := range f.Values {
-				if f.Attribute == attribute {
-					add(v.Value)
-				}
-			}
+	if counted != nil {
+		for _, v := range counted.Of(attribute).Values {
+			add(v.Value)
 		}
 	}
-	for i := range l.Runs.Rows {
+	for i := range rows {
 		if len(values) >= MaxOptions {
 			break
 		}
-		add(valueIn(&l.Runs.Rows[i], attribute))
+		add(rows[i].Value(attribute))
 	}
 	return values
-}
-
-func valueIn(r *runs.Run, attribute string) string {
-	switch attribute {
-	case ace.AttrTask:
-		return r.TaskID
-	case "WorkflowId":
-		return r.WorkflowID
-	case "RunId":
-		return r.RunID
-	}
-	return runs.ValueOf(*r, attribute)
 }
 
 // fixedValues are the values of the attributes that have a fixed set.
@@ -67,14 +46,15 @@ var fixedValues = map[string][]string{
 }
 
 // builtIn are the server's own attributes that are useful in a query over runs.
-var builtIn = []string{"WorkflowId", "WorkflowType", "RunId", "StartTime", "CloseTime", "ExecutionStatus", "ExecutionDuration", "HistoryLength"}
+var builtIn = []string{"WorkflowId", "WorkflowType", "RunId", "StartTime", "CloseTime", "ExecutionStatus",
+	"ExecutionDuration", "HistoryLength"}
 
 // Operators are the operators of the query language for keyword attributes.
 var Operators = []string{"= ", "!= ", "IN (", "NOT IN (", "STARTS_WITH ", "IS NULL", "IS NOT NULL"}
 
 // Completion returns replacements for line[from:cursor] of a query, written in short words or in the query language.
 func Completion(line string, cursor int, values func(attribute string) []string) (from int, options []string) {
-	cursor = widget.Clamp(cursor, 0, len(line))
+	cursor = max(min(cursor, len(line)), 0)
 	before := queryTokens(line[:cursor])
 	word := queryToken{at: cursor}
 	if n := len(before); n > 0 && before[n-1].end == cursor && before[n-1].text != "(" && before[n-1].text != "," {
@@ -91,8 +71,7 @@ func Completion(line string, cursor int, values func(attribute string) []string)
 	case awaitsOperator(before):
 		options = Operators
 	case conditionComplete(before):
-		options = []string{"AND ", "OR "}
-		options = append(options, conditionStarts()...)
+		options = append([]string{"AND ", "OR "}, conditionStarts()...)
 	default:
 		options = conditionStarts()
 	}
@@ -113,15 +92,8 @@ func completeShort(word queryToken, at int, values func(string) []string) (int, 
 			known[i] = quote(v)
 		}
 	}
-	return word.at + start, match(strings.TrimLeft(word.text[start:], `"'`), known, func(o string) string { return strings.TrimLeft(o, `"`) })
-}
-
-func quoteAll(values []string) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = quote(v)
-	}
-	return out
+	typed := strings.TrimLeft(word.text[start:], `"'`)
+	return word.at + start, match(typed, known, func(o string) string { return strings.TrimLeft(o, `"`) })
 }
 
 // conditionStarts returns the texts that a condition may begin with.
@@ -159,42 +131,23 @@ type queryToken struct {
 	at, end int
 }
 
+// queryParts matches the brackets, commas and words of a query. A word ends at an unquoted space, bracket, or
+// comma, but KEY=VALUE may have commas in its value.
+var queryParts = regexp.MustCompile(`[(),]|` + anyOf(`[^ \t()"',=:]`) + `*(?:[=:]` + anyOf(`[^ \t()"']`) + `*)?`)
+
+// anyOf returns a pattern of a quoted text, which may lack its end, or a character.
+func anyOf(character string) string {
+	return `(?:"(?:\\(?s:.)|[^"\\])*(?:"|\\?$)|'(?:\\(?s:.)|[^'\\])*(?:'|\\?$)|` + character + `)`
+}
+
 func queryTokens(s string) []queryToken {
 	var out []queryToken
-	for i := 0; i < len(s); {
-		switch c := s[i]; {
-		case c == ' ' || c == '\t':
-			i++
-		case c == '(' || c == ')' || c == ',':
-			out = append(out, queryToken{s[i : i+1], i, i + 1})
-			i++
-		default:
-			end := wordEnd(s, i)
-			out = append(out, queryToken{s[i:end], i, end})
-			i = end
+	for _, at := range queryParts.FindAllStringIndex(s, -1) {
+		if at[0] < at[1] {
+			out = append(out, queryToken{s[at[0]:at[1]], at[0], at[1]})
 		}
 	}
 	return out
-}
-
-// wordEnd returns the end of the word at a position: an unquoted space or bracket, or a comma outside KEY=VALUE.
-func wordEnd(s string, at int) int {
-	var quoted byte
-	for i := at; i < len(s); i++ {
-		switch c := s[i]; {
-		case quoted != 0:
-			if c == '\\' {
-				i++
-			} else if c == quoted {
-				quoted = 0
-			}
-		case c == '"' || c == '\'':
-			quoted = c
-		case c == ' ' || c == '\t' || c == '(' || c == ')', c == ',' && !strings.ContainsAny(s[at:i], "=:"):
-			return i
-		}
-	}
-	return len(s)
 }
 
 func isAttribute(t queryToken) (string, bool) {
@@ -203,11 +156,7 @@ func isAttribute(t queryToken) (string, bool) {
 }
 
 func isOperator(t queryToken) bool {
-	switch strings.ToUpper(t.text) {
-	case "=", "!=", "<", ">", "<=", ">=", "STARTS_WITH":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"=", "!=", "<", ">", "<=", ">=", "STARTS_WITH"}, strings.ToUpper(t.text))
 }
 
 // awaitsValue returns the attribute whose value comes next: after an operator, or in the brackets of an IN.

@@ -1,0 +1,42 @@
+package runs
+
+import (
+	"context"
+
+	"acescope/engine/ace"
+)
+
+// Point is a point in a run: an event, or the start of a phase. One of the fields is set.
+type Point struct {
+	Event int64
+	Phase ace.Phase
+}
+
+// Field is a field of an input and its new value.
+type Field struct{ Name, Value string }
+
+// Change is what a user asks to do to a run.
+type Change struct {
+	Verb     string  // fork, reset, terminate or signal
+	At       Point   // of a fork or a reset
+	Fields   []Field // that a fork changes
+	Reason   string  // of a reset or a termination
+	Signal   string  // name
+	Argument string  // of the signal, as JSON
+}
+
+// Prepared is a change that waits for confirmation. Do makes it and returns a line for the user, and the run that it
+// started, if any.
+type Prepared struct {
+	Title string
+	Lines []string // plain text, not yet safe
+	Yes   string   // verb phrase for yes
+	Do    func(context.Context) (done string, started Run, err error)
+}
+
+// SavedFilter is a query with a name. The default one applies at the start of the console.
+type SavedFilter struct {
+	Name    string `toml:"name" json:"name"`
+	Query   string `toml:"query" json:"query"` // as it is typed: short words or the query language
+	Default bool   `toml:"default,omitempty" json:"default"`
+}

@@ -1,0 +1,152 @@
+package runs
+
+import (
+	"slices"
+
+	"acescope/sources/runs"
+	"acescope/tui/text"
+	"acescope/tui/widget"
+	"acescope/views/console"
+)
+
+// table is the loaded runs in columns, in the server's order or one of its own, with a cursor.
+type table struct {
+	pane    *console.Pane // its styles
+	listing *console.Listing
+	width   int
+
+	Cursor, top int
+	Layout      layout
+	cols        []Column
+	heading     string
+	showsError  bool // there is a column for the last error
+	errorSpan   errorSpan
+
+	Sorting   Sorting
+	Order     []int32   // indexes of rows, nil for the server's order
+	ordered   *runs.Run // first of the rows that Order refers to
+	orderedBy Sorting
+}
+
+// Sorting is the order and the selection of the loaded rows.
+type Sorting struct {
+	By       string // ID of a column, "" for the server's order
+	Reverse  bool
+	retrying bool // only retrying runs
+}
+
+func (s Sorting) on() bool { return s.By != "" || s.retrying }
+
+// reorder sorts the rows if the rows or the order changed.
+func (t *table) reorder() {
+	rows := t.listing.Runs.Rows
+	if !t.Sorting.on() {
+		t.Order, t.ordered = nil, nil
+		return
+	}
+	var first *runs.Run
+	if len(rows) > 0 {
+		first = &rows[0]
+	}
+	if t.Order != nil && t.ordered == first && t.orderedBy == t.Sorting {
+		return
+	}
+	t.ordered, t.orderedBy = first, t.Sorting
+	t.Order = make([]int32, 0, len(rows))
+	for i := range rows {
+		if !t.Sorting.retrying || retrying(&rows[i]) {
+			t.Order = append(t.Order, int32(i))
+		}
+	}
+	if c, ok := columnBy(t.Sorting.By); ok && t.Sorting.By != "" {
+		slices.SortStableFunc(t.Order, func(a, b int32) int {
+			return Directed(c.Order(&rows[a], &rows[b]), t.Sorting.Reverse)
+		})
+	}
+}
+
+// Count returns the number of shown rows.
+func (t *table) Count() int {
+	if t.Order != nil {
+		return len(t.Order)
+	}
+	return len(t.listing.Runs.Rows)
+}
+
+// At returns the run in a row.
+func (t *table) At(place int) *runs.Run {
+	if t.Order != nil {
+		return &t.listing.Runs.Rows[t.Order[place]]
+	}
+	return &t.listing.Runs.Rows[place]
+}
+
+// sortNext sorts by the next visible column, and after the last in the server's order.
+func (t *table) sortNext() {
+	next := 0
+	for i, c := range t.cols {
+		if c.ID == t.Sorting.By {
+			next = i + 1
+		}
+	}
+	if t.Sorting.By, t.Sorting.Reverse = "", false; next < len(t.cols) {
+		t.Sorting.By = t.cols[next].ID
+	}
+}
+
+// orderState describes the order and the selection, "" for all rows in the server's order.
+func (t *table) orderState() string {
+	if !t.Sorting.on() {
+		return ""
+	}
+	held := text.Count(int64(len(t.listing.Runs.Rows))) + " loaded"
+	if int64(len(t.listing.Runs.Rows)) < t.listing.Runs.Total {
+		held += " of " + text.Count(t.listing.Runs.Total)
+	}
+	say := ""
+	if t.Sorting.retrying {
+		say = "only retrying"
+		if r := t.listing.Runs.Retries; r.LookedAt < r.Open {
+			held += " (" + text.Count(int64(r.LookedAt)) + " of " + text.Count(int64(r.Open)) + " open checked)"
+		}
+	}
+	if c, ok := columnBy(t.Sorting.By); ok && t.Sorting.By != "" {
+		if say != "" {
+			say += ", "
+		}
+		say += "sorted by " + c.name()
+		if t.Sorting.Reverse {
+			say += " reversed"
+		}
+	}
+	return say + ", over " + held
+}
+
+func (t *table) position() string {
+	switch {
+	case t.Count() == 0:
+		return ""
+	case t.Sorting.on():
+		return text.Count(int64(t.Cursor+1)) + "/" + text.Count(int64(t.Count()))
+	}
+	return text.Count(t.listing.Runs.First+int64(t.Cursor+1)) + "/" + t.total()
+}
+
+// total returns the number of runs, as far as it is known.
+func (t *table) total() string {
+	reached := t.listing.Runs.First + int64(len(t.listing.Runs.Rows))
+	if t.listing.Runs.Total >= reached {
+		return text.Count(t.listing.Runs.Total)
+	}
+	if t.listing.Runs.More {
+		return text.Count(reached) + "+"
+	}
+	return text.Count(reached)
+}
+
+// reveal scrolls so that the cursor is visible.
+func (t *table) reveal(page int) {
+	t.Cursor = max(min(t.Cursor, t.Count()-1), 0)
+	t.top = widget.Clamp(t.top, t.Cursor-page+1, t.Cursor)
+	t.top = max(min(t.top, t.Count()-page), 0)
+}
