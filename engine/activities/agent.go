@@ -31,7 +31,7 @@ func (a *Activities) agentCLI(ctx context.Context, in ace.AgentCall) (ace.AgentR
 	call.WorkingDir = in.WorkingDir
 	call.Resume = in.SessionID
 	call.Model = in.Model
-	call.Permission = in.PermissionMode
+	call.Permission = agentcli.Permission(in.PermissionMode)
 	call.AllowedTools = in.AllowedTools
 	call.DisallowedTools = in.DisallowedTools
 	call.SystemPrompt = in.SystemPrompt

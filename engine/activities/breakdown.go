@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/agents/agentcli"
 )
 
 // Bounds of a breakdown, in bytes and in tasks.
@@ -36,7 +37,7 @@ func (a *Activities) breakdown(ctx context.Context, in ace.BreakdownInput) (ace.
 	call.WorkingDir = in.WorkingDir
 	call.Resume = in.SessionID
 	call.Model = in.Model
-	call.Permission = in.PermissionMode
+	call.Permission = agentcli.Permission(in.PermissionMode)
 	call.Timeout = time.Duration(in.TimeoutMS) * time.Millisecond
 	end, err := a.callAgent(ctx, call)
 	if err != nil {

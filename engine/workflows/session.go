@@ -105,7 +105,7 @@ func (a *agentSession) catchUp(ctx workflow.Context) {
 	a.calls = left
 	if a.root.Err() != nil && !a.canceled {
 		a.canceled = true
-		a.apply(session.CancelRequested())
+		a.apply(session.Fact{Kind: session.FactCancelRequested})
 	}
 }
 
@@ -159,7 +159,7 @@ func (a *agentSession) runTurn(ctx workflow.Context) {
 			return over || a.state.Interrupt != nil || a.state.Stop != nil || a.overfull(ctx)
 		})
 		if a.catchUp(ctx); !over && a.state.Current != nil {
-			a.apply(session.TurnCancelRequested())
+			a.apply(session.Fact{Kind: session.FactTurnCancelRequested})
 		}
 		cancel()
 	})
@@ -429,7 +429,7 @@ func (a *agentSession) applyDeliveries(ctx workflow.Context) {
 		}
 		if err := f.Get(ctx, nil); err != nil {
 			workflow.GetLogger(ctx).Warn("report on a message was not delivered", "error", err)
-			a.apply(session.ReportUndelivered())
+			a.apply(session.Fact{Kind: session.FactReportUndelivered})
 		}
 	}
 	a.reports = left

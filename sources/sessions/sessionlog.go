@@ -95,7 +95,7 @@ func (t *turnLog) next(path func(string, string, int, int32) string, workflowID 
 	lines := agentcli.NewLineReader(f)
 	if info, err := f.Stat(); err == nil && info.Size() > maxLogged {
 		if at, err := f.Seek(-maxLogged, io.SeekEnd); err == nil {
-			lines = agentcli.NewLineReaderAt(f, at, 0)
+			lines = agentcli.NewLineReaderAt(f, at)
 		}
 	}
 	lines.Follow = true

@@ -131,7 +131,7 @@ func (x *Index) relate(ctx context.Context, list []*entry) {
 	}
 	all := make([]*transcript.LineSet, 0, len(list))
 	for _, e := range list {
-		k, err := transcript.ReadLineSet(ctx, e.path, &x.buf)
+		k, err := transcript.ReadLineSet(ctx, e.path)
 		if err != nil {
 			return // it is gone or changing; the next round tries again
 		}
@@ -141,7 +141,7 @@ func (x *Index) relate(ctx context.Context, list []*entry) {
 		k := kinship{Family: family, Grown: true, lines: e.summary.Lines}
 		others := slices.Delete(slices.Clone(all), i, i+1)
 		if parent, shared := all[i].Parent(others, i); parent != nil {
-			own, err := all[i].Own(ctx, parent, x.o.Prices, &x.buf)
+			own, err := all[i].Own(ctx, parent, x.o.Prices)
 			if err != nil {
 				return
 			}

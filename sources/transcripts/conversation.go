@@ -74,7 +74,6 @@ type Follower struct {
 	c       Conversation // without the entries
 	builder Builder
 	reader  *transcript.Reader
-	buf     transcript.Buffer
 	info    os.FileInfo // at the last reading
 }
 
@@ -95,7 +94,7 @@ func (f *Follower) Read(ctx context.Context) (changed bool) {
 		return false
 	}
 	if f.reader == nil {
-		f.reader = transcript.NewReader(f.c.Path, &f.buf)
+		f.reader = transcript.NewReader(f.c.Path)
 		if skip := info.Size() - MaxBytes; skip > 0 {
 			f.reader.SkipTo(skip)
 			f.c.Skipped = skip

@@ -36,8 +36,7 @@ type Options struct {
 
 // Index indexes transcripts. Run fills it; Sessions may be called at any time.
 type Index struct {
-	o   Options
-	buf transcript.Buffer
+	o Options
 
 	// Only the goroutine of Run uses these.
 	entries map[string]*entry // by path
@@ -151,7 +150,7 @@ func (x *Index) work(ctx context.Context, w *watcher) error {
 func (x *Index) step(ctx context.Context, e *entry) {
 	x.p.Reading = e.path
 	if e.reader == nil {
-		e.reader, e.fold, e.offset = transcript.NewReader(e.path, &x.buf), transcript.NewFold(x.o.Prices), 0
+		e.reader, e.fold, e.offset = transcript.NewReader(e.path), transcript.NewFold(x.o.Prices), 0
 		x.warm++
 	}
 	x.tick++

@@ -15,7 +15,7 @@ package agentcall
 
 import (
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"acescope/engine/ace"
@@ -37,24 +37,16 @@ const (
 	ClassLogBroken agentcli.Class = "log_incomplete"
 )
 
-// Call is one attempt of a call of an agent.
+// Call is one attempt of a call of an agent. Of the embedded call, the runner sets the binary
+// and what a session on standard input needs. An empty working directory is the run's own, an
+// empty model the configured one. A CLI without a system prompt gets it before the instruction.
 type Call struct {
+	agentcli.Call
 	// ID is the same for all attempts of a call and differs between calls.
-	ID          string
-	CLI         agentcli.CLI
-	Instruction string
-	WorkingDir  string // "" for the run's own directory
-	Resume      string // the session to continue; "" for a new one
-	Model       string // "" for the configured one, or the CLI's default
-	// Permission is a mode of [agentcli.Permission], or "default".
-	Permission      string
-	AllowedTools    []string
-	DisallowedTools []string
-	SystemPrompt    string // prepended to the instruction if the CLI has no system prompt
-	MaxTurns        int
-	MaxBudgetUSD    float64
-	Timeout         time.Duration // 0 for none
-	Log             artifact.LogName
+	ID      string
+	CLI     agentcli.CLI
+	Timeout time.Duration // 0 for none
+	Log     artifact.LogName
 	// OnEvent, if set, gets every event as it comes, without secrets.
 	OnEvent func(agentcli.Event)
 	// Progress, if set, is kept up to date.
@@ -72,18 +64,9 @@ type Result struct {
 
 // failed is the result of a call that was not started or that did not end by itself.
 func failed(c Call, class agentcli.Class, retry bool, format string, args ...any) *Result {
-	r := &Result{Retry: retry, AgentResult: ace.AgentResult{
+	return &Result{Retry: retry, AgentResult: ace.AgentResult{
 		ExitClass: string(class), Error: fmt.Sprintf(format, args...), Provider: string(c.CLI), SessionID: c.Resume,
 	}}
-	r.setSummary()
-	return r
-}
-
-func (r *Result) setSummary() {
-	r.Summary = "CLI execution failed: " + r.Error
-	if r.Success {
-		r.Summary = fmt.Sprintf("CLI execution completed successfully (%d chars)", len([]rune(r.Text)))
-	}
 }
 
 // setUsage sets the usage of all attempts.
@@ -93,10 +76,7 @@ func (r *Result) setUsage(u ace.Usage) *Result {
 }
 
 // Progress is the progress of a call. It is safe for concurrent use.
-type Progress struct {
-	mu  sync.Mutex
-	now Heartbeat
-}
+type Progress struct{ now atomic.Value }
 
 // Heartbeat is what a running call reports about itself.
 type Heartbeat struct {
@@ -107,16 +87,6 @@ type Heartbeat struct {
 
 // Now returns the current progress.
 func (p *Progress) Now() Heartbeat {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.now
-}
-
-func (p *Progress) set(h Heartbeat) {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.now = h
+	h, _ := p.now.Load().(Heartbeat)
+	return h
 }

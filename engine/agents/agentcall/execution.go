@@ -1,8 +1,8 @@
 package agentcall
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -27,19 +27,9 @@ type execution struct {
 	newID   string // the ID of a new session, if the CLI lets us choose it
 	session string // the agent's session ID as far as it is known
 
-	log    liveLog
-	logErr error
+	log    EventLog
 	judge  agentcli.Judge
 	events int64
-}
-
-// liveLog is the part of [artifact.LiveLog] that a call needs.
-type liveLog interface {
-	Path() string
-	Line(line []byte) error
-	Complete() bool
-	Dropped() int64
-	Seal(ctx context.Context) (ace.Ref, error)
 }
 
 // continueText precedes the instruction of an interrupted call.
@@ -49,21 +39,14 @@ const continueText = "The program that runs you was interrupted in the middle of
 
 // call returns the call of the agent; resume is the session to continue.
 func (x *execution) call(resume string) agentcli.Call {
-	c, agent := x.c, x.r.Agent(x.c.CLI)
-	call := agentcli.Call{
-		Binary: agent.Command, Instruction: c.Instruction, WorkingDir: c.WorkingDir, Model: c.Model, Resume: resume,
-		Permission: agentcli.Permission(c.Permission), AllowFull: agent.AllowFull, AllowedTools: c.AllowedTools,
-		DisallowedTools: c.DisallowedTools, SystemPrompt: c.SystemPrompt, MaxTurns: c.MaxTurns,
-		MaxBudgetUSD: c.MaxBudgetUSD,
-	}
-	if call.Model == "" {
-		call.Model = agent.Model
-	}
+	call, agent := x.c.Call, x.r.Agent(x.c.CLI)
+	call.Binary, call.AllowFull, call.Resume = agent.Command, agent.AllowFull, resume
+	call.Model = cmp.Or(call.Model, agent.Model)
 	if resume == "" {
 		call.SessionID = x.newID
 	}
-	if c.SystemPrompt != "" && !x.adapter.Features().SystemPrompt {
-		call.SystemPrompt, call.Instruction = "", c.SystemPrompt+"\n\n"+c.Instruction
+	if call.SystemPrompt != "" && !x.adapter.Features.SystemPrompt {
+		call.SystemPrompt, call.Instruction = "", call.SystemPrompt+"\n\n"+call.Instruction
 	}
 	return call
 }
@@ -111,7 +94,7 @@ func (x *execution) run(ctx context.Context) *Result {
 
 // attempt runs the agent to its end.
 func (x *execution) attempt(ctx context.Context, lock *filelock.Lock, p past, began time.Time) *Result {
-	x.judge, x.events, x.logErr = agentcli.Judge{Meter: p.meter}, 0, nil
+	x.judge, x.events = agentcli.Judge{Meter: p.meter}, 0
 	call := x.call(p.resume)
 	if p.begun {
 		call.Instruction = continueText + call.Instruction
@@ -124,12 +107,12 @@ func (x *execution) attempt(ctx context.Context, lock *filelock.Lock, p past, be
 	if err != nil {
 		return failed(x.c, ClassLogBroken, false, "%v", err).setUsage(p.used)
 	}
-	x.log = x.r.wrap(log)
+	x.log = EventLog{LiveLog: log, Redact: x.r.redact, Fault: x.r.fault}
 	x.heartbeat()
-	x.writeOwn(ownLine{Type: lineCall, Call: x.header(cmd, call, p)})
+	x.log.AddOwn(ownLine{Type: lineCall, Call: x.header(cmd, call, p)})
 	var exit process.Exit
 	stderr := process.NewTail(stderrKept, stderrKept)
-	if x.logErr == nil {
+	if x.log.Err == nil {
 		exit = x.runProcess(ctx, cmd, lock, stderr)
 	}
 	r := x.interpret(ctx, exit, stderr)
@@ -185,7 +168,7 @@ func (x *execution) runProcess(
 	}
 	err = events.All(func(e agentcli.Event) error {
 		x.event(e)
-		if x.logErr != nil {
+		if x.log.Err != nil {
 			p.Stop()
 		}
 		return nil
@@ -196,14 +179,9 @@ func (x *execution) runProcess(
 	return p.Wait()
 }
 
-// event logs an event, counts it and passes it on. Output that is not JSON is logged as JSON.
+// event logs an event, counts it and passes it on.
 func (x *execution) event(e agentcli.Event) {
-	switch {
-	case e.Kind == agentcli.KindGarbage:
-		x.writeOwn(ownLine{Type: lineGarbage, Name: e.Name, Text: e.Text, Size: e.Size})
-	case e.Part == 0 && e.Raw != nil:
-		x.write(e.Raw)
-	}
+	x.log.Add(e)
 	x.judge.Add(e)
 	x.events++
 	if agentcli.ValidSessionID(e.SessionID) {
@@ -217,34 +195,20 @@ func (x *execution) event(e agentcli.Event) {
 }
 
 func (x *execution) heartbeat() {
-	x.c.Progress.set(Heartbeat{SessionID: x.session, LogPath: x.log.Path(), Events: x.events})
-}
-
-// writeOwn logs a line that does not come from the agent.
-func (x *execution) writeOwn(own ownLine) {
-	line, err := json.Marshal(own)
-	if err != nil {
-		x.logErr = err
-		return
-	}
-	x.write(x.r.redact.Line(line))
-}
-
-func (x *execution) write(line []byte) {
-	if err := x.log.Line(line); err != nil && x.logErr == nil {
-		x.logErr = err
-		x.r.log.Error("cannot write the log of an agent; stopping the agent", "log", x.log.Path(), "error", err)
+	if x.c.Progress != nil {
+		x.c.Progress.now.Store(Heartbeat{SessionID: x.session, LogPath: x.log.Path(), Events: x.events})
 	}
 }
 
 // interpret returns the result of a process that has ended.
 func (x *execution) interpret(ctx context.Context, exit process.Exit, stderr *process.Tail) *Result {
-	o := x.judge.Outcome(ExitOf(exit), string(x.r.redact.Truncated(stderr.Bytes())))
+	o := x.judge.Outcome(exit, string(x.r.redact.Truncated(stderr.Bytes())))
 	r := x.result(o)
 	var failure *Result
 	switch {
-	case x.logErr != nil:
-		failure = failed(x.c, ClassLogBroken, false, "%v", x.logErr)
+	case x.log.Err != nil:
+		x.r.log.Error("cannot write the log of an agent", "log", x.log.Path(), "error", x.log.Err)
+		failure = failed(x.c, ClassLogBroken, false, "%v", x.log.Err)
 	case exit.Err != nil:
 		failure = notStarted(x.c, x.adapter, exit.Err)
 	case exit.Class == process.Canceled && !o.OK:
@@ -253,16 +217,7 @@ func (x *execution) interpret(ctx context.Context, exit process.Exit, stderr *pr
 		return r
 	}
 	r.Success, r.ExitClass, r.Error, r.Retry = false, failure.ExitClass, failure.Error, failure.Retry
-	r.setSummary()
 	return r
-}
-
-// ExitOf converts the exit of an agent's process.
-func ExitOf(exit process.Exit) agentcli.Exit {
-	return agentcli.Exit{
-		Code: exit.Code, Signal: exit.Signal, StartErr: exit.Err, TimedOut: exit.Class == process.TimedOut,
-		ByUs: exit.Class == process.Killed || exit.Class == process.Canceled,
-	}
 }
 
 // stopped is the result of a call whose context is done.
@@ -287,7 +242,6 @@ func (x *execution) result(o agentcli.Outcome) *Result {
 	if o.Class != agentcli.ClassUnknownSession && agentcli.ValidSessionID(o.SessionID) {
 		r.SessionID = o.SessionID
 	}
-	r.setSummary()
 	return r
 }
 
@@ -296,22 +250,22 @@ func (x *execution) result(o agentcli.Outcome) *Result {
 func (x *execution) seal(ctx context.Context, r *Result, exit process.Exit, stderr *process.Tail) {
 	if stderr.Size() > 0 {
 		text := string(x.r.redact.Truncated(stderr.Bytes()))
-		x.writeOwn(ownLine{Type: lineStderr, Text: text, Size: stderr.Size()})
+		x.log.AddOwn(ownLine{Type: lineStderr, Text: text, Size: stderr.Size()})
 	}
-	x.writeOwn(ownLine{Type: lineEnd, End: &footer{
+	x.log.AddOwn(ownLine{Type: lineEnd, End: &footer{
 		Success: r.Success, ExitClass: r.ExitClass, Retry: r.Retry, Error: r.Error, SessionID: r.SessionID,
 		CostUSD: r.CostUSD, Usage: r.Usage, DurationMS: r.DurationMS, ExitCode: exit.Code, Events: x.events,
 		At: time.Now().UTC(),
 	}})
 	r.LogPath = x.log.Path()
 	ref, err := x.log.Seal(context.WithoutCancel(ctx))
-	r.LogComplete = x.log.Complete()
+	r.LogComplete = x.log.Complete() && x.log.Err == nil
 	if err != nil {
 		x.r.log.Error("cannot seal the log of an agent", "log", x.log.Path(), "error", err)
 	} else {
 		r.Log = &ref
 	}
-	if !r.LogComplete && x.logErr == nil {
+	if !r.LogComplete && x.log.Err == nil {
 		x.r.log.Warn("the log of an agent is incomplete", "log", x.log.Path(), "dropped", x.log.Dropped())
 	}
 }

@@ -2,6 +2,7 @@ package agentcall
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,6 +13,9 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
+	"acescope/engine/internal/process"
+	"acescope/engine/internal/redact"
+	"acescope/engine/store/artifact"
 )
 
 // Types of the lines of a log that acescope writes itself.
@@ -33,6 +37,46 @@ type ownLine struct {
 	Name string  `json:"name,omitempty"` // of garbage
 	Text string  `json:"text,omitempty"` // of garbage and of standard error
 	Size int64   `json:"size,omitempty"` // of the whole text, in bytes
+}
+
+// EventLog writes the events of an agent to a live log.
+type EventLog struct {
+	*artifact.LiveLog
+	Redact *redact.Redactor // of the lines that acescope writes itself
+	Lines  int64
+	Err    error // the first one; nothing is written after it
+	// Fault, if set, is called before each write, for tests that fill the disk.
+	Fault func(path string) error
+}
+
+// Add writes the line of an event. Output that is not JSON is written as JSON.
+func (l *EventLog) Add(e agentcli.Event) {
+	switch {
+	case e.Kind == agentcli.KindGarbage:
+		l.AddOwn(ownLine{Type: lineGarbage, Name: e.Name, Text: e.Text, Size: e.Size})
+	case e.Part == 0 && e.Raw != nil:
+		l.write(e.Raw)
+	}
+}
+
+// AddOwn writes a line that does not come from the agent.
+func (l *EventLog) AddOwn(v any) {
+	line, err := json.Marshal(v)
+	if err != nil {
+		l.Err = cmp.Or(l.Err, err)
+		return
+	}
+	l.write(l.Redact.Line(line))
+}
+
+func (l *EventLog) write(line []byte) {
+	if l.Err == nil && l.Fault != nil {
+		l.Err = l.Fault(l.Path())
+	}
+	if l.Err == nil {
+		l.Err = l.Line(line)
+	}
+	l.Lines++
 }
 
 // Header is the first line of a log.
@@ -157,7 +201,7 @@ func ReadLog(r io.Reader, each func(n int64, e agentcli.Event)) (Log, error) {
 	for _, e := range parser.End() {
 		add(e, 0)
 	}
-	exit := agentcli.Exit{}
+	exit := process.Exit{Class: process.Exited}
 	if l.End != nil {
 		exit.Code = l.End.ExitCode
 	}

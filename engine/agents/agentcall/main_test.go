@@ -43,7 +43,7 @@ func newPlace(t *testing.T, cli agentcli.CLI) *place {
 
 // call makes a call of the instruction.
 func (p *place) call(instruction string, attempt int32) Call {
-	return Call{ID: session.UUID(p.t.Name()), CLI: p.cli, Instruction: instruction, WorkingDir: p.dir,
+	return Call{ID: session.UUID(p.t.Name()), CLI: p.cli, Call: agentcli.Call{Instruction: instruction, WorkingDir: p.dir},
 		Log: artifact.LogName{WorkflowID: "wf/1", RunID: "run", Activity: "execute_agent_cli", Seq: 5, Attempt: attempt}}
 }
 

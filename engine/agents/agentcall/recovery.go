@@ -12,6 +12,7 @@ import (
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/price"
 	"acescope/engine/agents/transcript"
+	"acescope/engine/internal/durable"
 )
 
 // past is what earlier attempts and earlier calls of the session left behind.
@@ -23,6 +24,7 @@ type past struct {
 	meter  agentcli.Meter // sums from which the agent's process counts
 	used   ace.Usage      // of earlier attempts
 	logged bool           // the last log has all of that usage
+	log    string         // path of the newest log, even if it is incomplete
 }
 
 // past reads the logs of earlier attempts and the agent's transcript.
@@ -45,11 +47,14 @@ func (x *execution) past(ctx context.Context) (past, error) {
 func (x *execution) readLogs(ctx context.Context, p *past) error {
 	digest := instructionOf(x.c.Instruction).SHA256
 	for n := int32(1); n < x.c.Log.Attempt; n++ {
-		paths, err := x.logsOf(n)
+		name := x.c.Log
+		name.Attempt = n
+		paths, err := x.r.logs.Existing(name)
 		if err != nil {
 			return err
 		}
 		for _, rel := range paths {
+			p.log = rel
 			l, err := readLogFile(x.r.logs.Path(rel), nil)
 			if err != nil && !errors.Is(err, ErrNoLog) {
 				return err
@@ -63,12 +68,6 @@ func (x *execution) readLogs(ctx context.Context, p *past) error {
 		}
 	}
 	return nil
-}
-
-func (x *execution) logsOf(attempt int32) ([]string, error) {
-	name := x.c.Log
-	name.Attempt = attempt
-	return x.r.logs.Existing(name)
 }
 
 func (x *execution) addLog(ctx context.Context, p *past, l Log, rel string) {
@@ -90,7 +89,7 @@ func (x *execution) addLog(ctx context.Context, p *past, l Log, rel string) {
 	if !p.logged && x.c.CLI == agentcli.Claude && l.Events > 0 {
 		p.used.Unpriced = true // unless the transcript has the usage
 	}
-	features := x.adapter.Features()
+	features := x.adapter.Features
 	if id := l.Outcome.SessionID; agentcli.ValidSessionID(id) && !features.SessionID && features.Resume {
 		p.resume, p.begun = id, true
 	}
@@ -103,7 +102,6 @@ func (x *execution) loggedResult(l Log, rel string) *Result {
 	r.setUsage(l.usage())
 	if end := l.End; end != nil {
 		r.Success, r.ExitClass, r.Error, r.DurationMS = end.Success, end.ExitClass, end.Error, end.DurationMS
-		r.setSummary()
 	}
 	x.saveMeter(r.SessionID, l.Meter)
 	return r
@@ -142,22 +140,10 @@ func (x *execution) readTranscript(ctx context.Context, path string, p *past) er
 		Class: agentcli.ClassOK, OK: true, Text: m.Text, SessionID: x.session, Usage: p.used,
 	})
 	p.result.Recovered = true
-	return x.setLastLog(p.result)
-}
-
-// setLastLog sets the log of a result to that of the last attempt, although it is incomplete.
-func (x *execution) setLastLog(r *Result) error {
-	for n := x.c.Log.Attempt - 1; n > 0; n-- {
-		paths, err := x.logsOf(n)
-		if err != nil {
-			return err
-		}
-		if len(paths) > 0 {
-			r.LogPath = paths[len(paths)-1]
-			if ref, err := x.r.logs.Seal(context.Background(), r.LogPath); err == nil {
-				r.Log = &ref
-			}
-			return nil
+	if p.log != "" {
+		p.result.LogPath = p.log
+		if ref, err := x.r.logs.Seal(context.WithoutCancel(ctx), p.log); err == nil {
+			p.result.Log = &ref
 		}
 	}
 	return nil
@@ -190,7 +176,7 @@ type memory struct {
 func remember(ctx context.Context, path string, before int64) (m memory, err error) {
 	spent := transcript.NewSpent(price.Shipped(), 0)
 	failed := false
-	progress, err := transcript.NewReader(path, nil).Read(ctx, 0, nil, func(raw []byte, at int64) {
+	progress, err := transcript.NewReader(path).Read(ctx, 0, nil, func(raw []byte, at int64) {
 		if spent.Count(raw) || at < before {
 			return
 		}
@@ -259,12 +245,9 @@ func (x *execution) saveMeter(session string, m agentcli.Meter) {
 		return
 	}
 	data, err := json.Marshal(m)
-	path := x.r.meterPath(session)
 	if err == nil {
-		err = os.WriteFile(path+".tmp", data, 0o600)
-	}
-	if err == nil {
-		err = os.Rename(path+".tmp", path)
+		path := x.r.meterPath(session)
+		err = durable.WriteFile(path, filepath.Dir(path), data, false)
 	}
 	if err != nil {
 		x.r.log.Warn("cannot save the cost of a session; the next call counts it again",

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
@@ -43,7 +44,7 @@ type Runner struct {
 	logs   *artifact.Logs
 	redact *redact.Redactor
 	log    *slog.Logger
-	wrap   func(liveLog) liveLog // lets tests fill the disk
+	fault  func(path string) error // see EventLog
 
 	mu       sync.Mutex
 	versions map[string]knownVersion // by path
@@ -64,7 +65,6 @@ func New(o Options) *Runner {
 	return &Runner{
 		o: o, logs: artifact.NewLogs(o.DataDir, o.Artifacts), log: o.Logger,
 		redact: redact.New(redact.Environ(os.Environ())...), versions: map[string]knownVersion{},
-		wrap: func(l liveLog) liveLog { return l },
 	}
 }
 
@@ -85,7 +85,7 @@ func (r *Runner) WorkDir(workflowID, runID string) (string, error) {
 
 // environ returns the environment of an agent's process.
 func (r *Runner) environ(a agentcli.Adapter, cmd agentcli.Command) []string {
-	names := slices.Concat(a.Inherit(), r.Agent(a.CLI()).Env)
+	names := slices.Concat(a.Inherit(), r.Agent(a.CLI).Env)
 	return process.Environ(names, cmd.Unset, cmd.Env)
 }
 
@@ -98,8 +98,12 @@ func (r *Runner) Run(ctx context.Context, c Call) *Result {
 	}
 	result.Attempt = c.Log.Attempt
 	result.Error = r.redact.String(result.Error)
-	result.Summary = r.redact.String(result.Summary)
 	result.Text = r.redact.String(result.Text)
+	result.Summary = "CLI execution failed: " + result.Error
+	if result.Success {
+		chars := utf8.RuneCountInString(result.Text)
+		result.Summary = fmt.Sprintf("CLI execution completed successfully (%d chars)", chars)
+	}
 	r.log.Info("agent call ended", "workflow", c.Log.WorkflowID, "run", c.Log.RunID, "session", result.SessionID,
 		"agent", c.CLI, "activity", c.Log.Activity, "attempt", c.Log.Attempt, "class", result.ExitClass,
 		"retry", result.Retry, "cost", result.CostUSD, "recovered", result.Recovered, "continued", result.Continued)
@@ -130,7 +134,7 @@ func (r *Runner) prepare(ctx context.Context, c Call) (*execution, *Result) {
 		return nil, failed(c, ClassBadInput, false, "working directory: %v", err)
 	}
 	x := &execution{r: r, c: c, adapter: adapter, session: c.Resume}
-	if c.Resume == "" && adapter.Features().SessionID {
+	if c.Resume == "" && adapter.Features.SessionID {
 		x.newID = session.UUID("agent call", c.ID)
 		x.session = x.newID
 	}
@@ -192,7 +196,7 @@ func (r *Runner) version(ctx context.Context, c Call, adapter agentcli.Adapter) 
 func AskVersion(
 	ctx context.Context, adapter agentcli.Adapter, argv, env []string,
 ) (version agentcli.Version, _ *Result) {
-	c := Call{CLI: adapter.CLI()}
+	c := Call{CLI: adapter.CLI}
 	out, errs := process.NewTail(4<<10, 0), process.NewTail(4<<10, 0)
 	exit := process.Run(ctx, process.Spec{
 		Argv: argv, Env: env, Stdout: out, Stderr: errs, Timeout: versionTimeout, DieWithParent: true,
@@ -212,10 +216,10 @@ func AskVersion(
 		return version, failed(c, agentcli.ClassKilled, true, "%s was killed while printing its version", c.CLI)
 	case !ok:
 		return version, failed(c, agentcli.ClassMissing, false,
-			"%s prints no version, so it may not be %s; to install it: %s", argv[0], c.CLI, adapter.InstallHint())
-	case version.Before(adapter.Oldest()):
+			"%s prints no version, so it may not be %s; to install it: %s", argv[0], c.CLI, adapter.Install)
+	case version.Before(adapter.Oldest):
 		return version, failed(c, agentcli.ClassTooOld, false, "%s %s is too old; install %s or newer: %s",
-			c.CLI, version, adapter.Oldest(), adapter.InstallHint())
+			c.CLI, version, adapter.Oldest, adapter.Install)
 	}
 	return version, nil
 }
@@ -225,7 +229,7 @@ func notStarted(c Call, adapter agentcli.Adapter, err error) *Result {
 	switch {
 	case process.IsStartError(err, process.NotFound):
 		return failed(c, agentcli.ClassMissing, false, "%s is not installed on this machine; to install it: %s",
-			c.CLI, adapter.InstallHint())
+			c.CLI, adapter.Install)
 	case process.IsStartError(err, process.NotExecutable):
 		return failed(c, agentcli.ClassMissing, false, "%v", err)
 	case process.IsStartError(err, process.BadDir), process.IsStartError(err, process.BadSpec):
@@ -255,7 +259,7 @@ func (r *Runner) Probe(ctx context.Context, cli agentcli.CLI) Installation {
 		in.Err = err.Error()
 		return in
 	}
-	in.Oldest, in.Hint = adapter.Oldest(), adapter.InstallHint()
+	in.Oldest, in.Hint = adapter.Oldest, adapter.Install
 	argv := adapter.VersionArgv(r.Agent(cli).Command)
 	if in.Path, err = process.LookPath(argv[0], "", r.environ(adapter, agentcli.Command{})); err != nil {
 		in.Err = notStarted(Call{CLI: cli}, adapter, err).Error

@@ -109,7 +109,7 @@ func TestNotStarted(t *testing.T) {
 		say   string
 	}{
 		"too old":           {old, agentcli.ClassTooOld, "claude 1.9.9 is too old; install 2.0.0 or newer"},
-		"missing":           {noAgents(t).Run(t.Context(), Call{CLI: agentcli.Gemini, Instruction: "x", WorkingDir: p.dir}), agentcli.ClassMissing, "gemini is not installed on this machine; to install it: "},
+		"missing":           {noAgents(t).Run(t.Context(), Call{CLI: agentcli.Gemini, Call: agentcli.Call{Instruction: "x", WorkingDir: p.dir}}), agentcli.ClassMissing, "gemini is not installed on this machine; to install it: "},
 		"unknown CLI":       {p.run(with(p.call("x", 1), func(c *Call) { c.CLI = "emacs" })), ClassBadInput, "use one of claude, codex, gemini, opencode"},
 		"missing directory": {p.run(with(p.call("x", 1), func(c *Call) { c.WorkingDir = "/no/where" })), ClassBadInput, "working directory /no/where does not exist"},
 		"relative":          {p.run(with(p.call("x", 1), func(c *Call) { c.WorkingDir = "." })), ClassBadInput, "is not absolute"},
@@ -258,7 +258,13 @@ func TestEnvironment(t *testing.T) {
 // TestFullDisk checks that a full disk gives one failure of its own class and stops the agent.
 func TestFullDisk(t *testing.T) {
 	p := newPlace(t, agentcli.Claude)
-	p.wrap = func(l liveLog) liveLog { return &fullDisk{liveLog: l, room: 3} }
+	room := 3
+	p.fault = func(path string) error {
+		if room--; room < 0 {
+			return &artifact.LogError{Path: path, Err: syscall.ENOSPC}
+		}
+		return nil
+	}
 	e := p.run(p.call("SCENARIO: say one; say two; say three; hang", 1))
 	if e.ExitClass != string(ClassLogBroken) || e.Retry || e.LogComplete || !strings.HasPrefix(e.Error, "the disk is full: the log logs/runs/wf%2F1/run/") {
 		t.Errorf("%+v", e)
@@ -268,18 +274,3 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%d lines, end %+v", bytes.Count(data, []byte("\n")), l.End)
 	}
 }
-
-// fullDisk is a log with space for some lines.
-type fullDisk struct {
-	liveLog
-	room int
-}
-
-func (f *fullDisk) Line(line []byte) error {
-	if f.room--; f.room < 0 {
-		return &artifact.LogError{Path: f.Path(), Err: syscall.ENOSPC}
-	}
-	return f.liveLog.Line(line)
-}
-
-func (f *fullDisk) Complete() bool { return f.room >= 0 }

@@ -1,6 +1,7 @@
 // Package agentcli gives the command lines of Claude Code, Codex, Gemini and OpenCode one
 // model: how each is called, what it prints, what its end means, and Claude's control
-// protocol. It starts no process and opens no file. It imports only engine/ace.
+// protocol. It starts no process and opens no file. It imports only engine/ace and
+// engine/internal/process.
 //
 // A call goes like this: [For] returns the [Adapter] of a CLI; [Adapter.Command] makes the
 // argument vector of a [Call]; a [Reader] turns the output of the process into [Event]
@@ -8,12 +9,11 @@
 // turn from cumulative costs.
 //
 // Order: events come in the order of their lines, and within a line in the order of its
-// blocks. Bounds: a line, or an element of an array, is read up to [MaxLine] bytes; of a
-// longer one the first [MaxText] bytes are kept and the rest is skipped. A reader holds one
-// line, its events, and, for CLIs that stream texts in parts, one text of at most [maxParts]
-// bytes; a parser remembers at most [maxOpen] tool calls. Loss: nothing is dropped silently.
-// Invalid JSON and lines that are too long or truncated become events of [KindGarbage];
-// unknown JSON becomes an event of [KindOther].
+// blocks. Bounds: a line is read up to [MaxLine] bytes; of a longer one the first [MaxText]
+// bytes are kept and the rest is skipped. A reader holds one line, its events, and, for CLIs
+// that stream texts in parts, one text of at most [maxParts] bytes; a parser remembers at most
+// [maxOpen] tool calls. Loss: nothing is dropped silently. Invalid JSON and lines that are too
+// long or truncated become events of [KindGarbage]; unknown JSON becomes an event of [KindOther].
 package agentcli
 
 import (
@@ -42,10 +42,10 @@ const (
 // A value never becomes a flag of its own: it shares one argument with its flag (--model=x)
 // or goes through standard input. Session IDs must match [ValidSessionID].
 type Adapter struct {
-	cli      CLI
-	features Features
-	oldest   Version
-	install  string
+	CLI      CLI
+	Features Features              // the fields of a [Call] that the CLI supports
+	Oldest   Version               // the oldest supported version
+	Install  string                // how to install the CLI and log in, in one line
 	env      []string              // besides commonEnv
 	modes    map[Permission]string // argument for each supported mode
 	command  func(c Call, mode string) (Command, error)
@@ -53,14 +53,14 @@ type Adapter struct {
 
 var adapters = []Adapter{
 	{
-		cli: Claude,
-		features: Features{
+		CLI: Claude,
+		Features: Features{
 			SessionID: true, Resume: true, Fork: true, Streaming: true, AllowedTools: true, DisallowTools: true,
 			MCP: true, MaxTurns: true, Budget: true, SystemPrompt: true, DontAsk: true, ReportsCost: true,
 		},
 		// The first version with the current control protocol and --session-id.
-		oldest:  Version{2, 0, 0},
-		install: "npm install -g @anthropic-ai/claude-code, then claude /login, or set ANTHROPIC_API_KEY",
+		Oldest:  Version{2, 0, 0},
+		Install: "npm install -g @anthropic-ai/claude-code, then claude /login, or set ANTHROPIC_API_KEY",
 		// CLAUDECODE and similar variables are left out: they would make a Claude Code that runs
 		// acescope look like the parent of the called one.
 		env: []string{
@@ -75,10 +75,10 @@ var adapters = []Adapter{
 		command: claudeCommand,
 	},
 	{
-		cli:      Codex,
-		features: Features{Resume: true},
-		oldest:   Version{0, 44, 0}, // the first with these events
-		install:  "npm install -g @openai/codex, then codex login",
+		CLI:      Codex,
+		Features: Features{Resume: true},
+		Oldest:   Version{0, 44, 0}, // the first with these events
+		Install:  "npm install -g @openai/codex, then codex login",
 		env:      []string{"CODEX_*", "OPENAI_*", "GIT_*", "SSH_AUTH_SOCK"},
 		modes: map[Permission]string{
 			PermissionDefault: "", PermissionPlan: "--sandbox=read-only",
@@ -88,10 +88,10 @@ var adapters = []Adapter{
 		command: codexCommand,
 	},
 	{
-		cli:      Gemini,
-		features: Features{Resume: true, AllowedTools: true},
-		oldest:   Version{0, 20, 0}, // the first with stream-json and --resume
-		install:  "npm install -g @google/gemini-cli, then log in by starting gemini, or set GEMINI_API_KEY",
+		CLI:      Gemini,
+		Features: Features{Resume: true, AllowedTools: true},
+		Oldest:   Version{0, 20, 0}, // the first with stream-json and --resume
+		Install:  "npm install -g @google/gemini-cli, then log in by starting gemini, or set GEMINI_API_KEY",
 		env:      []string{"GEMINI_*", "GOOGLE_*", "CLOUD_*", "GIT_*", "SSH_AUTH_SOCK"},
 		modes: map[Permission]string{
 			PermissionDefault: "", PermissionPlan: "plan", PermissionAcceptEdits: "auto_edit",
@@ -100,10 +100,10 @@ var adapters = []Adapter{
 		command: geminiCommand,
 	},
 	{
-		cli:      OpenCode,
-		features: Features{Resume: true, Fork: true, ReportsCost: true},
-		oldest:   Version{1, 0, 0}, // the first whose events end with step_finish
-		install:  "npm install -g opencode-ai, then opencode auth login",
+		CLI:      OpenCode,
+		Features: Features{Resume: true, Fork: true, ReportsCost: true},
+		Oldest:   Version{1, 0, 0}, // the first whose events end with step_finish
+		Install:  "npm install -g opencode-ai, then opencode auth login",
 		env: []string{
 			"OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "GOOGLE_*", "AWS_*", "OPENROUTER_*", "GIT_*",
 			"SSH_AUTH_SOCK",
@@ -128,29 +128,16 @@ var commonEnv = []string{
 func For(cli CLI) (Adapter, error) {
 	var names []string
 	for _, a := range adapters {
-		if a.cli == cli {
+		if a.CLI == cli {
 			return a, nil
 		}
-		names = append(names, string(a.cli))
+		names = append(names, string(a.CLI))
 	}
-	known := strings.Join(names, ", ")
-	return Adapter{}, fmt.Errorf("unknown agent CLI %.40q; use one of %s", string(cli), known)
+	return Adapter{}, fmt.Errorf("unknown agent CLI %.40q; use one of %s", cli, strings.Join(names, ", "))
 }
 
 // CLIs lists the supported CLIs.
 func CLIs() []CLI { return []CLI{Claude, Codex, Gemini, OpenCode} }
-
-// CLI returns the CLI that a calls.
-func (a Adapter) CLI() CLI { return a.cli }
-
-// Features reports which fields of a [Call] the CLI supports.
-func (a Adapter) Features() Features { return a.features }
-
-// Oldest is the oldest supported version.
-func (a Adapter) Oldest() Version { return a.oldest }
-
-// InstallHint says in one line how to install the CLI and log in.
-func (a Adapter) InstallHint() string { return a.install }
 
 // Inherit lists the environment variables that the CLI needs from its parent. A name that
 // ends with * is a prefix.
@@ -158,20 +145,20 @@ func (a Adapter) Inherit() []string { return slices.Concat(commonEnv, a.env) }
 
 // VersionArgv is the command that prints the version; [ParseVersion] reads its output.
 func (a Adapter) VersionArgv(binary string) []string {
-	return []string{cmp.Or(binary, string(a.cli)), "--version"}
+	return []string{cmp.Or(binary, string(a.CLI)), "--version"}
 }
 
 // Command makes the command of a call. Errors are of type [*CallError].
 func (a Adapter) Command(c Call) (Command, error) {
-	if err := c.check(a.cli, a.features); err != nil {
+	if err := c.check(a.CLI, a.Features); err != nil {
 		return Command{}, err
 	}
 	mode, ok := a.modes[c.Permission]
 	if !ok {
 		reason := fmt.Sprintf("permission mode %.40q is not supported", string(c.Permission))
-		return Command{}, &CallError{a.cli, reason}
+		return Command{}, &CallError{a.CLI, reason}
 	}
-	c.Binary = cmp.Or(c.Binary, string(a.cli))
+	c.Binary = cmp.Or(c.Binary, string(a.CLI))
 	return a.command(c, mode)
 }
 
@@ -305,17 +292,14 @@ func (v Version) Before(w Version) bool {
 	return slices.Compare([]int{v.Major, v.Minor, v.Patch}, []int{w.Major, w.Minor, w.Patch}) < 0
 }
 
-var versionShape = regexp.MustCompile(`(?:^|[^0-9.])(\d{1,6})\.(\d{1,6})\.(\d{1,6})`)
+var versionShape = regexp.MustCompile(`(?:^|[^0-9.])(\d{1,6}\.\d{1,6}\.\d{1,6})`)
 
 // ParseVersion finds the version in the output of [Adapter.VersionArgv].
-func ParseVersion(output string) (Version, bool) {
+func ParseVersion(output string) (v Version, ok bool) {
 	m := versionShape.FindStringSubmatch(output[:min(len(output), MaxText)])
 	if m == nil {
 		return Version{}, false
 	}
-	var n [3]int
-	for i := range n {
-		n[i], _ = strconv.Atoi(m[i+1]) // at most six digits
-	}
-	return Version{n[0], n[1], n[2]}, true
+	_, err := fmt.Sscanf(m[1], "%d.%d.%d", &v.Major, &v.Minor, &v.Patch)
+	return v, err == nil
 }

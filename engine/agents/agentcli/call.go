@@ -20,7 +20,7 @@ const (
 )
 
 // Call is one call of an agent. A field that a CLI does not support is an error; see
-// [Adapter.Features].
+// [Features].
 type Call struct {
 	Binary      string // a path or a name; "" for the CLI's own name
 	Instruction string // "" only with Streaming

@@ -93,25 +93,21 @@ func (p *Parser) codexTool(e Event, complete bool, item object) {
 	}
 }
 
+// codexArgument is the field with the argument of a tool, by the tool.
+var codexArgument = map[string]string{
+	"command_execution": "command", "file_change": "changes", "web_search": "query",
+}
+
 func codexCall(kind string, item object) *Tool {
-	args := func(key string) json.RawMessage {
-		if item[key].Type == gjson.Null {
-			return nil
-		}
-		return json.RawMessage(`{"` + key + `":` + item[key].Raw + `}`)
-	}
-	switch kind {
-	case "mcp_tool_call":
+	if kind == "mcp_tool_call" {
 		name := "mcp__" + item["server"].String() + "__" + item["tool"].String()
 		return &Tool{Name: name, Args: raw(item["arguments"])}
-	case "command_execution":
-		return &Tool{Name: kind, Args: args("command")}
-	case "file_change":
-		return &Tool{Name: kind, Args: args("changes")}
-	case "web_search":
-		return &Tool{Name: kind, Args: args("query")}
 	}
-	return &Tool{Name: kind}
+	key := codexArgument[kind]
+	if item[key].Type == gjson.Null {
+		return &Tool{Name: kind}
+	}
+	return &Tool{Name: kind, Args: json.RawMessage(`{"` + key + `":` + item[key].Raw + `}`)}
 }
 
 func codexToolResult(kind string, item object) *Tool {

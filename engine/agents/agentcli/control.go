@@ -25,15 +25,10 @@ func UserTurn(uuid, text string) ([]byte, error) {
 	})
 }
 
-// Control is a line of the control protocol from the CLI. It is zero for an answer of the CLI.
+// Control is a request of the CLI to the host. It is zero for an answer of the CLI.
 type Control struct {
-	Request *ControlRequest
-	Cancel  string // the ID of a request that the CLI withdraws
-}
-
-// ControlRequest is a request to the host.
-type ControlRequest struct {
 	ID      string
+	Cancels bool // the CLI withdraws the request with this ID
 	Subtype string
 	Tool    *ToolRequest // of can_use_tool
 	MCP     *MCPMessage  // of mcp_message
@@ -75,17 +70,15 @@ func DecodeControl(line []byte) (Control, error) {
 		return Control{}, fmt.Errorf("unknown control line type %.40q", in.Type)
 	case in.RequestID == "":
 		return Control{}, fmt.Errorf("%s without an ID", in.Type)
-	case in.Type == "control_cancel_request":
-		return Control{Cancel: in.RequestID}, nil
 	}
-	r := &ControlRequest{ID: in.RequestID, Subtype: in.Request.Subtype}
-	switch r.Subtype {
+	c := Control{ID: in.RequestID, Cancels: in.Type == "control_cancel_request", Subtype: in.Request.Subtype}
+	switch c.Subtype {
 	case controlCanUseTool:
-		r.Tool = &in.Request.ToolRequest
+		c.Tool = &in.Request.ToolRequest
 	case controlMCPMessage:
-		r.MCP = &in.Request.MCPMessage
+		c.MCP = &in.Request.MCPMessage
 	}
-	return Control{Request: r}, nil
+	return c, nil
 }
 
 // Interrupt makes the line that stops the turn.

@@ -56,8 +56,8 @@ type Event struct {
 	Status int `json:"status,omitempty"`
 	// Size is the length of a line that was too long, in bytes.
 	Size int64 `json:"size,omitempty"`
-	// Line is the number of the line, or of the array's element, from 1; 0 for an event made by
-	// the end of the stream. Part is the event's index within its line.
+	// Line is the number of the line, from 1; 0 for an event made by the end of the stream. Part
+	// is the event's index within its line.
 	Line int64 `json:"line,omitempty"`
 	Part int   `json:"part,omitempty"`
 	// Raw is the whole line, valid until the next event is read. It is nil for oversize lines

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
+	"acescope/engine/internal/process"
 )
 
 // Class says how a call ended.
@@ -32,7 +33,7 @@ const (
 	ClassMissing        Class = "missing"         // the program does not exist or cannot be started
 	ClassInterrupted    Class = "interrupted"     // the turn was stopped
 	ClassKilled         Class = "killed"          // the process was, by us or by others
-	ClassTimedOut       Class = "timed_out"       // Exit.TimedOut
+	ClassTimedOut       Class = "timed_out"       // process.TimedOut
 	ClassNoResult       Class = "no_result"       // the CLI exited without a result
 	ClassFailed         Class = "failed"          // any other error
 )
@@ -48,16 +49,6 @@ func (c Class) Infrastructure() bool {
 		return true
 	}
 	return false
-}
-
-// Exit is how the process of a call ended.
-type Exit struct {
-	Code     int    // -1 if a signal ended the process or it was not started
-	Signal   string // the signal that ended it, such as "killed"
-	ByUs     bool   // we ended it
-	TimedOut bool   // because of its timeout
-	StartErr error  // it could not be started
-	Alive    bool   // it still runs: only a turn ended
 }
 
 // Outcome is the interpretation of a finished call.
@@ -85,15 +76,10 @@ type Outcome struct {
 type Judge struct {
 	Meter Meter // state from earlier calls of the same session
 
-	session, model, text string
-	result               *Result
-	results, retries     int
-	usage                ace.Usage
-	garbage              int64
-	torn                 bool
-	fault                fault  // the last error event
-	denied               int    // tool calls
-	plain                string // the beginning of the output that was not JSON
+	o     Outcome // so far
+	torn  bool
+	fault fault  // the last error event
+	plain string // the beginning of the output that was not JSON
 }
 
 type fault struct {
@@ -101,72 +87,66 @@ type fault struct {
 	status int
 }
 
-// NextTurn starts a new turn of the same session. It keeps only the meter, the session and the
-// model.
-func (j *Judge) NextTurn() { *j = Judge{Meter: j.Meter, session: j.session, model: j.model} }
-
 // Add counts an event.
 func (j *Judge) Add(e Event) {
 	if e.SessionID != "" {
-		j.session = e.SessionID
+		j.o.SessionID = e.SessionID
 	}
 	if e.Model != "" && e.Model != "<synthetic>" && e.ParentID == "" {
-		j.model = e.Model
+		j.o.Model = e.Model
 	}
 	switch e.Kind {
 	case KindText:
 		if e.ParentID == "" {
-			j.text = e.Text
+			j.o.Text = e.Text
 		}
 	case KindError:
 		j.fault = fault{e.Text, e.Status}
 	case KindStatus:
 		if e.Name == "system/api_retry" {
-			j.retries++
+			j.o.Retries++
 		}
 	case KindToolResult:
 		if e.Tool != nil && e.Tool.Denied {
-			j.denied++
+			j.o.Denials++
 		}
 	case KindGarbage:
-		j.garbage++
+		j.o.Garbage++
 		j.torn = e.Name == GarbageTorn
 		if len(j.plain) < MaxText {
 			j.plain += e.Text + "\n"
 		}
 	case KindResult:
-		j.results++
-		j.result = e.Result
-		j.usage = j.usage.Add(j.Meter.Advance(*e.Result))
-		j.denied = max(j.denied, e.Result.Denials)
+		j.o.Results++
+		j.o.Result = e.Result
+		j.o.Usage = j.o.Usage.Add(j.Meter.Advance(*e.Result))
+		j.o.Denials = max(j.o.Denials, e.Result.Denials)
 	}
 }
 
 // Ended reports whether a result has come.
-func (j *Judge) Ended() bool { return j.results > 0 }
+func (j *Judge) Ended() bool { return j.o.Results > 0 }
 
 // Outcome interprets the events, the exit of the process and its standard error. For a turn
-// whose process continues, pass Exit{Alive: true}.
+// whose process continues, pass the zero Exit.
 //
 // The result's own is_error decides, not its subtype or the exit code. Exit code and standard
 // error count only without a result.
-func (j *Judge) Outcome(exit Exit, stderr string) Outcome {
-	o := Outcome{
-		SessionID: j.session, Model: j.model, Text: j.text, Result: j.result, Results: j.results, Usage: j.usage,
-		Denials: j.denied, Retries: j.retries, Garbage: j.garbage, ExitCode: exit.Code,
-	}
-	if j.result != nil && j.result.Text != "" {
-		o.Text = j.result.Text
+func (j *Judge) Outcome(exit process.Exit, stderr string) Outcome {
+	o := j.o
+	o.ExitCode = exit.Code
+	if o.Result != nil && o.Result.Text != "" {
+		o.Text = o.Result.Text
 	}
 	// OpenCode's result is made by our parser, but its exit code is its own.
-	madeUp := j.result != nil && j.result.Subtype == openCodeEnded
+	madeUp := j.o.Result != nil && j.o.Result.Subtype == openCodeEnded
 	var why string
 	switch {
-	case exit.StartErr != nil:
-		o.Class, why = ClassMissing, exit.StartErr.Error()
-	case j.result == nil, madeUp && !j.result.IsError && exit.Code > 0 && !exit.ByUs:
+	case exit.Err != nil:
+		o.Class, why = ClassMissing, exit.Err.Error()
+	case j.o.Result == nil, madeUp && !j.o.Result.IsError && exit.Code > 0 && !byUs(exit):
 		o.Class, why = j.withoutResult(exit, stderr)
-	case j.result.IsError:
+	case j.o.Result.IsError:
 		o.Class, why = j.failed()
 	default:
 		o.Class = j.succeeded(madeUp)
@@ -181,11 +161,11 @@ func (j *Judge) Outcome(exit Exit, stderr string) Outcome {
 // an answer that was cut off.
 func (j *Judge) succeeded(openCode bool) Class {
 	switch {
-	case openCode && j.result.StopReason == "content-filter":
+	case openCode && j.o.Result.StopReason == "content-filter":
 		return ClassRefusal
-	case openCode && j.result.StopReason == "length":
+	case openCode && j.o.Result.StopReason == "length":
 		return ClassMaxTokens
-	case j.denied > 0:
+	case j.o.Denials > 0:
 		return ClassDenied
 	}
 	return ClassOK
@@ -193,7 +173,7 @@ func (j *Judge) succeeded(openCode bool) Class {
 
 // failed returns the class of a result that is an error, and its reason.
 func (j *Judge) failed() (Class, string) {
-	r := j.result
+	r := j.o.Result
 	why := strings.Join(r.Errors, "; ")
 	if why == "" {
 		why = r.Text
@@ -234,12 +214,12 @@ func (j *Judge) failed() (Class, string) {
 }
 
 // withoutResult returns the class of a call without a result, and its reason.
-func (j *Judge) withoutResult(exit Exit, stderr string) (Class, string) {
+func (j *Judge) withoutResult(exit process.Exit, stderr string) (Class, string) {
 	output := stderr + "\n" + j.plain
 	switch {
-	case exit.TimedOut:
+	case exit.Class == process.TimedOut:
 		return ClassTimedOut, ""
-	case exit.ByUs:
+	case byUs(exit):
 		return ClassKilled, "acescope stopped it"
 	}
 	if class := classOfText(output); class != "" {
@@ -264,6 +244,11 @@ func (j *Judge) withoutResult(exit Exit, stderr string) (Class, string) {
 		return ClassFailed, why
 	}
 	return ClassNoResult, why
+}
+
+// byUs reports whether acescope ended the process.
+func byUs(exit process.Exit) bool {
+	return exit.Class == process.Killed || exit.Class == process.Canceled
 }
 
 // classOfStatus returns the class of an HTTP status, or "".
@@ -363,8 +348,8 @@ func (j *Judge) retry(class Class, why string) bool {
 		return class.Infrastructure()
 	}
 	status := j.fault.status
-	if j.result != nil && j.result.Status != 0 {
-		status = j.result.Status
+	if j.o.Result != nil && j.o.Result.Status != 0 {
+		status = j.o.Result.Status
 	}
 	if status == 0 {
 		status = statusIn(why)
@@ -401,7 +386,7 @@ var sentences = map[Class]string{
 const maxSentence = 400
 
 // sentence describes the outcome in one line.
-func (j *Judge) sentence(o Outcome, exit Exit, why string) string {
+func (j *Judge) sentence(o Outcome, exit process.Exit, why string) string {
 	s := sentences[o.Class]
 	if o.Class == ClassDenied {
 		s = fmt.Sprintf("The agent finished, but %d tool calls were denied", o.Denials)
@@ -421,7 +406,7 @@ func (j *Judge) sentence(o Outcome, exit Exit, why string) string {
 	}
 	note(o.Results > 1, "%d results, the last one counts", o.Results)
 	note(o.Retries > 0 && !o.OK, "retries by the CLI: %d", o.Retries)
-	note(!exit.Alive && exit.Code == 0 && j.result != nil && j.result.IsError, "exit code 0")
+	note(exit.Class != "" && exit.Code == 0 && j.o.Result != nil && j.o.Result.IsError, "exit code 0")
 	note(o.OK && exit.Code > 0 || o.Class == ClassNoResult, "exit code %d", exit.Code)
 	note(j.torn, "its output is truncated")
 	if len(notes) > 0 {

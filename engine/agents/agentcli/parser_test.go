@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"acescope/engine/internal/process"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -38,7 +40,7 @@ func render(t testing.TB, r *Reader) []byte {
 		t.Fatal(err)
 	}
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(judge.Outcome(Exit{}, "")); err != nil {
+	if err := enc.Encode(judge.Outcome(process.Exit{Class: process.Exited}, "")); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -165,7 +167,7 @@ func TestRecorded(t *testing.T) {
 				if want == "" {
 					want = ClassOK
 				}
-				if got := judge.Outcome(Exit{}, ""); got.Class != want || got.OK && got.Text == "" {
+				if got := judge.Outcome(process.Exit{Class: process.Exited}, ""); got.Class != want || got.OK && got.Text == "" {
 					t.Errorf("%+v, want %s", got, want)
 				}
 			})

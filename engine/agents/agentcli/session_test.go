@@ -8,10 +8,11 @@ import (
 
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/agentcli/agentclitest"
+	"acescope/engine/internal/process"
 )
 
-// process is a running stand-in that reads turns from standard input.
-type process struct {
+// running is a stand-in that reads turns from standard input.
+type running struct {
 	t   *testing.T
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -19,7 +20,7 @@ type process struct {
 	j   agentcli.Judge
 }
 
-func start(t *testing.T, a *agentclitest.Agent, c agentcli.Call) *process {
+func start(t *testing.T, a *agentclitest.Agent, c agentcli.Call) *running {
 	t.Helper()
 	adapter, err := agentcli.For(agentcli.Claude)
 	if err != nil {
@@ -30,7 +31,7 @@ func start(t *testing.T, a *agentclitest.Agent, c agentcli.Call) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &process{t: t, cmd: exec.CommandContext(t.Context(), how.Argv[0], how.Argv[1:]...)}
+	w := &running{t: t, cmd: exec.CommandContext(t.Context(), how.Argv[0], how.Argv[1:]...)}
 	w.cmd.Dir = how.Dir
 	out, err := w.cmd.StdoutPipe()
 	if err == nil {
@@ -46,7 +47,7 @@ func start(t *testing.T, a *agentclitest.Agent, c agentcli.Call) *process {
 	return w
 }
 
-func (w *process) send(line []byte, err error) {
+func (w *running) send(line []byte, err error) {
 	w.t.Helper()
 	if err == nil {
 		_, err = w.in.Write(line)
@@ -57,9 +58,9 @@ func (w *process) send(line []byte, err error) {
 }
 
 // turn answers requests until the result of the turn.
-func (w *process) turn(answer func(*agentcli.ControlRequest)) agentcli.Outcome {
+func (w *running) turn(answer func(agentcli.Control)) agentcli.Outcome {
 	w.t.Helper()
-	w.j.NextTurn()
+	w.j = agentcli.Judge{Meter: w.j.Meter}
 	for !w.j.Ended() {
 		e, err := w.r.Next()
 		if err != nil {
@@ -73,15 +74,15 @@ func (w *process) turn(answer func(*agentcli.ControlRequest)) agentcli.Outcome {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if c.Request != nil {
-			answer(c.Request)
+		if c.ID != "" && !c.Cancels {
+			answer(c)
 		}
 	}
-	return w.j.Outcome(agentcli.Exit{Alive: true}, "")
+	return w.j.Outcome(process.Exit{}, "")
 }
 
 // stop closes standard input and returns the exit code.
-func (w *process) stop() int {
+func (w *running) stop() int {
 	w.t.Helper()
 	_ = w.in.Close()
 	for {
@@ -102,7 +103,7 @@ func TestSession(t *testing.T) {
 	w := start(t, a, agentcli.Call{SessionID: session, AskPermission: true, HostServer: "host"})
 	w.send([]byte(`{"type":"control_request","request_id":"i1","request":{"subtype":"initialize"}}`+"\n"), nil)
 	var asked []string
-	answer := func(r *agentcli.ControlRequest) {
+	answer := func(r agentcli.Control) {
 		asked = append(asked, r.Subtype)
 		switch {
 		case r.Tool != nil && r.Tool.Name == "Bash":

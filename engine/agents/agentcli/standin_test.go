@@ -7,6 +7,7 @@ import (
 
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/agentcli/agentclitest"
+	"acescope/engine/internal/process"
 )
 
 // callResult is the outcome of a call of a stand-in.
@@ -51,7 +52,7 @@ func call(t *testing.T, a *agentclitest.Agent, cli agentcli.CLI, c agentcli.Call
 	if err != nil {
 		t.Fatal(err)
 	}
-	exit := agentcli.Exit{Code: cmd.ProcessState.ExitCode()}
+	exit := process.Exit{Class: process.Exited, Code: cmd.ProcessState.ExitCode()}
 	if exit.Code < 0 {
 		exit.Signal = "killed"
 	}

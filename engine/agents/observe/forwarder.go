@@ -44,19 +44,18 @@ type Forwarder struct {
 	inFlight  []*transfer // in the order of the records
 	bytes     int
 	delivered chan struct{} // has one slot
-	singles   map[string]bool
 	saved     time.Time
 	changed   bool
 }
 
 // transfer is a record that is being delivered.
 type transfer struct {
-	end       location
-	bytes     int
-	delivered atomic.Bool // all events of the record
-	ignored   bool        // the record has no events
-	session   string      // of an agent, or ""
-	after     *hookSession
+	end     location
+	bytes   int
+	pending atomic.Int32 // events that are not delivered yet
+	ignored bool         // the record has no events
+	session string       // of an agent, or ""
+	after   *hookSession
 }
 
 // lockFile is locked by the working forwarder.
@@ -84,7 +83,6 @@ func (f *Forwarder) Run(ctx context.Context) error {
 		return err
 	}
 	f.delivered = make(chan struct{}, 1)
-	f.singles = map[string]bool{}
 	f.decoder = newHookDecoder(f.position.Sessions, func(data []byte) json.RawMessage { return f.store(ctx, data) })
 	f.reader = reader{dir: f.Dir, record: f.record, malformed: func(end location) { f.send(&transfer{end: end}, nil) }}
 	if err := f.reader.open(f.position); err != nil {
@@ -119,7 +117,6 @@ func (f *Forwarder) follow(ctx context.Context) {
 
 // read reads new records while not too many are in flight.
 func (f *Forwarder) read() error {
-	f.reader.singles(f.single)
 	for len(f.inFlight) < maxInFlight && f.bytes < maxInFlightBytes {
 		more, err := f.reader.next()
 		if err != nil || !more {
@@ -180,45 +177,21 @@ func (f *Forwarder) store(ctx context.Context, data []byte) json.RawMessage {
 // send sends observations and tracks their record until they are delivered.
 func (f *Forwarder) send(t *transfer, observations []Observation) {
 	t.ignored = len(observations) == 0
+	t.pending.Store(int32(len(observations)))
 	f.inFlight = append(f.inFlight, t)
 	f.bytes += t.bytes
-	f.deliver(observations, func() {
-		t.delivered.Store(true)
-		notify(f.delivered)
-	})
-}
-
-// deliver delivers observations and calls done after the last one.
-func (f *Forwarder) deliver(observations []Observation, done func()) {
-	if len(observations) == 0 {
-		done()
-		return
-	}
-	var pending atomic.Int32
-	pending.Store(int32(len(observations)))
 	for _, o := range observations {
 		f.To.deliver(o, func() {
-			if pending.Add(-1) == 0 {
-				done()
-			}
+			t.pending.Add(-1)
+			notify(f.delivered)
 		})
 	}
-}
-
-// single sends a record that has a file of its own and removes the file afterwards.
-func (f *Forwarder) single(path string, rec spool.Record) {
-	if f.singles[path] {
-		return
-	}
-	f.singles[path] = true
-	observations, _ := f.decode(rec)
-	f.deliver(observations, func() { _ = os.Remove(path) })
 }
 
 // update advances the position over the delivered records. It saves the position at most every
 // saveInterval, or at once if save is set.
 func (f *Forwarder) update(save bool) {
-	for len(f.inFlight) > 0 && f.inFlight[0].delivered.Load() {
+	for len(f.inFlight) > 0 && f.inFlight[0].pending.Load() == 0 {
 		t := f.inFlight[0]
 		f.inFlight = f.inFlight[1:]
 		f.bytes -= t.bytes

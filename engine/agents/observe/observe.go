@@ -1,6 +1,7 @@
 // Package observe reports runs that are executed elsewhere: to the workflow that represents each
 // run ([Temporal]), or to a spool on this machine from which a [Forwarder] delivers later
-// ([Buffered]). It may import engine/ace, engine/temporal and Temporal's SDK.
+// ([Buffered]). It may import engine/ace, engine/internal, engine/temporal,
+// engine/agents/agentcli and Temporal's SDK.
 //
 // Order: the events of a run are delivered in the order in which they were reported. Duplicate
 // deliveries count once: events have ids and sequence numbers. Bounds: at most [MaxWaiting]
@@ -38,8 +39,6 @@ type Observer interface {
 	ToolEvent(taskID string, e ace.ToolEvent)
 	// Step reports the result of a phase, of the contract's type, or its failure.
 	Step(taskID string, step ace.Phase, result any, err error)
-	// Delta reports the curator's result: Step of the curator.
-	Delta(taskID string, delta ace.CuratorResult)
 	// Finish ends the run. With err the run has failed.
 	Finish(taskID string, f ace.Finish, err error)
 }
@@ -173,11 +172,6 @@ func (r *recorder) Step(taskID string, step ace.Phase, result any, err error) {
 		e.Result = mustJSON(result)
 	}
 	r.record(taskID, e)
-}
-
-// Delta implements [Observer].
-func (r *recorder) Delta(taskID string, delta ace.CuratorResult) {
-	r.Step(taskID, ace.PhaseCurator, delta, nil)
 }
 
 // Finish implements [Observer].

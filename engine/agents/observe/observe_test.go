@@ -334,7 +334,7 @@ func TestBuffered(t *testing.T) {
 				b.ToolEvent(id, ace.ToolEvent{CallID: c, Kind: ace.KindToolUse, Name: "look", Args: json.RawMessage(`"hunter2"`)})
 				b.ToolEvent(id, ace.ToolEvent{CallID: c, Kind: ace.KindToolResult})
 			}
-			b.Delta(id, ace.CuratorResult{Accepted: []ace.Operation{{Type: ace.OpAdd, Content: "c"}}})
+			b.Step(id, ace.PhaseCurator, ace.CuratorResult{Accepted: []ace.Operation{{Type: ace.OpAdd, Content: "c"}}}, nil)
 			b.Finish(id, ace.Finish{Answer: "42"}, nil)
 			b.ToolEvent("other", ace.ToolEvent{Kind: ace.KindMessage, Name: "of a run without start"})
 			if b.Dropped() > 0 {

@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"acescope/engine/agents/observe/spool"
+	"acescope/engine/internal/durable"
 )
 
 // maxSessions bounds the agents' sessions that are remembered. The ones without events for the
@@ -46,14 +45,8 @@ func readPosition(dir string) (position, error) {
 	if err != nil {
 		return p, err
 	}
-	if err := json.Unmarshal(data, &p); err != nil || p.Active < 1 {
+	if json.Unmarshal(data, &p) != nil || p.Active < 1 || p.Offsets == nil || p.Sessions == nil {
 		return newPosition(), nil // deliver again; the events' ids identify duplicates
-	}
-	if p.Offsets == nil {
-		p.Offsets = map[int64]int64{}
-	}
-	if p.Sessions == nil {
-		p.Sessions = map[string]*hookSession{}
 	}
 	return p, nil
 }
@@ -64,12 +57,7 @@ func (p *position) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	tmp := filepath.Join(dir, fmt.Sprintf(".%s-%d", positionFile, os.Getpid()))
-	if err := os.WriteFile(tmp, data, 0o600); err != nil {
-		_ = os.Remove(tmp)
-		return err
-	}
-	return os.Rename(tmp, filepath.Join(dir, positionFile))
+	return durable.WriteFile(filepath.Join(dir, positionFile), dir, data, false)
 }
 
 // forgetSessions removes the oldest sessions beyond maxSessions.
@@ -115,11 +103,8 @@ func ReadStatus(dir string) (Status, error) {
 			continue
 		}
 		s.Bytes += info.Size()
-		switch {
-		case e.Name() == spool.Dropped:
+		if e.Name() == spool.Dropped {
 			s.Dropped = info.Size()
-		case strings.HasPrefix(e.Name(), spool.SinglePrefix):
-			s.Waiting++
 		}
 	}
 	r := reader{

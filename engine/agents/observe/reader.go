@@ -5,19 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/observe/spool"
 )
 
 // rotateBytes is the size from which the active file is rotated.
 const rotateBytes = 4 << 20
 
-const chunkBytes = 256 << 10
+// maxRecord is the longest line of a record, in bytes.
+const maxRecord = spool.MaxPayload + 1<<10
 
 // reader reads each record of a spool's active and rotated files once. It is not safe for
 // concurrent use.
@@ -39,10 +42,18 @@ type location struct {
 type spoolFile struct {
 	number  int64
 	f       *os.File
-	read    int64 // end of the last complete line
+	lines   *agentcli.LineReader
 	rotated bool
-	locked  bool // no writer has it open
 }
+
+func newSpoolFile(number int64, f *os.File, from int64) *spoolFile {
+	lines := agentcli.NewLineReaderAt(io.NewSectionReader(f, from, math.MaxInt64-from), from)
+	lines.Follow, lines.Max = true, maxRecord
+	return &spoolFile{number: number, f: f, lines: lines}
+}
+
+// read returns the end of the last complete line.
+func (f *spoolFile) read() int64 { return f.lines.Offset() }
 
 func (r *reader) path(number int64, rotated bool) string {
 	if rotated {
@@ -68,7 +79,9 @@ func (r *reader) open(p position) error {
 		if err != nil {
 			return err
 		}
-		r.files = append(r.files, &spoolFile{number: number, f: f, read: p.Offsets[number], rotated: true})
+		file := newSpoolFile(number, f, p.Offsets[number])
+		file.rotated = true
+		r.files = append(r.files, file)
 		r.active = max(r.active, number+1)
 	}
 	r.openActive(p.Offsets[r.active])
@@ -89,7 +102,7 @@ func (r *reader) openActive(from int64) {
 	if info.Size() < from {
 		from = 0 // the file was replaced
 	}
-	r.files = append(r.files, &spoolFile{number: r.active, f: f, read: from})
+	r.files = append(r.files, newSpoolFile(r.active, f, from))
 }
 
 // current returns the active file, or nil.
@@ -100,7 +113,7 @@ func (r *reader) current() *spoolFile {
 	return nil
 }
 
-// next reads about one chunk and reports whether more can be read at once.
+// next reads the next record and reports whether there was one.
 func (r *reader) next() (more bool, err error) {
 	if r.current() == nil {
 		r.openActive(0)
@@ -114,47 +127,27 @@ func (r *reader) next() (more bool, err error) {
 	return false, r.rotate()
 }
 
-// readFile reads complete lines and reports whether the end was not reached. In a file without
+// readFile reads the next record of a file and reports whether there was one. In a file without
 // writers the last line may lack its line break.
 func (r *reader) readFile(f *spoolFile) (more bool, err error) {
-	if f.rotated && !f.locked && !r.readOnly {
-		f.locked = spool.Lock(f.f)
+	if f.rotated && f.lines.Follow && !r.readOnly {
+		f.lines.Follow = !spool.Lock(f.f)
 	}
-	for size := chunkBytes; ; size *= 4 {
-		buf := make([]byte, size)
-		n, err := f.f.ReadAt(buf, f.read)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return false, fmt.Errorf("read the spool: %w", err)
-		}
-		end := bytes.LastIndexByte(buf[:n], '\n') + 1
-		if n < size && f.locked {
-			end = n
-		}
-		if end == 0 && n == size {
-			if size <= 4*spool.MaxPayload {
-				continue // read more of a long line
-			}
-			end = n // longer than any record
-		}
-		r.lines(f, buf[:end])
-		return n == size, nil
+	line, err := f.lines.Next()
+	if errors.Is(err, io.EOF) {
+		return false, nil
 	}
-}
-
-func (r *reader) lines(f *spoolFile, data []byte) {
-	for line := range bytes.Lines(data) {
-		f.read += int64(len(line))
-		line = bytes.TrimSuffix(line, []byte{'\n'})
-		if len(line) == 0 {
-			continue
-		}
-		end := location{f.number, f.read}
-		if rec, ok := spool.Parse(line); ok {
-			r.record(end, rec)
-		} else {
-			r.malformed(end)
-		}
+	if err != nil {
+		return false, fmt.Errorf("read the spool: %w", err)
 	}
+	end := location{f.number, f.read()}
+	if rec, ok := spool.Parse(line.Bytes); ok {
+		rec.Payload = bytes.Clone(rec.Payload)
+		r.record(end, rec)
+	} else {
+		r.malformed(end)
+	}
+	return true, nil
 }
 
 // rotate renames the active file if it is large. Writers that have it open still write to it, so
@@ -164,7 +157,7 @@ func (r *reader) rotate() error {
 	if f == nil {
 		return nil
 	}
-	if f.read < rotateBytes {
+	if f.read() < rotateBytes {
 		return r.checkReplaced(f)
 	}
 	err := os.Rename(r.path(f.number, false), r.path(f.number, true))
@@ -183,7 +176,7 @@ func (r *reader) checkReplaced(f *spoolFile) error {
 		return err
 	}
 	info, err := os.Stat(r.path(f.number, false))
-	if err == nil && os.SameFile(opened, info) && info.Size() >= f.read {
+	if err == nil && os.SameFile(opened, info) && info.Size() >= f.read() {
 		return nil
 	}
 	f.rotated = true
@@ -195,10 +188,10 @@ func (r *reader) checkReplaced(f *spoolFile) error {
 // numbers.
 func (r *reader) removeDelivered(offsets map[int64]int64) (removed []int64) {
 	r.files = slices.DeleteFunc(r.files, func(f *spoolFile) bool {
-		if !f.rotated || !f.locked || offsets[f.number] < f.read {
+		if f.lines.Follow || offsets[f.number] < f.read() {
 			return false
 		}
-		if info, err := f.f.Stat(); err == nil && info.Size() > f.read {
+		if info, err := f.f.Stat(); err == nil && info.Size() > f.read() {
 			return false
 		}
 		if err := os.Remove(r.path(f.number, true)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -209,20 +202,6 @@ func (r *reader) removeDelivered(offsets map[int64]int64) (removed []int64) {
 		return true
 	})
 	return removed
-}
-
-// singles calls read for each file with a single record.
-func (r *reader) singles(read func(path string, rec spool.Record)) {
-	names, _ := filepath.Glob(filepath.Join(r.dir, spool.SinglePrefix+"*"))
-	for _, name := range names {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			continue
-		}
-		if rec, ok := spool.Parse(bytes.Trim(data, "\n")); ok {
-			read(name, rec)
-		}
-	}
 }
 
 func (r *reader) close() {

@@ -54,8 +54,7 @@ type Temporal struct {
 	cancel  context.CancelFunc
 	waiting atomic.Int64
 	dropped atomic.Int64
-	late    atomic.Int64
-	failure atomic.Pointer[string]
+	failure atomic.Value // string
 
 	lanesMu sync.Mutex
 	lanes   map[string]*lane // by workflow id
@@ -81,18 +80,13 @@ func NewTemporal(c Client, redact Redact, log *slog.Logger) *Temporal {
 // Dropped returns how many events were dropped because too many were waiting.
 func (t *Temporal) Dropped() int64 { return t.dropped.Load() }
 
-// Late returns how many events arrived after their run had closed.
-func (t *Temporal) Late() int64 { return t.late.Load() }
-
 // Waiting returns how many events are not delivered yet.
 func (t *Temporal) Waiting() int64 { return t.waiting.Load() }
 
 // Failure returns why the newest batch could not be delivered, or "".
 func (t *Temporal) Failure() string {
-	if text := t.failure.Load(); text != nil {
-		return *text
-	}
-	return ""
+	text, _ := t.failure.Load().(string)
+	return text
 }
 
 // Close delivers the waiting events until ctx ends, and ends the observer.
@@ -190,11 +184,10 @@ func (l *lane) send(deliveries []delivery) {
 	for wait := minRetry; ; wait = min(2*wait, maxRetry) {
 		err := l.try(deliveries[0].Observation, input, events)
 		if err == nil || errors.Is(err, errRunClosed) {
-			to.failure.Store(nil)
+			to.failure.Store("")
 			break
 		}
-		text := err.Error()
-		to.failure.Store(&text)
+		to.failure.Store(err.Error())
 		l.log.Warn("delivery of events failed; retrying", "events", len(events), "run", l.runID, "error", err)
 		if !sleep(to.ctx, wait) {
 			return
@@ -234,7 +227,6 @@ func (l *lane) try(of Observation, input *ace.TaskInput, events []ace.ToolEvent)
 }
 
 func (l *lane) tooLate(events []ace.ToolEvent) error {
-	l.to.late.Add(int64(len(events)))
 	l.log.Warn("events arrived after their run had closed", "events", len(events), "run", l.runID)
 	return errRunClosed
 }

@@ -42,7 +42,7 @@ func (d *Decoder) Fact(e *historypb.HistoryEvent) (f Fact, ok bool, err error) {
 		f, ok = Accepted(r.GetInput().GetName(), r.GetMeta().GetUpdateId(), history.JSON(r.GetInput().GetArgs()))
 		return f, ok, nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
-		return CancelRequested(), true, nil
+		return Fact{Kind: FactCancelRequested}, true, nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
 		return Fact{}, false, nil
 	}
@@ -70,7 +70,7 @@ func (d *Decoder) signal(e *historypb.HistoryEvent) (f Fact, ok bool) {
 		}
 		return Reported(r.MessageID), true
 	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
-		return ReportUndelivered(), true
+		return Fact{Kind: FactReportUndelivered}, true
 	}
 	return Fact{}, false
 }
@@ -81,7 +81,7 @@ func (d *Decoder) activity(e *historypb.HistoryEvent) (f Fact, ok bool) {
 		return d.scheduled(e)
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED:
 		id := e.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()
-		return TurnCancelRequested(), d.open[id].name == ActivityTurn
+		return Fact{Kind: FactTurnCancelRequested}, d.open[id].name == ActivityTurn
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
 		a := e.GetActivityTaskCompletedEventAttributes()
 		if act, ok := d.ended(a.GetScheduledEventId()); ok {

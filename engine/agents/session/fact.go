@@ -18,11 +18,11 @@ const (
 	FactTurnBegan
 	FactTurnEnded
 	FactToolRan
-	FactCancelRequested
+	FactCancelRequested // of the workflow
 	FactSignal
-	FactTurnCancelRequested
-	FactReported          // a report was sent
-	FactReportUndelivered // the receiver of a report was gone
+	FactTurnCancelRequested // by the workflow
+	FactReported            // a report was sent
+	FactReportUndelivered   // the receiver of a report was gone
 	FactClosed
 )
 
@@ -98,12 +98,6 @@ func Signaled(name string, arg []byte) (f Fact, ok bool) {
 // Reported returns the fact that the report of a message was sent.
 func Reported(messageID string) Fact { return Fact{Kind: FactReported, Message: messageID} }
 
-// ReportUndelivered returns the fact that the receiver of a report was gone.
-func ReportUndelivered() Fact { return Fact{Kind: FactReportUndelivered} }
-
-// TurnCancelRequested returns the fact that the workflow canceled the current turn.
-func TurnCancelRequested() Fact { return Fact{Kind: FactTurnCancelRequested} }
-
 // ActivityCompleted returns the fact of an activity's result, given as JSON. A result that does
 // not match the contract counts as a failure.
 func ActivityCompleted(activity, callID string, result []byte) Fact {
@@ -140,9 +134,6 @@ func ActivityFailed(activity, callID string, failure ace.Failure) Fact {
 	}
 	return f
 }
-
-// CancelRequested returns the fact that cancellation of the workflow was requested.
-func CancelRequested() Fact { return Fact{Kind: FactCancelRequested} }
 
 // Closed returns the fact that the server closed the session's run.
 func Closed(exit ace.ExitStatus, f *ace.Failure) Fact {

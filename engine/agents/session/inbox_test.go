@@ -85,10 +85,10 @@ func endFacts(r *rand.Rand, s *State) (list []Fact) {
 		list = append(list, ActivityCompleted(ActivityTurn, "", mustJSON(TurnResult{Turn: s.Turns, Status: status, Text: "said", Usage: ace.Usage{CostUSD: 1}})))
 	}
 	if r.IntN(12) == 0 {
-		list = append(list, CancelRequested())
+		list = append(list, Fact{Kind: FactCancelRequested})
 	}
 	if r.IntN(4) == 0 {
-		list = append(list, ReportUndelivered())
+		list = append(list, Fact{Kind: FactReportUndelivered})
 	}
 	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list
@@ -103,7 +103,7 @@ func runWorkflow(r *rand.Rand, s *State) {
 		s.Apply(Fact{Kind: FactTurnBegan, Turn: &TurnInput{Turn: s.Turns + 1, Messages: s.NextMessages()}})
 	}
 	if s.Current != nil && r.IntN(3) == 0 {
-		s.Apply(TurnCancelRequested())
+		s.Apply(Fact{Kind: FactTurnCancelRequested})
 	}
 }
 
@@ -166,7 +166,7 @@ func TestOneReportPerMessage(t *testing.T) {
 				s.Apply(f)
 			}
 			if last {
-				s.Apply(CancelRequested())
+				s.Apply(Fact{Kind: FactCancelRequested})
 				for _, f := range endFacts(r, &s) {
 					s.Apply(f)
 				}
@@ -187,7 +187,7 @@ func TestOneReportPerMessage(t *testing.T) {
 					s.Apply(Fact{Kind: FactTurnBegan, Turn: &TurnInput{Turn: s.Turns + 1, Messages: s.NextMessages()}})
 				}
 				if r.IntN(3) == 0 {
-					s.Apply(TurnCancelRequested())
+					s.Apply(Fact{Kind: FactTurnCancelRequested})
 				}
 			}
 		}
@@ -232,7 +232,7 @@ func TestSuspendedTurn(t *testing.T) {
 	s := started()
 	s.Apply(delivered(Message{ID: "a", Text: "t", ReplyTo: "run/a"}))
 	s.Apply(Fact{Kind: FactTurnBegan, Turn: &TurnInput{Turn: 1, Messages: s.NextMessages()}})
-	s.Apply(TurnCancelRequested())
+	s.Apply(Fact{Kind: FactTurnCancelRequested})
 	s.Apply(delivered(Message{ID: "b", Text: "t"}))
 	s.Apply(ActivityCompleted(ActivityTurn, "", []byte(`{"status":"interrupted","usage":{"cost_usd":2},"duration_ms":5}`)))
 	if _, ok := s.NextReport(); ok || !s.ResumesTurn() {

@@ -140,7 +140,7 @@ func anyFact(r *rand.Rand) Fact {
 	case 15:
 		return Reported(id)
 	case 16:
-		return TurnCancelRequested()
+		return Fact{Kind: FactTurnCancelRequested}
 	case 0:
 		return Started(Input{SessionID: "s", Rules: []Rule{{Tool: "a*", Action: Allow}, {Tool: "d*", Action: Deny}}})
 	case 1:

@@ -44,7 +44,7 @@ func BenchmarkReadAll(b *testing.B) {
 	b.SetBytes(info.Size())
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := NewFold(prices).readAll(context.Background(), NewReader(path, nil)); err != nil {
+		if _, err := NewFold(prices).readAll(context.Background(), NewReader(path)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"acescope/engine/ace"
@@ -16,14 +17,14 @@ func Events(raw []byte) []agentcli.Event {
 	if !l.parse(raw) {
 		return []agentcli.Event{{Kind: agentcli.KindGarbage, Text: string(raw[:min(len(raw), maxPrompt)])}}
 	}
-	c := converter{l: &l, base: agentcli.Event{At: l.time(), SessionID: string(l.session), UUID: string(l.uuid)}}
-	if l.sidechain {
-		c.base.ParentID = string(l.agent)
-		if c.base.ParentID == "" {
-			c.base.ParentID = "subagent" // older versions do not name it
-		}
+	c := converter{l: &l, base: agentcli.Event{
+		At: l.time(), SessionID: string(l.bare("sessionId")), UUID: string(l.bare("uuid")),
+	}}
+	if l.isTrue("isSidechain") {
+		c.base.ParentID = cmp.Or(string(l.bare("agentId")), "subagent") // older versions do not name it
 	}
-	switch string(l.kind) {
+	kind := string(l.bare("type"))
+	switch kind {
 	case "user":
 		c.user()
 	case "assistant":
@@ -32,7 +33,7 @@ func Events(raw []byte) []agentcli.Event {
 		c.system()
 	}
 	if len(c.out) == 0 {
-		c.add(agentcli.KindOther, string(l.kind), "")
+		c.add(agentcli.KindOther, kind, "")
 	}
 	return c.out
 }
@@ -63,36 +64,37 @@ func (c *converter) addTool(kind agentcli.Kind, tool *agentcli.Tool) {
 // user adds the texts of the user and tool results. A text that the CLI generated becomes a
 // status named after its kind.
 func (c *converter) user() {
-	blocks(c.l.content, func(b *block) {
+	blocks(c.l.message.get("content"), func(b object) {
 		switch {
 		case b.isResult():
 			c.addTool(agentcli.KindToolResult, c.result(b))
 		case b.is("text"):
-			c.userText(text(b.text, MaxLine))
+			c.userText(text(b.get("text"), MaxLine))
 		default:
-			c.add(agentcli.KindUser, "", "["+string(b.kind)+"]")
+			c.add(agentcli.KindUser, "", "["+string(b.bare("type"))+"]")
 		}
 	})
 }
 
 func (c *converter) userText(t string) {
 	switch kind := classify(t); {
-	case c.l.compact:
+	case c.l.isTrue("isCompactSummary"):
 		c.add(agentcli.KindStatus, "compact_summary", t)
 	case kind == interrupted:
 		c.add(agentcli.KindStatus, "interrupted", t)
 	case kind == command:
 		c.add(agentcli.KindStatus, "command", typedCommand(t))
-	case c.l.meta, kind == generated:
+	case c.l.isTrue("isMeta"), kind == generated:
 		c.add(agentcli.KindStatus, "note", t)
 	default:
 		c.add(agentcli.KindUser, "", t)
 	}
 }
 
-func (c *converter) result(b *block) *agentcli.Tool {
-	t := &agentcli.Tool{ID: string(b.callID), OK: !b.failed, Result: cloneJSON(b.content)}
-	t.Denied = b.failed && denied(resultText(b.content, maxVerdict))
+func (c *converter) result(b object) *agentcli.Tool {
+	content, failed := b.get("content"), b.isTrue("is_error")
+	t := &agentcli.Tool{ID: string(b.bare("tool_use_id")), OK: !failed, Result: cloneJSON(content)}
+	t.Denied = failed && denied(resultText(content, maxVerdict))
 	t.Duration, _ = c.l.resultInfo()
 	return t
 }
@@ -107,24 +109,27 @@ func cloneJSON(v []byte) json.RawMessage {
 
 func (c *converter) assistant() {
 	l := c.l
-	c.base.MessageID, c.base.Model = string(l.id), string(l.model)
-	blocks(l.content, func(b *block) {
+	c.base.MessageID, c.base.Model = string(l.message.bare("id")), string(l.message.bare("model"))
+	failed := l.isTrue("isApiErrorMessage")
+	blocks(l.message.get("content"), func(b object) {
 		switch {
 		case b.isCall():
-			call := agentcli.Tool{ID: string(b.id), Name: string(b.name), Args: cloneJSON(b.input)}
+			call := agentcli.Tool{
+				ID: string(b.bare("id")), Name: string(b.bare("name")), Args: cloneJSON(b.get("input")),
+			}
 			c.addTool(agentcli.KindToolUse, &call)
 		case b.isResult():
 			c.addTool(agentcli.KindToolResult, c.result(b))
-		case b.is("text") && l.failed:
-			c.add(agentcli.KindError, "", text(b.text, MaxLine))
+		case b.is("text") && failed:
+			c.add(agentcli.KindError, "", text(b.get("text"), MaxLine))
 		case b.is("text"):
-			c.add(agentcli.KindText, "", text(b.text, MaxLine))
+			c.add(agentcli.KindText, "", text(b.get("text"), MaxLine))
 		case b.is("thinking"), b.is("redacted_thinking"):
-			c.add(agentcli.KindThinking, "", text(b.text, MaxLine))
+			c.add(agentcli.KindThinking, "", text(b.get("thinking"), MaxLine))
 		}
 	})
-	if n := len(c.out); n > 0 && len(l.usage) > 0 {
-		t := tokensOf(l.usage)
+	if n, usage := len(c.out), l.message.get("usage"); n > 0 && len(usage) > 0 {
+		t := tokensOf(usage)
 		c.out[n-1].Usage = &ace.Usage{
 			InputTokens: t.Input + t.CacheWrite(), OutputTokens: t.Output, CacheReadTokens: t.CacheRead,
 		}
@@ -134,8 +139,8 @@ func (c *converter) assistant() {
 func (c *converter) system() {
 	l := c.l
 	kind := agentcli.KindStatus
-	if string(l.level) == "error" || string(l.subtype) == "api_error" {
+	if l.isError() {
 		kind = agentcli.KindError
 	}
-	c.add(kind, string(l.subtype), text(l.note, MaxLine))
+	c.add(kind, string(l.bare("subtype")), text(l.get("content"), MaxLine))
 }

@@ -10,9 +10,7 @@ import (
 
 // Bounds of what a fold remembers.
 const (
-	maxRecent  = 64       // messages that later lines may still add to
-	maxOpen    = 512      // calls without a result
-	maxSeen    = 32 << 10 // at least so many of the newest IDs of a set
+	maxSeen    = 32 << 10 // at least so many of the newest lines, messages and calls
 	maxVerdict = 300      // bytes of a result that say whether the call was denied
 )
 
@@ -28,14 +26,10 @@ type Fold struct {
 	line   line
 	at     time.Time // of the line
 	main   bool      // the line belongs to the main conversation of the file
-	lines  idSet     // uuids
-	spoken idSet     // message IDs
-	called idSet     // call IDs
+	lines  newest[struct{}]
+	spoken newest[messageUse]
+	called newest[call]
 
-	recent [maxRecent]messageUse
-	next   int // index of recent to write
-	open   map[uint64]openCall
-	order  []uint64 // keys of open, oldest first, and some closed calls
 	models map[string]int
 	tools  map[string]int
 	priced map[int]price.ModelPrices // by index of Models
@@ -46,17 +40,17 @@ type Fold struct {
 
 // messageUse is the known usage of a message.
 type messageUse struct {
-	id     uint64
 	model  int
 	tokens Tokens
 	cost   float64
 }
 
-// openCall is a tool call without a result. tool and agent are indexes of Tools and Agents;
-// agent is -1 for other tools.
-type openCall struct {
+// call is a tool call. tool and agent are indexes of Tools and Agents; agent is -1 for other
+// tools.
+type call struct {
 	tool, agent int
 	at          time.Time
+	ended       bool // it has a result
 }
 
 // NewFold makes a fold. With nil prices all costs are unknown.
@@ -65,7 +59,7 @@ func NewFold(prices *price.Prices) *Fold {
 		prices = &price.Prices{}
 	}
 	return &Fold{
-		prices: prices, open: map[uint64]openCall{}, models: map[string]int{}, tools: map[string]int{},
+		prices: prices, models: map[string]int{}, tools: map[string]int{},
 		priced: map[int]price.ModelPrices{},
 	}
 }
@@ -95,17 +89,19 @@ func (f *Fold) Add(raw []byte) {
 		f.s.Unreadable++
 		return
 	}
-	if len(l.uuid) == 0 {
+	uuid := l.bare("uuid")
+	if len(uuid) == 0 {
 		f.addLine()
 		return
 	}
-	id := idHash(l.uuid)
-	switch {
-	case f.skip != nil && f.skip(id):
-	case f.lines.has(id):
+	id := idHash(uuid)
+	if f.skip != nil && f.skip(id) {
+		return
+	}
+	if _, known := f.lines.get(id); known {
 		f.s.Repeated++
-	case f.addLine():
-		f.lines.add(id)
+	} else if f.addLine() {
+		f.lines.put(id, struct{}{})
 		f.addSession()
 	}
 }
@@ -114,18 +110,18 @@ func (f *Fold) Add(raw []byte) {
 func (f *Fold) addSession() {
 	l, s := &f.line, &f.s
 	if s.First == "" {
-		s.First = cutName(l.uuid)
+		s.First = cutName(l.bare("uuid"))
 	}
-	if l.sidechain && s.AgentID == "" {
-		s.AgentID = cutName(l.agent)
+	if l.isTrue("isSidechain") && s.AgentID == "" {
+		s.AgentID = cutName(l.bare("agentId"))
 	}
 	if s.WorkDir == "" {
-		set(&s.WorkDir, l.cwd, maxPath) // only the first one
+		set(&s.WorkDir, l.get("cwd"), maxPath) // only the first one
 	}
-	set(&s.Branch, l.branch, maxPrompt)
-	set(&s.Version, l.version, maxName)
-	if len(l.session) > 0 && string(l.session) != s.SessionID {
-		s.SessionID = cutName(l.session)
+	set(&s.Branch, l.get("gitBranch"), maxPrompt)
+	set(&s.Version, l.get("version"), maxName)
+	if session := l.bare("sessionId"); len(session) > 0 && string(session) != s.SessionID {
+		s.SessionID = cutName(session)
 	}
 	if f.at.IsZero() {
 		return
@@ -151,8 +147,8 @@ func set(to *string, v []byte, limit int) {
 func (f *Fold) addLine() bool {
 	l := &f.line
 	f.at = l.time()
-	f.main = !l.sidechain || f.s.AgentID != "" || len(l.agent) > 0
-	switch string(l.kind) {
+	f.main = !l.isTrue("isSidechain") || f.s.AgentID != "" || len(l.bare("agentId")) > 0
+	switch string(l.bare("type")) {
 	case "user":
 		return f.user()
 	case "assistant":
@@ -160,11 +156,11 @@ func (f *Fold) addLine() bool {
 	case "system":
 		f.system()
 	case "summary":
-		f.title(l.summary, false)
+		f.title(l.get("summary"), false)
 	case "custom-title":
-		f.title(l.title, true)
+		f.title(l.get("customTitle"), true)
 	case "ai-title":
-		f.title(l.title, false)
+		f.title(l.get("aiTitle"), false)
 	default:
 		f.s.Unknown++
 	}
@@ -180,11 +176,11 @@ func (f *Fold) title(v []byte, byUser bool) {
 func (f *Fold) system() {
 	l := &f.line
 	switch {
-	case string(l.subtype) == "compact_boundary":
+	case string(l.bare("subtype")) == "compact_boundary":
 		f.s.Compactions++
-	case string(l.level) == "error", string(l.subtype) == "api_error":
+	case l.isError():
 		f.s.Errors++
-		set(&f.s.LastError, l.note, maxPrompt)
+		set(&f.s.LastError, l.get("content"), maxPrompt)
 	}
 }
 
@@ -192,14 +188,14 @@ func (f *Fold) user() bool {
 	l := &f.line
 	results, texts := 0, 0
 	kind := generated
-	any := blocks(l.content, func(b *block) {
+	any := blocks(l.message.get("content"), func(b object) {
 		switch {
 		case b.isResult():
 			results++
 			f.result(b)
 		case b.is("text") && texts == 0:
 			texts++
-			kind = f.userText(b.text)
+			kind = f.userText(b.get("text"))
 		case (b.is("image") || b.is("document")) && texts == 0:
 			kind = prompt
 		}
@@ -211,7 +207,7 @@ func (f *Fold) user() bool {
 	switch {
 	case results > 0:
 		f.unfinished(kind != interrupted)
-	case l.meta || l.compact:
+	case l.isGenerated():
 	case kind == interrupted:
 		f.unfinished(false)
 	case kind == prompt && f.main:
@@ -231,7 +227,7 @@ func (f *Fold) unfinished(unfinished bool) {
 
 // userText classifies the text of a user message and notes the first prompt.
 func (f *Fold) userText(v []byte) userText {
-	if f.line.meta || f.line.compact {
+	if f.line.isGenerated() {
 		return generated
 	}
 	t := text(v, maxPrompt)
@@ -248,8 +244,8 @@ func (f *Fold) userText(v []byte) userText {
 
 func (f *Fold) assistant() bool {
 	l := &f.line
-	calls, texts := 0, 0
-	any := blocks(l.content, func(b *block) {
+	calls, texts, failed := 0, 0, l.isTrue("isApiErrorMessage")
+	any := blocks(l.message.get("content"), func(b object) {
 		switch {
 		case b.isCall():
 			calls++
@@ -258,23 +254,24 @@ func (f *Fold) assistant() bool {
 			f.result(b)
 		case b.is("text"):
 			texts++
-			if l.failed {
+			if failed {
 				f.s.Errors++
-				set(&f.s.LastError, b.text, maxPrompt)
+				set(&f.s.LastError, b.get("text"), maxPrompt)
 			}
 		}
 	})
-	if !any && len(l.usage) == 0 {
+	if !any && len(l.message.get("usage")) == 0 {
 		f.s.Odd++
 		return false
 	}
 	f.usage()
-	f.stops = f.stops || len(l.stop) > 0
-	switch string(l.stop) {
+	stop := string(l.message.bare("stop_reason"))
+	f.stops = f.stops || stop != ""
+	switch stop {
 	case "tool_use", "pause_turn":
 		f.unfinished(true)
 	case "":
-		f.unfinished(!l.failed && (calls > 0 || texts == 0 || f.stops))
+		f.unfinished(!failed && (calls > 0 || texts == 0 || f.stops))
 	default:
 		f.unfinished(false)
 	}
@@ -284,25 +281,19 @@ func (f *Fold) assistant() bool {
 // usage counts the usage of a message once, although each of its lines reports it.
 func (f *Fold) usage() {
 	l := &f.line
-	named, tokens := l.messageID(), tokensOf(l.usage)
+	named, tokens := l.messageID(), tokensOf(l.message.get("usage"))
 	id := idHash(named)
-	for i := range f.recent {
-		if r := &f.recent[i]; r.id == id && len(named) > 0 {
-			more := r.tokens.Max(tokens)
-			usd, _ := f.priced[r.model].Cost(more, f.at)
-			f.spend(r.model, more.Sub(r.tokens), usd-r.cost)
-			r.tokens, r.cost = more, usd
-			return
-		}
-	}
-	if len(named) > 0 && !f.spoken.add(id) {
+	if known, ok := f.spoken.get(id); ok && len(named) > 0 {
+		more := known.tokens.Max(tokens)
+		usd, _ := f.priced[known.model].Cost(more, f.at)
+		f.spend(known.model, more.Sub(known.tokens), usd-known.cost)
+		f.spoken.put(id, messageUse{known.model, more, usd})
 		return
 	}
 	f.s.Messages++
-	model := f.model(l.model)
+	model := f.model(l.message.bare("model"))
 	usd, _ := f.priced[model].Cost(tokens, f.at)
-	f.recent[f.next%maxRecent] = messageUse{id: id, model: model, tokens: tokens, cost: usd}
-	f.next++
+	f.spoken.put(id, messageUse{model, tokens, usd})
 	if model >= 0 {
 		f.s.Models[model].Messages++
 	}
@@ -365,18 +356,18 @@ func index(names map[string]int, name []byte, limit int) (i int, isNew bool) {
 	return names[key], true
 }
 
-func (f *Fold) call(b *block) {
-	id := idHash(b.id)
-	if !f.called.add(id) {
+func (f *Fold) call(b object) {
+	id, name := idHash(b.bare("id")), b.bare("name")
+	if _, known := f.called.get(id); known {
 		return
 	}
-	tool, isNew := index(f.tools, b.name[:min(len(b.name), maxName)], maxTools)
+	tool, isNew := index(f.tools, name[:min(len(name), maxName)], maxTools)
 	if isNew {
-		name := Others
+		u := ToolUse{Name: Others}
 		if tool < maxTools {
-			name = cutName(b.name)
+			u.Name = cutName(name)
 		}
-		f.s.Tools = append(f.s.Tools, ToolUse{Name: name})
+		f.s.Tools = append(f.s.Tools, u)
 	}
 	u := &f.s.Tools[tool]
 	u.Calls++
@@ -384,58 +375,38 @@ func (f *Fold) call(b *block) {
 	if f.at.After(u.Last) {
 		u.Last = f.at
 	}
-	c := openCall{tool: tool, agent: -1, at: f.at}
-	if (string(b.name) == "Agent" || string(b.name) == "Task") && len(f.s.Agents) < maxAgentCalls {
+	c := call{tool: tool, agent: -1, at: f.at}
+	if (string(name) == "Agent" || string(name) == "Task") && len(f.s.Agents) < maxAgentCalls {
 		c.agent = len(f.s.Agents)
 		f.s.Agents = append(f.s.Agents, agentCall(b))
 	}
-	f.addOpen(id, c)
+	f.called.put(id, c)
 }
 
-func agentCall(b *block) AgentCall {
-	a := AgentCall{CallID: cutName(b.id)}
-	members(b.input, func(key, v []byte) bool {
-		switch string(key) {
-		case "subagent_type":
-			a.Type = text(v, maxName)
-		case "description":
-			a.Description = text(v, maxPrompt)
-		}
-		return true
-	})
-	return a
-}
-
-// addOpen adds an open call and forgets the oldest ones over the limit.
-func (f *Fold) addOpen(id uint64, c openCall) {
-	f.open[id] = c
-	f.order = append(f.order, id)
-	if len(f.order) >= 2*maxOpen { // most are closed
-		f.order = slices.DeleteFunc(f.order, func(o uint64) bool {
-			_, open := f.open[o]
-			return !open
-		})
-	}
-	for len(f.open) > maxOpen {
-		delete(f.open, f.order[0])
-		f.order = f.order[1:]
+func agentCall(b object) AgentCall {
+	var input object
+	input.parse(b.get("input"))
+	return AgentCall{
+		CallID: cutName(b.bare("id")), Type: text(input.get("subagent_type"), maxName),
+		Description: text(input.get("description"), maxPrompt),
 	}
 }
 
-func (f *Fold) result(b *block) {
-	id := idHash(b.callID)
-	c, ok := f.open[id]
-	if !ok {
+func (f *Fold) result(b object) {
+	id, failed := idHash(b.bare("tool_use_id")), b.isTrue("is_error")
+	c, ok := f.called.get(id)
+	if !ok || c.ended {
 		return
 	}
-	delete(f.open, id)
+	c.ended = true
+	f.called.put(id, c)
 	u := &f.s.Tools[c.tool]
 	u.Ended++
 	switch {
-	case b.failed && denied(resultText(b.content, maxVerdict)):
+	case failed && denied(resultText(b.get("content"), maxVerdict)):
 		u.Denied++
 		f.s.Denied++
-	case b.failed:
+	case failed:
 		u.Failed++
 		f.s.Failed++
 	}
@@ -457,33 +428,18 @@ func (f *Fold) result(b *block) {
 // Tokens counts tokens by price category.
 type Tokens = price.Tokens
 
-func tokensOf(usage []byte) (t Tokens) {
-	var writes int64
-	members(usage, func(key, v []byte) bool {
-		switch string(key) {
-		case "input_tokens":
-			t.Input = count(v)
-		case "output_tokens":
-			t.Output = count(v)
-		case "cache_read_input_tokens":
-			t.CacheRead = count(v)
-		case "cache_creation_input_tokens":
-			writes = count(v)
-		case "cache_creation":
-			members(v, func(key, v []byte) bool {
-				switch string(key) {
-				case "ephemeral_5m_input_tokens":
-					t.CacheWrite5m = count(v)
-				case "ephemeral_1h_input_tokens":
-					t.CacheWrite1h = count(v)
-				}
-				return true
-			})
-		}
-		return true
-	})
+func tokensOf(usage []byte) Tokens {
+	var u, writes object
+	u.parse(usage)
+	writes.parse(u.get("cache_creation"))
+	t := Tokens{
+		Input: u.count("input_tokens"), Output: u.count("output_tokens"),
+		CacheRead:    u.count("cache_read_input_tokens"),
+		CacheWrite5m: writes.count("ephemeral_5m_input_tokens"),
+		CacheWrite1h: writes.count("ephemeral_1h_input_tokens"),
+	}
 	// Older versions report only the sum; their writes were for five minutes.
-	t.CacheWrite5m += max(0, writes-t.CacheWrite())
+	t.CacheWrite5m += max(0, u.count("cache_creation_input_tokens")-t.CacheWrite())
 	return t
 }
 
@@ -493,27 +449,23 @@ var seed = maphash.MakeSeed()
 // idHash hashes an ID to 64 bits; collisions are improbable.
 func idHash(id []byte) uint64 { return maphash.Bytes(seed, id) }
 
-// idSet remembers the newest IDs in two generations: when the young one is full, the old one
-// is forgotten.
-type idSet struct{ young, old map[uint64]struct{} }
+// newest remembers the values of the newest IDs in two generations: when the young one is full,
+// the old one is forgotten.
+type newest[V any] struct{ young, old map[uint64]V }
 
-// add reports whether the ID is new.
-func (s *idSet) add(id uint64) bool {
-	if s.has(id) {
-		return false
+func (n *newest[V]) get(id uint64) (v V, ok bool) {
+	if v, ok = n.young[id]; !ok {
+		v, ok = n.old[id]
 	}
-	if s.young == nil {
-		s.young = map[uint64]struct{}{}
-	}
-	if len(s.young) >= maxSeen {
-		s.old, s.young = s.young, make(map[uint64]struct{}, maxSeen)
-	}
-	s.young[id] = struct{}{}
-	return true
+	return v, ok
 }
 
-func (s *idSet) has(id uint64) bool {
-	_, young := s.young[id]
-	_, old := s.old[id]
-	return young || old
+func (n *newest[V]) put(id uint64, v V) {
+	if n.young == nil {
+		n.young = map[uint64]V{}
+	}
+	if len(n.young) >= maxSeen {
+		n.old, n.young = n.young, make(map[uint64]V, maxSeen)
+	}
+	n.young[id] = v
 }

@@ -17,7 +17,7 @@ import (
 
 func read(t testing.TB, path string) Summary {
 	t.Helper()
-	s, err := NewFold(price.Shipped()).readAll(context.Background(), NewReader(path, nil))
+	s, err := NewFold(price.Shipped()).readAll(context.Background(), NewReader(path))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,15 +148,15 @@ func TestUnfinished(t *testing.T) {
 // TestFoldIsBounded checks that a fold does not grow with the file.
 func TestFoldIsBounded(t *testing.T) {
 	f := NewFold(nil)
-	for i := range 5 * maxOpen {
+	for i := range 3 * maxSeen {
 		n := time.Duration(i).String()
 		f.Add([]byte(`{"type":"assistant","message":{"id":"m` + n + `","model":"model-` + n + `","content":[{"type":"tool_use","id":"t` + n + `","name":"tool-` + n + `","input":{}}]}}`))
 	}
 	s := f.Summary()
-	if len(s.Models) != maxModels+1 || len(s.Tools) != maxTools+1 || len(f.open) != maxOpen || len(f.order) > 2*maxOpen {
-		t.Errorf("%d models, %d tools, %d open", len(s.Models), len(s.Tools), len(f.open))
+	if len(s.Models) != maxModels+1 || len(s.Tools) != maxTools+1 || len(f.called.young)+len(f.called.old) > 2*maxSeen {
+		t.Errorf("%d models, %d tools, %d calls", len(s.Models), len(s.Tools), len(f.called.young)+len(f.called.old))
 	}
-	if s.Calls != 5*maxOpen || s.Tools[maxTools].Name != Others || s.Tools[maxTools].Calls != 5*maxOpen-maxTools {
+	if s.Calls != 3*maxSeen || s.Tools[maxTools].Name != Others || s.Tools[maxTools].Calls != 3*maxSeen-maxTools {
 		t.Errorf("%d calls, %+v", s.Calls, s.Tools[maxTools])
 	}
 }

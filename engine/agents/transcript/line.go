@@ -2,118 +2,55 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 	"time"
 )
 
-// line holds the fields of a line, as slices of it. Strings have no quotes but are still
-// escaped, unless a comment says otherwise.
+// line is a line of a transcript.
 type line struct {
-	kind, subtype, level             []byte
-	uuid, session, agent, request    []byte
-	cwd, version, branch             []byte // with quotes
-	at                               []byte
-	sidechain, meta, compact, failed bool
-	message, result                  []byte // JSON
-	title, summary, note             []byte // with quotes
-
-	id, model, stop []byte // of the message
-	content, usage  []byte // of the message, JSON
+	object
+	message object
 }
 
 // parse takes a line apart. It returns false if the line is not a complete JSON object.
 func (l *line) parse(raw []byte) bool {
-	*l = line{}
-	if !members(raw, l.field) {
-		return false
-	}
-	members(l.message, l.messageField)
-	return true
-}
-
-func (l *line) field(key, v []byte) bool {
-	switch string(key) {
-	case "type":
-		l.kind = bare(v)
-	case "message":
-		l.message = v
-	case "toolUseResult":
-		l.result = v
-	case "uuid":
-		l.uuid = bare(v)
-	case "timestamp":
-		l.at = bare(v)
-	case "sessionId":
-		l.session = bare(v)
-	case "agentId":
-		l.agent = bare(v)
-	case "requestId":
-		l.request = bare(v)
-	case "cwd":
-		l.cwd = v
-	case "version":
-		l.version = v
-	case "gitBranch":
-		l.branch = v
-	case "subtype":
-		l.subtype = bare(v)
-	case "level":
-		l.level = bare(v)
-	case "content":
-		l.note = v
-	case "isSidechain":
-		l.sidechain = isTrue(v)
-	case "isMeta":
-		l.meta = isTrue(v)
-	case "isCompactSummary":
-		l.compact = isTrue(v)
-	case "isApiErrorMessage":
-		l.failed = isTrue(v)
-	case "summary":
-		l.summary = v
-	case "customTitle", "aiTitle":
-		l.title = v
-	}
-	return true
-}
-
-func (l *line) messageField(key, v []byte) bool {
-	switch string(key) {
-	case "id":
-		l.id = bare(v)
-	case "model":
-		l.model = bare(v)
-	case "stop_reason":
-		l.stop = bare(v)
-	case "content":
-		l.content = v
-	case "usage":
-		l.usage = v
-	}
-	return true
+	ok := l.object.parse(raw)
+	l.message.parse(l.get("message"))
+	return ok
 }
 
 // time returns when the line was written, or the zero time.
 func (l *line) time() time.Time {
-	if len(l.at) > 40 {
+	at := l.bare("timestamp")
+	if len(at) > 40 {
 		return time.Time{}
 	}
-	t, err := time.Parse(time.RFC3339Nano, string(l.at))
+	t, err := time.Parse(time.RFC3339Nano, string(at))
 	if err != nil {
 		return time.Time{}
 	}
 	return t
 }
 
+// isError reports whether a line of the type system is an error.
+func (l *line) isError() bool {
+	return string(l.bare("level")) == "error" || string(l.bare("subtype")) == "api_error"
+}
+
+// isGenerated reports whether the CLI wrote the texts of a user message.
+func (l *line) isGenerated() bool { return l.isTrue("isMeta") || l.isTrue("isCompactSummary") }
+
 // messageID returns what the lines of one message have in common.
 func (l *line) messageID() []byte {
-	switch {
-	case len(l.id) > 0:
-		return l.id
-	case len(l.request) > 0:
-		return l.request
+	id := l.message.bare("id")
+	if len(id) == 0 {
+		id = l.bare("requestId")
 	}
-	return l.uuid
+	if len(id) == 0 {
+		id = l.bare("uuid")
+	}
+	return id
 }
 
 // maxCallMS bounds the duration of a call, in milliseconds: more than a year is a mistake.
@@ -121,80 +58,40 @@ const maxCallMS = 365 * 24 * 3600 * 1000
 
 // resultInfo returns the duration and the subagent that the CLI recorded for a tool result.
 func (l *line) resultInfo() (duration time.Duration, agent []byte) {
-	if !bytes.Contains(l.result, []byte(`urationMs"`)) && !bytes.Contains(l.result, []byte(`"agentId"`)) {
-		return 0, nil
-	}
-	members(l.result, func(key, v []byte) bool {
-		switch string(key) {
-		case "durationMs", "totalDurationMs":
-			duration = time.Duration(min(count(v), maxCallMS)) * time.Millisecond
-		case "agentId":
-			agent = bare(v)
-		}
-		return true
-	})
-	return duration, agent
+	var result object
+	result.parse(l.get("toolUseResult"))
+	ms := cmp.Or(result.count("totalDurationMs"), result.count("durationMs"))
+	return time.Duration(min(ms, maxCallMS)) * time.Millisecond, result.bare("agentId")
 }
 
-// block is one block of a message's content.
-type block struct {
-	kind, id, name []byte
-	callID         []byte // of the call that a result belongs to
-	text           []byte // with quotes
-	input, content []byte // JSON
-	failed         bool
-}
+// The methods below are for the blocks of a message's content.
 
-func (b *block) field(key, v []byte) bool {
-	switch string(key) {
-	case "type":
-		b.kind = bare(v)
-	case "text", "thinking":
-		b.text = v
-	case "id":
-		b.id = bare(v)
-	case "name":
-		b.name = bare(v)
-	case "input":
-		b.input = v
-	case "tool_use_id":
-		b.callID = bare(v)
-	case "content":
-		b.content = v
-	case "is_error":
-		b.failed = isTrue(v)
-	}
-	return true
-}
-
-func (b *block) is(kind string) bool { return string(b.kind) == kind }
+func (o object) is(kind string) bool { return string(o.bare("type")) == kind }
 
 // isCall reports whether the block is a tool call by the agent, by the model's own server, or
 // by an MCP connector.
-func (b *block) isCall() bool {
-	return len(b.id) > 0 && (b.is("tool_use") || b.is("server_tool_use") || b.is("mcp_tool_use"))
+func (o object) isCall() bool {
+	return len(o.bare("id")) > 0 && (o.is("tool_use") || o.is("server_tool_use") || o.is("mcp_tool_use"))
 }
 
-// isResult reports whether the block is the result of a call.
-func (b *block) isResult() bool {
-	return len(b.callID) > 0 && bytes.HasSuffix(b.kind, []byte("tool_result"))
+// isResult reports whether the block is the result of the call tool_use_id.
+func (o object) isResult() bool {
+	return len(o.bare("tool_use_id")) > 0 && bytes.HasSuffix(o.bare("type"), []byte("tool_result"))
 }
 
 // blocks calls fn for each block of a content, which may be a single string. It reports
 // whether there was a block.
-func blocks(content []byte, fn func(*block)) (any bool) {
+func blocks(content []byte, fn func(object)) (any bool) {
 	if len(content) > 0 && content[0] == '"' {
-		fn(&block{kind: []byte("text"), text: content})
+		fn(object{{[]byte("type"), []byte(`"text"`)}, {[]byte("text"), content}})
 		return true
 	}
-	var b block
-	elements(content, func(v []byte) bool {
-		b = block{}
-		if members(v, b.field) && len(b.kind) > 0 {
+	var b object
+	scan(content, '[', func(_, v []byte) {
+		if b.parse(v) && len(b.bare("type")) > 0 {
 			any = true
-			fn(&b)
+			fn(b)
 		}
-		return true
 	})
 	return any
 }
@@ -206,8 +103,8 @@ func resultText(content []byte, limit int) string {
 		return text(content, limit)
 	}
 	var out []byte
-	blocks(content, func(b *block) {
-		if t := text(b.text, limit-len(out)); t != "" && len(out) < limit {
+	blocks(content, func(b object) {
+		if t := text(b.get("text"), limit-len(out)); t != "" && len(out) < limit {
 			if len(out) > 0 {
 				out = append(out, '\n')
 			}

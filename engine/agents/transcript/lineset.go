@@ -28,12 +28,12 @@ type lineID struct {
 }
 
 // ReadLineSet reads the uuids of a transcript.
-func ReadLineSet(ctx context.Context, path string, buf *Buffer) (*LineSet, error) {
+func ReadLineSet(ctx context.Context, path string) (*LineSet, error) {
 	k := &LineSet{Path: path, set: map[uint64]struct{}{}}
 	var l line
-	_, err := NewReader(path, buf).Read(ctx, 0, nil, func(raw []byte, _ int64) {
-		if len(k.lines) < MaxLines && l.parse(raw) && len(l.uuid) > 0 {
-			id := idHash(l.uuid)
+	_, err := NewReader(path).Read(ctx, 0, nil, func(raw []byte, _ int64) {
+		if len(k.lines) < MaxLines && l.parse(raw) && len(l.bare("uuid")) > 0 {
+			id := idHash(l.bare("uuid"))
 			k.lines = append(k.lines, lineID{id, l.time()})
 			k.set[id] = struct{}{}
 		}
@@ -89,10 +89,8 @@ func earlier(a, b *time.Time, tie bool) bool {
 }
 
 // Own folds the lines that k does not share with its parent.
-func (k *LineSet) Own(
-	ctx context.Context, parent *LineSet, prices *price.Prices, buf *Buffer,
-) (Summary, error) {
+func (k *LineSet) Own(ctx context.Context, parent *LineSet, prices *price.Prices) (Summary, error) {
 	f := NewFold(prices)
 	f.skip = parent.Has
-	return f.readAll(ctx, NewReader(k.Path, buf))
+	return f.readAll(ctx, NewReader(k.Path))
 }

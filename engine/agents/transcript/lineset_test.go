@@ -31,7 +31,7 @@ func TestForks(t *testing.T) {
 		if err := os.WriteFile(path, []byte(strings.ReplaceAll(data, `"type"`, `"sessionId":"`+name+`","type"`)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		k, err := ReadLineSet(context.Background(), path, nil)
+		k, err := ReadLineSet(context.Background(), path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestForks(t *testing.T) {
 		got := ""
 		if parent != nil {
 			got = strings.TrimSuffix(filepath.Base(parent.Path), ".jsonl")
-			own, err := sets[name].Own(context.Background(), parent, price.Shipped(), nil)
+			own, err := sets[name].Own(context.Background(), parent, price.Shipped())
 			if err != nil || own.Turns != want.turns || own.Tokens.Total() != int64(110*want.turns) {
 				t.Errorf("%s: own turns %d, tokens %d, %v", name, own.Turns, own.Tokens.Total(), err)
 			}

@@ -1,45 +1,36 @@
 package transcript
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
+	"math"
 	"os"
+
+	"acescope/engine/agents/agentcli"
 )
 
 // Bounds of reading.
 const (
 	// MaxLine is the longest line that is read, in bytes.
 	MaxLine = 16 << 20
-	// chunk is the size of a read, in bytes.
-	chunk = 256 << 10
 	// lastBytes before the offset are fingerprinted, to detect that the file was replaced.
 	lastBytes = 256
 )
 
-// Buffer is memory that several readers share, one at a time.
-type Buffer struct{ b []byte }
-
 // Reader reads a growing transcript. It opens the file only while it reads.
 type Reader struct {
 	path   string
-	buf    *Buffer
 	offset int64 // of the first byte not returned as a line
 	over   bool  // inside a line that is too long
 	info   os.FileInfo
 	print  uint64 // of the bytes before offset
 }
 
-// NewReader starts at the beginning of a file, which need not exist yet. With a nil buf the
-// reader has its own buffer.
-func NewReader(path string, buf *Buffer) *Reader {
-	if buf == nil {
-		buf = &Buffer{}
-	}
-	return &Reader{path: path, buf: buf}
-}
+// NewReader starts at the beginning of a file, which need not exist yet.
+func NewReader(path string) *Reader { return &Reader{path: path} }
 
 // Progress is the state after a read.
 type Progress struct {
@@ -70,7 +61,7 @@ func (r *Reader) Read(
 		return p, fmt.Errorf("%s is not a regular file", r.path)
 	}
 	if r.replaced(file, info) {
-		*r = Reader{path: r.path, buf: r.buf}
+		*r = Reader{path: r.path}
 		p.Restarted = true
 		if restart != nil {
 			restart()
@@ -110,82 +101,37 @@ func fingerprint(file *os.File, offset int64) (uint64, error) {
 func (r *Reader) lines(
 	ctx context.Context, file io.ReaderAt, budget int64, p *Progress, fn func([]byte, int64),
 ) error {
-	if cap(r.buf.b) < chunk || cap(r.buf.b) > 4*chunk {
-		r.buf.b = make([]byte, chunk) // release a buffer that a long line has grown
-	}
-	held := 0 // bytes of an unfinished line at the beginning of the buffer
-	for read := int64(0); ; {
+	start := r.offset
+	lines := agentcli.NewLineReaderAt(io.NewSectionReader(file, start, math.MaxInt64-start), start)
+	lines.Max = MaxLine
+	for budget == 0 || r.offset-start < budget {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if held == len(r.buf.b) && !r.grow(p) {
-			held = 0
-		}
-		n, err := file.ReadAt(r.buf.b[held:], r.offset+int64(held))
-		read += int64(n)
-		held = r.split(r.buf.b[:held+n], p, fn)
-		switch {
-		case err == io.EOF:
-			r.lastLine(r.buf.b[:held], fn)
+		line, err := lines.Next()
+		if errors.Is(err, io.EOF) {
 			return nil
-		case err != nil:
+		}
+		if err != nil {
 			return err
-		case budget > 0 && read >= budget && held < chunk:
-			p.More = true
-			return nil
 		}
-	}
-}
-
-// grow enlarges the buffer. It returns false, and skips the buffered bytes, if the line is too
-// long.
-func (r *Reader) grow(p *Progress) bool {
-	if len(r.buf.b) < MaxLine {
-		larger := make([]byte, min(2*len(r.buf.b), MaxLine))
-		copy(larger, r.buf.b)
-		r.buf.b = larger
-		return true
-	}
-	r.offset += int64(len(r.buf.b))
-	if !r.over {
-		r.over = true
-		p.Oversized++
-	}
-	return false
-}
-
-// split passes on the complete lines and moves the rest to the beginning.
-func (r *Reader) split(data []byte, p *Progress, fn func([]byte, int64)) (held int) {
-	from := 0
-	for {
-		n := bytes.IndexByte(data[from:], '\n')
-		if n < 0 {
-			break
+		isRest := r.over && line.Offset == start
+		switch {
+		case line.TooLong() && !isRest:
+			p.Oversized++
+		case line.TooLong(), isRest:
+		case !line.Torn:
+			fn(line.Bytes, line.Offset)
+		case line.Bytes[0] == '{' && valueEnd(line.Bytes, 0) == len(line.Bytes):
+			fn(line.Bytes, line.Offset)
+		default:
+			return nil // the line may continue
 		}
-		switch raw := bytes.TrimRight(data[from:from+n], "\r"); {
-		case r.over:
-			r.over = false
-		case len(raw) > 0:
-			fn(raw, r.offset)
-		}
-		r.offset += int64(n + 1)
-		from += n + 1
+		r.over = line.Torn && (line.TooLong() || isRest)
+		r.offset = lines.Offset()
 	}
-	held = copy(data, data[from:])
-	if r.over && held > 0 {
-		r.offset += int64(held)
-		return 0
-	}
-	return held
-}
-
-// lastLine passes on a last line without a line ending if it is a complete object.
-func (r *Reader) lastLine(raw []byte, fn func([]byte, int64)) {
-	raw = bytes.TrimRight(raw, "\r")
-	if len(raw) > 0 && raw[0] == '{' && valueEnd(raw, 0) == len(raw) {
-		fn(raw, r.offset)
-		r.offset += int64(len(raw))
-	}
+	p.More = r.offset < p.Size
+	return nil
 }
 
 // SkipTo makes a new reader start with the first line that begins after offset.

@@ -12,19 +12,56 @@ import (
 // unescapes every string, needs as long for the outermost level alone, and validation is
 // another pass. Users have gigabytes of transcripts.
 
-// members calls fn for each member of an object until fn returns false; keys have no quotes. It
-// reports whether the object is complete or fn stopped it.
-func members(raw []byte, fn func(key, value []byte) bool) bool {
-	return scan(raw, '{', fn)
+// object holds the members of a JSON object as slices of its text. Keys have no quotes; strings
+// are still escaped.
+type object []member
+
+type member struct{ key, value []byte }
+
+// maxMembers bounds the members of an object that are kept.
+const maxMembers = 1000
+
+// parse takes an object apart. It returns false if raw is not a complete object.
+func (o *object) parse(raw []byte) bool {
+	*o = (*o)[:0]
+	return scan(raw, '{', func(key, value []byte) {
+		if len(*o) < maxMembers {
+			*o = append(*o, member{key, value})
+		}
+	})
 }
 
-// elements calls fn for each element of an array until fn returns false.
-func elements(raw []byte, fn func(value []byte) bool) {
-	scan(raw, '[', func(_, v []byte) bool { return fn(v) })
+// get returns the JSON of a member, or nil. Of several members with the key, the last one counts.
+func (o object) get(key string) []byte {
+	for i := len(o) - 1; i >= 0; i-- {
+		if string(o[i].key) == key {
+			return o[i].value
+		}
+	}
+	return nil
 }
 
-// scan walks an object or an array. ASCII places each closing bracket two after its opening.
-func scan(raw []byte, opening byte, fn func(key, value []byte) bool) bool {
+// bare returns a string without its quotes; nil for other values.
+func (o object) bare(key string) []byte { return bare(o.get(key)) }
+
+func (o object) isTrue(key string) bool { return string(o.get(key)) == "true" }
+
+// count returns a number of things, 0 for other values and numbers out of range.
+func (o object) count(key string) int64 {
+	v := o.get(key)
+	if len(v) > 15 {
+		return 0
+	}
+	f, err := strconv.ParseFloat(string(v), 64)
+	if err != nil || !(f >= 0 && f < 1e15) {
+		return 0
+	}
+	return int64(f)
+}
+
+// scan calls fn for each member of an object or element of an array, and reports whether raw is
+// complete. ASCII places each closing bracket two after its opening.
+func scan(raw []byte, opening byte, fn func(key, value []byte)) bool {
 	i := space(raw, 0)
 	if i >= len(raw) || raw[i] != opening {
 		return false
@@ -50,9 +87,7 @@ func scan(raw []byte, opening byte, fn func(key, value []byte) bool) bool {
 		if end < 0 {
 			return false
 		}
-		if !fn(key, raw[i:end]) {
-			return true
-		}
+		fn(key, raw[i:end])
 		if i = space(raw, end); i < len(raw) && raw[i] == ',' {
 			i = space(raw, i+1)
 		}
@@ -136,20 +171,6 @@ func bare(v []byte) []byte {
 		return nil
 	}
 	return v[1 : len(v)-1]
-}
-
-func isTrue(v []byte) bool { return string(v) == "true" }
-
-// count returns a number of things, 0 for other values and numbers out of range.
-func count(v []byte) int64 {
-	if len(v) > 15 {
-		return 0
-	}
-	f, err := strconv.ParseFloat(string(v), 64)
-	if err != nil || !(f >= 0 && f < 1e15) {
-		return 0
-	}
-	return int64(f)
 }
 
 // text returns the content of a string, cut to about limit bytes of its JSON.

@@ -16,18 +16,12 @@ func CostState(raw []byte) (usd float64, ok bool) {
 	if !bytes.Contains(raw, []byte(`"cost-state"`)) { // fast path: most lines are read no further
 		return 0, false
 	}
-	kind := ""
-	complete := members(raw, func(key, v []byte) bool {
-		switch string(key) {
-		case "type":
-			kind = string(bare(v))
-		case "totalCostUSD":
-			f, err := strconv.ParseFloat(string(v), 64)
-			usd, ok = f, err == nil && f >= 0 && !math.IsInf(f, 0)
-		}
-		return true
-	})
-	return usd, ok && complete && kind == "cost-state"
+	var l object
+	if !l.parse(raw) || !l.is("cost-state") {
+		return 0, false
+	}
+	usd, err := strconv.ParseFloat(string(l.get("totalCostUSD")), 64)
+	return usd, err == nil && usd >= 0 && !math.IsInf(usd, 0)
 }
 
 // Spent counts the usage of a part of a session. The tokens come from the messages. The cost

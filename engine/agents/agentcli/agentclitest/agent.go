@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package agentclitest provides stand-ins for the agent CLIs (claude, codex, gemini, opencode)
 // in tests: the test's own binary, started under their names, prints their streams and behaves
 // like them. Only tests may import it.
@@ -73,16 +75,19 @@ type Agent struct {
 	settings settings
 }
 
-// settings configure the processes of a stand-in, through a file next to its binary.
+// settings configure the processes of a stand-in.
 type settings struct {
-	Version   string `json:"version"`
-	OldCost   bool   `json:"old_cost"` // costs are counted per process
-	ConfigDir string `json:"config_dir"`
-	Journal   string `json:"journal"`
-	Gates     string `json:"gates"`
+	Version string `json:"version"`
+	OldCost bool   `json:"old_cost"` // costs are counted per process
 }
 
-const settingsFile = "stand-in.json"
+// Names in the directory of a stand-in, besides its binary.
+const (
+	settingsFile = "stand-in.json"
+	journalFile  = "journal.jsonl"
+	gatesDir     = "gates"
+	configDir    = "config"
+)
 
 // versions are the reported versions of the stand-ins.
 var versions = map[string]string{
@@ -96,12 +101,9 @@ func New(t testing.TB, cli string) *Agent {
 		t.Fatalf("no stand-in for %q", cli)
 	}
 	dir := t.TempDir()
-	a := &Agent{t: t, cli: cli, dir: dir, settings: settings{
-		Version: versions[cli], ConfigDir: filepath.Join(dir, "config"),
-		Journal: filepath.Join(dir, "journal.jsonl"), Gates: filepath.Join(dir, "gates"),
-	}}
-	for _, d := range []string{a.settings.ConfigDir, a.settings.Gates} {
-		if err := os.Mkdir(d, 0o700); err != nil {
+	a := &Agent{t: t, cli: cli, dir: dir, settings: settings{Version: versions[cli]}}
+	for _, name := range []string{configDir, gatesDir} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,7 +137,7 @@ func (a *Agent) Binary() string { return filepath.Join(a.dir, a.cli) }
 func (a *Agent) Dir() string { return a.dir }
 
 // ConfigDir is the directory of transcripts, unless CLAUDE_CONFIG_DIR is set.
-func (a *Agent) ConfigDir() string { return a.settings.ConfigDir }
+func (a *Agent) ConfigDir() string { return filepath.Join(a.dir, configDir) }
 
 // SetVersion changes the version of processes that start later.
 func (a *Agent) SetVersion(version string) {
@@ -152,7 +154,7 @@ func (a *Agent) SetOldCost(old bool) {
 
 // Transcript returns the path of a session's transcript, for processes in the directory.
 func (a *Agent) Transcript(workingDir, session string) string {
-	return transcriptPath(a.settings.ConfigDir, workingDir, session)
+	return transcriptPath(a.ConfigDir(), workingDir, session)
 }
 
 func transcriptPath(config, workingDir, session string) string {
@@ -166,7 +168,7 @@ func transcriptPath(config, workingDir, session string) string {
 // Open opens a gate for good.
 func (a *Agent) Open(gate string) {
 	a.t.Helper()
-	if err := os.WriteFile(filepath.Join(a.settings.Gates, gate), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(a.dir, gatesDir, gate), nil, 0o600); err != nil {
 		a.t.Fatal(err)
 	}
 }
@@ -187,7 +189,7 @@ type Entry struct {
 // Journal returns all complete entries so far, of all processes, in order.
 func (a *Agent) Journal() []Entry {
 	a.t.Helper()
-	data, err := os.ReadFile(a.settings.Journal)
+	data, err := os.ReadFile(filepath.Join(a.dir, journalFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		a.t.Fatal(err)
 	}

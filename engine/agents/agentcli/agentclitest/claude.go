@@ -1,12 +1,16 @@
+//go:build unix
+
 package agentclitest
 
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +29,6 @@ type claude struct {
 	log         *sessionLog
 	hosts       []string // MCP servers that the host implements
 	initialized bool     // those servers are
-	turnCalls   int      // API calls of the turn
 	denials     []object // of the turn
 	model       string
 	mode        string // permission mode
@@ -46,32 +49,17 @@ type reply struct {
 	Response json.RawMessage `json:"response"`
 }
 
-var (
-	claudeValueFlags = []string{
-		"output-format", "input-format", "session-id", "resume", "model", "permission-mode",
-		"permission-prompt-tool",
-		"allowedTools", "disallowedTools", "mcp-config", "max-turns", "max-budget-usd", "append-system-prompt",
-		"fallback-model", "add-dir", "settings", "tools",
-	}
-	claudeBoolFlags = []string{
-		"p", "print", "verbose", "include-partial-messages", "include-hook-events",
-		"replay-user-messages", "continue",
-		"fork-session", "no-session-persistence", "strict-mcp-config",
-	}
-)
+var claudeFlags = strings.Fields(`
+	p verbose output-format input-format replay-user-messages include-partial-messages model session-id resume fork-session permission-mode permission-prompt-tool allowedTools disallowedTools
+	mcp-config strict-mcp-config max-turns max-budget-usd append-system-prompt`)
 
 func (p *process) claude() int {
-	flags, plain := p.flags(claudeValueFlags...)
+	flags, _ := p.flags()
 	p.stop = make(chan struct{}, 1)
 	c := &claude{
-		process: p, flag: flags, model: flags["model"], mode: flags["permission-mode"],
+		process: p, flag: flags, model: cmp.Or(flags["model"], "claude-opus-5-5"),
+		mode:  cmp.Or(flags["permission-mode"], "default"),
 		lines: make(chan []byte, 100), replies: make(chan reply, 64),
-	}
-	if c.model == "" {
-		c.model = "claude-opus-5-5"
-	}
-	if c.mode == "" {
-		c.mode = "default"
 	}
 	if code := c.checkFlags(); code != 0 {
 		return code
@@ -84,39 +72,29 @@ func (p *process) claude() int {
 	if flags["input-format"] == "stream-json" {
 		return c.stream()
 	}
-	prompt := strings.Join(plain, " ")
-	if prompt == "" {
-		prompt = strings.TrimSuffix(stdin(), "\n")
-	}
-	if prompt == "" {
-		return fail(1, "Error: Input must be provided either through stdin or as a prompt argument "+
-			"when using --print")
-	}
-	return c.turn(newUUID(), prompt)
+	return c.turn(newUUID(), strings.TrimSuffix(stdin(), "\n"))
 }
 
 func (c *claude) checkFlags() (code int) {
 	for name := range c.flag {
-		if !slices.Contains(claudeValueFlags, name) && !slices.Contains(claudeBoolFlags, name) {
+		if !slices.Contains(claudeFlags, name) {
 			return fail(1, "error: unknown option '--%s'", name)
 		}
 	}
-	if c.flag["output-format"] == "stream-json" && c.flag["verbose"] == "" {
+	if c.flag["verbose"] == "" {
 		return fail(1, "Error: When using --print, --output-format=stream-json requires --verbose")
 	}
-	if raw := c.flag["mcp-config"]; raw != "" {
-		var config struct {
-			Servers map[string]struct {
-				Type string `json:"type"`
-			} `json:"mcpServers"`
-		}
-		if json.Unmarshal([]byte(raw), &config) != nil {
-			return fail(1, "Error: Invalid MCP configuration")
-		}
-		for name, s := range config.Servers {
-			if s.Type == "sdk" {
-				c.hosts = append(c.hosts, name)
-			}
+	var config struct {
+		Servers map[string]struct {
+			Type string `json:"type"`
+		} `json:"mcpServers"`
+	}
+	if raw := c.flag["mcp-config"]; raw != "" && json.Unmarshal([]byte(raw), &config) != nil {
+		return fail(1, "Error: Invalid MCP configuration")
+	}
+	for name, s := range config.Servers {
+		if s.Type == "sdk" {
+			c.hosts = append(c.hosts, name)
 		}
 	}
 	return 0
@@ -126,29 +104,18 @@ func (c *claude) checkFlags() (code int) {
 func (c *claude) open() (code int) {
 	cwd, err := os.Getwd()
 	check(err)
-	config := os.Getenv("CLAUDE_CONFIG_DIR")
-	if config == "" {
-		config = c.settings.ConfigDir
-	}
+	config := cmp.Or(os.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(c.dir, configDir))
 	resume := c.flag["resume"]
-	for _, id := range []string{resume, c.flag["session-id"], newUUID()} {
-		if c.session == "" {
-			c.session = id
-		}
-	}
+	c.session = cmp.Or(resume, c.flag["session-id"], newUUID())
 	log, exists := loadSession(transcriptPath(config, cwd, c.session), c.session, cwd, c.settings.Version)
 	c.log = log
 	switch {
 	case resume == "" && exists:
 		return fail(1, "Error: Session ID %s is already in use.", c.session)
 	case resume != "" && !exists:
-		c.print(object{
-			"type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 0, "duration_ms": 0,
-			"duration_api_ms": 0, "session_id": newUUID(), "total_cost_usd": 0, "usage": usage(0),
-			"modelUsage":         object{},
-			"permission_denials": []any{}, "errors": []string{"No conversation found with session ID: " + resume},
-			"uuid": newUUID(),
-		})
+		c.session = newUUID()
+		f := errorFailure("error_during_execution", "", "No conversation found with session ID: "+resume, 1)
+		c.printResult(f.fields, 0, 0)
 		return 1
 	case c.flag["fork-session"] != "":
 		c.session = newUUID()
@@ -171,43 +138,24 @@ func (c *claude) stream() (code int) {
 			if !ok {
 				return code
 			}
-			uuid, text := userMessage(line)
-			if c.log.uuids[uuid] {
-				c.journal("swallowed", Entry{UUID: uuid, Text: text})
+			var in struct {
+				UUID    string `json:"uuid"`
+				Message struct {
+					Content string `json:"content"`
+				} `json:"message"`
+			}
+			check(json.Unmarshal(line, &in))
+			text := in.Message.Content
+			if c.log.uuids[in.UUID] {
+				c.journal("swallowed", Entry{UUID: in.UUID, Text: text})
 				continue
 			}
 			if c.flag["replay-user-messages"] != "" {
-				c.print(object{
-					"type": "user", "message": object{"role": "user", "content": text}, "session_id": c.session,
-					"parent_tool_use_id": nil, "uuid": uuid, "isReplay": true, "timestamp": now(),
-				})
+				c.emit("replay", object{"text": text, "uuid": in.UUID})
 			}
-			code = c.turn(uuid, text)
+			code = c.turn(in.UUID, text)
 		}
 	}
-}
-
-func userMessage(line []byte) (uuid, text string) {
-	var in struct {
-		UUID    string `json:"uuid"`
-		Message struct {
-			Content json.RawMessage `json:"content"`
-		} `json:"message"`
-	}
-	_ = json.Unmarshal(line, &in)
-	if json.Unmarshal(in.Message.Content, &text) != nil {
-		var blocks []struct {
-			Text string `json:"text"`
-		}
-		_ = json.Unmarshal(in.Message.Content, &blocks)
-		for _, b := range blocks {
-			text += b.Text
-		}
-	}
-	if in.UUID == "" {
-		in.UUID = newUUID()
-	}
-	return in.UUID, text
 }
 
 // readInput dispatches the lines of standard input. Invalid JSON ends the process.
@@ -247,20 +195,15 @@ func (c *claude) readInput(invalid chan<- string) {
 
 // answerHost answers a control request of the host.
 func (c *claude) answerHost(id, subtype string) {
-	response := object{"subtype": "success", "request_id": id, "response": object{}}
 	switch subtype {
-	case "initialize":
-		response["response"] = object{
-			"commands": []any{}, "output_style": "default", "models": []any{}, "account": object{},
-		}
+	case "initialize", "end_session":
 	case "interrupt":
 		c.interrupt()
-	case "end_session":
 	default:
-		message := "Unsupported control request subtype: " + subtype
-		response = object{"subtype": "error", "request_id": id, "error": message}
+		c.emit("control_error", object{"id": id, "text": "Unsupported control request subtype: " + subtype})
+		return
 	}
-	c.print(object{"type": "control_response", "response": response})
+	c.emit("control_response", object{"id": id})
 	if subtype == "end_session" {
 		c.journal("end", Entry{})
 		c.writeCost()
@@ -289,13 +232,9 @@ func (c *claude) request(request object) (json.RawMessage, bool) {
 	for {
 		select {
 		case r := <-c.replies:
-			if r.ID != id {
-				continue
+			if r.ID == id {
+				return r.Response, true
 			}
-			if r.Subtype != "success" {
-				return nil, true
-			}
-			return r.Response, true
 		case <-c.stop:
 			c.print(object{"type": "control_cancel_request", "request_id": id})
 			return nil, false
@@ -331,7 +270,6 @@ func (c *claude) mcp(server string, message object) (json.RawMessage, bool) {
 
 // turn runs a turn and returns its exit code.
 func (c *claude) turn(uuid, text string) int {
-	began := time.Now()
 	c.denials = []object{}
 	c.busy.Store(true)
 	defer c.endTurn()
@@ -339,14 +277,20 @@ func (c *claude) turn(uuid, text string) int {
 	c.log.add("user", uuid, object{"role": "user", "content": text}, nil)
 	c.log.turns++
 	c.initializeServers()
-	c.printInit()
-	before := c.apiCalls
+	servers := []object{}
+	for _, name := range c.hosts {
+		servers = append(servers, object{"name": name, "status": "connected"})
+	}
+	c.emit("init", object{
+		"cwd": c.log.cwd, "servers": servers, "model": c.model, "mode": c.mode, "version": c.settings.Version,
+	})
+	began, before := time.Now(), c.apiCalls
 	e := c.steps(c, text, c.log.turns)
-	c.turnCalls = c.apiCalls - before
+	calls := c.apiCalls - before
 	if c.stopped.Load() && e.kind == "" {
 		e.kind = "aborted"
 	}
-	return c.result(e, began)
+	return c.result(e, calls, time.Since(began))
 }
 
 // endTurn clears an interruption, so that it does not affect the next turn.
@@ -359,58 +303,36 @@ func (c *claude) endTurn() {
 	}
 }
 
-func (c *claude) printInit() {
-	servers := []object{}
-	for _, name := range c.hosts {
-		servers = append(servers, object{"name": name, "status": "connected"})
-	}
-	c.print(object{
-		"type": "system", "subtype": "init", "cwd": c.log.cwd, "session_id": c.session,
-		"tools": []string{"Task", "Bash", "Edit", "Read", "Write"}, "mcp_servers": servers, "model": c.model,
-		"permissionMode": c.mode, "slash_commands": []string{"compact"}, "apiKeySource": "ANTHROPIC_API_KEY",
-		"claude_code_version": c.settings.Version, "output_style": "default", "uuid": newUUID(),
-	})
-}
-
 // usage returns the API's counts for n calls.
-func usage(n int) object {
+func usage(n, output int) object {
 	return object{
 		"input_tokens": 120 * n, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 40 * n,
-		"output_tokens": 17 * n,
-		"service_tier":  "standard",
+		"output_tokens": output,
 	}
 }
 
 // message prints and logs a message of the model, one event for each block. parent is the tool
 // call of a subagent.
 func (c *claude) message(parent string, blocks ...object) {
-	id := shortID()
+	id := newUUID()
 	stop := "end_turn"
-	for _, b := range blocks {
-		if b["type"] == "tool_use" {
-			stop = "tool_use"
-		}
+	if blocks[len(blocks)-1]["type"] == "tool_use" {
+		stop = "tool_use"
 	}
 	for _, b := range blocks {
-		uuid := newUUID()
+		uuid, request := newUUID(), "req_"+id
 		m := object{
 			"id": "msg_" + id, "type": "message", "role": "assistant", "model": c.model, "content": []object{b},
-			"stop_reason": nil, "stop_sequence": nil,
-			"usage": object{
-				"input_tokens": 120, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 40, "output_tokens": 1,
-			},
+			"stop_reason": nil, "usage": usage(1, 1),
 		}
-		event := object{
-			"type": "assistant", "message": m, "parent_tool_use_id": nil, "session_id": c.session, "uuid": uuid,
-			"timestamp": now(), "request_id": "req_" + id,
-		}
+		event := object{"message": m, "parent": nil, "uuid": uuid, "request": request}
 		if parent != "" {
-			event["parent_tool_use_id"] = parent
+			event["parent"] = parent
 		}
-		c.print(event)
+		c.emit("assistant", event)
 		if parent == "" {
-			m["stop_reason"], m["usage"] = stop, usage(1)
-			c.log.add("assistant", uuid, m, object{"requestId": "req_" + id})
+			m["stop_reason"], m["usage"] = stop, usage(1, 17)
+			c.log.add("assistant", uuid, m, object{"requestId": request})
 		}
 	}
 	c.mu.Lock()
@@ -440,30 +362,16 @@ func (c *claude) writeCost() {
 func (c *claude) text(text string) { c.message("", object{"type": "text", "text": text}) }
 
 func (c *claude) delta(text string) {
-	if c.flag["include-partial-messages"] == "" {
-		return
+	if c.flag["include-partial-messages"] != "" {
+		c.emit("delta", object{"text": text})
 	}
-	delta := object{"type": "text_delta", "text": text}
-	c.print(object{
-		"type": "stream_event", "event": object{"type": "content_block_delta", "index": 0, "delta": delta},
-		"session_id": c.session, "parent_tool_use_id": nil, "uuid": newUUID(),
-	})
-}
-
-func (c *claude) unknown() {
-	c.print(object{"type": "not_yet_invented", "session_id": c.session, "payload": []int{1, 2, 3}})
-	c.print(object{"type": "system", "subtype": "not_yet_invented", "session_id": c.session})
-	c.print(object{"type": "keep_alive"})
 }
 
 func (c *claude) subagent() {
-	id := "toolu_" + newUUID()[:8]
+	id := "toolu_" + newUUID()
 	input := object{"description": "sub work", "prompt": "do it"}
 	c.message("", object{"type": "tool_use", "id": id, "name": "Agent", "input": input})
-	c.print(object{
-		"type": "system", "subtype": "task_started", "task_id": "t1", "tool_use_id": id, "description": "sub work",
-		"session_id": c.session, "uuid": newUUID(),
-	})
+	c.emit("task", object{"id": id})
 	c.message(id, object{"type": "text", "text": "the subagent speaks"})
 	c.toolResult(id, toolCall{output: "the subagent is done"})
 	c.apiCall()
@@ -474,7 +382,7 @@ func (c *claude) tools(calls ...toolCall) bool {
 	ids := make([]string, len(calls))
 	blocks := make([]object, len(calls))
 	for i, t := range calls {
-		ids[i] = "toolu_" + shortID()
+		ids[i] = "toolu_" + newUUID()
 		blocks[i] = object{"type": "tool_use", "id": ids[i], "name": t.name, "input": json.RawMessage(t.args)}
 	}
 	c.message("", blocks...)
@@ -497,7 +405,6 @@ func (c *claude) tool(id string, t toolCall) bool {
 	if c.flag["permission-prompt-tool"] == "stdio" && !allowed && c.mode != "bypassPermissions" {
 		answer, ok := c.request(object{
 			"subtype": "can_use_tool", "tool_name": t.name, "input": json.RawMessage(t.args), "tool_use_id": id,
-			"permission_suggestions": []any{},
 		})
 		if !ok {
 			return false
@@ -516,10 +423,8 @@ func (c *claude) tool(id string, t toolCall) bool {
 		}
 		t.args = string(v.Input)
 	}
-	if rest, ok := strings.CutPrefix(t.name, "mcp__"); ok {
-		if server, tool, ok := strings.Cut(rest, "__"); ok {
-			return c.hostTool(id, t, server, tool)
-		}
+	if name := strings.SplitN(t.name, "__", 3); len(name) == 3 && name[0] == "mcp" {
+		return c.hostTool(id, t, name[1], name[2])
 	}
 	c.journal("tool", Entry{Tool: t.name, ToolID: id, Args: json.RawMessage(t.args)})
 	c.toolResult(id, t)
@@ -544,21 +449,14 @@ func (c *claude) hostTool(id string, t toolCall, server, tool string) bool {
 			} `json:"content"`
 			IsError bool `json:"isError"`
 		} `json:"result"`
-		Error *struct {
+		Error struct {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	t.output, t.failed = "", true
-	switch err := json.Unmarshal(raw, &r); {
-	case err != nil:
-		t.output = "MCP server did not answer"
-	case r.Error != nil:
-		t.output = r.Error.Message
-	default:
-		t.failed = r.Result.IsError
-		for _, part := range r.Result.Content {
-			t.output += part.Text
-		}
+	err := json.Unmarshal(raw, &r)
+	t.output, t.failed = r.Error.Message, r.Result.IsError || r.Error.Message != "" || err != nil
+	for _, part := range r.Result.Content {
+		t.output += part.Text
 	}
 	c.toolResult(id, t)
 	return true
@@ -574,24 +472,20 @@ func (c *claude) deny(id string, t toolCall) {
 
 // toolResult prints and logs the result of a tool call.
 func (c *claude) toolResult(id string, t toolCall) {
-	uuid := newUUID()
+	uuid, decision := newUUID(), "accept"
+	if t.denied {
+		decision = "reject"
+	}
 	block := object{"tool_use_id": id, "type": "tool_result", "content": t.output, "is_error": t.failed}
 	m := object{"role": "user", "content": []object{block}}
-	permission := object{"decision": "accept", "source": "config"}
-	if t.denied {
-		permission["decision"] = "reject"
-	}
-	c.print(object{
-		"type": "user", "message": m, "parent_tool_use_id": nil, "session_id": c.session, "uuid": uuid,
-		"timestamp":        now(),
-		"tool_use_result":  object{"stdout": t.output, "stderr": "", "interrupted": false},
-		"tool_result_meta": []object{{"id": id, "permission_decision": permission}},
+	c.emit("tool_result", object{
+		"message": m, "uuid": uuid, "id": id, "output": t.output, "decision": decision,
 	})
 	c.log.add("user", uuid, m, object{"toolUseResult": object{"stdout": t.output}})
 }
 
-// result prints the end of a turn and returns the exit code.
-func (c *claude) result(e ending, began time.Time) int {
+// result prints the end of a turn with a number of API calls and returns the exit code.
+func (c *claude) result(e ending, calls int, duration time.Duration) int {
 	switch e.kind {
 	case "tooold":
 		return fail(1, "It looks like your version of Claude Code (%s) needs an update.\n"+
@@ -599,78 +493,59 @@ func (c *claude) result(e ending, began time.Time) int {
 	case "usage":
 		return fail(1, "error: unknown option '--no-such-option'")
 	case "overloaded":
-		for i := range 2 {
-			c.print(object{
-				"type": "system", "subtype": "api_retry", "attempt": i + 1, "max_retries": 2, "retry_delay_ms": 5,
-				"error_status": 529, "error": "overloaded", "session_id": c.session, "uuid": newUUID(),
-			})
-			c.apiCall()
-		}
+		c.emit("retries", object{})
+		c.apiCall()
+		c.apiCall()
 	}
 	if e.noResult {
 		return max(0, e.code)
 	}
-	cost := c.cost()
-	models := object{c.model: object{
-		"inputTokens": 120 * cost.Messages, "outputTokens": 17 * cost.Messages, "costUSD": cost.Cost,
-	}}
-	r := object{
-		"type": "result", "subtype": "success", "is_error": false, "duration_ms": time.Since(began).Milliseconds(),
-		"duration_api_ms": 1, "num_turns": max(1, c.turnCalls), "result": "", "session_id": c.session,
-		"total_cost_usd": cost.Cost, "usage": usage(c.turnCalls), "modelUsage": models,
-		"permission_denials": c.denials,
-		"stop_reason":        "end_turn", "terminal_reason": "completed", "uuid": newUUID(),
+	f, failed := failures[e.kind]
+	if f.text != "" {
+		c.emit("api_error", object{"text": f.text, "fault": f.fault})
 	}
-	if f, failed := failures[e.kind]; failed {
-		r["result"] = f.text
-		maps.Copy(r, f.fields)
-		if f.text != "" {
-			c.apiErrorMessage(f)
-		}
-		if e.code < 0 {
-			e.code = f.code
-		}
+	if failed && e.code < 0 {
+		e.code = f.code
 	}
-	for i := range e.extra {
-		first := maps.Clone(r)
-		first["uuid"], first["result_index"] = newUUID(), i
-		c.print(first)
+	for range e.extra {
+		c.printResult(f.fields, calls, duration)
 		c.text("more, from the background")
 	}
-	c.print(r)
+	c.printResult(f.fields, calls, duration)
 	return max(0, e.code)
 }
 
-// apiErrorMessage prints the CLI's own text after the API failed.
-func (c *claude) apiErrorMessage(f failure) {
-	c.print(object{
-		"type": "assistant", "message": object{
-			"id": newUUID(), "type": "message", "role": "assistant", "model": "<synthetic>",
-			"stop_reason": "stop_sequence",
-			"content":     []object{{"type": "text", "text": f.text}}, "usage": usage(0),
-		},
-		"parent_tool_use_id": nil, "session_id": c.session, "uuid": newUUID(), "timestamp": now(), "error": f.fault,
-		"is_api_error_message": true,
-	})
+// printResult prints a result with some fields changed.
+func (c *claude) printResult(fields object, calls int, duration time.Duration) {
+	cost := c.cost().Cost
+	r := object{
+		"type": "result", "subtype": "success", "is_error": false, "duration_ms": duration.Milliseconds(),
+		"num_turns": calls, "result": "", "session_id": c.session, "total_cost_usd": cost,
+		"usage": usage(calls, 17*calls), "permission_denials": c.denials,
+		"stop_reason": "end_turn", "terminal_reason": "completed", "uuid": newUUID(),
+	}
+	maps.Copy(r, fields)
+	c.print(r)
 }
 
 // failure is how a failing turn ends.
 type failure struct {
-	text   string
+	text   string // of the CLI
 	fault  string
 	code   int
 	fields object // of the result
 }
 
-func apiFailure(status int, fault, kind, text string) failure {
-	return failure{text: fmt.Sprintf("API Error: %d %s", status, text), fault: fault, code: 1, fields: object{
-		"is_error": true, "api_error_status": status, "api_error_type": kind, "terminal_reason": "api_error",
+func apiFailure(status int, fault, text string) failure {
+	text = fmt.Sprintf("API Error: %d %s", status, text)
+	return failure{text, fault, 1, object{
+		"is_error": true, "result": text, "api_error_status": status, "terminal_reason": "api_error",
 		"stop_reason": "stop_sequence",
 	}}
 }
 
-func stopFailure(text, fault, stopReason string) failure {
-	return failure{text: text, fault: fault, code: 1, fields: object{"is_error": true, "stop_reason": stopReason}}
+func stopFailure(text, fault, stopReason string, code int) failure {
+	return failure{text, fault, code, object{"is_error": true, "result": text, "stop_reason": stopReason}}
 }
 
 func errorFailure(subtype, reason, text string, code int) failure {
@@ -680,17 +555,18 @@ func errorFailure(subtype, reason, text string, code int) failure {
 }
 
 var failures = map[string]failure{
-	"error":       {text: "Something went wrong inside", fault: "unknown", fields: object{"is_error": true}},
+	"error":       stopFailure("Something went wrong inside", "unknown", "end_turn", 0),
 	"tooold":      {},
 	"usage":       {},
-	"overloaded":  apiFailure(529, "server_error", "overloaded_error", "Overloaded"),
-	"ratelimit":   apiFailure(429, "rate_limit", "rate_limit_error", "This request would exceed your rate limit"),
-	"apierror":    apiFailure(400, "invalid_request", "invalid_request_error", "messages: at least one message is required"),
-	"servererror": apiFailure(500, "server_error", "api_error", "Internal server error"),
-	"notloggedin": stopFailure("Not logged in · Please run /login", "authentication_failed", "stop_sequence"),
-	"refusal":     stopFailure("API Error: Claude Code is unable to respond to this request", "invalid_request", "refusal"),
-	"maxtokens": stopFailure("API Error: Claude's response exceeded the output token maximum", "max_output_tokens",
-		"max_tokens"),
+	"overloaded":  apiFailure(529, "server_error", "Overloaded"),
+	"ratelimit":   apiFailure(429, "rate_limit", "This request would exceed your rate limit"),
+	"apierror":    apiFailure(400, "invalid_request", "messages: at least one message is required"),
+	"servererror": apiFailure(500, "server_error", "Internal server error"),
+	"notloggedin": stopFailure("Not logged in · Please run /login", "authentication_failed", "stop_sequence", 1),
+	"refusal": stopFailure("API Error: Claude Code is unable to respond to this request", "invalid_request",
+		"refusal", 1),
+	"maxtokens": stopFailure("API Error: Claude's response exceeded the output token maximum",
+		"max_output_tokens", "max_tokens", 1),
 	"maxturns": errorFailure("error_max_turns", "max_turns", "Reached maximum number of turns (1)", 1),
 	"budget":   errorFailure("error_max_budget_usd", "max_budget", "Reached maximum budget ($0.01)", 1),
 	"aborted":  errorFailure("error_during_execution", "aborted_streaming", "Request was aborted.", 0),

@@ -1,19 +1,38 @@
+//go:build unix
+
 package agentclitest
 
 import (
+	"bytes"
 	"crypto/rand"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
+	"text/template"
 	"time"
 )
+
+//go:embed streams.tmpl
+var streamsText string
+
+// streams are the formats of events, named CLI/EVENT.
+var streams = template.Must(template.New("").Funcs(template.FuncMap{
+	"json":   toJSON,
+	"uuid":   func() string { return strconv.Quote(newUUID()) },
+	"now":    func() string { return strconv.Quote(now()) },
+	"millis": func() int64 { return time.Now().UnixMilli() },
+	"mul":    func(a, b int) int { return a * b },
+}).Parse(streamsText))
 
 // childName is the name of the stand-in's own children.
 const childName = "stand-in-child"
@@ -30,13 +49,13 @@ func Main() {
 		return
 	}
 	path, err := exec.LookPath(os.Args[0])
-	if err == nil {
-		path, err = filepath.Abs(path)
-	}
 	if err != nil {
 		return
 	}
-	dir := filepath.Dir(path)
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return
+	}
 	data, err := os.ReadFile(filepath.Join(dir, settingsFile))
 	if err != nil {
 		return
@@ -81,7 +100,6 @@ type printer interface {
 	// tools calls tools in one message and prints their results. It returns false if that ends
 	// the turn.
 	tools(calls ...toolCall) bool
-	unknown()
 	subagent()
 }
 
@@ -117,15 +135,10 @@ func (p *process) run() int {
 		fmt.Printf(format, p.settings.Version)
 		return 0
 	}
-	switch p.cli {
-	case "claude":
+	if p.cli == "claude" {
 		return p.claude()
-	case "codex":
-		return p.codex()
-	case "gemini":
-		return p.gemini()
 	}
-	return p.openCode()
+	return p.oneShot()
 }
 
 // steps runs the steps of an instruction.
@@ -160,20 +173,21 @@ func (p *process) step(out printer, name string, args []string) (e ending, ends 
 	case "gate":
 		ok = p.wait(strings.Join(args, "-"))
 	case "children":
-		p.children()
+		p.startChildren()
 	case "hang":
 		p.journal("hang", Entry{})
 		for p.pause(time.Hour) {
 		}
 		ok = false
 	case "ignoreterm":
-		ignoreTerm()
+		signal.Ignore(syscall.SIGTERM)
 		p.journal("hang", Entry{})
 		for {
 			time.Sleep(time.Hour)
 		}
 	case "kill":
-		killSelf()
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
 	case "noise":
 		fmt.Fprint(os.Stderr, strings.Repeat("noise on standard error, and more of it\n", num(args, 0, 256)<<10/40))
 	case "garbage":
@@ -190,7 +204,7 @@ func (p *process) step(out printer, name string, args []string) (e ending, ends 
 		out.text("first")
 		return ending{code: -1, extra: 1}, true
 	case "unknown":
-		out.unknown()
+		p.emit("unknown", object{})
 	default:
 		p.apiCall()
 		ok = p.output(out, name, args)
@@ -263,50 +277,67 @@ func (p *process) slowText(out printer, parts int, interval time.Duration) bool 
 	return true
 }
 
-// children starts two processes that stay and hold standard output: one in the process group,
-// one in its own, like a shell.
-func (p *process) children() {
+// startChildren starts two processes that stay and hold standard output: one in the process
+// group, one in its own, like a shell.
+func (p *process) startChildren() {
 	for _, own := range []bool{false, true} {
 		cmd := exec.Command(filepath.Join(p.dir, childName))
 		cmd.Stdout = os.Stdout
-		if own {
-			ownGroup(cmd)
-		}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: own}
 		check(cmd.Start())
-		killOnTerm(cmd.Process.Pid)
+		children.Lock()
+		children.pids = append(children.pids, cmd.Process.Pid)
+		children.Unlock()
 		p.journal("child", Entry{Text: fmt.Sprint(cmd.Process.Pid)})
 	}
+}
+
+// children are the processes that the CLIs kill on SIGTERM.
+var children struct {
+	sync.Mutex
+	pids []int
+}
+
+// onSignals makes SIGTERM kill the children, call exit and end the process without a result.
+// SIGINT calls interrupt.
+func onSignals(interrupt, exit func()) {
+	c := make(chan os.Signal, 4)
+	signal.Notify(c, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		for s := range c {
+			if s == syscall.SIGINT {
+				interrupt()
+				continue
+			}
+			children.Lock()
+			for _, pid := range children.pids {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+			exit()
+			os.Exit(143)
+		}
+	}()
 }
 
 // secrets have the shapes of secrets but are not valid.
 const secrets = "The key is sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789 and AKIAQ7XJ4K2M5N8P3R6T; " +
 	"Authorization: Bearer abcDEF123456ghiJKL789012 for https://bob:hunter2secret@example.com/x"
 
-// flags parses --name=value and --name value; plain holds the other arguments.
-func (p *process) flags(withValue ...string) (values map[string]string, plain []string) {
+// flags parses --name=value and --name; words holds the other arguments.
+func (p *process) flags() (values map[string]string, words []string) {
 	values = map[string]string{}
-	takesValue := map[string]bool{}
-	for _, f := range withValue {
-		takesValue[f] = true
-	}
-	for i := 0; i < len(p.argv); i++ {
-		arg := p.argv[i]
-		if !strings.HasPrefix(arg, "-") || arg == "-" {
-			plain = append(plain, arg)
-			continue
-		}
-		name, value, ok := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+	for _, arg := range p.argv {
+		name, value, hasValue := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		switch {
-		case ok:
-		case takesValue[name] && i+1 < len(p.argv):
-			i++
-			value = p.argv[i]
+		case !strings.HasPrefix(arg, "-") || arg == "-":
+			words = append(words, arg)
+		case hasValue:
+			values[name] = value
 		default:
-			value = "true"
+			values[name] = "true"
 		}
-		values[name] = value
 	}
-	return values, plain
+	return values, words
 }
 
 // journal records an action.
@@ -315,26 +346,34 @@ func (p *process) journal(what string, e Entry) {
 	if e.Session == "" {
 		e.Session = p.session
 	}
-	appendLine(p.settings.Journal, e)
+	appendLine(filepath.Join(p.dir, journalFile), e)
+}
+
+func toJSON(v any) string {
+	text, err := json.Marshal(v)
+	check(err)
+	return string(text)
 }
 
 // appendLine appends a JSON line to a file, in one write.
 func appendLine(path string, v any) {
-	line, err := json.Marshal(v)
-	check(err)
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	check(err)
-	_, err = f.Write(append(line, '\n'))
+	_, err = f.WriteString(toJSON(v) + "\n")
 	check(err)
 	check(f.Close())
 }
 
-// print writes an event.
-func (p *process) print(event any) {
-	line, err := json.Marshal(event)
-	check(err)
-	p.write(append(line, '\n'))
+// emit writes the events of a format.
+func (p *process) emit(name string, values object) {
+	values["session"] = p.session
+	var out bytes.Buffer
+	check(streams.ExecuteTemplate(&out, p.cli+"/"+name, values))
+	p.write(out.Bytes())
 }
+
+// print writes an event.
+func (p *process) print(event any) { p.write([]byte(toJSON(event) + "\n")) }
 
 // write writes to standard output and, like the CLIs, exits if the reader is gone.
 func (p *process) write(b []byte) {
@@ -355,7 +394,7 @@ func (p *process) apiCall() {
 func (p *process) wait(gate string) bool {
 	p.journal("gate", Entry{Text: gate})
 	for {
-		if _, err := os.Stat(filepath.Join(p.settings.Gates, gate)); err == nil {
+		if _, err := os.Stat(filepath.Join(p.dir, gatesDir, gate)); err == nil {
 			return true
 		}
 		if !p.pause(2 * time.Millisecond) {
@@ -387,9 +426,6 @@ func newUUID() string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
-
-// shortID returns 16 random hexadecimal digits.
-func shortID() string { return strings.ReplaceAll(newUUID(), "-", "")[:16] }
 
 // now returns the time in the format of the CLIs.
 func now() string { return time.Now().UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -2,9 +2,8 @@
 // Temporal: the caller sends the signals.
 //
 // Order: items are sent in the order in which they were added, one batch at a time. Bounds: a
-// batch has at most [Max] items and about [MaxBytes] bytes; the caller bounds the waiting items
-// with [Queue.Waiting]. Loss: only the items that [Queue.Close] drops; the sender handles batches
-// that cannot be sent.
+// batch has at most [Max] items and about [MaxBytes] bytes; the caller bounds the waiting items.
+// Loss: only the items that [Queue.Close] drops; the sender handles batches that cannot be sent.
 package batch
 
 import (
@@ -71,13 +70,6 @@ func (q *Queue[T]) Add(items ...T) {
 	}
 	q.waiting = append(q.waiting, items...)
 	q.schedule()
-}
-
-// Waiting returns how many items wait, without those being sent.
-func (q *Queue[T]) Waiting() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.waiting)
 }
 
 // Idle reports whether no items wait or are being sent.

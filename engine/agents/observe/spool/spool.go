@@ -5,7 +5,7 @@
 // A record is one line, appended to the file "active" with one write. It starts with an empty
 // line, which ends an incomplete record before it, and contains its length and checksum. The
 // reader (engine/agents/observe) renames the file when it is large and removes it when no writer
-// has it open: writers hold a shared lock, and write elsewhere if the file was removed.
+// has it open: writers hold a shared lock, and try again if the file was removed.
 //
 // Order: the order of the writes. Bounds: the file has at most [MaxBytes], a record at most
 // [MaxPayload]. Loss: records that do not fit are counted, one byte each in the file "dropped";
@@ -29,10 +29,9 @@ const (
 
 // Names in the directory.
 const (
-	Active       = "active"
-	Dropped      = "dropped"
-	RotatedExt   = ".old"
-	SinglePrefix = "extra-" // of files with a single record
+	Active     = "active"
+	Dropped    = "dropped"
+	RotatedExt = ".old"
 )
 
 // Kind is the kind of a record.
@@ -88,7 +87,8 @@ var (
 // mark starts every record.
 const mark = "ace1 "
 
-const maxTries = 4
+// maxTries bounds how often a record is written again because the reader has just rotated the file.
+const maxTries = 1000
 
 // Append appends a record. It replaces line breaks in the payload by spaces, in place.
 func Append(dir string, kind Kind, payload []byte) error {
@@ -122,7 +122,8 @@ func appendAs(dir string, kind Kind, id string, now time.Time, payload []byte) e
 			return err
 		}
 	}
-	return writeSingle(dir+"/"+SinglePrefix+id, line)
+	countDropped(dir)
+	return errRemoved
 }
 
 // encode returns the line of a record: an empty line, then kind, time, process, id, length,
@@ -190,13 +191,4 @@ func countDropped(dir string) {
 		_, _ = f.Write([]byte{'.'})
 		_ = f.Close()
 	}
-}
-
-func writeSingle(path string, line []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(line)
-	return errors.Join(err, f.Close())
 }

@@ -51,7 +51,7 @@ func (h *Host) start(t *attempt, adapter agentcli.Adapter, call agentcli.Call, l
 	}
 	cmd.Env = append(cmd.Env, env...)
 	a := &agent{
-		h: h, sessionID: in.SessionID, cli: adapter.CLI(), stderr: process.NewTail(stderrKept, stderrKept),
+		h: h, sessionID: in.SessionID, cli: adapter.CLI, stderr: process.NewTail(stderrKept, stderrKept),
 		gone: make(chan struct{}), streams: cmd.Streaming, conversation: cmp.Or(call.Resume, call.SessionID),
 		attempt: t, requests: map[string]context.CancelFunc{},
 	}
@@ -104,11 +104,6 @@ func (a *agent) stopIdleTimer() {
 
 // alive reports whether the process can take another turn.
 func (a *agent) alive() bool {
-	select {
-	case <-a.gone:
-		return false
-	default:
-	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.streams && !a.closing
@@ -148,7 +143,7 @@ func (a *agent) read(out *io.PipeReader) {
 	a.tools.close()
 	close(a.gone)
 	if t != nil {
-		t.processEnded(exit, a.stderr.String())
+		t.agentEnd <- agentEnd{exit, a.stderr.String()}
 	}
 }
 
@@ -167,7 +162,7 @@ func (a *agent) handle(e agentcli.Event) {
 		a.mu.Lock()
 		a.attempt = nil
 		a.mu.Unlock()
-		t.turnEnded()
+		t.agentEnd <- agentEnd{}
 	}
 }
 
@@ -181,19 +176,19 @@ func (a *agent) control(line []byte, t *attempt) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
-	case c.Cancel != "":
-		if cancel := a.requests[c.Cancel]; cancel != nil {
+	case c.Cancels:
+		if cancel := a.requests[c.ID]; cancel != nil {
 			cancel()
 		}
-	case c.Request != nil:
+	case c.ID != "":
 		ctx, cancel := context.WithCancel(a.h.life)
-		a.requests[c.Request.ID] = cancel
-		go a.respond(ctx, cancel, *c.Request, t)
+		a.requests[c.ID] = cancel
+		go a.respond(ctx, cancel, c, t)
 	}
 }
 
 // respond answers a request of the agent unless it was canceled meanwhile.
-func (a *agent) respond(ctx context.Context, cancel context.CancelFunc, q agentcli.ControlRequest, t *attempt) {
+func (a *agent) respond(ctx context.Context, cancel context.CancelFunc, q agentcli.Control, t *attempt) {
 	reply, err := a.answer(ctx, q, t)
 	a.mu.Lock()
 	canceled := ctx.Err() != nil
@@ -212,7 +207,7 @@ func (a *agent) respond(ctx context.Context, cancel context.CancelFunc, q agentc
 }
 
 // answer returns the line that answers a request of the agent.
-func (a *agent) answer(ctx context.Context, q agentcli.ControlRequest, t *attempt) ([]byte, error) {
+func (a *agent) answer(ctx context.Context, q agentcli.Control, t *attempt) ([]byte, error) {
 	switch {
 	case q.Tool != nil:
 		return a.mayUse(ctx, q, t)

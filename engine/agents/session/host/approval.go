@@ -20,7 +20,7 @@ import (
 const maxRequests = 5
 
 // mayUse asks the session whether the agent may use one of the agent's own tools.
-func (a *agent) mayUse(ctx context.Context, q agentcli.ControlRequest, t *attempt) ([]byte, error) {
+func (a *agent) mayUse(ctx context.Context, q agentcli.Control, t *attempt) ([]byte, error) {
 	if t == nil {
 		return agentcli.Deny(q.ID, "the turn has ended", false)
 	}

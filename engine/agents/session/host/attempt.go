@@ -30,35 +30,30 @@ type attempt struct {
 	result session.TurnResult
 	err    error
 
-	stop     chan struct{} // closed to interrupt the turn
-	stopOnce sync.Once
-	life     context.Context // ends when the turn is given up
-	giveUp   context.CancelCauseFunc
-	requests chan struct{} // semaphore of tool requests
+	life      context.Context // ends when the turn is given up
+	giveUp    context.CancelCauseFunc
+	running   context.Context // ends when the turn is interrupted
+	interrupt context.CancelFunc
+	agentEnd  chan agentEnd // how the agent has ended the turn, or itself
+	requests  chan struct{} // semaphore of tool requests
 
 	mu           sync.Mutex
 	abandonTimer *time.Timer
-	uuid         string // of the turn's message
-	log          turnLog
-	logErr       error
+	uuid         string              // of the turn's message
+	log          *agentcall.EventLog // nil unless it is open
 	record       *record
 	agent        *agent
 	past         past
 	warm         bool
 	continued    bool
-	version      string        // of the agent, if this turn checked it
-	agentDone    chan struct{} // closed when the agent has ended the turn, or itself
-	exit         agentcli.Exit
-	stderr       string
-	line         int64
+	version      string // of the agent, if this turn checked it
 	calls        int
 }
 
-// turnLog is the part of an [artifact.LiveLog] that a turn uses.
-type turnLog interface {
-	Path() string
-	Line(line []byte) error
-	Seal(ctx context.Context) (ace.Ref, error)
+// agentEnd is how an agent has ended a turn. exit is zero if its process is still alive.
+type agentEnd struct {
+	exit   process.Exit
+	stderr string
 }
 
 // abandonAfter is how long a turn continues after its activity attempt was given up and before
@@ -68,18 +63,14 @@ const abandonAfter = time.Minute
 func (h *Host) newAttempt(in session.TurnInput, number int32) *attempt {
 	t := &attempt{
 		h: h, in: in, number: number, began: time.Now(), uuid: in.UUID,
-		done: make(chan struct{}), stop: make(chan struct{}), agentDone: make(chan struct{}),
+		done: make(chan struct{}), agentEnd: make(chan agentEnd, 1),
 		requests: make(chan struct{}, maxRequests),
 		slog: h.log.With("workflow", in.WorkflowID, "run", in.RunID, "session", in.SessionID,
 			"turn", in.Turn, "attempt", number),
 	}
 	t.life, t.giveUp = context.WithCancelCause(h.life)
+	t.running, t.interrupt = context.WithCancel(context.Background())
 	return t
-}
-
-// isFor reports whether this is an attempt of the turn.
-func (t *attempt) isFor(in session.TurnInput) bool {
-	return t.in.RunID == in.RunID && t.in.Turn == in.Turn
 }
 
 func (t *attempt) ended() bool {
@@ -90,8 +81,6 @@ func (t *attempt) ended() bool {
 		return false
 	}
 }
-
-func (t *attempt) interrupt() { t.stopOnce.Do(func() { close(t.stop) }) }
 
 // abandonLater gives the turn up unless keep is called soon.
 func (t *attempt) abandonLater() {
@@ -111,9 +100,9 @@ func (t *attempt) keep() {
 func (t *attempt) heartbeat() Heartbeat {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b := Heartbeat{AgentSessionID: t.in.AgentSessionID, UUID: t.uuid, Line: t.line}
+	b := Heartbeat{AgentSessionID: t.in.AgentSessionID, UUID: t.uuid}
 	if t.log != nil {
-		b.LogPath = t.log.Path()
+		b.LogPath, b.Line = t.log.Path(), t.log.Lines
 	}
 	if t.agent != nil {
 		t.agent.mu.Lock()
@@ -130,8 +119,12 @@ func (t *attempt) add(e agentcli.Event) (ended bool) {
 	if e.Kind == agentcli.KindResult {
 		t.h.step("unwritten")
 	}
-	if e.Part == 0 {
-		t.writeLog(e)
+	if t.log != nil && e.Part == 0 {
+		e.Raw = t.h.redact.Line(e.Raw)
+		t.log.Add(e)
+		if t.log.Err != nil {
+			t.interrupt()
+		}
 	}
 	ended = t.record.add(e)
 	switch {
@@ -143,31 +136,6 @@ func (t *attempt) add(e agentcli.Event) (ended bool) {
 	return ended
 }
 
-// writeLog appends an event to the log, without secrets. A line that is not JSON is wrapped.
-func (t *attempt) writeLog(e agentcli.Event) {
-	t.line++
-	if t.log == nil {
-		return
-	}
-	line := e.Raw
-	if e.Kind == agentcli.KindGarbage || !json.Valid(line) {
-		if len(line) == 0 && e.Kind != agentcli.KindGarbage {
-			return
-		}
-		var err error
-		text := ace.Cut(e.Text, maxText)
-		line, err = json.Marshal(map[string]any{"type": "acescope_garbage", "name": e.Name, "text": text, "size": e.Size})
-		if err != nil {
-			return
-		}
-	}
-	if err := t.log.Line(t.h.redact.Line(line)); err != nil && t.logErr == nil {
-		t.logErr = err
-		t.slog.Error("the turn's log is incomplete; stopping the turn", "error", err)
-		t.interrupt()
-	}
-}
-
 // setBaseline sets the cost from which a new process counts, and logs it: the process itself
 // does not report it.
 func (t *attempt) setBaseline() {
@@ -177,45 +145,24 @@ func (t *attempt) setBaseline() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.record.judge.Meter.Cost = t.past.baseline.Counted
-	if line, err := t.past.baseline.line(); err == nil {
-		t.writeLog(agentcli.Event{Raw: line})
-	}
-}
-
-// hasResult reports whether the agent reported how the turn ended.
-func (t *attempt) hasResult() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.record.ended
-}
-
-// turnEnded is called when the agent has ended the turn and stays alive.
-func (t *attempt) turnEnded() {
-	t.exit = agentcli.Exit{Alive: true}
-	close(t.agentDone)
-}
-
-// processEnded is called when the agent's process has ended during the turn.
-func (t *attempt) processEnded(exit process.Exit, stderr string) {
-	t.exit = agentcall.ExitOf(exit)
-	t.stderr = stderr
-	close(t.agentDone)
+	t.log.AddOwn(baselineLine{baselineType, *t.past.baseline})
 }
 
 // maxCrashes is the attempt from which an agent that ends without a result fails its turn.
 const maxCrashes = 4
 
 // settle returns the result of a turn that has ended.
-func (t *attempt) settle(interrupted bool) (session.TurnResult, error) {
+func (t *attempt) settle(end agentEnd, interrupted bool) (session.TurnResult, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	o := t.record.judge.Outcome(t.exit, t.h.redact.String(t.stderr))
+	o := t.record.judge.Outcome(end.exit, t.h.redact.String(end.stderr))
 	r := t.record.result(t.in, o)
 	r.Warm, r.Continued = t.warm, t.continued
 	switch {
-	case t.logErr != nil:
+	case t.log.Err != nil:
+		t.slog.Error("the turn's log is incomplete", "error", t.log.Err)
 		r.Status = session.TurnFailed
-		r.Failed = newFailure(TypeLogBroken, t.logErr.Error())
+		r.Failed = newFailure(TypeLogBroken, t.log.Err.Error())
 	case o.OK:
 		r.Status = session.TurnCompleted
 	case t.life.Err() != nil:

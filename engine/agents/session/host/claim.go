@@ -67,7 +67,7 @@ func (h *Host) check(ctx context.Context, in session.TurnInput) (version agentcl
 	if err != nil {
 		return version, refused(TypeRefused, "%v", err)
 	}
-	if len(in.Served) > 0 && !adapter.Features().MCP {
+	if len(in.Served) > 0 && !adapter.Features.MCP {
 		return version, refused(TypeRefused, "%s does not support served tools", in.Agent)
 	}
 	// Build the command only to check that it can be built.
@@ -100,7 +100,7 @@ func (t *attempt) checkHost() (refusal session.TurnResult, ok bool, err error) {
 
 // version asks the agent for its version.
 func (h *Host) version(ctx context.Context, adapter agentcli.Adapter) (agentcli.Version, error) {
-	argv, env := adapter.VersionArgv(h.o.Binaries[adapter.CLI()]), h.environ(adapter, agentcli.Command{})
+	argv, env := adapter.VersionArgv(h.o.Binaries[adapter.CLI]), h.environ(adapter, agentcli.Command{})
 	version, failed := agentcall.AskVersion(ctx, adapter, argv, env)
 	switch {
 	case failed == nil:
@@ -123,9 +123,9 @@ func (h *Host) environ(adapter agentcli.Adapter, cmd agentcli.Command) []string 
 // agentCall returns the call of the agent for a turn. resume is the id of the conversation to
 // resume, or "" to start one. A streaming agent gets the prompt later, over standard input.
 func (h *Host) agentCall(adapter agentcli.Adapter, in session.TurnInput, prompt, resume string) agentcli.Call {
-	features := adapter.Features()
+	features := adapter.Features
 	c := agentcli.Call{
-		Binary: h.o.Binaries[adapter.CLI()], WorkingDir: in.WorkingDir, Model: in.Model, Resume: resume,
+		Binary: h.o.Binaries[adapter.CLI], WorkingDir: in.WorkingDir, Model: in.Model, Resume: resume,
 		Permission: agentcli.Permission(in.PermissionMode), AllowFull: h.o.AllowFull[agentcli.CLI(in.Agent)],
 		AllowedTools: slices.Clone(in.AllowedTools), SystemPrompt: in.SystemPrompt,
 		MaxTurns: in.MaxTurns, MaxBudgetUSD: in.BudgetUSD,

@@ -31,8 +31,10 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -81,21 +83,20 @@ type Workflows interface {
 
 // Host executes the activities of sessions.
 type Host struct {
-	o       Options
-	name    string
-	queue   string
-	log     *slog.Logger
-	logs    *artifact.Logs
-	redact  *redact.Redactor
-	calls   pendingCalls
-	openLog func(artifact.LogName) (turnLog, error)
+	o      Options
+	name   string
+	queue  string
+	log    *slog.Logger
+	logs   *artifact.Logs
+	redact *redact.Redactor
+	calls  sync.Map                // of *pendingCall, by id
+	fault  func(path string) error // see [agentcall.EventLog]
 
 	life context.Context // of processes
 	end  context.CancelFunc
 
-	mu     sync.Mutex
-	slots  map[string]*slot
-	closed bool
+	mu    sync.Mutex
+	slots map[string]*slot
 }
 
 // slot is the state of one session in this process.
@@ -143,7 +144,6 @@ func New(o Options) (*Host, error) {
 		o: o, name: name, queue: Queue(name, dir), log: o.Logger, logs: artifact.NewLogs(dir, o.Artifacts),
 		redact: redact.New(redact.Environ(os.Environ())...), slots: map[string]*slot{},
 	}
-	h.openLog = func(n artifact.LogName) (turnLog, error) { return h.logs.Create(n) }
 	h.life, h.end = context.WithCancel(context.Background())
 	return h, nil
 }
@@ -163,14 +163,10 @@ func (h *Host) Register(r worker.ActivityRegistry) {
 // Close ends the processes of all agents. Turns in progress are given up and continue where the
 // session is served next.
 func (h *Host) Close() {
-	h.mu.Lock()
-	h.closed = true
-	var all []*slot
-	for _, s := range h.slots {
-		all = append(all, s)
-	}
-	h.mu.Unlock()
 	h.end()
+	h.mu.Lock()
+	all := slices.Collect(maps.Values(h.slots))
+	h.mu.Unlock()
 	for _, s := range all {
 		if a := s.process(); a != nil {
 			<-a.gone

@@ -16,6 +16,7 @@ import (
 	"acescope/engine/agents/price"
 	"acescope/engine/agents/session"
 	"acescope/engine/agents/transcript"
+	"acescope/engine/internal/process"
 )
 
 // past is what earlier attempts left of a turn and its conversation.
@@ -37,12 +38,9 @@ type baseline struct {
 // baselineType is the type of the log line with the baseline.
 const baselineType = "acescope_start"
 
-// line returns the baseline as a line of a log.
-func (b baseline) line() ([]byte, error) {
-	return json.Marshal(struct {
-		Type string `json:"type"`
-		baseline
-	}{baselineType, b})
+type baselineLine struct {
+	Type string `json:"type"`
+	baseline
 }
 
 // baselineOf decodes the baseline from the first event of a log.
@@ -89,7 +87,7 @@ func (h *Host) searchLogs(t *attempt, adapter agentcli.Adapter) error {
 			t.past.result = h.sealPast(t, result)
 			return nil
 		}
-		if conversation != "" && !adapter.Features().SessionID {
+		if conversation != "" && !adapter.Features.SessionID {
 			t.past.resume, t.past.started = conversation, true
 		}
 	}
@@ -102,10 +100,10 @@ func (t *attempt) readLog(f *os.File, adapter agentcli.Adapter, uuid string) (
 	result *session.TurnResult, conversation string, err error,
 ) {
 	// The log of a warm process may start with events of the previous turn.
-	rec := newRecord(t.in, uuid, !adapter.Features().Streaming)
+	rec := newRecord(t.in, uuid, !adapter.Features.Streaming)
 	var used ace.Usage
 	ended := false
-	err = agentcli.NewReader(f, adapter.CLI()).All(func(e agentcli.Event) error {
+	err = agentcli.NewReader(f, adapter.CLI).All(func(e agentcli.Event) error {
 		conversation = cmp.Or(e.SessionID, conversation)
 		if b, ok := baselineOf(e); ok {
 			rec.judge.Meter.Cost = b.Counted
@@ -118,7 +116,7 @@ func (t *attempt) readLog(f *os.File, adapter agentcli.Adapter, uuid string) (
 	if err != nil || !ended {
 		return nil, conversation, err
 	}
-	o := rec.judge.Outcome(agentcli.Exit{Alive: true}, "")
+	o := rec.judge.Outcome(process.Exit{}, "")
 	r := rec.result(t.in, o)
 	setStatus(&r, o)
 	r.Usage = r.Usage.Add(used)
@@ -127,10 +125,10 @@ func (t *attempt) readLog(f *os.File, adapter agentcli.Adapter, uuid string) (
 
 // searchTranscript looks for the turn in the agent's transcript. No process may be writing it.
 func (h *Host) searchTranscript(t *attempt, adapter agentcli.Adapter) error {
-	if !adapter.Features().SessionID {
+	if !adapter.Features.SessionID {
 		return nil
 	}
-	m, err := h.transcripts(adapter).turn(t.life, t.in, t.uuids())
+	m, err := h.findTurn(t, adapter)
 	if err != nil {
 		return err
 	}
@@ -199,30 +197,28 @@ func (m transcriptTurn) result(in session.TurnInput, id string) *session.TurnRes
 	return &r
 }
 
-// transcripts reads the transcripts of Claude Code in its configuration directory.
-type transcripts struct{ configDir string }
-
-// transcripts returns the transcripts of the agents that this host starts.
-func (h *Host) transcripts(adapter agentcli.Adapter) transcripts {
-	return transcripts{transcript.ConfigDir(h.environ(adapter, agentcli.Command{}))}
+// findTurn finds the turn in a transcript of the agents that this host starts.
+func (h *Host) findTurn(t *attempt, adapter agentcli.Adapter) (transcriptTurn, error) {
+	dir := transcript.ConfigDir(h.environ(adapter, agentcli.Command{}))
+	return findTurn(t.life, dir, t.in, t.uuids())
 }
 
-// turn finds the turn whose message has one of the uuids.
-func (t transcripts) turn(ctx context.Context, in session.TurnInput, uuids []string) (transcriptTurn, error) {
+// findTurn finds the turn whose message has one of the uuids, in a configuration directory of
+// Claude Code.
+func findTurn(ctx context.Context, configDir string, in session.TurnInput, uuids []string) (
+	transcriptTurn, error,
+) {
 	id := agentSession(in)
-	if t.configDir == "" || !agentcli.ValidSessionID(id) {
+	if configDir == "" || !agentcli.ValidSessionID(id) {
 		return transcriptTurn{}, nil
 	}
-	path, err := transcript.Find(t.configDir, id)
+	path, err := transcript.Find(configDir, id)
 	if err != nil || path == "" {
 		return transcriptTurn{}, err
 	}
-	s := turnScanner{turn: in.Turn, spent: transcript.NewSpent(price.Shipped(), in.CostSeen)}
-	for _, uuid := range uuids {
-		s.uuids = append(s.uuids, []byte(uuid))
-	}
+	s := turnScanner{turn: in.Turn, uuids: uuids, spent: transcript.NewSpent(price.Shipped(), in.CostSeen)}
 	s.Exists = true
-	_, err = transcript.NewReader(path, nil).Read(ctx, 0, nil, func(raw []byte, _ int64) { s.add(raw) })
+	_, err = transcript.NewReader(path).Read(ctx, 0, nil, func(raw []byte, _ int64) { s.add(raw) })
 	if err != nil {
 		return transcriptTurn{}, fmt.Errorf("transcript: %w", err)
 	}
@@ -233,7 +229,7 @@ func (t transcripts) turn(ctx context.Context, in session.TurnInput, uuids []str
 type turnScanner struct {
 	transcriptTurn
 	turn    int
-	uuids   [][]byte          // of the turn's messages
+	uuids   []string          // of the turn's messages
 	replied bool              // the agent replied to the last of them
 	open    map[string]bool   // calls without a result
 	spent   *transcript.Spent // in the turn
@@ -247,14 +243,13 @@ func (s *turnScanner) add(raw []byte) {
 	if s.spent.Count(raw) {
 		return
 	}
-	mentioned := slices.ContainsFunc(s.uuids, func(uuid []byte) bool { return bytes.Contains(raw, uuid) })
-	if !s.Started && !mentioned {
+	mentioned := func(uuid string) bool { return bytes.Contains(raw, []byte(uuid)) }
+	if !s.Started && !slices.ContainsFunc(s.uuids, mentioned) {
 		return
 	}
 	events := transcript.Events(raw)
-	isMessage := slices.ContainsFunc(s.uuids, func(uuid []byte) bool { return string(uuid) == events[0].UUID })
 	switch {
-	case mentioned && isMessage:
+	case slices.Contains(s.uuids, events[0].UUID):
 		s.start(raw)
 	case !s.Started || transcript.IsFiller(events):
 	default:

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -48,65 +48,17 @@ func ServedTools() (names []string) {
 	return names
 }
 
-// pendingCalls are the calls of served tools whose agents wait, by id. They have the original
-// arguments and results; those in the history are redacted.
-type pendingCalls struct {
-	mu   sync.Mutex
-	list map[string]*pendingCall
-}
-
+// pendingCall is a call of a served tool whose agent waits. It has the original arguments and
+// result; those in the history are redacted.
 type pendingCall struct {
-	args     json.RawMessage
-	started  bool
-	finished bool
-	text     string
-	failed   bool
+	args    json.RawMessage
+	started atomic.Bool
+	output  atomic.Pointer[toolOutput] // nil until the call has finished
 }
 
-// add adds a call unless its id is pending.
-func (c *pendingCalls) add(id string, args json.RawMessage) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.list == nil {
-		c.list = map[string]*pendingCall{}
-	}
-	if c.list[id] != nil {
-		return false
-	}
-	c.list[id] = &pendingCall{args: args}
-	return true
-}
-
-// start returns the arguments of a call, once.
-func (c *pendingCalls) start(id string) (args json.RawMessage, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.list[id]
-	if p == nil || p.started {
-		return nil, false
-	}
-	p.started = true
-	return p.args, true
-}
-
-func (c *pendingCalls) finish(id, text string, failed bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := c.list[id]; p != nil {
-		p.text, p.failed, p.finished = text, failed, true
-	}
-}
-
-// remove removes a call and returns its final state.
-func (c *pendingCalls) remove(id string) pendingCall {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.list[id]
-	delete(c.list, id)
-	if p == nil {
-		return pendingCall{}
-	}
-	return *p
+type toolOutput struct {
+	text   string
+	failed bool
 }
 
 // callTool answers an agent's call of a served tool: the session decides, and executes the call
@@ -121,16 +73,18 @@ func (a *agent) callTool(ctx context.Context, id, tool string, args json.RawMess
 	if id == "" {
 		id = t.newCallID()
 	}
-	if !a.h.calls.add(id, args) {
+	call := &pendingCall{args: args}
+	if _, pending := a.h.calls.LoadOrStore(id, call); pending {
 		return "this call is already in progress", true
 	}
 	answer, err := a.h.requestTool(ctx, t, session.ToolRequest{ID: id, Name: tool, Args: args, Served: true})
-	call := a.h.calls.remove(id)
+	a.h.calls.Delete(id)
+	output := call.output.Load()
 	switch {
 	case err != nil:
 		return "the session cannot be asked: " + err.Error(), true
-	case call.finished:
-		return call.text, call.failed
+	case output != nil:
+		return output.text, output.failed
 	case answer.Action != session.Allow:
 		return denial(answer), true
 	case answer.Result != nil:
@@ -163,8 +117,9 @@ func (h *Host) runTool(ctx context.Context, in session.ToolCall) (session.ToolRe
 }
 
 func (h *Host) executeCall(ctx context.Context, in session.ToolCall) (session.ToolResult, error) {
-	args, ok := h.calls.start(in.ID)
-	if !ok {
+	v, _ := h.calls.Load(in.ID)
+	call, ok := v.(*pendingCall)
+	if !ok || !call.started.CompareAndSwap(false, true) {
 		return session.ToolResult{}, refused(TypeCallLost, "the agent no longer waits for this call")
 	}
 	i := slices.IndexFunc(servedTools, func(t servedTool) bool { return t.name == in.Name })
@@ -172,14 +127,14 @@ func (h *Host) executeCall(ctx context.Context, in session.ToolCall) (session.To
 		return session.ToolResult{}, refused(TypeRefused, "unknown served tool %q; use %v", in.Name, ServedTools())
 	}
 	began := time.Now()
-	text, err := servedTools[i].run(ctx, in.WorkingDir, args)
+	text, err := servedTools[i].run(ctx, in.WorkingDir, call.args)
 	if ctx.Err() != nil {
 		return session.ToolResult{}, temporal.NewCanceledError()
 	}
 	if err != nil {
 		text = err.Error()
 	}
-	h.calls.finish(in.ID, text, err != nil)
+	call.output.Store(&toolOutput{text, err != nil})
 	h.step("tool_ran")
 	h.log.Info("tool executed", "session", in.SessionID, "tool", in.Name, "call", in.ID,
 		"failed", err != nil, "duration", time.Since(began))

@@ -98,15 +98,16 @@ func TestServedTools(t *testing.T) {
 			t.Errorf("asked: %+v", a)
 		}
 	}
-	if len(s.calls.list) != 0 {
-		t.Errorf("pending calls remain: %v", s.calls.list)
-	}
+	s.calls.Range(func(id, _ any) bool {
+		t.Errorf("call %v is still pending", id)
+		return true
+	})
 }
 
 // TestExecutesCallOnce checks that a call is executed once and only while the agent waits.
 func TestExecutesCallOnce(t *testing.T) {
 	s := newStage(t, "claude")
-	s.calls.add("c1", json.RawMessage(`{"command":"echo x >> y"}`))
+	s.calls.Store("c1", &pendingCall{args: json.RawMessage(`{"command":"echo x >> y"}`)})
 	call := session.ToolCall{WorkingDir: s.work, ID: "c1", Name: "run_command"}
 	if r, err := s.executeCall(t.Context(), call); err != nil || r.Error || r.Text != "x >> y\n" {
 		t.Errorf("%+v, %v", r, err)
@@ -457,32 +458,21 @@ func TestOtherAgents(t *testing.T) {
 	}
 }
 
-// fullLog is a log on a full disk.
-type fullLog struct {
-	turnLog
-	room int
-}
-
-func (l *fullLog) Line(line []byte) error {
-	if l.room--; l.room < 0 {
-		return &artifact.LogError{Path: l.Path(), Err: syscall.ENOSPC}
-	}
-	return l.turnLog.Line(line)
-}
-
 // TestFullDisk checks that a failed write stops the turn.
 func TestFullDisk(t *testing.T) {
 	s := newStage(t, "claude")
-	open := s.openLog
-	s.openLog = func(n artifact.LogName) (turnLog, error) {
-		l, err := open(n)
-		return &fullLog{l, 2}, err
+	room := 2
+	s.fault = func(path string) error {
+		if room--; room < 0 {
+			return &artifact.LogError{Path: path, Err: syscall.ENOSPC}
+		}
+		return nil
 	}
 	r, err := s.run(s.input(1, "SCENARIO: say a; gate never"), 1)
 	if err != nil || r.Status != session.TurnFailed || r.Failed.Type != TypeLogBroken || !strings.Contains(r.Failed.Message, "the disk is full") {
 		t.Errorf("%+v, %v", r, err)
 	}
-	s.openLog = open
+	s.fault = nil
 	if r := s.good(2, "two"); !r.Warm {
 		t.Errorf("%+v", r)
 	}

@@ -52,7 +52,7 @@ func TestTranscriptCost(t *testing.T) {
 		{"text that resembles a total", 0, []string{`{"type":"x","content":"\"cost-state\"","totalCostUSD":9}`, total(-1), `{"type":"cost-state","totalCostUSD":"9"}`, mine("u1"), known()}, one, 0, false},
 	} {
 		in := session.TurnInput{SessionID: "s1", Turn: 1, CostSeen: c.seen}
-		got, err := writeTranscript(t, in, c.lines).turn(t.Context(), in, []string{"u1", "u2"})
+		got, err := findTurn(t.Context(), writeTranscript(t, in, c.lines), in, []string{"u1", "u2"})
 		if err != nil || !got.Started || got.Ended || !near(got.Usage.CostUSD, c.want) || !near(got.Counted, c.counted) || got.Usage.Unpriced != c.unpriced {
 			t.Errorf("%s: %+v, counted %v, begun %t, ended %t, %v; want %v, %v, %t", c.what, got.Usage, got.Counted, got.Started, got.Ended, err, c.want, c.counted, c.unpriced)
 		}
@@ -100,22 +100,22 @@ func TestTranscriptEnd(t *testing.T) {
 		{"a subagent answered", []string{user("u1", "do"), say("a", calls, call), strings.Replace(say("b", ends, text), "{", `{"isSidechain":true,`, 1)}, false, ""},
 	} {
 		in := session.TurnInput{SessionID: "s1", Turn: 1}
-		got, err := writeTranscript(t, in, c.lines).turn(t.Context(), in, []string{"u1", "u2"})
+		got, err := findTurn(t.Context(), writeTranscript(t, in, c.lines), in, []string{"u1", "u2"})
 		if err != nil || got.Ended != c.ended || got.Failed != c.failed {
 			t.Errorf("%s: %+v, %v", c.what, got, err)
 		}
 	}
 }
 
-// writeTranscript returns transcripts with one file.
-func writeTranscript(t *testing.T, in session.TurnInput, lines []string) transcripts {
+// writeTranscript returns a configuration directory with one transcript.
+func writeTranscript(t *testing.T, in session.TurnInput, lines []string) string {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "projects", "-x", agentSession(in)+".jsonl")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	return transcripts{dir}
+	return dir
 }
 
 // TestInterruptedAndResumed checks a transcript that Claude Code resumed after an interrupted turn:
@@ -130,19 +130,19 @@ func TestInterruptedAndResumed(t *testing.T) {
 		`{"type":"assistant","uuid":"a2","message":{"id":"m2","model":"<synthetic>","stop_reason":"stop_sequence","content":[{"type":"text","text":"No response requested."}],"usage":{}},"isApiErrorMessage":false}`,
 	}
 	m := writeTranscript(t, in, lines)
-	got, err := m.turn(t.Context(), in, []string{"u1"})
+	got, err := findTurn(t.Context(), m, in, []string{"u1"})
 	if err != nil || !got.Started || got.Ended || got.Usage.OutputTokens != 20 || !got.Usage.Unpriced {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := m.turn(t.Context(), in, []string{"other"}); err != nil || !got.Exists || got.Started {
+	if got, err := findTurn(t.Context(), m, in, []string{"other"}); err != nil || !got.Exists || got.Started {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := m.turn(t.Context(), session.TurnInput{AgentSessionID: "../../x"}, nil); err != nil || got.Exists {
+	if got, err := findTurn(t.Context(), m, session.TurnInput{AgentSessionID: "../../x"}, nil); err != nil || got.Exists {
 		t.Errorf("%+v, %v", got, err)
 	}
 	end := `{"type":"user","uuid":"u3","message":{"role":"user","content":"[Request interrupted by user]"}}`
 	m = writeTranscript(t, in, append(lines[:3:3], end))
-	if got, err := m.turn(t.Context(), in, []string{"u1"}); err != nil || !got.Ended || !got.Interrupted {
+	if got, err := findTurn(t.Context(), m, in, []string{"u1"}); err != nil || !got.Ended || !got.Interrupted {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

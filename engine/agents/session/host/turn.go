@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
+	"acescope/engine/agents/agentcall"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/engine/internal/filelock"
@@ -88,7 +89,8 @@ func (h *Host) enter(ctx context.Context, in session.TurnInput, number int32) (*
 	s.mu.Lock()
 	previous := s.attempt
 	s.mu.Unlock()
-	if previous != nil && previous.isFor(in) && (!previous.ended() || previous.err == nil) {
+	same := previous != nil && previous.in.RunID == in.RunID && previous.in.Turn == in.Turn
+	if same && (!previous.ended() || previous.err == nil) {
 		previous.keep()
 		return previous, nil
 	}
@@ -100,10 +102,7 @@ func (h *Host) enter(ctx context.Context, in session.TurnInput, number int32) (*
 			return nil, context.Cause(ctx)
 		}
 	}
-	h.mu.Lock()
-	closed := h.closed
-	h.mu.Unlock()
-	if closed {
+	if h.life.Err() != nil {
 		return nil, temporal.NewApplicationError(errClosed.Error(), TypeHostGone)
 	}
 	t := h.newAttempt(in, number)
@@ -176,12 +175,10 @@ func (h *Host) execute(s *slot, t *attempt) (session.TurnResult, error) {
 			return t.recovered(err)
 		}
 	}
-	select {
-	case <-t.stop:
+	if t.running.Err() != nil {
 		r := t.newResult(session.TurnInterrupted)
 		r.Summary = "The turn was interrupted before it started"
 		return t.finish(r), nil
-	default:
 	}
 	if t.past.started {
 		text = continueText
@@ -190,12 +187,12 @@ func (h *Host) execute(s *slot, t *attempt) (session.TurnResult, error) {
 		t.uuid = resumeUUID(t.in, t.number)
 		t.mu.Unlock()
 	}
-	log, err := h.openLog(t.logName(t.number))
+	log, err := h.logs.Create(t.logName(t.number))
 	if err != nil {
 		return t.refuse(TypeLogBroken, err), nil
 	}
 	t.mu.Lock()
-	t.log = log
+	t.log = &agentcall.EventLog{LiveLog: log, Redact: h.redact, Fault: h.fault}
 	t.mu.Unlock()
 	r, err := h.converse(s, t, adapter, a, lock, text)
 	if err == nil {
@@ -224,10 +221,10 @@ func (h *Host) completeUsage(t *attempt, adapter agentcli.Adapter, r *session.Tu
 	if t.past.baseline != nil && !t.warm {
 		r.Usage = r.Usage.Add(t.past.baseline.Used)
 	}
-	if t.hasResult() || !adapter.Features().SessionID {
+	if t.record.ended || !adapter.Features.SessionID {
 		return
 	}
-	m, err := h.transcripts(adapter).turn(t.life, t.in, t.uuids())
+	m, err := h.findTurn(t, adapter)
 	if err != nil {
 		t.slog.Warn("the cost of the turn is unknown", "error", err)
 		r.Usage.Unpriced = true
@@ -279,7 +276,6 @@ func (h *Host) converse(s *slot, t *attempt, adapter agentcli.Adapter, a *agent,
 		// The conversation exists although its transcript was not found: resume it.
 		t.past.resume = agentSession(t.in)
 		t.past.baseline = nil
-		t.agentDone = make(chan struct{})
 	}
 }
 
@@ -289,7 +285,7 @@ func (h *Host) give(t *attempt, a *agent, text string) (session.TurnResult, erro
 	t.agent = a
 	t.mu.Unlock()
 	if !t.warm {
-		a.tools.await(a.gone, t.stop)
+		a.tools.await(a.gone, t.running.Done())
 	}
 	if a.streams {
 		h.step("send")
@@ -338,28 +334,26 @@ func (t *attempt) refuse(kind string, err error) session.TurnResult {
 
 // await waits for the end of the turn and reports whether it was interrupted. An agent that does
 // not end its turn when asked is stopped.
-func (t *attempt) await(a *agent) (interrupted bool) {
+func (t *attempt) await(a *agent) (end agentEnd, interrupted bool) {
 	select {
-	case <-t.agentDone:
-		return false
+	case end := <-t.agentEnd:
+		return end, false
 	case <-t.life.Done():
 		a.p.Stop()
-		<-t.agentDone
-		return false
-	case <-t.stop:
+		return <-t.agentEnd, false
+	case <-t.running.Done():
 		if a.streams && a.send(agentcli.Interrupt("acescope-interrupt-"+t.uuid)) == nil {
 			select {
-			case <-t.agentDone:
-				return true
+			case end := <-t.agentEnd:
+				return end, true
 			case <-t.life.Done():
 			case <-time.After(interruptTimeout):
 			}
 		}
 		t.slog.Warn("the agent does not end its turn; ending its process", "pid", a.p.Pid())
 		a.p.Stop()
+		return <-t.agentEnd, true
 	}
-	<-t.agentDone
-	return true
 }
 
 // prompt returns the text of the turn's messages.

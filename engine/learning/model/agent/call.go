@@ -50,14 +50,16 @@ func (c *completer) call(r llm.Request, each func(agentcli.Event)) agentcall.Cal
 	}
 	at := s.Caller
 	seq := at.Next()
-	call := agentcall.Call{CLI: c.cli, WorkingDir: c.runner.Agent(c.cli).Dir, OnEvent: each, SystemPrompt: system(r),
-		ID:  session.UUID("step", at.WorkflowID, at.RunID, at.ActivityID, strconv.Itoa(seq), s.Task.TaskID),
-		Log: artifact.LogName{WorkflowID: at.WorkflowID, RunID: at.RunID, Activity: at.Activity, Seq: seq, Attempt: at.Attempt}}
+	call := agentcall.Call{CLI: c.cli, OnEvent: each,
+		Call: agentcli.Call{WorkingDir: c.runner.Agent(c.cli).Dir, SystemPrompt: system(r)},
+		ID:   session.UUID("step", at.WorkflowID, at.RunID, at.ActivityID, strconv.Itoa(seq), s.Task.TaskID),
+		Log:  artifact.LogName{WorkflowID: at.WorkflowID, RunID: at.RunID, Activity: at.Activity, Seq: seq, Attempt: at.Attempt}}
 	if r.Model != DefaultModel {
 		call.Model = r.Model
 	}
 	if s.Tools != nil {
-		call.Permission, call.AllowedTools = s.Task.SkillsConfig.PermissionMode, s.Task.SkillsConfig.AllowedTools
+		call.Permission = agentcli.Permission(s.Task.SkillsConfig.PermissionMode)
+		call.AllowedTools = s.Task.SkillsConfig.AllowedTools
 	}
 	if s.Session != "" && len(r.Messages) > 1 {
 		call.Resume, call.Instruction = s.Session, r.Messages[len(r.Messages)-1].Text
