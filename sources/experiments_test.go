@@ -129,7 +129,11 @@ func folded(t *testing.T) *experiments.Series {
 
 func TestSeriesGoesThroughTheChain(t *testing.T) {
 	s := folded(t)
-	if got, want := s.Tasks.TaskID, []string{"x-e1-0002", "x-e1-0001", "x-e1-0003", "x-e1-0004"}; !slices.Equal(got, want) {
+	var got []string
+	for _, task := range s.Tasks {
+		got = append(got, task.TaskID)
+	}
+	if want := []string{"x-e1-0002", "x-e1-0001", "x-e1-0003", "x-e1-0004"}; !slices.Equal(got, want) {
 		t.Fatalf("tasks %v, want %v", got, want)
 	}
 	if s.RunID != "second" || s.Progress.Runs != 2 || s.Exit != ace.Success || s.Name() != "x" {
@@ -138,17 +142,17 @@ func TestSeriesGoesThroughTheChain(t *testing.T) {
 	if s.Start != testStart.Add(time.Second) || s.Close.IsZero() {
 		t.Errorf("from %v to %v", s.Start, s.Close)
 	}
-	if got := s.Tasks.Row(1); got.Exit != ace.Timeout || got.Verdict != experiments.AnsweredWrong || got.Index != 0 || got.Epoch != 1 || got.Took != time.Second {
+	if got := s.Tasks[1]; got.Exit != ace.Timeout || got.Verdict != experiments.AnsweredWrong || got.Index != 0 || got.Epoch != 1 || got.Duration != 1000 {
 		t.Errorf("the task that timed out is %+v", got)
 	}
-	if got := s.Tasks.Row(0); got.Accepted != 2 || got.Rejected != 1 || got.Usage.CostUSD != 0.5 || got.At != 3*time.Second {
+	if got := s.Tasks[0]; got.Accepted != 2 || got.Rejected != 1 || got.Cost != 0.5 || got.At != 3000 {
 		t.Errorf("the first task is %+v", got)
 	}
-	if s.Tasks.Prompt[1] != s.Tasks.Prompt[3] || s.Tasks.Prompt[0] == s.Tasks.Prompt[1] {
+	if s.Tasks[1].Prompt != s.Tasks[3].Prompt || s.Tasks[0].Prompt == s.Tasks[1].Prompt {
 		t.Error("equal prompts must have equal keys, others not")
 	}
 	if got, want := s.Progress.Epochs[0].Accuracy, s.Totals().Accuracy; got != want {
-		t.Errorf("the fold says accuracy %v, the columns %v", got, want)
+		t.Errorf("the fold says accuracy %v, the tasks %v", got, want)
 	}
 }
 
@@ -167,8 +171,8 @@ func TestSeriesValueStays(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if before.Tasks.Len() != 1 || f.Value().Tasks.Len() != 2 {
-		t.Errorf("%d tasks, then %d", before.Tasks.Len(), f.Value().Tasks.Len())
+	if len(before.Tasks) != 1 || len(f.Value().Tasks) != 2 {
+		t.Errorf("%d tasks, then %d", len(before.Tasks), len(f.Value().Tasks))
 	}
 }
 
@@ -207,8 +211,10 @@ func madeSeries(name, data, verdicts string) *experiments.Series {
 	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), Start: testStart, Input: ace.ExperimentInput{DatasetID: data, Dataset: ace.Ref{SHA256: data}}}
 	for i, r := range verdicts {
 		v := map[rune]experiments.Verdict{'R': experiments.AnsweredRight, 'W': experiments.AnsweredWrong, '-': experiments.NotJudged}[r]
-		s.Tasks.Add(experiments.SeriesTask{TaskID: fmt.Sprintf("%s-e1-%04d", name, i+1), Epoch: 1, Index: i, Verdict: v, Bullets: i + 1, Accepted: 2, Rejected: 1,
-			Usage: ace.Usage{InputTokens: 10, OutputTokens: 5, CostUSD: 1}, At: time.Duration(i+1) * time.Second}, uint64(i+1))
+		s.Tasks = append(s.Tasks, experiments.Task{
+			TaskID: fmt.Sprintf("%s-e1-%04d", name, i+1), Epoch: 1, Index: int32(i), Verdict: v, Bullets: int32(i + 1),
+			Accepted: 2, Rejected: 1, Input: 10, Output: 5, Cost: 1, At: int64(i+1) * 1000, Prompt: uint64(i + 1),
+		})
 	}
 	return s
 }
@@ -218,8 +224,8 @@ func TestCompareTheSameData(t *testing.T) {
 	if !c.SameData || c.AlignedBy != experiments.AlignedByIndex || len(c.Pairs) != 5 || c.OnlyA != 1 || c.OnlyB != 0 {
 		t.Fatalf("%+v", c)
 	}
-	if c.AlignedA != 0.5 || c.AlignedB != 0.5 {
-		t.Errorf("accuracy over aligned tasks %v and %v", c.AlignedA, c.AlignedB)
+	if a, b := c.Aligned(); a != 0.5 || b != 0.5 {
+		t.Errorf("accuracy over aligned tasks %v and %v", a, b)
 	}
 	for i, want := range []experiments.Flip{experiments.FlipBothCorrect, experiments.FlipFixed, experiments.FlipBothWrong, experiments.FlipBroken, experiments.FlipUnjudged} {
 		if c.Pairs[i].Flip != want || c.Counts[want] != 1 {
@@ -231,13 +237,18 @@ func TestCompareTheSameData(t *testing.T) {
 // Different data sets are aligned by prompts; equal prompts in their order.
 func TestCompareOtherData(t *testing.T) {
 	a, b := madeSeries("a", "data", "RWWR"), madeSeries("b", "other", "WRRR")
-	a.Tasks.Prompt = []uint64{7, 7, 8, 0}
-	b.Tasks.Prompt = []uint64{8, 7, 7, 9}
+	for i := range 4 {
+		a.Tasks[i].Prompt, b.Tasks[i].Prompt = []uint64{7, 7, 8, 0}[i], []uint64{8, 7, 7, 9}[i]
+	}
 	c := experiments.Compare(a, b)
 	if c.SameData || c.AlignedBy != experiments.AlignedByPrompt || c.OnlyA != 1 || c.OnlyB != 1 {
 		t.Fatalf("%+v", c)
 	}
-	for i, want := range []experiments.Pair{{1, 0, 1, experiments.FlipBothCorrect, 0, 1}, {1, 1, 2, experiments.FlipFixed, 1, 2}, {1, 2, 0, experiments.FlipBothWrong, 2, 0}} {
+	for i, want := range []experiments.Pair{
+		{experiments.FlipBothCorrect, 1, &a.Tasks[0], &b.Tasks[1]},
+		{experiments.FlipFixed, 1, &a.Tasks[1], &b.Tasks[2]},
+		{experiments.FlipBothWrong, 1, &a.Tasks[2], &b.Tasks[0]},
+	} {
 		if c.Pairs[i] != want {
 			t.Errorf("pair %d is %+v, want %+v", i, c.Pairs[i], want)
 		}
@@ -246,28 +257,27 @@ func TestCompareOtherData(t *testing.T) {
 
 func TestCompareEvaluations(t *testing.T) {
 	a, b := madeSeries("a", "data", "R"), madeSeries("b", "data", "R")
-	if experiments.Compare(a, b).Evaluations != nil {
+	if experiments.Compare(a, b).Eval != nil {
 		t.Error("without an evaluation there is nothing to compare")
 	}
 	a.Input.Eval, b.Input.Eval = &ace.Ref{SHA256: "e"}, &ace.Ref{SHA256: "e"}
 	a.Progress.Eval = []ace.EvalResult{{Tasks: 5}, {Tasks: 5, Correct: 2, Wrong: []int{0, 2, 4}}}
 	b.Progress.Eval = []ace.EvalResult{{Tasks: 5, Correct: 3, Wrong: []int{1, 2}}}
-	e := experiments.Compare(a, b).Evaluations
+	e := experiments.Compare(a, b).Eval
 	if e == nil || !slices.Equal(e.Fixed, []int{0, 4}) || !slices.Equal(e.Broken, []int{1}) || e.BothWrong != 1 || e.Partial {
 		t.Errorf("%+v", e)
 	}
 	b.Input.Eval = &ace.Ref{SHA256: "another"}
-	if experiments.Compare(a, b).Evaluations != nil {
+	if experiments.Compare(a, b).Eval != nil {
 		t.Error("other sets cannot be compared")
 	}
 }
 
 func TestSeriesIsBounded(t *testing.T) {
 	f := experiments.NewSeriesFolder("ace-experiment/x", "r")
-	f.Series.Tasks.TaskID = make([]string, experiments.MaxSeriesTasks)
-	f.Event = &historypb.HistoryEvent{}
+	f.Series.Tasks = make([]experiments.Task, experiments.MaxSeriesTasks)
 	f.Ended(ace.ExperimentInput{}, experiments.Finished{})
-	if f.Series.Tasks.Len() != experiments.MaxSeriesTasks || f.Series.Dropped != 1 {
-		t.Errorf("%d tasks, %d dropped", f.Series.Tasks.Len(), f.Series.Dropped)
+	if len(f.Series.Tasks) != experiments.MaxSeriesTasks || f.Series.Dropped != 1 {
+		t.Errorf("%d tasks, %d dropped", len(f.Series.Tasks), f.Series.Dropped)
 	}
 }

@@ -29,7 +29,7 @@ func ended(i int, exit ace.ExitStatus) runspkg.Run {
 // exampleFacts returns n closed runs, newest first: every third failed for one of two reasons, every fifth answered
 // wrong.
 func exampleFacts(n int) *triage.Facts {
-	f := &triage.Facts{Window: triage.DefaultWindow, Ends: map[string]triage.Ending{}, Notes: map[string]string{}, Steps: map[string][]triage.Timed{}}
+	f := &triage.Facts{Options: triage.Options{Window: triage.DefaultWindow}, Ends: map[string]triage.Ending{}, Notes: map[string]string{}, Steps: map[string][]triage.Timed{}}
 	for i := range n {
 		exit := ace.Success
 		switch {
@@ -142,11 +142,11 @@ func TestGroupsAreBounded(t *testing.T) {
 }
 
 func TestGroupQuery(t *testing.T) {
-	g := triage.FailureGroup{Kind: ace.Failed, Count: 2, Runs: []runspkg.Run{{RunID: "a"}, {RunID: "b"}}}
+	g := triage.FailureGroup{Cause: triage.Cause{Kind: ace.Failed}, Count: 2, Runs: []runspkg.Run{{RunID: "a"}, {RunID: "b"}}}
 	if got := g.Query(); got != "RunId IN ('a', 'b')" || !g.Exact() {
 		t.Error(got)
 	}
-	g = triage.FailureGroup{Kind: ace.Wrong, Count: 99, Dataset: "d", First: triage.Example{At: base}, Last: triage.Example{At: base.Add(time.Hour)}}
+	g = triage.FailureGroup{Cause: triage.Cause{Kind: ace.Wrong, Dataset: "d"}, Count: 99, First: triage.Example{At: base}, Last: triage.Example{At: base.Add(time.Hour)}}
 	want := "ExitStatus = 'wrong' AND CloseTime BETWEEN '2026-05-04T12:00:00Z' AND '2026-05-04T13:00:00Z' AND DatasetId = 'd'"
 	if got := g.Query(); got != want || g.Exact() {
 		t.Error(got)

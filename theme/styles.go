@@ -1,6 +1,8 @@
 package theme
 
 import (
+	"strings"
+
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 )
@@ -252,6 +254,12 @@ type Frame struct {
 	TopLeft, Top, TopRight          string
 	Side                            string
 	BottomLeft, Bottom, BottomRight string
+}
+
+// Replace returns a text with its arrows, dashes and lines in the characters that the terminal has.
+func (g Glyphs) Replace(s string) string {
+	return strings.NewReplacer("→", g.Arrow, "…", g.Ellipsis, "–", g.Dash, "µ", g.Micro,
+		"│", g.Trunk, "├", g.Branch, "└", g.Corner, "─", g.Plain.Top).Replace(s)
 }
 
 // Unicode returns the default glyphs.

@@ -18,7 +18,7 @@ func BenchmarkExperimentPlots(b *testing.B) {
 	for _, m := range experimentsview.PlotMetrics {
 		b.Run(string(m), func(b *testing.B) {
 			for b.Loop() {
-				experimentsview.Plot(all, m, experiments.DefaultWindow, false, 110, 40, s)
+				experimentsview.Plot(all, m, experiments.DefaultWindow, 110, 40, s)
 			}
 		})
 	}

@@ -37,12 +37,11 @@ func learnt(name, data string, n, hard int, cost float64) *experiments.Series {
 			p.Epochs[0].Correct++
 		}
 		bullets := 4 + i/3 - i/40*5
-		t.TaskID, t.Answer = append(t.TaskID, fmt.Sprintf("%s-e1-%04d", name, i+1)), append(t.Answer, fmt.Sprint(i%9))
-		t.Prompt, t.Epoch, t.Index = append(t.Prompt, uint64(i+1)), append(t.Epoch, 1), append(t.Index, int32(i))
-		t.Exit, t.Verdict, t.Bullets = append(t.Exit, exit), append(t.Verdict, v), append(t.Bullets, int32(bullets))
-		t.Accepted, t.Rejected = append(t.Accepted, int32(2-i%2)), append(t.Rejected, int32(i%3/2))
-		t.Input, t.Output, t.Cost = append(t.Input, 500), append(t.Output, 100), append(t.Cost, cost)
-		t.At, t.Duration = append(t.At, int64(i+1)*1200), append(t.Duration, 800)
+		*t = append(*t, experiments.Task{
+			TaskID: fmt.Sprintf("%s-e1-%04d", name, i+1), Answer: fmt.Sprint(i % 9), Prompt: uint64(i + 1), Epoch: 1,
+			Index: int32(i), Exit: exit, Verdict: v, Bullets: int32(bullets), Accepted: int32(2 - i%2),
+			Rejected: int32(i % 3 / 2), Input: 500, Output: 100, Cost: cost, At: int64(i+1) * 1200, Duration: 800,
+		})
 		p.Bullets, p.Accepted, p.Rejected = bullets, p.Accepted+2-i%2, p.Rejected+i%3/2
 		p.Epochs[0].Tasks++
 		p.Usage = p.Usage.Add(ace.Usage{InputTokens: 500, OutputTokens: 100, CostUSD: cost})
@@ -71,7 +70,7 @@ func three() *snapshot {
 
 func hostileExperiments() *snapshot {
 	a, b := learnt("財務\x1b[31m\u202eשלום📈📈📈📈📈📈📈📈📈📈📈📈📈📈", "d\x1b]0;x\a", 30, 2, 0), learnt("b\nb", "財務財務財務財務財務", 30, 3, 0)
-	a.Tasks.Answer[7], a.Err = "\x1b[2J財務財務財務財務財務財務", "bad\x1b[31m news"
+	a.Tasks[7].Answer, a.Err = "\x1b[2J財務財務財務財務財務財務", "bad\x1b[31m news"
 	b.Failure = &ace.Failure{Message: "\u202eevil\x1b[1m"}
 	a.Input.SkillsConfig.AllowedTools = []string{"x\x1b[31m"}
 	return listed(a, b)

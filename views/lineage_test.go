@@ -10,9 +10,9 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources/histories"
+	"acescope/sources/lineage"
 	"acescope/sources/runs"
 	"acescope/theme"
-	"acescope/views/lineage"
 	runsview "acescope/views/runs"
 )
 
@@ -220,9 +220,13 @@ func TestLineageASCII(t *testing.T) {
 }
 
 // The command prints the same tree.
-func TestLineageLines(t *testing.T) {
-	lines := lineage.LineageLines(family(), "run-q-00006~f1", theme.NoColor().Styles(theme.Unicode()))
-	golden.RequireEqual(t, strings.Join(lines, "\n")+"\n")
+func TestLineageRows(t *testing.T) {
+	var out strings.Builder
+	tree := family()
+	for i := range tree.Nodes {
+		fmt.Fprintf(&out, "%q\n", lineage.RowOf(&tree.Nodes[i]))
+	}
+	golden.RequireEqual(t, out.String())
 }
 
 // The list of runs marks forks before their names.

@@ -101,7 +101,7 @@ func (l library) answer(w playbooks.Ask) *playbooks.Playbooks {
 	book, err := l.store.Get(h.Head())
 	must(err)
 	at := &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: name, Seq: seq}, Hash: h.Head(), HasBullets: true, Bullets: h.Blame(book), Totals: h.Totals(),
-		Sizes: h.Sizes(), Changes: &playbooks.Difference{}, Record: playbooks.Version{Hash: h.Head(), Bullets: len(book.Bullets)}}
+		Sizes: h.Sizes(), Changes: &playbook.Difference{}, Record: playbook.Version{Hash: h.Head(), Bullets: len(book.Bullets)}}
 	if seq > 0 {
 		at.Record = b.Versions[seq-1]
 		before, err := l.store.Get(at.Record.Parent)
@@ -223,9 +223,9 @@ func TestPlaybookWithoutBooks(t *testing.T) {
 		"no playbooks yet":                     {Updated: noon},
 		"the playbooks cannot be read":         {Err: "playbook store is corrupt: main.log, line 7"},
 		`no such playbook branch: "x"`:         {Err: `no such playbook branch: "x"`},
-		"reading the authors":                  {Branch: playbooks.Branch{Name: "main", Versions: 3}},
-		"main.log, line 7: it does not follow": {Branch: playbooks.Branch{Name: "main", Versions: 3}, Err: "main.log, line 7: it does not follow"},
-		"this version has no bullets":          {Branch: playbooks.Branch{Name: "main"}, Version: &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: "main"}, HasBullets: true}},
+		"reading the authors":                  {Branch: playbook.Branch{Name: "main", Versions: 3}},
+		"main.log, line 7: it does not follow": {Branch: playbook.Branch{Name: "main", Versions: 3}, Err: "main.log, line 7: it does not follow"},
+		"this version has no bullets":          {Branch: playbook.Branch{Name: "main"}, Version: &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: "main"}, HasBullets: true}},
 	} {
 		booksOnly(t, b, 80, 24).has(want)
 	}
@@ -442,9 +442,9 @@ func TestPlaybookInASCII(t *testing.T) {
 
 // BenchmarkPlaybookKey measures a keystroke in a playbook of 10,000 bullets, to the finished frame.
 func BenchmarkPlaybookKey(b *testing.B) {
-	at := &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: "main", Seq: 20_000}, HasBullets: true, Changes: &playbooks.Difference{}}
+	at := &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: "main", Seq: 20_000}, HasBullets: true, Changes: &playbook.Difference{}}
 	for i := range 10_000 {
-		l := playbooks.BulletHistory{Bullet: playbooks.Bullet{ID: fmt.Sprintf("calc-%05d", i), Section: "FORMULAS", Content: strings.Repeat("words that say much ", 12), Helpful: i % 9}}
+		l := playbook.BulletHistory{Bullet: playbook.Bullet{ID: fmt.Sprintf("calc-%05d", i), Section: "FORMULAS", Content: strings.Repeat("words that say much ", 12), Helpful: i % 9}}
 		for n := range 60 {
 			l.Counts = append(l.Counts, playbook.Count{Seq: i + n*10, Helpful: n})
 		}
@@ -452,7 +452,7 @@ func BenchmarkPlaybookKey(b *testing.B) {
 	}
 	sc := newScreen(b, full(5), theme.New(true, false), 200, 50)
 	snap := full(5)
-	snap.Books = &playbooks.Playbooks{Branch: playbooks.Branch{Name: "main", Versions: 20_000}, Version: at}
+	snap.Books = &playbooks.Playbooks{Branch: playbook.Branch{Name: "main", Versions: 20_000}, Version: at}
 	sc.press("4")
 	sc.show(snap)
 	b.ReportAllocs()

@@ -23,8 +23,10 @@ func ailing() *snapshot {
 	runs := s.Runs.Rows[3:]
 	trend := []float64{0, 0, 1, 0, 2, 3, 1, 0, 0, 4, 6, 9, 12, 9, 4, 2, 1, 0, 0, 0, 1, 2, 7, 8}
 	group := func(kind ace.ExitStatus, what string, phase ace.Phase, n int, message string) triage.FailureGroup {
-		g := triage.FailureGroup{Kind: kind, Type: what, Phase: phase, Activity: phase.Activity(), Pattern: triage.Normalize(message), Count: n,
-			Share: float64(n) / 2000, Trend: trend, Runs: runs[:min(n, 40)]}
+		g := triage.FailureGroup{
+			Cause: triage.Cause{Kind: kind, Type: what, Phase: phase, Activity: phase.Activity(), Pattern: triage.Normalize(message)},
+			Count: n, Share: float64(n) / 2000, Trend: trend, Runs: runs[:min(n, 40)],
+		}
 		g.First = triage.Example{Run: runs[39], At: noon.Add(-3 * time.Hour), Message: message}
 		g.Last = triage.Example{Run: runs[1], At: noon.Add(-12 * time.Second), Message: message}
 		return g

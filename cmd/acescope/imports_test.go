@@ -18,7 +18,7 @@ var layers = []struct {
 }{
 	{"cmd/acescope-hook", []string{"engine/agents/observe/spool"}},
 	{"cmd", []string{"engine", "sources", "tui", "views", "theme"}},
-	{"views", []string{"tui", "theme", "sources", "engine/ace"}},
+	{"views", []string{"tui", "theme", "sources", "engine/ace", "engine/learning/playbook"}},
 	{"tui", []string{"theme"}},
 	{"theme", nil},
 	{"sources", []string{"engine/ace", "engine/temporal", "engine/stepper", "engine/learning/playbook", "engine/agents", "engine/tasks"}},

@@ -3,8 +3,10 @@ package experiments
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/temporal/compare"
 )
 
 // Flip compares the answers of two experiments to the same task.
@@ -32,127 +34,138 @@ const (
 
 // Pair is a task that both experiments have answered.
 type Pair struct {
-	Epoch  int
-	IndexA int
-	IndexB int
-	Flip   Flip
-	A, B   int // rows in the series
+	Flip  Flip  `json:"flip"`
+	Epoch int32 `json:"epoch"`
+	A     *Task `json:"a"`
+	B     *Task `json:"b"`
 }
 
 // Comparison compares two experiments task by task. OnlyA and OnlyB count tasks without a counterpart.
 type Comparison struct {
-	A, B      *Series
-	SameData  bool
-	AlignedBy string
-	Pairs     []Pair // by epoch and index of the first experiment
-	Counts    map[Flip]int
-	OnlyA     int
-	OnlyB     int
-	TotalsA   Totals
-	TotalsB   Totals
-	// AlignedA and AlignedB are the accuracies over the aligned tasks with two verdicts, NaN without any.
-	AlignedA, AlignedB float64
-	Evaluations        *EvalComparison // nil unless both were evaluated on the same set
+	A         *Series         `json:"-"`
+	B         *Series         `json:"-"`
+	SameData  bool            `json:"same_dataset"`
+	AlignedBy string          `json:"aligned_by"`
+	Pairs     []Pair          `json:"-"` // by epoch and index of the first experiment
+	Counts    map[Flip]int    `json:"flips"`
+	OnlyA     int             `json:"only_a"`
+	OnlyB     int             `json:"only_b"`
+	Eval      *EvalComparison `json:"eval,omitempty"` // nil unless both were evaluated on the same set
 }
 
 // EvalComparison compares the last evaluations of two experiments on the same second data set. Fixed and Broken
 // are 0-based indexes of its tasks. Partial means that one result lists only some of its wrong answers, so the
 // indexes may be incomplete.
 type EvalComparison struct {
-	Dataset       string
-	A, B          ace.EvalResult
-	Fixed, Broken []int
-	BothWrong     int
-	Partial       bool
+	Dataset   string         `json:"dataset_id"`
+	A         ace.EvalResult `json:"a"`
+	B         ace.EvalResult `json:"b"`
+	Fixed     []int          `json:"fixed"`
+	Broken    []int          `json:"broken"`
+	BothWrong int            `json:"both_wrong"`
+	Partial   bool           `json:"partial,omitempty"`
 }
 
 // Compare aligns two experiments and compares each task.
 func Compare(a, b *Series) *Comparison {
-	c := &Comparison{A: a, B: b, SameData: a.Input.Dataset.SHA256 != "" && a.Input.Dataset.SHA256 == b.Input.Dataset.SHA256,
-		Counts: map[Flip]int{}, TotalsA: a.Totals(), TotalsB: b.Totals()}
-	key := byPrompt
-	if c.AlignedBy = AlignedByPrompt; c.SameData {
-		key, c.AlignedBy = byIndex, AlignedByIndex
+	c := &Comparison{A: a, B: b, AlignedBy: AlignedByPrompt, Counts: map[Flip]int{}, Eval: compareEval(a, b)}
+	for _, f := range Flips() {
+		c.Counts[f] = 0
 	}
-	theirs := newRowFinder(&b.Tasks, key)
-	for _, i := range inOrder(&a.Tasks) {
-		j, ok := theirs.take(&a.Tasks, i)
-		if !ok {
-			continue
+	if data := a.Input.Dataset.SHA256; data != "" && data == b.Input.Dataset.SHA256 {
+		c.SameData, c.AlignedBy = true, AlignedByIndex
+	}
+	theirs := map[taskKey][]*Task{}
+	for _, t := range inOrder(b.Tasks) {
+		if k, ok := c.keyOf(t); ok {
+			theirs[k] = append(theirs[k], t)
 		}
-		p := Pair{Epoch: int(a.Tasks.Epoch[i]), IndexA: int(a.Tasks.Index[i]), IndexB: int(b.Tasks.Index[j]), A: i, B: j,
-			Flip: flipOf(a.Tasks.Verdict[i], b.Tasks.Verdict[j])}
-		c.Pairs = append(c.Pairs, p)
-		c.Counts[p.Flip]++
 	}
-	c.OnlyA, c.OnlyB = a.Tasks.Len()-len(c.Pairs), b.Tasks.Len()-len(c.Pairs)
-	right := c.Counts[FlipBothCorrect]
-	judged := len(c.Pairs) - c.Counts[FlipUnjudged]
-	c.AlignedA = divide(float64(right+c.Counts[FlipBroken]), judged)
-	c.AlignedB = divide(float64(right+c.Counts[FlipFixed]), judged)
-	c.Evaluations = compareEval(a, b)
+	for _, t := range inOrder(a.Tasks) {
+		k, ok := c.keyOf(t)
+		if same := theirs[k]; ok && len(same) > 0 {
+			theirs[k] = same[1:]
+			flip := flipOf(t.Verdict, same[0].Verdict)
+			c.Pairs = append(c.Pairs, Pair{flip, t.Epoch, t, same[0]})
+			c.Counts[flip]++
+		}
+	}
+	c.OnlyA, c.OnlyB = len(a.Tasks)-len(c.Pairs), len(b.Tasks)-len(c.Pairs)
 	return c
 }
 
-// byIndex and byPrompt return the key of a task; false if it is unknown.
-func byIndex(t *TaskColumns, i int) (uint64, bool)  { return uint64(t.Index[i]), t.Index[i] >= 0 }
-func byPrompt(t *TaskColumns, i int) (uint64, bool) { return t.Prompt[i], t.Prompt[i] != 0 }
-
-// inOrder returns the rows in the order of the data set, epoch by epoch.
-func inOrder(t *TaskColumns) []int {
-	order := make([]int, t.Len())
-	for i := range order {
-		order[i] = i
-	}
-	compare := func(i, j int) int {
-		return cmp.Or(cmp.Compare(t.Epoch[i], t.Epoch[j]), cmp.Compare(t.Index[i], t.Index[j]))
-	}
-	if !slices.IsSortedFunc(order, compare) {
-		slices.SortStableFunc(order, compare)
-	}
-	return order
+// Aligned returns the accuracies of both over the aligned tasks with two verdicts, NaN without any.
+func (c *Comparison) Aligned() (a, b float64) {
+	right := c.Counts[FlipBothCorrect]
+	judged := len(c.Pairs) - c.Counts[FlipUnjudged]
+	return divide(float64(right+c.Counts[FlipBroken]), judged), divide(float64(right+c.Counts[FlipFixed]), judged)
 }
 
-// rowFinder finds rows by the key of their task, each once, in the order of the data set.
-type rowFinder struct {
-	id   func(*TaskColumns, int) (uint64, bool)
-	head map[taskKey]int
-	next []int // row with the same key, or -1
+// Alignment says how the tasks are aligned.
+func (c *Comparison) Alignment() string {
+	from, to := cmp.Or(c.A.Input.DatasetID, "unknown"), cmp.Or(c.B.Input.DatasetID, "unknown")
+	switch {
+	case c.SameData:
+		return "same data set " + from + ": aligned by epoch and index"
+	case from == to:
+		return "data sets differ: aligned by equal prompts (both named " + from + ")"
+	}
+	return "data sets differ: aligned by equal prompts (" + from + ", " + to + ")"
 }
 
+// Metrics returns the numbers of both experiments. A rate is NaN if it is unknown.
+func (c *Comparison) Metrics(now time.Time) []compare.Metric {
+	a, b := c.A.Totals(), c.B.Totals()
+	list := []compare.Metric{{Name: "accuracy", Unit: "rate", A: a.Accuracy, B: b.Accuracy}}
+	add := func(name, unit string, a, b float64) {
+		list = append(list, compare.Metric{Name: name, Unit: unit, A: a, B: b})
+	}
+	if c.OnlyA+c.OnlyB > 0 {
+		alignedA, alignedB := c.Aligned()
+		add("  of aligned tasks", "rate", alignedA, alignedB)
+	}
+	if e := c.Eval; e != nil {
+		add("last evaluation", "rate", e.A.Accuracy, e.B.Accuracy)
+	}
+	if WithoutCost(c.A, c.B) {
+		add("tokens per correct", "", a.TokensPerRight, b.TokensPerRight)
+	} else {
+		add("cost", "USD", a.Cost, b.Cost)
+		add("cost per correct", "USD", a.CostPerCorrect, b.CostPerCorrect)
+	}
+	add("tokens", "", float64(a.Tokens), float64(b.Tokens))
+	add("mean task time", "ms", a.MeanDurationMS, b.MeanDurationMS)
+	add("total time", "ms", float64(c.A.Duration(now).Milliseconds()), float64(c.B.Duration(now).Milliseconds()))
+	add("bullets", "", float64(a.Bullets), float64(b.Bullets))
+	add("operations accepted", "", float64(a.Accepted), float64(b.Accepted))
+	add("operations rejected", "", float64(a.Rejected), float64(b.Rejected))
+	return list
+}
+
+// taskKey identifies a task by its index or the hash of its prompt.
 type taskKey struct {
 	epoch int32
 	id    uint64
 }
 
-func newRowFinder(t *TaskColumns, id func(*TaskColumns, int) (uint64, bool)) *rowFinder {
-	f := &rowFinder{id: id, head: make(map[taskKey]int, t.Len()), next: make([]int, t.Len())}
-	for _, i := range slices.Backward(inOrder(t)) {
-		if n, ok := id(t, i); ok {
-			k := taskKey{t.Epoch[i], n}
-			f.next[i] = -1
-			if j, dup := f.head[k]; dup {
-				f.next[i] = j
-			}
-			f.head[k] = i
-		}
+// keyOf returns the key of a task; false if it is unknown.
+func (c *Comparison) keyOf(t *Task) (taskKey, bool) {
+	if c.SameData {
+		return taskKey{t.Epoch, uint64(t.Index)}, t.Index >= 0
 	}
-	return f
+	return taskKey{t.Epoch, t.Prompt}, t.Prompt != 0
 }
 
-// take returns the first row that is not taken of the task in row i of other columns.
-func (f *rowFinder) take(t *TaskColumns, i int) (int, bool) {
-	n, ok := f.id(t, i)
-	if !ok {
-		return 0, false
+// inOrder returns the tasks in the order of the data set, epoch by epoch.
+func inOrder(tasks []Task) []*Task {
+	order := make([]*Task, len(tasks))
+	for i := range tasks {
+		order[i] = &tasks[i]
 	}
-	k := taskKey{t.Epoch[i], n}
-	j, ok := f.head[k]
-	if !ok || j < 0 {
-		return 0, false
-	}
-	f.head[k] = f.next[j]
-	return j, true
+	slices.SortStableFunc(order, func(a, b *Task) int {
+		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Index, b.Index))
+	})
+	return order
 }
 
 func flipOf(a, b Verdict) Flip {
@@ -174,7 +187,10 @@ func compareEval(a, b *Series) *EvalComparison {
 		len(a.Progress.Eval) == 0 || len(b.Progress.Eval) == 0 {
 		return nil
 	}
-	c := &EvalComparison{Dataset: a.Input.EvalID, A: a.Progress.Eval[len(a.Progress.Eval)-1], B: b.Progress.Eval[len(b.Progress.Eval)-1]}
+	c := &EvalComparison{
+		Dataset: a.Input.EvalID, A: a.Progress.Eval[len(a.Progress.Eval)-1], B: b.Progress.Eval[len(b.Progress.Eval)-1],
+		Fixed: []int{}, Broken: []int{},
+	}
 	wrong := map[int]bool{}
 	for _, i := range c.A.Wrong {
 		wrong[i] = true

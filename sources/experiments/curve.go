@@ -1,6 +1,10 @@
 package experiments
 
-import "math"
+import (
+	"math"
+	"strconv"
+	"strings"
+)
 
 // Metric is the quantity of a curve.
 type Metric string
@@ -14,79 +18,123 @@ const (
 	MetricTokens     Metric = "tokens"     // tokens per correct answer
 )
 
+// Metrics returns all metrics.
+func Metrics() []Metric {
+	return []Metric{MetricAccuracy, MetricPlaybook, MetricOperations, MetricCost, MetricTokens}
+}
+
 // DefaultWindow is the default number of tasks of a rolling value.
 const DefaultWindow = 50
 
-// Curve holds values over tasks or time. Y is NaN for a missing value.
+// Curve holds values of an experiment over tasks or time. Y is NaN for a missing value.
 type Curve struct {
-	Name string // of a metric with several curves: "accepted"
-	X, Y []float64
+	Name   string
+	Series int // index of the experiment
+	X, Y   []float64
+	Dashed bool
+}
+
+// Chart is a metric of experiments. Unit is "rate", "USD", "total" for a count from 0, or "" for another count.
+type Chart struct {
+	Title  string
+	Unit   string
+	Empty  string // why there are no points
+	Curves []Curve
+}
+
+// NewChart returns the curves of a metric. If no experiment reports a cost, tokens replace it.
+func NewChart(list []*Series, m Metric, window int, byTime bool) Chart {
+	over := ", all so far"
+	if window > 0 {
+		over = ", last " + strconv.Itoa(window)
+	}
+	if m == MetricCost && WithoutCost(list...) {
+		m = MetricTokens
+	}
+	c := map[Metric]Chart{
+		MetricAccuracy:   {"Accuracy" + over, "rate", "no closed task yet", nil},
+		MetricPlaybook:   {"Playbook, bullets", "", "no closed task yet", nil},
+		MetricOperations: {"Operations so far, rejected dashed", "total", "no closed task yet", nil},
+		MetricCost:       {"US$ per correct answer" + over, "USD", "no correct answer yet", nil},
+		MetricTokens:     {"Tokens per correct answer" + over + ", no cost known", "", "no correct answer yet", nil},
+	}[m]
+	for i, s := range list {
+		for j, curve := range s.Curves(m, window, byTime) {
+			curve.Name = strings.TrimSpace(s.Name() + " " + curve.Name)
+			curve.Series, curve.Dashed = i, j > 0
+			c.Curves = append(c.Curves, curve)
+		}
+	}
+	return c
 }
 
 // Curves returns the curves of a metric, one point per task. Rates cover the last window tasks, 0 for all so
 // far. X is the number of the task in the order of completion, from 1, or with byTime the seconds since the
 // experiment's start.
 func (s *Series) Curves(m Metric, window int, byTime bool) []Curve {
-	x := s.axis(byTime)
-	t := &s.Tasks
+	x := make([]float64, len(s.Tasks))
+	for i := range x {
+		x[i] = float64(i + 1)
+		if byTime {
+			x[i] = float64(s.Tasks[i].At) / 1000
+		}
+	}
 	switch m {
 	case MetricAccuracy:
 		return []Curve{{X: x, Y: s.Accuracy(window)}}
 	case MetricPlaybook:
 		return []Curve{{X: x, Y: s.bullets()}}
 	case MetricOperations:
-		return []Curve{{"accepted", x, cumulative(t.Accepted)}, {"rejected", x, cumulative(t.Rejected)}}
+		return []Curve{
+			{Name: "accepted", X: x, Y: s.sum(func(t *Task) float64 { return float64(t.Accepted) })},
+			{Name: "rejected", X: x, Y: s.sum(func(t *Task) float64 { return float64(t.Rejected) })},
+		}
 	case MetricCost:
-		return []Curve{{X: x, Y: s.PerCorrect(window, func(i int) float64 { return t.Cost[i] })}}
+		return []Curve{{X: x, Y: s.CostPerCorrect(window)}}
 	case MetricTokens:
-		return []Curve{{X: x, Y: s.PerCorrect(window, s.tokens)}}
+		return []Curve{{X: x, Y: s.rate(window, (*Task).tokens, (*Task).right)}}
 	}
 	return nil
-}
-
-func (s *Series) tokens(i int) float64 { return float64(s.Tasks.Input[i]) + float64(s.Tasks.Output[i]) }
-
-func (s *Series) axis(byTime bool) []float64 {
-	x := make([]float64, s.Tasks.Len())
-	for i := range x {
-		x[i] = float64(i + 1)
-		if byTime {
-			x[i] = float64(s.Tasks.At[i]) / 1000
-		}
-	}
-	return x
 }
 
 // Accuracy returns after each task the share of correct answers among the judged ones of the last window tasks,
 // 0 for all so far; NaN if no task is judged.
 func (s *Series) Accuracy(window int) []float64 {
-	return rate(s.Tasks.Len(), window,
-		func(i int) float64 { return s.is(i, AnsweredRight) },
-		func(i int) float64 { return 1 - s.is(i, NotJudged) })
+	return s.rate(window, (*Task).right, (*Task).judged)
 }
 
-// PerCorrect returns after each task the amount that the last window tasks used per correct answer, 0 for all so
-// far; NaN without a correct answer.
-func (s *Series) PerCorrect(window int, took func(i int) float64) []float64 {
-	return rate(s.Tasks.Len(), window, took, func(i int) float64 { return s.is(i, AnsweredRight) })
+// CostPerCorrect returns after each task the US dollars that the last window tasks used per correct answer, 0 for
+// all so far; NaN without a correct answer.
+func (s *Series) CostPerCorrect(window int) []float64 {
+	return s.rate(window, func(t *Task) float64 { return t.Cost }, (*Task).right)
 }
 
-func (s *Series) is(i int, v Verdict) float64 {
-	if s.Tasks.Verdict[i] == v {
+// right returns 1 for a correct answer, otherwise 0.
+func (t *Task) right() float64 {
+	if t.Verdict == AnsweredRight {
 		return 1
 	}
 	return 0
 }
 
-// rate divides the sums of above by the sums of below over a rolling window. Sums restart when below is 0, so
-// that rounding errors do not accumulate.
-func rate(n, window int, above, below func(i int) float64) []float64 {
-	out := make([]float64, n)
+// judged returns 1 for an answer with a verdict, otherwise 0.
+func (t *Task) judged() float64 {
+	if t.Verdict == NotJudged {
+		return 0
+	}
+	return 1
+}
+
+// rate divides the sums of above by the sums of below over a rolling window of tasks.
+func (s *Series) rate(window int, above, below func(*Task) float64) []float64 {
+	out := make([]float64, len(s.Tasks))
 	var a, b float64
 	for i := range out {
-		a, b = a+above(i), b+below(i)
+		t := &s.Tasks[i]
+		a, b = a+above(t), b+below(t)
 		if window > 0 && i >= window {
-			a, b = a-above(i-window), b-below(i-window)
+			t = &s.Tasks[i-window]
+			a, b = a-above(t), b-below(t)
 		}
 		if out[i] = math.NaN(); b > 0 {
 			out[i] = max(a, 0) / b
@@ -97,10 +145,10 @@ func rate(n, window int, above, below func(i int) float64) []float64 {
 
 // bullets returns the size of the playbook after each task. A task without a size keeps the previous one.
 func (s *Series) bullets() []float64 {
-	out := make([]float64, s.Tasks.Len())
+	out := make([]float64, len(s.Tasks))
 	last := math.NaN()
-	for i, n := range s.Tasks.Bullets {
-		if n > 0 {
+	for i := range out {
+		if n := s.Tasks[i].Bullets; n > 0 {
 			last = float64(n)
 		}
 		out[i] = last
@@ -108,11 +156,12 @@ func (s *Series) bullets() []float64 {
 	return out
 }
 
-func cumulative(counts []int32) []float64 {
-	out := make([]float64, len(counts))
+// sum returns after each task the sum so far.
+func (s *Series) sum(of func(*Task) float64) []float64 {
+	out := make([]float64, len(s.Tasks))
 	sum := 0.0
-	for i, n := range counts {
-		sum += float64(n)
+	for i := range out {
+		sum += of(&s.Tasks[i])
 		out[i] = sum
 	}
 	return out
@@ -143,22 +192,21 @@ type Totals struct {
 
 // Totals returns the totals of the series.
 func (s *Series) Totals() Totals {
-	t, p := &s.Tasks, s.Progress
-	out := Totals{Tasks: t.Len() + s.Dropped, Cost: p.Usage.CostUSD, Tokens: p.Usage.InputTokens + p.Usage.OutputTokens,
-		Bullets: p.Bullets, Accepted: p.Accepted, Rejected: p.Rejected}
+	p := s.Progress
+	out := Totals{
+		Tasks: len(s.Tasks) + s.Dropped, Cost: p.Usage.CostUSD, Tokens: p.Usage.InputTokens + p.Usage.OutputTokens,
+		Bullets: p.Bullets, Accepted: p.Accepted, Rejected: p.Rejected,
+	}
 	var cost, tokens, took float64
-	for i := range t.Len() {
-		cost, tokens, took = cost+t.Cost[i], tokens+s.tokens(i), took+float64(t.Duration[i])
-		if t.Verdict[i] != NotJudged {
-			out.Judged++
-		}
-		if t.Verdict[i] == AnsweredRight {
-			out.Right++
-		}
+	for i := range s.Tasks {
+		t := &s.Tasks[i]
+		cost, tokens, took = cost+t.Cost, tokens+t.tokens(), took+float64(t.Duration)
+		out.Judged += int(t.judged())
+		out.Right += int(t.right())
 	}
 	out.Accuracy = divide(float64(out.Right), out.Judged)
 	out.CostPerCorrect, out.TokensPerRight = divide(cost, out.Right), divide(tokens, out.Right)
-	out.MeanDurationMS = divide(took, t.Len())
+	out.MeanDurationMS = divide(took, len(s.Tasks))
 	return out
 }
 

@@ -52,6 +52,16 @@ func (e Experiment) Name() string {
 	return strings.TrimPrefix(e.WorkflowID, ace.ExperimentIDPrefix)
 }
 
+// Answers counts the closed tasks of all epochs, the correct answers and the labeled tasks.
+func Answers(p *ace.ExperimentProgress) (closed, correct, labeled int) {
+	for _, e := range p.Epochs {
+		closed += e.Tasks
+		correct += e.Correct
+		labeled += e.Tasks - e.Unlabeled
+	}
+	return closed, correct, labeled
+}
+
 // List reads the newest experiments, without their progress, and the number of older ones. A workflow id is
 // listed once, with its newest run.
 func List(ctx context.Context, c client.Client) ([]Experiment, int64, error) {
@@ -172,19 +182,7 @@ func Resolve(ctx context.Context, c client.Client, id string) (string, error) {
 		for i, r := range rows {
 			names[i] = r.Name()
 		}
-		missing.Near = nearest(name, names)
+		missing.Near = runspkg.Near(name, names)
 	}
 	return "", missing
-}
-
-// nearest returns up to three similar names.
-func nearest(name string, names []string) []string {
-	var near []string
-	for _, n := range names {
-		if runspkg.Distance(name, n) <= max(2, len(name)/3) {
-			near = append(near, n)
-		}
-	}
-	slices.SortStableFunc(near, func(a, b string) int { return runspkg.Distance(name, a) - runspkg.Distance(name, b) })
-	return near[:min(len(near), 3)]
 }

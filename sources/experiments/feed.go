@@ -1,9 +1,6 @@
 package experiments
 
 import (
-	"acescope/sources/cluster"
-	"acescope/sources/feed"
-	"acescope/sources/runs"
 	"context"
 	"errors"
 	"slices"
@@ -12,6 +9,10 @@ import (
 
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
+
+	"acescope/sources/cluster"
+	"acescope/sources/feed"
+	"acescope/sources/runs"
 )
 
 // Feed reads the list of experiments and the learning curves of some of them while they are shown.
@@ -182,14 +183,11 @@ func (r *reader) run(ctx context.Context) {
 		wanted := r.wanted()
 		r.follow(ctx, wanted)
 		tasks := r.publish(wanted)
-		rest := time.NewTimer(seriesEvery + time.Duration(tasks)*seriesRest)
 		select {
 		case <-ctx.Done():
-			rest.Stop()
 			return
-		case <-rest.C:
+		case <-time.After(seriesEvery + time.Duration(tasks)*seriesRest):
 		case <-r.feed.wake:
-			rest.Stop()
 		}
 	}
 }
@@ -229,8 +227,11 @@ func (r *reader) stopAll() {
 // publish publishes changes. While the console is paused, it publishes only newly requested experiments. It
 // returns the number of published tasks.
 func (r *reader) publish(wanted []string) (tasks int) {
-	fresh := !slices.Equal(wanted, r.published)
-	if !fresh && (r.feed.link.Paused() || !r.changed()) {
+	changed := !slices.Equal(wanted, r.published)
+	for _, f := range r.followed {
+		changed = changed || !r.feed.link.Paused() && f.changed()
+	}
+	if !changed {
 		return 0
 	}
 	r.published = slices.Clone(wanted)
@@ -238,20 +239,11 @@ func (r *reader) publish(wanted []string) (tasks int) {
 	for _, id := range wanted {
 		if s := r.followed[id].value(id); s != nil {
 			series = append(series, s)
-			tasks += s.Tasks.Len()
+			tasks += len(s.Tasks)
 		}
 	}
 	r.update(func(e *Experiments) { e.Series = series })
 	return tasks
-}
-
-func (r *reader) changed() bool {
-	for _, f := range r.followed {
-		if f.changed() {
-			return true
-		}
-	}
-	return false
 }
 
 func (f *seriesFollower) changed() bool {
@@ -306,7 +298,7 @@ func (f *seriesFollower) read(ctx context.Context, from *Feed, workflowID string
 		f.end(nil, errors.Join(err, ctx.Err()))
 		return
 	}
-	done := folder.all()
+	done := folder.Value()
 	from.keepSeries(done)
 	f.end(done, nil)
 }
@@ -319,10 +311,7 @@ func (f *seriesFollower) chain(ctx context.Context, link *cluster.Link, workflow
 			return chain, err
 		}
 		link.Away(err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(runs.LostRetry):
-		}
+		_ = cluster.Sleep(ctx, runs.LostRetry)
 	}
 }
 

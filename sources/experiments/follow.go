@@ -2,10 +2,13 @@
 package experiments
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"hash/fnv"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
+	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
@@ -25,6 +28,8 @@ type Finished struct {
 	Took       time.Duration
 	Result     ace.TaskResult
 	Failure    *ace.Failure
+
+	began *taskStart // nil if its start is not in the history
 }
 
 // Follow follows an experiment and the runs that continue it until it closes, and returns the final state. It
@@ -64,10 +69,40 @@ func followRuns(ctx context.Context, c client.Client, namespace, workflowID, run
 	}
 }
 
-type child struct {
-	id      string
-	run     string
+// taskStart is the input of a task, and the start of its run.
+type taskStart struct {
+	TaskID    string   `json:"task_id"`
+	Prompt    string   `json:"prompt"`
+	PromptRef *ace.Ref `json:"prompt_ref"`
+	Epoch     int      `json:"epoch"`
+	Index     int      `json:"index"`
+
+	key     uint64 // hash of the prompt
+	run     *commonpb.WorkflowExecution
 	started time.Time
+}
+
+// startOf reads the input of a child, without the prompt.
+func startOf(a *historypb.StartChildWorkflowExecutionInitiatedEventAttributes) *taskStart {
+	var t taskStart
+	err := json.Unmarshal(history.PayloadJSON(cluster.First(a.GetInput().GetPayloads())), &t)
+	if err != nil || t.Epoch < 1 { // not a task of an experiment: index 0 means nothing
+		t.Index = -1
+	}
+	if t.TaskID == "" {
+		t.TaskID = ace.TaskIDOf(a.GetWorkflowId())
+	}
+	prompt := t.Prompt
+	if t.PromptRef != nil {
+		prompt = t.PromptRef.SHA256
+	}
+	if prompt != "" {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(prompt))
+		t.key = h.Sum64()
+	}
+	t.Prompt, t.PromptRef = "", nil
+	return &t
 }
 
 // Folder folds the history of one run of an experiment.
@@ -77,11 +112,11 @@ type Folder struct {
 
 	task    func(ace.ExperimentInput, Finished)
 	decoder history.ExperimentDecoder
-	open    map[int64]child // by initiated event id
+	open    map[int64]*taskStart // by initiated event id
 }
 
 func NewFolder(task func(ace.ExperimentInput, Finished)) *Folder {
-	return &Folder{task: task, open: map[int64]child{}}
+	return &Folder{task: task, open: map[int64]*taskStart{}}
 }
 
 func (f *Folder) Apply(e *historypb.HistoryEvent) {
@@ -92,10 +127,13 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) {
 	if ok {
 		f.State.Apply(fact)
 	}
-	if e.GetEventType() == enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED {
-		a := e.GetChildWorkflowExecutionStartedEventAttributes()
-		f.open[a.GetInitiatedEventId()] = child{a.GetWorkflowExecution().GetWorkflowId(),
-			a.GetWorkflowExecution().GetRunId(), e.GetEventTime().AsTime()}
+	if a := e.GetStartChildWorkflowExecutionInitiatedEventAttributes(); a != nil {
+		f.open[e.GetEventId()] = startOf(a)
+	}
+	if a := e.GetChildWorkflowExecutionStartedEventAttributes(); a != nil {
+		if t := f.open[a.GetInitiatedEventId()]; t != nil {
+			t.run, t.started = a.GetWorkflowExecution(), e.GetEventTime().AsTime()
+		}
 	}
 	if fact.Completed != nil || fact.Failed != nil {
 		f.finish(e, fact)
@@ -103,17 +141,19 @@ func (f *Folder) Apply(e *historypb.HistoryEvent) {
 }
 
 func (f *Folder) finish(e *historypb.HistoryEvent, fact ace.ExperimentFact) {
-	c := f.open[initiated(e)]
-	delete(f.open, initiated(e))
 	at := e.GetEventTime().AsTime()
-	done := Finished{WorkflowID: c.id, RunID: c.run, Event: e.GetEventId(), At: at, Failure: fact.Failed}
-	if !c.started.IsZero() {
-		done.Took = max(at.Sub(c.started), 0)
+	done := Finished{Event: e.GetEventId(), At: at, Failure: fact.Failed}
+	if began := f.open[initiated(e)]; began != nil {
+		delete(f.open, initiated(e))
+		done.began, done.WorkflowID, done.RunID = began, began.run.GetWorkflowId(), began.run.GetRunId()
+		if !began.started.IsZero() {
+			done.Took = max(at.Sub(began.started), 0)
+		}
 	}
 	if fact.Completed != nil {
 		done.Result = *fact.Completed
 	} else {
-		done.Result = ace.TaskResult{TaskID: ace.TaskIDOf(c.id), ExitStatus: fact.Failed.Kind}
+		done.Result = ace.TaskResult{TaskID: ace.TaskIDOf(done.WorkflowID), ExitStatus: fact.Failed.Kind}
 	}
 	if f.task != nil {
 		f.task(f.State.Input, done)
@@ -122,17 +162,11 @@ func (f *Folder) finish(e *historypb.HistoryEvent, fact ace.ExperimentFact) {
 
 // initiated returns the event that started the child that an event ends.
 func initiated(e *historypb.HistoryEvent) int64 {
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
-		return e.GetChildWorkflowExecutionCompletedEventAttributes().GetInitiatedEventId()
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
-		return e.GetChildWorkflowExecutionFailedEventAttributes().GetInitiatedEventId()
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
-		return e.GetChildWorkflowExecutionCanceledEventAttributes().GetInitiatedEventId()
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
-		return e.GetChildWorkflowExecutionTimedOutEventAttributes().GetInitiatedEventId()
-	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
-		return e.GetChildWorkflowExecutionTerminatedEventAttributes().GetInitiatedEventId()
-	}
-	return 0
+	return cmp.Or(
+		e.GetChildWorkflowExecutionCompletedEventAttributes().GetInitiatedEventId(),
+		e.GetChildWorkflowExecutionFailedEventAttributes().GetInitiatedEventId(),
+		e.GetChildWorkflowExecutionCanceledEventAttributes().GetInitiatedEventId(),
+		e.GetChildWorkflowExecutionTimedOutEventAttributes().GetInitiatedEventId(),
+		e.GetChildWorkflowExecutionTerminatedEventAttributes().GetInitiatedEventId(),
+		e.GetStartChildWorkflowExecutionFailedEventAttributes().GetInitiatedEventId())
 }

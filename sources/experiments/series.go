@@ -2,9 +2,6 @@ package experiments
 
 import (
 	"context"
-	"encoding/json"
-	"hash/fnv"
-	"math"
 	"strings"
 	"sync"
 	"time"
@@ -18,8 +15,7 @@ import (
 	"acescope/sources/cluster"
 )
 
-// Bounds of a series: tasks, about 100 bytes each, further ones are counted in [Series.Dropped]; and bytes of
-// an answer.
+// Bounds of a series: tasks, further ones are counted in [Series.Dropped]; and bytes of an answer.
 const (
 	MaxSeriesTasks = 100_000
 	maxAnswer      = 80
@@ -36,7 +32,7 @@ type Series struct {
 	Exit       ace.ExitStatus
 	Start      time.Time
 	Close      time.Time // zero while it runs
-	Tasks      TaskColumns
+	Tasks      []Task
 	Reading    bool   // it has closed, but is not completely read
 	Dropped    int    // tasks after the first MaxSeriesTasks
 	Err        string // why it is incomplete
@@ -53,70 +49,26 @@ const (
 	AnsweredRight
 )
 
-// TaskColumns holds tasks in columns to save memory. All columns have the same length.
-type TaskColumns struct {
-	TaskID   []string
-	Answer   []string // its first 80 bytes
-	Prompt   []uint64 // equal for equal prompts, 0 if unknown
-	Epoch    []int32  // 1-based
-	Index    []int32  // 0-based in the data set, -1 if unknown
-	Exit     []ace.ExitStatus
-	Verdict  []Verdict
-	Bullets  []int32 // in the playbook after it, 0 if unknown
-	Accepted []int32 // operations
-	Rejected []int32
-	Input    []int32 // tokens
-	Output   []int32
-	Cost     []float64 // US dollars
-	At       []int64   // end, in milliseconds after the experiment's start
-	Duration []int32   // milliseconds
+// Task is a closed task of an experiment, of about 110 bytes.
+type Task struct {
+	TaskID   string         `json:"task_id"`
+	Prompt   uint64         `json:"-"`     // equal for equal prompts, 0 if unknown
+	Epoch    int32          `json:"epoch"` // 1-based
+	Index    int32          `json:"index"` // 0-based in the data set, -1 if unknown
+	Exit     ace.ExitStatus `json:"exit_status"`
+	Answer   string         `json:"answer"` // its first 80 bytes
+	Verdict  Verdict        `json:"-"`
+	Bullets  int32          `json:"bullets"` // in the playbook after it, 0 if unknown
+	Accepted int32          `json:"operations_accepted"`
+	Rejected int32          `json:"operations_rejected"`
+	Input    int32          `json:"input_tokens"`
+	Output   int32          `json:"output_tokens"`
+	Duration int32          `json:"duration_ms"`
+	Cost     float64        `json:"cost_usd"`
+	At       int64          `json:"at_ms"` // end, in milliseconds after the experiment's start
 }
 
-// Len returns the number of tasks.
-func (t *TaskColumns) Len() int { return len(t.TaskID) }
-
-// SeriesTask is one row of the columns.
-type SeriesTask struct {
-	TaskID   string
-	Answer   string
-	Epoch    int
-	Index    int
-	Exit     ace.ExitStatus
-	Verdict  Verdict
-	Bullets  int
-	Accepted int
-	Rejected int
-	Usage    ace.Usage
-	At, Took time.Duration
-}
-
-// Row returns the task at an index in the order of completion.
-func (t *TaskColumns) Row(i int) SeriesTask {
-	return SeriesTask{TaskID: t.TaskID[i], Answer: t.Answer[i], Epoch: int(t.Epoch[i]), Index: int(t.Index[i]), Exit: t.Exit[i],
-		Verdict: t.Verdict[i], Bullets: int(t.Bullets[i]), Accepted: int(t.Accepted[i]), Rejected: int(t.Rejected[i]),
-		Usage: ace.Usage{InputTokens: int64(t.Input[i]), OutputTokens: int64(t.Output[i]), CostUSD: t.Cost[i]},
-		At:    time.Duration(t.At[i]) * time.Millisecond, Took: time.Duration(t.Duration[i]) * time.Millisecond}
-}
-
-func (t *TaskColumns) Add(r SeriesTask, prompt uint64) {
-	t.TaskID = append(t.TaskID, r.TaskID)
-	t.Answer = append(t.Answer, r.Answer)
-	t.Prompt = append(t.Prompt, prompt)
-	t.Epoch = append(t.Epoch, narrow(r.Epoch))
-	t.Index = append(t.Index, narrow(r.Index))
-	t.Exit = append(t.Exit, r.Exit)
-	t.Verdict = append(t.Verdict, r.Verdict)
-	t.Bullets = append(t.Bullets, narrow(r.Bullets))
-	t.Accepted = append(t.Accepted, narrow(r.Accepted))
-	t.Rejected = append(t.Rejected, narrow(r.Rejected))
-	t.Input = append(t.Input, narrow(r.Usage.InputTokens))
-	t.Output = append(t.Output, narrow(r.Usage.OutputTokens))
-	t.Cost = append(t.Cost, r.Usage.CostUSD)
-	t.At = append(t.At, r.At.Milliseconds())
-	t.Duration = append(t.Duration, narrow(r.Took.Milliseconds()))
-}
-
-func narrow[T int | int64](n T) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt32)) }
+func (t *Task) tokens() float64 { return float64(t.Input) + float64(t.Output) }
 
 // Duration returns how long the experiment took, or has taken so far.
 func (s *Series) Duration(now time.Time) time.Duration {
@@ -175,90 +127,61 @@ type SeriesFolder struct {
 	mu     sync.Mutex
 	Series Series
 	run    *Folder
-	open   map[int64]taskStart // of the run, by initiated event id
-	Event  *historypb.HistoryEvent
 	dirty  bool
-}
-
-// taskStart is the input of a task.
-type taskStart struct {
-	TaskID    string   `json:"task_id"`
-	Prompt    string   `json:"prompt"`
-	PromptRef *ace.Ref `json:"prompt_ref"`
-	Epoch     int      `json:"epoch"`
-	Index     int      `json:"index"`
-
-	key uint64
 }
 
 func NewSeriesFolder(workflowID, newest string) *SeriesFolder {
 	f := &SeriesFolder{Series: Series{WorkflowID: workflowID, RunID: newest}}
-	f.begin()
-	return f
-}
-
-// begin prepares for the next run's history.
-func (f *SeriesFolder) begin() {
 	f.run = NewFolder(f.Ended)
-	f.open = map[int64]taskStart{}
+	return f
 }
 
 // Read folds the chain from its first run; events returns the histories. If the oldest are deleted, it begins
 // with the newest and sets Err.
 func (f *SeriesFolder) Read(ctx context.Context, runID string, events func(string, func(*historypb.HistoryEvent) error) error) error {
-	newest := f.Series.RunID
 	for {
 		next := ""
 		err := events(runID, func(e *historypb.HistoryEvent) error {
 			next = history.NextRun(e)
 			return f.Apply(e)
 		})
-		if cluster.NotFound(err) && runID != newest {
-			f.lose("the history of its first runs is gone: only the newest was read")
-			f.begin()
+		if newest := f.Series.RunID; cluster.NotFound(err) && runID != newest {
+			f.change(func(s *Series) {
+				f.run = NewFolder(f.Ended)
+				s.Err = "the history of its first runs is gone: only the newest was read"
+			})
 			runID = newest
 			continue
 		}
-		if err != nil || next == "" || ctx.Err() != nil {
+		if err != nil || ctx.Err() != nil {
 			return err
 		}
-		f.continueAs(next)
-		runID, newest = next, f.newest()
+		if next == "" {
+			f.change(func(s *Series) { s.Reading = false })
+			return nil
+		}
+		f.change(func(s *Series) {
+			f.run = NewFolder(f.Ended)
+			s.Close, s.RunID = time.Time{}, next
+		})
+		runID = next
 	}
 }
 
-func (f *SeriesFolder) lose(why string) {
+func (f *SeriesFolder) change(change func(*Series)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.Series.Err, f.dirty = why, true
-}
-
-func (f *SeriesFolder) newest() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.Series.RunID
-}
-
-func (f *SeriesFolder) continueAs(runID string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.begin()
-	f.Series.Close = time.Time{}
-	f.Series.RunID = runID
+	change(&f.Series)
+	f.dirty = true
 }
 
 func (f *SeriesFolder) Apply(e *historypb.HistoryEvent) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.Event, f.dirty = e, true
+	f.dirty = true
 	at := e.GetEventTime().AsTime()
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
-		if f.Series.Start.IsZero() {
-			f.Series.Start = at
-		}
-	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
-		f.open[e.GetEventId()] = startOf(e.GetStartChildWorkflowExecutionInitiatedEventAttributes())
+	if f.Series.Start.IsZero() && e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
+		f.Series.Start = at
 	}
 	if cluster.ClosesRun(e.GetEventType()) {
 		f.Series.Close = at
@@ -267,52 +190,28 @@ func (f *SeriesFolder) Apply(e *historypb.HistoryEvent) error {
 	return f.run.Foreign
 }
 
-// startOf reads the input of a child, without the prompt.
-func startOf(a *historypb.StartChildWorkflowExecutionInitiatedEventAttributes) taskStart {
-	var t taskStart
-	err := json.Unmarshal(history.PayloadJSON(cluster.First(a.GetInput().GetPayloads())), &t)
-	if err != nil || t.Epoch < 1 { // not a task of an experiment: index 0 means nothing
-		t.Index = -1
-	}
-	if t.TaskID == "" {
-		t.TaskID = ace.TaskIDOf(a.GetWorkflowId())
-	}
-	h := fnv.New64a()
-	switch {
-	case t.PromptRef != nil:
-		_, _ = h.Write([]byte(t.PromptRef.SHA256))
-		t.key = h.Sum64()
-	case t.Prompt != "":
-		_, _ = h.Write([]byte(t.Prompt))
-		t.key = h.Sum64()
-	}
-	t.Prompt, t.PromptRef = "", nil
-	return t
-}
-
 // Ended adds a task that ended with the current event.
 func (f *SeriesFolder) Ended(_ ace.ExperimentInput, d Finished) {
 	s := &f.Series
-	if s.Tasks.Len() >= MaxSeriesTasks {
+	if len(s.Tasks) >= MaxSeriesTasks {
 		s.Dropped++
 		return
 	}
-	id := initiated(f.Event)
-	if a := f.Event.GetStartChildWorkflowExecutionFailedEventAttributes(); a != nil {
-		id = a.GetInitiatedEventId()
-	}
-	began, known := f.open[id]
-	delete(f.open, id)
 	r := d.Result
-	t := SeriesTask{TaskID: r.TaskID, Answer: clip(r.Answer), Epoch: f.run.State.Progress.Epoch, Index: r.Index, Exit: r.ExitStatus,
-		Verdict: verdictOf(r), Bullets: r.Bullets, Accepted: r.Summary.Accepted(), Rejected: r.Summary.Rejected,
-		Usage: r.Summary.Usage, At: max(d.At.Sub(s.Start), 0), Took: d.Took}
-	if known {
-		t.TaskID, t.Epoch, t.Index = began.TaskID, began.Epoch, began.Index
+	usage := r.Summary.Usage
+	t := Task{
+		TaskID: r.TaskID, Answer: clip(r.Answer), Epoch: int32(f.run.State.Progress.Epoch), Index: int32(r.Index),
+		Exit: r.ExitStatus, Verdict: verdictOf(r), Bullets: int32(r.Bullets),
+		Accepted: int32(r.Summary.Accepted()), Rejected: int32(r.Summary.Rejected),
+		Input: int32(usage.InputTokens), Output: int32(usage.OutputTokens), Cost: usage.CostUSD,
+		At: max(d.At.Sub(s.Start), 0).Milliseconds(), Duration: int32(d.Took.Milliseconds()),
+	}
+	if began := d.began; began != nil {
+		t.TaskID, t.Epoch, t.Index, t.Prompt = began.TaskID, int32(began.Epoch), int32(began.Index), began.key
 	} else if d.Failure != nil {
 		t.Index = -1
 	}
-	s.Tasks.Add(t, began.key)
+	s.Tasks = append(s.Tasks, t)
 }
 
 func verdictOf(r ace.TaskResult) Verdict {
@@ -337,7 +236,7 @@ func clip(answer string) string {
 	return strings.Clone(strings.ToValidUTF8(answer[:maxAnswer], "")) + "…"
 }
 
-// Value returns the current series. Columns only grow, so values share them.
+// Value returns the current series. Tasks are only appended, so values share them.
 func (f *SeriesFolder) Value() *Series {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -348,14 +247,6 @@ func (f *SeriesFolder) Value() *Series {
 	s.Exit = state.ExitStatus()
 	s.Progress.ExitStatus = s.Exit
 	return &s
-}
-
-// all returns the series when it is completely read.
-func (f *SeriesFolder) all() *Series {
-	f.mu.Lock()
-	f.Series.Reading = false
-	f.mu.Unlock()
-	return f.Value()
 }
 
 // changed reports whether anything is new since the last Value.

@@ -2,7 +2,6 @@ package playbooks
 
 import (
 	"context"
-	"time"
 
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
@@ -25,17 +24,9 @@ func NewFeed(link *cluster.Link) *Feed {
 
 // read reads at an interval. It reads once even if the console is paused.
 func (f *Feed) read(ctx context.Context, wish Ask, publish func(*Playbooks)) {
-	tick := time.NewTicker(readEvery)
-	defer tick.Stop()
-	for {
+	for ctx.Err() == nil {
 		f.readOnce(ctx, wish, publish)
-		for again := false; !again; {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-				again = !f.link.Paused()
-			}
+		for cluster.Sleep(ctx, readEvery) == nil && f.link.Paused() {
 		}
 	}
 }

@@ -7,39 +7,6 @@ import (
 	"acescope/engine/learning/playbook"
 )
 
-// Types of engine/learning/playbook, which views may not import.
-type (
-	Bullet        = playbook.Bullet
-	Version       = playbook.Version
-	Branch        = playbook.Branch
-	BulletHistory = playbook.BulletHistory
-	BulletEvent   = playbook.BulletChange
-	Source        = playbook.Source
-	Difference    = playbook.Difference
-	BulletChange  = playbook.Change
-	WordHunk      = playbook.Hunk
-	Health        = playbook.Health
-	Finding       = playbook.Finding
-	Totals        = playbook.Totals
-	Sizes         = playbook.Sizes
-)
-
-// Kinds of a [WordHunk].
-const (
-	HunkAdded   = playbook.HunkAdded
-	HunkRemoved = playbook.HunkRemoved
-)
-
-// Severities of a [Finding].
-const (
-	SeverityError   = playbook.SeverityError
-	SeverityWarning = playbook.SeverityWarning
-	SeverityInfo    = playbook.SeverityInfo
-)
-
-// WordHunks returns the differences between two texts.
-func WordHunks(before, after string) []WordHunk { return playbook.Words(before, after) }
-
 // VersionWindow bounds the listed versions of a branch.
 const VersionWindow = 600
 
@@ -48,12 +15,12 @@ type Playbooks struct {
 	Missing  string // why there are no playbooks on this machine
 	Err      string // why the last reading failed, completely or in part
 	Updated  time.Time
-	Branches []Branch // by name
-	Branch   Branch   // selected branch; no name without branches
+	Branches []playbook.Branch // by name
+	Branch   playbook.Branch   // selected branch; no name without branches
 	// Versions holds the merges from number From on, oldest first, without their operations; Branch.Versions is
 	// the total.
 	From     int
-	Versions []Version
+	Versions []playbook.Version
 	Version  *VersionDetail // selected version
 	Compared *Pair          // requested pair, or nil
 	Health   *VersionHealth
@@ -71,25 +38,25 @@ type VersionRef struct {
 type VersionDetail struct {
 	VersionRef
 	Hash       string
-	Record     Version     // with its operations; the start of a branch has only Hash, At and Bullets
-	Changes    *Difference // against the previous version
-	HasBullets bool        // the following fields are set
-	Bullets    []BulletHistory
-	Totals     Totals // of the branch up to this version
-	Sizes      Sizes
+	Record     playbook.Version     // with its operations; the start of a branch has only Hash, At and Bullets
+	Changes    *playbook.Difference // against the previous version
+	HasBullets bool                 // the following fields are set
+	Bullets    []playbook.BulletHistory
+	Totals     playbook.Totals // of the branch up to this version
+	Sizes      playbook.Sizes
 }
 
 // Pair is two versions and their difference, the older first if both are of one branch.
 type Pair struct {
 	A, B VersionRef
-	Diff *Difference
+	Diff *playbook.Difference
 	Err  string
 }
 
 // VersionHealth holds the findings about a version. Judged is the number of tasks with a known outcome.
 type VersionHealth struct {
 	VersionRef
-	*Health
+	*playbook.Health
 	Judged int
 }
 
@@ -99,9 +66,9 @@ type RunKey struct{ WorkflowID, RunID string }
 // RunSteps holds the history events of a run in which its curator proposed the operations and in which they
 // were merged; 0 if there is no such event.
 type RunSteps struct {
-	Curator int64
-	Persist int64
-	Err     string
+	Curator int64  `json:"curator_event,omitempty"`
+	Persist int64  `json:"persist_event,omitempty"`
+	Err     string `json:"-"`
 }
 
 // Ask says what to read of the playbooks. Negative numbers mean the newest.

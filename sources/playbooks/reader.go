@@ -1,6 +1,7 @@
 package playbooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -45,9 +46,9 @@ type Reader struct {
 
 // versionPage is the list of versions that was read last.
 type versionPage struct {
-	branch   Branch
+	branch   playbook.Branch
 	From     int
-	Versions []Version
+	Versions []playbook.Version
 }
 
 type outcomes struct {
@@ -84,17 +85,14 @@ func (k *Reader) Read(ctx context.Context, store *playbook.Store, wish Ask, b *P
 }
 
 // chooseBranch returns the wanted branch, or the one that changed last.
-func chooseBranch(store *playbook.Store, list []Branch, want string) (Branch, error) {
+func chooseBranch(store *playbook.Store, list []playbook.Branch, want string) (playbook.Branch, error) {
 	if want != "" {
 		return store.Branch(want)
 	}
-	var newest Branch
-	for _, d := range list {
-		if newest.Name == "" || d.At.After(newest.At) {
-			newest = d
-		}
+	if len(list) == 0 {
+		return playbook.Branch{}, nil
 	}
-	return newest, nil
+	return slices.MaxFunc(list, func(a, b playbook.Branch) int { return a.At.Compare(b.At) }), nil
 }
 
 // Window lists the versions around the wanted one.
@@ -161,21 +159,12 @@ func (k *Reader) version(ctx context.Context, store *playbook.Store, wish Ask, b
 	if k.head == nil || k.head.Branch != mark.Branch || mark.Seq != b.Branch.Versions {
 		k.fill(b, wish)
 		show(b) // the history of a long branch takes a moment
-		if err := rest(ctx); err != nil {
+		// Wait until the cursor rests, because each row that it passes asks for another version.
+		if err := cluster.Sleep(ctx, cluster.CursorRest); err != nil {
 			return err
 		}
 	}
 	return k.blame(ctx, store, b.Branch.Versions)
-}
-
-// rest waits until the cursor rests, because each row that it passes asks for another version.
-func rest(ctx context.Context) error {
-	select {
-	case <-time.After(cluster.CursorRest):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // blame adds the history of each bullet to the selected version.
@@ -207,12 +196,12 @@ func (k *Reader) history(ctx context.Context, store *playbook.Store, mark Versio
 	return *keep, store.Read(ctx, *keep, mark.Seq)
 }
 
-func bookAt(store *playbook.Store, mark VersionRef, hash string, branch Branch) (*VersionDetail, error) {
+func bookAt(store *playbook.Store, mark VersionRef, hash string, branch playbook.Branch) (*VersionDetail, error) {
 	book, err := store.Get(hash)
 	if err != nil {
 		return nil, err
 	}
-	at := &VersionDetail{VersionRef: mark, Hash: hash, Record: Version{Hash: hash, Bullets: len(book.Bullets)}, Changes: &Difference{}}
+	at := &VersionDetail{VersionRef: mark, Hash: hash, Record: playbook.Version{Hash: hash, Bullets: len(book.Bullets)}, Changes: &playbook.Difference{}}
 	if mark.Seq == 0 {
 		if branch.Versions == 0 {
 			at.Record.At = branch.At
@@ -238,16 +227,13 @@ func (k *Reader) compare(store *playbook.Store, wish Ask) {
 		return
 	}
 	k.pair = &Pair{A: wish.A, B: wish.B}
-	a, err := bookOf(store, wish.A)
-	if err == nil {
-		var b *playbook.Playbook
-		if b, err = bookOf(store, wish.B); err == nil {
-			k.pair.Diff = playbook.Diff(a, b)
-		}
-	}
-	if err != nil {
+	a, errA := bookOf(store, wish.A)
+	b, errB := bookOf(store, wish.B)
+	if err := cmp.Or(errA, errB); err != nil {
 		k.pair.Err = cluster.PlainError(err)
+		return
 	}
+	k.pair.Diff = playbook.Diff(a, b)
 }
 
 func bookOf(store *playbook.Store, m VersionRef) (*playbook.Playbook, error) {
@@ -295,11 +281,13 @@ func (k *Reader) check(ctx context.Context, d cluster.Deps, b *Playbooks) bool {
 	if err != nil {
 		return false
 	}
-	h := k.head
-	if h == nil || h.Branch != at.Branch || h.Seq != at.Seq {
-		h = k.past
+	var h *playbook.History
+	for _, known := range []*playbook.History{k.head, k.past} {
+		if known != nil && known.Branch == at.Branch && known.Seq == at.Seq {
+			h = known
+		}
 	}
-	if h == nil || h.Branch != at.Branch || h.Seq != at.Seq {
+	if h == nil {
 		return false
 	}
 	var list []playbook.Outcome

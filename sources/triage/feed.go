@@ -1,12 +1,12 @@
 package triage
 
 import (
-	"acescope/sources/cluster"
-	"acescope/sources/feed"
 	"context"
-	"maps"
 	"sync"
 	"time"
+
+	"acescope/sources/cluster"
+	"acescope/sources/feed"
 )
 
 // Times of a scan: how often it is published while it runs, and how long it rests before the next; longer, the more
@@ -19,21 +19,13 @@ const (
 
 // Feed scans runs for failures, stuck, slow and expensive ones while the triage is shown.
 type Feed struct {
-	*feed.Feed[Ask, *Result]
+	*feed.Feed[Options, *Result]
 	link    *cluster.Link
 	scanner *scanner // only the reader uses it
 
 	mu   sync.Mutex
-	ask  Ask
+	ask  Options
 	stop context.CancelFunc // cancels the scan under way
-}
-
-// Ask says which runs to scan: those of a query, at most Window closed ones (0 for the default), closed at most
-// Since ago (0 for any).
-type Ask struct {
-	Query  string
-	Window int
-	Since  time.Duration
 }
 
 // NewFeed returns a feed that scans all runs.
@@ -45,17 +37,17 @@ func NewFeed(link *cluster.Link) *Feed {
 }
 
 // SetQuery scans other runs.
-func (f *Feed) SetQuery(query string) { f.change(func(a *Ask) { a.Query = query }) }
+func (f *Feed) SetQuery(query string) { f.change(func(o *Options) { o.Query = query }) }
 
 // SetWindow bounds the scanned closed runs.
 func (f *Feed) SetWindow(closed int) {
-	f.change(func(a *Ask) { a.Window = max(1, min(closed, MaxWindow)) })
+	f.change(func(o *Options) { o.Window = max(1, min(closed, MaxWindow)) })
 }
 
 // SetSince scans only runs that closed at most d ago; 0 is any.
-func (f *Feed) SetSince(d time.Duration) { f.change(func(a *Ask) { a.Since = max(d, 0) }) }
+func (f *Feed) SetSince(d time.Duration) { f.change(func(o *Options) { o.Since = max(d, 0) }) }
 
-func (f *Feed) change(change func(*Ask)) {
+func (f *Feed) change(change func(*Options)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change(&f.ask)
@@ -72,9 +64,14 @@ func (f *Feed) Stop() {
 }
 
 // read scans again and again, with a rest between two scans.
-func (f *Feed) read(ctx context.Context, ask Ask, publish func(*Result)) {
+func (f *Feed) read(ctx context.Context, ask Options, publish func(*Result)) {
+	ask.Namespace = f.link.Namespace
+	if f.scanner == nil {
+		f.scanner = newScanner(f.link.Client, ask)
+	}
+	f.scanner.choose(ask)
 	for ctx.Err() == nil {
-		sc := f.scannerFor(ask)
+		sc := f.scanner
 		if !f.scan(ctx, sc, publish) {
 			return
 		}
@@ -83,23 +80,6 @@ func (f *Feed) read(ctx context.Context, ask Ask, publish func(*Result)) {
 			rest = time.Second
 		}
 	}
-}
-
-// scannerFor returns the scanner of an ask. It keeps what earlier scans read of closed runs.
-func (f *Feed) scannerFor(ask Ask) *scanner {
-	before := f.scanner
-	next := newScanner(f.link.Client, Options{Namespace: f.link.Namespace, Query: ask.Query, Window: ask.Window, Since: ask.Since})
-	if before != nil {
-		if before.options.Query == next.options.Query && before.options.Window == next.options.Window && before.options.Since == next.options.Since {
-			return before
-		}
-		maps.Copy(next.facts.Ends, before.facts.Ends)
-		maps.Copy(next.facts.Notes, before.facts.Notes)
-		maps.Copy(next.facts.Steps, before.facts.Steps)
-		maps.Copy(next.since, before.since)
-	}
-	f.scanner = next
-	return next
 }
 
 // scan scans once and publishes meanwhile. It reports false if the user stopped it.

@@ -3,6 +3,8 @@ package triage
 import (
 	"net"
 	"net/netip"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -114,14 +116,8 @@ func (n *normalizer) write(word string) {
 
 // status reports whether a number is a status code, by the previous word.
 func (n *normalizer) status(core string) bool {
-	if len(core) != 3 || number(core) == "" {
-		return false
-	}
-	switch n.word {
-	case "status", "code", "http", "http/1.1", "http/2":
-		return true
-	}
-	return false
+	return len(core) == 3 && number.MatchString(core) &&
+		slices.Contains([]string{"status", "code", "http", "http/1.1", "http/2"}, n.word)
 }
 
 func (n *normalizer) keep(word string) {
@@ -135,27 +131,32 @@ func (n *normalizer) keep(word string) {
 
 // put writes a placeholder, once for a list of equal ones.
 func (n *normalizer) put(holder string) {
-	if n.holder == holder {
-		between := n.out.String()[n.between:]
-		if strings.Trim(between, " ,;") == "" {
-			rest := n.out.String()[:n.between]
-			n.out.Reset()
-			n.out.WriteString(rest)
-			return
-		}
+	if text := n.out.String(); n.holder == holder && strings.Trim(text[n.between:], " ,;") == "" {
+		n.out.Reset()
+		n.out.WriteString(text[:n.between])
+		return
 	}
 	n.out.WriteString(holder)
 	n.holder, n.between, n.word = holder, n.out.Len(), ""
 }
 
+// Words that differ between runs.
+var (
+	uuid = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	// number may have a sign, a fraction, separators, or a percent, dollar or number sign.
+	number   = regexp.MustCompile(`^[-+#$~]*\d[\d._eE+/]*(-[\d._eE+/]*)?%*$`)
+	duration = regexp.MustCompile(`^[-+]?([\d.]+(ns|us|µs|μs|ms|s|m|h))+$|(?i)^[\d.]+(d|days|secs?|mins?|hrs?)$`)
+	size     = regexp.MustCompile(`(?i)^[\d.]+(([kmg]i?)?b|bytes)$`)
+	hex      = regexp.MustCompile(`(?i)^(0x[0-9a-f]+|[0-9a-f]{7,})$`)
+)
+
 // placeholder returns the placeholder of a word, or "" if the word stays.
 func placeholder(w string) string {
+	hasDigit := strings.ContainsAny(w, "0123456789")
 	switch {
-	case w == "":
-		return ""
 	case strings.Contains(w, "://"):
 		return "<url>"
-	case isUUID(w):
+	case uuid.MatchString(w):
 		return "<uuid>"
 	case isTime(w):
 		return "<time>"
@@ -163,34 +164,20 @@ func placeholder(w string) string {
 		return "<addr>"
 	case isPath(w):
 		return "<path>"
-	case number(w) != "":
+	case !hasDigit:
+		return ""
+	case number.MatchString(w):
 		return "<n>"
-	case isDuration(w):
+	case duration.MatchString(w):
 		return "<duration>"
-	case isSize(w):
+	case size.MatchString(w):
 		return "<size>"
-	case isHex(w):
+	case hex.MatchString(w):
 		return "<hex>"
-	case strings.ContainsAny(w, "0123456789") && !strings.Contains(w, ":"):
+	case !strings.Contains(w, ":"):
 		return "<id>"
 	}
 	return ""
-}
-
-func isUUID(w string) bool {
-	if len(w) != 36 {
-		return false
-	}
-	for i := range len(w) {
-		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (w[i] == '-') || !dash && !hexDigit(w[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func hexDigit(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
 func isTime(w string) bool {
@@ -215,7 +202,7 @@ func isAddress(w string) bool {
 	if err != nil || len(port) < 2 || len(port) > 5 || strings.Trim(port, "0123456789") != "" {
 		return false
 	}
-	return host == "localhost" || strings.Contains(host, ".") || number(host) == "" && len(port) > 3 && host != ""
+	return host == "localhost" || strings.Contains(host, ".") || !number.MatchString(host) && len(port) > 3 && host != ""
 }
 
 // isPath reports whether w is a file path, not two words with a slash between them.
@@ -227,57 +214,4 @@ func isPath(w string) bool {
 		return true
 	}
 	return strings.Count(w, "/") > 1 || strings.Contains(w, "/") && strings.ContainsAny(w, "0123456789.")
-}
-
-// number returns the number in a word with a sign, a fraction, thousands separators, or a percent, dollar or
-// number sign; otherwise "".
-func number(w string) string {
-	digits := strings.TrimPrefix(strings.TrimLeft(w, "+-#$~"), "#")
-	digits = strings.TrimRight(digits, "%")
-	if digits == "" || digits[0] < '0' || digits[0] > '9' || strings.Trim(digits, "0123456789._eE+-/") != "" ||
-		strings.Count(digits, "-") > 1 || strings.Contains(digits, "--") {
-		return ""
-	}
-	return digits
-}
-
-func isDuration(w string) bool {
-	if _, err := time.ParseDuration(strings.ReplaceAll(w, "µ", "u")); err == nil {
-		return true
-	}
-	at := strings.IndexFunc(w, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
-	if at <= 0 {
-		return false
-	}
-	switch strings.ToLower(w[at:]) {
-	case "d", "sec", "secs", "min", "mins", "hr", "hrs", "days":
-		return true
-	}
-	return false
-}
-
-// isSize reports whether w is a number of bytes with a unit.
-func isSize(w string) bool {
-	unit := strings.ToLower(strings.TrimLeft(w, "0123456789."))
-	if len(unit) == len(w) {
-		return false
-	}
-	switch unit {
-	case "b", "kb", "mb", "gb", "kib", "mib", "gib", "bytes":
-		return true
-	}
-	return false
-}
-
-func isHex(w string) bool {
-	digits, marked := strings.CutPrefix(strings.ToLower(w), "0x")
-	if digits == "" || !marked && len(digits) < 7 {
-		return false
-	}
-	for i := range len(digits) {
-		if !hexDigit(digits[i]) {
-			return false
-		}
-	}
-	return marked || strings.ContainsAny(digits, "0123456789")
 }

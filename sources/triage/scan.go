@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"golang.org/x/sync/errgroup"
 
 	"acescope/engine/ace"
 	"acescope/engine/temporal/history"
@@ -58,7 +60,6 @@ func Read(ctx context.Context, c client.Client, o Options, progress func(Scan)) 
 // new runs.
 type scanner struct {
 	c       client.Client
-	options Options
 	publish func(*Facts) // called after each step, from one goroutine at a time
 	state   Scan
 	began   time.Time
@@ -75,21 +76,34 @@ type scheduled struct {
 }
 
 func newScanner(c client.Client, o Options) *scanner {
+	s := &scanner{c: c, publish: func(*Facts) {}, since: map[string]scheduled{}, facts: Facts{
+		Ends: map[string]Ending{}, Notes: map[string]string{}, Steps: map[string][]Timed{},
+	}}
+	s.choose(o)
+	return s
+}
+
+// choose sets the runs to scan. What was read of single runs stays.
+func (s *scanner) choose(o Options) {
 	if o.Window <= 0 {
 		o.Window = DefaultWindow
 	}
-	o.Window = min(o.Window, MaxWindow)
-	return &scanner{c: c, options: o, publish: func(*Facts) {}, since: map[string]scheduled{}, facts: Facts{
-		query: o.Query, Window: o.Window, since: o.Since,
-		Ends: map[string]Ending{}, Notes: map[string]string{}, Steps: map[string][]Timed{},
-	}}
+	if o.Window = min(o.Window, MaxWindow); o != s.facts.Options {
+		known := s.facts
+		s.facts = Facts{Options: o, Ends: known.Ends, Notes: known.Notes, Steps: known.Steps}
+	}
 }
 
 // scan reads stuck runs first, because the user can still act on them.
 func (s *scanner) scan(ctx context.Context) error {
 	s.began, s.readErr = time.Now(), nil
-	s.forget()
-	for _, stage := range []func(context.Context) error{s.readOpen, s.readPending, s.readClosed, s.readEnds, s.readNotes, s.readSteps} {
+	forget(s.facts.Ends)
+	forget(s.facts.Notes)
+	forget(s.facts.Steps)
+	forget(s.since)
+	for _, stage := range []func(context.Context) error{
+		s.readOpen, s.readPending, s.readClosed, s.readEnds, s.readNotes, s.readSteps,
+	} {
 		if err := stage(ctx); err != nil {
 			s.state.Running = false
 			return err
@@ -105,26 +119,17 @@ func (s *scanner) stage(name string, total int) {
 	s.publish(&s.facts)
 }
 
-// forget bounds what is kept between scans.
-func (s *scanner) forget() {
-	if len(s.facts.Ends) > maxKept {
-		s.facts.Ends = map[string]Ending{}
-	}
-	if len(s.facts.Notes) > maxKept {
-		s.facts.Notes = map[string]string{}
-	}
-	if len(s.facts.Steps) > maxKept {
-		s.facts.Steps = map[string][]Timed{}
-	}
-	if len(s.since) > maxKept {
-		s.since = map[string]scheduled{}
+// forget empties a map that holds more than is kept between scans.
+func forget[V any](known map[string]V) {
+	if len(known) > maxKept {
+		clear(known)
 	}
 }
 
 func (s *scanner) readOpen(ctx context.Context) error {
 	s.stage("open runs", 0)
 	var open []runs.Run
-	err := runs.List(ctx, s.c, runs.And(s.options.Query, `ExecutionStatus = "Running"`), maxOpen+1, func(r runs.Run) error {
+	err := runs.List(ctx, s.c, runs.And(s.facts.Query, `ExecutionStatus = "Running"`), maxOpen+1, func(r runs.Run) error {
 		open = append(open, r)
 		return nil
 	})
@@ -138,20 +143,20 @@ func (s *scanner) readOpen(ctx context.Context) error {
 
 // readClosed lists closed runs, newest first, until it reaches known runs.
 func (s *scanner) readClosed(ctx context.Context) error {
-	s.stage("closed runs", s.options.Window)
+	s.stage("closed runs", s.facts.Window)
 	known := map[string]runs.Run{}
 	for _, r := range s.facts.Closed {
 		known[r.RunID] = r
 	}
 	var fresh []runs.Run
 	row, caughtUp := 0, false
-	query := runs.And(s.options.Query, `ExecutionStatus != "Running" AND ExecutionStatus != "ContinuedAsNew"`)
+	query := runs.And(s.facts.Query, `ExecutionStatus != "Running" AND ExecutionStatus != "ContinuedAsNew"`)
 	oldest := time.Time{}
-	if s.options.Since > 0 {
-		oldest = time.Now().Add(-s.options.Since)
+	if s.facts.Since > 0 {
+		oldest = time.Now().Add(-s.facts.Since)
 		query = runs.And(query, fmt.Sprintf("CloseTime >= %q", oldest.UTC().Format(time.RFC3339)))
 	}
-	err := runs.List(ctx, s.c, query, s.options.Window+1, func(r runs.Run) error {
+	err := runs.List(ctx, s.c, query, s.facts.Window+1, func(r runs.Run) error {
 		if _, ok := known[r.RunID]; !ok {
 			fresh, row = append(fresh, r), 0
 		} else if row++; row == knownInARow {
@@ -169,12 +174,10 @@ func (s *scanner) readClosed(ctx context.Context) error {
 	}
 	all := runs.Joined(fresh, s.facts.Closed)
 	if !oldest.IsZero() {
-		for len(all) > 0 && all[len(all)-1].Close.Before(oldest) {
-			all = all[:len(all)-1]
-		}
+		all = slices.DeleteFunc(all, func(r runs.Run) bool { return r.Close.Before(oldest) })
 	}
-	s.facts.more = len(all) > s.options.Window || caughtUp && s.facts.more
-	s.facts.Closed = all[:min(len(all), s.options.Window)]
+	s.facts.more = len(all) > s.facts.Window || caughtUp && s.facts.more
+	s.facts.Closed = all[:min(len(all), s.facts.Window)]
 	return nil
 }
 
@@ -183,59 +186,38 @@ var errCaughtUp = fmt.Errorf("reached known runs")
 // each calls fn for indexes below n, concurrently and at a limited rate. It stops early only if ctx ends or the
 // server is unreachable.
 func (s *scanner) each(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	work := make(chan int)
-	done := make(chan error)
-	var wg sync.WaitGroup
-	for range min(triageWorkers, n) {
-		wg.Go(func() {
-			for i := range work {
-				call, stop := context.WithTimeout(ctx, cluster.CallTimeout)
-				err := fn(call, i)
-				stop()
-				done <- err
-			}
+	calls, limited := errgroup.WithContext(ctx)
+	calls.SetLimit(triageWorkers)
+	for i := range n {
+		calls.Go(func() error {
+			call, stop := context.WithTimeout(limited, cluster.CallTimeout)
+			defer stop()
+			return s.finish(limited, fn(call, i))
 		})
-	}
-	go func() {
-		defer close(work)
-		gap := time.NewTicker(triageGap)
-		defer gap.Stop()
-		for i := range n {
-			select {
-			case work <- i:
-			case <-ctx.Done():
-				return
-			}
-			select {
-			case <-gap.C:
-			case <-ctx.Done():
-				return
-			}
+		if cluster.Sleep(limited, triageGap) != nil {
+			break
 		}
-	}()
-	go func() { wg.Wait(); close(done) }()
-	var away error
-	for err := range done {
-		if err != nil && away == nil && ctx.Err() == nil {
-			if s.readErr == nil && !cluster.NotFound(err) {
-				s.readErr = err
-			}
-			if cluster.Unreachable(err) {
-				away = err
-				cancel()
-			}
-		}
-		s.mu.Lock()
-		s.state.Done++
-		s.publish(&s.facts)
-		s.mu.Unlock()
 	}
-	if away != nil {
-		return away
+	err := calls.Wait()
+	if n > 0 && err == nil {
+		err = ctx.Err()
 	}
-	if err := context.Cause(ctx); err != nil && n > 0 {
+	return err
+}
+
+// finish counts a call and keeps its error. It returns an error that ends the scan.
+func (s *scanner) finish(ctx context.Context, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() != nil {
+		err = nil
+	}
+	if err != nil && s.readErr == nil && !cluster.NotFound(err) {
+		s.readErr = err
+	}
+	s.state.Done++
+	s.publish(&s.facts)
+	if cluster.Unreachable(err) {
 		return err
 	}
 	return nil
@@ -313,17 +295,17 @@ func bounded(message string) string {
 // the history has them.
 func (s *scanner) readNotes(ctx context.Context) error {
 	var want []runs.Run
-	kinds := map[groupKey]bool{}
+	causes := map[Cause]bool{}
 	for _, r := range s.facts.Closed {
 		if r.Exit != ace.Wrong {
 			continue
 		}
 		e, _ := s.facts.why(r)
-		k := s.facts.keyOf(r, e)
-		if _, known := s.facts.Notes[r.RunID]; !known && !kinds[k] && len(want) < maxNotes {
+		cause := s.facts.causeOf(r, e)
+		if _, known := s.facts.Notes[r.RunID]; !known && !causes[cause] && len(want) < maxNotes {
 			want = append(want, r)
 		}
-		kinds[k] = true
+		causes[cause] = true
 	}
 	s.stage("examples of wrong answers", len(want))
 	return s.each(ctx, len(want), func(ctx context.Context, i int) error {
@@ -450,11 +432,10 @@ func (s *scanner) readPending(ctx context.Context) error {
 		if d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 			return nil
 		}
-		for _, x := range s.retrying(ctx, r, d) {
-			s.mu.Lock()
-			found = append(found, x)
-			s.mu.Unlock()
-		}
+		list := s.retrying(ctx, r, d)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		found = append(found, list...)
 		return nil
 	})
 	if err == nil {
@@ -521,7 +502,7 @@ func (s *scanner) first(ctx context.Context, r runs.Run, activityID string, othe
 		return known
 	}
 	res, err := s.c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-		Namespace: s.options.Namespace, MaximumPageSize: lastEvents,
+		Namespace: s.facts.Namespace, MaximumPageSize: lastEvents,
 		Execution: &commonpb.WorkflowExecution{WorkflowId: r.WorkflowID, RunId: r.RunID}})
 	if err != nil {
 		return known

@@ -27,29 +27,33 @@ const (
 
 // Result lists the failed, stuck, slow and expensive runs of a query.
 type Result struct {
-	Query  string
-	Window int           // maximum number of closed runs, newest first
-	Since  time.Duration // maximum age of closed runs, 0 for any
-	At     time.Time     // time of the scan
-	Scan   Scan
-	Err    string // why the last scan is incomplete
+	Query  string        `json:"query"`
+	Window int           `json:"window"` // maximum number of closed runs, newest first
+	Since  time.Duration `json:"-"`      // maximum age of closed runs, 0 for any
+	At     time.Time     `json:"at"`     // time of the scan
+	Scan   Scan          `json:"-"`
+	Err    string        `json:"-"` // why the last scan is incomplete
 
-	Ended, Open int       // numbers of scanned runs
-	More        bool      // older closed runs were not scanned
-	MoreOpen    bool      // further open runs were not scanned
-	From, To    time.Time // close times of the oldest and newest scanned run
+	// Numbers of scanned runs, and whether there are more of them.
+	Ended    int  `json:"ended"`
+	Open     int  `json:"open"`
+	More     bool `json:"more"`
+	MoreOpen bool `json:"more_open"`
+	// Close times of the oldest and newest scanned run.
+	From time.Time `json:"from,omitzero"`
+	To   time.Time `json:"to,omitzero"`
 
-	Grouped       int // closed runs that are in groups
-	Groups        []FailureGroup
-	GroupsDropped int
-	Retrying      []Retrying
-	Slowest       []runspkg.Run // by duration
-	MostExpensive []runspkg.Run // by cost; empty without cost data
-	Largest       []runspkg.Run // by tokens
-	Phases        []PhaseStat
-	PhaseRuns     int // runs of the percentiles
-	PhaseSampled  int // runs whose histories were read because their memos have no step times
-	PhaseUnknown  int // closed tasks with unknown step times
+	Grouped       int            `json:"grouped"` // closed runs that are in groups
+	Groups        []FailureGroup `json:"-"`
+	GroupsDropped int            `json:"groups_dropped"`
+	Retrying      []Retrying     `json:"retrying"`
+	Slowest       []runspkg.Run  `json:"-"` // by duration
+	MostExpensive []runspkg.Run  `json:"-"` // by cost; empty without cost data
+	Largest       []runspkg.Run  `json:"-"` // by tokens
+	Phases        []PhaseStat    `json:"phases"`
+	PhaseRuns     int            `json:"phase_runs"`    // runs of the percentiles
+	PhaseSampled  int            `json:"phase_sampled"` // of them, runs whose histories were read for their step times
+	PhaseUnknown  int            `json:"phase_unknown"` // closed tasks with unknown step times
 }
 
 // Scan is the progress of a scan.
@@ -62,59 +66,62 @@ type Scan struct {
 	Took    time.Duration
 }
 
+// Cause is what the runs of a group have in common.
+type Cause struct {
+	Kind     ace.ExitStatus `json:"kind"`                   // failed, timeout, canceled, wrong
+	Type     string         `json:"failure_type,omitempty"` // error type of the application or of Temporal
+	Dataset  string         `json:"dataset_id,omitempty"`   // of a group of wrong answers
+	Phase    ace.Phase      `json:"phase,omitempty"`        // of the failure, "" if unknown
+	Activity string         `json:"activity,omitempty"`     // that failed, "" for the workflow itself
+	Pattern  string         `json:"pattern"`                // normalized message
+}
+
 // FailureGroup is a group of runs that failed for the same reason.
 type FailureGroup struct {
-	Kind     ace.ExitStatus // failed, timeout, canceled, wrong
-	Type     string         // error type of the application or of Temporal
-	Dataset  string         // of a group of wrong answers
-	Phase    ace.Phase      // of the failure, "" if unknown
-	Activity string         // that failed, "" for the workflow itself
-	Pattern  string         // normalized message
-	Count    int
-	Share    float64 // of the closed runs, 0 to 1
-	First    Example
-	Last     Example
-	Runs     []runspkg.Run // newest first, at most 100
-	Trend    []float64
+	Cause
+	Count int           `json:"count"`
+	Share float64       `json:"share"` // of the closed runs, 0 to 1
+	First Example       `json:"first"`
+	Last  Example       `json:"last"`
+	Runs  []runspkg.Run `json:"-"` // newest first, at most 100
+	Trend []float64     `json:"trend"`
 }
 
 // Example is one run of a group.
 type Example struct {
-	Run     runspkg.Run
-	At      time.Time
-	Message string // complete, at most 4 KiB
-	Note    string // further information from the history
+	Run     runspkg.Run `json:"run"`
+	At      time.Time   `json:"at"`
+	Message string      `json:"message"`        // complete, at most 4 KiB
+	Note    string      `json:"note,omitempty"` // further information from the history
 }
 
 // Retrying is an open run that retries an activity or a workflow task.
 type Retrying struct {
-	Run         runspkg.Run
-	Activity    string // "workflow task" if the workflow code fails
-	Phase       ace.Phase
-	State       string
-	Attempt     int32
-	MaxAttempts int32 // 0 for no limit
-	LastError   ace.Failure
-	Since       time.Time // first schedule
-	Next        time.Time // next attempt, zero while an attempt runs
-	Worker      string    // of the last attempt
+	Run         runspkg.Run `json:"run"`
+	Activity    string      `json:"activity"` // "workflow task" if the workflow code fails
+	Phase       ace.Phase   `json:"phase,omitempty"`
+	State       string      `json:"state"`
+	Attempt     int32       `json:"attempt"`
+	MaxAttempts int32       `json:"max_attempts"` // 0 for no limit
+	LastError   ace.Failure `json:"last_error"`
+	Since       time.Time   `json:"since"`            // first schedule
+	Next        time.Time   `json:"next,omitzero"`    // next attempt, zero while an attempt runs
+	Worker      string      `json:"worker,omitempty"` // of the last attempt
 }
 
-// PhaseStat holds the durations of a step.
+// PhaseStat holds the durations of a step in milliseconds.
 type PhaseStat struct {
-	Phase string // or the activity type if it is not a step of the contract
-	Runs  int
-	P50   float64 // milliseconds
-	P95   float64
-	Max   float64
-	Worst runspkg.Run // run of Max
+	Phase string      `json:"phase"` // or the activity type if it is not a step of the contract
+	Runs  int         `json:"runs"`
+	P50   float64     `json:"p50_ms"`
+	P95   float64     `json:"p95_ms"`
+	Max   float64     `json:"max_ms"`
+	Worst runspkg.Run `json:"max_run"`
 }
 
 // Facts holds what a scan has read; Analyze derives the result.
 type Facts struct {
-	query    string
-	Window   int
-	since    time.Duration
+	Options
 	Closed   []runspkg.Run // newest first
 	Open     []runspkg.Run
 	more     bool
@@ -140,18 +147,16 @@ type Timed struct {
 
 // Analyze derives the result from the facts.
 func (f *Facts) Analyze(now time.Time) *Result {
-	t := &Result{Query: f.query, Window: f.Window, Since: f.since, At: now, Ended: len(f.Closed), Open: len(f.Open),
-		More: f.more, MoreOpen: f.moreOpen}
-	for _, r := range f.Closed {
-		if t.From.IsZero() || r.Close.Before(t.From) {
-			t.From = r.Close
-		}
-		if r.Close.After(t.To) {
-			t.To = r.Close
-		}
+	t := &Result{
+		Query: f.Query, Window: f.Window, Since: f.Since, At: now, Ended: len(f.Closed), Open: len(f.Open),
+		More: f.more, MoreOpen: f.moreOpen, Phases: []PhaseStat{},
+	}
+	byClose := func(a, b runspkg.Run) int { return a.Close.Compare(b.Close) }
+	if len(f.Closed) > 0 {
+		t.From, t.To = slices.MinFunc(f.Closed, byClose).Close, slices.MaxFunc(f.Closed, byClose).Close
 	}
 	f.group(t)
-	t.Retrying = slices.Clone(f.Retrying)
+	t.Retrying = append([]Retrying{}, f.Retrying...)
 	slices.SortStableFunc(t.Retrying, func(a, b Retrying) int {
 		return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), a.Since.Compare(b.Since), cmp.Compare(a.Run.WorkflowID, b.Run.WorkflowID))
 	})
@@ -200,17 +205,8 @@ func bad(r runspkg.Run) bool {
 	return !r.Open() && r.Exit != ace.Success && r.Exit != ace.Running && r.Exit != ace.Continued
 }
 
-// groupKey identifies a group of failures.
-type groupKey struct {
-	kind              ace.ExitStatus
-	what              string
-	phase             ace.Phase
-	activity, pattern string
-	dataset           string
-}
-
 func (f *Facts) group(t *Result) {
-	groups := map[groupKey]*FailureGroup{}
+	groups := map[Cause]*FailureGroup{}
 	var order []*FailureGroup
 	for _, r := range f.Closed {
 		if !bad(r) {
@@ -221,13 +217,12 @@ func (f *Facts) group(t *Result) {
 			continue
 		}
 		t.Grouped++
-		k := f.keyOf(r, e)
-		g := groups[k]
+		cause := f.causeOf(r, e)
+		g := groups[cause]
 		ex := Example{Run: r, At: r.Close, Message: e.Failure.Message, Note: f.Notes[r.RunID]}
 		if g == nil {
-			g = &FailureGroup{Kind: k.kind, Type: k.what, Phase: k.phase, Activity: k.activity, Dataset: k.dataset, Pattern: k.pattern,
-				Last: ex, Trend: make([]float64, TrendBuckets)}
-			groups[k] = g
+			g = &FailureGroup{Cause: cause, Last: ex, Trend: make([]float64, TrendBuckets)}
+			groups[cause] = g
 			order = append(order, g)
 		}
 		g.Count++
@@ -240,11 +235,8 @@ func (f *Facts) group(t *Result) {
 	slices.SortStableFunc(order, func(a, b *FailureGroup) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), b.Last.At.Compare(a.Last.At))
 	})
-	for i, g := range order {
-		if i == MaxGroups {
-			t.GroupsDropped = len(order) - MaxGroups
-			break
-		}
+	t.GroupsDropped = max(len(order)-MaxGroups, 0)
+	for _, g := range order[:len(order)-t.GroupsDropped] {
 		g.Share = float64(g.Count) / float64(len(f.Closed))
 		t.Groups = append(t.Groups, *g)
 	}
@@ -261,7 +253,8 @@ func BucketOf(at, from, to time.Time) int {
 // why returns why a run failed; false if its history is not read yet.
 func (f *Facts) why(r runspkg.Run) (Ending, bool) {
 	if r.Exit == ace.Wrong {
-		return Ending{Failure: ace.Failure{Kind: ace.Wrong, Message: verdict(r.Summary)}}, true
+		say := verdict(r.Summary)
+		return Ending{Failure: ace.Failure{Kind: ace.Wrong, Message: say}, Pattern: say}, true
 	}
 	e, known := f.Ends[r.RunID]
 	return e, known
@@ -283,23 +276,19 @@ func verdict(s *ace.Summary) string {
 	return "wrong answer; every tool call succeeded"
 }
 
-func (f *Facts) keyOf(r runspkg.Run, e Ending) groupKey {
-	k := groupKey{kind: r.Exit, what: e.Failure.Type, activity: e.Activity, pattern: e.Pattern}
-	if k.pattern == "" {
-		k.pattern = Normalize(e.Failure.Message)
+func (f *Facts) causeOf(r runspkg.Run, e Ending) Cause {
+	c := Cause{Kind: r.Exit, Type: e.Failure.Type, Activity: e.Activity}
+	c.Pattern = cmp.Or(e.Pattern, Normalize(e.Failure.Message), "(no message)")
+	step, ok := ace.StepOf(e.Activity)
+	switch {
+	case r.Exit == ace.Wrong:
+		c.Dataset = r.Dataset
+	case ok:
+		c.Phase = step
+	case e.Activity == "":
+		c.Phase = r.Phase
 	}
-	if k.pattern == "" {
-		k.pattern = "(no message)"
-	}
-	if r.Exit == ace.Wrong {
-		k.dataset = r.Dataset
-	}
-	if step, ok := ace.StepOf(e.Activity); ok {
-		k.phase = step
-	} else if e.Activity == "" && r.Exit != ace.Wrong {
-		k.phase = r.Phase
-	}
-	return k
+	return c
 }
 
 // phases computes the percentiles of the step times from memos and histories.
@@ -358,11 +347,8 @@ func stepNames(times map[string][]float64) []string {
 	return append(names, others...)
 }
 
-// rank returns the nearest-rank percentile of sorted values, or 0 for an empty list.
+// rank returns the nearest-rank percentile of sorted values.
 func rank(sorted []float64, p int) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
 	return sorted[max((len(sorted)*p+99)/100, 1)-1]
 }
 
@@ -372,7 +358,7 @@ const exactRuns = 20
 // Query returns a visibility query for the runs of the group: exactly these runs if they are few, otherwise all
 // runs that ended the same way in the same period.
 func (g FailureGroup) Query() string {
-	if g.Count <= exactRuns && g.Count == len(g.Runs) {
+	if g.Exact() {
 		ids := make([]string, 0, len(g.Runs))
 		for _, r := range g.Runs {
 			ids = append(ids, "'"+r.RunID+"'")

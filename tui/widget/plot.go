@@ -18,13 +18,32 @@ type Plot struct {
 	Empty  string // said in place of curves that have no points
 }
 
-// PlotCurve is one curve. NaN in y is a gap.
+// PlotCurve is one curve. NaN in y is a gap. Series decides its color and its mark.
 type PlotCurve struct {
-	Name   string // safe
+	Name   string
+	Series int
 	X, Y   []float64
-	Ink    theme.Ink
-	Mark   string // one cell
 	Dashed bool
+}
+
+// NewPlot returns a plot without curves over tasks, or over seconds with byTime. The unit of y is "rate", "USD",
+// "total" for a count that begins at 0, or "" for another count.
+func NewPlot(title, unit string, byTime bool) Plot {
+	p := Plot{
+		Title: title,
+		X:     Axis{Format: CountTick, Whole: true, Zero: true, Unit: "tasks"},
+		Y:     Axis{Format: CountTick, Whole: true, Zero: unit == "total"},
+	}
+	if byTime {
+		p.X = Axis{Format: TimeTick, Time: true, Zero: true}
+	}
+	switch unit {
+	case "rate":
+		p.Y = Axis{Format: PercentTick, Most: 1, Room: 0.1}
+	case "USD":
+		p.Y = Axis{Format: DollarTick, Zero: true}
+	}
+	return p
 }
 
 // plotArea is where a plot is drawn: its scales and its cells. Each cell is wide×high
@@ -250,7 +269,7 @@ func (a *plotArea) line(row int, label string, labelWidth int, curves []PlotCurv
 		if owner == 0 {
 			b.WriteString(run.String())
 		} else {
-			b.WriteString(curves[owner-1].Ink.Paint(run.String()))
+			b.WriteString(a.s.Series(curves[owner-1].Series).Paint(run.String()))
 		}
 	}
 	return b.String()
@@ -261,7 +280,7 @@ func (a *plotArea) glyph(c plotCell, curves []PlotCurve) string {
 	case c.owner == 0:
 		return " "
 	case c.mark || a.ascii:
-		return curves[c.owner-1].Mark
+		return SeriesMark(curves[c.owner-1].Series, a.s.Glyphs)
 	}
 	return string(rune(0x2800 + int(c.dots)))
 }
@@ -305,6 +324,9 @@ func (a *plotArea) xAxis(of Axis, labelWidth, lines int) []string {
 	return append(out, a.s.Muted.Paint(text.Fit(below, width, "")))
 }
 
+// maxCurveName bounds the name of a curve in the legend, in cells.
+const maxCurveName = 33
+
 // legendLines says which curve is whose, in at most so many lines.
 func (p Plot) legendLines(width, most int, s theme.Styles) []string {
 	if !p.Legend {
@@ -316,8 +338,9 @@ func (p Plot) legendLines(width, most int, s theme.Styles) []string {
 		if c.Dashed {
 			sample = s.Glyphs.LinkTodo + " " + s.Glyphs.LinkTodo
 		}
-		sample = c.Mark + sample
-		need := text.Width(sample) + 1 + text.Width(c.Name) + 2
+		name := text.Cut(text.Safe(c.Name, " "), maxCurveName, s.Glyphs.Ellipsis)
+		sample = SeriesMark(c.Series, s.Glyphs) + sample
+		need := text.Width(sample) + 1 + text.Width(name) + 2
 		if len(lines) == 0 || lines[len(lines)-1].Room() < need {
 			if len(lines) == most {
 				lines[most-1].Add(s.Muted, "+"+text.Count(int64(len(p.Curves)-i))+" more")
@@ -325,7 +348,7 @@ func (p Plot) legendLines(width, most int, s theme.Styles) []string {
 			}
 			lines = append(lines, &text.Line{Max: width, Tail: s.Glyphs.Ellipsis})
 		}
-		lines[len(lines)-1].Add(c.Ink, sample).Add(s.Text, " "+c.Name+"  ")
+		lines[len(lines)-1].Add(s.Series(c.Series), sample).Add(s.Text, " "+name+"  ")
 	}
 	out := make([]string, len(lines))
 	for i, l := range lines {

@@ -15,7 +15,7 @@ import (
 
 // wave is a curve of n points.
 func wave(name string, n int, of func(i int) float64) PlotCurve {
-	c := PlotCurve{Name: name, Mark: SeriesMark(len(name), theme.Unicode())}
+	c := PlotCurve{Name: name, Series: len(name)}
 	for i := range n {
 		c.X, c.Y = append(c.X, float64(i+1)), append(c.Y, of(i))
 	}
@@ -48,7 +48,7 @@ func somePlots() map[string]Plot {
 func manyCurves(n int, of func(float64) func(int) float64) (out []PlotCurve) {
 	for i := range n {
 		c := wave(fmt.Sprintf("experiment-%d", i), 200, of(float64(i+2)/10))
-		c.Mark, c.Dashed = SeriesMark(i, theme.Unicode()), i%2 == 1
+		c.Series, c.Dashed = i, i%2 == 1
 		out = append(out, c)
 	}
 	return out

@@ -8,8 +8,7 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
+	"acescope/sources/diff"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
 	"acescope/theme"
@@ -27,35 +26,34 @@ type Feed interface {
 }
 
 func DiffScreen(c *console.Console, feed Feed) tui.Screen {
-	v := &diffList{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed, unfolded: map[int]bool{}, table: widget.NewTable(
-		widget.Heading{Title: "", Width: statusWidth + 2},
+	v := &diffList{nav: c.Navigation, actor: c.Actor, location: c.Location, feed: feed, Pane: console.NewPane("Steps"), unfolded: map[int]bool{}, table: widget.NewTable(
+		widget.Heading{Title: "", Width: diff.StatusWidth + 2},
 		widget.Heading{Title: "STEP", Minimum: 20},
 		widget.Heading{Title: "EVENTS", Width: 13, Right: true, Drop: 1},
 		widget.Heading{Title: "DURATION", Width: 17, Right: true, Drop: 2},
 	)}
-	return tui.Screen{Name: "diff", Help: "two runs step by step", Aside: true, Share: 48, Views: []tui.View{v, &pairDetail{v: v}}}
+	return tui.Screen{Name: "diff", Help: "two runs step by step", Aside: true, Share: 48,
+		Views: []tui.View{v, &pairDetail{v: v, Pane: console.NewPane("Difference")}}}
 }
 
 // diffList lists the steps of two runs side by side.
 type diffList struct {
-	nav           *console.Navigation
-	actor         *console.Actor
-	location      *time.Location
-	feed          Feed
-	styles        theme.Styles
-	width, height int
-	of            *histories.RunDiff // newest, or nil
-	table         *widget.Table
-	rows          []row
-	unfolded      map[int]bool // equal steps that are not folded as by default, by the index of their first pair
-	open          bool         // equal steps are not folded by default
-	kind          string       // only steps of this kind, "" for all
-	onlyDiffer    bool
-	second        bool // side B is selected
-	stale         bool // rows must be listed again
+	nav      *console.Navigation
+	actor    *console.Actor
+	location *time.Location
+	feed     Feed
+	console.Pane
+	of         *histories.RunDiff // newest, or nil
+	table      *widget.Table
+	rows       []row
+	unfolded   map[int]bool // equal steps that are not folded as by default, by the index of their first pair
+	open       bool         // equal steps are not folded by default
+	kind       string       // only steps of this kind, "" for all
+	onlyDiffer bool
+	second     bool // side B is selected
+	stale      bool // rows must be listed again
 }
 
-func (v *diffList) Name() string  { return "Steps" }
 func (v *diffList) Title() string { return "Diff" }
 
 func (v *diffList) diff() *histories.Diff {
@@ -83,7 +81,7 @@ func (v *diffList) Footer() string {
 	if at := v.table.Position(); at != "" {
 		parts = append(parts, at)
 	}
-	return strings.Join(parts, " "+v.styles.Glyphs.Dot+" ")
+	return strings.Join(parts, " "+v.Styles.Glyphs.Dot+" ")
 }
 
 func (v *diffList) Bindings() []tui.Binding {
@@ -93,8 +91,7 @@ func (v *diffList) Bindings() []tui.Binding {
 // keys returns the keys of both panes.
 func (v *diffList) keys(view string) []tui.Binding {
 	b := func(name, help, short string, do func(s tui.Shell), keys ...string) tui.Binding {
-		return tui.Binding{Action: view + "." + name, Keys: keys, Help: help, Short: short,
-			Do: func(s tui.Shell) tea.Cmd { do(s); return nil }}
+		return console.Key(view+"."+name, help, short, do, keys...)
 	}
 	jump := func(by int, is func(*histories.DiffPair) bool, none string) func(tui.Shell) {
 		return func(s tui.Shell) { v.jump(s, by, is, none) }
@@ -146,11 +143,6 @@ func (v *diffList) forkPoint() (r runs.Run, point string, ok bool) {
 	return r, point, true
 }
 
-func (v *diffList) Update(tea.Msg) tea.Cmd   { return nil }
-func (v *diffList) SetStyles(s theme.Styles) { v.styles = s }
-func (v *diffList) SetSize(width, height int) {
-	v.width, v.height = width, height
-}
 func (v *diffList) SetShown(shown bool) { v.feed.Look(shown) }
 
 func (v *diffList) Refresh() {
@@ -182,9 +174,9 @@ func (v *diffList) refill() {
 	for i := 0; i < len(d.Pairs); {
 		n := 0
 		if v.kind == "" {
-			n = equalFrom(d, i)
+			n = diff.EqualFrom(d, i)
 		}
-		if n >= foldFrom && !v.onlyDiffer && v.open == v.unfolded[i] {
+		if n >= diff.FoldFrom && !v.onlyDiffer && v.open == v.unfolded[i] {
 			v.rows = append(v.rows, equalRow{d, i, n})
 			i += n
 			continue
@@ -232,10 +224,10 @@ func (v *diffList) fold() {
 	}
 	d := v.diff()
 	from, _ := v.current().span()
-	for from > 0 && d.Pairs[from].Status == histories.DiffSame && equalFrom(d, from-1) > 0 {
+	for from > 0 && d.Pairs[from].Status == histories.DiffSame && diff.EqualFrom(d, from-1) > 0 {
 		from--
 	}
-	if equalFrom(d, from) >= foldFrom {
+	if diff.EqualFrom(d, from) >= diff.FoldFrom {
 		v.unfolded[from] = !v.unfolded[from]
 		v.refill()
 	}
@@ -384,29 +376,29 @@ func (v *diffList) Draw(now time.Time, focused bool) []string {
 	}
 	d := v.diff()
 	if d == nil {
-		return widget.Centre(v.emptyLines(), v.width, v.height, v.styles)
+		return v.Message(nil, v.emptyLines()...)
 	}
 	lines := v.header(d, now)
-	v.table.SetSize(v.width, v.height-len(lines))
-	return append(lines, v.table.Draw(v.styles, focused,
-		func(i int) []widget.Cell { return v.rows[i].cells(v.styles) })...)
+	v.table.SetSize(v.Width, v.Height-len(lines))
+	return append(lines, v.table.Draw(v.Styles, focused,
+		func(i int) []widget.Cell { return v.rows[i].cells(v.Styles) })...)
 }
 
 // header returns the two runs, the first difference and the metrics, in as many lines as fit.
 func (v *diffList) header(d *histories.Diff, now time.Time) []string {
-	s := v.styles
-	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: v.width, Now: now, Loc: v.location}
+	s := v.Styles
+	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: v.Width, Now: now, Loc: v.location}
 	writeSide(w, "A", v.of.A.Name(), &d.A)
 	writeSide(w, "B", v.of.B.Name(), &d.B)
-	room := max(v.height/5, 2)
+	room := max(v.Height/5, 2)
 	from := len(w.Lines)
 	writeVerdict(w, d)
 	if len(w.Lines)-from > room {
 		w.Lines = w.Lines[:from+room-1]
 		w.Say(s.Muted, " "+s.Glyphs.Ellipsis+" the first row shows the rest")
 	}
-	w.Say(s.Muted, " "+countsText(d)+"; "+shortMetrics(d, s.Glyphs))
-	return w.Lines[:min(len(w.Lines), max(v.height-4, 0))]
+	w.Say(s.Muted, " "+diff.Counts(d)+"; "+shortMetrics(d, s.Glyphs))
+	return w.Lines[:min(len(w.Lines), max(v.Height-4, 0))]
 }
 
 // shortMetrics returns the most important metrics that differ, in one line.
@@ -415,8 +407,8 @@ func shortMetrics(d *histories.Diff, g theme.Glyphs) string {
 	for _, m := range d.Metrics {
 		switch m.Name {
 		case "duration", "input tokens", "output tokens", "cost", "skills":
-			if r := metricCells(m, g); r.By != "=" {
-				parts = append(parts, r.Name+" "+r.A+" "+g.Arrow+" "+r.B)
+			if a, b, by := widget.Metric(m).Cells(g); by != "=" {
+				parts = append(parts, m.Name+" "+a+" "+g.Arrow+" "+b)
 			}
 		}
 	}
@@ -428,7 +420,7 @@ func shortMetrics(d *histories.Diff, g theme.Glyphs) string {
 
 // emptyLines explains why no comparison is shown.
 func (v *diffList) emptyLines() []string {
-	g := v.styles.Glyphs
+	g := v.Styles.Glyphs
 	if v.of == nil {
 		return []string{"no runs are compared", "mark two with space in the list of runs, then press d"}
 	}

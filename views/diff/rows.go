@@ -6,11 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"acescope/sources/diff"
 	"acescope/sources/histories"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/tui/widget"
+	"acescope/views/console"
 )
 
 // row is a row of the list of steps. Rows are comparable.
@@ -83,17 +85,17 @@ func (r pairRow) cells(s theme.Styles) []widget.Cell {
 	if step.Kind == "tool call" {
 		name = "  " + strings.TrimPrefix(name, "tool call ")
 	}
-	if where := reusedText(p); where != "" {
+	if where := diff.Reused(p); where != "" {
 		name += " (" + where + ")"
 	}
 	duration := ""
 	if p.A != nil && p.A.DurationMS > 0 || p.B != nil && p.B.DurationMS > 0 {
-		a, b := bothSides(p, g, func(x *histories.DiffStep) string { return stepDuration(x, g) })
+		a, b := diff.Both(p, func(x *histories.DiffStep) string { return stepDuration(x, g) })
 		duration = a + " | " + b
 	}
-	a, b := bothSides(p, g, eventText)
-	return []widget.Cell{{m.Glyph + " " + m.Word, m.Ink}, {name, ink}, {a + " | " + b, s.Muted},
-		{duration, s.Muted}}
+	a, b := diff.Both(p, diff.Event)
+	return []widget.Cell{{m.Glyph + " " + m.Word, m.Ink}, {name, ink}, {g.Replace(a + " | " + b), s.Muted},
+		{g.Replace(duration), s.Muted}}
 }
 
 func (r pairRow) write(w *widget.Writer) {
@@ -110,18 +112,18 @@ func (r pairRow) write(w *widget.Writer) {
 	}{{"Input", p.Input}, {"Result", p.Result}} {
 		if len(part.list) > 0 {
 			w.Section(part.name, widget.Counted(len(part.list), "change"))
-			writeChanges(w, w.S.Glyphs.Delta, part.list, 1)
+			writeChanges(w, part.list)
 		}
 	}
 	if p.A != nil && p.B != nil && len(p.Input)+len(p.Result) == 0 {
 		w.Say(w.S.Text, "")
-		if reusedText(p) == "" {
+		if diff.Reused(p) == "" {
 			w.Say(w.S.Muted, " same input and result, except for fields that always differ")
 		} else {
 			w.Prose(" ", w.S.Muted, "Same result. The input of a reused step is not recorded.")
 		}
 	}
-	writeRest(w, p, 1)
+	writeRest(w, p)
 }
 
 // writeStepSide writes outcome, event, time and duration of a step on one side.
@@ -163,26 +165,23 @@ func writePayloads(w *widget.Writer, p *histories.DiffPair) {
 	}{{"Input", step.Input}, {"Result", step.Result}} {
 		if len(part.raw) > 0 {
 			w.Section(part.name, "")
-			said, _ := valueText(part.raw)
-			writeBelow(w, glyph, ink, []piece{{ink, said}}, 1)
+			said, _ := widget.ValueText(part.raw)
+			w.Spans(" "+glyph+" ", ink, []widget.Span{{ink, said}})
 		}
 	}
 }
 
 // pairDetail shows the row under the cursor of the list.
 type pairDetail struct {
-	v             *diffList
-	styles        theme.Styles
-	width, height int
-	top           int
+	v *diffList
+	console.Pane
+	top int
 
 	of    *histories.RunDiff // that lines show
 	row   row
 	wide  int
 	lines []string
 }
-
-func (d *pairDetail) Name() string { return "Difference" }
 
 func (d *pairDetail) Title() string {
 	if p := d.v.pair(); p != nil {
@@ -192,8 +191,8 @@ func (d *pairDetail) Title() string {
 }
 
 func (d *pairDetail) Footer() string {
-	if n := len(d.lines); n > d.height && d.height > 0 {
-		return text.Count(int64(min(d.top+d.height, n))) + "/" + text.Count(int64(n))
+	if n := len(d.lines); n > d.Height && d.Height > 0 {
+		return text.Count(int64(min(d.top+d.Height, n))) + "/" + text.Count(int64(n))
 	}
 	return ""
 }
@@ -202,31 +201,29 @@ func (d *pairDetail) Bindings() []tui.Binding {
 	return append(widget.Motions("difference", d), d.v.keys("difference")...)
 }
 
-func (d *pairDetail) SetStyles(s theme.Styles)  { d.styles, d.of = s, nil }
-func (d *pairDetail) SetSize(width, height int) { d.width, d.height = width, height }
-func (d *pairDetail) Refresh()                  {}
-func (d *pairDetail) Page() int                 { return max(d.height, 1) }
-func (d *pairDetail) Wheel(by int)              { d.Scroll(by) }
+func (d *pairDetail) SetStyles(s theme.Styles) { d.Styles, d.of = s, nil }
+func (d *pairDetail) Page() int                { return max(d.Height, 1) }
+func (d *pairDetail) Wheel(by int)             { d.Scroll(by) }
 
 func (d *pairDetail) Scroll(by int) {
-	d.top = widget.Clamp(d.top+by, 0, max(len(d.lines)-d.height, 0))
+	d.top = widget.Clamp(d.top+by, 0, max(len(d.lines)-d.Height, 0))
 }
 
 func (d *pairDetail) Draw(now time.Time, _ bool) []string {
 	r := d.v.current()
 	if r == nil || d.v.diff() == nil {
 		d.lines = nil
-		return widget.Centre([]string{"no runs are compared"}, d.width, d.height, d.styles)
+		return d.Message(nil, "no runs are compared")
 	}
-	if d.of != d.v.of || d.row != r || d.wide != d.width {
-		if d.of != d.v.of || d.row != r {
+	if fresh := d.of != d.v.of || d.row != r; fresh || d.wide != d.Width {
+		if fresh {
 			d.top = 0
 		}
-		d.of, d.row, d.wide = d.v.of, r, d.width
-		w := &widget.Writer{Doc: &widget.Document{}, S: d.styles, Width: d.width, Now: now, Loc: d.v.location}
+		d.of, d.row, d.wide = d.v.of, r, d.Width
+		w := &widget.Writer{Doc: &widget.Document{}, S: d.Styles, Width: d.Width, Now: now, Loc: d.v.location}
 		r.write(w)
 		d.lines = w.Lines
 	}
 	d.Scroll(0)
-	return widget.Fill(slices.Clone(d.lines[d.top:min(d.top+d.height, len(d.lines))]), d.width, d.height)
+	return widget.Fill(slices.Clone(d.lines[d.top:min(d.top+d.Height, len(d.lines))]), d.Width, d.Height)
 }

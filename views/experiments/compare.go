@@ -1,9 +1,7 @@
 package experiments
 
 import (
-	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"acescope/engine/ace"
@@ -27,10 +25,11 @@ type compareView struct {
 	second bool // enter opens the run of B
 }
 
-// compareRow is a task of the experiments or of the evaluation.
+// compareRow is a task of the experiments, or of the evaluation if eval is set.
 type compareRow struct {
-	pair experiments.Pair
-	eval bool
+	experiments.Pair
+	eval  bool
+	index int // of a task of the evaluation
 }
 
 // compareFilters select the listed tasks.
@@ -108,7 +107,7 @@ func (v *compareView) swap() {
 
 func (v *compareView) toBroken(s tui.Shell, by int) {
 	for at := v.table.Cursor + by; at >= 0 && at < len(v.rows); at += by {
-		if v.rows[at].pair.Flip == experiments.FlipBroken {
+		if v.rows[at].Flip == experiments.FlipBroken {
 			v.table.Scroll(at - v.table.Cursor)
 			return
 		}
@@ -118,34 +117,26 @@ func (v *compareView) toBroken(s tui.Shell, by int) {
 
 // diffTask compares the runs of the task under the cursor.
 func (v *compareView) diffTask(s tui.Shell) {
-	r, ok := v.current()
-	switch {
-	case !ok:
-		return
-	case r.eval:
-		s.Note("evaluation tasks have no runs")
-		return
+	a, ok := v.runOf(s, false)
+	if b, _ := v.runOf(s, true); ok {
+		v.actor.Compare(s, a, b)
 	}
-	side := func(second bool) runs.Run {
-		id := v.taskID(r, second)
-		return runs.Run{WorkflowID: ace.WorkflowID(id), TaskID: id}
-	}
-	v.actor.Compare(s, side(false), side(true))
 }
 
 // open opens the run of the task under the cursor.
 func (v *compareView) open(s tui.Shell, second bool) {
-	r, ok := v.current()
-	switch {
-	case !ok:
-		return
-	case r.eval:
-		s.Note("evaluation tasks have no runs")
-		return
+	if run, ok := v.runOf(s, second); ok {
+		v.nav.Show(run)
+		s.Open("run")
 	}
-	run, _ := v.taskRun(second)
-	v.nav.Show(run)
-	s.Open("run")
+}
+
+// runOf is taskRun with a note about evaluation tasks.
+func (v *compareView) runOf(s tui.Shell, second bool) (runs.Run, bool) {
+	if r, ok := v.current(); ok && r.eval {
+		s.Note("evaluation tasks have no runs")
+	}
+	return v.taskRun(second)
 }
 
 // taskRun returns the run of the task under the cursor in A, or in B if second. Evaluation tasks have no runs.
@@ -154,15 +145,16 @@ func (v *compareView) taskRun(second bool) (runs.Run, bool) {
 	if !ok || r.eval {
 		return runs.Run{}, false
 	}
-	id := v.taskID(r, second)
+	id := r.side(second).TaskID
 	return runs.Run{WorkflowID: ace.WorkflowID(id), TaskID: id, Type: ace.TaskWorkflow}, true
 }
 
-func (v *compareView) taskID(r compareRow, second bool) string {
+// side returns the task of A, or of B if second.
+func (r compareRow) side(second bool) *experiments.Task {
 	if second {
-		return v.of.B.Tasks.TaskID[r.pair.B]
+		return r.B
 	}
-	return v.of.A.Tasks.TaskID[r.pair.A]
+	return r.A
 }
 
 func (v *compareView) current() (compareRow, bool) {
@@ -178,7 +170,7 @@ func (v *compareView) Copy() (what, content string) {
 	if !ok || r.eval {
 		return "", ""
 	}
-	return "task ids", v.taskID(r, false) + " " + v.taskID(r, true)
+	return "task ids", r.A.TaskID + " " + r.B.TaskID
 }
 
 func (v *compareView) SetShown(shown bool) {
@@ -214,7 +206,10 @@ func (v *compareView) compareAgain() {
 
 func (v *compareView) find(r compareRow) {
 	at := slices.IndexFunc(v.rows, func(o compareRow) bool {
-		return o.eval == r.eval && o.pair.Epoch == r.pair.Epoch && o.pair.IndexA == r.pair.IndexA
+		if r.eval || o.eval {
+			return o.eval == r.eval && o.index == r.index
+		}
+		return o.Epoch == r.Epoch && o.A.Index == r.A.Index
 	})
 	if at >= 0 {
 		v.table.Scroll(at - v.table.Cursor)
@@ -228,19 +223,17 @@ func (v *compareView) fillRows() {
 		return
 	}
 	only := compareFilters[v.only]
-	if e := v.of.Evaluations; only.flips == nil && e != nil {
-		for _, flip := range []struct {
-			of []int
-			as experiments.Flip
-		}{{e.Fixed, experiments.FlipFixed}, {e.Broken, experiments.FlipBroken}} {
-			for _, i := range flip.of {
-				v.rows = append(v.rows, compareRow{experiments.Pair{Flip: flip.as, IndexA: i, IndexB: i, Epoch: e.A.Epoch}, true})
-			}
+	if e := v.of.Eval; only.flips == nil && e != nil {
+		for _, i := range e.Fixed {
+			v.rows = append(v.rows, compareRow{experiments.Pair{Flip: experiments.FlipFixed}, true, i})
+		}
+		for _, i := range e.Broken {
+			v.rows = append(v.rows, compareRow{experiments.Pair{Flip: experiments.FlipBroken}, true, i})
 		}
 	}
 	for _, p := range v.of.Pairs {
 		if slices.Contains(only.flips, p.Flip) {
-			v.rows = append(v.rows, compareRow{pair: p})
+			v.rows = append(v.rows, compareRow{Pair: p})
 		}
 	}
 	v.table.SetRows(len(v.rows))
@@ -275,7 +268,7 @@ func (v *compareView) empty() []string {
 
 func (v *compareView) noRows() string {
 	switch name := compareFilters[v.only].name; {
-	case name == "eval" && v.of.Evaluations == nil:
+	case name == "eval" && v.of.Eval == nil:
 		return "the experiments were not evaluated on the same data set"
 	case name == "eval":
 		return "no verdict changed in the evaluation"
@@ -295,7 +288,7 @@ func (v *compareView) filterLine() string {
 		for _, flip := range f.flips {
 			n += v.of.Counts[flip]
 		}
-		if e := v.of.Evaluations; f.flips == nil && e != nil {
+		if e := v.of.Eval; f.flips == nil && e != nil {
 			n = len(e.Fixed) + len(e.Broken)
 		}
 		if n == 0 && i != v.only && f.name == "ungraded" {
@@ -313,20 +306,18 @@ func (v *compareView) filterLine() string {
 
 func (v *compareView) cells(r compareRow) []widget.Cell {
 	s, g := v.Styles, v.Styles.Glyphs
-	p := r.pair
-	label, ink := flipLabel(p.Flip, s)
+	label, ink := flipLabel(r.Flip, s)
 	if r.eval {
-		return []widget.Cell{{label, ink}, {g.Dash, s.Muted}, {text.Count(int64(p.IndexA)), s.Muted},
-			{"evaluation " + text.Safe(v.of.Evaluations.Dataset, " "), s.Muted}, {g.Dash, s.Muted}, {"", s.Muted}, {g.Dash, s.Muted}}
+		return []widget.Cell{{label, ink}, {g.Dash, s.Muted}, {text.Count(int64(r.index)), s.Muted},
+			{"evaluation " + text.Safe(v.of.Eval.Dataset, " "), s.Muted}, {g.Dash, s.Muted}, {"", s.Muted}, {g.Dash, s.Muted}}
 	}
-	a, b := v.of.A.Tasks, v.of.B.Tasks
 	left, right := s.Strong, s.Text
 	if v.second {
 		left, right = right, left
 	}
-	return []widget.Cell{{label, ink}, {text.Count(int64(p.Epoch)), s.Muted}, {text.Count(int64(p.IndexA)), s.Muted},
-		{text.Safe(a.TaskID[p.A], " "), left}, {console.OrDash(a.Answer[p.A], g), left},
-		{text.Safe(b.TaskID[p.B], " "), right}, {console.OrDash(b.Answer[p.B], g), right}}
+	return []widget.Cell{{label, ink}, {text.Count(int64(r.Epoch)), s.Muted}, {text.Count(int64(r.A.Index)), s.Muted},
+		{text.Safe(r.A.TaskID, " "), left}, {console.OrDash(r.A.Answer, g), left},
+		{text.Safe(r.B.TaskID, " "), right}, {console.OrDash(r.B.Answer, g), right}}
 }
 
 // flipLabel names the change of a verdict.
@@ -350,81 +341,17 @@ func comparison(w *widget.Writer, c *experiments.Comparison) {
 	s, g := w.S, w.S.Glyphs
 	head := w.Line().Add(s.Muted, " A ").Add(s.Strong, text.Safe(c.A.Name(), " ")).Add(s.Muted, "  "+g.Arrow+"  B ").Add(s.Strong, text.Safe(c.B.Name(), " "))
 	w.End(head)
-	from, to := console.OrDash(c.A.Input.DatasetID, g), console.OrDash(c.B.Input.DatasetID, g)
-	how, ink := " same data set "+from+": aligned by epoch and index", s.Muted
-	switch {
-	case !c.SameData && from == to:
-		how, ink = " data sets differ: aligned by equal prompts (both named "+from+")", s.Warning
-	case !c.SameData:
-		how, ink = " data sets differ: aligned by equal prompts ("+from+", "+to+")", s.Warning
-	}
-	w.End(w.Line().Add(ink, how))
+	w.Say(widget.Unless(c.SameData, s.Muted, s.Warning), " "+text.Safe(c.Alignment(), " "))
 	w.End(w.Line().Add(s.Text, " "+text.Count(int64(len(c.Pairs)))+" aligned").
 		Add(s.Muted, ", "+text.Count(int64(c.OnlyA))+" only in A, "+text.Count(int64(c.OnlyB))+" only in B"))
-	comparedRow(w, "", "A", "B", "B"+g.Dash+"A", s.Muted)
-	for _, r := range compared(c, w, g) {
-		comparedRow(w, r.Name, r.A, r.B, r.By, s.Text)
+	var metrics []widget.Metric
+	for _, m := range c.Metrics(w.Now) {
+		metrics = append(metrics, widget.Metric(m))
 	}
+	w.Metrics(metrics)
 	for _, x := range []*experiments.Series{c.A, c.B} {
 		if x.Err != "" {
 			w.Prose(" "+g.Failed+" "+text.Safe(x.Name(), " ")+": ", s.Error, x.Err)
 		}
 	}
-}
-
-func comparedRow(w *widget.Writer, name, a, b, by string, ink theme.Ink) {
-	ComparedCells(w, ComparedNumber{name, a, b, by}, 16, ink)
-}
-
-// ComparedCells writes a row; wide is the width of its two values.
-func ComparedCells(w *widget.Writer, r ComparedNumber, wide int, ink theme.Ink) {
-	w.End(w.Line().Add(w.S.Muted, text.Fit(" "+r.Name, 22, "")).Add(ink, text.FitLeft(r.A, wide, "")+text.FitLeft(r.B, wide, "")+text.FitLeft(r.By, 16, "")))
-}
-
-// ComparedNumber is a formatted number of both experiments and its difference.
-type ComparedNumber struct{ Name, A, B, By string }
-
-func compared(c *experiments.Comparison, w *widget.Writer, g theme.Glyphs) []ComparedNumber {
-	a, b := c.TotalsA, c.TotalsB
-	count := func(name string, a, b int64) ComparedNumber {
-		return ComparedNumber{name, text.Count(a), text.Count(b), Signed(float64(b-a), func(f float64) string { return text.Count(int64(f)) })}
-	}
-	rate := func(name string, a, b float64) ComparedNumber {
-		points := func(f float64) string { return strconv.FormatFloat(f*100, 'f', 1, 64) + " pp" }
-		return ComparedNumber{name, rateCell(a, g), rateCell(b, g), Signed(b-a, points)}
-	}
-	span := func(name string, a, b float64) ComparedNumber {
-		return ComparedNumber{name, durationOrDash(a, g), durationOrDash(b, g), Signed(b-a, func(ms float64) string { return widget.TookMS(ms, g) })}
-	}
-	rows := []ComparedNumber{rate("accuracy", a.Accuracy, b.Accuracy)}
-	if c.OnlyA+c.OnlyB > 0 {
-		rows = append(rows, rate("  of aligned tasks", c.AlignedA, c.AlignedB))
-	}
-	if e := c.Evaluations; e != nil {
-		rows = append(rows, rate("last evaluation", e.A.Accuracy, e.B.Accuracy))
-	}
-	if a.Cost > 0 || b.Cost > 0 {
-		usd := func(f float64) string { return console.CostCell(ace.Usage{InputTokens: 1, CostUSD: f}, g) }
-		rows = append(rows, ComparedNumber{"cost", usd(a.Cost), usd(b.Cost), Signed(b.Cost-a.Cost, usd)})
-	}
-	return append(rows, count("tokens", a.Tokens, b.Tokens),
-		ComparedNumber{"per correct answer", perCorrect(a, g), perCorrect(b, g), ""},
-		span("mean task time", a.MeanDurationMS, b.MeanDurationMS),
-		span("total time", float64(c.A.Duration(w.Now).Milliseconds()), float64(c.B.Duration(w.Now).Milliseconds())),
-		count("bullets", int64(a.Bullets), int64(b.Bullets)),
-		count("operations accepted", int64(a.Accepted), int64(b.Accepted)),
-		count("operations rejected", int64(a.Rejected), int64(b.Rejected)))
-}
-
-// Signed formats a difference with its sign: "=" for zero, "" for NaN.
-func Signed(f float64, write func(float64) string) string {
-	switch {
-	case math.IsNaN(f):
-		return ""
-	case f < 0:
-		return "-" + write(-f)
-	case f > 0:
-		return "+" + write(f)
-	}
-	return "="
 }

@@ -102,11 +102,11 @@ const (
 // plots draws the chosen metric, or all four in a grid. Without room for the grid, it draws the first.
 func (v *plotsView) plots(read []*experiments.Series, height int) []string {
 	if v.Metric != AllMetrics || v.Width < gridWidth || height < gridHeight {
-		return v.plot(read, plotOptions{PlotMetrics[max(v.Metric, 0)], windows[v.Window], v.ByTime, true}, v.Width, height)
+		return v.plot(read, plotOptions{PlotMetrics[max(v.Metric, 0)], windows[v.Window], v.ByTime}, v.Width, height)
 	}
 	left, top := v.Width/2, height/2
 	cell := func(i, width, height int) []string {
-		return v.plot(read, plotOptions{PlotMetrics[i], windows[v.Window], v.ByTime, true}, width, height)
+		return v.plot(read, plotOptions{PlotMetrics[i], windows[v.Window], v.ByTime}, width, height)
 	}
 	var lines []string
 	for row, h := range []int{top, height - top} {
@@ -127,7 +127,7 @@ func (v *plotsView) plot(read []*experiments.Series, o plotOptions, width, heigh
 	if v.cache == nil || len(v.cache) >= 2*len(PlotMetrics) {
 		v.cache = map[plotKey][]string{}
 	}
-	lines := newPlot(read, o, v.Styles).Draw(width, height, v.Styles)
+	lines := newPlot(read, o).Draw(width, height, v.Styles)
 	v.cache[key] = lines
 	return lines
 }
@@ -190,7 +190,7 @@ func lastRate(x *experiments.Series) float64 {
 }
 
 func lastCount(x *experiments.Series) string {
-	return "last " + text.Count(int64(min(experiments.DefaultWindow, max(x.Tasks.Len(), 1))))
+	return "last " + text.Count(int64(min(experiments.DefaultWindow, max(len(x.Tasks), 1))))
 }
 
 // seriesDuration shows the duration of the experiment once its history is read.
@@ -253,95 +253,28 @@ type plotOptions struct {
 	metric experiments.Metric
 	window int // last tasks of rates, 0 for all so far
 	byTime bool
-	legend bool
 }
 
-// Plot draws a metric of experiments as exactly height lines of width cells. Rates are over the last window tasks, or
-// all so far for 0. If no experiment reports a cost, tokens replace it and the title says so.
-func Plot(list []*experiments.Series, m experiments.Metric, window int, byTime bool, width, height int, s theme.Styles) []string {
-	return newPlot(list, plotOptions{m, window, byTime, true}, s).Draw(width, height, s)
-}
-
-func newPlot(list []*experiments.Series, o plotOptions, s theme.Styles) widget.Plot {
-	if o.metric == experiments.MetricCost && experiments.WithoutCost(list...) {
-		o.metric = experiments.MetricTokens
+// newPlot returns the plot of a metric.
+func newPlot(list []*experiments.Series, o plotOptions) widget.Plot {
+	c := experiments.NewChart(list, o.metric, o.window, o.byTime)
+	p := widget.NewPlot(c.Title, c.Unit, o.byTime)
+	p.Empty, p.Legend = c.Empty, len(c.Curves) > 1
+	for _, curve := range c.Curves {
+		p.Curves = append(p.Curves, widget.PlotCurve(curve))
 	}
-	p := widget.Plot{Title: o.title(s.Glyphs), X: widget.Axis{Format: widget.CountTick, Whole: true, Zero: true, Unit: "tasks"}, Y: yAxis(o.metric), Empty: "no closed task yet"}
-	if correctOnly(o.metric) {
-		p.Empty = "no correct answer yet"
-	}
-	if o.byTime {
-		p.X = widget.Axis{Format: widget.TimeTick, Time: true, Zero: true}
-	}
-	for i, series := range list {
-		for j, c := range series.Curves(o.metric, o.window, o.byTime) {
-			name := text.Cut(text.Safe(series.Name(), " "), 24, s.Glyphs.Ellipsis)
-			if c.Name != "" {
-				name += " " + c.Name
-			}
-			p.Curves = append(p.Curves, widget.PlotCurve{Name: name, X: c.X, Y: c.Y, Ink: s.Series(i), Mark: widget.SeriesMark(i, s.Glyphs), Dashed: j > 0})
-		}
-	}
-	p.Legend = o.legend && len(p.Curves) > 1
 	return p
 }
 
-// correctOnly reports whether a metric needs correct answers.
-func correctOnly(m experiments.Metric) bool {
-	return m == experiments.MetricCost || m == experiments.MetricTokens
-}
-
-func (o plotOptions) title(g theme.Glyphs) string {
-	over := "all so far"
-	if o.window > 0 {
-		over = "last " + text.Count(int64(o.window))
-	}
-	sep := " " + g.Dot + " "
-	return map[experiments.Metric]string{
-		experiments.MetricAccuracy:   "Accuracy" + sep + over,
-		experiments.MetricPlaybook:   "Playbook" + sep + "bullets",
-		experiments.MetricOperations: "Operations so far" + sep + "rejected dashed",
-		experiments.MetricCost:       "US$ per correct answer" + sep + over,
-		experiments.MetricTokens:     "Tokens per correct answer" + sep + over + ", no cost known",
-	}[o.metric]
-}
-
-func yAxis(m experiments.Metric) widget.Axis {
-	switch m {
-	case experiments.MetricAccuracy:
-		return widget.Axis{Format: widget.PercentTick, Most: 1, Room: 0.1}
-	case experiments.MetricCost:
-		return widget.Axis{Format: widget.DollarTick, Zero: true}
-	case experiments.MetricOperations:
-		return widget.Axis{Format: widget.CountTick, Whole: true, Zero: true}
-	}
-	return widget.Axis{Format: widget.CountTick, Whole: true}
-}
-
-// Text returns the facts of an experiment, as painted lines of width cells.
-func Text(x *experiments.Series, width int, now time.Time, s theme.Styles) []string {
-	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: width, Now: now, Loc: time.Local}
-	facts(w, x)
-	return w.Lines
-}
-
-// ComparisonText returns the comparison of two experiments without their tasks, as painted lines.
-func ComparisonText(c *experiments.Comparison, width int, now time.Time, s theme.Styles) []string {
-	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: width, Now: now, Loc: time.Local}
-	comparison(w, c)
-	return w.Lines
-}
-
-// done returns the closed tasks of all epochs, and the total.
-func done(p *ace.ExperimentProgress) (ended, of int) {
-	for _, e := range p.Epochs {
-		ended += e.Tasks
-	}
-	return ended, p.TotalTasks * p.TotalEpochs
+// Plot draws a metric of experiments as exactly height lines of width cells. Rates are over the last window tasks, or
+// all so far for 0.
+func Plot(list []*experiments.Series, m experiments.Metric, window, width, height int, s theme.Styles) []string {
+	return newPlot(list, plotOptions{m, window, false}).Draw(width, height, s)
 }
 
 func tasksCell(p *ace.ExperimentProgress, g theme.Glyphs) string {
-	ended, of := done(p)
+	ended, _, _ := experiments.Answers(p)
+	of := p.TotalTasks * p.TotalEpochs
 	if of == 0 {
 		return g.Dash
 	}
@@ -353,10 +286,7 @@ func accuracyOf(r experiments.Experiment) float64 {
 	if r.Progress == nil {
 		return -1
 	}
-	correct, labeled := 0, 0
-	for _, e := range r.Progress.Epochs {
-		correct, labeled = correct+e.Correct, labeled+e.Tasks-e.Unlabeled
-	}
+	_, correct, labeled := experiments.Answers(r.Progress)
 	if labeled == 0 {
 		return -1
 	}

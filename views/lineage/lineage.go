@@ -6,12 +6,9 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"acescope/engine/ace"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
-	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/tui/widget"
@@ -21,33 +18,25 @@ import (
 // lineage shows the selected run with its forks, and their forks, as a tree. The cursor selects the run
 // for all screens.
 type lineage struct {
-	nav           *console.Navigation
-	listing       *console.Listing
-	actor         *console.Actor
-	location      *time.Location
-	feed          console.Feed[*histories.LineageTree]
-	styles        theme.Styles
-	width, height int
-	newest        *histories.LineageTree
-	table         *widget.Table
-	doc           widget.Document // keeps texts wrapped
+	nav      *console.Navigation
+	listing  *console.Listing
+	actor    *console.Actor
+	location *time.Location
+	feed     console.Feed[*histories.LineageTree]
+	console.Pane
+	newest *histories.LineageTree
+	table  *widget.Table
+	doc    widget.Document // keeps texts wrapped
 }
 
 func LineageScreen(c *console.Console, feed console.Feed[*histories.LineageTree], facts tui.View) tui.Screen {
-	v := &lineage{nav: c.Navigation, listing: c.Listing, actor: c.Actor, location: c.Location, feed: feed, table: widget.NewTable(LineageHeadings()...)}
+	v := &lineage{
+		nav: c.Navigation, listing: c.Listing, actor: c.Actor, location: c.Location, feed: feed,
+		Pane: console.NewPane("Lineage"), table: widget.NewTable(LineageHeadings()...),
+	}
 	return tui.Screen{Name: "lineage", Aliases: []string{"forks"}, Keys: []string{"T"}, Help: "the selected run and its forks as a tree: what was changed, and the effect",
 		Aside: true, Share: 66, Views: []tui.View{v, facts}}
 }
-
-// LineageHeadings returns the columns of a lineage.
-func LineageHeadings() []widget.Heading {
-	t := lineageTitles
-	return []widget.Heading{{Title: t[0], Minimum: 12}, {Title: t[1], Width: 12, Drop: 3},
-		{Title: t[2], Minimum: 12}, {Title: t[3], Width: 10},
-		{Title: t[4], Width: 6, Right: true, Drop: 2}, {Title: t[5], Width: 8, Drop: 1}, {Title: t[6], Width: 6}}
-}
-
-func (v *lineage) Name() string { return "Lineage" }
 
 func (v *lineage) Title() string {
 	t := v.tree()
@@ -63,7 +52,7 @@ func (v *lineage) Footer() string {
 	if t == nil {
 		return ""
 	}
-	dot := " " + v.styles.Glyphs.Dot + " "
+	dot := " " + v.Styles.Glyphs.Dot + " "
 	said := widget.Counted(t.Count(), "fork") + widget.Dropped(t.Dropped)
 	if n := len(v.listing.Marks.Runs); n > 0 {
 		said += dot + text.Count(int64(n)) + " marked"
@@ -111,19 +100,16 @@ func (v *lineage) node() *histories.LineageNode {
 }
 
 func (v *lineage) Bindings() []tui.Binding {
-	b := func(name, help, short string, do func(tui.Shell), keys ...string) tui.Binding {
-		return tui.Binding{Action: "lineage." + name, Keys: keys, Help: help, Short: short,
-			Do: func(s tui.Shell) tea.Cmd { do(s); return nil }}
-	}
 	return append(widget.Motions("lineage", v),
-		b("open", "open the run", "open", func(s tui.Shell) { s.Open("run") }, "enter", "o"),
-		b("diff", "compare the marked runs, the marked run with this one, or a fork with its original",
+		console.Key("lineage.open", "open the run", "open", func(s tui.Shell) { s.Open("run") }, "enter", "o"),
+		console.Key("lineage.diff", "compare the marked runs, the marked run with this one, or a fork with its original",
 			"compare", v.compare, "d"),
-		b("original", "go to the original of this fork", "", v.toOriginal, "b"),
-		b("mark", "mark the run", "mark", v.mark, "space"),
-		b("unmark", "clear all marks", "", func(tui.Shell) { v.listing.Marks.Clear() }, "u"),
-		b("next_error", "next run that failed or answered wrong", "", func(s tui.Shell) { v.nextError(s, 1) }, "e"),
-		b("previous_error", "previous run that failed or answered wrong", "",
+		console.Key("lineage.original", "go to the original of this fork", "", v.toOriginal, "b"),
+		console.Key("lineage.mark", "mark the run", "mark", v.mark, "space"),
+		console.Key("lineage.unmark", "clear all marks", "", func() { v.listing.Marks.Clear() }, "u"),
+		console.Key("lineage.next_error", "next run that failed or answered wrong", "",
+			func(s tui.Shell) { v.nextError(s, 1) }, "e"),
+		console.Key("lineage.previous_error", "previous run that failed or answered wrong", "",
 			func(s tui.Shell) { v.nextError(s, -1) }, "E"))
 }
 
@@ -191,10 +177,6 @@ func (v *lineage) Page() int { return v.table.Page() }
 
 func (v *lineage) SetShown(shown bool) { v.feed.Look(shown) }
 
-func (v *lineage) SetStyles(s theme.Styles) { v.styles = s }
-
-func (v *lineage) SetSize(width, height int) { v.width, v.height = width, height }
-
 func (v *lineage) Refresh() { v.newest = v.feed.Value() }
 
 // Copy returns the workflow ID of the run under the cursor.
@@ -208,23 +190,22 @@ func (v *lineage) Copy() (what, id string) {
 func (v *lineage) Draw(now time.Time, focused bool) []string {
 	v.nav.Following = v.nav.Following && !focused
 	t := v.tree()
-	centre := func(lines ...string) []string { return widget.Centre(lines, v.width, v.height, v.styles) }
 	switch {
 	case !v.nav.Selected.Ok:
-		return centre("no run is selected")
+		return v.Message(nil, "no run is selected")
 	case t == nil:
-		return centre("reading the lineage of " + console.NameOf(v.nav.Selected.Run) + v.styles.Glyphs.Ellipsis)
+		return v.Message(nil, "reading the lineage of "+console.NameOf(v.nav.Selected.Run)+v.Styles.Glyphs.Ellipsis)
 	case len(t.Nodes) == 0 && t.Err == "":
-		return centre("the server lists no run "+text.Safe(t.Root, " "),
+		return v.Message(nil, "the server lists no run "+text.Safe(t.Root, " "),
 			"a run that just started appears in a moment")
 	}
 	below := v.below(now)
-	v.table.SetSize(v.width, max(v.height-len(below), 2))
+	v.table.SetSize(v.Width, max(v.Height-len(below), 2))
 	v.table.SetRows(len(t.Nodes))
 	v.table.Cursor = v.at()
 	v.table.Reveal()
-	lines := v.table.Draw(v.styles, focused, func(i int) []widget.Cell { return v.cells(&t.Nodes[i]) })
-	return widget.Fill(append(lines, below...), v.width, v.height)
+	lines := v.table.Draw(v.Styles, focused, func(i int) []widget.Cell { return v.cells(&t.Nodes[i]) })
+	return widget.Fill(append(lines, below...), v.Width, v.Height)
 }
 
 func (v *lineage) cells(n *histories.LineageNode) []widget.Cell {
@@ -232,73 +213,22 @@ func (v *lineage) cells(n *histories.LineageNode) []widget.Cell {
 	if v.listing.Marks.Of[n.Run.ID()] {
 		marked = "*"
 	}
-	return LineageRow(n, marked, v.table.Widths[0], v.styles)
-}
-
-// LineageRow returns the cells of a run in the order of the headings. marked follows its place in the tree.
-func LineageRow(n *histories.LineageNode, marked string, width int, s theme.Styles) []widget.Cell {
-	c := lineageCellsOf(n, s)
-	name := placed(c.branch+marked, c.name, width, s.Glyphs)
-	return []widget.Cell{{name, s.Text}, {c.at, s.Muted}, {c.changed, s.Text},
-		{c.status.Glyph + " " + c.status.Word, c.status.Ink},
-		{c.cost, s.Muted}, {c.answer, s.Text}, {c.effect, effectInk(n.Effect, s)}}
-}
-
-// placed returns the place of a run in the tree and its name, shortened to the number of a fork if it
-// does not fit: the rest is the name of the root.
-func placed(branch, name string, width int, g theme.Glyphs) string {
-	room := width - text.Width(branch)
-	if root, number := ace.ForkRoot(name); number > 0 && text.Width(name) > room {
-		name = strings.TrimPrefix(name, root)
-	}
-	if room < 4 {
-		return g.Ellipsis + text.Last(branch+name, width-1)
-	}
-	return branch + text.Middle(name, room, g.Ellipsis)
+	return LineageRow(n, marked, v.table.Widths[0], v.Styles)
 }
 
 // below returns the details of the run under the cursor, in at most half of the height.
 func (v *lineage) below(now time.Time) []string {
 	t, n := v.tree(), v.node()
-	w := &widget.Writer{Doc: &v.doc, S: v.styles, Width: v.width, Now: now, Loc: v.location}
-	w.Say(v.styles.Border, strings.Repeat(v.styles.Glyphs.Plain.Top, v.width))
+	w := &widget.Writer{Doc: &v.doc, S: v.Styles, Width: v.Width, Now: now, Loc: v.location}
+	w.Say(v.Styles.Border, strings.Repeat(v.Styles.Glyphs.Plain.Top, v.Width))
 	if t.Err != "" {
-		w.Prose(" "+v.styles.Glyphs.Failed+" ", v.styles.Error, t.Err)
+		w.Prose(" "+v.Styles.Glyphs.Failed+" ", v.Styles.Error, t.Err)
 	}
 	if n != nil {
 		Node(w, t, n)
 	}
 	if len(t.Nodes) == 1 && n != nil && n.Run.Type == ace.TaskWorkflow && v.actor.Actions != nil {
-		w.Say(v.styles.Muted, " no forks: f forks this run")
+		w.Say(v.Styles.Muted, " no forks: f forks this run")
 	}
-	return w.Lines[:min(len(w.Lines), max(v.height/2, 1))]
-}
-
-// Node writes the details of a run of a lineage.
-func Node(w *widget.Writer, t *histories.LineageTree, n *histories.LineageNode) {
-	f := func(name, value string, ink theme.Ink) {
-		if value != "" {
-			w.Prose(" "+text.Fit(name, 9, ""), ink, value)
-		}
-	}
-	c := lineageCellsOf(n, w.S)
-	w.End(w.Line().Add(w.S.Strong, " "+c.name).Add(w.S.Muted, "  run "+text.Safe(n.Run.RunID, " ")))
-	said := c.status.Glyph + " " + c.status.Word
-	if n.Outcome != nil {
-		said += ": answered " + c.answer
-	}
-	f("status", said, c.status.Ink)
-	f("effect", effectText(t, n), effectInk(n.Effect, w.S))
-	f("from", forkText(t, n), w.S.Text)
-	if n.Run.Fork != nil {
-		f("changed", strings.Join(changeTexts(n.Run.Fork, widget.MaxText, w.S.Glyphs), "\n"), w.S.Text)
-	}
-	if n.Run.Summary != nil {
-		cost := c.cost + ", " + text.Count(n.Run.Summary.Usage.InputTokens+n.Run.Summary.Usage.OutputTokens) +
-			" tokens"
-		if n.Run.Fork != nil {
-			cost += ", without reused steps"
-		}
-		f("cost", cost, w.S.Muted)
-	}
+	return w.Lines[:min(len(w.Lines), max(v.Height/2, 1))]
 }

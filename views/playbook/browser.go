@@ -2,9 +2,11 @@
 package playbook
 
 import (
+	"slices"
 	"strings"
 	"time"
 
+	"acescope/engine/learning/playbook"
 	"acescope/sources/playbooks"
 	"acescope/sources/runs"
 	"acescope/tui"
@@ -55,8 +57,8 @@ type browser struct {
 	query  string // search text, in lower case
 
 	rows  rowCache
-	at    [4]int            // selected row by mode; bullets and versions are found by ID
-	RowBy *playbooks.Source // merge on the detail's line, nil until its cursor moves
+	at    [4]int           // selected row by mode; bullets and versions are found by ID
+	RowBy *playbook.Source // merge on the detail's line, nil until its cursor moves
 }
 
 // chosen returns the selected version, or nil until it is read.
@@ -114,7 +116,7 @@ func (s *browser) run() playbooks.RunKey {
 }
 
 // selectedSource returns the merge that wrote the selected row, or nil if it is unknown.
-func (s *browser) selectedSource() *playbooks.Source {
+func (s *browser) selectedSource() *playbook.Source {
 	at := s.chosen()
 	switch s.Mode {
 	case bulletMode:
@@ -124,7 +126,7 @@ func (s *browser) selectedSource() *playbooks.Source {
 	case versionMode:
 		if at != nil && at.Seq > 0 && at.Seq == s.seqNow() && at.Branch == s.books.Branch.Name {
 			r := at.Record
-			return &playbooks.Source{Branch: at.Branch, Seq: at.Seq, Version: at.Hash, At: r.At, TaskID: r.TaskID,
+			return &playbook.Source{Branch: at.Branch, Seq: at.Seq, Version: at.Hash, At: r.At, TaskID: r.TaskID,
 				WorkflowID: r.WorkflowID, RunID: r.RunID}
 		}
 	case HealthMode:
@@ -143,7 +145,7 @@ func (s *browser) selectedSource() *playbooks.Source {
 }
 
 // bulletLife returns a bullet of the selected version, or nil.
-func (s *browser) bulletLife(id string) *playbooks.BulletHistory {
+func (s *browser) bulletLife(id string) *playbook.BulletHistory {
 	at := s.chosen()
 	if at == nil || id == "" {
 		return nil
@@ -154,7 +156,7 @@ func (s *browser) bulletLife(id string) *playbooks.BulletHistory {
 	return nil
 }
 
-func (s *browser) finding() *playbooks.Finding {
+func (s *browser) finding() *playbook.Finding {
 	if s.books == nil || s.books.Health == nil {
 		return nil
 	}
@@ -181,12 +183,8 @@ func (s *browser) neighbor(by int) string {
 		return ""
 	}
 	list := s.books.Branches
-	for i, b := range list {
-		if b.Name == s.books.Branch.Name {
-			return list[(i+by+len(list))%len(list)].Name
-		}
-	}
-	return list[0].Name
+	at := slices.IndexFunc(list, func(b playbook.Branch) bool { return b.Name == s.books.Branch.Name })
+	return list[(max(at, 0)+by+len(list))%len(list)].Name
 }
 
 // branchLike returns the branch whose name equals, begins with or contains the typed text, or "".
@@ -241,12 +239,7 @@ func (s *browser) mark() {
 		return
 	}
 	now := playbooks.VersionRef{Branch: s.books.Branch.Name, Seq: s.seqNow()}
-	var kept []playbooks.VersionRef
-	for _, m := range s.marks {
-		if m != now {
-			kept = append(kept, m)
-		}
-	}
+	kept := slices.DeleteFunc(slices.Clone(s.marks), func(m playbooks.VersionRef) bool { return m == now })
 	if len(kept) == len(s.marks) {
 		kept = append(kept, now)
 	}
@@ -254,16 +247,11 @@ func (s *browser) mark() {
 }
 
 func (s *browser) marked(branch string, seq int) bool {
-	for _, m := range s.marks {
-		if m.Branch == branch && m.Seq == seq {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.marks, playbooks.VersionRef{Branch: branch, Seq: seq})
 }
 
 // openRun opens the run of a merge on another screen.
-func (s *browser) openRun(shell tui.Shell, l *playbooks.Source, screen string) {
+func (s *browser) openRun(shell tui.Shell, l *playbook.Source, screen string) {
 	if l == nil || l.WorkflowID == "" {
 		shell.Note("the run that wrote this is unknown")
 		return
@@ -276,7 +264,7 @@ func (s *browser) openRun(shell tui.Shell, l *playbooks.Source, screen string) {
 }
 
 // eventOf returns the history event of a merge, or 0 until it is known.
-func (s *browser) eventOf(l *playbooks.Source) int64 {
+func (s *browser) eventOf(l *playbook.Source) int64 {
 	if s.books == nil {
 		return 0
 	}

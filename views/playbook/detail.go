@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/playbook"
 	"acescope/sources/playbooks"
 	"acescope/theme"
 	"acescope/tui"
@@ -29,7 +30,7 @@ type detail struct {
 
 // lineLink is the target of a line.
 type lineLink struct {
-	by     *playbooks.Source
+	by     *playbook.Source
 	bullet string
 }
 
@@ -191,7 +192,7 @@ func (w *detailWriter) write() (of string) {
 }
 
 // bullet writes a bullet: its text, counters, author and changes.
-func (w *detailWriter) bullet(l *playbooks.BulletHistory) {
+func (w *detailWriter) bullet(l *playbook.BulletHistory) {
 	s := w.S
 	w.End(w.Line().Add(s.Accent, text.Safe(l.Bullet.ID, " ")).Add(s.Muted, "  "+text.Safe(l.Bullet.Section, " ")))
 	w.Prose("", s.Text, l.Bullet.Content)
@@ -208,7 +209,7 @@ func (w *detailWriter) bullet(l *playbooks.BulletHistory) {
 }
 
 // counters shows how often a bullet helped and harmed, over time.
-func (w *detailWriter) counters(l *playbooks.BulletHistory) {
+func (w *detailWriter) counters(l *playbook.BulletHistory) {
 	s, b := w.S, l.Bullet
 	at := w.chosen()
 	helpful, harmful := l.Counts.Sample(at.Seq, 20)
@@ -224,7 +225,7 @@ func (w *detailWriter) counters(l *playbooks.BulletHistory) {
 }
 
 // source writes a merge: its task, version, age, events and reason.
-func (w *detailWriter) source(by *playbooks.Source, did string, ink theme.Ink) {
+func (w *detailWriter) source(by *playbook.Source, did string, ink theme.Ink) {
 	s := w.S
 	l := w.Line().Add(s.Text, "   ").Add(s.Accent, console.OrDash(by.TaskID, s.Glyphs)).Add(ink, "  "+did)
 	l.Add(s.Muted, "  v"+strconv.Itoa(by.Seq))
@@ -241,7 +242,7 @@ func (w *detailWriter) source(by *playbooks.Source, did string, ink theme.Ink) {
 }
 
 // steps names the history events of a merge.
-func (w *detailWriter) steps(by *playbooks.Source) string {
+func (w *detailWriter) steps(by *playbook.Source) string {
 	key := playbooks.RunKey{WorkflowID: by.WorkflowID, RunID: by.RunID}
 	st, known := w.books.Steps[key]
 	switch {
@@ -260,8 +261,8 @@ func (w *detailWriter) steps(by *playbooks.Source) string {
 }
 
 // changes writes the later changes of a bullet, newest first: rewording, then counters.
-func (w *detailWriter) changes(l *playbooks.BulletHistory) {
-	var edits, tags []*playbooks.BulletEvent
+func (w *detailWriter) changes(l *playbook.BulletHistory) {
+	var edits, tags []*playbook.BulletChange
 	for i := len(l.Touches) - 1; i >= 0; i-- {
 		switch t := &l.Touches[i]; t.Type {
 		case ace.OpAdd:
@@ -276,7 +277,7 @@ func (w *detailWriter) changes(l *playbooks.BulletHistory) {
 }
 
 // touches writes a list of changes; all is their number, including those not kept.
-func (w *detailWriter) touches(title string, list []*playbooks.BulletEvent, all int) {
+func (w *detailWriter) touches(title string, list []*playbook.BulletChange, all int) {
 	if all == 0 {
 		return
 	}
@@ -295,7 +296,7 @@ func (w *detailWriter) touches(title string, list []*playbooks.BulletEvent, all 
 	}
 }
 
-func (w *detailWriter) touch(t *playbooks.BulletEvent) {
+func (w *detailWriter) touch(t *playbook.BulletChange) {
 	_, ink := console.OpMark(t.Type, w.S)
 	if t.Type == ace.OpTag {
 		l := w.Line().Add(w.S.Text, "   ").Add(w.S.Accent, console.OrDash(t.TaskID, w.S.Glyphs)).Add(ink, "  "+console.TagText(map[string]int{"helpful": t.Helpful, "harmful": t.Harmful, "neutral": t.Neutral}))
@@ -307,7 +308,7 @@ func (w *detailWriter) touch(t *playbooks.BulletEvent) {
 	}
 	w.source(t.Source, string(t.Type), ink)
 	if t.Type == ace.OpUpdate {
-		w.hunks("     ", playbooks.WordHunks(t.Before, t.Content))
+		w.hunks("     ", playbook.Words(t.Before, t.Content))
 	}
 }
 
@@ -330,7 +331,7 @@ func (w *detailWriter) version(at *playbooks.VersionDetail) {
 		w.Prose("   ", s.Text, r.Rationale)
 	}
 	w.Section("Operations", text.Count(int64(len(r.Operations))))
-	words := map[string][]playbooks.WordHunk{}
+	words := map[string][]playbook.Hunk{}
 	for _, c := range at.Changes.Changed {
 		words[c.ID] = c.Words
 	}
@@ -382,7 +383,7 @@ func (w *detailWriter) difference(d diffRow) {
 }
 
 // found writes a finding and its bullets.
-func (w *detailWriter) found(f *playbooks.Finding) {
+func (w *detailWriter) found(f *playbook.Finding) {
 	s := w.S
 	glyph, ink := findingMark(*f, s)
 	w.End(w.Line().Add(ink, glyph+" "+string(f.Severity)).Add(s.Strong, "  "+string(f.Kind)))
@@ -433,48 +434,18 @@ func (w *detailWriter) uncheckedKinds() {
 }
 
 // hunks writes a text with its removed and added parts in color and between marks.
-func (w *detailWriter) hunks(indent string, list []playbooks.WordHunk) {
-	l := w.Line().Add(w.S.Text, indent)
-	empty := true
-	put := func(ink theme.Ink, word string) {
-		for first := true; first || word != ""; first = false {
-			if text.Width(word) > l.Room() && !empty {
-				w.End(l)
-				l, empty = w.Line().Add(w.S.Text, indent), true
-				word = strings.TrimLeft(word, " ")
-			}
-			fits := text.Cut(word, l.Room(), "")
-			if fits == "" {
-				return // no room for one character
-			}
-			l.Add(ink, fits)
-			empty = false
-			word = word[len(fits):]
-		}
-	}
+func (w *detailWriter) hunks(indent string, list []playbook.Hunk) {
+	var spans []widget.Span
 	for _, h := range list {
-		ink, before, after := w.S.Muted, "", ""
+		shown := h.Text[:min(len(h.Text), widget.MaxText)]
 		switch h.Kind {
-		case playbooks.HunkAdded:
-			ink, before, after = w.S.Added, "{+", "+}"
-		case playbooks.HunkRemoved:
-			ink, before, after = w.S.Removed, "[-", "-]"
-		}
-		shown := h.Text
-		if len(shown) > widget.MaxText {
-			shown = shown[:widget.MaxText]
-		}
-		for i, part := range text.Lines(before + shown + after) {
-			if i > 0 {
-				w.End(l)
-				l, empty = w.Line().Add(w.S.Text, indent), true
-			}
-			for _, word := range strings.SplitAfter(part, " ") {
-				if word != "" {
-					put(ink, word)
-				}
-			}
+		case playbook.HunkAdded:
+			spans = append(spans, widget.Span{Ink: w.S.Added, Text: "{+" + shown + "+}"})
+		case playbook.HunkRemoved:
+			spans = append(spans, widget.Span{Ink: w.S.Removed, Text: "[-" + shown + "-]"})
+		default:
+			spans = append(spans, widget.Span{Ink: w.S.Muted, Text: shown})
 		}
 	}
-	w.End(l)
+	w.Spans(indent, w.S.Text, spans)
 }

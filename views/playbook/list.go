@@ -3,12 +3,14 @@ package playbook
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"acescope/engine/learning/playbook"
 	"acescope/sources/playbooks"
 	"acescope/theme"
 	"acescope/tui"
@@ -113,7 +115,7 @@ func (s *browser) enter(shell tui.Shell, mode mode) {
 }
 
 // target returns the merge on the detail's line, or that of the selected row.
-func (s *browser) target() *playbooks.Source {
+func (s *browser) target() *playbook.Source {
 	if s.RowBy != nil {
 		return s.RowBy
 	}
@@ -166,31 +168,27 @@ func (s *browser) askBranch(shell tui.Shell) {
 
 // matches reports whether a row matches the search.
 func (s *browser) matches(i int) bool {
-	has := func(parts ...string) bool {
-		for _, p := range parts {
-			if strings.Contains(strings.ToLower(p), s.query) {
-				return true
-			}
-		}
+	if s.query == "" {
 		return false
 	}
+	has := func(parts ...string) bool { return widget.Holds(s.query, parts...) }
 	switch s.Mode {
 	case bulletMode:
 		b := s.rows.of.Bullets[s.rows.list[i]].Bullet
-		return s.query != "" && has(b.ID, b.Section, b.Content)
+		return has(b.ID, b.Section, b.Content)
 	case versionMode:
 		at := s.newest() - i - s.books.From
 		if at < 0 || at >= len(s.books.Versions) {
 			return false
 		}
 		v := s.books.Versions[at]
-		return s.query != "" && has("v"+strconv.Itoa(s.newest()-i), v.TaskID, v.Rationale, v.Hash)
+		return has("v"+strconv.Itoa(s.newest()-i), v.TaskID, v.Rationale, v.Hash)
 	case diffMode:
 		b := s.rows.diffs[i].bullet
-		return s.query != "" && has(b.ID, b.Section, b.Content)
+		return has(b.ID, b.Section, b.Content)
 	}
 	f := s.books.Health.Findings[i]
-	return s.query != "" && has(string(f.Kind), f.Text, strings.Join(f.BulletIDs, " "))
+	return has(string(f.Kind), f.Text, strings.Join(f.BulletIDs, " "))
 }
 
 // wrong reports whether e stops at a row.
@@ -205,7 +203,7 @@ func (s *browser) wrong(i int) bool {
 	case diffMode:
 		return s.rows.diffs[i].kind == "removed"
 	}
-	return s.books.Health.Findings[i].Severity == playbooks.SeverityError
+	return s.books.Health.Findings[i].Severity == playbook.SeverityError
 }
 
 // find moves to the nearest matching row, starting from rows after the cursor and wrapping around.
@@ -253,11 +251,7 @@ func (v *List) sync() {
 	case bulletMode:
 		rows = len(v.rows.list)
 		if i, ok := v.rows.byID[v.Bullet]; ok {
-			for at, j := range v.rows.list {
-				if i == j {
-					cursor = at
-				}
-			}
+			cursor = slices.Index(v.rows.list, i)
 		}
 	case versionMode:
 		if v.books != nil && v.books.Branch.Name != "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"acescope/engine/learning/playbook"
 	"acescope/sources/playbooks"
 	"acescope/theme"
 	"acescope/tui/text"
@@ -44,8 +45,8 @@ type rowCache struct {
 // diffRow is a bullet of a difference.
 type diffRow struct {
 	kind   string // added, removed, changed
-	bullet playbooks.Bullet
-	change *playbooks.BulletChange
+	bullet playbook.Bullet
+	change *playbook.Change
 }
 
 func (r *rowCache) set(at *playbooks.VersionDetail, order bulletOrder) {
@@ -78,7 +79,7 @@ func (r *rowCache) set(at *playbooks.VersionDetail, order bulletOrder) {
 }
 
 // addedAt returns the time when a bullet was added, zero for the first version.
-func addedAt(l *playbooks.BulletHistory) time.Time {
+func addedAt(l *playbook.BulletHistory) time.Time {
 	if l.Added == nil {
 		return time.Time{}
 	}
@@ -133,7 +134,7 @@ func newTables(g theme.Glyphs) [4]*widget.Table {
 const trendWidth = 8
 
 // trend plots helpful minus harmful over the versions since a bullet was added.
-func trend(l *playbooks.BulletHistory, seq, width int, g theme.Glyphs) string {
+func trend(l *playbook.BulletHistory, seq, width int, g theme.Glyphs) string {
 	helpful, harmful := l.Counts.Sample(seq, width)
 	for i := range helpful {
 		helpful[i] -= harmful[i]
@@ -141,7 +142,7 @@ func trend(l *playbooks.BulletHistory, seq, width int, g theme.Glyphs) string {
 	return widget.Spark(helpful, width, g)
 }
 
-func bulletCells(l *playbooks.BulletHistory, seq int, now time.Time, s theme.Styles) []widget.Cell {
+func bulletCells(l *playbook.BulletHistory, seq int, now time.Time, s theme.Styles) []widget.Cell {
 	b := l.Bullet
 	age := s.Glyphs.Dash
 	if l.Added != nil {
@@ -184,12 +185,12 @@ func (s *browser) versionCells(seq int, now time.Time, st theme.Styles) []widget
 }
 
 // taskIn returns a version's task ID without the branch prefix.
-func taskIn(v playbooks.Version) string {
+func taskIn(v playbook.Version) string {
 	return strings.TrimPrefix(v.TaskID, v.Branch+"-")
 }
 
 // versionDelta shows what a version changed: "+2 ~1 −1", or its tags if it changed only counters.
-func versionDelta(v playbooks.Version, g theme.Glyphs) string {
+func versionDelta(v playbook.Version, g theme.Glyphs) string {
 	var parts []string
 	for _, p := range []struct {
 		glyph string
@@ -260,7 +261,7 @@ func signedCount(n int) string {
 	return strconv.Itoa(n)
 }
 
-func findingCells(f playbooks.Finding, s theme.Styles) []widget.Cell {
+func findingCells(f playbook.Finding, s theme.Styles) []widget.Cell {
 	glyph, ink := findingMark(f, s)
 	bullets := s.Glyphs.Dash
 	if n := len(f.BulletIDs) + f.More; n > 0 {
@@ -269,11 +270,11 @@ func findingCells(f playbooks.Finding, s theme.Styles) []widget.Cell {
 	return []widget.Cell{{glyph + " " + string(f.Severity), ink}, {string(f.Kind), s.Text}, {bullets, s.Muted}, {oneLine(f.Text), s.Text}}
 }
 
-func findingMark(f playbooks.Finding, s theme.Styles) (string, theme.Ink) {
+func findingMark(f playbook.Finding, s theme.Styles) (string, theme.Ink) {
 	switch f.Severity {
-	case playbooks.SeverityError:
+	case playbook.SeverityError:
 		return s.Glyphs.Failed, s.Error
-	case playbooks.SeverityWarning:
+	case playbook.SeverityWarning:
 		return s.Glyphs.Unknown, s.Warning
 	}
 	return s.Glyphs.Dot, s.Muted

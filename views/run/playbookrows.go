@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
+	"acescope/engine/learning/playbook"
 	"acescope/sources/histories"
-	"acescope/sources/playbooks"
 	"acescope/theme"
 	"acescope/tui/text"
 	"acescope/tui/widget"
@@ -78,7 +78,7 @@ func (r operationRow) Draw(l *line) {
 	case r.Type == ace.OpTag:
 		l.add(ink, console.TagText(r.Metadata))
 	case r.Type == ace.OpUpdate && !r.rejected() && old != "" && r.Content != "":
-		for _, h := range playbooks.WordHunks(widget.Bounded(old, 100), widget.Bounded(r.Content, 100)) {
+		for _, h := range playbook.Words(widget.Bounded(old, 100), widget.Bounded(r.Content, 100)) {
 			l.add(hunkText(h, l.S))
 		}
 	case r.Content != "":
@@ -92,12 +92,12 @@ func (r operationRow) Draw(l *line) {
 }
 
 // hunkText returns a hunk as it is shown: brackets say what the color says.
-func hunkText(h playbooks.WordHunk, s theme.Styles) (theme.Ink, string) {
+func hunkText(h playbook.Hunk, s theme.Styles) (theme.Ink, string) {
 	t := text.Safe(h.Text, " ")
 	switch h.Kind {
-	case playbooks.HunkRemoved:
+	case playbook.HunkRemoved:
 		return s.Removed, "[-" + t + "-]"
-	case playbooks.HunkAdded:
+	case playbook.HunkAdded:
 		return s.Added, "{+" + t + "+}"
 	}
 	return s.Text, t
@@ -128,7 +128,7 @@ func (r operationRow) Inspect(w *inspection) {
 		w.Prose(" "+w.S.Glyphs.Removed+" ", w.S.Removed, old.Content)
 		w.Prose(" "+w.S.Glyphs.Added+" ", w.S.Added, r.Content)
 		w.Section("Word by word", "[-removed-] {+added+}")
-		w.hunks(playbooks.WordHunks(widget.Bounded(old.Content, 1000), widget.Bounded(r.Content, 1000)))
+		w.hunks(playbook.Words(widget.Bounded(old.Content, 1000), widget.Bounded(r.Content, 1000)))
 	case r.Type == ace.OpUpdate:
 		w.Prose(" "+w.S.Glyphs.Updated+" ", widget.Unless(r.rejected(), w.S.Muted, w.S.Updated), r.Content)
 		w.Say(w.S.Muted, "   the previous text is not known here")
@@ -170,7 +170,7 @@ func (r operationRow) inspectCounters(w *inspection, old histories.OldBullet, kn
 }
 
 // hunks writes hunks one after the other.
-func (w *inspection) hunks(hunks []playbooks.WordHunk) {
+func (w *inspection) hunks(hunks []playbook.Hunk) {
 	var pieces []piece
 	for _, h := range hunks {
 		ink, t := hunkText(h, w.S)

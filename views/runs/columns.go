@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"acescope/engine/ace"
+	"acescope/sources/lineage"
 	"acescope/sources/runs"
 	"acescope/theme"
 	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
-	"acescope/views/lineage"
 )
 
 // Column is a column of the list of runs. Width 0 takes the remaining width. A narrow pane drops columns in
@@ -119,7 +119,7 @@ func forkedFrom(r runs.Run, g theme.Glyphs) string {
 	if f == nil {
 		return ""
 	}
-	return ace.TaskIDOf(f.WorkflowID) + " at " + strconv.FormatInt(f.Event, 10) + ", " + lineage.ChangedText(f, g)
+	return ace.TaskIDOf(f.WorkflowID) + " at " + strconv.FormatInt(f.Event, 10) + ", " + g.Replace(text.Safe(lineage.Changed(f), " "))
 }
 
 func retryErrorOf(r runs.Run) string {

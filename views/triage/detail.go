@@ -2,6 +2,7 @@ package triage
 
 import (
 	"strconv"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -61,7 +62,7 @@ func (v *detail) open(s tui.Shell) tea.Cmd {
 
 func (v *detail) Draw(now time.Time, focused bool) []string {
 	v.from.arrange()
-	if v.from.key(v.from.list.Cursor) == "" {
+	if v.from.current() == nil {
 		return v.Message(nil, "no finding is selected")
 	}
 	v.reader.SetSize(v.Width, v.Height)
@@ -71,22 +72,18 @@ func (v *detail) Draw(now time.Time, focused bool) []string {
 
 // build writes the lines again if the row, its data, the width or the second changed.
 func (v *detail) build(now time.Time) {
-	key := strconv.Itoa(v.from.list.Cursor.Part) + v.from.key(v.from.list.Cursor)
+	row := v.from.current()
+	key := strconv.Itoa(v.from.list.Cursor.Part) + row.key()
 	if key == v.key && v.data == v.from.arranged && v.second == now.Unix() && v.wide == v.Width {
 		return
 	}
 	changed := key != v.key
 	v.key, v.data, v.second, v.wide = key, v.from.arranged, now.Unix(), v.Width
-	w := &findingWriter{Writer: widget.Writer{Doc: &v.doc, S: v.Styles, Width: max(v.Width-widget.PointerWidth, 1), Now: now, Loc: v.from.location}, runs: map[int]runs.Run{}}
-	if g, ok := v.from.group(); ok {
-		w.group(g, v.data)
-	} else if r, ok := v.from.retry(); ok {
-		w.retry(r)
-	} else if p, ok := v.from.phase(); ok {
-		w.phase(p, v.data)
-	} else if r, ok := v.from.run(); ok {
-		w.run(r)
+	w := &findingWriter{runs: map[int]runs.Run{}}
+	w.Writer = widget.Writer{
+		Doc: &v.doc, S: v.Styles, Width: max(v.Width-widget.PointerWidth, 1), Now: now, Loc: v.from.location,
 	}
+	row.write(w, v.data)
 	v.reader.Set(w.Lines, w.runs, changed)
 }
 
@@ -114,7 +111,7 @@ func (w *findingWriter) title(m theme.Mark, say string) {
 	w.End(w.Line().Add(m.Ink, " "+m.Glyph+" "+text.Safe(m.Word, " ")).Add(w.S.Strong, "  "+say))
 }
 
-func (w *findingWriter) group(g triage.FailureGroup, t *triage.Result) {
+func (g groupRow) write(w *findingWriter, t *triage.Result) {
 	w.title(w.S.Status(string(g.Kind)), widget.HowMany(g.Count, "run")+", "+console.Percent(g.Share)+" of closed runs")
 	w.Prose("   ", w.S.Error, g.Pattern)
 	w.Say(w.S.Text, "")
@@ -163,7 +160,7 @@ func (w *findingWriter) example(title string, e triage.Example) {
 	w.Prose("   ", w.S.Error, e.Message)
 }
 
-func (w *findingWriter) retry(r triage.Retrying) {
+func (r retryRow) write(w *findingWriter, _ *triage.Result) {
 	attempt := "attempt " + strconv.Itoa(int(r.Attempt))
 	if r.MaxAttempts > 0 {
 		attempt += " of " + strconv.Itoa(int(r.MaxAttempts))
@@ -189,7 +186,8 @@ func (w *findingWriter) retry(r triage.Retrying) {
 	w.Prose("   ", w.S.Error, r.LastError.Message)
 }
 
-func (w *findingWriter) run(r runs.Run) {
+func (o runRow) write(w *findingWriter, _ *triage.Result) {
+	r := o.of
 	w.title(w.S.Status(string(r.Exit)), text.Took(r.Age(w.Now)))
 	w.link(r, "enter opens it")
 	w.Say(w.S.Text, "")
@@ -240,18 +238,11 @@ func (w *findingWriter) bar(name string, ms, total float64) {
 	if total > 0 {
 		n = widget.Clamp(int(ms/total*barWidth+0.5), 0, barWidth)
 	}
-	bar := ""
-	for i := range barWidth {
-		if i < n {
-			bar += w.S.Glyphs.Full
-		} else {
-			bar += w.S.Glyphs.Empty
-		}
-	}
+	bar := strings.Repeat(w.S.Glyphs.Full, n) + strings.Repeat(w.S.Glyphs.Empty, barWidth-n)
 	w.End(w.Line().Add(w.S.Muted, "   "+text.Fit(name, 10, "")+" "+text.FitLeft(widget.TookMS(ms, w.S.Glyphs), 8, "")+" ").Add(w.S.Accent, bar))
 }
 
-func (w *findingWriter) phase(p triage.PhaseStat, t *triage.Result) {
+func (p phaseRow) write(w *findingWriter, t *triage.Result) {
 	w.End(w.Line().Add(w.S.Strong, " "+text.Safe(p.Phase, " ")).Add(w.S.Muted, "  "+widget.HowMany(p.Runs, "run")))
 	w.Say(w.S.Text, "")
 	for _, f := range []struct {

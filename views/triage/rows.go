@@ -1,12 +1,16 @@
 package triage
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"acescope/engine/ace"
 	"acescope/sources/runs"
 	"acescope/sources/triage"
+	"acescope/theme"
 	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
@@ -15,20 +19,57 @@ import (
 // wideWidth is the minimum width for all columns.
 const wideWidth = 90
 
-func (v *list) row(at widget.SectionRow, width int, plain bool, now time.Time) string {
-	switch at.Part {
-	case partRetrying:
-		return v.retryRow(v.arranged.Retrying[at.Row], width, plain, now)
-	case partGroups:
-		return v.groupRow(v.groups[at.Row], width, plain)
-	case partPhases:
-		return v.phaseRow(v.arranged.Phases[at.Row], width, plain)
-	}
-	return v.runRow(v.runsOf(at.Part)[at.Row], width, plain, now)
+// row is a finding.
+type row interface {
+	// key identifies the row when the list is read again.
+	key() string
+	// run returns the run that enter opens.
+	run() runs.Run
+	// message returns the complete error message, or "".
+	message() string
+	cells(s theme.Styles, wide bool, now time.Time) []widget.SizedCell
+	// write writes everything that is known about the row.
+	write(w *findingWriter, t *triage.Result)
 }
 
-func (v *list) retryRow(r triage.Retrying, width int, plain bool, now time.Time) string {
-	s := v.Styles
+// rowsOf returns the rows by section.
+func rowsOf(t *triage.Result, order string) [][]row {
+	groups := slices.Clone(t.Groups) // sorted by count
+	kinds := []ace.ExitStatus{ace.Failed, ace.Timeout, ace.Wrong, ace.Canceled}
+	switch order {
+	case "newest":
+		slices.SortStableFunc(groups, func(a, b triage.FailureGroup) int { return b.Last.At.Compare(a.Last.At) })
+	case "kind":
+		slices.SortStableFunc(groups, func(a, b triage.FailureGroup) int {
+			return slices.Index(kinds, a.Kind) - slices.Index(kinds, b.Kind)
+		})
+	}
+	ofRun := func(r runs.Run) row { return runRow{r} }
+	return [][]row{
+		rowList(t.Retrying, func(r triage.Retrying) row { return retryRow{r} }),
+		rowList(groups, func(g triage.FailureGroup) row { return groupRow{g} }),
+		rowList(t.Slowest, ofRun),
+		rowList(t.MostExpensive, ofRun),
+		rowList(t.Largest, ofRun),
+		rowList(t.Phases, func(p triage.PhaseStat) row { return phaseRow{p} }),
+	}
+}
+
+func rowList[T any](list []T, as func(T) row) []row {
+	out := make([]row, len(list))
+	for i, v := range list {
+		out[i] = as(v)
+	}
+	return out
+}
+
+type retryRow struct{ triage.Retrying }
+
+func (r retryRow) key() string     { return r.Run.RunID + "/" + r.Activity }
+func (r retryRow) run() runs.Run   { return r.Run }
+func (r retryRow) message() string { return r.LastError.Message }
+
+func (r retryRow) cells(s theme.Styles, wide bool, now time.Time) []widget.SizedCell {
 	m := s.Retry()
 	next := "now"
 	if r.Next.After(now) {
@@ -40,11 +81,11 @@ func (v *list) retryRow(r triage.Retrying, width int, plain bool, now time.Time)
 		{whereFailed(r.Phase, r.Activity), 13, s.Muted},
 		{text.Span(now.Sub(r.Since)), -5, s.Muted},
 	}
-	if width >= wideWidth {
+	if wide {
 		cells = append(cells, widget.SizedCell{next, -7, s.Muted})
 	}
-	cells = append(cells, widget.SizedCell{errorText(r.LastError), 0, s.Error})
-	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, cells...)
+	failure := cmp.Or(text.Safe(r.LastError.Message, " "), "unknown error")
+	return append(cells, widget.SizedCell{failure, 0, s.Error})
 }
 
 // whereFailed returns the phase, or the activity outside a phase.
@@ -55,15 +96,13 @@ func whereFailed(p ace.Phase, activity string) string {
 	return text.Safe(activity, " ")
 }
 
-func errorText(f ace.Failure) string {
-	if f.Message == "" {
-		return "unknown error"
-	}
-	return text.Safe(f.Message, " ")
-}
+type groupRow struct{ triage.FailureGroup }
 
-func (v *list) groupRow(g triage.FailureGroup, width int, plain bool) string {
-	s := v.Styles
+func (g groupRow) key() string     { return fmt.Sprintf("%q", g.Cause) }
+func (g groupRow) run() runs.Run   { return g.Last.Run }
+func (g groupRow) message() string { return g.Last.Message }
+
+func (g groupRow) cells(s theme.Styles, wide bool, _ time.Time) []widget.SizedCell {
 	m := s.Status(string(g.Kind))
 	where := whereFailed(g.Phase, g.Activity)
 	if g.Kind == ace.Wrong {
@@ -74,44 +113,50 @@ func (v *list) groupRow(g triage.FailureGroup, width int, plain bool) string {
 		{m.Glyph + " " + text.Safe(m.Word, " "), 11, m.Ink},
 		{where, 11, s.Muted},
 	}
-	if width >= wideWidth {
-		cells = append(cells, widget.SizedCell{console.Percent(g.Share), -6, s.Muted}, widget.SizedCell{widget.Spark(g.Trend, 12, s.Glyphs), 12, s.Accent})
+	if wide {
+		cells = append(cells, widget.SizedCell{console.Percent(g.Share), -6, s.Muted},
+			widget.SizedCell{widget.Spark(g.Trend, 12, s.Glyphs), 12, s.Accent})
 	}
-	cells = append(cells, widget.SizedCell{text.Safe(g.Pattern, " "), 0, s.Text})
-	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, cells...)
+	return append(cells, widget.SizedCell{text.Safe(g.Pattern, " "), 0, s.Text})
 }
 
-func (v *list) runRow(r runs.Run, width int, plain bool, now time.Time) string {
-	s := v.Styles
-	m := s.Status(string(r.Exit))
-	var u ace.Usage
-	if r.Summary != nil {
-		u = r.Summary.Usage
-	}
+type runRow struct{ of runs.Run }
+
+func (r runRow) key() string     { return r.of.RunID }
+func (r runRow) run() runs.Run   { return r.of }
+func (r runRow) message() string { return "" }
+
+func (r runRow) cells(s theme.Styles, wide bool, now time.Time) []widget.SizedCell {
+	m := s.Status(string(r.of.Exit))
 	tokens := s.Glyphs.Dash
-	if n := triage.Tokens(r); n > 0 {
+	if n := triage.Tokens(r.of); n > 0 {
 		tokens = text.Count(n) + " tok"
 	}
-	cells := []widget.SizedCell{{console.NameOf(r), 0, s.Text}}
-	if width >= wideWidth {
-		cells = append(cells, widget.SizedCell{text.Safe(r.Experiment, " "), 20, s.Muted})
+	cells := []widget.SizedCell{{console.NameOf(r.of), 0, s.Text}}
+	if wide {
+		cells = append(cells, widget.SizedCell{text.Safe(r.of.Experiment, " "), 20, s.Muted})
 	}
-	cells = append(cells,
-		widget.SizedCell{text.Took(r.Age(now)), -7, s.Text},
-		widget.SizedCell{console.CostCell(u, s.Glyphs), -8, s.Text},
+	return append(cells,
+		widget.SizedCell{text.Took(r.of.Age(now)), -7, s.Text},
+		widget.SizedCell{console.CostCell(triage.UsageOf(r.of), s.Glyphs), -8, s.Text},
 		widget.SizedCell{tokens, -11, s.Muted},
 		widget.SizedCell{m.Glyph + " " + text.Safe(m.Word, " "), 11, m.Ink})
-	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, cells...)
 }
 
-func (v *list) phaseRow(p triage.PhaseStat, width int, plain bool) string {
-	s := v.Styles
-	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis,
-		widget.SizedCell{text.Safe(p.Phase, " "), 0, s.Text},
-		widget.SizedCell{"p50 " + widget.TookMS(p.P50, s.Glyphs), -11, s.Text},
-		widget.SizedCell{"p95 " + widget.TookMS(p.P95, s.Glyphs), -11, s.Text},
-		widget.SizedCell{"max " + widget.TookMS(p.Max, s.Glyphs), -11, s.Muted},
-		widget.SizedCell{widget.HowMany(p.Runs, "run"), -11, s.Muted})
+type phaseRow struct{ triage.PhaseStat }
+
+func (p phaseRow) key() string     { return p.Phase }
+func (p phaseRow) run() runs.Run   { return p.Worst }
+func (p phaseRow) message() string { return "" }
+
+func (p phaseRow) cells(s theme.Styles, _ bool, _ time.Time) []widget.SizedCell {
+	return []widget.SizedCell{
+		{text.Safe(p.Phase, " "), 0, s.Text},
+		{"p50 " + widget.TookMS(p.P50, s.Glyphs), -11, s.Text},
+		{"p95 " + widget.TookMS(p.P95, s.Glyphs), -11, s.Text},
+		{"max " + widget.TookMS(p.Max, s.Glyphs), -11, s.Muted},
+		{widget.HowMany(p.Runs, "run"), -11, s.Muted},
+	}
 }
 
 func (v *list) Draw(now time.Time, focused bool) []string {
@@ -125,7 +170,8 @@ func (v *list) Draw(now time.Time, focused bool) []string {
 		return v.Message(head, v.empty()...)
 	}
 	return widget.Fill(append(head, v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int, plain bool) string {
-		return v.row(at, width, plain, now)
+		cells := v.rows[at.Part][at.Row].cells(v.Styles, width >= wideWidth, now)
+		return widget.SizedCells(width, plain, v.Styles.Glyphs.Ellipsis, cells...)
 	})...), v.Width, v.Height)
 }
 

@@ -8,23 +8,12 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"acescope/engine/ace"
 	"acescope/sources/runs"
 	"acescope/sources/triage"
 	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
-)
-
-// Sections of the list, in order. Retrying runs come first because the user can still help them.
-const (
-	partRetrying = iota
-	partGroups
-	partSlowest
-	partCostliest
-	partLargest
-	partPhases
 )
 
 // windows are the numbers of closed runs that + and - choose from.
@@ -46,9 +35,9 @@ type list struct {
 	console.Pane
 	data     *triage.Result
 	arranged *triage.Result // data of the arranged list
-	groups   []triage.FailureGroup
+	rows     [][]row        // by section
 	order    string
-	ordered  string // order of groups
+	ordered  string // order of rows
 	window   int    // requested, 0 for the default
 	since    time.Duration
 	before   string // query before a group was listed
@@ -147,16 +136,14 @@ func (v *list) Restore(kept map[string]string) {
 // Copy returns the error under the cursor, or the run's workflow ID.
 func (v *list) Copy() (what, copied string) {
 	v.arrange()
-	if g, ok := v.group(); ok {
-		return "error message", g.Last.Message
+	r := v.current()
+	if r == nil {
+		return "", ""
 	}
-	if r, ok := v.retry(); ok && r.LastError.Message != "" {
-		return "error message", r.LastError.Message
+	if m := r.message(); m != "" {
+		return "error message", m
 	}
-	if r, ok := v.run(); ok {
-		return "workflow ID", r.WorkflowID
-	}
-	return "", ""
+	return "workflow ID", r.run().WorkflowID
 }
 
 // arrange lists the newest data. The cursor stays on its row.
@@ -165,38 +152,20 @@ func (v *list) arrange() {
 	if t == nil || t == v.arranged && v.ordered == v.order {
 		return
 	}
-	was := v.key(v.list.Cursor)
+	was := v.current()
 	v.arranged, v.ordered = t, v.order
-	v.groups = sortGroups(t.Groups, v.order)
+	v.rows = rowsOf(t, v.order)
 	v.list.Set(v.parts(t))
-	if was == "" {
+	if was == nil {
 		return
 	}
-	for row := range v.list.Parts[v.list.Cursor.Part].Rows {
-		at := widget.SectionRow{v.list.Cursor.Part, row}
-		if v.key(at) == was {
-			v.list.Cursor = at
-			break
-		}
+	part := v.list.Cursor.Part
+	at := slices.IndexFunc(v.rows[part], func(r row) bool { return r.key() == was.key() })
+	if at >= 0 {
+		v.list.Cursor = widget.SectionRow{part, at}
 	}
 	v.list.Settle()
 }
-
-func sortGroups(groups []triage.FailureGroup, order string) []triage.FailureGroup {
-	sorted := slices.Clone(groups)
-	slices.SortStableFunc(sorted, func(a, b triage.FailureGroup) int {
-		switch order {
-		case "newest":
-			return b.Last.At.Compare(a.Last.At)
-		case "kind":
-			return slices.Index(kindOrder, a.Kind) - slices.Index(kindOrder, b.Kind)
-		}
-		return 0 // sorted by count already
-	})
-	return sorted
-}
-
-var kindOrder = []ace.ExitStatus{ace.Failed, ace.Timeout, ace.Wrong, ace.Canceled}
 
 func (v *list) parts(t *triage.Result) []widget.SectionPart {
 	phases := "no data"
@@ -221,7 +190,7 @@ func (v *list) parts(t *triage.Result) []widget.SectionPart {
 		retrying = widget.HowMany(n, "run")
 	}
 	return []widget.SectionPart{
-		{"Retrying", retrying, len(t.Retrying), 5},
+		{"Retrying", retrying, len(t.Retrying), 5}, // first, because the user can still help them
 		{"Failures", failures, len(t.Groups), 12},
 		{"Slowest", "", len(t.Slowest), 5},
 		{"Most expensive", remarkIfEmpty(t.MostExpensive, "no cost data"), len(t.MostExpensive), 5},
@@ -237,84 +206,23 @@ func remarkIfEmpty(runs []runs.Run, why string) string {
 	return ""
 }
 
-// key identifies a row, "" for no row.
-func (v *list) key(at widget.SectionRow) string {
-	t := v.arranged
-	if t == nil {
-		return ""
-	}
-	switch {
-	case at.Part == partRetrying && at.Row < len(t.Retrying):
-		r := t.Retrying[at.Row]
-		return r.Run.RunID + "/" + r.Activity
-	case at.Part == partGroups && at.Row < len(v.groups):
-		g := v.groups[at.Row]
-		return string(g.Kind) + "\x00" + g.Type + "\x00" + g.Activity + "\x00" + string(g.Phase) + "\x00" + g.Dataset + "\x00" + g.Pattern
-	case at.Part == partPhases && at.Row < len(t.Phases):
-		return t.Phases[at.Row].Phase
-	}
-	if list := v.runsOf(at.Part); at.Row < len(list) {
-		return list[at.Row].RunID
-	}
-	return ""
-}
-
-func (v *list) runsOf(part int) []runs.Run {
-	switch part {
-	case partSlowest:
-		return v.arranged.Slowest
-	case partCostliest:
-		return v.arranged.MostExpensive
-	case partLargest:
-		return v.arranged.Largest
-	}
-	return nil
-}
-
-// group returns the failure group under the cursor.
-func (v *list) group() (triage.FailureGroup, bool) {
+// current returns the row under the cursor, or nil.
+func (v *list) current() row {
 	at := v.list.Cursor
-	if v.arranged == nil || at.Part != partGroups || at.Row >= len(v.groups) {
-		return triage.FailureGroup{}, false
+	if at.Part >= len(v.rows) || at.Row >= len(v.rows[at.Part]) {
+		return nil
 	}
-	return v.groups[at.Row], true
-}
-
-func (v *list) retry() (triage.Retrying, bool) {
-	at := v.list.Cursor
-	if v.arranged == nil || at.Part != partRetrying || at.Row >= len(v.arranged.Retrying) {
-		return triage.Retrying{}, false
-	}
-	return v.arranged.Retrying[at.Row], true
-}
-
-func (v *list) phase() (triage.PhaseStat, bool) {
-	at := v.list.Cursor
-	if v.arranged == nil || at.Part != partPhases || at.Row >= len(v.arranged.Phases) {
-		return triage.PhaseStat{}, false
-	}
-	return v.arranged.Phases[at.Row], true
+	return v.rows[at.Part][at.Row]
 }
 
 // run returns the run of the row under the cursor.
 func (v *list) run() (runs.Run, bool) {
 	v.arrange()
-	if v.arranged == nil {
+	r := v.current()
+	if r == nil {
 		return runs.Run{}, false
 	}
-	if g, ok := v.group(); ok {
-		return g.Last.Run, true
-	}
-	if r, ok := v.retry(); ok {
-		return r.Run, true
-	}
-	if p, ok := v.phase(); ok {
-		return p.Worst, true
-	}
-	if list := v.runsOf(v.list.Cursor.Part); v.list.Cursor.Row < len(list) {
-		return list[v.list.Cursor.Row], true
-	}
-	return runs.Run{}, false
+	return r.run(), true
 }
 
 func (v *list) open(s tui.Shell) tea.Cmd {
@@ -339,7 +247,7 @@ func (v *list) cancelRun(s tui.Shell) tea.Cmd {
 // filter lists the runs of the failure group under the cursor.
 func (v *list) filter(s tui.Shell) {
 	v.arrange()
-	g, ok := v.group()
+	g, ok := v.current().(groupRow)
 	if !ok {
 		s.Note("select a failure group to list its runs; ] goes there")
 		return

@@ -21,15 +21,15 @@ import (
 	"acescope/engine/temporal/history"
 	"acescope/engine/temporal/historyfile"
 	"acescope/sources/cluster"
+	rundiff "acescope/sources/diff"
 	"acescope/sources/histories"
 	"acescope/sources/runs"
-	diffview "acescope/views/diff"
 )
 
 // diffFlags are the flags of the diff command.
 type diffFlags struct {
 	allFields bool
-	only      diffview.DiffOnly
+	only      rundiff.Only
 	stat      bool
 }
 
@@ -66,9 +66,7 @@ func DiffCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-var diffOnly = []diffview.DiffOnly{
-	diffview.DiffEvery, diffview.DiffOnlyChanged, diffview.DiffOnlyInput, diffview.DiffOnlyResult,
-}
+var diffOnly = []rundiff.Only{rundiff.Every, rundiff.OnlyChanged, rundiff.OnlyInput, rundiff.OnlyResult}
 
 // playbookPrefix marks a name as a playbook's.
 const playbookPrefix = "playbook:"
@@ -277,7 +275,7 @@ type PairLine struct {
 func writeDiff(a *cli.App, d *compare.Diff, sides [2]*diffSide, f diffFlags) error {
 	if !a.JSON {
 		width, styles, paint := a.Canvas()
-		return a.Print(diffview.DiffText(d, sides[0].name, sides[1].name, f.only, !f.stat, width, styles), paint)
+		return a.Print(diffText(d, sides, f, width, styles), paint)
 	}
 	out := cli.NewLines(a.Out)
 	for _, status := range compare.Statuses() {
@@ -302,10 +300,10 @@ func writeDiff(a *cli.App, d *compare.Diff, sides [2]*diffSide, f diffFlags) err
 		s := p.Step()
 		line := PairLine{Type: "pair", Number: i + 1, Pair: *p, Kind: s.Kind, Name: s.Name, Key: s.Key}
 		line.Input, line.Result = []compare.Change{}, []compare.Change{}
-		if f.only != diffview.DiffOnlyResult {
+		if f.only != rundiff.OnlyResult {
 			line.Input = append(line.Input, p.Input...)
 		}
-		if f.only != diffview.DiffOnlyInput {
+		if f.only != rundiff.OnlyInput {
 			line.Result = append(line.Result, p.Result...)
 		}
 		if err := out.Put(line); err != nil {

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/learning"
 	"acescope/engine/ace"
+	rundiff "acescope/sources/diff"
 	"acescope/sources/experiments"
-	diffview "acescope/views/diff"
-	experimentsview "acescope/views/experiments"
 )
 
 // DiffFlip is a task whose verdict flipped, with its run in both experiments.
@@ -25,7 +23,7 @@ type DiffFlip struct {
 
 // compareExperiments compares two experiments task by task.
 func (d *differ) compareExperiments(ctx context.Context, sides [2]*diffSide, f diffFlags) error {
-	if f.allFields || f.only == diffview.DiffOnlyInput || f.only == diffview.DiffOnlyResult {
+	if f.allFields || f.only == rundiff.OnlyInput || f.only == rundiff.OnlyResult {
 		return cli.UsageError("experiments are compared task by task: " +
 			"--all-fields, --only input and --only result are for runs (ID@RUN)")
 	}
@@ -40,8 +38,9 @@ func (d *differ) compareExperiments(ctx context.Context, sides [2]*diffSide, f d
 	var flips []DiffFlip
 	if !f.stat {
 		for l := range learning.FlipLinesOf(c, false) {
-			command := "acescope diff " + shellWord(l.TaskA) + " " + shellWord(l.TaskB)
-			flips = append(flips, DiffFlip{l, ace.WorkflowID(l.TaskA), ace.WorkflowID(l.TaskB), command})
+			a, b := l.A.TaskID, l.B.TaskID
+			command := "acescope diff " + shellWord(a) + " " + shellWord(b)
+			flips = append(flips, DiffFlip{l, ace.WorkflowID(a), ace.WorkflowID(b), command})
 		}
 	}
 	write := d.writeExperimentText
@@ -74,16 +73,13 @@ func (d *differ) writeExperimentJSON(c *experiments.Comparison, flips []DiffFlip
 
 func (d *differ) writeExperimentText(c *experiments.Comparison, flips []DiffFlip) error {
 	width, styles, paint := d.Canvas()
-	if err := d.Print(append(experimentsview.ComparisonText(c, width, time.Now(), styles), ""), paint); err != nil {
+	lines := append(learning.ComparisonText(c, width, styles), "", learning.FlipCounts(c))
+	if err := d.Print(lines, paint); err != nil {
 		return err
 	}
-	for _, flip := range experiments.Flips() {
-		fmt.Fprintf(d.Out, "%s %d  ", flip, c.Counts[flip])
-	}
-	fmt.Fprintln(d.Out)
 	w := tabwriter.NewWriter(d.Out, 0, 4, 2, ' ', 0)
 	for _, l := range flips {
-		answerA, answerB := cli.SafeText(l.AnswerA), cli.SafeText(l.AnswerB)
+		answerA, answerB := cli.SafeText(l.A.Answer), cli.SafeText(l.B.Answer)
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Flip, answerA, answerB, cli.SafeText(l.Diff))
 	}
 	return w.Flush()

@@ -1,16 +1,19 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"os"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/cmd/acescope/internal/runs"
 	"acescope/sources/histories"
+	lineagesource "acescope/sources/lineage"
 	"acescope/theme"
-	lineageview "acescope/views/lineage"
+	"acescope/tui/widget"
 )
 
 // LineageLine is a run of a lineage.
@@ -24,6 +27,8 @@ type LineageLine struct {
 	Effect      histories.Effect `json:"effect,omitempty"`   // better, worse, same or other, if known
 	CostUSD     *float64         `json:"cost_usd,omitempty"` // without reused phases; nil while it is open
 	Tokens      int64            `json:"tokens,omitempty"`
+
+	row lineagesource.Row
 }
 
 func LineageCommand(a *cli.App) *cobra.Command {
@@ -48,24 +53,48 @@ func lineage(a *cli.App, ctx context.Context, name string) error {
 	if tree.Dropped > 0 {
 		runs.Warn(a, "%d more runs are not shown", tree.Dropped)
 	}
-	if !a.JSON {
-		styles := theme.NoColor().Styles(theme.GlyphsFor(os.Getenv))
-		return a.Print(lineageview.LineageLines(tree, exec.GetRunId(), styles), false)
-	}
-	out := cli.NewLines(a.Out)
-	for i := range tree.Nodes {
-		if err := out.Put(lineageLine(tree, &tree.Nodes[i], exec.GetRunId())); err != nil {
-			return err
+	lines := func(yield func(LineageLine) bool) {
+		for i := range tree.Nodes {
+			if !yield(lineageLine(tree, &tree.Nodes[i], exec.GetRunId())) {
+				return
+			}
 		}
 	}
-	return out.Flush()
+	styles := theme.NoColor().Styles(theme.GlyphsFor(os.Getenv))
+	header := "RUN\tFORKED AT\tCHANGED\tSTATUS\tCOST\tANSWER\tEFFECT"
+	return cli.WriteRows(a, lines, header, func(l LineageLine) []any { return l.cells(styles) })
+}
+
+// maxLineageCell bounds a column of the tree, in cells.
+const maxLineageCell = 60
+
+func (l LineageLine) cells(s theme.Styles) []any {
+	g := s.Glyphs
+	status, cost, selected := s.Status(string(l.ExitStatus)), "", ""
+	if l.Attempt > 1 && l.Close == nil {
+		status = s.Retry()
+	}
+	if l.CostUSD != nil {
+		cost = widget.Dollars(*l.CostUSD)
+	}
+	if l.Selected {
+		selected = "selected"
+	}
+	r := l.row
+	var cells []any
+	for _, text := range []string{
+		r.Place + r.Name, r.At, r.Changed, status.Glyph + " " + status.Word, cost, r.Answer, r.Effect,
+	} {
+		cells = append(cells, g.Replace(ansi.Truncate(cli.SafeText(cmp.Or(text, g.Dash)), maxLineageCell, g.Ellipsis)))
+	}
+	return append(cells, selected)
 }
 
 func lineageLine(t *histories.LineageTree, n *histories.LineageNode, selected string) LineageLine {
 	r := n.Run
 	l := LineageLine{
 		RunLine: cli.ListLine(r), Depth: n.Depth, Selected: r.RunID == selected,
-		Effect: n.Effect,
+		Effect: n.Effect, row: lineagesource.RowOf(n),
 	}
 	l.Kind = "lineage"
 	if n.Original >= 0 {

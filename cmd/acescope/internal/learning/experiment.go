@@ -14,8 +14,9 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/sources/experiments"
+	"acescope/theme"
 	"acescope/tui/text"
-	experimentsview "acescope/views/experiments"
+	"acescope/tui/widget"
 )
 
 // ExperimentCommand returns the command experiment.
@@ -72,8 +73,8 @@ func experimentList(a *cli.App, ctx context.Context) error {
 			}
 		}
 		return []any{
-			r.ExperimentID, r.DatasetID, r.Model, r.ExitStatus, fmt.Sprintf("%d/%d", r.Tasks, r.TotalTasks),
-			rate(r.Accuracy), eval, r.Bullets, fmt.Sprintf("%.4f", r.CostUSD), text.Span(time.Since(r.Start)),
+			r.ExperimentID, r.DatasetID, r.Model, r.ExitStatus, fmt.Sprintf("%d/%d", r.Tasks, r.TotalTasks*r.TotalEpochs),
+			rate(r.Accuracy), eval, r.Bullets, fmt.Sprintf("%.4f", r.Usage.CostUSD), text.Span(time.Since(r.Start)),
 		}
 	})
 }
@@ -89,18 +90,13 @@ func rate(f *float64) string {
 // seriesFlags are the flags of experiment show.
 type seriesFlags struct {
 	tasks  bool
-	metric string
+	metric experiments.Metric
 	window int
 	byTime bool
 }
 
-var metrics = []string{
-	string(experiments.MetricAccuracy), string(experiments.MetricPlaybook), string(experiments.MetricOperations),
-	string(experiments.MetricCost), string(experiments.MetricTokens),
-}
-
 func experimentShowCommand(a *cli.App) *cobra.Command {
-	var f seriesFlags
+	f := seriesFlags{metric: experiments.MetricAccuracy}
 	cmd := &cobra.Command{
 		Use:   "show EXPERIMENT",
 		Short: "Show an experiment and its learning curve",
@@ -114,15 +110,20 @@ func experimentShowCommand(a *cli.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&f.tasks, "tasks", false, "also write each closed task, in the order in which they closed")
-	cmd.Flags().StringVar(&f.metric, "metric", metrics[0], "metric to plot: "+strings.Join(metrics, ", "))
+	cmd.Flags().StringVar((*string)(&f.metric), "metric", string(f.metric), "metric to plot: "+metricNames())
 	cmd.Flags().IntVar(&f.window, "window", experiments.DefaultWindow, "number of last tasks in a rolling rate, 0 for all")
 	cmd.Flags().BoolVar(&f.byTime, "time", false, "plot over time instead of over tasks")
 	return cmd
 }
 
+func metricNames() string {
+	names := fmt.Sprint(experiments.Metrics())
+	return strings.ReplaceAll(strings.Trim(names, "[]"), " ", ", ")
+}
+
 func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) error {
-	if !slices.Contains(metrics, f.metric) {
-		return cli.UsageError("--metric %q: must be one of %s", f.metric, strings.Join(metrics, ", "))
+	if !slices.Contains(experiments.Metrics(), f.metric) {
+		return cli.UsageError("--metric %q: must be one of %s", f.metric, metricNames())
 	}
 	if f.window < 0 {
 		return cli.UsageError("--window %d: must be 0 or more", f.window)
@@ -140,15 +141,66 @@ func experimentShow(a *cli.App, ctx context.Context, id string, f seriesFlags) e
 		err = cli.NewLines(a.Out).Write(seriesLine(s))
 	} else {
 		width, styles, paint := a.Canvas()
-		lines := append(experimentsview.Text(s, width, time.Now(), styles), "")
-		plot := experimentsview.Plot([]*experiments.Series{s}, experiments.Metric(f.metric), f.window, f.byTime,
-			width, plotLines, styles)
-		err = a.Print(append(lines, plot...), paint)
+		plot := plotOf([]*experiments.Series{s}, f).Draw(width, plotLines, styles)
+		err = a.Print(slices.Concat(seriesText(s, styles.Glyphs), []string{""}, plot), paint)
 	}
 	if err != nil || !f.tasks {
 		return err
 	}
 	return writeTasks(a, taskLines(s, f.window))
+}
+
+// seriesText describes an experiment in a few lines.
+func seriesText(s *experiments.Series, g theme.Glyphs) []string {
+	l, t := seriesLine(s), s.Totals()
+	last := s.Accuracy(experiments.DefaultWindow)
+	rates := "accuracy " + widget.Quantity(t.Accuracy, "rate", g)
+	if len(last) > 0 {
+		rates += fmt.Sprintf(", last %d ", min(len(last), experiments.DefaultWindow)) +
+			widget.Quantity(last[len(last)-1], "rate", g)
+	}
+	for _, e := range l.Eval {
+		rates += fmt.Sprintf(", evaluation after epoch %d ", e.Epoch) + widget.Quantity(e.Accuracy, "rate", g)
+	}
+	perCorrect := widget.Quantity(t.CostPerCorrect, "USD", g)
+	if experiments.WithoutCost(s) {
+		perCorrect = widget.Quantity(t.TokensPerRight, "", g) + " tokens"
+	}
+	lines := []string{
+		fmt.Sprintf("%s  %s, epoch %d of %d, %d/%d tasks in %s, a task %s", l.ExitStatus, l.Stage, l.Epoch, l.TotalEpochs,
+			l.Tasks, l.TotalTasks*l.TotalEpochs, text.Took(s.Duration(time.Now())), widget.Quantity(t.MeanDurationMS, "ms", g)),
+		rates,
+		fmt.Sprintf("playbook %d bullets, operations %d accepted, %d rejected", l.Bullets, l.Accepted, l.Rejected),
+		fmt.Sprintf("cost $%.4f, %d tokens, per correct answer %s", t.Cost, t.Tokens, perCorrect),
+		fmt.Sprintf("data set %s, model %s, %s, %d at a time", l.DatasetID, l.Model, l.Adapter, max(l.Input.Parallel, 1)),
+	}
+	if tools := l.Input.SkillsConfig.AllowedTools; len(tools) > 0 {
+		lines = append(lines, "only "+strings.Join(tools, ", "))
+	}
+	if s.Failure != nil {
+		lines = append(lines, "failed: "+s.Failure.Message)
+	}
+	if s.Err != "" {
+		lines = append(lines, "incomplete: "+s.Err)
+	}
+	if s.Dropped > 0 {
+		lines = append(lines, fmt.Sprintf("%d later tasks counted but not plotted", s.Dropped))
+	}
+	for i, line := range lines {
+		lines[i] = " " + cli.SafeText(line)
+	}
+	return lines
+}
+
+// plotOf returns the plot of a metric.
+func plotOf(list []*experiments.Series, f seriesFlags) widget.Plot {
+	c := experiments.NewChart(list, f.metric, f.window, f.byTime)
+	p := widget.NewPlot(c.Title, c.Unit, f.byTime)
+	p.Empty, p.Legend = c.Empty, len(c.Curves) > 1
+	for _, curve := range c.Curves {
+		p.Curves = append(p.Curves, widget.PlotCurve(curve))
+	}
+	return p
 }
 
 // plotLines is the height of a plot.
@@ -170,8 +222,8 @@ func writeTasks(a *cli.App, tasks iter.Seq[TaskLine]) error {
 			correct = fmt.Sprint(*l.Correct)
 		}
 		return []any{
-			l.N, l.TaskID, l.ExitStatus, correct, rate(l.Accuracy), rate(l.RollingAccuracy), l.Bullets, l.Accepted,
-			l.Rejected, l.InputTokens + l.OutputTokens, fmt.Sprintf("%.4f", l.CostUSD), l.Answer,
+			l.N, l.TaskID, l.Exit, correct, rate(l.Accuracy), rate(l.RollingAccuracy), l.Bullets, l.Accepted,
+			l.Rejected, l.Input + l.Output, fmt.Sprintf("%.4f", l.Cost), l.Answer,
 		}
 	})
 }
@@ -182,7 +234,7 @@ func experimentCompareCommand(a *cli.App) *cobra.Command {
 		Use:   "compare A B",
 		Short: "Compare two experiments and list the tasks that only one of them answered correctly",
 		Example: "acescope experiment compare plain tuned\n" +
-			"acescope experiment compare plain tuned --json | jq -r 'select(.flip == \"broken\") | .task_b'",
+			"acescope experiment compare plain tuned --json | jq -r 'select(.flip == \"broken\") | .b.task_id'",
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: a.CompleteIDs(true),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -215,21 +267,17 @@ func experimentCompare(a *cli.App, ctx context.Context, first, second string, al
 		return err
 	}
 	return cli.WriteRows(a, FlipLinesOf(c, all), "", func(l FlipLine) []any {
-		return []any{l.Flip, l.TaskA, l.AnswerA, l.TaskB, l.AnswerB}
+		return []any{l.Flip, l.A.TaskID, l.A.Answer, l.B.TaskID, l.B.Answer}
 	})
 }
 
 func printComparison(a *cli.App, c *experiments.Comparison) error {
 	width, styles, paint := a.Canvas()
-	lines := append(experimentsview.ComparisonText(c, width, time.Now(), styles), "")
-	lines = append(lines, experimentsview.Plot([]*experiments.Series{c.A, c.B}, experiments.MetricAccuracy,
-		experiments.DefaultWindow, false, width, plotLines, styles)...)
-	counts := ""
-	for _, flip := range experiments.Flips() {
-		counts += fmt.Sprintf("%s %d  ", flip, c.Counts[flip])
-	}
-	lines = append(lines, "", counts)
-	if e := c.Evaluations; e != nil {
+	lines := append(ComparisonText(c, width, styles), "")
+	f := seriesFlags{metric: experiments.MetricAccuracy, window: experiments.DefaultWindow}
+	lines = append(lines, plotOf([]*experiments.Series{c.A, c.B}, f).Draw(width, plotLines, styles)...)
+	lines = append(lines, "", FlipCounts(c))
+	if e := c.Eval; e != nil {
 		for _, i := range e.Fixed {
 			lines = append(lines, fmt.Sprintf("%s  evaluation %d", experiments.FlipFixed, i))
 		}
@@ -238,4 +286,32 @@ func printComparison(a *cli.App, c *experiments.Comparison) error {
 		}
 	}
 	return a.Print(lines, paint)
+}
+
+// FlipCounts returns the number of tasks by flip.
+func FlipCounts(c *experiments.Comparison) string {
+	var counts []string
+	for _, flip := range experiments.Flips() {
+		counts = append(counts, fmt.Sprint(flip, " ", c.Counts[flip]))
+	}
+	return strings.Join(counts, "  ")
+}
+
+// ComparisonText returns the numbers of two experiments and how their tasks are aligned, as painted lines.
+func ComparisonText(c *experiments.Comparison, width int, s theme.Styles) []string {
+	w := &widget.Writer{Doc: &widget.Document{}, S: s, Width: width, Now: time.Now(), Loc: time.Local}
+	w.Say(s.Strong, cli.SafeText(" A "+c.A.Name()+"  "+s.Glyphs.Arrow+"  B "+c.B.Name()))
+	w.Say(s.Muted, cli.SafeText(" "+c.Alignment()))
+	w.Say(s.Text, fmt.Sprintf(" %d aligned, %d only in A, %d only in B", len(c.Pairs), c.OnlyA, c.OnlyB))
+	var metrics []widget.Metric
+	for _, m := range c.Metrics(w.Now) {
+		metrics = append(metrics, widget.Metric(m))
+	}
+	w.Metrics(metrics)
+	for _, x := range []*experiments.Series{c.A, c.B} {
+		if x.Err != "" {
+			w.Prose(" "+s.Glyphs.Failed+" "+cli.SafeText(x.Name())+": ", s.Error, x.Err)
+		}
+	}
+	return w.Lines
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"go.temporal.io/sdk/client"
 
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine/ace"
@@ -52,18 +53,12 @@ type BlameLine struct {
 
 type blameSource struct {
 	*playbook.Source
-	*blameEvents
+	*playbooks.RunSteps
 }
 
 type blameChange struct {
 	playbook.BulletChange
-	*blameEvents
-}
-
-// blameEvents are the ids of the history events that recorded a change.
-type blameEvents struct {
-	Curator int64 `json:"curator_event,omitempty"`
-	Persist int64 `json:"persist_event,omitempty"`
+	*playbooks.RunSteps
 }
 
 func playbookBlame(a *cli.App, ctx context.Context, name, bullet string, events bool) error {
@@ -129,7 +124,7 @@ func blameCells(l BlameLine) []any {
 	task, version, event, last := "-", "start", "-", "-"
 	if l.Added != nil {
 		task, version = l.Added.TaskID, fmt.Sprint(l.Added.Seq)
-		if l.Added.blameEvents != nil {
+		if l.Added.RunSteps != nil {
 			event = fmt.Sprint(l.Added.Persist)
 		}
 	}
@@ -158,10 +153,10 @@ func noBullet(ref *bookRef, name, bullet string) error {
 
 // eventFinder asks the server for the events of runs, once per run.
 type eventFinder struct {
-	app   *cli.App
-	steps func(context.Context, playbooks.RunKey) playbooks.RunSteps
-	close func()
-	known map[playbooks.RunKey]*blameEvents
+	app    *cli.App
+	client client.Client // nil if the events were not requested
+	close  func()
+	known  map[playbooks.RunKey]*playbooks.RunSteps
 }
 
 func (f *eventFinder) open(ctx context.Context) error {
@@ -169,29 +164,26 @@ func (f *eventFinder) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.known, f.close = map[playbooks.RunKey]*blameEvents{}, done
-	f.steps = func(ctx context.Context, k playbooks.RunKey) playbooks.RunSteps {
-		return playbooks.StepsOf(ctx, e.Client, k)
-	}
+	f.client, f.close, f.known = e.Client, done, map[playbooks.RunKey]*playbooks.RunSteps{}
 	return nil
 }
 
 // of returns the events of a change, nil if they were not requested or do not exist.
-func (f *eventFinder) of(ctx context.Context, by *playbook.Source) (*blameEvents, error) {
-	if f.steps == nil || by == nil || by.WorkflowID == "" {
+func (f *eventFinder) of(ctx context.Context, by *playbook.Source) (*playbooks.RunSteps, error) {
+	if f.client == nil || by == nil || by.WorkflowID == "" {
 		return nil, nil
 	}
 	key := playbooks.RunKey{WorkflowID: by.WorkflowID, RunID: by.RunID}
 	if found, ok := f.known[key]; ok {
 		return found, nil
 	}
-	s := f.steps(ctx, key)
+	s := playbooks.StepsOf(ctx, f.client, key)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	f.known[key] = nil
 	if s.Curator+s.Persist > 0 {
-		f.known[key] = &blameEvents{s.Curator, s.Persist}
+		f.known[key] = &s
 	}
 	if s.Err != "" {
 		fmt.Fprintf(f.app.Err, "acescope: %s: %s\n", cli.SafeText(by.WorkflowID), cli.SafeText(s.Err))
@@ -216,7 +208,7 @@ func (f *eventFinder) line(ctx context.Context, ref *bookRef, l *playbook.Bullet
 		change := blameChange{BulletChange: t}
 		if all {
 			var err error
-			if change.blameEvents, err = f.of(ctx, t.Source); err != nil {
+			if change.RunSteps, err = f.of(ctx, t.Source); err != nil {
 				return line, err
 			}
 		}
@@ -235,7 +227,7 @@ func printBlame(w io.Writer, l BlameLine) error {
 	for _, t := range l.Changes {
 		fmt.Fprintf(w, "%-7s %s@%d  %s  %s  %s/%s", t.Type, cli.SafeText(t.Branch), t.Seq,
 			t.At.Local().Format(time.DateTime), cli.SafeText(t.TaskID), cli.SafeText(t.WorkflowID), cli.SafeText(t.RunID))
-		if e := t.blameEvents; e != nil {
+		if e := t.RunSteps; e != nil {
 			fmt.Fprintf(w, "  curator event %d, persist event %d", e.Curator, e.Persist)
 		}
 		switch t.Type {

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"acescope/cmd/acescope/internal/cli"
-	"acescope/engine/ace"
 	"acescope/sources/runs"
 	triagesource "acescope/sources/triage"
 )
@@ -79,116 +78,36 @@ func triageProgress(a *cli.App) (show func(triagesource.Scan), clear func()) {
 
 // TriageLine is the result of a triage.
 type TriageLine struct {
-	Type       string        `json:"type"` // triage
-	Query      string        `json:"query"`
-	Window     int           `json:"window"`
+	Type string `json:"type"` // triage
+	*triagesource.Result
 	SinceMS    float64       `json:"since_ms,omitempty"`
-	At         time.Time     `json:"at"`
-	Ended      int           `json:"ended"`
-	Open       int           `json:"open"`
-	More       bool          `json:"more"`
-	MoreOpen   bool          `json:"more_open"`
-	From       *time.Time    `json:"from,omitempty"`
-	To         *time.Time    `json:"to,omitempty"`
-	Grouped    int           `json:"grouped"`
 	Groups     []groupLine   `json:"groups"`
-	Dropped    int           `json:"groups_dropped"`
-	Retrying   []retryLine   `json:"retrying"`
 	Slowest    []cli.RunLine `json:"slowest"`
 	Expensive  []cli.RunLine `json:"most_expensive"`
 	MostTokens []cli.RunLine `json:"most_tokens"`
-	Phases     []phaseLine   `json:"phases"`
-	PhaseRuns  int           `json:"phase_runs"`
-	Sampled    int           `json:"phase_sampled"`
-	Unknown    int           `json:"phase_unknown"`
 	DurationMS float64       `json:"duration_ms"`
 }
 
 type groupLine struct {
-	Kind     ace.ExitStatus `json:"kind"`
-	Failure  string         `json:"failure_type,omitempty"`
-	Phase    ace.Phase      `json:"phase,omitempty"`
-	Activity string         `json:"activity,omitempty"`
-	Dataset  string         `json:"dataset_id,omitempty"`
-	Pattern  string         `json:"pattern"`
-	Count    int            `json:"count"`
-	Share    float64        `json:"share"`
-	First    exampleLine    `json:"first"`
-	Last     exampleLine    `json:"last"`
-	Trend    []float64      `json:"trend"`
-	Query    string         `json:"query"`
-	Exact    bool           `json:"exact"`
-	Runs     []string       `json:"run_ids"`
-}
-
-type exampleLine struct {
-	TaskID     string    `json:"task_id"`
-	WorkflowID string    `json:"workflow_id"`
-	RunID      string    `json:"run_id"`
-	At         time.Time `json:"at"`
-	Message    string    `json:"message"`
-	Note       string    `json:"note,omitempty"`
-}
-
-type retryLine struct {
-	TaskID      string      `json:"task_id"`
-	WorkflowID  string      `json:"workflow_id"`
-	RunID       string      `json:"run_id"`
-	Activity    string      `json:"activity"`
-	Phase       ace.Phase   `json:"phase,omitempty"`
-	State       string      `json:"state"`
-	Attempt     int32       `json:"attempt"`
-	MaxAttempts int32       `json:"max_attempts"`
-	LastError   ace.Failure `json:"last_error"`
-	Since       time.Time   `json:"since"`
-	Next        *time.Time  `json:"next,omitempty"`
-	Worker      string      `json:"worker,omitempty"`
-}
-
-type phaseLine struct {
-	Phase string  `json:"phase"`
-	Runs  int     `json:"runs"`
-	P50   float64 `json:"p50_ms"`
-	P95   float64 `json:"p95_ms"`
-	Max   float64 `json:"max_ms"`
-	Worst string  `json:"max_run_id"`
+	triagesource.FailureGroup
+	Query  string   `json:"query"`
+	Exact  bool     `json:"exact"`
+	RunIDs []string `json:"run_ids"`
 }
 
 func triageLine(t *triagesource.Result) TriageLine {
 	l := TriageLine{
-		Type: "triage", Query: t.Query, Window: t.Window, SinceMS: cli.Millis(t.Since), At: t.At.UTC(),
-		Ended: t.Ended, Open: t.Open, More: t.More, MoreOpen: t.MoreOpen, Grouped: t.Grouped,
-		Groups: []groupLine{}, Dropped: t.GroupsDropped, Retrying: []retryLine{},
-		Slowest: runLines(t.Slowest), Expensive: runLines(t.MostExpensive), MostTokens: runLines(t.Largest),
-		Phases: []phaseLine{}, PhaseRuns: t.PhaseRuns, Sampled: t.PhaseSampled, Unknown: t.PhaseUnknown,
-		DurationMS: cli.Millis(t.Scan.Took),
-	}
-	if t.Ended > 0 {
-		l.From, l.To = &t.From, &t.To
+		Type: "triage", Result: t, SinceMS: cli.Millis(t.Since), Groups: []groupLine{}, Slowest: runLines(t.Slowest),
+		Expensive: runLines(t.MostExpensive), MostTokens: runLines(t.Largest), DurationMS: cli.Millis(t.Scan.Took),
 	}
 	for _, g := range t.Groups {
 		ids := make([]string, 0, len(g.Runs))
 		for _, r := range g.Runs {
 			ids = append(ids, r.RunID)
 		}
-		l.Groups = append(l.Groups, groupLine{g.Kind, g.Type, g.Phase, g.Activity, g.Dataset, g.Pattern, g.Count, g.Share,
-			exampleOf(g.First), exampleOf(g.Last), g.Trend, g.Query(), g.Exact(), ids})
-	}
-	for _, r := range t.Retrying {
-		l.Retrying = append(l.Retrying, retryLine{
-			TaskID: r.Run.TaskID, WorkflowID: r.Run.WorkflowID, RunID: r.Run.RunID, Activity: r.Activity, Phase: r.Phase,
-			State: r.State, Attempt: r.Attempt, MaxAttempts: r.MaxAttempts, LastError: r.LastError, Since: r.Since,
-			Next: cli.TimeOrNil(r.Next), Worker: r.Worker,
-		})
-	}
-	for _, p := range t.Phases {
-		l.Phases = append(l.Phases, phaseLine{p.Phase, p.Runs, p.P50, p.P95, p.Max, p.Worst.RunID})
+		l.Groups = append(l.Groups, groupLine{g, g.Query(), g.Exact(), ids})
 	}
 	return l
-}
-
-func exampleOf(e triagesource.Example) exampleLine {
-	return exampleLine{e.Run.TaskID, e.Run.WorkflowID, e.Run.RunID, e.At, e.Message, e.Note}
 }
 
 func runLines(list []runs.Run) []cli.RunLine {
@@ -227,12 +146,8 @@ func printTriage(out io.Writer, t *triagesource.Result) error {
 	}{{"SLOWEST", t.Slowest}, {"MOST EXPENSIVE", t.MostExpensive}, {"MOST TOKENS", t.Largest}} {
 		fmt.Fprintf(w, "\n%s\n", list.title)
 		for _, r := range list.runs[:min(len(list.runs), textRows)] {
-			cost := 0.0
-			if r.Summary != nil {
-				cost = r.Summary.Usage.CostUSD
-			}
 			fmt.Fprintf(w, "  %s\t%s\t$%.4f\t%d tokens\t%s\n", cli.SafeText(nameOf(r)),
-				r.Age(now).Round(time.Millisecond), cost, triagesource.Tokens(r), r.Exit)
+				r.Age(now).Round(time.Millisecond), triagesource.UsageOf(r).CostUSD, triagesource.Tokens(r), r.Exit)
 		}
 	}
 	fmt.Fprintf(w, "\nPHASES (%d runs, %d of them read from histories, %d without times)\n",
