@@ -46,11 +46,13 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 	s.Transcripts.Look(true)
 	all := until("all are read", func(now *sessions.Transcripts) bool { return len(now.Rows) == 4 && now.Progress.Done == 4 })
 	first := all.Rows[0]
-	if first.ID != transcripttest.ID(0) || first.Kind != sessions.AgentTranscript || first.Totals.Calls == 0 || !first.Known {
+	if first.ID != transcripttest.ID(0) || first.Engine != nil || first.Totals.Calls == 0 || !first.Known {
 		t.Errorf("%+v", first)
 	}
-	s.Transcripts.Read(first.Key)
-	talk := until("its conversation", func(now *sessions.Transcripts) bool { return now.Wanted == first.Key && now.Talk != nil }).Talk
+	s.Transcripts.Conversations.Look(true)
+	s.Transcripts.Conversations.Want(first.Key)
+	until("its conversation", func(*sessions.Transcripts) bool { return s.Transcripts.Conversations.Value() != nil })
+	talk := s.Transcripts.Conversations.Value()
 	before := len(talk.Entries)
 	f, err := os.OpenFile(first.Key, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -61,16 +63,17 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	until("what was added", func(now *sessions.Transcripts) bool {
-		n := len(now.Talk.Entries)
-		return n == before+1 && now.Talk.Entries[n-1].Text == "one more" && now.Rows[0].Turns == first.Turns+1
+		entries := s.Transcripts.Conversations.Value().Entries
+		n := len(entries)
+		return n == before+1 && entries[n-1].Text == "one more" && now.Rows[0].Turns == first.Turns+1
 	})
 	if len(talk.Entries) != before {
 		t.Error("a conversation that was handed out has changed")
 	}
 	s.Transcripts.Look(false)
 	s.Transcripts.Look(true)
-	s.Transcripts.Read("")
+	s.Transcripts.Conversations.Want("")
 	until("no conversation", func(now *sessions.Transcripts) bool {
-		return now.Talk == nil && now.Progress.Read <= all.Progress.Read+200
+		return s.Transcripts.Conversations.Value() == nil && now.Progress.Read <= all.Progress.Read+200
 	})
 }

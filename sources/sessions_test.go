@@ -26,6 +26,7 @@ import (
 	"acescope/sources/historytest"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
+	"acescope/sources/transcripts"
 )
 
 // talkBuilder makes the history of a session.
@@ -78,7 +79,7 @@ func someTalkEvents() *talkBuilder {
 	return b
 }
 
-func told(c *sessions.Conversation) string {
+func told(c *transcripts.Conversation) string {
 	var lines []string
 	for _, e := range c.Entries {
 		line := fmt.Sprintf("%s %s %s", e.Kind, e.Name, e.Text)
@@ -99,7 +100,7 @@ func told(c *sessions.Conversation) string {
 }
 
 func TestSessionFolder(t *testing.T) {
-	f := sessions.NewSessionFolder()
+	f := sessions.NewFolder()
 	for _, e := range someTalkEvents().Events {
 		f.Apply(e)
 	}
@@ -114,11 +115,11 @@ user  three | waits for the agent`
 	if got := told(f.Conversation(nil)); got != want {
 		t.Errorf("%s", got)
 	}
-	if f.State.Status != session.Waiting || len(sessions.ApprovalsOf("session/s1", &f.State)) != 1 {
+	if f.State.Status != session.Waiting || len(sessions.ApprovalsOf(&f.State)) != 1 {
 		t.Errorf("%+v", f.State)
 	}
 	// Turns of runs that are not read are told from what was carried.
-	next := sessions.NewSessionFolder()
+	next := sessions.NewFolder()
 	in := talkInput
 	in.Carried = f.State.Carry()
 	for _, e := range newTalk("run-2", "run-1", in).Events {
@@ -127,7 +128,7 @@ user  three | waits for the agent`
 	if got := told(next.Conversation(nil)); !strings.Contains(got, "user  one\ntext  so be it\nstatus turn 1 completed") {
 		t.Errorf("%s", got)
 	}
-	foreign := sessions.NewSessionFolder()
+	foreign := sessions.NewFolder()
 	for _, e := range historytest.New(session.Workflow, "no object").Events {
 		foreign.Apply(e)
 	}
@@ -177,29 +178,29 @@ func TestTalkIsFollowed(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	s.Link.Deps = cluster.Deps{Client: c, TurnLog: logOf}
-	s.Sessions.Look(true)
+	s.Sessions.Details.Look(true)
 	done.Go(func() { s.Sessions.Run(ctx) })
 	defer func() { stop(); done.Wait() }()
-	s.Sessions.Read("session/s1")
-	until := func(what string, ok func(*sessions.Talk) bool) *sessions.Talk {
+	s.Sessions.Details.Want("session/s1")
+	until := func(what string, ok func(*sessions.Detail) bool) *sessions.Detail {
 		t.Helper()
 		late := time.After(20 * time.Second)
 		for {
-			if now := s.Sessions.Value(); now != nil && now.Talk != nil && now.Wanted == "session/s1" && ok(now.Talk) {
-				return now.Talk
+			now := s.Sessions.Details.Value()
+			if now != nil && ok(now) {
+				return now
 			}
 			select {
 			case <-s.Link.Changed():
 			case <-late:
-				now := s.Sessions.Value()
-				if now != nil && now.Talk != nil {
-					t.Logf("%s\n%+v", told(now.Talk.Conversation), now.Talk)
+				if now != nil {
+					t.Logf("%s\n%+v", told(now.Conversation), now)
 				}
 				t.Fatal("never: " + what)
 			}
 		}
 	}
-	talk := until("folded", func(talk *sessions.Talk) bool { return talk.State != nil && talk.State.Status == session.Waiting })
+	talk := until("folded", func(talk *sessions.Detail) bool { return talk.State != nil && talk.State.Status == session.Waiting })
 	if talk.From != runs.FromHistory {
 		t.Errorf("no worker answered, but the source is %s", talk.From)
 	}
@@ -217,36 +218,36 @@ func TestTalkIsFollowed(t *testing.T) {
 	}
 	delta := `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"I wr"}}}` + "\n"
 	write(1, `{"type":"assistant","message":{"id":"x","content":[{"type":"tool_use","id":"c2","name":"Write","input":{"file_path":"/etc/x"}}]}}`+"\n", delta, `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"ty`)
-	until("a part of a text", func(talk *sessions.Talk) bool {
+	until("a part of a text", func(talk *sessions.Detail) bool {
 		got := told(talk.Conversation)
 		return strings.Contains(got, "text  I wr | open") && strings.Contains(got, `Write {"file_path":"/etc/x"} | waits`) && talk.Log != ""
 	})
 	write(1, `pe":"text_delta","text":"ite"}}}`+"\n")
-	until("the line whole", func(talk *sessions.Talk) bool {
+	until("the line whole", func(talk *sessions.Detail) bool {
 		return strings.Contains(told(talk.Conversation), "text  I write | open")
 	})
 	write(2, `{"type":"assistant","message":{"id":"y","content":[{"type":"text","text":"I write again"}]}}`+"\n")
-	until("the next attempt", func(talk *sessions.Talk) bool {
+	until("the next attempt", func(talk *sessions.Detail) bool {
 		return strings.Contains(told(talk.Conversation), "status attempt 2 the turn continues after a crash\ntext assistant I write again")
 	})
 	// Its worker answers.
 	c.mu.Lock()
 	c.state = &session.State{Status: session.Working, Input: talkInput, Turns: 2}
 	c.mu.Unlock()
-	until("an answer", func(talk *sessions.Talk) bool {
+	until("an answer", func(talk *sessions.Detail) bool {
 		return talk.From == runs.FromQuery && talk.State.Status == session.Working
 	})
 	c.mu.Lock()
 	c.state = nil
 	c.mu.Unlock()
-	until("no answer", func(talk *sessions.Talk) bool { return talk.From == runs.FromHistory })
+	until("no answer", func(talk *sessions.Detail) bool { return talk.From == runs.FromHistory })
 	// It continues as a new run.
 	before := len(first.Events)
 	first.end(session.TurnResult{Turn: 2, Status: session.TurnCompleted, Text: "done"})
 	first.Add(time.Second, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW, func(e *historypb.HistoryEvent) {
 		e.Attributes = &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{NewExecutionRunId: "run-2"}}
 	})
-	f := sessions.NewSessionFolder()
+	f := sessions.NewFolder()
 	for _, e := range first.Events {
 		f.Apply(e)
 	}
@@ -257,11 +258,11 @@ func TestTalkIsFollowed(t *testing.T) {
 	second.end(session.TurnResult{Turn: 3, Status: session.TurnCompleted, Text: "the end"})
 	c.Put("run-2", second.Events...)
 	c.Put("run-1", first.Events[before:]...)
-	talk = until("the next run", func(talk *sessions.Talk) bool {
+	talk = until("the next run", func(talk *sessions.Detail) bool {
 		return talk.RunID == "run-2" && strings.Contains(told(talk.Conversation), "text  the end")
 	})
-	if got := told(talk.Conversation); talk.Runs != 2 || !strings.Contains(got, "user ada one") || !strings.Contains(got, "text assistant I write again") || strings.Count(got, "user  three") != 1 {
-		t.Errorf("%d runs\n%s", talk.Runs, got)
+	if got := told(talk.Conversation); !strings.Contains(got, "user ada one") || !strings.Contains(got, "text assistant I write again") || strings.Count(got, "user  three") != 1 {
+		t.Error(got)
 	}
 	if turn := talk.TurnOf("m3"); turn == nil || turn.Turn != 3 || talk.TurnOf("unknown") != nil {
 		t.Errorf("%+v", turn)
@@ -270,20 +271,20 @@ func TestTalkIsFollowed(t *testing.T) {
 	c.mu.Lock()
 	c.newest = "run-2"
 	c.mu.Unlock()
-	again, err := sessions.ShowSession(t.Context(), cluster.Deps{Client: c}, "session/s1")
-	if err != nil || again.Runs != 2 || !strings.Contains(told(again.Conversation), "user ada one") || again.State.Turns != 3 {
+	again, err := sessions.Show(t.Context(), cluster.Deps{Client: c}, "session/s1")
+	if err != nil || !strings.Contains(told(again.Conversation), "user ada one") || again.State.Turns != 3 {
 		t.Errorf("%v %+v", err, again)
 	}
 	c.Fail(func(string) error { return errors.New("gone") })
-	if _, err := sessions.ShowSession(t.Context(), cluster.Deps{Client: c}, "session/s1"); err == nil {
+	if _, err := sessions.Show(t.Context(), cluster.Deps{Client: c}, "session/s1"); err == nil {
 		t.Error("what cannot be read is shown")
 	}
 }
 
 func TestAgentRows(t *testing.T) {
 	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	file := func(id string, last time.Time) sessions.AgentSession {
-		tr := &sessions.Transcript{ID: id, Path: "/t/" + id, ModTime: last}
+	file := func(id string, last time.Time) sessions.Row {
+		tr := &transcripts.Session{ID: id, Path: "/t/" + id, ModTime: last}
 		return sessions.RowOf(tr)
 	}
 	engine := []*sessions.EngineSession{
@@ -291,18 +292,18 @@ func TestAgentRows(t *testing.T) {
 		{WorkflowID: "session/b", ID: "b", Last: at.Add(-time.Hour), Close: at, State: &session.State{Usage: ace.Usage{InputTokens: 5, CostUSD: 0.1}, ToolCalls: session.ToolCalls{Tools: []session.ToolCount{{Asked: 3, Failed: 1}}}}},
 		{WorkflowID: "session/c", ID: "c", Last: at.Add(-2 * time.Hour)},
 	}
-	rows := sessions.AgentRows([]sessions.AgentSession{file("t1", at.Add(time.Minute)), file("t2", at.Add(-time.Minute))}, engine)
+	rows := sessions.Rows([]sessions.Row{file("t1", at.Add(time.Minute)), file("t2", at.Add(-time.Minute))}, engine)
 	var got []string
 	for _, r := range rows {
-		got = append(got, fmt.Sprintf("%s %s %v", r.Kind, r.ID, r.Transcript != nil))
+		got = append(got, fmt.Sprintf("%v %s %v", r.Engine != nil, r.ID, r.Transcript != nil))
 	}
-	if want := "engine a true,transcript t2 true,engine b false,engine c false"; strings.Join(got, ",") != want {
+	if want := "true a true,false t2 true,true b false,true c false"; strings.Join(got, ",") != want {
 		t.Errorf("%v", got)
 	}
-	if r := rows[0]; r.Waiting != 1 || r.Name != "A" || r.State(at) != sessions.SessionLive || !r.Last.Equal(at.Add(time.Minute)) {
+	if r := rows[0]; r.Waiting != 1 || r.Name != "A" || r.Activity(at) != transcripts.Live || !r.Last.Equal(at.Add(time.Minute)) {
 		t.Errorf("%+v", r)
 	}
-	if r := rows[2]; r.Totals.Calls != 3 || r.Totals.CostUSD != 0.1 || r.State(at) != sessions.SessionEnded {
+	if r := rows[2]; r.Totals.Calls != 3 || r.Totals.CostUSD != 0.1 || r.Activity(at) != transcripts.Ended {
 		t.Errorf("%+v", r)
 	}
 	if rows[3].Known {
@@ -337,11 +338,11 @@ func TestCallRisk(t *testing.T) {
 }
 
 func TestParseToolRule(t *testing.T) {
-	if r, err := sessions.ParseToolRule("Bash(a=b *)=allow"); err != nil || r.Tool != "Bash(a=b *)" || r.Action != session.Allow {
+	if r, err := sessions.ParseRule("Bash(a=b *)=allow"); err != nil || r.Tool != "Bash(a=b *)" || r.Action != session.Allow {
 		t.Errorf("%+v %v", r, err)
 	}
 	for _, bad := range []string{"", "Bash", "Bash=perhaps", "Bash(x=allow", "=deny"} {
-		if _, err := sessions.ParseToolRule(bad); err == nil {
+		if _, err := sessions.ParseRule(bad); err == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}

@@ -283,7 +283,7 @@ func TestForkOfAnExperiment(t *testing.T) {
 func TestForkOfASession(t *testing.T) {
 	for _, keys := range [][]string{{"f"}, append(append([]string{":"}, letters("fork at=9")...), "enter")} {
 		sc := newScreen(t, full(6), plainLook, 80, 24)
-		sc.shared.Show(runs.Run{WorkflowID: "session/x", RunID: "r", Type: sessions.SessionWorkflow})
+		sc.shared.Show(runs.Run{WorkflowID: "session/x", RunID: "r", Type: sessions.Workflow})
 		sc.run(sc.press(keys...))
 		sc.has("an agent session cannot be forked")
 	}

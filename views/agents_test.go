@@ -9,7 +9,9 @@ import (
 
 	"github.com/charmbracelet/x/exp/golden"
 
+	"acescope/engine/agents/transcript"
 	"acescope/sources/sessions"
+	"acescope/sources/transcripts"
 	"acescope/theme"
 	"acescope/views/agents"
 )
@@ -17,25 +19,24 @@ import (
 // agentSnap has transcripts on the machine and no engine yet.
 func agentSnap() *snapshot {
 	s := starting()
-	s.Transcripts = someTranscripts()
+	s.Transcripts, s.Talk = someTranscripts(), someTalk()
 	return s
 }
 
 func someTranscripts() *sessions.Transcripts {
-	t := &sessions.Transcripts{Roots: []string{"/home/user/.claude"}, Updated: noon, Wanted: "/t/0.jsonl"}
+	t := &sessions.Transcripts{Roots: []string{"/home/user/.claude"}}
 	for i := range 30 {
 		one := madeUpTranscript(i)
 		t.Rows = append(t.Rows, sessions.RowOf(one))
 	}
 	t.Progress.Scanned, t.Progress.Files, t.Progress.Done, t.Progress.Read, t.Progress.Busy = noon, 44, 40, 450e6, time.Second
 	t.Dropped = 3
-	t.Talk = someTalk()
 	return t
 }
 
-func madeUpTranscript(i int) *sessions.Transcript {
+func madeUpTranscript(i int) *transcripts.Session {
 	at := noon.Add(-time.Duration(i*i) * 7 * time.Minute).Add(-4 * time.Second)
-	one := &sessions.Transcript{ID: fmt.Sprintf("5e55%04d-0000-4000-8000-00000000a001", i), Path: fmt.Sprintf("/t/%d.jsonl", i), Project: "-home-user-shop",
+	one := &transcripts.Session{ID: fmt.Sprintf("5e55%04d-0000-4000-8000-00000000a001", i), Path: fmt.Sprintf("/t/%d.jsonl", i), Project: "-home-user-shop",
 		Size: 40_000, ModTime: at, Read: i < 20}
 	sum := &one.Summary
 	sum.Prompt, sum.Title, sum.WorkDir = "Tidy the till and add a test for it", "", fmt.Sprintf("/home/user/shop-%d", i%4)
@@ -50,14 +51,14 @@ func madeUpTranscript(i int) *sessions.Transcript {
 	if i == 2 {
 		sum.Priced, sum.Unpriced, sum.CostUSD = 0, sum.Tokens.Total(), 0
 	}
-	sum.Models = []sessions.ModelUse{{Name: "claude-sonnet-4-5-20250929", Messages: sum.Messages, CostUSD: sum.CostUSD, Priced: true}, {Name: "house-model-1", Messages: 1}}
-	sum.Tools = []sessions.ToolUse{{Name: "Bash", Calls: 30, Failed: 1, Ended: 30, Timed: 30, Total: 90 * time.Second, Max: 41 * time.Second, Last: at},
+	sum.Models = []transcript.ModelUse{{Name: "claude-sonnet-4-5-20250929", Messages: sum.Messages, CostUSD: sum.CostUSD, Priced: true}, {Name: "house-model-1", Messages: 1}}
+	sum.Tools = []transcript.ToolUse{{Name: "Bash", Calls: 30, Failed: 1, Ended: 30, Timed: 30, Total: 90 * time.Second, Max: 41 * time.Second, Last: at},
 		{Name: "mcp__house__look_up", Calls: 11, Denied: 1, Ended: 10, Last: at.Add(-time.Minute)}}
 	switch i {
 	case 0:
 		sum.Title, sum.Unfinished, sum.Compactions = "Till work", true, 1
 		sum.Errors, sum.LastError, sum.Unreadable = 1, "API Error: 529 overloaded", 2
-		one.Agents = []sessions.TranscriptAgent{{ID: "a1", Path: "/t/a1.jsonl", Type: "Explore", Description: "Find who calls the till"},
+		one.Agents = []transcripts.Agent{{ID: "a1", Path: "/t/a1.jsonl", Type: "Explore", Description: "Find who calls the till"},
 			{ID: "a2", Path: "/t/a2.jsonl", Parent: "a1", Type: "general-purpose", Description: "Read the old notes"}, {ID: "a3", Path: "/t/a3.jsonl"}}
 		one.Agents[0].Summary.Calls, one.Agents[0].Summary.Tokens.Output, one.Agents[2].Summary.Prompt = 4, 9000, "Warm up"
 	case 1:
@@ -69,26 +70,26 @@ func madeUpTranscript(i int) *sessions.Transcript {
 	return one
 }
 
-func someTalk() *sessions.Conversation {
+func someTalk() *transcripts.Conversation {
 	args, _ := json.Marshal(map[string]string{"command": "go test ./till", "description": "Run the tests of the till"})
-	c := &sessions.Conversation{Path: "/t/0.jsonl", Updated: noon}
+	c := &transcripts.Conversation{Path: "/t/0.jsonl"}
 	at := noon.Add(-10 * time.Minute)
-	add := func(e sessions.TranscriptEntry) {
+	add := func(e transcripts.Entry) {
 		at = at.Add(3 * time.Second)
 		e.At = at
 		c.Entries = append(c.Entries, &e)
 	}
-	add(sessions.TranscriptEntry{Kind: sessions.EntryStatus, Name: "command", Text: "/model sonnet"})
-	add(sessions.TranscriptEntry{Kind: sessions.EntryUser, Text: "Tidy the till and add a test for it"})
+	add(transcripts.Entry{Kind: transcripts.KindStatus, Name: "command", Text: "/model sonnet"})
+	add(transcripts.Entry{Kind: transcripts.KindUser, Text: "Tidy the till and add a test for it"})
 	for range 6 {
-		add(sessions.TranscriptEntry{Kind: sessions.EntryThinking, Text: "Where is the till?\nIt may be in two places.\nOne of them is old.\nThe other is older.\nOr not."})
-		add(sessions.TranscriptEntry{Kind: sessions.EntryText, Model: "claude-sonnet-4-5-20250929", Text: "I look at **the till** first, then at who calls it, so that the test covers what they need and nothing else."})
-		add(sessions.TranscriptEntry{Kind: sessions.EntryTool, Name: "Bash", Text: string(args), CallID: "t1", Done: true, OK: true, Took: 1300 * time.Millisecond, Result: "ok  \tshop/till\t0.3s"})
-		add(sessions.TranscriptEntry{Kind: sessions.EntryTool, Name: "Bash", Text: string(args), CallID: "t2", Done: true, Took: 2 * time.Second, Result: "Exit code 1\n--- FAIL: TestTill\n    till_test.go:9: want 3, got 2\nFAIL\nFAIL shop/till"})
+		add(transcripts.Entry{Kind: transcripts.KindThinking, Text: "Where is the till?\nIt may be in two places.\nOne of them is old.\nThe other is older.\nOr not."})
+		add(transcripts.Entry{Kind: transcripts.KindText, Model: "claude-sonnet-4-5-20250929", Text: "I look at **the till** first, then at who calls it, so that the test covers what they need and nothing else."})
+		add(transcripts.Entry{Kind: transcripts.KindCall, Name: "Bash", Text: string(args), CallID: "t1", Done: true, OK: true, Took: 1300 * time.Millisecond, Result: "ok  \tshop/till\t0.3s"})
+		add(transcripts.Entry{Kind: transcripts.KindCall, Name: "Bash", Text: string(args), CallID: "t2", Done: true, Took: 2 * time.Second, Result: "Exit code 1\n--- FAIL: TestTill\n    till_test.go:9: want 3, got 2\nFAIL\nFAIL shop/till"})
 	}
-	add(sessions.TranscriptEntry{Kind: sessions.EntryTool, Name: "Write", Text: `{"file_path":"/etc/passwd"}`, Done: true, Denied: true, Result: "The user doesn't want to proceed with this tool use."})
-	add(sessions.TranscriptEntry{Kind: sessions.EntryError, Text: "API Error: 529 overloaded"})
-	add(sessions.TranscriptEntry{Kind: sessions.EntryTool, Name: "Bash", Text: `{"command":"sleep 100"}`, CallID: "t9"})
+	add(transcripts.Entry{Kind: transcripts.KindCall, Name: "Write", Text: `{"file_path":"/etc/passwd"}`, Done: true, Denied: true, Result: "The user doesn't want to proceed with this tool use."})
+	add(transcripts.Entry{Kind: transcripts.KindError, Text: "API Error: 529 overloaded"})
+	add(transcripts.Entry{Kind: transcripts.KindCall, Name: "Bash", Text: `{"command":"sleep 100"}`, CallID: "t9"})
 	return c
 }
 
@@ -106,12 +107,12 @@ func TestAgentScreens(t *testing.T) {
 
 func TestPlainAgentScreens(t *testing.T) {
 	nothing, none := starting(), starting()
-	none.Transcripts = &sessions.Transcripts{Roots: []string{"/home/user/.claude"}, Updated: noon}
+	none.Transcripts = &sessions.Transcripts{Roots: []string{"/home/user/.claude"}}
 	none.Transcripts.Progress.Scanned = noon
 	trouble := agentSnap()
 	trouble.Transcripts.Progress.Trouble = "open /home/user/.claude/projects: permission denied"
 	gone := agentSnap()
-	gone.Transcripts.Talk = &sessions.Conversation{Path: "/t/0.jsonl", Err: "open /t/0.jsonl: no such file or directory"}
+	gone.Talk = &transcripts.Conversation{Path: "/t/0.jsonl", Err: "open /t/0.jsonl: no such file or directory"}
 	for name, c := range map[string]struct {
 		snap *snapshot
 		keys []string
@@ -143,18 +144,18 @@ func TestPlainAgentScreens(t *testing.T) {
 func hostileAgents() *snapshot {
 	s := agentSnap()
 	bad := hostile().Runs.Rows
-	c := &sessions.Conversation{Path: "/t/0.jsonl"}
+	c := &transcripts.Conversation{Path: "/t/0.jsonl"}
 	for i := range s.Transcripts.Rows[:len(bad)] {
 		one := *s.Transcripts.Rows[i].Transcript
 		evil := bad[i].TaskID
 		one.Summary.Title, one.Summary.WorkDir, one.Summary.Model, one.Summary.Branch, one.Summary.LastError = evil, "/x/"+evil, evil, evil, evil
-		one.Summary.Tools = []sessions.ToolUse{{Name: evil, Calls: 1}}
-		one.Agents = []sessions.TranscriptAgent{{ID: evil, Type: evil, Description: evil}}
+		one.Summary.Tools = []transcript.ToolUse{{Name: evil, Calls: 1}}
+		one.Agents = []transcripts.Agent{{ID: evil, Type: evil, Description: evil}}
 		s.Transcripts.Rows[i] = sessions.RowOf(&one)
-		c.Entries = append(c.Entries, &sessions.TranscriptEntry{Kind: sessions.EntryTool, Name: evil, Text: evil, Done: true, Result: evil},
-			&sessions.TranscriptEntry{Kind: sessions.EntryText, Model: evil, Text: evil + "\n" + evil}, &sessions.TranscriptEntry{Kind: sessions.EntryStatus, Name: evil, Text: evil})
+		c.Entries = append(c.Entries, &transcripts.Entry{Kind: transcripts.KindCall, Name: evil, Text: evil, Done: true, Result: evil},
+			&transcripts.Entry{Kind: transcripts.KindText, Model: evil, Text: evil + "\n" + evil}, &transcripts.Entry{Kind: transcripts.KindStatus, Name: evil, Text: evil})
 	}
-	s.Transcripts.Talk = c
+	s.Talk = c
 	return s
 }
 
@@ -189,7 +190,7 @@ func TestAgentList(t *testing.T) {
 	newer := agentSnap()
 	one := madeUpTranscript(0)
 	one.Path, one.Summary.Last = "/t/new.jsonl", noon
-	newer.Transcripts.Rows = append([]sessions.AgentSession{sessions.RowOf(one)}, newer.Transcripts.Rows...)
+	newer.Transcripts.Rows = append([]sessions.Row{sessions.RowOf(one)}, newer.Transcripts.Rows...)
 	sc.show(newer)
 	if sc.drawn(); first.Cursor != "/t/new.jsonl" {
 		t.Errorf("the cursor is on %s", first.Cursor)
@@ -224,7 +225,7 @@ func TestAgentTalk(t *testing.T) {
 		t.Errorf("it begins at %+v", v.At)
 	}
 	more := agentSnap()
-	more.Transcripts.Talk.Entries = append(more.Transcripts.Talk.Entries, &sessions.TranscriptEntry{Kind: sessions.EntryText, Text: "and more"})
+	more.Talk.Entries = append(more.Talk.Entries, &transcripts.Entry{Kind: transcripts.KindText, Text: "and more"})
 	sc.show(more)
 	if sc.drawn(); v.At.Entry != last+1 {
 		t.Errorf("it does not follow: %+v", v.At)

@@ -16,7 +16,7 @@ import (
 	"acescope/sources/histories"
 	"acescope/sources/runners"
 	"acescope/sources/runs"
-	"acescope/sources/sessions"
+	"acescope/sources/transcripts"
 	"acescope/theme"
 )
 
@@ -167,7 +167,8 @@ func TestFromRunToSessionAndBack(t *testing.T) {
 	shown := blueprintRunSnapshot(s)
 	one, two := shown.Runs.Rows[0], shown.Runs.Rows[0]
 	two.WorkflowID = "run/crawl-8"
-	shown.Sessions, shown.Transcripts = snap.Sessions.WithRuns(map[string][]runs.Run{parent.ID: {one, two}, snap.Sessions.Rows[3].ID: {one}}), snap.Transcripts
+	shown.Sessions, shown.Transcripts = snap.Sessions, snap.Transcripts
+	shown.Sessions.Runs = map[string][]runs.Run{parent.ID: {one, two}, snap.Sessions.Rows[3].ID: {one}}
 	sc := newScreen(t, shown, plainLook, 80, 24)
 	sc.press("2", "/")
 	sc.press(letters("of the outcome")...)
@@ -182,11 +183,11 @@ func TestFromRunToSessionAndBack(t *testing.T) {
 	}
 
 	calls := engineSnap()
-	talk := *calls.Sessions.Talk
+	talk := *calls.Details
 	c := *talk.Conversation
-	c.Entries = append(slices.Clone(c.Entries), &sessions.TranscriptEntry{Kind: sessions.EntryUser, Name: "run crawl-7", Callback: true, Text: "<agent-callback>"})
+	c.Entries = append(slices.Clone(c.Entries), &transcripts.Entry{Kind: transcripts.KindUser, Name: "run crawl-7", Callback: true, Text: "<agent-callback>"})
 	talk.Conversation = &c
-	calls.Sessions.Talk = &talk
+	calls.Details = &talk
 	sc = newScreen(t, calls, plainLook, 80, 24)
 	sc.press("0", "enter", "R")
 	if heard := sc.store.heard(); !slices.Contains(heard, "select run/crawl-7 ") {

@@ -7,6 +7,7 @@ import (
 	"acescope/sources/logs"
 	"acescope/sources/runners"
 	"acescope/sources/system"
+	"acescope/sources/transcripts"
 	"acescope/sources/triage"
 	agentsview "acescope/views/agents"
 	runview "acescope/views/run"
@@ -60,7 +61,9 @@ type snapshot struct {
 	Triage      *triage.Result
 	Sessions    *sessions.Sessions
 	Approvals   *sessions.Approvals
+	Details     *sessions.Detail
 	Transcripts *sessions.Transcripts
+	Talk        *transcripts.Conversation
 	Runners     *runners.Runners
 	System      *system.System
 }
@@ -126,13 +129,13 @@ type (
 	fakeExperiments struct {
 		fakeFeed[*experiments.Experiments]
 	}
-	fakeTriage      struct{ fakeFeed[*triage.Result] }
-	fakeLogs        struct{ fakeFeed[*logs.Logs] }
-	fakeTranscripts struct {
-		fakeFeed[*sessions.Transcripts]
+	fakeTriage struct{ fakeFeed[*triage.Result] }
+	fakeLogs   struct{ fakeFeed[*logs.Logs] }
+	fakeTalk   struct {
+		fakeFeed[*transcripts.Conversation]
 	}
-	fakeSessions struct{ fakeFeed[*sessions.Sessions] }
-	fakeRunners  struct{ fakeFeed[*runners.Runners] }
+	fakeDetails struct{ fakeFeed[*sessions.Detail] }
+	fakeRunners struct{ fakeFeed[*runners.Runners] }
 )
 
 // feeds returns all feeds of the store.
@@ -158,9 +161,11 @@ func (s *store) feeds() Feeds {
 		Triage:      s.triage(),
 		Logs:        fakeLogs{fakeFeed[*logs.Logs]{s, "logs", func(c *snapshot) *logs.Logs { return c.Logs }}},
 		Agents: agentsview.Feeds{
-			Transcripts: fakeTranscripts{fakeFeed[*sessions.Transcripts]{s, "transcripts", func(c *snapshot) *sessions.Transcripts { return c.Transcripts }}},
-			Sessions:    fakeSessions{fakeFeed[*sessions.Sessions]{s, "sessions", func(c *snapshot) *sessions.Sessions { return c.Sessions }}},
-			Approvals:   fakeFeed[*sessions.Approvals]{s, "approvals", func(c *snapshot) *sessions.Approvals { return c.Approvals }},
+			Transcripts:   fakeFeed[*sessions.Transcripts]{s, "transcripts", func(c *snapshot) *sessions.Transcripts { return c.Transcripts }},
+			Conversations: fakeTalk{fakeFeed[*transcripts.Conversation]{s, "talk", func(c *snapshot) *transcripts.Conversation { return c.Talk }}},
+			Details:       fakeDetails{fakeFeed[*sessions.Detail]{s, "session", func(c *snapshot) *sessions.Detail { return c.Details }}},
+			Sessions:      fakeFeed[*sessions.Sessions]{s, "sessions", func(c *snapshot) *sessions.Sessions { return c.Sessions }},
+			Approvals:     fakeFeed[*sessions.Approvals]{s, "approvals", func(c *snapshot) *sessions.Approvals { return c.Approvals }},
 		},
 		Runners: fakeRunners{fakeFeed[*runners.Runners]{s, "runners", func(c *snapshot) *runners.Runners { return c.Runners }}},
 		Health:  fakeFeed[*system.System]{s, "health", func(c *snapshot) *system.System { return c.System }},
@@ -223,8 +228,8 @@ func (s fakeTriage) Stop()                         { s.tell("stop") }
 func (s fakeTriage) Again()                        { s.tell("scan") }
 func (s fakeLogs) FollowLogs(paths []string)       { s.tell("follow %q", paths) }
 func (s fakeLogs) FollowCalls(ref ace.Ref)         { s.tell("calls %s", ref.SHA256) }
-func (s fakeTranscripts) Read(path string)         { s.tell("talk %s", path) }
-func (s fakeSessions) Read(id string)              { s.tell("session %s", id) }
+func (s fakeTalk) Want(path string) bool           { s.tell("talk %s", path); return true }
+func (s fakeDetails) Want(id string) bool          { s.tell("session %s", id); return true }
 func (s fakeRunners) Refine(id string)             { s.tell("runner %s", id) }
 func (s fakeDiff) Want(ask histories.DiffAsk) bool { s.Compare(ask); return true }
 func (s fakeDiff) Again()                          { s.tell("diff again") }
@@ -240,7 +245,7 @@ func (s *store) Cancel(_ context.Context, w, r string) error {
 	return nil
 }
 
-func (s *store) StartSession(_ context.Context, in sessions.TalkInput, first string) (string, error) {
+func (s *store) StartSession(_ context.Context, in sessions.Input, first string) (string, error) {
 	s.tell("start %s in %s model %q name %q: %q", in.Agent, in.WorkingDir, in.Model, in.Name, first)
 	return "s-new", nil
 }

@@ -52,9 +52,10 @@ func FeedsOf(f *sources.Feeds) Feeds {
 		Experiments: f.Experiments,
 		Triage:      f.Triage,
 		Logs:        f.Logs,
-		Agents:      agents.Feeds{Transcripts: f.Transcripts, Sessions: f.Sessions, Approvals: f.Approvals},
-		Runners:     f.Runners,
-		Health:      f.System,
+		Agents: agents.Feeds{Transcripts: f.Transcripts, Conversations: f.Transcripts.Conversations,
+			Sessions: f.Sessions, Details: f.Sessions.Details, Approvals: f.Approvals},
+		Runners: f.Runners,
+		Health:  f.System,
 	}
 }
 

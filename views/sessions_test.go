@@ -14,8 +14,10 @@ import (
 	"acescope/engine/ace"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
+	"acescope/sources/transcripts"
 	"acescope/theme"
 	"acescope/tui"
+	"acescope/tui/text"
 	"acescope/views/agents"
 	"acescope/views/console"
 )
@@ -25,36 +27,35 @@ func engineSnap() *snapshot {
 	s := ready(many(5)...)
 	s.Transcripts = someTranscripts()
 	s.Transcripts.Rows = s.Transcripts.Rows[3:9]
-	s.Transcripts.Talk, s.Transcripts.Wanted, s.Transcripts.Dropped = nil, "", 0
-	s.Sessions = &sessions.Sessions{Loaded: noon, Updated: noon}
-	for i, status := range []sessions.TalkStatus{sessions.TalkWaiting, sessions.TalkWorking, sessions.TalkIdle, sessions.TalkStarting, sessions.TalkStopping, sessions.TalkOver, sessions.TalkOver} {
+	s.Talk, s.Transcripts.Dropped = nil, 0
+	s.Sessions = &sessions.Sessions{}
+	for i, status := range []sessions.Status{sessions.Waiting, sessions.Working, sessions.Idle, sessions.Starting, sessions.Stopping, sessions.Ended, sessions.Ended} {
 		s.Sessions.Rows = append(s.Sessions.Rows, madeUpSession(i, status))
 	}
 	first := s.Sessions.Rows[0]
-	s.Sessions.Wanted = first.WorkflowID
-	s.Sessions.Talk = talkOf(first)
-	s.Approvals = &sessions.Approvals{Rows: sessions.ApprovalsOf(first.WorkflowID, first.State)}
+	s.Details = talkOf(first)
+	s.Approvals = &sessions.Approvals{Rows: sessions.ApprovalsOf(first.State)}
 	return s
 }
 
-func madeUpSession(i int, status sessions.TalkStatus) *sessions.EngineSession {
+func madeUpSession(i int, status sessions.Status) *sessions.EngineSession {
 	id := fmt.Sprintf("s-20260504-%d", i)
-	st := &sessions.TalkState{Status: status, Turns: 2 + i, Model: "claude-sonnet-4-5-20250929", AgentSessionID: fmt.Sprintf("a9e4%04d", i), Runs: 1, Exit: ace.Running}
-	st.Input = sessions.TalkInput{SessionID: id, Name: "Tidy the till", Agent: "claude", WorkingDir: "/home/user/shop", PermissionMode: "default",
-		Rules: []sessions.ToolRule{{Tool: "Bash(git *)", Action: "allow"}}, AllowedTools: []string{"Read"}}
+	st := &sessions.State{Status: status, Turns: 2 + i, Model: "claude-sonnet-4-5-20250929", AgentSessionID: fmt.Sprintf("a9e4%04d", i), Runs: 1, Exit: ace.Running}
+	st.Input = sessions.Input{SessionID: id, Name: "Tidy the till", Agent: "claude", WorkingDir: "/home/user/shop", PermissionMode: "default",
+		Rules: []sessions.Rule{{Tool: "Bash(git *)", Action: "allow"}}, AllowedTools: []string{"Read"}}
 	st.Usage = ace.Usage{InputTokens: 12_000, OutputTokens: 900, CostUSD: 0.31}
 	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "completed", Prompt: "Tidy the till", DurationMS: 41_000, Usage: ace.Usage{InputTokens: 9000, CostUSD: 0.2}},
 		{Turn: 2, Status: "failed", Prompt: "Go on", DurationMS: 900, Attempt: 2, Failure: &ace.Failure{Type: "APIError", Message: "529 overloaded"}}}
 	e := &sessions.EngineSession{WorkflowID: "session/" + id, RunID: "run-" + id, ID: id, Status: status, Exit: ace.Running, Start: noon.Add(-time.Hour),
 		State: st, From: runs.FromQuery, Last: noon.Add(-time.Duration(i*i) * time.Minute)}
 	switch {
-	case status == sessions.TalkWaiting:
+	case status == sessions.Waiting:
 		args, _ := json.Marshal(map[string]string{"command": "rm -rf build\ngo build ./...", "description": "Build again"})
 		st.Pending = []sessions.ToolRequest{{ID: "toolu_1", Name: "Bash", Args: args, Turn: 2}, {ID: "toolu_2", Name: "Write", Args: json.RawMessage(`{"file_path":"/home/user/shop/a.go","content":"x"}`), Turn: 2}}
-		st.Queue = []sessions.QueueMessage{{ID: "m9", Text: "and the receipt printer"}}
-	case status == sessions.TalkIdle:
+		st.Queue = []sessions.Message{{ID: "m9", Text: "and the receipt printer"}}
+	case status == sessions.Idle:
 		e.From = runs.FromHistory
-	case status == sessions.TalkOver:
+	case status == sessions.Ended:
 		e.Close, e.Exit, e.From = noon.Add(-10*time.Minute), ace.Success, runs.FromHistory
 		if i > 5 {
 			e.Exit, st.Failure = ace.Failed, &ace.Failure{Type: "AgentMissing", Message: "claude is not installed"}
@@ -63,23 +64,23 @@ func madeUpSession(i int, status sessions.TalkStatus) *sessions.EngineSession {
 	return e
 }
 
-func talkOf(e *sessions.EngineSession) *sessions.Talk {
-	c := &sessions.Conversation{Path: e.WorkflowID, Updated: noon, Queued: 1}
+func talkOf(e *sessions.EngineSession) *sessions.Detail {
+	c := &transcripts.Conversation{Path: e.WorkflowID, Queued: 1}
 	at := noon.Add(-5 * time.Minute)
-	for _, x := range []sessions.TranscriptEntry{
-		{Kind: sessions.EntryUser, Name: "ada", At: at, Text: "Tidy the till"},
-		{Kind: sessions.EntryText, Text: "I look at the till first.", Model: "claude-sonnet-4-5-20250929"},
-		{Kind: sessions.EntryTool, Name: "Bash", Text: `{"command":"git status"}`, CallID: "t0", Done: true, OK: true, Result: "clean", Note: "allowed by rule", Took: time.Second},
-		{Kind: sessions.EntryTool, Name: "Write", Text: `{"file_path":"/etc/till"}`, CallID: "t9", Done: true, Denied: true, Result: "not there", Note: "denied by person ada: not there"},
-		{Kind: sessions.EntryStatus, Name: "turn 1 completed", At: at.Add(41 * time.Second), Text: "took 41s, 9000 tokens, $0.2000"},
-		{Kind: sessions.EntryUser, At: at.Add(time.Minute), Text: "Go on"},
-		{Kind: sessions.EntryTool, Name: "Bash", Text: string(e.State.Input.AllowedTools[0]), CallID: "toolu_1", Waits: true},
-		{Kind: sessions.EntryText, Open: true, Text: "While that waits, I thi"},
-		{Kind: sessions.EntryUser, Text: "and the receipt printer", Note: "waits for the agent"},
+	for _, x := range []transcripts.Entry{
+		{Kind: transcripts.KindUser, Name: "ada", At: at, Text: "Tidy the till"},
+		{Kind: transcripts.KindText, Text: "I look at the till first.", Model: "claude-sonnet-4-5-20250929"},
+		{Kind: transcripts.KindCall, Name: "Bash", Text: `{"command":"git status"}`, CallID: "t0", Done: true, OK: true, Result: "clean", Note: "allowed by rule", Took: time.Second},
+		{Kind: transcripts.KindCall, Name: "Write", Text: `{"file_path":"/etc/till"}`, CallID: "t9", Done: true, Denied: true, Result: "not there", Note: "denied by person ada: not there"},
+		{Kind: transcripts.KindStatus, Name: "turn 1 completed", At: at.Add(41 * time.Second), Text: "took 41s, 9000 tokens, $0.2000"},
+		{Kind: transcripts.KindUser, At: at.Add(time.Minute), Text: "Go on"},
+		{Kind: transcripts.KindCall, Name: "Bash", Text: string(e.State.Input.AllowedTools[0]), CallID: "toolu_1", Waits: true},
+		{Kind: transcripts.KindText, Open: true, Text: "While that waits, I thi"},
+		{Kind: transcripts.KindUser, Text: "and the receipt printer", Note: "waits for the agent"},
 	} {
 		c.Entries = append(c.Entries, &x)
 	}
-	return &sessions.Talk{WorkflowID: e.WorkflowID, RunID: e.RunID, State: e.State, From: runs.FromQuery, Conversation: c, Host: "vm", Runs: 1, Log: "/data/logs/run_turn-2-1.jsonl"}
+	return &sessions.Detail{WorkflowID: e.WorkflowID, RunID: e.RunID, State: e.State, From: runs.FromQuery, Conversation: c, Log: "/data/logs/run_turn-2-1.jsonl"}
 }
 
 func TestEngineScreens(t *testing.T) {
@@ -97,7 +98,7 @@ func TestEngineScreens(t *testing.T) {
 func TestPlainEngineScreens(t *testing.T) {
 	dead := engineSnap()
 	dead.Sessions.Err = "no answer in time"
-	dead.Sessions.Talk.From = runs.FromHistory
+	dead.Details.From = runs.FromHistory
 	for name, c := range map[string]struct {
 		snap *snapshot
 		keys []string
@@ -129,18 +130,18 @@ func calledBack() *snapshot {
 	s := engineSnap()
 	e := *s.Sessions.Rows[0]
 	st := *e.State
-	st.Queue = []sessions.QueueMessage{{ID: "run.1", Callback: true, From: "run 7d21 (crawler)", Text: `<agent-callback run="7d21" status="completed">41 pages</agent-callback>`},
+	st.Queue = []sessions.Message{{ID: "run.1", Callback: true, From: "run 7d21 (crawler)", Text: `<agent-callback run="7d21" status="completed">41 pages</agent-callback>`},
 		{ID: "m1", From: "ada", Text: "and the receipt printer"}}
 	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "completed", Prompt: "the crawler has ended", Callbacks: 3, DurationMS: 900}}
 	st.Pending, st.ReportsSent, st.ReportsUndelivered, st.Dropped = nil, 4, 1, 2
 	e.State = &st
 	s.Sessions.Rows[0] = &e
-	talk := *s.Sessions.Talk
+	talk := *s.Details
 	c := *talk.Conversation
-	c.Entries = append(c.Entries[:len(c.Entries):len(c.Entries)], &sessions.TranscriptEntry{Kind: sessions.EntryUser, Name: "run 7d21 (crawler)", Callback: true,
+	c.Entries = append(c.Entries[:len(c.Entries):len(c.Entries)], &transcripts.Entry{Kind: transcripts.KindUser, Name: "run 7d21 (crawler)", Callback: true,
 		Text: st.Queue[0].Text, Note: "waits for the agent"})
 	talk.Conversation, talk.State = &c, &st
-	s.Sessions.Talk = &talk
+	s.Details = &talk
 	return s
 }
 
@@ -153,17 +154,17 @@ func hostileEngine() *snapshot {
 	args, _ := json.Marshal(map[string]string{"command": evil, evil: evil})
 	st.Input.Name, st.Input.WorkingDir, st.Input.PermissionMode, st.Model = evil, "/"+evil, evil, evil
 	st.Pending = []sessions.ToolRequest{{ID: evil, Name: evil, Args: args}}
-	st.Queue = []sessions.QueueMessage{{ID: evil, Text: evil}}
+	st.Queue = []sessions.Message{{ID: evil, Text: evil}}
 	st.Recent = []sessions.TurnRecord{{Turn: 1, Status: "failed", Prompt: evil, Failure: &ace.Failure{Type: evil, Message: evil}}}
-	st.Stop, st.Failure = &sessions.SessionNote{By: evil, Reason: evil}, &ace.Failure{Type: evil, Message: evil}
+	st.Stop, st.Failure = &sessions.Note{By: evil, Reason: evil}, &ace.Failure{Type: evil, Message: evil}
 	e.State, e.Err = &st, evil
 	s.Sessions.Rows[0] = &e
-	s.Sessions.Talk = talkOf(&e)
-	s.Sessions.Talk.Err, s.Sessions.Talk.Log = evil, evil
-	for _, x := range s.Sessions.Talk.Conversation.Entries {
+	s.Details = talkOf(&e)
+	s.Details.Err, s.Details.Log = evil, evil
+	for _, x := range s.Details.Conversation.Entries {
 		x.Name, x.Text, x.Note, x.Result = evil, evil, evil, evil
 	}
-	s.Approvals = &sessions.Approvals{Rows: sessions.ApprovalsOf(e.WorkflowID, &st)}
+	s.Approvals = &sessions.Approvals{Rows: sessions.ApprovalsOf(&st)}
 	return s
 }
 
@@ -311,7 +312,7 @@ func TestArgumentLines(t *testing.T) {
 		`{}`:                                "(no arguments)",
 		"{\"c\":\"rm \\u001b[2J\\u202ex\"}": "c: rm x||",
 	} {
-		if got := strings.Join(agents.ArgumentLines([]byte(args)), "|"); !strings.HasPrefix(got, want) {
+		if got := strings.Join(text.Members([]byte(args)), "|"); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q", args, got)
 		}
 	}

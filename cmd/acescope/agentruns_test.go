@@ -111,7 +111,7 @@ func crawlRun() *fakeRuns {
 	f := &fakeRuns{
 		state: run.State{Input: run.Input{RunID: "r-1", SessionID: "ses_1", Type: run.ExecuteTask, TaskName: "crawl", Mode: run.Sync, CreatedAt: at, By: "me",
 			Requirements: runner.Requirements{ExecutorType: "deterministic", Tags: []string{"web"}}}, Status: run.Running, Try: 2,
-			Claim: &runner.Claim{RunnerID: "lnch_2"}, ProgramStart: &run.ProgramStart{PID: 7, At: at}, Moves: []run.MoveRecord{{Runner: "lnch_1", Reason: "it was lost"}}, Notified: "none", TimeoutAt: at.Add(time.Hour)},
+			Claim: &runner.Claim{RunnerID: "lnch_2", Capabilities: runner.Capabilities{ExecutorTypes: []string{"deterministic"}}}, ProgramStart: &run.ProgramStart{PID: 7, At: at}, Moves: []run.MoveRecord{{Runner: "lnch_1", Reason: "it was lost"}}, Notified: "none", TimeoutAt: at.Add(time.Hour)},
 		result: run.Result{RunID: "r-1", SessionID: "ses_1", Status: run.Completed, Output: json.RawMessage(`{"pages":3}`), OutputIs: "json", Stdout: "{\"pages\":3}\n", Stderr: "3 pages\n",
 			ExitCode: &code, DurationSeconds: 1.25, StartedAt: at, Runner: "lnch_2"},
 		rows: []run.Summary{{RunID: "r-1", SessionID: "ses_1", Type: run.ExecuteTask, AgentName: "crawl", Status: run.Completed, CreatedAt: at, EndedAt: at.Add(2 * time.Second), RunnerID: "lnch_2"},

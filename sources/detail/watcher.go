@@ -77,7 +77,7 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 		}
 	}
 	if d.Type == session.Workflow && w.session == nil {
-		w.session = sessions.NewSessionFolder()
+		w.session = sessions.NewFolder()
 	}
 	if d.Type == run.Workflow && w.blueprint == nil {
 		w.blueprint = &histories.BlueprintRunFolder{RunID: e.GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()}
@@ -275,7 +275,7 @@ type watcher struct {
 	oldBulletsOf  string                        // the delta that detail.Old belongs to
 	resetAs       string                        // the newest run that this one was reset as, or ""
 	tasks         *experiments.Folder           // instead of folder for an experiment, otherwise nil
-	session       *sessions.SessionFolder       // the same for an agent session
+	session       *sessions.Folder              // the same for an agent session
 	blueprint     *histories.BlueprintRunFolder // the same for a blueprint run
 	program       chan struct{}                 // closed when the run is known to be a blueprint run
 	output        []runs.LogLine                // of its program, the newest lines

@@ -135,7 +135,7 @@ func TestRunsOfARunner(t *testing.T) {
 		t.Errorf("after an error: %+v", r)
 	}
 	fake.list = nil
-	runs, err := sessions.SessionRuns(ctx, fake)
+	runs, err := sessions.BlueprintRuns(ctx, fake)
 	if err != nil || len(runs["ses_p"]) != 3 || len(runs["ses_a"]) != 1 || runs["ses_a"][0].Blueprint != "crawler" {
 		t.Errorf("runs by session %+v, %v", runs, err)
 	}

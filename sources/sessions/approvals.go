@@ -7,24 +7,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
 )
 
-// MaxApprovals bounds the listed tool calls that wait for the user; the others are counted.
-const MaxApprovals = 100
+// maxApprovals bounds the listed tool calls that wait for the user; the others are counted.
+const maxApprovals = 100
 
 // Approval is a tool call that waits for the user. Texts are untrusted.
 type Approval struct {
-	WorkflowID string
-	ID         string // of the session
-	Name       string
-	Agent      string
-	Dir        string
-	Host       string
-	Call       ToolRequest
+	ID    string      `json:"session_id"`
+	Name  string      `json:"session_name,omitempty"`
+	Agent string      `json:"agent"`
+	Dir   string      `json:"work_dir"`
+	Host  string      `json:"host,omitempty"`
+	Call  ToolRequest `json:"call"`
 }
 
 // Approvals holds the tool calls that wait for the user, those of the newest session first.
@@ -42,7 +40,7 @@ func (a *Approvals) Count() int {
 }
 
 // ApprovalsOf returns the waiting calls of a session.
-func ApprovalsOf(workflowID string, s *TalkState) (list []Approval) {
+func ApprovalsOf(s *State) (list []Approval) {
 	if s == nil {
 		return nil
 	}
@@ -51,17 +49,14 @@ func ApprovalsOf(workflowID string, s *TalkState) (list []Approval) {
 		host = s.Host.Name
 	}
 	for _, r := range s.Pending {
-		list = append(list, Approval{WorkflowID: workflowID, ID: s.Input.SessionID, Name: s.Input.Name,
-			Agent: s.Input.Agent, Dir: s.Input.WorkingDir, Host: host, Call: r})
+		list = append(list, Approval{ID: s.Input.SessionID, Name: s.Input.Name, Agent: s.Input.Agent,
+			Dir: s.Input.WorkingDir, Host: host, Call: r})
 	}
 	return list
 }
 
-// ApprovalsEvery is the interval of looking for waiting calls, on every screen.
-const ApprovalsEvery = 2 * time.Second
-
-// WaitingQuery lists the sessions with waiting calls.
-var WaitingQuery = SessionsQuery + ` AND ExecutionStatus = "Running" AND ` + ace.AttrPhase + " = " +
+// waitingQuery lists the sessions with waiting calls.
+var waitingQuery = Query + ` AND ExecutionStatus = "Running" AND ` + ace.AttrPhase + " = " +
 	strconv.Quote(string(session.Waiting))
 
 // risks are patterns of commands that may be hard to undo. They help a user to decide but are no guard: other commands

@@ -1,57 +1,80 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"sync"
 	"time"
 
+	"acescope/engine/agents/price"
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
+	"acescope/sources/runs"
 	"acescope/sources/transcripts"
 )
 
-// Feed lists the agent sessions on the server and reads one conversation while they are shown.
-type Feed struct {
-	*feed.Feed[struct{}, *Sessions]
-	link   *cluster.Link
-	wanted *wantedRow
-	index  *SessionIndex // only the reader uses it
+// Sessions holds the sessions on the engine.
+type Sessions struct {
+	Rows []*EngineSession      // the newest first
+	More bool                  // there are older ones
+	Err  string                // why they cannot be listed
+	Runs map[string][]runs.Run // blueprint runs that a session started or belongs to, the newest first, by session ID
 }
 
-// NewFeed returns a feed of all sessions on the server.
+// Intervals of reading what is shown.
+const (
+	ListInterval     = time.Second     // between two lists of sessions
+	runsInterval     = 3 * time.Second // between two lists of blueprint runs
+	approvalInterval = 2 * time.Second // between two searches for waiting calls, on every screen
+
+	selectionDelay       = 80 * time.Millisecond  // how long a selection stays before its conversation is read
+	conversationInterval = 250 * time.Millisecond // between two checks of whether a transcript has grown
+)
+
+// Feed lists the sessions on the engine while they are shown.
+type Feed struct {
+	*feed.Feed[struct{}, *Sessions]
+	// Details reads the session with a workflow ID. It is nil until the session was read, and for "".
+	Details *feed.Feed[string, *Detail]
+	link    *cluster.Link
+}
+
+// NewFeed returns a feed of all sessions on the engine.
 func NewFeed(link *cluster.Link) *Feed {
-	f := &Feed{link: link, wanted: newWantedRow()}
-	f.Feed = feed.New(link.Wake, f.read)
+	f := &Feed{link: link}
+	var index *Index // only the reader uses it
+	f.Feed = feed.New(link.Wake, func(ctx context.Context, _ struct{}, publish func(*Sessions)) {
+		if index == nil {
+			index = NewIndex(link.Client, link.Namespace)
+		}
+		update := feed.Updater(f.Value(), publish)
+		var wg sync.WaitGroup
+		wg.Go(func() { f.readRuns(ctx, update) })
+		wg.Go(func() { f.list(ctx, index, update) })
+		wg.Wait()
+	})
 	f.Want(struct{}{})
+	f.Details = feed.New(link.Wake, func(ctx context.Context, id string, publish func(*Detail)) {
+		if id != "" {
+			newReader(link, id).run(ctx, publish)
+		}
+	})
+	f.Details.Rest = selectionDelay
 	return f
 }
 
-// Read reads the conversation of a session by workflow ID; an empty ID stops reading. It may be called for each row that
-// the cursor passes.
-func (f *Feed) Read(workflowID string) { f.wanted.set(workflowID) }
-
-func (f *Feed) read(ctx context.Context, _ struct{}, publish func(*Sessions)) {
-	if f.index == nil {
-		f.index = NewSessionIndex(f.link.Client, f.link.Namespace)
-	}
-	change := feed.Updater(f.Value(), publish)
-	update := func(fn func(*Sessions)) {
-		change(func(s *Sessions) {
-			fn(s)
-			s.Updated = f.link.Now()
-		})
-	}
+// Run reads until ctx ends.
+func (f *Feed) Run(ctx context.Context) {
 	var wg sync.WaitGroup
-	wg.Go(func() { f.readConversations(ctx, update) })
-	wg.Go(func() { f.readRuns(ctx, update) })
-	wg.Go(func() { f.list(ctx, update) })
+	wg.Go(func() { f.Feed.Run(ctx) })
+	wg.Go(func() { f.Details.Run(ctx) })
 	wg.Wait()
 }
 
-func (f *Feed) list(ctx context.Context, update func(func(*Sessions))) {
+func (f *Feed) list(ctx context.Context, index *Index, update func(func(*Sessions))) {
 	for ctx.Err() == nil {
-		rows, more, err := f.index.List(ctx, SessionsQuery, MaxEngineSessions)
+		rows, more, err := index.List(ctx, Query, MaxEngineSessions)
 		if ctx.Err() != nil {
 			return
 		}
@@ -60,89 +83,19 @@ func (f *Feed) list(ctx context.Context, update func(func(*Sessions))) {
 				now.Err = cluster.PlainError(err)
 				return
 			}
-			now.Rows = rows
-			now.More = more
-			now.Err = ""
-			now.Loaded = f.link.Now()
+			now.Rows, now.More, now.Err = rows, more, ""
 		})
-		_ = cluster.Sleep(ctx, SessionsEvery)
+		_ = cluster.Sleep(ctx, ListInterval)
 	}
 }
 
 // readRuns lists which runs belong to which session. An unreachable server is reported with the list of sessions.
 func (f *Feed) readRuns(ctx context.Context, update func(func(*Sessions))) {
 	for ctx.Err() == nil {
-		if list, err := SessionRuns(ctx, f.link.Client); err == nil && ctx.Err() == nil {
+		if list, err := BlueprintRuns(ctx, f.link.Client); err == nil && ctx.Err() == nil {
 			update(func(now *Sessions) { now.Runs = list })
 		}
-		_ = cluster.Sleep(ctx, SessionRunsEvery)
-	}
-}
-
-// readConversations reads the wanted conversation until another one is wanted.
-func (f *Feed) readConversations(ctx context.Context, update func(func(*Sessions))) {
-	for ctx.Err() == nil {
-		id := f.wanted.get()
-		reading, stop := context.WithCancel(ctx)
-		done := make(chan struct{})
-		if id == "" {
-			close(done)
-			update(func(now *Sessions) { now.Talk, now.Wanted = nil, "" })
-		} else {
-			go func() {
-				defer close(done)
-				newReader(f.link, id).run(reading, func(out *Talk) {
-					update(func(now *Sessions) { now.Talk, now.Wanted = out, id })
-				})
-			}()
-		}
-		select {
-		case <-ctx.Done():
-		case <-f.wanted.changed:
-		}
-		stop()
-		<-done
-		f.wanted.settle(ctx)
-	}
-}
-
-// wantedRow is the row whose conversation is wanted.
-type wantedRow struct {
-	changed chan struct{} // one slot
-	mu      sync.Mutex
-	key     string
-}
-
-func newWantedRow() *wantedRow { return &wantedRow{changed: make(chan struct{}, 1)} }
-
-func (w *wantedRow) set(key string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.key != key {
-		w.key = key
-		cluster.Signal(w.changed)
-	}
-}
-
-func (w *wantedRow) get() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.key
-}
-
-// settle waits until the cursor rests: rows that it only passes are not read.
-func (w *wantedRow) settle(ctx context.Context) {
-	for ctx.Err() == nil {
-		timer := time.NewTimer(SelectionDelay)
-		select {
-		case <-w.changed:
-			timer.Stop()
-			continue
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
-		return
+		_ = cluster.Sleep(ctx, runsInterval)
 	}
 }
 
@@ -159,25 +112,25 @@ func NewApprovalFeed(link *cluster.Link) *ApprovalFeed {
 
 // Run reads until ctx ends. A server without the search attributes has no waiting calls.
 func (f *ApprovalFeed) Run(ctx context.Context) {
-	x := NewSessionIndex(f.link.Client, f.link.Namespace)
+	x := NewIndex(f.link.Client, f.link.Namespace)
 	for ctx.Err() == nil {
 		if f.link.Connection().State == cluster.ConnReady {
-			if rows, _, err := x.List(ctx, WaitingQuery, MaxQueried); err == nil && ctx.Err() == nil {
+			if rows, _, err := x.List(ctx, waitingQuery, maxQueried); err == nil && ctx.Err() == nil {
 				f.show(rows)
 			}
 		}
-		_ = cluster.Sleep(ctx, ApprovalsEvery)
+		_ = cluster.Sleep(ctx, approvalInterval)
 	}
 }
 
 func (f *ApprovalFeed) show(rows []*EngineSession) {
 	var all []Approval
 	for _, e := range rows {
-		all = append(all, ApprovalsOf(e.WorkflowID, e.State)...)
+		all = append(all, ApprovalsOf(e.State)...)
 	}
 	var next *Approvals
 	if len(all) > 0 {
-		n := min(len(all), MaxApprovals)
+		n := min(len(all), maxApprovals)
 		next = &Approvals{Rows: all[:n:n], More: len(all) - n}
 	}
 	if !reflect.DeepEqual(f.Value(), next) {
@@ -185,100 +138,96 @@ func (f *ApprovalFeed) show(rows []*EngineSession) {
 	}
 }
 
-// TranscriptFeed lists the sessions that agents left as transcripts on this machine, and reads one conversation, while
-// they are shown. It needs no server.
+// Transcripts holds the transcripts on this machine.
+type Transcripts struct {
+	Roots    []string
+	Rows     []Row // the newest first
+	Dropped  int   // older transcripts that are not in Rows
+	Progress transcripts.Progress
+}
+
+// maxTranscripts bounds the rows of transcripts; the oldest are dropped and counted.
+const maxTranscripts = 5000
+
+// Local configures the reading of transcripts on this machine, which needs no server.
+type Local struct {
+	Roots  []string // configuration directories of Claude Code
+	Prices *price.Prices
+	Cache  string // file that keeps what was read for the next process, or ""
+}
+
+// TranscriptFeed lists the sessions that agents left as transcripts on this machine, while they are shown. It needs no
+// server.
 type TranscriptFeed struct {
 	*feed.Feed[struct{}, *Transcripts]
-	link    *cluster.Link
-	wanted  *wantedRow
-	trouble string // reported as health; only the reader uses it
+	// Conversations follows the transcript with a path. It is nil until the transcript was read, and for "".
+	Conversations *feed.Feed[string, *transcripts.Conversation]
 
-	local   Local              // set by Run
+	link    *cluster.Link
+	trouble string             // reported as health; only the reader uses it
+	roots   []string           // set by Run
 	index   *transcripts.Index // set by Run
 	changed chan struct{}      // the index changed
 }
 
 // NewTranscriptFeed returns a feed that has read nothing.
 func NewTranscriptFeed(link *cluster.Link) *TranscriptFeed {
-	f := &TranscriptFeed{link: link, wanted: newWantedRow(), changed: make(chan struct{}, 1)}
+	f := &TranscriptFeed{link: link, changed: make(chan struct{}, 1)}
 	f.Feed = feed.New(link.Wake, f.read)
 	f.Want(struct{}{})
+	f.Conversations = feed.New(link.Wake, followTranscript)
+	f.Conversations.Rest = selectionDelay
 	return f
 }
 
-// Read reads the conversation of a transcript by path; an empty path stops reading. It may be called for each row that
-// the cursor passes.
-func (f *TranscriptFeed) Read(path string) { f.wanted.set(path) }
-
 // Run reads transcripts until ctx ends.
 func (f *TranscriptFeed) Run(ctx context.Context, l Local) {
-	f.local = l
+	f.roots = l.Roots
 	f.index = transcripts.New(transcripts.Options{Roots: l.Roots, Prices: l.Prices, Cache: l.Cache,
 		Changed: func() { cluster.Signal(f.changed) }})
-	f.Feed.Run(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { f.Feed.Run(ctx) })
+	wg.Go(func() { f.Conversations.Run(ctx) })
+	wg.Wait()
 }
 
 func (f *TranscriptFeed) read(ctx context.Context, _ struct{}, publish func(*Transcripts)) {
 	var wg sync.WaitGroup
-	wg.Go(func() { f.follow(ctx, publish) })
-	f.index.Run(ctx)
+	wg.Go(func() { f.index.Run(ctx) })
+	for ctx.Err() == nil {
+		f.show(publish)
+		select {
+		case <-ctx.Done():
+		case <-f.changed:
+		}
+	}
 	wg.Wait()
 }
 
-// follow publishes what the index finds, and follows one conversation.
-func (f *TranscriptFeed) follow(ctx context.Context, publish func(*Transcripts)) {
-	var follower *transcripts.Follower
-	var talk *Conversation
-	wanted := ""
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-f.changed:
-		case <-f.wanted.changed:
-			timer.Reset(SelectionDelay)
-			continue
-		case <-timer.C:
-			timer.Reset(ConversationInterval)
-			if path := f.wanted.get(); path != wanted {
-				wanted = path
-				follower = nil
-				talk = nil
-			}
-			if wanted == "" {
-				break
-			}
-			if follower == nil {
-				follower = transcripts.Follow(wanted)
-			}
-			if !follower.Read(ctx) || ctx.Err() != nil {
-				continue
-			}
-			c := follower.Conversation()
-			c.Updated = f.link.Now()
-			talk = &c
-		}
-		f.show(wanted, talk, publish)
-	}
-}
-
-func (f *TranscriptFeed) show(wanted string, talk *Conversation, publish func(*Transcripts)) {
+func (f *TranscriptFeed) show(publish func(*Transcripts)) {
 	list, progress := f.index.Sessions()
-	t := &Transcripts{Roots: f.local.Roots, Progress: progress, Talk: talk, Wanted: wanted, Updated: f.link.Now()}
-	t.Dropped = max(len(list)-MaxSessions, 0)
+	t := &Transcripts{Roots: f.roots, Progress: progress, Dropped: max(len(list)-maxTranscripts, 0)}
 	for _, one := range list[:len(list)-t.Dropped] {
 		t.Rows = append(t.Rows, RowOf(one))
 	}
 	publish(t)
-	if f.trouble == progress.Trouble {
+	if f.trouble != progress.Trouble {
+		f.trouble = progress.Trouble
+		f.link.SetHealth("transcripts", f.trouble == "", cmp.Or(f.trouble, "readable"))
+	}
+}
+
+// followTranscript publishes the conversation in a transcript as it grows.
+func followTranscript(ctx context.Context, path string, publish func(*transcripts.Conversation)) {
+	if path == "" {
 		return
 	}
-	f.trouble = progress.Trouble
-	if f.trouble == "" {
-		f.link.SetHealth("transcripts", true, "readable")
-		return
+	follower := transcripts.Follow(path)
+	for ctx.Err() == nil {
+		if follower.Read(ctx) && ctx.Err() == nil {
+			c := follower.Conversation()
+			publish(&c)
+		}
+		_ = cluster.Sleep(ctx, conversationInterval)
 	}
-	f.link.SetHealth("transcripts", false, f.trouble)
 }

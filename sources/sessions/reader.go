@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,10 +13,44 @@ import (
 	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
+	"acescope/sources/transcripts"
 )
 
+// maxRunsRead bounds the earlier workflow runs of a session that are read for its conversation.
+const maxRunsRead = 8
+
+// Intervals of reading a session.
+const (
+	queryInterval = 2 * time.Second        // of querying its worker
+	logInterval   = 100 * time.Millisecond // of checking whether a turn's log has grown
+)
+
+// Detail is a session on the engine with its conversation. It is immutable once it was returned.
+type Detail struct {
+	WorkflowID, RunID string
+	State             *session.State // nil while it is unknown
+	From              runs.Origin
+	Conversation      *transcripts.Conversation
+	Turns             []*Turn // the newest [maxTurns]
+	// Log is the file with the log of the current turn, or "" if there is no turn or the file is on another machine.
+	Log    string
+	Events int64 // of the newest run
+	Closed bool
+	Err    string
+}
+
+// TurnOf returns the turn with a message, or nil.
+func (d *Detail) TurnOf(messageID string) *Turn {
+	for _, turn := range slices.Backward(d.Turns) {
+		if slices.ContainsFunc(turn.Messages, func(m session.Message) bool { return m.ID == messageID }) {
+			return turn
+		}
+	}
+	return nil
+}
+
 // run reads until ctx ends and shows each change.
-func (t *reader) run(ctx context.Context, show func(*Talk)) {
+func (t *reader) run(ctx context.Context, show func(*Detail)) {
 	var wg sync.WaitGroup
 	for _, part := range []func(context.Context){t.read, t.query, t.followLogs} {
 		wg.Go(func() { part(ctx) })
@@ -40,7 +75,7 @@ func (t *reader) run(ctx context.Context, show func(*Talk)) {
 }
 
 // publish returns the current state of the session.
-func (t *reader) publish() *Talk {
+func (t *reader) publish() *Detail {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := t.out
@@ -53,11 +88,10 @@ func (t *reader) publish() *Talk {
 		out.State = nil
 	}
 	out.RunID = t.fold.RunID
-	out.Conversation = t.fold.Conversation(t.logs.LogEntries())
-	out.Conversation.Path, out.Conversation.Updated = t.id, t.link.Now()
-	out.Turns = t.fold.NewestTurns()
-	out.Log = t.logs.Current()
-	out.Updated = t.link.Now()
+	out.Conversation = t.fold.Conversation(t.logs.entries())
+	out.Conversation.Path = t.id
+	out.Turns = t.fold.newestTurns()
+	out.Log = t.logs.current()
 	return &out
 }
 
@@ -100,7 +134,7 @@ func (t *reader) earlier(ctx context.Context) (newest string, err error) {
 	}
 	var runs [][]*historypb.HistoryEvent
 	events := 0
-	for before != "" && len(runs) < MaxRunsRead && events < cluster.MaxEvents/4 {
+	for before != "" && len(runs) < maxRunsRead && events < cluster.MaxEvents/4 {
 		list, err := cluster.ReadHistory(ctx, t.link.Client, t.link.Namespace, t.id, before)
 		if cluster.NotFound(err) {
 			break // the server has deleted it
@@ -113,9 +147,8 @@ func (t *reader) earlier(ctx context.Context) (newest string, err error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.out.Runs, t.out.Earlier = len(runs), before != ""
-	for i := len(runs) - 1; i >= 0; i-- {
-		for _, e := range runs[i] {
+	for _, events := range slices.Backward(runs) {
+		for _, e := range events {
 			t.fold.Apply(e)
 		}
 	}
@@ -135,7 +168,6 @@ func (t *reader) before(ctx context.Context, run string) (string, error) {
 func (t *reader) take(e *historypb.HistoryEvent) {
 	t.mu.Lock()
 	if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
-		t.out.Runs++
 		t.out.Closed, t.started = false, true
 	}
 	t.out.Events = e.GetEventId()
@@ -148,9 +180,6 @@ func (t *reader) take(e *historypb.HistoryEvent) {
 	}
 	if t.fold.Foreign != nil {
 		t.out.Err = "the input of this session does not match the contract: " + t.fold.Foreign.Error()
-	}
-	if h := t.fold.State.Host; h != nil {
-		t.out.Host = h.Name
 	}
 	live := t.answer != nil
 	closed := t.out.Closed
@@ -167,7 +196,7 @@ func (t *reader) take(e *historypb.HistoryEvent) {
 
 // query queries the session's worker after each change, and at an interval to see whether it still answers.
 func (t *reader) query(ctx context.Context) {
-	tick := time.NewTicker(QueryInterval)
+	tick := time.NewTicker(queryInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -182,7 +211,7 @@ func (t *reader) query(ctx context.Context) {
 		if closed {
 			continue
 		}
-		s, err := QuerySession(ctx, t.link.Client, t.id, "")
+		s, err := queryState(ctx, t.link.Client, t.id)
 		if ctx.Err() != nil {
 			return
 		}
@@ -201,12 +230,12 @@ func (t *reader) followLogs(ctx context.Context) {
 	if t.link.TurnLog == nil {
 		return
 	}
-	tick := time.NewTicker(LogPoll)
+	tick := time.NewTicker(logInterval)
 	defer tick.Stop()
 	defer func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.logs.Close()
+		t.logs.close()
 	}()
 	for {
 		select {
@@ -215,7 +244,7 @@ func (t *reader) followLogs(ctx context.Context) {
 		case <-tick.C:
 		}
 		t.mu.Lock()
-		changed := t.started && t.logs.Follow(t.id, t.fold)
+		changed := t.started && t.logs.follow(t.id, t.fold)
 		t.mu.Unlock()
 		if changed {
 			cluster.Signal(t.news)
@@ -229,24 +258,24 @@ type reader struct {
 	id   string
 
 	mu      sync.Mutex
-	fold    *SessionFolder
+	fold    *Folder
 	answer  *session.State // the worker's, nil if it did not answer the last query
 	fresh   int            // counts folded events
 	asked   int            // fresh at the last query
-	logs    TurnLogs
-	out     Talk
+	logs    turnLogs
+	out     Detail
 	news    chan struct{}
 	queries chan struct{}
 	started bool // the newest run is being read
 }
 
 func newReader(link *cluster.Link, id string) *reader {
-	return &reader{link: link, id: id, fold: NewSessionFolder(), logs: TurnLogs{Path: link.TurnLog},
-		out: Talk{WorkflowID: id, From: runs.FromHistory}, news: make(chan struct{}, 1), queries: make(chan struct{}, 1)}
+	return &reader{link: link, id: id, fold: NewFolder(), logs: turnLogs{path: link.TurnLog},
+		out: Detail{WorkflowID: id, From: runs.FromHistory}, news: make(chan struct{}, 1), queries: make(chan struct{}, 1)}
 }
 
-// ShowSession reads a session with its conversation once. The worker of an open session is queried for its state.
-func ShowSession(ctx context.Context, d cluster.Deps, workflowID string) (*Talk, error) {
+// Show reads a session with its conversation once. The worker of an open session is queried for its state.
+func Show(ctx context.Context, d cluster.Deps, workflowID string) (*Detail, error) {
 	link := cluster.NewLink()
 	link.Deps = d
 	t := newReader(link, workflowID)
@@ -269,19 +298,19 @@ func ShowSession(ctx context.Context, d cluster.Deps, workflowID string) (*Talk,
 		return nil, t.fold.Foreign
 	}
 	if !t.out.Closed {
-		if a, err := QuerySession(ctx, d.Client, workflowID, ""); err == nil {
+		if a, err := queryState(ctx, d.Client, workflowID); err == nil {
 			t.answer, t.asked = a, t.fresh
 		}
 	}
 	if d.TurnLog != nil {
-		t.logs.Follow(workflowID, t.fold)
-		defer t.logs.Close()
+		t.logs.follow(workflowID, t.fold)
+		defer t.logs.close()
 	}
 	return t.publish(), nil
 }
 
-// FollowSession reads a session and shows each change until ctx ends.
-func FollowSession(ctx context.Context, d cluster.Deps, workflowID string, show func(*Talk)) {
+// Follow reads a session and shows each change until ctx ends.
+func Follow(ctx context.Context, d cluster.Deps, workflowID string, show func(*Detail)) {
 	link := cluster.NewLink()
 	link.Deps = d
 	newReader(link, workflowID).run(ctx, show)

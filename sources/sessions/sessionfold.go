@@ -10,47 +10,44 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
-	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
 	"acescope/engine/agents/session"
 	"acescope/sources/cluster"
 	"acescope/sources/transcripts"
 )
 
-// MaxTurns bounds the turns of a session whose conversation is kept; older ones are counted.
-const MaxTurns = 500
+// maxTurns bounds the turns of a session whose conversation is kept; older ones are counted.
+const maxTurns = 500
 
-// SessionFolder folds the histories of a session's workflow runs, the oldest first, and keeps the conversation of each
+// Folder folds the histories of a session's workflow runs, the oldest first, and keeps the conversation of each
 // turn. It is for one goroutine.
-type SessionFolder struct {
+type Folder struct {
 	State   session.State
 	Foreign error // why a run's input is not that of a session
-	Turns   []*SessionTurn
-	Left    int // number of earlier turns
+	Turns   []*Turn
 	RunID   string
 
 	decoder session.Decoder
 }
 
-// SessionTurn is one turn of a session, read from its history.
-type SessionTurn struct {
+// Turn is one turn of a session, read from its history.
+type Turn struct {
 	Turn         int
 	RunID        string // of its workflow run
 	Began, Ended time.Time
 	Messages     []session.Message
 	Result       *session.TurnResult // nil until it has ended, and if it failed
-	Failure      *ace.Failure
-	Record       *session.TurnRecord // replaces the result of a turn in a run that was not read
+	Record       *session.TurnRecord // nil until it has ended; all that is known of a turn in a run that was not read
 	Answers      map[string]session.ToolAnswer
 
-	done []*TranscriptEntry // its entries, once it has ended
+	done []*transcripts.Entry // its entries, once it has ended
 }
 
-// NewSessionFolder returns an empty folder.
-func NewSessionFolder() *SessionFolder { return &SessionFolder{} }
+// NewFolder returns an empty folder.
+func NewFolder() *Folder { return &Folder{} }
 
 // Apply folds one event and reports whether it is about the session.
-func (f *SessionFolder) Apply(e *historypb.HistoryEvent) bool {
+func (f *Folder) Apply(e *historypb.HistoryEvent) bool {
 	if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED {
 		f.decoder = session.Decoder{}
 		f.RunID = e.GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
@@ -68,10 +65,10 @@ func (f *SessionFolder) Apply(e *historypb.HistoryEvent) bool {
 	case session.FactStarted:
 		f.addCarried()
 	case session.FactTurnBegan:
-		f.add(&SessionTurn{Turn: fact.Turn.Turn, RunID: f.RunID, Began: at, Messages: fact.Turn.Messages})
+		f.add(&Turn{Turn: fact.Turn.Turn, RunID: f.RunID, Began: at, Messages: fact.Turn.Messages})
 	case session.FactTurnEnded:
 		if t := f.last(); t != nil {
-			t.Ended, t.Result, t.Failure = at, fact.Result, fact.Failure
+			t.end(at, fact.Result, f.State.Recent)
 			f.keepAnswers(t)
 		}
 	case session.FactUpdate, session.FactToolRan:
@@ -83,31 +80,30 @@ func (f *SessionFolder) Apply(e *historypb.HistoryEvent) bool {
 }
 
 // addCarried adds the turns of earlier runs that were not read.
-func (f *SessionFolder) addCarried() {
+func (f *Folder) addCarried() {
 	for _, r := range f.State.Recent {
 		if last := f.last(); last == nil || last.Turn < r.Turn {
-			f.add(&SessionTurn{Turn: r.Turn, RunID: f.RunID, Record: &r})
+			f.add(&Turn{Turn: r.Turn, RunID: f.RunID, Record: &r})
 		}
 	}
 }
 
-func (f *SessionFolder) last() *SessionTurn {
+func (f *Folder) last() *Turn {
 	if n := len(f.Turns); n > 0 {
 		return f.Turns[n-1]
 	}
 	return nil
 }
 
-func (f *SessionFolder) add(t *SessionTurn) {
+func (f *Folder) add(t *Turn) {
 	f.Turns = append(f.Turns, t)
-	if over := len(f.Turns) - MaxTurns; over > 0 {
-		f.Turns = append([]*SessionTurn{}, f.Turns[over:]...)
+	if over := len(f.Turns) - maxTurns; over > 0 {
+		f.Turns = append([]*Turn{}, f.Turns[over:]...)
 	}
-	f.Left = f.Turns[0].Turn - 1
 }
 
-// NewestTurns returns the turns, with a copy of the newest one, which still changes.
-func (f *SessionFolder) NewestTurns() []*SessionTurn {
+// newestTurns returns the turns, with a copy of the newest one, which still changes.
+func (f *Folder) newestTurns() []*Turn {
 	list := slices.Clone(f.Turns)
 	if n := len(list); n > 0 {
 		last := *list[n-1]
@@ -118,7 +114,7 @@ func (f *SessionFolder) NewestTurns() []*SessionTurn {
 }
 
 // keepAnswers keeps the decisions on the turn's tool calls, which the state drops later.
-func (f *SessionFolder) keepAnswers(t *SessionTurn) {
+func (f *Folder) keepAnswers(t *Turn) {
 	for _, a := range f.State.Decided {
 		if _, known := t.Answers[a.ID]; known {
 			continue
@@ -134,8 +130,8 @@ func (f *SessionFolder) keepAnswers(t *SessionTurn) {
 
 // entries returns the entries of a turn. logged are those of its log, which replace those of the history; nil without a
 // log.
-func (t *SessionTurn) entries(logged []*TranscriptEntry, pending []session.ToolRequest) []*TranscriptEntry {
-	if logged != nil || t.Ended.IsZero() && t.Record == nil {
+func (t *Turn) entries(logged []*transcripts.Entry, pending []session.ToolRequest) []*transcripts.Entry {
+	if logged != nil || t.Record == nil {
 		return t.buildEntries(logged, pending)
 	}
 	if t.done == nil {
@@ -144,12 +140,12 @@ func (t *SessionTurn) entries(logged []*TranscriptEntry, pending []session.ToolR
 	return t.done
 }
 
-func (t *SessionTurn) buildEntries(logged []*TranscriptEntry, pending []session.ToolRequest) []*TranscriptEntry {
-	var list []*TranscriptEntry
-	if t.Record != nil {
-		list = append(list, &TranscriptEntry{Kind: EntryUser, Text: t.Record.Prompt})
+func (t *Turn) buildEntries(logged []*transcripts.Entry, pending []session.ToolRequest) []*transcripts.Entry {
+	var list []*transcripts.Entry
+	if t.Began.IsZero() {
+		list = append(list, &transcripts.Entry{Kind: transcripts.KindUser, Text: t.Record.Prompt})
 		if t.Record.Text != "" {
-			list = append(list, &TranscriptEntry{Kind: EntryText, Text: t.Record.Text})
+			list = append(list, &transcripts.Entry{Kind: transcripts.KindText, Text: t.Record.Text})
 		}
 		return append(list, turnEntry(*t.Record, time.Time{}))
 	}
@@ -163,20 +159,28 @@ func (t *SessionTurn) buildEntries(logged []*TranscriptEntry, pending []session.
 		list = append(list, t.withDecision(e, pending))
 	}
 	for _, r := range pending {
-		isCall := func(e *TranscriptEntry) bool { return e.CallID == r.ID && r.ID != "" }
+		isCall := func(e *transcripts.Entry) bool { return e.CallID == r.ID && r.ID != "" }
 		if !slices.ContainsFunc(logged, isCall) {
-			list = append(list, &TranscriptEntry{Kind: EntryTool, Name: r.Name, Text: string(r.Args), CallID: r.ID,
+			list = append(list, &transcripts.Entry{Kind: transcripts.KindCall, Name: r.Name, Text: string(r.Args), CallID: r.ID,
 				Waits: true})
 		}
 	}
-	if !t.Ended.IsZero() {
-		list = append(list, turnEntry(t.record(), t.Ended))
+	if t.Record != nil {
+		list = append(list, turnEntry(*t.Record, t.Ended))
 	}
 	return list
 }
 
+// AgentText describes the agent of a session: "claude 2.1 on vm".
+func AgentText(s *State) string {
+	if s.Host == nil {
+		return s.Input.Agent
+	}
+	return strings.TrimSpace(s.Input.Agent+" "+s.Host.Version) + " on " + s.Host.Name
+}
+
 // SenderText describes a queued message: "callback", "message from ada".
-func SenderText(m QueueMessage) string {
+func SenderText(m Message) string {
 	kind := "message"
 	if m.Callback {
 		kind = "callback"
@@ -203,8 +207,8 @@ func ReportsText(s *session.State) string {
 }
 
 // messageEntry returns the entry of a message to the agent.
-func messageEntry(m session.Message, at time.Time) *TranscriptEntry {
-	e := &TranscriptEntry{Kind: EntryUser, Name: m.From, At: at, Text: m.Text, Callback: m.Callback}
+func messageEntry(m session.Message, at time.Time) *transcripts.Entry {
+	e := &transcripts.Entry{Kind: transcripts.KindUser, Name: m.From, At: at, Text: m.Text, Callback: m.Callback}
 	if m.Ref != nil {
 		e.Text = strings.TrimSpace(fmt.Sprintf("%s\n[an artifact of %d bytes: %s]", m.Text, m.Ref.Size, m.Ref.SHA256))
 	}
@@ -212,8 +216,8 @@ func messageEntry(m session.Message, at time.Time) *TranscriptEntry {
 }
 
 // withDecision returns the entry of a tool call with the decision on it. Other entries are returned unchanged.
-func (t *SessionTurn) withDecision(e *TranscriptEntry, pending []session.ToolRequest) *TranscriptEntry {
-	if e.Kind != EntryTool || e.CallID == "" {
+func (t *Turn) withDecision(e *transcripts.Entry, pending []session.ToolRequest) *transcripts.Entry {
+	if e.Kind != transcripts.KindCall || e.CallID == "" {
 		return e
 	}
 	n := *e
@@ -239,7 +243,7 @@ func answerText(a session.ToolAnswer) string {
 }
 
 // resultEntries returns the entries in the result of a turn.
-func resultEntries(r *session.TurnResult) []*TranscriptEntry {
+func resultEntries(r *session.TurnResult) []*transcripts.Entry {
 	var b transcripts.Builder
 	for _, o := range r.Messages {
 		e := agentcli.Event{Text: o.Text}
@@ -264,44 +268,33 @@ func resultEntries(r *session.TurnResult) []*TranscriptEntry {
 	}
 	list, _ := b.Entries()
 	if r.Omitted > 0 {
-		list = slices.Insert(list, 0, &TranscriptEntry{Kind: EntryStatus, Name: "left out",
+		list = slices.Insert(list, 0, &transcripts.Entry{Kind: transcripts.KindStatus, Name: "left out",
 			Text: fmt.Sprintf("%d earlier entries, which are in the turn's log", r.Omitted)})
 	}
 	if len(list) == 0 && r.Text != "" {
-		list = append(list, &TranscriptEntry{Kind: EntryText, Text: r.Text})
+		list = append(list, &transcripts.Entry{Kind: transcripts.KindText, Text: r.Text})
 	}
 	return list
 }
 
-func (t *SessionTurn) record() session.TurnRecord {
-	r := session.TurnRecord{Turn: t.Turn, Failure: t.Failure}
-	if len(t.Messages) > 0 {
-		r.Prompt = cluster.Cut(t.Messages[0].Text, 256)
+// end ends the turn. Its record is the last of the ended turns.
+func (t *Turn) end(at time.Time, result *session.TurnResult, ended []session.TurnRecord) {
+	t.Ended, t.Result = at, result
+	if len(ended) == 0 || ended[len(ended)-1].Turn != t.Turn {
+		return
 	}
-	for _, m := range t.Messages {
-		if m.Callback {
-			r.Callbacks++
-		}
+	r := ended[len(ended)-1]
+	if result == nil {
+		r.DurationMS = float64(at.Sub(t.Began).Microseconds()) / 1000
 	}
-	if t.Result == nil {
-		r.Status = session.TurnFailed
-		if t.Failure != nil && t.Failure.Kind == ace.Canceled {
-			r.Status = session.TurnInterrupted
-		}
-		r.DurationMS = float64(t.Ended.Sub(t.Began).Microseconds()) / 1000
-		return r
-	}
-	x := t.Result
-	r.Status, r.Usage, r.DurationMS, r.Attempt, r.Failure = x.Status, x.Usage, x.DurationMS, x.Attempt, x.Failed
-	r.Warm, r.Recovered, r.Continued, r.LogPath = x.Warm, x.Recovered, x.Continued, x.LogPath
-	return r
+	t.Record = &r
 }
 
 // turnEntry returns the entry with the outcome of a turn.
-func turnEntry(r session.TurnRecord, at time.Time) *TranscriptEntry {
-	e := &TranscriptEntry{Kind: EntryStatus, Name: fmt.Sprintf("turn %d %s", r.Turn, r.Status), At: at, Text: TurnText(r)}
+func turnEntry(r session.TurnRecord, at time.Time) *transcripts.Entry {
+	e := &transcripts.Entry{Kind: transcripts.KindStatus, Name: fmt.Sprintf("turn %d %s", r.Turn, r.Status), At: at, Text: TurnText(r)}
 	if r.Status == session.TurnFailed {
-		e.Kind = EntryError
+		e.Kind = transcripts.KindError
 	}
 	return e
 }
@@ -341,8 +334,8 @@ func TurnText(r session.TurnRecord) string {
 }
 
 // Conversation returns the newest part of the conversation. logged are the entries in the logs of turns, by turn.
-func (f *SessionFolder) Conversation(logged map[int][]*TranscriptEntry) *Conversation {
-	c := &Conversation{}
+func (f *Folder) Conversation(logged map[int][]*transcripts.Entry) *transcripts.Conversation {
+	c := &transcripts.Conversation{}
 	for i, t := range f.Turns {
 		var pending []session.ToolRequest
 		if i == len(f.Turns)-1 && f.State.Current != nil {

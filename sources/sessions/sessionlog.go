@@ -18,10 +18,10 @@ const (
 	logPiece  = 4 << 20  // bytes that are read at a time
 )
 
-// TurnLogs reads the logs of a session's turns. It is for one goroutine.
-type TurnLogs struct {
-	// Path returns the file with the log of an attempt at a turn, or "" if it is not on this machine.
-	Path  func(workflowID, runID string, turn int, attempt int32) string
+// turnLogs reads the logs of a session's turns. It is for one goroutine.
+type turnLogs struct {
+	// path returns the file with the log of an attempt at a turn, or "" if it is not on this machine.
+	path  func(workflowID, runID string, turn int, attempt int32) string
 	turns []*turnLog // the newest last
 }
 
@@ -36,11 +36,11 @@ type turnLog struct {
 	entries transcripts.Builder
 }
 
-// Follow reads new data from the log of the current turn and reports whether there was any. If the turn has just ended,
+// follow reads new data from the log of the current turn and reports whether there was any. If the turn has just ended,
 // the log is read to its end.
-func (l *TurnLogs) Follow(workflowID string, f *SessionFolder) (changed bool) {
+func (l *turnLogs) follow(workflowID string, f *Folder) (changed bool) {
 	turn := f.last()
-	if turn == nil || turn.Record != nil {
+	if turn == nil || turn.Began.IsZero() {
 		return false
 	}
 	last := l.of(turn.Turn)
@@ -60,7 +60,7 @@ func (l *TurnLogs) Follow(workflowID string, f *SessionFolder) (changed bool) {
 	cli := agentcli.CLI(f.State.Input.Agent)
 	for {
 		changed = last.read() || changed
-		if !last.next(l.Path, workflowID, cli) {
+		if !last.next(l.path, workflowID, cli) {
 			break
 		}
 		changed = true
@@ -71,7 +71,7 @@ func (l *TurnLogs) Follow(workflowID string, f *SessionFolder) (changed bool) {
 	return changed
 }
 
-func (l *TurnLogs) of(turn int) *turnLog {
+func (l *turnLogs) of(turn int) *turnLog {
 	i := slices.IndexFunc(l.turns, func(t *turnLog) bool { return t.turn == turn })
 	if i < 0 {
 		return nil
@@ -102,7 +102,7 @@ func (t *turnLog) next(path func(string, string, int, int32) string, workflowID 
 	t.events = agentcli.NewLinesReader(lines, agentcli.NewParser(cli))
 	if t.attempt > 1 {
 		t.entries.End()
-		t.entries.Add(&TranscriptEntry{Kind: EntryStatus, Name: fmt.Sprintf("attempt %d", t.attempt),
+		t.entries.Add(&transcripts.Entry{Kind: transcripts.KindStatus, Name: fmt.Sprintf("attempt %d", t.attempt),
 			Text: "the turn continues after a crash"})
 	}
 	return true
@@ -152,24 +152,24 @@ func (t *turnLog) close() {
 	}
 }
 
-// Close closes all logs.
-func (l *TurnLogs) Close() {
+// close closes all logs.
+func (l *turnLogs) close() {
 	for _, t := range l.turns {
 		t.close()
 	}
 }
 
-// Current returns the file that is being read, or "".
-func (l *TurnLogs) Current() string {
+// current returns the file that is being read, or "".
+func (l *turnLogs) current() string {
 	if n := len(l.turns); n > 0 && l.turns[n-1].file != nil {
 		return l.turns[n-1].name
 	}
 	return ""
 }
 
-// LogEntries returns the entries in the logs by turn.
-func (l *TurnLogs) LogEntries() map[int][]*TranscriptEntry {
-	all := map[int][]*TranscriptEntry{}
+// entries returns the entries in the logs by turn.
+func (l *turnLogs) entries() map[int][]*transcripts.Entry {
+	all := map[int][]*transcripts.Entry{}
 	for _, t := range l.turns {
 		if list, _ := t.entries.Entries(); len(list) > 0 {
 			all[t.turn] = list

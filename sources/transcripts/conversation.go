@@ -23,10 +23,20 @@ const (
 	maxValue  = 32 << 10 // bytes of the arguments or the result of a call
 )
 
+// Kinds of entries.
+const (
+	KindUser     = agentcli.KindUser
+	KindText     = agentcli.KindText
+	KindThinking = agentcli.KindThinking
+	KindCall     = agentcli.KindToolUse // with its result
+	KindStatus   = agentcli.KindStatus
+	KindError    = agentcli.KindError
+)
+
 // Entry is one text, tool call or status of a conversation. It is immutable once it was
 // returned. Texts are untrusted.
 type Entry struct {
-	Kind  agentcli.Kind `json:"-"`              // user, text, thinking, tool_use (with its result), status, error
+	Kind  agentcli.Kind `json:"-"`
 	Name  string        `json:"name,omitempty"` // of a tool or a status
 	At    time.Time     `json:"at,omitzero"`
 	Model string        `json:"model,omitempty"`
@@ -65,7 +75,6 @@ type Conversation struct {
 	Garbage int      // lines that are not JSON
 	Offset  int64    // how far it was read
 	Err     string
-	Updated time.Time
 	Queued  int // entries at the end that wait for the agent, of a session on the engine
 }
 

@@ -148,7 +148,6 @@ func (x *Index) work(ctx context.Context, w *watcher) error {
 
 // step reads a piece of a transcript.
 func (x *Index) step(ctx context.Context, e *entry) {
-	x.p.Reading = e.path
 	if e.reader == nil {
 		e.reader, e.fold, e.offset = transcript.NewReader(e.path), transcript.NewFold(x.o.Prices), 0
 		x.warm++
@@ -215,23 +214,15 @@ func (x *Index) publish(last bool) {
 		return
 	}
 	x.shown = now
-	if len(x.queue) == 0 {
-		x.p.Reading = ""
-	}
 	rebuilt := len(x.changed) > 0
 	x.build()
 	p := x.p
-	p.Sessions, p.Files = len(x.built), len(x.entries)
-	p.Done, p.Cached, p.Bytes, p.BytesDone = 0, 0, 0, 0
+	p.Files, p.Done, p.Cached = len(x.entries), 0, 0
 	for _, e := range x.entries {
-		p.Bytes += e.size
-		if !e.done {
-			p.BytesDone += min(e.offset, e.size)
-			continue
+		if e.done {
+			p.Done++
 		}
-		p.BytesDone += e.size
-		p.Done++
-		if e.cached {
+		if e.done && e.cached {
 			p.Cached++
 		}
 	}

@@ -62,7 +62,7 @@ func (x *Index) scan() {
 	for _, root := range x.o.Roots {
 		projects := filepath.Join(root, "projects")
 		for _, d := range x.list(projects) {
-			if dir := filepath.Join(projects, d.Name()); isDirEntry(dir, d) {
+			if dir := filepath.Join(projects, d.Name()); isDir(dir) {
 				x.scanProject(dir)
 			}
 		}
@@ -85,13 +85,6 @@ func (x *Index) list(dir string) []os.DirEntry {
 	return list
 }
 
-func isDirEntry(path string, d os.DirEntry) bool {
-	if d.Type()&os.ModeSymlink == 0 {
-		return d.IsDir()
-	}
-	return isDir(path)
-}
-
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
@@ -102,7 +95,7 @@ func (x *Index) scanProject(dir string) {
 		path := filepath.Join(dir, d.Name())
 		if strings.HasSuffix(d.Name(), transcript.Ext) {
 			x.add(path, filepath.Base(dir))
-		} else if isDirEntry(path, d) {
+		} else if isDir(path) {
 			x.scanAgents(path)
 		}
 	}

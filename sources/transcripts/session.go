@@ -10,6 +10,7 @@
 package transcripts
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,32 +58,32 @@ const (
 
 // Session is a transcript and those of its subagents. It is immutable. Texts are untrusted.
 type Session struct {
-	ID       string
-	Path     string
-	Project  string // name of its directory below projects/
-	Size     int64  // of all its transcripts
-	ModTime  time.Time
-	Read     bool // false while only the names, sizes and times of its files are known
-	Err      string
-	Summary  transcript.Summary
-	Agents   []Agent // by start
-	Inherits transcript.Totals
+	ID      string    `json:"id"`
+	Path    string    `json:"path"`
+	Project string    `json:"-"`     // name of its directory below projects/
+	Size    int64     `json:"bytes"` // of all its transcripts
+	ModTime time.Time `json:"-"`
+	Read    bool      `json:"-"` // false while only the names, sizes and times of its files are known
+	Err     string    `json:"error,omitempty"`
+	transcript.Summary
+	Agents []Agent `json:"subagents,omitempty"` // by start
 	// ForkedFrom is the session that this one was forked from, Shared the number of copied
 	// lines, and Inherits their cost there.
-	ForkedFrom string
-	Shared     int
+	ForkedFrom string            `json:"forked_from,omitempty"`
+	Shared     int               `json:"shared_lines,omitempty"`
+	Inherits   transcript.Totals `json:"-"`
 }
 
 // Agent is a subagent of a session.
 type Agent struct {
-	ID          string
-	Path        string
-	Parent      string // ID of the subagent that called it, "" for the session
-	Type        string
-	Description string
-	Size        int64
-	ModTime     time.Time
-	Summary     transcript.Summary
+	ID          string    `json:"id"`
+	Path        string    `json:"path"`
+	Parent      string    `json:"parent,omitempty"` // ID of the subagent that called it, "" for the session
+	Type        string    `json:"agent_type,omitempty"`
+	Description string    `json:"description,omitempty"`
+	Size        int64     `json:"bytes"`
+	ModTime     time.Time `json:"-"`
+	transcript.Summary
 }
 
 // Totals returns the usage of the session and its subagents since it was forked.
@@ -95,7 +96,7 @@ func (s *Session) Totals() transcript.Totals {
 }
 
 func minus(t, u transcript.Totals) transcript.Totals {
-	return transcript.Totals{Tokens: t.Tokens.Sub(u.Tokens), CostUSD: t.CostUSD - u.CostUSD,
+	return transcript.Totals{Tokens: t.Tokens.Sub(u.Tokens), CostUSD: math.Round((t.CostUSD-u.CostUSD)*1e9) / 1e9, // hides rounding errors
 		Priced: t.Priced - u.Priced, Unpriced: t.Unpriced - u.Unpriced,
 		Calls: t.Calls - u.Calls, Failed: t.Failed - u.Failed, Denied: t.Denied - u.Denied}
 }
@@ -162,17 +163,14 @@ func (s *Session) Failed() bool {
 
 // Progress is how far an index has read.
 type Progress struct {
-	Sessions, Files int
-	Done            int // files that are read to their end
-	Cached          int // of those, files from the cache
-	Bytes           int64
-	BytesDone       int64
-	Read            int64         // bytes read since the start
-	Busy            time.Duration // time that reading them took
-	Dropped         int           // files beyond MaxFiles
-	Scanned         time.Time     // when the directories were last scanned
-	Reading         string        // the file that is being read, or ""
-	Trouble         string        // a lasting problem, such as an unreadable directory
+	Files   int
+	Done    int           // files that are read to their end
+	Cached  int           // of those, files from the cache
+	Read    int64         // bytes read since the start
+	Busy    time.Duration // time that reading them took
+	Dropped int           // files beyond MaxFiles
+	Scanned time.Time     // when the directories were last scanned
+	Trouble string        // a lasting problem, such as an unreadable directory
 }
 
 // Rate returns the bytes read per second, or 0 before the first.

@@ -59,6 +59,15 @@ type Panel struct{ Top, Lines, Height int }
 
 func (p *Panel) Scroll(by int) { p.Top = Clamp(p.Top+by, 0, max(p.Lines-p.Height, 0)) }
 
+// Position returns which lines are visible, or "" if all are.
+func (p *Panel) Position() string {
+	if p.Lines <= p.Height {
+		return ""
+	}
+	last := min(p.Top+p.Height, p.Lines)
+	return text.Count(int64(p.Top+1)) + "-" + text.Count(int64(last)) + " of " + text.Count(int64(p.Lines))
+}
+
 // Dollars is a sum of money to the cent, and closer where it is less than one.
 func Dollars(usd float64) string {
 	switch {

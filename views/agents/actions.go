@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -48,7 +49,7 @@ func (a *Agents) short(waiting func() *sessions.Approval, word string) string {
 // waiting returns the oldest waiting tool call of the selected session, or of any session.
 func (a *Agents) waiting() *sessions.Approval {
 	if r, ok := a.Row(); ok && r.Engine != nil && r.Engine.Open() {
-		if list := sessions.ApprovalsOf(r.Key, a.state(r)); len(list) > 0 {
+		if list := sessions.ApprovalsOf(a.state(r)); len(list) > 0 {
 			return &list[0]
 		}
 	}
@@ -59,7 +60,7 @@ func (a *Agents) waiting() *sessions.Approval {
 }
 
 // openSession returns the selected session if it is open on the engine. Otherwise it notes why not.
-func (a *Agents) openSession(s tui.Shell) (sessions.AgentSession, bool) {
+func (a *Agents) openSession(s tui.Shell) (sessions.Row, bool) {
 	r, ok := a.Row()
 	switch {
 	case !ok:
@@ -143,11 +144,11 @@ func (a *Agents) stop(s tui.Shell) tea.Cmd {
 	return nil
 }
 
-func sessionLines(r sessions.AgentSession) []string {
+func sessionLines(r sessions.Row) []string {
 	return []string{"session   " + text.Safe(r.ID, " "), "name      " + text.Cut(text.Safe(firstLine(sessionName(r)), " "), 60, "…"), "directory " + text.Safe(r.Dir, " ")}
 }
 
-func sessionName(r sessions.AgentSession) string {
+func sessionName(r sessions.Row) string {
 	if r.Name == "" {
 		return r.ID
 	}
@@ -189,7 +190,7 @@ func (a *Agents) question(w sessions.Approval, args []byte, cut error) tui.Quest
 		"call      " + text.Safe(w.Call.ID, " "),
 		"",
 	}
-	lines := append(head, ArgumentLines(args)...)
+	lines := append(head, text.Members(args)...)
 	if cut != nil {
 		lines = append(lines, "", "THE ARGUMENTS ARE INCOMPLETE: "+text.Safe(cut.Error(), " "))
 	}
@@ -296,12 +297,13 @@ func (a *Agents) start(s tui.Shell, line string) tea.Cmd {
 }
 
 // ParseStart reads the name=value pairs of a new session. The text after the last pair is the first message.
-func ParseStart(line string) (in sessions.TalkInput, first string, err error) {
-	pairs, rest, err := leadingPairs(line)
+func ParseStart(line string) (in sessions.Input, first string, err error) {
+	head := startPairs.FindString(line)
+	pairs, err := console.SplitPairs(head)
 	if err != nil {
 		return in, "", err
 	}
-	in.Agent, first = "claude", rest
+	in.Agent, first = "claude", line[len(head):]
 	for _, p := range pairs {
 		switch p.Name {
 		case "agent":
@@ -317,7 +319,7 @@ func ParseStart(line string) (in sessions.TalkInput, first string, err error) {
 		case "allow":
 			in.AllowedTools = append(in.AllowedTools, strings.Split(p.Value, ",")...)
 		case "rule":
-			r, err := sessions.ParseToolRule(p.Value)
+			r, err := sessions.ParseRule(p.Value)
 			if err != nil {
 				return in, "", err
 			}
@@ -326,7 +328,7 @@ func ParseStart(line string) (in sessions.TalkInput, first string, err error) {
 			if p.Value != "ask" && p.Value != "deny" {
 				return in, "", fmt.Errorf("otherwise=%s: want ask or deny", p.Value)
 			}
-			in.DefaultAction = sessions.ToolAction(p.Value)
+			in.DefaultAction = sessions.Action(p.Value)
 		case "prompt":
 			first = p.Value
 		default:
@@ -341,41 +343,9 @@ func ParseStart(line string) (in sessions.TalkInput, first string, err error) {
 	return in, strings.TrimSpace(first), check.Check()
 }
 
-// leadingPairs reads the name=value pairs at the start of a line and returns the rest.
-func leadingPairs(line string) (pairs []runs.Field, rest string, err error) {
-	for rest = strings.TrimSpace(line); rest != ""; {
-		word, _, _ := strings.Cut(rest, " ")
-		name, _, ok := strings.Cut(word, "=")
-		if !ok || !slices.Contains(startFields, name+"=") {
-			return pairs, rest, nil
-		}
-		end := pairEnd(rest)
-		one, err := console.SplitPairs(rest[:end])
-		if err != nil {
-			return nil, "", err
-		}
-		pairs, rest = append(pairs, one...), strings.TrimSpace(rest[end:])
-	}
-	return pairs, "", nil
-}
-
-// pairEnd returns the end of the pair at the start of a line.
-func pairEnd(line string) int {
-	quote, escaped := false, false
-	for i, r := range line {
-		switch {
-		case escaped:
-			escaped = false
-		case r == '\\' && quote:
-			escaped = true
-		case r == '"':
-			quote = !quote
-		case r == ' ' && !quote:
-			return i
-		}
-	}
-	return len(line)
-}
+// startPairs matches the name=value pairs at the start of a line.
+var startPairs = regexp.MustCompile(`(?s)^(?:\s*(?:` + strings.Join(startFields, "|") +
+	`)(?:"(?:\\.|[^"\\])*"?|[^" ]\S*)?(?:\s+|$))*`)
 
 // commands returns the commands for sessions.
 func (a *Agents) commands() []tui.Command {
@@ -445,7 +415,7 @@ func (a *Agents) openHistory(s tui.Shell) {
 		s.Note("a transcript has no history; only sessions on the engine do")
 		return
 	}
-	a.nav.Show(runs.Run{WorkflowID: r.Key, RunID: r.Engine.RunID, TaskID: r.Key, Type: sessions.SessionWorkflow,
+	a.nav.Show(runs.Run{WorkflowID: r.Key, RunID: r.Engine.RunID, TaskID: r.Key, Type: sessions.Workflow,
 		Start: r.Engine.Start, Close: r.Engine.Close, Exit: r.Engine.Exit})
 	s.Open("timeline")
 }

@@ -13,6 +13,7 @@ import (
 	"acescope/sources/runners"
 	"acescope/sources/runs"
 	"acescope/sources/sessions"
+	"acescope/sources/transcripts"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
@@ -28,10 +29,12 @@ type Agents struct {
 	location  *time.Location
 	workDir   string
 	feeds     Feeds
-	data      *sessions.Transcripts // nil before the first
-	sessions  *sessions.Sessions    // nil before the first
-	approvals *sessions.Approvals   // nil if no call is waiting
-	rows      []sessions.AgentSession
+	data      *sessions.Transcripts     // nil before the first
+	sessions  *sessions.Sessions        // nil before the first
+	detail    *sessions.Detail          // the session on the engine that is read, nil before the first
+	talk      *transcripts.Conversation // the transcript that is read, nil before the first
+	approvals *sessions.Approvals       // nil if no call is waiting
+	rows      []sessions.Row
 	Cursor    string // key of the row under the cursor
 	wanted    string // conversation to read: the path of a transcript, or a session's workflow ID
 	version   int    // changes with rows
@@ -39,21 +42,25 @@ type Agents struct {
 
 // Feeds are the data of the screens.
 type Feeds struct {
-	Transcripts ConversationFeed[*sessions.Transcripts]
-	Sessions    ConversationFeed[*sessions.Sessions]
-	Approvals   console.Value[*sessions.Approvals]
+	Transcripts   console.Feed[*sessions.Transcripts]
+	Conversations KeyFeed[*transcripts.Conversation] // by path of a transcript
+	Sessions      console.Feed[*sessions.Sessions]
+	Details       KeyFeed[*sessions.Detail] // by workflow ID
+	Approvals     console.Value[*sessions.Approvals]
 }
 
-// ConversationFeed lists sessions and reads the conversation of one of them, or stops reading for "".
-type ConversationFeed[V any] interface {
+// KeyFeed reads one session, or nothing for "".
+type KeyFeed[V any] interface {
 	console.Feed[V]
-	Read(key string)
+	Want(key string) (changed bool)
 }
 
 // look reads sessions while one of the screens is shown.
 func (a *Agents) look(shown bool) {
 	a.feeds.Transcripts.Look(shown)
+	a.feeds.Conversations.Look(shown)
 	a.feeds.Sessions.Look(shown)
+	a.feeds.Details.Look(shown)
 }
 
 // Screens returns the list of sessions with the selected one beside it, and the whole conversation.
@@ -69,16 +76,12 @@ func Screens(c *console.Console, feeds Feeds) []tui.Screen {
 // refresh takes the newest sessions of both sources.
 func (a *Agents) refresh() {
 	files, engineSessions := a.feeds.Transcripts.Value(), a.feeds.Sessions.Value()
-	a.approvals = a.feeds.Approvals.Value()
+	a.approvals, a.detail, a.talk = a.feeds.Approvals.Value(), a.feeds.Details.Value(), a.feeds.Conversations.Value()
 	if a.data == files && a.sessions == engineSessions {
 		return
 	}
-	same := a.data == files && sameRows(a.sessions, engineSessions)
 	a.data, a.sessions = files, engineSessions
-	if same {
-		return // only the conversation has grown
-	}
-	var local []sessions.AgentSession
+	var local []sessions.Row
 	var engine []*sessions.EngineSession
 	if a.data != nil {
 		local = a.data.Rows
@@ -86,27 +89,20 @@ func (a *Agents) refresh() {
 	if a.sessions != nil {
 		engine = a.sessions.Rows
 	}
-	a.rows = sessions.AgentRows(local, engine)
+	a.rows = sessions.Rows(local, engine)
 	a.version++
 }
 
-func sameRows(a, b *sessions.Sessions) bool {
-	if a == nil || b == nil || len(a.Rows) != len(b.Rows) {
-		return a == b
-	}
-	return len(a.Rows) == 0 || &a.Rows[0] == &b.Rows[0]
-}
-
 // Row returns the session under the cursor.
-func (a *Agents) Row() (sessions.AgentSession, bool) {
-	if i := slices.IndexFunc(a.rows, func(r sessions.AgentSession) bool { return r.Key == a.Cursor }); i >= 0 {
+func (a *Agents) Row() (sessions.Row, bool) {
+	if i := slices.IndexFunc(a.rows, func(r sessions.Row) bool { return r.Key == a.Cursor }); i >= 0 {
 		return a.rows[i], true
 	}
-	return sessions.AgentSession{}, false
+	return sessions.Row{}, false
 }
 
 // choose moves the cursor to a session and reads its conversation.
-func (a *Agents) choose(r sessions.AgentSession) {
+func (a *Agents) choose(r sessions.Row) {
 	if a.Cursor == r.Key {
 		return
 	}
@@ -118,28 +114,27 @@ func (a *Agents) choose(r sessions.AgentSession) {
 func (a *Agents) read(key string) {
 	a.wanted = key
 	r, _ := a.Row()
-	if r.Engine == nil {
-		a.feeds.Sessions.Read("")
-		a.feeds.Transcripts.Read(key)
-		return
+	engine := ""
+	if r.Engine != nil {
+		engine = r.Key
 	}
-	a.feeds.Sessions.Read(r.Key)
-	if key == r.Key {
+	if key == engine {
 		key = ""
 	}
-	a.feeds.Transcripts.Read(key)
+	a.feeds.Details.Want(engine)
+	a.feeds.Conversations.Want(key)
 }
 
 // live returns the selected session of the engine as read last, or nil.
-func (a *Agents) live() *sessions.Talk {
-	if a.sessions == nil || a.sessions.Talk == nil || a.sessions.Wanted != a.Cursor {
+func (a *Agents) live() *sessions.Detail {
+	if a.detail == nil || a.detail.WorkflowID != a.Cursor {
 		return nil
 	}
-	return a.sessions.Talk
+	return a.detail
 }
 
 // state returns the newest known state of a session on the engine, or nil.
-func (a *Agents) state(r sessions.AgentSession) *sessions.TalkState {
+func (a *Agents) state(r sessions.Row) *sessions.State {
 	if t := a.live(); t != nil && t.State != nil && r.Key == a.Cursor {
 		return t.State
 	}
@@ -150,18 +145,18 @@ func (a *Agents) state(r sessions.AgentSession) *sessions.TalkState {
 }
 
 // Loaded returns the wanted conversation, or nil until it is read.
-func (a *Agents) Loaded() *sessions.Conversation {
+func (a *Agents) Loaded() *transcripts.Conversation {
 	if t := a.live(); t != nil && a.wanted == a.Cursor {
 		return t.Conversation
 	}
-	if a.data == nil || a.data.Talk == nil || a.data.Wanted != a.wanted {
+	if a.talk == nil || a.talk.Path != a.wanted {
 		return nil
 	}
-	return a.data.Talk
+	return a.talk
 }
 
 // part returns the subagent whose conversation is read. It reports false for the session itself.
-func (a *Agents) part() (agent sessions.TranscriptAgent, ok bool) {
+func (a *Agents) part() (agent transcripts.Agent, ok bool) {
 	r, _ := a.Row()
 	if r.Transcript == nil {
 		return agent, false
@@ -193,24 +188,24 @@ func (a *Agents) nextPart(s tui.Shell, by int) {
 
 // stateMark returns the mark of a session: its status on the engine, or the age of a transcript. A transcript that
 // ends within a turn is marked open unless it is live.
-func stateMark(r sessions.AgentSession, now time.Time, s theme.Styles) theme.Mark {
+func stateMark(r sessions.Row, now time.Time, s theme.Styles) theme.Mark {
 	if r.Engine != nil {
 		return engineMark(r.Engine.Status, r.Engine.Exit, s)
 	}
-	state := r.State(now)
+	state := r.Activity(now)
 	switch {
-	case state == sessions.SessionLive:
+	case state == transcripts.Live:
 		return theme.Mark{Glyph: s.Glyphs.Running, Word: string(state), Ink: s.Running}
 	case r.Unfinished:
 		return theme.Mark{Glyph: s.Glyphs.Unknown, Word: "open", Ink: s.Warning}
-	case state == sessions.SessionIdle:
+	case state == transcripts.Idle:
 		return theme.Mark{Glyph: s.Glyphs.Pending, Word: string(state), Ink: s.Text}
 	}
 	return theme.Mark{Glyph: s.Glyphs.Dash, Word: string(state), Ink: s.Muted}
 }
 
 // costText shows the cost of a session, with a plus if some tokens have no known price.
-func costText(t sessions.AgentTotals, g theme.Glyphs) string {
+func costText(t sessions.Totals, g theme.Glyphs) string {
 	switch {
 	case t.Tokens.Total() == 0:
 		return g.Dash
@@ -252,18 +247,18 @@ func megabytes(n float64) string {
 }
 
 // engineMark returns the mark of a session on the engine.
-func engineMark(status sessions.TalkStatus, exit ace.ExitStatus, s theme.Styles) theme.Mark {
+func engineMark(status sessions.Status, exit ace.ExitStatus, s theme.Styles) theme.Mark {
 	word := text.Cut(text.Safe(string(status), " "), 12, "")
 	switch status {
-	case sessions.TalkWorking:
+	case sessions.Working:
 		return theme.Mark{Glyph: s.Glyphs.Running, Word: word, Ink: s.Running}
-	case sessions.TalkWaiting:
+	case sessions.Waiting:
 		return theme.Mark{Glyph: s.Glyphs.Failed, Word: word, Ink: s.Alert}
-	case sessions.TalkStarting, sessions.TalkStopping:
+	case sessions.Starting, sessions.Stopping:
 		return theme.Mark{Glyph: s.Glyphs.Refresh, Word: word, Ink: s.Running}
-	case sessions.TalkIdle:
+	case sessions.Idle:
 		return theme.Mark{Glyph: s.Glyphs.Pending, Word: word, Ink: s.Text}
-	case sessions.TalkOver:
+	case sessions.Ended:
 		if exit == ace.Failed || exit == ace.Timeout {
 			return theme.Mark{Glyph: s.Glyphs.Wrong, Word: string(exit), Ink: s.Failed}
 		}
@@ -273,11 +268,11 @@ func engineMark(status sessions.TalkStatus, exit ace.ExitStatus, s theme.Styles)
 }
 
 // runsOf returns the blueprint runs that a session started or was given, newest first.
-func (a *Agents) runsOf(r sessions.AgentSession) []runs.Run {
+func (a *Agents) runsOf(r sessions.Row) []runs.Run {
 	if a.sessions == nil || r.Engine == nil {
 		return nil
 	}
-	return a.sessions.RunsOf(r.Engine.ID)
+	return a.sessions.Runs[r.Engine.ID]
 }
 
 // maxListed is the largest number of runs in a query.
@@ -321,7 +316,7 @@ func (v *Conversation) openCallback(s tui.Shell) tea.Cmd {
 }
 
 // runs writes the newest runs of a session.
-func (w sessionWriter) runs(r sessions.AgentSession, list []runs.Run) {
+func (w sessionWriter) runs(r sessions.Row, list []runs.Run) {
 	if len(list) == 0 {
 		return
 	}

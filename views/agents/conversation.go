@@ -10,12 +10,12 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"acescope/sources/sessions"
+	"acescope/sources/transcripts"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
-	"acescope/views/run"
 )
 
 // Conversation is the view of a whole conversation. It follows the end until the user moves up. It draws visible
@@ -28,7 +28,7 @@ type Conversation struct {
 	all      bool         // all are unfolded, except those in unfolded
 
 	path    string // key of the conversation that At and top belong to
-	Current *sessions.Conversation
+	Current *transcripts.Conversation
 	Away    bool // the cursor is not at the end
 	At, top Place
 	painted map[paintedKey][]string
@@ -38,7 +38,7 @@ type Conversation struct {
 type Place struct{ Entry, line int }
 
 type paintedKey struct {
-	e    *sessions.TranscriptEntry
+	e    *transcripts.Entry
 	open bool
 }
 
@@ -130,7 +130,7 @@ func (v *Conversation) enter(s tui.Shell) tea.Cmd {
 func (v *Conversation) waitingHere() *sessions.Approval {
 	r, ok := v.Row()
 	if e := v.Entry(v.At.Entry); ok && e != nil && e.Waits && r.Engine != nil {
-		for _, w := range sessions.ApprovalsOf(r.Key, v.state(r)) {
+		for _, w := range sessions.ApprovalsOf(v.state(r)) {
 			if w.Call.ID == e.CallID {
 				return &w
 			}
@@ -159,7 +159,7 @@ func (v *Conversation) Copy() (what, content string) {
 	if e == nil {
 		return "", ""
 	}
-	if e.Kind == sessions.EntryTool {
+	if e.Kind == transcripts.KindCall {
 		return "call", e.Name + " " + e.Text + "\n" + e.Result
 	}
 	return "text", e.Text
@@ -189,7 +189,7 @@ func (v *Conversation) sync() {
 	v.At.line = widget.Clamp(v.At.line, 0, len(v.Lines(v.At.Entry))-1)
 }
 
-func (v *Conversation) Entry(n int) *sessions.TranscriptEntry {
+func (v *Conversation) Entry(n int) *transcripts.Entry {
 	if v.Current == nil || n < v.Current.First || n >= v.Current.First+len(v.Current.Entries) {
 		return nil
 	}
@@ -300,7 +300,7 @@ func (v *Conversation) ask(s tui.Shell) {
 	})
 }
 
-func (v *Conversation) matches(e *sessions.TranscriptEntry) bool {
+func (v *Conversation) matches(e *transcripts.Entry) bool {
 	return v.search.MatchString(e.Text) || v.search.MatchString(e.Result) || v.search.MatchString(e.Name)
 }
 
@@ -411,7 +411,7 @@ func (v *Conversation) banner() []string {
 	}
 	if n := len(st.Pending); n > 0 {
 		l.Add(s.Alert, " "+s.Glyphs.Failed+" "+widget.HowMany(n, "call")+" "+waitWord(n)+" for approval: "+text.Safe(st.Pending[0].Name, " ")+" ").
-			Add(s.Text, " ").Add(s.Key, "w").Add(s.Text, " "+text.Safe(run.Payload(st.Pending[0].Args), " "))
+			Add(s.Text, " ").Add(s.Key, "w").Add(s.Text, " "+text.Payload(st.Pending[0].Args))
 		return []string{l.String(s.Text)}
 	}
 	m := engineMark(st.Status, st.Exit, s)

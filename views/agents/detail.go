@@ -8,12 +8,12 @@ import (
 	"time"
 
 	"acescope/sources/sessions"
+	"acescope/sources/transcripts"
 	"acescope/theme"
 	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
-	"acescope/views/run"
 )
 
 // detail shows the selected session: facts, tools, subagents, and the end of its conversation.
@@ -29,10 +29,10 @@ type detail struct {
 // detailKey is the input of the drawn lines.
 type detailKey struct {
 	key     string
-	session *sessions.Transcript
+	session *transcripts.Session
 	engine  *sessions.EngineSession
-	live    *sessions.Talk
-	talk    *sessions.Conversation
+	live    *sessions.Detail
+	talk    *transcripts.Conversation
 	width   int
 	second  int64
 }
@@ -49,7 +49,7 @@ func (v *detail) Title() string {
 	return "Session"
 }
 
-func (v *detail) Footer() string { return run.Position(&v.panel) }
+func (v *detail) Footer() string { return v.panel.Position() }
 
 func (v *detail) Bindings() []tui.Binding {
 	list := append(widget.Motions("agent", v),
@@ -90,7 +90,7 @@ func (v *detail) Draw(now time.Time, _ bool) []string {
 	return widget.Fill(append([]string(nil), v.lines[v.panel.Top:min(v.panel.Top+v.Height, len(v.lines))]...), v.Width, v.Height)
 }
 
-func (v *detail) build(r sessions.AgentSession, now time.Time) {
+func (v *detail) build(r sessions.Row, now time.Time) {
 	key := detailKey{r.Key, r.Transcript, r.Engine, v.live(), v.Loaded(), v.Width, now.Unix()}
 	if key == v.of {
 		return
@@ -143,7 +143,7 @@ func (v *detail) tail(w sessionWriter) {
 // sessionWriter writes the facts of a session.
 type sessionWriter struct {
 	*widget.Writer
-	t *sessions.Transcript
+	t *transcripts.Session
 }
 
 func (w sessionWriter) fact(name string, ink theme.Ink, said string) {
@@ -152,7 +152,7 @@ func (w sessionWriter) fact(name string, ink theme.Ink, said string) {
 	}
 }
 
-func (w sessionWriter) facts(r sessions.AgentSession) {
+func (w sessionWriter) facts(r sessions.Row) {
 	t, sum, g := w.t, w.t.Summary, w.S.Glyphs
 	w.Prose(" ", w.S.Strong, console.OrDash(t.Name(), g))
 	if t.Err != "" {
@@ -200,7 +200,7 @@ func compactions(n int) string {
 }
 
 // oddLines counts the lines that could not be used, by reason.
-func oddLines(t *sessions.Transcript) string {
+func oddLines(t *transcripts.Session) string {
 	var parts []string
 	for _, p := range []struct {
 		n    int
@@ -248,25 +248,35 @@ func (w sessionWriter) tools() {
 	w.Section("Tools", remark)
 	name := widget.Clamp(w.Width-58, 8, 32)
 	w.Say(w.S.Muted, "   "+text.Fit("TOOL", name, "")+"  CALLS  FAIL DENIED    MEAN     MAX  LAST")
+	g := w.S.Glyphs
 	for _, u := range list {
-		w.tool(u, name)
+		mean, most := g.Dash, g.Dash
+		if u.Timed > 0 {
+			mean, most = widget.Took(u.Mean(), g), widget.Took(u.Max, g)
+		}
+		last := w.Ago(u.Last)
+		if u.Ended < u.Calls {
+			last = strconv.Itoa(u.Calls-u.Ended) + " without result"
+		}
+		w.End(w.counts(u.Name, name, count{u.Calls, 7, w.S.Text}, count{u.Failed, 6, w.S.Failed},
+			count{u.Denied, 7, w.S.Warning}).
+			Add(w.S.Muted, text.FitLeft(mean, 8, "")+text.FitLeft(most, 8, "")+"  "+last))
 	}
 }
 
-func (w sessionWriter) tool(u sessions.ToolUse, name int) {
-	number := func(n, width int) string { return text.FitLeft(text.Count(int64(n)), width, "") }
-	g := w.S.Glyphs
-	mean, most := g.Dash, g.Dash
-	if u.Timed > 0 {
-		mean, most = widget.Took(u.Mean(), g), widget.Took(u.Max, g)
+// count is a number in a column. Zero is muted.
+type count struct {
+	n, width int
+	ink      theme.Ink
+}
+
+// counts starts a line with a name and counts.
+func (w sessionWriter) counts(name string, width int, list ...count) *text.Line {
+	l := w.Line().Add(w.S.Text, "   "+text.Fit(text.Safe(name, " "), width, w.S.Glyphs.Ellipsis))
+	for _, c := range list {
+		l.Add(widget.Unless(c.n == 0 && c.ink != w.S.Text, w.S.Muted, c.ink), text.FitLeft(text.Count(int64(c.n)), c.width, ""))
 	}
-	last := w.Ago(u.Last)
-	if u.Ended < u.Calls {
-		last = strconv.Itoa(u.Calls-u.Ended) + " without result"
-	}
-	w.End(w.Line().Add(w.S.Text, "   "+text.Fit(text.Safe(u.Name, " "), name, g.Ellipsis)).Add(w.S.Text, number(u.Calls, 7)).
-		Add(widget.Unless(u.Failed == 0, w.S.Muted, w.S.Failed), number(u.Failed, 6)).Add(widget.Unless(u.Denied == 0, w.S.Muted, w.S.Warning), number(u.Denied, 7)).
-		Add(w.S.Muted, text.FitLeft(mean, 8, "")+text.FitLeft(most, 8, "")+"  "+last))
+	return l
 }
 
 // maxTree is the largest number of subagents drawn.
@@ -279,7 +289,7 @@ func (w sessionWriter) agentTree() {
 		return
 	}
 	w.Section("Subagents", widget.HowMany(len(list), "transcript")+"; a reads them")
-	children := map[string][]sessions.TranscriptAgent{}
+	children := map[string][]transcripts.Agent{}
 	for _, a := range list {
 		children[a.Parent] = append(children[a.Parent], a)
 	}
@@ -290,7 +300,7 @@ func (w sessionWriter) agentTree() {
 	}
 }
 
-func (w sessionWriter) subagents(children map[string][]sessions.TranscriptAgent, of, indent string, drawn *int) {
+func (w sessionWriter) subagents(children map[string][]transcripts.Agent, of, indent string, drawn *int) {
 	list := children[of]
 	delete(children, of) // stop at a cycle
 	for i, a := range list {
@@ -309,7 +319,7 @@ func (w sessionWriter) subagents(children map[string][]sessions.TranscriptAgent,
 	}
 }
 
-func (w sessionWriter) subagent(a sessions.TranscriptAgent, head string) {
+func (w sessionWriter) subagent(a transcripts.Agent, head string) {
 	g, t := w.S.Glyphs, a.Summary.Totals
 	name := a.Description
 	if name == "" {

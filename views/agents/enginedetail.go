@@ -11,11 +11,10 @@ import (
 	"acescope/tui/text"
 	"acescope/tui/widget"
 	"acescope/views/console"
-	"acescope/views/run"
 )
 
 // engine writes a session on the engine, waiting calls first.
-func (w sessionWriter) engine(r sessions.AgentSession, st *sessions.TalkState, live *sessions.Talk) {
+func (w sessionWriter) engine(r sessions.Row, st *sessions.State, live *sessions.Detail) {
 	g := w.S.Glyphs
 	w.Prose(" ", w.S.Strong, console.OrDash(r.Name, g))
 	if e := r.Engine.Err; e != "" {
@@ -38,7 +37,7 @@ func (w sessionWriter) engine(r sessions.AgentSession, st *sessions.TalkState, l
 	w.askedTools(st)
 }
 
-func (w sessionWriter) pendingCalls(st *sessions.TalkState) {
+func (w sessionWriter) pendingCalls(st *sessions.State) {
 	for i, p := range st.Pending {
 		if i == 0 {
 			w.Section(widget.HowMany(len(st.Pending), "call")+" "+waitWord(len(st.Pending))+" for approval", "w shows and answers")
@@ -49,7 +48,7 @@ func (w sessionWriter) pendingCalls(st *sessions.TalkState) {
 		}
 		risk := sessions.CallRisk(p, st.Input.WorkingDir)
 		l := w.Line().Add(w.S.Alert, " "+w.S.Glyphs.Failed+" "+text.Safe(p.Name, " ")+" ")
-		w.End(l.Add(w.S.Text, " "+text.Safe(run.Payload(p.Args), " ")))
+		w.End(l.Add(w.S.Text, " "+text.Payload(p.Args)))
 		if risk != "" {
 			w.Prose("     ", w.S.Error, "it "+risk)
 		}
@@ -60,7 +59,7 @@ func (w sessionWriter) pendingCalls(st *sessions.TalkState) {
 }
 
 // status writes the state of the session and its source.
-func (w sessionWriter) status(r sessions.AgentSession, st *sessions.TalkState, live *sessions.Talk) {
+func (w sessionWriter) status(r sessions.Row, st *sessions.State, live *sessions.Detail) {
 	m := engineMark(st.Status, st.Exit, w.S)
 	said := m.Word
 	if st.Current != nil {
@@ -88,7 +87,7 @@ func (w sessionWriter) status(r sessions.AgentSession, st *sessions.TalkState, l
 	}
 }
 
-func noteText(n *sessions.SessionNote) string {
+func noteText(n *sessions.Note) string {
 	if n == nil {
 		return ""
 	}
@@ -109,13 +108,9 @@ func failureText(f *ace.Failure) string {
 	return strings.TrimPrefix(f.Type+": "+f.Message, ": ")
 }
 
-func (w sessionWriter) engineFacts(r sessions.AgentSession, st *sessions.TalkState, live *sessions.Talk) {
+func (w sessionWriter) engineFacts(r sessions.Row, st *sessions.State, live *sessions.Detail) {
 	in := st.Input
-	agent := in.Agent
-	if h := st.Host; h != nil {
-		agent = strings.TrimSpace(in.Agent+" "+h.Version) + " on " + h.Name
-	}
-	w.fact("agent", w.S.Text, agent)
+	w.fact("agent", w.S.Text, sessions.AgentText(st))
 	w.fact("model", w.S.Text, r.Model)
 	w.fact("directory", w.S.Text, in.WorkingDir)
 	w.fact("mode", w.S.Text, in.PermissionMode)
@@ -140,7 +135,7 @@ func (w sessionWriter) engineFacts(r sessions.AgentSession, st *sessions.TalkSta
 }
 
 // toolRules lists which tools are allowed without asking the user.
-func toolRules(in sessions.TalkInput) string {
+func toolRules(in sessions.Input) string {
 	var parts []string
 	if len(in.AllowedTools) > 0 {
 		parts = append(parts, "allowed "+strings.Join(in.AllowedTools, ", "))
@@ -157,7 +152,7 @@ func toolRules(in sessions.TalkInput) string {
 	return strings.Join(parts, "; ")
 }
 
-func (w sessionWriter) queue(st *sessions.TalkState) {
+func (w sessionWriter) queue(st *sessions.State) {
 	if len(st.Queue) == 0 {
 		return
 	}
@@ -174,7 +169,7 @@ func (w sessionWriter) queue(st *sessions.TalkState) {
 // shownTurns is the number of newest turns and runs listed.
 const shownTurns = 8
 
-func (w sessionWriter) turns(st *sessions.TalkState) {
+func (w sessionWriter) turns(st *sessions.State) {
 	if len(st.Recent) == 0 {
 		return
 	}
@@ -200,7 +195,7 @@ func turnMark(status string, s theme.Styles) theme.Mark {
 }
 
 // askedTools writes the outcomes of the tool calls that needed a decision.
-func (w sessionWriter) askedTools(st *sessions.TalkState) {
+func (w sessionWriter) askedTools(st *sessions.State) {
 	if len(st.Tools) == 0 {
 		return
 	}
@@ -208,8 +203,7 @@ func (w sessionWriter) askedTools(st *sessions.TalkState) {
 	name := widget.Clamp(w.Width-40, 8, 32)
 	w.Say(w.S.Muted, "   "+text.Fit("TOOL", name, "")+"  ASKED ALLOWED DENIED  FAILED")
 	for _, c := range st.Tools {
-		w.End(w.Line().Add(w.S.Text, "   "+text.Fit(text.Safe(c.Name, " "), name, w.S.Glyphs.Ellipsis)).Add(w.S.Text, text.FitLeft(strconv.Itoa(c.Asked), 7, "")).
-			Add(w.S.Text, text.FitLeft(strconv.Itoa(c.Allowed), 8, "")).Add(widget.Unless(c.Denied == 0, w.S.Muted, w.S.Warning), text.FitLeft(strconv.Itoa(c.Denied), 7, "")).
-			Add(widget.Unless(c.Failed == 0, w.S.Muted, w.S.Failed), text.FitLeft(strconv.Itoa(c.Failed), 8, "")))
+		w.End(w.counts(c.Name, name, count{c.Asked, 7, w.S.Text}, count{c.Allowed, 8, w.S.Text},
+			count{c.Denied, 7, w.S.Warning}, count{c.Failed, 8, w.S.Failed}))
 	}
 }

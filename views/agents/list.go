@@ -22,8 +22,8 @@ type List struct {
 	*Agents
 	console.Pane
 	table        *widget.Table
-	list         []sessions.AgentSession // sorted and filtered
-	marks        map[string]bool         // by key
+	list         []sessions.Row  // sorted and filtered
+	marks        map[string]bool // by key
 	filter       string
 	Order        int // index into orders
 	shownVersion int // version of the rows in list, -1 to sort again
@@ -33,16 +33,16 @@ type List struct {
 // orders are the sort orders, largest first.
 var orders = []struct {
 	name string
-	less func(a, b sessions.AgentSession) int
+	less func(a, b sessions.Row) int
 }{
-	{"newest", func(a, b sessions.AgentSession) int { return b.Last.Compare(a.Last) }},
-	{"cost", func(a, b sessions.AgentSession) int { return cmp.Compare(b.Totals.CostUSD, a.Totals.CostUSD) }},
-	{"tokens", func(a, b sessions.AgentSession) int {
+	{"newest", func(a, b sessions.Row) int { return b.Last.Compare(a.Last) }},
+	{"cost", func(a, b sessions.Row) int { return cmp.Compare(b.Totals.CostUSD, a.Totals.CostUSD) }},
+	{"tokens", func(a, b sessions.Row) int {
 		return cmp.Compare(b.Totals.Tokens.Total(), a.Totals.Tokens.Total())
 	}},
-	{"tool calls", func(a, b sessions.AgentSession) int { return cmp.Compare(b.Totals.Calls, a.Totals.Calls) }},
-	{"failed calls", func(a, b sessions.AgentSession) int { return cmp.Compare(b.Totals.Failed, a.Totals.Failed) }},
-	{"project", func(a, b sessions.AgentSession) int { return cmp.Compare(a.Dir, b.Dir) }},
+	{"tool calls", func(a, b sessions.Row) int { return cmp.Compare(b.Totals.Calls, a.Totals.Calls) }},
+	{"failed calls", func(a, b sessions.Row) int { return cmp.Compare(b.Totals.Failed, a.Totals.Failed) }},
+	{"project", func(a, b sessions.Row) int { return cmp.Compare(a.Dir, b.Dir) }},
 }
 
 func NewList(a *Agents) *List {
@@ -103,7 +103,7 @@ func (v *List) reading() []string {
 
 // marked sums the cost and tokens of the marked sessions.
 func (v *List) marked() string {
-	var t sessions.AgentTotals
+	var t sessions.Totals
 	for _, r := range v.rows {
 		if v.marks[r.Key] {
 			t = t.Add(r.Totals)
@@ -210,17 +210,17 @@ func (v *List) arrange() {
 	slices.SortStableFunc(v.list, orders[v.Order].less)
 	v.table.SetRows(len(v.list))
 	at := 0
-	if goal := slices.IndexFunc(v.list, func(r sessions.AgentSession) bool { return r.Key == v.nav.Session }); v.nav.Session != "" && goal >= 0 {
+	if goal := slices.IndexFunc(v.list, func(r sessions.Row) bool { return r.Key == v.nav.Session }); v.nav.Session != "" && goal >= 0 {
 		at, v.top, v.nav.Session = goal, goal == 0, ""
 	} else if !v.top {
-		if at = slices.IndexFunc(v.list, func(r sessions.AgentSession) bool { return r.Key == v.Cursor }); at < 0 {
+		if at = slices.IndexFunc(v.list, func(r sessions.Row) bool { return r.Key == v.Cursor }); at < 0 {
 			at = v.table.Cursor
 		}
 	}
 	v.goTo(at)
 }
 
-func gitBranchOf(r sessions.AgentSession) string {
+func gitBranchOf(r sessions.Row) string {
 	if r.Transcript == nil {
 		return ""
 	}
@@ -280,7 +280,7 @@ func (v *List) empty() []string {
 	return lines
 }
 
-func (v *List) cells(r sessions.AgentSession, now time.Time) []widget.Cell {
+func (v *List) cells(r sessions.Row, now time.Time) []widget.Cell {
 	s, g := v.Styles, v.Styles.Glyphs
 	state := stateMark(r, now, s)
 	name := text.Safe(r.Name, " ")
@@ -302,22 +302,18 @@ func (v *List) cells(r sessions.AgentSession, now time.Time) []widget.Cell {
 	if r.Waiting > 0 {
 		name = widget.HowMany(r.Waiting, "approval") + ": " + name
 	}
+	kind := "file"
+	if r.Engine != nil {
+		kind = "engine"
+	}
 	if r.Engine != nil && r.Transcript == nil && r.Engine.State == nil {
 		turns, tools, tokens, cost = g.Dash, g.Dash, g.Dash, g.Dash
 	}
 	return []widget.Cell{
-		{state.Glyph + " " + state.Word, state.Ink}, {text.Safe(name, " "), ink}, {console.OrDash(filepath.Base(r.Dir), g), s.Muted}, {kindWord(r.Kind), s.Muted},
+		{state.Glyph + " " + state.Word, state.Ink}, {text.Safe(name, " "), ink}, {console.OrDash(filepath.Base(r.Dir), g), s.Muted}, {kind, s.Muted},
 		{console.OrDash(shortModel(r.Model), g), s.Muted}, {text.Span(now.Sub(r.Last)), s.Muted}, {turns, s.Text}, {tools, toolInk},
 		{tokens, s.Text}, {cost, s.Muted},
 	}
-}
-
-// kindWord returns the source of a session.
-func kindWord(k sessions.AgentKind) string {
-	if k == sessions.AgentTranscript {
-		return "file"
-	}
-	return text.Safe(string(k), " ")
 }
 
 // shortModel strips the vendor prefix and the date from a model's name.

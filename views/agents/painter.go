@@ -1,18 +1,15 @@
 package agents
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"acescope/sources/sessions"
+	"acescope/sources/transcripts"
 	"acescope/theme"
 	"acescope/tui/text"
 	"acescope/tui/widget"
-	"acescope/views/run"
 )
 
 // Lines of a folded entry, bytes of a folded text, and lines of an unfolded one.
@@ -34,21 +31,21 @@ type entryPainter struct {
 const entryIndent = 10
 
 // lines draws an entry. Each line has the full width.
-func (p entryPainter) lines(e *sessions.TranscriptEntry, open bool) []string {
+func (p entryPainter) lines(e *transcripts.Entry, open bool) []string {
 	d := entryLines{entryPainter: p, e: e, open: open}
 	switch e.Kind {
-	case sessions.EntryUser:
+	case transcripts.KindUser:
 		d.head(p.s.Accent, map[bool]string{true: "callback", false: "user"}[e.Callback], strings.TrimSpace(e.Name+"  "+e.Note))
 		d.body(p.s.Text, e.Text, e.Cut, foldedText)
-	case sessions.EntryText:
+	case transcripts.KindText:
 		d.head(p.s.Success, "agent", strings.TrimSpace(shortModel(e.Model)+writingText(e, p.s.Glyphs)))
 		d.body(p.s.Text, e.Text, e.Cut, foldedText)
-	case sessions.EntryThinking:
+	case transcripts.KindThinking:
 		d.head(p.s.Muted, "thinking", "")
 		d.body(p.s.Muted, e.Text, e.Cut, foldedAside)
-	case sessions.EntryTool:
+	case transcripts.KindCall:
 		d.tool()
-	case sessions.EntryError:
+	case transcripts.KindError:
 		d.head(p.s.Error, p.s.Glyphs.Failed+" error", e.Name)
 		d.body(p.s.Error, e.Text, e.Cut, foldedText)
 	default:
@@ -60,7 +57,7 @@ func (p entryPainter) lines(e *sessions.TranscriptEntry, open bool) []string {
 
 type entryLines struct {
 	entryPainter
-	e    *sessions.TranscriptEntry
+	e    *transcripts.Entry
 	open bool
 	out  []string
 }
@@ -144,11 +141,11 @@ func (d *entryLines) tool() {
 	}
 	if e.Text != "" && !d.open {
 		room := max(l.Room()-text.Width(tail)-2, 4)
-		l.Add(d.s.Text, "("+text.Cut(run.Payload(json.RawMessage(e.Text)), room, g.Ellipsis)+")")
+		l.Add(d.s.Text, "("+text.Cut(text.Payload(json.RawMessage(e.Text)), room, g.Ellipsis)+")")
 	}
 	d.end(l.Add(m.Ink, tail))
 	if d.open && e.Text != "" {
-		d.body(d.s.Tagged, indented(e.Text), e.Cut, maxEntryLines)
+		d.body(d.s.Tagged, text.Indented(e.Text), e.Cut, maxEntryLines)
 		d.end(d.line().Add(d.s.Muted, text.Spaces(entryIndent)+g.Arrow))
 	}
 	ink := d.s.Muted
@@ -158,16 +155,7 @@ func (d *entryLines) tool() {
 	d.body(ink, e.Result, e.ResultCut, foldedAside)
 }
 
-// indented returns indented JSON; other text unchanged.
-func indented(raw string) string {
-	var b bytes.Buffer
-	if json.Indent(&b, []byte(raw), "", "  ") != nil {
-		return raw
-	}
-	return b.String()
-}
-
-func toolMark(e *sessions.TranscriptEntry, s theme.Styles) theme.Mark {
+func toolMark(e *transcripts.Entry, s theme.Styles) theme.Mark {
 	switch {
 	case e.Waits:
 		return theme.Mark{Glyph: s.Glyphs.Failed, Word: "waiting for approval: w", Ink: s.Alert}
@@ -182,60 +170,9 @@ func toolMark(e *sessions.TranscriptEntry, s theme.Styles) theme.Mark {
 }
 
 // writingText marks a text that the agent is still writing.
-func writingText(e *sessions.TranscriptEntry, g theme.Glyphs) string {
+func writingText(e *transcripts.Entry, g theme.Glyphs) string {
 	if e.Open {
 		return " writing" + g.Ellipsis
 	}
 	return ""
-}
-
-// ArgumentLines returns the arguments of a tool call as safe lines: each member of an object on its own, strings
-// unquoted. Characters that cannot be shown are dropped; a last line counts them.
-func ArgumentLines(raw []byte) []string {
-	var lines []string
-	dropped := 0
-	add := func(indent, said string) {
-		for _, l := range strings.Split(strings.ReplaceAll(said, "\r\n", "\n"), "\n") {
-			safe := text.Safe(strings.ReplaceAll(l, "\t", "    "), " ")
-			dropped += max(utf8.RuneCountInString(strings.ReplaceAll(l, "\t", "    "))-utf8.RuneCountInString(safe), 0)
-			lines = append(lines, indent+safe)
-		}
-	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if begin, err := dec.Token(); err != nil || begin != json.Delim('{') {
-		add("", indented(string(raw)))
-		return noteDropped(lines, dropped)
-	}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			break
-		}
-		var value json.RawMessage
-		if err := dec.Decode(&value); err != nil {
-			break
-		}
-		key, _ := name.(string)
-		var said string
-		if json.Unmarshal(value, &said) != nil {
-			said = indented(string(value))
-		}
-		if !strings.Contains(said, "\n") {
-			add("", key+": "+said)
-			continue
-		}
-		add("", key+":")
-		add("  ", said)
-	}
-	if len(lines) == 0 {
-		lines = []string{"(no arguments)"}
-	}
-	return noteDropped(lines, dropped)
-}
-
-func noteDropped(lines []string, n int) []string {
-	if n > 0 {
-		lines = append(lines, "", widget.HowMany(n, "character")+" removed because the terminal might act on them")
-	}
-	return lines
 }

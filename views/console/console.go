@@ -90,7 +90,7 @@ type Actions interface {
 // SessionActions change sessions on the engine.
 type SessionActions interface {
 	// StartSession starts a session and returns its ID. If the input has no ID, it generates one.
-	StartSession(ctx context.Context, in sessions.TalkInput, first string) (id string, err error)
+	StartSession(ctx context.Context, in sessions.Input, first string) (id string, err error)
 	// SendMessage queues a message; waiting is the number of messages before it.
 	SendMessage(ctx context.Context, session, message string) (waiting int, err error)
 	// DecideCall allows or denies a waiting tool call. The agent is told the reason.

@@ -241,7 +241,7 @@ func (a *Actor) forkable(s tui.Shell) bool {
 	switch a.nav.Selected.Run.Type {
 	case ace.ExperimentWorkflow:
 		s.Note("an experiment cannot be forked; fork the run of one of its tasks")
-	case sessions.SessionWorkflow:
+	case sessions.Workflow:
 		s.Note("an agent session cannot be forked; start another with :session start")
 	case runners.RunWorkflow:
 		s.Note("a blueprint run cannot be forked; start another with acescope agent start")

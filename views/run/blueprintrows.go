@@ -142,9 +142,9 @@ func blueprintLinks(d *histories.Detail) (links []linkRow) {
 	in := d.BlueprintRun.Input
 	session := func(what, id string) {
 		if id != "" {
-			w := sessions.SessionWorkflowID(id)
+			w := sessions.WorkflowID(id)
 			links = append(links, newLinkRow(what,
-				runs.Run{WorkflowID: w, TaskID: w, Type: sessions.SessionWorkflow}))
+				runs.Run{WorkflowID: w, TaskID: w, Type: sessions.Workflow}))
 		}
 	}
 	session("parent session", in.ParentSessionID)
@@ -158,4 +158,4 @@ func blueprintLinks(d *histories.Detail) (links []linkRow) {
 }
 
 // isSession reports whether a run is an agent session.
-func isSession(r runs.Run) bool { return r.Type == sessions.SessionWorkflow }
+func isSession(r runs.Run) bool { return r.Type == sessions.Workflow }

@@ -205,7 +205,7 @@ type callRow struct{ *histories.ToolCall }
 func (r callRow) Draw(l *line) {
 	m, s := callMark(r.Call, l.S), l.S
 	l.add(s.Muted, l.clock(r.At)+" ").add(m.Ink, m.Glyph+" "+text.Safe(r.Name, " "))
-	l.add(s.Text, "("+text.Cut(Payload(beginning(r.Args)), max(l.Width/2, 10), s.Glyphs.Ellipsis)+")")
+	l.add(s.Text, "("+text.Cut(text.Payload(beginning(r.Args)), max(l.Width/2, 10), s.Glyphs.Ellipsis)+")")
 	if m.Word != "" {
 		l.add(m.Ink, " "+m.Word)
 	}
@@ -231,7 +231,7 @@ func resultText(raw []byte) string {
 			return "binary, " + widget.SizeText(int64(len(s)))
 		}
 	}
-	return Payload(beginning(raw))
+	return text.Payload(beginning(raw))
 }
 
 // beginning returns as much of a payload as a row can show.
@@ -301,17 +301,4 @@ func callMark(c ace.Call, s theme.Styles) theme.Mark {
 		return m
 	}
 	return s.Status(string(ace.Failed))
-}
-
-// Payload returns a JSON value in one line: a string without quotes, an object without braces.
-func Payload(raw json.RawMessage) string {
-	var v string
-	if json.Unmarshal(raw, &v) == nil {
-		return text.Safe(v, " ")
-	}
-	s := text.Safe(strings.TrimSpace(string(raw)), " ")
-	if strings.HasPrefix(s, "{") && strings.HasSuffix(s, "}") && len(s) > 1 {
-		return s[1 : len(s)-1]
-	}
-	return s
 }

@@ -58,7 +58,7 @@ func (v *Inspector) Title() string {
 }
 
 // Footer returns which lines are visible.
-func (v *Inspector) Footer() string { return Position(&v.panel) }
+func (v *Inspector) Footer() string { return v.panel.Position() }
 
 func (v *Inspector) Bindings() []tui.Binding {
 	match := func(by int) func(tui.Shell) tea.Cmd {

@@ -147,7 +147,7 @@ func (v *run) Draw(now time.Time, focused bool) []string {
 	facts := v.build(d, now)
 	rest := max(v.height-len(lines)-2, 0)
 	v.split(rest, len(facts), len(d.Log))
-	lines = append(lines, v.rule("Facts", Position(&v.facts), focused && !v.onLog))
+	lines = append(lines, v.rule("Facts", v.facts.Position(), focused && !v.onLog))
 	shown := slices.Clone(facts[v.facts.Top:min(v.facts.Top+v.facts.Height, len(facts))])
 	lines = append(lines, widget.Fill(shown, v.width, v.facts.Height)...)
 	lines = append(lines, v.rule("Log", v.log.state(d), focused && v.onLog))
@@ -184,15 +184,6 @@ func (v *run) split(rest, facts, log int) {
 	v.log.height = rest - v.facts.Height
 	v.facts.Lines = facts
 	v.facts.Scroll(0)
-}
-
-// Position returns which lines of a panel are visible, or "" if all are.
-func Position(p *widget.Panel) string {
-	if p.Lines <= p.Height {
-		return ""
-	}
-	last := min(p.Top+p.Height, p.Lines)
-	return text.Count(int64(p.Top+1)) + "-" + text.Count(int64(last)) + " of " + text.Count(int64(p.Lines))
 }
 
 // rule returns the heading of a panel.

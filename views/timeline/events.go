@@ -14,7 +14,6 @@ import (
 	"acescope/tui"
 	"acescope/tui/text"
 	"acescope/tui/widget"
-	"acescope/views/run"
 )
 
 // eventInspector shows the selected event with all its fields.
@@ -49,9 +48,9 @@ func (v *eventInspector) Footer() string {
 	}
 	if o.Size > len(o.Text) {
 		return "the first " + size(int64(len(o.Text))) + " of " + size(int64(o.Size)) + " " +
-			v.styles.Glyphs.Dot + " " + run.Position(&v.panel)
+			v.styles.Glyphs.Dot + " " + v.panel.Position()
 	}
-	return run.Position(&v.panel)
+	return v.panel.Position()
 }
 
 func (v *eventInspector) Bindings() []tui.Binding {

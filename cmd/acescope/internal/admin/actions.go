@@ -1,10 +1,8 @@
 package admin
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"acescope/cmd/acescope/internal/agents"
 	"acescope/cmd/acescope/internal/cli"
@@ -96,31 +94,21 @@ func (l *Link) Prepare(
 }
 
 // StartSession implements [console.SessionActions].
-func (l *Link) StartSession(ctx context.Context, in sessions.TalkInput, first string) (string, error) {
-	in.SessionID = cmp.Or(in.SessionID, agents.NewSessionID(time.Now()))
-	return in.SessionID, l.do(func(e *engine.Engine) error {
-		if first != "" {
-			m, err := agents.SessionMessage(ctx, e, "", first, agents.User())
-			if err != nil {
-				return err
-			}
-			in.First = &m
-		}
-		_, err := agents.StartSession(ctx, e, in)
+func (l *Link) StartSession(ctx context.Context, in sessions.Input, first string) (id string, err error) {
+	err = l.do(func(e *engine.Engine) error {
+		in, _, err := agents.StartSession(ctx, e, in, first)
+		id = in.SessionID
 		return err
 	})
+	return id, err
 }
 
 // SendMessage implements [console.SessionActions].
 func (l *Link) SendMessage(ctx context.Context, id, text string) (waiting int, err error) {
 	err = l.do(func(e *engine.Engine) error {
-		m, err := agents.SessionMessage(ctx, e, "", text, agents.User())
-		if err != nil {
-			return err
-		}
-		r, err := e.Send(ctx, id, m)
+		r, err := agents.SendMessage(ctx, e, id, "", text)
 		waiting = r.Waiting
-		return agents.SessionError(id, err)
+		return err
 	})
 	return waiting, err
 }

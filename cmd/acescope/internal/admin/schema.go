@@ -49,7 +49,7 @@ var (
 	conversation = slices.Concat(
 		typed[agents.EntryLine]("user", "text", "thinking", "tool", "status", "error"),
 		typed[agents.SessionChange]("session_state"), typed[agents.DeltaLine]("delta"))
-	sessionLines = slices.Concat(typed[agents.SessionLine]("session"), typed[agents.EngineLine]("engine_session"))
+	sessionLines = typed[agents.SessionLine]("session", "engine_session")
 	agentStart   = slices.Concat(typed[agents.AgentStarted]("agent_started"), typed[agents.AgentResult]("agent_result"))
 	bookDiff     = slices.Concat(typed[learning.DiffLine]("added", "removed"), typed[learning.ChangedLine]("changed"),
 		typed[learning.DiffEnd]("playbook_diff"))
@@ -105,7 +105,7 @@ var Outputs = []output{
 	{"session list", sessionLines},
 	{"session show", slices.Concat(sessionLines, conversation)},
 	{"session start", slices.Concat(typed[agents.SessionStarted]("session_started"),
-		typed[agents.EngineLine]("engine_session"), conversation)},
+		typed[agents.SessionLine]("engine_session"), conversation)},
 	{"session send", slices.Concat(typed[agents.SentLine]("sent"), typed[agents.TurnLine]("turn"), conversation)},
 	{"session approve", typed[agents.ApprovalLine]("approval")},
 	{"session interrupt", typed[agents.SessionAsked]("session_interrupt")},

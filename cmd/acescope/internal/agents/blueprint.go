@@ -74,24 +74,22 @@ func listBlueprints(a *cli.App, ctx context.Context) error {
 	if len(entries) == 0 {
 		notice(a, `no blueprints in %s; create one with "acescope agent new NAME"`, strings.Join(l.Dirs, ", "))
 	}
-	var lines []BlueprintLine
-	rows := newTable("NAME TYPE TAGS REQUIREMENTS DESCRIPTION")
-	for _, e := range entries {
-		info := e.Info()
-		info.Schema = nil
-		lines = append(lines, BlueprintLine{Type: "blueprint", BlueprintInfo: info, BlueprintType: info.Type,
-			Strategy: e.Strategy, ShadowedBy: e.Shadowed})
-		description := info.Description
-		if info.Error != "" {
-			description = "cannot be used: " + info.Error
-		}
-		rows.add(info.Name, cli.OrDash(string(info.Type)), cli.OrDash(strings.Join(info.Tags, ",")),
-			cli.OrDash(requirementsText(info.Requirements)), description)
-	}
-	if a.JSON {
-		return writeLines(a, lines)
-	}
-	return rows.print(a.Out)
+	return cli.WriteRows(a, mapped(entries, newBlueprintLine), "NAME\tTYPE\tTAGS\tREQUIREMENTS\tDESCRIPTION",
+		func(l BlueprintLine) []any {
+			description := l.Description
+			if l.Error != "" {
+				description = "cannot be used: " + l.Error
+			}
+			return []any{l.Name, cli.OrDash(string(l.BlueprintType)), cli.OrDash(strings.Join(l.Tags, ",")),
+				cli.OrDash(requirementsText(l.Requirements)), description}
+		})
+}
+
+func newBlueprintLine(e blueprint.Entry) BlueprintLine {
+	info := e.Info()
+	info.Schema = nil
+	return BlueprintLine{Type: "blueprint", BlueprintInfo: info, BlueprintType: info.Type, Strategy: e.Strategy,
+		ShadowedBy: e.Shadowed}
 }
 
 func requirementsText(r *runner.Requirements) string {
@@ -130,15 +128,15 @@ func showBlueprint(a *cli.App, name string) error {
 	if err := blueprintDetails(b).print(a.Out); err != nil {
 		return err
 	}
-	rows := newTable("\nPARAMETER TYPE DEFAULT DESCRIPTION")
-	for _, p := range parameters {
+	cells := func(p blueprint.Parameter) []any {
 		preset := cli.OrDash(string(p.Default))
 		if p.Required {
 			preset = "(required)"
 		}
-		rows.add(p.Name, cli.OrDash(p.Type), preset, p.Description)
+		return []any{p.Name, cli.OrDash(p.Type), preset, p.Description}
 	}
-	if err := rows.print(a.Out); err != nil {
+	err = cli.WriteRows(a, slices.Values(parameters), "\nPARAMETER\tTYPE\tDEFAULT\tDESCRIPTION", cells)
+	if err != nil {
 		return err
 	}
 	for _, n := range b.Notes {
@@ -277,7 +275,7 @@ func validateBlueprints(a *cli.App, ctx context.Context, args []string) error {
 		return cli.NotFound("no blueprints in %s", strings.Join(l.Dirs, ", "))
 	}
 	invalid := 0
-	var checks []BlueprintCheck
+	out := cli.NewLines(a.Out)
 	for _, e := range entries {
 		c := BlueprintCheck{Type: "blueprint_check", Name: e.Name, Path: e.Dir, OK: len(e.Problems.List) == 0,
 			Problems: append([]blueprint.Problem{}, e.Problems.List...), More: e.Problems.More, Notes: e.Notes,
@@ -285,19 +283,16 @@ func validateBlueprints(a *cli.App, ctx context.Context, args []string) error {
 		if !c.OK {
 			invalid++
 		}
-		checks = append(checks, c)
-	}
-	if a.JSON {
-		err = writeLines(a, checks)
-	} else {
-		for _, c := range checks {
+		if !a.JSON {
 			c.print(a)
+		} else if err := out.Put(c); err != nil {
+			return err
 		}
 	}
-	if err != nil || invalid == 0 {
+	if err := out.Flush(); err != nil || invalid == 0 {
 		return err
 	}
-	return fmt.Errorf("%d of %s cannot be used", invalid, cli.Numbered(int64(len(checks)), "blueprint"))
+	return fmt.Errorf("%d of %s cannot be used", invalid, cli.Numbered(int64(len(entries)), "blueprint"))
 }
 
 // chosenBlueprints reads the blueprints with the names or in the directories, or all if there are no arguments.

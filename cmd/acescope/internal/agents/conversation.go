@@ -36,7 +36,7 @@ func newEntryLine(session string, number int, e transcripts.Entry) EntryLine {
 	l := EntryLine{Type: string(e.Kind), SessionID: session, Number: number, Entry: e, DurationMS: cli.Millis(e.Took),
 		CutBytes: e.Cut + e.ResultCut}
 	l.At = e.At.UTC()
-	if e.Kind != sessions.EntryTool {
+	if e.Kind != transcripts.KindCall {
 		return l
 	}
 	l.Type, l.Done = "tool", &e.Done
@@ -72,7 +72,7 @@ func (w *conversationWriter) writeEntries(c transcripts.Conversation, follow boo
 	}
 	for n := max(w.next, c.First); n < end; n++ {
 		e := c.Entries[n-c.First]
-		pending := e.Kind == sessions.EntryTool && !e.Done && end-n <= maxPendingEntries
+		pending := e.Kind == transcripts.KindCall && !e.Done && end-n <= maxPendingEntries
 		if follow && (e.Open || pending) {
 			break
 		}
@@ -93,7 +93,7 @@ func printEntry(out io.Writer, e *transcripts.Entry) {
 	}
 	title, content := string(e.Kind), e.Text
 	switch {
-	case e.Kind == sessions.EntryTool:
+	case e.Kind == transcripts.KindCall:
 		title = e.Name + " " + callState(e)
 		content += "\n" + e.Result
 	case e.Callback:
@@ -177,7 +177,7 @@ type DeltaLine struct {
 // followSession writes the conversation of a session until the session has ended, or until the turn with a message has.
 func followSession(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID string) error {
 	w := &sessionFollower{conversationWriter: conversationWriter{App: a, session: id}, open: -1}
-	turn, err := watchSession(ctx, e, id, messageID, func(d *sessions.Talk, turn *sessions.SessionTurn) error {
+	turn, err := watchSession(ctx, e, id, messageID, func(d *sessions.Detail, turn *sessions.Turn) error {
 		if messageID == "" || turn != nil {
 			if err := w.write(ctx, e, d, turn); err != nil {
 				return err
@@ -188,21 +188,21 @@ func followSession(a *cli.App, ctx context.Context, e *engine.Engine, id, messag
 		}
 		return nil
 	})
-	if err != nil || turn == nil {
+	if err != nil || turn == nil || turn.Record == nil {
 		return err
 	}
-	return turnError(turn.Outcome())
+	return turnError(*turn.Record)
 }
 
 // watchSession calls each with every change of a session, until the session has ended or the turn with a message has.
 // It returns that turn, or nil.
 func watchSession(
-	ctx context.Context, e *engine.Engine, id, messageID string, each func(*sessions.Talk, *sessions.SessionTurn) error,
-) (turn *sessions.SessionTurn, err error) {
+	ctx context.Context, e *engine.Engine, id, messageID string, each func(*sessions.Detail, *sessions.Turn) error,
+) (turn *sessions.Turn, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	over := false
-	sessions.FollowSession(ctx, sessionDeps(e), session.WorkflowID(id), func(d *sessions.Talk) {
+	sessions.Follow(ctx, sessionDeps(e), session.WorkflowID(id), func(d *sessions.Detail) {
 		if over {
 			return
 		}
@@ -230,7 +230,7 @@ type sessionFollower struct {
 
 // write writes what is new: in the session, or only in one turn if it is not nil.
 func (w *sessionFollower) write(
-	ctx context.Context, e *engine.Engine, d *sessions.Talk, turn *sessions.SessionTurn,
+	ctx context.Context, e *engine.Engine, d *sessions.Detail, turn *sessions.Turn,
 ) error {
 	if d.State == nil || len(d.Turns) == 0 && d.Events == 0 {
 		return nil // not read yet
@@ -241,9 +241,9 @@ func (w *sessionFollower) write(
 		w.started = true
 		if turn != nil {
 			w.next = c.First + max(0, slices.IndexFunc(c.Entries, func(e *transcripts.Entry) bool {
-				return e.Kind == sessions.EntryUser && e.At.Equal(turn.Began)
+				return e.Kind == transcripts.KindUser && e.At.Equal(turn.Began)
 			}))
-		} else if err := writeSession(w.App, newSessionRow(ctx, e, d), d); err != nil {
+		} else if err := writeSession(w.App, newSessionRow(ctx, e, d)); err != nil {
 			return err
 		}
 	}
@@ -258,7 +258,7 @@ func (w *sessionFollower) write(
 }
 
 // writeState writes the state of the session if it has changed.
-func (w *sessionFollower) writeState(d *sessions.Talk) error {
+func (w *sessionFollower) writeState(d *sessions.Detail) error {
 	s, before := d.State, w.state
 	now := SessionChange{Type: "session_state", SessionID: w.session, State: s.Status, Waiting: len(s.Pending),
 		Queued: len(s.Queue), From: d.From}
@@ -311,7 +311,7 @@ type TurnLine struct {
 // awaitTurn waits for the end of the turn with a message and writes the answer.
 func awaitTurn(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID string) error {
 	hinted := ""
-	turn, err := watchSession(ctx, e, id, messageID, func(d *sessions.Talk, _ *sessions.SessionTurn) error {
+	turn, err := watchSession(ctx, e, id, messageID, func(d *sessions.Detail, _ *sessions.Turn) error {
 		if d.State != nil && len(d.State.Pending) > 0 && d.State.Pending[0].ID != hinted {
 			hinted = d.State.Pending[0].ID
 			notice(a, "%s", approvalHint(d.State.Pending[0], id))
@@ -321,10 +321,10 @@ func awaitTurn(a *cli.App, ctx context.Context, e *engine.Engine, id, messageID 
 	switch {
 	case err != nil:
 		return err
-	case turn == nil || turn.Ended.IsZero():
+	case turn == nil || turn.Record == nil:
 		return fmt.Errorf("session %s has ended without an answer to this message", id)
 	}
-	r := turn.Outcome()
+	r := *turn.Record
 	if turn.Result != nil {
 		r.Text = turn.Result.Text
 	}

@@ -17,6 +17,7 @@ import (
 	"acescope/engine/agents/observe"
 	"acescope/engine/agents/observe/hooks"
 	"acescope/engine/agents/observe/spool"
+	"acescope/sources/transcripts"
 )
 
 // ObserveCommand holds the commands on hooks, and commands under the names of the design documents.
@@ -81,15 +82,11 @@ func (f settingsFlags) path() (string, error) {
 		dir, err := existingDir("--project", f.project)
 		return filepath.Join(dir, ".claude", "settings.json"), err
 	}
-	dir := os.Getenv("CLAUDE_CONFIG_DIR")
-	if dir == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		dir = filepath.Join(home, ".claude")
+	roots := transcripts.Roots(os.Getenv)
+	if len(roots) == 0 {
+		return "", errors.New("no home directory; set $CLAUDE_CONFIG_DIR")
 	}
-	return filepath.Join(dir, "settings.json"), nil
+	return filepath.Join(roots[0], "settings.json"), nil
 }
 
 func observeInstallCommand(a *cli.App) *cobra.Command {

@@ -4,6 +4,7 @@ package agents
 import (
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -36,45 +37,20 @@ func report(a *cli.App, v any, format string, args ...any) error {
 	return err
 }
 
-// writeLines writes each value as a JSON line.
-func writeLines[T any](a *cli.App, values []T) error {
-	out := cli.NewLines(a.Out)
-	for _, v := range values {
-		if err := out.Put(v); err != nil {
-			return err
+// mapped returns the lines of values.
+func mapped[V, L any](values []V, line func(V) L) iter.Seq[L] {
+	return func(yield func(L) bool) {
+		for _, v := range values {
+			if !yield(line(v)) {
+				return
+			}
 		}
 	}
-	return out.Flush()
 }
 
 // notice writes a line to standard error.
 func notice(a *cli.App, format string, args ...any) {
 	fmt.Fprintln(a.Err, "acescope: "+cli.SafeText(fmt.Sprintf(format, args...)))
-}
-
-// table is rows of untrusted cells. The first row is the header.
-type table [][]string
-
-func newTable(header string) table { return table{strings.Split(header, " ")} }
-
-func (t *table) add(cells ...any) {
-	var row []string
-	for _, c := range cells {
-		row = append(row, cli.SafeText(fmt.Sprint(c)))
-	}
-	*t = append(*t, row)
-}
-
-// print writes the rows in aligned columns, or nothing if there is only the header.
-func (t table) print(to io.Writer) error {
-	if len(t) < 2 {
-		return nil
-	}
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	for _, row := range t {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	return w.Flush()
 }
 
 // details are names and untrusted values, one per line.

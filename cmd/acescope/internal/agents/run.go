@@ -19,7 +19,6 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/tasks/mcp"
 	"acescope/engine/tasks/run"
-	"acescope/engine/tasks/runner"
 	"acescope/sources/runners"
 	"acescope/tui/text"
 )
@@ -128,31 +127,13 @@ result --wait waits for the end.`,
 	return cmd
 }
 
-// AgentRun is a run: its summary, and with agent status and agent stop its details.
+// AgentRun is a run: its summary, and with agent status and agent stop its state.
 type AgentRun struct {
 	Type    string   `json:"type"` // agent_run
 	RunType run.Type `json:"run_type"`
 	run.Summary
-	DocumentStatus string `json:"document_status"` // the status in the words of ADR-014
-	*RunDetails
-}
-
-// RunDetails is what only the state of a run has.
-type RunDetails struct {
-	Reason    run.Reason           `json:"reason,omitempty"`
-	Error     string               `json:"error,omitempty"`
-	Mode      run.Mode             `json:"execution_mode,omitempty"`
-	ParentRun string               `json:"parent_run_id,omitempty"`
-	Project   string               `json:"project_dir,omitempty"`
-	Demands   *runner.Requirements `json:"demands,omitempty"`
-	Started   *time.Time           `json:"started_at,omitempty"`
-	TimeoutAt *time.Time           `json:"timeout_at,omitempty"`
-	PID       int                  `json:"pid,omitempty"`
-	Tries     int                  `json:"tries,omitempty"`
-	Moves     []run.MoveRecord     `json:"moves,omitempty"`
-	Notified  string               `json:"parent_told,omitempty"` // told, ended or none
-	Stop      *run.StopRequest     `json:"stop,omitempty"`
-	By        string               `json:"by,omitempty"`
+	DocumentStatus string     `json:"document_status"` // the status in the words of ADR-014
+	State          *run.State `json:"state,omitempty"`
 }
 
 // newAgentRun returns the line of a run. Document 004 calls a running run started.
@@ -164,33 +145,34 @@ func newAgentRun(s run.Summary) AgentRun {
 	return l
 }
 
-func newRunDetails(s run.State) AgentRun {
+// WriteState writes the state of a run.
+func (c *RunClient) WriteState(s run.State) error {
 	in := s.Input
 	l := newAgentRun(run.Summary{RunID: in.RunID, SessionID: in.SessionID, Type: in.Type, AgentName: in.Name(),
 		Status: s.Status, ExitStatus: s.Exit, ParentSessionID: in.ParentSessionID, CreatedAt: in.CreatedAt})
-	d := &RunDetails{Mode: in.Mode, ParentRun: in.ParentRunID, Project: in.ProjectDir, Demands: &in.Requirements,
-		TimeoutAt: timeOrNil(s.TimeoutAt), Tries: s.Try, Moves: s.Moves, Notified: s.Notified, Stop: s.Stop, By: in.By}
+	l.State = &s
+	var started time.Time
 	if s.Claim != nil {
 		l.RunnerID = s.Claim.RunnerID
 	}
 	if s.ProgramStart != nil {
-		d.PID, d.Started = s.ProgramStart.PID, timeOrNil(s.ProgramStart.At)
+		started = s.ProgramStart.At
 	}
 	if r := s.Result; r != nil {
-		d.Reason, d.Error = r.Reason, r.Error
-		l.RunnerID, d.Started = cmp.Or(r.Runner, l.RunnerID), cmp.Or(timeOrNil(r.StartedAt), d.Started)
+		l.RunnerID = cmp.Or(r.Runner, l.RunnerID)
+		if !r.StartedAt.IsZero() {
+			started = r.StartedAt
+		}
 	}
-	l.RunDetails = d
-	return l
-}
-
-// WriteState writes the state of a run.
-func (c *RunClient) WriteState(s run.State) error {
-	l := newRunDetails(s)
 	if c.App.JSON {
 		return cli.NewLines(c.App.Out).Write(l)
 	}
-	var d details
+	return runDetails(l, started).print(c.App.Out)
+}
+
+func runDetails(l AgentRun, started time.Time) (d details) {
+	s := l.State
+	r := cmp.Or(s.Result, &run.Result{})
 	d.add("run", "%s", l.RunID)
 	d.add("session", "%s", l.SessionID)
 	d.add("agent", "%s", l.AgentName)
@@ -198,35 +180,32 @@ func (c *RunClient) WriteState(s run.State) error {
 	if l.DocumentStatus != status {
 		status += " (" + l.DocumentStatus + ")"
 	}
-	d.add("status", "%s %s", status, l.Reason)
-	d.add("error", "%s", l.Error)
+	d.add("status", "%s %s", status, r.Reason)
+	d.add("error", "%s", r.Error)
 	d.add("runner", "%s", l.RunnerID)
-	d.add("directory", "%s", l.Project)
-	d.add("requires", "%s", runners.RequirementsText(*l.Demands))
+	d.add("directory", "%s", s.Input.ProjectDir)
+	d.add("requires", "%s", runners.RequirementsText(s.Input.Requirements))
 	notified := map[string]string{run.NotifiedSession: ", which was notified", run.NotifiedEnded: ", which has ended"}
-	d.add("parent", "%s%s", l.ParentSessionID, notified[l.Notified])
+	d.add("parent", "%s%s", l.ParentSessionID, notified[s.Notified])
 	d.add("created", "%s", formatTime(l.CreatedAt))
-	if l.Started != nil {
-		d.add("started", "%s", formatTime(*l.Started))
-	}
+	d.add("started", "%s", formatTime(started))
 	if !l.Status.Over() {
 		d.add("time limit", "%s", formatTime(s.TimeoutAt))
+		r = &run.Result{}
 	}
-	for _, m := range l.Moves {
+	for _, m := range s.Moves {
 		d.add("before", "%s: %s", m.Runner, m.Reason)
 	}
-	d.add("stop", "%s", runners.StopText(l.Stop))
-	if r := s.Result; r != nil && s.Status.Over() {
-		if r.DurationSeconds > 0 {
-			d.add("duration", "%s", text.Took(time.Duration(r.DurationSeconds*float64(time.Second))))
-		}
-		if r.ExitCode != nil {
-			d.add("exit code", "%d", *r.ExitCode)
-		}
-		d.add("signal", "%s", r.Signal)
-		d.add("log", "%s", r.LogPath)
+	d.add("stop", "%s", runners.StopText(s.Stop))
+	if r.DurationSeconds > 0 {
+		d.add("duration", "%s", text.Took(time.Duration(r.DurationSeconds*float64(time.Second))))
 	}
-	return d.print(c.App.Out)
+	if r.ExitCode != nil {
+		d.add("exit code", "%d", *r.ExitCode)
+	}
+	d.add("signal", "%s", r.Signal)
+	d.add("log", "%s", r.LogPath)
+	return d
 }
 
 // runStatuses are the values of --status. started is document 004's name for running.
@@ -271,21 +250,15 @@ func (c *RunClient) ListRuns(ctx context.Context, f run.Filter, now time.Time) e
 	if err != nil {
 		return err
 	}
-	var lines []AgentRun
-	rows := newTable("RUN SESSION AGENT STATUS RUNNER AGE DURATION PARENT")
-	for _, r := range list {
-		lines = append(lines, newAgentRun(r))
-		duration := ""
-		if !r.EndedAt.IsZero() {
-			duration = text.Took(r.EndedAt.Sub(r.CreatedAt))
-		}
-		rows.add(r.RunID, r.SessionID, r.AgentName, r.Status, r.RunnerID, text.Span(now.Sub(r.CreatedAt)), duration,
-			r.ParentSessionID)
-	}
-	if c.App.JSON {
-		return writeLines(c.App, lines)
-	}
-	return rows.print(c.App.Out)
+	return cli.WriteRows(c.App, mapped(list, newAgentRun),
+		"RUN\tSESSION\tAGENT\tSTATUS\tRUNNER\tAGE\tDURATION\tPARENT", func(r AgentRun) []any {
+			duration := ""
+			if !r.EndedAt.IsZero() {
+				duration = text.Took(r.EndedAt.Sub(r.CreatedAt))
+			}
+			return []any{r.RunID, r.SessionID, r.AgentName, r.Status, r.RunnerID, text.Span(now.Sub(r.CreatedAt)),
+				duration, r.ParentSessionID}
+		})
 }
 
 func runResultCommand(a *cli.App) *cobra.Command {

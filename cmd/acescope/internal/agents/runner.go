@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,33 +102,38 @@ func listRunners(a *cli.App, ctx context.Context) error {
 	if len(view.Runners) == 0 {
 		notice(a, `no runners; start one with "acescope runner start", or with "acescope serve", which includes one`)
 	}
-	return printRunners(a.Out, view, time.Now())
+	return printRunners(a, view, time.Now())
 }
 
 func writeRunners(a *cli.App, v runner.View) error {
-	var lines []any
+	out := cli.NewLines(a.Out)
 	for _, r := range v.Runners {
-		lines = append(lines, RunnerLine{Type: "runner", RunnerView: r})
+		if err := out.Put(RunnerLine{Type: "runner", RunnerView: r}); err != nil {
+			return err
+		}
 	}
 	for _, q := range v.Queues {
-		lines = append(lines, RunnerQueueLine{"runner_queue", q})
+		if err := out.Put(RunnerQueueLine{"runner_queue", q}); err != nil {
+			return err
+		}
 	}
-	return writeLines(a, append(lines, RunnersLine{Type: "runners", Runners: len(v.Runners), Waiting: v.Waiting,
-		Running: v.Running, Matched: v.Matched, Expired: v.Expired, Refused: v.Refused, Lost: v.Lost}))
+	return out.Write(RunnersLine{Type: "runners", Runners: len(v.Runners), Waiting: v.Waiting,
+		Running: v.Running, Matched: v.Matched, Expired: v.Expired, Refused: v.Refused, Lost: v.Lost})
 }
 
-func printRunners(to io.Writer, v runner.View, now time.Time) error {
-	rows := newTable("RUNNER STATUS SINCE BUSY DONE EXECUTORS TAGS HOST PROJECT")
-	for _, r := range v.Runners {
+func printRunners(a *cli.App, v runner.View, now time.Time) error {
+	cells := func(r runner.RunnerView) []any {
 		c := r.Capabilities
 		project := c.ProjectDir
 		if c.AnyProject {
 			project = "any"
 		}
-		rows.add(r.ID, r.Status, text.Span(now.Sub(r.Since)), fmt.Sprintf("%d/%d", r.Busy, c.Slots), r.Done,
-			strings.Join(c.ExecutorTypes, ","), cli.OrDash(strings.Join(c.Tags, ",")), c.Hostname, project)
+		return []any{r.ID, r.Status, text.Span(now.Sub(r.Since)), fmt.Sprintf("%d/%d", r.Busy, c.Slots), r.Done,
+			strings.Join(c.ExecutorTypes, ","), cli.OrDash(strings.Join(c.Tags, ",")), c.Hostname, project}
 	}
-	if err := rows.print(to); err != nil {
+	err := cli.WriteRows(a, slices.Values(v.Runners),
+		"RUNNER\tSTATUS\tSINCE\tBUSY\tDONE\tEXECUTORS\tTAGS\tHOST\tPROJECT", cells)
+	if err != nil {
 		return err
 	}
 	for _, q := range v.Queues {
@@ -141,7 +146,7 @@ func printRunners(to io.Writer, v runner.View, now time.Time) error {
 			requirements = "any runner"
 		}
 		line := fmt.Sprintf("%d waiting for %s: %s", q.Waiting, requirements, reason)
-		if _, err := fmt.Fprintln(to, cli.SafeText(strings.TrimSuffix(line, ": "))); err != nil {
+		if _, err := fmt.Fprintln(a.Out, cli.SafeText(strings.TrimSuffix(line, ": "))); err != nil {
 			return err
 		}
 	}

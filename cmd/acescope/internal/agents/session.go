@@ -68,7 +68,7 @@ func listSessions(a *cli.App, ctx context.Context, f sessionListFlags) error {
 	if err != nil {
 		return err
 	}
-	var files []sessions.AgentSession
+	var files []sessions.Row
 	if !f.engine {
 		list, err := readTranscripts(a, ctx, len(onEngine) > 0)
 		if err != nil {
@@ -78,27 +78,18 @@ func listSessions(a *cli.App, ctx context.Context, f sessionListFlags) error {
 			files = append(files, sessions.RowOf(s))
 		}
 	}
-	list := slices.DeleteFunc(slices.Clone(sessions.AgentRows(files, onEngine)),
-		func(s sessions.AgentSession) bool { return !strings.Contains(s.Dir, f.project) })
+	list := slices.DeleteFunc(slices.Clone(sessions.Rows(files, onEngine)),
+		func(s sessions.Row) bool { return !strings.Contains(s.Dir, f.project) })
 	if f.limit > 0 {
 		list = list[:min(f.limit, len(list))]
 	}
 	now := time.Now()
-	var lines []any
-	rows := newTable("ID STATE AGE TURNS TOOLS TOKENS COST PROJECT SESSION")
-	for _, s := range list {
-		if a.JSON {
-			lines = append(lines, newSessionLine(s, now))
-			continue
-		}
-		rows.add(s.ID, stateText(s, now), text.Span(now.Sub(s.Last)), s.Turns, s.Totals.Calls,
-			text.Count(s.Totals.Tokens.Total()), costText(s.Totals), filepath.Base(s.Dir),
-			text.Cut(cli.SafeText(s.Name), 60, "…"))
-	}
-	if a.JSON {
-		return writeLines(a, lines)
-	}
-	return rows.print(a.Out)
+	lines := mapped(list, func(r sessions.Row) SessionLine { return newSessionLine(r.Brief(), now) })
+	return cli.WriteRows(a, lines, "ID\tSTATE\tAGE\tTURNS\tTOOLS\tTOKENS\tCOST\tPROJECT\tSESSION",
+		func(s SessionLine) []any {
+			return []any{s.ID, stateText(s.Row, now), text.Span(now.Sub(s.Last)), s.Turns, s.Calls,
+				text.Count(s.Tokens.Total()), costText(s.Totals), filepath.Base(s.Dir), text.Cut(cli.SafeText(s.Name), 60, "…")}
+		})
 }
 
 // listEngineSessions returns the sessions on the engine, unless the flags exclude them or no server runs.
@@ -111,7 +102,7 @@ func listEngineSessions(a *cli.App, ctx context.Context, f sessionListFlags) ([]
 		return nil, err
 	}
 	defer done()
-	list, more, err := sessions.ListSessions(ctx, e.Client, e.Namespace(), sessions.MaxEngineSessions)
+	list, more, err := sessions.List(ctx, e.Client, e.Namespace(), sessions.MaxEngineSessions)
 	if more {
 		notice(a, "only the newest %d sessions on the engine are listed", sessions.MaxEngineSessions)
 	}
@@ -154,7 +145,7 @@ func showSession(a *cli.App, ctx context.Context, name string, follow, summary b
 	if err != nil {
 		return err
 	}
-	if err := writeSession(a, sessions.RowOf(s), nil); err != nil || summary {
+	if err := writeSession(a, sessions.RowOf(s)); err != nil || summary {
 		return err
 	}
 	return writeTranscript(a, ctx, s, follow)
@@ -174,11 +165,11 @@ func showEngineSession(a *cli.App, ctx context.Context, name string, follow, sum
 	if follow {
 		return true, followSession(a, ctx, e, id, "")
 	}
-	detail, err := sessions.ShowSession(ctx, sessionDeps(e), session.WorkflowID(id))
+	detail, err := sessions.Show(ctx, sessionDeps(e), session.WorkflowID(id))
 	if err != nil {
 		return true, err
 	}
-	if err := writeSession(a, newSessionRow(ctx, e, detail), detail); err != nil || summary {
+	if err := writeSession(a, newSessionRow(ctx, e, detail)); err != nil || summary {
 		return true, err
 	}
 	w := conversationWriter{App: a, session: id}
@@ -186,7 +177,7 @@ func showEngineSession(a *cli.App, ctx context.Context, name string, follow, sum
 }
 
 // newSessionRow returns a session as a row of the list.
-func newSessionRow(ctx context.Context, e *engine.Engine, d *sessions.Talk) sessions.AgentSession {
+func newSessionRow(ctx context.Context, e *engine.Engine, d *sessions.Detail) sessions.Row {
 	row := &sessions.EngineSession{WorkflowID: d.WorkflowID, RunID: d.RunID, ID: session.IDOf(d.WorkflowID),
 		State: d.State, From: d.From}
 	if described, err := e.Client.DescribeWorkflowExecution(ctx, d.WorkflowID, ""); err == nil {
@@ -222,7 +213,7 @@ func findSession(ctx context.Context, e *engine.Engine, name string) (string, er
 		return "", err
 	}
 	var found []string
-	err = runs.List(ctx, e.Client, sessions.SessionsQuery, sessions.MaxEngineSessions, func(r runs.Run) error {
+	err = runs.List(ctx, e.Client, sessions.Query, sessions.MaxEngineSessions, func(r runs.Run) error {
 		if known := session.IDOf(r.WorkflowID); strings.HasPrefix(known, id) {
 			found = append(found, known)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,9 +14,8 @@ import (
 	"acescope/cmd/acescope/internal/cli"
 	"acescope/engine"
 	"acescope/engine/agents/session"
-	"acescope/sources/runs"
 	"acescope/sources/sessions"
-	"acescope/views/agents"
+	"acescope/tui/text"
 )
 
 // withSession connects and calls do with the id of the session that a name means.
@@ -55,9 +53,9 @@ func noticePaused(a *cli.App, e *engine.Engine, id string) {
 // maxSessionMessage bounds a message, in bytes.
 const maxSessionMessage = 8 << 20
 
-// SessionMessage returns a message with an id. A long text is stored as an artifact.
-func SessionMessage(ctx context.Context, e *engine.Engine, id, content, from string) (session.Message, error) {
-	m := session.Message{ID: cmp.Or(id, "m-"+rand.Text()), Text: content, From: from}
+// sessionMessage returns a message of the user with an id. A long text is stored as an artifact.
+func sessionMessage(ctx context.Context, e *engine.Engine, id, content string) (session.Message, error) {
+	m := session.Message{ID: cmp.Or(id, "m-"+rand.Text()), Text: content, From: User()}
 	if len(content) > maxSessionMessage {
 		return m, cli.UsageError("the message has %d bytes, at most %d are allowed", len(content), maxSessionMessage)
 	}
@@ -69,6 +67,18 @@ func SessionMessage(ctx context.Context, e *engine.Engine, id, content, from str
 		m.Text, m.Ref = "", &ref
 	}
 	return m, nil
+}
+
+// SendMessage sends a message of the user to a session.
+func SendMessage(ctx context.Context, e *engine.Engine, id, messageID, content string) (r session.Receipt, err error) {
+	m, err := sessionMessage(ctx, e, messageID, content)
+	if err != nil {
+		return r, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	r, err = e.Send(ctx, id, m)
+	return r, SessionError(id, err)
 }
 
 // SentLine is a message that a session has accepted.
@@ -117,15 +127,9 @@ git diff | acescope session send review-1 - --id "$(git rev-parse HEAD)" --follo
 
 func sendMessage(a *cli.App, ctx context.Context, name, content, messageID string, wait, follow bool) error {
 	return withSession(a, ctx, name, func(e *engine.Engine, id string) error {
-		m, err := SessionMessage(ctx, e, messageID, content, User())
+		r, err := SendMessage(ctx, e, id, messageID, content)
 		if err != nil {
 			return err
-		}
-		short, cancel := context.WithTimeout(ctx, answerTimeout)
-		defer cancel()
-		r, err := e.Send(short, id, m)
-		if err != nil {
-			return SessionError(id, err)
 		}
 		switch {
 		case a.JSON:
@@ -141,9 +145,9 @@ func sendMessage(a *cli.App, ctx context.Context, name, content, messageID strin
 		case err != nil:
 			return err
 		case follow:
-			return followSession(a, ctx, e, id, m.ID)
+			return followSession(a, ctx, e, id, r.MessageID)
 		case wait:
-			return awaitTurn(a, ctx, e, id, m.ID)
+			return awaitTurn(a, ctx, e, id, r.MessageID)
 		}
 		noticePaused(a, e, id)
 		return nil
@@ -152,36 +156,24 @@ func sendMessage(a *cli.App, ctx context.Context, name, content, messageID strin
 
 // ApprovalLine is a tool call that waits for the user, or the decision on it.
 type ApprovalLine struct {
-	Type      string          `json:"type"` // approval
-	SessionID string          `json:"session_id"`
-	CallID    string          `json:"call_id"`
-	Tool      string          `json:"tool"`
-	Args      json.RawMessage `json:"args,omitempty"`
-	ArgsCut   bool            `json:"args_cut,omitempty"` // args are only a preview
-	Turn      int             `json:"turn"`
-	WorkDir   string          `json:"work_dir,omitempty"`
-	Risk      string          `json:"risk,omitempty"`
-	Decision  session.Action  `json:"decision,omitempty"`
-	Reason    string          `json:"reason,omitempty"`
-}
-
-func newApprovalLine(w sessions.Approval) ApprovalLine {
-	c := w.Call
-	return ApprovalLine{Type: "approval", SessionID: w.ID, CallID: c.ID, Tool: c.Name, Args: c.Args,
-		ArgsCut: c.ArgsRef != nil, Turn: c.Turn, WorkDir: w.Dir, Risk: sessions.CallRisk(c, w.Dir)}
+	Type string `json:"type"` // approval
+	sessions.Approval
+	Risk     string         `json:"risk,omitempty"`
+	Decision session.Action `json:"decision,omitempty"`
+	Reason   string         `json:"reason,omitempty"`
 }
 
 // MaxArguments bounds the arguments of a call that are shown, in bytes.
 const MaxArguments = 4 << 20
 
-// completeApprovalLine returns the line of a call with its complete arguments, if their artifact can be read.
-func completeApprovalLine(e *engine.Engine, w sessions.Approval) ApprovalLine {
+// newApprovalLine returns the line of a call with its complete arguments, if their artifact can be read.
+func newApprovalLine(e *engine.Engine, w sessions.Approval) ApprovalLine {
 	if ref := w.Call.ArgsRef; ref != nil {
 		if args, err := e.Artifacts.Get(*ref, MaxArguments); err == nil {
 			w.Call.Args, w.Call.ArgsRef = args, nil
 		}
 	}
-	return newApprovalLine(w)
+	return ApprovalLine{Type: "approval", Approval: w, Risk: sessions.CallRisk(w.Call, w.Dir)}
 }
 
 // approval is the decision that session approve makes. The zero value lists the calls.
@@ -200,7 +192,7 @@ func sessionApproveCommand(a *cli.App) *cobra.Command {
 		Long: `Without --allow and --deny it lists the waiting calls with their arguments. CALL can be omitted if
 one call waits. On a terminal it asks for confirmation before it allows a call that looks
 irreversible.`,
-		Example: `acescope session approve s-1 --json | jq .args
+		Example: `acescope session approve s-1 --json | jq .call.args
 acescope session approve s-1 toolu_01 --deny --reason 'not in this directory'`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -233,11 +225,11 @@ func Decision(call string, allow bool, reason string) session.Decision {
 
 func approve(a *cli.App, ctx context.Context, name string, f approval) error {
 	return withSession(a, ctx, name, func(e *engine.Engine, id string) error {
-		detail, err := sessions.ShowSession(ctx, sessionDeps(e), session.WorkflowID(id))
+		detail, err := sessions.Show(ctx, sessionDeps(e), session.WorkflowID(id))
 		if err != nil {
 			return err
 		}
-		waiting := sessions.ApprovalsOf(session.WorkflowID(id), detail.State)
+		waiting := sessions.ApprovalsOf(detail.State)
 		if f.call != "" {
 			waiting = slices.DeleteFunc(waiting, func(w sessions.Approval) bool { return w.Call.ID != f.call })
 		}
@@ -253,9 +245,9 @@ func approve(a *cli.App, ctx context.Context, name string, f approval) error {
 		}
 		w := waiting[0]
 		if risk := sessions.CallRisk(w.Call, w.Dir); f.allow && risk != "" {
-			q := runs.Prepared{Title: "Allow " + w.Call.Name + "? It " + risk + ".", Yes: "allow",
-				Lines: []string{"session    " + id, "directory  " + w.Dir, "call       " + string(w.Call.Args)}}
-			if err := a.ConfirmOnTerminal(ctx, q, f.yes); err != nil {
+			err := a.Ask(ctx, f.yes, "Allow "+w.Call.Name+"? It "+risk+".", "allow",
+				"session    "+id, "directory  "+w.Dir, "call       "+string(w.Call.Args))
+			if err != nil {
 				return err
 			}
 		}
@@ -265,10 +257,10 @@ func approve(a *cli.App, ctx context.Context, name string, f approval) error {
 		if _, err := e.Decide(short, id, d); err != nil {
 			return SessionError(id, err)
 		}
-		line := completeApprovalLine(e, w)
+		line := newApprovalLine(e, w)
 		line.Decision, line.Reason = d.Action, f.reason
 		decided := map[bool]string{true: "allowed", false: "denied"}[f.allow]
-		if err := report(a, line, "%s: %s %s", decided, line.Tool, line.CallID); err != nil {
+		if err := report(a, line, "%s: %s %s", decided, line.Call.Name, line.Call.ID); err != nil {
 			return err
 		}
 		noticePaused(a, e, id)
@@ -280,22 +272,24 @@ func listApprovals(a *cli.App, e *engine.Engine, id string, waiting []sessions.A
 	if len(waiting) == 0 {
 		notice(a, "no tool call waits in session %s", id)
 	}
-	var lines []ApprovalLine
+	out := cli.NewLines(a.Out)
 	for _, w := range waiting {
-		l := completeApprovalLine(e, w)
+		l := newApprovalLine(e, w)
 		if a.JSON {
-			lines = append(lines, l)
+			if err := out.Put(l); err != nil {
+				return err
+			}
 			continue
 		}
-		fmt.Fprintln(a.Out, cli.SafeText(fmt.Sprintf("%s  %s, turn %d, in %s", l.CallID, l.Tool, l.Turn, l.WorkDir)))
+		fmt.Fprintln(a.Out, cli.SafeText(fmt.Sprintf("%s  %s, turn %d, in %s", l.Call.ID, l.Call.Name, l.Call.Turn, l.Dir)))
 		if l.Risk != "" {
 			fmt.Fprintf(a.Out, "  it %s\n", l.Risk)
 		}
-		for _, arg := range agents.ArgumentLines(w.Call.Args) {
+		for _, arg := range text.Members(l.Call.Args) {
 			fmt.Fprintln(a.Out, "  "+arg)
 		}
 	}
-	return writeLines(a, lines)
+	return out.Flush()
 }
 
 // SessionAsked is a request to a session.
@@ -341,9 +335,8 @@ func sessionStopCommand(a *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return withSession(a, ctx, args[0], func(e *engine.Engine, id string) error {
-				q := runs.Prepared{Title: "Stop session " + id + "?", Lines: []string{"It accepts no more messages."},
-					Yes: "stop"}
-				if err := a.ConfirmOnTerminal(ctx, q, yes); err != nil {
+				err := a.Ask(ctx, yes, "Stop session "+id+"?", "stop", "It accepts no more messages.")
+				if err != nil {
 					return err
 				}
 				s, err := stopSession(ctx, e, id, reason, wait)

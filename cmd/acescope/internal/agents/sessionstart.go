@@ -74,12 +74,12 @@ acescope session start --agent codex --dir . --detach --json`,
 // input returns the input of the session, without a first message.
 func (f sessionStartFlags) input() (in session.Input, err error) {
 	in = f.in
-	in.SessionID = cmp.Or(in.SessionID, NewSessionID(time.Now()))
+	in.SessionID = cmp.Or(in.SessionID, newSessionID())
 	if in.WorkingDir, err = existingDir("--dir", in.WorkingDir); err != nil {
 		return in, err
 	}
 	for _, r := range f.rules {
-		rule, err := sessions.ParseToolRule(r)
+		rule, err := sessions.ParseRule(r)
 		if err != nil {
 			return in, cli.UsageError("--rule: %w", err)
 		}
@@ -121,14 +121,7 @@ func startSession(a *cli.App, ctx context.Context, f sessionStartFlags) error {
 		return err
 	}
 	defer done()
-	if first != "" {
-		m, err := SessionMessage(ctx, e, "", first, User())
-		if err != nil {
-			return err
-		}
-		in.First = &m
-	}
-	runID, err := StartSession(ctx, e, in)
+	in, runID, err := StartSession(ctx, e, in, first)
 	if err != nil {
 		return err
 	}
@@ -147,17 +140,29 @@ func startSession(a *cli.App, ctx context.Context, f sessionStartFlags) error {
 	return serveSession(a, ctx, e, in.SessionID)
 }
 
-// NewSessionID returns a session id that starts with the time.
-func NewSessionID(now time.Time) string {
-	return "s-" + now.Format("20060102-150405") + "-" + strings.ToLower(rand.Text()[:4])
+// newSessionID returns a session id that starts with the time.
+func newSessionID() string {
+	return "s-" + time.Now().Format("20060102-150405") + "-" + strings.ToLower(rand.Text()[:4])
 }
 
-// StartSession starts a session. Claude Code's conversation gets an id derived from the session's.
-func StartSession(ctx context.Context, e *engine.Engine, in session.Input) (runID string, err error) {
+// StartSession starts a session with a first message, which may be "", and returns the completed input. A session
+// without an id gets one, and Claude Code's conversation an id derived from it.
+func StartSession(ctx context.Context, e *engine.Engine, in session.Input, first string) (
+	started session.Input, runID string, err error,
+) {
+	in.SessionID = cmp.Or(in.SessionID, newSessionID())
 	if in.Agent == "claude" && in.AgentSessionID == "" {
 		in.AgentSessionID = session.UUID("agent", in.SessionID)
 	}
-	return e.StartSession(ctx, in)
+	if first != "" {
+		m, err := sessionMessage(ctx, e, "", first)
+		if err != nil {
+			return in, "", err
+		}
+		in.First = &m
+	}
+	runID, err = e.StartSession(ctx, in)
+	return in, runID, err
 }
 
 // SessionStarted is a session that was started.

@@ -18,23 +18,28 @@ var errDeclined = errors.New("declined; nothing was done")
 
 // Confirm asks on the terminal whether to do p. With yes it does not ask. Without a terminal it is a usage error.
 func (a *App) Confirm(ctx context.Context, p runs.Prepared, yes bool) error {
-	if yes {
-		return nil
-	}
-	if !term.IsTerminal(os.Stdin.Fd()) {
+	if !yes && !term.IsTerminal(os.Stdin.Fd()) {
 		return UsageError("this command asks for confirmation, which needs a terminal; or give --yes")
 	}
-	fmt.Fprintln(a.Err, SafeText(p.Title))
-	for _, l := range p.Lines {
-		fmt.Fprintln(a.Err, "  "+SafeText(l))
-	}
-	fmt.Fprintf(a.Err, "y: %s, any other key: do nothing  ", p.Yes)
-	return answered(ctx, os.Stdin)
+	return a.ConfirmOnTerminal(ctx, p, yes)
 }
 
 // ConfirmOnTerminal is [App.Confirm], but does not ask scripts, which have no terminal.
 func (a *App) ConfirmOnTerminal(ctx context.Context, p runs.Prepared, yes bool) error {
-	return a.Confirm(ctx, p, yes || !term.IsTerminal(os.Stdin.Fd()))
+	return a.Ask(ctx, yes, p.Title, p.Yes, p.Lines...)
+}
+
+// Ask asks on the terminal, if there is one, and unless yes is set. consent is the verb phrase for yes.
+func (a *App) Ask(ctx context.Context, yes bool, title, consent string, lines ...string) error {
+	if yes || !term.IsTerminal(os.Stdin.Fd()) {
+		return nil
+	}
+	fmt.Fprintln(a.Err, SafeText(title))
+	for _, l := range lines {
+		fmt.Fprintln(a.Err, "  "+SafeText(l))
+	}
+	fmt.Fprintf(a.Err, "y: %s, any other key: do nothing  ", consent)
+	return answered(ctx, os.Stdin)
 }
 
 // answered waits for a line. Any answer but y and yes declines.

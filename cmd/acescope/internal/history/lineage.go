@@ -70,8 +70,8 @@ const maxLineageCell = 60
 
 func (l LineageLine) cells(s theme.Styles) []any {
 	g := s.Glyphs
-	status, cost, selected := s.Status(string(l.ExitStatus)), "", ""
-	if l.Attempt > 1 && l.Close == nil {
+	status, cost, selected := s.Status(string(l.Exit)), "", ""
+	if l.Attempt > 1 && l.Open() {
 		status = s.Retry()
 	}
 	if l.CostUSD != nil {

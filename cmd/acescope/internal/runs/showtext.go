@@ -132,7 +132,7 @@ func (p *page) lineage(l *histories.Lineage) {
 }
 
 // session summarizes an agent session; acescope session show has the conversation.
-func (p *page) session(st *sessions.TalkState) {
+func (p *page) session(st *sessions.State) {
 	p.heading("Session")
 	p.text("status", string(st.Status))
 	p.text("agent", strings.TrimSpace(st.Input.Agent+" "+st.Model)+" in "+st.Input.WorkingDir)

@@ -1,0 +1,88 @@
+package text
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Payload returns a JSON value in one line: a string without quotes, an object without braces.
+func Payload(raw json.RawMessage) string {
+	var v string
+	if json.Unmarshal(raw, &v) == nil {
+		return Safe(v, " ")
+	}
+	s := Safe(strings.TrimSpace(string(raw)), " ")
+	if strings.HasPrefix(s, "{") && strings.HasSuffix(s, "}") && len(s) > 1 {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
+
+// Indented returns indented JSON; other text unchanged.
+func Indented(raw string) string {
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(raw), "", "  ") != nil {
+		return raw
+	}
+	return b.String()
+}
+
+// Members returns a JSON object as safe lines: each member on its own, strings unquoted. Characters that cannot be
+// shown are dropped; a last line counts them.
+func Members(raw []byte) []string {
+	var lines []string
+	dropped := 0
+	add := func(indent, content string) {
+		for l := range strings.SplitSeq(strings.ReplaceAll(content, "\r\n", "\n"), "\n") {
+			l = strings.ReplaceAll(l, "\t", Spaces(TabWidth))
+			safe := Safe(l, " ")
+			dropped += max(utf8.RuneCountInString(l)-utf8.RuneCountInString(safe), 0)
+			lines = append(lines, indent+safe)
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	if begin, err := dec.Token(); err != nil || begin != json.Delim('{') {
+		add("", Indented(string(raw)))
+	} else {
+		eachMember(dec, func(name, value string) {
+			if strings.Contains(value, "\n") {
+				add("", name+":")
+				add("  ", value)
+			} else {
+				add("", name+": "+value)
+			}
+		})
+		if len(lines) == 0 {
+			lines = []string{"(no arguments)"}
+		}
+	}
+	if dropped > 0 {
+		noun := map[bool]string{true: "character", false: "characters"}[dropped == 1]
+		lines = append(lines, "", fmt.Sprintf("%s %s removed because the terminal might act on them",
+			Count(int64(dropped)), noun))
+	}
+	return lines
+}
+
+// eachMember calls do with each member of the object whose beginning was read, until the JSON is malformed.
+func eachMember(dec *json.Decoder, do func(name, value string)) {
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return
+		}
+		var s string
+		if json.Unmarshal(value, &s) != nil {
+			s = Indented(string(value))
+		}
+		key, _ := name.(string)
+		do(key, s)
+	}
+}
