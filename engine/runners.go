@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +16,6 @@ import (
 	"acescope/engine/agents/agentcli"
 	sessionhost "acescope/engine/agents/session/host"
 	"acescope/engine/internal/process"
-	"acescope/engine/tasks/blueprint"
 	"acescope/engine/tasks/runner"
 	"acescope/engine/tasks/runner/host"
 )
@@ -102,18 +100,7 @@ func (e *Engine) NewRunner(o host.Options) (*host.Host, error) {
 	o.Artifacts = e.Artifacts
 	o.Version = e.version
 	o.Logger = e.log
-	o.Check = CheckParameters
 	return host.New(o)
-}
-
-// CheckParameters validates parameters against the schema of a blueprint.
-func CheckParameters(schema, parameters json.RawMessage) error {
-	s, err := blueprint.Compile(schema, "")
-	if err != nil {
-		return err
-	}
-	_, err = s.Check(parameters)
-	return err
 }
 
 // ExecutorTypes returns the built-in executors that work on this machine: the executor of programs

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -61,7 +60,7 @@ func (e *Engine) serve(o host.Options, lib Blueprints) error {
 	workflows.Register(w)
 	acts := &activities.Activities{
 		Books: e.Books, Artifacts: e.Artifacts, Providers: e.Providers, Blueprint: e.stepProviders(lib),
-		Signals: e.Client, Logs: filepath.Join(e.dir, "logs"), Agents: e.Agents,
+		Signals: e.Client, DataDir: e.dir, Agents: e.Agents,
 	}
 	acts.Register(w)
 	dispatch := &activities.Dispatch{Workflows: c, Logger: e.log}

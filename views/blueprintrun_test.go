@@ -54,7 +54,7 @@ func blueprintRunSnapshot(s *blueprintrun.State) *snapshot {
 	}
 	snap := ready(r)
 	d := &histories.Detail{WorkflowID: r.WorkflowID, RunID: r.RunID, Type: r.Type, Start: r.Start, Close: r.Close, Events: 23, From: runs.FromHistory, BlueprintRun: s}
-	d.Phase = ace.PhaseAnswer{Phase: r.Phase, ExitStatus: r.Exit, Steps: runners.CourseSteps(s, d.Start, d.Close)}
+	d.Phase = ace.PhaseAnswer{Phase: r.Phase, ExitStatus: r.Exit, Steps: runners.Steps(s, d.Start, d.Close)}
 	if s.Result != nil {
 		d.CloseEvent, d.Phase.Failure = 23, &ace.Failure{Kind: ace.Failed, Type: string(s.Result.Reason), Message: s.Result.Error}
 	}

@@ -18,7 +18,8 @@ import (
 // runnersSnap has three runners, two of which can take the waiting runs.
 func runnersSnap() *snapshot {
 	s := ready(many(5)...)
-	view := runners.RunnersView{At: noon, Waiting: 42, Running: 3, Matched: 812, Expired: 3, Refused: 0, Lost: 1, Runs: 2}
+	view := runners.RunnersView{At: noon, Waiting: 42, Running: 3, Runs: 2,
+		Counts: runners.Counts{Matched: 812, Expired: 3, Lost: 1}}
 	add := func(id string, status runners.RunnerStatus, busy, slots int, done int64, c runner.Capabilities, runs ...string) {
 		c.Slots = slots
 		view.Runners = append(view.Runners, runners.RunnerView{ID: id, Epoch: 4, Status: status, Since: noon.Add(-time.Duration(slots) * time.Minute), Capabilities: c,
@@ -103,10 +104,10 @@ func TestRunnerScreens(t *testing.T) {
 func TestPlainRunnerScreens(t *testing.T) {
 	none := runnersWith(func(r *runners.Runners) { *r = runners.Runners{Absent: true, Updated: noon} })
 	deaf := runnersWith(func(r *runners.Runners) {
-		r.Deaf, r.Err, r.Answered = true, "no answer in time", noon.Add(-5*time.Minute)
+		r.NoWorker, r.Err, r.Answered = true, "no answer in time", noon.Add(-5*time.Minute)
 	})
 	never := runnersWith(func(r *runners.Runners) {
-		*r = runners.Runners{Deaf: true, Err: "no answer in time", Updated: noon}
+		*r = runners.Runners{NoWorker: true, Err: "no answer in time", Updated: noon}
 	})
 	for name, c := range map[string]struct {
 		snap *snapshot

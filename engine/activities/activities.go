@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -36,7 +35,7 @@ type Signaler interface {
 	SignalWorkflow(ctx context.Context, workflowID, runID, signalName string, arg any) error
 }
 
-// Activities implements the activity types of the contract. All fields except Blueprint and Logs
+// Activities implements the activity types of the contract. All fields except Blueprint and DataDir
 // are required.
 type Activities struct {
 	Books     *playbook.Store
@@ -46,9 +45,9 @@ type Activities struct {
 	// current files. It is nil if blueprints are not available.
 	Blueprint func(name string) (model.Provider, error)
 	Signals   Signaler
-	// Logs is the directory of logs; "" disables live files.
-	Logs   string
-	Agents *agentcall.Runner
+	// DataDir is the directory for live files; "" disables them.
+	DataDir string
+	Agents  *agentcall.Runner
 
 	data    *dataset.Loader
 	secrets *redact.Redactor
@@ -80,13 +79,9 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 // cancellation.
 const heartbeatEvery = time.Second
 
-// heartbeat sends heartbeats until the returned function is called.
-func heartbeat(ctx context.Context) (stop func()) {
-	return heartbeatWith(ctx, func() []any { return nil })
-}
-
-// heartbeatWith sends heartbeats with details from which the next attempt can resume.
-func heartbeatWith(ctx context.Context, details func() []any) (stop func()) {
+// heartbeat sends heartbeats until the returned function is called, with details from which the
+// next attempt can resume.
+func heartbeat(ctx context.Context, details ...func() any) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		tick := time.NewTicker(heartbeatEvery)
@@ -96,7 +91,11 @@ func heartbeatWith(ctx context.Context, details func() []any) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				activity.RecordHeartbeat(ctx, details()...)
+				var values []any
+				for _, detail := range details {
+					values = append(values, detail())
+				}
+				activity.RecordHeartbeat(ctx, values...)
 			}
 		}
 	}()
@@ -205,18 +204,4 @@ func sleep(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	case <-ctx.Done():
 	}
-}
-
-// parallel calls fn for 0 to n-1, at most limit at a time, and waits for all calls.
-func parallel(n, limit int, fn func(i int)) {
-	var all sync.WaitGroup
-	slots := make(chan struct{}, limit)
-	for i := range n {
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			fn(i)
-		})
-	}
-	all.Wait()
 }

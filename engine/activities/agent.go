@@ -73,7 +73,7 @@ func (a *Activities) callAgent(ctx context.Context, c agentcall.Call) (*agentcal
 	if c.Timeout < 0 {
 		return nil, permanent(errors.New("timeout_ms is negative"))
 	}
-	defer heartbeatWith(ctx, func() []any { return []any{c.Progress.Now()} })()
+	defer heartbeat(ctx, func() any { return c.Progress.Now() })()
 	end := a.Agents.Run(ctx, c)
 	class := agentcli.Class(end.ExitClass)
 	switch {

@@ -29,22 +29,16 @@ func (d *Dispatch) tellRuns(ctx context.Context, answers runner.Answers) (runner
 	var told runner.TellResult
 	d.waiters.dispatcherSeen()
 	all := d.answers.send(answers)
-	late := time.NewTimer(sendWait)
-	defer late.Stop()
-	for i, s := range all {
+	wait, cancel := context.WithTimeout(ctx, sendWait)
+	defer cancel()
+	for _, s := range all {
 		select {
 		case <-s.done:
-		case <-late.C:
-			for _, s := range all[i:] {
-				d.addOutcome(&told, s)
-			}
-			return told, nil
-		case <-ctx.Done():
-			return told, ctx.Err()
+		case <-wait.Done():
 		}
 		d.addOutcome(&told, s)
 	}
-	return told, nil
+	return told, ctx.Err()
 }
 
 // addOutcome adds the outcome of a delivery, which may still be unknown.

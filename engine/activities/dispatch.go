@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
+	"golang.org/x/sync/errgroup"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/session"
@@ -117,24 +118,25 @@ const (
 func (d *Dispatch) checkRuns(ctx context.Context, in runner.CheckInput) (runner.CheckResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	ended := make([]ace.ExitStatus, len(in.Runs))
-	parallel(len(in.Runs), checkParallel, func(i int) {
-		exit, err := d.checkRun(ctx, in.Runs[i])
-		if err != nil && ctx.Err() == nil {
-			d.Logger.Warn("check of a run failed", "run", in.Runs[i].RunID, "error", err)
-		}
-		ended[i] = exit
-	})
-	var checked runner.CheckResult
-	for i, exit := range ended {
-		if exit != "" {
-			if checked.Ended == nil {
-				checked.Ended = map[string]ace.ExitStatus{}
+	var mu sync.Mutex
+	ended := map[string]ace.ExitStatus{}
+	var all errgroup.Group
+	all.SetLimit(checkParallel)
+	for _, r := range in.Runs {
+		all.Go(func() error {
+			exit, err := d.checkRun(ctx, r)
+			if err != nil && ctx.Err() == nil {
+				d.Logger.Warn("check of a run failed", "run", r.RunID, "error", err)
 			}
-			checked.Ended[in.Runs[i].RunID] = exit
-		}
+			if exit != "" {
+				mu.Lock()
+				defer mu.Unlock()
+				ended[r.RunID] = exit
+			}
+			return nil
+		})
 	}
-	return checked, nil
+	return runner.CheckResult{Ended: ended}, all.Wait()
 }
 
 // checkRun returns the outcome of a run, or "" if it is open, unknown or its parent could not be
@@ -211,17 +213,19 @@ func (d *Dispatch) recall(ctx context.Context, page []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list runs and runners: %w", err)
 	}
-	var mu sync.Mutex
-	parallel(len(list.GetExecutions()), recallParallel, func(i int) {
-		e := list.GetExecutions()[i].GetExecution()
-		signalErr := d.Workflows.SignalWorkflow(ctx, e.GetWorkflowId(), e.GetRunId(), runner.SignalAskAgain, nil)
-		if signalErr != nil && !isNotFound(signalErr) { // closed ones have nothing to repeat
-			mu.Lock()
-			defer mu.Unlock()
-			err = signalErr
-		}
-	})
-	return list.GetNextPageToken(), err
+	var all errgroup.Group
+	all.SetLimit(recallParallel)
+	for _, info := range list.GetExecutions() {
+		all.Go(func() error {
+			e := info.GetExecution()
+			err := d.Workflows.SignalWorkflow(ctx, e.GetWorkflowId(), e.GetRunId(), runner.SignalAskAgain, nil)
+			if isNotFound(err) { // closed ones have nothing to repeat
+				return nil
+			}
+			return err
+		})
+	}
+	return list.GetNextPageToken(), all.Wait()
 }
 
 // watchEvery is the interval at which the dispatcher is checked.

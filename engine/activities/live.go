@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -32,23 +31,18 @@ type liveLine struct {
 	Note     string    `json:"note,omitempty"`
 }
 
-// livePath returns the file with the text that the model of a step is writing. It is in the
-// directory of the run's logs.
-func livePath(logs string, t ace.TaskContext, name string, attempt int32) string {
-	file := fmt.Sprintf("%s-0-%d.jsonl", name, attempt)
-	return filepath.Join(logs, "runs", artifact.Escape(t.WorkflowID), artifact.Escape(t.RunID), file)
-}
-
 // live returns a provider that streams its text to a live file, if it can, and a function that
 // closes the file. Write errors are ignored: the step's result contains the same text.
 func (a *Activities) live(ctx context.Context, p model.Provider, t ace.TaskContext) (model.Provider, func()) {
 	s, ok := p.(model.Streamer)
-	if !ok || a.Logs == "" {
+	if !ok || a.DataDir == "" {
 		return p, func() {}
 	}
 	info := activity.GetInfo(ctx)
 	name := info.ActivityType.Name
-	l := &liveFile{path: livePath(a.Logs, t, name, info.Attempt), name: name, attempt: info.Attempt, secrets: a.secrets}
+	log := artifact.LogName{WorkflowID: t.WorkflowID, RunID: t.RunID, Activity: name, Attempt: info.Attempt}
+	l := &liveFile{path: filepath.Join(a.DataDir, filepath.FromSlash(log.Path())), name: name,
+		attempt: info.Attempt, secrets: a.secrets}
 	return s.Live(l.add), l.close
 }
 

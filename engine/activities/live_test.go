@@ -21,7 +21,7 @@ import (
 )
 
 func TestLiveFile(t *testing.T) {
-	path := livePath(t.TempDir(), ace.TaskContext{WorkflowID: "ace/../x", RunID: "r"}, "run_generator", 2)
+	path := filepath.Join(t.TempDir(), artifact.LogName{WorkflowID: "ace/../x", RunID: "r", Activity: "run_generator", Attempt: 2}.Path())
 	l := &liveFile{path: path, name: "run_generator", attempt: 2, secrets: redact.New(redact.Secret{Kind: "K", Value: "very-secret-value"})}
 	l.add("first ")
 	l.add("very-secret-value")

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"acescope/engine/tasks/runner"
 )
 
@@ -132,31 +134,22 @@ type background struct {
 	log    *slog.Logger
 	ctx    context.Context
 	cancel context.CancelFunc
-	slots  chan struct{}
-	all    sync.WaitGroup
+	all    errgroup.Group
 }
 
 func newBackground(send func(context.Context, runner.Notices) error, log *slog.Logger) *background {
-	b := &background{send: send, log: log, slots: make(chan struct{}, backgroundMost)}
+	b := &background{send: send, log: log}
+	b.all.SetLimit(backgroundMost)
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
 }
 
 // add accepts notices. It returns false if there are too many or the process is ending.
 func (b *background) add(notices runner.Notices) bool {
-	if b.ctx.Err() != nil {
-		return false
-	}
-	select {
-	case b.slots <- struct{}{}:
-	default:
-		return false
-	}
-	b.all.Go(func() {
-		defer func() { <-b.slots }()
+	return b.ctx.Err() == nil && b.all.TryGo(func() error {
 		b.deliver(notices)
+		return nil
 	})
-	return true
 }
 
 // deliver retries until the dispatcher received the notices.
@@ -183,7 +176,7 @@ func (b *background) close(most time.Duration) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		b.all.Wait()
+		_ = b.all.Wait()
 	}()
 	late := time.NewTimer(most)
 	defer late.Stop()

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"acescope/engine/ace"
+	"acescope/engine/agents/observe/batch"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
 	"acescope/engine/store/artifact"
@@ -29,11 +31,11 @@ func (a *Activities) generator(ctx context.Context, in ace.GeneratorInput) (r ac
 
 func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (r ace.SkillSessionResult, err error) {
 	defer heartbeat(ctx)()
-	var events *recorder
+	var events *batch.Queue[ace.ToolEvent]
 	r.Time, err = a.runStep(ctx, in.Task, in.Prompt, in.PromptRef, func(ctx context.Context, s step) (err error) {
 		in.Prompt = s.prompt
-		events = newRecorder(in.Task, a.Signals)
-		tools := &toolbox{config: in.Task.SkillsConfig, record: events.add, artifacts: a.Artifacts,
+		events = newEventQueue(in.Task, a.Signals)
+		tools := &toolbox{config: in.Task.SkillsConfig, record: events.Add, artifacts: a.Artifacts,
 			attempt: activity.GetInfo(ctx).Attempt,
 			pause:   time.Duration(in.Task.PaceMS) * time.Millisecond / callsPerPace}
 		r, err = s.provider.Skills(ctx, in, s.book, tools)
@@ -46,7 +48,7 @@ func (a *Activities) skills(ctx context.Context, in ace.SkillsInput) (r ace.Skil
 	if err == nil {
 		err = a.offload(ctx, &r)
 	}
-	events.close(err != nil)
+	events.Close(err == nil)
 	return r, err
 }
 
@@ -120,10 +122,9 @@ func (a *Activities) persist(ctx context.Context, in ace.PersistInput) (ace.Pers
 		if err != nil {
 			return ace.PersistResult{}, err
 		}
-		ops := make([]ace.Operation, len(in.Operations))
-		for i, op := range in.Operations {
-			op.Outcome, op.Reason = ace.OutcomeIgnored, "the run has no playbook branch"
-			ops[i] = op
+		ops := append([]ace.Operation{}, in.Operations...)
+		for i := range ops {
+			ops[i].Outcome, ops[i].Reason = ace.OutcomeIgnored, "the run has no playbook branch"
 		}
 		return ace.PersistResult{PlaybookBefore: in.Task.PlaybookHash, PlaybookAfter: in.Task.PlaybookHash,
 			Operations: ops, Bullets: len(book.Bullets), Time: watch.stop(ctx, in.Task.PaceMS)}, nil
@@ -182,13 +183,9 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &total) != nil {
 		total = ace.EvaluateResult{}
 	}
-	latest := make(chan ace.EvaluateResult, 1) // a variable shared with the heartbeats
-	latest <- total
-	defer heartbeatWith(ctx, func() []any {
-		r := <-latest
-		latest <- r
-		return []any{r}
-	})()
+	var latest atomic.Value // for the heartbeats
+	latest.Store(total)
+	defer heartbeat(ctx, latest.Load)()
 	for total.Tasks < in.Count {
 		tasks, err := a.data.Load(ctx, in.Dataset, in.From+total.Tasks, in.Count-total.Tasks)
 		if err != nil {
@@ -199,8 +196,7 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 				activity.RecordHeartbeat(ctx, total)
 				return total, a.stepError(ctx, err)
 			}
-			<-latest
-			latest <- total
+			latest.Store(total)
 		}
 	}
 	return total, nil

@@ -40,12 +40,17 @@ type toolbox struct {
 func (t *toolbox) Call(ctx context.Context, name string, args any, fn func(context.Context) (any, error)) (any, error) {
 	n := t.open(name, t.payload(ctx, args))
 	if !t.config.Allows(name) {
-		t.finish(n, nil, model.ErrDenied, 0)
+		t.end(n, model.CallEnd{Error: model.ErrDenied.Error()})
 		return nil, model.ErrDenied
 	}
 	started := time.Now()
 	result, err := fn(ctx)
-	t.finish(n, t.payload(ctx, result), err, time.Since(started))
+	end := model.CallEnd{Accepted: !errors.Is(err, model.ErrDenied), OK: err == nil, Took: time.Since(started)}
+	if err != nil {
+		end.Error = err.Error()
+	}
+	end.Result = t.payload(ctx, result)
+	t.end(n, end)
 	sleep(ctx, t.pause)
 	return result, err
 }
@@ -73,23 +78,30 @@ func (t *toolbox) append(name string, args json.RawMessage) int {
 	return n
 }
 
-func (t *toolbox) finish(n int, result json.RawMessage, err error, took time.Duration) {
+func (t *toolbox) end(n int, end model.CallEnd) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	inv := &t.calls[n]
-	inv.Accepted = !errors.Is(err, model.ErrDenied)
-	inv.OK = err == nil
-	inv.Result = result
-	inv.DurationMS = millis(took)
-	if err != nil {
-		inv.Error = err.Error()
-	}
-	t.emitResult(*inv, time.Now().UTC())
+	t.setEnd(n, end)
 }
 
-func (t *toolbox) emitResult(inv ace.Invocation, at time.Time) {
+// setEnd sets the end of a call. The caller holds the lock.
+func (t *toolbox) setEnd(n int, end model.CallEnd) {
+	inv := &t.calls[n]
+	now := time.Now().UTC()
+	if !end.Began.IsZero() && end.Began.Before(now) {
+		inv.At = end.Began
+	}
+	if end.Took == 0 && end.Began.IsZero() {
+		end.Took = now.Sub(inv.At)
+	}
+	inv.Accepted = end.Accepted
+	inv.OK = end.OK
+	inv.Result = end.Result
+	inv.Error = end.Error
+	inv.DurationMS = millis(end.Took)
 	t.emit(ace.ToolEvent{EventID: inv.ID + ".result", CallID: inv.ID, Kind: ace.KindToolResult, Name: inv.Name,
-		Result: inv.Result, Accepted: &inv.Accepted, OK: &inv.OK, At: at, DurationMS: inv.DurationMS, Error: inv.Error})
+		Result: inv.Result, Accepted: &inv.Accepted, OK: &inv.OK, At: now, DurationMS: inv.DurationMS,
+		Error: inv.Error})
 }
 
 func (t *toolbox) emit(e ace.ToolEvent) {
@@ -154,48 +166,24 @@ func (t *toolbox) observe(id, name string, args json.RawMessage) int {
 
 // Ended implements [model.CallRecorder].
 func (t *toolbox) Ended(ctx context.Context, id string, end model.CallEnd) {
-	result := t.rawPayload(ctx, end.Result)
+	end.Result = t.rawPayload(ctx, end.Result)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := t.observe(id, "unknown", nil)
-	if n < 0 {
-		return
+	if n := t.observe(id, "unknown", nil); n >= 0 {
+		t.setEnd(n, end)
 	}
-	inv := &t.calls[n]
-	now := time.Now().UTC()
-	if !end.Began.IsZero() && end.Began.Before(now) {
-		inv.At = end.Began
-	}
-	took := end.Took
-	if took == 0 && end.Began.IsZero() {
-		took = now.Sub(inv.At)
-	}
-	inv.Accepted = end.Accepted
-	inv.OK = end.OK
-	inv.Result = result
-	inv.Error = end.Error
-	inv.DurationMS = millis(took)
-	t.emitResult(*inv, now)
 }
 
 // flushTimeout bounds one signal.
 const flushTimeout = 5 * time.Second
 
-// recorder signals tool events in batches to their run. A session that ends before its first
-// batch is due signals nothing, because its result contains all calls.
-type recorder struct{ queue *batch.Queue[ace.ToolEvent] }
-
-func newRecorder(task ace.TaskContext, to Signaler) *recorder {
-	return &recorder{batch.New(batch.Rule[ace.ToolEvent]{Bytes: batch.EventBytes}, func(events []ace.ToolEvent) {
+// newEventQueue returns a queue that signals tool events in batches to their run. A session that
+// ends before its first batch is due signals nothing, because its result contains all calls.
+func newEventQueue(task ace.TaskContext, to Signaler) *batch.Queue[ace.ToolEvent] {
+	return batch.New(batch.Rule[ace.ToolEvent]{Bytes: batch.EventBytes}, func(events []ace.ToolEvent) {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 		defer cancel()
 		// A failed batch is dropped: the session's result contains its calls.
 		_ = to.SignalWorkflow(ctx, task.WorkflowID, task.RunID, ace.SignalToolEvent, events)
-	})}
+	})
 }
-
-func (r *recorder) add(events ...ace.ToolEvent) { r.queue.Add(events...) }
-
-// close stops the recorder. If the session failed, it first sends the waiting events, because
-// there is no result.
-func (r *recorder) close(failed bool) { r.queue.Close(!failed) }

@@ -51,15 +51,15 @@ var about = ace.TaskContext{TaskID: "t", WorkflowID: "ace/t"}
 
 func TestRecorderBatchesInOrder(t *testing.T) {
 	w := newSignalRecorder()
-	r := newRecorder(about, w)
+	r := newEventQueue(about, w)
 	var want []string
 	for i := range 3 * batch.Max {
 		id := fmt.Sprint(i)
 		want = append(want, id)
-		r.add(ace.ToolEvent{EventID: id})
+		r.Add(ace.ToolEvent{EventID: id})
 	}
 	<-w.sent
-	r.close(true)
+	r.Close(false)
 	if got := w.ids(); !slices.Equal(got, want) {
 		t.Errorf("%d events of %d arrived, or not in order", len(got), len(want))
 	}
@@ -70,16 +70,16 @@ func TestRecorderBatchesInOrder(t *testing.T) {
 
 func TestRecorderClose(t *testing.T) {
 	w := newSignalRecorder()
-	r := newRecorder(about, w)
-	r.add(ace.ToolEvent{EventID: "1"})
-	r.close(false)
-	r.add(ace.ToolEvent{EventID: "2"})
+	r := newEventQueue(about, w)
+	r.Add(ace.ToolEvent{EventID: "1"})
+	r.Close(true)
+	r.Add(ace.ToolEvent{EventID: "2"})
 	if got := w.ids(); len(got) != 0 {
 		t.Errorf("a completed session signaled %v", got)
 	}
-	r = newRecorder(about, w)
-	r.add(ace.ToolEvent{EventID: "3"})
-	r.close(true)
+	r = newEventQueue(about, w)
+	r.Add(ace.ToolEvent{EventID: "3"})
+	r.Close(false)
 	if got := w.ids(); !slices.Equal(got, []string{"3"}) {
 		t.Errorf("a failed session signaled %v", got)
 	}

@@ -63,8 +63,8 @@ func TestBlueprintRunIsTheFold(t *testing.T) {
 				t.Fatalf("%s, event %d: the detail says %s, the fold %s", name, e.GetEventId(), d.BlueprintRun.Status, fold.Status)
 			}
 			checkSteps(t, name, d)
-			if runners.CourseFields(d.BlueprintRun)[0].Value != runners.StatusText(fold.Status) || len(runners.CourseFields(d.BlueprintRun)) != len(runners.CourseFields(&run.State{})) {
-				t.Fatalf("%s, event %d: fields %+v", name, e.GetEventId(), runners.CourseFields(d.BlueprintRun))
+			if runners.Fields(d.BlueprintRun)[0].Value != runners.StatusText(fold.Status) || len(runners.Fields(d.BlueprintRun)) != len(runners.Fields(&run.State{})) {
+				t.Fatalf("%s, event %d: fields %+v", name, e.GetEventId(), runners.Fields(d.BlueprintRun))
 			}
 		}
 		d := &w.detail
@@ -101,7 +101,7 @@ func checkSteps(t *testing.T, name string, d *histories.Detail) {
 // A run without facts, such as a foreign workflow of the same type, has all fields.
 func TestEmptyBlueprintRun(t *testing.T) {
 	var s run.State
-	if len(runners.CourseFields(&s)) == 0 || runners.ResultFields(&s) != nil || len(runners.CourseSteps(&s, time.Time{}, time.Time{})) != 4 {
+	if len(runners.Fields(&s)) == 0 || runners.ResultFields(&s) != nil || len(runners.Steps(&s, time.Time{}, time.Time{})) != 4 {
 		t.Error("a state that knows nothing")
 	}
 	s.Result = &run.Result{Output: []byte(`{"cut`), OutputIs: "invalid"}

@@ -97,9 +97,9 @@ func durationText(r *run.Result) string {
 	return sessions.RoundDuration(cluster.Milliseconds(r.DurationSeconds * 1000)).String()
 }
 
-// CourseSteps returns the life cycle of a blueprint run as steps: pending, claimed, running and its end. began and ended
+// Steps returns the life cycle of a blueprint run as steps: pending, claimed, running and its end. began and ended
 // are the times of its workflow; ended is zero while it runs.
-func CourseSteps(s *run.State, began, ended time.Time) []ace.StepState {
+func Steps(s *run.State, began, ended time.Time) []ace.StepState {
 	times := []time.Time{began, {}, {}, ended}
 	reached := 0
 	if s.Claim != nil {
@@ -157,9 +157,9 @@ func stepTime(from time.Time, others []time.Time) *ace.StepTime {
 	return nil
 }
 
-// CourseField is a named value of a blueprint run. Value is untrusted and may have several lines. At is a time that
+// Field is a named value of a blueprint run. Value is untrusted and may have several lines. At is a time that
 // belongs to the value. Refs are artifacts with the complete value.
-type CourseField struct {
+type Field struct {
 	Name  string
 	Value string
 	At    time.Time
@@ -167,15 +167,15 @@ type CourseField struct {
 	Refs  []ace.Ref
 }
 
-// CourseFields returns what is known of a run, except its result: always the same names in the same order, including
+// Fields returns what is known of a run, except its result: always the same names in the same order, including
 // those without a value.
-func CourseFields(s *run.State) []CourseField {
+func Fields(s *run.State) []Field {
 	in := s.Input
 	description := ""
 	if in.Blueprint != nil {
 		description = in.Blueprint.Description
 	}
-	return []CourseField{
+	return []Field{
 		{Name: "status", Value: StatusText(s.Status)},
 		{Name: "blueprint", Value: blueprintText(s)},
 		{Name: "description", Value: description},
@@ -201,7 +201,7 @@ func CourseFields(s *run.State) []CourseField {
 }
 
 // ResultFields returns the result of a run in the same way, or nil while there is no result.
-func ResultFields(s *run.State) []CourseField {
+func ResultFields(s *run.State) []Field {
 	r := s.Result
 	if r == nil {
 		return nil
@@ -232,7 +232,7 @@ func ResultFields(s *run.State) []CourseField {
 	if r.Turn > 0 {
 		turn = strconv.Itoa(r.Turn) + " of session " + r.SessionID
 	}
-	return []CourseField{
+	return []Field{
 		{Name: "outcome", Value: outcome, Bad: r.Status == run.Failed},
 		{Name: "exit code", Value: exitCode, Bad: r.ExitCode == nil || *r.ExitCode != 0},
 		{Name: "duration", Value: durationText(r)},
@@ -362,8 +362,8 @@ func claimText(s *run.State) string {
 	return text
 }
 
-func processField(s *run.State) CourseField {
-	f := CourseField{Name: "process"}
+func processField(s *run.State) Field {
+	f := Field{Name: "process"}
 	if p := s.ProgramStart; p != nil {
 		f.Value, f.At = "started", p.At
 		if p.PID > 0 {
@@ -382,16 +382,16 @@ func movesText(s *run.State) string {
 }
 
 // matchField says until when the run waits for a runner.
-func matchField(s *run.State) CourseField {
-	f := CourseField{Name: "fails"}
+func matchField(s *run.State) Field {
+	f := Field{Name: "fails"}
 	if s.Status == run.Pending && !s.Input.CreatedAt.IsZero() {
 		f.Value, f.At = "without a runner by", s.Input.CreatedAt.Add(s.MatchTimeout())
 	}
 	return f
 }
 
-func limitField(s *run.State) CourseField {
-	f := CourseField{Name: "time limit", Value: s.TimeLimit().String(), Bad: s.TimedOut}
+func limitField(s *run.State) Field {
+	f := Field{Name: "time limit", Value: s.TimeLimit().String(), Bad: s.TimedOut}
 	if !s.TimeoutAt.IsZero() && !s.Status.Over() {
 		f.Value += ", until"
 		f.At = s.TimeoutAt

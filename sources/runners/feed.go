@@ -59,7 +59,7 @@ func (r *runnersReader) askDispatcher(ctx context.Context) {
 	var none *serviceerror.NotFound
 	r.update(func(v *Runners) {
 		v.Absent = errors.As(err, &none)
-		v.Deaf = Deaf(err)
+		v.NoWorker = NoWorker(err)
 		v.Err = ""
 		switch {
 		case err == nil:
@@ -102,6 +102,6 @@ func (r *runnersReader) listRuns(ctx context.Context) {
 			v.RunsErr = cluster.PlainError(err)
 		}
 		v.Wanted = r.id
-		v.Runs = WithCurrent(v.Runs, v.Held(r.id))
+		v.Runs = WithCurrent(v.Runs, v.CurrentRuns(r.id))
 	})
 }

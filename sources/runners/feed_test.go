@@ -82,7 +82,7 @@ func TestDispatcherIsAsked(t *testing.T) {
 	if r := last(); !r.Absent || r.Err != "" || !r.Answered.IsZero() {
 		t.Errorf("without one: %+v", r)
 	}
-	fake.err, fake.view = nil, runner.View{Matched: 7, Runners: []runner.RunnerView{{ID: "local", Runs: []string{"b"}}}}
+	fake.err, fake.view = nil, runner.View{Counts: runner.Counts{Matched: 7}, Runners: []runner.RunnerView{{ID: "local", Runs: []string{"b"}}}}
 	reader.askDispatcher(ctx)
 	answered := last()
 	if answered.Absent || answered.View.Matched != 7 || answered.Answered.IsZero() {
@@ -91,13 +91,13 @@ func TestDispatcherIsAsked(t *testing.T) {
 	for _, err := range []error{serviceerror.NewFailedPrecondition("no poller seen for task queue recently"), context.DeadlineExceeded, serviceerror.NewDeadlineExceeded("late")} {
 		fake.err = err
 		reader.askDispatcher(ctx)
-		if r := last(); !r.Deaf || r.Err == "" || r.View.Matched != 7 || !r.Answered.Equal(answered.Answered) {
+		if r := last(); !r.NoWorker || r.Err == "" || r.View.Matched != 7 || !r.Answered.Equal(answered.Answered) {
 			t.Errorf("after %v: %+v", err, r)
 		}
 	}
 	fake.err = serviceerror.NewUnavailable("away")
 	reader.askDispatcher(ctx)
-	if r := last(); r.Deaf || r.Err == "" {
+	if r := last(); r.NoWorker || r.Err == "" {
 		t.Errorf("away: %+v", r)
 	}
 	if answered.View.Matched != 7 || answered.Err != "" {

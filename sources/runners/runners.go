@@ -24,9 +24,11 @@ type (
 	RunnersView  = runner.View
 	RunnerView   = runner.RunnerView
 	RunnerStatus = runner.Status
+	Counts       = runner.Counts
 	RunQueue     = runner.QueueView
 	WaitingRun   = runner.PendingView
-	RunDemands   = runner.Requirements
+	Requirements = runner.Requirements
+	Capabilities = runner.Capabilities
 )
 
 // Statuses of runners.
@@ -60,7 +62,7 @@ type Runners struct {
 	View     RunnersView
 	Answered time.Time // when it answered; zero before the first answer
 	Absent   bool      // there is no dispatcher yet: no runner has registered and no run was started
-	Deaf     bool      // no worker serves the dispatcher, so View is outdated
+	NoWorker bool      // no worker serves the dispatcher, so View is outdated
 	Err      string    // why there is no newer answer
 
 	Wanted  string        // the runner whose runs are listed, or ""
@@ -81,8 +83,8 @@ func QueryDispatcher(ctx context.Context, c client.Client) (v RunnersView, err e
 	return v, answer.Get(&v)
 }
 
-// Deaf reports whether a query failed because no worker answered, although the server did.
-func Deaf(err error) bool {
+// NoWorker reports whether a query failed because no worker answered, although the server did.
+func NoWorker(err error) bool {
 	var early *serviceerror.FailedPrecondition
 	return errors.As(err, &early) || err != nil && cluster.TimedOut(err)
 }
@@ -92,8 +94,8 @@ func RunnerRunsQuery(id string) string {
 	return "WorkflowType = " + strconv.Quote(run.Workflow) + " AND " + ace.AttrRunner + " = " + runspkg.Quote(id)
 }
 
-// Held returns the ids of a runner's current runs.
-func (r *Runners) Held(id string) []string {
+// CurrentRuns returns the ids of a runner's current runs.
+func (r *Runners) CurrentRuns(id string) []string {
 	for _, v := range r.View.Runners {
 		if v.ID == id {
 			return v.Runs
@@ -129,8 +131,8 @@ func ServedBy(st ace.StepState) (r runspkg.Run, ok bool) {
 	return BlueprintRun(st.Served.RunID), true
 }
 
-// Server returns the provider of a step, or "" if it is the provider of all steps of the run.
-func Server(in ace.TaskInput, st ace.StepState) string {
+// StepProvider returns the provider of a step, or "" if it is the provider of all steps of the run.
+func StepProvider(in ace.TaskInput, st ace.StepState) string {
 	switch {
 	case st.Served != nil:
 		return st.Served.Provider
@@ -140,8 +142,8 @@ func Server(in ace.TaskInput, st ace.StepState) string {
 	return in.ProviderOf(st.Phase)
 }
 
-// Servers lists the steps of a run with a provider of their own, such as "curator by cheap", or returns "".
-func Servers(in ace.TaskInput) string {
+// StepProviders lists the steps of a run with a provider of their own, such as "curator by cheap", or returns "".
+func StepProviders(in ace.TaskInput) string {
 	var steps []string
 	for _, step := range ace.Steps() {
 		if by := in.Steps[string(step)]; by != "" {

@@ -15,7 +15,7 @@ import (
 
 func blueprintRows(b *lister, d *histories.Detail) {
 	if d.BlueprintRun != nil {
-		addFields(b, d, "blueprint", 0, runners.CourseFields(d.BlueprintRun))
+		addFields(b, d, "blueprint", 0, runners.Fields(d.BlueprintRun))
 	}
 }
 
@@ -26,7 +26,7 @@ func resultRows(b *lister, d *histories.Detail) {
 }
 
 // addFields adds a row for each field that has a value.
-func addFields(b *lister, d *histories.Detail, kind string, event int64, fields []runners.CourseField) {
+func addFields(b *lister, d *histories.Detail, kind string, event int64, fields []runners.Field) {
 	for i := range fields {
 		if f := &fields[i]; f.Value != "" || !f.At.IsZero() {
 			b.add(kind, i, blueprintFieldRow{textRow{f.Name, f.Value, event}, d, f})
@@ -38,7 +38,7 @@ func addFields(b *lister, d *histories.Detail, kind string, event int64, fields 
 type blueprintFieldRow struct {
 	textRow
 	d *histories.Detail
-	f *runners.CourseField
+	f *runners.Field
 }
 
 // fieldNameWidth is the width of the names of fields.

@@ -359,7 +359,7 @@ func (r phaseRow) Draw(l *line) {
 		attempt = st.Time.Attempt
 	}
 	l.attempts(attempt, a, pending)
-	if by := runners.Server(r.d.Input, *st); by != "" {
+	if by := runners.StepProvider(r.d.Input, *st); by != "" {
 		l.add(l.S.Muted, "  "+text.Safe(by, " "))
 		if of, ok := r.target(); ok {
 			l.add(l.S.Accent, " "+g.Arrow+" "+text.Safe(of.TaskID, " "))
@@ -391,7 +391,7 @@ func (r phaseRow) Inspect(w *inspection) {
 		l.Add(w.S.Muted, "  "+widget.TookMS(st.Time.DurationMS, w.S.Glyphs))
 	}
 	w.End(l)
-	w.field("served by", runners.Server(r.d.Input, *st))
+	w.field("served by", runners.StepProvider(r.d.Input, *st))
 	if of, ok := r.target(); ok {
 		w.field("its run", of.TaskID)
 		w.field("runner", st.Served.Runner)

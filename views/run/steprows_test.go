@@ -42,7 +42,7 @@ func TestServedSteps(t *testing.T) {
 			t.Errorf("step %d leads to %+v: %q", i, to, p)
 		}
 	}
-	if got := runners.Servers(d.Input); got != "skills by claude, curator by blueprint:mine" {
+	if got := runners.StepProviders(d.Input); got != "skills by claude, curator by blueprint:mine" {
 		t.Error(got)
 	}
 }

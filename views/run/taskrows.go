@@ -219,7 +219,7 @@ func fields(d *histories.Detail) []fieldRow {
 	add("experiment", in.ExperimentID)
 	add("dataset", in.DatasetID)
 	add("provider", in.Provider)
-	add("steps", runners.Servers(in))
+	add("steps", runners.StepProviders(in))
 	add("model", in.Model)
 	add("adapter", string(in.Adapter))
 	add("playbook", in.PlaybookHash)

@@ -22,7 +22,7 @@ type detail struct {
 	console.Pane
 	doc   widget.Document
 	table *widget.Table
-	key   string // of the shown row
+	key   string // of the shown row, with its section
 	list  []runs.Run
 }
 
@@ -89,11 +89,18 @@ func (v *detail) sync() {
 	if v.table.Cursor < len(v.list) {
 		was = v.list[v.table.Cursor].WorkflowID
 	}
-	key := strconv.Itoa(v.from.list.Cursor.Part) + v.from.keyOf(v.from.data, v.from.list.Cursor)
+	key := strconv.Itoa(v.from.list.Cursor.Part)
+	selected := v.from.selected()
+	if selected != nil {
+		key += selected.key()
+	}
 	if key != v.key {
 		v.key, v.table.Cursor, was = key, 0, ""
 	}
-	v.list = v.from.selectedRuns()
+	v.list = nil
+	if selected != nil {
+		v.list = selected.runs(v.from)
+	}
 	v.table.SetRows(len(v.list))
 	for i, r := range v.list {
 		if r.WorkflowID == was {
@@ -102,35 +109,32 @@ func (v *detail) sync() {
 	}
 }
 
-// selectedRuns returns the runs of the runner under the cursor, or the waiting runs of the queue.
-func (v *list) selectedRuns() []runs.Run {
-	if r, ok := v.runner(); ok {
-		if v.data.Wanted != r.ID {
-			return nil
-		}
-		return v.data.Runs
+func (r runnerRow) runs(v *list) []runs.Run {
+	if v.data.Wanted != r.ID {
+		return nil
 	}
-	var list []runs.Run
-	if q, ok := v.queue(); ok {
-		for _, w := range v.view().Pending {
-			if requirementsText(w.Requirements) == requirementsText(q.Requirements) {
-				list = append(list, waitingRun(w))
-			}
+	return v.data.Runs
+}
+
+func (r queueRow) runs(v *list) (list []runs.Run) {
+	for _, w := range v.view().Pending {
+		if requirementsText(w.Requirements) == r.key() {
+			list = append(list, waitingRun(w))
 		}
-	}
-	if w, ok := v.pending(); ok {
-		list = append(list, waitingRun(w))
 	}
 	return list
 }
 
+func (r waitingRow) runs(*list) []runs.Run { return []runs.Run{waitingRun(r.WaitingRun)} }
+
 func (v *detail) Draw(now time.Time, focused bool) []string {
 	v.sync()
-	w := &widget.Writer{Doc: &v.doc, S: v.Styles, Width: v.Width, Now: now, Loc: v.from.location}
-	title := v.facts(w)
-	if title == "" {
+	selected := v.from.selected()
+	if selected == nil {
 		return v.Message(nil, "no row is selected")
 	}
+	w := &widget.Writer{Doc: &v.doc, S: v.Styles, Width: v.Width, Now: now, Loc: v.from.location}
+	title := selected.facts(v, w)
 	lines := w.Lines[:min(len(w.Lines), max(v.Height-min(len(v.list)+3, v.Height/2), 1))]
 	rest := v.Height - len(lines) - 1
 	if rest < 2 {
@@ -156,7 +160,7 @@ func ruleLine(title, remark string, width int, s theme.Styles, active bool) stri
 
 func (v *detail) remark() string {
 	d := v.from.data
-	if _, ok := v.from.runner(); !ok {
+	if _, ok := v.from.selected().(runnerRow); !ok {
 		return ""
 	}
 	switch {
@@ -169,27 +173,10 @@ func (v *detail) remark() string {
 }
 
 func (v *detail) empty() string {
-	if r, ok := v.from.runner(); ok && v.from.data.Wanted != r.ID {
+	if r, ok := v.from.selected().(runnerRow); ok && v.from.data.Wanted != r.ID {
 		return "reading" + v.Styles.Glyphs.Ellipsis
 	}
 	return "no runs"
-}
-
-// facts writes the selected row and returns the title of its runs, or "" if no row is selected.
-func (v *detail) facts(w *widget.Writer) string {
-	if r, ok := v.from.runner(); ok {
-		v.runnerFacts(w, r)
-		return "Runs"
-	}
-	if q, ok := v.from.queue(); ok {
-		v.queueFacts(w, q)
-		return "Waiting runs"
-	}
-	if p, ok := v.from.pending(); ok {
-		v.waitingFacts(w, p)
-		return "Run"
-	}
-	return ""
 }
 
 func fact(w *widget.Writer, label string, ink theme.Ink, value string) {
@@ -198,7 +185,7 @@ func fact(w *widget.Writer, label string, ink theme.Ink, value string) {
 	}
 }
 
-func (v *detail) runnerFacts(w *widget.Writer, r runners.RunnerView) {
+func (r runnerRow) facts(v *detail, w *widget.Writer) string {
 	s, c := v.Styles, r.Capabilities
 	m := runnerMark(r.Status, s)
 	w.Prose(" ", s.Strong, r.ID)
@@ -222,23 +209,25 @@ func (v *detail) runnerFacts(w *widget.Writer, r runners.RunnerView) {
 	fact(w, "process", s.Muted, process)
 	fact(w, "version", s.Muted, r.Version)
 	fact(w, "epoch", s.Muted, strconv.FormatInt(r.Epoch, 10))
+	return "Runs"
 }
 
-func (v *detail) queueFacts(w *widget.Writer, q runners.RunQueue) {
+func (q queueRow) facts(v *detail, w *widget.Writer) string {
 	s := v.Styles
 	w.Prose(" ", s.Strong, requirementsText(q.Requirements))
-	fact(w, "waiting", s.Text, widget.HowMany(q.Waiting, "run")+", the oldest for "+v.from.oldest(q, w.Now))
+	fact(w, "waiting", s.Text, widget.HowMany(q.Waiting, "run")+", the oldest for "+v.from.oldest(q.RunQueue, w.Now))
 	if q.Able > 0 {
 		fact(w, "able", s.Text, widget.HowMany(q.Able, "runner")+" without a free slot")
-		return
+		return "Waiting runs"
 	}
 	fact(w, "able", s.Error, s.Glyphs.Failed+" no runner meets them")
 	fact(w, "nearest", s.Warning, q.Nearest)
 	fact(w, "fix", s.Accent, "acescope runner start "+startFlags(q.Requirements))
+	return "Waiting runs"
 }
 
 // startFlags returns the flags of a runner that meets requirements.
-func startFlags(d runners.RunDemands) string {
+func startFlags(d runners.Requirements) string {
 	var parts []string
 	if len(d.Tags) > 0 {
 		parts = append(parts, "--tags "+runners.ShellWord(strings.Join(d.Tags, ",")))
@@ -256,7 +245,7 @@ func startFlags(d runners.RunDemands) string {
 	return strings.TrimSpace(said)
 }
 
-func (v *detail) waitingFacts(w *widget.Writer, p runners.WaitingRun) {
+func (p waitingRow) facts(v *detail, w *widget.Writer) string {
 	s := v.Styles
 	w.Prose(" ", s.Strong, console.OrDash(p.Name, s.Glyphs)+" "+p.RunID)
 	fact(w, "waits", s.Text, "for "+text.Span(w.Now.Sub(p.Since)))
@@ -269,6 +258,7 @@ func (v *detail) waitingFacts(w *widget.Writer, p runners.WaitingRun) {
 			fact(w, "nearest", s.Warning, q.Nearest)
 		}
 	}
+	return "Run"
 }
 
 func (v *detail) cells(r runs.Run, now time.Time) []widget.Cell {

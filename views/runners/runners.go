@@ -3,6 +3,7 @@ package runners
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,11 +20,20 @@ import (
 	"acescope/views/console"
 )
 
-// Sections of the list, in order.
-const (
-	runnerRows = iota
-	queueRows
-	waitingRows
+// row is a row of the list.
+type row interface {
+	key() string             // identifies the row in its section
+	name() (what, id string) // what is copied
+	runs(v *list) []runs.Run // the runs that the detail lists
+	draw(v *list, width int, plain bool, now time.Time) string
+	// facts writes the row into the detail and returns the title of its runs.
+	facts(v *detail, w *widget.Writer) string
+}
+
+type (
+	runnerRow  struct{ runners.RunnerView }
+	queueRow   struct{ runners.RunQueue }
+	waitingRow struct{ runners.WaitingRun }
 )
 
 // list lists the runners, the queues by requirements, and the waiting runs.
@@ -37,6 +47,7 @@ type list struct {
 	data     *runners.Runners
 	conn     cluster.Connection
 	arranged *runners.Runners // data of the arranged list
+	rows     [][]row          // of the arranged list, by section
 	list     widget.SectionList
 }
 
@@ -85,27 +96,22 @@ func (v *list) Scroll(by int) {
 
 // choose reads the runs of the runner under the cursor.
 func (v *list) choose() {
-	if r, ok := v.runner(); ok {
-		v.feed.Refine(r.ID)
-		return
-	}
-	v.feed.Refine("")
+	r, _ := v.selected().(runnerRow)
+	v.feed.Refine(r.ID)
 }
 
 // Copy returns the ID of the runner or run under the cursor, or the requirements of a queue.
 func (v *list) Copy() (what, copied string) {
 	v.arrange()
-	if r, ok := v.runner(); ok {
-		return "runner ID", r.ID
-	}
-	if w, ok := v.waiting(); ok {
-		return "run ID", runners.BlueprintRunID(w.WorkflowID)
-	}
-	if q, ok := v.queue(); ok {
-		return "requirements", requirementsText(q.Requirements)
+	if r := v.selected(); r != nil {
+		return r.name()
 	}
 	return "", ""
 }
+
+func (r runnerRow) name() (what, id string)  { return "runner ID", r.ID }
+func (r queueRow) name() (what, id string)   { return "requirements", r.key() }
+func (r waitingRow) name() (what, id string) { return "run ID", r.RunID }
 
 // view returns the last answer of the dispatcher.
 func (v *list) view() runners.RunnersView {
@@ -120,66 +126,52 @@ func (v *list) arrange() {
 	if v.data == nil || v.data == v.arranged {
 		return
 	}
-	was := v.keyOf(v.arranged, v.list.Cursor)
+	was := v.selected()
 	v.arranged = v.data
 	view := v.data.View
+	v.rows = make([][]row, 3)
+	for _, r := range view.Runners {
+		v.rows[0] = append(v.rows[0], runnerRow{r})
+	}
+	for _, q := range view.Queues {
+		v.rows[1] = append(v.rows[1], queueRow{q})
+	}
+	for _, w := range view.Pending {
+		v.rows[2] = append(v.rows[2], waitingRow{w})
+	}
 	v.list.Set([]widget.SectionPart{
 		{"Runners", runnersRemark(view, v.Styles), len(view.Runners), 12},
 		{"Queues", queuesRemark(view), len(view.Queues), 6},
 		{"Waiting", waitingRemark(view), len(view.Pending), 8},
 	})
-	if part := v.list.Cursor.Part; was != "" && part < len(v.list.Parts) {
-		for row := range v.list.Parts[part].Rows {
-			if at := (widget.SectionRow{part, row}); v.keyOf(v.data, at) == was {
-				v.list.Cursor = at
-				break
-			}
+	if part := v.list.Cursor.Part; was != nil {
+		same := func(r row) bool { return r.key() == was.key() }
+		if at := slices.IndexFunc(v.rows[part], same); at >= 0 {
+			v.list.Cursor.Row = at
 		}
 		v.list.Settle()
 	}
 	v.choose()
 }
 
-// keyOf identifies a row, "" for no row.
-func (v *list) keyOf(d *runners.Runners, at widget.SectionRow) string {
-	switch {
-	case d == nil:
-	case at.Part == runnerRows && at.Row < len(d.View.Runners):
-		return d.View.Runners[at.Row].ID
-	case at.Part == queueRows && at.Row < len(d.View.Queues):
-		return requirementsText(d.View.Queues[at.Row].Requirements)
-	case at.Part == waitingRows && at.Row < len(d.View.Pending):
-		return d.View.Pending[at.Row].RunID
-	}
-	return ""
-}
+func (r runnerRow) key() string  { return r.ID }
+func (r queueRow) key() string   { return requirementsText(r.Requirements) }
+func (r waitingRow) key() string { return r.RunID }
 
-func (v *list) runner() (r runners.RunnerView, ok bool) {
-	if at := v.list.Cursor; at.Part == runnerRows && at.Row < len(v.view().Runners) {
-		return v.view().Runners[at.Row], true
+// selected returns the row under the cursor, or nil.
+func (v *list) selected() row {
+	at := v.list.Cursor
+	if at.Part >= len(v.rows) || at.Row >= len(v.rows[at.Part]) {
+		return nil
 	}
-	return r, false
-}
-
-func (v *list) queue() (q runners.RunQueue, ok bool) {
-	if at := v.list.Cursor; at.Part == queueRows && at.Row < len(v.view().Queues) {
-		return v.view().Queues[at.Row], true
-	}
-	return q, false
-}
-
-func (v *list) pending() (w runners.WaitingRun, ok bool) {
-	if at := v.list.Cursor; at.Part == waitingRows && at.Row < len(v.view().Pending) {
-		return v.view().Pending[at.Row], true
-	}
-	return w, false
+	return v.rows[at.Part][at.Row]
 }
 
 // waiting returns the waiting run under the cursor.
 func (v *list) waiting() (runs.Run, bool) {
 	v.arrange()
-	w, ok := v.pending()
-	return waitingRun(w), ok
+	w, ok := v.selected().(waitingRow)
+	return waitingRun(w.WaitingRun), ok
 }
 
 func waitingRun(w runners.WaitingRun) runs.Run {
@@ -208,7 +200,9 @@ func (v *list) Draw(now time.Time, focused bool) []string {
 		return v.Message(lines, say...)
 	}
 	v.list.SetSize(v.Width, max(v.Height-len(lines), 0))
-	lines = append(lines, v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int, plain bool) string { return v.row(at, width, plain, now) })...)
+	lines = append(lines, v.list.Draw(v.Styles, focused, func(at widget.SectionRow, width int, plain bool) string {
+		return v.rows[at.Part][at.Row].draw(v, width, plain, now)
+	})...)
 	return widget.Fill(lines, v.Width, v.Height)
 }
 
@@ -237,7 +231,7 @@ func staleText(d *runners.Runners, now time.Time) string {
 		return ""
 	}
 	said := "no answer: " + text.Safe(d.Err, " ")
-	if d.Deaf {
+	if d.NoWorker {
 		said = "no dispatcher is running; start one with acescope serve"
 	}
 	if !d.Answered.IsZero() {
@@ -336,7 +330,7 @@ func runnerMark(status runners.RunnerStatus, s theme.Styles) theme.Mark {
 }
 
 // requirementsText formats requirements on one line.
-func requirementsText(d runners.RunDemands) string {
+func requirementsText(d runners.Requirements) string {
 	var parts []string
 	for _, p := range []struct{ name, value string }{{"", d.ExecutorType}, {"tags", strings.Join(d.Tags, ",")}, {"host", d.Hostname},
 		{"project", d.ProjectDir}} {
@@ -350,24 +344,10 @@ func requirementsText(d runners.RunDemands) string {
 	return text.Safe(strings.Join(parts, ", "), " ")
 }
 
-// row draws one row of the list.
-func (v *list) row(at widget.SectionRow, width int, plain bool, now time.Time) string {
-	view := v.view()
-	switch {
-	case at.Part == runnerRows && at.Row < len(view.Runners):
-		return v.runnerRow(view.Runners[at.Row], width, plain, now)
-	case at.Part == queueRows && at.Row < len(view.Queues):
-		return v.queueRow(view.Queues[at.Row], width, plain, now)
-	case at.Part == waitingRows && at.Row < len(view.Pending):
-		return v.waitingRow(view.Pending[at.Row], width, plain, now)
-	}
-	return ""
-}
-
 // wideWidth is the minimum width of rows with host and directory.
 const wideWidth = 110
 
-func (v *list) runnerRow(r runners.RunnerView, width int, plain bool, now time.Time) string {
+func (r runnerRow) draw(v *list, width int, plain bool, now time.Time) string {
 	s, c := v.Styles, r.Capabilities
 	m := runnerMark(r.Status, s)
 	cells := []widget.SizedCell{{m.Glyph + " " + m.Word, 10, m.Ink}, {text.Safe(r.ID, " "), 17, s.Text},
@@ -379,19 +359,19 @@ func (v *list) runnerRow(r runners.RunnerView, width int, plain bool, now time.T
 	}
 	cells = append(cells, widget.SizedCell{text.Safe(offers, " "), 0, s.Text})
 	if width >= wideWidth {
-		cells = append(cells, widget.SizedCell{text.Safe(c.Hostname, " "), 14, s.Muted}, widget.SizedCell{projectText(r), 26, s.Muted})
+		cells = append(cells, widget.SizedCell{text.Safe(c.Hostname, " "), 14, s.Muted}, widget.SizedCell{projectText(r.Capabilities), 26, s.Muted})
 	}
 	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, cells...)
 }
 
-func projectText(r runners.RunnerView) string {
-	if r.Capabilities.AnyProject {
+func projectText(c runners.Capabilities) string {
+	if c.AnyProject {
 		return "any directory"
 	}
-	return text.Safe(r.Capabilities.ProjectDir, " ")
+	return text.Safe(c.ProjectDir, " ")
 }
 
-func (v *list) queueRow(q runners.RunQueue, width int, plain bool, now time.Time) string {
+func (q queueRow) draw(v *list, width int, plain bool, now time.Time) string {
 	s := v.Styles
 	able, ink := text.Count(int64(q.Able))+" able", s.Text
 	if q.Able == 0 {
@@ -402,7 +382,7 @@ func (v *list) queueRow(q runners.RunQueue, width int, plain bool, now time.Time
 		said += ": " + text.Safe(q.Nearest, " ")
 	}
 	return widget.SizedCells(width, plain, s.Glyphs.Ellipsis, widget.SizedCell{text.Count(int64(q.Waiting)) + " wait", -11, s.Text},
-		widget.SizedCell{"oldest " + v.oldest(q, now), 13, s.Muted}, widget.SizedCell{able, 11, ink}, widget.SizedCell{said, 0, s.Text})
+		widget.SizedCell{"oldest " + v.oldest(q.RunQueue, now), 13, s.Muted}, widget.SizedCell{able, 11, ink}, widget.SizedCell{said, 0, s.Text})
 }
 
 // oldest returns how long the first run of a queue has waited.
@@ -415,7 +395,7 @@ func (v *list) oldest(q runners.RunQueue, now time.Time) string {
 	return v.Styles.Glyphs.Dash
 }
 
-func (v *list) waitingRow(w runners.WaitingRun, width int, plain bool, now time.Time) string {
+func (w waitingRow) draw(v *list, width int, plain bool, now time.Time) string {
 	s := v.Styles
 	cells := []widget.SizedCell{{s.Glyphs.Pending + " " + console.OrDash(w.Name, s.Glyphs), 20, s.Text}, {text.Safe(w.RunID, " "), 17, s.Muted},
 		{text.Span(now.Sub(w.Since)), -5, s.Muted}, {deadlineText(w.Deadline, now), 16, deadlineInk(w.Deadline, now, s)}, {requirementsText(w.Requirements), 0, s.Text}}
@@ -467,7 +447,7 @@ func (v *list) runnerActions(view string, run func() (runs.Run, bool)) []tui.Bin
 
 func (v *list) askDrain(s tui.Shell) tea.Cmd {
 	v.arrange()
-	r, ok := v.runner()
+	r, ok := v.selected().(runnerRow)
 	switch {
 	case !ok:
 		s.Note("no runner is selected")

@@ -86,7 +86,7 @@ type Exit struct {
 type Process struct {
 	spec    Spec
 	cmd     *exec.Cmd
-	stdin   *input
+	stdin   *os.File // the pipe to the program, or nil
 	began   time.Time
 	outputs []*output
 	stop    chan struct{}
@@ -282,7 +282,7 @@ func (p *Process) connect() (closers []io.Closer, err error) {
 		}
 		p.cmd.Stdin = r
 		closers = append(closers, r)
-		p.stdin = &input{w: w}
+		p.stdin = w
 	}
 	if !p.spec.Pipe && p.stdin != nil {
 		go func() {
@@ -319,20 +319,6 @@ func (p *Process) disconnect() {
 	if p.stdin != nil {
 		_ = p.stdin.Close()
 	}
-}
-
-// input is the pipe to a program. It can be closed repeatedly.
-type input struct {
-	w    *os.File
-	once sync.Once
-	err  error
-}
-
-func (i *input) Write(b []byte) (int, error) { return i.w.Write(b) }
-
-func (i *input) Close() error {
-	i.once.Do(func() { i.err = i.w.Close() })
-	return i.err
 }
 
 // output copies what a program writes to a writer.

@@ -10,8 +10,7 @@ import (
 type Tail struct {
 	mu    sync.Mutex
 	first []byte
-	last  []byte // a ring buffer once it is full
-	at    int    // the oldest byte in last
+	last  []byte // at most twice as many bytes as are kept
 	size  int64
 	head  int
 	tail  int
@@ -29,18 +28,15 @@ func (t *Tail) Write(b []byte) (int, error) {
 	room := min(t.head-len(t.first), len(b))
 	t.first = append(t.first, b[:room]...)
 	b = b[room:]
-	if len(b) > t.tail {
-		b = b[len(b)-t.tail:]
-	}
-	room = min(t.tail-len(t.last), len(b))
-	t.last = append(t.last, b[:room]...)
-	for b = b[room:]; len(b) > 0; {
-		written := copy(t.last[t.at:], b)
-		b = b[written:]
-		t.at = (t.at + written) % t.tail
+	t.last = append(t.last, newest(b, t.tail)...)
+	if len(t.last) > 2*t.tail {
+		t.last = append(t.last[:0], newest(t.last, t.tail)...)
 	}
 	return n, nil
 }
+
+// newest returns the last bytes, at most the given number.
+func newest(b []byte, most int) []byte { return b[max(0, len(b)-most):] }
 
 // Size returns how many bytes were written.
 func (t *Tail) Size() int64 {
@@ -49,7 +45,7 @@ func (t *Tail) Size() int64 {
 	return t.size
 }
 
-func (t *Tail) dropped() int64 { return t.size - int64(len(t.first)) - int64(len(t.last)) }
+func (t *Tail) dropped() int64 { return t.size - int64(len(t.first)+min(len(t.last), t.tail)) }
 
 // Bytes returns the bytes kept. If bytes were dropped, a line in between gives their number.
 func (t *Tail) Bytes() []byte {
@@ -59,7 +55,7 @@ func (t *Tail) Bytes() []byte {
 	if n := t.dropped(); n > 0 {
 		gap = fmt.Appendf(nil, "\n… %d bytes left out …\n", n)
 	}
-	return slices.Concat(t.first, gap, t.last[t.at:], t.last[:t.at])
+	return slices.Concat(t.first, gap, newest(t.last, t.tail))
 }
 
 func (t *Tail) String() string { return string(t.Bytes()) }

@@ -1,7 +1,6 @@
 package redact
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 )
@@ -127,16 +126,4 @@ func earlier(a hit, ok bool, b hit) hit {
 	both.shape = a.shape || b.shape
 	both.from, both.to = min(a.from, b.from), max(a.to, b.to)
 	return both
-}
-
-// index returns the position of sub in b[from:to], or -1.
-func index(b []byte, from, to int, sub string) int {
-	to = min(to, len(b))
-	if from >= to {
-		return -1
-	}
-	if at := bytes.Index(b[from:to], []byte(sub)); at >= 0 {
-		return from + at
-	}
-	return -1
 }

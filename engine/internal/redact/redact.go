@@ -8,8 +8,8 @@
 // Order: a text is scanned once from the left; overlapping secrets are replaced together. No
 // state is kept between calls, so redact whole lines, and redact text that spans lines (a private
 // key) as a whole.
-// Bounds: time is linear in the text, with at most [lookAhead] more bytes for each candidate;
-// there are no regular expressions. Nothing is allocated if nothing is found.
+// Bounds: time is linear in the text; patterns are matched only where one of their fixed texts is.
+// Nothing is allocated unless such a text is found.
 // Loss: values below [MinLength] bytes are ignored, because they would match ordinary words. A
 // secret that is a number in JSON, or that is neither known nor has a known shape, is not found.
 package redact
@@ -92,7 +92,7 @@ type knownSecret struct {
 // New returns a redactor for all shapes and for known secrets.
 func New(secrets ...Secret) *Redactor {
 	r := &Redactor{}
-	anchors := shapes()
+	anchors := slices.Clone(shapeAnchors())
 	seen := map[string]bool{}
 	for _, s := range secrets {
 		kind := markKind(s.Kind)
@@ -239,7 +239,7 @@ func (r *Redactor) json(line []byte) []byte {
 		next := skipSpace(line, end+1)
 		isKey := next < len(line) && line[next] == ':'
 		clean := r.content(text)
-		if !isKey && isCredential(key) && isGenerated(text, 0, word64) {
+		if !isKey && isCredential(key) && isGenerated(text) {
 			clean = []byte(mark("credential"))
 		}
 		if !bytes.Equal(clean, text) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/kballard/go-shellquote"
+	"github.com/tidwall/gjson"
 
 	"acescope/engine/agents/session"
 	"acescope/engine/tasks/run"
@@ -31,27 +32,27 @@ func programFields() []string {
 
 // agentFile reads agent.json. The blueprint has the valid fields; the document gets the
 // problems of the others.
-func (d *document) agentFile(root *node) (b run.Blueprint) {
-	if root.kind != objectKind {
-		d.problem(root.at, "$", "expected an object, found %s", root.kind.words())
+func (d *document) agentFile(root gjson.Result) (b run.Blueprint) {
+	if !root.IsObject() {
+		d.problem(root.Index, "$", "expected an object, found %s", kindOf(root).words())
 		return b
 	}
 	f := fields{d, root, "$"}
 	for _, name := range []string{"name", "description"} {
-		if f.get(name) == nil {
-			d.problem(root.at, child("$", name), "is missing")
+		if !f.get(name).Exists() {
+			d.problem(root.Index, child("$", name), "is missing")
 		}
 	}
 	b.Name = f.line("name")
 	b.Description = f.boundedText("description", maxDescription)
 	b.Type = run.BlueprintType(f.choice("type", string(run.Agent), string(run.Deterministic)))
-	if b.Type == "" && f.get("type") != nil {
+	if b.Type == "" && f.get("type").Exists() {
 		f.checkUnknown(slices.Concat(commonFields(), agentFields(), programFields()), nil, "")
 		return b
 	}
 	b.Type = cmp.Or(b.Type, run.Agent)
 	b.Tags = f.texts("tags", checkTag)
-	if n := f.want("demands", objectKind); n != nil {
+	if n, ok := f.want("demands", objectKind); ok {
 		b.Requirements = d.requirements(n, b.Type)
 	}
 	b.TimeoutSeconds = f.number("timeout_seconds", MaxTimeout)
@@ -76,11 +77,11 @@ func (d *document) agentFields(f fields, b *run.Blueprint) {
 		}
 		return ""
 	})
-	if n := f.want("mcp_servers", objectKind); n != nil {
+	if n, ok := f.want("mcp_servers", objectKind); ok {
 		b.MCPServers = d.servers(n, "$.mcp_servers")
 	}
 	if b.OnRunnerLoss == run.Move {
-		f.problem(f.get("on_runner_loss"), "on_runner_loss",
+		f.problem("on_runner_loss",
 			"an agent's run cannot be moved, since its work is on its machine: remove it")
 	}
 }
@@ -94,19 +95,19 @@ func (d *document) programFields(f fields, b *run.Blueprint) {
 	b.Env = f.texts("env", checkEnv)
 	b.WorkingDir = f.line("working_dir")
 	if slices.Contains(strings.Split(b.WorkingDir, "/"), "..") {
-		f.problem(f.get("working_dir"), "working_dir", "must not contain ..")
+		f.problem("working_dir", "must not contain ..")
 	}
 	if strings.LastIndex(b.WorkingDir, run.DirPlaceholder) > 0 {
-		f.problem(f.get("working_dir"), "working_dir", "%s is allowed at the beginning only", run.DirPlaceholder)
+		f.problem("working_dir", "%s is allowed at the beginning only", run.DirPlaceholder)
 	}
 	b.Idempotent = f.boolean("idempotent")
 	if b.OnRunnerLoss == run.Move && !b.Idempotent {
-		f.problem(f.get("on_runner_loss"), "on_runner_loss", `move needs "idempotent": true: the program may have run already`)
+		f.problem("on_runner_loss", `move needs "idempotent": true: the program may have run already`)
 	}
-	if n := f.get("command"); n != nil {
+	if n := f.get("command"); n.Exists() {
 		d.command(f, n, b)
 	} else if b.Shell {
-		f.problem(f.get("shell"), "shell", "is for a command, and there is no command")
+		f.problem("shell", "is for a command, and there is no command")
 	}
 }
 
@@ -120,24 +121,23 @@ func checkTag(tag string) string {
 }
 
 // requirements reads the requirements for the runner.
-func (d *document) requirements(n *node, blueprintType run.BlueprintType) *runner.Requirements {
+func (d *document) requirements(n gjson.Result, blueprintType run.BlueprintType) *runner.Requirements {
 	f := fields{d, n, "$.demands"}
 	f.checkUnknown([]string{"hostname", "project_dir", "executor_type", "tags"}, nil, "")
 	out := &runner.Requirements{Hostname: f.line("hostname"), ProjectDir: f.line("project_dir"),
 		ExecutorType: f.line("executor_type"), Tags: f.texts("tags", checkTag)}
 	slices.Sort(out.Tags)
 	if out.ProjectDir != "" && !path.IsAbs(out.ProjectDir) {
-		f.problem(f.get("project_dir"), "project_dir", "must be an absolute path")
+		f.problem("project_dir", "must be an absolute path")
 	}
-	n = f.get("executor_type")
 	switch {
 	case out.ExecutorType == "":
 	case !run.ValidName(out.ExecutorType):
-		f.problem(n, "executor_type", "%s is not a valid executor type", quote(out.ExecutorType))
+		f.problem("executor_type", "%s is not a valid executor type", quote(out.ExecutorType))
 	case blueprintType == run.Agent && out.ExecutorType == runner.Deterministic:
-		f.problem(n, "executor_type", "is for programs, and this is an agent")
+		f.problem("executor_type", "is for programs, and this is an agent")
 	case blueprintType == run.Deterministic && runner.Agent(out.ExecutorType) != "":
-		f.problem(n, "executor_type", "is an agent, and this is a program")
+		f.problem("executor_type", "is an agent, and this is a program")
 	}
 	return out
 }
@@ -163,7 +163,7 @@ func checkEnv(name string) string {
 }
 
 // command splits a command by the rules of a shell, or keeps it if a shell runs it.
-func (d *document) command(f fields, n *node, b *run.Blueprint) {
+func (d *document) command(f fields, n gjson.Result, b *run.Blueprint) {
 	text := f.text("command")
 	if text == "" {
 		return
@@ -171,19 +171,19 @@ func (d *document) command(f fields, n *node, b *run.Blueprint) {
 	argv, err := shellquote.Split(text)
 	switch {
 	case err != nil:
-		f.problem(n, "command", "%s", describeOpenQuote(text))
+		f.problem("command", "%s", describeOpenQuote(text))
 		return
 	case len(argv) == 0 || strings.TrimSpace(argv[0]) == "":
-		f.problem(n, "command", "names no program")
+		f.problem("command", "names no program")
 		return
 	case b.Strategy != run.File && strings.Contains(text, run.FilePlaceholder):
-		f.problem(n, "command", `%s needs "parameter_strategy": "file"`, run.FilePlaceholder)
+		f.problem("command", `%s needs "parameter_strategy": "file"`, run.FilePlaceholder)
 		return
 	}
 	if b.Shell {
 		for _, p := range []string{run.DirPlaceholder, run.FilePlaceholder} {
 			if strings.Contains(text, p) {
-				f.problem(n, "command", "a shell would read the path in %s as part of the command: remove shell, or use %s", p, CommandFile)
+				f.problem("command", "a shell would read the path in %s as part of the command: remove shell, or use %s", p, CommandFile)
 			}
 		}
 		b.Command = text
@@ -192,7 +192,7 @@ func (d *document) command(f fields, n *node, b *run.Blueprint) {
 	b.Argv = argv
 	for i, word := range argv[1:] {
 		if isShellSyntax(word) && !(i > 0 && argv[i] == "-c") {
-			d.note(n.at, child(f.path, "command"), `%s is passed to the program unchanged, since no shell reads the command; set "shell": true to use one`, quote(word))
+			d.note(n.Index, child(f.path, "command"), `%s is passed to the program unchanged, since no shell reads the command; set "shell": true to use one`, quote(word))
 			return
 		}
 	}
@@ -233,56 +233,56 @@ func describeOpenQuote(text string) string {
 
 // serversFile reads agent.mcp.json: an object of servers, or an object with the field
 // mcpServers, as in the configurations of agents.
-func (d *document) serversFile(root *node) map[string]json.RawMessage {
-	if root.kind != objectKind {
-		d.problem(root.at, "$", "expected an object, found %s", root.kind.words())
+func (d *document) serversFile(root gjson.Result) map[string]json.RawMessage {
+	if !root.IsObject() {
+		d.problem(root.Index, "$", "expected an object, found %s", kindOf(root).words())
 		return nil
 	}
-	if root.field("mcpServers") == nil {
+	if !field(root, "mcpServers").Exists() {
 		return d.servers(root, "$")
 	}
 	f := fields{d, root, "$"}
 	f.checkUnknown([]string{"mcpServers"}, nil, "")
-	inner := f.want("mcpServers", objectKind)
-	if inner == nil {
+	inner, ok := f.want("mcpServers", objectKind)
+	if !ok {
 		return nil
 	}
 	return d.servers(inner, "$.mcpServers")
 }
 
 // servers reads MCP servers by name.
-func (d *document) servers(n *node, path string) map[string]json.RawMessage {
+func (d *document) servers(n gjson.Result, path string) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
-	for _, m := range n.members {
-		at := child(path, m.name)
-		if m.value.kind != objectKind {
-			d.problem(m.value.at, at, "expected an object, found %s", m.value.kind.words())
+	for name, v := range members(n) {
+		at := child(path, name.Str)
+		if !v.IsObject() {
+			d.problem(v.Index, at, "expected an object, found %s", kindOf(v).words())
 			continue
 		}
-		raw, err := encode(m.value.plain())
+		raw, err := encode(plain(v))
 		if err != nil {
-			d.problem(m.value.at, at, "%v", err)
+			d.problem(v.Index, at, "%v", err)
 			continue
 		}
-		if err := session.CheckServers(map[string]json.RawMessage{m.name: raw}, false); err != nil {
-			d.serverProblem(m, at, err)
+		if err := session.CheckServers(map[string]json.RawMessage{name.Str: raw}, false); err != nil {
+			d.serverProblem(name, v, at, err)
 			continue
 		}
-		out[m.name] = raw
+		out[name.Str] = raw
 	}
 	if err := session.CheckServers(out, false); err != nil {
-		d.problem(n.at, path, "%s", strings.TrimPrefix(err.Error(), "mcp_servers: "))
+		d.problem(n.Index, path, "%s", strings.TrimPrefix(err.Error(), "mcp_servers: "))
 	}
 	return out
 }
 
 // serverProblem adds an error of [session.CheckServers] at the place of the server.
-func (d *document) serverProblem(m member, path string, err error) {
-	rest, inside := strings.CutPrefix(err.Error(), "mcp_servers."+m.name)
+func (d *document) serverProblem(name, server gjson.Result, path string, err error) {
+	rest, inside := strings.CutPrefix(err.Error(), "mcp_servers."+name.Str)
 	if !inside {
-		d.problem(m.at, path, "%s", strings.TrimPrefix(rest, "mcp_servers: "))
+		d.problem(name.Index, path, "%s", strings.TrimPrefix(rest, "mcp_servers: "))
 		return
 	}
 	field, text, _ := strings.Cut(rest, ": ")
-	d.problem(m.value.at, path+field, "%s", text)
+	d.problem(server.Index, path+field, "%s", text)
 }

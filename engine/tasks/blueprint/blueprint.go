@@ -14,6 +14,8 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/tidwall/gjson"
+
 	"acescope/engine/internal/redact"
 	"acescope/engine/tasks/run"
 )
@@ -153,14 +155,14 @@ func withoutPath(err error) string {
 func resolve(files map[string]*document, dir string) (b Blueprint, all Problems) {
 	main := files[AgentFile]
 	tree := main.parse()
-	if tree != nil {
+	if tree.Exists() {
 		b.Blueprint = main.agentFile(tree)
 		f := fields{main, tree, "$"}
 		f.checkName(b.Name, filepath.Base(dir))
-		if tree.kind == objectKind && b.Type == run.Agent {
+		if tree.IsObject() && b.Type == run.Agent {
 			b.readAgentFiles(files, f)
 		}
-		if tree.kind == objectKind && b.Type == run.Deterministic {
+		if tree.IsObject() && b.Type == run.Deterministic {
 			b.readProgramFiles(files, f)
 		}
 	}
@@ -182,20 +184,19 @@ func resolve(files map[string]*document, dir string) (b Blueprint, all Problems)
 
 // checkName checks that the name of a blueprint is valid and the name of its directory.
 func (f fields) checkName(name, dir string) {
-	n := f.get("name")
 	switch {
-	case name == "" || n == nil:
+	case name == "" || !f.get("name").Exists():
 	case !run.ValidName(name):
-		f.problem(n, "name", "%s is not a valid name: %s", quote(name), nameRule)
+		f.problem("name", "%s is not a valid name: %s", quote(name), nameRule)
 	case name != dir:
-		f.problem(n, "name", "is %s, but the directory is %s: they must be equal", quote(name), quote(dir))
+		f.problem("name", "is %s, but the directory is %s: they must be equal", quote(name), quote(dir))
 	}
 }
 
 // conflict reports a field that is also given by a file.
 func (f fields) conflict(name, file string) {
-	if n := f.get(name); n != nil {
-		f.problem(n, name, "conflicts with %s: remove one of them", file)
+	if f.get(name).Exists() {
+		f.problem(name, "conflicts with %s: remove one of them", file)
 	}
 }
 
@@ -212,7 +213,7 @@ func (b *Blueprint) readAgentFiles(files map[string]*document, f fields) {
 	}
 	if d := files[ServersFile]; d != nil {
 		f.conflict("mcp_servers", ServersFile)
-		if tree := d.parse(); tree != nil {
+		if tree := d.parse(); tree.Exists() {
 			b.MCPServers = d.serversFile(tree)
 		}
 	}
@@ -231,24 +232,24 @@ func (b *Blueprint) readProgramFiles(files map[string]*document, f fields) {
 			d.problem(i, "", "has Windows line ends, which a shell takes as part of the command")
 		}
 		b.Script = string(d.data)
-	} else if f.get("command") == nil {
-		f.doc.problem(f.obj.at, "$.command", "is missing, and there is no %s: add one of them", CommandFile)
+	} else if !f.get("command").Exists() {
+		f.doc.problem(f.obj.Index, "$.command", "is missing, and there is no %s: add one of them", CommandFile)
 	}
-	n := f.want("parameters_schema", objectKind)
+	n, inline := f.want("parameters_schema", objectKind)
 	switch d := files[ParamsFile]; {
 	case d != nil:
 		f.conflict("parameters_schema", ParamsFile)
-		if tree := d.parse(); tree != nil {
+		if tree := d.parse(); tree.Exists() {
 			b.setSchema(d, tree, "$")
 		}
-	case n != nil:
+	case inline:
 		b.setSchema(f.doc, n, "$.parameters_schema")
 	default:
 		b.Parameters = anyObject(b.Strategy)
 	}
 }
 
-func (b *Blueprint) setSchema(d *document, n *node, path string) {
+func (b *Blueprint) setSchema(d *document, n gjson.Result, path string) {
 	b.Parameters = d.compile(n, path, b.Strategy)
 	if b.Parameters != nil {
 		b.Schema = b.Parameters.raw

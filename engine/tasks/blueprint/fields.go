@@ -1,12 +1,13 @@
 package blueprint
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tidwall/gjson"
 )
 
 // Problem is a problem of a blueprint. Line and Column (in characters) count from 1; 0 is
@@ -110,53 +111,50 @@ func position(data []byte, offset int) (line, column int) {
 // absent.
 type fields struct {
 	doc  *document
-	obj  *node
+	obj  gjson.Result
 	path string
 }
 
-// get returns the value of a field, or nil.
-func (f fields) get(name string) *node {
-	n := f.obj.field(name)
-	if n == nil || n.kind == nullKind {
-		return nil
+// get returns the value of a field, if it has one.
+func (f fields) get(name string) gjson.Result {
+	if v := field(f.obj, name); v.Type != gjson.Null {
+		return v
 	}
-	return n
+	return gjson.Result{}
 }
 
-func (f fields) problem(n *node, name, format string, args ...any) {
-	f.doc.problem(n.at, child(f.path, name), format, args...)
+// problem adds a problem at a field that has a value.
+func (f fields) problem(name, format string, args ...any) {
+	f.doc.problem(f.get(name).Index, child(f.path, name), format, args...)
 }
 
-// want returns the value of a field of a kind, or nil.
-func (f fields) want(name string, k jsonKind) *node {
-	n := f.get(name)
-	if n != nil && n.kind != k {
-		f.problem(n, name, "expected %s, found %s", k.words(), n.kind.words())
-		return nil
+// want returns the value of a field if it is of a kind.
+func (f fields) want(name string, k jsonKind) (v gjson.Result, ok bool) {
+	v = f.get(name)
+	if v.Exists() && kindOf(v) != k {
+		f.problem(name, "expected %s, found %s", k.words(), kindOf(v).words())
+		return gjson.Result{}, false
 	}
-	return n
+	return v, v.Exists()
 }
 
 // text returns a text, or "" if it is absent.
 func (f fields) text(name string) string {
-	n := f.want(name, stringKind)
-	if n == nil {
-		return ""
-	}
-	text := n.value.(string)
+	v, ok := f.want(name, stringKind)
 	switch {
-	case strings.TrimSpace(text) == "":
-		f.problem(n, name, "is empty: remove it, or fill it in")
-	case strings.ContainsRune(text, 0):
-		f.problem(n, name, "contains a NUL")
+	case !ok:
+	case strings.TrimSpace(v.Str) == "":
+		f.problem(name, "is empty: remove it, or fill it in")
+	case strings.ContainsRune(v.Str, 0):
+		f.problem(name, "contains a NUL")
 	}
-	return text
+	return v.Str
 }
 
 func (f fields) boundedText(name string, most int) string {
 	text := f.text(name)
 	if len(text) > most {
-		f.problem(f.get(name), name, "has %d bytes; at most %d are allowed", len(text), most)
+		f.problem(name, "has %d bytes; at most %d are allowed", len(text), most)
 	}
 	return text
 }
@@ -165,69 +163,62 @@ func (f fields) boundedText(name string, most int) string {
 func (f fields) line(name string) string {
 	text := f.text(name)
 	if strings.ContainsAny(text, "\r\n\t\x1b") {
-		f.problem(f.get(name), name, "must be one line without control characters")
+		f.problem(name, "must be one line without control characters")
 	}
 	return text
 }
 
 func (f fields) boolean(name string) bool {
-	n := f.want(name, boolKind)
-	return n != nil && n.value.(bool)
+	v, _ := f.want(name, boolKind)
+	return v.Bool()
 }
 
 // number returns an integer from 1 to most, or 0 if it is absent.
 func (f fields) number(name string, most int) int {
-	n := f.want(name, numberKind)
-	if n == nil {
+	v, ok := f.want(name, numberKind)
+	if !ok {
 		return 0
 	}
-	v, err := strconv.Atoi(string(n.value.(json.Number)))
-	if err != nil || v < 1 || v > most {
-		f.problem(n, name, "expected an integer from 1 to %d, found %s", most, n.value)
+	n, err := strconv.Atoi(v.Raw)
+	if err != nil || n < 1 || n > most {
+		f.problem(name, "expected an integer from 1 to %d, found %s", most, v.Raw)
 		return 0
 	}
-	return v
+	return n
 }
 
 // choice returns one of some words, or "" if it is absent.
 func (f fields) choice(name string, words ...string) string {
-	n := f.want(name, stringKind)
-	if n == nil {
+	v, ok := f.want(name, stringKind)
+	if ok && !slices.Contains(words, v.Str) {
+		f.problem(name, "%s must be one of %s%s", quote(v.Str), strings.Join(words, ", "), suggestion(v.Str, words))
 		return ""
 	}
-	text := n.value.(string)
-	if !slices.Contains(words, text) {
-		f.problem(n, name, "%s must be one of %s%s", quote(text), strings.Join(words, ", "), suggestion(text, words))
-		return ""
-	}
-	return text
+	return v.Str
 }
 
 // texts returns a list of texts without duplicates. check describes an invalid text, or
 // returns "".
 func (f fields) texts(name string, check func(text string) string) []string {
-	n := f.want(name, listKind)
-	if n == nil {
+	v, ok := f.want(name, listKind)
+	if !ok {
 		return nil
 	}
-	if len(n.items) > maxList {
-		f.problem(n, name, "has %d entries; at most %d are allowed", len(n.items), maxList)
+	items := v.Array()
+	if len(items) > maxList {
+		f.problem(name, "has %d entries; at most %d are allowed", len(items), maxList)
 		return nil
 	}
 	out := []string{}
-	for i, item := range n.items {
-		path := child(f.path, name) + "[" + strconv.Itoa(i) + "]"
-		text, ok := item.value.(string)
-		if !ok || item.kind != stringKind {
-			f.doc.problem(item.at, path, "expected a string, found %s", item.kind.words())
-			continue
+	for i, item := range items {
+		why := check(item.Str)
+		if kind := kindOf(item); kind != stringKind {
+			why = "expected a string, found " + kind.words()
 		}
-		if why := check(text); why != "" {
-			f.doc.problem(item.at, path, "%s", why)
-			continue
-		}
-		if !slices.Contains(out, text) {
-			out = append(out, text)
+		if why != "" {
+			f.doc.problem(item.Index, child(f.path, name)+"["+strconv.Itoa(i)+"]", "%s", why)
+		} else if !slices.Contains(out, item.Str) {
+			out = append(out, item.Str)
 		}
 	}
 	return out
@@ -235,15 +226,15 @@ func (f fields) texts(name string, check func(text string) string) []string {
 
 // checkUnknown reports fields that are not known. why is the text for those in misplaced.
 func (f fields) checkUnknown(known, misplaced []string, why string) {
-	for _, m := range f.obj.members {
-		if slices.Contains(known, m.name) {
+	for name := range members(f.obj) {
+		if slices.Contains(known, name.Str) {
 			continue
 		}
 		text := why
-		if !slices.Contains(misplaced, m.name) {
-			text = "unknown field" + suggestion(m.name, known)
+		if !slices.Contains(misplaced, name.Str) {
+			text = "unknown field" + suggestion(name.Str, known)
 		}
-		f.doc.problem(m.at, child(f.path, m.name), "%s", text)
+		f.doc.problem(name.Index, child(f.path, name.Str), "%s", text)
 	}
 }
 

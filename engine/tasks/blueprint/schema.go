@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/tidwall/gjson"
 
 	"acescope/engine/tasks/run"
 )
@@ -16,7 +17,7 @@ import (
 type Schema struct {
 	strategy run.Strategy
 	raw      json.RawMessage
-	doc      *node              // the schema as written
+	doc      gjson.Result       // the schema as written
 	compiled *jsonschema.Schema // nil: any object is valid
 }
 
@@ -35,7 +36,7 @@ func Compile(schema json.RawMessage, strategy run.Strategy) (*Schema, error) {
 		return nil, &d.Problems
 	}
 	tree := d.parse()
-	if tree == nil {
+	if !tree.Exists() {
 		return nil, &d.Problems
 	}
 	s := d.compile(tree, "$", strategy)
@@ -49,14 +50,15 @@ func Compile(schema json.RawMessage, strategy run.Strategy) (*Schema, error) {
 const schemaURL = "https://acescope.invalid/parameters"
 
 // compile compiles a schema at a path of the document. It returns nil after a problem.
-func (d *document) compile(n *node, path string, strategy run.Strategy) *Schema {
+func (d *document) compile(n gjson.Result, path string, strategy run.Strategy) *Schema {
 	before := len(d.List) + d.More
 	hasProblems := func() bool { return len(d.List)+d.More > before }
-	if n.kind != objectKind {
-		d.problem(n.at, path, "a schema is an object, found %s", n.kind.words())
+	if !n.IsObject() {
+		d.problem(n.Index, path, "a schema is an object, found %s", kindOf(n).words())
 		return nil
 	}
-	c := sourceChecker{doc: d, root: n, path: path, anchors: map[string]bool{}}
+	c := sourceChecker{schemaDocument: schemaDocument{d, n, path}, anchors: map[string]bool{},
+		named: map[string][]string{}}
 	draft := c.draft()
 	if draft == nil {
 		return nil
@@ -66,9 +68,9 @@ func (d *document) compile(n *node, path string, strategy run.Strategy) *Schema 
 	if hasProblems() {
 		return nil
 	}
-	raw, err := encode(n.plain())
+	raw, err := encode(plain(n))
 	if err != nil {
-		d.problem(n.at, path, "%v", err)
+		d.problem(n.Index, path, "%v", err)
 		return nil
 	}
 	s := &Schema{strategy: strategy, raw: raw, doc: n}
@@ -76,14 +78,13 @@ func (d *document) compile(n *node, path string, strategy run.Strategy) *Schema 
 		c.compileProblem(err)
 		return nil
 	}
-	g := schemaGraph{d, n, path}
-	g.checkLoops(s.compiled)
+	c.checkLoops(s.compiled)
 	if hasProblems() {
 		return nil
 	}
-	g.checkObject(s.compiled)
-	g.checkNames(s.compiled, strategy)
-	g.checkDefaults(s)
+	c.checkObject(s.compiled)
+	c.checkNames(s.compiled, strategy)
+	c.checkDefaults(s)
 	if hasProblems() {
 		return nil
 	}
@@ -91,13 +92,13 @@ func (d *document) compile(n *node, path string, strategy run.Strategy) *Schema 
 }
 
 // compileTree compiles a schema with the library. A panic of the library becomes an error.
-func compileTree(n *node, draft *jsonschema.Draft) (s *jsonschema.Schema, err error) {
+func compileTree(n gjson.Result, draft *jsonschema.Draft) (s *jsonschema.Schema, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s, err = nil, fmt.Errorf("it cannot be used: %v", p)
 		}
 	}()
-	doc := n.plain().(map[string]any)
+	doc := plain(n).(map[string]any)
 	delete(doc, "$id") // all references are within the schema
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(draft)
@@ -170,12 +171,12 @@ func (s *Schema) Validate(obj map[string]any) error {
 func parseObject(params json.RawMessage) (map[string]any, error) {
 	d := &document{name: "parameters", data: params}
 	tree := d.parse()
-	if tree == nil {
+	if !tree.Exists() {
 		return nil, &d.Problems
 	}
-	obj, ok := tree.plain().(map[string]any)
+	obj, ok := plain(tree).(map[string]any)
 	if !ok {
-		d.problem(tree.at, "$", "expected an object, found %s", tree.kind.words())
+		d.problem(tree.Index, "$", "expected an object, found %s", kindOf(tree).words())
 		return nil, &d.Problems
 	}
 	return obj, nil

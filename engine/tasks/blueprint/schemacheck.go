@@ -7,48 +7,48 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/tidwall/gjson"
 
 	"acescope/engine/tasks/run"
 )
 
+// schemaDocument is a schema at a path of a document.
+type schemaDocument struct {
+	doc  *document
+	root gjson.Result
+	path string
+}
+
+// problem adds a problem at a JSON pointer into the schema.
+func (d schemaDocument) problem(tokens []string, format string, args ...any) {
+	d.doc.problem(closest(d.root, tokens).Index, pathOf(d.root, d.path, tokens), format, args...)
+}
+
+func (d schemaDocument) note(tokens []string, format string, args ...any) {
+	d.doc.note(closest(d.root, tokens).Index, pathOf(d.root, d.path, tokens), format, args...)
+}
+
 // sourceChecker checks a schema before it is compiled: it refuses what is not supported.
 type sourceChecker struct {
-	doc   *document
-	root  *node
-	path  string
-	old   bool // draft-07
-	parts int
-
-	anchors map[string]bool // defined names
-	named   []namedReference
-}
-
-// namedReference is a reference to an anchor.
-type namedReference struct {
-	n      *node
-	tokens []string
-}
-
-func (c *sourceChecker) problem(n *node, tokens []string, format string, args ...any) {
-	c.doc.problem(n.at, pathOf(c.root, c.path, tokens), format, args...)
-}
-
-func (c *sourceChecker) note(n *node, tokens []string, format string, args ...any) {
-	c.doc.note(n.at, pathOf(c.root, c.path, tokens), format, args...)
+	schemaDocument
+	old     bool // draft-07
+	parts   int
+	anchors map[string]bool     // defined names
+	named   map[string][]string // a reference to each anchor
 }
 
 // draft returns the draft of the schema, draft-07 by default.
 func (c *sourceChecker) draft() *jsonschema.Draft {
-	n := c.root.field("$schema")
-	if n == nil {
+	n := field(c.root, "$schema")
+	if !n.Exists() {
 		c.old = true
 		return jsonschema.Draft7
 	}
-	id, _ := n.value.(string)
-	id = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(id, "#"), "https:"), "http:")
+	id := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(n.Str, "#"), "https:"), "http:")
 	switch id {
 	case "//json-schema.org/draft-07/schema":
 		c.old = true
@@ -56,7 +56,7 @@ func (c *sourceChecker) draft() *jsonschema.Draft {
 	case "//json-schema.org/draft/2020-12/schema":
 		return jsonschema.Draft2020
 	}
-	c.problem(n, []string{"$schema"}, "only draft-07 and 2020-12 are supported: "+
+	c.problem([]string{"$schema"}, "only draft-07 and 2020-12 are supported: "+
 		"http://json-schema.org/draft-07/schema# or https://json-schema.org/draft/2020-12/schema")
 	return nil
 }
@@ -70,14 +70,14 @@ var (
 )
 
 // walk checks a schema and those within it.
-func (c *sourceChecker) walk(n *node, tokens []string, depth int) {
-	if n.kind != objectKind || depth > maxDepth {
+func (c *sourceChecker) walk(n gjson.Result, tokens []string, depth int) {
+	if !n.IsObject() || depth > maxDepth {
 		return // other kinds are checked by the library
 	}
 	c.parts++
 	if c.parts > maxParts {
 		if c.parts == maxParts+1 {
-			c.problem(n, tokens, "the schema has more than %d parts", maxParts)
+			c.problem(tokens, "the schema has more than %d parts", maxParts)
 		}
 		return
 	}
@@ -85,72 +85,72 @@ func (c *sourceChecker) walk(n *node, tokens []string, depth int) {
 	c.checkPatterns(n, tokens)
 	c.checkFormat(n, tokens)
 	at := func(more ...string) []string { return slices.Concat(tokens, more) }
-	for _, m := range n.members {
-		switch v := m.value; {
-		case v.kind == objectKind && slices.Contains(objectKeywords, m.name):
-			for _, inner := range v.members {
-				c.walk(inner.value, at(m.name, inner.name), depth+1)
+	for keyword, v := range members(n) {
+		switch name := keyword.Str; {
+		case v.IsObject() && slices.Contains(objectKeywords, name):
+			for key, inner := range members(v) {
+				c.walk(inner, at(name, key.Str), depth+1)
 			}
-		case v.kind == listKind && slices.Contains(listKeywords, m.name):
-			for i, inner := range v.items {
-				c.walk(inner, at(m.name, fmt.Sprint(i)), depth+1)
+		case v.IsArray() && slices.Contains(listKeywords, name):
+			for i, inner := range v.Array() {
+				c.walk(inner, at(name, strconv.Itoa(i)), depth+1)
 			}
-		case slices.Contains(schemaKeywords, m.name):
-			c.walk(v, at(m.name), depth+1)
+		case slices.Contains(schemaKeywords, name):
+			c.walk(v, at(name), depth+1)
 		}
 	}
 }
 
 // checkReferences refuses references out of the schema, and collects anchors.
-func (c *sourceChecker) checkReferences(n *node, tokens []string) {
-	for _, m := range n.members {
-		at := slices.Concat(tokens, []string{m.name})
-		text, _ := m.value.value.(string)
-		switch m.name {
+func (c *sourceChecker) checkReferences(n gjson.Result, tokens []string) {
+	for keyword, v := range members(n) {
+		at := slices.Concat(tokens, []string{keyword.Str})
+		switch keyword.Str {
 		case "$ref":
-			c.checkReference(m.value, at, text)
-			if c.old && len(n.members) > 1 {
+			c.checkReference(v, at)
+			if c.old {
 				c.noteIgnored(n, tokens)
 			}
 		case "$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor":
-			c.problem(m.value, at, "is not supported: use $ref")
+			c.problem(at, "is not supported: use $ref")
 		case "$schema":
 			if len(tokens) > 0 {
-				c.problem(m.value, at, "is allowed at the root of a schema only")
+				c.problem(at, "is allowed at the root of a schema only")
 			}
 		case "$id":
-			name, anchor := strings.CutPrefix(text, "#")
+			name, anchor := strings.CutPrefix(v.Str, "#")
 			if len(tokens) > 0 && !anchor {
-				c.problem(m.value, at, "is not supported for a part of a schema")
+				c.problem(at, "is not supported for a part of a schema")
 			}
 			c.anchors[name] = c.anchors[name] || anchor && c.old
 		case "$anchor":
-			c.anchors[text] = c.anchors[text] || !c.old
+			c.anchors[v.Str] = c.anchors[v.Str] || !c.old
 		}
 	}
 }
 
-func (c *sourceChecker) checkReference(n *node, tokens []string, ref string) {
+func (c *sourceChecker) checkReference(n gjson.Result, tokens []string) {
+	ref := n.Str
 	switch {
-	case n.kind != stringKind:
-		c.problem(n, tokens, "expected a string, found %s", n.kind.words())
+	case n.Type != gjson.String:
+		c.problem(tokens, "expected a string, found %s", kindOf(n).words())
 		return
 	case !strings.HasPrefix(ref, "#"):
-		c.problem(n, tokens, "%s is outside the schema: only references within it (#/…) are supported", quote(ref))
+		c.problem(tokens, "%s is outside the schema: only references within it (#/…) are supported", quote(ref))
 		return
 	case ref != "#" && !strings.HasPrefix(ref, "#/"):
-		c.named = append(c.named, namedReference{n, tokens})
+		c.named[ref] = tokens
 		return
 	}
 	path, err := parsePointer(ref)
 	if err != nil {
-		c.problem(n, tokens, "%v", err)
+		c.problem(tokens, "%v", err)
 		return
 	}
 	target := c.root
 	for _, t := range path {
-		if target = target.step(t); target == nil {
-			c.problem(n, tokens, "%s does not exist", quote(ref))
+		if target = step(target, t); !target.Exists() {
+			c.problem(tokens, "%s does not exist", quote(ref))
 			return
 		}
 	}
@@ -158,55 +158,52 @@ func (c *sourceChecker) checkReference(n *node, tokens []string, ref string) {
 
 // checkAnchors refuses references to anchors that do not exist.
 func (c *sourceChecker) checkAnchors() {
-	for _, r := range c.named {
-		if text := r.n.value.(string); !c.anchors[strings.TrimPrefix(text, "#")] {
-			c.problem(r.n, r.tokens, "%s does not exist", quote(text))
+	for _, ref := range sortedNames(c.named) {
+		if !c.anchors[strings.TrimPrefix(ref, "#")] {
+			c.problem(c.named[ref], "%s does not exist", quote(ref))
 		}
 	}
 }
 
 // noteIgnored warns of keywords that draft-07 ignores next to $ref.
-func (c *sourceChecker) noteIgnored(n *node, tokens []string) {
+func (c *sourceChecker) noteIgnored(n gjson.Result, tokens []string) {
 	harmless := []string{"$ref", "title", "description", "$comment", "definitions", "examples", "$schema", "$id"}
 	var ignored []string
-	for _, m := range n.members {
-		if !slices.Contains(harmless, m.name) {
-			ignored = append(ignored, m.name)
+	for name := range members(n) {
+		if !slices.Contains(harmless, name.Str) {
+			ignored = append(ignored, name.Str)
 		}
 	}
 	if len(ignored) > 0 {
-		c.note(n, tokens, "draft-07 ignores %s next to $ref: put both into allOf, or use 2020-12", strings.Join(ignored, ", "))
+		c.note(tokens, "draft-07 ignores %s next to $ref: put both into allOf, or use 2020-12", strings.Join(ignored, ", "))
 	}
 }
 
 // checkPatterns refuses regular expressions that cannot be matched in linear time.
-func (c *sourceChecker) checkPatterns(n *node, tokens []string) {
-	check := func(v *node, text string, more ...string) {
+func (c *sourceChecker) checkPatterns(n gjson.Result, tokens []string) {
+	check := func(text string, more ...string) {
 		if _, err := regexp.Compile(text); err != nil {
-			c.problem(v, slices.Concat(tokens, more), "%s is not a supported regular expression (RE2: no look-around, no back-reference): %s",
+			c.problem(slices.Concat(tokens, more), "%s is not a supported regular expression "+
+				"(RE2: no look-around, no back-reference): %s",
 				quote(text), strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		}
 	}
-	if v := n.field("pattern"); v != nil && v.kind == stringKind {
-		check(v, v.value.(string), "pattern")
+	if v := field(n, "pattern"); v.Type == gjson.String {
+		check(v.Str, "pattern")
 	}
-	if v := n.field("patternProperties"); v != nil {
-		for _, m := range v.members {
-			check(m.value, m.name, "patternProperties", m.name)
-		}
+	for name := range members(field(n, "patternProperties")) {
+		check(name.Str, "patternProperties", name.Str)
 	}
 }
 
 var checkedFormats = []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "iri", "iri-reference",
 	"json-pointer", "period", "regex", "relative-json-pointer", "semver", "time", "uri", "uri-reference", "uri-template", "uuid"}
 
-func (c *sourceChecker) checkFormat(n *node, tokens []string) {
-	v := n.field("format")
-	if v == nil || v.kind != stringKind {
-		return
-	}
-	if name := v.value.(string); !slices.Contains(checkedFormats, name) {
-		c.note(v, slices.Concat(tokens, []string{"format"}), "the format %s is not checked%s", quote(name), suggestion(name, checkedFormats))
+func (c *sourceChecker) checkFormat(n gjson.Result, tokens []string) {
+	v := field(n, "format")
+	if v.Type == gjson.String && !slices.Contains(checkedFormats, v.Str) {
+		c.note(slices.Concat(tokens, []string{"format"}), "the format %s is not checked%s", quote(v.Str),
+			suggestion(v.Str, checkedFormats))
 	}
 }
 
@@ -214,20 +211,20 @@ func (c *sourceChecker) checkFormat(n *node, tokens []string) {
 func (c *sourceChecker) compileProblem(err error) {
 	var invalid *jsonschema.ValidationError
 	if schemaErr, ok := errors.AsType[*jsonschema.SchemaValidationError](err); !ok || !errors.As(schemaErr.Err, &invalid) {
-		c.doc.problem(c.root.at, c.path, "%s", strings.ReplaceAll(err.Error(), schemaURL, ""))
+		c.doc.problem(c.root.Index, c.path, "%s", strings.ReplaceAll(err.Error(), schemaURL, ""))
 		return
 	}
 	var v Violations
-	v.collect(invalid, c.root.plain())
+	v.collect(invalid, plain(c.root))
 	for _, violation := range v.sorted() {
-		c.problem(c.root.closest(violation.tokens), violation.tokens, "%s", violation.Text)
+		c.problem(violation.tokens, "%s", violation.Text)
 	}
 }
 
-// closest returns the node of the longest prefix of tokens that exists.
-func (n *node) closest(tokens []string) *node {
+// closest returns the value of the longest prefix of tokens that exists.
+func closest(n gjson.Result, tokens []string) gjson.Result {
 	for _, t := range tokens {
-		if inner := n.step(t); inner != nil {
+		if inner := step(n, t); inner.Exists() {
 			n = inner
 		}
 	}
@@ -251,41 +248,28 @@ func parsePointer(ref string) ([]string, error) {
 }
 
 // pathOf returns the JSON path of a pointer into a value at a path.
-func pathOf(n *node, path string, tokens []string) string {
+func pathOf(n gjson.Result, path string, tokens []string) string {
 	for _, t := range tokens {
-		if n != nil && n.kind == listKind {
+		if n.IsArray() {
 			path += "[" + t + "]"
 		} else {
 			path = child(path, t)
 		}
-		n = n.step(t)
+		n = step(n, t)
 	}
 	return path
 }
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// schemaGraph checks the references and defaults of a compiled schema.
-type schemaGraph struct {
-	doc  *document
-	root *node
-	path string
-}
-
-// problem adds a problem at a place below a part of the schema.
-func (g schemaGraph) problem(s *jsonschema.Schema, more []string, format string, args ...any) {
-	n, path := g.locate(s, more...)
-	g.doc.problem(n.at, path, format, args...)
-}
-
-func (g schemaGraph) locate(s *jsonschema.Schema, more ...string) (*node, string) {
+// pointerTo returns the JSON pointer of a place below a part of a compiled schema.
+func pointerTo(s *jsonschema.Schema, more ...string) []string {
 	_, fragment, _ := strings.Cut(s.Location, "#")
 	tokens, err := parsePointer("#" + fragment)
 	if err != nil {
-		return g.root, g.path
+		return nil
 	}
-	tokens = append(tokens, more...)
-	return g.root.closest(tokens), pathOf(g.root, g.path, tokens)
+	return append(tokens, more...)
 }
 
 // inPlace returns the schemas that check the same value as s.
@@ -361,82 +345,75 @@ func allParts(root *jsonschema.Schema) []*jsonschema.Schema {
 
 // checkLoops refuses references in a circle that does not go into the value, since checking
 // would never end.
-func (g schemaGraph) checkLoops(root *jsonschema.Schema) {
+func (d schemaDocument) checkLoops(root *jsonschema.Schema) {
 	const active, done = 1, 2
 	state := map[*jsonschema.Schema]int{}
-	type frame struct {
-		s    *jsonschema.Schema
-		next []*jsonschema.Schema
-	}
-	for _, from := range allParts(root) {
-		if state[from] != 0 {
-			continue
+	var visit func(s *jsonschema.Schema) bool
+	visit = func(s *jsonschema.Schema) bool {
+		state[s] = active
+		for _, next := range inPlace(s) {
+			if state[next] == active {
+				d.problem(pointerTo(s), "refers to itself in a circle, so that checking a value would never end")
+				return false
+			}
+			if state[next] == 0 && !visit(next) {
+				return false
+			}
 		}
-		state[from] = active
-		for stack := []frame{{from, inPlace(from)}}; len(stack) > 0; {
-			top := &stack[len(stack)-1]
-			if len(top.next) == 0 {
-				state[top.s] = done
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			next := top.next[0]
-			top.next = top.next[1:]
-			switch state[next] {
-			case active:
-				g.problem(top.s, nil, "refers to itself in a circle, so that checking a value would never end")
-				return
-			case 0:
-				state[next] = active
-				stack = append(stack, frame{next, inPlace(next)})
-			}
+		state[s] = done
+		return true
+	}
+	for _, s := range allParts(root) {
+		if state[s] == 0 && !visit(s) {
+			return
 		}
 	}
 }
 
 // checkObject checks that an object can be valid.
-func (g schemaGraph) checkObject(root *jsonschema.Schema) {
+func (d schemaDocument) checkObject(root *jsonschema.Schema) {
 	if root.Types != nil && !slices.Contains(root.Types.ToStrings(), "object") {
-		g.problem(root, []string{"type"}, "must allow an object, since parameters are an object")
+		d.problem(pointerTo(root, "type"), "must allow an object, since parameters are an object")
 	}
 }
 
 // checkNames refuses parameters that the strategy cannot pass.
-func (g schemaGraph) checkNames(root *jsonschema.Schema, strategy run.Strategy) {
+func (d schemaDocument) checkNames(root *jsonschema.Schema, strategy run.Strategy) {
 	var names []string
 	for _, s := range reachable(root, inPlace) {
 		for _, name := range sortedNames(s.Properties) {
 			if why := cannotPass(strategy, name); why != "" {
-				g.problem(s, []string{"properties", name}, "%s", why)
+				d.problem(pointerTo(s, "properties", name), "%s", why)
 			} else if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
 	}
 	if first, second := sameVariable(strategy, names); first != "" {
-		g.problem(root, []string{"properties", second}, "has the same variable %s as %s", run.EnvName(second), quote(first))
+		d.problem(pointerTo(root, "properties", second), "has the same variable %s as %s", run.EnvName(second), quote(first))
 	}
 }
 
 // checkDefaults checks that every default is valid after its own defaults are filled in.
-func (g schemaGraph) checkDefaults(s *Schema) {
+func (d schemaDocument) checkDefaults(s *Schema) {
 	for _, part := range allParts(s.compiled) {
 		if part.Default == nil {
 			continue
 		}
-		n, path := g.locate(part, "default")
+		at := pointerTo(part, "default")
 		value := deepCopy(*part.Default)
 		if err := new(budget).fill(part, value, 0); err != nil {
-			g.doc.problem(n.at, path, "the defaults within it never end, or are too many")
+			d.problem(at, "the defaults within it never end, or are too many")
 			continue
 		}
-		violations := Violations{schema: g.root}
+		violations := Violations{schema: d.root}
 		if err := violations.check(part, value); err != nil {
-			g.doc.problem(n.at, path, "%v", err)
+			d.problem(at, "%v", err)
 			continue
 		}
+		path := pathOf(d.root, d.path, at)
 		for _, v := range violations.sorted() {
-			g.doc.problem(n.at, pathIn(value, path, v.tokens), "%s", v.Text)
+			d.doc.problem(closest(d.root, at).Index, pathIn(value, path, v.tokens), "%s", v.Text)
 		}
 	}
 }

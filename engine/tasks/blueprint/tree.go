@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"iter"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/tidwall/gjson"
 )
 
@@ -40,72 +41,70 @@ func (k jsonKind) words() string {
 	return "a " + string(k)
 }
 
-// node is a JSON value with its offset.
-type node struct {
-	at      int // offset
-	kind    jsonKind
-	value   any // bool, json.Number or string
-	items   []*node
-	members []member // in the order of the document
-}
-
-// member is a field of an object. at is the offset of its name.
-type member struct {
-	name  string
-	at    int
-	value *node
-}
-
-// field returns the value of a field, or nil.
-func (n *node) field(name string) *node {
-	if n == nil {
-		return nil
+// kindOf returns the type of a value of a document.
+func kindOf(v gjson.Result) jsonKind {
+	switch {
+	case v.Type == gjson.String:
+		return stringKind
+	case v.Type == gjson.Number:
+		return numberKind
+	case v.IsBool():
+		return boolKind
+	case v.IsArray():
+		return listKind
+	case v.IsObject():
+		return objectKind
 	}
-	for _, m := range n.members {
-		if m.name == name {
-			return m.value
+	return nullKind
+}
+
+// members returns the fields of an object in the order of the document, and nothing for other values.
+func members(v gjson.Result) iter.Seq2[gjson.Result, gjson.Result] {
+	if !v.IsObject() {
+		v = gjson.Result{}
+	}
+	return v.ForEach
+}
+
+// field returns the value of a field, which does not exist if the object lacks it.
+func field(v gjson.Result, name string) gjson.Result {
+	for key, value := range members(v) {
+		if key.Str == name {
+			return value
 		}
 	}
-	return nil
+	return gjson.Result{}
 }
 
-// step returns the value of a token of a JSON pointer, or nil.
-func (n *node) step(token string) *node {
-	if n == nil || n.kind != listKind {
-		return n.field(token)
+// step returns the value of a token of a JSON pointer, if it exists.
+func step(v gjson.Result, token string) gjson.Result {
+	if !v.IsArray() {
+		return field(v, token)
 	}
+	items := v.Array()
 	i, err := strconv.Atoi(token)
-	if err != nil || i < 0 || i >= len(n.items) || strconv.Itoa(i) != token {
-		return nil
+	if err != nil || i < 0 || i >= len(items) || strconv.Itoa(i) != token {
+		return gjson.Result{}
 	}
-	return n.items[i]
+	return items[i]
 }
 
-// plain returns the value in the form of encoding/json, with numbers as written.
-func (n *node) plain() any {
-	switch n.kind {
-	case listKind:
-		out := make([]any, 0, len(n.items))
-		for _, item := range n.items {
-			out = append(out, item.plain())
-		}
-		return out
-	case objectKind:
-		out := make(map[string]any, len(n.members))
-		for _, m := range n.members {
-			out[m.name] = m.value.plain()
-		}
-		return out
+// plain returns a value in the form of encoding/json, with numbers as written.
+func plain(v gjson.Result) any {
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(v.Raw))
+	if err != nil {
+		return nil // cannot happen for a value of a parsed document
 	}
-	return n.value
+	return value
 }
 
 // parse parses the document as one JSON value, more strictly than encoding/json: names of an object
-// are unique, strings are valid, and numbers and depth are bounded. It returns nil after a problem.
-func (d *document) parse() *node {
+// are unique, strings are valid, and numbers and depth are bounded. The value does not exist after a
+// problem.
+func (d *document) parse() (root gjson.Result) {
 	if !utf8.Valid(d.data) {
 		d.problem(invalidAt(d.data), "", "is not UTF-8")
-		return nil
+		return root
 	}
 	err := json.Unmarshal(d.data, new(json.RawMessage))
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -118,72 +117,47 @@ func (d *document) parse() *node {
 		default:
 			d.problem(offset, "", "is not JSON: %v", syntax)
 		}
-		return nil
+		return root
 	}
-	return d.node(gjson.ParseBytes(d.data), "$", 0)
+	if value := gjson.ParseBytes(d.data); d.checkValue(value, "$", 0) {
+		return value
+	}
+	return root
 }
 
-// node converts a value. It returns nil after a problem.
-func (d *document) node(v gjson.Result, path string, depth int) *node {
-	n := &node{at: v.Index}
+// checkValue checks a value and those within it, up to the first problem.
+func (d *document) checkValue(v gjson.Result, path string, depth int) bool {
 	switch {
 	case depth > maxDepth:
-		d.problem(n.at, "", "is nested more than %d deep", maxDepth)
-		return nil
-	case v.Type == gjson.Null:
-		n.kind = nullKind
-	case v.IsBool():
-		n.kind, n.value = boolKind, v.Bool()
+		d.problem(v.Index, "", "is nested more than %d deep", maxDepth)
+		return false
 	case v.Type == gjson.String:
-		n.kind, n.value = stringKind, v.Str
-		if !d.checkString(v, path) {
-			return nil
-		}
-	case v.Type == gjson.Number:
-		n.kind, n.value = numberKind, json.Number(v.Raw)
-		if !isBounded(json.Number(v.Raw)) {
-			d.problem(n.at, path, "the number is too long, or its exponent is above %d", maxNumber)
-			return nil
-		}
+		return d.checkString(v, path)
+	case v.Type == gjson.Number && !isBounded(v.Raw):
+		d.problem(v.Index, path, "the number is too long, or its exponent is above %d", maxNumber)
+		return false
 	case v.IsArray():
-		n.kind, n.items = listKind, []*node{}
-		v.ForEach(func(_, item gjson.Result) bool {
-			inner := d.node(item, path+"["+strconv.Itoa(len(n.items))+"]", depth+1)
-			n.items = append(n.items, inner)
-			return inner != nil
-		})
-		if slices.Contains(n.items, nil) {
-			return nil
+		i := 0
+		for _, item := range v.ForEach {
+			if !d.checkValue(item, path+"["+strconv.Itoa(i)+"]", depth+1) {
+				return false
+			}
+			i++
 		}
-	default:
-		return d.object(n, v, path, depth)
 	}
-	return n
-}
-
-func (d *document) object(n *node, v gjson.Result, path string, depth int) *node {
-	n.kind = objectKind
 	seen := map[string]bool{}
-	ok := true
-	v.ForEach(func(name, value gjson.Result) bool {
+	for name, value := range members(v) {
 		inner := child(path, name.Str)
-		ok = d.checkString(name, inner)
-		if ok && seen[name.Str] {
+		if seen[name.Str] {
 			d.problem(name.Index, inner, "occurs twice")
-			ok = false
+			return false
 		}
 		seen[name.Str] = true
-		if ok {
-			m := member{name.Str, name.Index, d.node(value, inner, depth+1)}
-			n.members = append(n.members, m)
-			ok = m.value != nil
+		if !d.checkString(name, inner) || !d.checkValue(value, inner, depth+1) {
+			return false
 		}
-		return ok
-	})
-	if !ok {
-		return nil
 	}
-	return n
+	return true
 }
 
 // checkString reports a string that decoding has changed: half of a surrogate pair becomes
@@ -198,8 +172,7 @@ func (d *document) checkString(v gjson.Result, path string) bool {
 }
 
 // isBounded reports whether arithmetic with a number has a bounded cost.
-func isBounded(n json.Number) bool {
-	text := string(n)
+func isBounded(text string) bool {
 	if len(text) > maxNumber {
 		return false
 	}

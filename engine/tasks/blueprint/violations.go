@@ -10,6 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"github.com/tidwall/gjson"
 
 	"acescope/engine/internal/redact"
 	"acescope/engine/tasks/run"
@@ -24,9 +25,9 @@ type Violation struct {
 
 // Violations are the problems of parameters. More counts those above [MaxViolations].
 type Violations struct {
-	List   []Violation `json:"violations"`
-	More   int         `json:"more,omitempty"`
-	schema *node       // as written; knows the names of parameters
+	List   []Violation  `json:"violations"`
+	More   int          `json:"more,omitempty"`
+	schema gjson.Result // as written; has the names of parameters
 }
 
 // Error returns all violations in one line.
@@ -171,17 +172,15 @@ func (v *Violations) hint(name, location string) string {
 func (v *Violations) knownNames(location string) (names []string) {
 	_, fragment, _ := strings.Cut(location, "#")
 	tokens, err := parsePointer("#" + fragment)
-	n := v.schema
-	if n == nil || err != nil {
+	if err != nil {
 		return nil
 	}
-	for _, t := range tokens {
-		n = n.step(t)
+	n := v.schema
+	for _, t := range append(tokens, "properties") {
+		n = step(n, t)
 	}
-	if n = n.field("properties"); n != nil {
-		for _, m := range n.members {
-			names = append(names, m.name)
-		}
+	for name := range members(n) {
+		names = append(names, name.Str)
 	}
 	return names
 }

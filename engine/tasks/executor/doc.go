@@ -1,6 +1,6 @@
 // Package executor executes a run on this machine: it reads and writes the invocation of an
 // executor, passes parameters to a program in one of four ways, runs the program and returns
-// the result. It may import engine/ace, engine/tasks/run, engine/tasks/runner,
+// the result. It may import engine/ace, engine/tasks/{blueprint,run,runner},
 // engine/internal/process, engine/internal/redact, engine/store/artifact, shellquote and the
 // standard library.
 //

@@ -21,15 +21,12 @@ import (
 
 // Options configure an [Executor].
 type Options struct {
-	Artifacts *artifact.Store // nil: what exceeds a result is dropped, and counted
-	Logs      *artifact.Logs  // nil: no live logs
-	TempDir   string          // for files during a run; "": the system's
-	// Check validates parameters by a schema. They are checked here too, since the sender may
-	// be anybody.
-	Check  func(schema, parameters json.RawMessage) error
-	Redact *redact.Redactor // nil: the secrets of the environment
-	Grace  time.Duration    // between SIGTERM and SIGKILL; 0: the default
-	Logger *slog.Logger
+	Artifacts *artifact.Store  // nil: what exceeds a result is dropped, and counted
+	Logs      *artifact.Logs   // nil: no live logs
+	TempDir   string           // for files during a run; "": the system's
+	Redact    *redact.Redactor // nil: the secrets of the environment
+	Grace     time.Duration    // between SIGTERM and SIGKILL; 0: the default
+	Logger    *slog.Logger
 }
 
 // Executor executes runs. It is safe for concurrent use.
@@ -78,13 +75,11 @@ func (j Job) failed(reason run.Reason, text string) run.Result {
 // Run executes a job's program and returns its result. If the context ends, the program is
 // ended and the run is stopped.
 func (e *Executor) Run(ctx context.Context, j Job) run.Result {
-	if err := e.check(j); err != nil {
+	parameters, err := passParameters(j.Blueprint, j.Parameters)
+	if err != nil {
 		return j.failed(run.BadParameters, err.Error())
 	}
-	l, err := e.prepare(j)
-	if _, ok := errors.AsType[*badParametersError](err); ok {
-		return j.failed(run.BadParameters, err.Error())
-	}
+	l, err := e.prepare(j, parameters)
 	if err != nil {
 		return j.failed(run.NotStarted, err.Error())
 	}
@@ -96,20 +91,6 @@ func (e *Executor) Run(ctx context.Context, j Job) run.Result {
 	}
 	e.storeOutputs(ctx, &r, outputs)
 	return r
-}
-
-// check validates the parameters.
-func (e *Executor) check(j Job) error {
-	if text := bytes.TrimSpace(j.Parameters); len(text) == 0 || text[0] != '{' {
-		return errors.New("the parameters are not a JSON object; use {} for no parameters")
-	}
-	if len(j.Parameters) > run.MaxParams {
-		return fmt.Errorf("the parameters have %d bytes, at most %d are allowed", len(j.Parameters), run.MaxParams)
-	}
-	if e.o.Check == nil || len(j.Blueprint.Schema) == 0 {
-		return nil
-	}
-	return e.o.Check(j.Blueprint.Schema, j.Parameters)
 }
 
 // outputs are the outputs of a program and its log.
@@ -292,7 +273,7 @@ type answer struct {
 // RunExternal executes a job with an external executor, whose standard error is logged.
 func (e *Executor) RunExternal(ctx context.Context, x External, j Job, in Invocation) run.Result {
 	if in.Mode == Execute {
-		if err := e.check(j); err != nil {
+		if err := checkParameters(j.Blueprint, j.Parameters); err != nil {
 			return j.failed(run.BadParameters, err.Error())
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -159,14 +158,6 @@ func TestNotStarted(t *testing.T) {
 		{func(j *Job) { j.Blueprint.Argv = []string{"echo", "a\x00b"} }, "a NUL"},
 		{func(j *Job) { j.Blueprint.Argv = []string{"echo"}; j.Blueprint.WorkingDir = "missing" }, "invalid working directory"},
 		{func(j *Job) { j.Blueprint.Argv = []string{"echo"}; j.ProjectDir = plain }, "invalid working directory"},
-		{func(j *Job) {
-			j.Blueprint.Argv, j.Blueprint.Strategy = []string{"echo"}, run.Args
-			j.Parameters = json.RawMessage(`{"v":"` + strings.Repeat("x", 200<<10) + `"}`)
-		}, "too long for the strategy args: use stdin_json or file"},
-		{func(j *Job) {
-			j.Blueprint.Argv, j.Blueprint.Strategy = []string{"echo"}, run.Env
-			j.Parameters = json.RawMessage(`{"v":"` + strings.Repeat("x", 200<<10) + `"}`)
-		}, "too long for the strategy env: use stdin_json or file"},
 	} {
 		j := h.job("", `{}`, "")
 		c.change(&j)
@@ -179,15 +170,14 @@ func TestNotStarted(t *testing.T) {
 
 // TestBadParameters checks that invalid parameters are refused before the program starts.
 func TestBadParameters(t *testing.T) {
-	h := newFixture(t, func(o *Options) {
-		o.Check = func(schema, p json.RawMessage) error { return errors.New("$.depth: it is above 10") }
-	})
+	h := newFixture(t, nil)
 	for _, c := range []struct{ in, want string }{
-		{``, "not a JSON object"}, {`[]`, "not a JSON object"}, {`null`, "not a JSON object"}, {`{"depth":11}`, "$.depth: it is above 10"},
+		{``, "use {} for no parameters"}, {`[]`, "expected an object"}, {`null`, "expected an object"},
+		{`{"depth":11}`, "$.depth: must be ≤ 10 but is 11"},
 		{`{"v":"` + strings.Repeat("x", run.MaxParams) + `"}`, "are allowed"},
 	} {
 		j := h.job("touch ran", c.in, "")
-		j.Blueprint.Schema = json.RawMessage(`{"type":"object"}`)
+		j.Blueprint.Schema = json.RawMessage(`{"type":"object","properties":{"depth":{"maximum":10}}}`)
 		r := h.Run(t.Context(), j)
 		if r.Status != run.Failed || r.Reason != run.BadParameters || !strings.Contains(r.Error, c.want) {
 			t.Errorf("%s: %+v", short(c.in), r)
@@ -199,6 +189,13 @@ func TestBadParameters(t *testing.T) {
 	j := h.job("cat", `{"-x":1}`, run.Args)
 	if r := h.Run(t.Context(), j); r.Reason != run.BadParameters {
 		t.Errorf("%+v", r)
+	}
+	for _, strategy := range []run.Strategy{run.Args, run.Env} {
+		j := h.job("cat", `{"v":"`+strings.Repeat("x", 200<<10)+`"}`, strategy)
+		r := h.Run(t.Context(), j)
+		if want := "the strategy " + string(strategy) + " can pass at most"; r.Reason != run.BadParameters || !strings.Contains(r.Error, want) {
+			t.Errorf("%s: %s %s", strategy, r.Reason, r.Error)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kballard/go-shellquote"
+	"github.com/tidwall/gjson"
 
 	"acescope/engine/tasks/run"
 )
@@ -37,16 +38,19 @@ const (
 // MaxInvocation bounds a payload, in bytes.
 const MaxInvocation = 4 << 20
 
-// Invocation is the input of an executor, independent of the payload's version.
+// Invocation is the input of an executor.
 type Invocation struct {
-	Mode       Mode
-	SessionID  string
-	Prompt     string          // of Start and Resume
-	Parameters json.RawMessage // of Execute: an object
-	ProjectDir string          // absolute; "": the executor's own
-	Task       *run.Blueprint  // of Execute
+	SchemaVersion string          `json:"schema_version"` // set by MarshalJSON
+	Mode          Mode            `json:"mode"`
+	SessionID     string          `json:"session_id"`
+	Prompt        string          `json:"prompt,omitempty"`         // of Start and Resume
+	Parameters    json.RawMessage `json:"parameters"`               // of Execute: an object
+	ProjectDir    string          `json:"project_dir,omitempty"`    // absolute; "": the executor's own
+	Task          *run.Blueprint  `json:"task_blueprint,omitempty"` // of Execute, since version 2.1
 	// Agent, Config and Metadata are objects that are passed on unread, or nil.
-	Agent, Config, Metadata json.RawMessage
+	Agent    json.RawMessage `json:"agent_blueprint,omitempty"`
+	Config   json.RawMessage `json:"executor_config,omitempty"`
+	Metadata json.RawMessage `json:"metadata,omitempty"`
 }
 
 // InvocationError says what is wrong with a payload, and where.
@@ -73,61 +77,60 @@ func ReadInvocation(r io.Reader) (Invocation, error) {
 
 // ParseInvocation parses a payload; see [ReadInvocation].
 func ParseInvocation(data []byte) (in Invocation, err error) {
-	p, err := parsePayload(data)
-	if err != nil {
+	if data, err = checkPayload(data); err != nil {
 		return in, err
 	}
-	switch version := p.SchemaVersion; {
-	case version == nil:
-		return in, invalid("$.schema_version", "is required")
-	case *version != v20 && *version != v21 && *version != v22:
-		return in, invalid("$.schema_version", "%q is not supported; use 2.0, 2.1 or 2.2", short(*version))
-	case p.Mode == nil:
-		return in, invalid("$.mode", "is required")
-	case p.SessionID == nil:
-		return in, invalid("$.session_id", "is required")
+	if err := decode("$", data, &in); err != nil {
+		return in, err
 	}
-	in.Mode, in.SessionID, in.ProjectDir = *p.Mode, *p.SessionID, p.ProjectDir
+	version := in.SchemaVersion
+	in.SchemaVersion = "" // of no meaning from here on
+	given := func(name string) bool { return gjson.GetBytes(data, name).Type != gjson.Null }
+	switch {
+	case !given("schema_version"):
+		return in, invalid("$.schema_version", "is required")
+	case version != v20 && version != v21 && version != v22:
+		return in, invalid("$.schema_version", "%q is not supported; use 2.0, 2.1 or 2.2", short(version))
+	case !given("mode"):
+		return in, invalid("$.mode", "is required")
+	case !given("session_id"):
+		return in, invalid("$.session_id", "is required")
+	case strings.ContainsRune(in.ProjectDir, 0):
+		return in, invalid("$.project_dir", "contains a NUL")
+	case in.ProjectDir != "" && !filepath.IsAbs(in.ProjectDir):
+		return in, invalid("$.project_dir", "%q is not absolute", short(in.ProjectDir))
+	}
 	if err := checkID(in.SessionID); err != nil {
 		return in, invalid("$.session_id", "%v", err)
 	}
-	if strings.ContainsRune(in.ProjectDir, 0) {
-		return in, invalid("$.project_dir", "contains a NUL")
-	}
-	if in.ProjectDir != "" && !filepath.IsAbs(in.ProjectDir) {
-		return in, invalid("$.project_dir", "%q is not absolute", short(in.ProjectDir))
-	}
 	for _, o := range []struct {
 		name string
-		from json.RawMessage
-		to   *json.RawMessage
+		raw  *json.RawMessage
 	}{
-		{"parameters", p.Parameters, &in.Parameters},
-		{"agent_blueprint", p.Agent, &in.Agent},
-		{"executor_config", p.Config, &in.Config},
-		{"metadata", p.Metadata, &in.Metadata},
+		{"parameters", &in.Parameters}, {"agent_blueprint", &in.Agent},
+		{"executor_config", &in.Config}, {"metadata", &in.Metadata},
 	} {
-		if isNull(o.from) {
-			continue
-		}
-		if o.from[0] != '{' {
+		switch {
+		case string(*o.raw) == "null":
+			*o.raw = nil
+		case len(*o.raw) > 0 && (*o.raw)[0] != '{':
 			return in, invalid("$."+o.name, "not an object")
 		}
-		*o.to = o.from
 	}
 	switch in.Mode {
 	case Start, Resume:
-		return in, in.parsePrompt(p)
+		return in, in.checkPrompt(version, given("prompt"))
 	case Execute:
-		return in, in.parseTask(p)
+		return in, in.checkTask(version, given("prompt"))
 	}
 	return in, invalid("$.mode", "%q must be one of start, resume and execute", short(string(in.Mode)))
 }
 
-// parsePrompt takes the prompt from its field or from the parameters, where version 2.2 has it.
-func (in *Invocation) parsePrompt(p payload) error {
+// checkPrompt takes the prompt from the parameters, where version 2.2 has it, unless it is given as
+// a field.
+func (in *Invocation) checkPrompt(version string, given bool) error {
 	where := "$.prompt"
-	if *p.SchemaVersion == v22 {
+	if version == v22 {
 		where = "$.parameters.prompt"
 	}
 	var inside struct {
@@ -138,34 +141,31 @@ func (in *Invocation) parsePrompt(p payload) error {
 			return err
 		}
 	}
-	prompt := cmp.Or(p.Prompt, inside.Prompt)
 	switch {
-	case prompt == nil:
+	case !given && inside.Prompt == nil:
 		return invalid(where, "is required: mode %s needs a prompt", in.Mode)
-	case inside.Prompt != nil && *prompt != *inside.Prompt:
+	case !given:
+		in.Prompt = *inside.Prompt
+	case inside.Prompt != nil && in.Prompt != *inside.Prompt:
 		return invalid("$.prompt", "differs from $.parameters.prompt")
-	case strings.TrimSpace(*prompt) == "":
+	}
+	if strings.TrimSpace(in.Prompt) == "" {
 		return invalid(where, "is empty")
 	}
-	in.Prompt = *prompt
 	return nil
 }
 
-// parseTask takes the blueprint of a program.
-func (in *Invocation) parseTask(p payload) error {
+// checkTask checks the blueprint of a program.
+func (in *Invocation) checkTask(version string, prompt bool) error {
 	switch {
-	case *p.SchemaVersion == v20:
+	case version == v20:
 		return invalid("$.mode", "execute needs schema_version 2.1; this is 2.0")
 	case in.Parameters == nil:
 		return invalid("$.parameters", "are required: mode execute needs an object, {} for none")
-	case p.Prompt != nil:
+	case prompt:
 		return invalid("$.prompt", "mode execute takes parameters and no prompt")
-	case isNull(p.Task):
+	case in.Task == nil:
 		return invalid("$.task_blueprint", "is required: mode execute needs the program's blueprint")
-	}
-	in.Task = &run.Blueprint{}
-	if err := decode("$.task_blueprint", p.Task, in.Task); err != nil {
-		return err
 	}
 	return checkTask(in.Task)
 }
@@ -216,36 +216,17 @@ func checkID(id string) error {
 	return nil
 }
 
-// payload is an invocation of any version.
-type payload struct {
-	SchemaVersion *string         `json:"schema_version"`
-	Mode          *Mode           `json:"mode"`
-	SessionID     *string         `json:"session_id"`
-	Prompt        *string         `json:"prompt,omitempty"` // up to version 2.1
-	Parameters    json.RawMessage `json:"parameters"`
-	ProjectDir    string          `json:"project_dir,omitempty"`
-	Agent         json.RawMessage `json:"agent_blueprint,omitempty"`
-	Task          json.RawMessage `json:"task_blueprint,omitempty"` // since version 2.1
-	Config        json.RawMessage `json:"executor_config,omitempty"`
-	Metadata      json.RawMessage `json:"metadata,omitempty"`
-}
-
 // MarshalJSON writes version 2.2, where the prompt is one of the parameters.
 func (in Invocation) MarshalJSON() (data []byte, err error) {
-	version := v22
-	p := payload{SchemaVersion: &version, Mode: &in.Mode, SessionID: &in.SessionID, Parameters: in.Parameters,
-		ProjectDir: in.ProjectDir, Agent: in.Agent, Config: in.Config, Metadata: in.Metadata}
-	if in.Task != nil {
+	type plain Invocation // without this method
+	in.SchemaVersion = v22
+	if in.Task != nil && in.Task.Command == "" && len(in.Task.Argv) > 0 {
 		task := *in.Task
-		if task.Command == "" && len(task.Argv) > 0 {
-			task.Command = shellquote.Join(task.Argv...)
-		}
-		if p.Task, err = marshal(task); err != nil {
-			return nil, err
-		}
+		task.Command = shellquote.Join(task.Argv...)
+		in.Task = &task
 	}
 	if in.Mode == Execute {
-		return marshal(p)
+		return marshal(plain(in))
 	}
 	parameters := map[string]json.RawMessage{}
 	if in.Parameters != nil {
@@ -256,10 +237,11 @@ func (in Invocation) MarshalJSON() (data []byte, err error) {
 	if parameters["prompt"], err = marshal(in.Prompt); err != nil {
 		return nil, err
 	}
-	if p.Parameters, err = marshal(parameters); err != nil {
+	in.Prompt = ""
+	if in.Parameters, err = marshal(parameters); err != nil {
 		return nil, err
 	}
-	return marshal(p)
+	return marshal(plain(in))
 }
 
 // marshal marshals without escaping of <, > and &.
@@ -271,24 +253,21 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// parsePayload parses one object, followed by nothing.
-func parsePayload(data []byte) (p payload, err error) {
+// checkPayload returns the text of one object.
+func checkPayload(data []byte) ([]byte, error) {
 	data = bytes.TrimSpace(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 	switch {
 	case len(data) > MaxInvocation:
-		return p, invalid("$", "is longer than %d bytes", MaxInvocation)
+		return nil, invalid("$", "is longer than %d bytes", MaxInvocation)
 	case len(data) == 0:
-		return p, invalid("$", "is empty; expected a JSON object")
+		return nil, invalid("$", "is empty; expected a JSON object")
 	case data[0] != '{':
-		return p, invalid("$", "not a JSON object")
+		return nil, invalid("$", "not a JSON object")
 	case !utf8.Valid(data):
-		return p, invalid("$", "is not valid UTF-8")
+		return nil, invalid("$", "is not valid UTF-8")
 	}
-	return p, decode("$", data, &p)
+	return data, nil
 }
-
-// isNull reports whether a field is absent or null.
-func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // decode decodes the value at a path.
 func decode(path string, data []byte, into any) error {

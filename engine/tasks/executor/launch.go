@@ -54,39 +54,27 @@ func (l *launch) close() {
 	}
 }
 
-// badParametersError means that parameters cannot be passed to the program.
-type badParametersError struct{ error }
-
-func (e *badParametersError) Unwrap() error { return e.error }
-
 // prepare makes a job's program ready to run.
-func (e *Executor) prepare(j Job) (*launch, error) {
-	p, err := passParameters(j.Blueprint.Strategy, j.Parameters)
-	if err != nil {
-		return nil, &badParametersError{err}
-	}
-	l := &launch{stdin: p.stdin}
-	if err := e.fill(l, j, p); err != nil {
-		l.close()
-		return nil, err
-	}
-	return l, nil
-}
-
-func (e *Executor) fill(l *launch, j Job, p passed) (err error) {
+func (e *Executor) prepare(j Job, p passed) (l *launch, err error) {
+	l = &launch{stdin: p.stdin}
+	defer func() {
+		if err != nil {
+			l.close()
+		}
+	}()
 	if l.env, err = environ(j, p.env); err != nil {
-		return err
+		return l, err
 	}
 	if l.dir, err = workingDir(j); err != nil {
-		return err
+		return l, err
 	}
 	path := ""
 	if p.file != nil {
 		if path, err = e.writeFile(l, "parameters.json", p.file, 0o600); err != nil {
-			return err
+			return l, err
 		}
 	}
-	return e.setArgv(l, j.Blueprint, p.args, path)
+	return l, e.setArgv(l, j.Blueprint, p.args, path)
 }
 
 // setArgv sets the argument vector. A shell gets parameters as "$@", never as part of its

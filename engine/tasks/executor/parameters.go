@@ -3,11 +3,12 @@ package executor
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/tidwall/gjson"
+
+	"acescope/engine/tasks/blueprint"
 	"acescope/engine/tasks/run"
 )
 
@@ -26,7 +27,8 @@ type passed struct {
 	file  []byte   // content of the file, or nil
 }
 
-// passParameters returns parameters in the form of a strategy:
+// passParameters checks parameters by the schema and the strategy of a blueprint, since the sender
+// may be anybody, and returns them in the form of the strategy:
 //
 //	stdin_json  Standard input is the object as JSON and a newline.
 //	args        true is --name; false and null are omitted; a list repeats the flag for each
@@ -38,69 +40,64 @@ type passed struct {
 //	            {parameters_file} in the command, or is the last argument.
 //
 // Numbers are passed as they are written. With all but stdin_json, standard input is empty.
-func passParameters(strategy run.Strategy, object json.RawMessage) (p passed, err error) {
-	list, err := parseParameters(object)
-	if err != nil {
+func passParameters(b run.Blueprint, object json.RawMessage) (p passed, err error) {
+	if err := checkParameters(b, object); err != nil {
 		return p, err
 	}
-	switch strategy {
+	switch b.Strategy {
 	case run.Args:
-		for _, param := range list {
-			args, err := param.args()
-			if err != nil {
-				return p, err
-			}
-			p.args = append(p.args, args...)
-		}
+		gjson.ParseBytes(object).ForEach(func(name, value gjson.Result) bool {
+			p.args = append(p.args, arguments("--"+name.Str, value)...)
+			return true
+		})
 	case run.Env:
-		p.env, err = variables(list)
+		gjson.ParseBytes(object).ForEach(func(name, value gjson.Result) bool {
+			if value.Type != gjson.Null {
+				p.env = append(p.env, run.EnvName(name.Str)+"="+text(value))
+			}
+			return true
+		})
 	case run.File:
 		p.file = append(compact(object), '\n')
-	case run.StdinJSON, "":
-		p.stdin = append(compact(object), '\n')
 	default:
-		err = checkStrategy(strategy)
+		p.stdin = append(compact(object), '\n')
 	}
-	return p, err
+	return p, nil
 }
 
-// parameter is a parameter of a program.
-type parameter struct {
-	name string
-	raw  json.RawMessage // compact
+func checkParameters(b run.Blueprint, object json.RawMessage) error {
+	if err := checkStrategy(b.Strategy); err != nil {
+		return err
+	}
+	schema, err := blueprint.Compile(b.Schema, b.Strategy)
+	if err == nil {
+		_, err = schema.Check(object)
+	}
+	return err
 }
 
-// parseParameters parses an object into its members, in order, with numbers as written.
-func parseParameters(object json.RawMessage) ([]parameter, error) {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.New("the parameters are not a JSON object")
+// arguments returns the value of a parameter as arguments.
+func arguments(flag string, value gjson.Result) (args []string) {
+	switch {
+	case value.Type == gjson.True:
+		return []string{flag}
+	case value.Type == gjson.False || value.Type == gjson.Null:
+		return nil
+	case !value.IsArray():
+		return []string{flag + "=" + text(value)}
 	}
-	var list []parameter
-	seen := map[string]bool{}
-	for d.More() {
-		t, err := d.Token()
-		if err != nil {
-			return nil, fmt.Errorf("the parameters are not JSON: %s", jsonError(err))
-		}
-		name, _ := t.(string)
-		if seen[name] {
-			return nil, fmt.Errorf("parameter %q occurs twice", short(name))
-		}
-		seen[name] = true
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			return nil, fmt.Errorf("parameter %q is not JSON: %s", short(name), jsonError(err))
-		}
-		list = append(list, parameter{name, compact(raw)})
+	for _, item := range value.Array() {
+		args = append(args, flag+"="+text(item))
 	}
-	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("the parameters are not JSON: %s", jsonError(err))
+	return args
+}
+
+// text returns a string as it is, and another value as JSON.
+func text(value gjson.Result) string {
+	if value.Type == gjson.String {
+		return value.Str
 	}
-	if d.More() {
-		return nil, errors.New("the parameters are followed by other text")
-	}
-	return list, nil
+	return string(compact([]byte(value.Raw)))
 }
 
 // compact returns a copy of JSON without white space.
@@ -110,80 +107,4 @@ func compact(raw json.RawMessage) json.RawMessage {
 		return bytes.Clone(raw)
 	}
 	return b.Bytes()
-}
-
-// checkName returns an error if the parameter cannot be a flag or a variable.
-func (p parameter) checkName() error {
-	if !run.ValidParameter(p.name) {
-		return fmt.Errorf("parameter %q: the name of a flag or a variable must have 1 to 100 letters, digits, - and _, "+
-			"and start with a letter or a digit", short(p.name))
-	}
-	return nil
-}
-
-// text returns a string value as it is, and another value as JSON. Arguments and variables
-// cannot contain a NUL.
-func (p parameter) text(raw json.RawMessage) (string, error) {
-	text := string(raw)
-	if raw[0] == '"' {
-		if err := json.Unmarshal(raw, &text); err != nil {
-			return "", fmt.Errorf("parameter %q: %s", short(p.name), jsonError(err))
-		}
-	}
-	if strings.ContainsRune(text, 0) {
-		return "", fmt.Errorf("parameter %q contains a NUL, which only the strategies stdin_json and file can pass", short(p.name))
-	}
-	return text, nil
-}
-
-// args returns the parameter as arguments.
-func (p parameter) args() ([]string, error) {
-	if err := p.checkName(); err != nil {
-		return nil, err
-	}
-	flag := "--" + p.name
-	switch string(p.raw) {
-	case "true":
-		return []string{flag}, nil
-	case "false", "null":
-		return nil, nil
-	}
-	var values []json.RawMessage
-	if p.raw[0] != '[' || json.Unmarshal(p.raw, &values) != nil {
-		values = []json.RawMessage{p.raw}
-	}
-	var args []string
-	for _, v := range values {
-		text, err := p.text(compact(v))
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, flag+"="+text)
-	}
-	return args, nil
-}
-
-// variables returns parameters as variables.
-func variables(list []parameter) ([]string, error) {
-	var env []string
-	names := map[string]string{} // of the parameters, by variable
-	for _, p := range list {
-		if err := p.checkName(); err != nil {
-			return nil, err
-		}
-		variable := run.EnvName(p.name)
-		if other, ok := names[variable]; ok {
-			return nil, fmt.Errorf("parameters %q and %q would both be $%s", other, p.name, variable)
-		}
-		names[variable] = p.name
-		if string(p.raw) == "null" {
-			continue
-		}
-		text, err := p.text(p.raw)
-		if err != nil {
-			return nil, err
-		}
-		env = append(env, variable+"="+text)
-	}
-	return env, nil
 }

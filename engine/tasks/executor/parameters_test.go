@@ -26,7 +26,7 @@ func TestArgs(t *testing.T) {
 		{`{"o":{"a": {"b": "c d"}}}`, `--o={"a":{"b":"c d"}}`},
 		{`{"b":1,"a":2}`, `--b=1|--a=2`},
 	} {
-		g, err := passParameters(run.Args, json.RawMessage(c.in))
+		g, err := passParameters(run.Blueprint{Strategy: run.Args}, json.RawMessage(c.in))
 		if got := strings.Join(g.args, "|"); err != nil || got != c.want || g.stdin != nil || g.env != nil || g.file != nil {
 			t.Errorf("%s: %q, %v", c.in, got, err)
 		}
@@ -35,7 +35,7 @@ func TestArgs(t *testing.T) {
 
 // TestVariables checks the variables of parameters.
 func TestVariables(t *testing.T) {
-	g, err := passParameters(run.Env, json.RawMessage(`{"path":"/evil","ld-preload":"x","on":true,"off":false,"none":null,"l":["a", 1],"n":1.50,"s":"a\nb=c"}`))
+	g, err := passParameters(run.Blueprint{Strategy: run.Env}, json.RawMessage(`{"path":"/evil","ld-preload":"x","on":true,"off":false,"none":null,"l":["a", 1],"n":1.50,"s":"a\nb=c"}`))
 	want := []string{"PARAM_PATH=/evil", "PARAM_LD_PRELOAD=x", "PARAM_ON=true", "PARAM_OFF=false", `PARAM_L=["a",1]`, "PARAM_N=1.50", "PARAM_S=a\nb=c"}
 	if err != nil || !slices.Equal(g.env, want) {
 		t.Errorf("%q, %v", g.env, err)
@@ -45,35 +45,35 @@ func TestVariables(t *testing.T) {
 // TestBadNames checks that unsafe names of flags and variables are refused.
 func TestBadNames(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{`{"-rf":true}`, `parameter "-rf"`},
-		{`{"--":"x"}`, `parameter "--"`},
-		{`{"":1}`, `parameter ""`},
-		{`{"a=b":1}`, `parameter "a=b"`},
-		{`{"a b":1}`, `parameter "a b"`},
-		{`{"a\u0000b":1}`, `parameter`},
-		{`{"a\nb":1}`, `parameter`},
-		{`{"é":1}`, `parameter "é"`},
+		{`{"-rf":true}`, `$["-rf"]: the strategy`},
+		{`{"--":"x"}`, `$["--"]: the strategy`},
+		{`{"":1}`, `$[""]: the strategy`},
+		{`{"a=b":1}`, `$["a=b"]: the strategy`},
+		{`{"a b":1}`, `$["a b"]: the strategy`},
+		{`{"a\u0000b":1}`, `cannot pass a parameter of this name`},
+		{`{"a\nb":1}`, `cannot pass a parameter of this name`},
+		{`{"é":1}`, `$["é"]: the strategy`},
 		{`{"v":"a\u0000b"}`, `a NUL`},
 		{`{"v":1,"v":2}`, `occurs twice`},
-		{`[1]`, `not a JSON object`},
+		{`[1]`, `expected an object, found a list`},
 		{`{"v":1} {}`, `followed by other text`},
-		{`{"v":`, `not JSON`},
+		{`{"v":`, `the JSON ends before it is complete`},
 	} {
 		for _, s := range []run.Strategy{run.Args, run.Env} {
-			if _, err := passParameters(s, json.RawMessage(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := passParameters(run.Blueprint{Strategy: s}, json.RawMessage(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s, %s: %v", s, c.in, err)
 			}
 		}
 	}
 	for _, in := range []string{`{"a-b":1,"a_b":2}`, `{"a":1,"A":2}`} {
-		if _, err := passParameters(run.Env, json.RawMessage(in)); err == nil || !strings.Contains(err.Error(), "would both be") {
+		if _, err := passParameters(run.Blueprint{Strategy: run.Env}, json.RawMessage(in)); err == nil || !strings.Contains(err.Error(), "has the same variable") {
 			t.Errorf("%s: %v", in, err)
 		}
 	}
-	if _, err := passParameters(run.Args, json.RawMessage(`{"v":["a\u0000b"]}`)); err == nil || !strings.Contains(err.Error(), "a NUL") {
+	if _, err := passParameters(run.Blueprint{Strategy: run.Args}, json.RawMessage(`{"v":["a\u0000b"]}`)); err == nil || !strings.Contains(err.Error(), "a NUL") {
 		t.Errorf("%v", err)
 	}
-	if _, err := passParameters("telepathy", json.RawMessage(`{}`)); err == nil {
+	if _, err := passParameters(run.Blueprint{Strategy: "telepathy"}, json.RawMessage(`{}`)); err == nil {
 		t.Error("an unknown strategy is taken")
 	}
 }
@@ -83,21 +83,21 @@ func FuzzArgs(f *testing.F) {
 	f.Add(`{"a":"b","l":[1,"-x"]}`)
 	f.Add(`{"-a":true}`)
 	f.Fuzz(func(t *testing.T, in string) {
-		list, err := parseParameters(json.RawMessage(in))
-		if err != nil {
+		var object map[string]any
+		if json.Unmarshal([]byte(in), &object) != nil {
 			return
 		}
-		g, err := passParameters(run.Args, json.RawMessage(in))
+		g, err := passParameters(run.Blueprint{Strategy: run.Args}, json.RawMessage(in))
 		if err != nil {
 			return
 		}
 		for _, a := range g.args {
 			flag, _, _ := strings.Cut(a, "=")
-			if strings.ContainsRune(a, 0) || !slices.ContainsFunc(list, func(p parameter) bool { return "--"+p.name == flag }) {
+			if _, ok := object[strings.TrimPrefix(flag, "--")]; strings.ContainsRune(a, 0) || !strings.HasPrefix(flag, "--") || !ok {
 				t.Errorf("%q makes %q", in, a)
 			}
 		}
-		g, err = passParameters(run.Env, json.RawMessage(in))
+		g, err = passParameters(run.Blueprint{Strategy: run.Env}, json.RawMessage(in))
 		for _, v := range g.env {
 			if err == nil && (!strings.HasPrefix(v, run.EnvPrefix) || strings.ContainsRune(v, 0)) {
 				t.Errorf("%q sets %q", in, v)

@@ -7,7 +7,6 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -145,18 +144,14 @@ func readToken(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !info.Mode().IsRegular() {
+	switch mode := info.Mode(); {
+	case !mode.IsRegular():
 		return "", fmt.Errorf("%w: %s is not a regular file", ErrToken, path)
+	case mode.Perm()&0o077 != 0 && runtime.GOOS != "windows":
+		return "", fmt.Errorf("%w: others can read %s (mode %04o): chmod 600 it, or delete it to get a new one",
+			ErrToken, path, mode.Perm())
 	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
-		return "", fmt.Errorf("%w: others can read %s (mode %04o): chmod 600 it, or delete it to get a new one", ErrToken, path, mode)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, 2<<10))
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", err
 	}

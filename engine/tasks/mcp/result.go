@@ -28,10 +28,10 @@ type resultReply struct {
 	ExitCode *int            `json:"exit_code,omitempty"`
 	Signal   string          `json:"signal,omitempty"`
 	Seconds  *float64        `json:"duration_seconds,omitempty"`
-	Started  *time.Time      `json:"started_at,omitempty"`
+	Started  time.Time       `json:"started_at,omitzero"`
 	Runner   string          `json:"runner_id,omitempty"`
 	Turn     int             `json:"turn,omitempty"`
-	Usage    *ace.Usage      `json:"usage,omitempty"`
+	Usage    ace.Usage       `json:"usage,omitzero"`
 
 	OutputRef *ace.Ref `json:"output_ref,omitempty"`
 	StdoutRef *ace.Ref `json:"stdout_ref,omitempty"`
@@ -48,14 +48,10 @@ func (s *Server) result(ctx context.Context, _ call, a idArgs) (any, error) {
 		return nil, err
 	}
 	out := resultReply{runInfo: newRunInfo(state.Input, state.Status)}
-	switch {
-	case !state.Status.Over():
-		out.Message = "The run has not ended: there is no result yet. Try again later."
-	case state.Result == nil:
-		out.Message = "The run has ended without a result."
-	default:
+	if state.Status.Over() && state.Result != nil {
 		return s.withResult(out, *state.Result), nil
 	}
+	out.Message = "The run has not ended: there is no result yet. Try again later."
 	return out, nil
 }
 
@@ -74,12 +70,8 @@ func (s *Server) withResult(out resultReply, r run.Result) resultReply {
 	out.OutputRef = r.OutputRef
 	out.StdoutRef = r.StdoutRef
 	out.StderrRef = r.StderrRef
-	if !r.StartedAt.IsZero() {
-		out.Started = &r.StartedAt
-	}
-	if r.Usage != (ace.Usage{}) {
-		out.Usage = &r.Usage
-	}
+	out.Started = r.StartedAt
+	out.Usage = r.Usage
 	var notes []string
 	left := MaxResult
 	if out.Type == run.ExecuteTask {
@@ -145,10 +137,7 @@ func jsonPrefix(text string, most int) json.RawMessage {
 	if utf8.RuneCountInString(text) > most {
 		text = string([]rune(text)[:most])
 	}
-	data, err := json.Marshal(text)
-	if err != nil {
-		return nil // cannot happen for a string
-	}
+	data, _ := json.Marshal(text) // cannot fail for a string
 	return data
 }
 

@@ -185,13 +185,13 @@ func newRunInfo(in run.Input, status run.Status) runInfo {
 // statusReply is the answer to a call for the status.
 type statusReply struct {
 	runInfo
-	Runner     string     `json:"runner_id,omitempty"`
-	Parent     string     `json:"parent_session_id,omitempty"`
-	ProjectDir string     `json:"project_dir,omitempty"`
-	Created    *time.Time `json:"created_at,omitempty"`
-	Started    *time.Time `json:"started_at,omitempty"`
-	TimeoutAt  *time.Time `json:"timeout_at,omitempty"`
-	Message    string     `json:"message"`
+	Runner     string    `json:"runner_id,omitempty"`
+	Parent     string    `json:"parent_session_id,omitempty"`
+	ProjectDir string    `json:"project_dir,omitempty"`
+	Created    time.Time `json:"created_at,omitzero"`
+	Started    time.Time `json:"started_at,omitzero"`
+	TimeoutAt  time.Time `json:"timeout_at,omitzero"`
+	Message    string    `json:"message"`
 }
 
 type idArgs struct {
@@ -216,17 +216,19 @@ func (s *Server) state(ctx context.Context, id string) (run.State, error) {
 func newStatusReply(state run.State) statusReply {
 	in := state.Input
 	out := statusReply{runInfo: newRunInfo(in, state.Status), Parent: in.ParentSessionID, ProjectDir: in.ProjectDir,
-		Created: optionalTime(in.CreatedAt), TimeoutAt: optionalTime(state.TimeoutAt)}
+		Created: in.CreatedAt.UTC(), TimeoutAt: state.TimeoutAt.UTC()}
 	if state.Claim != nil {
 		out.Runner = state.Claim.RunnerID
 	}
 	if state.ProgramStart != nil {
-		out.Started = optionalTime(state.ProgramStart.At)
+		out.Started = state.ProgramStart.At.UTC()
 	}
 	if r := state.Result; r != nil {
 		out.Reason = r.Reason
 		out.Error = r.Error
-		out.Started = cmp.Or(optionalTime(r.StartedAt), out.Started)
+		if !r.StartedAt.IsZero() {
+			out.Started = r.StartedAt.UTC()
+		}
 		out.Runner = cmp.Or(r.Runner, out.Runner)
 	}
 	out.Message = describeStatus(state.Status, len(state.Moves))
@@ -251,14 +253,6 @@ func describeStatus(s run.Status, moves int) string {
 		text += fmt.Sprintf(" Runners that lost it before: %d.", moves)
 	}
 	return text
-}
-
-func optionalTime(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }
 
 // Numbers of listed sessions, and of runs that are read for each, since a session may have

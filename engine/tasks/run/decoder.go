@@ -149,51 +149,29 @@ func (d *Decoder) note(e *historypb.HistoryEvent, o operation) {
 	d.open[e.GetEventId()] = o
 }
 
-// take removes and returns the operation that an event started.
-func (d *Decoder) take(event int64) (operation, bool) {
-	o, ok := d.open[event]
-	delete(d.open, event)
-	return o, ok
-}
-
 // ended decodes the end of an operation that the run had started.
 func (d *Decoder) ended(e *historypb.HistoryEvent) (Fact, bool) {
-	switch e.GetEventType() {
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
-		a := e.GetActivityTaskCompletedEventAttributes()
-		o, ok := d.take(a.GetScheduledEventId())
-		return ExecutionEnded(o.claim, history.JSON(a.GetResult())), ok
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
-		a := e.GetActivityTaskFailedEventAttributes()
-		o, ok := d.take(a.GetScheduledEventId())
-		return ExecutionFailed(o.claim, history.FailureOf(a.GetFailure())), ok
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
-		a := e.GetActivityTaskTimedOutEventAttributes()
-		o, ok := d.take(a.GetScheduledEventId())
-		return ExecutionFailed(o.claim, history.FailureOf(a.GetFailure())), ok
-	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
-		o, ok := d.take(e.GetActivityTaskCanceledEventAttributes().GetScheduledEventId())
-		return ExecutionFailed(o.claim, history.Canceled()), ok
-	case enumspb.EVENT_TYPE_TIMER_FIRED:
-		o, ok := d.take(e.GetTimerFiredEventAttributes().GetStartedEventId())
-		return Fact{Kind: o.end}, ok
-	case enumspb.EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
-		return d.signaled(e.GetExternalWorkflowExecutionSignaledEventAttributes().GetInitiatedEventId(), true)
-	case enumspb.EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
-		return d.signaled(e.GetSignalExternalWorkflowExecutionFailedEventAttributes().GetInitiatedEventId(), false)
+	end, ok := history.EndingOf(e)
+	if !ok {
+		return Fact{}, false
 	}
-	return Fact{}, false
-}
-
-func (d *Decoder) signaled(initiated int64, reached bool) (Fact, bool) {
-	o, ok := d.take(initiated)
-	switch {
-	case o.end == FactParentNotified:
-		return ParentNotified(reached), ok
-	case !reached:
-		return SessionGone(SessionNotFound()), ok
+	o, ok := d.open[end.Started]
+	delete(d.open, end.Started)
+	completed := end.Status == history.EndCompleted
+	switch o.end {
+	case FactEnded:
+		if completed {
+			return ExecutionEnded(o.claim, history.JSON(end.Result)), ok
+		}
+		return ExecutionFailed(o.claim, end.Reason()), ok
+	case FactParentNotified:
+		return ParentNotified(completed), ok
+	case FactSessionStarted:
+		if !completed {
+			return SessionGone(SessionNotFound()), ok
+		}
 	}
-	return Fact{Kind: o.end}, ok
+	return Fact{Kind: o.end}, ok && completed // a canceled timer is no fact
 }
 
 // sessionFact decodes an event of the session that the run started.
@@ -235,24 +213,12 @@ func SessionIDInUse() ace.Failure {
 // ActivityLabel returns a label of an execution, such as "execute site-crawler on lnch_1". ok is
 // false for other activities.
 func ActivityLabel(activity string, input *commonpb.Payloads) (label string, ok bool) {
-	if activity != ActivityExecute {
+	var x Execution
+	if activity != ActivityExecute || json.Unmarshal(history.JSON(input), &x) != nil {
 		return "", false
 	}
-	var in struct {
-		Input struct {
-			AgentName string `json:"agent_name"`
-			TaskName  string `json:"task_name"`
-		} `json:"input"`
-		Claim struct {
-			Runner string `json:"runner_id"`
-			Queue  string `json:"queue"`
-		} `json:"claim"`
-	}
-	if json.Unmarshal(history.JSON(input), &in) != nil {
-		return "", false
-	}
-	label = "execute " + cmp.Or(in.Input.TaskName, in.Input.AgentName, "the run")
-	if where := cmp.Or(in.Claim.Runner, in.Claim.Queue); where != "" {
+	label = "execute " + cmp.Or(x.Input.Name(), "the run")
+	if where := cmp.Or(x.Claim.RunnerID, x.Claim.Queue); where != "" {
 		label += " on " + where
 	}
 	return label, true

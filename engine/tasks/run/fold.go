@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"acescope/engine/ace"
@@ -177,12 +178,12 @@ func (s *State) TimeLimit() time.Duration {
 	return DefaultTimeout * time.Second
 }
 
-// MatchWithin returns how long the run waits for a runner.
+// MatchTimeout returns how long the run waits for a runner.
 func (s *State) MatchTimeout() time.Duration {
 	return time.Duration(cmp.Or(s.Input.MatchWithin, DefaultMatchWithin)) * time.Second
 }
 
-// BeginWithin returns how long the execution of the current claim may wait for its runner.
+// StartTimeout returns how long the execution of the current claim may wait for its runner.
 func (s *State) StartTimeout() time.Duration {
 	if s.Input.Queue != "" {
 		return s.MatchTimeout()
@@ -318,7 +319,7 @@ func (s *State) close(f Fact) {
 func (s *State) report(m session.Report) {
 	r := Result{Usage: m.Usage, DurationSeconds: m.DurationMS / 1000, Log: m.Log, LogPath: m.LogPath, Turn: m.Turn}
 	if m.Text != "" {
-		r.Output = quote(m.Text)
+		r.Output, _ = json.Marshal(m.Text) // cannot fail for a string
 		r.OutputIs = OutputText
 	}
 	why := ""
@@ -365,11 +366,7 @@ func (s *State) stopped(why string) {
 }
 
 func (s *State) timeoutError(why string) string {
-	text := "it did not end within " + s.TimeLimit().String()
-	if why != "" {
-		text += "; " + why
-	}
-	return text
+	return strings.TrimSuffix("it did not end within "+s.TimeLimit().String()+"; "+why, "; ")
 }
 
 // end ends the run with a result. Ids and the claim come from the state, not from the runner.
@@ -401,13 +398,4 @@ func (s *State) end(r Result) {
 	if s.Input.Mode != AsyncCallback || s.Input.ParentSessionID == "" {
 		s.Notified = NotifiedNone
 	}
-}
-
-// quote returns text as a JSON string.
-func quote(text string) json.RawMessage {
-	data, err := json.Marshal(text)
-	if err != nil { // cannot happen for a string
-		return json.RawMessage("null")
-	}
-	return data
 }

@@ -266,7 +266,7 @@ func TestCallback(t *testing.T) {
 			t.Errorf("no %q in %s", want, m.Text)
 		}
 	}
-	m = Callback(in, Result{Status: Completed, Output: quote("the answer"), OutputIs: OutputText})
+	m = Callback(in, Result{Status: Completed, Output: json.RawMessage(`"the answer"`), OutputIs: OutputText})
 	if !strings.Contains(m.Text, ">\nthe answer\n</agent-callback>") {
 		t.Errorf("%s", m.Text)
 	}

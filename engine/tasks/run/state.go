@@ -51,16 +51,9 @@ const maxOfKind = 64
 // then the fold of a history equals the state of the workflow.
 type arrivals struct {
 	before *State
-	newest *arrival
-	counts [FactCancelRequested + 1]uint8 // by kind
+	facts  []Fact // by kind; copies of the state share them
 	// skipped counts facts that only count as ignored.
 	skipped int
-}
-
-// arrival is an entry of a linked list that copies of the state may share.
-type arrival struct {
-	fact   Fact
-	before *arrival
 }
 
 // Apply folds one fact into the state.
@@ -77,40 +70,34 @@ func (s *State) Apply(f Fact) {
 
 func (s *State) arrive(f Fact) {
 	all := s.arrived
-	switch {
-	case f.Kind == FactUnreadable || all.counts[f.Kind] == maxOfKind:
-		all.skipped++
+	from, to := all.ofKind(f.Kind)
+	if f.Kind == FactUnreadable || to-from == maxOfKind {
 		s.Ignored++
-	case all.newest == nil || all.newest.fact.Kind <= f.Kind:
-		if all.before == nil {
-			before := *s
-			before.Ignored -= all.skipped
-			all.before = &before
-		}
-		all.counts[f.Kind]++
-		all.newest = &arrival{f, all.newest}
-		s.fold(f)
-	default: // fold again, in the order of kinds
-		list := all.sortedWith(f)
+		s.arrived.skipped++
+		return
+	}
+	if all.before == nil {
+		before := *s
+		before.Ignored -= all.skipped
+		all.before = &before
+	}
+	all.facts = slices.Insert(slices.Clip(all.facts), to, f)
+	rest := all.facts[to:]
+	if len(rest) > 1 { // fold again, in the order of kinds
+		rest = all.facts
 		*s = *all.before
 		s.Ignored += all.skipped
-		all.counts[f.Kind]++
-		all.newest = nil
-		for _, f := range list {
-			all.newest = &arrival{f, all.newest}
-			s.fold(f)
-		}
+	}
+	for _, f := range rest {
+		s.fold(f)
 	}
 	s.arrived = all
 }
 
-// sortedWith returns the facts and f in the order in which they are folded.
-func (a *arrivals) sortedWith(f Fact) []Fact {
-	list := []Fact{f}
-	for b := a.newest; b != nil; b = b.before {
-		list = append(list, b.fact)
-	}
-	slices.Reverse(list)
-	slices.SortStableFunc(list, func(a, b Fact) int { return int(a.Kind - b.Kind) })
-	return list
+// ofKind returns the range of the facts of a kind.
+func (a *arrivals) ofKind(kind FactKind) (from, to int) {
+	compare := func(f Fact, kind FactKind) int { return int(f.Kind - kind) }
+	from, _ = slices.BinarySearchFunc(a.facts, kind, compare)
+	to, _ = slices.BinarySearchFunc(a.facts, kind+1, compare)
+	return from, to
 }

@@ -18,7 +18,7 @@ type carried struct {
 	Asked       int64          `json:"asked"`
 	Claims      int64          `json:"claims"`
 	Ticks       int64          `json:"ticks"`
-	Counts      counts         `json:"counts"`
+	Counts      Counts         `json:"counts"`
 	Runners     []record       `json:"runners"`
 	Groups      []carriedGroup `json:"groups"`
 	Waits       columns        `json:"waits"`

@@ -275,13 +275,17 @@ type View struct {
 	Pending []PendingView `json:"pending"` // the oldest waiting runs
 	Queues  []QueueView   `json:"queues"`  // waiting runs by their requirements
 	Running int           `json:"running"`
-	// Counts of requests so far, by outcome.
+	Counts
+	Runs int `json:"runs"` // runs of the dispatcher's workflow so far
+}
+
+// Counts are the numbers of requests so far, by outcome.
+type Counts struct {
 	Matched    int64 `json:"matched"`
 	Expired    int64 `json:"expired"`
 	Refused    int64 `json:"refused"`
 	Lost       int64 `json:"lost"`
 	TurnedAway int64 `json:"turned,omitempty"` // registrations above [MaxRunners]
-	Runs       int   `json:"runs"`             // runs of the dispatcher's workflow so far
 }
 
 // RunnerView is a runner in a [View].

@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"container/heap"
+	"container/list"
 	"slices"
 	"strings"
 	"time"
@@ -22,12 +23,12 @@ type queue struct {
 
 // wait is a waiting run.
 type wait struct {
-	req        Request
-	seq        int64
-	since      time.Time
-	group      *group
-	prev, next *wait // in the group
-	index      int   // in the deadlines
+	req   Request
+	seq   int64
+	since time.Time
+	group *group
+	place *list.Element // in the group
+	index int           // in the deadlines
 }
 
 // group holds the waiting runs with equal requirements that avoid the same queues.
@@ -35,14 +36,26 @@ type group struct {
 	key          string
 	requirements Requirements
 	avoid        []string
-	able         bitset // places of the runners that meet the requirements
-	first, last  *wait
-	waiting      int
-	listed       bool // in queue.idle
+	able         []*row    // the runners that meet the requirements
+	waits        list.List // of *wait, the oldest first
+	listed       bool      // in queue.idle
 }
+
+// first returns the oldest waiting run of a group that has one.
+func (g *group) first() *wait { return g.waits.Front().Value.(*wait) }
 
 func (g *group) matches(r *row) bool {
 	return !r.Gone && r.offer.Meets(g.requirements) && !slices.Contains(g.avoid, r.Queue)
+}
+
+// compare adds a runner to the able ones if it matches, otherwise removes it.
+func (g *group) compare(r *row) (able bool) {
+	able = g.matches(r)
+	g.able = slices.DeleteFunc(g.able, func(other *row) bool { return other == r })
+	if able {
+		g.able = append(g.able, r)
+	}
+	return able
 }
 
 // groupKey identifies a group. Its parts contain no control characters.
@@ -72,7 +85,9 @@ func (q *queue) group(req Request) *group {
 	}
 	g := &group{key: key, requirements: req.Requirements, avoid: avoid}
 	for _, r := range q.roster.rows {
-		g.able.set(r.place, g.matches(r))
+		if g.matches(r) {
+			g.able = append(g.able, r)
+		}
 	}
 	q.groups[key] = g
 	q.bytes += len(key)
@@ -92,7 +107,7 @@ func (q *queue) addIdle(g *group) {
 func (q *queue) dropIdle() {
 	for _, g := range q.idle {
 		g.listed = false
-		if g.waiting == 0 {
+		if g.waits.Len() == 0 {
 			q.bytes -= len(g.key)
 			delete(q.groups, g.key)
 		}
@@ -105,16 +120,11 @@ func (q *queue) add(w *wait) {
 	g := w.group
 	q.waits[w.req.RunID] = w
 	heap.Push(&q.due, w)
-	w.prev = g.last
-	g.last = w
-	g.waiting++
-	if w.prev != nil {
-		w.prev.next = w
-		return
+	w.place = g.waits.PushBack(w)
+	if g.waits.Len() == 1 {
+		q.order = append(q.order, g) // w is the newest run
+		q.want(g, 1)
 	}
-	g.first = w
-	q.order = append(q.order, g) // w is the newest run
-	q.want(g, 1)
 }
 
 // withdraw removes a run, if it waits.
@@ -128,40 +138,28 @@ func (q *queue) remove(w *wait) {
 	g := w.group
 	delete(q.waits, w.req.RunID)
 	heap.Remove(&q.due, w.index)
-	isFirst := g.first == w
-	i := 0
-	if isFirst {
-		i = position(q.order, w.seq)
+	if g.first() != w {
+		g.waits.Remove(w.place)
+		return
 	}
-	if w.prev != nil {
-		w.prev.next = w.next
-	} else {
-		g.first = w.next
-	}
-	if w.next != nil {
-		w.next.prev = w.prev
-	} else {
-		g.last = w.prev
-	}
-	g.waiting--
-	if isFirst {
-		q.reorder(g, i)
-	}
+	i := position(q.order, w.seq)
+	g.waits.Remove(w.place)
+	q.reorder(g, i)
 }
 
 // position returns the index of the first group whose oldest run is not older than seq.
 func position(order []*group, seq int64) int {
 	i, _ := slices.BinarySearchFunc(order, seq, func(g *group, seq int64) int {
-		return cmp.Compare(g.first.seq, seq)
+		return cmp.Compare(g.first().seq, seq)
 	})
 	return i
 }
 
 // reorder moves the group at i, whose first run was removed, to its new position.
 func (q *queue) reorder(g *group, i int) {
-	if g.first != nil {
+	if g.waits.Len() > 0 {
 		rest := q.order[i+1:]
-		n := position(rest, g.first.seq)
+		n := position(rest, g.first().seq)
 		copy(q.order[i:], rest[:n])
 		q.order[i+n] = g
 		return
@@ -176,30 +174,19 @@ func (q *queue) reorder(g *group, i int) {
 
 // want adds n to the number of groups that want each matching runner.
 func (q *queue) want(g *group, n int) {
-	g.able.both(g.able, func(place int) {
-		r := q.roster.places[place]
+	for _, r := range g.able {
 		r.wanted += n
 		q.roster.update(r)
-	})
+	}
 }
 
 // compare updates which groups a new or changed runner matches.
 func (q *queue) compare(r *row) {
 	r.wanted = 0
 	for _, g := range q.order {
-		able := g.matches(r)
-		g.able.set(r.place, able)
-		if able {
+		if g.compare(r) {
 			r.wanted++
 		}
-	}
-	q.dropIdle()
-}
-
-// forget removes a runner from all groups.
-func (q *queue) forget(r *row) {
-	for _, g := range q.order {
-		g.able.set(r.place, false)
 	}
 	q.dropIdle()
 }

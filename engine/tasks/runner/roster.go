@@ -2,7 +2,6 @@ package runner
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,13 +10,11 @@ import (
 
 // roster holds the runners of a [Table].
 type roster struct {
-	rows   []*row // by id
-	byID   map[string]*row
-	places []*row // by place; nil: unused
-	free   bitset // places of the runners that can execute one more run
-	eager  int    // number of free runners that meet the requirements of a waiting run
-	ticks  int64  // orders assignments and releases
-	bytes  int    // of all capabilities
+	rows  []*row // by id
+	byID  map[string]*row
+	eager int   // number of free runners that meet the requirements of a waiting run
+	ticks int64 // orders assignments and releases
+	bytes int   // of all capabilities
 }
 
 // row is a runner.
@@ -25,9 +22,8 @@ type row struct {
 	record
 	offer  Capabilities // normal
 	size   int          // of offer, in bytes
-	place  int
-	wanted int  // number of groups with waiting runs whose requirements it meets
-	eager  bool // free and wanted
+	wanted int          // number of groups with waiting runs whose requirements it meets
+	eager  bool         // free and wanted
 	busy   int
 	held   []*hold // by claim
 }
@@ -46,6 +42,9 @@ type record struct {
 }
 
 func (r *row) status() Status { return statusOf(r.Gone, r.Stale, r.Draining) }
+
+// free reports whether the runner can execute one more run.
+func (r *row) free() bool { return r.status() == Online && r.busy < r.offer.Slots }
 
 // accepts reports whether a registration is newer than the known one. After a runner is gone,
 // another process may register with any epoch, since the workflow may be a new one.
@@ -77,12 +76,6 @@ func (t *roster) search(id string) int {
 
 func (t *roster) add(id string) *row {
 	r := &row{record: record{Registration: Registration{ID: id}}}
-	r.place = slices.Index(t.places, nil)
-	if r.place < 0 {
-		r.place = len(t.places)
-		t.places = append(t.places, nil)
-	}
-	t.places[r.place] = r
 	t.rows = slices.Insert(t.rows, t.search(id), r)
 	t.byID[id] = r
 	return r
@@ -91,7 +84,6 @@ func (t *roster) add(id string) *row {
 func (t *roster) remove(r *row) {
 	i := t.search(r.Registration.ID)
 	t.rows = slices.Delete(t.rows, i, i+1)
-	t.places[r.place] = nil
 	t.bytes -= r.size
 	delete(t.byID, r.Registration.ID)
 }
@@ -121,9 +113,7 @@ func (t *roster) touch(r *row) {
 
 // update sets the fields that depend on whether the runner is free and wanted.
 func (t *roster) update(r *row) {
-	free := r.status() == Online && r.busy < r.offer.Slots
-	t.free.set(r.place, free)
-	eager := free && r.wanted > 0
+	eager := r.free() && r.wanted > 0
 	if eager && !r.eager {
 		t.eager++
 	}
@@ -133,13 +123,13 @@ func (t *roster) update(r *row) {
 	r.eager = eager
 }
 
-// best returns the free runner among the places that gets the next run, or nil.
-func (t *roster) best(able bitset) (best *row) {
-	able.both(t.free, func(place int) {
-		if r := t.places[place]; best == nil || r.before(best) {
+// best returns the free runner that gets the next run, or nil.
+func best(able []*row) (best *row) {
+	for _, r := range able {
+		if r.free() && (best == nil || r.before(best)) {
 			best = r
 		}
-	})
+	}
 	return best
 }
 
@@ -221,27 +211,4 @@ func enumerate(items []string) string {
 		return last
 	}
 	return strings.Join(rest, ", ") + " and " + last
-}
-
-// bitset is a set of places in a roster.
-type bitset []uint64
-
-func (b *bitset) set(i int, on bool) {
-	for i>>6 >= len(*b) {
-		*b = append(*b, 0)
-	}
-	if on {
-		(*b)[i>>6] |= 1 << (i & 63)
-	} else {
-		(*b)[i>>6] &^= 1 << (i & 63)
-	}
-}
-
-// both calls fn with each element of both sets, in order.
-func (b bitset) both(other bitset, fn func(int)) {
-	for w := range min(len(b), len(other)) {
-		for set := b[w] & other[w]; set != 0; set &= set - 1 {
-			fn(w<<6 + bits.TrailingZeros64(set))
-		}
-	}
 }

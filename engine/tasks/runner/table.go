@@ -20,17 +20,8 @@ type Table struct {
 	suspects []Request        // runs that ended without a notice
 	out      Answers          // to be returned by Match
 	claims   int64            // number of the last claim
-	count    counts
+	count    Counts
 	at       time.Time // of the last notice
-}
-
-// counts are the numbers of requests so far, by outcome.
-type counts struct {
-	Matched int64 `json:"matched,omitempty"`
-	Expired int64 `json:"expired,omitempty"`
-	Refused int64 `json:"refused,omitempty"`
-	Lost    int64 `json:"lost,omitempty"`
-	Turned  int64 `json:"turned,omitempty"` // registrations above MaxRunners
 }
 
 // Bounds of the table in addition to [MaxPending] and [MaxRunners].
@@ -164,8 +155,8 @@ func (t *Table) Match(now time.Time) Answers {
 	t.at = now
 	for i := 0; t.roster.eager > 0 && i < len(t.queue.order); {
 		g := t.queue.order[i]
-		if r := t.roster.best(g.able); r != nil {
-			t.assign(g.first, r, now) // the group moves back, a younger one takes its place
+		if r := best(g.able); r != nil {
+			t.assign(g.first(), r, now) // the group moves back, a younger one takes its place
 		} else {
 			i++
 		}
@@ -278,7 +269,7 @@ func (t *Table) register(n Notice, now time.Time) {
 		oldSize = r.size
 	}
 	if r == nil && !t.makeRoom() || t.roster.bytes-oldSize+size(reg.Capabilities.normal()) > maxBytes {
-		t.count.Turned++
+		t.count.TurnedAway++
 		return
 	}
 	switch {
@@ -368,7 +359,7 @@ func (t *Table) forgetGone(n int) {
 			return
 		}
 		t.roster.remove(r)
-		t.queue.forget(r)
+		t.queue.compare(r) // it is gone, so it matches no group
 	}
 }
 
@@ -428,9 +419,7 @@ const (
 
 // View returns the state. runs is the number of the workflow's run.
 func (t *Table) View(o ViewOptions, runs int) View {
-	v := View{At: t.at, Waiting: len(t.queue.waits), Runs: runs,
-		Matched: t.count.Matched, Expired: t.count.Expired, Refused: t.count.Refused,
-		Lost: t.count.Lost, TurnedAway: t.count.Turned,
+	v := View{At: t.at, Waiting: len(t.queue.waits), Runs: runs, Counts: t.count,
 		Runners: []RunnerView{}, Pending: []PendingView{}, Queues: []QueueView{}}
 	for _, r := range t.roster.rows {
 		v.Running += r.busy
@@ -446,7 +435,7 @@ func (t *Table) View(o ViewOptions, runs int) View {
 			Requirements: w.req.Requirements, Since: w.since, Deadline: w.req.Deadline, Parent: w.req.Parent})
 	}
 	for _, g := range t.queue.order[:min(shown, len(t.queue.order))] {
-		q := QueueView{Requirements: g.requirements, Waiting: g.waiting, Oldest: g.first.req.RunID}
+		q := QueueView{Requirements: g.requirements, Waiting: g.waits.Len(), Oldest: g.first().req.RunID}
 		for _, r := range t.roster.rows {
 			if g.matches(r) {
 				q.Able++

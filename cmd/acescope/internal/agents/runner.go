@@ -304,7 +304,7 @@ func executeInvocation(a *cli.App, ctx context.Context) error {
 	}
 	job := executor.Job{RunID: invocationRunID(in), SessionID: in.SessionID, Blueprint: *in.Task,
 		Parameters: in.Parameters, ProjectDir: in.ProjectDir}
-	r := executor.New(executor.Options{Artifacts: store, Check: engine.CheckParameters}).Run(ctx, job)
+	r := executor.New(executor.Options{Artifacts: store}).Run(ctx, job)
 	if err := cli.NewLines(a.Out).Write(ResultLine{"result", r}); err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func (p *page) session(st *sessions.State) {
 
 func (p *page) blueprintRun(st *histories.BlueprintRunState) {
 	p.heading("Run")
-	p.fields(runners.CourseFields(st))
+	p.fields(runners.Fields(st))
 	p.text("prompt", st.Input.Prompt)
 	if result := runners.ResultFields(st); len(result) > 0 {
 		p.heading("Result")
@@ -158,7 +158,7 @@ func (p *page) blueprintRun(st *histories.BlueprintRunState) {
 	}
 }
 
-func (p *page) fields(list []runners.CourseField) {
+func (p *page) fields(list []runners.Field) {
 	for _, f := range list {
 		value := f.Value
 		if !f.At.IsZero() {
@@ -182,7 +182,7 @@ func (p *page) phases(d *histories.Detail) {
 		if step.Reused {
 			line += "  reused"
 		}
-		if provider := runners.Server(d.Input, step); provider != "" {
+		if provider := runners.StepProvider(d.Input, step); provider != "" {
 			line += "  by " + provider
 		}
 		if by, ok := runners.ServedBy(step); ok {

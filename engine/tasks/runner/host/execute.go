@@ -108,14 +108,18 @@ func (h *Host) execute(ctx context.Context, x run.Execution, log artifact.LogNam
 	defer lock.Release()
 	job.Log = &log
 	job.Files = append(job.Files, lock.File)
-	done := make(chan struct{})
-	defer close(done)
+	var started *time.Timer
+	defer func() {
+		if started != nil {
+			started.Stop()
+		}
+	}()
 	job.OnStart = func(pid int) {
 		if err := lock.WritePID(pid); err != nil {
 			h.o.Logger.Warn("the run's lock cannot be signed", "run", x.Input.RunID, "error", err)
 		}
 		start := run.ProgramStart{Claim: x.Claim.Number, Try: x.Claim.Try, PID: pid, At: time.Now().UTC()}
-		go h.signalStart(ctx, x.Input.RunID, log, start, done)
+		started = time.AfterFunc(startedDelay, func() { h.signalStart(ctx, x.Input.RunID, log, start) })
 	}
 	executorType := executorType(x.Input)
 	i := slices.IndexFunc(h.o.External, func(e executor.External) bool { return e.Type == executorType })
@@ -128,18 +132,8 @@ func (h *Host) execute(ctx context.Context, x run.Execution, log artifact.LogNam
 	return h.exec.Run(ctx, job), nil
 }
 
-// signalStart notifies the run's workflow that its program runs, unless it ends soon.
-func (h *Host) signalStart(ctx context.Context, runID string, log artifact.LogName, start run.ProgramStart,
-	done <-chan struct{}) {
-	timer := time.NewTimer(startedDelay)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return
-	case <-ctx.Done():
-		return
-	case <-timer.C:
-	}
+// signalStart notifies the run's workflow that its program runs.
+func (h *Host) signalStart(ctx context.Context, runID string, log artifact.LogName, start run.ProgramStart) {
 	err := h.o.Client.SignalWorkflow(ctx, log.WorkflowID, log.RunID, run.SignalStarted, start)
 	if err != nil && ctx.Err() == nil {
 		h.o.Logger.Warn("cannot notify the run that its program has started", "run", runID, "error", err)

@@ -33,7 +33,7 @@ func New(o Options) (*Host, error) {
 	}
 	h := &Host{o: o, dir: o.directory(), token: rand.Text()}
 	h.exec = executor.New(executor.Options{Artifacts: o.Artifacts, Logs: artifact.NewLogs(o.DataDir, o.Artifacts),
-		TempDir: h.dir.tmp(), Check: o.Check, Redact: o.Redact, Grace: o.Grace, Logger: o.Logger})
+		TempDir: h.dir.tmp(), Grace: o.Grace, Logger: o.Logger})
 	return h, nil
 }
 

@@ -278,11 +278,11 @@ func TestOptions(t *testing.T) {
 		t.Error(o.ID)
 	}
 	for want, change := range map[string]func(*Options){
-		"needs an executor": func(o *Options) { o.Capabilities.ExecutorTypes = nil },
-		"0 slots":           func(o *Options) { o.Capabilities.Slots = 0 },
-		"not absolute":      func(o *Options) { o.Capabilities.ProjectDir = "p" },
-		"not a valid tag":   func(o *Options) { o.Capabilities.Tags = []string{"a b"} },
-		"valid runner id":   func(o *Options) { o.ID = "../x" },
+		"has no executor": func(o *Options) { o.Capabilities.ExecutorTypes = nil },
+		"slots 0":         func(o *Options) { o.Capabilities.Slots = 0 },
+		"not absolute":    func(o *Options) { o.Capabilities.ProjectDir = "p" },
+		`tag "a b": must`: func(o *Options) { o.Capabilities.Tags = []string{"a b"} },
+		"valid runner id": func(o *Options) { o.ID = "../x" },
 		"at most 64": func(o *Options) {
 			o.Capabilities.Tags = make([]string, 0)
 			for i := range 70 {

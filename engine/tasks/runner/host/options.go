@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -16,7 +14,6 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"acescope/engine/internal/redact"
 	"acescope/engine/store/artifact"
 	"acescope/engine/tasks/executor"
 	"acescope/engine/tasks/run"
@@ -37,8 +34,6 @@ type Options struct {
 	Client    client.Client
 	DataDir   string // absolute
 	Artifacts *artifact.Store
-	Check     func(schema, parameters json.RawMessage) error // validates parameters
-	Redact    *redact.Redactor                               // nil: the secrets of the environment
 
 	Stale, Remove time.Duration // 0: [runner.DefaultStaleAfter] and [runner.DefaultRemoveAfter]
 	Drain         time.Duration // how long runs may continue while the runner drains; 0: no limit
@@ -100,32 +95,19 @@ func (o *Options) complete() error {
 	}
 	c.ExecutorTypes = slices.Compact(slices.Sorted(slices.Values(types)))
 	c.Tags = slices.Compact(slices.Sorted(slices.Values(c.Tags)))
-	switch {
-	case len(c.ExecutorTypes) == 0:
-		return errors.New("a runner needs an executor")
-	case len(c.Tags) > runner.MaxTags:
-		return fmt.Errorf("%d tags: a runner has at most %d", len(c.Tags), runner.MaxTags)
-	case c.Slots < 1 || c.Slots > MaxSlots:
-		return fmt.Errorf("%d slots: give 1 to %d", c.Slots, MaxSlots)
+	o.ID = cmp.Or(o.ID, ID(*c))
+	switch err := c.Check(); {
+	case err != nil:
+		return err
+	case c.Slots > MaxSlots:
+		return fmt.Errorf("slots %d: must be from 1 to %d", c.Slots, MaxSlots)
 	case !filepath.IsAbs(c.ProjectDir):
 		return fmt.Errorf("project directory %q is not absolute", c.ProjectDir)
+	case !run.ValidName(o.ID):
+		return fmt.Errorf("%q is not a valid runner id: use letters, digits, dots, dashes and underscores", o.ID)
 	}
-	const rule = "use letters, digits, dots, dashes and underscores"
-	for _, name := range slices.Concat(c.Tags, c.ExecutorTypes) {
-		if !run.ValidName(name) {
-			return fmt.Errorf("%q is not a valid tag or executor type: %s", name, rule)
-		}
-	}
-	o.ID = cmp.Or(o.ID, ID(*c))
-	if !run.ValidName(o.ID) {
-		return fmt.Errorf("%q is not a valid runner id: %s", o.ID, rule)
-	}
-	if o.Stale <= 0 {
-		o.Stale = runner.DefaultStaleAfter
-	}
-	if o.Remove <= 0 {
-		o.Remove = runner.DefaultRemoveAfter
-	}
+	o.Stale = cmp.Or(max(o.Stale, 0), runner.DefaultStaleAfter)
+	o.Remove = cmp.Or(max(o.Remove, 0), runner.DefaultRemoveAfter)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
