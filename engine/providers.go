@@ -108,13 +108,10 @@ func provider(c ProviderConfig, prices *price.Prices, getenv func(string) string
 	at := llm.AddressOf(c.BaseURL)
 	o := llm.Options{Name: c.Name, Model: c.Model, MaxTokens: c.Tokens, Prices: prices,
 		Dir: expandHome(c.Dir, getenv), Missing: missing}
-	var completer llm.Completer
-	what := "OpenAI-compatible server"
+	server := llm.Server{Name: c.Name, BaseURL: c.BaseURL, Key: key, KeyHint: how}
+	what, completer := "OpenAI-compatible server", openai.New(server)
 	if c.Kind == "anthropic" {
-		what = "Anthropic's API"
-		completer = anthropic.New(anthropic.Options{Name: c.Name, BaseURL: c.BaseURL, Key: key, KeyHint: how})
-	} else {
-		completer = openai.New(openai.Options{Name: c.Name, BaseURL: c.BaseURL, Key: key, KeyHint: how})
+		what, completer = "Anthropic's API", anthropic.New(server)
 	}
 	with := "without a key"
 	if key != "" {

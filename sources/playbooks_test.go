@@ -30,8 +30,8 @@ func teach(t *testing.T, s *playbook.Store, branch string, n int, ops ...ace.Ope
 	if _, err := s.Start(t.Context(), branch, ""); err != nil {
 		t.Fatal(err)
 	}
-	_, err := s.Merge(t.Context(), playbook.MergeRequest{Branch: branch, DeltaID: fmt.Sprint(n), Operations: ops, TaskID: fmt.Sprint("t", n),
-		WorkflowID: fmt.Sprint("ace/t", n), RunID: "r", Rationale: strings.Repeat("because ", 200), At: time.Unix(int64(n), 0)})
+	_, err := s.Merge(t.Context(), playbook.Version{DeltaID: fmt.Sprint(n), Operations: ops, Source: playbook.Source{Branch: branch, TaskID: fmt.Sprint("t", n),
+		WorkflowID: fmt.Sprint("ace/t", n), RunID: "r", Rationale: strings.Repeat("because ", 200), At: time.Unix(int64(n), 0)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,8 +58,8 @@ func teach(t testing.TB, s *playbook.Store, branch string, n int, why string, op
 		t.Fatal(err)
 	}
 	id := fmt.Sprintf("q-%04d", n)
-	_, err := s.Merge(t.Context(), playbook.MergeRequest{Branch: branch, DeltaID: id, Operations: ops, TaskID: id, WorkflowID: "ace/" + id,
-		RunID: "run-" + id, Rationale: why, At: noon.Add(time.Duration(n-40) * time.Minute)})
+	_, err := s.Merge(t.Context(), playbook.Version{DeltaID: id, Operations: ops, Source: playbook.Source{Branch: branch, TaskID: id,
+		WorkflowID: "ace/" + id, RunID: "run-" + id, Rationale: why, At: noon.Add(time.Duration(n-40) * time.Minute)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func (l library) answer(w playbooks.Ask) *playbooks.Playbooks {
 	book, err := l.store.Get(h.Head())
 	must(err)
 	at := &playbooks.VersionDetail{VersionRef: playbooks.VersionRef{Branch: name, Seq: seq}, Hash: h.Head(), HasBullets: true, Bullets: h.Blame(book), Totals: h.Totals(),
-		Sizes: h.Sizes(), Changes: &playbook.Difference{}, Record: playbook.Version{Hash: h.Head(), Bullets: len(book.Bullets)}}
+		Sizes: h.Sizes(), Changes: &playbook.Difference{}, Record: playbook.Version{Source: playbook.Source{Hash: h.Head()}, Bullets: len(book.Bullets)}}
 	if seq > 0 {
 		at.Record = b.Versions[seq-1]
 		before, err := l.store.Get(at.Record.Parent)

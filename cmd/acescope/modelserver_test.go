@@ -19,7 +19,7 @@ func modelServer(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	name := args[0]
 	answer := map[string]func(llmtest.Request) llmtest.Reply{
-		"learner": llmtest.Learner(map[string]string{"zork": "3*x+1", "blip": "x*x"}),
+		"learner": modelLearner(map[string]string{"zork": "3*x+1", "blip": "x*x"}),
 		"refusal": llmtest.Script(llmtest.Reply{Text: "I will not do that.", Stop: "refusal"}),
 		"prose":   llmtest.Script(llmtest.Reply{Text: strings.Repeat("Let us talk about something else. ", 20)}),
 		"limited": llmtest.Script(llmtest.Reply{Status: 429, Type: "rate_limit_error", RetryAfter: "6", Text: "slow down"},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"maps"
-	"math"
 	"slices"
 )
 
@@ -49,18 +48,16 @@ type carriedSkill struct {
 	Error     *Invocation `json:"error,omitempty"`
 }
 
-// past identifies events and calls from before the run was continued. Copies share it, so it is
+// past describes events and calls from before the run was continued. Copies share it, so it is
 // never modified.
 type past struct {
 	seen, calls hashes
+	skills      map[string]callTimes
 }
 
 type hashes map[uint64]struct{}
 
 func (h hashes) has(text string) bool {
-	if len(h) == 0 {
-		return false
-	}
 	_, ok := h[hashOf(text)]
 	return ok
 }
@@ -73,38 +70,25 @@ func hashOf(text string) uint64 {
 	return h.Sum64()
 }
 
-// clone returns a copy that is not nil.
-func (h hashes) clone() hashes {
-	c := make(hashes, len(h))
-	maps.Copy(c, h)
-	return c
-}
-
-func (h hashes) pack() []byte {
-	data := make([]byte, 0, 8*len(h))
-	for _, n := range slices.Sorted(maps.Keys(h)) {
-		data = binary.LittleEndian.AppendUint64(data, n)
-	}
-	return data
-}
+func (h hashes) pack() []byte { return pack(slices.Sorted(maps.Keys(h))) }
 
 func unpackHashes(data []byte) hashes {
 	h := make(hashes, len(data)/8)
-	for n := range unpack(data) {
+	for _, n := range unpack[uint64](data) {
 		h[n] = struct{}{}
 	}
 	return h
 }
 
-// unpack iterates over packed 64-bit integers.
-func unpack(data []byte) func(yield func(uint64) bool) {
-	return func(yield func(uint64) bool) {
-		for rest := data; len(rest) >= 8; rest = rest[8:] {
-			if !yield(binary.LittleEndian.Uint64(rest)) {
-				return
-			}
-		}
-	}
+func pack[T uint64 | float64](list []T) []byte {
+	data, _ := binary.Append(nil, binary.LittleEndian, list) // fails only for other types
+	return data
+}
+
+func unpack[T uint64 | float64](data []byte) []T {
+	list := make([]T, len(data)/8)
+	_, _ = binary.Decode(data, binary.LittleEndian, list) // fails only for other types
+	return list
 }
 
 // Carry returns the state that the run carries over when it continues as new.
@@ -122,29 +106,23 @@ func (s *State) Carry() *Carried {
 
 func (l *ledger) carry(latest, open int) *Carried {
 	c := &Carried{Other: maps.Clone(l.other), Known: l.known, Dropped: l.dropped, Unreadable: l.unreadable}
-	seen := l.past.seen.clone()
+	seen, calls := hashes{}, hashes{}
+	maps.Copy(seen, l.past.seen)
+	maps.Copy(calls, l.past.calls)
 	for _, id := range l.seen.list() {
 		seen.add(id)
 	}
 	c.Seen = seen.pack()
-	skills := make(map[string]*tally, len(l.skills))
-	for name, t := range l.skills {
-		own := t.clone()
-		own.latest = t.past.latest
-		own.error = t.past.error
-		skills[name] = own
-	}
-	calls := l.past.calls.clone()
-	detailed := l.detailed(latest, open)
-	for i, number := range l.order {
-		e := l.calls.get(number)
-		t := skills[e.now.Name]
-		if !detailed[i] {
-			t.see(e)
+	skills, times := maps.Clone(l.skills), l.pastTimes()
+	list := l.sorted()
+	keep := detailed(list, latest, open)
+	for i, e := range list {
+		if !keep[i] {
+			times[e.now.Name].add(&e.now)
 			calls.add(e.now.ID)
 			continue
 		}
-		t.subtract(e.now)
+		tally(skills, e.now, -1)
 		call := carriedCall{Reported: e.reported, Marks: e.marks, Settled: e.settled}
 		if e.known {
 			call.Now = &e.now.Invocation
@@ -152,26 +130,26 @@ func (l *ledger) carry(latest, open int) *Carried {
 		c.Calls = append(c.Calls, call)
 	}
 	c.Past = calls.pack()
-	for name, t := range skills {
-		if t.calls > 0 {
+	for name, u := range skills {
+		if u.Calls > 0 {
 			if c.Skills == nil {
 				c.Skills = map[string]carriedSkill{}
 			}
-			c.Skills[name] = t.carried()
+			c.Skills[name] = carry(u, times[name])
 		}
 	}
 	return c
 }
 
-// detailed selects the calls, by their index in order, that are carried over in detail: the
-// latest, and before these a number of unfinished ones.
-func (l *ledger) detailed(latest, open int) []bool {
-	keep := make([]bool, len(l.order))
-	for i := len(l.order) - 1; i >= 0; i-- {
+// detailed selects the calls, by their index, that are carried over in detail: the latest, and
+// before these a number of unfinished ones.
+func detailed(list []*entry, latest, open int) []bool {
+	keep := make([]bool, len(list))
+	for i, e := range slices.Backward(list) {
 		switch {
-		case len(l.order)-i <= latest:
+		case len(list)-i <= latest:
 			keep[i] = true
-		case open > 0 && l.calls.get(l.order[i]).unfinished():
+		case open > 0 && e.unfinished():
 			keep[i] = true
 			open--
 		}
@@ -184,36 +162,32 @@ func (c *entry) unfinished() bool {
 	return !c.known && c.now.Accepted && !(c.marks.Used && c.marks.Ended)
 }
 
-func (t *tally) carried() carriedSkill {
-	t.sortDurations()
-	s := carriedSkill{Calls: t.calls, OK: t.ok, Failed: t.failed, Denied: t.denied, Pending: t.pending}
-	for _, d := range t.durations {
-		s.Durations = binary.LittleEndian.AppendUint64(s.Durations, math.Float64bits(d))
-	}
-	s.Latest = t.latest.brief()
-	s.Error = t.error.brief()
-	return s
+func carry(u SkillUsage, t *callTimes) carriedSkill {
+	slices.Sort(t.durations)
+	return carriedSkill{Calls: u.Calls, OK: u.OK, Failed: u.Failed, Denied: u.Denied, Pending: u.Pending,
+		Durations: pack(t.durations), Latest: brief(t.latest), Error: brief(t.error)}
 }
 
-// brief returns the fields of a call that a tally needs.
-func (c *entry) brief() *Invocation {
+// brief returns the fields of a call that [callTimes] needs.
+func brief(c *Invocation) *Invocation {
 	if c == nil {
 		return nil
 	}
-	return &Invocation{ID: c.now.ID, Name: c.now.Name, At: c.now.At, Error: c.now.Error}
+	return &Invocation{ID: c.ID, Name: c.Name, At: c.At, Error: c.Error}
 }
 
 // restore initializes the ledger with the carried state.
 func (l *ledger) restore(c *Carried) {
-	l.past = past{seen: unpackHashes(c.Seen), calls: unpackHashes(c.Past)}
+	l.past = past{seen: unpackHashes(c.Seen), calls: unpackHashes(c.Past), skills: map[string]callTimes{}}
 	l.other = maps.Clone(c.Other)
 	l.known = c.Known
 	l.dropped = c.Dropped
 	l.unreadable = c.Unreadable
-	l.skills = map[string]*tally{}
-	l.touched = map[int32]struct{}{}
+	l.skills = map[string]SkillUsage{}
 	for name, s := range c.Skills {
-		l.skills[name] = s.tally()
+		l.skills[name] = SkillUsage{Name: name, Calls: s.Calls, OK: s.OK, Failed: s.Failed, Denied: s.Denied,
+			Pending: s.Pending}
+		l.past.skills[name] = callTimes{unpack[float64](s.Durations), s.Latest, s.Error}
 	}
 	for _, call := range c.Calls {
 		e := &entry{number: -1, reported: call.Reported, marks: call.Marks, settled: call.Settled}
@@ -226,23 +200,4 @@ func (l *ledger) restore(c *Carried) {
 		l.put(e)
 	}
 	l.begin()
-}
-
-func (s carriedSkill) tally() *tally {
-	t := &tally{calls: s.Calls, ok: s.OK, failed: s.Failed, denied: s.Denied, pending: s.Pending}
-	for bits := range unpack(s.Durations) {
-		t.durations = append(t.durations, math.Float64frombits(bits))
-	}
-	t.past.latest = pastEntry(s.Latest)
-	t.past.error = pastEntry(s.Error)
-	t.latest = t.past.latest
-	t.error = t.past.error
-	return t
-}
-
-func pastEntry(inv *Invocation) *entry {
-	if inv == nil {
-		return nil
-	}
-	return &entry{number: -1, now: Call{Invocation: *inv}}
 }

@@ -66,24 +66,22 @@ func StartedFrom(data []byte) (Fact, error) {
 	return Started(in), nil
 }
 
+var results = map[Phase]func() any{
+	PhaseGenerator: func() any { return &GeneratorResult{} },
+	PhaseSkills:    func() any { return &SkillSessionResult{} },
+	PhaseReflector: func() any { return &ReflectorResult{} },
+	PhaseCurator:   func() any { return &CuratorResult{} },
+	PhasePersist:   func() any { return &PersistResult{} },
+}
+
 // StepCompleted decodes the JSON result of a step. If the result violates the contract, the
 // fact is that the step failed.
 func StepCompleted(step Phase, data []byte) Fact {
-	var result any
-	switch step {
-	case PhaseGenerator:
-		result = &GeneratorResult{}
-	case PhaseSkills:
-		result = &SkillSessionResult{}
-	case PhaseReflector:
-		result = &ReflectorResult{}
-	case PhaseCurator:
-		result = &CuratorResult{}
-	case PhasePersist:
-		result = &PersistResult{}
-	default:
+	newResult := results[step]
+	if newResult == nil {
 		return StepFailed(step, Failure{Kind: Failed, Type: TypeBadResult, Message: "no such step"})
 	}
+	result := newResult()
 	if len(bytes.TrimSpace(data)) > 0 {
 		if err := json.Unmarshal(data, result); err != nil {
 			message := fmt.Sprintf("%s returned a result that does not fit the contract: %v", step.Activity(), err)

@@ -43,30 +43,33 @@ type LoadStepInput struct {
 	Ref   Ref   `json:"ref"`
 }
 
-// Reuses reports whether the fork reuses the result of the step. It may be called on nil, like
-// the other methods.
-func (f *Fork) Reuses(step Phase) bool {
-	if f == nil {
-		return false
+// step returns the reused result of a step. Like the other methods, it may be called on nil.
+func (f *Fork) step(step Phase) (result ReusedStep, ok bool) {
+	if f != nil {
+		result, ok = f.Steps[step]
 	}
-	_, ok := f.Steps[step]
+	return result, ok
+}
+
+// Reuses reports whether the fork reuses the result of the step.
+func (f *Fork) Reuses(step Phase) bool {
+	_, ok := f.step(step)
 	return ok
 }
 
 // InlineResult returns the reused result of a step if the input holds it, otherwise nil.
 func (f *Fork) InlineResult(step Phase) json.RawMessage {
-	if f == nil || f.Steps[step].Ref != nil {
+	result, _ := f.step(step)
+	if result.Ref != nil {
 		return nil
 	}
-	return f.Steps[step].Result
+	return result.Result
 }
 
 // StoredResult returns the artifact of a reused result, or nil if nothing is to be loaded.
 func (f *Fork) StoredResult(step Phase) *Ref {
-	if f == nil {
-		return nil
-	}
-	return f.Steps[step].Ref
+	result, _ := f.step(step)
+	return result.Ref
 }
 
 // FirstPhase returns the first phase that the run executes.

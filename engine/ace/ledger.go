@@ -11,15 +11,13 @@ import (
 // result apart; the result wins, so the order of arrival is irrelevant. It updates the answers
 // incrementally, so neither an event nor a query walks all calls. Clones share their common data.
 type ledger struct {
-	seen       stringTable // event IDs
-	ids        stringTable // call IDs
-	calls      entryList
-	order      []int32            // numbers of calls, by time and ID
-	shared     bool               // a clone shares order: append only
-	skills     map[string]*tally  // by name
-	known      int                // calls in the session's result
-	past       past               // calls before the run was continued
-	touched    map[int32]struct{} // calls that the last fact changed
+	seen       stringTable           // event IDs
+	ids        stringTable           // call IDs
+	calls      entryList             // in the order of arrival
+	skills     map[string]SkillUsage // the counts of each skill, without its times and errors
+	known      int                   // calls in the session's result
+	past       past                  // calls before the run was continued
+	touched    []int32               // calls that the last fact changed, by number
 	other      map[EventKind]int
 	dropped    int
 	unreadable int
@@ -73,12 +71,14 @@ type marks struct {
 // ended reports whether the call has a result or was denied.
 func (m *marks) ended(accepted bool) bool { return m.Ended || m.Asked && !accepted }
 
-func compare(a, b *entry) int {
-	return cmp.Or(a.now.At.Compare(b.now.At), cmp.Compare(a.now.ID, b.now.ID))
+func compare(a, b *entry) int { return compareCalls(&a.now.Invocation, &b.now.Invocation) }
+
+func compareCalls(a, b *Invocation) int {
+	return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID))
 }
 
 // begin starts a new fact: it resets the result of changed.
-func (l *ledger) begin() { clear(l.touched) }
+func (l *ledger) begin() { l.touched = nil }
 
 func (l *ledger) event(e ToolEvent) {
 	if l.knows(e.EventID) {
@@ -203,109 +203,78 @@ func (l *ledger) setResult(inv Invocation, by mark) {
 // put adds or replaces a call.
 func (l *ledger) put(c *entry) {
 	if l.skills == nil {
-		l.skills = map[string]*tally{}
-		l.touched = map[int32]struct{}{}
+		l.skills = map[string]SkillUsage{}
 	}
 	if c.number < 0 {
 		c.number = l.ids.add(c.now.ID)
-		l.calls.set(c)
-		l.insert(c)
 	} else {
-		old := l.calls.get(c.number)
-		moved := !c.now.At.Equal(old.now.At)
-		if moved {
-			l.delete(old)
-		}
-		l.calls.set(c)
-		if moved {
-			l.insert(c)
-		}
-		l.tally(old.now.Name).remove(old, c.now)
+		tally(l.skills, l.calls.get(c.number).now, -1)
 	}
-	l.touched[c.number] = struct{}{}
-	l.tally(c.now.Name).add(c)
+	l.calls.set(c)
+	l.touched = append(l.touched, c.number)
+	tally(l.skills, c.now, 1)
 }
 
-// find returns the index of a call in order, or the index to insert it at.
-func (l *ledger) find(c *entry) (int, bool) {
-	return slices.BinarySearchFunc(l.order, c, func(number int32, c *entry) int {
-		return compare(l.calls.get(number), c)
-	})
-}
-
-func (l *ledger) insert(c *entry) {
-	n := len(l.order)
-	if n == 0 || compare(l.calls.get(l.order[n-1]), c) < 0 {
-		l.order = append(l.order, c.number)
-		return
+// tally adds a call to the counts of its skill, or with sign -1 removes it.
+func tally(skills map[string]SkillUsage, c Call, sign int) {
+	u := skills[c.Name]
+	u.Name = c.Name
+	u.Calls += sign
+	switch {
+	case !c.Accepted:
+		u.Denied += sign
+	case c.Pending:
+		u.Pending += sign
+	case c.OK:
+		u.OK += sign
+	default:
+		u.Failed += sign
 	}
-	l.unshareOrder()
-	at, _ := l.find(c)
-	l.order = slices.Insert(l.order, at, c.number)
-}
-
-func (l *ledger) delete(c *entry) {
-	l.unshareOrder()
-	if at, ok := l.find(c); ok {
-		l.order = slices.Delete(l.order, at, at+1)
-	}
-}
-
-func (l *ledger) unshareOrder() {
-	if l.shared {
-		l.order = slices.Clone(l.order)
-		l.shared = false
-	}
-}
-
-func (l *ledger) tally(name string) *tally {
-	t := l.skills[name]
-	if t == nil {
-		t = &tally{}
-		l.skills[name] = t
-	}
-	return t
+	skills[c.Name] = u
 }
 
 func (l *ledger) clone() ledger {
-	l.shared = true
 	c := *l
 	c.calls = l.calls.clone()
-	c.order = slices.Clip(l.order)
 	c.other = maps.Clone(l.other)
-	c.skills, c.touched = nil, nil
-	if l.skills != nil {
-		c.skills = make(map[string]*tally, len(l.skills))
-		c.touched = map[int32]struct{}{}
-	}
-	for name, t := range l.skills {
-		c.skills[name] = t.clone()
-	}
+	c.skills = maps.Clone(l.skills)
+	c.touched = nil
 	return c
 }
 
 // total returns the number of known calls, with or without details.
-func (l *ledger) total() int { return len(l.order) + len(l.past.calls) }
+func (l *ledger) total() int { return l.calls.n + len(l.past.calls) }
+
+// sorted returns all calls by time and ID. They mostly arrive in that order.
+func (l *ledger) sorted() []*entry {
+	list := make([]*entry, l.calls.n)
+	for i := range list {
+		list[i] = l.calls.get(int32(i))
+	}
+	slices.SortFunc(list, compare)
+	return list
+}
 
 // latest returns the last n calls by time and ID.
 func (l *ledger) latest(n int) []Call {
-	order := l.order[max(0, len(l.order)-n):]
-	calls := make([]Call, len(order))
-	for i, number := range order {
-		calls[i] = l.calls.get(number).now
-	}
-	return calls
+	list := l.sorted()
+	return callsOf(list[max(0, len(list)-n):])
 }
 
 // changed returns the calls that the last fact changed, by time and ID.
 func (l *ledger) changed() []Call {
-	entries := make([]*entry, 0, len(l.touched))
-	for number := range l.touched {
-		entries = append(entries, l.calls.get(number))
+	slices.Sort(l.touched)
+	var list []*entry
+	for _, number := range slices.Compact(l.touched) {
+		list = append(list, l.calls.get(number))
 	}
-	slices.SortFunc(entries, compare)
-	calls := make([]Call, len(entries))
-	for i, c := range entries {
+	slices.SortFunc(list, compare)
+	return callsOf(list)
+}
+
+func callsOf(list []*entry) []Call {
+	calls := make([]Call, len(list))
+	for i, c := range list {
 		calls[i] = c.now
 	}
 	return calls
@@ -313,157 +282,63 @@ func (l *ledger) changed() []Call {
 
 // usage returns the usage of each skill, by name.
 func (l *ledger) usage() []SkillUsage {
+	times := l.pastTimes()
+	for i := range l.calls.n {
+		c := l.calls.get(int32(i))
+		times[c.now.Name].add(&c.now)
+	}
 	list := l.counts()
 	for i := range list {
-		t := l.skills[list[i].Name]
-		if t.stale {
-			l.refresh(list[i].Name, t)
+		u := &list[i]
+		t := times[u.Name]
+		slices.Sort(t.durations)
+		u.P50MS, u.P95MS = percentile(t.durations, 50), percentile(t.durations, 95)
+		if t.latest != nil && t.latest.At.After(time.Time{}) {
+			u.LastAt = t.latest.At
 		}
-		t.complete(&list[i])
+		if t.error != nil {
+			u.LastError = t.error.Error
+		}
 	}
 	return list
+}
+
+// pastTimes returns a copy of the times of each skill before the run was continued.
+func (l *ledger) pastTimes() map[string]*callTimes {
+	times := make(map[string]*callTimes, len(l.skills))
+	for name := range l.skills {
+		t := l.past.skills[name]
+		t.durations = slices.Clone(t.durations)
+		times[name] = &t
+	}
+	return times
 }
 
 // counts returns the counts of each skill, by name.
 func (l *ledger) counts() []SkillUsage {
-	list := make([]SkillUsage, 0, len(l.skills))
-	for name, t := range l.skills {
-		if t.calls > 0 {
-			list = append(list, SkillUsage{Name: name, Calls: t.calls, OK: t.ok, Failed: t.failed,
-				Denied: t.denied, Pending: t.pending})
-		}
-	}
+	list := slices.AppendSeq(make([]SkillUsage, 0, len(l.skills)), maps.Values(l.skills))
+	list = slices.DeleteFunc(list, func(u SkillUsage) bool { return u.Calls == 0 })
 	slices.SortFunc(list, func(a, b SkillUsage) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 
-// refresh recomputes the latest call and error of a stale tally.
-func (l *ledger) refresh(name string, t *tally) {
-	t.latest, t.error, t.stale = t.past.latest, t.past.error, false
-	for number := range int32(l.calls.n) {
-		if c := l.calls.get(number); c.now.Name == name {
-			t.see(c)
-		}
-	}
+// callTimes holds the times and the last error of the calls of one skill.
+type callTimes struct {
+	durations []float64   // of finished calls, in milliseconds
+	latest    *Invocation // with the latest time; among equals, the one with the first ID
+	error     *Invocation // the last one, by time and ID, with an error
 }
 
-// tally counts the calls of one skill incrementally.
-type tally struct {
-	calls, ok, failed, denied, pending int
-
-	latest *entry // the call with the latest time; among equals, the one with the first ID
-	error  *entry // the last call, by time and ID, with an error
-	stale  bool   // latest or error was removed and must be recomputed
-
-	past struct{ latest, error *entry } // among calls before the run was continued
-
-	durations []float64 // of finished calls, sorted, in milliseconds
-	added     []float64 // to durations since the last sort
-	removed   []float64 // from durations since the last sort
-}
-
-// counter returns the counter of a call's outcome.
-func (t *tally) counter(c Call) *int {
-	switch {
-	case !c.Accepted:
-		return &t.denied
-	case c.Pending:
-		return &t.pending
-	case c.OK:
-		return &t.ok
+func (t *callTimes) add(c *Call) {
+	if !c.Pending && c.Accepted {
+		t.durations = append(t.durations, c.DurationMS)
 	}
-	return &t.failed
-}
-
-func timed(c Call) bool { return !c.Pending && c.Accepted }
-
-func (t *tally) add(c *entry) {
-	t.calls++
-	*t.counter(c.now)++
-	if timed(c.now) {
-		t.added = append(t.added, c.now.DurationMS)
+	if t.latest == nil || c.At.After(t.latest.At) || c.At.Equal(t.latest.At) && c.ID < t.latest.ID {
+		t.latest = &c.Invocation
 	}
-	t.see(c)
-}
-
-func (t *tally) see(c *entry) {
-	last := t.latest
-	if last == nil || last.number == c.number || c.now.At.After(last.now.At) ||
-		c.now.At.Equal(last.now.At) && c.now.ID < last.now.ID {
-		t.latest = c
+	if c.Error != "" && (t.error == nil || compareCalls(&c.Invocation, t.error) > 0) {
+		t.error = &c.Invocation
 	}
-	if c.now.Error != "" && (t.error == nil || t.error.number == c.number || compare(c, t.error) > 0) {
-		t.error = c
-	}
-}
-
-// remove removes a call that changes to next.
-func (t *tally) remove(c *entry, next Call) {
-	t.subtract(c.now)
-	moved := next.Name != c.now.Name || next.At.Before(c.now.At)
-	if t.latest.is(c) && moved || t.error.is(c) && (moved || next.Error == "") {
-		t.stale = true
-	}
-}
-
-// subtract removes a call from the counts and the durations.
-func (t *tally) subtract(c Call) {
-	t.calls--
-	*t.counter(c)--
-	if timed(c) {
-		t.removed = append(t.removed, c.DurationMS)
-	}
-}
-
-// is reports whether two entries are of the same call. A call from before the run was continued
-// has no number and equals none.
-func (c *entry) is(d *entry) bool { return c != nil && c.number >= 0 && c.number == d.number }
-
-// clone returns a copy, which shares the sorted durations: these are never modified.
-func (t *tally) clone() *tally {
-	if len(t.added)+len(t.removed) > len(t.durations)/8 {
-		t.sortDurations()
-	}
-	c := *t
-	c.added, c.removed = slices.Clone(t.added), slices.Clone(t.removed)
-	return &c
-}
-
-// complete sets the percentiles and the latest call and error of a usage.
-func (t *tally) complete(u *SkillUsage) {
-	t.sortDurations()
-	u.P50MS, u.P95MS = percentile(t.durations, 50), percentile(t.durations, 95)
-	if t.latest != nil && t.latest.now.At.After(time.Time{}) {
-		u.LastAt = t.latest.now.At
-	}
-	if t.error != nil {
-		u.LastError = t.error.now.Error
-	}
-}
-
-// sortDurations updates the sorted durations in one pass.
-func (t *tally) sortDurations() {
-	if len(t.added)+len(t.removed) == 0 {
-		return
-	}
-	slices.Sort(t.added)
-	slices.Sort(t.removed)
-	merged := make([]float64, 0, max(len(t.durations)+len(t.added)-len(t.removed), 0))
-	a, b, removed := t.durations, t.added, t.removed
-	for len(a)+len(b) > 0 {
-		var next float64
-		if len(b) == 0 || len(a) > 0 && a[0] <= b[0] {
-			next, a = a[0], a[1:]
-		} else {
-			next, b = b[0], b[1:]
-		}
-		if len(removed) > 0 && removed[0] == next {
-			removed = removed[1:]
-			continue
-		}
-		merged = append(merged, next)
-	}
-	t.durations, t.added, t.removed = merged, t.added[:0], t.removed[:0]
 }
 
 // percentile returns the nearest-rank percentile of sorted values, or 0 without values.

@@ -51,16 +51,9 @@ type State struct {
 	TrajectoryID    string
 	BulletIDs       []string
 	Answer          string
-	Insights        string
-	BulletTags      []BulletTag
 	Correct         *bool
-	Rationale       string
-	FollowUps       []string
-	Operations      []Operation // the curator's proposals with their latest outcome
-	PlaybookBefore  string
-	PlaybookAfter   string
-	Bullets         int
-	PlaybookSeq     int
+	DeltaAnswer         // Operations are the curator's proposals with their latest outcome
+	PlaybookSeq     int // of PlaybookAfter in its branch
 	Usage           Usage
 	Failure         *Failure
 	CancelRequested bool
@@ -189,7 +182,7 @@ func (s *State) record(p Phase, result any) {
 		step.Usage, step.Time, step.Verdict, step.Served = r.Usage, r.Time, r.Verdict, r.Served
 	case *CuratorResult:
 		s.Rationale = r.Rationale
-		s.FollowUps = r.FollowUpActions
+		s.FollowUpActions = r.FollowUpActions
 		s.Operations = proposedOperations(r)
 		step.Usage, step.Time, step.Verdict, step.Served = r.Usage, r.Time, r.Verdict, r.Served
 	case *PersistResult:
@@ -415,16 +408,14 @@ func (s *State) CallTotals() (calls, dropped, unreadable int) {
 
 // PlaybookDelta answers [QueryDelta].
 func (s *State) PlaybookDelta() DeltaAnswer {
-	return DeltaAnswer{
-		PlaybookBefore: s.PlaybookBefore, PlaybookAfter: s.PlaybookAfter,
-		Operations: append([]Operation{}, s.Operations...), BulletTags: s.BulletTags,
-		Insights: s.Insights, Rationale: s.Rationale, FollowUpActions: s.FollowUps, Bullets: s.Bullets,
-	}
+	delta := s.DeltaAnswer
+	delta.Operations = append([]Operation{}, s.Operations...)
+	return delta
 }
 
 // Calls returns the tool calls that are kept in detail, oldest first. After continue-as-new,
 // these are the latest calls of that time, the calls that were open then, and all later calls.
-func (s *State) Calls() []Call { return s.calls.latest(len(s.calls.order)) }
+func (s *State) Calls() []Call { return callsOf(s.calls.sorted()) }
 
 // ChangedCalls returns the tool calls that the last fact changed, oldest first.
 func (s *State) ChangedCalls() []Call { return s.calls.changed() }

@@ -23,7 +23,6 @@ import (
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcall"
 	"acescope/engine/internal/redact"
-	"acescope/engine/learning/dataset"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
 	"acescope/engine/store/artifact"
@@ -49,13 +48,11 @@ type Activities struct {
 	DataDir string
 	Agents  *agentcall.Runner
 
-	data    *dataset.Loader
 	secrets *redact.Redactor
 }
 
 // Register registers the activities under the names of the contract.
 func (a *Activities) Register(r worker.ActivityRegistry) {
-	a.data = dataset.NewLoader(a.Artifacts)
 	a.secrets = redact.New(redact.Environ(os.Environ())...)
 	for name, fn := range map[string]any{
 		ace.ActivityGenerator: a.generator,

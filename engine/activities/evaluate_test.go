@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"acescope/engine/ace"
-	"acescope/engine/learning/dataset"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
 	"acescope/engine/store/artifact"
@@ -43,7 +42,7 @@ func TestEvaluateResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &counting{}
-	a := &Activities{Artifacts: store, Providers: []model.Provider{c}, data: dataset.NewLoader(store)}
+	a := &Activities{Artifacts: store, Providers: []model.Provider{c}}
 	var s testsuite.WorkflowTestSuite
 	e := s.NewTestActivityEnvironment()
 	e.RegisterActivityWithOptions(a.evaluate, activity.RegisterOptions{Name: ace.ActivityEvaluate})
@@ -81,7 +80,7 @@ func TestEvaluateProviders(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, by := &counting{}, &solver{}
-	a := &Activities{Artifacts: store, Providers: []model.Provider{c}, data: dataset.NewLoader(store), Blueprint: func(name string) (model.Provider, error) {
+	a := &Activities{Artifacts: store, Providers: []model.Provider{c}, Blueprint: func(name string) (model.Provider, error) {
 		if name != "mine" {
 			t.Errorf("asked for %q", name)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/observe/batch"
+	"acescope/engine/learning/dataset"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
 	"acescope/engine/store/artifact"
@@ -132,15 +133,15 @@ func (a *Activities) persist(ctx context.Context, in ace.PersistInput) (ace.Pers
 	if _, err := a.Books.Start(ctx, in.Branch, in.Task.PlaybookHash); err != nil {
 		return ace.PersistResult{}, err
 	}
-	m, err := a.Books.Merge(ctx, playbook.MergeRequest{
-		Branch: in.Branch, DeltaID: in.Task.WorkflowID + "/" + in.Task.RunID, Operations: in.Operations,
-		TaskID: in.Task.TaskID, WorkflowID: in.Task.WorkflowID, RunID: in.Task.RunID,
-		Rationale: in.Rationale, At: watch.started.UTC(),
+	m, err := a.Books.Merge(ctx, playbook.Version{
+		Source: playbook.Source{Branch: in.Branch, TaskID: in.Task.TaskID, WorkflowID: in.Task.WorkflowID,
+			RunID: in.Task.RunID, Rationale: in.Rationale, At: watch.started},
+		DeltaID: in.Task.WorkflowID + "/" + in.Task.RunID, Operations: in.Operations,
 	})
 	if err != nil {
 		return ace.PersistResult{}, err
 	}
-	return ace.PersistResult{PlaybookBefore: m.Before, PlaybookAfter: m.After, Operations: m.Operations,
+	return ace.PersistResult{PlaybookBefore: m.Parent, PlaybookAfter: m.Hash, Operations: m.Operations,
 		Bullets: m.Bullets, Seq: m.Seq, Time: watch.stop(ctx, in.Task.PaceMS)}, nil
 }
 
@@ -158,7 +159,7 @@ func (a *Activities) loadStep(_ context.Context, in ace.LoadStepInput) (json.Raw
 
 func (a *Activities) loadTasks(ctx context.Context, in ace.LoadTasksInput) ([]ace.Task, error) {
 	defer heartbeat(ctx)()
-	return a.data.Load(ctx, in.Dataset, in.From, in.Count)
+	return dataset.Load(ctx, a.Artifacts, in.Dataset, in.From, in.Count)
 }
 
 // head returns the latest version of a branch, which it creates if necessary.
@@ -187,7 +188,7 @@ func (a *Activities) evaluate(ctx context.Context, in ace.EvaluateInput) (ace.Ev
 	latest.Store(total)
 	defer heartbeat(ctx, latest.Load)()
 	for total.Tasks < in.Count {
-		tasks, err := a.data.Load(ctx, in.Dataset, in.From+total.Tasks, in.Count-total.Tasks)
+		tasks, err := dataset.Load(ctx, a.Artifacts, in.Dataset, in.From+total.Tasks, in.Count-total.Tasks)
 		if err != nil {
 			return total, err
 		}

@@ -75,7 +75,7 @@ func (f *taskFold) values() []value {
 	}
 	l.put("insights", s.Insights)
 	l.put("rationale", s.Rationale)
-	l.put("follow_up_actions", strings.Join(s.FollowUps, "; "))
+	l.put("follow_up_actions", strings.Join(s.FollowUpActions, "; "))
 	l.usage(s.Usage)
 	l.skills(s)
 	l.delta(s)

@@ -111,10 +111,10 @@ func rebuild(ctx context.Context, store *playbook.Store, name string, list []mer
 			return fmt.Sprintf("rebuilt up to version %d: the operations of version %d do not give the recorded playbook",
 				seq-1, seq), nil
 		}
-		_, err := store.Merge(ctx, playbook.MergeRequest{
-			Branch: name, DeltaID: m.run.runID(), Operations: m.operations, At: m.at,
-			TaskID: m.state.Input.TaskID, WorkflowID: m.run.workflowID(), RunID: m.run.runID(),
-			Rationale: m.state.Rationale})
+		_, err := store.Merge(ctx, playbook.Version{
+			Source: playbook.Source{Branch: name, At: m.at, TaskID: m.state.Input.TaskID,
+				WorkflowID: m.run.workflowID(), RunID: m.run.runID(), Rationale: m.state.Rationale},
+			DeltaID: m.run.runID(), Operations: m.operations})
 		if err != nil {
 			return "", err
 		}

@@ -201,7 +201,7 @@ func bookAt(store *playbook.Store, mark VersionRef, hash string, branch playbook
 	if err != nil {
 		return nil, err
 	}
-	at := &VersionDetail{VersionRef: mark, Hash: hash, Record: playbook.Version{Hash: hash, Bullets: len(book.Bullets)}, Changes: &playbook.Difference{}}
+	at := &VersionDetail{VersionRef: mark, Hash: hash, Record: playbook.Version{Source: playbook.Source{Hash: hash}, Bullets: len(book.Bullets)}, Changes: &playbook.Difference{}}
 	if mark.Seq == 0 {
 		if branch.Versions == 0 {
 			at.Record.At = branch.At

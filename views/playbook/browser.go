@@ -126,7 +126,7 @@ func (s *browser) selectedSource() *playbook.Source {
 	case versionMode:
 		if at != nil && at.Seq > 0 && at.Seq == s.seqNow() && at.Branch == s.books.Branch.Name {
 			r := at.Record
-			return &playbook.Source{Branch: at.Branch, Seq: at.Seq, Version: at.Hash, At: r.At, TaskID: r.TaskID,
+			return &playbook.Source{Branch: at.Branch, Seq: at.Seq, Hash: at.Hash, At: r.At, TaskID: r.TaskID,
 				WorkflowID: r.WorkflowID, RunID: r.RunID}
 		}
 	case HealthMode:

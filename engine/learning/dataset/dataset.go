@@ -19,7 +19,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"acescope/engine/ace"
 	"acescope/engine/store/artifact"
@@ -207,57 +206,35 @@ func plain(err error) error {
 	return err
 }
 
-// maxBatch is the number of bytes of prompts that [Loader.Load] returns, well below Temporal's
+// maxBatch is the number of bytes of prompts that [Load] returns, well below Temporal's
 // limit of 2 MB for a payload.
 const maxBatch = 512 << 10
 
-// Loader reads ranges of stored data sets. It remembers the offset of every [stride]th task of
-// each set to find a range quickly. It is safe for concurrent use.
-type Loader struct {
-	store *artifact.Store
-	mu    sync.Mutex
-	sets  map[string][]int64
-}
-
-const stride = 64
-
-// NewLoader returns a loader for a store.
-func NewLoader(store *artifact.Store) *Loader {
-	return &Loader{store: store, sets: map[string][]int64{}}
-}
-
-// Load reads at most count tasks from the 0-based index from. It returns fewer, but at least
-// one, if their prompts would make a payload too large. A long prompt is stored as an artifact
-// and returned as a reference.
-func (l *Loader) Load(ctx context.Context, set ace.Ref, from, count int) ([]ace.Task, error) {
-	offsets, err := l.offsets(set)
-	if err != nil {
-		return nil, err
-	}
-	if from < 0 || count < 1 || from/stride >= len(offsets) {
-		return nil, fmt.Errorf("data set %.12s has no task %d", set.SHA256, from+1)
-	}
-	f, err := l.store.Open(set)
+// Load reads at most count tasks of a stored data set from the 0-based index from. It returns
+// fewer, but at least one, if their prompts would make a payload too large. A long prompt is
+// stored as an artifact and returned as a reference. It reads the set from its beginning but
+// parses only the lines from there on.
+func Load(ctx context.Context, store *artifact.Store, set ace.Ref, from, count int) ([]ace.Task, error) {
+	f, err := store.Open(set)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if err := skip(f, offsets[from/stride]); err != nil {
-		return nil, err
+	in := bufio.NewReaderSize(f, 1<<16)
+	for range from {
+		if _, err := readLine(in); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
 	}
-	return l.read(ctx, f, set, from, count)
-}
-
-func (l *Loader) read(ctx context.Context, f io.Reader, set ace.Ref, from, count int) ([]ace.Task, error) {
+	if _, err := in.Peek(1); from < 0 || count < 1 || errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("data set %.12s has no task %d", set.SHA256, from+1)
+	}
 	tasks := make([]ace.Task, 0, count)
 	size := 0
-	err := Scan(f, set.SHA256, func(t ace.Task, _ []byte) (bool, error) {
-		t.Index += from - from%stride
-		if t.Index < from {
-			return true, nil
-		}
+	err = Scan(in, set.SHA256, func(t ace.Task, _ []byte) (bool, error) {
+		t.Index += from
 		if len(t.Prompt) > ace.InlineBytes {
-			ref, err := l.store.PutBytes(ctx, []byte(t.Prompt), "text/plain; charset=utf-8")
+			ref, err := store.PutBytes(ctx, []byte(t.Prompt), "text/plain; charset=utf-8")
 			if err != nil {
 				return false, err
 			}
@@ -270,44 +247,4 @@ func (l *Loader) read(ctx context.Context, f io.Reader, set ace.Ref, from, count
 		return len(tasks) < count, nil
 	})
 	return tasks, err
-}
-
-func skip(f io.Reader, n int64) error {
-	if s, ok := f.(io.Seeker); ok {
-		_, err := s.Seek(n, io.SeekStart)
-		return err
-	}
-	_, err := io.CopyN(io.Discard, f, n)
-	return err
-}
-
-func (l *Loader) offsets(set ace.Ref) ([]int64, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if o, ok := l.sets[set.SHA256]; ok {
-		return o, nil
-	}
-	f, err := l.store.Open(set)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var offsets []int64
-	in := bufio.NewReaderSize(f, 1<<16)
-	var at int64
-	for n := 0; ; n++ {
-		raw, err := readLine(in)
-		if len(raw) > 0 && n%stride == 0 {
-			offsets = append(offsets, at)
-		}
-		at += int64(len(raw))
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	l.sets[set.SHA256] = offsets
-	return offsets, nil
 }

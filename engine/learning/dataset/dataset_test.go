@@ -63,7 +63,7 @@ func TestIngestKeepsTasksBeforeError(t *testing.T) {
 	if !errors.As(err, &bad) || bad.Line != 4 || set.Tasks != 2 || set.ID != "set" {
 		t.Fatalf("%+v, %v", set, err)
 	}
-	tasks, err := NewLoader(s).Load(t.Context(), set.Ref, 0, 10)
+	tasks, err := Load(t.Context(), s, set.Ref, 0, 10)
 	if err != nil || len(tasks) != 2 || tasks[1].Prompt != "b" {
 		t.Fatalf("%+v, %v", tasks, err)
 	}
@@ -102,9 +102,8 @@ func TestLoadRanges(t *testing.T) {
 	if err != nil || set.Tasks != 190 {
 		t.Fatalf("%+v, %v", set, err)
 	}
-	l := NewLoader(s)
 	for _, from := range []int{0, 1, 63, 64, 65, 127, 128, 180} {
-		tasks, err := l.Load(t.Context(), set.Ref, from, 10)
+		tasks, err := Load(t.Context(), s, set.Ref, from, 10)
 		if err != nil || len(tasks) != 10 {
 			t.Fatalf("from %d: %d tasks, %v", from, len(tasks), err)
 		}
@@ -114,7 +113,7 @@ func TestLoadRanges(t *testing.T) {
 			}
 		}
 	}
-	if _, err := l.Load(t.Context(), set.Ref, 300, 1); err == nil {
+	if _, err := Load(t.Context(), s, set.Ref, 300, 1); err == nil {
 		t.Error("a task beyond the end was loaded")
 	}
 }
@@ -131,12 +130,11 @@ func TestLoadIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := NewLoader(s)
-	tasks, err := l.Load(t.Context(), set.Ref, 0, 31)
+	tasks, err := Load(t.Context(), s, set.Ref, 0, 31)
 	if err != nil || len(tasks) == 0 || len(tasks) > maxBatch/len(big) {
 		t.Fatalf("%d tasks, %v", len(tasks), err)
 	}
-	last, err := l.Load(t.Context(), set.Ref, 30, 1)
+	last, err := Load(t.Context(), s, set.Ref, 30, 1)
 	if err != nil || last[0].PromptRef == nil || last[0].Prompt != "" {
 		t.Fatalf("%+v, %v", last, err)
 	}

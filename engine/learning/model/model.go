@@ -146,10 +146,14 @@ func WithCaller(ctx context.Context, p *Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, p)
 }
 
-// CallerOf returns the caller in a context, or nil.
-func CallerOf(ctx context.Context) *Caller {
-	p, _ := ctx.Value(callerKey{}).(*Caller)
-	return p
+// CallerOf returns the caller in a context. Outside of an activity, it returns a new one of the
+// task's run.
+func CallerOf(ctx context.Context, at ace.TaskContext) *Caller {
+	if p, ok := ctx.Value(callerKey{}).(*Caller); ok {
+		return p
+	}
+	return &Caller{WorkflowID: at.WorkflowID, RunID: at.RunID, Activity: "step",
+		ActivityID: time.Now().String(), Attempt: 1}
 }
 
 // CallRecorder is a [Toolbox] that also records calls made by others, such as an agent with its own

@@ -40,26 +40,26 @@ func Apply(p *Playbook, ops []ace.Operation) (*Playbook, []ace.Operation) {
 func (e *editor) apply(op ace.Operation) ace.Operation {
 	op.Type = ace.OperationType(strings.ToUpper(strings.TrimSpace(string(op.Type))))
 	op.Outcome, op.Reason = ace.OutcomeAccepted, ""
-	var fate ace.Outcome
+	var outcome ace.Outcome
 	var reason string
 	switch op.Type {
 	case ace.OpAdd:
-		fate, reason = e.tryAdd(&op)
+		outcome, reason = e.tryAdd(&op)
 	case ace.OpUpdate:
-		fate, reason = e.tryUpdate(&op)
+		outcome, reason = e.tryUpdate(&op)
 	case ace.OpTag:
-		fate, reason = e.tryTag(&op)
+		outcome, reason = e.tryTag(&op)
 	case ace.OpRemove:
-		fate, reason = e.tryRemove(&op)
+		outcome, reason = e.tryRemove(&op)
 	case ace.OpMerge:
-		fate, reason = ace.OutcomeRejected, "MERGE is not applied; use UPDATE and REMOVE"
+		outcome, reason = ace.OutcomeRejected, "MERGE is not applied; use UPDATE and REMOVE"
 	case "":
-		fate, reason = ace.OutcomeUnparsable, "the operation has no type"
+		outcome, reason = ace.OutcomeUnparsable, "the operation has no type"
 	default:
-		fate, reason = ace.OutcomeUnparsable, fmt.Sprintf("unknown operation type %.40q", op.Type)
+		outcome, reason = ace.OutcomeUnparsable, fmt.Sprintf("unknown operation type %.40q", op.Type)
 	}
-	if fate != ace.OutcomeAccepted {
-		return rejected(op, fate, reason)
+	if outcome != ace.OutcomeAccepted {
+		return rejected(op, outcome, reason)
 	}
 	op.Reason = reason
 	return op
@@ -105,7 +105,7 @@ func (e *editor) tryUpdate(op *ace.Operation) (ace.Outcome, string) {
 		reason = "only TAG changes counters"
 	}
 	op.Section, op.Metadata = b.Section, nil
-	e.update(b, op.Content)
+	b.Content = op.Content
 	return ace.OutcomeAccepted, reason
 }
 
@@ -172,7 +172,7 @@ func cleanOperation(op *ace.Operation) string {
 }
 
 // rejected returns the record of an operation that changed nothing.
-func rejected(op ace.Operation, fate ace.Outcome, reason string) ace.Operation {
+func rejected(op ace.Operation, outcome ace.Outcome, reason string) ace.Operation {
 	op.Type = ace.OperationType(strings.ToValidUTF8(cut(string(op.Type), 40), "�"))
 	op.Section = cleanSection(op.Section)
 	op.Content = cut(cleanContent(cut(op.Content, MaxContent)), MaxContent)
@@ -183,7 +183,7 @@ func rejected(op ace.Operation, fate ace.Outcome, reason string) ace.Operation {
 	if _, problem := counters(op.Metadata); problem != "" && len(op.Metadata) > 3 {
 		op.Metadata = nil
 	}
-	op.Outcome, op.Reason = fate, reason
+	op.Outcome, op.Reason = outcome, reason
 	return op
 }
 
@@ -196,15 +196,7 @@ type editor struct {
 	index    map[string]int // by ID
 	removed  map[string]bool
 	idsReady bool // nextID is greater than every number in use
-
-	sections map[string]string      // spelling by section key; nil until the first ADD
-	ids      map[statement][]string // bullets by statement; nil until content is compared
 }
-
-// statement identifies what a bullet says. Bullets with equal statements are duplicates.
-type statement struct{ section, content string }
-
-func (b *Bullet) statement() statement { return statement{b.Section, folded(b.Content)} }
 
 func newEditor(p *Playbook) *editor {
 	e := &editor{bullets: slices.Clone(p.Bullets), nextID: p.NextID,
@@ -238,17 +230,9 @@ func (e *editor) add(op *ace.Operation, counts tally) {
 	b.count(counts)
 	e.index[b.ID] = len(e.bullets)
 	e.bullets = append(e.bullets, b)
-	e.addStatement(&b)
-}
-
-func (e *editor) update(b *Bullet, content string) {
-	e.removeStatement(b)
-	b.Content = content
-	e.addStatement(b)
 }
 
 func (e *editor) remove(b *Bullet) {
-	e.removeStatement(b)
 	e.removed[b.ID] = true
 	e.nextID = max(e.nextID, idNumber(b.ID)+1) // never reuse the ID
 	delete(e.index, b.ID)
@@ -257,65 +241,34 @@ func (e *editor) remove(b *Bullet) {
 
 // section returns the playbook's spelling of a section, or the well-known spelling, or name.
 func (e *editor) section(name string) string {
-	if e.sections == nil {
-		e.sections = map[string]string{}
-		last := ""
-		for i := range e.bullets {
-			if s := e.bullets[i].Section; s != last {
-				last = s
-				e.addSpelling(s)
-			}
-		}
-		for _, s := range wellKnown {
-			e.addSpelling(s)
-		}
-	}
-	e.addSpelling(name)
-	return e.sections[sectionKey(name)]
-}
-
-func (e *editor) addSpelling(name string) {
 	key := sectionKey(name)
-	if _, ok := e.sections[key]; !ok {
-		e.sections[key] = name
+	last := ""
+	for i := range e.bullets {
+		if s := e.bullets[i].Section; s != last {
+			if sectionKey(s) == key {
+				return s
+			}
+			last = s
+		}
 	}
+	for _, s := range wellKnown {
+		if sectionKey(s) == key {
+			return s
+		}
+	}
+	return name
 }
 
 // duplicate finds the first bullet that says the same in the same section.
 func (e *editor) duplicate(section, content string) (id string, ok bool) {
-	if e.ids == nil {
-		e.ids = make(map[statement][]string, len(e.bullets)+1)
-		for i := range e.bullets {
-			if e.bullets[i].ID != "" {
-				e.addStatement(&e.bullets[i])
-			}
+	content = folded(content)
+	for i := range e.bullets {
+		b := &e.bullets[i]
+		if b.ID != "" && b.Section == section && folded(b.Content) == content {
+			return b.ID, true
 		}
 	}
-	ids := e.ids[statement{section, folded(content)}]
-	if len(ids) == 0 {
-		return "", false
-	}
-	return ids[0], true
-}
-
-func (e *editor) addStatement(b *Bullet) {
-	if e.ids != nil {
-		key := b.statement()
-		e.ids[key] = append(e.ids[key], b.ID)
-	}
-}
-
-func (e *editor) removeStatement(b *Bullet) {
-	if e.ids == nil {
-		return
-	}
-	key := b.statement()
-	ids := slices.DeleteFunc(e.ids[key], func(id string) bool { return id == b.ID })
-	if len(ids) == 0 {
-		delete(e.ids, key)
-	} else {
-		e.ids[key] = ids
-	}
+	return "", false
 }
 
 // replay applies the recorded operations of a version again. It makes no decisions, so a
@@ -339,7 +292,7 @@ func replay(p *Playbook, done []ace.Operation) *Playbook {
 		b := &e.bullets[i]
 		switch op.Type {
 		case ace.OpUpdate:
-			e.update(b, op.Content)
+			b.Content = op.Content
 		case ace.OpTag:
 			counts, _ := counters(op.Metadata)
 			b.count(counts)

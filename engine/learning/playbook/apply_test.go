@@ -172,15 +172,6 @@ func TestCanonical(t *testing.T) {
 	}
 }
 
-func TestClone(t *testing.T) {
-	p, _ := fixture(t, "ace.txt")
-	c := p.Clone()
-	c.Bullets[0].Helpful++
-	if c.Hash() == p.Hash() {
-		t.Fatal("the clone shares its bullets")
-	}
-}
-
 func FuzzApply(f *testing.F) {
 	f.Add([]byte(`[{"type":"ADD","section":"a","content":"x"},{"type":"TAG","bullet_id":"calc-00002","metadata":{"helpful":1}}]`))
 	f.Add([]byte(`[{"type":"REMOVE","bullet_id":"calc-00002"},{"type":"UPDATE","bullet_id":"calc-00003","content":"y\r"},{"type":"ADD","section":"!!","content":"x\u0001"}]`))

@@ -48,7 +48,7 @@ func BenchmarkBranch5000(b *testing.B) {
 		req.Operations = delta(i % 100)
 		merge(b, s, req)
 	}
-	log, err := s.Log("main", 0)
+	log, err := s.Page("main", 1, 5000)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func BenchmarkBranch5000(b *testing.B) {
 	})
 	b.Run("log20", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := s.Log("main", 20); err != nil {
+			if _, err := s.Page("main", 4981, 5000); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -28,20 +28,27 @@ const (
 	maxRationale = 64 << 10
 )
 
-// Version is the record of one merge: a line of a branch's log. Operations have their
-// outcomes and, for an ADD, the new ID. Added, Updated, Removed and Tagged count accepted
-// operations; Bullets is the size after the merge. If no operation had an effect, Hash equals
-// Parent. A playbook stored with [Store.Put] has only Hash, At and Bullets.
+// Source identifies a merge and the run that requested it. Seq is the number of the merge in
+// its branch, from 1.
+type Source struct {
+	Branch     string    `json:"branch,omitempty"`
+	Seq        int       `json:"seq,omitempty"`
+	Hash       string    `json:"hash"`
+	At         time.Time `json:"at"`
+	TaskID     string    `json:"task_id,omitempty"`
+	WorkflowID string    `json:"workflow_id,omitempty"`
+	RunID      string    `json:"run_id,omitempty"`
+	Rationale  string    `json:"rationale,omitempty"`
+}
+
+// Version is the record of one merge: a line of a branch's log, which lacks Branch and Seq.
+// Operations have their outcomes and, for an ADD, the new ID. Added, Updated, Removed and
+// Tagged count accepted operations; Bullets is the size after the merge. If no operation had
+// an effect, Hash equals Parent.
 type Version struct {
-	Hash       string          `json:"hash"`
+	Source
 	Parent     string          `json:"parent,omitempty"`
-	Branch     string          `json:"branch,omitempty"`
 	DeltaID    string          `json:"delta_id,omitempty"`
-	At         time.Time       `json:"at"`
-	TaskID     string          `json:"task_id,omitempty"`
-	WorkflowID string          `json:"workflow_id,omitempty"`
-	RunID      string          `json:"run_id,omitempty"`
-	Rationale  string          `json:"rationale,omitempty"`
 	Bullets    int             `json:"bullets"`
 	Added      int             `json:"added,omitempty"`
 	Updated    int             `json:"updated,omitempty"`
@@ -68,33 +75,6 @@ func (v *Version) count() {
 	}
 }
 
-func (v *Version) result(seq int) MergeResult {
-	return MergeResult{Before: v.Parent, After: v.Hash, Operations: v.Operations, Bullets: v.Bullets, Seq: seq}
-}
-
-// MergeRequest is a delta to merge into a branch. Merging the same DeltaID again returns the
-// first result. A zero At means now.
-type MergeRequest struct {
-	Branch     string
-	DeltaID    string
-	Operations []ace.Operation
-	TaskID     string
-	WorkflowID string
-	RunID      string
-	Rationale  string
-	At         time.Time
-}
-
-// MergeResult is the result of a merge: the head before and after it, the operations with
-// their outcomes, and the size after it.
-type MergeResult struct {
-	Before     string
-	After      string
-	Operations []ace.Operation
-	Bullets    int
-	Seq        int // merges of the branch up to After
-}
-
 // Branch is a named sequence of versions. Versions counts the merges since Start; At is the
 // time of the newest merge or of the start.
 type Branch struct {
@@ -111,7 +91,7 @@ func (s *Store) Branch(name string) (Branch, error) {
 	if err != nil {
 		return Branch{}, err
 	}
-	return b.describe(), nil
+	return b.snapshot().describe(), nil
 }
 
 // Branches returns the branches by name. It returns the readable branches together with an
@@ -120,7 +100,7 @@ func (s *Store) Branches() ([]Branch, error) {
 	branches, err := s.readBranches()
 	list := make([]Branch, len(branches))
 	for i, b := range branches {
-		list[i] = b.describe()
+		list[i] = b.snapshot().describe()
 	}
 	slices.SortFunc(list, func(a, b Branch) int { return cmp.Compare(a.Name, b.Name) })
 	return list, err
@@ -141,15 +121,14 @@ func (s *Store) At(name string, seq int) (hash string, err error) {
 	if err != nil {
 		return "", err
 	}
-	d := b.describe()
-	if seq == 0 {
-		return d.Start, nil
+	x := b.snapshot()
+	switch {
+	case seq == 0:
+		return x.header.Start, nil
+	case seq < 0 || seq > len(x.entries):
+		return "", fmt.Errorf("%w: branch %q has versions 0 to %d, not %d", ErrNotFound, name, len(x.entries), seq)
 	}
-	entries := b.span(seq-1, seq)
-	if seq < 0 || len(entries) == 0 {
-		return "", fmt.Errorf("%w: branch %q has versions 0 to %d, not %d", ErrNotFound, name, d.Versions, seq)
-	}
-	return entries[0].hash, nil
+	return x.entries[seq-1].hash, nil
 }
 
 // Page returns the merges of a branch from one number to another (1-based, inclusive), oldest
@@ -159,23 +138,7 @@ func (s *Store) Page(name string, from, to int) ([]Version, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.versions(b.span(from-1, to))
-}
-
-// Log returns the newest merges of a branch, newest first. A limit of 0 means all.
-func (s *Store) Log(name string, limit int) ([]Version, error) {
-	b, err := s.openBranch(name)
-	if err != nil {
-		return nil, err
-	}
-	_, _, n := b.state()
-	from := 0
-	if limit > 0 {
-		from = n - limit
-	}
-	versions, err := b.versions(b.span(from, n))
-	slices.Reverse(versions)
-	return versions, err
+	return b.versions(b.snapshot().span(from-1, to))
 }
 
 // Start creates a branch that begins at a version, or at the empty playbook if hash is "",
@@ -192,8 +155,7 @@ func (s *Store) Start(ctx context.Context, name, hash string) (head string, err 
 	defer unlock()
 	err = b.refresh()
 	if err == nil {
-		head, _, _ = b.state()
-		return head, nil
+		return b.snapshot().head(), nil
 	}
 	if !errors.Is(err, ErrNoBranch) {
 		return "", err
@@ -202,8 +164,7 @@ func (s *Store) Start(ctx context.Context, name, hash string) (head string, err 
 		return "", fmt.Errorf("start playbook branch %q: %w", name, err)
 	}
 	err = b.refresh()
-	head, _, _ = b.state()
-	return head, err
+	return b.snapshot().head(), err
 }
 
 // create writes the log of a new branch. The branch must be locked.
@@ -225,91 +186,96 @@ func (s *Store) create(b *branch, hash string) error {
 	return durable.WriteFile(b.path, filepath.Join(s.dir, tmpDir), line, true)
 }
 
-// Merge applies a delta to the newest head of a branch and makes the result the head. If the
-// delta was merged before, Merge returns the first result. A delta without operations leaves
-// no record.
-func (s *Store) Merge(ctx context.Context, req MergeRequest) (MergeResult, error) {
-	if req.DeltaID == "" {
-		return MergeResult{}, errors.New("merge playbook: the delta has no ID")
+// Merge applies the operations of a delta to the newest head of a branch, makes the result the
+// head and returns its record. The request sets Branch, DeltaID, Operations and, except for the
+// hash and number, the source; a zero At means now. If the delta was merged before, Merge
+// returns the first record. A delta without operations leaves no record.
+func (s *Store) Merge(ctx context.Context, request Version) (Version, error) {
+	if request.DeltaID == "" {
+		return Version{}, errors.New("merge playbook: the delta has no ID")
 	}
-	b, err := s.branch(req.Branch)
+	b, err := s.branch(request.Branch)
 	if err != nil {
-		return MergeResult{}, err
+		return Version{}, err
 	}
 	unlock, err := b.lock(ctx)
 	if err != nil {
-		return MergeResult{}, err
+		return Version{}, err
 	}
 	defer unlock()
 	if err := b.refresh(); err != nil {
-		return MergeResult{}, err
+		return Version{}, err
 	}
-	if e, seq := b.delta(req.DeltaID); seq > 0 {
-		v, err := b.version(e)
-		return v.result(seq), err
+	if e, ok := b.delta(request.DeltaID); ok {
+		versions, err := b.versions([]entry{e})
+		if err != nil {
+			return Version{}, err
+		}
+		return versions[0], nil
 	}
-	return s.merge(b, req)
+	return s.merge(b, request)
 }
 
 // merge requires that the branch is locked and refreshed.
-func (s *Store) merge(b *branch, req MergeRequest) (MergeResult, error) {
-	before, size, n := b.state()
-	book, err := s.head(b)
+func (s *Store) merge(b *branch, v Version) (Version, error) {
+	x := b.snapshot()
+	book, err := s.head(b, x)
 	if err != nil {
-		return MergeResult{}, err
+		return Version{}, err
 	}
-	if len(req.Operations) == 0 {
-		return MergeResult{Before: before, After: before, Bullets: len(book.Bullets), Seq: n}, nil
+	v.Hash, v.Parent, v.Bullets = x.head(), x.head(), len(book.Bullets)
+	if len(v.Operations) == 0 {
+		v.Seq = len(x.entries)
+		return v, nil
 	}
-	after, done := Apply(book, req.Operations)
+	after, done := Apply(book, v.Operations)
 	content := after.Canonical()
-	v := Version{
-		Hash: digest(content), Parent: before, DeltaID: req.DeltaID, At: req.At.UTC(),
-		TaskID: req.TaskID, WorkflowID: req.WorkflowID, RunID: req.RunID,
-		Rationale: strings.ToValidUTF8(cut(req.Rationale, maxRationale), "�"),
-		Bullets:   len(after.Bullets), Operations: done,
+	v.Hash, v.Bullets, v.Operations = digest(content), len(after.Bullets), done
+	v.Rationale = strings.ToValidUTF8(cut(v.Rationale, maxRationale), "�")
+	if v.At.IsZero() {
+		v.At = time.Now()
 	}
-	if req.At.IsZero() {
-		v.At = time.Now().UTC()
-	}
+	v.At = v.At.UTC()
 	v.count()
-	line, err := encodeLine(v)
+	stored := v
+	stored.Branch, stored.Seq = "", 0
+	line, err := encodeLine(stored)
 	if err == nil {
-		err = appendLine(b.path, size, line)
+		err = appendLine(b.path, x.size, line)
 	}
 	if err != nil {
 		b.forget()
-		return MergeResult{}, fmt.Errorf("merge into playbook branch %q: %w", b.name, err)
+		return Version{}, fmt.Errorf("merge into playbook branch %q: %w", b.name, err)
 	}
-	if v.Hash != before {
+	if v.Hash != v.Parent {
 		s.books.Put(v.Hash, after)
 	}
-	if (n+1)%snapshotEvery == 0 {
+	v.Seq = len(x.entries) + 1
+	if v.Seq%snapshotEvery == 0 {
 		// The merge is done. If this fails, the version is rebuilt from an earlier one.
 		_ = s.writeBook(v.Hash, content, false)
 	}
-	return v.result(n + 1), b.refresh()
+	return v, b.refresh()
 }
 
 // head returns the playbook at the head of a branch.
-func (s *Store) head(b *branch) (*Playbook, error) {
-	hash, _, n := b.state()
-	if book, ok := s.books.Get(hash); ok {
+func (s *Store) head(b *branch, x *logIndex) (*Playbook, error) {
+	if book, ok := s.books.Get(x.head()); ok {
 		return book, nil
 	}
-	if n == 0 {
-		return s.Get(hash)
+	if len(x.entries) == 0 {
+		return s.Get(x.head())
 	}
-	return s.rebuild(b, b.span(n-1, n)[0])
+	return s.rebuild(b, x.entries[len(x.entries)-1])
 }
 
 // rebuild reconstructs a version from the nearest earlier whole playbook.
 func (s *Store) rebuild(b *branch, e entry) (*Playbook, error) {
 	from := e.index // the first merge to replay
 	var book *Playbook
-	entries := b.span(0, e.index+1)
+	x := b.snapshot()
 	for ; from > 0; from-- {
-		prior := entries[from-1].hash
+		prior := x.entries[from-1].hash
 		if book, _ = s.books.Get(prior); book == nil && from%snapshotEvery == 0 {
 			book, _ = s.readBook(prior) // if missing or damaged, use an earlier one
 		}
@@ -319,11 +285,11 @@ func (s *Store) rebuild(b *branch, e entry) (*Playbook, error) {
 	}
 	if book == nil {
 		var err error
-		if book, err = s.readBook(b.describe().Start); err != nil {
+		if book, err = s.readBook(x.header.Start); err != nil {
 			return nil, fmt.Errorf("playbook branch %q: start: %w", b.name, err)
 		}
 	}
-	versions, err := b.versions(entries[from:])
+	versions, err := b.versions(x.entries[from : e.index+1])
 	if err != nil {
 		return nil, err
 	}
@@ -342,8 +308,6 @@ func (s *Store) rebuild(b *branch, e entry) (*Playbook, error) {
 type branch struct {
 	name string
 	path string
-	turn chan struct{} // holds a token while this process merges
-	file *flock.Flock
 
 	mu  sync.Mutex
 	log logIndex
@@ -359,9 +323,7 @@ func (s *Store) branch(name string) (*branch, error) {
 	defer s.mu.Unlock()
 	b, ok := s.branches[base]
 	if !ok {
-		path := filepath.Join(s.dir, branchesDir, base)
-		b = &branch{name: name, path: path + logSuffix, turn: make(chan struct{}, 1),
-			file: flock.New(path+lockSuffix, flock.SetPermissions(0o600))}
+		b = &branch{name: name, path: filepath.Join(s.dir, branchesDir, base+logSuffix)}
 		s.branches[base] = b
 	}
 	return b, nil
@@ -421,21 +383,13 @@ func (s *Store) branchOfFile(base string) (*branch, error) {
 	return s.branch(name)
 }
 
-// lock excludes merges of all processes until the returned function is called.
+// lock excludes merges of all goroutines and processes until the returned function is called.
 func (b *branch) lock(ctx context.Context) (func(), error) {
-	select {
-	case b.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("playbook branch %q: waiting for other merges: %w", b.name, ctx.Err())
+	file := flock.New(strings.TrimSuffix(b.path, logSuffix)+lockSuffix, flock.SetPermissions(0o600))
+	if _, err := file.TryLockContext(ctx, lockRetry); err != nil {
+		return nil, fmt.Errorf("playbook branch %q: lock %s: %w", b.name, file.Path(), err)
 	}
-	if _, err := b.file.TryLockContext(ctx, lockRetry); err != nil {
-		<-b.turn
-		return nil, fmt.Errorf("playbook branch %q: lock %s: %w", b.name, b.file.Path(), err)
-	}
-	return func() {
-		_ = b.file.Unlock() // closing the file releases the lock in any case
-		<-b.turn
-	}, nil
+	return func() { _ = file.Close() }, nil // closing the file releases the lock in any case
 }
 
 // refresh reads the merges of other processes. The error is ErrNoBranch if the log does not
@@ -461,11 +415,12 @@ func (b *branch) forget() {
 	b.log = logIndex{}
 }
 
-// state returns the head, the end of the log and the number of merges.
-func (b *branch) state() (head string, size int64, n int) {
+// snapshot returns the log as of the last refresh, which later merges do not change. Its maps
+// must not be used.
+func (b *branch) snapshot() *logIndex {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.log.head(), b.log.size, len(b.log.entries)
+	return new(b.log)
 }
 
 func (b *branch) find(hash string) (entry, bool) {
@@ -478,23 +433,15 @@ func (b *branch) find(hash string) (entry, bool) {
 	return b.log.entries[i], true
 }
 
-// delta returns the entry of a delta and its 1-based number, or 0 if it was not merged.
-func (b *branch) delta(id string) (entry, int) {
+// delta returns the entry of a delta, and false if it was not merged.
+func (b *branch) delta(id string) (entry, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i, ok := b.log.deltas[id]
 	if !ok {
-		return entry{}, 0
+		return entry{}, false
 	}
-	return b.log.entries[i], i + 1
-}
-
-// span returns entries[from:to], limited to existing entries.
-func (b *branch) span(from, to int) []entry {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	to = min(to, len(b.log.entries))
-	return slices.Clone(b.log.entries[min(max(from, 0), to):to])
+	return b.log.entries[i], true
 }
 
 // hashes adds the versions of the branch that begin with the prefix.
@@ -509,23 +456,4 @@ func (b *branch) hashes(prefix string, to map[string]bool) {
 			to[hash] = true
 		}
 	}
-}
-
-func (b *branch) version(e entry) (Version, error) {
-	versions, err := b.versions([]entry{e})
-	if err != nil {
-		return Version{}, err
-	}
-	return versions[0], nil
-}
-
-func (b *branch) describe() Branch {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	header := b.log.header
-	d := Branch{Name: b.name, Start: header.Start, Head: b.log.head(), Versions: len(b.log.entries), At: header.At}
-	if d.Versions > 0 {
-		d.At = time.Unix(0, b.log.entries[d.Versions-1].at).UTC()
-	}
-	return d
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -45,8 +46,8 @@ func TestTornLastLine(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := openStore(t, dir)
-			if got := head(t, s, "main"); got != last.Before {
-				t.Fatalf("cut at %d: head %s, want %s", end, got, last.Before)
+			if got := head(t, s, "main"); got != last.Parent {
+				t.Fatalf("cut at %d: head %s, want %s", end, got, last.Parent)
 			}
 			if m := merge(t, s, request("main", 1)); fmt.Sprint(m) != fmt.Sprint(last) {
 				t.Fatalf("cut at %d: %+v", end, m)
@@ -137,7 +138,7 @@ func TestMissingSnapshots(t *testing.T) {
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv("PLAYBOOK_MERGE_FOR_EVER"); dir != "" {
 		s := openStore(t, dir)
-		log, err := s.Log("main", 0)
+		log, err := s.Page("main", 1, math.MaxInt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +165,7 @@ func TestKilled(t *testing.T) {
 		}
 		newest, bullets := log[0], log[0].Bullets
 		s := openStore(t, dir)
-		if m := merge(t, s, request("main", len(log)-1)); m.After != newest.Hash || m.Bullets != bullets {
+		if m := merge(t, s, request("main", len(log)-1)); m.Hash != newest.Hash || m.Bullets != bullets {
 			t.Fatalf("the retry gave %+v", m)
 		}
 		told = len(log) - 1
@@ -294,7 +295,7 @@ func TestLongTornLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := merge(t, openStore(t, dir), request("main", 1))
-	if log := wholeLog(t, dir, "main"); len(log) != 1 || log[0].Hash != m.After {
+	if log := wholeLog(t, dir, "main"); len(log) != 1 || log[0].Hash != m.Hash {
 		t.Fatalf("%+v", log)
 	}
 }

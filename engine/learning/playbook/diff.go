@@ -72,6 +72,11 @@ func newChange(before, after Bullet) Change {
 	return c
 }
 
+// statement identifies what a bullet says. Bullets with equal statements are duplicates.
+type statement struct{ section, content string }
+
+func (b *Bullet) statement() statement { return statement{b.Section, folded(b.Content)} }
+
 // matchBullets returns, by the ID of each matched bullet of b, its index in a.
 func matchBullets(a, b *Playbook) map[string]int {
 	matches := make(map[string]int, len(a.Bullets))
@@ -125,7 +130,7 @@ type Hunk struct {
 // adjacent words read as one change. For texts with many changes the difference need not be the
 // shortest.
 func Words(before, after string) []Hunk {
-	a, b := words(before), words(after)
+	a, b := words.FindAllString(before, -1), words.FindAllString(after, -1)
 	head := 0
 	for head < len(a) && head < len(b) && a[head] == b[head] {
 		head++

@@ -22,7 +22,8 @@ func past(book *Playbook, merges ...[]ace.Operation) (*Playbook, *History) {
 	for i, ops := range merges {
 		var done []ace.Operation
 		book, done = Apply(book, ops)
-		h.add("main", i+1, &Version{Hash: fmt.Sprint(i + 1), At: time.Unix(int64(i+1), 0), TaskID: fmt.Sprint("t", i+1), Operations: done})
+		h.add(&Version{Operations: done, Source: Source{Branch: "main", Seq: i + 1, Hash: fmt.Sprint(i + 1),
+			At: time.Unix(int64(i+1), 0), TaskID: fmt.Sprint("t", i+1)}})
 		h.Seq = i + 1
 	}
 	return book, h
@@ -105,11 +106,10 @@ func TestNearDuplicatesFindsAll(t *testing.T) {
 				grouped[id] = true
 			}
 		}
-		sets := shingleSets(p)
-		for i := range sets {
+		for i := range p.Bullets {
 			alike := false
 			for j := range i {
-				if !grouped[p.Bullets[j].ID] && jaccard(sets[i], sets[j], 0) >= NearShare {
+				if !grouped[p.Bullets[j].ID] && jaccard(p.Bullets[i], p.Bullets[j]) >= NearShare {
 					alike = true
 				}
 			}
@@ -118,6 +118,17 @@ func TestNearDuplicatesFindsAll(t *testing.T) {
 			}
 		}
 	}
+}
+
+func jaccard(a, b Bullet) float64 {
+	in, both := shingles(b.Content), 0
+	all := shingles(a.Content)
+	for _, s := range all {
+		if slices.Contains(in, s) {
+			both++
+		}
+	}
+	return float64(both) / float64(len(all)+len(in)-both)
 }
 
 func adds(from, to int) (merges [][]ace.Operation) {

@@ -23,18 +23,6 @@ const (
 	maxAncestors = 16
 )
 
-// Source identifies the merge that made a change and the run that requested it.
-type Source struct {
-	Branch     string    `json:"branch"`
-	Seq        int       `json:"seq"` // the number of the merge in its branch, from 1
-	Version    string    `json:"version"`
-	At         time.Time `json:"at"`
-	TaskID     string    `json:"task_id,omitempty"`
-	WorkflowID string    `json:"workflow_id,omitempty"`
-	RunID      string    `json:"run_id,omitempty"`
-	Rationale  string    `json:"rationale,omitempty"` // cut to maxWhy bytes
-}
-
 // BulletChange is one change of one bullet. Content is the content after an ADD or UPDATE, Before
 // the content before an UPDATE or REMOVE. The counters are the amounts that an ADD or TAG
 // added. A returned Touch is never modified.
@@ -117,31 +105,30 @@ func (s *Store) Read(ctx context.Context, h *History, to int) error {
 	if err != nil {
 		return err
 	}
-	d := b.describe()
+	x := b.snapshot()
 	if to < 0 {
-		to = d.Versions
+		to = len(x.entries)
 	}
-	if to > d.Versions {
-		return fmt.Errorf("%w: branch %q has versions 0 to %d, not %d", ErrNotFound, h.Branch, d.Versions, to)
+	if to > len(x.entries) {
+		return fmt.Errorf("%w: branch %q has versions 0 to %d, not %d", ErrNotFound, h.Branch, len(x.entries), to)
 	}
-	if h.lives == nil || !h.matches(b, d) || h.Seq > to {
-		if err := s.begin(ctx, h, d, maxAncestors); err != nil {
+	if h.lives == nil || !h.matches(x) || h.Seq > to {
+		if err := s.begin(ctx, h, x.describe(), maxAncestors); err != nil {
 			return err
 		}
 	}
-	return b.each(ctx, b.span(h.Seq, to), func(seq int, v *Version) {
-		h.add(h.Branch, seq, v)
-		h.Seq = seq
+	return b.each(ctx, x.span(h.Seq, to), func(v *Version) {
+		h.add(v)
+		h.Seq = v.Seq
 	})
 }
 
 // matches reports whether the branch still continues what the history has read.
-func (h *History) matches(b *branch, d Branch) bool {
-	if h.start != d.Start || h.Seq > d.Versions {
+func (h *History) matches(x *logIndex) bool {
+	if h.start != x.header.Start || h.Seq > len(x.entries) {
 		return false
 	}
-	last := b.span(h.Seq-1, h.Seq)
-	return h.Seq == 0 || len(last) == 1 && last[0].hash == h.head
+	return h.Seq == 0 || x.entries[h.Seq-1].hash == h.head
 }
 
 // begin resets the history to the branch's first playbook and the history of that playbook.
@@ -157,12 +144,11 @@ func (s *Store) begin(ctx context.Context, h *History, d Branch, depth int) erro
 	}
 	if from != nil && depth > 0 {
 		past := &History{Branch: from.branch.name, watch: h.watch}
-		if err := s.begin(ctx, past, from.branch.describe(), depth-1); err != nil {
+		x := from.branch.snapshot()
+		if err := s.begin(ctx, past, x.describe(), depth-1); err != nil {
 			return err
 		}
-		entries := from.branch.span(0, from.entry.index+1)
-		err := from.branch.each(ctx, entries, func(seq int, v *Version) { past.add(past.Branch, seq, v) })
-		if err != nil {
+		if err := from.branch.each(ctx, x.entries[:from.entry.index+1], past.add); err != nil {
 			return err
 		}
 		h.lives = past.lives
@@ -197,21 +183,20 @@ func (s *Store) ancestor(d Branch) (*location, error) {
 }
 
 // add folds one merge into the history.
-func (h *History) add(branch string, seq int, v *Version) {
+func (h *History) add(v *Version) {
 	h.totals.Merges++
 	h.head = v.Hash
-	by := &Source{Branch: branch, Seq: seq, Version: v.Hash, At: v.At,
-		TaskID: v.TaskID, WorkflowID: v.WorkflowID, RunID: v.RunID,
-		Rationale: strings.ToValidUTF8(cut(v.Rationale, maxWhy), "")}
+	by := v.Source
+	by.Rationale = strings.ToValidUTF8(cut(by.Rationale, maxWhy), "")
 	for i := range v.Operations {
 		if op := &v.Operations[i]; op.Outcome == ace.OutcomeAccepted {
-			h.apply(by, op)
+			h.apply(&by, op)
 		} else {
 			h.totals.Refused++
 		}
 	}
-	h.size.add(seq, v.At)
-	h.collapses.add(by, h.size.now)
+	h.size.add(v.Seq, v.At)
+	h.collapses.add(&by, h.size.now)
 }
 
 func (h *History) apply(by *Source, op *ace.Operation) {

@@ -15,10 +15,10 @@ import (
 )
 
 // mergeTask merges the operations of task n.
-func mergeTask(t testing.TB, s *Store, branch string, n int, ops ...ace.Operation) MergeResult {
+func mergeTask(t testing.TB, s *Store, branch string, n int, ops ...ace.Operation) Version {
 	t.Helper()
-	return merge(t, s, MergeRequest{Branch: branch, DeltaID: fmt.Sprint(branch, n), Operations: ops, TaskID: fmt.Sprint("t", n),
-		WorkflowID: fmt.Sprint("ace/t", n), RunID: fmt.Sprint("r", n), Rationale: fmt.Sprint("why ", n), At: time.Unix(int64(1000+n), 0)})
+	return merge(t, s, Version{DeltaID: fmt.Sprint(branch, n), Operations: ops, Source: Source{Branch: branch, TaskID: fmt.Sprint("t", n),
+		WorkflowID: fmt.Sprint("ace/t", n), RunID: fmt.Sprint("r", n), Rationale: fmt.Sprint("why ", n), At: time.Unix(int64(1000+n), 0)}})
 }
 
 func readHistory(t testing.TB, s *Store, h *History, to int) *History {
@@ -178,9 +178,9 @@ func TestHistoryIsBounded(t *testing.T) {
 	for _, each := range []*History{h, w} {
 		each.lives = map[string]*BulletHistory{}
 		each.size.begin(time.Unix(0, 0), nil)
-		each.add("main", 1, &Version{Operations: []ace.Operation{accepted(op(ace.OpAdd, "a-00001", "A", "x"))}})
+		each.add(&Version{Source: Source{Branch: "main", Seq: 1}, Operations: []ace.Operation{accepted(op(ace.OpAdd, "a-00001", "A", "x"))}})
 		for i := 2; i <= 5000; i++ {
-			each.add("main", i, &Version{At: time.Unix(int64(i), 0), Operations: []ace.Operation{accepted(tag("a-00001", map[string]int{"helpful": 1}))}})
+			each.add(&Version{Source: Source{Branch: "main", Seq: i, At: time.Unix(int64(i), 0)}, Operations: []ace.Operation{accepted(tag("a-00001", map[string]int{"helpful": 1}))}})
 		}
 	}
 	l, _ := h.Bullet("a-00001")
@@ -260,8 +260,8 @@ func BenchmarkBlame10000(b *testing.B) {
 	start(b, s, "main", largePlaybook(300))
 	for i := range 10_000 {
 		ops := append(delta(i%1000), tag("s3-00151", map[string]int{"harmful": 1}), tag("s3-00152", map[string]int{"helpful": 1}))
-		merge(b, s, MergeRequest{Branch: "main", DeltaID: fmt.Sprint(i), Operations: ops, TaskID: fmt.Sprint("task-", i), WorkflowID: fmt.Sprint("ace/task-", i),
-			RunID: "01a1fd6d-386b-73aa-8d57-f2c78bde9cf9", Rationale: "One recipe was missing, and two were tried.", At: time.Unix(int64(i), 0)})
+		merge(b, s, Version{DeltaID: fmt.Sprint(i), Operations: ops, Source: Source{Branch: "main", TaskID: fmt.Sprint("task-", i), WorkflowID: fmt.Sprint("ace/task-", i),
+			RunID: "01a1fd6d-386b-73aa-8d57-f2c78bde9cf9", Rationale: "One recipe was missing, and two were tried.", At: time.Unix(int64(i), 0)}})
 	}
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -31,7 +31,6 @@ type entry struct {
 	offset int64
 	length int
 	hash   string
-	parent string
 	at     int64
 }
 
@@ -50,6 +49,20 @@ func (x *logIndex) head() string {
 		return x.entries[n-1].hash
 	}
 	return x.header.Start
+}
+
+// span returns entries[from:to], limited to existing entries.
+func (x *logIndex) span(from, to int) []entry {
+	to = min(to, len(x.entries))
+	return x.entries[min(max(from, 0), to):to]
+}
+
+func (x *logIndex) describe() Branch {
+	d := Branch{Name: x.header.Branch, Start: x.header.Start, Head: x.head(), Versions: len(x.entries), At: x.header.At}
+	if d.Versions > 0 {
+		d.At = time.Unix(0, x.entries[d.Versions-1].at).UTC()
+	}
+	return d
 }
 
 var errNoLog = errors.New("no log")
@@ -128,24 +141,16 @@ func (x *logIndex) add(line []byte, branch string) error {
 	if !validHash(v.Hash) || v.Parent != x.head() {
 		return errors.New("the version does not follow the previous line")
 	}
-	e := entry{offset: x.size, length: len(line), hash: v.Hash, parent: v.Parent, at: v.At.UnixNano()}
-	x.addEntry(e, v.DeltaID)
+	index := len(x.entries)
+	if _, ok := x.deltas[v.DeltaID]; !ok {
+		x.deltas[v.DeltaID] = index
+	}
+	if _, ok := x.made[v.Hash]; !ok && v.Hash != v.Parent {
+		x.made[v.Hash] = index
+	}
+	x.entries = append(x.entries, entry{index, x.size, len(line), v.Hash, v.At.UnixNano()})
+	x.size += int64(len(line))
 	return nil
-}
-
-func (x *logIndex) addEntry(e entry, delta string) {
-	e.index = len(x.entries)
-	if e.parent == x.head() && len(x.entries) > 0 {
-		e.parent = x.entries[e.index-1].hash // share the string
-	}
-	if _, ok := x.deltas[delta]; !ok {
-		x.deltas[delta] = e.index
-	}
-	if _, ok := x.made[e.hash]; !ok && e.hash != e.parent {
-		x.made[e.hash] = e.index
-	}
-	x.entries = append(x.entries, e)
-	x.size += int64(e.length)
 }
 
 func (h *logHeader) read(line []byte, branch string) error {
@@ -189,19 +194,16 @@ func appendLine(path string, size int64, line []byte) error {
 // versions reads the records of consecutive entries.
 func (b *branch) versions(entries []entry) ([]Version, error) {
 	versions := make([]Version, 0, len(entries))
-	err := b.each(context.Background(), entries, func(_ int, v *Version) {
-		v.Branch = b.name
-		versions = append(versions, *v)
-	})
+	err := b.each(context.Background(), entries, func(v *Version) { versions = append(versions, *v) })
 	if err != nil {
 		return nil, err
 	}
 	return versions, nil
 }
 
-// each calls fn with the record and 1-based number of each of the consecutive entries. It
-// holds one line in memory at a time.
-func (b *branch) each(ctx context.Context, entries []entry, fn func(seq int, v *Version)) error {
+// each calls fn with the record of each of the consecutive entries. It holds one line in memory
+// at a time.
+func (b *branch) each(ctx context.Context, entries []entry, fn func(v *Version)) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -227,7 +229,8 @@ func (b *branch) each(ctx context.Context, entries []entry, fn func(seq int, v *
 		if err := json.Unmarshal(line, &v); err != nil || v.Hash != e.hash {
 			return fmt.Errorf("%w: %s, line %d has changed: %v", ErrCorrupt, b.path, e.index+2, err)
 		}
-		fn(e.index+1, &v)
+		v.Branch, v.Seq = b.name, e.index+1
+		fn(&v)
 	}
 	return nil
 }

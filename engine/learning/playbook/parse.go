@@ -181,30 +181,31 @@ type lineKind int
 const (
 	otherLine lineKind = iota
 	headerLine
-	bulletLine
+	plainLine   // a bullet without counters
+	countedLine // a bullet with counters
 )
 
 // classify returns what a line begins. For a bullet, b has the ID, the counters and the first
 // line of content; for a header, b.Section is its name.
-func classify(line string) (kind lineKind, b Bullet, hasCounters bool) {
+func classify(line string) (kind lineKind, b Bullet) {
 	s := strings.TrimLeft(line, " ")
 	if len(line)-len(s) > maxIndent || s == "" || s[0] != '#' && s[0] != '[' {
-		return otherLine, b, false
+		return otherLine, b
 	}
 	if m := header.FindStringSubmatch(s); m != nil {
-		return headerLine, Bullet{Section: strings.TrimSpace(m[1])}, false
+		return headerLine, Bullet{Section: strings.TrimSpace(m[1])}
 	}
 	if m := countedBullet.FindStringSubmatch(s); m != nil {
 		b = Bullet{ID: strings.TrimSpace(m[1]), Content: m[5]}
 		for i, to := range []*int{&b.Helpful, &b.Harmful, &b.Neutral} {
 			*to, _ = strconv.Atoi(m[2+i]) // at most nine digits, or empty
 		}
-		return bulletLine, b, true
+		return countedLine, b
 	}
 	if m := plainBullet.FindStringSubmatch(s); m != nil {
-		return bulletLine, Bullet{ID: m[1], Content: m[2]}, false
+		return plainLine, Bullet{ID: m[1], Content: m[2]}
 	}
-	return otherLine, b, false
+	return otherLine, b
 }
 
 func parseText(data []byte) (*Playbook, Report, error) {
@@ -239,15 +240,15 @@ type textParser struct {
 func (t *textParser) add(line string) {
 	t.line++
 	at := "line " + strconv.Itoa(t.line)
-	kind, b, hasCounters := classify(line)
+	kind, b := classify(line)
 	switch {
 	case kind == headerLine:
 		t.endBullet()
 		t.headers++
 		t.section = t.names.of(b.Section, at, &t.report)
-	case kind == bulletLine:
+	case kind != otherLine:
 		t.endBullet()
-		if hasCounters {
+		if kind == countedLine {
 			t.report.Format = FormatText
 		}
 		b.Section = t.section
@@ -289,7 +290,7 @@ func WriteText(w io.Writer, p *Playbook) error {
 		fmt.Fprintf(out, "[%s] helpful=%d harmful=%d :: %s\n", b.ID, b.Helpful, b.Harmful, first)
 		for more {
 			first, rest, more = strings.Cut(rest, "\n")
-			if kind, _, _ := classify(first); kind != otherLine {
+			if kind, _ := classify(first); kind != otherLine {
 				first = strings.Repeat(" ", maxIndent+1) + first
 			}
 			fmt.Fprintln(out, first)

@@ -48,11 +48,6 @@ type Playbook struct {
 	NextID  int      `json:"next_id"`
 }
 
-// Clone returns a deep copy.
-func (p *Playbook) Clone() *Playbook {
-	return &Playbook{Bullets: slices.Clone(p.Bullets), NextID: p.NextID}
-}
-
 // Find returns a copy of the bullet with that ID.
 func (p *Playbook) Find(id string) (Bullet, bool) {
 	for i := range p.Bullets {
@@ -61,19 +56,6 @@ func (p *Playbook) Find(id string) (Bullet, bool) {
 		}
 	}
 	return Bullet{}, false
-}
-
-// Sections returns the section names in the order of their first bullet.
-func (p *Playbook) Sections() []string {
-	names := []string{}
-	seen := map[string]bool{}
-	for i := range p.Bullets {
-		if name := p.Bullets[i].Section; !seen[name] {
-			seen[name] = true
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 var errInvalid = errors.New("not a valid playbook")

@@ -186,29 +186,6 @@ func (s *Store) Resolve(prefix string) (string, error) {
 	return "", fmt.Errorf("%w: %s matches %s; give more digits", ErrAmbiguous, prefix, candidates)
 }
 
-// Version returns the record of the first merge that produced a version.
-func (s *Store) Version(hash string) (Version, error) {
-	if !validHash(hash) {
-		return Version{}, fmt.Errorf("%w: %.80q is not a hash", ErrNotFound, hash)
-	}
-	found, err := s.locate(hash)
-	if err != nil {
-		return Version{}, err
-	}
-	if found != nil {
-		return found.branch.version(found.entry)
-	}
-	book, err := s.Get(hash)
-	if err != nil {
-		return Version{}, err
-	}
-	info, err := os.Stat(s.bookPath(hash))
-	if err != nil {
-		return Version{}, fmt.Errorf("playbook %s: %w", hash, err)
-	}
-	return Version{Hash: hash, At: info.ModTime().UTC(), Bullets: len(book.Bullets)}, nil
-}
-
 // Place returns the branch and number of the first merge that produced a version. The number
 // is 0 for a version that only starts a branch. The branch is "" if no branch has the version.
 func (s *Store) Place(hash string) (branch string, seq int, err error) {

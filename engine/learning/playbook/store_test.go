@@ -3,8 +3,10 @@ package playbook
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,12 +36,12 @@ func start(t testing.TB, s *Store, name string, book *Playbook) string {
 	return hash
 }
 
-func request(branch string, i int) MergeRequest {
-	return MergeRequest{Branch: branch, DeltaID: fmt.Sprint("delta ", i), Operations: delta(i), TaskID: fmt.Sprint("task ", i),
-		WorkflowID: "ace/task", RunID: "run", Rationale: "because", At: time.Unix(int64(1000+i), 0)}
+func request(branch string, i int) Version {
+	return Version{DeltaID: fmt.Sprint("delta ", i), Operations: delta(i), Source: Source{Branch: branch, TaskID: fmt.Sprint("task ", i),
+		WorkflowID: "ace/task", RunID: "run", Rationale: "because", At: time.Unix(int64(1000+i), 0)}}
 }
 
-func merge(t testing.TB, s *Store, req MergeRequest) MergeResult {
+func merge(t testing.TB, s *Store, req Version) Version {
 	t.Helper()
 	m, err := s.Merge(t.Context(), req)
 	if err != nil {
@@ -62,10 +64,11 @@ func head(t testing.TB, s *Store, name string) string {
 func wholeLog(t testing.TB, dir, name string) []Version {
 	t.Helper()
 	s := openStore(t, dir)
-	log, err := s.Log(name, 0)
+	log, err := s.Page(name, 1, math.MaxInt)
 	if err != nil {
 		t.Fatal(err)
 	}
+	slices.Reverse(log)
 	for i, v := range log {
 		if i+1 < len(log) && v.Parent != log[i+1].Hash {
 			t.Fatalf("version %d does not follow its parent", i)
@@ -88,10 +91,10 @@ func TestMerge(t *testing.T) {
 		var fates []ace.Operation
 		want, fates = Apply(want, delta(i))
 		m := merge(t, s, request("main", i))
-		if m.Before != last || m.After != want.Hash() || m.Bullets != len(want.Bullets) || m.Operations[0].BulletID != fates[0].BulletID {
+		if m.Parent != last || m.Hash != want.Hash() || m.Bullets != len(want.Bullets) || m.Operations[0].BulletID != fates[0].BulletID {
 			t.Fatalf("merge %d: %+v", i, m)
 		}
-		last = m.After
+		last = m.Hash
 	}
 	if got := head(t, openStore(t, dir), "main"); got != last {
 		t.Fatalf("head %s, want %s", got, last)
@@ -100,15 +103,12 @@ func TestMerge(t *testing.T) {
 	if len(log) != 3*snapshotEvery+5 || log[0].Hash != last || log[len(log)-1].Parent != root {
 		t.Fatalf("%d versions", len(log))
 	}
-	v, err := openStore(t, dir).Version(last)
-	if err != nil || v.Branch != "main" || v.TaskID != "task 100" || v.Added != 1 || v.Tagged != 1 || v.Rationale != "because" ||
+	v := log[0]
+	if v.Seq != len(log) || v.Branch != "main" || v.TaskID != "task 100" || v.Added != 1 || v.Tagged != 1 || v.Rationale != "because" ||
 		v.RunID != "run" || v.DeltaID != "delta 100" || !v.At.Equal(time.Unix(1100, 0)) || v.Operations[0].BulletID != "s3-00401" {
-		t.Fatalf("%+v, %v", v, err)
+		t.Fatalf("%+v", v)
 	}
-	if v, err = s.Version(root); err != nil || v.Bullets != 300 || v.Parent != "" || v.At.IsZero() {
-		t.Fatalf("%+v, %v", v, err)
-	}
-	if few, err := s.Log("main", 2); err != nil || len(few) != 2 || few[0].Hash != last {
+	if few, err := s.Page("main", len(log)-1, len(log)+9); err != nil || len(few) != 2 || few[1].Hash != last {
 		t.Fatalf("%d, %v", len(few), err)
 	}
 }
@@ -124,7 +124,7 @@ func TestMergeIsIdempotent(t *testing.T) {
 		if fmt.Sprint(again) != fmt.Sprint(first) {
 			t.Fatalf("%+v, want %+v", again, first)
 		}
-		if head(t, s, "main") != later.After {
+		if head(t, s, "main") != later.Hash {
 			t.Fatal("the head moved")
 		}
 	}
@@ -134,19 +134,19 @@ func TestMergeWithoutEffect(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
 	root := start(t, s, "main", &Playbook{})
-	m := merge(t, s, MergeRequest{Branch: "main", DeltaID: "none"})
-	if m.Before != root || m.After != root {
+	m := merge(t, s, Version{Source: Source{Branch: "main"}, DeltaID: "none"})
+	if m.Parent != root || m.Hash != root {
 		t.Fatalf("%+v", m)
 	}
-	req := MergeRequest{Branch: "main", DeltaID: "refused", Operations: []ace.Operation{op(ace.OpRemove, "a-00001", "", "")}}
+	req := Version{Source: Source{Branch: "main"}, DeltaID: "refused", Operations: []ace.Operation{op(ace.OpRemove, "a-00001", "", "")}}
 	m = merge(t, s, req)
-	if m.After != root || m.Operations[0].Outcome != ace.OutcomeRejected {
+	if m.Hash != root || m.Operations[0].Outcome != ace.OutcomeRejected {
 		t.Fatalf("%+v", m)
 	}
 	req2 := req
 	req2.DeltaID, req2.Operations = "add", []ace.Operation{op(ace.OpAdd, "", "A", "x")}
 	merge(t, s, req2)
-	if again := merge(t, s, req); again.After != root || len(again.Operations) != 1 {
+	if again := merge(t, s, req); again.Hash != root || len(again.Operations) != 1 {
 		t.Fatalf("%+v", again)
 	}
 	if log := wholeLog(t, dir, "main"); len(log) != 2 {
@@ -160,7 +160,7 @@ func TestRevertedChange(t *testing.T) {
 	s := openStore(t, dir)
 	root := start(t, s, "main", largePlaybook(8))
 	for i, text := range []string{"changed", largePlaybook(8).Bullets[0].Content, "changed"} {
-		merge(t, s, MergeRequest{Branch: "main", DeltaID: fmt.Sprint(i), Operations: []ace.Operation{op(ace.OpUpdate, "s0-00001", "", text)}})
+		merge(t, s, Version{Source: Source{Branch: "main"}, DeltaID: fmt.Sprint(i), Operations: []ace.Operation{op(ace.OpUpdate, "s0-00001", "", text)}})
 	}
 	log := wholeLog(t, dir, "main")
 	if len(log) != 3 || log[0].Hash != log[2].Hash || log[1].Hash != root {
@@ -175,7 +175,7 @@ func TestStart(t *testing.T) {
 		t.Fatalf("%s, %v", empty, err)
 	}
 	m := merge(t, s, request("main", 1))
-	if again, err := s.Start(t.Context(), "main", empty); err != nil || again != m.After {
+	if again, err := s.Start(t.Context(), "main", empty); err != nil || again != m.Hash {
 		t.Fatalf("%s, %v", again, err)
 	}
 	if _, err := s.Start(t.Context(), "other", strings.Repeat("0", 64)); !errors.Is(err, ErrNotFound) {
@@ -185,7 +185,7 @@ func TestStart(t *testing.T) {
 		t.Fatalf("%v, %v", ok, err)
 	}
 	// A branch that starts from another branch must not depend on it.
-	if _, err := s.Start(t.Context(), "fork", m.After); err != nil {
+	if _, err := s.Start(t.Context(), "fork", m.Hash); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(filepath.Join(s.dir, branchesDir, "main"+logSuffix)); err != nil {
@@ -197,7 +197,7 @@ func TestStart(t *testing.T) {
 	if _, err := s.Merge(t.Context(), request("main", 2)); !errors.Is(err, ErrNoBranch) {
 		t.Fatalf("%v", err)
 	}
-	if _, err := s.Merge(t.Context(), MergeRequest{Branch: "fork"}); err == nil {
+	if _, err := s.Merge(t.Context(), Version{Source: Source{Branch: "fork"}}); err == nil {
 		t.Fatal("a delta without an ID was accepted")
 	}
 }
@@ -226,25 +226,25 @@ func TestResolve(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	start(t, s, "main", largePlaybook(20))
 	m := merge(t, s, request("main", 1))
-	if got, err := s.Resolve(strings.ToUpper(m.After[:7])); err != nil || got != m.After {
+	if got, err := s.Resolve(strings.ToUpper(m.Hash[:7])); err != nil || got != m.Hash {
 		t.Fatalf("%s, %v", got, err)
 	}
-	if got, err := s.Resolve(m.Before); err != nil || got != m.Before {
+	if got, err := s.Resolve(m.Parent); err != nil || got != m.Parent {
 		t.Fatalf("%s, %v", got, err)
 	}
-	for _, prefix := range []string{m.After[:5], "", "../../x", m.After + "0"} {
+	for _, prefix := range []string{m.Hash[:5], "", "../../x", m.Hash + "0"} {
 		if _, err := s.Resolve(prefix); !errors.Is(err, ErrNotFound) {
 			t.Errorf("%q: %v", prefix, err)
 		}
 	}
-	twin := m.After[:10] + strings.Repeat("0", 54)
+	twin := m.Hash[:10] + strings.Repeat("0", 54)
 	if err := os.MkdirAll(filepath.Dir(s.bookPath(twin)), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(s.bookPath(twin), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Resolve(m.After[:10]); !errors.Is(err, ErrAmbiguous) {
+	if _, err := s.Resolve(m.Hash[:10]); !errors.Is(err, ErrAmbiguous) {
 		t.Fatal(err)
 	}
 	if _, err := s.Get("../../etc/passwd"); !errors.Is(err, ErrNotFound) {
@@ -297,7 +297,7 @@ func TestConcurrentMerges(t *testing.T) {
 				// Two workers merge every delta, like a retry concurrent with its first attempt.
 				m, err := s.Merge(t.Context(), request("main", w/2*each+i))
 				if err == nil {
-					_, err = stores[w%len(stores)].Get(m.After)
+					_, err = stores[w%len(stores)].Get(m.Hash)
 				}
 				if err != nil {
 					t.Error(err)

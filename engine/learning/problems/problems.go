@@ -166,22 +166,17 @@ func (v variable) write(x float64, r *rand.Rand) string {
 		return "$" + group(x)
 	case percent:
 		return plain(x) + "%"
-	case years:
-		return plural(x, "year")
-	case months:
-		return plural(x, "month")
-	case days:
-		return plural(x, "day")
+	case number:
+		return group(x)
 	}
-	return group(x)
+	word := periods[v.unit]
+	if x != 1 {
+		word += "s"
+	}
+	return plain(x) + " " + word
 }
 
-func plural(x float64, unit string) string {
-	if x != 1 {
-		unit += "s"
-	}
-	return plain(x) + " " + unit
-}
+var periods = map[unit]string{years: "year", months: "month", days: "day"}
 
 func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 

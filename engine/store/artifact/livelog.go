@@ -157,7 +157,7 @@ func (l *Logs) seal(ctx context.Context, rel string, ref ace.Ref) error {
 	if err := os.Chmod(path, 0o400); err != nil {
 		return &LogError{rel, err}
 	}
-	if l.store.adopt(path, ref) != nil {
+	if l.store.place(ref, func(to string) error { return os.Link(path, to) }) != nil {
 		f, err := os.Open(path)
 		if err != nil {
 			return &LogError{rel, err}

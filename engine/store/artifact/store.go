@@ -28,6 +28,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"acescope/engine/ace"
 	"acescope/engine/internal/durable"
@@ -74,7 +75,7 @@ func (s *Store) Put(ctx context.Context, r io.Reader, mediaType string) (ace.Ref
 	if err := errors.Join(err, f.Close()); err != nil {
 		return ace.Ref{}, fmt.Errorf("put artifact: %w", err)
 	}
-	if err := s.commit(f.Name(), ref); err != nil {
+	if err := s.place(ref, func(path string) error { return os.Rename(f.Name(), path) }); err != nil {
 		return ace.Ref{}, fmt.Errorf("put artifact %s: %w", ref.SHA256, err)
 	}
 	return ref, nil
@@ -92,31 +93,18 @@ func copyHashed(ctx context.Context, w io.Writer, r io.Reader, mediaType string)
 	return ace.Ref{SHA256: hex.EncodeToString(h.Sum(nil)), Size: n, MediaType: mediaType}, err
 }
 
-// commit renames a temporary file to its final name, unless that file exists and is intact.
-func (s *Store) commit(tmp string, ref ace.Ref) error {
+// place lets put create the file of an artifact, unless an intact one exists.
+func (s *Store) place(ref ace.Ref, put func(path string) error) error {
 	path := s.path(ref.SHA256)
 	if err := durable.Mkdir(filepath.Dir(path)); err != nil {
 		return err
 	}
 	if !s.isIntact(ref) {
-		if err := os.Rename(tmp, path); err != nil {
+		if err := put(path); err != nil {
 			return err
 		}
 	}
 	return durable.SyncDir(filepath.Dir(path))
-}
-
-// adopt links a finished file as an artifact.
-func (s *Store) adopt(path string, ref ace.Ref) error {
-	to := s.path(ref.SHA256)
-	if err := durable.Mkdir(filepath.Dir(to)); err != nil {
-		return err
-	}
-	err := os.Link(path, to)
-	if err != nil && !(errors.Is(err, fs.ErrExist) && s.isIntact(ref)) {
-		return err
-	}
-	return durable.SyncDir(filepath.Dir(to))
 }
 
 func (s *Store) isIntact(ref ace.Ref) bool {
@@ -169,14 +157,11 @@ func (s *Store) Get(ref ace.Ref, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	content := make([]byte, ref.Size) // Open has checked the size of the file
-	if _, err := io.ReadFull(r, content); err != nil {
+	content := bytes.NewBuffer(make([]byte, 0, ref.Size+bytes.MinRead)) // Open has checked the size
+	if _, err := content.ReadFrom(r); err != nil {
 		return nil, err
 	}
-	if _, err := r.Read(make([]byte, 1)); err != io.EOF {
-		return nil, err
-	}
-	return content, nil
+	return content.Bytes(), nil
 }
 
 // Has reports whether the artifact exists with the right size. It does not read the content.
@@ -204,13 +189,9 @@ func (s *Store) Path(ref ace.Ref) (string, error) {
 
 // check validates a reference before it becomes part of a path.
 func check(ref ace.Ref) error {
-	if len(ref.SHA256) != 2*sha256.Size || ref.Size < 0 {
+	hexadecimal := strings.Trim(ref.SHA256, "0123456789abcdef") == ""
+	if len(ref.SHA256) != 2*sha256.Size || !hexadecimal || ref.Size < 0 {
 		return fmt.Errorf("%w: %.80q, %d bytes", ErrBadRef, ref.SHA256, ref.Size)
-	}
-	for _, c := range []byte(ref.SHA256) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return fmt.Errorf("%w: %q is not lowercase hexadecimal", ErrBadRef, ref.SHA256)
-		}
 	}
 	return nil
 }

@@ -75,7 +75,6 @@ func branchesCommand(a *cli.App) *cobra.Command {
 // BookVersionLine is a version of a branch.
 type BookVersionLine struct {
 	Type string `json:"type"` // playbook_version
-	Seq  int    `json:"seq"`
 	playbook.Version
 }
 
@@ -122,9 +121,8 @@ func playbookLog(a *cli.App, name string, limit int) error {
 			if page, readErr = store.Page(ref.branch, max(to-logPage+1, 1), to); readErr != nil {
 				return
 			}
-			for i, v := range slices.Backward(page) {
-				seq := to - (len(page) - 1 - i)
-				if seq < oldest || !yield(BookVersionLine{"playbook_version", seq, v}) {
+			for _, v := range slices.Backward(page) {
+				if v.Seq < oldest || !yield(BookVersionLine{"playbook_version", v}) {
 					return
 				}
 			}

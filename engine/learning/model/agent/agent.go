@@ -54,7 +54,6 @@ type provider struct {
 	model.Provider
 }
 
-// Ready implements [model.Checker].
 func (p *provider) Ready() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

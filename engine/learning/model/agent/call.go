@@ -44,14 +44,10 @@ func (c *completer) Complete(ctx context.Context, r llm.Request, onDelta func(st
 // call returns the arguments of the agent for a request.
 func (c *completer) call(r llm.Request, each func(agentcli.Event)) agentcall.Call {
 	s := r.Step
-	if s.Caller == nil {
-		s.Caller = &model.Caller{WorkflowID: s.Task.WorkflowID, RunID: s.Task.RunID, Activity: "step",
-			ActivityID: session.UUID(time.Now().String()), Attempt: 1}
-	}
 	at := s.Caller
 	seq := at.Next()
 	call := agentcall.Call{CLI: c.cli, OnEvent: each,
-		Call: agentcli.Call{WorkingDir: c.runner.Agent(c.cli).Dir, SystemPrompt: system(r)},
+		Call: agentcli.Call{WorkingDir: c.runner.Agent(c.cli).Dir, SystemPrompt: r.SystemText()},
 		ID:   session.UUID("step", at.WorkflowID, at.RunID, at.ActivityID, strconv.Itoa(seq), s.Task.TaskID),
 		Log:  artifact.LogName{WorkflowID: at.WorkflowID, RunID: at.RunID, Activity: at.Activity, Seq: seq, Attempt: at.Attempt}}
 	if r.Model != DefaultModel {
@@ -75,14 +71,6 @@ func (c *completer) call(r llm.Request, each func(agentcli.Event)) agentcall.Cal
 // maxSystem is the number of bytes of a system prompt that is passed as an argument. A longer
 // one precedes the instruction.
 const maxSystem = 64 << 10
-
-func system(r llm.Request) string {
-	var parts []string
-	for _, b := range r.System {
-		parts = append(parts, b.Text)
-	}
-	return strings.Join(parts, "\n\n")
-}
 
 // conversation formats messages as one text.
 func conversation(list []llm.Message) string {

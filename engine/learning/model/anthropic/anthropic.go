@@ -3,6 +3,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,25 +26,15 @@ const (
 	DefaultModel = "claude-sonnet-5-5"
 )
 
-// Options select a server and a key.
-type Options struct {
-	Name    string // of the provider, for errors
-	BaseURL string // default: BaseURL
-	Key     string
-	KeyHint string // where the key comes from, for errors
-}
-
-// New returns a completer. It does not read the environment.
-func New(o Options) llm.Completer {
-	if o.BaseURL == "" {
-		o.BaseURL = BaseURL
+// New returns a completer for a server, by default that of Anthropic. It does not read the
+// environment.
+func New(s llm.Server) llm.Completer {
+	s.BaseURL = cmp.Or(s.BaseURL, BaseURL)
+	opts := []option.RequestOption{option.WithBaseURL(s.BaseURL), option.WithHTTPClient(llm.Client()), option.WithMaxRetries(0)}
+	if s.Key != "" {
+		opts = append(opts, option.WithAPIKey(s.Key))
 	}
-	opts := []option.RequestOption{option.WithBaseURL(o.BaseURL), option.WithHTTPClient(llm.Client()), option.WithMaxRetries(0)}
-	if o.Key != "" {
-		opts = append(opts, option.WithAPIKey(o.Key))
-	}
-	return &completer{messages: anthropic.NewMessageService(opts...),
-		server: llm.Server{Name: o.Name, Address: llm.AddressOf(o.BaseURL), Key: o.Key, KeyHint: o.KeyHint}}
+	return &completer{anthropic.NewMessageService(opts...), s}
 }
 
 type completer struct {
@@ -51,7 +42,6 @@ type completer struct {
 	server   llm.Server
 }
 
-// Complete implements [llm.Completer].
 func (c *completer) Complete(ctx context.Context, r llm.Request, onDelta func(string)) (llm.Response, error) {
 	server := c.server
 	server.Model = r.Model

@@ -11,50 +11,42 @@ const (
 	impossible    = -1e9
 )
 
+// classesOf are the class of the quantities that a measure is for, and another class that it
+// can read with a penalty.
+var classesOf = map[measure]struct{ own, other class }{
+	asAmount:  {classMoney, classNumber},
+	asNumber:  {classNumber, classMoney},
+	asPercent: {classPercent, classNumber},
+	asPoints:  {classPercent, classNumber},
+	asYears:   {classPeriod, classNumber},
+	asMonths:  {classPeriod, classNumber},
+	asDays:    {classPeriod, classNumber},
+	asCount:   {classPeriod, classNumber},
+	asTimes:   {classFrequency, classNumber},
+}
+
 // read returns the value of a quantity in a slot with the measure. Fit is 0 if the measure is
 // the quantity's own, and negative if it is a stretch. ok is false if it cannot be read so.
 func read(q quantity, m measure) (value, fit float64, ok bool) {
-	switch m {
-	case asAmount:
-		return readPlain(q, classMoney, classNumber)
-	case asNumber:
-		return readPlain(q, classNumber, classMoney)
-	case asTimes:
-		return readPlain(q, classFrequency, classNumber)
-	case asPoints:
-		return readPlain(q, classPercent, classNumber)
-	case asPercent:
-		value, fit, ok = readPlain(q, classPercent, classNumber)
-		if q.Class == classPercent {
-			value /= 100
-		}
-		return value, fit, ok
-	case asCount:
-		return readPlain(q, classPeriod, classNumber)
-	}
-	value, fit, ok = readPlain(q, classPeriod, classNumber)
-	per, known := perYear[q.Unit]
-	if q.Class != classPeriod || !known {
-		return value, fit, ok
-	}
-	switch m {
-	case asYears:
-		return value / per, fit, ok
-	case asMonths:
-		return value * 12 / per, fit, ok
-	}
-	return value * 365 / per, fit, ok
-}
-
-// readPlain reads a quantity of its own class, or with a penalty of the other class.
-func readPlain(q quantity, own, other class) (value, fit float64, ok bool) {
 	switch q.Class {
-	case own:
-		return q.Value, 0, true
-	case other:
+	case classesOf[m].other:
 		return q.Value, -0.4, true
+	case classesOf[m].own:
+	default:
+		return 0, 0, false
 	}
-	return 0, 0, false
+	per, known := perYear[q.Unit]
+	switch {
+	case m == asPercent:
+		return q.Value / 100, 0, true
+	case m == asYears && known:
+		return q.Value / per, 0, true
+	case m == asMonths && known:
+		return q.Value * 12 / per, 0, true
+	case m == asDays && known:
+		return q.Value * 365 / per, 0, true
+	}
+	return q.Value, 0, true
 }
 
 // affinity measures how well a slot's cues match the words near a quantity: 0 for no cue, about

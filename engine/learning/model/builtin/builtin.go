@@ -39,13 +39,10 @@ func New() model.Provider { return learner{} }
 // learner has no state: all knowledge is in the playbook.
 type learner struct{}
 
-// Name implements [model.Provider].
 func (learner) Name() string { return "builtin" }
 
-// DefaultModel implements [model.Provider].
 func (learner) DefaultModel() string { return "builtin-recipes-1" }
 
-// About implements [model.Provider].
 func (learner) About() string {
 	return "built-in learner, no language model: it learns calculation recipes for named formulas from labeled problems"
 }
@@ -78,7 +75,6 @@ type program struct {
 	Confidence float64  `json:"confidence"`
 }
 
-// Generate implements [model.Provider].
 func (learner) Generate(ctx context.Context, in ace.GeneratorInput, book *playbook.Playbook) (ace.GeneratorResult, error) {
 	if err := check(ctx, in.Prompt); err != nil {
 		return ace.GeneratorResult{}, err

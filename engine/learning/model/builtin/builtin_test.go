@@ -274,8 +274,8 @@ func TestSearchIsBounded(t *testing.T) {
 	p := parseProblem("Use formula Y to answer. Question: " + question)
 	qs := quantities(p.Question)
 	for _, label := range []float64{0, 1, 0.123456} {
-		if res := searchRecipes(p, qs, label); !res.capped || res.trials > maxTrials || len(res.found) > maxHypotheses || len(qs) > maxQuantities {
-			t.Errorf("%v: %d trials on %d quantities, %d found, capped %v", label, res.trials, len(qs), len(res.found), res.capped)
+		if res := searchRecipes(p, qs, label); !res.capped || res.trials > maxTrials || len(res.best) > maxHypotheses || len(qs) > maxQuantities {
+			t.Errorf("%v: %d trials on %d quantities, %d found, capped %v", label, res.trials, len(qs), len(res.best), res.capped)
 		}
 	}
 }

@@ -19,7 +19,6 @@ const (
 	clearlyBetter  = 1.2 // points above a second recipe, which is then a coincidence
 )
 
-// Curate implements [model.Provider].
 func (learner) Curate(ctx context.Context, in ace.CuratorInput, book *playbook.Playbook) (ace.CuratorResult, error) {
 	if err := ctx.Err(); err != nil {
 		return ace.CuratorResult{}, err

@@ -117,7 +117,7 @@ func numberAt(tokens []token, i int) (quantity, bool) {
 		q.Class = classMoney
 	}
 	next := following(tokens, i)
-	if w, glued := next.word(0); w != "" {
+	if w, glued := next.word(0), next.token(0).glued; w != "" {
 		if ordinal(w) && glued {
 			return q, false
 		}
@@ -141,15 +141,15 @@ func unit(q *quantity, next lookahead) {
 	if next.sign(0) == "-" {
 		skip = 1
 	}
-	w, _ := next.word(skip)
+	w := next.word(skip)
 	switch {
 	case w == "percent" || w == "percentage" || w == "pct":
 		q.Class, q.last = classPercent, next.index(skip)
-	case w == "per" && next.nextWord(skip+1) == "cent":
+	case w == "per" && next.word(skip+1) == "cent":
 		q.Class, q.last = classPercent, next.index(skip+1)
 	case currencies[w]:
 		q.Class, q.last = classMoney, next.index(skip)
-	case w == "time" && q.Class == classNumber && next.nextWord(skip+1) != "":
+	case w == "time" && q.Class == classNumber && next.word(skip+1) != "":
 		q.Class, q.last = classFrequency, next.index(skip)
 	case q.Class == classNumber && periodUnits[w] != "":
 		q.Class, q.Unit, q.last = classPeriod, periodUnits[w], next.index(skip)
@@ -174,7 +174,7 @@ func wordAt(tokens []token, i int) (quantity, bool) {
 		return q, true
 	}
 	if (w == "semi" || w == "bi") && next.sign(0) == "-" {
-		if v, _ := next.word(1); v == "annually" || v == "annual" || v == "monthly" {
+		if v := next.word(1); v == "annually" || v == "annual" || v == "monthly" {
 			q.Value, q.Class, q.last = 2, classFrequency, next.index(1)
 			if v == "monthly" {
 				q.Value = 6
@@ -190,10 +190,10 @@ func wordAt(tokens []token, i int) (quantity, bool) {
 		return q, false
 	}
 	skip := 0
-	if next.sign(0) == "-" || next.nextWord(0) == "a" {
+	if next.sign(0) == "-" || next.word(0) == "a" {
 		skip = 1
 	}
-	u, _ := next.word(skip)
+	u := next.word(skip)
 	if periodUnits[u] == "" {
 		return q, false
 	}
@@ -207,10 +207,10 @@ func every(q quantity, tokens []token) (quantity, bool) {
 	count, skip := 1.0, 0
 	if t := next.token(0); t.kind == tokenNumber && t.value > 0 {
 		count, skip = t.value, 1
-	} else if v, ok := numerals[next.nextWord(0)]; ok {
+	} else if v, ok := numerals[next.word(0)]; ok {
 		count, skip = v, 1
 	}
-	u, _ := next.word(skip)
+	u := next.word(skip)
 	times, ok := perYear[periodUnits[u]]
 	if !ok || skip == 0 && u == "year" {
 		return q, false
@@ -236,16 +236,11 @@ func (l lookahead) token(k int) token {
 	return token{kind: tokenBreak}
 }
 
-func (l lookahead) word(k int) (text string, glued bool) {
+func (l lookahead) word(k int) string {
 	if t := l.token(k); t.kind == tokenWord {
-		return t.text, t.glued
+		return t.text
 	}
-	return "", false
-}
-
-func (l lookahead) nextWord(k int) string {
-	w, _ := l.word(k)
-	return w
+	return ""
 }
 
 func (l lookahead) sign(k int) string {

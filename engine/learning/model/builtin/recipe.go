@@ -3,6 +3,7 @@ package builtin
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,8 +41,6 @@ const (
 	asCount   measure = "periods"
 	asTimes   measure = "times per year"
 )
-
-var measures = []measure{asAmount, asNumber, asPoints, asPercent, asYears, asMonths, asDays, asCount, asTimes}
 
 // slot is one operand of a recipe: which quantity of a question to take, and how. Ordinal is
 // its 1-based position among the question's quantities of its class in the examples, or 0 if
@@ -137,64 +136,34 @@ func parseRecipe(content string) (recipe, error) {
 	return r, nil
 }
 
+// slotPattern matches a slot as [slot.String] formats it: name, measure, cues, ordinal, ending.
+var slotPattern = regexp.MustCompile(`^(.*?) = (percent points|times per year|amount|number|percent|years|months|days|periods)` +
+	`(?: near ("[^"]*"(?:, "[^"]*")*))?(?: \(often ([0-9]+)(st|nd|rd|th)\))?$`)
+
 func parseSlot(text string) (slot, error) {
-	name, rest, ok := strings.Cut(text, " = ")
-	if !ok {
-		return slot{}, fmt.Errorf("operand %q: no \" = \"", text)
+	m := slotPattern.FindStringSubmatch(text)
+	if m == nil {
+		return slot{}, fmt.Errorf("%q does not describe an operand", text)
 	}
-	s := slot{Name: name}
-	for _, m := range measures {
-		if after, ok := strings.CutPrefix(rest, string(m)); ok {
-			s.Measure, rest = m, after
-			break
+	s := slot{Name: m[1], Measure: measure(m[2])}
+	if m[4] != "" {
+		s.Ordinal, _ = strconv.Atoi(m[4])
+		if s.Ordinal < 1 || s.Ordinal > maxQuantities || m[5] != ending(s.Ordinal) {
+			return slot{}, fmt.Errorf("operand %q: %s is not a position", s.Name, m[4]+m[5])
 		}
 	}
-	if s.Measure == "" {
-		return slot{}, fmt.Errorf("operand %q: unknown measure in %q", name, rest)
+	if m[3] == "" {
+		return s, nil
 	}
-	if i := strings.LastIndex(rest, " (often "); i >= 0 {
-		n, err := parseOrdinal(rest[i:])
-		if err != nil {
-			return slot{}, fmt.Errorf("operand %q: %w", name, err)
-		}
-		s.Ordinal, rest = n, rest[:i]
-	}
-	cues, err := parseCues(rest)
-	if err != nil {
-		return slot{}, fmt.Errorf("operand %q: %w", name, err)
-	}
-	s.Cues = cues
-	return s, nil
-}
-
-func parseOrdinal(text string) (int, error) {
-	digits := strings.Trim(strings.TrimPrefix(text, " (often "), "stndrh)")
-	n, err := strconv.Atoi(digits)
-	if err != nil || n < 1 || n > maxQuantities || text != " (often "+digits+ending(n)+")" {
-		return 0, fmt.Errorf("%q is not a position", text)
-	}
-	return n, nil
-}
-
-func parseCues(text string) ([]string, error) {
-	if text == "" {
-		return nil, nil
-	}
-	list, ok := strings.CutPrefix(text, " near ")
-	if !ok {
-		return nil, fmt.Errorf("unexpected %q", text)
-	}
-	var cues []string
-	for quoted := range strings.SplitSeq(list, ", ") {
-		word := strings.Trim(quoted, `"`)
+	for quoted := range strings.SplitSeq(m[3], ", ") {
 		// A user may write "assets" where tokenize produces "asset".
-		cue := fold(word)
-		if quoted != `"`+word+`"` || fold(cue) != cue || cue == "" || len(cues) == maxCues {
-			return nil, fmt.Errorf("%s is not a cue", quoted)
+		cue := fold(strings.Trim(quoted, `"`))
+		if fold(cue) != cue || cue == "" || len(s.Cues) == maxCues {
+			return slot{}, fmt.Errorf("operand %q: %s is not a cue", s.Name, quoted)
 		}
-		cues = append(cues, cue)
+		s.Cues = append(s.Cues, cue)
 	}
-	return cues, nil
+	return s, nil
 }
 
 // key is equal for recipes that compute the same from operands with the same measures.

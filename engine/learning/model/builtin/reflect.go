@@ -57,13 +57,11 @@ func (r *reflection) say(format string, args ...any) {
 	r.text += fmt.Sprintf(format, args...)
 }
 
+// tag tags a bullet, unless it has a tag.
 func (r *reflection) tag(id, tag string) {
-	for _, t := range r.tags {
-		if t.ID == id {
-			return
-		}
+	if !slices.ContainsFunc(r.tags, func(t ace.BulletTag) bool { return t.ID == id }) {
+		r.tags = append(r.tags, ace.BulletTag{ID: id, Tag: tag})
 	}
-	r.tags = append(r.tags, ace.BulletTag{ID: id, Tag: tag})
 }
 
 func (r *reflection) tagUsed(tag string) {
@@ -203,18 +201,18 @@ func distance(q quantity, word string) (float64, bool) {
 
 // explain searches for new recipes.
 func (r *reflection) explain(qs []quantity, label float64) {
-	res := searchRecipes(r.p, qs, label)
-	r.out.Trials, r.out.Capped = res.trials, res.capped
-	for _, h := range res.found {
-		r.out.Candidates = append(r.out.Candidates, finding{Recipe: h.recipe.String(), Value: h.value,
-			Score: h.score, Unused: h.unused, Source: h.source})
+	s := searchRecipes(r.p, qs, label)
+	r.out.Trials, r.out.Capped = s.trials, s.capped
+	for _, h := range s.best {
+		h.Recipe = h.recipe.String()
+		r.out.Candidates = append(r.out.Candidates, h.finding)
 	}
-	if len(res.found) == 0 {
-		r.say("None of %d calculations tried with the question's %d quantities gives the label.", res.trials, len(qs))
+	if len(s.best) == 0 {
+		r.say("None of %d calculations tried with the question's %d quantities gives the label.", s.trials, len(qs))
 		return
 	}
 	r.say("Of %d calculations tried the most plausible that gives the label is %s, from %s.",
-		res.trials, res.found[0].recipe.expr, res.found[0].source)
+		s.trials, s.best[0].recipe.expr, s.best[0].Source)
 }
 
 // clip quotes and shortens text for a sentence.

@@ -33,11 +33,8 @@ const (
 
 // hypothesis is a recipe that produces the label.
 type hypothesis struct {
+	finding
 	recipe recipe
-	value  float64
-	score  float64
-	unused int
-	source string
 	at     []int
 }
 
@@ -50,32 +47,28 @@ type reading struct {
 
 // readings returns the ways to read a quantity, most likely first.
 func readings(q quantity) []reading {
-	var ms []measure
-	switch q.Class {
-	case classMoney:
-		ms = []measure{asAmount}
-	case classNumber:
-		ms = []measure{asNumber}
-	case classPercent:
-		ms = []measure{asPercent, asPoints}
-	case classFrequency:
-		ms = []measure{asTimes}
-	default:
-		ms = periodMeasures[q.Unit]
+	ms := measuresOf[string(q.Class)]
+	if q.Class == classPeriod {
+		ms = measuresOf[q.Unit]
 	}
 	var out []reading
 	for i, m := range ms {
-		v, _, ok := read(q, m)
-		if ok {
-			out = append(out, reading{m, v, costReading * float64(i)})
-		}
+		v, _, _ := read(q, m)
+		out = append(out, reading{m, v, costReading * float64(i)})
 	}
 	return out
 }
 
-var periodMeasures = map[string][]measure{
-	"years": {asYears, asMonths}, "months": {asYears, asCount}, "weeks": {asCount, asYears}, "days": {asDays, asYears},
-	"quarters": {asCount, asYears}, "half-years": {asCount, asYears}, "periods": {asCount}, "decades": {asYears},
+// measuresOf are the measures of a class, or of the unit of a period.
+var measuresOf = map[string][]measure{
+	string(classMoney):     {asAmount},
+	string(classNumber):    {asNumber},
+	string(classPercent):   {asPercent, asPoints},
+	string(classFrequency): {asTimes},
+
+	"years": {asYears, asMonths}, "months": {asYears, asCount}, "weeks": {asCount, asYears},
+	"days": {asDays, asYears}, "quarters": {asCount, asYears}, "half-years": {asCount, asYears},
+	"periods": {asCount}, "decades": {asYears},
 }
 
 // searcher tries shapes on the quantities of one question.
@@ -97,9 +90,9 @@ type searcher struct {
 	used   [maxQuantities]bool
 }
 
-// searchRecipes finds the recipes that produce the label, most plausible first. It tries the
+// searchRecipes finds the best recipes that produce the label, most plausible first. It tries the
 // common shapes only if the stated formula explains nothing.
-func searchRecipes(p problem, qs []quantity, label float64) result {
+func searchRecipes(p problem, qs []quantity, label float64) *searcher {
 	s := &searcher{formula: p.Formula, qs: qs, label: label, found: map[string]int{}}
 	for _, q := range qs {
 		s.reads = append(s.reads, readings(q))
@@ -108,15 +101,9 @@ func searchRecipes(p problem, qs []quantity, label float64) result {
 	if len(s.best) == 0 {
 		s.try(commonShapes())
 	}
-	slices.SortStableFunc(s.best, func(a, b hypothesis) int { return cmp.Compare(b.score, a.score) })
-	return result{s.best[:min(len(s.best), maxHypotheses)], s.trials, s.capped}
-}
-
-// result is the result of a search and its effort.
-type result struct {
-	found  []hypothesis
-	trials int
-	capped bool
+	slices.SortStableFunc(s.best, func(a, b hypothesis) int { return cmp.Compare(b.Score, a.Score) })
+	s.best = s.best[:min(len(s.best), maxHypotheses)]
+	return s
 }
 
 func (s *searcher) try(shapes []shape) {
@@ -183,15 +170,15 @@ func (s *searcher) keepScaled(factor, v float64) {
 // keep adds a hypothesis, unless a better twin exists.
 func (s *searcher) keep(e *calc.Expr, v, cost float64) {
 	s.hits++
-	h := hypothesis{value: v, source: s.shape.source, at: slices.Clone(s.at), unused: unused(s.qs, s.at)}
-	h.recipe = recipe{formula: s.formula, expr: e}
+	h := hypothesis{recipe: recipe{formula: s.formula, expr: e}, at: slices.Clone(s.at),
+		finding: finding{Value: v, Source: s.shape.source, Unused: unused(s.qs, s.at)}}
 	for i, name := range e.Names() {
 		h.recipe.slots = append(h.recipe.slots, slot{Name: name, Measure: s.chosen[i].measure})
 	}
-	h.score = s.plausibility(h) - cost - costPart*float64(e.Size())
+	h.Score = s.plausibility(h) - cost - costPart*float64(e.Size())
 	key := s.twinKey(h)
 	at, known := s.found[key]
-	if known && s.best[at].score >= h.score {
+	if known && s.best[at].Score >= h.Score {
 		return
 	}
 	s.setCues(&h)
@@ -207,11 +194,11 @@ func (s *searcher) keep(e *calc.Expr, v, cost float64) {
 // the roles of their operands, such as a * b and b * a.
 func (s *searcher) twinKey(h hypothesis) string {
 	places := slices.Sorted(slices.Values(h.at))
-	return fmt.Sprintf("%s|%v|%.9g", h.recipe.expr, places, h.value)
+	return fmt.Sprintf("%s|%v|%.9g", h.recipe.expr, places, h.Value)
 }
 
 func (s *searcher) plausibility(h hypothesis) float64 {
-	score := -costUnused * float64(h.unused)
+	score := -costUnused * float64(h.Unused)
 	switch s.shape.source {
 	case fromText:
 		score += priorStated

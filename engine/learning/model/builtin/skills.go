@@ -56,6 +56,8 @@ type (
 // Unknown begins the answer of a session without a result.
 const Unknown = "unknown"
 
+const calculateDenied = Unknown + ": the tool " + toolCalculate + " was denied"
+
 // Skills implements [model.Provider]. Without look_up it guesses, without inspect it uses bare
 // numbers in their order, without calculate it gives no answer.
 func (learner) Skills(ctx context.Context, in ace.SkillsInput, book *playbook.Playbook, tools model.Toolbox) (ace.SkillSessionResult, error) {
@@ -99,7 +101,7 @@ func (s *session) run() (string, error) {
 			return answer, err
 		}
 		if errors.Is(err, model.ErrDenied) {
-			return Unknown + ": the tool " + toolCalculate + " was denied", nil
+			return calculateDenied, nil
 		}
 	}
 	return s.guess(qs)
@@ -200,7 +202,7 @@ func (s *session) guess(qs []quantity) (string, error) {
 	case s.fatal(err):
 		return "", err
 	case errors.Is(err, model.ErrDenied):
-		return Unknown + ": the tool " + toolCalculate + " was denied", nil
+		return calculateDenied, nil
 	}
 	return Unknown + ": " + err.Error(), nil
 }

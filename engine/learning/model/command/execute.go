@@ -27,7 +27,7 @@ const stopWithin = 15 * time.Second
 // execute runs the blueprint for a phase, or finds the run that an earlier attempt started, and
 // waits for its end. If that run failed without being executed, execute starts another.
 func (p *provider) execute(ctx context.Context, phase ace.Phase, at ace.TaskContext, params json.RawMessage) (run.Result, error) {
-	caller := callerOf(ctx, at)
+	caller := model.CallerOf(ctx, at)
 	q := run.Request{AgentName: p.blueprint, Parameters: params, Mode: run.Sync, MatchWithin: matchWithin,
 		By: fmt.Sprintf("the %s of %s", phase, at.WorkflowID)}
 	for try := 1; try < int(caller.Attempt); try++ {
@@ -51,15 +51,6 @@ func (p *provider) execute(ctx context.Context, phase ace.Phase, at ace.TaskCont
 		return run.Result{}, p.startError(ctx, err)
 	}
 	return p.await(ctx, q.RunID)
-}
-
-// callerOf returns the caller in the context. Outside of an activity it returns a unique one.
-func callerOf(ctx context.Context, at ace.TaskContext) *model.Caller {
-	if caller := model.CallerOf(ctx); caller != nil {
-		return caller
-	}
-	id := strconv.FormatInt(time.Now().UnixNano(), 36)
-	return &model.Caller{WorkflowID: at.WorkflowID, RunID: at.RunID, ActivityID: id, Attempt: 1}
 }
 
 // runID returns the ID of the run of a phase, which is the same in each attempt of its

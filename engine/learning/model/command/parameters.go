@@ -32,15 +32,10 @@ type File struct {
 
 // parameters returns the parameters of the program: the input of the phase, the name of the
 // phase and the playbook.
-func (p *provider) parameters(ctx context.Context, phase ace.Phase, in any, prompt string, book *playbook.Playbook) (json.RawMessage, error) {
+func (p *provider) parameters(ctx context.Context, phase ace.Phase, at ace.TaskContext, in any, prompt string,
+	book *playbook.Playbook) (json.RawMessage, error) {
 	fields, err := object(in)
 	if err != nil {
-		return nil, fmt.Errorf("%s: input of the %s: %w", p.name, phase, err)
-	}
-	var hash struct {
-		PlaybookHash string `json:"playbook_hash"`
-	}
-	if err := json.Unmarshal(fields["task"], &hash); err != nil {
 		return nil, fmt.Errorf("%s: input of the %s: %w", p.name, phase, err)
 	}
 	delete(fields, "prompt_ref")
@@ -52,7 +47,7 @@ func (p *provider) parameters(ctx context.Context, phase ace.Phase, in any, prom
 		delete(fields, "prompt")
 		set(fields, "prompt_ref", ref)
 	}
-	b, err := p.book(ctx, hash.PlaybookHash, book)
+	b, err := p.book(ctx, at.PlaybookHash, book)
 	if err != nil {
 		return nil, err
 	}

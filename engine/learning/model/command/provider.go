@@ -1,8 +1,8 @@
 // Package command serves the ACE phases by runs of a blueprint: a program in any language that
 // a runner starts for each phase. Its parameters are the input of the phase, and it writes the
 // result. It may import engine/ace, engine/learning/model, engine/learning/model/llm (which
-// parses the result), engine/learning/playbook, engine/tasks/run, and Temporal's error for a
-// cancellation.
+// parses the result), engine/learning/playbook, engine/store/artifact, engine/tasks/run, and
+// Temporal's error for a cancellation.
 //
 // Order: a retry of the phase finds the run of the previous attempt by its ID. Bounds:
 // parameters have at most [run.MaxParams] bytes; prompts above [ace.InlineBytes] and playbooks
@@ -20,6 +20,7 @@ import (
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/model/llm"
 	"acescope/engine/learning/playbook"
+	"acescope/engine/store/artifact"
 	"acescope/engine/tasks/run"
 )
 
@@ -31,35 +32,25 @@ type Runs interface {
 	Stop(ctx context.Context, id string, r run.StopRequest) (run.State, error)
 }
 
-// Artifacts stores what is too large for a history.
-type Artifacts interface {
-	Get(ref ace.Ref, limit int64) ([]byte, error)
-	PutBytes(ctx context.Context, content []byte, mediaType string) (ace.Ref, error)
-	Path(ref ace.Ref) (string, error)
-}
-
 // New returns a provider that serves each phase by a run of a blueprint.
-func New(runs Runs, artifacts Artifacts, blueprint, about string) model.Provider {
+func New(runs Runs, artifacts *artifact.Store, blueprint, about string) model.Provider {
 	return &provider{runs: runs, artifacts: artifacts, blueprint: blueprint, about: about,
 		name: ace.BlueprintProvider(blueprint)}
 }
 
 type provider struct {
 	runs                   Runs
-	artifacts              Artifacts
+	artifacts              *artifact.Store
 	name, blueprint, about string
 }
 
-// Name implements [model.Provider].
 func (p *provider) Name() string { return p.name }
 
-// About implements [model.Provider].
 func (p *provider) About() string { return p.about }
 
 // DefaultModel implements [model.Provider]. It is the blueprint.
 func (p *provider) DefaultModel() string { return p.blueprint }
 
-// Generate implements [model.Provider].
 func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput, book *playbook.Playbook) (r ace.GeneratorResult, err error) {
 	r.Served, err = p.serve(ctx, ace.PhaseGenerator, in.Task, in, in.Prompt, book, func(w llm.Written) (err error) {
 		r, err = w.Generator(book, in.Task)
@@ -81,7 +72,6 @@ func (p *provider) Skills(ctx context.Context, in ace.SkillsInput, book *playboo
 	return r, err
 }
 
-// Reflect implements [model.Provider].
 func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *playbook.Playbook) (r ace.ReflectorResult, err error) {
 	r.Served, err = p.serve(ctx, ace.PhaseReflector, in.Task, in, in.Prompt, book, func(w llm.Written) (err error) {
 		r, err = w.Reflector(book, in)
@@ -90,7 +80,6 @@ func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *pla
 	return r, err
 }
 
-// Curate implements [model.Provider].
 func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbook.Playbook) (r ace.CuratorResult, err error) {
 	r.Served, err = p.serve(ctx, ace.PhaseCurator, in.Task, in, "", book, func(w llm.Written) (err error) {
 		r, err = w.Curator(book)
@@ -102,7 +91,7 @@ func (p *provider) Curate(ctx context.Context, in ace.CuratorInput, book *playbo
 // serve runs the blueprint for a phase and lets read parse its output.
 func (p *provider) serve(ctx context.Context, phase ace.Phase, at ace.TaskContext, in any, prompt string, book *playbook.Playbook,
 	read func(llm.Written) error) (*ace.Served, error) {
-	params, err := p.parameters(ctx, phase, in, prompt, book)
+	params, err := p.parameters(ctx, phase, at, in, prompt, book)
 	if err != nil {
 		return nil, err
 	}

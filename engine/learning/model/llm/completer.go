@@ -3,6 +3,7 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/price"
@@ -27,10 +28,19 @@ type Request struct {
 	Step      *Step
 }
 
+// SystemText returns the whole system prompt.
+func (r Request) SystemText() string {
+	var parts []string
+	for _, b := range r.System {
+		parts = append(parts, b.Text)
+	}
+	return strings.Join(parts, "\n\n")
+}
+
 // Step is the phase that a request belongs to. All requests of one execution share it.
 type Step struct {
 	Task   ace.TaskContext
-	Caller *model.Caller // may be nil
+	Caller *model.Caller
 	Tools  model.Toolbox // nil if the phase has no tools
 	// Session is the conversation of a completer that keeps it outside of the requests.
 	Session string

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -162,26 +164,15 @@ func withoutThought(text string) string {
 	return text
 }
 
-// fenced returns the contents of the blocks between lines of three backticks. The last block
-// may be unclosed.
+// fence matches a block between lines of three backticks. The last block may be unclosed.
+var fence = regexp.MustCompile("(?ms)^[ \\t]*```[^\n]*\n(.*?)(?:^[ \\t]*```|\\z)")
+
+// fenced returns the contents of the fenced blocks.
 func fenced(text string) (blocks []string) {
-	inside, from := false, 0
-	for at := 0; at < len(text); {
-		end := strings.IndexByte(text[at:], '\n')
-		next := len(text)
-		if end >= 0 {
-			next = at + end + 1
+	for _, m := range fence.FindAllStringSubmatch(text, -1) {
+		if block := strings.TrimSpace(m[1]); block != "" {
+			blocks = append(blocks, block)
 		}
-		if strings.HasPrefix(strings.TrimLeft(text[at:next], " \t"), "```") {
-			if inside {
-				blocks = append(blocks, strings.TrimSpace(text[from:at]))
-			}
-			inside, from = !inside, next
-		}
-		at = next
-	}
-	if inside && from < len(text) {
-		blocks = append(blocks, strings.TrimSpace(text[from:]))
 	}
 	return blocks
 }
@@ -338,10 +329,19 @@ func (f fields) texts(names ...string) []string {
 	return out
 }
 
+// number returns a value as a number, or 0.
+func number(v json.RawMessage) float64 {
+	n, err := strconv.ParseFloat(textOf(v), 64)
+	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+		return 0
+	}
+	return n
+}
+
 // count returns a value as an integer, or 0.
 func count(v json.RawMessage) int {
-	n, err := strconv.ParseFloat(textOf(v), 64)
-	if err != nil || n != n || n > 1e9 || n < -1e9 {
+	n := number(v)
+	if math.Abs(n) > 1e9 {
 		return 0
 	}
 	return int(n)

@@ -62,19 +62,14 @@ type provider struct {
 	live      func(text string)
 }
 
-// Name implements [model.Provider].
 func (p *provider) Name() string { return p.o.Name }
 
-// About implements [model.Provider].
 func (p *provider) About() string { return p.o.About }
 
-// DefaultModel implements [model.Provider].
 func (p *provider) DefaultModel() string { return p.o.Model }
 
-// Ready implements [model.Checker].
 func (p *provider) Ready() error { return p.o.Missing }
 
-// Live implements [model.Streamer].
 func (p *provider) Live(to func(text string)) model.Provider {
 	q := *p
 	q.live = to
@@ -95,7 +90,7 @@ func (p *provider) begin(ctx context.Context, t ace.TaskContext, tools model.Too
 		return nil, p.o.Missing
 	}
 	s := &step{provider: p, model: cmp.Or(t.Model, p.o.Model),
-		shared: &Step{Task: t, Caller: model.CallerOf(ctx), Tools: tools}}
+		shared: &Step{Task: t, Caller: model.CallerOf(ctx, t), Tools: tools}}
 	if s.model == "" {
 		return nil, model.Errorf(model.NoModel, "%s: no model; set --model, or model in [providers.%s] of the configuration",
 			p.o.Name, p.o.Name)

@@ -36,9 +36,9 @@ func forBothServers(t *testing.T, o llm.Options, answer func(llmtest.Request) ll
 			o.Name, o.Model = api, "m-1"
 			var c llm.Completer
 			if api == "anthropic" {
-				c = anthropic.New(anthropic.Options{Name: api, BaseURL: s.URL, Key: key, KeyHint: "$ANTHROPIC_API_KEY"})
+				c = anthropic.New(llm.Server{Name: api, BaseURL: s.URL, Key: key, KeyHint: "$ANTHROPIC_API_KEY"})
 			} else {
-				c = openai.New(openai.Options{Name: api, BaseURL: s.URL + "/v1", Key: key, KeyHint: "$OPENAI_API_KEY"})
+				c = openai.New(llm.Server{Name: api, BaseURL: s.URL + "/v1", Key: key, KeyHint: "$OPENAI_API_KEY"})
 			}
 			test(t, llm.New(c, o), s)
 		})
@@ -199,7 +199,7 @@ func TestRetriesAfterShortRateLimit(t *testing.T) {
 }
 
 func TestUnreachableServer(t *testing.T) {
-	p := llm.New(openai.New(openai.Options{Name: "ollama", BaseURL: "http://127.0.0.1:1/v1"}), llm.Options{Name: "ollama", Model: "m"})
+	p := llm.New(openai.New(llm.Server{Name: "ollama", BaseURL: "http://127.0.0.1:1/v1"}), llm.Options{Name: "ollama", Model: "m"})
 	if _, err := generate(t, p); model.KindOf(err) != model.Network || !strings.Contains(err.Error(), "cannot reach http://127.0.0.1:1/v1") {
 		t.Error(err)
 	}

@@ -16,13 +16,13 @@ import (
 	"acescope/engine/learning/model"
 )
 
-// Server describes a model server for error messages.
+// Server is a model server of a completer, which also formats the errors of its requests.
 type Server struct {
 	Name    string // of the provider
-	Address string // without secrets
-	Key     string
+	BaseURL string
+	Key     string // "": no key is sent
 	KeyHint string // where the key comes from
-	Model   string
+	Model   string // of the request
 }
 
 // maxMessage is the number of bytes quoted of a server's message.
@@ -46,31 +46,30 @@ func (s Server) words(message string) string {
 func (s Server) Status(status int, header http.Header, code, message string) *model.Error {
 	kind := kindOf(status, code, message)
 	e := &model.Error{Kind: kind, RetryAfter: retryAfter(header, time.Now())}
-	said, at := s.words(message), ""
+	at := ""
 	if status != 0 && status != http.StatusOK {
 		at = fmt.Sprintf(" (%d)", status)
 	}
+	what := "the server rejected the request" + at
 	switch kind {
 	case model.RateLimited:
-		when := ""
+		what = "rate limited" + at
 		if e.RetryAfter > 0 {
-			when = ", retry after " + e.RetryAfter.Round(time.Millisecond).String()
+			what += ", retry after " + e.RetryAfter.Round(time.Millisecond).String()
 		}
-		e.Message = fmt.Sprintf("%s: rate limited%s%s%s", s.Name, at, when, said)
 	case model.Overloaded:
-		e.Message = fmt.Sprintf("%s: the server is overloaded%s%s", s.Name, at, said)
+		what = "the server is overloaded" + at
 	case model.ServerError:
-		e.Message = fmt.Sprintf("%s: the server failed%s%s", s.Name, at, said)
+		what = "the server failed" + at
 	case model.Auth:
-		e.Message = fmt.Sprintf("%s: the server rejected the key%s; check %s%s", s.Name, at, s.KeyHint, said)
+		what = "the server rejected the key" + at + "; check " + s.KeyHint
 	case model.NoModel:
-		e.Message = fmt.Sprintf("%s: %s has no model %q%s%s", s.Name, s.Address, s.Model, at, said)
+		what = fmt.Sprintf("%s has no model %q%s", AddressOf(s.BaseURL), s.Model, at)
 	case model.TooLong:
-		e.Message = fmt.Sprintf("%s: the prompt is longer than the model's context%s; "+
-			"shorten the playbook or the task, or use another model%s", s.Name, at, said)
-	default:
-		e.Message = fmt.Sprintf("%s: the server rejected the request%s%s", s.Name, at, said)
+		what = "the prompt is longer than the model's context" + at +
+			"; shorten the playbook or the task, or use another model"
 	}
+	e.Message = s.Name + ": " + what + s.words(message)
 	return e
 }
 
@@ -148,12 +147,12 @@ func (s Server) Broken(ctx context.Context, err error, got int) error {
 	why := s.words(err.Error())
 	if got > 0 {
 		return model.Errorf(model.Network, "%s: the connection to %s broke after %d bytes of the answer%s",
-			s.Name, s.Address, got, why)
+			s.Name, AddressOf(s.BaseURL), got, why)
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && dns.IsNotFound {
 		return model.Errorf(model.Network, "%s: host %s not found; check the base URL", s.Name, dns.Name)
 	}
-	return model.Errorf(model.Network, "%s: cannot reach %s%s", s.Name, s.Address, why)
+	return model.Errorf(model.Network, "%s: cannot reach %s%s", s.Name, AddressOf(s.BaseURL), why)
 }
 
 // Incomplete returns the error for a stream that ended without an error before the answer was
@@ -164,14 +163,14 @@ func (s Server) Incomplete(ctx context.Context, header http.Header, began bool, 
 	}
 	if kind := header.Get("Content-Type"); !began && !strings.HasPrefix(kind, "text/event-stream") {
 		return model.Errorf(model.BadRequest, "%s: %s does not speak the expected API (it sent %q); check the base URL",
-			s.Name, s.Address, ace.Cut(kind, 80))
+			s.Name, AddressOf(s.BaseURL), ace.Cut(kind, 80))
 	}
-	return model.Errorf(model.Network, "%s: the answer of %s ended early, after %d bytes", s.Name, s.Address, got)
+	return model.Errorf(model.Network, "%s: the answer of %s ended early, after %d bytes", s.Name, AddressOf(s.BaseURL), got)
 }
 
 // Malformed returns the error for events that do not form an answer.
 func (s Server) Malformed() error {
-	return model.Errorf(model.ServerError, "%s: %s sent invalid events", s.Name, s.Address)
+	return model.Errorf(model.ServerError, "%s: %s sent invalid events", s.Name, AddressOf(s.BaseURL))
 }
 
 // AddressOf returns a base URL without user, query and fragment, for display.

@@ -232,13 +232,10 @@ func lookUp(book *playbook.Playbook) tool {
 func search(book *playbook.Playbook, words []string) lookUpResult {
 	found := []foundBullet{}
 	for _, b := range book.Bullets {
-		has := map[string]bool{}
-		for _, w := range wordsOf(b.ID + " " + b.Section + " " + b.Content) {
-			has[w] = true
-		}
+		has := wordsOf(b.ID + " " + b.Section + " " + b.Content)
 		hits := 0
 		for _, w := range words {
-			if has[w] {
+			if slices.Contains(has, w) {
 				hits++
 			}
 		}

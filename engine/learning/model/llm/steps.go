@@ -16,7 +16,6 @@ import (
 	"acescope/engine/learning/playbook"
 )
 
-// Generate implements [model.Provider].
 func (p *provider) Generate(ctx context.Context, in ace.GeneratorInput, book *playbook.Playbook) (ace.GeneratorResult, error) {
 	s, err := p.begin(ctx, in.Task, nil)
 	if err != nil {

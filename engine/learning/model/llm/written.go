@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -110,7 +109,7 @@ func (w Written) Skills() (ace.SkillSessionResult, error) {
 func invocation(f fields) (ace.Invocation, bool) {
 	inv := ace.Invocation{ID: f.text("id"), Name: f.text("name", "tool"),
 		Args: f.get("args", "arguments"), Result: f.get("result"), Accepted: f.boolean("accepted", true),
-		Error: f.text("error"), DurationMS: f.number("duration_ms")}
+		Error: f.text("error"), DurationMS: number(f.get("duration_ms"))}
 	inv.OK = inv.Accepted && f.boolean("ok", inv.Error == "")
 	if at, err := time.Parse(time.RFC3339, f.text("at")); err == nil {
 		inv.At = at.UTC()
@@ -226,20 +225,11 @@ func (f fields) usage() *ace.Usage {
 	u := object(f.get("usage"))
 	tokens := func(v json.RawMessage) int64 { return max(0, int64(count(v))) }
 	used := ace.Usage{InputTokens: tokens(u.get("input_tokens")), OutputTokens: tokens(u.get("output_tokens")),
-		CacheReadTokens: tokens(u.get("cache_read_tokens")), CostUSD: max(0, u.number("cost_usd")), Unpriced: u.boolean("unpriced", false)}
+		CacheReadTokens: tokens(u.get("cache_read_tokens")), CostUSD: max(0, number(u.get("cost_usd"))), Unpriced: u.boolean("unpriced", false)}
 	if u == nil {
 		used.InputTokens, used.OutputTokens = tokens(f.get("prompt_tokens")), tokens(f.get("completion_tokens"))
 	}
 	return &used
-}
-
-// number returns a value as a number, or 0.
-func (f fields) number(name string) float64 {
-	n, err := strconv.ParseFloat(f.text(name), 64)
-	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-		return 0
-	}
-	return n
 }
 
 // boolean returns a value as a boolean, or fallback.

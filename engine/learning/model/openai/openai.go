@@ -28,30 +28,16 @@ const (
 	OllamaBaseURL = "http://127.0.0.1:11434/v1/"
 )
 
-// Options select a server and a key.
-type Options struct {
-	Name    string // of the provider, for errors
-	BaseURL string // default: BaseURL
-	Key     string // "": no key is sent
-	KeyHint string // where the key comes from, for errors
-}
-
-// New returns a completer. It does not read the environment: a key for one server must not be
-// sent to another.
-func New(o Options) llm.Completer {
-	if o.BaseURL == "" {
-		o.BaseURL = BaseURL
-	}
-	if !strings.HasSuffix(o.BaseURL, "/") {
-		o.BaseURL += "/"
-	}
-	opts := []option.RequestOption{option.WithBaseURL(o.BaseURL), option.WithHTTPClient(llm.Client()), option.WithMaxRetries(0)}
-	if o.Key != "" {
-		opts = append(opts, option.WithAPIKey(o.Key))
+// New returns a completer for a server, by default that of OpenAI. It does not read the
+// environment: a key for one server must not be sent to another.
+func New(s llm.Server) llm.Completer {
+	s.BaseURL = strings.TrimSuffix(cmp.Or(s.BaseURL, BaseURL), "/") + "/"
+	opts := []option.RequestOption{option.WithBaseURL(s.BaseURL), option.WithHTTPClient(llm.Client()), option.WithMaxRetries(0)}
+	if s.Key != "" {
+		opts = append(opts, option.WithAPIKey(s.Key))
 	}
 	// OpenAI's newer models reject max_tokens; other servers do not know its successor.
-	return &completer{chat: openai.NewChatCompletionService(opts...), newer: strings.HasPrefix(o.BaseURL, BaseURL),
-		server: llm.Server{Name: o.Name, Address: llm.AddressOf(o.BaseURL), Key: o.Key, KeyHint: o.KeyHint}}
+	return &completer{openai.NewChatCompletionService(opts...), strings.HasPrefix(s.BaseURL, BaseURL), s}
 }
 
 type completer struct {
@@ -60,7 +46,6 @@ type completer struct {
 	server llm.Server
 }
 
-// Complete implements [llm.Completer].
 func (c *completer) Complete(ctx context.Context, r llm.Request, onDelta func(string)) (llm.Response, error) {
 	server := c.server
 	server.Model = r.Model
@@ -213,12 +198,8 @@ func (c *completer) paramsOf(r llm.Request) openai.ChatCompletionNewParams {
 	} else {
 		p.MaxTokens = param.NewOpt(r.MaxTokens)
 	}
-	var system []string
-	for _, b := range r.System {
-		system = append(system, b.Text)
-	}
-	if len(system) > 0 {
-		p.Messages = append(p.Messages, openai.SystemMessage(strings.Join(system, "\n\n")))
+	if len(r.System) > 0 {
+		p.Messages = append(p.Messages, openai.SystemMessage(r.SystemText()))
 	}
 	for _, m := range r.Messages {
 		p.Messages = append(p.Messages, messagesOf(m)...)

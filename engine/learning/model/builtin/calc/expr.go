@@ -238,32 +238,29 @@ func eval(n *node, values []float64) float64 {
 }
 
 func apply(n *node, values []float64) float64 {
-	first := eval(n.args[0], values)
-	switch n.text {
-	case "exp":
-		return math.Exp(first)
-	case "ln":
-		return math.Log(first)
-	case "sqrt":
-		return math.Sqrt(first)
-	case "abs":
-		return math.Abs(first)
-	case "N":
-		return math.Erfc(-first/math.Sqrt2) / 2
+	result := eval(n.args[0], values)
+	if f := unary[n.text]; f != nil {
+		return f(result)
 	}
 	for _, a := range n.args[1:] {
-		v := eval(a, values)
-		switch n.text {
-		case "min":
-			first = math.Min(first, v)
-		case "max":
-			first = math.Max(first, v)
-		default:
-			first += v
-		}
+		result = folds[n.text](result, eval(a, values))
 	}
-	return first
+	return result
 }
+
+// unary are the functions of one argument.
+var unary = map[string]func(float64) float64{
+	"exp": math.Exp, "ln": math.Log, "sqrt": math.Sqrt, "abs": math.Abs,
+	"N": func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 },
+}
+
+// folds are the functions of any number of arguments.
+var folds = map[string]func(x, y float64) float64{
+	"min": math.Min, "max": math.Max, "sum": func(x, y float64) float64 { return x + y },
+}
+
+// IsFunction reports whether the name is a function, which cannot name an operand.
+func IsFunction(text string) bool { return unary[text] != nil || folds[text] != nil }
 
 // Solve solves left = right for the name unknown, which must appear exactly once and not inside
 // N, abs, min, max or sum.

@@ -122,8 +122,7 @@ func (p *parser) span(belongs func(byte) bool) string {
 }
 
 func (p *parser) nameOrCall(text string) *node {
-	most, known := functions[text]
-	if !known {
+	if !IsFunction(text) {
 		return &node{kind: variable, text: text}
 	}
 	if !p.take('(') {
@@ -136,7 +135,7 @@ func (p *parser) nameOrCall(text string) *node {
 	switch {
 	case !p.take(')'):
 		return p.fail("missing ) after the arguments")
-	case most > 0 && len(args) > most:
+	case unary[text] != nil && len(args) > 1:
 		return p.fail("%s takes one argument", text)
 	}
 	return &node{kind: call, text: text, args: args}
@@ -146,15 +145,4 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 func isLetter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
-}
-
-// functions maps functions to their maximum number of arguments, or 0 for any number.
-var functions = map[string]int{
-	"exp": 1, "ln": 1, "sqrt": 1, "abs": 1, "N": 1, "min": 0, "max": 0, "sum": 0,
-}
-
-// IsFunction reports whether the name is a function, which cannot name an operand.
-func IsFunction(text string) bool {
-	_, ok := functions[text]
-	return ok
 }
