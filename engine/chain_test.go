@@ -50,6 +50,7 @@ func noop(workflow.Context) error { return nil }
 
 // TestChains follows chains of every kind on a real server.
 func TestChains(t *testing.T) {
+	t.Parallel()
 	e := open(t, t.TempDir(), newScripted())
 	w := worker.New(e.Client, "chains", worker.Options{})
 	for _, code := range []any{continueTimes, failFirstAttempt, noop} {

@@ -23,6 +23,7 @@ func withTags(t ...string) func(*runner.Registration) {
 
 // TestDispatch checks the assignment of runs to runners on a real server.
 func TestDispatch(t *testing.T) {
+	t.Parallel()
 	env := newDispatchEnv(t, openWith(t, engine.Options{DataDir: t.TempDir(), NoRunner: true}))
 	for _, c := range []struct {
 		name string

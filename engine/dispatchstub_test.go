@@ -136,7 +136,7 @@ func (env *dispatchEnv) finishRun(id string) {
 
 // received is the messages that a run received from the dispatcher.
 func (env *dispatchEnv) received(id string) (h runMessages, err error) {
-	ctx, cancel := context.WithTimeout(env.t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(env.t.Context(), 20*time.Second)
 	defer cancel()
 	v, err := env.Client.QueryWorkflow(ctx, run.WorkflowID(id), "", stubMessages)
 	if err == nil {
@@ -167,7 +167,7 @@ func (env *dispatchEnv) waitClaim(id, by string) runner.Claim {
 }
 
 func (env *dispatchEnv) view() (v runner.View) {
-	ctx, cancel := context.WithTimeout(env.t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(env.t.Context(), 20*time.Second)
 	defer cancel()
 	if got, err := env.Client.QueryWorkflow(ctx, runner.DispatcherID, "", runner.QueryDispatcher, runner.ViewOptions{}); err == nil {
 		_ = got.Get(&v)

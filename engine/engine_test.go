@@ -112,7 +112,7 @@ func openEngine(t *testing.T, o engine.Options) *engine.Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		_ = e.Close(ctx)
 	})
@@ -128,7 +128,7 @@ func openWith(t *testing.T, o engine.Options, p ...model.Provider) *engine.Engin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := e.Close(ctx); err != nil {
 			t.Errorf("close: %v", err)
@@ -233,6 +233,7 @@ func checkFold(t *testing.T, e *engine.Engine, taskID string) {
 }
 
 func TestTasks(t *testing.T) {
+	t.Parallel()
 	s := newScripted()
 	e := open(t, t.TempDir(), s)
 	t.Run("right", func(t *testing.T) {
@@ -353,22 +354,26 @@ func testListed(t *testing.T, e *engine.Engine) {
 	})
 }
 
-// eventually waits for eventually consistent visibility.
+// patience bounds the wait for a condition.
+const patience = 90 * time.Second
+
+// eventually waits for a condition.
 func eventually(t *testing.T, ok func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 80*time.Second)
-	defer cancel()
-	for {
-		err := ok()
-		if err == nil {
-			return
-		}
-		if ctx.Err() != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-		}
+	if err := poll(ok); err != nil {
+		t.Fatal(err)
 	}
+}
+
+// poll calls ok until it returns nil, and returns its last error when patience ends. The pauses grow, because
+// many conditions are asked of a server that other tests share the processors with.
+func poll(ok func() error) (err error) {
+	pause := 10 * time.Millisecond
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(pause) {
+		if err = ok(); err == nil {
+			return nil
+		}
+		pause = min(pause*5/4, 100*time.Millisecond)
+	}
+	return err
 }

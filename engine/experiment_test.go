@@ -12,6 +12,7 @@ import (
 )
 
 func TestExperiment(t *testing.T) {
+	t.Parallel()
 	e := open(t, t.TempDir(), newScripted())
 	var lines strings.Builder
 	for i := range 7 {

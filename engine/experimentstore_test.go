@@ -12,6 +12,7 @@ import (
 // TestStoreFollowsExperiments reads the list and the series of an experiment while it runs, at
 // its end, and again from the stored data.
 func TestStoreFollowsExperiments(t *testing.T) {
+	t.Parallel()
 	script := newScripted()
 	e := open(t, t.TempDir(), script)
 	s := watch(t, e)

@@ -60,6 +60,7 @@ func ptr[T any](v T) *T { return &v }
 
 // TestFork forks a run at each phase, each time with a change.
 func TestFork(t *testing.T) {
+	t.Parallel()
 	s := newScripted()
 	dir := t.TempDir()
 	e := open(t, dir, s)

@@ -31,6 +31,7 @@ func diffOf(t *testing.T, e *engine.Engine, a, b string) *compare.Diff {
 // TestForkDiff compares forks with their originals: reused steps align with the steps of the
 // original, and the first difference is the change.
 func TestForkDiff(t *testing.T) {
+	t.Parallel()
 	e := open(t, t.TempDir(), newScripted())
 	for _, prompt := range []string{"hello", "large"} { // of the second the plan is an artifact, which an activity loads
 		if _, err := result(t, e, task("original-"+prompt, prompt, "42")); err != nil {

@@ -3,11 +3,13 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -36,17 +38,42 @@ var programs = map[string]func(config []byte) error{
 // workerLog is the log of worker processes in the data directory.
 const workerLog = "worker.log"
 
+// testsPerProcessor sets the default of -parallel. The tests mostly wait: for a killed process to be missed, for a
+// retry, for a server to stop.
+const testsPerProcessor = 2
+
+// plantedKey is a secret in the environment of this process and its children that must not be stored.
+const plantedKey = "planted-Zx81-very-secret-value"
+
 func TestMain(m *testing.M) {
 	agentclitest.Main()
 	name := os.Getenv(programEnv)
 	if name == "" {
-		os.Exit(m.Run())
+		os.Exit(runTests(m))
 	}
 	if err := programs[name]([]byte(os.Getenv(configEnv))); err != nil {
 		fmt.Println("error:", err)
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// runTests runs the tests with the environment that they share.
+func runTests(m *testing.M) int {
+	config, err := os.MkdirTemp("", "claude-config-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(config)
+	for name, value := range map[string]string{"CLAUDE_CONFIG_DIR": config, "ANTHROPIC_API_KEY": plantedKey} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(testsPerProcessor*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
+	return m.Run()
 }
 
 // workerConfig configures a worker that may kill itself when it comes to a step of a session for

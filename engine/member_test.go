@@ -135,7 +135,7 @@ type process struct {
 
 // startProgram starts one of the [programs], with a stand-in for agents if there is one. It is
 // killed at the end of the test.
-func startProgram(t *testing.T, agent *agentclitest.Agent, name string, config any, env ...string) *process {
+func startProgram(t *testing.T, agent *agentclitest.Agent, name string, config any) *process {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -146,7 +146,7 @@ func startProgram(t *testing.T, agent *agentclitest.Agent, name string, config a
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self)
-	cmd.Env = append(append(os.Environ(), env...), programEnv+"="+name, configEnv+"="+string(text))
+	cmd.Env = append(os.Environ(), programEnv+"="+name, configEnv+"="+string(text))
 	if agent != nil {
 		cmd.Env = append(cmd.Env, "CLAUDE_CONFIG_DIR="+agent.ConfigDir(), "PATH="+agent.Dir()+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}

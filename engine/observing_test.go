@@ -16,6 +16,7 @@ import (
 // TestObserved checks that records of hooks in the spool become a run exactly once, whatever
 // happens to the forwarding processes.
 func TestObserved(t *testing.T) {
+	t.Parallel()
 	o := engine.Options{DataDir: t.TempDir(), Spool: filepath.Join(t.TempDir(), "spool")}
 	hooks, err := os.ReadFile("agents/observe/testdata/hooks.jsonl")
 	if err != nil {

@@ -72,6 +72,7 @@ func begin(t *testing.T, e *engine.Engine, queue, id string, code any, in any) c
 // TestOperations runs the examples of engine/temporal/operation on a real server and records the
 // histories that their own tests replay.
 func TestOperations(t *testing.T) {
+	t.Parallel()
 	e := open(t, t.TempDir(), newScripted())
 	out := &recordingOutbox{}
 	h, err := example.Handlers(out)
@@ -199,6 +200,7 @@ func (h *blockingOutbox) Publish(ctx context.Context, key string, p example.Page
 // TestOperationCrash (S2.7, S2.8, S2.16) loses the worker between the effect of an operation and
 // its record. Another worker finishes the operation without repeating the effect.
 func TestOperationCrash(t *testing.T) {
+	t.Parallel()
 	e := open(t, t.TempDir(), newScripted())
 	out := &recordingOutbox{}
 	dying := &blockingOutbox{out, make(chan struct{}), make(chan struct{})}

@@ -22,6 +22,7 @@ func env(pairs ...string) func(string) string {
 }
 
 func TestProviders(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte("sk-from-a-file\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -62,15 +62,10 @@ func (l library) Load(name string) (run.Blueprint, func(json.RawMessage) (json.R
 	return b.Blueprint, b.Parameters.Check, nil
 }
 
-// envSlots bounds the concurrent environments: each has a server and processes that must not starve.
-var envSlots = make(chan struct{}, 4)
-
 // newRunEnv creates an environment whose server runs in this process unless another process is to host
 // it.
 func newRunEnv(t *testing.T, hosted bool) *runEnv {
 	t.Helper()
-	envSlots <- struct{}{}
-	t.Cleanup(func() { <-envSlots })
 	s := &runEnv{t: t, dir: t.TempDir(), work: t.TempDir(), agent: agentclitest.New(t, "claude")}
 	t.Cleanup(func() {
 		for _, p := range s.servers {
@@ -147,13 +142,9 @@ func (s *runEnv) startRunner(m member) {
 // waitFor waits for a condition.
 func (s *runEnv) waitFor(ok func() error) {
 	s.t.Helper()
-	var err error
-	for end := time.Now().Add(80 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if err = ok(); err == nil {
-			return
-		}
+	if err := poll(ok); err != nil {
+		s.t.Fatalf("%v\n%s", err, s.logs())
 	}
-	s.t.Fatalf("%v\n%s", err, s.logs())
 }
 
 func (s *runEnv) logs() string {
@@ -208,7 +199,7 @@ func hasStatus(status run.Status) func(run.State) bool {
 // result returns the result of a run.
 func (s *runEnv) result(in run.Input) run.Result {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 80*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	r, err := s.runs.Await(ctx, in.RunID)
 	if err != nil {

@@ -287,6 +287,7 @@ func (s *scriptedEnv) signal(in run.Input, name string, arg any) {
 var noParameters = json.RawMessage(`{}`)
 
 func TestRuns(t *testing.T) {
+	t.Parallel()
 	s := newScriptedEnv(t)
 	set := func(match func(runner.Request, int64) *runner.Claim, execute func(context.Context, run.Execution) (run.Result, error)) {
 		s.mu.Lock()

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -20,8 +19,6 @@ func TestRunsOfDeadRunners(t *testing.T) {
 	s := newRunEnv(t, true)
 	s.startWorker(nil)
 	s.startParent("parent")
-	var all sync.WaitGroup
-	defer all.Wait() // in parallel, as in TestRunsOfDeadWorkers
 	for _, c := range []struct {
 		name string
 		test func(*runEnv, string)
@@ -29,13 +26,12 @@ func TestRunsOfDeadRunners(t *testing.T) {
 		{"fails", runnerKilledFails}, {"moves", runnerKilledMoves}, {"fenced", runnerStoppedIsFenced},
 		{"never started", runnerKilledBeforeStart}, {"program ignores SIGTERM", runnerKilledIgnoringSIGTERM}, {"drains", runnerDrains},
 	} {
-		all.Go(func() {
-			t.Run(c.name, func(t *testing.T) {
-				own := &runEnv{e: s.e, runs: s.runs, t: t, dir: s.dir, work: t.TempDir(), agent: s.agent}
-				tag := strings.ReplaceAll(c.name, " ", "-")
-				c.test(own, tag)
-				own.checkSettled()
-			})
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			own := &runEnv{e: s.e, runs: s.runs, t: t, dir: s.dir, work: t.TempDir(), agent: s.agent}
+			tag := strings.ReplaceAll(c.name, " ", "-")
+			c.test(own, tag)
+			own.checkSettled()
 		})
 	}
 }
@@ -160,7 +156,6 @@ func runnerDrains(s *runEnv, tag string) {
 // the server, while runs start, execute and end.
 func TestRunsOfDeadWorkers(t *testing.T) {
 	t.Parallel()
-	var all sync.WaitGroup // in parallel beyond the limit of tests, because each mostly waits
 	for _, k := range []struct {
 		name string
 		killAt
@@ -177,12 +172,12 @@ func TestRunsOfDeadWorkers(t *testing.T) {
 			if kill.After = after; after {
 				name = k.name + " after"
 			}
-			all.Go(func() {
-				t.Run(name, func(t *testing.T) { workerKilled(newRunEnv(t, true), kill, k.name == "dispatcher continues") })
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				workerKilled(newRunEnv(t, true), kill, k.name == "dispatcher continues")
 			})
 		}
 	}
-	all.Wait()
 }
 
 func workerKilled(s *runEnv, kill killAt, fill bool) {

@@ -122,6 +122,7 @@ func hasQueued(n int) func(session.State) bool {
 // TestCallbacksKilled kills the worker while callbacks wait for a busy session, and then at steps
 // of their turn and of its end, when the reports are sent.
 func TestCallbacksKilled(t *testing.T) {
+	t.Parallel()
 	for _, step := range []string{"turn:2", "send:2", "sent:2", "result:2", "done:2", "done:3"} {
 		t.Run(strings.ReplaceAll(step, ":", "-"), func(t *testing.T) {
 			t.Parallel()

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"acescope/engine"
 	"acescope/engine/ace"
@@ -40,7 +39,7 @@ func newSessionEnv(t *testing.T) *sessionEnv {
 // ready or has ended.
 func (h *sessionEnv) startWorker(kill string) *process {
 	h.t.Helper()
-	p := startProgram(h.t, h.agent, "worker", workerConfig{h.dir, kill}, "ANTHROPIC_API_KEY="+plantedKey)
+	p := startProgram(h.t, h.agent, "worker", workerConfig{h.dir, kill})
 	if kill == "" {
 		return p.waitLine("serving")
 	}
@@ -48,21 +47,22 @@ func (h *sessionEnv) startWorker(kill string) *process {
 	return p
 }
 
-const plantedKey = "planted-Zx81-very-secret-value"
-
 // waitSession waits for a state of the session.
 func (h *sessionEnv) waitSession(id string, ok func(session.State) bool) session.State {
 	h.t.Helper()
 	var s session.State
-	for end := time.Now().Add(90 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		var err error
-		if s, err = h.Describe(h.t.Context(), id); err == nil && ok(s) {
-			return s
+	err := poll(func() (err error) {
+		if s, err = h.Describe(h.t.Context(), id); err == nil && !ok(s) {
+			err = errNotYet
 		}
+		return err
+	})
+	if err == nil {
+		return s
 	}
 	data, _ := json.MarshalIndent(s, "", " ")
 	logs, _ := os.ReadFile(filepath.Join(h.dir, workerLog))
-	h.t.Fatalf("the session did not reach the expected state: %s\n%+v\n%s", data, h.agent.Journal(), logs)
+	h.t.Fatalf("%v: %s\n%+v\n%s", err, data, h.agent.Journal(), logs)
 	return s
 }
 
@@ -226,6 +226,7 @@ func (h *sessionEnv) checkSecrets(id string) {
 // TestSessionKilled kills the worker at every step of a session. Another worker takes over:
 // nothing is lost or repeated.
 func TestSessionKilled(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		step string
 		runs int // of the command, -1 if it varies
@@ -287,6 +288,7 @@ func (h *sessionEnv) stopSession(id string) {
 
 // TestSessionKilledWhile kills the worker during long operations.
 func TestSessionKilledWhile(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, first string
 		while       func(*sessionEnv)

@@ -107,6 +107,7 @@ func (tutor) Reflect(_ context.Context, in ace.ReflectorInput, book *playbook.Pl
 
 // The curator in shell serves the curator of a real experiment.
 func TestCuratorInShell(t *testing.T) {
+	t.Parallel()
 	lib := library{blueprint.Library{Dirs: []string{examples}}}
 	e := openWith(t, engine.Options{DataDir: t.TempDir(), Blueprints: lib}, tutor{builtin.New()})
 	p, tasks := runConversions(t, e, ace.ExperimentInput{ExperimentID: "shell", Provider: "taught", Steps: map[string]string{"curator": "blueprint:ace-curator-shell"}})
@@ -127,6 +128,7 @@ func TestCuratorInShell(t *testing.T) {
 
 // Both adapters of docs/guides/workers.md together learn what the tasks have in common.
 func TestAdapters(t *testing.T) {
+	t.Parallel()
 	if out, err := exec.Command("python3", "-c", "print(1)").Output(); err != nil || string(out) != "1\n" {
 		t.Skip("python3 is not installed")
 	}
@@ -152,6 +154,7 @@ func TestAdapters(t *testing.T) {
 
 // The error output of a failed program is the failure of the task, which is not retried.
 func TestStepFails(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, file := range map[string]string{
 		"agent.json":       `{"name": "broken", "description": "fails", "type": "deterministic"}`,
@@ -183,6 +186,7 @@ func TestStepFails(t *testing.T) {
 }
 
 func TestCheckStep(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "writer"), 0o700); err != nil {
 		t.Fatal(err)
@@ -210,6 +214,7 @@ func TestCheckStep(t *testing.T) {
 // The inputs in docs/guides/workers.md equal the files next to the programs and fit their schemas, and the
 // results there can be parsed.
 func TestAdaptersPage(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("../docs/guides/workers.md")
 	if err != nil {
 		t.Fatal(err)

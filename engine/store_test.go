@@ -38,7 +38,7 @@ func snapshotOf(s *sources.Feeds) *snapshot {
 // until reads snapshots until ok accepts one.
 func until(t *testing.T, s *sources.Feeds, ok func(*snapshot) error) *snapshot {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
 		snap := snapshotOf(s)
@@ -67,6 +67,7 @@ func watch(t *testing.T, e *engine.Engine) *sources.Feeds {
 }
 
 func TestStoreStreamsARun(t *testing.T) {
+	t.Parallel()
 	script := newScripted()
 	e := open(t, t.TempDir(), script)
 	s := watch(t, e)
@@ -112,6 +113,7 @@ func TestStoreStreamsARun(t *testing.T) {
 // TestStoreReconnects closes the host under a console that may not take
 // over, and starts another.
 func TestStoreReconnects(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	host := open(t, dir, newScripted())
 	if _, err := result(t, host, task("before", "hello", "42")); err != nil {

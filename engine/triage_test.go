@@ -69,6 +69,7 @@ func newEngineWithFailures(t *testing.T) (*engine.Engine, *cluster.Meter) {
 }
 
 func TestTriageAndHealth(t *testing.T) {
+	t.Parallel()
 	e, meter := newEngineWithFailures(t)
 	s := sources.NewFeeds()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -78,6 +78,7 @@ func leaf(workflow.Context) error { return nil }
 // TestVerifyEverything verifies runs of a real server whose code did not change: none may differ,
 // also in strict mode and in any part.
 func TestVerifyEverything(t *testing.T) {
+	t.Parallel()
 	e := open(t, t.TempDir(), newScripted())
 	h, err := example.Handlers(&recordingOutbox{})
 	if err != nil {

@@ -28,7 +28,7 @@ func TestTranscriptsWithoutAServer(t *testing.T) {
 	defer func() { stop(); <-done }()
 	until := func(what string, ok func(*sessions.Transcripts) bool) *sessions.Transcripts {
 		t.Helper()
-		late := time.After(20 * time.Second)
+		late := time.After(time.Minute)
 		for {
 			if now := s.Transcripts.Value(); now != nil && ok(now) {
 				return now

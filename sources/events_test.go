@@ -49,7 +49,7 @@ func watchEvents(t *testing.T, c *historytest.Client, runID string) *watchedEven
 // until waits for a log that satisfies a condition.
 func (w *watchedEvents) until(what string, ok func(*histories.EventLog) bool) *histories.EventLog {
 	w.t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		if l := w.store.Events.Value(); l != nil && ok(l) {
 			return l

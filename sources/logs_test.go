@@ -38,7 +38,7 @@ func readingLogs(t *testing.T, dataDir string) *reading {
 
 func (r *reading) until(what string, ok func(*logs.Logs) bool) *logs.Logs {
 	r.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		if l := r.store.Logs.Value(); l != nil {
 			if r.last = l; ok(l) {

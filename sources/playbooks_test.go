@@ -56,7 +56,7 @@ func watching(t *testing.T, d cluster.Deps) (*Feeds, func(what string, ok func(*
 	s.Playbooks.Look(true)
 	return s, func(what string, ok func(*playbooks.Playbooks) bool) *playbooks.Playbooks {
 		t.Helper()
-		deadline := time.After(20 * time.Second)
+		deadline := time.After(time.Minute)
 		for {
 			if b := s.Playbooks.Value(); b != nil && ok(b) {
 				return b

@@ -233,6 +233,22 @@ func TestQuietListIsGlancedAt(t *testing.T) {
 	w.holds(w.Runs.Value())
 }
 
+// A page that the server did not answer for is read when it answers again.
+func TestScrollDuringOutage(t *testing.T) {
+	s := newSim(simRuns(1000)...)
+	w := watch(t, s)
+	s.mu.Lock()
+	s.pageErr = serviceerror.NewDeadlineExceeded("context deadline exceeded")
+	s.mu.Unlock()
+	w.Runs.Load(runspkg.LoadMore)
+	w.until("the error", func(l runspkg.RunList) bool { return l.Err != "" })
+	s.mu.Lock()
+	s.pageErr = nil
+	s.mu.Unlock()
+	w.Refresh()
+	w.holds(w.until("more", func(l runspkg.RunList) bool { return len(l.Rows) == 400 }))
+}
+
 // If more new runs arrive than are read at once, they leave a gap that is filled when the user scrolls there.
 func TestGapIsFilled(t *testing.T) {
 	s := newSim(simRuns(1000)...)

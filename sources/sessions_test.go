@@ -184,7 +184,7 @@ func TestTalkIsFollowed(t *testing.T) {
 	s.Sessions.Details.Want("session/s1")
 	until := func(what string, ok func(*sessions.Detail) bool) *sessions.Detail {
 		t.Helper()
-		late := time.After(20 * time.Second)
+		late := time.After(time.Minute)
 		for {
 			now := s.Sessions.Details.Value()
 			if now != nil && ok(now) {

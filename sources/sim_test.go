@@ -188,10 +188,8 @@ func (s *sim) CountWorkflow(_ context.Context, r *workflowservice.CountWorkflowE
 		}
 	}
 	for status, n := range by {
-		if grouped {
-			p, _ := converter.GetDefaultDataConverter().ToPayload(status)
-			out.Groups = append(out.Groups, &workflowservice.CountWorkflowExecutionsResponse_AggregationGroup{GroupValues: []*commonpb.Payload{p}, Count: n})
-		}
+		p, _ := converter.GetDefaultDataConverter().ToPayload(status)
+		out.Groups = append(out.Groups, &workflowservice.CountWorkflowExecutionsResponse_AggregationGroup{GroupValues: []*commonpb.Payload{p}, Count: n})
 	}
 	return out, nil
 }

@@ -312,7 +312,7 @@ func TestProgramOnATerminal(t *testing.T) {
 	}()
 	await := func(want string) {
 		t.Helper()
-		deadline := time.After(20 * time.Second)
+		deadline := time.After(time.Minute)
 		for !strings.Contains(vt.String(), want) {
 			select {
 			case <-deadline:

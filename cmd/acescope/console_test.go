@@ -7,6 +7,7 @@ import "testing"
 // TestConsole uses a console that hosts the server: an empty list, an experiment of another process, a run, a filter,
 // other terminal sizes, and quit.
 func TestConsole(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	term := openTerminal(t, dir, 80, 24)
 	term.await("no runs yet", "embedded")

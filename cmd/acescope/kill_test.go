@@ -95,6 +95,7 @@ func checkRuns(t *testing.T, runs map[string]int, n int) {
 
 // TestHostKilled kills the host during an experiment: the attached process takes over, and every task closes once.
 func TestHostKilled(t *testing.T) {
+	t.Parallel()
 	dir, n := t.TempDir(), 25
 	host := startProc(t, dir, "serve", "--json")
 	host.next(t, "serve", nil)
@@ -112,6 +113,7 @@ func TestHostKilled(t *testing.T) {
 
 // TestOnlyProcessKilled kills the only process: the next process continues the experiment.
 func TestOnlyProcessKilled(t *testing.T) {
+	t.Parallel()
 	dir, n := t.TempDir(), 25
 	runs := map[string]int{}
 	run := startProc(t, dir, "run", "--dataset", problemSet(t, n), "--experiment", "k", "--json")
@@ -134,6 +136,7 @@ func TestOnlyProcessKilled(t *testing.T) {
 
 // TestManyStartAtOnce starts several processes on a new data directory: one becomes the host, and all of them work.
 func TestManyStartAtOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	hosting := 0
 	var procs []*proc

@@ -135,6 +135,7 @@ func TestOpenConsoleHangup(t *testing.T) {
 
 // TestOpenConsoleFromPipe reads histories from standard input and keys from the terminal.
 func TestOpenConsoleFromPipe(t *testing.T) {
+	t.Parallel()
 	dir := historyDir(t)
 	cmd := exec.Command("sh", "-c", `cat "$1" "$2" | acescope open -`, "sh", filepath.Join(dir, "right.json"), filepath.Join(dir, "wrong.json"))
 	term := inTerminal(t, t.TempDir(), 80, 24, cmd)
@@ -150,6 +151,7 @@ func TestOpenConsoleFromPipe(t *testing.T) {
 
 // TestOpenConsoleWithoutHistory checks that the console exits with one line if there is no history.
 func TestOpenConsoleWithoutHistory(t *testing.T) {
+	t.Parallel()
 	dir := historyDir(t)
 	for name, want := range map[string]string{"empty.json": "no history found", "garbage.json": "a history begins with"} {
 		term := openTerminal(t, t.TempDir(), 80, 24, "open", filepath.Join(dir, name))

@@ -33,7 +33,7 @@ func hostEngine(t *testing.T, worker bool) (*engine.Engine, string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 		defer stop()
 		if err := e.Close(ctx); err != nil {
 			t.Error(err)
@@ -66,6 +66,7 @@ func (t *terminal) exits() int {
 // TestConfirmFork answers the question of acescope fork: only yes forks. The command must write only text to the
 // terminal, since the terminal answers queries with input.
 func TestConfirmFork(t *testing.T) {
+	t.Parallel()
 	e, dir := hostEngine(t, true)
 	label := "42"
 	in := ace.TaskInput{
@@ -157,6 +158,7 @@ func untouched(t *testing.T, e *engine.Engine, id, runID string) {
 // TestReplacedRun replaces a run between the question and the answer: neither the console nor the command acts on the
 // newer run.
 func TestReplacedRun(t *testing.T) {
+	t.Parallel()
 	e, dir := hostEngine(t, false)
 	l := &admin.Link{Engine: e}
 	ctx := t.Context()

@@ -146,6 +146,7 @@ var divergences = map[string]divergenceCase{
 
 // TestVerifyNamesDivergences checks the event and the names of every kind of divergence, as JSON and as JUnit.
 func TestVerifyNamesDivergences(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for name, c := range divergences {
 		var b bytes.Buffer
@@ -203,6 +204,7 @@ func TestVerifyNamesDivergences(t *testing.T) {
 // TestVerifyInterrupted interrupts the command on a terminal: the progress bar shows the total, and the finished
 // verdicts are written, also as JUnit.
 func TestVerifyInterrupted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data, err := os.ReadFile("../../engine/workflows/testdata/right.json")
 	if err != nil {

@@ -66,7 +66,7 @@ type Detail struct {
 
 	TaskState
 	Experiment   *ace.ExperimentProgress `json:"experiment,omitempty"` // nil unless the run is an experiment
-	Session      *sessions.State     `json:"session,omitempty"`    // nil unless it is an agent session; the phase is its status
+	Session      *sessions.State         `json:"session,omitempty"`    // nil unless it is an agent session; the phase is its status
 	BlueprintRun *BlueprintRunState      `json:"run_state,omitempty"`  // nil unless it was started from a blueprint
 
 	Trace

@@ -159,6 +159,15 @@ func (f *ListFeed) takeWanted(cancel func()) (string, wanted) {
 	return f.query, w
 }
 
+// again restores what the server could not be asked for, unless something else was wanted since then.
+func (f *ListFeed) again(query string, want wanted) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.query == query && f.wanted == (wanted{}) {
+		f.wanted = want
+	}
+}
+
 // stopped reports, once, whether the walk to the oldest run should stop.
 func (f *ListFeed) stopped() bool {
 	f.mu.Lock()
@@ -205,6 +214,9 @@ func (r *runsReader) round(ctx context.Context) {
 		return
 	}
 	if err != nil {
+		if cluster.Unreachable(err) {
+			r.feed.again(query, want)
+		}
 		r.failed(ctx, err)
 		return
 	}

@@ -211,7 +211,7 @@ func run(t *testing.T, o Options) *running {
 
 func (r *running) until(t *testing.T, what string, ok func([]*Session, Progress) bool) {
 	t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		if ok(r.x.Sessions()) {
 			return

@@ -121,7 +121,7 @@ func (h *fakeServer) setAway(away bool) {
 // until waits for a condition of the server's runs.
 func (h *fakeServer) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		h.mu.Lock()
 		yes := ok()

@@ -53,7 +53,7 @@ func (s *lines) String() string {
 // await waits until the text is there.
 func (s *lines) await(t *testing.T, text string) {
 	t.Helper()
-	over := time.After(30 * time.Second)
+	over := time.After(time.Minute)
 	for !strings.Contains(s.String(), text) {
 		select {
 		case <-s.word:

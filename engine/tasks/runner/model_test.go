@@ -19,7 +19,7 @@ type model struct {
 }
 
 type modelRunner struct {
-	reg                   runner.Registration
+	reg                   *runner.Registration
 	queue                 string
 	epoch                 int64
 	stale, draining, gone bool
@@ -31,6 +31,17 @@ type modelRun struct {
 	on    *modelRunner
 	claim int64
 	slot  bool
+	able  map[*runner.Registration]bool // which registrations meet its requirements, as far as they were compared
+}
+
+// meets reports whether a registration has what the run requires.
+func (r *modelRun) meets(reg *runner.Registration) bool {
+	able, compared := r.able[reg]
+	if !compared {
+		able = len(reg.Capabilities.Missing(r.req.Requirements)) == 0
+		r.able[reg] = able
+	}
+	return able
 }
 
 // said is an answer without its message.
@@ -115,7 +126,7 @@ func (m *model) enqueue(req runner.Request) {
 		}
 		m.pending = slices.Delete(m.pending, i, i+1)
 	}
-	m.pending = append(m.pending, &modelRun{req: req})
+	m.pending = append(m.pending, &modelRun{req: req, able: map[*runner.Registration]bool{}})
 }
 
 func (m *model) register(n runner.Notice) {
@@ -127,10 +138,10 @@ func (m *model) register(n runner.Notice) {
 	case n.Epoch < r.epoch, n.Epoch == r.epoch && r.gone:
 		return
 	case n.Epoch == r.epoch:
-		r.reg, r.queue = *n.Registration, n.Queue
+		r.reg, r.queue = n.Registration, n.Queue
 		return
 	}
-	*r = modelRunner{reg: *n.Registration, queue: n.Queue, epoch: n.Epoch}
+	*r = modelRunner{reg: n.Registration, queue: n.Queue, epoch: n.Epoch}
 	for _, h := range m.held {
 		if h.on == r && runner.Agent(h.req.Requirements.ExecutorType) == "" {
 			h.slot = false
@@ -175,7 +186,7 @@ func (m *model) change(n runner.Notice) {
 func (m *model) match(now time.Time) []said {
 	for i := 0; i < len(m.pending); {
 		p := m.pending[i]
-		r := m.best(p.req)
+		r := m.best(p)
 		if r == nil {
 			i++
 			continue
@@ -204,11 +215,11 @@ func (m *model) match(now time.Time) []said {
 	return out
 }
 
-func (m *model) best(req runner.Request) *modelRunner {
+func (m *model) best(run *modelRun) *modelRunner {
 	var able []*modelRunner
 	for _, r := range m.runners {
 		if !r.gone && !r.stale && !r.draining && m.busy(r) < r.reg.Capabilities.Slots &&
-			len(r.reg.Capabilities.Missing(req.Requirements)) == 0 && !slices.Contains(req.Avoid, r.queue) {
+			run.meets(r.reg) && !slices.Contains(run.req.Avoid, r.queue) {
 			able = append(able, r)
 		}
 	}

@@ -58,10 +58,10 @@ func TestTableAgainstModel(t *testing.T) {
 			table, plain := runner.NewTable(), &model{}
 			now := noon
 			for step := range steps {
-				var said []string
+				var said []runner.Notice
 				for range 1 + r.IntN(3) {
 					n := randomNotice(r, now, plain)
-					said = append(said, fmt.Sprintf("%+v", n))
+					said = append(said, n)
 					table.Apply(n, now)
 					plain.apply(n)
 				}
@@ -73,7 +73,7 @@ func TestTableAgainstModel(t *testing.T) {
 				}
 				got, want := of(table.Match(now)), plain.match(now)
 				if !slices.Equal(got, want) {
-					t.Fatalf("step %d, after %s:\ngot %+v\nwant %+v", step, strings.Join(said, "\n"), got, want)
+					t.Fatalf("step %d, after %+v:\ngot %+v\nwant %+v", step, said, got, want)
 				}
 				if step%10 == 0 {
 					compareViews(t, table, plain)

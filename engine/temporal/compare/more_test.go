@@ -109,6 +109,24 @@ func TestIgnored(t *testing.T) {
 	}
 }
 
+// A timer that is started by the workflow task that closes the run is not compared: whether it is depends on timing.
+func TestTimerOfClosingTask(t *testing.T) {
+	run := func(timer bool) *testRun {
+		s := started("W", "w", "r", nil)
+		if timer {
+			s.Append(&historypb.TimerStartedEventAttributes{TimerId: "5", WorkflowTaskCompletedEventId: 4})
+		}
+		s.Append(&historypb.WorkflowExecutionCompletedEventAttributes{WorkflowTaskCompletedEventId: 4})
+		return s
+	}
+	if d := Of(side(run(true)), side(run(false)), Options{}); d.Differs() || len(d.Pairs) != 2 {
+		t.Errorf("%s", statusesOf(d))
+	}
+	if d := Of(side(run(true)), side(run(false)), Options{AllFields: true}); len(d.Pairs) != 3 {
+		t.Errorf("with all fields: %s", statusesOf(d))
+	}
+}
+
 // A step inserted among steps of the same name moves none of them.
 func TestInsertedStep(t *testing.T) {
 	a, b := started("W", "w", "r1", nil), started("W", "w", "r2", nil)

@@ -101,8 +101,9 @@ type builder struct {
 	calls   int       // tool calls that have become steps
 	usage   ace.Usage // of the earlier runs of the chain
 
-	clockBack int // events that are older than their predecessor
-	phase     int // next phase of a fork that may be reused
+	lastTask  int64 // the workflow task that closed the run; 0 for none
+	clockBack int   // events that are older than their predecessor
+	phase     int   // next phase of a fork that may be reused
 	notes     []string
 }
 
@@ -120,6 +121,7 @@ func build(side Side, all bool) *builder {
 			s.calls = 0
 			s.phase = 0
 		}
+		s.lastTask = closingTask(events)
 		var clock history.Clock
 		for at, e := range events {
 			if e == nil || s.isJoint(i, at, e) {
@@ -302,7 +304,8 @@ func (s *builder) addEvent(e *historypb.HistoryEvent) {
 		s.marker(e)
 	case enumspb.EVENT_TYPE_TIMER_STARTED:
 		a := e.GetTimerStartedEventAttributes()
-		if !s.all && s.busy() {
+		unneeded := s.lastTask != 0 && a.GetWorkflowTaskCompletedEventId() == s.lastTask
+		if !s.all && (s.busy() || unneeded) {
 			return
 		}
 		s.begin(e, KindTimer, a.GetStartToFireTimeout().AsDuration().String(), s.ownID(a.GetTimerId()), nil)
@@ -315,8 +318,21 @@ func (s *builder) addEvent(e *historypb.HistoryEvent) {
 	}
 }
 
-// busy reports whether an activity or a child workflow is open. Whether a timer started beside
-// it fires depends on how long it takes.
+// closingTask returns the event of the workflow task that closed a run, or 0.
+func closingTask(events []*historypb.HistoryEvent) int64 {
+	if len(events) == 0 {
+		return 0
+	}
+	last := events[len(events)-1]
+	decided, ok := history.Attributes(last).(interface{ GetWorkflowTaskCompletedEventId() int64 })
+	if _, closes := closeStatuses[last.GetEventType()]; !closes || !ok {
+		return 0
+	}
+	return decided.GetWorkflowTaskCompletedEventId()
+}
+
+// busy reports whether an activity or a child workflow is open. Whether a timer is started beside
+// it, and whether it fires, depends on how long it takes.
 func (s *builder) busy() bool {
 	for _, i := range s.open {
 		if k := s.steps[i].Kind; k == KindActivity || k == KindChild {

@@ -215,10 +215,10 @@ func (a *Agent) Did(what string) []Entry {
 	return list
 }
 
-// Await waits up to thirty seconds until there are at least n entries of one kind.
+// Await waits up to a minute until there are at least n entries of one kind.
 func (a *Agent) Await(what string, n int) []Entry {
 	a.t.Helper()
-	for until := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for until := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		if list := a.Did(what); len(list) >= n {
 			return list
 		}

@@ -138,7 +138,7 @@ func (p *pending) wait(t *testing.T) session.TurnResult {
 	t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the turn does not end")
 	}
 	return p.result

@@ -106,8 +106,8 @@ func TestRepairIsBounded(t *testing.T) {
 		go func() { defer close(done); var c curated; _ = read(text, c.parse) }()
 		select {
 		case <-done:
-		case <-time.After(20 * time.Second):
-			t.Fatalf("%s: not done after 20 s", name)
+		case <-time.After(time.Minute):
+			t.Fatalf("%s: not done after a minute", name)
 		}
 	}
 }

@@ -184,7 +184,7 @@ func (s *stream) event(name string, v any) {
 // text sends a text in pieces. It reports whether the answer continues after it.
 func (s *stream) text(a Reply, piece func(string), inside func(kind string)) bool {
 	runes := []rune(a.Text)
-	const size = 12
+	size := max(12, len(runes)/1000)
 	for i := 0; i < len(runes) || i == 0; i += size {
 		if i >= len(runes)/2 {
 			switch {
