@@ -240,7 +240,7 @@ func TestScrollDuringOutage(t *testing.T) {
 	s.mu.Lock()
 	s.pageErr = serviceerror.NewDeadlineExceeded("context deadline exceeded")
 	s.mu.Unlock()
-	w.Runs.Load(runspkg.LoadMore)
+	w.Runs.Load(runspkg.LoadOlder)
 	w.until("the error", func(l runspkg.RunList) bool { return l.Err != "" })
 	s.mu.Lock()
 	s.pageErr = nil

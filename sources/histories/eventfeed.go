@@ -122,8 +122,8 @@ func (r *eventReader) hasClosed() bool {
 	return r.index.closed
 }
 
-// newest reads the newest page, which is shown until all events before it are read. A server that cannot read backward
-// has none.
+// newest reads the newest page, which is shown until all events before it are read. Old servers cannot
+// read backward.
 func (r *eventReader) newest(ctx context.Context) {
 	p := cluster.Pages{r.feed.link.Client, r.feed.link.Namespace, r.id.WorkflowID, r.id.RunID}
 	for !r.history.Closed() {
