@@ -105,7 +105,12 @@ func TestReplayOverTheBorder(t *testing.T) {
 	untilReplay(t, s, func(r *histories.Replay) bool { return strings.Contains(r.Message, "in this run") })
 	c.Fail(func(string) error { return serviceerror.NewNotFound("it is gone") })
 	s.Replay.StepMove(histories.StepEvent, true)
-	untilReplay(t, s, func(r *histories.Replay) bool { return strings.Contains(r.Message, "the next run, r3, cannot be read") })
+	in("r3", 1) // it was read before
+	s.Replay.StepMove(histories.StepEvent, false)
+	in("r2", last)
+	s.Replay.StepTo(1)
+	s.Replay.StepMove(histories.StepEvent, false)
+	untilReplay(t, s, func(r *histories.Replay) bool { return strings.Contains(r.Message, "the previous run, r1, cannot be read") })
 	cancel()
 	<-done
 }

@@ -52,7 +52,7 @@ func madeUpTranscript(i int) *transcripts.Session {
 		sum.Priced, sum.Unpriced, sum.CostUSD = 0, sum.Tokens.Total(), 0
 	}
 	sum.Models = []transcript.ModelUse{{Name: "claude-sonnet-4-5-20250929", Messages: sum.Messages, CostUSD: sum.CostUSD, Priced: true}, {Name: "house-model-1", Messages: 1}}
-	sum.Tools = []transcript.ToolUse{{Name: "Bash", Calls: 30, Failed: 1, Ended: 30, Timed: 30, Total: 90 * time.Second, Max: 41 * time.Second, Last: at},
+	sum.Tools = []transcript.ToolUse{{Name: "Bash", Calls: 30, Failed: 1, Ended: 30, Timed: 30, TotalMS: 90_000, MaxMS: 41_000, Last: at},
 		{Name: "mcp__house__look_up", Calls: 11, Denied: 1, Ended: 10, Last: at.Add(-time.Minute)}}
 	switch i {
 	case 0:

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -27,6 +29,16 @@ type terminal struct {
 
 	mu    sync.Mutex
 	bytes []byte // everything the command wrote, for what the screen does not show
+}
+
+// recorder appends to the bytes of a terminal.
+type recorder struct{ *terminal }
+
+func (r recorder) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bytes = append(r.bytes, p...)
+	return len(p), nil
 }
 
 // openTerminal starts acescope with a new home directory.
@@ -54,16 +66,9 @@ func inTerminal(t *testing.T, home string, width, height int, cmd *exec.Cmd) *te
 		screen: vt10x.New(vt10x.WithSize(width, height), vt10x.WithWriter(file))}
 	go func() {
 		defer close(term.drained)
-		buf := make([]byte, 1<<16)
-		for {
-			n, err := file.Read(buf)
-			_, _ = term.screen.Write(buf[:n])
-			term.mu.Lock()
-			term.bytes = append(term.bytes, buf[:n]...)
-			term.mu.Unlock()
-			if err != nil {
-				return
-			}
+		// Parse waits for the rest of a character that is divided between two reads, Write loses it.
+		in := bufio.NewReaderSize(io.TeeReader(file, recorder{term}), 1<<16)
+		for term.screen.Parse(in) == nil {
 		}
 	}()
 	go func() { term.ended <- cmd.Wait() }()

@@ -17,21 +17,7 @@ const RetryDelay = 200 * time.Millisecond
 // retries while the server is unreachable, until ctx ends. away receives each failure, and nil when the server
 // answers again; away may be nil.
 func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID string, away func(error), fn func(*historypb.HistoryEvent) error) error {
-	each := func(events []*historypb.HistoryEvent) error {
-		for _, e := range events {
-			if err := fn(e); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	f := follower{Pages: Pages{c, namespace, workflowID, runID}, away: away, fn: each}
-	for {
-		more, err := f.page(ctx)
-		if err != nil || !more {
-			return err
-		}
-	}
+	return NewHistory(Pages{c, namespace, workflowID, runID}).Each(ctx, away, fn)
 }
 
 // follower is a position in the history of a run.

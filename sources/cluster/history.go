@@ -34,7 +34,7 @@ type History struct {
 // NewHistory returns a history of which nothing is read yet.
 func NewHistory(p Pages) *History {
 	h := &History{turn: make(chan struct{}, 1), changed: make(chan struct{})}
-	h.follower = follower{Pages: p, fn: func(events []*historypb.HistoryEvent) error { h.Add(events); return nil }, away: h.setAway}
+	h.follower = follower{Pages: p, fn: func(events []*historypb.HistoryEvent) error { h.Add(events); return nil }}
 	return h
 }
 
@@ -51,6 +51,12 @@ func HistoryOf(events []*historypb.HistoryEvent) *History {
 // server answers again; it may be nil. fn must not change the events, which others read too.
 func (h *History) Follow(ctx context.Context, after int64, away func(error), fn func([]*historypb.HistoryEvent) error) error {
 	var lost error
+	report := func(err error) {
+		if away != nil && !errors.Is(err, lost) {
+			away(err)
+		}
+		lost = err
+	}
 	for ctx.Err() == nil {
 		h.mu.Lock()
 		events, err := h.pageAfter(after)
@@ -59,10 +65,7 @@ func (h *History) Follow(ctx context.Context, after int64, away func(error), fn 
 		if err != nil {
 			return err
 		}
-		if away != nil && !errors.Is(reason, lost) {
-			away(reason)
-		}
-		lost = reason
+		report(reason)
 		if len(events) > 0 {
 			after = events[len(events)-1].GetEventId()
 			if err := fn(events); err != nil {
@@ -75,6 +78,10 @@ func (h *History) Follow(ctx context.Context, after int64, away func(error), fn 
 		}
 		select {
 		case h.turn <- struct{}{}:
+			h.follower.away = func(err error) {
+				h.change(func() { h.away = err })
+				report(err)
+			}
 			err := h.readPage(ctx, after)
 			<-h.turn
 			if err != nil {
@@ -85,6 +92,18 @@ func (h *History) Follow(ctx context.Context, after int64, away func(error), fn 
 		}
 	}
 	return ctx.Err()
+}
+
+// Each is like [History.Follow], but calls fn with one event at a time, beginning with the first.
+func (h *History) Each(ctx context.Context, away func(error), fn func(*historypb.HistoryEvent) error) error {
+	return h.Follow(ctx, 0, away, func(events []*historypb.HistoryEvent) error {
+		for _, e := range events {
+			if err := fn(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // readPage reads the next page, unless another follower has just read it.
@@ -113,7 +132,31 @@ func (h *History) Events(ctx context.Context) ([]*historypb.HistoryEvent, error)
 		return all, err
 	}
 	p := h.follower.Pages
-	return ReadHistory(ctx, p.C, p.Namespace, p.WorkflowID, p.RunID)
+	all, err := ReadHistory(ctx, p.C, p.Namespace, p.WorkflowID, p.RunID)
+	if n := len(all); err == nil && n > 0 && ClosesRun(all[n-1].GetEventType()) {
+		h.fill(all)
+	}
+	return all, err
+}
+
+// fill keeps the complete history of a run, unless somebody has begun to follow it.
+func (h *History) fill(all []*historypb.HistoryEvent) {
+	select {
+	case h.turn <- struct{}{}:
+		defer func() { <-h.turn }()
+	default:
+		return
+	}
+	if h.lastID() == 0 {
+		h.Add(all)
+		h.change(func() { h.closed = true })
+	}
+}
+
+func (h *History) lastID() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.last
 }
 
 // Event returns the event with an id, or nil if it is not read.
@@ -141,8 +184,6 @@ func (h *History) change(change func()) {
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
-
-func (h *History) setAway(err error) { h.change(func() { h.away = err }) }
 
 // Add keeps events that were read elsewhere. They must follow the last one.
 func (h *History) Add(events []*historypb.HistoryEvent) {

@@ -109,6 +109,22 @@ func TestAnotherFollowerReadsOn(t *testing.T) {
 	complete(t, <-done, 0, len(events))
 }
 
+// A closed run that was read at once is not read again for a follower.
+func TestEventsOfClosedRunAreKept(t *testing.T) {
+	c := historytest.NewClient()
+	events := historytest.Task(true).Events
+	c.Put("r", events...)
+	h := newLink(c).History("w", "r")
+	if all, err := h.Events(t.Context()); err != nil || len(all) != len(events) {
+		t.Errorf("%d events, %v", len(all), err)
+	}
+	pages := c.Calls("forward")
+	complete(t, collect(t, h, 0), 0, len(events))
+	if n := c.Calls("forward"); n != pages {
+		t.Errorf("%d pages were read again", n-pages)
+	}
+}
+
 func TestForgottenHistoryIsReadAgain(t *testing.T) {
 	c := historytest.NewClient()
 	c.Put("r", historytest.Task(true).Events...)

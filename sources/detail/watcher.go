@@ -44,13 +44,7 @@ func NewFeed(link *cluster.Link) *feed.Feed[runs.ID, *histories.Detail] {
 }
 
 func (w *watcher) follow(ctx context.Context) {
-	h := w.link.History(w.id.WorkflowID, w.id.RunID)
-	err := h.Follow(ctx, 0, w.link.Away, func(events []*historypb.HistoryEvent) error {
-		for _, e := range events {
-			_ = w.take(e) // never fails
-		}
-		return nil
-	})
+	err := w.link.History(w.id.WorkflowID, w.id.RunID).Each(ctx, w.link.Away, w.take)
 	if err != nil && ctx.Err() == nil {
 		w.mu.Lock()
 		w.detail.Err = cluster.PlainError(err)

@@ -292,7 +292,7 @@ func (f *seriesFollower) read(ctx context.Context, from *Feed, workflowID string
 	f.folder = folder
 	f.mu.Unlock()
 	err = folder.Read(ctx, chain.First, func(runID string, take func(*historypb.HistoryEvent) error) error {
-		return cluster.Follow(ctx, from.link.Client, from.link.Namespace, workflowID, runID, from.link.Away, take)
+		return from.link.History(workflowID, runID).Each(ctx, from.link.Away, take)
 	})
 	if err != nil || ctx.Err() != nil {
 		f.end(nil, errors.Join(err, ctx.Err()))

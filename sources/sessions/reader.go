@@ -100,7 +100,7 @@ func (t *reader) read(ctx context.Context) {
 	run, err := t.earlier(ctx)
 	for err == nil && run != "" {
 		next := ""
-		err = cluster.Follow(ctx, t.link.Client, t.link.Namespace, t.id, run, nil, func(e *historypb.HistoryEvent) error {
+		err = t.link.History(t.id, run).Each(ctx, nil, func(e *historypb.HistoryEvent) error {
 			t.take(e)
 			next = history.NextRun(e)
 			return nil
@@ -135,7 +135,7 @@ func (t *reader) earlier(ctx context.Context) (newest string, err error) {
 	var runs [][]*historypb.HistoryEvent
 	events := 0
 	for before != "" && len(runs) < maxRunsRead && events < cluster.MaxEvents/4 {
-		list, err := cluster.ReadHistory(ctx, t.link.Client, t.link.Namespace, t.id, before)
+		list, err := t.link.History(t.id, before).Events(ctx)
 		if cluster.NotFound(err) {
 			break // the server has deleted it
 		}

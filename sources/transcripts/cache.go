@@ -23,7 +23,7 @@ const (
 
 // cacheVersion is the version of the cache file's layout and of the meaning of summaries.
 // Other versions are not read.
-const cacheVersion = 1
+const cacheVersion = 2
 
 // cacheHead is the first line of a cache file. Prices identifies those of the costs.
 type cacheHead struct {

@@ -110,7 +110,7 @@ func TestCache(t *testing.T) {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	half := append(bytes.Join(lines[:3], nil), bytes.Replace(lines[3], []byte("tokens"), []byte("tokenz"), 1)...)
 	for name, bad := range map[string][]byte{"damaged": append(half, lines[4][:50]...), "nothing": nil, "noise": []byte("\x00\x01 not a cache\n\n"),
-		"another version": bytes.Replace(data, []byte(`"version":1`), []byte(`"version":9`), 1)} {
+		"another version": bytes.Replace(data, []byte(`"version":2`), []byte(`"version":9`), 1)} {
 		put(t, cache, string(bad))
 		again, p := once(t, o)
 		if len(again) != len(first) || p.Done != p.Files {

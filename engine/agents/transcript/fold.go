@@ -416,8 +416,9 @@ func (f *Fold) result(b object) {
 	}
 	if duration > 0 { // the clock may have gone back
 		u.Timed++
-		u.Total += duration
-		u.Max = max(u.Max, duration)
+		ms := float64(duration) / float64(time.Millisecond)
+		u.TotalMS += ms
+		u.MaxMS = max(u.MaxMS, ms)
 	}
 	if c.agent >= 0 {
 		a := &f.s.Agents[c.agent]

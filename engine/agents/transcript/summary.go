@@ -81,26 +81,26 @@ type ModelUse struct {
 	Priced   bool    `json:"priced"` // the price of the model is known
 }
 
-// ToolUse counts the calls of a tool. Total is the sum of the durations of the Timed calls, from
+// ToolUse counts the calls of a tool. TotalMS is the sum of the durations of the Timed calls, from
 // call to result, including the wait for permission.
 type ToolUse struct {
-	Name   string        `json:"name"`
-	Calls  int           `json:"calls"`
-	Failed int           `json:"failed,omitempty"`
-	Denied int           `json:"denied,omitempty"`
-	Ended  int           `json:"ended,omitempty"` // with a result
-	Timed  int           `json:"timed,omitempty"`
-	Total  time.Duration `json:"took,omitempty"`
-	Max    time.Duration `json:"max,omitempty"`
-	Last   time.Time     `json:"last,omitzero"` // time of the last call
+	Name    string    `json:"name"`
+	Calls   int       `json:"calls"`
+	Failed  int       `json:"failed,omitempty"`
+	Denied  int       `json:"denied,omitempty"`
+	Ended   int       `json:"ended,omitempty"` // with a result
+	Timed   int       `json:"timed,omitempty"`
+	TotalMS float64   `json:"total_ms,omitempty"`
+	MaxMS   float64   `json:"max_ms,omitempty"`
+	Last    time.Time `json:"last,omitzero"` // time of the last call
 }
 
-// Mean returns the average duration of the timed calls, or 0.
-func (u ToolUse) Mean() time.Duration {
+// MeanMS returns the average duration of the timed calls, or 0.
+func (u ToolUse) MeanMS() float64 {
 	if u.Timed == 0 {
 		return 0
 	}
-	return u.Total / time.Duration(u.Timed)
+	return u.TotalMS / float64(u.Timed)
 }
 
 // AgentCall is a call that started a subagent.
