@@ -41,7 +41,7 @@ func TestReplayPart(t *testing.T) {
 	verified := make(chan int, 1)
 	s.Link.Deps = cluster.Deps{Client: c, Verify: func(_ context.Context, e []*historypb.HistoryEvent, strict bool) histories.ReplayVerdict {
 		verified <- len(e)
-		return histories.ReplayVerdict{Outcome: "same", Events: len(e)}
+		return histories.ReplayVerdict{Outcome: "deterministic", Events: len(e)}
 	}}
 	s.Replay.Look(true)
 	go func() { defer close(done); s.Replay.Run(ctx) }()
@@ -67,7 +67,7 @@ func TestReplayPart(t *testing.T) {
 	untilReplay(t, s, func(r *histories.Replay) bool { return r.Frame.Position > r.Phases[1] })
 	s.VerifyRun(false)
 	r = untilReplay(t, s, func(r *histories.Replay) bool { return r.Verdict != nil })
-	if n := <-verified; n != len(events) || r.Verifying || r.Verdict.Outcome != "same" {
+	if n := <-verified; n != len(events) || r.Verifying || r.Verdict.Outcome != "deterministic" {
 		t.Errorf("verdict: %+v", r.Verdict)
 	}
 	cancel()
@@ -110,7 +110,9 @@ func TestReplayOverTheBorder(t *testing.T) {
 	in("r2", last)
 	s.Replay.StepTo(1)
 	s.Replay.StepMove(histories.StepEvent, false)
-	untilReplay(t, s, func(r *histories.Replay) bool { return strings.Contains(r.Message, "the previous run, r1, cannot be read") })
+	untilReplay(t, s, func(r *histories.Replay) bool {
+		return strings.Contains(r.Message, "the previous run, r1, cannot be read")
+	})
 	cancel()
 	<-done
 }

@@ -82,22 +82,22 @@ func TestVerifyRuns(t *testing.T) {
 		turn <- i
 	}
 	s := running(t, runs, func(_ context.Context, events []*historypb.HistoryEvent, strict bool) histories.ReplayVerdict {
-		v := histories.ReplayVerdict{Outcome: histories.VerifySame, Events: len(events)}
+		v := histories.ReplayVerdict{Outcome: histories.VerifyDeterministic, Events: len(events)}
 		switch n := <-turn; {
 		case n%100 == 50 && strict:
 			v.Outcome = histories.VerifyDrifted
 		case n%100 == 60:
-			v.Outcome = histories.VerifyDiverged
+			v.Outcome = histories.VerifyNondeterministic
 		}
 		return v
 	})
 	s.VerifyRuns(histories.VerifyRequest{Strict: true})
 	v := untilVerified(t, s, ended)
-	if v.Done != runs || v.Total != runs || v.Diverged != 7 || v.Drifted != 7 || v.Same != runs-14 || v.Incomplete || v.Err != "" || v.Dropped() != 0 || v.Events == 0 {
+	if v.Done != runs || v.Total != runs || v.Nondeterministic != 7 || v.Drifted != 7 || v.Deterministic != runs-14 || v.Incomplete || v.Err != "" || v.Dropped() != 0 || v.Events == 0 {
 		t.Errorf("%+v", v)
 	}
 	for i, r := range v.Rows {
-		if same := r.Verdict.Outcome == histories.VerifySame; same != (i >= 14) {
+		if same := r.Verdict.Outcome == histories.VerifyDeterministic; same != (i >= 14) {
 			t.Errorf("row %d is %s", i, r.Verdict.Outcome)
 		}
 	}
@@ -109,11 +109,11 @@ func TestVerifyRuns(t *testing.T) {
 // Only the named runs are verified, and a run that cannot be read has a reason.
 func TestVerifyNamedRuns(t *testing.T) {
 	s := running(t, 3, func(context.Context, []*historypb.HistoryEvent, bool) histories.ReplayVerdict {
-		return histories.ReplayVerdict{Outcome: histories.VerifySame}
+		return histories.ReplayVerdict{Outcome: histories.VerifyDeterministic}
 	})
 	s.VerifyRuns(histories.VerifyRequest{Runs: []runspkg.Run{{WorkflowID: "ace/run-1", RunID: "run-1"}, {WorkflowID: "gone", RunID: "gone"}}})
 	v := untilVerified(t, s, ended)
-	if v.Total != 2 || v.Done != 2 || v.Same+v.Unverified != 2 {
+	if v.Total != 2 || v.Done != 2 || v.Deterministic+v.Unverified != 2 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -124,7 +124,7 @@ func TestVerifyStopped(t *testing.T) {
 	waits := make(chan struct{}, 100)
 	s := running(t, 100, func(ctx context.Context, _ []*historypb.HistoryEvent, _ bool) histories.ReplayVerdict {
 		if first.CompareAndSwap(false, true) {
-			return histories.ReplayVerdict{Outcome: histories.VerifyDiverged}
+			return histories.ReplayVerdict{Outcome: histories.VerifyNondeterministic}
 		}
 		waits <- struct{}{}
 		<-ctx.Done()

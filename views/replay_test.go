@@ -18,7 +18,7 @@ import (
 
 func replaySnapshot() *snapshot {
 	s := &snapshot{Connection: cluster.Connection{State: cluster.ConnReady, Mode: "embedded", Namespace: "ace-dev"}, Runs: runs.RunList{Total: -1, ErrAt: -1}}
-	verdict := &histories.ReplayVerdict{Outcome: "diverged", WorkflowType: ace.TaskWorkflow, Events: 38}
+	verdict := &histories.ReplayVerdict{Outcome: "nondeterministic", WorkflowType: ace.TaskWorkflow, Events: 38}
 	if err := json.Unmarshal([]byte(`{"kind":"other","event_id":17,"event_type":"ActivityTaskScheduled","expected":{"kind":"activity","name":"run_mirror"},
 		"actual":{"kind":"activity","name":"run_reflector"},"recorded_by":"old","code":"new","sentence":"the code does another thing","advice":"guard the change"}`), &verdict.Divergence); err != nil {
 		panic(err)

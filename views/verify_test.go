@@ -24,11 +24,11 @@ func verifiedSnapshot() *snapshot {
 	hostile := run(3)
 	hostile.TaskID = "q\x1b[31m日本-3"
 	s.Verified = &histories.Verified{Request: histories.VerifyRequest{Query: `ExperimentId="finance-7"`}, Began: noon.Add(-3 * time.Second), Done: 1412, Total: 2000,
-		Same: 1409, Diverged: 1, Drifted: 1, Unverified: 1, Events: 53_000,
+		Deterministic: 1409, Nondeterministic: 1, Drifted: 1, Unverified: 1, Events: 53_000,
 		Rows: []histories.VerifiedRun{
 			{Run: run(1), Verdict: verdict},
 			{Run: run(2), Verdict: histories.ReplayVerdict{Outcome: histories.VerifyUnverified, Why: `no workflow of type "Elsewhere" is registered here`, Events: 12}},
-			{Run: hostile, Verdict: histories.ReplayVerdict{Outcome: histories.VerifySame, Events: 38, WorkflowType: ace.TaskWorkflow}},
+			{Run: hostile, Verdict: histories.ReplayVerdict{Outcome: histories.VerifyDeterministic, Events: 38, WorkflowType: ace.TaskWorkflow}},
 		}}
 	return s
 }
@@ -124,7 +124,7 @@ func TestVerifiedOpens(t *testing.T) {
 		t.Errorf("the verdict is not in sight:\n%s", drawn)
 	}
 	sc.press("esc", "f", "f", "f")
-	if drawn := sc.drawn(); strings.Contains(drawn, "diverged   q-1") || !strings.Contains(drawn, "no workflow of") {
+	if drawn := sc.drawn(); strings.Contains(drawn, "nondeterministic q-1") || !strings.Contains(drawn, "no workflow of") {
 		t.Errorf("only unverified ones:\n%s", drawn)
 	}
 	sc.press("J")

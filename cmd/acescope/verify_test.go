@@ -271,7 +271,7 @@ func TestVerifyInterrupted(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != cli.ExitInterrupted {
 		t.Errorf("exit code %d", code)
 	}
-	if lines != files || !strings.Contains(last, `"histories":99,"same":99`) || !strings.Contains(last, `"incomplete":true`) {
+	if lines != files || !strings.Contains(last, `"histories":99,"deterministic":99`) || !strings.Contains(last, `"incomplete":true`) {
 		t.Errorf("%d lines, the last %s", lines, last)
 	}
 	xml, err := os.ReadFile(report)

@@ -83,7 +83,7 @@ func TestBrokenHistories(t *testing.T) {
 				events := wrong(proto.Clone(whole).(*historypb.History).Events, i)
 				got := v.Verify(t.Context(), events)
 				outcomes[got.Outcome]++
-				if got.Outcome == replay.Unverified && got.Why == "" || got.Outcome == replay.Diverged && got.Divergence.Sentence == "" {
+				if got.Outcome == replay.Unverified && got.Why == "" || got.Outcome == replay.Nondeterministic && got.Divergence.Sentence == "" {
 					t.Errorf("%s, %s at event %d: %+v", name, what, i+1, got)
 				}
 				s := stepper.New(events, stepper.Options{})
@@ -93,7 +93,7 @@ func TestBrokenHistories(t *testing.T) {
 			}
 		}
 	}
-	if outcomes[replay.Unverified] == 0 || outcomes[replay.Diverged] == 0 {
+	if outcomes[replay.Unverified] == 0 || outcomes[replay.Nondeterministic] == 0 {
 		t.Errorf("outcomes: %v", outcomes)
 	}
 	t.Log(outcomes)

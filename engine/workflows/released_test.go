@@ -45,7 +45,7 @@ func TestReleased(t *testing.T) {
 				kinds[verdict.WorkflowType]++
 				if d := verdict.Divergence; d != nil {
 					t.Errorf("%s: %s; %s", name, d.Sentence, d.Advice)
-				} else if verdict.Outcome != replay.Same {
+				} else if verdict.Outcome != replay.Deterministic {
 					t.Errorf("%s: %s: %s", name, verdict.Outcome, verdict.Why)
 				}
 			}

@@ -38,11 +38,11 @@ func (f *VerifyFeed) read(ctx context.Context, w *VerifyRequest, publish func(*V
 
 // Outcomes of a verification.
 const (
-	VerifyChanged    = replay.KindChanged
-	VerifySame       = replay.Same
-	VerifyDiverged   = replay.Diverged
-	VerifyDrifted    = replay.Drifted
-	VerifyUnverified = replay.Unverified
+	VerifyChanged          = replay.KindChanged
+	VerifyDeterministic    = replay.Deterministic
+	VerifyNondeterministic = replay.Nondeterministic
+	VerifyDrifted          = replay.Drifted
+	VerifyUnverified       = replay.Unverified
 )
 
 // Verified is the result of verifying many runs so far. It is immutable. It holds the first maxVerified runs
@@ -55,7 +55,7 @@ type Verified struct {
 	Done       int64
 	Total      int64 // 0 if unknown
 
-	Same, Diverged, Drifted, Unverified int64
+	Deterministic, Nondeterministic, Drifted, Unverified int64
 
 	Events int64
 	Rows   []VerifiedRun // runs that do not match, then the others, each in the order of completion
@@ -187,11 +187,11 @@ func (m *manyVerifier) add(r VerifiedRun) {
 	o.Events += int64(r.Verdict.Events)
 	list, room := &m.others, maxVerified
 	switch r.Verdict.Outcome {
-	case VerifySame:
-		o.Same++
+	case VerifyDeterministic:
+		o.Deterministic++
 		list, room = &m.same, maxSame
-	case VerifyDiverged:
-		o.Diverged++
+	case VerifyNondeterministic:
+		o.Nondeterministic++
 	case VerifyDrifted:
 		o.Drifted++
 	default:

@@ -42,7 +42,7 @@ const headLines = 2
 // Screen returns the screen of verified runs. stepTo shows an event in the time machine.
 func Screen(c *console.Console, feed console.Value[*histories.Verified], stepTo func(event int64)) tui.Screen {
 	v := &list{Pane: console.NewPane("Verified"), nav: c.Navigation, actor: c.Actor, controls: c.Controls, location: c.Location, feed: feed, stepTo: stepTo, table: widget.NewTable(
-		widget.Heading{Title: "VERDICT", Width: 12},
+		widget.Heading{Title: "VERDICT", Width: 18},
 		widget.Heading{Title: "RUN", Minimum: 14},
 		widget.Heading{Title: "AT EVENT", Width: 8, Right: true},
 		widget.Heading{Title: "HISTORY", Minimum: 16, Drop: 2},
@@ -164,14 +164,14 @@ func (v *list) current() (histories.VerifiedRun, bool) {
 }
 
 func (v *list) nextFilter() {
-	outcomes := []string{"", string(histories.VerifyDiverged), string(histories.VerifyDrifted), string(histories.VerifyUnverified), string(histories.VerifySame)}
+	outcomes := []string{"", string(histories.VerifyNondeterministic), string(histories.VerifyDrifted), string(histories.VerifyUnverified), string(histories.VerifyDeterministic)}
 	v.only = outcomes[(slices.Index(outcomes, v.only)+1)%len(outcomes)]
 }
 
 func (v *list) jump(s tui.Shell, by int) {
 	v.arrange()
 	for at := v.table.Cursor + by; at >= 0 && at < len(v.rows); at += by {
-		if v.arranged.Rows[v.rows[at]].Verdict.Outcome != histories.VerifySame {
+		if v.arranged.Rows[v.rows[at]].Verdict.Outcome != histories.VerifyDeterministic {
 			v.table.Scroll(at - v.table.Cursor)
 			return
 		}
@@ -193,7 +193,7 @@ func (v *list) open(s tui.Shell) {
 	}
 	v.stepTo(event)
 	s.Open("replay")
-	if r.Verdict.Outcome != histories.VerifySame {
+	if r.Verdict.Outcome != histories.VerifyDeterministic {
 		s.Focus(1) // the pane with the verdict
 	}
 }
@@ -248,13 +248,15 @@ func (v *list) counts(d *histories.Verified) string {
 			l.Add(s.Text, " of "+text.Count(max(d.Total, d.Done)))
 		}
 	}
-	l.Add(s.Text, " verified  ").Add(s.Success, text.Count(d.Same)+" match")
+	l.Add(s.Text, "  ").Add(s.Success, text.Count(d.Deterministic)+" deterministic")
 	for _, c := range []struct {
 		n    int64
 		name string
 		ink  theme.Ink
-	}{{d.Diverged, "diverged", s.Error}, {d.Drifted, "drifted", s.Warning}, {d.Unverified, "unverified", s.Warning}} {
-		l.Add(widget.Unless(c.n == 0, s.Muted, c.ink), "  "+text.Count(c.n)+" "+c.name)
+	}{{d.Nondeterministic, "nondeterministic", s.Error}, {d.Drifted, "drifted", s.Warning}, {d.Unverified, "unverified", s.Warning}} {
+		if c.n > 0 {
+			l.Add(c.ink, "  "+text.Count(c.n)+" "+c.name)
+		}
 	}
 	if n := d.Dropped(); n > 0 {
 		l.Add(s.Muted, "  ("+text.Count(n)+" counted, not listed)")
@@ -301,7 +303,7 @@ func (v *list) cells(r *histories.VerifiedRun) []widget.Cell {
 	}
 	mark, ink := s.Glyphs.Success, s.Success
 	switch r.Verdict.Outcome {
-	case histories.VerifyDiverged:
+	case histories.VerifyNondeterministic:
 		mark, ink = s.Glyphs.Failed, s.Error
 	case histories.VerifyDrifted, histories.VerifyUnverified:
 		mark, ink = s.Glyphs.Unknown, s.Warning

@@ -21,7 +21,7 @@ func TestRealWorkflows(t *testing.T) {
 	strict := &replay.Verifier{Register: workflows.Register, Strict: true}
 	for _, name := range replaytest.RecordedNames {
 		events := replaytest.Recorded(t, name)
-		if got := v.Verify(t.Context(), events); got.Outcome != replay.Same {
+		if got := v.Verify(t.Context(), events); got.Outcome != replay.Deterministic {
 			t.Errorf("%s: %+v %+v", name, got, got.Divergence)
 		}
 		if got := strict.Verify(t.Context(), events); got.Divergence != nil && (got.Outcome != replay.Drifted || got.Divergence.EventID != int64(len(events))) {
@@ -47,7 +47,7 @@ func BenchmarkVerify(b *testing.B) {
 		v := &replay.Verifier{Register: workflows.Register}
 		for b.Loop() {
 			for _, h := range all {
-				if got := v.Verify(b.Context(), h.Events); got.Outcome != replay.Same {
+				if got := v.Verify(b.Context(), h.Events); got.Outcome != replay.Deterministic {
 					b.Fatalf("%+v", got)
 				}
 			}

@@ -269,12 +269,12 @@ func TestMoreDivergences(t *testing.T) {
 			v := verifier(c.code, false).Verify(t.Context(), c.history)
 			d := v.Divergence
 			if c.kind == "" {
-				if v.Outcome != Same {
+				if v.Outcome != Deterministic {
 					t.Errorf("%+v %+v", v, d)
 				}
 				return
 			}
-			if v.Outcome != Diverged || d == nil {
+			if v.Outcome != Nondeterministic || d == nil {
 				t.Fatalf("%+v", v)
 			}
 			t.Logf("%s (%s)", d.Sentence, d.SDK)
@@ -314,7 +314,7 @@ func TestStuck(t *testing.T) {
 		v := verifier(c.code, false)
 		v.Patience = 50 * time.Millisecond
 		got := v.Verify(t.Context(), plainHistory())
-		if d := got.Divergence; got.Outcome != Diverged || d == nil || d.Kind != KindStuck || d.EventID != c.event {
+		if d := got.Divergence; got.Outcome != Nondeterministic || d == nil || d.Kind != KindStuck || d.EventID != c.event {
 			t.Errorf("%s: %+v %+v", name, got, d)
 		}
 	}
@@ -328,7 +328,7 @@ func TestEndlessDecisions(t *testing.T) {
 		}
 	}, false)
 	got := v.Verify(t.Context(), plainHistory())
-	if d := got.Divergence; got.Outcome != Diverged || d == nil || d.EventID == 0 || !strings.Contains(d.SDK, "more than 100000 decisions") {
+	if d := got.Divergence; got.Outcome != Nondeterministic || d == nil || d.EventID == 0 || !strings.Contains(d.SDK, "more than 100000 decisions") {
 		t.Errorf("%+v %+v", got, d)
 	}
 }

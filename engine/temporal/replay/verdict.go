@@ -17,10 +17,10 @@ type Outcome string
 
 // Outcomes.
 const (
-	// Same means that the current code makes the decisions of the history.
-	Same Outcome = "same"
-	// Diverged means that the code decides differently; Temporal would not continue such a run.
-	Diverged Outcome = "diverged"
+	// Deterministic means that the current code makes the decisions of the history.
+	Deterministic Outcome = "deterministic"
+	// Nondeterministic means that the code decides differently; Temporal would not continue such a run.
+	Nondeterministic Outcome = "nondeterministic"
 	// Drifted means that the code decides differently in a way that Temporal accepts, such as
 	// another timer duration or another input of an activity or child workflow.
 	Drifted Outcome = "drifted"

@@ -72,11 +72,11 @@ func (v *Verifier) Verify(ctx context.Context, events []*historypb.HistoryEvent)
 		return out
 	}
 	verdict := v.judge(out, events, r, replayErr)
-	if encoded := history.FirstEncoded(events); verdict.Outcome != Same && encoded != "" {
+	if encoded := history.FirstEncoded(events); verdict.Outcome != Deterministic && encoded != "" {
 		out.Why = encoded // code that cannot read its input says nothing about the run
 		return out
 	}
-	if verdict.Outcome == Diverged && !v.Strict && !errors.Is(replayErr, errStuck) {
+	if verdict.Outcome == Nondeterministic && !v.Strict && !errors.Is(replayErr, errStuck) {
 		// Replay again with inputs and results, which the report shows.
 		if r, replayErr, err = v.replay(ctx, events, true); err == nil {
 			verdict = v.judge(out, events, r, replayErr)
@@ -219,9 +219,9 @@ func (v *Verifier) judge(out Verdict, events []*historypb.HistoryEvent, r *recor
 		// of a scope canceled in the same task. The replayer does not check the last task.
 		d = nil
 	}
-	out.Outcome = Same
+	out.Outcome = Deterministic
 	if d != nil {
-		out.Outcome = Diverged
+		out.Outcome = Nondeterministic
 	} else if v.Strict {
 		if d = drift(tasks, r.commands); d != nil {
 			out.Outcome = Drifted

@@ -150,7 +150,7 @@ func TestDivergences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := verifier(c.code.run, false).Verify(t.Context(), originalHistory())
 			d := v.Divergence
-			if v.Outcome != Diverged || d == nil {
+			if v.Outcome != Nondeterministic || d == nil {
 				t.Fatalf("%+v", v)
 			}
 			t.Log(d.Sentence)
@@ -169,14 +169,14 @@ func TestDivergences(t *testing.T) {
 
 func TestSame(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		if v := verifier(original, strict).Verify(t.Context(), originalHistory()); v.Outcome != Same || v.WorkflowID != "w-1" || v.RunID != "r-1" {
+		if v := verifier(original, strict).Verify(t.Context(), originalHistory()); v.Outcome != Deterministic || v.WorkflowID != "w-1" || v.RunID != "r-1" {
 			t.Errorf("%+v %+v", v, v.Divergence)
 		}
 	}
 	// An open run is verified up to its last event.
 	for n := 4; n < 43; n++ {
 		events := originalHistory()[:n]
-		if v := verifier(original, true).Verify(t.Context(), events); v.Outcome != Same {
+		if v := verifier(original, true).Verify(t.Context(), events); v.Outcome != Deterministic {
 			t.Errorf("the first %d events: %+v %+v", n, v, v.Divergence)
 		}
 	}
@@ -193,7 +193,7 @@ func TestDrift(t *testing.T) {
 		"input changed": {variant{input: 2}, 5, "another input"},
 		"other result":  {variant{result: "x"}, 43, "another result"},
 	} {
-		if v := verifier(c.code.run, false).Verify(t.Context(), originalHistory()); v.Outcome != Same {
+		if v := verifier(c.code.run, false).Verify(t.Context(), originalHistory()); v.Outcome != Deterministic {
 			t.Errorf("%s: %+v", name, v)
 		}
 		v := verifier(c.code.run, true).Verify(t.Context(), originalHistory())
@@ -243,7 +243,7 @@ func TestVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := verifier(c.code, true).Verify(t.Context(), c.history)
 			if c.kind == "" {
-				if v.Outcome != Same {
+				if v.Outcome != Deterministic {
 					t.Errorf("%+v %+v", v, v.Divergence)
 				}
 				return

@@ -41,7 +41,7 @@ type (
 // writeJUnit writes a report. A divergence is a failure, an unverified history an error.
 func writeJUnit(path string, list []VerdictLine, end VerifyEnd) error {
 	s := junitSuite{
-		Name: "acescope replay verify", Tests: end.Histories, Failures: end.Diverged + end.Drifted,
+		Name: "acescope replay verify", Tests: end.Histories, Failures: end.Nondeterministic + end.Drifted,
 		Errors: end.Unverified, Time: seconds(end.DurationMS),
 	}
 	slices.SortStableFunc(list, func(a, b VerdictLine) int {

@@ -47,7 +47,7 @@ func VerifyCommand(a *cli.App, name string) *cobra.Command {
 			"some histories could not be verified.",
 		Example: "acescope replay verify finance-1-e1-0042\n" +
 			"acescope replay verify histories/ bug.json.gz --junit report.xml\n" +
-			"acescope replay verify -q 'ExperimentId=\"finance-1\"' --json | jq 'select(.outcome == \"diverged\")'\n" +
+			"acescope replay verify -q 'ExperimentId=\"finance-1\"' --json | jq 'select(.outcome == \"nondeterministic\")'\n" +
 			"acescope replay verify --all -q 'ExecutionStatus=\"Running\"' exported/ --junit report.xml\n" +
 			"temporal workflow show -w ace/q-1 -o json | acescope replay verify -",
 		RunE: func(cmd *cobra.Command, args []string) error { return verify(a, cmd.Context(), args, f) },
@@ -77,16 +77,16 @@ type VerdictLine struct {
 
 // VerifyEnd sums up the verdicts.
 type VerifyEnd struct {
-	Type       string  `json:"type"` // verify_summary
-	Histories  int     `json:"histories"`
-	Same       int     `json:"same"`
-	Diverged   int     `json:"diverged"`
-	Drifted    int     `json:"drifted"`
-	Unverified int     `json:"unverified"`
-	Events     int     `json:"events"`
-	DurationMS float64 `json:"duration_ms"`
-	EventsPerS float64 `json:"events_per_second"`
-	Incomplete bool    `json:"incomplete,omitempty"` // interrupted or failed
+	Type             string  `json:"type"` // verify_summary
+	Histories        int     `json:"histories"`
+	Deterministic    int     `json:"deterministic"`
+	Nondeterministic int     `json:"nondeterministic"`
+	Drifted          int     `json:"drifted"`
+	Unverified       int     `json:"unverified"`
+	Events           int     `json:"events"`
+	DurationMS       float64 `json:"duration_ms"`
+	EventsPerS       float64 `json:"events_per_second"`
+	Incomplete       bool    `json:"incomplete,omitempty"` // interrupted or failed
 
 	missing int
 }
@@ -413,10 +413,10 @@ func (v *verification) put(l VerdictLine) error {
 	e.Histories++
 	e.Events += l.Events
 	switch l.Outcome {
-	case replay.Same:
-		e.Same++
-	case replay.Diverged:
-		e.Diverged++
+	case replay.Deterministic:
+		e.Deterministic++
+	case replay.Nondeterministic:
+		e.Nondeterministic++
 	case replay.Drifted:
 		e.Drifted++
 	default:
@@ -442,7 +442,7 @@ func (l VerdictLine) text() string {
 	if name == "" {
 		name = l.Source
 	}
-	s := fmt.Sprintf("%-10s  %s", l.Outcome, name)
+	s := fmt.Sprintf("%-16s  %s", l.Outcome, name)
 	if l.Source != name {
 		s += fmt.Sprintf("  (%s, history %d)", l.Source, l.Number)
 	}
@@ -472,8 +472,8 @@ func (v *verification) finish(failure error) error {
 		if e.Incomplete {
 			rest = "; the rest was not verified"
 		}
-		v.out.Line(*e, "%d histories, %d events in %.2f s: %d same, %d diverged, %d drifted, %d unverified%s",
-			e.Histories, e.Events, duration.Seconds(), e.Same, e.Diverged, e.Drifted, e.Unverified, rest)
+		v.out.Line(*e, "%d histories, %d events in %.2f s: %d deterministic, %d nondeterministic, %d drifted, %d unverified%s",
+			e.Histories, e.Events, duration.Seconds(), e.Deterministic, e.Nondeterministic, e.Drifted, e.Unverified, rest)
 	}
 	err := v.out.Flush()
 	if v.junit != "" {
@@ -486,9 +486,9 @@ func (v *verification) finish(failure error) error {
 		return failure
 	case err != nil:
 		return err
-	case e.Diverged+e.Drifted > 0:
+	case e.Nondeterministic+e.Drifted > 0:
 		return differs("the current code makes other decisions than %d of %d histories",
-			e.Diverged+e.Drifted, e.Histories)
+			e.Nondeterministic+e.Drifted, e.Histories)
 	case e.missing > 0 && e.missing == e.Histories:
 		return cli.NotFound("no such run or file")
 	case e.Unverified > 0:
@@ -499,9 +499,9 @@ func (v *verification) finish(failure error) error {
 
 func (v *verification) progress() cli.Progress {
 	e := v.end
-	p := cli.Progress{Done: v.done, Total: v.total, Since: v.start, Note: fmt.Sprintf("same %d", e.Same)}
-	counts := []int{e.Diverged, e.Drifted, e.Unverified}
-	for i, outcome := range []replay.Outcome{replay.Diverged, replay.Drifted, replay.Unverified} {
+	p := cli.Progress{Done: v.done, Total: v.total, Since: v.start, Note: fmt.Sprintf("deterministic %d", e.Deterministic)}
+	counts := []int{e.Nondeterministic, e.Drifted, e.Unverified}
+	for i, outcome := range []replay.Outcome{replay.Nondeterministic, replay.Drifted, replay.Unverified} {
 		if counts[i] > 0 {
 			p.Note += fmt.Sprintf("  %s %d", outcome, counts[i])
 		}

@@ -231,12 +231,12 @@ func TestVersioning(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			v := verdict(t, c.code, c.history)
 			if c.kind == "" {
-				if v.Outcome != replay.Same {
+				if v.Outcome != replay.Deterministic {
 					t.Errorf("%+v %+v", v, v.Divergence)
 				}
 				return
 			}
-			if v.Outcome != replay.Diverged || v.Divergence.Kind != c.kind || !strings.Contains(v.Divergence.Sentence, c.said) || v.Divergence.Advice == "" {
+			if v.Outcome != replay.Nondeterministic || v.Divergence.Kind != c.kind || !strings.Contains(v.Divergence.Sentence, c.said) || v.Divergence.Advice == "" {
 				t.Errorf("%+v %+v", v, v.Divergence)
 			}
 			if v.Divergence != nil {
@@ -253,7 +253,7 @@ func TestS2_14(t *testing.T) {
 	*data = []byte(strings.Replace(string(*data), "random.title", "random.other", 1))
 	v := replay.Verifier{Register: example.Register}
 	got := v.Verify(t.Context(), h.Events)
-	if got.Outcome != replay.Diverged || !strings.Contains(got.Divergence.SDK, `the random value "random.other.-.1" where the code draws "random.title.-.1"`) {
+	if got.Outcome != replay.Nondeterministic || !strings.Contains(got.Divergence.SDK, `the random value "random.other.-.1" where the code draws "random.title.-.1"`) {
 		t.Errorf("%+v %+v", got, got.Divergence)
 	}
 }
