@@ -139,7 +139,7 @@ func (h *History) Events(ctx context.Context) ([]*historypb.HistoryEvent, error)
 	return all, err
 }
 
-// fill keeps the complete history of a run, unless somebody has begun to follow it.
+// fill keeps the complete history of a run, unless a follower has begun to read it.
 func (h *History) fill(all []*historypb.HistoryEvent) {
 	select {
 	case h.turn <- struct{}{}:
