@@ -47,7 +47,7 @@ func TestStoreFollowsExperiments(t *testing.T) {
 		return nil
 	}
 	first := until(t, s, whole).Experiments.Series[0]
-	if r := first.Tasks[2]; r.TaskID != "seen-e1-0003" || r.Index != 2 || r.Exit != ace.Failed || r.Verdict != experiments.AnsweredWrong {
+	if r := first.Tasks[2]; r.TaskID != "seen-e1-0003" || r.Index != 2 || r.Exit != ace.Failed || r.Verdict != experiments.Wrong {
 		t.Errorf("the last task is %+v", r)
 	}
 	s.Experiments.Look(false)

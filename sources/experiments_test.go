@@ -142,7 +142,7 @@ func TestSeriesGoesThroughTheChain(t *testing.T) {
 	if s.Start != testStart.Add(time.Second) || s.Close.IsZero() {
 		t.Errorf("from %v to %v", s.Start, s.Close)
 	}
-	if got := s.Tasks[1]; got.Exit != ace.Timeout || got.Verdict != experiments.AnsweredWrong || got.Index != 0 || got.Epoch != 1 || got.Duration != 1000 {
+	if got := s.Tasks[1]; got.Exit != ace.Timeout || got.Verdict != experiments.Wrong || got.Index != 0 || got.Epoch != 1 || got.Duration != 1000 {
 		t.Errorf("the task that timed out is %+v", got)
 	}
 	if got := s.Tasks[0]; got.Accepted != 2 || got.Rejected != 1 || got.Cost != 0.5 || got.At != 3000 {
@@ -210,7 +210,7 @@ func same(a, b []float64) bool {
 func madeSeries(name, data, verdicts string) *experiments.Series {
 	s := &experiments.Series{WorkflowID: ace.ExperimentWorkflowID(name), Start: testStart, Input: ace.ExperimentInput{DatasetID: data, Dataset: ace.Ref{SHA256: data}}}
 	for i, r := range verdicts {
-		v := map[rune]experiments.Verdict{'R': experiments.AnsweredRight, 'W': experiments.AnsweredWrong, '-': experiments.NotJudged}[r]
+		v := map[rune]experiments.Verdict{'R': experiments.Correct, 'W': experiments.Wrong, '-': experiments.Ungraded}[r]
 		s.Tasks = append(s.Tasks, experiments.Task{
 			TaskID: fmt.Sprintf("%s-e1-%04d", name, i+1), Epoch: 1, Index: int32(i), Verdict: v, Bullets: int32(i + 1),
 			Accepted: 2, Rejected: 1, Input: 10, Output: 5, Cost: 1, At: int64(i+1) * 1000, Prompt: uint64(i + 1),
@@ -227,7 +227,7 @@ func TestCompareTheSameData(t *testing.T) {
 	if a, b := c.Aligned(); a != 0.5 || b != 0.5 {
 		t.Errorf("accuracy over aligned tasks %v and %v", a, b)
 	}
-	for i, want := range []experiments.Flip{experiments.FlipBothCorrect, experiments.FlipFixed, experiments.FlipBothWrong, experiments.FlipBroken, experiments.FlipUnjudged} {
+	for i, want := range []experiments.Flip{experiments.FlipBothCorrect, experiments.FlipFixed, experiments.FlipBothWrong, experiments.FlipBroken, experiments.FlipUngraded} {
 		if c.Pairs[i].Flip != want || c.Counts[want] != 1 {
 			t.Errorf("task %d is %s, want %s", i, c.Pairs[i].Flip, want)
 		}

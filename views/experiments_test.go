@@ -31,9 +31,9 @@ func learnt(name, data string, n, hard int, cost float64) *experiments.Series {
 	t := &s.Tasks
 	for i := range n {
 		right := (i*7+3)%n < i && i%(hard+3) > 0
-		v, exit := experiments.AnsweredWrong, ace.Wrong
+		v, exit := experiments.Wrong, ace.Wrong
 		if right {
-			v, exit = experiments.AnsweredRight, ace.Success
+			v, exit = experiments.Correct, ace.Success
 			p.Epochs[0].Correct++
 		}
 		bullets := 4 + i/3 - i/40*5

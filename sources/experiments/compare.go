@@ -17,13 +17,13 @@ const (
 	FlipFixed       Flip = "fixed"  // wrong, then correct
 	FlipBroken      Flip = "broken" // correct, then wrong
 	FlipBothWrong   Flip = "both_wrong"
-	FlipBothCorrect Flip = "both_right"
-	FlipUnjudged    Flip = "not_judged" // one of them has no verdict
+	FlipBothCorrect Flip = "both_correct"
+	FlipUngraded    Flip = "ungraded" // one of them has no verdict
 )
 
 // Flips returns all flips in display order.
 func Flips() []Flip {
-	return []Flip{FlipFixed, FlipBroken, FlipBothWrong, FlipBothCorrect, FlipUnjudged}
+	return []Flip{FlipFixed, FlipBroken, FlipBothWrong, FlipBothCorrect, FlipUngraded}
 }
 
 // Ways to align the tasks of two experiments.
@@ -97,8 +97,8 @@ func Compare(a, b *Series) *Comparison {
 // Aligned returns the accuracies of both over the aligned tasks with two verdicts, NaN without any.
 func (c *Comparison) Aligned() (a, b float64) {
 	right := c.Counts[FlipBothCorrect]
-	judged := len(c.Pairs) - c.Counts[FlipUnjudged]
-	return divide(float64(right+c.Counts[FlipBroken]), judged), divide(float64(right+c.Counts[FlipFixed]), judged)
+	graded := len(c.Pairs) - c.Counts[FlipUngraded]
+	return divide(float64(right+c.Counts[FlipBroken]), graded), divide(float64(right+c.Counts[FlipFixed]), graded)
 }
 
 // Alignment says how the tasks are aligned.
@@ -128,7 +128,7 @@ func (c *Comparison) Metrics(now time.Time) []compare.Metric {
 		add("last evaluation", "rate", e.A.Accuracy, e.B.Accuracy)
 	}
 	if WithoutCost(c.A, c.B) {
-		add("tokens per correct", "", a.TokensPerRight, b.TokensPerRight)
+		add("tokens per correct", "", a.TokensPerCorrect, b.TokensPerCorrect)
 	} else {
 		add("cost", "USD", a.Cost, b.Cost)
 		add("cost per correct", "USD", a.CostPerCorrect, b.CostPerCorrect)
@@ -170,13 +170,13 @@ func inOrder(tasks []Task) []*Task {
 
 func flipOf(a, b Verdict) Flip {
 	switch {
-	case a == NotJudged || b == NotJudged:
-		return FlipUnjudged
-	case a == b && a == AnsweredRight:
+	case a == Ungraded || b == Ungraded:
+		return FlipUngraded
+	case a == b && a == Correct:
 		return FlipBothCorrect
 	case a == b:
 		return FlipBothWrong
-	case b == AnsweredRight:
+	case b == Correct:
 		return FlipFixed
 	}
 	return FlipBroken

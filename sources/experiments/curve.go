@@ -11,7 +11,7 @@ type Metric string
 
 // Metrics.
 const (
-	MetricAccuracy   Metric = "accuracy"   // share of correct answers among the judged ones, 0 to 1
+	MetricAccuracy   Metric = "accuracy"   // share of correct answers among the graded ones, 0 to 1
 	MetricPlaybook   Metric = "playbook"   // bullets
 	MetricOperations Metric = "operations" // total accepted and rejected: two curves
 	MetricCost       Metric = "cost"       // US dollars per correct answer
@@ -92,34 +92,34 @@ func (s *Series) Curves(m Metric, window int, byTime bool) []Curve {
 	case MetricCost:
 		return []Curve{{X: x, Y: s.CostPerCorrect(window)}}
 	case MetricTokens:
-		return []Curve{{X: x, Y: s.rate(window, (*Task).tokens, (*Task).right)}}
+		return []Curve{{X: x, Y: s.rate(window, (*Task).tokens, (*Task).correct)}}
 	}
 	return nil
 }
 
-// Accuracy returns after each task the share of correct answers among the judged ones of the last window tasks,
-// 0 for all so far; NaN if no task is judged.
+// Accuracy returns after each task the share of correct answers among the graded ones of the last window tasks,
+// 0 for all so far; NaN if no task is graded.
 func (s *Series) Accuracy(window int) []float64 {
-	return s.rate(window, (*Task).right, (*Task).judged)
+	return s.rate(window, (*Task).correct, (*Task).graded)
 }
 
 // CostPerCorrect returns after each task the US dollars that the last window tasks used per correct answer, 0 for
 // all so far; NaN without a correct answer.
 func (s *Series) CostPerCorrect(window int) []float64 {
-	return s.rate(window, func(t *Task) float64 { return t.Cost }, (*Task).right)
+	return s.rate(window, func(t *Task) float64 { return t.Cost }, (*Task).correct)
 }
 
-// right returns 1 for a correct answer, otherwise 0.
-func (t *Task) right() float64 {
-	if t.Verdict == AnsweredRight {
+// correct returns 1 for a correct answer, otherwise 0.
+func (t *Task) correct() float64 {
+	if t.Verdict == Correct {
 		return 1
 	}
 	return 0
 }
 
-// judged returns 1 for an answer with a verdict, otherwise 0.
-func (t *Task) judged() float64 {
-	if t.Verdict == NotJudged {
+// graded returns 1 for an answer with a verdict, otherwise 0.
+func (t *Task) graded() float64 {
+	if t.Verdict == Ungraded {
 		return 0
 	}
 	return 1
@@ -179,15 +179,15 @@ func WithoutCost(list ...*Series) bool {
 
 // Totals sums up an experiment so far. Rates are NaN if their divisor is 0.
 type Totals struct {
-	Tasks, Judged, Right int
-	Accuracy             float64
-	Cost                 float64 // of all tasks and evaluations, US dollars
-	Tokens               int64
-	CostPerCorrect       float64 // of the tasks only
-	TokensPerRight       float64
-	MeanDurationMS       float64 // per task
-	Bullets              int
-	Accepted, Rejected   int
+	Tasks, Graded, Correct int
+	Accuracy               float64
+	Cost                   float64 // of all tasks and evaluations, US dollars
+	Tokens                 int64
+	CostPerCorrect         float64 // of the tasks only
+	TokensPerCorrect       float64
+	MeanDurationMS         float64 // per task
+	Bullets                int
+	Accepted, Rejected     int
 }
 
 // Totals returns the totals of the series.
@@ -201,11 +201,11 @@ func (s *Series) Totals() Totals {
 	for i := range s.Tasks {
 		t := &s.Tasks[i]
 		cost, tokens, took = cost+t.Cost, tokens+t.tokens(), took+float64(t.Duration)
-		out.Judged += int(t.judged())
-		out.Right += int(t.right())
+		out.Graded += int(t.graded())
+		out.Correct += int(t.correct())
 	}
-	out.Accuracy = divide(float64(out.Right), out.Judged)
-	out.CostPerCorrect, out.TokensPerRight = divide(cost, out.Right), divide(tokens, out.Right)
+	out.Accuracy = divide(float64(out.Correct), out.Graded)
+	out.CostPerCorrect, out.TokensPerCorrect = divide(cost, out.Correct), divide(tokens, out.Correct)
 	out.MeanDurationMS = divide(took, len(s.Tasks))
 	return out
 }

@@ -41,12 +41,12 @@ type Series struct {
 // Verdict is the verdict on an answer.
 type Verdict int8
 
-// Verdicts. A task without a label and a canceled task are not judged; a failed task is wrong, as in
+// Verdicts. A task without a label and a canceled task are ungraded; a failed task is wrong, as in
 // [ace.EpochResult.Accuracy].
 const (
-	NotJudged Verdict = iota
-	AnsweredWrong
-	AnsweredRight
+	Ungraded Verdict = iota
+	Wrong
+	Correct
 )
 
 // Task is a closed task of an experiment, of about 110 bytes.
@@ -217,15 +217,15 @@ func (f *SeriesFolder) Ended(_ ace.ExperimentInput, d Finished) {
 func verdictOf(r ace.TaskResult) Verdict {
 	switch {
 	case r.ExitStatus == ace.Canceled:
-		return NotJudged
+		return Ungraded
 	case r.ExitStatus != ace.Success && r.ExitStatus != ace.Wrong:
-		return AnsweredWrong
+		return Wrong
 	case r.Correct == nil:
-		return NotJudged
+		return Ungraded
 	case *r.Correct && r.ExitStatus == ace.Success:
-		return AnsweredRight
+		return Correct
 	}
-	return AnsweredWrong
+	return Wrong
 }
 
 // clip returns the start of an answer, without a reference to the rest.

@@ -42,7 +42,7 @@ var compareFilters = []struct {
 	{"broken", []experiments.Flip{experiments.FlipBroken}},
 	{"both wrong", []experiments.Flip{experiments.FlipBothWrong}},
 	{"both correct", []experiments.Flip{experiments.FlipBothCorrect}},
-	{"ungraded", []experiments.Flip{experiments.FlipUnjudged}},
+	{"ungraded", []experiments.Flip{experiments.FlipUngraded}},
 	{"eval", nil},
 }
 

@@ -211,10 +211,10 @@ func durationOrDash(ms float64, g theme.Glyphs) string {
 // perCorrect shows the cost of a correct answer, in tokens if there is no cost.
 func perCorrect(t experiments.Totals, g theme.Glyphs) string {
 	switch {
-	case t.Right == 0:
+	case t.Correct == 0:
 		return g.Dash
 	case t.Cost == 0:
-		return text.Count(int64(t.TokensPerRight+0.5)) + " tokens"
+		return text.Count(int64(t.TokensPerCorrect+0.5)) + " tokens"
 	}
 	return console.CostCell(ace.Usage{CostUSD: t.CostPerCorrect}, g)
 }

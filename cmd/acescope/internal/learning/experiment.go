@@ -164,7 +164,7 @@ func seriesText(s *experiments.Series, g theme.Glyphs) []string {
 	}
 	perCorrect := widget.Quantity(t.CostPerCorrect, "USD", g)
 	if experiments.WithoutCost(s) {
-		perCorrect = widget.Quantity(t.TokensPerRight, "", g) + " tokens"
+		perCorrect = widget.Quantity(t.TokensPerCorrect, "", g) + " tokens"
 	}
 	lines := []string{
 		fmt.Sprintf("%s  %s, epoch %d of %d, %d/%d tasks in %s, a task %s", l.ExitStatus, l.Stage, l.Epoch, l.TotalEpochs,

@@ -77,7 +77,7 @@ func seriesLine(s *experiments.Series) ExperimentSeries {
 	row.Type = "experiment_series"
 	return ExperimentSeries{
 		ExperimentRow: row, Input: in, CostPerCorrect: number(t.CostPerCorrect),
-		TokensPerCorrect: number(t.TokensPerRight), MeanTaskMS: number(t.MeanDurationMS), Dropped: s.Dropped,
+		TokensPerCorrect: number(t.TokensPerCorrect), MeanTaskMS: number(t.MeanDurationMS), Dropped: s.Dropped,
 		Incomplete: s.Err, Failure: s.Failure,
 	}
 }
@@ -104,8 +104,8 @@ func taskLines(s *experiments.Series, window int) iter.Seq[TaskLine] {
 				Type: "experiment_task", N: i + 1, Task: t, Accuracy: number(all[i]), RollingAccuracy: number(rolling[i]),
 				CostPerCorrect: number(allCost[i]), RollingCost: number(rollingCost[i]),
 			}
-			if t.Verdict != experiments.NotJudged {
-				correct := t.Verdict == experiments.AnsweredRight
+			if t.Verdict != experiments.Ungraded {
+				correct := t.Verdict == experiments.Correct
 				l.Correct = &correct
 			}
 			if !yield(l) {
