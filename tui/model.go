@@ -315,7 +315,7 @@ func (m *Model) draw() (string, *tea.Cursor) {
 		return "", nil
 	}
 	if m.tooSmall() {
-		return text.Cut(fmt.Sprintf("too small: needs %dx%d", MinWidth, MinHeight), m.width, ""), nil
+		return text.Cut(fmt.Sprintf("terminal too small: needs %dx%d", MinWidth, MinHeight), m.width, ""), nil
 	}
 	now := m.opts.Now()
 	head := header{m.styles, m.width, now, m.status, m.opts.ReadOnly}

@@ -66,7 +66,7 @@ func TestFileEmpty(t *testing.T) {
 	snap.Books = &playbooks.Playbooks{Missing: "no task in the files changed a playbook"}
 	sc := onFile(t, snap, theme.New(true, true), 80, 24)
 	for key, want := range map[string]string{"1": "reading the history", "4": "no task in the files changed a playbook",
-		"5": "the files contain no history of an experiment", "8": "none: a history file needs no server"} {
+		"5": "the files contain no history of an experiment", "8": "none, because a history file is read without a server"} {
 		sc.press(key)
 		if !strings.Contains(sc.plain(), want) || strings.Contains(sc.plain(), "acescope run") {
 			t.Errorf("%s: %q is missing:\n%s", key, want, sc.plain())

@@ -137,7 +137,7 @@ func TestTimelineJump(t *testing.T) {
 	sc.press("b")
 	sc.has("Event 5 ActivityTaskScheduled")
 	sc.press("b")
-	sc.has("no related event before this")
+	sc.has("no earlier related event")
 	sc.press("B", "B")
 	sc.has("Event 7 ActivityTaskCompleted")
 	if !slices.Contains(sc.store.heard(), "open 7") || !slices.Contains(sc.store.heard(), "look events true") {
@@ -228,7 +228,7 @@ func TestTimelineErrors(t *testing.T) {
 		t.Errorf("the previous error is %s", got)
 	}
 	sc.press("t", "g", "e", "e", "e")
-	sc.has("no error after this")
+	sc.has("no later error")
 }
 
 func TestTimelineCopy(t *testing.T) {

@@ -133,7 +133,8 @@ func (w *watcher) takeState() {
 	d.Input, d.Plan, d.TrajectoryID, d.BulletIDs = s.Input, s.Plan, s.TrajectoryID, s.BulletIDs
 }
 
-// askTask queries a live run. It returns nil if no contract query was answered.
+// askTask queries the phase, skills and delta of a live run. It returns a function that stores the answers, or nil if
+// no query was answered.
 func (w *watcher) askTask(ctx context.Context) func() {
 	var phase ace.PhaseAnswer
 	var skills ace.SkillAnswer

@@ -66,7 +66,7 @@ func (w *watcher) take(e *historypb.HistoryEvent) error {
 		d.Type = e.GetWorkflowExecutionStartedEventAttributes().GetWorkflowType().GetName()
 		if d.Type == ace.ExperimentWorkflow {
 			w.tasks = experiments.NewFolder(func(_ ace.ExperimentInput, f experiments.Finished) { w.ended(f) })
-			// Inputs of other workflow types share field names with a task's.
+			// Only an experiment's input: those of other workflow types share field names with ace.TaskInput.
 			_ = json.Unmarshal(history.PayloadJSON(cluster.First(e.GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads())), &d.Input)
 		}
 	}

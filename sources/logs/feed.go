@@ -196,7 +196,7 @@ func (r *logReader) lines(batch []logfile.Line) error {
 	return nil
 }
 
-// add keeps a line. Lines from before the start wait for those of other files, to be sorted.
+// add keeps a line. Lines that were written before the reader started wait for those of other files, to be sorted.
 func (r *logReader) add(e Entry) {
 	if r.first == nil {
 		r.ring.Add(e)
@@ -207,7 +207,7 @@ func (r *logReader) add(e Entry) {
 	}
 }
 
-// ordered publishes the sorted lines from before the start.
+// ordered publishes the sorted lines that were written before the reader started.
 func (r *logReader) ordered() {
 	if r.first != nil {
 		r.first.flush(r.ring.Add)
@@ -284,7 +284,7 @@ type logReader struct {
 	mu      sync.Mutex
 	base    Logs
 	ring    Ring
-	first   *merger          // lines from before the start, nil after them
+	first   *merger          // sorts the lines that were written before the reader started; nil afterwards
 	open    map[string]Entry // by file: the incomplete last line
 	files   []File
 	rates   map[string]lineRate

@@ -412,7 +412,7 @@ func (t *StepTimer) Add(e *historypb.HistoryEvent) {
 	}
 }
 
-// WorkflowTask is the activity of a Retrying if the workflow code fails.
+// WorkflowTask is the activity of a [Retrying] run that retries a workflow task instead of an activity.
 const WorkflowTask = "workflow task"
 
 // lastEvents bounds the newest events that are read to find the first schedule.

@@ -24,7 +24,7 @@ func (a *Agents) actionBindings(view string, waiting func() *sessions.Approval) 
 		return nil
 	}
 	list := []tui.Binding{
-		console.Key(view+".answer", "allow or deny the waiting tool call (shows it whole, and asks)", a.short(waiting, "answer"),
+		console.Key(view+".answer", "show the pending tool call in full, then allow or deny it", a.short(waiting, "answer"),
 			func(s tui.Shell) tea.Cmd { return a.answer(s, waiting()) }, "w"),
 		console.Key(view+".message", "write a message to the session", a.short(nil, "message"), a.message, "i"),
 		console.Key(view+".interrupt", "interrupt the current turn; the session continues (asks first)", "", a.interrupt, "I"),
@@ -135,7 +135,7 @@ func (a *Agents) stop(s tui.Shell) tea.Cmd {
 			lines = append(lines, widget.HowMany(n, "queued message")+" will not reach the agent")
 		}
 	}
-	s.Confirm(tui.Question{Title: "Stop this session?", Lines: append(lines, "it then accepts no messages; its transcript is kept"), Yes: "stop the session",
+	s.Confirm(tui.Question{Title: "Stop this session?", Lines: append(lines, "the session accepts no more messages; its transcript is kept"), Yes: "stop the session",
 		Do: func() tea.Cmd {
 			return a.actor.Act("stop", func(ctx context.Context) (string, error) {
 				return "asked the session to stop", a.actor.Actions.StopSession(ctx, r.ID)

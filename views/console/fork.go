@@ -211,9 +211,9 @@ func (a *Actor) MutationCommands() []tui.Command {
 				}
 				return a.fork(s, args)
 			}},
-		{Name: "reset", Args: "at=EVENT|phase=PHASE REASON", Help: "restart the run itself at a point, with the same input", Mutates: true,
+		{Name: "reset", Args: "at=EVENT|phase=PHASE REASON", Help: "reset the run to an event or phase, with the same input", Mutates: true,
 			Complete: completePoint, Do: a.reset},
-		{Name: "terminate", Args: "REASON", Help: "end the run at once, without its consent", Mutates: true, Do: a.terminate},
+		{Name: "terminate", Args: "REASON", Help: "terminate the run immediately, without cleanup", Mutates: true, Do: a.terminate},
 		{Name: "signal", Args: "NAME [JSON]", Help: "send the run a signal", Mutates: true, Do: a.signal},
 	}
 }

@@ -275,7 +275,7 @@ func (v *compareView) noRows() string {
 	case len(v.of.Pairs) == 0:
 		return "the experiments have no tasks in common; only their curves can be compared"
 	default:
-		return "no task is " + name
+		return "no task matches the filter " + name
 	}
 }
 

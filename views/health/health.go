@@ -153,7 +153,7 @@ func (v *health) partRemark(s system.Section, rows []system.Check) string {
 	}
 	switch {
 	case s == system.SectionWorkers && v.conn.Mode == cluster.ModeFile:
-		return "none: a history file needs no server"
+		return "none, because a history file is read without a server"
 	case s == system.SectionWorkers:
 		return "unknown: the server does not answer"
 	case s == system.SectionCalls:

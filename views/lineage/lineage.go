@@ -106,7 +106,7 @@ func (v *lineage) Bindings() []tui.Binding {
 			"compare", v.compare, "d"),
 		console.Key("lineage.original", "go to the original of this fork", "", v.toOriginal, "b"),
 		console.Key("lineage.mark", "mark the run", "mark", v.mark, "space"),
-		console.Key("lineage.unmark", "clear all marks", "", func() { v.listing.Marks.Clear() }, "u"),
+		console.Key("lineage.unmark", "unmark all", "", func() { v.listing.Marks.Clear() }, "u"),
 		console.Key("lineage.next_error", "next run that failed or answered wrong", "",
 			func(s tui.Shell) { v.nextError(s, 1) }, "e"),
 		console.Key("lineage.previous_error", "previous run that failed or answered wrong", "",

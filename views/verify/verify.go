@@ -74,8 +74,8 @@ func (v *list) keys(view string) []tui.Binding {
 		console.Key(view+".next", "next run that does not match", "", func(s tui.Shell) { v.jump(s, 1) }, "e", "n"),
 		console.Key(view+".previous", "previous run that does not match", "", func(s tui.Shell) { v.jump(s, -1) }, "E", "N"),
 		console.Key(view+".filter", "show only runs of one verdict, or all", "filter", v.nextFilter, "f"),
-		console.Key(view+".again", "verify them again", "again", func(s tui.Shell) { v.again(s, false) }, "r"),
-		console.Key(view+".strict", "verify them again, with strict on or off: strict also counts what Temporal tolerates", "strict",
+		console.Key(view+".again", "verify the runs again", "again", func(s tui.Shell) { v.again(s, false) }, "r"),
+		console.Key(view+".strict", "verify the runs again with strict on or off; strict also reports differences that Temporal accepts", "strict",
 			func(s tui.Shell) { v.again(s, true) }, "S"),
 	}
 }

@@ -60,9 +60,10 @@ func (t Tokens) combine(u Tokens, f func(a, b int64) int64) Tokens {
 	}
 }
 
-// Price is the price of models in US dollars per million tokens. It applies from a date on
-// (zero: always) and to requests with a prompt of more than PromptOver tokens (0: all). Of
-// several prices, the latest date counts, then the longest prompt.
+// Price is the price of some models in US dollars per million tokens. It applies to requests from
+// the date From on (zero: all dates) with a prompt of more than PromptOver tokens (0: all). Of
+// several prices that apply, the one with the latest From counts, then the one with the largest
+// PromptOver.
 type Price struct {
 	Models       []string  `json:"models"`
 	From         time.Time `json:"from,omitzero"`

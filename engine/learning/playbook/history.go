@@ -139,8 +139,9 @@ func (s *Store) begin(ctx context.Context, h *History, d Branch, depth int) erro
 		return fmt.Errorf("playbook branch %q: start: %w", h.Branch, err)
 	}
 	from, err := s.ancestor(d)
+	// A corrupt ancestor must not make this branch unreadable.
 	if err != nil && !errors.Is(err, ErrCorrupt) {
-		return err // damage in another branch must not hide this one
+		return err
 	}
 	if from != nil && depth > 0 {
 		past := &History{Branch: from.branch.name, watch: h.watch}

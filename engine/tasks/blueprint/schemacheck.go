@@ -262,7 +262,8 @@ func pathOf(n gjson.Result, path string, tokens []string) string {
 
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// pointerTo returns the JSON pointer of a place below a part of a compiled schema.
+// pointerTo returns the tokens of the JSON pointer to a part of a compiled schema, followed by more; nil if its
+// location is invalid.
 func pointerTo(s *jsonschema.Schema, more ...string) []string {
 	_, fragment, _ := strings.Cut(s.Location, "#")
 	tokens, err := parsePointer("#" + fragment)

@@ -194,7 +194,7 @@ func (c Capabilities) Check() error {
 	case c.ProjectDir == "":
 		return errors.New("the runner has no project directory")
 	case len(c.ExecutorTypes) == 0:
-		return fmt.Errorf("the runner has no executor: name one, such as %s", Deterministic)
+		return fmt.Errorf("the runner has no executor type; add one, such as %s", Deterministic)
 	case len(c.ExecutorTypes) > MaxTypes:
 		return fmt.Errorf("the runner has %d executor types, at most %d are allowed", len(c.ExecutorTypes), MaxTypes)
 	case c.Slots < 1 || c.Slots > MaxSlots:

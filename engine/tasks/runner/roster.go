@@ -46,8 +46,8 @@ func (r *row) status() Status { return statusOf(r.Gone, r.Stale, r.Draining) }
 // free reports whether the runner can execute one more run.
 func (r *row) free() bool { return r.status() == Online && r.busy < r.offer.Slots }
 
-// accepts reports whether a registration is newer than the known one. After a runner is gone,
-// another process may register with any epoch, since the workflow may be a new one.
+// accepts reports whether a registration is newer than the known one. After a runner is gone, any
+// epoch is accepted: a new lease workflow may count from a lower one.
 func (r *row) accepts(n Notice) bool {
 	if n.Registration.Token == r.Registration.Token {
 		return n.Epoch > r.Epoch || n.Epoch == r.Epoch && !r.Gone

@@ -44,13 +44,13 @@ type Kind string
 
 // Kinds of divergence.
 const (
-	KindOther   Kind = "other"   // the code makes another decision here
+	KindOther   Kind = "other"   // the code makes a different decision here
 	KindMissing Kind = "missing" // the code no longer makes the decision
 	KindAdded   Kind = "added"   // the code makes a decision that the history does not have
-	KindChanged Kind = "changed" // the same decision with another duration or input; Temporal accepts it
+	KindChanged Kind = "changed" // the same decision with a different duration or input; Temporal accepts it
 	KindVersion Kind = "version" // the code no longer supports the recorded version of a change
 	KindPanic   Kind = "panic"   // the code panics
-	KindResult  Kind = "result"  // the code ends in another way or with another result
+	KindResult  Kind = "result"  // the code closes with a different status or result
 	KindStuck   Kind = "stuck"   // the code loops, or waits for something outside the workflow
 )
 

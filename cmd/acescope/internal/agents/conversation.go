@@ -236,7 +236,7 @@ func (w *sessionFollower) write(
 		return nil // not read yet
 	}
 	c := *d.Conversation
-	c.Entries = c.Entries[:len(c.Entries)-c.Queued] // queued messages come again with their turn
+	c.Entries = c.Entries[:len(c.Entries)-c.Queued] // queued messages are written when their turn starts
 	if !w.started {
 		w.started = true
 		if turn != nil {

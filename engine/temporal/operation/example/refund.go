@@ -18,8 +18,8 @@ func RefundFirst(ctx workflow.Context, order string) error {
 	return r.Do(ctx, step("tell", order), nil)
 }
 
-// RefundGuarded is the second release: a check comes before the payment, for runs that
-// come here for the first time. Runs that were under way continue as they began.
+// RefundGuarded is the second release: a check comes before the payment, for runs that reach
+// this point for the first time. Other runs continue with the old code.
 func RefundGuarded(ctx workflow.Context, order string) error {
 	r := operation.New(ctx)
 	if r.Version(ctx, "fraud-check", workflow.DefaultVersion, 1) >= 1 {
@@ -33,8 +33,8 @@ func RefundGuarded(ctx workflow.Context, order string) error {
 	return r.Do(ctx, step("tell", order), nil)
 }
 
-// RefundFinished is the third release: no run of the first is open any more, so that the
-// old branch goes. The call of Version stays, with the range that is left.
+// RefundFinished is the third release. No run of the first release is open, so the old code
+// is removed. The call of Version stays, with the remaining range.
 func RefundFinished(ctx workflow.Context, order string) error {
 	r := operation.New(ctx)
 	r.Version(ctx, "fraud-check", 1, 1)
