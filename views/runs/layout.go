@@ -25,6 +25,7 @@ func (a *layout) shows(c Column) bool {
 
 // arrange chooses the columns for the width and draws the heading.
 func (t *table) arrange() {
+	t.drawn = nil
 	if t.width <= 0 {
 		return
 	}

@@ -21,6 +21,7 @@ type table struct {
 	heading     string
 	showsError  bool // there is a column for the last error
 	errorSpan   errorSpan
+	drawn       map[runs.ID]drawnRow // for these columns and styles
 
 	Sorting   Sorting
 	Order     []int32   // indexes of rows, nil for the server's order
