@@ -102,7 +102,10 @@ func shownAges(
 		add("timeline", e.Err, row, e.Updated, 0)
 	}
 	if b != nil {
-		row := fmt.Sprintf("%d %s", len(b.Branches), system.Plural(len(b.Branches), "line"))
+		row := "1 branch"
+		if n := len(b.Branches); n != 1 {
+			row = fmt.Sprintf("%d branches", n)
+		}
 		if b.Branch.Name != "" {
 			row += fmt.Sprintf(", %d versions of %s", b.Branch.Versions, b.Branch.Name)
 		}

@@ -23,7 +23,7 @@ func TestSourcesTellWhatWasDropped(t *testing.T) {
 	facets := &runs.Facets{Err: errors.New("no room").Error(), Counted: at}
 	want := map[string]system.Check{
 		"timeline":    {State: system.CheckOK, Text: "0 events held, 7 not read yet"},
-		"playbooks":   {State: system.CheckOK, Text: "2 lines, 3 versions of a"},
+		"playbooks":   {State: system.CheckOK, Text: "2 branches, 3 versions of a"},
 		"experiments": {State: system.CheckOK, Text: "4 listed, 1 with curves, 7 dropped"},
 		"logs":        {State: system.CheckOK, Text: "9 lines of 1 file, 11 dropped"},
 		"facets":      {State: system.CheckWarning, Text: "no room"},

@@ -46,7 +46,7 @@ func twoRuns() *histories.RunDiff {
 		{Status: histories.DiffOnlyB, B: step("tool call", "calculate", 3, 13, 4, "done")},
 		{Status: histories.DiffMoved, Moved: true, A: step("tool call", "plot", 1, 11, 4, "done"), B: step("tool call", "plot", 1, 13, 4, "done")},
 		{Status: histories.DiffOnlyA, A: step("activity", "run_reflector", 1, 18, 40, "done")},
-		{Status: histories.DiffUnreadable, A: step("signal", "sealed", 1, 19, 0, "done"), B: step("signal", "sealed", 1, 20, 0, "done")},
+		{Status: histories.DiffUnreadable, A: step("signal", "encrypted", 1, 19, 0, "done"), B: step("signal", "encrypted", 1, 20, 0, "done")},
 		{Status: histories.DiffChanged, A: step("end", "run", 0, 38, 0, "done"), B: step("end", "run", 0, 44, 0, "failed")},
 	}
 	d.Pairs[7].B.Input = raw(map[string]any{"formula": "a/b", "values": []int{17, 100}})

@@ -22,7 +22,7 @@ func TestConsole(t *testing.T) {
 	term.await(`ExitStatus="wrong"`)
 	term.gone("experiment walk")
 	term.press("g" + keyEnter)
-	term.await("ace/walk-e1-", "Skills", "Playbook", "folded from history")
+	term.await("ace/walk-e1-", "Skills", "Playbook", "complete")
 	term.press(keyEsc)
 	term.await("TASK", "STATUS")
 	term.press("?")

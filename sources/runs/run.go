@@ -125,8 +125,8 @@ type LogLine struct {
 type Origin string
 
 const (
-	FromQuery   Origin = "live query"          // the run's worker answered
-	FromHistory Origin = "folded from history" // the run is closed, or no worker answers
+	FromQuery   Origin = "live query" // the run's worker answered
+	FromHistory Origin = "history"    // the run is closed, or no worker answers
 )
 
 // RecentRuns is the number of closed tasks in the summary of a list.

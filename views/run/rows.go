@@ -304,7 +304,7 @@ func (r textRow) Draw(l *line) { drawText(l, r.name, l.S.Text, r.text) }
 func drawText(l *line, name string, ink theme.Ink, t string) {
 	t = strings.TrimSpace(t)
 	if l.whole {
-		l.add(l.S.Muted, text.Fit(name, 10, "")).add(ink, text.Safe(widget.Bounded(t, maxWrapped), " "))
+		l.add(l.S.Muted, text.Fit(name, max(text.Width(name)+1, 10), "")).add(ink, text.Safe(widget.Bounded(t, maxWrapped), " "))
 		return
 	}
 	first, _, _ := strings.Cut(t, "\n")

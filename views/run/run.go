@@ -57,9 +57,13 @@ func (v *run) Footer() string {
 	return origin(v.detail, v.styles.Glyphs)
 }
 
-// origin returns where the data of a run comes from, and its number of events.
+// origin returns the number of events of a run, and whether its worker answered.
 func origin(d *histories.Detail, g theme.Glyphs) string {
-	return string(d.From) + " " + g.Dot + " " + widget.Counted(int(d.Events), "event")
+	events := widget.Counted(int(d.Events), "event")
+	if d.From == runs.FromQuery {
+		return string(d.From) + " " + g.Dot + " " + events
+	}
+	return events
 }
 
 func (v *run) Bindings() []tui.Binding {
