@@ -105,7 +105,7 @@ func (c *Chain) read(ctx context.Context, p Pages, told func(int)) (next string,
 // page returns a page of a run, or the complete history of a closed run if it is shared.
 func (c *Chain) page(ctx context.Context, p Pages, token []byte) (events []*historypb.HistoryEvent, next []byte, err error) {
 	if c.shared != nil {
-		if h := c.shared.History(p.WorkflowID, p.RunID); h.Closed() {
+		if h := c.shared.complete(p.WorkflowID, p.RunID); h != nil {
 			events, err = h.Events(ctx)
 			return events, nil, err
 		}
@@ -171,7 +171,7 @@ func (p Pages) before(ctx context.Context) (ChainPosition, error) {
 	p.RunID = info.GetExecution().GetRunId()
 	line := ChainPosition{RunIDs: []string{p.RunID}}
 	for len(line.RunIDs) > 1 || p.RunID != info.GetFirstRunId() {
-		began, err := p.single(ctx, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		began, err := p.FirstEvent(ctx)
 		if NotFound(err) && len(line.RunIDs) > 1 {
 			line.RunIDs = line.RunIDs[:len(line.RunIDs)-1]
 			line.Before = "the previous run, " + p.RunID + ", no longer exists"
@@ -204,6 +204,11 @@ func (p Pages) closing(ctx context.Context) (*historypb.HistoryEvent, error) {
 		return nil, err // the server waits for the end of an open run
 	}
 	return p.single(ctx, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+}
+
+// FirstEvent returns the event that started a run.
+func (p Pages) FirstEvent(ctx context.Context) (*historypb.HistoryEvent, error) {
+	return p.single(ctx, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 }
 
 // single returns the first event of a run, or with the filter for it the closing event; nil if the history has

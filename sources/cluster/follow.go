@@ -16,8 +16,26 @@ const RetryDelay = 200 * time.Millisecond
 // Follow calls fn for every event of a run, recorded and new, in order and once each, until the run closes. It
 // retries while the server is unreachable, until ctx ends. away receives each failure, and nil when the server
 // answers again; away may be nil.
-func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID string, away func(error), fn func(*historypb.HistoryEvent) error) error {
-	return NewHistory(Pages{c, namespace, workflowID, runID}).Each(ctx, away, fn)
+func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID string,
+	away func(error), fn func(*historypb.HistoryEvent) error) error {
+	f := follower{Pages: Pages{c, namespace, workflowID, runID}, away: away, fn: each(fn)}
+	for {
+		if more, err := f.page(ctx); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// each returns a function that calls fn for every event of a page.
+func each(fn func(*historypb.HistoryEvent) error) func([]*historypb.HistoryEvent) error {
+	return func(events []*historypb.HistoryEvent) error {
+		for _, e := range events {
+			if err := fn(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // follower is a position in the history of a run.

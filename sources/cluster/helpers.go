@@ -62,6 +62,9 @@ func Drain(iter client.HistoryEventIterator, last *int64, fn func(*historypb.His
 
 // PlainError returns the text of an error in one line, without gRPC's wrapping.
 func PlainError(err error) string {
+	if err == nil {
+		return ""
+	}
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	if _, after, ok := strings.Cut(text, "desc = "); ok {
 		text = after

@@ -5,8 +5,8 @@ import (
 	"compress/flate"
 	"context"
 	"encoding/binary"
-	"errors"
 	"io"
+	"slices"
 	"sort"
 	"sync"
 
@@ -42,7 +42,7 @@ func NewHistory(p Pages) *History {
 func HistoryOf(events []*historypb.HistoryEvent) *History {
 	h := NewHistory(Pages{})
 	h.Add(events)
-	h.closed = true
+	h.close()
 	return h
 }
 
@@ -50,22 +50,24 @@ func HistoryOf(events []*historypb.HistoryEvent) *History {
 // closes. It retries while the server is unreachable, until ctx ends. away receives each failure, and nil when the
 // server answers again; it may be nil. fn must not change the events, which others read too.
 func (h *History) Follow(ctx context.Context, after int64, away func(error), fn func([]*historypb.HistoryEvent) error) error {
-	var lost error
+	var reported error
 	report := func(err error) {
-		if away != nil && !errors.Is(err, lost) {
+		if away != nil && PlainError(err) != PlainError(reported) {
 			away(err)
 		}
-		lost = err
+		reported = err
 	}
 	for ctx.Err() == nil {
 		h.mu.Lock()
-		events, err := h.pageAfter(after)
-		closed, reason, changed := h.closed, h.away, h.changed
+		closed := h.closed
+		reason := h.away
+		changed := h.changed
 		h.mu.Unlock()
+		report(reason)
+		events, err := h.pageAfter(after)
 		if err != nil {
 			return err
 		}
-		report(reason)
 		if len(events) > 0 {
 			after = events[len(events)-1].GetEventId()
 			if err := fn(events); err != nil {
@@ -83,6 +85,10 @@ func (h *History) Follow(ctx context.Context, after int64, away func(error), fn 
 				report(err)
 			}
 			err := h.readPage(ctx, after)
+			if err != nil { // the next follower finds out for itself whether the server answers
+				h.follower.lost = false
+				h.change(func() { h.away = nil })
+			}
 			<-h.turn
 			if err != nil {
 				return err
@@ -96,14 +102,7 @@ func (h *History) Follow(ctx context.Context, after int64, away func(error), fn 
 
 // Each is like [History.Follow], but calls fn with one event at a time, beginning with the first.
 func (h *History) Each(ctx context.Context, away func(error), fn func(*historypb.HistoryEvent) error) error {
-	return h.Follow(ctx, 0, away, func(events []*historypb.HistoryEvent) error {
-		for _, e := range events {
-			if err := fn(e); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return h.Follow(ctx, 0, away, each(fn))
 }
 
 // readPage reads the next page, unless another follower has just read it.
@@ -116,7 +115,7 @@ func (h *History) readPage(ctx context.Context, after int64) error {
 	}
 	more, err := h.follower.page(ctx)
 	if err == nil && !more {
-		h.change(func() { h.closed = true })
+		h.close()
 	}
 	return err
 }
@@ -149,8 +148,17 @@ func (h *History) fill(all []*historypb.HistoryEvent) {
 	}
 	if h.lastID() == 0 {
 		h.Add(all)
-		h.change(func() { h.closed = true })
+		h.close()
 	}
+}
+
+// close marks the history as complete.
+func (h *History) close() {
+	h.change(func() {
+		h.closed = true
+		h.away = nil
+		h.writer = nil
+	})
 }
 
 func (h *History) lastID() int64 {
@@ -161,8 +169,6 @@ func (h *History) lastID() int64 {
 
 // Event returns the event with an id, or nil if it is not read.
 func (h *History) Event(id int64) (*historypb.HistoryEvent, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	events, err := h.pageAfter(id - 1)
 	if e := First(events); e.GetEventId() == id {
 		return e, err
@@ -194,28 +200,34 @@ func (h *History) Add(events []*historypb.HistoryEvent) {
 		h.newest = events
 		h.last = events[len(events)-1].GetEventId()
 		for len(events) > 0 {
-			n := min(len(events), blockEvents)
-			h.blocks = append(h.blocks, h.pack(events[:n]))
-			events = events[n:]
+			var block eventBlock
+			block, events = h.pack(events)
+			h.blocks = append(h.blocks, block)
 		}
 	})
 }
 
-// pageAfter returns some of the events after an id, beginning with the first; none if they are not read. The lock is
-// held.
+// pageAfter returns some of the events after an id, beginning with the first; none if they are not read.
 func (h *History) pageAfter(id int64) ([]*historypb.HistoryEvent, error) {
+	h.mu.Lock()
 	events := h.newest
-	if first := First(events); first != nil && first.GetEventId() > id+1 {
-		block, err := h.blockOf(id + 1).unpack()
-		if err != nil {
+	first := First(events)
+	if first == nil || first.GetEventId() <= id+1 {
+		h.mu.Unlock()
+		skip := sort.Search(len(events), func(i int) bool { return events[i].GetEventId() > id })
+		return events[skip:], nil
+	}
+	block := h.blockOf(id + 1)
+	h.mu.Unlock()
+	encoded, err := block.unpack()
+	if err != nil {
+		return nil, err
+	}
+	events = make([]*historypb.HistoryEvent, len(encoded))
+	for i, b := range encoded {
+		events[i] = &historypb.HistoryEvent{}
+		if err := proto.Unmarshal(b, events[i]); err != nil {
 			return nil, err
-		}
-		events = make([]*historypb.HistoryEvent, len(block))
-		for i, encoded := range block {
-			events[i] = &historypb.HistoryEvent{}
-			if err := proto.Unmarshal(encoded, events[i]); err != nil {
-				return nil, err
-			}
 		}
 	}
 	skip := sort.Search(len(events), func(i int) bool { return events[i].GetEventId() > id })
@@ -231,17 +243,21 @@ func (h *History) blockOf(id int64) eventBlock {
 // the event is not read.
 func (h *History) Block(id int64) (encoded [][]byte, last int64) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	if id > h.last {
+		h.mu.Unlock()
 		return nil, 0
 	}
 	b := h.blockOf(id)
+	h.mu.Unlock()
 	encoded, _ = b.unpack() // it was packed here
 	return encoded, b.last
 }
 
-// blockEvents is the number of events that are compressed together. Reading one event unpacks its block.
-const blockEvents = 64
+// A block ends with the event that reaches one of these bounds. Reading one event unpacks its block.
+const (
+	blockEvents = 64
+	blockBytes  = 256 << 10
+)
 
 // eventBlock is a compressed sequence of events, each preceded by its length.
 type eventBlock struct {
@@ -249,11 +265,14 @@ type eventBlock struct {
 	data []byte
 }
 
-func (h *History) pack(events []*historypb.HistoryEvent) eventBlock {
+// pack compresses the first of some events and returns the others.
+func (h *History) pack(events []*historypb.HistoryEvent) (b eventBlock, rest []*historypb.HistoryEvent) {
 	var plain []byte
-	for _, e := range events {
-		plain = binary.AppendUvarint(plain, uint64(proto.Size(e)))
-		plain, _ = proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(plain, e) // it was just decoded
+	for n := 0; n < blockEvents && len(plain) < blockBytes && len(events) > 0; n++ {
+		plain = binary.AppendUvarint(plain, uint64(proto.Size(events[0])))
+		plain, _ = proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(plain, events[0]) // it was just decoded
+		b.last = events[0].GetEventId()
+		events = events[1:]
 	}
 	var out bytes.Buffer
 	if h.writer == nil {
@@ -262,7 +281,8 @@ func (h *History) pack(events []*historypb.HistoryEvent) eventBlock {
 	h.writer.Reset(&out)
 	_, _ = h.writer.Write(plain) // to memory
 	_ = h.writer.Close()
-	return eventBlock{last: events[len(events)-1].GetEventId(), data: bytes.Clone(out.Bytes())}
+	b.data = bytes.Clone(out.Bytes())
+	return b, events
 }
 
 // unpack returns the encoded events.
@@ -298,21 +318,32 @@ func (l *Link) History(workflowID, runID string) *History {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := keptHistory{workflowID: workflowID, runID: runID}
-	for i, k := range s.list {
-		if k.workflowID == workflowID && k.runID == runID {
-			kept = k
-			s.list = append(s.list[:i:i], s.list[i+1:]...)
-			break
-		}
-	}
-	if kept.history == nil {
+	if i := s.index(workflowID, runID); i >= 0 {
+		kept = s.list[i]
+		s.list = slices.Delete(s.list, i, i+1)
+	} else {
 		kept.history = NewHistory(Pages{C: l.Client, Namespace: l.Namespace, WorkflowID: workflowID, RunID: runID})
 	}
 	if runID != "" {
 		s.list = append(s.list, kept)
-		s.list = s.list[max(0, len(s.list)-maxHistories):]
+		s.list = slices.Delete(s.list, 0, max(0, len(s.list)-maxHistories))
 	}
 	return kept.history
+}
+
+// complete returns the history of a closed run if it is kept and completely read, otherwise nil.
+func (l *Link) complete(workflowID, runID string) *History {
+	s := &l.histories
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := s.index(workflowID, runID); i >= 0 && s.list[i].history.Closed() {
+		return s.list[i].history
+	}
+	return nil
+}
+
+func (s *historySet) index(workflowID, runID string) int {
+	return slices.IndexFunc(s.list, func(k keptHistory) bool { return k.workflowID == workflowID && k.runID == runID })
 }
 
 // ForgetHistories lets all histories be read again, because their payloads would now be decoded differently.

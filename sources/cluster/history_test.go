@@ -3,10 +3,12 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/serviceerror"
 
 	"acescope/sources/cluster"
 	"acescope/sources/historytest"
@@ -136,5 +138,44 @@ func TestForgottenHistoryIsReadAgain(t *testing.T) {
 	link.ForgetHistories()
 	if link.History("w", "r") == h {
 		t.Error("the history is still shared")
+	}
+}
+
+// A block of large events ends before its 64 events are reached, so that reading one event unpacks little.
+func TestLargeEventsMakeSmallBlocks(t *testing.T) {
+	large := &historypb.HistoryEvent_WorkflowExecutionSignaledEventAttributes{
+		WorkflowExecutionSignaledEventAttributes: &historypb.WorkflowExecutionSignaledEventAttributes{
+			SignalName: strings.Repeat("x", 100<<10)}}
+	var events []*historypb.HistoryEvent
+	for id := range int64(64) {
+		events = append(events, &historypb.HistoryEvent{EventId: id + 1, Attributes: large})
+	}
+	h := cluster.HistoryOf(events)
+	encoded, last := h.Block(1)
+	if len(encoded) != 3 || last != 3 {
+		t.Errorf("%d events to %d are in the first block", len(encoded), last)
+	}
+	complete(t, collect(t, h, 0), 0, len(events))
+}
+
+// A follower that stopped during an outage leaves no report of it to the next one.
+func TestOutageIsForgotten(t *testing.T) {
+	c := historytest.NewClient()
+	c.Put("r", historytest.Task(true).Events...)
+	c.Fail(func(string) error { return serviceerror.NewUnavailable("down") })
+	h := newLink(c).History("w", "r")
+	first, stop := context.WithCancel(t.Context())
+	away := func(err error) {
+		if err != nil {
+			stop()
+		}
+	}
+	ignore := func([]*historypb.HistoryEvent) error { return nil }
+	if err := h.Follow(first, 0, away, ignore); !errors.Is(err, context.Canceled) {
+		t.Errorf("the first follower: %v", err)
+	}
+	c.Fail(nil)
+	if err := h.Follow(t.Context(), 0, func(err error) { t.Errorf("reported %v", err) }, ignore); err != nil {
+		t.Error(err)
 	}
 }

@@ -292,7 +292,8 @@ func (f *seriesFollower) read(ctx context.Context, from *Feed, workflowID string
 	f.folder = folder
 	f.mu.Unlock()
 	err = folder.Read(ctx, chain.First, func(runID string, take func(*historypb.HistoryEvent) error) error {
-		return from.link.History(workflowID, runID).Each(ctx, from.link.Away, take)
+		l := from.link
+		return cluster.Follow(ctx, l.Client, l.Namespace, workflowID, runID, l.Away, take)
 	})
 	if err != nil || ctx.Err() != nil {
 		f.end(nil, errors.Join(err, ctx.Err()))

@@ -153,9 +153,7 @@ func (r *eventReader) follow(ctx context.Context) {
 	}
 	r.set(func() {
 		r.ended = true
-		if err != nil {
-			r.err = cluster.PlainError(err)
-		}
+		r.err = cluster.PlainError(err)
 		r.pending = nil
 	})
 }
@@ -174,12 +172,7 @@ func (r *eventReader) log(now time.Time) *EventLog {
 
 // away records that the server is unreachable, or with nil that it answers.
 func (r *eventReader) away(err error) {
-	r.set(func() {
-		r.err = ""
-		if err != nil {
-			r.err = cluster.PlainError(err)
-		}
-	})
+	r.set(func() { r.err = cluster.PlainError(err) })
 }
 
 // describeLoop reads pending activities, because the history does not record their attempts.
@@ -259,7 +252,7 @@ func (r *eventReader) publish(ctx context.Context) {
 	file := r.feed.link.Connection().Mode == cluster.ModeFile
 	r.mu.Lock()
 	l := r.log(r.feed.link.Now())
-	unknown := l.Reading && (r.tail == nil || l.Len() == 0)
+	unknown := l.Len() == 0 && !r.ended // every run has a first event
 	pending, version := r.pending, r.version
 	r.mu.Unlock()
 	if unknown && l.Err == "" {

@@ -36,8 +36,8 @@ const (
 	StepError = stepper.ByError
 )
 
-// Replay is the selected run as of one of its events. It is immutable. At most cluster.MaxEvents events are
-// held while it is shown.
+// Replay is the selected run as of one of its events. It is immutable. All events of the run are held while it is
+// shown.
 type Replay struct {
 	WorkflowID string
 	RunID      string
@@ -228,11 +228,17 @@ func (r *stepReader) fold() {
 	r.read.mu.Unlock()
 	switch {
 	case err != nil:
-		r.out.Err, r.out.Reading = cluster.PlainError(err), false
+		r.out.Err = cluster.PlainError(err)
+		r.out.Reading = false
 		r.publish()
 	case len(events) > 0 && (r.stepper == nil || len(events) > len(r.events)):
-		r.out.Err, r.out.Reading = "", false
+		r.out.Err = ""
+		r.out.Reading = false
 		r.take(events)
+	case r.out.Err != "": // the server answers again
+		r.out.Err = ""
+		r.out.Reading = r.stepper == nil
+		r.publish()
 	}
 }
 

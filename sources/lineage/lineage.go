@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"acescope/engine/ace"
+	"acescope/sources/cluster"
 	"acescope/sources/histories"
 )
 
@@ -45,12 +46,10 @@ func RowOf(n *histories.LineageNode) Row {
 		r.At, r.Changed = "reset", ""
 	}
 	if n.Outcome != nil {
-		r.Answer = strings.TrimSpace(begin(n.Outcome.Answer, maxAnswer))
+		r.Answer = strings.TrimSpace(cluster.Cut(n.Outcome.Answer, maxAnswer))
 	}
 	return r
 }
-
-func begin(s string, most int) string { return s[:min(len(s), most)] }
 
 // placeOf returns the lines from a run to its original. Roots are not connected.
 func placeOf(n *histories.LineageNode) string {
@@ -81,7 +80,7 @@ func Changes(f *ace.Forked, most int) (parts []string) {
 		if raw, err := hex.DecodeString(v); err == nil && len(raw) == 32 { // a playbook version
 			return v[:12]
 		}
-		v = strings.Join(strings.Fields(begin(v, 4*most)), " ")
+		v = strings.Join(strings.Fields(cluster.Cut(v, 4*most)), " ")
 		if runes := []rune(v); len(runes) > most {
 			v = string(runes[:most-1]) + "…"
 		}
@@ -141,7 +140,7 @@ func outcome(n *histories.LineageNode) string {
 	case o == nil:
 		return "closed as " + cmp.Or(string(n.Run.Exit), "unknown")
 	}
-	said := "answered " + cmp.Or(strings.TrimSpace(begin(o.Answer, maxAnswer)), "nothing")
+	said := "answered " + cmp.Or(strings.TrimSpace(cluster.Cut(o.Answer, maxAnswer)), "nothing")
 	switch {
 	case o.Correct == nil:
 		return said

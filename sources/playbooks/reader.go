@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -113,7 +114,7 @@ func (k *Reader) Window(store *playbook.Store, wish Ask, b *Playbooks) error {
 	for i := range list {
 		list[i].Operations = nil
 		if r := list[i].Rationale; len(r) > MaxRationale {
-			list[i].Rationale = r[:MaxRationale]
+			list[i].Rationale = strings.ToValidUTF8(r[:MaxRationale], "")
 		}
 	}
 	k.Page = versionPage{b.Branch, from, list}

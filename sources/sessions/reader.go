@@ -135,7 +135,7 @@ func (t *reader) earlier(ctx context.Context) (newest string, err error) {
 	var runs [][]*historypb.HistoryEvent
 	events := 0
 	for before != "" && len(runs) < maxRunsRead && events < cluster.MaxEvents/4 {
-		list, err := t.link.History(t.id, before).Events(ctx)
+		list, err := cluster.ReadHistory(ctx, t.link.Client, t.link.Namespace, t.id, before)
 		if cluster.NotFound(err) {
 			break // the server has deleted it
 		}
@@ -158,11 +158,8 @@ func (t *reader) earlier(ctx context.Context) (newest string, err error) {
 // before returns the run that another run continues, or "".
 func (t *reader) before(ctx context.Context, run string) (string, error) {
 	p := cluster.Pages{t.link.Client, t.link.Namespace, t.id, run}
-	events, _, err := p.Forward(ctx, nil, false)
-	if err != nil || len(events) == 0 {
-		return "", err
-	}
-	return events[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId(), nil
+	started, err := p.FirstEvent(ctx)
+	return started.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId(), err
 }
 
 func (t *reader) take(e *historypb.HistoryEvent) {
