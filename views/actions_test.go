@@ -187,6 +187,30 @@ func TestReadOnlyHasNoMutations(t *testing.T) {
 	}
 }
 
+// A key that asks before it acts changes something.
+func TestAskingKeysMutate(t *testing.T) {
+	st := newStore(full(6))
+	screens, global := Screens(console.Options{Controls: st, Actions: st}, st.feeds())
+	bindings := slices.Clone(global)
+	for _, s := range screens {
+		for _, v := range s.Views {
+			bindings = append(bindings, v.Bindings()...)
+		}
+	}
+	asking := 0
+	for _, b := range bindings {
+		if strings.Contains(b.Help, "asks first") {
+			asking++
+			if !b.Mutates {
+				t.Errorf("%s works in a read-only console", b.Action)
+			}
+		}
+	}
+	if asking < 10 {
+		t.Errorf("%d keys ask first", asking)
+	}
+}
+
 func TestParseFork(t *testing.T) {
 	at, fields, err := console.ParseFork(`  phase=persist  model=a prompt="b \"c\" d"  label= `)
 	if want := []runs.Field{{"model", "a"}, {"prompt", `b "c" d`}, {"label", ""}}; err != nil || at != (runs.Point{Phase: ace.PhasePersist}) || !reflect.DeepEqual(fields, want) {

@@ -23,18 +23,14 @@ func (a *Agents) actionBindings(view string, waiting func() *sessions.Approval) 
 	if a.actor.Actions == nil {
 		return nil
 	}
-	list := []tui.Binding{
-		console.Key(view+".answer", "show the pending tool call in full, then allow or deny it", a.short(waiting, "answer"),
+	return []tui.Binding{
+		console.MutatingKey(view+".answer", "show the pending tool call in full, then allow or deny it", a.short(waiting, "answer"),
 			func(s tui.Shell) tea.Cmd { return a.answer(s, waiting()) }, "w"),
-		console.Key(view+".message", "write a message to the session", a.short(nil, "message"), a.message, "i"),
-		console.Key(view+".interrupt", "interrupt the current turn; the session continues (asks first)", "", a.interrupt, "I"),
-		console.Key(view+".stop", "stop the session (asks first)", "", a.stop, "S"),
-		console.Key(view+".start", "start a session on the engine", "start", a.askStart, "+"),
+		console.MutatingKey(view+".message", "write a message to the session", a.short(nil, "message"), a.message, "i"),
+		console.MutatingKey(view+".interrupt", "interrupt the current turn; the session continues (asks first)", "", a.interrupt, "I"),
+		console.MutatingKey(view+".stop", "stop the session (asks first)", "", a.stop, "S"),
+		console.MutatingKey(view+".start", "start a session on the engine", "start", a.askStart, "+"),
 	}
-	for i := range list {
-		list[i].Mutates = true
-	}
-	return list
 }
 
 // short returns the label of a key for the status line, or "" if the key does nothing now.

@@ -195,7 +195,7 @@ func (a *Actor) on(s tui.Shell, verb string, prepare preparer) tea.Cmd {
 	r := a.nav.Selected.Run
 	of := r.ID()
 	switch {
-	case a.nav.Selected.Ok && a.refused(s, verb, of):
+	case a.refused(s, verb, of):
 		return nil
 	case len(a.listing.Marks.Runs) > 0:
 		return a.onMarked(s, verb, prepare)

@@ -66,6 +66,14 @@ func WithPrefix(typed string, options []string) (out []string) {
 	return out
 }
 
+// MutatingKey is like [Key], for an action that changes something outside the console.
+func MutatingKey[F func() | func(tui.Shell) | func(tui.Shell) tea.Cmd](action, help, short string, do F,
+	keys ...string) tui.Binding {
+	b := Key(action, help, short, do, keys...)
+	b.Mutates = true
+	return b
+}
+
 // Key returns the binding of an action such as "runs.sort". Short is its label in the status line, "" for none.
 func Key[F func() | func(tui.Shell) | func(tui.Shell) tea.Cmd](action, help, short string, do F, keys ...string) tui.Binding {
 	b := tui.Binding{Action: action, Keys: keys, Help: help, Short: short}

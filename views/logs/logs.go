@@ -129,7 +129,7 @@ func (l *shared) showCalls(s tui.Shell) {
 	case !l.nav.Selected.Ok:
 		s.Note("no run is selected")
 	case l.calls == nil:
-		s.Note("showing the tool calls of " + console.NameOf(l.nav.Selected.Run) + " are in its history; 2 shows them")
+		s.Note("the tool calls of " + console.NameOf(l.nav.Selected.Run) + " are in its history; 2 shows them")
 	default:
 		l.frozen, l.Want.file, l.paths = nil, "", nil
 		l.feed.FollowCalls(*l.calls)

@@ -437,12 +437,10 @@ func (v *list) runnerActions(view string, run func() (runs.Run, bool)) []tui.Bin
 		}
 		return v.actor.AskStop(s, r)
 	}
-	list := []tui.Binding{
-		console.Key(view+".stop", "stop the run under the cursor (asks first)", "stop", stop, "x"),
-		console.Key(view+".drain", "drain the runner: it gets no more runs (asks first)", "drain", v.askDrain, "D"),
+	return []tui.Binding{
+		console.MutatingKey(view+".stop", "stop the run under the cursor (asks first)", "stop", stop, "x"),
+		console.MutatingKey(view+".drain", "drain the runner: it gets no more runs (asks first)", "drain", v.askDrain, "D"),
 	}
-	list[0].Mutates, list[1].Mutates = true, true
-	return list
 }
 
 func (v *list) askDrain(s tui.Shell) tea.Cmd {

@@ -91,7 +91,7 @@ func (v *list) Bindings() []tui.Binding {
 	)
 	if v.actor.Actions != nil {
 		point := func() (runs.Run, string, bool) { r, ok := v.run(); return r, "", ok }
-		all = append(all, console.Key("triage.cancel", "cancel the run under the cursor (asks first)", "cancel", v.cancelRun, "x"),
+		all = append(all, console.MutatingKey("triage.cancel", "cancel the run under the cursor (asks first)", "cancel", v.cancelRun, "x"),
 			v.actor.ForkOf("triage", point))
 	}
 	return all
