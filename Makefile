@@ -41,6 +41,7 @@ bench: build ## Measure against the temporal command and a bare worker; prints r
 lint: ## Check format, vet, words and the determinism of workflow code
 	@test -z "$$(gofmt -l cmd engine sources theme tui views)" || { gofmt -l cmd engine sources theme tui views; exit 1; }
 	go vet -composites=false ./...
+	go vet -composites=false -tags bench ./cmd/acescope-bench
 	go run ./docs/dev/words cmd engine sources theme tui views
 	go tool workflowcheck -config engine/workflows/workflowcheck.yaml ./engine/workflows
 	go tool workflowcheck -config engine/temporal/operation/workflowcheck.yaml ./engine/temporal/operation/...

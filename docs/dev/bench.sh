@@ -3,8 +3,9 @@
 #
 #   bash docs/dev/bench.sh [-quick] [-json] [-runs N] [-profile DIR] [-acescope PROGRAM] [SECTION...]
 #
-# bash docs/dev/bench.sh -h lists the sections. All of them take about half an hour on two cores. Needs Go only; the
-# section logs also uses jq. Servers listen on loopback. Everything is written below .cache/bench: programs, the runs
+# Sections: start, tail, tasks, growth, list, idle, console, frame, scroll, history, logs, diff, step, verify, hook,
+# transcripts, stream, runs, dispatch. All of them take about half an hour on two cores. Needs Go only; the section logs
+# also uses jq. Servers listen on loopback. Everything is written below .cache/bench: programs, the runs
 # that list reads (created once, some minutes; remove runs-* and history-* to create them again), and temporary data
 # directories.
 #
@@ -15,5 +16,5 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 cache=$PWD/.cache/bench
 mkdir -p "$cache/bin"
-go build -o "$cache/bin/acescope-bench" ./cmd/acescope-bench
+go test -c -tags bench -o "$cache/bin/acescope-bench" ./cmd/acescope-bench
 exec "$cache/bin/acescope-bench" -acescope "${ACESCOPE:-bin/acescope}" -temporal "${TEMPORAL:-}" -dir "$cache" "$@"

@@ -1,4 +1,6 @@
-package main
+//go:build bench
+
+package bench
 
 import (
 	"bufio"
@@ -98,7 +100,7 @@ func (b *bench) start(env []string, name string, args ...string) *process {
 	p.out = json.NewDecoder(must(p.cmd.StdoutPipe()))
 	p.in = must(p.cmd.StdinPipe())
 	check(p.cmd.Start())
-	b.cleanup(p.stop)
+	b.Cleanup(p.stop)
 	return p
 }
 

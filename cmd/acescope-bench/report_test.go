@@ -1,7 +1,10 @@
-package main
+//go:build bench
+
+package bench
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -129,7 +132,10 @@ func (r *report) add(figures ...figure) {
 }
 
 func (r *report) end() error {
-	if r.json || r.err != nil || len(r.lines) == 0 {
+	if len(r.lines) == 0 {
+		return errors.New("nothing was measured; docs/dev/bench.sh names the sections")
+	}
+	if r.json || r.err != nil {
 		return r.err
 	}
 	w := tabwriter.NewWriter(r.out, 0, 4, 2, ' ', 0)

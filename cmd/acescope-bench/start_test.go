@@ -1,4 +1,6 @@
-package main
+//go:build bench
+
+package bench
 
 import (
 	"bytes"
@@ -80,7 +82,7 @@ func (b *bench) openTerminal(columns, rows uint16, name string, args ...string) 
 	cmd := command(ctx, []string{"TERM=xterm-256color"}, name, args...)
 	t := &terminal{process: &process{cmd: cmd, cancel: cancel}}
 	t.file = must(pty.StartWithSize(cmd, &pty.Winsize{Cols: columns, Rows: rows}))
-	b.cleanup(t.stop)
+	b.Cleanup(t.stop)
 	return t
 }
 
