@@ -1,8 +1,11 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -10,14 +13,22 @@ import (
 	"acescope/engine/agents/agentcli/agentclitest"
 )
 
+// testsPerProcessor sets the default of -parallel. The tests mostly wait: for a server to start, for a killed process to
+// be missed.
+const testsPerProcessor = 2
+
 func TestMain(m *testing.M) {
 	agentclitest.Main()
+	if err := flag.Set("test.parallel", strconv.Itoa(testsPerProcessor*runtime.GOMAXPROCS(0))); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"acescope": func() { os.Exit(execute()) }})
 }
 
 // TestScripts runs the scripts in testdata/script. Each has its own data directory. Most start a host in the background
 // that the other commands attach to.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	agent := agentclitest.New(t, "claude")
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
