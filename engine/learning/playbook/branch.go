@@ -262,10 +262,11 @@ func (s *Store) merge(x *branchLog, v Version) (Version, error) {
 func (s *Store) rebuild(x *branchLog, n int) (*Playbook, error) {
 	from := n
 	var book *Playbook
-	for ; from > 0 && book == nil; from-- {
-		hash := x.at(from)
-		if book, _ = s.books.Get(hash); book == nil && from%snapshotEvery == 0 {
-			book, _ = s.readBook(hash) // if missing or damaged, use an earlier one
+	for ; from > 0; from-- {
+		if from%snapshotEvery == 0 {
+			book, _ = s.readBook(x.at(from)) // if missing or damaged, use an earlier one
+		} else {
+			book, _ = s.books.Get(x.at(from))
 		}
 		if book != nil {
 			break
