@@ -19,6 +19,15 @@ func Parse(src string) (*Expr, error) {
 	return parse(parser{tokens: tokens.FindAllString(src, -1)})
 }
 
+// UnmarshalText parses an expression.
+func (e *Expr) UnmarshalText(src []byte) error {
+	parsed, err := Parse(string(src))
+	if err == nil {
+		*e = *parsed
+	}
+	return err
+}
+
 // ParseTextbook parses the tokens of an expression in textbook notation: adjacent factors are multiplied,
 // and e^x is the exponential function.
 func ParseTextbook(tokens []string) (*Expr, error) {
