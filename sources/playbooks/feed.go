@@ -36,7 +36,8 @@ func (f *Feed) read(ctx context.Context, ask Ask, publish func(*Playbooks)) {
 func (f *Feed) readOnce(ctx context.Context, ask Ask, last *Playbooks, publish func(*Playbooks)) *Playbooks {
 	d := f.link.Deps
 	if d.Playbooks == nil {
-		b := &Playbooks{Missing: "this console has no playbook store: a remote cluster's playbooks are where its worker runs"}
+		b := &Playbooks{Missing: "this console has no playbook store: " +
+			"a remote cluster's playbooks are where its worker runs"}
 		publish(b)
 		return b
 	}

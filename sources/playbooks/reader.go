@@ -47,7 +47,8 @@ type outcomes struct {
 
 // read fills b. It reads the selected branch only if it has changed since the last value for the same ask. If the
 // histories of the bullets take a moment, it publishes what it has before.
-func (k *reader) read(ctx context.Context, store *playbook.Store, ask Ask, last, b *Playbooks, publish func(*Playbooks)) error {
+func (k *reader) read(ctx context.Context, store *playbook.Store, ask Ask, last, b *Playbooks,
+	publish func(*Playbooks)) error {
 	list, partly := store.Branches() // readable branches, and why others are not
 	b.Branches = list
 	var err error
@@ -87,11 +88,18 @@ func (k *reader) read(ctx context.Context, store *playbook.Store, ask Ask, last,
 
 // complete reports whether a value has everything of an ask that does not come from the server.
 func complete(b *Playbooks, ask Ask) bool {
-	return b.Version != nil && (b.Version.HasBullets || !ask.Bullets && !ask.Health) && (!ask.Compare || b.Compared.Err == "")
+	switch {
+	case b.Version == nil:
+		return false
+	case ask.Compare && b.Compared.Err != "":
+		return false
+	}
+	return b.Version.HasBullets || !ask.Bullets && !ask.Health
 }
 
 // Window lists the versions around a number, without their operations, from the number that it returns.
-func Window(store *playbook.Store, branch playbook.Branch, around int) (from int, list []playbook.Version, err error) {
+func Window(store *playbook.Store, branch playbook.Branch, around int) (from int, list []playbook.Version,
+	err error) {
 	total := branch.Versions
 	if around < 0 || around > total {
 		around = total

@@ -289,7 +289,8 @@ func (s *Store) rebuild(x *branchLog, n int) (*Playbook, error) {
 		book = replay(book, v.Operations)
 	}
 	if book.Hash() != x.at(n) {
-		return nil, fmt.Errorf("%w: %s, line %d: its operations do not produce version %s", ErrCorrupt, x.path, n+1, x.at(n))
+		return nil, fmt.Errorf("%w: %s, line %d: its operations do not produce version %s",
+			ErrCorrupt, x.path, n+1, x.at(n))
 	}
 	s.books.Put(x.at(n), book)
 	return book, nil

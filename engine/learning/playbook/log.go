@@ -169,7 +169,11 @@ func (x *branchLog) update() error {
 			if _, more := r.ReadByte(); more == io.EOF && bytes.IndexByte(line, 0) >= 0 {
 				break
 			}
-			return fmt.Errorf("%w: %s, line %d: %v", ErrCorrupt, x.path, len(x.entries)+2, err)
+			n := 1
+			if x.size > 0 {
+				n = len(x.entries) + 2
+			}
+			return fmt.Errorf("%w: %s, line %d: %v", ErrCorrupt, x.path, n, err)
 		}
 		x.size += int64(len(line))
 	}

@@ -139,7 +139,8 @@ func (r *reader) tokens(text string, depth int) []string {
 	}
 	var out []string
 	for i := 0; i < len(parts) && len(out) <= calc.MaxLength; i++ {
-		part, called := parts[i], slices.Contains(parts[i+1:min(i+2, len(parts))], "(")
+		part := parts[i]
+		called := i+1 < len(parts) && parts[i+1] == "("
 		_, isSymbol := r.symbols[part]
 		definition, isDefined := r.definitions[part]
 		end := i + slices.Index(parts[i:], ")")
@@ -147,7 +148,7 @@ func (r *reader) tokens(text string, depth int) []string {
 		case !isASCIILetter(part[0]) || called && calc.IsFunction(part):
 			out = append(out, part)
 		case called && !isSymbol && len(part) >= 3 && end > i:
-			out = append(out, r.operand(strings.Join(slices.Delete(parts[i:end], 1, 2), " ")))
+			out = append(out, r.operand(part+" "+strings.Join(parts[i+2:end], " ")))
 			i = end
 		case isDefined && depth < maxDefinition:
 			out = append(out, "(")

@@ -66,7 +66,8 @@ var perYear = map[string]float64{
 // frequencies maps words to times per year.
 var frequencies = map[string]float64{
 	"monthly": 12, "quarterly": 4, "semiannually": 2, "semiannual": 2, "biannually": 2, "biannual": 2, "annually": 1,
-	"yearly": 1, "weekly": 52, "daily": 365, "bimonthly": 6, "fortnightly": 26, "continuously": continuous, "continuous": continuous,
+	"yearly": 1, "weekly": 52, "daily": 365, "bimonthly": 6, "semimonthly": 24, "fortnightly": 26,
+	"continuously": continuous, "continuous": continuous,
 }
 
 var numerals = map[string]float64{

@@ -103,7 +103,7 @@ func repair(c candidate) (f found, ok bool) {
 	if err != nil || !json.Valid([]byte(repaired)) {
 		return found{}, false
 	}
-	f = found{how: ace.ParseRepaired, note: "it was not valid JSON", cut: c.open, fields: object(gjson.Parse(repaired))}
+	f = found{fields: object(gjson.Parse(repaired)), how: ace.ParseRepaired, note: "it was not valid JSON", cut: c.open}
 	if c.open > 0 {
 		f.note = errCut.Error()
 	}
@@ -242,8 +242,8 @@ func object(v gjson.Result) fields {
 				f[key(k.Str)] = value
 				return true
 			})
-			inner := f.get("response", "output", "result", "answer", "json", "data", "generator", "reflector", "curator",
-				"reflection")
+			inner := f.get("response", "output", "result", "answer", "json", "data",
+				"generator", "reflector", "curator", "reflection")
 			if len(f) > 1 || !inner.IsObject() {
 				return f
 			}

@@ -99,8 +99,11 @@ func halves(s string) []string {
 }
 
 func readAnthropic(body gjson.Result) Request {
-	q := Request{API: "anthropic", Model: body.Get("model").String(), Cached: body.Get("system.#.cache_control|0").Exists(),
-		System: texts(body.Get("system.#.text")), Tools: list(body.Get("tools.#.name"))}
+	q := Request{API: "anthropic", Model: body.Get("model").String(), Tools: list(body.Get("tools.#.name"))}
+	for _, b := range body.Get("system").Array() {
+		q.System += b.Get("text").String() + "\n"
+		q.Cached = q.Cached || b.Get("cache_control").Exists()
+	}
 	for _, m := range body.Get("messages").Array() {
 		out := Message{Role: m.Get("role").String()}
 		for _, b := range m.Get("content").Array() {
@@ -135,8 +138,8 @@ func readOpenAI(body gjson.Result) Request {
 		default:
 			out := Message{Role: role, Text: content}
 			for _, c := range m.Get("tool_calls").Array() {
-				call := Call{c.Get("id").String(), c.Get("function.name").String(), c.Get("function.arguments").String()}
-				out.Calls = append(out.Calls, call)
+				f := c.Get("function")
+				out.Calls = append(out.Calls, Call{c.Get("id").String(), f.Get("name").String(), f.Get("arguments").String()})
 			}
 			q.Messages = append(q.Messages, out)
 		}
@@ -151,9 +154,6 @@ func list(values gjson.Result) (texts []string) {
 	}
 	return texts
 }
-
-// texts returns the texts of a JSON list, each on a line of its own.
-func texts(values gjson.Result) string { return strings.Join(append(list(values), ""), "\n") }
 
 // Between returns the text between the tags of a name in a prompt, or "".
 func Between(prompt, name string) string {
