@@ -136,7 +136,6 @@ func TestBooksMissing(t *testing.T) {
 // A long branch is listed in windows.
 func TestBooksWindow(t *testing.T) {
 	t.Parallel()
-	k := &playbooks.Reader{}
 	store, _ := bookStore(t)
 	for i := 1; i <= playbooks.VersionWindow+50; i++ {
 		teach(t, store, "main", i, add(fmt.Sprint("lesson ", i)))
@@ -146,12 +145,12 @@ func TestBooksWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	for around, from := range map[int]int{-1: 51, 0: 1, 20: 1, 320: 20, 640: 51} {
-		b := &playbooks.Playbooks{Branch: branch}
-		if err := k.Window(store, playbooks.Ask{Around: around}, b); err != nil {
+		first, list, err := playbooks.Window(store, branch, around)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if k.Page.From != from || len(k.Page.Versions) != playbooks.VersionWindow {
-			t.Errorf("around %d: %d versions from %d, want from %d", around, len(k.Page.Versions), k.Page.From, from)
+		if first != from || len(list) != playbooks.VersionWindow {
+			t.Errorf("around %d: %d versions from %d, want from %d", around, len(list), first, from)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 type Feed struct {
 	*feed.Feed[Ask, *Playbooks]
 	link   *cluster.Link
-	reader Reader // only the reader uses it
+	reader reader // only the reader uses it
 }
 
 // NewFeed returns a feed of all playbooks.
@@ -23,37 +23,36 @@ func NewFeed(link *cluster.Link) *Feed {
 }
 
 // read reads at an interval. It reads once even if the console is paused.
-func (f *Feed) read(ctx context.Context, wish Ask, publish func(*Playbooks)) {
+func (f *Feed) read(ctx context.Context, ask Ask, publish func(*Playbooks)) {
+	last := &Playbooks{}
 	for ctx.Err() == nil {
-		f.readOnce(ctx, wish, publish)
+		last = f.readOnce(ctx, ask, last, publish)
 		for cluster.Sleep(ctx, readEvery) == nil && f.link.Paused() {
 		}
 	}
 }
 
-func (f *Feed) readOnce(ctx context.Context, wish Ask, publish func(*Playbooks)) {
+// readOnce returns the last value that it has published.
+func (f *Feed) readOnce(ctx context.Context, ask Ask, last *Playbooks, publish func(*Playbooks)) *Playbooks {
 	d := f.link.Deps
 	if d.Playbooks == nil {
-		publish(&Playbooks{Missing: "this console has no playbook store: a remote cluster's playbooks are where its worker runs"})
-		return
-	}
-	f.reader.ask = wish
-	// The reader continues to change b, so each published value is a copy.
-	show := func(b *Playbooks) {
-		next := *b
-		publish(&next)
+		b := &Playbooks{Missing: "this console has no playbook store: " +
+			"a remote cluster's playbooks are where its worker runs"}
+		publish(b)
+		return b
 	}
 	b := &Playbooks{Updated: f.link.Now()}
-	if err := f.reader.Read(ctx, d.Playbooks, wish, b, show); err != nil && ctx.Err() == nil {
+	if err := f.reader.read(ctx, d.Playbooks, ask, last, b, publish); err != nil && ctx.Err() == nil {
 		b.Err = cluster.PlainError(err)
 	}
 	if len(b.Branches) == 0 && b.Err == "" && d.NoPlaybooks != nil {
 		b.Missing = d.NoPlaybooks()
 	}
-	show(b)
-	if f.reader.readServer(ctx, d, wish, b) && ctx.Err() == nil {
-		next := *b
-		f.reader.fill(&next, wish)
-		show(&next)
+	publish(b)
+	next := *b
+	if f.reader.readServer(ctx, d, ask, &next) && ctx.Err() == nil {
+		publish(&next)
+		return &next
 	}
+	return b
 }

@@ -31,25 +31,13 @@ const (
 	outcomesTimeout = 10 * time.Second
 )
 
-// Reader is the state of the reader between readings. It belongs to one goroutine.
-type Reader struct {
-	ask Ask
-
+// reader is the state of the reader between readings. It belongs to one goroutine.
+type reader struct {
 	head     *playbook.History // of the selected branch up to its newest version
 	past     *playbook.History // of the same branch up to an older version
-	at       *VersionDetail
-	Page     versionPage
-	pair     *Pair
 	health   *VersionHealth
 	outcomes outcomes
 	steps    map[RunKey]RunSteps
-}
-
-// versionPage is the list of versions that was read last.
-type versionPage struct {
-	branch   playbook.Branch
-	From     int
-	Versions []playbook.Version
 }
 
 type outcomes struct {
@@ -58,151 +46,123 @@ type outcomes struct {
 	list   []playbook.Outcome
 }
 
-// Read fills b step by step and shows fast results first.
-func (k *Reader) Read(ctx context.Context, store *playbook.Store, wish Ask, b *Playbooks, show func(*Playbooks)) error {
+// read fills b. It reads the selected branch only if it has changed since the last value for the same ask. If the
+// histories of the bullets take a moment, it publishes what it has before.
+func (k *reader) read(ctx context.Context, store *playbook.Store, ask Ask, last, b *Playbooks,
+	publish func(*Playbooks)) error {
 	list, partly := store.Branches() // readable branches, and why others are not
 	b.Branches = list
-	if len(list) == 0 && partly == nil {
-		return nil
-	}
 	var err error
-	if b.Branch, err = chooseBranch(store, list, wish.Branch); err != nil {
+	switch {
+	case ask.Branch != "":
+		b.Branch, err = store.Branch(ask.Branch)
+	case len(list) > 0:
+		b.Branch = slices.MaxFunc(list, func(a, b playbook.Branch) int { return a.At.Compare(b.At) })
+	}
+	if err != nil || b.Branch.Name == "" {
 		return errors.Join(err, partly)
 	}
-	if b.Branch.Name == "" {
+	b.Steps = k.steps
+	if ask.Health && k.health != nil && k.health.Branch == b.Branch.Name {
+		b.Health = k.health
+	}
+	if last.Branch == b.Branch && complete(last, ask) {
+		b.From, b.Versions, b.Version, b.Compared = last.From, last.Versions, last.Version, last.Compared
 		return partly
 	}
-	if err := k.Window(store, wish, b); err != nil {
+	if b.From, b.Versions, err = Window(store, b.Branch, ask.Around); err != nil {
 		return err
 	}
-	k.fill(b, wish)
-	show(b)
-	if err := k.version(ctx, store, wish, b, show); err != nil {
+	if b.Version, err = versionAt(store, b.Branch, ask.Seq); err != nil {
 		return err
 	}
-	k.compare(store, wish)
-	k.fill(b, wish)
+	if ask.Compare {
+		b.Compared = compare(store, ask)
+	}
+	if ask.Bullets || ask.Health {
+		if err := k.blame(ctx, store, b, publish); err != nil {
+			return err
+		}
+	}
 	return partly
 }
 
-// chooseBranch returns the wanted branch, or the one that changed last.
-func chooseBranch(store *playbook.Store, list []playbook.Branch, want string) (playbook.Branch, error) {
-	if want != "" {
-		return store.Branch(want)
+// complete reports whether a value has everything of an ask that does not come from the server.
+func complete(b *Playbooks, ask Ask) bool {
+	switch {
+	case b.Version == nil:
+		return false
+	case ask.Compare && b.Compared.Err != "":
+		return false
 	}
-	if len(list) == 0 {
-		return playbook.Branch{}, nil
-	}
-	return slices.MaxFunc(list, func(a, b playbook.Branch) int { return a.At.Compare(b.At) }), nil
+	return b.Version.HasBullets || !ask.Bullets && !ask.Health
 }
 
-// Window lists the versions around the wanted one.
-func (k *Reader) Window(store *playbook.Store, wish Ask, b *Playbooks) error {
-	total := b.Branch.Versions
-	around := wish.Around
+// Window lists the versions around a number, without their operations, from the number that it returns.
+func Window(store *playbook.Store, branch playbook.Branch, around int) (from int, list []playbook.Version,
+	err error) {
+	total := branch.Versions
 	if around < 0 || around > total {
 		around = total
 	}
-	from := max(min(around-VersionWindow/2, total-VersionWindow+1), 1)
-	if k.Page.branch == b.Branch && k.Page.From == from {
-		return nil
-	}
-	list, err := store.Page(b.Branch.Name, from, from+VersionWindow-1)
-	if err != nil {
-		return err
-	}
+	from = max(min(around-VersionWindow/2, total-VersionWindow+1), 1)
+	list, err = store.Page(branch.Name, from, from+VersionWindow-1)
 	for i := range list {
 		list[i].Operations = nil
-		if r := list[i].Rationale; len(r) > MaxRationale {
-			list[i].Rationale = strings.ToValidUTF8(r[:MaxRationale], "")
-		}
+		r := list[i].Rationale
+		list[i].Rationale = strings.ToValidUTF8(r[:min(len(r), MaxRationale)], "")
 	}
-	k.Page = versionPage{b.Branch, from, list}
-	return nil
+	return from, list, err
 }
 
-// fill sets in b what is known of the ask.
-func (k *Reader) fill(b *Playbooks, wish Ask) {
-	b.From, b.Versions = k.Page.From, k.Page.Versions
-	if k.at != nil && k.at.Branch == b.Branch.Name {
-		b.Version = k.at
+// blame adds to the selected version its bullets with their histories. It extends the kept history up to the newest
+// version, or up to an older one.
+func (k *reader) blame(ctx context.Context, store *playbook.Store, b *Playbooks, publish func(*Playbooks)) error {
+	at := *b.Version
+	keep := &k.past
+	if at.Seq == b.Branch.Versions {
+		keep = &k.head
 	}
-	if wish.Compare && k.pair != nil && k.pair.A == wish.A && k.pair.B == wish.B {
-		b.Compared = k.pair
-	}
-	if wish.Health && k.health != nil && k.health.Branch == b.Branch.Name {
-		b.Health = k.health
-	}
-	b.Steps = k.steps
-}
-
-// version reads the selected version: first the operations of its merge, which are shown at once, then on
-// request its bullets with their histories.
-func (k *Reader) version(ctx context.Context, store *playbook.Store, wish Ask, b *Playbooks, show func(*Playbooks)) error {
-	mark := VersionRef{b.Branch.Name, wish.Seq}
-	if mark.Seq < 0 || mark.Seq > b.Branch.Versions {
-		mark.Seq = b.Branch.Versions
-	}
-	hash, err := store.At(mark.Branch, mark.Seq)
-	if err != nil {
-		return err
-	}
-	if k.at == nil || k.at.VersionRef != mark || k.at.Hash != hash {
-		at, err := bookAt(store, mark, hash, b.Branch)
-		if err != nil {
-			return err
-		}
-		k.at, k.health = at, nil
-	}
-	if k.at.HasBullets || !wish.Bullets && !wish.Health {
-		return nil
-	}
-	if k.head == nil || k.head.Branch != mark.Branch || mark.Seq != b.Branch.Versions {
-		k.fill(b, wish)
-		show(b) // the history of a long branch takes a moment
+	if *keep == nil || (*keep).Branch != at.Branch || keep == &k.past {
+		partial := *b
+		publish(&partial) // the history of a long branch takes a moment
 		// Wait until the cursor rests, because each row that it passes asks for another version.
 		if err := cluster.Sleep(ctx, cluster.CursorRest); err != nil {
 			return err
 		}
 	}
-	return k.blame(ctx, store, b.Branch.Versions)
-}
-
-// blame adds the history of each bullet to the selected version.
-func (k *Reader) blame(ctx context.Context, store *playbook.Store, total int) error {
-	h, err := k.history(ctx, store, k.at.VersionRef, total)
+	if *keep == nil || (*keep).Branch != at.Branch {
+		*keep = playbook.NewHistory(at.Branch)
+	}
+	h := *keep
+	if err := store.Read(ctx, h, at.Seq); err != nil {
+		return err
+	}
+	book, err := store.Get(at.Hash)
 	if err != nil {
 		return err
 	}
-	book, err := store.Get(k.at.Hash)
-	if err != nil {
-		return err
-	}
-	at := *k.at
 	at.HasBullets, at.Bullets, at.Totals, at.Sizes = true, h.Blame(book), h.Totals(), h.Sizes()
-	k.at = &at
+	b.Version = &at
 	return nil
 }
 
-// history returns the history of a branch up to a version. It extends the kept history up to the newest
-// version, or up to an older one.
-func (k *Reader) history(ctx context.Context, store *playbook.Store, mark VersionRef, total int) (*playbook.History, error) {
-	keep := &k.past
-	if mark.Seq == total {
-		keep = &k.head
+// versionAt returns a version of a branch without its bullets, the newest if seq is negative.
+func versionAt(store *playbook.Store, branch playbook.Branch, seq int) (*VersionDetail, error) {
+	mark := VersionRef{branch.Name, seq}
+	if seq < 0 || seq > branch.Versions {
+		mark.Seq = branch.Versions
 	}
-	if *keep == nil || (*keep).Branch != mark.Branch {
-		*keep = playbook.NewHistory(mark.Branch)
+	hash, err := store.At(mark.Branch, mark.Seq)
+	if err != nil {
+		return nil, err
 	}
-	return *keep, store.Read(ctx, *keep, mark.Seq)
-}
-
-func bookAt(store *playbook.Store, mark VersionRef, hash string, branch playbook.Branch) (*VersionDetail, error) {
 	book, err := store.Get(hash)
 	if err != nil {
 		return nil, err
 	}
-	at := &VersionDetail{VersionRef: mark, Hash: hash, Record: playbook.Version{Source: playbook.Source{Hash: hash}, Bullets: len(book.Bullets)}, Changes: &playbook.Difference{}}
+	at := &VersionDetail{VersionRef: mark, Hash: hash, Changes: &playbook.Difference{},
+		Record: playbook.Version{Source: playbook.Source{Hash: hash}, Bullets: len(book.Bullets)}}
 	if mark.Seq == 0 {
 		if branch.Versions == 0 {
 			at.Record.At = branch.At
@@ -223,18 +183,16 @@ func bookAt(store *playbook.Store, mark VersionRef, hash string, branch playbook
 }
 
 // compare computes the difference of the wanted pair.
-func (k *Reader) compare(store *playbook.Store, wish Ask) {
-	if !wish.Compare || k.pair != nil && k.pair.Err == "" && k.pair.A == wish.A && k.pair.B == wish.B {
-		return
-	}
-	k.pair = &Pair{A: wish.A, B: wish.B}
-	a, errA := bookOf(store, wish.A)
-	b, errB := bookOf(store, wish.B)
+func compare(store *playbook.Store, ask Ask) *Pair {
+	pair := &Pair{A: ask.A, B: ask.B}
+	a, errA := bookOf(store, ask.A)
+	b, errB := bookOf(store, ask.B)
 	if err := cmp.Or(errA, errB); err != nil {
-		k.pair.Err = cluster.PlainError(err)
-		return
+		pair.Err = cluster.PlainError(err)
+		return pair
 	}
-	k.pair.Diff = playbook.Diff(a, b)
+	pair.Diff = playbook.Diff(a, b)
+	return pair
 }
 
 func bookOf(store *playbook.Store, m VersionRef) (*playbook.Playbook, error) {
@@ -247,22 +205,20 @@ func bookOf(store *playbook.Store, m VersionRef) (*playbook.Playbook, error) {
 
 // readServer reads from the server: the outcomes for health, and the steps of a run. It reports whether
 // anything is new.
-func (k *Reader) readServer(ctx context.Context, d cluster.Deps, wish Ask, b *Playbooks) bool {
-	news := false
-	if wish.Health && b.Version != nil {
-		news = k.check(ctx, d, b)
-	}
-	if key := wish.Run; key.WorkflowID != "" && d.Client != nil {
+func (k *reader) readServer(ctx context.Context, d cluster.Deps, ask Ask, b *Playbooks) bool {
+	news := ask.Health && b.Version != nil && k.check(ctx, d, b)
+	if key := ask.Run; key.WorkflowID != "" && d.Client != nil {
 		if have, known := k.steps[key]; !known || have.Err != "" {
 			k.learn(key, StepsOf(ctx, d.Client, key))
 			news = true
 		}
 	}
+	b.Steps = k.steps
 	return news
 }
 
 // learn remembers the steps of a run. It replaces the map, because published values share the old one.
-func (k *Reader) learn(key RunKey, steps RunSteps) {
+func (k *reader) learn(key RunKey, steps RunSteps) {
 	next := map[RunKey]RunSteps{}
 	if len(k.steps) < maxSteps {
 		maps.Copy(next, k.steps)
@@ -272,23 +228,18 @@ func (k *Reader) learn(key RunKey, steps RunSteps) {
 }
 
 // check computes the findings about the selected version, again if the outcomes have changed.
-func (k *Reader) check(ctx context.Context, d cluster.Deps, b *Playbooks) bool {
+func (k *reader) check(ctx context.Context, d cluster.Deps, b *Playbooks) bool {
 	at := b.Version
 	fresh := k.judge(ctx, d, at.Branch)
 	if k.health != nil && k.health.VersionRef == at.VersionRef && !fresh {
 		return false
 	}
+	h := k.past
+	if at.Seq == b.Branch.Versions {
+		h = k.head
+	}
 	book, err := bookOf(d.Playbooks, at.VersionRef)
-	if err != nil {
-		return false
-	}
-	var h *playbook.History
-	for _, known := range []*playbook.History{k.head, k.past} {
-		if known != nil && known.Branch == at.Branch && known.Seq == at.Seq {
-			h = known
-		}
-	}
-	if h == nil {
+	if err != nil || h == nil || h.Branch != at.Branch || h.Seq != at.Seq {
 		return false
 	}
 	var list []playbook.Outcome
@@ -298,6 +249,7 @@ func (k *Reader) check(ctx context.Context, d cluster.Deps, b *Playbooks) bool {
 		}
 	}
 	k.health = &VersionHealth{VersionRef: at.VersionRef, Health: playbook.Check(book, h, list), Judged: len(list)}
+	b.Health = k.health
 	return true
 }
 
@@ -307,7 +259,7 @@ func UpTo(list []playbook.Outcome, at time.Time) []playbook.Outcome {
 }
 
 // judge reads the outcomes of a branch's tasks from time to time.
-func (k *Reader) judge(ctx context.Context, d cluster.Deps, branch string) bool {
+func (k *reader) judge(ctx context.Context, d cluster.Deps, branch string) bool {
 	if d.Client == nil || k.outcomes.branch == branch && time.Since(k.outcomes.at) < outcomesEvery {
 		return false
 	}

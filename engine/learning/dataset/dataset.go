@@ -11,6 +11,7 @@ package dataset
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -52,41 +53,12 @@ func (e *LineError) Unwrap() error { return e.Err }
 
 // line is a line of the file. Data sets use several names for prompt and label.
 type line struct {
-	Context  *string         `json:"context"`
-	Prompt   *string         `json:"prompt"`
-	Question *string         `json:"question"`
-	Target   json.RawMessage `json:"target"`
-	Label    json.RawMessage `json:"label"`
-	Answer   json.RawMessage `json:"answer"`
-}
-
-func (l line) task() (ace.Task, error) {
-	prompt := firstOf(l.Context, l.Prompt, l.Question)
-	if strings.TrimSpace(prompt) == "" {
-		return ace.Task{}, errors.New(`no "context" (or "prompt", "question")`)
-	}
-	t := ace.Task{Prompt: prompt}
-	for _, raw := range []json.RawMessage{l.Target, l.Label, l.Answer} {
-		if len(raw) == 0 || string(raw) == "null" {
-			continue
-		}
-		var text string
-		if json.Unmarshal(raw, &text) != nil {
-			text = string(raw)
-		}
-		t.Label = &text
-		break
-	}
-	return t, nil
-}
-
-func firstOf(texts ...*string) string {
-	for _, t := range texts {
-		if t != nil {
-			return *t
-		}
-	}
-	return ""
+	Context  *string          `json:"context"`
+	Prompt   *string          `json:"prompt"`
+	Question *string          `json:"question"`
+	Target   *json.RawMessage `json:"target"`
+	Label    *json.RawMessage `json:"label"`
+	Answer   *json.RawMessage `json:"answer"`
 }
 
 // ParseLine parses one line.
@@ -95,29 +67,41 @@ func ParseLine(data []byte) (ace.Task, error) {
 	if err := json.Unmarshal(data, &l); err != nil {
 		return ace.Task{}, fmt.Errorf("not a JSON object: %w", err)
 	}
-	return l.task()
+	prompt := cmp.Or(l.Context, l.Prompt, l.Question)
+	if prompt == nil || strings.TrimSpace(*prompt) == "" {
+		return ace.Task{}, errors.New(`no "context" (or "prompt", "question")`)
+	}
+	t := ace.Task{Prompt: *prompt}
+	if label := cmp.Or(l.Target, l.Label, l.Answer); label != nil {
+		text := ""
+		if json.Unmarshal(*label, &text) != nil {
+			text = string(*label)
+		}
+		t.Label = &text
+	}
+	return t, nil
 }
 
-// Scan calls fn for each task in order, with the bytes of its line, until fn returns false. It
+// lines returns a scanner of lines of at most MaxLine bytes.
+func lines(r io.Reader) *bufio.Scanner {
+	in := bufio.NewScanner(r)
+	in.Buffer(make([]byte, 1<<16), MaxLine)
+	return in
+}
+
+// scan calls fn for each task in order, with the bytes of its line, until fn returns false. It
 // skips blank lines.
-func Scan(r io.Reader, path string, fn func(t ace.Task, raw []byte) (bool, error)) error {
-	in := bufio.NewReaderSize(r, 1<<16)
-	index := 0
-	for n := 1; ; n++ {
-		raw, err := readLine(in)
-		if errors.Is(err, io.EOF) && len(raw) == 0 {
-			return nil
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return &LineError{path, n, err}
-		}
-		last := err != nil
-		if raw = bytes.TrimSpace(raw); len(raw) == 0 {
+func scan(in *bufio.Scanner, path string, fn func(t ace.Task, raw []byte) (bool, error)) error {
+	index, n := 0, 0
+	for in.Scan() {
+		n++
+		raw := bytes.TrimSpace(in.Bytes())
+		if len(raw) == 0 {
 			continue
 		}
 		task, err := ParseLine(raw)
 		if err != nil {
-			if last || strings.Contains(err.Error(), "unexpected end") {
+			if strings.Contains(err.Error(), "unexpected end") {
 				err = fmt.Errorf("%w (half-written?)", err)
 			}
 			return &LineError{path, n, err}
@@ -128,20 +112,14 @@ func Scan(r io.Reader, path string, fn func(t ace.Task, raw []byte) (bool, error
 			return err
 		}
 	}
-}
-
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var whole []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		whole = append(whole, part...)
-		if len(whole) > MaxLine {
-			return nil, fmt.Errorf("longer than %d MiB", MaxLine>>20)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return whole, err
-		}
+	err := in.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("longer than %d MiB", MaxLine>>20)
 	}
+	if err != nil {
+		return &LineError{path, n + 1, err}
+	}
+	return nil
 }
 
 // Set is a data set in the artifact store.
@@ -167,9 +145,9 @@ func Ingest(ctx context.Context, path string, store *artifact.Store, limit int) 
 	stopped := make(chan error, 1)
 	go func() {
 		out := bufio.NewWriterSize(pw, 1<<16)
-		err := Scan(f, path, func(_ ace.Task, raw []byte) (bool, error) {
+		err := scan(lines(f), path, func(_ ace.Task, raw []byte) (bool, error) {
 			set.Tasks++
-			_, werr := out.Write(append(raw, '\n'))
+			_, werr := fmt.Fprintf(out, "%s\n", raw)
 			return limit <= 0 || set.Tasks < limit, werr
 		})
 		stopped <- err
@@ -215,23 +193,21 @@ const maxBatch = 512 << 10
 // stored as an artifact and returned as a reference. It reads the set from its beginning but
 // parses only the lines from there on.
 func Load(ctx context.Context, store *artifact.Store, set ace.Ref, from, count int) ([]ace.Task, error) {
+	if from < 0 || count < 1 {
+		return nil, fmt.Errorf("data set %.12s has no tasks %d to %d", set.SHA256, from+1, from+count)
+	}
 	f, err := store.Open(set)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	in := bufio.NewReaderSize(f, 1<<16)
+	in := lines(f)
 	for range from {
-		if _, err := readLine(in); err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-	}
-	if _, err := in.Peek(1); from < 0 || count < 1 || errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("data set %.12s has no task %d", set.SHA256, from+1)
+		in.Scan()
 	}
 	tasks := make([]ace.Task, 0, count)
 	size := 0
-	err = Scan(in, set.SHA256, func(t ace.Task, _ []byte) (bool, error) {
+	err = scan(in, set.SHA256, func(t ace.Task, _ []byte) (bool, error) {
 		t.Index += from
 		if len(t.Prompt) > ace.InlineBytes {
 			ref, err := store.PutBytes(ctx, []byte(t.Prompt), "text/plain; charset=utf-8")
@@ -246,5 +222,8 @@ func Load(ctx context.Context, store *artifact.Store, set ace.Ref, from, count i
 		tasks = append(tasks, t)
 		return len(tasks) < count, nil
 	})
+	if err == nil && len(tasks) == 0 {
+		err = fmt.Errorf("data set %.12s has no task %d", set.SHA256, from+1)
+	}
 	return tasks, err
 }

@@ -145,7 +145,7 @@ func FuzzScan(f *testing.F) {
 	f.Add("\n\n\x00{}\r\n")
 	f.Fuzz(func(t *testing.T, content string) {
 		n := 0
-		err := Scan(strings.NewReader(content), "f", func(task ace.Task, raw []byte) (bool, error) {
+		err := scan(lines(strings.NewReader(content)), "f", func(task ace.Task, raw []byte) (bool, error) {
 			if task.Index != n || strings.TrimSpace(task.Prompt) == "" || len(raw) == 0 {
 				t.Fatalf("task %d: %+v", n, task)
 			}

@@ -81,9 +81,11 @@ func (e *editor) tryAdd(op *ace.Operation) (ace.Outcome, string) {
 	if id, dup := e.duplicate(op.Section, op.Content); dup {
 		return ace.OutcomeRejected, "exact duplicate of " + id
 	}
-	op.BulletID = e.newID(op.Section)
+	number := (&Playbook{Bullets: e.bullets, NextID: e.nextID}).nextNumber()
+	op.BulletID = formatID(Slug(op.Section), number)
 	op.Metadata = counts.metadata()
 	e.add(op, counts)
+	e.nextID = number + 1
 	return ace.OutcomeAccepted, ""
 }
 
@@ -137,7 +139,7 @@ func (e *editor) tryRemove(op *ace.Operation) (ace.Outcome, string) {
 		return ace.OutcomeRejected, reason
 	}
 	op.Section, op.Content, op.Metadata = b.Section, b.Content, nil
-	e.remove(b)
+	e.remove(b.ID)
 	return ace.OutcomeAccepted, ""
 }
 
@@ -146,8 +148,8 @@ func (e *editor) target(id string) (*Bullet, string) {
 	if id == "" {
 		return nil, "the operation names no bullet"
 	}
-	if i, ok := e.index[id]; ok {
-		return &e.bullets[i], ""
+	if b := e.find(id); b != nil {
+		return b, ""
 	}
 	if e.removed[id] {
 		return nil, fmt.Sprintf("bullet %.80q was removed by an earlier operation", id)
@@ -187,56 +189,41 @@ func rejected(op ace.Operation, outcome ace.Outcome, reason string) ace.Operatio
 	return op
 }
 
-// editor is a playbook that operations are changing. A removed bullet keeps its place with
-// an empty ID until the end, so the cost of an operation does not depend on the number of
-// bullets.
+// editor is a playbook that operations are changing.
 type editor struct {
-	bullets  []Bullet
-	nextID   int
-	index    map[string]int // by ID
-	removed  map[string]bool
-	idsReady bool // nextID is greater than every number in use
+	bullets []Bullet
+	nextID  int
+	removed map[string]bool
 }
 
 func newEditor(p *Playbook) *editor {
-	e := &editor{bullets: slices.Clone(p.Bullets), nextID: p.NextID,
-		index: make(map[string]int, len(p.Bullets)), removed: map[string]bool{}}
-	for i := range e.bullets {
-		e.index[e.bullets[i].ID] = i
-	}
-	return e
+	return &editor{slices.Clone(p.Bullets), p.NextID, map[string]bool{}}
 }
 
 func (e *editor) playbook() *Playbook {
-	bullets := e.bullets
-	if len(e.removed) > 0 {
-		bullets = slices.DeleteFunc(bullets, func(b Bullet) bool { return b.ID == "" })
-	}
-	return &Playbook{Bullets: grouped(bullets), NextID: e.nextID}
+	return &Playbook{Bullets: grouped(e.bullets), NextID: e.nextID}
 }
 
-func (e *editor) newID(section string) string {
-	if !e.idsReady {
-		e.nextID = (&Playbook{Bullets: e.bullets, NextID: e.nextID}).nextNumber()
-		e.idsReady = true
+// find returns the bullet with that ID, or nil.
+func (e *editor) find(id string) *Bullet {
+	for i := range e.bullets {
+		if e.bullets[i].ID == id {
+			return &e.bullets[i]
+		}
 	}
-	id := formatID(Slug(section), e.nextID)
-	e.nextID++
-	return id
+	return nil
 }
 
 func (e *editor) add(op *ace.Operation, counts tally) {
 	b := Bullet{ID: op.BulletID, Section: op.Section, Content: op.Content}
 	b.count(counts)
-	e.index[b.ID] = len(e.bullets)
 	e.bullets = append(e.bullets, b)
 }
 
-func (e *editor) remove(b *Bullet) {
-	e.removed[b.ID] = true
-	e.nextID = max(e.nextID, idNumber(b.ID)+1) // never reuse the ID
-	delete(e.index, b.ID)
-	b.ID = ""
+func (e *editor) remove(id string) {
+	e.removed[id] = true
+	e.nextID = max(e.nextID, idNumber(id)+1) // never reuse the ID
+	e.bullets = slices.DeleteFunc(e.bullets, func(b Bullet) bool { return b.ID == id })
 }
 
 // section returns the playbook's spelling of a section, or the well-known spelling, or name.
@@ -264,7 +251,7 @@ func (e *editor) duplicate(section, content string) (id string, ok bool) {
 	content = folded(content)
 	for i := range e.bullets {
 		b := &e.bullets[i]
-		if b.ID != "" && b.Section == section && folded(b.Content) == content {
+		if b.Section == section && folded(b.Content) == content {
 			return b.ID, true
 		}
 	}
@@ -279,25 +266,20 @@ func replay(p *Playbook, done []ace.Operation) *Playbook {
 		if op.Outcome != ace.OutcomeAccepted {
 			continue
 		}
-		if op.Type == ace.OpAdd {
-			counts, _ := counters(op.Metadata)
+		counts, _ := counters(op.Metadata)
+		b := e.find(op.BulletID)
+		switch {
+		case op.Type == ace.OpAdd:
 			e.add(&op, counts)
 			e.nextID = idNumber(op.BulletID) + 1
-			continue
-		}
-		i, ok := e.index[op.BulletID]
-		if !ok {
-			continue // the hash check after the replay fails
-		}
-		b := &e.bullets[i]
-		switch op.Type {
-		case ace.OpUpdate:
+		case b == nil:
+			// the hash check after the replay fails
+		case op.Type == ace.OpUpdate:
 			b.Content = op.Content
-		case ace.OpTag:
-			counts, _ := counters(op.Metadata)
+		case op.Type == ace.OpTag:
 			b.count(counts)
-		case ace.OpRemove:
-			e.remove(b)
+		case op.Type == ace.OpRemove:
+			e.remove(b.ID)
 		}
 	}
 	return e.playbook()

@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"acescope/engine/ace"
@@ -87,20 +84,20 @@ type Branch struct {
 
 // Branch returns the current state of a branch.
 func (s *Store) Branch(name string) (Branch, error) {
-	b, err := s.openBranch(name)
+	x, err := s.log(name)
 	if err != nil {
 		return Branch{}, err
 	}
-	return b.snapshot().describe(), nil
+	return x.describe(), nil
 }
 
 // Branches returns the branches by name. It returns the readable branches together with an
 // error that names the others.
 func (s *Store) Branches() ([]Branch, error) {
-	branches, err := s.readBranches()
-	list := make([]Branch, len(branches))
-	for i, b := range branches {
-		list[i] = b.snapshot().describe()
+	logs, err := s.readLogs()
+	list := make([]Branch, len(logs))
+	for i, x := range logs {
+		list[i] = x.describe()
 	}
 	slices.SortFunc(list, func(a, b Branch) int { return cmp.Compare(a.Name, b.Name) })
 	return list, err
@@ -117,58 +114,50 @@ func (s *Store) Head(name string) (hash string, ok bool, err error) {
 
 // At returns the version of a branch after seq merges; 0 is its start.
 func (s *Store) At(name string, seq int) (hash string, err error) {
-	b, err := s.openBranch(name)
+	x, err := s.log(name)
 	if err != nil {
 		return "", err
 	}
-	x := b.snapshot()
-	switch {
-	case seq == 0:
-		return x.header.Start, nil
-	case seq < 0 || seq > len(x.entries):
+	if seq < 0 || seq > len(x.entries) {
 		return "", fmt.Errorf("%w: branch %q has versions 0 to %d, not %d", ErrNotFound, name, len(x.entries), seq)
 	}
-	return x.entries[seq-1].hash, nil
+	return x.at(seq), nil
 }
 
 // Page returns the merges of a branch from one number to another (1-based, inclusive), oldest
 // first. Numbers beyond the ends are allowed.
 func (s *Store) Page(name string, from, to int) ([]Version, error) {
-	b, err := s.openBranch(name)
+	x, err := s.log(name)
 	if err != nil {
 		return nil, err
 	}
-	return b.versions(b.snapshot().span(from-1, to))
+	to = min(to, len(x.entries))
+	return x.versions(min(max(from-1, 0), to), to)
 }
 
 // Start creates a branch that begins at a version, or at the empty playbook if hash is "",
 // and returns its head. It does not change an existing branch.
 func (s *Store) Start(ctx context.Context, name, hash string) (head string, err error) {
-	b, err := s.branch(name)
-	if err != nil {
-		return "", err
-	}
-	unlock, err := b.lock(ctx)
+	unlock, err := s.lock(ctx, name)
 	if err != nil {
 		return "", err
 	}
 	defer unlock()
-	err = b.refresh()
-	if err == nil {
-		return b.snapshot().head(), nil
+	x, err := s.log(name)
+	if errors.Is(err, ErrNoBranch) {
+		if err := s.create(name, hash); err != nil {
+			return "", fmt.Errorf("start playbook branch %q: %w", name, err)
+		}
+		x, err = s.log(name)
 	}
-	if !errors.Is(err, ErrNoBranch) {
+	if err != nil {
 		return "", err
 	}
-	if err := s.create(b, hash); err != nil {
-		return "", fmt.Errorf("start playbook branch %q: %w", name, err)
-	}
-	err = b.refresh()
-	return b.snapshot().head(), err
+	return x.head(), nil
 }
 
 // create writes the log of a new branch. The branch must be locked.
-func (s *Store) create(b *branch, hash string) error {
+func (s *Store) create(name, hash string) error {
 	book := &Playbook{}
 	var err error
 	if hash != "" {
@@ -179,11 +168,28 @@ func (s *Store) create(b *branch, hash string) error {
 	if hash, err = s.Put(book); err != nil {
 		return err
 	}
-	line, err := encodeLine(logHeader{Format: logFormat, Branch: b.name, Start: hash, At: time.Now().UTC()})
+	line, err := encodeLine(logHeader{Format: logFormat, Branch: name, Start: hash, At: time.Now().UTC()})
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(b.path, filepath.Join(s.dir, tmpDir), line, true)
+	path, err := s.branchFile(name, logSuffix)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(path, filepath.Join(s.dir, tmpDir), line, true)
+}
+
+// lock excludes merges of all goroutines and processes until the returned function is called.
+func (s *Store) lock(ctx context.Context, name string) (unlock func(), err error) {
+	path, err := s.branchFile(name, lockSuffix)
+	if err != nil {
+		return nil, err
+	}
+	file := flock.New(path, flock.SetPermissions(0o600))
+	if _, err := file.TryLockContext(ctx, lockRetry); err != nil {
+		return nil, fmt.Errorf("playbook branch %q: lock %s: %w", name, path, err)
+	}
+	return func() { _ = file.Close() }, nil // closing the file releases the lock in any case
 }
 
 // Merge applies the operations of a delta to the newest head of a branch, makes the result the
@@ -194,38 +200,33 @@ func (s *Store) Merge(ctx context.Context, request Version) (Version, error) {
 	if request.DeltaID == "" {
 		return Version{}, errors.New("merge playbook: the delta has no ID")
 	}
-	b, err := s.branch(request.Branch)
-	if err != nil {
-		return Version{}, err
-	}
-	unlock, err := b.lock(ctx)
+	unlock, err := s.lock(ctx, request.Branch)
 	if err != nil {
 		return Version{}, err
 	}
 	defer unlock()
-	if err := b.refresh(); err != nil {
+	x, err := s.log(request.Branch)
+	if err != nil {
 		return Version{}, err
 	}
-	if e, ok := b.delta(request.DeltaID); ok {
-		versions, err := b.versions([]entry{e})
+	if i := slices.IndexFunc(x.entries, func(e entry) bool { return e.deltaID == request.DeltaID }); i >= 0 {
+		versions, err := x.versions(i, i+1)
 		if err != nil {
 			return Version{}, err
 		}
 		return versions[0], nil
 	}
-	return s.merge(b, request)
+	return s.merge(x, request)
 }
 
-// merge requires that the branch is locked and refreshed.
-func (s *Store) merge(b *branch, v Version) (Version, error) {
-	x := b.snapshot()
-	book, err := s.head(b, x)
+// merge requires that the branch is locked.
+func (s *Store) merge(x *branchLog, v Version) (Version, error) {
+	book, err := s.rebuild(x, len(x.entries))
 	if err != nil {
 		return Version{}, err
 	}
-	v.Hash, v.Parent, v.Bullets = x.head(), x.head(), len(book.Bullets)
+	v.Hash, v.Parent, v.Bullets, v.Seq = x.head(), x.head(), len(book.Bullets), len(x.entries)
 	if len(v.Operations) == 0 {
-		v.Seq = len(x.entries)
 		return v, nil
 	}
 	after, done := Apply(book, v.Operations)
@@ -241,43 +242,31 @@ func (s *Store) merge(b *branch, v Version) (Version, error) {
 	stored.Branch, stored.Seq = "", 0
 	line, err := encodeLine(stored)
 	if err == nil {
-		err = appendLine(b.path, x.size, line)
+		err = appendLine(x.path, x.size, line)
 	}
 	if err != nil {
-		b.forget()
-		return Version{}, fmt.Errorf("merge into playbook branch %q: %w", b.name, err)
+		s.forget(x)
+		return Version{}, fmt.Errorf("merge into playbook branch %q: %w", v.Branch, err)
 	}
-	if v.Hash != v.Parent {
-		s.books.Put(v.Hash, after)
-	}
-	v.Seq = len(x.entries) + 1
+	s.books.Put(v.Hash, after)
+	v.Seq++
 	if v.Seq%snapshotEvery == 0 {
 		// The merge is done. If this fails, the version is rebuilt from an earlier one.
 		_ = s.writeBook(v.Hash, content, false)
 	}
-	return v, b.refresh()
+	return v, nil
 }
 
-// head returns the playbook at the head of a branch.
-func (s *Store) head(b *branch, x *logIndex) (*Playbook, error) {
-	if book, ok := s.books.Get(x.head()); ok {
-		return book, nil
-	}
-	if len(x.entries) == 0 {
-		return s.Get(x.head())
-	}
-	return s.rebuild(b, x.entries[len(x.entries)-1])
-}
-
-// rebuild reconstructs a version from the nearest earlier whole playbook.
-func (s *Store) rebuild(b *branch, e entry) (*Playbook, error) {
-	from := e.index // the first merge to replay
+// rebuild returns the playbook after the first n merges of a branch. It replays the merges since the
+// nearest whole playbook.
+func (s *Store) rebuild(x *branchLog, n int) (*Playbook, error) {
+	from := n
 	var book *Playbook
-	x := b.snapshot()
 	for ; from > 0; from-- {
-		prior := x.entries[from-1].hash
-		if book, _ = s.books.Get(prior); book == nil && from%snapshotEvery == 0 {
-			book, _ = s.readBook(prior) // if missing or damaged, use an earlier one
+		if from%snapshotEvery == 0 {
+			book, _ = s.readBook(x.at(from)) // if missing or damaged, use an earlier one
+		} else {
+			book, _ = s.books.Get(x.at(from))
 		}
 		if book != nil {
 			break
@@ -286,174 +275,23 @@ func (s *Store) rebuild(b *branch, e entry) (*Playbook, error) {
 	if book == nil {
 		var err error
 		if book, err = s.readBook(x.header.Start); err != nil {
-			return nil, fmt.Errorf("playbook branch %q: start: %w", b.name, err)
+			return nil, fmt.Errorf("playbook branch %q: start: %w", x.header.Branch, err)
 		}
 	}
-	versions, err := b.versions(x.entries[from : e.index+1])
+	if from == n {
+		return book, nil
+	}
+	versions, err := x.versions(from, n)
 	if err != nil {
 		return nil, err
 	}
 	for _, v := range versions {
 		book = replay(book, v.Operations)
 	}
-	if book.Hash() != e.hash {
+	if book.Hash() != x.at(n) {
 		return nil, fmt.Errorf("%w: %s, line %d: its operations do not produce version %s",
-			ErrCorrupt, b.path, e.index+2, e.hash)
+			ErrCorrupt, x.path, n+1, x.at(n))
 	}
-	s.books.Put(e.hash, book)
+	s.books.Put(x.at(n), book)
 	return book, nil
-}
-
-// branch is the state of one branch in this process.
-type branch struct {
-	name string
-	path string
-
-	mu  sync.Mutex
-	log logIndex
-}
-
-// branch returns the handle of a branch, which need not exist.
-func (s *Store) branch(name string) (*branch, error) {
-	base, err := fileName(name)
-	if err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b, ok := s.branches[base]
-	if !ok {
-		b = &branch{name: name, path: filepath.Join(s.dir, branchesDir, base+logSuffix)}
-		s.branches[base] = b
-	}
-	return b, nil
-}
-
-// openBranch returns the up-to-date handle of an existing branch.
-func (s *Store) openBranch(name string) (*branch, error) {
-	b, err := s.branch(name)
-	if err != nil {
-		return nil, err
-	}
-	return b, b.refresh()
-}
-
-// readBranches returns the up-to-date handles of all readable branches, and an error for the
-// others.
-func (s *Store) readBranches() ([]*branch, error) {
-	logs, err := os.ReadDir(filepath.Join(s.dir, branchesDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("playbook branches: %w", err)
-	}
-	var branches []*branch
-	var errs []error
-	for _, e := range logs {
-		base, ok := strings.CutSuffix(e.Name(), logSuffix)
-		if !ok {
-			continue
-		}
-		b, err := s.branchOfFile(base)
-		if err == nil {
-			err = b.refresh()
-		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		branches = append(branches, b)
-	}
-	return branches, errors.Join(errs...)
-}
-
-// branchOfFile returns the branch of a log file. The header of the log has its name.
-func (s *Store) branchOfFile(base string) (*branch, error) {
-	s.mu.Lock()
-	b, ok := s.branches[base]
-	s.mu.Unlock()
-	if ok {
-		return b, nil
-	}
-	name, err := readBranchName(filepath.Join(s.dir, branchesDir, base+logSuffix))
-	if err != nil {
-		return nil, err
-	}
-	return s.branch(name)
-}
-
-// lock excludes merges of all goroutines and processes until the returned function is called.
-func (b *branch) lock(ctx context.Context) (func(), error) {
-	file := flock.New(strings.TrimSuffix(b.path, logSuffix)+lockSuffix, flock.SetPermissions(0o600))
-	if _, err := file.TryLockContext(ctx, lockRetry); err != nil {
-		return nil, fmt.Errorf("playbook branch %q: lock %s: %w", b.name, file.Path(), err)
-	}
-	return func() { _ = file.Close() }, nil // closing the file releases the lock in any case
-}
-
-// refresh reads the merges of other processes. The error is ErrNoBranch if the log does not
-// exist.
-func (b *branch) refresh() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	err := b.log.update(b.path, b.name)
-	if errors.Is(err, errNoLog) {
-		return fmt.Errorf("%w: %q; start it first", ErrNoBranch, b.name)
-	}
-	if err != nil {
-		return fmt.Errorf("playbook branch %q: %w", b.name, err)
-	}
-	return nil
-}
-
-// forget discards the index after a failed write: refresh may have read the line that was
-// then truncated.
-func (b *branch) forget() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.log = logIndex{}
-}
-
-// snapshot returns the log as of the last refresh, which later merges do not change. Its maps
-// must not be used.
-func (b *branch) snapshot() *logIndex {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return new(b.log)
-}
-
-func (b *branch) find(hash string) (entry, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	i, ok := b.log.made[hash]
-	if !ok {
-		return entry{}, false
-	}
-	return b.log.entries[i], true
-}
-
-// delta returns the entry of a delta, and false if it was not merged.
-func (b *branch) delta(id string) (entry, bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	i, ok := b.log.deltas[id]
-	if !ok {
-		return entry{}, false
-	}
-	return b.log.entries[i], true
-}
-
-// hashes adds the versions of the branch that begin with the prefix.
-func (b *branch) hashes(prefix string, to map[string]bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if strings.HasPrefix(b.log.header.Start, prefix) {
-		to[b.log.header.Start] = true
-	}
-	for hash := range b.log.made {
-		if strings.HasPrefix(hash, prefix) {
-			to[hash] = true
-		}
-	}
 }

@@ -113,36 +113,18 @@ func cleanContent(s string) string {
 }
 
 func cleanText(s string) string {
-	if isClean(s) {
-		return s
-	}
 	s = strings.ToValidUTF8(s, "�")
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\r':
 			return '\n'
-		case forbidden(r):
+		case r != '\n' && r != '\t' && unicode.IsControl(r):
 			return -1
 		}
 		return r
 	}, s)
 }
-
-// isClean reports whether cleanText would return s unchanged. It is fast for ASCII.
-func isClean(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] >= utf8.RuneSelf {
-			return utf8.ValidString(s[i:]) && !strings.ContainsFunc(s[i:], forbidden)
-		}
-		if forbidden(rune(s[i])) {
-			return false
-		}
-	}
-	return true
-}
-
-func forbidden(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }
 
 // cleanSection returns the section name on one line, cut to maxSection bytes.
 func cleanSection(s string) string {

@@ -239,11 +239,7 @@ func TestLockWaitsAndReleases(t *testing.T) {
 	dir := t.TempDir()
 	holder, other := openStore(t, dir), openStore(t, dir)
 	start(t, holder, "main", &Playbook{})
-	b, err := holder.branch("main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	unlock, err := b.lock(t.Context())
+	unlock, err := holder.lock(t.Context(), "main")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,86 +101,66 @@ func NewHistory(branch string, watch ...string) *History {
 // negative. It does not read merges again. On an error, the history keeps what was read. A
 // branch that starts at a version of another branch includes the history of that branch.
 func (s *Store) Read(ctx context.Context, h *History, to int) error {
-	b, err := s.openBranch(h.Branch)
+	x, err := s.log(h.Branch)
 	if err != nil {
 		return err
 	}
-	x := b.snapshot()
 	if to < 0 {
 		to = len(x.entries)
 	}
 	if to > len(x.entries) {
 		return fmt.Errorf("%w: branch %q has versions 0 to %d, not %d", ErrNotFound, h.Branch, len(x.entries), to)
 	}
-	if h.lives == nil || !h.matches(x) || h.Seq > to {
-		if err := s.begin(ctx, h, x.describe(), maxAncestors); err != nil {
+	if h.lives == nil || h.start != x.header.Start || h.Seq > to || x.at(h.Seq) != h.head {
+		if err := s.begin(ctx, h, x, maxAncestors); err != nil {
 			return err
 		}
 	}
-	return b.each(ctx, x.span(h.Seq, to), func(v *Version) {
+	return x.each(ctx, h.Seq, to, func(v *Version) {
 		h.add(v)
 		h.Seq = v.Seq
 	})
 }
 
-// matches reports whether the branch still continues what the history has read.
-func (h *History) matches(x *logIndex) bool {
-	if h.start != x.header.Start || h.Seq > len(x.entries) {
-		return false
-	}
-	return h.Seq == 0 || x.entries[h.Seq-1].hash == h.head
-}
-
 // begin resets the history to the branch's first playbook and the history of that playbook.
-func (s *Store) begin(ctx context.Context, h *History, d Branch, depth int) error {
-	*h = History{Branch: h.Branch, watch: h.watch, start: d.Start, head: d.Start, lives: map[string]*BulletHistory{}}
-	book, err := s.Get(d.Start)
+func (s *Store) begin(ctx context.Context, h *History, x *branchLog, depth int) error {
+	start := x.header.Start
+	*h = History{Branch: h.Branch, watch: h.watch, start: start, head: start, lives: map[string]*BulletHistory{}}
+	book, err := s.Get(start)
 	if err != nil {
 		return fmt.Errorf("playbook branch %q: start: %w", h.Branch, err)
 	}
-	from, err := s.ancestor(d)
+	past := &History{watch: h.watch}
+	from, n, err := s.locate(start)
 	// A corrupt ancestor must not make this branch unreadable.
 	if err != nil && !errors.Is(err, ErrCorrupt) {
 		return err
 	}
-	if from != nil && depth > 0 {
-		past := &History{Branch: from.branch.name, watch: h.watch}
-		x := from.branch.snapshot()
-		if err := s.begin(ctx, past, x.describe(), depth-1); err != nil {
+	if from != nil && from.path != x.path && depth > 0 {
+		past.Branch = from.header.Branch
+		if err := s.begin(ctx, past, from, depth-1); err != nil {
 			return err
 		}
-		if err := from.branch.each(ctx, x.entries[:from.entry.index+1], past.add); err != nil {
+		if err := from.each(ctx, 0, n, past.add); err != nil {
 			return err
 		}
-		h.lives = past.lives
 	}
-	lives := make(map[string]*BulletHistory, len(book.Bullets))
+	for id, l := range past.lives {
+		if l.Gone {
+			h.lives[id] = l
+		}
+	}
 	for _, b := range book.Bullets {
-		l := h.lives[b.ID]
+		l := past.lives[b.ID]
 		if l == nil {
 			l = &BulletHistory{}
 		}
 		l.Bullet = b
 		l.Counts = startCounts(b)
-		lives[b.ID] = l
+		h.lives[b.ID] = l
 	}
-	for id, l := range h.lives {
-		if l.Gone {
-			lives[id] = l
-		}
-	}
-	h.lives = lives
-	h.size.begin(d.At, lives)
+	h.size.begin(x.header.At, h.lives)
 	return nil
-}
-
-// ancestor returns the merge of another branch that produced the start of a branch, or nil.
-func (s *Store) ancestor(d Branch) (*location, error) {
-	found, err := s.locate(d.Start)
-	if found == nil || found.branch.name == d.Name {
-		return nil, err
-	}
-	return found, nil
 }
 
 // add folds one merge into the history.

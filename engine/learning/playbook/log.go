@@ -10,7 +10,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -25,56 +26,124 @@ type logHeader struct {
 	At     time.Time `json:"at"`
 }
 
-// entry is one merge in a log. at is its time in Unix nanoseconds, used for ordering.
+// entry is one merge in a log.
 type entry struct {
-	index  int
-	offset int64
-	length int
-	hash   string
-	at     int64
+	offset  int64
+	hash    string
+	deltaID string
+	time    time.Time
 }
 
-// logIndex is the in-memory index of a log: its complete lines, which end at size.
-type logIndex struct {
+// branchLog is the index of a log: its complete lines, which end at size. A branchLog that the store
+// has returned does not change.
+type branchLog struct {
+	path    string
 	file    os.FileInfo
 	size    int64
 	header  logHeader
 	entries []entry
-	deltas  map[string]int // entry by delta id
-	made    map[string]int // first entry that produced a hash from a different parent
 }
 
-func (x *logIndex) head() string {
-	if n := len(x.entries); n > 0 {
-		return x.entries[n-1].hash
+// at returns the version after n merges.
+func (x *branchLog) at(n int) string {
+	if n == 0 {
+		return x.header.Start
 	}
-	return x.header.Start
+	return x.entries[n-1].hash
 }
 
-// span returns entries[from:to], limited to existing entries.
-func (x *logIndex) span(from, to int) []entry {
-	to = min(to, len(x.entries))
-	return x.entries[min(max(from, 0), to):to]
+func (x *branchLog) head() string { return x.at(len(x.entries)) }
+
+// made returns the number of the first merge that produced a version from another one, or 0.
+func (x *branchLog) made(hash string) int {
+	for i, e := range x.entries {
+		if e.hash == hash && x.at(i) != hash {
+			return i + 1
+		}
+	}
+	return 0
 }
 
-func (x *logIndex) describe() Branch {
+func (x *branchLog) describe() Branch {
 	d := Branch{Name: x.header.Branch, Start: x.header.Start, Head: x.head(), Versions: len(x.entries), At: x.header.At}
 	if d.Versions > 0 {
-		d.At = time.Unix(0, x.entries[d.Versions-1].at).UTC()
+		d.At = x.entries[d.Versions-1].time
 	}
 	return d
 }
 
-var errNoLog = errors.New("no log")
-
-// update reads the lines appended since the last update. It rebuilds the index if the file
-// was replaced or truncated.
-func (x *logIndex) update(path, branch string) error {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		*x = logIndex{}
-		return errNoLog
+// log returns the up-to-date log of a branch. The error is ErrNoBranch if the branch does not exist.
+func (s *Store) log(name string) (*branchLog, error) {
+	path, err := s.branchFile(name, logSuffix)
+	if err != nil {
+		return nil, err
 	}
+	x, err := s.readLog(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %q; start it first", ErrNoBranch, name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("playbook branch %q: %w", name, err)
+	}
+	return x, nil
+}
+
+// readLogs returns the up-to-date logs of all readable branches, and an error for the others.
+func (s *Store) readLogs() ([]*branchLog, error) {
+	files, err := os.ReadDir(filepath.Join(s.dir, branchesDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("playbook branches: %w", err)
+	}
+	var logs []*branchLog
+	var errs []error
+	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), logSuffix) {
+			continue
+		}
+		x, err := s.readLog(filepath.Join(s.dir, branchesDir, f.Name()))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		logs = append(logs, x)
+	}
+	return logs, errors.Join(errs...)
+}
+
+// readLog returns a log, of which it reads only the lines appended since the last call.
+func (s *Store) readLog(path string) (*branchLog, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.logs[path]
+	x.path = path
+	err := x.update()
+	if err == nil {
+		var own string
+		if own, err = s.branchFile(x.header.Branch, logSuffix); err == nil && own != path {
+			err = fmt.Errorf("%w: %s, line 1: the log belongs to branch %.80q", ErrCorrupt, path, x.header.Branch)
+		}
+	}
+	if err != nil {
+		delete(s.logs, path)
+		return nil, err
+	}
+	s.logs[path] = x
+	return &x, nil
+}
+
+// forget discards a log after a failed write: another goroutine may have read the line that was
+// then truncated.
+func (s *Store) forget(x *branchLog) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.logs, x.path)
+}
+
+// update reads the lines appended since the last update, or all if the file was replaced or
+// truncated. It ignores a last line that is incomplete or contains bytes that never reached the
+// disk: that merge did not happen.
+func (x *branchLog) update() error {
+	f, err := os.Open(x.path)
 	if err != nil {
 		return err
 	}
@@ -83,50 +152,50 @@ func (x *logIndex) update(path, branch string) error {
 	if err != nil {
 		return err
 	}
-	if x.file != nil && os.SameFile(x.file, info) && info.Size() >= x.size {
-		x.file = info
-		if info.Size() == x.size || x.scan(f, path, branch) == nil {
-			return nil
-		}
+	if x.file == nil || !os.SameFile(x.file, info) || info.Size() < x.size {
+		*x = branchLog{path: x.path}
 	}
-	*x = logIndex{file: info, deltas: map[string]int{}, made: map[string]int{}}
-	err = x.scan(f, path, branch)
-	if err == nil && x.size == 0 {
-		err = fmt.Errorf("%w: %s has no complete first line", ErrCorrupt, path)
-	}
-	if err != nil {
-		*x = logIndex{}
-	}
-	return err
-}
-
-// scan reads from size to the end. It ignores a last line that is incomplete or contains
-// bytes that never reached the disk: that merge did not happen.
-func (x *logIndex) scan(f *os.File, path, branch string) error {
-	r := bufio.NewReaderSize(io.NewSectionReader(f, x.size, 1<<62), 1<<16)
+	x.file = info
+	r := bufio.NewReaderSize(io.NewSectionReader(f, x.size, info.Size()-x.size), int(min(info.Size()-x.size, 1<<16)))
 	for {
 		line, err := r.ReadBytes('\n')
 		if err == io.EOF {
-			return nil
+			break
 		}
 		if err != nil {
 			return err
 		}
-		if err := x.add(line, branch); err != nil {
+		if err := x.add(line); err != nil {
 			if _, more := r.ReadByte(); more == io.EOF && bytes.IndexByte(line, 0) >= 0 {
-				return nil
+				break
 			}
-			return fmt.Errorf("%w: %s, line %d: %v", ErrCorrupt, path, len(x.entries)+2, err)
+			n := 1
+			if x.size > 0 {
+				n = len(x.entries) + 2
+			}
+			return fmt.Errorf("%w: %s, line %d: %v", ErrCorrupt, x.path, n, err)
 		}
+		x.size += int64(len(line))
 	}
+	if x.size == 0 {
+		return fmt.Errorf("%w: %s has no complete first line", ErrCorrupt, x.path)
+	}
+	return nil
 }
 
-func (x *logIndex) add(line []byte, branch string) error {
+// add adds a line.
+func (x *branchLog) add(line []byte) error {
 	if x.size == 0 {
-		if err := x.header.read(line, branch); err != nil {
+		if err := json.Unmarshal(line, &x.header); err != nil {
 			return err
 		}
-		x.size = int64(len(line))
+		if x.header.Format != logFormat {
+			return fmt.Errorf("format %d was written by another version of this program; expected format %d",
+				x.header.Format, logFormat)
+		}
+		if !validHash(x.header.Start) {
+			return errors.New("the start of the branch is not a version")
+		}
 		return nil
 	}
 	var v struct {
@@ -141,27 +210,49 @@ func (x *logIndex) add(line []byte, branch string) error {
 	if !validHash(v.Hash) || v.Parent != x.head() {
 		return errors.New("the version does not follow the previous line")
 	}
-	index := len(x.entries)
-	if _, ok := x.deltas[v.DeltaID]; !ok {
-		x.deltas[v.DeltaID] = index
-	}
-	if _, ok := x.made[v.Hash]; !ok && v.Hash != v.Parent {
-		x.made[v.Hash] = index
-	}
-	x.entries = append(x.entries, entry{index, x.size, len(line), v.Hash, v.At.UnixNano()})
-	x.size += int64(len(line))
+	x.entries = append(x.entries, entry{x.size, v.Hash, v.DeltaID, v.At.UTC()})
 	return nil
 }
 
-func (h *logHeader) read(line []byte, branch string) error {
-	if err := json.Unmarshal(line, h); err != nil {
-		return err
+// versions reads the records of the merges after the first from, up to the first to.
+func (x *branchLog) versions(from, to int) ([]Version, error) {
+	versions := make([]Version, 0, to-from)
+	err := x.each(context.Background(), from, to, func(v *Version) { versions = append(versions, *v) })
+	if err != nil {
+		return nil, err
 	}
-	if h.Format != logFormat {
-		return fmt.Errorf("format %d was written by another version of this program; expected format %d", h.Format, logFormat)
+	return versions, nil
+}
+
+// each calls fn with the records of the merges after the first from, up to the first to.
+func (x *branchLog) each(ctx context.Context, from, to int, fn func(v *Version)) error {
+	if from >= to {
+		return nil
 	}
-	if h.Branch != branch || !validHash(h.Start) {
-		return fmt.Errorf("the log belongs to branch %.80q", h.Branch)
+	f, err := os.Open(x.path)
+	if err != nil {
+		return fmt.Errorf("playbook branch %q: %w", x.header.Branch, err)
+	}
+	defer f.Close()
+	start, end := x.entries[from].offset, x.size
+	if to < len(x.entries) {
+		end = x.entries[to].offset
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(f, start, end-start), int(min(end-start, 1<<18)))
+	for i := from; i < to; i++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		line, err := r.ReadBytes('\n')
+		v := Version{}
+		if err == nil {
+			err = json.Unmarshal(line, &v)
+		}
+		if err != nil || v.Hash != x.entries[i].hash {
+			return fmt.Errorf("%w: %s, line %d has changed: %v", ErrCorrupt, x.path, i+2, err)
+		}
+		v.Branch, v.Seq = x.header.Branch, i+1
+		fn(&v)
 	}
 	return nil
 }
@@ -174,11 +265,7 @@ func appendLine(path string, size int64, line []byte) error {
 		return err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err == nil && info.Size() > size {
-		err = f.Truncate(size)
-	}
-	if err != nil {
+	if err := f.Truncate(size); err != nil {
 		return err
 	}
 	_, err = f.WriteAt(line, size)
@@ -189,68 +276,6 @@ func appendLine(path string, size int64, line []byte) error {
 		return errors.Join(err, f.Truncate(size))
 	}
 	return nil
-}
-
-// versions reads the records of consecutive entries.
-func (b *branch) versions(entries []entry) ([]Version, error) {
-	versions := make([]Version, 0, len(entries))
-	err := b.each(context.Background(), entries, func(v *Version) { versions = append(versions, *v) })
-	if err != nil {
-		return nil, err
-	}
-	return versions, nil
-}
-
-// each calls fn with the record of each of the consecutive entries. It holds one line in memory
-// at a time.
-func (b *branch) each(ctx context.Context, entries []entry, fn func(v *Version)) error {
-	if len(entries) == 0 {
-		return nil
-	}
-	f, err := os.Open(b.path)
-	if err != nil {
-		return fmt.Errorf("playbook branch %q: %w", b.name, err)
-	}
-	defer f.Close()
-	last := entries[len(entries)-1]
-	start := entries[0].offset
-	size := last.offset + int64(last.length) - start
-	r := bufio.NewReaderSize(io.NewSectionReader(f, start, size), int(min(size, 1<<18)))
-	var line []byte
-	for _, e := range entries {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		line = slices.Grow(line[:0], e.length)[:e.length]
-		if _, err := io.ReadFull(r, line); err != nil {
-			return fmt.Errorf("playbook branch %q: %w", b.name, err)
-		}
-		v := Version{}
-		if err := json.Unmarshal(line, &v); err != nil || v.Hash != e.hash {
-			return fmt.Errorf("%w: %s, line %d has changed: %v", ErrCorrupt, b.path, e.index+2, err)
-		}
-		v.Branch, v.Seq = b.name, e.index+1
-		fn(&v)
-	}
-	return nil
-}
-
-// readBranchName reads the branch name in the header of a log.
-func readBranchName(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("playbook branch: %w", err)
-	}
-	defer f.Close()
-	line, err := bufio.NewReader(io.LimitReader(f, 16<<10)).ReadBytes('\n')
-	var h logHeader
-	if err == nil {
-		err = json.Unmarshal(line, &h)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%w: %s, line 1: %v", ErrCorrupt, path, err)
-	}
-	return h.Branch, nil
 }
 
 // encodeLine returns v as one line of JSON.

@@ -56,8 +56,8 @@ type Store struct {
 	dir   string
 	books *lru.Cache[string, *Playbook] // by hash
 
-	mu       sync.Mutex
-	branches map[string]*branch // by file name
+	mu   sync.Mutex
+	logs map[string]branchLog // by path
 }
 
 // OpenStore opens a directory, which it creates if necessary. It removes temporary files of
@@ -75,7 +75,7 @@ func OpenStore(dir string) (*Store, error) {
 // OpenStoreReadOnly opens a directory for reading. A directory that does not exist is an empty store.
 func OpenStoreReadOnly(dir string) *Store {
 	books := lru.New[string](cachedBooks, func(*Playbook) int { return 1 })
-	return &Store{dir: dir, books: books, branches: map[string]*branch{}}
+	return &Store{dir: dir, books: books, logs: map[string]branchLog{}}
 }
 
 // Put stores a playbook that is not the result of a merge and returns its hash.
@@ -111,9 +111,6 @@ func (s *Store) Get(hash string) (*Playbook, error) {
 	if !validHash(hash) {
 		return nil, fmt.Errorf("%w: %.80q is not a hash", ErrNotFound, hash)
 	}
-	if book, ok := s.books.Get(hash); ok {
-		return book, nil
-	}
 	book, err := s.readBook(hash)
 	if err == nil {
 		return book, nil
@@ -122,20 +119,24 @@ func (s *Store) Get(hash string) (*Playbook, error) {
 	if !corrupt && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	found, locateErr := s.locate(hash)
+	x, n, locateErr := s.locate(hash)
 	switch {
 	case locateErr != nil:
 		return nil, locateErr
-	case found != nil:
-		return s.rebuild(found.branch, found.entry)
+	case x != nil:
+		return s.rebuild(x, n)
 	case corrupt:
 		return nil, err
 	}
 	return nil, fmt.Errorf("%w: %s in %s", ErrNotFound, hash, s.dir)
 }
 
-// readBook reads the file of a playbook. The error is fs.ErrNotExist if it does not exist.
+// readBook returns a playbook from memory or from its file. The error is fs.ErrNotExist if there is no
+// file.
 func (s *Store) readBook(hash string) (*Playbook, error) {
+	if book, ok := s.books.Get(hash); ok {
+		return book, nil
+	}
 	content, err := os.ReadFile(s.bookPath(hash))
 	if err != nil {
 		return nil, err
@@ -165,9 +166,13 @@ func (s *Store) Resolve(prefix string) (string, error) {
 			found[hash] = true
 		}
 	}
-	branches, err := s.readBranches()
-	for _, b := range branches {
-		b.hashes(prefix, found)
+	logs, err := s.readLogs()
+	for _, x := range logs {
+		for n := range len(x.entries) + 1 {
+			if hash := x.at(n); strings.HasPrefix(hash, prefix) {
+				found[hash] = true
+			}
+		}
 	}
 	hashes := slices.Sorted(maps.Keys(found))
 	switch {
@@ -189,9 +194,9 @@ func (s *Store) Resolve(prefix string) (string, error) {
 // Place returns the branch and number of the first merge that produced a version. The number
 // is 0 for a version that only starts a branch. The branch is "" if no branch has the version.
 func (s *Store) Place(hash string) (branch string, seq int, err error) {
-	found, err := s.locate(hash)
-	if found != nil {
-		return found.branch.name, found.entry.index + 1, nil
+	x, n, err := s.locate(hash)
+	if x != nil {
+		return x.header.Branch, n, nil
 	}
 	if err != nil {
 		return "", 0, err
@@ -205,49 +210,44 @@ func (s *Store) Place(hash string) (branch string, seq int, err error) {
 	return "", 0, err
 }
 
-// location is an entry in the log of a branch.
-type location struct {
-	branch *branch
-	entry  entry
-}
-
-// locate finds the earliest merge that produced the version, or nil. It reports unreadable
-// branches only if no other branch has the version.
-func (s *Store) locate(hash string) (*location, error) {
-	branches, err := s.readBranches()
-	var found *location
-	for _, b := range branches {
-		if e, ok := b.find(hash); ok && (found == nil || e.at < found.entry.at) {
-			found = &location{b, e}
+// locate returns the branch and number of the earliest merge that produced the version, or nil. It
+// reports unreadable branches only if no other branch has the version.
+func (s *Store) locate(hash string) (found *branchLog, seq int, err error) {
+	logs, err := s.readLogs()
+	for _, x := range logs {
+		n := x.made(hash)
+		if n > 0 && (found == nil || x.entries[n-1].time.Before(found.entries[seq-1].time)) {
+			found, seq = x, n
 		}
 	}
 	if found != nil {
-		return found, nil
+		return found, seq, nil
 	}
-	return nil, err
+	return nil, 0, err
 }
 
 // cachedBooks is the number of playbooks that a store keeps in memory.
 const cachedBooks = 128
 
-// fileName returns the base name of a branch's files. Lower-case letters, digits, "-", "_"
+// branchFile returns the path of a file of a branch. Of the name, lower-case letters, digits, "-", "_"
 // and an inner "." are kept; every other byte becomes %XX, so names that differ only in case
 // get different files on every file system. A long name is cut and ends with its SHA-256.
-func fileName(branch string) (string, error) {
+func (s *Store) branchFile(branch, suffix string) (string, error) {
 	if branch == "" || len(branch) > maxBranchName || !utf8.ValidString(branch) {
 		return "", fmt.Errorf("branch name %.80q: it must be UTF-8 text of 1 to %d bytes", branch, maxBranchName)
 	}
-	var name strings.Builder
+	var b strings.Builder
 	for i, c := range []byte(branch) {
 		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' && i > 0 {
-			name.WriteByte(c)
+			b.WriteByte(c)
 		} else {
-			fmt.Fprintf(&name, "%%%02x", c)
+			fmt.Fprintf(&b, "%%%02x", c)
 		}
 	}
-	if name.Len() <= maxFileName {
-		return name.String(), nil
+	name := b.String()
+	if len(name) > maxFileName {
+		sum := sha256.Sum256([]byte(branch))
+		name = name[:maxFileName-2*sha256.Size-1] + "~" + hex.EncodeToString(sum[:])
 	}
-	sum := sha256.Sum256([]byte(branch))
-	return name.String()[:maxFileName-2*sha256.Size-1] + "~" + hex.EncodeToString(sum[:]), nil
+	return filepath.Join(s.dir, branchesDir, name+suffix), nil
 }

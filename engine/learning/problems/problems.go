@@ -1,5 +1,5 @@
 // Package problems generates the project's own problem set: labeled finance calculations drawn
-// from a seed. It imports only the standard library.
+// from a seed. It imports the calculator of the built-in provider and a parser of TOML.
 //
 // Equal seeds and sizes give equal problems, and a longer set begins with the shorter one. All
 // formulas are equally likely. Labels are the exact value rounded to two decimals. Some prompts
@@ -9,6 +9,7 @@ package problems
 
 import (
 	"bufio"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,11 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"acescope/engine/learning/model/builtin/calc"
 )
 
 // Problem is one labeled problem, a line of a data set.
@@ -42,15 +48,27 @@ func WriteJSONL(w io.Writer, problems []Problem) error {
 
 // formula is one kind of problem.
 type formula struct {
-	name    string
-	stated  string // the formula, or "" to withhold it
-	symbols string // the meaning of the symbols of a stated formula
-	hint    string // a vague description of a withheld formula
-	values  []variable
-	ok      func(v []float64) bool // rejects unreasonable values; nil accepts all
-	answer  func(v []float64) float64
-	asks    []string // questions; {0} is the first value
+	Name      string
+	Stated    string // the formula, or "" to withhold it
+	Symbols   string // the meaning of the symbols of a stated formula
+	Hint      string // a vague description of a withheld formula
+	Values    []variable
+	Positive  []*calc.Expr // must be above 0 for reasonable values
+	Answer    *calc.Expr
+	Questions []string // {a} is the first value
 }
+
+//go:embed formulas.toml
+var formulasFile string
+
+// formulas returns all formulas.
+var formulas = sync.OnceValue(func() []formula {
+	var file struct{ Formula []formula }
+	if err := toml.Unmarshal([]byte(formulasFile), &file); err != nil {
+		panic("problems: formulas.toml: " + err.Error())
+	}
+	return file.Formula
+})
 
 // Bounds of the absolute value of a label. For smaller values, two decimals are too few.
 const (
@@ -86,9 +104,9 @@ func Finance(seed uint64, n int) []Problem {
 
 func (f formula) draw(r *rand.Rand) Problem {
 	v, answer := f.drawValues(r)
-	question := f.asks[r.IntN(len(f.asks))]
-	for i, x := range v {
-		question = strings.ReplaceAll(question, "{"+strconv.Itoa(i)+"}", f.values[i].write(x, r))
+	question := f.Questions[r.IntN(len(f.Questions))]
+	for i, x := range f.Values {
+		question = strings.ReplaceAll(question, "{"+letter(i)+"}", x.write(v[letter(i)], r))
 	}
 	if r.IntN(asideEvery) == 0 {
 		question = strings.ReplaceAll(asides[r.IntN(len(asides))], "{}", strconv.Itoa(3+r.IntN(90))) + " " + question
@@ -96,30 +114,42 @@ func (f formula) draw(r *rand.Rand) Problem {
 	return Problem{Context: f.context(question), Target: target(answer)}
 }
 
+// letter returns the name of the i-th value.
+func letter(i int) string { return string(rune('a' + i)) }
+
 // drawValues draws values until they are reasonable or maxDraws is reached.
-func (f formula) drawValues(r *rand.Rand) (v []float64, answer float64) {
-	v = make([]float64, len(f.values))
+func (f formula) drawValues(r *rand.Rand) (v map[string]float64, answer float64) {
+	v = map[string]float64{}
 	for range maxDraws {
-		for i, x := range f.values {
-			v[i] = x.draw(r)
+		for i, x := range f.Values {
+			v[letter(i)] = x.draw(r)
 		}
-		if f.ok != nil && !f.ok(v) {
-			continue
-		}
-		answer = f.answer(v)
-		if size := math.Abs(answer); size >= smallest && size <= largest {
+		var ok bool
+		if answer, ok = f.solve(v); ok {
 			break
 		}
 	}
 	return v, answer
 }
 
-func (f formula) context(question string) string {
-	about := "About it: " + f.hint
-	if f.stated != "" {
-		about = "Formula: " + f.stated + ", Explanation: " + f.symbols + "."
+// solve returns the answer, and whether the values and the answer are reasonable.
+func (f formula) solve(v map[string]float64) (answer float64, ok bool) {
+	for _, e := range f.Positive {
+		if x, err := e.EvalNamed(v); err != nil || x <= 0 {
+			return 0, false
+		}
 	}
-	return "Use formula " + f.name + " to answer the question. Reply with one number, rounded to two decimals, and nothing else. " +
+	answer, err := f.Answer.EvalNamed(v)
+	size := math.Abs(answer)
+	return answer, err == nil && size >= smallest && size <= largest
+}
+
+func (f formula) context(question string) string {
+	about := "About it: " + f.Hint
+	if f.Stated != "" {
+		about = "Formula: " + f.Stated + ", Explanation: " + f.Symbols + "."
+	}
+	return "Use formula " + f.Name + " to answer the question. Reply with one number, rounded to two decimals, and nothing else. " +
 		about + " Question: " + question + " Answer:"
 }
 
@@ -133,50 +163,36 @@ func target(v float64) string {
 }
 
 // variable describes how to choose a random value and how to format it. Values are low +
-// k*step, up to high; a percentage of 5 means 5%.
+// k*step, up to high. The unit is number, money, percent, year, month or day.
 type variable struct {
-	low, high, step float64
-	unit            unit
+	Unit            string
+	Low, High, Step float64
 }
 
-type unit int
-
-const (
-	number unit = iota
-	money
-	percent
-	years
-	months
-	days
-)
-
 func (v variable) draw(r *rand.Rand) float64 {
-	steps := int(math.Round((v.high - v.low) / v.step))
-	x := v.low + float64(r.IntN(steps+1))*v.step
+	steps := int(math.Round((v.High - v.Low) / v.Step))
+	x := v.Low + float64(r.IntN(steps+1))*v.Step
 	return math.Round(x*1e4) / 1e4
 }
 
 // write formats a value with its unit. Large amounts of money are sometimes in millions.
 func (v variable) write(x float64, r *rand.Rand) string {
-	switch v.unit {
-	case money:
+	switch v.Unit {
+	case "money":
 		if x >= 1e6 && r.IntN(2) == 0 {
 			return "$" + plain(x/1e6) + " million"
 		}
 		return "$" + group(x)
-	case percent:
+	case "percent":
 		return plain(x) + "%"
-	case number:
+	case "number":
 		return group(x)
 	}
-	word := periods[v.unit]
-	if x != 1 {
-		word += "s"
+	if x == 1 {
+		return "1 " + v.Unit
 	}
-	return plain(x) + " " + word
+	return plain(x) + " " + v.Unit + "s"
 }
-
-var periods = map[unit]string{years: "year", months: "month", days: "day"}
 
 func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
@@ -194,11 +210,3 @@ func group(x float64) string {
 	}
 	return whole + "." + cents
 }
-
-// Constructors, named for the format of the value.
-func cash(low, high, step float64) variable  { return variable{low, high, step, money} }
-func rate(low, high, step float64) variable  { return variable{low, high, step, percent} }
-func count(low, high, step float64) variable { return variable{low, high, step, number} }
-func inYears(low, high float64) variable     { return variable{low, high, 1, years} }
-func inMonths(low, high float64) variable    { return variable{low, high, 1, months} }
-func inDays(low, high float64) variable      { return variable{low, high, 5, days} }

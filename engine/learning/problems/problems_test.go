@@ -55,20 +55,20 @@ func TestProblemsAreWellFormed(t *testing.T) {
 func TestFormulasAreComplete(t *testing.T) {
 	names := map[string]bool{}
 	for _, f := range formulas() {
-		if names[f.name] {
-			t.Errorf("%s comes twice", f.name)
+		if names[f.Name] {
+			t.Errorf("%s comes twice", f.Name)
 		}
-		names[f.name] = true
-		if (f.stated == "") == (f.hint == "") || (f.stated == "") != (f.symbols == "") {
-			t.Errorf("%s must state its formula with its symbols, or have a hint", f.name)
+		names[f.Name] = true
+		if (f.Stated == "") == (f.Hint == "") || (f.Stated == "") != (f.Symbols == "") {
+			t.Errorf("%s must state its formula with its symbols, or have a hint", f.Name)
 		}
-		if len(f.asks) < 2 {
-			t.Errorf("%s has %d questions", f.name, len(f.asks))
+		if len(f.Questions) < 2 {
+			t.Errorf("%s has %d questions", f.Name, len(f.Questions))
 		}
-		for _, ask := range f.asks {
-			for i := range f.values {
-				if strings.Count(ask, "{"+strconv.Itoa(i)+"}") != 1 {
-					t.Errorf("%s: value %d must come once in %q", f.name, i, ask)
+		for _, ask := range f.Questions {
+			for i := range f.Values {
+				if strings.Count(ask, "{"+letter(i)+"}") != 1 {
+					t.Errorf("%s: value %d must come once in %q", f.Name, i, ask)
 				}
 			}
 		}
@@ -82,8 +82,8 @@ func TestDrawsAreReasonable(t *testing.T) {
 	for _, f := range formulas() {
 		for range 200 {
 			v, answer := f.drawValues(r)
-			if f.ok != nil && !f.ok(v) || math.Abs(answer) < smallest || math.Abs(answer) > largest {
-				t.Errorf("%s with %v gives %v", f.name, v, answer)
+			if _, ok := f.solve(v); !ok {
+				t.Errorf("%s with %v gives %v", f.Name, v, answer)
 				break
 			}
 		}
@@ -93,7 +93,7 @@ func TestDrawsAreReasonable(t *testing.T) {
 func TestKnownAnswers(t *testing.T) {
 	byName := map[string]formula{}
 	for _, f := range formulas() {
-		byName[f.name] = f
+		byName[f.Name] = f
 	}
 	for _, c := range []struct {
 		name   string
@@ -114,8 +114,13 @@ func TestKnownAnswers(t *testing.T) {
 			t.Errorf("there is no formula %s", c.name)
 			continue
 		}
-		if got := target(f.answer(c.values)); got != c.want {
-			t.Errorf("%s of %v = %s, want %s", c.name, c.values, got, c.want)
+		values := map[string]float64{}
+		for i, v := range c.values {
+			values[letter(i)] = v
+		}
+		answer, err := f.Answer.EvalNamed(values)
+		if got := target(answer); err != nil || got != c.want {
+			t.Errorf("%s of %v = %s, %v; want %s", c.name, c.values, got, err, c.want)
 		}
 	}
 }
@@ -123,14 +128,14 @@ func TestKnownAnswers(t *testing.T) {
 func TestFormatsValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for want, got := range map[string]string{
-		"$1,250":    cash(0, 1, 1).write(1250, r),
-		"$0.50":     cash(0, 1, 1).write(0.5, r),
-		"$12.25":    cash(0, 1, 1).write(12.25, r),
-		"7.5%":      rate(0, 1, 1).write(7.5, r),
-		"1 year":    inYears(0, 1).write(1, r),
-		"9 months":  inMonths(0, 1).write(9, r),
-		"90 days":   inDays(0, 1).write(90, r),
-		"2,000,000": count(0, 1, 1).write(2e6, r),
+		"$1,250":    variable{Unit: "money"}.write(1250, r),
+		"$0.50":     variable{Unit: "money"}.write(0.5, r),
+		"$12.25":    variable{Unit: "money"}.write(12.25, r),
+		"7.5%":      variable{Unit: "percent"}.write(7.5, r),
+		"1 year":    variable{Unit: "year"}.write(1, r),
+		"9 months":  variable{Unit: "month"}.write(9, r),
+		"90 days":   variable{Unit: "day"}.write(90, r),
+		"2,000,000": variable{Unit: "number"}.write(2e6, r),
 	} {
 		if got != want {
 			t.Errorf("got %s, want %s", got, want)

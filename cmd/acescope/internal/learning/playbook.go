@@ -1,6 +1,7 @@
 package learning
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -64,10 +65,7 @@ func branchesCommand(a *cli.App) *cobra.Command {
 			err = cli.WriteRows(a, slices.Values(lines), header, func(b BranchLine) []any {
 				return []any{b.Name, b.Versions, fmt.Sprintf("%.12s", b.Head), b.At.Local().Format(time.DateTime)}
 			})
-			if readErr != nil {
-				return readErr
-			}
-			return err
+			return cmp.Or(readErr, err)
 		},
 	}
 }
@@ -92,9 +90,6 @@ func logCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// logPage is the number of versions that are read at a time.
-const logPage = 500
-
 func playbookLog(a *cli.App, name string, limit int) error {
 	if limit < 0 {
 		return cli.UsageError("--limit %d: must be above 0", limit)
@@ -114,31 +109,21 @@ func playbookLog(a *cli.App, name string, limit int) error {
 	if limit > 0 {
 		oldest = max(ref.seq-limit+1, 1)
 	}
-	var readErr error
-	versions := func(yield func(BookVersionLine) bool) {
-		for to := ref.seq; to >= oldest; to -= logPage {
-			var page []playbook.Version
-			if page, readErr = store.Page(ref.branch, max(to-logPage+1, 1), to); readErr != nil {
-				return
-			}
-			for _, v := range slices.Backward(page) {
-				if v.Seq < oldest || !yield(BookVersionLine{"playbook_version", v}) {
-					return
-				}
-			}
-		}
+	page, err := store.Page(ref.branch, oldest, ref.seq)
+	if err != nil {
+		return err
+	}
+	lines := make([]BookVersionLine, 0, len(page))
+	for _, v := range slices.Backward(page) {
+		lines = append(lines, BookVersionLine{"playbook_version", v})
 	}
 	header := "VERSION\tHASH\tTIME\tTASK\tΔ\tTAGS\tBULLETS\tWHY"
-	err = cli.WriteRows(a, versions, header, func(v BookVersionLine) []any {
+	return cli.WriteRows(a, slices.Values(lines), header, func(v BookVersionLine) []any {
 		return []any{
 			v.Seq, fmt.Sprintf("%.12s", v.Hash), v.At.Local().Format(time.DateTime), v.TaskID,
 			fmt.Sprintf("+%d ~%d -%d", v.Added, v.Updated, v.Removed), v.Tagged, v.Bullets, brief(v.Rationale, 100),
 		}
 	})
-	if readErr != nil {
-		return readErr
-	}
-	return err
 }
 
 // brief returns at most n characters of a text as one line.
@@ -439,12 +424,8 @@ func readOutcomes(a *cli.App, ctx context.Context, ref *bookRef) ([]playbook.Out
 	if err != nil {
 		return nil, err
 	}
-	head, err := e.Books.Branch(ref.branch)
-	if err != nil || head.Versions == ref.seq || ref.seq == 0 {
-		return list, err
-	}
-	page, err := e.Books.Page(ref.branch, ref.seq, ref.seq)
-	if err != nil || len(page) == 0 {
+	page, err := e.Books.Page(ref.branch, ref.seq, ref.seq+1)
+	if err != nil || ref.seq == 0 || len(page) < 2 {
 		return list, err
 	}
 	return playbooks.UpTo(list, page[0].At), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,34 +91,26 @@ func playbookBlame(a *cli.App, ctx context.Context, name, bullet string, events 
 		}
 		bullets = []playbook.BulletHistory{l}
 	}
-	f := &eventFinder{app: a}
+	f := &eventFinder{app: a, known: map[playbooks.RunKey]*playbooks.RunSteps{}}
 	if events {
-		if err := f.open(ctx); err != nil {
-			return err
-		}
-		defer f.close()
-	}
-	if !a.JSON && bullet != "" {
-		line, err := f.line(ctx, ref, &bullets[0], true)
+		e, done, err := a.OpenReadOnly(ctx)
 		if err != nil {
 			return err
 		}
-		return printBlame(a.Out, line)
+		defer done()
+		f.client = e.Client
 	}
-	var findErr error
-	lines := func(yield func(BlameLine) bool) {
-		for i := range bullets {
-			var line BlameLine
-			if line, findErr = f.line(ctx, ref, &bullets[i], a.JSON); findErr != nil || !yield(line) {
-				return
-			}
+	lines := make([]BlameLine, len(bullets))
+	for i := range bullets {
+		if lines[i], err = f.line(ctx, ref, &bullets[i], a.JSON || bullet != ""); err != nil {
+			return err
 		}
 	}
-	err = cli.WriteRows(a, lines, "BULLET\tTASK\tVERSION\tEVENT\tHELPFUL\tHARMFUL\tEDITS\tLAST\tTEXT", blameCells)
-	if findErr != nil {
-		return findErr
+	if !a.JSON && bullet != "" {
+		return printBlame(a.Out, lines[0])
 	}
-	return err
+	header := "BULLET\tTASK\tVERSION\tEVENT\tHELPFUL\tHARMFUL\tEDITS\tLAST\tTEXT"
+	return cli.WriteRows(a, slices.Values(lines), header, blameCells)
 }
 
 func blameCells(l BlameLine) []any {
@@ -155,17 +148,7 @@ func noBullet(ref *bookRef, name, bullet string) error {
 type eventFinder struct {
 	app    *cli.App
 	client client.Client // nil if the events were not requested
-	close  func()
 	known  map[playbooks.RunKey]*playbooks.RunSteps
-}
-
-func (f *eventFinder) open(ctx context.Context) error {
-	e, done, err := f.app.OpenReadOnly(ctx)
-	if err != nil {
-		return err
-	}
-	f.client, f.close, f.known = e.Client, done, map[playbooks.RunKey]*playbooks.RunSteps{}
-	return nil
 }
 
 // of returns the events of a change, nil if they were not requested or do not exist.
@@ -197,17 +180,16 @@ func (f *eventFinder) line(ctx context.Context, ref *bookRef, l *playbook.Bullet
 		Type: "blame", Branch: ref.branch, Seq: ref.seq, Bullet: l.Bullet, Removed: l.Gone, Changes: []blameChange{},
 		Dropped: l.Dropped, Tags: l.Tags, Edits: l.Edits, Counts: l.Counts,
 	}
+	var err error
 	if l.Added != nil {
-		events, err := f.of(ctx, l.Added)
-		if err != nil {
+		line.Added = &blameSource{Source: l.Added}
+		if line.Added.RunSteps, err = f.of(ctx, l.Added); err != nil {
 			return line, err
 		}
-		line.Added = &blameSource{l.Added, events}
 	}
 	for _, t := range l.Touches {
 		change := blameChange{BulletChange: t}
 		if all {
-			var err error
 			if change.RunSteps, err = f.of(ctx, t.Source); err != nil {
 				return line, err
 			}

@@ -101,12 +101,13 @@ func storedRef(s *playbook.Store, name string) (*bookRef, error) {
 		}
 		branch = newest
 	}
-	if _, err := s.Branch(branch); err == nil {
-		return branchRef(s, branch, number, numbered)
-	} else if !errors.Is(err, playbook.ErrNoBranch) {
+	d, err := s.Branch(branch)
+	switch {
+	case err == nil:
+		return branchRef(s, d, number, numbered)
+	case !errors.Is(err, playbook.ErrNoBranch):
 		return nil, err
-	}
-	if numbered {
+	case numbered:
 		return nil, noSuch(s, branch)
 	}
 	hash, err := s.Resolve(name)
@@ -127,24 +128,21 @@ func storedRef(s *playbook.Store, name string) (*bookRef, error) {
 	return r, err
 }
 
-func branchRef(s *playbook.Store, branch, number string, numbered bool) (*bookRef, error) {
-	d, err := s.Branch(branch)
+func branchRef(s *playbook.Store, d playbook.Branch, number string, numbered bool) (r *bookRef, err error) {
+	r = &bookRef{branch: d.Name, seq: d.Versions}
+	if numbered {
+		if r.seq, err = strconv.Atoi(strings.TrimPrefix(number, "v")); err != nil {
+			return nil, cli.UsageError("%s@%s: after @, give a version number from 0 to %d", d.Name, number, d.Versions)
+		}
+	}
+	r.name = fmt.Sprintf("%s@%d", d.Name, r.seq)
+	r.hash, err = s.At(d.Name, r.seq)
+	if errors.Is(err, playbook.ErrNotFound) {
+		return nil, cli.NotFound("%w", err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	r := &bookRef{name: branch, branch: branch, seq: d.Versions}
-	if numbered {
-		if r.seq, err = strconv.Atoi(strings.TrimPrefix(number, "v")); err != nil {
-			return nil, cli.UsageError("%s@%s: after @, give a version number from 0 to %d", branch, number, d.Versions)
-		}
-	}
-	if r.hash, err = s.At(branch, r.seq); err != nil {
-		if errors.Is(err, playbook.ErrNotFound) {
-			return nil, cli.NotFound("%w", err)
-		}
-		return nil, err
-	}
-	r.name = fmt.Sprintf("%s@%d", branch, r.seq)
 	r.book, err = s.Get(r.hash)
 	return r, err
 }

@@ -1,6 +1,10 @@
 package builtin
 
-import "acescope/engine/learning/model"
+import (
+	"slices"
+
+	"acescope/engine/learning/model"
+)
 
 // Weights for the assignment of a quantity to a slot.
 const (
@@ -71,58 +75,63 @@ type binding struct {
 	quality float64 // mean affinity of the slots, each counted up to 1
 }
 
-// bind finds the best assignment of distinct quantities to the slots. accept may be nil. bind
-// returns false if no assignment is possible and accepted.
+// maxAssignments bounds the steps of one search. After that, the best assignment so far counts.
+const maxAssignments = 20_000
+
+// bind finds the best assignment of distinct quantities to the slots. Among equal scores, the first
+// wins. accept may be nil. bind returns false if no assignment is possible and accepted.
 func bind(slots []slot, qs []quantity, accept func(at []int) bool) (binding, bool) {
 	if len(slots) > len(qs) {
 		return binding{}, false
 	}
-	m := newMatrix(slots, qs)
-	m.accept = accept
-	m.search(0, 0)
-	if !m.found {
-		return binding{}, false
-	}
-	return m.binding(m.best), true
-}
-
-// matrix is the state of the search for the best assignment: the score of each slot with each
-// quantity.
-type matrix struct {
-	slots  []slot
-	qs     []quantity
-	score  [][]float64
-	rest   []float64 // the maximum score of the slots from i on
-	used   [maxQuantities]bool
-	at     []int
-	best   []int
-	most   float64
-	found  bool
-	accept func(at []int) bool // nil accepts every assignment
-	budget int
-}
-
-// maxAssignments bounds the steps of one search. After that, the best assignment so far counts.
-const maxAssignments = 20_000
-
-func newMatrix(slots []slot, qs []quantity) *matrix {
-	m := &matrix{slots: slots, qs: qs, at: make([]int, len(slots)), rest: make([]float64, len(slots)+1),
-		score: make([][]float64, len(slots)), most: impossible, budget: maxAssignments}
 	ranks := ranksOf(qs)
-	for i, s := range slots {
-		row := make([]float64, len(qs))
+	score := make([][]float64, len(slots))
+	rest := make([]float64, len(slots)+1) // the maximum score of the slots from i on
+	for i := len(slots) - 1; i >= 0; i-- {
 		top := impossible
 		for j, q := range qs {
-			row[j] = slotScore(s, q, ranks[j])
-			top = max(top, row[j])
+			score[i] = append(score[i], slotScore(slots[i], q, ranks[j]))
+			top = max(top, score[i][j])
 		}
-		m.score[i] = row
-		m.rest[i] = top
+		rest[i] = top + rest[i+1]
 	}
-	for i := len(slots) - 1; i >= 0; i-- {
-		m.rest[i] += m.rest[i+1]
+	at := make([]int, len(slots))
+	var best []int
+	most, budget := impossible, maxAssignments
+	var search func(i int, sum float64) // assigns slot i and the following ones
+	search = func(i int, sum float64) {
+		if budget--; budget < 0 || sum+rest[i] <= most+1e-12 {
+			return
+		}
+		if i == len(slots) {
+			if accept == nil || accept(at) {
+				most, best = sum, slices.Clone(at)
+			}
+			return
+		}
+		for j := range qs {
+			if score[i][j] > impossible/2 && !slices.Contains(at[:i], j) {
+				at[i] = j
+				search(i+1, sum+score[i][j])
+			}
+		}
 	}
-	return m
+	search(0, 0)
+	if best == nil {
+		return binding{}, false
+	}
+	return newBinding(slots, qs, best), true
+}
+
+func newBinding(slots []slot, qs []quantity, at []int) binding {
+	b := binding{at: at}
+	for i, j := range at {
+		v, _, _ := read(qs[j], slots[i].Measure)
+		b.values = append(b.values, v)
+		b.quality += min(1, affinity(slots[i], qs[j]))
+	}
+	b.quality /= float64(len(at))
+	return b
 }
 
 // ranksOf returns the 1-based position of each quantity among those of its class.
@@ -149,39 +158,6 @@ func slotScore(s slot, q quantity, rank int) float64 {
 		score += weightSide
 	}
 	return score
-}
-
-// search assigns slot i and the following ones. Among equal totals, the first wins.
-func (m *matrix) search(i int, sum float64) {
-	if m.budget--; m.budget < 0 || sum+m.rest[i] <= m.most+1e-12 {
-		return
-	}
-	if i == len(m.slots) {
-		if m.accept == nil || m.accept(m.at) {
-			m.most, m.found = sum, true
-			m.best = append(m.best[:0], m.at...)
-		}
-		return
-	}
-	for j := range m.qs {
-		if m.used[j] || m.score[i][j] <= impossible/2 {
-			continue
-		}
-		m.used[j], m.at[i] = true, j
-		m.search(i+1, sum+m.score[i][j])
-		m.used[j] = false
-	}
-}
-
-func (m *matrix) binding(at []int) binding {
-	b := binding{at: at}
-	for i, j := range at {
-		v, _, _ := read(m.qs[j], m.slots[i].Measure)
-		b.values = append(b.values, v)
-		b.quality += min(1, affinity(m.slots[i], m.qs[j]))
-	}
-	b.quality /= float64(len(at))
-	return b
 }
 
 // bindTo finds the best binding with which the recipe produces the label.

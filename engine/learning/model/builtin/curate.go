@@ -79,21 +79,20 @@ func (c *curation) updates() {
 	for _, r := range c.f.Refine {
 		op := ace.Operation{Type: ace.OpUpdate, Section: Section, BulletID: r.BulletID, Content: r.After, Reason: r.Why}
 		b, ok := c.book.Find(r.BulletID)
-		if !ok {
+		if ok {
+			op.Content = merged(b.Content, r)
+		}
+		switch {
+		case !ok:
 			c.reject(op, "bullet %s not found", r.BulletID)
-			continue
-		}
-		op.Content = merged(b.Content, r)
-		switch op.Content {
-		case "":
+		case op.Content == "":
 			c.reject(op, "[%s] was changed meanwhile to another calculation", b.ID)
-			continue
-		case b.Content:
+		case op.Content == b.Content:
 			c.reject(op, "[%s] already says this", b.ID)
-			continue
+		default:
+			c.accept(op)
+			c.updated[op.BulletID] = true
 		}
-		c.accept(op)
-		c.updated[op.BulletID] = true
 	}
 }
 
@@ -130,56 +129,47 @@ func counted(b playbook.Bullet, tags []ace.BulletTag) (good, bad int) {
 }
 
 func (c *curation) additions() {
-	room := maxPerFormula - len(c.entries) + len(c.removed)
-	added := 0
 	for i, f := range c.f.Candidates {
 		op := ace.Operation{Type: ace.OpAdd, Section: Section, Content: f.Recipe}
-		if reason := c.objection(i, f, added); reason != "" {
-			c.reject(op, "%s", reason)
+		r, err := parseRecipe(f.Recipe)
+		if err != nil {
+			c.reject(op, "unreadable: %v", err)
 			continue
 		}
-		if room <= 0 {
-			c.reject(op, "full: %s has %d recipes already", c.f.Formula, maxPerFormula)
+		key := r.key()
+		if reason := c.objection(i, f, key, len(r.slots)); reason != "" {
+			c.reject(op, "%s", reason)
 			continue
 		}
 		op.Metadata = map[string]int{helpful: 1}
 		op.Reason = "reproduces the label; from " + f.Source
 		c.accept(op)
-		room--
-		added++
-		if r, err := parseRecipe(f.Recipe); err == nil {
-			c.added[r.key()] = true
-		}
+		c.added[key] = true
 	}
 }
 
 // objection returns why a recipe should not be added, or "".
-func (c *curation) objection(i int, f finding, added int) string {
-	r, err := parseRecipe(f.Recipe)
-	if err != nil {
-		return "unreadable: " + err.Error()
-	}
-	key := r.key()
+func (c *curation) objection(i int, f finding, key string, operands int) string {
 	for _, e := range c.entries {
 		if !c.removed[e.bullet.ID] && e.recipe.key() == key {
 			return "duplicate of [" + e.bullet.ID + "]"
 		}
 	}
-	if c.added[key] {
-		return "duplicate: the same calculation with more plausible operands was added"
-	}
-	if id := c.proven(); f.Unused > 0 && id != "" {
-		return fmt.Sprintf("unsupported: it leaves %d quantities out and [%s] is proven", f.Unused, id)
-	}
-	if f.Unused > 0 && (len(r.slots) == 1 || f.Unused > 1 && f.Source == fromList) {
-		return fmt.Sprintf("coincidence likely: it leaves %d of %d quantities out", f.Unused, c.f.Question)
-	}
 	best := c.f.Candidates[0]
-	if i > 0 && best.Score-f.Score >= clearlyBetter {
+	id := c.proven()
+	switch {
+	case c.added[key]:
+		return "duplicate: the same calculation with more plausible operands was added"
+	case f.Unused > 0 && id != "":
+		return fmt.Sprintf("unsupported: it leaves %d quantities out and [%s] is proven", f.Unused, id)
+	case f.Unused > 0 && (operands == 1 || f.Unused > 1 && f.Source == fromList):
+		return fmt.Sprintf("coincidence likely: it leaves %d of %d quantities out", f.Unused, c.f.Question)
+	case i > 0 && best.Score-f.Score >= clearlyBetter:
 		return "coincidence: a more plausible recipe gives the same value: " + calculation(best.Recipe)
-	}
-	if added >= maxAdds {
+	case len(c.added) >= maxAdds:
 		return fmt.Sprintf("one task adds at most %d competing recipes", maxAdds)
+	case len(c.entries)-len(c.removed)+len(c.added) >= maxPerFormula:
+		return fmt.Sprintf("full: %s has %d recipes already", c.f.Formula, maxPerFormula)
 	}
 	return ""
 }
@@ -210,12 +200,9 @@ func (c *curation) rationale() string {
 		return "There was nothing to learn from this task."
 	}
 	var did []string
-	for _, part := range []struct {
-		op   ace.OperationType
-		text string
-	}{{ace.OpAdd, "%d new"}, {ace.OpUpdate, "%d reworded"}, {ace.OpRemove, "%d removed"}, {ace.OpTag, "%d counted"}} {
-		if n := count[part.op]; n > 0 {
-			did = append(did, fmt.Sprintf(part.text, n))
+	for i, op := range []ace.OperationType{ace.OpAdd, ace.OpUpdate, ace.OpRemove, ace.OpTag} {
+		if n := count[op]; n > 0 {
+			did = append(did, fmt.Sprint(n, " ", []string{"new", "reworded", "removed", "counted"}[i]))
 		}
 	}
 	text := "No change to the recipes"
@@ -260,23 +247,19 @@ func join(one, other recipe) recipe {
 }
 
 // duplicates merges recipes that compute the same, which concurrent tasks may have added. The
-// first gets the cues and the counts of the second.
+// first gets the cues and the counts of the second. The next task merges a third one.
 func (c *curation) duplicates() {
 	first := map[string]entry{}
 	for _, e := range c.entries {
-		if c.removed[e.bullet.ID] || c.updated[e.bullet.ID] {
-			continue
-		}
 		key := e.recipe.key()
-		one, ok := first[key]
-		if !ok {
+		one, repeated := first[key]
+		switch {
+		case c.removed[e.bullet.ID] || c.updated[e.bullet.ID]:
+		case !repeated:
 			first[key] = e
-			continue
+		case !c.updated[one.bullet.ID]:
+			c.merge(one, e)
 		}
-		if c.updated[one.bullet.ID] {
-			continue // the next task merges a third duplicate
-		}
-		c.merge(one, e)
 	}
 }
 

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 )
@@ -48,36 +49,21 @@ func parseProblem(prompt string) problem {
 	return p
 }
 
-// formulaName finds NAME in "use formula NAME to answer" or "use the formula NAME to".
+// formulaPattern matches "use formula NAME to answer"; if that is missing, "use formula NAME to".
+var formulaPattern = []*regexp.Regexp{
+	regexp.MustCompile(`(?is)use (?:the )?formula (.*?) to answer`),
+	regexp.MustCompile(`(?is)use (?:the )?formula (.*?) to `),
+}
+
+// formulaName finds the name of the formula near the beginning of a prompt.
 func formulaName(text string) string {
-	head := text[:min(len(text), 1000)]
-	lower := asciiLower(head)
-	for _, lead := range []string{"use formula ", "use the formula "} {
-		i := strings.Index(lower, lead)
-		if i < 0 {
-			continue
-		}
-		from := i + len(lead)
-		length := strings.Index(lower[from:], " to answer")
-		if length < 0 {
-			length = strings.Index(lower[from:], " to ")
-		}
-		if length > 0 && length <= maxFormula {
-			return cleanName(head[from : from+length])
+	for _, pattern := range formulaPattern {
+		m := pattern.FindStringSubmatch(text[:min(len(text), 1000)])
+		if m != nil && len(m[1]) <= maxFormula {
+			return cleanName(m[1])
 		}
 	}
 	return ""
-}
-
-// asciiLower keeps the positions of all bytes, unlike strings.ToLower.
-func asciiLower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
-		}
-	}
-	return string(b)
 }
 
 // cleanName makes a name fit for one line of a playbook.

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"math"
 	"regexp"
 	"slices"
@@ -64,8 +65,9 @@ var perYear = map[string]float64{
 
 // frequencies maps words to times per year.
 var frequencies = map[string]float64{
-	"monthly": 12, "quarterly": 4, "semiannually": 2, "semiannual": 2, "biannually": 2, "annually": 1, "yearly": 1,
-	"weekly": 52, "daily": 365, "bimonthly": 6, "fortnightly": 26, "continuously": continuous, "continuous": continuous,
+	"monthly": 12, "quarterly": 4, "semiannually": 2, "semiannual": 2, "biannually": 2, "biannual": 2, "annually": 1,
+	"yearly": 1, "weekly": 52, "daily": 365, "bimonthly": 6, "semimonthly": 24, "fortnightly": 26,
+	"continuously": continuous, "continuous": continuous,
 }
 
 var numerals = map[string]float64{
@@ -82,77 +84,71 @@ func quantities(question string) []quantity {
 	tokens := tokenize(question)
 	var found []quantity
 	for i := 0; i < len(tokens) && len(found) < maxQuantities; i++ {
-		q, ok := quantityAt(tokens, i)
-		if !ok {
-			continue
+		q, ok := quantity{}, false
+		switch tokens[i].kind {
+		case tokenNumber:
+			q, ok = numberAt(tokens, i)
+		case tokenWord:
+			q, ok = wordAt(tokens, i)
 		}
-		found = append(found, q)
-		i = q.last
+		if ok {
+			found = append(found, q)
+			i = q.last
+		}
 	}
 	surround(tokens, found)
 	return found
 }
 
-func quantityAt(tokens []token, i int) (quantity, bool) {
-	if tokens[i].kind == tokenNumber {
-		return numberAt(tokens, i)
+// textAt returns the word or sign at a position, or "" for a number and after the end.
+func textAt(tokens []token, i int) string {
+	if i < len(tokens) {
+		return tokens[i].text
 	}
-	if tokens[i].kind == tokenWord {
-		return wordAt(tokens, i)
-	}
-	return quantity{}, false
+	return ""
 }
 
 // numberAt parses a number with its scale, percent sign or unit.
 func numberAt(tokens []token, i int) (quantity, bool) {
 	t := tokens[i]
 	q := quantity{Value: t.value, Class: classNumber, first: i, last: i}
-	if i > 1 && t.glued {
-		word, dash := tokens[i-2], tokens[i-1]
-		if word.kind == tokenWord && dash.kind == tokenBreak && dash.text == "-" && dash.glued {
-			return q, false // a name such as F-16
-		}
+	if i > 1 && t.glued && tokens[i-1].text == "-" && tokens[i-1].glued && tokens[i-2].kind == tokenWord {
+		return q, false // a name such as F-16
 	}
 	if t.currency {
 		q.Class = classMoney
 	}
-	next := following(tokens, i)
-	if w, glued := next.word(0), next.token(0).glued; w != "" {
-		if ordinal(w) && glued {
-			return q, false
-		}
-		if scale, ok := scales[w]; ok && (glued || len(w) > 2) {
-			q.Value *= scale
-			q.last = next.index(0)
-			next = following(tokens, q.last)
-		}
+	glued, next := i+1 < len(tokens) && tokens[i+1].glued, textAt(tokens, i+1)
+	if glued && (next == "st" || next == "nd" || next == "rd" || next == "th") {
+		return q, false
 	}
-	if next.sign(0) == "%" {
-		q.Class, q.last = classPercent, next.index(0)
-		return q, true
+	if scale, ok := scales[next]; ok && (glued || len(next) > 2) {
+		q.Value *= scale
+		q.last++
 	}
-	unit(&q, next)
+	unit(&q, tokens)
 	return q, q.Class != classNumber || !looksLikeYear(t, q)
 }
 
-// unit recognises "percent", a currency word or a unit of time after a number.
-func unit(q *quantity, next lookahead) {
-	skip := 0
-	if next.sign(0) == "-" {
-		skip = 1
+// unit recognizes "percent", a currency word or a unit of time after a number.
+func unit(q *quantity, tokens []token) {
+	i := q.last + 1
+	sign := textAt(tokens, i)
+	if sign == "-" {
+		i++
 	}
-	w := next.word(skip)
+	w := textAt(tokens, i)
 	switch {
-	case w == "percent" || w == "percentage" || w == "pct":
-		q.Class, q.last = classPercent, next.index(skip)
-	case w == "per" && next.word(skip+1) == "cent":
-		q.Class, q.last = classPercent, next.index(skip+1)
+	case sign == "%" || w == "percent" || w == "percentage" || w == "pct":
+		q.Class, q.last = classPercent, i
+	case w == "per" && textAt(tokens, i+1) == "cent":
+		q.Class, q.last = classPercent, i+1
 	case currencies[w]:
-		q.Class, q.last = classMoney, next.index(skip)
-	case w == "time" && q.Class == classNumber && next.word(skip+1) != "":
-		q.Class, q.last = classFrequency, next.index(skip)
+		q.Class, q.last = classMoney, i
+	case w == "time" && q.Class == classNumber && i+1 < len(tokens) && tokens[i+1].kind == tokenWord:
+		q.Class, q.last = classFrequency, i
 	case q.Class == classNumber && periodUnits[w] != "":
-		q.Class, q.Unit, q.last = classPeriod, periodUnits[w], next.index(skip)
+		q.Class, q.Unit, q.last = classPeriod, periodUnits[w], i
 	}
 }
 
@@ -162,92 +158,46 @@ func looksLikeYear(t token, q quantity) bool {
 	return bare && q.Value >= 1900 && q.Value <= 2100 && q.Value == math.Trunc(q.Value)
 }
 
-func ordinal(w string) bool { return w == "st" || w == "nd" || w == "rd" || w == "th" }
-
 // wordAt parses "monthly", "every two months", "three years" and "semi-annually".
 func wordAt(tokens []token, i int) (quantity, bool) {
-	w := tokens[i].text
+	w, next, after := tokens[i].text, textAt(tokens, i+1), textAt(tokens, i+2)
 	q := quantity{first: i, last: i, Side: true}
-	next := following(tokens, i)
 	if f, ok := frequencies[w]; ok {
 		q.Value, q.Class = f, classFrequency
 		return q, true
 	}
-	if (w == "semi" || w == "bi") && next.sign(0) == "-" {
-		if v := next.word(1); v == "annually" || v == "annual" || v == "monthly" {
-			q.Value, q.Class, q.last = 2, classFrequency, next.index(1)
-			if v == "monthly" {
-				q.Value = 6
-			}
-			return q, true
-		}
+	if f, ok := frequencies[w+after]; ok && next == "-" {
+		q.Value, q.Class, q.last = f, classFrequency, i+2
+		return q, true
 	}
 	if w == "every" || w == "each" {
 		return every(q, tokens)
 	}
+	u := periodUnits[next]
+	q.last++
+	if next == "-" || next == "a" {
+		u = periodUnits[after]
+		q.last++
+	}
 	v, ok := numerals[w]
-	if !ok {
-		return q, false
-	}
-	skip := 0
-	if next.sign(0) == "-" || next.word(0) == "a" {
-		skip = 1
-	}
-	u := next.word(skip)
-	if periodUnits[u] == "" {
-		return q, false
-	}
-	q.Value, q.Class, q.Unit, q.last = v, classPeriod, periodUnits[u], next.index(skip)
-	return q, true
+	q.Value, q.Class, q.Unit = v, classPeriod, u
+	return q, ok && u != ""
 }
 
 // every parses "every quarter" and "every two months" as times per year.
 func every(q quantity, tokens []token) (quantity, bool) {
-	next := following(tokens, q.first)
-	count, skip := 1.0, 0
-	if t := next.token(0); t.kind == tokenNumber && t.value > 0 {
-		count, skip = t.value, 1
-	} else if v, ok := numerals[next.word(0)]; ok {
-		count, skip = v, 1
+	i, count := q.first+1, 1.0
+	if v, ok := numerals[textAt(tokens, i)]; ok {
+		count = v
+		i++
+	} else if i < len(tokens) && tokens[i].kind == tokenNumber && tokens[i].value > 0 {
+		count = tokens[i].value
+		i++
 	}
-	u := next.word(skip)
+	u := textAt(tokens, i)
 	times, ok := perYear[periodUnits[u]]
-	if !ok || skip == 0 && u == "year" {
-		return q, false
-	}
-	q.Value, q.Class, q.last = times/count, classFrequency, next.index(skip)
-	return q, true
-}
-
-// lookahead reads the tokens after one.
-type lookahead struct {
-	tokens []token
-	from   int
-}
-
-func following(tokens []token, i int) lookahead { return lookahead{tokens, i + 1} }
-
-func (l lookahead) index(k int) int { return l.from + k }
-
-func (l lookahead) token(k int) token {
-	if l.from+k < len(l.tokens) {
-		return l.tokens[l.from+k]
-	}
-	return token{kind: tokenBreak}
-}
-
-func (l lookahead) word(k int) string {
-	if t := l.token(k); t.kind == tokenWord {
-		return t.text
-	}
-	return ""
-}
-
-func (l lookahead) sign(k int) string {
-	if t := l.token(k); t.kind == tokenBreak {
-		return t.text
-	}
-	return ""
+	q.Value, q.Class, q.last = times/count, classFrequency, i
+	return q, ok && (u != "year" || i > q.first+1)
 }
 
 // Distances of words around a quantity.
@@ -274,7 +224,7 @@ func surround(tokens []token, found []quantity) {
 		q := &found[k]
 		before := walk(tokens, q.first-1, -1, low-1, 0)
 		after := walk(tokens, q.last+1, 1, high, costForward)
-		q.Near = merge(before, after)
+		q.Near = nearest(append(before, after...))
 	}
 }
 
@@ -303,25 +253,16 @@ func walk(tokens []token, from, step, end int, distance float64) []near {
 	return out
 }
 
-// merge merges two lists sorted by distance, without repeated words.
-func merge(a, b []near) []near {
-	out := make([]near, 0, maxNear)
-	for (len(a) > 0 || len(b) > 0) && len(out) < maxNear {
-		from := &a
-		if len(a) == 0 || len(b) > 0 && b[0].Distance < a[0].Distance {
-			from = &b
-		}
-		n := (*from)[0]
-		*from = (*from)[1:]
-		if !contains(out, n.Word) {
-			out = append(out, n)
-		}
-	}
-	return out
-}
-
-func contains(list []near, word string) bool {
-	return slices.ContainsFunc(list, func(n near) bool { return n.Word == word })
+// nearest sorts words by distance, removes repeated words, and returns the first ones.
+func nearest(words []near) []near {
+	slices.SortStableFunc(words, func(a, b near) int { return cmp.Compare(a.Distance, b.Distance) })
+	seen := map[string]bool{}
+	words = slices.DeleteFunc(words, func(n near) bool {
+		repeated := seen[n.Word]
+		seen[n.Word] = true
+		return repeated
+	})
+	return words[:min(len(words), maxNear)]
 }
 
 var clauseWords = set("and while with but when where whereas against versus plus then or")
@@ -361,7 +302,6 @@ type token struct {
 	glued    bool // directly follows the previous token
 	currency bool // the number has a currency sign
 	grouped  bool // the number has commas or a decimal point
-	negative bool
 }
 
 // tokenPattern matches white space, a number, a word, a currency sign, or any other character.
@@ -375,38 +315,38 @@ var tokenPattern = regexp.MustCompile(`([\t\v\f\r\p{Z}\x{85}]+)` +
 func tokenize(text string) []token {
 	text = text[:min(len(text), maxQuestion)]
 	var out []token
-	next := token{glued: true} // what is known of the next token
-	emit := func(t token) {
-		t.glued = next.glued
-		out = append(out, t)
-		next.glued = true
-		if t.kind != tokenBreak {
-			next.currency, next.negative = false, false
-		}
-	}
+	glued, currency, negative := true, false, false
 	for _, m := range tokenPattern.FindAllStringSubmatchIndex(text, -1) {
 		if len(out) == maxTokens {
 			break
 		}
 		part := text[m[0]:m[1]]
+		t := token{glued: glued}
 		switch {
 		case m[2] >= 0:
-			next.glued = false
+			glued = false
+			continue
 		case m[4] >= 0:
-			t := token{kind: tokenNumber, currency: next.currency, grouped: strings.ContainsAny(part, ",.")}
+			t.kind, t.currency, t.grouped = tokenNumber, currency, strings.ContainsAny(part, ",.")
 			t.value, _ = strconv.ParseFloat(strings.ReplaceAll(part, ",", ""), 64)
-			if next.negative {
+			if negative {
 				t.value = -t.value
 			}
-			emit(t)
 		case m[6] >= 0:
-			emit(token{kind: tokenWord, text: fold(part)})
+			t.kind, t.text = tokenWord, fold(part)
 		case m[8] >= 0:
-			next.currency = true
-		case strings.Contains("-−–", part) && startsNumber(text[:m[0]], text[m[1]:], next.currency):
-			next.negative = true
+			currency = true
+			continue
+		case strings.Contains("-−–", part) && startsNumber(text[:m[0]], text[m[1]:], currency):
+			negative = true
+			continue
 		default:
-			emit(token{kind: tokenBreak, text: strings.ToValidUTF8(part, "�")})
+			t.kind, t.text = tokenBreak, strings.ToValidUTF8(part, "�")
+		}
+		out = append(out, t)
+		glued = true
+		if t.kind != tokenBreak {
+			currency, negative = false, false
 		}
 	}
 	return out

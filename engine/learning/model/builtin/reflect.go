@@ -159,8 +159,7 @@ func (r *reflection) reword(o option, qs []quantity, b binding, why string) {
 			if s.Ordinal != ranks[j] {
 				s.Ordinal = 0
 			}
-			s.Cues = without(s.Cues, qs, wrong, j)
-			s.Cues = unshared(s.Cues, qs, b.at, j)
+			s.Cues = slices.DeleteFunc(s.Cues, func(c string) bool { return misleading(c, qs, wrong, j, b.at) })
 		}
 		added := 0
 		for _, w := range nearestWords(qs, j, b.at) {
@@ -175,28 +174,15 @@ func (r *reflection) reword(o option, qs []quantity, b binding, why string) {
 	}
 }
 
-// without removes the cues near the wrong quantity, unless they are also near the right one.
-func without(cues []string, qs []quantity, wrong, right int) []string {
-	return slices.DeleteFunc(slices.Clone(cues), func(c string) bool {
-		return contains(qs[wrong].Near, c) && !contains(qs[right].Near, c)
-	})
-}
-
-// unshared removes the cues that are nearer to another operand than to quantity j.
-func unshared(cues []string, qs []quantity, at []int, j int) []string {
-	return slices.DeleteFunc(slices.Clone(cues), func(c string) bool {
-		own, found := distance(qs[j], c)
-		return found && nearerElsewhere(qs, j, at, near{c, own})
-	})
-}
-
-func distance(q quantity, word string) (float64, bool) {
-	for _, n := range q.Near {
-		if n.Word == word {
-			return n.Distance, true
-		}
+// misleading reports whether a cue is near the wrong quantity and not near the right one, or nearer
+// to another operand.
+func misleading(cue string, qs []quantity, wrong, right int, at []int) bool {
+	_, nearWrong := distance(qs[wrong], cue)
+	_, nearRight := distance(qs[right], cue)
+	if nearRight {
+		return nearerElsewhere(qs, right, at, cue)
 	}
-	return 0, false
+	return nearWrong
 }
 
 // explain searches for new recipes.

@@ -87,7 +87,6 @@ type searcher struct {
 	at     []int
 	chosen []reading
 	values []float64
-	used   [maxQuantities]bool
 }
 
 // searchRecipes finds the best recipes that produce the label, most plausible first. It tries the
@@ -126,23 +125,16 @@ func (s *searcher) assign(i int) {
 		return
 	}
 	for j, q := range s.qs {
-		if s.used[j] || !s.shape.operands[i].takes(q) {
+		classes := s.shape.operands[i].classes
+		if slices.Contains(s.at[:i], j) || classes != nil && !slices.Contains(classes, q.Class) {
 			continue
 		}
-		s.used[j], s.at[i] = true, j
+		s.at[i] = j
 		for _, r := range s.reads[j] {
 			s.chosen[i], s.values[i] = r, r.value
 			s.assign(i + 1)
 		}
-		s.used[j] = false
 	}
-}
-
-func (o operand) takes(q quantity) bool {
-	if o.classes == nil {
-		return true
-	}
-	return slices.Contains(o.classes, q.Class)
 }
 
 func (s *searcher) evaluate() {
@@ -260,26 +252,29 @@ func statedCues(operands []operand, i int) []string {
 func nearestWords(qs []quantity, j int, at []int) []string {
 	var words []string
 	for _, n := range qs[j].Near {
-		if !nearerElsewhere(qs, j, at, n) {
+		if !nearerElsewhere(qs, j, at, n.Word) {
 			words = append(words, n.Word)
 		}
 	}
 	return words
 }
 
-// nearerElsewhere reports whether a word is at least as near to another quantity in use.
-func nearerElsewhere(qs []quantity, j int, at []int, n near) bool {
-	for _, k := range at {
-		if k == j {
-			continue
-		}
-		for _, m := range qs[k].Near {
-			if m.Word == n.Word && m.Distance <= n.Distance {
-				return true
-			}
-		}
+// nearerElsewhere reports whether a word near quantity j is at least as near to another one in use.
+func nearerElsewhere(qs []quantity, j int, at []int, word string) bool {
+	own, _ := distance(qs[j], word)
+	return slices.ContainsFunc(at, func(k int) bool {
+		other, ok := distance(qs[k], word)
+		return k != j && ok && other <= own
+	})
+}
+
+// distance returns the distance of a word from a quantity, and false if it is not near.
+func distance(q quantity, word string) (float64, bool) {
+	i := slices.IndexFunc(q.Near, func(n near) bool { return n.Word == word })
+	if i < 0 {
+		return 0, false
 	}
-	return false
+	return q.Near[i].Distance, true
 }
 
 func addCue(cues []string, w string) []string {

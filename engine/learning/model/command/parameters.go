@@ -34,26 +34,19 @@ type File struct {
 // phase and the playbook.
 func (p *provider) parameters(ctx context.Context, phase ace.Phase, at ace.TaskContext, in any, prompt string,
 	book *playbook.Playbook) (json.RawMessage, error) {
-	fields, err := object(in)
-	if err != nil {
-		return nil, fmt.Errorf("%s: input of the %s: %w", p.name, phase, err)
-	}
-	delete(fields, "prompt_ref")
+	var file *File
 	if len(prompt) > ace.InlineBytes {
 		ref, err := p.putFile(ctx, []byte(prompt), "text/plain; charset=utf-8")
 		if err != nil {
 			return nil, err
 		}
-		delete(fields, "prompt")
-		set(fields, "prompt_ref", ref)
+		file = &ref
 	}
 	b, err := p.book(ctx, at.PlaybookHash, book)
 	if err != nil {
 		return nil, err
 	}
-	set(fields, "step", phase)
-	set(fields, "playbook", b)
-	all, err := json.Marshal(fields)
+	all, err := encode(phase, in, file, b)
 	if err != nil {
 		return nil, fmt.Errorf("%s: input of the %s: %w", p.name, phase, err)
 	}
@@ -62,6 +55,29 @@ func (p *provider) parameters(ctx context.Context, phase ace.Phase, at ace.TaskC
 			p.name, phase, len(all), run.MaxParams)
 	}
 	return all, nil
+}
+
+// encode adds the phase and the playbook to the input of a phase, and replaces a prompt in a file.
+func encode(phase ace.Phase, in any, prompt *File, book Book) (json.RawMessage, error) {
+	data, err := json.Marshal(in)
+	if err != nil {
+		return nil, err
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(data, &given); err != nil {
+		return nil, err
+	}
+	fields := map[string]any{}
+	for name, value := range given {
+		fields[name] = value
+	}
+	delete(fields, "prompt_ref")
+	if prompt != nil {
+		delete(fields, "prompt")
+		fields["prompt_ref"] = prompt
+	}
+	fields["step"], fields["playbook"] = phase, book
+	return json.Marshal(fields)
 }
 
 // Sample returns a small input of a phase, to check whether a blueprint's schema accepts it.
@@ -79,35 +95,11 @@ func Sample(phase ace.Phase) json.RawMessage {
 	default:
 		in = ace.GeneratorInput{Task: task, Prompt: "sample"}
 	}
-	fields, err := object(in)
+	sample, err := encode(phase, in, nil, Book{Bullets: []playbook.Bullet{}})
 	if err != nil {
 		return nil
 	}
-	set(fields, "step", phase)
-	set(fields, "playbook", Book{Bullets: []playbook.Bullet{}})
-	all, err := json.Marshal(fields)
-	if err != nil {
-		return nil
-	}
-	return all
-}
-
-// object converts a value to a JSON object.
-func object(v any) (map[string]json.RawMessage, error) {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	var fields map[string]json.RawMessage
-	return fields, json.Unmarshal(data, &fields)
-}
-
-// set sets a field to a value that can be encoded as JSON.
-func set(fields map[string]json.RawMessage, name string, v any) {
-	data, err := json.Marshal(v)
-	if err == nil {
-		fields[name] = data
-	}
+	return sample
 }
 
 func (p *provider) book(ctx context.Context, hash string, book *playbook.Playbook) (Book, error) {

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
-	"acescope/engine/ace"
-
 	"github.com/kaptinlin/jsonrepair"
+	"github.com/tidwall/gjson"
+
+	"acescope/engine/ace"
 )
 
 // Bounds of parsing.
@@ -79,11 +81,10 @@ func strict(c candidate) (found, bool) {
 	if c.open > 0 || !json.Valid([]byte(c.text)) {
 		return found{}, false
 	}
-	f := found{how: ace.ParseExtracted}
+	f := found{how: ace.ParseExtracted, fields: object(gjson.Parse(c.text))}
 	if c.whole {
 		f.how = ace.ParseClean
 	}
-	f.fields = object([]byte(c.text))
 	return f, f.fields != nil
 }
 
@@ -99,10 +100,10 @@ func repair(c candidate) (f found, ok bool) {
 		}
 	}()
 	repaired, err := jsonrepair.JSONRepair(c.text)
-	if err != nil {
+	if err != nil || !json.Valid([]byte(repaired)) {
 		return found{}, false
 	}
-	f = found{how: ace.ParseRepaired, note: "it was not valid JSON", cut: c.open, fields: object([]byte(repaired))}
+	f = found{fields: object(gjson.Parse(repaired)), how: ace.ParseRepaired, note: "it was not valid JSON", cut: c.open}
 	if c.open > 0 {
 		f.note = errCut.Error()
 	}
@@ -129,24 +130,21 @@ func depth(text string) int {
 // and the unclosed end.
 func candidates(text string) []candidate {
 	text = withoutThought(text)
+	spans, opened, open := scan(text)
 	var all []candidate
-	if text != "" && (text[0] == '{' || text[0] == '[') {
-		spans, _, open := scan(text)
-		whole := len(spans) > 0 && spans[len(spans)-1].to == len(text) && spans[len(spans)-1].from == 0
-		if whole || json.Valid([]byte(text)) {
-			all = append(all, candidate{text: text, whole: true})
-		} else if text[0] == '[' {
-			all = append(all, candidate{text: text, open: open})
-		}
+	switch {
+	case json.Valid([]byte(text)) || len(spans) == 1 && spans[0] == span{0, len(text)}:
+		all = append(all, candidate{text: text, whole: true})
+	case strings.HasPrefix(text, "["):
+		all = append(all, candidate{text: text, open: open})
 	}
 	blocks := fenced(text)
-	for i := len(blocks) - 1; i >= 0 && i >= len(blocks)-maxCandidates; i-- {
-		_, _, open := scan(blocks[i])
-		all = append(all, candidate{text: blocks[i], open: open})
+	for _, block := range slices.Backward(blocks[max(0, len(blocks)-maxCandidates):]) {
+		_, _, open := scan(block)
+		all = append(all, candidate{text: block, open: open})
 	}
-	spans, opened, open := scan(text)
-	for i := len(spans) - 1; i >= 0 && i >= len(spans)-maxCandidates; i-- {
-		all = append(all, candidate{text: text[spans[i].from:spans[i].to]})
+	for _, s := range slices.Backward(spans[max(0, len(spans)-maxCandidates):]) {
+		all = append(all, candidate{text: text[s.from:s.to]})
 	}
 	if opened >= 0 {
 		all = append(all, candidate{text: text[opened:], open: open})
@@ -220,90 +218,78 @@ func scan(text string) (spans []span, opened, open int) {
 
 // fields is an object by normalized key: "finalAnswer", "Final Answer" and "final_answer" are
 // equal.
-type fields map[string]json.RawMessage
+type fields map[string]gjson.Result
 
 // object reads an object, or a list as an object with the only key "list". It unwraps an
 // object inside another object, a list of one, or a string. It returns nil for other values.
-func object(data []byte) fields {
+func object(v gjson.Result) fields {
 	for range 4 {
-		var text string
-		if json.Unmarshal(data, &text) == nil {
-			data = []byte(text)
-			continue
-		}
-		var list []json.RawMessage
-		if json.Unmarshal(data, &list) == nil {
-			if len(list) != 1 {
-				return fields{"list": data}
+		switch {
+		case v.Type == gjson.String && json.Valid([]byte(v.Str)):
+			v = gjson.Parse(v.Str)
+		case v.IsArray():
+			list := v.Array()
+			if len(list) == 1 {
+				// An operation is not a wrapped answer.
+				if f := object(list[0]); f == nil || !f.get("type").Exists() {
+					return f
+				}
 			}
-			f := object(list[0])
-			if f != nil && f["type"] != nil {
-				return fields{"list": data} // an operation, not a wrapped answer
+			return fields{"list": v}
+		case v.IsObject():
+			f := fields{}
+			v.ForEach(func(k, value gjson.Result) bool {
+				f[key(k.Str)] = value
+				return true
+			})
+			inner := f.get("response", "output", "result", "answer", "json", "data",
+				"generator", "reflector", "curator", "reflection")
+			if len(f) > 1 || !inner.IsObject() {
+				return f
 			}
-			return f
-		}
-		var raw map[string]json.RawMessage
-		if json.Unmarshal(data, &raw) != nil || raw == nil {
+			v = inner
+		default:
 			return nil
 		}
-		f := fields{}
-		for k, v := range raw {
-			f[key(k)] = v
-		}
-		if len(raw) == 1 && wraps(f) {
-			for _, v := range raw {
-				data = v
-			}
-			continue
-		}
-		return f
 	}
 	return nil
 }
 
-// wraps reports whether an object of one key only wraps the answer.
-func wraps(f fields) bool {
-	for k, v := range f {
-		switch k {
-		case "response", "output", "result", "answer", "json", "data", "generator", "reflector", "curator", "reflection":
-			return bytes.HasPrefix(bytes.TrimSpace(v), []byte("{"))
-		}
-	}
-	return false
-}
+// isList reports whether the fields are those of a list, or of no object at all.
+func (f fields) isList() bool { return f == nil || f.get("list").Exists() }
 
 var keyReplacer = strings.NewReplacer("_", "", "-", "", " ", "")
 
 func key(k string) string { return keyReplacer.Replace(strings.ToLower(k)) }
 
 // get returns the value of the first key that exists and is not null.
-func (f fields) get(names ...string) json.RawMessage {
+func (f fields) get(names ...string) gjson.Result {
 	for _, n := range names {
-		if v := f[key(n)]; v != nil && string(v) != "null" {
+		if v := f[key(n)]; v.Type != gjson.Null {
 			return v
 		}
 	}
-	return nil
+	return gjson.Result{}
 }
 
 // text returns the value of the first key that exists as text.
 func (f fields) text(names ...string) string { return textOf(f.get(names...)) }
 
-func textOf(v json.RawMessage) string {
-	var s string
-	if v == nil || json.Unmarshal(v, &s) == nil {
-		return strings.TrimSpace(s)
-	}
-	var list []json.RawMessage
-	if json.Unmarshal(v, &list) == nil {
-		parts := make([]string, 0, len(list))
-		for _, e := range list {
+func textOf(v gjson.Result) string {
+	switch {
+	case v.Type == gjson.Null:
+		return ""
+	case v.Type == gjson.String:
+		return strings.TrimSpace(v.Str)
+	case v.IsArray():
+		var parts []string
+		for _, e := range v.Array() {
 			parts = append(parts, textOf(e))
 		}
 		return strings.Join(parts, "\n")
 	}
 	var small bytes.Buffer
-	if json.Compact(&small, v) != nil {
+	if json.Compact(&small, []byte(v.Raw)) != nil {
 		return ""
 	}
 	return small.String() // a number or object as written
@@ -313,13 +299,12 @@ func textOf(v json.RawMessage) string {
 // commas and white space.
 func (f fields) texts(names ...string) []string {
 	v := f.get(names...)
-	var list []json.RawMessage
-	if v == nil || json.Unmarshal(v, &list) != nil {
+	if !v.IsArray() {
 		return strings.FieldsFunc(textOf(v), func(r rune) bool { return strings.ContainsRune(",; \n\t[]\"", r) })
 	}
 	var out []string
-	for _, e := range list {
-		if inner := object(e); inner != nil && inner["list"] == nil {
+	for _, e := range v.Array() {
+		if inner := object(e); !inner.isList() {
 			e = inner.get("id", "bullet_id")
 		}
 		if s := strings.Trim(textOf(e), "[] "); s != "" {
@@ -329,8 +314,16 @@ func (f fields) texts(names ...string) []string {
 	return out
 }
 
+// raw returns the JSON of a value, or nil if it does not exist.
+func raw(v gjson.Result) json.RawMessage {
+	if !v.Exists() {
+		return nil
+	}
+	return json.RawMessage(v.Raw)
+}
+
 // number returns a value as a number, or 0.
-func number(v json.RawMessage) float64 {
+func number(v gjson.Result) float64 {
 	n, err := strconv.ParseFloat(textOf(v), 64)
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
 		return 0
@@ -339,10 +332,19 @@ func number(v json.RawMessage) float64 {
 }
 
 // count returns a value as an integer, or 0.
-func count(v json.RawMessage) int {
+func count(v gjson.Result) int {
 	n := number(v)
 	if math.Abs(n) > 1e9 {
 		return 0
 	}
 	return int(n)
+}
+
+// boolean returns a value as a boolean, or fallback.
+func (f fields) boolean(name string, fallback bool) bool {
+	b, err := strconv.ParseBool(strings.ToLower(f.text(name)))
+	if err != nil {
+		return fallback
+	}
+	return b
 }

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -111,25 +110,15 @@ const longestWait = time.Hour
 
 // retryAfter returns the wait that a server requests, or 0.
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	if h == nil {
-		return 0
+	after := h.Get("Retry-After")
+	d, err := time.ParseDuration(h.Get("Retry-After-Ms") + "ms")
+	if err != nil {
+		d, err = time.ParseDuration(after + "s")
 	}
-	var d time.Duration
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
-		d = asDuration(ms / 1000)
-	} else if s, err := strconv.ParseFloat(h.Get("Retry-After"), 64); err == nil {
-		d = asDuration(s)
-	} else if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
+	if at, timeErr := http.ParseTime(after); err != nil && timeErr == nil {
 		d = at.Sub(now)
 	}
 	return min(max(d, 0), longestWait)
-}
-
-func asDuration(seconds float64) time.Duration {
-	if !(seconds > 0) {
-		return 0
-	}
-	return time.Duration(min(seconds, longestWait.Seconds()) * float64(time.Second))
 }
 
 // Broken returns the error for a connection that failed or broke. got is the number of bytes

@@ -13,9 +13,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
 
 	"acescope/engine/ace"
 	"acescope/engine/learning/model"
@@ -110,20 +111,19 @@ func rejectsTools(err error) bool {
 // calls makes the calls of one turn. Its only error is the context's.
 func (l *loop) calls(ctx context.Context, calls []Call) ([]CallResult, error) {
 	results := make([]CallResult, len(calls))
-	limit := make(chan struct{}, concurrent)
-	var wait sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(concurrent)
 	for i, c := range calls {
 		if i >= maxCalls {
 			results[i] = CallResult{c.ID, fmt.Sprintf("not made: at most %d calls per turn", maxCalls), true}
 			continue
 		}
-		limit <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-limit }()
+		group.Go(func() error {
 			results[i] = l.call(ctx, c)
+			return nil
 		})
 	}
-	wait.Wait()
+	_ = group.Wait() // every error is a result
 	return results, ctx.Err()
 }
 

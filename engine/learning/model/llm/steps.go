@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"acescope/engine/ace"
 	"acescope/engine/learning/model"
 	"acescope/engine/learning/playbook"
@@ -78,10 +80,10 @@ func (p *provider) Reflect(ctx context.Context, in ace.ReflectorInput, book *pla
 		return ace.ReflectorResult{Usage: s.used()}, err
 	}
 	out.keepKnown(book)
-	out.remarks = append(out.remarks, fit(maxPart, "error_identification", &out.Error)...)
-	out.remarks = append(out.remarks, fit(maxPart, "root_cause_analysis", &out.Cause)...)
-	out.remarks = append(out.remarks, fit(maxPart, "correct_approach", &out.Approach)...)
-	out.remarks = append(out.remarks, fit(maxPart, "key_insight", &out.Insight)...)
+	for name, part := range map[string]*string{"error_identification": &out.Error, "root_cause_analysis": &out.Cause,
+		"correct_approach": &out.Approach, "key_insight": &out.Insight} {
+		out.remarks = append(out.remarks, fit(maxPart, name, part)...)
+	}
 	slices.Sort(out.remarks)
 	out.Question = ace.Cut(in.Prompt, maxQuestion)
 	findings, err := json.Marshal(out)
@@ -205,7 +207,7 @@ type generated struct {
 var errCut = errors.New("it was cut off")
 
 func (g *generated) parse(f found) error {
-	if f.fields.get("final_answer", "answer") == nil {
+	if !f.fields.get("final_answer", "answer").Exists() {
 		return errors.New(`it has no "final_answer"`)
 	}
 	if f.cut > 0 {
@@ -247,12 +249,10 @@ func (r *reflected) parse(f found) error {
 }
 
 // readTags reads a list of {"id", "tag"}, or an object of tags by ID.
-func (r *reflected) readTags(v json.RawMessage, cut int) {
-	var list []json.RawMessage
-	var byID map[string]string
+func (r *reflected) readTags(v gjson.Result, cut int) {
 	switch {
-	case v == nil:
-	case json.Unmarshal(v, &list) == nil:
+	case v.IsArray():
+		list := v.Array()
 		if cut > 2 && len(list) > 0 { // the object, the list, and an element
 			list = list[:len(list)-1]
 			r.remarks = append(r.remarks, "the last tag was cut off and ignored")
@@ -261,11 +261,12 @@ func (r *reflected) readTags(v json.RawMessage, cut int) {
 			f := object(e)
 			r.tag(f.text("id", "bullet_id", "bullet"), f.text("tag", "label", "verdict"))
 		}
-	case json.Unmarshal(v, &byID) == nil:
-		for _, id := range slices.Sorted(maps.Keys(byID)) {
-			r.tag(id, byID[id])
+	case v.IsObject():
+		tags := v.Map()
+		for _, id := range slices.Sorted(maps.Keys(tags)) {
+			r.tag(id, textOf(tags[id]))
 		}
-	default:
+	case v.Exists():
 		r.remarks = append(r.remarks, "the tags are not a list")
 	}
 }
@@ -319,52 +320,36 @@ type curated struct {
 }
 
 func (c *curated) parse(f found) error {
-	v := f.fields.get("operations", "list")
-	depth := 3 // the object, the list, and an operation
-	if f.fields.get("operations") == nil {
-		depth = 2
+	v, depth := f.fields.get("operations"), 3 // the object, the list, and an operation
+	if !v.Exists() {
+		v, depth = f.fields.get("list"), 2
 	}
-	var list []json.RawMessage
-	if v == nil {
+	list := v.Array() // a single operation is a list of one
+	isList := func(e gjson.Result) bool { return object(e).isList() }
+	switch {
+	case !v.Exists() || depth == 2 && (len(list) == 0 || slices.ContainsFunc(list, isList)):
 		return errors.New(`it has no "operations"`)
+	case !v.IsArray() && object(v) == nil:
+		return errors.New(`its "operations" are not a list`)
 	}
-	if json.Unmarshal(v, &list) != nil {
-		if object(v) == nil {
-			return errors.New(`its "operations" are not a list`)
-		}
-		list = []json.RawMessage{v} // a single operation
-	}
-	if depth == 2 && !allObjects(list) {
-		return errors.New(`it has no "operations"`)
-	}
-	out := curated{reasoning: f.fields.text("reasoning", "rationale")}
+	*c = curated{reasoning: f.fields.text("reasoning", "rationale")}
 	for i, e := range list {
 		op := operation(e)
 		if f.cut >= depth && i == len(list)-1 {
 			op.Outcome, op.Reason = ace.OutcomeUnparsable, "the answer was cut off in this operation"
 		}
-		out.operations = append(out.operations, op)
+		c.operations = append(c.operations, op)
 	}
-	*c = out
 	return nil
-}
-
-func allObjects(list []json.RawMessage) bool {
-	for _, e := range list {
-		if f := object(e); f == nil || f["list"] != nil {
-			return false
-		}
-	}
-	return len(list) > 0
 }
 
 // maxShown is the number of bytes quoted of an operation that could not be parsed.
 const maxShown = 300
 
 // operation parses an operation. It sets the outcome only if that fails.
-func operation(v json.RawMessage) ace.Operation {
+func operation(v gjson.Result) ace.Operation {
 	f := object(v)
-	if f == nil || f["list"] != nil {
+	if f.isList() {
 		return ace.Operation{Content: ace.Cut(textOf(v), maxShown), Outcome: ace.OutcomeUnparsable,
 			Reason: "the operation is not an object"}
 	}

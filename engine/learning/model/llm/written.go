@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"acescope/engine/ace"
 	"acescope/engine/learning/model"
@@ -45,7 +46,7 @@ func (w Written) read(phase ace.Phase, accept func(fields) error) (*ace.Verdict,
 // anyOf returns a function that checks that an object has one of the fields.
 func anyOf(names ...string) func(fields) error {
 	return func(f fields) error {
-		if f.get(names...) == nil {
+		if !f.get(names...).Exists() {
 			return fmt.Errorf(`it needs one of "%s"`, strings.Join(names, `", "`))
 		}
 		return nil
@@ -89,11 +90,12 @@ func (w Written) Skills() (ace.SkillSessionResult, error) {
 	}
 	r := ace.SkillSessionResult{Answer: f.text("answer", "final_answer"), Usage: f.usage()}
 	remarks := fit(maxFinal, "answer", &r.Answer)
-	var list []json.RawMessage
-	if raw := f.get("invocations"); raw != nil && json.Unmarshal(raw, &list) != nil {
+	list := f.get("invocations")
+	if list.Exists() && !list.IsArray() {
 		remarks = append(remarks, "the invocations are not a list")
+		list = gjson.Result{}
 	}
-	for i, e := range list {
+	for i, e := range list.Array() {
 		inv, ok := invocation(object(e))
 		if !ok {
 			remarks = append(remarks, fmt.Sprintf("invocation %d has no name", i+1))
@@ -108,7 +110,7 @@ func (w Written) Skills() (ace.SkillSessionResult, error) {
 // invocation parses a tool call. It is accepted and successful unless it says otherwise.
 func invocation(f fields) (ace.Invocation, bool) {
 	inv := ace.Invocation{ID: f.text("id"), Name: f.text("name", "tool"),
-		Args: f.get("args", "arguments"), Result: f.get("result"), Accepted: f.boolean("accepted", true),
+		Args: raw(f.get("args", "arguments")), Result: raw(f.get("result")), Accepted: f.boolean("accepted", true),
 		Error: f.text("error"), DurationMS: number(f.get("duration_ms"))}
 	inv.OK = inv.Accepted && f.boolean("ok", inv.Error == "")
 	if at, err := time.Parse(time.RFC3339, f.text("at")); err == nil {
@@ -132,7 +134,7 @@ func (w Written) Reflector(book *playbook.Playbook, in ace.ReflectorInput) (ace.
 		return r, err
 	}
 	r.Correct = isCorrect(in)
-	if f.get("correct") != nil {
+	if f.get("correct").Exists() {
 		r.Correct = new(f.boolean("correct", false))
 	}
 	r.Verdict = withRemarks(v, append(tags.remarks, fit(maxPlan, "insights", &r.Insights)...))
@@ -173,19 +175,16 @@ func (w Written) Curator(book *playbook.Playbook) (ace.CuratorResult, error) {
 }
 
 // operations parses a list of operations with the outcomes and reasons that the program gives.
-func operations(v json.RawMessage) (ops []ace.Operation, bad bool) {
-	var list []json.RawMessage
-	if v != nil && json.Unmarshal(v, &list) != nil {
+func operations(v gjson.Result) (ops []ace.Operation, bad bool) {
+	if v.Exists() && !v.IsArray() {
 		return nil, true
 	}
-	for _, e := range list {
+	for _, e := range v.Array() {
 		op := operation(e)
-		if f := object(e); op.Outcome == "" && f != nil {
+		if f := object(e); op.Outcome == "" {
 			op.Outcome, op.Reason = ace.Outcome(strings.ToLower(f.text("fate"))), ace.Cut(f.text("reason"), maxShown)
 		}
-		switch op.Outcome {
-		case ace.OutcomeIgnored, ace.OutcomeUnparsable:
-		default:
+		if op.Outcome != ace.OutcomeIgnored && op.Outcome != ace.OutcomeUnparsable {
 			op.Outcome = ace.OutcomeRejected // the caller tries accepted operations
 		}
 		ops = append(ops, op)
@@ -196,11 +195,11 @@ func operations(v json.RawMessage) (ops []ace.Operation, bad bool) {
 // maxActions bounds the follow-up actions of a curator.
 const maxActions = 50
 
-func actions(v json.RawMessage) (out []string) {
-	var list []json.RawMessage
-	if json.Unmarshal(v, &list) != nil {
+func actions(v gjson.Result) (out []string) {
+	if !v.IsArray() {
 		return nil
 	}
+	list := v.Array()
 	for _, e := range list[:min(len(list), maxActions)] {
 		if s := ace.Cut(textOf(e), maxShown); s != "" {
 			out = append(out, s)
@@ -212,7 +211,7 @@ func actions(v json.RawMessage) (out []string) {
 // own returns a program's own data for its later phases, unchanged. Data too large for a
 // history is an error, since a part of it would be useless.
 func (w Written) own(f fields, name string) (json.RawMessage, error) {
-	v := f.get(name)
+	v := raw(f.get(name))
 	if len(v) > ace.InlineBytes {
 		return nil, model.Errorf(model.BadAnswer, "%s: its %s has %d bytes, at most %d are allowed",
 			w.Name, name, len(v), ace.InlineBytes)
@@ -223,22 +222,13 @@ func (w Written) own(f fields, name string) (json.RawMessage, error) {
 // usage returns the usage that a program reports, or zero.
 func (f fields) usage() *ace.Usage {
 	u := object(f.get("usage"))
-	tokens := func(v json.RawMessage) int64 { return max(0, int64(count(v))) }
+	tokens := func(v gjson.Result) int64 { return max(0, int64(count(v))) }
 	used := ace.Usage{InputTokens: tokens(u.get("input_tokens")), OutputTokens: tokens(u.get("output_tokens")),
 		CacheReadTokens: tokens(u.get("cache_read_tokens")), CostUSD: max(0, number(u.get("cost_usd"))), Unpriced: u.boolean("unpriced", false)}
 	if u == nil {
 		used.InputTokens, used.OutputTokens = tokens(f.get("prompt_tokens")), tokens(f.get("completion_tokens"))
 	}
 	return &used
-}
-
-// boolean returns a value as a boolean, or fallback.
-func (f fields) boolean(name string, fallback bool) bool {
-	b, err := strconv.ParseBool(strings.ToLower(f.text(name)))
-	if err != nil {
-		return fallback
-	}
-	return b
 }
 
 // withRemarks appends remarks to the note of a verdict.

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -24,29 +25,70 @@ const (
 	MaxDepth  = 48
 )
 
-// kind is the kind of a node. The kind of a binary operator is its own character.
-type kind byte
-
-const (
-	number   kind = '0'
-	variable kind = 'v'
-	negate   kind = '~'
-	call     kind = 'f'
-)
-
+// node is immutable, so expressions may share nodes.
 type node struct {
-	kind  kind
+	op    string  // an operator, a function, or one of the constants below
 	value float64 // of a number
-	text  string  // of a name or a function
-	index int     // of a name among the expression's names
+	text  string  // of a name
 	args  []*node
 }
+
+// Values of node.op besides the operators + - * / ^ and the functions.
+const (
+	number = "number"
+	name   = "name"
+	negate = "negate"
+)
+
+func constant(v float64) *node { return &node{op: number, value: v} }
+
+func unary(op string, n *node) *node { return &node{op: op, args: []*node{n}} }
+
+func binary(op string, l, r *node) *node { return &node{op: op, args: []*node{l, r}} }
+
+// functions are the functions of one argument.
+var functions = map[string]func(float64) float64{
+	"exp": math.Exp, "ln": math.Log, "sqrt": math.Sqrt, "abs": math.Abs,
+	"N": func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 },
+}
+
+// folds are the functions of any number of arguments.
+var folds = map[string]func(x, y float64) float64{
+	"min": math.Min, "max": math.Max, "sum": func(x, y float64) float64 { return x + y },
+}
+
+// IsFunction reports whether the name is a function, which cannot name an operand.
+func IsFunction(name string) bool { return functions[name] != nil || folds[name] != nil }
 
 // Expr is a parsed expression.
 type Expr struct {
 	root  *node
 	names []string
 	nodes int
+}
+
+func newExpr(root *node) (*Expr, error) {
+	e := &Expr{root: root}
+	if !e.visit(root, 0) {
+		return nil, fmt.Errorf("expression too large: at most %d parts and %d levels", MaxNodes, MaxDepth)
+	}
+	return e, nil
+}
+
+// visit counts the nodes and collects the names of a tree. It reports whether it is within bounds.
+func (e *Expr) visit(n *node, depth int) bool {
+	if e.nodes++; e.nodes > MaxNodes || depth > MaxDepth {
+		return false
+	}
+	if n.op == name && !slices.Contains(e.names, n.text) {
+		e.names = append(e.names, n.text)
+	}
+	for _, a := range n.args {
+		if !e.visit(a, depth+1) {
+			return false
+		}
+	}
+	return true
 }
 
 // Names returns the names in the expression in order of first appearance. Do not change the
@@ -56,56 +98,13 @@ func (e *Expr) Names() []string { return e.names }
 // Size returns the number of nodes.
 func (e *Expr) Size() int { return e.nodes }
 
-// index assigns indices to the names of a tree and counts its nodes.
-func index(root *node) (*Expr, error) {
-	e := &Expr{}
-	seen := map[string]int{}
-	var visit func(n *node, depth int) (*node, error)
-	visit = func(n *node, depth int) (*node, error) {
-		if e.nodes++; e.nodes > MaxNodes || depth > MaxDepth {
-			return nil, fmt.Errorf("expression too large: at most %d parts and %d levels", MaxNodes, MaxDepth)
-		}
-		c := *n
-		if n.kind == variable {
-			i, ok := seen[n.text]
-			if !ok {
-				i = len(e.names)
-				seen[n.text] = i
-				e.names = append(e.names, n.text)
-			}
-			c.index = i
-		}
-		c.args = make([]*node, len(n.args))
-		for i, a := range n.args {
-			arg, err := visit(a, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			c.args[i] = arg
-		}
-		return &c, nil
-	}
-	tree, err := visit(root, 0)
-	if err != nil {
-		return nil, err
-	}
-	e.root = tree
-	return e, nil
-}
-
 // String prints the expression with the minimum of parentheses. Parsing the text returns an
 // equal expression.
-func (e *Expr) String() string {
-	var b strings.Builder
-	write(&b, e.root, 0, func(n *node) string { return n.text })
-	return b.String()
-}
+func (e *Expr) String() string { return format(e.root, 0, func(name string) string { return name }) }
 
 // Shape prints the expression with its names replaced by a, b, c … in order of appearance.
 func (e *Expr) Shape() string {
-	var b strings.Builder
-	write(&b, e.root, 0, func(n *node) string { return letter(n.index) })
-	return b.String()
+	return format(e.root, 0, func(name string) string { return letter(slices.Index(e.names, name)) })
 }
 
 // letter returns the name a, b, c … of the i-th operand, and x26, x27 … after z.
@@ -118,69 +117,37 @@ func letter(i int) string {
 
 // Scale returns the expression multiplied by a factor.
 func (e *Expr) Scale(factor float64) (*Expr, error) {
-	return index(binary('*', e.root, constant(factor)))
+	return newExpr(binary("*", e.root, constant(factor)))
 }
 
-func constant(v float64) *node { return &node{kind: number, value: v} }
+// levels are the binding levels of the operators. Other nodes bind tightest.
+var levels = map[string]int{"+": 1, "-": 1, "*": 2, "/": 2, negate: 3, "^": 4}
 
-func binary(op kind, l, r *node) *node { return &node{kind: op, args: []*node{l, r}} }
+const levelAtom = 5
 
-// Binding levels, loosest first.
-const (
-	levelSum = iota + 1
-	levelProduct
-	levelNegate
-	levelPower
-	levelAtom
-)
-
-func level(n *node) int {
-	switch n.kind {
-	case '+', '-':
-		return levelSum
-	case '*', '/':
-		return levelProduct
-	case negate:
-		return levelNegate
-	case '^':
-		return levelPower
+// format prints a node, in parentheses if it binds looser than atLeast.
+func format(n *node, atLeast int, rename func(string) string) string {
+	level, isOperator := levels[n.op]
+	if isOperator && level < atLeast {
+		return "(" + format(n, 0, rename) + ")"
 	}
-	return levelAtom
-}
-
-func write(b *strings.Builder, n *node, atLeast int, name func(*node) string) {
-	l := level(n)
-	if l < atLeast {
-		b.WriteByte('(')
-		defer b.WriteByte(')')
-	}
-	switch n.kind {
+	switch n.op {
 	case number:
-		b.WriteString(strconv.FormatFloat(n.value, 'f', -1, 64))
-	case variable:
-		b.WriteString(name(n))
+		return strconv.FormatFloat(n.value, 'f', -1, 64)
+	case name:
+		return rename(n.text)
 	case negate:
-		b.WriteByte('-')
-		write(b, n.args[0], levelNegate, name)
-	case '^':
-		write(b, n.args[0], levelAtom, name)
-		b.WriteByte('^')
-		write(b, n.args[1], levelAtom, name)
-	case call:
-		b.WriteString(n.text)
-		b.WriteByte('(')
-		for i, a := range n.args {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			write(b, a, 0, name)
-		}
-		b.WriteByte(')')
-	default:
-		write(b, n.args[0], l, name)
-		b.WriteString(" " + string(rune(n.kind)) + " ")
-		write(b, n.args[1], l+1, name)
+		return "-" + format(n.args[0], level, rename)
+	case "^":
+		return format(n.args[0], levelAtom, rename) + "^" + format(n.args[1], levelAtom, rename)
+	case "+", "-", "*", "/":
+		return format(n.args[0], level, rename) + " " + n.op + " " + format(n.args[1], level+1, rename)
 	}
+	args := make([]string, len(n.args))
+	for i, a := range n.args {
+		args[i] = format(a, 0, rename)
+	}
+	return n.op + "(" + strings.Join(args, ", ") + ")"
 }
 
 // ErrNotFinite is the error of an evaluation that divides by zero, overflows or leaves the real
@@ -192,7 +159,7 @@ func (e *Expr) Eval(values []float64) (float64, error) {
 	if len(values) != len(e.names) {
 		return 0, fmt.Errorf("%d values for the %d names of %s", len(values), len(e.names), e)
 	}
-	v := eval(e.root, values)
+	v := e.eval(e.root, values)
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, ErrNotFinite
 	}
@@ -212,55 +179,34 @@ func (e *Expr) EvalNamed(values map[string]float64) (float64, error) {
 	return e.Eval(list)
 }
 
-func eval(n *node, values []float64) float64 {
-	switch n.kind {
+func (e *Expr) eval(n *node, values []float64) float64 {
+	switch n.op {
 	case number:
 		return n.value
-	case variable:
-		return values[n.index]
+	case name:
+		return values[slices.Index(e.names, n.text)]
 	case negate:
-		return -eval(n.args[0], values)
-	case call:
-		return apply(n, values)
+		return -e.eval(n.args[0], values)
+	case "+":
+		return e.eval(n.args[0], values) + e.eval(n.args[1], values)
+	case "-":
+		return e.eval(n.args[0], values) - e.eval(n.args[1], values)
+	case "*":
+		return e.eval(n.args[0], values) * e.eval(n.args[1], values)
+	case "/":
+		return e.eval(n.args[0], values) / e.eval(n.args[1], values)
+	case "^":
+		return math.Pow(e.eval(n.args[0], values), e.eval(n.args[1], values))
 	}
-	l, r := eval(n.args[0], values), eval(n.args[1], values)
-	switch n.kind {
-	case '+':
-		return l + r
-	case '-':
-		return l - r
-	case '*':
-		return l * r
-	case '/':
-		return l / r
-	}
-	return math.Pow(l, r)
-}
-
-func apply(n *node, values []float64) float64 {
-	result := eval(n.args[0], values)
-	if f := unary[n.text]; f != nil {
-		return f(result)
+	x := e.eval(n.args[0], values)
+	if apply := functions[n.op]; apply != nil {
+		return apply(x)
 	}
 	for _, a := range n.args[1:] {
-		result = folds[n.text](result, eval(a, values))
+		x = folds[n.op](x, e.eval(a, values))
 	}
-	return result
+	return x
 }
-
-// unary are the functions of one argument.
-var unary = map[string]func(float64) float64{
-	"exp": math.Exp, "ln": math.Log, "sqrt": math.Sqrt, "abs": math.Abs,
-	"N": func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 },
-}
-
-// folds are the functions of any number of arguments.
-var folds = map[string]func(x, y float64) float64{
-	"min": math.Min, "max": math.Max, "sum": func(x, y float64) float64 { return x + y },
-}
-
-// IsFunction reports whether the name is a function, which cannot name an operand.
-func IsFunction(text string) bool { return unary[text] != nil || folds[text] != nil }
 
 // Solve solves left = right for the name unknown, which must appear exactly once and not inside
 // N, abs, min, max or sum.
@@ -269,19 +215,32 @@ func Solve(left, right *Expr, unknown string) (*Expr, error) {
 	if l+r != 1 {
 		return nil, fmt.Errorf("%q appears %d times, must appear once", unknown, l+r)
 	}
-	from, to := left.root, right.root
+	from, value := left.root, right.root
 	if r == 1 {
-		from, to = to, from
+		from, value = value, from
 	}
-	tree, err := isolate(from, to, unknown)
-	if err != nil {
-		return nil, err
+	// Move the operations around the unknown to the other side, outermost first.
+	for from.op != name {
+		if IsFunction(from.op) || from.op == negate {
+			undo, ok := inverses[from.op]
+			if !ok {
+				return nil, fmt.Errorf("cannot solve for %q inside %s", unknown, from.op)
+			}
+			from, value = from.args[0], undo(value)
+			continue
+		}
+		x, y := from.args[0], from.args[1]
+		if count(x, unknown) == 1 {
+			from, value = x, undoLeft(from.op, value, y)
+		} else {
+			from, value = y, undoRight(from.op, value, x)
+		}
 	}
-	return index(tree)
+	return newExpr(value)
 }
 
 func count(n *node, text string) int {
-	if n.kind == variable && n.text == text {
+	if n.op == name && n.text == text {
 		return 1
 	}
 	sum := 0
@@ -291,55 +250,32 @@ func count(n *node, text string) int {
 	return sum
 }
 
-// isolate moves the operations around the unknown in n, outermost first, to value.
-func isolate(n, value *node, unknown string) (*node, error) {
-	switch n.kind {
-	case variable:
-		return value, nil
-	case negate:
-		return isolate(n.args[0], &node{kind: negate, args: []*node{value}}, unknown)
-	case call:
-		return isolateCall(n, value, unknown)
-	}
-	l, r := n.args[0], n.args[1]
-	if count(l, unknown) == 1 {
-		return isolate(l, undoLeft(n.kind, value, r), unknown)
-	}
-	return isolate(r, undoRight(n.kind, value, l), unknown)
+// inverses are the inverse functions.
+var inverses = map[string]func(*node) *node{
+	negate: func(n *node) *node { return unary(negate, n) },
+	"exp":  func(n *node) *node { return unary("ln", n) },
+	"ln":   func(n *node) *node { return unary("exp", n) },
+	"sqrt": func(n *node) *node { return binary("^", n, constant(2)) },
 }
 
 // inverse maps a binary operator to its inverse.
-var inverse = map[kind]kind{'+': '-', '-': '+', '*': '/', '/': '*'}
+var inverse = map[string]string{"+": "-", "-": "+", "*": "/", "/": "*"}
 
-// undoLeft returns x of x op r = value.
-func undoLeft(op kind, value, r *node) *node {
-	if op == '^' {
-		return binary('^', value, binary('/', constant(1), r))
+// undoLeft returns x of x op y = value.
+func undoLeft(op string, value, y *node) *node {
+	if op == "^" {
+		return binary("^", value, binary("/", constant(1), y))
 	}
-	return binary(inverse[op], value, r)
+	return binary(inverse[op], value, y)
 }
 
-// undoRight returns x of l op x = value.
-func undoRight(op kind, value, l *node) *node {
+// undoRight returns y of x op y = value.
+func undoRight(op string, value, x *node) *node {
 	switch op {
-	case '-', '/':
-		return binary(op, l, value)
-	case '^':
-		ln := func(n *node) *node { return &node{kind: call, text: "ln", args: []*node{n}} }
-		return binary('/', ln(value), ln(l))
+	case "-", "/":
+		return binary(op, x, value)
+	case "^":
+		return binary("/", unary("ln", value), unary("ln", x))
 	}
-	return binary(inverse[op], value, l)
-}
-
-func isolateCall(n, value *node, unknown string) (*node, error) {
-	undo := func(text string) *node { return &node{kind: call, text: text, args: []*node{value}} }
-	switch n.text {
-	case "exp":
-		return isolate(n.args[0], undo("ln"), unknown)
-	case "ln":
-		return isolate(n.args[0], undo("exp"), unknown)
-	case "sqrt":
-		return isolate(n.args[0], binary('^', value, constant(2)), unknown)
-	}
-	return nil, fmt.Errorf("cannot solve for %q inside %s", unknown, n.text)
+	return binary(inverse[op], value, x)
 }

@@ -2,147 +2,183 @@ package calc
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 )
+
+// tokens matches a number, a name, or any other character that is not white space.
+var tokens = regexp.MustCompile(`[0-9.]+|[A-Za-z_][A-Za-z0-9_]*|[^ \t]`)
 
 // Parse parses an expression.
 func Parse(src string) (*Expr, error) {
 	if len(src) > MaxLength {
 		return nil, fmt.Errorf("the expression has %d bytes, at most %d are allowed", len(src), MaxLength)
 	}
-	p := parser{src: src}
+	return parse(parser{tokens: tokens.FindAllString(src, -1)})
+}
+
+// UnmarshalText parses an expression.
+func (e *Expr) UnmarshalText(src []byte) error {
+	parsed, err := Parse(string(src))
+	if err == nil {
+		*e = *parsed
+	}
+	return err
+}
+
+// ParseTextbook parses the tokens of an expression in textbook notation: adjacent factors are multiplied,
+// and e^x is the exponential function.
+func ParseTextbook(tokens []string) (*Expr, error) {
+	if len(tokens) > MaxLength {
+		return nil, fmt.Errorf("the expression has %d tokens, at most %d are allowed", len(tokens), MaxLength)
+	}
+	return parse(parser{tokens: tokens, textbook: true})
+}
+
+type parser struct {
+	tokens   []string // not yet parsed
+	textbook bool
+	depth    int
+	err      error // the first error, after which no token is left
+}
+
+func parse(p parser) (*Expr, error) {
 	root := p.sum()
-	if p.skip(); p.at < len(src) {
-		p.fail("unexpected %q", src[p.at])
+	if len(p.tokens) > 0 {
+		p.fail("unexpected sign")
 	}
 	if p.err != nil {
 		return nil, p.err
 	}
-	return index(root)
-}
-
-type parser struct {
-	src   string
-	at    int
-	depth int
-	err   error // the first error, after which the parser is at the end
+	return newExpr(root)
 }
 
 // fail records an error and returns no node.
-func (p *parser) fail(format string, args ...any) *node {
+func (p *parser) fail(problem string) *node {
 	if p.err == nil {
-		p.err = fmt.Errorf("expression, column %d: %s", p.at+1, fmt.Sprintf(format, args...))
+		place := "at the end"
+		if len(p.tokens) > 0 {
+			place = fmt.Sprintf("at %.40q", strings.Join(p.tokens, " "))
+		}
+		p.err = fmt.Errorf("expression: %s %s", problem, place)
 	}
-	p.at = len(p.src)
+	p.tokens = nil
 	return nil
 }
 
-func (p *parser) skip() {
-	for p.at < len(p.src) && (p.src[p.at] == ' ' || p.src[p.at] == '\t') {
-		p.at++
+// next returns the next token, or "" at the end.
+func (p *parser) next() string {
+	if len(p.tokens) == 0 {
+		return ""
 	}
+	return p.tokens[0]
 }
 
-// take consumes c if it is the next character.
-func (p *parser) take(c byte) bool {
-	if p.skip(); p.at < len(p.src) && p.src[p.at] == c {
-		p.at++
-		return true
+// take consumes the next token if it is the given one.
+func (p *parser) take(token string) bool {
+	if p.next() != token {
+		return false
 	}
-	return false
+	p.tokens = p.tokens[1:]
+	return true
 }
 
-func (p *parser) sum() *node { return p.chain(p.product, '+', '-') }
+func (p *parser) sum() *node { return p.chain(p.product, "+", "-") }
 
-func (p *parser) product() *node { return p.chain(p.unary, '*', '/') }
+func (p *parser) product() *node { return p.chain(p.factor, "*", "/") }
 
-// chain parses two left-associative operators of one level.
-func (p *parser) chain(operand func() *node, one, other byte) *node {
+// chain parses left-associative operators of one level.
+func (p *parser) chain(operand func() *node, operators ...string) *node {
 	left := operand()
-	for {
-		switch {
-		case p.take(one):
-			left = binary(kind(one), left, operand())
-		case p.take(other):
-			left = binary(kind(other), left, operand())
-		default:
-			return left
-		}
+	for slices.Contains(operators, p.next()) {
+		operator := p.next()
+		p.take(operator)
+		left = binary(operator, left, operand())
 	}
+	return left
 }
 
-func (p *parser) unary() *node {
+// factor parses a negation, a power, or adjacent factors, which bind tighter than an operator.
+func (p *parser) factor() *node {
 	if p.depth++; p.depth > MaxDepth {
-		return p.fail("more than %d levels", MaxDepth)
+		return p.fail(fmt.Sprintf("more than %d levels", MaxDepth))
 	}
 	defer func() { p.depth-- }()
-	if p.take('-') {
-		return &node{kind: negate, args: []*node{p.unary()}}
+	if p.take("-") {
+		return unary(negate, p.factor())
 	}
+	left := p.power()
+	for p.textbook && startsFactor.MatchString(p.next()) {
+		left = binary("*", left, p.power())
+	}
+	return left
+}
+
+var startsFactor = regexp.MustCompile(`^[0-9.A-Za-z_(√]`)
+
+func (p *parser) power() *node {
+	euler := p.textbook && p.next() == "e"
 	base := p.atom()
-	if p.take('^') {
-		return binary('^', base, p.unary())
+	switch {
+	case !p.take("^"):
+		return base
+	case euler:
+		return unary("exp", p.exponent())
 	}
-	return base
+	return binary("^", base, p.exponent())
+}
+
+func (p *parser) exponent() *node {
+	if p.take("-") {
+		return unary(negate, p.exponent())
+	}
+	return p.power()
 }
 
 func (p *parser) atom() *node {
-	if p.take('(') {
+	token := p.next()
+	switch {
+	case p.take("√"):
+		return unary("sqrt", p.atom())
+	case p.take("("):
 		inner := p.sum()
-		if !p.take(')') {
+		if !p.take(")") {
 			return p.fail("missing )")
 		}
 		return inner
+	case !startsFactor.MatchString(token):
+		return p.fail("a value is missing")
 	}
-	if p.skip(); p.at >= len(p.src) {
-		return p.fail("a value is missing at the end")
-	}
-	c := p.src[p.at]
+	p.take(token)
 	switch {
-	case isDigit(c) || c == '.':
-		text := p.span(func(c byte) bool { return isDigit(c) || c == '.' })
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return p.fail("%q is not a number", text)
-		}
-		return constant(v)
-	case isLetter(c):
-		return p.nameOrCall(p.span(func(c byte) bool { return isLetter(c) || isDigit(c) }))
+	case IsFunction(token):
+		return p.call(token)
+	case token[0] > '9':
+		return &node{op: name, text: token}
 	}
-	return p.fail("unexpected %q", c)
+	v, err := strconv.ParseFloat(token, 64)
+	if err != nil {
+		return p.fail("invalid number")
+	}
+	return constant(v)
 }
 
-// span consumes the next characters that belong to a token.
-func (p *parser) span(belongs func(byte) bool) string {
-	start := p.at
-	for p.at < len(p.src) && belongs(p.src[p.at]) {
-		p.at++
-	}
-	return p.src[start:p.at]
-}
-
-func (p *parser) nameOrCall(text string) *node {
-	if !IsFunction(text) {
-		return &node{kind: variable, text: text}
-	}
-	if !p.take('(') {
-		return p.fail("the function %s needs an argument in parentheses", text)
+// call parses the arguments of a function.
+func (p *parser) call(function string) *node {
+	if !p.take("(") {
+		return p.fail("the function " + function + " needs an argument in parentheses")
 	}
 	args := []*node{p.sum()}
-	for p.take(',') {
+	for p.take(",") {
 		args = append(args, p.sum())
 	}
 	switch {
-	case !p.take(')'):
-		return p.fail("missing ) after the arguments")
-	case unary[text] != nil && len(args) > 1:
-		return p.fail("%s takes one argument", text)
+	case !p.take(")"):
+		return p.fail("missing )")
+	case functions[function] != nil && len(args) > 1:
+		return p.fail(function + " takes one argument;")
 	}
-	return &node{kind: call, text: text, args: args}
-}
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-
-func isLetter(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
+	return &node{op: function, args: args}
 }

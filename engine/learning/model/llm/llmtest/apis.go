@@ -1,8 +1,9 @@
 package llmtest
 
 import (
-	"encoding/json"
 	"strings"
+
+	"github.com/tidwall/gjson"
 )
 
 type object = map[string]any
@@ -97,107 +98,61 @@ func halves(s string) []string {
 	return []string{s[:at], s[at:]}
 }
 
-func readAnthropic(body []byte) Request {
-	var in struct {
-		Model  string `json:"model"`
-		System []struct {
-			Text  string          `json:"text"`
-			Cache json.RawMessage `json:"cache_control"`
-		} `json:"system"`
-		Messages []struct {
-			Role    string `json:"role"`
-			Content []struct {
-				Type    string          `json:"type"`
-				Text    string          `json:"text"`
-				ID      string          `json:"id"`
-				Name    string          `json:"name"`
-				Input   json.RawMessage `json:"input"`
-				Content []struct {
-					Text string `json:"text"`
-				} `json:"content"`
-			} `json:"content"`
-		} `json:"messages"`
-		Tools []struct {
-			Name string `json:"name"`
-		} `json:"tools"`
+func readAnthropic(body gjson.Result) Request {
+	q := Request{API: "anthropic", Model: body.Get("model").String(), Tools: list(body.Get("tools.#.name"))}
+	for _, b := range body.Get("system").Array() {
+		q.System += b.Get("text").String() + "\n"
+		q.Cached = q.Cached || b.Get("cache_control").Exists()
 	}
-	if err := json.Unmarshal(body, &in); err != nil {
-		panic(err)
-	}
-	q := Request{API: "anthropic", Model: in.Model}
-	for _, b := range in.System {
-		q.System += b.Text + "\n"
-		q.Cached = q.Cached || len(b.Cache) > 0
-	}
-	for _, m := range in.Messages {
-		out := Message{Role: m.Role}
-		for _, b := range m.Content {
-			switch b.Type {
+	for _, m := range body.Get("messages").Array() {
+		out := Message{Role: m.Get("role").String()}
+		for _, b := range m.Get("content").Array() {
+			switch b.Get("type").String() {
 			case "text":
-				out.Text += b.Text
+				out.Text += b.Get("text").String()
 			case "tool_use":
-				out.Calls = append(out.Calls, Call{b.ID, b.Name, string(b.Input)})
+				out.Calls = append(out.Calls, Call{b.Get("id").String(), b.Get("name").String(), b.Get("input").Raw})
 			case "tool_result":
-				for _, c := range b.Content {
-					out.Results = append(out.Results, c.Text)
-				}
+				out.Results = append(out.Results, list(b.Get("content.#.text"))...)
 			}
 		}
 		q.Messages = append(q.Messages, out)
 	}
-	for _, t := range in.Tools {
-		q.Tools = append(q.Tools, t.Name)
-	}
 	return q
 }
 
-func readOpenAI(body []byte) Request {
-	var in struct {
-		Model    string `json:"model"`
-		Messages []struct {
-			Role      string `json:"role"`
-			Content   string `json:"content"`
-			ToolCalls []struct {
-				ID       string `json:"id"`
-				Function struct {
-					Name      string `json:"name"`
-					Arguments string `json:"arguments"`
-				} `json:"function"`
-			} `json:"tool_calls"`
-		} `json:"messages"`
-		Tools []struct {
-			Function struct {
-				Name string `json:"name"`
-			} `json:"function"`
-		} `json:"tools"`
-	}
-	if err := json.Unmarshal(body, &in); err != nil {
-		panic(err)
-	}
-	q := Request{API: "openai", Model: in.Model}
-	for _, m := range in.Messages {
-		switch m.Role {
+func readOpenAI(body gjson.Result) Request {
+	q := Request{API: "openai", Model: body.Get("model").String(), Tools: list(body.Get("tools.#.function.name"))}
+	for _, m := range body.Get("messages").Array() {
+		role, content := m.Get("role").String(), m.Get("content").String()
+		switch role {
 		case "system", "developer":
-			q.System += m.Content + "\n"
+			q.System += content + "\n"
 		case "tool":
 			last := len(q.Messages) - 1
 			if last < 0 || q.Messages[last].Role != "user" || q.Messages[last].Text != "" {
 				q.Messages = append(q.Messages, Message{Role: "user"})
 				last++
 			}
-			q.Messages[last].Results = append(q.Messages[last].Results, m.Content)
+			q.Messages[last].Results = append(q.Messages[last].Results, content)
 		default:
-			out := Message{Role: m.Role, Text: m.Content}
-			for _, c := range m.ToolCalls {
-				out.Calls = append(out.Calls, Call{c.ID, c.Function.Name, c.Function.Arguments})
+			out := Message{Role: role, Text: content}
+			for _, c := range m.Get("tool_calls").Array() {
+				f := c.Get("function")
+				out.Calls = append(out.Calls, Call{c.Get("id").String(), f.Get("name").String(), f.Get("arguments").String()})
 			}
 			q.Messages = append(q.Messages, out)
 		}
 	}
-	for _, t := range in.Tools {
-		q.Tools = append(q.Tools, t.Function.Name)
-	}
 	return q
+}
+
+// list returns the texts of a JSON list.
+func list(values gjson.Result) (texts []string) {
+	for _, v := range values.Array() {
+		texts = append(texts, v.String())
+	}
+	return texts
 }
 
 // Between returns the text between the tags of a name in a prompt, or "".

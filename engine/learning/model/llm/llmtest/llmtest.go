@@ -1,7 +1,6 @@
 // Package llmtest is a fake model server for tests. It implements the streaming Messages API
 // of Anthropic (/v1/messages) and the streaming Chat Completions API of OpenAI
-// (/v1/chat/completions), including all kinds of failures. It imports only the standard
-// library.
+// (/v1/chat/completions), including all kinds of failures.
 package llmtest
 
 import (
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // Request is a request of either API.
@@ -119,10 +120,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	var q Request
 	switch {
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/messages":
-		q = readAnthropic(body)
+		q = readAnthropic(gjson.ParseBytes(body))
 		q.Key = r.Header.Get("X-Api-Key")
 	case r.Method == http.MethodPost && r.URL.Path == "/v1/chat/completions":
-		q = readOpenAI(body)
+		q = readOpenAI(gjson.ParseBytes(body))
 		q.Key = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	default:
 		http.NotFound(w, r)
