@@ -48,11 +48,11 @@ type carriedSkill struct {
 	Error     *Invocation `json:"error,omitempty"`
 }
 
-// past describes events and calls from before the run was continued. Copies share it, so it is
-// never modified.
+// past describes the calls without details from before the run was continued. Copies share it, so
+// it is never modified.
 type past struct {
-	seen, calls hashes
-	skills      map[string]callTimes
+	calls  hashes
+	skills map[string]callTimes
 }
 
 type hashes map[uint64]struct{}
@@ -105,14 +105,10 @@ func (s *State) Carry() *Carried {
 }
 
 func (l *ledger) carry(latest, open int) *Carried {
-	c := &Carried{Other: maps.Clone(l.other), Known: l.known, Dropped: l.dropped, Unreadable: l.unreadable}
-	seen, calls := hashes{}, hashes{}
-	maps.Copy(seen, l.past.seen)
+	c := &Carried{Seen: l.seen.pack(), Other: maps.Clone(l.other), Known: l.known, Dropped: l.dropped,
+		Unreadable: l.unreadable}
+	calls := hashes{}
 	maps.Copy(calls, l.past.calls)
-	for _, id := range l.seen.list() {
-		seen.add(id)
-	}
-	c.Seen = seen.pack()
 	skills, times := maps.Clone(l.skills), l.pastTimes()
 	list := l.sorted()
 	keep := detailed(list, latest, open)
@@ -178,19 +174,20 @@ func brief(c *Invocation) *Invocation {
 
 // restore initializes the ledger with the carried state.
 func (l *ledger) restore(c *Carried) {
-	l.past = past{seen: unpackHashes(c.Seen), calls: unpackHashes(c.Past), skills: map[string]callTimes{}}
+	l.seen = unpackHashes(c.Seen)
+	l.past = past{calls: unpackHashes(c.Past), skills: map[string]callTimes{}}
 	l.other = maps.Clone(c.Other)
 	l.known = c.Known
 	l.dropped = c.Dropped
 	l.unreadable = c.Unreadable
-	l.skills = map[string]SkillUsage{}
+	l.calls, l.skills = map[string]*entry{}, map[string]SkillUsage{}
 	for name, s := range c.Skills {
 		l.skills[name] = SkillUsage{Name: name, Calls: s.Calls, OK: s.OK, Failed: s.Failed, Denied: s.Denied,
 			Pending: s.Pending}
 		l.past.skills[name] = callTimes{unpack[float64](s.Durations), s.Latest, s.Error}
 	}
 	for _, call := range c.Calls {
-		e := &entry{number: -1, reported: call.Reported, marks: call.Marks, settled: call.Settled}
+		e := &entry{reported: call.Reported, marks: call.Marks, settled: call.Settled}
 		e.ended = e.marks.ended(e.reported.Accepted)
 		e.now = Call{e.reported, !e.ended}
 		if call.Now != nil {

@@ -8,16 +8,14 @@ import (
 )
 
 // ledger holds the tool calls of a run. It keeps the data from signals and from the session's
-// result apart; the result wins, so the order of arrival is irrelevant. It updates the answers
-// incrementally, so neither an event nor a query walks all calls. Clones share their common data.
+// result apart; the result wins, so the order of arrival is irrelevant.
 type ledger struct {
-	seen       stringTable           // event IDs
-	ids        stringTable           // call IDs
-	calls      entryList             // in the order of arrival
+	seen       hashes // of event IDs
+	calls      map[string]*entry
 	skills     map[string]SkillUsage // the counts of each skill, without its times and errors
 	known      int                   // calls in the session's result
 	past       past                  // calls before the run was continued
-	touched    []int32               // calls that the last fact changed, by number
+	touched    []string              // IDs of the calls that the last fact changed
 	other      map[EventKind]int
 	dropped    int
 	unreadable int
@@ -25,7 +23,6 @@ type ledger struct {
 
 // entry is one call. An entry in a ledger is immutable; a changed copy replaces it.
 type entry struct {
-	number   int32      // of its ID, -1 before it is in the ledger
 	reported Invocation // by signals
 	marks    marks      // the events that reported it
 	ended    bool       // signals reported a result or a denial
@@ -81,14 +78,14 @@ func compareCalls(a, b *Invocation) int {
 func (l *ledger) begin() { l.touched = nil }
 
 func (l *ledger) event(e ToolEvent) {
-	if l.knows(e.EventID) {
+	if l.seen.has(e.EventID) {
 		return
 	}
 	if l.full() {
 		l.dropped++
 		return
 	}
-	l.seen.add(e.EventID)
+	l.see(e.EventID)
 	if e.Kind != KindToolUse && e.Kind != KindToolResult && e.Kind != KindPermission {
 		l.count(e.Kind)
 		return
@@ -100,21 +97,23 @@ func (l *ledger) event(e ToolEvent) {
 	c := l.entry(e.Call())
 	c.apply(e)
 	if c.known {
-		l.calls.set(c) // the session's result stays the visible state
+		l.calls[e.Call()] = c // the session's result stays the visible state
 		return
 	}
 	c.now = Call{c.reported, !c.ended}
 	l.put(c)
 }
 
-// knows reports whether an event was seen.
-func (l *ledger) knows(id string) bool {
-	_, seen := l.seen.find(id)
-	return seen || l.past.seen.has(id)
+// see records the ID of an event.
+func (l *ledger) see(id string) {
+	if l.seen == nil {
+		l.seen = hashes{}
+	}
+	l.seen.add(id)
 }
 
 // full reports whether no more event IDs can be kept.
-func (l *ledger) full() bool { return int(l.seen.n)+len(l.past.seen) >= 2*MaxInvocations }
+func (l *ledger) full() bool { return len(l.seen) >= 2*MaxInvocations }
 
 // Bounds of the counts by kind; further kinds share one count.
 const (
@@ -173,11 +172,11 @@ func (c *entry) apply(e ToolEvent) {
 
 // entry returns a copy of a call, to be changed and put back.
 func (l *ledger) entry(id string) *entry {
-	if number, ok := l.ids.find(id); ok {
-		own := *l.calls.get(number)
+	if known, ok := l.calls[id]; ok {
+		own := *known
 		return &own
 	}
-	return &entry{number: -1, reported: Invocation{ID: id, Accepted: true}}
+	return &entry{reported: Invocation{ID: id, Accepted: true}}
 }
 
 // setResult sets a call to its state in the session's result.
@@ -202,16 +201,15 @@ func (l *ledger) setResult(inv Invocation, by mark) {
 
 // put adds or replaces a call.
 func (l *ledger) put(c *entry) {
-	if l.skills == nil {
-		l.skills = map[string]SkillUsage{}
+	if l.calls == nil {
+		l.calls, l.skills = map[string]*entry{}, map[string]SkillUsage{}
 	}
-	if c.number < 0 {
-		c.number = l.ids.add(c.now.ID)
-	} else {
-		tally(l.skills, l.calls.get(c.number).now, -1)
+	id := c.now.ID
+	if old, ok := l.calls[id]; ok {
+		tally(l.skills, old.now, -1)
 	}
-	l.calls.set(c)
-	l.touched = append(l.touched, c.number)
+	l.calls[id] = c
+	l.touched = append(l.touched, id)
 	tally(l.skills, c.now, 1)
 }
 
@@ -235,7 +233,8 @@ func tally(skills map[string]SkillUsage, c Call, sign int) {
 
 func (l *ledger) clone() ledger {
 	c := *l
-	c.calls = l.calls.clone()
+	c.seen = maps.Clone(l.seen)
+	c.calls = maps.Clone(l.calls)
 	c.other = maps.Clone(l.other)
 	c.skills = maps.Clone(l.skills)
 	c.touched = nil
@@ -243,17 +242,10 @@ func (l *ledger) clone() ledger {
 }
 
 // total returns the number of known calls, with or without details.
-func (l *ledger) total() int { return l.calls.n + len(l.past.calls) }
+func (l *ledger) total() int { return len(l.calls) + len(l.past.calls) }
 
-// sorted returns all calls by time and ID. They mostly arrive in that order.
-func (l *ledger) sorted() []*entry {
-	list := make([]*entry, l.calls.n)
-	for i := range list {
-		list[i] = l.calls.get(int32(i))
-	}
-	slices.SortFunc(list, compare)
-	return list
-}
+// sorted returns all calls by time and ID.
+func (l *ledger) sorted() []*entry { return slices.SortedFunc(maps.Values(l.calls), compare) }
 
 // latest returns the last n calls by time and ID.
 func (l *ledger) latest(n int) []Call {
@@ -265,8 +257,8 @@ func (l *ledger) latest(n int) []Call {
 func (l *ledger) changed() []Call {
 	slices.Sort(l.touched)
 	var list []*entry
-	for _, number := range slices.Compact(l.touched) {
-		list = append(list, l.calls.get(number))
+	for _, id := range slices.Compact(l.touched) {
+		list = append(list, l.calls[id])
 	}
 	slices.SortFunc(list, compare)
 	return callsOf(list)
@@ -283,8 +275,7 @@ func callsOf(list []*entry) []Call {
 // usage returns the usage of each skill, by name.
 func (l *ledger) usage() []SkillUsage {
 	times := l.pastTimes()
-	for i := range l.calls.n {
-		c := l.calls.get(int32(i))
+	for _, c := range l.calls {
 		times[c.now.Name].add(&c.now)
 	}
 	list := l.counts()
