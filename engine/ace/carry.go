@@ -55,14 +55,23 @@ type past struct {
 	skills map[string]callTimes
 }
 
-type hashes map[uint64]struct{}
+// hashes is a set of the hashes of texts.
+type hashes struct {
+	tree *tree[struct{}]
+	n    int
+}
 
 func (h hashes) has(text string) bool {
-	_, ok := h[hashOf(text)]
+	_, ok := h.tree.get(hashOf(text))
 	return ok
 }
 
-func (h hashes) add(text string) { h[hashOf(text)] = struct{}{} }
+func (h *hashes) add(hash uint64) {
+	if _, ok := h.tree.get(hash); !ok {
+		h.tree = h.tree.with(hash, struct{}{})
+		h.n++
+	}
+}
 
 func hashOf(text string) uint64 {
 	h := fnv.New64a()
@@ -70,12 +79,16 @@ func hashOf(text string) uint64 {
 	return h.Sum64()
 }
 
-func (h hashes) pack() []byte { return pack(slices.Sorted(maps.Keys(h))) }
+func (h hashes) pack() []byte {
+	list := make([]uint64, 0, h.n)
+	h.tree.each(func(hash uint64, _ struct{}) { list = append(list, hash) })
+	slices.Sort(list)
+	return pack(list)
+}
 
-func unpackHashes(data []byte) hashes {
-	h := make(hashes, len(data)/8)
-	for _, n := range unpack[uint64](data) {
-		h[n] = struct{}{}
+func unpackHashes(data []byte) (h hashes) {
+	for _, hash := range unpack[uint64](data) {
+		h.add(hash)
 	}
 	return h
 }
@@ -107,15 +120,14 @@ func (s *State) Carry() *Carried {
 func (l *ledger) carry(latest, open int) *Carried {
 	c := &Carried{Seen: l.seen.pack(), Other: maps.Clone(l.other), Known: l.known, Dropped: l.dropped,
 		Unreadable: l.unreadable}
-	calls := hashes{}
-	maps.Copy(calls, l.past.calls)
+	calls := l.past.calls
 	skills, times := maps.Clone(l.skills), l.pastTimes()
 	list := l.sorted()
 	keep := detailed(list, latest, open)
 	for i, e := range list {
 		if !keep[i] {
 			times[e.now.Name].add(&e.now)
-			calls.add(e.now.ID)
+			calls.add(hashOf(e.now.ID))
 			continue
 		}
 		tally(skills, e.now, -1)
@@ -180,7 +192,7 @@ func (l *ledger) restore(c *Carried) {
 	l.known = c.Known
 	l.dropped = c.Dropped
 	l.unreadable = c.Unreadable
-	l.calls, l.skills = map[string]*entry{}, map[string]SkillUsage{}
+	l.skills = map[string]SkillUsage{}
 	for name, s := range c.Skills {
 		l.skills[name] = SkillUsage{Name: name, Calls: s.Calls, OK: s.OK, Failed: s.Failed, Denied: s.Denied,
 			Pending: s.Pending}

@@ -10,12 +10,13 @@ import (
 // ledger holds the tool calls of a run. It keeps the data from signals and from the session's
 // result apart; the result wins, so the order of arrival is irrelevant.
 type ledger struct {
-	seen       hashes // of event IDs
-	calls      map[string]*entry
+	seen       hashes                // of event IDs
+	numbers    *tree[int]            // index of a call in calls, by the hash of its ID
+	calls      []*entry              // in the order of arrival
 	skills     map[string]SkillUsage // the counts of each skill, without its times and errors
 	known      int                   // calls in the session's result
 	past       past                  // calls before the run was continued
-	touched    []string              // IDs of the calls that the last fact changed
+	touched    []int                 // calls that the last fact changed
 	other      map[EventKind]int
 	dropped    int
 	unreadable int
@@ -85,7 +86,7 @@ func (l *ledger) event(e ToolEvent) {
 		l.dropped++
 		return
 	}
-	l.see(e.EventID)
+	l.seen.add(hashOf(e.EventID))
 	if e.Kind != KindToolUse && e.Kind != KindToolResult && e.Kind != KindPermission {
 		l.count(e.Kind)
 		return
@@ -97,23 +98,16 @@ func (l *ledger) event(e ToolEvent) {
 	c := l.entry(e.Call())
 	c.apply(e)
 	if c.known {
-		l.calls[e.Call()] = c // the session's result stays the visible state
+		number, _ := l.numbers.get(hashOf(c.now.ID))
+		l.calls[number] = c // the session's result stays the visible state
 		return
 	}
 	c.now = Call{c.reported, !c.ended}
 	l.put(c)
 }
 
-// see records the ID of an event.
-func (l *ledger) see(id string) {
-	if l.seen == nil {
-		l.seen = hashes{}
-	}
-	l.seen.add(id)
-}
-
 // full reports whether no more event IDs can be kept.
-func (l *ledger) full() bool { return len(l.seen) >= 2*MaxInvocations }
+func (l *ledger) full() bool { return l.seen.n >= 2*MaxInvocations }
 
 // Bounds of the counts by kind; further kinds share one count.
 const (
@@ -172,8 +166,8 @@ func (c *entry) apply(e ToolEvent) {
 
 // entry returns a copy of a call, to be changed and put back.
 func (l *ledger) entry(id string) *entry {
-	if known, ok := l.calls[id]; ok {
-		own := *known
+	if number, ok := l.numbers.get(hashOf(id)); ok {
+		own := *l.calls[number]
 		return &own
 	}
 	return &entry{reported: Invocation{ID: id, Accepted: true}}
@@ -201,15 +195,19 @@ func (l *ledger) setResult(inv Invocation, by mark) {
 
 // put adds or replaces a call.
 func (l *ledger) put(c *entry) {
-	if l.calls == nil {
-		l.calls, l.skills = map[string]*entry{}, map[string]SkillUsage{}
+	if l.skills == nil {
+		l.skills = map[string]SkillUsage{}
 	}
-	id := c.now.ID
-	if old, ok := l.calls[id]; ok {
-		tally(l.skills, old.now, -1)
+	number, ok := l.numbers.get(hashOf(c.now.ID))
+	if ok {
+		tally(l.skills, l.calls[number].now, -1)
+		l.calls[number] = c
+	} else {
+		number = len(l.calls)
+		l.numbers = l.numbers.with(hashOf(c.now.ID), number)
+		l.calls = append(l.calls, c)
 	}
-	l.calls[id] = c
-	l.touched = append(l.touched, id)
+	l.touched = append(l.touched, number)
 	tally(l.skills, c.now, 1)
 }
 
@@ -233,8 +231,7 @@ func tally(skills map[string]SkillUsage, c Call, sign int) {
 
 func (l *ledger) clone() ledger {
 	c := *l
-	c.seen = maps.Clone(l.seen)
-	c.calls = maps.Clone(l.calls)
+	c.calls = slices.Clone(l.calls)
 	c.other = maps.Clone(l.other)
 	c.skills = maps.Clone(l.skills)
 	c.touched = nil
@@ -242,10 +239,14 @@ func (l *ledger) clone() ledger {
 }
 
 // total returns the number of known calls, with or without details.
-func (l *ledger) total() int { return len(l.calls) + len(l.past.calls) }
+func (l *ledger) total() int { return len(l.calls) + l.past.calls.n }
 
-// sorted returns all calls by time and ID.
-func (l *ledger) sorted() []*entry { return slices.SortedFunc(maps.Values(l.calls), compare) }
+// sorted returns all calls by time and ID. They mostly arrive in that order.
+func (l *ledger) sorted() []*entry {
+	list := slices.Clone(l.calls)
+	slices.SortFunc(list, compare)
+	return list
+}
 
 // latest returns the last n calls by time and ID.
 func (l *ledger) latest(n int) []Call {
@@ -257,8 +258,8 @@ func (l *ledger) latest(n int) []Call {
 func (l *ledger) changed() []Call {
 	slices.Sort(l.touched)
 	var list []*entry
-	for _, id := range slices.Compact(l.touched) {
-		list = append(list, l.calls[id])
+	for _, number := range slices.Compact(l.touched) {
+		list = append(list, l.calls[number])
 	}
 	slices.SortFunc(list, compare)
 	return callsOf(list)
@@ -275,8 +276,8 @@ func callsOf(list []*entry) []Call {
 // usage returns the usage of each skill, by name.
 func (l *ledger) usage() []SkillUsage {
 	times := l.pastTimes()
-	for _, c := range l.calls {
-		times[c.now.Name].add(&c.now)
+	for _, e := range l.calls {
+		times[e.now.Name].add(&e.now)
 	}
 	list := l.counts()
 	for i := range list {

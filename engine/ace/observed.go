@@ -82,7 +82,7 @@ func (s *State) event(e ToolEvent) {
 		return
 	}
 	if !s.calls.full() {
-		s.calls.see(e.EventID)
+		s.calls.seen.add(hashOf(e.EventID))
 	}
 	s.observed.report(s.normalize(e))
 }

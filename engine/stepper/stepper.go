@@ -26,7 +26,7 @@ import (
 // most about maxChecks.
 const (
 	checkEvents = 64
-	maxChecks   = 32
+	maxChecks   = 256
 )
 
 // Options are options for reading a history.
