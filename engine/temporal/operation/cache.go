@@ -58,8 +58,6 @@ type FileCache struct {
 	bytes   int64
 
 	mu      sync.Mutex
-	count   int   // estimate; other processes write too
-	size    int64 // estimate
 	removed int64
 }
 
@@ -136,15 +134,7 @@ func (c *FileCache) Put(_ context.Context, e Entry) error {
 	if err := durable.WriteFile(path, filepath.Dir(path), data, true); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.count++
-	c.size += int64(len(data))
-	full := c.count > c.entries || c.size > c.bytes
-	c.mu.Unlock()
-	if full {
-		return c.shrink()
-	}
-	return nil
+	return c.shrink()
 }
 
 // tempMaxAge is the age at which temporary files of killed processes are removed.
@@ -161,7 +151,7 @@ func (c *FileCache) shrink() error {
 		size int64
 	}
 	var all []file
-	c.size = 0
+	size := int64(0)
 	err := filepath.WalkDir(c.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return ignoreMissing(err)
@@ -173,26 +163,26 @@ func (c *FileCache) shrink() error {
 		switch {
 		case strings.HasSuffix(path, ".json"):
 			all = append(all, file{path, info.ModTime(), info.Size()})
-			c.size += info.Size()
+			size += info.Size()
 		case time.Since(info.ModTime()) > tempMaxAge:
 			return ignoreMissing(os.Remove(path))
 		}
 		return nil
 	})
-	c.count = len(all)
-	if err != nil || c.count <= c.entries && c.size <= c.bytes {
+	count := len(all)
+	if err != nil || count <= c.entries && size <= c.bytes {
 		return err
 	}
 	slices.SortFunc(all, func(a, b file) int { return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.path, b.path)) })
 	for _, f := range all {
-		if c.count <= c.entries*9/10 && c.size <= c.bytes/10*9 || c.count == 1 {
+		if count <= c.entries*9/10 && size <= c.bytes/10*9 || count == 1 {
 			break
 		}
 		if err := ignoreMissing(os.Remove(f.path)); err != nil {
 			return err
 		}
-		c.count--
-		c.size -= f.size
+		count--
+		size -= f.size
 		c.removed++
 	}
 	return nil
