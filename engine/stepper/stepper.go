@@ -223,10 +223,6 @@ func (e *RangeError) Error() string {
 
 // Find returns the position of the event with an ID, or a [RangeError].
 func (s *Stepper) Find(id int64) (int, error) {
-	// IDs are consecutive except in files that were edited.
-	if pos := id - s.About.FirstEvent + 1; pos >= 1 && pos <= int64(len(s.events)) && s.EventID(int(pos)) == id {
-		return int(pos), nil
-	}
 	for pos := 1; pos <= len(s.events); pos++ {
 		if s.EventID(pos) == id {
 			return pos, nil
