@@ -108,6 +108,18 @@ func (e *Engine) Signal(ctx context.Context, workflowID, runID, name string, arg
 	return e.Client.SignalWorkflow(ctx, workflowID, runID, name, arg)
 }
 
+// update sends an update and decodes its answer. Updates with the same ID count as one; "" generates
+// an ID.
+func (e *Engine) update(ctx context.Context, workflowID, name, updateID string, arg, answer any) error {
+	handle, err := e.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		UpdateID: updateID, WorkflowID: workflowID, UpdateName: name,
+		Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	if err != nil {
+		return err
+	}
+	return handle.Get(ctx, answer)
+}
+
 // fold applies the facts in the history of a workflow's newest run.
 func fold[F any](ctx context.Context, c client.Client, workflowID string,
 	fact func(*historypb.HistoryEvent) (F, bool, error), apply func(F)) error {

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
@@ -57,11 +56,7 @@ func (e *Engine) Runner(ctx context.Context, id string) (info runner.Info, err e
 
 // DrainRunner stops a runner from accepting runs. Its process ends after its open runs.
 func (e *Engine) DrainRunner(ctx context.Context, id string, n runner.Note) (info runner.Info, err error) {
-	handle, err := e.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: runner.WorkflowID(id),
-		UpdateName: runner.UpdateDrain, Args: []any{n}, WaitForStage: client.WorkflowUpdateStageCompleted})
-	if err == nil {
-		err = handle.Get(ctx, &info)
-	}
+	err = e.update(ctx, runner.WorkflowID(id), runner.UpdateDrain, "", n, &info)
 	return info, runnerError(id, err)
 }
 
@@ -120,16 +115,8 @@ func (e *Engine) ExecutorTypes() []string {
 	return types
 }
 
-// localRunner is the runner of the data directory, which only one process runs at a time.
-type localRunner struct {
-	cancel context.CancelFunc
-	done   chan struct{}
-}
-
-// startRunner runs the local runner as soon as no other process of the data directory runs it.
-func (e *Engine) startRunner() *localRunner {
-	ctx, cancel := context.WithCancel(context.Background())
-	l := &localRunner{cancel: cancel, done: make(chan struct{})}
+// startRunner runs the runner of the data directory as soon as no other process runs it.
+func (e *Engine) startRunner() *background {
 	force := make(chan struct{})
 	close(force) // the end of this process does not wait for runs
 	dir, err := os.Getwd()
@@ -141,23 +128,11 @@ func (e *Engine) startRunner() *localRunner {
 		Slots: max(minSlots, 2*runtime.NumCPU())}})
 	if err != nil {
 		e.log.Error("local runner was not started", "error", err)
-		close(l.done)
-		return l
+		return nil
 	}
-	go func() {
-		defer close(l.done)
+	return inBackground(func(ctx context.Context) {
 		if err := h.Run(ctx, force); err != nil && !errors.Is(err, context.Canceled) {
 			e.log.Error("local runner failed", "error", err)
 		}
-	}()
-	return l
-}
-
-// stop stops the runner and its programs. It may be called on nil.
-func (l *localRunner) stop() {
-	if l == nil {
-		return
-	}
-	l.cancel()
-	<-l.done
+	})
 }

@@ -33,7 +33,7 @@ func (r *Runs) input(ctx context.Context, q run.Request) (run.Input, error) {
 		return in, err
 	}
 	if q.AgentName == "" {
-		return in, fmt.Errorf("%w: agent_name is missing: run \"acescope agent list\" for the blueprints", run.ErrBadRequest)
+		return in, badRequest("agent_name is missing: run \"acescope agent list\" for the blueprints")
 	}
 	b, check, err := r.lib.Load(q.AgentName)
 	if err != nil {
@@ -66,18 +66,19 @@ func (r *Runs) common(ctx context.Context, q run.Request) (run.Input, error) {
 	for _, f := range []struct{ name, value string }{{"run_id", q.RunID}, {"session_id", q.SessionID},
 		{"parent_session_id", q.ParentSessionID}, {"parent_run_id", q.ParentRunID}} {
 		if f.value != "" && !run.ValidName(f.value) {
-			return in, fmt.Errorf("%w: %s %q: use at most 100 letters, digits, dots, dashes and underscores", run.ErrBadRequest, f.name, shorten(f.value))
+			return in, badRequest("%s %q: use at most 100 letters, digits, dots, dashes and underscores",
+				f.name, shorten(f.value))
 		}
 	}
 	switch {
 	case in.Mode != run.Sync && in.Mode != run.AsyncPoll && in.Mode != run.AsyncCallback:
-		return in, fmt.Errorf("%w: execution_mode %q: use %s, %s or %s",
-			run.ErrBadRequest, shorten(string(q.Mode)), run.Sync, run.AsyncPoll, run.AsyncCallback)
+		return in, badRequest("execution_mode %q: use %s, %s or %s", shorten(string(q.Mode)),
+			run.Sync, run.AsyncPoll, run.AsyncCallback)
 	case q.ProjectDir != "" && !filepath.IsAbs(q.ProjectDir):
-		return in, fmt.Errorf("%w: project_dir %q: use an absolute path", run.ErrBadRequest, shorten(q.ProjectDir))
+		return in, badRequest("project_dir %q: use an absolute path", shorten(q.ProjectDir))
 	case q.MatchWithin < 0 || q.MatchWithin > maxMatchWithin:
-		return in, fmt.Errorf("%w: match_within_seconds %d: use 1 to %d, or 0 for %d",
-			run.ErrBadRequest, q.MatchWithin, maxMatchWithin, run.DefaultMatchWithin)
+		return in, badRequest("match_within_seconds %d: use 1 to %d, or 0 for %d", q.MatchWithin, maxMatchWithin,
+			run.DefaultMatchWithin)
 	}
 	if in.ProjectDir != "" {
 		in.ProjectDir = filepath.Clean(in.ProjectDir)
@@ -93,13 +94,13 @@ func (r *Runs) checkParent(ctx context.Context, in run.Input) error {
 		return nil
 	}
 	if in.ParentSessionID == "" {
-		return fmt.Errorf("%w: execution_mode %s needs parent_session_id, the session to call back; %s does not",
-			run.ErrBadRequest, run.AsyncCallback, run.AsyncPoll)
+		return badRequest("execution_mode %s needs parent_session_id, the session to call back; %s does not",
+			run.AsyncCallback, run.AsyncPoll)
 	}
 	_, open, err := r.findSession(ctx, in.ParentSessionID)
 	if err == nil && !open {
-		err = fmt.Errorf("%w: session %s is not open and cannot be called back: use %s, or the ID of an open session",
-			run.ErrBadRequest, in.ParentSessionID, run.AsyncPoll)
+		err = badRequest("session %s is not open and cannot be called back: use %s, or the ID of an open session",
+			in.ParentSessionID, run.AsyncPoll)
 	}
 	return err
 }
@@ -124,7 +125,7 @@ func (r *Runs) checkSessionID(ctx context.Context, in run.Input) error {
 		exists, _, err = r.findSession(ctx, in.SessionID)
 	}
 	if err == nil && exists {
-		err = fmt.Errorf("%w: session %s already exists: resume it, or choose another session_id", run.ErrBadRequest, in.SessionID)
+		err = badRequest("session %s already exists: resume it, or choose another session_id", in.SessionID)
 	}
 	return err
 }
@@ -133,10 +134,10 @@ func (r *Runs) checkSessionID(ctx context.Context, in run.Input) error {
 func (r *Runs) setAgent(ctx context.Context, in *run.Input, q run.Request, b run.Blueprint) error {
 	in.Type, in.AgentName = run.StartSession, b.Name
 	if q.Parameters != nil {
-		return fmt.Errorf("%w: %s is an agent: it takes a prompt and no parameters", run.ErrBadRequest, b.Name)
+		return badRequest("%s is an agent: it takes a prompt and no parameters", b.Name)
 	}
 	if strings.TrimSpace(q.Prompt) == "" {
-		return fmt.Errorf("%w: %s is an agent: it needs a prompt", run.ErrBadRequest, b.Name)
+		return badRequest("%s is an agent: it needs a prompt", b.Name)
 	}
 	return r.setPrompt(ctx, in, q.Prompt)
 }
@@ -144,11 +145,11 @@ func (r *Runs) setAgent(ctx context.Context, in *run.Input, q run.Request, b run
 // setPrompt sets the prompt, with secrets redacted.
 func (r *Runs) setPrompt(ctx context.Context, in *run.Input, text string) error {
 	if !utf8.ValidString(text) {
-		return fmt.Errorf("%w: the prompt is not valid UTF-8", run.ErrBadRequest)
+		return badRequest("the prompt is not valid UTF-8")
 	}
 	if n := utf8.RuneCountInString(text); n > run.MaxPrompt {
-		return fmt.Errorf("%w: the prompt has %d characters, more than %d: put long text into a file and name the file",
-			run.ErrBadRequest, n, run.MaxPrompt)
+		return badRequest("the prompt has %d characters, more than %d: put long text into a file and name the file",
+			n, run.MaxPrompt)
 	}
 	in.Prompt = r.secrets.String(text)
 	if len(in.Prompt) <= ace.InlineBytes {
@@ -168,27 +169,27 @@ func (r *Runs) setParameters(ctx context.Context, in *run.Input, q run.Request, 
 	in.Type, in.TaskName = run.ExecuteTask, b.Name
 	switch {
 	case q.Prompt != "":
-		return fmt.Errorf("%w: %s is a program: it takes parameters and no prompt", run.ErrBadRequest, b.Name)
+		return badRequest("%s is a program: it takes parameters and no prompt", b.Name)
 	case q.Parameters == nil:
-		return fmt.Errorf("%w: %s is a program: it needs parameters; use {} for an empty set", run.ErrBadRequest, b.Name)
+		return badRequest("%s is a program: it needs parameters; use {} for an empty set", b.Name)
 	case len(q.Parameters) > run.MaxParams:
-		return fmt.Errorf("%w: the parameters have %d bytes, more than %d: put long text into a file and name the file",
-			run.ErrBadRequest, len(q.Parameters), run.MaxParams)
+		return badRequest("the parameters have %d bytes, more than %d: put long text into a file and name the file",
+			len(q.Parameters), run.MaxParams)
 	}
 	filled := q.Parameters
 	if check != nil {
 		var err error
 		if filled, err = check(q.Parameters); err != nil {
-			return fmt.Errorf("%w: %s: %w", run.ErrBadRequest, b.Name, err)
+			return badRequest("%s: %w", b.Name, err)
 		}
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, filled); err != nil || !bytes.HasPrefix(compact.Bytes(), []byte("{")) {
-		return fmt.Errorf("%w: parameters of %s: not a JSON object", run.ErrBadRequest, b.Name)
+		return badRequest("parameters of %s: not a JSON object", b.Name)
 	}
 	if clean := r.secrets.Bytes(bytes.Clone(compact.Bytes())); !bytes.Equal(clean, compact.Bytes()) {
-		return fmt.Errorf("%w: the parameters of %s contain a secret, and parameters are recorded: "+
-			"let the program read it from a variable in the blueprint's env", run.ErrBadRequest, b.Name)
+		return badRequest("the parameters of %s contain a secret, and parameters are recorded: "+
+			"let the program read it from a variable in the blueprint's env", b.Name)
 	}
 	if compact.Len() <= ace.InlineBytes {
 		in.Parameters = compact.Bytes()
@@ -205,7 +206,7 @@ func (r *Runs) setParameters(ctx context.Context, in *run.Input, q run.Request, 
 // mergeDemands merges the demands of the blueprint and the caller.
 func mergeDemands(b run.Blueprint, more runner.Requirements) (runner.Requirements, error) {
 	if err := more.Check(); err != nil {
-		return more, fmt.Errorf("%w: additional_demands: %w", run.ErrBadRequest, err)
+		return more, badRequest("additional_demands: %w", err)
 	}
 	var own runner.Requirements
 	if b.Requirements != nil {
@@ -213,7 +214,7 @@ func mergeDemands(b run.Blueprint, more runner.Requirements) (runner.Requirement
 	}
 	both, err := own.Merge(more)
 	if err != nil {
-		return both, fmt.Errorf("%w: additional_demands of %s: %w", run.ErrBadRequest, b.Name, err)
+		return both, badRequest("additional_demands of %s: %w", b.Name, err)
 	}
 	if both.ExecutorType == "" {
 		both.ExecutorType = runner.ClaudeCode
@@ -244,6 +245,10 @@ func (r *Runs) setBlueprint(ctx context.Context, in *run.Input, b run.Blueprint)
 	return nil
 }
 
+func badRequest(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", run.ErrBadRequest, fmt.Errorf(format, args...))
+}
+
 // newID returns a prefix and twelve random hexadecimal digits.
 func newID(prefix string) string {
 	var b [6]byte
@@ -258,17 +263,17 @@ func shorten(text string) string { return ace.Cut(text, 60) }
 // the session.
 func (r *Runs) Resume(ctx context.Context, q run.Request) (run.Input, error) {
 	if q.SessionID == "" {
-		return run.Input{}, fmt.Errorf("%w: session_id is missing: set the session to resume", run.ErrBadRequest)
+		return run.Input{}, badRequest("session_id is missing: set the session to resume")
 	}
 	in, err := r.common(ctx, q)
 	if err != nil {
 		return in, err
 	}
 	if q.Parameters != nil {
-		return in, fmt.Errorf("%w: resuming a session takes a prompt and no parameters", run.ErrBadRequest)
+		return in, badRequest("resuming a session takes a prompt and no parameters")
 	}
 	if strings.TrimSpace(q.Prompt) == "" {
-		return in, fmt.Errorf("%w: resuming a session needs a prompt", run.ErrBadRequest)
+		return in, badRequest("resuming a session needs a prompt")
 	}
 	if err := r.setSession(ctx, q, &in); err != nil {
 		return in, err
@@ -287,7 +292,8 @@ func (r *Runs) setSession(ctx context.Context, q run.Request, in *run.Input) err
 		return err
 	}
 	if last.Input.IsProgram() {
-		return fmt.Errorf("%w: a deterministic run cannot be resumed: start %s again with its parameters", run.ErrBadRequest, last.Input.Name())
+		return badRequest("a deterministic run cannot be resumed: start %s again with its parameters",
+			last.Input.Name())
 	}
 	if own := last.Input.Requirements; last.Input.RunID != "" && runner.Agent(own.ExecutorType) == "" {
 		return r.setExternalSession(q, in, last)
@@ -313,8 +319,7 @@ func (r *Runs) setSession(ctx context.Context, q run.Request, in *run.Input) err
 // setExternalSession resumes a session of a foreign executor on the runner of its last run.
 func (r *Runs) setExternalSession(q run.Request, in *run.Input, last run.State) error {
 	if !last.Status.Over() {
-		return fmt.Errorf("%w: run %s of session %s is %s: wait for its end",
-			run.ErrBadRequest, last.Input.RunID, in.SessionID, last.Status)
+		return badRequest("run %s of session %s is %s: wait for its end", last.Input.RunID, in.SessionID, last.Status)
 	}
 	in.AgentName = last.Input.AgentName
 	in.Blueprint = last.Input.Blueprint
@@ -329,10 +334,10 @@ func (r *Runs) setExternalSession(q run.Request, in *run.Input, last run.State) 
 
 func (r *Runs) setDemands(q run.Request, in *run.Input, d runner.Requirements) (err error) {
 	if err := q.Requirements.Check(); err != nil {
-		return fmt.Errorf("%w: additional_demands: %w", run.ErrBadRequest, err)
+		return badRequest("additional_demands: %w", err)
 	}
 	if in.Requirements, err = d.Merge(q.Requirements); err != nil {
-		return fmt.Errorf("%w: the demands do not fit the machine of session %s: %w", run.ErrBadRequest, in.SessionID, err)
+		return badRequest("the demands do not fit the machine of session %s: %w", in.SessionID, err)
 	}
 	return nil
 }

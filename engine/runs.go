@@ -369,13 +369,7 @@ func (r *Runs) Stop(ctx context.Context, id string, q run.StopRequest) (run.Stat
 }
 
 func (r *Runs) stopOnce(ctx context.Context, id, updateID string, q run.StopRequest) (s run.State, again bool, err error) {
-	handle, err := r.e.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-		UpdateID: updateID, WorkflowID: run.WorkflowID(id), UpdateName: run.UpdateStop,
-		Args: []any{q}, WaitForStage: client.WorkflowUpdateStageCompleted})
-	if err == nil {
-		err = handle.Get(ctx, &s)
-	}
-	if err == nil {
+	if err = r.e.update(ctx, run.WorkflowID(id), run.UpdateStop, updateID, q, &s); err == nil {
 		return s, false, nil
 	}
 	app, isApp := errors.AsType[*temporal.ApplicationError](err)

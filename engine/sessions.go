@@ -90,14 +90,8 @@ const (
 const updateAborted = "AcceptedUpdateCompletedWorkflow"
 
 func (a Sessions) update(ctx context.Context, sessionID, name, updateID string, arg, answer any) error {
-	id := session.WorkflowID(sessionID)
 	for try := 1; ; try++ {
-		handle, err := a.e.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
-			UpdateID: updateID, WorkflowID: id, UpdateName: name,
-			Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted})
-		if err == nil {
-			err = handle.Get(ctx, answer)
-		}
+		err := a.e.update(ctx, session.WorkflowID(sessionID), name, updateID, arg, answer)
 		again, err := a.updateError(ctx, sessionID, err)
 		if !again || try == updateTries {
 			return err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -32,8 +31,8 @@ const maxSessionActivities = 1000
 type workerSet struct {
 	w         worker.Worker
 	dispatch  *activities.Dispatch
-	sessions  *sessionWorker
-	runner    *localRunner       // may be nil
+	sessions  *background
+	runner    *background        // may be nil
 	stopWatch context.CancelFunc // stops watching the dispatcher
 }
 
@@ -95,18 +94,33 @@ func workerOptions(activities int) worker.Options {
 	}
 }
 
-// sessionWorker executes the sessions of the data directory, which only one process does at a time.
-type sessionWorker struct {
+// background is a goroutine that runs until it is stopped.
+type background struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// startSessions executes sessions as soon as no other process of the data directory does.
-func startSessions(c client.Client, h *host.Host, log *slog.Logger) *sessionWorker {
+func inBackground(run func(context.Context)) *background {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &sessionWorker{cancel: cancel, done: make(chan struct{})}
+	b := &background{cancel: cancel, done: make(chan struct{})}
 	go func() {
-		defer close(s.done)
+		defer close(b.done)
+		run(ctx)
+	}()
+	return b
+}
+
+// stop stops the goroutine and waits for its end. It may be called on nil.
+func (b *background) stop() {
+	if b != nil {
+		b.cancel()
+		<-b.done
+	}
+}
+
+// startSessions executes the sessions of the data directory as soon as no other process does.
+func startSessions(c client.Client, h *host.Host, log *slog.Logger) *background {
+	return inBackground(func(ctx context.Context) {
 		defer h.Close()
 		release, err := h.Lock(ctx)
 		if err != nil {
@@ -117,8 +131,7 @@ func startSessions(c client.Client, h *host.Host, log *slog.Logger) *sessionWork
 		}
 		defer release()
 		serveSessions(ctx, c, h, log)
-	}()
-	return s
+	})
 }
 
 // startRetry is the interval of attempts to start the session worker.
@@ -145,11 +158,6 @@ func serveSessions(ctx context.Context, c client.Client, h *host.Host, log *slog
 	}
 }
 
-func (s *sessionWorker) stop() {
-	s.cancel()
-	<-s.done
-}
-
 // sessionOptions returns the options of sessions, including those of agents in general.
 func sessionOptions(o Options) host.Options {
 	s := o.Sessions
@@ -169,9 +177,8 @@ func sessionOptions(o Options) host.Options {
 
 // spoolForwarder forwards the records of observers in a spool to their runs.
 type spoolForwarder struct {
-	to     *observe.Temporal
-	cancel context.CancelFunc
-	done   sync.WaitGroup
+	to *observe.Temporal
+	*background
 }
 
 // startForwarder starts to forward a spool, unless the directory is "".
@@ -179,16 +186,14 @@ func (e *Engine) startForwarder(spool string) {
 	if spool == "" {
 		return
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	redact := redact.New(redact.Environ(os.Environ())...).Bytes
-	s := &spoolForwarder{to: observe.NewTemporal(e.Client, redact, e.log), cancel: cancel}
-	f := &observe.Forwarder{Dir: spool, To: s.to, Artifacts: e.Artifacts, Redact: redact, Log: e.log}
-	s.done.Go(func() {
+	to := observe.NewTemporal(e.Client, redact, e.log)
+	f := &observe.Forwarder{Dir: spool, To: to, Artifacts: e.Artifacts, Redact: redact, Log: e.log}
+	e.forwarder = &spoolForwarder{to, inBackground(func(ctx context.Context) {
 		if err := f.Run(ctx); err != nil {
 			e.log.Error("spool is not forwarded", "spool", spool, "error", err)
 		}
-	})
-	e.forwarder = s
+	})}
 }
 
 // stop stops the forwarder. Undelivered records stay in the spool. It may be called on nil.
@@ -200,5 +205,5 @@ func (s *spoolForwarder) stop() {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
 	s.to.Close(canceled)
-	s.done.Wait()
+	<-s.done
 }

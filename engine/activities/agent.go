@@ -114,9 +114,10 @@ func (a *Activities) readLog(ctx context.Context, in ace.ReadLogInput) (ace.LogC
 		return ace.LogContent{}, permanent(fmt.Errorf("log: %w", err))
 	}
 	defer f.Close()
+	defer context.AfterFunc(ctx, func() { f.Close() })() // ends the reading
 	limit := int64(min(max(in.Limit, 0), ace.MaxLogPage))
 	var out ace.LogContent
-	l, err := agentcall.ReadLog(contextReader{ctx, f}, func(n int64, e agentcli.Event) {
+	l, err := agentcall.ReadLog(f, func(n int64, e agentcli.Event) {
 		switch {
 		case n < in.From || limit == 0:
 		case n < in.From+limit:

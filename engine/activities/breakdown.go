@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
@@ -231,17 +230,4 @@ func taskText(t ace.BreakdownTask) (string, error) {
 		parts = append(parts, string(data))
 	}
 	return strings.Join(parts, "\n\n"), nil
-}
-
-// contextReader stops reading when its context is done.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

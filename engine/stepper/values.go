@@ -138,10 +138,9 @@ func (l *valueList) delta(s *ace.State) {
 	}
 }
 
-// Paths that [Watch] handles specially.
 const (
 	pathTotal  = "skills.total"
-	pathBullet = "bullet."
+	pathBullet = "bullet." // followed by the ID, which is an expression of its own for [Watch]
 )
 
 func operationText(op ace.Operation) string {

@@ -3,6 +3,7 @@ package redact
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // anchor is a text that indicates a secret.
@@ -52,30 +53,11 @@ func (f *finder) build(anchors []anchor) {
 
 func pair(a, b byte) uint16 { return uint16(a) | uint16(b)<<8 }
 
-// rarest returns the index of the pair of bytes in the text that is rarest in other texts.
+// rarest returns the index of a pair of bytes in the text that is rare in prose: the first one with a
+// capital letter, a digit or a sign.
 func rarest(text string) int {
-	best, score := 0, 1<<30
-	for i := range len(text) - 1 {
-		if s := frequency(text[i]) * frequency(text[i+1]); s < score {
-			best, score = i, s
-		}
-	}
-	return best
-}
-
-// frequency returns roughly how frequent a byte is.
-func frequency(c byte) int {
-	switch {
-	case c == ' ' || c == 'e' || c == 't' || c == 'a' || c == '"' || c == '-' || c == '/':
-		return 12
-	case 'a' <= c && c <= 'z':
-		return 8
-	case '0' <= c && c <= '9':
-		return 5
-	case c == '\\' || c == ':' || c == '_':
-		return 4
-	}
-	return 2
+	isRare := func(c rune) bool { return c != ' ' && (c < 'a' || c > 'z') }
+	return max(strings.IndexFunc(text, isRare)-1, 0)
 }
 
 // find returns the first secret that starts at or after a position.

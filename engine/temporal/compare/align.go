@@ -58,13 +58,12 @@ func rising(all []match) []match {
 // align pairs corresponding steps: first those with the same input, in the order of both runs;
 // between them those of the same name; and finally those that moved.
 func align(as, bs []Step) []Pair {
-	ka, kb := inputKeys(as), inputKeys(bs)
 	var pairs []Pair
 	i, j := 0, 0
 	gap := func(iEnd, jEnd int) {
 		fromA, fromB := i, j
-		na, nb := nameKeys(as[i:iEnd]), nameKeys(bs[j:jEnd])
-		for _, m := range append(common(na, nb), match{iEnd - fromA, jEnd - fromB}) {
+		named := common(keys(as[i:iEnd], byName), keys(bs[j:jEnd], byName))
+		for _, m := range append(named, match{iEnd - fromA, jEnd - fromB}) {
 			for ; i < fromA+m.a; i++ {
 				pairs = append(pairs, Pair{A: &as[i]})
 			}
@@ -77,7 +76,7 @@ func align(as, bs []Step) []Pair {
 			}
 		}
 	}
-	for _, m := range common(ka, kb) {
+	for _, m := range common(keys(as, byInput), keys(bs, byInput)) {
 		gap(m.a, m.b)
 		pairs = append(pairs, Pair{A: &as[i], B: &bs[j]})
 		i, j = i+1, j+1
@@ -86,32 +85,28 @@ func align(as, bs []Step) []Pair {
 	return rejoin(pairs, as, bs)
 }
 
-// inputKeys returns keys by step and input. Steps without an input or an ID have no key.
-func inputKeys(steps []Step) []key {
+// byInput identifies a step by its ID or its input. A step without either has no key.
+func byInput(s *Step) key {
+	switch {
+	case s.hasID:
+		return key{what: s.ident}
+	case s.inputHash != 0:
+		return key{what: s.ident, hash: s.inputHash}
+	}
+	return key{}
+}
+
+func byName(s *Step) key { return key{what: s.ident} }
+
+// keys returns the keys of steps, numbered among equal ones.
+func keys(steps []Step, of func(*Step) key) []key {
 	out := make([]key, len(steps))
 	seen := map[key]int{}
 	for i := range steps {
-		s := &steps[i]
-		k := key{what: s.ident, hash: s.inputHash}
-		switch {
-		case s.hasID:
-			k.hash = 0
-		case s.inputHash == 0:
-			continue
+		if k := of(&steps[i]); k != (key{}) {
+			seen[k]++
+			out[i] = key{k.what, k.hash, seen[k]}
 		}
-		seen[k]++
-		out[i] = key{what: k.what, hash: k.hash, nth: seen[k]}
-	}
-	return out
-}
-
-func nameKeys(steps []Step) []key {
-	out := make([]key, len(steps))
-	seen := map[string]int{}
-	for i := range steps {
-		what := steps[i].ident
-		seen[what]++
-		out[i] = key{what: what, nth: seen[what]}
 	}
 	return out
 }
@@ -127,13 +122,10 @@ func rejoin(pairs []Pair, as, bs []Step) []Pair {
 		once[what] = once[what] && n == 1
 	}
 	keyOf := func(s *Step) key {
-		switch {
-		case s.hasID || once[s.ident]:
-			return key{what: s.ident, nth: -1}
-		case s.inputHash != 0:
-			return key{what: s.ident, hash: s.inputHash}
+		if once[s.ident] {
+			return byName(s)
 		}
-		return key{}
+		return byInput(s)
 	}
 	alone := map[key][]int{}
 	for i, p := range pairs {

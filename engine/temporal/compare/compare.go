@@ -159,17 +159,24 @@ func (p *Pair) compare(all bool) {
 		return
 	}
 	a, b := p.A, p.B
-	var unreadable bool
+	unreadable := false
+	changes := func(payload int, x, y json.RawMessage) []Change {
+		if string(x) != string(y) && a.opaque[payload] && b.opaque[payload] {
+			unreadable = true
+			return nil
+		}
+		return p.changes(x, y, all)
+	}
 	taken := a.Taken || b.Taken // reused steps have no recorded input and duration
 	if !taken {
-		p.Input = p.changes(a.Input, b.Input, a.encoded[0], b.encoded[0], all, &unreadable)
+		p.Input = changes(inputPayload, a.Input, b.Input)
 	}
 	if !a.random || !b.random {
 		ra, rb := a.Result, b.Result
 		if a.hasCalls && b.hasCalls {
 			ra, rb = without(ra, "invocations", "log"), without(rb, "invocations", "log")
 		}
-		p.Result = p.changes(ra, rb, a.encoded[1], b.encoded[1], all, &unreadable)
+		p.Result = changes(resultPayload, ra, rb)
 	}
 	p.Status = Same
 	switch {
@@ -193,47 +200,22 @@ func (s *Step) ordered() bool {
 	return false
 }
 
-// changes lists the differences of two payloads. It sets unreadable if it cannot tell.
-func (p *Pair) changes(a, b json.RawMessage, ea, eb encoded, all bool, unreadable *bool) []Change {
-	if string(a) == string(b) && ea == eb {
+// changes lists the differences of two payloads, which are JSON or nil.
+func (p *Pair) changes(a, b json.RawMessage, all bool) []Change {
+	if string(a) == string(b) {
 		return nil
 	}
-	if ea != eb && ea.encoding == eb.encoding && ea.opaque() {
-		*unreadable = true
-		return nil
+	x, okA := parse(a, all)
+	y, okB := parse(b, all)
+	d := &differ{nodes: MaxNodes}
+	if okA && okB {
+		d.values("", x, y)
+	} else {
+		d.add("", a, b, a != nil, b != nil)
 	}
-	x, okA := parse(a)
-	y, okB := parse(b)
-	if !okA || !okB {
-		return []Change{wholeChange(a, b, ea, eb)}
-	}
-	d := &differ{all: all, nodes: MaxNodes}
-	d.values("", x, y)
 	p.More += d.more
 	p.Partial = p.Partial || d.partial
 	return d.out
-}
-
-func wholeChange(a, b json.RawMessage, ea, eb encoded) Change {
-	show := func(raw json.RawMessage, e encoded) (json.RawMessage, bool) {
-		switch {
-		case e.encoding != "":
-			text, _ := marshal("(encoded as " + e.encoding + ", SHA-256 " + e.sum[:min(len(e.sum), 12)] + "…)")
-			return text, false
-		case len(raw) == 0:
-			return nil, false
-		case json.Valid(raw):
-			return truncate(raw)
-		}
-		text, _ := marshal(string(raw))
-		return truncate(text)
-	}
-	var c Change
-	var cut bool
-	c.A, c.Cut = show(a, ea)
-	c.B, cut = show(b, eb)
-	c.Cut = c.Cut || cut
-	return c
 }
 
 // markNotReached changes the status of steps that one side lacks only because its run is open

@@ -304,10 +304,9 @@ func TestValues(t *testing.T) {
 		{`12345678901234567890`, `12345678901234567891`, " -12345678901234567890 +12345678901234567891"},
 		{`"<b>"`, `"<i>"`, ` -"<b>" +"<i>"`},
 	} {
-		var unreadable bool
 		p := &Pair{}
 		var got []string
-		for _, x := range p.changes(json.RawMessage(c.a), json.RawMessage(c.b), encoded{}, encoded{}, false, &unreadable) {
+		for _, x := range p.changes(json.RawMessage(c.a), json.RawMessage(c.b), false) {
 			s := x.Path
 			if x.A != nil {
 				s += " -" + string(x.A)
@@ -328,14 +327,13 @@ func TestMaxNodes(t *testing.T) {
 	list := func(last string) string {
 		return "[" + strings.Repeat("[0],", MaxNodes/2+10) + last + "]"
 	}
-	var unreadable bool
 	p := &Pair{}
-	got := p.changes(json.RawMessage(list("1")), json.RawMessage(list("2")), encoded{}, encoded{}, false, &unreadable)
+	got := p.changes(json.RawMessage(list("1")), json.RawMessage(list("2")), false)
 	if len(got) != 1 || !p.Partial {
 		t.Errorf("%d changes, partial %v", len(got), p.Partial)
 	}
 	long := `"` + strings.Repeat("x", 3*MaxValue) + `"`
-	got = p.changes(json.RawMessage(long), json.RawMessage(`"y z"`), encoded{}, encoded{}, false, &unreadable)
+	got = p.changes(json.RawMessage(long), json.RawMessage(`"y z"`), false)
 	if len(got) != 1 || !got[0].Cut || len(got[0].A) > 2*MaxValue || !json.Valid(got[0].A) {
 		t.Errorf("cut %v, %d bytes", got[0].Cut, len(got[0].A))
 	}
@@ -384,10 +382,9 @@ func FuzzPayloads(f *testing.F) {
 	f.Add(`{"a":[1,{"b":null}],"at":"2026-05-04T12:00:00Z"}`, `{"a":[0,1,{"b":1}]}`)
 	f.Add(`[[],[[]]]`, `"x"`)
 	f.Fuzz(func(t *testing.T, a, b string) {
-		var unreadable bool
 		change := func(x, y string, all bool) int {
 			p := &Pair{}
-			return len(p.changes(json.RawMessage(x), json.RawMessage(y), encoded{}, encoded{}, all, &unreadable)) + p.More
+			return len(p.changes(json.RawMessage(x), json.RawMessage(y), all)) + p.More
 		}
 		for _, all := range []bool{false, true} {
 			if n := change(a, a, all); n != 0 {

@@ -32,8 +32,9 @@ type Change struct {
 	Cut bool `json:"cut,omitempty"`
 }
 
-// parse parses JSON. It returns false for invalid or too long JSON.
-func parse(raw json.RawMessage) (any, bool) {
+// parse parses JSON into a form in which equal values are deeply equal: without ignored members,
+// unless all is set, and with canonical numbers. It returns false for invalid or too long JSON.
+func parse(raw json.RawMessage, all bool) (any, bool) {
 	if len(raw) == 0 || len(raw) > MaxPayload {
 		return nil, false
 	}
@@ -46,63 +47,61 @@ func parse(raw json.RawMessage) (any, bool) {
 	if _, err := d.Token(); err != io.EOF {
 		return nil, false // more than one value
 	}
-	return v, true
+	return normal(v, all), true
+}
+
+func normal(v any, all bool) any {
+	switch v := v.(type) {
+	case json.Number:
+		return canonical(v)
+	case []any:
+		for i, e := range v {
+			v[i] = normal(e, all)
+		}
+	case map[string]any:
+		for name, e := range v {
+			if !all && ignored(name, e) {
+				delete(v, name)
+				continue
+			}
+			v[name] = normal(e, all)
+		}
+	}
+	return v
 }
 
 var seed = maphash.MakeSeed()
 
 // fingerprint returns a hash that is equal for payloads without relevant differences.
 func fingerprint(raw json.RawMessage, all bool) uint64 {
-	if len(raw) == 0 {
+	v, ok := parse(raw, all)
+	switch {
+	case ok:
+		return hashOf(v)
+	case len(raw) == 0:
 		return 0
 	}
-	v, ok := parse(raw)
-	if !ok {
-		return maphash.Bytes(seed, raw)
-	}
-	return hashOf(v, all)
+	return maphash.Bytes(seed, raw)
 }
 
-// hashOf returns a hash that ignores the order of an object's members.
-func hashOf(v any, all bool) uint64 {
-	switch v := v.(type) {
-	case json.Number:
-		return maphash.Comparable[any](seed, json.Number(canonical(v)))
-	case []any:
-		sum := maphash.String(seed, "list")
-		for _, e := range v {
-			sum = maphash.Comparable(seed, [2]uint64{sum, hashOf(e, all)})
-		}
-		return sum
-	case map[string]any:
-		sum := maphash.String(seed, "object")
-		for name, e := range v {
-			if all || !ignored(name, e) {
-				sum += maphash.Comparable(seed, [2]uint64{maphash.String(seed, name), hashOf(e, all)})
-			}
-		}
-		return sum
-	}
-	return maphash.Comparable(seed, v) // nil, a bool or a string
+// hashOf returns the hash of a parsed value.
+func hashOf(v any) uint64 {
+	data, _ := marshal(v) // parsed JSON can be encoded
+	return maphash.Bytes(seed, data)
 }
 
 // canonical returns the form in which numbers are compared: 1, 1.0 and 1e0 are equal, and
 // integers keep all digits.
-func canonical(n json.Number) string {
-	s := string(n)
-	if !strings.ContainsAny(s, ".eE") {
-		return s
+func canonical(n json.Number) json.Number {
+	f, err := n.Float64()
+	if err != nil || !strings.ContainsAny(string(n), ".eE") {
+		return n
 	}
-	f, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return s
-	}
-	return strconv.FormatFloat(f, 'f', -1, 64)
+	return json.Number(strconv.FormatFloat(f, 'f', -1, 64))
 }
 
 type differ struct {
-	all     bool // compare ignored members too
-	nodes   int  // values that may still be compared
+	nodes   int // values that may still be compared
 	out     []Change
 	more    int  // changes that are not listed
 	partial bool // nodes were exhausted
@@ -126,10 +125,7 @@ func (d *differ) add(path string, a, b any, inA, inB bool) {
 }
 
 func value(v any) (json.RawMessage, bool) {
-	data, err := marshal(v)
-	if err != nil {
-		return json.RawMessage(`"(not encodable)"`), false
-	}
+	data, _ := marshal(v) // parsed JSON can be encoded
 	return truncate(data)
 }
 
@@ -137,10 +133,7 @@ func truncate(data []byte) (json.RawMessage, bool) {
 	if len(data) <= MaxValue {
 		return data, false
 	}
-	short, err := marshal(ace.Cut(string(data), MaxValue))
-	if err != nil {
-		return nil, true
-	}
+	short, _ := marshal(ace.Cut(string(data), MaxValue)) // a text can be encoded
 	return short, true
 }
 
@@ -156,32 +149,26 @@ func (d *differ) values(path string, a, b any) {
 	d.nodes--
 	if d.nodes < 0 {
 		d.partial = true
-		if hashOf(a, d.all) != hashOf(b, d.all) {
+		if hashOf(a) != hashOf(b) {
 			d.add(path, a, b, true, true)
 		}
 		return
 	}
-	switch x := a.(type) {
-	case map[string]any:
-		if y, ok := b.(map[string]any); ok {
-			d.objects(path, x, y)
-			return
-		}
-	case []any:
-		if y, ok := b.([]any); ok {
-			d.lists(path, x, y)
-			return
-		}
-	case json.Number:
-		if y, ok := b.(json.Number); ok && canonical(x) == canonical(y) {
-			return
-		}
-	default:
-		if a == b { // a is a string, a bool or nil, so this cannot panic
-			return
-		}
+	x, isObject := a.(map[string]any)
+	y, both := b.(map[string]any)
+	if isObject && both {
+		d.objects(path, x, y)
+		return
 	}
-	d.add(path, a, b, true, true)
+	list, isList := a.([]any)
+	other, both := b.([]any)
+	if isList && both {
+		d.lists(path, list, other)
+		return
+	}
+	if isObject || isList || a != b {
+		d.add(path, a, b, true, true)
+	}
 }
 
 func (d *differ) objects(path string, a, b map[string]any) {
@@ -195,9 +182,6 @@ func (d *differ) objects(path string, a, b map[string]any) {
 	for _, name := range names {
 		x, inA := a[name]
 		y, inB := b[name]
-		if !d.all && (!inA || ignored(name, x)) && (!inB || ignored(name, y)) {
-			continue
-		}
 		at := path + "/" + pointerEscaper.Replace(name)
 		if inA && inB {
 			d.values(at, x, y)
@@ -242,7 +226,7 @@ func (d *differ) hashes(list []any) []key {
 	out := make([]key, len(list))
 	seen := map[uint64]int{}
 	for i, v := range list {
-		h := hashOf(v, d.all)
+		h := hashOf(v)
 		out[i] = key{hash: h, nth: seen[h]}
 		seen[h]++
 	}

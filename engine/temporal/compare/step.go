@@ -3,7 +3,6 @@ package compare
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -47,8 +46,8 @@ const (
 	Open      = "open"
 )
 
-// Step is one step of a run. Input and Result are JSON. They are nil if absent or not JSON,
-// which Note then describes.
+// Step is one step of a run. Input and Result are JSON, or nil if absent. Of a payload that is not
+// JSON they are a text that identifies it, and Note describes it.
 type Step struct {
 	Key        string          `json:"key"` // kind, name and number
 	Kind       string          `json:"kind"`
@@ -66,25 +65,19 @@ type Step struct {
 	Note       string          `json:"note,omitempty"`
 	Taken      bool            `json:"taken_over,omitempty"` // reused from the original of a fork
 
-	ident     string // identifies the step in both runs
-	hasID     bool   // ident contains an ID, so that it is unique
-	inputHash uint64 // fingerprint of Input, 0 without an input
-	error     string // Error without the run's own IDs
-	encoded   [2]encoded
-	hasCalls  bool // its result lists tool calls, which are separate steps
-	random    bool // its result differs in every run
+	ident     string  // identifies the step in both runs
+	hasID     bool    // ident contains an ID, so that it is unique
+	inputHash uint64  // fingerprint of Input, 0 without an input
+	error     string  // Error without the run's own IDs
+	opaque    [2]bool // whether equal contents of inputPayload and resultPayload may have different bytes
+	hasCalls  bool    // its result lists tool calls, which are separate steps
+	random    bool    // its result differs in every run
 }
 
-type encoded struct {
-	encoding string
-	sum      string // SHA-256 of its bytes
-}
-
-// opaque reports whether equal contents may have different bytes, as with encryption.
-func (e encoded) opaque() bool {
-	return e.encoding != "" && !strings.HasPrefix(e.encoding, "binary/plain") &&
-		!strings.HasPrefix(e.encoding, "binary/protobuf")
-}
+const (
+	inputPayload = iota
+	resultPayload
+)
 
 type builder struct {
 	side    Side
@@ -143,7 +136,9 @@ func build(side Side, all bool) *builder {
 	s.addCalls(nil)
 	s.about.Steps = len(s.steps)
 	for i := range s.steps {
-		s.steps[i].inputHash = fingerprint(s.steps[i].Input, all)
+		if st := &s.steps[i]; !st.opaque[inputPayload] {
+			st.inputHash = fingerprint(st.Input, all)
+		}
 	}
 	return s
 }
@@ -241,7 +236,7 @@ func (s *builder) begin(e *historypb.HistoryEvent, kind, name, id string, input 
 		unique = true
 	}
 	st.Key = s.numbered(key, unique)
-	st.Input, st.Note, st.encoded[0] = s.payload(input)
+	st.Input, st.Note, st.opaque[inputPayload] = readPayloads(input)
 	s.open[e.GetEventId()] = len(s.steps)
 	s.steps = append(s.steps, st)
 	return &s.steps[len(s.steps)-1]
@@ -267,10 +262,8 @@ func (s *builder) end(e *historypb.HistoryEvent, began int64, status string, res
 	st.Status = status
 	st.DurationMS = max(float64(e.GetEventTime().AsTime().Sub(st.At)), 0) / float64(time.Millisecond)
 	var note string
-	st.Result, note, st.encoded[1] = s.payload(result)
-	if note != "" {
-		st.Note = note
-	}
+	st.Result, note, st.opaque[resultPayload] = readPayloads(result)
+	st.Note = cmp.Or(note, st.Note)
 	if f != nil {
 		st.Error = history.FailureOf(f).Message
 		st.error = s.anonymous(st.Error)
@@ -364,48 +357,43 @@ func (s *builder) childID(id string) string {
 	return ""
 }
 
-// payload returns payloads as JSON, or a note and a description of what cannot be read.
-func (s *builder) payload(p *commonpb.Payloads) (json.RawMessage, string, encoded) {
-	switch n := len(p.GetPayloads()); {
-	case n == 0:
-		return nil, "", encoded{}
-	case n == 1:
-		return s.single(p.GetPayloads()[0])
-	}
-	list := make([]json.RawMessage, 0, len(p.GetPayloads()))
-	var unreadable encoded
-	for _, p := range p.GetPayloads() {
-		data, note, e := s.single(p)
-		if data == nil || !json.Valid(data) {
-			data, _ = json.Marshal(note + e.sum)
-			if e.encoding != "" && (unreadable.encoding == "" || e.opaque()) {
-				unreadable.encoding = e.encoding
-			}
-			unreadable.sum += e.sum
-		}
+// readPayloads returns payloads as JSON, with a note on what cannot be read. opaque is set if equal
+// contents may have different bytes, as with encryption.
+func readPayloads(p *commonpb.Payloads) (raw json.RawMessage, note string, opaque bool) {
+	var list []json.RawMessage
+	for _, payload := range p.GetPayloads() {
+		data, why, hidden := readPayload(payload)
 		list = append(list, data)
+		note = cmp.Or(note, why)
+		opaque = opaque || hidden
 	}
-	data, err := json.Marshal(list)
-	if err != nil {
-		return nil, "the arguments are not JSON", unreadable
+	switch len(list) {
+	case 0:
+		return nil, "", false
+	case 1:
+		return list[0], note, opaque
 	}
-	return data, "", unreadable
+	raw, _ = json.Marshal(list) // every element is valid
+	return raw, note, opaque
 }
 
-func (s *builder) single(p *commonpb.Payload) (json.RawMessage, string, encoded) {
+func readPayload(p *commonpb.Payload) (raw json.RawMessage, note string, opaque bool) {
 	data := history.PayloadJSON(p)
-	encoding := string(p.GetMetadata()[converter.MetadataEncoding])
+	encoding := cmp.Or(string(p.GetMetadata()[converter.MetadataEncoding]), "unknown")
 	switch {
+	case data != nil && json.Valid(data):
+		return data, "", false
 	case data != nil:
-		return data, "", encoded{}
+		raw, _ = marshal(string(data))
+		return raw, "not valid JSON", false
 	case encoding == converter.MetadataEncodingNil:
-		return json.RawMessage("null"), "", encoded{}
+		return json.RawMessage("null"), "", false
 	}
-	sum := sha256.Sum256(p.GetData())
-	encoding = cmp.Or(encoding, "unknown")
-	note := fmt.Sprintf("%d bytes, encoded as %s", len(p.GetData()), encoding)
+	raw, _ = marshal(fmt.Sprintf("(encoded as %s, SHA-256 %x)", encoding, sha256.Sum256(p.GetData())))
+	note = fmt.Sprintf("%d bytes, encoded as %s", len(p.GetData()), encoding)
 	if reason := history.CodecReason(p); reason != "" {
 		note += "; codec server: " + reason
 	}
-	return nil, note, encoded{encoding, hex.EncodeToString(sum[:])}
+	binary := strings.HasPrefix(encoding, "binary/plain") || strings.HasPrefix(encoding, "binary/protobuf")
+	return raw, note, !binary
 }

@@ -31,17 +31,8 @@ var (
 	ErrNoChange = errors.New("change not possible")
 )
 
-// kindError is an error with a complete message that matches one of the errors above.
-type kindError struct {
-	kind error
-	text string
-}
-
-func (e *kindError) Error() string { return e.text }
-func (e *kindError) Unwrap() error { return e.kind }
-
 func errorf(kind error, format string, args ...any) error {
-	return &kindError{kind, fmt.Sprintf(format, args...)}
+	return fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))
 }
 
 // Original is a run to fork, read from its history. An open run can be forked too.

@@ -38,7 +38,7 @@ func EventTypes() []EventType {
 	}
 }
 
-// Event is an event of a run's operations.
+// Event is an event of a run's operations. Only the fields of its type are set.
 type Event struct {
 	Type    EventType `json:"type"`
 	EventID int64     `json:"event_id"` // of the history event
@@ -53,6 +53,13 @@ type Event struct {
 	Parameters    json.RawMessage `json:"parameters,omitempty"`
 	NotesDropped  int             `json:"notes_dropped,omitempty"`
 
+	Ended
+	Value
+	Decision
+}
+
+// Ended is how an operation ended.
+type Ended struct {
 	Result     json.RawMessage `json:"result,omitempty"`
 	ResultRef  *ace.Ref        `json:"result_ref,omitempty"`
 	Error      *ace.Failure    `json:"error,omitempty"`
@@ -61,15 +68,21 @@ type Event struct {
 	DurationMS *float64        `json:"duration_ms,omitempty"`
 	Cached     bool            `json:"cached,omitempty"`
 	Unread     bool            `json:"unread,omitempty"` // the parameters or the result are not JSON
+}
 
-	Key         string          `json:"key,omitempty"` // of a time or random value
-	Time        time.Time       `json:"time,omitzero"`
-	Seed        string          `json:"seed,omitempty"`
-	Variable    string          `json:"variable,omitempty"`
-	Value       json.RawMessage `json:"value,omitempty"`
-	ValueDigest string          `json:"value_sha256,omitempty"` // of a value too large for a note
-	ValueBytes  int             `json:"value_bytes,omitempty"`
+// Value is a time, a random value or the value of a variable.
+type Value struct {
+	Key      string          `json:"key,omitempty"` // of a time or random value
+	Time     time.Time       `json:"time,omitzero"`
+	Seed     string          `json:"seed,omitempty"`
+	Variable string          `json:"variable,omitempty"`
+	Data     json.RawMessage `json:"value,omitempty"`
+	Digest   string          `json:"value_sha256,omitempty"` // of a value too large for a note
+	Bytes    int             `json:"value_bytes,omitempty"`
+}
 
+// Decision is the version of a change that a run follows, of those that its code supports.
+type Decision struct {
 	ChangeID   string            `json:"change_id,omitempty"`
 	Version    *workflow.Version `json:"version,omitempty"`
 	MinVersion *workflow.Version `json:"min_version,omitempty"`
@@ -191,7 +204,7 @@ func (p *projection) ended(e *historypb.HistoryEvent, end history.Ending) {
 		}
 		p.put(e, Event{
 			Type: VariableSet, OperationID: out.OperationID, Step: out.Step, Branch: out.Branch,
-			Variable: out.Variable, Value: value,
+			Value: Value{Variable: out.Variable, Data: value},
 		})
 	}
 }
@@ -216,14 +229,14 @@ func (p *projection) sideEffect(e *historypb.HistoryEvent, m history.Marker) {
 	if json.Unmarshal(data, &ours) == nil {
 		switch ours.Event {
 		case RandomGenerated:
-			p.put(e, Event{Type: RandomGenerated, Key: ours.Key, Seed: ours.Seed, Value: ours.Value})
+			p.put(e, Event{Type: RandomGenerated, Value: Value{Key: ours.Key, Seed: ours.Seed, Data: ours.Value}})
 			return
 		case eventNotes:
 			p.notes(e, ours.Notes)
 			return
 		}
 	}
-	p.put(e, Event{Type: RandomGenerated, Value: data, Unread: !readable})
+	p.put(e, Event{Type: RandomGenerated, Value: Value{Data: data}, Ended: Ended{Unread: !readable}})
 }
 
 // version reads the marker of a version decision. The range that the code supports is in a note
@@ -231,27 +244,29 @@ func (p *projection) sideEffect(e *historypb.HistoryEvent, m history.Marker) {
 func (p *projection) version(e *historypb.HistoryEvent, m history.Marker) {
 	var v workflow.Version
 	if m.Unread || json.Unmarshal(history.JSON(m.Result), &v) != nil {
-		p.put(e, Event{Type: VersionDecision, Unread: true})
+		p.put(e, Event{Type: VersionDecision, Ended: Ended{Unread: true}})
 		return
 	}
 	p.versions[m.Change] = len(p.out)
-	p.put(e, Event{Type: VersionDecision, ChangeID: m.Change, Version: &v})
+	p.put(e, Event{Type: VersionDecision, Decision: Decision{ChangeID: m.Change, Version: &v}})
 }
 
 func (p *projection) notes(e *historypb.HistoryEvent, notes []Note) {
 	for _, n := range notes {
 		switch n.Event {
 		case TimeAccessed:
-			p.put(e, Event{Type: TimeAccessed, Key: n.Key, Time: n.Time})
+			p.put(e, Event{Type: TimeAccessed, Value: Value{Key: n.Key, Time: n.Time}})
 		case VariableSet:
-			p.put(e, Event{Type: VariableSet, Variable: n.Key, Value: n.Value, ValueDigest: n.Digest, ValueBytes: n.Size})
+			value := Value{Variable: n.Key, Data: n.Value, Digest: n.Digest, Bytes: n.Size}
+			p.put(e, Event{Type: VariableSet, Value: value})
 		case VersionDecision:
 			if i, ok := p.versions[n.Key]; ok {
 				p.out[i].MinVersion, p.out[i].MaxVersion = n.Min, n.Max
 				continue
 			}
 			// No marker: the run was here before the change.
-			p.put(e, Event{Type: VersionDecision, ChangeID: n.Key, Version: n.Version, MinVersion: n.Min, MaxVersion: n.Max})
+			decision := Decision{ChangeID: n.Key, Version: n.Version, MinVersion: n.Min, MaxVersion: n.Max}
+			p.put(e, Event{Type: VersionDecision, Decision: decision})
 		}
 	}
 }
@@ -263,7 +278,7 @@ func (p *projection) local(e *historypb.HistoryEvent, m history.Marker) {
 	kind := m.Local.ActivityType
 	out := Event{
 		Type: OperationCompleted, OperationID: m.Local.ActivityID, OperationType: typeOf(kind),
-		Activity: kind, Step: kind, Attempt: m.Local.Attempt,
+		Activity: kind, Step: kind, Ended: Ended{Attempt: m.Local.Attempt},
 	}
 	if m.Failure != nil {
 		f := history.FailureOf(m.Failure)

@@ -138,7 +138,7 @@ func TestForeign(t *testing.T) {
 	if e := events[2]; e.OperationType != ExternalCall || string(e.Parameters) != `[1,"two",null]` {
 		t.Errorf("%+v", e)
 	}
-	if !events[3].Unread || events[3].Result != nil || string(events[4].Value) != `"a uuid"` || *events[6].Version != 2 || !events[7].Unread || string(events[8].Result) != "5" {
+	if !events[3].Unread || events[3].Result != nil || string(events[4].Data) != `"a uuid"` || *events[6].Version != 2 || !events[7].Unread || string(events[8].Result) != "5" {
 		t.Errorf("%+v", events[3:])
 	}
 	for _, e := range events {

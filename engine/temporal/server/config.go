@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -15,7 +14,6 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
-	"syscall"
 	"time"
 
 	"go.temporal.io/sdk/worker"
@@ -201,16 +199,11 @@ func choosePorts(want, prefer int) (ports, error) {
 }
 
 func portError(port int, err error) error {
-	switch {
-	case port == 0:
+	if port == 0 {
 		return fmt.Errorf("no free port on 127.0.0.1: %w", err)
-	case errors.Is(err, syscall.EADDRINUSE):
-		return failf(ErrPortTaken, err,
-			"port %d on 127.0.0.1 is in use by another program: stop it, choose another with --port, or leave --port out for a free one", port)
-	case errors.Is(err, syscall.EACCES):
-		return failf(ErrPortTaken, err, "port %d may not be used by this user: choose one above 1023 with --port", port)
 	}
-	return failf(ErrPortTaken, err, "port %d on 127.0.0.1 cannot be used (%v): choose another with --port", port, err)
+	return failf(ErrPortTaken, err,
+		"port %d on 127.0.0.1: %v: choose another with --port, or leave --port out for a free one", port, err)
 }
 
 const internalName = "acescope.internal"

@@ -67,21 +67,10 @@ func openDir(dir string) (string, error) {
 }
 
 func dirError(dir string, err error) error {
-	why, hint := err.Error(), "choose another with --data-dir"
-	switch {
-	case errors.Is(err, syscall.ENOTDIR):
-		why = "a part of this path is a file, not a directory"
-	case errors.Is(err, syscall.EROFS):
-		why = "the file system is read-only"
-	case errors.Is(err, fs.ErrPermission):
-		why, hint = "no permission to write there", "change its permissions or "+hint
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		why, hint = "no space left", "free some or "+hint
-	case errors.Is(err, syscall.ENOLCK), errors.Is(err, syscall.ENOTSUP), errors.Is(err, syscall.ENOSYS):
-		why = "its file system does not support locks, like some network file systems"
-		hint = "use a local disk: " + hint
+	if p, ok := errors.AsType[*fs.PathError](err); ok && p.Path == dir {
+		err = p.Err
 	}
-	return failf(ErrDataDir, err, "data directory %s: %s; %s", dir, why, hint)
+	return failf(ErrDataDir, err, "data directory %s: %v; fix that or choose another with --data-dir", dir, err)
 }
 
 func writeFile(dir, name string, data []byte) error {

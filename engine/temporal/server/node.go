@@ -26,8 +26,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -102,9 +100,8 @@ type Node struct {
 	watched chan struct{} // closed when the watcher has ended
 
 	mu       sync.Mutex
-	host     *host       // nil while attached
-	endpoint Endpoint    // last known
-	read     os.FileInfo // of the last endpoint file read
+	host     *host    // nil while attached
+	endpoint Endpoint // last known
 	closed   bool
 	stopped  chan struct{} // closed when the node has left
 }
@@ -299,22 +296,11 @@ func (n *Node) takeOver(ctx context.Context) error {
 	return nil
 }
 
+// follow reads the endpoint of the host.
 func (n *Node) follow() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.host != nil {
-		return
-	}
-	info, err := os.Stat(filepath.Join(n.dir, endpointFile))
-	if err != nil || n.read != nil && os.SameFile(info, n.read) && info.ModTime().Equal(n.read.ModTime()) {
-		return
-	}
-	e, ok := Lookup(n.dir)
-	if !ok {
-		return
-	}
-	n.read = info
-	if e != n.endpoint {
+	if e, ok := Lookup(n.dir); ok && n.host == nil && e != n.endpoint {
 		n.endpoint = e
 		n.notify()
 	}

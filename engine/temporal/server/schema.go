@@ -2,9 +2,10 @@ package server
 
 import (
 	"database/sql"
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -99,24 +100,8 @@ func keywords(names []string) map[string]enumspb.IndexedValueType {
 	return types
 }
 
-// databaseFaults describes result codes of SQLite, https://www.sqlite.org/rescode.html.
-var databaseFaults = map[int]string{
-	8:  "the database is read-only",
-	10: "reading or writing the disk failed",
-	11: "the database is damaged",
-	13: "no space left",
-	14: "the database cannot be opened",
-	26: "the file is not a database",
-}
-
 func databaseError(dir string, err error) error {
-	var coded interface{ Code() int }
-	if errors.As(err, &coded) {
-		if why := databaseFaults[coded.Code()&0xff]; why != "" {
-			return failf(ErrDataDir, err, "data directory %s: %s (%s); fix that or choose another with --data-dir", dir, why, databaseFile)
-		}
-	}
-	return failf(ErrDataDir, err, "data directory %s: %s: %v; fix that or choose another with --data-dir", dir, databaseFile, err)
+	return dirError(dir, fmt.Errorf("%s: %w", databaseFile, err))
 }
 
 // usedIndexes are the indexes of the visibility table that queries of acescope and Temporal
@@ -124,40 +109,19 @@ func databaseError(dir string, err error) error {
 // The schema has 41 more for attributes that this namespace does not have. Updating them with
 // every start, change and close of a run would more than double its cost. A query on a column
 // without an index, such as an attribute added to an older database, scans the table.
-var usedIndexes = map[string]bool{
-	"default_idx": true, "by_workflow_id": true, "by_workflow_type": true, "by_status": true, "by_execution_time": true,
-	"by_parent_workflow_id": true, "by_root_workflow_id": true, "by_temporal_namespace_division": true,
-	"by_keyword_01": true, "by_keyword_02": true, "by_keyword_03": true, "by_keyword_04": true, "by_keyword_05": true,
-	"by_keyword_06": true, "by_keyword_07": true, "by_keyword_08": true, "by_keyword_09": true,
-}
+var usedIndexes = strings.Fields("default_idx by_workflow_id by_workflow_type by_status by_execution_time " +
+	"by_parent_workflow_id by_root_workflow_id by_temporal_namespace_division " +
+	"by_keyword_01 by_keyword_02 by_keyword_03 by_keyword_04 by_keyword_05 " +
+	"by_keyword_06 by_keyword_07 by_keyword_08 by_keyword_09")
 
 func dropUnusedIndexes(tx *sql.Tx) error {
-	names, err := unusedIndexes(tx)
+	var statements string
+	err := tx.QueryRow(`SELECT coalesce(group_concat('DROP INDEX ' || name, ';'), '') FROM sqlite_master
+		WHERE type = 'index' AND tbl_name = 'executions_visibility' AND sql IS NOT NULL
+		AND name NOT IN ('` + strings.Join(usedIndexes, "', '") + `')`).Scan(&statements)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if _, err := tx.Exec(`DROP INDEX "` + name + `"`); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func unusedIndexes(tx *sql.Tx) (names []string, err error) {
-	rows, err := tx.Query(`SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = 'executions_visibility' AND sql IS NOT NULL`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		if !usedIndexes[name] {
-			names = append(names, name)
-		}
-	}
-	return names, rows.Err()
+	_, err = tx.Exec(statements)
+	return err
 }

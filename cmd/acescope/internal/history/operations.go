@@ -98,9 +98,9 @@ func putOperations(a *cli.App, h cli.RunHistory, start time.Time) error {
 
 // operationText formats the details of an operation event.
 func operationText(e operation.Event) string {
-	value := string(e.Value)
-	if e.ValueDigest != "" {
-		value = fmt.Sprintf("%d bytes, %.8s", e.ValueBytes, e.ValueDigest)
+	value := string(e.Data)
+	if e.Digest != "" {
+		value = fmt.Sprintf("%d bytes, %.8s", e.Bytes, e.Digest)
 	}
 	attempt := ""
 	if e.Attempt > 1 {

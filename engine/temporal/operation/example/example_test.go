@@ -127,7 +127,7 @@ func TestEvents(t *testing.T) {
 		kinds[e.Type]++
 		switch e.Type {
 		case operation.VariableSet:
-			variables[e.Variable] = string(e.Value)
+			variables[e.Variable] = string(e.Data)
 		case operation.OperationStarted:
 			if e.OperationID == "" || e.OperationType == "" || e.Step == "" || e.Parameters == nil {
 				t.Errorf("%+v", e)
@@ -138,7 +138,7 @@ func TestEvents(t *testing.T) {
 			}
 		case operation.RandomGenerated:
 			var n int
-			if json.Unmarshal(e.Value, &n) != nil || n < 100 || n > 999 || e.Seed == "" || e.Key != "random.title.-.1" {
+			if json.Unmarshal(e.Data, &n) != nil || n < 100 || n > 999 || e.Seed == "" || e.Key != "random.title.-.1" {
 				t.Errorf("%+v", e)
 			}
 		case operation.TimeAccessed:
