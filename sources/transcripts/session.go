@@ -3,8 +3,8 @@
 // engine/agents/transcript and knows no screen.
 //
 // Order: the newest transcripts are read first, so that recent sessions are available before
-// the rest. Back-pressure: one goroutine reads a bounded piece at a time and checks for newer
-// data between two pieces; nothing waits for it. Bounds: the newest [MaxFiles] transcripts,
+// the rest. Back-pressure: one goroutine reads a bounded piece at a time and looks for newer
+// data about once a second; nothing waits for it. Bounds: the newest [MaxFiles] transcripts,
 // and [MaxEntries] and [MaxText] of a conversation; dropped data is counted. What was read is
 // kept in a cache file and read again only if its file has changed. No other file is written.
 package transcripts
@@ -169,7 +169,7 @@ type Progress struct {
 	Read    int64         // bytes read since the start
 	Busy    time.Duration // time that reading them took
 	Dropped int           // files beyond MaxFiles
-	Scanned time.Time     // when the directories were last scanned
+	Scanned time.Time     // when the directories were first scanned
 	Trouble string        // a lasting problem, such as an unreadable directory
 }
 
