@@ -3,11 +3,11 @@ package observe
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -18,10 +18,9 @@ import (
 
 // Timing and bounds of a forwarder.
 const (
-	pollInterval     = time.Second // for changes that the file system does not report
-	saveInterval     = 200 * time.Millisecond
-	maxInFlight      = 5000     // records
-	maxInFlightBytes = 64 << 20 // of records
+	pollInterval  = time.Second // for changes that the file system does not report
+	maxRound      = 5000        // records that are delivered at a time
+	maxRoundBytes = 64 << 20    // of their payloads
 )
 
 // Artifacts stores payloads that are too large for a history.
@@ -29,8 +28,9 @@ type Artifacts interface {
 	PutBytes(ctx context.Context, content []byte, mediaType string) (ace.Ref, error)
 }
 
-// Forwarder delivers the records of a spool to their runs. Of all forwarders of a spool, in any
-// process, one works and the others wait.
+// Forwarder delivers the records of a spool to their runs: all that have arrived, and when these are
+// delivered, the next ones. Of all forwarders of a spool, in any process, one works and the others
+// wait.
 type Forwarder struct {
 	Dir       string
 	To        *Temporal
@@ -38,24 +38,9 @@ type Forwarder struct {
 	Redact    Redact
 	Log       *slog.Logger
 
-	position  position
-	reader    reader
-	decoder   hookDecoder
-	inFlight  []*transfer // in the order of the records
-	bytes     int
-	delivered chan struct{} // has one slot
-	saved     time.Time
-	changed   bool
-}
-
-// transfer is a record that is being delivered.
-type transfer struct {
-	end     location
-	bytes   int
-	pending atomic.Int32 // events that are not delivered yet
-	ignored bool         // the record has no events
-	session string       // of an agent, or ""
-	after   *hookSession
+	position position
+	reader   reader
+	decoder  hookDecoder
 }
 
 // lockFile is locked by the working forwarder.
@@ -82,9 +67,9 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	if f.position, err = readPosition(f.Dir); err != nil {
 		return err
 	}
-	f.delivered = make(chan struct{}, 1)
-	f.decoder = newHookDecoder(f.position.Sessions, func(data []byte) json.RawMessage { return f.store(ctx, data) })
-	f.reader = reader{dir: f.Dir, record: f.record, malformed: func(end location) { f.send(&transfer{end: end}, nil) }}
+	store := func(data []byte) json.RawMessage { return f.store(ctx, data) }
+	f.decoder = hookDecoder{sessions: f.position.Sessions, store: store}
+	f.reader = reader{dir: f.Dir}
 	if err := f.reader.open(f.position); err != nil {
 		return err
 	}
@@ -98,46 +83,92 @@ func (f *Forwarder) follow(ctx context.Context) {
 	defer stop()
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	for {
-		if err := f.read(); err != nil {
-			f.Log.Warn("the spool cannot be read", "error", err)
+	for ctx.Err() == nil {
+		more, err := f.forward(ctx)
+		if err != nil && ctx.Err() == nil {
+			f.Log.Warn("the spool cannot be forwarded", "error", err)
 		}
-		f.update(false)
+		if more && err == nil {
+			continue
+		}
 		select {
 		case <-ctx.Done():
-			f.update(true)
 			return
 		case <-changes:
-		case <-f.delivered:
 		case <-tick.C:
-			f.update(true)
 		}
 	}
 }
 
-// read reads new records while not too many are in flight.
-func (f *Forwarder) read() error {
-	for len(f.inFlight) < maxInFlight && f.bytes < maxInFlightBytes {
-		more, err := f.reader.next()
-		if err != nil || !more {
-			return err
+// forward delivers the records that have arrived, and then saves the position. It returns false if
+// there were none.
+func (f *Forwarder) forward(ctx context.Context) (more bool, err error) {
+	var list []Observation
+	p := &f.position
+	active, records := p.Active, 0
+	for size := 0; records < maxRound && size < maxRoundBytes; records++ {
+		var e entry
+		if e, more, err = f.reader.next(); !more || err != nil {
+			break
+		}
+		size += len(e.record.Payload)
+		observations := f.decode(e.record)
+		list = append(list, observations...)
+		p.Offsets[e.file] = e.end
+		if len(observations) > 0 {
+			p.Forwarded++
+		} else {
+			p.Ignored++
+		}
+	}
+	if undelivered := f.deliver(ctx, list); undelivered != nil {
+		return false, undelivered
+	}
+	removed := f.reader.removeDelivered(p.Offsets)
+	for _, number := range removed {
+		delete(p.Offsets, number)
+	}
+	p.Active = f.reader.active
+	if records == 0 && len(removed) == 0 && p.Active == active && p.Failure == "" {
+		return false, err
+	}
+	if p.Failure = ""; records > 0 {
+		p.At = time.Now().UTC()
+	}
+	return records > 0, errors.Join(err, p.save(f.Dir))
+}
+
+// deliver delivers observations and returns when all are delivered, or with an error when ctx ends.
+// Meanwhile it saves why deliveries fail.
+func (f *Forwarder) deliver(ctx context.Context, list []Observation) error {
+	delivered := make(chan struct{}, len(list))
+	for _, o := range list {
+		f.To.deliver(o, func() { delivered <- struct{}{} })
+	}
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for done := 0; done < len(list); {
+		select {
+		case <-delivered:
+			done++
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			saved, err := readPosition(f.Dir)
+			if failure := f.To.Failure(); err == nil && failure != saved.Failure {
+				saved.Failure = failure
+				err = saved.save(f.Dir)
+			}
+			if err != nil {
+				f.Log.Warn("the position in the spool cannot be saved", "error", err)
+			}
 		}
 	}
 	return nil
 }
 
-// record sends the events of a record.
-func (f *Forwarder) record(end location, rec spool.Record) {
-	t := &transfer{end: end, bytes: len(rec.Payload)}
-	observations, id := f.decode(rec)
-	if id != "" {
-		t.session, t.after = id, f.decoder.snapshot(id)
-	}
-	f.send(t, observations)
-}
-
-// decode returns the observations of a record and the id of the agent's session.
-func (f *Forwarder) decode(rec spool.Record) (list []Observation, session string) {
+// decode returns the observations of a record.
+func (f *Forwarder) decode(rec spool.Record) []Observation {
 	switch rec.Kind {
 	case spool.Hook, spool.HookTruncated:
 		rec.Payload = f.Redact.apply(rec.Payload)
@@ -145,15 +176,15 @@ func (f *Forwarder) decode(rec spool.Record) (list []Observation, session string
 	case spool.Event:
 		var o Observation
 		if json.Unmarshal(rec.Payload, &o) != nil || o.TaskID == "" || o.Start == "" {
-			return nil, ""
+			return nil
 		}
 		o.Event.Args = f.shorten(o.Event.Args)
 		if o.Event.Kind != ace.KindStep && o.Event.Kind != ace.KindFinish { // their results are part of the run
 			o.Event.Result = f.shorten(o.Event.Result)
 		}
-		return []Observation{o}, ""
+		return []Observation{o}
 	}
-	return nil, ""
+	return nil
 }
 
 // shorten stores a payload that is too large for a history and returns its reference.
@@ -174,66 +205,6 @@ func (f *Forwarder) store(ctx context.Context, data []byte) json.RawMessage {
 	return ace.Preview(data)
 }
 
-// send sends observations and tracks their record until they are delivered.
-func (f *Forwarder) send(t *transfer, observations []Observation) {
-	t.ignored = len(observations) == 0
-	t.pending.Store(int32(len(observations)))
-	f.inFlight = append(f.inFlight, t)
-	f.bytes += t.bytes
-	for _, o := range observations {
-		f.To.deliver(o, func() {
-			t.pending.Add(-1)
-			notify(f.delivered)
-		})
-	}
-}
-
-// update advances the position over the delivered records. It saves the position at most every
-// saveInterval, or at once if save is set.
-func (f *Forwarder) update(save bool) {
-	for len(f.inFlight) > 0 && f.inFlight[0].pending.Load() == 0 {
-		t := f.inFlight[0]
-		f.inFlight = f.inFlight[1:]
-		f.bytes -= t.bytes
-		f.position.Offsets[t.end.file] = t.end.offset
-		if t.session != "" && t.after != nil {
-			f.position.Sessions[t.session] = t.after
-		}
-		if t.ignored {
-			f.position.Ignored++
-		} else {
-			f.position.Forwarded++
-		}
-		f.position.At = time.Now().UTC()
-		f.changed = true
-	}
-	for _, number := range f.reader.removeDelivered(f.position.Offsets) {
-		delete(f.position.Offsets, number)
-		f.changed = true
-	}
-	if failure := f.To.Failure(); failure != f.position.Failure || f.reader.active != f.position.Active {
-		f.position.Failure, f.position.Active = failure, f.reader.active
-		f.changed = true
-	}
-	if !f.changed || !save && time.Since(f.saved) < saveInterval {
-		return
-	}
-	if err := f.position.save(f.Dir); err != nil {
-		f.Log.Warn("the position in the spool cannot be saved", "error", err)
-		return
-	}
-	f.saved = time.Now()
-	f.changed = false
-}
-
-// notify sends to a channel with one slot unless the slot is taken.
-func notify(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // watch reports changes in a directory. If watching is not possible, it reports none.
 func watch(dir string) (<-chan struct{}, func()) {
 	changes := make(chan struct{}, 1)
@@ -248,7 +219,10 @@ func watch(dir string) (<-chan struct{}, func()) {
 	go func() {
 		for e := range w.Events {
 			if name := filepath.Base(e.Name); name == spool.Active || filepath.Ext(name) == "" {
-				notify(changes)
+				select {
+				case changes <- struct{}{}:
+				default:
+				}
 			}
 		}
 	}()

@@ -52,25 +52,6 @@ type sessionInfo struct {
 	At     int64  `json:"at"`
 }
 
-func newHookDecoder(known map[string]*hookSession, store func([]byte) json.RawMessage) hookDecoder {
-	d := hookDecoder{sessions: map[string]*hookSession{}, store: store}
-	for id, s := range known {
-		c := *s
-		d.sessions[id] = &c
-	}
-	return d
-}
-
-// snapshot returns a copy of a session, or nil if it is unknown.
-func (d *hookDecoder) snapshot(id string) *hookSession {
-	s := d.sessions[id]
-	if s == nil {
-		return nil
-	}
-	c := *s
-	return &c
-}
-
 // hookCall is one call of a hook.
 type hookCall struct {
 	rec  spool.Record
@@ -81,22 +62,22 @@ type hookCall struct {
 
 func (h hookCall) text(key string) string { return h.json.Get(key).String() }
 
-// decode returns the observations of a hook's record and the id of its session. The list is empty
-// for a record without session or event.
-func (d *hookDecoder) decode(rec spool.Record) (list []Observation, session string) {
+// decode returns the observations of a hook's record. The list is empty for a record without
+// session or event.
+func (d *hookDecoder) decode(rec spool.Record) (list []Observation) {
 	if rec.Kind == spool.Hook && !gjson.ValidBytes(rec.Payload) {
-		return nil, ""
+		return nil
 	}
 	h := hookCall{rec: rec, json: gjson.ParseBytes(rec.Payload), at: time.UnixMicro(rec.Micros).UTC()}
 	h.name = h.text("hook_event_name")
 	id := sessionID(h.text("session_id"))
 	if id == "" || h.name == "" {
-		return nil, ""
+		return nil
 	}
 	s := d.session(id, h)
 	if !s.Begun && (h.name == "SessionStart" || h.name == "SessionEnd") {
 		s.Open = h.name == "SessionStart"
-		return nil, id // a session without prompt is not a run
+		return nil // a session without prompt is not a run
 	}
 	events := d.events(h, s)
 	var input *ace.TaskInput
@@ -118,7 +99,7 @@ func (d *hookDecoder) decode(rec spool.Record) (list []Observation, session stri
 		}
 		list = append(list, o)
 	}
-	return list, id
+	return list
 }
 
 // session returns the session at a hook's call. An event of a session that has ended starts
@@ -137,9 +118,6 @@ func (d *hookDecoder) session(id string, h hookCall) *hookSession {
 		}
 	}
 	s.Last = h.rec.Micros
-	if len(d.sessions) > 2*maxSessions {
-		forgetSessions(d.sessions)
-	}
 	return s
 }
 

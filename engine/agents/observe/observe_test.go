@@ -418,10 +418,10 @@ func FuzzHook(f *testing.F) {
 		if isCut {
 			kind = spool.HookTruncated
 		}
-		a := newHookDecoder(nil, func(data []byte) json.RawMessage { return ace.Preview(data) })
+		a := hookDecoder{sessions: map[string]*hookSession{}, store: func(data []byte) json.RawMessage { return ace.Preview(data) }}
 		var s ace.State
 		for n := range int64(3) {
-			observations, _ := a.decode(spool.Record{Kind: kind, Micros: n + 5, ID: fmt.Sprint(n), Payload: payload})
+			observations := a.decode(spool.Record{Kind: kind, Micros: n + 5, ID: fmt.Sprint(n), Payload: payload})
 			for _, e := range observations {
 				if e.Input != nil {
 					s.Apply(ace.Started(*e.Input))

@@ -107,21 +107,18 @@ func ReadStatus(dir string) (Status, error) {
 			s.Dropped = info.Size()
 		}
 	}
-	r := reader{
-		dir: dir, readOnly: true,
-		record:    func(location, spool.Record) { s.Waiting++ },
-		malformed: func(location) { s.Waiting++ },
-	}
+	r := reader{dir: dir, readOnly: true}
 	defer r.close()
 	if err := r.open(p); err != nil {
 		return s, err
 	}
 	s.Forwarding = isLocked(dir)
-	for _, f := range r.files {
-		for more := true; more; {
-			if more, err = r.readFile(f); err != nil {
-				return s, err
-			}
+	for found := true; found; {
+		if _, found, err = r.read(); err != nil {
+			return s, err
+		}
+		if found {
+			s.Waiting++
 		}
 	}
 	return s, nil

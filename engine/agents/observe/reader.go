@@ -25,18 +25,16 @@ const maxRecord = spool.MaxPayload + 1<<10
 // reader reads each record of a spool's active and rotated files once. It is not safe for
 // concurrent use.
 type reader struct {
-	dir       string
-	active    int64        // number of the active file
-	files     []*spoolFile // by number
-	record    func(end location, r spool.Record)
-	malformed func(end location)
-	readOnly  bool // take no locks
+	dir      string
+	active   int64        // number of the active file
+	files    []*spoolFile // by number
+	readOnly bool         // take no locks
 }
 
-// location is the end of a record.
-type location struct {
-	file   int64
-	offset int64
+// entry is a line of a spool's file.
+type entry struct {
+	file, end int64        // number of the file, and where the line ends in it
+	record    spool.Record // zero for a malformed line
 }
 
 type spoolFile struct {
@@ -113,41 +111,39 @@ func (r *reader) current() *spoolFile {
 	return nil
 }
 
-// next reads the next record and reports whether there was one.
-func (r *reader) next() (more bool, err error) {
+// next returns the next line, if there is one. Otherwise it rotates the active file.
+func (r *reader) next() (e entry, found bool, err error) {
 	if r.current() == nil {
 		r.openActive(0)
 	}
-	for _, f := range r.files {
-		more, err := r.readFile(f)
-		if err != nil || more { // finish this file first: later files have later records
-			return more, err
-		}
+	if e, found, err = r.read(); found || err != nil {
+		return e, found, err
 	}
-	return false, r.rotate()
+	return e, false, r.rotate()
 }
 
-// readFile reads the next record of a file and reports whether there was one. In a file without
-// writers the last line may lack its line break.
-func (r *reader) readFile(f *spoolFile) (more bool, err error) {
-	if f.rotated && f.lines.Follow && !r.readOnly {
-		f.lines.Follow = !spool.Lock(f.f)
+// read returns the next line, if there is one. It finishes each file first: later files have later
+// records. In a file without writers the last line may lack its line break.
+func (r *reader) read() (e entry, found bool, err error) {
+	for _, f := range r.files {
+		if f.rotated && f.lines.Follow && !r.readOnly {
+			f.lines.Follow = !spool.Lock(f.f)
+		}
+		line, err := f.lines.Next()
+		if errors.Is(err, io.EOF) {
+			continue
+		}
+		if err != nil {
+			return e, false, fmt.Errorf("read the spool: %w", err)
+		}
+		e.file, e.end = f.number, f.read()
+		if rec, ok := spool.Parse(line.Bytes); ok {
+			rec.Payload = bytes.Clone(rec.Payload)
+			e.record = rec
+		}
+		return e, true, nil
 	}
-	line, err := f.lines.Next()
-	if errors.Is(err, io.EOF) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read the spool: %w", err)
-	}
-	end := location{f.number, f.read()}
-	if rec, ok := spool.Parse(line.Bytes); ok {
-		rec.Payload = bytes.Clone(rec.Payload)
-		r.record(end, rec)
-	} else {
-		r.malformed(end)
-	}
-	return true, nil
+	return e, false, nil
 }
 
 // rotate renames the active file if it is large. Writers that have it open still write to it, so
