@@ -2,11 +2,8 @@ package transcripts
 
 import (
 	"context"
-	"hash/fnv"
-	"io"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"acescope/engine/agents/transcript"
 )
@@ -89,7 +86,7 @@ func (s *Session) linkAgents() {
 
 // kinship is what a transcript has copied from another one when its session was forked.
 type kinship struct {
-	Family   string            `json:"family"`          // hash of the paths that it was compared with
+	Family   string            `json:"family"`          // the paths that it was compared with
 	Grown    bool              `json:"grown,omitempty"` // it has lines of its own, so the copy is complete
 	Parent   string            `json:"parent,omitempty"`
 	Shared   int               `json:"shared,omitempty"`
@@ -116,11 +113,10 @@ func (x *Index) relateAll(ctx context.Context) {
 
 // relate compares transcripts, the oldest file first.
 func (x *Index) relate(ctx context.Context, list []*file) {
-	hash := fnv.New64a()
+	family := ""
 	for _, f := range list {
-		io.WriteString(hash, f.path+"\x00") // never fails
+		family += f.path + "\n"
 	}
-	family := strconv.FormatUint(hash.Sum64(), 16)
 	// A fork without lines of its own may still be being copied.
 	unsettled := func(f *file) bool {
 		k := f.kin

@@ -179,7 +179,7 @@ func (x *execution) runProcess(
 	return p.Wait()
 }
 
-// event logs an event, counts it and passes it on.
+// event logs an event and counts it.
 func (x *execution) event(e agentcli.Event) {
 	x.log.Add(e)
 	x.judge.Add(e)
@@ -188,10 +188,6 @@ func (x *execution) event(e agentcli.Event) {
 		x.session = e.SessionID
 	}
 	x.heartbeat()
-	if x.c.OnEvent != nil {
-		e.Raw = nil
-		x.c.OnEvent(e)
-	}
 }
 
 func (x *execution) heartbeat() {

@@ -45,11 +45,9 @@ type hookSession struct {
 
 // sessionInfo is the information at the start of a session.
 type sessionInfo struct {
-	Source string `json:"source,omitempty"`
-	Dir    string `json:"dir,omitempty"`
-	Model  string `json:"model,omitempty"`
-	Mode   string `json:"mode,omitempty"`
-	At     int64  `json:"at"`
+	Dir   string `json:"dir,omitempty"`
+	Model string `json:"model,omitempty"`
+	Mode  string `json:"mode,omitempty"`
 }
 
 // hookCall is one call of a hook.
@@ -112,10 +110,7 @@ func (d *hookDecoder) session(id string, h hookCall) *hookSession {
 		d.sessions[id] = s
 	}
 	if !s.Begun && (s.About == nil || h.name == "SessionStart") {
-		s.About = &sessionInfo{
-			Source: h.text("source"), Dir: h.text("cwd"), Model: h.text("model"),
-			Mode: h.text("permission_mode"), At: h.rec.Micros,
-		}
+		s.About = &sessionInfo{Dir: h.text("cwd"), Model: h.text("model"), Mode: h.text("permission_mode")}
 	}
 	s.Last = h.rec.Micros
 	return s

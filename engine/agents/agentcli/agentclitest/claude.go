@@ -82,7 +82,8 @@ func (c *claude) open() (code int) {
 		return fail(1, "Error: Session ID %s is already in use.", c.session)
 	case resume != "" && !exists:
 		c.session = newUUID()
-		c.result(failure{Text: "No conversation found with session ID: " + resume, Subtype: "error_during_execution"}, 0)
+		text := "No conversation found with session ID: " + resume
+		c.result(failure{Text: text, Subtype: "error_during_execution"}, 0)
 		return 1
 	}
 	return 0

@@ -50,8 +50,7 @@ const childName = "stand-in-child"
 func Main() {
 	name := filepath.Base(os.Args[0])
 	if name == childName {
-		time.Sleep(time.Hour)
-		os.Exit(0)
+		waitForEnd(filepath.Dir(os.Args[0]))
 	}
 	path, err := exec.LookPath(os.Args[0])
 	if err != nil || versions[name] == "" {
@@ -68,6 +67,16 @@ func Main() {
 	p := &process{cli: name, dir: dir, flags: map[string]string{}, signals: make(chan os.Signal, 4)}
 	check(json.Unmarshal(data, &p.settings))
 	os.Exit(p.run())
+}
+
+// waitForEnd ends the process when the test that started the stand-in has removed its directory.
+func waitForEnd(dir string) {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, settingsFile)); err != nil {
+			os.Exit(0)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 // check ends the process on an error of the stand-in itself.

@@ -129,7 +129,7 @@ func (h *Host) agentCall(adapter agentcli.Adapter, in session.TurnInput, prompt,
 		Permission: agentcli.Permission(in.PermissionMode), AllowFull: h.o.AllowFull[agentcli.CLI(in.Agent)],
 		AllowedTools: slices.Clone(in.AllowedTools), SystemPrompt: in.SystemPrompt,
 		MaxTurns: in.MaxTurns, MaxBudgetUSD: in.BudgetUSD,
-		Streaming: features.Streaming, AskPermission: features.Streaming, Deltas: features.Streaming,
+		Streaming: features.Streaming,
 	}
 	if !features.Streaming {
 		c.Instruction = prompt

@@ -3,7 +3,6 @@ package host
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
@@ -78,7 +77,7 @@ func (r *record) addOut(e agentcli.Event) {
 	case agentcli.KindToolResult:
 		ok := e.Tool.OK
 		o.Kind, o.Tool, o.CallID, o.OK = session.OutToolResult, r.names[e.Tool.ID], e.Tool.ID, &ok
-		o.Text = ace.Cut(resultText(e.Tool.Result), ace.PreviewBytes)
+		o.Text = ace.Cut(e.Tool.ResultText(), ace.PreviewBytes)
 	default:
 		return
 	}
@@ -108,25 +107,4 @@ func validJSON(raw json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return raw
-}
-
-// resultText returns the text of a tool's result: a string, or the text blocks of a list.
-func resultText(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	var blocks []struct {
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(raw, &blocks) != nil {
-		return string(raw)
-	}
-	var parts []string
-	for _, b := range blocks {
-		if b.Text != "" {
-			parts = append(parts, b.Text)
-		}
-	}
-	return strings.Join(parts, "\n")
 }
