@@ -1,6 +1,7 @@
 package transcripts
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"path/filepath"
@@ -31,10 +32,7 @@ type file struct {
 // owner returns the ID of the session that the transcript belongs to, and its path without the
 // extension, which identifies the session.
 func (f *file) owner() (id, key string) {
-	id = f.session
-	if id == "" {
-		id = f.summary.SessionID
-	}
+	id = cmp.Or(f.session, f.summary.SessionID)
 	return id, filepath.Join(f.projectDir(), id)
 }
 

@@ -10,6 +10,7 @@
 package transcripts
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"path/filepath"
@@ -142,18 +143,12 @@ func (s *Session) Last() time.Time {
 
 // Name returns the session's title, its first prompt, or "".
 func (s *Session) Name() string {
-	if s.Summary.Title != "" {
-		return s.Summary.Title
-	}
-	return s.Summary.Prompt
+	return cmp.Or(s.Summary.Title, s.Summary.Prompt)
 }
 
 // Dir returns the session's working directory, or its project if that is unknown.
 func (s *Session) Dir() string {
-	if s.Summary.WorkDir != "" {
-		return s.Summary.WorkDir
-	}
-	return s.Project
+	return cmp.Or(s.Summary.WorkDir, s.Project)
 }
 
 // Failed reports whether the session has a failed call or an error.

@@ -7,7 +7,7 @@
 // transcript. A finished call is not repeated: its result is returned. An interrupted call
 // continues in the same session. The cost and tokens of a result include all attempts.
 //
-// Order: events are logged in the order of the agent's output. Bounds: one line
+// Order: events are passed on, and logged, in the order of the agent's output. Bounds: one line
 // of output at a time ([agentcli.MaxLine]); a log of at most [artifact.MaxLog] bytes; the first
 // and the last [stderrKept] bytes of standard error. Loss: if the log cannot be written, the
 // call ends with [ClassLogBroken] and the log is marked as incomplete.
@@ -47,6 +47,8 @@ type Call struct {
 	CLI     agentcli.CLI
 	Timeout time.Duration // 0 for none
 	Log     artifact.LogName
+	// OnEvent, if set, gets every event as it comes, without secrets.
+	OnEvent func(agentcli.Event)
 	// Progress, if set, is kept up to date.
 	Progress *Progress
 }

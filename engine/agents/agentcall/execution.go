@@ -54,10 +54,7 @@ func (x *execution) call(resume string) agentcli.Call {
 // run makes the call, unless an earlier attempt finished it.
 func (x *execution) run(ctx context.Context) *Result {
 	began := time.Now()
-	key := x.session
-	if key == "" {
-		key = "call-" + x.c.ID
-	}
+	key := cmp.Or(x.session, "call-"+x.c.ID)
 	path := filepath.Join(x.r.o.DataDir, locksDir, ace.FileName(key)+".lock")
 	lock, err := filelock.Acquire(ctx, path, func(pid int) {
 		x.r.log.Warn("stopping a leftover process of the agent", "session", key, "pid", pid)
@@ -179,7 +176,7 @@ func (x *execution) runProcess(
 	return p.Wait()
 }
 
-// event logs an event and counts it.
+// event logs an event, counts it and passes it on.
 func (x *execution) event(e agentcli.Event) {
 	x.log.Add(e)
 	x.judge.Add(e)
@@ -188,6 +185,10 @@ func (x *execution) event(e agentcli.Event) {
 		x.session = e.SessionID
 	}
 	x.heartbeat()
+	if x.c.OnEvent != nil {
+		e.Raw = nil
+		x.c.OnEvent(e)
+	}
 }
 
 func (x *execution) heartbeat() {

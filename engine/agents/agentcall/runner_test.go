@@ -202,21 +202,29 @@ func TestStopped(t *testing.T) {
 	p.checkResult(e)
 }
 
-// TestSecrets checks that no secret gets into a log or a result.
+// TestSecrets checks that no secret gets into a log, a result or an event.
 func TestSecrets(t *testing.T) {
 	const key = "plantedvalue-8f3a91c07d"
 	t.Setenv("ANTHROPIC_API_KEY", key)
 	p := newPlace(t, agentcli.Claude)
 	for _, step := range []string{"env ANTHROPIC_API_KEY", "secret", "tool Write {\"content\":\"" + key + "\"}; say " + key} {
+		var events bytes.Buffer
 		c := p.call("SCENARIO: "+step, 1)
 		c.ID += step
+		c.OnEvent = func(e agentcli.Event) {
+			line, err := json.Marshal(e)
+			if err != nil {
+				t.Error(err)
+			}
+			events.Write(line)
+		}
 		e := p.run(c)
 		_, log := p.log(e)
 		end, err := json.Marshal(e)
 		if err != nil || !e.Success {
 			t.Fatalf("%v, %+v", err, e)
 		}
-		for what, text := range map[string][]byte{"log": log, "result": end} {
+		for what, text := range map[string][]byte{"log": log, "result": end, "events": events.Bytes()} {
 			for _, secret := range []string{key, "sk-ant-api03-AbCd", "AKIAQ7XJ4K2M5N8P3R6T", "abcDEF123456ghiJKL789012", "hunter2secret"} {
 				if bytes.Contains(text, []byte(secret)) {
 					t.Errorf("%s: %s is in the %s", step, secret, what)

@@ -27,6 +27,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -122,12 +123,7 @@ func New(o Options) (*Host, error) {
 		}
 		o.MCPCommand = []string{self, "mcp", "--data-dir", dir}
 	}
-	if o.MaxWarm <= 0 {
-		o.MaxWarm = MaxWarm
-	}
-	if o.MaxIdle <= 0 {
-		o.MaxIdle = MaxIdle
-	}
+	o.MaxWarm, o.MaxIdle = cmp.Or(o.MaxWarm, MaxWarm), cmp.Or(o.MaxIdle, MaxIdle)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -90,15 +91,12 @@ func (r *record) addOut(e agentcli.Event) {
 
 // result returns the turn's result without its status.
 func (r *record) result(in session.TurnInput, o agentcli.Outcome) session.TurnResult {
-	t := session.TurnResult{
-		Turn: in.Turn, AgentSessionID: o.SessionID, Model: o.Model, Text: ace.Cut(o.Text, maxText), Messages: r.out,
+	return session.TurnResult{
+		Turn: in.Turn, AgentSessionID: cmp.Or(o.SessionID, in.AgentSessionID), Model: o.Model,
+		Text: ace.Cut(o.Text, maxText), Messages: r.out,
 		Omitted: r.omitted, Summary: ace.Cut(o.Sentence, maxSummary), Usage: o.Usage,
 		CostSeen: r.judge.Meter.Cost, UsageSeen: r.judge.Meter.Usage,
 	}
-	if t.AgentSessionID == "" {
-		t.AgentSessionID = in.AgentSessionID
-	}
-	return t
 }
 
 // validJSON returns raw if it is valid JSON, otherwise nil.
