@@ -146,7 +146,7 @@ func (t *turnLog) close() {
 	}
 }
 
-// entries returns the entries in the logs, nil if there are none.
+// entries returns the entries in the logs, or nil without entries.
 func (t *turnLog) entries() []*transcripts.Entry {
 	if t == nil {
 		return nil

@@ -101,7 +101,7 @@ func (f *Forwarder) follow(ctx context.Context) {
 }
 
 // forward delivers the records that have arrived, and then saves the position. It returns false if
-// there were none.
+// no record has arrived.
 func (f *Forwarder) forward(ctx context.Context) (more bool, err error) {
 	var list []Observation
 	p := &f.position

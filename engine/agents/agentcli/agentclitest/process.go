@@ -157,7 +157,7 @@ func (p *process) run() int {
 }
 
 // handle handles a signal or a line of input, for which it waits up to d. It returns false if
-// there was none.
+// neither comes.
 func (p *process) handle(d time.Duration) bool {
 	select {
 	case <-time.After(d):
