@@ -112,7 +112,7 @@ status turn 1 completed took 1.5s, 10 tokens, $0.5000
 user  two
 tool_use Write {"file_path":"/etc/x"} | waits
 user  three | waits for the agent`
-	if got := told(f.Conversation(nil)); got != want {
+	if got := told(f.Conversation()); got != want {
 		t.Errorf("%s", got)
 	}
 	if f.State.Status != session.Waiting || len(sessions.ApprovalsOf(&f.State)) != 1 {
@@ -125,7 +125,7 @@ user  three | waits for the agent`
 	for _, e := range newTalk("run-2", "run-1", in).Events {
 		next.Apply(e)
 	}
-	if got := told(next.Conversation(nil)); !strings.Contains(got, "user  one\ntext  so be it\nstatus turn 1 completed") {
+	if got := told(next.Conversation()); !strings.Contains(got, "user  one\ntext  so be it\nstatus turn 1 completed") {
 		t.Errorf("%s", got)
 	}
 	foreign := sessions.NewFolder()

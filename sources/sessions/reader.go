@@ -88,10 +88,10 @@ func (t *reader) publish() *Detail {
 		out.State = nil
 	}
 	out.RunID = t.fold.RunID
-	out.Conversation = t.fold.Conversation(t.logs.entries())
+	out.Conversation = t.fold.Conversation()
 	out.Conversation.Path = t.id
 	out.Turns = t.fold.newestTurns()
-	out.Log = t.logs.current()
+	out.Log = t.fold.logFile()
 	return &out
 }
 
@@ -232,7 +232,7 @@ func (t *reader) followLogs(ctx context.Context) {
 	defer func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.logs.close()
+		t.fold.closeLogs(nil)
 	}()
 	for {
 		select {
@@ -241,7 +241,7 @@ func (t *reader) followLogs(ctx context.Context) {
 		case <-tick.C:
 		}
 		t.mu.Lock()
-		changed := t.started && t.logs.follow(t.id, t.fold)
+		changed := t.started && t.fold.followLog(t.id, t.link.TurnLog)
 		t.mu.Unlock()
 		if changed {
 			cluster.Signal(t.news)
@@ -259,7 +259,6 @@ type reader struct {
 	answer  *session.State // the worker's, nil if it did not answer the last query
 	fresh   int            // counts folded events
 	asked   int            // fresh at the last query
-	logs    turnLogs
 	out     Detail
 	news    chan struct{}
 	queries chan struct{}
@@ -267,7 +266,7 @@ type reader struct {
 }
 
 func newReader(link *cluster.Link, id string) *reader {
-	return &reader{link: link, id: id, fold: NewFolder(), logs: turnLogs{path: link.TurnLog},
+	return &reader{link: link, id: id, fold: NewFolder(),
 		out: Detail{WorkflowID: id, From: runs.FromHistory}, news: make(chan struct{}, 1), queries: make(chan struct{}, 1)}
 }
 
@@ -300,8 +299,8 @@ func Show(ctx context.Context, d cluster.Deps, workflowID string) (*Detail, erro
 		}
 	}
 	if d.TurnLog != nil {
-		t.logs.follow(workflowID, t.fold)
-		defer t.logs.close()
+		t.fold.followLog(workflowID, d.TurnLog)
+		defer t.fold.closeLogs(nil)
 	}
 	return t.publish(), nil
 }

@@ -40,7 +40,8 @@ type Turn struct {
 	Record       *session.TurnRecord // nil until it has ended; all that is known of a turn in a run that was not read
 	Answers      map[string]session.ToolAnswer
 
-	done []*transcripts.Entry // its entries, once it has ended
+	log  *turnLog             // nil without a log
+	done []*transcripts.Entry // its entries, once it has ended without a log
 }
 
 // NewFolder returns an empty folder.
@@ -128,9 +129,9 @@ func (f *Folder) keepAnswers(t *Turn) {
 	}
 }
 
-// entries returns the entries of a turn. logged are those of its log, which replace those of the history; nil without a
-// log.
-func (t *Turn) entries(logged []*transcripts.Entry, pending []session.ToolRequest) []*transcripts.Entry {
+// entries returns the entries of a turn. Those of its log replace those of the history.
+func (t *Turn) entries(pending []session.ToolRequest) []*transcripts.Entry {
+	logged := t.log.entries()
 	if logged != nil || t.Record == nil {
 		return t.buildEntries(logged, pending)
 	}
@@ -333,15 +334,15 @@ func TurnText(r session.TurnRecord) string {
 	return strings.Join(parts, ", ")
 }
 
-// Conversation returns the newest part of the conversation. logged are the entries in the logs of turns, by turn.
-func (f *Folder) Conversation(logged map[int][]*transcripts.Entry) *transcripts.Conversation {
+// Conversation returns the newest part of the conversation.
+func (f *Folder) Conversation() *transcripts.Conversation {
 	c := &transcripts.Conversation{}
 	for i, t := range f.Turns {
 		var pending []session.ToolRequest
 		if i == len(f.Turns)-1 && f.State.Current != nil {
 			pending = f.State.Pending
 		}
-		c.Entries = append(c.Entries, t.entries(logged[t.Turn], pending)...)
+		c.Entries = append(c.Entries, t.entries(pending)...)
 	}
 	for i, m := range f.State.Queue {
 		e := messageEntry(m, time.Time{})

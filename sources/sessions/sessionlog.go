@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 
 	"acescope/engine/agents/agentcli"
 	"acescope/sources/transcripts"
@@ -18,70 +17,65 @@ const (
 	logPiece  = 4 << 20  // bytes that are read at a time
 )
 
-// turnLogs reads the logs of a session's turns. It is for one goroutine.
-type turnLogs struct {
-	// path returns the file with the log of an attempt at a turn, or "" if it is not on this machine.
-	path  func(workflowID, runID string, turn int, attempt int32) string
-	turns []*turnLog // the newest last
-}
-
-// turnLog reads the logs of the attempts at one turn.
+// turnLog reads the logs of the attempts at one turn. It is for one goroutine.
 type turnLog struct {
-	runID   string
-	turn    int
+	// path returns the file with the log of an attempt, or "" if it is not on this machine.
+	path    func(attempt int32) string
+	cli     agentcli.CLI
 	attempt int32
 	file    *os.File
-	name    string
 	events  *agentcli.Reader
-	entries transcripts.Builder
+	builder transcripts.Builder
 }
 
-// follow reads new data from the log of the current turn and reports whether there was any. If the turn has just ended,
-// the log is read to its end.
-func (l *turnLogs) follow(workflowID string, f *Folder) (changed bool) {
+// locateLog returns the file with the log of an attempt at a turn, or "" if it is not on this machine.
+type locateLog func(workflowID, runID string, turn int, attempt int32) string
+
+// followLog reads new data from the log of the current turn and reports whether there was any. If the turn has just
+// ended, the log is read to its end.
+func (f *Folder) followLog(workflowID string, locate locateLog) (changed bool) {
 	turn := f.last()
 	if turn == nil || turn.Began.IsZero() {
 		return false
 	}
-	last := l.of(turn.Turn)
-	if last == nil {
+	if turn.log == nil {
 		if !turn.Ended.IsZero() {
 			return false // its history has the entries
 		}
-		last = &turnLog{runID: turn.RunID, turn: turn.Turn}
-		for _, old := range l.turns {
-			old.close()
-		}
-		l.turns = append(l.turns[max(0, len(l.turns)+1-keptTurns):len(l.turns):len(l.turns)], last)
+		path := func(attempt int32) string { return locate(workflowID, turn.RunID, turn.Turn, attempt) }
+		turn.log = &turnLog{path: path, cli: agentcli.CLI(f.State.Input.Agent)}
+		f.closeLogs(turn)
 	}
-	if last.file == nil && !turn.Ended.IsZero() {
+	if turn.log.file == nil && !turn.Ended.IsZero() {
 		return false
 	}
-	cli := agentcli.CLI(f.State.Input.Agent)
-	for {
-		changed = last.read() || changed
-		if !last.next(l.path, workflowID, cli) {
-			break
-		}
+	changed = turn.log.read()
+	for turn.log.next() {
+		turn.log.read()
 		changed = true
 	}
 	if !turn.Ended.IsZero() {
-		last.close()
+		turn.log.close()
 	}
 	return changed
 }
 
-func (l *turnLogs) of(turn int) *turnLog {
-	i := slices.IndexFunc(l.turns, func(t *turnLog) bool { return t.turn == turn })
-	if i < 0 {
-		return nil
+// closeLogs closes the logs of all turns but one, and forgets the oldest ones.
+func (f *Folder) closeLogs(but *Turn) {
+	for i, t := range f.Turns {
+		if t.log == nil || t == but {
+			continue
+		}
+		t.log.close()
+		if i < len(f.Turns)-keptTurns {
+			t.log = nil
+		}
 	}
-	return l.turns[i]
 }
 
 // next opens the log of the next attempt, if it exists.
-func (t *turnLog) next(path func(string, string, int, int32) string, workflowID string, cli agentcli.CLI) bool {
-	name := path(workflowID, t.runID, t.turn, t.attempt+1)
+func (t *turnLog) next() bool {
+	name := t.path(t.attempt + 1)
 	if name == "" {
 		return false
 	}
@@ -91,7 +85,7 @@ func (t *turnLog) next(path func(string, string, int, int32) string, workflowID 
 	}
 	t.close()
 	t.attempt++
-	t.file, t.name = f, name
+	t.file = f
 	lines := agentcli.NewLineReader(f)
 	if info, err := f.Stat(); err == nil && info.Size() > maxLogged {
 		if at, err := f.Seek(-maxLogged, io.SeekEnd); err == nil {
@@ -99,10 +93,10 @@ func (t *turnLog) next(path func(string, string, int, int32) string, workflowID 
 		}
 	}
 	lines.Follow = true
-	t.events = agentcli.NewLinesReader(lines, agentcli.NewParser(cli))
+	t.events = agentcli.NewLinesReader(lines, agentcli.NewParser(t.cli))
 	if t.attempt > 1 {
-		t.entries.End()
-		t.entries.Add(&transcripts.Entry{Kind: transcripts.KindStatus, Name: fmt.Sprintf("attempt %d", t.attempt),
+		t.builder.End()
+		t.builder.Add(&transcripts.Entry{Kind: transcripts.KindStatus, Name: fmt.Sprintf("attempt %d", t.attempt),
 			Text: "the turn continues after a crash"})
 	}
 	return true
@@ -141,7 +135,7 @@ func (t *turnLog) add(e agentcli.Event) bool {
 	default:
 		return false
 	}
-	t.entries.Event(e)
+	t.builder.Event(e)
 	return true
 }
 
@@ -152,28 +146,19 @@ func (t *turnLog) close() {
 	}
 }
 
-// close closes all logs.
-func (l *turnLogs) close() {
-	for _, t := range l.turns {
-		t.close()
+// entries returns the entries in the logs, or nil without entries.
+func (t *turnLog) entries() []*transcripts.Entry {
+	if t == nil {
+		return nil
 	}
+	list, _ := t.builder.Entries()
+	return list
 }
 
-// current returns the file that is being read, or "".
-func (l *turnLogs) current() string {
-	if n := len(l.turns); n > 0 && l.turns[n-1].file != nil {
-		return l.turns[n-1].name
+// logFile returns the file with the log of the current turn while it is read, or "".
+func (f *Folder) logFile() string {
+	if t := f.last(); t != nil && t.log != nil && t.log.file != nil {
+		return t.log.file.Name()
 	}
 	return ""
-}
-
-// entries returns the entries in the logs by turn.
-func (l *turnLogs) entries() map[int][]*transcripts.Entry {
-	all := map[int][]*transcripts.Entry{}
-	for _, t := range l.turns {
-		if list, _ := t.entries.Entries(); len(list) > 0 {
-			all[t.turn] = list
-		}
-	}
-	return all
 }

@@ -4,15 +4,12 @@ package sessions
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
 
@@ -20,7 +17,6 @@ import (
 	"acescope/engine/agents/session"
 	"acescope/engine/agents/transcript"
 	"acescope/engine/tasks/run"
-	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 	"acescope/sources/runs"
 )
@@ -205,11 +201,11 @@ func (x *Index) readState(ctx context.Context, e *EngineSession) {
 		}
 		x.silent.Store(time.Now().Unix())
 	}
-	read := closedState
+	read := x.closedState
 	if e.Open() {
-		read = openState
+		read = x.openState
 	}
-	s, last, err := read(ctx, x.c, x.namespace, e)
+	s, err := read(ctx, e)
 	if err != nil {
 		e.Err = cluster.PlainError(err)
 		if e.Open() {
@@ -218,9 +214,6 @@ func (x *Index) readState(ctx context.Context, e *EngineSession) {
 		return
 	}
 	e.setState(s, runs.FromHistory)
-	if last.After(e.Last) {
-		e.Last = last
-	}
 }
 
 func (e *EngineSession) setState(s *session.State, from runs.Origin) {
@@ -248,61 +241,48 @@ func queryState(ctx context.Context, c client.Client, workflowID string) (*sessi
 	return &s, v.Get(&s)
 }
 
-// foldedState folds the history of one workflow run of a session; last is the time of its last event.
-func foldedState(ctx context.Context, c client.Client, namespace string, e *EngineSession) (
-	s *session.State, last time.Time, err error) {
+// openState folds the history of an open session if it has grown.
+func (x *Index) openState(ctx context.Context, e *EngineSession) (*session.State, error) {
+	short, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
+	defer cancel()
+	d, err := x.c.DescribeWorkflowExecution(short, e.WorkflowID, e.RunID)
+	length := d.GetWorkflowExecutionInfo().GetHistoryLength()
+	if err != nil || e.State != nil && e.events == length {
+		return e.State, err
+	}
+	s, err := x.foldedState(ctx, e)
+	if err == nil {
+		e.events = length
+	}
+	return s, err
+}
 
-	events, err := cluster.ReadHistory(ctx, c, namespace, e.WorkflowID, e.RunID)
+// closedState returns the final state of a session: the result of its workflow, otherwise the fold of its history.
+func (x *Index) closedState(ctx context.Context, e *EngineSession) (*session.State, error) {
+	short, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
+	defer cancel()
+	var s session.State
+	err := x.c.GetWorkflow(short, e.WorkflowID, e.RunID).Get(short, &s)
+	if err == nil && s.Status != "" {
+		return &s, nil
+	}
+	return x.foldedState(ctx, e)
+}
+
+// foldedState folds the history of one workflow run of a session.
+func (x *Index) foldedState(ctx context.Context, e *EngineSession) (*session.State, error) {
+	events, err := cluster.ReadHistory(ctx, x.c, x.namespace, e.WorkflowID, e.RunID)
 	if err != nil {
-		return nil, last, err
+		return nil, err
 	}
 	f := NewFolder()
 	for _, event := range events {
 		f.Apply(event)
-		last = event.GetEventTime().AsTime()
-	}
-	return &f.State, last, f.Foreign
-}
-
-// openState folds the history of an open session if it has grown.
-func openState(ctx context.Context, c client.Client, namespace string, e *EngineSession) (
-	s *session.State, last time.Time, err error) {
-
-	short, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
-	defer cancel()
-	d, err := c.DescribeWorkflowExecution(short, e.WorkflowID, e.RunID)
-	length := d.GetWorkflowExecutionInfo().GetHistoryLength()
-	if err != nil || e.State != nil && e.events == length {
-		return e.State, last, err
-	}
-	if s, last, err = foldedState(ctx, c, namespace, e); err == nil {
-		e.events = length
-	}
-	return s, last, err
-}
-
-// closedState returns the final state of a session: the result of its workflow, otherwise the fold of its history.
-func closedState(ctx context.Context, c client.Client, namespace string, e *EngineSession) (
-	s *session.State, last time.Time, err error) {
-
-	short, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
-	defer cancel()
-	filter := enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT
-	var end *historypb.HistoryEvent
-	if iter := c.GetWorkflowHistory(short, e.WorkflowID, e.RunID, false, filter); iter.HasNext() {
-		end, err = iter.Next()
-	}
-	if err != nil {
-		return nil, last, err
-	}
-	if done := end.GetWorkflowExecutionCompletedEventAttributes(); done != nil {
-		var state session.State
-		result := history.PayloadJSON(cluster.First(done.GetResult().GetPayloads()))
-		if json.Unmarshal(result, &state) == nil && state.Status != "" {
-			return &state, end.GetEventTime().AsTime(), nil
+		if at := event.GetEventTime().AsTime(); at.After(e.Last) {
+			e.Last = at
 		}
 	}
-	return foldedState(ctx, c, namespace, e)
+	return &f.State, f.Foreign
 }
 
 // BlueprintRuns lists the newest blueprint runs by the sessions that started them or that they belong to.

@@ -2,60 +2,50 @@ package transcripts
 
 import (
 	"context"
-	"hash/fnv"
-	"io"
+	"path/filepath"
 	"slices"
-	"strconv"
 
 	"acescope/engine/agents/transcript"
 )
 
-// build builds the sessions again whose transcripts have changed.
-func (x *Index) build() {
-	if len(x.changed) == 0 {
-		return
+// sessions builds the sessions from all transcripts, the newest first.
+func (x *Index) sessions() (list []*Session) {
+	parts := map[string][]*file{}
+	for _, f := range x.files {
+		_, key := f.owner()
+		parts[key] = append(parts[key], f)
 	}
-	parts := map[string][]*entry{}
-	for _, e := range x.entries {
-		if _, key := e.owner(); x.changed[key] {
-			parts[key] = append(parts[key], e)
-		}
+	for _, files := range parts {
+		list = append(list, newSession(files))
 	}
-	for key := range x.changed {
-		if list := parts[key]; len(list) > 0 {
-			x.built[key] = x.session(list)
-		} else {
-			delete(x.built, key)
-		}
-	}
-	clear(x.changed)
+	sortNewest(list)
+	return list
 }
 
-// session builds a session from its transcripts. If its own is gone, the subagents remain.
-func (x *Index) session(list []*entry) *Session {
-	slices.SortFunc(list, func(a, b *entry) int {
+// newSession builds a session from its transcripts. If its own is gone, the subagents remain.
+func newSession(files []*file) *Session {
+	slices.SortFunc(files, func(a, b *file) int {
 		if c := a.summary.Started.Compare(b.summary.Started); c != 0 {
 			return c
 		}
 		return byAge(b, a)
 	})
-	s := &Session{Read: true}
-	for _, e := range list {
-		s.Size += e.size
-		s.Read = s.Read && (e.done || e.offset > 0)
-		if e.err != "" && s.Err == "" {
-			s.Err = e.err
+	s := &Session{Read: true, Project: filepath.Base(files[0].projectDir())}
+	for _, f := range files {
+		s.Size += f.size
+		s.Read = s.Read && (f.done || f.offset > 0)
+		if s.Err == "" {
+			s.Err = f.err
 		}
-		s.Project = e.project
-		if e.agent != "" {
-			s.ID, _ = e.owner()
-			s.Agents = append(s.Agents, Agent{ID: e.agent, Path: e.path, Size: e.size, ModTime: e.modTime,
-				Summary: e.summary})
+		if f.agent != "" {
+			s.ID, _ = f.owner()
+			s.Agents = append(s.Agents, Agent{ID: f.agent, Path: f.path, Size: f.size, ModTime: f.modTime,
+				Summary: f.summary})
 			continue
 		}
-		s.ID, s.Path, s.ModTime, s.Summary = e.session, e.path, e.modTime, e.summary
-		if k, ok := x.kin[e.path]; ok {
-			s.ForkedFrom, s.Shared, s.Inherits = k.Parent, k.Shared, k.Inherits
+		s.ID, s.Path, s.ModTime, s.Summary = f.session, f.path, f.modTime, f.summary
+		if f.kin != nil {
+			s.ForkedFrom, s.Shared, s.Inherits = f.kin.Parent, f.kin.Shared, f.kin.Inherits
 		}
 	}
 	if s.Path == "" {
@@ -65,7 +55,9 @@ func (x *Index) session(list []*entry) *Session {
 			Last: a.Summary.Last, Model: a.Summary.Model, Branch: a.Summary.Branch, Version: a.Summary.Version,
 			Prompt: a.Summary.Prompt}
 	}
-	s.linkAgents()
+	if len(s.Agents) > 0 {
+		s.linkAgents()
+	}
 	return s
 }
 
@@ -94,7 +86,7 @@ func (s *Session) linkAgents() {
 
 // kinship is what a transcript has copied from another one when its session was forked.
 type kinship struct {
-	Family   string            `json:"family"`          // hash of the paths that it was compared with
+	Family   string            `json:"family"`          // the paths that it was compared with
 	Grown    bool              `json:"grown,omitempty"` // it has lines of its own, so the copy is complete
 	Parent   string            `json:"parent,omitempty"`
 	Shared   int               `json:"shared,omitempty"`
@@ -105,40 +97,44 @@ type kinship struct {
 // relateAll finds out which sessions were forked from which: those whose transcripts begin
 // with the same line. It reads these again only if they have changed.
 func (x *Index) relateAll(ctx context.Context) {
-	families := map[string][]*entry{}
-	for _, e := range x.entries {
-		if e.done && e.agent == "" && e.summary.First != "" {
-			families[e.summary.First] = append(families[e.summary.First], e)
+	families := map[string][]*file{}
+	for _, f := range x.files {
+		if f.done && f.agent == "" && f.summary.First != "" {
+			families[f.summary.First] = append(families[f.summary.First], f)
 		}
 	}
 	for _, list := range families {
 		if len(list) > 1 && ctx.Err() == nil {
-			slices.SortFunc(list, func(a, b *entry) int { return byAge(b, a) })
+			slices.SortFunc(list, func(a, b *file) int { return byAge(b, a) })
 			x.relate(ctx, list[:min(len(list), transcript.MaxCompared)])
 		}
 	}
 }
 
 // relate compares transcripts, the oldest file first.
-func (x *Index) relate(ctx context.Context, list []*entry) {
-	hash := fnv.New64a()
-	for _, e := range list {
-		io.WriteString(hash, e.path+"\x00") // never fails
+func (x *Index) relate(ctx context.Context, list []*file) {
+	family := ""
+	for _, f := range list {
+		family += f.path + "\n"
 	}
-	family := strconv.FormatUint(hash.Sum64(), 16)
-	if !slices.ContainsFunc(list, func(e *entry) bool { return !x.settled(e, family) }) {
+	// A fork without lines of its own may still be being copied.
+	unsettled := func(f *file) bool {
+		k := f.kin
+		return k == nil || k.Family != family || !k.Grown && k.lines != f.summary.Lines
+	}
+	if !slices.ContainsFunc(list, unsettled) {
 		return
 	}
 	all := make([]*transcript.LineSet, 0, len(list))
-	for _, e := range list {
-		k, err := transcript.ReadLineSet(ctx, e.path)
+	for _, f := range list {
+		k, err := transcript.ReadLineSet(ctx, f.path)
 		if err != nil {
 			return // it is gone or changing; the next round tries again
 		}
 		all = append(all, k)
 	}
-	for i, e := range list {
-		k := kinship{Family: family, Grown: true, lines: e.summary.Lines}
+	for i, f := range list {
+		k := &kinship{Family: family, Grown: true, lines: f.summary.Lines}
 		others := slices.Delete(slices.Clone(all), i, i+1)
 		if parent, shared := all[i].Parent(others, i); parent != nil {
 			own, err := all[i].Own(ctx, parent, x.o.Prices)
@@ -147,17 +143,9 @@ func (x *Index) relate(ctx context.Context, list []*entry) {
 			}
 			k.Parent, _, _ = transcript.SessionOf(parent.Path)
 			k.Shared, k.Grown = shared, own.Messages > 0
-			k.Inherits = minus(e.summary.Totals, own.Totals)
+			k.Inherits = minus(f.summary.Totals, own.Totals)
 		}
-		x.kin[e.path] = k
-		x.touch(e)
+		f.kin = k
 	}
-	x.stale = true
-}
-
-// settled reports whether a transcript's kinship is final: a fork without lines of its own may
-// still be being copied.
-func (x *Index) settled(e *entry, family string) bool {
-	k, ok := x.kin[e.path]
-	return ok && k.Family == family && (k.Grown || k.lines == e.summary.Lines)
+	x.changed, x.stale = true, true
 }

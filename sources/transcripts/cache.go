@@ -1,34 +1,29 @@
 package transcripts
 
 import (
-	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
-	"fmt"
-	"hash/crc32"
+	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"acescope/engine/agents/transcript"
 )
 
-// Bounds of the cache file. A larger file is not read; entries that do not fit are not
-// written, the oldest transcripts first.
-const (
-	maxCache     = 64 << 20
-	maxCacheLine = 1 << 20
-)
+// maxCache bounds the content of the cache file, in bytes. Larger content is not read.
+const maxCache = 256 << 20
 
 // cacheVersion is the version of the cache file's layout and of the meaning of summaries.
 // Other versions are not read.
-const cacheVersion = 2
+const cacheVersion = 3
 
-// cacheHead is the first line of a cache file. Prices identifies those of the costs.
-type cacheHead struct {
-	Version int    `json:"version"`
-	Prices  string `json:"prices"`
+// cacheFile is the content of the cache file: compressed JSON, whose checksum detects damage.
+type cacheFile struct {
+	Version int      `json:"version"`
+	Prices  string   `json:"prices"` // digest of those of the costs
+	Files   []cached `json:"files"`
 }
 
 // cached is a transcript as it was read from a file of this size and time.
@@ -41,55 +36,41 @@ type cached struct {
 	Kin     *kinship           `json:"kin,omitempty"`
 }
 
-// load reads the cache once. Each line begins with its checksum; damaged lines are ignored.
+// load reads the cache once. A cache that cannot be read is replaced.
 func (x *Index) load() {
-	if x.loaded {
+	if x.loaded || x.o.Cache == "" {
 		return
 	}
 	x.loaded = true
-	info, err := os.Stat(x.o.Cache)
-	if x.o.Cache == "" || err != nil || info.Size() > maxCache {
+	cache, err := readCache(x.o.Cache)
+	if err != nil || cache.Version != cacheVersion || cache.Prices != x.o.Prices.Digest() {
 		return
 	}
-	f, err := os.Open(x.o.Cache)
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, maxCacheLine)
-	var head cacheHead
-	if !lines.Scan() || !decodeLine(lines.Bytes(), &head) || head != (cacheHead{cacheVersion, x.o.Prices.Digest()}) {
-		return
-	}
-	for lines.Scan() {
-		var c cached
-		if decodeLine(lines.Bytes(), &c) && len(x.entries) < MaxFiles {
-			x.addCached(c)
+	for _, c := range cache.Files {
+		session, agent, ok := transcript.SessionOf(c.Path)
+		if ok && filepath.IsAbs(c.Path) {
+			x.files[c.Path] = &file{path: c.Path, session: session, agent: agent, size: c.Size, modTime: c.ModTime,
+				offset: c.Offset, summary: c.Summary, kin: c.Kin, done: true, cached: true}
 		}
 	}
+	x.changed = true
 }
 
-func (x *Index) addCached(c cached) {
-	session, agent, ok := transcript.SessionOf(c.Path)
-	if !ok || !filepath.IsAbs(c.Path) {
-		return
+func readCache(path string) (c cacheFile, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return c, err
 	}
-	x.entries[c.Path] = &entry{path: c.Path, session: session, agent: agent, size: c.Size, modTime: c.ModTime,
-		offset: c.Offset, summary: c.Summary, done: true, cached: true}
-	if c.Kin != nil {
-		x.kin[c.Path] = *c.Kin
+	defer f.Close()
+	content, err := gzip.NewReader(f)
+	if err != nil {
+		return c, err
 	}
-}
-
-// decodeLine decodes a line whose checksum is right.
-func decodeLine(line []byte, v any) bool {
-	hexSum, data, ok := bytes.Cut(line, []byte(" "))
-	var sum uint32
-	if _, err := fmt.Sscanf(string(hexSum), "%08x", &sum); !ok || err != nil || len(hexSum) != 8 {
-		return false
+	data, err := io.ReadAll(io.LimitReader(content, maxCache))
+	if err != nil {
+		return c, err
 	}
-	return crc32.ChecksumIEEE(data) == sum && json.Unmarshal(data, v) == nil
+	return c, json.Unmarshal(data, &c)
 }
 
 // save writes the cache file if it is out of date and due, or now. If that fails, the next
@@ -100,14 +81,28 @@ func (x *Index) save(now bool) {
 	}
 	x.saved = time.Now()
 	if err := x.writeCache(); err != nil {
-		x.p.Trouble = "cannot write the cache: " + err.Error()
+		x.unsaved = "cannot write the cache: " + err.Error()
 		return
 	}
-	x.stale = false
+	x.stale, x.unsaved = false, ""
 }
 
-// writeCache writes a temporary file and renames it.
-func (x *Index) writeCache() (err error) {
+// writeCache writes the transcripts that are read to their end: a temporary file, which it renames.
+func (x *Index) writeCache() error {
+	c := cacheFile{Version: cacheVersion, Prices: x.o.Prices.Digest()}
+	for _, f := range x.files {
+		if f.done && f.err == "" {
+			c.Files = append(c.Files, cached{f.path, f.size, f.modTime, f.offset, f.summary, f.kin})
+		}
+	}
+	var out bytes.Buffer
+	content := gzip.NewWriter(&out)
+	if err := json.NewEncoder(content).Encode(c); err != nil {
+		return err
+	}
+	if err := content.Close(); err != nil {
+		return err
+	}
 	dir := filepath.Dir(x.o.Cache)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -116,51 +111,13 @@ func (x *Index) writeCache() (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil { // the first error is returned
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	out := bufio.NewWriterSize(f, 1<<16)
-	size := 0
-	put := func(v any) error {
-		data, err := json.Marshal(v)
-		if err != nil || len(data)+9 > maxCacheLine || size+len(data) > maxCache {
-			return err
-		}
-		n, err := fmt.Fprintf(out, "%08x %s\n", crc32.ChecksumIEEE(data), data)
-		size += n
-		return err
+	defer os.Remove(f.Name()) // fails after the rename
+	_, err = f.Write(out.Bytes())
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
 	}
-	if err := put(cacheHead{cacheVersion, x.o.Prices.Digest()}); err != nil {
-		return err
+	if err == nil {
+		err = os.Rename(f.Name(), x.o.Cache)
 	}
-	for _, e := range x.complete() {
-		c := cached{Path: e.path, Size: e.size, ModTime: e.modTime, Offset: e.offset, Summary: e.summary}
-		if k, ok := x.kin[e.path]; ok {
-			c.Kin = &k
-		}
-		if err := put(c); err != nil {
-			return err
-		}
-	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), x.o.Cache)
-}
-
-// complete returns the transcripts that are read to their end, the newest first.
-func (x *Index) complete() (list []*entry) {
-	for _, e := range x.entries {
-		if e.done && e.err == "" {
-			list = append(list, e)
-		}
-	}
-	slices.SortFunc(list, byAge)
-	return list
+	return err
 }

@@ -2,7 +2,6 @@ package transcripts
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -269,27 +268,7 @@ func (b *Builder) addResult(e agentcli.Event) {
 func (e *Entry) setResult(result agentcli.Event) {
 	e.Done, e.OK, e.Denied = true, result.Tool.OK, result.Tool.Denied
 	e.Took = result.Tool.Duration
-	e.Result, e.ResultCut = cut(plainResult(result.Tool.Result), maxValue)
-}
-
-// plainResult returns a text, the texts of a list, or another value as it is.
-func plainResult(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
-	var list []struct{ Type, Text string }
-	if json.Unmarshal(raw, &list) != nil {
-		return string(raw)
-	}
-	var parts []string
-	for _, b := range list {
-		if b.Type != "text" && b.Text == "" {
-			b.Text = "[" + b.Type + "]"
-		}
-		parts = append(parts, b.Text)
-	}
-	return strings.Join(parts, "\n")
+	e.Result, e.ResultCut = cut(result.Tool.ResultText(), maxValue)
 }
 
 // Add appends an entry.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,7 +19,8 @@ import (
 const (
 	piece           = 2 << 20                // bytes that are read before newer data is checked
 	publishInterval = 120 * time.Millisecond // between two announcements
-	scanInterval    = 30 * time.Second       // finds changes without a notification
+	scanInterval    = time.Second            // at least, between two scans
+	scanShare       = 20                     // at most this part of the time is for scans
 	saveInterval    = time.Minute            // between two writes of the cache
 	maxWarm         = 64                     // transcripts whose reader is kept
 )
@@ -39,23 +39,19 @@ type Index struct {
 	o Options
 
 	// Only the goroutine of Run uses these.
-	entries map[string]*entry // by path
-	queue   []*entry          // to read, the newest first
-	scans   int
-	tick    int64 // counts uses of entries
-	warm    int   // entries with a reader
-	loaded  bool  // the cache was read
-	stale   bool  // the cache file is out of date
-	saved   time.Time
-	shown   time.Time
-	kin     map[string]kinship  // by path
-	changed map[string]bool     // keys of sessions to build again
-	built   map[string]*Session // by key
-	p       Progress
+	files    map[string]*file // by path
+	warm     []*file          // files with a reader, the last read last
+	loaded   bool             // the cache was read
+	changed  bool             // the sessions are out of date
+	stale    bool             // the cache file is out of date
+	saved    time.Time
+	unsaved  string // why the cache cannot be written
+	shown    time.Time
+	progress Progress
 
-	mu       sync.Mutex
-	sessions []*Session
-	progress Progress // as published
+	mu        sync.Mutex
+	published []*Session
+	reported  Progress
 }
 
 // New returns an empty index.
@@ -72,8 +68,7 @@ func New(o Options) *Index {
 			o.Roots[i] = abs
 		}
 	}
-	return &Index{o: o, entries: map[string]*entry{}, kin: map[string]kinship{}, changed: map[string]bool{},
-		built: map[string]*Session{}}
+	return &Index{o: o, files: map[string]*file{}}
 }
 
 // Sessions returns the sessions known so far, the newest first, and the progress. The caller
@@ -81,16 +76,13 @@ func New(o Options) *Index {
 func (x *Index) Sessions() ([]*Session, Progress) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.sessions, x.progress
+	return x.published, x.reported
 }
 
 // Once reads all existing transcripts.
 func (x *Index) Once(ctx context.Context) error {
 	x.load()
-	x.scan()
-	err := x.work(ctx, nil)
-	x.relateAll(ctx)
-	x.publish(true)
+	err := x.read(ctx, x.scan(), time.Time{})
 	x.save(true)
 	return err
 }
@@ -98,143 +90,114 @@ func (x *Index) Once(ctx context.Context) error {
 // Run reads existing and new data until ctx ends. It may be called again and continues then.
 func (x *Index) Run(ctx context.Context) {
 	x.load()
-	w := newWatcher(x.o.Roots)
-	defer w.close()
-	rescan := time.NewTimer(0)
-	defer rescan.Stop()
 	for ctx.Err() == nil {
+		start := time.Now()
+		queue := x.scan()
+		again := start.Add(max(scanInterval, scanShare*time.Since(start)))
+		if x.read(ctx, queue, again) == nil {
+			x.save(false)
+		}
 		select {
 		case <-ctx.Done():
-		case <-rescan.C:
-			x.scan()
-			w.watch(x.dirs())
-			rescan.Reset(scanInterval)
-		case path := <-w.paths:
-			x.handle(w, path)
-		}
-		if x.work(ctx, w) == nil {
-			x.relateAll(ctx)
-			x.publish(true)
-			x.save(false)
+		case <-time.After(time.Until(again)):
 		}
 	}
 	x.save(true)
 }
 
-// work reads until the queue is empty. Between two pieces it handles notifications of w, which
-// may be nil.
-func (x *Index) work(ctx context.Context, w *watcher) error {
-	for len(x.queue) > 0 {
+// errUnread means that the time for reading is over.
+var errUnread = errors.New("not all transcripts are read")
+
+// read reads transcripts in the order of the queue, until the deadline if there is one.
+func (x *Index) read(ctx context.Context, queue []*file, deadline time.Time) error {
+	for len(queue) > 0 {
 		if err := ctx.Err(); err != nil {
 			x.publish(true)
 			return err
 		}
-		start := time.Now()
-		x.step(ctx, x.queue[0])
-		x.p.Busy += time.Since(start)
-		x.publish(false)
-		for more := w != nil; more; {
-			select {
-			case path := <-w.paths:
-				x.handle(w, path)
-			default:
-				more = false
-			}
+		if !deadline.IsZero() && time.Now().After(deadline) {
+			return errUnread
 		}
+		if x.step(ctx, queue[0]) {
+			queue = queue[1:]
+		}
+		x.publish(false)
 		runtime.Gosched()
 	}
+	if x.changed {
+		x.relateAll(ctx)
+	}
+	x.publish(true)
 	return nil
 }
 
-// step reads a piece of a transcript.
-func (x *Index) step(ctx context.Context, e *entry) {
-	if e.reader == nil {
-		e.reader, e.fold, e.offset = transcript.NewReader(e.path), transcript.NewFold(x.o.Prices), 0
-		x.warm++
+// step reads a piece of a transcript and reports whether that was the last one.
+func (x *Index) step(ctx context.Context, f *file) (last bool) {
+	if f.reader == nil {
+		f.reader, f.fold, f.offset = transcript.NewReader(f.path), transcript.NewFold(x.o.Prices), 0
 	}
-	x.tick++
-	e.used = x.tick
-	before := e.offset
-	restart := func() {
-		e.fold, before = transcript.NewFold(x.o.Prices), 0
-		delete(x.kin, e.path)
-	}
-	p, err := e.reader.Read(ctx, piece, restart, func(raw []byte, _ int64) { e.fold.Add(raw) })
+	start, before := time.Now(), f.offset
+	restart := func() { f.fold, f.kin, before = transcript.NewFold(x.o.Prices), nil, 0 }
+	p, err := f.reader.Read(ctx, piece, restart, func(raw []byte, _ int64) { f.fold.Add(raw) })
+	x.progress.Busy += time.Since(start)
 	if ctx.Err() != nil && err != nil {
-		e.cool() // it stopped within a piece
-		x.warm--
-		return
+		f.reader, f.fold = nil, nil // it stopped within a piece
+		return false
 	}
-	e.fold.Oversize(p.Oversized)
-	x.p.Read += max(p.Offset-before, 0)
-	e.offset, e.err = p.Offset, ""
-	if err != nil {
-		e.err = err.Error()
-	}
+	f.fold.Oversize(p.Oversized)
+	x.progress.Read += max(p.Offset-before, 0)
+	f.offset = p.Offset
 	if p.More && err == nil {
-		return
+		return false
 	}
-	x.queue = x.queue[1:]
-	x.touch(e) // reading may change the owner of an old subagent
-	e.summary, e.done, e.cached, e.queued = e.fold.Summary(), true, false, false
-	x.touch(e)
-	x.stale = true
-	if x.warm > maxWarm {
-		x.cool()
+	failure := ""
+	if err != nil {
+		failure = err.Error()
+	}
+	if failure == "" || failure != f.err {
+		x.changed, x.stale = true, true
+	}
+	f.summary, f.err, f.done, f.cached = f.fold.Summary(), failure, true, false
+	x.keepWarm(f)
+	return true
+}
+
+// keepWarm keeps the reader of a transcript, and those of the last maxWarm others.
+func (x *Index) keepWarm(f *file) {
+	x.warm = append(slices.DeleteFunc(x.warm, func(w *file) bool { return w == f }), f)
+	if len(x.warm) > maxWarm {
+		x.warm[0].reader, x.warm[0].fold = nil, nil
+		x.warm = slices.Delete(x.warm, 0, 1)
 	}
 }
 
-// cool drops the least recently used readers.
-func (x *Index) cool() {
-	var warm []*entry
-	for _, e := range x.entries {
-		if e.reader != nil && e.done {
-			warm = append(warm, e)
-		}
-	}
-	slices.SortFunc(warm, func(a, b *entry) int { return cmp.Compare(a.used, b.used) })
-	for _, e := range warm[:max(len(warm)-maxWarm/2, 0)] {
-		e.cool()
-	}
-	x.warm = min(len(warm), maxWarm/2)
-}
-
-// touch marks the session of a transcript as changed.
-func (x *Index) touch(e *entry) {
-	if _, key := e.owner(); key != "" {
-		x.changed[key] = true
-	}
-}
-
-// publish builds changed sessions again and publishes them; not too often, unless it is the
-// last time for now.
+// publish builds the sessions again if they have changed, and publishes them; not too often,
+// unless it is the last time for now.
 func (x *Index) publish(last bool) {
 	now := time.Now()
 	if !last && now.Sub(x.shown) < publishInterval {
 		return
 	}
 	x.shown = now
-	rebuilt := len(x.changed) > 0
-	x.build()
-	p := x.p
-	p.Files, p.Done, p.Cached = len(x.entries), 0, 0
-	for _, e := range x.entries {
-		if e.done {
+	p := x.progress
+	p.Trouble = cmp.Or(p.Trouble, x.unsaved)
+	p.Files = len(x.files)
+	for _, f := range x.files {
+		if f.done {
 			p.Done++
 		}
-		if e.done && e.cached {
+		if f.done && f.cached {
 			p.Cached++
 		}
 	}
 	x.mu.Lock()
-	if rebuilt {
-		x.sessions = slices.Collect(maps.Values(x.built))
-		sortNewest(x.sessions)
+	announce := x.changed || p != x.reported
+	if x.changed {
+		x.published = x.sessions()
 	}
-	changed := rebuilt || p != x.progress
-	x.progress = p
+	x.changed, x.reported = false, p
 	x.mu.Unlock()
-	if changed {
+	if announce {
 		x.o.Changed()
 	}
 }
@@ -249,13 +212,11 @@ func File(ctx context.Context, path string, prices *price.Prices) (*Session, err
 		return nil, err
 	}
 	x := New(Options{Prices: prices})
-	x.update(path, filepath.Base(filepath.Dir(path)))
-	x.scanAgents(strings.TrimSuffix(path, transcript.Ext))
-	if err := x.work(ctx, nil); err != nil {
+	x.files = x.scanPaths(append(agentPaths(strings.TrimSuffix(path, transcript.Ext)), path))
+	if err := x.read(ctx, x.queue(), time.Time{}); err != nil {
 		return nil, err
 	}
-	x.publish(true)
-	for _, s := range x.sessions {
+	for _, s := range x.published {
 		if s.Path == path {
 			if s.Err != "" {
 				return nil, errors.New(s.Err)

@@ -3,13 +3,14 @@
 // engine/agents/transcript and knows no screen.
 //
 // Order: the newest transcripts are read first, so that recent sessions are available before
-// the rest. Back-pressure: one goroutine reads a bounded piece at a time and checks for newer
-// data between two pieces; nothing waits for it. Bounds: the newest [MaxFiles] transcripts,
+// the rest. Back-pressure: one goroutine reads a bounded piece at a time and looks for newer
+// data about once a second; nothing waits for it. Bounds: the newest [MaxFiles] transcripts,
 // and [MaxEntries] and [MaxText] of a conversation; dropped data is counted. What was read is
 // kept in a cache file and read again only if its file has changed. No other file is written.
 package transcripts
 
 import (
+	"cmp"
 	"math"
 	"os"
 	"path/filepath"
@@ -142,18 +143,12 @@ func (s *Session) Last() time.Time {
 
 // Name returns the session's title, its first prompt, or "".
 func (s *Session) Name() string {
-	if s.Summary.Title != "" {
-		return s.Summary.Title
-	}
-	return s.Summary.Prompt
+	return cmp.Or(s.Summary.Title, s.Summary.Prompt)
 }
 
 // Dir returns the session's working directory, or its project if that is unknown.
 func (s *Session) Dir() string {
-	if s.Summary.WorkDir != "" {
-		return s.Summary.WorkDir
-	}
-	return s.Project
+	return cmp.Or(s.Summary.WorkDir, s.Project)
 }
 
 // Failed reports whether the session has a failed call or an error.
@@ -169,7 +164,7 @@ type Progress struct {
 	Read    int64         // bytes read since the start
 	Busy    time.Duration // time that reading them took
 	Dropped int           // files beyond MaxFiles
-	Scanned time.Time     // when the directories were last scanned
+	Scanned time.Time     // when the directories were first scanned
 	Trouble string        // a lasting problem, such as an unreadable directory
 }
 

@@ -54,10 +54,7 @@ func (x *execution) call(resume string) agentcli.Call {
 // run makes the call, unless an earlier attempt finished it.
 func (x *execution) run(ctx context.Context) *Result {
 	began := time.Now()
-	key := x.session
-	if key == "" {
-		key = "call-" + x.c.ID
-	}
+	key := cmp.Or(x.session, "call-"+x.c.ID)
 	path := filepath.Join(x.r.o.DataDir, locksDir, ace.FileName(key)+".lock")
 	lock, err := filelock.Acquire(ctx, path, func(pid int) {
 		x.r.log.Warn("stopping a leftover process of the agent", "session", key, "pid", pid)

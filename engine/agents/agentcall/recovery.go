@@ -7,10 +7,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
-	"acescope/engine/agents/price"
 	"acescope/engine/agents/transcript"
 	"acescope/engine/internal/durable"
 )
@@ -89,8 +89,7 @@ func (x *execution) addLog(ctx context.Context, p *past, l Log, rel string) {
 	if !p.logged && x.c.CLI == agentcli.Claude && l.Events > 0 {
 		p.used.Unpriced = true // unless the transcript has the usage
 	}
-	features := x.adapter.Features
-	if id := l.Outcome.SessionID; agentcli.ValidSessionID(id) && !features.SessionID && features.Resume {
+	if id := l.Outcome.SessionID; agentcli.ValidSessionID(id) && !x.adapter.Features.SessionID {
 		p.resume, p.begun = id, true
 	}
 }
@@ -119,25 +118,25 @@ func (x *execution) readTranscript(ctx context.Context, path string, p *past) er
 		}
 		p.before = info.Size()
 	}
-	m, err := remember(ctx, path, p.before)
+	turn, err := readTurn(ctx, path, p.before)
 	if err != nil {
 		return err
 	}
-	p.meter = agentcli.Meter{Cost: m.Counted}
+	p.meter = agentcli.Meter{Cost: turn.Counted}
 	if !p.logged {
-		p.used = m.Used
+		p.used = turn.Usage
 	}
 	if first {
 		return nil
 	}
-	p.resume, p.begun = x.session, m.Begun
-	if !m.Done {
+	p.resume, p.begun = x.session, turn.Started
+	if !answered(turn) {
 		return nil
 	}
 	x.r.log.Info("the agent's transcript shows that the call is finished", "workflow", x.c.Log.WorkflowID,
 		"run", x.c.Log.RunID, "session", x.session)
 	p.result = x.result(agentcli.Outcome{
-		Class: agentcli.ClassOK, OK: true, Text: m.Text, SessionID: x.session, Usage: p.used,
+		Class: agentcli.ClassOK, OK: true, Text: turn.Text, SessionID: x.session, Usage: p.used,
 	})
 	p.result.Recovered = true
 	if p.log != "" {
@@ -163,44 +162,18 @@ func (x *execution) transcript() string {
 	return path
 }
 
-// memory is what the agent's transcript says about a call.
-type memory struct {
-	Begun   bool // the agent has the instruction
-	Done    bool // the agent has certainly answered it
-	Text    string
-	Used    ace.Usage // by all attempts
-	Counted float64   // cost of the session from which the agent's next process counts
+// readTurn reads the call from a transcript that no process is writing. It begins at offset before.
+func readTurn(ctx context.Context, path string, before int64) (transcript.Turn, error) {
+	isMessage := func(e agentcli.Event) bool { return e.Kind == agentcli.KindUser && e.ParentID == "" }
+	starts := func(raw []byte, at int64) bool {
+		return at >= before && slices.ContainsFunc(transcript.Events(raw), isMessage)
+	}
+	return transcript.ReadTurn(ctx, path, 0, starts, nil)
 }
 
-// remember reads a transcript that no process is writing. The call begins at offset before.
-func remember(ctx context.Context, path string, before int64) (m memory, err error) {
-	spent := transcript.NewSpent(price.Shipped(), 0)
-	failed := false
-	progress, err := transcript.NewReader(path).Read(ctx, 0, nil, func(raw []byte, at int64) {
-		if spent.Count(raw) || at < before {
-			return
-		}
-		events := transcript.Events(raw)
-		if transcript.IsFiller(events) {
-			return
-		}
-		spent.Add(raw)
-		for _, e := range events {
-			switch {
-			case e.ParentID != "": // a subagent's
-			case e.Kind == agentcli.KindUser:
-				m.Text, failed = "", false
-			case e.Kind == agentcli.KindText:
-				m.Text, failed = e.Text, false
-			case e.Kind == agentcli.KindError:
-				failed = true
-			}
-		}
-	})
-	m.Begun = spent.Summary().Turns > 0
-	m.Done = m.Begun && spent.Ended() && !failed && m.Text != "" && progress.Oversized == 0
-	m.Used, m.Counted = spent.Usage(), spent.Counted
-	return m, err
+// answered reports whether the agent has certainly answered the call.
+func answered(t transcript.Turn) bool {
+	return t.Ended && !t.Interrupted && t.Failed == "" && t.Text != "" && t.Oversized == 0
 }
 
 // usage returns the usage of all attempts after this one. Without a result, only the transcript
@@ -215,13 +188,13 @@ func (x *execution) usage(ctx context.Context, own ace.Usage, p past) ace.Usage 
 		all.Unpriced = all.Unpriced || x.events > 0
 		return all
 	}
-	m, err := remember(context.WithoutCancel(ctx), path, max(p.before, 0))
+	turn, err := readTurn(context.WithoutCancel(ctx), path, max(p.before, 0))
 	if err != nil {
 		x.r.log.Warn("the cost of the call is unknown", "session", x.session, "error", err)
 		all.Unpriced = true
 		return all
 	}
-	return m.Used
+	return turn.Usage
 }
 
 // Codex reports tokens, and Claude Code its cost, as sums over a session. The last sums are

@@ -121,9 +121,9 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// TestRemember checks that a transcript reports a call as done only if that is certain, and
+// TestReadTurn checks that a transcript reports a call as done only if that is certain, and
 // ignores everything before the call.
-func TestRemember(t *testing.T) {
+func TestReadTurn(t *testing.T) {
 	say := func(more, model, stop, block string) string {
 		return fmt.Sprintf(`{"type":"assistant",%s"message":{"id":"m","model":"%s","stop_reason":%s,"content":[%s],"usage":{"output_tokens":7}}}`, more, model, stop, block)
 	}
@@ -157,15 +157,15 @@ func TestRemember(t *testing.T) {
 		if err := os.WriteFile(path, []byte(before+strings.Join(append(c.lines, ""), "\n")), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		m, err := remember(t.Context(), path, int64(len(before)))
-		if err != nil || m.Begun != c.begun || m.Done != c.done || m.Counted != 0.5 || m.Done && m.Text != "x" {
+		m, err := readTurn(t.Context(), path, int64(len(before)))
+		if err != nil || m.Started != c.begun || answered(m) != c.done || m.Counted != 0.5 || answered(m) && m.Text != "x" {
 			t.Errorf("%s: %+v, %v", c.what, m, err)
 		}
-		if len(c.lines) == 0 && m.Used.OutputTokens != 0 {
-			t.Errorf("%s: %+v", c.what, m.Used)
+		if len(c.lines) == 0 && m.Usage.OutputTokens != 0 {
+			t.Errorf("%s: %+v", c.what, m.Usage)
 		}
 	}
-	if _, err := remember(t.Context(), t.TempDir(), 0); err == nil {
+	if _, err := readTurn(t.Context(), t.TempDir(), 0); err == nil {
 		t.Error("reading a directory succeeded")
 	}
 }

@@ -55,8 +55,8 @@ var adapters = []Adapter{
 	{
 		CLI: Claude,
 		Features: Features{
-			SessionID: true, Resume: true, Fork: true, Streaming: true, AllowedTools: true, DisallowTools: true,
-			MCP: true, MaxTurns: true, Budget: true, SystemPrompt: true, DontAsk: true, ReportsCost: true,
+			SessionID: true, Streaming: true, AllowedTools: true, DisallowTools: true,
+			MCP: true, MaxTurns: true, Budget: true, SystemPrompt: true,
 		},
 		// The first version with the current control protocol and --session-id.
 		Oldest:  Version{2, 0, 0},
@@ -75,11 +75,10 @@ var adapters = []Adapter{
 		command: claudeCommand,
 	},
 	{
-		CLI:      Codex,
-		Features: Features{Resume: true},
-		Oldest:   Version{0, 44, 0}, // the first with these events
-		Install:  "npm install -g @openai/codex, then codex login",
-		env:      []string{"CODEX_*", "OPENAI_*", "GIT_*", "SSH_AUTH_SOCK"},
+		CLI:     Codex,
+		Oldest:  Version{0, 44, 0}, // the first with these events
+		Install: "npm install -g @openai/codex, then codex login",
+		env:     []string{"CODEX_*", "OPENAI_*", "GIT_*", "SSH_AUTH_SOCK"},
 		modes: map[Permission]string{
 			PermissionDefault: "", PermissionPlan: "--sandbox=read-only",
 			PermissionAcceptEdits: "--sandbox=workspace-write",
@@ -89,7 +88,7 @@ var adapters = []Adapter{
 	},
 	{
 		CLI:      Gemini,
-		Features: Features{Resume: true, AllowedTools: true},
+		Features: Features{AllowedTools: true},
 		Oldest:   Version{0, 20, 0}, // the first with stream-json and --resume
 		Install:  "npm install -g @google/gemini-cli, then log in by starting gemini, or set GEMINI_API_KEY",
 		env:      []string{"GEMINI_*", "GOOGLE_*", "CLOUD_*", "GIT_*", "SSH_AUTH_SOCK"},
@@ -100,10 +99,9 @@ var adapters = []Adapter{
 		command: geminiCommand,
 	},
 	{
-		CLI:      OpenCode,
-		Features: Features{Resume: true, Fork: true, ReportsCost: true},
-		Oldest:   Version{1, 0, 0}, // the first whose events end with step_finish
-		Install:  "npm install -g opencode-ai, then opencode auth login",
+		CLI:     OpenCode,
+		Oldest:  Version{1, 0, 0}, // the first whose events end with step_finish
+		Install: "npm install -g opencode-ai, then opencode auth login",
 		env: []string{
 			"OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "GOOGLE_*", "AWS_*", "OPENROUTER_*", "GIT_*",
 			"SSH_AUTH_SOCK",
@@ -174,21 +172,13 @@ func claudeCommand(c Call, mode string) (Command, error) {
 	}
 	argv := []string{c.Binary, "-p", "--output-format=stream-json", "--verbose"}
 	if c.Streaming {
-		argv = append(argv, "--input-format=stream-json", "--replay-user-messages")
-	}
-	if c.Deltas {
-		argv = append(argv, "--include-partial-messages")
+		argv = append(argv, "--input-format=stream-json", "--replay-user-messages", "--include-partial-messages",
+			"--permission-prompt-tool=stdio")
 	}
 	argv = option(argv, "model", c.Model)
 	argv = option(argv, "session-id", c.SessionID)
 	argv = option(argv, "resume", c.Resume)
-	if c.Fork {
-		argv = append(argv, "--fork-session")
-	}
 	argv = option(argv, "permission-mode", mode)
-	if c.AskPermission {
-		argv = append(argv, "--permission-prompt-tool=stdio")
-	}
 	argv = option(argv, "allowedTools", strings.Join(c.AllowedTools, ","))
 	argv = option(argv, "disallowedTools", strings.Join(c.DisallowedTools, ","))
 	if servers != "" {
@@ -268,9 +258,6 @@ func openCodeCommand(c Call, mode string) (Command, error) {
 	argv = option(argv, "model", c.Model)
 	argv = option(argv, "agent", mode)
 	argv = option(argv, "session", c.Resume)
-	if c.Fork {
-		argv = append(argv, "--fork")
-	}
 	return Command{Argv: argv, Dir: c.WorkingDir, Input: []byte(c.Instruction)}, nil
 }
 

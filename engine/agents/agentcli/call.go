@@ -30,12 +30,9 @@ type Call struct {
 	// to continue. At most one of them is set.
 	SessionID string
 	Resume    string
-	Fork      bool // with Resume: continue a copy of the session under a new ID
 
-	Permission Permission
-	AllowFull  bool // policy: PermissionFull may be used
-	// AskPermission makes the CLI ask over the control protocol (can_use_tool). Needs Streaming.
-	AskPermission   bool
+	Permission      Permission
+	AllowFull       bool     // policy: PermissionFull may be used
 	AllowedTools    []string // run without asking
 	DisallowedTools []string
 	// HostServer names an MCP server that the caller implements over the control protocol
@@ -46,8 +43,9 @@ type Call struct {
 	MaxTurns     int     // 0 for no limit
 	MaxBudgetUSD float64 // 0 for no limit
 	SystemPrompt string  // appended to the CLI's own
-	Streaming    bool    // turns come over standard input, as [UserTurn] lines
-	Deltas       bool    // also stream texts in parts, where that is optional
+	// Streaming makes turns come over standard input, as [UserTurn] lines. The CLI then asks for
+	// permissions over the control protocol (can_use_tool), and also streams texts in parts.
+	Streaming bool
 }
 
 // Command is the process of a call. It is never run by a shell.
@@ -64,20 +62,16 @@ type Command struct {
 	Streaming bool
 }
 
-// Features reports which fields of a [Call] a CLI supports.
+// Features reports which fields of a [Call] a CLI supports. All resume sessions.
 type Features struct {
-	SessionID     bool `json:"session_id"` // the caller chooses the IDs of new sessions
-	Resume        bool `json:"resume"`
-	Fork          bool `json:"fork"`
-	Streaming     bool `json:"streaming"` // turns over standard input, and the control protocol
-	AllowedTools  bool `json:"allowed_tools"`
-	MCP           bool `json:"mcp"`
-	MaxTurns      bool `json:"max_turns"`
-	Budget        bool `json:"budget"`
-	SystemPrompt  bool `json:"system_prompt"`
-	DontAsk       bool `json:"dont_ask"`
-	ReportsCost   bool `json:"reports_cost"` // in dollars
-	DisallowTools bool `json:"disallow_tools"`
+	SessionID     bool // the caller chooses the IDs of new sessions
+	Streaming     bool // turns over standard input, and the control protocol
+	AllowedTools  bool
+	DisallowTools bool
+	MCP           bool
+	MaxTurns      bool
+	Budget        bool
+	SystemPrompt  bool
 }
 
 // CallError says why a call cannot be made.
@@ -150,14 +144,11 @@ func (c Call) rules(f Features) []rule {
 		{c.SessionID != "" && c.Resume != "", "a session ID and a session to resume exclude each other"},
 		badID(c.SessionID),
 		badID(c.Resume),
-		{c.Fork && c.Resume == "", "only a resumed session can be forked"},
 		{c.Permission == PermissionFull && !c.AllowFull, "full permission is not allowed by policy"},
-		{(c.AskPermission || c.HostServer != "") && !c.Streaming, "the control protocol needs streaming input"},
+		{c.HostServer != "" && !c.Streaming, "the control protocol needs streaming input"},
 		{c.MaxTurns < 0 || c.MaxBudgetUSD < 0, "a limit cannot be negative"},
 		{strings.HasPrefix(c.Binary, "-"), "the name of the binary begins with a dash"},
 		unsupported(c.SessionID != "", f.SessionID, "choosing the session ID"),
-		unsupported(c.Resume != "", f.Resume, "resuming a session"),
-		unsupported(c.Fork, f.Fork, "forking a session"),
 		unsupported(c.Streaming, f.Streaming, "streaming input"),
 		unsupported(len(c.AllowedTools) > 0, f.AllowedTools, "allowing single tools"),
 		unsupported(len(c.DisallowedTools) > 0, f.DisallowTools, "disallowing single tools"),
@@ -165,6 +156,5 @@ func (c Call) rules(f Features) []rule {
 		unsupported(c.MaxTurns > 0, f.MaxTurns, "a limit of turns"),
 		unsupported(c.MaxBudgetUSD > 0, f.Budget, "a budget"),
 		unsupported(c.SystemPrompt != "", f.SystemPrompt, "a system prompt"),
-		unsupported(c.Permission == PermissionDontAsk, f.DontAsk, "permission mode dontAsk"),
 	}
 }

@@ -12,7 +12,7 @@ import (
 const (
 	controlInterrupt  = "interrupt"    // host to CLI: stop the turn; its result follows
 	controlEndSession = "end_session"  // host to CLI
-	controlCanUseTool = "can_use_tool" // CLI to host, with Call.AskPermission
+	controlCanUseTool = "can_use_tool" // CLI to host, with Call.Streaming
 	controlMCPMessage = "mcp_message"  // CLI to host, with Call.HostServer
 )
 

@@ -2,6 +2,7 @@ package agentcli
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"acescope/engine/ace"
@@ -75,6 +76,27 @@ type Tool struct {
 	Denied bool            `json:"denied,omitempty"`
 	// Duration is 0 if unknown.
 	Duration time.Duration `json:"duration,omitempty"`
+}
+
+// ResultText returns the result as text: a string, the texts of a list of blocks, or the JSON of
+// another value.
+func (t *Tool) ResultText() string {
+	var text string
+	if json.Unmarshal(t.Result, &text) == nil {
+		return text
+	}
+	var blocks []struct{ Type, Text string }
+	if json.Unmarshal(t.Result, &blocks) != nil {
+		return string(t.Result)
+	}
+	var parts []string
+	for _, b := range blocks {
+		if b.Type != "text" && b.Text == "" {
+			b.Text = "[" + b.Type + "]"
+		}
+		parts = append(parts, b.Text)
+	}
+	return strings.Join(parts, "\n")
 }
 
 // Init is what an agent reports about itself when it starts.

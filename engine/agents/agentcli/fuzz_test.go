@@ -150,8 +150,8 @@ func FuzzCommand(f *testing.F) {
 			for _, c := range []Call{
 				{Instruction: instruction, Model: model},
 				{Instruction: instruction, Model: model, Resume: session, AllowedTools: []string{tool}},
-				{Instruction: instruction, Resume: session, SystemPrompt: system, MCPConfig: mcp, Fork: true},
-				{Model: model, SessionID: session, Streaming: true, HostServer: tool, AskPermission: true},
+				{Instruction: instruction, Resume: session, SystemPrompt: system, MCPConfig: mcp},
+				{Model: model, SessionID: session, Streaming: true, HostServer: tool},
 				{Instruction: instruction, Resume: session},
 			} {
 				cmd, err := adapter.Command(c)
@@ -171,11 +171,11 @@ func FuzzCommand(f *testing.F) {
 // flags lists all arguments that may begin with a dash.
 var flags = map[CLI]string{
 	Claude: " -p --output-format --verbose --input-format --replay-user-messages --include-partial-messages --model --session-id --resume" +
-		" --fork-session --permission-mode --permission-prompt-tool --allowedTools --disallowedTools --mcp-config --strict-mcp-config" +
+		" --permission-mode --permission-prompt-tool --allowedTools --disallowedTools --mcp-config --strict-mcp-config" +
 		" --max-turns --max-budget-usd --append-system-prompt ",
 	Codex:    " --json --skip-git-repo-check --color --model --sandbox --dangerously-bypass-approvals-and-sandbox - ",
 	Gemini:   " --output-format --model --approval-mode --allowed-tools --resume --prompt ",
-	OpenCode: " --format --model --agent --session --fork ",
+	OpenCode: " --format --model --agent --session ",
 }
 
 // checkArgv checks that every argument is a known flag or a known word.

@@ -1,6 +1,7 @@
 package agentcli
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -174,13 +175,7 @@ func (j *Judge) succeeded(openCode bool) Class {
 // failed returns the class of a result that is an error, and its reason.
 func (j *Judge) failed() (Class, string) {
 	r := j.o.Result
-	why := strings.Join(r.Errors, "; ")
-	if why == "" {
-		why = r.Text
-	}
-	if why == "" {
-		why = j.fault.text
-	}
+	why := cmp.Or(strings.Join(r.Errors, "; "), r.Text, j.fault.text)
 	switch {
 	case r.Subtype == "error_max_turns" || r.TerminalReason == "max_turns":
 		return ClassMaxTurns, why
@@ -193,24 +188,12 @@ func (j *Judge) failed() (Class, string) {
 	case strings.Contains(r.TerminalReason, "abort") || strings.Contains(r.TerminalReason, "interrupt"):
 		return ClassInterrupted, why
 	}
-	status := r.Status
-	if status == 0 {
-		status = j.fault.status
-	}
-	// The text of a 400 or 404 says more than the status.
+	status := cmp.Or(r.Status, j.fault.status)
 	class := classOfStatus(status)
-	if class == "" || status == 400 || status == 404 {
-		if specific := classOfText(why + "\n" + j.fault.text); specific != "" {
-			class = specific
-		}
+	if class == "" || status == 400 || status == 404 { // the text says more than the status
+		class = cmp.Or(classOfText(why+"\n"+j.fault.text), class)
 	}
-	if class == "" {
-		class = classOfStatus(statusIn(why))
-	}
-	if class == "" {
-		class = ClassFailed
-	}
-	return class, why
+	return cmp.Or(class, classOfStatus(statusIn(why)), ClassFailed), why
 }
 
 // withoutResult returns the class of a call without a result, and its reason.
@@ -228,10 +211,7 @@ func (j *Judge) withoutResult(exit process.Exit, stderr string) (Class, string) 
 	why := lastLine(output)
 	switch {
 	case j.fault.text != "":
-		if class := classOfStatus(j.fault.status); class != "" {
-			return class, j.fault.text
-		}
-		return ClassFailed, j.fault.text
+		return cmp.Or(classOfStatus(j.fault.status), ClassFailed), j.fault.text
 	case exit.Signal != "":
 		return ClassKilled, "signal: " + exit.Signal
 	case exit.Code == 130:
@@ -347,13 +327,11 @@ func (j *Judge) retry(class Class, why string) bool {
 	if class != ClassAPIError {
 		return class.Infrastructure()
 	}
-	status := j.fault.status
-	if j.o.Result != nil && j.o.Result.Status != 0 {
+	status := 0
+	if j.o.Result != nil {
 		status = j.o.Result.Status
 	}
-	if status == 0 {
-		status = statusIn(why)
-	}
+	status = cmp.Or(status, j.fault.status, statusIn(why))
 	if status == 0 && strings.Contains(why, "invalid_request_error") {
 		return false
 	}

@@ -100,7 +100,7 @@ const session = "11111111-2222-4333-8444-555555555555"
 // a session ID in use, a repeated message and cumulative costs.
 func TestSession(t *testing.T) {
 	a := agentclitest.New(t, "claude")
-	w := start(t, a, agentcli.Call{SessionID: session, AskPermission: true, HostServer: "host"})
+	w := start(t, a, agentcli.Call{SessionID: session, HostServer: "host"})
 	w.send([]byte(`{"type":"control_request","request_id":"i1","request":{"subtype":"initialize"}}`+"\n"), nil)
 	var asked []string
 	answer := func(r agentcli.Control) {

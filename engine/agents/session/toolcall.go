@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -72,21 +73,9 @@ func (r Rule) Matches(req ToolRequest) bool {
 // matchWildcard matches text against a pattern in which * matches any text, including slashes
 // and newlines.
 func matchWildcard(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	if len(parts) == 1 {
-		return pattern == text
-	}
-	text, ok := strings.CutPrefix(text, parts[0])
-	if !ok {
-		return false
-	}
-	last := len(parts) - 1
-	for _, p := range parts[1:last] {
-		if _, text, ok = strings.Cut(text, p); !ok {
-			return false
-		}
-	}
-	return strings.HasSuffix(text, parts[last])
+	expression := strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")
+	ok, err := regexp.MatchString("(?s)^"+expression+"$", text)
+	return ok && err == nil
 }
 
 // mainArgument returns the argument that rules match, or "".

@@ -1,8 +1,8 @@
 // Package transcript reads the transcripts that Claude Code writes of its sessions: JSON
 // lines below projects/ in its configuration directory. [Fold] makes a [Summary] of a
-// transcript, [Events] returns its conversation, and [LineSet] compares it with its forks. The
-// package imports engine/ace, engine/agents/agentcli and engine/agents/price, starts no process
-// and writes no file.
+// transcript, [Events] returns its conversation, [ReadTurn] finds a turn, and [LineSet] compares it
+// with its forks. The package imports engine/ace, engine/agents/agentcli and engine/agents/price,
+// starts no process and writes no file.
 //
 // Order: lines count in the order of the file, whatever their timestamps are. Bounds: a line
 // over [MaxLine] is skipped and counted; a fold remembers a limited number of IDs, names and

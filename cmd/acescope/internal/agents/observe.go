@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -210,15 +211,12 @@ func installedHooks(settings []byte) (events, missing []string, command string) 
 	installed := hooks.Installed(settings)
 	events, missing = []string{}, []string{}
 	for _, event := range hooks.Events() {
-		switch {
-		case installed[event] == "":
+		if installed[event] == "" {
 			missing = append(missing, event)
-		case command == "":
-			command = installed[event]
-			fallthrough
-		default:
-			events = append(events, event)
+			continue
 		}
+		events = append(events, event)
+		command = cmp.Or(command, installed[event])
 	}
 	return events, missing, command
 }

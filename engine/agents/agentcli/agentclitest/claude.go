@@ -8,13 +8,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -25,88 +23,58 @@ const price = 0.000828
 // claude is the stand-in of Claude Code.
 type claude struct {
 	*process
-	flag        map[string]string
-	log         *sessionLog
-	hosts       []string // MCP servers that the host implements
-	initialized bool     // those servers are
-	denials     []object // of the turn
-	model       string
-	mode        string // permission mode
-	busy        atomic.Bool
+	log      *sessionLog
+	hosts    []string // MCP servers that the host implements
+	denials  []object // of the turn
+	model    string
+	mode     string // permission mode
+	messages int    // of the model and its subagents, in this process
 
-	mu       sync.Mutex // guards messages
-	messages int        // of the model and its subagents, in this process
-
-	lines    chan []byte // user turns
-	replies  chan reply  // answers to control requests
+	waiting  []inputLine // user turns
+	ended    bool        // the input
+	busy     bool        // a turn is in progress
 	requests int
+	replies  map[string]json.RawMessage // answers to control requests
 }
-
-// reply is an answer of the host.
-type reply struct {
-	ID       string          `json:"request_id"`
-	Subtype  string          `json:"subtype"`
-	Response json.RawMessage `json:"response"`
-}
-
-var claudeFlags = strings.Fields(`
-	p verbose output-format input-format replay-user-messages include-partial-messages model session-id resume fork-session permission-mode permission-prompt-tool allowedTools disallowedTools
-	mcp-config strict-mcp-config max-turns max-budget-usd append-system-prompt`)
 
 func (p *process) claude() int {
-	flags, _ := p.flags()
-	p.stop = make(chan struct{}, 1)
 	c := &claude{
-		process: p, flag: flags, model: cmp.Or(flags["model"], "claude-opus-5-5"),
-		mode:  cmp.Or(flags["permission-mode"], "default"),
-		lines: make(chan []byte, 100), replies: make(chan reply, 64),
+		process: p, model: cmp.Or(p.flags["model"], "claude-opus-5-5"),
+		mode: cmp.Or(p.flags["permission-mode"], "default"), replies: map[string]json.RawMessage{},
 	}
-	if code := c.checkFlags(); code != 0 {
-		return code
+	if p.flags["verbose"] == "" {
+		return fail(1, "Error: When using --print, --output-format=stream-json requires --verbose")
 	}
 	if code := c.open(); code != 0 {
 		return code
 	}
-	onSignals(c.interrupt, c.writeCost)
+	p.handleSignals(func() { p.interrupted = c.busy }, c.writeCost)
 	defer c.writeCost()
-	if flags["input-format"] == "stream-json" {
+	if p.flags["input-format"] == "stream-json" {
 		return c.stream()
 	}
-	return c.turn(newUUID(), strings.TrimSuffix(stdin(), "\n"))
-}
-
-func (c *claude) checkFlags() (code int) {
-	for name := range c.flag {
-		if !slices.Contains(claudeFlags, name) {
-			return fail(1, "error: unknown option '--%s'", name)
-		}
-	}
-	if c.flag["verbose"] == "" {
-		return fail(1, "Error: When using --print, --output-format=stream-json requires --verbose")
-	}
-	var config struct {
-		Servers map[string]struct {
-			Type string `json:"type"`
-		} `json:"mcpServers"`
-	}
-	if raw := c.flag["mcp-config"]; raw != "" && json.Unmarshal([]byte(raw), &config) != nil {
-		return fail(1, "Error: Invalid MCP configuration")
-	}
-	for name, s := range config.Servers {
-		if s.Type == "sdk" {
-			c.hosts = append(c.hosts, name)
-		}
-	}
-	return 0
+	text, _ := io.ReadAll(os.Stdin)
+	return c.turn(newUUID(), strings.TrimSuffix(string(text), "\n"))
 }
 
 // open starts a new session or resumes one.
 func (c *claude) open() (code int) {
+	var servers struct {
+		MCP map[string]struct{ Type string } `json:"mcpServers"`
+	}
+	if raw := c.flags["mcp-config"]; raw != "" && json.Unmarshal([]byte(raw), &servers) != nil {
+		return fail(1, "Error: Invalid MCP configuration")
+	}
+	for name, s := range servers.MCP {
+		if s.Type == "sdk" {
+			c.hosts = append(c.hosts, name)
+		}
+	}
 	cwd, err := os.Getwd()
 	check(err)
 	config := cmp.Or(os.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(c.dir, configDir))
-	resume := c.flag["resume"]
-	c.session = cmp.Or(resume, c.flag["session-id"], newUUID())
+	resume := c.flags["resume"]
+	c.session = cmp.Or(resume, c.flags["session-id"], newUUID())
 	log, exists := loadSession(transcriptPath(config, cwd, c.session), c.session, cwd, c.settings.Version)
 	c.log = log
 	switch {
@@ -114,112 +82,90 @@ func (c *claude) open() (code int) {
 		return fail(1, "Error: Session ID %s is already in use.", c.session)
 	case resume != "" && !exists:
 		c.session = newUUID()
-		f := errorFailure("error_during_execution", "", "No conversation found with session ID: "+resume, 1)
-		c.printResult(f.fields, 0, 0)
+		text := "No conversation found with session ID: " + resume
+		c.result(failure{Text: text, Subtype: "error_during_execution"}, 0)
 		return 1
-	case c.flag["fork-session"] != "":
-		c.session = newUUID()
-		c.log.session, c.log.path = c.session, transcriptPath(config, cwd, c.session)
 	}
 	return 0
 }
 
+// inputLine is a line of standard input.
+type inputLine struct {
+	Type    string
+	UUID    string
+	Message struct{ Content string }
+	ID      string `json:"request_id"`
+	Request struct{ Subtype string }
+	// Response is an answer of the host.
+	Response struct {
+		ID       string `json:"request_id"`
+		Response json.RawMessage
+	}
+}
+
 // stream runs the turns that come over standard input.
 func (c *claude) stream() (code int) {
-	invalid := make(chan string, 1)
-	go c.readInput(invalid)
+	c.input, c.onInput = make(chan []byte), c.take
+	go func() {
+		in := bufio.NewReader(os.Stdin)
+		for {
+			line, err := in.ReadBytes('\n')
+			if line = bytes.TrimSpace(line); len(line) > 0 {
+				c.input <- line
+			}
+			if err != nil {
+				close(c.input)
+				return
+			}
+		}
+	}()
 	c.initializeServers()
 	for {
-		select {
-		case text := <-invalid:
-			fail(1, "Error parsing streaming input line: %s", text)
-			os.Exit(1)
-		case line, ok := <-c.lines:
-			if !ok {
+		if len(c.waiting) == 0 {
+			if c.ended {
 				return code
 			}
-			var in struct {
-				UUID    string `json:"uuid"`
-				Message struct {
-					Content string `json:"content"`
-				} `json:"message"`
-			}
-			check(json.Unmarshal(line, &in))
-			text := in.Message.Content
-			if c.log.uuids[in.UUID] {
-				c.journal("swallowed", Entry{UUID: in.UUID, Text: text})
-				continue
-			}
-			if c.flag["replay-user-messages"] != "" {
-				c.emit("replay", object{"text": text, "uuid": in.UUID})
-			}
-			code = c.turn(in.UUID, text)
+			c.handle(time.Hour)
+			continue
 		}
+		in := c.waiting[0]
+		c.waiting = c.waiting[1:]
+		if c.log.uuids[in.UUID] {
+			c.journal("swallowed", Entry{UUID: in.UUID, Text: in.Message.Content})
+			continue
+		}
+		if c.flags["replay-user-messages"] != "" {
+			c.emit("replay", object{"text": in.Message.Content, "uuid": in.UUID})
+		}
+		code = c.turn(in.UUID, in.Message.Content)
 	}
 }
 
-// readInput dispatches the lines of standard input. Invalid JSON ends the process.
-func (c *claude) readInput(invalid chan<- string) {
-	defer close(c.lines)
-	in := bufio.NewReaderSize(os.Stdin, 1<<16)
-	for {
-		line, err := in.ReadBytes('\n')
-		if line = bytes.TrimSpace(line); len(line) > 0 {
-			var head struct {
-				Type      string `json:"type"`
-				RequestID string `json:"request_id"`
-				Request   struct {
-					Subtype string `json:"subtype"`
-				} `json:"request"`
-				Response reply `json:"response"`
-			}
-			if json.Unmarshal(line, &head) != nil {
-				invalid <- string(line[:min(len(line), 80)])
-				time.Sleep(50 * time.Millisecond) // a turn may not be listening
-				os.Exit(1)
-			}
-			switch head.Type {
-			case "user":
-				c.lines <- line
-			case "control_response":
-				c.replies <- head.Response
-			case "control_request":
-				c.answerHost(head.RequestID, head.Request.Subtype)
-			}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// answerHost answers a control request of the host.
-func (c *claude) answerHost(id, subtype string) {
-	switch subtype {
-	case "initialize", "end_session":
-	case "interrupt":
-		c.interrupt()
-	default:
-		c.emit("control_error", object{"id": id, "text": "Unsupported control request subtype: " + subtype})
+// take handles a line of standard input. Invalid JSON ends the process.
+func (c *claude) take(line []byte, open bool) {
+	if !open {
+		c.input, c.ended = nil, true
 		return
 	}
-	c.emit("control_response", object{"id": id})
-	if subtype == "end_session" {
-		c.journal("end", Entry{})
-		c.writeCost()
-		os.Exit(0)
+	var in inputLine
+	if json.Unmarshal(line, &in) != nil {
+		os.Exit(fail(1, "Error parsing streaming input line: %.80s", line))
 	}
-}
-
-// interrupt stops the turn, if there is one: at once if it waits, otherwise at its next step.
-func (c *claude) interrupt() {
-	if !c.busy.Load() {
-		return
-	}
-	c.stopped.Store(true)
-	select {
-	case c.stop <- struct{}{}:
-	default:
+	switch in.Type {
+	case "user":
+		c.waiting = append(c.waiting, in)
+	case "control_response":
+		c.replies[in.Response.ID] = in.Response.Response
+	case "control_request":
+		c.emit("control_response", object{"id": in.ID})
+		switch in.Request.Subtype {
+		case "interrupt":
+			c.interrupted = c.busy
+		case "end_session":
+			c.journal("end", Entry{})
+			c.writeCost()
+			os.Exit(0)
+		}
 	}
 }
 
@@ -228,26 +174,19 @@ func (c *claude) interrupt() {
 func (c *claude) request(request object) (json.RawMessage, bool) {
 	c.requests++
 	id := fmt.Sprintf("cli-%d-%d", os.Getpid(), c.requests)
-	c.print(object{"type": "control_request", "request_id": id, "request": request})
-	for {
-		select {
-		case r := <-c.replies:
-			if r.ID == id {
-				return r.Response, true
-			}
-		case <-c.stop:
-			c.print(object{"type": "control_cancel_request", "request_id": id})
-			return nil, false
+	c.emit("control_request", object{"id": id, "request": request})
+	for !c.interrupted && !c.ended {
+		if reply, ok := c.replies[id]; ok {
+			return reply, true
 		}
+		c.handle(time.Hour)
 	}
+	c.emit("control_cancel", object{"id": id})
+	return nil, false
 }
 
-// initializeServers performs the MCP handshake with the servers of the host, once.
+// initializeServers performs the MCP handshake with the servers of the host.
 func (c *claude) initializeServers() {
-	if c.initialized {
-		return
-	}
-	c.initialized = true
 	client := object{"name": "claude-code", "version": c.settings.Version}
 	for _, name := range c.hosts {
 		c.mcp(name, object{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": object{
@@ -270,37 +209,54 @@ func (c *claude) mcp(server string, message object) (json.RawMessage, bool) {
 
 // turn runs a turn and returns its exit code.
 func (c *claude) turn(uuid, text string) int {
-	c.denials = []object{}
-	c.busy.Store(true)
-	defer c.endTurn()
+	c.busy, c.interrupted, c.denials = true, false, []object{}
+	defer func() { c.busy = false }()
 	c.journal("turn", Entry{UUID: uuid, Text: text})
 	c.log.add("user", uuid, object{"role": "user", "content": text}, nil)
 	c.log.turns++
-	c.initializeServers()
-	servers := []object{}
-	for _, name := range c.hosts {
-		servers = append(servers, object{"name": name, "status": "connected"})
-	}
 	c.emit("init", object{
-		"cwd": c.log.cwd, "servers": servers, "model": c.model, "mode": c.mode, "version": c.settings.Version,
+		"cwd": c.log.cwd, "servers": c.hosts, "model": c.model, "mode": c.mode, "version": c.settings.Version,
 	})
-	began, before := time.Now(), c.apiCalls
+	before := c.apiCalls
 	e := c.steps(c, text, c.log.turns)
-	calls := c.apiCalls - before
-	if c.stopped.Load() && e.kind == "" {
+	if c.interrupted && e.kind == "" {
 		e.kind = "aborted"
 	}
-	return c.result(e, calls, time.Since(began))
+	return c.end(e, c.apiCalls-before)
 }
 
-// endTurn clears an interruption, so that it does not affect the next turn.
-func (c *claude) endTurn() {
-	c.busy.Store(false)
-	c.stopped.Store(false)
-	select {
-	case <-c.stop:
-	default:
+// end prints the end of a turn with a number of API calls and returns the exit code.
+func (c *claude) end(e ending, calls int) int {
+	switch e.kind {
+	case "tooold":
+		return fail(1, "It looks like your version of Claude Code (%s) needs an update.\n"+
+			"A newer version (9.0.0 or higher) is required to continue.", c.settings.Version)
+	case "usage":
+		return fail(1, "error: unknown option '--no-such-option'")
+	case "overloaded":
+		c.emit("retries", object{})
+		c.apiCall()
+		c.apiCall()
 	}
+	if e.noResult {
+		return max(0, e.code)
+	}
+	f := failures[e.kind]
+	if f.Fault != "" {
+		c.emit("api_error", object{"failure": f})
+	}
+	for range e.extra {
+		c.result(f, calls)
+		c.text("more, from the background")
+	}
+	c.result(f, calls)
+	return max(f.Code, e.code)
+}
+
+func (c *claude) result(f failure, calls int) {
+	c.emit("result", object{
+		"failure": f, "calls": calls, "cost": c.cost().Cost, "usage": usage(calls, 17*calls), "denials": c.denials,
+	})
 }
 
 // usage returns the API's counts for n calls.
@@ -325,25 +281,17 @@ func (c *claude) message(parent string, blocks ...object) {
 			"id": "msg_" + id, "type": "message", "role": "assistant", "model": c.model, "content": []object{b},
 			"stop_reason": nil, "usage": usage(1, 1),
 		}
-		event := object{"message": m, "parent": nil, "uuid": uuid, "request": request}
-		if parent != "" {
-			event["parent"] = parent
-		}
-		c.emit("assistant", event)
+		c.emit("assistant", object{"message": m, "parent": parent, "uuid": uuid, "request": request})
 		if parent == "" {
 			m["stop_reason"], m["usage"] = stop, usage(1, 17)
 			c.log.add("assistant", uuid, m, object{"requestId": request})
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.messages++
 }
 
 // cost returns the cost of the session, counted from the last cost-state line or from zero.
 func (c *claude) cost() costState {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	s := costState{Type: costType, SessionID: c.session, Messages: c.messages}
 	if !c.settings.OldCost {
 		s.Messages += c.log.cost.Messages
@@ -362,7 +310,7 @@ func (c *claude) writeCost() {
 func (c *claude) text(text string) { c.message("", object{"type": "text", "text": text}) }
 
 func (c *claude) delta(text string) {
-	if c.flag["include-partial-messages"] != "" {
+	if c.flags["include-partial-messages"] != "" {
 		c.emit("delta", object{"text": text})
 	}
 }
@@ -397,31 +345,34 @@ func (c *claude) tools(calls ...toolCall) bool {
 // tool asks for permission, calls a tool and prints its result. It returns false if that ends
 // the turn.
 func (c *claude) tool(id string, t toolCall) bool {
-	if t.denied {
-		c.deny(id, t)
-		return true
-	}
-	allowed := slices.Contains(strings.Split(c.flag["allowedTools"], ","), t.name)
-	if c.flag["permission-prompt-tool"] == "stdio" && !allowed && c.mode != "bypassPermissions" {
-		answer, ok := c.request(object{
+	allowed := slices.Contains(strings.Split(c.flags["allowedTools"], ","), t.name)
+	if c.flags["permission-prompt-tool"] == "stdio" && !allowed && c.mode != "bypassPermissions" && !t.denied {
+		raw, ok := c.request(object{
 			"subtype": "can_use_tool", "tool_name": t.name, "input": json.RawMessage(t.args), "tool_use_id": id,
 		})
 		if !ok {
 			return false
 		}
-		var v struct {
-			Behavior  string          `json:"behavior"`
-			Input     json.RawMessage `json:"updatedInput"`
-			Message   string          `json:"message"`
-			Interrupt bool            `json:"interrupt"`
+		var answer struct {
+			Behavior     string
+			UpdatedInput json.RawMessage
+			Message      string
+			Interrupt    bool
 		}
-		if json.Unmarshal(answer, &v) != nil || v.Behavior != "allow" {
-			t.output = v.Message
-			c.deny(id, t)
-			c.stopped.Store(c.stopped.Load() || v.Interrupt)
-			return !v.Interrupt
+		check(json.Unmarshal(raw, &answer))
+		if answer.Behavior == "allow" {
+			t.args = string(answer.UpdatedInput)
+		} else {
+			t.denied, t.failed, t.output = true, true, answer.Message
+			c.interrupted = c.interrupted || answer.Interrupt
 		}
-		t.args = string(v.Input)
+	}
+	if t.denied {
+		c.denials = append(c.denials, object{
+			"tool_name": t.name, "tool_use_id": id, "tool_input": json.RawMessage(t.args),
+		})
+		c.toolResult(id, t)
+		return !c.interrupted
 	}
 	if name := strings.SplitN(t.name, "__", 3); len(name) == 3 && name[0] == "mcp" {
 		return c.hostTool(id, t, name[1], name[2])
@@ -444,14 +395,10 @@ func (c *claude) hostTool(id string, t toolCall, server, tool string) bool {
 	}
 	var r struct {
 		Result struct {
-			Content []struct {
-				Text string `json:"text"`
-			} `json:"content"`
-			IsError bool `json:"isError"`
-		} `json:"result"`
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
+			Content []struct{ Text string }
+			IsError bool
+		}
+		Error struct{ Message string }
 	}
 	err := json.Unmarshal(raw, &r)
 	t.output, t.failed = r.Error.Message, r.Result.IsError || r.Error.Message != "" || err != nil
@@ -462,112 +409,11 @@ func (c *claude) hostTool(id string, t toolCall, server, tool string) bool {
 	return true
 }
 
-func (c *claude) deny(id string, t toolCall) {
-	c.denials = append(c.denials, object{
-		"tool_name": t.name, "tool_use_id": id, "tool_input": json.RawMessage(t.args),
-	})
-	t.denied, t.failed = true, true
-	c.toolResult(id, t)
-}
-
 // toolResult prints and logs the result of a tool call.
 func (c *claude) toolResult(id string, t toolCall) {
-	uuid, decision := newUUID(), "accept"
-	if t.denied {
-		decision = "reject"
-	}
+	uuid := newUUID()
 	block := object{"tool_use_id": id, "type": "tool_result", "content": t.output, "is_error": t.failed}
 	m := object{"role": "user", "content": []object{block}}
-	c.emit("tool_result", object{
-		"message": m, "uuid": uuid, "id": id, "output": t.output, "decision": decision,
-	})
+	c.emit("tool_result", object{"message": m, "uuid": uuid, "id": id, "output": t.output, "denied": t.denied})
 	c.log.add("user", uuid, m, object{"toolUseResult": object{"stdout": t.output}})
-}
-
-// result prints the end of a turn with a number of API calls and returns the exit code.
-func (c *claude) result(e ending, calls int, duration time.Duration) int {
-	switch e.kind {
-	case "tooold":
-		return fail(1, "It looks like your version of Claude Code (%s) needs an update.\n"+
-			"A newer version (9.0.0 or higher) is required to continue.", c.settings.Version)
-	case "usage":
-		return fail(1, "error: unknown option '--no-such-option'")
-	case "overloaded":
-		c.emit("retries", object{})
-		c.apiCall()
-		c.apiCall()
-	}
-	if e.noResult {
-		return max(0, e.code)
-	}
-	f, failed := failures[e.kind]
-	if f.text != "" {
-		c.emit("api_error", object{"text": f.text, "fault": f.fault})
-	}
-	if failed && e.code < 0 {
-		e.code = f.code
-	}
-	for range e.extra {
-		c.printResult(f.fields, calls, duration)
-		c.text("more, from the background")
-	}
-	c.printResult(f.fields, calls, duration)
-	return max(0, e.code)
-}
-
-// printResult prints a result with some fields changed.
-func (c *claude) printResult(fields object, calls int, duration time.Duration) {
-	cost := c.cost().Cost
-	r := object{
-		"type": "result", "subtype": "success", "is_error": false, "duration_ms": duration.Milliseconds(),
-		"num_turns": calls, "result": "", "session_id": c.session, "total_cost_usd": cost,
-		"usage": usage(calls, 17*calls), "permission_denials": c.denials,
-		"stop_reason": "end_turn", "terminal_reason": "completed", "uuid": newUUID(),
-	}
-	maps.Copy(r, fields)
-	c.print(r)
-}
-
-// failure is how a failing turn ends.
-type failure struct {
-	text   string // of the CLI
-	fault  string
-	code   int
-	fields object // of the result
-}
-
-func apiFailure(status int, fault, text string) failure {
-	text = fmt.Sprintf("API Error: %d %s", status, text)
-	return failure{text, fault, 1, object{
-		"is_error": true, "result": text, "api_error_status": status, "terminal_reason": "api_error",
-		"stop_reason": "stop_sequence",
-	}}
-}
-
-func stopFailure(text, fault, stopReason string, code int) failure {
-	return failure{text, fault, code, object{"is_error": true, "result": text, "stop_reason": stopReason}}
-}
-
-func errorFailure(subtype, reason, text string, code int) failure {
-	return failure{code: code, fields: object{
-		"is_error": true, "subtype": subtype, "terminal_reason": reason, "errors": []string{text},
-	}}
-}
-
-var failures = map[string]failure{
-	"error":       stopFailure("Something went wrong inside", "unknown", "end_turn", 0),
-	"tooold":      {},
-	"usage":       {},
-	"overloaded":  apiFailure(529, "server_error", "Overloaded"),
-	"ratelimit":   apiFailure(429, "rate_limit", "This request would exceed your rate limit"),
-	"apierror":    apiFailure(400, "invalid_request", "messages: at least one message is required"),
-	"servererror": apiFailure(500, "server_error", "Internal server error"),
-	"notloggedin": stopFailure("Not logged in · Please run /login", "authentication_failed", "stop_sequence", 1),
-	"refusal": stopFailure("API Error: Claude Code is unable to respond to this request", "invalid_request",
-		"refusal", 1),
-	"maxtokens": stopFailure("API Error: Claude's response exceeded the output token maximum",
-		"max_output_tokens", "max_tokens", 1),
-	"maxturns": errorFailure("error_max_turns", "max_turns", "Reached maximum number of turns (1)", 1),
-	"budget":   errorFailure("error_max_budget_usd", "max_budget", "Reached maximum budget ($0.01)", 1),
-	"aborted":  errorFailure("error_during_execution", "aborted_streaming", "Request was aborted.", 0),
 }

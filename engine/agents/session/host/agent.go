@@ -32,7 +32,6 @@ type agent struct {
 	attempt      *attempt // the turn in progress
 	requests     map[string]context.CancelFunc
 	closing      bool
-	idleTimer    *time.Timer
 }
 
 // stderrKept is how many bytes of the start and of the end of standard error are kept.
@@ -56,9 +55,7 @@ func (h *Host) start(t *attempt, adapter agentcli.Adapter, call agentcli.Call, l
 		attempt: t, requests: map[string]context.CancelFunc{},
 	}
 	if call.HostServer != "" {
-		if a.tools, err = newToolServer(h.life, in.Served, a.callTool); err != nil {
-			return nil, err
-		}
+		a.tools = newToolServer(in.Served, a.callTool)
 	}
 	out, stdout := io.Pipe()
 	a.p, err = process.Start(h.life, process.Spec{
@@ -66,7 +63,6 @@ func (h *Host) start(t *attempt, adapter agentcli.Adapter, call agentcli.Call, l
 		Stdout: stdout, Stderr: a.stderr, Files: []*os.File{lock.File}, DieWithParent: true,
 	})
 	if err != nil {
-		a.tools.close()
 		return nil, err
 	}
 	if err := lock.WritePID(a.p.Pid()); err != nil {
@@ -91,15 +87,7 @@ func (a *agent) begin(t *attempt) bool {
 		return false
 	}
 	a.attempt = t
-	a.stopIdleTimer()
 	return true
-}
-
-// stopIdleTimer is called with the lock held.
-func (a *agent) stopIdleTimer() {
-	if a.idleTimer != nil {
-		a.idleTimer.Stop()
-	}
 }
 
 // alive reports whether the process can take another turn.
@@ -138,9 +126,7 @@ func (a *agent) read(out *io.PipeReader) {
 	for _, cancel := range a.requests {
 		cancel()
 	}
-	a.stopIdleTimer()
 	a.mu.Unlock()
-	a.tools.close()
 	close(a.gone)
 	if t != nil {
 		t.agentEnd <- agentEnd{exit, a.stderr.String()}
@@ -212,7 +198,7 @@ func (a *agent) answer(ctx context.Context, q agentcli.Control, t *attempt) ([]b
 	case q.Tool != nil:
 		return a.mayUse(ctx, q, t)
 	case q.MCP != nil && a.tools != nil && q.MCP.Server == session.ToolServerName:
-		reply, err := a.tools.call(ctx, q.MCP.Message)
+		reply, err := a.tools.answer(ctx, q.MCP.Message)
 		if err != nil {
 			return agentcli.Fail(q.ID, err.Error())
 		}
@@ -232,7 +218,6 @@ const (
 func (a *agent) close() {
 	a.mu.Lock()
 	a.closing = true
-	a.stopIdleTimer()
 	a.mu.Unlock()
 	if a.streams {
 		if err := a.send(agentcli.EndSession("acescope-end")); err == nil || errors.Is(err, os.ErrClosed) {

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,10 +41,7 @@ func (a *agent) mayUse(ctx context.Context, q agentcli.Control, t *attempt) ([]b
 
 // denial returns the text that tells the agent about a denied call.
 func denial(a session.ToolAnswer) string {
-	if a.Reason != "" {
-		return a.Reason
-	}
-	return "this call was denied by " + a.By
+	return cmp.Or(a.Reason, "this call was denied by "+a.By)
 }
 
 // newCallID returns an id for a call without an id from the agent.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -129,7 +130,7 @@ func (h *Host) agentCall(adapter agentcli.Adapter, in session.TurnInput, prompt,
 		Permission: agentcli.Permission(in.PermissionMode), AllowFull: h.o.AllowFull[agentcli.CLI(in.Agent)],
 		AllowedTools: slices.Clone(in.AllowedTools), SystemPrompt: in.SystemPrompt,
 		MaxTurns: in.MaxTurns, MaxBudgetUSD: in.BudgetUSD,
-		Streaming: features.Streaming, AskPermission: features.Streaming, Deltas: features.Streaming,
+		Streaming: features.Streaming,
 	}
 	if !features.Streaming {
 		c.Instruction = prompt
@@ -148,10 +149,7 @@ func (h *Host) agentCall(adapter agentcli.Adapter, in session.TurnInput, prompt,
 
 // agentSession returns the id of the conversation, for agents that accept an id.
 func agentSession(in session.TurnInput) string {
-	if in.AgentSessionID != "" {
-		return in.AgentSessionID
-	}
-	return session.UUID("agent", in.SessionID)
+	return cmp.Or(in.AgentSessionID, session.UUID("agent", in.SessionID))
 }
 
 // addServers adds the session's MCP servers to a call and returns the environment variables that

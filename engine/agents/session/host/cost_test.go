@@ -101,7 +101,7 @@ func (l *life) step(what string) {
 		return
 	}
 	if what == "killed while idle" {
-		a := l.slot("s1").warm()
+		a := l.warm(l.slot("s1"))
 		l.kill()
 		<-a.gone
 		return

@@ -27,14 +27,13 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -92,10 +91,11 @@ type Host struct {
 	calls  sync.Map                // of *pendingCall, by id
 	fault  func(path string) error // see [agentcall.EventLog]
 
-	life context.Context // of processes
-	end  context.CancelFunc
+	life    context.Context // of processes
+	end     context.CancelFunc
+	retired sync.WaitGroup // retireIdle
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards slots and their unguarded fields
 	slots map[string]*slot
 }
 
@@ -104,7 +104,7 @@ type slot struct {
 	id    string
 	start sync.Mutex // held while a turn starts or the process is ended
 
-	mu      sync.Mutex // guards the fields below
+	// Host.mu guards these fields.
 	agent   *agent
 	attempt *attempt // the newest turn, in progress or ended
 	used    time.Time
@@ -124,12 +124,7 @@ func New(o Options) (*Host, error) {
 		}
 		o.MCPCommand = []string{self, "mcp", "--data-dir", dir}
 	}
-	if o.MaxWarm <= 0 {
-		o.MaxWarm = MaxWarm
-	}
-	if o.MaxIdle <= 0 {
-		o.MaxIdle = MaxIdle
-	}
+	o.MaxWarm, o.MaxIdle = cmp.Or(o.MaxWarm, MaxWarm), cmp.Or(o.MaxIdle, MaxIdle)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -145,6 +140,7 @@ func New(o Options) (*Host, error) {
 		redact: redact.New(redact.Environ(os.Environ())...), slots: map[string]*slot{},
 	}
 	h.life, h.end = context.WithCancel(context.Background())
+	h.retired.Go(h.retireIdle)
 	return h, nil
 }
 
@@ -164,13 +160,17 @@ func (h *Host) Register(r worker.ActivityRegistry) {
 // session is served next.
 func (h *Host) Close() {
 	h.end()
+	h.retired.Wait()
 	h.mu.Lock()
-	all := slices.Collect(maps.Values(h.slots))
-	h.mu.Unlock()
-	for _, s := range all {
-		if a := s.process(); a != nil {
-			<-a.gone
+	var agents []*agent
+	for _, s := range h.slots {
+		if s.agent != nil {
+			agents = append(agents, s.agent)
 		}
+	}
+	h.mu.Unlock()
+	for _, a := range agents {
+		<-a.gone
 	}
 }
 
@@ -192,75 +192,75 @@ func (h *Host) slot(id string) *slot {
 	return s
 }
 
-// trim ends the processes that were idle longest while more than MaxWarm are idle.
-func (h *Host) trim() {
+// retireInterval is how often idle processes are looked for.
+const retireInterval = time.Second
+
+// retireIdle ends the processes that were idle for MaxIdle, and those that were idle longest while
+// more than MaxWarm are idle. A session's next turn starts another one.
+func (h *Host) retireIdle() {
+	tick := time.NewTicker(min(retireInterval, h.o.MaxIdle))
+	defer tick.Stop()
 	for {
-		var oldest *slot
-		var process *agent
-		var since time.Time
-		count := 0
-		h.mu.Lock()
-		for _, s := range h.slots {
-			a, used := s.idle()
-			if a == nil {
-				continue
-			}
-			count++
-			if oldest == nil || used.Before(since) {
-				oldest, process, since = s, a, used
-			}
-		}
-		h.mu.Unlock()
-		if count <= h.o.MaxWarm {
+		select {
+		case <-h.life.Done():
 			return
+		case <-tick.C:
 		}
-		h.retire(oldest, process, "too many idle processes")
+		for s := h.excess(); s != nil; s = h.excess() {
+			s.start.Lock()
+			if h.excess() == s {
+				h.endProcess(s)
+			}
+			s.start.Unlock()
+		}
 	}
 }
 
-// retire ends an idle process. The session's next turn starts another one.
-func (h *Host) retire(s *slot, a *agent, reason string) {
-	s.start.Lock()
-	defer s.start.Unlock()
-	if now, _ := s.idle(); now != a {
-		return
+// excess returns a session whose idle process is to be ended, or nil.
+func (h *Host) excess() (oldest *slot) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	idle := 0
+	for _, s := range h.slots {
+		if s.agent == nil || s.attempt != nil && !s.attempt.ended() {
+			continue
+		}
+		idle++
+		if oldest == nil || s.used.Before(oldest.used) {
+			oldest = s
+		}
 	}
-	h.log.Info("ending the agent's process", "session", s.id, "reason", reason, "pid", a.p.Pid())
-	a.close()
-	s.drop(a)
-}
-
-// process returns the slot's process, or nil.
-func (s *slot) process() *agent {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.agent
-}
-
-// warm returns the process if it can take the next turn, or nil.
-func (s *slot) warm() *agent {
-	if a := s.process(); a != nil && a.alive() {
-		return a
+	if idle > h.o.MaxWarm || idle > 0 && time.Since(oldest.used) > h.o.MaxIdle {
+		return oldest
 	}
 	return nil
 }
 
-// idle returns the process if it has no turn, and when it was last used.
-func (s *slot) idle() (*agent, time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.agent == nil || s.attempt != nil && !s.attempt.ended() {
-		return nil, s.used
+// endProcess ends the process of a session, if there is one. It is called with slot.start held.
+func (h *Host) endProcess(s *slot) {
+	h.mu.Lock()
+	a := s.agent
+	h.mu.Unlock()
+	if a == nil {
+		return
 	}
-	return s.agent, s.used
-}
-
-func (s *slot) drop(a *agent) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	h.log.Info("ending the agent's process", "session", s.id, "pid", a.p.Pid())
+	a.close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if s.agent == a {
 		s.agent = nil
 	}
+}
+
+// warm returns the session's process if it can take the next turn, or nil.
+func (h *Host) warm(s *slot) *agent {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if s.agent != nil && s.agent.alive() {
+		return s.agent
+	}
+	return nil
 }
 
 // closeSession ends the agent's process, even if another process started it.
@@ -269,10 +269,7 @@ func (h *Host) closeSession(ctx context.Context, in session.CloseInput) error {
 	s := h.slot(in.SessionID)
 	s.start.Lock()
 	defer s.start.Unlock()
-	if a := s.process(); a != nil {
-		a.close()
-		s.drop(a)
-	}
+	h.endProcess(s)
 	lock, err := h.lockSession(ctx, in.SessionID)
 	if err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"github.com/kballard/go-shellquote"
 
@@ -44,30 +43,11 @@ func decodeArgs(raw json.RawMessage, args any) error {
 	return nil
 }
 
-// checkPath rejects paths outside of the working directory. Opening the file detects links that
-// lead out of it.
-func checkPath(name string) error {
-	switch {
-	case name == "":
-		return errors.New("path is missing")
-	case len(name) > maxPath:
-		return fmt.Errorf("the path is longer than %d bytes", maxPath)
-	case strings.ContainsRune(name, 0):
-		return errors.New("the path contains a NUL byte")
-	case !utf8.ValidString(name):
-		return errors.New("the path is not valid UTF-8")
-	case filepath.IsAbs(name) || strings.HasPrefix(name, "/"):
-		return fmt.Errorf("%q is an absolute path; use a path relative to the working directory", name)
-	case !filepath.IsLocal(filepath.FromSlash(name)):
-		return fmt.Errorf("%q is outside of the working directory", name)
-	}
-	return nil
-}
-
-// openRoot opens the working directory for a path below it.
+// openRoot opens the working directory for a path below it. The root rejects paths that lead out of
+// it, with links too.
 func openRoot(dir, name string) (*os.Root, error) {
-	if err := checkPath(name); err != nil {
-		return nil, err
+	if name == "" || len(name) > maxPath {
+		return nil, fmt.Errorf("path: use 1 to %d bytes", maxPath)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -107,16 +87,23 @@ func readFile(_ context.Context, dir string, raw json.RawMessage) (string, error
 		return "", err
 	}
 	defer root.Close()
-	f, info, err := openRegular(root, args.Path)
+	f, err := root.OpenFile(args.Path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not wait for a pipe
 	if err != nil {
 		return "", fileError(args.Path, err)
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
 	limit := int64(maxRead)
 	if args.Limit > 0 {
 		limit = min(limit, args.Limit)
 	}
-	data, err := io.ReadAll(io.NewSectionReader(f, args.Offset, limit))
+	var data []byte
+	if err == nil {
+		data, err = io.ReadAll(io.NewSectionReader(f, args.Offset, limit))
+	}
 	if err != nil {
 		return "", fileError(args.Path, err)
 	}
@@ -128,29 +115,6 @@ func readFile(_ context.Context, dir string, raw json.RawMessage) (string, error
 }
 
 var errNotRegular = errors.New("not a regular file")
-
-// openRegular opens a regular file for reading. It does not block on a pipe.
-func openRegular(root *os.Root, name string) (*os.File, os.FileInfo, error) {
-	info, err := root.Stat(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, errNotRegular
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
-		err = errNotRegular
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, nil, err
-	}
-	return f, info, nil
-}
 
 func writeFile(_ context.Context, dir string, raw json.RawMessage) (string, error) {
 	var args struct {
@@ -182,8 +146,6 @@ func replaceFile(root *os.Root, name string, content []byte) error {
 	mode := fs.FileMode(0o644)
 	info, err := root.Lstat(name)
 	switch {
-	case err == nil && info.Mode()&fs.ModeSymlink != 0:
-		return errors.New("it is a symbolic link")
 	case err == nil && !info.Mode().IsRegular():
 		return errNotRegular
 	case err == nil:
@@ -196,26 +158,18 @@ func replaceFile(root *os.Root, name string, content []byte) error {
 		return err
 	}
 	tmp := path.Join(dir, ".acescope-"+rand.Text())
-	err = writeNew(root, tmp, content, mode)
-	if err == nil {
+	f, err := root.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = root.Rename(tmp, name)
 	}
 	if err != nil {
 		_ = root.Remove(tmp)
 	}
 	return err
-}
-
-func writeNew(root *os.Root, name string, content []byte, mode fs.FileMode) error {
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
 }
 
 // commandEnv are the variables that commands inherit: paths and locale, no keys.

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -18,14 +17,10 @@ import (
 // toolServer is the MCP server with the session's tools. The agent sends its messages one by one
 // over the control protocol.
 type toolServer struct {
-	conn   mcp.Connection // the client's end
-	end    context.CancelFunc
-	closed chan struct{}
+	names  []string
+	run    toolCall
 	listed chan struct{} // closed when the agent knows the tools
 	once   sync.Once
-
-	mu      sync.Mutex
-	waiting map[jsonrpc.ID]chan *jsonrpc.Response
 }
 
 // listTimeout is how long the first message waits until the agent knows the tools. An agent that
@@ -36,56 +31,8 @@ const listTimeout = 5 * time.Second
 type toolCall func(ctx context.Context, id, tool string, args json.RawMessage) (text string, failed bool)
 
 // newToolServer serves the named tools.
-func newToolServer(ctx context.Context, names []string, call toolCall) (*toolServer, error) {
-	server := mcp.NewServer(&mcp.Implementation{Name: session.ToolServerName, Version: "1"}, nil)
-	handler := func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		id, _ := r.Params.Meta["claudecode/toolUseId"].(string)
-		text, failed := call(ctx, id, r.Params.Name, r.Params.Arguments)
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: failed}, nil
-	}
-	for _, t := range servedTools {
-		if slices.Contains(names, t.name) {
-			server.AddTool(&mcp.Tool{Name: t.name, Description: t.description, InputSchema: t.schema}, handler)
-		}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	client, transport := mcp.NewInMemoryTransports()
-	_, err := server.Connect(ctx, transport, nil)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	conn, err := client.Connect(ctx)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	s := &toolServer{
-		conn: conn, end: cancel, closed: make(chan struct{}), listed: make(chan struct{}),
-		waiting: map[jsonrpc.ID]chan *jsonrpc.Response{},
-	}
-	go s.read(ctx)
-	return s, nil
-}
-
-// read passes the server's responses on until the connection is closed.
-func (s *toolServer) read(ctx context.Context) {
-	defer close(s.closed)
-	for {
-		m, err := s.conn.Read(ctx)
-		if err != nil {
-			return
-		}
-		if r, ok := m.(*jsonrpc.Response); ok {
-			s.mu.Lock()
-			waiting := s.waiting[r.ID]
-			delete(s.waiting, r.ID)
-			s.mu.Unlock()
-			if waiting != nil {
-				waiting <- r
-			}
-		}
-	}
+func newToolServer(names []string, run toolCall) *toolServer {
+	return &toolServer{names: names, run: run, listed: make(chan struct{})}
 }
 
 // await waits until the agent knows the tools, has ended or must stop.
@@ -111,44 +58,69 @@ func (s *toolServer) sent(message json.RawMessage) {
 	}
 }
 
-func (s *toolServer) close() {
-	if s != nil {
-		s.end()
-		_ = s.conn.Close()
-	}
-}
-
 // acknowledgment answers a message that is not a call.
 var acknowledgment = json.RawMessage(`{"jsonrpc":"2.0","result":{}}`)
 
-// call gives the server a message and returns its answer.
-func (s *toolServer) call(ctx context.Context, raw json.RawMessage) (json.RawMessage, error) {
+// answer returns the answer to a message.
+func (s *toolServer) answer(ctx context.Context, raw json.RawMessage) (json.RawMessage, error) {
 	m, err := jsonrpc.DecodeMessage(raw)
 	if err != nil {
 		return nil, fmt.Errorf("not an MCP message: %w", err)
 	}
 	r, ok := m.(*jsonrpc.Request)
 	if !ok || !r.IsCall() {
-		return acknowledgment, s.conn.Write(ctx, m)
+		return acknowledgment, nil
 	}
-	answer := make(chan *jsonrpc.Response, 1)
-	s.mu.Lock()
-	s.waiting[r.ID] = answer
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.waiting, r.ID)
-		s.mu.Unlock()
-	}()
-	if err := s.conn.Write(ctx, m); err != nil {
-		return nil, err
+	response := &jsonrpc.Response{ID: r.ID}
+	result, err := s.result(ctx, r)
+	if err == nil {
+		response.Result, err = json.Marshal(result)
 	}
-	select {
-	case m := <-answer:
-		return jsonrpc.EncodeMessage(m)
-	case <-s.closed:
-		return nil, errors.New("the tool server is closed")
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err != nil {
+		response.Error = err
 	}
+	return jsonrpc.EncodeMessage(response)
+}
+
+// result executes a request.
+func (s *toolServer) result(ctx context.Context, r *jsonrpc.Request) (any, error) {
+	var p struct {
+		mcp.CallToolParamsRaw
+		ProtocolVersion string `json:"protocolVersion"`
+	}
+	if len(r.Params) > 0 {
+		if err := json.Unmarshal(r.Params, &p); err != nil {
+			return nil, invalid(jsonrpc.CodeInvalidParams, "%v", err)
+		}
+	}
+	switch r.Method {
+	case "initialize":
+		return map[string]any{
+			"protocolVersion": p.ProtocolVersion, "capabilities": map[string]any{"tools": map[string]any{}},
+			"serverInfo": &mcp.Implementation{Name: session.ToolServerName, Version: "1"},
+		}, nil
+	case "ping":
+		return struct{}{}, nil
+	case "tools/list":
+		tools := []mcp.Tool{}
+		for _, t := range servedTools {
+			if slices.Contains(s.names, t.name) {
+				tools = append(tools, mcp.Tool{Name: t.name, Description: t.description, InputSchema: t.schema})
+			}
+		}
+		return map[string]any{"tools": tools}, nil
+	case "tools/call":
+		if !slices.Contains(s.names, p.Name) {
+			return nil, invalid(jsonrpc.CodeInvalidParams, "unknown tool %q", p.Name)
+		}
+		id, _ := p.Meta["claudecode/toolUseId"].(string)
+		text, failed := s.run(ctx, id, p.Name, p.Arguments)
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: failed}, nil
+	}
+	return nil, invalid(jsonrpc.CodeMethodNotFound, "unknown method %q", r.Method)
+}
+
+// invalid returns the error of a request that the server does not execute.
+func invalid(code int64, format string, args ...any) error {
+	return &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }

@@ -1,9 +1,9 @@
 package host
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
@@ -78,7 +78,7 @@ func (r *record) addOut(e agentcli.Event) {
 	case agentcli.KindToolResult:
 		ok := e.Tool.OK
 		o.Kind, o.Tool, o.CallID, o.OK = session.OutToolResult, r.names[e.Tool.ID], e.Tool.ID, &ok
-		o.Text = ace.Cut(resultText(e.Tool.Result), ace.PreviewBytes)
+		o.Text = ace.Cut(e.Tool.ResultText(), ace.PreviewBytes)
 	default:
 		return
 	}
@@ -91,15 +91,12 @@ func (r *record) addOut(e agentcli.Event) {
 
 // result returns the turn's result without its status.
 func (r *record) result(in session.TurnInput, o agentcli.Outcome) session.TurnResult {
-	t := session.TurnResult{
-		Turn: in.Turn, AgentSessionID: o.SessionID, Model: o.Model, Text: ace.Cut(o.Text, maxText), Messages: r.out,
+	return session.TurnResult{
+		Turn: in.Turn, AgentSessionID: cmp.Or(o.SessionID, in.AgentSessionID), Model: o.Model,
+		Text: ace.Cut(o.Text, maxText), Messages: r.out,
 		Omitted: r.omitted, Summary: ace.Cut(o.Sentence, maxSummary), Usage: o.Usage,
 		CostSeen: r.judge.Meter.Cost, UsageSeen: r.judge.Meter.Usage,
 	}
-	if t.AgentSessionID == "" {
-		t.AgentSessionID = in.AgentSessionID
-	}
-	return t
 }
 
 // validJSON returns raw if it is valid JSON, otherwise nil.
@@ -108,25 +105,4 @@ func validJSON(raw json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return raw
-}
-
-// resultText returns the text of a tool's result: a string, or the text blocks of a list.
-func resultText(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	var blocks []struct {
-		Text string `json:"text"`
-	}
-	if json.Unmarshal(raw, &blocks) != nil {
-		return string(raw)
-	}
-	var parts []string
-	for _, b := range blocks {
-		if b.Text != "" {
-			parts = append(parts, b.Text)
-		}
-	}
-	return strings.Join(parts, "\n")
 }

@@ -13,7 +13,6 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/engine/agents/agentcli"
-	"acescope/engine/agents/price"
 	"acescope/engine/agents/session"
 	"acescope/engine/agents/transcript"
 	"acescope/engine/internal/process"
@@ -165,18 +164,10 @@ func (h *Host) sealPast(t *attempt, r *session.TurnResult) *session.TurnResult {
 
 // transcriptTurn is a turn as the agent's transcript records it.
 type transcriptTurn struct {
-	Exists  bool // the conversation has a transcript
-	Started bool // it contains the turn's message
-	Ended   bool // and the end of the answer
-	// Interrupted and Failed describe an end that is not an answer.
-	Interrupted bool
-	Failed      string
-	Text        string // the last text
-	Model       string
-	Messages    []session.Out
-	Omitted     int
-	Usage       ace.Usage // of all attempts of the turn, see [transcript.Spent]
-	Counted     float64   // the conversation's cost from which the agent's next process counts
+	transcript.Turn
+	Exists   bool // the conversation has a transcript
+	Messages []session.Out
+	Omitted  int
 }
 
 // result returns the result of a completed turn.
@@ -216,101 +207,14 @@ func findTurn(ctx context.Context, configDir string, in session.TurnInput, uuids
 	if err != nil || path == "" {
 		return transcriptTurn{}, err
 	}
-	s := turnScanner{turn: in.Turn, uuids: uuids, spent: transcript.NewSpent(price.Shipped(), in.CostSeen)}
-	s.Exists = true
-	_, err = transcript.NewReader(path).Read(ctx, 0, nil, func(raw []byte, _ int64) { s.add(raw) })
+	rec := newRecord(in, "", true)
+	starts := func(raw []byte, _ int64) bool {
+		mentioned := func(uuid string) bool { return bytes.Contains(raw, []byte(uuid)) }
+		return slices.ContainsFunc(uuids, mentioned) && slices.Contains(uuids, transcript.Events(raw)[0].UUID)
+	}
+	turn, err := transcript.ReadTurn(ctx, path, in.CostSeen, starts, rec.addOut)
 	if err != nil {
 		return transcriptTurn{}, fmt.Errorf("transcript: %w", err)
 	}
-	return s.finish(), nil
-}
-
-// turnScanner finds a turn in the lines of a transcript.
-type turnScanner struct {
-	transcriptTurn
-	turn    int
-	uuids   []string          // of the turn's messages
-	replied bool              // the agent replied to the last of them
-	open    map[string]bool   // calls without a result
-	spent   *transcript.Spent // in the turn
-	record  record
-}
-
-// syntheticModel is the model of messages that the CLI writes itself.
-const syntheticModel = "<synthetic>"
-
-func (s *turnScanner) add(raw []byte) {
-	if s.spent.Count(raw) {
-		return
-	}
-	mentioned := func(uuid string) bool { return bytes.Contains(raw, []byte(uuid)) }
-	if !s.Started && !slices.ContainsFunc(s.uuids, mentioned) {
-		return
-	}
-	events := transcript.Events(raw)
-	switch {
-	case slices.Contains(s.uuids, events[0].UUID):
-		s.start(raw)
-	case !s.Started || transcript.IsFiller(events):
-	default:
-		s.spent.Add(raw)
-		for _, e := range events {
-			if e.ParentID == "" {
-				s.addEvent(e)
-			}
-		}
-	}
-}
-
-// start handles a message of the turn. A later message continues what the first one started.
-func (s *turnScanner) start(raw []byte) {
-	if !s.Started {
-		s.record = record{turn: s.turn, started: true, names: map[string]string{}}
-	}
-	s.spent.Add(raw)
-	s.Started = true
-	s.replied = false
-	s.Interrupted = false
-	s.Failed, s.Text = "", ""
-	s.open = map[string]bool{}
-}
-
-func (s *turnScanner) addEvent(e agentcli.Event) {
-	if e.Model != "" {
-		s.replied = true
-		if e.Model != syntheticModel {
-			s.Model = e.Model
-		}
-	}
-	switch e.Kind {
-	case agentcli.KindText:
-		s.Text = e.Text
-	case agentcli.KindError:
-		if e.Model == "" {
-			return // the CLI retried the call
-		}
-		s.Text, s.Failed = e.Text, e.Text
-	case agentcli.KindToolUse:
-		if len(s.open) < maxNames {
-			s.open[e.Tool.ID] = true
-		}
-	case agentcli.KindToolResult:
-		delete(s.open, e.Tool.ID)
-	case agentcli.KindStatus:
-		s.Interrupted = s.Interrupted || e.Name == "interrupted"
-	}
-	s.record.addOut(e)
-}
-
-// finish returns the turn after the last line.
-func (s *turnScanner) finish() transcriptTurn {
-	s.Counted = s.spent.Counted
-	if !s.Started {
-		return s.transcriptTurn
-	}
-	answered := s.spent.Ended() || s.Failed != "" && !s.spent.Summary().Unfinished
-	s.Ended = s.Interrupted || s.replied && answered && len(s.open) == 0
-	s.Usage = s.spent.Usage()
-	s.Messages, s.Omitted = s.record.out, s.record.omitted
-	return s.transcriptTurn
+	return transcriptTurn{Turn: turn, Exists: true, Messages: rec.out, Omitted: rec.omitted}, nil
 }

@@ -86,9 +86,9 @@ func (h *Host) enter(ctx context.Context, in session.TurnInput, number int32) (*
 	s := h.slot(in.SessionID)
 	s.start.Lock()
 	defer s.start.Unlock()
-	s.mu.Lock()
+	h.mu.Lock()
 	previous := s.attempt
-	s.mu.Unlock()
+	h.mu.Unlock()
 	same := previous != nil && previous.in.RunID == in.RunID && previous.in.Turn == in.Turn
 	if same && (!previous.ended() || previous.err == nil) {
 		previous.keep()
@@ -106,14 +106,14 @@ func (h *Host) enter(ctx context.Context, in session.TurnInput, number int32) (*
 		return nil, temporal.NewApplicationError(errClosed.Error(), TypeHostGone)
 	}
 	t := h.newAttempt(in, number)
-	s.mu.Lock()
+	h.mu.Lock()
 	s.attempt = t
-	s.mu.Unlock()
+	h.mu.Unlock()
 	go h.work(s, t)
 	return t, nil
 }
 
-// work executes an attempt and then lets its process wait for the next turn.
+// work executes an attempt. Its process waits for the next turn.
 func (h *Host) work(s *slot, t *attempt) {
 	defer t.giveUp(nil)
 	t.result, t.err = h.execute(s, t)
@@ -123,21 +123,13 @@ func (h *Host) work(s *slot, t *attempt) {
 		t.slog.Info("turn ended", "status", t.result.Status, "cost", t.result.Usage.CostUSD,
 			"recovered", t.result.Recovered, "continued", t.result.Continued)
 	}
-	s.mu.Lock()
+	h.mu.Lock()
 	s.used = time.Now()
-	a := s.agent
-	s.mu.Unlock()
-	switch {
-	case a == nil:
-	case a.alive():
-		a.mu.Lock()
-		a.idleTimer = time.AfterFunc(h.o.MaxIdle, func() { h.retire(s, a, "idle") })
-		a.mu.Unlock()
-	default:
-		s.drop(a)
+	if s.agent != nil && !s.agent.alive() {
+		s.agent = nil
 	}
+	h.mu.Unlock()
 	close(t.done)
-	h.trim()
 }
 
 // execute looks for the turn in the records of earlier attempts, and otherwise runs it.
@@ -153,7 +145,7 @@ func (h *Host) execute(s *slot, t *attempt) (session.TurnResult, error) {
 	if refusal, ok, err := t.checkHost(); !ok {
 		return refusal, err
 	}
-	a := s.warm()
+	a := h.warm(s)
 	search := a == nil || t.number > 1
 	if search {
 		if err := h.searchLogs(t, adapter); err != nil || t.past.result != nil {
@@ -264,9 +256,9 @@ func (h *Host) converse(s *slot, t *attempt, adapter agentcli.Adapter, a *agent,
 		if err != nil {
 			return t.startFailed(err)
 		}
-		s.mu.Lock()
+		h.mu.Lock()
 		s.agent = a
-		s.mu.Unlock()
+		h.mu.Unlock()
 		h.step("started")
 		r, err := h.give(t, a, text)
 		inUse := err == nil && r.Failed != nil && r.Failed.Type == string(agentcli.ClassSessionInUse)

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -45,7 +44,7 @@ func Write(dir string, o Options) (made Made, err error) {
 		project := fmt.Sprintf("/home/user/project-%d", n%7)
 		path := filepath.Join(dir, "projects", strings.ReplaceAll(project, "/", "-"), ID(n))
 		last := o.Newest.Add(-time.Duration(n) * 37 * time.Minute)
-		w := &writer{made: &made, rand: rand.New(rand.NewPCG(7, uint64(n))), session: ID(n), cwd: project}
+		w := &writer{made: &made, session: ID(n), cwd: project}
 		size := each
 		if o.Subagent > 0 && n%o.Subagent == 0 {
 			size = each * 3 / 4
@@ -73,7 +72,6 @@ var turn = template.Must(template.New("").Parse(turnText))
 // writer is the data of the template. Its exported methods return JSON.
 type writer struct {
 	made                *Made
-	rand                *rand.Rand
 	session, cwd, agent string
 	lines               int
 	at                  time.Time
@@ -105,7 +103,7 @@ func (w *writer) id(n int) string { return fmt.Sprintf("%s-%s%06d", w.session, w
 // Line returns the members of every line.
 func (w *writer) Line() string {
 	w.lines++
-	w.at = w.at.Add(time.Duration(200+w.rand.IntN(800)) * time.Millisecond)
+	w.at = w.at.Add(500 * time.Millisecond)
 	return fmt.Sprintf(`"uuid":%q,"parentUuid":%q,"sessionId":%q,"cwd":%q,"version":"2.1.90","timestamp":%q,`+
 		`"gitBranch":"main","isSidechain":%t,"agentId":%q,"userType":"external"`, w.id(w.lines), w.id(w.lines-1),
 		w.session, w.cwd, w.at.Format("2006-01-02T15:04:05.000Z"), w.agent != "", w.agent)
@@ -113,7 +111,7 @@ func (w *writer) Line() string {
 
 // Message returns the beginning of a message up to its content.
 func (w *writer) Message(stop string) string {
-	input, output, cached := 4+w.rand.IntN(40), 50+w.rand.IntN(900), 10_000+w.rand.IntN(60_000)
+	input, output, cached := 4+w.lines%40, 50+w.lines%900, 10_000+w.lines%60_000
 	w.made.Tokens += int64(input + output + cached + 800)
 	return fmt.Sprintf(`"requestId":"req_%[1]s","message":{"id":"msg_%[1]s","type":"message","role":"assistant",`+
 		`"model":"claude-sonnet-4-5-20250929","stop_reason":%[2]q,"stop_sequence":null,"usage":{"input_tokens":%[3]d,`+
@@ -122,43 +120,31 @@ func (w *writer) Message(stop string) string {
 		`"service_tier":"standard"},"content":[`, w.id(w.lines), stop, input, output, cached)
 }
 
-// Upto returns a list of 1 to n elements.
-func (w *writer) Upto(n int) []int { return make([]int, 1+w.rand.IntN(n)) }
-
 type call struct {
 	ID, Tool string
 	Failed   bool
 }
 
-var tools = []string{"Bash", "Read", "Edit", "Grep", "WebFetch", "TodoWrite"}
-
-// Calls returns one to three calls.
+// Calls returns parallel calls, some of which fail.
 func (w *writer) Calls() (list []call) {
-	for range w.Upto(3) {
+	for _, tool := range []string{"Bash", "Read", "WebFetch"} {
 		w.made.Calls++
-		id := fmt.Sprintf("toolu_%d", w.made.Calls)
-		list = append(list, call{id, tools[w.rand.IntN(len(tools))], w.rand.IntN(12) == 0})
+		list = append(list, call{fmt.Sprintf("toolu_%d", w.made.Calls), tool, w.made.Calls%12 == 0})
 	}
 	return list
 }
 
-var words = strings.Fields(`the a of and run test file value error return "quoted" list every change that which reads writes
-	session tool result counts over under größer 変更 with without first last`)
+// Rounds returns the rounds of thinking and tools of a turn.
+func (w *writer) Rounds() []int { return make([]int, 1+w.lines%6) }
 
-// Prose returns n words.
+// Prose returns n sentences.
 func (w *writer) Prose(n int) string {
-	list := make([]string, n)
-	for i := range list {
-		list[i] = words[w.rand.IntN(len(words))]
-	}
-	return strconv.Quote(strings.Join(list, " "))
+	const sentence = "The \"quoted\" file reads größer values and 変更 which the test writes. "
+	return strconv.Quote(strings.Repeat(sentence, n))
 }
 
-// Code returns 10 to 160 lines of code.
+// Code returns the lines of a program.
 func (w *writer) Code() string {
-	var b strings.Builder
-	for i := range 10 + w.rand.IntN(150) {
-		fmt.Fprintf(&b, "%5d\t\tif err := store.Put(%q, value[%d]); err != nil {\n", i+1, words[w.rand.IntN(len(words))], i)
-	}
-	return strconv.Quote(b.String())
+	const line = "   17\t\tif err := store.Put(key, value[i]); err != nil {\n"
+	return strconv.Quote(strings.Repeat(line, 10+w.lines%150))
 }
