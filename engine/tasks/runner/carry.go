@@ -122,7 +122,7 @@ func fromNanos(n int64) time.Time {
 // Carry returns the compressed table for the given run of the dispatcher. undelivered are answers
 // that did not reach their runs. Equal tables give equal bytes.
 func (t *Table) Carry(runs int, undelivered Answers) ([]byte, error) {
-	c := carried{Runs: runs, At: t.at, Asked: t.queue.asked, Claims: t.claims, Ticks: t.roster.ticks,
+	c := carried{Runs: runs, At: t.at, Asked: t.asked, Claims: t.claims, Ticks: t.roster.ticks,
 		Counts: t.count, Suspects: t.suspects, Undelivered: append(undelivered[:len(undelivered):len(undelivered)], t.out...),
 		numbers: map[string]int{}}
 	for i, r := range t.roster.rows {
@@ -133,7 +133,7 @@ func (t *Table) Carry(runs int, undelivered Answers) ([]byte, error) {
 			c.Holds.Slot = append(c.Holds.Slot, h.slot)
 		}
 	}
-	for _, w := range t.queue.sorted() {
+	for _, w := range t.waits {
 		c.Waits.add(w.req, w.since, w.seq, c.groupNumber(w.req))
 	}
 	data, err := json.Marshal(c)
@@ -176,7 +176,7 @@ func Restore(data []byte) (*Table, int, error) {
 
 func (t *Table) fill(c carried) error {
 	t.at = c.At
-	t.queue.asked = c.Asked
+	t.asked = c.Asked
 	t.claims = c.Claims
 	t.roster.ticks = c.Ticks
 	t.count = c.Counts
@@ -186,7 +186,6 @@ func (t *Table) fill(c carried) error {
 		r := t.roster.add(k.Registration.ID)
 		r.record = k
 		t.roster.setRegistration(r, k.Registration)
-		t.roster.update(r)
 	}
 	if len(c.Holds.Runner) != len(c.Holds.Run) || len(c.Holds.Slot) != len(c.Holds.Run) {
 		return errors.New("columns of different lengths")
@@ -195,15 +194,12 @@ func (t *Table) fill(c carried) error {
 		if n := c.Holds.Runner[i]; n >= 0 && n < len(t.roster.rows) {
 			r := t.roster.rows[n]
 			t.hold(&hold{req: req, row: r, claim: claim, slot: c.Holds.Slot[i], since: since})
-			t.roster.update(r)
 		}
 	})
 	if err != nil {
 		return err
 	}
 	return c.Waits.each(c.Groups, func(_ int, req Request, since time.Time, seq int64) {
-		if g := t.queue.group(req); g != nil {
-			t.queue.add(&wait{req: req, seq: seq, since: since, group: g})
-		}
+		t.wait(req, seq, since)
 	})
 }

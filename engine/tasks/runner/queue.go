@@ -2,24 +2,10 @@ package runner
 
 import (
 	"cmp"
-	"container/heap"
-	"container/list"
 	"slices"
 	"strings"
 	"time"
 )
-
-// queue holds the waiting runs of a [Table], grouped by requirements.
-type queue struct {
-	roster *roster
-	groups map[string]*group // by key
-	order  []*group          // with waiting runs, by the oldest
-	idle   []*group          // that had no waiting run when they were added here
-	waits  map[string]*wait  // by run id
-	due    deadlines
-	asked  int64 // number of requests so far, which orders the runs
-	bytes  int   // of all keys
-}
 
 // wait is a waiting run.
 type wait struct {
@@ -27,35 +13,19 @@ type wait struct {
 	seq   int64
 	since time.Time
 	group *group
-	place *list.Element // in the group
-	index int           // in the deadlines
 }
 
-// group holds the waiting runs with equal requirements that avoid the same queues.
+// group is what waiting runs with equal requirements that avoid the same queues have in common.
 type group struct {
 	key          string
 	requirements Requirements
 	avoid        []string
-	able         []*row    // the runners that meet the requirements
-	waits        list.List // of *wait, the oldest first
-	listed       bool      // in queue.idle
+	waiting      int   // number of its runs
+	blocked      int64 // the last call of Match that found no free runner
 }
-
-// first returns the oldest waiting run of a group that has one.
-func (g *group) first() *wait { return g.waits.Front().Value.(*wait) }
 
 func (g *group) matches(r *row) bool {
 	return !r.Gone && r.offer.Meets(g.requirements) && !slices.Contains(g.avoid, r.Queue)
-}
-
-// compare adds a runner to the able ones if it matches, otherwise removes it.
-func (g *group) compare(r *row) (able bool) {
-	able = g.matches(r)
-	g.able = slices.DeleteFunc(g.able, func(other *row) bool { return other == r })
-	if able {
-		g.able = append(g.able, r)
-	}
-	return able
 }
 
 // groupKey identifies a group. Its parts contain no control characters.
@@ -70,157 +40,56 @@ func avoided(queues []string) []string {
 	return sortedSet(slices.DeleteFunc(recent, func(q string) bool { return !isName(q, maxPath) }))
 }
 
-// group returns the group of a request, or nil if there is no room for another group.
-func (q *queue) group(req Request) *group {
+// wait appends a waiting run. It returns false if there is no room for another group.
+func (t *Table) wait(req Request, seq int64, since time.Time) bool {
 	avoid := avoided(req.Avoid)
 	key := groupKey(req.Requirements, avoid)
-	if g := q.groups[key]; g != nil {
-		return g
-	}
-	if q.bytes+len(key) > maxBytes {
-		q.dropIdle()
-	}
-	if q.bytes+len(key) > maxBytes {
-		return nil
-	}
-	g := &group{key: key, requirements: req.Requirements, avoid: avoid}
-	for _, r := range q.roster.rows {
-		if g.matches(r) {
-			g.able = append(g.able, r)
+	g := t.groups[key]
+	if g == nil {
+		if t.keyBytes+len(key) > maxBytes {
+			return false
 		}
+		g = &group{key: key, requirements: req.Requirements, avoid: avoid}
+		t.groups[key] = g
+		t.keyBytes += len(key)
 	}
-	q.groups[key] = g
-	q.bytes += len(key)
-	q.addIdle(g)
-	return g
-}
-
-// addIdle keeps a group without waiting runs, since it knows which runners match.
-func (q *queue) addIdle(g *group) {
-	if !g.listed {
-		g.listed = true
-		q.idle = append(q.idle, g)
-	}
-}
-
-// dropIdle removes the groups without waiting runs.
-func (q *queue) dropIdle() {
-	for _, g := range q.idle {
-		g.listed = false
-		if g.waits.Len() == 0 {
-			q.bytes -= len(g.key)
-			delete(q.groups, g.key)
-		}
-	}
-	q.idle = nil
-}
-
-// add appends a waiting run.
-func (q *queue) add(w *wait) {
-	g := w.group
-	q.waits[w.req.RunID] = w
-	heap.Push(&q.due, w)
-	w.place = g.waits.PushBack(w)
-	if g.waits.Len() == 1 {
-		q.order = append(q.order, g) // w is the newest run
-		q.want(g, 1)
-	}
+	g.waiting++
+	w := &wait{req: req, seq: seq, since: since, group: g}
+	t.waits = append(t.waits, w)
+	t.waiting[req.RunID] = w
+	return true
 }
 
 // withdraw removes a run, if it waits.
-func (q *queue) withdraw(run string) {
-	if w := q.waits[run]; w != nil {
-		q.remove(w)
-	}
-}
-
-func (q *queue) remove(w *wait) {
-	g := w.group
-	delete(q.waits, w.req.RunID)
-	heap.Remove(&q.due, w.index)
-	if g.first() != w {
-		g.waits.Remove(w.place)
+func (t *Table) withdraw(run string) {
+	w := t.waiting[run]
+	if w == nil {
 		return
 	}
-	i := position(q.order, w.seq)
-	g.waits.Remove(w.place)
-	q.reorder(g, i)
+	bySeq := func(w *wait, seq int64) int { return cmp.Compare(w.seq, seq) }
+	i, _ := slices.BinarySearchFunc(t.waits, w.seq, bySeq)
+	t.waits = slices.Delete(t.waits, i, i+1)
+	t.forget(w)
 }
 
-// position returns the index of the first group whose oldest run is not older than seq.
-func position(order []*group, seq int64) int {
-	i, _ := slices.BinarySearchFunc(order, seq, func(g *group, seq int64) int {
-		return cmp.Compare(g.first().seq, seq)
-	})
-	return i
-}
-
-// reorder moves the group at i, whose first run was removed, to its new position.
-func (q *queue) reorder(g *group, i int) {
-	if g.waits.Len() > 0 {
-		rest := q.order[i+1:]
-		n := position(rest, g.first().seq)
-		copy(q.order[i:], rest[:n])
-		q.order[i+n] = g
-		return
-	}
-	q.order = slices.Delete(q.order, i, i+1)
-	q.want(g, -1)
-	q.addIdle(g)
-	if len(q.idle) > maxIdle {
-		q.dropIdle()
-	}
-}
-
-// want adds n to the number of groups that want each matching runner.
-func (q *queue) want(g *group, n int) {
-	for _, r := range g.able {
-		r.wanted += n
-		q.roster.update(r)
-	}
-}
-
-// compare updates which groups a new or changed runner matches.
-func (q *queue) compare(r *row) {
-	r.wanted = 0
-	for _, g := range q.order {
-		if g.compare(r) {
-			r.wanted++
+// removeWaits removes the waiting runs for which remove returns true.
+func (t *Table) removeWaits(remove func(*wait) bool) {
+	t.waits = slices.DeleteFunc(t.waits, func(w *wait) bool {
+		if !remove(w) {
+			return false
 		}
+		t.forget(w)
+		return true
+	})
+}
+
+// forget removes what refers to a run that waits no more.
+func (t *Table) forget(w *wait) {
+	delete(t.waiting, w.req.RunID)
+	g := w.group
+	g.waiting--
+	if g.waiting == 0 {
+		delete(t.groups, g.key)
+		t.keyBytes -= len(g.key)
 	}
-	q.dropIdle()
-}
-
-// sorted returns the waiting runs, the oldest first.
-func (q *queue) sorted() []*wait {
-	return slices.SortedFunc(slices.Values(q.due), func(a, b *wait) int { return cmp.Compare(a.seq, b.seq) })
-}
-
-// deadlines is a heap of waiting runs by deadline.
-type deadlines []*wait
-
-func (d deadlines) Len() int { return len(d) }
-
-func (d deadlines) Less(i, j int) bool {
-	return cmp.Or(d[i].req.Deadline.Compare(d[j].req.Deadline), cmp.Compare(d[i].seq, d[j].seq)) < 0
-}
-
-func (d deadlines) Swap(i, j int) {
-	d[i], d[j] = d[j], d[i]
-	d[i].index, d[j].index = i, j
-}
-
-// Push implements [heap.Interface].
-func (d *deadlines) Push(w any) {
-	w.(*wait).index = len(*d)
-	*d = append(*d, w.(*wait))
-}
-
-// Pop implements [heap.Interface].
-func (d *deadlines) Pop() any {
-	last := len(*d) - 1
-	w := (*d)[last]
-	(*d)[last] = nil
-	*d = (*d)[:last]
-	return w
 }

@@ -11,21 +11,17 @@ import (
 // roster holds the runners of a [Table].
 type roster struct {
 	rows  []*row // by id
-	byID  map[string]*row
-	eager int   // number of free runners that meet the requirements of a waiting run
-	ticks int64 // orders assignments and releases
-	bytes int   // of all capabilities
+	ticks int64  // orders assignments and releases
+	bytes int    // of all capabilities
 }
 
 // row is a runner.
 type row struct {
 	record
-	offer  Capabilities // normal
-	size   int          // of offer, in bytes
-	wanted int          // number of groups with waiting runs whose requirements it meets
-	eager  bool         // free and wanted
-	busy   int
-	held   []*hold // by claim
+	offer Capabilities // normal
+	size  int          // of offer, in bytes
+	busy  int
+	held  []*hold // by claim
 }
 
 // record is the part of a row that the next run of the dispatcher needs.
@@ -67,25 +63,31 @@ func (r *row) view() RunnerView {
 	return v
 }
 
-func (t *roster) search(id string) int {
-	i, _ := slices.BinarySearchFunc(t.rows, id, func(r *row, id string) int {
+func (t *roster) search(id string) (i int, found bool) {
+	return slices.BinarySearchFunc(t.rows, id, func(r *row, id string) int {
 		return strings.Compare(r.Registration.ID, id)
 	})
-	return i
+}
+
+// find returns the runner of an id, or nil.
+func (t *roster) find(id string) *row {
+	if i, found := t.search(id); found {
+		return t.rows[i]
+	}
+	return nil
 }
 
 func (t *roster) add(id string) *row {
 	r := &row{record: record{Registration: Registration{ID: id}}}
-	t.rows = slices.Insert(t.rows, t.search(id), r)
-	t.byID[id] = r
+	i, _ := t.search(id)
+	t.rows = slices.Insert(t.rows, i, r)
 	return r
 }
 
 func (t *roster) remove(r *row) {
-	i := t.search(r.Registration.ID)
+	i, _ := t.search(r.Registration.ID)
 	t.rows = slices.Delete(t.rows, i, i+1)
 	t.bytes -= r.size
-	delete(t.byID, r.Registration.ID)
 }
 
 func (t *roster) setRegistration(r *row, reg Registration) {
@@ -109,28 +111,6 @@ func size(c Capabilities) int {
 func (t *roster) touch(r *row) {
 	t.ticks++
 	r.Tick = t.ticks
-}
-
-// update sets the fields that depend on whether the runner is free and wanted.
-func (t *roster) update(r *row) {
-	eager := r.free() && r.wanted > 0
-	if eager && !r.eager {
-		t.eager++
-	}
-	if !eager && r.eager {
-		t.eager--
-	}
-	r.eager = eager
-}
-
-// best returns the free runner that gets the next run, or nil.
-func best(able []*row) (best *row) {
-	for _, r := range able {
-		if r.free() && (best == nil || r.before(best)) {
-			best = r
-		}
-	}
-	return best
 }
 
 // before reports whether r gets a run rather than other.

@@ -10,16 +10,19 @@ import (
 // runs that a runner holds. It is pure: the same notices at the same times give the same
 // answers. It is not safe for concurrent use.
 //
-// Waiting runs are grouped by their requirements, and a group knows which runners meet them.
-// So a decision depends on the number of groups, not of runs. Between two calls of Match, no
-// free runner can execute a waiting run.
+// Between two calls of Match, no free runner can execute a waiting run.
 type Table struct {
 	roster   roster
-	queue    queue
-	holds    map[string]*hold // by run id
-	suspects []Request        // runs that ended without a notice
-	out      Answers          // to be returned by Match
-	claims   int64            // number of the last claim
+	waits    []*wait           // in the order of their requests
+	waiting  map[string]*wait  // by run id
+	groups   map[string]*group // of waiting runs, by key
+	keyBytes int               // of all keys
+	asked    int64             // number of requests so far
+	matches  int64             // number of calls of Match
+	holds    map[string]*hold  // by run id
+	suspects []Request         // runs that ended without a notice
+	out      Answers           // to be returned by Match
+	claims   int64             // number of the last claim
 	count    Counts
 	at       time.Time // of the last notice
 }
@@ -27,7 +30,6 @@ type Table struct {
 // Bounds of the table in addition to [MaxPending] and [MaxRunners].
 const (
 	maxBytes    = 512 << 10 // of all requirements, and of all capabilities
-	maxIdle     = 256       // groups without runs
 	maxGone     = 50        // runners that are gone, kept for the view
 	maxAvoid    = 16        // queues that a run can avoid
 	maxSuspects = 2000
@@ -45,10 +47,7 @@ type hold struct {
 
 // NewTable returns an empty table.
 func NewTable() *Table {
-	t := &Table{holds: map[string]*hold{}}
-	t.roster.byID = map[string]*row{}
-	t.queue = queue{roster: &t.roster, groups: map[string]*group{}, waits: map[string]*wait{}}
-	return t
+	return &Table{waiting: map[string]*wait{}, groups: map[string]*group{}, holds: map[string]*hold{}}
 }
 
 // Apply applies a notice. It ignores repeated notices, and those of an old epoch or claim.
@@ -60,7 +59,7 @@ func (t *Table) Apply(n Notice, now time.Time) {
 			t.enqueue(*n.Request, now)
 		}
 	case Withdraw:
-		t.queue.withdraw(n.Run)
+		t.withdraw(n.Run)
 		t.release(t.holds[n.Run])
 	case Release:
 		if h := t.holds[n.Run]; h != nil && h.claim == n.Claim {
@@ -96,31 +95,28 @@ func (t *Table) enqueue(req Request, now time.Time) {
 		}
 		t.release(h)
 	}
-	if w := t.queue.waits[req.RunID]; w != nil && w.req.Execution == req.Execution && req.Try <= w.req.Try {
+	if w := t.waiting[req.RunID]; w != nil && w.req.Execution == req.Execution && req.Try <= w.req.Try {
 		return
 	}
-	t.queue.withdraw(req.RunID)
+	t.withdraw(req.RunID)
 	req.Requirements = req.Requirements.normal()
 	if err := checkRequest(req); err != nil {
 		t.refuse(req, "bad_demands", err.Error())
 		return
 	}
-	if len(t.queue.waits) >= MaxPending {
+	if len(t.waits) >= MaxPending {
 		t.refuse(req, "queue_full", strconv.Itoa(MaxPending)+
 			" runs wait for a runner already: try again when there are fewer, or start more runners")
-		return
-	}
-	g := t.queue.group(req)
-	if g == nil {
-		t.refuse(req, "queue_full", "the waiting runs have too many different requirements: try again later")
 		return
 	}
 	since := now
 	if !req.Asked.IsZero() && req.Asked.Before(now) {
 		since = req.Asked
 	}
-	t.queue.asked++
-	t.queue.add(&wait{req: req, seq: t.queue.asked, since: since, group: g})
+	t.asked++
+	if !t.wait(req, t.asked, since) {
+		t.refuse(req, "queue_full", "the waiting runs have too many different requirements: try again later")
+	}
 }
 
 func checkRequest(req Request) error {
@@ -153,31 +149,56 @@ func answer(req Request, a Answer) Answer {
 // runs whose deadline has passed, and returns all answers since the last call.
 func (t *Table) Match(now time.Time) Answers {
 	t.at = now
-	for i := 0; t.roster.eager > 0 && i < len(t.queue.order); {
-		g := t.queue.order[i]
-		if r := best(g.able); r != nil {
-			t.assign(g.first(), r, now) // the group moves back, a younger one takes its place
-		} else {
-			i++
+	t.matches++
+	var free []*row
+	for _, r := range t.roster.rows {
+		if r.free() {
+			free = append(free, r)
 		}
 	}
-	for len(t.queue.due) > 0 && !t.queue.due[0].req.Deadline.After(now) {
-		t.expire(t.queue.due[0])
+	if len(free) > 0 {
+		t.removeWaits(func(w *wait) bool { return t.assign(w, free, now) })
+	}
+	var late []*wait
+	t.removeWaits(func(w *wait) bool {
+		isLate := !w.req.Deadline.After(now)
+		if isLate {
+			late = append(late, w)
+		}
+		return isLate
+	})
+	slices.SortStableFunc(late, func(a, b *wait) int { return a.req.Deadline.Compare(b.req.Deadline) })
+	for _, w := range late {
+		t.expire(w)
 	}
 	out := t.out
 	t.out = nil
 	return out
 }
 
-func (t *Table) assign(w *wait, r *row, now time.Time) {
-	t.queue.remove(w)
+// assign assigns a waiting run to one of the runners that were free when Match began.
+func (t *Table) assign(w *wait, free []*row, now time.Time) bool {
+	g := w.group
+	if g.blocked == t.matches {
+		return false
+	}
+	var r *row
+	for _, other := range free {
+		if other.free() && (r == nil || other.before(r)) && g.matches(other) {
+			r = other
+		}
+	}
+	if r == nil {
+		g.blocked = t.matches
+		return false
+	}
 	t.claims++
 	t.count.Matched++
 	h := &hold{req: w.req, row: r, claim: t.claims, slot: true, since: now}
 	t.hold(h)
 	t.roster.touch(r)
-	t.roster.update(r)
 	t.out = append(t.out, h.claimed())
+	return true
 }
 
 func (h *hold) claimed() Answer {
@@ -188,7 +209,6 @@ func (h *hold) claimed() Answer {
 }
 
 func (t *Table) expire(w *wait) {
-	t.queue.remove(w)
 	t.count.Expired++
 	waited := max(w.req.Deadline.Sub(w.since), 0)
 	precision := time.Second
@@ -221,7 +241,6 @@ func (t *Table) release(h *hold) {
 		r.busy--
 		t.roster.touch(r)
 	}
-	t.roster.update(r)
 }
 
 // SetLastClaim makes the next claim number higher than n. A new dispatcher starts above all
@@ -236,7 +255,7 @@ func (t *Table) recall(req Request, c Claim, now time.Time) {
 		t.holds[req.RunID] != nil {
 		return
 	}
-	r := t.roster.byID[c.RunnerID]
+	r := t.roster.find(c.RunnerID)
 	if r == nil {
 		if !t.makeRoom() {
 			return
@@ -246,11 +265,10 @@ func (t *Table) recall(req Request, c Claim, now time.Time) {
 		r.Gone = true
 		r.Since = now
 	}
-	t.queue.withdraw(req.RunID)
+	t.withdraw(req.RunID)
 	t.SetLastClaim(c.Number)
 	slot := c.Epoch == r.Epoch || Agent(req.Requirements.ExecutorType) != ""
 	t.hold(&hold{req: req, row: r, claim: c.Number, slot: slot, since: now})
-	t.roster.update(r)
 }
 
 // register applies the registration of a runner. A later epoch is a new process: programs of
@@ -260,7 +278,7 @@ func (t *Table) register(n Notice, now time.Time) {
 	if reg.Check() != nil {
 		return
 	}
-	r := t.roster.byID[reg.ID]
+	r := t.roster.find(reg.ID)
 	if r != nil && !r.accepts(n) {
 		return
 	}
@@ -284,8 +302,6 @@ func (t *Table) register(n Notice, now time.Time) {
 	}
 	r.Queue = n.Queue
 	t.roster.setRegistration(r, reg)
-	t.queue.compare(r)
-	t.roster.update(r)
 }
 
 // makeRoom reports whether there is room for one more runner; if needed it forgets one that is
@@ -326,7 +342,7 @@ func (t *Table) freeSlots(r *row, lost bool) {
 
 // change applies a change of a runner's status.
 func (t *Table) change(n Notice, now time.Time) {
-	r := t.roster.byID[n.Runner]
+	r := t.roster.find(n.Runner)
 	if r == nil || r.Epoch != n.Epoch || r.Gone {
 		return
 	}
@@ -345,7 +361,6 @@ func (t *Table) change(n Notice, now time.Time) {
 	if r.status() != before {
 		r.Since = now
 	}
-	t.roster.update(r)
 	if r.Gone {
 		t.forgetGone(t.roster.countGone() - maxGone)
 	}
@@ -359,7 +374,6 @@ func (t *Table) forgetGone(n int) {
 			return
 		}
 		t.roster.remove(r)
-		t.queue.compare(r) // it is gone, so it matches no group
 	}
 }
 
@@ -405,10 +419,13 @@ func (t *Table) HeldSince(before time.Time) (runs []Request) {
 
 // Deadline returns the first deadline of the waiting runs, or the zero time.
 func (t *Table) Deadline() time.Time {
-	if len(t.queue.due) == 0 {
-		return time.Time{}
+	var first time.Time
+	for _, w := range t.waits {
+		if first.IsZero() || w.req.Deadline.Before(first) {
+			first = w.req.Deadline
+		}
 	}
-	return t.queue.due[0].req.Deadline
+	return first
 }
 
 // Numbers of waiting runs and queues in a view, unless the options ask for another, and at most.
@@ -419,7 +436,7 @@ const (
 
 // View returns the state. runs is the number of the workflow's run.
 func (t *Table) View(o ViewOptions, runs int) View {
-	v := View{At: t.at, Waiting: len(t.queue.waits), Runs: runs, Counts: t.count,
+	v := View{At: t.at, Waiting: len(t.waits), Runs: runs, Counts: t.count,
 		Runners: []RunnerView{}, Pending: []PendingView{}, Queues: []QueueView{}}
 	for _, r := range t.roster.rows {
 		v.Running += r.busy
@@ -429,13 +446,18 @@ func (t *Table) View(o ViewOptions, runs int) View {
 	if o.Pending > 0 {
 		shown = min(o.Pending, maxShown)
 	}
-	waiting := t.queue.sorted()
-	for _, w := range waiting[:min(shown, len(waiting))] {
+	for _, w := range t.waits[:min(shown, len(t.waits))] {
 		v.Pending = append(v.Pending, PendingView{RunID: w.req.RunID, Name: w.req.Name,
 			Requirements: w.req.Requirements, Since: w.since, Deadline: w.req.Deadline, Parent: w.req.Parent})
 	}
-	for _, g := range t.queue.order[:min(shown, len(t.queue.order))] {
-		q := QueueView{Requirements: g.requirements, Waiting: g.waits.Len(), Oldest: g.first().req.RunID}
+	listed := map[*group]bool{}
+	for _, w := range t.waits {
+		g := w.group
+		if listed[g] || len(listed) == shown {
+			continue
+		}
+		listed[g] = true
+		q := QueueView{Requirements: g.requirements, Waiting: g.waiting, Oldest: w.req.RunID}
 		for _, r := range t.roster.rows {
 			if g.matches(r) {
 				q.Able++
