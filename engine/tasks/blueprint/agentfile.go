@@ -48,9 +48,6 @@ func (f agentFile) fieldProblem(name, format string, args ...any) {
 func (f agentFile) read(b *run.Blueprint) {
 	value := plain(f.root.Raw).(map[string]any)
 	removeNulls(value)
-	if demands, ok := value["demands"].(map[string]any); ok {
-		removeNulls(demands)
-	}
 	v := Violations{schema: agentSchema()}
 	if err := v.check(v.schema.root, value); err != nil {
 		f.problem(f.root.Index, "$", "%v", err)
@@ -76,14 +73,6 @@ func (f agentFile) read(b *run.Blueprint) {
 		}
 	}
 	f.readRequirements(b)
-}
-
-func removeNulls(obj map[string]any) {
-	for name, value := range obj {
-		if value == nil {
-			delete(obj, name)
-		}
-	}
 }
 
 func sortedSet(items []string) []string {

@@ -88,14 +88,25 @@ func (s *Schema) Check(params json.RawMessage) (json.RawMessage, error) {
 	return filled, nil
 }
 
-// Validate checks an object of any size, without its defaults. The error is [*Violations], or says
-// why the object cannot be checked.
+// Validate checks an object of any size, without its defaults. Null fields of it, and of the objects in
+// it, count as absent: it removes them. The error is [*Violations], or says why the object cannot be
+// checked.
 func (s *Schema) Validate(obj map[string]any) error {
+	removeNulls(obj)
 	v := &Violations{schema: s}
 	if err := v.check(s.root, obj); err != nil {
 		return err
 	}
 	return v.err()
+}
+
+func removeNulls(obj map[string]any) {
+	isNull := func(_ string, value any) bool { return value == nil }
+	maps.DeleteFunc(obj, isNull)
+	for _, value := range obj {
+		inner, _ := value.(map[string]any)
+		maps.DeleteFunc(inner, isNull)
+	}
 }
 
 // Parameter describes a parameter of a schema.

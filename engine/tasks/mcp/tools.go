@@ -78,6 +78,9 @@ func (s *Server) start(ctx context.Context, c call, a startArgs) (any, error) {
 	if err := s.checkVisible(ctx, c, a.AgentName); err != nil {
 		return nil, err
 	}
+	if string(a.Parameters) == "null" {
+		a.Parameters = nil
+	}
 	if len(a.Parameters) > run.MaxParams {
 		return nil, fmt.Errorf("%w: parameters have %d bytes, at most %d are allowed: write long values to a file and pass its path",
 			run.ErrBadRequest, len(a.Parameters), run.MaxParams)
