@@ -113,6 +113,7 @@ func removeNulls(obj map[string]any) {
 type Parameter struct {
 	Name        string          `json:"name"`
 	Type        string          `json:"parameter_type"` // several are separated by "|"; "": any
+	Items       string          `json:"-"`              // of a list, in the same way
 	Required    bool            `json:"required"`       // and without a default
 	Default     json.RawMessage `json:"default,omitempty"`
 	Description string          `json:"description,omitempty"`
@@ -126,19 +127,21 @@ func (s *Schema) Parameters() []Parameter {
 	}
 	properties := map[string]*jsonschema.Schema{}
 	var required []string
-	for _, part := range sameValue(s.root, true) {
+	for _, part := range sameValue(s.root, false) {
 		for name, inner := range part.Properties {
 			if properties[name] == nil {
 				properties[name] = inner
 			}
 		}
+	}
+	for _, part := range sameValue(s.root, true) {
 		required = append(required, part.Required...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		p := Parameter{Name: name}
+		p := Parameter{Name: name, Type: typesOf(properties[name])}
 		for _, part := range sameValue(properties[name], true) {
-			if p.Type == "" && part.Types != nil {
-				p.Type = strings.Join(part.Types.ToStrings(), "|")
+			if items := itemSchema(part, 0); p.Items == "" && items != nil {
+				p.Items = typesOf(items)
 			}
 			if p.Description == "" {
 				p.Description = part.Description
@@ -151,6 +154,57 @@ func (s *Schema) Parameters() []Parameter {
 		out = append(out, p)
 	}
 	return out
+}
+
+// typesOf returns the types that a schema allows, separated by "|", or "" for any.
+func typesOf(s *jsonschema.Schema) string {
+	var out []string
+	seen := map[*jsonschema.Schema]bool{}
+	var add func(*jsonschema.Schema)
+	add = func(s *jsonschema.Schema) {
+		parts := sameValue(s, true)
+		typed := slices.IndexFunc(parts, func(part *jsonschema.Schema) bool { return part.Types != nil })
+		if typed >= 0 {
+			out = append(out, parts[typed].Types.ToStrings()...)
+			return
+		}
+		for _, part := range parts {
+			if seen[part] {
+				continue
+			}
+			seen[part] = true
+			if part.Const != nil {
+				out = append(out, TypeOf(*part.Const))
+			}
+			if part.Enum != nil {
+				for _, value := range part.Enum.Values {
+					out = append(out, TypeOf(value))
+				}
+			}
+			for _, alternative := range slices.Concat(part.AnyOf, part.OneOf) {
+				add(alternative)
+			}
+		}
+	}
+	add(s)
+	return strings.Join(sortedSet(out), "|")
+}
+
+// TypeOf returns the JSON type of a value.
+func TypeOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	}
+	return "number"
 }
 
 // violation returns violations with one of the parameters as a whole.
