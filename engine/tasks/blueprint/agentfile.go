@@ -108,7 +108,8 @@ func (f agentFile) readAgent(b *run.Blueprint) {
 		b.MCPServers = f.servers(servers, "$.mcp_servers")
 	}
 	if b.OnRunnerLoss == run.Move {
-		f.fieldProblem("on_runner_loss", "an agent's run cannot be moved, since its work is on its machine: remove it")
+		f.fieldProblem("on_runner_loss",
+			"an agent's run cannot be moved, since its work is on its machine: remove it")
 	}
 }
 
@@ -168,7 +169,8 @@ func (f agentFile) readCommand(b *run.Blueprint) {
 		f.fieldProblem("command", `%s needs "parameter_strategy": "file"`, run.FilePlaceholder)
 		return
 	case b.Shell && (strings.Contains(text, run.DirPlaceholder) || strings.Contains(text, run.FilePlaceholder)):
-		f.fieldProblem("command", "a shell would read the path in %s or %s as part of the command: remove shell, or use %s",
+		f.fieldProblem("command",
+			"a shell would read the path in %s or %s as part of the command: remove shell, or use %s",
 			run.DirPlaceholder, run.FilePlaceholder, CommandFile)
 		return
 	case b.Shell:

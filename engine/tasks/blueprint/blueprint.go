@@ -200,7 +200,8 @@ func (f agentFile) conflict(name, file string) {
 func (b *Blueprint) readAgentFiles(files map[string]*document, f agentFile) {
 	for _, name := range []string{ParamsFile, CommandFile} {
 		if d := files[name]; d != nil {
-			d.problem(-1, "", `is for programs, and this is an agent: remove it, or set "type": "deterministic" in %s`, AgentFile)
+			d.problem(-1, "",
+				`is for programs, and this is an agent: remove it, or set "type": "deterministic" in %s`, AgentFile)
 		}
 	}
 	if d := files[PromptFile]; d != nil {
@@ -219,7 +220,8 @@ func (b *Blueprint) readAgentFiles(files map[string]*document, f agentFile) {
 func (b *Blueprint) readProgramFiles(files map[string]*document, f agentFile) {
 	for _, name := range []string{PromptFile, ServersFile} {
 		if d := files[name]; d != nil {
-			d.problem(-1, "", `is for agents, and this is a program: remove it, or set "type": "agent" in %s`, AgentFile)
+			d.problem(-1, "",
+				`is for agents, and this is a program: remove it, or set "type": "agent" in %s`, AgentFile)
 		}
 	}
 	if d := files[CommandFile]; d != nil {

@@ -81,10 +81,11 @@ func (c *compiler) checkSource(*Schema) {
 
 // Keywords whose values are a schema or a list of schemas, and those with an object of schemas.
 var (
-	schemaKeywords = []string{"additionalItems", "additionalProperties", "allOf", "anyOf", "contains", "contentSchema",
-		"else", "if", "items", "not", "oneOf", "prefixItems", "propertyNames", "then", "unevaluatedItems",
-		"unevaluatedProperties"}
-	objectKeywords = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
+	schemaKeywords = []string{"additionalItems", "additionalProperties", "allOf", "anyOf", "contains",
+		"contentSchema", "else", "if", "items", "not", "oneOf", "prefixItems", "propertyNames", "then",
+		"unevaluatedItems", "unevaluatedProperties"}
+	objectKeywords = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties",
+		"properties"}
 )
 
 // walk checks the keywords of a schema and of those within it.
@@ -113,8 +114,9 @@ func (c *compiler) walk(n gjson.Result, tokens []string) {
 	}
 }
 
-var checkedFormats = []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "iri", "iri-reference",
-	"json-pointer", "period", "regex", "relative-json-pointer", "semver", "time", "uri", "uri-reference", "uri-template", "uuid"}
+var checkedFormats = []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "iri",
+	"iri-reference", "json-pointer", "period", "regex", "relative-json-pointer", "semver", "time", "uri",
+	"uri-reference", "uri-template", "uuid"}
 
 // checkKeyword checks a keyword of the schema n whose value is no schema.
 func (c *compiler) checkKeyword(n gjson.Result, keyword string, v gjson.Result, at []string) {
@@ -123,7 +125,8 @@ func (c *compiler) checkKeyword(n gjson.Result, keyword string, v gjson.Result, 
 	case keyword == "$ref" && v.Type == gjson.String:
 		c.refs[v.Str] = at
 		if !strings.HasPrefix(v.Str, "#") {
-			c.problemAt(at, "%s is outside the schema: only references within it (#/…) are supported", quote(v.Str))
+			c.problemAt(at, "%s is outside the schema: only references within it (#/…) are supported",
+				quote(v.Str))
 		}
 		c.noteIgnored(n, at[:len(at)-1])
 	case slices.Contains([]string{"$dynamicRef", "$recursiveRef", "$dynamicAnchor", "$recursiveAnchor"}, keyword):
@@ -147,7 +150,8 @@ func (c *compiler) noteIgnored(n gjson.Result, tokens []string) {
 		}
 	}
 	if len(ignored) > 0 {
-		c.noteAt(tokens, "draft-07 ignores %s next to $ref: put both into allOf, or use 2020-12", strings.Join(ignored, ", "))
+		c.noteAt(tokens, "draft-07 ignores %s next to $ref: put both into allOf, or use 2020-12",
+			strings.Join(ignored, ", "))
 	}
 }
 

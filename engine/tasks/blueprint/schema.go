@@ -53,7 +53,8 @@ func (s *Schema) Check(params json.RawMessage) (json.RawMessage, error) {
 	case len(params) == 0:
 		return nil, violation("parameters are required; use {} for no parameters")
 	case len(params) > limit:
-		return nil, violation("has %d bytes; at most %d are allowed: pass the path of a file instead", len(params), limit)
+		return nil, violation("has %d bytes; at most %d are allowed: pass the path of a file instead",
+			len(params), limit)
 	}
 	d := &document{name: "parameters", data: params}
 	tree := d.parse()

@@ -71,7 +71,7 @@ func (v *Violations) checkArgument(s run.Strategy, path, name string, value any)
 		v.add(path, fmt.Sprintf("contains a NUL, which the strategy %s cannot pass", s))
 	}
 	if most := maxArg - len(run.EnvPrefix) - len(name) - 1; len(text) > most {
-		v.add(path, fmt.Sprintf("has %d bytes, and the strategy %s can pass at most %d: the blueprint needs stdin_json or file",
-			len(text), s, most))
+		v.add(path, fmt.Sprintf("has %d bytes, and the strategy %s can pass at most %d: "+
+			"the blueprint needs stdin_json or file", len(text), s, most))
 	}
 }

@@ -46,7 +46,8 @@ type reply struct {
 }
 
 func newReply(in run.Input, status run.Status) reply {
-	return reply{RunID: in.RunID, SessionID: in.SessionID, AgentName: in.Name(), Type: in.Type, Mode: in.Mode, Status: status}
+	return reply{RunID: in.RunID, SessionID: in.SessionID, AgentName: in.Name(), Type: in.Type, Mode: in.Mode,
+		Status: status}
 }
 
 func (s *Server) result(ctx context.Context, _ call, a idArgs) (any, error) {
@@ -81,7 +82,8 @@ func (s *Server) withResult(out reply, r run.Result) reply {
 		out.Stdout = &r.Stdout
 		out.Stderr = &r.Stderr
 		left -= utf8.RuneCountInString(r.Stdout) + utf8.RuneCountInString(r.Stderr)
-		notes = append(notes, s.streamNote("stdout", r.Stdout, r.StdoutRef), s.streamNote("stderr", r.Stderr, r.StderrRef))
+		notes = append(notes, s.streamNote("stdout", r.Stdout, r.StdoutRef),
+			s.streamNote("stderr", r.Stderr, r.StderrRef))
 	}
 	var note string
 	r.Output, note = s.output(r, max(left, 0))
