@@ -201,7 +201,7 @@ func TestCheckStep(t *testing.T) {
 		text      string
 	}{
 		{"ace-curator-shell", ace.PhaseCurator, ""}, {"ace-solver-python", ace.PhaseReflector, ""},
-		{"ace-curator-shell", ace.PhaseSkills, `$.step: must be "curator" but is "skills"`},
+		{"ace-curator-shell", ace.PhaseSkills, `$.step: value must be 'curator'`},
 		{"site-crawler", ace.PhaseGenerator, "cannot serve steps"}, {"writer", ace.PhaseGenerator, "it is an agent"}, {"none", ace.PhaseGenerator, "no such blueprint"},
 	} {
 		err := engine.CheckStep(lib, c.blueprint, c.step)

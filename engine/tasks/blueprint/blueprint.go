@@ -14,8 +14,6 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/tidwall/gjson"
-
 	"acescope/engine/internal/redact"
 	"acescope/engine/tasks/run"
 )
@@ -35,18 +33,15 @@ func fileNames() []string {
 
 // Bounds.
 const (
-	MaxFile        = 256 << 10        // bytes of one file
-	MaxPrompt      = 100_000          // bytes of a system prompt
-	MaxTimeout     = 7 * 24 * 60 * 60 // seconds
-	MaxBlueprints  = 1_000            // directories of one library directory
-	MaxProblems    = 20               // of one blueprint
-	MaxViolations  = 10               // of parameters
-	maxDescription = 1_000            // bytes
-	maxParts       = 5_000            // schemas within a schema
-	maxDepth       = 100              // of JSON
-	maxNumber      = 400              // bytes of a number, and its largest exponent
-	maxArg         = 128<<10 - 1      // bytes of one argument or variable on Linux
-	maxList        = 64               // entries of a list in agent.json
+	MaxFile       = 256 << 10   // bytes of one file
+	MaxPrompt     = 100_000     // bytes of a system prompt
+	MaxBlueprints = 1_000       // directories of one library directory
+	MaxProblems   = 20          // of one blueprint
+	MaxViolations = 10          // of parameters
+	maxParts      = 5_000       // schemas within a schema
+	maxDepth      = 100         // of JSON
+	maxNumber     = 400         // bytes of a number, and its largest exponent
+	maxArg        = 128<<10 - 1 // bytes of one argument or variable on Linux
 )
 
 const nameRule = "use 1 to 100 letters, digits, dots, dashes and underscores, starting with a letter or a digit"
@@ -61,9 +56,7 @@ type Blueprint struct {
 // Check fills in and checks the parameters of a run; see [Schema.Check]. An agent has no parameters.
 func (b Blueprint) Check(params json.RawMessage) (json.RawMessage, error) {
 	if b.Parameters == nil {
-		v := &Violations{}
-		v.add("$", "an agent takes a prompt, not parameters")
-		return nil, v
+		return nil, violation("an agent takes a prompt, not parameters")
 	}
 	return b.Parameters.Check(params)
 }
@@ -154,17 +147,21 @@ func withoutPath(err error) string {
 // resolve builds a blueprint from its files.
 func resolve(files map[string]*document, dir string) (b Blueprint, all Problems) {
 	main := files[AgentFile]
-	tree := main.parse()
-	if tree.Exists() {
-		b.Blueprint = main.agentFile(tree)
-		f := fields{main, tree, "$"}
+	switch tree := main.parse(); {
+	case tree.IsObject():
+		f := agentFile{main, tree}
+		f.read(&b.Blueprint)
 		f.checkName(b.Name, filepath.Base(dir))
-		if tree.IsObject() && b.Type == run.Agent {
+		if b.Type == run.Agent {
+			f.readAgent(&b.Blueprint)
 			b.readAgentFiles(files, f)
 		}
-		if tree.IsObject() && b.Type == run.Deterministic {
+		if b.Type == run.Deterministic {
+			f.readProgram(&b.Blueprint)
 			b.readProgramFiles(files, f)
 		}
+	case tree.Exists():
+		main.problem(tree.Index, "$", "expected an object")
 	}
 	b.Dir = dir
 	b.Digest = digest(files)
@@ -177,33 +174,34 @@ func resolve(files map[string]*document, dir string) (b Blueprint, all Problems)
 			d.checkSecrets()
 		}
 		all.addAll(d.Problems)
-		b.Notes = append(b.Notes, d.notes...)
+		b.Notes = append(b.Notes, d.notes.List...)
 	}
 	return b, all
 }
 
 // checkName checks that the name of a blueprint is valid and the name of its directory.
-func (f fields) checkName(name, dir string) {
+func (f agentFile) checkName(name, dir string) {
 	switch {
-	case name == "" || !f.get("name").Exists():
+	case name == "":
 	case !run.ValidName(name):
-		f.problem("name", "%s is not a valid name: %s", quote(name), nameRule)
+		f.fieldProblem("name", "%s is not a valid name: %s", quote(name), nameRule)
 	case name != dir:
-		f.problem("name", "is %s, but the directory is %s: they must be equal", quote(name), quote(dir))
+		f.fieldProblem("name", "is %s, but the directory is %s: they must be equal", quote(name), quote(dir))
 	}
 }
 
 // conflict reports a field that is also given by a file.
-func (f fields) conflict(name, file string) {
-	if f.get(name).Exists() {
-		f.problem(name, "conflicts with %s: remove one of them", file)
+func (f agentFile) conflict(name, file string) {
+	if f.has(name) {
+		f.fieldProblem(name, "conflicts with %s: remove one of them", file)
 	}
 }
 
-func (b *Blueprint) readAgentFiles(files map[string]*document, f fields) {
+func (b *Blueprint) readAgentFiles(files map[string]*document, f agentFile) {
 	for _, name := range []string{ParamsFile, CommandFile} {
 		if d := files[name]; d != nil {
-			d.problem(-1, "", `is for programs, and this is an agent: remove it, or set "type": "deterministic" in %s`, AgentFile)
+			d.problem(-1, "",
+				`is for programs, and this is an agent: remove it, or set "type": "deterministic" in %s`, AgentFile)
 		}
 	}
 	if d := files[PromptFile]; d != nil {
@@ -219,10 +217,11 @@ func (b *Blueprint) readAgentFiles(files map[string]*document, f fields) {
 	}
 }
 
-func (b *Blueprint) readProgramFiles(files map[string]*document, f fields) {
+func (b *Blueprint) readProgramFiles(files map[string]*document, f agentFile) {
 	for _, name := range []string{PromptFile, ServersFile} {
 		if d := files[name]; d != nil {
-			d.problem(-1, "", `is for agents, and this is a program: remove it, or set "type": "agent" in %s`, AgentFile)
+			d.problem(-1, "",
+				`is for agents, and this is a program: remove it, or set "type": "agent" in %s`, AgentFile)
 		}
 	}
 	if d := files[CommandFile]; d != nil {
@@ -232,25 +231,20 @@ func (b *Blueprint) readProgramFiles(files map[string]*document, f fields) {
 			d.problem(i, "", "has Windows line ends, which a shell takes as part of the command")
 		}
 		b.Script = string(d.data)
-	} else if !f.get("command").Exists() {
-		f.doc.problem(f.obj.Index, "$.command", "is missing, and there is no %s: add one of them", CommandFile)
+	} else if !f.has("command") {
+		f.fieldProblem("command", "is missing, and there is no %s: add one of them", CommandFile)
 	}
-	n, inline := f.want("parameters_schema", objectKind)
 	switch d := files[ParamsFile]; {
 	case d != nil:
 		f.conflict("parameters_schema", ParamsFile)
 		if tree := d.parse(); tree.Exists() {
-			b.setSchema(d, tree, "$")
+			b.Parameters = d.compile(tree, "$", b.Strategy)
 		}
-	case inline:
-		b.setSchema(f.doc, n, "$.parameters_schema")
+	case f.has("parameters_schema"):
+		b.Parameters = f.compile(field(f.root, "parameters_schema"), "$.parameters_schema", b.Strategy)
 	default:
 		b.Parameters = anyObject(b.Strategy)
 	}
-}
-
-func (b *Blueprint) setSchema(d *document, n gjson.Result, path string) {
-	b.Parameters = d.compile(n, path, b.Strategy)
 	if b.Parameters != nil {
 		b.Schema = b.Parameters.raw
 	}

@@ -4,6 +4,9 @@
 // import engine/tasks/run, engine/tasks/runner, engine/agents/session, engine/internal/redact,
 // the JSON Schema and shellquote libraries and the standard library.
 //
+// The JSON Schema library checks agent.json, by agent.schema.json, and the parameters; its texts are
+// those of the problems.
+//
 // The files of a blueprint are read within its directory only; links out of it are not
 // followed. Nothing is fetched.
 //

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -87,7 +88,7 @@ func flags(t *testing.T, params json.RawMessage) (out []string) {
 	if err := d.Decode(&obj); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range sortedNames(obj) {
+	for _, name := range slices.Sorted(maps.Keys(obj)) {
 		switch v := obj[name].(type) {
 		case bool:
 			if v {

@@ -94,16 +94,22 @@ func (l Library) Find(name string) (Entry, error) {
 	if !run.ValidName(name) {
 		return Entry{}, invalidName(name)
 	}
+	var known []string
 	for _, dir := range l.Dirs {
-		found, err := contains(dir, name)
+		names, err := blueprintNames(dir)
 		if err != nil {
 			return Entry{}, err
 		}
-		if found {
+		if slices.Contains(names, name) {
 			return readEntry(dir, name)
 		}
+		known = append(known, names...)
 	}
-	return Entry{}, fmt.Errorf("%w: %s%s", run.ErrNoBlueprint, name, l.hint(name))
+	hint := "; searched in " + strings.Join(l.Dirs, ", ")
+	if similar := nearest(name, known); similar != "" {
+		hint = "; did you mean " + similar + "?"
+	}
+	return Entry{}, fmt.Errorf("%w: %s%s", run.ErrNoBlueprint, name, hint)
 }
 
 func invalidName(name string) error {
@@ -123,72 +129,39 @@ func (l Library) Load(name string) (Blueprint, error) {
 	return e.Blueprint, nil
 }
 
-// hint suggests a similar name, or names the searched directories.
-func (l Library) hint(name string) string {
-	var known []string
-	for _, dir := range l.Dirs {
-		names, err := blueprintNames(dir)
-		if err == nil {
-			known = append(known, names...)
-		}
-	}
-	if n := nearest(name, known); n != "" {
-		return "; did you mean " + n + "?"
-	}
-	if len(l.Dirs) == 0 {
-		return "; there is no directory to search"
-	}
-	return "; searched in " + strings.Join(l.Dirs, ", ")
-}
-
-// blueprintNames returns the sorted names of the blueprints in a directory.
-func blueprintNames(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+// blueprintNames returns the sorted names of the blueprints in a directory, valid or not. A broken
+// link counts as a blueprint, so that the problem is reported.
+func blueprintNames(dir string) (names []string, err error) {
+	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	var entries []fs.DirEntry
+	if err == nil {
+		defer root.Close()
+		entries, err = fs.ReadDir(root.FS(), ".")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("blueprints in %s: %s", dir, withoutPath(err))
 	}
-	var names []string
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") || !e.IsDir() && e.Type()&fs.ModeSymlink == 0 {
+		name := e.Name()
+		isLink := e.Type()&fs.ModeSymlink != 0
+		if strings.HasPrefix(name, ".") || !e.IsDir() && !isLink {
 			continue
 		}
-		if found, err := contains(dir, e.Name()); err != nil || !found {
-			continue
+		if info, err := root.Stat(name); err == nil {
+			_, err = root.Lstat(filepath.Join(name, AgentFile))
+			if !info.IsDir() || errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
 		}
-		names = append(names, e.Name())
+		names = append(names, name)
 		if len(names) > MaxBlueprints {
 			return nil, fmt.Errorf("blueprints in %s: there are more than %d directories", dir, MaxBlueprints)
 		}
 	}
 	return names, nil
-}
-
-// contains reports whether a directory has a blueprint of the name, valid or not. A broken
-// link counts as a blueprint, so that the problem is reported.
-func contains(dir, name string) (bool, error) {
-	root, err := os.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("blueprints in %s: %s", dir, withoutPath(err))
-	}
-	defer root.Close()
-	if _, err := root.Lstat(name); err != nil {
-		return false, nil
-	}
-	info, err := root.Stat(name)
-	if err != nil {
-		return true, nil
-	}
-	if !info.IsDir() {
-		return false, nil
-	}
-	_, err = root.Lstat(filepath.Join(name, AgentFile))
-	return !errors.Is(err, fs.ErrNotExist), nil
 }
 
 // readEntry reads a blueprint of a directory. It does not follow links out of the directory.
@@ -242,12 +215,8 @@ func New(library, name string, blueprintType run.BlueprintType, strategy run.Str
 		return "", err
 	}
 	dir := filepath.Join(library, name)
-	_, err = os.Lstat(dir)
-	if err == nil {
+	if _, err := os.Lstat(dir); err == nil {
 		return "", fmt.Errorf("%s: %w", dir, ErrExists)
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return "", err
 	}
 	tmp, err := os.MkdirTemp(library, ".new-")
 	if err != nil {

@@ -45,7 +45,7 @@ func TestLibrary(t *testing.T) {
 	}
 	an, bn := filepath.Base(a), filepath.Base(b)
 	want := []string{"alpha|" + bn + "|", "bad name|" + bn + `|agent.json:1:10: $.name: "bad name" is not a valid name`, "both|" + an + "|", "both|" + bn + "|shadowed by " + filepath.Join(a, "both"),
-		"broken|" + an + "|agent.json:1:2: the JSON ends", "broken|" + bn + "|shadowed by", "zeta|" + an + "|"}
+		"broken|" + an + "|agent.json:1:1: is not JSON: unexpected end", "broken|" + bn + "|shadowed by", "zeta|" + an + "|"}
 	if len(got) != len(want) {
 		t.Fatalf("%q", got)
 	}
@@ -59,7 +59,7 @@ func TestLibrary(t *testing.T) {
 	}
 	// The first is used, even if it is broken.
 	var p *Problems
-	if _, err := l.Load("broken"); !errors.As(err, &p) || !strings.HasPrefix(err.Error(), "blueprint broken cannot be used: agent.json:1:2: ") {
+	if _, err := l.Load("broken"); !errors.As(err, &p) || !strings.HasPrefix(err.Error(), "blueprint broken cannot be used: agent.json:1:1: ") {
 		t.Errorf("%v", err)
 	}
 	if _, err := l.Load("alhpa"); !errors.Is(err, run.ErrNoBlueprint) || !strings.HasSuffix(err.Error(), "did you mean alpha?") {

@@ -3,17 +3,17 @@ package blueprint
 import (
 	"cmp"
 	"fmt"
-	"math/big"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"github.com/tidwall/gjson"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
 
+	"acescope/engine/ace"
 	"acescope/engine/internal/redact"
-	"acescope/engine/tasks/run"
 )
 
 // Violation is a problem of parameters.
@@ -25,9 +25,9 @@ type Violation struct {
 
 // Violations are the problems of parameters. More counts those above [MaxViolations].
 type Violations struct {
-	List   []Violation  `json:"violations"`
-	More   int          `json:"more,omitempty"`
-	schema gjson.Result // as written; has the names of parameters
+	List   []Violation `json:"violations"`
+	More   int         `json:"more,omitempty"`
+	schema *Schema     // has the names of parameters; may be nil
 }
 
 // Error returns all violations in one line.
@@ -80,311 +80,118 @@ func (v *Violations) check(s *jsonschema.Schema, value any) (err error) {
 			err = fmt.Errorf("it cannot be checked: %v", p)
 		}
 	}()
-	if err := new(budget).check(s, value, 0); err != nil {
+	if err := checkCost(s, value); err != nil {
 		return err
 	}
 	if invalid, ok := s.Validate(value).(*jsonschema.ValidationError); ok {
-		v.collect(invalid, value)
+		v.collect(invalid)
 	}
 	return nil
 }
 
 // collect adds the violations of an error of the library.
-func (v *Violations) collect(e *jsonschema.ValidationError, value any) {
-	tokens := e.InstanceLocation
-	report := func(text string, more ...string) {
-		at := slices.Concat(tokens, more)
-		v.List = append(v.List, Violation{pathIn(value, "$", at), text, at})
-	}
-	missing := func(property string, names []string) {
-		for _, name := range names {
-			report("is missing: it is required if "+quote(property)+" is given", name)
-		}
+func (v *Violations) collect(e *jsonschema.ValidationError) {
+	add := func(text string, more ...string) {
+		tokens := slices.Concat(e.InstanceLocation, more)
+		v.List = append(v.List, Violation{pathOf("$", tokens), text, tokens})
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.Schema, *kind.Group, *kind.Reference, *kind.AllOf:
 		for _, cause := range e.Causes {
-			v.collect(cause, value)
-		}
-	case *kind.AnyOf:
-		report(v.describeAlternatives(e.Causes, value))
-	case *kind.OneOf:
-		if len(k.Subschemas) > 1 {
-			report(fmt.Sprintf("matches alternatives %d and %d, but must match only one", k.Subschemas[0]+1, k.Subschemas[1]+1))
-		} else {
-			report(v.describeAlternatives(e.Causes, value))
+			v.collect(cause)
 		}
 	case *kind.Required:
 		for _, name := range k.Missing {
-			report("is missing", name)
+			add("is missing", name)
 		}
-	case *kind.Dependency:
-		missing(k.Prop, k.Missing)
-	case *kind.DependentRequired:
-		missing(k.Prop, k.Missing)
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			report("unknown parameter"+v.hint(name, e.SchemaURL), name)
+			add("unknown field"+v.hint(name, e.SchemaURL), name)
 		}
-	case *kind.PropertyNames:
-		text := "its name is not allowed"
-		if len(e.Causes) > 0 {
-			text += ": it " + describe(e.Causes[0], k.Property)
-		}
-		report(text, k.Property)
+	case *kind.FalseSchema:
+		add("is not allowed")
 	default:
-		report(describe(e, valueAt(value, tokens)))
+		add(v.describe(e))
 	}
 }
 
-// describeAlternatives describes a value that matches none of several schemas.
-func (v *Violations) describeAlternatives(causes []*jsonschema.ValidationError, value any) string {
-	const most = 3
+var english = message.NewPrinter(language.English)
+
+// describe returns the library's text for an error, with what is wrong first in each alternative.
+func (v *Violations) describe(e *jsonschema.ValidationError) string {
+	const most = 300 // bytes
 	var parts []string
-	for i, cause := range causes[:min(len(causes), most)] {
+	for _, cause := range e.Causes {
 		inner := Violations{schema: v.schema}
-		inner.collect(cause, value)
-		if all := inner.sorted(); len(all) > 0 {
-			parts = append(parts, fmt.Sprintf("%d: %s %s", i+1, all[0].Path, all[0].Text))
+		inner.collect(cause)
+		for _, first := range inner.sorted()[:min(len(inner.List), 1)] {
+			parts = append(parts, strings.TrimPrefix(first.Path+" "+first.Text, "$ "))
 		}
 	}
-	text := fmt.Sprintf("matches none of the %d alternatives", len(causes))
+	text := strings.ReplaceAll(e.ErrorKind.LocalizedString(english), "\n", " ")
 	if len(parts) > 0 {
 		text += " (" + strings.Join(parts, "; ") + ")"
 	}
-	return text
+	return ace.Cut(text, most)
 }
 
-// hint suggests a similar name of a part of the schema, or lists its names.
+// hint suggests a similar name of the schema at a location, or lists its names.
 func (v *Violations) hint(name, location string) string {
 	const most = 10
-	known := v.knownNames(location)
+	if v.schema == nil || v.schema.parts[location] == nil {
+		return ""
+	}
+	known := slices.Sorted(maps.Keys(v.schema.parts[location].Properties))
 	if s := suggestion(name, known); s != "" || len(known) > most {
 		return s
 	}
 	if len(known) == 0 {
-		return "; no parameters are known"
+		return "; no fields are known"
 	}
 	return "; known: " + strings.Join(known, ", ")
 }
 
-// knownNames returns the property names of a part of the schema.
-func (v *Violations) knownNames(location string) (names []string) {
-	_, fragment, _ := strings.Cut(location, "#")
-	tokens, err := parsePointer("#" + fragment)
-	if err != nil {
-		return nil
+// suggestion returns `; did you mean "x"?`, or "" if no known name is similar.
+func suggestion(name string, known []string) string {
+	if n := nearest(name, known); n != "" {
+		return "; did you mean " + quote(n) + "?"
 	}
-	n := v.schema
-	for _, t := range append(tokens, "properties") {
-		n = step(n, t)
-	}
-	for name := range members(n) {
-		names = append(names, name.Str)
-	}
-	return names
+	return ""
 }
 
-// valueAt returns the value of a pointer, or nil.
-func valueAt(v any, tokens []string) any {
-	for _, t := range tokens {
-		switch value := v.(type) {
-		case map[string]any:
-			v = value[t]
-		case []any:
-			i, err := strconv.Atoi(t)
-			if err != nil || i < 0 || i >= len(value) {
-				return nil
+// nearest returns the known name that a misspelled name most likely means, or "".
+func nearest(name string, known []string) string {
+	const longest = 100
+	normal := func(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
+	best, least := "", len(name)/3+2
+	for _, k := range known {
+		if len(name) > longest || len(k) > longest {
+			continue
+		}
+		if d := editDistance(normal(name), normal(k)); d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// editDistance returns the Levenshtein distance of two texts in bytes.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
 			}
-			v = value[i]
-		default:
-			return nil
+			diagonal = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
 		}
 	}
-	return v
-}
-
-// pathIn returns the JSON path of a pointer into a value at a path.
-func pathIn(v any, path string, tokens []string) string {
-	for _, t := range tokens {
-		if _, list := v.([]any); list {
-			path += "[" + t + "]"
-		} else {
-			path = child(path, t)
-		}
-		v = valueAt(v, []string{t})
-	}
-	return path
-}
-
-// describe describes a violation of a value.
-func describe(e *jsonschema.ValidationError, got any) string {
-	switch k := e.ErrorKind.(type) {
-	case *kind.Type:
-		var types []string
-		for _, t := range k.Want {
-			types = append(types, withArticle(t))
-		}
-		return "must be " + strings.Join(types, " or ") + " but is " + withArticle(k.Got)
-	case *kind.Enum:
-		return "must be one of " + formatList(k.Want) + " but is " + format(got)
-	case *kind.Const:
-		return "must be " + format(k.Want) + " but is " + format(got)
-	case *kind.Format:
-		return "must be " + withArticle(k.Want) + " but is " + format(got) + ": " + k.Err.Error()
-	case *kind.Pattern:
-		return "must match " + quote(k.Want) + " but is " + format(got)
-	case *kind.Minimum:
-		return "must be ≥ " + formatNumber(k.Want) + " but is " + format(got)
-	case *kind.Maximum:
-		return "must be ≤ " + formatNumber(k.Want) + " but is " + format(got)
-	case *kind.ExclusiveMinimum:
-		return "must be > " + formatNumber(k.Want) + " but is " + format(got)
-	case *kind.ExclusiveMaximum:
-		return "must be < " + formatNumber(k.Want) + " but is " + format(got)
-	case *kind.MultipleOf:
-		return "must be a multiple of " + formatNumber(k.Want) + " but is " + format(got)
-	case *kind.MinLength:
-		return fmt.Sprintf("must have at least %d characters but has %d", k.Want, k.Got)
-	case *kind.MaxLength:
-		return fmt.Sprintf("must have at most %d characters but has %d", k.Want, k.Got)
-	case *kind.MinItems:
-		return fmt.Sprintf("must have at least %d entries but has %d", k.Want, k.Got)
-	case *kind.MaxItems:
-		return fmt.Sprintf("must have at most %d entries but has %d", k.Want, k.Got)
-	case *kind.MinProperties:
-		return fmt.Sprintf("must have at least %d fields but has %d", k.Want, k.Got)
-	case *kind.MaxProperties:
-		return fmt.Sprintf("must have at most %d fields but has %d", k.Want, k.Got)
-	case *kind.UniqueItems:
-		return fmt.Sprintf("must not have equal entries, but [%d] and [%d] are equal", k.Duplicates[0], k.Duplicates[1])
-	case *kind.AdditionalItems:
-		return fmt.Sprintf("has %d entries too many", k.Count)
-	case *kind.Contains, *kind.MinContains:
-		return "lacks entries that it must contain"
-	case *kind.MaxContains:
-		return "contains too many matching entries"
-	case *kind.Not:
-		return "must not match the excluded schema"
-	case *kind.FalseSchema:
-		return "is not allowed"
-	}
-	return "does not match the schema"
-}
-
-func withArticle(word string) string {
-	switch {
-	case word == "null" || word == "":
-		return word
-	case strings.HasPrefix(word, "uri") || strings.HasPrefix(word, "uu"):
-		return "a " + word
-	case strings.ContainsRune("aeiou", rune(word[0])):
-		return "an " + word
-	}
-	return "a " + word
-}
-
-// format returns a value for an error, truncated.
-func format(v any) string {
-	switch value := v.(type) {
-	case nil:
-		return "null"
-	case string:
-		return quote(value)
-	case map[string]any:
-		return "an object"
-	case []any:
-		return "a list"
-	}
-	return fmt.Sprint(v) // a number or a boolean
-}
-
-func formatList(values []any) string {
-	const most = 12
-	var out []string
-	for _, v := range values[:min(len(values), most)] {
-		out = append(out, format(v))
-	}
-	if n := len(values) - most; n > 0 {
-		out = append(out, fmt.Sprintf("%d more", n))
-	}
-	return strings.Join(out, ", ")
-}
-
-func formatNumber(r *big.Rat) string {
-	if r.IsInt() {
-		return r.Num().String()
-	}
-	f, _ := r.Float64()
-	return strconv.FormatFloat(f, 'g', -1, 64)
-}
-
-// cannotPass says why a strategy cannot pass a parameter of a name, or returns "".
-func cannotPass(s run.Strategy, name string) string {
-	if s != run.Args && s != run.Env || run.ValidParameter(name) {
-		return ""
-	}
-	return fmt.Sprintf("the strategy %s cannot pass a parameter of this name: use 1 to 100 letters, digits, - and _, starting with a letter or a digit", s)
-}
-
-// sameVariable returns two names that have the same variable, if any.
-func sameVariable(s run.Strategy, names []string) (first, second string) {
-	if s != run.Env {
-		return "", ""
-	}
-	seen := map[string]string{}
-	for _, name := range slices.Sorted(slices.Values(names)) {
-		variable := run.EnvName(name)
-		if before, ok := seen[variable]; ok {
-			return before, name
-		}
-		seen[variable] = name
-	}
-	return "", ""
-}
-
-// checkStrategy adds violations for parameters that a strategy cannot pass.
-func (v *Violations) checkStrategy(s run.Strategy, params map[string]any) {
-	if s != run.Args && s != run.Env {
-		return
-	}
-	names := sortedNames(params)
-	for _, name := range names {
-		path := child("$", name)
-		if why := cannotPass(s, name); why != "" {
-			v.add(path, why)
-			continue
-		}
-		items, isList := params[name].([]any)
-		if !isList || s == run.Env {
-			v.checkArgument(s, path, name, params[name])
-			continue
-		}
-		for i, item := range items {
-			v.checkArgument(s, path+"["+strconv.Itoa(i)+"]", name, item)
-		}
-	}
-	if first, second := sameVariable(s, names); first != "" {
-		v.add(child("$", second), fmt.Sprintf("has the same variable %s as %s", run.EnvName(second), quote(first)))
-	}
-}
-
-// checkArgument checks a value that is passed as one argument or variable: a string as it is,
-// another value as JSON.
-func (v *Violations) checkArgument(s run.Strategy, path, name string, value any) {
-	text, isString := value.(string)
-	if strings.ContainsRune(text, 0) {
-		v.add(path, fmt.Sprintf("contains a NUL, which the strategy %s cannot pass", s))
-	}
-	size := len(text)
-	if !isString {
-		raw, err := encode(value)
-		if err != nil {
-			return
-		}
-		size = len(raw)
-	}
-	if most := maxArg - len(run.EnvPrefix) - len(name) - 1; size > most {
-		v.add(path, fmt.Sprintf("has %d bytes, and the strategy %s can pass at most %d: the blueprint needs stdin_json or file", size, s, most))
-	}
+	return row[len(b)]
 }

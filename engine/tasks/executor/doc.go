@@ -1,8 +1,8 @@
 // Package executor executes a run on this machine: it reads and writes the invocation of an
 // executor, passes parameters to a program in one of four ways, runs the program and returns
 // the result. It may import engine/ace, engine/tasks/{blueprint,run,runner},
-// engine/internal/process, engine/internal/redact, engine/store/artifact, shellquote and the
-// standard library.
+// engine/internal/process, engine/internal/redact, engine/store/artifact, shellquote, the
+// JSON Schema library and the standard library.
 //
 // Parameters are data. They are never part of a shell's text, a value never becomes a flag,
 // and they only set variables named PARAM_…; see passParameters.

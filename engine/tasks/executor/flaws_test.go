@@ -185,7 +185,7 @@ func TestEmptyIsNotMissing(t *testing.T) {
 	if _, err := ParseInvocation([]byte(`{` + task + `,"parameters":{}}`)); err != nil {
 		t.Errorf("{}: %v", err)
 	}
-	if _, err := ParseInvocation([]byte(`{` + task + `}`)); err == nil || !strings.Contains(err.Error(), "{} for none") {
+	if _, err := ParseInvocation([]byte(`{` + task + `}`)); err == nil || !strings.Contains(err.Error(), "$.parameters: is missing") {
 		t.Errorf("none: %v", err)
 	}
 }

@@ -173,7 +173,7 @@ func TestBadParameters(t *testing.T) {
 	h := newFixture(t, nil)
 	for _, c := range []struct{ in, want string }{
 		{``, "use {} for no parameters"}, {`[]`, "expected an object"}, {`null`, "expected an object"},
-		{`{"depth":11}`, "$.depth: must be ≤ 10 but is 11"},
+		{`{"depth":11}`, "$.depth: maximum: got 11, want 10"},
 		{`{"v":"` + strings.Repeat("x", run.MaxParams) + `"}`, "are allowed"},
 	} {
 		j := h.job("touch ran", c.in, "")

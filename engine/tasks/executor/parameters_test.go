@@ -55,9 +55,9 @@ func TestBadNames(t *testing.T) {
 		{`{"é":1}`, `$["é"]: the strategy`},
 		{`{"v":"a\u0000b"}`, `a NUL`},
 		{`{"v":1,"v":2}`, `occurs twice`},
-		{`[1]`, `expected an object, found a list`},
-		{`{"v":1} {}`, `followed by other text`},
-		{`{"v":`, `the JSON ends before it is complete`},
+		{`[1]`, `expected an object`},
+		{`{"v":1} {}`, `after top-level value`},
+		{`{"v":`, `unexpected end of JSON input`},
 	} {
 		for _, s := range []run.Strategy{run.Args, run.Env} {
 			if _, err := passParameters(run.Blueprint{Strategy: s}, json.RawMessage(c.in)); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -26,35 +26,23 @@ func newDecoder(schema json.RawMessage) *decoder {
 }
 
 // decode decodes arguments. A null argument counts as absent, no arguments as an empty object.
-// A field of type [json.RawMessage] keeps numbers as they are written.
 func (d *decoder) decode(raw json.RawMessage, into any) error {
-	args := map[string]json.RawMessage{}
-	if len(bytes.TrimSpace(raw)) > 0 {
-		if err := json.Unmarshal(raw, &args); err != nil || args == nil {
-			return errors.New("the arguments must be a JSON object")
-		}
+	if len(bytes.TrimSpace(raw)) == 0 {
+		raw = json.RawMessage("{}")
 	}
-	for name, v := range args {
-		if string(v) == "null" {
-			delete(args, name)
-		}
+	doc, _ := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
+	args, ok := doc.(map[string]any)
+	if !ok {
+		return errors.New("the arguments must be a JSON object")
 	}
-	data, err := json.Marshal(args)
-	if err != nil {
-		return fmt.Errorf("the arguments are not JSON: %w", err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
-		return fmt.Errorf("the arguments are not JSON: %w", err)
-	}
-	err = d.schema.Validate(doc.(map[string]any))
+	err := d.schema.Validate(args)
 	if violations, ok := errors.AsType[*blueprint.Violations](err); ok {
 		return errors.New(describe(violations))
 	}
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(data, into)
+	return json.Unmarshal(raw, into)
 }
 
 // describe describes the first few violations in one line.

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,29 +18,36 @@ import (
 	"acescope/engine/tasks/run"
 )
 
-// resultReply is the answer to a call that starts a run or asks for its result.
-type resultReply struct {
-	runInfo
+// reply is the answer to a call about one run. Its own fields override those of the result.
+type reply struct {
+	SessionID string     `json:"session_id"`
+	RunID     string     `json:"run_id"`
+	AgentName string     `json:"agent_name,omitempty"`
+	Type      run.Type   `json:"type,omitempty"`
+	Mode      run.Mode   `json:"execution_mode,omitempty"`
+	Status    run.Status `json:"status"`
+	Reason    run.Reason `json:"reason,omitempty"`
+	Error     string     `json:"error,omitempty"`
+	Runner    string     `json:"runner_id,omitempty"`
+	Started   time.Time  `json:"started_at,omitzero"`
 
-	Output   json.RawMessage `json:"output,omitempty"`
-	OutputIs string          `json:"output_is,omitempty"` // json, text, none or invalid
-	Stdout   *string         `json:"stdout,omitempty"`    // of programs
-	Stderr   *string         `json:"stderr,omitempty"`
-	ExitCode *int            `json:"exit_code,omitempty"`
-	Signal   string          `json:"signal,omitempty"`
-	Seconds  *float64        `json:"duration_seconds,omitempty"`
-	Started  time.Time       `json:"started_at,omitzero"`
-	Runner   string          `json:"runner_id,omitempty"`
-	Turn     int             `json:"turn,omitempty"`
-	Usage    ace.Usage       `json:"usage,omitzero"`
+	// Fields of a status.
+	Parent     string    `json:"parent_session_id,omitempty"`
+	ProjectDir string    `json:"project_dir,omitempty"`
+	Created    time.Time `json:"created_at,omitzero"`
+	TimeoutAt  time.Time `json:"timeout_at,omitzero"`
 
-	OutputRef *ace.Ref `json:"output_ref,omitempty"`
-	StdoutRef *ace.Ref `json:"stdout_ref,omitempty"`
-	StderrRef *ace.Ref `json:"stderr_ref,omitempty"`
-	Dropped   int64    `json:"dropped_bytes,omitempty"`
+	*run.Result         // nil in a status, and before the end of the run
+	Stdout      *string `json:"stdout,omitempty"` // of programs
+	Stderr      *string `json:"stderr,omitempty"`
 
 	// Message says what was truncated, or how to proceed.
 	Message string `json:"message,omitempty"`
+}
+
+func newReply(in run.Input, status run.Status) reply {
+	return reply{RunID: in.RunID, SessionID: in.SessionID, AgentName: in.Name(), Type: in.Type, Mode: in.Mode,
+		Status: status}
 }
 
 func (s *Server) result(ctx context.Context, _ call, a idArgs) (any, error) {
@@ -47,7 +55,7 @@ func (s *Server) result(ctx context.Context, _ call, a idArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := resultReply{runInfo: newRunInfo(state.Input, state.Status)}
+	out := newReply(state.Input, state.Status)
 	if state.Status.Over() && state.Result != nil {
 		return s.withResult(out, *state.Result), nil
 	}
@@ -55,33 +63,31 @@ func (s *Server) result(ctx context.Context, _ call, a idArgs) (any, error) {
 	return out, nil
 }
 
+func (r *reply) setOutcome(result run.Result) {
+	r.Status = result.Status
+	r.Reason = result.Reason
+	r.Error = result.Error
+	r.Runner = cmp.Or(result.Runner, r.Runner)
+	if !result.StartedAt.IsZero() {
+		r.Started = result.StartedAt.UTC()
+	}
+}
+
 // withResult adds a result to a reply and truncates its texts.
-func (s *Server) withResult(out resultReply, r run.Result) resultReply {
-	out.Status = r.Status
-	out.Reason = r.Reason
-	out.Error = r.Error
-	out.Runner = r.Runner
-	out.Turn = r.Turn
-	out.OutputIs = r.OutputIs
-	out.ExitCode = r.ExitCode
-	out.Signal = r.Signal
-	out.Seconds = &r.DurationSeconds
-	out.Dropped = r.Dropped
-	out.OutputRef = r.OutputRef
-	out.StdoutRef = r.StdoutRef
-	out.StderrRef = r.StderrRef
-	out.Started = r.StartedAt
-	out.Usage = r.Usage
+func (s *Server) withResult(out reply, r run.Result) reply {
+	out.setOutcome(r)
 	var notes []string
 	left := MaxResult
 	if out.Type == run.ExecuteTask {
 		out.Stdout = &r.Stdout
 		out.Stderr = &r.Stderr
 		left -= utf8.RuneCountInString(r.Stdout) + utf8.RuneCountInString(r.Stderr)
-		notes = append(notes, s.streamNote("stdout", r.Stdout, r.StdoutRef), s.streamNote("stderr", r.Stderr, r.StderrRef))
+		notes = append(notes, s.streamNote("stdout", r.Stdout, r.StdoutRef),
+			s.streamNote("stderr", r.Stderr, r.StderrRef))
 	}
-	output, note := s.output(r, max(left, 0))
-	out.Output = output
+	var note string
+	r.Output, note = s.output(r, max(left, 0))
+	out.Result = &r
 	notes = append(notes, note)
 	if r.Dropped > 0 {
 		notes = append(notes, fmt.Sprintf("%d bytes exceed the limit and were not stored.", r.Dropped))
@@ -168,7 +174,7 @@ func (s *Server) location(ref ace.Ref) string {
 
 // started answers a call that has started a run.
 func (s *Server) started(ctx context.Context, c call, in run.Input) (any, error) {
-	out := resultReply{runInfo: newRunInfo(in, run.Pending)}
+	out := newReply(in, run.Pending)
 	switch in.Mode {
 	case run.AsyncPoll:
 		out.Message = "The run was started. Call get_agent_session_status, and after the end get_agent_session_result, " +
@@ -183,7 +189,7 @@ func (s *Server) started(ctx context.Context, c call, in run.Input) (any, error)
 
 // await waits for the end of a run. After the maximum wait, or when the server closes, the
 // answer says how to proceed.
-func (s *Server) await(ctx context.Context, c call, out resultReply) (any, error) {
+func (s *Server) await(ctx context.Context, c call, out reply) (any, error) {
 	wait, cancel := context.WithTimeout(ctx, s.o.Wait)
 	defer cancel()
 	defer context.AfterFunc(s.life, cancel)()

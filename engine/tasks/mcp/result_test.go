@@ -55,7 +55,7 @@ func TestTruncatesResults(t *testing.T) {
 		"elsewhere":     {run.Result{OutputIs: "json", OutputRef: &ace.Ref{SHA256: "gone", Size: 9}, Dropped: 3}, true, 0, []string{"cannot be read here (artifact not found); it is artifact gone.", "3 bytes exceed the limit"}},
 		"no valid JSON": {run.Result{OutputIs: "invalid", Output: json.RawMessage(`"{\"a\""`)}, true, 4, nil},
 	} {
-		o := resultReply{runInfo: runInfo{Type: run.StartSession}}
+		o := reply{Type: run.StartSession}
 		if c.program {
 			o.Type = run.ExecuteTask
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"acescope/engine/tasks/run"
 	"acescope/engine/tasks/runner"
@@ -15,14 +14,9 @@ import (
 
 // blueprintItem is a blueprint in a list.
 type blueprintItem struct {
-	Name         string               `json:"name"`
-	Description  string               `json:"description"`
-	Type         run.BlueprintType    `json:"type"`
-	Takes        string               `json:"takes"` // prompt or parameters
-	Tags         []string             `json:"tags"`
-	Requirements *runner.Requirements `json:"demands,omitempty"`
-	Schema       json.RawMessage      `json:"parameters_schema,omitempty"`
-	Error        string               `json:"error,omitempty"`
+	run.BlueprintInfo
+	Takes string `json:"takes"`          // prompt or parameters
+	Path  string `json:"path,omitempty"` // not told
 }
 
 func (s *Server) blueprints(ctx context.Context, c call, _ struct{}) (any, error) {
@@ -30,23 +24,20 @@ func (s *Server) blueprints(ctx context.Context, c call, _ struct{}) (any, error
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		Blueprints []blueprintItem `json:"blueprints"`
-	}{[]blueprintItem{}}
+	out := []blueprintItem{}
 	seen := map[string]bool{}
 	for _, b := range all {
 		if seen[b.Name] || !c.caller.sees(b) { // the first of a name is used
 			continue
 		}
 		seen[b.Name] = true
-		item := blueprintItem{Name: b.Name, Description: b.Description, Type: b.Type, Takes: "prompt",
-			Tags: append([]string{}, b.Tags...), Requirements: b.Requirements, Schema: b.Schema, Error: b.Error}
+		takes := "prompt"
 		if b.Type == run.Deterministic {
-			item.Takes = "parameters"
+			takes = "parameters"
 		}
-		out.Blueprints = append(out.Blueprints, item)
+		out = append(out, blueprintItem{BlueprintInfo: b, Takes: takes})
 	}
-	return out, nil
+	return map[string]any{"blueprints": out}, nil
 }
 
 // modeArgs is the execution mode under either name.
@@ -86,6 +77,9 @@ func (s *Server) start(ctx context.Context, c call, a startArgs) (any, error) {
 	}
 	if err := s.checkVisible(ctx, c, a.AgentName); err != nil {
 		return nil, err
+	}
+	if string(a.Parameters) == "null" {
+		a.Parameters = nil
 	}
 	if len(a.Parameters) > run.MaxParams {
 		return nil, fmt.Errorf("%w: parameters have %d bytes, at most %d are allowed: write long values to a file and pass its path",
@@ -166,34 +160,6 @@ func ResolveSession(ctx context.Context, service run.Service, id string) (string
 	return cmp.Or(state.Input.SessionID, id), nil
 }
 
-// runInfo identifies a run in the answers of tools.
-type runInfo struct {
-	SessionID string     `json:"session_id"`
-	RunID     string     `json:"run_id"`
-	AgentName string     `json:"agent_name,omitempty"`
-	Type      run.Type   `json:"type,omitempty"`
-	Mode      run.Mode   `json:"execution_mode,omitempty"`
-	Status    run.Status `json:"status"`
-	Reason    run.Reason `json:"reason,omitempty"`
-	Error     string     `json:"error,omitempty"`
-}
-
-func newRunInfo(in run.Input, status run.Status) runInfo {
-	return runInfo{RunID: in.RunID, SessionID: in.SessionID, AgentName: in.Name(), Type: in.Type, Mode: in.Mode, Status: status}
-}
-
-// statusReply is the answer to a call for the status.
-type statusReply struct {
-	runInfo
-	Runner     string    `json:"runner_id,omitempty"`
-	Parent     string    `json:"parent_session_id,omitempty"`
-	ProjectDir string    `json:"project_dir,omitempty"`
-	Created    time.Time `json:"created_at,omitzero"`
-	Started    time.Time `json:"started_at,omitzero"`
-	TimeoutAt  time.Time `json:"timeout_at,omitzero"`
-	Message    string    `json:"message"`
-}
-
 type idArgs struct {
 	SessionID string `json:"session_id"`
 }
@@ -203,7 +169,7 @@ func (s *Server) status(ctx context.Context, _ call, a idArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStatusReply(state), nil
+	return newStatus(state), nil
 }
 
 func (s *Server) state(ctx context.Context, id string) (run.State, error) {
@@ -213,46 +179,34 @@ func (s *Server) state(ctx context.Context, id string) (run.State, error) {
 	return s.o.Service.State(ctx, id)
 }
 
-func newStatusReply(state run.State) statusReply {
+func newStatus(state run.State) reply {
 	in := state.Input
-	out := statusReply{runInfo: newRunInfo(in, state.Status), Parent: in.ParentSessionID, ProjectDir: in.ProjectDir,
-		Created: in.CreatedAt.UTC(), TimeoutAt: state.TimeoutAt.UTC()}
+	out := newReply(in, state.Status)
+	out.Parent = in.ParentSessionID
+	out.ProjectDir = in.ProjectDir
+	out.Created = in.CreatedAt.UTC()
+	out.TimeoutAt = state.TimeoutAt.UTC()
 	if state.Claim != nil {
 		out.Runner = state.Claim.RunnerID
 	}
 	if state.ProgramStart != nil {
 		out.Started = state.ProgramStart.At.UTC()
 	}
-	if r := state.Result; r != nil {
-		out.Reason = r.Reason
-		out.Error = r.Error
-		if !r.StartedAt.IsZero() {
-			out.Started = r.StartedAt.UTC()
-		}
-		out.Runner = cmp.Or(r.Runner, out.Runner)
+	if state.Result != nil {
+		out.setOutcome(*state.Result)
 	}
-	out.Message = describeStatus(state.Status, len(state.Moves))
+	out.Message = map[run.Status]string{
+		run.Pending:  "The run waits for a free runner that meets its requirements.",
+		run.Claimed:  "A runner is about to start the run.",
+		run.Running:  "The run is running.",
+		run.Stopping: "The run was asked to stop and has not ended yet.",
+	}[state.Status]
+	if state.Status.Over() {
+		out.Message = "The run has ended: call get_agent_session_result."
+	} else if moves := len(state.Moves); moves > 0 {
+		out.Message += fmt.Sprintf(" Runners that lost it before: %d.", moves)
+	}
 	return out
-}
-
-func describeStatus(s run.Status, moves int) string {
-	text := ""
-	switch s {
-	case run.Pending:
-		text = "The run waits for a free runner that meets its requirements."
-	case run.Claimed:
-		text = "A runner is about to start the run."
-	case run.Running:
-		text = "The run is running."
-	case run.Stopping:
-		text = "The run was asked to stop and has not ended yet."
-	case run.Completed, run.Failed, run.Stopped:
-		return "The run has ended: call get_agent_session_result."
-	}
-	if moves > 0 {
-		text += fmt.Sprintf(" Runners that lost it before: %d.", moves)
-	}
-	return text
 }
 
 // Numbers of listed sessions, and of runs that are read for each, since a session may have
@@ -271,38 +225,32 @@ type listArgs struct {
 }
 
 func (s *Server) list(ctx context.Context, _ call, a listArgs) (any, error) {
-	for name, id := range map[string]string{"agent_name": a.AgentName, "parent_session_id": a.Parent} {
-		if id == "" {
-			continue
-		}
-		if err := checkName(name, id); err != nil {
-			return nil, err
-		}
+	if err := cmp.Or(checkName("agent_name", cmp.Or(a.AgentName, "any")),
+		checkName("parent_session_id", cmp.Or(a.Parent, "any"))); err != nil {
+		return nil, err
 	}
 	limit := cmp.Or(a.Limit, defaultListed)
 	runs, err := s.o.Service.List(ctx, run.Filter{AgentName: a.AgentName, Parent: a.Parent, Status: a.Status, Limit: limit * runsPerSession})
 	if err != nil {
 		return nil, err
 	}
-	out := struct {
-		Sessions []run.Summary `json:"sessions"` // with the newest run of each
-		More     bool          `json:"more"`
-	}{[]run.Summary{}, len(runs) >= limit*runsPerSession}
+	sessions := []run.Summary{} // with the newest run of each
+	more := len(runs) >= limit*runsPerSession
 	seen := map[string]bool{}
 	for _, r := range runs {
 		if seen[r.SessionID] {
 			continue
 		}
 		seen[r.SessionID] = true
-		if len(out.Sessions) == limit {
-			out.More = true
+		if len(sessions) == limit {
+			more = true
 			break
 		}
 		r.CreatedAt = r.CreatedAt.UTC()
 		r.EndedAt = r.EndedAt.UTC()
-		out.Sessions = append(out.Sessions, r)
+		sessions = append(sessions, r)
 	}
-	return out, nil
+	return map[string]any{"sessions": sessions, "more": more}, nil
 }
 
 type stopArgs struct {
@@ -318,5 +266,5 @@ func (s *Server) stopRun(ctx context.Context, c call, a stopArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newStatusReply(state), nil
+	return newStatus(state), nil
 }

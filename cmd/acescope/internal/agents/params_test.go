@@ -11,15 +11,16 @@ import (
 const schemaOfCrawler = `{
 	"type": "object",
 	"required": ["url"],
+	"$schema": "https://json-schema.org/draft/2020-12/schema",
 	"$defs": {
-		"level": {"$ref": "#/$defs/number"}, "number": {"type": "integer"}, "loop": {"$ref": "#/$defs/loop"}
+		"level": {"$ref": "#/$defs/number"}, "number": {"type": "integer"}
 	},
 	"properties": {
 		"url": {"type": "string"}, "depth": {"type": "integer"}, "wait": {"type": "number"},
 		"follow": {"type": "boolean"}, "zip": {"type": "string"},
 		"patterns": {"type": "array", "items": {"type": "string"}},
 		"ports": {"type": "array", "items": {"type": "integer"}}, "any": {"type": "array"},
-		"level": {"$ref": "#/$defs/level"}, "loop": {"$ref": "#/$defs/loop"},
+		"level": {"$ref": "#/$defs/level"},
 		"size": {"type": ["integer", "string", "null"]}, "mode": {"enum": ["fast", 1]}, "one": {"const": true},
 		"either": {"anyOf": [{"type": "integer"}, {"type": "boolean"}]}, "opts": {"type": "object"}
 	},
@@ -39,7 +40,6 @@ func TestParams(t *testing.T) {
 		`any=1`:                                `{"any":["1"]}`,
 		`patterns:=["a"]`:                      `{"patterns":["a"]}`,
 		`level=3`:                              `{"level":3}`,
-		`loop=3`:                               `{"loop":"3"}`,
 		`size=3 mode=fast`:                     `{"mode":"fast","size":3}`,
 		`size=big mode=1`:                      `{"mode":1,"size":"big"}`,
 		`size=null`:                            `{"size":null}`,
