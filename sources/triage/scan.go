@@ -260,7 +260,7 @@ func EndingOf(e *historypb.HistoryEvent, r runs.Run) Ending {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 		f := e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
 		end := Ending{Failure: history.FailureOf(f), Activity: failedActivity(f)}
-		end.Failure.Message = bounded(end.Failure.Message)
+		end.Failure.Message = cluster.Cut(end.Failure.Message, maxMessage)
 		return end
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
 		return Ending{Failure: ace.Failure{Kind: ace.Timeout, Type: "WorkflowTimeout", Message: "the workflow timed out"}}
@@ -268,7 +268,7 @@ func EndingOf(e *historypb.HistoryEvent, r runs.Run) Ending {
 		return Ending{Failure: ace.Failure{Kind: ace.Canceled, Message: "cancelled"}}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
 		a := e.GetWorkflowExecutionTerminatedEventAttributes()
-		return Ending{Failure: ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: bounded("terminated: " + cmp.Or(a.GetReason(), "no reason given"))}}
+		return Ending{Failure: ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: cluster.Cut("terminated: "+cmp.Or(a.GetReason(), "no reason given"), maxMessage)}}
 	}
 	return Ending{Failure: ace.Failure{Kind: r.Exit, Message: "the workflow completed, but says of itself: " + string(r.Exit)}}
 }
@@ -282,13 +282,6 @@ func failedActivity(f *failurepb.Failure) string {
 		}
 	}
 	return name
-}
-
-func bounded(message string) string {
-	if len(message) > maxMessage {
-		return strings.ToValidUTF8(message[:maxMessage], "") + "…"
-	}
-	return message
 }
 
 // readNotes reads the answer and the reflector's finding of the newest run of each group of wrong answers. Only
@@ -316,7 +309,7 @@ func (s *scanner) readNotes(ctx context.Context) error {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.facts.Notes[r.RunID] = bounded(noteOf(&f.State))
+		s.facts.Notes[r.RunID] = cluster.Cut(noteOf(&f.State), maxMessage)
 		return nil
 	})
 }
@@ -476,7 +469,7 @@ func retryOf(r runs.Run, a *workflowpb.PendingActivityInfo) Retrying {
 		Since: p.Since, Worker: a.GetLastWorkerIdentity()}
 	if f := a.GetLastFailure(); f != nil {
 		x.LastError = history.FailureOf(f)
-		x.LastError.Message = bounded(x.LastError.Message)
+		x.LastError.Message = cluster.Cut(x.LastError.Message, maxMessage)
 	}
 	if step, ok := ace.StepOf(p.Type); ok {
 		x.Phase = step
@@ -526,7 +519,7 @@ func begins(e *historypb.HistoryEvent, activityID string) (scheduled, bool) {
 		return scheduled{at: at}, activityID != "" && e.GetActivityTaskScheduledEventAttributes().GetActivityId() == activityID
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
 		f := history.FailureOf(e.GetWorkflowTaskFailedEventAttributes().GetFailure())
-		f.Message = bounded(f.Message)
+		f.Message = cluster.Cut(f.Message, maxMessage)
 		return scheduled{at, f}, activityID == ""
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
 		f := ace.Failure{Kind: ace.Timeout, Message: "no worker finished the workflow task in time"}
