@@ -265,12 +265,12 @@ func EndingOf(e *historypb.HistoryEvent, r runs.Run) Ending {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
 		return Ending{Failure: ace.Failure{Kind: ace.Timeout, Type: "WorkflowTimeout", Message: "the workflow timed out"}}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-		return Ending{Failure: ace.Failure{Kind: ace.Canceled, Message: "cancelled"}}
+		return Ending{Failure: ace.Failure{Kind: ace.Canceled, Message: "canceled"}}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
 		a := e.GetWorkflowExecutionTerminatedEventAttributes()
 		return Ending{Failure: ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: cluster.Cut("terminated: "+cmp.Or(a.GetReason(), "no reason given"), maxMessage)}}
 	}
-	return Ending{Failure: ace.Failure{Kind: r.Exit, Message: "the workflow completed, but says of itself: " + string(r.Exit)}}
+	return Ending{Failure: ace.Failure{Kind: r.Exit, Message: "the workflow completed with exit status " + string(r.Exit)}}
 }
 
 // failedActivity returns the activity type of a failure, or "".
