@@ -41,11 +41,11 @@ func Sections() []Section {
 // CheckState is the severity of a row.
 type CheckState string
 
-// Check states. Odd is a warning.
+// Check states.
 const (
 	CheckOK      CheckState = "ok"
-	CheckWarning CheckState = "odd"
-	CheckError   CheckState = "wrong"
+	CheckWarning CheckState = "warning"
+	CheckError   CheckState = "error"
 )
 
 // Thresholds of warnings.
