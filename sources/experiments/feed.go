@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -210,7 +209,7 @@ func (r *reader) follow(ctx context.Context, wanted []string) {
 	for _, id := range wanted {
 		if r.followed[id] == nil {
 			following, stop := context.WithCancel(ctx)
-			f := &seriesFollower{stop: stop, done: make(chan struct{})}
+			f := &seriesFollower{SeriesFolder: NewSeriesFolder(id, ""), stop: stop, done: make(chan struct{})}
 			r.followed[id] = f
 			go func() { defer close(f.done); f.read(following, r.feed, id) }()
 		}
@@ -229,7 +228,9 @@ func (r *reader) stopAll() {
 func (r *reader) publish(wanted []string) (tasks int) {
 	changed := !slices.Equal(wanted, r.published)
 	for _, f := range r.followed {
-		changed = changed || !r.feed.link.Paused() && f.changed()
+		if !r.feed.link.Paused() && f.changed() {
+			changed = true
+		}
 	}
 	if !changed {
 		return 0
@@ -237,7 +238,7 @@ func (r *reader) publish(wanted []string) (tasks int) {
 	r.published = slices.Clone(wanted)
 	series := make([]*Series, 0, len(wanted))
 	for _, id := range wanted {
-		if s := r.followed[id].value(id); s != nil {
+		if s := r.followed[id].Value(); s.RunID != "" || s.Err != "" {
 			series = append(series, s)
 			tasks += len(s.Tasks)
 		}
@@ -246,62 +247,34 @@ func (r *reader) publish(wanted []string) (tasks int) {
 	return tasks
 }
 
-func (f *seriesFollower) changed() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed != nil || f.err != nil {
-		return !f.told
-	}
-	return f.folder != nil && f.folder.changed()
-}
-
-// value returns the series so far, or nil before its first event.
-func (f *seriesFollower) value(workflowID string) *Series {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.told = f.closed != nil || f.err != nil
-	switch {
-	case f.closed != nil:
-		return f.closed
-	case f.err != nil && f.folder == nil:
-		return &Series{WorkflowID: workflowID, Err: cluster.PlainError(f.err)}
-	case f.folder == nil:
-		return nil
-	}
-	s := f.folder.Value()
-	if f.err != nil {
-		s.Err = cluster.PlainError(f.err)
-	}
-	return s
+// seriesFollower reads one series in a goroutine.
+type seriesFollower struct {
+	*SeriesFolder
+	stop context.CancelFunc
+	done chan struct{}
 }
 
 // read folds the experiment until it closes, or uses the kept series.
 func (f *seriesFollower) read(ctx context.Context, from *Feed, workflowID string) {
-	chain, err := f.chain(ctx, from.link, workflowID)
-	if err != nil {
-		f.end(nil, err)
-		return
+	l := from.link
+	chain, err := f.chain(ctx, l, workflowID)
+	if err == nil {
+		if kept := from.keptSeries(workflowID, chain.Newest); kept != nil {
+			f.change(func(*Series) { f.kept = kept })
+			return
+		}
+		f.change(func(s *Series) { s.RunID, s.Reading = chain.Newest, !chain.Open })
+		err = f.Read(ctx, chain.First, func(runID string, take func(*historypb.HistoryEvent) error) error {
+			return cluster.Follow(ctx, l.Client, l.Namespace, workflowID, runID, l.Away, take)
+		})
 	}
-	if kept := from.keptSeries(workflowID, chain.Newest); kept != nil {
-		f.end(kept, nil)
-		return
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		f.change(func(s *Series) { s.Err = cluster.PlainError(err) })
+	default:
+		from.keepSeries(f.Value())
 	}
-	folder := NewSeriesFolder(workflowID, chain.Newest)
-	folder.Series.Reading = !chain.Open
-	f.mu.Lock()
-	f.folder = folder
-	f.mu.Unlock()
-	err = folder.Read(ctx, chain.First, func(runID string, take func(*historypb.HistoryEvent) error) error {
-		l := from.link
-		return cluster.Follow(ctx, l.Client, l.Namespace, workflowID, runID, l.Away, take)
-	})
-	if err != nil || ctx.Err() != nil {
-		f.end(nil, errors.Join(err, ctx.Err()))
-		return
-	}
-	done := folder.Value()
-	from.keepSeries(done)
-	f.end(done, nil)
 }
 
 // chain retries until the server answers.
@@ -314,22 +287,4 @@ func (f *seriesFollower) chain(ctx context.Context, link *cluster.Link, workflow
 		link.Away(err)
 		_ = cluster.Sleep(ctx, runs.LostRetry)
 	}
-}
-
-func (f *seriesFollower) end(s *Series, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.closed, f.err = s, err
-}
-
-// seriesFollower reads one series in a goroutine.
-type seriesFollower struct {
-	stop context.CancelFunc
-	done chan struct{}
-
-	mu     sync.Mutex
-	folder *SeriesFolder // nil until its first event
-	closed *Series       // set when it has closed, or if it was kept
-	err    error
-	told   bool // closed or err was published
 }
