@@ -146,9 +146,5 @@ func pendingNow(ctx context.Context, p cluster.Pages, l *EventLog) []PendingWork
 	if err != nil {
 		return nil
 	}
-	var pending []PendingWork
-	for _, a := range d.GetPendingActivities() {
-		pending = append(pending, PendingWorkOf(a))
-	}
-	return pending
+	return pendingOf(d)
 }
