@@ -39,7 +39,7 @@ func ailing() *snapshot {
 			group(ace.Failed, "Permanent", ace.PhaseReflector, 131, "model: status 529 overloaded, request req_8f12c0de at 2026-05-04T11:59:48Z; retry after 20s"),
 			wrong,
 			group(ace.Timeout, "StartToClose", ace.PhaseSkills, 40, "activity StartToClose timeout"),
-			group(ace.Canceled, "", ace.PhaseCurator, 4, "canceled"),
+			group(ace.Canceled, "", ace.PhaseCurator, 4, "cancelled"),
 			group(ace.Failed, "", ace.PhaseGenerator, 1, "dial tcp 10.0.0.7:443: connect: connection refused"),
 		},
 		Retrying: []triage.Retrying{
