@@ -29,9 +29,10 @@ type follower struct {
 	stopTick func()
 	settled  <-chan time.Time // after a watched directory was removed
 
-	scanDue  bool      // the directories must be scanned again
-	leftOut  int       // files beyond MaxFiles
-	reported time.Time // when Files was called last
+	scanDue  bool             // the directories must be scanned again
+	leftOut  int              // files beyond MaxFiles
+	reported time.Time        // when Files was called last
+	due      <-chan time.Time // for the next call
 
 	buf   []byte
 	lines []Line
@@ -39,8 +40,8 @@ type follower struct {
 
 const (
 	bufSize = 256 << 10 // bytes that are read at once
-	// reportEvery is how often Handler.Files is called while reading does not pause.
-	reportEvery = 100 * time.Millisecond
+	// reportEvery is the shortest time between two calls of Handler.Files.
+	reportEvery = 50 * time.Millisecond
 	// settleTime is how long after the removal of a directory all watches are renewed.
 	settleTime = 250 * time.Millisecond
 )
@@ -55,14 +56,19 @@ func Follow(ctx context.Context, o Options, h Handler) error {
 	defer fo.close()
 	fo.startWatching()
 	fo.scan(true)
+	first := true // reading has not paused yet
 	for ctx.Err() == nil && fo.err == nil {
 		idle := !fo.readFiles() && !fo.scanDue
-		if idle || time.Since(fo.reported) > reportEvery {
+		switch rest := reportEvery - time.Since(fo.reported); {
+		case idle && o.Once:
 			fo.reportFiles()
-		}
-		if idle && o.Once {
 			fo.reportTorn()
-			break
+			return fo.err
+		case rest <= 0 || idle && first:
+			fo.reportFiles()
+			first = first && !idle
+		default:
+			fo.due = time.After(rest)
 		}
 		fo.wait(idle)
 		if fo.scanDue {
@@ -90,7 +96,9 @@ func newFollower(ctx context.Context, o Options, h Handler) (*follower, error) {
 	if o.ticks == nil {
 		o.ticks = func() (<-chan time.Time, func()) { t := time.NewTicker(PollEvery); return t.C, t.Stop }
 	}
-	fo := &follower{ctx: ctx, o: o, h: h, reported: time.Now(), watched: map[string]bool{}, buf: make([]byte, bufSize)}
+	fo := &follower{
+		ctx: ctx, o: o, h: h, reported: time.Now(), watched: map[string]bool{}, buf: make([]byte, bufSize),
+	}
 	for _, pattern := range slices.Concat(o.Match, o.Skip) {
 		if _, err := filepath.Match(pattern, ""); err != nil {
 			return nil, fmt.Errorf("invalid pattern of file names %q: %w", pattern, err)
@@ -148,6 +156,7 @@ func (fo *follower) wait(idle bool) {
 			fo.handle(ev)
 		case err := <-failures:
 			fo.lost(err)
+		case <-fo.due:
 		case <-fo.tick:
 			fo.scanDue = true
 		case <-fo.settled:
@@ -232,7 +241,7 @@ func (fo *follower) reportTorn() {
 
 // reportFiles passes the state of all files to the handler.
 func (fo *follower) reportFiles() {
-	fo.reported = time.Now()
+	fo.reported, fo.due = time.Now(), nil
 	if fo.h.Files == nil || fo.err != nil {
 		return
 	}

@@ -144,7 +144,10 @@ func linkTarget(path string) (target string, ok bool) {
 }
 
 func matches(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool { ok, _ := filepath.Match(pattern, name); return ok })
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, _ := filepath.Match(pattern, name)
+		return ok
+	})
 }
 
 func isDir(path string) bool {
@@ -250,5 +253,7 @@ func (fo *follower) accept(all []found, first bool) {
 
 // find returns the position of a file by its path, and whether it is followed.
 func (fo *follower) find(path string) (int, bool) {
-	return slices.BinarySearchFunc(fo.files, path, func(f *file, path string) int { return strings.Compare(f.Path, path) })
+	return slices.BinarySearchFunc(fo.files, path, func(f *file, path string) int {
+		return strings.Compare(f.Path, path)
+	})
 }
