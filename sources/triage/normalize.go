@@ -79,9 +79,10 @@ type kind struct {
 // kinds are the words that differ between runs. The first match decides.
 var kinds = []kind{
 	{"<uuid>", regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)},
-	{"<time>", regexp.MustCompile(`^\d{4}[-/]\d\d[-/]\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[-+]\d\d:\d\d)?)?$|^\d\d?:\d\d(:\d\d(\.\d+)?)?Z?$`)},
+	{"<time>", regexp.MustCompile(`^\d{4}[-/]\d\d[-/]\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[-+]\d\d:\d\d)?)?$`)},
+	{"<time>", regexp.MustCompile(`^\d\d?:\d\d(:\d\d(\.\d+)?)?Z?$`)},
 	{"<addr>", regexp.MustCompile(`^\d{1,3}(\.\d{1,3}){3}$|(?i)^[0-9a-f:]*::[0-9a-f:]*$|^([0-9a-f]+:){7}[0-9a-f]+$`)},
-	{"<addr>", regexp.MustCompile(`^(localhost|[^:]*\.[^:]*):\d{2,5}$|^[^:]*[A-Za-z_][^:]*:\d{4,5}$`)}, // with a port
+	{"<addr>", regexp.MustCompile(`^(localhost|[^:]*\.[^:]*):\d{2,5}$|^[^:]*[A-Za-z_][^:]*:\d{4,5}$`)},
 	{"<path>", regexp.MustCompile(`^(/.|\.\.?/|~/|[A-Za-z]:[\\/].)|/.*/|[\d.].*/|/.*[\d.]`)},
 	{"", regexp.MustCompile(`^\D*$`)},
 	// A number may have a sign, a fraction, separators, or a percent, dollar or number sign.
@@ -95,7 +96,7 @@ var kinds = []kind{
 
 // lists are enumerations of equal placeholders, which become one.
 var lists = func() (all []kind) {
-	for _, h := range []string{"<uuid>", "<time>", "<addr>", "<path>", "<n>", "<duration>", "<size>", "<hex>", "<id>", "<text>", "<url>"} {
+	for _, h := range strings.Fields("<uuid> <time> <addr> <path> <n> <duration> <size> <hex> <id> <text> <url>") {
 		all = append(all, kind{h, regexp.MustCompile(h + `(?:[ ,;]*` + h + `)+`)})
 	}
 	return all

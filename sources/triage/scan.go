@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -183,32 +184,37 @@ func (s *scanner) readClosed(ctx context.Context) error {
 
 var errCaughtUp = fmt.Errorf("reached known runs")
 
-// each calls fn for indexes below n, concurrently and at a limited rate. It stops early only if ctx ends or the
-// server is unreachable.
-func (s *scanner) each(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
+// gather reads a value of each run, concurrently and at a limited rate, and keeps it by run id. It stops early only if
+// ctx ends or the server is unreachable.
+func gather[V any](ctx context.Context, s *scanner, stage string, list []runs.Run, values map[string]V,
+	read func(context.Context, runs.Run) (V, error)) error {
+	s.stage(stage, len(list))
 	calls, limited := errgroup.WithContext(ctx)
 	calls.SetLimit(triageWorkers)
-	for i := range n {
+	for _, r := range list {
 		calls.Go(func() error {
 			call, stop := context.WithTimeout(limited, cluster.CallTimeout)
 			defer stop()
-			return s.finish(limited, fn(call, i))
+			v, err := read(call, r)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if err == nil {
+				values[r.RunID] = v
+			}
+			return s.finish(limited, err)
 		})
 		if cluster.Sleep(limited, triageGap) != nil {
 			break
 		}
 	}
-	err := calls.Wait()
-	if n > 0 && err == nil {
-		err = ctx.Err()
+	if err := calls.Wait(); err != nil || len(list) == 0 {
+		return err
 	}
-	return err
+	return ctx.Err()
 }
 
-// finish counts a call and keeps its error. It returns an error that ends the scan.
+// finish counts a call and keeps its error. It returns an error that ends the scan. The lock is held.
 func (s *scanner) finish(ctx context.Context, err error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if ctx.Err() != nil {
 		err = nil
 	}
@@ -231,26 +237,20 @@ func (s *scanner) readEnds(ctx context.Context) error {
 			want = append(want, r)
 		}
 	}
-	s.stage("reasons of failures", len(want))
-	return s.each(ctx, len(want), func(ctx context.Context, i int) error {
-		r := want[i]
-		iter := s.c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
-		if !iter.HasNext() {
-			return nil
-		}
-		e, err := iter.Next()
-		if err != nil && !cluster.NotFound(err) {
-			return err
-		}
+	return gather(ctx, s, "reasons of failures", want, s.facts.Ends, func(ctx context.Context, r runs.Run) (Ending, error) {
 		end := Ending{Failure: ace.Failure{Kind: r.Exit, Message: "its history is gone"}}
-		if err == nil {
-			end = EndingOf(e, r)
+		iter := s.c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+		if iter.HasNext() {
+			e, err := iter.Next()
+			if err != nil && !cluster.NotFound(err) {
+				return end, err
+			}
+			if err == nil {
+				end = EndingOf(e, r)
+			}
 		}
 		end.Pattern = Normalize(end.Failure.Message)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.facts.Ends[r.RunID] = end
-		return nil
+		return end, nil
 	})
 }
 
@@ -300,17 +300,10 @@ func (s *scanner) readNotes(ctx context.Context) error {
 		}
 		causes[cause] = true
 	}
-	s.stage("examples of wrong answers", len(want))
-	return s.each(ctx, len(want), func(ctx context.Context, i int) error {
-		r := want[i]
+	return gather(ctx, s, "examples of wrong answers", want, s.facts.Notes, func(ctx context.Context, r runs.Run) (string, error) {
 		f := histories.NewFolder(r.WorkflowID, r.RunID)
-		if err := s.events(ctx, r, func(e *historypb.HistoryEvent) { f.Apply(e) }); err != nil {
-			return err
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.facts.Notes[r.RunID] = cluster.Cut(noteOf(&f.State), maxMessage)
-		return nil
+		err := s.events(ctx, r, func(e *historypb.HistoryEvent) { f.Apply(e) })
+		return cluster.Cut(noteOf(&f.State), maxMessage), err
 	})
 }
 
@@ -344,17 +337,10 @@ func (s *scanner) readSteps(ctx context.Context) error {
 			want = append(want, r)
 		}
 	}
-	s.stage("step times", len(want))
-	return s.each(ctx, len(want), func(ctx context.Context, i int) error {
-		r := want[i]
+	return gather(ctx, s, "step times", want, s.facts.Steps, func(ctx context.Context, r runs.Run) ([]Timed, error) {
 		var steps StepTimer
-		if err := s.events(ctx, r, steps.Add); err != nil {
-			return err
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.facts.Steps[r.RunID] = steps.Done
-		return nil
+		err := s.events(ctx, r, steps.Add)
+		return steps.Done, err
 	})
 }
 
@@ -413,28 +399,16 @@ const lastEvents = 50
 
 // readPending reads the pending activities and workflow tasks of each open run.
 func (s *scanner) readPending(ctx context.Context) error {
-	open := s.facts.Open
-	s.stage("pending activities of open runs", len(open))
-	var found []Retrying
-	err := s.each(ctx, len(open), func(ctx context.Context, i int) error {
-		r := open[i]
+	byRun := map[string][]Retrying{}
+	err := gather(ctx, s, "pending activities of open runs", s.facts.Open, byRun, func(ctx context.Context, r runs.Run) ([]Retrying, error) {
 		d, err := s.c.DescribeWorkflowExecution(ctx, r.WorkflowID, r.RunID)
-		if err != nil {
-			return err
+		if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			return nil, err
 		}
-		if d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-			return nil
-		}
-		list := s.retrying(ctx, r, d)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		found = append(found, list...)
-		return nil
+		return s.retrying(ctx, r, d), nil
 	})
 	if err == nil {
-		s.mu.Lock()
-		s.facts.Retrying = found
-		s.mu.Unlock()
+		s.facts.Retrying = slices.Concat(slices.Collect(maps.Values(byRun))...)
 	}
 	return err
 }
@@ -465,17 +439,14 @@ func (s *scanner) retrying(ctx context.Context, r runs.Run, d *workflowservice.D
 
 func retryOf(r runs.Run, a *workflowpb.PendingActivityInfo) Retrying {
 	p := histories.PendingOf(a)
-	x := Retrying{Run: r, Activity: p.Type, State: p.State, Attempt: p.Attempt, MaxAttempts: a.GetMaximumAttempts(),
-		Since: p.Since, Worker: a.GetLastWorkerIdentity()}
+	x := Retrying{Run: r, Activity: p.Type, State: p.State, Attempt: p.Attempt, MaxAttempts: p.MaxAttempts,
+		Since: p.Since, Next: p.Next, Worker: p.Worker}
 	if f := a.GetLastFailure(); f != nil {
 		x.LastError = history.FailureOf(f)
 		x.LastError.Message = cluster.Cut(x.LastError.Message, maxMessage)
 	}
 	if step, ok := ace.StepOf(p.Type); ok {
 		x.Phase = step
-	}
-	if at := a.GetNextAttemptScheduleTime(); at != nil && a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
-		x.Next = at.AsTime()
 	}
 	return x
 }
