@@ -140,9 +140,8 @@ func progressOf(ctx context.Context, c client.Client, r runspkg.Run) *ace.Experi
 		return p
 	}
 	f := NewFolder(nil)
-	var last int64
 	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	err := cluster.Drain(iter, &last, func(e *historypb.HistoryEvent) error { f.Apply(e); return f.Foreign })
+	err := cluster.Drain(iter, func(e *historypb.HistoryEvent) error { f.Apply(e); return f.Foreign })
 	if err != nil {
 		return nil
 	}

@@ -92,8 +92,8 @@ func ReadSeries(ctx context.Context, c client.Client, workflowID string) (*Serie
 	}
 	f := NewSeriesFolder(workflowID, runs.Newest)
 	err = f.Read(ctx, runs.First, func(runID string, take func(*historypb.HistoryEvent) error) error {
-		var last int64
-		return cluster.Drain(c.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT), &last, take)
+		all := enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
+		return cluster.Drain(c.GetWorkflowHistory(ctx, workflowID, runID, false, all), take)
 	})
 	if err != nil {
 		return nil, err
