@@ -2,13 +2,12 @@ package histories
 
 import (
 	"context"
-	"slices"
+	"reflect"
 	"sync"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
 	"acescope/sources/cluster"
@@ -20,38 +19,14 @@ import (
 const restFor = 8
 
 // pendingOf returns the pending activities of an open run.
-func pendingOf(d *workflowservice.DescribeWorkflowExecutionResponse) []PendingWork {
-	pending := []PendingWork{}
+func pendingOf(d *workflowservice.DescribeWorkflowExecutionResponse) []PendingActivity {
+	pending := []PendingActivity{}
 	if d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		for _, a := range d.GetPendingActivities() {
-			pending = append(pending, PendingWorkOf(a))
+			pending = append(pending, PendingOf(a))
 		}
 	}
 	return pending
-}
-
-func PendingWorkOf(a *workflowpb.PendingActivityInfo) PendingWork {
-	w := PendingWork{ActivityID: a.GetActivityId(), Type: a.GetActivityType().GetName(), State: SpanScheduled, Attempt: a.GetAttempt()}
-	if t := a.GetScheduledTime(); t != nil {
-		w.Scheduled = t.AsTime()
-	}
-	if t := a.GetLastStartedTime(); t != nil {
-		w.Started = t.AsTime()
-	}
-	if t := a.GetLastAttemptCompleteTime(); t != nil {
-		w.Ended = t.AsTime()
-	}
-	if t := a.GetNextAttemptScheduleTime(); t != nil {
-		w.Next = t.AsTime()
-	}
-	w.Error = failureText(a.GetLastFailure())
-	switch {
-	case a.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED || a.GetState() == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED:
-		w.State = SpanRunning
-	case a.GetAttempt() > 1:
-		w.State = SpanRetrying
-	}
-	return w
 }
 
 // EventFeed reads the events of the selected run while they are shown: the newest page first, then all events from the
@@ -105,7 +80,7 @@ type eventReader struct {
 
 	index   *EventIndex
 	tail    *EventIndex // the newest page; nil until it is read
-	pending []PendingWork
+	pending []PendingActivity
 	ended   bool // nothing more is read
 	err     string
 	fresh   bool // any of these has changed since the last publication
@@ -138,7 +113,7 @@ func (f *EventFeed) read(ctx context.Context, id runs.ID, publish func(*EventLog
 	pages := followPages(ctx, &wg, h, r.index.Last())
 	newest := make(chan *EventIndex, 1)
 	wg.Go(func() { r.readNewest(ctx, newest) })
-	pending := make(chan []PendingWork)
+	pending := make(chan []PendingActivity)
 	wg.Go(func() { r.describe(ctx, pending) })
 	due := time.After(0)
 	var rested time.Time
@@ -151,7 +126,7 @@ func (f *EventFeed) read(ctx context.Context, id runs.ID, publish func(*EventLog
 		case r.tail = <-newest:
 			r.fresh = true
 		case work := <-pending:
-			r.fresh = r.fresh || !slices.Equal(r.pending, work)
+			r.fresh = r.fresh || !reflect.DeepEqual(r.pending, work)
 			r.pending = work
 		case <-f.changed:
 			if filter, _ := f.wanted(); filter != r.filter {
@@ -197,7 +172,7 @@ func (r *eventReader) readNewest(ctx context.Context, newest chan<- *EventIndex)
 }
 
 // describe reads pending activities until the run closes, because the history does not record their attempts.
-func (r *eventReader) describe(ctx context.Context, pending chan<- []PendingWork) {
+func (r *eventReader) describe(ctx context.Context, pending chan<- []PendingActivity) {
 	for !r.history.Closed() {
 		asking, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
 		d, err := r.link.Client.DescribeWorkflowExecution(asking, r.id.WorkflowID, r.id.RunID)

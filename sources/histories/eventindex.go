@@ -114,7 +114,7 @@ func ReadEvents(ctx context.Context, c client.Client, namespace, workflowID, run
 	return withSpans(l, pendingNow(ctx, p, l)), nil
 }
 
-func withSpans(l *EventLog, pending []PendingWork) *EventLog {
+func withSpans(l *EventLog, pending []PendingActivity) *EventLog {
 	l.Spans, l.ClockBack = Timeline(l, pending), countClockBack(l)
 	return l
 }
@@ -136,7 +136,7 @@ func readLast(ctx context.Context, p cluster.Pages, last int) ([]*historypb.Hist
 }
 
 // pendingNow returns the pending activities, or nil if the server does not answer.
-func pendingNow(ctx context.Context, p cluster.Pages, l *EventLog) []PendingWork {
+func pendingNow(ctx context.Context, p cluster.Pages, l *EventLog) []PendingActivity {
 	if l.Closed {
 		return nil
 	}

@@ -71,7 +71,9 @@ const (
 	maxReplayCommands = 1000
 )
 
-var stepNames = map[StepBy]string{StepEvent: "event", StepPhase: "phase change", StepTool: "tool call", StepError: "error"}
+var stepNames = map[StepBy]string{
+	StepEvent: "event", StepPhase: "phase change", StepTool: "tool call", StepError: "error",
+}
 
 // ReplayFeed is the time machine: it steps through the history of the selected run while it is shown.
 type ReplayFeed struct {

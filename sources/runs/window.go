@@ -220,7 +220,8 @@ func (w *window) pages(ctx context.Context, list lister, i, size int) (rows []Ru
 			fresh = append(fresh, after)
 		}
 	}
-	if k := len(fresh) - 1; k > 0 && !last && reached && fresh[k].count < scrollPage/2 { // a short rest is no page
+	// A short rest is no page.
+	if k := len(fresh) - 1; k > 0 && !last && reached && fresh[k].count < scrollPage/2 {
 		fresh[k-1].count += fresh[k].count
 		fresh = fresh[:k]
 	}
