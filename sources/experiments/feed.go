@@ -21,9 +21,9 @@ type Feed struct {
 	wake chan struct{} // one slot: the requested series have changed
 
 	mu     sync.Mutex
-	series []string              // workflow ids of the requested series
-	closed map[string]Experiment // closed experiments of the list with their progress, by run id
-	kept   []*Series             // of closed experiments, least recently used first
+	series []string        // workflow ids of the requested series
+	closed map[string]bool // closed experiments of the list whose progress is known, by run id
+	kept   []*Series       // of closed experiments, least recently used first
 }
 
 // NewFeed returns a feed of all experiments.
@@ -99,8 +99,9 @@ func (r *reader) listOnce(ctx context.Context) {
 		return
 	}
 	settled := r.feed.fillProgress(rows)
+	unread := slices.ContainsFunc(rows, func(r Experiment) bool { return !settled[r.RunID] })
 	r.update(func(e *Experiments) {
-		e.Rows, e.More, e.Loaded, e.Err, e.Reading = slices.Clone(rows), more, r.feed.link.Now(), "", len(settled) < len(rows)
+		e.Rows, e.More, e.Loaded, e.Err, e.Reading = slices.Clone(rows), more, r.feed.link.Now(), "", unread
 	})
 	for i := range rows {
 		if ctx.Err() != nil {
@@ -114,43 +115,36 @@ func (r *reader) listOnce(ctx context.Context) {
 	r.update(func(e *Experiments) { e.Rows, e.Reading = rows, false })
 }
 
-// fillProgress adds the results of earlier readings to the rows. settled holds the closed experiments that need
+// fillProgress adds the results of the last reading to the rows. settled holds the closed experiments that need
 // no further reading.
 func (f *Feed) fillProgress(rows []Experiment) (settled map[string]bool) {
-	settled = map[string]bool{}
+	f.mu.Lock()
+	settled = f.closed
+	f.mu.Unlock()
 	before := map[string]Experiment{}
 	if e := f.Value(); e != nil {
 		for _, r := range e.Rows {
 			before[r.RunID] = r
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for i, r := range rows {
-		known, ok := f.closed[r.RunID]
-		if ok {
-			settled[r.RunID] = true
-		} else {
-			known = before[r.RunID]
-		}
-		if known.Progress != nil {
+		if known := before[r.RunID]; known.Progress != nil {
 			rows[i].Progress, rows[i].Start = known.Progress, known.Start
 		}
 	}
 	return settled
 }
 
-// keepProgress keeps the progress of the closed experiments in the list.
+// keepProgress keeps which experiments of the list are closed and read.
 func (f *Feed) keepProgress(rows []Experiment) {
-	keep := map[string]Experiment{}
-	for _, r := range rows {
-		if !r.Open() && r.Progress != nil {
-			keep[r.RunID] = r
-		}
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.closed = keep
+	f.closed = map[string]bool{}
+	for _, r := range rows {
+		if !r.Open() && r.Progress != nil {
+			f.closed[r.RunID] = true
+		}
+	}
 }
 
 // keptSeries returns the closed series of an earlier reading, or nil.
