@@ -21,7 +21,6 @@ type EventIndex struct {
 	shared     bool // others add to the history
 
 	rows   []Event
-	decode eventDecoder
 	bytes  int64
 	closed bool
 }
@@ -52,7 +51,7 @@ func (x *EventIndex) Append(events []*historypb.HistoryEvent) {
 		x.history.Add(events)
 	}
 	for _, e := range events {
-		row := x.decode.row(e)
+		row := rowOf(e)
 		size := proto.Size(e)
 		row.Size = int32(size)
 		x.rows = append(x.rows, row)
