@@ -242,7 +242,7 @@ func (r *eventReader) match(l *EventLog, f EventFilter) {
 	r.filterDuration = time.Since(began)
 }
 
-// eventPage are events of a run that is followed, or why there are none now.
+// eventPage holds events of a run that is followed, or the reason why reading pauses.
 type eventPage struct {
 	events []*historypb.HistoryEvent
 	err    error
