@@ -3,13 +3,11 @@ package sources
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"acescope/engine/ace"
 	"acescope/sources/cluster"
 	"acescope/sources/histories"
-	"acescope/sources/runs"
 )
 
 func TestQueryErrorAt(t *testing.T) {
@@ -38,15 +36,6 @@ func FuzzQueryErrorAt(f *testing.F) {
 			t.Fatalf("%q, %q: %d", query, message, at)
 		}
 	})
-}
-
-func TestDistance(t *testing.T) {
-	for pair, want := range map[string]int{"abc abc": 0, "abc ab": 1, "kitten sitting": 3, "a-e1-001 a-e1-0001": 1, "x yyy": 3} {
-		a, b, _ := strings.Cut(pair, " ")
-		if got := runs.Distance(a, b); got != want {
-			t.Errorf("%s: %d, want %d", pair, got, want)
-		}
-	}
 }
 
 func TestProblemsAreBounded(t *testing.T) {
@@ -86,15 +75,6 @@ func TestChangedHoldsOneToken(t *testing.T) {
 	case <-s.Link.Changed():
 		t.Error("two tokens")
 	default:
-	}
-}
-
-func TestAnd(t *testing.T) {
-	if got := runs.And(" ", "b"); got != "b" {
-		t.Error(got)
-	}
-	if got := runs.And("a OR c", "b"); got != "(a OR c) AND b" {
-		t.Error(got)
 	}
 }
 

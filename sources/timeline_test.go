@@ -57,8 +57,8 @@ func TestTimelineOfAnOpenTask(t *testing.T) {
 	b := historytest.Task(false)
 	l := histories.NewEventLog("w", "r", b.Events, time.Now())
 	last := b.Events[len(b.Events)-1]
-	work := histories.PendingWorkOf(pendingInfo(ace.ActivityCurator, last.GetEventId(), 4, last.GetEventTime().AsTime()))
-	got := spansText(histories.Timeline(l, []histories.PendingWork{work}))
+	work := histories.PendingOf(pendingInfo(ace.ActivityCurator, last.GetEventId(), 4, last.GetEventTime().AsTime()))
+	got := spansText(histories.Timeline(l, []histories.PendingActivity{work}))
 	for _, want := range []string{
 		`run "AceTaskWorkflow" running`, `phase "curator" running`, `activity "run_curator" retrying`,
 		`attempt "attempts 1-3" failed wait=0s ran=2s attempt=3 error="ModelError: connection refused"`, `attempt "attempt 4" retrying`,

@@ -18,23 +18,17 @@ const RetryDelay = 200 * time.Millisecond
 // answers again; away may be nil.
 func Follow(ctx context.Context, c client.Client, namespace, workflowID, runID string,
 	away func(error), fn func(*historypb.HistoryEvent) error) error {
-	f := follower{Pages: Pages{c, namespace, workflowID, runID}, away: away, fn: each(fn)}
+	f := follower{Pages: Pages{c, namespace, workflowID, runID}, away: away}
 	for {
-		if more, err := f.page(ctx); err != nil || !more {
-			return err
-		}
-	}
-}
-
-// each returns a function that calls fn for every event of a page.
-func each(fn func(*historypb.HistoryEvent) error) func([]*historypb.HistoryEvent) error {
-	return func(events []*historypb.HistoryEvent) error {
+		events, more, err := f.next(ctx)
 		for _, e := range events {
 			if err := fn(e); err != nil {
 				return err
 			}
 		}
-		return nil
+		if err != nil || !more {
+			return err
+		}
 	}
 }
 
@@ -42,26 +36,25 @@ func each(fn func(*historypb.HistoryEvent) error) func([]*historypb.HistoryEvent
 type follower struct {
 	Pages
 	away  func(error)
-	fn    func([]*historypb.HistoryEvent) error // handles a page
 	token []byte
-	last  int64 // id of the last event passed to fn
+	last  int64 // id of the last event returned
 	lost  bool
 }
 
-// page reads one page and passes its new events to fn. It returns false after the last page.
-func (f *follower) page(ctx context.Context) (bool, error) {
+// next returns the new events of the next page, and false after the last page.
+func (f *follower) next(ctx context.Context) (events []*historypb.HistoryEvent, more bool, err error) {
 	events, token, err := f.Forward(ctx, f.token, true)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return false, err
+		return nil, false, err
 	case Temporary(err):
-		return true, f.wait(ctx, err)
+		return nil, true, f.wait(ctx, err)
 	case f.token != nil && f.RunID != "" && refused(err):
 		f.token = nil // start over and skip known events
-		return true, nil
+		return nil, true, nil
 	default:
-		return false, err
+		return nil, false, err
 	}
 	f.back()
 	for len(events) > 0 && events[0].GetEventId() <= f.last {
@@ -69,12 +62,9 @@ func (f *follower) page(ctx context.Context) (bool, error) {
 	}
 	if len(events) > 0 {
 		f.last = events[len(events)-1].GetEventId()
-		if err := f.fn(events); err != nil {
-			return false, err
-		}
 	}
 	f.token = token
-	return len(token) > 0, nil
+	return events, len(token) > 0, nil
 }
 
 // wait reports a failure and returns when the server answers a description of the run again. A poll would

@@ -42,17 +42,13 @@ func Cut(s string, limit int) string {
 	return s
 }
 
-// Drain calls fn for the events after last, and updates last.
-func Drain(iter client.HistoryEventIterator, last *int64, fn func(*historypb.HistoryEvent) error) error {
+// Drain calls fn for each event until it returns an error.
+func Drain(iter client.HistoryEventIterator, fn func(*historypb.HistoryEvent) error) error {
 	for iter.HasNext() {
 		e, err := iter.Next()
 		if err != nil {
 			return err
 		}
-		if e.GetEventId() <= *last {
-			continue
-		}
-		*last = e.GetEventId()
 		if err := fn(e); err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ type History struct {
 // NewHistory returns a history of which nothing is read yet.
 func NewHistory(p Pages) *History {
 	h := &History{turn: make(chan struct{}, 1), changed: make(chan struct{})}
-	h.follower = follower{Pages: p, fn: func(events []*historypb.HistoryEvent) error { h.Add(events); return nil }}
+	h.follower.Pages = p
 	return h
 }
 
@@ -102,7 +102,14 @@ func (h *History) Follow(ctx context.Context, after int64, away func(error), fn 
 
 // Each is like [History.Follow], but calls fn with one event at a time, beginning with the first.
 func (h *History) Each(ctx context.Context, away func(error), fn func(*historypb.HistoryEvent) error) error {
-	return h.Follow(ctx, 0, away, each(fn))
+	return h.Follow(ctx, 0, away, func(events []*historypb.HistoryEvent) error {
+		for _, e := range events {
+			if err := fn(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // readPage reads the next page, unless another follower has just read it.
@@ -113,7 +120,8 @@ func (h *History) readPage(ctx context.Context, after int64) error {
 	if known {
 		return nil
 	}
-	more, err := h.follower.page(ctx)
+	events, more, err := h.follower.next(ctx)
+	h.Add(events)
 	if err == nil && !more {
 		h.close()
 	}

@@ -90,15 +90,13 @@ func callName(method string, req any) (string, bool) {
 func (m *Meter) count(name string, waits bool, at time.Time, took time.Duration, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.calls[name] == nil && len(m.calls) >= MeterNames {
+		name = otherCalls
+	}
 	r := m.calls[name]
 	if r == nil {
-		if len(m.calls) >= MeterNames {
-			name = otherCalls
-		}
-		if r = m.calls[name]; r == nil {
-			r = &callRing{waits: waits}
-			m.calls[name] = r
-		}
+		r = &callRing{waits: waits}
+		m.calls[name] = r
 	}
 	r.count(at, took, err)
 }

@@ -1,35 +1,24 @@
 package detail
 
 import (
-	"acescope/engine/ace"
-	"acescope/sources/cluster"
-	"acescope/sources/histories"
-	"acescope/sources/runs"
 	"cmp"
 	"context"
 	"fmt"
 	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/sources/histories"
+	"acescope/sources/runs"
 )
 
 // queryLoop queries an open run's worker after each change.
 func (w *watcher) queryLoop(ctx context.Context) {
-	pause := time.NewTicker(cluster.PublishEvery)
-	defer pause.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-w.asks:
-		}
+	repeat(ctx, w.asks, func() {
 		if w.takeFresh() {
 			w.ask(ctx)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-pause.C:
-		}
-	}
+	})
 }
 
 func (w *watcher) takeFresh() bool {

@@ -24,8 +24,7 @@ func ReadAll(ctx context.Context, d cluster.Deps, workflowID, runID string) (*hi
 	link.Deps = d
 	w := newWatcher(link, runs.ID{WorkflowID: workflowID, RunID: runID}, nil)
 	iter := d.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	var last int64
-	if err := cluster.Drain(iter, &last, w.take); err != nil {
+	if err := cluster.Drain(iter, w.take); err != nil {
 		return nil, err
 	}
 	w.describe(ctx)

@@ -138,25 +138,32 @@ func (w *watcher) line(l runs.LogLine) {
 
 // refresh publishes changes.
 func (w *watcher) refresh(ctx context.Context) {
+	repeat(ctx, w.news, func() {
+		w.settleOld()
+		if d := w.takeDirty(); d != nil && ctx.Err() == nil {
+			w.show(d)
+		}
+		if w.waits() {
+			cluster.Signal(w.news)
+		}
+	})
+}
+
+// repeat calls do for each signal until ctx ends, with pauses in between.
+func repeat(ctx context.Context, signal <-chan struct{}, do func()) {
 	pause := time.NewTicker(cluster.PublishEvery)
 	defer pause.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.news:
+		case <-signal:
 		}
-		w.settleOld()
-		if d := w.takeDirty(); d != nil && ctx.Err() == nil {
-			w.show(d)
-		}
+		do()
 		select {
 		case <-ctx.Done():
 			return
 		case <-pause.C:
-		}
-		if w.waits() {
-			cluster.Signal(w.news)
 		}
 	}
 }
@@ -176,18 +183,11 @@ func (w *watcher) waits() bool {
 
 // look reads what the history lacks: repeatedly while the run is open, once when it is closed.
 func (w *watcher) look(ctx context.Context) {
-	tick := time.NewTicker(histories.DescribeEvery)
-	defer tick.Stop()
-	for {
-		open := w.open()
+	for open := true; open; {
+		open = w.open()
 		w.describe(ctx)
-		if !open {
-			return // a closed run is described once
-		}
-		select {
-		case <-ctx.Done():
+		if open && cluster.Sleep(ctx, histories.DescribeEvery) != nil {
 			return
-		case <-tick.C:
 		}
 	}
 }

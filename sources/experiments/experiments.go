@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"acescope/engine/ace"
-	"acescope/engine/temporal/history"
 	"acescope/sources/cluster"
 	runspkg "acescope/sources/runs"
 )
@@ -136,34 +134,18 @@ func progressOf(ctx context.Context, c client.Client, r runspkg.Run) *ace.Experi
 		if err == nil && v.Get(p) == nil {
 			return p
 		}
-	} else if resultOf(ctx, c, r, p) {
+	} else if c.GetWorkflow(ctx, r.WorkflowID, r.RunID).Get(ctx, p) == nil && p.ExperimentID != "" {
 		return p
 	}
 	f := NewFolder(nil)
-	var last int64
 	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	err := cluster.Drain(iter, &last, func(e *historypb.HistoryEvent) error { f.Apply(e); return f.Foreign })
+	err := cluster.Drain(iter, func(e *historypb.HistoryEvent) error { f.Apply(e); return f.Foreign })
 	if err != nil {
 		return nil
 	}
 	state := f.State.Progress
 	state.ExitStatus = f.State.ExitStatus()
 	return &state
-}
-
-// resultOf reads the result of a completed experiment.
-func resultOf(ctx context.Context, c client.Client, r runspkg.Run, p *ace.ExperimentProgress) bool {
-	iter := c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
-	for iter.HasNext() {
-		e, err := iter.Next()
-		if err != nil {
-			return false
-		}
-		if a := e.GetWorkflowExecutionCompletedEventAttributes(); a != nil {
-			return json.Unmarshal(history.PayloadJSON(cluster.First(a.GetResult().GetPayloads())), p) == nil && p.ExperimentID != ""
-		}
-	}
-	return false
 }
 
 // Resolve returns the workflow id of an experiment, given its id or workflow id.

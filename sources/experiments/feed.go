@@ -2,7 +2,6 @@ package experiments
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -22,9 +21,9 @@ type Feed struct {
 	wake chan struct{} // one slot: the requested series have changed
 
 	mu     sync.Mutex
-	series []string              // workflow ids of the requested series
-	closed map[string]Experiment // closed experiments of the list with their progress, by run id
-	kept   []*Series             // of closed experiments, least recently used first
+	series []string        // workflow ids of the requested series
+	closed map[string]bool // closed experiments of the list whose progress is known, by run id
+	kept   []*Series       // of closed experiments, least recently used first
 }
 
 // NewFeed returns a feed of all experiments.
@@ -100,8 +99,9 @@ func (r *reader) listOnce(ctx context.Context) {
 		return
 	}
 	settled := r.feed.fillProgress(rows)
+	unread := slices.ContainsFunc(rows, func(r Experiment) bool { return !settled[r.RunID] })
 	r.update(func(e *Experiments) {
-		e.Rows, e.More, e.Loaded, e.Err, e.Reading = slices.Clone(rows), more, r.feed.link.Now(), "", len(settled) < len(rows)
+		e.Rows, e.More, e.Loaded, e.Err, e.Reading = slices.Clone(rows), more, r.feed.link.Now(), "", unread
 	})
 	for i := range rows {
 		if ctx.Err() != nil {
@@ -115,43 +115,36 @@ func (r *reader) listOnce(ctx context.Context) {
 	r.update(func(e *Experiments) { e.Rows, e.Reading = rows, false })
 }
 
-// fillProgress adds the results of earlier readings to the rows. settled holds the closed experiments that need
+// fillProgress adds the results of the last reading to the rows. settled holds the closed experiments that need
 // no further reading.
 func (f *Feed) fillProgress(rows []Experiment) (settled map[string]bool) {
-	settled = map[string]bool{}
+	f.mu.Lock()
+	settled = f.closed
+	f.mu.Unlock()
 	before := map[string]Experiment{}
 	if e := f.Value(); e != nil {
 		for _, r := range e.Rows {
 			before[r.RunID] = r
 		}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	for i, r := range rows {
-		known, ok := f.closed[r.RunID]
-		if ok {
-			settled[r.RunID] = true
-		} else {
-			known = before[r.RunID]
-		}
-		if known.Progress != nil {
+		if known := before[r.RunID]; known.Progress != nil {
 			rows[i].Progress, rows[i].Start = known.Progress, known.Start
 		}
 	}
 	return settled
 }
 
-// keepProgress keeps the progress of the closed experiments in the list.
+// keepProgress keeps which experiments of the list are closed and read.
 func (f *Feed) keepProgress(rows []Experiment) {
-	keep := map[string]Experiment{}
-	for _, r := range rows {
-		if !r.Open() && r.Progress != nil {
-			keep[r.RunID] = r
-		}
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.closed = keep
+	f.closed = map[string]bool{}
+	for _, r := range rows {
+		if !r.Open() && r.Progress != nil {
+			f.closed[r.RunID] = true
+		}
+	}
 }
 
 // keptSeries returns the closed series of an earlier reading, or nil.
@@ -210,7 +203,7 @@ func (r *reader) follow(ctx context.Context, wanted []string) {
 	for _, id := range wanted {
 		if r.followed[id] == nil {
 			following, stop := context.WithCancel(ctx)
-			f := &seriesFollower{stop: stop, done: make(chan struct{})}
+			f := &seriesFollower{SeriesFolder: NewSeriesFolder(id, ""), stop: stop, done: make(chan struct{})}
 			r.followed[id] = f
 			go func() { defer close(f.done); f.read(following, r.feed, id) }()
 		}
@@ -229,7 +222,9 @@ func (r *reader) stopAll() {
 func (r *reader) publish(wanted []string) (tasks int) {
 	changed := !slices.Equal(wanted, r.published)
 	for _, f := range r.followed {
-		changed = changed || !r.feed.link.Paused() && f.changed()
+		if !r.feed.link.Paused() && f.changed() {
+			changed = true
+		}
 	}
 	if !changed {
 		return 0
@@ -237,7 +232,7 @@ func (r *reader) publish(wanted []string) (tasks int) {
 	r.published = slices.Clone(wanted)
 	series := make([]*Series, 0, len(wanted))
 	for _, id := range wanted {
-		if s := r.followed[id].value(id); s != nil {
+		if s := r.followed[id].Value(); s.RunID != "" || s.Err != "" {
 			series = append(series, s)
 			tasks += len(s.Tasks)
 		}
@@ -246,62 +241,34 @@ func (r *reader) publish(wanted []string) (tasks int) {
 	return tasks
 }
 
-func (f *seriesFollower) changed() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed != nil || f.err != nil {
-		return !f.told
-	}
-	return f.folder != nil && f.folder.changed()
-}
-
-// value returns the series so far, or nil before its first event.
-func (f *seriesFollower) value(workflowID string) *Series {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.told = f.closed != nil || f.err != nil
-	switch {
-	case f.closed != nil:
-		return f.closed
-	case f.err != nil && f.folder == nil:
-		return &Series{WorkflowID: workflowID, Err: cluster.PlainError(f.err)}
-	case f.folder == nil:
-		return nil
-	}
-	s := f.folder.Value()
-	if f.err != nil {
-		s.Err = cluster.PlainError(f.err)
-	}
-	return s
+// seriesFollower reads one series in a goroutine.
+type seriesFollower struct {
+	*SeriesFolder
+	stop context.CancelFunc
+	done chan struct{}
 }
 
 // read folds the experiment until it closes, or uses the kept series.
 func (f *seriesFollower) read(ctx context.Context, from *Feed, workflowID string) {
-	chain, err := f.chain(ctx, from.link, workflowID)
-	if err != nil {
-		f.end(nil, err)
-		return
+	l := from.link
+	chain, err := f.chain(ctx, l, workflowID)
+	if err == nil {
+		if kept := from.keptSeries(workflowID, chain.Newest); kept != nil {
+			f.change(func(*Series) { f.kept = kept })
+			return
+		}
+		f.change(func(s *Series) { s.RunID, s.Reading = chain.Newest, !chain.Open })
+		err = f.Read(ctx, chain.First, func(runID string, take func(*historypb.HistoryEvent) error) error {
+			return cluster.Follow(ctx, l.Client, l.Namespace, workflowID, runID, l.Away, take)
+		})
 	}
-	if kept := from.keptSeries(workflowID, chain.Newest); kept != nil {
-		f.end(kept, nil)
-		return
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		f.change(func(s *Series) { s.Err = cluster.PlainError(err) })
+	default:
+		from.keepSeries(f.Value())
 	}
-	folder := NewSeriesFolder(workflowID, chain.Newest)
-	folder.Series.Reading = !chain.Open
-	f.mu.Lock()
-	f.folder = folder
-	f.mu.Unlock()
-	err = folder.Read(ctx, chain.First, func(runID string, take func(*historypb.HistoryEvent) error) error {
-		l := from.link
-		return cluster.Follow(ctx, l.Client, l.Namespace, workflowID, runID, l.Away, take)
-	})
-	if err != nil || ctx.Err() != nil {
-		f.end(nil, errors.Join(err, ctx.Err()))
-		return
-	}
-	done := folder.Value()
-	from.keepSeries(done)
-	f.end(done, nil)
 }
 
 // chain retries until the server answers.
@@ -314,22 +281,4 @@ func (f *seriesFollower) chain(ctx context.Context, link *cluster.Link, workflow
 		link.Away(err)
 		_ = cluster.Sleep(ctx, runs.LostRetry)
 	}
-}
-
-func (f *seriesFollower) end(s *Series, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.closed, f.err = s, err
-}
-
-// seriesFollower reads one series in a goroutine.
-type seriesFollower struct {
-	stop context.CancelFunc
-	done chan struct{}
-
-	mu     sync.Mutex
-	folder *SeriesFolder // nil until its first event
-	closed *Series       // set when it has closed, or if it was kept
-	err    error
-	told   bool // closed or err was published
 }

@@ -92,8 +92,8 @@ func ReadSeries(ctx context.Context, c client.Client, workflowID string) (*Serie
 	}
 	f := NewSeriesFolder(workflowID, runs.Newest)
 	err = f.Read(ctx, runs.First, func(runID string, take func(*historypb.HistoryEvent) error) error {
-		var last int64
-		return cluster.Drain(c.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT), &last, take)
+		all := enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT
+		return cluster.Drain(c.GetWorkflowHistory(ctx, workflowID, runID, false, all), take)
 	})
 	if err != nil {
 		return nil, err
@@ -127,7 +127,8 @@ type SeriesFolder struct {
 	mu     sync.Mutex
 	Series Series
 	run    *Folder
-	dirty  bool
+	kept   *Series // complete, instead of a fold; or nil
+	dirty  bool    // changed since the last call of changed
 }
 
 func NewSeriesFolder(workflowID, newest string) *SeriesFolder {
@@ -200,7 +201,7 @@ func (f *SeriesFolder) Ended(_ ace.ExperimentInput, d Finished) {
 	r := d.Result
 	usage := r.Summary.Usage
 	t := Task{
-		TaskID: r.TaskID, Answer: clip(r.Answer), Epoch: int32(f.run.State.Progress.Epoch), Index: int32(r.Index),
+		TaskID: r.TaskID, Answer: cluster.Cut(r.Answer, maxAnswer), Epoch: int32(f.run.State.Progress.Epoch), Index: int32(r.Index),
 		Exit: r.ExitStatus, Verdict: verdictOf(r), Bullets: int32(r.Bullets),
 		Accepted: int32(r.Summary.Accepted()), Rejected: int32(r.Summary.Rejected),
 		Input: int32(usage.InputTokens), Output: int32(usage.OutputTokens), Cost: usage.CostUSD,
@@ -228,19 +229,13 @@ func verdictOf(r ace.TaskResult) Verdict {
 	return Wrong
 }
 
-// clip returns the start of an answer, without a reference to the rest.
-func clip(answer string) string {
-	if len(answer) <= maxAnswer {
-		return answer
-	}
-	return strings.Clone(strings.ToValidUTF8(answer[:maxAnswer], "")) + "…"
-}
-
 // Value returns the current series. Tasks are only appended, so values share them.
 func (f *SeriesFolder) Value() *Series {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.dirty = false
+	if f.kept != nil {
+		return f.kept
+	}
 	s, state := f.Series, &f.run.State
 	s.Input, s.Progress, s.Failure = state.Input, state.Progress, state.Failure
 	s.Input.Progress = nil
@@ -249,9 +244,11 @@ func (f *SeriesFolder) Value() *Series {
 	return &s
 }
 
-// changed reports whether anything is new since the last Value.
+// changed reports whether anything is new since the last call.
 func (f *SeriesFolder) changed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.dirty
+	dirty := f.dirty
+	f.dirty = false
+	return dirty
 }

@@ -3,14 +3,14 @@ package histories
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/tidwall/gjson"
 
 	"acescope/engine/ace"
 	"acescope/sources/cluster"
@@ -120,41 +120,25 @@ func RefsIn(raw []byte) []ace.Ref {
 		return nil
 	}
 	var refs []ace.Ref
-	var walk func(raw json.RawMessage, depth int)
-	walk = func(raw json.RawMessage, depth int) {
-		if depth > 4 || len(refs) == 8 {
-			return
-		}
+	var walk func(value gjson.Result, depth int)
+	walk = func(value gjson.Result, depth int) {
 		var r ace.Ref
-		if json.Unmarshal(raw, &r) == nil && isHash(r.SHA256) {
+		switch {
+		case depth > 4 || len(refs) == 8 || !value.IsObject() && !value.IsArray():
+		case isHash.MatchString(value.Get("sha256").String()) && json.Unmarshal([]byte(value.Raw), &r) == nil:
 			refs = append(refs, r)
-			return
-		}
-		var list []json.RawMessage
-		if json.Unmarshal(raw, &list) == nil {
-			for _, one := range list {
-				walk(one, depth+1)
-			}
-			return
-		}
-		var object map[string]json.RawMessage
-		if json.Unmarshal(raw, &object) == nil {
-			for _, name := range slices.Sorted(maps.Keys(object)) {
-				walk(object[name], depth+1)
-			}
+		default:
+			value.ForEach(func(_, inner gjson.Result) bool {
+				walk(inner, depth+1)
+				return true
+			})
 		}
 	}
-	walk(raw, 0)
+	walk(gjson.ParseBytes(raw), 0)
 	return refs
 }
 
-func isHash(s string) bool {
-	if len(s) != 64 {
-		return false
-	}
-	_, err := hex.DecodeString(s)
-	return err == nil
-}
+var isHash = regexp.MustCompile(`^[0-9a-fA-F]{64}$`)
 
 // Refs lists all artifacts that a run refers to.
 func Refs(d *Detail) []ace.Ref {

@@ -124,6 +124,9 @@ func (w Window) Ticks(zero int64, n int) []int64 {
 	return out
 }
 
+// roundSteps are the round durations of a second and more, in seconds.
+var roundSteps = []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 3 * 3600, 6 * 3600, 12 * 3600}
+
 // roundStep returns the smallest round duration that is at least least.
 func roundStep(least int64) int64 {
 	for unit := int64(time.Microsecond); unit < int64(time.Second); unit *= 10 {
@@ -133,15 +136,14 @@ func roundStep(least int64) int64 {
 			}
 		}
 	}
-	for _, s := range []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 3 * 3600, 6 * 3600, 12 * 3600} {
+	for _, s := range roundSteps {
 		if s*int64(time.Second) >= least {
 			return s * int64(time.Second)
 		}
 	}
-	day := int64(24 * time.Hour)
-	for step := day; ; step *= 2 {
-		if step >= least {
-			return step
-		}
+	step := int64(24 * time.Hour)
+	for step < least {
+		step *= 2
 	}
+	return step
 }

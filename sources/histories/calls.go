@@ -11,9 +11,6 @@ import (
 // maxCallBytes bounds the complete payloads of a run's calls. Later calls keep only previews.
 const maxCallBytes = 64 << 20
 
-// callChunk is the number of calls of a [CallList] that are copied together.
-const callChunk = 256
-
 // ToolCall is a tool call with its payloads as recorded in the history. UseEvent, ResultEvent and SessionEvent
 // are the events that report the call, its end, and both at the end of the session; 0 if there is no such
 // event. A ToolCall is never changed, only replaced.
@@ -35,37 +32,28 @@ func (c *ToolCall) Event() int64 {
 	return 0
 }
 
-// CallList holds tool calls in the order in which the history first reports them. It is immutable; a longer
-// list shares its chunks.
+// CallList holds tool calls in the order in which the history first reports them. It is immutable.
 type CallList struct {
-	chunks [][]*ToolCall
-	n      int
-	cut    int
+	calls []*ToolCall
+	cut   int
 }
 
 // Calls returns a list of calls.
-func Calls(all ...*ToolCall) CallList {
-	var l CallList
-	for chunk := range slices.Chunk(all, callChunk) {
-		l.chunks = append(l.chunks, chunk)
-	}
-	l.n = len(all)
-	return l
-}
+func Calls(all ...*ToolCall) CallList { return CallList{calls: all} }
 
 // Len returns the number of calls.
-func (l CallList) Len() int { return l.n }
+func (l CallList) Len() int { return len(l.calls) }
 
 // At returns the call at an index, from 0.
-func (l CallList) At(i int) *ToolCall { return l.chunks[i/callChunk][i%callChunk] }
+func (l CallList) At(i int) *ToolCall { return l.calls[i] }
 
 // Cut returns the number of calls of which only previews are kept.
 func (l CallList) Cut() int { return l.cut }
 
 // All calls fn for each call in order until it returns false.
 func (l CallList) All(fn func(int, *ToolCall) bool) {
-	for i := range l.n {
-		if !fn(i, l.At(i)) {
+	for i, c := range l.calls {
+		if !fn(i, c) {
 			return
 		}
 	}
@@ -73,21 +61,21 @@ func (l CallList) All(fn func(int, *ToolCall) bool) {
 
 // Find returns the call with an id, or nil.
 func (l CallList) Find(id string) *ToolCall {
-	for i := range l.n {
-		if c := l.At(i); c.ID == id {
+	for _, c := range l.calls {
+		if c.ID == id {
 			return c
 		}
 	}
 	return nil
 }
 
-// callFolder collects the calls of a run. It copies a published chunk before it replaces a call in it.
+// callFolder collects the calls of a run.
 type callFolder struct {
-	list  CallList
-	own   []bool // by chunk: it is in no published list
-	index map[string]int
-	bytes int64
-	log   *ace.Ref
+	list   CallList
+	shared bool // list is published and must be copied before a call is replaced
+	index  map[string]int
+	bytes  int64
+	log    *ace.Ref
 }
 
 // payloads are the complete payloads of one call in one fact.
@@ -185,29 +173,18 @@ func (f *callFolder) whole(preview json.RawMessage, candidates []json.RawMessage
 func (f *callFolder) store(at int, known bool, c *ToolCall) {
 	l := &f.list
 	if !known {
-		f.index[c.ID] = l.n
-		if l.n%callChunk == 0 {
-			l.chunks = append(l.chunks, make([]*ToolCall, 0, callChunk))
-			f.own = append(f.own, true)
-		}
-		last := len(l.chunks) - 1
-		l.chunks[last] = append(l.chunks[last], c) // behind the end of the published lists
-		l.n++
+		f.index[c.ID] = len(l.calls)
+		l.calls = append(l.calls, c) // behind the end of the published lists
 		return
 	}
-	chunk := at / callChunk
-	if !f.own[chunk] {
-		room := make([]*ToolCall, len(l.chunks[chunk]), callChunk)
-		copy(room, l.chunks[chunk])
-		l.chunks[chunk], f.own[chunk] = room, true
+	if f.shared {
+		l.calls, f.shared = slices.Clone(l.calls), false
 	}
-	l.chunks[chunk][at%callChunk] = c
+	l.calls[at] = c
 }
 
 // publish returns the current list.
 func (f *callFolder) publish() CallList {
-	clear(f.own)
-	l := f.list
-	l.chunks = slices.Clone(l.chunks)
-	return l
+	f.shared = true
+	return CallList{calls: slices.Clip(f.list.calls), cut: f.list.cut}
 }

@@ -9,6 +9,7 @@ import (
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
 	"acescope/engine/tasks/run"
@@ -27,22 +28,42 @@ const (
 // MaxFailedTasks bounds the listed failed tasks of an experiment.
 const MaxFailedTasks = 200
 
+// PendingOf converts the server's report on an activity.
 func PendingOf(a *workflowpb.PendingActivityInfo) PendingActivity {
-	p := PendingActivity{Type: a.GetActivityType().GetName(), Attempt: a.GetAttempt(), State: activityStates[a.GetState()]}
+	p := PendingActivity{
+		Type: a.GetActivityType().GetName(), Attempt: a.GetAttempt(), State: activityStates[a.GetState()],
+		MaxAttempts: a.GetMaximumAttempts(), Worker: a.GetLastWorkerIdentity(),
+		id: a.GetActivityId(), started: timeOf(a.GetLastStartedTime()), ended: timeOf(a.GetLastAttemptCompleteTime()),
+	}
 	if f := a.GetLastFailure(); f != nil {
-		p.LastError, p.Causes = history.FailureOf(f).Message, causesOf(f)
+		p.LastError, p.Causes, p.failure = history.FailureOf(f).Message, causesOf(f), failureText(f)
 	}
-	p.MaxAttempts, p.Worker = a.GetMaximumAttempts(), a.GetLastWorkerIdentity()
-	if next := a.GetNextAttemptScheduleTime(); next != nil && a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
-		p.Next = next.AsTime()
+	if a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
+		p.Next = timeOf(a.GetNextAttemptScheduleTime())
 	}
-	switch {
-	case a.GetLastStartedTime() != nil:
-		p.Since = a.GetLastStartedTime().AsTime()
-	case a.GetScheduledTime() != nil:
-		p.Since = a.GetScheduledTime().AsTime()
+	if p.Since = p.started; p.Since.IsZero() {
+		p.Since = timeOf(a.GetScheduledTime())
 	}
 	return p
+}
+
+// timeOf returns a time, zero if it is unknown.
+func timeOf(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
+
+// spanState returns the state of the activity in a timeline.
+func (p PendingActivity) spanState() SpanState {
+	switch {
+	case p.State == "started" || p.State == "cancel requested":
+		return SpanRunning
+	case p.Attempt > 1:
+		return SpanRetrying
+	}
+	return SpanScheduled
 }
 
 var activityStates = map[enumspb.PendingActivityState]string{
@@ -129,6 +150,11 @@ type PendingActivity struct {
 	Next        time.Time `json:"next_attempt,omitzero"`
 	Worker      string    `json:"-"`
 	Causes      []Cause   `json:"-"` // of LastError, outermost first
+
+	id      string
+	started time.Time // of this attempt, zero before it
+	ended   time.Time // of the previous attempt, zero for the first attempt
+	failure string    // LastError with its type
 }
 
 // StatusOf returns the status of a run. Its input may not state that it runs, and it may have continued as new.

@@ -111,34 +111,27 @@ func readDiff(ctx context.Context, link *cluster.Link, ask DiffAsk, publish func
 	began := time.Now()
 	// With the same workflow id, the runs may belong to one chain.
 	alone := ask.A.WorkflowID == ask.B.WorkflowID && ask.A.RunID != ask.B.RunID
-	sides := make([]compare.Side, 2)
-	errs := make([]error, 2)
+	var sides [2]compare.Side
+	var failed [2]string
 	var wg sync.WaitGroup
-	for i, side := range []struct {
-		ref  DiffRef
-		read *int
-	}{{ask.A, &r.ReadA}, {ask.B, &r.ReadB}} {
+	for i, ref := range []DiffRef{ask.A, ask.B} {
+		read := count([]*int{&r.ReadA, &r.ReadB}[i])
 		wg.Go(func() {
-			var chain cluster.Chain
-			chain, errs[i] = link.ReadChain(working, side.ref.WorkflowID, side.ref.RunID, alone, count(side.read))
+			chain, err := link.ReadChain(working, ref.WorkflowID, ref.RunID, alone, read)
 			sides[i] = DiffSide(chain, link.Artifact)
+			failed[i] = cluster.PlainError(err)
+			if err != nil && working.Err() != nil && ctx.Err() == nil {
+				failed[i] = "reading was canceled"
+			}
 		})
 	}
 	wg.Wait()
 	r.Reading, r.Updated = false, link.Now()
-	for i, err := range errs {
-		if err == nil {
-			continue
-		}
-		reason := cluster.PlainError(err)
-		if working.Err() != nil && ctx.Err() == nil {
-			reason = "reading was canceled"
-		}
-		*[]*string{&r.ErrA, &r.ErrB}[i] = reason
-	}
+	r.ErrA, r.ErrB = failed[0], failed[1]
 	if r.ErrA == "" && r.ErrB == "" {
 		r.Diff = compare.Of(sides[0], sides[1], compare.Options{AllFields: ask.AllFields})
 		r.Duration = time.Since(began)
 	}
+	end() // before the result is published
 	show()
 }

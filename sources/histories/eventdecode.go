@@ -2,11 +2,13 @@ package histories
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -27,11 +29,6 @@ const (
 	maxTitle      = 200
 	maxRowMessage = 400
 )
-
-// eventDecoder makes rows of events. Repeated names share one string.
-type eventDecoder struct {
-	names map[string]string
-}
 
 // Interfaces by common fields of attributes. They also relate and name events of types without a case below.
 type (
@@ -58,7 +55,8 @@ type (
 	}
 )
 
-func (d *eventDecoder) row(e *historypb.HistoryEvent) Event {
+// rowOf summarizes an event. Repeated names share one string.
+func rowOf(e *historypb.HistoryEvent) Event {
 	r := Event{ID: e.GetEventId(), Root: e.GetEventId(), Type: e.GetEventType(), Kind: kindOfEvent(e.GetEventType()), Error: history.IsError(e)}
 	if t := e.GetEventTime(); t != nil {
 		r.Nanos = t.AsTime().UnixNano()
@@ -67,11 +65,11 @@ func (d *eventDecoder) row(e *historypb.HistoryEvent) Event {
 	if root := rootOf(a); root > 0 {
 		r.Root = root
 	}
-	r.Title = d.intern(titleOf(a))
+	r.Title = intern(titleOf(a))
 	if t, ok := a.(hasAttempt); ok {
 		r.Attempt = t.GetAttempt()
 	}
-	d.tools(e, &r)
+	addTools(e, &r)
 	if r.Message == "" {
 		r.Message = cluster.Cut(messageOf(e, a), maxRowMessage)
 	}
@@ -134,18 +132,7 @@ func titleOf(a any) string {
 	return ""
 }
 
-func (d *eventDecoder) intern(s string) string {
-	s = cluster.Cut(s, maxTitle)
-	if have, ok := d.names[s]; ok {
-		return have
-	}
-	if d.names == nil || len(d.names) > 10_000 {
-		d.names = map[string]string{}
-	}
-	s = strings.Clone(s)
-	d.names[s] = s
-	return s
-}
+func intern(s string) string { return unique.Make(cluster.Cut(s, maxTitle)).Value() }
 
 func kindOfEvent(t enumspb.EventType) EventKind {
 	name := t.String()
@@ -255,8 +242,8 @@ type callReport struct {
 	failed        bool
 }
 
-// tools reads the tool calls in a signal or in a session's result.
-func (d *eventDecoder) tools(e *historypb.HistoryEvent, r *Event) {
+// addTools reads the tool calls in a signal or in a session's result.
+func addTools(e *historypb.HistoryEvent, r *Event) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
 		a := e.GetWorkflowExecutionSignaledEventAttributes()
@@ -270,7 +257,7 @@ func (d *eventDecoder) tools(e *historypb.HistoryEvent, r *Event) {
 			return
 		}
 		for _, t := range events {
-			r.calls = append(r.calls, d.mark(t))
+			r.calls = append(r.calls, reportOf(t))
 		}
 		r.Message = cluster.Cut(callsText(r.calls), maxRowMessage)
 		r.Error = slices.ContainsFunc(r.calls, func(m callReport) bool { return m.failed || m.refused })
@@ -291,18 +278,17 @@ func (d *eventDecoder) tools(e *historypb.HistoryEvent, r *Event) {
 			return
 		}
 		for _, i := range result.Invocations[:min(len(result.Invocations), ace.MaxInvocations)] {
-			r.calls = append(r.calls, callReport{id: i.ID, name: d.intern(i.Name), err: cluster.Cut(i.Error, maxRowMessage), at: nanosOf(i.At),
+			r.calls = append(r.calls, callReport{id: i.ID, name: intern(i.Name), err: cluster.Cut(i.Error, maxRowMessage), at: nanosOf(i.At),
 				duration: cluster.Milliseconds(i.DurationMS), refused: !i.Accepted, failed: i.Accepted && !i.OK})
 		}
 	}
 }
 
-func (d *eventDecoder) mark(t ace.ToolEvent) callReport {
-	id := t.CallID
-	if id == "" {
-		id = t.EventID
+func reportOf(t ace.ToolEvent) callReport {
+	m := callReport{
+		id: cmp.Or(t.CallID, t.EventID), name: intern(t.Name), err: cluster.Cut(t.Error, maxRowMessage),
+		at: nanosOf(t.At), duration: cluster.Milliseconds(t.DurationMS), kind: t.Kind,
 	}
-	m := callReport{id: id, name: d.intern(t.Name), err: cluster.Cut(t.Error, maxRowMessage), at: nanosOf(t.At), duration: cluster.Milliseconds(t.DurationMS), kind: t.Kind}
 	m.refused = t.Accepted != nil && !*t.Accepted
 	m.failed = !m.refused && (t.OK != nil && !*t.OK)
 	return m

@@ -2,13 +2,13 @@ package histories
 
 import (
 	"context"
-	"slices"
+	"reflect"
 	"sync"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
@@ -18,148 +18,180 @@ import (
 // restFor limits the reader's share of time: after a publication it rests restFor times as long as that took.
 const restFor = 8
 
-func PendingWorkOf(a *workflowpb.PendingActivityInfo) PendingWork {
-	w := PendingWork{ActivityID: a.GetActivityId(), Type: a.GetActivityType().GetName(), State: SpanScheduled, Attempt: a.GetAttempt()}
-	if t := a.GetScheduledTime(); t != nil {
-		w.Scheduled = t.AsTime()
+// pendingOf returns the pending activities of an open run.
+func pendingOf(d *workflowservice.DescribeWorkflowExecutionResponse) []PendingActivity {
+	pending := []PendingActivity{}
+	if d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		for _, a := range d.GetPendingActivities() {
+			pending = append(pending, PendingOf(a))
+		}
 	}
-	if t := a.GetLastStartedTime(); t != nil {
-		w.Started = t.AsTime()
-	}
-	if t := a.GetLastAttemptCompleteTime(); t != nil {
-		w.Ended = t.AsTime()
-	}
-	if t := a.GetNextAttemptScheduleTime(); t != nil {
-		w.Next = t.AsTime()
-	}
-	w.Error = failureText(a.GetLastFailure())
-	switch {
-	case a.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED || a.GetState() == enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED:
-		w.State = SpanRunning
-	case a.GetAttempt() > 1:
-		w.State = SpanRetrying
-	}
-	return w
+	return pending
 }
 
 // EventFeed reads the events of the selected run while they are shown: the newest page first, then all events from the
 // run's shared history. It keeps the summaries of the last run when reading stops.
 type EventFeed struct {
 	*feed.Feed[runs.ID, *EventLog]
-	link *cluster.Link
+	link    *cluster.Link
+	changed chan struct{} // one slot: the filter or the opened event
+	kept    *eventReader  // of the run that was read last; only the reader uses it
 
 	mu     sync.Mutex
 	filter EventFilter
 	open   int64
-	kept   *eventReader // of the run that was read last
 }
 
 // NewEventFeed returns a feed that reads the run that it is asked for.
 func NewEventFeed(link *cluster.Link) *EventFeed {
-	f := &EventFeed{link: link}
-	f.Feed = feed.New(link.Wake, f.readRun)
+	f := &EventFeed{link: link, changed: make(chan struct{}, 1)}
+	f.Feed = feed.New(link.Wake, f.read)
 	return f
 }
 
 // Filter shows only events that match. An invalid filter matches all.
 func (f *EventFeed) Filter(filter EventFilter) {
-	f.change(func() { f.filter = filter })
+	f.mu.Lock()
+	f.filter = filter
+	f.mu.Unlock()
+	cluster.Signal(f.changed)
 }
 
 // Open decodes one event completely; 0 closes it.
 func (f *EventFeed) Open(id int64) {
-	f.change(func() { f.open = id })
+	f.mu.Lock()
+	f.open = id
+	f.mu.Unlock()
+	cluster.Signal(f.changed)
 }
 
-func (f *EventFeed) change(change func()) {
+// wanted returns the filter and the event to open.
+func (f *EventFeed) wanted() (EventFilter, int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	change()
-	if f.kept != nil {
-		cluster.Signal(f.kept.changed)
-	}
+	return f.filter, f.open
 }
 
-// readRun reads the history of a run until ctx ends.
-func (f *EventFeed) readRun(ctx context.Context, id runs.ID, publish func(*EventLog)) {
+// eventReader reads the history of one run. It keeps its events when reading stops, and belongs to one goroutine.
+type eventReader struct {
+	link    *cluster.Link
+	id      runs.ID
+	history *cluster.History
+
+	index   *EventIndex
+	tail    *EventIndex // the newest page; nil until it is read
+	pending []PendingActivity
+	ended   bool // nothing more is read
+	err     string
+	fresh   bool // any of these has changed since the last publication
+
+	// As published:
+	opened         *OpenedEvent
+	spans          []Span
+	clockBack      int
+	matched        []int64
+	filter         EventFilter
+	filterDuration time.Duration
+}
+
+// read reads the history of a run until ctx ends. It publishes after changes, with rests in between, but at once for
+// another filter, because the user waits for its matches.
+func (f *EventFeed) read(ctx context.Context, id runs.ID, publish func(*EventLog)) {
 	if id.WorkflowID == "" {
 		publish(nil)
 		return
 	}
 	h := f.link.History(id.WorkflowID, id.RunID)
-	f.mu.Lock()
-	r := &eventReader{feed: f, id: id, history: h, index: NewEventIndex(id.WorkflowID, id.RunID, h)}
-	if f.kept != nil && f.kept.history == h {
-		r = f.kept
+	r := f.kept
+	if r == nil || r.history != h {
+		r = &eventReader{link: f.link, id: id, history: h, index: NewEventIndex(id.WorkflowID, id.RunID, h)}
 	}
-	r.show = publish
-	r.changed = make(chan struct{}, 1)
-	r.published = -1
-	r.tail = nil
-	r.ended = false
-	r.err = ""
 	f.kept = r
-	f.mu.Unlock()
+	r.tail, r.ended, r.err, r.fresh = nil, false, "", true
 	var wg sync.WaitGroup
-	for _, part := range []func(context.Context){r.newest, r.follow, r.describeLoop, r.publishLoop} {
-		wg.Go(func() { part(ctx) })
+	defer wg.Wait()
+	pages := followPages(ctx, &wg, h, r.index.Last())
+	newest := make(chan *EventIndex, 1)
+	wg.Go(func() { r.readNewest(ctx, newest) })
+	pending := make(chan []PendingActivity)
+	wg.Go(func() { r.describe(ctx, pending) })
+	due := time.After(0)
+	var rested time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case page := <-pages:
+			r.take(page)
+		case r.tail = <-newest:
+			r.fresh = true
+		case work := <-pending:
+			r.fresh = r.fresh || !reflect.DeepEqual(r.pending, work)
+			r.pending = work
+		case <-f.changed:
+			if filter, _ := f.wanted(); filter != r.filter {
+				due, rested = nil, time.Time{}
+			}
+		case <-due:
+			due = nil
+			began := time.Now()
+			r.publish(f, publish)
+			rested = time.Now().Add(max(cluster.PublishEvery, restFor*time.Since(began)))
+			continue
+		}
+		if due == nil {
+			due = time.After(time.Until(rested))
+		}
 	}
-	wg.Wait()
 }
 
-// set changes the reader's state under the lock and wakes the publisher.
-func (r *eventReader) set(fn func()) {
-	r.mu.Lock()
-	fn()
-	r.version++
-	r.mu.Unlock()
-	cluster.Signal(r.changed)
+// take adds a page of the history.
+func (r *eventReader) take(page eventPage) {
+	r.fresh = true
+	r.index.Append(page.events)
+	r.err = cluster.PlainError(page.err)
+	if page.last {
+		r.ended, r.pending = true, nil
+	}
 }
 
-func (r *eventReader) hasClosed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.index.closed
-}
-
-// newest reads the newest page, which is shown until all events before it are read. Old servers cannot
+// readNewest reads the newest page, which is shown until all events before it are read. Old servers cannot
 // read backward.
-func (r *eventReader) newest(ctx context.Context) {
-	p := cluster.Pages{r.feed.link.Client, r.feed.link.Namespace, r.id.WorkflowID, r.id.RunID}
+func (r *eventReader) readNewest(ctx context.Context, newest chan<- *EventIndex) {
+	p := cluster.Pages{r.link.Client, r.link.Namespace, r.id.WorkflowID, r.id.RunID}
 	for !r.history.Closed() {
 		page, _, err := p.Backward(ctx, cluster.NewestBatches, nil)
 		if err != nil && cluster.Temporary(err) && cluster.Sleep(ctx, cluster.RetryDelay) == nil {
 			continue
 		}
-		r.set(func() {
-			r.tail = NewEventIndex(r.id.WorkflowID, r.id.RunID, nil)
-			r.tail.Append(page)
-		})
+		tail := NewEventIndex(r.id.WorkflowID, r.id.RunID, nil)
+		tail.Append(page)
+		newest <- tail
 		return
 	}
 }
 
-// follow appends events until the run closes.
-func (r *eventReader) follow(ctx context.Context) {
-	r.mu.Lock()
-	after := r.index.Last()
-	r.mu.Unlock()
-	err := r.history.Follow(ctx, after, r.away, func(events []*historypb.HistoryEvent) error {
-		r.set(func() { r.index.Append(events) })
-		return nil
-	})
-	if ctx.Err() != nil {
-		return
+// describe reads pending activities until the run closes, because the history does not record their attempts.
+func (r *eventReader) describe(ctx context.Context, pending chan<- []PendingActivity) {
+	for !r.history.Closed() {
+		asking, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
+		d, err := r.link.Client.DescribeWorkflowExecution(asking, r.id.WorkflowID, r.id.RunID)
+		cancel()
+		if err == nil {
+			select {
+			case pending <- pendingOf(d):
+			case <-ctx.Done():
+			}
+		}
+		if cluster.Sleep(ctx, DescribeEvery) != nil {
+			return
+		}
 	}
-	r.set(func() {
-		r.ended = true
-		r.err = cluster.PlainError(err)
-		r.pending = nil
-	})
 }
 
-// log returns the events read so far: the newest page until all before it are read. The lock is held.
-func (r *eventReader) log(now time.Time) *EventLog {
+// log returns the events read so far: the newest page until all before it are read.
+func (r *eventReader) log() *EventLog {
+	now := r.link.Now()
 	l := r.index.Log(now)
 	l.Reading = !r.ended && r.tail == nil
 	if r.tail != nil && r.tail.Last() > r.index.Last() {
@@ -170,102 +202,21 @@ func (r *eventReader) log(now time.Time) *EventLog {
 	return l
 }
 
-// away records that the server is unreachable, or with nil that it answers.
-func (r *eventReader) away(err error) {
-	r.set(func() { r.err = cluster.PlainError(err) })
-}
-
-// describeLoop reads pending activities, because the history does not record their attempts.
-func (r *eventReader) describeLoop(ctx context.Context) {
-	tick := time.NewTicker(DescribeEvery)
-	defer tick.Stop()
-	for !r.hasClosed() && !r.history.Closed() {
-		asking, cancel := context.WithTimeout(ctx, cluster.CallTimeout)
-		d, err := r.feed.link.Client.DescribeWorkflowExecution(asking, r.id.WorkflowID, r.id.RunID)
-		cancel()
-		if err == nil {
-			r.describe(d.GetPendingActivities(), d.GetWorkflowExecutionInfo().GetStatus())
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+// publish builds and publishes the log.
+func (r *eventReader) publish(f *EventFeed, publish func(*EventLog)) {
+	filter, open := f.wanted()
+	l := r.log()
+	if l.Len() == 0 && !r.ended && l.Err == "" {
+		return // every run has a first event, and the newest page comes first
 	}
-}
-
-func (r *eventReader) describe(list []*workflowpb.PendingActivityInfo, status enumspb.WorkflowExecutionStatus) {
-	pending := make([]PendingWork, 0, len(list))
-	if status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		for _, a := range list {
-			pending = append(pending, PendingWorkOf(a))
-		}
-	}
-	r.mu.Lock()
-	same := slices.Equal(r.pending, pending)
-	r.mu.Unlock()
-	if !same {
-		r.set(func() { r.pending = pending })
-	}
-}
-
-// publishLoop publishes after each change, with rests in between.
-func (r *eventReader) publishLoop(ctx context.Context) {
-	for {
-		began := time.Now()
-		r.publish(ctx)
-		rest := time.NewTimer(max(cluster.PublishEvery, restFor*time.Since(began)))
-		select {
-		case <-ctx.Done():
-			rest.Stop()
-			return
-		case <-r.changed:
-		}
-		for resting := !r.otherFilter(); resting; {
-			select {
-			case <-ctx.Done():
-				rest.Stop()
-				return
-			case <-r.changed:
-				resting = !r.otherFilter()
-			case <-rest.C:
-				resting = false
-			}
-		}
-		rest.Stop()
-	}
-}
-
-// otherFilter reports whether the filter has changed. The user waits for the matches, so publishLoop does not
-// rest.
-func (r *eventReader) otherFilter() bool {
-	r.feed.mu.Lock()
-	defer r.feed.mu.Unlock()
-	return r.feed.filter != r.filter
-}
-
-// publish builds and publishes the log, unless another run was selected meanwhile.
-func (r *eventReader) publish(ctx context.Context) {
-	r.feed.mu.Lock()
-	filter, open := r.feed.filter, r.feed.open
-	r.feed.mu.Unlock()
-	file := r.feed.link.Connection().Mode == cluster.ModeFile
-	r.mu.Lock()
-	l := r.log(r.feed.link.Now())
-	unknown := l.Len() == 0 && !r.ended // every run has a first event
-	pending, version := r.pending, r.version
-	r.mu.Unlock()
-	if unknown && l.Err == "" {
-		return // the newest page comes first
-	}
-	if file && !l.Closed && l.Len() > 0 {
+	if r.link.Connection().Mode == cluster.ModeFile && !l.Closed && l.Len() > 0 {
 		l.Until = time.Unix(0, l.Row(l.Len()-1).Nanos)
 	}
-	if version != r.published {
-		r.spans, r.clockBack = Timeline(l, pending), countClockBack(l)
+	if r.fresh {
+		r.spans, r.clockBack = Timeline(l, r.pending), countClockBack(l)
 	}
 	l.Spans, l.ClockBack = r.spans, r.clockBack
-	if version != r.published || filter != r.filter {
+	if r.fresh || filter != r.filter {
 		r.match(l, filter)
 	}
 	l.Filter, l.Matches, l.FilterDuration = r.filter, r.matched, r.filterDuration
@@ -273,10 +224,8 @@ func (r *eventReader) publish(ctx context.Context) {
 		r.opened = l.Open(open)
 	}
 	l.Opened = r.opened
-	r.published = version
-	if ctx.Err() == nil {
-		r.show(l)
-	}
+	r.fresh = false
+	publish(l)
 }
 
 func (r *eventReader) match(l *EventLog, f EventFilter) {
@@ -293,27 +242,30 @@ func (r *eventReader) match(l *EventLog, f EventFilter) {
 	r.filterDuration = time.Since(began)
 }
 
-// eventReader reads the history of one run. It keeps its events when reading stops.
-type eventReader struct {
-	feed    *EventFeed
-	id      runs.ID
-	history *cluster.History
-	show    func(*EventLog)
+// eventPage holds events of a run that is followed, or the reason why reading pauses.
+type eventPage struct {
+	events []*historypb.HistoryEvent
+	err    error
+	last   bool
+}
 
-	mu      sync.Mutex
-	index   *EventIndex
-	tail    *EventIndex // the newest page; nil until it is read
-	pending []PendingWork
-	ended   bool // nothing more is read
-	err     string
-	version int // of everything above
-	changed chan struct{}
-
-	opened         *OpenedEvent
-	spans          []Span  // as published
-	clockBack      int     // of the same log
-	matched        []int64 // by filter, as published
-	filter         EventFilter
-	filterDuration time.Duration
-	published      int
+// followPages sends the events after an id, until ctx ends or the run closes, and then a last page.
+func followPages(ctx context.Context, wg *sync.WaitGroup, h *cluster.History, after int64) <-chan eventPage {
+	pages := make(chan eventPage)
+	send := func(page eventPage) error {
+		select {
+		case pages <- page:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	wg.Go(func() {
+		away := func(err error) { _ = send(eventPage{err: err}) }
+		err := h.Follow(ctx, after, away, func(events []*historypb.HistoryEvent) error {
+			return send(eventPage{events: events})
+		})
+		_ = send(eventPage{err: err, last: true})
+	})
+	return pages
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -49,11 +48,9 @@ type EventMatcher struct {
 	errors, full     bool
 }
 
-// textPattern matches text regardless of case. Lower-case patterns and text are several times as fast as
-// folding case, so it uses them if the pattern allows.
+// textPattern matches text in lower case. Searching a literal is many times as fast as matching a regular expression.
 type textPattern struct {
-	literal []byte
-	lower   *regexp.Regexp
+	literal []byte // nil for a regular expression
 	folding *regexp.Regexp
 }
 
@@ -64,34 +61,12 @@ func compileText(p string) (*textPattern, error) {
 	if regexp.QuoteMeta(p) == p {
 		return &textPattern{literal: []byte(strings.ToLower(p))}, nil
 	}
-	if re, err := regexp.Compile(lowerPattern(p)); err == nil && !strings.Contains(p, "(?") && !strings.Contains(p, "[:upper:]") && !strings.ContainsAny(p, "{") {
-		return &textPattern{lower: re}, nil
-	}
 	return &textPattern{folding: regexp.MustCompile("(?i)" + p)}, nil
 }
 
-// lowerPattern returns a pattern in lower case, except for escaped letters.
-func lowerPattern(p string) string {
-	var b strings.Builder
-	escaped := false
-	for _, r := range p {
-		if !escaped {
-			b.WriteRune(unicode.ToLower(r))
-		} else {
-			b.WriteRune(r)
-		}
-		escaped = r == '\\' && !escaped
-	}
-	return b.String()
-}
-
-// match expects text in lower case.
 func (p *textPattern) match(text []byte) bool {
-	switch {
-	case p.literal != nil:
+	if p.literal != nil {
 		return bytes.Contains(text, p.literal)
-	case p.lower != nil:
-		return p.lower.Match(text)
 	}
 	return p.folding.Match(text)
 }

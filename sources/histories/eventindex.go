@@ -21,7 +21,6 @@ type EventIndex struct {
 	shared     bool // others add to the history
 
 	rows   []Event
-	decode eventDecoder
 	bytes  int64
 	closed bool
 }
@@ -52,7 +51,7 @@ func (x *EventIndex) Append(events []*historypb.HistoryEvent) {
 		x.history.Add(events)
 	}
 	for _, e := range events {
-		row := x.decode.row(e)
+		row := rowOf(e)
 		size := proto.Size(e)
 		row.Size = int32(size)
 		x.rows = append(x.rows, row)
@@ -114,7 +113,7 @@ func ReadEvents(ctx context.Context, c client.Client, namespace, workflowID, run
 	return withSpans(l, pendingNow(ctx, p, l)), nil
 }
 
-func withSpans(l *EventLog, pending []PendingWork) *EventLog {
+func withSpans(l *EventLog, pending []PendingActivity) *EventLog {
 	l.Spans, l.ClockBack = Timeline(l, pending), countClockBack(l)
 	return l
 }
@@ -136,7 +135,7 @@ func readLast(ctx context.Context, p cluster.Pages, last int) ([]*historypb.Hist
 }
 
 // pendingNow returns the pending activities, or nil if the server does not answer.
-func pendingNow(ctx context.Context, p cluster.Pages, l *EventLog) []PendingWork {
+func pendingNow(ctx context.Context, p cluster.Pages, l *EventLog) []PendingActivity {
 	if l.Closed {
 		return nil
 	}
@@ -146,9 +145,5 @@ func pendingNow(ctx context.Context, p cluster.Pages, l *EventLog) []PendingWork
 	if err != nil {
 		return nil
 	}
-	var pending []PendingWork
-	for _, a := range d.GetPendingActivities() {
-		pending = append(pending, PendingWorkOf(a))
-	}
-	return pending
+	return pendingOf(d)
 }

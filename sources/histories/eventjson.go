@@ -2,13 +2,16 @@ package histories
 
 import (
 	"bytes"
-	"encoding/base64"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -93,68 +96,63 @@ func TargetRun(workflowID string, e *historypb.HistoryEvent) runs.Run {
 // eventJSON returns an event as indented JSON. Payloads with JSON or text are decoded; others show their
 // encoding and size.
 func eventJSON(e *historypb.HistoryEvent) ([]byte, error) {
-	data, err := protojson.Marshal(e)
+	out, err := readableEvent(e)
 	if err != nil {
 		return nil, fmt.Errorf("event %d as JSON: %w", e.GetEventId(), err)
 	}
-	var fields map[string]any
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.UseNumber()
-	if err := dec.Decode(&fields); err != nil {
-		return nil, fmt.Errorf("event %d as JSON: %w", e.GetEventId(), err)
-	}
-	var out bytes.Buffer
-	out.WriteString("{")
-	for i, name := range eventFields(fields) {
-		if i > 0 {
-			out.WriteString(",")
-		}
-		value, err := plainJSON(readable(fields[name]))
-		if err != nil {
-			return nil, fmt.Errorf("event %d as JSON: %w", e.GetEventId(), err)
-		}
-		fmt.Fprintf(&out, "%q:%s", name, value)
-	}
-	out.WriteString("}")
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, out.Bytes(), "", "  "); err != nil {
-		return nil, fmt.Errorf("event %d as JSON: %w", e.GetEventId(), err)
-	}
-	return indented.Bytes(), nil
+	return out, nil
 }
 
-// eventFields returns the names of an event's fields, the identifying fields first.
-func eventFields(fields map[string]any) []string {
-	names := []string{}
-	for _, n := range []string{"eventId", "eventTime", "eventType"} {
-		if _, ok := fields[n]; ok {
-			names = append(names, n)
-		}
+func readableEvent(e *historypb.HistoryEvent) ([]byte, error) {
+	data, err := protojson.Marshal(e)
+	if err != nil {
+		return nil, err
 	}
-	rest := []string{}
-	for n := range fields {
-		if !slices.Contains(names, n) {
-			rest = append(rest, n)
-		}
+	fields, err := decodeNumbers[map[string]any](data)
+	if err != nil {
+		return nil, err
 	}
-	slices.Sort(rest)
-	return append(names, rest...)
-}
-
-func plainJSON(v any) ([]byte, error) {
-	var out bytes.Buffer
+	var out, indented bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSpace(out.Bytes()), err
+	separator := "{"
+	for _, name := range slices.SortedFunc(maps.Keys(fields), compareFields) {
+		fmt.Fprintf(&out, "%s%q:", separator, name)
+		if err := enc.Encode(readable(fields[name])); err != nil {
+			return nil, err
+		}
+		separator = ","
+	}
+	out.WriteString("}")
+	err = json.Indent(&indented, out.Bytes(), "", "  ")
+	return indented.Bytes(), err
+}
+
+// compareFields orders the fields of an event by name, after those that identify it.
+func compareFields(a, b string) int {
+	rank := func(name string) int { return slices.Index([]string{"eventType", "eventTime", "eventId"}, name) }
+	return cmp.Or(rank(b)-rank(a), strings.Compare(a, b))
+}
+
+// decodeNumbers decodes one JSON value and keeps its numbers as they are written.
+func decodeNumbers[T any](data []byte) (value T, err error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	if err := dec.Decode(&value); err != nil {
+		return value, err
+	}
+	if dec.More() {
+		return value, errors.New("more than one value")
+	}
+	return value, nil
 }
 
 // readable replaces payloads within a value by their content.
 func readable(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		if p, ok := payload(v); ok {
-			return p
+		if p := payloadOf(v); p != nil {
+			return content(p)
 		}
 		for k, x := range v {
 			v[k] = readable(x)
@@ -167,45 +165,38 @@ func readable(v any) any {
 	return v
 }
 
-// payload returns the content of a payload, and false if the value is not a payload.
-func payload(v map[string]any) (any, bool) {
-	meta, ok := v["metadata"].(map[string]any)
-	encoded, isText := meta["encoding"].(string)
-	if !ok || !isText {
-		return nil, false
+// payloadOf returns the payload that a value encodes, or nil.
+func payloadOf(v map[string]any) *commonpb.Payload {
+	meta, _ := v["metadata"].(map[string]any)
+	if meta["encoding"] == nil {
+		return nil
 	}
-	name, err := base64.StdEncoding.DecodeString(encoded)
-	if err != nil {
-		return nil, false
+	var p commonpb.Payload
+	if data, err := json.Marshal(v); err != nil || protojson.Unmarshal(data, &p) != nil {
+		return nil
 	}
-	text, _ := v["data"].(string)
-	data, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return nil, false
-	}
-	kind := string(name)
-	switch {
-	case kind == converter.MetadataEncodingNil:
-		return nil, true
-	case strings.HasPrefix(kind, "json/"):
-		dec := json.NewDecoder(bytes.NewReader(data))
-		dec.UseNumber()
-		var inner any
-		if dec.Decode(&inner) == nil && !dec.More() {
-			return inner, true
-		}
-		return map[string]any{"encoding": kind, "bytes": len(data), "remark": "invalid JSON", "begins": headOf(data)}, true
-	case strings.HasPrefix(kind, "text/") && utf8.Valid(data):
-		return string(data), true
-	}
-	opaque := map[string]any{"encoding": kind, "bytes": len(data)}
-	reason, _ := meta[history.MetaCodec].(string)
-	if text, err := base64.StdEncoding.DecodeString(reason); err == nil && reason != "" {
-		opaque["codec_server"] = string(text)
-	}
-	return opaque, true
+	return &p
 }
 
-func headOf(data []byte) string {
-	return strings.ToValidUTF8(string(data[:min(len(data), 80)]), "\uFFFD")
+// content returns the value of a payload, or what is known of one that is not readable.
+func content(p *commonpb.Payload) any {
+	encoding, data := string(p.GetMetadata()[converter.MetadataEncoding]), p.GetData()
+	opaque := map[string]any{"encoding": encoding, "bytes": len(data)}
+	switch {
+	case encoding == converter.MetadataEncodingNil:
+		return nil
+	case strings.HasPrefix(encoding, "json/"):
+		if inner, err := decodeNumbers[any](data); err == nil {
+			return inner
+		}
+		opaque["remark"] = "invalid JSON"
+		opaque["begins"] = strings.ToValidUTF8(string(data[:min(len(data), 80)]), "\uFFFD")
+	case strings.HasPrefix(encoding, "text/") && utf8.Valid(data):
+		return string(data)
+	default:
+		if reason := history.CodecReason(p); reason != "" {
+			opaque["codec_server"] = reason
+		}
+	}
+	return opaque
 }

@@ -180,14 +180,15 @@ func (l *EventLog) NextError(id int64, by int) int64 {
 		start += by
 	}
 	for i := start; i >= 0 && i < l.Len(); i += by {
-		if e := l.Row(i); e.Error && l.matches(e.ID) {
+		if e := l.Row(i); e.Error && l.Matched(e.ID) {
 			return e.ID
 		}
 	}
 	return 0
 }
 
-func (l *EventLog) matches(id int64) bool {
+// Matched reports whether an event passes the filter.
+func (l *EventLog) Matched(id int64) bool {
 	if l.Matches == nil {
 		return true
 	}
@@ -207,6 +208,3 @@ func (l *EventLog) NextMatch(id int64, by int) int64 {
 	}
 	return l.ShownRow(at).ID
 }
-
-// Matched reports whether an event passes the filter.
-func (l *EventLog) Matched(id int64) bool { return l.matches(id) }

@@ -1,7 +1,6 @@
 package histories
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -245,10 +244,18 @@ func grade(n *LineageNode) int {
 
 // lineageOf arranges runs as a tree.
 func lineageOf(runs []runspkg.Run) []LineageNode {
-	slices.SortFunc(runs, func(a, b runspkg.Run) int {
+	slices.SortStableFunc(runs, func(a, b runspkg.Run) int { return a.Start.Compare(b.Start) })
+	// A run that moves in the list while it is read may be in two pages.
+	runs = slices.CompactFunc(runs, func(a, b runspkg.Run) bool { return a.RunID == b.RunID })
+	number, runNumber, under := map[string]int{}, map[string]int{}, map[string]int{}
+	for i, r := range runs {
+		under[r.WorkflowID]++
+		number[r.RunID], runNumber[r.RunID] = i, under[r.WorkflowID]
+	}
+	slices.SortStableFunc(runs, func(a, b runspkg.Run) int {
 		_, i := ace.ForkRoot(a.WorkflowID)
 		_, j := ace.ForkRoot(b.WorkflowID)
-		return cmp.Or(i-j, a.Start.Compare(b.Start))
+		return i - j
 	})
 	children := map[string][]runspkg.Run{}
 	origin := origins(runs)
@@ -256,44 +263,24 @@ func lineageOf(runs []runspkg.Run) []LineageNode {
 		children[origin[r.RunID]] = append(children[origin[r.RunID]], r)
 	}
 	var nodes []LineageNode
-	seen := map[string]bool{}
 	var walk func(from string, original, depth int, more []bool)
 	walk = func(from string, original, depth int, more []bool) {
 		list := children[from]
+		delete(children, from) // each run once
 		for i, r := range list {
-			if seen[r.RunID] {
-				continue
-			}
-			seen[r.RunID] = true
 			last := i == len(list)-1
-			at := len(nodes)
-			nodes = append(nodes, LineageNode{Run: r, Depth: depth, Last: last, More: slices.Clone(more), Original: original})
-			walk(r.RunID, at, depth+1, append(slices.Clone(more), !last))
+			n := LineageNode{
+				Run: r, Depth: depth, Last: last, More: slices.Clone(more), Original: original, Number: number[r.RunID],
+			}
+			if under[r.WorkflowID] > 1 {
+				n.RunNumber = runNumber[r.RunID]
+			}
+			nodes = append(nodes, n)
+			walk(r.RunID, len(nodes)-1, depth+1, append(slices.Clone(more), !last))
 		}
 	}
 	walk("", -1, 0, nil)
-	numberByStart(nodes)
 	return nodes
-}
-
-// numberByStart sets Number and RunNumber.
-func numberByStart(nodes []LineageNode) {
-	order := make([]int, len(nodes))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return nodes[a].Run.Start.Compare(nodes[b].Run.Start) })
-	under := map[string]int{}
-	for n, i := range order {
-		nodes[i].Number = n
-		under[nodes[i].Run.WorkflowID]++
-		nodes[i].RunNumber = under[nodes[i].Run.WorkflowID]
-	}
-	for i := range nodes {
-		if under[nodes[i].Run.WorkflowID] == 1 {
-			nodes[i].RunNumber = 0
-		}
-	}
 }
 
 // origins returns the run id of each run's original, by run id: "" without an original or if it is deleted.

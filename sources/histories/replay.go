@@ -2,7 +2,6 @@ package histories
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -63,51 +62,40 @@ type Replay struct {
 	Verified  time.Time
 }
 
-// Time between two folds of an open run.
+// Time between two folds of an open run, and bound of the commands that wait.
 const (
 	replayFirst = 100 * time.Millisecond // before the first, to read more than one page
 	replayEvery = 2 * time.Second
 	replayRest  = 10 // times the duration of the last fold
+
+	maxReplayCommands = 1000
 )
 
-const maxReplayCommands = 1000
-
-var stepNames = map[StepBy]string{StepEvent: "event", StepPhase: "phase change", StepTool: "tool call", StepError: "error"}
-
-func cloneEvents(events []*historypb.HistoryEvent) []*historypb.HistoryEvent {
-	own := make([]*historypb.HistoryEvent, len(events))
-	for i, e := range events {
-		own[i] = proto.Clone(e).(*historypb.HistoryEvent)
-	}
-	return own
+var stepNames = map[StepBy]string{
+	StepEvent: "event", StepPhase: "phase change", StepTool: "tool call", StepError: "error",
 }
 
 // ReplayFeed is the time machine: it steps through the history of the selected run while it is shown.
 type ReplayFeed struct {
 	*feed.Feed[runs.ID, *Replay]
 	link     *cluster.Link
-	verified *VerifyFeed   // its verdict of the run is also shown
-	wake     chan struct{} // one slot: there is a command
-
-	mu    sync.Mutex
-	queue []func(*stepReader) // commands, at most maxReplayCommands
+	verified *VerifyFeed // its verdict of the run is also shown
+	commands chan func(*stepReader)
 }
 
 // NewReplayFeed returns a feed that steps through the run that it is asked for.
 func NewReplayFeed(link *cluster.Link, verified *VerifyFeed) *ReplayFeed {
-	f := &ReplayFeed{link: link, verified: verified, wake: make(chan struct{}, 1)}
+	f := &ReplayFeed{link: link, verified: verified, commands: make(chan func(*stepReader), maxReplayCommands)}
 	f.Feed = feed.New(link.Wake, f.read)
 	return f
 }
 
-// do queues a command for the reader.
+// do queues a command for the reader, unless too many wait.
 func (f *ReplayFeed) do(command func(*stepReader)) {
-	f.mu.Lock()
-	if len(f.queue) < maxReplayCommands {
-		f.queue = append(f.queue, command)
+	select {
+	case f.commands <- command:
+	default:
 	}
-	f.mu.Unlock()
-	cluster.Signal(f.wake)
 }
 
 // StepTo goes to the event with an id; 0 is the last event.
@@ -133,177 +121,153 @@ func (f *ReplayFeed) NextWatched(forward bool) {
 // Temporal accepts count, too.
 func (f *ReplayFeed) VerifyRun(strict bool) { f.do(func(r *stepReader) { r.verify(strict) }) }
 
+// stepReader steps through one run. It belongs to one goroutine.
+type stepReader struct {
+	feed     *ReplayFeed
+	show     func(*Replay)
+	ctx      context.Context
+	id       runs.ID
+	pages    <-chan eventPage
+	unfollow context.CancelFunc
+	wg       sync.WaitGroup
+
+	events  []*historypb.HistoryEvent
+	stepper *stepper.Stepper // of the first events; nil before they are folded
+	pos     int
+	watch   *stepper.Watch
+	out     Replay
+}
+
 // read reads the history of a run and runs commands until ctx ends.
 func (f *ReplayFeed) read(ctx context.Context, id runs.ID, publish func(*Replay)) {
 	if id.WorkflowID == "" {
 		publish(nil)
 		return
 	}
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	r := &stepReader{feed: f, show: publish, ctx: ctx, id: id, wg: &wg,
+	r := &stepReader{feed: f, show: publish, ctx: ctx, id: id, unfollow: func() {},
 		out: Replay{WorkflowID: id.WorkflowID, RunID: id.RunID, Selected: id.RunID, Reading: true}}
+	defer r.wg.Wait()
 	if old := f.Value(); old != nil && old.WorkflowID == id.WorkflowID && old.Selected == id.RunID {
-		r.id.RunID = old.RunID
-		r.out.RunID = old.RunID
-		r.out.Verdict = old.Verdict
-		r.out.Strict = old.Strict
-		r.out.Verified = old.Verified
+		r.id.RunID, r.out.RunID = old.RunID, old.RunID
+		r.out.Verdict, r.out.Strict, r.out.Verified = old.Verdict, old.Strict, old.Verified
 		if old.Frame != nil {
 			r.pos = old.Frame.Position
 		}
 	}
 	if v, strict, at := f.verified.Value().of(id); v != nil && at.After(r.out.Verified) {
-		r.out.Verdict = v
-		r.out.Strict = strict
-		r.out.Verified = at
+		r.out.Verdict, r.out.Strict, r.out.Verified = v, strict, at
 	}
 	r.publish()
-	r.follow(nil)
+	r.follow()
+	r.run()
+}
+
+// run folds what is read, at intervals, and runs commands.
+func (r *stepReader) run() {
+	var due <-chan time.Time // of the next fold
+	rest := replayFirst
 	for {
+		commands := r.feed.commands
+		if r.stepper == nil {
+			commands = nil // they wait for the history
+		}
 		select {
-		case <-ctx.Done():
+		case <-r.ctx.Done():
 			return
-		case <-r.ended:
-			r.fold()
-			r.rested = nil
-		case <-r.rested:
+		case page := <-r.pages:
+			r.take(page)
+			if page.last {
+				r.fold()
+			} else if due == nil {
+				due = time.After(rest)
+			}
+		case <-due:
 			began := time.Now()
 			r.fold()
-			r.rested = time.After(max(replayEvery, replayRest*time.Since(began)))
-		case <-f.wake:
-			r.serve()
+			due, rest = nil, max(replayEvery, replayRest*time.Since(began))
+		case command := <-commands:
+			r.out.Message = ""
+			command(r)
+			for len(commands) > 0 { // this is their only receiver
+				r.out.Message = ""
+				(<-commands)(r)
+			}
+			r.showFrame()
 		}
 	}
 }
 
 // follow collects the events of the run after those that are known, until it is called again.
-func (r *stepReader) follow(known []*historypb.HistoryEvent) {
-	if r.unfollow != nil {
-		r.unfollow()
-	}
+func (r *stepReader) follow() {
+	r.unfollow()
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.unfollow = cancel
-	r.rested = time.After(replayFirst)
-	ended := make(chan struct{}, 1)
-	r.ended = ended
-	read := &readEvents{list: known}
-	r.read = read
 	after := int64(0)
-	if n := len(known); n > 0 {
-		after = known[n-1].GetEventId()
+	if n := len(r.events); n > 0 {
+		after = r.events[n-1].GetEventId()
 	}
-	history := r.feed.link.History(r.id.WorkflowID, r.id.RunID)
-	r.wg.Go(func() {
-		away := func(err error) { read.add(nil, err) }
-		err := history.Follow(ctx, after, away, func(events []*historypb.HistoryEvent) error {
-			read.add(events, nil)
-			return nil
-		})
-		if ctx.Err() == nil {
-			read.add(nil, err)
-			cluster.Signal(ended)
-		}
-	})
+	r.pages = followPages(ctx, &r.wg, r.feed.link.History(r.id.WorkflowID, r.id.RunID), after)
 }
 
-// readEvents are the events that one goroutine reads and another folds.
-type readEvents struct {
-	mu   sync.Mutex
-	list []*historypb.HistoryEvent
-	err  error // why reading has stopped
+// take keeps events until they are folded, and shows why none can be read.
+func (r *stepReader) take(page eventPage) {
+	r.events = append(r.events, page.events...)
+	reason := cluster.PlainError(page.err)
+	if reason != r.out.Err {
+		r.out.Err = reason
+		r.out.Reading = reason == "" && r.stepper == nil
+		r.publish()
+	}
 }
 
-func (e *readEvents) add(events []*historypb.HistoryEvent, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.list = append(e.list, events...)
-	e.err = err
-}
-
-// fold folds what was read since the last time.
+// fold folds the history if it has grown, and keeps the position.
 func (r *stepReader) fold() {
-	r.read.mu.Lock()
-	events, err := r.read.list, r.read.err
-	r.read.mu.Unlock()
-	switch {
-	case err != nil:
-		r.out.Err = cluster.PlainError(err)
-		r.out.Reading = false
-		r.publish()
-	case len(events) > 0 && (r.stepper == nil || len(events) > len(r.events)):
-		r.out.Err = ""
-		r.out.Reading = false
-		r.take(events)
-	case r.out.Err != "": // the server answers again
-		r.out.Err = ""
-		r.out.Reading = r.stepper == nil
-		r.publish()
+	if len(r.events) == 0 || r.stepper != nil && r.stepper.Len() == len(r.events) {
+		return
 	}
-}
-
-// take folds a history and keeps the position.
-func (r *stepReader) take(events []*historypb.HistoryEvent) {
 	atEnd := r.stepper == nil && r.pos == 0 || r.stepper != nil && r.pos == r.stepper.Len()
-	r.events, r.stepper = events, stepper.New(events, stepper.Options{})
-	r.out.About = r.stepper.About
-	r.out.Phases, r.out.Tools, r.out.Errors = r.stepper.Marks(StepPhase), r.stepper.Marks(StepTool), r.stepper.Marks(StepError)
-	r.out.Closed = len(events) > 0 && cluster.ClosesRun(events[len(events)-1].GetEventType())
+	s := stepper.New(r.events, stepper.Options{})
+	r.stepper = s
+	r.out.Reading = false
+	r.out.About = s.About
+	r.out.Phases, r.out.Tools, r.out.Errors = s.Marks(StepPhase), s.Marks(StepTool), s.Marks(StepError)
+	r.out.Closed = cluster.ClosesRun(r.events[len(r.events)-1].GetEventType())
 	if r.watch != nil {
-		r.watch, _ = r.stepper.Watch(r.watch.Expr)
+		r.watch, _ = s.Watch(r.watch.Expr)
 	}
 	if atEnd {
-		r.pos = r.stepper.Len()
+		r.pos = s.Len()
 	}
 	r.place(r.pos)
-	r.chain()
-	r.serve()
-}
-
-// chain reads the position of the run in its chain; zero if the server does not answer.
-func (r *stepReader) chain() {
-	r.out.Chain, _ = cluster.ReadChainPosition(r.ctx, r.feed.link.Client, r.feed.link.Namespace, r.id.WorkflowID, r.id.RunID)
+	link := r.feed.link // without an answer the position in the chain is unknown
+	r.out.Chain, _ = cluster.ReadChainPosition(r.ctx, link.Client, link.Namespace, r.id.WorkflowID, r.id.RunID)
+	r.showFrame()
 }
 
 // cross changes to the next or previous run of the chain.
 func (r *stepReader) cross(runID string, forward bool) {
 	events, err := r.feed.link.History(r.id.WorkflowID, runID).Events(r.ctx)
 	if err != nil {
-		r.message = "the next run, " + runID + ", cannot be read: " + cluster.PlainError(err)
-		if !forward {
-			r.message = "the previous run, " + runID + ", cannot be read: " + cluster.PlainError(err)
+		which := "previous"
+		if forward {
+			which = "next"
 		}
+		r.out.Message = "the " + which + " run, " + runID + ", cannot be read: " + cluster.PlainError(err)
 		return
 	}
 	r.id.RunID, r.out.RunID = runID, runID
 	r.out.Verifying, r.out.Verdict = false, nil
-	r.stepper, r.pos = nil, 0
+	r.events, r.stepper, r.pos = events, nil, 0
 	if forward {
 		r.pos = 1
 	}
-	r.follow(events)
-	r.take(events)
-}
-
-// serve runs the queued commands and publishes the result.
-func (r *stepReader) serve() {
-	if r.stepper == nil {
-		return
-	}
-	r.feed.mu.Lock()
-	queue := r.feed.queue
-	r.feed.queue = nil
-	r.feed.mu.Unlock()
-	for _, command := range queue {
-		r.message = ""
-		command(r)
-	}
-	r.showFrame()
+	r.follow()
+	r.fold()
 }
 
 func (r *stepReader) showFrame() {
 	o := &r.out
-	o.Frame, o.Known, o.Message, o.Watched, o.WatchedValue = nil, nil, r.message, "", ""
+	o.Frame, o.Known, o.Watched, o.WatchedValue = nil, nil, "", ""
 	if r.pos > 0 && r.pos <= r.stepper.Len() {
 		o.Frame, o.Known = r.stepper.Frame(r.pos), r.stepper.Values(r.pos)
 	}
@@ -327,30 +291,29 @@ func (r *stepReader) to(event int64) {
 	}
 	pos, err := r.stepper.Find(event)
 	if err != nil {
-		r.message = err.Error()
+		r.out.Message = err.Error()
 		return
 	}
 	r.pos = pos
 }
 
 func (r *stepReader) move(by StepBy, forward bool) {
-	pos, ok := r.stepper.Move(r.pos, by, forward)
-	if !ok {
-		next, message := r.out.About.Next, fmt.Sprintf("no later %s", stepNames[by])
-		if !forward {
-			next, message = r.out.About.Prev, fmt.Sprintf("no earlier %s", stepNames[by])
-		}
-		switch {
-		case next == "":
-			r.message = message
-		case by == StepEvent:
-			r.cross(next, forward)
-		default:
-			r.message = message + " in this run; step by event to leave this run"
-		}
+	if pos, ok := r.stepper.Move(r.pos, by, forward); ok {
+		r.place(pos)
 		return
 	}
-	r.place(pos)
+	next, message := r.out.About.Next, "no later "+stepNames[by]
+	if !forward {
+		next, message = r.out.About.Prev, "no earlier "+stepNames[by]
+	}
+	switch {
+	case next == "":
+		r.out.Message = message
+	case by == StepEvent:
+		r.cross(next, forward)
+	default:
+		r.out.Message = message + " in this run; step by event to leave this run"
+	}
 }
 
 func (r *stepReader) watchValue(expr string) {
@@ -360,7 +323,7 @@ func (r *stepReader) watchValue(expr string) {
 	}
 	w, err := r.stepper.Watch(expr)
 	if err != nil {
-		r.message = err.Error()
+		r.out.Message = err.Error()
 		return
 	}
 	r.watch = w
@@ -368,68 +331,53 @@ func (r *stepReader) watchValue(expr string) {
 
 func (r *stepReader) nextWatched(forward bool) {
 	if r.watch == nil {
-		r.message = "no value is watched; press w to choose one"
+		r.out.Message = "no value is watched; press w to choose one"
 		return
 	}
 	seen, ok := r.watch.Next(r.pos, forward, r.ctx.Done())
-	if !ok {
-		r.message = r.watch.Expr + " does not change later"
-		if !forward {
-			r.message = r.watch.Expr + " does not change earlier"
-		}
-		return
+	switch {
+	case ok:
+		r.place(seen.Position)
+	case forward:
+		r.out.Message = r.watch.Expr + " does not change later"
+	default:
+		r.out.Message = r.watch.Expr + " does not change earlier"
 	}
-	r.place(seen.Position)
 }
 
 // verify replays the run with the current code in the background.
 func (r *stepReader) verify(strict bool) {
-	if r.out.Verifying || r.feed.link.Verify == nil {
-		if r.feed.link.Verify == nil {
-			r.message = "cannot verify: this process has no workflow code"
-		}
+	link := r.feed.link
+	if link.Verify == nil {
+		r.out.Message = "cannot verify: this process has no workflow code"
+	}
+	if link.Verify == nil || r.out.Verifying {
 		return
 	}
-	before := r.out.Strict
+	before, of := r.out.Strict, r.id.RunID
 	r.out.Verifying, r.out.Strict = true, strict
-	working, progress, end := r.feed.link.StartWork(r.ctx, "verifying "+r.id.WorkflowID)
-	events, of := r.events, r.id.RunID
+	working, progress, end := link.StartWork(r.ctx, "verifying "+r.id.WorkflowID)
+	events := make([]*historypb.HistoryEvent, len(r.events))
+	for i, e := range r.events { // the replayer changes events, which others read
+		events[i] = proto.Clone(e).(*historypb.HistoryEvent)
+	}
 	r.wg.Go(func() {
 		defer end()
 		progress(0, int64(len(events)))
-		verdict := r.feed.link.Verify(working, cloneEvents(events), strict) // the replayer changes events, which others read
-		if working.Err() != nil {
-			r.feed.do(func(r *stepReader) {
-				if r.id.RunID == of {
-					r.out.Verifying, r.out.Strict, r.message = false, before, "verification canceled"
-				}
-			})
-			return
-		}
-		r.feed.do(func(r *stepReader) {
-			if r.id.RunID == of {
+		verdict := link.Verify(working, events, strict)
+		canceled := working.Err() != nil
+		done := func(r *stepReader) {
+			switch {
+			case r.id.RunID != of:
+			case canceled:
+				r.out.Verifying, r.out.Strict, r.out.Message = false, before, "verification canceled"
+			default:
 				r.out.Verifying, r.out.Verdict, r.out.Verified = false, &verdict, time.Now()
 			}
-		})
+		}
+		select {
+		case r.feed.commands <- done:
+		case <-r.ctx.Done():
+		}
 	})
-}
-
-// stepReader steps through one run. It belongs to one goroutine.
-type stepReader struct {
-	feed    *ReplayFeed
-	show    func(*Replay)
-	ctx     context.Context
-	id      runs.ID
-	read    *readEvents
-	ended   <-chan struct{}  // one slot: all events are read
-	rested  <-chan time.Time // the next fold is due
-	events  []*historypb.HistoryEvent
-	stepper *stepper.Stepper
-	pos     int
-	watch   *stepper.Watch
-	message string
-	out     Replay
-	wg      *sync.WaitGroup
-
-	unfollow context.CancelFunc
 }

@@ -75,8 +75,9 @@ type Span struct {
 	Depth int8
 	// Attempt is the number of the attempt, or of an activity the number of attempts; 0 if it does not apply.
 	Attempt int32
-	Parent  int32 // index of the enclosing span, -1 for the run
-	Members int32 // of a group
+	Parent  int32    // index of the enclosing span, -1 for the run
+	Members int32    // of a group
+	of      SpanKind // of the members
 
 	// Times are in nanoseconds since 1970: when it was scheduled, started (0: not yet) and ended (0: not yet).
 	Start, Run, End int64
@@ -109,23 +110,10 @@ func (s *Span) until(now time.Time) int64 {
 	return s.End
 }
 
-// PendingWork is a pending activity. The history does not record its attempts.
-type PendingWork struct {
-	ActivityID string
-	Type       string
-	State      SpanState // scheduled, running or retrying
-	Attempt    int32
-	Scheduled  time.Time
-	Started    time.Time // of this attempt, zero before it
-	Ended      time.Time // of the previous attempt, zero for the first attempt
-	Next       time.Time // of the next attempt, zero while an attempt runs
-	Error      string    // of the previous attempt
-}
-
 // Timeline returns the spans of a run in tree order: the run; its phases, activities, attempts and tool calls;
 // then children, timers, updates, signals, markers and workflow tasks in groups. pending is the server's report
 // on pending activities. An empty log has no spans.
-func Timeline(l *EventLog, pending []PendingWork) []Span {
+func Timeline(l *EventLog, pending []PendingActivity) []Span {
 	if l.Len() == 0 {
 		return nil
 	}
@@ -289,7 +277,7 @@ func (b *spanBuilder) enter(step ace.Phase, e *Event) int32 {
 func (b *spanBuilder) group(kind SpanKind, e *Event) int32 {
 	at, ok := b.groups[kind]
 	if !ok {
-		at = b.add(Span{Kind: SpanGroup, Start: e.Nanos, Run: e.Nanos, Event: e.ID, Name: groupNames[kind]})
+		at = b.add(Span{Kind: SpanGroup, Start: e.Nanos, Run: e.Nanos, Event: e.ID, Name: groupNames[kind], of: kind})
 		b.groups[kind] = at
 	}
 	g := &b.spans[at]
@@ -335,11 +323,18 @@ func (b *spanBuilder) attempts(at int32, e *Event) {
 		return
 	}
 	_, previous, _ := strings.Cut(e.Message, "; before: ")
-	before := Span{Kind: SpanAttempt, State: SpanFailed, Parent: at, Start: s.Start, Run: s.Start, End: e.Nanos, Attempt: e.Attempt - 1,
-		Name: attemptsName(e.Attempt - 1), Error: previous, Event: e.ID}
-	b.add(before)
-	b.tries[at] = b.add(Span{Kind: SpanAttempt, State: SpanRunning, Parent: at, Start: e.Nanos, Run: e.Nanos, Attempt: e.Attempt,
-		Name: fmt.Sprintf("attempt %d", e.Attempt), Event: e.ID})
+	b.tries[at] = b.split(at, e.Attempt, e.Nanos, previous, e.ID)
+	b.spans[b.tries[at]].Run = e.Nanos
+}
+
+// split adds the attempts of an activity: the earlier ones, which failed until a time, and the last one, which is
+// running. It returns the last one.
+func (b *spanBuilder) split(at, attempt int32, ended int64, failure string, event int64) int32 {
+	start := b.spans[at].Start
+	b.add(Span{Kind: SpanAttempt, State: SpanFailed, Parent: at, Start: start, Run: start, End: ended,
+		Attempt: attempt - 1, Name: attemptsName(attempt - 1), Error: failure, Event: event})
+	return b.add(Span{Kind: SpanAttempt, State: SpanRunning, Parent: at, Start: ended, Attempt: attempt,
+		Name: fmt.Sprintf("attempt %d", attempt), Event: event})
 }
 
 func attemptsName(n int32) string {

@@ -90,7 +90,7 @@ func stateOfCall(m *callReport) SpanState {
 }
 
 // pending adds the server's report on pending activities to the open spans.
-func (b *spanBuilder) pending(work []PendingWork) {
+func (b *spanBuilder) pending(work []PendingActivity) {
 	taken := map[int32]bool{}
 	for _, w := range work {
 		at := b.pendingSpan(w, taken)
@@ -99,34 +99,30 @@ func (b *spanBuilder) pending(work []PendingWork) {
 		}
 		taken[at] = true
 		s := &b.spans[at]
-		s.State, s.Attempt = w.State, w.Attempt
-		if w.State == SpanRunning && s.Run == 0 {
-			s.Run = nanosOf(w.Started)
+		s.State, s.Attempt = w.spanState(), w.Attempt
+		if s.State == SpanRunning && s.Run == 0 {
+			s.Run = nanosOf(w.started)
 		}
 		if w.Attempt < 2 {
 			continue
 		}
-		ended := cmp.Or(nanosOf(w.Ended), nanosOf(w.Started), s.Start)
-		event, start := s.Event, s.Start
-		b.add(Span{Kind: SpanAttempt, State: SpanFailed, Parent: at, Start: start, Run: start, End: ended, Attempt: w.Attempt - 1,
-			Name: attemptsName(w.Attempt - 1), Error: w.Error, Event: event})
-		next := Span{Kind: SpanAttempt, State: w.State, Parent: at, Start: ended, Attempt: w.Attempt,
-			Name: fmt.Sprintf("attempt %d", w.Attempt), Event: event}
-		if w.State == SpanRunning {
-			next.Run = nanosOf(w.Started)
+		state, ended := s.State, cmp.Or(nanosOf(w.ended), nanosOf(w.started), s.Start)
+		last := &b.spans[b.split(at, w.Attempt, ended, w.failure, s.Event)]
+		last.State = state
+		if state == SpanRunning {
+			last.Run = nanosOf(w.started)
 		}
-		b.add(next)
 	}
 }
 
 // pendingSpan returns the open span of a pending activity: by its id if the worker uses the Go SDK, else the
 // first one of its type that is not taken.
-func (b *spanBuilder) pendingSpan(w PendingWork, taken map[int32]bool) int32 {
+func (b *spanBuilder) pendingSpan(w PendingActivity, taken map[int32]bool) int32 {
 	fits := func(at int32) bool {
 		s := &b.spans[at]
 		return s.Kind == SpanActivity && s.End == 0 && (s.Name == w.Type || isLabelOf(w.Type, s.Name)) && !taken[at]
 	}
-	if id, err := strconv.ParseInt(w.ActivityID, 10, 64); err == nil {
+	if id, err := strconv.ParseInt(w.id, 10, 64); err == nil {
 		if at, ok := b.open[id]; ok && fits(at) {
 			return at
 		}
@@ -150,8 +146,8 @@ func (b *spanBuilder) tree() []Span {
 		p := max(b.spans[i].Parent, 0)
 		inside[p] = append(inside[p], int32(i))
 	}
-	for p := range inside {
-		b.sort(inside[p], int32(p))
+	for _, list := range inside {
+		b.sort(list)
 	}
 	out := make([]Span, 0, len(b.spans))
 	var walk func(at, parent int32, depth int8)
@@ -183,30 +179,28 @@ func (b *spanBuilder) close(at int64) {
 }
 
 // sort sorts spans by their start, groups last. The sort is stable.
-func (b *spanBuilder) sort(list []int32, parent int32) {
+func (b *spanBuilder) sort(list []int32) {
 	slices.SortStableFunc(list, func(x, y int32) int {
 		s, t := &b.spans[x], &b.spans[y]
 		if s.Kind == SpanGroup || t.Kind == SpanGroup {
-			return cmp.Compare(b.rank(x), b.rank(y))
+			return cmp.Compare(s.groupRank(), t.groupRank())
 		}
 		return cmp.Compare(s.Start, t.Start)
 	})
 }
 
-func (b *spanBuilder) rank(at int32) int {
-	if b.spans[at].Kind != SpanGroup {
+// groupRank returns the position of a group among the groups, or -1 for other spans.
+func (s *Span) groupRank() int {
+	if s.Kind != SpanGroup {
 		return -1
 	}
-	for i, k := range []SpanKind{SpanChild, SpanNexus, SpanTimer, SpanUpdate, SpanSignal, SpanMarker, SpanTask} {
-		if g, ok := b.groups[k]; ok && g == at {
-			return i
-		}
-	}
-	return -1
+	return slices.Index([]SpanKind{SpanChild, SpanNexus, SpanTimer, SpanUpdate, SpanSignal, SpanMarker, SpanTask}, s.of)
 }
 
+// sum returns a group with the range and the state of its members.
 func (b *spanBuilder) sum(g Span, members []int32) Span {
 	g.State = SpanDone
+	bad := 0
 	for _, i := range members {
 		m := &b.spans[i]
 		g.Start = min(g.Start, m.Start)
@@ -214,25 +208,15 @@ func (b *spanBuilder) sum(g Span, members []int32) Span {
 		if m.State.Open() {
 			g.State = SpanRunning
 		}
-	}
-	for _, i := range members {
-		if b.spans[i].State.Bad() {
-			g.Error = fmt.Sprintf("%d of %d failed", b.bad(members), len(members))
-			break
+		if m.State.Bad() {
+			bad++
 		}
+	}
+	if bad > 0 {
+		g.Error = fmt.Sprintf("%d of %d failed", bad, len(members))
 	}
 	g.Run = g.Start
 	return g
-}
-
-func (b *spanBuilder) bad(members []int32) int {
-	n := 0
-	for _, i := range members {
-		if b.spans[i].State.Bad() {
-			n++
-		}
-	}
-	return n
 }
 
 // isLabelOf reports whether a span's name is the label of a session's activity.

@@ -1,15 +1,19 @@
 package histories
 
 import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
 	"acescope/engine/temporal/replay"
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
 	"acescope/sources/runs"
-	"context"
-	"errors"
-	"runtime"
-	"sync"
-	"time"
 )
 
 // VerifyFeed replays many runs with the current workflow code, whether or not the result is shown. The user can
@@ -106,9 +110,10 @@ const verifiedEvery = 100 * time.Millisecond
 const countTimeout = 5 * time.Second
 
 func (f *VerifyFeed) verifyMany(ctx context.Context, w VerifyRequest, publish func(*Verified)) {
-	m := &manyVerifier{link: f.link, publish: publish, out: Verified{Request: w, Began: f.link.Now(), Total: int64(len(w.Runs))}}
 	working, progress, end := f.link.StartWork(ctx, "verifying runs")
 	defer end()
+	m := &manyVerifier{link: f.link, publish: publish, progress: progress,
+		out: Verified{Request: w, Began: f.link.Now(), Total: int64(len(w.Runs))}}
 	m.show(true)
 	if len(w.Runs) == 0 {
 		counting, stop := context.WithTimeout(working, countTimeout)
@@ -117,35 +122,20 @@ func (f *VerifyFeed) verifyMany(ctx context.Context, w VerifyRequest, publish fu
 		}
 		stop()
 	}
-	next := make(chan runs.Run)
-	var wg sync.WaitGroup
-	for range max(runtime.GOMAXPROCS(0)-1, 1) { // one processor is left for the screen
-		wg.Go(func() {
-			for r := range next {
-				m.one(working, r)
-				m.mu.Lock()
-				done, total := m.out.Done, m.out.Total
-				m.mu.Unlock()
-				progress(done, total)
-			}
-		})
-	}
+	var workers errgroup.Group
+	workers.SetLimit(max(runtime.GOMAXPROCS(0)-1, 1)) // one processor is left for the screen
 	err := m.list(working, func(r runs.Run) error {
-		select {
-		case next <- r:
+		workers.Go(func() error {
+			m.one(working, r)
 			return nil
-		case <-working.Done():
-			return working.Err()
-		}
+		})
+		return working.Err()
 	})
-	close(next)
-	wg.Wait()
-	m.mu.Lock()
+	_ = workers.Wait() // reading and verifying fail run by run
 	m.out.Ended, m.out.Incomplete = f.link.Now(), err != nil
 	if err != nil && !errors.Is(err, context.Canceled) {
 		m.out.Err = cluster.PlainError(err)
 	}
-	m.mu.Unlock()
 	end() // before the end is published
 	m.show(true)
 }
@@ -200,6 +190,7 @@ func (m *manyVerifier) add(r VerifiedRun) {
 	if len(*list) < room {
 		*list = append(*list, r)
 	}
+	m.progress(o.Done, o.Total)
 }
 
 // show publishes the result; unless now is set, at most every verifiedEvery.
@@ -211,15 +202,16 @@ func (m *manyVerifier) show(now bool) {
 	}
 	m.shown = time.Now()
 	next := m.out
-	next.Rows = append(append(make([]VerifiedRun, 0, len(m.others)+len(m.same)), m.others...), m.same...)
+	next.Rows = slices.Concat(m.others, m.same)
 	m.mu.Unlock()
 	m.publish(&next)
 }
 
 // manyVerifier verifies the runs of one request.
 type manyVerifier struct {
-	link    *cluster.Link
-	publish func(*Verified)
+	link     *cluster.Link
+	publish  func(*Verified)
+	progress func(done, total int64)
 
 	mu     sync.Mutex
 	out    Verified

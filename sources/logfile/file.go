@@ -11,11 +11,12 @@ import (
 // writer may still append.
 type file struct {
 	File
-	given    bool // by path, not found in a directory
-	names    []string
+	given    bool     // by path, not found in a directory
+	names    []string // that notifications use: its real path, and the target of a symbolic link
 	cur, old *stream
 	had      bool // a file of that name was read before
 	late     bool // it did not exist at the beginning: read it from its start
+	dirty    bool // it may have changed
 }
 
 // turnBytes is how much of one file is read before the next file has its turn.
@@ -25,183 +26,152 @@ var errNotRegular = errors.New("not a regular file")
 
 // turn checks a file and reads its new data, at most turnBytes of each stream. It reports
 // whether there is more.
-func (fo *follower) turn(f *file) (more bool, err error) {
-	if f.old != nil {
-		if more, err = fo.readOld(f); err != nil || more {
-			return more, err
-		}
+func (fo *follower) turn(f *file) (more bool) {
+	if f.old != nil && fo.readOld(f) {
+		return true
 	}
-	st, statErr := os.Stat(f.Path)
+	st, err := os.Stat(f.Path)
 	if f.cur != nil {
-		more, err = fo.readCurrent(f, st)
-		if err != nil || more || f.cur != nil && sameFile(f.cur.info, st) {
-			return more, err
+		if fo.readCurrent(f) {
+			return true
 		}
+		if sameFile(f.cur.info, st) {
+			return false
+		}
+		fo.dropOld(f)
+		f.old, f.cur = f.cur, nil
+		fo.readOld(f)
 	}
 	switch {
-	case statErr == nil:
+	case err == nil:
 		return fo.openFile(f, st)
-	case errors.Is(statErr, fs.ErrNotExist):
-		return false, fo.missing(f)
+	case errors.Is(err, fs.ErrNotExist):
+		fo.missing(f)
+	default:
+		fo.unreadable(f, err)
 	}
-	return false, fo.unreadable(f, statErr)
+	return false
 }
 
 func sameFile(a, b os.FileInfo) bool { return a != nil && b != nil && os.SameFile(a, b) }
 
-// readCurrent reads the current stream; st is the file that has the name now, or nil. If that
-// is another file and this one is read to its end, this one becomes the old one.
-func (fo *follower) readCurrent(f *file, st os.FileInfo) (bool, error) {
-	s := f.cur
-	now, err := s.h.Stat()
+// readCurrent reads the current stream, from its start if it was truncated.
+func (fo *follower) readCurrent(f *file) (more bool) {
+	now, err := f.cur.h.Stat()
 	if err != nil {
-		return false, fo.unreadable(f, err)
+		fo.unreadable(f, err)
+		return false
 	}
-	if s.truncated(now.Size()) {
-		if err := fo.restart(f); err != nil {
-			return false, err
-		}
+	if f.cur.truncated(now.Size()) {
+		fo.torn(f, f.cur)
+		f.cur.restart()
+		f.State, f.Read = Truncated, 0
+		f.Truncated++
+		fo.event(WasEmptied, f.Path, "was truncated; reading from its start")
 	}
 	f.Size = now.Size()
-	more, err := fo.readStream(f, s)
-	if err != nil || more || f.cur == nil || sameFile(s.info, st) {
-		return more, err
-	}
-	if err := fo.dropOld(f); err != nil {
-		return false, err
-	}
-	f.old, f.cur = s, nil
-	_, err = fo.readOld(f)
-	return false, err
-}
-
-// restart reads a truncated file from its start.
-func (fo *follower) restart(f *file) error {
-	if err := fo.torn(f, f.cur); err != nil {
-		return err
-	}
-	f.cur.restart()
-	f.State, f.Read = Truncated, 0
-	f.Truncated++
-	return fo.event(WasEmptied, f.Path, "was truncated; reading from its start")
+	return fo.readStream(f, f.cur)
 }
 
 // readOld reads what is still appended to the old file, and drops it when it has no name left.
-func (fo *follower) readOld(f *file) (bool, error) {
-	s := f.old
-	more, err := fo.readStream(f, s)
-	if err != nil || more || f.old == nil {
-		return more, err
+func (fo *follower) readOld(f *file) (more bool) {
+	if fo.readStream(f, f.old) {
+		return true
 	}
-	if now, err := s.h.Stat(); err != nil || unlinked(now) {
-		return false, fo.dropOld(f)
+	if now, err := f.old.h.Stat(); err != nil || unlinked(now) {
+		fo.dropOld(f)
 	}
-	return false, nil
+	return false
 }
 
-func (fo *follower) dropOld(f *file) error {
-	if f.old == nil {
-		return nil
+func (fo *follower) dropOld(f *file) {
+	if f.old != nil {
+		fo.torn(f, f.old)
+		f.old.h.Close()
+		f.old = nil
 	}
-	err := fo.torn(f, f.old)
-	f.old.h.Close()
-	f.old = nil
-	return err
 }
 
-// torn reports the unfinished line, whose end will not come.
-func (fo *follower) torn(f *file, s *stream) error {
-	l, ok := s.lines.unfinished()
-	if !ok {
-		return nil
+// torn reports the unfinished line of a stream, which may be nil, because its end will not come.
+func (fo *follower) torn(f *file, s *stream) {
+	if s == nil {
+		return
 	}
-	l.Torn = true
-	return fo.report(f, []Line{l})
+	if l, ok := s.lines.unfinished(); ok {
+		l.Torn = true
+		fo.report(f, l)
+	}
 }
 
 // readStream reads at most turnBytes.
-func (fo *follower) readStream(f *file, s *stream) (more bool, err error) {
-	for read := 0; read < turnBytes; read += len(fo.buf) {
+func (fo *follower) readStream(f *file, s *stream) (more bool) {
+	for read := 0; read < turnBytes && fo.err == nil && fo.ctx.Err() == nil; read += len(fo.buf) {
 		lines, more, err := s.read(fo.buf, fo.lines[:0])
 		fo.lines = lines[:0]
 		if s == f.cur {
-			f.Read = s.at
-			f.Size = max(f.Size, s.at)
-		}
-		if len(lines) > 0 {
-			if s == f.cur {
+			f.Read, f.Size = s.at, max(f.Size, s.at)
+			if len(lines) > 0 {
 				f.State, f.Err = Following, ""
 			}
-			if err := fo.report(f, lines); err != nil {
-				return false, err
-			}
 		}
+		fo.report(f, lines...)
 		if err != nil {
-			return false, fo.unreadable(f, err)
+			fo.unreadable(f, err)
+			return false
 		}
 		if !more {
-			return false, fo.reportPartial(f, s)
-		}
-		if fo.ctx.Err() != nil {
-			return true, nil
-		}
-	}
-	return true, nil
-}
-
-func (fo *follower) reportPartial(f *file, s *stream) error {
-	if !fo.o.Partial {
-		return nil
-	}
-	if l, changed := s.partial(); changed {
-		return fo.report(f, []Line{l})
-	}
-	return nil
-}
-
-// report passes lines to the handler, with their path and the current time.
-func (fo *follower) report(f *file, lines []Line) error {
-	now := fo.now()
-	for i := range lines {
-		lines[i].Path, lines[i].At = f.Path, now
-		if lines[i].Partial {
-			continue
-		}
-		f.Lines++
-		if lines[i].Cut > 0 {
-			f.Cut++
+			if l, changed := s.partial(); changed && fo.o.Partial {
+				fo.report(f, l)
+			}
+			return false
 		}
 	}
-	if fo.h.Lines == nil {
-		return nil
-	}
-	return fo.h.Lines(lines)
+	return true
 }
 
 // openFile starts to read the file that has the name now.
-func (fo *follower) openFile(f *file, st os.FileInfo) (more bool, err error) {
-	if !st.Mode().IsRegular() {
-		if st.IsDir() && f.given { // a directory appeared at the path of a missing file
-			fo.rescanDue = true
-			return false, nil
-		}
-		return false, fo.unreadable(f, errNotRegular)
+func (fo *follower) openFile(f *file, st os.FileInfo) (more bool) {
+	if st.IsDir() && f.given { // a directory appeared at the path of a missing file
+		fo.scanDue = true
+		return false
 	}
 	other, moved := fo.follows(f, st)
 	if other != "" {
 		f.State, f.Err = Same, other
-		return false, nil
+		return false
 	}
 	if moved != nil {
 		f.start(moved)
-		return true, nil
+		return true
 	}
-	h, err := fo.o.open(f.Path)
+	s, err := fo.openStream(f, st)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, fo.missing(f)
+		fo.missing(f)
+		return false
 	}
 	if err != nil {
-		return false, fo.unreadable(f, err)
+		fo.unreadable(f, err)
+		return false
+	}
+	if f.had {
+		f.Rotated++
+		fo.event(WasRotated, f.Path, "was replaced by another file; reading from its start")
+	} else {
+		fo.event(Opened, f.Path, "following")
+	}
+	f.start(s)
+	f.Size, f.Read = s.info.Size(), s.at
+	return true
+}
+
+// openStream opens a file at the position where reading starts.
+func (fo *follower) openStream(f *file, st os.FileInfo) (*stream, error) {
+	if !st.Mode().IsRegular() { // opening a pipe would wait
+		return nil, errNotRegular
+	}
+	h, err := fo.o.open(f.Path)
+	if err != nil {
+		return nil, err
 	}
 	info, err := h.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -213,16 +183,9 @@ func (fo *follower) openFile(f *file, st os.FileInfo) (more bool, err error) {
 	}
 	if err != nil {
 		h.Close()
-		return false, fo.unreadable(f, err)
+		return nil, err
 	}
-	again := f.had
-	f.start(s)
-	f.Size, f.Read = info.Size(), s.at
-	if again {
-		f.Rotated++
-		return true, fo.event(WasRotated, f.Path, "was replaced by another file; reading from its start")
-	}
-	return true, fo.event(Opened, f.Path, "following")
+	return s, nil
 }
 
 func (f *file) start(s *stream) {
@@ -247,36 +210,40 @@ func (fo *follower) follows(f *file, st os.FileInfo) (name string, moved *stream
 		default:
 			continue
 		}
-		fo.dirty(other)
+		other.dirty = true
 		return "", moved
 	}
 	return "", nil
 }
 
 // missing records that no file has the name.
-func (fo *follower) missing(f *file) error {
+func (fo *follower) missing(f *file) {
 	f.late = true
 	if f.State == Waiting || f.State == Removed {
-		return nil
+		return
 	}
 	f.State, f.Err = Waiting, ""
 	if f.had {
 		f.State = Removed
-		return fo.event(WasRemoved, f.Path, "was removed; waiting for a new file")
+		fo.event(WasRemoved, f.Path, "was removed; waiting for a new file")
 	}
-	return nil
 }
 
 // unreadable records why a file cannot be read. Other files are not affected.
-func (fo *follower) unreadable(f *file, err error) error {
+func (fo *follower) unreadable(f *file, err error) {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		err = at.Err
 	}
 	if f.State == Unreadable && f.Err == err.Error() {
-		return nil
+		return
 	}
 	f.State, f.Err = Unreadable, err.Error()
-	return fo.event(NotReadable, f.Path, err.Error())
+	fo.event(NotReadable, f.Path, err.Error())
+}
+
+// forgettable reports whether the file is gone and read, so that another one can take its place.
+func (f *file) forgettable() bool {
+	return f.State == Removed && !f.given && f.old == nil && f.cur == nil
 }
 
 func (f *file) close() {
@@ -288,8 +255,7 @@ func (f *file) close() {
 	f.cur, f.old = nil, nil
 }
 
-// resolve sets the names that notifications use for the file: its real path, and the target
-// of a symbolic link.
+// resolve sets the names that notifications use for the file.
 func (f *file) resolve() {
 	f.names = f.names[:0]
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(f.Path)); err == nil {

@@ -1,10 +1,10 @@
 package logfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,23 +18,21 @@ type follower struct {
 	ctx   context.Context
 	o     Options
 	h     Handler
-	now   func() time.Time
 	roots []string // absolute paths
+	files []*file  // sorted by path
+	err   error    // of a handler; it ends the reading
 
 	w        watcher
-	watched  map[string]watchedDir // by real path
-	tick     <-chan time.Time      // when polling
+	watched  map[string]bool // real paths of directories
+	needed   map[string]bool // those that the current scan needs
+	tick     <-chan time.Time
 	stopTick func()
 	settled  <-chan time.Time // after a watched directory was removed
 
-	files     []*file // sorted by path
-	byPath    map[string]*file
-	byName    map[string][]*file // by the names in notifications
-	work      []*file            // to check, in order
-	rescanDue bool               // the directories must be scanned again
-	leftOut   int                // files beyond MaxFiles
-	failed    error              // of a handler, outside step
-	reported  time.Time          // when Files was called last
+	scanDue  bool             // the directories must be scanned again
+	leftOut  int              // files beyond MaxFiles
+	reported time.Time        // when Files was called last
+	due      <-chan time.Time // for the next call
 
 	buf   []byte
 	lines []Line
@@ -42,8 +40,10 @@ type follower struct {
 
 const (
 	bufSize = 256 << 10 // bytes that are read at once
-	// reportEvery is how often Handler.Files is called while reading does not pause.
-	reportEvery = 100 * time.Millisecond
+	// reportEvery is the shortest time between two calls of Handler.Files.
+	reportEvery = 50 * time.Millisecond
+	// settleTime is how long after the removal of a directory all watches are renewed.
+	settleTime = 250 * time.Millisecond
 )
 
 // Follow reads until ctx ends, which is not an error, or a handler fails. With Options.Once it
@@ -54,44 +54,39 @@ func Follow(ctx context.Context, o Options, h Handler) error {
 		return err
 	}
 	defer fo.close()
-	if err := fo.start(); err != nil {
-		return err
+	fo.startWatching()
+	fo.scan(true)
+	first := true // reading has not paused yet
+	for ctx.Err() == nil && fo.err == nil {
+		idle := !fo.readFiles() && !fo.scanDue
+		switch rest := reportEvery - time.Since(fo.reported); {
+		case idle && o.Once:
+			fo.reportFiles()
+			fo.reportTorn()
+			return fo.err
+		case rest <= 0 || idle && first:
+			fo.reportFiles()
+			first = first && !idle
+		default:
+			fo.due = time.After(rest)
+		}
+		fo.wait(idle)
+		if fo.scanDue {
+			fo.scan(false)
+		}
 	}
-	for ctx.Err() == nil {
-		if err := fo.step(); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
-		}
-		idle := len(fo.work) == 0 && !fo.rescanDue && fo.failed == nil
-		if idle || fo.now().Sub(fo.reported) > reportEvery {
-			err := fo.reportFiles()
-			if idle && o.Once {
-				return errors.Join(err, fo.reportTorn())
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if idle {
-			fo.wait()
-		}
-		fo.drain()
+	if ctx.Err() != nil {
+		return nil
 	}
-	return nil
+	return fo.err
 }
 
 func newFollower(ctx context.Context, o Options, h Handler) (*follower, error) {
 	if len(o.Match) == 0 {
 		o.Match = DefaultMatch()
 	}
-	if o.Depth <= 0 {
-		o.Depth = DefaultDepth
-	}
-	if o.MaxLine <= 0 {
-		o.MaxLine = DefaultMaxLine
-	}
+	o.Depth = cmp.Or(o.Depth, DefaultDepth)
+	o.MaxLine = cmp.Or(o.MaxLine, DefaultMaxLine)
 	if o.open == nil {
 		o.open = openFile
 	}
@@ -101,8 +96,9 @@ func newFollower(ctx context.Context, o Options, h Handler) (*follower, error) {
 	if o.ticks == nil {
 		o.ticks = func() (<-chan time.Time, func()) { t := time.NewTicker(PollEvery); return t.C, t.Stop }
 	}
-	fo := &follower{ctx: ctx, o: o, h: h, now: time.Now, watched: map[string]watchedDir{},
-		byPath: map[string]*file{}, buf: make([]byte, bufSize)}
+	fo := &follower{
+		ctx: ctx, o: o, h: h, reported: time.Now(), watched: map[string]bool{}, buf: make([]byte, bufSize),
+	}
 	for _, pattern := range slices.Concat(o.Match, o.Skip) {
 		if _, err := filepath.Match(pattern, ""); err != nil {
 			return nil, fmt.Errorf("invalid pattern of file names %q: %w", pattern, err)
@@ -130,159 +126,64 @@ func (fo *follower) close() {
 	}
 }
 
-// start opens the watcher and scans for the first time.
-func (fo *follower) start() error {
-	fo.reported = fo.now()
-	var err error
-	switch {
-	case fo.o.Once:
-	case fo.o.Poll:
-		err = fo.poll("watches are turned off")
-	default:
-		if fo.w, err = fo.o.watcher(); err != nil {
-			fo.w = nil
-			err = fo.poll("cannot create a watch: " + err.Error())
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return fo.rescan(true)
-}
-
-// reportTorn reports the unfinished lines when reading ends.
-func (fo *follower) reportTorn() error {
+// readFiles gives each file that may have changed its turn, and reports whether there is more to read.
+func (fo *follower) readFiles() (more bool) {
 	for _, f := range fo.files {
-		if f.cur == nil {
-			continue
+		if fo.err != nil || fo.ctx.Err() != nil {
+			return true
 		}
-		if err := fo.torn(f, f.cur); err != nil {
-			return err
+		if f.dirty {
+			f.dirty = false
+			f.dirty = fo.turn(f) || f.dirty
 		}
 	}
-	return nil
+	return slices.ContainsFunc(fo.files, func(f *file) bool { return f.dirty })
 }
 
-// step scans the directories if that is due, and gives each file that may have changed its
-// turn.
-func (fo *follower) step() error {
-	if fo.failed != nil {
-		return fo.failed
-	}
-	if fo.rescanDue {
-		fo.rescanDue = false
-		if err := fo.rescan(false); err != nil {
-			return err
-		}
-	}
-	work := fo.work
-	fo.work = nil
-	for i, f := range work {
-		more, err := fo.turn(f)
-		if err != nil {
-			return err
-		}
-		if more {
-			fo.dirty(f)
-		}
-		if fo.ctx.Err() != nil {
-			fo.work = append(fo.work, work[i+1:]...)
-			return nil
-		}
-	}
-	return nil
-}
-
-// dirty marks a file for a check.
-func (fo *follower) dirty(f *file) {
-	if !slices.Contains(fo.work, f) {
-		fo.work = append(fo.work, f)
-	}
-}
-
-// allDirty marks everything for a check.
-func (fo *follower) allDirty() {
-	fo.rescanDue = true
-	for _, f := range fo.files {
-		fo.dirty(f)
-	}
-}
-
-// wait returns after the next notification.
-func (fo *follower) wait() {
+// wait handles the pending notifications. If idle, it returns after the next one.
+func (fo *follower) wait(idle bool) {
 	var events <-chan fsnotify.Event
 	var failures <-chan error
 	if fo.w != nil {
 		events, failures = fo.w.Events(), fo.w.Errors()
 	}
-	select {
-	case <-fo.ctx.Done():
-	case ev := <-events:
-		fo.handle(ev)
-	case err := <-failures:
-		fo.lost(err)
-	case <-fo.tick:
-		fo.allDirty()
-	case <-fo.settled:
-		fo.settled = nil
-		fo.rewatch()
-	}
-}
-
-// drain handles the pending notifications.
-func (fo *follower) drain() {
-	if fo.w == nil {
-		return
-	}
-	for {
+	for fo.err == nil && (idle || len(events) > 0) {
+		idle = false
 		select {
-		case ev := <-fo.w.Events():
-			fo.handle(ev)
-		case err := <-fo.w.Errors():
-			fo.lost(err)
-		default:
+		case <-fo.ctx.Done():
 			return
+		case ev := <-events:
+			fo.handle(ev)
+		case err := <-failures:
+			fo.lost(err)
+		case <-fo.due:
+		case <-fo.tick:
+			fo.scanDue = true
+		case <-fo.settled:
+			fo.settled = nil
+			fo.unwatchAll()
 		}
 	}
-}
-
-// lost checks everything again because notifications were lost.
-func (fo *follower) lost(err error) {
-	if err == nil {
-		return
-	}
-	cause := "the system lost notifications of changes"
-	if !errors.Is(err, fsnotify.ErrEventOverflow) {
-		cause = "watching failed: " + err.Error()
-	}
-	fo.allDirty()
-	fo.failed = fo.event(Overflow, "", cause+"; checking everything again")
 }
 
 // handle marks what a notification is about.
 func (fo *follower) handle(ev fsnotify.Event) {
 	removed := ev.Op&(fsnotify.Remove|fsnotify.Rename) != 0
-	if _, dir := fo.watched[ev.Name]; dir && removed {
+	if removed && fo.watched[ev.Name] {
+		// If the directory is made again at once, often with the same inode, its new watch can be lost: the
+		// notification that the old watch ended may arrive after the new one was added.
 		fo.unwatch(ev.Name)
-		fo.rescanDue = true
+		fo.scanDue = true
 		fo.settled = time.After(settleTime)
 	}
-	files := fo.byName[ev.Name]
-	for _, f := range files {
-		fo.dirty(f)
-		isLink := len(f.names) > 1 && f.names[0] != f.names[1]
-		fo.rescanDue = fo.rescanDue || isLink && ev.Op&fsnotify.Write == 0
+	known := false
+	for _, f := range fo.files {
+		named := slices.Contains(f.names, ev.Name)
+		known = known || named
+		f.dirty = f.dirty || named || f.old != nil // a renamed file has another name
 	}
-	switch {
-	case len(files) > 0:
-	case ev.Op.Has(fsnotify.Create):
-		fo.rescanDue = fo.rescanDue || fo.concerns(ev.Name)
-	case ev.Op.Has(fsnotify.Write): // perhaps to a renamed file
-		for _, f := range fo.files {
-			if f.old != nil {
-				fo.dirty(f)
-			}
-		}
+	if ev.Op.Has(fsnotify.Create) || removed && known {
+		fo.scanDue = fo.scanDue || known || fo.concerns(ev.Name)
 	}
 }
 
@@ -297,44 +198,56 @@ func (fo *follower) concerns(name string) bool {
 	return slices.ContainsFunc(fo.roots, func(root string) bool { return strings.Contains(root+separator, part) })
 }
 
-func matches(patterns []string, name string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool { ok, _ := filepath.Match(pattern, name); return ok })
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-func (fo *follower) event(kind Kind, path, text string) error {
-	if fo.h.Event == nil {
-		return nil
+// lost checks everything again because notifications were lost.
+func (fo *follower) lost(err error) {
+	cause := "the system lost notifications of changes"
+	if !errors.Is(err, fsnotify.ErrEventOverflow) {
+		cause = "watching failed: " + err.Error()
 	}
-	return fo.h.Event(Event{At: fo.now(), Kind: kind, Path: path, Text: text})
+	fo.unwatchAll()
+	fo.event(Overflow, "", cause+"; checking everything again")
+}
+
+func (fo *follower) event(kind Kind, path, text string) {
+	if fo.h.Event != nil && fo.err == nil {
+		fo.err = fo.h.Event(Event{At: time.Now(), Kind: kind, Path: path, Text: text})
+	}
+}
+
+// report passes lines to the handler, with their path and the current time.
+func (fo *follower) report(f *file, lines ...Line) {
+	now := time.Now()
+	for i := range lines {
+		lines[i].Path, lines[i].At = f.Path, now
+		if lines[i].Partial {
+			continue
+		}
+		f.Lines++
+		if lines[i].Cut > 0 {
+			f.Cut++
+		}
+	}
+	if fo.h.Lines != nil && fo.err == nil && len(lines) > 0 {
+		fo.err = fo.h.Lines(lines)
+	}
+}
+
+// reportTorn reports the unfinished lines when reading ends.
+func (fo *follower) reportTorn() {
+	for _, f := range fo.files {
+		fo.torn(f, f.cur)
+	}
 }
 
 // reportFiles passes the state of all files to the handler.
-func (fo *follower) reportFiles() error {
-	fo.reported = fo.now()
-	if fo.h.Files == nil {
-		return nil
+func (fo *follower) reportFiles() {
+	fo.reported, fo.due = time.Now(), nil
+	if fo.h.Files == nil || fo.err != nil {
+		return
 	}
 	all := make([]File, len(fo.files))
 	for i, f := range fo.files {
 		all[i] = f.File
 	}
-	return fo.h.Files(all)
-}
-
-// poll replaces watches by regular checks.
-func (fo *follower) poll(why string) error {
-	if fo.tick != nil {
-		return nil
-	}
-	if fo.w != nil {
-		fo.w.Close()
-		fo.w, fo.watched = nil, map[string]watchedDir{}
-	}
-	fo.tick, fo.stopTick = fo.o.ticks()
-	return fo.event(Polling, "", "checking files every "+PollEvery.String()+": "+why)
+	fo.err = fo.h.Files(all)
 }

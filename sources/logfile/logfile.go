@@ -137,7 +137,7 @@ const (
 type Handler struct {
 	Lines func([]Line) error
 	Event func(Event) error
-	// Files receives the state of all files, sorted by name, when reading pauses and at
-	// intervals while it does not. It may keep the slice.
+	// Files receives the state of all files, sorted by name, after reading, and at intervals
+	// while it goes on. It may keep the slice.
 	Files func([]File) error
 }

@@ -1,10 +1,10 @@
 package logfile
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,44 +36,52 @@ func newNotifier() (watcher, error) {
 	return notifier{w}, err
 }
 
-// watchedDir is a watched directory as it was when the watch began.
-type watchedDir struct {
-	info os.FileInfo
-	scan int // the last scan that needed it
+// startWatching opens the watcher, unless everything is read only once.
+func (fo *follower) startWatching() {
+	switch {
+	case fo.o.Once:
+	case fo.o.Poll:
+		fo.poll("watches are turned off")
+	default:
+		w, err := fo.o.watcher()
+		if err != nil {
+			fo.poll("cannot create a watch: " + err.Error())
+			return
+		}
+		fo.w = w
+	}
 }
 
-// watch watches a directory for a scan. A directory that is gone or unreadable is no reason
-// to poll.
-func (fo *follower) watch(dir string, scan int) error {
-	if fo.w == nil {
-		return nil
+// poll replaces watches by regular checks.
+func (fo *follower) poll(why string) {
+	if fo.w != nil {
+		fo.w.Close()
+		fo.w = nil
 	}
+	fo.tick, fo.stopTick = fo.o.ticks()
+	fo.event(Polling, "", "checking files every "+PollEvery.String()+": "+why)
+}
+
+// watch watches a directory. A directory that is gone or unreadable is no reason to poll.
+func (fo *follower) watch(dir string) {
 	real, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return nil
+	if fo.w == nil || err != nil {
+		return
 	}
-	info, err := os.Stat(real)
-	if err != nil {
-		return nil
-	}
-	if old, ok := fo.watched[real]; ok {
-		if sameFile(old.info, info) {
-			fo.watched[real] = watchedDir{info, scan}
-			return nil
-		}
-		fo.unwatch(real)
+	fo.needed[real] = true
+	if fo.watched[real] {
+		return
 	}
 	err = fo.w.Add(real)
 	switch {
 	case err == nil:
-		fo.watched[real] = watchedDir{info, scan}
-		return nil
+		fo.watched[real] = true
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
 	case errors.Is(err, fs.ErrPermission):
-		return fo.event(NotReadable, dir, "cannot be watched: "+err.Error())
+		fo.event(NotReadable, dir, "cannot be watched: "+err.Error())
+	default:
+		fo.poll("cannot watch " + dir + ": " + err.Error())
 	}
-	return fo.poll("cannot watch " + dir + ": " + err.Error())
 }
 
 func (fo *follower) unwatch(real string) {
@@ -83,57 +91,40 @@ func (fo *follower) unwatch(real string) {
 	}
 }
 
-// settleTime is how long after the removal of a directory all watches are renewed.
-const settleTime = 250 * time.Millisecond
-
-// rewatch renews all watches and checks everything. When a directory is removed and made again
-// at once, often with the same inode, the new watch can be lost: the notification that the old
-// watch ended may arrive after the new one was added.
-func (fo *follower) rewatch() {
-	if fo.w == nil {
-		return
-	}
+// unwatchAll lets the next scan renew all watches.
+func (fo *follower) unwatchAll() {
 	for real := range fo.watched {
-		if fo.w.Add(real) != nil {
-			fo.unwatch(real)
-		}
+		fo.unwatch(real)
 	}
-	fo.allDirty()
-}
-
-// watchParent watches the nearest existing parent of a path.
-func (fo *follower) watchParent(path string, scan int) error {
-	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-		if !isDir(dir) && dir != filepath.Dir(dir) {
-			continue
-		}
-		if err := fo.watch(dir, scan); err != nil || dir == filepath.Dir(path) {
-			return err
-		}
-		if !isDir(childOf(dir, path)) {
-			return nil
-		}
-		dir = path // a directory was made before the watch was added: start again
-	}
-}
-
-// childOf returns the directory below dir that leads to path.
-func childOf(dir, path string) string {
-	for filepath.Dir(path) != dir && filepath.Dir(path) != path {
-		path = filepath.Dir(path)
-	}
-	return path
+	fo.scanDue = true
 }
 
 // watchFile watches the directory of a file's name, and that of the target of a link.
-func (fo *follower) watchFile(path string, scan int) error {
-	if err := fo.watchParent(path, scan); err != nil {
-		return err
-	}
+func (fo *follower) watchFile(path string) {
+	fo.watchParent(path)
 	if target, ok := linkTarget(path); ok {
-		return fo.watchParent(target, scan)
+		fo.watchParent(target)
 	}
-	return nil
+}
+
+// watchParent watches the nearest existing parent of a path.
+func (fo *follower) watchParent(path string) {
+	for {
+		dir := parent(path)
+		fo.watch(dir)
+		if parent(path) == dir { // otherwise a directory was made before the watch was added
+			return
+		}
+	}
+}
+
+// parent returns the nearest existing parent of a path.
+func parent(path string) string {
+	dir := filepath.Dir(path)
+	for !isDir(dir) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+	}
+	return dir
 }
 
 // linkTarget returns the target of a symbolic link, existing or not; ok is false if path is
@@ -152,158 +143,117 @@ func linkTarget(path string) (target string, ok bool) {
 	return target, true
 }
 
-// scan is one look at all roots.
-type scan struct {
-	number int
-	found  []found
-	dirs   map[string]bool // roots that are directories
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		ok, _ := filepath.Match(pattern, name)
+		return ok
+	})
 }
 
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// found is a file that a scan found.
 type found struct {
 	path  string
 	given bool // not found in a directory
 	at    time.Time
 }
 
-// rescan scans all roots, watches what must be watched and marks every file. A directory is
+// scan looks at all roots, watches what must be watched and marks every file. A directory is
 // watched before it is read, so that no change is missed.
-func (fo *follower) rescan(first bool) error {
-	sc := &scan{number: 1, dirs: map[string]bool{}}
-	for _, d := range fo.watched {
-		sc.number = max(sc.number, d.scan+1)
-	}
+func (fo *follower) scan(first bool) {
+	fo.scanDue = false
+	fo.needed = map[string]bool{}
+	var all []found
 	for _, root := range fo.roots {
-		if err := fo.scanRoot(sc, root); err != nil {
-			return err
+		if !isDir(root) {
+			all = append(all, found{path: root, given: true})
+			fo.watchFile(root)
+			continue
+		}
+		if i, ok := fo.find(root); ok { // it was made at the path of a missing file
+			fo.files[i].close()
+			fo.files = slices.Delete(fo.files, i, i+1)
+		}
+		if _, link := linkTarget(root); link {
+			fo.watchParent(root)
+		}
+		all = fo.scanDir(all, root, fo.o.Depth)
+	}
+	for _, dir := range slices.Collect(maps.Keys(fo.watched)) {
+		if !fo.needed[dir] {
+			fo.unwatch(dir)
 		}
 	}
-	for real, d := range fo.watched {
-		if d.scan != sc.number {
-			fo.unwatch(real)
-		}
-	}
-	if err := fo.accept(sc, first); err != nil {
-		return err
-	}
-	fo.index()
+	fo.accept(all, first)
 	for _, f := range fo.files {
-		fo.dirty(f)
+		f.resolve()
+		f.dirty = true
 	}
-	return nil
 }
 
-func (fo *follower) scanRoot(sc *scan, root string) error {
-	if !isDir(root) {
-		sc.found = append(sc.found, found{path: root, given: true})
-		return fo.watchFile(root, sc.number)
-	}
-	sc.dirs[root] = true
-	if link, err := os.Lstat(root); err == nil && link.Mode()&os.ModeSymlink != 0 {
-		if err := fo.watchParent(root, sc.number); err != nil {
-			return err
-		}
-	}
-	return fo.scanDir(sc, root, fo.o.Depth)
-}
-
-func (fo *follower) scanDir(sc *scan, dir string, depth int) error {
-	if err := fo.watch(dir, sc.number); err != nil {
-		return err
-	}
+// scanDir adds the files of a directory, and of those below it, to all.
+func (fo *follower) scanDir(all []found, dir string, depth int) []found {
+	fo.watch(dir)
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fo.event(NotReadable, dir, err.Error())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		fo.event(NotReadable, dir, err.Error())
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		var err error
 		switch {
 		case e.IsDir():
 			if depth > 1 && !strings.HasPrefix(e.Name(), ".") && !matches(fo.o.Skip, e.Name()) {
-				err = fo.scanDir(sc, path, depth-1)
+				all = fo.scanDir(all, path, depth-1)
 			}
 		case matches(fo.o.Match, e.Name()):
-			err = fo.scanFile(sc, path, e)
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				all = append(all, found{path: path, at: info.ModTime()})
+				if e.Type()&os.ModeSymlink != 0 {
+					fo.watchFile(path)
+				}
+			}
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return nil
-}
-
-// scanFile adds a file of a directory, unless it is neither a file nor a link to one.
-func (fo *follower) scanFile(sc *scan, path string, e os.DirEntry) error {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	sc.found = append(sc.found, found{path: path, at: info.ModTime()})
-	if e.Type()&os.ModeSymlink != 0 {
-		return fo.watchFile(path, sc.number)
-	}
-	return nil
+	return all
 }
 
 // accept follows the files that were found, given ones first, then the newest, up to MaxFiles.
-func (fo *follower) accept(sc *scan, first bool) error {
-	slices.SortStableFunc(sc.found, func(a, b found) int {
+func (fo *follower) accept(all []found, first bool) {
+	slices.SortStableFunc(all, func(a, b found) int {
 		if a.given != b.given {
 			return map[bool]int{true: -1, false: 1}[a.given]
 		}
 		return b.at.Compare(a.at)
 	})
 	leftOut := 0
-	for _, m := range sc.found {
-		if fo.byPath[m.path] != nil {
+	for _, m := range all {
+		if _, ok := fo.find(m.path); ok {
 			continue
 		}
-		if len(fo.byPath) >= MaxFiles && !fo.forgetRemoved() {
+		if len(fo.files) >= MaxFiles {
+			fo.files = slices.DeleteFunc(fo.files, (*file).forgettable)
+		}
+		if len(fo.files) >= MaxFiles {
 			leftOut++
 			continue
 		}
-		fo.byPath[m.path] = &file{File: File{Path: m.path, State: Waiting}, given: m.given, late: !first}
+		i, _ := fo.find(m.path)
+		added := &file{File: File{Path: m.path, State: Waiting}, given: m.given, late: !first}
+		fo.files = slices.Insert(fo.files, i, added)
 	}
-	for path, f := range fo.byPath {
-		if f.given && sc.dirs[path] {
-			f.close()
-			delete(fo.byPath, path)
-		}
+	if leftOut != fo.leftOut {
+		fo.leftOut = leftOut
+		fo.event(LeftOut, "", fmt.Sprintf("%d files are left out: only the newest %d are followed", leftOut, MaxFiles))
 	}
-	if leftOut == fo.leftOut {
-		return nil
-	}
-	fo.leftOut = leftOut
-	return fo.event(LeftOut, "", fmt.Sprintf("%d files are left out: only the newest %d are followed", leftOut, MaxFiles))
 }
 
-// forgetRemoved drops a removed file and reports whether there was one.
-func (fo *follower) forgetRemoved() bool {
-	for path, f := range fo.byPath {
-		if f.State == Removed && !f.given && f.old == nil && f.cur == nil {
-			delete(fo.byPath, path)
-			return true
-		}
-	}
-	return false
-}
-
-// index sorts the files and records the names that notifications use for them.
-func (fo *follower) index() {
-	fo.files = fo.files[:0]
-	fo.byName = map[string][]*file{}
-	for _, f := range fo.byPath {
-		fo.files = append(fo.files, f)
-		f.resolve()
-		for i, n := range f.names {
-			if i == 0 || n != f.names[0] {
-				fo.byName[n] = append(fo.byName[n], f)
-			}
-		}
-	}
-	slices.SortFunc(fo.files, func(a, b *file) int { return cmp.Compare(a.Path, b.Path) })
-	fo.work = slices.DeleteFunc(fo.work, func(f *file) bool { return fo.byPath[f.Path] != f })
+// find returns the position of a file by its path, and whether it is followed.
+func (fo *follower) find(path string) (int, bool) {
+	return slices.BinarySearchFunc(fo.files, path, func(f *file, path string) int {
+		return strings.Compare(f.Path, path)
+	})
 }

@@ -1,11 +1,6 @@
 package logs
 
 import (
-	"acescope/engine/ace"
-	"acescope/sources/cluster"
-	"acescope/sources/feed"
-	"acescope/sources/logfile"
-	"acescope/sources/runs"
 	"cmp"
 	"context"
 	"errors"
@@ -15,7 +10,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources/cluster"
+	"acescope/sources/feed"
+	"acescope/sources/logfile"
+	"acescope/sources/runs"
 )
 
 // Feed follows log files while they are shown: those of the selected run, or the ones that the user chose.
@@ -91,32 +91,32 @@ func (f *Feed) read(ctx context.Context, a ask, publish func(*Logs)) {
 	f.session++
 	session := f.session
 	f.mu.Unlock()
-	show := func(l Logs) {
-		l.Updated = f.link.Now()
-		publish(&l)
-	}
 	choice, err := choose(f.link.Deps, a)
-	base := Logs{Description: choice.Description, Paths: choice.Options.Paths, Chosen: a.chosen(), Mention: choice.Mention, Session: session}
-	if len(base.Paths) == 0 && err == nil {
+	o := choice.Options
+	r := &logReader{link: f.link, publish: publish, choice: choice, open: map[string]Entry{}, first: &merger{},
+		rates: map[string]lineRate{}, ring: Ring{MaxLines: MaxLines, MaxBytes: maxBytes}}
+	r.out = Logs{
+		Description: choice.Description, Paths: o.Paths, Chosen: a.chosen(), Mention: choice.Mention, Session: session,
+	}
+	if len(o.Paths) == 0 && err == nil {
 		err = errors.New("no data directory; choose files to follow")
 	}
 	if err != nil {
-		base.Err = err.Error()
-		show(base)
+		r.out.Err = err.Error()
+		r.show()
 		return
 	}
-	if !base.Chosen {
-		base.Base = Dir(f.link.DataDir)
+	if !r.out.Chosen {
+		r.out.Base = Dir(f.link.DataDir)
 	}
-	r := newLogReader(choice, base, f.link.Now)
-	done := make(chan struct{})
-	go func() { defer close(done); f.publishLoop(ctx, r, show) }()
-	choice.Options.Tail, choice.Options.Partial, choice.Options.MaxLine = tailLines, true, MaxLine
-	if err := logfile.Follow(ctx, choice.Options, r.handler()); err != nil {
-		r.fail(err)
+	r.show()
+	o.Tail, o.Partial, o.MaxLine = tailLines, true, MaxLine
+	if err := logfile.Follow(ctx, o, logfile.Handler{Lines: r.lines, Event: r.event, Files: r.state}); err != nil {
+		r.out.Err = err.Error()
+		r.show()
 		f.link.SetHealth("logs", false, err.Error())
+		<-ctx.Done()
 	}
-	<-done
 }
 
 func choose(d cluster.Deps, a ask) (Choice, error) {
@@ -131,33 +131,6 @@ func choose(d cluster.Deps, a ask) (Choice, error) {
 	return ChooseRun(d.DataDir, a.run.WorkflowID, a.run.RunID), nil
 }
 
-// publishLoop publishes new lines, with a rest between two publications.
-func (f *Feed) publishLoop(ctx context.Context, r *logReader, show func(Logs)) {
-	pause := time.NewTimer(0)
-	defer pause.Stop()
-	<-pause.C
-	health := ""
-	for {
-		l := r.snapshot()
-		if bad := healthText(l); bad != health {
-			health = bad
-			f.link.SetHealth("logs", bad == "", cmp.Or(bad, "log files are read"))
-		}
-		show(l)
-		pause.Reset(publishDelay)
-		select {
-		case <-ctx.Done():
-			return
-		case <-pause.C:
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.changed:
-		}
-	}
-}
-
 func callLog(d cluster.Deps, ref ace.Ref) (Choice, error) {
 	choice := Choice{Description: "of the run's tool calls, whole, from their artifact"}
 	if d.ArtifactPath == nil {
@@ -168,23 +141,29 @@ func callLog(d cluster.Deps, ref ace.Ref) (Choice, error) {
 	return choice, err
 }
 
-func newLogReader(c Choice, base Logs, now func() time.Time) *logReader {
-	return &logReader{choice: c, base: base, now: now, changed: make(chan struct{}, 1), open: map[string]Entry{}, first: &merger{}, rates: map[string]lineRate{},
-		ring: Ring{MaxLines: MaxLines, MaxBytes: maxBytes}}
-}
-
-func (r *logReader) handler() logfile.Handler {
-	return logfile.Handler{Lines: r.lines, Event: r.event, Files: r.state}
+// logReader keeps the newest lines of followed files, and publishes them when the follower pauses. It belongs to one
+// goroutine. Lines that do not fit are dropped and counted.
+type logReader struct {
+	link    *cluster.Link
+	publish func(*Logs)
+	choice  Choice
+	out     Logs // without lines
+	ring    Ring
+	first   *merger          // sorts the lines that were written before the reader started; nil afterwards
+	open    map[string]Entry // by file: the incomplete last line
+	rates   map[string]lineRate
+	health  string // as it was reported
 }
 
 func (r *logReader) lines(batch []logfile.Line) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for _, l := range batch {
 		if !r.choice.Keeps(l.Path, l.Text) {
 			continue
 		}
-		e := Entry{File: l.Path, Number: l.Number, Offset: l.Offset, At: l.At, Text: string(l.Text), Cut: l.Cut, Incomplete: l.Torn}
+		e := Entry{
+			File: l.Path, Number: l.Number, Offset: l.Offset, At: l.At, Text: string(l.Text), Cut: l.Cut,
+			Incomplete: l.Torn,
+		}
 		if l.Partial {
 			r.open[l.Path] = e
 			continue
@@ -192,7 +171,6 @@ func (r *logReader) lines(batch []logfile.Line) error {
 		delete(r.open, l.Path)
 		r.add(e)
 	}
-	cluster.Signal(r.changed)
 	return nil
 }
 
@@ -216,34 +194,33 @@ func (r *logReader) ordered() {
 }
 
 func (r *logReader) event(e logfile.Event) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	switch e.Kind {
 	case logfile.Opened:
 	case logfile.Polling, logfile.LeftOut:
-		r.trouble = e.Text
+		r.out.Problem = e.Text
 	default:
 		r.add(Entry{File: e.Path, At: e.At, Text: e.Text, Note: e.Kind})
 	}
-	cluster.Signal(r.changed)
 	return nil
 }
 
 func (r *logReader) state(files []logfile.File) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.ordered() // after all lines from before the start, or a timeout
-	r.files = make([]File, len(files))
+	r.out.Files = make([]File, len(files))
 	for i, f := range files {
-		r.files[i] = r.rated(f)
+		r.out.Files[i] = r.rated(f)
 	}
-	cluster.Signal(r.changed)
+	if bad := healthText(r.out); bad != r.health {
+		r.health = bad
+		r.link.SetHealth("logs", bad == "", cmp.Or(bad, "log files are read"))
+	}
+	r.show()
 	return nil
 }
 
 // rated adds the lines per second of a file.
 func (r *logReader) rated(f logfile.File) File {
-	now, old := r.now(), r.rates[f.Path]
+	now, old := r.link.Now(), r.rates[f.Path]
 	if old.at.IsZero() {
 		r.rates[f.Path] = lineRate{at: now, lines: f.Lines}
 		return File{File: f}
@@ -255,39 +232,13 @@ func (r *logReader) rated(f logfile.File) File {
 	return File{File: f, PerSecond: old.perSecond, RatedAt: old.at}
 }
 
-func (r *logReader) fail(err error) {
-	r.mu.Lock()
-	r.err = err.Error()
-	r.mu.Unlock()
-	cluster.Signal(r.changed)
-}
-
-func (r *logReader) snapshot() Logs {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l := r.base
-	l.Files, l.Lines, l.First, l.Dropped, l.Bytes = r.files, r.ring.Lines(), r.ring.Dropped, r.ring.Dropped, r.ring.Bytes
+// show publishes the lines so far.
+func (r *logReader) show() {
+	l := r.out
+	l.Lines, l.First, l.Dropped, l.Bytes = r.ring.Lines(), r.ring.Dropped, r.ring.Dropped, r.ring.Bytes
 	for _, path := range slices.Sorted(maps.Keys(r.open)) {
 		l.Open = append(l.Open, r.open[path])
 	}
-	l.Problem, l.Err = r.trouble, r.err
-	return l
-}
-
-// logReader keeps the newest lines of followed files. It never waits: lines that do not fit are dropped and
-// counted.
-type logReader struct {
-	choice  Choice
-	now     func() time.Time
-	changed chan struct{}
-
-	mu      sync.Mutex
-	base    Logs
-	ring    Ring
-	first   *merger          // sorts the lines that were written before the reader started; nil afterwards
-	open    map[string]Entry // by file: the incomplete last line
-	files   []File
-	rates   map[string]lineRate
-	trouble string
-	err     string
+	l.Updated = r.link.Now()
+	r.publish(&l)
 }

@@ -17,8 +17,6 @@ const (
 	tailLines = 500
 	// MaxLine bounds the bytes of a line on the screen.
 	MaxLine = 64 << 10
-	// publishDelay collects new lines before they are published.
-	publishDelay = 50 * time.Millisecond
 )
 
 // Logs holds the followed log files and their newest lines.

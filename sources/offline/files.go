@@ -47,9 +47,7 @@ type Files struct {
 	Decode func(ctx context.Context, events []*historypb.HistoryEvent)
 
 	mu       sync.Mutex
-	runs     map[string]*run   // by run ID
-	named    map[string][]*run // by workflow ID, the oldest first
-	order    []*run            // as they are listed; nil if it must be sorted again
+	runs     map[string]*run // by run ID
 	types    map[string]enumspb.IndexedValueType
 	events   int
 	problems []Problem
@@ -78,7 +76,7 @@ func (p Problem) Unwrap() error { return p.Err }
 
 // New returns an empty set. Calls of its client wait until [Files.Load] is done.
 func New() *Files {
-	f := &Files{runs: map[string]*run{}, named: map[string][]*run{}, types: map[string]enumspb.IndexedValueType{},
+	f := &Files{runs: map[string]*run{}, types: map[string]enumspb.IndexedValueType{},
 		changed: make(chan struct{})}
 	for _, name := range ace.SearchAttributes() {
 		f.types[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
@@ -214,12 +212,7 @@ func (f *Files) add(r *run) (other string) {
 		}
 		other = old.source
 		f.events -= len(old.events)
-		isOld := func(r *run) bool { return r == old }
-		f.named[old.workflowID()] = slices.DeleteFunc(f.named[old.workflowID()], isOld)
 	}
-	same := append(f.named[r.workflowID()], r)
-	slices.SortStableFunc(same, func(a, b *run) int { return a.start().Compare(b.start()) })
-	f.named[r.workflowID()] = same
 	f.runs[r.runID()] = r
 	for name, kind := range r.types {
 		if _, known := f.types[name]; !known {
@@ -227,7 +220,6 @@ func (f *Files) add(r *run) (other string) {
 		}
 	}
 	f.events += len(r.events)
-	f.order = nil
 	f.wake()
 	return other
 }
@@ -272,10 +264,7 @@ func (f *Files) list(ctx context.Context) ([]*run, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.order == nil {
-		f.order = slices.SortedFunc(maps.Values(f.runs), compareRuns)
-	}
-	return f.order, nil
+	return slices.SortedFunc(maps.Values(f.runs), compareRuns), nil
 }
 
 // compareRuns puts open runs first, then those that closed last; of equal ones the one that
@@ -298,14 +287,16 @@ func (f *Files) find(ctx context.Context, workflowID, runID string) (*run, error
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r := f.runs[runID]
-	if list := f.named[workflowID]; runID == "" && len(list) > 0 {
-		r = list[len(list)-1]
+	found := f.runs[runID]
+	for _, r := range f.runs {
+		if runID == "" && r.workflowID() == workflowID && (found == nil || r.start().After(found.start())) {
+			found = r
+		}
 	}
-	if r != nil && workflowID != "" && r.workflowID() != workflowID {
+	if found != nil && workflowID != "" && found.workflowID() != workflowID {
 		return nil, nil
 	}
-	return r, nil
+	return found, nil
 }
 
 func (f *Files) attributes() map[string]enumspb.IndexedValueType {

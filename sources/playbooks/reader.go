@@ -279,9 +279,8 @@ func StepsOf(ctx context.Context, c client.Client, key RunKey) RunSteps {
 	defer cancel()
 	var steps RunSteps
 	var decoder history.Decoder
-	var last int64
 	iter := c.GetWorkflowHistory(ctx, key.WorkflowID, key.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	err := cluster.Drain(iter, &last, func(e *historypb.HistoryEvent) error {
+	err := cluster.Drain(iter, func(e *historypb.HistoryEvent) error {
 		fact, ok, _ := decoder.Fact(e) // an input of another workflow type does not matter here
 		if ok && fact.Kind == ace.FactStepCompleted {
 			switch fact.Step {

@@ -12,6 +12,29 @@ import (
 	"acescope/engine/ace"
 )
 
+// attributes are the fields of a run by the search attribute that sets or names them.
+var attributes = map[string]func(*Run) *string{
+	"WorkflowId":       func(r *Run) *string { return &r.WorkflowID },
+	"RunId":            func(r *Run) *string { return &r.RunID },
+	ace.AttrTask:       func(r *Run) *string { return &r.TaskID },
+	ace.AttrExperiment: func(r *Run) *string { return &r.Experiment },
+	ace.AttrDataset:    func(r *Run) *string { return &r.Dataset },
+	ace.AttrModel:      func(r *Run) *string { return &r.Model },
+	ace.AttrAdapter:    func(r *Run) *string { return &r.Adapter },
+	ace.AttrPhase:      func(r *Run) *string { return (*string)(&r.Phase) },
+	ace.AttrExit:       func(r *Run) *string { return (*string)(&r.Exit) },
+	ace.AttrBlueprint:  func(r *Run) *string { return &r.Blueprint },
+	ace.AttrRunner:     func(r *Run) *string { return &r.Runner },
+}
+
+// Value returns the value of a search attribute, "" if the run does not hold it.
+func (r *Run) Value(attribute string) string {
+	if field := attributes[attribute]; field != nil {
+		return *field(r)
+	}
+	return ""
+}
+
 // MissingAttributes returns the search attributes of the contract that a namespace lacks or has with another
 // type than Keyword.
 func MissingAttributes(ctx context.Context, c client.Client, namespace string) ([]string, error) {

@@ -8,8 +8,8 @@ import (
 	"acescope/engine/ace"
 )
 
-// MaxOptions is the largest number of completions offered.
-const MaxOptions = 40
+// maxOptions is the largest number of completions offered.
+const maxOptions = 40
 
 // KnownValuesOf lists the known values of an attribute for its completion, the most frequent first: those of
 // the counted facets, which may be nil, then those of rows.
@@ -29,7 +29,7 @@ func KnownValuesOf(attribute string, counted *Facets, rows []Run) []string {
 		}
 	}
 	for i := range rows {
-		if len(values) >= MaxOptions {
+		if len(values) >= maxOptions {
 			break
 		}
 		add(rows[i].Value(attribute))
@@ -49,8 +49,8 @@ var fixedValues = map[string][]string{
 var builtIn = []string{"WorkflowId", "WorkflowType", "RunId", "StartTime", "CloseTime", "ExecutionStatus",
 	"ExecutionDuration", "HistoryLength"}
 
-// Operators are the operators of the query language for keyword attributes.
-var Operators = []string{"= ", "!= ", "IN (", "NOT IN (", "STARTS_WITH ", "IS NULL", "IS NOT NULL"}
+// operators are the operators of the query language for keyword attributes.
+var operators = []string{"= ", "!= ", "IN (", "NOT IN (", "STARTS_WITH ", "IS NULL", "IS NOT NULL"}
 
 // Completion returns replacements for line[from:cursor] of a query, written in short words or in the query language.
 func Completion(line string, cursor int, values func(attribute string) []string) (from int, options []string) {
@@ -69,7 +69,7 @@ func Completion(line string, cursor int, values func(attribute string) []string)
 	}
 	switch {
 	case awaitsOperator(before):
-		options = Operators
+		options = operators
 	case conditionComplete(before):
 		options = append([]string{"AND ", "OR "}, conditionStarts()...)
 	default:
@@ -118,7 +118,7 @@ func match(typed string, options []string, text func(string) string) []string {
 	var out []string
 	lower := strings.ToLower(typed)
 	for _, o := range options {
-		if t := strings.ToLower(text(o)); strings.HasPrefix(t, lower) && strings.TrimSpace(o) != typed && len(out) < MaxOptions {
+		if t := strings.ToLower(text(o)); strings.HasPrefix(t, lower) && strings.TrimSpace(o) != typed && len(out) < maxOptions {
 			out = append(out, o)
 		}
 	}

@@ -24,7 +24,7 @@ type countKey struct {
 
 func fingerprint(rows []Run) string {
 	var b strings.Builder
-	for _, r := range rows[:min(len(rows), ListPage)] {
+	for _, r := range rows[:min(len(rows), scrollPage)] {
 		b.WriteString(r.RunID)
 		b.WriteString(string(r.Exit))
 	}

@@ -17,9 +17,9 @@ const (
 	facetEvery    = 5 * time.Second  // shortest interval, if the list has changed
 	facetLatest   = 30 * time.Second // longest interval
 	facetTimeout  = 10 * time.Second
-	FacetValues   = 12  // counted values of one attribute
-	FacetCalls    = 64  // calls of one count
-	FacetKept     = 200 // remembered values of one attribute
+	facetValues   = 12  // counted values of one attribute
+	facetCalls    = 64  // calls of one count
+	facetKept     = 200 // remembered values of one attribute
 	facetSample   = 200 // experiments whose values are remembered
 	facetPollRate = 500 * time.Millisecond
 )
@@ -88,7 +88,7 @@ func (k KnownValues) add(name, value string, n int) {
 		of = map[string]int{}
 		k[name] = of
 	}
-	if _, ok := of[value]; ok || len(of) < FacetKept {
+	if _, ok := of[value]; ok || len(of) < facetKept {
 		of[value] += n
 	}
 }
@@ -160,7 +160,7 @@ func countFacet(ctx context.Context, c client.Client, f Facet, base string, tota
 	f.Others = total
 	for i := range f.Values {
 		v := &f.Values[i]
-		if i >= FacetValues || *calls >= FacetCalls || f.Others <= 0 && !v.Picked {
+		if i >= facetValues || *calls >= facetCalls || f.Others <= 0 && !v.Picked {
 			if v.Count = -1; f.Others <= 0 {
 				v.Count = 0 // the previous values already account for all runs
 			}

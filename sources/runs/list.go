@@ -97,9 +97,9 @@ func runOf(info *workflowpb.WorkflowExecutionInfo) Run {
 		WorkflowID: info.GetExecution().GetWorkflowId(), RunID: info.GetExecution().GetRunId(),
 		Type: info.GetType().GetName(), Start: info.GetStartTime().AsTime(), Events: info.GetHistoryLength(),
 	}
-	for _, name := range ace.SearchAttributes() {
-		if data := history.PayloadJSON(info.GetSearchAttributes().GetIndexedFields()[name]); data != nil {
-			_ = json.Unmarshal(data, attributes[name](&r)) // a value of another type counts as none
+	for name, payload := range info.GetSearchAttributes().GetIndexedFields() {
+		if field := attributes[name]; field != nil {
+			_ = json.Unmarshal(history.PayloadJSON(payload), field(&r)) // a value of another type counts as none
 		}
 	}
 	if r.Exit == "" || r.Exit == ace.Running {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,26 @@ import (
 	"acescope/sources/cluster"
 	"acescope/sources/feed"
 )
+
+// RunList holds the runs that match the query, newest first, as far as they are loaded.
+type RunList struct {
+	Query    string // visibility query, "" for all
+	Rows     []Run
+	First    int64 // number of newer runs before Rows[0]
+	Walking  int64 // number of runs passed on the way to the oldest run, 0 if no walk is running
+	Total    int64 // the server's count; -1 while unknown
+	Counts   map[ace.ExitStatus]int64
+	More     bool      // older rows are not loaded
+	Loaded   time.Time // time of the last reading, zero before the first
+	Interval time.Duration
+	Paused   bool
+	Loading  bool
+	Err      string // why the last reading failed
+	ErrAt    int    // byte offset of a syntax error in Query, or -1
+	Recent   *Recent
+	Retries  RetryState
+	Missing  []string // search attributes of the contract that the server lacks
+}
 
 // ListFeed reads the list of runs repeatedly, whether or not it is shown, because other screens need it. It
 // holds the part of the list that the user has scrolled through.
@@ -243,20 +264,20 @@ func (r *runsReader) move(ctx context.Context, want wanted) error {
 	case LoadNewer:
 		return r.list.up(ctx, r.page)
 	}
-	return r.list.down(ctx, r.page, ListPage)
+	return r.list.down(ctx, r.page, scrollPage)
 }
 
 // walk goes to the oldest run, page by page, until it is stopped, and publishes its progress.
 func (r *runsReader) walk(ctx context.Context) error {
 	r.list.bottom()
-	passed := func() { r.walking(r.list.first() + int64(r.list.held())) }
+	passed := func() { r.walking(r.list.first() + int64(len(r.list.rows))) }
 	defer r.walking(0)
-	for passed(); len(r.list.next) > 0 && !r.feed.stopped(); passed() {
+	for passed(); r.list.more() && !r.feed.stopped(); passed() {
 		if err := r.list.down(ctx, r.page, walkPage); err != nil {
 			return err
 		}
 	}
-	for r.list.lo > 0 && r.list.held() < 2*ListPage {
+	for r.list.lo > 0 && len(r.list.rows) < 2*scrollPage {
 		if err := r.list.up(ctx, r.page); err != nil {
 			return err
 		}
@@ -284,7 +305,7 @@ func (r *runsReader) patience() time.Duration {
 
 // publish publishes the held rows, unless the query has changed.
 func (r *runsReader) publish() bool {
-	rows := r.list.rows()
+	rows := slices.Clone(r.list.rows)
 	r.fill(rows)
 	return r.update(func(l *RunList) {
 		l.Rows, l.First, l.More = rows, r.list.first(), r.list.more()
@@ -344,7 +365,7 @@ type runsReader struct {
 
 // count counts the runs by outcome if the list has changed or the counts are old.
 func (r *runsReader) count(ctx context.Context) {
-	newest := fingerprint(r.list.rows())
+	newest := fingerprint(r.list.rows)
 	if r.counts.newest == newest && r.feed.link.Now().Sub(r.counts.at) < countEvery {
 		return
 	}
@@ -367,7 +388,7 @@ func (r *runsReader) askOpen(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.AskTimeout)
 	defer cancel()
 	fresh := map[string]progress{}
-	for _, row := range r.list.rows() {
+	for _, row := range r.list.rows {
 		if len(fresh) >= maxAsked {
 			break
 		}
@@ -431,7 +452,7 @@ func (r *runsReader) fill(rows []Run) {
 func (r *runsReader) describe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
-	for _, row := range r.retries.next(r.list.rows()) {
+	for _, row := range r.retries.next(r.list.rows) {
 		answer, err := r.c.DescribeWorkflowExecution(ctx, row.WorkflowID, row.RunID)
 		if err != nil {
 			if !cluster.NotFound(err) {

@@ -26,7 +26,7 @@ type Picks struct {
 // joined by AND are picks. A query with OR at the top level has no picks.
 func SplitQuery(query string) Picks {
 	p := Picks{Values: map[string][]string{}}
-	parts, ored := Conditions(query)
+	parts, ored := conditions(query)
 	if ored {
 		p.Rest = []string{"(" + strings.TrimSpace(query) + ")"}
 		return p
@@ -61,7 +61,7 @@ func (p Picks) without(name string) string {
 	}
 	if len(parts) == 1 && len(p.Rest) == 1 && strings.HasPrefix(parts[0], "(") {
 		inside := parts[0][1 : len(parts[0])-1]
-		if _, ored := Conditions(inside); ored {
+		if _, ored := conditions(inside); ored {
 			return inside // unchanged
 		}
 	}
@@ -118,9 +118,9 @@ func picked(condition string) (string, []string) {
 // conditionParts matches quoted texts, which may lack their end, brackets, and words.
 var conditionParts = regexp.MustCompile(quotedText.String() + `|["'()]|[\w\x{80}-\x{10FFFF}]+`)
 
-// Conditions splits a query at its top-level ANDs. It reports whether the query must stay whole: it has a
+// conditions splits a query at its top-level ANDs. It reports whether the query must stay whole: it has a
 // top-level OR, or an unbalanced bracket or quote.
-func Conditions(query string) (parts []string, whole bool) {
+func conditions(query string) (parts []string, whole bool) {
 	start, depth, between := 0, 0, false
 	for _, at := range conditionParts.FindAllStringIndex(query, -1) {
 		part := strings.ToUpper(query[at[0]:at[1]])

@@ -81,7 +81,7 @@ func Near(id string, names []string) []string {
 	var hits []hit
 	seen := map[string]bool{}
 	for _, name := range names {
-		if d := Distance(id, name); !seen[name] && d <= max(2, len(id)/3) {
+		if d := distance(id, name); !seen[name] && d <= max(2, len(id)/3) {
 			hits = append(hits, hit{name, d})
 		}
 		seen[name] = true
@@ -94,8 +94,8 @@ func Near(id string, names []string) []string {
 	return like
 }
 
-// Distance returns the Levenshtein distance.
-func Distance(a, b string) int {
+// distance returns the Levenshtein distance.
+func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

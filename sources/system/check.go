@@ -41,11 +41,11 @@ func Sections() []Section {
 // CheckState is the severity of a row.
 type CheckState string
 
-// Check states. Odd is a warning.
+// Check states.
 const (
 	CheckOK      CheckState = "ok"
-	CheckWarning CheckState = "odd"
-	CheckError   CheckState = "wrong"
+	CheckWarning CheckState = "warning"
+	CheckError   CheckState = "error"
 )
 
 // Thresholds of warnings.
@@ -265,11 +265,11 @@ func (s *System) callChecks() []Check {
 	return out
 }
 
-func shortly(ms float64) string { return duration(ms).Round(100 * time.Microsecond).String() }
+func shortly(ms float64) string {
+	return cluster.Milliseconds(ms).Round(100 * time.Microsecond).String()
+}
 
-func duration(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
-
-func (q Queue) oldest() time.Duration { return duration(q.OldestMS) }
+func (q Queue) oldest() time.Duration { return cluster.Milliseconds(q.OldestMS) }
 
 func (s *System) processChecks() []Check {
 	p := s.Process

@@ -1,14 +1,8 @@
 package triage
 
 import (
-	"net"
-	"net/netip"
 	"regexp"
-	"slices"
 	"strings"
-	"time"
-	"unicode"
-	"unicode/utf8"
 )
 
 // maxPattern bounds the bytes of a message that [Normalize] reads.
@@ -19,199 +13,91 @@ const maxPattern = 1024
 // (quoted). Words stay, and so do the three digits of a status code, because 404 and 503 are different failures. The
 // result is one line made from the first maxPattern bytes.
 func Normalize(message string) string {
-	if len(message) > maxPattern {
-		message = message[:maxPattern]
-	}
-	n := normalizer{in: strings.Join(strings.Fields(strings.ToValidUTF8(message, "?")), " ")}
-	for n.at < len(n.in) {
-		n.next()
-	}
-	return strings.TrimSpace(n.out.String())
-}
-
-// normalizer reads a message from left to right.
-type normalizer struct {
-	in      string
-	at      int
-	out     strings.Builder
-	word    string // last word before the current one, in lower case
-	holder  string // last placeholder, "" after a word
-	between int    // length of out after it
-}
-
-// next reads one token: a quoted text, a separator or a word.
-func (n *normalizer) next() {
-	c := n.in[n.at]
-	if end := n.quoted(c); end > 0 {
-		n.put("<text>")
-		n.at = end
-		return
-	}
-	if separates(c) {
-		n.out.WriteByte(c)
-		n.at++
-		return
-	}
-	end := n.at
-	for end < len(n.in) && !separates(n.in[end]) {
-		end++
-	}
-	word := n.in[n.at:end]
-	if strings.Contains(word, "://") { // an address contains separators
-		for end < len(n.in) && strings.IndexByte(" )>]\"'`", n.in[end]) < 0 {
-			end++
+	message = message[:min(len(message), maxPattern)]
+	line := strings.Join(strings.Fields(strings.ToValidUTF8(message, "?")), " ")
+	line = tokens.ReplaceAllStringFunc(line, func(token string) string {
+		switch {
+		case statusCode.MatchString(token):
+			return token
+		case strings.ContainsAny(token[:1], "\"'`"):
+			return "<text>"
+		case strings.Contains(token, "://"):
+			return "<url>"
 		}
+		return withHolder(token)
+	})
+	for _, list := range lists {
+		line = list.pattern.ReplaceAllString(line, list.holder)
 	}
-	n.at = end
-	n.write(word)
+	return line
 }
 
-func separates(c byte) bool { return strings.IndexByte(" =(),;[]{}<>|\"'`", c) >= 0 }
-
-// quoted returns the end of the quotation that begins here, or 0. A quotation mark inside a word is an
-// apostrophe.
-func (n *normalizer) quoted(c byte) int {
-	if c != '"' && c != '\'' && c != '`' || n.at > 0 && wordEnds(n.in[:n.at]) {
-		return 0
-	}
-	for i := n.at + 1; i < len(n.in); i++ {
-		if n.in[i] == '\\' {
-			i++
-			continue
-		}
-		if n.in[i] == c && !wordBegins(n.in[i+1:]) {
-			return i + 1
-		}
-	}
-	return 0
-}
-
-func wordEnds(s string) bool {
-	r, _ := utf8.DecodeLastRuneInString(s)
-	return unicode.IsLetter(r) || unicode.IsDigit(r)
-}
-
-func wordBegins(s string) bool {
-	r, _ := utf8.DecodeRuneInString(s)
-	return s != "" && (unicode.IsLetter(r) || unicode.IsDigit(r))
-}
-
-// write writes a word or its placeholder. It keeps the punctuation around it.
-func (n *normalizer) write(word string) {
-	core := strings.TrimRight(word, ".:!?")
-	tail := word[len(core):]
-	if h := placeholder(core); h != "" && !n.status(core) {
-		n.put(h)
-	} else if before, after, ok := strings.Cut(core, ":"); ok && h == "" {
-		n.keep(before)
-		n.out.WriteByte(':')
-		if after != "" {
-			n.write(after)
-		}
-	} else {
-		n.keep(core)
-	}
-	n.out.WriteString(tail)
-}
-
-// status reports whether a number is a status code, by the previous word.
-func (n *normalizer) status(core string) bool {
-	return len(core) == 3 && number.MatchString(core) &&
-		slices.Contains([]string{"status", "code", "http", "http/1.1", "http/2"}, n.word)
-}
-
-func (n *normalizer) keep(word string) {
-	if h := placeholder(word); h != "" && !n.status(word) {
-		n.put(h)
-		return
-	}
-	n.out.WriteString(word)
-	n.word, n.holder = strings.ToLower(word), ""
-}
-
-// put writes a placeholder, once for a list of equal ones.
-func (n *normalizer) put(holder string) {
-	if text := n.out.String(); n.holder == holder && strings.Trim(text[n.between:], " ,;") == "" {
-		n.out.Reset()
-		n.out.WriteString(text[:n.between])
-		return
-	}
-	n.out.WriteString(holder)
-	n.holder, n.between, n.word = holder, n.out.Len(), ""
-}
-
-// Words that differ between runs.
-var (
-	uuid = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	// number may have a sign, a fraction, separators, or a percent, dollar or number sign.
-	number   = regexp.MustCompile(`^[-+#$~]*\d[\d._eE+/]*(-[\d._eE+/]*)?%*$`)
-	duration = regexp.MustCompile(`^[-+]?([\d.]+(ns|us|µs|μs|ms|s|m|h))+$|(?i)^[\d.]+(d|days|secs?|mins?|hrs?)$`)
-	size     = regexp.MustCompile(`(?i)^[\d.]+(([kmg]i?)?b|bytes)$`)
-	hex      = regexp.MustCompile(`(?i)^(0x[0-9a-f]+|[0-9a-f]{7,})$`)
+// A message is read as status codes, quoted texts, URLs, words, and the separators between them. A quotation mark
+// within a word or after it is an apostrophe.
+const (
+	status = `(?i:status|code|http(?:/1\.1|/2)?)[ :=(]+\d{3}\b`
+	quoted = `"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|` + "`(?:\\\\.|[^`\\\\])*`"
+	letter = `[^ =(),;\[\]{}<>|"'` + "`]"
+	url    = letter + `*://[^ )>\]"'` + "`]*"
+	word   = letter + `+(?:["'` + "`]" + letter + `*)*`
 )
 
-// placeholder returns the placeholder of a word, or "" if the word stays.
-func placeholder(w string) string {
-	hasDigit := strings.ContainsAny(w, "0123456789")
-	switch {
-	case strings.Contains(w, "://"):
-		return "<url>"
-	case uuid.MatchString(w):
-		return "<uuid>"
-	case isTime(w):
-		return "<time>"
-	case isAddress(w):
-		return "<addr>"
-	case isPath(w):
-		return "<path>"
-	case !hasDigit:
-		return ""
-	case number.MatchString(w):
-		return "<n>"
-	case duration.MatchString(w):
-		return "<duration>"
-	case size.MatchString(w):
-		return "<size>"
-	case hex.MatchString(w):
-		return "<hex>"
-	case !strings.Contains(w, ":"):
-		return "<id>"
+var (
+	tokens     = regexp.MustCompile(status + `|` + quoted + `|` + url + `|` + word)
+	statusCode = regexp.MustCompile(`^` + status + `$`)
+)
+
+// withHolder returns the placeholder of a word that differs between runs, or the word. It keeps the punctuation after
+// it, and treats words joined by a colon one by one.
+func withHolder(word string) string {
+	core := strings.TrimRight(word, ".:!?")
+	tail := word[len(core):]
+	if h := holder(core); h != "" {
+		return h + tail
+	}
+	if before, after, ok := strings.Cut(core, ":"); ok {
+		return withHolder(before) + ":" + withHolder(after) + tail
+	}
+	return word
+}
+
+// holder returns the placeholder of a word, or "" if the word stays.
+func holder(word string) string {
+	for _, k := range kinds {
+		if k.pattern.MatchString(word) {
+			return k.holder
+		}
 	}
 	return ""
 }
 
-func isTime(w string) bool {
-	if len(w) < 5 || w[0] < '0' || w[0] > '9' {
-		return false
-	}
-	w = strings.TrimSuffix(w, "Z")
-	for _, layout := range []string{"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02", "2006/01/02", "15:04:05", "15:04"} {
-		if _, err := time.Parse(layout, w); err == nil {
-			return true
-		}
-	}
-	return false
+type kind struct {
+	holder  string
+	pattern *regexp.Regexp
 }
 
-// isAddress reports whether w is an IP address, with or without a port, or a name with a port.
-func isAddress(w string) bool {
-	if a, err := netip.ParseAddr(w); err == nil {
-		return a.Is4() || strings.Contains(w, "::") || strings.Count(w, ":") == 7
-	}
-	host, port, err := net.SplitHostPort(w)
-	if err != nil || len(port) < 2 || len(port) > 5 || strings.Trim(port, "0123456789") != "" {
-		return false
-	}
-	return host == "localhost" || strings.Contains(host, ".") || !number.MatchString(host) && len(port) > 3 && host != ""
+// kinds are the words that differ between runs. The first match decides.
+var kinds = []kind{
+	{"<uuid>", regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)},
+	{"<time>", regexp.MustCompile(`^\d{4}[-/]\d\d[-/]\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[-+]\d\d:\d\d)?)?$`)},
+	{"<time>", regexp.MustCompile(`^\d\d?:\d\d(:\d\d(\.\d+)?)?Z?$`)},
+	{"<addr>", regexp.MustCompile(`^\d{1,3}(\.\d{1,3}){3}$|(?i)^[0-9a-f:]*::[0-9a-f:]*$|^([0-9a-f]+:){7}[0-9a-f]+$`)},
+	{"<addr>", regexp.MustCompile(`^(localhost|[^:]*\.[^:]*):\d{2,5}$|^[^:]*[A-Za-z_][^:]*:\d{4,5}$`)},
+	{"<path>", regexp.MustCompile(`^(/.|\.\.?/|~/|[A-Za-z]:[\\/].)|/.*/|[\d.].*/|/.*[\d.]`)},
+	{"", regexp.MustCompile(`^\D*$`)},
+	// A number may have a sign, a fraction, separators, or a percent, dollar or number sign.
+	{"<n>", regexp.MustCompile(`^[-+#$~]*\d[\d._eE+/]*(-[\d._eE+/]*)?%*$`)},
+	{"<duration>", regexp.MustCompile(`^[-+]?([\d.]+(ns|us|µs|μs|ms|s|m|h))+$|(?i)^[\d.]+(d|days|secs?|mins?|hrs?)$`)},
+	{"<size>", regexp.MustCompile(`(?i)^[\d.]+(([kmg]i?)?b|bytes)$`)},
+	{"<hex>", regexp.MustCompile(`(?i)^(0x[0-9a-f]+|[0-9a-f]{7,})$`)},
+	{"", regexp.MustCompile(`:`)},
+	{"<id>", regexp.MustCompile(``)},
 }
 
-// isPath reports whether w is a file path, not two words with a slash between them.
-func isPath(w string) bool {
-	switch {
-	case strings.HasPrefix(w, "/") && len(w) > 1, strings.HasPrefix(w, "./"), strings.HasPrefix(w, "../"), strings.HasPrefix(w, "~/"):
-		return true
-	case len(w) > 3 && w[1] == ':' && (w[2] == '\\' || w[2] == '/'):
-		return true
+// lists are enumerations of equal placeholders, which become one.
+var lists = func() (all []kind) {
+	for _, h := range strings.Fields("<uuid> <time> <addr> <path> <n> <duration> <size> <hex> <id> <text> <url>") {
+		all = append(all, kind{h, regexp.MustCompile(h + `(?:[ ,;]*` + h + `)+`)})
 	}
-	return strings.Count(w, "/") > 1 || strings.Contains(w, "/") && strings.ContainsAny(w, "0123456789.")
-}
+	return all
+}()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -183,32 +184,37 @@ func (s *scanner) readClosed(ctx context.Context) error {
 
 var errCaughtUp = fmt.Errorf("reached known runs")
 
-// each calls fn for indexes below n, concurrently and at a limited rate. It stops early only if ctx ends or the
-// server is unreachable.
-func (s *scanner) each(ctx context.Context, n int, fn func(ctx context.Context, i int) error) error {
+// gather reads a value of each run, concurrently and at a limited rate, and keeps it by run id. It stops early only if
+// ctx ends or the server is unreachable.
+func gather[V any](ctx context.Context, s *scanner, stage string, list []runs.Run, values map[string]V,
+	read func(context.Context, runs.Run) (V, error)) error {
+	s.stage(stage, len(list))
 	calls, limited := errgroup.WithContext(ctx)
 	calls.SetLimit(triageWorkers)
-	for i := range n {
+	for _, r := range list {
 		calls.Go(func() error {
 			call, stop := context.WithTimeout(limited, cluster.CallTimeout)
 			defer stop()
-			return s.finish(limited, fn(call, i))
+			v, err := read(call, r)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if err == nil {
+				values[r.RunID] = v
+			}
+			return s.finish(limited, err)
 		})
 		if cluster.Sleep(limited, triageGap) != nil {
 			break
 		}
 	}
-	err := calls.Wait()
-	if n > 0 && err == nil {
-		err = ctx.Err()
+	if err := calls.Wait(); err != nil || len(list) == 0 {
+		return err
 	}
-	return err
+	return ctx.Err()
 }
 
-// finish counts a call and keeps its error. It returns an error that ends the scan.
+// finish counts a call and keeps its error. It returns an error that ends the scan. The lock is held.
 func (s *scanner) finish(ctx context.Context, err error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if ctx.Err() != nil {
 		err = nil
 	}
@@ -231,26 +237,20 @@ func (s *scanner) readEnds(ctx context.Context) error {
 			want = append(want, r)
 		}
 	}
-	s.stage("reasons of failures", len(want))
-	return s.each(ctx, len(want), func(ctx context.Context, i int) error {
-		r := want[i]
-		iter := s.c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
-		if !iter.HasNext() {
-			return nil
-		}
-		e, err := iter.Next()
-		if err != nil && !cluster.NotFound(err) {
-			return err
-		}
+	return gather(ctx, s, "reasons of failures", want, s.facts.Ends, func(ctx context.Context, r runs.Run) (Ending, error) {
 		end := Ending{Failure: ace.Failure{Kind: r.Exit, Message: "its history is gone"}}
-		if err == nil {
-			end = EndingOf(e, r)
+		iter := s.c.GetWorkflowHistory(ctx, r.WorkflowID, r.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT)
+		if iter.HasNext() {
+			e, err := iter.Next()
+			if err != nil && !cluster.NotFound(err) {
+				return end, err
+			}
+			if err == nil {
+				end = EndingOf(e, r)
+			}
 		}
 		end.Pattern = Normalize(end.Failure.Message)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.facts.Ends[r.RunID] = end
-		return nil
+		return end, nil
 	})
 }
 
@@ -260,17 +260,17 @@ func EndingOf(e *historypb.HistoryEvent, r runs.Run) Ending {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
 		f := e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
 		end := Ending{Failure: history.FailureOf(f), Activity: failedActivity(f)}
-		end.Failure.Message = bounded(end.Failure.Message)
+		end.Failure.Message = cluster.Cut(end.Failure.Message, maxMessage)
 		return end
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
 		return Ending{Failure: ace.Failure{Kind: ace.Timeout, Type: "WorkflowTimeout", Message: "the workflow timed out"}}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-		return Ending{Failure: ace.Failure{Kind: ace.Canceled, Message: "cancelled"}}
+		return Ending{Failure: ace.Failure{Kind: ace.Canceled, Message: "canceled"}}
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
 		a := e.GetWorkflowExecutionTerminatedEventAttributes()
-		return Ending{Failure: ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: bounded("terminated: " + cmp.Or(a.GetReason(), "no reason given"))}}
+		return Ending{Failure: ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: cluster.Cut("terminated: "+cmp.Or(a.GetReason(), "no reason given"), maxMessage)}}
 	}
-	return Ending{Failure: ace.Failure{Kind: r.Exit, Message: "the workflow completed, but says of itself: " + string(r.Exit)}}
+	return Ending{Failure: ace.Failure{Kind: r.Exit, Message: "the workflow completed with exit status " + string(r.Exit)}}
 }
 
 // failedActivity returns the activity type of a failure, or "".
@@ -282,13 +282,6 @@ func failedActivity(f *failurepb.Failure) string {
 		}
 	}
 	return name
-}
-
-func bounded(message string) string {
-	if len(message) > maxMessage {
-		return strings.ToValidUTF8(message[:maxMessage], "") + "…"
-	}
-	return message
 }
 
 // readNotes reads the answer and the reflector's finding of the newest run of each group of wrong answers. Only
@@ -307,17 +300,10 @@ func (s *scanner) readNotes(ctx context.Context) error {
 		}
 		causes[cause] = true
 	}
-	s.stage("examples of wrong answers", len(want))
-	return s.each(ctx, len(want), func(ctx context.Context, i int) error {
-		r := want[i]
+	return gather(ctx, s, "examples of wrong answers", want, s.facts.Notes, func(ctx context.Context, r runs.Run) (string, error) {
 		f := histories.NewFolder(r.WorkflowID, r.RunID)
-		if err := s.events(ctx, r, func(e *historypb.HistoryEvent) { f.Apply(e) }); err != nil {
-			return err
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.facts.Notes[r.RunID] = bounded(noteOf(&f.State))
-		return nil
+		err := s.events(ctx, r, func(e *historypb.HistoryEvent) { f.Apply(e) })
+		return cluster.Cut(noteOf(&f.State), maxMessage), err
 	})
 }
 
@@ -351,17 +337,10 @@ func (s *scanner) readSteps(ctx context.Context) error {
 			want = append(want, r)
 		}
 	}
-	s.stage("step times", len(want))
-	return s.each(ctx, len(want), func(ctx context.Context, i int) error {
-		r := want[i]
+	return gather(ctx, s, "step times", want, s.facts.Steps, func(ctx context.Context, r runs.Run) ([]Timed, error) {
 		var steps StepTimer
-		if err := s.events(ctx, r, steps.Add); err != nil {
-			return err
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.facts.Steps[r.RunID] = steps.Done
-		return nil
+		err := s.events(ctx, r, steps.Add)
+		return steps.Done, err
 	})
 }
 
@@ -420,28 +399,16 @@ const lastEvents = 50
 
 // readPending reads the pending activities and workflow tasks of each open run.
 func (s *scanner) readPending(ctx context.Context) error {
-	open := s.facts.Open
-	s.stage("pending activities of open runs", len(open))
-	var found []Retrying
-	err := s.each(ctx, len(open), func(ctx context.Context, i int) error {
-		r := open[i]
+	byRun := map[string][]Retrying{}
+	err := gather(ctx, s, "pending activities of open runs", s.facts.Open, byRun, func(ctx context.Context, r runs.Run) ([]Retrying, error) {
 		d, err := s.c.DescribeWorkflowExecution(ctx, r.WorkflowID, r.RunID)
-		if err != nil {
-			return err
+		if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+			return nil, err
 		}
-		if d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-			return nil
-		}
-		list := s.retrying(ctx, r, d)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		found = append(found, list...)
-		return nil
+		return s.retrying(ctx, r, d), nil
 	})
 	if err == nil {
-		s.mu.Lock()
-		s.facts.Retrying = found
-		s.mu.Unlock()
+		s.facts.Retrying = slices.Concat(slices.Collect(maps.Values(byRun))...)
 	}
 	return err
 }
@@ -472,17 +439,14 @@ func (s *scanner) retrying(ctx context.Context, r runs.Run, d *workflowservice.D
 
 func retryOf(r runs.Run, a *workflowpb.PendingActivityInfo) Retrying {
 	p := histories.PendingOf(a)
-	x := Retrying{Run: r, Activity: p.Type, State: p.State, Attempt: p.Attempt, MaxAttempts: a.GetMaximumAttempts(),
-		Since: p.Since, Worker: a.GetLastWorkerIdentity()}
+	x := Retrying{Run: r, Activity: p.Type, State: p.State, Attempt: p.Attempt, MaxAttempts: p.MaxAttempts,
+		Since: p.Since, Next: p.Next, Worker: p.Worker}
 	if f := a.GetLastFailure(); f != nil {
 		x.LastError = history.FailureOf(f)
-		x.LastError.Message = bounded(x.LastError.Message)
+		x.LastError.Message = cluster.Cut(x.LastError.Message, maxMessage)
 	}
 	if step, ok := ace.StepOf(p.Type); ok {
 		x.Phase = step
-	}
-	if at := a.GetNextAttemptScheduleTime(); at != nil && a.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED {
-		x.Next = at.AsTime()
 	}
 	return x
 }
@@ -526,7 +490,7 @@ func begins(e *historypb.HistoryEvent, activityID string) (scheduled, bool) {
 		return scheduled{at: at}, activityID != "" && e.GetActivityTaskScheduledEventAttributes().GetActivityId() == activityID
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
 		f := history.FailureOf(e.GetWorkflowTaskFailedEventAttributes().GetFailure())
-		f.Message = bounded(f.Message)
+		f.Message = cluster.Cut(f.Message, maxMessage)
 		return scheduled{at, f}, activityID == ""
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
 		f := ace.Failure{Kind: ace.Timeout, Message: "no worker finished the workflow task in time"}

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"maps"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
@@ -151,7 +150,7 @@ func (d *ExperimentDecoder) Fact(e *historypb.HistoryEvent) (ace.ExperimentFact,
 		fact, ok := d.activity(e.GetActivityTaskCompletedEventAttributes())
 		return fact, ok, nil
 	}
-	if fact, ok := taskEnded(e); ok {
+	if fact, ok := TaskEnded(e); ok {
 		return fact, true, nil
 	}
 	if fact, ok := Closing(e); ok {
@@ -175,23 +174,33 @@ func (d *ExperimentDecoder) activity(a *historypb.ActivityTaskCompletedEventAttr
 	return ace.ExperimentFact{}, false
 }
 
-// taskEnded returns the fact that the end of a child workflow states, or false for other events.
-func taskEnded(e *historypb.HistoryEvent) (ace.ExperimentFact, bool) {
-	end, ok := EndingOf(e)
-	_, child := Attributes(e).(interface{ GetWorkflowType() *commonpb.WorkflowType })
-	if !ok || !child {
-		return ace.ExperimentFact{}, false
-	}
-	failure := end.Reason()
-	if end.Status == EndCompleted {
+// TaskEnded returns the fact that the closing event of a child workflow states, or false
+// for other events.
+func TaskEnded(e *historypb.HistoryEvent) (ace.ExperimentFact, bool) {
+	var f ace.Failure
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
 		var r ace.TaskResult
-		err := json.Unmarshal(JSON(end.Result), &r)
+		data := JSON(e.GetChildWorkflowExecutionCompletedEventAttributes().GetResult())
+		err := json.Unmarshal(data, &r)
 		if err == nil {
 			return ace.ExperimentFact{Completed: &r}, true
 		}
-		failure = ace.Failure{Kind: ace.Failed, Type: ace.TypeBadResult, Message: err.Error()}
+		f = ace.Failure{Kind: ace.Failed, Type: ace.TypeBadResult, Message: err.Error()}
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
+		f = FailureOf(e.GetChildWorkflowExecutionFailedEventAttributes().GetFailure())
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
+		f = Canceled()
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
+		f = ace.Failure{Kind: ace.Timeout, Message: "the task timed out"}
+	case enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+		f = ace.Failure{Kind: ace.Failed, Type: "Terminated", Message: "the task was terminated"}
+	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
+		f = ace.Failure{Kind: ace.Failed, Type: "NotStarted", Message: "a task of that id was there already"}
+	default:
+		return ace.ExperimentFact{}, false
 	}
-	return ace.ExperimentFact{Failed: &failure}, true
+	return ace.ExperimentFact{Failed: &f}, true
 }
 
 // Clone returns an independent copy that can decode further events.

@@ -1,4 +1,4 @@
-package sources
+package runs
 
 import (
 	"context"
@@ -23,7 +23,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"acescope/engine/ace"
-	runspkg "acescope/sources/runs"
 )
 
 // sim is a server that holds runs in order and lists them in pages; tokens are positions. It counts the calls.
@@ -31,8 +30,8 @@ type sim struct {
 	client.Client
 
 	mu        sync.Mutex
-	runs      []runspkg.Run // in order
-	pageErr   error         // of the next listings
+	runs      []Run // in order
+	pageErr   error // of the next listings
 	countErr  error
 	groups    bool // whether it can group by status
 	lists     int
@@ -46,9 +45,9 @@ type sim struct {
 	block     chan struct{} // closed to let listings continue; nil for no block
 }
 
-func newSim(runs ...runspkg.Run) *sim {
+func newSim(runs ...Run) *sim {
 	s := &sim{runs: runs, groups: true, described: map[string]int{}, trying: map[string]simAttempt{}, answers: map[string]any{}, healthy: true}
-	slices.SortFunc(s.runs, func(a, b runspkg.Run) int { return runspkg.PlaceOf(a).Compare(runspkg.PlaceOf(b)) })
+	slices.SortFunc(s.runs, compareRuns)
 	return s
 }
 
@@ -61,8 +60,8 @@ type simAttempt struct {
 var simStart = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 // simRuns returns n closed tasks, newest first.
-func simRuns(n int) []runspkg.Run {
-	runs := make([]runspkg.Run, n)
+func simRuns(n int) []Run {
+	runs := make([]Run, n)
 	for i := range runs {
 		runs[i] = simRun(i)
 	}
@@ -70,31 +69,31 @@ func simRuns(n int) []runspkg.Run {
 }
 
 // simRun returns the i-th newest closed task; negative ones are newer.
-func simRun(i int) runspkg.Run {
+func simRun(i int) Run {
 	at := simStart.Add(-time.Duration(i) * time.Second)
 	exit := []ace.ExitStatus{ace.Success, ace.Wrong, ace.Success, ace.Failed}[(i%4+4)%4]
-	return runspkg.Run{WorkflowID: fmt.Sprintf("ace/t-%06d", i), RunID: fmt.Sprintf("run-%06d", i), Type: ace.TaskWorkflow, TaskID: fmt.Sprintf("t-%06d", i),
+	return Run{WorkflowID: fmt.Sprintf("ace/t-%06d", i), RunID: fmt.Sprintf("run-%06d", i), Type: ace.TaskWorkflow, TaskID: fmt.Sprintf("t-%06d", i),
 		Experiment: "e" + fmt.Sprint((i%3+3)%3), Exit: exit, Phase: ace.PhaseDone, Start: at.Add(-2 * time.Second), Close: at,
 		Summary: &ace.Summary{Skills: 3, SkillsOK: 2, Added: 1, Usage: ace.Usage{CostUSD: 0.01}}}
 }
 
-func simOpen(i int) runspkg.Run {
+func simOpen(i int) Run {
 	r := simRun(i)
 	r.Close, r.Exit, r.Phase, r.Summary = time.Time{}, ace.Running, ace.PhaseSkills, nil
 	return r
 }
 
 // put adds runs, or moves them to their new position.
-func (s *sim) put(runs ...runspkg.Run) {
+func (s *sim) put(runs ...Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	moved := map[string]bool{}
 	for _, r := range runs {
 		moved[r.RunID] = true
 	}
-	rest := slices.DeleteFunc(slices.Clone(s.runs), func(o runspkg.Run) bool { return moved[o.RunID] })
+	rest := slices.DeleteFunc(slices.Clone(s.runs), func(o Run) bool { return moved[o.RunID] })
 	s.runs = append(rest, runs...)
-	slices.SortFunc(s.runs, func(a, b runspkg.Run) int { return runspkg.PlaceOf(a).Compare(runspkg.PlaceOf(b)) })
+	slices.SortFunc(s.runs, compareRuns)
 }
 
 func (s *sim) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
@@ -116,11 +115,11 @@ func (s *sim) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowE
 	}
 	at := 0
 	if len(r.GetNextPageToken()) > 0 {
-		var after runspkg.Run
+		var after Run
 		if err := json.Unmarshal(r.GetNextPageToken(), &after); err != nil {
 			return nil, err
 		}
-		i, found := slices.BinarySearchFunc(s.runs, after, func(a, b runspkg.Run) int { return runspkg.PlaceOf(a).Compare(runspkg.PlaceOf(b)) })
+		i, found := slices.BinarySearchFunc(s.runs, after, compareRuns)
 		if at = i; found {
 			at++
 		}
@@ -136,20 +135,20 @@ func (s *sim) ListWorkflow(ctx context.Context, r *workflowservice.ListWorkflowE
 	}
 	if len(page) == int(r.GetPageSize()) {
 		last := page[len(page)-1]
-		out.NextPageToken, _ = json.Marshal(runspkg.Run{RunID: last.RunID, Start: last.Start, Close: last.Close})
+		out.NextPageToken, _ = json.Marshal(Run{RunID: last.RunID, Start: last.Start, Close: last.Close})
 	}
 	return out, nil
 }
 
 var simJSON = map[string][]byte{"encoding": []byte("json/plain")}
 
-func infoOf(r runspkg.Run) *workflowpb.WorkflowExecutionInfo {
+func infoOf(r Run) *workflowpb.WorkflowExecutionInfo {
 	status := enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	if r.Open() {
 		status = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	}
 	attrs := map[string]*commonpb.Payload{}
-	for _, name := range append(runspkg.FacetAttributes(), ace.AttrTask) {
+	for _, name := range append(FacetAttributes(), ace.AttrTask) {
 		if v := r.Value(name); v != "" {
 			attrs[name] = &commonpb.Payload{Metadata: simJSON, Data: []byte(strconv.Quote(v))}
 		}
@@ -195,24 +194,24 @@ func (s *sim) CountWorkflow(_ context.Context, r *workflowservice.CountWorkflowE
 }
 
 // matching returns a function that reports whether a run has the picked values of a query; it ignores other conditions.
-func matching(query string) func(runspkg.Run) bool {
-	if _, ored := runspkg.Conditions(query); ored {
-		return func(runspkg.Run) bool { return true }
+func matching(query string) func(Run) bool {
+	if _, ored := conditions(query); ored {
+		return func(Run) bool { return true }
 	}
-	p := runspkg.SplitQuery(query)
-	var inner []func(runspkg.Run) bool
+	p := SplitQuery(query)
+	var inner []func(Run) bool
 	for _, part := range p.Rest {
 		if strings.HasPrefix(part, "(") {
 			inner = append(inner, matching(part[1:len(part)-1]))
 		}
 	}
-	return func(r runspkg.Run) bool {
+	return func(r Run) bool {
 		for name, values := range p.Values {
 			if !slices.Contains(values, r.Value(name)) {
 				return false
 			}
 		}
-		return !slices.ContainsFunc(inner, func(matches func(runspkg.Run) bool) bool { return !matches(r) })
+		return !slices.ContainsFunc(inner, func(matches func(Run) bool) bool { return !matches(r) })
 	}
 }
 

@@ -1,4 +1,4 @@
-package sources
+package runs
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"acescope/engine/ace"
-	"acescope/sources/runs"
 )
 
 func TestSplitQuery(t *testing.T) {
@@ -32,7 +31,7 @@ func TestSplitQuery(t *testing.T) {
 		`WorkflowType="x" ORDER BY StartTime`:                                    {"map[]", 1, ""},
 		`CloseTime IS NULL AND ExitStatus IN ("running") AND Phase = "handover"`: {"map[ExitStatus:[running] Phase:[handover]]", 1, `CloseTime IS NULL AND ExitStatus="running" AND Phase="handover"`},
 	} {
-		p := runs.SplitQuery(query)
+		p := SplitQuery(query)
 		if got := fmt.Sprint(p.Values); got != want.picks || len(p.Rest) != want.rest {
 			t.Errorf("%s: %s and %q", query, got, p.Rest)
 		}
@@ -47,11 +46,11 @@ func TestSplitQuery(t *testing.T) {
 }
 
 func TestToggle(t *testing.T) {
-	p := runs.SplitQuery(`a="x" OR b="y"`).Toggle(ace.AttrExit, "wrong").Toggle(ace.AttrExit, "failed")
+	p := SplitQuery(`a="x" OR b="y"`).Toggle(ace.AttrExit, "wrong").Toggle(ace.AttrExit, "failed")
 	if got, want := p.Query(), `(a="x" OR b="y") AND ExitStatus IN ("wrong", "failed")`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	again := runs.SplitQuery(p.Query()).Toggle(ace.AttrExit, "wrong").Toggle(ace.AttrExit, "failed")
+	again := SplitQuery(p.Query()).Toggle(ace.AttrExit, "wrong").Toggle(ace.AttrExit, "failed")
 	if got, want := again.Query(), `a="x" OR b="y"`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -66,8 +65,8 @@ func FuzzSplitQuery(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		once := runs.SplitQuery(s).Query()
-		if twice := runs.SplitQuery(once).Query(); twice != once {
+		once := SplitQuery(s).Query()
+		if twice := SplitQuery(once).Query(); twice != once {
 			t.Errorf("%q: %q, then %q", s, once, twice)
 		}
 	})
@@ -75,40 +74,40 @@ func FuzzSplitQuery(f *testing.F) {
 
 func TestFacetsAreCounted(t *testing.T) {
 	s := newSim(simRuns(100)...)
-	known := runs.Known()
+	known := Known()
 	known.Add(simRun(0)) // e0
 	known.Add(simRun(1)) // e1; e2 is unknown
-	f, err := runs.CountFacets(t.Context(), s, `ExitStatus="wrong"`, known)
+	f, err := CountFacets(t.Context(), s, `ExitStatus="wrong"`, known)
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := map[string]runs.Facet{}
+	of := map[string]Facet{}
 	for _, x := range f.List {
 		of[x.Attribute] = x
 	}
 	exit := of[ace.AttrExit]
-	if len(exit.Values) != 3 || exit.Others != 0 || !(exit.Values[0] == runs.FacetValue{"success", 50, false}) || !(exit.Values[1] == runs.FacetValue{"wrong", 25, true}) {
+	if len(exit.Values) != 3 || exit.Others != 0 || !(exit.Values[0] == FacetValue{"success", 50, false}) || !(exit.Values[1] == FacetValue{"wrong", 25, true}) {
 		t.Errorf("exit: %+v", exit)
 	}
 	if e := of[ace.AttrExperiment]; len(e.Values) != 2 || e.Values[0].Count+e.Values[1].Count+e.Others != 25 || e.Others == 0 {
 		t.Errorf("experiments: %+v", e)
 	}
-	if f.Calls > runs.FacetCalls || f.Calls != len(s.counted) {
+	if f.Calls > facetCalls || f.Calls != len(s.counted) {
 		t.Errorf("%d calls, %d counts", f.Calls, len(s.counted))
 	}
 }
 
 func TestFacetsAreBounded(t *testing.T) {
 	s := newSim(simRuns(10)...)
-	known := runs.Known()
-	for i := range 3 * runs.FacetKept {
-		known.Add(runs.Run{Experiment: fmt.Sprint("x", i), Dataset: fmt.Sprint("d", i), Model: fmt.Sprint("m", i), Phase: ace.Phase(fmt.Sprint("p", i))})
+	known := Known()
+	for i := range 3 * facetKept {
+		known.Add(Run{Experiment: fmt.Sprint("x", i), Dataset: fmt.Sprint("d", i), Model: fmt.Sprint("m", i), Phase: ace.Phase(fmt.Sprint("p", i))})
 	}
-	f, err := runs.CountFacets(t.Context(), s, "", known)
-	if err != nil || f.Calls > runs.FacetCalls {
+	f, err := CountFacets(t.Context(), s, "", known)
+	if err != nil || f.Calls > facetCalls {
 		t.Errorf("%d calls, %v", f.Calls, err)
 	}
-	if e := f.List[1]; e.Dropped != runs.FacetKept-runs.FacetValues || e.Others != 10 {
+	if e := f.List[1]; e.Dropped != facetKept-facetValues || e.Others != 10 {
 		t.Errorf("%s: %d left out, %d others", e.Attribute, e.Dropped, e.Others)
 	}
 }
@@ -125,12 +124,12 @@ func TestFacetsFollowTheQuery(t *testing.T) {
 	defer wg.Wait()
 	defer cancel()
 	w.Facets.Look(true)
-	w.until("counted", func(runs.RunList) bool { f := w.Facets.Value(); return f != nil && f.Query == "" })
+	w.until("counted", func(RunList) bool { f := w.Facets.Value(); return f != nil && f.Query == "" })
 	w.SetQuery(`ExitStatus="wrong"`)
-	w.until("counted again", func(runs.RunList) bool { return w.Facets.Value().Query != "" })
+	w.until("counted again", func(RunList) bool { return w.Facets.Value().Query != "" })
 	s.mu.Lock()
 	s.countErr = errors.New("no room")
 	s.mu.Unlock()
 	w.SetQuery("")
-	w.until("it failed", func(runs.RunList) bool { f := w.Facets.Value(); return f.Err != "" && len(f.List) > 0 })
+	w.until("it failed", func(RunList) bool { f := w.Facets.Value(); return f.Err != "" && len(f.List) > 0 })
 }

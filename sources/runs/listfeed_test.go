@@ -1,4 +1,4 @@
-package sources
+package runs
 
 import (
 	"context"
@@ -15,30 +15,40 @@ import (
 
 	"acescope/engine/ace"
 	"acescope/sources/cluster"
-	runspkg "acescope/sources/runs"
 )
 
 // watched reads the list of runs from a simulated server.
 type watched struct {
-	*Feeds
-	t   *testing.T
-	sim *sim
+	t      *testing.T
+	sim    *sim
+	Link   *cluster.Link
+	Runs   *ListFeed
+	Facets *FacetFeed
 }
 
 func watch(t *testing.T, s *sim) *watched {
-	w := &watched{NewFeeds(), t, s}
+	link := cluster.NewLink()
+	list := NewListFeed(link)
+	w := &watched{t, s, link, list, NewFacetFeed(link, list)}
 	w.Link.Deps = cluster.Deps{Client: s, Namespace: "ace-dev"}
 	w.Link.SetConnection(cluster.Connection{State: cluster.ConnReady})
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { w.Runs.Run(ctx) })
 	t.Cleanup(func() { cancel(); wg.Wait() })
-	w.until("the list is read", func(l runspkg.RunList) bool { return !l.Loaded.IsZero() })
+	w.until("the list is read", func(l RunList) bool { return !l.Loaded.IsZero() })
 	return w
 }
 
+func (w *watched) Refresh() { w.Runs.Refresh() }
+
+func (w *watched) SetQuery(query string) {
+	w.Runs.SetQuery(query)
+	w.Facets.Again()
+}
+
 // until waits for a list that satisfies ok.
-func (w *watched) until(what string, ok func(runspkg.RunList) bool) runspkg.RunList {
+func (w *watched) until(what string, ok func(RunList) bool) RunList {
 	w.t.Helper()
 	for {
 		if l := w.Runs.Value(); ok(l) {
@@ -55,9 +65,9 @@ func (w *watched) until(what string, ok func(runspkg.RunList) bool) runspkg.RunL
 }
 
 // holds checks that the list is a part of the server's, in order.
-func (w *watched) holds(l runspkg.RunList) {
+func (w *watched) holds(l RunList) {
 	w.t.Helper()
-	if len(l.Rows) > runspkg.MaxHeld+runspkg.Slack {
+	if len(l.Rows) > maxHeld+slack {
 		w.t.Fatalf("%d rows are held", len(l.Rows))
 	}
 	for i, r := range l.Rows {
@@ -93,16 +103,16 @@ func TestScrollThrough100000(t *testing.T) {
 			break
 		}
 		end := l.First + int64(len(l.Rows))
-		w.Runs.Load(runspkg.LoadOlder)
-		w.until("more", func(l runspkg.RunList) bool { return l.First+int64(len(l.Rows)) > end || !l.More })
+		w.Runs.Load(LoadOlder)
+		w.until("more", func(l RunList) bool { return l.First+int64(len(l.Rows)) > end || !l.More })
 	}
-	if seen != n || most > runspkg.MaxHeld {
+	if seen != n || most > maxHeld {
 		t.Fatalf("%d rows were seen, at most %d held", seen, most)
 	}
 	for l := w.Runs.Value(); l.First > 0; l = w.Runs.Value() {
 		first := l.First
-		w.Runs.Load(runspkg.LoadNewer)
-		w.holds(w.until("newer", func(l runspkg.RunList) bool { return l.First < first }))
+		w.Runs.Load(LoadNewer)
+		w.holds(w.until("newer", func(l RunList) bool { return l.First < first }))
 	}
 	t.Logf("%d rows seen, %d held at most, heap at most %d MB, the simulated server's %d runs among it; %d listings; %s", seen, most, peak>>20, n, w.sim.lists, resident())
 }
@@ -128,18 +138,18 @@ func heap() uint64 {
 func TestWalkToTheLast(t *testing.T) {
 	t.Parallel()
 	w := watch(t, newSim(simRuns(23_456)...))
-	w.Runs.Load(runspkg.LoadLast)
-	w.until("the walk is told", func(l runspkg.RunList) bool { return l.Walking > 0 || !l.More })
-	l := w.until("the end", func(l runspkg.RunList) bool { return !l.More && l.Walking == 0 })
+	w.Runs.Load(LoadLast)
+	w.until("the walk is told", func(l RunList) bool { return l.Walking > 0 || !l.More })
+	l := w.until("the end", func(l RunList) bool { return !l.More && l.Walking == 0 })
 	w.holds(l)
 	if int(l.First)+len(l.Rows) != 23_456 {
 		t.Errorf("ends at %d", int(l.First)+len(l.Rows))
 	}
-	w.Runs.Load(runspkg.LoadFirst)
-	w.holds(w.until("the top", func(l runspkg.RunList) bool { return l.First == 0 }))
+	w.Runs.Load(LoadFirst)
+	w.holds(w.until("the top", func(l RunList) bool { return l.First == 0 }))
 	lists := w.sim.lists
-	w.Runs.Load(runspkg.LoadLast)
-	w.until("the end again", func(l runspkg.RunList) bool { return !l.More && l.Walking == 0 })
+	w.Runs.Load(LoadLast)
+	w.until("the end again", func(l RunList) bool { return !l.More && l.Walking == 0 })
 	if again := w.sim.lists - lists; again > 10 {
 		t.Errorf("the way was known and took %d listings", again)
 	}
@@ -152,12 +162,12 @@ func TestWalkIsStopped(t *testing.T) {
 	s.mu.Lock()
 	s.block = gate
 	s.mu.Unlock()
-	w.Runs.Load(runspkg.LoadLast)
+	w.Runs.Load(LoadLast)
 	gate <- struct{}{}
 	gate <- struct{}{}
-	w.Runs.Load(runspkg.StopWalk)
+	w.Runs.Load(StopWalk)
 	close(gate)
-	l := w.until("it stopped", func(l runspkg.RunList) bool { return l.Walking == 0 && l.First+int64(len(l.Rows)) > 200 })
+	l := w.until("it stopped", func(l RunList) bool { return l.Walking == 0 && l.First+int64(len(l.Rows)) > 200 })
 	w.holds(l)
 	if !l.More {
 		t.Error("it went on to the end")
@@ -167,7 +177,7 @@ func TestWalkIsStopped(t *testing.T) {
 // Runs that start, close and disappear neither duplicate nor hide others, at any position.
 func TestListStaysWholeWhileRunsMove(t *testing.T) {
 	t.Parallel()
-	var open []runspkg.Run
+	var open []Run
 	for i := range 450 { // they fill more than two pages
 		open = append(open, simOpen(-1000-i))
 	}
@@ -175,11 +185,11 @@ func TestListStaysWholeWhileRunsMove(t *testing.T) {
 	w := watch(t, s)
 	for range 6 {
 		n := len(w.Runs.Value().Rows)
-		w.Runs.Load(runspkg.LoadOlder)
-		w.until("more", func(l runspkg.RunList) bool { return len(l.Rows) > n })
+		w.Runs.Load(LoadOlder)
+		w.until("more", func(l RunList) bool { return len(l.Rows) > n })
 	}
 	for round := range 8 {
-		var moved []runspkg.Run
+		var moved []Run
 		for i := range 30 { // some close, new ones start
 			r := simOpen(-1000 - round*30 - i)
 			r.Close, r.Exit = simStart.Add(time.Duration(2000+round*30+i)*time.Second), ace.Success
@@ -189,7 +199,7 @@ func TestListStaysWholeWhileRunsMove(t *testing.T) {
 		for range 12 {
 			loaded := w.Runs.Value().Loaded
 			w.Refresh()
-			w.until("it was read again", func(l runspkg.RunList) bool { return l.Loaded.After(loaded) })
+			w.until("it was read again", func(l RunList) bool { return l.Loaded.After(loaded) })
 		}
 		l := w.Runs.Value()
 		s.mu.Lock()
@@ -208,26 +218,26 @@ func TestQuietListIsGlancedAt(t *testing.T) {
 		before := s.rows
 		s.mu.Unlock()
 		w.Refresh()
-		w.until("it was read again", func(n runspkg.RunList) bool { return n.Loaded.After(l.Loaded) })
+		w.until("it was read again", func(n RunList) bool { return n.Loaded.After(l.Loaded) })
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.rows - before
 	}
-	if n := reread(); n != runspkg.Glance {
+	if n := reread(); n != glance {
 		t.Errorf("%d rows were read of a quiet list", n)
 	}
 	s.put(simOpen(-5))
 	w.Refresh()
-	w.until("a new run is seen", func(l runspkg.RunList) bool { return l.Rows[0].RunID == simRun(-5).RunID })
+	w.until("a new run is seen", func(l RunList) bool { return l.Rows[0].RunID == simRun(-5).RunID })
 	changed := simOpen(-5)
 	changed.Phase = ace.PhaseCurator
 	s.put(changed)
 	w.Refresh()
-	w.until("its new phase is seen", func(l runspkg.RunList) bool { return l.Rows[0].Phase == ace.PhaseCurator })
+	w.until("its new phase is seen", func(l RunList) bool { return l.Rows[0].Phase == ace.PhaseCurator })
 	s.mu.Lock()
 	s.runs = slices.Delete(slices.Clone(s.runs), 100, 110)
 	s.mu.Unlock()
-	for range 2 * runspkg.MaxGlances {
+	for range 2 * maxGlances {
 		reread()
 	}
 	w.holds(w.Runs.Value())
@@ -240,33 +250,33 @@ func TestScrollDuringOutage(t *testing.T) {
 	s.mu.Lock()
 	s.pageErr = serviceerror.NewDeadlineExceeded("context deadline exceeded")
 	s.mu.Unlock()
-	w.Runs.Load(runspkg.LoadOlder)
-	w.until("the error", func(l runspkg.RunList) bool { return l.Err != "" })
+	w.Runs.Load(LoadOlder)
+	w.until("the error", func(l RunList) bool { return l.Err != "" })
 	s.mu.Lock()
 	s.pageErr = nil
 	s.mu.Unlock()
 	w.Refresh()
-	w.holds(w.until("more", func(l runspkg.RunList) bool { return len(l.Rows) == 400 }))
+	w.holds(w.until("more", func(l RunList) bool { return len(l.Rows) == 400 }))
 }
 
 // If more new runs arrive than are read at once, they leave a gap that is filled when the user scrolls there.
 func TestGapIsFilled(t *testing.T) {
 	s := newSim(simRuns(1000)...)
 	w := watch(t, s)
-	w.Runs.Load(runspkg.LoadOlder)
-	w.until("more", func(l runspkg.RunList) bool { return len(l.Rows) == 400 })
-	var fresh []runspkg.Run
-	for i := range runspkg.HeadPages*runspkg.ListPage + 700 {
+	w.Runs.Load(LoadOlder)
+	w.until("more", func(l RunList) bool { return len(l.Rows) == 400 })
+	var fresh []Run
+	for i := range headPages*scrollPage + 700 {
 		fresh = append(fresh, simRun(-1-i))
 	}
 	s.put(fresh...)
 	w.Refresh()
-	l := w.until("the new ones", func(l runspkg.RunList) bool { return l.Rows[0].RunID == s.runs[0].RunID })
+	l := w.until("the new ones", func(l RunList) bool { return l.Rows[0].RunID == s.runs[0].RunID })
 	w.holds(l)
 	for l.More {
 		end := l.First + int64(len(l.Rows))
-		w.Runs.Load(runspkg.LoadOlder)
-		l = w.until("more", func(l runspkg.RunList) bool { return l.First+int64(len(l.Rows)) > end || !l.More })
+		w.Runs.Load(LoadOlder)
+		l = w.until("more", func(l RunList) bool { return l.First+int64(len(l.Rows)) > end || !l.More })
 		w.holds(l)
 	}
 	if got := int(l.First) + len(l.Rows); got != len(s.runs) {
@@ -275,9 +285,9 @@ func TestGapIsFilled(t *testing.T) {
 }
 
 func TestCountsTakeFewCalls(t *testing.T) {
-	right := []runspkg.Run{simRun(0), simRun(1), simRun(2)} // success, wrong, success
+	right := []Run{simRun(0), simRun(1), simRun(2)} // success, wrong, success
 	s := newSim(append(right, simOpen(9))...)
-	total, counts, err := runspkg.CountOutcomes(t.Context(), s, "")
+	total, counts, err := CountOutcomes(t.Context(), s, "")
 	if err != nil || total != 4 || counts[ace.Running] != 1 || counts[ace.Success] != 2 || counts[ace.Wrong] != 1 || counts[ace.Failed] != 0 {
 		t.Errorf("%d, %v, %v", total, counts, err)
 	}
@@ -294,7 +304,7 @@ func TestCountsOfEveryKind(t *testing.T) {
 	for _, groups := range []bool{true, false} {
 		s := newSim(append(slices.Clone(runs), simOpen(9))...)
 		s.groups = groups
-		total, counts, err := runspkg.CountOutcomes(t.Context(), s, `ExperimentId != "x"`)
+		total, counts, err := CountOutcomes(t.Context(), s, `ExperimentId != "x"`)
 		want := map[ace.ExitStatus]int64{}
 		for _, r := range s.runs {
 			want[r.Exit]++
@@ -311,7 +321,7 @@ func TestCountsOfEveryKind(t *testing.T) {
 }
 
 func TestRetriesAreFoundInTurn(t *testing.T) {
-	var open []runspkg.Run
+	var open []Run
 	for i := range 150 {
 		open = append(open, simOpen(i))
 	}
@@ -327,10 +337,10 @@ func TestRetriesAreFoundInTurn(t *testing.T) {
 			t.Fatalf("after %d readings %d of 150 were looked at", i, l.Retries.LookedAt)
 		}
 		w.Refresh()
-		w.until("more were looked at", func(n runspkg.RunList) bool { return n.Retries.LookedAt > l.Retries.LookedAt })
+		w.until("more were looked at", func(n RunList) bool { return n.Retries.LookedAt > l.Retries.LookedAt })
 	}
 	l := w.Runs.Value()
-	at := slices.IndexFunc(l.Rows, func(r runspkg.Run) bool { return r.RunID == "run-000140" })
+	at := slices.IndexFunc(l.Rows, func(r Run) bool { return r.RunID == "run-000140" })
 	if r := l.Rows[at]; r.Attempt != 4 || r.LastError != "connection refused" || l.Retries.Retrying != 1 {
 		t.Errorf("%+v, %+v", r, l.Retries)
 	}
@@ -350,7 +360,7 @@ func TestOpenExperimentsTellWhatTheyDid(t *testing.T) {
 	s.answers[e.RunID] = ace.ExperimentProgress{Stage: ace.StageLearning, Summary: ace.Summary{Skills: 9, SkillsOK: 8, Added: 7}, Usage: ace.Usage{CostUSD: 1.5}}
 	s.answers["run-000001"] = ace.SkillAnswer{Skills: []ace.SkillUsage{{Name: "a", Calls: 2, OK: 1}}}
 	w := watch(t, s)
-	l := w.until("they answered", func(l runspkg.RunList) bool { return l.Rows[0].Summary != nil && l.Rows[1].Summary != nil })
+	l := w.until("they answered", func(l RunList) bool { return l.Rows[0].Summary != nil && l.Rows[1].Summary != nil })
 	if x := l.Rows[0]; x.Summary.Added != 7 || x.Summary.Usage.CostUSD != 1.5 || x.Phase != ace.StageLearning {
 		t.Errorf("%+v", x)
 	}
@@ -367,22 +377,22 @@ func TestSlowQuery(t *testing.T) {
 	s.pageErr = serviceerror.NewDeadlineExceeded("context deadline exceeded")
 	s.mu.Unlock()
 	w.Refresh()
-	l := w.until("it is said", func(l runspkg.RunList) bool { return l.Err != "" })
+	l := w.until("it is said", func(l RunList) bool { return l.Err != "" })
 	if len(l.Rows) != 5 || !strings.Contains(l.Err, "did not answer the query within 3s") || w.Link.Status().Connection.State != cluster.ConnReady {
 		t.Errorf("%d rows, %q, %s", len(l.Rows), l.Err, w.Link.Status().Connection.State)
 	}
 	w.Refresh()
-	w.until("it gets more time", func(l runspkg.RunList) bool { return strings.Contains(l.Err, "within 6s") })
+	w.until("it gets more time", func(l RunList) bool { return strings.Contains(l.Err, "within 6s") })
 	s.mu.Lock()
 	s.pageErr = nil
 	s.mu.Unlock()
 	w.Refresh()
-	w.until("it is read again", func(l runspkg.RunList) bool { return l.Err == "" })
+	w.until("it is read again", func(l RunList) bool { return l.Err == "" })
 	s.mu.Lock()
 	s.pageErr, s.healthy = serviceerror.NewDeadlineExceeded("context deadline exceeded"), false
 	s.mu.Unlock()
 	w.Refresh()
-	w.until("the server is away", func(runspkg.RunList) bool { return w.Link.Status().Connection.State == cluster.ConnLost })
+	w.until("the server is away", func(RunList) bool { return w.Link.Status().Connection.State == cluster.ConnLost })
 }
 
 // A new query does not wait for a hanging one.
@@ -404,14 +414,14 @@ func TestNewQueryDoesNotWait(t *testing.T) {
 	s.block = nil
 	s.mu.Unlock()
 	w.SetQuery(`ExitStatus="wrong"`)
-	w.until("the new query", func(l runspkg.RunList) bool { return l.Query != "" && !l.Loaded.IsZero() })
+	w.until("the new query", func(l RunList) bool { return l.Query != "" && !l.Loaded.IsZero() })
 }
 
 func TestMissingAttributesAreNamed(t *testing.T) {
 	s := newSim()
 	s.missing = []string{ace.AttrExit, ace.AttrPhase}
 	w := watch(t, s)
-	w.until("they are missed", func(l runspkg.RunList) bool { return len(l.Missing) == 2 })
+	w.until("they are missed", func(l RunList) bool { return len(l.Missing) == 2 })
 	h := w.Link.Status().Health
 	want := "temporal operator search-attribute create --namespace ace-dev --name ExitStatus --type Keyword --name Phase --type Keyword"
 	if len(h) != 1 || h[0].OK || !strings.Contains(h[0].Text, want) {
@@ -420,14 +430,14 @@ func TestMissingAttributesAreNamed(t *testing.T) {
 }
 
 func TestRecent(t *testing.T) {
-	runs := append([]runspkg.Run{simOpen(-1)}, simRuns(200)...)
-	runs = append(runs, runspkg.Run{Type: ace.ExperimentWorkflow, Close: simStart.Add(time.Hour)})
-	r := runspkg.RecentOf(runs, 100)
+	runs := append([]Run{simOpen(-1)}, simRuns(200)...)
+	runs = append(runs, Run{Type: ace.ExperimentWorkflow, Close: simStart.Add(time.Hour)})
+	r := RecentOf(runs, 100)
 	if r.Runs != 100 || r.Counts[ace.Success] != 50 || r.Counts[ace.Wrong] != 25 || r.Counts[ace.Failed] != 25 || r.Sum.Added != 100 ||
 		fmt.Sprintf("%.2f", r.Sum.Usage.CostUSD) != "1.00" || r.P50MS != 2000 {
 		t.Errorf("%+v", r)
 	}
-	if runspkg.RecentOf(nil, 100) != nil {
+	if RecentOf(nil, 100) != nil {
 		t.Error("something of nothing")
 	}
 }

@@ -1,0 +1,54 @@
+package runs
+
+import (
+	"slices"
+	"time"
+
+	"acescope/engine/ace"
+	"acescope/sources/cluster"
+)
+
+// RecentRuns is the number of closed tasks in the summary of a list.
+const RecentRuns = 100
+
+// Recent summarizes the tasks that closed last.
+type Recent struct {
+	Runs   int                    `json:"runs"`
+	Counts map[ace.ExitStatus]int `json:"counts"` // by outcome
+	Sum    ace.Summary            `json:"summary"`
+	P50MS  float64                `json:"p50_ms"`
+	P95MS  float64                `json:"p95_ms"`
+}
+
+// LastEnded returns at most n tasks of rows that closed last, newest first.
+func LastEnded(rows []Run, n int) []Run {
+	var last []Run
+	for _, r := range rows {
+		if r.Type == ace.TaskWorkflow && !r.Open() {
+			last = append(last, r)
+		}
+	}
+	slices.SortStableFunc(last, func(a, b Run) int { return b.Close.Compare(a.Close) })
+	return last[:min(len(last), n):min(len(last), n)]
+}
+
+// RecentOf summarizes at most n tasks of rows that closed last; nil if no task has closed.
+func RecentOf(rows []Run, n int) *Recent {
+	last := LastEnded(rows, n)
+	if len(last) == 0 {
+		return nil
+	}
+	out := &Recent{Runs: len(last), Counts: map[ace.ExitStatus]int{}}
+	var took []time.Duration
+	for _, r := range last {
+		out.Counts[r.Exit]++
+		if r.Summary != nil {
+			out.Sum = out.Sum.Add(*r.Summary)
+		}
+		took = append(took, r.Age(r.Close))
+	}
+	slices.Sort(took)
+	out.P50MS = cluster.Millis(took[(len(took)-1)/2])
+	out.P95MS = cluster.Millis(took[(len(took)-1)*95/100])
+	return out
+}
