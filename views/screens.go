@@ -100,10 +100,11 @@ func bindings(c *console.Console) []tui.Binding {
 		func(s tui.Shell) { c.Verify(s, false) }, "r")
 	verify.Hints = []string{"run"}
 	refresh := func(s tui.Shell) { c.Controls.Refresh(); s.Note("refreshing") }
-	b := []tui.Binding{query, console.Key("runs.refresh", "read the list again now", "", refresh, "ctrl+r"), open, verify}
+	reread := console.Key("runs.refresh", "read the list again now", "", refresh, "ctrl+r")
+	b := []tui.Binding{query, reread, open, verify}
 	if c.Acts() {
-		cancel := console.MutatingKey("run.cancel", "cancel the marked runs, or the selected one (asks first)", "cancel",
-			c.Cancel, "x")
+		cancel := console.MutatingKey("run.cancel", "cancel the marked runs, or the selected one (asks first)",
+			"cancel", c.Cancel, "x")
 		cancel.Hints = []string{"runs", "run", "timeline"}
 		b = append(append(b, c.MutationBindings()...), cancel)
 	}

@@ -353,8 +353,8 @@ func (a *Agents) commands() []tui.Command {
 		return nil
 	}
 	return []tui.Command{
-		{Name: "session", Args: "start agent=… dir=… PROMPT | send TEXT | interrupt | stop | approve", Mutates: true,
-			Help: "start a session, or act on the selected one", Complete: completeSession, Do: a.command},
+		{Name: "session", Args: "start agent=… dir=… PROMPT | send TEXT | interrupt | stop | approve",
+			Mutates: true, Help: "start a session, or act on the selected one", Complete: completeSession, Do: a.command},
 		{Name: "approve", Help: "allow or deny the waiting tool call", Mutates: true,
 			Do: func(s tui.Shell, _ string) tea.Cmd { return a.answer(s, a.waiting()) }},
 	}

@@ -45,18 +45,19 @@ var orders = []struct {
 }
 
 func NewList(a *Agents) *List {
-	return &List{Agents: a, top: true, shownVersion: -1, marks: map[string]bool{}, List: console.NewList[sessions.Row]("Agents",
-		widget.Heading{Title: "STATE", Width: 10},
-		widget.Heading{Title: "SESSION", Minimum: 24},
-		widget.Heading{Title: "PROJECT", Width: 10, Drop: 4},
-		widget.Heading{Title: "KIND", Width: 6, Drop: 5},
-		widget.Heading{Title: "MODEL", Width: 12, Drop: 8},
-		widget.Heading{Title: "AGE", Width: 5, Right: true},
-		widget.Heading{Title: "TURNS", Width: 5, Right: true, Drop: 6},
-		widget.Heading{Title: "TOOLS", Width: 7, Right: true, Drop: 3},
-		widget.Heading{Title: "TOKENS", Width: 6, Right: true, Drop: 2},
-		widget.Heading{Title: "COST", Width: 8, Right: true},
-	)}
+	return &List{Agents: a, top: true, shownVersion: -1, marks: map[string]bool{},
+		List: console.NewList[sessions.Row]("Agents",
+			widget.Heading{Title: "STATE", Width: 10},
+			widget.Heading{Title: "SESSION", Minimum: 24},
+			widget.Heading{Title: "PROJECT", Width: 10, Drop: 4},
+			widget.Heading{Title: "KIND", Width: 6, Drop: 5},
+			widget.Heading{Title: "MODEL", Width: 12, Drop: 8},
+			widget.Heading{Title: "AGE", Width: 5, Right: true},
+			widget.Heading{Title: "TURNS", Width: 5, Right: true, Drop: 6},
+			widget.Heading{Title: "TOOLS", Width: 7, Right: true, Drop: 3},
+			widget.Heading{Title: "TOKENS", Width: 6, Right: true, Drop: 2},
+			widget.Heading{Title: "COST", Width: 8, Right: true},
+		)}
 }
 
 // Footer shows the progress of reading, omitted sessions, marks, order, filter and position.

@@ -1,5 +1,5 @@
 // Package console holds what screens share: the selected run, the list with its marks and filters, the filter language,
-// and the actions on runs.
+// the actions on runs, and the panes that views embed: [Pane], [List] for a table of rows, [Reader] for a document.
 package console
 
 import (

@@ -45,8 +45,8 @@ func (l *List[R]) Current() (row R, ok bool) {
 	return row, false
 }
 
-// Next moves the cursor to the next row for which is returns true, or with by -1 to the previous one. If there is none,
-// it notes that and returns false.
+// Next moves the cursor to the next row for which is returns true, or with by -1 to the previous one, and returns true.
+// Without such a row it notes the text none and returns false.
 func (l *List[R]) Next(s tui.Shell, by int, is func(R) bool, none string) bool {
 	for at := l.Table.Cursor + by; at >= 0 && at < len(l.Rows); at += by {
 		if is(l.Rows[at]) {

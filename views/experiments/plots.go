@@ -159,8 +159,8 @@ func facts(w *widget.Writer, x *experiments.Series) {
 	w.End(w.Line().Add(s.Muted, " cost ").Add(s.Text, console.CostCell(p.Usage, g)+", "+text.Count(t.Tokens)+" tokens").
 		Add(s.Muted, dot+"per correct answer ").Add(s.Text, perCorrect(t, g)))
 	in := x.Input
-	about := []string{console.OrDash(in.DatasetID, g), console.OrDash(in.Model, g), console.OrDash(string(in.Adapter), g),
-		text.Count(int64(max(in.Parallel, 1))) + " at a time"}
+	about := []string{console.OrDash(in.DatasetID, g), console.OrDash(in.Model, g),
+		console.OrDash(string(in.Adapter), g), text.Count(int64(max(in.Parallel, 1))) + " at a time"}
 	if tools := in.SkillsConfig.AllowedTools; len(tools) > 0 {
 		about = append(about, "only "+text.Safe(strings.Join(tools, ", "), " "))
 	}

@@ -152,7 +152,7 @@ func (w *checkWriter) server(s *system.System) {
 	w.fact("data", h.DataDir)
 	w.fact("size", system.Bytes(uint64(h.Size))+" in "+text.Count(int64(h.Files))+" files")
 	w.fact("free", system.Bytes(h.Free))
-	w.fact("worker", map[bool]string{true: "this process runs a worker", false: "this process runs no worker"}[h.Worker])
+	w.fact("worker", "this process runs "+map[bool]string{true: "a worker", false: "no worker"}[h.Worker])
 }
 
 func (w *checkWriter) process(p system.Process) {

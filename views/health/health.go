@@ -179,7 +179,8 @@ func (v *health) head(now time.Time) string {
 	case v.arranged == nil && wrong == 0:
 		l.Add(s.Muted, " checking"+s.Glyphs.Ellipsis)
 	case wrong > 0:
-		l.Add(s.Error, " "+s.Glyphs.Failed+" "+widget.Counted(wrong, "error")).Add(s.Muted, " "+s.Glyphs.Dot+" e goes there")
+		l.Add(s.Error, " "+s.Glyphs.Failed+" "+widget.Counted(wrong, "error")).
+			Add(s.Muted, " "+s.Glyphs.Dot+" e goes there")
 	case odd > 0:
 		l.Add(s.Warning, " "+s.Glyphs.Unknown+" "+widget.Counted(odd, "warning"))
 	default:

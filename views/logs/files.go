@@ -33,7 +33,8 @@ func (v *fileList) Refresh() {
 }
 
 func (v *fileList) Bindings() []tui.Binding {
-	only := console.Key("logfiles.only", "show only the lines of this file, or of all", "only this", v.only, "F", "enter")
+	only := console.Key("logfiles.only", "show only the lines of this file, or of all", "only this", v.only,
+		"F", "enter")
 	return append(append(widget.Motions("logfiles", v), only), v.bindings("logfiles")...)
 }
 

@@ -16,7 +16,8 @@ import (
 	"acescope/views/console"
 )
 
-// detail is the right pane: the selected row of the list. Its cursor is on a line; some lines lead to a run or a bullet.
+// detail is the right pane: the selected row of the list. Its cursor is on a line; some lines lead to a run or a
+// bullet.
 type detail struct {
 	*browser
 	console.Reader
@@ -318,7 +319,8 @@ func (w *detailWriter) difference(d diffRow) {
 		w.Say(s.Updated, "   moved from section "+text.Safe(c.Before.Section, " "))
 	}
 	for _, n := range counters(c) {
-		w.Say(s.Tagged, fmt.Sprintf("   %s %d %s %d (%+d)", n.name, n.before, s.Glyphs.Arrow, n.after, n.after-n.before))
+		w.Say(s.Tagged, fmt.Sprintf("   %s %d %s %d (%+d)", n.name, n.before, s.Glyphs.Arrow, n.after,
+			n.after-n.before))
 	}
 	if !c.Content {
 		w.Say(s.Text, "")

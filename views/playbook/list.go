@@ -89,7 +89,10 @@ func (s *browser) bindings(find find) []tui.Binding {
 		b("mark", "mark the selected version to compare it; at most two", "",
 			func(shell tui.Shell) { s.mark(); shell.Note(s.marksText()) }, "space"),
 		b("sort", "sort bullets: playbook order, helpful, harmful, newest, section", "",
-			func(shell tui.Shell) { s.Order = (s.Order + 1) % Orders; shell.Note("bullets: " + s.Order.String()) }, "s"),
+			func(shell tui.Shell) {
+				s.Order = (s.Order + 1) % Orders
+				shell.Note("bullets: " + s.Order.String())
+			}, "s"),
 		b("search", "search the list", "", func(shell tui.Shell) { s.search(shell, find) }, "/"),
 		b("next_match", "next match", "", match(1), "n"),
 		b("prev_match", "previous match", "", match(-1), "N"),

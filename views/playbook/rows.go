@@ -69,7 +69,8 @@ func bulletRows(at *playbooks.VersionDetail, order bulletOrder) (rows []row) {
 		case ByHelpful:
 			return cmp.Compare(b.Bullet.Helpful, a.Bullet.Helpful)
 		case byHarmful:
-			return cmp.Or(cmp.Compare(b.Bullet.Harmful, a.Bullet.Harmful), cmp.Compare(a.Bullet.Helpful, b.Bullet.Helpful))
+			return cmp.Or(cmp.Compare(b.Bullet.Harmful, a.Bullet.Harmful),
+				cmp.Compare(a.Bullet.Helpful, b.Bullet.Helpful))
 		case byNewest:
 			return b.addedAt().Compare(a.addedAt())
 		case bySection:

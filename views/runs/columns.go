@@ -25,7 +25,7 @@ type Column struct {
 	right bool
 	drop  int
 	extra bool
-	Cell  func(r runs.Run, now time.Time, s theme.Styles) string
+	Cell  cell
 	ink   func(r runs.Run, s theme.Styles) theme.Ink
 	// Order sorts by the column, most relevant first: the newest, the most expensive, by name.
 	Order func(a, b *runs.Run) int
@@ -45,19 +45,26 @@ func DefaultColumns(g theme.Glyphs) []Column {
 	return slices.DeleteFunc(AllColumns(g), func(c Column) bool { return c.extra })
 }
 
+// cell returns the text of a column for a run.
+type cell = func(r runs.Run, now time.Time, s theme.Styles) string
+
+func words(of func(runs.Run) string) cell {
+	return func(r runs.Run, _ time.Time, s theme.Styles) string { return console.OrDash(of(r), s.Glyphs) }
+}
+
+func sum(of func(*ace.Summary, theme.Glyphs) string) cell {
+	return func(r runs.Run, _ time.Time, s theme.Styles) string { return of(r.Summary, s.Glyphs) }
+}
+
+// attribute makes a column of a search attribute.
+func attribute(name string, c Column) Column {
+	of := func(r runs.Run) string { return r.Value(name) }
+	c.Cell, c.Order = words(of), by(of)
+	return c
+}
+
 // AllColumns returns all columns in display order.
 func AllColumns(g theme.Glyphs) []Column {
-	words := func(of func(runs.Run) string) func(runs.Run, time.Time, theme.Styles) string {
-		return func(r runs.Run, _ time.Time, s theme.Styles) string { return console.OrDash(of(r), s.Glyphs) }
-	}
-	attribute := func(name string, c Column) Column {
-		of := func(r runs.Run) string { return r.Value(name) }
-		c.Cell, c.Order = words(of), by(of)
-		return c
-	}
-	sum := func(of func(*ace.Summary, theme.Glyphs) string) func(runs.Run, time.Time, theme.Styles) string {
-		return func(r runs.Run, _ time.Time, s theme.Styles) string { return of(r.Summary, s.Glyphs) }
-	}
 	return []Column{
 		{ID: columnTask, Title: "TASK", ink: plainInk, Order: by(console.RawNameOf),
 			Cell: func(r runs.Run, _ time.Time, _ theme.Styles) string { return console.NameOf(r) }},

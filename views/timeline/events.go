@@ -40,7 +40,8 @@ func (v *eventInspector) Footer() string {
 		return ""
 	}
 	if o.Size > len(o.Text) {
-		return v.Join("the first "+console.Bytes(int64(len(o.Text)))+" of "+console.Bytes(int64(o.Size)), v.Reader.Footer())
+		shown := "the first " + console.Bytes(int64(len(o.Text))) + " of " + console.Bytes(int64(o.Size))
+		return v.Join(shown, v.Reader.Footer())
 	}
 	return v.Reader.Footer()
 }

@@ -270,8 +270,9 @@ func (v *list) cells(r *histories.VerifiedRun) []widget.Cell {
 		mark, ink = s.Glyphs.Unknown, s.Warning
 	}
 	same := r.Verdict.Divergence == nil
-	return []widget.Cell{{mark + " " + string(r.Verdict.Outcome), ink}, {console.NameOf(r.Run), s.Text}, {event, s.Text},
-		{has, widget.Unless(same, s.Muted, s.Removed)}, {does, widget.Unless(same, s.Muted, s.Added)},
+	return []widget.Cell{{mark + " " + string(r.Verdict.Outcome), ink}, {console.NameOf(r.Run), s.Text},
+		{event, s.Text}, {has, widget.Unless(same, s.Muted, s.Removed)},
+		{does, widget.Unless(same, s.Muted, s.Added)},
 		{text.Count(int64(r.Verdict.Events)), s.Muted}}
 }
 
